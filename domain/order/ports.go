@@ -1,0 +1,110 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Claims is how a worker takes an order, does its work and lets go. Every write is conditional: it happens whole, or
+// leaves nothing behind. An error that a method does not name means that the write may or may not have happened;
+// the next Begin finds out. ordertest.TestStore is this contract as a test.
+type Claims interface {
+	// Begin takes the order for the lease, or takes over one whose lease has ended. The claim carries the intent
+	// that an earlier attempt bound. It refuses with what WhyNot says: ErrConflict if another order has this id,
+	// *SettledError if it is not open any more, *InProgressError if somebody's lease is running, ErrUnknownVersion
+	// if a newer release wrote it.
+	Begin(ctx context.Context, o Order, l Lease) (Claim, error)
+
+	// Bind writes the one intent that may ever be confirmed for this order. It returns nil also if this very intent
+	// is bound already, and ErrFenced if the claim is not ours any more or another intent is bound.
+	Bind(ctx context.Context, c Claim, id IntentID, at time.Time) error
+
+	// Finish settles the order, adds one event and ends the claim, all or nothing. It returns nil also if the record
+	// already says this status with this intent, ErrFenced if the claim is not ours any more, and a
+	// *TransitionError for a status that an open order cannot take.
+	Finish(ctx context.Context, c Claim, o Outcome, at time.Time) error
+
+	// Release ends the claim of an attempt that did not settle the order, and notes why. It returns ErrFenced if
+	// the claim is not ours any more.
+	Release(ctx context.Context, c Claim, why Reason, at time.Time) error
+}
+
+// Records is for those who look at an order from outside its processing: operators, webhooks, the reconciler.
+type Records interface {
+	// Load returns the record with its events, as of now and not of a moment ago. It returns ErrNotFound if
+	// there is none.
+	Load(ctx context.Context, id ID) (Record, error)
+
+	// Settle writes what the provider said later. It is guarded by the status, seq and intent of r as loaded:
+	// it returns ErrStale if the record has changed since, a *TransitionError for a change that nobody drew, and nil,
+	// changing nothing, if the record already says this status with this intent.
+	Settle(ctx context.Context, r Record, o Outcome, at time.Time) error
+}
+
+// Payments moves money. A decline is an Intent, not an error; every error is a *PaymentError, whose Trouble says what
+// may have happened. ordertest.TestPayments is this contract as a test.
+type Payments interface {
+	// Prepare makes an intent for the order that no one has confirmed: no money can move yet. The same key gets the
+	// same intent as long as the provider remembers the key.
+	Prepare(ctx context.Context, o Order, k Key) (Intent, error)
+
+	// Confirm moves the money, with the payment method that Prepare named and no other. An intent that succeeded
+	// cannot succeed again, and one that was declined is not tried again: both are returned as they are.
+	Confirm(ctx context.Context, id IntentID, k Key) (Intent, error)
+
+	// Read returns the intent as the provider has it now, never an older copy.
+	Read(ctx context.Context, id IntentID) (Intent, error)
+}
+
+// Which: errors that need no detail.
+var (
+	ErrConflict       = errors.New("another order has this id")
+	ErrFenced         = errors.New("the claim is not ours any more")
+	ErrStale          = errors.New("the record has changed since it was loaded")
+	ErrNotFound       = errors.New("no such order")
+	ErrUnknownVersion = errors.New("the record was written by a newer release")
+	ErrNoIntent       = errors.New("no intent is bound: no money has moved")
+)
+
+// SettledError is a claim on an order that is not open any more. Record carries no events.
+type SettledError struct{ Record Record }
+
+func (e *SettledError) Error() string { return "the order is " + string(e.Record.Status) }
+
+// InProgressError is a claim on an order that somebody else holds.
+type InProgressError struct{ Until time.Time }
+
+func (e *InProgressError) Error() string {
+	return "another attempt holds the order until " + e.Until.UTC().Format(time.RFC3339)
+}
+
+// Trouble says what a failed call to the provider means for the order.
+type Trouble string
+
+// The troubles.
+const (
+	NotNow        Trouble = "not_now"       // nothing happened; later it may
+	Unknown       Trouble = "unknown"       // money may have moved
+	Replayed      Trouble = "replayed"      // the provider repeated an old failure: this key is burnt
+	Misconfigured Trouble = "misconfigured" // our credentials, our account or our mode are wrong
+	Refused       Trouble = "refused"       // the provider will never do this
+	KeyReused     Trouble = "key_reused"    // the key was used before, for something else
+)
+
+// PaymentError is a call to the provider that brought no intent. Err carries no secret and no payment data.
+type PaymentError struct {
+	Trouble   Trouble
+	RequestID string // the provider's name for the call; "" if it did not answer
+	Err       error
+}
+
+func (e *PaymentError) Error() string {
+	if e.RequestID == "" {
+		return fmt.Sprintf("%s: %v", e.Trouble, e.Err)
+	}
+	return fmt.Sprintf("%s: %v (request %s)", e.Trouble, e.Err, e.RequestID)
+}
+
+func (e *PaymentError) Unwrap() error { return e.Err }

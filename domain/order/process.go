@@ -1,0 +1,147 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Processor carries orders from claimed to settled. It holds no state of its own: two of them, in two processes,
+// on two releases, may be given the same order at the same instant.
+type Processor struct {
+	Claims   Claims
+	Payments Payments
+	Scope    Scope
+	Now      func() time.Time
+	// ConfirmTime is how long one Confirm may take. None is started that could outlive the lease, because its
+	// answer would come to a worker that has nothing left to do with it.
+	ConfirmTime time.Duration
+}
+
+var (
+	errOutOfTime   = errors.New("too little of the lease is left to confirm")
+	errUnconfirmed = errors.New("the intent still waits for confirmation")
+)
+
+// Process claims the order, charges it and settles it, or finds that somebody did.
+//
+// Money moves only by confirming the intent that is bound to the record. It is bound once, by a conditional write,
+// and an intent succeeds once, for ever. No clock, no key's life and no lease is in that argument.
+func (p *Processor) Process(ctx context.Context, o Order, l Lease) Result {
+	claim, err := p.Claims.Begin(ctx, o, l)
+	if err != nil {
+		return conclude(err, 0)
+	}
+	takeover := claim.Intent != ""
+	outcome, err := p.charge(ctx, &claim)
+	if err == nil {
+		err = p.Claims.Finish(ctx, claim, outcome, p.Now())
+	}
+	r := conclude(err, claim.Attempt)
+	r.Attempt, r.Takeover, r.Intent = claim.Attempt, takeover, claim.Intent
+	if r.Verdict == Done {
+		r.Status = outcome.Status
+		return r
+	}
+	r.Status = Open
+	if !errors.Is(err, ErrFenced) {
+		// Letting go is a courtesy to the next attempt, which would otherwise wait for the lease to end.
+		r.Err = errors.Join(r.Err, p.Claims.Release(ctx, claim, r.Reason, p.Now()))
+	}
+	return r
+}
+
+// charge finds or makes the order's one intent, notes it in the claim and brings it to an outcome.
+func (p *Processor) charge(ctx context.Context, c *Claim) (Outcome, error) {
+	intent, err := p.boundIntent(ctx, c)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if outcome, settled := OutcomeOf(intent); settled {
+		return outcome, nil
+	}
+	if p.Now().Add(p.ConfirmTime).After(c.Lease.Until) {
+		return Outcome{}, errOutOfTime
+	}
+	intent, err = p.confirm(ctx, *c)
+	if err != nil {
+		return Outcome{}, err
+	}
+	outcome, settled := OutcomeOf(intent)
+	if !settled {
+		return Outcome{}, errUnconfirmed
+	}
+	return outcome, nil
+}
+
+// boundIntent returns the intent that is bound to the order's record: what an earlier attempt bound, as the
+// provider has it now, or a new one. Only what comes out of here may be confirmed.
+func (p *Processor) boundIntent(ctx context.Context, c *Claim) (Intent, error) {
+	if c.Intent != "" {
+		return p.verified(*c)(p.Payments.Read(ctx, c.Intent))
+	}
+	intent, err := p.prepare(ctx, *c)
+	if err != nil {
+		return Intent{}, err
+	}
+	if err := p.Claims.Bind(ctx, *c, intent.ID, p.Now()); err != nil {
+		return Intent{}, err
+	}
+	c.Intent = intent.ID
+	return intent, nil
+}
+
+// prepare makes an intent under the order's own key, so that an attempt that died before Bind leaves no stray one
+// behind. If that key can only ever repeat a failure, or holds what an older release sent, a fresh key must do.
+func (p *Processor) prepare(ctx context.Context, c Claim) (Intent, error) {
+	check := p.verified(c)
+	intent, err := check(p.Payments.Prepare(ctx, c.Order, PrepareKey(p.Scope, c.Order.ID())))
+	if trouble := troubleOf(err); trouble == Replayed || trouble == KeyReused && c.Attempt > 1 {
+		return check(p.Payments.Prepare(ctx, c.Order, PrepareAgainKey(p.Scope, c.Order.ID(), c.Attempt)))
+	}
+	return intent, err
+}
+
+// confirm moves the money. A refusal is no proof that none moved: an intent that somebody else settled meanwhile
+// refuses too, so the provider is asked before anybody is told.
+func (p *Processor) confirm(ctx context.Context, c Claim) (Intent, error) {
+	check := p.verified(c)
+	intent, err := check(p.Payments.Confirm(ctx, c.Intent, ConfirmKey(p.Scope, c.Order.ID(), c.Attempt)))
+	if troubleOf(err) != Refused {
+		return intent, err
+	}
+	now, readErr := check(p.Payments.Read(ctx, c.Intent))
+	if readErr != nil {
+		return Intent{}, readErr
+	}
+	if _, settled := OutcomeOf(now); !settled {
+		return Intent{}, err
+	}
+	return now, nil
+}
+
+// verified wraps a call to the provider: no intent is used before it is known to be this order's.
+func (p *Processor) verified(c Claim) func(Intent, error) (Intent, error) {
+	return func(i Intent, err error) (Intent, error) {
+		if err != nil {
+			return Intent{}, asPaymentError(err)
+		}
+		return i, verify(i, p.Scope, c.Order.ID(), c.Order.Total())
+	}
+}
+
+// asPaymentError holds a provider to its promise: an error that says nothing of money may be about moved money.
+func asPaymentError(err error) error {
+	if troubleOf(err) != "" {
+		return err
+	}
+	return &PaymentError{Trouble: Unknown, Err: err}
+}
+
+func troubleOf(err error) Trouble {
+	var e *PaymentError
+	if errors.As(err, &e) {
+		return e.Trouble
+	}
+	return ""
+}
