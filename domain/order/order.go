@@ -164,18 +164,18 @@ func problemsOf(d Draft) []Problem {
 			all = append(all, Problem{field, value, want})
 		}
 	}
-	check(ValidID(d.ID), "orderId", quote(d.ID), IDRule)
+	check(ValidID(d.ID), "orderId", Quote(d.ID), IDRule)
 	check(ValidCustomerID(d.CustomerID), "customerId", "", CustomerIDRule)
-	check(ValidCurrency(d.Currency), "currency", quote(d.Currency), CurrencyRule)
+	check(ValidCurrency(d.Currency), "currency", Quote(d.Currency), CurrencyRule)
 	check(ValidReference(d.Payment.Customer), "payment.customer", "", ReferenceRule)
 	check(ValidReference(d.Payment.Method), "payment.method", "", ReferenceRule)
 	n := len(d.Lines)
 	check(1 <= n && n <= MaxLines, "lines", strconv.Itoa(n), fmt.Sprintf("1 to %d lines", MaxLines))
 	for i, l := range d.Lines[:min(n, MaxLines)] {
 		at := "lines[" + strconv.Itoa(i) + "]."
-		check(ValidSKU(l.SKU), at+"sku", quote(l.SKU), SKURule)
-		check(1 <= l.Quantity && l.Quantity <= MaxQuantity, at+"quantity", strconv.FormatInt(l.Quantity, 10), QuantityRule())
-		check(0 <= l.UnitAmount && l.UnitAmount <= MaxUnitAmount, at+"unitAmount", strconv.FormatInt(l.UnitAmount, 10), UnitAmountRule())
+		check(ValidSKU(l.SKU), at+"sku", Quote(l.SKU), SKURule)
+		check(1 <= l.Quantity && l.Quantity <= MaxQuantity, at+"quantity", QuoteInt(l.Quantity), QuantityRule())
+		check(0 <= l.UnitAmount && l.UnitAmount <= MaxUnitAmount, at+"unitAmount", QuoteInt(l.UnitAmount), UnitAmountRule())
 	}
 	if len(all) > 0 {
 		return all
@@ -203,10 +203,29 @@ func totalRule(err error) string {
 	return "a sum that can be charged: " + err.Error()
 }
 
-// quote shortens what a stranger wrote, so that an error line stays a line.
-func quote(s string) string {
-	if len(s) > 80 {
-		s = s[:80] + "..."
+// Quote is a text that a stranger wrote, for a message to people: short enough to keep a line a line.
+func Quote(s string) string {
+	if len(s) > maxQuoted {
+		s = s[:maxQuoted] + "..."
 	}
-	return strconv.Quote(s)
+	return withheld(s, strconv.Quote(s))
+}
+
+// QuoteInt is a number that a stranger wrote, for a message to people.
+func QuoteInt(n int64) string { return withheld(strconv.FormatInt(n, 10), strconv.FormatInt(n, 10)) }
+
+const maxQuoted = 80
+
+// withheld hides what holds as many digits as a card number: people put those into the wrong field.
+func withheld(s, shown string) string {
+	digits := 0
+	for i := range len(s) {
+		if '0' <= s[i] && s[i] <= '9' {
+			digits++
+		}
+	}
+	if digits >= 12 {
+		return "[withheld]"
+	}
+	return shown
 }

@@ -22,8 +22,8 @@ type Claims interface {
 	Bind(ctx context.Context, c Claim, id IntentID, at time.Time) error
 
 	// Finish settles the order, adds one event and ends the claim, all or nothing. It returns nil also if the record
-	// already says this status with this intent, ErrFenced if the claim is not ours any more, and a
-	// *TransitionError for a status that an open order cannot take.
+	// already says this status with this intent, ErrFenced if the claim is not ours any more or the outcome is not that
+	// of the bound intent, and a *TransitionError for a status that an open order cannot take.
 	Finish(ctx context.Context, c Claim, o Outcome, at time.Time) error
 
 	// Release ends the claim of an attempt that did not settle the order, and notes why. It returns ErrFenced if

@@ -1,6 +1,7 @@
 package order
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -38,7 +39,7 @@ func (p *Processor) Process(ctx context.Context, o Order, l Lease) Result {
 		err = p.Claims.Finish(ctx, claim, outcome, p.Now())
 	}
 	r := conclude(err, claim.Attempt)
-	r.Attempt, r.Takeover, r.Intent = claim.Attempt, takeover, claim.Intent
+	r.Attempt, r.Takeover, r.Intent = claim.Attempt, takeover, cmp.Or(claim.Intent, r.Intent)
 	if r.Verdict == Done {
 		r.Status = outcome.Status
 		return r
@@ -139,8 +140,7 @@ func asPaymentError(err error) error {
 }
 
 func troubleOf(err error) Trouble {
-	var e *PaymentError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*PaymentError](err); ok {
 		return e.Trouble
 	}
 	return ""

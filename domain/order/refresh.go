@@ -25,11 +25,24 @@ func Refresh(ctx context.Context, rs Records, ps Payments, s Scope, id ID, at ti
 		return r, err
 	}
 	outcome, settled := OutcomeOf(intent)
-	if !settled || outcome.Status == r.Status {
+	if !settled || !news(r.Status, outcome.Status) {
 		return r, nil
 	}
 	if err := rs.Settle(ctx, r, outcome, at); err != nil {
 		return r, fmt.Errorf("settle order %s as %s: %w", id, outcome.Status, err)
 	}
 	return rs.Load(ctx, id)
+}
+
+// news reports whether what the provider says is to be written. An intent that was declined, or that waits for the
+// customer, may go through other states before it is paid, which nobody drew because nobody is told of them. And
+// it stays succeeded when its money went back. But that a paid order is not paid is never passed over in silence.
+func news(now, said Status) bool {
+	switch {
+	case now == said, now == Refunded:
+		return false
+	case now == Paid:
+		return true
+	}
+	return now.Transition(said) == nil || said == Paid
 }

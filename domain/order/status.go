@@ -2,6 +2,7 @@ package order
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -55,10 +56,8 @@ func (s Status) Next() []Status {
 
 // Transition returns nil if an order may go from s to next, and a *TransitionError otherwise.
 func (s Status) Transition(next Status) error {
-	for _, allowed := range s.Next() {
-		if next == allowed {
-			return nil
-		}
+	if slices.Contains(s.Next(), next) {
+		return nil
 	}
 	return &TransitionError{From: s, To: next}
 }

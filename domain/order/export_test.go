@@ -1,0 +1,4 @@
+package order
+
+// Currencies is the list behind ValidCurrency.
+const Currencies = currencies

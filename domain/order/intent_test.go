@@ -1,0 +1,55 @@
+package order_test
+
+import (
+	"testing"
+
+	"orderonce/domain/order"
+)
+
+func TestOutcomeOfReadsEveryState(t *testing.T) {
+	t.Parallel()
+	var (
+		none     order.Failure
+		noFunds  = order.Failure{Code: "card_declined", DeclineCode: "insufficient_funds"}
+		expired  = order.Failure{Code: "expired_card"}
+		customer = order.Failure{Code: "authentication_required"}
+		byBank   = order.Failure{Code: "card_declined", DeclineCode: "authentication_required"}
+	)
+	for _, c := range []struct {
+		state   order.IntentState
+		failure order.Failure
+		status  order.Status // "" if it is not settled
+		code    string
+	}{
+		{order.Succeeded, none, order.Paid, ""},
+		{order.Succeeded, noFunds, order.Paid, ""},
+		{order.Succeeded, customer, order.Paid, ""},
+		{order.Processing, none, order.Pending, ""},
+		{order.Processing, noFunds, order.Pending, ""},
+		{order.NeedsAction, none, order.ActionRequired, ""},
+		{order.NeedsAction, customer, order.ActionRequired, "authentication_required"},
+		{order.IntentCanceled, none, order.Canceled, ""},
+		{order.IntentCanceled, noFunds, order.Canceled, "insufficient_funds"},
+		{order.NeedsMethod, noFunds, order.Declined, "insufficient_funds"},
+		{order.NeedsMethod, expired, order.Declined, "expired_card"},
+		{order.NeedsMethod, customer, order.ActionRequired, "authentication_required"},
+		{order.NeedsMethod, byBank, order.ActionRequired, "authentication_required"},
+		{order.NeedsMethod, none, "", ""},
+		{order.NeedsConfirmation, none, "", ""},
+		{order.NeedsConfirmation, noFunds, "", ""},
+		{"requires_capture", none, "", ""},
+		{"", none, "", ""},
+	} {
+		got, settled := order.OutcomeOf(order.Intent{ID: "pi_1", State: c.state, Failure: c.failure})
+		want := order.Outcome{Status: c.status, Intent: "pi_1", Failure: c.code}
+		if c.status == "" {
+			want = order.Outcome{}
+		}
+		if got != want || settled != (c.status != "") {
+			t.Errorf("%s %+v: got %+v, settled %t, want %+v", c.state, c.failure, got, settled, want)
+		}
+		if settled && order.Open.Transition(got.Status) != nil {
+			t.Errorf("%s: no open order can become %s", c.state, got.Status)
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package order_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+)
+
+func TestNewTakesWhatTheDraftSays(t *testing.T) {
+	t.Parallel()
+	d := ordertest.Draft("ORD-1")
+	o, err := order.New(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.ID() != "ORD-1" || o.CustomerID() != d.CustomerID || o.Payment() != d.Payment {
+		t.Errorf("got %+v, want what %+v says", o, d)
+	}
+	if got, want := o.Total(), (order.Money{Amount: 3998, Currency: "usd"}); got != want {
+		t.Errorf("got total %v, want %v", got, want)
+	}
+}
+
+// with is a valid draft with one change.
+func with(change func(*order.Draft)) order.Draft {
+	d := ordertest.Draft("ORD-1")
+	change(&d)
+	return d
+}
+
+// oneLine is a draft of one line in one currency.
+func oneLine(currency string, quantity, unitAmount int64) order.Draft {
+	return with(func(d *order.Draft) {
+		d.Currency, d.Lines = currency, []order.Line{{SKU: "MUG", Quantity: quantity, UnitAmount: unitAmount}}
+	})
+}
+
+func TestNewHoldsEveryLimit(t *testing.T) {
+	t.Parallel()
+	id := func(s string) order.Draft { return with(func(d *order.Draft) { d.ID = s }) }
+	customer := func(s string) order.Draft { return with(func(d *order.Draft) { d.CustomerID = s }) }
+	sku := func(s string) order.Draft { return with(func(d *order.Draft) { d.Lines[1].SKU = s }) }
+	method := func(s string) order.Draft { return with(func(d *order.Draft) { d.Payment.Method = s }) }
+	payer := func(s string) order.Draft { return with(func(d *order.Draft) { d.Payment.Customer = s }) }
+	lines := func(n int) order.Draft {
+		return with(func(d *order.Draft) {
+			d.Lines = slices.Repeat([]order.Line{{SKU: "MUG", Quantity: 1, UnitAmount: 1}}, n)
+		})
+	}
+	for _, c := range []struct {
+		draft order.Draft
+		field string // of the one problem; "" if there is none
+	}{
+		{id(""), "orderId"},
+		{id("A"), ""},
+		{id("9._-z"), ""},
+		{id(strings.Repeat("a", 64)), ""},
+		{id(strings.Repeat("a", 65)), "orderId"},
+		{id("-A"), "orderId"},
+		{id(".A"), "orderId"},
+		{id("A/B"), "orderId"},
+		{id("A\n"), "orderId"},
+		{id("Ä"), "orderId"},
+		{customer(""), "customerId"},
+		{customer("!~"), ""},
+		{customer(strings.Repeat("c", 128)), ""},
+		{customer(strings.Repeat("c", 129)), "customerId"},
+		{customer("a b"), "customerId"},
+		{customer("a\x7f"), "customerId"},
+		{with(func(d *order.Draft) { d.Currency = "USD" }), "currency"},
+		{with(func(d *order.Draft) { d.Currency = "" }), "currency"},
+		{payer("cus_A1"), ""},
+		{payer(""), "payment.customer"},
+		{payer("CUS_1"), "payment.customer"},
+		{payer("cus_" + strings.Repeat("a", 251)), ""},
+		{payer("cus_" + strings.Repeat("a", 252)), "payment.customer"},
+		{method("pm_card_visa"), ""},
+		{method("pm"), "payment.method"},
+		{method("pm_"), "payment.method"},
+		{method("_pm"), "payment.method"},
+		{method("pm_a b"), "payment.method"},
+		{method("pm_a-b"), "payment.method"},
+		{method("4242424242424242"), "payment.method"},
+		{lines(0), "lines"},
+		{lines(1), ""},
+		{lines(100), ""},
+		{lines(101), "lines"},
+		{sku(""), "lines[1].sku"},
+		{sku("s"), ""},
+		{sku(strings.Repeat("s", 64)), ""},
+		{sku(strings.Repeat("s", 65)), "lines[1].sku"},
+		{sku("T SHIRT"), "lines[1].sku"},
+		{oneLine("usd", 0, 100), "lines[0].quantity"},
+		{oneLine("usd", -1, 100), "lines[0].quantity"},
+		{oneLine("usd", 1_000_000, 1), ""},
+		{oneLine("usd", 1_000_001, 1), "lines[0].quantity"},
+		{oneLine("usd", 1, -1), "lines[0].unitAmount"},
+		{oneLine("usd", 1, 0), "total"},
+		{oneLine("usd", 1, 1), ""},
+		{oneLine("usd", 1, 99_999_999), ""},
+		{oneLine("usd", 1, 100_000_000), "lines[0].unitAmount"},
+		{oneLine("usd", 1, 1<<63-1), "lines[0].unitAmount"},
+		{oneLine("usd", 1_000_000, 99_999_999), "total"},
+		{oneLine("usd", 2, 50_000_000), "total"},
+		{oneLine("isk", 1, 150), "total"},
+		{oneLine("isk", 2, 150), ""},
+		{oneLine("kwd", 1, 5121), "total"},
+		{oneLine("kwd", 1, 5120), ""},
+		{with(func(d *order.Draft) { d.Lines[0].UnitAmount = 0 }), ""},
+		{with(func(d *order.Draft) {
+			d.Lines = []order.Line{{SKU: "A", Quantity: 1, UnitAmount: 99_999_999}, {SKU: "B", Quantity: 1, UnitAmount: 1}}
+		}), "total"},
+	} {
+		var fields []string
+		for _, p := range problems(t, c.draft) {
+			fields = append(fields, p.Field)
+		}
+		if got := strings.Join(fields, ","); got != c.field {
+			t.Errorf("%+v: got problems with %q, want %q", c.draft, got, c.field)
+		}
+	}
+}
+
+// problems is what New says of d; its error must be an InvalidError with at least one, or nil.
+func problems(t *testing.T, d order.Draft) []order.Problem {
+	t.Helper()
+	o, err := order.New(d)
+	if err == nil {
+		return nil
+	}
+	var invalid *order.InvalidError
+	if !errors.As(err, &invalid) || len(invalid.Problems) == 0 || o != (order.Order{}) {
+		t.Fatalf("%+v: got order %+v and error %v, want an InvalidError alone", d, o, err)
+	}
+	return invalid.Problems
+}
+
+func TestNewNamesEveryProblemAtOnce(t *testing.T) {
+	t.Parallel()
+	_, err := order.New(order.Draft{ID: "a b", Currency: "USD", Lines: []order.Line{{SKU: "A", Quantity: 0, UnitAmount: -1}}})
+	for _, want := range []string{
+		`orderId "a b": want 1 to 64`, "customerId: want", `currency "USD"`, "payment.customer: want", "payment.method: want",
+		"lines[0].quantity 0: want 1 to 1000000", "lines[0].unitAmount -1: want 0 to 99999999",
+	} {
+		if !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("got %v, want it to say %q", err, want)
+		}
+	}
+}
+
+func TestATotalThatNoChargeCanHoldIsSaid(t *testing.T) {
+	t.Parallel()
+	_, err := order.New(oneLine("usd", 2, 50_000_000))
+	const want = "invalid order: total: want at most 99999999: the lines add up to more than one charge can hold"
+	if got := fmt.Sprint(err); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestProblemsNeverTellWhoPaysWithWhat(t *testing.T) {
+	t.Parallel()
+	d := ordertest.Draft("ORD-1")
+	d.CustomerID = "CANARY one"
+	d.Payment = order.Payment{Customer: "CANARY two", Method: "CANARY three"}
+	if _, err := order.New(d); err == nil || strings.Contains(err.Error(), "CANARY") {
+		t.Errorf("got %v, want an error without any value", err)
+	}
+	d = ordertest.Draft("ORD-1")
+	d.CustomerID, d.Payment, d.Lines = "CANARY", order.Payment{Customer: "cus_CANARY", Method: "pm_CANARY"}, nil
+	if _, err := order.New(d); err == nil || strings.Contains(err.Error(), "CANARY") {
+		t.Errorf("got %v, want an error about the lines alone", err)
+	}
+}
+
+func TestProblemsStayShort(t *testing.T) {
+	t.Parallel()
+	d := ordertest.Draft(order.ID(strings.Repeat("x", 1<<20)))
+	d.Lines = slices.Repeat([]order.Line{{SKU: strings.Repeat("y\n", 1<<10)}}, 1<<10)
+	_, err := order.New(d)
+	if got := len(fmt.Sprint(err)); got > 50_000 || strings.Contains(fmt.Sprint(err), "\n") {
+		t.Errorf("got an error of %d bytes, want one line of at most 50000", got)
+	}
+}
+
+func FuzzNew(f *testing.F) {
+	f.Add("ORD-1", "CUST", "usd", "cus_1", "pm_1", "MUG", int64(1), int64(1999), uint8(2))
+	f.Add("", "a b", "USD", "", "4242", "\n", int64(-1), int64(1<<62), uint8(101))
+	f.Add("A", "c", "kwd", "cus_1", "pm_1", "s", int64(1_000_000), int64(99_999_999), uint8(100))
+	f.Fuzz(func(t *testing.T, id, customer, currency, payer, method, sku string, quantity, unit int64, lines uint8) {
+		d := order.Draft{
+			ID: id, CustomerID: customer, Currency: currency, Payment: order.Payment{Customer: payer, Method: method},
+			Lines: slices.Repeat([]order.Line{{SKU: sku, Quantity: quantity, UnitAmount: unit}}, int(lines)),
+		}
+		for _, p := range problems(t, d) {
+			if hidden := p.Field == "customerId" || strings.HasPrefix(p.Field, "payment."); hidden && p.Value != "" {
+				t.Fatalf("%s tells %q", p.Field, p.Value)
+			}
+		}
+		o, err := order.New(d)
+		if err != nil {
+			return
+		}
+		if err := o.Total().Validate(); err != nil || o.Total().Amount != int64(lines)*quantity*unit {
+			t.Fatalf("an order that cannot be charged was believed: %v, %v", o.Total(), err)
+		}
+		if len(order.PrepareAgainKey(order.Scope(strings.Repeat("s", 32)), o.ID(), 1<<62).String()) > 255 {
+			t.Fatal("its key is too long")
+		}
+		if again, err := order.New(d); err != nil || again != o {
+			t.Fatalf("the second time it is %+v, %v, want %+v", again, err, o)
+		}
+	})
+}
+
+func TestACardNumberInTheWrongFieldIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	const number = 4242424242424242
+	d := ordertest.Draft("ORD-1")
+	d.ID, d.Currency, d.Lines[0].SKU = " 4242 4242 4242 4242", "4242-4242-4242", "4242 424242424242"
+	d.Lines[0].Quantity, d.Lines[0].UnitAmount = number, number
+	d.CustomerID, d.Payment.Customer, d.Payment.Method = "4242 4242", "4242424242424242", "4242424242424242"
+	_, err := order.New(d)
+	if err == nil {
+		t.Fatal("it was accepted")
+	}
+	if strings.Contains(err.Error(), "4242") {
+		t.Errorf("the error repeats it: %v", err)
+	}
+}

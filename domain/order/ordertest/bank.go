@@ -1,0 +1,252 @@
+package ordertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"orderonce/domain/order"
+)
+
+var _ order.Payments = (*Bank)(nil)
+
+// The payment methods that Bank knows; every other one whose name begins with "pm_card" succeeds.
+const (
+	declinedCard   = "pm_card_chargeDeclined"
+	customerCard   = "pm_card_authenticationRequired"
+	processingCard = "pm_card_takesDays"
+	missingCard    = "pm_missing"
+)
+
+// CardOf is the payment method of a card that behaves so at the Bank.
+func CardOf(c Card) string {
+	switch c {
+	case Declines:
+		return declinedCard
+	case WantsTheCustomer:
+		return customerCard
+	case TakesDays:
+		return processingCard
+	case DoesNotExist:
+		return missingCard
+	case Pays:
+	}
+	return "pm_card_visa"
+}
+
+// Bank is a payment provider in a map, and the specification of one: keys replay their first answer, also a failure, until
+// they are forgotten; an intent succeeds once, for ever. Its zero value with a Scope is ready.
+type Bank struct {
+	Scope order.Scope
+
+	mu       sync.Mutex
+	intents  map[order.IntentID]*account
+	keys     map[order.Key]answer
+	mishaps  map[Call][]Mishap
+	requests int
+}
+
+// account is an intent, the card on it and what was done with it.
+type account struct {
+	order.Intent
+
+	method   string // "" after a refusal: an intent does not keep a card that failed
+	declines int
+}
+
+// answer is what a key was first used for, and what came of it.
+type answer struct {
+	request string
+	intent  order.Intent
+	failed  bool
+}
+
+// Prepare makes an unconfirmed intent.
+func (b *Bank) Prepare(ctx context.Context, o order.Order, k order.Key) (order.Intent, error) {
+	request := fmt.Sprint("prepare ", o.Total(), o.Payment(), o.Fingerprint())
+	return b.under(ctx, Prepare, k, request, func() (order.Intent, order.Trouble) {
+		if !strings.HasPrefix(o.Payment().Method, "pm_card") {
+			return order.Intent{}, order.Refused
+		}
+		if b.intents == nil {
+			b.intents = map[order.IntentID]*account{}
+		}
+		id := order.IntentID(fmt.Sprintf("pi_%d", len(b.intents)+1))
+		b.intents[id] = &account{method: o.Payment().Method, Intent: order.Intent{
+			ID: id, State: order.NeedsConfirmation, Total: o.Total(), OrderID: o.ID(), Scope: b.Scope,
+		}}
+		return b.intents[id].Intent, ""
+	})
+}
+
+// Confirm charges the card on the intent, if it waits for that; any other intent is answered as it is.
+func (b *Bank) Confirm(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
+	return b.under(ctx, Confirm, k, "confirm "+string(id), func() (order.Intent, order.Trouble) {
+		a, known := b.intents[id]
+		if !known {
+			return order.Intent{}, order.Misconfigured
+		}
+		if a.State == order.NeedsConfirmation {
+			a.charge()
+		}
+		return a.Intent, ""
+	})
+}
+
+func (a *account) charge() {
+	switch a.method {
+	case declinedCard:
+		a.refuse(order.Failure{Code: "card_declined", DeclineCode: "insufficient_funds"})
+	case customerCard:
+		a.refuse(order.Failure{Code: "authentication_required", DeclineCode: "authentication_required"})
+	case processingCard:
+		a.State = order.Processing
+	default:
+		a.State = order.Succeeded
+	}
+}
+
+func (a *account) refuse(why order.Failure) {
+	a.State, a.Failure, a.method = order.NeedsMethod, why, ""
+	a.declines++
+}
+
+// Read is the intent as it is now. It has no key, so nothing is replayed.
+func (b *Bank) Read(ctx context.Context, id order.IntentID) (order.Intent, error) {
+	return b.under(ctx, Read, order.Key{}, "", func() (order.Intent, order.Trouble) {
+		a, known := b.intents[id]
+		if !known {
+			return order.Intent{}, order.Misconfigured
+		}
+		return a.Intent, ""
+	})
+}
+
+// under answers one request: from its key, or by its effect. A refusal is not kept under the key, because it is told
+// before anything was done; everything later is.
+func (b *Bank) under(
+	ctx context.Context, c Call, k order.Key, request string, effect func() (order.Intent, order.Trouble),
+) (order.Intent, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.requests++
+	mishap := b.nextMishap(c)
+	switch {
+	case ctx.Err() != nil || mishap == NeverArrives:
+		return b.trouble(order.Unknown)
+	case mishap == SaysNotNow:
+		return b.trouble(order.NotNow)
+	case mishap == SaysMisconfigured:
+		return b.trouble(order.Misconfigured)
+	}
+	a, used := b.keys[k]
+	switch {
+	case used && a.request != request:
+		return b.trouble(order.KeyReused)
+	case used && a.failed:
+		return b.trouble(order.Replayed)
+	case !used:
+		a = answer{request: request, failed: mishap == FailsForTheKey || mishap == DoesItButFailsForTheKey}
+		if mishap != FailsForTheKey {
+			var refused order.Trouble
+			if a.intent, refused = effect(); refused != "" {
+				return b.trouble(refused)
+			}
+		}
+		b.keep(k, a)
+	}
+	if a.failed || mishap == LosesTheAnswer {
+		return b.trouble(order.Unknown)
+	}
+	return a.intent, nil
+}
+
+func (b *Bank) keep(k order.Key, a answer) {
+	if k == (order.Key{}) {
+		return
+	}
+	if b.keys == nil {
+		b.keys = map[order.Key]answer{}
+	}
+	b.keys[k] = a
+}
+
+func (b *Bank) trouble(t order.Trouble) (order.Intent, error) {
+	return order.Intent{}, &order.PaymentError{
+		Trouble: t, RequestID: fmt.Sprintf("req_%d", b.requests), Err: errors.New("the bank was told to say so, or had to"),
+	}
+}
+
+func (b *Bank) nextMishap(c Call) (m Mishap) {
+	if waiting := b.mishaps[c]; len(waiting) > 0 {
+		m, b.mishaps[c] = waiting[0], waiting[1:]
+	}
+	return m
+}
+
+// Fail makes the mishap happen to the next such call that nothing else is waiting for.
+func (b *Bank) Fail(c Call, m Mishap) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.mishaps == nil {
+		b.mishaps = map[Call][]Mishap{}
+	}
+	b.mishaps[c] = append(b.mishaps[c], m)
+}
+
+// ForgetKeys makes every key as good as new.
+func (b *Bank) ForgetKeys() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.keys = nil
+}
+
+// Charges lists the successful charges of one order, in the order of their intents.
+func (b *Bank) Charges(id order.ID) (all []order.Money) {
+	for _, a := range b.accounts(id) {
+		if a.State == order.Succeeded {
+			all = append(all, a.Total)
+		}
+	}
+	return all
+}
+
+// Declines is how often a card of the order was tried in vain.
+func (b *Bank) Declines(id order.ID) (n int) {
+	for _, a := range b.accounts(id) {
+		n += a.declines
+	}
+	return n
+}
+
+func (b *Bank) accounts(id order.ID) (all []account) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range len(b.intents) {
+		if a := b.intents[order.IntentID(fmt.Sprintf("pi_%d", i+1))]; a.OrderID == id {
+			all = append(all, *a)
+		}
+	}
+	return slices.Clip(all)
+}
+
+// CustomerPays lets the customer pay an intent another way.
+func (b *Bank) CustomerPays(id order.IntentID) { b.become(id, order.Succeeded) }
+
+// Clear lets a processing intent succeed.
+func (b *Bank) Clear(id order.IntentID) { b.become(id, order.Succeeded) }
+
+// Cancel lets a person cancel an intent.
+func (b *Bank) Cancel(id order.IntentID) { b.become(id, order.IntentCanceled) }
+
+func (b *Bank) become(id order.IntentID, s order.IntentState) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	a := b.intents[id]
+	if a.State != order.Succeeded {
+		a.State, a.Failure = s, order.Failure{}
+	}
+}

@@ -1,0 +1,206 @@
+package ordertest
+
+import (
+	"context"
+	"encoding/binary"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"orderonce/domain/order"
+)
+
+var _ Store = (*Memory)(nil)
+
+// Memory is a store in a map, and the specification of a store. The zero Memory is empty and ready.
+type Memory struct {
+	mu   sync.Mutex
+	rows map[order.ID]order.Record
+}
+
+// Begin takes the order, or says why not.
+func (m *Memory) Begin(_ context.Context, o order.Order, l order.Lease) (order.Claim, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, known := m.rows[o.ID()]
+	if !known {
+		r = order.Record{
+			OrderID: o.ID(), CustomerID: o.CustomerID(), Total: o.Total(), Fingerprint: o.Fingerprint(),
+			Status: order.Open, CreatedAt: l.From,
+		}
+	} else if err := order.WhyNot(withoutEvents(r), o, l); err != nil {
+		return order.Claim{}, err
+	}
+	if r.Owner != l.Owner { // equal: the answer of our own write was lost
+		r.Owner, r.Until, r.Attempt = l.Owner, l.Until, r.Attempt+1
+		m.put(r, l.From)
+	}
+	return order.Claim{Order: o, Lease: l, Attempt: r.Attempt, Intent: r.Intent}, nil
+}
+
+// Bind writes the one intent.
+func (m *Memory) Bind(_ context.Context, c order.Claim, id order.IntentID, at time.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, ours := m.owned(c)
+	if !ours || r.Intent != "" && r.Intent != id {
+		return order.ErrFenced
+	}
+	r.Intent = id
+	m.put(r, at)
+	return nil
+}
+
+// Finish settles an order that is ours.
+func (m *Memory) Finish(_ context.Context, c order.Claim, o order.Outcome, at time.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := order.Open.Transition(o.Status); err != nil {
+		return err
+	}
+	r, ours := m.owned(c)
+	switch {
+	case says(m.rows[c.Order.ID()], o):
+		return nil
+	case !ours || r.Intent != o.Intent:
+		return order.ErrFenced
+	}
+	m.put(settled(r, o, at), at)
+	return nil
+}
+
+// Release ends a claim that settled nothing.
+func (m *Memory) Release(_ context.Context, c order.Claim, why order.Reason, at time.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, ours := m.owned(c)
+	if !ours {
+		return order.ErrFenced
+	}
+	r.Owner, r.Until, r.LastError = "", time.Time{}, string(why)
+	m.put(r, at)
+	return nil
+}
+
+// Load returns the record with its events.
+func (m *Memory) Load(_ context.Context, id order.ID) (order.Record, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, known := m.rows[id]
+	if !known {
+		return order.Record{}, order.ErrNotFound
+	}
+	r.Events = slices.Clone(r.Events)
+	return r, nil
+}
+
+// Settle writes what the provider said later.
+func (m *Memory) Settle(_ context.Context, seen order.Record, o order.Outcome, at time.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.rows[seen.OrderID]
+	if says(r, o) {
+		return nil
+	}
+	if err := seen.Status.Transition(o.Status); err != nil {
+		return err
+	}
+	if r.Status != seen.Status || r.Seq != seen.Seq || r.Intent != seen.Intent || r.Intent != o.Intent {
+		return order.ErrStale
+	}
+	m.put(settled(r, o, at), at)
+	return nil
+}
+
+// Rewrite lets a person edit the fingerprint of a record, as a newer release would write it.
+func (m *Memory) Rewrite(_ context.Context, id order.ID, f order.Fingerprint) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, known := m.rows[id]
+	if !known {
+		return order.ErrNotFound
+	}
+	r.Fingerprint = f
+	m.rows[id] = r
+	return nil
+}
+
+// Clone is a store with the same records, which goes its own way from here.
+func (m *Memory) Clone() *Memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return &Memory{rows: maps.Clone(m.rows)} // event slices are shared, but never written to
+}
+
+// AppendState appends a form of all records that is equal for equal stores, so that a search can merge its states.
+// Customer and total are left out, because the fingerprint implies them.
+func (m *Memory) AppendState(b []byte) []byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(m.rows)) {
+		r := m.rows[id]
+		b = appendStrings(b, string(id), string(r.Fingerprint), string(r.Status), r.Owner, string(r.Intent), r.Failure, r.LastError)
+		b = appendInts(b, int64(r.Attempt), int64(r.Seq), millis(r.Until), millis(r.CreatedAt), millis(r.UpdatedAt), millis(r.DueAt))
+		for _, e := range r.Events { // as many as Seq says
+			b = appendStrings(b, string(e.From), string(e.To), string(e.Intent), e.Failure)
+			b = appendInts(b, int64(e.Seq), millis(e.At))
+		}
+	}
+	return b
+}
+
+func appendStrings(b []byte, parts ...string) []byte {
+	for _, s := range parts {
+		b = append(binary.AppendVarint(b, int64(len(s))), s...)
+	}
+	return b
+}
+
+func appendInts(b []byte, parts ...int64) []byte {
+	for _, n := range parts {
+		b = binary.AppendVarint(b, n)
+	}
+	return b
+}
+
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+// owned is the claim's record; ours is false once somebody else owns it, or nobody.
+func (m *Memory) owned(c order.Claim) (r order.Record, ours bool) {
+	r, known := m.rows[c.Order.ID()]
+	return r, known && r.Owner == c.Lease.Owner
+}
+
+// put stores r as changed at that time.
+func (m *Memory) put(r order.Record, at time.Time) {
+	r.UpdatedAt, r.DueAt = at, time.Time{}
+	if after, waits := r.Status.LookAgain(); waits {
+		r.DueAt = at.Add(after)
+	}
+	if m.rows == nil {
+		m.rows = map[order.ID]order.Record{}
+	}
+	m.rows[r.OrderID] = r
+}
+
+// settled is r after the outcome: one event more, and nobody's.
+func settled(r order.Record, o order.Outcome, at time.Time) order.Record {
+	r.Seq++
+	e := order.Event{Seq: r.Seq, From: r.Status, To: o.Status, Intent: o.Intent, Failure: o.Failure, At: at}
+	r.Events = append(slices.Clip(r.Events), e)
+	r.Status, r.Failure, r.Owner, r.Until = o.Status, o.Failure, "", time.Time{}
+	return r
+}
+
+func says(r order.Record, o order.Outcome) bool { return r.Status == o.Status && r.Intent == o.Intent }
+
+func withoutEvents(r order.Record) order.Record {
+	r.Events = nil
+	return r
+}

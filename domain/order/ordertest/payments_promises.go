@@ -1,0 +1,286 @@
+package ordertest
+
+import "orderonce/domain/order"
+
+func preparePromises() []paymentPromise {
+	return []paymentPromise{
+		{"prepare moves no money", sale.prepareMovesNothing},
+		{"prepare under one key makes one intent", sale.prepareAgain},
+		{"prepare under a forgotten key makes another intent", sale.prepareForgotten},
+		{"prepare of other content under one key says so", sale.prepareOther},
+		{"prepare with a card that does not exist is refused", sale.prepareNoCard},
+		{"fifty prepare under one key and get one intent", sale.prepareRace},
+	}
+}
+
+func (x sale) prepareMovesNothing() {
+	id := x.prepared()
+	x.gets(order.NeedsConfirmation)(x.read(id))
+	x.charged(0)
+}
+
+func (x sale) prepareAgain() {
+	first, again := x.prepared(), x.prepared()
+	if first != again {
+		x.Errorf("got %s, then %s, want one intent", first, again)
+	}
+}
+
+func (x sale) prepareForgotten() {
+	first := x.prepared()
+	x.ForgetKeys()
+	if again := x.prepared(); again == first {
+		x.Errorf("got %s again, want another intent", again)
+	}
+	x.charged(0)
+}
+
+func (x sale) prepareOther() {
+	id := x.prepared()
+	x.fails(order.KeyReused)(x.Payments.Prepare(x.Context(), otherContent(x.order), x.firstKey()))
+	x.gets(order.NeedsConfirmation)(x.read(id))
+	x.fails(order.KeyReused)(x.Payments.Confirm(x.Context(), id, x.firstKey()))
+	x.charged(0)
+}
+
+func (x sale) prepareNoCard() {
+	x = x.of(DoesNotExist)
+	x.fails(order.Refused)(x.Payments.Prepare(x.Context(), x.order, x.firstKey()))
+	x.charged(0)
+}
+
+func (x sale) prepareRace() {
+	intents := make([]order.Intent, racers)
+	errs := race(func(i int) (err error) {
+		intents[i], err = x.Payments.Prepare(x.Context(), x.order, x.firstKey())
+		return err
+	})
+	id := x.prepared()
+	for i, err := range errs {
+		if x.notNow(err) && intents[i].ID != id {
+			x.Errorf("racer %d got %s, want %s", i, intents[i].ID, id)
+		}
+	}
+}
+
+// notNow reports whether err is nil; if not, it must say that nothing happened.
+func (x sale) notNow(err error) (none bool) {
+	x.Helper()
+	if err != nil {
+		x.fails(order.NotNow)(order.Intent{}, err)
+	}
+	return err == nil
+}
+
+func confirmPromises() []paymentPromise {
+	return []paymentPromise{
+		{"an intent is charged once, whatever the key", sale.confirmOnce},
+		{"fifty confirm one intent with one key each and one charges", confirmRace(func(i int) int { return i + 1 })},
+		{"fifty confirm one intent with the same key and one charges", confirmRace(func(int) int { return 1 })},
+		{"a decline is an intent, and its card is not tried again", sale.confirmDeclined},
+		{"a customer can pay a declined intent", sale.confirmPaidLater},
+		{"a bank that wants the customer did not decline", sale.confirmWantsCustomer},
+		{"an intent that takes days is pending, then paid", sale.confirmTakesDays},
+		{"a canceled intent is not charged", sale.confirmCanceled},
+		{"two intents do not disturb each other", sale.confirmApart},
+	}
+}
+
+func (x sale) confirmOnce() {
+	id := x.prepared()
+	for _, attempt := range []int{1, 1, 2} {
+		x.gets(order.Succeeded)(x.confirm(id, attempt))
+	}
+	x.ForgetKeys()
+	x.gets(order.Succeeded)(x.confirm(id, 1))
+	x.gets(order.Succeeded)(x.read(id))
+	x.charged(1)
+}
+
+func confirmRace(attempt func(i int) int) func(sale) {
+	return func(x sale) {
+		id := x.prepared()
+		intents := make([]order.Intent, racers)
+		errs := race(func(i int) (err error) {
+			intents[i], err = x.confirm(id, attempt(i))
+			return err
+		})
+		for i, err := range errs {
+			if x.notNow(err) {
+				x.gets(order.Succeeded)(intents[i], nil)
+			}
+		}
+		x.gets(order.Succeeded)(x.confirm(id, racers+1))
+		x.charged(1)
+	}
+}
+
+func (x sale) confirmDeclined() {
+	x = x.of(Declines)
+	id := x.prepared()
+	x.settles(order.Declined)(x.confirm(id, 1))
+	x.settles(order.Declined)(x.confirm(id, 2))
+	x.ForgetKeys()
+	x.settles(order.Declined)(x.confirm(id, 1))
+	x.settles(order.Declined)(x.read(id))
+	x.charged(0)
+	if n := x.Declines(x.order.ID()); n != 1 {
+		x.Errorf("the card was tried %d times, want once", n)
+	}
+}
+
+// settles checks what an order settles to with a refused intent: the failure must tell.
+func (x sale) settles(want order.Status) func(order.Intent, error) {
+	return func(i order.Intent, err error) {
+		x.Helper()
+		x.gets(order.NeedsMethod)(i, err)
+		o, settled := order.OutcomeOf(i)
+		if !settled || o.Status != want || o.Failure == "" {
+			x.Errorf("got outcome %+v, settled %t, want %s with a failure", o, settled, want)
+		}
+	}
+}
+
+func (x sale) confirmPaidLater() {
+	x = x.of(Declines)
+	id := x.prepared()
+	x.settles(order.Declined)(x.confirm(id, 1))
+	x.CustomerPays(id)
+	x.gets(order.Succeeded)(x.read(id))
+	x.gets(order.Succeeded)(x.confirm(id, 2))
+	x.charged(1)
+}
+
+func (x sale) confirmWantsCustomer() {
+	x = x.of(WantsTheCustomer)
+	id := x.prepared()
+	x.settles(order.ActionRequired)(x.confirm(id, 1))
+	x.settles(order.ActionRequired)(x.read(id))
+	x.settles(order.ActionRequired)(x.confirm(id, 2))
+	x.charged(0)
+	x.CustomerPays(id)
+	x.gets(order.Succeeded)(x.read(id))
+	x.charged(1)
+}
+
+func (x sale) confirmTakesDays() {
+	x = x.of(TakesDays)
+	id := x.prepared()
+	x.gets(order.Processing)(x.confirm(id, 1))
+	x.gets(order.Processing)(x.confirm(id, 2))
+	x.charged(0)
+	x.Clear(id)
+	x.gets(order.Succeeded)(x.read(id))
+	x.gets(order.Succeeded)(x.confirm(id, 3))
+	x.charged(1)
+}
+
+func (x sale) confirmCanceled() {
+	id := x.prepared()
+	x.Cancel(id)
+	x.gets(order.IntentCanceled)(x.confirm(id, 1))
+	x.gets(order.IntentCanceled)(x.read(id))
+	x.charged(0)
+}
+
+func (x sale) confirmApart() {
+	other := x.of(Declines)
+	mine, theirs := x.prepared(), other.prepared()
+	x.gets(order.Succeeded)(x.confirm(mine, 1))
+	other.fails(order.KeyReused)(x.Payments.Confirm(x.Context(), theirs, x.key(1)))
+	other.settles(order.Declined)(other.confirm(theirs, 1))
+	x.charged(1)
+	other.charged(0)
+}
+
+func troublePromises() []paymentPromise {
+	return []paymentPromise{
+		{"an unknown intent means a wrong account or mode", sale.unknownIntent},
+		{"a call that was turned away happens later under the same key", sale.turnedAway},
+		{"a lost answer is found under the same key, and once", sale.lostAnswer},
+		{"money that moved behind a lost answer is read", sale.lostConfirm},
+		{"a kept failure burns its key and no other", sale.burntKey},
+		{"a kept failure may hide a charge", sale.burntKeyHidesCharge},
+		{"a dead context leaves everything unknown", sale.deadContext},
+	}
+}
+
+func (x sale) unknownIntent() {
+	x.fails(order.Misconfigured)(x.read("pi_nobody_made"))
+	x.fails(order.Misconfigured)(x.confirm("pi_nobody_made", 1))
+}
+
+func (x sale) turnedAway() {
+	for mishap, trouble := range map[Mishap]order.Trouble{
+		SaysNotNow: order.NotNow, SaysMisconfigured: order.Misconfigured, NeverArrives: order.Unknown,
+	} {
+		x := x.named(string(mishap), Pays)
+		x.Fail(Prepare, mishap)
+		x.fails(trouble)(x.Payments.Prepare(x.Context(), x.order, x.firstKey()))
+		id := x.prepared()
+		x.Fail(Confirm, mishap)
+		x.fails(trouble)(x.confirm(id, 1))
+		x.charged(0)
+		x.Fail(Read, mishap)
+		x.fails(trouble)(x.read(id))
+		x.gets(order.NeedsConfirmation)(x.read(id))
+		x.gets(order.Succeeded)(x.confirm(id, 1))
+		x.charged(1)
+	}
+}
+
+func (x sale) lostAnswer() {
+	x.Fail(Prepare, LosesTheAnswer)
+	x.fails(order.Unknown)(x.Payments.Prepare(x.Context(), x.order, x.firstKey()))
+	id := x.prepared()
+	x.Fail(Confirm, LosesTheAnswer)
+	x.fails(order.Unknown)(x.confirm(id, 1))
+	x.Fail(Read, LosesTheAnswer)
+	x.fails(order.Unknown)(x.read(id))
+	x.gets(order.Succeeded)(x.confirm(id, 1))
+	x.charged(1)
+}
+
+func (x sale) lostConfirm() {
+	id := x.prepared()
+	x.Fail(Confirm, LosesTheAnswer)
+	x.fails(order.Unknown)(x.confirm(id, 1))
+	x.ForgetKeys()
+	x.gets(order.Succeeded)(x.read(id))
+	x.gets(order.Succeeded)(x.confirm(id, 2))
+	x.charged(1)
+}
+
+func (x sale) burntKey() {
+	again := order.PrepareAgainKey(x.Scope, x.order.ID(), 1)
+	x.Fail(Prepare, FailsForTheKey)
+	x.fails(order.Unknown)(x.Payments.Prepare(x.Context(), x.order, x.firstKey()))
+	x.fails(order.Replayed)(x.Payments.Prepare(x.Context(), x.order, x.firstKey()))
+	id := x.gets(order.NeedsConfirmation)(x.Payments.Prepare(x.Context(), x.order, again)).ID
+	x.Fail(Confirm, FailsForTheKey)
+	x.fails(order.Unknown)(x.confirm(id, 1))
+	x.fails(order.Replayed)(x.confirm(id, 1))
+	x.charged(0)
+	x.gets(order.NeedsConfirmation)(x.read(id))
+	x.gets(order.Succeeded)(x.confirm(id, 2))
+	x.charged(1)
+}
+
+func (x sale) burntKeyHidesCharge() {
+	id := x.prepared()
+	x.Fail(Confirm, DoesItButFailsForTheKey)
+	x.fails(order.Unknown)(x.confirm(id, 1))
+	x.fails(order.Replayed)(x.confirm(id, 1))
+	x.gets(order.Succeeded)(x.read(id))
+	x.gets(order.Succeeded)(x.confirm(id, 2))
+	x.charged(1)
+}
+
+func (x sale) deadContext() {
+	x.fails(order.Unknown)(x.Payments.Prepare(x.dead(), x.order, x.firstKey()))
+	id := x.prepared()
+	x.fails(order.Unknown)(x.Payments.Confirm(x.dead(), id, x.key(1)))
+	x.fails(order.Unknown)(x.Payments.Read(x.dead(), id))
+	x.gets(order.Succeeded)(x.confirm(id, 2))
+	x.charged(1)
+}

@@ -1,0 +1,182 @@
+package ordertest
+
+import (
+	"errors"
+	"reflect"
+	"time"
+
+	"orderonce/domain/order"
+)
+
+func beginPromises() []promise {
+	return []promise{
+		{"a fresh order is claimed", trial.freshIsClaimed},
+		{"an ended lease is taken over with its intent", trial.endedIsTakenOver},
+		{"a lease holds through its last millisecond", trial.leaseHoldsToItsEnd},
+		{"a lease later than any honest one is taken over", trial.absurdLeaseIsTakenOver},
+		{"the longest lease of the most skewed clock holds", trial.skewedLeaseHolds},
+		{"begin whose answer was lost is ours and no new attempt", trial.ownBeginIsOurs},
+		{"the same id with other content is a conflict", trial.otherContentConflicts},
+		{"a settled order refuses with its status and intent", trial.settledRefuses},
+		{"a conflict is told before settled", trial.conflictBeforeSettled},
+		{"our own settled order is settled, not ours", trial.ownSettledIsSettled},
+		{"a newer release's record is left alone", trial.unknownVersionIsLeftAlone},
+		{"two orders do not disturb each other", trial.ordersAreApart},
+	}
+}
+
+func (x trial) freshIsClaimed() {
+	l := lease("first", at(0))
+	got := x.begin(l)
+	if got.Order != x.order || got.Lease.Owner != "first" || got.Attempt != 1 || got.Intent != "" {
+		x.Errorf("got claim %+v, want attempt 1 of this order for \"first\" without an intent", got)
+	}
+	x.changed(order.Record{
+		OrderID: x.order.ID(), CustomerID: x.order.CustomerID(), Total: x.order.Total(),
+		Fingerprint: x.order.Fingerprint(), Status: order.Open, Owner: "first", Attempt: 1, Until: l.Until,
+		CreatedAt: l.From, UpdatedAt: l.From, DueAt: dueAfter(order.Open, l.From),
+	})
+}
+
+func (x trial) endedIsTakenOver() {
+	first := x.bound("pi_1")
+	want := x.load()
+	l := lease("second", first.Lease.Until.Add(time.Millisecond))
+	if got := x.begin(l); got.Attempt != 2 || got.Intent != "pi_1" || got.Lease.Owner != "second" {
+		x.Errorf("got claim %+v, want attempt 2 for \"second\" with pi_1", got)
+	}
+	want.Owner, want.Until, want.Attempt = l.Owner, l.Until, 2
+	want.UpdatedAt, want.DueAt = l.From, dueAfter(order.Open, l.From)
+	x.changed(want)
+}
+
+func (x trial) leaseHoldsToItsEnd() {
+	first := x.begin(lease("first", at(0)))
+	for _, now := range []time.Time{at(0), first.Lease.Until} {
+		x.refusedUntil(first.Lease.Until, lease("second", now))
+	}
+	x.begin(lease("second", first.Lease.Until.Add(time.Millisecond)))
+}
+
+// refusedUntil checks that somebody holds the order, and that asking changed nothing.
+func (x trial) refusedUntil(until time.Time, l order.Lease) {
+	x.Helper()
+	x.untouched(func() {
+		_, err := x.Begin(x.Context(), x.order, l)
+		var progress *order.InProgressError
+		if !errors.As(err, &progress) || !progress.Until.Equal(until) {
+			x.Errorf("begin at %v: got %v, want an InProgressError until %v", l.From, err, until)
+		}
+	})
+}
+
+func (x trial) absurdLeaseIsTakenOver() {
+	years := order.Lease{Owner: "broken clock", From: at(0), Until: at(20_000 * time.Hour)}
+	x.begin(years)
+	now := years.Until.Add(-order.MaxLease - order.MaxSkew - time.Millisecond)
+	if got := x.begin(lease("second", now)); got.Attempt != 2 {
+		x.Errorf("got attempt %d, want 2", got.Attempt)
+	}
+	backwards := at(-time.Hour)
+	if got := x.begin(lease("third", backwards)); got.Attempt != 3 {
+		x.Errorf("got attempt %d of a clock that went backwards, want 3", got.Attempt)
+	}
+	if r := x.load(); !r.CreatedAt.Equal(at(0)) || !r.UpdatedAt.Equal(backwards) {
+		x.Errorf("got created %v, updated %v, want %v, %v", r.CreatedAt, r.UpdatedAt, at(0), backwards)
+	}
+}
+
+func (x trial) skewedLeaseHolds() {
+	until := at(0).Add(order.MaxLease + order.MaxSkew)
+	x.begin(order.Lease{Owner: "first", From: at(0), Until: until})
+	x.refusedUntil(until, lease("second", at(0)))
+}
+
+func (x trial) ownBeginIsOurs() {
+	first := x.bound("pi_1")
+	x.untouched(func() {
+		again := x.begin(first.Lease)
+		if again.Attempt != 1 || again.Intent != "pi_1" || again.Lease.Owner != "first" || again.Order != x.order {
+			x.Errorf("got claim %+v, want %+v", again, first)
+		}
+	})
+	x.ok(x.Finish(x.Context(), first, order.Outcome{Status: order.Paid, Intent: "pi_1"}, at(time.Second)))
+}
+
+func (x trial) otherContentConflicts() {
+	first := x.begin(lease("first", at(0)))
+	for _, now := range []time.Time{at(time.Second), first.Lease.Until.Add(time.Hour)} {
+		x.untouched(func() {
+			_, err := x.Begin(x.Context(), otherContent(x.order), lease("second", now))
+			x.is(err, order.ErrConflict)
+		})
+	}
+	x.untouched(func() {
+		_, err := x.Begin(x.Context(), otherContent(x.order), first.Lease)
+		x.is(err, order.ErrConflict)
+	})
+}
+
+func (x trial) settledRefuses() {
+	for _, s := range order.Open.Next() {
+		x := x.with(Order(x.order.ID() + order.ID(s)))
+		x.finished(s)
+		x.untouched(func() { x.refusedAsSettled(s, lease("second", at(time.Hour))) })
+	}
+}
+
+func (x trial) refusedAsSettled(s order.Status, l order.Lease) {
+	x.Helper()
+	_, err := x.Begin(x.Context(), x.order, l)
+	var settled *order.SettledError
+	if !errors.As(err, &settled) {
+		x.Fatalf("got %v, want a SettledError", err)
+	}
+	want := x.load()
+	want.Events = nil
+	if d := diff(inMillis(settled.Record), want); d != "" || want.Status != s || want.Intent != "pi_1" {
+		x.Errorf("got a SettledError whose record is not the %s one:%s", s, d)
+	}
+}
+
+func (x trial) conflictBeforeSettled() {
+	x.finished(order.Paid)
+	x.untouched(func() {
+		_, err := x.Begin(x.Context(), otherContent(x.order), lease("second", at(time.Hour)))
+		x.is(err, order.ErrConflict)
+	})
+}
+
+func (x trial) ownSettledIsSettled() {
+	c := x.finished(order.Paid)
+	x.untouched(func() { x.refusedAsSettled(order.Paid, c.Lease) })
+}
+
+func (x trial) unknownVersionIsLeftAlone() {
+	w, can := x.Store.(Rewriter)
+	if !can {
+		return // its own tests must edit the record behind the port
+	}
+	c := x.begin(lease("first", at(0)))
+	x.ok(w.Rewrite(x.Context(), x.order.ID(), "v999:0"))
+	for _, l := range []order.Lease{c.Lease, lease("second", at(time.Hour))} {
+		x.untouched(func() {
+			_, err := x.Begin(x.Context(), x.order, l)
+			x.is(err, order.ErrUnknownVersion)
+		})
+	}
+}
+
+func (x trial) ordersAreApart() {
+	other := x.with(Order(x.order.ID() + "-2"))
+	x.finished(order.Paid)
+	mine, theirs := x.load(), other.bound("pi_2")
+	x.ok(x.Finish(x.Context(), theirs, order.Outcome{Status: order.Declined, Intent: "pi_2", Failure: "lost_card"}, at(time.Second)))
+	x.changed(mine)
+	if r := other.load(); r.Status != order.Declined || r.Intent != "pi_2" || len(r.Events) != 1 {
+		x.Errorf("got the other order %+v, want it declined with pi_2 and one event", r)
+	}
+	if reflect.DeepEqual(mine.Events, other.load().Events) {
+		x.Error("two orders have the same events")
+	}
+}

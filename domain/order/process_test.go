@@ -1,0 +1,642 @@
+package order_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+)
+
+// confirmTime is how long a Confirm of the tests may take.
+const confirmTime = 10 * time.Second
+
+// world is one order's store, provider and clock. Its time moves only when a test moves it.
+type world struct {
+	*testing.T
+
+	order    order.Order
+	store    *ordertest.Memory
+	bank     *ordertest.Bank
+	payments order.Payments // the bank, or what stands before it
+	now      time.Time
+	lease    time.Duration
+	attempts int
+	calls    []ordertest.Call // of the last delivery
+}
+
+func newWorld(t *testing.T, c ordertest.Card) *world {
+	t.Helper()
+	o, err := order.New(with(func(d *order.Draft) { d.Payment.Method = ordertest.CardOf(c) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bank := &ordertest.Bank{Scope: "test"}
+	return &world{
+		T: t, order: o, store: new(ordertest.Memory), bank: bank, payments: bank, now: noon(), lease: time.Minute,
+	}
+}
+
+func asIs(_ ordertest.Call, do func() error) error { return do() }
+
+// deliver processes the order once, under a new lease, with something around each call to a port.
+func (w *world) deliver(around ordertest.Around) order.Result {
+	w.calls = nil
+	w.attempts++
+	wire := ordertest.Wire{Claims: w.store, Payments: w.payments, Around: func(c ordertest.Call, do func() error) error {
+		w.calls = append(w.calls, c)
+		return around(c, do)
+	}}
+	p := order.Processor{
+		Claims: wire, Payments: wire, Scope: "test", Now: func() time.Time { return w.now }, ConfirmTime: confirmTime,
+	}
+	owner := "worker " + strconv.Itoa(w.attempts)
+	return p.Process(w.Context(), w.order, order.Lease{Owner: owner, From: w.now, Until: w.now.Add(w.lease)})
+}
+
+// redeliver is deliver once every earlier lease has ended.
+func (w *world) redeliver(around ordertest.Around) order.Result {
+	w.now = w.now.Add(time.Hour)
+	return w.deliver(around)
+}
+
+// crash is deliver to a worker that dies; it reports whether it lived to die.
+func (w *world) crash(around ordertest.Around) (died bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			if _, died = r.(ordertest.Crash); !died {
+				panic(r)
+			}
+		}
+	}()
+	w.redeliver(around)
+	return false
+}
+
+func (w *world) record() order.Record {
+	w.Helper()
+	r, err := w.store.Load(w.Context(), w.order.ID())
+	if err != nil {
+		w.Fatal(err)
+	}
+	return r
+}
+
+// claim begins the order as an earlier attempt did.
+func (w *world) claim() order.Claim {
+	w.Helper()
+	c, err := w.store.Begin(w.Context(), w.order, order.Lease{Owner: "earlier", From: w.now, Until: w.now.Add(w.lease)})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return c
+}
+
+// claimAndRelease leaves a record behind that one attempt gave up.
+func (w *world) claimAndRelease() {
+	w.Helper()
+	if err := w.store.Release(w.Context(), w.claim(), order.ReasonUnknown, w.now); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// bind has an earlier attempt bind the intent and give up.
+func (w *world) bind(id order.IntentID) {
+	w.Helper()
+	c := w.claim()
+	err := w.store.Bind(w.Context(), c, id, w.now)
+	if err = errors.Join(err, w.store.Release(w.Context(), c, order.ReasonUnknown, w.now)); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// prepare has somebody use a key at the bank before.
+func (w *world) prepare(o order.Order, k order.Key) order.IntentID {
+	w.Helper()
+	i, err := w.bank.Prepare(w.Context(), o, k)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return i.ID
+}
+
+// burn has the bank keep a failure under a key.
+func (w *world) burn(k order.Key) {
+	w.bank.Fail(ordertest.Prepare, ordertest.FailsForTheKey)
+	if _, err := w.bank.Prepare(w.Context(), w.order, k); err == nil {
+		w.Fatal("the key is not burnt")
+	}
+}
+
+// twice is the order with other content.
+func (w *world) twice() order.Order {
+	w.Helper()
+	o, err := order.New(with(func(d *order.Draft) { d.Lines[0].Quantity = 7 }))
+	if err != nil {
+		w.Fatal(err)
+	}
+	return o
+}
+
+func (w *world) firstKey() order.Key { return order.PrepareKey("test", w.order.ID()) }
+func (w *world) againKey(attempt int) order.Key {
+	return order.PrepareAgainKey("test", w.order.ID(), attempt)
+}
+
+// isTrue checks what holds of every world at any time: at most one charge, of the order's total; no money without a
+// bound intent; a paid record if and only if money moved, once it is settled; an event for each transition.
+func (w *world) isTrue() {
+	w.Helper()
+	charges := w.bank.Charges(w.order.ID())
+	if len(charges) > 1 {
+		w.Fatalf("charged %d times: %v", len(charges), charges)
+	}
+	r, err := w.store.Load(w.Context(), w.order.ID())
+	if err != nil {
+		return
+	}
+	if len(charges) == 1 && charges[0] != r.Total {
+		w.Errorf("charged %v, want %v", charges[0], r.Total)
+	}
+	paid := r.Status == order.Paid || r.Status == order.Refunded
+	if r.Status != order.Open && paid != (len(charges) == 1) {
+		w.Errorf("the record says %s, but the bank charged %v", r.Status, charges)
+	}
+	if r.Intent == "" && len(charges) > 0 {
+		w.Error("money moved without a bound intent")
+	}
+	if len(r.Events) != r.Seq || (r.Seq == 0) != (r.Status == order.Open) {
+		w.Errorf("%d events for seq %d of an order that is %s", len(r.Events), r.Seq, r.Status)
+	}
+}
+
+// settledAs checks that the order has come to rest.
+func (w *world) settledAs(got order.Result, want order.Status) {
+	w.Helper()
+	w.isTrue()
+	if got.Verdict != order.Done || got.Status != want || w.record().Status != want || got.Err != nil {
+		w.Errorf("got %+v and a record that is %s, want it done as %s", got, w.record().Status, want)
+	}
+}
+
+// only does something around one kind of call.
+func only(which ordertest.Call, around func(do func() error) error) ordertest.Around {
+	return func(c ordertest.Call, do func() error) error {
+		if c == which {
+			return around(do)
+		}
+		return do()
+	}
+}
+
+// fails lets one kind of call fail with err before it happens.
+func fails(which ordertest.Call, err error) ordertest.Around {
+	return only(which, func(func() error) error { return err })
+}
+
+// confirmsNothing is a provider whose Confirm returns the intent as it was.
+type confirmsNothing struct{ order.Payments }
+
+func (p confirmsNothing) Confirm(ctx context.Context, id order.IntentID, _ order.Key) (order.Intent, error) {
+	return p.Read(ctx, id)
+}
+
+type processCase struct {
+	name   string
+	card   ordertest.Card // "" pays
+	before func(w *world) // what happened before this delivery
+	around func(w *world) ordertest.Around
+	want   order.Result // without Err, and RequestID only where it is told
+	calls  string
+	after  func(w *world) // what else must be true
+}
+
+func done(s order.Status, attempt int) order.Result {
+	return order.Result{
+		Verdict: order.Done, Reason: order.ReasonSettled, Status: s, Attempt: attempt, Intent: "pi_1", Takeover: attempt > 1,
+	}
+}
+
+// claimed is the result of an attempt that held the order and did not settle it.
+func claimed(attempt int, r order.Result) order.Result {
+	r.Attempt, r.Status = attempt, order.Open
+	return r
+}
+
+func always(a ordertest.Around) func(*world) ordertest.Around {
+	return func(*world) ordertest.Around { return a }
+}
+
+func TestProcess(t *testing.T) {
+	t.Parallel()
+	for _, c := range slices.Concat(settlingCases(), claimCases(), storeCases(), paymentCases(), keyCases()) {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, c.card)
+			if c.before != nil {
+				c.before(w)
+			}
+			around := ordertest.Around(asIs)
+			if c.around != nil {
+				around = c.around(w)
+			}
+			got := w.deliver(around)
+			if (got.Err == nil) != (got.Verdict == order.Done) {
+				t.Errorf("got verdict %s with error %v", got.Verdict, got.Err)
+			}
+			w.noted(got)
+			got.Err = nil
+			if !reflect.DeepEqual(got, c.want) {
+				t.Errorf("got  %+v\nwant %+v", got, c.want)
+			}
+			if calls := joined(w.calls); calls != c.calls {
+				t.Errorf("got calls %q, want %q", calls, c.calls)
+			}
+			w.isTrue()
+			if c.after != nil {
+				c.after(w)
+			}
+		})
+	}
+}
+
+func joined(calls []ordertest.Call) string {
+	words := make([]string, len(calls))
+	for i, c := range calls {
+		words[i] = string(c)
+	}
+	return strings.Join(words, " ")
+}
+
+// noted checks that a claim that gave up said why, and let go.
+func (w *world) noted(got order.Result) {
+	w.Helper()
+	if !slices.Contains(w.calls, ordertest.Release) || got.Reason == order.ReasonFenced {
+		return
+	}
+	if r := w.record(); r.Status == order.Open && (r.LastError != string(got.Reason) || r.Owner != "") {
+		w.Errorf("the record says %q and is held by %q, want %q and nobody", r.LastError, r.Owner, got.Reason)
+	}
+}
+
+func TestEveryReasonIsReachedByACase(t *testing.T) {
+	t.Parallel()
+	seen := map[order.Reason]bool{order.ReasonInvalid: true} // the edge's: an invalid message is no order
+	for _, c := range slices.Concat(settlingCases(), claimCases(), storeCases(), paymentCases(), keyCases()) {
+		seen[c.want.Reason] = true
+	}
+	for _, r := range order.Reasons() {
+		if !seen[r] {
+			t.Errorf("no case ends with %s", r)
+		}
+		delete(seen, r)
+	}
+	if len(seen) > 0 {
+		t.Errorf("Reasons does not list %v", seen)
+	}
+}
+
+func settlingCases() []processCase {
+	const fresh = "begin prepare bind confirm finish"
+	return []processCase{
+		{name: "a fresh order is charged", want: done(order.Paid, 1), calls: fresh},
+		{name: "a declined order is settled", card: ordertest.Declines, want: done(order.Declined, 1), calls: fresh},
+		{name: "a bank that takes days leaves it pending", card: ordertest.TakesDays, want: done(order.Pending, 1), calls: fresh},
+		{
+			name: "a bank that wants the customer did not decline", card: ordertest.WantsTheCustomer,
+			want: done(order.ActionRequired, 1), calls: fresh,
+		},
+		{
+			name:   "a charge whose worker died is found, not made again",
+			before: func(w *world) { w.dieAfter(ordertest.Confirm) },
+			want:   done(order.Paid, 2), calls: "begin read finish",
+		},
+		{
+			name: "a wanted customer is not told declined by the next attempt", card: ordertest.WantsTheCustomer,
+			before: func(w *world) { w.dieAfter(ordertest.Confirm) },
+			want:   done(order.ActionRequired, 2), calls: "begin read finish",
+		},
+		{
+			name:   "a bound intent that waits is confirmed",
+			before: func(w *world) { w.dieAfter(ordertest.Bind) },
+			want:   done(order.Paid, 2), calls: "begin read confirm finish",
+		},
+		{
+			name: "an intent that was canceled meanwhile is not charged",
+			before: func(w *world) {
+				w.dieAfter(ordertest.Bind)
+				w.bank.Cancel("pi_1")
+			},
+			want: done(order.Canceled, 2), calls: "begin read finish",
+		},
+		{
+			name:   "exactly enough time is enough",
+			before: func(w *world) { w.lease = confirmTime },
+			want:   done(order.Paid, 1), calls: fresh,
+		},
+	}
+}
+
+// dieAfter has a worker die just after such a call, and lets its lease end.
+func (w *world) dieAfter(last ordertest.Call) {
+	w.Helper()
+	died := w.crash(only(last, func(do func() error) error {
+		if err := do(); err != nil {
+			w.Errorf("%s before the crash: %v", last, err)
+		}
+		panic(ordertest.Crash{Call: last})
+	}))
+	if !died {
+		w.Fatalf("no worker died at %s", last)
+	}
+	w.now = w.now.Add(time.Hour)
+}
+
+func claimCases() []processCase {
+	duplicate := order.Result{Verdict: order.Done, Reason: order.ReasonDuplicate, Status: order.Paid, Intent: "pi_1"}
+	return []processCase{
+		{
+			name:   "a duplicate costs one call",
+			before: func(w *world) { w.deliver(asIs) },
+			want:   duplicate, calls: "begin",
+		},
+		{
+			name:   "a duplicate a year later is still one",
+			before: func(w *world) { w.deliver(asIs); w.bank.ForgetKeys(); w.now = w.now.AddDate(1, 0, 0) },
+			want:   duplicate, calls: "begin",
+		},
+		{
+			name: "the same id with other content is parked",
+			before: func(w *world) {
+				mine := w.order
+				w.order = w.twice()
+				w.deliver(asIs)
+				w.order = mine
+			},
+			want: order.Result{Verdict: order.Park, Reason: order.ReasonConflict}, calls: "begin",
+			after: func(w *world) {
+				if r := w.record(); r.Fingerprint != w.twice().Fingerprint() || r.Status != order.Paid || r.LastError != "" {
+					w.Errorf("got %+v, want the first order untouched", r)
+				}
+			},
+		},
+		{
+			name:   "an order that somebody holds is delivered again when the lease ends",
+			before: func(w *world) { w.claim() },
+			want: order.Result{
+				Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: noon().Add(time.Minute),
+			},
+			calls: "begin",
+		},
+		{
+			name: "a newer release's record is left to it",
+			before: func(w *world) {
+				w.claimAndRelease()
+				if err := w.store.Rewrite(w.Context(), w.order.ID(), "v999:0"); err != nil {
+					w.Fatal(err)
+				}
+			},
+			want: order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnknownVersion, Patient: true}, calls: "begin",
+		},
+		{
+			name:   "a worker that lost the order at bind stops",
+			around: func(w *world) ordertest.Around { return w.takenOverAt(ordertest.Bind) },
+			want:   claimed(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonFenced, Patient: true}),
+			calls:  "begin prepare bind",
+		},
+		{
+			name:   "a worker that lost the order at finish says nothing",
+			around: func(w *world) ordertest.Around { return w.takenOverAt(ordertest.Finish) },
+			want:   claimed(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonFenced, Patient: true, Intent: "pi_1"}),
+			calls:  "begin prepare bind confirm finish",
+		},
+	}
+}
+
+// takenOverAt has another worker begin the order just before such a call.
+func (w *world) takenOverAt(call ordertest.Call) ordertest.Around {
+	return only(call, func(do func() error) error {
+		w.now = w.now.Add(time.Hour)
+		w.claim()
+		return do()
+	})
+}
+
+func storeCases() []processCase {
+	unclaimed := order.Result{Verdict: order.Redeliver, Reason: order.ReasonStore, Patient: true}
+	prepared := claimed(1, unclaimed)
+	confirmed := prepared
+	confirmed.Intent = "pi_1"
+	return []processCase{
+		{
+			name: "a store that is down at begin is nobody's fault", around: always(ordertest.NeverReaches(ordertest.Begin)),
+			want: unclaimed, calls: "begin",
+		},
+		{
+			name: "a begin whose answer is lost does nothing more", around: always(ordertest.LosesTheAnswerOf(ordertest.Begin)),
+			want: unclaimed, calls: "begin",
+		},
+		{
+			name: "nothing is confirmed that was not bound", around: always(ordertest.NeverReaches(ordertest.Bind)),
+			want: prepared, calls: "begin prepare bind release",
+		},
+		{
+			name: "nothing is confirmed whose bind is uncertain", around: always(ordertest.LosesTheAnswerOf(ordertest.Bind)),
+			want: prepared, calls: "begin prepare bind release",
+		},
+		{
+			name: "a charge that was not recorded is not done", around: always(ordertest.NeverReaches(ordertest.Finish)),
+			want: confirmed, calls: "begin prepare bind confirm finish release",
+		},
+		{
+			name: "a charge whose record is uncertain is not done", around: always(ordertest.LosesTheAnswerOf(ordertest.Finish)),
+			want: confirmed, calls: "begin prepare bind confirm finish release",
+		},
+		{
+			name: "too little time confirms nothing", before: func(w *world) { w.lease = confirmTime - 1 },
+			want:  claimed(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonOutOfTime, Intent: "pi_1"}),
+			calls: "begin prepare bind release",
+		},
+	}
+}
+
+func paymentCases() []processCase {
+	patient := func(r order.Reason, id order.IntentID, request string) order.Result {
+		return claimed(1, order.Result{Verdict: order.Redeliver, Reason: r, Patient: true, Intent: id, RequestID: request})
+	}
+	fail := func(c ordertest.Call, m ordertest.Mishap) func(*world) { return func(w *world) { w.bank.Fail(c, m) } }
+	parked := func(r order.Reason) order.Result {
+		return claimed(1, order.Result{Verdict: order.Park, Reason: r, Intent: "pi_1"})
+	}
+	const atPrepare, atConfirm = "begin prepare release", "begin prepare bind confirm release"
+	return []processCase{
+		{
+			name: "a provider that has no time is asked later", before: fail(ordertest.Prepare, ordertest.SaysNotNow),
+			want: patient(order.ReasonNotNow, "", "req_1"), calls: atPrepare,
+		},
+		{
+			name: "a confirm that was turned away is asked later", before: fail(ordertest.Confirm, ordertest.SaysNotNow),
+			want: patient(order.ReasonNotNow, "pi_1", "req_2"), calls: atConfirm,
+		},
+		{
+			name: "a lost confirm is not known", before: fail(ordertest.Confirm, ordertest.LosesTheAnswer),
+			want: patient(order.ReasonUnknown, "pi_1", "req_2"), calls: atConfirm,
+		},
+		{
+			name: "bad credentials are our mistake, not the order's", before: fail(ordertest.Prepare, ordertest.SaysMisconfigured),
+			want: patient(order.ReasonMisconfigured, "", "req_1"), calls: atPrepare,
+		},
+		{
+			name: "an error that says nothing of money may be about money", around: always(ordertest.NeverReaches(ordertest.Confirm)),
+			want: patient(order.ReasonUnknown, "pi_1", ""), calls: atConfirm,
+		},
+		{
+			name: "a trouble that nobody listed is unknown", around: always(fails(ordertest.Confirm, &order.PaymentError{
+				Trouble: "new", Err: ordertest.ErrConnection,
+			})),
+			want: patient(order.ReasonUnknown, "pi_1", ""), calls: atConfirm,
+		},
+		{
+			name: "a card that does not exist parks", card: ordertest.DoesNotExist,
+			want: claimed(1, order.Result{Verdict: order.Park, Reason: order.ReasonRefused, RequestID: "req_1"}), calls: atPrepare,
+		},
+		{
+			name:   "a confirm that stays without effect is delivered again",
+			before: func(w *world) { w.payments = confirmsNothing{w.bank} },
+			want:   claimed(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Intent: "pi_1"}),
+			calls:  atConfirm,
+		},
+		{
+			name: "a refused confirm of an intent that waits parks", around: always(fails(ordertest.Confirm, refused())),
+			want: parked(order.ReasonRefused), calls: "begin prepare bind confirm read release",
+		},
+		{
+			name: "a refused confirm of an intent that was paid is paid", around: always(only(ordertest.Confirm, func(do func() error) error {
+				return errors.Join(do(), refused())
+			})),
+			want: done(order.Paid, 1), calls: "begin prepare bind confirm read finish",
+		},
+		{
+			name: "a refused confirm that cannot be looked into is not parked", around: always(fails(ordertest.Confirm, refused())),
+			before: fail(ordertest.Read, ordertest.SaysNotNow),
+			want:   patient(order.ReasonNotNow, "pi_1", "req_2"), calls: "begin prepare bind confirm read release",
+		},
+		{
+			name: "an intent of another deployment is not confirmed", before: func(w *world) { w.bank.Scope = "other" },
+			want: parked(order.ReasonMismatch), calls: atPrepare,
+		},
+		{
+			name:   "an intent of another sum is not confirmed",
+			before: func(w *world) { w.bind(w.prepare(w.twice(), w.firstKey())) },
+			want:   second(parked(order.ReasonMismatch)), calls: "begin read release",
+		},
+		{
+			name:   "an intent of another order is not confirmed",
+			before: func(w *world) { w.bind(w.prepare(ordertest.Order("ORD-2"), w.firstKey())) },
+			want:   second(parked(order.ReasonMismatch)), calls: "begin read release",
+		},
+		{
+			name: "a bound intent that the provider does not know is our mistake", before: func(w *world) { w.bind("pi_gone") },
+			want: second(patient(order.ReasonMisconfigured, "pi_gone", "req_1")), calls: "begin read release",
+		},
+	}
+}
+
+func refused() error { return &order.PaymentError{Trouble: order.Refused, Err: errors.New("no")} }
+
+// second is the result of an attempt that found an intent.
+func second(r order.Result) order.Result {
+	r.Attempt, r.Takeover = 2, true
+	return r
+}
+
+func keyCases() []processCase {
+	newIntent := order.Result{Verdict: order.Done, Reason: order.ReasonSettled, Status: order.Paid, Attempt: 2, Intent: "pi_2"}
+	firstIntent := newIntent
+	firstIntent.Intent = "pi_1"
+	return []processCase{
+		{
+			name:   "a burnt prepare key gives way to the attempt's own",
+			before: func(w *world) { w.claimAndRelease(); w.burn(w.firstKey()) },
+			want:   firstIntent, calls: "begin prepare prepare bind confirm finish",
+		},
+		{
+			name:   "two burnt prepare keys wait for the next attempt",
+			before: func(w *world) { w.burn(w.firstKey()); w.burn(w.againKey(1)) },
+			want: claimed(1, order.Result{
+				Verdict: order.Redeliver, Reason: order.ReasonReplayed, Patient: true, RequestID: "req_4",
+			}),
+			calls: "begin prepare prepare release",
+		},
+		{
+			name:   "an intent that the store does not know parks",
+			before: func(w *world) { w.prepare(w.twice(), w.firstKey()) },
+			want:   claimed(1, order.Result{Verdict: order.Park, Reason: order.ReasonKeyReused, RequestID: "req_2"}),
+			calls:  "begin prepare release",
+		},
+		{
+			name:   "what an older release sent under the key gives way to the attempt's own",
+			before: func(w *world) { w.claimAndRelease(); w.prepare(w.twice(), w.firstKey()) },
+			want:   newIntent, calls: "begin prepare prepare bind confirm finish",
+		},
+		{
+			name: "two reused keys wait for the next attempt",
+			before: func(w *world) {
+				w.claimAndRelease()
+				w.prepare(w.twice(), w.firstKey())
+				w.prepare(w.twice(), w.againKey(2))
+			},
+			want:  claimed(2, order.Result{Verdict: order.Redeliver, Reason: order.ReasonKeyReused, RequestID: "req_4"}),
+			calls: "begin prepare prepare release",
+		},
+	}
+}
+
+func TestReleaseThatFailsIsToldToo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordertest.Pays)
+	w.bank.Fail(ordertest.Prepare, ordertest.SaysNotNow)
+	got := w.deliver(ordertest.NeverReaches(ordertest.Release))
+	var payment *order.PaymentError
+	if !errors.Is(got.Err, ordertest.ErrConnection) || !errors.As(got.Err, &payment) || got.Reason != order.ReasonNotNow {
+		t.Errorf("got %s: %v, want both errors and the first one's reason", got.Reason, got.Err)
+	}
+	w.settledAs(w.redeliver(asIs), order.Paid)
+}
+
+func TestFiftyWorkersChargeOneOrderOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordertest.Pays)
+	var (
+		results = make([]order.Result, 50)
+		wg      sync.WaitGroup
+	)
+	for i := range results {
+		wg.Go(func() {
+			p := order.Processor{Claims: w.store, Payments: w.bank, Scope: "test", Now: noon, ConfirmTime: confirmTime}
+			// Each one's clock is hours from the next one's, so that they take the order from each other all the time.
+			from := noon().Add(time.Duration(i*7%50) * time.Hour)
+			results[i] = p.Process(t.Context(), w.order, order.Lease{
+				Owner: strconv.Itoa(i), From: from, Until: from.Add(order.MaxLease),
+			})
+		})
+	}
+	wg.Wait()
+	if n := len(w.bank.Charges(w.order.ID())); n > 1 {
+		t.Errorf("charged %d times", n)
+	}
+	for i, r := range results {
+		if r.Verdict == order.Park {
+			t.Errorf("worker %d parked: %v", i, r.Err)
+		}
+	}
+	w.now = w.now.AddDate(1, 0, 0)
+	w.settledAs(w.deliver(asIs), order.Paid)
+}

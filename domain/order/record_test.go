@@ -1,0 +1,105 @@
+package order_test
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+)
+
+// noon is when the tests happen.
+func noon() time.Time { return time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC) }
+
+// held is the record of an open order that somebody holds for a minute from noon.
+func held(o order.Order) order.Record {
+	return order.Record{
+		OrderID: o.ID(), Total: o.Total(), Fingerprint: o.Fingerprint(), Status: order.Open,
+		Owner: "first", Attempt: 1, Until: noon().Add(time.Minute),
+	}
+}
+
+func TestWhyNotAnswersInOrder(t *testing.T) {
+	t.Parallel()
+	o := ordertest.Order("ORD-1")
+	other := ordertest.Order("ORD-2").Fingerprint()
+	most := noon().Add(order.MaxLease + order.MaxSkew)
+	for _, c := range []struct {
+		name string
+		from string // who asks
+		edit func(*order.Record)
+		want string
+	}{
+		{"a running lease", "second", func(*order.Record) {}, "another attempt holds the order until 2026-01-02T12:01:00Z"},
+		{"a lease that ends now", "second", func(r *order.Record) {
+			r.Until = noon()
+		}, "another attempt holds the order until 2026-01-02T12:00:00Z"},
+		{"a lease that has ended", "second", func(r *order.Record) { r.Until = noon().Add(-1) }, "<nil>"},
+		{"the longest lease", "second", func(r *order.Record) {
+			r.Until = most
+		}, "another attempt holds the order until 2026-01-02T12:20:00Z"},
+		{"an absurd lease", "second", func(r *order.Record) { r.Until = most.Add(1) }, "<nil>"},
+		{"no lease", "second", func(r *order.Record) { r.Owner, r.Until = "", time.Time{} }, "<nil>"},
+		{"my own lease", "first", func(*order.Record) {}, "<nil>"},
+		{"settled", "second", func(r *order.Record) { r.Status = order.Paid }, "the order is paid"},
+		{"settled by me", "first", func(r *order.Record) { r.Status = order.Declined }, "the order is declined"},
+		{"other content", "second", func(r *order.Record) { r.Fingerprint = other }, order.ErrConflict.Error()},
+		{"other content, mine", "first", func(r *order.Record) { r.Fingerprint = other }, order.ErrConflict.Error()},
+		{"other content, settled", "second", func(r *order.Record) {
+			r.Fingerprint, r.Status = other, order.Paid
+		}, order.ErrConflict.Error()},
+		{"a newer release's, settled", "first", func(r *order.Record) {
+			r.Fingerprint, r.Status = "v2:x", order.Paid
+		}, order.ErrUnknownVersion.Error()},
+	} {
+		r := held(o)
+		c.edit(&r)
+		err := order.WhyNot(r, o, order.Lease{Owner: c.from, From: noon(), Until: noon().Add(time.Minute)})
+		if got := errText(err); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+		var settled *order.SettledError
+		if errors.As(err, &settled) && !reflect.DeepEqual(settled.Record, r) {
+			t.Errorf("%s: got record %+v, want %+v", c.name, settled.Record, r)
+		}
+	}
+}
+
+func errText(err error) string {
+	if err == nil {
+		return "<nil>"
+	}
+	return err.Error()
+}
+
+func TestRestoreRefusesWhatNoStoreWrites(t *testing.T) {
+	t.Parallel()
+	good := held(ordertest.Order("ORD-1"))
+	if got, err := order.Restore(good); err != nil || !reflect.DeepEqual(got, good) {
+		t.Errorf("got %+v, %v, want the record as it is", got, err)
+	}
+	for want, edit := range map[string]func(*order.Record){
+		"not an order id":        func(r *order.Record) { r.OrderID = "a b" },
+		`status "lost" is`:       func(r *order.Record) { r.Status = "lost" },
+		`status "" is`:           func(r *order.Record) { r.Status = "" },
+		"attempt 0, seq 0":       func(r *order.Record) { r.Attempt = 0 },
+		"attempt 1, seq -1":      func(r *order.Record) { r.Seq = -1 },
+		"no fingerprint":         func(r *order.Record) { r.Fingerprint = "" },
+		"paid without an intent": func(r *order.Record) { r.Status = order.Paid },
+	} {
+		r := good
+		edit(&r)
+		got, err := order.Restore(r)
+		if !strings.Contains(errText(err), want) || !reflect.DeepEqual(got, order.Record{}) {
+			t.Errorf("got %+v, %v, want an error that says %q", got, err, want)
+		}
+	}
+	paid := good
+	paid.Status, paid.Intent, paid.Seq = order.Paid, "pi_1", 1
+	if _, err := order.Restore(paid); err != nil {
+		t.Errorf("got %v, want a paid order restored", err)
+	}
+}

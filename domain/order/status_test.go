@@ -1,0 +1,109 @@
+package order_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"orderonce/domain/order"
+)
+
+// drawn reads the state diagram of docs/design.md: what may follow each status, and the first one as what follows "".
+func drawn(t *testing.T) map[order.Status][]order.Status {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(moduleRoot(t), "docs", "design.md"))
+	if err != nil {
+		t.Fatalf("the drawing of the statuses: %v", err)
+	}
+	_, rest, found := strings.Cut(string(page), "```mermaid\nstateDiagram-v2\n")
+	block, _, closed := strings.Cut(rest, "```")
+	if !found || !closed {
+		t.Fatal("docs/design.md has no mermaid stateDiagram-v2 block")
+	}
+	arrows := map[order.Status][]order.Status{}
+	for _, m := range regexp.MustCompile(`(?m)^\s*(\S+) --> (\w+)`).FindAllStringSubmatch(block, -1) {
+		from := order.Status(strings.Trim(m[1], "[*]"))
+		arrows[from] = append(arrows[from], order.Status(m[2]))
+	}
+	return arrows
+}
+
+func moduleRoot(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	for ; err == nil; dir = filepath.Dir(dir) {
+		if _, missing := os.Stat(filepath.Join(dir, "go.mod")); missing == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatal("no go.mod above the test")
+		}
+	}
+	t.Fatal(err)
+	return ""
+}
+
+func TestTransitionsAreTheDrawing(t *testing.T) {
+	t.Parallel()
+	arrows := drawn(t)
+	if got, want := arrows[""], []order.Status{order.Open}; !slices.Equal(got, want) {
+		t.Errorf("the drawing begins at %v, want %v", got, want)
+	}
+	for from, nexts := range arrows {
+		for _, s := range append([]order.Status{from}, nexts...) {
+			if _, err := order.ParseStatus(string(s)); s != "" && err != nil {
+				t.Errorf("the drawing shows %q: %v", s, err)
+			}
+		}
+	}
+	for _, from := range order.Statuses() {
+		for _, to := range order.Statuses() {
+			err := from.Transition(to)
+			if want := slices.Contains(arrows[from], to); (err == nil) != want {
+				t.Errorf("%s to %s: got %v, drawn: %t", from, to, err, want)
+			}
+			var e *order.TransitionError
+			if err != nil && (!errors.As(err, &e) || e.From != from || e.To != to) {
+				t.Errorf("%s to %s: got %v, want a TransitionError that names both", from, to, err)
+			}
+			if allowed := slices.Contains(from.Next(), to); allowed != (err == nil) {
+				t.Errorf("%s to %s: Next says %t, Transition %v", from, to, allowed, err)
+			}
+		}
+	}
+}
+
+func TestParseStatusKnowsWhatItListsAndNothingElse(t *testing.T) {
+	t.Parallel()
+	for _, want := range order.Statuses() {
+		if got, err := order.ParseStatus(string(want)); got != want || err != nil {
+			t.Errorf("got %q, %v, want %q", got, err, want)
+		}
+	}
+	for _, s := range []string{"", "PAID", "paid ", "lost"} {
+		if got, err := order.ParseStatus(s); err == nil {
+			t.Errorf("%q: got %q, want an error", s, got)
+		}
+	}
+}
+
+func TestOnlyStatusesThatCanChangeByThemselvesWait(t *testing.T) {
+	t.Parallel()
+	waiting := []order.Status{order.Open, order.ActionRequired, order.Pending}
+	for _, s := range order.Statuses() {
+		after, waits := s.LookAgain()
+		if want := slices.Contains(waiting, s); waits != want || (after > 0) != want {
+			t.Errorf("%s: got %v, %t, want waiting: %t", s, after, waits, want)
+		}
+	}
+	if after, _ := order.Open.LookAgain(); after < order.MaxLease {
+		t.Errorf("an open order is looked at after %v, while a worker may hold it for %v", after, order.MaxLease)
+	}
+	if after, waits := order.Status("lost").LookAgain(); after != 0 || waits || order.Status("lost").Next() != nil {
+		t.Error("an unknown status waits for something")
+	}
+}
