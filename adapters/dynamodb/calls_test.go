@@ -1,0 +1,304 @@
+package dynamodb_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/dynamodb"
+	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+)
+
+const intent order.IntentID = "pi_pretend"
+
+func at(d time.Duration) time.Time { return time.UnixMilli(1_767_225_600_123).UTC().Add(d) }
+
+func lease(owner string) order.Lease {
+	return order.Lease{Owner: owner, From: at(0), Until: at(time.Minute)}
+}
+
+func outcome(s order.Status) order.Outcome { return order.Outcome{Status: s, Intent: intent} }
+
+// fixture is a store behind a proxy, and steps that must not fail.
+type fixture struct {
+	*testing.T
+	*dynamodbtest.Harness
+	*dynamodb.Store
+}
+
+func open(t *testing.T) fixture {
+	t.Helper()
+	h := dynamodbtest.Open(t)
+	h.Config.RetryMaxAttempts = 1 // how often a call is tried is the store's choice
+	return fixture{t, h, dynamodb.New(h.Config, h.Table)}
+}
+
+func (f fixture) must(err error) {
+	f.Helper()
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+func (f fixture) claimed(id order.ID) order.Claim {
+	f.Helper()
+	c, err := f.Begin(f.Context(), ordertest.Order(id), lease("first"))
+	f.must(err)
+	return c
+}
+
+func (f fixture) bound(id order.ID) order.Claim {
+	f.Helper()
+	c := f.claimed(id)
+	f.must(f.Bind(f.Context(), c, intent, at(1)))
+	return c
+}
+
+func (f fixture) settled(id order.ID, s order.Status) order.Claim {
+	f.Helper()
+	c := f.bound(id)
+	f.must(f.Finish(f.Context(), c, outcome(s), at(time.Second)))
+	return c
+}
+
+func (f fixture) loaded(id order.ID) order.Record {
+	f.Helper()
+	r, err := f.Load(f.Context(), id)
+	f.must(err)
+	return r
+}
+
+// calls are the methods of a Store, each with an order that is ready for it.
+func calls() map[string]func(f fixture, id order.ID) (do func(context.Context) error, done order.Status) {
+	type do = func(context.Context) error
+	return map[string]func(fixture, order.ID) (do, order.Status){
+		"Begin": func(f fixture, id order.ID) (do, order.Status) {
+			return func(ctx context.Context) error {
+				c, err := f.Begin(ctx, ordertest.Order(id), lease("first"))
+				if err == nil && c.Attempt != 1 {
+					err = fmt.Errorf("attempt %d, want 1", c.Attempt)
+				}
+				return err
+			}, order.Open
+		},
+		"Bind": func(f fixture, id order.ID) (do, order.Status) {
+			c := f.claimed(id)
+			return func(ctx context.Context) error { return f.Bind(ctx, c, intent, at(1)) }, order.Open
+		},
+		"Finish": func(f fixture, id order.ID) (do, order.Status) {
+			c := f.bound(id)
+			return func(ctx context.Context) error { return f.Finish(ctx, c, outcome(order.Paid), at(2)) }, order.Paid
+		},
+		"Release": func(f fixture, id order.ID) (do, order.Status) {
+			c := f.bound(id)
+			return func(ctx context.Context) error { return f.Release(ctx, c, order.ReasonNotNow, at(2)) }, order.Open
+		},
+		"Settle": func(f fixture, id order.ID) (do, order.Status) {
+			f.settled(id, order.Pending)
+			r := f.loaded(id)
+			return func(ctx context.Context) error { return f.Settle(ctx, r, outcome(order.Paid), at(3)) }, order.Paid
+		},
+		"Load": func(f fixture, id order.ID) (do, order.Status) {
+			f.bound(id)
+			return func(ctx context.Context) error { _, err := f.Load(ctx, id); return err }, order.Open
+		},
+	}
+}
+
+func TestPassingTrouble(t *testing.T) {
+	t.Parallel()
+	kinds := map[string]dynamodbtest.Kind{
+		"capacity":                dynamodbtest.ThroughputExceeded,
+		"throttled":               dynamodbtest.Throttled,
+		"account quota":           dynamodbtest.RequestLimitExceeded,
+		"internal error":          dynamodbtest.InternalError,
+		"transaction conflict":    dynamodbtest.TransactionConflict,
+		"transaction in progress": dynamodbtest.TransactionInProgress,
+		"request lost":            dynamodbtest.LoseBefore,
+		"answer lost":             dynamodbtest.LoseAfter,
+	}
+	for method, ready := range calls() {
+		t.Run(method+" succeeds on the second try and has one effect", func(t *testing.T) {
+			t.Parallel()
+			f := open(t)
+			for name, kind := range kinds {
+				id := order.ID(strings.ReplaceAll(name, " ", "-"))
+				do, want := ready(f, id)
+				f.Proxy.Reset()
+				f.Proxy.Fail(dynamodbtest.Fault{Kind: kind, Times: 1})
+				err := do(t.Context())
+				if method == "Release" && kind == dynamodbtest.LoseAfter && errors.Is(err, order.ErrFenced) {
+					err = nil // released all the same, by the try whose answer was lost
+				}
+				if got := f.Proxy.Total(); err != nil || got != 2 {
+					t.Errorf("%s: got %d calls and error %v, want 2 and none", name, got, err)
+				}
+				r := f.loaded(id)
+				if r.Status != want || r.Attempt != 1 || len(r.Events) != r.Seq {
+					t.Errorf("%s: got %+v, want it %s, at its first attempt, with one event a transition", name, r, want)
+				}
+			}
+		})
+	}
+}
+
+func TestTroubleThatStays(t *testing.T) {
+	t.Parallel()
+	for method, ready := range calls() {
+		t.Run(method+" gives up after five tries", func(t *testing.T) {
+			t.Parallel()
+			f := open(t)
+			do, _ := ready(f, "O1")
+			f.Proxy.Reset()
+			f.Proxy.Fail(dynamodbtest.Fault{Kind: dynamodbtest.TransactionConflict})
+			err := do(t.Context())
+			if got := f.Proxy.Total(); err == nil || got != 5 {
+				t.Errorf("got %d calls and error %v, want 5 and an error", got, err)
+			}
+			if isDomain(err) {
+				t.Errorf("got %v, which says something about the order", err)
+			}
+		})
+		t.Run(method+" gives up with its context", func(t *testing.T) {
+			t.Parallel()
+			f := open(t)
+			do, _ := ready(f, "O1")
+			f.Proxy.Reset()
+			f.Proxy.Fail(dynamodbtest.Fault{Kind: dynamodbtest.TransactionConflict})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			f.Proxy.Before(func(c dynamodbtest.Call) {
+				if c.Number == 2 {
+					cancel()
+				}
+			})
+			if err := do(ctx); !errors.Is(err, context.Canceled) || f.Proxy.Total() != 2 {
+				t.Errorf("got %d calls and error %v, want 2 and %v", f.Proxy.Total(), err, context.Canceled)
+			}
+		})
+	}
+}
+
+func isDomain(err error) bool {
+	for _, sentinel := range []error{order.ErrConflict, order.ErrFenced, order.ErrStale, order.ErrNotFound, order.ErrUnknownVersion} {
+		if errors.Is(err, sentinel) {
+			return true
+		}
+	}
+	return errors.As(err, new(*order.SettledError)) || errors.As(err, new(*order.InProgressError)) ||
+		errors.As(err, new(*order.TransitionError))
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	paid, open := f.settled("PAID", order.Paid), f.bound("OPEN")
+	stranger := open
+	stranger.Lease.Owner = "stranger"
+	stale := f.loaded("OPEN")
+	stale.Seq++
+	ctx := t.Context()
+	for name, do := range map[string]func() error{
+		"a duplicate of a settled order": func() error { _, err := f.Begin(ctx, paid.Order, lease("second")); return err },
+		"begin under a running lease":    func() error { _, err := f.Begin(ctx, open.Order, lease("second")); return err },
+		"bind by a stranger":             func() error { return f.Bind(ctx, stranger, "pi_other", at(2)) },
+		"finish by a stranger":           func() error { return f.Finish(ctx, stranger, outcome(order.Paid), at(2)) },
+		"finish with another outcome":    func() error { return f.Finish(ctx, paid, outcome(order.Declined), at(2)) },
+		"release by a stranger":          func() error { return f.Release(ctx, stranger, order.ReasonStore, at(2)) },
+		"settle of a stale record":       func() error { return f.Settle(ctx, stale, outcome(order.Paid), at(2)) },
+		"bind of an order without a row": func() error {
+			return f.Bind(ctx, order.Claim{Order: ordertest.Order("NONE"), Lease: lease("first")}, intent, at(2))
+		},
+	} {
+		f.Proxy.Reset()
+		err := do()
+		if got := f.Proxy.Total(); !isDomain(err) || got != 1 {
+			t.Errorf("%s: got %d calls and error %v, want 1 and what the order says", name, got, err)
+		}
+		for _, private := range []string{"CUST987", "cus_", "pm_"} {
+			if strings.Contains(err.Error(), private) {
+				t.Errorf("%s: %q tells %q", name, err, private)
+			}
+		}
+	}
+}
+
+func TestProcess(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	p := order.Processor{
+		Claims: f.Store, Payments: &ordertest.Bank{Scope: "test"}, Scope: "test",
+		Now: func() time.Time { return at(0) }, ConfirmTime: time.Second,
+	}
+	o := ordertest.Order("O1")
+
+	if r := p.Process(t.Context(), o, lease("first")); r.Status != order.Paid {
+		t.Fatalf("got %+v, want it paid", r)
+	}
+	if d := cmp.Diff(map[string]int{"UpdateItem": 2, "TransactWriteItems": 1}, f.Proxy.Counts()); d != "" {
+		t.Errorf("calls of a fresh order (-want +got):\n%s", d)
+	}
+
+	f.Proxy.Reset()
+	if r := p.Process(t.Context(), o, lease("second")); r.Reason != order.ReasonDuplicate {
+		t.Fatalf("got %+v, want a duplicate", r)
+	}
+	if d := cmp.Diff(map[string]int{"UpdateItem": 1}, f.Proxy.Counts()); d != "" {
+		t.Errorf("calls of a duplicate (-want +got):\n%s", d)
+	}
+}
+
+func TestLeaseBetweenMilliseconds(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	first := f.claimed("O1")
+	l := order.Lease{Owner: "second", From: first.Lease.Until.Add(time.Microsecond), Until: at(time.Hour)}
+	_, err := f.Begin(t.Context(), first.Order, l)
+	if progress, ok := errors.AsType[*order.InProgressError](err); !ok || !progress.Until.Equal(first.Lease.Until) {
+		t.Errorf("in the lease's last millisecond: got %v, want it in progress until %v", err, first.Lease.Until)
+	}
+	l.From = l.From.Add(time.Millisecond)
+	if c, err := f.Begin(t.Context(), first.Order, l); err != nil || c.Attempt != 2 {
+		t.Errorf("a millisecond later: got %+v and %v, want attempt 2", c, err)
+	}
+}
+
+func TestLoadIsConsistent(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	f.claimed("O1")
+	f.Proxy.Reset()
+	f.Proxy.Fail(dynamodbtest.Fault{Kind: dynamodbtest.InternalError, Match: func(body []byte) bool {
+		return !bytes.Contains(body, []byte(`"ConsistentRead":true`))
+	}})
+	f.loaded("O1")
+}
+
+func TestSettleOfARecordLoadedBeforeBind(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	c := f.claimed("O1")
+	loaded := f.loaded("O1")
+	f.must(f.Bind(t.Context(), c, intent, at(1)))
+	if err := f.Settle(t.Context(), loaded, outcome(order.Paid), at(2)); !errors.Is(err, order.ErrStale) {
+		t.Errorf("got %v, want %v", err, order.ErrStale)
+	}
+}
+
+func TestUndrawnSettleOfNoOrder(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	none := order.Record{OrderID: "NONE", Status: order.Paid, Intent: intent, Seq: 1}
+	err := f.Settle(t.Context(), none, outcome(order.Pending), at(0))
+	if _, ok := errors.AsType[*order.TransitionError](err); !ok {
+		t.Errorf("got %v, want a transition that nobody drew", err)
+	}
+}

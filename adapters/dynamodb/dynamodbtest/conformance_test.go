@@ -1,0 +1,265 @@
+package dynamodbtest_test
+
+import (
+	"errors"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/dynamodb/dynamodbtest"
+)
+
+// These tests hold the engine to what the store builds on, so that a red store test points at the store.
+
+func TestAConditionalUpdateReturnsTheNewRow(t *testing.T) {
+	t.Parallel()
+	h := dynamodbtest.Open(t)
+	out, err := begin(t, h, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"orderId": "ORD1", "sk": "order", "status": "open", "owner": "a", "attempt": "1", "openShard": "3", "dueAt": "100",
+	}
+	if diff := cmp.Diff(plain(out.Attributes), want); diff != "" {
+		t.Errorf("-got +want:\n%s", diff)
+	}
+}
+
+func TestAFailedConditionReturnsTheOldRowAndLeavesIt(t *testing.T) {
+	t.Parallel()
+	h := dynamodbtest.Open(t)
+	if _, err := begin(t, h, "a"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := begin(t, h, "b")
+	failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err)
+	if !ok {
+		t.Fatalf("got %v, want ConditionalCheckFailedException", err)
+	}
+	if got := plain(failed.Item)["owner"]; got != "a" {
+		t.Errorf("got old owner %q, want a", got)
+	}
+	if got := load(t, h)["owner"]; got != "a" {
+		t.Errorf("got owner %q in the table, want a", got)
+	}
+}
+
+func TestOfFiftyRacingWritersOneWins(t *testing.T) {
+	t.Parallel()
+	h := dynamodbtest.Open(t)
+	var won, lost atomic.Int32
+	var writers sync.WaitGroup
+	for i := range 50 {
+		writers.Go(func() {
+			_, err := begin(t, h, strconv.Itoa(i))
+			if _, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
+				lost.Add(1)
+			} else if err == nil {
+				won.Add(1)
+			}
+		})
+	}
+	writers.Wait()
+	if won.Load() != 1 || lost.Load() != 49 {
+		t.Errorf("got %d winners and %d losers, want 1 and 49", won.Load(), lost.Load())
+	}
+}
+
+func TestATransactionChangesBothRowsOrNone(t *testing.T) {
+	t.Parallel()
+	h := dynamodbtest.Open(t)
+	if _, err := begin(t, h, "a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := finish(t, h, "a", "token"); err != nil {
+		t.Fatal(err)
+	}
+	if err := finish(t, h, "a", "token"); err != nil {
+		t.Errorf("the same token again: %v", err)
+	}
+	_, mismatch := errors.AsType[*types.IdempotentParameterMismatchException](finish(t, h, "b", "token"))
+	if !mismatch {
+		t.Error("the same token with another owner is accepted")
+	}
+
+	canceled, ok := errors.AsType[*types.TransactionCanceledException](finish(t, h, "b", "other"))
+	if !ok || len(canceled.CancellationReasons) != 2 {
+		t.Fatalf("got %v, want TransactionCanceledException with two reasons", canceled)
+	}
+	for i, sk := range []string{"order", "event#000001"} {
+		reason := canceled.CancellationReasons[i]
+		if got := plain(reason.Item)["sk"]; aws.ToString(reason.Code) != "ConditionalCheckFailed" || got != sk {
+			t.Errorf("got reason %d %q with row %q, want ConditionalCheckFailed with %q", i, aws.ToString(reason.Code), got, sk)
+		}
+	}
+	if got := load(t, h)["seq"]; got != "1" {
+		t.Errorf("got seq %q, want 1: one of the transactions counted", got)
+	}
+}
+
+func TestTheOpenIndexHoldsOnlyKeysOfWaitingRows(t *testing.T) {
+	t.Parallel()
+	h := dynamodbtest.Open(t)
+	put(t, h, "ORD0")
+	if _, err := begin(t, h, "a"); err != nil {
+		t.Fatal(err)
+	}
+	want := []map[string]string{{"orderId": "ORD1", "sk": "order", "openShard": "3", "dueAt": "100"}}
+	if diff := cmp.Diff(waiting(t, h), want); diff != "" {
+		t.Errorf("while it waits: -got +want:\n%s", diff)
+	}
+	if err := finish(t, h, "a", "token"); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(waiting(t, h), []map[string]string(nil)); diff != "" {
+		t.Errorf("when it is settled: -got +want:\n%s", diff)
+	}
+}
+
+func TestSizeBoundsAnAttribute(t *testing.T) {
+	t.Parallel()
+	h := dynamodbtest.Open(t)
+	grow := func() error {
+		_, err := h.Client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+			TableName: &h.Table, Key: key("ORD1", "order"),
+			UpdateExpression:    aws.String("SET note = :note"),
+			ConditionExpression: aws.String("attribute_not_exists(note) OR size(note) < :limit"),
+			ExpressionAttributeValues: map[string]types.AttributeValue{
+				":note": text("five!"), ":limit": number("5"),
+			},
+		})
+		return err
+	}
+	if err := grow(); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := errors.AsType[*types.ConditionalCheckFailedException](grow()); !ok {
+		t.Error("size() does not bound the note")
+	}
+}
+
+func TestAnExpiredRowIsStillRead(t *testing.T) {
+	t.Parallel()
+	h := dynamodbtest.Open(t)
+	if _, err := h.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &h.Table, Item: map[string]types.AttributeValue{
+		"orderId": text("ORD1"), "sk": text("order"), "expiresAt": number("1"),
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	if load(t, h) == nil {
+		t.Error("the row is gone at once, which no real table promises")
+	}
+}
+
+// begin claims ORD1.
+func begin(t *testing.T, h *dynamodbtest.Harness, owner string) (*dynamodb.UpdateItemOutput, error) {
+	t.Helper()
+	return h.Client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+		TableName: &h.Table,
+		Key:       key("ORD1", "order"),
+		UpdateExpression: aws.String("SET #status = :open, #owner = :owner, attempt = if_not_exists(attempt, :zero) + :one, " +
+			"openShard = :shard, dueAt = :due"),
+		ConditionExpression:      aws.String("attribute_not_exists(orderId) OR (#status = :open AND #owner = :owner)"),
+		ExpressionAttributeNames: map[string]string{"#status": "status", "#owner": "owner"},
+		ExpressionAttributeValues: map[string]types.AttributeValue{
+			":open": text("open"), ":owner": text(owner), ":zero": number("0"), ":one": number("1"),
+			":shard": number("3"), ":due": number("100"),
+		},
+		ReturnValues:                        types.ReturnValueAllNew,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	})
+}
+
+// finish settles ORD1.
+func finish(t *testing.T, h *dynamodbtest.Harness, owner, token string) error {
+	t.Helper()
+	_, err := h.Client.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{
+		ClientRequestToken: aws.String(token),
+		TransactItems: []types.TransactWriteItem{{Update: &types.Update{
+			TableName:                &h.Table,
+			Key:                      key("ORD1", "order"),
+			UpdateExpression:         aws.String("SET #status = :paid ADD seq :one REMOVE #owner, openShard, dueAt"),
+			ConditionExpression:      aws.String("#owner = :owner AND #status = :open"),
+			ExpressionAttributeNames: map[string]string{"#status": "status", "#owner": "owner"},
+			ExpressionAttributeValues: map[string]types.AttributeValue{
+				":owner": text(owner), ":open": text("open"), ":paid": text("paid"), ":one": number("1"),
+			},
+			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		}}, {Put: &types.Put{
+			TableName:                           &h.Table,
+			Item:                                key("ORD1", "event#000001"),
+			ConditionExpression:                 aws.String("attribute_not_exists(orderId)"),
+			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		}}},
+	})
+	return err
+}
+
+func waiting(t *testing.T, h *dynamodbtest.Harness) []map[string]string {
+	t.Helper()
+	out, err := h.Client.Query(t.Context(), &dynamodb.QueryInput{
+		TableName:                 &h.Table,
+		IndexName:                 aws.String("open"),
+		KeyConditionExpression:    aws.String("openShard = :shard AND dueAt <= :now"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{":shard": number("3"), ":now": number("100")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []map[string]string
+	for _, item := range out.Items {
+		rows = append(rows, plain(item))
+	}
+	return rows
+}
+
+func put(t *testing.T, h *dynamodbtest.Harness, id string) {
+	t.Helper()
+	if _, err := h.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &h.Table, Item: key(id, "order")}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// load reads ORD1, and returns nil when it is not there.
+func load(t *testing.T, h *dynamodbtest.Harness) map[string]string {
+	t.Helper()
+	out, err := h.Client.GetItem(t.Context(), &dynamodb.GetItemInput{
+		TableName: &h.Table, Key: key("ORD1", "order"), ConsistentRead: aws.Bool(true),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.Item == nil {
+		return nil
+	}
+	return plain(out.Item)
+}
+
+func key(id, sk string) map[string]types.AttributeValue {
+	return map[string]types.AttributeValue{"orderId": text(id), "sk": text(sk)}
+}
+
+func text(s string) *types.AttributeValueMemberS { return &types.AttributeValueMemberS{Value: s} }
+
+func number(s string) *types.AttributeValueMemberN { return &types.AttributeValueMemberN{Value: s} }
+
+// plain drops the types of strings and numbers, for a readable comparison.
+func plain(item map[string]types.AttributeValue) map[string]string {
+	row := map[string]string{}
+	for name, value := range item {
+		switch v := value.(type) {
+		case *types.AttributeValueMemberS:
+			row[name] = v.Value
+		case *types.AttributeValueMemberN:
+			row[name] = v.Value
+		}
+	}
+	return row
+}

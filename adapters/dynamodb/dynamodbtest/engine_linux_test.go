@@ -1,0 +1,79 @@
+package dynamodbtest_test
+
+import (
+	"bufio"
+	"errors"
+	"flag"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"orderonce/adapters/dynamodb/dynamodbtest"
+)
+
+// The test runs itself once more as the process that starts an engine, and kills that process.
+func TestAnEngineDiesWithTheProcessThatStartedIt(t *testing.T) {
+	t.Parallel()
+	location := ownEngine(t)
+	if flag.Arg(0) == "parent" {
+		engine := start(t, dynamodbtest.Options{Location: location})
+		_, _ = os.Stdout.WriteString(engine.Endpoint + "\n")
+		_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed
+		return
+	}
+	parent, endpoint := runParent(t)
+	connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", endpoint.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = connection.Close() }()
+	if err := parent.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	// The kernel ends the connection when the engine ends. The deadline is for a red test only.
+	deadline := time.Now().Add(10 * time.Second) //nolint:forbidigo // sockets live on the wall clock
+	if err := connection.SetReadDeadline(deadline); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := connection.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the engine at %s outlives its parent", endpoint)
+	}
+}
+
+func runParent(t *testing.T) (*exec.Cmd, *url.URL) {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent := exec.CommandContext(t.Context(), program, "-test.run=^TestAnEngineDiesWithTheProcessThatStartedIt$", "parent")
+	stdout, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdin, err := parent.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = stdin.Close()
+		_ = parent.Wait() // it was killed
+	})
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	endpoint, err := url.Parse(strings.TrimSpace(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parent, endpoint
+}

@@ -1,0 +1,178 @@
+package dynamodbtest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"orderonce/adapters/dynamodb/dynamodbtest"
+)
+
+func TestEnginesDoNotShareTables(t *testing.T) {
+	t.Parallel()
+	options := dynamodbtest.Options{Location: ownEngine(t)}
+	one, other := client(start(t, options).Endpoint), client(start(t, options).Endpoint)
+	if err := dynamodbtest.CreateTable(t.Context(), one, "orders"); err != nil {
+		t.Fatal(err)
+	}
+	if err := dynamodbtest.CreateTable(t.Context(), other, "orders"); err != nil {
+		t.Errorf("the name is taken by the first engine's table: %v", err)
+	}
+}
+
+func TestAClosedEngineIsGone(t *testing.T) {
+	t.Parallel()
+	engine := start(t, dynamodbtest.Options{Location: ownEngine(t)})
+	if err := engine.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", address(t, engine)); err == nil {
+		_ = connection.Close()
+		t.Error("the port still answers after Close")
+	}
+	if err := engine.Close(); err != nil {
+		t.Errorf("a second Close: %v", err)
+	}
+}
+
+func TestAKilledEngineKeepsWhatItAnswered(t *testing.T) {
+	t.Parallel()
+	options := dynamodbtest.Options{Location: ownEngine(t), DBPath: filepath.Join(t.TempDir(), "orders.db")}
+	first := start(t, options)
+	h := &dynamodbtest.Harness{Client: client(first.Endpoint), Table: "orders"}
+	if err := dynamodbtest.CreateTable(t.Context(), h.Client, h.Table); err != nil {
+		t.Fatal(err)
+	}
+	put(t, h, "ORD1")
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	h.Client = client(start(t, options).Endpoint)
+	if row := load(t, h); row == nil {
+		t.Error("the row is lost")
+	}
+}
+
+func TestAPortThatIsTakenIsAnError(t *testing.T) {
+	t.Parallel()
+	first := start(t, dynamodbtest.Options{Location: ownEngine(t)})
+	_, port, err := net.SplitHostPort(address(t, first))
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = dynamodbtest.Start(t.Context(), dynamodbtest.Options{Location: ownEngine(t), Port: number})
+	if err == nil || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("got %v, want the engine's own word that the port is in use", err)
+	}
+}
+
+func TestAPortLostToAnotherProcessIsReplaced(t *testing.T) {
+	t.Parallel()
+	location := ownEngine(t)
+	mark := filepath.Join(t.TempDir(), "ran")
+	location.Binary = script(t, fmt.Sprintf("[ -e %q ] || { touch %q; exit 1; }\nexec %q \"$@\"", mark, mark, location.Binary))
+	engine := start(t, dynamodbtest.Options{Location: location})
+	if _, err := client(engine.Endpoint).ListTables(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnEngineThatNeverStartsEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	silent := dynamodbtest.Location{Binary: script(t, "exec sleep 600")}
+	_, err := dynamodbtest.Start(ctx, dynamodbtest.Options{Location: silent, Port: 1})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+}
+
+func TestAnEngineThatCanNotRunIsAnError(t *testing.T) {
+	t.Parallel()
+	missing := dynamodbtest.Location{Binary: filepath.Join(t.TempDir(), "dynoxide")}
+	if _, err := dynamodbtest.Start(t.Context(), dynamodbtest.Options{Location: missing}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v, want os.ErrNotExist", err)
+	}
+}
+
+func TestAnEndpointIsUsedAsItIs(t *testing.T) {
+	t.Parallel()
+	engine := start(t, dynamodbtest.Options{Location: dynamodbtest.Location{Endpoint: "http://127.0.0.1:1"}})
+	if engine.Endpoint != "http://127.0.0.1:1" {
+		t.Errorf("got %q, want the given endpoint", engine.Endpoint)
+	}
+}
+
+// ownEngine finds a program to start. An engine that somebody else runs can't be killed or doubled.
+func ownEngine(t *testing.T) dynamodbtest.Location {
+	t.Helper()
+	location, err := dynamodbtest.Find(withoutEndpoint, ".")
+	if errors.Is(err, dynamodbtest.ErrNoEngine) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return location
+}
+
+func withoutEndpoint(name string) string {
+	if name == "DYNAMODB_ENDPOINT" {
+		return ""
+	}
+	return os.Getenv(name) //nolint:forbidigo // a test has no composition root
+}
+
+func start(t *testing.T, options dynamodbtest.Options) *dynamodbtest.Engine {
+	t.Helper()
+	engine, err := dynamodbtest.Start(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := engine.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return engine
+}
+
+func client(endpoint string) *dynamodb.Client {
+	return dynamodb.NewFromConfig(dynamodbtest.Config(endpoint, noEnvironment), func(o *dynamodb.Options) {
+		o.Retryer = aws.NopRetryer{} // a test sees each answer
+	})
+}
+
+func address(t *testing.T, engine *dynamodbtest.Engine) string {
+	t.Helper()
+	parsed, err := url.Parse(engine.Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed.Host
+}
+
+func script(t *testing.T, lines string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "engine")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+lines+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,95 @@
+package dynamodbtest_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/dynamodb/dynamodbtest"
+)
+
+func TestFind(t *testing.T) {
+	t.Parallel()
+	const installed = "adapters/dynamodb/dynamodbtest/engine/node_modules/@dynoxide/linux-x64/dynoxide"
+	root := t.TempDir()
+	write(t, filepath.Join(root, "go.mod"), 0o600)
+	write(t, filepath.Join(root, installed), 0o700)
+	write(t, filepath.Join(root, "path/dynoxide"), 0o700)
+	write(t, filepath.Join(root, "plain/dynoxide"), 0o600)
+	deep := filepath.Join(root, "adapters/dynamodb")
+
+	tests := map[string]struct {
+		env  map[string]string
+		want dynamodbtest.Location
+	}{
+		"an endpoint in the environment wins": {
+			env:  map[string]string{"DYNAMODB_ENDPOINT": "http://127.0.0.1:8000", "PATH": filepath.Join(root, "path")},
+			want: dynamodbtest.Location{Endpoint: "http://127.0.0.1:8000"},
+		},
+		"a program on PATH comes before the installed one": {
+			env:  map[string]string{"PATH": "/nowhere:" + filepath.Join(root, "path")},
+			want: dynamodbtest.Location{Binary: filepath.Join(root, "path/dynoxide")},
+		},
+		"the installed one is found from any folder of the module": {
+			want: dynamodbtest.Location{Binary: filepath.Join(root, installed)},
+		},
+		"a file that can't be executed is no engine": {
+			env:  map[string]string{"PATH": filepath.Join(root, "plain")},
+			want: dynamodbtest.Location{Binary: filepath.Join(root, installed)},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := dynamodbtest.Find(func(name string) string { return tt.env[name] }, deep)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(got, tt.want); diff != "" {
+				t.Errorf("-got +want:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestFindSaysHowToGetAnEngine(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	write(t, filepath.Join(root, "go.mod"), 0o600)
+	_, err := dynamodbtest.Find(noEnvironment, root)
+	if !errors.Is(err, dynamodbtest.ErrNoEngine) {
+		t.Fatalf("got %v, want ErrNoEngine", err)
+	}
+	for _, step := range []string{
+		"make engine",
+		"docker run -d -p 127.0.0.1:8000:8000 amazon/dynamodb-local",
+		"DYNAMODB_ENDPOINT=http://127.0.0.1:8000",
+	} {
+		if !strings.Contains(err.Error(), step) {
+			t.Errorf("the message does not say %q:\n%v", step, err)
+		}
+	}
+}
+
+func TestFindNeedsAModule(t *testing.T) {
+	t.Parallel()
+	if _, err := dynamodbtest.Find(noEnvironment, t.TempDir()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v, want os.ErrNotExist", err)
+	}
+}
+
+func noEnvironment(string) string { return "" }
+
+func write(t *testing.T, path string, mode os.FileMode) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, nil, mode); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,415 @@
+package dynamodbtest_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"hash/crc32"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/dynamodb/dynamodbtest"
+)
+
+func TestACallAndItsAnswerPassUnchanged(t *testing.T) {
+	t.Parallel()
+	request, answer := []byte("{ \"Key\" :1}\n"), []byte("\x1f\x8bnot really compressed")
+	var got []byte
+	var host string
+	header := http.Header{}
+	proxy, _ := newProxy(t, func(w http.ResponseWriter, r *http.Request) {
+		got, _ = io.ReadAll(r.Body)
+		host, header = r.Host, r.Header
+		w.Header().Set("Content-Encoding", "gzip")
+		w.Header().Set("X-Amz-Crc32", "4711")
+		w.Header().Set("Date", "Thu, 01 Jan 1970 00:00:00 GMT")
+		w.WriteHeader(http.StatusTeapot)
+		_, _ = w.Write(answer)
+	})
+	call, err := http.NewRequestWithContext(t.Context(), http.MethodPost, proxy.URL, bytes.NewReader(request))
+	if err != nil {
+		t.Fatal(err)
+	}
+	call.Header.Set("X-Amz-Target", "DynamoDB_20120810.GetItem")
+	call.Header.Set("Authorization", "AWS4-HMAC-SHA256 pretend")
+	response, err := (&http.Transport{DisableCompression: true}).RoundTrip(call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if diff := cmp.Diff([]string{string(got), host, header.Get("Authorization"), header.Get("Accept-Encoding")},
+		[]string{string(request), call.URL.Host, "AWS4-HMAC-SHA256 pretend", ""}); diff != "" {
+		t.Errorf("what the engine sees: -got +want:\n%s", diff)
+	}
+	want := http.Header{
+		"Content-Encoding": {"gzip"},
+		"Content-Length":   {"23"},
+		"Date":             {"Thu, 01 Jan 1970 00:00:00 GMT"},
+		"X-Amz-Crc32":      {"4711"},
+	}
+	if response.StatusCode != http.StatusTeapot || !bytes.Equal(body, answer) {
+		t.Errorf("got %d %q, want %d %q", response.StatusCode, body, http.StatusTeapot, answer)
+	}
+	if diff := cmp.Diff(response.Header, want); diff != "" {
+		t.Errorf("the answer's headers: -got +want:\n%s", diff)
+	}
+}
+
+func TestTheProxyCountsByOperation(t *testing.T) {
+	t.Parallel()
+	proxy, _ := newProxy(t, accept)
+	c := client(proxy.URL)
+	proxy.Fail(dynamodbtest.Fault{Operation: "UpdateItem", Kind: dynamodbtest.LoseBefore})
+	for _, call := range []func(*testing.T, *dynamodb.Client) error{update, update, transact} {
+		_ = call(t, c) // the answer is another test's
+	}
+	if diff := cmp.Diff(proxy.Counts(), map[string]int{"UpdateItem": 2, "TransactWriteItems": 1}); diff != "" {
+		t.Errorf("-got +want:\n%s", diff)
+	}
+	if got := proxy.Total(); got != 3 {
+		t.Errorf("got %d calls, want 3", got)
+	}
+	proxy.Reset()
+	if got := proxy.Total() + len(proxy.Counts()); got != 0 {
+		t.Errorf("after Reset: got %d, want 0", got)
+	}
+}
+
+func TestRefusalsAreThoseOfDynamoDB(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		kind       dynamodbtest.Kind
+		call       func(*testing.T, *dynamodb.Client) error
+		want       string
+		wantReason string
+	}{
+		"a table over its capacity":         {dynamodbtest.ThroughputExceeded, update, "ProvisionedThroughputExceededException", ""},
+		"a transaction over its capacity":   {dynamodbtest.ThroughputExceeded, transact, "TransactionCanceledException", "ProvisionedThroughputExceeded"},
+		"a throttled write":                 {dynamodbtest.Throttled, update, "ThrottlingException", ""},
+		"a throttled transaction":           {dynamodbtest.Throttled, transact, "TransactionCanceledException", "ThrottlingError"},
+		"an account over its quota":         {dynamodbtest.RequestLimitExceeded, transact, "RequestLimitExceeded", ""},
+		"a 500":                             {dynamodbtest.InternalError, update, "InternalServerError", ""},
+		"a write that meets a transaction":  {dynamodbtest.TransactionConflict, update, "TransactionConflictException", ""},
+		"two transactions that meet":        {dynamodbtest.TransactionConflict, transact, "TransactionCanceledException", "TransactionConflict"},
+		"a token that is being worked upon": {dynamodbtest.TransactionInProgress, transact, "TransactionInProgressException", ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			proxy, reached := newProxy(t, accept)
+			proxy.Fail(dynamodbtest.Fault{Kind: tt.kind})
+			err := tt.call(t, client(proxy.URL))
+			refused, ok := errors.AsType[smithy.APIError](err)
+			if !ok || refused.ErrorCode() != tt.want {
+				t.Fatalf("got %v, want %s", err, tt.want)
+			}
+			var reasons []string
+			if canceled, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
+				for _, reason := range canceled.CancellationReasons {
+					reasons = append(reasons, aws.ToString(reason.Code))
+				}
+			}
+			if got := strings.Join(reasons, " "); tt.wantReason != "" && got != tt.wantReason+" None" {
+				t.Errorf("got reasons %q, want %q for the first of two items", got, tt.wantReason)
+			}
+			if got := reached.Load(); got != 0 {
+				t.Errorf("%d calls reached the engine, want none", got)
+			}
+		})
+	}
+}
+
+func TestALostCallHasNoEffectAndALostAnswerHas(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[dynamodbtest.Kind]int64{dynamodbtest.LoseBefore: 0, dynamodbtest.LoseAfter: 1} {
+		proxy, reached := newProxy(t, accept)
+		proxy.Fail(dynamodbtest.Fault{Kind: kind})
+		err := update(t, client(proxy.URL))
+		if _, answered := errors.AsType[smithy.APIError](err); err == nil || answered {
+			t.Errorf("kind %d: got %v, want a broken connection", kind, err)
+		}
+		if got := reached.Load(); got != want {
+			t.Errorf("kind %d: %d calls reached the engine, want %d", kind, got, want)
+		}
+	}
+}
+
+func TestAFaultActsOnWhatItDescribes(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		fault dynamodbtest.Fault
+		want  string // of update, transact, update, update: x is spoiled
+	}{
+		"without limits: on all":  {dynamodbtest.Fault{}, "xxxx"},
+		"on an operation":         {dynamodbtest.Fault{Operation: "TransactWriteItems"}, ".x.."},
+		"on a numbered call":      {dynamodbtest.Fault{Number: 3}, "..x."},
+		"on a few calls":          {dynamodbtest.Fault{Times: 2}, "xx.."},
+		"on a few of one kind":    {dynamodbtest.Fault{Operation: "UpdateItem", Times: 2}, "x.x."},
+		"on a body that matches":  {dynamodbtest.Fault{Match: contains("TransactItems")}, ".x.."},
+		"on all conditions alike": {dynamodbtest.Fault{Operation: "UpdateItem", Match: contains("TransactItems")}, "...."},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			proxy, _ := newProxy(t, accept)
+			c := client(proxy.URL)
+			tt.fault.Kind = dynamodbtest.InternalError
+			proxy.Fail(tt.fault)
+			if got := spoiled(t, c, update, transact, update, update); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestFaultsActInTheirOrderUntilTheyAreHealed(t *testing.T) {
+	t.Parallel()
+	proxy, _ := newProxy(t, accept)
+	proxy.Fail(dynamodbtest.Fault{Kind: dynamodbtest.Slow, Times: 2})
+	proxy.Fail(dynamodbtest.Fault{Kind: dynamodbtest.InternalError})
+	c := client(proxy.URL)
+	if got := spoiled(t, c, update, update, update, update); got != "..xx" {
+		t.Errorf("got %s, want ..xx: the first fault for two calls, then the second", got)
+	}
+	proxy.Heal()
+	if got := spoiled(t, c, update); got != "." {
+		t.Error("a healed proxy still spoils calls")
+	}
+}
+
+func TestCallbacksSurroundTheEffect(t *testing.T) {
+	t.Parallel()
+	proxy, reached := newProxy(t, accept)
+	type moment struct {
+		Call    dynamodbtest.Call
+		Reached int64
+	}
+	var got []moment
+	record := func(call dynamodbtest.Call) { got = append(got, moment{call, reached.Load()}) }
+	proxy.Before(record)
+	proxy.After(record)
+	if err := update(t, client(proxy.URL)); err != nil {
+		t.Fatal(err)
+	}
+	call := dynamodbtest.Call{Operation: "UpdateItem", Number: 1, OrderID: "ORD1"}
+	if diff := cmp.Diff(got, []moment{{call, 0}, {call, 1}}); diff != "" {
+		t.Errorf("-got +want:\n%s", diff)
+	}
+}
+
+func TestBeforeCanSpoilItsOwnCall(t *testing.T) {
+	t.Parallel()
+	proxy, reached := newProxy(t, accept)
+	proxy.Before(func(call dynamodbtest.Call) {
+		proxy.Fail(dynamodbtest.Fault{Number: call.Number, Kind: dynamodbtest.LoseBefore})
+	})
+	if err := update(t, client(proxy.URL)); err == nil || reached.Load() != 0 {
+		t.Errorf("got error %v after %d effects, want an error and none", err, reached.Load())
+	}
+}
+
+func TestACallOutlivesItsClient(t *testing.T) {
+	t.Parallel()
+	arrived := make(chan struct{})
+	proxy, _ := newProxy(t, func(http.ResponseWriter, *http.Request) { close(arrived) })
+	ctx, kill := context.WithCancel(t.Context())
+	gone := make(chan struct{})
+	proxy.Before(func(dynamodbtest.Call) {
+		kill()
+		<-gone
+	})
+	if _, err := client(proxy.URL).UpdateItem(ctx, updateInput()); err == nil {
+		t.Error("a dead client got an answer")
+	}
+	close(gone)
+	<-arrived
+}
+
+func TestADelayHoldsOneCallAndEndsWithTheProxy(t *testing.T) {
+	t.Parallel()
+	proxy, _ := newProxy(t, accept)
+	held, ended := make(chan struct{}), make(chan struct{})
+	proxy.Before(func(call dynamodbtest.Call) {
+		if call.Number == 1 {
+			close(held)
+		}
+	})
+	proxy.Fail(dynamodbtest.Fault{Number: 1, Kind: dynamodbtest.LoseBefore, Delay: time.Hour})
+	go func() {
+		defer close(ended)
+		defer func() { _ = recover() }() // http.ErrAbortHandler, which a server catches
+		proxy.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, proxy.URL, http.NoBody))
+	}()
+	<-held
+	if err := update(t, client(proxy.URL)); err != nil {
+		t.Errorf("the call beside it: %v", err)
+	}
+	select {
+	case <-ended:
+		t.Error("the call was not delayed")
+	default:
+	}
+	if err := proxy.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+}
+
+func TestCloseDropsWhatTheEngineIsWorkingOn(t *testing.T) {
+	t.Parallel()
+	arrived, dropped := make(chan struct{}), make(chan struct{})
+	proxy, _ := newProxy(t, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // the server notices a lost client only once the request is read
+		close(arrived)
+		<-r.Context().Done()
+		close(dropped)
+	})
+	go func() { _ = update(t, client(proxy.URL)) }()
+	<-arrived
+	if err := proxy.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-dropped
+}
+
+func TestARefusalCarriesItsChecksum(t *testing.T) {
+	t.Parallel()
+	proxy, _ := newProxy(t, accept)
+	proxy.Fail(dynamodbtest.Fault{Kind: dynamodbtest.InternalError})
+	call, err := http.NewRequestWithContext(t.Context(), http.MethodPost, proxy.URL, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := response.Header.Get("X-Amz-Crc32"), strconv.FormatUint(uint64(crc32.ChecksumIEEE(body)), 10); got != want {
+		t.Errorf("got checksum %s, want %s", got, want)
+	}
+}
+
+func TestAnEngineThatIsGoneIsABrokenConnection(t *testing.T) {
+	t.Parallel()
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	proxy, err := dynamodbtest.NewProxy(t.Context(), gone.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = proxy.Close() }()
+	err = update(t, client(proxy.URL))
+	if _, answered := errors.AsType[smithy.APIError](err); err == nil || answered {
+		t.Errorf("got %v, want a broken connection", err)
+	}
+}
+
+func TestTheHarnessCountsOnlyTheTestsCalls(t *testing.T) {
+	t.Parallel()
+	h := dynamodbtest.Open(t)
+	if got := h.Proxy.Total(); got != 0 {
+		t.Errorf("got %d calls before the test made one, want 0", got)
+	}
+	h.Proxy.Fail(dynamodbtest.Fault{Operation: "UpdateItem", Kind: dynamodbtest.LoseAfter, Times: 1})
+	if _, err := begin(t, h, "a"); err != nil {
+		t.Fatal(err)
+	}
+	if got := load(t, h)["attempt"]; got != "2" {
+		t.Errorf("got attempt %q, want 2: the lost answer and the client's retry", got)
+	}
+}
+
+func BenchmarkProxy(b *testing.B) {
+	h := dynamodbtest.Open(b)
+	for name, endpoint := range map[string]string{"direct": h.Engine.Endpoint, "through": h.Proxy.URL} {
+		b.Run(name, func(b *testing.B) {
+			c := client(endpoint)
+			get := &dynamodb.GetItemInput{TableName: &h.Table, Key: key("ORD1", "order")}
+			for b.Loop() {
+				if _, err := c.GetItem(b.Context(), get); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// newProxy puts a proxy in front of a pretend engine, and counts what reaches the engine.
+func newProxy(t *testing.T, engine http.HandlerFunc) (*dynamodbtest.Proxy, *atomic.Int64) {
+	t.Helper()
+	reached := new(atomic.Int64)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		reached.Add(1)
+		engine(w, r)
+	}))
+	t.Cleanup(server.Close)
+	proxy, err := dynamodbtest.NewProxy(t.Context(), server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := proxy.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return proxy, reached
+}
+
+func accept(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }
+
+func contains(part string) func([]byte) bool {
+	return func(body []byte) bool { return bytes.Contains(body, []byte(part)) }
+}
+
+// spoiled makes the calls and draws the answers: x for an error, a point for none.
+func spoiled(t *testing.T, c *dynamodb.Client, calls ...func(*testing.T, *dynamodb.Client) error) string {
+	t.Helper()
+	var drawing strings.Builder
+	for _, call := range calls {
+		if err := call(t, c); err != nil {
+			drawing.WriteByte('x')
+		} else {
+			drawing.WriteByte('.')
+		}
+	}
+	return drawing.String()
+}
+
+func update(t *testing.T, c *dynamodb.Client) error {
+	t.Helper()
+	_, err := c.UpdateItem(t.Context(), updateInput())
+	return err
+}
+
+func updateInput() *dynamodb.UpdateItemInput {
+	return &dynamodb.UpdateItemInput{TableName: aws.String("orders"), Key: key("ORD1", "order")}
+}
+
+func transact(t *testing.T, c *dynamodb.Client) error {
+	t.Helper()
+	write := types.TransactWriteItem{Put: &types.Put{TableName: aws.String("orders"), Item: key("ORD1", "order")}}
+	_, err := c.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{write, write}})
+	return err
+}

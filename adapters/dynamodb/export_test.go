@@ -1,0 +1,17 @@
+package dynamodb
+
+import (
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"orderonce/domain/order"
+)
+
+// What tests look at from inside: the codec and the retry policy.
+
+func DecodeOrder(item row) (order.Record, error) { return decodeOrder(item) }
+
+func DecodeEvent(item row) (order.Event, error) { return decodeEvent(item) }
+
+func EncodeEvent(id order.ID, total order.Money, e order.Event) row { return encodeEvent(id, total, e) }
+
+func Retryer() aws.RetryerV2 { return retryer() } //nolint:ireturn // as the client sees it

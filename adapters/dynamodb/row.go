@@ -1,0 +1,181 @@
+package dynamodb
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"orderonce/domain/order"
+)
+
+// The sort keys of an order's partition, whose key is orderId.
+const (
+	orderRow = "order"  // the order itself; it never expires, or an old message could be charged again
+	eventRow = "event#" // and six digits: one transition of the order; history, and outbox through the table's stream
+)
+
+// eventRetention is how long an event stays at least. DynamoDB deletes expired items days late, which harms nobody.
+const eventRetention = 90 * 24 * time.Hour
+
+// shards spreads the waiting orders over the index, so that no partition of it takes every write of the table.
+const shards = 16
+
+// row is an item: a row of the table, or the values of an expression. Times are epoch milliseconds, except expiresAt.
+type row = map[string]types.AttributeValue
+
+func text[T ~string](s T) *types.AttributeValueMemberS {
+	return &types.AttributeValueMemberS{Value: string(s)}
+}
+
+func number[T ~int | ~int64 | ~uint32](n T) *types.AttributeValueMemberN {
+	return &types.AttributeValueMemberN{Value: strconv.FormatInt(int64(n), 10)}
+}
+
+func moment(t time.Time) *types.AttributeValueMemberN { return number(t.UnixMilli()) }
+
+func orderKey(id order.ID) row { return row{"orderId": text(id), "sk": text(orderRow)} }
+
+func shardOf(id order.ID) uint32 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id)) // it never fails
+	return h.Sum32() % shards
+}
+
+// dueAt is when to look at an order again that took status s at the given time; zero if it waits for nothing.
+func dueAt(s order.Status, at time.Time) time.Time {
+	if after, waits := s.LookAgain(); waits {
+		return at.Add(after)
+	}
+	return time.Time{}
+}
+
+// encodeEvent makes an event row. Its type, amount and currency are for those who read the stream and have no order at hand.
+func encodeEvent(id order.ID, total order.Money, e order.Event) row {
+	item := row{
+		"orderId": text(id), "sk": text(fmt.Sprintf("%s%06d", eventRow, e.Seq)),
+		"type": text("order." + e.To), "seq": number(e.Seq), "from": text(e.From), "to": text(e.To),
+		"intentId": text(e.Intent), "amount": number(total.Amount), "currency": text(total.Currency),
+		"at": moment(e.At), "expiresAt": number(e.At.Add(eventRetention).Unix()),
+	}
+	if e.Failure != "" {
+		item["failure"] = text(e.Failure)
+	}
+	return item
+}
+
+func decodeEvent(item row) (order.Event, error) {
+	d := decoder{item: item}
+	e := order.Event{
+		Seq: int(d.number("seq")), From: d.status("from"), To: d.status("to"),
+		Intent: order.IntentID(d.text("intentId")), Failure: d.optionalText("failure"), At: d.moment("at"),
+	}
+	if d.err != nil {
+		return order.Event{}, fmt.Errorf("row %q: %w", sortKey(item), d.err)
+	}
+	return e, nil
+}
+
+// decodeOrder reads an order's row, and refuses one that no Store wrote.
+func decodeOrder(item row) (order.Record, error) {
+	d := decoder{item: item}
+	r := order.Record{
+		OrderID:     order.ID(d.text("orderId")),
+		CustomerID:  d.text("customerId"),
+		Total:       order.Money{Amount: d.number("amount"), Currency: order.Currency(d.text("currency"))},
+		Fingerprint: order.Fingerprint(d.text("fingerprint")),
+		Status:      d.status("status"),
+		Owner:       d.optionalText("owner"),
+		Attempt:     int(d.number("attempt")),
+		Until:       d.optionalMoment("leaseUntil"),
+		Intent:      order.IntentID(d.optionalText("intentId")),
+		Failure:     d.optionalText("failure"),
+		LastError:   d.optionalText("lastError"),
+		Seq:         int(d.number("seq")),
+		CreatedAt:   d.moment("createdAt"),
+		UpdatedAt:   d.moment("updatedAt"),
+		DueAt:       d.optionalMoment("dueAt"),
+	}
+	if d.err != nil {
+		return order.Record{}, fmt.Errorf("row %q: %w", orderRow, d.err)
+	}
+	return order.Restore(r)
+}
+
+// addRow adds one row of an order's partition to its record.
+func addRow(r *order.Record, item row) error {
+	switch sk := sortKey(item); {
+	case sk == orderRow:
+		decoded, err := decodeOrder(item)
+		decoded.Events = r.Events
+		*r = decoded
+		return err
+	case strings.HasPrefix(sk, eventRow):
+		e, err := decodeEvent(item)
+		r.Events = append(r.Events, e)
+		return err
+	}
+	return nil // a kind of row that a later release adds
+}
+
+func sortKey(item row) string {
+	d := decoder{item: item}
+	return d.optionalText("sk")
+}
+
+// decoder reads attributes and keeps every problem. A problem names the attribute and never its value, which may be a
+// customer's.
+type decoder struct {
+	item row
+	err  error
+}
+
+func (d *decoder) text(name string) string {
+	if v, ok := d.item[name].(*types.AttributeValueMemberS); ok {
+		return v.Value
+	}
+	d.want(name, "a string")
+	return ""
+}
+
+func (d *decoder) number(name string) int64 {
+	if v, ok := d.item[name].(*types.AttributeValueMemberN); ok {
+		if n, err := strconv.ParseInt(v.Value, 10, 64); err == nil {
+			return n
+		}
+	}
+	d.want(name, "an integer")
+	return 0
+}
+
+func (d *decoder) status(name string) order.Status {
+	s, err := order.ParseStatus(d.text(name))
+	if err != nil {
+		d.err = errors.Join(d.err, fmt.Errorf("%s: %w", name, err))
+	}
+	return s
+}
+
+func (d *decoder) moment(name string) time.Time { return time.UnixMilli(d.number(name)).UTC() }
+
+func (d *decoder) optionalText(name string) string {
+	if d.item[name] == nil {
+		return ""
+	}
+	return d.text(name)
+}
+
+func (d *decoder) optionalMoment(name string) time.Time {
+	if d.item[name] == nil {
+		return time.Time{}
+	}
+	return d.moment(name)
+}
+
+func (d *decoder) want(name, kind string) {
+	d.err = errors.Join(d.err, fmt.Errorf("%s: want %s", name, kind))
+}

@@ -1,0 +1,40 @@
+package dynamodb_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"orderonce/adapters/dynamodb"
+	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+)
+
+func TestStore(t *testing.T) {
+	t.Parallel()
+	h := dynamodbtest.Open(t)
+	ordertest.TestStore(t, func(*testing.T) ordertest.Store {
+		return rewritable{dynamodb.New(h.Config, h.Table), h}
+	})
+}
+
+// rewritable is a store whose rows a person edits.
+type rewritable struct {
+	*dynamodb.Store
+
+	h *dynamodbtest.Harness
+}
+
+func (r rewritable) Rewrite(ctx context.Context, id order.ID, f order.Fingerprint) error {
+	_, err := r.h.Client.UpdateItem(ctx, &sdk.UpdateItemInput{
+		TableName:                 &r.h.Table,
+		Key:                       row{"orderId": text(id), "sk": text("order")},
+		ConditionExpression:       aws.String("attribute_exists(orderId)"),
+		UpdateExpression:          aws.String("SET fingerprint = :f"),
+		ExpressionAttributeValues: row{":f": text(f)},
+	})
+	return err
+}
