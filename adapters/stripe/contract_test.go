@@ -1,0 +1,162 @@
+package stripe_test
+
+import (
+	"testing"
+	"time"
+
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+)
+
+func TestPayments(t *testing.T) {
+	t.Parallel()
+	ordertest.TestPayments(t, func(t *testing.T) ordertest.PaymentsUnderTest {
+		t.Helper()
+		s := pretend(t)
+		do := func(act func(m *stripetest.Machine) error) {
+			s.Machine(func(m *stripetest.Machine) {
+				if err := act(m); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		return ordertest.PaymentsUnderTest{
+			Payments: open(t, s.URL, nil),
+			Scope:    scope,
+			Method:   methodOf,
+			Charges: func(id order.ID) (all []order.Money) {
+				for _, c := range ledger(s, id, stripetest.Charged) {
+					all = append(all, order.Money{Amount: c.Amount, Currency: order.Currency(c.Currency)})
+				}
+				return all
+			},
+			Declines:   func(id order.ID) int { return len(ledger(s, id, stripetest.Declined)) },
+			Fail:       func(c ordertest.Call, m ordertest.Mishap) { s.Fail(faultOf(c, m)) },
+			ForgetKeys: func() { do(func(m *stripetest.Machine) error { m.ForgetKeys(); return nil }) },
+			CustomerPays: func(id order.IntentID) {
+				do(func(m *stripetest.Machine) error { return m.CustomerPays(s.Now(), string(id)) })
+			},
+			Clear: func(id order.IntentID) {
+				do(func(m *stripetest.Machine) error { return m.Settle(s.Now(), string(id), true) })
+			},
+			Cancel: func(id order.IntentID) {
+				do(func(m *stripetest.Machine) error { return m.CancelInDashboard(s.Now(), string(id)) })
+			},
+		}
+	})
+}
+
+// pretend is a Stripe whose clock only a test moves.
+func pretend(t *testing.T) *stripetest.Server {
+	t.Helper()
+	s, err := stripetest.Serve(stripetest.Options{
+		Rules: stripetest.Rules{Key: pretendKey}, Now: func() time.Time { return time.Unix(1_767_225_600, 0) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func ledger(s *stripetest.Server, id order.ID, outcome stripetest.Outcome) (all []stripetest.Charge) {
+	s.Machine(func(m *stripetest.Machine) {
+		for _, c := range m.Ledger() {
+			if c.OrderID == string(id) && c.Scope == string(scope) && c.Outcome == outcome {
+				all = append(all, c)
+			}
+		}
+	})
+	return all
+}
+
+func methodOf(c ordertest.Card) string {
+	switch c {
+	case ordertest.Declines:
+		return "pm_card_chargeDeclinedInsufficientFunds"
+	case ordertest.WantsTheCustomer:
+		return "pm_card_authenticationRequired"
+	case ordertest.TakesDays:
+		return "pm_usBankAccount_processing"
+	case ordertest.DoesNotExist:
+		return "pm_card_chargeDeclinedMisspelt"
+	case ordertest.Pays:
+	}
+	return "pm_card_visa"
+}
+
+func faultOf(c ordertest.Call, m ordertest.Mishap) stripetest.Fault {
+	on := map[ordertest.Call]stripetest.Endpoint{
+		ordertest.Prepare: stripetest.Create, ordertest.Confirm: stripetest.Confirm, ordertest.Read: stripetest.Read,
+	}
+	kind := map[ordertest.Mishap]stripetest.FaultKind{
+		ordertest.SaysNotNow:              stripetest.RateLimited,
+		ordertest.SaysMisconfigured:       stripetest.Unauthorized,
+		ordertest.NeverArrives:            stripetest.LoseAnswerBeforeEffect,
+		ordertest.LosesTheAnswer:          stripetest.LoseAnswerAfterEffect,
+		ordertest.FailsForTheKey:          stripetest.ServerErrorBeforeEffect,
+		ordertest.DoesItButFailsForTheKey: stripetest.ServerErrorAfterEffect,
+	}
+	return stripetest.Fault{Kind: kind[m], On: on[c]}
+}
+
+// TestFaults are the faults of a pretend Stripe that the contract does not name: what they mean, and what is true after.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	tests := map[stripetest.FaultKind]struct {
+		want order.Trouble
+		paid bool
+	}{
+		stripetest.LockTimeout: {order.NotNow, false},
+		stripetest.KeyInUse:    {order.NotNow, false},
+		stripetest.Unavailable: {order.NotNow, false},
+		stripetest.Forbidden:   {order.Misconfigured, false},
+		stripetest.Garbage:     {order.Unknown, true},
+	}
+	for kind, tt := range tests {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			s := pretend(t)
+			p, ctx, o := open(t, s.URL, nil), t.Context(), orderOf(t, "pm_card_visa")
+			intent, err := p.Prepare(ctx, o, order.PrepareKey(scope, o.ID()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Fail(stripetest.Fault{Kind: kind, On: stripetest.Confirm})
+			if _, err := p.Confirm(ctx, intent.ID, order.ConfirmKey(scope, o.ID(), 1)); troubleOf(t, err) != tt.want {
+				t.Errorf("got %v, want %s", err, tt.want)
+			}
+			intent, err = p.Read(ctx, intent.ID)
+			if paid := intent.State == order.Succeeded; err != nil || paid != tt.paid {
+				t.Errorf("then: got %v, %v, want it paid: %t", intent, err, tt.paid)
+			}
+		})
+	}
+}
+
+// TestAStoredDeclineDoesNotHideAPayment is a table that was restored from a backup: an attempt is counted twice, so its key
+// repeats what Stripe said before the customer paid.
+func TestAStoredDeclineDoesNotHideAPayment(t *testing.T) {
+	t.Parallel()
+	s := pretend(t)
+	p, ctx, o := open(t, s.URL, nil), t.Context(), orderOf(t, "pm_card_chargeDeclined")
+	key := order.ConfirmKey(scope, o.ID(), 1)
+	intent, err := p.Prepare(ctx, o, order.PrepareKey(scope, o.ID()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := p.Confirm(ctx, intent.ID, key); err != nil || got.State != order.NeedsMethod {
+		t.Fatalf("got %v, %v, want it declined", got, err)
+	}
+	s.Machine(func(m *stripetest.Machine) { err = m.CustomerPays(s.Now(), string(intent.ID)) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := p.Confirm(ctx, intent.ID, key); err != nil || got.State != order.Succeeded {
+		t.Errorf("got %v, %v, want it paid", got, err)
+	}
+	if got := s.Count(stripetest.Read); got != 1 {
+		t.Errorf("read %d times, want once", got)
+	}
+}

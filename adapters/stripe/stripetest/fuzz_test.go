@@ -1,0 +1,130 @@
+package stripetest_test
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"orderonce/adapters/stripe/stripetest"
+)
+
+// FuzzMachine reads bytes as a schedule of requests, half-done calls, faults, people and passing time, and checks after
+// each step what must hold for ever.
+func FuzzMachine(f *testing.F) {
+	f.Add([]byte{0, 8, 16, 24, 1, 9, 17, 25, 2, 10, 18})
+	f.Add([]byte{0, 1, 1, 11, 1, 3, 1, 5, 2, 2, 2, 12, 1, 13, 1})
+	f.Add([]byte("a redelivered order is charged once"))
+	f.Fuzz(func(t *testing.T, schedule []byte) {
+		w := newWorld(t, stripetest.Rules{})
+		answers := map[stripetest.RequestID][]byte{}
+		var tickets []stripetest.Ticket
+		for _, op := range schedule[:min(len(schedule), 200)] {
+			twin := w.clone()
+			before := w.Intents()
+			got := fuzzStep(w, op, &tickets)
+			again := slices.Clone(tickets)
+			if op%16 < 6 && got != nil && !bytes.Equal(fuzzStep(twin, op, &again).Body(), got.Body()) {
+				t.Fatalf("step %d answers a clone otherwise", op)
+			}
+			checkReplay(t, answers, got)
+			checkMoney(t, w, before)
+		}
+		for _, ticket := range tickets {
+			w.End(w.now, ticket)
+		}
+		checkMoney(t, w, nil)
+	})
+}
+
+// fuzzStep does what one byte says: its low half chooses the action, its high half the intent, card, key or fault.
+func fuzzStep(w *world, op byte, tickets *[]stripetest.Ticket) *stripetest.Response {
+	arg := int(op / 16)
+	methods := []string{"pm_card_visa", "pm_card_chargeDeclined", "pm_card_authenticationRequired", "pm_usBankAccount_processing"}
+	id, key := fmt.Sprintf("pi_%06d", arg%4+1), fmt.Sprintf("key%d", arg%3)
+	confirm := request("POST", root+"/"+id+"/confirm", key, "off_session=true&payment_method=pm_card_visa")
+	switch op % 16 {
+	case 0:
+		return new(w.post(root, key, creation(methods[arg%4])))
+	case 1:
+		return new(w.confirm(id, key))
+	case 2:
+		return new(w.Do(w.now, confirm))
+	case 3:
+		return new(w.post(root, key, creation(methods[arg%4])+"&confirm=true&off_session=true"))
+	case 4:
+		return new(w.post(root+"/"+id+"/cancel", key, ""))
+	case 5:
+		return new(w.get(root + "/" + id))
+	case 6, 7:
+		ticket, refusal := w.Begin(w.now, confirm)
+		if refusal != nil {
+			return refusal
+		}
+		*tickets = append(*tickets, ticket)
+	case 8:
+		if len(*tickets) > 0 {
+			w.Effect(w.now, (*tickets)[arg%len(*tickets)])
+		}
+	case 9, 10:
+		if len(*tickets) > 0 {
+			ticket := (*tickets)[0]
+			*tickets = (*tickets)[1:]
+			return new(w.End(w.now, ticket))
+		}
+	case 11:
+		w.now = w.now.Add(time.Duration(arg) * 2 * time.Hour)
+	case 12:
+		_ = w.CustomerPays(w.now, id)
+	case 13:
+		_ = w.Settle(w.now, id, arg >= 8)
+	case 14:
+		w.ForgetKeys()
+	case 15:
+		kinds := []stripetest.FaultKind{
+			stripetest.LoseAnswerAfterEffect, stripetest.ServerErrorAfterEffect, stripetest.ServerErrorBeforeEffect,
+			stripetest.LoseAnswerBeforeEffect, stripetest.RateLimited, stripetest.Garbage, stripetest.Decline,
+		}
+		w.Fail(stripetest.Fault{Kind: kinds[arg%len(kinds)]})
+	}
+	return nil
+}
+
+// checkReplay compares a replay with the first answer, byte by byte.
+func checkReplay(t *testing.T, answers map[stripetest.RequestID][]byte, got *stripetest.Response) {
+	t.Helper()
+	if got == nil {
+		return
+	}
+	plain := *got
+	plain.Garbled = false
+	if !got.Replayed() {
+		answers[got.RequestID] = plain.Body()
+	} else if first := answers[got.Original]; !bytes.Equal(first, plain.Body()) {
+		t.Fatalf("request %s replays %s otherwise:\n%s\n%s", got.RequestID, got.Original, first, plain.Body())
+	}
+}
+
+// checkMoney checks that an intent succeeds at most once and for ever, for its own amount, and that ledger and intents agree.
+func checkMoney(t *testing.T, w *world, before []*stripetest.Intent) {
+	t.Helper()
+	paid := map[string]int{}
+	for _, charge := range w.Ledger() {
+		if charge.Amount != 1999 || charge.Currency != "usd" {
+			t.Fatalf("charged %d %s", charge.Amount, charge.Currency)
+		}
+		if charge.Outcome == stripetest.Charged {
+			paid[charge.Intent]++
+		}
+	}
+	for i, intent := range w.Intents() {
+		succeeded := intent.Status == stripetest.StatusSucceeded
+		if paid[intent.ID] > 1 || (paid[intent.ID] == 1) != succeeded {
+			t.Fatalf("%s is %s and was paid %d times", intent.ID, intent.Status, paid[intent.ID])
+		}
+		if i < len(before) && before[i].Status == stripetest.StatusSucceeded && !succeeded {
+			t.Fatalf("%s did not stay paid", intent.ID)
+		}
+	}
+}

@@ -1,0 +1,300 @@
+package stripetest_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"orderonce/adapters/stripe/stripetest"
+)
+
+// site is a running server and one client with kept-alive connections.
+type site struct {
+	*stripetest.Server
+	tb     testing.TB
+	client *http.Client
+}
+
+func serve(tb testing.TB, options stripetest.Options) *site {
+	tb.Helper()
+	server, err := stripetest.Serve(options)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	transport := &http.Transport{}
+	tb.Cleanup(func() {
+		transport.CloseIdleConnections()
+		if err := server.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return &site{Server: server, tb: tb, client: &http.Client{Transport: transport}}
+}
+
+// reply is an answer that arrived whole.
+type reply struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// send makes one request; a body that does not arrive whole is an error.
+func (s *site) send(method, path, key, form string) (reply, error) {
+	r, err := http.NewRequestWithContext(s.tb.Context(), method, s.URL+path, strings.NewReader(form))
+	if err != nil {
+		return reply{}, err
+	}
+	r.Header.Set("Authorization", "Bearer sk_test_pretend")
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if key != "" {
+		r.Header.Set("Idempotency-Key", key)
+	}
+	answer, err := s.client.Do(r)
+	if err != nil {
+		return reply{}, err
+	}
+	body, err := io.ReadAll(answer.Body)
+	return reply{answer.StatusCode, answer.Header, string(body)}, errors.Join(err, answer.Body.Close())
+}
+
+func (s *site) mustSend(method, path, key, form string) reply {
+	s.tb.Helper()
+	answer, err := s.send(method, path, key, form)
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	return answer
+}
+
+func (s *site) wantCharges(want int) {
+	s.tb.Helper()
+	s.Machine(func(m *stripetest.Machine) {
+		if got := len(m.Charges("ORD1")); got != want {
+			s.tb.Errorf("successful charges: got %d, want %d", got, want)
+		}
+	})
+}
+
+const confirmFirst = root + "/pi_000001/confirm"
+
+func TestHTTPAnswers(t *testing.T) {
+	t.Parallel()
+	s := serve(t, stripetest.Options{Now: func() time.Time { return time.Unix(1_700_000_000, 0) }})
+
+	first := s.mustSend("POST", root, "k", creation("pm_card_visa"))
+	var got map[string]any
+	if err := json.Unmarshal([]byte(first.body), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"id": "pi_000001", "object": "payment_intent", "livemode": false, "created": 1.7e9, "amount": 1999.0, "amount_received": 0.0,
+		"currency": "usd", "capture_method": "automatic", "client_secret": "pi_000001_secret_pretend", "status": "requires_confirmation",
+		"metadata": map[string]any{"orderId": "ORD1", "scope": "test"}, "customer": "cus_1", "payment_method": "pm_card_visa",
+		"latest_charge": nil, "description": nil, "cancellation_reason": nil, "last_payment_error": nil, "next_action": nil,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("intent (-want +got):\n%s", diff)
+	}
+
+	again := s.mustSend("POST", root, "k", creation("pm_card_visa"))
+	headers := map[string]string{}
+	for _, name := range []string{"Request-Id", "Original-Request", "Idempotent-Replayed", "Idempotency-Key", "Content-Type"} {
+		headers[name] = again.header.Get(name)
+	}
+	if diff := cmp.Diff(map[string]string{
+		"Request-Id": "req_000002", "Original-Request": "req_000001", "Idempotent-Replayed": "true", "Idempotency-Key": "k",
+		"Content-Type": "application/json",
+	}, headers); diff != "" || again.body != first.body {
+		t.Errorf("replay (-want +got):\n%s%s", diff, again.body)
+	}
+
+	s.mustSend("POST", confirmFirst, "c", "off_session=true")
+	refused := s.mustSend("POST", confirmFirst, "c2", "off_session=true")
+	if refused.status != 400 || refused.header.Get("Stripe-Should-Retry") != "false" ||
+		!strings.Contains(refused.body, `"amount_received":1999`) {
+		t.Errorf("a second confirmation: %+v", refused)
+	}
+	list := s.mustSend("GET", root+"?customer=cus_1&limit=1", "", "")
+	if !strings.Contains(list.body, `"has_more":false,"data":[{"id":"pi_000001"`) {
+		t.Errorf("list: %+v", list)
+	}
+	s.wantCharges(1)
+}
+
+func TestHTTPClock(t *testing.T) {
+	t.Parallel()
+	s := serve(t, stripetest.Options{Now: func() time.Time { return time.Unix(0, 0) }})
+	s.mustSend("POST", root, "k", creation("pm_card_visa"))
+	s.Advance(24 * time.Hour)
+	if got := s.mustSend("POST", root, "k", creation("pm_card_visa")); got.header.Get("Idempotent-Replayed") != "" ||
+		!strings.Contains(got.body, `"id":"pi_000002"`) {
+		t.Errorf("a key that is a day old still answers: %+v", got)
+	}
+	if got := s.Now(); !got.Equal(time.Unix(86_400, 0)) {
+		t.Errorf("now: got %v", got)
+	}
+}
+
+// The second request of each case goes over a kept-alive connection, on which Go's transport would repeat it by itself if
+// the connection ended without a byte.
+func TestHTTPConnectionFaults(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[stripetest.FaultKind]int{stripetest.LoseAnswerBeforeEffect: 0, stripetest.LoseAnswerAfterEffect: 1} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, stripetest.Options{})
+			s.mustSend("POST", root, "", creation("pm_card_visa"))
+			s.Fail(stripetest.Fault{Kind: kind})
+			if got, err := s.send("POST", confirmFirst, "k", "off_session=true"); err == nil {
+				t.Errorf("the answer arrived: %+v", got)
+			}
+			if got := s.Count(stripetest.Confirm); got != 1 {
+				t.Errorf("confirmations that arrived: got %d, want 1", got)
+			}
+			s.wantCharges(want)
+		})
+	}
+
+	t.Run("half a body arrives with status 200 and is no JSON", func(t *testing.T) {
+		t.Parallel()
+		s := serve(t, stripetest.Options{})
+		s.Fail(stripetest.Fault{Kind: stripetest.Garbage})
+		if got := s.mustSend("POST", root, "", creation("pm_card_visa")); got.status != 200 || json.Valid([]byte(got.body)) {
+			t.Errorf("got %+v", got)
+		}
+	})
+}
+
+// The server waits outside its lock, so a slow call really holds its key and its intent while others come in.
+func TestHTTPTwins(t *testing.T) {
+	t.Parallel()
+	for kind, paidMeanwhile := range map[stripetest.FaultKind]int{stripetest.Latency: 0, stripetest.SlowSuccess: 1} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, stripetest.Options{})
+			s.mustSend("POST", root, "", creation("pm_card_visa"))
+			s.Fail(stripetest.Fault{Kind: kind, On: stripetest.Confirm, Delay: time.Hour})
+			var slow sync.WaitGroup
+			slow.Go(func() {
+				if got, err := s.send("POST", confirmFirst, "k", "off_session=true"); err == nil {
+					t.Errorf("an answer that is an hour late arrived: %+v", got)
+				}
+			})
+			for !s.locked("pi_000001") {
+				runtime.Gosched()
+			}
+			s.wantCharges(paidMeanwhile)
+			for key, want := range map[string]string{"k": "409 idempotency_key_in_use", "other": "429 lock_timeout"} {
+				got := s.mustSend("POST", confirmFirst, key, "off_session=true")
+				status, code, _ := strings.Cut(want, " ")
+				if fmt.Sprint(got.status) != status || !strings.Contains(got.body, code) || got.header.Get("Stripe-Should-Retry") != "true" {
+					t.Errorf("key %q: got %+v, want %s", key, got, want)
+				}
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			slow.Wait()
+			s.wantCharges(1)
+		})
+	}
+}
+
+// locked reports whether a request executes on an intent.
+func (s *site) locked(id string) (locked bool) {
+	s.Machine(func(m *stripetest.Machine) { locked = errors.Is(m.Settle(s.Now(), id, true), stripetest.ErrLocked) })
+	return locked
+}
+
+func TestHTTPHooks(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var seen []stripetest.Call
+	see := func(c stripetest.Call) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen = append(seen, c)
+	}
+	s := serve(t, stripetest.Options{Before: see, After: see})
+	s.mustSend("POST", root, "p", creation("pm_card_visa"))
+	s.mustSend("POST", confirmFirst, "c", "off_session=true")
+	s.mustSend("POST", confirmFirst, "c", "off_session=true")
+	prepare := stripetest.Call{Endpoint: stripetest.Create, OrderID: "ORD1", Key: "p"}
+	confirm := stripetest.Call{Endpoint: stripetest.Confirm, Intent: "pi_000001", OrderID: "ORD1", Key: "c"}
+	done := func(c stripetest.Call, number stripetest.RequestID, replayed bool) stripetest.Call {
+		c.Intent, c.Status, c.Request, c.Replayed = "pi_000001", 200, number, replayed
+		return c
+	}
+	want := []stripetest.Call{
+		prepare, done(prepare, 1, false), confirm, done(confirm, 2, false), confirm, done(confirm, 3, true),
+	}
+	ignoreTime := cmpopts.IgnoreFields(stripetest.Call{}, "At")
+	mu.Lock()
+	defer mu.Unlock()
+	if diff := cmp.Diff(want, seen, ignoreTime); diff != "" {
+		t.Errorf("hooks saw (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]stripetest.Call{want[1], want[3], want[5]}, s.Calls(), ignoreTime); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
+
+func TestHTTPRefusesStrangers(t *testing.T) {
+	t.Parallel()
+	s := serve(t, stripetest.Options{})
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+root, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		user string
+		want int
+	}{{"sk_test_pretend", 200}, {"sk_live_pretend", 401}} {
+		r.SetBasicAuth(c.user, "")
+		answer, err := s.client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _ = answer.Body.Close(); answer.StatusCode != c.want {
+			t.Errorf("basic authentication as %q: got %d, want %d", c.user, answer.StatusCode, c.want)
+		}
+	}
+	if second, err := stripetest.Serve(stripetest.Options{Port: portOf(t, s.URL)}); err == nil {
+		_ = second.Close()
+		t.Error("two servers share a port")
+	}
+}
+
+func portOf(t *testing.T, url string) (port int) {
+	t.Helper()
+	if _, err := fmt.Sscanf(url, "http://127.0.0.1:%d", &port); err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+func TestHTTPRace(t *testing.T) {
+	t.Parallel()
+	s := serve(t, stripetest.Options{})
+	s.mustSend("POST", root, "", creation("pm_card_visa"))
+	var group sync.WaitGroup
+	for client := range 50 {
+		group.Go(func() {
+			if _, err := s.send("POST", confirmFirst, fmt.Sprintf("k%d", client%25), "off_session=true"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	s.wantCharges(1)
+}

@@ -1,0 +1,180 @@
+package stripetest
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Status is a payment intent's state (docs.stripe.com/payments/paymentintents/lifecycle). Manual capture is not modeled.
+type Status string
+
+// The states.
+const (
+	StatusRequiresPaymentMethod Status = "requires_payment_method"
+	StatusRequiresConfirmation  Status = "requires_confirmation"
+	StatusRequiresAction        Status = "requires_action"
+	StatusProcessing            Status = "processing"
+	StatusSucceeded             Status = "succeeded"
+	StatusCanceled              Status = "canceled"
+)
+
+// Intent is a payment intent at one moment. It is never changed: every change makes another one.
+type Intent struct {
+	ID                 string
+	Amount             int64
+	Currency           string
+	Customer           string
+	PaymentMethod      string // Empty again after a decline.
+	Status             Status
+	Metadata           map[string]string
+	Description        string
+	LastError          *Error
+	LatestCharge       string
+	Created            time.Time
+	CaptureMethod      string
+	CancellationReason string
+	MayRedirect        bool // Some payment method it accepts would send the customer to another page.
+	Automatic          bool // automatic_payment_methods, the default since 2023-08-16.
+}
+
+// OrderID returns the metadata by which the ledger and faults know the intent.
+func (i *Intent) OrderID() string { return i.Metadata["orderId"] }
+
+// Intents returns every intent as it is now, oldest first. They are read-only.
+func (m *Machine) Intents() []*Intent { return slices.Clone(m.intents) }
+
+// Intent returns one intent as it is now, or nil.
+func (m *Machine) Intent(id string) *Intent { return m.intent(id) }
+
+func (m *Machine) intent(id string) *Intent {
+	if n := position(id); n >= 0 && n < len(m.intents) && m.intents[n].ID == id {
+		return m.intents[n]
+	}
+	return nil
+}
+
+// position is where an intent's number puts it, or -1.
+func position(id string) int {
+	n, err := strconv.Atoi(strings.TrimPrefix(id, "pi_"))
+	if err != nil {
+		return -1
+	}
+	return n - 1
+}
+
+// change replaces an intent by its next version and returns that.
+func (m *Machine) change(old *Intent, set func(*Intent)) *Intent {
+	next := *old
+	set(&next)
+	m.intents[position(old.ID)] = &next
+	return &next
+}
+
+// createIntent makes an intent. docs.stripe.com/payments/paymentintents/lifecycle: requires_payment_method without a
+// payment method, else requires_confirmation.
+func (m *Machine) createIntent(now time.Time, c call) Response {
+	intent := c.create.intent
+	intent.ID, intent.Created, intent.Status = fmt.Sprintf("pi_%06d", len(m.intents)+1), now, StatusRequiresPaymentMethod
+	if intent.PaymentMethod != "" {
+		intent.Status = StatusRequiresConfirmation
+	}
+	m.intents = append(m.intents, &intent)
+	if c.create.confirm {
+		return m.confirmIntent(now, c, &intent, c.create.confirmParams)
+	}
+	return Response{Status: 200, Intent: &intent}
+}
+
+// confirmIntent tries to pay. docs.stripe.com/error-codes: payment_intent_unexpected_state means that the intent's state
+// is incompatible with the operation; the intent is inside the error.
+func (m *Machine) confirmIntent(now time.Time, c call, intent *Intent, p confirmParams) Response {
+	method := p.method
+	if method == "" {
+		method = intent.PaymentMethod
+	}
+	switch {
+	case intent.Status == StatusSucceeded:
+		return unexpectedState(intent, "You cannot confirm this PaymentIntent because it has already succeeded after being previously confirmed.")
+	case !confirmable(intent.Status):
+		return unexpectedState(intent, fmt.Sprintf("You cannot confirm this PaymentIntent because it has a status of %s.", intent.Status))
+	case method == "":
+		return unexpectedState(intent, "You cannot confirm this PaymentIntent because it's missing a payment method.")
+	}
+	card, _ := m.cardOf(method)
+	if c.fault.Kind == Decline {
+		card = Declines
+	}
+	return m.charge(now, c, intent, card, method, p.offSession || p.errorOnAction)
+}
+
+// charge asks the card. docs.stripe.com/api/payment_intents/confirm: with off_session the customer "can't authenticate",
+// so a bank that wants the customer fails the payment; on session it moves to requires_action.
+func (m *Machine) charge(now time.Time, c call, intent *Intent, card Card, method string, failOnAction bool) Response {
+	switch {
+	case card == Succeeds:
+		charge := m.record(now, intent, Charged, c)
+		return Response{Status: 200, Intent: m.change(intent, func(i *Intent) {
+			i.Status, i.PaymentMethod, i.LatestCharge, i.LastError = StatusSucceeded, method, charge, nil
+		})}
+	case card == Processing:
+		return Response{Status: 200, Intent: m.change(intent, func(i *Intent) {
+			i.Status, i.PaymentMethod, i.LastError = StatusProcessing, method, nil
+		})}
+	case card == NeedsCustomer && !failOnAction:
+		return Response{Status: 200, Intent: m.change(intent, func(i *Intent) {
+			i.Status, i.PaymentMethod, i.LastError = StatusRequiresAction, method, nil
+		})}
+	}
+	charge := m.record(now, intent, Declined, c)
+	failure := refusalOf(card, method)
+	declined := m.change(intent, func(i *Intent) {
+		i.Status, i.PaymentMethod, i.LatestCharge, i.LastError = StatusRequiresPaymentMethod, "", charge, failure
+	})
+	answer := *failure
+	answer.Intent = declined
+	return Response{Status: 402, ShouldRetry: "false", Error: &answer}
+}
+
+// cancelIntent gives an intent up. docs.stripe.com/api/payment_intents/cancel: any state but succeeded and canceled.
+func (m *Machine) cancelIntent(intent *Intent, reason string) Response {
+	if !cancelable(intent.Status) {
+		return unexpectedState(intent, fmt.Sprintf("You cannot cancel this PaymentIntent because it has a status of %s.", intent.Status))
+	}
+	return Response{Status: 200, Intent: m.change(intent, func(i *Intent) {
+		i.Status, i.CancellationReason = StatusCanceled, reason
+	})}
+}
+
+func confirmable(s Status) bool {
+	return s == StatusRequiresPaymentMethod || s == StatusRequiresConfirmation || s == StatusRequiresAction
+}
+
+func cancelable(s Status) bool { return s != StatusSucceeded && s != StatusCanceled }
+
+// list returns a page, newest first (docs.stripe.com/api/payment_intents/list).
+func (m *Machine) list(now time.Time, p listParams) *Page {
+	page := Page{}
+	started := p.after == ""
+	for _, intent := range slices.Backward(m.intents) {
+		late := m.rules.ListLag > 0 && now.Sub(intent.Created) < m.rules.ListLag
+		shown := started && !late && (p.customer == "" || p.customer == intent.Customer)
+		started = started || intent.ID == p.after
+		if shown && len(page.Intents) == p.limit {
+			page.More = true
+			break
+		}
+		if shown {
+			page.Intents = append(page.Intents, intent)
+		}
+	}
+	return &page
+}
+
+func unexpectedState(intent *Intent, message string) Response {
+	r := refusal(400, Error{Type: "invalid_request_error", Code: "payment_intent_unexpected_state", Message: message, Intent: intent})
+	r.ShouldRetry = "false"
+	return *r
+}

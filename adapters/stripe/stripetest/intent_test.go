@@ -1,0 +1,262 @@
+package stripetest_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/stripe/stripetest"
+)
+
+// docs.stripe.com/testing: what each test PaymentMethod does; docs.stripe.com/declines/codes: the reasons;
+// docs.stripe.com/api/payment_intents/confirm: off_session means that the customer cannot authenticate.
+func TestConfirmOffSession(t *testing.T) {
+	t.Parallel()
+	for method, want := range map[string]string{
+		"pm_card_visa":                            "200 succeeded",
+		"pm_card_mastercard":                      "200 succeeded",
+		"pm_1MqLiJLkdIwHu7ixUEgbFdYF":             "200 succeeded",
+		"pm_card_chargeDeclined":                  "402 card_error card_declined generic_decline requires_payment_method",
+		"pm_card_visa_chargeDeclined":             "402 card_error card_declined generic_decline requires_payment_method",
+		"pm_card_chargeDeclinedInsufficientFunds": "402 card_error card_declined insufficient_funds requires_payment_method",
+		"pm_card_chargeDeclinedLostCard":          "402 card_error card_declined lost_card requires_payment_method",
+		"pm_card_chargeDeclinedStolenCard":        "402 card_error card_declined stolen_card requires_payment_method",
+		"pm_card_chargeDeclinedExpiredCard":       "402 card_error expired_card expired_card requires_payment_method",
+		"pm_card_chargeDeclinedIncorrectCvc":      "402 card_error incorrect_cvc incorrect_cvc requires_payment_method",
+		"pm_card_chargeDeclinedProcessingError":   "402 card_error processing_error processing_error requires_payment_method",
+		"pm_card_authenticationRequired":          "402 card_error authentication_required authentication_required requires_payment_method",
+		"pm_usBankAccount_processing":             "200 processing",
+	} {
+		t.Run(method, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, stripetest.Rules{})
+			wantSum(t, "confirm", w.confirm(w.create(method), "k"), want)
+		})
+	}
+}
+
+// docs.stripe.com/payments/paymentintents/lifecycle: the states, and what moves an intent between them.
+func TestLifecycle(t *testing.T) {
+	t.Parallel()
+
+	t.Run("an intent without a payment method requires one, with one it requires confirmation", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, stripetest.Rules{})
+		wantSum(t, "without", w.post(root, "", "amount=1&currency=usd"), "200 requires_payment_method")
+		wantSum(t, "with", w.post(root, "", creation("pm_card_visa")), "200 requires_confirmation")
+		w.wantCharges(0)
+	})
+
+	t.Run("an intent succeeds once, for ever, whatever the key and its age", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, stripetest.Rules{})
+		id := w.create("pm_card_visa")
+		wantSum(t, "first", w.confirm(id, "k"), "200 succeeded")
+		for _, key := range []string{"", "k2", "k"} {
+			w.now = w.now.AddDate(1, 0, 0)
+			wantSum(t, "again under "+key, w.confirm(id, key), "400 invalid_request_error payment_intent_unexpected_state succeeded")
+		}
+		other := w.post(root+"/"+id+"/confirm", "", "off_session=true&payment_method=pm_card_amex")
+		wantSum(t, "with another card", other, "400 invalid_request_error payment_intent_unexpected_state succeeded")
+		if !strings.Contains(other.Error.Message, "already succeeded after being previously confirmed") {
+			t.Errorf("message: %q", other.Error.Message)
+		}
+		w.wantCharges(1)
+	})
+
+	t.Run("a declined intent has no payment method: confirmed without one it is refused, with another card it pays", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, stripetest.Rules{})
+		id := w.create("pm_card_chargeDeclined")
+		w.confirm(id, "")
+		if got := w.Intent(id); got.PaymentMethod != "" || got.LastError.DeclineCode != "generic_decline" {
+			t.Errorf("after the decline: got method %q and error %+v", got.PaymentMethod, got.LastError)
+		}
+		wantSum(t, "without", w.confirm(id, ""), "400 invalid_request_error payment_intent_unexpected_state requires_payment_method")
+		wantSum(t, "with", w.post(root+"/"+id+"/confirm", "", "off_session=true&payment_method=pm_card_visa"), "200 succeeded")
+		w.wantCharges(1)
+	})
+
+	t.Run("on session, a bank that wants the customer moves the intent to requires_action", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, stripetest.Rules{})
+		id := w.create("pm_card_authenticationRequired")
+		wantSum(t, "confirm", w.post(root+"/"+id+"/confirm", "", ""), "200 requires_action")
+		if err := w.CustomerPays(w.now, id); err != nil {
+			t.Fatal(err)
+		}
+		wantSum(t, "read", w.get(root+"/"+id), "200 succeeded")
+		w.wantCharges(1)
+	})
+
+	t.Run("a canceled or processing intent is not confirmed", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, stripetest.Rules{})
+		canceled, processing := w.create("pm_card_visa"), w.create("pm_usBankAccount_processing")
+		wantSum(t, "cancel", w.post(root+"/"+canceled+"/cancel", "", "cancellation_reason=abandoned"), "200 canceled")
+		wantSum(t, "confirm canceled", w.confirm(canceled, ""), "400 invalid_request_error payment_intent_unexpected_state canceled")
+		wantSum(t, "process", w.confirm(processing, ""), "200 processing")
+		wantSum(t, "confirm processing", w.confirm(processing, ""), "400 invalid_request_error payment_intent_unexpected_state processing")
+		w.wantCharges(0)
+	})
+
+	// docs.stripe.com/api/payment_intents/cancel: an intent is canceled "when it's in one of these statuses"; succeeded is none.
+	t.Run("a succeeded or canceled intent is not canceled", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, stripetest.Rules{})
+		id := w.create("pm_card_visa")
+		w.confirm(id, "")
+		wantSum(t, "succeeded", w.post(root+"/"+id+"/cancel", "", ""), "400 invalid_request_error payment_intent_unexpected_state succeeded")
+		other := w.create("pm_card_visa")
+		w.post(root+"/"+other+"/cancel", "", "")
+		wantSum(t, "canceled", w.post(root+"/"+other+"/cancel", "", ""), "400 invalid_request_error payment_intent_unexpected_state canceled")
+	})
+
+	// docs.stripe.com/api/payment_intents/create: confirm=true "attempts to confirm this PaymentIntent immediately".
+	t.Run("creation can confirm in one call, and a decline then leaves an intent behind", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, stripetest.Rules{})
+		wantSum(t, "paid", w.post(root, "", creation("pm_card_visa")+"&confirm=true&off_session=true"), "200 succeeded")
+		wantSum(t, "declined", w.post(root, "", creation("pm_card_chargeDeclined")+"&confirm=true&off_session=true"),
+			"402 card_error card_declined generic_decline requires_payment_method")
+		if got := len(w.Intents()); got != 2 {
+			t.Errorf("intents: got %d, want 2", got)
+		}
+		w.wantCharges(1)
+	})
+
+	t.Run("an unknown id is a 404", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, stripetest.Rules{})
+		w.create("pm_card_visa")
+		for _, id := range []string{"pi_000002", "pi_1", "000001", "pi_", "pi_-00001"} {
+			wantSum(t, id, w.get(root+"/"+id), "404 invalid_request_error resource_missing")
+		}
+	})
+}
+
+func TestSavedCards(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, stripetest.Rules{})
+	w.Card("pm_saved", stripetest.InsufficientFunds)
+	w.Card("pm_slow", stripetest.Processing)
+	wantSum(t, "a saved card does what the machine was told", w.confirm(w.create("pm_saved"), ""),
+		"402 card_error card_declined insufficient_funds requires_payment_method")
+	wantSum(t, "also a slow one", w.confirm(w.create("pm_slow"), ""), "200 processing")
+}
+
+func TestPeople(t *testing.T) {
+	t.Parallel()
+
+	t.Run("the bank settles a processing intent either way, once", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, stripetest.Rules{})
+		paid, refused := w.create("pm_usBankAccount_processing"), w.create("pm_usBankAccount_processing")
+		w.confirm(paid, "")
+		w.confirm(refused, "")
+		if err := errors.Join(w.Settle(w.now, paid, true), w.Settle(w.now, refused, false)); err != nil {
+			t.Fatal(err)
+		}
+		wantSum(t, "paid", w.get(root+"/"+paid), "200 succeeded")
+		wantSum(t, "refused", w.get(root+"/"+refused), "200 requires_payment_method")
+		var state *stripetest.StateError
+		if err := w.Settle(w.now, paid, true); !errors.As(err, &state) || state.Status != stripetest.StatusSucceeded {
+			t.Errorf("a second settlement: got %v", err)
+		}
+		w.wantCharges(1)
+	})
+
+	t.Run("a customer pays a declined intent once, and nobody pays a canceled one", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, stripetest.Rules{})
+		id := w.create("pm_card_chargeDeclined")
+		w.confirm(id, "")
+		if err := w.CustomerPays(w.now, id); err != nil {
+			t.Fatal(err)
+		}
+		var state *stripetest.StateError
+		if err := w.CustomerPays(w.now, id); !errors.As(err, &state) {
+			t.Errorf("a second payment: got %v", err)
+		}
+		canceled := w.create("pm_card_visa")
+		if err := w.CancelInDashboard(w.now, canceled); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.CustomerPays(w.now, canceled); !errors.As(err, &state) {
+			t.Errorf("payment of a canceled intent: got %v", err)
+		}
+		w.wantCharges(1)
+	})
+
+	t.Run("people cannot change what does not exist or what a request is changing", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, stripetest.Rules{})
+		id := w.create("pm_card_visa")
+		if _, refusal := w.Begin(w.now, request("POST", root+"/"+id+"/confirm", "", "off_session=true")); refusal != nil {
+			t.Fatalf("begin: %s", refusal.Body())
+		}
+		got := []error{w.CustomerPays(w.now, id), w.CancelInDashboard(w.now, id), w.Settle(w.now, "pi_9", true)}
+		want := []error{stripetest.ErrLocked, stripetest.ErrLocked, stripetest.ErrNoIntent}
+		for i := range want {
+			if !errors.Is(got[i], want[i]) {
+				t.Errorf("change %d: got %v, want %v", i, got[i], want[i])
+			}
+		}
+	})
+}
+
+func TestLedger(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, stripetest.Rules{})
+	id := w.create("pm_card_chargeDeclined")
+	w.confirm(id, "k1")
+	w.post(root+"/"+id+"/confirm", "k2", "off_session=true&payment_method=pm_card_visa")
+	line := stripetest.Charge{
+		At: w.now, Intent: id, OrderID: "ORD1", Scope: "test", Amount: 1999, Currency: "usd",
+		Outcome: stripetest.Declined, Key: "k1", Request: 2,
+	}
+	paid := line
+	paid.Outcome, paid.Key, paid.Request = stripetest.Charged, "k2", 3
+	if diff := cmp.Diff([]stripetest.Charge{line, paid}, w.Ledger()); diff != "" {
+		t.Errorf("ledger (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]stripetest.Charge{paid}, w.Charges("ORD1")); diff != "" {
+		t.Errorf("charges (-want +got):\n%s", diff)
+	}
+}
+
+// docs.stripe.com/api/payment_intents/list: newest first, by customer, "limit can range between 1 and 100";
+// docs.stripe.com/api/pagination: starting_after is an object id.
+func TestList(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, stripetest.Rules{ListLag: time.Minute})
+	for _, customer := range []string{"cus_a", "cus_b", "cus_a", "cus_a"} {
+		w.post(root, "", "amount=1&currency=usd&customer="+customer)
+	}
+	ids := func(form string) (ids []string) {
+		for _, intent := range w.Do(w.now, request("GET", root, "", form)).List.Intents {
+			ids = append(ids, intent.ID)
+		}
+		return ids
+	}
+	if got := ids(""); got != nil {
+		t.Errorf("a list that lags a minute shows new intents: %v", got)
+	}
+	w.now = w.now.Add(time.Minute)
+	for form, want := range map[string][]string{
+		"":                       {"pi_000004", "pi_000003", "pi_000002", "pi_000001"},
+		"customer=cus_a&limit=2": {"pi_000004", "pi_000003"},
+		"customer=cus_a&starting_after=pi_000003":    {"pi_000001"},
+		"customer=cus_none&starting_after=pi_000003": nil,
+	} {
+		if diff := cmp.Diff(want, ids(form)); diff != "" {
+			t.Errorf("list %q (-want +got):\n%s", form, diff)
+		}
+	}
+	if !w.Do(w.now, request("GET", root, "", "limit=3")).List.More || w.Do(w.now, request("GET", root, "", "limit=4")).List.More {
+		t.Error("has_more does not tell whether there is more")
+	}
+}

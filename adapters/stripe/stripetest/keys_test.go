@@ -1,0 +1,217 @@
+package stripetest_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/stripe/stripetest"
+)
+
+// docs.stripe.com/api/idempotent_requests: "saving the resulting status code and body of the first request made for any given
+// idempotency key, regardless of whether it succeeds or fails. Subsequent requests with the same key return the same result".
+func TestKeysReplay(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		method string
+		fault  stripetest.FaultKind
+		want   string
+	}{
+		"a success":               {"pm_card_visa", "", "200 succeeded"},
+		"a decline":               {"pm_card_chargeDeclined", "", "402 card_error card_declined generic_decline requires_payment_method"},
+		"a 500 without an effect": {"pm_card_visa", stripetest.ServerErrorBeforeEffect, "500 api_error"},
+		"a 500 with an effect":    {"pm_card_visa", stripetest.ServerErrorAfterEffect, "500 api_error"},
+		"an answer that was lost": {"pm_card_visa", stripetest.LoseAnswerAfterEffect, "200 succeeded"},
+	} {
+		t.Run("a key replays its first answer: "+name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, stripetest.Rules{})
+			id := w.create(c.method)
+			if c.fault != "" {
+				w.Fail(stripetest.Fault{Kind: c.fault, On: stripetest.Confirm})
+			}
+			first := w.confirm(id, "k")
+			first.Lost = false
+			charged := len(w.Ledger())
+			w.now = w.now.Add(24*time.Hour - 1)
+			again := w.confirm(id, "k")
+			wantSum(t, "first", first, c.want)
+			wantSum(t, "again", again, c.want+" replayed")
+			if diff := cmp.Diff(string(first.Body()), string(again.Body())); diff != "" {
+				t.Errorf("bodies differ:\n%s", diff)
+			}
+			if again.Original != first.RequestID || again.RequestID == first.RequestID {
+				t.Errorf("got request %s of original %s, want a new request of original %s", again.RequestID, again.Original, first.RequestID)
+			}
+			if len(w.Ledger()) != charged {
+				t.Error("the replay moved money")
+			}
+		})
+	}
+
+	// docs.stripe.com/error-low-level: "as long as an API method began execution, Stripe's API servers will cache the results of
+	// the request regardless of what they were. A request that returns a 400 sends back the same 400".
+	t.Run("a key replays a 400 of an execution, even after the state that caused it has gone", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, stripetest.Rules{})
+		id := w.create("pm_usBankAccount_processing")
+		w.confirm(id, "")
+		wantSum(t, "first", w.confirm(id, "k"), "400 invalid_request_error payment_intent_unexpected_state processing")
+		if err := w.Settle(w.now, id, true); err != nil {
+			t.Fatal(err)
+		}
+		wantSum(t, "again", w.confirm(id, "k"), "400 invalid_request_error payment_intent_unexpected_state processing replayed")
+	})
+
+	t.Run("a replayed creation makes no second intent", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, stripetest.Rules{})
+		w.post(root, "k", creation("pm_card_visa"))
+		wantSum(t, "again", w.post(root, "k", creation("pm_card_visa")), "200 requires_confirmation replayed")
+		if got := len(w.Intents()); got != 1 {
+			t.Errorf("intents: got %d, want 1", got)
+		}
+	})
+
+	t.Run("a GET ignores keys", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, stripetest.Rules{})
+		id := w.create("pm_card_visa")
+		w.Do(w.now, request("GET", root+"/"+id, "k", ""))
+		w.confirm(id, "")
+		wantSum(t, "read", w.Do(w.now, request("GET", root+"/"+id, "k", "")), "200 succeeded")
+	})
+}
+
+// The same page: "The idempotency layer compares incoming parameters to those of the original request and errors if they're
+// not the same"; docs.stripe.com/api/errors: type idempotency_error covers endpoint and parameters.
+func TestKeysMismatch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, stripetest.Rules{})
+	id := w.create("pm_card_visa")
+	w.confirm(id, "k")
+	other := w.create("pm_card_visa")
+	for what, answer := range map[string]stripetest.Response{
+		"other parameters": w.post(root+"/"+id+"/confirm", "k", "off_session=false&return_url=https://example.com"),
+		"another intent":   w.confirm(other, "k"),
+		"another endpoint": w.post(root, "k", creation("pm_card_visa")),
+	} {
+		wantSum(t, what, answer, "400 idempotency_error")
+	}
+	wantSum(t, "the key is unharmed", w.confirm(id, "k"), "200 succeeded replayed")
+}
+
+// The same page: "If incoming parameters fail validation, or the request conflicts with another request that's executing
+// concurrently, we don't save the idempotent result"; docs.stripe.com/error-low-level: 429 and 401 likewise.
+func TestKeysForgetRefusals(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []stripetest.FaultKind{
+		stripetest.LoseAnswerBeforeEffect, stripetest.Unauthorized, stripetest.Forbidden, stripetest.RateLimited,
+		stripetest.LockTimeout, stripetest.KeyInUse, stripetest.Unavailable,
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, stripetest.Rules{})
+			id := w.create("pm_card_visa")
+			w.Fail(stripetest.Fault{Kind: kind})
+			if refused := w.confirm(id, "k"); !refused.Lost && refused.Status < 400 {
+				t.Errorf("the fault did nothing: %s", sum(refused))
+			}
+			w.wantCharges(0)
+			wantSum(t, "the same key later", w.confirm(id, "k"), "200 succeeded")
+		})
+	}
+
+	t.Run("validation", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, stripetest.Rules{})
+		wantSum(t, "bad", w.post(root, "k", "amount=0&currency=usd"), "400 invalid_request_error parameter_invalid_integer")
+		wantSum(t, "corrected under the same key", w.post(root, "k", creation("pm_card_visa")), "200 requires_confirmation")
+	})
+}
+
+// The same page: keys can be removed "after they're at least 24 hours old. We generate a new request if a key is reused after
+// the original is pruned".
+func TestKeysGrowOld(t *testing.T) {
+	t.Parallel()
+	createTwice := func(w *world, wait time.Duration) int {
+		w.post(root, "k", creation("pm_card_visa"))
+		w.now = w.now.Add(wait)
+		w.post(root, "k", creation("pm_card_visa"))
+		return len(w.Intents())
+	}
+	for name, c := range map[string]struct {
+		life, wait time.Duration
+		want       int
+	}{
+		"kept for a day":                 {0, 24*time.Hour - 1, 1},
+		"a new request after a day":      {0, 24 * time.Hour, 2},
+		"kept for as long as told":       {time.Minute, time.Minute - 1, 1},
+		"a new request after that":       {time.Minute, time.Minute, 2},
+		"a new request where none lives": {-1, 0, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := createTwice(newWorld(t, stripetest.Rules{KeyLife: c.life}), c.wait); got != c.want {
+				t.Errorf("intents: got %d, want %d", got, c.want)
+			}
+		})
+	}
+
+	t.Run("pruning forgets only old keys, forgetting all but running ones", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, stripetest.Rules{})
+		w.post(root, "old", creation("pm_card_visa"))
+		w.now = w.now.Add(12 * time.Hour)
+		w.post(root, "young", creation("pm_card_visa"))
+		w.PruneKeys(w.now.Add(12 * time.Hour))
+		wantSum(t, "young", w.post(root, "young", creation("pm_card_visa")), "200 requires_confirmation replayed")
+		wantSum(t, "old", w.post(root, "old", creation("pm_card_visa")), "200 requires_confirmation")
+
+		w.Begin(w.now, request("POST", root, "running", creation("pm_card_visa")))
+		w.ForgetKeys()
+		wantSum(t, "forgotten", w.post(root, "young", creation("pm_card_visa")), "200 requires_confirmation")
+		wantSum(t, "running", w.post(root, "running", creation("pm_card_visa")), "409 invalid_request_error idempotency_key_in_use")
+	})
+
+	t.Run("a key of more than 255 characters is refused", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, stripetest.Rules{})
+		wantSum(t, "256", w.post(root, strings.Repeat("k", 256), creation("pm_card_visa")), "400 invalid_request_error")
+		wantSum(t, "255", w.post(root, strings.Repeat("k", 255), creation("pm_card_visa")), "200 requires_confirmation")
+	})
+}
+
+// docs.stripe.com/error-codes: idempotency_key_in_use; docs.stripe.com/rate-limits: object lock timeouts.
+func TestTwins(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, stripetest.Rules{})
+	id := w.create("pm_card_visa")
+	begin := func(key string) (stripetest.Ticket, *stripetest.Response) {
+		return w.Begin(w.now, request("POST", root+"/"+id+"/confirm", key, "off_session=true"))
+	}
+	ticket, refusal := begin("k")
+	if refusal != nil {
+		t.Fatalf("the first: %s", refusal.Body())
+	}
+	for _, when := range []string{"before the effect", "between effect and answer, two days later"} {
+		_, twin := begin("k")
+		wantSum(t, "a twin "+when, *twin, "409 invalid_request_error idempotency_key_in_use")
+		_, rival := begin("other")
+		wantSum(t, "another key "+when, *rival, "429 invalid_request_error lock_timeout")
+		if rival.ShouldRetry != "true" {
+			t.Errorf("Stripe-Should-Retry of a lock timeout: got %q, want true", rival.ShouldRetry)
+		}
+		w.Effect(w.now, ticket)
+		w.Effect(w.now, ticket)
+		w.now = w.now.Add(48 * time.Hour)
+	}
+	w.now = w.now.Add(-96 * time.Hour)
+	wantSum(t, "a read waits for nobody", w.get(root+"/"+id), "200 succeeded")
+	wantSum(t, "the first", w.End(w.now, ticket), "200 succeeded")
+	wantSum(t, "the twin, later", w.confirm(id, "k"), "200 succeeded replayed")
+	wantSum(t, "the other key, later", w.confirm(id, "other"), "400 invalid_request_error payment_intent_unexpected_state succeeded")
+	w.wantCharges(1)
+}

@@ -1,0 +1,260 @@
+package stripetest
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+type createParams struct {
+	intent  Intent
+	confirm bool
+	confirmParams
+}
+
+type confirmParams struct {
+	method        string
+	offSession    bool
+	errorOnAction bool
+}
+
+type listParams struct {
+	customer, after string
+	limit           int
+}
+
+// maxAmount is the largest amount in the smallest unit: docs.stripe.com/currencies, "up to eight digits".
+const maxAmount = 99_999_999
+
+// currencies are those of docs.stripe.com/currencies; bgn, still in stripe-go v76, is kept.
+const currencies = " aed afn all amd ang aoa ars aud awg azn bam bbd bdt bgn bhd bif bmd bnd bob brl bsd bwp byn bzd cad cdf chf clp " +
+	"cny cop crc cve czk djf dkk dop dzd egp etb eur fjd fkp gbp gel gip gmd gnf gtq gyd hkd hnl htg huf idr ils inr " +
+	"isk jmd jod jpy kes kgs khr kmf krw kwd kyd kzt lak lbp lkr lrd lsl mad mdl mga mkd mmk mnt mop mur mvr mwk mxn " +
+	"myr mzn nad ngn nio nok npr nzd omr pab pen pgk php pkr pln pyg qar ron rsd rub rwf sar sbd scr sek sgd shp sle " +
+	"sos srd std szl thb tjs tnd top try ttd twd tzs uah ugx usd uyu uzs vnd vuv wst xaf xcd xcg xof xpf yer zar zmw "
+
+// validate reads the parameters. docs.stripe.com/api/idempotent_requests: "if incoming parameters fail validation ... no
+// idempotent result is saved because no API endpoint initiated execution".
+func (m *Machine) validate(c *call) *Response {
+	if c.endpoint == "" {
+		answer := notFound(*c)
+		return &answer
+	}
+	if c.intent != "" && m.intent(c.intent) == nil {
+		return refusal(404, Error{
+			Type: "invalid_request_error", Code: "resource_missing", Param: "intent",
+			Message: fmt.Sprintf("No such payment_intent: '%s'", c.intent),
+		})
+	}
+	if bad := unknownParameter(c.endpoint, c.Form); bad != nil {
+		return bad
+	}
+	switch c.endpoint {
+	case Create:
+		return m.readCreate(c.Form, &c.create)
+	case Confirm:
+		return m.readConfirm(c.Form, m.intent(c.intent), &c.confirm)
+	case List:
+		return m.readList(c.Form, &c.list)
+	case Cancel:
+		return oneOf(c.Form, "cancellation_reason", "duplicate", "fraudulent", "requested_by_customer", "abandoned")
+	case Read:
+	}
+	return nil
+}
+
+// knownParameters lists what is modeled, with a trailing [ for maps and lists. Stripe knows more; a parameter that would
+// silently do nothing here is refused instead.
+func knownParameters(e Endpoint) []string {
+	switch e {
+	case Create:
+		return []string{
+			"amount", "currency", "customer", "payment_method", "capture_method", "confirm", "off_session", "return_url", "description",
+			"error_on_requires_action", "automatic_payment_methods[enabled]", "automatic_payment_methods[allow_redirects]",
+			"payment_method_types[", "metadata[",
+		}
+	case Confirm:
+		return []string{"payment_method", "off_session", "return_url", "error_on_requires_action"}
+	case Cancel:
+		return []string{"cancellation_reason"}
+	case List:
+		return []string{"customer", "limit", "starting_after"}
+	case Read:
+	}
+	return nil
+}
+
+func unknownParameter(e Endpoint, form url.Values) *Response {
+	known := knownParameters(e)
+	for _, name := range slices.Sorted(maps.Keys(form)) {
+		if len(form[name]) != 1 && !strings.HasSuffix(name, "[]") {
+			return invalid("parameter_invalid", name, fmt.Sprintf("Parameter given more than once: %s", name))
+		}
+		group := name
+		if i := strings.IndexByte(name, '['); i > 0 && !slices.Contains(known, name) {
+			group = name[:i+1]
+		}
+		if !slices.Contains(known, group) {
+			return invalid("parameter_unknown", name, "Received unknown parameter: "+name)
+		}
+	}
+	return nil
+}
+
+func (m *Machine) readCreate(form url.Values, p *createParams) *Response {
+	for _, name := range []string{"amount", "currency"} {
+		if form.Get(name) == "" {
+			return invalid("parameter_missing", name, "Missing required param: "+name+".")
+		}
+	}
+	p.confirm = form.Get("confirm") == "true"
+	for _, name := range []string{"off_session", "return_url", "error_on_requires_action"} {
+		if form.Has(name) && !p.confirm {
+			return invalid("", name, fmt.Sprintf("The parameter `%s` needs `confirm` set to true.", name))
+		}
+	}
+	i := &p.intent
+	i.Currency = strings.ToLower(form.Get("currency"))
+	i.Customer, i.PaymentMethod = form.Get("customer"), form.Get("payment_method")
+	i.Description, i.CaptureMethod = form.Get("description"), "automatic"
+	i.Automatic = !hasList(form, "payment_method_types")
+	i.MayRedirect = i.Automatic && form.Get("automatic_payment_methods[allow_redirects]") != "never"
+	i.Metadata = mapOf(form, "metadata[")
+	checks := []*Response{
+		readAmount(form.Get("amount"), i), m.knowParties(form), checkMetadata(i.Metadata), oneOf(form, "confirm", "true", "false"),
+		oneOf(form, "capture_method", "automatic"), oneOf(form, "automatic_payment_methods[enabled]", "true"),
+		oneOf(form, "automatic_payment_methods[allow_redirects]", "always", "never"),
+	}
+	if p.confirm {
+		checks = append(checks, m.readConfirm(form, i, &p.confirmParams))
+	}
+	if p.confirm && i.PaymentMethod == "" {
+		checks = append(checks, invalid("payment_intent_unexpected_state", "payment_method",
+			"You cannot confirm this PaymentIntent because it's missing a payment method."))
+	}
+	return first(checks)
+}
+
+// readAmount checks money. docs.stripe.com/currencies: ISK and UGX are sent in hundredths that are whole units, amounts of
+// three-decimal currencies are multiples of ten.
+func readAmount(text string, i *Intent) *Response {
+	amount, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case err != nil:
+		return invalid("parameter_invalid_integer", "amount", "Invalid integer: "+text)
+	case amount < 1:
+		return invalid("parameter_invalid_integer", "amount", "This value must be greater than or equal to 1.")
+	case amount > maxAmount:
+		return invalid("amount_too_large", "amount", "Amount must be no more than 99999999 in the currency's smallest unit.")
+	case strings.ContainsRune(i.Currency, ' ') || !strings.Contains(currencies, " "+i.Currency+" "):
+		return invalid("", "currency", "Invalid currency: "+i.Currency+".")
+	case strings.Contains(" isk ugx ", i.Currency) && amount%100 != 0:
+		return invalid("", "amount", "Amounts in this currency must end in 00.")
+	case strings.Contains(" bhd jod kwd omr tnd ", i.Currency) && amount%10 != 0:
+		return invalid("", "amount", "Amounts in this currency must end in 0.")
+	}
+	i.Amount = amount
+	return nil
+}
+
+// readConfirm checks a confirmation. docs.stripe.com/api/payment_intents/confirm: return_url is needed unless no redirect
+// can happen; changelog 2023-08-16: error_on_requires_action is not allowed with automatic payment methods.
+func (m *Machine) readConfirm(form url.Values, intent *Intent, p *confirmParams) *Response {
+	p.method, p.offSession = form.Get("payment_method"), form.Get("off_session") == "true"
+	p.errorOnAction = form.Get("error_on_requires_action") == "true"
+	switch {
+	case p.errorOnAction && intent.Automatic:
+		return invalid("", "error_on_requires_action", "You cannot use `error_on_requires_action` with `automatic_payment_methods`.")
+	case intent.MayRedirect && !p.offSession && form.Get("return_url") == "":
+		return invalid("", "return_url", "Some payment methods might redirect your customer, so you must provide a `return_url`.")
+	}
+	return first([]*Response{
+		m.knowParties(form), oneOf(form, "off_session", "true", "false"), oneOf(form, "error_on_requires_action", "true", "false"),
+	})
+}
+
+func (m *Machine) readList(form url.Values, p *listParams) *Response {
+	p.customer, p.after, p.limit = form.Get("customer"), form.Get("starting_after"), 10
+	if p.after != "" && m.intent(p.after) == nil {
+		return missing("starting_after", "payment_intent", p.after)
+	}
+	if !form.Has("limit") {
+		return nil
+	}
+	limit, err := strconv.Atoi(form.Get("limit"))
+	if err != nil || limit < 1 || limit > 100 {
+		return invalid("parameter_invalid_integer", "limit", "Limit must be between 1 and 100.")
+	}
+	p.limit = limit
+	return nil
+}
+
+// knowParties checks ids in parameters: a missing one is a 400, whereas one in a path is a 404.
+func (m *Machine) knowParties(form url.Values) *Response {
+	customer, method := form.Get("customer"), form.Get("payment_method")
+	if name, ok := strings.CutPrefix(customer, "cus_"); customer != "" && (!ok || !isWord(name)) {
+		return missing("customer", "customer", customer)
+	}
+	if _, ok := m.cardOf(method); method != "" && !ok {
+		return missing("payment_method", "PaymentMethod", method)
+	}
+	return nil
+}
+
+// checkMetadata holds docs.stripe.com/api/metadata: "up to 50 keys, with key names up to 40 characters long and values up
+// to 500 characters long".
+func checkMetadata(metadata map[string]string) *Response {
+	for name, value := range metadata {
+		if len(metadata) > 50 || len(name) > 40 || len(value) > 500 {
+			return invalid("", "metadata", "Metadata holds at most 50 keys of 40 characters with values of 500 characters.")
+		}
+	}
+	return nil
+}
+
+// mapOf collects the entries of a form-encoded map such as metadata[orderId]=ORD1.
+func mapOf(form url.Values, prefix string) map[string]string {
+	entries := map[string]string{}
+	for name, values := range form {
+		if inner, ok := strings.CutPrefix(name, prefix); ok {
+			entries[strings.TrimSuffix(inner, "]")] = values[0]
+		}
+	}
+	return entries
+}
+
+func hasList(form url.Values, name string) bool {
+	for key := range form {
+		if strings.HasPrefix(key, name+"[") {
+			return true
+		}
+	}
+	return false
+}
+
+func oneOf(form url.Values, name string, allowed ...string) *Response {
+	if form.Has(name) && !slices.Contains(allowed, form.Get(name)) {
+		return invalid("", name, fmt.Sprintf("Invalid %s: must be one of %s here.", name, strings.Join(allowed, ", ")))
+	}
+	return nil
+}
+
+func first(checks []*Response) *Response {
+	for _, check := range checks {
+		if check != nil {
+			return check
+		}
+	}
+	return nil
+}
+
+func invalid(code, param, message string) *Response {
+	return refusal(400, Error{Type: "invalid_request_error", Code: code, Param: param, Message: message})
+}
+
+func missing(param, kind, id string) *Response {
+	return invalid("resource_missing", param, fmt.Sprintf("No such %s: '%s'", kind, id))
+}

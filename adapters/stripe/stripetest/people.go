@@ -1,0 +1,71 @@
+package stripetest
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrNoIntent means that no intent has the id.
+var ErrNoIntent = errors.New("no such payment intent")
+
+// ErrLocked means that a request is changing the intent right now.
+var ErrLocked = errors.New("payment intent is locked by an executing request")
+
+// StateError means that the intent's status does not allow what a person or the bank tried.
+type StateError struct {
+	ID     string
+	Status Status
+}
+
+// Error names the intent and its status.
+func (e *StateError) Error() string { return fmt.Sprintf("payment intent %s is %s", e.ID, e.Status) }
+
+// CancelInDashboard cancels as an operator can, in the states in which the API can. It returns ErrNoIntent, ErrLocked or *StateError.
+func (m *Machine) CancelInDashboard(_ time.Time, id string) error {
+	intent, err := m.free(id, cancelable)
+	if err != nil {
+		return err
+	}
+	m.cancelIntent(intent, "requested_by_customer")
+	return nil
+}
+
+// CustomerPays lets the customer finish an unpaid intent, with another card or by satisfying the bank: it succeeds.
+// It returns ErrNoIntent, ErrLocked or *StateError.
+func (m *Machine) CustomerPays(now time.Time, id string) error {
+	intent, err := m.free(id, confirmable)
+	if err != nil {
+		return err
+	}
+	m.charge(now, call{}, intent, Succeeds, "pm_card_visa", false)
+	return nil
+}
+
+// Settle is the bank's late word on a processing intent: paid, or declined. It returns ErrNoIntent, ErrLocked or *StateError.
+func (m *Machine) Settle(now time.Time, id string, ok bool) error {
+	intent, err := m.free(id, func(s Status) bool { return s == StatusProcessing })
+	if err != nil {
+		return err
+	}
+	card := Succeeds
+	if !ok {
+		card = Declines
+	}
+	m.charge(now, call{}, intent, card, intent.PaymentMethod, true)
+	return nil
+}
+
+// free returns an intent that no request is changing and whose status allows a change.
+func (m *Machine) free(id string, allowed func(Status) bool) (*Intent, error) {
+	intent := m.intent(id)
+	switch {
+	case intent == nil:
+		return nil, ErrNoIntent
+	case m.lock(&call{Request: Request{Method: post}, intent: id}) != nil:
+		return nil, ErrLocked
+	case !allowed(intent.Status):
+		return nil, &StateError{ID: id, Status: intent.Status}
+	}
+	return intent, nil
+}

@@ -1,0 +1,103 @@
+package stripetest
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// AppendState appends a canonical form of everything that can still make a difference: two machines whose states are
+// equal answer every future request alike, apart from times and request ids. Ages are measured from now, so that worlds
+// which differ only by their calendar are equal too.
+func (m *Machine) AppendState(now time.Time, b []byte) []byte {
+	s := state(b)
+	for _, intent := range m.intents {
+		s.intent(intent)
+		if m.rules.ListLag > 0 {
+			s.number(int64(min(now.Sub(intent.Created), m.rules.ListLag)))
+		}
+	}
+	s.part('L')
+	for _, charge := range m.ledger {
+		s.text(charge.Intent, string(charge.Outcome), charge.Key)
+	}
+	s.part('K')
+	for _, key := range slices.Sorted(maps.Keys(m.keys)) {
+		if first := m.keys[key]; !m.expired(first, now) {
+			s.text(key, first.path, string(first.params[:]), strconv.FormatBool(first.running))
+			s.number(int64(now.Sub(first.at)))
+			s.answer(first.answer)
+		}
+	}
+	s.part('R')
+	for _, ticket := range slices.Sorted(maps.Keys(m.running)) {
+		s.number(int64(ticket))
+		s.call(m.running[ticket])
+	}
+	s.part('C')
+	for _, method := range slices.Sorted(maps.Keys(m.cards)) {
+		s.text(method, string(m.cards[method]))
+	}
+	s.part('F')
+	for _, fault := range m.faults {
+		s.fault(fault)
+	}
+	return s
+}
+
+// state is a canonical form under construction. Every text carries its length, so no two states look alike by accident.
+type state []byte
+
+func (s *state) part(mark byte) { *s = append(*s, mark) }
+
+func (s *state) number(n int64) { *s = append(strconv.AppendInt(*s, n, 10), ',') }
+
+func (s *state) text(parts ...string) {
+	for _, part := range parts {
+		s.number(int64(len(part)))
+		*s = append(*s, part...)
+	}
+}
+
+func (s *state) intent(i *Intent) {
+	if i == nil {
+		s.part('-')
+		return
+	}
+	s.text(i.ID, i.Currency, i.Customer, i.PaymentMethod, string(i.Status), i.Description, i.LatestCharge, i.CancellationReason)
+	s.number(i.Amount)
+	s.text(strconv.FormatBool(i.MayRedirect), strconv.FormatBool(i.Automatic))
+	for _, name := range slices.Sorted(maps.Keys(i.Metadata)) {
+		s.text(name, i.Metadata[name])
+	}
+	s.problem(i.LastError)
+}
+
+func (s *state) problem(e *Error) {
+	if e == nil {
+		s.part('-')
+		return
+	}
+	s.text(e.Type, e.Code, e.DeclineCode, e.Message, e.Param, e.PaymentMethod)
+	s.intent(e.Intent)
+}
+
+// answer leaves List out: only a GET is answered with one, and no key stores that.
+func (s *state) answer(r Response) {
+	s.number(int64(r.Status))
+	s.intent(r.Intent)
+	s.problem(r.Error)
+}
+
+func (s *state) call(c call) {
+	s.text(c.Method, c.Path, c.Key, c.Form.Encode(), strconv.FormatBool(c.done))
+	s.fault(c.fault)
+	s.answer(c.answer)
+}
+
+func (s *state) fault(f Fault) {
+	s.text(string(f.Kind), string(f.On), f.OrderID)
+	s.number(int64(f.Times))
+	s.number(int64(f.Delay))
+}

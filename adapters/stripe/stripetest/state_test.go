@@ -1,0 +1,165 @@
+package stripetest_test
+
+import (
+	"testing"
+	"time"
+
+	"orderonce/adapters/stripe/stripetest"
+)
+
+func (w *world) state() string { return string(w.AppendState(w.now, nil)) }
+
+func (w *world) clone() *world { return &world{Machine: w.Clone(), t: w.t, now: w.now} }
+
+func TestClone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, stripetest.Rules{})
+	id := w.create("pm_card_visa")
+	w.Fail(stripetest.Fault{Kind: stripetest.RateLimited, On: stripetest.Read, Times: 2})
+	ticket, _ := w.Begin(w.now, request("POST", root+"/"+id+"/confirm", "k", "off_session=true"))
+	before := w.state()
+
+	other := w.clone()
+	if other.state() != before {
+		t.Fatal("a clone is not in the state of its original")
+	}
+	other.get(root + "/" + id)
+	other.Card("pm_x", stripetest.Declines)
+	wantSum(t, "the clone ends the call", other.End(other.now, ticket), "200 succeeded")
+	other.post(root, "k2", creation("pm_card_visa"))
+	if w.state() != before {
+		t.Error("what happened to the clone happened to its original")
+	}
+	wantSum(t, "the original ends the same call", w.End(w.now, ticket), "200 succeeded")
+	w.wantCharges(1)
+	other.wantCharges(1)
+}
+
+func TestAppendState(t *testing.T) {
+	t.Parallel()
+
+	t.Run("every change that can matter later changes the state", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, stripetest.Rules{})
+		id := w.create("pm_card_authenticationRequired")
+		seen := map[string]string{w.state(): "the beginning"}
+		var ticket stripetest.Ticket
+		steps := []struct {
+			name string
+			do   func()
+		}{
+			{"a card", func() { w.Card("pm_x", stripetest.Declines) }},
+			{"a fault", func() { w.Fail(stripetest.Fault{Kind: stripetest.Garbage, On: stripetest.List, Times: 2}) }},
+			{"a fault used once", func() { w.Do(w.now, request("GET", root, "", "")) }},
+			{"a begun call", func() { ticket, _ = w.Begin(w.now, request("POST", root+"/"+id+"/confirm", "k", "off_session=true")) }},
+			{"its effect", func() { w.Effect(w.now, ticket) }},
+			{"its end", func() { w.End(w.now, ticket) }},
+			{"an older key", func() { w.now = w.now.Add(time.Hour) }},
+			{"an expired key", func() { w.now = w.now.Add(24 * time.Hour) }},
+			{"a payment", func() { _ = w.CustomerPays(w.now, id) }},
+			{"another intent", func() { w.create("pm_card_visa") }},
+		}
+		for _, step := range steps {
+			step.do()
+			if earlier, known := seen[w.state()]; known {
+				t.Errorf("after %s the state is that of %s", step.name, earlier)
+			}
+			seen[w.state()] = step.name
+		}
+	})
+
+	t.Run("a fault that awaits an executing call is part of the state", func(t *testing.T) {
+		t.Parallel()
+		healthy := newWorld(t, stripetest.Rules{})
+		sick := healthy.clone()
+		sick.Fail(stripetest.Fault{Kind: stripetest.ServerErrorBeforeEffect})
+		for _, each := range []*world{healthy, sick} {
+			each.Begin(each.now, request("POST", root, "k", creation("pm_card_visa")))
+		}
+		if healthy.state() == sick.state() {
+			t.Error("the state does not tell that one call will fail")
+		}
+	})
+
+	t.Run("reads, refusals, request numbers and the calendar do not", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, stripetest.Rules{})
+		other := w.clone()
+		other.now = other.now.AddDate(1, 2, 3)
+		other.get(root)
+		other.post(root, "bad", "amount=0")
+		for _, each := range []*world{w, other} {
+			each.confirm(each.create("pm_card_chargeDeclined"), "k")
+			each.now = each.now.Add(time.Hour)
+		}
+		if w.state() != other.state() {
+			t.Errorf("states differ:\n%q\n%q", w.state(), other.state())
+		}
+	})
+}
+
+// TestEveryInterleaving visits every order in which two clients, each trying twice, can confirm one intent while the bank
+// wants nothing and keys are forgotten at any moment.
+func TestEveryInterleaving(t *testing.T) {
+	t.Parallel()
+	type node struct {
+		*world
+		tickets [2]stripetest.Ticket
+		phase   [2]int // Begin, Effect and End of a first try, then of a second.
+	}
+	start := newWorld(t, stripetest.Rules{})
+	id := start.create("pm_card_visa")
+	step := func(n node, client int) node {
+		n.world = n.clone()
+		switch n.phase[client] % 3 {
+		case 0:
+			key := []string{"a", "b"}[client]
+			ticket, refusal := n.Begin(n.now, request("POST", root+"/"+id+"/confirm", key, "off_session=true"))
+			n.tickets[client] = ticket
+			if refusal != nil {
+				n.phase[client] += 2
+			}
+		case 1:
+			n.Effect(n.now, n.tickets[client])
+		default:
+			n.End(n.now, n.tickets[client])
+		}
+		n.phase[client]++
+		return n
+	}
+	type place struct {
+		state   string
+		tickets [2]stripetest.Ticket
+		phase   [2]int
+	}
+	seen := map[place]bool{}
+	paid := 0
+	queue := []node{{world: start}}
+	for len(queue) > 0 {
+		n := queue[0]
+		queue = queue[1:]
+		at := place{n.state(), n.tickets, n.phase}
+		if seen[at] {
+			continue
+		}
+		seen[at] = true
+		if got := len(n.Charges("ORD1")); got > 1 {
+			t.Fatalf("%d charges after %v", got, n.phase)
+		} else if n.phase == [2]int{6, 6} {
+			paid += got
+		}
+		for client := range 2 {
+			if n.phase[client] < 6 {
+				queue = append(queue, step(n, client))
+			}
+		}
+		forgetful := n
+		forgetful.world = n.clone()
+		forgetful.ForgetKeys()
+		queue = append(queue, forgetful)
+	}
+	if paid == 0 {
+		t.Error("no interleaving paid")
+	}
+	t.Logf("%d distinct states, %d ends, all paid at most once", len(seen), paid)
+}

@@ -1,0 +1,119 @@
+package stripetest
+
+import "encoding/json"
+
+// intentJSON is the object of docs.stripe.com/api/payment_intents/object, as far as it is modeled.
+type intentJSON struct {
+	ID                 string            `json:"id"`
+	Object             string            `json:"object"`
+	Amount             int64             `json:"amount"`
+	AmountReceived     int64             `json:"amount_received"`
+	CancellationReason *string           `json:"cancellation_reason"`
+	CaptureMethod      string            `json:"capture_method"`
+	ClientSecret       string            `json:"client_secret"`
+	Created            int64             `json:"created"`
+	Currency           string            `json:"currency"`
+	Customer           *string           `json:"customer"`
+	Description        *string           `json:"description"`
+	LastPaymentError   *errorJSON        `json:"last_payment_error"`
+	LatestCharge       *string           `json:"latest_charge"`
+	Livemode           bool              `json:"livemode"`
+	Metadata           map[string]string `json:"metadata"`
+	NextAction         *actionJSON       `json:"next_action"`
+	PaymentMethod      *string           `json:"payment_method"`
+	Status             Status            `json:"status"`
+}
+
+// errorJSON is the object of docs.stripe.com/api/errors.
+type errorJSON struct {
+	Code          string      `json:"code,omitempty"`
+	DeclineCode   string      `json:"decline_code,omitempty"`
+	Message       string      `json:"message"`
+	Param         string      `json:"param,omitempty"`
+	PaymentIntent *intentJSON `json:"payment_intent,omitempty"`
+	PaymentMethod *methodJSON `json:"payment_method,omitempty"`
+	Type          string      `json:"type"`
+}
+
+type methodJSON struct {
+	ID     string `json:"id"`
+	Object string `json:"object"`
+}
+
+type actionJSON struct {
+	Type string   `json:"type"`
+	SDK  struct{} `json:"use_stripe_sdk"`
+}
+
+type listJSON struct {
+	Object string        `json:"object"`
+	URL    string        `json:"url"`
+	More   bool          `json:"has_more"`
+	Data   []*intentJSON `json:"data"`
+}
+
+// Body returns the answer as JSON, rendered anew each time: the same answer has the same bytes, so keys store no text.
+func (r Response) Body() []byte {
+	body := []byte{}
+	switch {
+	case r.Error != nil:
+		body = render(map[string]*errorJSON{"error": wireError(r.Error)})
+	case r.List != nil:
+		list := listJSON{Object: "list", URL: root, More: r.List.More, Data: []*intentJSON{}}
+		for _, intent := range r.List.Intents {
+			list.Data = append(list.Data, wireIntent(intent))
+		}
+		body = render(list)
+	case r.Intent != nil:
+		body = render(wireIntent(r.Intent))
+	}
+	if r.Garbled {
+		return body[:len(body)/2]
+	}
+	return body
+}
+
+// render cannot fail: the wire types hold only strings, numbers, and maps and slices of them.
+func render(v any) []byte {
+	body, _ := json.Marshal(v)
+	return body
+}
+
+func wireIntent(i *Intent) *intentJSON {
+	if i == nil {
+		return nil
+	}
+	wire := &intentJSON{
+		ID: i.ID, Object: "payment_intent", Amount: i.Amount, Currency: i.Currency, CaptureMethod: i.CaptureMethod,
+		ClientSecret: i.ID + "_secret_pretend", Created: i.Created.Unix(), Status: i.Status, Metadata: i.Metadata,
+		Customer: orNull(i.Customer), Description: orNull(i.Description), CancellationReason: orNull(i.CancellationReason),
+		LatestCharge: orNull(i.LatestCharge), PaymentMethod: orNull(i.PaymentMethod), LastPaymentError: wireError(i.LastError),
+	}
+	if i.Status == StatusSucceeded {
+		wire.AmountReceived = i.Amount
+	}
+	if i.Status == StatusRequiresAction {
+		wire.NextAction = &actionJSON{Type: "use_stripe_sdk"}
+	}
+	return wire
+}
+
+func wireError(e *Error) *errorJSON {
+	if e == nil {
+		return nil
+	}
+	wire := &errorJSON{
+		Type: e.Type, Code: e.Code, DeclineCode: e.DeclineCode, Message: e.Message, Param: e.Param, PaymentIntent: wireIntent(e.Intent),
+	}
+	if e.PaymentMethod != "" {
+		wire.PaymentMethod = &methodJSON{ID: e.PaymentMethod, Object: "payment_method"}
+	}
+	return wire
+}
+
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
