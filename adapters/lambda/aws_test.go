@@ -1,0 +1,71 @@
+package lambda_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/lambda"
+)
+
+var given = []string{ //nolint:gochecknoglobals // what every test's environment holds
+	"AWS_REGION=eu-west-1", "AWS_ACCESS_KEY_ID=pretend", "AWS_SECRET_ACCESS_KEY=" + canary, "AWS_SESSION_TOKEN=token",
+}
+
+func readAWS(t *testing.T, more ...string) lambda.AWS {
+	t.Helper()
+	config, err := lambda.ReadEnv[struct{ lambda.AWS }](append(more, given...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config.AWS
+}
+
+func TestAWSConfig(t *testing.T) {
+	t.Parallel()
+	client := &http.Client{}
+	config := readAWS(t).Config(lambda.SQS, client)
+	if config.Region != "eu-west-1" || config.HTTPClient != client || config.BaseEndpoint != nil || config.RetryMaxAttempts != 3 {
+		t.Errorf("config = %+v", config)
+	}
+	got, err := config.Credentials.Retrieve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := aws.Credentials{
+		AccessKeyID: "pretend", SecretAccessKey: canary, SessionToken: "token", Source: "Lambda environment",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAWSEndpoints(t *testing.T) {
+	t.Parallel()
+	const own, other, general = "http://127.0.0.1:1", "http://127.0.0.1:2", "http://127.0.0.1:3"
+	for _, tt := range []struct {
+		name    string
+		environ []string
+		want    string
+	}{
+		{name: "the service's own endpoint goes before the general one", want: own, environ: []string{
+			"AWS_ENDPOINT_URL_DYNAMODB=" + own, "AWS_ENDPOINT_URL=" + general,
+		}},
+		{name: "the general endpoint serves a service without its own", want: general, environ: []string{
+			"AWS_ENDPOINT_URL_SQS=" + other, "AWS_ENDPOINT_URL_SECRETS_MANAGER=" + other, "AWS_ENDPOINT_URL=" + general,
+		}},
+		{name: "endpoints can be ignored", environ: []string{
+			"AWS_ENDPOINT_URL_DYNAMODB=" + own, "AWS_ENDPOINT_URL=" + general, "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS=true",
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			config := readAWS(t, tt.environ...).Config(lambda.DynamoDB, nil)
+			if got := aws.ToString(config.BaseEndpoint); got != tt.want {
+				t.Errorf("endpoint = %q, want %q", got, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,99 @@
+package lambda_test
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/lambda"
+)
+
+type backend struct {
+	Timeout time.Duration `env:"TIMEOUT,required"`
+}
+
+type settings struct {
+	Table   string                   `env:"TABLE,notEmpty" want:"the table's name"`
+	Level   slog.Level               `env:"LEVEL" envDefault:"INFO"`
+	Workers int                      `env:"WORKERS" envDefault:"10"`
+	Debug   bool                     `env:"DEBUG"`
+	Home    url.URL                  `env:"HOME_PAGE"`
+	Key     lambda.Secret            `env:"KEY,notEmpty"`
+	Keys    []lambda.Secret          `env:"KEYS"`
+	ByName  map[string]lambda.Secret `env:"BY_NAME"`
+	One     backend                  `envPrefix:"ONE_"`
+	Two     backend                  `envPrefix:"TWO_"`
+}
+
+func TestReadEnv(t *testing.T) {
+	t.Parallel()
+	got, err := lambda.ReadEnv[settings]([]string{
+		"TABLE=orders", "LEVEL=debug", "KEY=" + canary, "KEYS=a,b", "ONE_TIMEOUT=1s", "TWO_TIMEOUT=2s", "OTHER=x",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Key.Reveal() != canary || len(got.Keys) != 2 || got.Keys[1].Reveal() != "b" {
+		t.Error("the secrets were not read")
+	}
+	got.Key, got.Keys = lambda.Secret{}, nil
+	want := settings{Table: "orders", Level: slog.LevelDebug, Workers: 10, One: backend{time.Second}, Two: backend{2 * time.Second}}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(lambda.Secret{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestReadEnvReportsEveryProblemAtOnce(t *testing.T) {
+	t.Parallel()
+	_, err := lambda.ReadEnv[settings]([]string{
+		"LEVEL=loud", "WORKERS=many", "DEBUG=perhaps", "HOME_PAGE=:", "KEY=", "BY_NAME=" + canary,
+		"ONE_TIMEOUT=1s", "TWO_TIMEOUT=soon\n",
+	})
+	var problems *lambda.EnvError
+	if !errors.As(err, &problems) {
+		t.Fatalf("error = %v, want an EnvError", err)
+	}
+	want := []string{
+		`TABLE: want the table's name, got missing`,
+		`LEVEL: want a value of type slog.Level, got "loud"`,
+		`WORKERS: want a whole number, got "many"`,
+		`DEBUG: want true or false, got "perhaps"`,
+		`HOME_PAGE: want a URL, got ":"`,
+		`KEY: want a secret, got empty`,
+		`BY_NAME: want a value of type map[string]lambda.Secret, got [redacted]`,
+		`TWO_TIMEOUT: want a duration such as "30s", got "soon\n"`,
+	}
+	if diff := cmp.Diff(want, problems.Problems); diff != "" {
+		t.Error(diff)
+	}
+	if lines := strings.Count(err.Error(), "\n"); lines != len(want) {
+		t.Errorf("%d lines under the first, want one for each problem:\n%v", lines, err)
+	}
+	if leaks(err.Error()) {
+		t.Errorf("the error shows a secret: %v", err)
+	}
+}
+
+// picky is a secret that refuses what it is given, and says what that was.
+type picky struct{ lambda.Secret }
+
+func (*picky) UnmarshalText(text []byte) error { return fmt.Errorf("unfit: %s", text) }
+
+func TestReadEnvShowsNoValueThatItCannotPlace(t *testing.T) {
+	t.Parallel()
+	type keys struct {
+		List []struct {
+			Key picky `env:"KEY"`
+		} `envPrefix:"LIST"`
+	}
+	_, err := lambda.ReadEnv[keys]([]string{"LIST_0_KEY=" + canary})
+	if err == nil || leaks(err.Error()) {
+		t.Errorf("error = %v, want one without the value", err)
+	}
+}

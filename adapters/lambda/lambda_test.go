@@ -1,0 +1,97 @@
+package lambda_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"orderonce/adapters/lambda"
+	"orderonce/adapters/lambda/lambdatest"
+)
+
+func TestFunction(t *testing.T) {
+	t.Parallel()
+	binary := filepath.Join(t.TempDir(), "bootstrap")
+	if err := lambdatest.Build(t.Context(), "./internal/minimal", binary); err != nil {
+		t.Fatal(err)
+	}
+
+	t.Run("a configured function answers with the invocation's id at hand", func(t *testing.T) {
+		t.Parallel()
+		body, _, err := invoke(t, binary, map[string]string{"GREETING": "hello", "KEY": canary})
+		if want := `{"Text":"hello, world","RequestID":"00000000-0000-4000-8000-000000000001"}`; err != nil || string(body) != want {
+			t.Errorf("answer = %s, %v; want %s", body, err, want)
+		}
+	})
+	t.Run("a function that cannot start says why in one line and exits", func(t *testing.T) {
+		t.Parallel()
+		_, output, err := invoke(t, binary, map[string]string{"KEY": canary, "WORKERS": "many"})
+		var exit *lambdatest.ExitError
+		if !errors.Is(err, lambdatest.ErrInit) || !errors.As(err, &exit) || exit.Status != "exit status 1" {
+			t.Fatalf("error = %v, want an exit during init", err)
+		}
+		line := decode(t, output)
+		want := "environment:\n  GREETING: want a text, got missing\n  WORKERS: want a whole number, got \"many\""
+		if line["level"] != "ERROR" || line["error"] != want {
+			t.Errorf("line = %v, want level ERROR and %q", line, want)
+		}
+		if leaks(output) {
+			t.Errorf("the output shows a secret: %s", output)
+		}
+	})
+}
+
+func invoke(t *testing.T, binary string, env map[string]string) (body []byte, printed string, err error) {
+	t.Helper()
+	var output bytes.Buffer
+	host, err := lambdatest.Start(lambdatest.Options{Binary: binary, Env: env, Output: &output, Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err = host.Invoke(t.Context(), []byte(`"world"`))
+	if err := host.Close(); err != nil {
+		t.Error(err)
+	}
+	return body, output.String(), err
+}
+
+func decode(t *testing.T, text string) map[string]any {
+	t.Helper()
+	if strings.Count(text, "\n") != 1 {
+		t.Fatalf("output = %q, want one line", text)
+	}
+	var line map[string]any
+	if err := json.Unmarshal([]byte(text), &line); err != nil {
+		t.Fatal(err)
+	}
+	return line
+}
+
+func TestLogger(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	logger := lambda.NewLogger(&out, slog.LevelInfo)
+	logger.Debug("too fine")
+	logger.Warn("order parked", slog.String("order_id", "ORD1"))
+	line := decode(t, out.String())
+	text, _ := line["timestamp"].(string)
+	if _, err := time.Parse(time.RFC3339Nano, text); err != nil {
+		t.Error(err)
+	}
+	if line["level"] != "WARN" || line["message"] != "order parked" || line["order_id"] != "ORD1" || len(line) != 4 {
+		t.Errorf("line = %v", line)
+	}
+}
+
+func TestRequestIDOutsideOfAnInvocation(t *testing.T) {
+	t.Parallel()
+	if got := lambda.RequestID(context.Background()); got != "" {
+		t.Errorf("id = %q, want none", got)
+	}
+}

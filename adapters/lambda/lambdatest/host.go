@@ -1,0 +1,340 @@
+// Package lambdatest is a pretend Lambda service for one function. It runs the compiled binary, unchanged, in processes
+// of its own and speaks the Runtime API with them, so that time-outs, crashes and cold starts are the real ones. It
+// refuses to know what a payload means, where it comes from, and what becomes of an invocation that failed.
+//
+// The protocol is https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html; any runtime that speaks it will do.
+package lambdatest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// What an invocation ends with when the function does not answer it.
+var (
+	// ErrTimedOut says that the invocation reached its deadline and its process was killed.
+	ErrTimedOut = errors.New("task timed out")
+	// ErrCrashed says that the process ended during the invocation; it wraps an [*ExitError].
+	ErrCrashed = errors.New("runtime exited")
+	// ErrInit says that a new process did not ask for its first invocation; it wraps a [*FunctionError] or an [*ExitError]
+	// unless the process was merely too slow.
+	ErrInit = errors.New("init failed")
+	// ErrClosed says that the host was closed before the invocation started.
+	ErrClosed = errors.New("host is closed")
+)
+
+// FunctionError is what the function itself reported, through /error or /init/error.
+type FunctionError struct {
+	Type    string `json:"errorType"`
+	Message string `json:"errorMessage"`
+}
+
+func (e *FunctionError) Error() string { return e.Type + ": " + e.Message }
+
+// ExitError tells how a process ended.
+type ExitError struct {
+	// Status is such as "exit status 1" or "signal: killed".
+	Status string
+	// LastLine is the last line that the process printed; empty if none.
+	LastLine string
+}
+
+func (e *ExitError) Error() string {
+	if e.LastLine == "" {
+		return e.Status
+	}
+	return e.Status + ": " + e.LastLine
+}
+
+// Options say which function to run and how.
+type Options struct {
+	// Binary is the path of the executable, built as for Lambda; see [Build].
+	Binary string
+	// Env is the function's environment. Nothing is inherited from this process; what Lambda itself sets is added unless
+	// it is given here.
+	Env map[string]string
+	// Timeout bounds each invocation, as in the function's configuration. Default 3 s, as in Lambda.
+	Timeout time.Duration
+	// InitTimeout bounds the start of a process up to its first request for work. Default 10 s, as in Lambda.
+	InitTimeout time.Duration
+	// MemoryMB is told to the function and not enforced. Default 128, as in Lambda.
+	MemoryMB int
+	// Instances is how many processes may live at once. Default 1.
+	Instances int
+	// Output receives what the processes print, in whole lines, one line a Write. Nil discards it.
+	Output io.Writer
+	// Now is the clock of deadlines told to the function and of the report. Default [time.Now].
+	Now func() time.Time
+}
+
+func (o Options) withDefaults() (Options, error) {
+	binary, err := filepath.Abs(o.Binary)
+	if err != nil {
+		return o, fmt.Errorf("locate %q: %w", o.Binary, err)
+	}
+	o.Binary = binary
+	if o.Timeout == 0 {
+		o.Timeout = 3 * time.Second
+	}
+	if o.InitTimeout == 0 {
+		o.InitTimeout = 10 * time.Second
+	}
+	o.MemoryMB = max(o.MemoryMB, 128)
+	o.Instances = max(o.Instances, 1)
+	if o.Now == nil {
+		o.Now = time.Now //nolint:forbidigo // the default of a program that runs real processes is the real clock
+	}
+	return o, nil
+}
+
+const functionName = "function"
+
+// Host runs one function. It is safe for concurrent use.
+type Host struct {
+	opts  Options
+	slots chan struct{} // one for each invocation under way, so an instance is idle or there is room for a new one
+	ctx   context.Context
+	close context.CancelFunc
+	ended sync.WaitGroup
+	print sync.Mutex
+
+	mu     sync.Mutex
+	binary string
+	serial int
+	idle   []*instance // the most recently used is the last
+	live   map[*instance]*invocation
+	tally  tally
+}
+
+// Start makes a host; processes start with invocations. Callers must Close it.
+func Start(opts Options) (*Host, error) {
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Host{
+		opts:   opts,
+		slots:  make(chan struct{}, opts.Instances),
+		ctx:    ctx,
+		close:  cancel,
+		binary: opts.Binary,
+		live:   map[*instance]*invocation{},
+	}, nil
+}
+
+// Close kills every process and returns when all are reaped and their output is written. Invocations under way end with
+// ErrCrashed.
+func (h *Host) Close() error {
+	h.mu.Lock()
+	h.close()
+	h.mu.Unlock()
+	h.ended.Wait()
+	return nil
+}
+
+// Invoke runs the function once, on the most recently used idle instance, else on a new one, else on the first that
+// becomes free. It returns when that instance is ready for more work, or has ended.
+//
+// The context bounds only the wait for an instance: nobody can call an invocation back once it has begun.
+// Errors: [*FunctionError], [ErrTimedOut], [ErrCrashed], [ErrInit], [ErrClosed], or the context's.
+func (h *Host) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	select {
+	case h.slots <- struct{}{}:
+	case <-h.ctx.Done():
+		return nil, ErrClosed
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for an instance: %w", context.Cause(ctx))
+	}
+	defer func() { <-h.slots }()
+	body, err := h.invoke(payload)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.tally.Invocations++
+	if err != nil {
+		h.tally.Errors++
+	}
+	return body, err
+}
+
+func (h *Host) invoke(payload []byte) ([]byte, error) {
+	in := h.takeIdle()
+	if in == nil {
+		var err error
+		if in, err = h.launch(); err != nil {
+			return nil, err
+		}
+	}
+	call := h.assign(in, payload)
+	deadline := time.NewTimer(h.opts.Timeout)
+	defer deadline.Stop()
+
+	got := in.perform(call, deadline.C)
+	h.observe(in, call, got)
+	if in.rest(deadline.C) {
+		h.park(in)
+	}
+	return got.body, got.err
+}
+
+// Kill sends SIGKILL to the instances that now run an invocation whose payload matches, all of them if match is nil, and
+// returns how many. Their Invoke returns ErrCrashed.
+func (h *Host) Kill(match func(payload []byte) bool) int {
+	return h.each(match, func(in *instance) { h.tally.Kills++; _ = in.kill() })
+}
+
+// Freeze stops the matching instances where they stand, until Thaw or their deadline.
+func (h *Host) Freeze(match func(payload []byte) bool) int {
+	return h.each(match, func(in *instance) { _ = in.cmd.Process.Signal(syscall.SIGSTOP) })
+}
+
+// Thaw lets the matching instances run on.
+func (h *Host) Thaw(match func(payload []byte) bool) int {
+	return h.each(match, func(in *instance) { _ = in.cmd.Process.Signal(syscall.SIGCONT) })
+}
+
+func (h *Host) each(match func([]byte) bool, do func(*instance)) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := 0
+	for in, call := range h.live {
+		if call != nil && (match == nil || match(call.payload)) {
+			do(in)
+			n++
+		}
+	}
+	return n
+}
+
+// Replace deploys another binary, under another path: new instances run it, idle ones end now, and busy ones after their invocation.
+func (h *Host) Replace(binary string) error {
+	path, err := filepath.Abs(binary)
+	if err != nil {
+		return fmt.Errorf("locate %q: %w", binary, err)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.binary = path
+	for _, in := range h.idle {
+		_ = in.kill()
+	}
+	h.idle = nil
+	return nil
+}
+
+func (h *Host) takeIdle() *instance {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for len(h.idle) > 0 {
+		in := h.idle[len(h.idle)-1]
+		h.idle = h.idle[:len(h.idle)-1]
+		if in.alive() {
+			return in
+		}
+	}
+	return nil
+}
+
+func (h *Host) park(in *instance) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.live[in] = nil
+	if in.binary != h.binary {
+		_ = in.kill()
+		return
+	}
+	h.idle = append(h.idle, in)
+}
+
+func (h *Host) assign(in *instance, payload []byte) *invocation {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.serial++
+	now := h.opts.Now()
+	call := &invocation{
+		serial:   h.serial, // not random, so that the same run prints the same ids
+		id:       fmt.Sprintf("00000000-0000-4000-8000-%012x", h.serial),
+		payload:  payload,
+		began:    now,
+		deadline: now.Add(h.opts.Timeout),
+		answer:   make(chan answer, 1),
+	}
+	h.live[in] = call
+	return call
+}
+
+// environ is what the documentation lists as defined runtime environment variables, under what the caller gives.
+func (h *Host) environ(binary, api string) []string {
+	env := map[string]string{
+		"AWS_ACCESS_KEY_ID":               "pretend",
+		"AWS_SECRET_ACCESS_KEY":           "pretend",
+		"AWS_SESSION_TOKEN":               "pretend",
+		"AWS_REGION":                      "us-east-1",
+		"AWS_DEFAULT_REGION":              "us-east-1",
+		"AWS_EXECUTION_ENV":               "AWS_Lambda_provided.al2023",
+		"AWS_LAMBDA_FUNCTION_NAME":        functionName,
+		"AWS_LAMBDA_FUNCTION_VERSION":     "$LATEST",
+		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": fmt.Sprint(h.opts.MemoryMB),
+		"AWS_LAMBDA_INITIALIZATION_TYPE":  "on-demand",
+		"AWS_LAMBDA_LOG_GROUP_NAME":       "/aws/lambda/" + functionName,
+		"AWS_LAMBDA_LOG_STREAM_NAME":      "pretend",
+		"LAMBDA_TASK_ROOT":                filepath.Dir(binary),
+		"PATH":                            "/usr/local/bin:/usr/bin/:/bin:/opt/bin",
+		"TZ":                              ":UTC",
+		"_HANDLER":                        filepath.Base(binary),
+	}
+	maps.Copy(env, h.opts.Env)
+	env["AWS_LAMBDA_RUNTIME_API"] = api
+	list := make([]string, 0, len(env))
+	for name, value := range env {
+		list = append(list, name+"="+value)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// lines hands whole lines to a writer that several processes share, and keeps the last one.
+type lines struct {
+	mu   *sync.Mutex
+	to   io.Writer
+	part []byte
+	last string
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.part = append(l.part, p...)
+	for {
+		end := bytes.IndexByte(l.part, '\n')
+		if end < 0 {
+			return len(p), nil
+		}
+		l.emit(l.part[:end+1])
+		l.part = l.part[end+1:]
+	}
+}
+
+// finish writes what a killed process left without its newline.
+func (l *lines) finish() {
+	if len(l.part) > 0 {
+		l.emit(append(l.part, '\n'))
+	}
+}
+
+func (l *lines) emit(line []byte) {
+	l.last = string(bytes.TrimSpace(line))
+	if l.to == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, _ = l.to.Write(line) // a reader that went away must not end the function
+}

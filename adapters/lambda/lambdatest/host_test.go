@@ -1,0 +1,469 @@
+package lambdatest_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/lambda/lambdatest"
+)
+
+var subject string //nolint:gochecknoglobals // one build serves every test
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "subject")
+	if err != nil {
+		panic(err)
+	}
+	subject = filepath.Join(dir, "bootstrap")
+	if err := lambdatest.Build(context.Background(), "./internal/subject", subject); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// told is what the subject says of itself.
+type told struct {
+	PID                         int
+	RequestID, ARN, Trace, Text string
+	Deadline                    time.Time
+	Env                         []string
+}
+
+func start(t *testing.T, opts lambdatest.Options) *lambdatest.Host {
+	t.Helper()
+	opts.Binary = subject
+	if opts.Timeout == 0 {
+		opts.Timeout = time.Minute
+	}
+	host, err := lambdatest.Start(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := host.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return host
+}
+
+func do(what, text string) []byte { return fmt.Appendf(nil, `{"do":%q,"text":%q}`, what, text) }
+
+func ask(t *testing.T, host *lambdatest.Host, payload []byte) told {
+	t.Helper()
+	body, err := host.Invoke(t.Context(), payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer told
+	if err := json.Unmarshal(body, &answer); err != nil {
+		t.Fatalf("%v in %q", err, body)
+	}
+	return answer
+}
+
+func gone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
+
+// starts announces each printed line, so that a test knows that an invocation has begun.
+type starts chan string
+
+func (s starts) Write(p []byte) (int, error) {
+	s <- strings.TrimSpace(string(p))
+	return len(p), nil
+}
+
+func TestInvocation(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	host := start(t, lambdatest.Options{Timeout: 30 * time.Second, Now: func() time.Time { return now }})
+	first := ask(t, host, do("echo", "a"))
+	second := ask(t, host, do("echo", "b"))
+
+	if first.Text != "a" || second.Text != "b" {
+		t.Errorf("echoes = %q, %q, want a, b", first.Text, second.Text)
+	}
+	if first.PID != second.PID {
+		t.Errorf("processes %d and %d, want the idle one used again", first.PID, second.PID)
+	}
+	if first.RequestID == second.RequestID {
+		t.Errorf("both invocations have the id %q", first.RequestID)
+	}
+	if want := now.Add(30 * time.Second); !first.Deadline.Equal(want) {
+		t.Errorf("deadline = %v, want %v", first.Deadline, want)
+	}
+	if want := "arn:aws:lambda:us-east-1:123456789012:function:function"; first.ARN != want {
+		t.Errorf("ARN = %q, want %q", first.ARN, want)
+	}
+	if want := "Root=1-695735a5-000000000000000000000001;Parent=0000000000000001;Sampled=0"; first.Trace != want {
+		t.Errorf("trace = %q, want %q", first.Trace, want)
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	t.Parallel()
+	host := start(t, lambdatest.Options{MemoryMB: 512, Env: map[string]string{"AWS_REGION": "eu-west-1", "TABLE": "orders"}})
+	env := ask(t, host, do("echo", "")).Env
+	for _, want := range []string{
+		"AWS_REGION=eu-west-1", "TABLE=orders", "AWS_LAMBDA_FUNCTION_NAME=function", "AWS_LAMBDA_FUNCTION_VERSION=$LATEST",
+		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE=512", "AWS_LAMBDA_LOG_GROUP_NAME=/aws/lambda/function", "AWS_ACCESS_KEY_ID=pretend",
+	} {
+		if !slices.Contains(env, want) {
+			t.Errorf("the function's environment lacks %s", want)
+		}
+	}
+	for _, pair := range env {
+		if name, _, _ := strings.Cut(pair, "="); name == "HOME" || name == "GOPATH" {
+			t.Errorf("%s was inherited", name)
+		}
+	}
+}
+
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name     string
+		payload  []byte
+		is       error
+		function *lambdatest.FunctionError
+		exit     *lambdatest.ExitError
+		survives bool
+	}{
+		{
+			name: "a returned error is reported and the process lives on", payload: do("fail", "no"), survives: true,
+			function: &lambdatest.FunctionError{Type: "errorString", Message: "refused: no"},
+		},
+		{
+			name: "a panic is reported before the process ends", payload: do("panic", "ouch"),
+			function: &lambdatest.FunctionError{Type: "string", Message: "ouch"},
+		},
+		{
+			name: "an exit is a crash and keeps the unfinished last line", payload: do("exit", "goodbye"),
+			is: lambdatest.ErrCrashed, exit: &lambdatest.ExitError{Status: "exit status 4", LastLine: "goodbye"},
+		},
+		{
+			name: "a response over 6 MB is refused", payload: do("large", ""),
+			function: &lambdatest.FunctionError{
+				Type:    "Function.ResponseSizeTooLarge",
+				Message: "Response payload size exceeded maximum allowed payload size (6291556 bytes).",
+			},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			host := start(t, lambdatest.Options{})
+			before := ask(t, host, do("echo", "")).PID
+			_, err := host.Invoke(t.Context(), tt.payload)
+			if err == nil || (tt.is != nil && !errors.Is(err, tt.is)) {
+				t.Errorf("error = %v, want %v", err, tt.is)
+			}
+			var function *lambdatest.FunctionError
+			errors.As(err, &function)
+			if diff := cmp.Diff(tt.function, function); diff != "" {
+				t.Error(diff)
+			}
+			var exit *lambdatest.ExitError
+			errors.As(err, &exit)
+			if diff := cmp.Diff(tt.exit, exit); diff != "" {
+				t.Error(diff)
+			}
+			if after := ask(t, host, do("echo", "")).PID; (after == before) != tt.survives {
+				t.Errorf("process %d, then %d; survives should be %v", before, after, tt.survives)
+			}
+			if gone(before) == tt.survives {
+				t.Errorf("process %d is reaped = %v", before, !tt.survives)
+			}
+		})
+	}
+}
+
+func TestTimeout(t *testing.T) {
+	t.Parallel()
+	t.Run("a process is killed at its deadline and the next invocation starts afresh", func(t *testing.T) {
+		t.Parallel()
+		began := make(starts, 1)
+		host := start(t, lambdatest.Options{Timeout: 500 * time.Millisecond, Output: began})
+		_, err := host.Invoke(t.Context(), do("hang", "begun"))
+		if !errors.Is(err, lambdatest.ErrTimedOut) {
+			t.Fatalf("error = %v, want ErrTimedOut", err)
+		}
+		if line := <-began; line != "begun" {
+			t.Errorf("printed %q, want begun", line)
+		}
+		ask(t, host, do("echo", ""))
+		if got := host.Report(); got.Kills != 1 || got.ColdStarts != 2 {
+			t.Errorf("%d kills, %d cold starts; want 1, 2", got.Kills, got.ColdStarts)
+		}
+	})
+	t.Run("a frozen process is killed at its deadline", func(t *testing.T) {
+		t.Parallel()
+		began := make(starts, 1)
+		host := start(t, lambdatest.Options{Timeout: 500 * time.Millisecond, Output: began})
+		failed := invoke(t, host, do("hang", "begun"))
+		<-began
+		host.Freeze(nil)
+		if err := <-failed; !errors.Is(err, lambdatest.ErrTimedOut) {
+			t.Fatalf("error = %v, want ErrTimedOut", err)
+		}
+	})
+}
+
+// invoke runs in the background and tells the error.
+func invoke(t *testing.T, host *lambdatest.Host, payload []byte) <-chan error {
+	t.Helper()
+	failed := make(chan error, 1)
+	ctx := t.Context()
+	go func() {
+		_, err := host.Invoke(ctx, payload)
+		failed <- err
+	}()
+	return failed
+}
+
+func TestInit(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ mode, message string }{
+		{"exit", "init failed: exit status 3: STRIPE_KEY is missing"},
+		{"error", "init failed: Config: no key"},
+		{"hang", "init failed: no request for work within 400ms"},
+	} {
+		t.Run(tt.mode+" during init fails the invocation with the function's message", func(t *testing.T) {
+			t.Parallel()
+			opts := lambdatest.Options{Env: map[string]string{"INIT": tt.mode}}
+			if tt.mode == "hang" {
+				opts.InitTimeout = 400 * time.Millisecond
+			}
+			host := start(t, opts)
+			_, err := host.Invoke(t.Context(), do("echo", ""))
+			if !errors.Is(err, lambdatest.ErrInit) || errors.Is(err, lambdatest.ErrCrashed) || err.Error() != tt.message {
+				t.Errorf("error = %v, want %s", err, tt.message)
+			}
+			if _, err := host.Invoke(t.Context(), do("echo", "")); !errors.Is(err, lambdatest.ErrInit) {
+				t.Errorf("second error = %v, want init to be tried again", err)
+			}
+		})
+	}
+}
+
+func TestKill(t *testing.T) {
+	t.Parallel()
+	began := make(starts, 2)
+	host := start(t, lambdatest.Options{Instances: 2, Output: began})
+	bad, good := invoke(t, host, do("hang", "bad")), invoke(t, host, do("hang", "good"))
+	<-began
+	<-began
+	if n := host.Kill(func(payload []byte) bool { return bytes.Contains(payload, []byte("bad")) }); n != 1 {
+		t.Errorf("killed %d, want the one whose payload matches", n)
+	}
+	err := <-bad
+	var exit *lambdatest.ExitError
+	if !errors.Is(err, lambdatest.ErrCrashed) || !errors.As(err, &exit) || exit.Status != "signal: killed" {
+		t.Errorf("error = %v, want a crash by signal", err)
+	}
+	select {
+	case err := <-good:
+		t.Errorf("the other invocation ended with %v", err)
+	default:
+	}
+	ask(t, host, do("echo", "")) // there is room for a fresh instance
+	if n := host.Kill(nil); n != 1 {
+		t.Errorf("killed %d, want every instance that is at work", n)
+	}
+	if err := <-good; !errors.Is(err, lambdatest.ErrCrashed) {
+		t.Errorf("error = %v, want ErrCrashed", err)
+	}
+	if n := host.Kill(nil); n != 0 {
+		t.Errorf("killed %d idle instances", n)
+	}
+}
+
+func TestFreeze(t *testing.T) {
+	t.Parallel()
+	began := make(starts, 1)
+	host := start(t, lambdatest.Options{Output: began})
+	end := filepath.Join(t.TempDir(), "end")
+	failed := invoke(t, host, do("until", end))
+	pid := <-began
+	if n := host.Freeze(nil); n != 1 {
+		t.Errorf("froze %d, want 1", n)
+	}
+	if runtime.GOOS == "linux" { // elsewhere the state is not a file
+		for !stopped(t, pid) {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	touch(t, end)
+	if n := host.Thaw(nil); n != 1 {
+		t.Errorf("thawed %d, want 1", n)
+	}
+	if err := <-failed; err != nil {
+		t.Errorf("a thawed invocation ended with %v", err)
+	}
+}
+
+func stopped(t *testing.T, pid string) bool {
+	t.Helper()
+	stat, err := os.ReadFile(filepath.Join("/proc", pid, "stat"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Contains(stat, []byte(") T "))
+}
+
+func touch(t *testing.T, path string) {
+	t.Helper()
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestInstances(t *testing.T) {
+	t.Parallel()
+	began := make(starts, 2)
+	host := start(t, lambdatest.Options{Output: began})
+	busy := invoke(t, host, do("hang", "busy"))
+	<-began
+
+	impatient, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := host.Invoke(impatient, do("echo", "")); !errors.Is(err, context.Canceled) {
+		t.Errorf("error = %v, want the context's while no instance is free", err)
+	}
+	waiting := invoke(t, host, do("echo", ""))
+	host.Kill(nil)
+	if err := <-busy; !errors.Is(err, lambdatest.ErrCrashed) {
+		t.Errorf("error = %v, want ErrCrashed", err)
+	}
+	if err := <-waiting; err != nil {
+		t.Errorf("error = %v, want the waiting invocation to get the next instance", err)
+	}
+}
+
+func TestAnInstanceThatDiedIdleIsNotUsed(t *testing.T) {
+	t.Parallel()
+	host := start(t, lambdatest.Options{})
+	before := ask(t, host, do("leave", "")).PID
+	for host.Report().Live > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if after := ask(t, host, do("echo", "")).PID; after == before {
+		t.Errorf("process %d answered after its end", after)
+	}
+}
+
+func TestAnAnswerToAnotherInvocationIsRefused(t *testing.T) {
+	t.Parallel()
+	if got := ask(t, start(t, lambdatest.Options{}), do("stray", "")).Text; got != "400 Bad Request" {
+		t.Errorf("status = %q, want 400", got)
+	}
+}
+
+func TestReplace(t *testing.T) {
+	t.Parallel()
+	began := make(starts, 1)
+	host := start(t, lambdatest.Options{Instances: 2, Output: began})
+	dir := t.TempDir()
+	end, next := filepath.Join(dir, "end"), filepath.Join(dir, "next")
+	busy := invoke(t, host, do("until", end))
+	<-began
+	before := ask(t, host, do("echo", "")).PID
+	if err := os.Link(subject, next); err != nil {
+		t.Fatal(err)
+	}
+	if err := host.Replace(next); err != nil {
+		t.Fatal(err)
+	}
+	touch(t, end)
+	if err := <-busy; err != nil {
+		t.Errorf("the invocation under way ended with %v", err)
+	}
+	for range 2 {
+		after := ask(t, host, do("echo", ""))
+		if after.PID == before || !slices.Contains(after.Env, "_HANDLER=next") {
+			t.Errorf("process %d runs after %d, want one that runs the new binary", after.PID, before)
+		}
+	}
+}
+
+func TestClose(t *testing.T) {
+	t.Parallel()
+	var output bytes.Buffer
+	host := start(t, lambdatest.Options{Output: &output})
+	idle := ask(t, host, do("print", "the last words")).PID
+	if err := host.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !gone(idle) {
+		t.Errorf("process %d is left", idle)
+	}
+	if got := output.String(); got != "the last words\n" {
+		t.Errorf("output = %q, want all of it", got)
+	}
+	if _, err := host.Invoke(t.Context(), do("echo", "")); !errors.Is(err, lambdatest.ErrClosed) {
+		t.Errorf("error = %v, want ErrClosed", err)
+	}
+}
+
+func TestCloseEndsAnInvocationUnderWay(t *testing.T) {
+	t.Parallel()
+	began := make(starts, 1)
+	host := start(t, lambdatest.Options{Output: began})
+	failed := invoke(t, host, do("hang", "begun"))
+	<-began
+	if err := host.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-failed; !errors.Is(err, lambdatest.ErrCrashed) {
+		t.Errorf("error = %v, want ErrCrashed", err)
+	}
+}
+
+func TestReport(t *testing.T) {
+	t.Parallel()
+	host := start(t, lambdatest.Options{})
+	for range 5 {
+		ask(t, host, do("echo", ""))
+	}
+	_, _ = host.Invoke(t.Context(), do("fail", "no"))
+	_, _ = host.Invoke(t.Context(), do("exit", ""))
+	ask(t, host, do("echo", ""))
+	live := host.Report()
+	if err := host.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got := host.Report()
+	if got.Invocations != 8 || got.Errors != 2 || got.Kills != 0 || got.ColdStarts != 2 {
+		t.Errorf("%v, want 8 invocations, 2 errors, no kill and 2 cold starts", got)
+	}
+	if got.InitMS <= 0 || got.FirstAnswerMS < got.InitMS || got.LatencyMS <= 0 || got.CPUMS <= 0 {
+		t.Errorf("%+v lacks a figure", got)
+	}
+	if got.CPUPerInvocationMS*8 < got.CPUMS*0.99 || got.CPUPerInvocationMS*8 > got.CPUMS*1.01 {
+		t.Errorf("CPU %v ms, %v ms an invocation", got.CPUMS, got.CPUPerInvocationMS)
+	}
+	if live.PeakRSSBytes < 1<<20 || got.PeakRSSBytes < live.PeakRSSBytes || got.PeakRSSBytes > 1<<28 {
+		t.Errorf("peak RSS %d bytes, %d live", got.PeakRSSBytes, live.PeakRSSBytes)
+	}
+}
+
+func TestBuild(t *testing.T) {
+	t.Parallel()
+	err := lambdatest.Build(t.Context(), "./internal/nothing", filepath.Join(t.TempDir(), "bootstrap"))
+	if err == nil || !strings.Contains(err.Error(), "internal/nothing") {
+		t.Errorf("error = %v, want the compiler's words", err)
+	}
+}

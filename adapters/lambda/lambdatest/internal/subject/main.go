@@ -1,0 +1,93 @@
+// Command subject is the function that the tests of lambdatest run: it does what its payload says.
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-lambda-go/lambdacontext"
+)
+
+type order struct {
+	Do   string `json:"do"`
+	Text string `json:"text"`
+}
+
+type told struct {
+	PID                         int
+	RequestID, ARN, Trace, Text string
+	Deadline                    time.Time
+	Env                         []string
+}
+
+func main() {
+	switch variable("INIT") {
+	case "exit":
+		say("STRIPE_KEY is missing\n")
+		os.Exit(3)
+	case "hang":
+		time.Sleep(time.Hour)
+	case "error":
+		post(context.Background(), "init/error", `{"errorType":"Config","errorMessage":"no key"}`)
+		os.Exit(1)
+	}
+	lambda.Start(handle)
+}
+
+func handle(ctx context.Context, o order) (any, error) {
+	switch o.Do {
+	case "fail":
+		return nil, fmt.Errorf("refused: %s", o.Text)
+	case "panic":
+		panic(o.Text)
+	case "exit":
+		say(o.Text)
+		os.Exit(4)
+	case "hang":
+		say(o.Text + "\n")
+		time.Sleep(time.Hour)
+	case "leave": // soon after the answer
+		time.AfterFunc(20*time.Millisecond, func() { os.Exit(0) })
+	case "stray":
+		o.Text = post(ctx, "invocation/another/response", "stray")
+	case "until": // the file exists
+		say(fmt.Sprintln(os.Getpid()))
+		for _, err := os.Stat(o.Text); err != nil; _, err = os.Stat(o.Text) {
+			time.Sleep(time.Millisecond)
+		}
+	case "large":
+		return strings.Repeat("x", 7<<20), nil
+	case "print":
+		say(o.Text + "\n")
+	}
+	call, _ := lambdacontext.FromContext(ctx)
+	deadline, _ := ctx.Deadline()
+	trace, _ := ctx.Value("x-amzn-trace-id").(string)
+	return told{os.Getpid(), call.AwsRequestID, call.InvokedFunctionArn, trace, o.Text, deadline, os.Environ()}, nil
+}
+
+// post speaks the Runtime API by hand and returns the status.
+func post(ctx context.Context, path, body string) string {
+	url := "http://" + variable("AWS_LAMBDA_RUNTIME_API") + "/2018-06-01/runtime/" + path
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		return err.Error()
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err.Error()
+	}
+	_ = response.Body.Close()
+	return response.Status
+}
+
+func variable(name string) string {
+	return os.Getenv(name) //nolint:forbidigo // a function reads its environment
+}
+
+func say(text string) { _, _ = os.Stdout.WriteString(text) }

@@ -1,0 +1,146 @@
+package lambdatest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// Report is what a host has seen so far. Times are in milliseconds, medians over the host's life.
+type Report struct {
+	// Live is how many processes there are now.
+	Live        int `json:"live"`
+	ColdStarts  int `json:"cold_starts"`
+	Invocations int `json:"invocations"`
+	// Errors counts the invocations that returned an error, of any kind.
+	Errors int `json:"errors"`
+	// Kills counts the processes that Kill or the deadline of an unanswered invocation ended.
+	Kills int `json:"kills"`
+	// InitMS is from the start of a process to its first request for work.
+	InitMS float64 `json:"init_ms"`
+	// FirstAnswerMS is from the start of a process to the answer of its first invocation.
+	FirstAnswerMS float64 `json:"first_answer_ms"`
+	// LatencyMS is from the hand-over of an invocation to its answer.
+	LatencyMS float64 `json:"latency_ms"`
+	// CPUMS is the user and system time of all processes, their starts included. Live processes count on Linux only, in
+	// steps of 10 ms: for exact figures, ask after Close.
+	CPUMS float64 `json:"cpu_ms"`
+	// CPUPerInvocationMS is CPUMS divided by Invocations.
+	CPUPerInvocationMS float64 `json:"cpu_per_invocation_ms"`
+	// PeakRSSBytes is the largest resident set of any one process; on Linux it leaves out processes that ended by
+	// themselves before a Report.
+	PeakRSSBytes int64 `json:"peak_rss_bytes"`
+}
+
+func (r Report) String() string {
+	return fmt.Sprintf("%d invocations (%d errors, %d kills), %d cold starts; median init %.1f ms, first answer %.1f ms, "+
+		"answer %.2f ms; CPU %.2f ms an invocation; peak RSS %.1f MiB",
+		r.Invocations, r.Errors, r.Kills, r.ColdStarts, r.InitMS, r.FirstAnswerMS, r.LatencyMS,
+		r.CPUPerInvocationMS, float64(r.PeakRSSBytes)/(1<<20))
+}
+
+// Report may be asked for at any time, also after Close.
+func (h *Host) Report() Report {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	cpu, peak := h.tally.cpu, h.tally.peakRSS
+	for in := range h.live {
+		in.sample()
+		cpu += liveCPU(in.cmd.Process.Pid)
+		peak = max(peak, in.peakRSS.Load())
+	}
+	report := h.tally.Report
+	report.Live = len(h.live)
+	report.InitMS = medianMS(h.tally.inits)
+	report.FirstAnswerMS = medianMS(h.tally.firsts)
+	report.LatencyMS = medianMS(h.tally.latencies)
+	report.CPUMS = ms(cpu)
+	report.CPUPerInvocationMS = ms(cpu) / float64(max(report.Invocations, 1))
+	report.PeakRSSBytes = peak
+	return report
+}
+
+// tally holds the counters of the report, and what its medians and sums are made of.
+type tally struct {
+	Report
+	inits, firsts, latencies []time.Duration
+	cpu                      time.Duration // of ended processes
+	peakRSS                  int64         // of ended processes
+}
+
+func (h *Host) observeInit(in *instance) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.tally.inits = append(h.tally.inits, h.opts.Now().Sub(in.began))
+}
+
+func (h *Host) observe(in *instance, call *invocation, got answer) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := h.opts.Now()
+	if errors.Is(got.err, ErrTimedOut) {
+		h.tally.Kills++
+	}
+	if got.err != nil {
+		return
+	}
+	h.tally.latencies = append(h.tally.latencies, now.Sub(call.began))
+	if !in.answered {
+		in.answered = true
+		h.tally.firsts = append(h.tally.firsts, now.Sub(in.began))
+	}
+}
+
+func (t *tally) ended(in *instance) {
+	state := in.cmd.ProcessState
+	t.cpu += state.UserTime() + state.SystemTime()
+	t.peakRSS = max(t.peakRSS, in.peakRSS.Load())
+	// Elsewhere than on Linux there is no better figure. On Linux, a child of fork starts with its parent's maximum.
+	if usage, ok := state.SysUsage().(*syscall.Rusage); ok && runtime.GOOS != "linux" {
+		t.peakRSS = max(t.peakRSS, usage.Maxrss)
+	}
+}
+
+// sample notes the high-water mark of the resident set while the process still has one.
+func (in *instance) sample() {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", in.cmd.Process.Pid))
+	if err != nil {
+		return
+	}
+	_, rest, _ := bytes.Cut(status, []byte("VmHWM:"))
+	if fields := bytes.Fields(rest); len(fields) > 0 {
+		kib, _ := strconv.ParseInt(string(fields[0]), 10, 64)
+		in.peakRSS.Store(max(in.peakRSS.Load(), kib<<10))
+	}
+}
+
+// liveCPU reads utime and stime, the 14th and 15th field of proc_pid_stat(5), in ticks of 10 ms; the 2nd may hold spaces.
+func liveCPU(pid int) time.Duration {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 13 {
+		return 0
+	}
+	user, _ := strconv.ParseInt(string(fields[11]), 10, 64)
+	system, _ := strconv.ParseInt(string(fields[12]), 10, 64)
+	return time.Duration(user+system) * 10 * time.Millisecond
+}
+
+func medianMS(all []time.Duration) float64 {
+	if len(all) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(all))
+	return ms(sorted[len(sorted)/2])
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -1,0 +1,173 @@
+package lambda_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/lambda"
+)
+
+// writes counts the calls of Write.
+type writes struct {
+	bytes.Buffer
+	n int
+}
+
+func (w *writes) Write(p []byte) (int, error) {
+	w.n++
+	return w.Buffer.Write(p)
+}
+
+func newMeter(w *writes, dimensions map[string]string) *lambda.Meter {
+	return lambda.NewMeter(w, "shop", dimensions, func() time.Time { return time.UnixMilli(1_700_000_000_123) })
+}
+
+func TestMeterWritesEmbeddedMetrics(t *testing.T) {
+	t.Parallel()
+	var out writes
+	meter := newMeter(&out, map[string]string{"service": "order"})
+	meter.Count("results", "reason", "paid")
+	meter.Count("results", "reason", "paid")
+	meter.Count("results", "reason", "declined")
+	meter.Count("records", "", "")
+	meter.Count("records", "reason", "") // CloudWatch takes no empty value
+	meter.Observe("latency", "call", "charge", 1500*time.Microsecond)
+	meter.Observe("latency", "call", "charge", 2*time.Millisecond)
+	meter.Flush()
+
+	const about = `{"Timestamp":1700000000123,"CloudWatchMetrics":[{"Namespace":"shop",`
+	want := `{"_aws":` + about + `"Dimensions":[["service"]],"Metrics":[{"Name":"records","Unit":"Count"}]}]},"records":[2],"service":"order"}
+{"_aws":` + about + `"Dimensions":[["call","service"]],"Metrics":[{"Name":"latency","Unit":"Milliseconds"}]}]},` +
+		`"call":"charge","latency":[1.5,2],"service":"order"}
+{"_aws":` + about + `"Dimensions":[["reason","service"]],"Metrics":[{"Name":"results","Unit":"Count"}]}]},` +
+		`"reason":"declined","results":[1],"service":"order"}
+{"_aws":` + about + `"Dimensions":[["reason","service"]],"Metrics":[{"Name":"results","Unit":"Count"}]}]},` +
+		`"reason":"paid","results":[2],"service":"order"}
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
+	}
+	if out.n != 1 {
+		t.Errorf("%d writes, want one", out.n)
+	}
+	if meter.Flush(); out.n != 1 {
+		t.Error("an empty meter wrote")
+	}
+}
+
+// document is a line as the specification has it.
+type document struct {
+	AWS struct {
+		Timestamp         int64
+		CloudWatchMetrics []struct {
+			Namespace  string
+			Dimensions [][]string
+			Metrics    []struct{ Name, Unit string }
+		}
+	} `json:"_aws"`
+	members map[string]json.RawMessage
+}
+
+// parse checks each line against the limits of the specification.
+func parse(t *testing.T, text string) []document {
+	t.Helper()
+	var documents []document
+	for line := range strings.Lines(text) {
+		var d document
+		if err := json.Unmarshal([]byte(line), &d); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal([]byte(line), &d.members); err != nil {
+			t.Fatal(err)
+		}
+		documents = append(documents, d)
+		about := d.AWS.CloudWatchMetrics[0]
+		if len(about.Metrics) > 100 || len(line) > 256<<10 || d.AWS.Timestamp == 0 {
+			t.Errorf("%d metrics in a line of %d bytes", len(about.Metrics), len(line))
+		}
+		if len(about.Dimensions) != 1 || about.Dimensions[0] == nil {
+			t.Errorf("dimensions = %v, want one set", about.Dimensions)
+		}
+		for _, name := range about.Dimensions[0] {
+			var value string
+			if err := json.Unmarshal(d.members[name], &value); err != nil || value == "" {
+				t.Errorf("dimension %s is %s, want a text", name, d.members[name])
+			}
+		}
+		for _, metric := range about.Metrics {
+			if values := d.values(t, metric.Name); len(values) == 0 || len(values) > 100 {
+				t.Errorf("metric %s has %d values", metric.Name, len(values))
+			}
+		}
+	}
+	return documents
+}
+
+func (d document) values(t *testing.T, metric string) []float64 {
+	t.Helper()
+	var values []float64
+	if err := json.Unmarshal(d.members[metric], &values); err != nil {
+		t.Errorf("metric %s: %v", metric, err)
+	}
+	return values
+}
+
+func TestMeterKeepsTheFormatsLimits(t *testing.T) {
+	t.Parallel()
+	var out writes
+	meter := newMeter(&out, nil)
+	for i := range 250 {
+		meter.Observe("latency", "", "", time.Duration(i)*time.Millisecond)
+	}
+	for i := range 150 {
+		meter.Count(fmt.Sprint("metric", i), "", "")
+	}
+	meter.Flush()
+	var latencies []float64
+	counts := 0
+	for _, d := range parse(t, out.String()) {
+		for _, metric := range d.AWS.CloudWatchMetrics[0].Metrics {
+			if metric.Name == "latency" {
+				latencies = append(latencies, d.values(t, "latency")...)
+			} else {
+				counts++
+			}
+		}
+	}
+	if len(latencies) != 250 || latencies[249] != 249 || counts != 150 {
+		t.Errorf("%d latencies and %d counts came back, want 250 and 150", len(latencies), counts)
+	}
+}
+
+func TestMeterIsBounded(t *testing.T) {
+	t.Parallel()
+	var out writes
+	meter := newMeter(&out, nil)
+	var workers sync.WaitGroup
+	for range 10 {
+		workers.Go(func() {
+			for range 250 {
+				meter.Observe("latency", "", "", time.Millisecond)
+			}
+		})
+	}
+	workers.Wait()
+	if out.n != 2 {
+		t.Errorf("%d writes for 2,500 values without a Flush, want 2", out.n)
+	}
+	meter.Flush()
+	values := 0
+	for _, d := range parse(t, out.String()) {
+		values += len(d.values(t, "latency"))
+	}
+	if values != 2500 {
+		t.Errorf("%d values came back, want 2500", values)
+	}
+}

@@ -1,0 +1,88 @@
+package lambda_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"orderonce/adapters/lambda"
+)
+
+const canary = "sk_test_canary"
+
+// leaks lists the forms of the canary that a careless formatter may print.
+func leaks(text string) bool {
+	lower := strings.ToLower(text)
+	for _, form := range []string{canary, fmt.Sprintf("%x", canary), fmt.Sprintf("% x", canary), fmt.Sprintf("%d", []byte(canary))} {
+		if strings.Contains(lower, form) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestSecretIsNeverPrinted(t *testing.T) {
+	t.Parallel()
+	type outer struct {
+		Key    lambda.Secret
+		hidden lambda.Secret
+		List   []lambda.Secret
+		Map    map[string]lambda.Secret
+		Ptr    *lambda.Secret
+	}
+	key := lambda.NewSecret(canary)
+	holder := outer{key, key, []lambda.Secret{key}, map[string]lambda.Secret{"a": key}, &key}
+
+	for _, value := range []any{key, &key, holder, &holder, []any{key}, map[lambda.Secret]int{key: 1}} {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "% x", "%d", "%t", "%10s", "%.3s", "%w"} {
+			if text := fmt.Sprintf(verb, value); leaks(text) {
+				t.Errorf("%s of %T leaks: %s", verb, value, text)
+			}
+		}
+		if text := fmt.Errorf("charge: %w", fmt.Errorf("with %v", value)).Error(); leaks(text) {
+			t.Errorf("an error leaks: %s", text)
+		}
+		if text, err := json.Marshal(value); err == nil && leaks(string(text)) {
+			t.Errorf("json of %T leaks: %s", value, text)
+		}
+		var lines bytes.Buffer
+		for _, handler := range []slog.Handler{slog.NewJSONHandler(&lines, nil), slog.NewTextHandler(&lines, nil)} {
+			slog.New(handler).Info("m", slog.Any("value", value), slog.Any("error", errors.New(fmt.Sprint(value))))
+		}
+		if leaks(lines.String()) {
+			t.Errorf("slog of %T leaks: %s", value, &lines)
+		}
+	}
+}
+
+func TestSecretSaysRedacted(t *testing.T) {
+	t.Parallel()
+	key := lambda.NewSecret(canary)
+	jsonText, err := json.Marshal(map[string]any{"value": key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	xmlText, err := xml.Marshal([]lambda.Secret{key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for form, text := range map[string]string{
+		"String": key.String(), "GoString": key.GoString(), "%x": fmt.Sprintf("%x", key), "LogValue": key.LogValue().String(),
+		"json": string(jsonText), "xml": string(xmlText),
+	} {
+		if !strings.Contains(text, "[redacted]") {
+			t.Errorf("%s = %s, want [redacted]", form, text)
+		}
+	}
+	if got := key.Reveal(); got != canary {
+		t.Errorf("Reveal = %q, want the text", got)
+	}
+	if got := (lambda.Secret{}).Reveal(); got != "" {
+		t.Errorf("Reveal of the zero secret = %q, want nothing", got)
+	}
+}
