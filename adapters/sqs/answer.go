@@ -1,0 +1,114 @@
+package sqs
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"orderonce/domain/order"
+)
+
+// The reasons that the edge adds to the domain's.
+const (
+	ReasonPanic      order.Reason = "panic"           // a record of the batch crashed its worker
+	ReasonNotStarted order.Reason = "not_started"     // too little time was left to begin it
+	ReasonBehind     order.Reason = "behind_in_group" // a message before it in its FIFO group has to go first
+	ReasonParkFailed order.Reason = "park_failed"     // the dead-letter queue did not take it
+)
+
+// Reasons lists every reason that the edge gives.
+func Reasons() []order.Reason {
+	return []order.Reason{ReasonPanic, ReasonNotStarted, ReasonBehind, ReasonParkFailed}
+}
+
+// Policy is how patient the queue is.
+type Policy struct {
+	FirstDelay    time.Duration // before the second delivery; doubles with each
+	LongestDelay  time.Duration
+	MaxDeliveries int           // of an order that fails through no outage
+	Retention     time.Duration // the queue's: after it SQS deletes a message, and does not dead-letter it
+}
+
+// DefaultPolicy is the policy of the queue in infra/terraform.
+func DefaultPolicy() Policy {
+	return Policy{
+		FirstDelay:    5 * time.Second,
+		LongestDelay:  15 * time.Minute,
+		MaxDeliveries: 20,
+		Retention:     7 * 24 * time.Hour,
+	}
+}
+
+// lastDay is how long before the queue deletes a message it is parked, whatever it waits for.
+const lastDay = 24 * time.Hour
+
+// Delivery is what the queue says about one delivery of a message.
+type Delivery struct {
+	Count  int       // 1 for the first (ApproximateReceiveCount)
+	SentAt time.Time // SentTimestamp; a redrive from the dead-letter queue starts it again
+	Group  string    // MessageGroupId; "" on a standard queue
+}
+
+// deliveryOf reads the attributes that Lambda always passes on (Lambda developer guide, "Example Amazon SQS message
+// event"). What is missing or unreadable counts as a first delivery of now, so that nothing is parked for it.
+func deliveryOf(m events.SQSMessage, now time.Time) Delivery {
+	d := Delivery{Count: 1, SentAt: now, Group: m.Attributes["MessageGroupId"]}
+	if n, err := strconv.Atoi(m.Attributes["ApproximateReceiveCount"]); err == nil && n > 0 {
+		d.Count = n
+	}
+	if ms, err := strconv.ParseInt(m.Attributes["SentTimestamp"], 10, 64); err == nil {
+		d.SentAt = time.UnixMilli(ms)
+	}
+	return d
+}
+
+// Action is what is done with one message: it is forgotten (Done), comes back after Delay (Redeliver), or goes to the
+// dead-letter queue (Park).
+type Action struct {
+	Verdict order.Verdict
+	Delay   time.Duration
+}
+
+// Answer decides what becomes of a delivery whose order had this result. It is pure; luck is in [0, 1) and spreads
+// the deliveries that failed together.
+func Answer(r order.Result, d Delivery, now time.Time, luck float64, p Policy) Action {
+	switch r.Verdict {
+	case order.Done, order.Park:
+		return Action{Verdict: r.Verdict}
+	case order.Redeliver:
+	}
+	if p.exhausted(r, d, now) {
+		return Action{Verdict: order.Park}
+	}
+	if !r.NotBefore.IsZero() {
+		// A lease counts up to and including its last instant, and visibility has whole seconds.
+		return Action{Verdict: order.Redeliver, Delay: wholeSeconds(r.NotBefore.Sub(now)) + time.Second}
+	}
+	return Action{Verdict: order.Redeliver, Delay: p.backOff(d.Count, luck)}
+}
+
+// exhausted reports whether waiting has become more dangerous than asking a person. Nobody's order is parked for an
+// outage or for a mistake of ours, until the queue itself is about to lose it.
+func (p Policy) exhausted(r order.Result, d Delivery, now time.Time) bool {
+	if now.Sub(d.SentAt) >= p.Retention-lastDay {
+		return true
+	}
+	return !r.Patient && d.Count >= p.MaxDeliveries
+}
+
+// backOff doubles with each delivery, up to the longest, and takes a random part of it between a half and all.
+func (p Policy) backOff(count int, luck float64) time.Duration {
+	delay := p.LongestDelay
+	if doublings := max(count, 1) - 1; doublings < 20 {
+		delay = min(p.FirstDelay<<doublings, p.LongestDelay)
+	}
+	return wholeSeconds(delay/2 + time.Duration(luck*float64(delay/2)))
+}
+
+// maxVisibility is the longest that SQS hides a message (SQS API reference, ChangeMessageVisibility).
+const maxVisibility = 12 * time.Hour
+
+func wholeSeconds(d time.Duration) time.Duration {
+	return min(max(0, d+time.Second-1).Truncate(time.Second), maxVisibility-time.Second)
+}

@@ -1,0 +1,127 @@
+package sqs_test
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"orderonce/adapters/sqs"
+	"orderonce/domain/order"
+)
+
+// start is the time of every test. It lies ahead of the real clock, which ends contexts: none ends while a test runs.
+func start() time.Time { return time.Date(2100, 1, 2, 3, 4, 5, 0, time.UTC) }
+
+const (
+	day      = 24 * time.Hour
+	unlucky  = 0.0                  // the shortest delay
+	luckiest = 0.999999999999999889 // the largest float64 below 1
+)
+
+func TestAnswer(t *testing.T) {
+	t.Parallel()
+	store := order.Result{Verdict: order.Redeliver, Reason: order.ReasonStore, Patient: true}
+	unconfirmed := order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed}
+	until := func(d time.Duration) order.Result {
+		return order.Result{Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(d)}
+	}
+	again := func(d time.Duration) sqs.Action { return sqs.Action{Verdict: order.Redeliver, Delay: d} }
+	parked := sqs.Action{Verdict: order.Park}
+	for _, tt := range []struct {
+		name   string
+		result order.Result
+		count  int
+		age    time.Duration
+		luck   float64
+		want   sqs.Action
+	}{
+		{"what is done is forgotten", order.Result{Verdict: order.Done}, 1, 0, unlucky, sqs.Action{Verdict: order.Done}},
+		{"what is done is forgotten at any age", order.Result{Verdict: order.Done}, 50, 8 * day, unlucky, sqs.Action{Verdict: order.Done}},
+		{"what no retry helps is parked at once", order.Result{Verdict: order.Park}, 1, 0, unlucky, parked},
+		{"a verdict that nobody gave is tried again", order.Result{}, 1, 0, luckiest, again(5 * time.Second)},
+
+		{"the first delay is 5 s", store, 1, 0, luckiest, again(5 * time.Second)},
+		{"the first delay is at least half of that, in whole seconds", store, 1, 0, unlucky, again(3 * time.Second)},
+		{"the second doubles", store, 2, 0, luckiest, again(10 * time.Second)},
+		{"the second is at least half", store, 2, 0, unlucky, again(5 * time.Second)},
+		{"luck in the middle is three quarters", store, 3, 0, 0.5, again(15 * time.Second)},
+		{"the eighth is the last that doubles", store, 8, 0, luckiest, again(640 * time.Second)},
+		{"the ninth is 15 min", store, 9, 0, luckiest, again(15 * time.Minute)},
+		{"the ninth is at least half of that", store, 9, 0, unlucky, again(450 * time.Second)},
+		{"the thousandth is still 15 min", store, 1000, 0, luckiest, again(15 * time.Minute)},
+		{"a count that the queue did not give is a first one", store, 0, 0, luckiest, again(5 * time.Second)},
+
+		{"a lease is waited for, and a second more", until(30 * time.Second), 1, 0, luckiest, again(31 * time.Second)},
+		{"a part of a second is a second", until(30*time.Second + 1), 1, 0, unlucky, again(32 * time.Second)},
+		{"a lease that has just ended is over in a second", until(0), 1, 0, unlucky, again(time.Second)},
+		{"a lease long ago is over in a second", until(-time.Hour), 1, 0, unlucky, again(time.Second)},
+		{"nothing is hidden for more than 12 h", until(100 * time.Hour), 1, 0, unlucky, again(12 * time.Hour)},
+		{"a lease is no reason to wait for ever", until(time.Minute), 20, 0, unlucky, parked},
+
+		{"the nineteenth failure is tried again", unconfirmed, 19, 0, luckiest, again(15 * time.Minute)},
+		{"the twentieth is parked", unconfirmed, 20, 0, luckiest, parked},
+		{"an outage parks nothing for its count", store, 10_000, 0, luckiest, again(15 * time.Minute)},
+		{"an outage parks nothing before the last day", store, 10_000, 6*day - 1, luckiest, again(15 * time.Minute)},
+		{"on its last day in the queue everything is parked", store, 2, 6 * day, luckiest, parked},
+		{"a message from the future is young", store, 1, -time.Hour, luckiest, again(5 * time.Second)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			d := sqs.Delivery{Count: tt.count, SentAt: start().Add(-tt.age)}
+			if got := sqs.Answer(tt.result, d, start(), tt.luck, sqs.DefaultPolicy()); got != tt.want {
+				t.Errorf("got %+v, want %+v", got, tt.want)
+			}
+		})
+	}
+}
+
+// Every reason of the domain and of the edge, at every count and age: the answer depends on nothing but the verdict,
+// the patience and the lease.
+func TestAnswerKeepsItsBounds(t *testing.T) {
+	t.Parallel()
+	reasons := append(order.Reasons(), sqs.Reasons()...)
+	rapid.Check(t, func(t *rapid.T) {
+		r := order.Result{
+			Verdict: rapid.SampledFrom([]order.Verdict{order.Done, order.Redeliver, order.Park}).Draw(t, "verdict"),
+			Reason:  rapid.SampledFrom(reasons).Draw(t, "reason"),
+			Patient: rapid.Bool().Draw(t, "patient"),
+		}
+		if rapid.Bool().Draw(t, "in progress") {
+			r.NotBefore = start().Add(time.Duration(rapid.Int64Range(-int64(day), int64(3*day)).Draw(t, "not before")))
+		}
+		count := rapid.IntRange(1, 100).Draw(t, "count")
+		age := time.Duration(rapid.Int64Range(0, int64(7*day)).Draw(t, "age"))
+		luck := rapid.Float64Range(0, luckiest).Draw(t, "luck")
+		answer := func(count int) sqs.Action {
+			return sqs.Answer(r, sqs.Delivery{Count: count, SentAt: start().Add(-age)}, start(), luck, sqs.DefaultPolicy())
+		}
+		got := answer(count)
+		switch {
+		case r.Verdict != order.Redeliver:
+			if got != (sqs.Action{Verdict: r.Verdict}) {
+				t.Fatalf("got %+v for the verdict %s", got, r.Verdict)
+			}
+			return
+		case age >= 6*day || !r.Patient && count >= 20:
+			if got != (sqs.Action{Verdict: order.Park}) {
+				t.Fatalf("got %+v, want it parked", got)
+			}
+			return
+		}
+		if got.Verdict != order.Redeliver || got.Delay < time.Second || got.Delay > 12*time.Hour || got.Delay%time.Second != 0 {
+			t.Fatalf("got %+v, want whole seconds from 1 s to 12 h", got)
+		}
+		if r.NotBefore.IsZero() {
+			full := min(5*time.Second<<(min(count, 20)-1), 15*time.Minute)
+			if got.Delay < full/2 || got.Delay > full {
+				t.Fatalf("got a delay of %v at delivery %d, want %v to %v", got.Delay, count, full/2, full)
+			}
+		} else if end := start().Add(got.Delay); got.Delay < 12*time.Hour && !end.After(r.NotBefore) {
+			t.Fatalf("it comes back at %v, when the lease of %v still counts", end, r.NotBefore)
+		}
+		if next := answer(count + 1); next.Verdict == order.Redeliver && next.Delay < got.Delay {
+			t.Fatalf("got a delay of %v after one of %v", next.Delay, got.Delay)
+		}
+	})
+}

@@ -1,0 +1,454 @@
+package sqs_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"orderonce/adapters/sqs"
+	"orderonce/domain/order"
+)
+
+// good is the order of docs/reference/message.md, as one line.
+const good = `{"orderId":"ORD12345","customerId":"CUST987","currency":"usd",` +
+	`"lines":[{"sku":"TSHIRT-M","quantity":2,"unitAmount":1999}],` +
+	`"payment":{"customer":"cus_NffrFeUfNV2Hib","method":"pm_1MqLiJLkdIwHu7ix"}}`
+
+const (
+	goodLines   = `[{"sku":"TSHIRT-M","quantity":2,"unitAmount":1999}]`
+	goodPayment = `{"customer":"cus_NffrFeUfNV2Hib","method":"pm_1MqLiJLkdIwHu7ix"}`
+	cardNumber  = "4242424242424242" // Stripe's test card
+)
+
+// with is the good order after one replacement.
+func with(old, replacement string) string {
+	if strings.Count(good, old) != 1 {
+		panic("not once in the good order: " + old)
+	}
+	return strings.Replace(good, old, replacement, 1)
+}
+
+func fromEventBridge(detail string) string {
+	return `{"version":"0","id":"7bf73129-1428-4cd3-a780-95db273d1602","detail-type":"order placed","source":"shop",` +
+		`"account":"000000000000","time":"2026-01-02T03:04:05Z","region":"us-east-1","resources":[],"detail":` + detail + `}`
+}
+
+func fromSNS(message string) string {
+	text, err := json.Marshal(message)
+	if err != nil {
+		panic(err)
+	}
+	return `{"Type":"Notification","MessageId":"22b80b92-fdea-4c2c-8f9d-bdfb0c7bf324","TopicArn":"arn:aws:sns:us-east-1:000000000000:t",` +
+		`"Message":` + string(text) + `,"Timestamp":"2026-01-02T03:04:05.000Z","SignatureVersion":"1"}`
+}
+
+// The rules that more than one reason ends in.
+const (
+	wantID        = `want 1 to 64 letters, digits, '.', '_' or '-', the first a letter or a digit`
+	wantSKU       = `want 1 to 64 printable characters without blanks`
+	wantCurrency  = `want a lower-case three-letter code that Stripe charges in, such as "usd"`
+	wantReference = `want an id such as "pm_..." or "cus_...": lower-case letters, '_', then letters, digits or '_', at most 255`
+	wantInteger   = `want an integer of at most 64 bits, without a fraction, an exponent or quotes`
+	missing       = `want a value: it is missing`
+)
+
+type badBody struct{ name, body, want string }
+
+// shapeless are bodies that are no order at all.
+func shapeless() []badBody {
+	return []badBody{
+		{"too large", strings.Repeat(" ", sqs.MaxBody) + good, "262341 bytes, want at most 262144"},
+		{"empty", "", "not JSON: it ends too early"},
+		{"blank", " \n", "not JSON: it ends too early"},
+		{"not JSON", "hello", "not JSON: byte 1 is not what JSON allows there"},
+		{"a byte order mark", "\ufeff" + good, "not JSON: byte 1 is not what JSON allows there"},
+		{"truncated in a string", good[:50], "not JSON: it ends too early"},
+		{"truncated before the last brace", good[:len(good)-1], "not JSON: it ends too early"},
+		{"a trailing comma", `{"orderId":"x",}`, "not JSON: byte 16 is not what JSON allows there"},
+		{"two orders", good + good, "something stands behind the JSON object, which ends at byte 197"},
+		{"bytes behind it", good + " x", "something stands behind the JSON object, which ends at byte 197"},
+		{"a bracket too many", good + "}", "something stands behind the JSON object, which ends at byte 197"},
+		{"null", "null", "want one JSON object"},
+		{"a number", "5", "want one JSON object"},
+		{"a string", `"order"`, "want one JSON object"},
+		{"a list of one order", "[" + good + "]", "want one JSON object"},
+		{"a hundred thousand brackets", strings.Repeat("[", 100_000), "not JSON: byte 10001 is not what JSON allows there"},
+		{"a mistake far behind", strings.Repeat(" ", 5000) + "x", "not JSON: byte 5001 is not what JSON allows there"},
+		{"one level too many", fromEventBridge(strings.Repeat("[", 17) + strings.Repeat("]", 17)), "nested more than 16 deep"},
+		{"one level less", fromEventBridge(strings.Repeat("[", 16) + strings.Repeat("]", 16)), "want one JSON object"},
+		{"deep nesting in the wrapper", fromEventBridge(strings.Repeat("[", 5000) + strings.Repeat("]", 5000)), "nested more than 16 deep"},
+
+		{"a field twice", with(`"currency"`, `"orderId":"X","currency"`), `field "orderId" stands twice in one object`},
+		{"a field twice, in other case", with(`"currency"`, `"ORDERID":"X","currency"`), `field "ORDERID" stands twice in one object`},
+		{"a field twice in a line", with(`"quantity":2`, `"quantity":2,"quantity":3`), `field "lines[].quantity" stands twice in one object`},
+		{"a field twice in the payment", with(`,"method"`, `,"Customer":"x","method"`), `field "payment.Customer" stands twice in one object`},
+		{"a field twice, by an escape", with(`"currency"`, `"\u006frderId":"X","currency"`), `field "orderId" stands twice in one object`},
+		{
+			"a field twice, with a long s", with(`,"method"`, `,"cu\u017ftomer":"x","method"`),
+			`field "payment.cuſtomer" stands twice in one object`,
+		},
+		{
+			"a field twice, with a Kelvin sign", with(`,"quantity"`, `,"s\u212au":"x","quantity"`),
+			"field \"lines[].s\u212au\" stands twice in one object",
+		},
+		{
+			"a field twice in the wrapper", strings.Replace(fromEventBridge(good), `"account"`, `"Detail":{},"account"`, 1),
+			`field "detail" stands twice in one object`,
+		},
+		{
+			"a field twice in a wrapped order", fromEventBridge(with(`"currency"`, `"Currency":"eur","currency"`)),
+			`field "detail.currency" stands twice in one object`,
+		},
+		{
+			"a field twice in a notified order", fromSNS(with(`"currency"`, `"currency":"eur","currency"`)),
+			`field "currency" stands twice in one object`,
+		},
+
+		{"an unknown field", with(`"currency"`, `"discount":500,"currency"`), `unknown field "discount": an order has none of that name`},
+		{"an unknown field in a line", with(`"quantity"`, `"tax":5,"quantity"`), `unknown field "lines[].tax": an order has none of that name`},
+		{
+			"an unknown field in the payment", with(`"method"`, `"cvc":"123","method"`),
+			`unknown field "payment.cvc": an order has none of that name`,
+		},
+		{
+			"an unknown field in a wrapped order", fromEventBridge(with(`"currency"`, `"tip":1,"currency"`)),
+			`unknown field "tip": an order has none of that name`,
+		},
+		{"a wrong case", with(`"orderId"`, `"orderID"`), `field "orderID": write it "orderId"`},
+		{"a wrong case in a line", with(`"unitAmount"`, `"unitamount"`), `field "lines[].unitamount": write it "unitAmount"`},
+		{"a wrong case in the payment", with(`"method"`, `"Method"`), `field "payment.Method": write it "method"`},
+		{
+			"a field's name of a kilobyte", with(`"currency"`, `"`+strings.Repeat("x", 1024)+`":0,"currency"`),
+			`unknown field "` + strings.Repeat("x", 80) + `...": an order has none of that name`,
+		},
+
+		{"a number for a string", with(`"ORD12345"`, `5`), "orderId: want a string"},
+		{"a list for a string", with(`"usd"`, `["usd"]`), "currency: want a string"},
+		{"a float", with(`"quantity":2`, `"quantity":2.0`), "lines.quantity: " + wantInteger},
+		{"an exponent", with(`"quantity":2`, `"quantity":2e0`), "lines.quantity: " + wantInteger},
+		{"a quoted number", with(`"quantity":2`, `"quantity":"2"`), "lines.quantity: " + wantInteger},
+		{"a fraction of a cent", with("1999", "1999.5"), "lines.unitAmount: " + wantInteger},
+		{"a number beyond 64 bits", with("1999", "9223372036854775808"), "lines.unitAmount: " + wantInteger},
+		{"a number far beyond 64 bits", with("1999", strings.Repeat("9", 400)), "lines.unitAmount: " + wantInteger},
+		{"a leading zero", with("1999", "01999"), "not JSON: byte 117 is not what JSON allows there"},
+		{"an object for lines", with(goodLines, `{}`), "lines: want a list of lines"},
+		{"a number for a line", with(goodLines, `[5]`), "lines: want a list of lines"},
+		{"lists in the list", with(goodLines, `[[{"sku":"x"}]]`), `unknown field "lines[][].sku": an order has none of that name`},
+		{"a card number for the payment", with(goodPayment, `"`+cardNumber+`"`), "payment: want an object"},
+		{"a card number as a number", with(`"pm_1MqLiJLkdIwHu7ix"`, cardNumber), "payment.method: want a string"},
+
+		{"an event without a detail", `{"detail-type":"order placed"}`, `unknown field "detail-type": an order has none of that name`},
+		{"an event whose detail is null", fromEventBridge(`null`), "want one JSON object"},
+		{"an event whose detail is a string", fromEventBridge(`"order"`), "want one JSON object"},
+		{
+			"an order that says it is an event", with(`"lines"`, `"detail-type":"x","detail":`+good+`,"lines"`),
+			`unknown field "detail-type": an order has none of that name`,
+		},
+		{
+			"an event with a price of its own", strings.Replace(fromEventBridge(good), `"account"`, `"currency":"eur","account"`, 1),
+			`unknown field "version": an order has none of that name`,
+		},
+		{"bytes behind an event", `{"detail-type":"x","detail":{}} x`, "something stands behind the JSON object, which ends at byte 31"},
+		{"a notification of text", fromSNS("hello"), "not JSON: byte 1 is not what JSON allows there"},
+		{"a notification without a message", `{"Type":"Notification"}`, `unknown field "Type": an order has none of that name`},
+		{"a notification of an object", `{"Type":"Notification","Message":{}}`, `unknown field "Type": an order has none of that name`},
+		{"an event in an event", fromEventBridge(fromEventBridge(good)), `unknown field "version": an order has none of that name`},
+	}
+}
+
+// invalid are bodies of an order's shape that no one may charge.
+func invalid() []badBody {
+	line := func(sku string) string { return `{"sku":"` + sku + `","quantity":1,"unitAmount":1}` }
+	return []badBody{
+		{"no fields", `{}`, `orderId "": ` + wantID + "; customerId: want 1 to 128 printable characters without blanks" +
+			`; currency "": ` + wantCurrency + "; lines 0: want 1 to 100 lines; payment.customer: " + wantReference +
+			"; payment.method: " + wantReference},
+		{"no orderId", with(`"orderId":"ORD12345",`, ""), `orderId "": ` + wantID},
+		{"no customerId", with(`"customerId":"CUST987",`, ""), "customerId: want 1 to 128 printable characters without blanks"},
+		{"no currency", with(`"currency":"usd",`, ""), `currency "": ` + wantCurrency},
+		{"no lines", with(`"lines":`+goodLines+`,`, ""), "lines 0: want 1 to 100 lines"},
+		{"no sku", with(`"sku":"TSHIRT-M",`, ""), `lines[0].sku "": ` + wantSKU},
+		{"no quantity", with(`"quantity":2,`, ""), "lines[0].quantity: " + missing},
+		{"no unitAmount", with(`,"unitAmount":1999`, ""), "lines[0].unitAmount: " + missing},
+		{"no payment", with(`,"payment":`+goodPayment, ""), "payment.customer: " + wantReference + "; payment.method: " + wantReference},
+		{"no payment customer", with(`"customer":"cus_NffrFeUfNV2Hib",`, ""), "payment.customer: " + wantReference},
+		{"no payment method", with(`,"method":"pm_1MqLiJLkdIwHu7ix"`, ""), "payment.method: " + wantReference},
+
+		{"null orderId", with(`"ORD12345"`, "null"), `orderId "": ` + wantID},
+		{"null customerId", with(`"CUST987"`, "null"), "customerId: want 1 to 128 printable characters without blanks"},
+		{"null currency", with(`"usd"`, "null"), `currency "": ` + wantCurrency},
+		{"null lines", with(goodLines, "null"), "lines 0: want 1 to 100 lines"},
+		{
+			"a null line", with(goodLines, "[null]"),
+			`lines[0].sku "": ` + wantSKU + "; lines[0].quantity: " + missing + "; lines[0].unitAmount: " + missing,
+		},
+		{"null sku", with(`"TSHIRT-M"`, "null"), `lines[0].sku "": ` + wantSKU},
+		{"null quantity", with(`"quantity":2`, `"quantity":null`), "lines[0].quantity: " + missing},
+		{"null unitAmount", with("1999", "null"), "lines[0].unitAmount: " + missing},
+		{"null payment", with(goodPayment, "null"), "payment.customer: " + wantReference + "; payment.method: " + wantReference},
+		{"null payment customer", with(`"cus_NffrFeUfNV2Hib"`, "null"), "payment.customer: " + wantReference},
+		{"null payment method", with(`"pm_1MqLiJLkdIwHu7ix"`, "null"), "payment.method: " + wantReference},
+
+		{"orderId with a blank", with("ORD12345", "ORD 1"), `orderId "ORD 1": ` + wantID},
+		{"orderId with a slash", with("ORD12345", "ORD/1"), `orderId "ORD/1": ` + wantID},
+		{"orderId with a hash", with("ORD12345", "ORD#1"), `orderId "ORD#1": ` + wantID},
+		{"orderId that starts with a dot", with("ORD12345", ".ORD"), `orderId ".ORD": ` + wantID},
+		{"orderId with an umlaut", with("ORD12345", "ÖRD"), `orderId "ÖRD": ` + wantID},
+		{"orderId with a line break", with("ORD12345", `ORD1\n`), `orderId "ORD1\n": ` + wantID},
+		{"orderId of 65 characters", with("ORD12345", strings.Repeat("a", 65)), `orderId "` + strings.Repeat("a", 65) + `": ` + wantID},
+		{"orderId of a kilobyte", with("ORD12345", strings.Repeat("a", 1024)), `orderId "` + strings.Repeat("a", 80) + `...": ` + wantID},
+		{"customerId with a blank", with("CUST987", "Jane Doe"), "customerId: want 1 to 128 printable characters without blanks"},
+		{"unknown currency", with(`"usd"`, `"xyz"`), `currency "xyz": ` + wantCurrency},
+		{"upper-case currency", with(`"usd"`, `"USD"`), `currency "USD": ` + wantCurrency},
+		{"two currencies", with(`"usd"`, `"usd eur"`), `currency "usd eur": ` + wantCurrency},
+		{"a card number for a method", with("pm_1MqLiJLkdIwHu7ix", cardNumber), "payment.method: " + wantReference},
+		{"a name for a customer", with("cus_NffrFeUfNV2Hib", "Jane Doe"), "payment.customer: " + wantReference},
+
+		{"zero quantity", with(`"quantity":2`, `"quantity":0`), "lines[0].quantity 0: want 1 to 1000000"},
+		{"negative quantity", with(`"quantity":2`, `"quantity":-2`), "lines[0].quantity -2: want 1 to 1000000"},
+		{"quantity above the limit", with(`"quantity":2`, `"quantity":1000001`), "lines[0].quantity 1000001: want 1 to 1000000"},
+		{
+			"quantity of the largest integer", with(`"quantity":2`, `"quantity":9223372036854775807`),
+			"lines[0].quantity [withheld]: want 1 to 1000000",
+		},
+		{"negative amount", with("1999", "-1"), "lines[0].unitAmount -1: want 0 to 99999999"},
+		{"amount above the limit", with("1999", "100000000"), "lines[0].unitAmount 100000000: want 0 to 99999999"},
+		{"amount of the smallest integer", with("1999", "-9223372036854775808"), "lines[0].unitAmount [withheld]: want 0 to 99999999"},
+		{"an empty list of lines", with(goodLines, "[]"), "lines 0: want 1 to 100 lines"},
+		{"101 lines", with(goodLines, "["+strings.Repeat(line("x")+",", 100)+line("x")+"]"), "lines 101: want 1 to 100 lines"},
+		{"the second line is bad", with(goodLines, "["+line("x")+","+line("a b")+"]"), `lines[1].sku "a b": ` + wantSKU},
+		{"total of zero", with("1999", "0"), "total: want a sum that can be charged: amount 0: want 1 to 99999999"},
+		{
+			"total one too large", with(`"quantity":2,"unitAmount":1999`, `"quantity":1000000,"unitAmount":100`),
+			"total: want at most 99999999: the lines add up to more than one charge can hold",
+		},
+		{
+			"the largest of all lines", with(`"quantity":2,"unitAmount":1999`, `"quantity":1000000,"unitAmount":99999999`),
+			"total: want at most 99999999: the lines add up to more than one charge can hold",
+		},
+		{
+			"krónur that are not whole", with(`"usd"`, `"isk"`),
+			"total: want a sum that can be charged: amount 3998: isk amounts are multiples of 100 at Stripe",
+		},
+		{
+			"dinars with a third decimal", with(`"usd"`, `"kwd"`),
+			"total: want a sum that can be charged: amount 3998: kwd amounts are multiples of 10 at Stripe",
+		},
+
+		{"invalid UTF-8", with("TSHIRT-M", "T\xffM"), "lines[0].sku \"T\ufffdM\": " + wantSKU},
+		{"half a surrogate", with("TSHIRT-M", `T\ud800M`), "lines[0].sku \"T\ufffdM\": " + wantSKU},
+		{"a zero byte", with("TSHIRT-M", `T\u0000M`), `lines[0].sku "T\x00M": ` + wantSKU},
+		{"a wrapped order without an id", fromEventBridge(with("ORD12345", "")), `orderId "": ` + wantID},
+		{"a notified order without an id", fromSNS(with("ORD12345", "")), `orderId "": ` + wantID},
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	t.Parallel()
+	decoder := sqs.NewDecoder()
+	for prefix, bodies := range map[string][]badBody{"message body: ": shapeless(), "invalid order: ": invalid()} {
+		for _, bad := range bodies {
+			t.Run(bad.name, func(t *testing.T) {
+				t.Parallel()
+				got, err := decoder.Decode(bad.body)
+				if err == nil {
+					t.Fatalf("got order %s, want an error", got.ID())
+				}
+				if diff := cmp.Diff(err.Error(), prefix+bad.want); diff != "" {
+					t.Errorf("got - want +\n%s", diff)
+				}
+				if strings.Contains(err.Error(), cardNumber) {
+					t.Error("the reason repeats a card number")
+				}
+			})
+		}
+	}
+}
+
+func TestDecodeAccepts(t *testing.T) {
+	t.Parallel()
+	hundred := with(goodLines, "["+strings.Repeat(`{"sku":"x","quantity":1,"unitAmount":1},`, 99)+`{"sku":"x","quantity":1,"unitAmount":0}]`)
+	for _, tt := range []struct{ name, body, total string }{
+		{"a plain order", good, "39.98 USD"},
+		{"blanks around it", "\n\t " + good + "\r\n", "39.98 USD"},
+		{"an order that EventBridge wrapped", fromEventBridge(good), "39.98 USD"},
+		{"an order that SNS wrapped", fromSNS(good), "39.98 USD"},
+		{"an article that is called like a wrapper", with("TSHIRT-M", "Notification"), "39.98 USD"},
+		{"yen, which have no decimals", with(`"usd"`, `"jpy"`), "3998 JPY"},
+		{"whole krónur", strings.Replace(with(`"usd"`, `"isk"`), "1999", "1950", 1), "39.00 ISK"},
+		{"dinars with two decimals", strings.Replace(with(`"usd"`, `"kwd"`), "1999", "1995", 1), "3.990 KWD"},
+		{"a hundred lines, one of them free", hundred, "0.99 USD"},
+		{"the largest quantity", with(`"quantity":2,"unitAmount":1999`, `"quantity":1000000,"unitAmount":99`), "990000.00 USD"},
+		{"the largest total", with(`"quantity":2,"unitAmount":1999`, `"quantity":1,"unitAmount":99999999`), "999999.99 USD"},
+		{"the smallest total", with(`"quantity":2,"unitAmount":1999`, `"quantity":1,"unitAmount":1`), "0.01 USD"},
+		{"the longest id", with("ORD12345", strings.Repeat("a", 64)), "39.98 USD"},
+		{"an id with every kind of character", with("ORD12345", "0.A_z-9"), "39.98 USD"},
+		{"a body of the largest size", good + strings.Repeat(" ", sqs.MaxBody-len(good)), "39.98 USD"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := sqs.NewDecoder().Decode(tt.body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Total().String() != tt.total {
+				t.Errorf("got total %s, want %s", got.Total(), tt.total)
+			}
+		})
+	}
+}
+
+func TestDecodeReadsEveryFieldAlsoWrapped(t *testing.T) {
+	t.Parallel()
+	want, err := order.New(order.Draft{
+		ID: "ORD12345", CustomerID: "CUST987", Currency: "usd",
+		Lines:   []order.Line{{SKU: "TSHIRT-M", Quantity: 2, UnitAmount: 1999}},
+		Payment: order.Payment{Customer: "cus_NffrFeUfNV2Hib", Method: "pm_1MqLiJLkdIwHu7ix"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, body := range []string{good, fromEventBridge(good), fromSNS(good)} {
+		got, err := sqs.NewDecoder().Decode(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(got, want, cmp.AllowUnexported(order.Order{})); diff != "" {
+			t.Errorf("%.40s: got - want +\n%s", body, diff)
+		}
+	}
+}
+
+// Two names that encoding/json takes for one field would let the second overwrite what was checked.
+func TestDecodeFoldsNamesAsEncodingJSONDoes(t *testing.T) {
+	t.Parallel()
+	decoder := sqs.NewDecoder()
+	for r := range rune(unicode.MaxRune) {
+		other := unicode.SimpleFold(r)
+		if other == r {
+			continue
+		}
+		body := fmt.Sprintf(`{"detail-type":"x","detail":%s,"%c":0,"%c":0}`, good, r, other)
+		if _, err := decoder.Decode(body); err == nil {
+			t.Errorf("%q and %q count as two names", r, other)
+		}
+	}
+}
+
+// The validator's tags and order.New state the same limits; this holds them to the same answer and the same words.
+func TestDecodeAgreesWithTheDomain(t *testing.T) {
+	t.Parallel()
+	decoder := sqs.NewDecoder()
+	rapid.Check(t, func(t *rapid.T) {
+		d := drafts().Draw(t, "draft")
+		want, wantErr := order.New(d)
+		got, err := decoder.Decode(encode(d))
+		if diff := cmp.Diff(problems(t, err), problems(t, wantErr)); diff != "" {
+			t.Fatalf("got - want +\n%s", diff)
+		}
+		if got.Fingerprint() != want.Fingerprint() {
+			t.Fatalf("got fingerprint %s, want %s", got.Fingerprint(), want.Fingerprint())
+		}
+	})
+}
+
+// problems are those of an InvalidError, by field: the two sides find them in different order.
+func problems(t *rapid.T, err error) []order.Problem {
+	if err == nil {
+		return nil
+	}
+	invalid, ok := err.(*order.InvalidError) //nolint:errorlint // the promise is this very type
+	if !ok {
+		t.Fatalf("got error %T %v, want *order.InvalidError", err, err)
+	}
+	return slices.SortedFunc(slices.Values(invalid.Problems), func(a, b order.Problem) int { return strings.Compare(a.Field, b.Field) })
+}
+
+// drafts are good orders in which some fields were replaced by others, good and bad ones.
+func drafts() *rapid.Generator[order.Draft] {
+	oneOf := func(usual string, others ...string) *rapid.Generator[string] {
+		return rapid.OneOf(rapid.Just(usual), rapid.SampledFrom(others), rapid.StringN(0, 100, 300))
+	}
+	numbers := rapid.OneOf(
+		rapid.Int64Range(1, 100),
+		rapid.SampledFrom([]int64{0, -1, order.MaxQuantity, order.MaxQuantity + 1, order.MaxUnitAmount, order.MaxUnitAmount + 1, 1 << 62}),
+		rapid.Int64(),
+	)
+	lines := rapid.Custom(func(t *rapid.T) order.Line {
+		return order.Line{
+			SKU:        oneOf("TSHIRT-M", "", "a b").Draw(t, "sku"),
+			Quantity:   numbers.Draw(t, "quantity"),
+			UnitAmount: numbers.Draw(t, "unitAmount"),
+		}
+	})
+	return rapid.Custom(func(t *rapid.T) order.Draft {
+		d := order.Draft{
+			ID:         oneOf("ORD12345", "", "-x", strings.Repeat("x", 65)).Draw(t, "orderId"),
+			CustomerID: oneOf("CUST987", "", strings.Repeat("x", 129)).Draw(t, "customerId"),
+			Currency:   oneOf("usd", "jpy", "isk", "kwd", "USD", "xyz").Draw(t, "currency"),
+			Lines:      rapid.SliceOfN(lines, 0, 3).Draw(t, "lines"),
+			Payment: order.Payment{
+				Customer: oneOf("cus_NffrFeUfNV2Hib", "", "Jane Doe").Draw(t, "customer"),
+				Method:   oneOf("pm_1MqLiJLkdIwHu7ix", cardNumber, "pm_").Draw(t, "method"),
+			},
+		}
+		if n := rapid.SampledFrom([]int{0, 0, 0, 100, 101}).Draw(t, "many lines"); n > 0 {
+			d.Lines = slices.Repeat([]order.Line{{SKU: "x", Quantity: 1, UnitAmount: 1}}, n)
+		}
+		return d
+	})
+}
+
+// encode writes a draft as a producer would.
+func encode(d order.Draft) string {
+	lines := make([]map[string]any, len(d.Lines))
+	for i, l := range d.Lines {
+		lines[i] = map[string]any{"sku": l.SKU, "quantity": l.Quantity, "unitAmount": l.UnitAmount}
+	}
+	body, err := json.Marshal(map[string]any{
+		"orderId": d.ID, "customerId": d.CustomerID, "currency": d.Currency, "lines": lines,
+		"payment": map[string]any{"customer": d.Payment.Customer, "method": d.Payment.Method},
+	})
+	if err != nil {
+		panic(err)
+	}
+	return string(body)
+}
+
+// A body of many small keys or of many brackets must not cost more than its size: anybody who may send can send those.
+//
+//nolint:paralleltest // AllocsPerRun counts the whole process
+func TestDecodeCostsNoMoreThanTheBodyIsLong(t *testing.T) {
+	decoder := sqs.NewDecoder()
+	keys := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `"%d":0,`, i)
+		}
+		return strings.TrimSuffix(b.String(), ",")
+	}
+	for name, body := range map[string]func(n int) string{
+		"unknown keys of an order":   func(n int) string { return `{` + keys(n) + `}` },
+		"unknown keys of a wrapper":  func(n int) string { return `{"detail-type":"x",` + keys(n) + `,"detail":` + good + `}` },
+		"brackets":                   func(n int) string { return strings.Repeat("[", 8*n) },
+		"lists side by side":         func(n int) string { return with(goodLines, `[`+strings.Repeat("[],", 2*n)+`[]]`) },
+		"lines":                      func(n int) string { return with(goodLines, `[`+strings.Repeat("{},", 2*n)+`{}]`) },
+		"escapes in one long string": func(n int) string { return with("TSHIRT-M", strings.Repeat(`\u0000`, n)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			cost := func(n int) float64 {
+				body := body(n)
+				return testing.AllocsPerRun(2, func() { _, _ = decoder.Decode(body) })
+			}
+			if small, large := cost(3_000), cost(27_000); large > 9*small+200 {
+				t.Errorf("%.0f allocations for nine times a body that costs %.0f", large, small)
+			}
+		})
+	}
+}

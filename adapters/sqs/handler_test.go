@@ -1,0 +1,476 @@
+package sqs_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/sqstest"
+	"orderonce/domain/order"
+)
+
+// only compares two lists of ids, where nil and empty are the same.
+func only(t *testing.T, what string, got []string, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))); diff != "" {
+		t.Errorf("%s: got - want +\n%s", what, diff)
+	}
+}
+
+func TestOnlyWhatHasToComeBackIsNamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.script["WAITS"], w.script["CLASHES"] = outage(), conflict()
+	ids := w.send(named("PAID"), named("WAITS"), named("CLASHES"), "no order")
+	only(t, "failed", w.round(), ids[1])
+	only(t, "on the queue", w.holds("orders"), ids[1])
+	if got := len(w.holds("dead")); got != 2 {
+		t.Errorf("got %d dead letters, want 2", got)
+	}
+	if got := w.counted("flush"); got != 1 {
+		t.Errorf("got %d flushes of the meter, want 1", got)
+	}
+}
+
+// Lambda takes null for an empty list, but a reader of the answer need not.
+func TestTheListOfFailuresIsNeverNull(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.send(good)
+	for _, e := range []events.SQSEvent{{}, w.receive()} {
+		answer, err := w.Handle(t.Context(), e)
+		w.must(err)
+		got, err := json.Marshal(answer)
+		w.must(err)
+		if want := `{"batchItemFailures":[]}`; string(got) != want {
+			t.Errorf("got %s for %d records, want %s", got, len(e.Records), want)
+		}
+	}
+}
+
+func TestAPoisonRecordIsParkedAtOnceAndDelaysNobody(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ids := w.send(named("A"), "{", named("B"), strings.Repeat("x", sqs.MaxBody+1), named("C"))
+	only(t, "failed", w.round())
+	only(t, "on the queue", w.holds("orders"))
+	only(t, "worked on", workedIDs(w), "A", "B", "C")
+	for _, m := range w.messages("dead") {
+		got := m.Attributes[sqs.AttrReason].Text
+		if first := m.Attributes[sqs.AttrFirstMessageID].Text; got != "invalid_order" || first != ids[1] && first != ids[3] {
+			t.Errorf("message %s was parked for %q", first, got)
+		}
+	}
+}
+
+func workedIDs(w *world) (ids []string) {
+	for _, d := range w.worked() {
+		ids = append(ids, string(d.ID))
+	}
+	return ids
+}
+
+func TestAPanicFailsOnlyItsRecord(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Process = func(ctx context.Context, o order.Order, l order.Lease) order.Result {
+		if o.ID() == "BAD" {
+			panic("boom " + canary)
+		}
+		return w.process(ctx, o, l)
+	}
+	ids := w.send(named("A"), named("BAD"), named("C"))
+	only(t, "failed", w.round(), ids[1])
+	only(t, "worked on", workedIDs(w), "A", "C")
+	line := w.lineOf("BAD")
+	if line["reason"] != "panic" || !strings.Contains(fmt.Sprint(line["error"]), "panic of type string at") {
+		t.Errorf("got the line %v", line)
+	}
+	if strings.Contains(w.log.String(), canary) {
+		t.Error("the log repeats what was thrown")
+	}
+	w.hiddenFor(ids[1], 3*time.Second)
+}
+
+func TestOrdersOfABatchRunSideBySideUpToTheBound(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for i := range 6 {
+		w.send(named(fmt.Sprintf("ORD%d", i)))
+	}
+	e := w.receive()
+	synctest.Test(t, func(t *testing.T) {
+		w.Parallel = 2
+		started, gate := gated(w)
+		go func() { _, _ = w.Handle(t.Context(), e) }()
+		for finished := range 6 {
+			synctest.Wait()
+			if got, want := len(*started), min(finished+2, 6); got != want {
+				t.Errorf("got %d orders started when %d have finished, want %d", got, finished, want)
+			}
+			gate <- struct{}{}
+		}
+		synctest.Wait()
+	})
+}
+
+func TestMessagesOfOneOrderRunOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.send(named("A"), named("A"), named("B"), named("A"))
+	e := w.receive()
+	synctest.Test(t, func(t *testing.T) {
+		started, gate := gated(w)
+		go func() { _, _ = w.Handle(t.Context(), e) }()
+		synctest.Wait()
+		only(t, "started", *started, "A", "B")
+		gate <- struct{}{}
+		gate <- struct{}{}
+		synctest.Wait()
+		only(t, "started", *started, "A", "B", "A")
+		gate <- struct{}{}
+		synctest.Wait()
+		only(t, "started", *started, "A", "B", "A", "A")
+		gate <- struct{}{}
+	})
+}
+
+func TestWithoutAGroupAFailureStopsNobody(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Parallel = 1
+	w.Process = func(ctx context.Context, o order.Order, l order.Lease) order.Result {
+		if r := w.process(ctx, o, l); len(w.worked()) > 1 {
+			return r
+		}
+		return outage()
+	}
+	ids := w.send(named("A"), named("A"), named("B"))
+	only(t, "failed", w.round(), ids[0])
+	only(t, "worked on", workedIDs(w), "A", "A", "B")
+}
+
+// gated lets each order start, and end only when the gate gives it a turn. It touches no queue. Read started only when
+// synctest says that nothing runs.
+func gated(w *world) (started *[]string, gate chan struct{}) {
+	var mu sync.Mutex
+	started, gate = new([]string), make(chan struct{})
+	w.Process = func(_ context.Context, o order.Order, _ order.Lease) order.Result {
+		mu.Lock()
+		*started = append(*started, string(o.ID()))
+		mu.Unlock()
+		<-gate
+		return paid()
+	}
+	return started, gate
+}
+
+// grouped puts every message into a FIFO group, which the pretend queue does not have.
+func grouped(e events.SQSEvent, groups ...string) events.SQSEvent {
+	for i, group := range groups {
+		if group != "" {
+			e.Records[i].Attributes["MessageGroupId"] = group
+		}
+	}
+	return e
+}
+
+func TestAFIFOGroupStopsAtItsFirstFailure(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.script["A2"] = order.Result{Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(time.Minute)}
+	w.script["C1"] = conflict()
+	ids := w.send(named("A1"), named("A2"), named("B1"), named("A3"), "no order", named("C1"), named("C2"), named("A4"))
+	failed := w.deliver(t.Context(), grouped(w.receive(), "a", "a", "b", "a", "a", "c", "c", "a"))
+	only(t, "failed", failed, ids[1], ids[3], ids[4], ids[7])
+	only(t, "worked on", workedIDs(w), "A1", "A2", "B1", "C1", "C2")
+	if got := len(w.holds("dead")); got != 1 {
+		t.Errorf("got %d dead letters, want the conflict alone: what is behind in its group waits", got)
+	}
+	if got := w.counted("Redelivered behind_in_group"); got != 3 {
+		t.Errorf("got %d messages behind in their group, want 3", got)
+	}
+	w.pass(60 * time.Second)
+	only(t, "visible too early", w.visible())
+	w.pass(time.Second)
+	only(t, "visible with the head of the group", w.visible(), ids[1], ids[3], ids[4], ids[7])
+}
+
+func TestNothingStartsThatCouldNotEnd(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		first  time.Duration // of the invocation's 30 s
+		starts bool
+	}{
+		{"a second order starts when one budget is left", 30*time.Second - answerTime - orderBudget, true},
+		{"a second order does not start with less", 30*time.Second - answerTime - orderBudget + time.Nanosecond, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.Parallel = 1
+			w.Process = func(ctx context.Context, o order.Order, l order.Lease) order.Result {
+				defer w.pass(tt.first)
+				return w.process(ctx, o, l)
+			}
+			ids := w.send(named("A"), named("B"))
+			ctx, cancel := context.WithDeadline(t.Context(), start().Add(30*time.Second))
+			defer cancel()
+			failed := w.deliver(ctx, w.receive())
+			if tt.starts {
+				only(t, "failed", failed)
+				return
+			}
+			only(t, "failed", failed, ids[1])
+			only(t, "visible at once", w.visible(), ids[1])
+			if got := w.lineOf("B"); got["reason"] != "not_started" || got["level"] != "INFO" {
+				t.Errorf("got the line %v", got)
+			}
+		})
+	}
+}
+
+func TestALeaseEndsWithTheFunction(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name             string
+		deadline, leased time.Duration // from now
+	}{
+		{"the lease ends at the deadline", 30 * time.Second, 30 * time.Second},
+		{"the lease is never longer than a function can run", time.Hour, 15 * time.Minute},
+		{"without a deadline it is that long", 0, 15 * time.Minute},
+		{"a deadline that has passed leaves a second", -time.Minute, time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.OrderBudget, w.AnswerTime = 0, 100*time.Millisecond
+			ctx := t.Context()
+			if tt.deadline != 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithDeadline(ctx, start().Add(tt.deadline))
+				defer cancel()
+			}
+			w.send(good)
+			only(t, "failed", w.deliver(ctx, w.receive()))
+			until := start().Add(tt.leased)
+			contextEnds := until.Add(-w.AnswerTime)
+			if tt.deadline < 0 {
+				contextEnds = start().Add(tt.deadline) // a context never outlives its parent
+			}
+			want := []work{{"ORD12345", order.Lease{Owner: "owner-0", From: start(), Until: until}, contextEnds}}
+			if diff := cmp.Diff(w.worked(), want); diff != "" {
+				t.Errorf("got - want +\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestEveryRecordHasAnOwnerOfItsOwn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Parallel = 1 // the owners are numbers of what was worked on
+	w.send(named("A"), named("A"), named("B"))
+	w.round()
+	owners := map[string]bool{}
+	for _, d := range w.worked() {
+		owners[d.Lease.Owner] = true
+	}
+	if len(owners) != 3 {
+		t.Errorf("got the owners %v for three records", owners)
+	}
+}
+
+func TestAMessageComesBackAfterItsDelay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.script["ORD12345"] = order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed}
+	id := w.send(good)[0]
+	delays := []int{3, 5, 10, 20, 40, 80, 160, 320, 450, 450, 450, 450, 450, 450, 450, 450, 450, 450, 450}
+	for _, seconds := range delays {
+		only(t, "failed", w.round(), id)
+		w.hiddenFor(id, time.Duration(seconds)*time.Second)
+	}
+	only(t, "failed at the twentieth delivery", w.round())
+	if got := w.messages("dead")[0].Attributes[sqs.AttrReason].Text; got != "unconfirmed" {
+		t.Errorf("got it parked for %q, want its own reason", got)
+	}
+}
+
+func TestAnOutageParksNothingBeforeTheQueueWouldLoseIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.script["ORD12345"] = outage()
+	id := w.send(good)[0]
+	for range 30 {
+		only(t, "failed", w.round(), id)
+		w.pass(15 * time.Minute)
+	}
+	w.pass(6*day - 30*15*time.Minute - time.Second)
+	only(t, "failed before its last day", w.round(), id)
+	w.pass(15 * time.Minute)
+	only(t, "failed on its last day", w.round())
+	if got := w.messages("dead")[0].Attributes[sqs.AttrReason].Text; got != "store_unavailable" {
+		t.Errorf("got it parked for %q, want the reason that it waited for", got)
+	}
+}
+
+func TestVisibilityIsACourtesy(t *testing.T) {
+	t.Parallel()
+	warnings := func(w *world) (all []string) {
+		for _, line := range w.lines() {
+			if _, ofOrder := line["order_id"]; !ofOrder {
+				all = append(all, fmt.Sprint(line["level"], " ", line["request_id"], " ", line["error"]))
+			}
+		}
+		return all
+	}
+	t.Run("a call that fails is one warning, and the messages come back with the queue's own timeout", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		w.script["A"], w.script["B"] = outage(), outage()
+		ids := w.send(named("A"), named("B"))
+		w.server.Fail("ChangeMessageVisibilityBatch", 1, sqstest.CodeServiceUnavailable)
+		only(t, "failed", w.round(), ids...)
+		got := warnings(w)
+		if len(got) != 1 || !strings.HasPrefix(got[0], "WARN request-1 change the visibility of 2 messages: ") {
+			t.Errorf("got %q, want one warning", got)
+		}
+		w.hiddenFor(ids[0], 3*time.Minute)
+	})
+	t.Run("an entry that fails is named, and the others have their delay", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		w.script["A"], w.script["B"] = outage(), outage()
+		ids := w.send(named("A"), named("B"))
+		e := w.receive()
+		e.Records[0].ReceiptHandle = "not a handle"
+		only(t, "failed", w.deliver(t.Context(), e), ids...)
+		want := []string{"WARN request-1 change the visibility of message " + ids[0] + ": ReceiptHandleIsInvalid"}
+		if diff := cmp.Diff(warnings(w), want); diff != "" {
+			t.Errorf("got - want +\n%s", diff)
+		}
+		w.hiddenFor(ids[1], 3*time.Second)
+	})
+	t.Run("more than ten messages take more than one call, and one call may fail alone", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		var ids []string
+		for i := range 23 {
+			id := fmt.Sprintf("ORD%d", i)
+			w.script[order.ID(id)] = outage()
+			ids = append(ids, w.send(named(id))...)
+		}
+		w.server.Fail("ChangeMessageVisibilityBatch", 1, sqstest.CodeServiceUnavailable)
+		only(t, "failed", w.round(), ids...)
+		w.pass(3 * time.Second)
+		if got := len(w.visible()); len(w.calls) != 3 || got != 13 {
+			t.Errorf("got %d calls and %d messages visible, want 3 and 13", len(w.calls), got)
+		}
+	})
+	t.Run("a lost answer changes nothing but the warning", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		w.script["ORD12345"] = outage()
+		id := w.send(good)[0]
+		w.server.Lose("ChangeMessageVisibilityBatch", 1)
+		only(t, "failed", w.round(), id)
+		if got := warnings(w); len(got) != 1 {
+			t.Errorf("got %q, want one warning", got)
+		}
+		w.hiddenFor(id, 3*time.Second)
+	})
+}
+
+// results is any result of an order; each is one that the domain gives.
+func results() *rapid.Generator[order.Result] {
+	return rapid.SampledFrom([]order.Result{
+		paid(), conflict(), outage(),
+		{Verdict: order.Done, Reason: order.ReasonDuplicate, Status: order.Declined},
+		{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Attempt: 2, Takeover: true},
+		{Verdict: order.Redeliver, Reason: order.ReasonFenced, Patient: true},
+		{Verdict: order.Redeliver, Reason: order.ReasonUnknown, Patient: true, RequestID: "req_1"},
+		{Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start()},
+	})
+}
+
+// received = acked + redelivered + parked, in the metrics and in the queues.
+func TestEveryDeliveryIsCountedOnceByWhatBecameOfIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var sent, delivered, failed int
+	rapid.Check(t, func(t *rapid.T) {
+		for id, r := range rapid.MapOf(rapid.StringMatching("[A-F]"), results()).Draw(t, "script") {
+			w.script[order.ID(id)] = r
+		}
+		bodies := rapid.SliceOfN(rapid.Map(rapid.StringMatching("[A-F]|no order"), func(id string) string {
+			if id == "no order" {
+				return id
+			}
+			return named(id)
+		}), 0, 8).Draw(t, "bodies")
+		if rapid.IntRange(0, 3).Draw(t, "the dead-letter queue fails") == 0 {
+			w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
+		}
+		w.send(bodies...)
+		e := w.receive()
+		groups := rapid.SliceOfN(rapid.SampledFrom([]string{"", "", "g", "h"}), len(e.Records), len(e.Records)).Draw(t, "groups")
+		sent, delivered = sent+len(bodies), delivered+len(e.Records)
+		failed += len(w.deliver(w.t.Context(), grouped(e, groups...)))
+		w.pass(20 * time.Minute)
+
+		received, redelivered, parked := w.counted("Received"), w.counted("Redelivered"), w.counted("Parked")
+		acked := w.counted("Settled") + w.counted("Duplicates")
+		if received != delivered || redelivered != failed || received != acked+redelivered+parked {
+			t.Fatalf("got %d received, %d acked, %d redelivered, %d parked; want %d delivered, %d failed",
+				received, acked, redelivered, parked, delivered, failed)
+		}
+		waiting, dead := len(w.holds("orders")), len(w.holds("dead"))
+		if dead != parked || sent != acked+parked+waiting {
+			t.Fatalf("%d sent, %d acked, %d parked; got %d waiting and %d dead", sent, acked, parked, waiting, dead)
+		}
+		if lines := len(w.lines()); lines != received {
+			t.Fatalf("got %d lines for %d deliveries", lines, received)
+		}
+	})
+}
+
+// One handler serves a whole process; the race detector watches.
+func TestFiftyBatchesAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var batches []events.SQSEvent
+	for b := range 50 {
+		for i := range 5 {
+			id := fmt.Sprintf("B%d-%d", b, i)
+			w.send(named(id))
+			w.script[order.ID(id)] = []order.Result{paid(), outage(), conflict(), paid(), paid()}[i]
+		}
+		batches = append(batches, w.receive())
+	}
+	var all sync.WaitGroup
+	for b, e := range batches {
+		all.Go(func() {
+			answer, err := w.Handle(t.Context(), e)
+			if err != nil || len(answer.BatchItemFailures) != 1 || answer.BatchItemFailures[0].ItemIdentifier != e.Records[1].MessageId {
+				t.Errorf("batch %d: got %v, %v; want its second message alone", b, answer, err)
+			}
+		})
+	}
+	all.Wait()
+	if got := w.counted("Received"); got != 250 || len(w.holds("dead")) != 50 {
+		t.Errorf("got %d received and %d dead letters, want 250 and 50", got, len(w.holds("dead")))
+	}
+}

@@ -1,0 +1,211 @@
+package sqs_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/sqstest"
+	"orderonce/domain/order"
+)
+
+// parked delivers one message that nobody can help and returns the dead letter.
+func (w *world) parked(d sqstest.Draft) (id string, dead sqstest.Message) {
+	w.t.Helper()
+	id = w.sendDraft(d)
+	only(w.t, "failed", w.round())
+	all := w.messages("dead")
+	if len(all) == 0 {
+		w.t.Fatal("nothing was parked")
+	}
+	return id, all[len(all)-1]
+}
+
+// texts are a message's attributes without their types.
+func texts(m sqstest.Message) map[string]string {
+	out := map[string]string{}
+	for name, a := range m.Attributes {
+		out[name] = a.Text + string(a.Binary)
+	}
+	return out
+}
+
+func TestAParkedMessageSaysWhyAndWhereItCameFrom(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, body string
+		want       map[string]string
+	}{
+		{"an order that clashes", good, map[string]string{
+			sqs.AttrReason: "conflict", sqs.AttrOrderID: "ORD12345", sqs.AttrDetail: "another order has this id",
+		}},
+		{"a body that is no order", "\t{ \"ünïcode\": 1 }\n", map[string]string{
+			sqs.AttrReason: "invalid_order", sqs.AttrDetail: "message body: unknown field \"?n?code\": an order has none of that name",
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.script["ORD12345"] = conflict()
+			id, dead := w.parked(sqstest.Draft{Body: tt.body})
+			want := maps.Clone(tt.want)
+			want[sqs.AttrFirstMessageID], want[sqs.AttrFirstSent] = id, "2100-01-02T03:04:05Z"
+			if diff := cmp.Diff(texts(dead), want); diff != "" {
+				t.Errorf("attributes: got - want +\n%s", diff)
+			}
+			if dead.Body != tt.body {
+				t.Errorf("got the body %q, want it as it came", dead.Body)
+			}
+		})
+	}
+}
+
+func TestAParkedMessageKeepsTheProducersAttributes(t *testing.T) {
+	t.Parallel()
+	theirs := func(n int) map[string]sqstest.Attribute {
+		all := map[string]sqstest.Attribute{"bytes": {Type: "Binary.png", Binary: []byte{0, 1, 0xff}}}
+		for i := range n - 1 {
+			all[fmt.Sprintf("trace-%d", i)] = sqstest.Attribute{Type: "Number.int", Text: fmt.Sprint(i)}
+		}
+		return all
+	}
+	for _, tt := range []struct {
+		sent, kept int
+		dropped    string
+	}{
+		{sent: 1, kept: 1},
+		{sent: 5, kept: 5}, // five are ours
+		{6, 4, "trace-3 trace-4"},
+		{10, 4, "trace-3 trace-4 trace-5 trace-6 trace-7 trace-8"},
+	} {
+		t.Run(fmt.Sprintf("%d of %d", tt.kept, tt.sent), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.script["ORD12345"] = conflict()
+			_, dead := w.parked(sqstest.Draft{Body: good, Attributes: theirs(tt.sent)})
+			if got := dead.Attributes[sqs.AttrDropped].Text; got != tt.dropped {
+				t.Errorf("got %q named as dropped, want %q", got, tt.dropped)
+			}
+			maps.DeleteFunc(dead.Attributes, func(name string, _ sqstest.Attribute) bool { return strings.HasPrefix(name, "orderonce-") })
+			if diff := cmp.Diff(dead.Attributes, theirs(tt.kept)); diff != "" {
+				t.Errorf("got - want +\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestASecondParkKeepsWhereTheMessageFirstCameFrom(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.script["ORD12345"] = conflict()
+	first, _ := w.parked(sqstest.Draft{Body: good, Attributes: map[string]sqstest.Attribute{"trace": sqstest.Text("1")}})
+	w.pass(3 * day)
+	w.server.Machine(func(m *sqstest.Machine, now time.Time) {
+		_, err := m.Redrive(now, "dead", "orders")
+		w.must(err)
+	})
+	w.script["ORD12345"] = order.Result{Verdict: order.Park, Reason: order.ReasonRefused}
+	only(t, "failed", w.round())
+	dead := w.messages("dead")
+	if len(dead) != 1 {
+		t.Fatalf("got %d dead letters, want 1", len(dead))
+	}
+	want := map[string]string{
+		sqs.AttrReason: "refused", sqs.AttrOrderID: "ORD12345", sqs.AttrFirstMessageID: first,
+		sqs.AttrFirstSent: "2100-01-02T03:04:05Z", "trace": "1",
+	}
+	if diff := cmp.Diff(texts(dead[0]), want); diff != "" {
+		t.Errorf("got - want +\n%s", diff)
+	}
+}
+
+func TestAMessageThatCannotBeParkedComesBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.send("no order")[0]
+	w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
+	only(t, "failed", w.round(), id)
+	only(t, "dead", w.holds("dead"))
+	line := w.lines()[0]
+	if got := fmt.Sprint(line["verdict"], " ", line["reason"], " ", line["level"]); got != "redeliver park_failed WARN" {
+		t.Errorf("got %q", got)
+	}
+	w.hiddenFor(id, 3*time.Second)
+	only(t, "failed the second time", w.round())
+	if got := len(w.holds("dead")); got != 1 {
+		t.Errorf("got %d dead letters, want 1", got)
+	}
+}
+
+// A lost answer makes a second dead letter: a person may read one twice, but never miss it.
+func TestAParkWhoseAnswerIsLostIsDoneAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.send("no order")[0]
+	w.server.Lose("SendMessage", 1)
+	only(t, "failed", w.round(), id)
+	w.hiddenFor(id, 3*time.Second)
+	only(t, "failed the second time", w.round())
+	for _, m := range w.messages("dead") {
+		if got := m.Attributes[sqs.AttrFirstMessageID].Text; got != id {
+			t.Errorf("got a dead letter of %s, want %s", got, id)
+		}
+	}
+	if got := len(w.holds("dead")); got != 2 {
+		t.Errorf("got %d dead letters, want 2", got)
+	}
+}
+
+func TestADetailIsShortAndPlain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.script["ORD12345"] = order.Result{
+		Verdict: order.Park, Reason: order.ReasonRefused, Err: fmt.Errorf("line one\nünï\x00%s", strings.Repeat("x", 5000)),
+	}
+	_, dead := w.parked(sqstest.Draft{Body: good})
+	if got, want := dead.Attributes[sqs.AttrDetail].Text, "line one??n??"+strings.Repeat("x", 1024-13); got != want {
+		t.Errorf("got %d bytes that begin %.20q, want %d", len(got), got, len(want))
+	}
+}
+
+// A FIFO dead-letter queue wants a group, and a deduplication id that is the same for the same message.
+func TestAParkedMessageOfAGroupStaysInIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.script["ORD12345"] = conflict()
+	ids := w.send(good, named("B"))
+	w.deliver(t.Context(), grouped(w.receive(), "g"))
+	var sent struct{ MessageGroupId, MessageDeduplicationId string } //nolint:revive // the names of the API
+	w.must(json.Unmarshal(w.calls[0].Request, &sent))
+	if sent.MessageGroupId != "g" || sent.MessageDeduplicationId != ids[0] {
+		t.Errorf("got %+v, want group g and message %s", sent, ids[0])
+	}
+}
+
+func TestADeliveryWithoutAttributesIsAFirstOne(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.script["ORD12345"] = order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed}
+	for _, attributes := range []map[string]string{
+		nil, {"ApproximateReceiveCount": "many", "SentTimestamp": "today"}, {"ApproximateReceiveCount": "-1"},
+	} {
+		e := events.SQSEvent{Records: []events.SQSMessage{{MessageId: "1", ReceiptHandle: "1", Body: good, Attributes: attributes}}}
+		answer, err := w.Handle(t.Context(), e)
+		w.must(err)
+		if len(answer.BatchItemFailures) != 1 {
+			t.Errorf("got %v for the attributes %v, want it to come back", answer, attributes)
+		}
+	}
+	for _, line := range w.lines() {
+		if line["msg"] == "order" && (line["delivery"] != 1.0 || line["retry_after_s"] != 3.0) {
+			t.Errorf("got the line %v, want a first delivery", line)
+		}
+	}
+}

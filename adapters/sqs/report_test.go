@@ -1,0 +1,187 @@
+package sqs_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/sqstest"
+	"orderonce/domain/order"
+)
+
+// lineOf is the one line of an order.
+func (w *world) lineOf(id string) map[string]any {
+	w.t.Helper()
+	var found map[string]any
+	for _, line := range w.lines() {
+		if line["order_id"] != id {
+			continue
+		}
+		if found != nil {
+			w.t.Fatalf("order %s has more than one line", id)
+		}
+		found = line
+	}
+	if found == nil {
+		w.t.Fatalf("order %s has no line", id)
+	}
+	return found
+}
+
+func TestEveryOrderIsOneLine(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		result order.Result
+		want   map[string]any // what differs from the line of a paid order
+	}{
+		{"a paid order", paid(), nil},
+		{
+			"a duplicate",
+			order.Result{Verdict: order.Done, Reason: order.ReasonDuplicate, Status: order.Declined, Intent: "pi_2"},
+			map[string]any{"reason": "duplicate", "status": "declined", "intent_id": "pi_2", "attempt": 0.0},
+		},
+		{
+			"an order that comes back",
+			order.Result{
+				Verdict: order.Redeliver, Reason: order.ReasonUnknown, Patient: true, Status: order.Open, Attempt: 3, Intent: "pi_3",
+				RequestID: "req_1", Err: &order.PaymentError{Trouble: order.Unknown, RequestID: "req_1", Err: context.DeadlineExceeded},
+			},
+			map[string]any{
+				"level": "WARN", "verdict": "redeliver", "reason": "provider_unknown", "status": "open", "attempt": 3.0, "intent_id": "pi_3",
+				"retry_after_s": 3.0, "provider_request_id": "req_1", "error": "unknown: context deadline exceeded (request req_1)",
+			},
+		},
+		{
+			"an order that somebody else works on",
+			order.Result{Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(time.Minute)},
+			map[string]any{"verdict": "redeliver", "reason": "in_progress", "status": "", "attempt": 0.0, "intent_id": "", "retry_after_s": 61.0},
+		},
+		{
+			"an order that a person must see", conflict(),
+			map[string]any{
+				"level": "ERROR", "verdict": "park", "reason": "conflict", "status": "", "attempt": 0.0, "intent_id": "",
+				"error": "another order has this id",
+			},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.script["ORD12345"] = tt.result
+			id := w.send(good)[0]
+			w.round()
+			want := map[string]any{
+				"level": "INFO", "msg": "order", "order_id": "ORD12345", "message_id": id, "delivery": 1.0, "attempt": 1.0,
+				"status": "paid", "verdict": "done", "reason": "settled", "intent_id": "pi_1", "request_id": "request-1",
+			}
+			maps.Copy(want, tt.want)
+			got := w.lines()
+			for _, line := range got {
+				delete(line, "time")
+			}
+			if diff := cmp.Diff(got, []map[string]any{want}); diff != "" {
+				t.Errorf("got - want +\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestEveryResultIsCounted(t *testing.T) {
+	t.Parallel()
+	for reason, tt := range map[order.Reason]struct {
+		verdict order.Verdict
+		want    []string
+	}{
+		order.ReasonSettled:    {order.Done, []string{"Settled", "Settled paid", "OrderAge", "OrderAge 90"}},
+		order.ReasonDuplicate:  {order.Done, []string{"Duplicates"}},
+		order.ReasonInProgress: {order.Redeliver, []string{"InProgress", "Redelivered", "Redelivered in_progress"}},
+		order.ReasonFenced:     {order.Redeliver, []string{"Fenced", "Redelivered", "Redelivered fenced"}},
+		order.ReasonUnknown:    {order.Redeliver, []string{"Unknown", "Redelivered", "Redelivered provider_unknown"}},
+		order.ReasonNotNow:     {order.Redeliver, []string{"Redelivered", "Redelivered provider_not_now"}},
+		order.ReasonConflict:   {order.Park, []string{"Parked", "Parked conflict"}},
+	} {
+		t.Run(string(reason), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.script["ORD12345"] = order.Result{Verdict: tt.verdict, Reason: reason, Status: order.Paid, Takeover: true}
+			w.send(good)
+			w.pass(90 * time.Second)
+			w.round()
+			want := map[string]int{"Received": 1, "Takeovers": 1, "flush": 1}
+			for _, metric := range tt.want {
+				want[metric] = 1
+			}
+			if diff := cmp.Diff(w.meter, want); diff != "" {
+				t.Errorf("got - want +\n%s", diff)
+			}
+		})
+	}
+}
+
+// Whatever becomes of an order: who buys, with what, and what else stood in the message is nobody's business.
+func TestNoPersonalOrPaymentDataLeavesTheMessage(t *testing.T) {
+	t.Parallel()
+	secrets := []string{"CANARY-JANE", "cus_CANARY", "pm_CANARY", "CANARY-SKU", "CANARY-TRACE", "canary panic", cardNumber}
+	body := func(id string) string {
+		return strings.NewReplacer("ORD12345", id, "CUST987", secrets[0], "cus_NffrFeUfNV2Hib", secrets[1],
+			"pm_1MqLiJLkdIwHu7ix", secrets[2], "TSHIRT-M", secrets[3]).Replace(good)
+	}
+	bodies := []string{
+		body("PAID"), body("WAITS"), body("CLASHES"), body("PANICS"), body("PANICS-AGAIN"),
+		cardNumber, `"` + cardNumber + `"`, `{"payment":` + cardNumber + `}`,
+		strings.Replace(body("A"), secrets[2], cardNumber, 1), strings.Replace(body("B"), secrets[1], cardNumber, 1),
+		strings.Replace(body("C"), `"`+secrets[2]+`"`, cardNumber, 1), strings.Replace(body("D"), `"`+secrets[0]+`"`, `["`+secrets[0]+`"]`, 1),
+		strings.Replace(body("E"), secrets[0], secrets[0]+" Doe", 1), body("F")[:150], body("G") + body("G"), body("H") + secrets[0],
+		strings.Replace(body("I"), `"usd"`, `"USD"`, 1), strings.Replace(body("J"), "1999", "19.99", 1), fromSNS(body("K") + "x"),
+	}
+	w := newWorld(t)
+	w.Process = func(_ context.Context, o order.Order, _ order.Lease) order.Result {
+		switch o.ID() {
+		case "PANICS":
+			panic(secrets[5] + o.CustomerID())
+		case "PANICS-AGAIN":
+			panic(fmt.Errorf("%s %v", secrets[5], o.Payment()))
+		case "WAITS":
+			return outage()
+		case "CLASHES":
+			return conflict()
+		}
+		return paid()
+	}
+	for _, b := range bodies {
+		w.sendDraft(sqstest.Draft{Body: b, Attributes: map[string]sqstest.Attribute{"trace": sqstest.Text(secrets[4])}})
+	}
+	w.round()
+	if got := w.counted("Parked"); got != len(bodies)-4 {
+		t.Errorf("got %d parked of %d, want all but four", got, len(bodies))
+	}
+	told := w.log.String() + strings.Join(slices.Sorted(maps.Keys(w.meter)), " ")
+	for _, m := range w.messages("dead") {
+		delete(m.Attributes, "trace") // the producer's own
+		for name, a := range m.Attributes {
+			told += name + a.Text
+		}
+	}
+	for _, secret := range secrets {
+		if at := strings.Index(told, secret); at >= 0 {
+			t.Errorf("%q was told: ...%s", secret, told[max(0, at-100):at+len(secret)])
+		}
+	}
+}
+
+func TestTheEdgesReasonsAreNotTheDomains(t *testing.T) {
+	t.Parallel()
+	for _, reason := range sqs.Reasons() {
+		if slices.Contains(order.Reasons(), reason) {
+			t.Errorf("%s means two things", reason)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package sqstest
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// Error codes that the machine and the JSON face answer with, named as in the API reference.
+const (
+	CodeBatchEntryIDsNotDistinct     = "BatchEntryIdsNotDistinct"
+	CodeBatchRequestTooLong          = "BatchRequestTooLong"
+	CodeEmptyBatchRequest            = "EmptyBatchRequest"
+	CodeInternalError                = "InternalError"
+	CodeInvalidAction                = "InvalidAction"
+	CodeInvalidAttributeName         = "InvalidAttributeName"
+	CodeInvalidAttributeValue        = "InvalidAttributeValue"
+	CodeInvalidBatchEntryID          = "InvalidBatchEntryId"
+	CodeInvalidMessageContents       = "InvalidMessageContents"
+	CodeInvalidParameterValue        = "InvalidParameterValue"
+	CodeMessageNotInflight           = "MessageNotInflight"
+	CodeMissingParameter             = "MissingParameter"
+	CodeNoSource                     = "CouldNotDetermineMessageSource" // the failure reason of a message move task
+	CodeOverLimit                    = "OverLimit"
+	CodeQueueDoesNotExist            = "QueueDoesNotExist"
+	CodeQueueNameExists              = "QueueNameExists"
+	CodeReceiptHandleIsInvalid       = "ReceiptHandleIsInvalid"
+	CodeRequestThrottled             = "RequestThrottled"
+	CodeServiceUnavailable           = "ServiceUnavailable"
+	CodeTooManyEntriesInBatchRequest = "TooManyEntriesInBatchRequest"
+	CodeUnsupportedOperation         = "UnsupportedOperation"
+)
+
+// Error is a refusal with one of the codes above.
+type Error struct{ Code, Message string }
+
+// Error shows the code and the message.
+func (e *Error) Error() string { return e.Code + ": " + e.Message }
+
+// status is the HTTP status that SQS answers with.
+func (e *Error) status() int {
+	switch e.Code {
+	case CodeInternalError:
+		return http.StatusInternalServerError
+	case CodeServiceUnavailable:
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusBadRequest
+}
+
+// query is the code that the older query protocol had, which the SDKs go on showing (trait awsQueryError in the SQS model).
+func (e *Error) query() string {
+	switch e.Code {
+	case CodeQueueDoesNotExist:
+		return "AWS.SimpleQueueService.NonExistentQueue"
+	case CodeQueueNameExists:
+		return "QueueAlreadyExists"
+	case CodeBatchEntryIDsNotDistinct, CodeBatchRequestTooLong, CodeEmptyBatchRequest, CodeInvalidBatchEntryID, CodeMessageNotInflight,
+		CodeTooManyEntriesInBatchRequest, CodeUnsupportedOperation:
+		return "AWS.SimpleQueueService." + e.Code
+	}
+	return e.Code
+}
+
+// blame is whose fault it is, in the words of the query protocol.
+func (e *Error) blame() string {
+	if e.status() == http.StatusBadRequest {
+		return "Sender"
+	}
+	return "Receiver"
+}
+
+func fault(code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+func noQueue(name string) *Error {
+	return fault(CodeQueueDoesNotExist, "The specified queue does not exist: %q.", name)
+}
+
+func outside(parameter string, value any, reason string) *Error {
+	return fault(CodeInvalidParameterValue, "Value %v for parameter %s is invalid. Reason: %s", value, parameter, reason)
+}
+
+func badAttribute(name string) *Error {
+	return fault(CodeInvalidAttributeValue, "Invalid value for the parameter %s.", name)
+}
+
+func seconds(d time.Duration) int { return int(d / time.Second) }

@@ -1,0 +1,136 @@
+package sqstest
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+)
+
+// record is one message in a function's event (Lambda developer guide, "Example standard queue message event").
+type record struct {
+	MessageID              string                     `json:"messageId"`
+	ReceiptHandle          string                     `json:"receiptHandle"`
+	Body                   string                     `json:"body"`
+	Attributes             map[string]string          `json:"attributes"`
+	MessageAttributes      map[string]recordAttribute `json:"messageAttributes"`
+	MD5OfMessageAttributes string                     `json:"md5OfMessageAttributes,omitempty"`
+	MD5OfBody              string                     `json:"md5OfBody"`
+	EventSource            string                     `json:"eventSource"`
+	EventSourceARN         string                     `json:"eventSourceARN"`
+	AWSRegion              string                     `json:"awsRegion"`
+}
+
+type recordAttribute struct {
+	StringValue      string   `json:"stringValue,omitempty"`
+	BinaryValue      []byte   `json:"binaryValue,omitempty"`
+	StringListValues []string `json:"stringListValues"`
+	BinaryListValues [][]byte `json:"binaryListValues"`
+	DataType         string   `json:"dataType"`
+}
+
+// Event is the JSON that Lambda passes to a function for messages received from a queue.
+func Event(queue string, messages []Message) []byte {
+	records := make([][]byte, len(messages))
+	for i, m := range messages {
+		records[i] = encodeRecord(queue, m)
+	}
+	return join(records)
+}
+
+func join(records [][]byte) []byte {
+	return slices.Concat([]byte(`{"Records":[`), bytes.Join(records, []byte(`,`)), []byte(`]}`))
+}
+
+// event is what one invocation gets.
+type event struct {
+	messages []Message
+	payload  []byte
+}
+
+// pack makes as few events of the messages, in their order, as the payload limit allows. One message alone always fits.
+func pack(queue string, messages []Message, limit int) (events []event) {
+	var records [][]byte
+	start, size := 0, 0
+	for i, m := range messages {
+		r := encodeRecord(queue, m)
+		if size+len(r)+len(`{"Records":[]}`) > limit && i > start {
+			events = append(events, event{messages[start:i], join(records)})
+			records, start, size = nil, i, 0
+		}
+		records, size = append(records, r), size+len(r)+len(`,`)
+	}
+	return append(events, event{messages[start:], join(records)})
+}
+
+func encodeRecord(queue string, m Message) []byte {
+	r := record{
+		MessageID: m.ID, ReceiptHandle: m.Receipt, Body: m.Body, Attributes: m.systemAttributes(),
+		MessageAttributes:      make(map[string]recordAttribute, len(m.Attributes)),
+		MD5OfMessageAttributes: attributesMD5(m.Attributes), MD5OfBody: bodyMD5(m.Body),
+		EventSource: "aws:sqs", EventSourceARN: ARN(queue), AWSRegion: Region,
+	}
+	for name, a := range m.Attributes {
+		r.MessageAttributes[name] = recordAttribute{
+			StringValue: a.Text, BinaryValue: a.Binary, StringListValues: []string{}, BinaryListValues: [][]byte{}, DataType: a.Type,
+		}
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // six bytes for a < would break the payload limit for bodies that Lambda accepts
+	if err := e.Encode(r); err != nil {
+		panic(err) // only strings and bytes
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// Verdict reads a function's answer as Lambda does with ReportBatchItemFailures (Lambda developer guide, "Implementing partial batch
+// responses"): which messages are deleted and which stay.
+//
+// Nothing is deleted after a function error, an answer that is not valid JSON, or an itemIdentifier that is empty, null, missing, or
+// not in the batch. Everything is deleted if the answer or its batchItemFailures is null or empty, also because the key is spelled
+// otherwise. Chosen where the guide is silent: no answer at all counts as an empty one, JSON that is no object as invalid.
+func Verdict(ids []string, response []byte, err error) (deleted, failed []string) {
+	reported, ok := readFailures(response)
+	if err != nil || !ok {
+		return nil, ids
+	}
+	stays := make(map[string]bool, len(ids)) // of each id in the batch
+	for _, id := range ids {
+		stays[id] = false
+	}
+	for _, id := range reported {
+		if _, known := stays[id]; !known { // an empty one is in no batch
+			return nil, ids
+		}
+		stays[id] = true
+	}
+	for _, id := range ids {
+		if stays[id] {
+			failed = append(failed, id)
+		} else {
+			deleted = append(deleted, id)
+		}
+	}
+	return deleted, failed
+}
+
+// readFailures returns the reported ids, empty for an identifier that is none. Maps keep Lambda's exact case of the keys; struct
+// tags would also accept others.
+func readFailures(response []byte) (ids []string, ok bool) {
+	if len(bytes.TrimSpace(response)) == 0 {
+		return nil, true
+	}
+	var answer map[string]json.RawMessage
+	if json.Unmarshal(response, &answer) != nil {
+		return nil, false
+	}
+	var items []map[string]any
+	if raw, exists := answer["batchItemFailures"]; exists && json.Unmarshal(raw, &items) != nil {
+		return nil, false
+	}
+	for _, item := range items {
+		id, _ := item["itemIdentifier"].(string)
+		ids = append(ids, id)
+	}
+	return ids, true
+}

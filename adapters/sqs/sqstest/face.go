@@ -1,0 +1,360 @@
+package sqstest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// request has the members of every operation and of every batch entry: their names never clash.
+type request struct {
+	QueueURL  string `json:"QueueUrl"`
+	QueueName string
+	Entries   []request
+	ID        string `json:"Id"` // of a batch entry
+
+	MessageBody       *string
+	MessageAttributes map[string]wireAttribute
+	DelaySeconds      *int
+
+	MaxNumberOfMessages         *int
+	VisibilityTimeout           *int
+	WaitTimeSeconds             *int
+	AttributeNames              []string
+	MessageSystemAttributeNames []string
+	MessageAttributeNames       []string
+	ReceiptHandle               string
+
+	Attributes      map[string]string
+	QueueNamePrefix string
+	SourceArn       string
+	DestinationArn  string
+}
+
+// queue is the name at the end of the queue's URL.
+func (r request) queue() string {
+	if r.QueueURL == "" {
+		return r.QueueName
+	}
+	return r.QueueURL[strings.LastIndexByte(r.QueueURL, '/')+1:]
+}
+
+type wireAttribute struct {
+	DataType    string
+	StringValue string `json:",omitempty"`
+	BinaryValue []byte `json:",omitempty"`
+}
+
+// wireMessage is a message as ReceiveMessage returns it.
+type wireMessage struct {
+	MessageID              string `json:"MessageId"`
+	ReceiptHandle          string
+	MD5OfBody              string
+	MD5OfMessageAttributes string `json:",omitempty"`
+	Body                   string
+	Attributes             map[string]string        `json:",omitempty"`
+	MessageAttributes      map[string]wireAttribute `json:",omitempty"`
+}
+
+// serve answers one HTTP request: decode, fault, effect, answer.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 16<<20))
+	if err != nil {
+		panic(http.ErrAbortHandler) // the caller went away, or sends what no SDK can
+	}
+	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	var in request
+	decodeErr := json.Unmarshal(body, &in)
+	call := Call{Operation: operation, Queue: in.queue(), Request: body}
+	if s.options.Before != nil {
+		s.options.Before(call)
+	}
+	f := s.fault(operation)
+	var out any
+	switch {
+	case f != nil && f.code != "":
+		call.Err = fault(f.code, "This fault was asked for.")
+	case decodeErr != nil:
+		call.Err = fault(CodeInvalidParameterValue, "The request is not valid JSON for %s: %v.", operation, decodeErr)
+	default:
+		out, call.Err = s.perform(r.Context(), operation, in)
+	}
+	if s.options.After != nil {
+		s.options.After(call)
+	}
+	if f != nil && f.code == "" {
+		panic(http.ErrAbortHandler) // cuts the connection: the answer is lost
+	}
+	answer(w, out, call.Err)
+}
+
+// answer writes the result or the error. The header is how SDKs learn the code that the query protocol had.
+func answer(w http.ResponseWriter, out any, err error) {
+	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+	if refused, ok := errors.AsType[*Error](err); ok {
+		w.Header().Set("X-Amzn-Query-Error", refused.query()+";"+refused.blame())
+		w.WriteHeader(refused.status())
+		out = map[string]string{"__type": "com.amazonaws.sqs#" + refused.Code, "message": refused.Message}
+	} else if err != nil {
+		panic(http.ErrAbortHandler) // a wait that ended with the caller or the server
+	}
+	b, err := json.Marshal(out)
+	if err != nil {
+		panic(err) // only strings, numbers and bytes
+	}
+	_, _ = w.Write(b) // the caller may be gone
+}
+
+// perform does one operation; those that wait take the lock themselves.
+func (s *Server) perform(ctx context.Context, operation string, in request) (any, error) {
+	switch operation {
+	case "ListQueues":
+		return s.listQueues(in), nil
+	case "CreateQueue":
+		return s.createQueue(in)
+	case "GetQueueUrl":
+		return s.getQueueURL(in)
+	case "StartMessageMoveTask":
+		return s.startMove(in)
+	case "ListMessageMoveTasks":
+		return s.listMoves(in), nil
+	}
+	if in.QueueURL == "" {
+		return nil, missing("QueueUrl")
+	}
+	switch operation {
+	case "ReceiveMessage":
+		return s.receiveMessage(ctx, in)
+	case "SendMessageBatch":
+		return s.batch(in, sendEntry)
+	case "DeleteMessageBatch":
+		return s.batch(in, deleteEntry)
+	case "ChangeMessageVisibilityBatch":
+		return s.batch(in, changeEntry)
+	}
+	return s.performAlone(operation, in)
+}
+
+// performAlone does the operations that are one call of the machine.
+func (s *Server) performAlone(operation string, in request) (out any, err error) {
+	out = struct{}{}
+	s.Machine(func(m *Machine, now time.Time) {
+		switch operation {
+		case "SendMessage":
+			out, err = sendEntry(m, now, in.queue(), in)
+		case "DeleteMessage":
+			_, err = deleteEntry(m, now, in.queue(), in)
+		case "ChangeMessageVisibility":
+			_, err = changeEntry(m, now, in.queue(), in)
+		case "PurgeQueue":
+			err = m.Purge(now, in.queue())
+		case "GetQueueAttributes":
+			out, err = getAttributes(m, now, in)
+		case "SetQueueAttributes":
+			err = setAttributes(m, now, in)
+		default:
+			err = fault(CodeInvalidAction, "The action %q is not valid for this endpoint.", operation)
+		}
+	})
+	return out, err
+}
+
+// sent is the answer of SendMessage and an entry in that of SendMessageBatch.
+type sent struct {
+	ID                     string `json:"Id,omitempty"`
+	MessageID              string `json:"MessageId"`
+	MD5OfMessageBody       string
+	MD5OfMessageAttributes string `json:",omitempty"`
+}
+
+func sendEntry(m *Machine, now time.Time, queue string, in request) (any, error) {
+	d := Draft{Delay: duration(in.DelaySeconds)}
+	if in.MessageBody != nil {
+		d.Body = *in.MessageBody
+	}
+	if len(in.MessageAttributes) > 0 {
+		d.Attributes = make(map[string]Attribute, len(in.MessageAttributes))
+	}
+	for name, a := range in.MessageAttributes {
+		d.Attributes[name] = Attribute{Type: a.DataType, Text: a.StringValue, Binary: a.BinaryValue}
+	}
+	got, err := m.Send(now, queue, d)
+	return sent{
+		ID: in.ID, MessageID: got.ID, MD5OfMessageBody: bodyMD5(got.Body), MD5OfMessageAttributes: attributesMD5(got.Attributes),
+	}, err
+}
+
+// done is an entry in the answer of a batch that returns nothing else.
+type done struct {
+	ID string `json:"Id"`
+}
+
+func deleteEntry(m *Machine, now time.Time, queue string, in request) (any, error) {
+	if in.ReceiptHandle == "" {
+		return nil, missing("ReceiptHandle")
+	}
+	return done{in.ID}, m.Delete(now, queue, in.ReceiptHandle)
+}
+
+func changeEntry(m *Machine, now time.Time, queue string, in request) (any, error) {
+	switch {
+	case in.ReceiptHandle == "":
+		return nil, missing("ReceiptHandle")
+	case in.VisibilityTimeout == nil:
+		return nil, missing("VisibilityTimeout")
+	}
+	return done{in.ID}, m.ChangeVisibility(now, queue, in.ReceiptHandle, *duration(in.VisibilityTimeout))
+}
+
+// failed is an entry of a batch that had no effect.
+type failed struct {
+	ID          string `json:"Id"`
+	SenderFault bool
+	Code        string
+	Message     string
+}
+
+// batch does each entry by itself: some may fail while others succeed (API reference, SendMessageBatch).
+func (s *Server) batch(in request, do func(*Machine, time.Time, string, request) (any, error)) (any, error) {
+	if err := checkBatch(in.Entries); err != nil {
+		return nil, err
+	}
+	out := struct {
+		Successful []any
+		Failed     []failed
+	}{Successful: []any{}, Failed: []failed{}}
+	var err error
+	s.Machine(func(m *Machine, now time.Time) {
+		if _, err = m.open(now, in.queue()); err != nil {
+			return
+		}
+		for _, e := range in.Entries {
+			done, err := do(m, now, in.queue(), e)
+			if refused, ok := errors.AsType[*Error](err); ok {
+				out.Failed = append(out.Failed, failed{e.ID, refused.blame() == "Sender", refused.query(), refused.Message})
+			} else {
+				out.Successful = append(out.Successful, done)
+			}
+		}
+	})
+	return out, err
+}
+
+// checkBatch refuses the whole batch, without any effect.
+func checkBatch(entries []request) error {
+	switch {
+	case len(entries) == 0:
+		return fault(CodeEmptyBatchRequest, "There should be at least one entry in the request.")
+	case len(entries) > 10:
+		return fault(CodeTooManyEntriesInBatchRequest, "Maximum number of entries per request are 10. You have sent %d.", len(entries))
+	}
+	size, seen := 0, map[string]bool{}
+	for _, e := range entries {
+		if e.ID == "" || len(e.ID) > 80 || strings.Trim(e.ID, wordCharacters+"-") != "" {
+			return fault(CodeInvalidBatchEntryID, "A batch entry id %q is not 1 to 80 alphanumeric characters, hyphens and underscores.", e.ID)
+		}
+		if seen[e.ID] {
+			return fault(CodeBatchEntryIDsNotDistinct, "Id %q repeated.", e.ID)
+		}
+		seen[e.ID] = true
+		if e.MessageBody != nil {
+			size += len(*e.MessageBody)
+		}
+	}
+	if size > 1<<20 {
+		return fault(CodeBatchRequestTooLong, "Batch requests cannot be longer than %d bytes. You have sent %d bytes.", 1<<20, size)
+	}
+	return nil
+}
+
+// receiveMessage polls, and waits if there is nothing: woken by a send, by a message becoming visible, or by the end of the wait.
+func (s *Server) receiveMessage(ctx context.Context, in request) (any, error) {
+	limit := 1
+	if in.MaxNumberOfMessages != nil {
+		limit = *in.MaxNumberOfMessages
+	}
+	if t := in.WaitTimeSeconds; t != nil && (*t < 0 || *t > 20) {
+		return nil, outside("WaitTimeSeconds", *t, "Must be >= 0 and <= 20, if provided.")
+	}
+	var got []Message
+	var err error
+	w := &waiter{}
+	w.try = func(now time.Time) bool {
+		if w.until.IsZero() {
+			w.until = now.Add(s.waitTime(in))
+		}
+		got, err = s.machine.Receive(now, in.queue(), limit, duration(in.VisibilityTimeout))
+		return err != nil || len(got) > 0
+	}
+	if err := orElse(s.await(ctx, w), &err); err != nil {
+		return nil, err
+	}
+	out := struct {
+		Messages []wireMessage `json:",omitempty"`
+	}{}
+	for _, m := range got {
+		out.Messages = append(out.Messages, wire(m, in))
+	}
+	return out, nil
+}
+
+// waitTime is the wait that a receive asks for, else the queue's.
+func (s *Server) waitTime(in request) time.Duration {
+	if in.WaitTimeSeconds != nil {
+		return *duration(in.WaitTimeSeconds)
+	}
+	settings, err := s.machine.Settings(in.queue())
+	if err != nil {
+		return 0
+	}
+	return settings.Wait
+}
+
+// wire shows a message with the attributes that were asked for; the digest covers those alone.
+func wire(m Message, in request) wireMessage {
+	asked := map[string]Attribute{}
+	for name, a := range m.Attributes {
+		if wanted(name, in.MessageAttributeNames) {
+			asked[name] = a
+		}
+	}
+	out := wireMessage{
+		MessageID: m.ID, ReceiptHandle: m.Receipt, Body: m.Body, MD5OfBody: bodyMD5(m.Body), MD5OfMessageAttributes: attributesMD5(asked),
+		Attributes: m.systemAttributes(), MessageAttributes: make(map[string]wireAttribute, len(asked)),
+	}
+	for name, a := range asked {
+		out.MessageAttributes[name] = wireAttribute{DataType: a.Type, StringValue: a.Text, BinaryValue: a.Binary}
+	}
+	for name := range out.Attributes {
+		if !wanted(name, in.AttributeNames) && !wanted(name, in.MessageSystemAttributeNames) {
+			delete(out.Attributes, name)
+		}
+	}
+	return out
+}
+
+// wanted holds a name against a list: All, .*, a prefix and .*, or the name (API reference, ReceiveMessage).
+func wanted(name string, list []string) bool {
+	for _, want := range list {
+		prefix, all := strings.CutSuffix(want, ".*")
+		if want == "All" || want == name || all && strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+func duration(seconds *int) *time.Duration {
+	if seconds == nil {
+		return nil
+	}
+	return new(time.Duration(*seconds) * time.Second)
+}
+
+func missing(parameter string) *Error {
+	return fault(CodeMissingParameter, "The request must contain the parameter %s.", parameter)
+}

@@ -1,0 +1,331 @@
+// Package sqstest is a queue that obeys the documented rules of Amazon SQS and of Lambda's event source mapping, for tests and
+// for running the system on one machine. It is pretend, and it knows nothing of orders, tables or Stripe.
+//
+// Machine is the rules alone: no goroutine, clock, lock or I/O, so that a simulation can own every choice. Serve puts the AWS
+// JSON 1.0 protocol before it, for the AWS SDKs and the AWS command line. Mapping feeds a function as Lambda does.
+//
+// Where the documents leave a choice, the comment at the rule says what was chosen. Standard queues only: a FIFO queue is refused.
+package sqstest
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Limits of SQS that apply to every standard queue (SQS developer guide, "Amazon SQS message quotas").
+const (
+	InFlightLimit = 120_000
+	maxReceive    = 10
+	maxVisibility = 12 * time.Hour
+	maxDelay      = 15 * time.Minute
+)
+
+// Region and Account are where the pretend queues live; every ARN and URL names them.
+const (
+	Region  = "us-east-1"
+	Account = "000000000000"
+)
+
+// ARN names a queue as AWS does.
+func ARN(queue string) string { return "arn:aws:sqs:" + Region + ":" + Account + ":" + queue }
+
+// Machine holds queues and their messages. Time is an argument of every call and must not run backwards. The zero Machine is
+// not usable: see New. It is not safe for concurrent use.
+type Machine struct {
+	// Pick chooses which of n visible messages the next delivery takes, 0 to n-1: standard queues promise no order. Index 0
+	// is the one that has been visible longest; the others follow in no useful order, but in the same one for the same
+	// history. Nil is always 0.
+	Pick func(n int) int
+
+	seed   uint64
+	serial uint64 // of the last message made
+	moved  int    // messages dead-lettered or redriven so far: other queues than the one called may have changed
+	queues map[string]*queue
+}
+
+// New makes a machine without queues. The same seed and calls give the same message ids and handles.
+func New(seed uint64) *Machine { return &Machine{seed: seed, queues: map[string]*queue{}} }
+
+// Create makes a queue. A name that exists already is no error if the settings are the same ones, else QueueNameExists
+// (API reference, CreateQueue).
+func (m *Machine) Create(now time.Time, name string, s Settings) error {
+	if err := m.checkQueue(name, s); err != nil {
+		return err
+	}
+	if q, exists := m.queues[name]; exists {
+		if q.settings != s {
+			return fault(CodeQueueNameExists, "A queue named %q already exists with other attributes.", name)
+		}
+		return nil
+	}
+	m.queues[name] = newQueue(name, s, now)
+	return nil
+}
+
+// Configure replaces a queue's settings at once; the real one takes up to 15 minutes (API reference, SetQueueAttributes).
+func (m *Machine) Configure(now time.Time, name string, s Settings) error {
+	q, err := m.open(now, name)
+	if err != nil {
+		return err
+	}
+	if err := m.checkQueue(name, s); err != nil {
+		return err
+	}
+	q.settings, q.modified = s, now
+	return nil
+}
+
+// Send stores a message and returns it as it was stored. Errors: QueueDoesNotExist, MissingParameter, InvalidParameterValue,
+// InvalidMessageContents.
+func (m *Machine) Send(now time.Time, name string, d Draft) (Message, error) {
+	q, err := m.open(now, name)
+	if err != nil {
+		return Message{}, err
+	}
+	if err := d.check(q.settings.MaxSize); err != nil {
+		return Message{}, err
+	}
+	delay := q.settings.Delay
+	if d.Delay != nil {
+		delay = *d.Delay
+	}
+	e := m.newEntry(now, d.Body, d.Attributes)
+	e.visible = now.Add(delay)
+	q.sent++
+	q.add(now, e)
+	return e.Message, nil
+}
+
+// Receive delivers up to limit (1 to 10) visible messages and hides them for visibility, or for the queue's own time-out if nil.
+// A message whose receive count has reached the redrive policy's maximum is not delivered but moved to the dead-letter queue.
+// Errors: QueueDoesNotExist, InvalidParameterValue, OverLimit.
+func (m *Machine) Receive(now time.Time, name string, limit int, visibility *time.Duration) ([]Message, error) {
+	q, err := m.open(now, name)
+	if err != nil {
+		return nil, err
+	}
+	hide := q.settings.Visibility
+	if visibility != nil {
+		hide = *visibility
+	}
+	switch {
+	case limit < 1 || limit > maxReceive:
+		return nil, outside("MaxNumberOfMessages", limit, "Must be between 1 and 10, if provided.")
+	case hide < 0 || hide > maxVisibility:
+		return nil, outside("VisibilityTimeout", seconds(hide), "Must be between 0 and 43200, if provided.")
+	case q.inFlight >= InFlightLimit:
+		return nil, fault(CodeOverLimit, "Too many messages are in flight, the limit is %d.", InFlightLimit)
+	}
+	var out []Message
+	for len(out) < limit && q.shown.Len() > 0 && q.inFlight < InFlightLimit {
+		e := q.shown.entries[m.pick(q.shown.Len())]
+		if dead, ok := m.queues[q.settings.DeadLetters]; ok && e.Receives >= q.settings.MaxReceives {
+			m.deadLetter(now, q, dead, e)
+			continue
+		}
+		out = append(out, q.deliver(now, e, hide))
+	}
+	return out, nil
+}
+
+// Delete removes the message that a handle was given for. Chosen where the API reference says "might": the handle of the latest
+// receive deletes, also when the message is visible again; an older one succeeds and does nothing, so the message comes back.
+// Errors: QueueDoesNotExist, ReceiptHandleIsInvalid.
+func (m *Machine) Delete(now time.Time, name, handle string) error {
+	q, err := m.open(now, name)
+	if err != nil {
+		return err
+	}
+	e, latest, err := q.find(handle)
+	if err != nil || !latest {
+		return err
+	}
+	q.remove(e)
+	q.deleted++
+	return nil
+}
+
+// ChangeVisibility hides a message for d from now on; zero shows it at once. Chosen where the documents are silent: the handle
+// of an older receive answers MessageNotInflight and changes nothing.
+// Errors: QueueDoesNotExist, ReceiptHandleIsInvalid, MessageNotInflight (visible), InvalidParameterValue (gone; or d outside 0 to
+// 12 h, counted from the receive).
+func (m *Machine) ChangeVisibility(now time.Time, name, handle string, d time.Duration) error {
+	q, err := m.open(now, name)
+	if err != nil {
+		return err
+	}
+	if d < 0 || d > maxVisibility {
+		return outside("VisibilityTimeout", seconds(d), "Must be between 0 and 43200.")
+	}
+	e, latest, err := q.find(handle)
+	switch {
+	case err != nil:
+		return err
+	case e == nil:
+		return outside("ReceiptHandle", handle, "Message does not exist or is not available for visibility timeout change.")
+	case !latest || e.State != InFlight:
+		return fault(CodeMessageNotInflight, "The message referred to isn't in flight.")
+	case now.Sub(e.received)+d > maxVisibility:
+		return outside("VisibilityTimeout", seconds(d), "Total VisibilityTimeout for the message is beyond the limit [43200 seconds]")
+	}
+	q.remove(e)
+	e.visible = now.Add(d)
+	q.add(now, e)
+	return nil
+}
+
+// Redrive moves every visible message of a dead-letter queue, oldest first, to the queue named to, or back to where each came
+// from if to is empty. Moved messages are new ones: new id, no receives, and retention starts again.
+// It stops at the first message without a known source: CouldNotDetermineMessageSource. Other errors: QueueDoesNotExist,
+// InvalidParameterValue (no queue names this one as its dead-letter queue).
+func (m *Machine) Redrive(now time.Time, from, to string) (moved int, err error) {
+	q, err := m.open(now, from)
+	if err != nil {
+		return 0, err
+	}
+	if !m.takesDeadLetters(from) {
+		return 0, outside("SourceArn", ARN(from), "Source queue must be configured as a Dead Letter Queue.")
+	}
+	for _, e := range slices.SortedFunc(slices.Values(q.shown.entries), byAge) {
+		target, ok := m.queues[cmp.Or(to, e.Source)]
+		switch {
+		case !ok && to != "":
+			return moved, noQueue(to)
+		case !ok:
+			return moved, fault(CodeNoSource, "Message %s was sent to %q, name a destination.", e.ID, from)
+		}
+		q.remove(e)
+		q.redriven++
+		target.arrived++
+		target.add(now, m.newEntry(now, e.Body, e.Attributes))
+		m.moved++
+		moved++
+	}
+	return moved, nil
+}
+
+// Purge deletes every message of a queue, at once. Errors: QueueDoesNotExist.
+func (m *Machine) Purge(now time.Time, name string) error {
+	q, err := m.open(now, name)
+	if err != nil {
+		return err
+	}
+	for _, e := range q.messages {
+		q.remove(e)
+		q.deleted++
+	}
+	return nil
+}
+
+// Counts says where the messages of a queue are and went. Errors: QueueDoesNotExist.
+func (m *Machine) Counts(now time.Time, name string) (Counts, error) {
+	q, err := m.open(now, name)
+	if err != nil {
+		return Counts{}, err
+	}
+	return Counts{
+		Visible: q.shown.Len(), InFlight: q.inFlight, Delayed: q.delayed(),
+		Sent: q.sent, Arrived: q.arrived, Deleted: q.deleted, Expired: q.expired, DeadLettered: q.deadLettered, Redriven: q.redriven,
+	}, nil
+}
+
+// Messages lists what a queue holds, in the order of arrival, without receiving anything. Errors: QueueDoesNotExist.
+func (m *Machine) Messages(now time.Time, name string) ([]Message, error) {
+	q, err := m.open(now, name)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Message, 0, len(q.messages))
+	for _, e := range q.inOrder() {
+		out = append(out, e.Message)
+	}
+	return out, nil
+}
+
+// Settings returns how a queue is set up. Errors: QueueDoesNotExist.
+func (m *Machine) Settings(name string) (Settings, error) {
+	q, ok := m.queues[name]
+	if !ok {
+		return Settings{}, noQueue(name)
+	}
+	return q.settings, nil
+}
+
+// Queues names the queues, sorted.
+func (m *Machine) Queues() []string { return slices.Sorted(maps.Keys(m.queues)) }
+
+// Next is the first moment after now when a message becomes visible or expires, and whether there is one: a discrete simulation
+// jumps to it.
+func (m *Machine) Next(now time.Time) (next time.Time, ok bool) {
+	m.settle(now)
+	for _, q := range m.queues {
+		if at := q.next(); !at.IsZero() && (!ok || at.Before(next)) {
+			next, ok = at, true
+		}
+	}
+	return next, ok
+}
+
+// open finds a queue after the passing of time has shown and expired messages, in every queue: so the state is canonical.
+func (m *Machine) open(now time.Time, name string) (*queue, error) {
+	m.settle(now)
+	q, ok := m.queues[name]
+	if !ok {
+		return nil, noQueue(name)
+	}
+	return q, nil
+}
+
+func (m *Machine) settle(now time.Time) {
+	for _, q := range m.queues {
+		q.settle(now)
+	}
+}
+
+func (m *Machine) pick(n int) int {
+	if m.Pick == nil {
+		return 0
+	}
+	return m.Pick(n)
+}
+
+// newEntry makes a message with an id in the shape of a version 4 UUID that ends in its number, for readable logs.
+func (m *Machine) newEntry(now time.Time, body string, attributes map[string]Attribute) *entry {
+	m.serial++
+	s := m.seed
+	id := fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", s>>32, s>>16&0xffff, s>>4&0xfff, s&0xf, m.serial&(1<<48-1))
+	return &entry{Message: Message{ID: id, Body: body, Attributes: attributes, Sent: now}, serial: m.serial, visible: now}
+}
+
+// deadLetter keeps the id, the enqueue time and the receive count: retention goes on, it does not start again.
+func (m *Machine) deadLetter(now time.Time, from, to *queue, e *entry) {
+	from.remove(e)
+	from.deadLettered++
+	e.Source, e.Receipt, e.visible = from.name, "", now
+	to.arrived++
+	to.add(now, e)
+	m.moved++
+}
+
+func (m *Machine) takesDeadLetters(name string) bool {
+	for _, q := range m.queues {
+		if q.settings.DeadLetters == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *Machine) checkQueue(name string, s Settings) error {
+	if name == "" || len(name) > 80 || strings.Trim(name, wordCharacters+"-") != "" {
+		return outside("QueueName", name, "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length.")
+	}
+	if _, ok := m.queues[s.DeadLetters]; s.DeadLetters != "" && !ok {
+		return outside("RedrivePolicy", s.DeadLetters, "Dead letter target does not exist.")
+	}
+	return s.check()
+}

@@ -1,0 +1,492 @@
+package sqstest_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/sqs/sqstest"
+)
+
+func start() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+
+// world is a machine with a queue "orders" and its dead-letter queue "dead", on a clock of its own.
+type world struct {
+	*sqstest.Machine
+
+	t   *testing.T
+	now time.Time
+}
+
+// newWorld lets a message be received twice; dead letters are kept for five days, others for four.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{Machine: sqstest.New(1), t: t, now: start()}
+	dead := sqstest.DefaultSettings()
+	dead.Retention = 5 * 24 * time.Hour
+	w.must(w.Create(w.now, "dead", dead))
+	orders := sqstest.DefaultSettings()
+	orders.DeadLetters, orders.MaxReceives = "dead", 2
+	w.must(w.Create(w.now, "orders", orders))
+	return w
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) send(body string) sqstest.Message {
+	w.t.Helper()
+	m, err := w.Send(w.now, "orders", sqstest.Draft{Body: body})
+	w.must(err)
+	return m
+}
+
+// receive takes up to ten messages of a queue.
+func (w *world) receive(queue string) []sqstest.Message {
+	w.t.Helper()
+	got, err := w.Receive(w.now, queue, 10, nil)
+	w.must(err)
+	return got
+}
+
+func (w *world) one(queue string) sqstest.Message {
+	w.t.Helper()
+	got := w.receive(queue)
+	if len(got) != 1 {
+		w.t.Fatalf("got %d messages from %s, want 1", len(got), queue)
+	}
+	return got[0]
+}
+
+func (w *world) none() {
+	w.t.Helper()
+	if got := w.receive("orders"); len(got) != 0 {
+		w.t.Fatalf("got %d messages, want none", len(got))
+	}
+}
+
+func (w *world) pass(d time.Duration) { w.now = w.now.Add(d) }
+
+func (w *world) counts(queue string) sqstest.Counts {
+	w.t.Helper()
+	c, err := w.Counts(w.now, queue)
+	w.must(err)
+	return c
+}
+
+// code is the code of a refusal, empty for no error.
+func code(err error) string {
+	if refused, ok := errors.AsType[*sqstest.Error](err); ok {
+		return refused.Code
+	}
+	return ""
+}
+
+// API reference, ReceiveMessage: what is received is hidden for the visibility time-out, by default the queue's 30 seconds.
+func TestAReceivedMessageIsHiddenUntilItsTimeoutEnds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	sent := w.send("a")
+	first := w.one("orders")
+	w.pass(30*time.Second - 1)
+	w.none()
+	w.pass(1)
+	second := w.one("orders")
+	want := sqstest.Message{
+		ID: sent.ID, Body: "a", Sent: start(), FirstReceived: start(), Receives: 2, Receipt: second.Receipt, State: sqstest.InFlight,
+	}
+	if diff := cmp.Diff(second, want); diff != "" {
+		t.Errorf("got -, want +\n%s", diff)
+	}
+	if first.Receipt == second.Receipt {
+		t.Error("two receives gave the same handle") // "you will get a different ReceiptHandle each time"
+	}
+}
+
+// API reference, ReceiveMessage: a request may name its own visibility time-out, zero shows the message again at once.
+func TestAReceiveMayNameItsOwnVisibility(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.send("a")
+	got, err := w.Receive(w.now, "orders", 10, new(time.Duration(0)))
+	w.must(err)
+	if len(got) != 1 {
+		t.Fatalf("got %d deliveries in one receive, want 1", len(got))
+	}
+	w.one("orders")
+}
+
+// API reference, SendMessage: DelaySeconds of the message, else of the queue.
+func TestADelayedMessageIsNotDeliveredBeforeItsDelay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, err := w.Send(w.now, "orders", sqstest.Draft{Body: "a", Delay: new(time.Minute)})
+	w.must(err)
+	w.none()
+	if got := w.counts("orders").Delayed; got != 1 {
+		t.Errorf("got %d delayed, want 1", got)
+	}
+	w.pass(time.Minute)
+	w.one("orders")
+}
+
+// API reference, DeleteMessage: "you must use the ReceiptHandle from the most recent time you received the message. If you use an old
+// one, the request will succeed, but the message might not be deleted".
+func TestOnlyTheLatestHandleDeletes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.send("a")
+	old := w.one("orders")
+	w.pass(30 * time.Second)
+	latest := w.one("orders")
+
+	w.must(w.Delete(w.now, "orders", old.Receipt))
+	if got := w.counts("orders").InFlight; got != 1 {
+		t.Errorf("got %d in flight after deleting with an old handle, want 1", got)
+	}
+	w.pass(30 * time.Second) // visible again, not received again
+	w.must(w.Delete(w.now, "orders", latest.Receipt))
+	if got := w.counts("orders"); !got.Empty() {
+		t.Errorf("got %+v after deleting with the latest handle, want an empty queue", got)
+	}
+	w.must(w.Delete(w.now, "orders", latest.Receipt)) // deleting twice succeeds
+	if got, want := code(w.Delete(w.now, "dead", latest.Receipt)), sqstest.CodeReceiptHandleIsInvalid; got != want {
+		t.Errorf("got %q for another queue's handle, want %q", got, want)
+	}
+}
+
+// SQS developer guide, "Amazon SQS visibility timeout": 12 hours at most, counted from the receive; the time-out starts anew at
+// the call; it holds for this receive only.
+func TestChangingVisibility(t *testing.T) {
+	t.Parallel()
+	const invalid, visible = sqstest.CodeInvalidParameterValue, sqstest.CodeMessageNotInflight
+	tests := map[string]struct {
+		after, timeout time.Duration
+		want           string
+	}{
+		"counts from the call":                     {after: 20 * time.Second, timeout: 50 * time.Second},
+		"may be zero":                              {timeout: 0},
+		"may last until 12 h after the receive":    {after: 10 * time.Second, timeout: 12*time.Hour - 10*time.Second},
+		"may not last longer":                      {after: 10 * time.Second, timeout: 12*time.Hour - 9*time.Second, want: invalid},
+		"may not be negative":                      {timeout: -time.Second, want: invalid},
+		"may not exceed 12 h by itself":            {timeout: 12*time.Hour + time.Second, want: invalid},
+		"is refused once the message is visible":   {after: 30 * time.Second, timeout: time.Minute, want: visible},
+		"is refused once the message is gone":      {after: 4 * 24 * time.Hour, timeout: time.Minute, want: invalid},
+		"is refused, though the message is hidden": {after: 31 * time.Second, timeout: time.Minute, want: visible},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.send("a")
+			got := w.one("orders")
+			w.pass(tt.after)
+			if tt.after == 31*time.Second {
+				w.one("orders") // by another receiver: the handle is an old one
+			}
+			if got := code(w.ChangeVisibility(w.now, "orders", got.Receipt, tt.timeout)); got != tt.want {
+				t.Fatalf("got %q, want %q", got, tt.want)
+			}
+			if tt.want != "" {
+				return
+			}
+			if tt.timeout > 0 {
+				w.pass(tt.timeout - 1)
+				w.none()
+				w.pass(1)
+			}
+			w.one("orders")
+			w.pass(30 * time.Second) // the queue's own time-out again
+			if got := w.counts("orders").Visible; got != 1 {
+				t.Errorf("got %d visible after the next time-out, want 1", got)
+			}
+		})
+	}
+}
+
+// SQS developer guide, "Using dead-letter queues" and "Setting-up dead-letter queue retention": moved when the receive count exceeds
+// maxReceiveCount; "the enqueue timestamp is unchanged".
+func TestADeadLetterKeepsItsIDAndAge(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	sent := w.send("a")
+	for range 2 {
+		w.one("orders")
+		w.pass(30 * time.Second)
+	}
+	if got := w.counts("dead").Visible; got != 0 {
+		t.Fatalf("got %d dead letters before the receive that exceeds the count, want 0", got)
+	}
+	w.none()
+	dead := w.one("dead")
+	want := sqstest.Message{
+		ID: sent.ID, Body: "a", Sent: start(), FirstReceived: start(), Receives: 3, Source: "orders", Receipt: dead.Receipt,
+		State: sqstest.InFlight,
+	}
+	if diff := cmp.Diff(dead, want); diff != "" {
+		t.Errorf("got -, want +\n%s", diff)
+	}
+	w.now = start().Add(5*24*time.Hour - 1)
+	w.one("dead")
+	w.pass(1)
+	if got := w.counts("dead"); got.Expired != 1 {
+		t.Errorf("got %+v five days after the send, want it expired", got)
+	}
+}
+
+// API reference, CreateQueue: MessageRetentionPeriod; SQS deletes what is older. Expiry is not a dead letter.
+func TestAnExpiredMessageIsDeletedAndNotDeadLettered(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.send("visible")
+	for range 2 {
+		w.one("orders")
+		w.pass(30 * time.Second)
+	}
+	w.now = start().Add(4 * 24 * time.Hour)
+	w.none()
+	if got, want := w.counts("orders"), (sqstest.Counts{Sent: 1, Expired: 1}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := w.counts("dead"); got != (sqstest.Counts{}) {
+		t.Errorf("got %+v in the dead-letter queue, want nothing", got)
+	}
+}
+
+// SQS developer guide, "Learn how to configure a dead-letter queue redrive": "The redrive task resets the retention period. All
+// redriven messages are considered new messages with a new messageID and enqueueTime".
+func TestARedrivenMessageIsANewOne(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	sent := w.send("a")
+	for range 3 {
+		w.receive("orders")
+		w.pass(30 * time.Second)
+	}
+	w.pass(4*24*time.Hour + 12*time.Hour)
+	moved, err := w.Redrive(w.now, "dead", "")
+	w.must(err)
+	if moved != 1 {
+		t.Fatalf("got %d moved, want 1", moved)
+	}
+	redriven := w.now
+	w.pass(4*24*time.Hour - 1)
+	got := w.one("orders")
+	if got.ID == sent.ID || got.Receives != 1 || !got.Sent.Equal(redriven) || got.Source != "" {
+		t.Errorf("got %+v, want a new id, one receive, sent %v", got, redriven)
+	}
+}
+
+// API reference, StartMessageMoveTask, and its failure reason CouldNotDetermineMessageSource: a message that was sent to the
+// dead-letter queue has no source.
+func TestAMessageSentToTheDeadLetterQueueNeedsANamedDestination(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, err := w.Send(w.now, "dead", sqstest.Draft{Body: "parked"})
+	w.must(err)
+	_, err = w.Redrive(w.now, "dead", "")
+	if got, want := code(err), sqstest.CodeNoSource; got != want {
+		t.Fatalf("got %q, want %q", got, want)
+	}
+	moved, err := w.Redrive(w.now, "dead", "orders")
+	w.must(err)
+	if moved != 1 {
+		t.Errorf("got %d moved to a named queue, want 1", moved)
+	}
+	_, err = w.Redrive(w.now, "orders", "dead")
+	if got, want := code(err), sqstest.CodeInvalidParameterValue; got != want {
+		t.Errorf("got %q for a queue that takes no dead letters, want %q", got, want)
+	}
+}
+
+// API reference, SendMessage, and SQS developer guide, "Amazon SQS message quotas" and "Message attribute components".
+func TestWhatSendRefuses(t *testing.T) {
+	t.Parallel()
+	const invalid, contents = sqstest.CodeInvalidParameterValue, sqstest.CodeInvalidMessageContents
+	mebibyte := strings.Repeat("a", 1<<20)
+	attributes := func(body, name string, a sqstest.Attribute) sqstest.Draft {
+		return sqstest.Draft{Body: body, Attributes: map[string]sqstest.Attribute{name: a}}
+	}
+	eleven := map[string]sqstest.Attribute{}
+	for i := range 11 {
+		eleven[fmt.Sprint("a", i)] = sqstest.Text("x")
+	}
+	tests := map[string]struct {
+		draft sqstest.Draft
+		want  string
+	}{
+		"nothing at 1 MiB":             {draft: sqstest.Draft{Body: mebibyte}},
+		"above 1 MiB":                  {draft: sqstest.Draft{Body: mebibyte + "a"}, want: invalid},
+		"1 MiB with an attribute":      {draft: attributes(mebibyte, "a", sqstest.Text("x")), want: invalid},
+		"no body":                      {want: sqstest.CodeMissingParameter},
+		"nothing about tab and line":   {draft: sqstest.Draft{Body: "\t\r\n\U0001F600"}},
+		"a control character":          {draft: sqstest.Draft{Body: "a\x01"}, want: contents},
+		"U+FFFE":                       {draft: sqstest.Draft{Body: "a\uFFFE"}, want: contents},
+		"eleven attributes":            {draft: sqstest.Draft{Body: "a", Attributes: eleven}, want: invalid},
+		"an attribute without a value": {draft: attributes("a", "a", sqstest.Text("")), want: invalid},
+		"an attribute of another type": {draft: attributes("a", "a", sqstest.Attribute{Type: "Bool", Text: "x"}), want: invalid},
+		"nothing about a labeled type": {draft: attributes("a", "a.b-c_d", sqstest.Attribute{Type: "Number.int", Text: "1"})},
+		"a reserved name":              {draft: attributes("a", "aws.a", sqstest.Text("x")), want: invalid},
+		"a name with two dots":         {draft: attributes("a", "a..b", sqstest.Text("x")), want: invalid},
+		"a delay above 15 min":         {draft: sqstest.Draft{Body: "a", Delay: new(15*time.Minute + time.Second)}, want: invalid},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			_, err := w.Send(w.now, "orders", tt.draft)
+			if got := code(err); got != tt.want {
+				t.Errorf("got %q (%v), want %q", got, err, tt.want)
+			}
+		})
+	}
+}
+
+// API reference, CreateQueue: the same name with other attributes is an error, with the same ones it is not; and the ranges of values.
+func TestWhatCreateRefuses(t *testing.T) {
+	t.Parallel()
+	const value, invalid = sqstest.CodeInvalidAttributeValue, sqstest.CodeInvalidParameterValue
+	type settings = sqstest.Settings
+	change := func(f func(*sqstest.Settings)) sqstest.Settings {
+		s := sqstest.DefaultSettings()
+		f(&s)
+		return s
+	}
+	tests := map[string]struct {
+		name     string
+		settings settings
+		want     string
+	}{
+		"nothing new":                  {name: "q", settings: sqstest.DefaultSettings()},
+		"other settings":               {name: "q", settings: change(func(s *settings) { s.Delay = 1e9 }), want: sqstest.CodeQueueNameExists},
+		"a bad name":                   {name: "q.fifo", settings: sqstest.DefaultSettings(), want: sqstest.CodeInvalidParameterValue},
+		"an unknown dead-letter queue": {name: "r", settings: change(func(s *settings) { s.DeadLetters = "x" }), want: invalid},
+		"no receives":                  {name: "r", settings: change(func(s *settings) { s.DeadLetters = "q" }), want: value},
+		"15 days":                      {name: "r", settings: change(func(s *settings) { s.Retention = 15 * 24 * time.Hour }), want: value},
+		"59 seconds":                   {name: "r", settings: change(func(s *settings) { s.Retention = 59 * time.Second }), want: value},
+		"13 hours of visibility":       {name: "r", settings: change(func(s *settings) { s.Visibility = 13 * time.Hour }), want: value},
+		"21 seconds of wait":           {name: "r", settings: change(func(s *settings) { s.Wait = 21 * time.Second }), want: value},
+		"messages of 2 MiB":            {name: "r", settings: change(func(s *settings) { s.MaxSize = 2 << 20 }), want: value},
+		"a day's delay":                {name: "r", settings: change(func(s *settings) { s.Delay = 24 * time.Hour }), want: value},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := sqstest.New(1)
+			if err := m.Create(start(), "q", sqstest.DefaultSettings()); err != nil {
+				t.Fatal(err)
+			}
+			if got := code(m.Create(start(), tt.name, tt.settings)); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// API reference, ChangeMessageVisibility: "a maximum of approximately 120,000 in flight messages ... OverLimit".
+func TestTheInFlightLimitAndALongQueue(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for range sqstest.InFlightLimit + 5 {
+		w.send("a")
+	}
+	for range sqstest.InFlightLimit / 10 {
+		w.receive("orders")
+	}
+	_, err := w.Receive(w.now, "orders", 1, nil)
+	if got, want := code(err), sqstest.CodeOverLimit; got != want {
+		t.Fatalf("got %q with 120,000 in flight, want %q", got, want)
+	}
+	w.pass(30 * time.Second)
+	if got := len(w.receive("orders")); got != 10 {
+		t.Errorf("got %d after the time-out, want 10", got)
+	}
+}
+
+// API reference, PurgeQueue: deletes what is available, in flight and delayed.
+func TestPurgeDeletesEverything(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.send("a")
+	w.receive("orders")
+	w.send("b")
+	w.must(w.Purge(w.now, "orders"))
+	if got, want := w.counts("orders"), (sqstest.Counts{Sent: 2, Deleted: 2}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// SQS developer guide, "Amazon SQS standard queues": best-effort ordering. So a choice, which defaults to the longest visible.
+func TestTheOrderIsTheCallersChoice(t *testing.T) {
+	t.Parallel()
+	bodies := func(pick func(int) int) (got []string) {
+		w := newWorld(t)
+		w.Pick = pick
+		for _, body := range []string{"a", "b", "c"} {
+			w.send(body)
+			w.pass(time.Second)
+		}
+		for _, m := range w.receive("orders") {
+			got = append(got, m.Body)
+		}
+		return got
+	}
+	if diff := cmp.Diff(bodies(nil), []string{"a", "b", "c"}); diff != "" {
+		t.Errorf("by default: got -, want +\n%s", diff)
+	}
+	if diff := cmp.Diff(bodies(func(n int) int { return n - 1 }), []string{"c", "b", "a"}); diff != "" {
+		t.Errorf("last first: got -, want +\n%s", diff)
+	}
+}
+
+func TestIDsAreUUIDsAndTheSameForTheSameSeed(t *testing.T) {
+	t.Parallel()
+	a, b := newWorld(t).send("a"), newWorld(t).send("a")
+	if a.ID != b.ID || len(a.ID) != 36 || a.ID[14] != '4' || a.ID[19] != '8' {
+		t.Errorf("got %q and %q, want one version 4 UUID", a.ID, b.ID)
+	}
+}
+
+func TestACloneGoesItsOwnWay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.send("a")
+	first := w.one("orders")
+	twin := &world{Machine: w.Clone(), t: t, now: w.now}
+	before := string(w.AppendState(nil))
+	if string(twin.AppendState(nil)) != before {
+		t.Error("a clone's state differs")
+	}
+	twin.must(twin.Delete(twin.now, "orders", first.Receipt))
+	if string(w.AppendState(nil)) != before {
+		t.Error("deleting from a clone changed the original")
+	}
+	if string(twin.AppendState(nil)) == before {
+		t.Error("deleting left the clone's state as it was")
+	}
+}
+
+func TestNextIsWhenSomethingHappens(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if _, ok := w.Next(w.now); ok {
+		t.Error("an empty machine has a next moment")
+	}
+	w.send("a")
+	w.one("orders")
+	if got, _ := w.Next(w.now); !got.Equal(start().Add(30 * time.Second)) {
+		t.Errorf("got %v, want the end of the visibility time-out", got)
+	}
+	w.pass(30 * time.Second)
+	if got, _ := w.Next(w.now); !got.Equal(start().Add(4 * 24 * time.Hour)) {
+		t.Errorf("got %v, want the end of retention", got)
+	}
+}

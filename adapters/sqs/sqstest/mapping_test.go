@@ -1,0 +1,457 @@
+package sqstest_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/sqs/sqstest"
+)
+
+// Lambda developer guide, "Implementing partial batch responses", "Success and failure conditions".
+func TestVerdict(t *testing.T) {
+	t.Parallel()
+	ids := []string{"a", "b"}
+	list := func(items string) string { return `{"batchItemFailures":[` + items + `]}` }
+	tests := map[string]struct {
+		response        string
+		err             error
+		deleted, failed []string
+	}{
+		"null is success":                         {response: `null`, deleted: ids},
+		"an empty object is success":              {response: `{}`, deleted: ids},
+		"an empty list is success":                {response: `{"batchItemFailures":[]}`, deleted: ids},
+		"a null list is success":                  {response: `{"batchItemFailures":null}`, deleted: ids},
+		"no answer is success":                    {deleted: ids},
+		"another spelling of the list is success": {response: `{"BatchItemFailures":[{"itemIdentifier":"a"}]}`, deleted: ids},
+		"a reported message stays":                {response: list(`{"itemIdentifier":"a"}`), deleted: ids[1:], failed: ids[:1]},
+		"reported twice is reported once": {
+			response: list(`{"itemIdentifier":"a"},{"itemIdentifier":"a"}`), deleted: ids[1:], failed: ids[:1],
+		},
+		"all reported stay":                          {response: list(`{"itemIdentifier":"b"},{"itemIdentifier":"a"}`), failed: ids},
+		"an error is failure, whatever the answer":   {response: `{}`, err: errors.New("pretend"), failed: ids},
+		"invalid JSON is failure":                    {response: `{"batchItemFailures":[`, failed: ids},
+		"JSON that is no object is failure":          {response: `"ok"`, failed: ids},
+		"a list of another kind is failure":          {response: `{"batchItemFailures":["a"]}`, failed: ids},
+		"an empty identifier is failure":             {response: list(`{"itemIdentifier":"a"},{"itemIdentifier":""}`), failed: ids},
+		"a null identifier is failure":               {response: list(`{"itemIdentifier":null}`), failed: ids},
+		"an identifier under another key is failure": {response: list(`{"ItemIdentifier":"a"}`), failed: ids},
+		"an unknown identifier is failure":           {response: list(`{"itemIdentifier":"c"}`), failed: ids},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			deleted, failed := sqstest.Verdict(ids, []byte(tt.response), tt.err)
+			if diff := cmp.Diff([][]string{deleted, failed}, [][]string{tt.deleted, tt.failed}); diff != "" {
+				t.Errorf("got -, want +\n%s", diff)
+			}
+		})
+	}
+}
+
+// Lambda developer guide, "Example standard queue message event", as aws-lambda-go declares it.
+func TestAnEventIsTheOneThatLambdaSends(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, err := w.Send(w.now, "orders", sqstest.Draft{Body: `{"a":"<é>"}`, Attributes: map[string]sqstest.Attribute{
+		"text": sqstest.Text("x"), "bytes": {Type: "Binary", Binary: []byte{1}},
+	}})
+	w.must(err)
+	m := w.one("orders")
+	decoder := json.NewDecoder(strings.NewReader(string(sqstest.Event("orders", []sqstest.Message{m}))))
+	decoder.DisallowUnknownFields()
+	var got events.SQSEvent
+	w.must(decoder.Decode(&got))
+	want := events.SQSEvent{Records: []events.SQSMessage{{
+		MessageId: m.ID, ReceiptHandle: m.Receipt, Body: `{"a":"<é>"}`,
+		Md5OfBody: "b92ba41755973cd1c20e9fd4c0173ab3", Md5OfMessageAttributes: "ba436c18e396f5eb35a1e3ea67b618cf",
+		Attributes: map[string]string{
+			"ApproximateReceiveCount": "1", "SentTimestamp": "1767323045000", "ApproximateFirstReceiveTimestamp": "1767323045000",
+			"SenderId": "AIDAPRETENDSENDER",
+		},
+		MessageAttributes: map[string]events.SQSMessageAttribute{
+			"text":  {StringValue: new("x"), StringListValues: []string{}, BinaryListValues: [][]byte{}, DataType: "String"},
+			"bytes": {BinaryValue: []byte{1}, StringListValues: []string{}, BinaryListValues: [][]byte{}, DataType: "Binary"},
+		},
+		EventSource: "aws:sqs", EventSourceARN: "arn:aws:sqs:us-east-1:000000000000:orders", AWSRegion: "us-east-1",
+	}}}
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("got -, want +\n%s", diff)
+	}
+}
+
+// feed is a face whose queue feeds a function; it notes the batches.
+type feed struct {
+	*face
+	sqstest.Mapping
+
+	mu      sync.Mutex
+	batches []sqstest.Batch
+}
+
+func newFeed(t *testing.T, invoke func(context.Context, events.SQSEvent) (any, error)) *feed {
+	t.Helper()
+	f := &feed{face: newFace(t, sqstest.Options{})}
+	f.Mapping = sqstest.Mapping{
+		Server: f.face.Server, Queue: "orders", BatchSize: 10, Concurrency: 1,
+		Invoke: func(ctx context.Context, payload []byte) ([]byte, error) {
+			var event events.SQSEvent
+			if err := json.Unmarshal(payload, &event); err != nil {
+				return nil, err
+			}
+			answer, err := invoke(ctx, event)
+			if err != nil {
+				return nil, err
+			}
+			return json.Marshal(answer)
+		},
+		Observe: func(b sqstest.Batch) {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.batches = append(f.batches, b)
+		},
+	}
+	return f
+}
+
+// put sends bodies without waking anybody between them.
+func (f *feed) put(bodies ...string) {
+	f.t.Helper()
+	f.Machine(func(m *sqstest.Machine, now time.Time) {
+		for _, body := range bodies {
+			if _, err := m.Send(now, "orders", sqstest.Draft{Body: body}); err != nil {
+				f.t.Error(err)
+			}
+		}
+	})
+}
+
+// run starts the mapping and returns what ends it.
+func (f *feed) run() (stop func()) {
+	ctx, cancel := context.WithCancel(f.t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- f.Run(ctx) }()
+	return func() {
+		f.t.Helper()
+		cancel()
+		if err := <-ended; err != nil {
+			f.t.Error(err)
+		}
+	}
+}
+
+// drain runs until the queue is empty and moves the clock so that what failed comes back.
+func (f *feed) drain() {
+	f.t.Helper()
+	stop := f.run()
+	defer stop()
+	drained := make(chan error)
+	go func() { drained <- f.Drained(f.t.Context()) }()
+	for {
+		select {
+		case err := <-drained:
+			if err != nil {
+				f.t.Error(err)
+			}
+			return
+		case <-time.After(time.Millisecond): // gives the function time; the outcome does not hang on it
+			f.add(time.Second)
+			f.Wake()
+		}
+	}
+}
+
+// bodies shows the batches by body: deliveries, and how many were deleted, failed and lost.
+func (f *feed) bodies() (got []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, b := range f.batches {
+		var all []string
+		for _, m := range b.Messages {
+			all = append(all, fmt.Sprint(m.Body, m.Receives))
+		}
+		fate := fmt.Sprintf("%d deleted, %d failed, %d lost", len(b.Deleted), len(b.Failed), len(b.Lost))
+		got = append(got, strings.Join(all, " ")+": "+fate)
+	}
+	return got
+}
+
+func failing(ids ...string) events.SQSEventResponse {
+	out := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
+	for _, id := range ids {
+		out.BatchItemFailures = append(out.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: id})
+	}
+	return out
+}
+
+func succeed(context.Context, events.SQSEvent) (any, error) { return failing(), nil }
+
+func (f *feed) want(lines ...string) {
+	f.t.Helper()
+	if diff := cmp.Diff(f.bodies(), lines); diff != "" {
+		f.t.Errorf("batches: got -, want +\n%s", diff)
+	}
+}
+
+// Lambda developer guide, "Implementing partial batch responses": only the failed messages become visible again.
+func TestAFailedMessageComesBackAlone(t *testing.T) {
+	t.Parallel()
+	f := newFeed(t, func(_ context.Context, e events.SQSEvent) (any, error) {
+		if first := e.Records[0]; first.Attributes["ApproximateReceiveCount"] == "1" {
+			return failing(first.MessageId), nil
+		}
+		return failing(), nil
+	})
+	f.put("a", "b", "c")
+	f.drain()
+	f.want("a1 b1 c1: 2 deleted, 1 failed, 0 lost", "a2: 1 deleted, 0 failed, 0 lost")
+}
+
+// The same guide: a function error fails the whole batch; after the visibility time-out it is delivered again, then dead-lettered.
+func TestAFailingFunctionEndsInTheDeadLetterQueueAndNotTheMapping(t *testing.T) {
+	t.Parallel()
+	f := newFeed(t, func(_ context.Context, e events.SQSEvent) (any, error) {
+		if e.Records[0].Body == "poison" {
+			return nil, errors.New("pretend")
+		}
+		return failing(), nil
+	})
+	f.put("poison")
+	f.drain()
+	f.put("a")
+	f.drain()
+	f.want("poison1: 0 deleted, 1 failed, 0 lost", "poison2: 0 deleted, 1 failed, 0 lost", "a1: 1 deleted, 0 failed, 0 lost")
+}
+
+func TestTheFunctionMayChangeWhenAMessageComesBack(t *testing.T) {
+	t.Parallel()
+	var f *feed
+	f = newFeed(t, func(_ context.Context, e events.SQSEvent) (any, error) {
+		if e.Records[0].Attributes["ApproximateReceiveCount"] != "1" {
+			return failing(), nil
+		}
+		f.Machine(func(m *sqstest.Machine, now time.Time) {
+			if err := m.ChangeVisibility(now, "orders", e.Records[0].ReceiptHandle, 0); err != nil {
+				t.Error(err)
+			}
+		})
+		return failing(e.Records[0].MessageId), nil
+	})
+	f.put("a")
+	stop := f.run()
+	defer stop()
+	if err := f.Drained(t.Context()); err != nil { // the clock stands still
+		t.Error(err)
+	}
+	f.want("a1: 0 deleted, 1 failed, 0 lost", "a2: 1 deleted, 0 failed, 0 lost") // drained: also the last batch was observed
+}
+
+func TestAQueueIsNotDrainedBeforeItsLastBatchIsObserved(t *testing.T) {
+	t.Parallel()
+	f := newFeed(t, succeed)
+	observe := f.Observe
+	f.Observe = func(b sqstest.Batch) {
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := f.Drained(ended); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v from within Observe, want %v", err, context.Canceled)
+		}
+		observe(b)
+	}
+	f.put("a")
+	f.drain()
+	f.want("a1: 1 deleted, 0 failed, 0 lost")
+}
+
+func TestAMessageTwiceInOneBatch(t *testing.T) {
+	t.Parallel()
+	f := newFeed(t, succeed)
+	f.Duplicate = func(sqstest.Message) sqstest.Twice { return sqstest.InSameBatch }
+	f.put("a", "b")
+	f.drain()
+	f.want("a1 a1 b1 b1: 4 deleted, 0 failed, 0 lost")
+}
+
+func TestAMessageInTwoInvocationsAtOnce(t *testing.T) {
+	t.Parallel()
+	var both sync.WaitGroup
+	both.Add(2)
+	f := newFeed(t, func(context.Context, events.SQSEvent) (any, error) {
+		both.Done()
+		both.Wait() // returns only if the other one runs now
+		return failing(), nil
+	})
+	f.Duplicate = func(sqstest.Message) sqstest.Twice { return sqstest.AtOnceBeside }
+	f.put("a")
+	f.drain()
+	f.want("a1: 1 deleted, 0 failed, 0 lost", "a1: 1 deleted, 0 failed, 0 lost")
+}
+
+func TestALostDeleteBringsAMessageBack(t *testing.T) {
+	t.Parallel()
+	f := newFeed(t, succeed)
+	f.LoseDelete = func(m sqstest.Message) bool { return m.Body == "a" && m.Receives == 1 }
+	f.put("a", "b")
+	f.drain()
+	f.want("a1 b1: 1 deleted, 0 failed, 1 lost", "a2: 1 deleted, 0 failed, 0 lost")
+}
+
+// Lambda developer guide, "Batching behavior": a batch ends at its size, at the end of its window, or at 6 MB.
+func TestABatchEnds(t *testing.T) {
+	t.Parallel()
+	many := func(n int) (out []string) {
+		for range n {
+			out = append(out, "a")
+		}
+		return out
+	}
+	sizes := func(f *feed) (got []int) {
+		for _, b := range f.batches {
+			got = append(got, len(b.Messages))
+		}
+		return got
+	}
+	t.Run("at its size", func(t *testing.T) {
+		t.Parallel()
+		f := newFeed(t, succeed)
+		f.BatchSize, f.Window = 25, time.Second
+		f.put(many(50)...)
+		f.drain()
+		if diff := cmp.Diff(sizes(f), []int{25, 25}); diff != "" {
+			t.Errorf("got -, want +\n%s", diff)
+		}
+	})
+	t.Run("with its window", func(t *testing.T) {
+		t.Parallel()
+		f := newFeed(t, succeed)
+		f.Window = 3 * time.Second
+		f.put(many(3)...)
+		f.drain()
+		if f.Now().Before(start().Add(3 * time.Second)) {
+			t.Error("a batch that was not full went before its window was over")
+		}
+		if diff := cmp.Diff(sizes(f), []int{3}); diff != "" {
+			t.Errorf("got -, want +\n%s", diff)
+		}
+	})
+	t.Run("at 6 MB", func(t *testing.T) {
+		t.Parallel()
+		f := newFeed(t, succeed)
+		invoke := f.Invoke
+		f.Invoke = func(ctx context.Context, payload []byte) ([]byte, error) {
+			if len(payload) > sqstest.MaxPayload {
+				t.Errorf("got a payload of %d bytes, want at most %d", len(payload), sqstest.MaxPayload)
+			}
+			return invoke(ctx, payload)
+		}
+		big := strings.Repeat("a", 1<<20)
+		f.put(big, big, big, big, big, big, big)
+		f.drain()
+		if diff := cmp.Diff(sizes(f), []int{5, 2}); diff != "" {
+			t.Errorf("got -, want +\n%s", diff)
+		}
+	})
+}
+
+func TestInvocationsRunAtTheSameTimeUpToTheConcurrency(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	running, most := 0, 0
+	gate := make(chan struct{})
+	f := newFeed(t, func(context.Context, events.SQSEvent) (any, error) {
+		mu.Lock()
+		running++
+		if most = max(most, running); most == 3 && running == 3 {
+			select {
+			case <-gate:
+			default:
+				close(gate) // opens when three run at once
+			}
+		}
+		mu.Unlock()
+		<-gate
+		mu.Lock()
+		defer mu.Unlock()
+		running--
+		return failing(), nil
+	})
+	f.Concurrency, f.BatchSize = 3, 1
+	f.put("a", "b", "c", "d", "e", "f")
+	f.drain()
+	if most != 3 {
+		t.Errorf("got %d invocations at once, want 3", most)
+	}
+}
+
+func TestAnInvocationHasATimeout(t *testing.T) {
+	t.Parallel()
+	f := newFeed(t, func(ctx context.Context, e events.SQSEvent) (any, error) {
+		if e.Records[0].Attributes["ApproximateReceiveCount"] == "1" {
+			<-ctx.Done()
+		}
+		return failing(), ctx.Err()
+	})
+	f.FunctionTimeout = 50 * time.Millisecond
+	f.put("a")
+	f.drain()
+	f.want("a1: 0 deleted, 1 failed, 0 lost", "a2: 1 deleted, 0 failed, 0 lost")
+}
+
+func TestStoppingLetsARunningInvocationEnd(t *testing.T) {
+	t.Parallel()
+	begun, finish := make(chan struct{}), make(chan struct{})
+	f := newFeed(t, func(ctx context.Context, _ events.SQSEvent) (any, error) {
+		close(begun)
+		<-finish
+		return failing(), ctx.Err()
+	})
+	f.put("a")
+	stop := f.run()
+	<-begun
+	go close(finish)
+	stop()
+	f.want("a1: 1 deleted, 0 failed, 0 lost")
+}
+
+func TestAStoppedMappingTakesNoMoreMessages(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	f := newFeed(t, func(context.Context, events.SQSEvent) (any, error) {
+		cancel()
+		return failing(), nil
+	})
+	f.BatchSize = 1
+	f.put("a", "b", "c")
+	if err := f.Run(ctx); err != nil {
+		t.Error(err)
+	}
+	f.want("a1: 1 deleted, 0 failed, 0 lost")
+}
+
+// Lambda developer guide, "Lambda parameters for Amazon SQS event source mappings".
+func TestWhatAMappingRefuses(t *testing.T) {
+	t.Parallel()
+	f := newFeed(t, succeed)
+	tests := map[string]func(*sqstest.Mapping){
+		"no batch size":            func(m *sqstest.Mapping) { m.BatchSize = 0 },
+		"10,001 in a batch":        func(m *sqstest.Mapping) { m.BatchSize, m.Window = 10_001, time.Minute },
+		"11 without a window":      func(m *sqstest.Mapping) { m.BatchSize = 11 },
+		"no concurrency":           func(m *sqstest.Mapping) { m.Concurrency = 0 },
+		"a queue that isn't there": func(m *sqstest.Mapping) { m.Queue = "nowhere" },
+	}
+	for name, change := range tests {
+		m := f.Mapping
+		change(&m)
+		if err := m.Run(t.Context()); err == nil {
+			t.Errorf("%s: got no error", name)
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package sqstest
+
+import (
+	"crypto/md5" //nolint:gosec // the SQS protocol has its checksums in MD5; nothing here is a secret
+	"encoding/binary"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// State is where a message in a queue is.
+type State int
+
+// The states of a message (SQS developer guide, "Amazon SQS visibility timeout" and "delay queues").
+const (
+	Visible State = iota
+	Delayed
+	InFlight
+)
+
+// Message is a stored message as it stood when it was returned. Its Attributes are shared: don't change them.
+type Message struct {
+	ID            string
+	Body          string
+	Attributes    map[string]Attribute
+	Sent          time.Time
+	FirstReceived time.Time // zero: never received
+	Receives      int       // across all queues, until redriven
+	Source        string    // queue that dead-lettered it, empty if none did
+	Receipt       string    // handle of the latest receive in this queue, empty if none
+	State         State
+}
+
+// Attribute is a message attribute. Type is String, Number or Binary, perhaps with a label after a dot; Binary holds the value of
+// a binary one, Text of the others.
+type Attribute struct {
+	Type, Text string
+	Binary     []byte
+}
+
+// Text makes a String attribute.
+func Text(s string) Attribute { return Attribute{Type: "String", Text: s} }
+
+// Draft is a message to send. Delay nil is the queue's own.
+type Draft struct {
+	Body       string
+	Attributes map[string]Attribute
+	Delay      *time.Duration
+}
+
+const wordCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
+
+func (d Draft) check(maxSize int) error {
+	if d.Body == "" {
+		return fault(CodeMissingParameter, "The request must contain the parameter MessageBody.")
+	}
+	if d.Delay != nil && (*d.Delay < 0 || *d.Delay > maxDelay) {
+		return outside("DelaySeconds", seconds(*d.Delay), "DelaySeconds must be >= 0 and <= 900.")
+	}
+	if len(d.Attributes) > 10 {
+		return fault(CodeInvalidParameterValue, "Number of message attributes [%d] exceeds the allowed maximum [10].", len(d.Attributes))
+	}
+	if size := d.size(); size > maxSize {
+		return fault(CodeInvalidParameterValue, "One or more parameters are invalid. Reason: Message must be shorter than %d bytes.", maxSize)
+	}
+	if strings.ContainsFunc(d.Body, forbidden) {
+		return fault(CodeInvalidMessageContents, "The message contains characters outside the allowed set.")
+	}
+	for name, a := range d.Attributes {
+		if err := a.check(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// size counts as SQS does: the body and every part of every message attribute.
+func (d Draft) size() int {
+	n := len(d.Body)
+	for name, a := range d.Attributes {
+		n += len(name) + len(a.Type) + len(a.Text) + len(a.Binary)
+	}
+	return n
+}
+
+// forbidden is what the API reference excludes: anything but #x9, #xA, #xD, #x20-#xD7FF, #xE000-#xFFFD, #x10000-#x10FFFF.
+func forbidden(r rune) bool {
+	return r < 0x20 && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF
+}
+
+// check holds an attribute to "Message attribute components" in the SQS developer guide.
+func (a Attribute) check(name string) error {
+	lower := strings.ToLower(name)
+	kind, _, _ := strings.Cut(a.Type, ".")
+	switch {
+	case name == "" || len(name) > 256 || strings.Trim(name, wordCharacters+"-.") != "",
+		strings.HasPrefix(name, "."), strings.HasSuffix(name, "."), strings.Contains(name, ".."),
+		strings.HasPrefix(lower, "aws."), strings.HasPrefix(lower, "amazon."):
+		return fault(CodeInvalidParameterValue, "Invalid message attribute name %q.", name)
+	case len(a.Type) > 256 || kind != "String" && kind != "Number" && kind != "Binary":
+		return fault(CodeInvalidParameterValue, "The message attribute %q has an invalid message attribute type.", name)
+	case kind == "Binary" && (len(a.Binary) == 0 || a.Text != ""), kind != "Binary" && (a.Text == "" || len(a.Binary) > 0):
+		return fault(CodeInvalidParameterValue, "The message attribute %q must contain a non-empty value of its type.", name)
+	case strings.ContainsFunc(a.Text, forbidden):
+		return fault(CodeInvalidMessageContents, "The message attribute %q contains characters outside the allowed set.", name)
+	}
+	return nil
+}
+
+func (a Attribute) isBinary() bool { return strings.HasPrefix(a.Type, "Binary") }
+
+// bodyMD5 is MD5OfMessageBody.
+func bodyMD5(body string) string {
+	sum := md5.Sum([]byte(body)) //nolint:gosec // the protocol's checksum
+	return hex.EncodeToString(sum[:])
+}
+
+// attributesMD5 is MD5OfMessageAttributes: the attributes sorted by name, each as name, type, one byte (1 text, 2 binary) and value,
+// the three with their length as four bytes before them (SQS developer guide, "Calculating the MD5 message digest for message
+// attributes"). Empty without attributes.
+func attributesMD5(attributes map[string]Attribute) string {
+	if len(attributes) == 0 {
+		return ""
+	}
+	var b []byte
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		a := attributes[name]
+		b = appendSized(appendSized(b, name), a.Type)
+		if a.isBinary() {
+			b = appendSized(append(b, 2), string(a.Binary))
+		} else {
+			b = appendSized(append(b, 1), a.Text)
+		}
+	}
+	sum := md5.Sum(b) //nolint:gosec // the protocol's checksum
+	return hex.EncodeToString(sum[:])
+}
+
+func appendSized(b []byte, s string) []byte {
+	return append(binary.BigEndian.AppendUint32(b, uint32(len(s))), s...) //nolint:gosec // a message is at most 1 MiB
+}

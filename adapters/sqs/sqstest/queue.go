@@ -1,0 +1,232 @@
+package sqstest
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Settings are a queue's attributes. Start from DefaultSettings: a zero Retention is refused.
+type Settings struct {
+	Visibility  time.Duration // 0 to 12 h
+	Retention   time.Duration // 60 s to 14 days
+	Delay       time.Duration // 0 to 15 min
+	Wait        time.Duration // 0 to 20 s: how long a receive waits that doesn't say
+	MaxSize     int           // bytes, 1,024 to 1,048,576: body and message attributes together
+	DeadLetters string        // name of the dead-letter queue, or empty
+	MaxReceives int           // 1 to 1,000 if DeadLetters is set
+}
+
+// DefaultSettings are those of a queue that CreateQueue makes without attributes (API reference, CreateQueue).
+func DefaultSettings() Settings {
+	return Settings{Visibility: 30 * time.Second, Retention: 4 * 24 * time.Hour, MaxSize: 1 << 20}
+}
+
+func (s Settings) check() error {
+	within := func(v, low, high time.Duration) bool { return low <= v && v <= high }
+	switch {
+	case !within(s.Visibility, 0, maxVisibility):
+		return badAttribute("VisibilityTimeout")
+	case !within(s.Retention, time.Minute, 14*24*time.Hour):
+		return badAttribute("MessageRetentionPeriod")
+	case !within(s.Delay, 0, maxDelay):
+		return badAttribute("DelaySeconds")
+	case !within(s.Wait, 0, 20*time.Second):
+		return badAttribute("ReceiveMessageWaitTimeSeconds")
+	case s.MaxSize < 1<<10 || s.MaxSize > 1<<20:
+		return badAttribute("MaximumMessageSize")
+	case s.DeadLetters != "" && (s.MaxReceives < 1 || s.MaxReceives > 1000):
+		return badAttribute("RedrivePolicy")
+	}
+	return nil
+}
+
+// Counts are where the messages of one queue are, and where those that left went. It always holds that
+// Sent + Arrived = Visible + InFlight + Delayed + Deleted + Expired + DeadLettered + Redriven.
+type Counts struct {
+	Visible, InFlight, Delayed int
+	Sent                       int // accepted by Send
+	Arrived                    int // dead-lettered or redriven into this queue
+	Deleted                    int // also by Purge
+	Expired                    int
+	DeadLettered, Redriven     int // out of this queue
+}
+
+// Empty says that the queue holds nothing, neither visible, nor delayed, nor in flight.
+func (c Counts) Empty() bool { return c.Visible+c.InFlight+c.Delayed == 0 }
+
+// entry is a message with its place in the queue's heaps.
+type entry struct {
+	Message
+
+	serial   uint64    // order of arrival in the machine, breaks ties
+	visible  time.Time // from when it may be received
+	received time.Time // latest receive in this queue
+	place    [2]int    // index in the heap of each kind
+}
+
+func byAge(a, b *entry) int { return cmp.Or(a.Sent.Compare(b.Sent), cmp.Compare(a.serial, b.serial)) }
+
+// The two kinds of heap that an entry can be in at the same time.
+const (
+	byVisible = iota
+	bySent
+)
+
+// entryHeap is a heap that knows where each entry is, so that any of them is removed in O(log n).
+type entryHeap struct {
+	kind    int
+	entries []*entry
+}
+
+func (h *entryHeap) key(e *entry) time.Time {
+	if h.kind == bySent {
+		return e.Sent
+	}
+	return e.visible
+}
+
+func (h *entryHeap) Len() int { return len(h.entries) }
+
+func (h *entryHeap) Less(i, j int) bool {
+	a, b := h.entries[i], h.entries[j]
+	return cmp.Or(h.key(a).Compare(h.key(b)), cmp.Compare(a.serial, b.serial)) < 0
+}
+
+func (h *entryHeap) Swap(i, j int) {
+	h.entries[i], h.entries[j] = h.entries[j], h.entries[i]
+	h.entries[i].place[h.kind], h.entries[j].place[h.kind] = i, j
+}
+
+// Push is for container/heap.
+func (h *entryHeap) Push(x any) {
+	e, _ := x.(*entry)
+	e.place[h.kind] = len(h.entries)
+	h.entries = append(h.entries, e)
+}
+
+// Pop is for container/heap.
+func (h *entryHeap) Pop() any {
+	last := len(h.entries) - 1
+	e := h.entries[last]
+	h.entries[last] = nil // let the message go
+	h.entries = h.entries[:last]
+	return e
+}
+
+// top is the earliest entry, nil if there is none.
+func (h *entryHeap) top() *entry {
+	if len(h.entries) == 0 {
+		return nil
+	}
+	return h.entries[0]
+}
+
+type queue struct {
+	name              string
+	settings          Settings
+	created, modified time.Time
+
+	messages map[string]*entry // by message id
+	shown    entryHeap         // visible, longest visible first
+	hidden   entryHeap         // delayed or in flight, next visible first
+	aging    entryHeap         // all of them, oldest first
+	inFlight int
+
+	sent, arrived, deleted, expired, deadLettered, redriven int
+}
+
+func newQueue(name string, s Settings, now time.Time) *queue {
+	return &queue{
+		name: name, settings: s, created: now, modified: now, messages: map[string]*entry{},
+		shown: entryHeap{kind: byVisible}, hidden: entryHeap{kind: byVisible}, aging: entryHeap{kind: bySent},
+	}
+}
+
+func (q *queue) delayed() int { return q.hidden.Len() - q.inFlight }
+
+// settle lets time pass. Expiry comes first: an expired message is deleted and never becomes a dead letter.
+func (q *queue) settle(now time.Time) {
+	for e := q.aging.top(); e != nil && !now.Before(e.Sent.Add(q.settings.Retention)); e = q.aging.top() {
+		q.remove(e)
+		q.expired++
+	}
+	for e := q.hidden.top(); e != nil && !now.Before(e.visible); e = q.hidden.top() {
+		q.remove(e)
+		q.add(now, e)
+	}
+}
+
+// next is the first moment when settle has something to do, zero if never.
+func (q *queue) next() (at time.Time) {
+	if e := q.aging.top(); e != nil {
+		at = e.Sent.Add(q.settings.Retention)
+	}
+	if e := q.hidden.top(); e != nil && e.visible.Before(at) {
+		at = e.visible
+	}
+	return at
+}
+
+// add files a message by its visible time: Delayed or InFlight before it, Visible from then on.
+func (q *queue) add(now time.Time, e *entry) {
+	q.messages[e.ID] = e
+	heap.Push(&q.aging, e)
+	if !now.Before(e.visible) {
+		e.State = Visible
+		heap.Push(&q.shown, e)
+		return
+	}
+	heap.Push(&q.hidden, e)
+	if e.Receipt == "" {
+		e.State = Delayed
+		return
+	}
+	e.State = InFlight
+	q.inFlight++
+}
+
+func (q *queue) remove(e *entry) {
+	delete(q.messages, e.ID)
+	heap.Remove(&q.aging, e.place[bySent])
+	if e.State == Visible {
+		heap.Remove(&q.shown, e.place[byVisible])
+		return
+	}
+	heap.Remove(&q.hidden, e.place[byVisible])
+	if e.State == InFlight {
+		q.inFlight--
+	}
+}
+
+// deliver hides an entry and gives out a copy with a fresh handle.
+func (q *queue) deliver(now time.Time, e *entry, hide time.Duration) Message {
+	heap.Remove(&q.shown, e.place[byVisible])
+	e.Receives++
+	e.Receipt = q.name + ":" + e.ID + ":" + strconv.Itoa(e.Receives)
+	e.received, e.visible, e.State = now, now.Add(hide), InFlight
+	if e.FirstReceived.IsZero() {
+		e.FirstReceived = now
+	}
+	heap.Push(&q.hidden, e) // also with a time-out of zero: one receive never returns a message twice
+	q.inFlight++
+	return e.Message
+}
+
+// find returns the message of a handle, nil if it is gone, and whether the handle is that of the latest receive in this queue.
+func (q *queue) find(handle string) (e *entry, latest bool, err error) {
+	part := strings.Split(handle, ":")
+	if len(part) != 3 || part[0] != q.name {
+		return nil, false, fault(CodeReceiptHandleIsInvalid, "The input receipt handle %q is not a valid receipt handle.", handle)
+	}
+	e = q.messages[part[1]]
+	return e, e != nil && e.Receipt == handle, nil
+}
+
+// inOrder lists the entries in the order of arrival in the machine.
+func (q *queue) inOrder() []*entry {
+	return slices.SortedFunc(slices.Values(q.aging.entries), func(a, b *entry) int { return cmp.Compare(a.serial, b.serial) })
+}

@@ -1,0 +1,547 @@
+package sqstest_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/sqs/sqstest"
+)
+
+// clock is a virtual one that tests move.
+type clock struct {
+	mu    sync.Mutex
+	now   time.Time
+	looks int
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.looks++
+	return c.now
+}
+
+func (c *clock) seen() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.looks
+}
+
+func (c *clock) add(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// face is a server with the queues of newWorld, a virtual clock and a real SDK client.
+type face struct {
+	*sqstest.Server
+	*clock
+
+	t   *testing.T
+	sdk *sqs.Client
+	url string // of orders
+}
+
+func newFace(t *testing.T, o sqstest.Options) *face {
+	t.Helper()
+	f := &face{t: t, clock: &clock{now: start()}}
+	if o.Now == nil {
+		o.Now = f.Now
+	}
+	s, err := sqstest.Serve(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	f.Server, f.url = s, s.QueueURL("orders")
+	s.Machine(func(m *sqstest.Machine, now time.Time) {
+		orders := sqstest.DefaultSettings()
+		orders.DeadLetters, orders.MaxReceives = "dead", 2
+		if err := errors.Join(m.Create(now, "dead", sqstest.DefaultSettings()), m.Create(now, "orders", orders)); err != nil {
+			t.Fatal(err)
+		}
+	})
+	f.sdk = newClient(s.URL)
+	return f
+}
+
+func newClient(endpoint string) *sqs.Client {
+	return sqs.NewFromConfig(aws.Config{
+		Region: sqstest.Region, BaseEndpoint: &endpoint, RetryMaxAttempts: 1,
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: "pretend", SecretAccessKey: "pretend"}, nil
+		}),
+	})
+}
+
+func (f *face) send() {
+	f.t.Helper()
+	_, err := f.sdk.SendMessage(f.t.Context(), &sqs.SendMessageInput{QueueUrl: &f.url, MessageBody: aws.String("a")})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *face) receive(in sqs.ReceiveMessageInput) []types.Message {
+	f.t.Helper()
+	in.QueueUrl = &f.url
+	out, err := f.sdk.ReceiveMessage(f.t.Context(), &in)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return out.Messages
+}
+
+// apiCode is what an SDK user sees as the error's code.
+func apiCode(err error) string {
+	if e, ok := errors.AsType[smithy.APIError](err); ok {
+		return e.ErrorCode()
+	}
+	return ""
+}
+
+func TestAMessageGoesThroughTheSDK(t *testing.T) {
+	t.Parallel()
+	f := newFace(t, sqstest.Options{})
+	_, err := f.sdk.SendMessage(t.Context(), &sqs.SendMessageInput{
+		QueueUrl: &f.url, MessageBody: aws.String("body"),
+		MessageAttributes: map[string]types.MessageAttributeValue{
+			"attribName1":     {DataType: aws.String("String"), StringValue: aws.String("attribValue 1")},
+			"binaryAttribute": {DataType: aws.String("Binary"), BinaryValue: []byte("Hello binary world!")},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.add(time.Second)
+	got := f.receive(sqs.ReceiveMessageInput{
+		MessageAttributeNames: []string{"attrib.*"},
+		MessageSystemAttributeNames: []types.MessageSystemAttributeName{
+			"ApproximateReceiveCount", "ApproximateFirstReceiveTimestamp", "SentTimestamp",
+		},
+	})
+	if len(got) != 1 {
+		t.Fatalf("got %d messages, want 1", len(got))
+	}
+	want := map[string]string{
+		"ApproximateReceiveCount": "1", "SentTimestamp": "1767323045000", "ApproximateFirstReceiveTimestamp": "1767323046000",
+	}
+	if diff := cmp.Diff(got[0].Attributes, want); diff != "" {
+		t.Errorf("attributes: got -, want +\n%s", diff)
+	}
+	if len(got[0].MessageAttributes) != 1 || *got[0].MD5OfMessageAttributes != "19e27d4e946b072f3f58da80d94fd778" {
+		t.Errorf("got %v with digest %s, want attribName1 alone", got[0].MessageAttributes, *got[0].MD5OfMessageAttributes)
+	}
+	if _, err := f.sdk.DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: &f.url, ReceiptHandle: got[0].ReceiptHandle}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Drained(t.Context(), "orders"); err != nil {
+		t.Error(err)
+	}
+}
+
+// The digests are those that the npm package aws-md5-of-message-attributes publishes as examples.
+func TestTheDigestOfMessageAttributes(t *testing.T) {
+	t.Parallel()
+	one := types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String("attribValue 1")}
+	two := types.MessageAttributeValue{DataType: aws.String("Number.float"), StringValue: aws.String("4563442423554324324264524243.32543234")}
+	three := types.MessageAttributeValue{DataType: aws.String("Binary"), BinaryValue: []byte("Hello binary world!")}
+	tests := map[string]map[string]types.MessageAttributeValue{
+		"19e27d4e946b072f3f58da80d94fd778": {"attribName1": one},
+		"9fe1b90bbd9965bdf77bac517c7d2495": {"customNumberTypeAttrib": two},
+		"31a92b15d92f8db860eda32aceb656c3": {"binaryAttribute": three},
+		"c932db14a896c663f83c260297d594ff": {"attribName1": one, "customNumberTypeAttrib": two, "binaryAttribute": three},
+	}
+	f := newFace(t, sqstest.Options{})
+	for want, attributes := range tests {
+		in := &sqs.SendMessageInput{QueueUrl: &f.url, MessageBody: aws.String("a"), MessageAttributes: attributes}
+		out, err := f.sdk.SendMessage(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := *out.MD5OfMessageAttributes; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+func TestErrorsHaveTheCodesOfSQS(t *testing.T) {
+	t.Parallel()
+	f := newFace(t, sqstest.Options{})
+	ctx, nowhere := t.Context(), f.QueueURL("nowhere")
+	f.send()
+	taken := f.receive(sqs.ReceiveMessageInput{})[0].ReceiptHandle
+	f.add(30 * time.Second)
+	entry := func(id string) types.DeleteMessageBatchRequestEntry {
+		return types.DeleteMessageBatchRequestEntry{Id: &id, ReceiptHandle: taken}
+	}
+	deleteAll := func(e ...types.DeleteMessageBatchRequestEntry) func() error {
+		return func() error {
+			_, err := f.sdk.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: &f.url, Entries: e})
+			return err
+		}
+	}
+	tests := map[string]func() error{
+		"AWS.SimpleQueueService.NonExistentQueue": func() error {
+			_, err := f.sdk.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &nowhere, MessageBody: aws.String("a")})
+			if _, ok := errors.AsType[*types.QueueDoesNotExist](err); !ok {
+				t.Errorf("got %v, want the SDK's own type", err)
+			}
+			return err
+		},
+		"ReceiptHandleIsInvalid": func() error {
+			_, err := f.sdk.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: &f.url, ReceiptHandle: aws.String("x")})
+			return err
+		},
+		"AWS.SimpleQueueService.MessageNotInflight": func() error {
+			_, err := f.sdk.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{QueueUrl: &f.url, ReceiptHandle: taken})
+			return err
+		},
+		"InvalidParameterValue": func() error {
+			_, err := f.sdk.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: &f.url, MaxNumberOfMessages: 11})
+			return err
+		},
+		"MissingParameter": func() error {
+			_, err := f.sdk.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &f.url, MessageBody: aws.String("")})
+			return err
+		},
+		"InvalidMessageContents": func() error {
+			_, err := f.sdk.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &f.url, MessageBody: aws.String("\x02")})
+			return err
+		},
+		"InvalidAction": func() error {
+			_, err := f.sdk.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &f.url})
+			return err
+		},
+		"InvalidAttributeName": func() error {
+			in := &sqs.GetQueueAttributesInput{QueueUrl: &f.url, AttributeNames: []types.QueueAttributeName{"Color"}}
+			_, err := f.sdk.GetQueueAttributes(ctx, in)
+			return err
+		},
+		"AWS.SimpleQueueService.EmptyBatchRequest":        deleteAll([]types.DeleteMessageBatchRequestEntry{}...),
+		"AWS.SimpleQueueService.BatchEntryIdsNotDistinct": deleteAll(entry("a"), entry("a")),
+		"AWS.SimpleQueueService.InvalidBatchEntryId":      deleteAll(entry("a b")),
+		"AWS.SimpleQueueService.TooManyEntriesInBatchRequest": deleteAll(entry("0"), entry("1"), entry("2"), entry("3"), entry("4"),
+			entry("5"), entry("6"), entry("7"), entry("8"), entry("9"), entry("10")),
+		"AWS.SimpleQueueService.BatchRequestTooLong": func() error {
+			body := strings.Repeat("a", 600_000)
+			_, err := f.sdk.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &f.url, Entries: []types.SendMessageBatchRequestEntry{
+				{Id: aws.String("a"), MessageBody: &body}, {Id: aws.String("b"), MessageBody: &body},
+			}})
+			return err
+		},
+	}
+	for want, call := range tests {
+		if got := apiCode(call()); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// API reference, SendMessageBatch and its like: "the batch request can result in a combination of successful and unsuccessful actions".
+func TestABatchSucceedsAndFailsByEntry(t *testing.T) {
+	t.Parallel()
+	f := newFace(t, sqstest.Options{})
+	ctx := t.Context()
+	out, err := f.sdk.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &f.url, Entries: []types.SendMessageBatchRequestEntry{
+		{Id: aws.String("good"), MessageBody: aws.String("a")}, {Id: aws.String("bad"), MessageBody: aws.String("\x01")},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out.Successful) != 1 || len(out.Failed) != 1 || *out.Successful[0].Id != "good" || *out.Failed[0].Code != "InvalidMessageContents" {
+		t.Errorf("got %v and %v, want good sent and bad refused", out.Successful, out.Failed)
+	}
+	handle := f.receive(sqs.ReceiveMessageInput{})[0].ReceiptHandle
+	change, err := f.sdk.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{
+		QueueUrl: &f.url, Entries: []types.ChangeMessageVisibilityBatchRequestEntry{
+			{Id: aws.String("good"), ReceiptHandle: handle, VisibilityTimeout: 0}, {Id: aws.String("bad"), ReceiptHandle: aws.String("x")},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(change.Successful) != 1 || len(change.Failed) != 1 || *change.Failed[0].Code != "ReceiptHandleIsInvalid" {
+		t.Errorf("got %v and %v, want good changed and bad refused", change.Successful, change.Failed)
+	}
+	if got := f.receive(sqs.ReceiveMessageInput{}); len(got) != 1 {
+		t.Errorf("got %d messages after a visibility of zero, want 1", len(got))
+	}
+}
+
+func TestQueuesAndTheirAttributesThroughTheSDK(t *testing.T) {
+	t.Parallel()
+	f := newFace(t, sqstest.Options{})
+	ctx := t.Context()
+	created, err := f.sdk.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String("third"), Attributes: map[string]string{
+		"VisibilityTimeout": "12", "RedrivePolicy": `{"deadLetterTargetArn":"` + sqstest.ARN("dead") + `","maxReceiveCount":"50"}`,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := f.sdk.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String("third")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *found.QueueUrl != *created.QueueUrl || *found.QueueUrl != f.QueueURL("third") {
+		t.Errorf("got %s and %s, want %s", *created.QueueUrl, *found.QueueUrl, f.QueueURL("third"))
+	}
+	change := &sqs.SetQueueAttributesInput{QueueUrl: found.QueueUrl, Attributes: map[string]string{"DelaySeconds": "3"}}
+	if _, err := f.sdk.SetQueueAttributes(ctx, change); err != nil {
+		t.Fatal(err)
+	}
+	got, err := f.sdk.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
+		QueueUrl: found.QueueUrl, AttributeNames: []types.QueueAttributeName{"All"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"QueueArn": sqstest.ARN("third"), "CreatedTimestamp": "1767323045", "LastModifiedTimestamp": "1767323045",
+		"VisibilityTimeout": "12", "MessageRetentionPeriod": "345600", "DelaySeconds": "3", "ReceiveMessageWaitTimeSeconds": "0",
+		"MaximumMessageSize": "1048576", "ApproximateNumberOfMessages": "0", "ApproximateNumberOfMessagesNotVisible": "0",
+		"ApproximateNumberOfMessagesDelayed": "0",
+		"RedrivePolicy":                      `{"deadLetterTargetArn":"` + sqstest.ARN("dead") + `","maxReceiveCount":50}`,
+	}
+	if diff := cmp.Diff(got.Attributes, want); diff != "" {
+		t.Errorf("got -, want +\n%s", diff)
+	}
+	list, err := f.sdk.ListQueues(ctx, &sqs.ListQueuesInput{QueueNamePrefix: aws.String("t")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(list.QueueUrls, []string{f.QueueURL("third")}); diff != "" {
+		t.Errorf("got -, want +\n%s", diff)
+	}
+}
+
+// API reference, ListMessageMoveTasks: FailureReason, CouldNotDetermineMessageSource for messages that were sent to the queue.
+func TestAMoveTaskFailsUntilItsDestinationIsNamed(t *testing.T) {
+	t.Parallel()
+	f := newFace(t, sqstest.Options{})
+	ctx, dead := t.Context(), sqstest.ARN("dead")
+	f.Machine(func(m *sqstest.Machine, now time.Time) { _, _ = m.Send(now, "dead", sqstest.Draft{Body: "parked"}) })
+	for _, destination := range []*string{nil, aws.String(sqstest.ARN("orders"))} {
+		if _, err := f.sdk.StartMessageMoveTask(ctx, &sqs.StartMessageMoveTaskInput{SourceArn: &dead, DestinationArn: destination}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tasks, err := f.sdk.ListMessageMoveTasks(ctx, &sqs.ListMessageMoveTasksInput{SourceArn: &dead, MaxResults: aws.Int32(10)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(tasks.Results) != 2 || *tasks.Results[0].Status != "COMPLETED" || tasks.Results[0].ApproximateNumberOfMessagesMoved != 1 {
+		t.Fatalf("got %+v, want the latest of two tasks to have moved one message", tasks.Results)
+	}
+	if got := tasks.Results[1]; *got.Status != "FAILED" || *got.FailureReason != sqstest.CodeNoSource {
+		t.Errorf("got %s, %s for the task without a destination", *got.Status, *got.FailureReason)
+	}
+	if _, err := f.sdk.PurgeQueue(ctx, &sqs.PurgeQueueInput{QueueUrl: &f.url}); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.receive(sqs.ReceiveMessageInput{}); len(got) != 0 {
+		t.Errorf("got %d messages after a purge, want none", len(got))
+	}
+}
+
+// polling starts a long poll of 20 seconds, which sends what it got. It returns when the server has the poll in hand: a server looks
+// at its clock once for each call.
+func (f *face) polling(ctx context.Context) <-chan []types.Message {
+	before := f.seen()
+	defer func() {
+		for f.seen() == before {
+			runtime.Gosched()
+		}
+	}()
+	got, in := make(chan []types.Message), &sqs.ReceiveMessageInput{QueueUrl: aws.String(f.url), WaitTimeSeconds: 20}
+	go func() {
+		out, err := f.sdk.ReceiveMessage(ctx, in)
+		if err != nil {
+			out = &sqs.ReceiveMessageOutput{}
+		}
+		got <- out.Messages
+	}()
+	return got
+}
+
+// SQS developer guide, "Amazon SQS short and long polling": answers as soon as a message is there, else when the wait is over.
+func TestALongPollIsWokenBy(t *testing.T) {
+	t.Parallel()
+	t.Run("a send", func(t *testing.T) {
+		t.Parallel()
+		f := newFace(t, sqstest.Options{})
+		got := f.polling(t.Context())
+		f.send()
+		if n := len(<-got); n != 1 {
+			t.Errorf("got %d messages, want 1", n)
+		}
+	})
+	t.Run("a delay that ends", func(t *testing.T) {
+		t.Parallel()
+		f := newFace(t, sqstest.Options{})
+		_, err := f.sdk.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &f.url, MessageBody: aws.String("a"), DelaySeconds: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := f.polling(t.Context())
+		f.add(10 * time.Second)
+		f.Wake()
+		if n := len(<-got); n != 1 {
+			t.Errorf("got %d messages, want 1", n)
+		}
+	})
+	t.Run("the end of its wait", func(t *testing.T) {
+		t.Parallel()
+		f := newFace(t, sqstest.Options{})
+		got := f.polling(t.Context())
+		for {
+			select {
+			case messages := <-got:
+				if f.Now().Before(start().Add(20*time.Second)) || len(messages) != 0 {
+					t.Errorf("got %d messages after %v, want none after 20 s", len(messages), f.Now().Sub(start()))
+				}
+				return
+			default:
+				f.add(time.Second)
+				f.Wake()
+				runtime.Gosched()
+			}
+		}
+	})
+	t.Run("its caller going away", func(t *testing.T) {
+		t.Parallel()
+		f := newFace(t, sqstest.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		got := f.polling(ctx)
+		cancel()
+		<-got
+	})
+	t.Run("the server closing", func(t *testing.T) {
+		t.Parallel()
+		f := newFace(t, sqstest.Options{})
+		got := f.polling(t.Context())
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+		<-got
+	})
+	t.Run("a dead letter", func(t *testing.T) {
+		t.Parallel()
+		f := newFace(t, sqstest.Options{})
+		source := f.url
+		f.url = f.QueueURL("dead")
+		got := f.polling(t.Context())
+		f.url = source
+		f.send()
+		for range 3 { // the third exceeds the count
+			f.receive(sqs.ReceiveMessageInput{VisibilityTimeout: 1})
+			f.add(time.Second)
+		}
+		f.Machine(func(m *sqstest.Machine, now time.Time) {
+			if c, err := m.Counts(now, "dead"); err != nil || c.InFlight != 1 {
+				t.Errorf("got %+v, %v right after the receive that dead-lettered, want one in flight", c, err)
+			}
+		})
+		if n := len(<-got); n != 1 {
+			t.Errorf("got %d messages, want 1", n)
+		}
+	})
+	t.Run("the real clock", func(t *testing.T) {
+		t.Parallel()
+		looks := &clock{}
+		f := newFace(t, sqstest.Options{Now: func() time.Time {
+			looks.Now()
+			return time.Now() //nolint:forbidigo // the alarm is what is tested
+		}})
+		f.clock = looks
+		f.Machine(func(m *sqstest.Machine, now time.Time) {
+			_, _ = m.Send(now, "orders", sqstest.Draft{Body: "a", Delay: new(20 * time.Millisecond)})
+		})
+		if n := len(<-f.polling(t.Context())); n != 1 {
+			t.Errorf("got %d messages, want 1", n)
+		}
+	})
+}
+
+func TestAFaultHitsAsOftenAsAskedAndBeforeAnyEffect(t *testing.T) {
+	t.Parallel()
+	f := newFace(t, sqstest.Options{})
+	f.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
+	in := &sqs.SendMessageInput{QueueUrl: &f.url, MessageBody: aws.String("a")}
+	_, err := f.sdk.SendMessage(t.Context(), in)
+	if got := apiCode(err); got != sqstest.CodeServiceUnavailable {
+		t.Errorf("got %q, want %q", got, sqstest.CodeServiceUnavailable)
+	}
+	if _, err := f.sdk.SendMessage(t.Context(), in); err != nil {
+		t.Error(err)
+	}
+	if got := f.receive(sqs.ReceiveMessageInput{MaxNumberOfMessages: 10}); len(got) != 1 {
+		t.Errorf("got %d messages, want 1", len(got))
+	}
+}
+
+func TestALostAnswerHasItsEffect(t *testing.T) {
+	t.Parallel()
+	f := newFace(t, sqstest.Options{})
+	f.Lose("SendMessage", 1)
+	_, err := f.sdk.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &f.url, MessageBody: aws.String("a")})
+	if err == nil || apiCode(err) != "" {
+		t.Errorf("got %v, want a connection that was cut", err)
+	}
+	if got := f.receive(sqs.ReceiveMessageInput{MaxNumberOfMessages: 10}); len(got) != 1 {
+		t.Errorf("got %d messages, want 1", len(got))
+	}
+}
+
+func TestHooksSeeEachCall(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var got []string
+	note := func(when string) func(sqstest.Call) {
+		return func(c sqstest.Call) {
+			mu.Lock()
+			defer mu.Unlock()
+			got = append(got, when+" "+c.Operation+" "+c.Queue+" "+code(c.Err))
+		}
+	}
+	f := newFace(t, sqstest.Options{Before: note("before"), After: note("after")})
+	f.send()
+	f.Fail("SendMessage", 1, sqstest.CodeOverLimit)
+	_, _ = f.sdk.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &f.url, MessageBody: aws.String("a")})
+	want := []string{
+		"before SendMessage orders ", "after SendMessage orders ", "before SendMessage orders ", "after SendMessage orders OverLimit",
+	}
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("got -, want +\n%s", diff)
+	}
+}
+
+func TestDrainedEndsWithTheServer(t *testing.T) {
+	t.Parallel()
+	f := newFace(t, sqstest.Options{})
+	f.send()
+	ended := make(chan error)
+	go func() { ended <- f.Drained(t.Context(), "orders") }()
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		t.Errorf("got %v, want %v", err, http.ErrServerClosed)
+	}
+	if got := code(f.Drained(t.Context(), "nowhere")); got != sqstest.CodeQueueDoesNotExist {
+		t.Errorf("got %q for a queue that does not exist", got)
+	}
+}

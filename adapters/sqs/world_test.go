@@ -1,0 +1,309 @@
+package sqs_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/sqstest"
+	"orderonce/domain/order"
+)
+
+// The time that a handler of these tests needs.
+const (
+	orderBudget = 5 * time.Second
+	answerTime  = 2 * time.Second
+)
+
+// world is a handler between a pretend queue "orders", its dead-letter queue "dead" and a script for the orders.
+type world struct {
+	*sqs.Handler
+
+	t      *testing.T
+	server *sqstest.Server
+	script map[order.ID]order.Result // an order that it does not name is paid
+
+	mu    sync.Mutex
+	now   time.Time
+	calls []sqstest.Call // of the JSON face, in their order
+	done  []work
+	log   bytes.Buffer
+	meter map[string]int // by "metric" and by "metric value"
+}
+
+// work is one call of Process.
+type work struct {
+	ID       order.ID
+	Lease    order.Lease
+	Deadline time.Time // of its context
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, now: start(), script: map[order.ID]order.Result{}, meter: map[string]int{}}
+	server, err := sqstest.Serve(sqstest.Options{Now: w.Now, Before: w.called})
+	w.must(err)
+	t.Cleanup(func() { w.must(server.Close()) })
+	w.server = server
+	server.Machine(func(m *sqstest.Machine, now time.Time) {
+		dead := sqstest.DefaultSettings()
+		dead.Retention = 14 * day
+		w.must(m.Create(now, "dead", dead))
+		orders := sqstest.DefaultSettings()
+		orders.Visibility, orders.Retention = 3*time.Minute, 7*day
+		orders.DeadLetters, orders.MaxReceives = "dead", 1000
+		w.must(m.Create(now, "orders", orders))
+	})
+	cfg := aws.Config{
+		Region: sqstest.Region, BaseEndpoint: &server.URL,
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: "pretend", SecretAccessKey: "pretend"}, nil
+		}),
+		Retryer: func() aws.Retryer { return aws.NopRetryer{} }, // a fault is one fault
+	}
+	w.Handler = &sqs.Handler{
+		Process: w.process, Decoder: sqs.NewDecoder(),
+		Queue:  sqs.NewQueue(cfg, server.QueueURL("orders"), server.QueueURL("dead")),
+		Policy: sqs.DefaultPolicy(), Log: slog.New(slog.NewJSONHandler(&lockedWriter{w: w}, nil)), Meter: counter{w},
+		Now: w.Now, NewOwner: w.newOwner, Luck: func() float64 { return unlucky },
+		RequestID: func(context.Context) string { return "request-1" },
+		Parallel:  4, OrderBudget: orderBudget, AnswerTime: answerTime,
+	}
+	return w
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// Now is the clock of the handler and of the queue.
+func (w *world) Now() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now
+}
+
+func (w *world) pass(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now = w.now.Add(d)
+}
+
+func (w *world) called(c sqstest.Call) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls = append(w.calls, c)
+}
+
+func (w *world) newOwner() string { return fmt.Sprintf("owner-%d", len(w.worked())) }
+
+// process notes the work and answers as the script says.
+func (w *world) process(ctx context.Context, o order.Order, l order.Lease) order.Result {
+	deadline, _ := ctx.Deadline()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.done = append(w.done, work{o.ID(), l, deadline})
+	if r, scripted := w.script[o.ID()]; scripted {
+		return r
+	}
+	return paid()
+}
+
+func (w *world) worked() []work {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.done)
+}
+
+// counted is how often a metric was counted, or "metric value" of one.
+func (w *world) counted(metric string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.meter[metric]
+}
+
+// lockedWriter is the log: the records of a batch write to it side by side.
+type lockedWriter struct{ w *world }
+
+func (l *lockedWriter) Write(p []byte) (int, error) {
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
+	return l.w.log.Write(p)
+}
+
+// lines are those of the log so far.
+func (w *world) lines() []map[string]any {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var all []map[string]any
+	for line := range strings.Lines(w.log.String()) {
+		var fields map[string]any
+		w.must(json.Unmarshal([]byte(line), &fields))
+		all = append(all, fields)
+	}
+	return all
+}
+
+// counter is a sqs.Meter that sums up in its world.
+type counter struct{ w *world }
+
+func (c counter) Count(metric, dimension, value string) {
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	c.w.meter[metric]++
+	if dimension != "" {
+		c.w.meter[metric+" "+value]++
+	}
+}
+
+func (c counter) Observe(metric, _, _ string, d time.Duration) {
+	c.Count(metric, "seconds", fmt.Sprint(d.Seconds()))
+}
+
+func (c counter) Flush() { c.Count("flush", "", "") }
+
+// What an order can come to.
+
+func paid() order.Result {
+	return order.Result{Verdict: order.Done, Reason: order.ReasonSettled, Status: order.Paid, Attempt: 1, Intent: "pi_1"}
+}
+
+func outage() order.Result {
+	return order.Result{Verdict: order.Redeliver, Reason: order.ReasonStore, Patient: true, Err: errors.New("no route to the store")}
+}
+
+func conflict() order.Result {
+	return order.Result{Verdict: order.Park, Reason: order.ReasonConflict, Err: order.ErrConflict}
+}
+
+// named is the good order under another id.
+func named(id string) string { return with("ORD12345", id) }
+
+// send puts bodies on the queue and returns their message ids.
+func (w *world) send(bodies ...string) (ids []string) {
+	w.t.Helper()
+	for _, body := range bodies {
+		ids = append(ids, w.sendDraft(sqstest.Draft{Body: body}))
+	}
+	return ids
+}
+
+func (w *world) sendDraft(d sqstest.Draft) (id string) {
+	w.t.Helper()
+	w.server.Machine(func(m *sqstest.Machine, now time.Time) {
+		sent, err := m.Send(now, "orders", d)
+		w.must(err)
+		id = sent.ID
+	})
+	return id
+}
+
+// receive takes all that is visible off the queue, as the event of one invocation.
+func (w *world) receive() events.SQSEvent {
+	w.t.Helper()
+	var all []sqstest.Message
+	w.server.Machine(func(m *sqstest.Machine, now time.Time) {
+		for {
+			some, err := m.Receive(now, "orders", 10, nil)
+			w.must(err)
+			if all = append(all, some...); len(some) == 0 {
+				return
+			}
+		}
+	})
+	var e events.SQSEvent
+	w.must(json.Unmarshal(sqstest.Event("orders", all), &e))
+	return e
+}
+
+// deliver gives an event to the handler and does with its answer what Lambda does. It returns the ids that failed.
+func (w *world) deliver(ctx context.Context, e events.SQSEvent) (failed []string) {
+	w.t.Helper()
+	answer, err := w.Handle(ctx, e)
+	w.must(err)
+	raw, err := json.Marshal(answer)
+	w.must(err)
+	receipts := map[string]string{}
+	var ids []string
+	for _, r := range e.Records {
+		ids = append(ids, r.MessageId)
+		receipts[r.MessageId] = r.ReceiptHandle
+	}
+	deleted, failed := sqstest.Verdict(ids, raw, nil)
+	w.server.Machine(func(m *sqstest.Machine, now time.Time) {
+		for _, id := range deleted {
+			w.must(m.Delete(now, "orders", receipts[id]))
+		}
+	})
+	if len(failed) != len(answer.BatchItemFailures) {
+		w.t.Errorf("Lambda reads %s as %d failures", raw, len(failed))
+	}
+	return failed
+}
+
+// round delivers all that is visible.
+func (w *world) round() (failed []string) {
+	w.t.Helper()
+	return w.deliver(w.t.Context(), w.receive())
+}
+
+// holds lists the ids that a queue holds, whatever their state.
+func (w *world) holds(queue string) (ids []string) {
+	w.t.Helper()
+	for _, m := range w.messages(queue) {
+		ids = append(ids, m.ID)
+	}
+	return ids
+}
+
+func (w *world) messages(queue string) (all []sqstest.Message) {
+	w.t.Helper()
+	w.server.Machine(func(m *sqstest.Machine, now time.Time) {
+		var err error
+		all, err = m.Messages(now, queue)
+		w.must(err)
+	})
+	return all
+}
+
+// visible lists the ids of the messages that could be received now.
+func (w *world) visible() (ids []string) {
+	w.t.Helper()
+	for _, m := range w.messages("orders") {
+		if m.State == sqstest.Visible {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
+}
+
+// hiddenFor checks that a message becomes visible after d, and not a second before.
+func (w *world) hiddenFor(id string, d time.Duration) {
+	w.t.Helper()
+	if d > 0 {
+		w.pass(d - time.Second)
+		if slices.Contains(w.visible(), id) {
+			w.t.Errorf("message %s is visible before %v have passed", id, d)
+		}
+		w.pass(time.Second)
+	}
+	if !slices.Contains(w.visible(), id) {
+		w.t.Errorf("message %s is not visible after %v", id, d)
+	}
+}
