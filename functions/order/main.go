@@ -1,0 +1,62 @@
+// Command order is the Lambda function behind the order queue: it charges each order once and settles its row.
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"time"
+
+	"orderonce/adapters/dynamodb"
+	"orderonce/adapters/lambda"
+	"orderonce/adapters/sqs"
+	"orderonce/adapters/stripe"
+	"orderonce/domain/order"
+)
+
+func main() {
+	ctx := context.Background()
+	handler, err := wire(ctx, os.Environ())
+	if err != nil {
+		lambda.Fail(os.Stdout, err)
+	}
+	lambda.Start(ctx, handler.Handle)
+}
+
+// wire makes the function out of its environment.
+func wire(ctx context.Context, environ []string) (*sqs.Handler, error) {
+	c, err := lambda.ReadEnv[config](environ)
+	if err != nil {
+		return nil, err
+	}
+	meter := lambda.NewMeter(os.Stdout, "orderonce", map[string]string{"Scope": string(c.Scope)}, time.Now)
+	calls := clients{meter: meter, parallel: c.Parallel, answer: c.StripeTimeout}
+	key, err := stripeKey(ctx, c, calls)
+	if err != nil {
+		return nil, err
+	}
+	processor := &order.Processor{
+		Claims:      dynamodb.New(c.AWS.Config(lambda.DynamoDB, calls.aws()), c.Table),
+		Payments:    stripe.New(stripe.Options{Key: key, Scope: c.Scope.order(), BaseURL: string(c.StripeAddress), Timeout: c.StripeTimeout, Transport: calls.stripe()}),
+		Scope:       c.Scope.order(),
+		Now:         time.Now,
+		ConfirmTime: c.StripeTimeout,
+	}
+	return &sqs.Handler{
+		Process: processor.Process,
+		Decoder: sqs.NewDecoder(),
+		Queue:   sqs.NewQueue(c.AWS.Config(lambda.SQS, calls.aws()), string(c.Queue), string(c.DeadLetters)),
+		Policy:  c.policy(),
+		Log:     lambda.NewLogger(os.Stdout, slog.LevelInfo),
+		Meter:   meter,
+
+		Now:       time.Now,
+		NewOwner:  newOwner,
+		Luck:      luck,
+		RequestID: lambda.RequestID,
+
+		Parallel:    c.Parallel,
+		OrderBudget: c.OrderBudget,
+		AnswerTime:  c.AnswerTime,
+	}, nil
+}
