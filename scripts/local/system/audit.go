@@ -1,0 +1,267 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/sqstest"
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
+)
+
+// Posted is one message that was sent, and what it should have been: Order is the zero Order if the body is none.
+type Posted struct {
+	Body      string
+	MessageID string
+	Order     order.Order
+	Invalid   error
+}
+
+// NewPosted reads a body as the function will.
+func NewPosted(d *sqs.Decoder, body, messageID string) Posted {
+	o, err := d.Decode(body)
+	return Posted{Body: body, MessageID: messageID, Order: o, Invalid: err}
+}
+
+// Check is one invariant of docs/design.md and where it does not hold.
+type Check struct {
+	ID, Claim string
+	Broken    []string
+}
+
+// Books are the four accounts of what happened: the table, Stripe's ledger, the queues and the function's log.
+type Books struct {
+	Posted  []Posted
+	Records map[order.ID]order.Record
+	Charges map[order.ID][]stripetest.Charge
+	Intents map[string]stripetest.Intent
+	Parked  map[string]sqstest.Message // by the id that the message first had
+	Left    sqstest.Counts             // of the order queue
+	Log     []Line
+	Logged  string
+}
+
+// Collect closes the books of a system at rest.
+func (s *System) Collect(ctx context.Context, posted []Posted, log *Log) (Books, error) {
+	b := Books{
+		Posted: posted, Records: map[order.ID]order.Record{}, Charges: map[order.ID][]stripetest.Charge{},
+		Intents: map[string]stripetest.Intent{}, Parked: map[string]sqstest.Message{},
+		Log: log.Lines(), Logged: log.Text(),
+	}
+	s.Stripe.Machine(func(m *stripetest.Machine) {
+		for _, c := range m.Ledger() {
+			if c.Outcome == stripetest.Charged {
+				b.Charges[order.ID(c.OrderID)] = append(b.Charges[order.ID(c.OrderID)], c)
+			}
+		}
+		for _, i := range m.Intents() {
+			b.Intents[i.ID] = *i
+		}
+	})
+	var err error
+	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) { err = b.collectQueues(m, now) })
+	if err != nil {
+		return b, err
+	}
+	for _, p := range posted {
+		if p.Invalid != nil {
+			continue
+		}
+		record, err := s.Store.Load(ctx, p.Order.ID())
+		if err != nil && !errors.Is(err, order.ErrNotFound) {
+			return b, err
+		}
+		if err == nil {
+			b.Records[p.Order.ID()] = record
+		}
+	}
+	return b, nil
+}
+
+func (b *Books) collectQueues(m *sqstest.Machine, now time.Time) error {
+	counts, err := m.Counts(now, OrderQueue)
+	if err != nil {
+		return err
+	}
+	dead, err := m.Messages(now, DeadLetters)
+	if err != nil {
+		return err
+	}
+	b.Left = counts
+	for _, message := range dead {
+		first := message.ID
+		if a, ok := message.Attributes[sqs.AttrFirstMessageID]; ok {
+			first = a.Text
+		}
+		b.Parked[first] = message
+	}
+	return nil
+}
+
+// Audit compares the books, invariant by invariant.
+func (b *Books) Audit() []Check {
+	checks := []struct {
+		id, claim string
+		broken    func() []string
+	}{
+		{"I1", "at most one successful charge per order", b.chargedTwice},
+		{"I2", "the charge is the claimed amount and currency", b.wrongAmount},
+		{"I3", "every message ended: settled row, or dead-letter queue with a reason", b.lost},
+		{"I4", "table and Stripe's ledger agree, both ways", b.disagree},
+		{"I7", "no transition that nobody drew", b.undrawn},
+		{"I8", "exactly one event row per transition", b.events},
+		{"I9", "same orderId, other content: parked, never charged", b.conflicts},
+		{"I13", "no customer, card or key in any log line", b.leaks},
+		{"I15", "nobody is told declined who was charged or only has to confirm", b.toldWrong},
+	}
+	out := make([]Check, len(checks))
+	for i, c := range checks {
+		out[i] = Check{c.id, c.claim, c.broken()}
+	}
+	return out
+}
+
+func (b *Books) chargedTwice() (broken []string) {
+	for id, charges := range b.Charges {
+		if len(charges) > 1 {
+			broken = append(broken, fmt.Sprintf("order %s was charged %d times", id, len(charges)))
+		}
+	}
+	return sorted(broken)
+}
+
+func (b *Books) wrongAmount() (broken []string) {
+	for id, charges := range b.Charges {
+		for _, c := range charges {
+			got := order.Money{Amount: c.Amount, Currency: order.Currency(c.Currency)}
+			if want := b.Records[id].Total; got != want {
+				broken = append(broken, fmt.Sprintf("order %s was charged %s, its row says %s", id, got, want))
+			}
+		}
+	}
+	return sorted(broken)
+}
+
+func (b *Books) lost() (broken []string) {
+	if !b.Left.Empty() {
+		broken = append(broken, fmt.Sprintf("the order queue is not empty: %+v", b.Left))
+	}
+	for _, p := range b.Posted {
+		if dead, parked := b.Parked[p.MessageID]; parked {
+			if dead.Attributes[sqs.AttrReason].Text == "" {
+				broken = append(broken, "message "+p.MessageID+" is parked without a reason")
+			}
+			continue
+		}
+		record, found := b.Records[p.Order.ID()]
+		if p.Invalid != nil || !found || record.Status == order.Open {
+			broken = append(broken, fmt.Sprintf("message %s of order %q is gone and nothing is settled", p.MessageID, p.Order.ID()))
+		}
+	}
+	return broken
+}
+
+func (b *Books) disagree() (broken []string) {
+	for id, r := range b.Records {
+		charges := b.Charges[id]
+		paid := r.Status == order.Paid || r.Status == order.Refunded
+		if paid != (len(charges) > 0) {
+			broken = append(broken, fmt.Sprintf("order %s is %s with %d charges", id, r.Status, len(charges)))
+		}
+		for _, c := range charges {
+			if c.Intent != string(r.Intent) {
+				broken = append(broken, fmt.Sprintf("order %s was charged through %s, its row is bound to %s", id, c.Intent, r.Intent))
+			}
+		}
+	}
+	for id := range b.Charges {
+		if _, found := b.Records[id]; !found {
+			broken = append(broken, fmt.Sprintf("order %s was charged and has no row", id))
+		}
+	}
+	return sorted(broken)
+}
+
+func (b *Books) undrawn() (broken []string) {
+	for id, r := range b.Records {
+		at := order.Open
+		for _, e := range r.Events {
+			if e.From != at || e.From.Transition(e.To) != nil {
+				broken = append(broken, fmt.Sprintf("order %s went from %s to %s", id, e.From, e.To))
+			}
+			at = e.To
+		}
+		if at != r.Status {
+			broken = append(broken, fmt.Sprintf("order %s is %s, its events end with %s", id, r.Status, at))
+		}
+	}
+	return sorted(broken)
+}
+
+func (b *Books) events() (broken []string) {
+	for id, r := range b.Records {
+		for i, e := range r.Events {
+			if e.Seq != i+1 {
+				broken = append(broken, fmt.Sprintf("order %s: event %d has seq %d", id, i+1, e.Seq))
+			}
+		}
+		if len(r.Events) != r.Seq {
+			broken = append(broken, fmt.Sprintf("order %s made %d transitions and has %d event rows", id, r.Seq, len(r.Events)))
+		}
+	}
+	return sorted(broken)
+}
+
+func (b *Books) conflicts() (broken []string) {
+	for _, p := range b.Posted {
+		record, found := b.Records[p.Order.ID()]
+		if p.Invalid != nil || !found || record.Fingerprint == p.Order.Fingerprint() {
+			continue
+		}
+		if b.Parked[p.MessageID].Attributes[sqs.AttrReason].Text != string(order.ReasonConflict) {
+			broken = append(broken, fmt.Sprintf("message %s is another order %s and was not parked", p.MessageID, p.Order.ID()))
+		}
+	}
+	return broken
+}
+
+func (b *Books) leaks() (broken []string) {
+	look := func(what, secret string) {
+		if secret != "" && strings.Contains(b.Logged, secret) {
+			broken = append(broken, "the log holds "+what)
+		}
+	}
+	look("the API key", PretendKey)
+	for _, p := range b.Posted {
+		if p.Invalid == nil {
+			look("the customer of order "+string(p.Order.ID()), p.Order.CustomerID())
+			look("the payer of order "+string(p.Order.ID()), p.Order.Payment().Customer)
+			look("the payment method of order "+string(p.Order.ID()), p.Order.Payment().Method)
+		}
+	}
+	return broken
+}
+
+func (b *Books) toldWrong() (broken []string) {
+	for id, r := range b.Records {
+		if r.Status != order.Declined {
+			continue
+		}
+		intent := b.Intents[string(r.Intent)]
+		wants := intent.LastError != nil && intent.LastError.Code == "authentication_required"
+		if wants || intent.Status == stripetest.StatusSucceeded {
+			broken = append(broken, fmt.Sprintf("order %s is declined, its intent %s is %s", id, r.Intent, intent.Status))
+		}
+	}
+	return sorted(broken)
+}
+
+func sorted(s []string) []string {
+	slices.Sort(s)
+	return s
+}

@@ -1,0 +1,59 @@
+package system
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"strings"
+	"sync"
+)
+
+// Line is what one log line of the function says of one order.
+type Line struct {
+	OrderID   string `json:"order_id"`
+	MessageID string `json:"message_id"`
+	Delivery  int    `json:"delivery"`
+	Attempt   int    `json:"attempt"`
+	Status    string `json:"status"`
+	Verdict   string `json:"verdict"`
+	Reason    string `json:"reason"`
+	Error     string `json:"error"`
+}
+
+// Log keeps what the function prints, and passes it on. It is safe for concurrent use.
+type Log struct {
+	To io.Writer // nil: nowhere
+
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write takes whole lines.
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Write(p)
+	if l.To == nil {
+		return len(p), nil
+	}
+	return l.To.Write(p)
+}
+
+// Text is everything that was printed.
+func (l *Log) Text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// Lines are the lines about orders.
+func (l *Log) Lines() []Line {
+	var all []Line
+	for text := range strings.Lines(l.Text()) {
+		var line Line
+		if json.Unmarshal([]byte(text), &line) == nil && line.Verdict != "" {
+			all = append(all, line)
+		}
+	}
+	return all
+}

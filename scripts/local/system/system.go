@@ -1,0 +1,302 @@
+// Package system is the whole of orderonce on one machine: the compiled function under a Runtime API host, fed from a
+// queue, over a real DynamoDB-compatible engine and a pretend Stripe. It also knows what must be true of such a system
+// at rest, see Audit. It is used by programs and by end-to-end tests; nothing deployed knows it.
+package system
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"orderonce/adapters/dynamodb"
+	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/adapters/lambda/lambdatest"
+	"orderonce/adapters/sqs/sqstest"
+	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
+)
+
+// Names inside the local system. All of it is pretend; the key opens nothing.
+const (
+	OrderQueue   = "orders"
+	DeadLetters  = "orders-dead"
+	Scope        = "local"
+	PretendKey   = "sk_test_pretend"
+	StripeWaits  = 600 * time.Millisecond
+	OrderBudget  = 800 * time.Millisecond
+	AnswerTime   = 200 * time.Millisecond
+	FirstBackOff = time.Second
+)
+
+// Ports are where the local system listens on 127.0.0.1; zero means a free port.
+type Ports struct{ DynamoDB, SQS, Stripe int }
+
+// Options say how large the system is and who watches it. The zero value of each field is a small, quiet system.
+type Options struct {
+	Binary    string // the function, built for this machine; see lambdatest.Build
+	Engine    dynamodbtest.Location
+	Table     string
+	Ports     Ports
+	Instances int // execution environments, and invocations, at once; default 2
+	BatchSize int // default 10
+	// MaxReceives is the queue's own backstop, for deliveries that kill the function; default 50.
+	MaxReceives int
+	// FunctionTimeout and Visibility are short by default, 2 s and 3 s, so that a crash is seen to heal within seconds.
+	FunctionTimeout, Visibility time.Duration
+	Rules                       stripetest.Rules
+	Output                      io.Writer // the function's log lines
+	BeforeStripe, AfterStripe   func(stripetest.Call)
+	Observe                     func(sqstest.Batch)
+	Duplicate                   func(sqstest.Message) sqstest.Twice
+	LoseDelete                  func(sqstest.Message) bool
+	Env                         map[string]string // further variables of the function
+}
+
+func (o Options) withDefaults() Options {
+	set := func(n *int, to int) {
+		if *n == 0 {
+			*n = to
+		}
+	}
+	set(&o.Instances, 2)
+	set(&o.BatchSize, 10)
+	set(&o.MaxReceives, 50)
+	if o.FunctionTimeout == 0 {
+		o.FunctionTimeout = 2 * time.Second
+	}
+	if o.Visibility == 0 {
+		o.Visibility = 3 * time.Second
+	}
+	if o.Table == "" {
+		o.Table = "orders"
+	}
+	if o.Output == nil {
+		o.Output = io.Discard
+	}
+	return o
+}
+
+// System is running until Close.
+type System struct {
+	Options  Options
+	Engine   *dynamodbtest.Engine
+	Proxy    *dynamodbtest.Proxy // between function and engine
+	Stripe   *stripetest.Server
+	SQS      *sqstest.Server
+	Function *lambdatest.Host
+	Mapping  *sqstest.Mapping
+	Store    *dynamodb.Store  // past the proxy
+	Payments *stripe.Payments // as an operator would read
+
+	ahead   atomic.Int64 // how far Advance moved the queue's clock
+	closers []func() error
+}
+
+// Start brings everything up, the function last. Its error says what is missing and what to do.
+func Start(ctx context.Context, o Options) (*System, error) {
+	s := &System{Options: o.withDefaults()}
+	for _, step := range []func(context.Context) error{s.startEngine, s.startStripe, s.startQueue, s.startFunction, s.startMapping} {
+		if err := step(ctx); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+	}
+	return s, nil
+}
+
+// Close ends everything in the reverse order.
+func (s *System) Close() error {
+	var errs []error
+	for _, end := range slices.Backward(s.closers) {
+		errs = append(errs, end())
+	}
+	s.closers = nil
+	return errors.Join(errs...)
+}
+
+func (s *System) startEngine(ctx context.Context) error {
+	engine, err := dynamodbtest.Start(ctx, dynamodbtest.Options{Location: s.Options.Engine, Port: s.Options.Ports.DynamoDB})
+	if err != nil {
+		return err
+	}
+	s.Engine = engine
+	s.closers = append(s.closers, engine.Close)
+	config := s.engineConfig(engine.Endpoint)
+	if err := dynamodbtest.CreateTable(ctx, sdk.NewFromConfig(config), s.Options.Table, dynamodbtest.WithoutStream); err != nil {
+		return err
+	}
+	s.Store = dynamodb.New(config, s.Options.Table)
+	s.Proxy, err = dynamodbtest.NewProxy(ctx, engine.Endpoint)
+	if err == nil {
+		s.closers = append(s.closers, s.Proxy.Close)
+	}
+	return err
+}
+
+func (s *System) engineConfig(endpoint string) aws.Config {
+	return dynamodbtest.Config(endpoint, func(string) string { return "" })
+}
+
+func (s *System) startStripe(context.Context) error {
+	server, err := stripetest.Serve(stripetest.Options{
+		Rules: s.Options.Rules, Port: s.Options.Ports.Stripe, Before: s.Options.BeforeStripe, After: s.Options.AfterStripe,
+	})
+	if err != nil {
+		return err
+	}
+	s.Stripe = server
+	s.closers = append(s.closers, server.Close)
+	s.Payments = NewPayments(server.URL)
+	return nil
+}
+
+func (s *System) startQueue(context.Context) error {
+	server, err := sqstest.Serve(sqstest.Options{
+		Addr: "127.0.0.1:" + strconv.Itoa(s.Options.Ports.SQS),
+		Now:  func() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) },
+	})
+	if err != nil {
+		return err
+	}
+	s.SQS = server
+	s.closers = append(s.closers, server.Close)
+	server.Machine(func(m *sqstest.Machine, now time.Time) {
+		err = createQueues(m, now, s.Options.Visibility, s.Options.MaxReceives)
+	})
+	return err
+}
+
+// createQueues makes the two queues with the retention, redrive policy and receive count of infra/terraform.
+func createQueues(m *sqstest.Machine, now time.Time, visibility time.Duration, maxReceives int) error {
+	dead := sqstest.DefaultSettings()
+	dead.Retention = 14 * 24 * time.Hour
+	if err := m.Create(now, DeadLetters, dead); err != nil {
+		return err
+	}
+	live := sqstest.DefaultSettings()
+	live.Visibility, live.Retention = visibility, 7*24*time.Hour
+	live.DeadLetters, live.MaxReceives = DeadLetters, maxReceives
+	return m.Create(now, OrderQueue, live)
+}
+
+func (s *System) startFunction(context.Context) error {
+	host, err := lambdatest.Start(lambdatest.Options{
+		Binary: s.Options.Binary, Env: s.functionEnv(), Timeout: s.Options.FunctionTimeout,
+		Instances: s.Options.Instances, Output: s.Options.Output,
+	})
+	if err != nil {
+		return err
+	}
+	s.Function = host
+	s.closers = append(s.closers, host.Close)
+	return nil
+}
+
+func (s *System) functionEnv() map[string]string {
+	env := map[string]string{
+		"AWS_REGION":                sqstest.Region,
+		"AWS_ACCESS_KEY_ID":         "pretend",
+		"AWS_SECRET_ACCESS_KEY":     "pretend",
+		"AWS_ENDPOINT_URL_DYNAMODB": s.Proxy.URL,
+		"AWS_ENDPOINT_URL_SQS":      s.SQS.URL,
+		"ORDERS_TABLE":              s.Options.Table,
+		"QUEUE_URL":                 s.SQS.QueueURL(OrderQueue),
+		"DEAD_LETTER_QUEUE_URL":     s.SQS.QueueURL(DeadLetters),
+		"SCOPE":                     Scope,
+		"STRIPE_SECRET_KEY":         PretendKey,
+		"STRIPE_API_BASE":           s.Stripe.URL,
+		"STRIPE_TIMEOUT":            StripeWaits.String(),
+		"ORDER_BUDGET":              OrderBudget.String(),
+		"ANSWER_TIME":               AnswerTime.String(),
+		"FIRST_DELAY":               FirstBackOff.String(),
+	}
+	maps.Copy(env, s.Options.Env)
+	return env
+}
+
+// OperatorEnv is the environment of scripts/orders and of the AWS CLI, in the form NAME=value.
+func (s *System) OperatorEnv() []string {
+	return []string{
+		"AWS_DEFAULT_REGION=" + sqstest.Region, // the AWS CLI does not read AWS_REGION
+		"AWS_REGION=" + sqstest.Region,
+		"AWS_ACCESS_KEY_ID=pretend",
+		"AWS_SECRET_ACCESS_KEY=pretend",
+		"AWS_ENDPOINT_URL_DYNAMODB=" + s.Engine.Endpoint,
+		"AWS_ENDPOINT_URL_SQS=" + s.SQS.URL,
+		"ORDERS_TABLE=" + s.Options.Table,
+		"QUEUE_URL=" + s.SQS.QueueURL(OrderQueue),
+		"SCOPE=" + Scope,
+		"STRIPE_SECRET_KEY=" + PretendKey,
+		"STRIPE_API_BASE=" + s.Stripe.URL,
+	}
+}
+
+func (s *System) startMapping(ctx context.Context) error {
+	s.Mapping = &sqstest.Mapping{
+		Server: s.SQS, Queue: OrderQueue, BatchSize: s.Options.BatchSize, Concurrency: s.Options.Instances,
+		Invoke: s.Function.Invoke, Observe: s.Options.Observe,
+		Duplicate: s.Options.Duplicate, LoseDelete: s.Options.LoseDelete,
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx)) // it runs until Close, not until Start's context ends
+	var run sync.WaitGroup
+	var failed error
+	run.Go(func() { failed = s.Mapping.Run(ctx) })
+	s.closers = append(s.closers, func() error {
+		stop()
+		run.Wait()
+		return failed
+	})
+	return nil
+}
+
+// PostBatch sends message bodies, all before the first is delivered, and returns their message ids.
+func (s *System) PostBatch(bodies []string) (ids []string, err error) {
+	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
+		for _, body := range bodies {
+			var sent sqstest.Message
+			if sent, err = m.Send(now, OrderQueue, sqstest.Draft{Body: body}); err != nil {
+				err = fmt.Errorf("post a message of %d bytes: %w", len(body), err)
+				return
+			}
+			ids = append(ids, sent.ID)
+		}
+	})
+	return ids, err
+}
+
+// Waiting is how many messages the order queue holds.
+func (s *System) Waiting() (n int) {
+	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
+		counts, _ := m.Counts(now, OrderQueue) // it was created by Start
+		n = counts.Visible + counts.InFlight + counts.Delayed
+	})
+	return n
+}
+
+// Advance moves the clocks of the queue and of Stripe. The function's own clock is this machine's.
+func (s *System) Advance(d time.Duration) {
+	s.Stripe.Advance(d)
+	s.ahead.Add(int64(d))
+	s.SQS.Wake()
+}
+
+// Drained waits until every message was acknowledged or parked.
+func (s *System) Drained(ctx context.Context) error { return s.Mapping.Drained(ctx) }
+
+// NewPayments talks to a pretend Stripe as an operator would.
+func NewPayments(url string) *stripe.Payments {
+	return stripe.New(stripe.Options{
+		Key: PretendKey, BaseURL: url, Scope: order.Scope(Scope), Timeout: 10 * time.Second, Transport: http.DefaultTransport,
+	})
+}

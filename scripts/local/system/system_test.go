@@ -1,0 +1,415 @@
+package system_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/adapters/lambda/lambdatest"
+	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/sqstest"
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
+	"orderonce/scripts/local/system"
+)
+
+// TestSystem runs the compiled function. Everything in it is the product, but for Stripe, SQS and Lambda themselves.
+func TestSystem(t *testing.T) {
+	t.Parallel()
+	engine, err := dynamodbtest.Find(os.Getenv, ".")
+	if errors.Is(err, dynamodbtest.ErrNoEngine) && os.Getenv("ORDERONCE_REQUIRE_ENGINE") != "1" && os.Getenv("CI") != "true" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join(t.TempDir(), "bootstrap")
+	if err := lambdatest.Build(t.Context(), "orderonce/functions/order", binary); err != nil {
+		t.Fatal(err)
+	}
+	w := world{engine: engine, binary: binary}
+	for claim, hold := range map[string]func(*testing.T){
+		"a fresh order makes 3 DynamoDB and 2 Stripe calls, its duplicate 1 and 0":             w.countsCalls,
+		"killed before and after every call, then redelivered: one charge, one row, one event": w.killedAtEveryCall,
+		"a redelivery after days does not charge again":                                        w.redeliveredAfterDays,
+		"a stored and replayed 500 settles at the next delivery":                               w.storedServerErrors,
+		"a crash after authentication_required leads to action_required":                       w.authenticationRequired,
+		"1,000 orders delivered twice to 8 instances are charged 1,000 times":                  w.thousandTwice,
+		"no output of the function holds a secret or personal value":                           w.canaries,
+		"what is no order is parked on its first delivery beside settled neighbors":            w.poison,
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			hold(t)
+		})
+	}
+}
+
+// world is what all systems of the test share.
+type world struct {
+	engine dynamodbtest.Location
+	binary string
+}
+
+// one is a running system with its books.
+type one struct {
+	*system.System
+	t      *testing.T
+	log    *system.Log
+	posted []system.Posted
+}
+
+func (w world) start(t *testing.T, o system.Options) *one {
+	t.Helper()
+	log := &system.Log{}
+	o.Engine, o.Binary, o.Output = w.engine, w.binary, log
+	s, err := system.Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &one{System: s, t: t, log: log}
+}
+
+// post sends bodies and keeps account of them.
+func (o *one) post(bodies ...string) {
+	o.t.Helper()
+	ids, err := o.PostBatch(bodies)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	decoder := sqs.NewDecoder()
+	for i, body := range bodies {
+		o.posted = append(o.posted, system.NewPosted(decoder, body, ids[i]))
+	}
+}
+
+// settle waits for an empty queue and checks every invariant.
+func (o *one) settle() system.Books {
+	o.t.Helper()
+	o.drain()
+	books, err := o.Collect(o.t.Context(), o.posted, o.log)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	for _, c := range books.Audit() {
+		for _, broken := range c.Broken {
+			o.t.Errorf("%s (%s): %s", c.ID, c.Claim, broken)
+		}
+	}
+	if o.t.Failed() {
+		o.t.Log(books.Logged)
+	}
+	return books
+}
+
+func (o *one) drain() {
+	o.t.Helper()
+	ctx, cancel := context.WithTimeout(o.t.Context(), time.Minute)
+	defer cancel()
+	if err := o.Drained(ctx); err != nil {
+		o.t.Fatalf("the queue is not empty: %v\n%s", err, o.log.Text())
+	}
+}
+
+// want compares one order's end.
+func want(t *testing.T, b system.Books, id order.ID, status order.Status, charges int) {
+	t.Helper()
+	if got := b.Records[id].Status; got != status {
+		t.Errorf("order %s is %q, want %q", id, got, status)
+	}
+	if got := len(b.Charges[id]); got != charges {
+		t.Errorf("order %s has %d charges, want %d", id, got, charges)
+	}
+	if got := len(b.Records[id].Events); got != 1 {
+		t.Errorf("order %s has %d event rows, want 1", id, got)
+	}
+}
+
+func body(id string) string { return bodyWith(id, "pm_card_visa") }
+
+func bodyWith(id, method string) string {
+	return fmt.Sprintf(`{"orderId":%q,"customerId":"CUST-%s","currency":"usd",`+
+		`"lines":[{"sku":"TSHIRT-M","quantity":2,"unitAmount":1999}],"payment":{"customer":"cus_Test","method":%q}}`, id, id, method)
+}
+
+func (w world) countsCalls(t *testing.T) {
+	t.Helper()
+	s := w.start(t, system.Options{})
+	s.post(body("fresh"))
+	want(t, s.settle(), "fresh", order.Paid, 1)
+	if dynamo, stripe := s.Proxy.Total(), len(s.Stripe.Calls()); dynamo != 3 || stripe != 2 {
+		t.Errorf("a fresh order: %d DynamoDB and %d Stripe calls, want 3 and 2: %v", dynamo, stripe, s.Proxy.Counts())
+	}
+	s.Proxy.Reset()
+	s.post(body("fresh"))
+	want(t, s.settle(), "fresh", order.Paid, 1)
+	if dynamo, stripe := s.Proxy.Total(), len(s.Stripe.Calls()); dynamo != 1 || stripe != 2 {
+		t.Errorf("a duplicate: %d DynamoDB and %d Stripe calls, want 1 and 0", dynamo, stripe-2)
+	}
+}
+
+// trap kills the function once, at one call.
+type trap struct {
+	system atomic.Pointer[system.System]
+	sprung atomic.Bool
+}
+
+func (k *trap) spring() {
+	if s := k.system.Load(); s != nil && k.sprung.CompareAndSwap(false, true) {
+		s.Function.Kill(nil)
+	}
+}
+
+// quick makes crashes heal within two seconds. SQS counts visibility in whole ones.
+func quick(o system.Options) system.Options {
+	o.FunctionTimeout, o.Visibility, o.Instances = 1500*time.Millisecond, 2*time.Second, 1
+	return o
+}
+
+func (w world) killedAtEveryCall(t *testing.T) {
+	t.Helper()
+	// The protocol of a fresh order, call by call: DynamoDB calls by number, Stripe calls by endpoint.
+	for name, at := range map[string]struct {
+		dynamo int
+		stripe stripetest.Endpoint
+	}{
+		"begin": {dynamo: 1}, "prepare": {stripe: stripetest.Create}, "bind": {dynamo: 2},
+		"confirm": {stripe: stripetest.Confirm}, "finish": {dynamo: 3},
+	} {
+		for _, when := range []string{"before", "after"} {
+			t.Run(when+" "+name, func(t *testing.T) {
+				t.Parallel()
+				k := &trap{}
+				dynamo := func(c dynamodbtest.Call) {
+					if at.dynamo != 0 && c.Number == at.dynamo {
+						k.spring()
+					}
+				}
+				stripe := func(c stripetest.Call) {
+					if c.Endpoint == at.stripe {
+						k.spring()
+					}
+				}
+				o := quick(system.Options{})
+				if when == "before" {
+					o.BeforeStripe = stripe
+				} else {
+					o.AfterStripe = stripe
+				}
+				s := w.start(t, o)
+				k.system.Store(s.System)
+				if when == "before" {
+					s.Proxy.Before(dynamo)
+				} else {
+					s.Proxy.After(dynamo)
+				}
+				s.post(body("killed"))
+				want(t, s.settle(), "killed", order.Paid, 1)
+				if !k.sprung.Load() {
+					t.Error("nothing was killed")
+				}
+			})
+		}
+	}
+}
+
+func (w world) redeliveredAfterDays(t *testing.T) {
+	t.Helper()
+	for name, keyLife := range map[string]time.Duration{"keys live 24 h": 0, "keys do not live at all": -1} {
+		for _, gap := range []time.Duration{25 * time.Hour, 5 * 24 * time.Hour, 20 * 24 * time.Hour} {
+			t.Run(fmt.Sprintf("%v later, %s", gap, name), func(t *testing.T) {
+				t.Parallel()
+				k := &trap{}
+				o := quick(system.Options{Rules: stripetest.Rules{KeyLife: keyLife}, MaxReceives: 1, AfterStripe: func(c stripetest.Call) {
+					if c.Endpoint == stripetest.Confirm {
+						k.spring()
+					}
+				}})
+				s := w.start(t, o)
+				k.system.Store(s.System)
+				s.post(body("late"))
+				s.drain() // one receive was allowed: the message is in the dead-letter queue, as it was
+
+				// A standard queue keeps a dead letter for 14 days from its first enqueueing, and a redrive starts again:
+				// 20 days are two redrives, and the first one's delivery is killed as well.
+				for left := gap; left > 0; left -= 10 * 24 * time.Hour {
+					s.Advance(min(left, 10*24*time.Hour))
+					k.sprung.Store(left <= 10*24*time.Hour)
+					s.Proxy.Before(func(dynamodbtest.Call) { k.spring() })
+					redrive(t, s)
+					s.drain()
+				}
+				want(t, s.settle(), "late", order.Paid, 1)
+				if n := s.Stripe.Count(stripetest.Read); n == 0 {
+					t.Error("the late delivery asked Stripe nothing")
+				}
+			})
+		}
+	}
+}
+
+// redrive moves the dead letters back, which gives them new ids, with room for more receives.
+func redrive(t *testing.T, s *one) {
+	t.Helper()
+	var moved int
+	var err error
+	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
+		moved, err = m.Redrive(now, system.DeadLetters, system.OrderQueue)
+	})
+	if err != nil || moved != 1 {
+		t.Fatalf("redrove %d messages, %v, want 1", moved, err)
+	}
+}
+
+func (w world) storedServerErrors(t *testing.T) {
+	t.Helper()
+	for _, on := range []stripetest.Endpoint{stripetest.Create, stripetest.Confirm} {
+		for _, kind := range []stripetest.FaultKind{stripetest.ServerErrorBeforeEffect, stripetest.ServerErrorAfterEffect} {
+			t.Run(fmt.Sprintf("%s at %s", kind, on), func(t *testing.T) {
+				t.Parallel()
+				s := w.start(t, system.Options{})
+				s.Stripe.Fail(stripetest.Fault{Kind: kind, On: on})
+				s.post(body("stored"))
+				b := s.settle()
+				want(t, b, "stored", order.Paid, 1)
+				if got := b.Records["stored"].Attempt; got != 2 {
+					t.Errorf("it took %d attempts, want 2", got)
+				}
+			})
+		}
+	}
+}
+
+func (w world) authenticationRequired(t *testing.T) {
+	t.Helper()
+	k := &trap{}
+	s := w.start(t, quick(system.Options{AfterStripe: func(c stripetest.Call) {
+		if c.Endpoint == stripetest.Confirm {
+			k.spring()
+		}
+	}}))
+	k.system.Store(s.System)
+	s.post(bodyWith("bank", "pm_card_authenticationRequired"))
+	want(t, s.settle(), "bank", order.ActionRequired, 0)
+}
+
+func (w world) thousandTwice(t *testing.T) {
+	t.Helper()
+	const orders = 1000
+	s := w.start(t, system.Options{Instances: 8, FunctionTimeout: 10 * time.Second, Visibility: 12 * time.Second, Duplicate: everyTenth()})
+	bodies := make([]string, 0, 2*orders)
+	for range 2 {
+		for i := range orders {
+			bodies = append(bodies, body(fmt.Sprintf("order-%04d", i)))
+		}
+	}
+	began := time.Now()
+	s.post(bodies...)
+	b := s.settle()
+	t.Logf("%d messages of %d orders on 8 instances: %.1f s", len(bodies), orders, time.Since(began).Seconds())
+	charges, paid := 0, 0
+	for id, r := range b.Records {
+		charges += len(b.Charges[id])
+		if r.Status == order.Paid {
+			paid++
+		}
+	}
+	if charges != orders || paid != orders || s.Waiting() != 0 {
+		t.Errorf("%d charges, %d paid rows, %d messages left, want %d, %d and 0", charges, paid, s.Waiting(), orders, orders)
+	}
+}
+
+// everyTenth delivers every tenth message to two instances at the same time, on top.
+func everyTenth() func(sqstest.Message) sqstest.Twice {
+	var n atomic.Int64
+	return func(sqstest.Message) sqstest.Twice {
+		if n.Add(1)%10 == 0 {
+			return sqstest.AtOnceBeside
+		}
+		return sqstest.Once
+	}
+}
+
+func (w world) canaries(t *testing.T) {
+	t.Helper()
+	s := w.start(t, system.Options{Env: map[string]string{"STRIPE_SECRET_KEY": "sk_test_canaryKey", "AWS_SECRET_ACCESS_KEY": "canaryAWS", "AWS_SESSION_TOKEN": "canaryToken"}})
+	bodyOf := func(id, customer, method string) string {
+		return fmt.Sprintf(`{"orderId":%q,"customerId":"canaryCustomer","currency":"usd","lines":[{"sku":"MUG","quantity":1,"unitAmount":900}],`+
+			`"payment":{"customer":%q,"method":%q}}`, id, customer, method)
+	}
+	s.post(
+		bodyOf("paid", "cus_canaryPayer", "pm_canaryMethod"),
+		bodyOf("declined", "cus_canaryPayer", "pm_card_chargeDeclined"),
+		bodyOf("unknown-method", "cus_canaryPayer", "tok_canaryMethod"), // Stripe's answer repeats it
+		bodyOf("card-number", "canary Payer Name", "canary 4242424242424242"),
+		`{"orderId":"wrong-type","customerId":{"name":"canaryCustomer"},"payment":"canaryMethod"}`,
+		`{"orderId":"cut","customerId":"canaryCustomer`,
+	)
+	s.Stripe.Fail(stripetest.Fault{Kind: stripetest.Unauthorized, OrderID: "paid"}) // Stripe's answer speaks of the key
+	s.drain()
+	outputs := map[string]string{"the log and the metrics": s.log.Text()}
+	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
+		dead, err := m.Messages(now, system.DeadLetters)
+		if err != nil || len(dead) != 4 {
+			t.Errorf("%d messages are parked, %v, want 4", len(dead), err)
+		}
+		for _, d := range dead {
+			for name, a := range d.Attributes {
+				outputs["attribute "+name+" of a parked message"] += a.Text + string(a.Binary)
+			}
+		}
+	})
+	for where, text := range outputs {
+		if i := strings.Index(text, "canary"); i >= 0 {
+			t.Errorf("%s: ...%s...", where, text[max(0, i-80):min(len(text), i+80)])
+		}
+		if strings.Contains(text, "4242") || strings.Contains(text, "_secret_") {
+			t.Errorf("%s holds a card number or a client secret", where)
+		}
+	}
+	if !strings.Contains(s.log.Text(), `"order_id":"paid"`) {
+		t.Error("the log was not looked at")
+	}
+}
+
+func (w world) poison(t *testing.T) {
+	t.Helper()
+	s := w.start(t, system.Options{Instances: 1})
+	good := body("good")
+	s.post(good,
+		" ", "{", good+good, strings.Replace(good, `"currency"`, `"currency":"eur","CURRENCY"`, 1),
+		strings.Replace(body("negative"), "1999", "-1999", 1),
+		strings.Replace(body("discount"), `"currency"`, `"discount":500,"currency"`, 1),
+		body("neighbor"))
+	b := s.settle()
+	want(t, b, "good", order.Paid, 1)
+	want(t, b, "neighbor", order.Paid, 1)
+	if len(b.Parked) != 6 || len(b.Records) != 2 {
+		t.Errorf("%d parked and %d rows, want 6 and 2", len(b.Parked), len(b.Records))
+	}
+	for id, m := range b.Parked {
+		if m.Attributes[sqs.AttrReason].Text != string(order.ReasonInvalid) || m.Attributes[sqs.AttrDetail].Text == "" {
+			t.Errorf("message %s is parked for %q: %q", id, m.Attributes[sqs.AttrReason].Text, m.Attributes[sqs.AttrDetail].Text)
+		}
+	}
+	for _, l := range b.Log {
+		if l.Delivery != 1 {
+			t.Errorf("a neighbor of poison was delivered %d times", l.Delivery)
+		}
+	}
+	if n := len(s.Stripe.Calls()); n != 4 {
+		t.Errorf("%d Stripe calls, want the neighbors' 4", n)
+	}
+}

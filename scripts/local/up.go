@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"orderonce/scripts/local/system"
+)
+
+// up is `local up`.
+type up struct {
+	DynamoDB int `name:"dynamodb-port" default:"8000" help:"Port of the DynamoDB-compatible engine."`
+	SQS      int `name:"sqs-port" default:"9324" help:"Port of the queue."`
+	Stripe   int `default:"12111" name:"stripe-port" help:"Port of the pretend Stripe."`
+}
+
+// Run keeps the system running until the context ends.
+func (u up) Run(ctx context.Context) error {
+	fmt.Println("Building functions/order and starting queue, engine and pretend Stripe ...")
+	s, _, err := start(ctx, system.Options{Ports: system.Ports{DynamoDB: u.DynamoDB, SQS: u.SQS, Stripe: u.Stripe}})
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(envPath, []byte(environment(s)), 0o600); err != nil {
+		return errors.Join(err, s.Close())
+	}
+	fmt.Printf(usage, envPath, s.SQS.URL, s.SQS.QueueURL(system.OrderQueue), s.Engine.Endpoint, s.Options.Table, logPath)
+	<-ctx.Done()
+	fmt.Println("\nEnding ...")
+	return errors.Join(s.Close(), os.Remove(envPath))
+}
+
+const envPath = "build/local/env"
+
+// environment is what scripts/orders and the AWS CLI need to find the system; none of it is secret.
+func environment(s *system.System) string {
+	var b strings.Builder
+	for _, v := range s.OperatorEnv() {
+		b.WriteString("export " + v + "\n")
+	}
+	return b.String()
+}
+
+const usage = `
+Running. In another terminal:
+
+  . ./%[1]s    # endpoints and pretend credentials
+
+Post orders, look at one, ask Stripe what became of it:
+
+  go run ./scripts/orders post examples/orders.jsonl
+  go run ./scripts/orders show ORD-1001
+  go run ./scripts/orders refresh ORD-1008
+
+The same with the AWS CLI:
+
+  aws sqs send-message --endpoint-url %[2]s --queue-url %[3]s \
+    --message-body "$(grep -m1 ORD-1001 examples/orders.jsonl)"
+  aws dynamodb get-item --endpoint-url %[4]s --table-name %[5]s --consistent-read \
+    --key '{"orderId":{"S":"ORD-1001"},"sk":{"S":"order"}}'
+
+The function's log: tail -f %[6]s
+Ctrl-C ends everything; nothing is kept.
+`
