@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"orderonce/domain/order"
+)
+
+// describe is a record for a person. A customer is nobody's business here.
+func describe(r order.Record) string {
+	var b strings.Builder
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "%-10s %s\n", name, value)
+		}
+	}
+	line("order", string(r.OrderID))
+	line("status", string(r.Status))
+	line("amount", r.Total.String())
+	line("intent", orElse(string(r.Intent), "none bound: no money has moved"))
+	line("failure", r.Failure)
+	line("last error", r.LastError)
+	line("attempts", fmt.Sprint(r.Attempt))
+	if r.Owner != "" {
+		line("held until", stamp(r.Until))
+	}
+	line("created", stamp(r.CreatedAt))
+	line("updated", stamp(r.UpdatedAt))
+	if !r.DueAt.IsZero() {
+		line("look again", stamp(r.DueAt))
+	}
+	for _, e := range r.Events {
+		line(fmt.Sprintf("event %d", e.Seq), strings.TrimSpace(fmt.Sprintf("%s  %s -> %s  %s", stamp(e.At), e.From, e.To, e.Failure)))
+	}
+	return b.String()
+}
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.000 UTC") }
+
+func orElse(s, other string) string {
+	if s != "" {
+		return s
+	}
+	return other
+}
