@@ -1,0 +1,173 @@
+// Package orderonce_test checks what no single package can see: who imports whom, and that the documents say what the
+// code does.
+package orderonce_test
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/sqs"
+	"orderonce/domain/order"
+)
+
+func TestTheDomainDependsOnTheStandardLibraryAlone(t *testing.T) {
+	t.Parallel()
+	for _, path := range list(t, "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", "./domain/order", "./domain/order/ordertest") {
+		if !strings.HasPrefix(path, "orderonce/domain/") {
+			t.Errorf("the domain depends on %s", path)
+		}
+	}
+}
+
+func TestNoAdapterDependsOnAnother(t *testing.T) {
+	t.Parallel()
+	for _, pkg := range list(t, "./adapters/...") {
+		own := strings.Split(pkg, "/")[2]
+		for _, path := range list(t, "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", pkg) {
+			if strings.HasPrefix(path, "orderonce/adapters/") && strings.Split(path, "/")[2] != own || strings.HasPrefix(path, "orderonce/functions/") ||
+				strings.HasPrefix(path, "orderonce/scripts/") {
+				t.Errorf("%s depends on %s", pkg, path)
+			}
+		}
+	}
+}
+
+func TestNothingDeployedDependsOnADoubleOrOnTesting(t *testing.T) {
+	t.Parallel()
+	for _, path := range list(t, "-deps", "./functions/...") {
+		if path == "testing" || strings.HasPrefix(path, "orderonce/scripts") || strings.HasPrefix(path, "orderonce/") && strings.HasSuffix(path, "test") {
+			t.Errorf("a function depends on %s", path)
+		}
+	}
+}
+
+// list runs go list and returns its lines.
+func list(t *testing.T, args ...string) []string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", append([]string{"list"}, args...)...).Output()
+	if err != nil {
+		t.Fatalf("go list %s: %v", strings.Join(args, " "), err)
+	}
+	return strings.Fields(string(out))
+}
+
+func TestEveryReasonHasARowInTheDocuments(t *testing.T) {
+	t.Parallel()
+	var want []string
+	for _, r := range slices.Concat(order.Reasons(), sqs.Reasons()) {
+		want = append(want, string(r))
+	}
+	same(t, firstColumn(read(t, "docs/reference/failures.md")), want)
+}
+
+func TestEveryVariableHasARowInTheDocuments(t *testing.T) {
+	t.Parallel()
+	var want []string
+	for _, file := range []string{"functions/order/config.go", "adapters/lambda/aws.go"} {
+		for _, match := range regexp.MustCompile(`env:"([A-Z_]+)`).FindAllStringSubmatch(read(t, file), -1) {
+			if !slices.Contains([]string{"AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"}, match[1]) {
+				want = append(want, match[1])
+			}
+		}
+	}
+	var got []string
+	for _, name := range firstColumn(read(t, "docs/reference/configuration.md")) {
+		if strings.HasPrefix(name, "_") {
+			name = "AWS_ENDPOINT_URL" + name
+		}
+		got = append(got, name)
+	}
+	same(t, got, want)
+}
+
+func TestEveryMetricHasARowInTheDocuments(t *testing.T) {
+	t.Parallel()
+	want := []string{"CallLatency"}
+	for _, match := range regexp.MustCompile(`Metric\w+ += "(\w+)"`).FindAllStringSubmatch(read(t, "adapters/sqs/report.go"), -1) {
+		want = append(want, match[1])
+	}
+	_, metrics, _ := strings.Cut(read(t, "docs/reference/metrics.md"), "## Metrics")
+	same(t, firstColumn(metrics), want)
+}
+
+func TestEveryLogKeyHasARowInTheDocuments(t *testing.T) {
+	t.Parallel()
+	_, report, _ := strings.Cut(read(t, "adapters/sqs/report.go"), ") report(")
+	var want []string
+	for _, match := range regexp.MustCompile(`slog\.\w+\("(\w+)"`).FindAllStringSubmatch(report, -1) {
+		want = append(want, match[1])
+	}
+	logs, _, _ := strings.Cut(read(t, "docs/reference/metrics.md"), "## Metrics")
+	same(t, firstColumn(logs), want)
+}
+
+func TestEveryLinkInTheDocumentsLeadsSomewhere(t *testing.T) {
+	t.Parallel()
+	links := regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`)
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git" || d.Name() == "build") {
+			return fs.SkipDir
+		}
+		if err != nil || filepath.Ext(path) != ".md" {
+			return err
+		}
+		for _, match := range links.FindAllStringSubmatch(read(t, path), -1) {
+			if strings.Contains(match[1], "://") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(filepath.Dir(path), match[1])); err != nil {
+				t.Errorf("%s: link to %s: %v", path, match[1], err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheREADMEIsShort(t *testing.T) {
+	t.Parallel()
+	if n := strings.Count(read(t, "README.md"), "\n"); n > 150 {
+		t.Errorf("README.md has %d lines, want at most 150", n)
+	}
+}
+
+// firstColumn returns what stands in backquotes in the first column of a document's tables.
+func firstColumn(document string) []string {
+	var names []string
+	for line := range strings.Lines(document) {
+		if cells := strings.Split(line, "|"); len(cells) > 2 {
+			for _, match := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[1], -1) {
+				names = append(names, match[1])
+			}
+		}
+	}
+	return names
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Clean(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func same(t *testing.T, got, want []string) {
+	t.Helper()
+	slices.Sort(got)
+	slices.Sort(want)
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("- in the document, + in the code:\n%s", diff)
+	}
+}
