@@ -1,0 +1,64 @@
+# orderonce: every task that people and CI run. `make` lists them.
+
+GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+GOFUMPT  := go run mvdan.cc/gofumpt@v0.8.0
+DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.50.0
+ENGINE   := adapters/dynamodb/dynamodbtest/engine
+FUZZTIME ?= 10s
+
+.DEFAULT_GOAL := help
+.PHONY: help run up break test race lint fuzz build package bench-quick stripe-mock engine clean
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: engine ## the whole system on this machine: post orders, crash it, check the books
+	@go run ./scripts/local run
+
+up: engine ## keep the same system running, to post and look at orders by hand
+	@go run ./scripts/local up
+
+break: ## take a guard away and see what catches it: make break GUARD=bind
+	@go run ./scripts/break $(GUARD)
+
+test: engine ## every test, with the engine; a skipped test is a failure
+	@go run ./scripts/testall
+
+race: engine ## every test under the race detector; needs a C compiler
+	@command -v $${CC:-cc} >/dev/null || { echo 'make race needs a C compiler: install gcc or clang, or set CC'; exit 1; }
+	@go run ./scripts/testall -race
+
+lint: ## formatting, go vet, golangci-lint with the import rules, go.mod, dead code
+	@test -z "$$($(GOFUMPT) -l .)" || { echo 'not formatted, run gofumpt -w on:'; $(GOFUMPT) -l .; exit 1; }
+	go vet ./...
+	$(GOLANGCI) run ./...
+	go mod tidy -diff
+	@dead=$$($(DEADCODE) -test ./...); test -z "$$dead" || { echo "$$dead"; exit 1; }
+
+fuzz: ## every fuzz target for FUZZTIME (10s)
+	@for package in $$(go list ./...); do for target in $$(go test -list '^Fuzz' $$package | grep '^Fuzz'); do \
+	  echo "$$package $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package || exit 1; done; done
+
+build: ## the function's binary for this machine, into build/
+	@mkdir -p build && CGO_ENABLED=0 go build -trimpath -tags lambda.norpc,validator_novalidatefn -ldflags '-s -w' -o build/ ./functions/...
+
+package: ## zip every function for Lambda (linux/arm64; GOARCH=amd64 for x86), into build/package
+	@go run ./scripts/package
+
+bench-quick: engine ## cold start, orders a second, memory and zip size of the function
+	@go run ./scripts/bench
+
+stripe-mock: ## send every request of the Stripe adapter to stripe-mock
+	@go run ./scripts/stripemock
+
+engine: $(ENGINE)/node_modules ## install the pinned DynamoDB-compatible engine (needs npm)
+
+# Nothing to install where DYNAMODB_ENDPOINT names an engine or dynoxide is on PATH.
+$(ENGINE)/node_modules: $(ENGINE)/package-lock.json
+	@if [ -n "$$DYNAMODB_ENDPOINT" ] || command -v dynoxide >/dev/null; then exit 0; fi; \
+	command -v npm >/dev/null || { echo 'no npm: install Node.js, or start an engine yourself:'; \
+	echo '  docker run -d -p 127.0.0.1:8000:8000 amazon/dynamodb-local && export DYNAMODB_ENDPOINT=http://127.0.0.1:8000'; exit 1; }; \
+	npm ci --ignore-scripts --no-audit --no-fund --prefix $(ENGINE) && touch $@
+
+clean: ## remove what builds and runs left behind
+	rm -rf build $(ENGINE)/node_modules
