@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/lambda/lambdatest"
@@ -35,8 +32,5 @@ func start(ctx context.Context, o system.Options) (*system.System, *system.Log, 
 	log := &system.Log{To: file}
 	o.Binary, o.Engine, o.Output = binaryPath, engine, io.Writer(log)
 	s, err := system.Start(ctx, o)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		err = fmt.Errorf("%w\nAnother program uses that port: end it, or another `make up`, and try again", err)
-	}
 	return s, log, err
 }

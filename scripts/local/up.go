@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
+	"strconv"
 	"strings"
 
 	"orderonce/scripts/local/system"
@@ -19,6 +21,12 @@ type up struct {
 
 // Run keeps the system running until the context ends.
 func (u up) Run(ctx context.Context) error {
+	for flag, port := range map[string]int{"dynamodb-port": u.DynamoDB, "sqs-port": u.SQS, "stripe-port": u.Stripe} {
+		if err := free(ctx, port); err != nil {
+			return fmt.Errorf("port %d is in use: end the program that uses it, perhaps another make up, or choose another: go run ./scripts/local up --%s=PORT: %w",
+				port, flag, err)
+		}
+	}
 	fmt.Println("Building functions/order and starting queue, engine and pretend Stripe ...")
 	s, _, err := start(ctx, system.Options{Ports: system.Ports{DynamoDB: u.DynamoDB, SQS: u.SQS, Stripe: u.Stripe}})
 	if err != nil {
@@ -31,6 +39,16 @@ func (u up) Run(ctx context.Context) error {
 	<-ctx.Done()
 	fmt.Println("\nEnding ...")
 	return errors.Join(s.Close(), os.Remove(envPath))
+}
+
+// free returns an error if somebody listens on a port of 127.0.0.1.
+func free(ctx context.Context, port int) error {
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return err
+	}
+	return l.Close()
 }
 
 const envPath = "build/local/env"
