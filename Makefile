@@ -1,8 +1,8 @@
 # orderonce: every task that people and CI run. `make` lists them.
 
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
-GOFUMPT  := go run mvdan.cc/gofumpt@v0.8.0
-DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.50.0
+GOFUMPT  := go run mvdan.cc/gofumpt@v0.12.0
+DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.52.0
 ENGINE   := adapters/dynamodb/dynamodbtest/engine
 FUZZTIME ?= 10s
 
