@@ -43,7 +43,7 @@ build: ## the function's binary for this machine, into build/
 	@mkdir -p build && CGO_ENABLED=0 go build -trimpath -tags lambda.norpc,validator_novalidatefn -ldflags '-s -w' -o build/ ./functions/...
 
 package: ## zip every function for Lambda (linux/arm64; GOARCH=amd64 for x86), into build/package
-	@go run ./scripts/package
+	@env -u GOARCH go run ./scripts/package --arch=$(or $(GOARCH),arm64)
 
 bench-quick: engine ## cold start, orders a second, memory and zip size of the function
 	@go run ./scripts/bench

@@ -3,12 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
 	"orderonce/adapters/lambda"
 	"orderonce/adapters/sqs"
+	"orderonce/adapters/stripe"
 	"orderonce/domain/order"
 )
 
@@ -67,6 +69,13 @@ func (c config) policy() sqs.Policy {
 	p := sqs.DefaultPolicy()
 	p.FirstDelay, p.Retention = c.FirstDelay, c.Retention
 	return p
+}
+
+// stripe is how Stripe is called.
+func (c config) stripe(key string, transport http.RoundTripper) stripe.Options {
+	return stripe.Options{
+		Key: key, Scope: c.Scope.order(), BaseURL: string(c.StripeAddress), Timeout: c.StripeTimeout, Transport: transport,
+	}
 }
 
 type scope order.Scope

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// An order's id says what the canned table holds of it: nothing, however often it comes, or that it was paid long ago.
+const (
+	freshPrefix   = "FRESH"
+	settledPrefix = "PAID"
+)
+
+// total is every order's amount, in cents: Confirm's request names an intent and no amount, and the canned Stripe
+// remembers none.
+const total = 1999
+
+const (
+	scope      = "bench"
+	pretendKey = "sk_test_pretend"
+)
+
+// backends are the canned DynamoDB and the canned Stripe. They keep nothing but counts.
+type backends struct {
+	dynamodb, stripe           *http.Server
+	dynamodbURL, stripeURL     string
+	dynamodbCalls, stripeCalls atomic.Int64
+
+	served sync.WaitGroup
+}
+
+func serveBackends() (*backends, error) {
+	b := &backends{}
+	b.dynamodb = &http.Server{Handler: http.HandlerFunc(b.answerDynamoDB), ReadHeaderTimeout: time.Minute}
+	b.stripe = &http.Server{Handler: http.HandlerFunc(b.answerStripe), ReadHeaderTimeout: time.Minute}
+	var err, other error
+	b.dynamodbURL, err = b.serve(b.dynamodb)
+	b.stripeURL, other = b.serve(b.stripe)
+	if err = errors.Join(err, other); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return b, nil
+}
+
+func (b *backends) serve(s *http.Server) (url string, err error) {
+	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		return "", fmt.Errorf("serve a canned back end: %w", err)
+	}
+	b.served.Go(func() { _ = s.Serve(listener) }) // ends with ErrServerClosed, by Close
+	return "http://" + listener.Addr().String(), nil
+}
+
+// Close ends both servers.
+func (b *backends) Close() error {
+	err := errors.Join(b.dynamodb.Close(), b.stripe.Close())
+	b.served.Wait()
+	return err
+}
+
+// values are an expression's, as far as they are read here.
+type values map[string]struct{ S, N string }
+
+// update is an UpdateItem request, as far as it is read here.
+type update struct {
+	Key                       values
+	UpdateExpression          string
+	ExpressionAttributeValues values
+}
+
+// answerDynamoDB answers Begin, Bind and Finish from the request alone. Anything else is an error, so that a function
+// which gives an order back is noticed.
+func (b *backends) answerDynamoDB(w http.ResponseWriter, r *http.Request) {
+	b.dynamodbCalls.Add(1)
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the function hung up
+	}
+	status, answer := http.StatusOK, "{}"
+	switch _, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), "."); operation {
+	case "UpdateItem":
+		status, answer = answerUpdate(body)
+	case "TransactWriteItems": // Finish, which reads nothing of the answer
+	default:
+		status, answer = unknown(operation)
+	}
+	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+	w.Header().Set("X-Amz-Crc32", strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(answer))), 10)) // the SDK compares it
+	w.Header().Set("Content-Length", strconv.Itoa(len(answer)))
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, answer) //nolint:gosec // G705: JSON, and no browser
+}
+
+func answerUpdate(body []byte) (status int, answer string) {
+	var u update
+	if err := json.Unmarshal(body, &u); err != nil {
+		return unknown(err.Error())
+	}
+	id := u.Key["orderId"].S
+	switch {
+	case strings.HasPrefix(u.UpdateExpression, "SET intentId"): // Bind
+		return http.StatusOK, "{}"
+	case !strings.HasPrefix(u.UpdateExpression, "SET #status = :open"): // not Begin
+		return unknown(u.UpdateExpression)
+	case strings.HasPrefix(id, settledPrefix):
+		return http.StatusBadRequest, `{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException",` +
+			`"message":"The conditional request failed","Item":` + rowOf(id, u.ExpressionAttributeValues, settledRow) + `}`
+	}
+	return http.StatusOK, `{"Attributes":` + rowOf(id, u.ExpressionAttributeValues, begunRow) + `}`
+}
+
+const (
+	anyRow = `{"orderId":{"S":%[1]q},"sk":{"S":"order"},"fingerprint":{"S":%[2]q},"customerId":{"S":%[3]q},"amount":{"N":%[4]q},` +
+		`"currency":{"S":%[5]q},"attempt":{"N":"1"},"createdAt":{"N":%[6]q},"updatedAt":{"N":%[6]q},`
+	begunRow = anyRow + `"status":{"S":"open"},"owner":{"S":%[7]q},"leaseUntil":{"N":%[8]q},"seq":{"N":"0"},` +
+		`"openShard":{"N":%[9]q},"dueAt":{"N":%[10]q}}`
+	settledRow = anyRow + `"status":{"S":"paid"},"seq":{"N":"1"},"intentId":{"S":"pi_settled"}}`
+)
+
+// rowOf is the order's row after Begin: what the request says, or that it was paid long ago.
+func rowOf(id string, v values, form string) string {
+	return fmt.Sprintf(form, id, v[":fingerprint"].S, v[":customer"].S, v[":amount"].N, v[":currency"].S, v[":now"].N,
+		v[":owner"].S, v[":until"].N, v[":shard"].N, v[":due"].N)
+}
+
+func unknown(what string) (status int, answer string) {
+	message, _ := json.Marshal("the bench knows no " + what) // a string
+	return http.StatusBadRequest, `{"__type":"com.amazonaws.dynamodb.v20120810#ValidationException","message":` + string(message) + `}`
+}
+
+// answerStripe answers Prepare and Confirm. An intent's id is the order's, so that Confirm can tell whose it is.
+func (b *backends) answerStripe(w http.ResponseWriter, r *http.Request) {
+	b.stripeCalls.Add(1)
+	path := strings.TrimPrefix(r.URL.Path, "/v1/payment_intents")
+	orderID, status, charge := "", "requires_confirmation", "null"
+	if id, confirms := strings.CutSuffix(path, "/confirm"); confirms {
+		orderID, status, charge = strings.TrimPrefix(id, "/pi_"), "succeeded", `"ch_pretend"`
+	} else if path == "" && r.ParseForm() == nil {
+		orderID = r.PostForm.Get("metadata[orderId]")
+	}
+	if r.Method != http.MethodPost || orderID == "" {
+		http.Error(w, `{"error":{"type":"invalid_request_error","message":"the bench knows no such request"}}`, http.StatusBadRequest)
+		return
+	}
+	answer := fmt.Sprintf(intent, orderID, total, scope, status, charge)
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Request-Id", "req_pretend")
+	w.Header().Set("Content-Length", strconv.Itoa(len(answer)))
+	_, _ = io.WriteString(w, answer) //nolint:gosec // G705: JSON, and no browser
+}
+
+// intent is a PaymentIntent with all the fields that Stripe sends, because the function has to read over them
+// (docs.stripe.com/api/payment_intents/object, API version 2023-10-16).
+const intent = `{
+  "id": "pi_%[1]s",
+  "object": "payment_intent",
+  "amount": %[2]d,
+  "amount_capturable": 0,
+  "amount_details": {"tip": {}},
+  "amount_received": 0,
+  "application": null,
+  "application_fee_amount": null,
+  "automatic_payment_methods": {"allow_redirects": "never", "enabled": true},
+  "canceled_at": null,
+  "cancellation_reason": null,
+  "capture_method": "automatic",
+  "client_secret": "pi_%[1]s_secret_pretend",
+  "confirmation_method": "automatic",
+  "created": 1700000000,
+  "currency": "usd",
+  "customer": "cus_Bench",
+  "description": null,
+  "invoice": null,
+  "last_payment_error": null,
+  "latest_charge": %[5]s,
+  "livemode": false,
+  "metadata": {
+    "fingerprint": "v1:0000000000000000000000000000000000000000000000000000000000000000",
+    "orderId": "%[1]s",
+    "scope": "%[3]s"
+  },
+  "next_action": null,
+  "on_behalf_of": null,
+  "payment_method": "pm_card_visa",
+  "payment_method_configuration_details": {"id": "pmc_pretend", "parent": null},
+  "payment_method_options": {
+    "card": {"installments": null, "mandate_options": null, "network": null, "request_three_d_secure": "automatic"},
+    "link": {"persistent_token": null}
+  },
+  "payment_method_types": ["card", "link"],
+  "processing": null,
+  "receipt_email": null,
+  "review": null,
+  "setup_future_usage": null,
+  "shipping": null,
+  "source": null,
+  "statement_descriptor": null,
+  "statement_descriptor_suffix": null,
+  "status": "%[4]s",
+  "transfer_data": null,
+  "transfer_group": null
+}`

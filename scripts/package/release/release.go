@@ -1,0 +1,123 @@
+// Package release turns functions into what is deployed: a Linux executable and its zip for Lambda. The same source and
+// the same Go release always make the same bytes, on any machine and in any folder, so that a reviewer can build a release
+// again and compare. It refuses to know where a zip goes and what a function does.
+package release
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Artifact is one packaged function.
+type Artifact struct {
+	Name   string // of its folder under functions/
+	Bytes  int    // of the zip
+	SHA256 string // of the zip, in hexadecimal
+}
+
+// Sums is the name of the file of checksums; `sha256sum --check` reads it.
+const Sums = "SHA256SUMS"
+
+// Package builds every function of the module at root for Linux on arch, arm64 or amd64, and writes NAME.zip for each into
+// dir, beside [Sums]. What else dir holds stays. The artifacts are in the order of their names. Nothing is written unless
+// all could be built.
+func Package(ctx context.Context, root, arch, dir string) ([]Artifact, error) {
+	names, err := functions(root)
+	if err != nil {
+		return nil, err
+	}
+	var artifacts []Artifact
+	var sums strings.Builder
+	files := map[string][]byte{}
+	for _, name := range names {
+		zipped, err := packageOne(ctx, root, arch, name)
+		if err != nil {
+			return nil, err
+		}
+		sum := sha256.Sum256(zipped)
+		a := Artifact{Name: name, Bytes: len(zipped), SHA256: hex.EncodeToString(sum[:])}
+		artifacts, files[name+".zip"] = append(artifacts, a), zipped
+		fmt.Fprintf(&sums, "%s  %s.zip\n", a.SHA256, name)
+	}
+	files[Sums] = []byte(sums.String())
+	return artifacts, write(dir, files)
+}
+
+// functions lists the folders under functions/; each is one function.
+func functions(root string) ([]string, error) {
+	mains, err := filepath.Glob(filepath.Join(root, "functions", "*", "main.go"))
+	if err != nil || len(mains) == 0 {
+		return nil, fmt.Errorf("%q holds no functions/NAME/main.go: %w", root, os.ErrNotExist)
+	}
+	var names []string
+	for _, main := range mains {
+		names = append(names, filepath.Base(filepath.Dir(main)))
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+func packageOne(ctx context.Context, root, arch, name string) ([]byte, error) {
+	executable, err := build(ctx, root, arch, name)
+	if err != nil {
+		return nil, err
+	}
+	zipped, err := Zip(executable)
+	if err != nil {
+		return nil, fmt.Errorf("zip %s: %w", name, err)
+	}
+	return zipped, nil
+}
+
+// build compiles one function and returns the executable.
+func build(ctx context.Context, root, arch, name string) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "release")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // what is left of it is the system's to clean
+	out := filepath.Join(dir, Executable)
+	cmd := exec.CommandContext(ctx, "go", append(flags(), "-o", out, "./functions/"+name)...) //nolint:gosec // a folder of this module
+	cmd.Dir = root
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build %s for %s: %w\n%s", name, arch, err, bytes.TrimSpace(output))
+	}
+	return os.ReadFile(out) //nolint:gosec // it was just built
+}
+
+// flags are what makes a build small and the same everywhere.
+func flags() []string {
+	return []string{
+		"build",
+		"-trimpath",                                    // no path of this machine
+		"-buildvcs=false",                              // no state of the working tree: a clone and an archive of one commit make the same bytes
+		"-tags", "lambda.norpc,validator_novalidatefn", // no retired protocol; no call by name, which keeps dead methods alive
+		"-ldflags", "-s -w", // no symbols: a panic's trace has its names without them
+	}
+}
+
+// write leaves of each file either the whole or the one before, so that nothing half written is ever deployed.
+func write(dir string, files map[string][]byte) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // G301: a release is no secret, and others deploy it
+		return err
+	}
+	for name, data := range files {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path+".part", data, 0o644); err != nil { //nolint:gosec // G306: as above
+			return err
+		}
+		if err := os.Rename(path+".part", path); err != nil {
+			return err
+		}
+	}
+	return nil
+}

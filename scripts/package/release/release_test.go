@@ -1,0 +1,211 @@
+package release_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"crypto/sha256"
+	"debug/buildinfo"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/scripts/package/release"
+)
+
+// newModule writes a module with two small functions into a folder of its own.
+func newModule(t *testing.T) (root string) {
+	t.Helper()
+	root = t.TempDir()
+	put(t, root, "go.mod", "module pretend\n\ngo 1.26.0\n")
+	put(t, root, "functions/refund/main.go", "package main\n\nfunc main() {}\n")
+	put(t, root, "functions/order/main.go", "package main\n\nfunc main() { panic(\"a trace names this file\") }\n")
+	return root
+}
+
+func put(t *testing.T, root, path, content string) {
+	t.Helper()
+	path = filepath.Join(root, path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// built packages a module for this machine's processor, whose standard library is compiled already.
+func built(t *testing.T, root string) (artifacts []release.Artifact, files map[string]string) {
+	t.Helper()
+	dir := filepath.Join(root, "build")
+	artifacts, err := release.Package(t.Context(), root, runtime.GOARCH, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = map[string]string{}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[e.Name()] = string(data)
+	}
+	return artifacts, files
+}
+
+func TestTwoBuildsInTwoFoldersMakeTheSameBytes(t *testing.T) {
+	t.Parallel()
+	clone, archive := newModule(t), newModule(t)
+	put(t, clone, ".git/HEAD", "ref: refs/heads/main\n") // git would refuse to describe it, so nobody may ask
+	_, one := built(t, clone)
+	artifacts, other := built(t, archive)
+	for name := range one {
+		if one[name] != other[name] {
+			t.Errorf("%s: %d and %d bytes that differ", name, len(one[name]), len(other[name]))
+		}
+	}
+	var sums strings.Builder
+	for _, name := range []string{"order.zip", "refund.zip"} {
+		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256([]byte(one[name])), name)
+	}
+	if diff := cmp.Diff(sums.String(), one[release.Sums]); diff != "" || len(one) != 3 {
+		t.Errorf("%d files, want two zips and their sums: %s", len(one), diff)
+	}
+	sum := fmt.Sprintf("%x", sha256.Sum256([]byte(one["order.zip"])))
+	if got, want := artifacts[0], (release.Artifact{Name: "order", Bytes: len(one["order.zip"]), SHA256: sum}); got != want {
+		t.Errorf("artifact = %+v, want %+v", got, want)
+	}
+}
+
+func TestTheExecutableIsBuiltForLambda(t *testing.T) {
+	t.Parallel()
+	_, files := built(t, newModule(t))
+	executable := bytes.NewReader(unzip(t, []byte(files["order.zip"])))
+	info, err := buildinfo.Read(executable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := map[string]string{}
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	for name, want := range map[string]string{
+		"CGO_ENABLED": "0", "GOOS": "linux", "GOARCH": runtime.GOARCH, "-trimpath": "true",
+		"-tags": "lambda.norpc,validator_novalidatefn",
+	} {
+		if settings[name] != want {
+			t.Errorf("%s = %q, want %q", name, settings[name], want)
+		}
+	}
+	file, err := elf.NewFile(executable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.Symbols(); !errors.Is(err, elf.ErrNoSymbols) {
+		t.Errorf("error = %v, want no symbols in it", err)
+	}
+}
+
+func TestPackageSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	broken := newModule(t)
+	put(t, broken, "functions/refund/main.go", "package main\n\nfunc main() { nobody() }\n")
+	for _, tt := range []struct{ name, root, arch, want string }{
+		{"a folder without functions", t.TempDir(), runtime.GOARCH, "functions/NAME/main.go"},
+		{"the compiler's words", broken, runtime.GOARCH, "undefined: nobody"},
+		{"a processor that Go does not know", newModule(t), "arm65", "arm65"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "build")
+			if _, err := release.Package(t.Context(), tt.root, tt.arch, dir); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error = %v, want %q in it", err, tt.want)
+			}
+			if left, _ := filepath.Glob(filepath.Join(dir, "*")); left != nil {
+				t.Errorf("%q was written", left)
+			}
+		})
+	}
+}
+
+func TestZip(t *testing.T) {
+	t.Parallel()
+	executable := bytes.Repeat([]byte("an executable "), 10_000)
+	zipped, err := release.Zip(executable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := release.Zip(executable)
+	if err != nil || !bytes.Equal(zipped, again) {
+		t.Errorf("the same executable made other bytes, error %v", err)
+	}
+	if !bytes.Equal(unzip(t, zipped), executable) {
+		t.Error("another executable came out")
+	}
+	if len(zipped) > 1000 {
+		t.Errorf("%d bytes of one phrase, want them compressed", len(zipped))
+	}
+}
+
+func TestZipHeader(t *testing.T) {
+	t.Parallel()
+	executable := []byte("executable")
+	zipped, err := release.Zip(executable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := entry(t, zipped)
+	if want := crc32.ChecksumIEEE(executable); file.CRC32 != want {
+		t.Errorf("checksum %x, want %x", file.CRC32, want) // the reader takes 0 for one that is unknown
+	}
+	if file.Name != "bootstrap" || file.Mode() != 0o755 || len(file.Extra) != 0 || file.Comment != "" {
+		t.Errorf("%q has mode %v, %d extra bytes, want bootstrap, -rwxr-xr-x, none", file.Name, file.Mode(), len(file.Extra))
+	}
+	if got := file.Modified.Format("2006-01-02 15:04:05"); got != "1980-01-01 00:00:00" {
+		t.Errorf("modified %s, want the earliest date of the format", got)
+	}
+	// The local header (APPNOTE.TXT 4.3.7): flags at 6, length of the extra field at 28.
+	flags, extra := binary.LittleEndian.Uint16(zipped[6:]), binary.LittleEndian.Uint16(zipped[28:])
+	if flags != 0 || extra != 0 {
+		t.Errorf("local header has flags %b and %d extra bytes, want none", flags, extra)
+	}
+}
+
+// entry returns the only file of a zip.
+func entry(t *testing.T, zipped []byte) *zip.File {
+	t.Helper()
+	r, err := zip.NewReader(bytes.NewReader(zipped), int64(len(zipped)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.File) != 1 {
+		t.Fatalf("%d files, want one", len(r.File))
+	}
+	return r.File[0]
+}
+
+func unzip(t *testing.T, zipped []byte) []byte {
+	t.Helper()
+	file, err := entry(t, zipped).Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(file)
+	if err != nil { // also a wrong checksum
+		t.Fatal(err)
+	}
+	return data
+}
