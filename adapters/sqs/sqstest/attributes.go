@@ -24,6 +24,12 @@ func (m Message) systemAttributes() map[string]string {
 	if m.Source != "" {
 		out["DeadLetterQueueSourceArn"] = ARN(m.Source)
 	}
+	if m.Group != "" {
+		out["MessageGroupId"] = m.Group
+	}
+	if m.Sequence != "" {
+		out["MessageDeduplicationId"], out["SequenceNumber"] = m.DeduplicationID, m.Sequence
+	}
 	return out
 }
 
@@ -34,12 +40,14 @@ type redrivePolicy struct {
 	MaxReceives json.Number `json:"maxReceiveCount"` // a number, or the same in quotes
 }
 
-// apply sets the attributes that CreateQueue and SetQueueAttributes take. Encryption, policies and tags mean nothing here.
+// apply sets the attributes that CreateQueue and SetQueueAttributes take. Encryption, policies, tags and throughput limits
+// mean nothing here.
 func (s Settings) apply(attributes map[string]string) (Settings, error) {
 	durations := map[string]*time.Duration{
 		"VisibilityTimeout": &s.Visibility, "MessageRetentionPeriod": &s.Retention,
 		"DelaySeconds": &s.Delay, "ReceiveMessageWaitTimeSeconds": &s.Wait,
 	}
+	meaningless := []string{"FifoThroughputLimit", "Policy", "RedriveAllowPolicy", "SqsManagedSseEnabled"}
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
 		value := attributes[name]
 		n, err := strconv.Atoi(value)
@@ -51,18 +59,30 @@ func (s Settings) apply(attributes map[string]string) (Settings, error) {
 			s.MaxSize = n
 		case name == "RedrivePolicy":
 			s, err = s.redrive(value)
-		case name == "FifoQueue" && value != "false":
-			return s, fault(CodeUnsupportedOperation, "FIFO queues are not built here.")
-		case slices.Contains([]string{"FifoQueue", "Policy", "RedriveAllowPolicy", "SqsManagedSseEnabled"}, name), strings.HasPrefix(name, "Kms"):
+		case name == "FifoQueue":
+			s.FIFO, err = choose(value, "false", "true")
+		case name == "ContentBasedDeduplication":
+			s.ContentDeduplication, err = choose(value, "false", "true")
+		case name == "DeduplicationScope":
+			s.GroupDeduplication, err = choose(value, "queue", "messageGroup")
+		case slices.Contains(meaningless, name), strings.HasPrefix(name, "Kms"):
 			err = nil
 		default:
-			return s, fault(CodeInvalidAttributeName, "Unknown Attribute %s.", name)
+			return s, unknownAttribute(name)
 		}
 		if err != nil {
 			return s, badAttribute(name)
 		}
 	}
 	return s, nil
+}
+
+// choose reads an attribute that has two values.
+func choose(value, no, yes string) (bool, error) {
+	if value != no && value != yes {
+		return false, errors.New("neither " + no + " nor " + yes)
+	}
+	return value == yes, nil
 }
 
 // redrive sets the redrive policy from its JSON; empty removes it.
@@ -137,7 +157,7 @@ func getAttributes(m *Machine, now time.Time, in request) (any, error) {
 		case known:
 			asked[name] = value
 		case name != "RedrivePolicy": // known to SQS, not set on this queue
-			return nil, fault(CodeInvalidAttributeName, "Unknown Attribute %s.", name)
+			return nil, unknownAttribute(name)
 		}
 	}
 	return map[string]any{"Attributes": asked}, nil
@@ -162,26 +182,44 @@ func (q *queue) attributes() map[string]string {
 	if s.DeadLetters != "" {
 		out["RedrivePolicy"] = `{"deadLetterTargetArn":"` + ARN(s.DeadLetters) + `","maxReceiveCount":` + strconv.Itoa(s.MaxReceives) + `}`
 	}
+	if s.FIFO {
+		out["FifoQueue"], out["ContentBasedDeduplication"] = "true", strconv.FormatBool(s.ContentDeduplication)
+		out["DeduplicationScope"] = "queue"
+		if s.GroupDeduplication {
+			out["DeduplicationScope"] = "messageGroup"
+		}
+	}
 	return out
 }
 
 // moveTask is a finished message move task, as ListMessageMoveTasks shows it.
 type moveTask struct {
-	SourceArn                        string
-	DestinationArn                   string `json:",omitempty"`
-	Status                           string
-	FailureReason                    string `json:",omitempty"`
-	StartedTimestamp                 int64
-	ApproximateNumberOfMessagesMoved int
+	SourceArn                         string
+	DestinationArn                    string `json:",omitempty"`
+	Status                            string
+	FailureReason                     string `json:",omitempty"`
+	StartedTimestamp                  int64
+	MaxNumberOfMessagesPerSecond      *int `json:",omitempty"`
+	ApproximateNumberOfMessagesToMove int
+	ApproximateNumberOfMessagesMoved  int
 }
 
-// startMove runs a message move task to its end at once. A message without a known source fails the task, not the call.
+// startMove runs a message move task to its end at once, whatever its rate. A message without a known source fails the task, not the
+// call.
 func (s *Server) startMove(in request) (any, error) {
+	if n := in.MaxNumberOfMessagesPerSecond; n != nil && (*n < 1 || *n > 500) {
+		return nil, outside("MaxNumberOfMessagesPerSecond", *n, "Must be between 1 and 500, if provided.")
+	}
 	from, to := strings.TrimPrefix(in.SourceArn, ARN("")), strings.TrimPrefix(in.DestinationArn, ARN(""))
-	task := moveTask{SourceArn: in.SourceArn, DestinationArn: in.DestinationArn, Status: "COMPLETED"}
+	task := moveTask{
+		SourceArn: in.SourceArn, DestinationArn: in.DestinationArn, Status: "COMPLETED",
+		MaxNumberOfMessagesPerSecond: in.MaxNumberOfMessagesPerSecond,
+	}
 	var err error
 	s.Machine(func(m *Machine, now time.Time) {
 		task.StartedTimestamp = now.UnixMilli()
+		before, _ := m.Counts(now, from) // no such queue: Redrive says so
+		task.ApproximateNumberOfMessagesToMove = before.Visible
 		task.ApproximateNumberOfMessagesMoved, err = m.Redrive(now, from, to)
 		if refused, ok := errors.AsType[*Error](err); ok && refused.Code == CodeNoSource {
 			task.Status, task.FailureReason, err = "FAILED", refused.Code, nil
@@ -190,12 +228,32 @@ func (s *Server) startMove(in request) (any, error) {
 			s.moves[from] = append([]moveTask{task}, s.moves[from]...)
 		}
 	})
-	return map[string]string{"TaskHandle": "task-" + from + "-" + strconv.FormatInt(task.StartedTimestamp, 10)}, err
+	return map[string]string{"TaskHandle": "task-" + from + "-" + strconv.FormatInt(task.StartedTimestamp, 10)}, noResource(err)
 }
 
-// listMoves shows the ten latest tasks.
-func (s *Server) listMoves(in request) any {
+// listMoves shows the latest tasks, by default one (API reference, ListMessageMoveTasks).
+func (s *Server) listMoves(in request) (any, error) {
+	limit := 1
+	if in.MaxResults != nil {
+		limit = *in.MaxResults
+	}
+	if limit < 1 || limit > 10 {
+		return nil, outside("MaxResults", limit, "Must be between 1 and 10, if provided.")
+	}
+	from := strings.TrimPrefix(in.SourceArn, ARN(""))
 	var tasks []moveTask
-	s.Machine(func(*Machine, time.Time) { tasks = slices.Clone(s.moves[strings.TrimPrefix(in.SourceArn, ARN(""))]) })
-	return map[string][]moveTask{"Results": tasks[:min(len(tasks), 10)]}
+	var err error
+	s.Machine(func(m *Machine, _ time.Time) {
+		_, err = m.Settings(from)
+		tasks = slices.Clone(s.moves[from])
+	})
+	return map[string][]moveTask{"Results": tasks[:min(len(tasks), limit)]}, noResource(err)
+}
+
+// noResource is how the operations for move tasks say that there is no such queue.
+func noResource(err error) error {
+	if refused, ok := errors.AsType[*Error](err); ok && refused.Code == CodeQueueDoesNotExist {
+		return fault(CodeResourceNotFound, "The resource that you specified for the ARN parameter doesn't exist.")
+	}
+	return err
 }

@@ -3,6 +3,7 @@ package sqstest_test
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -52,4 +53,52 @@ func BenchmarkFaceAndMapping(b *testing.B) {
 	if err := <-ended; err != nil {
 		b.Fatal(err)
 	}
+}
+
+// BenchmarkMachine sends 100,000 messages, receives them ten at a time and deletes them one by one.
+func BenchmarkMachine(b *testing.B) {
+	for name, groups := range map[string]int{"standard": 0, "FIFO, one group": 1, "FIFO, 100,000 groups": 100_000} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := play(groups); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// play does it once, with so many groups; none is a standard queue.
+func play(groups int) error {
+	const messages = 100_000
+	now, name, settings := start(), "orders", sqstest.DefaultSettings()
+	if groups > 0 {
+		name, settings.FIFO = "orders.fifo", true
+	}
+	m := sqstest.New(1)
+	if err := m.Create(now, name, settings); err != nil {
+		return err
+	}
+	for i := range messages {
+		d := sqstest.Draft{Body: "a"}
+		if groups > 0 {
+			d.Group, d.DeduplicationID = strconv.Itoa(i%groups), strconv.Itoa(i)
+		}
+		if _, err := m.Send(now, name, d); err != nil {
+			return err
+		}
+	}
+	for range messages / 10 {
+		got, err := m.Receive(now, name, 10, nil)
+		if err != nil {
+			return err
+		}
+		for _, message := range got {
+			if err := m.Delete(now, name, message.Receipt); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -22,10 +22,12 @@ const (
 	CodeMissingParameter             = "MissingParameter"
 	CodeNoSource                     = "CouldNotDetermineMessageSource" // the failure reason of a message move task
 	CodeOverLimit                    = "OverLimit"
+	CodePurgeQueueInProgress         = "PurgeQueueInProgress"
 	CodeQueueDoesNotExist            = "QueueDoesNotExist"
 	CodeQueueNameExists              = "QueueNameExists"
 	CodeReceiptHandleIsInvalid       = "ReceiptHandleIsInvalid"
 	CodeRequestThrottled             = "RequestThrottled"
+	CodeResourceNotFound             = "ResourceNotFoundException"
 	CodeServiceUnavailable           = "ServiceUnavailable"
 	CodeTooManyEntriesInBatchRequest = "TooManyEntriesInBatchRequest"
 	CodeUnsupportedOperation         = "UnsupportedOperation"
@@ -44,6 +46,8 @@ func (e *Error) status() int {
 		return http.StatusInternalServerError
 	case CodeServiceUnavailable:
 		return http.StatusServiceUnavailable
+	case CodeResourceNotFound:
+		return http.StatusNotFound
 	}
 	return http.StatusBadRequest
 }
@@ -56,7 +60,7 @@ func (e *Error) query() string {
 	case CodeQueueNameExists:
 		return "QueueAlreadyExists"
 	case CodeBatchEntryIDsNotDistinct, CodeBatchRequestTooLong, CodeEmptyBatchRequest, CodeInvalidBatchEntryID, CodeMessageNotInflight,
-		CodeTooManyEntriesInBatchRequest, CodeUnsupportedOperation:
+		CodePurgeQueueInProgress, CodeTooManyEntriesInBatchRequest, CodeUnsupportedOperation:
 		return "AWS.SimpleQueueService." + e.Code
 	}
 	return e.Code
@@ -64,7 +68,7 @@ func (e *Error) query() string {
 
 // blame is whose fault it is, in the words of the query protocol.
 func (e *Error) blame() string {
-	if e.status() == http.StatusBadRequest {
+	if e.status() < http.StatusInternalServerError {
 		return "Sender"
 	}
 	return "Receiver"
@@ -80,6 +84,10 @@ func noQueue(name string) *Error {
 
 func outside(parameter string, value any, reason string) *Error {
 	return fault(CodeInvalidParameterValue, "Value %v for parameter %s is invalid. Reason: %s", value, parameter, reason)
+}
+
+func unknownAttribute(name string) *Error {
+	return fault(CodeInvalidAttributeName, "Unknown Attribute %s.", name)
 }
 
 func badAttribute(name string) *Error {

@@ -17,9 +17,11 @@ type request struct {
 	Entries   []request
 	ID        string `json:"Id"` // of a batch entry
 
-	MessageBody       *string
-	MessageAttributes map[string]wireAttribute
-	DelaySeconds      *int
+	MessageBody            *string
+	MessageAttributes      map[string]wireAttribute
+	DelaySeconds           *int
+	MessageGroupID         string `json:"MessageGroupId"`
+	MessageDeduplicationID string `json:"MessageDeduplicationId"`
 
 	MaxNumberOfMessages         *int
 	VisibilityTimeout           *int
@@ -33,6 +35,9 @@ type request struct {
 	QueueNamePrefix string
 	SourceArn       string
 	DestinationArn  string
+	MaxResults      *int
+
+	MaxNumberOfMessagesPerSecond *int
 }
 
 // queue is the name at the end of the queue's URL.
@@ -121,7 +126,7 @@ func (s *Server) perform(ctx context.Context, operation string, in request) (any
 	case "StartMessageMoveTask":
 		return s.startMove(in)
 	case "ListMessageMoveTasks":
-		return s.listMoves(in), nil
+		return s.listMoves(in)
 	}
 	if in.QueueURL == "" {
 		return nil, missing("QueueUrl")
@@ -169,10 +174,11 @@ type sent struct {
 	MessageID              string `json:"MessageId"`
 	MD5OfMessageBody       string
 	MD5OfMessageAttributes string `json:",omitempty"`
+	SequenceNumber         string `json:",omitempty"`
 }
 
 func sendEntry(m *Machine, now time.Time, queue string, in request) (any, error) {
-	d := Draft{Delay: duration(in.DelaySeconds)}
+	d := Draft{Delay: duration(in.DelaySeconds), Group: in.MessageGroupID, DeduplicationID: in.MessageDeduplicationID}
 	if in.MessageBody != nil {
 		d.Body = *in.MessageBody
 	}
@@ -185,6 +191,7 @@ func sendEntry(m *Machine, now time.Time, queue string, in request) (any, error)
 	got, err := m.Send(now, queue, d)
 	return sent{
 		ID: in.ID, MessageID: got.ID, MD5OfMessageBody: bodyMD5(got.Body), MD5OfMessageAttributes: attributesMD5(got.Attributes),
+		SequenceNumber: got.Sequence,
 	}, err
 }
 

@@ -1,6 +1,9 @@
 package sqstest_test
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +17,7 @@ type ledger struct {
 	seen    map[string]string // message id -> queue
 	sent    map[string]time.Time
 	gone    map[string]bool
+	first   map[string]sqstest.Message // queue and deduplication id -> the message that was stored under it
 	handles []handle
 }
 
@@ -22,38 +26,43 @@ type handle struct {
 }
 
 // FuzzMachine plays any schedule: every message sent is in exactly one of visible, delayed, in flight, deleted, expired, dead-lettered.
+// Of a FIFO queue, each receive takes the start of what is left of a group, and none of a group with a message in flight. Each step is
+// made by a clone, so that a clone must know as much as its original, and leave it alone.
 func FuzzMachine(f *testing.F) {
 	f.Add([]byte{0, 0, 2, 2, 5, 40, 2, 2, 3, 0, 5, 40, 2, 7, 1, 6, 0})
 	f.Add([]byte{0, 0, 0, 0, 1, 9, 2, 0, 4, 0, 4, 200, 5, 255, 2, 0, 2, 1, 3, 2, 8, 0, 6, 0, 6, 1})
+	f.Add([]byte{0, 2, 0, 18, 0, 34, 0, 6, 2, 2, 4, 0, 2, 6, 5, 40, 2, 2, 3, 0, 5, 40, 2, 2, 2, 3, 6, 2, 2, 2, 9, 10, 0, 2, 9, 2, 2, 2})
 	f.Fuzz(func(t *testing.T, schedule []byte) {
-		l := &ledger{world: newWorld(t), seen: map[string]string{}, sent: map[string]time.Time{}, gone: map[string]bool{}}
+		l := &ledger{
+			world: newWorld(t), seen: map[string]string{}, sent: map[string]time.Time{}, gone: map[string]bool{},
+			first: map[string]sqstest.Message{},
+		}
 		schedule = schedule[:min(len(schedule), 400)] // each step looks at every message
 		for ; len(schedule) > 1; schedule = schedule[2:] {
-			before, twin := string(l.AppendState(nil)), l.Clone()
-			l.step(schedule[0]%9, schedule[1])
+			original, before := l.Machine, string(l.AppendState(nil))
+			l.Machine = original.Clone()
+			l.step(schedule[0]%10, schedule[1])
 			l.check()
-			if string(twin.AppendState(nil)) != before {
-				t.Fatal("a step of the original changed its clone")
+			if string(original.AppendState(nil)) != before {
+				t.Fatal("a step of a clone changed its original")
 			}
 		}
 	})
 }
 
 func (l *ledger) step(op, arg byte) {
-	queue := []string{"orders", "dead"}[arg%2]
+	queue := []string{"orders", "dead", "orders.fifo", "dead.fifo"}[arg%4]
 	switch op {
 	case 0, 1:
+		if isFIFO(queue) {
+			l.sendFIFO(queue, sqstest.Draft{Body: "a", Group: fmt.Sprint(arg >> 2 % 3), DeduplicationID: fmt.Sprint(arg >> 4)})
+			return
+		}
 		m, err := l.Send(l.now, queue, sqstest.Draft{Body: "a", Delay: new(time.Duration(op) * time.Duration(arg) * time.Second)})
 		l.must(err)
 		l.sent[m.ID] = m.Sent
 	case 2:
-		l.Pick = func(n int) int { return int(arg) % n }
-		for _, m := range l.receive(queue) {
-			l.handles = append(l.handles, handle{queue, m.ID, m.Receipt})
-			if queue == "orders" && m.Receives > 2 {
-				l.t.Fatalf("message %s was received %d times, at most 2 are allowed", m.ID, m.Receives)
-			}
-		}
+		l.take(queue, arg)
 	case 3:
 		l.delete(arg)
 	case 4:
@@ -69,6 +78,67 @@ func (l *ledger) step(op, arg byte) {
 		l.pass(time.Duration(arg) * time.Hour)
 	case 8:
 		l.pass(time.Duration(arg) * time.Millisecond)
+	case 9:
+		s, err := l.Settings(queue)
+		l.must(err)
+		s.Delay = time.Duration(arg) * time.Second
+		l.must(l.Configure(l.now, queue, s))
+	}
+}
+
+func isFIFO(queue string) bool { return strings.HasSuffix(queue, ".fifo") }
+
+// sendFIFO sends what may be a duplicate.
+func (l *ledger) sendFIFO(queue string, d sqstest.Draft) {
+	key := queue + d.DeduplicationID
+	m, err := l.Send(l.now, queue, d)
+	l.must(err)
+	first, known := l.first[key]
+	if known && l.now.Sub(first.Sent) < 5*time.Minute {
+		if m.ID != first.ID || m.Sequence != first.Sequence {
+			l.t.Fatalf("got %+v for a duplicate of %+v", m, first)
+		}
+		return
+	}
+	if _, old := l.sent[m.ID]; old {
+		l.t.Fatalf("message %s is no duplicate and has an id that was given before", m.ID)
+	}
+	l.sent[m.ID], l.first[key] = m.Sent, m
+}
+
+func (l *ledger) take(queue string, arg byte) {
+	l.Pick = func(n int) int { return int(arg) % n }
+	before := l.list(queue)
+	got, err := l.Receive(l.now, queue, 1+int(arg>>2)%10, nil)
+	l.must(err)
+	for _, m := range got {
+		l.handles = append(l.handles, handle{queue, m.ID, m.Receipt})
+		if strings.HasPrefix(queue, "orders") && m.Receives > 2 {
+			l.t.Fatalf("message %s was received %d times, at most 2 are allowed", m.ID, m.Receives)
+		}
+	}
+	if isFIFO(queue) {
+		l.inOrder(before, got, l.list(queue))
+	}
+}
+
+// inOrder holds a receive to the order of arrival in each group; what it dead-lettered is not in the queue any more.
+func (l *ledger) inOrder(before, got, after []sqstest.Message) {
+	left, flying := map[string][]string{}, map[string]bool{}
+	for _, m := range before {
+		flying[m.Group] = flying[m.Group] || m.State == sqstest.InFlight
+		if slices.ContainsFunc(after, func(other sqstest.Message) bool { return other.ID == m.ID }) {
+			left[m.Group] = append(left[m.Group], m.ID)
+		}
+	}
+	for _, m := range got {
+		if flying[m.Group] {
+			l.t.Fatalf("message %s was received while another one of group %s was in flight", m.ID, m.Group)
+		}
+		if next := left[m.Group][0]; m.ID != next {
+			l.t.Fatalf("message %s of group %s was received before %s", m.ID, m.Group, next)
+		}
+		left[m.Group] = left[m.Group][1:]
 	}
 }
 
@@ -79,28 +149,37 @@ func (l *ledger) delete(arg byte) {
 	}
 	h := l.handles[int(arg)%len(l.handles)]
 	for _, m := range l.list(h.queue) {
-		if m.ID == h.id && m.Receipt == h.receipt {
+		if m.ID == h.id && m.Receipt == h.receipt && (m.State == sqstest.InFlight || !isFIFO(h.queue)) {
 			l.gone[h.id] = true
 		}
 	}
-	l.must(l.Delete(l.now, h.queue, h.receipt))
+	if err := l.Delete(l.now, h.queue, h.receipt); !isFIFO(h.queue) { // which refuses a handle that has expired
+		l.must(err)
+	}
 }
 
 // redrive gives every visible dead letter a new id.
 func (l *ledger) redrive(to string) {
-	before := l.list("dead")
-	known := map[string]bool{}
-	for _, m := range append(l.list("orders"), before...) {
+	orders, dead := "orders", "dead"
+	if isFIFO(to) {
+		orders, dead = "orders.fifo", "dead.fifo"
+	}
+	before := l.list(dead)
+	known, flying := map[string]bool{}, map[string]bool{}
+	for _, m := range append(l.list(orders), before...) {
 		known[m.ID] = true
 	}
-	_, err := l.Redrive(l.now, "dead", to)
+	for _, m := range before {
+		flying[m.Group] = flying[m.Group] || isFIFO(dead) && m.State == sqstest.InFlight
+	}
+	_, err := l.Redrive(l.now, dead, to)
 	l.must(err)
 	for _, m := range before {
-		if m.State == sqstest.Visible {
+		if m.State == sqstest.Visible && !flying[m.Group] {
 			l.gone[m.ID] = true
 		}
 	}
-	for _, m := range append(l.list("orders"), l.list("dead")...) {
+	for _, m := range append(l.list(orders), l.list(dead)...) {
 		if !known[m.ID] {
 			l.sent[m.ID] = l.now
 		}
@@ -116,6 +195,7 @@ func (l *ledger) list(queue string) []sqstest.Message {
 func (l *ledger) check() {
 	l.t.Helper()
 	retention := map[string]time.Duration{"orders": 4 * 24 * time.Hour, "dead": 5 * 24 * time.Hour}
+	retention["orders.fifo"], retention["dead.fifo"] = retention["orders"], retention["dead"]
 	here := map[string]string{}
 	for _, queue := range l.Queues() {
 		for _, m := range l.list(queue) {

@@ -4,7 +4,8 @@
 // Machine is the rules alone: no goroutine, clock, lock or I/O, so that a simulation can own every choice. Serve puts the AWS
 // JSON 1.0 protocol before it, for the AWS SDKs and the AWS command line. Mapping feeds a function as Lambda does.
 //
-// Where the documents leave a choice, the comment at the rule says what was chosen. Standard queues only: a FIFO queue is refused.
+// Where the documents leave a choice, the comment at the rule says what was chosen. A queue whose name ends in
+// .fifo is a FIFO queue.
 package sqstest
 
 import (
@@ -16,9 +17,11 @@ import (
 	"time"
 )
 
-// Limits of SQS that apply to every standard queue (SQS developer guide, "Amazon SQS message quotas").
+// Limits of SQS that apply to every queue (SQS developer guide, "Amazon SQS message quotas" and "Amazon SQS FIFO queue quotas"; older
+// pages say 20,000 in flight for FIFO queues).
 const (
 	InFlightLimit = 120_000
+	purgeInterval = time.Minute
 	maxReceive    = 10
 	maxVisibility = 12 * time.Hour
 	maxDelay      = 15 * time.Minute
@@ -38,7 +41,8 @@ func ARN(queue string) string { return "arn:aws:sqs:" + Region + ":" + Account +
 type Machine struct {
 	// Pick chooses which of n visible messages the next delivery takes, 0 to n-1: standard queues promise no order. Index 0
 	// is the one that has been visible longest; the others follow in no useful order, but in the same one for the same
-	// history. Nil is always 0.
+	// history. On a FIFO queue it chooses among the groups that may be received from: index 0 is the one whose next message came
+	// first. Nil is always 0.
 	Pick func(n int) int
 
 	seed   uint64
@@ -76,32 +80,47 @@ func (m *Machine) Configure(now time.Time, name string, s Settings) error {
 		return err
 	}
 	q.settings, q.modified = s, now
+	if s.FIFO {
+		q.redelay(now)
+	}
 	return nil
 }
 
-// Send stores a message and returns it as it was stored. Errors: QueueDoesNotExist, MissingParameter, InvalidParameterValue,
-// InvalidMessageContents.
+// Send stores a message and returns it as it was stored. A FIFO queue stores no duplicate: the message has the id and the sequence
+// number of the first one then, which may be gone already, and nothing comes of it.
+// Errors: QueueDoesNotExist, MissingParameter, InvalidParameterValue, InvalidMessageContents.
 func (m *Machine) Send(now time.Time, name string, d Draft) (Message, error) {
 	q, err := m.open(now, name)
 	if err != nil {
 		return Message{}, err
 	}
-	if err := d.check(q.settings.MaxSize); err != nil {
+	if err := d.check(q.settings); err != nil {
 		return Message{}, err
 	}
+	d = d.identify(q.settings)
+	scoped := q.settings.scope(d)
+	if first := q.accepted[scoped]; first != nil {
+		return Message{
+			ID: first.id, Body: d.Body, Attributes: d.Attributes, Sent: first.at,
+			Group: d.Group, DeduplicationID: d.DeduplicationID, Sequence: first.sequence,
+		}, nil
+	}
 	delay := q.settings.Delay
-	if d.Delay != nil {
+	if d.Delay != nil && !q.settings.FIFO {
 		delay = *d.Delay
 	}
-	e := m.newEntry(now, d.Body, d.Attributes)
+	e := m.newEntry(now, d)
 	e.visible = now.Add(delay)
 	q.sent++
-	q.add(now, e)
+	q.store(now, e)
+	q.accept(scoped, e.Message)
 	return e.Message, nil
 }
 
 // Receive delivers up to limit (1 to 10) visible messages and hides them for visibility, or for the queue's own time-out if nil.
 // A message whose receive count has reached the redrive policy's maximum is not delivered but moved to the dead-letter queue.
+// A FIFO queue delivers a group in the order of arrival, as much of it at once as fits, and then nothing of it before those are deleted
+// or visible again; at the limit in flight it "does not return an error" (SQS developer guide, "Amazon SQS FIFO queue quotas").
 // Errors: QueueDoesNotExist, InvalidParameterValue, OverLimit.
 func (m *Machine) Receive(now time.Time, name string, limit int, visibility *time.Duration) ([]Message, error) {
 	q, err := m.open(now, name)
@@ -117,32 +136,40 @@ func (m *Machine) Receive(now time.Time, name string, limit int, visibility *tim
 		return nil, outside("MaxNumberOfMessages", limit, "Must be between 1 and 10, if provided.")
 	case hide < 0 || hide > maxVisibility:
 		return nil, outside("VisibilityTimeout", seconds(hide), "Must be between 0 and 43200, if provided.")
-	case q.inFlight >= InFlightLimit:
+	case q.inFlight >= InFlightLimit && !q.settings.FIFO:
 		return nil, fault(CodeOverLimit, "Too many messages are in flight, the limit is %d.", InFlightLimit)
 	}
-	var out []Message
-	for len(out) < limit && q.shown.Len() > 0 && q.inFlight < InFlightLimit {
-		e := q.shown.entries[m.pick(q.shown.Len())]
-		if dead, ok := m.queues[q.settings.DeadLetters]; ok && e.Receives >= q.settings.MaxReceives {
-			m.deadLetter(now, q, dead, e)
-			continue
+	out := make([]Message, 0, min(limit, q.shown.Len()))
+	for offered := q.offered(); len(out) < limit && offered.Len() > 0 && q.inFlight < InFlightLimit; {
+		e := offered.entries[m.pick(offered.Len())]
+		for ; e != nil && len(out) < limit && q.inFlight < InFlightLimit; e = q.follower(e) {
+			if dead, ok := m.queues[q.settings.DeadLetters]; ok && e.Receives >= q.settings.MaxReceives {
+				m.deadLetter(now, q, dead, e)
+			} else {
+				out = append(out, q.deliver(now, e, hide))
+			}
 		}
-		out = append(out, q.deliver(now, e, hide))
 	}
 	return out, nil
 }
 
 // Delete removes the message that a handle was given for. Chosen where the API reference says "might": the handle of the latest
-// receive deletes, also when the message is visible again; an older one succeeds and does nothing, so the message comes back.
-// Errors: QueueDoesNotExist, ReceiptHandleIsInvalid.
+// receive deletes, also when the message is visible again; an older one succeeds and does nothing, so the message comes back. On a FIFO
+// queue, once the visibility time-out is over, "the action fails with an error" (API reference, ReceiveMessage).
+// Errors: QueueDoesNotExist, ReceiptHandleIsInvalid, InvalidParameterValue.
 func (m *Machine) Delete(now time.Time, name, handle string) error {
 	q, err := m.open(now, name)
 	if err != nil {
 		return err
 	}
 	e, latest, err := q.find(handle)
-	if err != nil || !latest {
+	switch {
+	case err != nil || e == nil:
 		return err
+	case q.settings.FIFO && (!latest || e.State != InFlight):
+		return outside("ReceiptHandle", handle, "The receipt handle has expired.")
+	case !latest:
+		return nil
 	}
 	q.remove(e)
 	q.deleted++
@@ -180,8 +207,9 @@ func (m *Machine) ChangeVisibility(now time.Time, name, handle string, d time.Du
 
 // Redrive moves every visible message of a dead-letter queue, oldest first, to the queue named to, or back to where each came
 // from if to is empty. Moved messages are new ones: new id, no receives, and retention starts again.
+// Chosen where the documents are silent about FIFO queues: what is moved is never a duplicate, and a group with a message in flight stays.
 // It stops at the first message without a known source: CouldNotDetermineMessageSource. Other errors: QueueDoesNotExist,
-// InvalidParameterValue (no queue names this one as its dead-letter queue).
+// InvalidParameterValue (no queue names this one as its dead-letter queue; or one of the two is FIFO, the other standard).
 func (m *Machine) Redrive(now time.Time, from, to string) (moved int, err error) {
 	q, err := m.open(now, from)
 	if err != nil {
@@ -193,27 +221,36 @@ func (m *Machine) Redrive(now time.Time, from, to string) (moved int, err error)
 	for _, e := range slices.SortedFunc(slices.Values(q.shown.entries), byAge) {
 		target, ok := m.queues[cmp.Or(to, e.Source)]
 		switch {
+		case q.blocked(e):
+			continue
 		case !ok && to != "":
 			return moved, noQueue(to)
 		case !ok:
 			return moved, fault(CodeNoSource, "Message %s was sent to %q, name a destination.", e.ID, from)
+		case target.settings.FIFO != q.settings.FIFO:
+			return moved, outside("DestinationArn", ARN(to), "Source and destination queue must be of the same type.")
 		}
 		q.remove(e)
 		q.redriven++
 		target.arrived++
-		target.add(now, m.newEntry(now, e.Body, e.Attributes))
+		target.store(now, m.newEntry(now, Draft{Body: e.Body, Attributes: e.Attributes, Group: e.Group, DeduplicationID: e.DeduplicationID}))
 		m.moved++
 		moved++
 	}
 	return moved, nil
 }
 
-// Purge deletes every message of a queue, at once. Errors: QueueDoesNotExist.
+// Purge deletes every message of a queue, at once; the real one takes up to a minute. Errors: QueueDoesNotExist, PurgeQueueInProgress
+// (purged less than 60 seconds ago).
 func (m *Machine) Purge(now time.Time, name string) error {
 	q, err := m.open(now, name)
 	if err != nil {
 		return err
 	}
+	if !q.purged.IsZero() {
+		return fault(CodePurgeQueueInProgress, "Only one PurgeQueue operation on %s is allowed every 60 seconds.", name)
+	}
+	q.purged = now
 	for _, e := range q.messages {
 		q.remove(e)
 		q.deleted++
@@ -294,20 +331,27 @@ func (m *Machine) pick(n int) int {
 }
 
 // newEntry makes a message with an id in the shape of a version 4 UUID that ends in its number, for readable logs.
-func (m *Machine) newEntry(now time.Time, body string, attributes map[string]Attribute) *entry {
+func (m *Machine) newEntry(now time.Time, d Draft) *entry {
 	m.serial++
 	s := m.seed
 	id := fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", s>>32, s>>16&0xffff, s>>4&0xfff, s&0xf, m.serial&(1<<48-1))
-	return &entry{Message: Message{ID: id, Body: body, Attributes: attributes, Sent: now}, serial: m.serial, visible: now}
+	message := Message{ID: id, Body: d.Body, Attributes: d.Attributes, Sent: now, Group: d.Group, DeduplicationID: d.DeduplicationID}
+	return &entry{Message: message, serial: m.serial, visible: now}
 }
 
-// deadLetter keeps the id, the enqueue time and the receive count: retention goes on, it does not start again.
+// deadLetter keeps the id and the receive count, and on a standard queue the enqueue time: retention goes on. "For FIFO queues, the
+// enqueue timestamp resets", and the deduplication id "will be replaced with the original message's ID" (SQS developer guide, "Setting-up
+// dead-letter queue retention" and "Learn how to configure a dead-letter queue redrive").
 func (m *Machine) deadLetter(now time.Time, from, to *queue, e *entry) {
 	from.remove(e)
 	from.deadLettered++
 	e.Source, e.Receipt, e.visible = from.name, "", now
+	if to.settings.FIFO {
+		m.serial++
+		e.serial, e.Sent, e.DeduplicationID = m.serial, now, e.ID
+	}
 	to.arrived++
-	to.add(now, e)
+	to.store(now, e)
 	m.moved++
 }
 
@@ -321,11 +365,17 @@ func (m *Machine) takesDeadLetters(name string) bool {
 }
 
 func (m *Machine) checkQueue(name string, s Settings) error {
-	if name == "" || len(name) > 80 || strings.Trim(name, wordCharacters+"-") != "" {
+	base, fifo := strings.CutSuffix(name, fifoSuffix)
+	dead, exists := m.queues[s.DeadLetters]
+	switch {
+	case base == "" || len(name) > 80 || strings.Trim(base, wordCharacters+"-") != "":
 		return outside("QueueName", name, "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length.")
-	}
-	if _, ok := m.queues[s.DeadLetters]; s.DeadLetters != "" && !ok {
+	case fifo != s.FIFO:
+		return outside("QueueName", name, "The name of a FIFO queue, and of no other, must end with the .fifo suffix.")
+	case s.DeadLetters != "" && !exists:
 		return outside("RedrivePolicy", s.DeadLetters, "Dead letter target does not exist.")
+	case exists && dead.settings.FIFO != s.FIFO:
+		return outside("RedrivePolicy", s.DeadLetters, "Dead-letter queue must be same type of queue as the source.")
 	}
 	return s.check()
 }

@@ -14,7 +14,7 @@ import (
 
 func start() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 
-// world is a machine with a queue "orders" and its dead-letter queue "dead", on a clock of its own.
+// world is a machine with a queue "orders" and its dead-letter queue "dead", and the same as FIFO queues, on a clock of its own.
 type world struct {
 	*sqstest.Machine
 
@@ -32,6 +32,10 @@ func newWorld(t *testing.T) *world {
 	orders := sqstest.DefaultSettings()
 	orders.DeadLetters, orders.MaxReceives = "dead", 2
 	w.must(w.Create(w.now, "orders", orders))
+	dead.FIFO, orders.FIFO, orders.ContentDeduplication = true, true, true
+	orders.DeadLetters = "dead.fifo"
+	w.must(w.Create(w.now, "dead.fifo", dead))
+	w.must(w.Create(w.now, "orders.fifo", orders))
 	return w
 }
 
@@ -365,9 +369,24 @@ func TestWhatCreateRefuses(t *testing.T) {
 		settings settings
 		want     string
 	}{
-		"nothing new":                  {name: "q", settings: sqstest.DefaultSettings()},
-		"other settings":               {name: "q", settings: change(func(s *settings) { s.Delay = 1e9 }), want: sqstest.CodeQueueNameExists},
-		"a bad name":                   {name: "q.fifo", settings: sqstest.DefaultSettings(), want: sqstest.CodeInvalidParameterValue},
+		"nothing new":                {name: "q", settings: sqstest.DefaultSettings()},
+		"other settings":             {name: "q", settings: change(func(s *settings) { s.Delay = 1e9 }), want: sqstest.CodeQueueNameExists},
+		"a bad name":                 {name: "q.q", settings: sqstest.DefaultSettings(), want: invalid},
+		"a standard queue .fifo":     {name: "q.fifo", settings: sqstest.DefaultSettings(), want: invalid},
+		"a FIFO queue without .fifo": {name: "r", settings: change(func(s *settings) { s.FIFO = true }), want: invalid},
+		"a name of 81 with .fifo": {
+			name: strings.Repeat("a", 76) + ".fifo", settings: change(func(s *settings) { s.FIFO = true }), want: invalid,
+		},
+		"nothing at 80 with .fifo": {name: strings.Repeat("a", 75) + ".fifo", settings: change(func(s *settings) { s.FIFO = true })},
+		"standard dead letters of FIFO": {
+			name: "r.fifo", settings: change(func(s *settings) { s.FIFO, s.DeadLetters, s.MaxReceives = true, "q", 1 }), want: invalid,
+		},
+		"FIFO deduplication": {
+			name: "r", settings: change(func(s *settings) { s.ContentDeduplication = true }), want: sqstest.CodeInvalidAttributeName,
+		},
+		"FIFO deduplication scope": {
+			name: "r", settings: change(func(s *settings) { s.GroupDeduplication = true }), want: sqstest.CodeInvalidAttributeName,
+		},
 		"an unknown dead-letter queue": {name: "r", settings: change(func(s *settings) { s.DeadLetters = "x" }), want: invalid},
 		"no receives":                  {name: "r", settings: change(func(s *settings) { s.DeadLetters = "q" }), want: value},
 		"15 days":                      {name: "r", settings: change(func(s *settings) { s.Retention = 15 * 24 * time.Hour }), want: value},
@@ -424,6 +443,21 @@ func TestPurgeDeletesEverything(t *testing.T) {
 	}
 }
 
+// API reference, PurgeQueue, PurgeQueueInProgress: "the specified queue previously received a PurgeQueue request within the last 60
+// seconds".
+func TestAQueueIsPurgedOnceAMinute(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.must(w.Purge(w.now, "orders"))
+	w.must(w.Purge(w.now, "dead")) // another queue
+	w.pass(time.Minute - 1)
+	if got, want := code(w.Purge(w.now, "orders")), sqstest.CodePurgeQueueInProgress; got != want {
+		t.Errorf("got %q within a minute, want %q", got, want)
+	}
+	w.pass(1)
+	w.must(w.Purge(w.now, "orders"))
+}
+
 // SQS developer guide, "Amazon SQS standard queues": best-effort ordering. So a choice, which defaults to the longest visible.
 func TestTheOrderIsTheCallersChoice(t *testing.T) {
 	t.Parallel()
@@ -471,6 +505,24 @@ func TestACloneGoesItsOwnWay(t *testing.T) {
 	}
 	if string(twin.AppendState(nil)) == before {
 		t.Error("deleting left the clone's state as it was")
+	}
+}
+
+func TestACloneRemembersWhatWasSentByItself(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	twin, other := &world{Machine: w.Clone(), t: t, now: w.now}, &world{Machine: w.Clone(), t: t, now: w.now}
+	twin.line("a1")
+	w.line("a1")
+	other.line("a2")
+	for _, each := range []*world{w, twin, other} {
+		if got := each.counts("orders.fifo").Sent; got != 1 {
+			t.Errorf("got %d messages stored, want 1", got)
+		}
+		each.must(each.Delete(each.now, "orders.fifo", each.one("orders.fifo").Receipt))
+	}
+	if string(w.AppendState(nil)) == string(other.AppendState(nil)) {
+		t.Error("the state is the same whatever would be a duplicate")
 	}
 }
 

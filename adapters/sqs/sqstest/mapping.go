@@ -24,8 +24,8 @@ const (
 type Mapping struct {
 	Server          *Server
 	Queue           string
-	BatchSize       int           // 1 to 10,000
-	Window          time.Duration // how long to gather a batch, by the server's clock; at least 1 s for a BatchSize above 10
+	BatchSize       int           // 1 to 10,000; of a FIFO queue to 10
+	Window          time.Duration // how long to gather a batch, by the server's clock; at least 1 s for a BatchSize above 10; not for FIFO
 	Concurrency     int           // invocations at the same time, at least 1
 	FunctionTimeout time.Duration // of the context that Invoke gets, by the real clock; zero: none
 
@@ -45,7 +45,7 @@ type Mapping struct {
 // have changed.
 type Batch struct {
 	Messages []Message // a duplicate in the same batch stands twice
-	Deleted  []string  // message ids
+	Deleted  []string  // message ids; what was visible again by then comes back all the same
 	Failed   []string  // message ids
 	Lost     []string  // message ids that should have been deleted, see LoseDelete
 	Err      error     // of Invoke
@@ -77,8 +77,12 @@ func (m *Mapping) check() error {
 	case m.Concurrency < 1:
 		return fmt.Errorf("concurrency %d is not at least 1", m.Concurrency)
 	}
+	var s Settings
 	var err error
-	m.Server.Machine(func(machine *Machine, _ time.Time) { _, err = machine.Settings(m.Queue) })
+	m.Server.Machine(func(machine *Machine, _ time.Time) { s, err = machine.Settings(m.Queue) })
+	if s.FIFO && (m.BatchSize > maxReceive || m.Window > 0) {
+		return fmt.Errorf("batch size %d and window %v: a FIFO queue has at most 10 and none", m.BatchSize, m.Window)
+	}
 	return err
 }
 
@@ -166,7 +170,7 @@ func (m *Mapping) remove(messages []Message, done []string) (deleted, lost []str
 	}
 	m.Server.Machine(func(machine *Machine, now time.Time) {
 		for _, id := range deleted {
-			_ = machine.Delete(now, m.Queue, byID[id].Receipt) // the queue exists and the handle is one of its own
+			_ = machine.Delete(now, m.Queue, byID[id].Receipt) // refused if the handle has expired: Lambda can't do more about it either
 		}
 	})
 	return deleted, lost

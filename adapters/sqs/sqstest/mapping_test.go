@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -88,6 +90,23 @@ func TestAnEventIsTheOneThatLambdaSends(t *testing.T) {
 	}
 }
 
+// Lambda developer guide, "Example FIFO queue message event".
+func TestAnEventOfAFIFOQueueHasGroupAndSequence(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	sent := w.line("a1")[0]
+	var got events.SQSEvent
+	w.must(json.Unmarshal(sqstest.Event("orders.fifo", w.expect(1, "a1")), &got))
+	want := map[string]string{
+		"ApproximateReceiveCount": "1", "SentTimestamp": "1767323045000", "ApproximateFirstReceiveTimestamp": "1767323045000",
+		"SenderId": "AIDAPRETENDSENDER", "MessageGroupId": "a", "SequenceNumber": sent.Sequence,
+		"MessageDeduplicationId": "f55ff16f66f43360266b95db6f8fec01d76031054306ae4a4b380598f6cfd114", // SHA-256 of the body
+	}
+	if diff := cmp.Diff(got.Records[0].Attributes, want); diff != "" {
+		t.Errorf("got -, want +\n%s", diff)
+	}
+}
+
 // feed is a face whose queue feeds a function; it notes the batches.
 type feed struct {
 	*face
@@ -130,6 +149,24 @@ func (f *feed) put(bodies ...string) {
 			if _, err := m.Send(now, "orders", sqstest.Draft{Body: body}); err != nil {
 				f.t.Error(err)
 			}
+		}
+	})
+}
+
+// queueUp makes the mapping read a FIFO queue that holds bodies: the first letter is the group.
+func (f *feed) queueUp(bodies ...string) {
+	f.t.Helper()
+	f.Queue = "orders.fifo"
+	f.Machine(func(m *sqstest.Machine, now time.Time) {
+		s := sqstest.DefaultSettings()
+		s.FIFO, s.ContentDeduplication = true, true
+		err := m.Create(now, f.Queue, s)
+		for _, body := range bodies {
+			_, sendErr := m.Send(now, f.Queue, sqstest.Draft{Body: body, Group: body[:1]})
+			err = errors.Join(err, sendErr)
+		}
+		if err != nil {
+			f.t.Error(err)
 		}
 	})
 }
@@ -391,6 +428,61 @@ func TestInvocationsRunAtTheSameTimeUpToTheConcurrency(t *testing.T) {
 	}
 }
 
+// Lambda developer guide, "Configuring scaling behavior for SQS event source mappings": "For FIFO queues, concurrent invocations are
+// capped either by the number of message group IDs or the maximum concurrency setting"; "the order of the messages is maintained".
+func TestAGroupIsInOneInvocationAtATimeAndInOrder(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	running, handled := map[string]bool{}, map[string]string{}
+	f := newFeed(t, func(_ context.Context, e events.SQSEvent) (any, error) {
+		group := e.Records[0].Attributes["MessageGroupId"]
+		mu.Lock()
+		if running[group] {
+			t.Errorf("group %s is in two invocations", group)
+		}
+		running[group] = true
+		mu.Unlock()
+		runtime.Gosched()
+		mu.Lock()
+		defer mu.Unlock()
+		running[group] = false
+		for _, r := range e.Records {
+			handled[group] += r.Body
+		}
+		return failing(), nil
+	})
+	f.Concurrency, f.BatchSize = 4, 2
+	var bodies []string
+	want := map[string]string{}
+	for i := range 60 {
+		body := string(rune('a'+i%3)) + strconv.Itoa(i)
+		bodies = append(bodies, body)
+		want[body[:1]] += body
+	}
+	f.queueUp(bodies...)
+	f.drain()
+	if diff := cmp.Diff(handled, want); diff != "" {
+		t.Errorf("got -, want +\n%s", diff)
+	}
+}
+
+// The same guide: "If your function returns an error, the function attempts all retries on the affected messages before Lambda receives
+// additional messages from the same group".
+func TestAFailedMessageHoldsUpItsGroupAndNoOther(t *testing.T) {
+	t.Parallel()
+	f := newFeed(t, func(_ context.Context, e events.SQSEvent) (any, error) {
+		if e.Records[0].Body == "a1" && e.Records[0].Attributes["ApproximateReceiveCount"] == "1" {
+			return nil, errors.New("pretend")
+		}
+		return failing(), nil
+	})
+	f.BatchSize = 1
+	f.queueUp("a1", "a2", "b1")
+	f.drain()
+	done := "1 deleted, 0 failed, 0 lost"
+	f.want("a11: 0 deleted, 1 failed, 0 lost", "b11: "+done, "a12: "+done, "a21: "+done)
+}
+
 func TestAnInvocationHasATimeout(t *testing.T) {
 	t.Parallel()
 	f := newFeed(t, func(ctx context.Context, e events.SQSEvent) (any, error) {
@@ -440,12 +532,16 @@ func TestAStoppedMappingTakesNoMoreMessages(t *testing.T) {
 func TestWhatAMappingRefuses(t *testing.T) {
 	t.Parallel()
 	f := newFeed(t, succeed)
+	f.queueUp()
+	f.Queue = "orders"
 	tests := map[string]func(*sqstest.Mapping){
 		"no batch size":            func(m *sqstest.Mapping) { m.BatchSize = 0 },
 		"10,001 in a batch":        func(m *sqstest.Mapping) { m.BatchSize, m.Window = 10_001, time.Minute },
 		"11 without a window":      func(m *sqstest.Mapping) { m.BatchSize = 11 },
 		"no concurrency":           func(m *sqstest.Mapping) { m.Concurrency = 0 },
 		"a queue that isn't there": func(m *sqstest.Mapping) { m.Queue = "nowhere" },
+		"FIFO and 11 in a batch":   func(m *sqstest.Mapping) { m.Queue, m.BatchSize, m.Window = "orders.fifo", 11, time.Second },
+		"FIFO and a window":        func(m *sqstest.Mapping) { m.Queue, m.Window = "orders.fifo", time.Second },
 	}
 	for name, change := range tests {
 		m := f.Mapping

@@ -31,6 +31,10 @@ type Message struct {
 	Source        string    // queue that dead-lettered it, empty if none did
 	Receipt       string    // handle of the latest receive in this queue, empty if none
 	State         State
+
+	Group           string // message group id
+	DeduplicationID string // in a FIFO queue
+	Sequence        string // in a FIFO queue: the larger, the later it came
 }
 
 // Attribute is a message attribute. Type is String, Number or Binary, perhaps with a label after a dot; Binary holds the value of
@@ -43,16 +47,19 @@ type Attribute struct {
 // Text makes a String attribute.
 func Text(s string) Attribute { return Attribute{Type: "String", Text: s} }
 
-// Draft is a message to send. Delay nil is the queue's own.
+// Draft is a message to send. Delay nil is the queue's own. A FIFO queue needs a Group, and a DeduplicationID unless the queue takes it
+// from the body.
 type Draft struct {
 	Body       string
 	Attributes map[string]Attribute
 	Delay      *time.Duration
+
+	Group, DeduplicationID string
 }
 
 const wordCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 
-func (d Draft) check(maxSize int) error {
+func (d Draft) check(s Settings) error {
 	if d.Body == "" {
 		return fault(CodeMissingParameter, "The request must contain the parameter MessageBody.")
 	}
@@ -62,8 +69,8 @@ func (d Draft) check(maxSize int) error {
 	if len(d.Attributes) > 10 {
 		return fault(CodeInvalidParameterValue, "Number of message attributes [%d] exceeds the allowed maximum [10].", len(d.Attributes))
 	}
-	if size := d.size(); size > maxSize {
-		return fault(CodeInvalidParameterValue, "One or more parameters are invalid. Reason: Message must be shorter than %d bytes.", maxSize)
+	if size := d.size(); size > s.MaxSize {
+		return fault(CodeInvalidParameterValue, "One or more parameters are invalid. Reason: Message must be shorter than %d bytes.", s.MaxSize)
 	}
 	if strings.ContainsFunc(d.Body, forbidden) {
 		return fault(CodeInvalidMessageContents, "The message contains characters outside the allowed set.")
@@ -73,7 +80,7 @@ func (d Draft) check(maxSize int) error {
 			return err
 		}
 	}
-	return nil
+	return d.checkIDs(s)
 }
 
 // size counts as SQS does: the body and every part of every message attribute.

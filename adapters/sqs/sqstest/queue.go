@@ -18,6 +18,10 @@ type Settings struct {
 	MaxSize     int           // bytes, 1,024 to 1,048,576: body and message attributes together
 	DeadLetters string        // name of the dead-letter queue, or empty
 	MaxReceives int           // 1 to 1,000 if DeadLetters is set
+
+	FIFO                 bool // as the queue's name says
+	ContentDeduplication bool // FIFO only: a message without a deduplication id gets one from its body
+	GroupDeduplication   bool // FIFO only: the same deduplication id in another group is no duplicate
 }
 
 // DefaultSettings are those of a queue that CreateQueue makes without attributes (API reference, CreateQueue).
@@ -40,6 +44,10 @@ func (s Settings) check() error {
 		return badAttribute("MaximumMessageSize")
 	case s.DeadLetters != "" && (s.MaxReceives < 1 || s.MaxReceives > 1000):
 		return badAttribute("RedrivePolicy")
+	case s.ContentDeduplication && !s.FIFO:
+		return unknownAttribute("ContentBasedDeduplication")
+	case s.GroupDeduplication && !s.FIFO:
+		return unknownAttribute("DeduplicationScope")
 	}
 	return nil
 }
@@ -48,7 +56,7 @@ func (s Settings) check() error {
 // Sent + Arrived = Visible + InFlight + Delayed + Deleted + Expired + DeadLettered + Redriven.
 type Counts struct {
 	Visible, InFlight, Delayed int
-	Sent                       int // accepted by Send
+	Sent                       int // stored by Send: a duplicate on a FIFO queue is not
 	Arrived                    int // dead-lettered or redriven into this queue
 	Deleted                    int // also by Purge
 	Expired                    int
@@ -62,18 +70,20 @@ func (c Counts) Empty() bool { return c.Visible+c.InFlight+c.Delayed == 0 }
 type entry struct {
 	Message
 
-	serial   uint64    // order of arrival in the machine, breaks ties
+	serial   uint64    // order of arrival in the machine, in a FIFO queue of arrival there; breaks ties
 	visible  time.Time // from when it may be received
 	received time.Time // latest receive in this queue
-	place    [2]int    // index in the heap of each kind
+	place    [4]int    // index in the heap of each kind
 }
 
 func byAge(a, b *entry) int { return cmp.Or(a.Sent.Compare(b.Sent), cmp.Compare(a.serial, b.serial)) }
 
-// The two kinds of heap that an entry can be in at the same time.
+// The kinds of heap that an entry can be in at the same time; the last two are for FIFO queues, in the order of arrival.
 const (
 	byVisible = iota
 	bySent
+	inGroup
+	atHead
 )
 
 // entryHeap is a heap that knows where each entry is, so that any of them is removed in O(log n).
@@ -83,10 +93,13 @@ type entryHeap struct {
 }
 
 func (h *entryHeap) key(e *entry) time.Time {
-	if h.kind == bySent {
+	switch h.kind {
+	case byVisible:
+		return e.visible
+	case bySent:
 		return e.Sent
 	}
-	return e.visible
+	return time.Time{}
 }
 
 func (h *entryHeap) Len() int { return len(h.entries) }
@@ -135,15 +148,26 @@ type queue struct {
 	hidden   entryHeap         // delayed or in flight, next visible first
 	aging    entryHeap         // all of them, oldest first
 	inFlight int
+	purged   time.Time // while another purge is refused, else zero
+
+	groups   map[string]*group      // FIFO: by group id
+	heads    entryHeap              // FIFO: the next message of each free group
+	accepted map[string]*acceptance // FIFO: by scoped deduplication id
+	recent   []*acceptance          // the same, oldest first
 
 	sent, arrived, deleted, expired, deadLettered, redriven int
 }
 
 func newQueue(name string, s Settings, now time.Time) *queue {
-	return &queue{
+	q := &queue{
 		name: name, settings: s, created: now, modified: now, messages: map[string]*entry{},
 		shown: entryHeap{kind: byVisible}, hidden: entryHeap{kind: byVisible}, aging: entryHeap{kind: bySent},
+		heads: entryHeap{kind: atHead},
 	}
+	if s.FIFO {
+		q.groups, q.accepted = map[string]*group{}, map[string]*acceptance{}
+	}
+	return q
 }
 
 func (q *queue) delayed() int { return q.hidden.Len() - q.inFlight }
@@ -157,6 +181,10 @@ func (q *queue) settle(now time.Time) {
 	for e := q.hidden.top(); e != nil && !now.Before(e.visible); e = q.hidden.top() {
 		q.remove(e)
 		q.add(now, e)
+	}
+	q.forget(now)
+	if now.Sub(q.purged) >= purgeInterval {
+		q.purged = time.Time{}
 	}
 }
 
@@ -175,21 +203,23 @@ func (q *queue) next() (at time.Time) {
 func (q *queue) add(now time.Time, e *entry) {
 	q.messages[e.ID] = e
 	heap.Push(&q.aging, e)
-	if !now.Before(e.visible) {
+	switch {
+	case !now.Before(e.visible):
 		e.State = Visible
 		heap.Push(&q.shown, e)
-		return
-	}
-	heap.Push(&q.hidden, e)
-	if e.Receipt == "" {
+	case e.Receipt == "":
 		e.State = Delayed
-		return
+		heap.Push(&q.hidden, e)
+	default:
+		e.State = InFlight
+		heap.Push(&q.hidden, e)
+		q.inFlight++
 	}
-	e.State = InFlight
-	q.inFlight++
+	q.join(e)
 }
 
 func (q *queue) remove(e *entry) {
+	q.leave(e)
 	delete(q.messages, e.ID)
 	heap.Remove(&q.aging, e.place[bySent])
 	if e.State == Visible {
@@ -204,6 +234,7 @@ func (q *queue) remove(e *entry) {
 
 // deliver hides an entry and gives out a copy with a fresh handle.
 func (q *queue) deliver(now time.Time, e *entry, hide time.Duration) Message {
+	q.leave(e)
 	heap.Remove(&q.shown, e.place[byVisible])
 	e.Receives++
 	e.Receipt = q.name + ":" + e.ID + ":" + strconv.Itoa(e.Receives)
@@ -213,6 +244,7 @@ func (q *queue) deliver(now time.Time, e *entry, hide time.Duration) Message {
 	}
 	heap.Push(&q.hidden, e) // also with a time-out of zero: one receive never returns a message twice
 	q.inFlight++
+	q.join(e)
 	return e.Message
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/sqs/sqstest"
@@ -328,6 +329,78 @@ func TestQueuesAndTheirAttributesThroughTheSDK(t *testing.T) {
 	}
 }
 
+// API reference, CreateQueue, SendMessageBatch and ReceiveMessage on a FIFO queue.
+func TestAFIFOQueueThroughTheSDK(t *testing.T) {
+	t.Parallel()
+	f := newFace(t, sqstest.Options{})
+	ctx := t.Context()
+	created, err := f.sdk.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String("q.fifo"), Attributes: map[string]string{
+		"FifoQueue": "true", "ContentBasedDeduplication": "true",
+		"DeduplicationScope": "messageGroup", "FifoThroughputLimit": "perMessageGroupId",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.url = *created.QueueUrl
+	got, err := f.sdk.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
+		QueueUrl: &f.url, AttributeNames: []types.QueueAttributeName{"FifoQueue", "ContentBasedDeduplication", "DeduplicationScope"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"FifoQueue": "true", "ContentBasedDeduplication": "true", "DeduplicationScope": "messageGroup"}
+	if diff := cmp.Diff(got.Attributes, want); diff != "" {
+		t.Errorf("attributes: got -, want +\n%s", diff)
+	}
+	entry := func(id, body, group, duplicate string) types.SendMessageBatchRequestEntry {
+		return types.SendMessageBatchRequestEntry{Id: &id, MessageBody: &body, MessageGroupId: &group, MessageDeduplicationId: &duplicate}
+	}
+	sent, err := f.sdk.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &f.url, Entries: []types.SendMessageBatchRequestEntry{
+		entry("0", "first", "g", "x"), entry("1", "second", "g", "y"), entry("2", "first again", "g", "x"), entry("3", "no group", "", "z"),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(sent.Failed) != 1 || *sent.Failed[0].Code != sqstest.CodeMissingParameter {
+		t.Errorf("got %v, want the entry without a group refused", sent.Failed)
+	}
+	first, again := sent.Successful[0], sent.Successful[2]
+	if *first.MessageId != *again.MessageId || *first.SequenceNumber != *again.SequenceNumber {
+		t.Errorf("got %s and %s, want the duplicate to have the id of the first", *first.MessageId, *again.MessageId)
+	}
+	received := f.receive(sqs.ReceiveMessageInput{
+		MaxNumberOfMessages: 10,
+		MessageSystemAttributeNames: []types.MessageSystemAttributeName{
+			"MessageGroupId", "MessageDeduplicationId", "SequenceNumber",
+		},
+	})
+	if len(received) != 2 || *received[0].Body != "first" || *received[1].Body != "second" {
+		t.Fatalf("got %v, want the first and the second", received)
+	}
+	want = map[string]string{"MessageGroupId": "g", "MessageDeduplicationId": "y", "SequenceNumber": *sent.Successful[1].SequenceNumber}
+	if diff := cmp.Diff(received[1].Attributes, want); diff != "" {
+		t.Errorf("second message: got -, want +\n%s", diff)
+	}
+}
+
+// SDKs and Terraform read FIFO attributes to tell the kinds of queue apart; a wrong value is no attribute.
+func TestWhatFIFOAttributesRefuse(t *testing.T) {
+	t.Parallel()
+	f := newFace(t, sqstest.Options{})
+	create := func(name string, attributes map[string]string) error {
+		_, err := f.sdk.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &name, Attributes: attributes})
+		return err
+	}
+	for _, attributes := range []map[string]string{{"FifoQueue": "yes"}, {"FifoQueue": "true", "DeduplicationScope": "group"}} {
+		if got := apiCode(create("q.fifo", attributes)); got != sqstest.CodeInvalidAttributeValue {
+			t.Errorf("%v: got %q, want %q", attributes, got, sqstest.CodeInvalidAttributeValue)
+		}
+	}
+	if got := apiCode(create("q", map[string]string{"ContentBasedDeduplication": "true"})); got != sqstest.CodeInvalidAttributeName {
+		t.Errorf("got %q for a standard queue, want %q", got, sqstest.CodeInvalidAttributeName)
+	}
+}
+
 // API reference, ListMessageMoveTasks: FailureReason, CouldNotDetermineMessageSource for messages that were sent to the queue.
 func TestAMoveTaskFailsUntilItsDestinationIsNamed(t *testing.T) {
 	t.Parallel()
@@ -338,6 +411,7 @@ func TestAMoveTaskFailsUntilItsDestinationIsNamed(t *testing.T) {
 		if _, err := f.sdk.StartMessageMoveTask(ctx, &sqs.StartMessageMoveTaskInput{SourceArn: &dead, DestinationArn: destination}); err != nil {
 			t.Fatal(err)
 		}
+		f.add(time.Second)
 	}
 	tasks, err := f.sdk.ListMessageMoveTasks(ctx, &sqs.ListMessageMoveTasksInput{SourceArn: &dead, MaxResults: aws.Int32(10)})
 	if err != nil {
@@ -354,6 +428,56 @@ func TestAMoveTaskFailsUntilItsDestinationIsNamed(t *testing.T) {
 	}
 	if got := f.receive(sqs.ReceiveMessageInput{}); len(got) != 0 {
 		t.Errorf("got %d messages after a purge, want none", len(got))
+	}
+	_, err = f.sdk.PurgeQueue(ctx, &sqs.PurgeQueueInput{QueueUrl: &f.url})
+	if got, want := apiCode(err), "AWS.SimpleQueueService.PurgeQueueInProgress"; got != want {
+		t.Errorf("got %q for a second purge, want %q", got, want)
+	}
+}
+
+// API reference, StartMessageMoveTask and ListMessageMoveTasks: at most 500 a second; "The default is 1, which provides the most recent
+// message movement task"; ResourceNotFoundException.
+func TestWhatMoveTasksTakeAndShow(t *testing.T) {
+	t.Parallel()
+	f := newFace(t, sqstest.Options{})
+	ctx, dead, nowhere := t.Context(), sqstest.ARN("dead"), sqstest.ARN("nowhere")
+	start := func(source string, rate int32) error {
+		in := &sqs.StartMessageMoveTaskInput{
+			SourceArn: &source, DestinationArn: aws.String(sqstest.ARN("orders")), MaxNumberOfMessagesPerSecond: &rate,
+		}
+		_, err := f.sdk.StartMessageMoveTask(ctx, in)
+		return err
+	}
+	f.Machine(func(m *sqstest.Machine, now time.Time) { _, _ = m.Send(now, "dead", sqstest.Draft{Body: "parked"}) })
+	if err := errors.Join(start(dead, 1), start(dead, 500)); err != nil {
+		t.Fatal(err)
+	}
+	for _, rate := range []int32{0, 501} {
+		if got, want := apiCode(start(dead, rate)), sqstest.CodeInvalidParameterValue; got != want {
+			t.Errorf("got %q for %d a second, want %q", got, rate, want)
+		}
+	}
+	_, listErr := f.sdk.ListMessageMoveTasks(ctx, &sqs.ListMessageMoveTasksInput{SourceArn: &nowhere})
+	for _, err := range []error{start(nowhere, 1), listErr} {
+		if _, ok := errors.AsType[*types.ResourceNotFoundException](err); !ok {
+			t.Errorf("got %v for a queue that does not exist", err)
+		}
+		if answer, ok := errors.AsType[*smithyhttp.ResponseError](err); !ok || answer.HTTPStatusCode() != http.StatusNotFound {
+			t.Errorf("got %v, want the status %d", err, http.StatusNotFound)
+		}
+	}
+	list := func(limit *int32) []types.ListMessageMoveTasksResultEntry {
+		out, err := f.sdk.ListMessageMoveTasks(ctx, &sqs.ListMessageMoveTasksInput{SourceArn: &dead, MaxResults: limit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.Results
+	}
+	if got := list(nil); len(got) != 1 || *got[0].MaxNumberOfMessagesPerSecond != 500 || *got[0].ApproximateNumberOfMessagesToMove != 0 {
+		t.Errorf("got %+v, want the latest task alone, with nothing to move", got)
+	}
+	if got := list(aws.Int32(10)); len(got) != 2 || *got[1].ApproximateNumberOfMessagesToMove != 1 {
+		t.Errorf("got %+v, want two tasks, the first with one message to move", got)
 	}
 }
 

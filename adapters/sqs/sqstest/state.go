@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -24,7 +25,15 @@ func (q *queue) clone() *queue {
 		twin := *e
 		c.messages[id] = &twin
 	}
-	for _, h := range []*entryHeap{&c.shown, &c.hidden, &c.aging} {
+	c.accepted, c.recent = maps.Clone(q.accepted), slices.Clone(q.recent)
+	c.groups = maps.Clone(q.groups)
+	heaps := []*entryHeap{&c.shown, &c.hidden, &c.aging, &c.heads}
+	for name, g := range q.groups {
+		twin := *g
+		c.groups[name] = &twin
+		heaps = append(heaps, &twin.waiting)
+	}
+	for _, h := range heaps {
 		h.entries = slices.Clone(h.entries)
 		for i, e := range h.entries {
 			h.entries[i] = c.messages[e.ID]
@@ -43,7 +52,12 @@ func (m *Machine) AppendState(b []byte) []byte {
 		s := q.settings
 		b = appendStrings(b, name, s.DeadLetters)
 		b = appendInts(b, int64(s.Visibility), int64(s.Retention), int64(s.Delay), int64(s.Wait), int64(s.MaxSize), int64(s.MaxReceives))
-		b = appendTimes(b, q.created, q.modified)
+		b = appendBools(b, s.FIFO, s.ContentDeduplication, s.GroupDeduplication)
+		b = appendTimes(b, q.created, q.modified, q.purged)
+		b = binary.AppendUvarint(b, uint64(len(q.recent)))
+		for _, a := range q.recent {
+			b = appendTimes(appendStrings(b, a.scoped, a.id, a.sequence), a.at)
+		}
 		b = binary.AppendUvarint(b, uint64(len(q.messages)))
 		for _, e := range q.inOrder() {
 			b = e.appendState(b)
@@ -53,7 +67,7 @@ func (m *Machine) AppendState(b []byte) []byte {
 }
 
 func (e *entry) appendState(b []byte) []byte {
-	b = appendStrings(b, e.ID, e.Body, e.Source, e.Receipt)
+	b = appendStrings(b, e.ID, e.Body, e.Source, e.Receipt, e.Group, e.DeduplicationID, e.Sequence)
 	b = appendTimes(b, e.Sent, e.FirstReceived, e.received, e.visible)
 	b = appendInts(b, int64(e.Receives), int64(e.State), int64(len(e.Attributes)))
 	for _, name := range slices.Sorted(maps.Keys(e.Attributes)) {
@@ -73,6 +87,13 @@ func appendStrings(b []byte, s ...string) []byte {
 func appendInts(b []byte, n ...int64) []byte {
 	for _, v := range n {
 		b = binary.AppendVarint(b, v)
+	}
+	return b
+}
+
+func appendBools(b []byte, t ...bool) []byte {
+	for _, v := range t {
+		b = strconv.AppendBool(b, v)
 	}
 	return b
 }

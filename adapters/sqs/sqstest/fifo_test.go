@@ -1,0 +1,321 @@
+package sqstest_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/sqs/sqstest"
+)
+
+// line sends bodies to the FIFO queue in their order: the first letter is the group.
+func (w *world) line(bodies ...string) (sent []sqstest.Message) {
+	w.t.Helper()
+	for _, body := range bodies {
+		m, err := w.Send(w.now, "orders.fifo", sqstest.Draft{Body: body, Group: body[:1]})
+		w.must(err)
+		sent = append(sent, m)
+	}
+	return sent
+}
+
+func (w *world) configure(queue string, change func(*sqstest.Settings)) {
+	w.t.Helper()
+	s, err := w.Settings(queue)
+	w.must(err)
+	change(&s)
+	w.must(w.Configure(w.now, queue, s))
+}
+
+func bodies(messages []sqstest.Message) string {
+	var all []string
+	for _, m := range messages {
+		all = append(all, m.Body)
+	}
+	return strings.Join(all, " ")
+}
+
+// expect receives up to limit messages of the FIFO queue and holds their bodies against the ones wanted.
+func (w *world) expect(limit int, want string) []sqstest.Message {
+	w.t.Helper()
+	got, err := w.Receive(w.now, "orders.fifo", limit, nil)
+	w.must(err)
+	if bodies(got) != want {
+		w.t.Fatalf("got %q, want %q", bodies(got), want)
+	}
+	return got
+}
+
+// SQS developer guide, "FIFO queue delivery logic": "attempts to return as many messages with the same message group ID as possible";
+// API reference, SendMessage: "SequenceNumber continues to increase for a particular MessageGroupId".
+func TestAGroupIsDeliveredInTheOrderOfArrival(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.line("a1", "b1", "a2", "b2", "a3")
+	got := w.expect(10, "a1 a2 a3 b1 b2")
+	for i, m := range got[1:3] {
+		if before := got[i]; len(m.Sequence) != 20 || m.Sequence <= before.Sequence {
+			t.Errorf("got sequence number %q after %q", m.Sequence, before.Sequence)
+		}
+	}
+	w.pass(30 * time.Second)
+	w.expect(2, "a1 a2")
+	w.expect(2, "b1 b2")
+}
+
+// The same guide: groups "might arrive or be processed out of order" among one another.
+func TestTheOrderOfGroupsIsTheCallersChoice(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Pick = func(n int) int { return n - 1 }
+	w.line("a1", "a2", "b1", "b2")
+	w.expect(10, "b1 b2 a1 a2")
+}
+
+// The same guide: "you can't receive additional messages from the same message group ID in subsequent requests until: the currently
+// received messages are deleted, or they become visible again".
+func TestAGroupInFlightIsBlockedUntilIts(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		change func(w *world, m sqstest.Message)
+		want   string
+	}{
+		"message is deleted":       {func(w *world, m sqstest.Message) { w.must(w.Delete(w.now, "orders.fifo", m.Receipt)) }, "a2 a3"},
+		"message is visible again": {func(w *world, _ sqstest.Message) { w.pass(30 * time.Second) }, "a1 a2 a3"},
+		"message is shown by its user": {func(w *world, m sqstest.Message) {
+			w.must(w.ChangeVisibility(w.now, "orders.fifo", m.Receipt, 0))
+		}, "a1 a2 a3"},
+		"message is purged": {func(w *world, _ sqstest.Message) {
+			w.must(w.Purge(w.now, "orders.fifo"))
+			w.line("a4")
+		}, "a4"},
+		"messages expire": {func(w *world, _ sqstest.Message) {
+			w.pass(4 * 24 * time.Hour)
+			w.line("a5")
+		}, "a5"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.line("a1", "b1", "a2", "a3")
+			first := w.expect(1, "a1")[0]
+			other := w.expect(10, "b1")[0]
+			w.must(w.ChangeVisibility(w.now, "orders.fifo", other.Receipt, time.Hour))
+			w.expect(10, "")
+			tt.change(w, first)
+			w.expect(10, tt.want)
+		})
+	}
+}
+
+func TestNothingOvertakesWithinAGroup(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.line("a1", "a2", "a3")
+	got := w.expect(10, "a1 a2 a3")
+	w.must(w.ChangeVisibility(w.now, "orders.fifo", got[0].Receipt, 0))
+	w.expect(10, "") // two are in flight
+	w.must(w.ChangeVisibility(w.now, "orders.fifo", got[1].Receipt, time.Hour))
+	w.pass(30 * time.Second)
+	w.expect(10, "") // a1 and a3 are visible, a2 is in flight
+	w.must(w.ChangeVisibility(w.now, "orders.fifo", got[1].Receipt, 0))
+	w.expect(10, "a1 a2 a3")
+}
+
+// API reference, SendMessage, MessageDeduplicationId: "any messages sent with the same MessageDeduplicationId are accepted successfully
+// but aren't delivered during the 5-minute deduplication interval".
+func TestADuplicate(t *testing.T) {
+	t.Parallel()
+	const hash = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb" // of "a"
+	type draft = sqstest.Draft
+	tests := map[string]struct {
+		first, second draft
+		after         time.Duration
+		scopeIsGroup  bool
+		want          bool
+	}{
+		"is one by its id, whatever the body": {
+			first: draft{DeduplicationID: "x"}, second: draft{Body: "b", DeduplicationID: "x"}, want: true,
+		},
+		"is none by its body if the ids differ": {first: draft{DeduplicationID: "x"}, second: draft{DeduplicationID: "y"}},
+		"is one by its body, whatever the metadata": {
+			second: draft{Attributes: map[string]sqstest.Attribute{"n": sqstest.Text("x")}}, want: true,
+		},
+		"is one by the id that the body gave":   {second: draft{Body: "b", DeduplicationID: hash}, want: true},
+		"is one just before 5 minutes":          {after: 5*time.Minute - 1, want: true},
+		"is none after 5 minutes":               {after: 5 * time.Minute},
+		"is one in another group":               {second: draft{Group: "other"}, want: true},
+		"is none there if the scope is a group": {second: draft{Group: "other"}, scopeIsGroup: true},
+		"is one in its group if that is so":     {scopeIsGroup: true, want: true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.configure("orders.fifo", func(s *sqstest.Settings) { s.GroupDeduplication = tt.scopeIsGroup })
+			send := func(d draft) sqstest.Message {
+				if d.Body == "" {
+					d.Body = "a"
+				}
+				if d.Group == "" {
+					d.Group = "g"
+				}
+				m, err := w.Send(w.now, "orders.fifo", d)
+				w.must(err)
+				return m
+			}
+			first := send(tt.first)
+			w.must(w.Delete(w.now, "orders.fifo", w.expect(10, "a")[0].Receipt)) // "even after the message is received and deleted"
+			w.pass(tt.after)
+			second := send(tt.second)
+			if got := second.ID == first.ID && second.Sequence == first.Sequence; got != tt.want {
+				t.Errorf("got %+v after %+v, a duplicate: %v, want %v", second, first, got, tt.want)
+			}
+			if got, want := w.counts("orders.fifo").Sent == 1, tt.want; got != want {
+				t.Errorf("got one message stored: %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+// API reference, SendMessage: MessageGroupId, MessageDeduplicationId, DelaySeconds. That zero is allowed is known from its users.
+func TestWhatSendRefusesForTheKindOfQueue(t *testing.T) {
+	t.Parallel()
+	const invalid = sqstest.CodeInvalidParameterValue
+	type draft = sqstest.Draft
+	tests := map[string]struct {
+		queue string
+		draft draft
+		want  string
+	}{
+		"FIFO: no group":             {"orders.fifo", draft{}, sqstest.CodeMissingParameter},
+		"FIFO: no way to an id":      {"dead.fifo", draft{Group: "g"}, invalid},
+		"FIFO: a delay":              {"orders.fifo", draft{Group: "g", Delay: new(time.Second)}, invalid},
+		"FIFO: nothing at no delay":  {"orders.fifo", draft{Group: "g", Delay: new(time.Duration(0))}, ""},
+		"FIFO: a group with a space": {"orders.fifo", draft{Group: "a b"}, invalid},
+		"FIFO: an id of 129":         {"orders.fifo", draft{Group: "g", DeduplicationID: strings.Repeat("!", 129)}, invalid},
+		"FIFO: nothing at 128":       {"orders.fifo", draft{Group: "g", DeduplicationID: strings.Repeat("~", 128)}, ""},
+		"standard: no id or group":   {"orders", draft{Group: "fair", DeduplicationID: "x"}, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			tt.draft.Body = "a"
+			_, err := w.Send(w.now, tt.queue, tt.draft)
+			if got := code(err); got != tt.want {
+				t.Errorf("got %q (%v), want %q", got, err, tt.want)
+			}
+		})
+	}
+}
+
+// SQS developer guide, "Amazon SQS delay queues": "For FIFO queues, the per-queue delay setting is retroactive".
+func TestANewDelayHoldsForMessagesInAFIFOQueue(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	delay := func(d time.Duration) {
+		for _, queue := range []string{"orders", "orders.fifo"} {
+			w.configure(queue, func(s *sqstest.Settings) { s.Delay = d })
+		}
+	}
+	delay(time.Minute)
+	w.send("a1")
+	w.line("a1", "a2")
+	w.pass(10 * time.Second)
+	delay(20 * time.Second)
+	w.pass(10*time.Second - 1)
+	w.expect(10, "")
+	w.pass(1)
+	w.expect(10, "a1 a2")
+	w.none()
+}
+
+// API reference, ReceiveMessage: "if a consumer whose message processing time is longer than the visibility timeout tries to delete the
+// processed messages, the action fails with an error".
+func TestAnExpiredHandleDeletesNothingFromAFIFOQueue(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.line("a1")
+	old := w.expect(1, "a1")[0]
+	w.pass(30 * time.Second)
+	for range 2 { // visible, then in flight for another consumer
+		if got, want := code(w.Delete(w.now, "orders.fifo", old.Receipt)), sqstest.CodeInvalidParameterValue; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		w.receive("orders.fifo")
+	}
+	if got := w.counts("orders.fifo").InFlight; got != 1 {
+		t.Errorf("got %d in flight, want 1", got)
+	}
+}
+
+// SQS developer guide, "Learn how to configure a dead-letter queue redrive": "the original message's deduplication ID will be replaced
+// with the original message's ID"; "Setting-up dead-letter queue retention": "the enqueue timestamp resets".
+func TestADeadLetterLeavesItsGroupToTheNext(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	sent := w.line("a1", "a2")[0]
+	for range 2 {
+		w.expect(1, "a1")
+		w.pass(30 * time.Second)
+	}
+	w.expect(10, "a2")
+	dead := w.one("dead.fifo")
+	want := sqstest.Message{
+		ID: sent.ID, Body: "a1", Sent: w.now, FirstReceived: start(), Receives: 3, Source: "orders.fifo", Receipt: dead.Receipt,
+		State: sqstest.InFlight, Group: "a", DeduplicationID: sent.ID, Sequence: dead.Sequence,
+	}
+	if diff := cmp.Diff(dead, want); diff != "" || dead.Sequence <= sent.Sequence {
+		t.Errorf("got -, want +, and a sequence number above %s\n%s", sent.Sequence, diff)
+	}
+	w.pass(5*24*time.Hour - 1)
+	w.one("dead.fifo")
+}
+
+// The same guide: "if the dead-letter queue is a FIFO queue, the redrive destination queue must be a FIFO queue as well"; redriven
+// "starting with the oldest message".
+func TestARedriveKeepsTheOrderOfAGroup(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for i := range 3 {
+		_, err := w.Send(w.now, "dead.fifo", sqstest.Draft{Body: fmt.Sprint("a", i), Group: "a", DeduplicationID: fmt.Sprint(i)})
+		w.must(err)
+	}
+	_, err := w.Redrive(w.now, "dead.fifo", "orders")
+	if got, want := code(err), sqstest.CodeInvalidParameterValue; got != want {
+		t.Errorf("got %q for a standard queue, want %q", got, want)
+	}
+	first, err := w.Receive(w.now, "dead.fifo", 1, nil)
+	w.must(err)
+	moved, err := w.Redrive(w.now, "dead.fifo", "orders.fifo")
+	w.must(err)
+	if moved != 0 {
+		t.Errorf("got %d moved past a message in flight, want none", moved)
+	}
+	w.must(w.ChangeVisibility(w.now, "dead.fifo", first[0].Receipt, 0))
+	_, err = w.Redrive(w.now, "dead.fifo", "orders.fifo")
+	w.must(err)
+	w.expect(10, "a0 a1 a2")
+}
+
+// SQS developer guide, "Amazon SQS FIFO queue quotas": "If this limit is reached, Amazon SQS does not return an error".
+func TestAFIFOQueueAtTheInFlightLimitReturnsNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for i := range sqstest.InFlightLimit + 5 {
+		_, err := w.Send(w.now, "orders.fifo", sqstest.Draft{Body: "a", Group: fmt.Sprint(i), DeduplicationID: fmt.Sprint(i)})
+		w.must(err)
+	}
+	for range sqstest.InFlightLimit / 10 {
+		w.receive("orders.fifo")
+	}
+	w.expect(10, "")
+	if got := w.counts("orders.fifo").Visible; got != 5 {
+		t.Errorf("got %d visible, want 5", got)
+	}
+}
