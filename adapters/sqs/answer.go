@@ -2,6 +2,7 @@ package sqs
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -47,13 +48,14 @@ const lastDay = 24 * time.Hour
 type Delivery struct {
 	Count  int       // 1 for the first (ApproximateReceiveCount)
 	SentAt time.Time // SentTimestamp; a redrive from the dead-letter queue starts it again
-	Group  string    // MessageGroupId; "" on a standard queue
+	Group  string    // MessageGroupId, which a standard queue has too, for fairness among tenants
+	FIFO   bool      // what is in one group has an order
 }
 
 // deliveryOf reads the attributes that Lambda always passes on (Lambda developer guide, "Example Amazon SQS message
 // event"). What is missing or unreadable counts as a first delivery of now, so that nothing is parked for it.
 func deliveryOf(m events.SQSMessage, now time.Time) Delivery {
-	d := Delivery{Count: 1, SentAt: now, Group: m.Attributes["MessageGroupId"]}
+	d := Delivery{Count: 1, SentAt: now, Group: m.Attributes["MessageGroupId"], FIFO: strings.HasSuffix(m.EventSourceARN, ".fifo")}
 	if n, err := strconv.Atoi(m.Attributes["ApproximateReceiveCount"]); err == nil && n > 0 {
 		d.Count = n
 	}

@@ -94,7 +94,7 @@ func (h *Handler) newBatch(ctx context.Context, e events.SQSEvent) *batch {
 // lane keeps a FIFO group in order, and two messages of one order out of each other's way.
 func (r *record) lane() string {
 	switch {
-	case r.delivery.Group != "":
+	case r.delivery.FIFO:
 		return "group " + r.delivery.Group
 	case r.failed != nil:
 		return "message " + r.MessageId
@@ -137,7 +137,7 @@ func (b *batch) walk(ctx context.Context, lane []*record) {
 		} else {
 			b.do(ctx, r)
 		}
-		if r.delivery.Group != "" && r.action.Verdict == order.Redeliver && head == nil {
+		if r.delivery.FIFO && r.action.Verdict == order.Redeliver && head == nil {
 			head = r
 		}
 		b.report(ctx, r)
@@ -178,7 +178,7 @@ func (b *batch) process(ctx context.Context, r *record) (result order.Result) {
 
 func (r *record) parked() Parked {
 	p := Parked{
-		Message: r.SQSMessage, SentAt: r.delivery.SentAt, Group: r.delivery.Group,
+		Message: r.SQSMessage, SentAt: r.delivery.SentAt, Group: r.delivery.Group, FIFO: r.delivery.FIFO,
 		OrderID: r.order.ID(), Reason: r.result.Reason,
 	}
 	if r.result.Err != nil {

@@ -34,8 +34,8 @@ func TestOnlyWhatHasToComeBackIsNamed(t *testing.T) {
 	w.script["WAITS"], w.script["CLASHES"] = outage(), conflict()
 	ids := w.send(named("PAID"), named("WAITS"), named("CLASHES"), "no order")
 	only(t, "failed", w.round(), ids[1])
-	only(t, "on the queue", w.holds("orders"), ids[1])
-	if got := len(w.holds("dead")); got != 2 {
+	only(t, "on the queue", w.holds(w.orders), ids[1])
+	if got := len(w.holds(w.dead)); got != 2 {
 		t.Errorf("got %d dead letters, want 2", got)
 	}
 	if got := w.counted("flush"); got != 1 {
@@ -64,9 +64,9 @@ func TestAPoisonRecordIsParkedAtOnceAndDelaysNobody(t *testing.T) {
 	w := newWorld(t)
 	ids := w.send(named("A"), "{", named("B"), strings.Repeat("x", sqs.MaxBody+1), named("C"))
 	only(t, "failed", w.round())
-	only(t, "on the queue", w.holds("orders"))
+	only(t, "on the queue", w.holds(w.orders))
 	only(t, "worked on", workedIDs(w), "A", "B", "C")
-	for _, m := range w.messages("dead") {
+	for _, m := range w.messages(w.dead) {
 		got := m.Attributes[sqs.AttrReason].Text
 		if first := m.Attributes[sqs.AttrFirstMessageID].Text; got != "invalid_order" || first != ids[1] && first != ids[3] {
 			t.Errorf("message %s was parked for %q", first, got)
@@ -176,26 +176,28 @@ func gated(w *world) (started *[]string, gate chan struct{}) {
 	return started, gate
 }
 
-// grouped puts every message into a FIFO group, which the pretend queue does not have.
-func grouped(e events.SQSEvent, groups ...string) events.SQSEvent {
-	for i, group := range groups {
-		if group != "" {
-			e.Records[i].Attributes["MessageGroupId"] = group
-		}
-	}
-	return e
-}
-
 func TestAFIFOGroupStopsAtItsFirstFailure(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFIFOWorld(t)
 	w.script["A2"] = order.Result{Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(time.Minute)}
 	w.script["C1"] = conflict()
-	ids := w.send(named("A1"), named("A2"), named("B1"), named("A3"), "no order", named("C1"), named("C2"), named("A4"))
-	failed := w.deliver(t.Context(), grouped(w.receive(), "a", "a", "b", "a", "a", "c", "c", "a"))
+	var ids []string
+	for _, m := range [][2]string{
+		{"a", named("A1")},
+		{"a", named("A2")},
+		{"b", named("B1")},
+		{"a", named("A3")},
+		{"a", "no order"},
+		{"c", named("C1")},
+		{"c", named("C2")},
+		{"a", named("A4")},
+	} {
+		ids = append(ids, w.sendGrouped(m[0], m[1]))
+	}
+	failed := w.round()
 	only(t, "failed", failed, ids[1], ids[3], ids[4], ids[7])
 	only(t, "worked on", workedIDs(w), "A1", "A2", "B1", "C1", "C2")
-	if got := len(w.holds("dead")); got != 1 {
+	if got := len(w.holds(w.dead)); got != 1 {
 		t.Errorf("got %d dead letters, want the conflict alone: what is behind in its group waits", got)
 	}
 	if got := w.counted("Redelivered behind_in_group"); got != 3 {
@@ -205,6 +207,19 @@ func TestAFIFOGroupStopsAtItsFirstFailure(t *testing.T) {
 	only(t, "visible too early", w.visible())
 	w.pass(time.Second)
 	only(t, "visible with the head of the group", w.visible(), ids[1], ids[3], ids[4], ids[7])
+}
+
+// A standard queue may carry group ids, for fairness among tenants (SQS developer guide, "Amazon SQS fair queues").
+func TestAGroupOfAFairQueueHasNoOrder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.script["A1"] = outage()
+	ids := []string{
+		w.sendDraft(sqstest.Draft{Body: named("A1"), Group: "tenant"}),
+		w.sendDraft(sqstest.Draft{Body: named("A2"), Group: "tenant"}),
+	}
+	only(t, "failed", w.round(), ids[0])
+	only(t, "worked on", workedIDs(w), "A1", "A2")
 }
 
 func TestNothingStartsThatCouldNotEnd(t *testing.T) {
@@ -304,7 +319,7 @@ func TestAMessageComesBackAfterItsDelay(t *testing.T) {
 		w.hiddenFor(id, time.Duration(seconds)*time.Second)
 	}
 	only(t, "failed at the twentieth delivery", w.round())
-	if got := w.messages("dead")[0].Attributes[sqs.AttrReason].Text; got != "unconfirmed" {
+	if got := w.messages(w.dead)[0].Attributes[sqs.AttrReason].Text; got != "unconfirmed" {
 		t.Errorf("got it parked for %q, want its own reason", got)
 	}
 }
@@ -322,7 +337,7 @@ func TestAnOutageParksNothingBeforeTheQueueWouldLoseIt(t *testing.T) {
 	only(t, "failed before its last day", w.round(), id)
 	w.pass(15 * time.Minute)
 	only(t, "failed on its last day", w.round())
-	if got := w.messages("dead")[0].Attributes[sqs.AttrReason].Text; got != "store_unavailable" {
+	if got := w.messages(w.dead)[0].Attributes[sqs.AttrReason].Text; got != "store_unavailable" {
 		t.Errorf("got it parked for %q, want the reason that it waited for", got)
 	}
 }
@@ -409,7 +424,16 @@ func results() *rapid.Generator[order.Result] {
 // received = acked + redelivered + parked, in the metrics and in the queues.
 func TestEveryDeliveryIsCountedOnceByWhatBecameOfIt(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	for name, newWorld := range map[string]func(*testing.T) *world{"standard": newWorld, "FIFO": newFIFOWorld} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			countEveryDelivery(t, newWorld(t))
+		})
+	}
+}
+
+func countEveryDelivery(t *testing.T, w *world) {
+	t.Helper()
 	var sent, delivered, failed int
 	rapid.Check(t, func(t *rapid.T) {
 		for id, r := range rapid.MapOf(rapid.StringMatching("[A-F]"), results()).Draw(t, "script") {
@@ -424,11 +448,12 @@ func TestEveryDeliveryIsCountedOnceByWhatBecameOfIt(t *testing.T) {
 		if rapid.IntRange(0, 3).Draw(t, "the dead-letter queue fails") == 0 {
 			w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
 		}
-		w.send(bodies...)
+		for _, body := range bodies {
+			w.sendInto(rapid.SampledFrom([]string{"g", "h", "i"}).Draw(t, "group"), body)
+		}
 		e := w.receive()
-		groups := rapid.SliceOfN(rapid.SampledFrom([]string{"", "", "g", "h"}), len(e.Records), len(e.Records)).Draw(t, "groups")
 		sent, delivered = sent+len(bodies), delivered+len(e.Records)
-		failed += len(w.deliver(w.t.Context(), grouped(e, groups...)))
+		failed += len(w.deliver(w.t.Context(), e))
 		w.pass(20 * time.Minute)
 
 		received, redelivered, parked := w.counted("Received"), w.counted("Redelivered"), w.counted("Parked")
@@ -437,7 +462,7 @@ func TestEveryDeliveryIsCountedOnceByWhatBecameOfIt(t *testing.T) {
 			t.Fatalf("got %d received, %d acked, %d redelivered, %d parked; want %d delivered, %d failed",
 				received, acked, redelivered, parked, delivered, failed)
 		}
-		waiting, dead := len(w.holds("orders")), len(w.holds("dead"))
+		waiting, dead := len(w.holds(w.orders)), len(w.holds(w.dead))
 		if dead != parked || sent != acked+parked+waiting {
 			t.Fatalf("%d sent, %d acked, %d parked; got %d waiting and %d dead", sent, acked, parked, waiting, dead)
 		}
@@ -470,7 +495,7 @@ func TestFiftyBatchesAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if got := w.counted("Received"); got != 250 || len(w.holds("dead")) != 50 {
-		t.Errorf("got %d received and %d dead letters, want 250 and 50", got, len(w.holds("dead")))
+	if got := w.counted("Received"); got != 250 || len(w.holds(w.dead)) != 50 {
+		t.Errorf("got %d received and %d dead letters, want 250 and 50", got, len(w.holds(w.dead)))
 	}
 }

@@ -50,7 +50,8 @@ const maxDetail = 1024
 type Parked struct {
 	Message events.SQSMessage
 	SentAt  time.Time
-	Group   string
+	Group   string // of the message, on a FIFO queue or a fair one
+	FIFO    bool
 	OrderID order.ID // "" if the body is no order
 	Reason  order.Reason
 	Detail  string // for a person; no personal and no payment data
@@ -65,7 +66,10 @@ func (q *Queue) Park(ctx context.Context, p Parked) error {
 		MessageAttributes: p.attributes(),
 	}
 	if p.Group != "" {
-		in.MessageGroupId, in.MessageDeduplicationId = &p.Group, &p.Message.MessageId
+		in.MessageGroupId = &p.Group
+	}
+	if p.FIFO { // a standard queue refuses the parameter
+		in.MessageDeduplicationId = &p.Message.MessageId
 	}
 	if _, err := q.client.SendMessage(ctx, in); err != nil {
 		return fmt.Errorf("park message %s for %s: %w", p.Message.MessageId, p.Reason, err)

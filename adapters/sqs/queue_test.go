@@ -1,7 +1,6 @@
 package sqs_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"strings"
@@ -21,7 +20,7 @@ func (w *world) parked(d sqstest.Draft) (id string, dead sqstest.Message) {
 	w.t.Helper()
 	id = w.sendDraft(d)
 	only(w.t, "failed", w.round())
-	all := w.messages("dead")
+	all := w.messages(w.dead)
 	if len(all) == 0 {
 		w.t.Fatal("nothing was parked")
 	}
@@ -108,12 +107,12 @@ func TestASecondParkKeepsWhereTheMessageFirstCameFrom(t *testing.T) {
 	first, _ := w.parked(sqstest.Draft{Body: good, Attributes: map[string]sqstest.Attribute{"trace": sqstest.Text("1")}})
 	w.pass(3 * day)
 	w.server.Machine(func(m *sqstest.Machine, now time.Time) {
-		_, err := m.Redrive(now, "dead", "orders")
+		_, err := m.Redrive(now, w.dead, w.orders)
 		w.must(err)
 	})
 	w.script["ORD12345"] = order.Result{Verdict: order.Park, Reason: order.ReasonRefused}
 	only(t, "failed", w.round())
-	dead := w.messages("dead")
+	dead := w.messages(w.dead)
 	if len(dead) != 1 {
 		t.Fatalf("got %d dead letters, want 1", len(dead))
 	}
@@ -132,14 +131,14 @@ func TestAMessageThatCannotBeParkedComesBack(t *testing.T) {
 	id := w.send("no order")[0]
 	w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
 	only(t, "failed", w.round(), id)
-	only(t, "dead", w.holds("dead"))
+	only(t, "dead", w.holds(w.dead))
 	line := w.lines()[0]
 	if got := fmt.Sprint(line["verdict"], " ", line["reason"], " ", line["level"]); got != "redeliver park_failed WARN" {
 		t.Errorf("got %q", got)
 	}
 	w.hiddenFor(id, 3*time.Second)
 	only(t, "failed the second time", w.round())
-	if got := len(w.holds("dead")); got != 1 {
+	if got := len(w.holds(w.dead)); got != 1 {
 		t.Errorf("got %d dead letters, want 1", got)
 	}
 }
@@ -153,12 +152,12 @@ func TestAParkWhoseAnswerIsLostIsDoneAgain(t *testing.T) {
 	only(t, "failed", w.round(), id)
 	w.hiddenFor(id, 3*time.Second)
 	only(t, "failed the second time", w.round())
-	for _, m := range w.messages("dead") {
+	for _, m := range w.messages(w.dead) {
 		if got := m.Attributes[sqs.AttrFirstMessageID].Text; got != id {
 			t.Errorf("got a dead letter of %s, want %s", got, id)
 		}
 	}
-	if got := len(w.holds("dead")); got != 2 {
+	if got := len(w.holds(w.dead)); got != 2 {
 		t.Errorf("got %d dead letters, want 2", got)
 	}
 }
@@ -178,14 +177,25 @@ func TestADetailIsShortAndPlain(t *testing.T) {
 // A FIFO dead-letter queue wants a group, and a deduplication id that is the same for the same message.
 func TestAParkedMessageOfAGroupStaysInIt(t *testing.T) {
 	t.Parallel()
+	w := newFIFOWorld(t)
+	w.script["ORD12345"] = conflict()
+	id := w.sendGrouped("g", good)
+	w.round()
+	dead := w.messages(w.dead)
+	if len(dead) != 1 || dead[0].Group != "g" || dead[0].DeduplicationID != id {
+		t.Errorf("got %+v, want one of group g with the deduplication id %s", dead, id)
+	}
+}
+
+// A standard queue refuses a deduplication id, so what carries a group for fairness must be parked without one.
+func TestAParkedMessageOfAFairQueueKeepsItsTenant(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.script["ORD12345"] = conflict()
-	ids := w.send(good, named("B"))
-	w.deliver(t.Context(), grouped(w.receive(), "g"))
-	var sent struct{ MessageGroupId, MessageDeduplicationId string } //nolint:revive // the names of the API
-	w.must(json.Unmarshal(w.calls[0].Request, &sent))
-	if sent.MessageGroupId != "g" || sent.MessageDeduplicationId != ids[0] {
-		t.Errorf("got %+v, want group g and message %s", sent, ids[0])
+	w.sendDraft(sqstest.Draft{Body: good, Group: "tenant"})
+	w.round()
+	if dead := w.messages(w.dead); len(dead) != 1 || dead[0].Group != "tenant" {
+		t.Errorf("got %+v, want one of group tenant", dead)
 	}
 }
 

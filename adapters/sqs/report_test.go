@@ -164,7 +164,7 @@ func TestNoPersonalOrPaymentDataLeavesTheMessage(t *testing.T) {
 		t.Errorf("got %d parked of %d, want all but four", got, len(bodies))
 	}
 	told := w.log.String() + strings.Join(slices.Sorted(maps.Keys(w.meter)), " ")
-	for _, m := range w.messages("dead") {
+	for _, m := range w.messages(w.dead) {
 		delete(m.Attributes, "trace") // the producer's own
 		for name, a := range m.Attributes {
 			told += name + a.Text

@@ -27,9 +27,11 @@ const (
 	answerTime  = 2 * time.Second
 )
 
-// world is a handler between a pretend queue "orders", its dead-letter queue "dead" and a script for the orders.
+// world is a handler between a pretend queue, its dead-letter queue and a script for the orders.
 type world struct {
 	*sqs.Handler
+
+	orders, dead string // the names of the queues
 
 	t      *testing.T
 	server *sqstest.Server
@@ -41,6 +43,7 @@ type world struct {
 	done  []work
 	log   bytes.Buffer
 	meter map[string]int // by "metric" and by "metric value"
+	sent  int            // by sendGrouped
 }
 
 // work is one call of Process.
@@ -52,19 +55,29 @@ type work struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, now: start(), script: map[order.ID]order.Result{}, meter: map[string]int{}}
+	return newWorldWith(t, "orders", "dead", false)
+}
+
+func newFIFOWorld(t *testing.T) *world {
+	t.Helper()
+	return newWorldWith(t, "orders.fifo", "dead.fifo", true)
+}
+
+func newWorldWith(t *testing.T, orderQueue, deadQueue string, fifo bool) *world {
+	t.Helper()
+	w := &world{orders: orderQueue, dead: deadQueue, t: t, now: start(), script: map[order.ID]order.Result{}, meter: map[string]int{}}
 	server, err := sqstest.Serve(sqstest.Options{Now: w.Now, Before: w.called})
 	w.must(err)
 	t.Cleanup(func() { w.must(server.Close()) })
 	w.server = server
 	server.Machine(func(m *sqstest.Machine, now time.Time) {
 		dead := sqstest.DefaultSettings()
-		dead.Retention = 14 * day
-		w.must(m.Create(now, "dead", dead))
+		dead.Retention, dead.FIFO = 14*day, fifo
+		w.must(m.Create(now, w.dead, dead))
 		orders := sqstest.DefaultSettings()
 		orders.Visibility, orders.Retention = 3*time.Minute, 7*day
-		orders.DeadLetters, orders.MaxReceives = "dead", 1000
-		w.must(m.Create(now, "orders", orders))
+		orders.DeadLetters, orders.MaxReceives, orders.FIFO = w.dead, 1000, fifo
+		w.must(m.Create(now, w.orders, orders))
 	})
 	cfg := aws.Config{
 		Region: sqstest.Region, BaseEndpoint: &server.URL,
@@ -75,7 +88,7 @@ func newWorld(t *testing.T) *world {
 	}
 	w.Handler = &sqs.Handler{
 		Process: w.process, Decoder: sqs.NewDecoder(),
-		Queue:  sqs.NewQueue(cfg, server.QueueURL("orders"), server.QueueURL("dead")),
+		Queue:  sqs.NewQueue(cfg, server.QueueURL(w.orders), server.QueueURL(w.dead)),
 		Policy: sqs.DefaultPolicy(), Log: slog.New(slog.NewJSONHandler(&lockedWriter{w: w}, nil)), Meter: counter{w},
 		Now: w.Now, NewOwner: w.newOwner, Luck: func() float64 { return unlucky },
 		RequestID: func(context.Context) string { return "request-1" },
@@ -204,10 +217,27 @@ func (w *world) send(bodies ...string) (ids []string) {
 	return ids
 }
 
+// sendGrouped puts a body into a group, as something new: also the same body twice.
+func (w *world) sendGrouped(group, body string) (id string) {
+	w.t.Helper()
+	w.sent++
+	return w.sendDraft(sqstest.Draft{Body: body, Group: group, DeduplicationID: fmt.Sprint(w.sent)})
+}
+
+// sendInto puts a body into a group, on a queue of either kind.
+func (w *world) sendInto(group, body string) {
+	w.t.Helper()
+	if w.orders == "orders.fifo" {
+		w.sendGrouped(group, body)
+		return
+	}
+	w.sendDraft(sqstest.Draft{Body: body, Group: group})
+}
+
 func (w *world) sendDraft(d sqstest.Draft) (id string) {
 	w.t.Helper()
 	w.server.Machine(func(m *sqstest.Machine, now time.Time) {
-		sent, err := m.Send(now, "orders", d)
+		sent, err := m.Send(now, w.orders, d)
 		w.must(err)
 		id = sent.ID
 	})
@@ -220,7 +250,7 @@ func (w *world) receive() events.SQSEvent {
 	var all []sqstest.Message
 	w.server.Machine(func(m *sqstest.Machine, now time.Time) {
 		for {
-			some, err := m.Receive(now, "orders", 10, nil)
+			some, err := m.Receive(now, w.orders, 10, nil)
 			w.must(err)
 			if all = append(all, some...); len(some) == 0 {
 				return
@@ -228,7 +258,7 @@ func (w *world) receive() events.SQSEvent {
 		}
 	})
 	var e events.SQSEvent
-	w.must(json.Unmarshal(sqstest.Event("orders", all), &e))
+	w.must(json.Unmarshal(sqstest.Event(w.orders, all), &e))
 	return e
 }
 
@@ -248,7 +278,7 @@ func (w *world) deliver(ctx context.Context, e events.SQSEvent) (failed []string
 	deleted, failed := sqstest.Verdict(ids, raw, nil)
 	w.server.Machine(func(m *sqstest.Machine, now time.Time) {
 		for _, id := range deleted {
-			w.must(m.Delete(now, "orders", receipts[id]))
+			w.must(m.Delete(now, w.orders, receipts[id]))
 		}
 	})
 	if len(failed) != len(answer.BatchItemFailures) {
@@ -285,7 +315,7 @@ func (w *world) messages(queue string) (all []sqstest.Message) {
 // visible lists the ids of the messages that could be received now.
 func (w *world) visible() (ids []string) {
 	w.t.Helper()
-	for _, m := range w.messages("orders") {
+	for _, m := range w.messages(w.orders) {
 		if m.State == sqstest.Visible {
 			ids = append(ids, m.ID)
 		}

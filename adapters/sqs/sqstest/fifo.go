@@ -162,10 +162,12 @@ func (d Draft) identify(s Settings) Draft {
 	return d
 }
 
-// checkIDs holds a draft to the kind of its queue. A standard queue takes a group too, for fair queues, and here also a deduplication id,
-// which the real one refuses: neither has an effect. A delay of zero is no delay, also on a FIFO queue.
+// checkIDs holds a draft to the kind of its queue. A standard queue takes a group too, for fair queues: it has no effect here.
+// A delay of zero is no delay, also on a FIFO queue.
 func (d Draft) checkIDs(s Settings) error {
 	switch {
+	case !s.FIFO && d.DeduplicationID != "":
+		return outside("MessageDeduplicationId", d.DeduplicationID, otherKind)
 	case s.FIFO && d.Delay != nil && *d.Delay != 0:
 		return outside("DelaySeconds", seconds(*d.Delay), otherKind)
 	case s.FIFO && d.Group == "":

@@ -199,7 +199,8 @@ func TestWhatSendRefusesForTheKindOfQueue(t *testing.T) {
 		"FIFO: a group with a space": {"orders.fifo", draft{Group: "a b"}, invalid},
 		"FIFO: an id of 129":         {"orders.fifo", draft{Group: "g", DeduplicationID: strings.Repeat("!", 129)}, invalid},
 		"FIFO: nothing at 128":       {"orders.fifo", draft{Group: "g", DeduplicationID: strings.Repeat("~", 128)}, ""},
-		"standard: no id or group":   {"orders", draft{Group: "fair", DeduplicationID: "x"}, ""},
+		"standard: an id":            {"orders", draft{DeduplicationID: "x"}, invalid},
+		"standard: no group at all":  {"orders", draft{Group: "fair"}, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
