@@ -7,7 +7,7 @@ ENGINE   := adapters/dynamodb/dynamodbtest/engine
 FUZZTIME ?= 10s
 
 .DEFAULT_GOAL := help
-.PHONY: help run up break test race lint fuzz build package bench-quick stripe-mock engine clean
+.PHONY: help run up break test race lint fuzz build package bench-quick stripe-mock tf engine clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,7 +37,7 @@ lint: ## formatting, go vet, golangci-lint with the import rules, go.mod, dead c
 
 fuzz: ## every fuzz target for FUZZTIME (10s)
 	@for package in $$(go list ./...); do for target in $$(go test -list '^Fuzz' $$package | grep '^Fuzz'); do \
-	  echo "$$package $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package || exit 1; done; done
+	  echo "$$package $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$package || exit 1; done; done
 
 build: ## the function's binary for this machine, into build/
 	@mkdir -p build && CGO_ENABLED=0 go build -trimpath -tags lambda.norpc,validator_novalidatefn -ldflags '-s -w' -o build/ ./functions/...
@@ -50,6 +50,9 @@ bench-quick: engine ## cold start, orders a second, memory and zip size of the f
 
 stripe-mock: ## send every request of the Stripe adapter to stripe-mock
 	@go run ./scripts/stripemock
+
+tf: ## infra/terraform: format, validate, lint, test without an account, and see planted mistakes found
+	@go run ./infra/tf
 
 engine: $(ENGINE)/node_modules ## install the pinned DynamoDB-compatible engine (needs npm)
 

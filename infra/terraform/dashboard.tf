@@ -1,0 +1,74 @@
+# Three rows, three questions: are we charging, once, and fast?
+locals {
+  # One line a dimension's value. Only graphs may search.
+  searches = { for metric, by in {
+    Settled     = { dimension = "Status", stat = "Sum" }, Parked = { dimension = "Reason", stat = "Sum" },
+    Redelivered = { dimension = "Reason", stat = "Sum" }, CallLatency = { dimension = "Call", stat = "p99" },
+    } : metric => {
+    label      = "$${PROP('Dim.${by.dimension}')}"
+    expression = "SEARCH('{orderonce,Scope,${by.dimension}} Scope=\"${local.scope}\" MetricName=\"${metric}\"', '${by.stat}', 300)"
+  } }
+
+  # A widget: title, statistic, and metrics as [namespace, name, dimension, value, ...] or [{expression, ...}].
+  dashboard = [
+    { question = "Are we charging?", widgets = [
+      { title = "Settled orders, by status", stat = "Sum", metrics = [
+        [local.searches.Settled],
+      ] },
+      { title = "Waiting for us: oldest order, seconds, and orders", stat = "Maximum", metrics = [
+        ["AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName", aws_sqs_queue.orders.name],
+        ["AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", aws_sqs_queue.orders.name, { yAxis = "right" }],
+      ] },
+      { title = "Waiting for a person: parked, by reason", stat = "Sum", metrics = [
+        [local.searches.Parked],
+        concat(
+          ["AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", aws_sqs_queue.dead_letters.name],
+          [{ stat = "Maximum", yAxis = "right" }],
+        ),
+      ] },
+    ] },
+    { question = "Once?", widgets = [
+      { title = "Deliveries, and those that repeat a settled order", stat = "Sum", metrics = [
+        ["orderonce", "Received", "Scope", local.scope],
+        ["orderonce", "Duplicates", "Scope", local.scope],
+      ] },
+      { title = "Attempts that met another, and answers that were lost", stat = "Sum", metrics = [
+        ["orderonce", "InProgress", "Scope", local.scope],
+        ["orderonce", "Takeovers", "Scope", local.scope],
+        ["orderonce", "Fenced", "Scope", local.scope],
+        ["orderonce", "Unknown", "Scope", local.scope],
+      ] },
+      { title = "Redelivered, by reason", stat = "Sum", metrics = [
+        [local.searches.Redelivered],
+      ] },
+    ] },
+    { question = "Fast?", widgets = [
+      { title = "From sent to settled, milliseconds", stat = "p50", metrics = [
+        ["orderonce", "OrderAge", "Scope", local.scope, { label = "p50" }],
+        ["orderonce", "OrderAge", "Scope", local.scope, { label = "p99", stat = "p99" }],
+      ] },
+      { title = "Calls, p99 milliseconds", stat = "p99", metrics = [
+        [local.searches.CallLatency],
+      ] },
+      { title = "Function: p99 milliseconds, executions, errors", stat = "Maximum", metrics = [
+        ["AWS/Lambda", "Duration", "FunctionName", "${local.scope}-order", { stat = "p99" }],
+        ["AWS/Lambda", "ConcurrentExecutions", "FunctionName", "${local.scope}-order", { yAxis = "right" }],
+        ["AWS/Lambda", "Errors", "FunctionName", "${local.scope}-order", { stat = "Sum", yAxis = "right" }],
+      ] },
+    ] },
+  ]
+}
+
+resource "aws_cloudwatch_dashboard" "orders" {
+  dashboard_name = local.scope
+  dashboard_body = jsonencode({
+    widgets = flatten([for row, line in local.dashboard : concat(
+      [{ type = "text", x = 0, y = row * 7, width = 24, height = 1, properties = { markdown = "## ${line.question}" } }],
+      [for column, widget in line.widgets : {
+        type = "metric", x = column * 8, y = row * 7 + 1, width = 8, height = 6, properties = merge(widget, {
+          view = "timeSeries", period = 300, region = data.aws_region.current.region
+        })
+      }],
+    )])
+  })
+}

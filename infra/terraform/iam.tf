@@ -1,0 +1,148 @@
+# docs/reference/iam.md says why each statement is here; a test compares. Every statement names its actions and ARNs.
+
+resource "aws_iam_role" "functions" {
+  for_each = local.functions
+
+  name        = "${local.scope}-${each.key}"
+  description = "What the ${each.key} function of ${local.scope} may do"
+  assume_role_policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [{
+      Sid       = "LambdaAssumesTheRole"
+      Effect    = "Allow"
+      Principal = { Service = "lambda.amazonaws.com" }
+      Action    = "sts:AssumeRole"
+    }]
+  })
+}
+
+resource "aws_iam_role_policy" "order" {
+  name = "order"
+  role = aws_iam_role.functions["order"].id
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = concat(
+      [
+        {
+          Sid      = "ReceiveOrders"
+          Effect   = "Allow"
+          Action   = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes"]
+          Resource = aws_sqs_queue.orders.arn
+        },
+        {
+          Sid      = "ParkMessages"
+          Effect   = "Allow"
+          Action   = "sqs:SendMessage"
+          Resource = aws_sqs_queue.dead_letters.arn
+        },
+        {
+          Sid      = "WriteOrders"
+          Effect   = "Allow"
+          Action   = ["dynamodb:UpdateItem", "dynamodb:PutItem"]
+          Resource = aws_dynamodb_table.orders.arn
+        },
+        {
+          Sid      = "ReadStripeKey"
+          Effect   = "Allow"
+          Action   = "secretsmanager:GetSecretValue"
+          Resource = aws_secretsmanager_secret.stripe.arn
+        },
+        {
+          Sid    = "WriteLogs"
+          Effect = "Allow"
+          Action = ["logs:CreateLogStream", "logs:PutLogEvents"]
+          # The only wildcard: Lambda names the streams.
+          Resource = "${aws_cloudwatch_log_group.functions["order"].arn}:log-stream:*"
+        },
+      ],
+      var.kms_key_arn == null ? [] : [{
+        Sid       = "UseTheKey"
+        Effect    = "Allow"
+        Action    = ["kms:Decrypt", "kms:GenerateDataKey"]
+        Resource  = var.kms_key_arn
+        Condition = { StringEquals = { "kms:ViaService" = local.key_services } }
+      }],
+      var.tracing ? [{
+        Sid      = "WriteTraces"
+        Effect   = "Allow"
+        Action   = ["xray:PutTraceSegments", "xray:PutTelemetryRecords"]
+        Resource = "*" # X-Ray knows no resource for either action
+      }] : [],
+    )
+  })
+}
+
+# Queue policies. A statement holds at most 7 actions (SQS developer guide, "Amazon SQS policy quotas"), so those that read, write or
+# hand over messages are named. Denials name this account, because nobody outside gets in but by a statement that allows it.
+locals {
+  account = "arn:${data.aws_partition.current.partition}:iam::${data.aws_caller_identity.current.account_id}:root"
+
+  key_services = [for service in ["sqs", "dynamodb", "secretsmanager"] :
+    "${service}.${data.aws_region.current.region}.${data.aws_partition.current.dns_suffix}"
+  ]
+
+  message_actions = [
+    "sqs:SendMessage", "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility",
+    "sqs:GetQueueAttributes", "sqs:SetQueueAttributes", "sqs:PurgeQueue",
+  ]
+}
+
+resource "aws_sqs_queue_policy" "orders" {
+  queue_url = aws_sqs_queue.orders.url
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = concat(
+      [{
+        Sid       = "OrdersByTlsOnly"
+        Effect    = "Deny"
+        Principal = { AWS = local.account }
+        Action    = local.message_actions
+        Resource  = aws_sqs_queue.orders.arn
+        Condition = { Bool = { "aws:SecureTransport" = "false" } }
+      }],
+      [for statement in [
+        {
+          Sid       = "ProducersSendOrders"
+          Effect    = "Allow"
+          Principal = { AWS = sort(var.producer_arns) }
+          Action    = "sqs:SendMessage"
+          Resource  = aws_sqs_queue.orders.arn
+          Condition = { Bool = { "aws:SecureTransport" = "true" } }
+        },
+        {
+          Sid       = "NobodyElseSendsOrders"
+          Effect    = "Deny"
+          Principal = { AWS = local.account }
+          Action    = "sqs:SendMessage"
+          Resource  = aws_sqs_queue.orders.arn
+          Condition = { ArnNotEquals = { "aws:PrincipalArn" = sort(var.producer_arns) } }
+        },
+      ] : statement if length(var.producer_arns) > 0],
+    )
+  })
+}
+
+resource "aws_sqs_queue_policy" "dead_letters" {
+  queue_url = aws_sqs_queue.dead_letters.url
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [
+      {
+        Sid       = "DeadLettersByTlsOnly"
+        Effect    = "Deny"
+        Principal = { AWS = local.account }
+        Action    = local.message_actions
+        Resource  = aws_sqs_queue.dead_letters.arn
+        Condition = { Bool = { "aws:SecureTransport" = "false" } }
+      },
+      {
+        Sid       = "OnlyTheFunctionParks"
+        Effect    = "Deny"
+        Principal = { AWS = local.account }
+        Action    = "sqs:SendMessage"
+        Resource  = aws_sqs_queue.dead_letters.arn
+        Condition = { ArnNotEquals = { "aws:PrincipalArn" = aws_iam_role.functions["order"].arn } }
+      },
+    ]
+  })
+}

@@ -1,0 +1,44 @@
+output "scope" {
+  description = "Names this deployment in resources, metrics, idempotency keys and intents."
+  value       = local.scope
+}
+
+output "order_queue_url" {
+  description = "Where producers send orders."
+  value       = aws_sqs_queue.orders.url
+}
+
+output "order_queue_arn" {
+  description = "Destination of a redrive."
+  value       = aws_sqs_queue.orders.arn
+}
+
+output "dead_letter_queue_url" {
+  description = "Where parked messages lie, each with its reason."
+  value       = aws_sqs_queue.dead_letters.url
+}
+
+output "dead_letter_queue_arn" {
+  description = "Source of a redrive."
+  value       = aws_sqs_queue.dead_letters.arn
+}
+
+output "orders_table" {
+  description = "Name of the orders table."
+  value       = aws_dynamodb_table.orders.name
+}
+
+output "stripe_secret_arn" {
+  description = "The secret that holds the Stripe key."
+  value       = aws_secretsmanager_secret.stripe.arn
+}
+
+output "function_aliases" {
+  description = "ARN of each function's alias live, by the function's name."
+  value       = { for name, alias in aws_lambda_alias.live : name => alias.arn }
+}
+
+output "dashboard" {
+  description = "Name of the CloudWatch dashboard."
+  value       = aws_cloudwatch_dashboard.orders.dashboard_name
+}

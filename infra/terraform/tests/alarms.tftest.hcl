@@ -1,0 +1,109 @@
+mock_provider "aws" {
+  source = "./tests/mocks"
+}
+
+variables {
+  package_dir       = "tests/packages"
+  stripe_secret_key = "sk_test_canary"
+  alarm_topic_arn   = "arn:aws:sns:eu-west-1:123456789012:ops"
+}
+
+run "every_trouble_has_an_alarm" {
+  command = plan
+
+  assert {
+    condition = toset(keys(aws_cloudwatch_metric_alarm.alarms)) == toset([
+      "dead-letters", "dead-letters-old", "orders-waiting", "orders-open-long", "errors", "throttles", "duration", "duplicates",
+      "unknown-outcomes", "declines", "mismatch", "key-reused", "misconfigured",
+    ])
+    error_message = "An alarm is missing or new."
+  }
+}
+
+run "every_alarm_is_heard_and_silence_is_no_alarm" {
+  command = plan
+
+  assert {
+    condition     = alltrue([for alarm in aws_cloudwatch_metric_alarm.alarms : alarm.alarm_actions == toset([var.alarm_topic_arn])])
+    error_message = "An alarm tells nobody."
+  }
+
+  assert {
+    condition     = alltrue([for alarm in aws_cloudwatch_metric_alarm.alarms : alarm.treat_missing_data == "notBreaching"])
+    error_message = "An idle queue would raise an alarm."
+  }
+
+  assert {
+    condition     = alltrue([for alarm in aws_cloudwatch_metric_alarm.alarms : alarm.datapoints_to_alarm <= alarm.evaluation_periods])
+    error_message = "More periods have to be bad than are looked at."
+  }
+}
+
+run "every_alarm_looks_at_one_thing_by_name" {
+  command = plan
+
+  assert {
+    condition = alltrue([for alarm in aws_cloudwatch_metric_alarm.alarms :
+      length([for query in alarm.metric_query : query.id if query.return_data]) == 1
+    ])
+    error_message = "An alarm compares exactly one result."
+  }
+
+  assert {
+    condition = alltrue(flatten([for alarm in aws_cloudwatch_metric_alarm.alarms :
+      [for query in alarm.metric_query : !strcontains(coalesce(query.expression, "-"), "SEARCH")]
+    ]))
+    error_message = "CloudWatch refuses SEARCH in an alarm."
+  }
+
+  assert {
+    condition     = alltrue([for alarm in aws_cloudwatch_metric_alarm.alarms : length(alarm.metric_query) <= 10])
+    error_message = "CloudWatch refuses an alarm over more than ten metrics."
+  }
+}
+
+run "any_dead_letter_any_mismatch_any_refused_key" {
+  command = plan
+
+  assert {
+    condition     = alltrue([for name in ["dead-letters", "mismatch", "key-reused", "misconfigured", "errors"] : aws_cloudwatch_metric_alarm.alarms[name].threshold == 0])
+    error_message = "One is too many."
+  }
+
+  assert {
+    condition     = aws_cloudwatch_metric_alarm.alarms["dead-letters-old"].threshold == 604800
+    error_message = "A dead letter of seven days has to be told, before it is deleted at fourteen."
+  }
+
+  assert {
+    condition     = aws_cloudwatch_metric_alarm.alarms["duration"].threshold == 24000
+    error_message = "An alarm has to come before the function's time-out."
+  }
+}
+
+run "without_a_topic_alarms_are_silent" {
+  command = plan
+
+  variables {
+    alarm_topic_arn = null
+  }
+
+  assert {
+    condition     = alltrue([for alarm in aws_cloudwatch_metric_alarm.alarms : length(alarm.alarm_actions) == 0])
+    error_message = "An alarm without a topic has nobody to tell."
+  }
+}
+
+run "the_dashboard_answers_three_questions" {
+  assert {
+    condition = [for widget in jsondecode(aws_cloudwatch_dashboard.orders.dashboard_body).widgets : widget.properties.markdown if widget.type == "text"] == [
+      "## Are we charging?", "## Once?", "## Fast?"
+    ]
+    error_message = "The dashboard's questions are others."
+  }
+
+  assert {
+    condition     = length([for widget in jsondecode(aws_cloudwatch_dashboard.orders.dashboard_body).widgets : widget if widget.type == "metric"]) == 9
+    error_message = "Want three charts a question."
+  }
+}

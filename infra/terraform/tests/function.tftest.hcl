@@ -1,0 +1,184 @@
+mock_provider "aws" {
+  source = "./tests/mocks"
+}
+
+variables {
+  package_dir       = "tests/packages"
+  stripe_secret_key = "sk_test_canary"
+}
+
+run "only_what_failed_comes_back" {
+  command = plan
+
+  assert {
+    condition     = aws_lambda_event_source_mapping.orders.function_response_types == toset(["ReportBatchItemFailures"])
+    error_message = "Without partial responses one order in trouble repeats nine others."
+  }
+}
+
+run "no_message_is_deleted_unseen" {
+  command = plan
+
+  assert {
+    condition     = length(aws_lambda_event_source_mapping.orders.filter_criteria) == 0
+    error_message = "A filter on a queue's mapping deletes what does not match."
+  }
+}
+
+run "the_mapping_calls_the_alias" {
+  assert {
+    condition     = aws_lambda_event_source_mapping.orders.function_name == aws_lambda_alias.live["order"].arn
+    error_message = "The mapping has to call the alias live."
+  }
+
+  assert {
+    condition     = aws_lambda_alias.live["order"].function_version == aws_lambda_function.functions["order"].version
+    error_message = "The alias has to point at the published version."
+  }
+}
+
+run "batches_are_ten_and_few" {
+  command = plan
+
+  assert {
+    condition     = aws_lambda_event_source_mapping.orders.batch_size == 10 && aws_lambda_event_source_mapping.orders.scaling_config[0].maximum_concurrency == 2
+    error_message = "Two batches of ten is what Stripe's default limit allows."
+  }
+
+  assert {
+    condition     = aws_lambda_function.functions["order"].environment[0].variables.PARALLEL_ORDERS == "10"
+    error_message = "Every order of a batch has to be worked on at once."
+  }
+
+  assert {
+    condition     = aws_lambda_event_source_mapping.orders.metrics_config[0].metrics == toset(["EventCount"])
+    error_message = "The mapping does not count its events."
+  }
+}
+
+run "reserved_concurrency_below_the_mapping_s_is_refused" {
+  command = plan
+
+  variables {
+    maximum_concurrency  = 5
+    reserved_concurrency = 4
+  }
+
+  expect_failures = [aws_lambda_event_source_mapping.orders]
+}
+
+run "reserved_concurrency_equal_to_the_mapping_s_is_enough" {
+  command = plan
+
+  variables {
+    maximum_concurrency  = 5
+    reserved_concurrency = 5
+  }
+
+  assert {
+    condition     = aws_lambda_function.functions["order"].reserved_concurrent_executions == 5
+    error_message = "reserved_concurrency is not used."
+  }
+}
+
+run "the_function_is_built_for_this_runtime" {
+  command = plan
+
+  assert {
+    condition     = aws_lambda_function.functions["order"].runtime == "provided.al2023" && aws_lambda_function.functions["order"].architectures == tolist(["arm64"])
+    error_message = "make package builds for provided.al2023 on arm64."
+  }
+
+  assert {
+    condition     = aws_lambda_function.functions["order"].source_code_hash == filebase64sha256("tests/packages/order.zip")
+    error_message = "A changed zip has to be deployed, and an unchanged one not."
+  }
+
+  assert {
+    condition     = endswith(aws_lambda_function.functions["order"].description, filesha256("tests/packages/order.zip"))
+    error_message = "A version has to say which zip it runs."
+  }
+
+  assert {
+    condition     = aws_lambda_function.functions["order"].memory_size == 256 && aws_lambda_function.functions["order"].timeout == 30
+    error_message = "Want 256 MB and 30 s by default."
+  }
+}
+
+run "a_missing_zip_is_told_before_anything_is_made" {
+  command = plan
+
+  variables {
+    package_dir = "tests/no-such-folder"
+  }
+
+  expect_failures = [aws_lambda_function.functions]
+}
+
+run "logs_are_json_and_end" {
+  command = plan
+
+  assert {
+    condition     = aws_lambda_function.functions["order"].logging_config[0].log_format == "JSON"
+    error_message = "Log lines have to be JSON."
+  }
+
+  assert {
+    condition     = aws_lambda_function.functions["order"].logging_config[0].application_log_level == "INFO"
+    error_message = "A stricter level than INFO drops the metrics."
+  }
+
+  assert {
+    condition     = aws_lambda_function.functions["order"].logging_config[0].log_group == aws_cloudwatch_log_group.functions["order"].name
+    error_message = "The function writes to another log group."
+  }
+
+  assert {
+    condition     = aws_cloudwatch_log_group.functions["order"].retention_in_days == 90
+    error_message = "Log lines have to end after 90 days."
+  }
+}
+
+run "the_environment_is_complete" {
+  assert {
+    condition = aws_lambda_function.functions["order"].environment[0].variables == tomap({
+      ORDERS_TABLE          = "orderonce-dev-orders"
+      QUEUE_URL             = aws_sqs_queue.orders.url
+      DEAD_LETTER_QUEUE_URL = aws_sqs_queue.dead_letters.url
+      SCOPE                 = "orderonce-dev"
+      STRIPE_SECRET_ARN     = aws_secretsmanager_secret.stripe.arn
+      QUEUE_RETENTION       = "604800s"
+      STRIPE_TIMEOUT        = "8s"
+      ORDER_BUDGET          = "10s"
+      PARALLEL_ORDERS       = "10"
+    })
+    error_message = "The environment is not what docs/reference/configuration.md asks for."
+  }
+}
+
+run "tracing_is_off_unless_asked_for" {
+  command = plan
+
+  assert {
+    condition     = aws_lambda_function.functions["order"].tracing_config[0].mode == "PassThrough"
+    error_message = "Tracing is on."
+  }
+}
+
+run "environments_share_no_name" {
+  command = plan
+
+  variables {
+    environment = "other"
+  }
+
+  assert {
+    condition = alltrue([for name in [
+      aws_sqs_queue.orders.name, aws_sqs_queue.dead_letters.name, aws_dynamodb_table.orders.name,
+      aws_lambda_function.functions["order"].function_name, aws_iam_role.functions["order"].name, aws_secretsmanager_secret.stripe.name,
+      trimprefix(aws_cloudwatch_log_group.functions["order"].name, "/aws/lambda/"), aws_cloudwatch_dashboard.orders.dashboard_name,
+      aws_cloudwatch_metric_alarm.alarms["dead-letters"].alarm_name,
+    ] : startswith(name, "orderonce-other")])
+    error_message = "A name does not carry the environment: two environments in one account would collide."
+  }
+}

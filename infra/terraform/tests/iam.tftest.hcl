@@ -1,0 +1,155 @@
+mock_provider "aws" {
+  source = "./tests/mocks"
+}
+
+override_resource {
+  target = aws_sqs_queue.orders
+  values = { arn = "arn:aws:sqs:eu-west-1:123456789012:orders" }
+}
+
+override_resource {
+  target = aws_sqs_queue.dead_letters
+  values = { arn = "arn:aws:sqs:eu-west-1:123456789012:dead" }
+}
+
+variables {
+  package_dir       = "tests/packages"
+  stripe_secret_key = "sk_test_canary"
+  producer_arns     = ["arn:aws:iam::123456789012:role/shop", "arn:aws:iam::210987654321:role/marketplace"]
+}
+
+run "the_role_names_exact_actions_and_arns" {
+  assert {
+    condition = jsonencode({ for s in jsondecode(aws_iam_role_policy.order.policy).Statement : s.Sid => [sort(flatten([s.Action])), flatten([s.Resource])] }) == jsonencode({
+      ReceiveOrders = [
+        ["sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"],
+        ["arn:aws:sqs:eu-west-1:123456789012:orders"],
+      ]
+      ParkMessages  = [["sqs:SendMessage"], ["arn:aws:sqs:eu-west-1:123456789012:dead"]]
+      WriteOrders   = [["dynamodb:PutItem", "dynamodb:UpdateItem"], ["arn:aws:dynamodb:eu-west-1:123456789012:table/table"]]
+      ReadStripeKey = [["secretsmanager:GetSecretValue"], ["arn:aws:secretsmanager:eu-west-1:123456789012:secret:secret-AbCdEf"]]
+      WriteLogs     = [["logs:CreateLogStream", "logs:PutLogEvents"], ["arn:aws:logs:eu-west-1:123456789012:log-group:group:log-stream:*"]]
+    })
+    error_message = "The role's statements are others: change this test and docs/reference/iam.md with a reason. Got ${aws_iam_role_policy.order.policy}"
+  }
+}
+
+run "no_policy_has_a_wildcard" {
+  variables {
+    kms_key_arn = "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000"
+  }
+
+  assert {
+    condition = alltrue([for policy in concat(
+      [aws_iam_role_policy.order.policy, aws_sqs_queue_policy.orders.policy, aws_sqs_queue_policy.dead_letters.policy],
+      [for role in aws_iam_role.functions : role.assume_role_policy],
+    ) : !can(regex("[*?]", replace(policy, ":log-stream:*\"", "\"")))])
+    error_message = "A policy has a wildcard that is not a log stream's."
+  }
+
+  assert {
+    condition = alltrue(flatten([for policy in [aws_iam_role_policy.order.policy, aws_sqs_queue_policy.orders.policy, aws_sqs_queue_policy.dead_letters.policy] :
+      [for s in jsondecode(policy).Statement : [for action in flatten([s.Action]) : can(regex("^[a-z]+:[A-Z][A-Za-z]+$", action))]]
+    ]))
+    error_message = "A statement does not name its actions."
+  }
+
+  assert {
+    condition = alltrue(flatten([for policy in [aws_iam_role_policy.order.policy, aws_sqs_queue_policy.orders.policy, aws_sqs_queue_policy.dead_letters.policy] :
+      [for s in jsondecode(policy).Statement : [for arn in flatten([s.Resource]) : startswith(arn, "arn:aws:")]]
+    ]))
+    error_message = "A statement does not name its resource."
+  }
+
+  assert {
+    condition = alltrue(flatten([for policy in [aws_sqs_queue_policy.orders.policy, aws_sqs_queue_policy.dead_letters.policy] :
+      [for s in jsondecode(policy).Statement : [for arn in flatten([s.Principal.AWS]) : can(regex("^arn:aws:iam::[0-9]{12}:(root$|role/|user/)", arn))]]
+    ]))
+    error_message = "A queue policy does not name its principals."
+  }
+
+  assert {
+    condition = [for s in jsondecode(aws_iam_role_policy.order.policy).Statement : s.Condition.StringEquals["kms:ViaService"] if s.Sid == "UseTheKey"] == [
+      ["sqs.eu-west-1.amazonaws.com", "dynamodb.eu-west-1.amazonaws.com", "secretsmanager.eu-west-1.amazonaws.com"]
+    ]
+    error_message = "The key may be used elsewhere than by queue, table and secret."
+  }
+}
+
+run "tracing_adds_the_one_statement_without_a_resource" {
+  variables {
+    tracing = true
+  }
+
+  assert {
+    condition = [for s in jsondecode(aws_iam_role_policy.order.policy).Statement : flatten([s.Action]) if contains(flatten([s.Resource]), "*")] == [
+      ["xray:PutTraceSegments", "xray:PutTelemetryRecords"]
+    ]
+    error_message = "Only X-Ray's actions, which know no resource, may have none."
+  }
+}
+
+run "only_lambda_takes_the_role" {
+  assert {
+    condition     = [for s in jsondecode(aws_iam_role.functions["order"].assume_role_policy).Statement : s.Principal] == [{ Service = "lambda.amazonaws.com" }]
+    error_message = "Somebody else may take the function's role."
+  }
+}
+
+run "queues_speak_tls_only" {
+  assert {
+    condition = alltrue([for policy in [aws_sqs_queue_policy.orders.policy, aws_sqs_queue_policy.dead_letters.policy] : anytrue([
+      for s in jsondecode(policy).Statement : s.Effect == "Deny" && try(s.Condition.Bool["aws:SecureTransport"], "") == "false"
+      && contains(flatten([s.Action]), "sqs:SendMessage") && contains(flatten([s.Action]), "sqs:ReceiveMessage") && s.Principal.AWS == "arn:aws:iam::123456789012:root"
+    ])])
+    error_message = "A queue does not refuse what comes without TLS."
+  }
+
+  assert {
+    condition = alltrue([for s in jsondecode(aws_sqs_queue_policy.orders.policy).Statement :
+      try(s.Condition.Bool["aws:SecureTransport"], "") == "true" if s.Effect == "Allow"
+    ])
+    error_message = "A producer may send without TLS."
+  }
+
+  assert {
+    condition = alltrue(flatten([for policy in [aws_sqs_queue_policy.orders.policy, aws_sqs_queue_policy.dead_letters.policy] :
+      [for s in jsondecode(policy).Statement : length(flatten([s.Action])) <= 7]
+    ]))
+    error_message = "SQS refuses a statement of more than seven actions."
+  }
+}
+
+run "only_named_producers_send_orders" {
+  assert {
+    condition = [for s in jsondecode(aws_sqs_queue_policy.orders.policy).Statement : s.Principal.AWS if s.Effect == "Allow"] == [
+      ["arn:aws:iam::123456789012:role/shop", "arn:aws:iam::210987654321:role/marketplace"]
+    ]
+    error_message = "The order queue allows others than the producers."
+  }
+
+  assert {
+    condition = [for s in jsondecode(aws_sqs_queue_policy.orders.policy).Statement : s.Condition.ArnNotEquals["aws:PrincipalArn"] if s.Sid == "NobodyElseSendsOrders" && s.Effect == "Deny"] == [
+      ["arn:aws:iam::123456789012:role/shop", "arn:aws:iam::210987654321:role/marketplace"]
+    ]
+    error_message = "Others of this account may send orders."
+  }
+}
+
+run "without_producers_nobody_is_allowed_by_the_queue" {
+  variables {
+    producer_arns = []
+  }
+
+  assert {
+    condition     = [for s in jsondecode(aws_sqs_queue_policy.orders.policy).Statement : s.Effect] == ["Deny"]
+    error_message = "The order queue allows somebody whom nobody named."
+  }
+}
+
+run "only_the_function_parks" {
+  assert {
+    condition     = [for s in jsondecode(aws_sqs_queue_policy.dead_letters.policy).Statement : s.Condition.ArnNotEquals["aws:PrincipalArn"] if s.Action == "sqs:SendMessage" && s.Effect == "Deny"] == [aws_iam_role.functions["order"].arn]
+    error_message = "Others than the function may send dead letters."
+  }
+}

@@ -1,0 +1,73 @@
+mock_provider "aws" {
+  source = "./tests/mocks"
+}
+
+# `make tf` runs this file with -verbose and looks for the canary in every plan and state that it prints.
+variables {
+  package_dir       = "tests/packages"
+  stripe_secret_key = "sk_test_canary"
+}
+
+run "no_attribute_holds_the_key" {
+  assert {
+    condition     = aws_secretsmanager_secret_version.stripe.secret_string == null && aws_secretsmanager_secret_version.stripe.secret_binary == null
+    error_message = "The key is in an argument that state keeps."
+  }
+
+  assert {
+    condition     = aws_secretsmanager_secret_version.stripe.secret_string_wo_version == 1
+    error_message = "The key is not written by its version."
+  }
+
+  assert {
+    condition = !strcontains(nonsensitive(jsonencode([
+      aws_secretsmanager_secret.stripe, aws_secretsmanager_secret_version.stripe, aws_lambda_function.functions, aws_lambda_alias.live,
+      aws_lambda_event_source_mapping.orders, aws_cloudwatch_log_group.functions, aws_sqs_queue.orders, aws_sqs_queue.dead_letters,
+      aws_sqs_queue_policy.orders, aws_sqs_queue_policy.dead_letters, aws_sqs_queue_redrive_allow_policy.dead_letters,
+      aws_dynamodb_table.orders, aws_iam_role.functions, aws_iam_role_policy.order, aws_cloudwatch_metric_alarm.alarms,
+      aws_cloudwatch_dashboard.orders,
+    ])), "canary")
+    error_message = "An attribute holds the Stripe key."
+  }
+
+  assert {
+    condition = !strcontains(jsonencode([
+      output.scope, output.order_queue_url, output.order_queue_arn, output.dead_letter_queue_url, output.dead_letter_queue_arn,
+      output.orders_table, output.stripe_secret_arn, output.function_aliases, output.dashboard,
+    ]), "canary")
+    error_message = "An output holds the Stripe key."
+  }
+}
+
+run "rotation_raises_the_version" {
+  variables {
+    stripe_secret_key     = "sk_test_canary_2"
+    stripe_secret_version = 2
+  }
+
+  assert {
+    condition     = aws_secretsmanager_secret_version.stripe.secret_string_wo_version == 2
+    error_message = "A raised version does not store the new key."
+  }
+}
+
+run "later_applies_need_no_key" {
+  command = plan # 1.11 refuses a null ephemeral variable in a test that applies
+
+  variables {
+    stripe_secret_key     = null
+    stripe_secret_version = 2
+  }
+
+  assert {
+    condition     = aws_secretsmanager_secret_version.stripe.secret_string_wo_version == 2
+    error_message = "The stored key was touched."
+  }
+}
+
+run "the_function_is_given_the_secret_s_name_alone" {
+  assert {
+    condition     = !contains(keys(aws_lambda_function.functions["order"].environment[0].variables), "STRIPE_SECRET_KEY")
+    error_message = "The key stands in the environment."
+  }
+}

@@ -1,0 +1,168 @@
+mock_provider "aws" {
+  source = "./tests/mocks"
+}
+
+variables {
+  package_dir       = "tests/packages"
+  stripe_secret_key = "sk_test_canary"
+}
+
+run "a_name_with_capitals_is_refused" {
+  command = plan
+
+  variables {
+    name = "OrderOnce"
+  }
+
+  expect_failures = [var.name]
+}
+
+run "a_name_that_starts_with_a_digit_is_refused" {
+  command = plan
+
+  variables {
+    name = "1st"
+  }
+
+  expect_failures = [var.name]
+}
+
+run "an_environment_with_a_blank_is_refused" {
+  command = plan
+
+  variables {
+    environment = "prod eu"
+  }
+
+  expect_failures = [var.environment]
+}
+
+run "a_scope_of_33_characters_is_refused" {
+  command = plan
+
+  variables {
+    environment = "a-very-long-name-of-an-"
+  }
+
+  expect_failures = [var.environment]
+}
+
+run "a_publishable_key_is_refused" {
+  command = plan
+
+  variables {
+    stripe_secret_key = "pk_test_canary"
+  }
+
+  expect_failures = [var.stripe_secret_key]
+}
+
+run "a_version_of_zero_is_refused" {
+  command = plan
+
+  variables {
+    stripe_secret_version = 0
+  }
+
+  expect_failures = [var.stripe_secret_version]
+}
+
+run "every_principal_is_refused" {
+  command = plan
+
+  variables {
+    producer_arns = ["*"]
+  }
+
+  expect_failures = [var.producer_arns]
+}
+
+run "a_producer_with_a_wildcard_is_refused" {
+  command = plan
+
+  variables {
+    producer_arns = ["arn:aws:iam::123456789012:role/*"]
+  }
+
+  expect_failures = [var.producer_arns]
+}
+
+run "more_visibility_than_sqs_has_is_refused" {
+  command = plan
+
+  variables {
+    visibility_timeout = 43201
+  }
+
+  expect_failures = [var.visibility_timeout]
+}
+
+run "less_time_than_three_orders_need_is_refused" {
+  command = plan
+
+  variables {
+    function_timeout = 29
+  }
+
+  expect_failures = [var.function_timeout]
+}
+
+run "more_memory_than_it_needs_is_refused" {
+  command = plan
+
+  variables {
+    memory_size = 512
+  }
+
+  expect_failures = [var.memory_size]
+}
+
+run "a_batch_of_eleven_is_refused" {
+  command = plan
+
+  variables {
+    batch_size = 11
+  }
+
+  expect_failures = [var.batch_size]
+}
+
+run "one_batch_at_a_time_is_refused" {
+  command = plan
+
+  variables {
+    maximum_concurrency = 1
+  }
+
+  expect_failures = [var.maximum_concurrency]
+}
+
+run "logs_of_a_day_is_refused" {
+  command = plan
+
+  variables {
+    log_retention_days = 1
+  }
+
+  expect_failures = [var.log_retention_days]
+}
+
+run "an_alias_of_a_key_is_refused" {
+  command = plan
+
+  variables {
+    kms_key_arn = "arn:aws:kms:eu-west-1:123456789012:alias/orders"
+  }
+
+  expect_failures = [var.kms_key_arn]
+}
+
+run "an_address_for_a_topic_is_refused" {
+  command = plan
+
+  variables {
+    alarm_topic_arn = "ops@example.com"
+  }
+
+  expect_failures = [var.alarm_topic_arn]
+}

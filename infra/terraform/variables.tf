@@ -1,0 +1,204 @@
+variable "name" {
+  description = "First part of every name."
+  type        = string
+  default     = "orderonce"
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^[a-z][a-z0-9-]*$", var.name))
+    error_message = "Want lower-case letters, digits or '-', the first a letter."
+  }
+}
+
+variable "environment" {
+  description = "Second part of every name. Deployments that share an account or a Stripe account need different ones."
+  type        = string
+  default     = "dev"
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^[a-z0-9-]+$", var.environment))
+    error_message = "Want lower-case letters, digits or '-'."
+  }
+
+  validation { # order.NewScope refuses a longer one when the function starts
+    condition     = length("${var.name}-${var.environment}") <= 32
+    error_message = "Want at most 32 characters in name, '-' and environment together."
+  }
+}
+
+variable "region" {
+  description = "AWS region; null for that of the environment or the profile."
+  type        = string
+  default     = null
+}
+
+variable "stripe_secret_key" {
+  description = "Stripe key, for the first apply and to rotate; null otherwise. Set it by TF_VAR_stripe_secret_key."
+  type        = string
+  default     = null
+  ephemeral   = true
+  sensitive   = true
+
+  validation {
+    condition     = var.stripe_secret_key == null || can(regex("^(sk|rk)_(test|live)_[A-Za-z0-9_]+$", var.stripe_secret_key))
+    error_message = "Want a key that starts with sk_test_, sk_live_, rk_test_ or rk_live_."
+  }
+}
+
+variable "stripe_secret_version" {
+  description = "Raise it together with a new stripe_secret_key: the new key is stored, and used from the next cold start on."
+  type        = number
+  default     = 1
+  nullable    = false
+
+  validation {
+    condition     = var.stripe_secret_version >= 1 && floor(var.stripe_secret_version) == var.stripe_secret_version
+    error_message = "Want a whole number, at least 1."
+  }
+}
+
+variable "fifo" {
+  description = "FIFO queues instead of standard ones. Changing it replaces both queues and loses the messages in them."
+  type        = bool
+  default     = false
+  nullable    = false
+}
+
+variable "producer_arns" {
+  description = "IAM roles and users that may send orders, also of other accounts; once one is named, nobody else may."
+  type        = set(string)
+  default     = []
+  nullable    = false
+
+  validation {
+    condition = alltrue([for arn in var.producer_arns :
+      can(regex("^arn:[a-z-]+:iam::[0-9]{12}:(role|user)/[A-Za-z0-9+=,.@_/-]+$", arn))
+    ])
+    error_message = "Want ARNs of IAM roles or users, without wildcards."
+  }
+}
+
+variable "visibility_timeout" {
+  description = "Seconds for which a delivered message is hidden; at least six times function_timeout."
+  type        = number
+  default     = 180
+  nullable    = false
+
+  validation { # SQS API reference, CreateQueue
+    condition     = var.visibility_timeout <= 43200
+    error_message = "Want at most 43200, twelve hours."
+  }
+}
+
+variable "function_timeout" {
+  description = "Seconds that the order function may take for a batch; at least three times the 10 s budget of one order."
+  type        = number
+  default     = 30
+  nullable    = false
+
+  validation {
+    condition     = var.function_timeout >= 30 && var.function_timeout <= 900
+    error_message = "Want 30 to 900."
+  }
+}
+
+variable "memory_size" {
+  description = "Megabytes of the order function. Its share of a CPU grows with them."
+  type        = number
+  default     = 256
+  nullable    = false
+
+  validation {
+    condition     = var.memory_size >= 128 && var.memory_size <= 256
+    error_message = "Want 128 to 256: the function needs less than 64, and waits for Stripe most of the time."
+  }
+}
+
+variable "batch_size" {
+  description = "Messages of one invocation; all of them are worked on at once."
+  type        = number
+  default     = 10
+  nullable    = false
+
+  validation { # more needs a batching window, and FIFO queues allow no more
+    condition     = var.batch_size >= 1 && var.batch_size <= 10
+    error_message = "Want 1 to 10."
+  }
+}
+
+# Stripe's default limit of 25 calls a second for each endpoint is 25 orders a second, about 12 in a sandbox. Two batches of ten
+# orders that take about a second each stay below; ask Stripe for more before raising it (docs.stripe.com/rate-limits).
+variable "maximum_concurrency" {
+  description = "Batches worked on at once; times batch_size it is the orders in flight. Mind Stripe's rate limit."
+  type        = number
+  default     = 2
+  nullable    = false
+
+  validation { # Lambda developer guide, "Setting maximum concurrency for SQS event sources"
+    condition     = var.maximum_concurrency >= 2 && var.maximum_concurrency <= 1000
+    error_message = "Want 2 to 1000."
+  }
+}
+
+variable "reserved_concurrency" {
+  description = "Executions kept for the order function, at least maximum_concurrency; null shares the account's."
+  type        = number
+  default     = null
+}
+
+variable "tracing" {
+  description = "Trace invocations with X-Ray."
+  type        = bool
+  default     = false
+  nullable    = false
+}
+
+variable "log_retention_days" {
+  description = "Days that log lines are kept."
+  type        = number
+  default     = 90
+  nullable    = false
+
+  validation { # CloudWatch Logs API reference, PutRetentionPolicy
+    condition = contains(
+      [30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653], var.log_retention_days
+    )
+    error_message = "Want a number of days that CloudWatch Logs knows, at least 30: a redrive may bring an order back after weeks."
+  }
+}
+
+variable "kms_key_arn" {
+  description = "Customer managed KMS key for queues, table and secret; null for keys that AWS owns or manages."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.kms_key_arn == null || can(regex("^arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+$", var.kms_key_arn))
+    error_message = "Want the ARN of a key, not of an alias."
+  }
+}
+
+variable "deletion_protection" {
+  description = "Refuse to delete the orders table. Its rows are what keeps an order from being charged twice."
+  type        = bool
+  default     = true
+  nullable    = false
+}
+
+variable "alarm_topic_arn" {
+  description = "SNS topic that hears of alarms; null raises them silently."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.alarm_topic_arn == null || can(regex("^arn:[a-z-]+:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_.-]+$", var.alarm_topic_arn))
+    error_message = "Want the ARN of an SNS topic."
+  }
+}
+
+variable "package_dir" {
+  description = "Where make package left the zips; null for build/package of this clone."
+  type        = string
+  default     = null
+}
