@@ -5,9 +5,10 @@ GOFUMPT  := go run mvdan.cc/gofumpt@v0.12.0
 DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.52.0
 ENGINE   := adapters/dynamodb/dynamodbtest/engine
 FUZZTIME ?= 10s
+TERRAFORM := terraform -chdir=infra/terraform
 
 .DEFAULT_GOAL := help
-.PHONY: help run up break test race lint fuzz build package bench-quick stripe-mock tf engine clean
+.PHONY: help run up break test race lint fuzz build package bench-quick stripe-mock tf deploy smoke destroy engine clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +54,24 @@ stripe-mock: ## send every request of the Stripe adapter to stripe-mock
 
 tf: ## infra/terraform: format, validate, lint, test without an account, and see planted mistakes found
 	@go run ./infra/tf
+
+deploy: ## apply infra/terraform to your AWS account: docs/guides/deploy.md
+	@go run ./scripts/smoke check
+	@$(MAKE) --no-print-directory package
+	@$(TERRAFORM) init -input=false
+	@TF_VAR_stripe_secret_key="$$STRIPE_SECRET_KEY" $(TERRAFORM) apply
+	@mkdir -p build/deploy && $(TERRAFORM) output -raw operator_environment >build/deploy/env && cat build/deploy/env
+	@echo 'These lines are in build/deploy/env. Next: make smoke'
+
+smoke: ## post one order to the deployment, in Stripe's test mode, and wait until it is paid
+	@if [ -z "$$QUEUE_URL" ] && [ -f build/deploy/env ]; then . ./build/deploy/env; fi; go run ./scripts/smoke
+
+destroy: ## destroy the deployment, with the rows that keep an order from being charged twice
+	@$(TERRAFORM) init -input=false >/dev/null
+	@if $(TERRAFORM) state show aws_dynamodb_table.orders 2>/dev/null | grep -q 'deletion_protection_enabled *= *true'; then \
+	  echo 'The orders table is protected: its rows are what keeps an order from being charged twice. If you mean it:'; \
+	  echo '  terraform -chdir=infra/terraform apply -var deletion_protection=false && make destroy'; exit 1; fi
+	@$(TERRAFORM) destroy && rm -f build/deploy/env
 
 engine: $(ENGINE)/node_modules ## install the pinned DynamoDB-compatible engine (needs npm)
 

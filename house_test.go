@@ -32,8 +32,8 @@ func TestNoAdapterDependsOnAnother(t *testing.T) {
 	for _, pkg := range list(t, "./adapters/...") {
 		own := strings.Split(pkg, "/")[2]
 		for _, path := range list(t, "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", pkg) {
-			if strings.HasPrefix(path, "orderonce/adapters/") && strings.Split(path, "/")[2] != own || strings.HasPrefix(path, "orderonce/functions/") ||
-				strings.HasPrefix(path, "orderonce/scripts/") {
+			another := strings.HasPrefix(path, "orderonce/adapters/") && strings.Split(path, "/")[2] != own
+			if another || strings.HasPrefix(path, "orderonce/functions/") || strings.HasPrefix(path, "orderonce/scripts/") {
 				t.Errorf("%s depends on %s", pkg, path)
 			}
 		}
@@ -43,7 +43,8 @@ func TestNoAdapterDependsOnAnother(t *testing.T) {
 func TestNothingDeployedDependsOnADoubleOrOnTesting(t *testing.T) {
 	t.Parallel()
 	for _, path := range list(t, "-deps", "./functions/...") {
-		if path == "testing" || strings.HasPrefix(path, "orderonce/scripts") || strings.HasPrefix(path, "orderonce/") && strings.HasSuffix(path, "test") {
+		double := strings.HasPrefix(path, "orderonce/") && strings.HasSuffix(path, "test")
+		if path == "testing" || strings.HasPrefix(path, "orderonce/scripts") || double {
 			t.Errorf("a function depends on %s", path)
 		}
 	}

@@ -60,11 +60,20 @@ func TestConfig(t *testing.T) {
 		}
 	})
 	for name, tc := range map[string]struct{ change, want string }{
-		"two keys are one too many":                   {"STRIPE_SECRET_ARN=arn:aws:secretsmanager:x", "STRIPE_SECRET_ARN, STRIPE_SECRET_KEY: want exactly one of them"},
-		"no key is one too few":                       {"STRIPE_SECRET_KEY=", "STRIPE_SECRET_ARN, STRIPE_SECRET_KEY: want exactly one of them"},
-		"a live key goes to Stripe and nobody else":   {"STRIPE_SECRET_KEY=rk_live_canary\nSTRIPE_API_BASE=http://127.0.0.1:1", "STRIPE_API_BASE: want nothing with a live key: it goes to Stripe and nobody else"},
+		"two keys are one too many": {
+			"STRIPE_SECRET_ARN=arn:aws:secretsmanager:x",
+			"STRIPE_SECRET_ARN, STRIPE_SECRET_KEY: want exactly one of them",
+		},
+		"no key is one too few": {"STRIPE_SECRET_KEY=", "STRIPE_SECRET_ARN, STRIPE_SECRET_KEY: want exactly one of them"},
+		"a live key goes to Stripe and nobody else": {
+			"STRIPE_SECRET_KEY=rk_live_canary\nSTRIPE_API_BASE=http://127.0.0.1:1",
+			"STRIPE_API_BASE: want nothing with a live key: it goes to Stripe and nobody else",
+		},
 		"Stripe must answer within an order's budget": {"STRIPE_TIMEOUT=10s", "STRIPE_TIMEOUT: want more than 0 and less than ORDER_BUDGET"},
-		"an order must be parked before it is lost":   {"QUEUE_RETENTION=24h", "QUEUE_RETENTION: want more than 24h, because orders are parked a day before it ends"},
+		"an order must be parked before it is lost": {
+			"QUEUE_RETENTION=24h",
+			"QUEUE_RETENTION: want more than 24h, because orders are parked a day before it ends",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

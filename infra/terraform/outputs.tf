@@ -42,3 +42,14 @@ output "dashboard" {
   description = "Name of the CloudWatch dashboard."
   value       = aws_cloudwatch_dashboard.orders.dashboard_name
 }
+
+output "operator_environment" {
+  description = "Shell lines for scripts/orders and scripts/smoke."
+  value = join("\n", [
+    "export AWS_REGION=${data.aws_region.current.region}",
+    "export ORDERS_TABLE=${aws_dynamodb_table.orders.name}",
+    "export QUEUE_URL=${aws_sqs_queue.orders.url}",
+    "export SCOPE=${local.scope}",
+    "",
+  ])
+}

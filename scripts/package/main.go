@@ -16,14 +16,14 @@ import (
 
 type arguments struct {
 	Arch string `default:"arm64" env:"GOARCH" enum:"arm64,amd64" help:"Processor to build for: arm64 or amd64."`
-	Dir  string `arg:"" default:"build/package" help:"Where the zips and SHA256SUMS go."`
+	Dir  string `arg:"" default:"build/package" help:"Where the zips, their bills of materials and SHA256SUMS go."`
 }
 
 func main() {
 	var a arguments
 	k := kong.Parse(&a, kong.Name("package"), kong.UsageOnError(), kong.Description(
 		"Build every function under functions/ for Lambda's runtime provided.al2023. Each becomes NAME.zip with one executable "+
-			"named bootstrap. The same source and the same Go release make the same bytes on any machine: "+
+			"named bootstrap, and NAME.cdx.json, a CycloneDX bill of the modules in it. The same source and the same Go release make the same bytes on any machine: "+
 			"compare yours with `sha256sum --check SHA256SUMS`. Run it in the module's root."))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	artifacts, err := release.Package(ctx, ".", a.Arch, a.Dir)
@@ -43,5 +43,5 @@ func show(a arguments, artifacts []release.Artifact) {
 		t.AppendRow(table.Row{artifact.Name + ".zip", fmt.Sprintf("%.2f MB", float64(artifact.Bytes)/1e6), artifact.SHA256})
 	}
 	t.Render()
-	fmt.Printf("In %s, with %s.\n", a.Dir, release.Sums)
+	fmt.Printf("In %s, each with its bill of materials NAME.cdx.json, and %s.\n", a.Dir, release.Sums)
 }

@@ -1,6 +1,6 @@
-// Package release turns functions into what is deployed: a Linux executable and its zip for Lambda. The same source and
-// the same Go release always make the same bytes, on any machine and in any folder, so that a reviewer can build a release
-// again and compare. It refuses to know where a zip goes and what a function does.
+// Package release turns functions into what is deployed: a Linux executable, its zip for Lambda, and a bill of what is in
+// it. The same source and the same Go release always make the same bytes, on any machine and in any folder, so that a
+// reviewer can build a release again and compare. It refuses to know where a zip goes and what a function does.
 package release
 
 import (
@@ -9,11 +9,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // Artifact is one packaged function.
@@ -26,29 +26,40 @@ type Artifact struct {
 // Sums is the name of the file of checksums; `sha256sum --check` reads it.
 const Sums = "SHA256SUMS"
 
-// Package builds every function of the module at root for Linux on arch, arm64 or amd64, and writes NAME.zip for each into
-// dir, beside [Sums]. What else dir holds stays. The artifacts are in the order of their names. Nothing is written unless
-// all could be built.
+// Package builds every function of the module at root for Linux on arch, arm64 or amd64, and writes NAME.zip and its [BOM],
+// NAME.cdx.json, for each into dir, beside [Sums] of them all. What else dir holds stays. The artifacts are in the order of
+// their names. Nothing is written unless all could be built.
 func Package(ctx context.Context, root, arch, dir string) ([]Artifact, error) {
 	names, err := functions(root)
 	if err != nil {
 		return nil, err
 	}
 	var artifacts []Artifact
-	var sums strings.Builder
 	files := map[string][]byte{}
 	for _, name := range names {
-		zipped, err := packageOne(ctx, root, arch, name)
+		zipped, bom, err := packageOne(ctx, root, arch, name)
 		if err != nil {
 			return nil, err
 		}
-		sum := sha256.Sum256(zipped)
-		a := Artifact{Name: name, Bytes: len(zipped), SHA256: hex.EncodeToString(sum[:])}
-		artifacts, files[name+".zip"] = append(artifacts, a), zipped
-		fmt.Fprintf(&sums, "%s  %s.zip\n", a.SHA256, name)
+		artifacts = append(artifacts, Artifact{Name: name, Bytes: len(zipped), SHA256: sumOf(zipped)})
+		files[name+".zip"], files[name+".cdx.json"] = zipped, bom
 	}
-	files[Sums] = []byte(sums.String())
+	files[Sums] = sums(files)
 	return artifacts, write(dir, files)
+}
+
+// sums is what sha256sum prints.
+func sums(files map[string][]byte) []byte {
+	var b bytes.Buffer
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		fmt.Fprintf(&b, "%s  %s\n", sumOf(files[name]), name)
+	}
+	return b.Bytes()
+}
+
+func sumOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }
 
 // functions lists the folders under functions/; each is one function.
@@ -65,16 +76,16 @@ func functions(root string) ([]string, error) {
 	return names, nil
 }
 
-func packageOne(ctx context.Context, root, arch, name string) ([]byte, error) {
+func packageOne(ctx context.Context, root, arch, name string) (zipped, bom []byte, err error) {
 	executable, err := build(ctx, root, arch, name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	zipped, err := Zip(executable)
-	if err != nil {
-		return nil, fmt.Errorf("zip %s: %w", name, err)
+	if zipped, err = Zip(executable); err != nil {
+		return nil, nil, fmt.Errorf("zip %s: %w", name, err)
 	}
-	return zipped, nil
+	bom, err = BOM(name, executable)
+	return zipped, bom, err
 }
 
 // build compiles one function and returns the executable.

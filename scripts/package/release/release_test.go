@@ -78,11 +78,11 @@ func TestTwoBuildsInTwoFoldersMakeTheSameBytes(t *testing.T) {
 		}
 	}
 	var sums strings.Builder
-	for _, name := range []string{"order.zip", "refund.zip"} {
+	for _, name := range []string{"order.cdx.json", "order.zip", "refund.cdx.json", "refund.zip"} {
 		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256([]byte(one[name])), name)
 	}
-	if diff := cmp.Diff(sums.String(), one[release.Sums]); diff != "" || len(one) != 3 {
-		t.Errorf("%d files, want two zips and their sums: %s", len(one), diff)
+	if diff := cmp.Diff(sums.String(), one[release.Sums]); diff != "" || len(one) != 5 {
+		t.Errorf("%d files, want two zips, two bills and their sums: %s", len(one), diff)
 	}
 	sum := fmt.Sprintf("%x", sha256.Sum256([]byte(one["order.zip"])))
 	if got, want := artifacts[0], (release.Artifact{Name: "order", Bytes: len(one["order.zip"]), SHA256: sum}); got != want {

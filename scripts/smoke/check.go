@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+type check struct{}
+
+// Run prints what a deployment needs, all of it, before Terraform stumbles over the first.
+func (check) Run() error {
+	m := machine{getenv: os.Getenv, lookPath: exec.LookPath, read: func(path string) string {
+		text, _ := os.ReadFile(filepath.Clean(path)) // what cannot be read holds nothing for us
+		return string(text)
+	}}
+	return report(os.Stdout, m.needs())
+}
+
+// machine is where make deploy runs.
+type machine struct {
+	getenv   func(name string) string
+	lookPath func(program string) (string, error)
+	read     func(path string) string // "" for no such file
+}
+
+// need is one thing that a deployment needs: where it was found, or what to do.
+type need struct{ name, found, remedy string }
+
+func (m machine) needs() []need {
+	program, _ := m.lookPath("terraform")
+	return []need{
+		{"terraform", program, "install Terraform 1.11 or later: https://developer.hashicorp.com/terraform/install"},
+		{"credentials", m.credentials(), "aws configure, or AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; " +
+			`on a machine with a role: eval "$(aws configure export-credentials --format env)"`},
+		{"region", m.region(), "export AWS_REGION=eu-west-1, or yours"},
+		{"Stripe key", m.stripeKey(), "export STRIPE_SECRET_KEY=sk_test_..., from https://dashboard.stripe.com/test/apikeys"},
+	}
+}
+
+// credentials names the first source, in the order in which AWS's SDKs look. That they are valid only AWS knows.
+func (m machine) credentials() string {
+	if m.getenv("AWS_ACCESS_KEY_ID") != "" && m.getenv("AWS_SECRET_ACCESS_KEY") != "" {
+		return "AWS_ACCESS_KEY_ID"
+	}
+	for _, name := range []string{
+		"AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+	} {
+		if m.getenv(name) != "" {
+			return name
+		}
+	}
+	for _, path := range []string{m.file("AWS_SHARED_CREDENTIALS_FILE", "credentials"), m.file("AWS_CONFIG_FILE", "config")} {
+		if regexp.MustCompile(`(?m)^\s*(aws_access_key_id|sso_\w+|role_arn|credential_process|login_session)\s*=`).MatchString(m.read(path)) {
+			return path
+		}
+	}
+	return ""
+}
+
+func (m machine) region() string {
+	for _, name := range []string{"TF_VAR_region", "AWS_REGION", "AWS_DEFAULT_REGION"} {
+		if region := m.getenv(name); region != "" {
+			return name + "=" + region
+		}
+	}
+	for _, path := range []string{"infra/terraform/terraform.tfvars", m.file("AWS_CONFIG_FILE", "config")} {
+		if regexp.MustCompile(`(?m)^\s*region\s*=`).MatchString(m.read(path)) {
+			return path
+		}
+	}
+	return ""
+}
+
+// stripeKey says which mode, and nothing else of the key.
+func (m machine) stripeKey() string {
+	mode := regexp.MustCompile(`^[rs]k_(test|live)_`).FindStringSubmatch(m.getenv("STRIPE_SECRET_KEY"))
+	switch {
+	case mode == nil:
+		return ""
+	case mode[1] == "live":
+		return "LIVE mode: this deployment charges real cards"
+	}
+	return "test mode"
+}
+
+// file is one of AWS's two files: where a variable says, or in the home directory.
+func (m machine) file(variable, name string) string {
+	if path := m.getenv(variable); path != "" {
+		return path
+	}
+	return filepath.Join(m.getenv("HOME"), ".aws", name)
+}
+
+func report(w io.Writer, needs []need) error {
+	var missing []string
+	for _, n := range needs {
+		if n.found != "" {
+			fmt.Fprintf(w, "  ok       %-12s %s\n", n.name, n.found)
+			continue
+		}
+		missing = append(missing, n.name)
+		fmt.Fprintf(w, "  missing  %-12s %s\n", n.name, n.remedy)
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("not ready to deploy: no %s", strings.Join(missing, ", no "))
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"errors"
+	"maps"
+	"strings"
+	"testing"
+)
+
+// ready is an environment in which everything is there.
+func ready(changes map[string]string) machine {
+	env := map[string]string{
+		"HOME": "/home", "PATH": "/bin", "AWS_PROFILE": "shop", "AWS_REGION": "eu-west-1", "STRIPE_SECRET_KEY": "sk_test_canary",
+	}
+	maps.Copy(env, changes)
+	return machine{
+		getenv: func(name string) string { return env[name] },
+		lookPath: func(program string) (string, error) {
+			if env["PATH"] == "" {
+				return "", errors.New("not found")
+			}
+			return env["PATH"] + "/" + program, nil
+		},
+		read: func(path string) string { return env[path] },
+	}
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	for claim, tt := range map[string]struct {
+		changes map[string]string
+		printed string
+		err     string // "" for none
+	}{
+		"a machine with everything is ready": {nil, "ok       Stripe key   test mode", ""},
+		"a live key is allowed and told":     {map[string]string{"STRIPE_SECRET_KEY": "rk_live_canary"}, "LIVE mode", ""},
+		"no Terraform":                       {map[string]string{"PATH": ""}, "install Terraform", "no terraform"},
+		"no credentials":                     {map[string]string{"AWS_PROFILE": ""}, "aws configure", "no credentials"},
+		"half a pair is none":                {map[string]string{"AWS_PROFILE": "", "AWS_ACCESS_KEY_ID": "id"}, "aws configure", "no credentials"},
+		"no region":                          {map[string]string{"AWS_REGION": ""}, "export AWS_REGION", "no region"},
+		"no key":                             {map[string]string{"STRIPE_SECRET_KEY": ""}, "dashboard.stripe.com", "no Stripe key"},
+		"a publishable key is none":          {map[string]string{"STRIPE_SECRET_KEY": "pk_test_canary"}, "dashboard.stripe.com", "no Stripe key"},
+		"everything missing is named at once": {
+			map[string]string{"PATH": "", "AWS_PROFILE": "", "AWS_REGION": "", "STRIPE_SECRET_KEY": ""},
+			"missing", "not ready to deploy: no terraform, no credentials, no region, no Stripe key",
+		},
+		"keys in the credentials file are found": {
+			map[string]string{"AWS_PROFILE": "", "/home/.aws/credentials": "[default]\naws_access_key_id = id\n"}, "/home/.aws/credentials", "",
+		},
+		"a single sign-on in a named file is found": {
+			map[string]string{"AWS_PROFILE": "", "AWS_CONFIG_FILE": "/etc/aws", "/etc/aws": "[default]\nsso_session = shop\n"}, "/etc/aws", "",
+		},
+		"a config file with nothing but a region is a region and no credentials": {
+			map[string]string{"AWS_PROFILE": "", "AWS_REGION": "", "/home/.aws/config": "[default]\nregion = eu-west-1\n"},
+			"ok       region       /home/.aws/config", "no credentials",
+		},
+		"a region in terraform.tfvars is found": {
+			map[string]string{"AWS_REGION": "", "infra/terraform/terraform.tfvars": `region = "eu-west-1"`}, "terraform.tfvars", "",
+		},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			var out strings.Builder
+			err := report(&out, ready(tt.changes).needs())
+			if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("error = %v, want %q", err, tt.err)
+			}
+			if got := out.String(); !strings.Contains(got, tt.printed) || strings.Contains(got, "canary") {
+				t.Errorf("printed\n%s\nwant %q in it, and nothing of the key", got, tt.printed)
+			}
+		})
+	}
+}

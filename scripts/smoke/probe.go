@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"orderonce/domain/order"
+)
+
+// probe follows one order through a system from outside.
+type probe struct {
+	send  func(ctx context.Context, id order.ID, body string) error
+	load  func(context.Context, order.ID) (order.Record, error)
+	read  func(context.Context, order.IntentID) (order.Intent, error)
+	scope order.Scope
+	now   func() time.Time
+	every time.Duration
+	out   io.Writer
+}
+
+// follow posts an order, waits until it is settled, and returns an error unless the row says paid and Stripe agrees.
+func (p probe) follow(ctx context.Context, o order.Order, body string, limit time.Duration) error {
+	if err := p.send(ctx, o.ID(), body); err != nil {
+		return err
+	}
+	fmt.Fprintf(p.out, "Posted order %s, waiting up to %s ...\n", o.ID(), limit)
+	r, err := p.wait(ctx, o.ID(), limit)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.out, "row     %s, %s, attempt %d, %s\n", r.Status, r.Total, r.Attempt, orElse(string(r.Intent), "no intent bound"))
+	var intent order.Intent
+	if r.Intent != "" {
+		if intent, err = p.read(ctx, r.Intent); err != nil {
+			return err
+		}
+		fmt.Fprintf(p.out, "charge  %s, %s, %s\n", intent.State, intent.Total, intent.ID)
+	}
+	return p.judge(o, r, intent)
+}
+
+// wait asks for the row until it is settled, and tells each change.
+func (p probe) wait(ctx context.Context, id order.ID, limit time.Duration) (order.Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	tick := time.NewTicker(p.every)
+	defer tick.Stop()
+	began, told := p.now(), ""
+	for {
+		r, err := p.load(ctx, id)
+		if err != nil && !errors.Is(err, order.ErrNotFound) && ctx.Err() == nil {
+			return r, fmt.Errorf("load order %q: %w", id, err)
+		}
+		if s := state(r); s != told && ctx.Err() == nil {
+			fmt.Fprintf(p.out, "  %5.1f s  %s\n", p.now().Sub(began).Seconds(), s)
+			told = s
+		}
+		if r.Status != "" && r.Status != order.Open {
+			return r, nil
+		}
+		select {
+		case <-ctx.Done():
+			return r, fmt.Errorf("order %q is not settled after %s: %s%s", id, p.now().Sub(began).Round(time.Second), state(r), advice(r))
+		case <-tick.C:
+		}
+	}
+}
+
+// state is a row in a few words.
+func state(r order.Record) string {
+	if r.Status == "" {
+		return "no row yet"
+	}
+	words := []string{string(r.Status)}
+	if r.Failure != "" {
+		words = append(words, r.Failure)
+	}
+	if r.Status == order.Open {
+		words = append(words, fmt.Sprintf("attempt %d", r.Attempt), orElse(string(r.Intent), "no intent bound"))
+	}
+	if r.LastError != "" {
+		words = append(words, "last error "+r.LastError)
+	}
+	return strings.Join(words, ", ")
+}
+
+// advice is where to look next.
+func advice(r order.Record) string {
+	switch {
+	case r.Status == "":
+		return ": look at the function's log, and whether its event source mapping is enabled and ORDERS_TABLE is its table"
+	case r.LastError != "":
+		return ": docs/reference/failures.md says what that is"
+	}
+	return ""
+}
+
+// judge compares what was ordered, what the row says, and what Stripe says.
+func (p probe) judge(o order.Order, r order.Record, i order.Intent) error {
+	switch {
+	case r.Status != order.Paid:
+		return fmt.Errorf("order %q is %s: want it paid", o.ID(), state(r))
+	case r.Total != o.Total():
+		return fmt.Errorf("order %q: the row says %s, want %s", o.ID(), r.Total, o.Total())
+	case i.State != order.Succeeded || i.Total != o.Total() || i.OrderID != o.ID() || i.Scope != p.scope:
+		return fmt.Errorf("order %q: intent %s is %s, %s, of order %q in scope %q: want %s, %s, %q, %q", o.ID(), i.ID,
+			i.State, i.Total, i.OrderID, i.Scope, order.Succeeded, o.Total(), o.ID(), p.scope)
+	}
+	return nil
+}
+
+func orElse(s, other string) string {
+	if s != "" {
+		return s
+	}
+	return other
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+)
+
+const scope = order.Scope("test")
+
+// world is a system without a network: send hands the order to a worker that takes its time.
+type world struct {
+	store   ordertest.Memory
+	bank    ordertest.Bank
+	latency time.Duration
+	out     strings.Builder
+}
+
+func newWorld() *world {
+	return &world{bank: ordertest.Bank{Scope: scope}, latency: 2800 * time.Millisecond}
+}
+
+// probe has a worker that does the order's work after the latency, unless it is asleep.
+func (w *world) probe(o order.Order, asleep bool) probe {
+	processor := &order.Processor{Claims: &w.store, Payments: &w.bank, Scope: scope, Now: time.Now, ConfirmTime: time.Second}
+	return probe{
+		send: func(ctx context.Context, _ order.ID, _ string) error {
+			if asleep {
+				return nil
+			}
+			go func() {
+				time.Sleep(w.latency)
+				now := time.Now()
+				processor.Process(context.WithoutCancel(ctx), o, order.Lease{Owner: "w", From: now, Until: now.Add(time.Minute)})
+			}()
+			return nil
+		},
+		load: w.store.Load, read: w.bank.Read, scope: scope, now: time.Now, every: 500 * time.Millisecond, out: &w.out,
+	}
+}
+
+func orderWith(t *testing.T, card ordertest.Card) order.Order {
+	t.Helper()
+	d := ordertest.Draft("SMOKE-1")
+	d.Payment.Method = ordertest.CardOf(card)
+	o, err := order.New(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	for claim, tt := range map[string]struct {
+		card    ordertest.Card
+		asleep  bool
+		mishap  ordertest.Mishap
+		err     string // "" for none
+		printed []string
+	}{
+		"a paid order is shown with its charge": {
+			card: ordertest.Pays, printed: []string{"  0.0 s  no row yet\n", "  3.0 s  paid\n", "row     paid, ", "charge  succeeded, "},
+		},
+		"a declined order is an error that says why": {
+			card: ordertest.Declines, err: "is declined, insufficient_funds: want it paid",
+			printed: []string{"row     declined, ", "charge  needs_method, "},
+		},
+		"an order that nobody takes is an error after the limit": {
+			card: ordertest.Pays, asleep: true, err: "is not settled after 1m0s: no row yet: look at the function's log",
+		},
+		"an order that stays open is an error with the row's last error": {
+			card: ordertest.Pays, mishap: ordertest.SaysNotNow,
+			err:     "is not settled after 1m0s: open, attempt 1, no intent bound, last error provider_not_now: docs/reference/failures.md",
+			printed: []string{"  3.0 s  open, attempt 1"},
+		},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w, o := newWorld(), orderWith(t, tt.card)
+				if tt.mishap != "" {
+					w.bank.Fail(ordertest.Prepare, tt.mishap)
+				}
+				err := w.probe(o, tt.asleep).follow(t.Context(), o, "{}", time.Minute)
+				if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+					t.Errorf("error = %v, want %q", err, tt.err)
+				}
+				for _, want := range tt.printed {
+					if !strings.Contains(w.out.String(), want) {
+						t.Errorf("printed\n%s\nwant %q in it", w.out.String(), want)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestFollowEndsWhereItCannotGoOn(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	for claim, breaks := range map[string]func(*probe){
+		"at a queue that takes nothing": func(p *probe) { p.send = func(context.Context, order.ID, string) error { return broken } },
+		"at a table that cannot be read": func(p *probe) {
+			p.load = func(context.Context, order.ID) (r order.Record, _ error) { return r, broken }
+		},
+		"at a Stripe that cannot be read": func(p *probe) {
+			p.read = func(context.Context, order.IntentID) (i order.Intent, _ error) { return i, broken }
+		},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := orderWith(t, ordertest.Pays)
+				p := newWorld().probe(o, false)
+				breaks(&p)
+				if err := p.follow(t.Context(), o, "{}", time.Minute); !errors.Is(err, broken) {
+					t.Errorf("error = %v, want %v", err, broken)
+				}
+				time.Sleep(time.Minute) // the worker ends
+			})
+		})
+	}
+}
+
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	o := orderWith(t, ordertest.Pays)
+	for claim, change := range map[string]func(*order.Record, *order.Intent){
+		"a row with another amount is no proof":       func(r *order.Record, _ *order.Intent) { r.Total.Amount++ },
+		"a charge of another amount is no proof":      func(_ *order.Record, i *order.Intent) { i.Total.Amount++ },
+		"a charge in another currency is no proof":    func(_ *order.Record, i *order.Intent) { i.Total.Currency = "jpy" },
+		"an intent that waits is no proof":            func(_ *order.Record, i *order.Intent) { i.State = order.NeedsConfirmation },
+		"an intent of another order is no proof":      func(_ *order.Record, i *order.Intent) { i.OrderID = "SMOKE-2" },
+		"an intent of another deployment is no proof": func(_ *order.Record, i *order.Intent) { i.Scope = "other" },
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			r := order.Record{OrderID: o.ID(), Status: order.Paid, Total: o.Total(), Intent: "pi_1"}
+			i := order.Intent{ID: "pi_1", State: order.Succeeded, Total: o.Total(), OrderID: o.ID(), Scope: scope}
+			p := probe{scope: scope}
+			if err := p.judge(o, r, i); err != nil {
+				t.Fatalf("a paid order: %v", err)
+			}
+			change(&r, &i)
+			if err := p.judge(o, r, i); err == nil {
+				t.Error("no error")
+			}
+		})
+	}
+}
