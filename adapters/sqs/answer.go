@@ -84,8 +84,8 @@ func Answer(r order.Result, d Delivery, now time.Time, luck float64, p Policy) A
 		return Action{Verdict: order.Park}
 	}
 	if !r.NotBefore.IsZero() {
-		// A lease counts up to and including its last instant, and visibility has whole seconds.
-		return Action{Verdict: order.Redeliver, Delay: wholeSeconds(r.NotBefore.Sub(now)) + time.Second}
+		// A lease counts up to and including its last instant.
+		return Action{Verdict: order.Redeliver, Delay: wholeSeconds(max(0, r.NotBefore.Sub(now)) + time.Second)}
 	}
 	return Action{Verdict: order.Redeliver, Delay: p.backOff(d.Count, luck)}
 }
@@ -108,9 +108,11 @@ func (p Policy) backOff(count int, luck float64) time.Duration {
 	return wholeSeconds(delay/2 + time.Duration(luck*float64(delay/2)))
 }
 
-// maxVisibility is the longest that SQS hides a message (SQS API reference, ChangeMessageVisibility).
-const maxVisibility = 12 * time.Hour
+// maxDelay is the longest delay: SQS hides a message for 12 hours from its receive (API reference, ChangeMessageVisibility), of
+// which the function has used up some.
+const maxDelay = 11 * time.Hour
 
+// wholeSeconds rounds up, because visibility has whole seconds.
 func wholeSeconds(d time.Duration) time.Duration {
-	return min(max(0, d+time.Second-1).Truncate(time.Second), maxVisibility-time.Second)
+	return min(max(0, d+time.Second-1).Truncate(time.Second), maxDelay)
 }

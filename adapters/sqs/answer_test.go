@@ -56,7 +56,7 @@ func TestAnswer(t *testing.T) {
 		{"a part of a second is a second", until(30*time.Second + 1), 1, 0, unlucky, again(32 * time.Second)},
 		{"a lease that has just ended is over in a second", until(0), 1, 0, unlucky, again(time.Second)},
 		{"a lease long ago is over in a second", until(-time.Hour), 1, 0, unlucky, again(time.Second)},
-		{"nothing is hidden for more than 12 h", until(100 * time.Hour), 1, 0, unlucky, again(12 * time.Hour)},
+		{"nothing is hidden for 12 h after its receive", until(100 * time.Hour), 1, 0, unlucky, again(11 * time.Hour)},
 		{"a lease is no reason to wait for ever", until(time.Minute), 20, 0, unlucky, parked},
 
 		{"the nineteenth failure is tried again", unconfirmed, 19, 0, luckiest, again(15 * time.Minute)},

@@ -126,6 +126,21 @@ func TestFrozenWorkersChargeOnce(t *testing.T) {
 	})
 }
 
+// A worker that froze in its first Prepare hears, once it goes on, that the key was used for something else: by the one that
+// settled the order meanwhile, perhaps of an older release. That is no reason to call a person.
+func TestAFrozenWorkerDoesNotParkWhatOthersSettled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordertest.Pays)
+	got := w.deliver(only(ordertest.Prepare, func(func() error) error {
+		w.otherWorks(func() {}, order.Paid)
+		return &order.PaymentError{Trouble: order.KeyReused, Err: ordertest.ErrConnection}
+	}))
+	if got.Verdict != order.Redeliver || got.Reason != order.ReasonFenced {
+		t.Errorf("got %s for %s, want %s for %s", got.Verdict, got.Reason, order.Redeliver, order.ReasonFenced)
+	}
+	w.settledAs(w.redeliver(asIs), order.Paid)
+}
+
 // otherWorks is a delivery to another worker while the first one is frozen.
 func (w *world) otherWorks(forget func(), end order.Status) {
 	now := w.now

@@ -45,10 +45,17 @@ func (p *Processor) Process(ctx context.Context, o Order, l Lease) Result {
 		return r
 	}
 	r.Status = Open
-	if !errors.Is(err, ErrFenced) {
-		// Letting go is a courtesy to the next attempt, which would otherwise wait for the lease to end.
-		r.Err = errors.Join(r.Err, p.Claims.Release(ctx, claim, r.Reason, p.Now()))
+	if errors.Is(err, ErrFenced) {
+		return r
 	}
+	// Letting go is a courtesy to the next attempt, which would otherwise wait for the lease to end. But to park is for
+	// whoever holds the order alone: a worker that was frozen may have seen what others left behind when they settled it.
+	released := p.Claims.Release(ctx, claim, r.Reason, p.Now())
+	if r.Verdict == Park && errors.Is(released, ErrFenced) {
+		fenced := conclude(released, claim.Attempt)
+		r.Verdict, r.Reason, r.Patient = fenced.Verdict, fenced.Reason, fenced.Patient
+	}
+	r.Err = errors.Join(r.Err, released)
 	return r
 }
 

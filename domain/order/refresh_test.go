@@ -52,6 +52,10 @@ func TestRefreshSettlesWhatTheProviderSays(t *testing.T) {
 				w.Error(err)
 			}
 		}, order.Refunded, 2},
+		{"pending, then refused and canceled before anybody asked", ordertest.TakesDays, func(w *world) {
+			w.deliver(asIs)
+			w.bank.Cancel("pi_1")
+		}, order.Canceled, 2},
 		{"pending still", ordertest.TakesDays, func(w *world) { w.deliver(asIs) }, order.Pending, 1},
 		{"paid already", ordertest.Pays, func(w *world) { w.deliver(asIs) }, order.Paid, 1},
 	} {

@@ -43,7 +43,7 @@ func (s Status) Next() []Status {
 	case ActionRequired:
 		return []Status{Paid, Declined, Canceled}
 	case Pending:
-		return []Status{Paid, Declined}
+		return []Status{Paid, Declined, Canceled}
 	case Declined:
 		return []Status{Paid}
 	case Paid:
