@@ -8,7 +8,7 @@ FUZZTIME ?= 10s
 TERRAFORM := terraform -chdir=infra/terraform
 
 .DEFAULT_GOAL := help
-.PHONY: help run up break test race lint fuzz build package bench-quick stripe-mock tf deploy smoke destroy engine clean
+.PHONY: help run up break prove prove-long storm test race lint fuzz build package bench-quick stripe-mock tf deploy smoke destroy engine clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,6 +21,15 @@ up: engine ## keep the same system running, to post and look at orders by hand
 
 break: ## take a guard away and see what catches it: make break GUARD=bind
 	@go run ./scripts/break $(GUARD)
+
+prove: ## every schedule of two faults and a million drawn worlds, in at most five minutes
+	@go run ./scripts/prove/run
+
+prove-long: ## three faults and a hundred million worlds; hours, and resumable
+	@go run ./scripts/prove/run --long --resume build/prove.state
+
+storm: engine ## real binaries under kills, duplicates and outages: make storm ORDERS=10000
+	@go run ./scripts/storm --orders=$(or $(ORDERS),10000)
 
 test: engine ## every test, with the engine; a skipped test is a failure
 	@go run ./scripts/testall

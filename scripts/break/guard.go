@@ -1,12 +1,9 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -17,11 +14,53 @@ const bugs = "scripts/prove/bugs"
 
 // guard is one thing of the product that keeps a promise, and the patch that takes it away.
 type guard struct {
-	name     string // of the patch, without its extension
-	says     string // what is taken away, and why people do that
-	caughtBy string // the invariant that breaks first
-	patch    string // its path
-	diff     string
+	name    string // of the patch, without its extension
+	says    string // what is taken away, and why people do that
+	promise string // the invariant of docs/design.md that breaks
+	catcher catcher
+	worlds  string // how many random worlds may be needed at most; "" if the search catches it
+	patch   string // its path
+	diff    string
+}
+
+// catcher is the test that notices what a patch takes away.
+type catcher struct {
+	test  string
+	claim string // the subtest that has to fail, in words; "" if the test has none
+	pkg   string // as go test takes it
+}
+
+// search is what catches most patches: it names the broken invariant itself, and tells the shortest history.
+func search() catcher { return catcher{test: "TestScenario", pkg: "./scripts/prove"} }
+
+// random is the same for what takes more than one or two things to go wrong.
+func random() catcher { return catcher{test: "TestWorlds", pkg: "./scripts/prove"} }
+
+// tells reports whether the catcher names the broken invariant itself.
+func (c catcher) tells() bool { return c == search() || c == random() }
+
+func (c catcher) String() string {
+	if c.claim == "" {
+		return c.test + " in " + c.pkg
+	}
+	return fmt.Sprintf("%s %q in %s", c.test, c.claim, c.pkg)
+}
+
+// path is the name of the test that has to fail, as package testing writes it.
+func (c catcher) path() string {
+	if c.claim == "" {
+		return c.test
+	}
+	return c.test + "/" + strings.ReplaceAll(c.claim, " ", "_")
+}
+
+// pattern runs this test alone.
+func (c catcher) pattern() string {
+	levels := strings.Split(c.path(), "/")
+	for i, l := range levels {
+		levels[i] = "^" + regexp.QuoteMeta(l) + "$"
+	}
+	return strings.Join(levels, "/")
 }
 
 // readGuards reads every patch of a folder, in the order of their names.
@@ -44,18 +83,24 @@ func readGuards(dir string) ([]guard, error) {
 	return all, nil
 }
 
-// parseGuard reads the two comment lines before a diff.
+// parseGuard reads the two comment lines before a diff. The second one is "# caught by: I1", or with random worlds instead
+// of the search "# caught by: I1, within 10000 worlds", or with another test
+// `# caught by: I1, by TestStore "bind of another intent is fenced" in ./adapters/dynamodb`.
 func parseGuard(text string) (guard, error) {
-	parts := strings.SplitN(text, "\n", 3)
-	if len(parts) < 3 {
-		return guard{}, errors.New("want two comment lines and a diff")
+	header := regexp.MustCompile(`^# (.+)\n# caught by: (I\d+)` +
+		`(?:, within (\d+) worlds|, by (Test\w+)(?: "([^"]+)")? in (\./\S+))?\n(--- (?s:.*))$`)
+	m := header.FindStringSubmatch(text)
+	if m == nil {
+		return guard{}, errors.New(`want "# what is taken away", "# caught by: I1" (and where, if not by the search), and a diff`)
 	}
-	says, first := strings.CutPrefix(parts[0], "# ")
-	caughtBy, second := strings.CutPrefix(parts[1], "# caught by: ")
-	if !first || !second || !strings.HasPrefix(parts[2], "--- a/") {
-		return guard{}, errors.New(`want "# what is taken away", "# caught by: I1" and a diff`)
+	g := guard{says: m[1], promise: m[2], worlds: m[3], catcher: catcher{m[4], m[5], m[6]}, diff: m[7]}
+	switch {
+	case g.worlds != "":
+		g.catcher = random()
+	case g.catcher.test == "":
+		g.catcher = search()
 	}
-	return guard{says: says, caughtBy: caughtBy, diff: parts[2]}, nil
+	return g, nil
 }
 
 // changes is the diff without what only git needs.
@@ -76,101 +121,21 @@ func (g guard) changes() string {
 	return b.String()
 }
 
-// files are the paths that the patch touches, with slashes and relative to the module's root.
-func (g guard) files() (all []string) {
+// file is one that a patch changes, or adds: a call that the product does not make needs a place.
+type file struct {
+	path  string // with slashes, relative to the module's root
+	added bool
+}
+
+func (g guard) files() (all []file) {
+	added := false
 	for line := range strings.Lines(g.diff) {
+		if from, ok := strings.CutPrefix(line, "--- "); ok {
+			added = from == "/dev/null\n"
+		}
 		if path, ok := strings.CutPrefix(line, "+++ b/"); ok {
-			all = append(all, strings.TrimSpace(path))
+			all = append(all, file{strings.TrimSpace(path), added})
 		}
 	}
 	return all
-}
-
-// take runs the search without the guard and returns the history that it found. It is an error if there is none, or
-// if another promise is broken than the patch says.
-func (g guard) take(ctx context.Context, root string) (story string, err error) {
-	dir, err := os.MkdirTemp("", "orderonce-break-")
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := g.apply(ctx, root, dir); err != nil {
-		return "", err
-	}
-	overlay, err := g.overlay(root, dir)
-	if err != nil {
-		return "", err
-	}
-	args := []string{"test", "-count=1", "-vet=off", "-overlay", overlay, "-run", "^TestScenario$", "./scripts/prove"}
-	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // G204: the path is our own
-	cmd.Dir = root
-	out, err := cmd.CombinedOutput()
-	return g.judge(string(out), err)
-}
-
-// apply copies what the patch touches below dir, and patches the copies.
-func (g guard) apply(ctx context.Context, root, dir string) error {
-	for _, f := range g.files() {
-		text, err := os.ReadFile(filepath.Join(root, f)) //nolint:gosec // G304: a file that our own patch names
-		if err != nil {
-			return fmt.Errorf("the patch %s does not apply any more: %w", g.name, err)
-		}
-		to := filepath.Join(dir, f)
-		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-			return err
-		}
-		if err := os.WriteFile(to, text, 0o600); err != nil { //nolint:gosec // G703: a path of our own patch
-			return err
-		}
-	}
-	cmd := exec.CommandContext(ctx, "git", "apply", g.patch) //nolint:gosec // G204: the path is our own
-	cmd.Dir = dir
-	// Inside a repository git apply skips, in silence, what lies outside the current folder.
-	cmd.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("the patch %s does not apply any more: %w\n%s", g.name, err, out)
-	}
-	return nil
-}
-
-// overlay writes what go test wants to know: which file stands for which.
-func (g guard) overlay(root, dir string) (path string, err error) {
-	replace := map[string]string{}
-	for _, f := range g.files() {
-		replace[filepath.Join(root, f)] = filepath.Join(dir, f)
-	}
-	text, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		return "", err
-	}
-	path = filepath.Join(dir, "overlay.json")
-	return path, os.WriteFile(path, text, 0o600)
-}
-
-// judge reads what the search printed. testErr is nil if it passed.
-func (g guard) judge(out string, testErr error) (story string, err error) {
-	broken := regexp.MustCompile(`(?m)^ +(I\d+) broken for order`).FindStringSubmatch(out)
-	switch {
-	case testErr == nil:
-		return "", fmt.Errorf("NOT CAUGHT: without %s no invariant was broken; the search is too small, or the guard is not needed", g.name)
-	case strings.Contains(out, "[build failed]") || strings.Contains(out, "[setup failed]"):
-		return "", fmt.Errorf("with the patch %s the product does not compile any more:\n%s", g.name, out)
-	case broken == nil:
-		return "", fmt.Errorf("without %s the search itself failed: %w\n%s", g.name, testErr, out)
-	case broken[1] != g.caughtBy:
-		return told(out), fmt.Errorf("without %s, %s was broken; the patch expects %s", g.name, broken[1], g.caughtBy)
-	}
-	return told(out), nil
-}
-
-// told is what the test itself printed, without what go test adds.
-func told(out string) string {
-	var b strings.Builder
-	for line := range strings.Lines(out) {
-		text, indented := strings.CutPrefix(line, "    ")
-		if indented && !strings.HasPrefix(text, "scenario_test.go:") {
-			b.WriteString(text)
-		}
-	}
-	return strings.TrimRight(b.String(), "\n ") + "\n"
 }

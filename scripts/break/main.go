@@ -1,6 +1,7 @@
 // Command break takes one guard of the product away, lets package prove search for what that costs, and prints the history
-// of the broken promise. The product knows nothing of it: a guard is a patch, applied to copies and put over the module by
-// `go test -overlay`. Nothing in the tree changes.
+// of the broken promise. What no small world can see, such as a panic that takes a batch along or a condition inside a
+// DynamoDB expression, is left to the test that the patch names, and its message is printed. The product knows nothing of
+// it: a guard is a patch, applied to copies and put over the module by `go test -overlay`. Nothing in the tree changes.
 //
 // It fails if nothing was broken without the guard, or another promise than the patch says: then either the guard or its
 // patch is out of date.
@@ -68,11 +69,12 @@ func list(out io.Writer, guards []guard) error {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
-	t.AppendHeader(table.Row{"guard", "caught by", "what is taken away"})
+	t.AppendHeader(table.Row{"guard", "breaks", "seen in", "what is taken away"})
 	for _, g := range guards {
-		t.AppendRow(table.Row{g.name, g.caughtBy, g.says})
+		t.AppendRow(table.Row{g.name, g.promise, g.catcher.pkg, g.says})
 	}
-	_, err := fmt.Fprintf(out, "%s\n\nmake break GUARD=bind takes one away. The invariants are in docs/design.md.\n", t.Render())
+	const more = "make break GUARD=bind takes one away. The invariants are in docs/design.md."
+	_, err := fmt.Fprintf(out, "%s\n\n%d guards. %s\n", t.Render(), len(guards), more)
 	return err
 }
 
@@ -82,7 +84,7 @@ func show(ctx context.Context, out io.Writer, root string, g guard) error {
 	}
 	story, err := g.take(ctx, root)
 	if err == nil {
-		story += fmt.Sprintf("\nCaught by %s, as expected. Nothing was changed: the patch was applied to copies.\n", g.caughtBy)
+		story += fmt.Sprintf("\nCaught, as expected: %s is broken. Nothing was changed: the patch was applied to copies.\n", g.promise)
 	}
 	_, writeErr := io.WriteString(out, story)
 	return errors.Join(err, writeErr)

@@ -1,77 +1,70 @@
 package prove_test
 
 import (
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/adapters/sqs"
-	"orderonce/domain/order"
 	"orderonce/scripts/prove"
 )
 
 func TestExploreVisitsEachSeriesOnceAndTheUsualOneFirst(t *testing.T) {
 	t.Parallel()
 	var got [][]int
-	var deviations []int
-	runs := prove.Explore(2, func(n int, choose prove.Choose) {
+	runs := prove.Explore(2, func(tape prove.Tape, choose prove.Choose) {
 		a := choose(2)
-		series := []int{a, choose(3 - a)} // how many ways there are may depend on the way so far
-		got, deviations = append(got, series), append(deviations, n)
+		got = append(got, []int{tape.Deviations(), a, choose(3 - a)}) // how many ways there are may depend on the way so far
 	})
-	want := [][]int{{0, 0}, {1, 0}, {0, 1}, {0, 2}, {1, 1}}
+	want := [][]int{{0, 0, 0}, {1, 1, 0}, {2, 1, 1}, {1, 0, 1}, {1, 0, 2}}
 	if diff := cmp.Diff(want, got); diff != "" || runs != len(want) {
 		t.Errorf("%d runs, (-want +got)\n%s", runs, diff)
 	}
-	if diff := cmp.Diff([]int{0, 1, 1, 1, 2}, deviations); diff != "" {
-		t.Errorf("deviations (-want +got)\n%s", diff)
+}
+
+func TestEveryByteStringIsASchedule(t *testing.T) {
+	t.Parallel()
+	choose := prove.Tape{1, 9, 0, 2}.Chooser()
+	var got []int
+	for _, n := range []int{2, 3, 4, 3, 5} {
+		got = append(got, choose(n))
+	}
+	if diff := cmp.Diff([]int{1, 0, 0, 2, 0}, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 
-func TestTheSameChoicesGiveTheSameHistory(t *testing.T) {
+func TestShrinkKeepsWhatIsNeeded(t *testing.T) {
 	t.Parallel()
-	c := searches()[0].Case
-	decoder := sqs.NewDecoder()
-	histories := func() (all []prove.History) {
-		prove.Explore(1, func(_ int, choose prove.Choose) {
-			_, h := prove.New(decoder, c, choose).Run()
-			all = append(all, h)
-		})
-		return all
-	}
-	if diff := cmp.Diff(histories(), histories()); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// A search that never comes to a place says nothing about it.
-func TestTheSearchReachesEveryReasonThatItsFaultsCanBring(t *testing.T) {
-	t.Parallel()
-	unseen := map[order.Reason]bool{}
-	for _, r := range order.Reasons() {
-		unseen[r] = true
-	}
-	decoder := sqs.NewDecoder()
-	for _, s := range searches() {
-		if s.Gap != 25*time.Hour {
-			continue
-		}
-		prove.Explore(s.Most, func(_ int, choose prove.Choose) {
-			_, h := prove.New(decoder, s.Case, choose).Run()
-			for _, l := range h {
-				if _, rest, reply := strings.Cut(l.What, " ("); reply {
-					delete(unseen, order.Reason(strings.TrimSuffix(rest, ")")))
-				}
+	sevenThenThree := func(t prove.Tape) bool {
+		seen := false
+		for _, way := range t {
+			if seen && way == 3 {
+				return true
 			}
-		})
+			seen = seen || way == 7
+		}
+		return false
 	}
-	want := map[order.Reason]bool{ // what needs another release, a wrong configuration, a broken provider, a lost table or more deviations
-		order.ReasonUnknownVersion: true, order.ReasonMisconfigured: true, order.ReasonUnconfirmed: true, order.ReasonMismatch: true,
-		order.ReasonRefused: true, order.ReasonKeyReused: true, order.ReasonInvalid: true, order.ReasonReplayed: true,
+	got := prove.Shrink(prove.Tape{0, 5, 7, 0, 1, 0, 3, 3, 0, 7, 0, 0}, sevenThenThree)
+	if diff := cmp.Diff(prove.Tape{7, 3}, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if diff := cmp.Diff(want, unseen); diff != "" {
-		t.Errorf("unseen reasons (-want +got)\n%s", diff)
+}
+
+// A search that merges states must find what one without merging finds.
+func TestMergingLosesNoViolation(t *testing.T) {
+	t.Parallel()
+	known := prove.Search{Most: 2, Case: prove.Case{
+		Name: "strict", Messages: []prove.Message{{ID: "ORD-1", Quantity: 2, Method: "pm_usBankAccount_processing"}}, People: true, Strict: true,
+	}}
+	lab, without := prove.NewLab(), 0
+	all := prove.Explore(known.Most, func(_ prove.Tape, choose prove.Choose) {
+		if lab.World(known.Case, choose).Run() != nil {
+			without++
+		}
+	})
+	r := prove.Run([]prove.Search{known}, nil)
+	if without == 0 || r.Worst == nil || r.Worst.Violation.Invariant != prove.AsDrawn || r.Schedules >= all || r.Merged == 0 {
+		t.Errorf("%d of %d schedules break a promise; merged: %d schedules, %d merged, worst %v", without, all, r.Schedules, r.Merged, r.Worst)
 	}
 }

@@ -2,68 +2,152 @@ package prove
 
 import (
 	"cmp"
+	"fmt"
+	"hash/maphash"
+	"runtime"
 	"slices"
 	"sync"
-
-	"orderonce/adapters/sqs"
+	"sync/atomic"
 )
 
-// Finding is a schedule that broke a promise.
+// Finding is a schedule that broke a promise, as short as it could be made.
 type Finding struct {
-	Case       string
-	place      int // of the case among the searches
-	Deviations int // from the usual course of things
-	Violation  Violation
-	History    History
+	Case      Case
+	Tape      Tape
+	Replay    string // what the command wants to know to show it again
+	Violation Violation
+	History   History
+	seeded    bool
+	After     int // schedules of its search, or drawn worlds, until the first broken promise
 }
 
-// compare puts a double charge before all else, then the simpler story, then the graver promise, then the shorter story.
+// compare puts the first drawn world first; of schedules, a double charge before all else, then the simpler story, then the
+// graver promise, then the shorter story.
 func (f Finding) compare(o Finding) int {
+	if f.seeded && o.seeded {
+		return cmp.Compare(f.After, o.After)
+	}
 	rank := func(f Finding) []int {
 		gravity := slices.Index(Invariants(), f.Violation.Invariant)
-		return []int{min(gravity, 1), f.Deviations, gravity, len(f.History)}
+		return []int{min(gravity, 1), f.Tape.Deviations(), gravity, len(f.History)}
 	}
-	return cmp.Or(slices.Compare(rank(f), rank(o)), cmp.Compare(f.place, o.place))
+	return cmp.Or(slices.Compare(rank(f), rank(o)), cmp.Compare(f.Replay, o.Replay))
+}
+
+// String is the story: the case, the history and the promise.
+func (f Finding) String() string {
+	return fmt.Sprintf("%s (found after %d):\n\n%s\n\n%s\n", f.Case.Name, f.After, f.History, f.Violation)
+}
+
+// Report is what a run has gone through, and the worst that it found.
+type Report struct {
+	Schedules int // of searches
+	Drawn     int // worlds that were drawn
+	Merged    int // schedules that came to a state from which everything had been searched
+	Tally     Tally
+	Worst     *Finding
+}
+
+// add puts two reports together.
+func (r *Report) add(o Report) {
+	r.Schedules += o.Schedules
+	r.Drawn += o.Drawn
+	r.Merged += o.Merged
+	r.Tally.add(o.Tally)
+	if o.Worst != nil && (r.Worst == nil || o.Worst.compare(*r.Worst) < 0) {
+		r.Worst = o.Worst
+	}
 }
 
 // Search is a case and how far from the usual course its schedules may go.
 type Search struct {
 	Case
 	Most int
+
+	place int // among the searches of its kind
 }
 
-// Run explores every search at once. It returns how many schedules there were, and the worst finding or nil.
-func Run(searches []Search) (schedules int, worst *Finding) {
+// Run explores every search, as many at once as there are processors. progress is told of each that is over; nil is nobody.
+func Run(searches []Search, progress func(done int)) (total Report) {
+	return inParallel(len(searches), progress, func(l *Lab, i int) Report { return l.explore(searches[i]) })
+}
+
+// inParallel does n pieces of work on all processors and adds up their reports.
+func inParallel(n int, progress func(done int), work func(l *Lab, i int) Report) (total Report) {
 	var (
-		mu      sync.Mutex
-		wg      sync.WaitGroup
-		decoder = sqs.NewDecoder()
+		wg         sync.WaitGroup
+		mu         sync.Mutex
+		next, done atomic.Int64
 	)
-	for place, s := range searches {
+	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
-			n, found := s.run(decoder, place)
-			mu.Lock()
-			defer mu.Unlock()
-			schedules += n
-			if found != nil && (worst == nil || found.compare(*worst) < 0) {
-				worst = found
+			l := NewLab()
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				r := work(l, i)
+				mu.Lock()
+				total.add(r)
+				if progress != nil {
+					progress(int(done.Add(1)))
+				}
+				mu.Unlock()
 			}
 		})
 	}
 	wg.Wait()
-	return schedules, worst
+	return total
 }
 
-func (s Search) run(d *sqs.Decoder, place int) (schedules int, worst *Finding) {
-	schedules = Explore(s.Most, func(deviations int, choose Choose) {
-		broken, history := New(d, s.Case, choose).Run()
+// explore visits every schedule of a search. It gives a schedule up where it comes, behind its last deviation, to a state
+// from which another has gone on with as many deviations left.
+func (l *Lab) explore(s Search) (r Report) {
+	seed, seen, first := maphash.MakeSeed(), map[uint64]int8{}, 0
+	r.Schedules = Explore(s.Most, func(t Tape, choose Choose) {
+		w := l.World(s.Case, choose)
+		left := int8(s.Most - t.Deviations() + 1) //nolint:gosec // G115: a few
+		broken := w.RunUntil(func() bool {
+			if s.Most < 2 || len(w.tape) < len(t) {
+				return false
+			}
+			state := w.digest(seed)
+			if seen[state] >= left {
+				r.Merged++
+				return true
+			}
+			seen[state] = left
+			return false
+		})
+		r.Tally.add(w.tally())
 		if broken == nil {
 			return
 		}
-		f := Finding{s.Name, place, deviations, *broken, history}
-		if worst == nil || f.compare(*worst) < 0 {
-			worst = &f
+		first = cmp.Or(first, r.Tally.Worlds)
+		f := Finding{Case: s.Case, Tape: t, Violation: *broken}
+		if r.Worst != nil && f.compare(*r.Worst) > 0 {
+			return
 		}
+		f = l.find(s.Case, t, *broken, fmt.Sprintf("%s/%d/%x", s.kind(), s.place, []byte(t)))
+		r.add(Report{Worst: &f})
 	})
-	return schedules, worst
+	if r.Worst != nil {
+		r.Worst.After = first
+	}
+	return r
+}
+
+// find plays a tape that broke a promise once more, with its history.
+func (l *Lab) find(c Case, t Tape, v Violation, replay string) Finding {
+	w := l.World(c, t.Chooser()).Tell()
+	w.Run()
+	return Finding{Case: c, Tape: t, Replay: replay, Violation: v, History: w.History()}
+}
+
+// kind is the list that the search is of.
+func (s Search) kind() string {
+	switch {
+	case s.Adapter:
+		return "scenario"
+	case s.Most == 2:
+		return "pairs"
+	}
+	return "triples"
 }

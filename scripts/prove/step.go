@@ -1,71 +1,293 @@
 package prove
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
 	"orderonce/adapters/sqs/sqstest"
-	"orderonce/domain/order/ordertest"
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
 )
 
-// mostWorkers is how many deliveries overlap by choice.
-const mostWorkers = 2
+// does is a kind of thing that can happen next.
+type does int
 
-// ways lists what can happen next, the usual one first: whoever is running goes on, else the queue delivers, else a frozen
-// worker thaws. No way at all is rest.
-func (w *World) ways() []func() {
-	var ways []func()
-	k := w.current
-	if k != nil {
-		ways = append(ways, func() { w.step(k, None) })
-		for _, f := range faultsOf(k.at.name) {
-			ways = append(ways, func() { w.step(k, f) })
+const (
+	goes      does = iota // a worker makes the call before which it stands, perhaps with a fault
+	delivers              // the queue delivers
+	turns                 // another worker goes on, and thaws if it was frozen
+	arrives               // what was on its way arrives, or ends
+	redrives              // an operator moves every dead letter back
+	refreshes             // an operator asks Stripe about an order
+	cancels               // somebody cancels an intent in the Dashboard
+	customer              // the customer pays an intent another way
+	clears                // the bank says at last that a payment went through
+	bounces               // the bank says at last that it did not
+	forgets               // Stripe forgets its keys
+	twice                 // the queue shows a message that is being worked on
+	waits                 // for a while nobody runs
+	mistakes              // a person writes another order's intent into a row
+)
+
+// way is one thing that can happen next.
+type way struct {
+	does  does
+	k     *Worker
+	fault Fault
+	at    time.Time
+	n     int // of a message, an order, an intent, a clock or a wait
+	old   bool
+}
+
+// waiting are the times for which nobody runs in a restless world; an outage is shorter than the queue's memory.
+func waiting(n int) time.Duration {
+	return []time.Duration{30 * time.Second, 10 * time.Minute, time.Hour, 14 * time.Hour, 25 * time.Hour, 5 * 24 * time.Hour}[n]
+}
+
+const waitings = 6
+
+// ways lists what can happen next, the usual one first: whoever is running goes on, else what is on its way arrives, else
+// the queue delivers, else a frozen worker thaws, else operators look after what is left. No way at all is rest.
+func (w *World) ways() []way {
+	at, waiting := w.nextDelivery()
+	usual, more := w.usual(at, waiting)
+	if !more {
+		return nil
+	}
+	ways := append(w.lab.ways[:0], usual)
+	if k := w.current; k != nil {
+		ways = w.faults(ways, k)
+	}
+	if waiting && !at.After(w.now) && len(w.workers) < cmp.Or(w.Workers, 2) && (w.current != nil || len(w.late) > 0) {
+		ways = append(ways, way{does: delivers, at: w.now})
+	}
+	if waiting && w.current == nil {
+		ways = w.others(ways, at)
+	}
+	for _, k := range w.workers {
+		if k != w.current && usual.k != k {
+			ways = append(ways, way{does: turns, k: k})
 		}
 	}
-	at, waiting := w.nextDelivery()
-	switch {
-	case k == nil && waiting:
-		ways = append(ways, func() { w.deliver(at) })
-	case k != nil && waiting && !at.After(w.now) && len(w.workers) < mostWorkers:
-		ways = append(ways, func() { w.deliver(at) })
+	for i := range w.late {
+		if usual.does != arrives || i > 0 {
+			ways = append(ways, way{does: arrives, n: i})
+		}
 	}
-	for _, other := range w.workers {
-		if other != k {
-			ways = append(ways, func() { w.turn(other) })
+	if w.People {
+		ways = w.people(ways)
+	}
+	if w.Restless {
+		ways = w.unrest(ways, at, waiting)
+	}
+	if w.Mistake && !w.mistaken {
+		ways = w.mistakes(ways)
+	}
+	w.lab.ways = ways
+	return ways
+}
+
+func (w *World) usual(at time.Time, waiting bool) (usual way, more bool) {
+	switch {
+	case w.current != nil:
+		return way{does: goes, k: w.current}, true
+	case len(w.late) > 0:
+		return way{does: arrives}, true
+	case waiting:
+		return way{does: delivers, at: at}, true
+	case len(w.workers) > 0:
+		return way{does: turns, k: w.workers[0]}, true
+	case !w.redriven && must1(w.queue.Counts(w.now, dead)).Visible > 0:
+		return way{does: redrives}, true
+	}
+	for i, x := range w.oracle.orders {
+		if x.touched {
+			return way{does: refreshes, n: i}, true
+		}
+	}
+	return way{}, false
+}
+
+func (w *World) faults(ways []way, k *Worker) []way {
+	for _, f := range faultsOf(k.at.name) {
+		ways = append(ways, way{does: goes, k: k, fault: f})
+	}
+	if w.Rare {
+		for _, f := range rareFaultsOf(k.at.name) {
+			ways = append(ways, way{does: goes, k: k, fault: f})
+		}
+	}
+	if w.Batch > 0 && k.panics() {
+		ways = append(ways, way{does: goes, k: k, fault: Panics})
+	}
+	return ways
+}
+
+// others are deliveries to consumers that are not the usual one.
+func (w *World) others(ways []way, at time.Time) []way {
+	for i := range w.Clocks {
+		ways = append(ways, way{does: delivers, at: at, n: i + 1})
+	}
+	if w.Releases {
+		ways = append(ways, way{does: delivers, at: at, old: true})
+	}
+	return ways
+}
+
+// people can do something at any time.
+func (w *World) people(ways []way) []way {
+	if !w.forgot {
+		ways = append(ways, way{does: forgets})
+	}
+	for i, x := range w.oracle.orders {
+		if r, known := w.row(x.id); known && r.Intent != "" && !w.refreshing() {
+			ways = append(ways, way{does: refreshes, n: i})
+		}
+	}
+	for i := range w.stripe.Intents() {
+		switch intent := w.intent(i); intent.Status {
+		case stripetest.StatusRequiresConfirmation, stripetest.StatusRequiresAction:
+			ways = append(ways, way{does: cancels, n: i})
+		case stripetest.StatusRequiresPaymentMethod:
+			ways = append(ways, way{does: cancels, n: i}, way{does: customer, n: i})
+		case stripetest.StatusProcessing:
+			ways = append(ways, way{does: clears, n: i}, way{does: bounces, n: i})
+		case stripetest.StatusSucceeded, stripetest.StatusCanceled:
 		}
 	}
 	return ways
 }
 
+// unrest is what a queue and its consumers may do at any time.
+func (w *World) unrest(ways []way, at time.Time, waiting bool) []way {
+	if k := w.current; k != nil && len(k.messages) > 0 {
+		ways = append(ways, way{does: twice, k: k})
+	}
+	for n := range waitings {
+		if w.current == nil && waiting && w.mayWait(at, n) {
+			ways = append(ways, way{does: waits, at: at, n: n})
+		}
+	}
+	if w.current == nil && must1(w.queue.Counts(w.now, dead)).Visible > 0 {
+		ways = append(ways, way{does: redrives})
+	}
+	return ways
+}
+
+// mayWait reports whether every message outlives such a pause with a day to spare.
+func (w *World) mayWait(at time.Time, n int) bool {
+	return at.Add(waiting(n)).Sub(w.oldest) < w.policy.Retention-24*time.Hour
+}
+
+func (w *World) mistakes(ways []way) []way {
+	for i, x := range w.oracle.orders {
+		r, known := w.row(x.id)
+		if known && r.Status == order.Open && r.Intent == "" && w.foreign(x.id) != nil {
+			ways = append(ways, way{does: mistakes, n: i})
+		}
+	}
+	return ways
+}
+
+// foreign is an intent of another order.
+func (w *World) foreign(id order.ID) *stripetest.Intent {
+	for _, i := range w.stripe.Intents() {
+		if i.OrderID() != string(id) {
+			return i
+		}
+	}
+	return nil
+}
+
+// take lets one thing happen.
+func (w *World) take(y way) {
+	switch y.does {
+	case goes:
+		w.step(y.k, y.fault)
+	case delivers:
+		w.deliver(y)
+	case turns:
+		w.turn(y.k)
+	case arrives:
+		w.arrive(y.n)
+	case redrives:
+		w.redrive()
+	case refreshes:
+		w.refresh(w.oracle.orders[y.n])
+	case cancels, customer, clears, bounces:
+		w.touch(y)
+	case forgets:
+		w.forgot = true
+		w.stripe.ForgetKeys()
+		w.happens("Stripe", "forgets every idempotency key")
+	case twice:
+		w.showTwice(y.k)
+	case waits:
+		w.now = y.at.Add(waiting(y.n))
+		w.happens("world", "nobody runs for "+waiting(y.n).String())
+	case mistakes:
+		w.mistake(w.oracle.orders[y.n].id)
+	}
+}
+
+// happens tells of something that no worker did.
+func (w *World) happens(who, what string) {
+	w.oracle.disturbed()
+	w.redriven = false
+	if w.telling {
+		w.tell(who, "", what, "")
+	}
+}
+
 // step lets a worker make the call before which it stands, with a fault, and go on to its next one.
-func (w *World) step(k *worker, f Fault) {
+func (w *World) step(k *Worker, f Fault) {
 	if f != None {
 		w.oracle.disturbed()
+		w.redriven = false
+		if k.asks != "" {
+			w.oracle.of(k.asks).touched = true // the operator has to ask again
+		}
 	}
 	if f.freezes() {
 		k.frozen, k.frozenAt, k.losesTime = true, w.now, f == Suspends
-		w.tell(k.name, k.at.what, string(f))
+		if w.telling {
+			w.tell(k.name, k.at.to(), k.at.String(), string(f))
+		}
 		w.current = w.awake()
 		return
 	}
-	k.fault, w.acting = f, w.numbers[k.message.ID]
+	k.fault, k.armed = f, f != None
+	if len(k.messages) > 0 {
+		w.acting = numberOf(k.messages[0])
+	}
 	w.now = w.now.Add(callTime)
-	ledger := len(w.stripe.Ledger())
+	switch f { //nolint:exhaustive // the others take no time
+	case TimesOut, ArrivesLate:
+		w.now = w.now.Add(confirmTime)
+	case Slow:
+		w.now = w.now.Add(functionTime - confirmTime)
+	case Overruns:
+		w.now = w.now.Add(functionTime)
+	}
+	told := w.toldMoney()
 	if at, alive := k.next(); alive {
 		k.at = at
 	} else {
 		w.bury(k)
 	}
-	w.noteMoney(ledger)
+	w.noteMoney(told)
 }
 
 // turn gives another worker its turn, and thaws it if it is frozen.
-func (w *World) turn(k *worker) {
+func (w *World) turn(k *Worker) {
 	w.current = k
 	if !k.frozen {
 		return
 	}
 	w.oracle.disturbed()
+	w.redriven = false // it may park something yet
 	if over := k.frozenAt.Add(functionTime); w.now.Before(over) {
 		w.now = over // a shorter one would be no different from waiting for one's turn
 	}
@@ -75,17 +297,20 @@ func (w *World) turn(k *worker) {
 		answer = "its clock stood still"
 	}
 	k.frozen = false
-	w.tell(k.name, "thaws", answer)
+	if w.telling {
+		w.tell(k.name, "", "thaws", answer)
+	}
 }
 
-func (w *World) bury(k *worker) {
+func (w *World) bury(k *Worker) {
 	k.stop()
-	w.workers = slices.DeleteFunc(w.workers, func(o *worker) bool { return o == k })
+	w.oracle.buried(w, k)
+	w.workers = slices.DeleteFunc(w.workers, func(o *Worker) bool { return o == k })
 	w.current = w.awake()
 }
 
 // awake is the worker that has run longest and is not frozen, or nil.
-func (w *World) awake() *worker {
+func (w *World) awake() *Worker {
 	for _, k := range w.workers {
 		if !k.frozen {
 			return k
@@ -96,46 +321,80 @@ func (w *World) awake() *worker {
 
 // nextDelivery is when the queue can next deliver something, and whether it ever will.
 func (w *World) nextDelivery() (at time.Time, waiting bool) {
-	held := must1(w.queue.Messages(w.now, orders))
-	if len(held) == 0 {
+	counts := must1(w.queue.Counts(w.now, orders))
+	if counts.Empty() {
 		return time.Time{}, false
 	}
 	at = w.now
-	if !slices.ContainsFunc(held, func(m sqstest.Message) bool { return m.State == sqstest.Visible }) {
+	if counts.Visible == 0 {
 		at, waiting = w.queue.Next(w.now)
 		if !waiting {
 			return time.Time{}, false
 		}
 	}
-	again := !slices.ContainsFunc(held, func(m sqstest.Message) bool { return m.Receives == 0 })
-	if over := w.start.Add(w.Gap); again && !w.paused && w.Gap > visibility && at.Before(over) {
+	if over := w.start.Add(w.Gap); w.unseen == 0 && !w.paused && w.Gap > visibility && at.Before(over) {
 		at = over
 	}
 	return at, true
 }
 
-// deliver starts a worker with the next message.
-func (w *World) deliver(at time.Time) {
-	if w.current != nil {
+// deliver starts a worker with the next messages.
+func (w *World) deliver(y way) {
+	if w.current != nil || y.n > 0 || y.old {
 		w.oracle.disturbed()
+		w.redriven = false
 	}
-	w.now = at
-	received := must1(w.queue.Receive(at, orders, 1, nil))
+	w.now = y.at
+	received := must1(w.queue.Receive(w.now, orders, max(w.Batch, 1), nil))
 	if len(received) == 0 {
-		return // it expired
+		w.sendAgain()
+		return
 	}
-	m := received[0]
+	k := w.newWorker(received)
+	k.old = y.old
+	if y.n > 0 {
+		k.behind, k.absurd = -w.Clocks[y.n-1], w.Clocks[y.n-1].Abs() > order.MaxLease+order.MaxSkew
+	}
+	for _, m := range received {
+		w.received(k, m)
+	}
+	w.oracle.born(w, k)
+	w.begin(k)
+}
+
+func (w *World) received(k *Worker, m sqstest.Message) {
 	w.oracle.delivered(w, m)
 	switch {
 	case m.Receives > 1:
 		w.paused = true
-	case w.Gap < visibility:
-		must(w.queue.ChangeVisibility(at, orders, m.Receipt, w.Gap))
-		w.oracle.disturbed()
+	default:
+		w.unseen--
+		if w.Gap < visibility && !w.Restless {
+			must(w.queue.ChangeVisibility(w.now, orders, m.Receipt, w.Gap))
+			w.oracle.disturbed()
+		}
 	}
-	k := w.newWorker(m)
+	if w.telling {
+		w.tell("queue", k.name, fmt.Sprintf("delivers message %d to %s", numberOf(m)+1, k.name), k.oddity())
+	}
+}
+
+// sendAgain is for a gap beyond the queue's memory: what it forgot, the producer sends again, under a new message id.
+func (w *World) sendAgain() {
+	if w.Gap < w.policy.Retention || w.paused {
+		return
+	}
+	w.paused, w.oldest = true, w.now
+	for i, m := range w.Messages {
+		if !w.oracle.of(m.ID).answered[i] {
+			w.send(i)
+		}
+	}
+}
+
+// begin lets a worker come to its first call.
+func (w *World) begin(k *Worker) {
 	w.workers, w.current = append(w.workers, k), k
-	w.tell("queue", "delivers "+w.numbered(m)+" to "+k.name, "")
 	if first, alive := k.next(); alive {
 		k.at = first
 	} else {
@@ -143,35 +402,9 @@ func (w *World) deliver(at time.Time) {
 	}
 }
 
-// Fault is what goes wrong with one call. Dying before a call is dying after the one before it.
-type Fault string
-
-// The faults.
-const (
-	None         Fault = ""
-	Dies         Fault = "done, and the worker dies"
-	LosesAnswer  Fault = "done, but the answer is lost"
-	NeverArrives Fault = "lost on the way there"
-	FailsAfter   Fault = "done, but a 500, kept under the key"
-	FailsBefore  Fault = "a 500 without effect, kept under the key"
-	NotNow       Fault = "429"
-	Freezes      Fault = "not yet: the worker freezes"
-	Suspends     Fault = "not yet: the worker and its clock stand still"
-)
-
-func (f Fault) freezes() bool { return f == Freezes || f == Suspends }
-
-// faultsOf lists what can go wrong with a call.
-func faultsOf(c ordertest.Call) []Fault {
-	switch c {
-	case ordertest.Prepare, ordertest.Confirm:
-		return []Fault{Dies, LosesAnswer, NeverArrives, FailsAfter, FailsBefore, NotNow, Freezes, Suspends}
-	case ordertest.Read:
-		return []Fault{Dies, NeverArrives, NotNow, Freezes, Suspends}
-	case ordertest.Begin, ordertest.Bind, ordertest.Finish, ordertest.Release:
-		return []Fault{Dies, LosesAnswer, NeverArrives, Freezes, Suspends}
-	case reply:
-		return []Fault{NeverArrives, Freezes}
+func (w *World) showTwice(k *Worker) {
+	m := k.messages[0]
+	if w.queue.ChangeVisibility(w.now, orders, m.Receipt, 0) == nil { // else it has been shown again since
+		w.happens("queue", fmt.Sprintf("shows message %d again", numberOf(m)+1))
 	}
-	return nil
 }

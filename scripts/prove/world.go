@@ -1,17 +1,18 @@
 // Package prove runs the real product in a small world: time is a number, each call to the outside is a step, and what can
-// go wrong at a step does, in whatever order somebody chooses. The processor, the Stripe adapter, the decoder and the
-// answer to the queue are the deployed ones; the store, Stripe and the queue are the ones in memory, held to the same
-// contracts as the real ones.
+// go wrong at a step does, in whatever order somebody chooses. The processor, the decoder and the answer to the queue are the
+// deployed ones, in some worlds also the batch handler and the Stripe adapter; the store, Stripe and the queue are the ones in
+// memory, held to the same contracts as the real ones.
 //
 // It refuses to know why the product is right. The oracle says in its own words what must be true, and shares no rule with
 // the product, so that a bug cannot hide by being on both sides.
 //
-// Read world.go (what there is), step.go (what can happen next), worker.go (one delivery), oracle.go (what must hold) and
-// scenario_test.go (which worlds are searched).
+// Read world.go (what there is), step.go (what can happen next), fault.go (what can go wrong), worker.go (one delivery),
+// oracle.go (what must hold), cases.go (which worlds are searched) and random.go (which are drawn).
 package prove
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"orderonce/adapters/sqs"
@@ -22,13 +23,15 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// The settings of the deployed system that a world keeps (infra/terraform): the function's time-out, and how long the queue
-// hides what it has delivered.
+// The settings of the deployed system that a world keeps (infra/terraform): the function's time-out, how long the queue
+// hides what it has delivered, and how long the dead-letter queue keeps a message.
 const (
-	functionTime = time.Minute
-	confirmTime  = 15 * time.Second
-	visibility   = 6 * functionTime
-	callTime     = 100 * time.Millisecond // what a call takes, so that histories can be read by their times
+	functionTime  = time.Minute
+	confirmTime   = 15 * time.Second
+	visibility    = 6 * functionTime
+	deadRetention = 14 * 24 * time.Hour
+	maxReceives   = 50
+	callTime      = 100 * time.Millisecond // what a call takes, so that histories can be read by their times
 )
 
 // scope is this world's deployment, and the others its queues.
@@ -36,6 +39,7 @@ const (
 	scope  = order.Scope("prove")
 	orders = "orders"
 	dead   = "orders-dead"
+	number = "number" // the attribute that tells messages apart, also after a redrive has given them new ids
 )
 
 // Message is an order as a producer sends it. Quantity tells contents apart: one piece is 19.99 USD.
@@ -43,89 +47,211 @@ type Message struct {
 	ID       order.ID
 	Quantity int
 	Method   string // a payment method of stripetest
+	Poison   string // if not "": the body, which is no order
 }
 
 func (m Message) body() string {
-	return fmt.Sprintf(`{"orderId":%q,"customerId":"CUST987","currency":"usd","lines":[{"sku":"MUG","quantity":%d,"unitAmount":1999}],`+
-		`"payment":{"customer":"cus_pretend","method":%q}}`, m.ID, m.Quantity, m.Method)
+	if m.Poison != "" {
+		return m.Poison
+	}
+	return `{"orderId":"` + string(m.ID) + `","customerId":"CUST987","currency":"usd","lines":[{"sku":"MUG","quantity":` +
+		strconv.Itoa(m.Quantity) + `,"unitAmount":1999}],"payment":{"customer":"cus_pretend","method":"` + m.Method + `"}}`
 }
 
 // amount is what the message asks for, in cents.
 func (m Message) amount() int64 { return int64(m.Quantity) * 1999 }
 
-// Case is how a world begins.
+// Case is how a world begins, and what may happen in it beyond the faults of calls.
 type Case struct {
 	Name     string
 	Messages []Message
 	// Gap is how long after its first delivery a message comes back if nobody acknowledges it. Below the visibility
-	// time-out it is a queue that delivers at least once, and now and then twice; above it, an outage or a redrive.
+	// time-out it is a queue that delivers at least once, and now and then twice; above it, an outage or a redrive. Beyond
+	// the queue's retention the producer sends the message again.
 	Gap time.Duration
+
+	Workers  int             // how many deliveries overlap by choice; 0 is 2
+	Rare     bool            // also the faults that the protocol cannot tell from others
+	People   bool            // cancel, pay, refresh; and Stripe forgets its keys
+	Restless bool            // the queue shows messages twice and in any order, consumers pause, dead letters come back early
+	Mistake  bool            // a person writes another order's intent into a row
+	Releases bool            // an older release runs beside ours: it sends other parameters and cannot read our fingerprints
+	Clocks   []time.Duration // how wrong a worker's clock can be
+	KeyLife  time.Duration   // as in stripetest.Rules
+	ListLag  time.Duration   // likewise
+	Receives int             // the queue's maxReceiveCount; 0 is 50
+	Strict   bool            // no order may be canceled: a promise that the product breaks, for tests of the search itself
+	Adapter  bool            // the deployed Stripe adapter over pretend HTTP, not the thin one of this package
+	Batch    int             // if not 0: the deployed handler, with so many messages a batch, over a pretend SQS
+
+	Consumer func() Consumer `json:"-"` // what runs instead of the product; nil is the product
 }
 
 // World is one history in the making.
 type World struct {
 	Case
 
-	choose  Choose
-	decoder *sqs.Decoder
-	start   time.Time
-	now     time.Time
-	store   ordertest.Memory
-	stripe  *stripetest.Machine
-	queue   *sqstest.Machine
-	pay     order.Payments
-	workers []*worker // alive, in the order of their births
-	current *worker   // whose turn it is; nil if nobody is running
-	born    int
-	paused  bool           // the gap is over
-	acting  int            // the message that was worked on last, by its place in the case
-	numbers map[string]int // of messages, by their ids: their places in the case
+	lab      *Lab
+	choose   Choose
+	start    time.Time
+	now      time.Time
+	store    ordertest.Memory
+	stripe   *stripetest.Machine
+	queue    *sqstest.Machine
+	pay      order.Payments // the deployed adapter; nil is the thin one
+	other    Consumer       // nil is the product
+	policy   sqs.Policy
+	workers  []*Worker // alive, in the order of their births
+	current  *Worker   // whose turn it is; nil if nobody is running
+	asking   *Worker   // who talks to Stripe
+	born     int
+	acting   int    // the message that was worked on last, by its place in the case
+	late     []late // what was sent and has not arrived, or not ended
+	unseen   int    // messages that the queue has never delivered
+	oldest   time.Time
+	paused   bool // the gap is over
+	forgot   bool // Stripe has forgotten its keys
+	mistaken bool
+	redriven bool // since the last disturbance
+
+	recording bool
+	calls     []StoreCall
+	ticks     int64
+
+	telling bool
 	history History
+	trace   trace
+	tape    Tape // what was chosen
 	oracle  oracle
+	done    Tally
 }
 
-// New is a world in which the case's messages have been sent and nothing was delivered. Worlds may share a decoder.
-func New(d *sqs.Decoder, c Case, choose Choose) *World {
-	start := time.Unix(1_767_225_600, 0).UTC()
+// World returns a world in which the case's messages have been sent and nothing was delivered.
+func (l *Lab) World(c Case, choose Choose) *World {
 	w := &World{
-		Case: c, choose: choose, decoder: d, start: start, now: start,
-		stripe: stripetest.New(stripetest.Rules{}), queue: sqstest.New(1),
-		numbers: map[string]int{}, oracle: newOracle(c.Messages),
+		Case: c, lab: l, choose: choose, start: dawn(), now: dawn(), oldest: dawn(), policy: sqs.DefaultPolicy(),
+		stripe: stripetest.New(stripetest.Rules{KeyLife: c.KeyLife, ListLag: c.ListLag}), queue: sqstest.New(1),
 	}
-	w.pay = stripe.New(stripe.Options{Key: "sk_test_pretend", Scope: scope, BaseURL: "http://stripe.test", Transport: wire{w}})
-	policy := sqs.DefaultPolicy()
+	w.oracle = newOracle(c.Messages)
+	if c.Adapter {
+		w.pay = stripe.New(stripe.Options{Key: apiKey, Scope: scope, BaseURL: "http://stripe.test", Transport: wire{w}})
+	}
+	if c.Restless {
+		w.queue.Pick = func(n int) int { return w.pick(n) }
+	}
+	if c.Consumer != nil {
+		w.other = c.Consumer()
+	}
 	settings := sqstest.DefaultSettings()
-	settings.Retention = policy.Retention
-	must(w.queue.Create(start, dead, settings))
-	settings.Visibility, settings.DeadLetters, settings.MaxReceives = visibility, dead, 50
-	must(w.queue.Create(start, orders, settings))
-	for i, m := range c.Messages {
-		w.numbers[must1(w.queue.Send(start, orders, sqstest.Draft{Body: m.body()})).ID] = i
-		w.tell("producer", fmt.Sprintf("sends message %d: order %s, %d x 19.99 USD", i+1, m.ID, m.Quantity), "")
+	settings.Retention = deadRetention
+	must(w.queue.Create(w.start, dead, settings))
+	settings.Retention, settings.Visibility, settings.DeadLetters, settings.MaxReceives = w.policy.Retention, visibility, dead, maxReceives
+	if c.Receives > 0 {
+		settings.MaxReceives = c.Receives
 	}
+	must(w.queue.Create(w.start, orders, settings))
 	return w
 }
 
-// Run lets the world go on until nothing is left to do or a promise is broken, and returns which one and how it came to that.
-func (w *World) Run() (*Violation, History) {
+// dawn is when worlds begin. It lies far ahead because contexts know only the real clock.
+func dawn() time.Time { return time.Unix(5_000_000_000, 0).UTC() }
+
+// Tell makes the world write its history.
+func (w *World) Tell() *World {
+	w.telling = true
+	return w
+}
+
+// Run lets the world go on until nothing is left to do or a promise is broken, and returns which one.
+func (w *World) Run() *Violation { return w.RunUntil(func() bool { return false }) }
+
+// RunUntil is Run that may be given up: over is asked before each choice.
+func (w *World) RunUntil(over func() bool) *Violation {
+	for i := range w.Messages {
+		w.send(i)
+	}
 	for w.oracle.broken == nil {
 		ways := w.ways()
 		if len(ways) == 0 {
 			w.oracle.atRest(w)
 			break
 		}
-		ways[w.choose(len(ways))]()
+		if over() {
+			break
+		}
+		i := w.pick(len(ways))
+		w.done.step(ways[i])
+		w.take(ways[i])
 		w.oracle.afterStep(w)
 	}
 	for _, k := range w.workers {
 		k.stop()
 	}
-	return w.oracle.broken, w.history
+	w.trace.number(w.now.UnixNano())
+	return w.oracle.broken
 }
 
-// tell adds a line to the history.
-func (w *World) tell(who, what, answer string) {
-	w.history = append(w.history, Line{At: w.now.Sub(w.start), Who: who, What: what, Answer: answer})
+// History is what has happened, if the world was told to write it.
+func (w *World) History() History { return w.history }
+
+// Tape is what was chosen so far.
+func (w *World) Tape() Tape { return w.tape }
+
+// Trace is a number that two runs share if the same happened in them.
+func (w *World) Trace() uint64 { return uint64(w.trace) }
+
+// pick asks the chooser, and notes what it said.
+func (w *World) pick(n int) int {
+	i := w.choose(n)
+	w.tape = append(w.tape, byte(i)) //nolint:gosec // G115: there are never so many ways
+	w.trace.number(int64(i))
+	w.trace.number(int64(n))
+	return i
+}
+
+func (w *World) send(i int) {
+	m := w.Messages[i]
+	must1(w.queue.Send(w.now, orders, sqstest.Draft{Body: m.body(), Attributes: w.lab.numbered(i)}))
+	w.unseen++
+	if w.telling {
+		if m.Poison != "" {
+			w.tell("producer", "queue", fmt.Sprintf("sends message %d, which is no order: %s", i+1, m.Poison), "")
+			return
+		}
+		w.tell("producer", "queue", fmt.Sprintf("sends message %d: order %s, %d x 19.99 USD", i+1, m.ID, m.Quantity), "")
+	}
+}
+
+// numberOf is a message's place in the case.
+func numberOf(m sqstest.Message) int { return must1(strconv.Atoi(m.Attributes[number].Text)) }
+
+// Lab is what worlds of one goroutine share, to save work. It is not safe for concurrent use.
+type Lab struct {
+	decoder *sqs.Decoder
+	decoded map[string]order.Order
+	marks   []map[string]sqstest.Attribute
+	ways    []way
+	state   []byte
+}
+
+// NewLab returns a lab.
+func NewLab() *Lab { return &Lab{decoder: sqs.NewDecoder(), decoded: map[string]order.Order{}} }
+
+// order decodes a body once; a world decodes the same ones all the time.
+func (l *Lab) order(body string) order.Order {
+	o, known := l.decoded[body]
+	if !known {
+		o = must1(l.decoder.Decode(body))
+		l.decoded[body] = o
+	}
+	return o
+}
+
+func (l *Lab) numbered(i int) map[string]sqstest.Attribute {
+	for len(l.marks) <= i {
+		l.marks = append(l.marks, map[string]sqstest.Attribute{number: {Type: "Number", Text: strconv.Itoa(len(l.marks))}})
+	}
+	return l.marks[i]
 }
 
 // must is for the pretend services of this world: it sends them nothing that they refuse.

@@ -1,0 +1,22 @@
+package prove_test
+
+import (
+	"testing"
+
+	"orderonce/scripts/prove"
+)
+
+// FuzzWorld lets coverage guide the choices: the first bytes draw the world, the others are its schedule.
+func FuzzWorld(f *testing.F) {
+	for seed := range byte(8) {
+		f.Add([]byte{seed, 0, 0, 0, 3, 0, 0, 0, 0, 0, 1})
+	}
+	lab := prove.NewLab()
+	f.Fuzz(func(t *testing.T, schedule []byte) {
+		w := lab.FromBytes(schedule)
+		if broken := w.Run(); broken != nil {
+			c, tape := prove.Bytes(schedule)
+			t.Fatalf("%s", lab.Shortest(c, tape, *broken))
+		}
+	})
+}

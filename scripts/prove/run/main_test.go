@@ -1,0 +1,60 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+
+	"orderonce/scripts/designs"
+)
+
+func TestASeedIsToldAgain(t *testing.T) {
+	t.Parallel()
+	for replay, want := range map[string]string{"42": "0 violations", "pairs/0/01": "0 violations"} {
+		var out bytes.Buffer
+		err := run(&out, new(bytes.Buffer), options{Replay: replay})
+		if err != nil || !strings.Contains(out.String(), want) || !strings.Contains(out.String(), "delivers message 1") {
+			t.Errorf("%s: %v\n%s", replay, err, out.String())
+		}
+	}
+	if err := run(new(bytes.Buffer), new(bytes.Buffer), options{Replay: "nope"}); err == nil || !strings.Contains(err.Error(), `"nope"`) {
+		t.Errorf("got %v, want an error that names it", err)
+	}
+}
+
+func TestAFileHearsOfProgressOnlyNowAndThen(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	b := newBar(&out, "worlds", 10)
+	b.set(1)
+	b.told = b.told.Add(-tellEvery)
+	b.set(2)
+	b.set(3)
+	b.end()
+	if got := out.String(); got != "worlds: 2 of 10\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestOnlyTheTableOfAStoryIsKept(t *testing.T) {
+	t.Parallel()
+	got := tableOf("Without x:\n  diff │\n┌─\n│ a\n└─\n\nI1 broken for order ORD-1: 2\n\nCaught\n")
+	if want := "  diff │\n┌─\n│ a\n└─\nI1 broken for order ORD-1: 2\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestThePageTellsOfEveryControl(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("ORDERONCE_SLOW") == "" {
+		t.Skip("draws worlds for every control, which takes half a minute: set ORDERONCE_SLOW=1, or run make test")
+	}
+	var b strings.Builder
+	writeControls(&b)
+	for _, d := range designs.All() {
+		if !strings.Contains(b.String(), "| "+d.Name+" | "+d.Pattern+" | I1 | ") || !strings.Contains(b.String(), "### "+d.Name+"\n") {
+			t.Errorf("%s is missing in\n%s", d.Name, b.String())
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package prove_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/scripts/prove"
+)
+
+func nobody(int) {}
+
+func someSearches() []prove.Search {
+	var all []prove.Search
+	for _, name := range []string{"a", "b", "c"} {
+		all = append(all, prove.Search{Case: prove.Case{Name: name, Messages: []prove.Message{sold(1, "pm_card_visa")}}, Most: 1})
+	}
+	return all
+}
+
+func TestAnInterruptedRunGoesOn(t *testing.T) {
+	t.Parallel()
+	load := func(path string) *prove.State {
+		s, err := prove.LoadState(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	run := func(s *prove.State, searches, worlds int) prove.Report {
+		_, err := s.Searches(someSearches()[:searches], nobody)
+		r, err2 := s.Worlds(7, worlds, nobody)
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		return r
+	}
+	path := filepath.Join(t.TempDir(), "new", "prove.state")
+	run(load(path), 1, 300)
+	got, want := run(load(path), 3, 700), run(load(""), 3, 700)
+	if diff := cmp.Diff(want.Tally, got.Tally); diff != "" || got.Schedules != want.Schedules || got.Drawn != 700 {
+		t.Errorf("%d schedules and %d worlds, want %d and 700; (-want +got)\n%s", got.Schedules, got.Drawn, want.Schedules, diff)
+	}
+}
+
+func TestAStateThatCannotBeReadIsAnError(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "prove.state")
+	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := prove.LoadState(path); err == nil {
+		t.Error("half a state was taken for a new one")
+	}
+}
+
+func TestAHistoryIsAlsoASequenceDiagram(t *testing.T) {
+	t.Parallel()
+	h := prove.History{
+		{Who: "queue", To: "A", What: "delivers message 1 to A"},
+		{Who: "A", To: "Stripe", What: "confirm pi_1; now", Answer: "pi_1 succeeded"},
+		{Who: "bank", What: "charges #1"},
+	}
+	want := `sequenceDiagram
+  participant queue
+  participant A
+  participant Stripe
+  participant bank
+  queue->>A: delivers message 1 to A
+  A->>Stripe: confirm pi_1, now
+  Stripe-->>A: pi_1 succeeded
+  Note over bank: charges no. 1
+`
+	if diff := cmp.Diff(want, h.Mermaid()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestAScheduleIsToldAgainByItsName(t *testing.T) {
+	t.Parallel()
+	h, f, err := prove.ReplaySchedule("pairs", "0/000001")
+	if err != nil || f != nil || len(h) == 0 {
+		t.Errorf("got %v, %v, %v", h, f, err)
+	}
+	for _, bad := range []string{"", "x", "9999", "0/zz", "-1"} {
+		if _, _, err := prove.ReplaySchedule("pairs", bad); err == nil {
+			t.Errorf("%q was taken for a schedule", bad)
+		}
+	}
+	if _, _, err := prove.ReplaySchedule("nope", "0"); err == nil {
+		t.Error("an unknown kind was taken for one")
+	}
+}
