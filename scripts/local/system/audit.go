@@ -64,7 +64,7 @@ func (s *System) Collect(ctx context.Context, posted []Posted, log *Log) (Books,
 		}
 	})
 	var err error
-	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) { err = b.collectQueues(m, now) })
+	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) { err = b.collectQueues(s, m, now) })
 	if err != nil {
 		return b, err
 	}
@@ -83,12 +83,12 @@ func (s *System) Collect(ctx context.Context, posted []Posted, log *Log) (Books,
 	return b, nil
 }
 
-func (b *Books) collectQueues(m *sqstest.Machine, now time.Time) error {
-	counts, err := m.Counts(now, OrderQueue)
+func (b *Books) collectQueues(s *System, m *sqstest.Machine, now time.Time) error {
+	counts, err := m.Counts(now, s.OrderQueue())
 	if err != nil {
 		return err
 	}
-	dead, err := m.Messages(now, DeadLetters)
+	dead, err := m.Messages(now, s.DeadLetterQueue())
 	if err != nil {
 		return err
 	}

@@ -62,6 +62,9 @@ type Options struct {
 	Duplicate                   func(sqstest.Message) sqstest.Twice
 	LoseDelete                  func(sqstest.Message) bool
 	Env                         map[string]string // further variables of the function
+	FIFO                        bool              // both queues
+	// Travels makes the deadlines that the function is told follow Advance, for a function that takes its clock from them.
+	Travels bool
 }
 
 func (o Options) withDefaults() Options {
@@ -101,6 +104,7 @@ type System struct {
 	Payments *stripe.Payments // as an operator would read
 
 	ahead   atomic.Int64 // how far Advance moved the queue's clock
+	working atomic.Int64 // invocations under way or waiting for an instance
 	closers []func() error
 }
 
@@ -164,37 +168,55 @@ func (s *System) startStripe(context.Context) error {
 func (s *System) startQueue(context.Context) error {
 	server, err := sqstest.Serve(sqstest.Options{
 		Addr: "127.0.0.1:" + strconv.Itoa(s.Options.Ports.SQS),
-		Now:  func() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) },
+		Now:  s.now,
 	})
 	if err != nil {
 		return err
 	}
 	s.SQS = server
 	s.closers = append(s.closers, server.Close)
-	server.Machine(func(m *sqstest.Machine, now time.Time) {
-		err = createQueues(m, now, s.Options.Visibility, s.Options.MaxReceives)
-	})
+	server.Machine(func(m *sqstest.Machine, now time.Time) { err = s.createQueues(m, now) })
 	return err
 }
 
+// now is the queue's clock.
+func (s *System) now() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
+
 // createQueues makes the two queues with the retention, redrive policy and receive count of infra/terraform.
-func createQueues(m *sqstest.Machine, now time.Time, visibility time.Duration, maxReceives int) error {
+func (s *System) createQueues(m *sqstest.Machine, now time.Time) error {
 	dead := sqstest.DefaultSettings()
-	dead.Retention = 14 * 24 * time.Hour
-	if err := m.Create(now, DeadLetters, dead); err != nil {
+	dead.Retention, dead.FIFO = 14*24*time.Hour, s.Options.FIFO
+	if err := m.Create(now, s.DeadLetterQueue(), dead); err != nil {
 		return err
 	}
 	live := sqstest.DefaultSettings()
-	live.Visibility, live.Retention = visibility, 7*24*time.Hour
-	live.DeadLetters, live.MaxReceives = DeadLetters, maxReceives
-	return m.Create(now, OrderQueue, live)
+	live.Visibility, live.Retention, live.FIFO = s.Options.Visibility, 7*24*time.Hour, s.Options.FIFO
+	live.DeadLetters, live.MaxReceives = s.DeadLetterQueue(), s.Options.MaxReceives
+	return m.Create(now, s.OrderQueue(), live)
+}
+
+// OrderQueue is the name of the order queue.
+func (s *System) OrderQueue() string { return s.named(OrderQueue) }
+
+// DeadLetterQueue is the name of the dead-letter queue.
+func (s *System) DeadLetterQueue() string { return s.named(DeadLetters) }
+
+func (s *System) named(queue string) string {
+	if s.Options.FIFO {
+		return queue + ".fifo"
+	}
+	return queue
 }
 
 func (s *System) startFunction(context.Context) error {
-	host, err := lambdatest.Start(lambdatest.Options{
+	o := lambdatest.Options{
 		Binary: s.Options.Binary, Env: s.functionEnv(), Timeout: s.Options.FunctionTimeout,
 		Instances: s.Options.Instances, Output: s.Options.Output,
-	})
+	}
+	if s.Options.Travels {
+		o.Now = s.now
+	}
+	host, err := lambdatest.Start(o)
 	if err != nil {
 		return err
 	}
@@ -211,8 +233,8 @@ func (s *System) functionEnv() map[string]string {
 		"AWS_ENDPOINT_URL_DYNAMODB": s.Proxy.URL,
 		"AWS_ENDPOINT_URL_SQS":      s.SQS.URL,
 		"ORDERS_TABLE":              s.Options.Table,
-		"QUEUE_URL":                 s.SQS.QueueURL(OrderQueue),
-		"DEAD_LETTER_QUEUE_URL":     s.SQS.QueueURL(DeadLetters),
+		"QUEUE_URL":                 s.SQS.QueueURL(s.OrderQueue()),
+		"DEAD_LETTER_QUEUE_URL":     s.SQS.QueueURL(s.DeadLetterQueue()),
 		"SCOPE":                     Scope,
 		"STRIPE_SECRET_KEY":         PretendKey,
 		"STRIPE_API_BASE":           s.Stripe.URL,
@@ -235,7 +257,7 @@ func (s *System) OperatorEnv() []string {
 		"AWS_ENDPOINT_URL_DYNAMODB=" + s.Engine.Endpoint,
 		"AWS_ENDPOINT_URL_SQS=" + s.SQS.URL,
 		"ORDERS_TABLE=" + s.Options.Table,
-		"QUEUE_URL=" + s.SQS.QueueURL(OrderQueue),
+		"QUEUE_URL=" + s.SQS.QueueURL(s.OrderQueue()),
 		"SCOPE=" + Scope,
 		"STRIPE_SECRET_KEY=" + PretendKey,
 		"STRIPE_API_BASE=" + s.Stripe.URL,
@@ -244,8 +266,8 @@ func (s *System) OperatorEnv() []string {
 
 func (s *System) startMapping(ctx context.Context) error {
 	s.Mapping = &sqstest.Mapping{
-		Server: s.SQS, Queue: OrderQueue, BatchSize: s.Options.BatchSize, Concurrency: s.Options.Instances,
-		Invoke: s.Function.Invoke, Observe: s.Options.Observe,
+		Server: s.SQS, Queue: s.OrderQueue(), BatchSize: s.Options.BatchSize, Concurrency: s.Options.Instances,
+		Invoke: s.invoke, Observe: s.Options.Observe,
 		Duplicate: s.Options.Duplicate, LoseDelete: s.Options.LoseDelete,
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx)) // it runs until Close, not until Start's context ends
@@ -260,13 +282,28 @@ func (s *System) startMapping(ctx context.Context) error {
 	return nil
 }
 
+func (s *System) invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	s.working.Add(1)
+	defer s.working.Add(-1)
+	return s.Function.Invoke(ctx, payload)
+}
+
 // PostBatch sends message bodies, all before the first is delivered, and returns their message ids.
 func (s *System) PostBatch(bodies []string) (ids []string, err error) {
+	drafts := make([]sqstest.Draft, len(bodies))
+	for i, body := range bodies {
+		drafts[i].Body = body
+	}
+	return s.Post(drafts)
+}
+
+// Post is PostBatch for messages with attributes, or for a FIFO queue.
+func (s *System) Post(drafts []sqstest.Draft) (ids []string, err error) {
 	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
-		for _, body := range bodies {
+		for _, draft := range drafts {
 			var sent sqstest.Message
-			if sent, err = m.Send(now, OrderQueue, sqstest.Draft{Body: body}); err != nil {
-				err = fmt.Errorf("post a message of %d bytes: %w", len(body), err)
+			if sent, err = m.Send(now, s.OrderQueue(), draft); err != nil {
+				err = fmt.Errorf("post a message of %d bytes: %w", len(draft.Body), err)
 				return
 			}
 			ids = append(ids, sent.ID)
@@ -275,13 +312,52 @@ func (s *System) PostBatch(bodies []string) (ids []string, err error) {
 	return ids, err
 }
 
-// Waiting is how many messages the order queue holds.
-func (s *System) Waiting() (n int) {
+// Redrive moves every dead letter back to the order queue, as an operator does, and returns how many there were.
+func (s *System) Redrive() (moved int, err error) {
 	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
-		counts, _ := m.Counts(now, OrderQueue) // it was created by Start
-		n = counts.Visible + counts.InFlight + counts.Delayed
+		moved, err = m.Redrive(now, s.DeadLetterQueue(), s.OrderQueue())
 	})
-	return n
+	return moved, err
+}
+
+// Dead lists the dead letters.
+func (s *System) Dead() (dead []sqstest.Message, err error) {
+	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) { dead, err = m.Messages(now, s.DeadLetterQueue()) })
+	return dead, err
+}
+
+// Counts say where the messages of the order queue are.
+func (s *System) Counts() (c sqstest.Counts) {
+	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) { c, _ = m.Counts(now, s.OrderQueue()) }) // it was created by Start
+	return c
+}
+
+// Waiting is how many messages the order queue holds.
+func (s *System) Waiting() int {
+	c := s.Counts()
+	return c.Visible + c.InFlight + c.Delayed
+}
+
+// Busy reports whether the function is at work, or has a message to work on. In a FIFO queue, a visible message may have to wait
+// for its group.
+func (s *System) Busy() bool {
+	return s.working.Load() > 0 || !s.Options.FIFO && s.Counts().Visible > 0
+}
+
+// Skip moves the clocks to a second after the next message becomes visible, for a system that is not Busy but waits: SQS counts
+// visibility in whole seconds, so what belongs together comes together. With nothing in flight it moves nothing: what happens
+// next then is that a dead letter expires, days ahead.
+func (s *System) Skip() {
+	var wait time.Duration
+	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
+		c, _ := m.Counts(now, s.OrderQueue()) // it was created by Start
+		if next, ok := m.Next(now); ok && c.InFlight+c.Delayed > 0 {
+			wait = next.Sub(now) + time.Second
+		}
+	})
+	if wait > 0 {
+		s.Advance(wait)
+	}
 }
 
 // Advance moves the clocks of the queue and of Stripe. The function's own clock is this machine's.

@@ -6,10 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/lambda/lambdatest"
@@ -44,6 +48,9 @@ func TestSystem(t *testing.T) {
 		"1,000 orders delivered twice to 8 instances are charged 1,000 times":                  w.thousandTwice,
 		"no output of the function holds a secret or personal value":                           w.canaries,
 		"what is no order is parked on its first delivery beside settled neighbors":            w.poison,
+		"over FIFO queues an order settles once and other content is parked":                   w.fifo,
+		"a scan of the table reads what the store loads":                                       w.scanned,
+		"dead letters come back, and nobody waits for a clock":                                 w.skipped,
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
@@ -263,11 +270,7 @@ func (w world) redeliveredAfterDays(t *testing.T) {
 // redrive moves the dead letters back, which gives them new ids, with room for more receives.
 func redrive(t *testing.T, s *one) {
 	t.Helper()
-	var moved int
-	var err error
-	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
-		moved, err = m.Redrive(now, system.DeadLetters, system.OrderQueue)
-	})
+	moved, err := s.Redrive()
 	if err != nil || moved != 1 {
 		t.Fatalf("redrove %d messages, %v, want 1", moved, err)
 	}
@@ -360,17 +363,15 @@ func (w world) canaries(t *testing.T) {
 	s.Stripe.Fail(stripetest.Fault{Kind: stripetest.Unauthorized, OrderID: "paid"}) // Stripe's answer speaks of the key
 	s.drain()
 	outputs := map[string]string{"the log and the metrics": s.log.Text()}
-	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
-		dead, err := m.Messages(now, system.DeadLetters)
-		if err != nil || len(dead) != 4 {
-			t.Errorf("%d messages are parked, %v, want 4", len(dead), err)
+	dead, err := s.Dead()
+	if err != nil || len(dead) != 4 {
+		t.Errorf("%d messages are parked, %v, want 4", len(dead), err)
+	}
+	for _, d := range dead {
+		for name, a := range d.Attributes {
+			outputs["attribute "+name+" of a parked message"] += a.Text + string(a.Binary)
 		}
-		for _, d := range dead {
-			for name, a := range d.Attributes {
-				outputs["attribute "+name+" of a parked message"] += a.Text + string(a.Binary)
-			}
-		}
-	})
+	}
 	for where, text := range outputs {
 		if i := strings.Index(text, "canary"); i >= 0 {
 			t.Errorf("%s: ...%s...", where, text[max(0, i-80):min(len(text), i+80)])
@@ -412,4 +413,64 @@ func (w world) poison(t *testing.T) {
 	if n := len(s.Stripe.Calls()); n != 4 {
 		t.Errorf("%d Stripe calls, want the neighbors' 4", n)
 	}
+}
+
+func (w world) fifo(t *testing.T) {
+	t.Helper()
+	s := w.start(t, system.Options{FIFO: true})
+	other := strings.Replace(body("grouped"), "1999", "2999", 1)
+	ids, err := s.Post([]sqstest.Draft{
+		{Body: body("grouped"), Group: "grouped", DeduplicationID: "1"},
+		{Body: body("grouped"), Group: "grouped", DeduplicationID: "2"},
+		{Body: other, Group: "grouped", DeduplicationID: "3"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := sqs.NewDecoder()
+	for i, body := range []string{body("grouped"), body("grouped"), other} {
+		s.posted = append(s.posted, system.NewPosted(decoder, body, ids[i]))
+	}
+	b := s.settle()
+	want(t, b, "grouped", order.Paid, 1)
+	if reason := b.Parked[ids[2]].Attributes[sqs.AttrReason].Text; reason != string(order.ReasonConflict) {
+		t.Errorf("the other content is parked for %q, want %q", reason, order.ReasonConflict)
+	}
+}
+
+func (w world) scanned(t *testing.T) {
+	t.Helper()
+	s := w.start(t, system.Options{})
+	s.post(body("paid"), bodyWith("declined", "pm_card_chargeDeclined"), bodyWith("bank", "pm_card_authenticationRequired"))
+	loaded := s.settle().Records
+	scanned := map[order.ID]order.Record{}
+	for r, err := range s.Records(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		scanned[r.OrderID] = r
+	}
+	times := cmpopts.IgnoreTypes(time.Time{})
+	if diff := cmp.Diff(scanned, loaded, times); diff != "" {
+		t.Errorf("- scanned, + loaded:\n%s", diff)
+	}
+}
+
+func (w world) skipped(t *testing.T) {
+	t.Helper()
+	s := w.start(t, system.Options{MaxReceives: 2, Visibility: time.Hour, Env: map[string]string{"FIRST_DELAY": "1h"}})
+	s.Stripe.Fail(stripetest.Fault{Kind: stripetest.Unavailable, Times: -1})
+	s.post(body("waits"))
+	for s.Waiting() > 0 {
+		if !s.Busy() {
+			s.Skip()
+		}
+		runtime.Gosched()
+	}
+	s.Stripe.Machine(func(m *stripetest.Machine) { m.Heal() })
+	for range 3 {
+		s.Skip() // a dead letter does not count: it would expire
+	}
+	redrive(t, s)
+	want(t, s.settle(), "waits", order.Paid, 1)
 }

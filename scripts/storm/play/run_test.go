@@ -1,0 +1,146 @@
+package play_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+
+	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/adapters/lambda/lambdatest"
+	"orderonce/scripts/local/system"
+	"orderonce/scripts/storm/play"
+)
+
+// open skips or fails a test that has no engine, or no time.
+func open(t *testing.T) dynamodbtest.Location {
+	t.Helper()
+	if os.Getenv("ORDERONCE_SLOW") != "1" {
+		t.Skip("it takes half a minute: set ORDERONCE_SLOW=1, as make test does")
+	}
+	engine, err := dynamodbtest.Find(os.Getenv, ".")
+	if errors.Is(err, dynamodbtest.ErrNoEngine) && os.Getenv("ORDERONCE_REQUIRE_ENGINE") != "1" && os.Getenv("CI") != "true" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine
+}
+
+const root = "../../.."
+
+// product builds the order function, in the release and with the guards that an overlay leaves.
+func product(overlay ...string) play.Handler {
+	return play.Handler{Name: "orderonce", Build: func(ctx context.Context, dir string) (binary, next string, err error) {
+		path := filepath.Join(dir, "bootstrap")
+		if len(overlay) == 0 {
+			return path, path, lambdatest.Build(ctx, "orderonce/functions/order", path)
+		}
+		cmd := exec.CommandContext(ctx, "go", "build", "-overlay", overlay[0], "-o", path, "orderonce/functions/order")
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			err = errors.New(string(out))
+		}
+		return path, path, err
+	}}
+}
+
+func small(t *testing.T, engine dynamodbtest.Location) play.Options {
+	t.Helper()
+	return play.Options{
+		Script: play.Script{Seed: 1, Orders: 300, Duplicates: 0.3}, Kills: 20, Instances: 4,
+		Dir: t.TempDir(), Engine: engine,
+	}
+}
+
+func TestStorm(t *testing.T) {
+	t.Parallel()
+	engine := open(t)
+	for name, fifo := range map[string]bool{
+		"300 orders in a storm are settled once":                       false,
+		"300 orders in a storm over a FIFO queue are settled once too": true,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := small(t, engine)
+			o.FIFO = fifo
+			out, err := play.Run(t.Context(), o, product())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range out.Broken() {
+				t.Errorf("%s (%s): %q", c.ID, c.Claim, c.Broken)
+			}
+			if out.Count.Wrong() > 0 || out.Count.Settled != out.Count.Orders {
+				t.Errorf("%+v", out.Count)
+			}
+			if len(out.Faults) < 8 { // of 12 kinds of bad weather
+				t.Errorf("the weather was too good: %v", out.Faults)
+			}
+			if out.Kills < o.Kills || out.Redriven == 0 || out.Deliveries <= out.Count.Messages {
+				t.Errorf("that was no storm: %d kills, %d redriven, %d deliveries", out.Kills, out.Redriven, out.Deliveries)
+			}
+		})
+	}
+	for guard, invariant := range map[string]string{"conflict-as-done": "I9", "unknown-as-declined": "I15"} {
+		t.Run(fmt.Sprintf("without the guard of %s.patch the storm names %s", guard, invariant), func(t *testing.T) {
+			t.Parallel()
+			out, err := play.Run(t.Context(), small(t, engine), product(without(t, guard)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			broken := out.Broken()
+			if !slices.ContainsFunc(broken, func(c system.Check) bool { return c.ID == invariant }) || out.Count.Wrong() == 0 {
+				t.Errorf("%s is not broken: %+v, %+v", invariant, out.Count, broken)
+			}
+		})
+	}
+}
+
+// without takes a guard away in copies of the files that its patch touches, and returns the overlay that says so.
+func without(t *testing.T, guard string) string {
+	t.Helper()
+	abs, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch := filepath.Join(abs, "scripts/prove/bugs", guard+".patch")
+	text, err := os.ReadFile(patch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	replace := map[string]string{}
+	for _, touched := range regexp.MustCompile(`(?m)^\+\+\+ b/(.+)$`).FindAllStringSubmatch(string(text), -1) {
+		from, to := filepath.Join(abs, touched[1]), filepath.Join(dir, touched[1])
+		source, err := os.ReadFile(from)
+		if err := errors.Join(err, os.MkdirAll(filepath.Dir(to), 0o700), os.WriteFile(to, source, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		replace[from] = to
+	}
+	cmd := exec.CommandContext(t.Context(), "git", "apply", patch)
+	cmd.Dir = dir
+	// Inside a repository git apply skips, in silence, what lies outside the current folder.
+	cmd.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(path, overlay, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
