@@ -8,10 +8,10 @@ FUZZTIME ?= 10s
 TERRAFORM := terraform -chdir=infra/terraform
 
 .DEFAULT_GOAL := help
-.PHONY: help run up break prove prove-long storm test race lint fuzz build package bench-quick stripe-mock tf deploy smoke destroy engine clean
+.PHONY: help run up break prove prove-long storm storm-powertools test race lint fuzz build package bench-quick stripe-mock tf deploy smoke destroy engine clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: engine ## the whole system on this machine: post orders, crash it, check the books
 	@go run ./scripts/local run
@@ -29,7 +29,12 @@ prove-long: ## three faults and a hundred million worlds; hours, and resumable
 	@go run ./scripts/prove/run --long --resume build/prove.state
 
 storm: engine ## real binaries under kills, duplicates and outages: make storm ORDERS=10000
-	@go run ./scripts/storm --orders=$(or $(ORDERS),10000)
+	@go run ./scripts/storm $(if $(ORDERS),--orders=$(ORDERS) --others=0,--docs=docs) $(STORM)
+
+storm-powertools: scripts/storm/powertools/node_modules ## install the Powertools handler of the storm (needs npm)
+
+scripts/storm/powertools/node_modules: scripts/storm/powertools/package-lock.json
+	npm ci --ignore-scripts --no-audit --no-fund --prefix scripts/storm/powertools && touch $@
 
 test: engine ## every test, with the engine; a skipped test is a failure
 	@go run ./scripts/testall
@@ -92,4 +97,4 @@ $(ENGINE)/node_modules: $(ENGINE)/package-lock.json
 	npm ci --ignore-scripts --no-audit --no-fund --prefix $(ENGINE) && touch $@
 
 clean: ## remove what builds and runs left behind
-	rm -rf build $(ENGINE)/node_modules
+	rm -rf build $(ENGINE)/node_modules scripts/storm/powertools/node_modules
