@@ -8,7 +8,7 @@ FUZZTIME ?= 10s
 TERRAFORM := terraform -chdir=infra/terraform
 
 .DEFAULT_GOAL := help
-.PHONY: help run up break prove prove-long storm storm-powertools test race lint fuzz build package bench-quick stripe-mock tf deploy smoke destroy engine clean
+.PHONY: help run up break prove prove-long proof-page storm storm-powertools test race lint fuzz build package bench-quick stripe-mock tf deploy smoke destroy engine clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,6 +27,9 @@ prove: ## every schedule of two faults and a million drawn worlds, in at most fi
 
 prove-long: ## three faults and a hundred million worlds; hours, and resumable
 	@go run ./scripts/prove/run --long --resume build/prove.state
+
+proof-page: ## the same as make prove, and docs/reference/proof.md
+	@go run ./scripts/prove/run --page docs/reference/proof.md
 
 storm: engine ## real binaries under kills, duplicates and outages: make storm ORDERS=10000
 	@go run ./scripts/storm $(if $(ORDERS),--orders=$(ORDERS) --others=0,--docs=docs) $(STORM)
