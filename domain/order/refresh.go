@@ -38,11 +38,8 @@ func Refresh(ctx context.Context, rs Records, ps Payments, s Scope, id ID, at ti
 // customer, may go through other states before it is paid, which nobody drew because nobody is told of them. And
 // it stays succeeded when its money went back. But that a paid order is not paid is never passed over in silence.
 func news(now, said Status) bool {
-	switch {
-	case now == said, now == Refunded:
+	if now == said || now == Refunded {
 		return false
-	case now == Paid:
-		return true
 	}
-	return now.Transition(said) == nil || said == Paid
+	return now == Paid || said == Paid || now.Transition(said) == nil
 }

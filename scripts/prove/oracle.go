@@ -217,7 +217,7 @@ func (o *oracle) record(w *World, x *watched, r order.Record) {
 		o.must(false, ConflictParked, x.id, "other content took over the row")
 	}
 	if r.Status != x.status {
-		o.must(drawn(x.status, r.Status) && !(w.Strict && r.Status == order.Canceled), AsDrawn, x.id, "it went from %s to %s", x.status, r.Status)
+		o.must(drawn(x.status, r.Status) && (!w.Strict || r.Status != order.Canceled), AsDrawn, x.id, "it went from %s to %s", x.status, r.Status)
 		x.changes++
 		if r.Status == order.Declined {
 			o.decline(w, x.id, r)
