@@ -25,7 +25,7 @@ type options struct {
 	Triples bool   `help:"Search every three deviations, not two: ten minutes more."`
 	Long    bool   `help:"Triples and a hundred million worlds."`
 	Resume  string `type:"path"       help:"Keep in this file what is done, and go on from there."`
-	Page    string `type:"path"       help:"Also write this page, with every control and every planted bug; this takes minutes more."`
+	Page    string `help:"Also write this page, with every control and every planted bug; this takes minutes more."`
 	Replay  string `help:"Tell the story of one seed, or of one schedule as a run prints it."`
 	Mermaid bool   `help:"With --replay: as a mermaid sequence diagram."`
 }
