@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 )
 
 // event is a line of `go test -json`; go doc test2json explains it.
@@ -16,6 +17,10 @@ type event struct {
 	Action, Package, Test, Output string
 	Elapsed                       float64
 }
+
+// oneByOne are tests that the race detector sees nothing in and takes minutes over: searches without a second goroutine,
+// and tests that run `go test` or compiled binaries in processes of their own. They run without it.
+const oneByOne = "^(TestPairs|TestThePageTellsOfEveryControl|TestEveryMissingGuardIsCaughtAndTheTreeStaysAsItIs|TestTheStormSees)$"
 
 func main() {
 	passed, failed, skipped, err := run(os.Args[1:])
@@ -29,8 +34,13 @@ func main() {
 }
 
 func run(args []string) (passed, failed, skipped int, err error) {
+	env := append(os.Environ(), "ORDERONCE_REQUIRE_ENGINE=1", "ORDERONCE_SLOW=1")
+	if slices.Contains(args, "-race") {
+		args = append(args, "-skip", oneByOne)
+		env = append(env, "ORDERONCE_PROVE_WORLDS=2000")
+	}
 	cmd := exec.Command("go", append(append([]string{"test", "-json"}, args...), "./...")...) //nolint:gosec,noctx // what the caller asked for, until it ends
-	cmd.Env = append(os.Environ(), "ORDERONCE_REQUIRE_ENGINE=1", "ORDERONCE_SLOW=1")
+	cmd.Env = env
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
