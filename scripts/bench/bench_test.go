@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -104,6 +105,9 @@ func TestCannedBackEndsRefuseWhatNoSettledOrderAsks(t *testing.T) {
 
 func TestMeasure(t *testing.T) {
 	t.Parallel()
+	if os.Getenv("ORDERONCE_SLOW") == "" {
+		t.Skip("builds and measures the function: set ORDERONCE_SLOW=1, or run make test")
+	}
 	binary := filepath.Join(t.TempDir(), "bootstrap")
 	if err := lambdatest.Build(t.Context(), function, binary); err != nil {
 		t.Fatal(err)
