@@ -18,6 +18,7 @@ type EnvError struct {
 	Problems []string
 }
 
+// Error is one line for each problem.
 func (e *EnvError) Error() string {
 	return "environment:\n  " + strings.Join(e.Problems, "\n  ")
 }

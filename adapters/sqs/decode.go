@@ -41,6 +41,7 @@ type payment struct {
 // a value, because what stands in the wrong place may be anything, also a card number.
 type BodyError struct{ Problem string }
 
+// Error quotes no value.
 func (e *BodyError) Error() string { return "message body: " + e.Problem }
 
 // Decoder makes orders out of message bodies. Make one and share it: it is safe for concurrent use.

@@ -95,6 +95,7 @@ type MismatchError struct {
 	Got, Want string
 }
 
+// Error names the field, what it is and what it should be.
 func (e *MismatchError) Error() string {
 	return fmt.Sprintf("intent %s: %s is %q, want %q", e.Intent, e.Field, e.Got, e.Want)
 }

@@ -139,6 +139,7 @@ type Problem struct {
 	Want  string
 }
 
+// String is the problem for people, without a value that may be personal.
 func (p Problem) String() string {
 	if p.Value == "" {
 		return p.Field + ": want " + p.Want
@@ -149,6 +150,7 @@ func (p Problem) String() string {
 // InvalidError says everything that is wrong with a draft. It will be as wrong the next time.
 type InvalidError struct{ Problems []Problem }
 
+// Error names every problem.
 func (e *InvalidError) Error() string {
 	all := make([]string, len(e.Problems))
 	for i, p := range e.Problems {

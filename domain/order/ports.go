@@ -71,11 +71,13 @@ var (
 // SettledError is a claim on an order that is not open any more. Record carries no events.
 type SettledError struct{ Record Record }
 
+// Error names the status.
 func (e *SettledError) Error() string { return "the order is " + string(e.Record.Status) }
 
 // InProgressError is a claim on an order that somebody else holds.
 type InProgressError struct{ Until time.Time }
 
+// Error names the end of the lease.
 func (e *InProgressError) Error() string {
 	return "another attempt holds the order until " + e.Until.UTC().Format(time.RFC3339)
 }
@@ -100,6 +102,7 @@ type PaymentError struct {
 	Err       error
 }
 
+// Error names the trouble, the cause and the provider's name for the call.
 func (e *PaymentError) Error() string {
 	if e.RequestID == "" {
 		return fmt.Sprintf("%s: %v", e.Trouble, e.Err)
@@ -107,4 +110,5 @@ func (e *PaymentError) Error() string {
 	return fmt.Sprintf("%s: %v (request %s)", e.Trouble, e.Err, e.RequestID)
 }
 
+// Unwrap is the cause.
 func (e *PaymentError) Unwrap() error { return e.Err }

@@ -65,6 +65,7 @@ func (s Status) Transition(next Status) error {
 // TransitionError is a change of status that nobody drew.
 type TransitionError struct{ From, To Status }
 
+// Error names both statuses.
 func (e *TransitionError) Error() string {
 	return fmt.Sprintf("no order goes from %s to %s", e.From, e.To)
 }

@@ -53,6 +53,7 @@ func (N) isValue() {}
 // RefusedError is a condition that did not hold: for Old (ALL_OLD), which has length 0 if there was no item.
 type RefusedError struct{ Old Item }
 
+// Error does not repeat the item.
 func (e *RefusedError) Error() string { return "the condition does not hold" }
 
 // Condition is a condition of PutIf as data. Its zero value holds for nothing.

@@ -46,7 +46,8 @@ func (r run) Run(ctx context.Context) error {
 	}
 	killer.system.Store(s)
 	ready := time.Now()
-	fmt.Printf("Ready after %.1f s. Posting %s; one function will be killed in the middle of %s ...\n", ready.Sub(began).Seconds(), r.File, r.Kill)
+	fmt.Printf("Ready after %.1f s. Posting %s; one function will be killed in the middle of %s ...\n",
+		ready.Sub(began).Seconds(), r.File, r.Kill)
 	posted, err := post(ctx, s, waves, r.Limit)
 	if err != nil {
 		return errors.Join(err, s.Close())

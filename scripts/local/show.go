@@ -17,7 +17,9 @@ import (
 // show prints every order, every parked message and the totals.
 func show(w io.Writer, s *system.System, b system.Books, t *tally, killed bool) {
 	orders := newTable(w, "order", "status", "amount", "charges", "deliveries", "what happened")
-	orders.SetColumnConfigs([]table.ColumnConfig{{Number: 4, Align: text.AlignRight}, {Number: 5, Align: text.AlignRight}, {Number: 6, WidthMax: 58}})
+	orders.SetColumnConfigs([]table.ColumnConfig{
+		{Number: 4, Align: text.AlignRight}, {Number: 5, Align: text.AlignRight}, {Number: 6, WidthMax: 58},
+	})
 	for _, id := range orderIDs(b.Posted) {
 		r := b.Records[id]
 		orders.AppendRow(table.Row{id, r.Status, r.Total, len(b.Charges[id]), deliveries(b, t, id), story(b, id)})

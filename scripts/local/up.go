@@ -23,8 +23,8 @@ type up struct {
 func (u up) Run(ctx context.Context) error {
 	for flag, port := range map[string]int{"dynamodb-port": u.DynamoDB, "sqs-port": u.SQS, "stripe-port": u.Stripe} {
 		if err := free(ctx, port); err != nil {
-			return fmt.Errorf("port %d is in use: end the program that uses it, perhaps another make up, or choose another: go run ./scripts/local up --%s=PORT: %w",
-				port, flag, err)
+			return fmt.Errorf("port %d is in use: end the program that uses it, perhaps another make up, or choose another: "+
+				"go run ./scripts/local up --%s=PORT: %w", port, flag, err)
 		}
 	}
 	fmt.Println("Building functions/order and starting queue, engine and pretend Stripe ...")

@@ -51,6 +51,7 @@ type Violation struct {
 	Detail    string
 }
 
+// String is the violation in one line, in the form that scripts/break reads.
 func (v Violation) String() string {
 	return fmt.Sprintf("%s broken for order %s: %s", v.Invariant, v.Order, v.Detail)
 }

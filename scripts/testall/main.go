@@ -39,7 +39,8 @@ func run(args []string) (passed, failed, skipped int, err error) {
 		args = append(args, "-skip", oneByOne)
 		env = append(env, "ORDERONCE_PROVE_WORLDS=2000")
 	}
-	cmd := exec.Command("go", append(append([]string{"test", "-json"}, args...), "./...")...) //nolint:gosec,noctx // what the caller asked for, until it ends
+	args = append(append([]string{"test", "-json"}, args...), "./...")
+	cmd := exec.Command("go", args...) //nolint:gosec,noctx // what the caller asked for, until it ends
 	cmd.Env = env
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()

@@ -38,6 +38,7 @@ type FunctionError struct {
 	Message string `json:"errorMessage"`
 }
 
+// Error is type and message, as Lambda logs them.
 func (e *FunctionError) Error() string { return e.Type + ": " + e.Message }
 
 // ExitError tells how a process ended.
@@ -48,6 +49,7 @@ type ExitError struct {
 	LastLine string
 }
 
+// Error is the status and, if there is one, the last line.
 func (e *ExitError) Error() string {
 	if e.LastLine == "" {
 		return e.Status

@@ -38,6 +38,7 @@ type Report struct {
 	PeakRSSBytes int64 `json:"peak_rss_bytes"`
 }
 
+// String is the report for people.
 func (r Report) String() string {
 	return fmt.Sprintf("%d invocations (%d errors, %d kills), %d cold starts; median init %.1f ms, first answer %.1f ms, "+
 		"answer %.2f ms; CPU %.2f ms an invocation; peak RSS %.1f MiB",

@@ -347,7 +347,9 @@ func everyTenth() func(sqstest.Message) sqstest.Twice {
 
 func (w world) canaries(t *testing.T) {
 	t.Helper()
-	s := w.start(t, system.Options{Env: map[string]string{"STRIPE_SECRET_KEY": "sk_test_canaryKey", "AWS_SECRET_ACCESS_KEY": "canaryAWS", "AWS_SESSION_TOKEN": "canaryToken"}})
+	s := w.start(t, system.Options{Env: map[string]string{
+		"STRIPE_SECRET_KEY": "sk_test_canaryKey", "AWS_SECRET_ACCESS_KEY": "canaryAWS", "AWS_SESSION_TOKEN": "canaryToken",
+	}})
 	bodyOf := func(id, customer, method string) string {
 		return fmt.Sprintf(`{"orderId":%q,"customerId":"canaryCustomer","currency":"usd","lines":[{"sku":"MUG","quantity":1,"unitAmount":900}],`+
 			`"payment":{"customer":%q,"method":%q}}`, id, customer, method)
