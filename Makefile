@@ -31,8 +31,9 @@ prove-long: ## three faults and a hundred million worlds; hours, and resumable
 proof-page: ## the same as make prove, and docs/reference/proof.md
 	@go run ./scripts/prove/run --page docs/reference/proof.md
 
-storm: engine ## real binaries under kills, duplicates and outages: make storm ORDERS=10000
-	@go run ./scripts/storm $(if $(ORDERS),--orders=$(ORDERS) --others=0,--docs=docs) $(STORM)
+storm: engine ## real binaries under kills and outages, beside others; ORDERS=100000 or WITHOUT=bind: ours alone
+	@go run ./scripts/storm $(if $(ORDERS)$(WITHOUT),--others=0,--docs=docs) $(if $(ORDERS),--orders=$(ORDERS)) \
+	  $(if $(WITHOUT),--without=$(WITHOUT)) $(STORM)
 
 storm-powertools: scripts/storm/powertools/node_modules ## install the Powertools handler of the storm (needs npm)
 
@@ -57,8 +58,8 @@ fuzz: ## every fuzz target for FUZZTIME (10s)
 	@for package in $$(go list ./...); do for target in $$(go test -list '^Fuzz' $$package | grep '^Fuzz'); do \
 	  echo "$$package $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$package || exit 1; done; done
 
-build: ## the function's binary for this machine, into build/
-	@mkdir -p build && CGO_ENABLED=0 go build -trimpath -tags lambda.norpc,validator_novalidatefn -ldflags '-s -w' -o build/ ./functions/...
+build: ## compile every function for this machine, into build/
+	@mkdir -p build && CGO_ENABLED=0 go build -o build/ ./functions/...
 
 package: ## zip every function for Lambda (linux/arm64; GOARCH=amd64 for x86), into build/package
 	@env -u GOARCH go run ./scripts/package --arch=$(or $(GOARCH),arm64)

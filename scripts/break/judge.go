@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"orderonce/scripts/prove/bugs"
 )
 
 // event is a line of `go test -json`; go doc test2json explains it.
@@ -23,7 +25,7 @@ type verdict struct {
 }
 
 // read finds in the lines of `go test -json` what became of the catcher.
-func read(out []byte, c catcher) verdict {
+func read(out []byte, c bugs.Catcher) verdict {
 	v := verdict{built: true}
 	for line := range bytes.Lines(out) {
 		var e event
@@ -32,10 +34,10 @@ func read(out []byte, c catcher) verdict {
 			continue
 		}
 		v.built = v.built && e.FailedBuild == ""
-		itself := e.Test == c.path()
+		itself := e.Test == c.Path()
 		switch e.Action {
 		case "output", "build-output":
-			if !itself && e.Test != c.test {
+			if !itself && e.Test != c.Test {
 				v.all += e.Output
 				continue
 			}
@@ -47,7 +49,7 @@ func read(out []byte, c catcher) verdict {
 		case "fail":
 			v.failed = v.failed || itself
 		case "skip":
-			v.skipped = v.skipped || itself || e.Test == c.test
+			v.skipped = v.skipped || itself || e.Test == c.Test
 		}
 	}
 	return v
@@ -59,23 +61,23 @@ var (
 )
 
 // judge says whether the guard was missed, and for the right reason.
-func (g guard) judge(v verdict) (story string, err error) {
+func judge(g bugs.Guard, v verdict) (story string, err error) {
 	broken := regexp.MustCompile(`(?m)^ *(I\d+) broken for order`).FindStringSubmatch(v.told)
 	switch {
 	case !v.built:
-		return "", fmt.Errorf("with the patch %s the product does not compile any more:\n%s", g.name, v.all)
+		return "", fmt.Errorf("with the patch %s the product does not compile any more:\n%s", g.Name, v.all)
 	case v.skipped:
-		return "", fmt.Errorf("without %s: %w:\n%s", g.name, errSkipped, brief(v.told))
+		return "", fmt.Errorf("without %s: %w:\n%s", g.Name, errSkipped, brief(v.told))
 	case !v.ran:
-		return "", fmt.Errorf("there is no %s any more, which %s names:\n%s%s", g.catcher, g.name, v.told, v.all)
+		return "", fmt.Errorf("there is no %s any more, which %s names:\n%s%s", g.Catcher, g.Name, v.told, v.all)
 	case !v.failed:
-		return "", fmt.Errorf("%w: without %s, %s passed: it sees too little, or the guard is not needed", errNotCaught, g.name, g.catcher)
-	case !g.catcher.tells():
-		return fmt.Sprintf("%s:\n%s", g.catcher, brief(v.told)), nil
+		return "", fmt.Errorf("%w: without %s, %s passed: it sees too little, or the guard is not needed", errNotCaught, g.Name, g.Catcher)
+	case !g.Catcher.Tells():
+		return fmt.Sprintf("%s:\n%s", g.Catcher, brief(v.told)), nil
 	case broken == nil:
-		return "", fmt.Errorf("without %s the search itself failed:\n%s", g.name, v.told)
-	case broken[1] != g.promise:
-		return told(v.told), fmt.Errorf("without %s, %s was broken; the patch expects %s", g.name, broken[1], g.promise)
+		return "", fmt.Errorf("without %s the search itself failed:\n%s", g.Name, v.told)
+	case broken[1] != g.Promise:
+		return told(v.told), fmt.Errorf("without %s, %s was broken; the patch expects %s", g.Name, broken[1], g.Promise)
 	}
 	return told(v.told), nil
 }

@@ -13,14 +13,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
-	"path/filepath"
-	"strings"
 
 	"github.com/alecthomas/kong"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"orderonce/scripts/prove/bugs"
 )
 
 func main() {
@@ -36,55 +35,44 @@ func main() {
 }
 
 func run(ctx context.Context, out io.Writer, name string) error {
-	root, err := moduleRoot(ctx)
-	if err != nil {
-		return err
-	}
-	guards, err := readGuards(filepath.Join(root, bugs))
+	root, err := bugs.Root(ctx)
 	if err != nil {
 		return err
 	}
 	if name == "" {
+		guards, err := bugs.All(root)
+		if err != nil {
+			return err
+		}
 		return list(out, guards)
 	}
-	for _, g := range guards {
-		if g.name == name {
-			return show(ctx, out, root, g)
-		}
+	g, err := bugs.Find(root, name)
+	if err != nil {
+		return err
 	}
-	return fmt.Errorf("no guard is named %q; make break lists them", name)
+	return show(ctx, out, root, g)
 }
 
-// moduleRoot is the folder of go.mod, from wherever in the module this runs.
-func moduleRoot(ctx context.Context) (string, error) {
-	mod, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
-	file := strings.TrimSpace(string(mod))
-	if err != nil || filepath.Base(file) != "go.mod" {
-		return "", fmt.Errorf("go env GOMOD says %q (%w): run this inside the module", file, err)
-	}
-	return filepath.Dir(file), nil
-}
-
-func list(out io.Writer, guards []guard) error {
+func list(out io.Writer, guards []bugs.Guard) error {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
 	t.AppendHeader(table.Row{"guard", "breaks", "seen in", "what is taken away"})
 	for _, g := range guards {
-		t.AppendRow(table.Row{g.name, g.promise, g.catcher.pkg, g.says})
+		t.AppendRow(table.Row{g.Name, g.Promise, g.Catcher.Pkg, g.Says})
 	}
 	const more = "make break GUARD=bind takes one away. The invariants are in docs/design.md."
 	_, err := fmt.Fprintf(out, "%s\n\n%d guards. %s\n", t.Render(), len(guards), more)
 	return err
 }
 
-func show(ctx context.Context, out io.Writer, root string, g guard) error {
-	if _, err := fmt.Fprintf(out, "Without %s: %s\n\n%s\n", g.name, g.says, g.changes()); err != nil {
+func show(ctx context.Context, out io.Writer, root string, g bugs.Guard) error {
+	if _, err := fmt.Fprintf(out, "Without %s: %s\n\n%s\n", g.Name, g.Says, g.Changes()); err != nil {
 		return err
 	}
-	story, err := g.take(ctx, root)
+	story, err := take(ctx, root, g)
 	if err == nil {
-		story += fmt.Sprintf("\nCaught, as expected: %s is broken. Nothing was changed: the patch was applied to copies.\n", g.promise)
+		story += fmt.Sprintf("\nCaught, as expected: %s is broken. Nothing was changed: the patch was applied to copies.\n", g.Promise)
 	}
 	_, writeErr := io.WriteString(out, story)
 	return errors.Join(err, writeErr)

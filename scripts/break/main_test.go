@@ -11,52 +11,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/scripts/prove"
+	"orderonce/scripts/prove/bugs"
 )
 
-func allGuards(t *testing.T) (root string, guards []guard) {
+func allGuards(t *testing.T) (root string, guards []bugs.Guard) {
 	t.Helper()
-	root, err := moduleRoot(t.Context())
+	root, err := bugs.Root(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	guards, err = readGuards(filepath.Join(root, bugs))
-	if err != nil {
+	if guards, err = bugs.All(root); err != nil {
 		t.Fatal(err)
-	}
-	if len(guards) < 32 {
-		t.Fatalf("%d patches, want at least 32", len(guards))
 	}
 	return root, guards
-}
-
-func TestEveryPatchAppliesAndNamesAnInvariant(t *testing.T) {
-	t.Parallel()
-	root, guards := allGuards(t)
-	design := content(t, filepath.Join(root, "docs", "design.md"))
-	for _, g := range guards {
-		t.Run(g.name, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			if err := g.apply(t.Context(), root, dir); err != nil {
-				t.Fatal(err)
-			}
-			if len(g.files()) == 0 {
-				t.Error("it touches no file")
-			}
-			for _, f := range g.files() {
-				if !f.added && content(t, filepath.Join(root, f.path)) == content(t, filepath.Join(dir, f.path)) {
-					t.Errorf("it does not change %s", f.path)
-				}
-			}
-			if !strings.Contains(design, "| "+g.promise+" |") {
-				t.Errorf("docs/design.md has no %q", g.promise)
-			}
-			if g.catcher.tells() && !slices.Contains(prove.Invariants(), prove.Invariant(g.promise)) {
-				t.Errorf("no world sees %q", g.promise)
-			}
-		})
-	}
 }
 
 func TestEveryMissingGuardIsCaughtAndTheTreeStaysAsItIs(t *testing.T) {
@@ -66,22 +33,22 @@ func TestEveryMissingGuardIsCaughtAndTheTreeStaysAsItIs(t *testing.T) {
 	}
 	root, guards := allGuards(t)
 	for _, g := range guards {
-		t.Run(g.name, func(t *testing.T) {
+		t.Run(g.Name, func(t *testing.T) {
 			t.Parallel()
 			before := tree(t, root, g)
 			var out strings.Builder
-			err := run(t.Context(), &out, g.name)
+			err := run(t.Context(), &out, g.Name)
 			if errors.Is(err, errSkipped) {
 				t.Skip(err)
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			told := []string{g.says, "Caught, as expected: " + g.promise + " is broken."}
-			if g.catcher.tells() {
-				told = append(told, "message 1", g.promise+" broken for order ORD-")
+			told := []string{g.Says, "Caught, as expected: " + g.Promise + " is broken."}
+			if g.Catcher.Tells() {
+				told = append(told, "message 1", g.Promise+" broken for order ORD-")
 			} else {
-				told = append(told, g.catcher.String())
+				told = append(told, g.Catcher.String())
 			}
 			for _, want := range told {
 				if !strings.Contains(out.String(), want) {
@@ -96,13 +63,13 @@ func TestEveryMissingGuardIsCaughtAndTheTreeStaysAsItIs(t *testing.T) {
 }
 
 // tree is what the tree holds of the files that a patch touches.
-func tree(t *testing.T, root string, g guard) map[string]string {
+func tree(t *testing.T, root string, g bugs.Guard) map[string]string {
 	t.Helper()
 	held := map[string]string{}
-	for _, f := range g.files() {
-		path := filepath.Join(root, f.path)
+	for _, f := range g.Files() {
+		path := filepath.Join(root, f.Path)
 		if _, err := os.Stat(path); err == nil {
-			held[f.path] = content(t, path)
+			held[f.Path] = content(t, path)
 		}
 	}
 	return held
@@ -117,11 +84,11 @@ func TestWithoutANameEveryGuardIsListed(t *testing.T) {
 	}
 	for _, g := range guards {
 		listed := func(line string) bool {
-			return strings.Contains(line, " "+g.name+" ") && strings.Contains(line, " "+g.promise+" ") &&
-				strings.Contains(line, g.catcher.pkg) && strings.Contains(line, g.says)
+			return strings.Contains(line, " "+g.Name+" ") && strings.Contains(line, " "+g.Promise+" ") &&
+				strings.Contains(line, g.Catcher.Pkg) && strings.Contains(line, g.Says)
 		}
 		if !slices.ContainsFunc(strings.Split(out.String(), "\n"), listed) {
-			t.Errorf("%s has no line with all that is known of it in\n%s", g.name, out.String())
+			t.Errorf("%s has no line with all that is known of it in\n%s", g.Name, out.String())
 		}
 	}
 }
@@ -130,24 +97,6 @@ func TestAnUnknownGuardIsAnError(t *testing.T) {
 	t.Parallel()
 	if err := run(t.Context(), new(strings.Builder), "nope"); err == nil || !strings.Contains(err.Error(), `"nope"`) {
 		t.Errorf("got %v, want an error that names it", err)
-	}
-}
-
-func TestAPatchThatDoesNotApplySaysSo(t *testing.T) {
-	t.Parallel()
-	root, guards := allGuards(t)
-	dir := t.TempDir()
-	stale := guards[0]
-	stale.patch = filepath.Join(dir, "stale.patch")
-	if err := os.WriteFile(stale.patch, []byte(strings.ReplaceAll(stale.diff, "return", "retreat")), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	gone := guards[0]
-	gone.diff = "--- a/gone.go\n+++ b/gone.go\n"
-	for name, g := range map[string]guard{"other lines": stale, "no such file": gone} {
-		if _, err := g.take(t.Context(), root); err == nil || !strings.Contains(err.Error(), "does not apply any more") {
-			t.Errorf("%s: got %v", name, err)
-		}
 	}
 }
 
@@ -187,8 +136,8 @@ func TestOnlyTheExpectedInvariantIsASuccess(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g := guard{name: "bind", promise: "I1", catcher: search()}
-			told, err := g.judge(read([]byte(tt.out), g.catcher))
+			g := bugs.Guard{Name: "bind", Promise: "I1", Catcher: bugs.Search()}
+			told, err := judge(g, read([]byte(tt.out), g.Catcher))
 			check(t, told, err, tt.story, tt.wantErr)
 		})
 	}
@@ -215,8 +164,10 @@ func TestATestCatchesOnlyByFailingItself(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g := guard{name: "bind", promise: "I1", catcher: catcher{"TestStore", "bind of another intent", "./adapters/dynamodb"}}
-			told, err := g.judge(read([]byte(tt.out), g.catcher))
+			g := bugs.Guard{Name: "bind", Promise: "I1", Catcher: bugs.Catcher{
+				Test: "TestStore", Claim: "bind of another intent", Pkg: "./adapters/dynamodb",
+			}}
+			told, err := judge(g, read([]byte(tt.out), g.Catcher))
 			check(t, told, err, tt.story, tt.wantErr)
 		})
 	}
@@ -238,55 +189,6 @@ func TestALongMessageIsCut(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(got), "\n")
 	if len(lines) != mostLines+1 || lines[0] != strings.Repeat("x", mostWidth)+" ..." || lines[mostLines] != "    and 3 lines more" {
 		t.Errorf("got\n%s", got)
-	}
-}
-
-func TestACatcherRunsItsOwnTestAlone(t *testing.T) {
-	t.Parallel()
-	for c, want := range map[catcher]string{
-		search(): "^TestScenario$",
-		{"TestStore", "bind (of it) is fenced", "./x"}: `^TestStore$/^bind_\(of_it\)_is_fenced$`,
-		{"TestAnswers", "a 500/prepare", "./x"}:        "^TestAnswers$/^a_500$/^prepare$",
-	} {
-		if got := c.pattern(); got != want {
-			t.Errorf("%s: got %q, want %q", c, got, want)
-		}
-	}
-}
-
-func TestAPatchWithoutItsTwoLinesIsRefused(t *testing.T) {
-	t.Parallel()
-	const diff = "--- a/x.go\n+++ b/x.go\n"
-	for _, head := range []string{
-		"", "# what\n", "# caught by: I1\n# what\n", "# caught by: I1\n",
-		"# what\n# caught by: TestX in ./x\n", "# what\n# caught by: I1, by TestX\n",
-		"# what\n# caught by: I1, within worlds\n",
-	} {
-		if _, err := parseGuard(head + diff); err == nil {
-			t.Errorf("%q was taken for a guard", head+diff)
-		}
-	}
-	if _, err := parseGuard("# what\n# caught by: I1\n"); err == nil {
-		t.Error("a guard without a diff was taken for one")
-	}
-	for caught, want := range map[string]guard{
-		"I1":                                 {promise: "I1", catcher: search()},
-		"I11, within 10000 worlds":           {promise: "I11", catcher: random(), worlds: "10000"},
-		"I10, by TestX in ./adapters/sqs":    {promise: "I10", catcher: catcher{"TestX", "", "./adapters/sqs"}},
-		`I4, by TestX "it's, so" in ./a/b/c`: {promise: "I4", catcher: catcher{"TestX", "it's, so", "./a/b/c"}},
-	} {
-		want.says, want.diff = "what", diff
-		if got, err := parseGuard("# what\n# caught by: " + caught + "\n" + diff); err != nil || got != want {
-			t.Errorf("%q: got %+v and %v, want %+v", caught, got, err, want)
-		}
-	}
-}
-
-func TestAPatchMayAddAFile(t *testing.T) {
-	t.Parallel()
-	g := guard{diff: "--- a/x.go\n+++ b/x.go\n-1\n+2\n--- /dev/null\n+++ b/y.go\n@@ -0,0 +1 @@\n+3\n"}
-	if d := cmp.Diff([]file{{"x.go", false}, {"y.go", true}}, g.files(), cmp.AllowUnexported(file{})); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/scripts/designs"
 	"orderonce/scripts/local/system"
 	"orderonce/scripts/storm/play"
@@ -24,7 +25,7 @@ type program struct {
 }
 
 func (p *program) build(ctx context.Context, _ string) (binary, next string, err error) {
-	p.once.Do(func() { p.binary, p.next, p.err = build(ctx, p.pkg, p.folder) })
+	p.once.Do(func() { p.binary, p.next, p.err = build(ctx, lambdatest.Program{Package: p.pkg}, p.folder) })
 	return p.binary, p.next, p.err
 }
 

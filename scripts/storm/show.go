@@ -77,7 +77,7 @@ func showChecks(w io.Writer, o play.Outcome) {
 // summary is one storm in a sentence.
 func summary(o play.Outcome) string {
 	return fmt.Sprintf("%d messages of %d orders, %d deliveries, %d processes killed, %d faults, %d dead letters redriven, %d deletes lost; "+
-		"%d calls to DynamoDB, %d to Stripe; %d messages parked with a reason; %v, at most %d MiB of memory in all processes",
+		"%d calls to DynamoDB, %d to Stripe; %d messages parked with a reason; %v",
 		o.Count.Messages, o.Count.Orders, o.Deliveries, o.Kills, play.Sum(o.Faults), o.Redriven, o.LostDelete,
-		o.Calls.DynamoDB, o.Calls.Stripe, o.Count.Parked, o.Took.Round(time.Second), o.Memory>>20)
+		o.Calls.DynamoDB, o.Calls.Stripe, o.Count.Parked, o.Took.Round(time.Second))
 }

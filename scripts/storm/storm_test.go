@@ -39,7 +39,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := storm{Orders: 1000, Others: 500, Kills: 500, Instances: 16, Duplicates: 0.3, Seed: 9, FIFO: true}
-	if err := write(docs, c, two(), cost{took: 90 * time.Second, processor: 2 * time.Minute}); err != nil {
+	if err := write(docs, c, two(), cost{took: 90 * time.Second, processor: 2 * time.Minute, memory: 5 << 20}); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(docs, "reference", "storm.md"))
@@ -50,7 +50,7 @@ func TestPage(t *testing.T) {
 		"| orderonce | 980 | 0 | 0 | 0 | 0 | 0 | 0 | 980 | 2900 |\n",
 		"| other | 490 | 49 | 0 | 10 | 0 | 0 | 0 | 480 | 50 |\n",
 		"| I9 | parked | 1 |\n",
-		"The whole run took 1m30s, and 2m0s of processor time.\n",
+		"The whole run took 1m30s, 2m0s of processor time, and at most 5 MiB of memory in all its processes.\n",
 		"--seed=9 --orders=1000 --others=500 --kills=500 --duplicates=0.3 --instances=16 --fifo --docs=docs",
 	} {
 		if !strings.Contains(string(text), want) {

@@ -11,9 +11,10 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
+
+	"orderonce/adapters/lambda/lambdatest"
 )
 
 // Artifact is one packaged function.
@@ -96,24 +97,11 @@ func build(ctx context.Context, root, arch, name string) ([]byte, error) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // what is left of it is the system's to clean
 	out := filepath.Join(dir, Executable)
-	cmd := exec.CommandContext(ctx, "go", append(flags(), "-o", out, "./functions/"+name)...) //nolint:gosec // a folder of this module
-	cmd.Dir = root
-	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build %s for %s: %w\n%s", name, arch, err, bytes.TrimSpace(output))
+	p := lambdatest.Program{Package: "./functions/" + name, Root: root, Arch: arch}
+	if err := p.Build(ctx, out); err != nil {
+		return nil, fmt.Errorf("for %s: %w", arch, err)
 	}
 	return os.ReadFile(out) //nolint:gosec // it was just built
-}
-
-// flags are what makes a build small and the same everywhere.
-func flags() []string {
-	return []string{
-		"build",
-		"-trimpath",                                    // no path of this machine
-		"-buildvcs=false",                              // no state of the working tree: a clone and an archive of one commit make the same bytes
-		"-tags", "lambda.norpc,validator_novalidatefn", // no retired protocol; no call by name, which keeps dead methods alive
-		"-ldflags", "-s -w", // no symbols: a panic's trace has its names without them
-	}
 }
 
 // write leaves of each file either the whole or the one before, so that nothing half written is ever deployed.

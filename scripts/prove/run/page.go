@@ -5,20 +5,17 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
 
 	"orderonce/scripts/designs"
 	"orderonce/scripts/prove"
+	"orderonce/scripts/prove/bugs"
 	"orderonce/scripts/prove/controls"
 )
 
-const (
-	bugs          = "scripts/prove/bugs"
-	controlWorlds = 100_000
-)
+const controlWorlds = 100_000
 
 // writePage writes docs/reference/proof.md: the run, the controls and the planted bugs.
 func writePage(path string, o options, r prove.Report, took time.Duration) error {
@@ -32,11 +29,11 @@ func writePage(path string, o options, r prove.Report, took time.Duration) error
 		fmt.Fprintf(&b, "| %s | %d |\n", c.What, c.Times)
 	}
 	writeControls(&b)
-	patches, err := filepath.Glob(filepath.Join(bugs, "*.patch"))
+	guards, err := bugs.All(".")
 	if err != nil {
 		return err
 	}
-	if err := writeBugs(&b, patches); err != nil {
+	if err := writeBugs(&b, guards); err != nil {
 		return err
 	}
 	return os.WriteFile(path, []byte(b.String()), 0o600)
@@ -67,29 +64,23 @@ func writeControls(b *strings.Builder) {
 }
 
 // writeBugs takes every guard away and tells what catches it, as make break does.
-func writeBugs(b *strings.Builder, patches []string) error {
-	b.WriteString("\n## The planted bugs\n\nEach is a patch under `" + bugs + "`. `make break GUARD=NAME` shows it. " +
+func writeBugs(b *strings.Builder, guards []bugs.Guard) error {
+	b.WriteString("\n## The planted bugs\n\nEach is a patch under `scripts/prove/bugs`. `make break GUARD=NAME` shows it. " +
 		"Some are caught by the search, after so many schedules of one case; the others by the test that the row names.\n\n" +
 		"| bug | what is taken away | caught by | after schedules |\n|---|---|---|---:|\n")
 	var stories strings.Builder
-	for _, p := range patches {
-		text, err := os.ReadFile(p) //nolint:gosec // G304: our own
-		if err != nil {
-			return err
-		}
-		lines := strings.SplitN(string(text), "\n", 3)
-		name, says, by := strings.TrimSuffix(filepath.Base(p), ".patch"), lines[0], lines[1]
-		cmd := exec.CommandContext(context.Background(), "go", "run", "./scripts/break", name) //nolint:gosec // G204: a patch of ours
+	for _, g := range guards {
+		cmd := exec.CommandContext(context.Background(), "go", "run", "./scripts/break", g.Name) //nolint:gosec // G204: a patch of ours
 		story, err := cmd.Output()
 		if err != nil {
-			return fmt.Errorf("go run ./scripts/break %s: %w\n%s", name, err, story)
+			return fmt.Errorf("go run ./scripts/break %s: %w\n%s", g.Name, err, story)
 		}
 		after := ""
 		if found := regexp.MustCompile(`found after (\d+)`).FindSubmatch(story); found != nil {
 			after = string(found[1])
-			fmt.Fprintf(&stories, "\n### %s\n\n```\n%s```\n", name, tableOf(string(story)))
+			fmt.Fprintf(&stories, "\n### %s\n\n```\n%s```\n", g.Name, tableOf(string(story)))
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", name, strings.TrimPrefix(says, "# "), strings.TrimPrefix(by, "# caught by: "), after)
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", g.Name, g.Says, g.CaughtBy(), after)
 	}
 	b.WriteString(stories.String())
 	return nil

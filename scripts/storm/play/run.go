@@ -49,9 +49,6 @@ type Outcome struct {
 	LostDelete int
 	Calls      struct{ DynamoDB, Stripe int }
 	Took       time.Duration
-	// Memory is what this process, the engine and all instances had at once, in bytes, at the worst moment that was looked at.
-	// What plays at the same time counts as well.
-	Memory int64
 }
 
 // Broken are the invariants that did not hold.
@@ -81,7 +78,6 @@ type storm struct {
 	system  atomic.Pointer[system.System]
 	weather *weather
 	scribe  *scribe
-	memory  memory
 
 	phase      atomic.Pointer[string]
 	posted     atomic.Int64
@@ -151,7 +147,9 @@ func (st *storm) play(ctx context.Context, s *system.System, next string) (Outco
 	s.Proxy.Before(st.weather.onDynamoDB(s))
 	watching, stop := context.WithCancel(ctx)
 	var watch sync.WaitGroup
-	watch.Go(func() { st.watch(watching, s) })
+	if st.Progress != nil {
+		watch.Go(func() { st.watch(watching, s) })
+	}
 	err := st.phases(ctx, s, next)
 	if err == nil {
 		st.enters("closing the books")
@@ -162,7 +160,6 @@ func (st *storm) play(ctx context.Context, s *system.System, next string) (Outco
 	}
 	stop()
 	watch.Wait()
-	out.Memory = st.memory.peak.Load()
 	for i := range out.Checks {
 		if out.Checks[i].ID == "I13" { // the books were closed chunk by chunk, without the log
 			out.Checks[i].Broken = st.scribe.leaks
@@ -335,7 +332,7 @@ func one() func([]byte) bool {
 	}
 }
 
-// watch reports progress and looks at the memory.
+// watch reports progress.
 func (st *storm) watch(ctx context.Context, s *system.System) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -345,10 +342,7 @@ func (st *storm) watch(ctx context.Context, s *system.System) {
 		case <-ctx.Done():
 			return
 		}
-		st.memory.look()
-		if st.Progress != nil {
-			st.Progress(st.progress(s))
-		}
+		st.Progress(st.progress(s))
 	}
 }
 

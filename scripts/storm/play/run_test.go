@@ -2,19 +2,17 @@ package play_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"testing"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/scripts/local/system"
+	"orderonce/scripts/prove/bugs"
 	"orderonce/scripts/storm/play"
 )
 
@@ -34,22 +32,11 @@ func open(t *testing.T) dynamodbtest.Location {
 	return engine
 }
 
-const root = "../../.."
-
-// product builds the order function, in the release and with the guards that an overlay leaves.
-func product(overlay ...string) play.Handler {
+// product builds the order function, in the release and with the guards that an overlay leaves; "" leaves all.
+func product(overlay string) play.Handler {
 	return play.Handler{Name: "orderonce", Build: func(ctx context.Context, dir string) (binary, next string, err error) {
 		path := filepath.Join(dir, "bootstrap")
-		if len(overlay) == 0 {
-			return path, path, lambdatest.Build(ctx, "orderonce/functions/order", path)
-		}
-		cmd := exec.CommandContext(ctx, "go", "build", "-overlay", overlay[0], "-o", path, "orderonce/functions/order")
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			err = errors.New(string(out))
-		}
-		return path, path, err
+		return path, path, lambdatest.Program{Package: "orderonce/functions/order", Overlay: overlay}.Build(ctx, path)
 	}}
 }
 
@@ -72,7 +59,7 @@ func TestStorm(t *testing.T) {
 			t.Parallel()
 			o := small(t, engine)
 			o.FIFO = fifo
-			out, err := play.Run(t.Context(), o, product())
+			out, err := play.Run(t.Context(), o, product(""))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -105,42 +92,20 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-// without takes a guard away in copies of the files that its patch touches, and returns the overlay that says so.
+// without takes a guard away and returns the overlay that says so.
 func without(t *testing.T, guard string) string {
 	t.Helper()
-	abs, err := filepath.Abs(root)
+	root, err := bugs.Root(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	patch := filepath.Join(abs, "scripts/prove/bugs", guard+".patch")
-	text, err := os.ReadFile(patch)
+	g, err := bugs.Find(root, guard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	replace := map[string]string{}
-	for _, touched := range regexp.MustCompile(`(?m)^\+\+\+ b/(.+)$`).FindAllStringSubmatch(string(text), -1) {
-		from, to := filepath.Join(abs, touched[1]), filepath.Join(dir, touched[1])
-		source, err := os.ReadFile(from)
-		if err := errors.Join(err, os.MkdirAll(filepath.Dir(to), 0o700), os.WriteFile(to, source, 0o600)); err != nil {
-			t.Fatal(err)
-		}
-		replace[from] = to
-	}
-	cmd := exec.CommandContext(t.Context(), "git", "apply", patch)
-	cmd.Dir = dir
-	// Inside a repository git apply skips, in silence, what lies outside the current folder.
-	cmd.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	overlay, err := g.TakeAway(t.Context(), root, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(path, overlay, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return overlay
 }

@@ -1,28 +1,31 @@
-package play
+package main
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync/atomic"
 	"time"
 )
 
-// memory keeps the most that this process and its children had in memory at once, in bytes. Pages that several of them share
-// count once, or else each instance would count the whole program again. It knows Linux only; elsewhere it is 0.
-type memory struct {
-	peak atomic.Int64
-	last time.Time
+// memory looks once a second at what this process and its children have in memory, until the context ends, and returns the most
+// that it saw, in bytes. Pages that several of them share count once, or else each instance would count the whole program
+// again. It knows Linux only; elsewhere it is 0.
+func memory(ctx context.Context) (peak int64) {
+	tick := time.NewTicker(time.Second) // the kernel counts pages for each look
+	defer tick.Stop()
+	for {
+		peak = max(peak, inUse())
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return peak
+		}
+	}
 }
 
-// look is cheap between seconds: the kernel counts pages for it.
-func (m *memory) look() {
-	now := time.Now()
-	if now.Sub(m.last) < time.Second {
-		return
-	}
-	m.last = now
+func inUse() int64 {
 	sum := share(os.Getpid())
 	tasks, _ := filepath.Glob("/proc/self/task/*/children")
 	for _, task := range tasks {
@@ -32,7 +35,7 @@ func (m *memory) look() {
 			sum += share(n)
 		}
 	}
-	m.peak.Store(max(m.peak.Load(), sum))
+	return sum
 }
 
 // share is Pss of proc_pid_smaps(5), "the process's proportional share" of what it has mapped. A process that ended has none.

@@ -1,0 +1,159 @@
+package bugs_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/scripts/prove"
+	"orderonce/scripts/prove/bugs"
+)
+
+func all(t *testing.T) (root string, guards []bugs.Guard) {
+	t.Helper()
+	root, err := bugs.Root(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	guards, err = bugs.All(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(guards) < 32 {
+		t.Fatalf("%d patches, want at least 32", len(guards))
+	}
+	return root, guards
+}
+
+func TestEveryPatchAppliesAndNamesAnInvariant(t *testing.T) {
+	t.Parallel()
+	root, guards := all(t)
+	design := content(t, filepath.Join(root, "docs", "design.md"))
+	for _, g := range guards {
+		t.Run(g.Name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			if _, err := g.TakeAway(t.Context(), root, dir); err != nil {
+				t.Fatal(err)
+			}
+			if len(g.Files()) == 0 {
+				t.Error("it touches no file")
+			}
+			for _, f := range g.Files() {
+				if !f.Added && content(t, filepath.Join(root, f.Path)) == content(t, filepath.Join(dir, f.Path)) {
+					t.Errorf("it does not change %s", f.Path)
+				}
+			}
+			if !strings.Contains(design, "| "+g.Promise+" |") {
+				t.Errorf("docs/design.md has no %q", g.Promise)
+			}
+			if g.Catcher.Tells() && !slices.Contains(prove.Invariants(), prove.Invariant(g.Promise)) {
+				t.Errorf("no world sees %q", g.Promise)
+			}
+		})
+	}
+}
+
+func TestFind(t *testing.T) {
+	t.Parallel()
+	root, guards := all(t)
+	for _, want := range guards {
+		if got, err := bugs.Find(root, want.Name); err != nil || got != want {
+			t.Errorf("got %+v, %v, want %+v", got, err, want)
+		}
+	}
+	if _, err := bugs.Find(root, "nope"); !errors.Is(err, bugs.ErrUnknown) || !strings.Contains(err.Error(), `"nope"`) {
+		t.Errorf("got %v, want %v with the name", err, bugs.ErrUnknown)
+	}
+	if none, err := bugs.All(t.TempDir()); err != nil || len(none) > 0 {
+		t.Errorf("a folder without patches has %d guards, error %v", len(none), err)
+	}
+}
+
+func TestAPatchThatDoesNotApplySaysSo(t *testing.T) {
+	t.Parallel()
+	root, guards := all(t)
+	stale := guards[0]
+	stale.Patch = filepath.Join(t.TempDir(), "stale.patch")
+	if err := os.WriteFile(stale.Patch, []byte(strings.ReplaceAll(stale.Diff, "return", "retreat")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	gone := guards[0]
+	gone.Diff = "--- a/gone.go\n+++ b/gone.go\n"
+	for name, g := range map[string]bugs.Guard{"other lines": stale, "no such file": gone} {
+		if _, err := g.TakeAway(t.Context(), root, t.TempDir()); err == nil || !strings.Contains(err.Error(), "does not apply any more") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+func TestACatcherRunsItsOwnTestAlone(t *testing.T) {
+	t.Parallel()
+	for c, want := range map[bugs.Catcher]string{
+		bugs.Search(): "^TestScenario$",
+		{Test: "TestStore", Claim: "bind (of it) is fenced", Pkg: "./x"}: `^TestStore$/^bind_\(of_it\)_is_fenced$`,
+		{Test: "TestAnswers", Claim: "a 500/prepare", Pkg: "./x"}:        "^TestAnswers$/^a_500$/^prepare$",
+	} {
+		if got := c.Pattern(); got != want {
+			t.Errorf("%s: got %q, want %q", c, got, want)
+		}
+	}
+}
+
+func TestAPatchWithoutItsTwoLinesIsRefused(t *testing.T) {
+	t.Parallel()
+	const diff = "--- a/x.go\n+++ b/x.go\n"
+	for _, head := range []string{
+		"", "# what\n", "# caught by: I1\n# what\n", "# caught by: I1\n",
+		"# what\n# caught by: TestX in ./x\n", "# what\n# caught by: I1, by TestX\n",
+		"# what\n# caught by: I1, within worlds\n",
+	} {
+		if _, err := bugs.Parse(head + diff); err == nil {
+			t.Errorf("%q was taken for a guard", head+diff)
+		}
+	}
+	if _, err := bugs.Parse("# what\n# caught by: I1\n"); err == nil {
+		t.Error("a guard without a diff was taken for one")
+	}
+	for caught, want := range map[string]bugs.Guard{
+		"I1":                              {Promise: "I1", Catcher: bugs.Search()},
+		"I11, within 10000 worlds":        {Promise: "I11", Catcher: bugs.Random(), Worlds: "10000"},
+		"I10, by TestX in ./adapters/sqs": {Promise: "I10", Catcher: bugs.Catcher{Test: "TestX", Pkg: "./adapters/sqs"}},
+		`I4, by TestX "it's, so" in ./a/b/c`: {
+			Promise: "I4", Catcher: bugs.Catcher{Test: "TestX", Claim: "it's, so", Pkg: "./a/b/c"},
+		},
+	} {
+		want.Says, want.Diff = "what", diff
+		if got, err := bugs.Parse("# what\n# caught by: " + caught + "\n" + diff); err != nil || got != want {
+			t.Errorf("%q: got %+v and %v, want %+v", caught, got, err, want)
+		}
+		if got := want.CaughtBy(); got != caught {
+			t.Errorf("caught by %q, want %q", got, caught)
+		}
+	}
+}
+
+func TestAPatchMayAddAFile(t *testing.T) {
+	t.Parallel()
+	g := bugs.Guard{Diff: "--- a/x.go\n+++ b/x.go\n@@ -1 +1 @@\n-1\n+2\n--- /dev/null\n+++ b/y.go\n@@ -0,0 +1 @@\n+3\n"}
+	if d := cmp.Diff([]bugs.File{{Path: "x.go"}, {Path: "y.go", Added: true}}, g.Files()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if d := cmp.Diff("    x.go\n    ...\n    -1\n    +2\n    y.go\n    ...\n    +3\n", g.Changes()); d != "" {
+		t.Errorf("what is shown (-want +got):\n%s", d)
+	}
+}
+
+func content(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
