@@ -153,8 +153,9 @@ func (d *decoder) number(name string) int64 {
 }
 
 func (d *decoder) status(name string) order.Status {
-	s, err := order.ParseStatus(d.text(name))
-	if err != nil {
+	text := d.text(name)
+	s, err := order.ParseStatus(text)
+	if err != nil && text != "" {
 		d.err = errors.Join(d.err, fmt.Errorf("%s: %w", name, err))
 	}
 	return s
@@ -177,5 +178,5 @@ func (d *decoder) optionalMoment(name string) time.Time {
 }
 
 func (d *decoder) want(name, kind string) {
-	d.err = errors.Join(d.err, fmt.Errorf("%s: want %s", name, kind))
+	d.err = errors.Join(d.err, fmt.Errorf("%w: %s: want %s", order.ErrDamaged, name, kind))
 }

@@ -30,13 +30,14 @@ type Key struct{ value string }
 func (k Key) String() string { return k.value }
 
 // PrepareKey is the key of an order's first and usually only Prepare. It holds no attempt: a worker that died
-// between Prepare and Bind is followed by one that gets the same intent back.
+// between Prepare and Bind is followed by one that gets the same intent back. A release that asks the provider for an intent in
+// other words than the one before needs another last part here: under the same key the provider refuses them, and the orders
+// that are under way would be parked.
 func PrepareKey(s Scope, id ID) Key {
 	return Key{string(s) + "/order/" + string(id) + "/prepare"}
 }
 
-// PrepareAgainKey is for an attempt that found PrepareKey burnt: by a stored failure, or by other parameters that an
-// older release sent.
+// PrepareAgainKey is for an attempt that found PrepareKey burnt by a stored failure.
 func PrepareAgainKey(s Scope, id ID, attempt int) Key {
 	return Key{PrepareKey(s, id).value + "/" + strconv.Itoa(attempt)}
 }

@@ -12,9 +12,9 @@ import (
 // the next Begin finds out. ordertest.TestStore is this contract as a test.
 type Claims interface {
 	// Begin takes the order for the lease, or takes over one whose lease has ended. The claim carries the intent
-	// that an earlier attempt bound. It refuses with what WhyNot says: ErrConflict if another order has this id,
-	// *SettledError if it is not open any more, *InProgressError if somebody's lease is running, ErrUnknownVersion
-	// if a newer release wrote it.
+	// that an earlier attempt bound. It refuses with what WhyNot says: ErrUnknownVersion if a newer release wrote the
+	// record, ErrConflict if another order has this id, *SettledError if it is not open any more, *InProgressError if
+	// somebody's lease is running. It returns ErrDamaged for a record that no store wrote.
 	Begin(ctx context.Context, o Order, l Lease) (Claim, error)
 
 	// Bind writes the one intent that may ever be confirmed for this order. It returns nil also if this very intent
@@ -33,8 +33,8 @@ type Claims interface {
 
 // Records is for those who look at an order from outside its processing: operators, webhooks, the reconciler.
 type Records interface {
-	// Load returns the record with its events, as of now and not of a moment ago. It returns ErrNotFound if
-	// there is none.
+	// Load returns the record with its events, as of now and not of a moment ago. It returns ErrNotFound if there is
+	// none, ErrUnknownVersion for a status that this release does not know, and ErrDamaged for a record that no store wrote.
 	Load(ctx context.Context, id ID) (Record, error)
 
 	// Settle writes what the provider said later. It is guarded by the status, seq and intent of r as loaded:
@@ -43,28 +43,34 @@ type Records interface {
 	Settle(ctx context.Context, r Record, o Outcome, at time.Time) error
 }
 
-// Payments moves money. A decline is an Intent, not an error; every error is a *PaymentError, whose Trouble says what
-// may have happened. ordertest.TestPayments is this contract as a test.
+// Payments moves money. A decline is an Intent, not an error; every error is a *PaymentError, whose Trouble says what may have
+// happened. NotNow, Unknown and Misconfigured can come of every call; each method names what else can.
+// ordertest.TestPayments is this contract as a test.
 type Payments interface {
 	// Prepare makes an intent for the order that no one has confirmed: no money can move yet. The same key gets the
-	// same intent as long as the provider remembers the key.
+	// same intent as long as the provider remembers the key. Replayed: the key holds a failure. KeyReused: it was used
+	// with another order's content. Refused: the provider takes no such order.
 	Prepare(ctx context.Context, o Order, k Key) (Intent, error)
 
 	// Confirm moves the money, with the payment method that Prepare named and no other. An intent that succeeded
-	// cannot succeed again, and one that was declined is not tried again: both are returned as they are.
+	// cannot succeed again, and one that was declined is not tried again: both are returned as they are now, also under
+	// a key that was used before. KeyReused: the key was used for another intent. Refused: the provider will not confirm
+	// it, which is no proof that nobody else has.
 	Confirm(ctx context.Context, id IntentID, k Key) (Intent, error)
 
-	// Read returns the intent as the provider has it now, never an older copy.
+	// Read returns the intent as the provider has it now, never an older copy. An intent that the provider does not
+	// know, or will not show, is Misconfigured: it gave us this id.
 	Read(ctx context.Context, id IntentID) (Intent, error)
 }
 
-// Which: errors that need no detail.
+// Sentinels: which one it is says everything.
 var (
 	ErrConflict       = errors.New("another order has this id")
 	ErrFenced         = errors.New("the claim is not ours any more")
 	ErrStale          = errors.New("the record has changed since it was loaded")
 	ErrNotFound       = errors.New("no such order")
 	ErrUnknownVersion = errors.New("the record was written by a newer release")
+	ErrDamaged        = errors.New("the record is not one that a store wrote")
 	ErrNoIntent       = errors.New("no intent is bound: no money has moved")
 )
 

@@ -31,14 +31,14 @@ var (
 func (p *Processor) Process(ctx context.Context, o Order, l Lease) Result {
 	claim, err := p.Claims.Begin(ctx, o, l)
 	if err != nil {
-		return conclude(err, 0)
+		return conclude(err)
 	}
 	takeover := claim.Intent != ""
 	outcome, err := p.charge(ctx, &claim)
 	if err == nil {
 		err = p.Claims.Finish(ctx, claim, outcome, p.Now())
 	}
-	r := conclude(err, claim.Attempt)
+	r := conclude(err)
 	r.Attempt, r.Takeover, r.Intent = claim.Attempt, takeover, cmp.Or(claim.Intent, r.Intent)
 	if r.Verdict == Done {
 		r.Status = outcome.Status
@@ -49,11 +49,12 @@ func (p *Processor) Process(ctx context.Context, o Order, l Lease) Result {
 		return r
 	}
 	// Letting go is a courtesy to the next attempt, which would otherwise wait for the lease to end. But to park is for
-	// whoever holds the order alone: a worker that was frozen may have seen what others left behind when they settled it.
+	// whoever holds the order alone, and only a release that went through proves that: a worker that was frozen may have
+	// seen what others left behind when they settled it.
 	released := p.Claims.Release(ctx, claim, r.Reason, p.Now())
-	if r.Verdict == Park && errors.Is(released, ErrFenced) {
-		fenced := conclude(released, claim.Attempt)
-		r.Verdict, r.Reason, r.Patient = fenced.Verdict, fenced.Reason, fenced.Patient
+	if r.Verdict == Park && released != nil {
+		instead := conclude(released)
+		r.Verdict, r.Reason, r.Patient = instead.Verdict, instead.Reason, instead.Patient
 	}
 	r.Err = errors.Join(r.Err, released)
 	return r
@@ -86,7 +87,7 @@ func (p *Processor) charge(ctx context.Context, c *Claim) (Outcome, error) {
 // provider has it now, or a new one. Only what comes out of here may be confirmed.
 func (p *Processor) boundIntent(ctx context.Context, c *Claim) (Intent, error) {
 	if c.Intent != "" {
-		return p.verified(*c)(p.Payments.Read(ctx, c.Intent))
+		return p.read(ctx, *c)
 	}
 	intent, err := p.prepare(ctx, *c)
 	if err != nil {
@@ -99,13 +100,24 @@ func (p *Processor) boundIntent(ctx context.Context, c *Claim) (Intent, error) {
 	return intent, nil
 }
 
-// prepare makes an intent under the order's own key, so that an attempt that died before Bind leaves no stray one
-// behind. If that key can only ever repeat a failure, or holds what an older release sent, a fresh key must do.
+// prepare makes an intent under the order's own key, so that an attempt that died before Bind leaves no stray one behind. If
+// that key can only ever repeat a failure, a fresh one must do. A key that the provider knows for something else is never
+// got around: it means that an order was charged, or is about to be, which the store has forgotten.
 func (p *Processor) prepare(ctx context.Context, c Claim) (Intent, error) {
 	check := p.verified(c)
 	intent, err := check(p.Payments.Prepare(ctx, c.Order, PrepareKey(p.Scope, c.Order.ID())))
-	if trouble := troubleOf(err); trouble == Replayed || trouble == KeyReused && c.Attempt > 1 {
+	if troubleOf(err) == Replayed {
 		return check(p.Payments.Prepare(ctx, c.Order, PrepareAgainKey(p.Scope, c.Order.ID(), c.Attempt)))
+	}
+	return intent, err
+}
+
+// read asks how far the bound intent is. That the provider refuses to tell says nothing about the order, whose money may have
+// moved: so it is no reason to give the order up.
+func (p *Processor) read(ctx context.Context, c Claim) (Intent, error) {
+	intent, err := p.verified(c)(p.Payments.Read(ctx, c.Intent))
+	if e, ok := errors.AsType[*PaymentError](err); ok && (e.Trouble == Refused || e.Trouble == KeyReused) {
+		return Intent{}, &PaymentError{Trouble: Misconfigured, RequestID: e.RequestID, Err: e.Err}
 	}
 	return intent, err
 }
@@ -113,12 +125,11 @@ func (p *Processor) prepare(ctx context.Context, c Claim) (Intent, error) {
 // confirm moves the money. A refusal is no proof that none moved: an intent that somebody else settled meanwhile
 // refuses too, so the provider is asked before anybody is told.
 func (p *Processor) confirm(ctx context.Context, c Claim) (Intent, error) {
-	check := p.verified(c)
-	intent, err := check(p.Payments.Confirm(ctx, c.Intent, ConfirmKey(p.Scope, c.Order.ID(), c.Attempt)))
+	intent, err := p.verified(c)(p.Payments.Confirm(ctx, c.Intent, ConfirmKey(p.Scope, c.Order.ID(), c.Attempt)))
 	if troubleOf(err) != Refused {
 		return intent, err
 	}
-	now, readErr := check(p.Payments.Read(ctx, c.Intent))
+	now, readErr := p.read(ctx, c)
 	if readErr != nil {
 		return Intent{}, readErr
 	}

@@ -391,7 +391,7 @@ func claimCases() []processCase {
 			name:   "an order that somebody holds is delivered again when the lease ends",
 			before: func(w *world) { w.claim() },
 			want: order.Result{
-				Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: noon().Add(time.Minute),
+				Verdict: order.Redeliver, Reason: order.ReasonInProgress, Patient: true, NotBefore: noon().Add(time.Minute),
 			},
 			calls: "begin",
 		},
@@ -404,6 +404,10 @@ func claimCases() []processCase {
 				}
 			},
 			want: order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnknownVersion, Patient: true}, calls: "begin",
+		},
+		{
+			name: "a record that no store wrote is left to a person", around: always(fails(ordertest.Begin, order.ErrDamaged)),
+			want: order.Result{Verdict: order.Redeliver, Reason: order.ReasonDamaged, Patient: true}, calls: "begin",
 		},
 		{
 			name:   "a worker that lost the order at bind stops",
@@ -461,7 +465,7 @@ func storeCases() []processCase {
 		},
 		{
 			name: "too little time confirms nothing", before: func(w *world) { w.lease = confirmTime - 1 },
-			want:  claimed(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonOutOfTime, Intent: "pi_1"}),
+			want:  claimed(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonOutOfTime, Patient: true, Intent: "pi_1"}),
 			calls: "begin prepare bind release",
 		},
 	}
@@ -543,6 +547,11 @@ func paymentCases() []processCase {
 			want:   second(parked(order.ReasonMismatch)), calls: "begin read release",
 		},
 		{
+			name:   "a bound intent that the provider refuses to show is our mistake",
+			before: func(w *world) { w.dieAfter(ordertest.Confirm) }, around: always(fails(ordertest.Read, refused())),
+			want: second(patient(order.ReasonMisconfigured, "pi_1", "")), calls: "begin read release",
+		},
+		{
 			name: "a bound intent that the provider does not know is our mistake", before: func(w *world) { w.bind("pi_gone") },
 			want: second(patient(order.ReasonMisconfigured, "pi_gone", "req_1")), calls: "begin read release",
 		},
@@ -558,14 +567,16 @@ func second(r order.Result) order.Result {
 }
 
 func keyCases() []processCase {
-	newIntent := order.Result{Verdict: order.Done, Reason: order.ReasonSettled, Status: order.Paid, Attempt: 2, Intent: "pi_2"}
-	firstIntent := newIntent
-	firstIntent.Intent = "pi_1"
+	settled := order.Result{Verdict: order.Done, Reason: order.ReasonSettled, Status: order.Paid, Attempt: 2, Intent: "pi_1"}
+	reused := func(attempt int, request string) order.Result {
+		return claimed(attempt, order.Result{Verdict: order.Park, Reason: order.ReasonKeyReused, RequestID: request})
+	}
+	forgotten := func(w *world) { w.prepare(w.twice(), w.firstKey()) }
 	return []processCase{
 		{
 			name:   "a burnt prepare key gives way to the attempt's own",
 			before: func(w *world) { w.claimAndRelease(); w.burn(w.firstKey()) },
-			want:   firstIntent, calls: "begin prepare prepare bind confirm finish",
+			want:   settled, calls: "begin prepare prepare bind confirm finish",
 		},
 		{
 			name:   "two burnt prepare keys wait for the next attempt",
@@ -576,26 +587,62 @@ func keyCases() []processCase {
 			calls: "begin prepare prepare release",
 		},
 		{
-			name:   "an intent that the store does not know parks",
-			before: func(w *world) { w.prepare(w.twice(), w.firstKey()) },
-			want:   claimed(1, order.Result{Verdict: order.Park, Reason: order.ReasonKeyReused, RequestID: "req_2"}),
-			calls:  "begin prepare release",
+			name: "an intent that the store does not know parks", before: forgotten,
+			want: reused(1, "req_2"), calls: "begin prepare release",
 		},
 		{
-			name:   "what an older release sent under the key gives way to the attempt's own",
-			before: func(w *world) { w.claimAndRelease(); w.prepare(w.twice(), w.firstKey()) },
-			want:   newIntent, calls: "begin prepare prepare bind confirm finish",
+			// Whatever brought the message again: a lost answer, a second copy, an operator.
+			name: "an intent that the store does not know parks at every delivery", before: func(w *world) { forgotten(w); w.deliver(asIs) },
+			want: reused(2, "req_3"), calls: "begin prepare release",
 		},
 		{
-			name: "two reused keys wait for the next attempt",
-			before: func(w *world) {
+			name: "a reused key behind a burnt one parks too", before: func(w *world) {
 				w.claimAndRelease()
-				w.prepare(w.twice(), w.firstKey())
+				w.burn(w.firstKey())
 				w.prepare(w.twice(), w.againKey(2))
 			},
-			want:  claimed(2, order.Result{Verdict: order.Redeliver, Reason: order.ReasonKeyReused, RequestID: "req_4"}),
-			calls: "begin prepare prepare release",
+			want: reused(2, "req_4"), calls: "begin prepare prepare release",
 		},
+	}
+}
+
+func TestOnlyWhoReleasedTheOrderParksIt(t *testing.T) {
+	t.Parallel()
+	// A worker freezes in its first Prepare. Others see a burnt key, take another and settle. Then its own request arrives, and
+	// what it hears is that the key was reused.
+	frozen := func(w *world) ordertest.Around {
+		return only(ordertest.Prepare, func(func() error) error {
+			w.settledAs(w.redeliver(asIs), order.Paid)
+			return &order.PaymentError{Trouble: order.KeyReused, Err: errors.New("too late")}
+		})
+	}
+	for name, tt := range map[string]struct {
+		release ordertest.Around
+		want    order.Reason
+	}{
+		"a release that is refused":         {asIs, order.ReasonFenced},
+		"a release that never arrives":      {ordertest.NeverReaches(ordertest.Release), order.ReasonStore},
+		"a release that is not known about": {ordertest.LosesTheAnswerOf(ordertest.Release), order.ReasonStore},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, ordertest.Pays)
+			prepare := frozen(w)
+			got := w.deliver(func(c ordertest.Call, do func() error) error {
+				if c == ordertest.Release {
+					return tt.release(c, do)
+				}
+				return prepare(c, do)
+			})
+			if got.Verdict != order.Redeliver || got.Reason != tt.want || !got.Patient {
+				t.Errorf("got %s for %s, patient: %t, want a patient redelivery for %s", got.Verdict, got.Reason, got.Patient, tt.want)
+			}
+			duplicate := w.redeliver(asIs)
+			if duplicate.Verdict != order.Done || duplicate.Reason != order.ReasonDuplicate {
+				t.Errorf("then got %s for %s, want it done as a duplicate", duplicate.Verdict, duplicate.Reason)
+			}
+			w.isTrue()
+		})
 	}
 }
 

@@ -1,7 +1,6 @@
 package order
 
 import (
-	"errors"
 	"fmt"
 	"time"
 )
@@ -59,19 +58,21 @@ type Event struct {
 }
 
 // Restore checks a record that comes out of a store, so that a row that somebody edited by hand is an error and
-// not a wrong decision.
+// not a wrong decision: ErrDamaged, or ErrUnknownVersion if its status is one that this release does not know.
 func Restore(r Record) (Record, error) {
 	_, err := ParseStatus(string(r.Status))
 	switch {
 	case !ValidID(string(r.OrderID)):
-		err = errors.New("its id is not an order id")
+		err = fmt.Errorf("%w: its id is not an order id", ErrDamaged)
+	case r.Status == "":
+		err = fmt.Errorf("%w: it has no status", ErrDamaged)
 	case err != nil:
 	case r.Attempt < 1 || r.Seq < 0:
-		err = fmt.Errorf("attempt %d, seq %d", r.Attempt, r.Seq)
+		err = fmt.Errorf("%w: attempt %d, seq %d", ErrDamaged, r.Attempt, r.Seq)
 	case r.Fingerprint == "":
-		err = errors.New("it has no fingerprint")
+		err = fmt.Errorf("%w: it has no fingerprint", ErrDamaged)
 	case r.Status != Open && r.Intent == "":
-		err = fmt.Errorf("it is %s without an intent", r.Status)
+		err = fmt.Errorf("%w: it is %s without an intent", ErrDamaged, r.Status)
 	}
 	if err != nil {
 		return Record{}, fmt.Errorf("record of order %q: %w", r.OrderID, err)
@@ -79,7 +80,7 @@ func Restore(r Record) (Record, error) {
 	return r, nil
 }
 
-// WhyNot says why a claim was refused, from the record that refused it: ErrConflict, ErrUnknownVersion,
+// WhyNot says why a claim was refused, from the record that refused it: ErrUnknownVersion, ErrConflict,
 // *SettledError or *InProgressError, in this order. nil means that the order is ours: the record carries our own
 // owner, because the answer to our write was lost; or nobody's lease is running, and it can be claimed.
 func WhyNot(r Record, o Order, l Lease) error {

@@ -81,20 +81,23 @@ func TestRestoreRefusesWhatNoStoreWrites(t *testing.T) {
 	if got, err := order.Restore(good); err != nil || !reflect.DeepEqual(got, good) {
 		t.Errorf("got %+v, %v, want the record as it is", got, err)
 	}
-	for want, edit := range map[string]func(*order.Record){
-		"not an order id":        func(r *order.Record) { r.OrderID = "a b" },
-		`status "lost" is`:       func(r *order.Record) { r.Status = "lost" },
-		`status "" is`:           func(r *order.Record) { r.Status = "" },
-		"attempt 0, seq 0":       func(r *order.Record) { r.Attempt = 0 },
-		"attempt 1, seq -1":      func(r *order.Record) { r.Seq = -1 },
-		"no fingerprint":         func(r *order.Record) { r.Fingerprint = "" },
-		"paid without an intent": func(r *order.Record) { r.Status = order.Paid },
+	for want, tt := range map[string]struct {
+		is   error
+		edit func(*order.Record)
+	}{
+		"not an order id":        {order.ErrDamaged, func(r *order.Record) { r.OrderID = "a b" }},
+		"no status":              {order.ErrDamaged, func(r *order.Record) { r.Status = "" }},
+		`status "lost"`:          {order.ErrUnknownVersion, func(r *order.Record) { r.Status = "lost" }},
+		"attempt 0, seq 0":       {order.ErrDamaged, func(r *order.Record) { r.Attempt = 0 }},
+		"attempt 1, seq -1":      {order.ErrDamaged, func(r *order.Record) { r.Seq = -1 }},
+		"no fingerprint":         {order.ErrDamaged, func(r *order.Record) { r.Fingerprint = "" }},
+		"paid without an intent": {order.ErrDamaged, func(r *order.Record) { r.Status = order.Paid }},
 	} {
 		r := good
-		edit(&r)
+		tt.edit(&r)
 		got, err := order.Restore(r)
-		if !strings.Contains(errText(err), want) || !reflect.DeepEqual(got, order.Record{}) {
-			t.Errorf("got %+v, %v, want an error that says %q", got, err, want)
+		if !errors.Is(err, tt.is) || !strings.Contains(errText(err), want) || !reflect.DeepEqual(got, order.Record{}) {
+			t.Errorf("got %+v, %v, want %q that says %q", got, err, tt.is, want)
 		}
 	}
 	paid := good

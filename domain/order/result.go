@@ -27,6 +27,7 @@ const (
 	ReasonFenced         Reason = "fenced"            // another attempt took it from us
 	ReasonUnknownVersion Reason = "unknown_version"   // a newer release wrote the record
 	ReasonStore          Reason = "store_unavailable" // the store did not do as asked
+	ReasonDamaged        Reason = "damaged_record"    // the record is not one that a store wrote
 	ReasonNotNow         Reason = "provider_not_now"
 	ReasonUnknown        Reason = "provider_unknown"
 	ReasonReplayed       Reason = "provider_replayed_failure"
@@ -43,7 +44,7 @@ const (
 // Reasons lists every reason that the domain gives.
 func Reasons() []Reason {
 	return []Reason{
-		ReasonSettled, ReasonDuplicate, ReasonInProgress, ReasonFenced, ReasonUnknownVersion, ReasonStore,
+		ReasonSettled, ReasonDuplicate, ReasonInProgress, ReasonFenced, ReasonUnknownVersion, ReasonStore, ReasonDamaged,
 		ReasonNotNow, ReasonUnknown, ReasonReplayed, ReasonMisconfigured, ReasonOutOfTime, ReasonUnconfirmed,
 		ReasonConflict, ReasonMismatch, ReasonRefused, ReasonKeyReused, ReasonInvalid,
 	}
@@ -63,8 +64,8 @@ type Result struct {
 	Err       error
 }
 
-// conclude is the one table from what happened to what is done about it. attempt is 0 if nothing was claimed.
-func conclude(err error, attempt int) Result {
+// conclude is the one table from what happened to what is done about it.
+func conclude(err error) Result {
 	var (
 		settled  *SettledError
 		progress *InProgressError
@@ -81,24 +82,26 @@ func conclude(err error, attempt int) Result {
 	case errors.As(err, &mismatch):
 		return Result{Verdict: Park, Reason: ReasonMismatch, Intent: mismatch.Intent, Err: err}
 	case errors.As(err, &progress):
-		return Result{Verdict: Redeliver, Reason: ReasonInProgress, NotBefore: progress.Until, Err: err}
+		return Result{Verdict: Redeliver, Reason: ReasonInProgress, Patient: true, NotBefore: progress.Until, Err: err}
 	case errors.Is(err, ErrFenced):
 		return Result{Verdict: Redeliver, Reason: ReasonFenced, Patient: true, Err: err}
 	case errors.Is(err, ErrUnknownVersion):
 		return Result{Verdict: Redeliver, Reason: ReasonUnknownVersion, Patient: true, Err: err}
+	case errors.Is(err, ErrDamaged):
+		return Result{Verdict: Redeliver, Reason: ReasonDamaged, Patient: true, Err: err}
 	case errors.Is(err, errOutOfTime):
-		return Result{Verdict: Redeliver, Reason: ReasonOutOfTime, Err: err}
+		return Result{Verdict: Redeliver, Reason: ReasonOutOfTime, Patient: true, Err: err}
 	case errors.Is(err, errUnconfirmed):
 		return Result{Verdict: Redeliver, Reason: ReasonUnconfirmed, Err: err}
 	case errors.As(err, &payment):
-		r := concludePayment(payment.Trouble, attempt)
+		r := concludePayment(payment.Trouble)
 		r.RequestID, r.Err = payment.RequestID, err
 		return r
 	}
 	return Result{Verdict: Redeliver, Reason: ReasonStore, Patient: true, Err: err}
 }
 
-func concludePayment(t Trouble, attempt int) Result {
+func concludePayment(t Trouble) Result {
 	switch t {
 	case NotNow:
 		return Result{Verdict: Redeliver, Reason: ReasonNotNow, Patient: true}
@@ -111,10 +114,7 @@ func concludePayment(t Trouble, attempt int) Result {
 	case Refused:
 		return Result{Verdict: Park, Reason: ReasonRefused}
 	case KeyReused:
-		if attempt <= 1 {
-			return Result{Verdict: Park, Reason: ReasonKeyReused}
-		}
-		return Result{Verdict: Redeliver, Reason: ReasonKeyReused}
+		return Result{Verdict: Park, Reason: ReasonKeyReused}
 	}
 	return Result{Verdict: Redeliver, Reason: ReasonUnknown, Patient: true}
 }

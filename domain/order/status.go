@@ -32,7 +32,7 @@ func ParseStatus(s string) (Status, error) {
 			return known, nil
 		}
 	}
-	return "", fmt.Errorf("status %q is unknown to this release", s)
+	return "", fmt.Errorf("status %q: %w", s, ErrUnknownVersion)
 }
 
 // Next lists the statuses that an order in s may become.

@@ -23,7 +23,8 @@ const (
 // request has none.
 func (k *Worker) ask(r stripetest.Request) stripetest.Response {
 	if k.Releases && k.old && r.Path == root {
-		r.Form.Set("description", "an order") // what the older release sent, and ours does not
+		r.Form.Set("description", "an order") // the older release asks in other words,
+		r.Key += ".older"                     // and under other words goes another key
 	}
 	fault := k.fault
 	if !k.armed {

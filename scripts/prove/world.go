@@ -75,7 +75,7 @@ type Case struct {
 	People   bool            // cancel, pay, refresh; and Stripe forgets its keys
 	Restless bool            // the queue shows messages twice and in any order, consumers pause, dead letters come back early
 	Mistake  bool            // a person writes another order's intent into a row
-	Releases bool            // an older release runs beside ours: it sends other parameters and cannot read our fingerprints
+	Releases bool            // an older release runs beside ours: it prepares in other words, under another key, and cannot read our fingerprints
 	Clocks   []time.Duration // how wrong a worker's clock can be
 	KeyLife  time.Duration   // as in stripetest.Rules
 	ListLag  time.Duration   // likewise
