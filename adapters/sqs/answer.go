@@ -23,11 +23,12 @@ func Reasons() []order.Reason {
 	return []order.Reason{ReasonPanic, ReasonNotStarted, ReasonBehind, ReasonParkFailed}
 }
 
-// Policy is how patient the queue is.
+// Policy is how patient the queue is. All fields are needed.
 type Policy struct {
 	FirstDelay    time.Duration // before the second delivery; doubles with each
 	LongestDelay  time.Duration
-	MaxDeliveries int           // of an order that fails through no outage
+	MaxDeliveries int           // of an order that fails by itself
+	MaxReceives   int           // the queue's maxReceiveCount: after so many SQS dead-letters a message itself, without a reason
 	Retention     time.Duration // the queue's: after it SQS deletes a message, and does not dead-letter it
 }
 
@@ -37,12 +38,18 @@ func DefaultPolicy() Policy {
 		FirstDelay:    5 * time.Second,
 		LongestDelay:  15 * time.Minute,
 		MaxDeliveries: 20,
+		MaxReceives:   1000, // SQS allows no more (SQS developer guide, "Configure a dead-letter queue using the Amazon SQS console")
 		Retention:     7 * 24 * time.Hour,
 	}
 }
 
-// lastDay is how long before the queue deletes a message it is parked, whatever it waits for.
-const lastDay = 24 * time.Hour
+const (
+	// lastDay is how long before the queue deletes a message it is parked, whatever it waits for.
+	lastDay = 24 * time.Hour
+	// lastReceives is how many chances to park a message are left before SQS moves it. Delays alone do not come so far before the
+	// last day, but a function that was throttled or killed for days does.
+	lastReceives = 10
+)
 
 // Delivery is what the queue says about one delivery of a message.
 type Delivery struct {
@@ -83,29 +90,71 @@ func Answer(r order.Result, d Delivery, now time.Time, luck float64, p Policy) A
 	if p.exhausted(r, d, now) {
 		return Action{Verdict: order.Park}
 	}
-	if !r.NotBefore.IsZero() {
-		// A lease counts up to and including its last instant.
-		return Action{Verdict: order.Redeliver, Delay: wholeSeconds(max(0, r.NotBefore.Sub(now)) + time.Second)}
-	}
-	return Action{Verdict: order.Redeliver, Delay: p.backOff(d.Count, luck)}
+	return Action{Verdict: order.Redeliver, Delay: p.delay(r, d, now, luck)}
 }
 
 // exhausted reports whether waiting has become more dangerous than asking a person. Nobody's order is parked for an
-// outage or for a mistake of ours, until the queue itself is about to lose it.
+// outage or for a mistake of ours, until the queue itself is about to lose it, or to take it away without a reason.
 func (p Policy) exhausted(r order.Result, d Delivery, now time.Time) bool {
-	if now.Sub(d.SentAt) >= p.Retention-lastDay {
+	if p.onLastDay(d, now) || d.Count > p.MaxReceives-lastReceives {
 		return true
 	}
-	return !r.Patient && d.Count >= p.MaxDeliveries
+	return !r.Patient && tries(r, d) >= p.MaxDeliveries
 }
 
-// backOff doubles with each delivery, up to the longest, and takes a random part of it between a half and all.
+func (p Policy) onLastDay(d Delivery, now time.Time) bool {
+	return now.Sub(d.SentAt) >= p.Retention-lastDay
+}
+
+// tries is how often the order itself may have failed. A message is also received while the store is down, while no worker is
+// free or while another is in front of it, and an order may be claimed for other messages: what counts is in both numbers.
+func tries(r order.Result, d Delivery) int {
+	if r.Attempt == 0 {
+		return d.Count
+	}
+	return min(r.Attempt, d.Count)
+}
+
+// promptReturns is how many deliveries that could not start come back at once.
+const promptReturns = 3
+
+func (p Policy) delay(r order.Result, d Delivery, now time.Time, luck float64) time.Duration {
+	if r.Reason == ReasonNotStarted && d.Count <= promptReturns {
+		return 0 // it waits for nothing but a free worker
+	}
+	delay := p.backOff(d.Count, luck)
+	if !r.NotBefore.IsZero() {
+		// A lease counts up to and including its last instant.
+		delay = max(delay, r.NotBefore.Sub(now)+time.Second)
+	}
+	return wholeSeconds(delay)
+}
+
+// maxSpread bounds the random part of a delay. With a wider one an unlucky message would have used up its receives before an outage
+// of six days is over.
+const maxSpread = 5 * time.Minute
+
+// backOff doubles with each delivery, up to the longest, less a random part of at most a half.
 func (p Policy) backOff(count int, luck float64) time.Duration {
 	delay := p.LongestDelay
 	if doublings := max(count, 1) - 1; doublings < 20 {
 		delay = min(p.FirstDelay<<doublings, p.LongestDelay)
 	}
-	return wholeSeconds(delay/2 + time.Duration(luck*float64(delay/2)))
+	spread := min(delay/2, maxSpread)
+	return wholeSeconds(delay - spread + time.Duration(luck*float64(spread)))
+}
+
+// lastDayDelay bounds the delay of a message that could not be parked on its last day. It comes back so often that SQS itself moves it
+// to the dead-letter queue, without a reason but safe, before it would delete it.
+const lastDayDelay = 30 * time.Second
+
+// unparked is what becomes of a message that the dead-letter queue did not take.
+func (p Policy) unparked(d Delivery, now time.Time, luck float64) Action {
+	delay := p.backOff(d.Count, luck)
+	if p.onLastDay(d, now) {
+		delay = min(delay, lastDayDelay)
+	}
+	return Action{Verdict: order.Redeliver, Delay: delay}
 }
 
 // maxDelay is the longest delay: SQS hides a message for 12 hours from its receive (API reference, ChangeMessageVisibility), of

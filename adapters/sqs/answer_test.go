@@ -1,6 +1,7 @@
 package sqs_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -22,9 +23,13 @@ const (
 func TestAnswer(t *testing.T) {
 	t.Parallel()
 	store := order.Result{Verdict: order.Redeliver, Reason: order.ReasonStore, Patient: true}
-	unconfirmed := order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed}
+	late := order.Result{Verdict: order.Redeliver, Reason: sqs.ReasonNotStarted, Patient: true}
+	panicked := order.Result{Verdict: order.Redeliver, Reason: sqs.ReasonPanic}
+	unconfirmed := func(attempt int) order.Result {
+		return order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Attempt: attempt}
+	}
 	until := func(d time.Duration) order.Result {
-		return order.Result{Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(d)}
+		return order.Result{Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(d), Patient: true}
 	}
 	again := func(d time.Duration) sqs.Action { return sqs.Action{Verdict: order.Redeliver, Delay: d} }
 	parked := sqs.Action{Verdict: order.Park}
@@ -48,21 +53,30 @@ func TestAnswer(t *testing.T) {
 		{"luck in the middle is three quarters", store, 3, 0, 0.5, again(15 * time.Second)},
 		{"the eighth is the last that doubles", store, 8, 0, luckiest, again(640 * time.Second)},
 		{"the ninth is 15 min", store, 9, 0, luckiest, again(15 * time.Minute)},
-		{"the ninth is at least half of that", store, 9, 0, unlucky, again(450 * time.Second)},
-		{"the thousandth is still 15 min", store, 1000, 0, luckiest, again(15 * time.Minute)},
+		{"the eighth is at most 5 min less", store, 8, 0, unlucky, again(340 * time.Second)},
+		{"the ninth is at least 10 min", store, 9, 0, unlucky, again(10 * time.Minute)},
+		{"the 990th is still 15 min", store, 990, 0, luckiest, again(15 * time.Minute)},
 		{"a count that the queue did not give is a first one", store, 0, 0, luckiest, again(5 * time.Second)},
 
 		{"a lease is waited for, and a second more", until(30 * time.Second), 1, 0, luckiest, again(31 * time.Second)},
 		{"a part of a second is a second", until(30*time.Second + 1), 1, 0, unlucky, again(32 * time.Second)},
-		{"a lease that has just ended is over in a second", until(0), 1, 0, unlucky, again(time.Second)},
-		{"a lease long ago is over in a second", until(-time.Hour), 1, 0, unlucky, again(time.Second)},
+		{"a lease that has just ended is waited for no longer than anything else", until(0), 1, 0, unlucky, again(3 * time.Second)},
+		{"nor is one that ended long ago", until(-time.Hour), 1, 0, unlucky, again(3 * time.Second)},
+		{"a short lease uses up no receives", until(time.Second), 500, 0, unlucky, again(10 * time.Minute)},
 		{"nothing is hidden for 12 h after its receive", until(100 * time.Hour), 1, 0, unlucky, again(11 * time.Hour)},
-		{"a lease is no reason to wait for ever", until(time.Minute), 20, 0, unlucky, parked},
 
-		{"the nineteenth failure is tried again", unconfirmed, 19, 0, luckiest, again(15 * time.Minute)},
-		{"the twentieth is parked", unconfirmed, 20, 0, luckiest, parked},
-		{"an outage parks nothing for its count", store, 10_000, 0, luckiest, again(15 * time.Minute)},
-		{"an outage parks nothing before the last day", store, 10_000, 6*day - 1, luckiest, again(15 * time.Minute)},
+		{"what found no worker comes back at once", late, 1, 0, luckiest, again(0)},
+		{"also the third time", late, 3, 0, luckiest, again(0)},
+		{"what found none four times waits as everything does", late, 4, 0, luckiest, again(40 * time.Second)},
+
+		{"the nineteenth failure is tried again", unconfirmed(19), 19, 0, luckiest, again(15 * time.Minute)},
+		{"the twentieth is parked", unconfirmed(20), 20, 0, luckiest, parked},
+		{"a first try is no twentieth, however often the message was received", unconfirmed(1), 500, 0, luckiest, again(15 * time.Minute)},
+		{"a first delivery is no twentieth, however often the order was tried", unconfirmed(500), 1, 0, luckiest, again(5 * time.Second)},
+		{"the twentieth failure without a claim is parked", panicked, 20, 0, luckiest, parked},
+		{"an outage parks nothing for its count", store, 990, 0, luckiest, again(15 * time.Minute)},
+		{"an outage parks nothing before the last day", store, 990, 6*day - 1, luckiest, again(15 * time.Minute)},
+		{"what SQS would soon move without a reason is parked with one", store, 991, 0, luckiest, parked},
 		{"on its last day in the queue everything is parked", store, 2, 6 * day, luckiest, parked},
 		{"a message from the future is young", store, 1, -time.Hour, luckiest, again(5 * time.Second)},
 	} {
@@ -76,52 +90,101 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// Every reason of the domain and of the edge, at every count and age: the answer depends on nothing but the verdict,
-// the patience and the lease.
+// Every reason of the domain and of the edge, at every count and age: the answer depends on nothing but the verdict, the patience,
+// the tries and the lease. What could not be started is TestAnswer's.
 func TestAnswerKeepsItsBounds(t *testing.T) {
 	t.Parallel()
-	reasons := append(order.Reasons(), sqs.Reasons()...)
+	reasons := slices.DeleteFunc(append(order.Reasons(), sqs.Reasons()...), func(r order.Reason) bool { return r == sqs.ReasonNotStarted })
 	rapid.Check(t, func(t *rapid.T) {
 		r := order.Result{
 			Verdict: rapid.SampledFrom([]order.Verdict{order.Done, order.Redeliver, order.Park}).Draw(t, "verdict"),
 			Reason:  rapid.SampledFrom(reasons).Draw(t, "reason"),
 			Patient: rapid.Bool().Draw(t, "patient"),
+			Attempt: rapid.IntRange(0, 30).Draw(t, "attempt"),
 		}
 		if rapid.Bool().Draw(t, "in progress") {
 			r.NotBefore = start().Add(time.Duration(rapid.Int64Range(-int64(day), int64(3*day)).Draw(t, "not before")))
 		}
-		count := rapid.IntRange(1, 100).Draw(t, "count")
+		count := rapid.OneOf(rapid.IntRange(1, 100), rapid.IntRange(1, 1000)).Draw(t, "count")
 		age := time.Duration(rapid.Int64Range(0, int64(7*day)).Draw(t, "age"))
 		luck := rapid.Float64Range(0, luckiest).Draw(t, "luck")
 		answer := func(count int) sqs.Action {
 			return sqs.Answer(r, sqs.Delivery{Count: count, SentAt: start().Add(-age)}, start(), luck, sqs.DefaultPolicy())
 		}
 		got := answer(count)
+		ownFault := !r.Patient && count >= 20 && (r.Attempt == 0 || r.Attempt >= 20)
 		switch {
 		case r.Verdict != order.Redeliver:
 			if got != (sqs.Action{Verdict: r.Verdict}) {
 				t.Fatalf("got %+v for the verdict %s", got, r.Verdict)
 			}
 			return
-		case age >= 6*day || !r.Patient && count >= 20:
+		case age >= 6*day || count > 990 || ownFault:
 			if got != (sqs.Action{Verdict: order.Park}) {
 				t.Fatalf("got %+v, want it parked", got)
 			}
 			return
 		}
-		if got.Verdict != order.Redeliver || got.Delay < time.Second || got.Delay > 11*time.Hour || got.Delay%time.Second != 0 {
-			t.Fatalf("got %+v, want whole seconds from 1 s to 11 h", got)
+		if got.Verdict != order.Redeliver || got.Delay > 11*time.Hour || got.Delay%time.Second != 0 {
+			t.Fatalf("got %+v, want whole seconds, at most 11 h", got)
 		}
-		if r.NotBefore.IsZero() {
-			full := min(5*time.Second<<(min(count, 20)-1), 15*time.Minute)
-			if got.Delay < full/2 || got.Delay > full {
-				t.Fatalf("got a delay of %v at delivery %d, want %v to %v", got.Delay, count, full/2, full)
-			}
-		} else if end := start().Add(got.Delay); got.Delay < 11*time.Hour && !end.After(r.NotBefore) {
+		full := min(5*time.Second<<(min(count, 20)-1), 15*time.Minute)
+		if least := full - min(full/2, 5*time.Minute); got.Delay < least || got.Delay > full && r.NotBefore.IsZero() {
+			t.Fatalf("got a delay of %v at delivery %d, want %v to %v", got.Delay, count, least, full)
+		}
+		if end := start().Add(got.Delay); got.Delay < 11*time.Hour && !end.After(r.NotBefore) {
 			t.Fatalf("it comes back at %v, when the lease of %v still counts", end, r.NotBefore)
 		}
 		if next := answer(count + 1); next.Verdict == order.Redeliver && next.Delay < got.Delay {
 			t.Fatalf("got a delay of %v after one of %v", next.Delay, got.Delay)
 		}
+	})
+}
+
+// What lasts is never the order's own fault, and no luck, lease or lack of workers may send the message to the dead-letter queue
+// before its last day: neither ours, nor SQS's own count.
+func TestWhatLastsIsWaitedForUntilTheLastDay(t *testing.T) {
+	t.Parallel()
+	wait := func(t tester, next func() (r order.Result, luck float64)) {
+		t.Helper()
+		p := sqs.DefaultPolicy()
+		for now, count := start(), 1; ; count++ {
+			r, luck := next()
+			if !r.NotBefore.IsZero() {
+				r.NotBefore = now.Add(r.NotBefore.Sub(start()))
+			}
+			a := sqs.Answer(r, sqs.Delivery{Count: count, SentAt: start()}, now, luck, p)
+			if a.Verdict == order.Park {
+				if age := now.Sub(start()); age < p.Retention-day || count >= 900 { // docs/guides/operate.md gives this number
+					t.Fatalf("parked at an age of %v, after %d of %d receives", age, count, p.MaxReceives)
+				}
+				return
+			}
+			now = now.Add(a.Delay)
+		}
+	}
+	late := order.Result{Verdict: order.Redeliver, Reason: sqs.ReasonNotStarted, Patient: true}
+	for name, r := range map[string]order.Result{
+		"an outage": outage(), "no worker": late,
+		"a lease": {Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start(), Patient: true},
+	} {
+		t.Run(name+" without any luck", func(t *testing.T) {
+			t.Parallel()
+			wait(t, func() (order.Result, float64) { return r, unlucky })
+		})
+	}
+	t.Run("one after the other", func(t *testing.T) {
+		t.Parallel()
+		rapid.Check(t, func(t *rapid.T) {
+			lease := time.Duration(rapid.Int64Range(0, int64(order.MaxLease)).Draw(t, "lease"))
+			held := order.Result{Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(lease), Patient: true}
+			all := rapid.SliceOfN(rapid.SampledFrom([]order.Result{outage(), late, held}), 1, 20).Draw(t, "results")
+			luck := rapid.Float64Range(0, luckiest).Draw(t, "luck")
+			i := 0
+			wait(t, func() (order.Result, float64) {
+				i++
+				return all[i%len(all)], luck
+			})
+		})
 	})
 }

@@ -1,6 +1,7 @@
 package sqs
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,11 +38,11 @@ type payment struct {
 	Method   string `json:"method"   validate:"reference"`
 }
 
-// BodyError is a message body that is not one JSON object of an order's shape. Problem quotes names of fields and never
-// a value, because what stands in the wrong place may be anything, also a card number.
+// BodyError is a message body that is not one JSON object of an order's shape. Problem repeats no value, because what stands in the
+// wrong place may be anything, also a card number. It repeats names of fields if they are order.Plain: they may be as misplaced.
 type BodyError struct{ Problem string }
 
-// Error quotes no value.
+// Error repeats no value.
 func (e *BodyError) Error() string { return "message body: " + e.Problem }
 
 // Decoder makes orders out of message bodies. Make one and share it: it is safe for concurrent use.
@@ -62,8 +63,9 @@ func NewDecoder() *Decoder {
 	return d
 }
 
-// Decode reads one message body, also one that EventBridge or SNS wrapped. Its errors are *BodyError and
-// *order.InvalidError; both name fields and neither holds personal or payment data. Every later try fails the same.
+// Decode reads one message body, including one wrapped by EventBridge or SNS. Its errors are *BodyError and
+// *order.InvalidError. Both name fields and repeat of the body no more than order.Quote shows, and of the fields for personal
+// and payment data nothing. Every later try fails the same.
 func (d *Decoder) Decode(body string) (order.Order, error) {
 	if len(body) > MaxBody {
 		return order.Order{}, &BodyError{fmt.Sprintf("%d bytes, want at most %d", len(body), MaxBody)}
@@ -109,10 +111,19 @@ func orderFields(path string) []string {
 	return nil
 }
 
-// unwrap returns the order inside an EventBridge event (detail) or an SNS notification (Message), or body itself.
+// unwrap returns the order inside a notification of SNS, inside an event of EventBridge, or inside an event that a rule of
+// EventBridge sent on to an SNS topic; or else body itself.
 func unwrap(body string) ([]byte, error) {
-	raw := []byte(body)
-	if !strings.Contains(body, `"detail-type"`) && !strings.Contains(body, `"Notification"`) {
+	raw, err := unwrapLayer([]byte(body), `"Notification"`, notified)
+	if err != nil {
+		return nil, err
+	}
+	return unwrapLayer(raw, `"detail-type"`, detailed)
+}
+
+// unwrapLayer returns what inside finds, or raw itself. Sign is what every wrapper of the kind has, so that others cost nothing.
+func unwrapLayer(raw []byte, sign string, inside func(map[string]json.RawMessage) []byte) ([]byte, error) {
+	if !bytes.Contains(raw, []byte(sign)) {
 		return raw, nil
 	}
 	if err := checkShape(raw, nil); err != nil {
@@ -122,17 +133,31 @@ func unwrap(body string) ([]byte, error) {
 	if err := json.Unmarshal(raw, &wrapper); err != nil {
 		return nil, bodyError(err)
 	}
-	if slices.ContainsFunc(orderFields(""), func(name string) bool { return wrapper[name] != nil }) {
-		return raw, nil // an order with too many fields: unwrapping would drop its own ones in silence
+	ofOrder := slices.ContainsFunc(orderFields(""), func(name string) bool { return wrapper[name] != nil })
+	if ofBoth := wrapper["Message"] != nil && wrapper["detail"] != nil; ofOrder || ofBoth {
+		return raw, nil // an order with too many fields: unwrapping would drop some in silence
 	}
-	if wrapper["detail-type"] != nil && wrapper["detail"] != nil {
-		return wrapper["detail"], nil
-	}
-	var text string
-	if string(wrapper["Type"]) == `"Notification"` && json.Unmarshal(wrapper["Message"], &text) == nil {
-		return []byte(text), nil
+	if inner := inside(wrapper); inner != nil {
+		return inner, nil
 	}
 	return raw, nil
+}
+
+// notified is the message of an SNS notification.
+func notified(wrapper map[string]json.RawMessage) []byte {
+	var text string
+	if string(wrapper["Type"]) != `"Notification"` || json.Unmarshal(wrapper["Message"], &text) != nil {
+		return nil
+	}
+	return []byte(text)
+}
+
+// detailed is the detail of an EventBridge event.
+func detailed(wrapper map[string]json.RawMessage) []byte {
+	if wrapper["detail-type"] == nil {
+		return nil
+	}
+	return wrapper["detail"]
 }
 
 // bodyError translates encoding/json's errors, whose own texts may quote values.
@@ -141,20 +166,21 @@ func bodyError(err error) error {
 	var syntax *json.SyntaxError
 	switch {
 	case errors.As(err, &wrongType):
-		return &BodyError{fmt.Sprintf("%s: want %s", wrongType.Field, jsonKind(wrongType.Type.String()))}
+		return &BodyError{fmt.Sprintf("%s: want %s", wrongType.Field, jsonKind(wrongType.Type))}
 	case errors.As(err, &syntax):
 		return &BodyError{fmt.Sprintf("not JSON: byte %d is not what JSON allows there", syntax.Offset)}
 	}
 	return &BodyError{"not JSON: it ends too early"}
 }
 
-func jsonKind(goType string) string {
-	switch goType {
-	case "int64", "*int64":
+// jsonKind is what a field of message has to be in JSON.
+func jsonKind(t reflect.Type) string {
+	switch t {
+	case reflect.TypeFor[int64](), reflect.TypeFor[*int64]():
 		return "an integer of at most 64 bits, without a fraction, an exponent or quotes"
-	case "string":
+	case reflect.TypeFor[string]():
 		return "a string"
-	case "[]sqs.line", "sqs.line":
+	case reflect.TypeFor[[]line](), reflect.TypeFor[line]():
 		return "a list of lines"
 	}
 	return "an object"

@@ -91,11 +91,11 @@ func shapeless() []badBody {
 		{"a field twice, by an escape", with(`"currency"`, `"\u006frderId":"X","currency"`), `field "orderId" stands twice in one object`},
 		{
 			"a field twice, with a long s", with(`,"method"`, `,"cu\u017ftomer":"x","method"`),
-			`field "payment.cuſtomer" stands twice in one object`,
+			`field payment.[withheld: length 8, with '\u017f'] stands twice in one object`,
 		},
 		{
 			"a field twice, with a Kelvin sign", with(`,"quantity"`, `,"s\u212au":"x","quantity"`),
-			"field \"lines[].s\u212au\" stands twice in one object",
+			`field lines[].[withheld: length 3, with '\u212a'] stands twice in one object`,
 		},
 		{
 			"a field twice in the wrapper", strings.Replace(fromEventBridge(good), `"account"`, `"Detail":{},"account"`, 1),
@@ -125,7 +125,7 @@ func shapeless() []badBody {
 		{"a wrong case in the payment", with(`"method"`, `"Method"`), `field "payment.Method": write it "method"`},
 		{
 			"a field's name of a kilobyte", with(`"currency"`, `"`+strings.Repeat("x", 1024)+`":0,"currency"`),
-			`unknown field "` + strings.Repeat("x", 80) + `...": an order has none of that name`,
+			`unknown field [withheld: length 1024]: an order has none of that name`,
 		},
 
 		{"a number for a string", with(`"ORD12345"`, `5`), "orderId: want a string"},
@@ -159,6 +159,49 @@ func shapeless() []badBody {
 		{"a notification without a message", `{"Type":"Notification"}`, `unknown field "Type": an order has none of that name`},
 		{"a notification of an object", `{"Type":"Notification","Message":{}}`, `unknown field "Type": an order has none of that name`},
 		{"an event in an event", fromEventBridge(fromEventBridge(good)), `unknown field "version": an order has none of that name`},
+		{"a notification in an event", fromEventBridge(fromSNS(good)), `unknown field "Type": an order has none of that name`},
+		{"a notification in a notification", fromSNS(fromSNS(good)), `unknown field "Type": an order has none of that name`},
+	}
+}
+
+// layered are bodies that break a rule at one of the layers of an order in an event in a notification.
+func layered() []badBody {
+	event, note := fromEventBridge(good), fromSNS(fromEventBridge(good))
+	behind := func(layer string) string {
+		return fmt.Sprintf("something stands behind the JSON object, which ends at byte %d", len(layer))
+	}
+	beside := func(layer, field string) string { return strings.Replace(layer, `{`, `{`+field+`,`, 1) }
+	return []badBody{
+		{
+			"a notification with a price of its own", beside(fromSNS(good), `"currency":"eur"`),
+			`unknown field "Type": an order has none of that name`,
+		},
+		{
+			"a notification of an event with a price of its own", beside(note, `"currency":"eur"`),
+			`unknown field "Type": an order has none of that name`,
+		},
+		{
+			"a notified event with a price of its own", fromSNS(beside(event, `"currency":"eur"`)),
+			`unknown field "version": an order has none of that name`,
+		},
+		{
+			"a notification that is an event", beside(note, `"detail-type":"x","detail":`+good),
+			`unknown field "detail-type": an order has none of that name`,
+		},
+		{"an event with a message of its own", beside(event, `"Message":"x"`), `unknown field "Message": an order has none of that name`},
+		{"a notification whose message is null", `{"Type":"Notification","Message":null}`, "not JSON: it ends too early"},
+		{"a field twice in the notification", beside(note, `"message":"x"`), `field "Message" stands twice in one object`},
+		{"a field twice in a notified event", fromSNS(beside(event, `"Detail":{}`)), `field "detail" stands twice in one object`},
+		{
+			"a field twice in the order of a notified event", fromSNS(fromEventBridge(with(`"currency"`, `"Currency":"eur","currency"`))),
+			`field "detail.currency" stands twice in one object`,
+		},
+		{
+			"an unknown field in the order of a notified event", fromSNS(fromEventBridge(with(`"currency"`, `"tip":1,"currency"`))),
+			`unknown field "tip": an order has none of that name`,
+		},
+		{"bytes behind the notification", note + "x", behind(note)},
+		{"bytes behind a notified event", fromSNS(event + "x"), behind(event)},
 	}
 }
 
@@ -195,18 +238,18 @@ func invalid() []badBody {
 		{"null payment customer", with(`"cus_NffrFeUfNV2Hib"`, "null"), "payment.customer: " + wantReference},
 		{"null payment method", with(`"pm_1MqLiJLkdIwHu7ix"`, "null"), "payment.method: " + wantReference},
 
-		{"orderId with a blank", with("ORD12345", "ORD 1"), `orderId "ORD 1": ` + wantID},
-		{"orderId with a slash", with("ORD12345", "ORD/1"), `orderId "ORD/1": ` + wantID},
-		{"orderId with a hash", with("ORD12345", "ORD#1"), `orderId "ORD#1": ` + wantID},
+		{"orderId with a blank", with("ORD12345", "ORD 1"), `orderId [withheld: length 5, with ' ']: ` + wantID},
+		{"orderId with a slash", with("ORD12345", "ORD/1"), `orderId [withheld: length 5, with '/']: ` + wantID},
+		{"orderId with a hash", with("ORD12345", "ORD#1"), `orderId [withheld: length 5, with '#']: ` + wantID},
 		{"orderId that starts with a dot", with("ORD12345", ".ORD"), `orderId ".ORD": ` + wantID},
-		{"orderId with an umlaut", with("ORD12345", "ÖRD"), `orderId "ÖRD": ` + wantID},
-		{"orderId with a line break", with("ORD12345", `ORD1\n`), `orderId "ORD1\n": ` + wantID},
-		{"orderId of 65 characters", with("ORD12345", strings.Repeat("a", 65)), `orderId "` + strings.Repeat("a", 65) + `": ` + wantID},
-		{"orderId of a kilobyte", with("ORD12345", strings.Repeat("a", 1024)), `orderId "` + strings.Repeat("a", 80) + `...": ` + wantID},
+		{"orderId with an umlaut", with("ORD12345", "ÖRD"), `orderId [withheld: length 3, with '\u00d6']: ` + wantID},
+		{"orderId with a line break", with("ORD12345", `ORD1\n`), `orderId [withheld: length 5, with '\n']: ` + wantID},
+		{"orderId of 65 characters", with("ORD12345", strings.Repeat("a", 65)), `orderId [withheld: length 65]: ` + wantID},
+		{"orderId of a kilobyte", with("ORD12345", strings.Repeat("a", 1024)), `orderId [withheld: length 1024]: ` + wantID},
 		{"customerId with a blank", with("CUST987", "Jane Doe"), "customerId: want 1 to 128 printable characters without blanks"},
 		{"unknown currency", with(`"usd"`, `"xyz"`), `currency "xyz": ` + wantCurrency},
 		{"upper-case currency", with(`"usd"`, `"USD"`), `currency "USD": ` + wantCurrency},
-		{"two currencies", with(`"usd"`, `"usd eur"`), `currency "usd eur": ` + wantCurrency},
+		{"two currencies", with(`"usd"`, `"usd eur"`), `currency [withheld: length 7, with ' ']: ` + wantCurrency},
 		{"a card number for a method", with("pm_1MqLiJLkdIwHu7ix", cardNumber), "payment.method: " + wantReference},
 		{"a name for a customer", with("cus_NffrFeUfNV2Hib", "Jane Doe"), "payment.customer: " + wantReference},
 
@@ -215,15 +258,15 @@ func invalid() []badBody {
 		{"quantity above the limit", with(`"quantity":2`, `"quantity":1000001`), "lines[0].quantity 1000001: want 1 to 1000000"},
 		{
 			"quantity of the largest integer", with(`"quantity":2`, `"quantity":9223372036854775807`),
-			"lines[0].quantity [withheld]: want 1 to 1000000",
+			"lines[0].quantity [withheld: 19 digits]: want 1 to 1000000",
 		},
 		{"negative amount", with("1999", "-1"), "lines[0].unitAmount -1: want 0 to 99999999"},
-		{"amount above the limit", with("1999", "100000000"), "lines[0].unitAmount 100000000: want 0 to 99999999"},
-		{"amount of the smallest integer", with("1999", "-9223372036854775808"), "lines[0].unitAmount [withheld]: want 0 to 99999999"},
+		{"amount above the limit", with("1999", "100000000"), "lines[0].unitAmount [withheld: 9 digits]: want 0 to 99999999"},
+		{"amount of the smallest integer", with("1999", "-9223372036854775808"), "lines[0].unitAmount [withheld: 19 digits]: want 0 to 99999999"},
 		{"an empty list of lines", with(goodLines, "[]"), "lines 0: want 1 to 100 lines"},
 		{"101 lines", with(goodLines, "["+strings.Repeat(line("x")+",", 100)+line("x")+"]"), "lines 101: want 1 to 100 lines"},
-		{"the second line is bad", with(goodLines, "["+line("x")+","+line("a b")+"]"), `lines[1].sku "a b": ` + wantSKU},
-		{"total of zero", with("1999", "0"), "total: want a sum that can be charged: amount 0: want 1 to 99999999"},
+		{"the second line is bad", with(goodLines, "["+line("x")+","+line("a b")+"]"), `lines[1].sku [withheld: length 3, with ' ']: ` + wantSKU},
+		{"total of zero", with("1999", "0"), "total 0: want 1 to 99999999"},
 		{
 			"total one too large", with(`"quantity":2,"unitAmount":1999`, `"quantity":1000000,"unitAmount":100`),
 			"total: want at most 99999999: the lines add up to more than one charge can hold",
@@ -234,25 +277,28 @@ func invalid() []badBody {
 		},
 		{
 			"krónur that are not whole", with(`"usd"`, `"isk"`),
-			"total: want a sum that can be charged: amount 3998: isk amounts are multiples of 100 at Stripe",
+			"total 3998: want 1 to 99999999, a multiple of 100 in isk",
 		},
 		{
 			"dinars with a third decimal", with(`"usd"`, `"kwd"`),
-			"total: want a sum that can be charged: amount 3998: kwd amounts are multiples of 10 at Stripe",
+			"total 3998: want 1 to 99999999, a multiple of 10 in kwd",
 		},
 
-		{"invalid UTF-8", with("TSHIRT-M", "T\xffM"), "lines[0].sku \"T\ufffdM\": " + wantSKU},
-		{"half a surrogate", with("TSHIRT-M", `T\ud800M`), "lines[0].sku \"T\ufffdM\": " + wantSKU},
-		{"a zero byte", with("TSHIRT-M", `T\u0000M`), `lines[0].sku "T\x00M": ` + wantSKU},
+		{"invalid UTF-8", with("TSHIRT-M", "T\xffM"), `lines[0].sku [withheld: length 3, with '\ufffd']: ` + wantSKU},
+		{"half a surrogate", with("TSHIRT-M", `T\ud800M`), `lines[0].sku [withheld: length 3, with '\ufffd']: ` + wantSKU},
+		{"a zero byte", with("TSHIRT-M", `T\u0000M`), `lines[0].sku [withheld: length 3, with '\x00']: ` + wantSKU},
 		{"a wrapped order without an id", fromEventBridge(with("ORD12345", "")), `orderId "": ` + wantID},
 		{"a notified order without an id", fromSNS(with("ORD12345", "")), `orderId "": ` + wantID},
+		{"a notified event without an id", fromSNS(fromEventBridge(with("ORD12345", ""))), `orderId "": ` + wantID},
 	}
 }
 
 func TestDecodeRefuses(t *testing.T) {
 	t.Parallel()
 	decoder := sqs.NewDecoder()
-	for prefix, bodies := range map[string][]badBody{"message body: ": shapeless(), "invalid order: ": invalid()} {
+	for prefix, bodies := range map[string][]badBody{
+		"message body: ": append(shapeless(), layered()...), "invalid order: ": invalid(),
+	} {
 		for _, bad := range bodies {
 			t.Run(bad.name, func(t *testing.T) {
 				t.Parallel()
@@ -279,6 +325,7 @@ func TestDecodeAccepts(t *testing.T) {
 		{"blanks around it", "\n\t " + good + "\r\n", "39.98 USD"},
 		{"an order that EventBridge wrapped", fromEventBridge(good), "39.98 USD"},
 		{"an order that SNS wrapped", fromSNS(good), "39.98 USD"},
+		{"an event that SNS wrapped", fromSNS(fromEventBridge(good)), "39.98 USD"},
 		{"an article that is called like a wrapper", with("TSHIRT-M", "Notification"), "39.98 USD"},
 		{"yen, which have no decimals", with(`"usd"`, `"jpy"`), "3998 JPY"},
 		{"whole krónur", strings.Replace(with(`"usd"`, `"isk"`), "1999", "1950", 1), "39.00 ISK"},
@@ -314,7 +361,7 @@ func TestDecodeReadsEveryFieldAlsoWrapped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, body := range []string{good, fromEventBridge(good), fromSNS(good)} {
+	for _, body := range []string{good, fromEventBridge(good), fromSNS(good), fromSNS(fromEventBridge(good))} {
 		got, err := sqs.NewDecoder().Decode(body)
 		if err != nil {
 			t.Fatal(err)

@@ -39,26 +39,27 @@ type Handler struct {
 	AnswerTime  time.Duration // kept back from the orders to answer the queue
 }
 
-// Handle works through one batch. It never returns an error: that would bring back the whole batch, also what is
-// settled. The list of failures is never nil, and holds only ids of this batch; anything else makes Lambda
+// Handle works through one batch. It never returns an error: that would bring back the whole batch, including what is
+// already settled. The list of failures is never nil, and holds only ids of this batch; anything else makes Lambda
 // delete or repeat the whole batch (Lambda developer guide, "Implementing partial batch responses").
 func (h *Handler) Handle(ctx context.Context, e events.SQSEvent) (events.SQSEventResponse, error) {
 	defer h.Meter.Flush()
 	b := h.newBatch(ctx, e)
-	work, cancel := context.WithDeadline(ctx, b.workUntil)
+	working, cancel := context.WithDeadline(ctx, b.workUntil)
 	defer cancel()
-	b.run(work)
+	b.run(working)
 	return b.answer(ctx), nil
 }
 
 // batch is one invocation. Its records lie in lanes: what is in one lane is done one after the other.
 type batch struct {
 	*Handler
-	requestID string
-	lease     time.Time // the end of every lease
-	workUntil time.Time
-	lanes     [][]*record
-	records   []*record
+	requestID  string
+	leaseUntil time.Time // the end of every lease
+	workUntil  time.Time
+	hopeless   error // why no order can start, in this batch or a later one; nil if one can
+	lanes      [][]*record
+	records    []*record
 }
 
 // record is one message on its way through the batch.
@@ -66,19 +67,22 @@ type record struct {
 	events.SQSMessage
 	delivery Delivery
 	order    order.Order
-	result   order.Result
+	result   order.Result // set already by decode if the body is no order
 	action   Action
-	failed   error // of decoding
 }
 
 func (h *Handler) newBatch(ctx context.Context, e events.SQSEvent) *batch {
 	now := h.Now()
-	b := &batch{Handler: h, requestID: h.RequestID(ctx), lease: leaseEnd(ctx, now)}
-	b.workUntil = b.lease.Add(-h.AnswerTime)
+	b := &batch{Handler: h, requestID: h.RequestID(ctx), leaseUntil: leaseEnd(ctx, now)}
+	b.workUntil = b.leaseUntil.Add(-h.AnswerTime)
+	if left := b.workUntil.Sub(now); left < h.OrderBudget {
+		b.hopeless = fmt.Errorf("a whole batch has %v for its orders, and one order needs %v: the function's time-out is too short",
+			left, h.OrderBudget)
+	}
 	lane := map[string]int{}
 	for _, m := range e.Records {
 		r := &record{SQSMessage: m, delivery: deliveryOf(m, now)}
-		r.order, r.failed = h.Decoder.Decode(m.Body)
+		b.decode(r)
 		b.records = append(b.records, r)
 		i, known := lane[r.lane()]
 		if !known {
@@ -91,12 +95,26 @@ func (h *Handler) newBatch(ctx context.Context, e events.SQSEvent) *batch {
 	return b
 }
 
+// decode reads a record's order. A record without one has its result already.
+func (b *batch) decode(r *record) {
+	if err := survive(func() {
+		var err error
+		if r.order, err = b.Decoder.Decode(r.Body); err != nil {
+			r.result = order.Result{Verdict: order.Park, Reason: order.ReasonInvalid, Err: err}
+		}
+	}); err != nil {
+		r.result = panicked(err)
+	}
+}
+
+func (r *record) decoded() bool { return r.result.Reason == "" }
+
 // lane keeps a FIFO group in order, and two messages of one order out of each other's way.
 func (r *record) lane() string {
 	switch {
 	case r.delivery.FIFO:
 		return "group " + r.delivery.Group
-	case r.failed != nil:
+	case !r.decoded():
 		return "message " + r.MessageId
 	}
 	return "order " + string(r.order.ID())
@@ -140,40 +158,70 @@ func (b *batch) walk(ctx context.Context, lane []*record) {
 		if r.delivery.FIFO && r.action.Verdict == order.Redeliver && head == nil {
 			head = r
 		}
-		b.report(ctx, r)
+		b.tell(ctx, r)
 	}
 }
 
+// do brings one record to its action, whatever panics on the way.
 func (b *batch) do(ctx context.Context, r *record) {
-	if b.workUntil.Sub(b.Now()) < b.OrderBudget {
-		// It waits for nothing but a free worker, so it is visible again at once.
-		r.result = order.Result{Verdict: order.Redeliver, Reason: ReasonNotStarted, Patient: true}
-		r.action = Action{Verdict: order.Redeliver}
-		return
+	if err := survive(func() { b.decide(ctx, r) }); err != nil {
+		r.result, r.action = panicked(err), b.Policy.unparked(r.delivery, b.Now(), 1)
 	}
-	r.result = b.process(ctx, r)
+}
+
+// decide works on a record and says what becomes of its message. One that nobody can help is parked.
+func (b *batch) decide(ctx context.Context, r *record) {
+	r.result = b.work(ctx, r)
 	r.action = Answer(r.result, r.delivery, b.Now(), b.Luck(), b.Policy)
 	if r.action.Verdict != order.Park {
 		return
 	}
 	if err := b.Queue.Park(ctx, r.parked()); err != nil {
 		r.result = order.Result{Verdict: order.Redeliver, Reason: ReasonParkFailed, Patient: true, Err: err}
-		r.action = Action{Verdict: order.Redeliver, Delay: b.Policy.backOff(r.delivery.Count, b.Luck())}
+		r.action = b.Policy.unparked(r.delivery, b.Now(), b.Luck())
 	}
 }
 
-// process is where a panic stops: the other records of the batch are other people's orders.
-func (b *batch) process(ctx context.Context, r *record) (result order.Result) {
+// work is what a record's order comes to.
+func (b *batch) work(ctx context.Context, r *record) (result order.Result) {
+	switch {
+	case b.hopeless != nil:
+		return order.Result{Verdict: order.Redeliver, Reason: order.ReasonMisconfigured, Patient: true, Err: b.hopeless}
+	case b.workUntil.Sub(b.Now()) < b.OrderBudget:
+		return order.Result{Verdict: order.Redeliver, Reason: ReasonNotStarted, Patient: true}
+	case !r.decoded():
+		return r.result
+	}
+	if err := survive(func() {
+		result = b.Process(ctx, r.order, order.Lease{Owner: b.NewOwner(), From: b.Now(), Until: b.leaseUntil})
+	}); err != nil {
+		return panicked(err)
+	}
+	return result
+}
+
+// tell reports a record that is done with. A report that panics changes nothing about the record.
+func (b *batch) tell(ctx context.Context, r *record) {
+	if err := survive(func() { b.report(ctx, r) }); err != nil {
+		b.Log.LogAttrs(ctx, slog.LevelError, "the line of a message is lost",
+			slog.String("message_id", r.MessageId), slog.String("request_id", b.requestID), slog.Any("error", err))
+	}
+}
+
+// survive is where a panic stops: the other records of the batch are other people's orders.
+func survive(f func()) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			// The value may hold anything, so only its type and where it was thrown are told.
-			result = order.Result{Verdict: order.Redeliver, Reason: ReasonPanic, Err: fmt.Errorf("panic of type %T at %s", p, debug.Stack())}
+			err = fmt.Errorf("panic of type %T at %s", p, debug.Stack())
 		}
 	}()
-	if r.failed != nil {
-		return order.Result{Verdict: order.Park, Reason: order.ReasonInvalid, Err: r.failed}
-	}
-	return b.Process(ctx, r.order, order.Lease{Owner: b.NewOwner(), From: b.Now(), Until: b.lease})
+	f()
+	return nil
+}
+
+func panicked(err error) order.Result {
+	return order.Result{Verdict: order.Redeliver, Reason: ReasonPanic, Err: err}
 }
 
 func (r *record) parked() Parked {
@@ -187,8 +235,14 @@ func (r *record) parked() Parked {
 	return p
 }
 
-// answer returns what has to come back to the queue, and names it to Lambda.
+// answerReserve is the part of AnswerTime in which the queue is not asked for anything any more.
+const answerReserve = 4
+
+// answer returns what has to come back to the queue, and names it to Lambda. A queue that is slow to hear of the delays must not use
+// up the function's time: it would be killed, and the whole batch would come back, including what is already settled.
 func (b *batch) answer(ctx context.Context) events.SQSEventResponse {
+	ctx, cancel := context.WithDeadline(ctx, b.leaseUntil.Add(-b.AnswerTime/answerReserve))
+	defer cancel()
 	failures := []events.SQSBatchItemFailure{}
 	var delays []Delay
 	for _, r := range b.records {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
@@ -21,7 +23,7 @@ import (
 )
 
 // only compares two lists of ids, where nil and empty are the same.
-func only(t *testing.T, what string, got []string, want ...string) {
+func only(t rapid.TB, what string, got []string, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))); diff != "" {
 		t.Errorf("%s: got - want +\n%s", what, diff)
@@ -103,6 +105,61 @@ func TestAPanicFailsOnlyItsRecord(t *testing.T) {
 	w.hiddenFor(ids[1], 3*time.Second)
 }
 
+// brokenError is an error that nobody can read, such as a nil pointer that became one.
+type brokenError struct{}
+
+func (brokenError) Error() string { panic("boom " + canary) }
+
+// Whatever panics, and wherever: the message comes back unless it was done with, and its neighbors are untouched.
+func TestAPanicOutsideTheOrderFailsOnlyItsRecord(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		breaks func(*world)
+		failed []int  // which of the three messages
+		says   string // in the log, of the second one
+	}{
+		{"decoding", func(w *world) { w.Decoder = new(sqs.Decoder) }, []int{1}, "WARN panic"},
+		{"drawing an owner", func(w *world) { w.NewOwner = func() string { panic("boom " + canary) } }, []int{1}, "WARN panic"},
+		{"answering anybody", func(w *world) {
+			w.script["BAD"], w.Luck = outage(), func() float64 { panic("boom " + canary) }
+		}, []int{0, 1, 2}, "WARN panic"},
+		{"parking", func(w *world) {
+			w.script["BAD"] = order.Result{Verdict: order.Park, Reason: order.ReasonRefused, Err: brokenError{}}
+		}, []int{1}, "WARN panic"},
+		{"reporting what comes back", func(w *world) {
+			w.script["BAD"] = order.Result{Verdict: order.Redeliver, Reason: order.ReasonStore, Patient: true, Err: brokenError{}}
+		}, []int{1}, "ERROR <nil>"},
+		{"reporting what is done", func(w *world) {
+			w.script["BAD"] = order.Result{Verdict: order.Done, Reason: order.ReasonSettled, Err: brokenError{}}
+		}, nil, "ERROR <nil>"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			tt.breaks(w)
+			ids := w.send("no order", named("BAD"), "no order either")
+			var want []string
+			for _, i := range tt.failed {
+				want = append(want, ids[i])
+			}
+			only(t, "failed", w.round(), want...)
+			said := ""
+			for _, line := range w.lines() {
+				if line["message_id"] == ids[1] {
+					said += fmt.Sprint(line["level"], " ", line["reason"])
+					if !strings.Contains(fmt.Sprint(line["error"]), "panic of type ") {
+						t.Errorf("got the line %v, want one that says what was thrown where", line)
+					}
+				}
+			}
+			if said != tt.says || strings.Contains(w.log.String(), canary) {
+				t.Errorf("got the lines %q, want %q and nothing of what was thrown", said, tt.says)
+			}
+		})
+	}
+}
+
 func TestOrdersOfABatchRunSideBySideUpToTheBound(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -179,7 +236,7 @@ func gated(w *world) (started *[]string, gate chan struct{}) {
 func TestAFIFOGroupStopsAtItsFirstFailure(t *testing.T) {
 	t.Parallel()
 	w := newFIFOWorld(t)
-	w.script["A2"] = order.Result{Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(time.Minute)}
+	w.script["A2"] = order.Result{Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(time.Minute), Patient: true}
 	w.script["C1"] = conflict()
 	var ids []string
 	for _, m := range [][2]string{
@@ -207,6 +264,33 @@ func TestAFIFOGroupStopsAtItsFirstFailure(t *testing.T) {
 	only(t, "visible too early", w.visible())
 	w.pass(time.Second)
 	only(t, "visible with the head of the group", w.visible(), ids[1], ids[3], ids[4], ids[7])
+}
+
+// A message is received as often as those before it in its group, but only its own tries count.
+func TestAFollowerIsNotParkedForItsHeadsTries(t *testing.T) {
+	t.Parallel()
+	w := newFIFOWorld(t)
+	tried := map[order.ID]int{}
+	w.Process = func(_ context.Context, o order.Order, _ order.Lease) order.Result {
+		tried[o.ID()]++
+		return order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Attempt: tried[o.ID()]}
+	}
+	ids := []string{w.sendGrouped("g", named("HEAD")), w.sendGrouped("g", named("NEXT"))}
+	for range 19 {
+		only(t, "failed", w.round(), ids...)
+		w.pass(15 * time.Minute)
+	}
+	for tries := 1; tries < 20; tries++ {
+		only(t, "failed once the head is parked", w.round(), ids[1])
+		if diff := cmp.Diff(tried, map[order.ID]int{"HEAD": 20, "NEXT": tries}); diff != "" {
+			t.Fatalf("tries: got - want +\n%s", diff)
+		}
+		w.pass(15 * time.Minute)
+	}
+	only(t, "failed at the twentieth try", w.round())
+	if got := len(w.holds(w.dead)); got != 2 {
+		t.Errorf("got %d dead letters, want 2", got)
+	}
 }
 
 // A standard queue may carry group ids, for fairness among tenants (SQS developer guide, "Amazon SQS fair queues").
@@ -255,6 +339,101 @@ func TestNothingStartsThatCouldNotEnd(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestWhatFindsNoTimeAgainAndAgainWaits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Parallel = 1
+	w.Process = func(context.Context, order.Order, order.Lease) order.Result {
+		w.pass(30*time.Second - answerTime)
+		return paid()
+	}
+	late := w.send(named("LATE"))[0]
+	for delivery, want := range []time.Duration{0, 0, 0, 20 * time.Second, 40 * time.Second} {
+		w.send(named("FIRST"))
+		e := w.receive()
+		if e.Records[0].MessageId == late {
+			slices.Reverse(e.Records)
+		}
+		ctx, cancel := context.WithDeadline(t.Context(), w.Now().Add(30*time.Second))
+		only(t, fmt.Sprintf("failed in delivery %d", delivery+1), w.deliver(ctx, e), late)
+		cancel()
+		w.hiddenFor(late, want)
+	}
+	if got := w.counted("Redelivered not_started"); got != 5 {
+		t.Errorf("got %d deliveries that could not start, want 5", got)
+	}
+}
+
+// Less time than one order needs, when a batch begins, is what every batch will have.
+func TestAFunctionWithoutTimeForOneOrderIsMisconfigured(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		timeout time.Duration
+		starts  bool
+	}{
+		{"the shortest time-out lets one order start", answerTime + orderBudget, true},
+		{"less lets none start", answerTime + orderBudget - time.Nanosecond, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			id := w.send(named("A"))[0]
+			ctx, cancel := context.WithDeadline(t.Context(), start().Add(tt.timeout))
+			defer cancel()
+			failed := w.deliver(ctx, w.receive())
+			if tt.starts {
+				only(t, "failed", failed)
+				return
+			}
+			only(t, "failed", failed, id)
+			only(t, "worked on", workedIDs(w))
+			line := w.lineOf("A")
+			got := []any{line["level"], line["reason"], line["error"]}
+			want := []any{
+				"WARN", "misconfigured", "a whole batch has 4.999999999s for its orders, and one order needs 5s: the function's time-out is too short",
+			}
+			if diff := cmp.Diff(got, want); diff != "" {
+				t.Errorf("got - want +\n%s", diff)
+			}
+			w.hiddenFor(id, 3*time.Second)
+		})
+	}
+}
+
+// silentQueue is a queue that accepts every call and never answers.
+type silentQueue struct{}
+
+func (silentQueue) Do(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// Lambda must hear which messages are done before it kills the function, or it brings them all back.
+func TestAQueueThatNeverAnswersDoesNotUseUpTheFunctionsTime(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.script["WAITS"] = outage()
+	ids := w.send(named("PAID"), named("WAITS"))
+	e := w.receive()
+	synctest.Test(t, func(t *testing.T) {
+		w.Handler.Now = time.Now //nolint:forbidigo // the clock of the bubble, which also ends contexts
+		w.Queue = sqs.NewQueue(aws.Config{
+			Region: sqstest.Region, HTTPClient: silentQueue{}, Credentials: aws.AnonymousCredentials{},
+		}, "http://queue.test/orders", "http://queue.test/dead")
+		deadline := w.Handler.Now().Add(30 * time.Second)
+		ctx, cancel := context.WithDeadline(t.Context(), deadline)
+		defer cancel()
+		answer, err := w.Handle(ctx, e)
+		if left := deadline.Sub(w.Handler.Now()); left != answerTime/4 {
+			t.Errorf("%v of the function's time are left for its answer, want %v", left, answerTime/4)
+		}
+		if want := []events.SQSBatchItemFailure{{ItemIdentifier: ids[1]}}; err != nil || !slices.Equal(answer.BatchItemFailures, want) {
+			t.Errorf("got %v, %v, want %v", answer, err, want)
+		}
+	})
 }
 
 func TestALeaseEndsWithTheFunction(t *testing.T) {
@@ -313,7 +492,7 @@ func TestAMessageComesBackAfterItsDelay(t *testing.T) {
 	w := newWorld(t)
 	w.script["ORD12345"] = order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed}
 	id := w.send(good)[0]
-	delays := []int{3, 5, 10, 20, 40, 80, 160, 320, 450, 450, 450, 450, 450, 450, 450, 450, 450, 450, 450}
+	delays := []int{3, 5, 10, 20, 40, 80, 160, 340, 600, 600, 600, 600, 600, 600, 600, 600, 600, 600, 600}
 	for _, seconds := range delays {
 		only(t, "failed", w.round(), id)
 		w.hiddenFor(id, time.Duration(seconds)*time.Second)
@@ -417,43 +596,29 @@ func results() *rapid.Generator[order.Result] {
 		{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Attempt: 2, Takeover: true},
 		{Verdict: order.Redeliver, Reason: order.ReasonFenced, Patient: true},
 		{Verdict: order.Redeliver, Reason: order.ReasonUnknown, Patient: true, RequestID: "req_1"},
-		{Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start()},
+		{Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start(), Patient: true},
 	})
 }
 
 // received = acked + redelivered + parked, in the metrics and in the queues.
 func TestEveryDeliveryIsCountedOnceByWhatBecameOfIt(t *testing.T) {
 	t.Parallel()
-	for name, newWorld := range map[string]func(*testing.T) *world{"standard": newWorld, "FIFO": newFIFOWorld} {
+	for name, newWorld := range map[string]func(tester) *world{"standard": newWorld, "FIFO": newFIFOWorld} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			countEveryDelivery(t, newWorld(t))
+			rapid.Check(t, func(t *rapid.T) { countEveryDelivery(t, newWorld(t)) })
 		})
 	}
 }
 
-func countEveryDelivery(t *testing.T, w *world) {
+func countEveryDelivery(t *rapid.T, w *world) {
 	t.Helper()
 	var sent, delivered, failed int
-	rapid.Check(t, func(t *rapid.T) {
-		for id, r := range rapid.MapOf(rapid.StringMatching("[A-F]"), results()).Draw(t, "script") {
-			w.script[order.ID(id)] = r
-		}
-		bodies := rapid.SliceOfN(rapid.Map(rapid.StringMatching("[A-F]|no order"), func(id string) string {
-			if id == "no order" {
-				return id
-			}
-			return named(id)
-		}), 0, 8).Draw(t, "bodies")
-		if rapid.IntRange(0, 3).Draw(t, "the dead-letter queue fails") == 0 {
-			w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
-		}
-		for _, body := range bodies {
-			w.sendInto(rapid.SampledFrom([]string{"g", "h", "i"}).Draw(t, "group"), body)
-		}
+	for range rapid.IntRange(1, 4).Draw(t, "rounds") {
+		sent += sendAnything(t, w)
 		e := w.receive()
-		sent, delivered = sent+len(bodies), delivered+len(e.Records)
-		failed += len(w.deliver(w.t.Context(), e))
+		delivered += len(e.Records)
+		failed += len(w.deliver(t.Context(), e))
 		w.pass(20 * time.Minute)
 
 		received, redelivered, parked := w.counted("Received"), w.counted("Redelivered"), w.counted("Parked")
@@ -469,7 +634,28 @@ func countEveryDelivery(t *testing.T, w *world) {
 		if lines := len(w.lines()); lines != received {
 			t.Fatalf("got %d lines for %d deliveries", lines, received)
 		}
-	})
+	}
+}
+
+// sendAnything sends orders whose results it draws, bodies that are none, and now and then a fault of the dead-letter queue.
+func sendAnything(t *rapid.T, w *world) (sent int) {
+	t.Helper()
+	for id, r := range rapid.MapOf(rapid.StringMatching("[A-F]"), results()).Draw(t, "script") {
+		w.script[order.ID(id)] = r
+	}
+	bodies := rapid.SliceOfN(rapid.Map(rapid.StringMatching("[A-F]|no order"), func(id string) string {
+		if id == "no order" {
+			return id
+		}
+		return named(id)
+	}), 0, 8).Draw(t, "bodies")
+	if rapid.IntRange(0, 3).Draw(t, "the dead-letter queue fails") == 0 {
+		w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
+	}
+	for _, body := range bodies {
+		w.sendInto(rapid.SampledFrom([]string{"g", "h", "i"}).Draw(t, "group"), body)
+	}
+	return len(bodies)
 }
 
 // One handler serves a whole process; the race detector watches.

@@ -46,7 +46,8 @@ func TestAParkedMessageSaysWhyAndWhereItCameFrom(t *testing.T) {
 			sqs.AttrReason: "conflict", sqs.AttrOrderID: "ORD12345", sqs.AttrDetail: "another order has this id",
 		}},
 		{"a body that is no order", "\t{ \"ünïcode\": 1 }\n", map[string]string{
-			sqs.AttrReason: "invalid_order", sqs.AttrDetail: "message body: unknown field \"?n?code\": an order has none of that name",
+			sqs.AttrReason: "invalid_order",
+			sqs.AttrDetail: `message body: unknown field [withheld: length 7, with '\u00fc']: an order has none of that name`,
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -140,6 +141,43 @@ func TestAMessageThatCannotBeParkedComesBack(t *testing.T) {
 	only(t, "failed the second time", w.round())
 	if got := len(w.holds(w.dead)); got != 1 {
 		t.Errorf("got %d dead letters, want 1", got)
+	}
+}
+
+// The queue deletes what is too old, and nobody would hear of the order again. SQS itself has to take it away before.
+func TestAMessageThatCanNeverBeParkedIsDeadLetteredBeforeItIsDeleted(t *testing.T) {
+	t.Parallel()
+	const (
+		delay = 30 * time.Second
+		works = 30 * time.Second // what each delivery may take, as infra/terraform has it
+		rest  = 20               // receives that this test makes by delivering; the others only count
+	)
+	w := newWorld(t)
+	if all := time.Duration(w.Policy.MaxReceives) * (delay + works); all > day {
+		t.Errorf("%d receives take %v, want at most the last day", w.Policy.MaxReceives, all)
+	}
+	w.script["ORD12345"] = outage()
+	id := w.send(good)[0]
+	w.pass(6 * day)
+	w.server.Machine(func(m *sqstest.Machine, now time.Time) {
+		for range w.Policy.MaxReceives - rest {
+			got, err := m.Receive(now, w.orders, 1, nil)
+			w.must(err)
+			w.must(m.ChangeVisibility(now, w.orders, got[0].Receipt, 0))
+		}
+	})
+	w.server.Fail("SendMessage", rest, sqstest.CodeServiceUnavailable)
+	for range rest {
+		only(t, "failed", w.round(), id)
+		w.hiddenFor(id, delay)
+	}
+	only(t, "failed once its receives are used up", w.round())
+	dead := w.messages(w.dead)
+	if len(dead) != 1 || dead[0].ID != id || dead[0].Attributes[sqs.AttrReason].Text != "" {
+		t.Errorf("got the dead letters %+v, want the message as SQS moved it", dead)
+	}
+	if got := w.counted("Redelivered park_failed"); got != rest {
+		t.Errorf("got %d tries to park it, want %d", got, rest)
 	}
 }
 

@@ -129,7 +129,10 @@ func TestEveryResultIsCounted(t *testing.T) {
 // Whatever becomes of an order: who buys, with what, and what else stood in the message is nobody's business.
 func TestNoPersonalOrPaymentDataLeavesTheMessage(t *testing.T) {
 	t.Parallel()
-	secrets := []string{"CANARY-JANE", "cus_CANARY", "pm_CANARY", "CANARY-SKU", "CANARY-TRACE", "canary panic", cardNumber}
+	secrets := []string{
+		"CANARY-JANE", "cus_CANARY", "pm_CANARY", "CANARY-SKU", "CANARY-TRACE", "canary panic", cardNumber,
+		"jane.doe@example.com", "Jane Doe, 1 Main Street", "+49 151 23456",
+	}
 	body := func(id string) string {
 		return strings.NewReplacer("ORD12345", id, "CUST987", secrets[0], "cus_NffrFeUfNV2Hib", secrets[1],
 			"pm_1MqLiJLkdIwHu7ix", secrets[2], "TSHIRT-M", secrets[3]).Replace(good)
@@ -141,6 +144,20 @@ func TestNoPersonalOrPaymentDataLeavesTheMessage(t *testing.T) {
 		strings.Replace(body("C"), `"`+secrets[2]+`"`, cardNumber, 1), strings.Replace(body("D"), `"`+secrets[0]+`"`, `["`+secrets[0]+`"]`, 1),
 		strings.Replace(body("E"), secrets[0], secrets[0]+" Doe", 1), body("F")[:150], body("G") + body("G"), body("H") + secrets[0],
 		strings.Replace(body("I"), `"usd"`, `"USD"`, 1), strings.Replace(body("J"), "1999", "19.99", 1), fromSNS(body("K") + "x"),
+	}
+	for _, misplaced := range []string{cardNumber, secrets[7], secrets[8], secrets[9]} {
+		for old, replacement := range map[string]string{
+			`"L"`:                `" ` + misplaced + `"`,
+			`"usd"`:              `"` + misplaced + `"`,
+			`"sku":"CANARY-SKU"`: `"sku":" ` + misplaced + strings.Repeat("x", 80) + `"`,
+			`"quantity"`:         `"` + misplaced + `":1,"quantity"`,
+			`"orderId"`:          `"` + misplaced + `":1,"orderId"`,
+			`"method"`:           `"` + misplaced + `":1,"method"`,
+		} {
+			bad := strings.Replace(body("L"), old, replacement, 1)
+			twice := strings.Replace(fromEventBridge(good), `"account"`, `"`+misplaced+`":{"a":1,"A":2},"account"`, 1)
+			bodies = append(bodies, bad, fromEventBridge(bad), fromSNS(bad), fromSNS(fromEventBridge(bad)), twice)
+		}
 	}
 	w := newWorld(t)
 	w.Process = func(_ context.Context, o order.Order, _ order.Lease) order.Result {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"orderonce/domain/order"
@@ -31,7 +32,7 @@ func checkShape(raw []byte, fields func(path string) []string) error {
 }
 
 // maxDepth bounds nesting, so that a body of brackets costs no more than its length. An order has three levels, an
-// order in an event four.
+// order in an event four; what a notification carries is a text, and is looked at by itself.
 const maxDepth = 16
 
 const blanks = " \t\r\n"
@@ -88,7 +89,7 @@ func (w *walker) object(path string, depth int) error {
 		}
 		folded := fold(name)
 		if seen[folded] {
-			return &BodyError{fmt.Sprintf("field %s stands twice in one object", order.Quote(join(path, name)))}
+			return &BodyError{fmt.Sprintf("field %s stands twice in one object", shownName(path, name))}
 		}
 		seen[folded] = true
 		if err := w.known(path, name); err != nil {
@@ -124,13 +125,25 @@ func (w *walker) known(path, name string) error {
 		return nil
 	}
 	if i := slices.IndexFunc(known, func(k string) bool { return fold(k) == fold(name) }); i >= 0 {
-		return &BodyError{fmt.Sprintf("field %s: write it %q", order.Quote(join(path, name)), known[i])}
+		return &BodyError{fmt.Sprintf("field %s: write it %q", shownName(path, name), known[i])}
 	}
-	return &BodyError{fmt.Sprintf("unknown field %s: an order has none of that name", order.Quote(join(path, name)))}
+	return &BodyError{fmt.Sprintf("unknown field %s: an order has none of that name", shownName(path, name))}
 }
 
 // fold maps names that encoding/json takes for the same to one, also those with 'ſ' for 's' and the Kelvin sign for 'k'.
 func fold(name string) string { return strings.ToLower(strings.ToUpper(name)) }
+
+// shownName is a field for messages to people. Names come from strangers too, and may be a customer's.
+func shownName(path, name string) string {
+	full := join(path, name)
+	switch plain := func(path string) bool { return order.Plain(strings.ReplaceAll(path, "[]", "")) }; {
+	case plain(full):
+		return strconv.Quote(full)
+	case plain(path):
+		return join(path, order.Quote(name))
+	}
+	return order.Quote(name)
+}
 
 func join(path, name string) string {
 	if path == "" {

@@ -10,11 +10,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"pgregory.net/rapid"
 
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
@@ -27,13 +27,20 @@ const (
 	answerTime  = 2 * time.Second
 )
 
+// tester is what *testing.T and *rapid.T have in common: a world of each example, so that a property can shrink to the smallest.
+type tester interface {
+	rapid.TB
+	Cleanup(f func())
+	Context() context.Context
+}
+
 // world is a handler between a pretend queue, its dead-letter queue and a script for the orders.
 type world struct {
 	*sqs.Handler
 
 	orders, dead string // the names of the queues
 
-	t      *testing.T
+	t      tester
 	server *sqstest.Server
 	script map[order.ID]order.Result // an order that it does not name is paid
 
@@ -53,17 +60,17 @@ type work struct {
 	Deadline time.Time // of its context
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t tester) *world {
 	t.Helper()
 	return newWorldWith(t, "orders", "dead", false)
 }
 
-func newFIFOWorld(t *testing.T) *world {
+func newFIFOWorld(t tester) *world {
 	t.Helper()
 	return newWorldWith(t, "orders.fifo", "dead.fifo", true)
 }
 
-func newWorldWith(t *testing.T, orderQueue, deadQueue string, fifo bool) *world {
+func newWorldWith(t tester, orderQueue, deadQueue string, fifo bool) *world {
 	t.Helper()
 	w := &world{orders: orderQueue, dead: deadQueue, t: t, now: start(), script: map[order.ID]order.Result{}, meter: map[string]int{}}
 	server, err := sqstest.Serve(sqstest.Options{Now: w.Now, Before: w.called})
@@ -76,7 +83,7 @@ func newWorldWith(t *testing.T, orderQueue, deadQueue string, fifo bool) *world 
 		w.must(m.Create(now, w.dead, dead))
 		orders := sqstest.DefaultSettings()
 		orders.Visibility, orders.Retention = 3*time.Minute, 7*day
-		orders.DeadLetters, orders.MaxReceives, orders.FIFO = w.dead, 1000, fifo
+		orders.DeadLetters, orders.MaxReceives, orders.FIFO = w.dead, sqs.DefaultPolicy().MaxReceives, fifo
 		w.must(m.Create(now, w.orders, orders))
 	})
 	cfg := aws.Config{

@@ -7,10 +7,11 @@
 package order
 
 import (
-	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // ID is an order's business key: at most one charge exists for it, for ever.
@@ -36,7 +37,7 @@ func ValidID(s string) bool {
 	if s == "" || len(s) > 64 || !isAlnum(s[0]) {
 		return false
 	}
-	return every(s, func(c byte) bool { return isAlnum(c) || c == '.' || c == '_' || c == '-' })
+	return every(s, isPlain)
 }
 
 // ValidCustomerID reports whether s can name a customer of ours.
@@ -57,6 +58,9 @@ func ValidReference(s string) bool {
 func isAlnum(c byte) bool {
 	return '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
 }
+
+// isPlain reports whether c stands in ids and in names of fields.
+func isPlain(c byte) bool { return isAlnum(c) || c == '.' || c == '_' || c == '-' }
 
 func printable(s string, most int) bool {
 	return s != "" && len(s) <= most && every(s, func(c byte) bool { return '!' <= c && c <= '~' })
@@ -132,14 +136,14 @@ func (o Order) Payment() Payment { return o.payment }
 // Fingerprint identifies the order's content in the newest version that this release writes.
 func (o Order) Fingerprint() Fingerprint { return o.fingerprint }
 
-// Problem is one thing wrong with a draft. Value is "" where it may be personal or payment data.
+// Problem is one thing wrong with a draft.
 type Problem struct {
 	Field string // as in the message, such as "lines[2].quantity"
-	Value string
+	Value string // as Quote and QuoteInt show it; "" where it is personal or payment data also if nothing is wrong with it
 	Want  string
 }
 
-// String is the problem for people, without a value that may be personal.
+// String is the problem for people.
 func (p Problem) String() string {
 	if p.Value == "" {
 		return p.Field + ": want " + p.Want
@@ -182,14 +186,20 @@ func problemsOf(d Draft) []Problem {
 	if len(all) > 0 {
 		return all
 	}
+	return problemsOfTotal(d)
+}
+
+// problemsOfTotal looks at the sum of lines that are in order one by one.
+func problemsOfTotal(d Draft) []Problem {
 	total, err := sum(d.Lines)
-	if err == nil {
-		err = Money{total, Currency(d.Currency)}.Validate()
-	}
 	if err != nil {
-		check(false, "total", "", totalRule(err))
+		return []Problem{{Field: "total", Want: fmt.Sprintf("at most %d: the %v", MaxTotal, err)}}
 	}
-	return all
+	m := Money{total, Currency(d.Currency)}
+	if m.Validate() == nil {
+		return nil
+	}
+	return []Problem{{"total", strconv.FormatInt(total, 10), totalRule(m.Currency)}}
 }
 
 // QuantityRule says what a line's quantity may be.
@@ -198,36 +208,55 @@ func QuantityRule() string { return fmt.Sprintf("1 to %d", MaxQuantity) }
 // UnitAmountRule says what a line's unit amount may be.
 func UnitAmountRule() string { return fmt.Sprintf("0 to %d", MaxUnitAmount) }
 
-func totalRule(err error) string {
-	if errors.Is(err, errOverflow) {
-		return fmt.Sprintf("at most %d: the %v", MaxTotal, err)
+func totalRule(c Currency) string {
+	rule := fmt.Sprintf("1 to %d", MaxTotal)
+	if step := c.Step(); step > 1 {
+		rule += fmt.Sprintf(", a multiple of %d in %s", step, c)
 	}
-	return "a sum that can be charged: " + err.Error()
+	return rule
 }
 
-// Quote is a text that a stranger wrote, for a message to people: short enough to keep a line a line.
+// How much of a stranger's text is repeated. A date of birth, a phone number and a card number have more digits.
+const (
+	maxQuoted = 32
+	maxDigits = 7
+)
+
+// Plain reports whether a text that a stranger wrote may be repeated: it is short, has few digits, and no characters but letters,
+// digits, '.', '_' and '-'. Anything may stand in the wrong place, and people's names, addresses and numbers mostly have others.
+func Plain(s string) bool {
+	return len(s) <= maxQuoted && digits(s) <= maxDigits && every(s, isPlain)
+}
+
+// Quote is a text that a stranger wrote, for a message to people: the text itself if it is Plain, else why it is not.
 func Quote(s string) string {
-	if len(s) > maxQuoted {
-		s = s[:maxQuoted] + "..."
+	if Plain(s) {
+		return strconv.Quote(s)
 	}
-	return withheld(s, strconv.Quote(s))
+	why := ""
+	if i := slices.IndexFunc([]byte(s), func(c byte) bool { return !isPlain(c) }); i >= 0 {
+		strange, _ := utf8.DecodeRuneInString(s[i:])
+		why = ", with " + strconv.QuoteRuneToASCII(strange)
+	} else if n := digits(s); n > maxDigits {
+		why = fmt.Sprintf(", with %d digits", n)
+	}
+	return fmt.Sprintf("[withheld: length %d%s]", utf8.RuneCountInString(s), why)
 }
 
-// QuoteInt is a number that a stranger wrote, for a message to people.
-func QuoteInt(n int64) string { return withheld(strconv.FormatInt(n, 10), strconv.FormatInt(n, 10)) }
+// QuoteInt is a number that a stranger wrote, for a message to people: the number itself, or how many digits it has.
+func QuoteInt(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	if n := digits(s); n > maxDigits {
+		return fmt.Sprintf("[withheld: %d digits]", n)
+	}
+	return s
+}
 
-const maxQuoted = 80
-
-// withheld hides what holds as many digits as a card number: people put those into the wrong field.
-func withheld(s, shown string) string {
-	digits := 0
+func digits(s string) (n int) {
 	for i := range len(s) {
 		if '0' <= s[i] && s[i] <= '9' {
-			digits++
+			n++
 		}
 	}
-	if digits >= 12 {
-		return "[withheld]"
-	}
-	return shown
+	return n
 }

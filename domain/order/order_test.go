@@ -3,6 +3,7 @@ package order_test
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -144,7 +145,8 @@ func TestNewNamesEveryProblemAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := order.New(order.Draft{ID: "a b", Currency: "USD", Lines: []order.Line{{SKU: "A", Quantity: 0, UnitAmount: -1}}})
 	for _, want := range []string{
-		`orderId "a b": want 1 to 64`, "customerId: want", `currency "USD"`, "payment.customer: want", "payment.method: want",
+		`orderId [withheld: length 3, with ' ']: want 1 to 64`, "customerId: want", `currency "USD"`,
+		"payment.customer: want", "payment.method: want",
 		"lines[0].quantity 0: want 1 to 1000000", "lines[0].unitAmount -1: want 0 to 99999999",
 	} {
 		if !strings.Contains(fmt.Sprint(err), want) {
@@ -155,22 +157,68 @@ func TestNewNamesEveryProblemAtOnce(t *testing.T) {
 
 func TestATotalThatNoChargeCanHoldIsSaid(t *testing.T) {
 	t.Parallel()
-	_, err := order.New(oneLine("usd", 2, 50_000_000))
-	const want = "invalid order: total: want at most 99999999: the lines add up to more than one charge can hold"
-	if got := fmt.Sprint(err); got != want {
-		t.Errorf("got %q, want %q", got, want)
+	for want, d := range map[string]order.Draft{
+		"total: want at most 99999999: the lines add up to more than one charge can hold": oneLine("usd", 2, 50_000_000),
+		"total 0: want 1 to 99999999":                                 oneLine("usd", 1, 0),
+		"total 3998: want 1 to 99999999, a multiple of 100 in isk":    oneLine("isk", 2, 1999),
+		"total 99999999: want 1 to 99999999, a multiple of 10 in kwd": oneLine("kwd", 1, 99_999_999),
+	} {
+		_, err := order.New(d)
+		if got := fmt.Sprint(err); got != "invalid order: "+want {
+			t.Errorf("got %q, want %q", got, "invalid order: "+want)
+		}
 	}
 }
 
+func TestAStrangersTextIsRepeatedOnlyIfItIsShortAndPlain(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]string{
+		"":                                   `""`,
+		"USD":                                `"USD"`,
+		".ORD-12_3":                          `".ORD-12_3"`,
+		strings.Repeat("x", 32):              `"` + strings.Repeat("x", 32) + `"`,
+		strings.Repeat("x", 33):              "[withheld: length 33]",
+		"1234567":                            `"1234567"`,
+		"1980-02-30":                         "[withheld: length 10, with 8 digits]",
+		strings.Repeat("4", 33):              "[withheld: length 33, with 33 digits]",
+		"jane.doe@example.com":               "[withheld: length 20, with '@']",
+		"Jane Doe, 1 Main Street":            "[withheld: length 23, with ' ']",
+		"J\u00fcrgen":                        "[withheld: length 6, with '\\u00fc']",
+		"a\nb":                               "[withheld: length 3, with '\\n']",
+		"a\xff":                              "[withheld: length 2, with '\\ufffd']",
+		strings.Repeat("x", 80) + cardNumber: "[withheld: length 96, with 16 digits]", // no head of it is shown either
+		strings.Repeat("x ", 1<<20):          "[withheld: length 2097152, with ' ']",
+	} {
+		if got := order.Quote(s); got != want {
+			t.Errorf("%.40q: got %s, want %s", s, got, want)
+		}
+		if got, want := order.Plain(s), want[0] == '"'; got != want {
+			t.Errorf("%.40q: got plain: %t, want %t", s, got, want)
+		}
+	}
+	for n, want := range map[int64]string{
+		0: "0", -2500: "-2500", 9_999_999: "9999999", -19_800_230: "[withheld: 8 digits]", 1<<63 - 1: "[withheld: 19 digits]",
+	} {
+		if got := order.QuoteInt(n); got != want {
+			t.Errorf("%d: got %s, want %s", n, got, want)
+		}
+	}
+}
+
+const cardNumber = "4242424242424242" // Stripe's test card
+
 func TestProblemsNeverTellWhoPaysWithWhat(t *testing.T) {
 	t.Parallel()
-	d := ordertest.Draft("ORD-1")
-	d.CustomerID = "CANARY one"
-	d.Payment = order.Payment{Customer: "CANARY two", Method: "CANARY three"}
-	if _, err := order.New(d); err == nil || strings.Contains(err.Error(), "CANARY") {
-		t.Errorf("got %v, want an error without any value", err)
+	for _, secret := range []string{"jane.doe@example.com", "Jane Doe, 1 Main Street", "+49 151 23456", cardNumber, "4242-4242-4242"} {
+		d := order.Draft{
+			ID: " " + secret, CustomerID: " " + secret, Currency: secret, Lines: []order.Line{{SKU: " " + secret}},
+			Payment: order.Payment{Customer: secret, Method: secret},
+		}
+		if _, err := order.New(d); err == nil || strings.Contains(err.Error(), secret) {
+			t.Errorf("got %v, want an error without %q", err, secret)
+		}
 	}
-	d = ordertest.Draft("ORD-1")
+	d := ordertest.Draft("ORD-1")
 	d.CustomerID, d.Payment, d.Lines = "CANARY", order.Payment{Customer: "cus_CANARY", Method: "pm_CANARY"}, nil
 	if _, err := order.New(d); err == nil || strings.Contains(err.Error(), "CANARY") {
 		t.Errorf("got %v, want an error about the lines alone", err)
@@ -188,8 +236,10 @@ func TestProblemsStayShort(t *testing.T) {
 }
 
 func FuzzNew(f *testing.F) {
+	shown := regexp.MustCompile(`^("[A-Za-z0-9._-]{0,32}"|-?\d{1,8}|\[withheld: (\d+ digits|length \d+(, with (\d+ digits|'[ -~]+'))?)\])$`)
 	f.Add("ORD-1", "CUST", "usd", "cus_1", "pm_1", "MUG", int64(1), int64(1999), uint8(2))
 	f.Add("", "a b", "USD", "", "4242", "\n", int64(-1), int64(1<<62), uint8(101))
+	f.Add("jane.doe@example.com", "c", "Jane Doe, 1 Main Street", "Jane", "Doe", "J\u00fcrgen", int64(19800230), int64(15551234567), uint8(1))
 	f.Add("A", "c", "kwd", "cus_1", "pm_1", "s", int64(1_000_000), int64(99_999_999), uint8(100))
 	f.Fuzz(func(t *testing.T, id, customer, currency, payer, method, sku string, quantity, unit int64, lines uint8) {
 		d := order.Draft{
@@ -197,6 +247,9 @@ func FuzzNew(f *testing.F) {
 			Lines: slices.Repeat([]order.Line{{SKU: sku, Quantity: quantity, UnitAmount: unit}}, int(lines)),
 		}
 		for _, p := range problems(t, d) {
+			if p.Value != "" && !shown.MatchString(p.Value) {
+				t.Fatalf("%s tells %s", p.Field, p.Value)
+			}
 			if hidden := p.Field == "customerId" || strings.HasPrefix(p.Field, "payment."); hidden && p.Value != "" {
 				t.Fatalf("%s tells %q", p.Field, p.Value)
 			}

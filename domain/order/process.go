@@ -14,8 +14,9 @@ type Processor struct {
 	Payments Payments
 	Scope    Scope
 	Now      func() time.Time
-	// ConfirmTime is how long one Confirm may take. None is started that could outlive the lease, because its
-	// answer would come to a worker that has nothing left to do with it.
+	// ConfirmTime is how long one Confirm may take, together with all that follows it within the lease: Finish, and the
+	// answer to the queue. None is started with less time left, because its answer would come to a worker that has nothing
+	// left to do with it.
 	ConfirmTime time.Duration
 }
 

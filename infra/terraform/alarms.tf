@@ -97,7 +97,7 @@ locals {
       periods     = [1, 1]
     }
     misconfigured = {
-      description = "Stripe refuses our key, or does not know an intent of ours: check key, permissions, account and mode. Orders wait."
+      description = "Stripe refuses our key or does not know an intent of ours, or a batch has no time for an order: see its log. Orders wait."
       metrics     = { m = merge(local.ours_by_reason["misconfigured"], { name = "Redelivered", stat = "Sum" }) }
       above       = 0
       periods     = [1, 1]

@@ -56,8 +56,8 @@ func inQueues() []mistake {
 			"less_visibility_is_refused",
 		},
 		{
-			"queue", "maxReceiveCount 5", "queue.tf",
-			"maxReceiveCount     = 50", "maxReceiveCount     = 5",
+			"queue", "maxReceiveCount 50", "queue.tf",
+			"maxReceiveCount     = 1000", "maxReceiveCount     = 50",
 			"the_queue_parks_only_what_the_code_cannot",
 		},
 		{

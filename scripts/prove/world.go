@@ -30,7 +30,6 @@ const (
 	confirmTime   = 15 * time.Second
 	visibility    = 6 * functionTime
 	deadRetention = 14 * 24 * time.Hour
-	maxReceives   = 50
 	callTime      = 100 * time.Millisecond // what a call takes, so that histories can be read by their times
 )
 
@@ -79,7 +78,7 @@ type Case struct {
 	Clocks   []time.Duration // how wrong a worker's clock can be
 	KeyLife  time.Duration   // as in stripetest.Rules
 	ListLag  time.Duration   // likewise
-	Receives int             // the queue's maxReceiveCount; 0 is 50
+	Receives int             // the queue's maxReceiveCount; 0 is the policy's
 	Strict   bool            // no order may be canceled: a promise that the product breaks, for tests of the search itself
 	Adapter  bool            // the deployed Stripe adapter over pretend HTTP, not the thin one of this package
 	Batch    int             // if not 0: the deployed handler, with so many messages a batch, over a pretend SQS
@@ -145,7 +144,8 @@ func (l *Lab) World(c Case, choose Choose) *World {
 	settings := sqstest.DefaultSettings()
 	settings.Retention = deadRetention
 	must(w.queue.Create(w.start, dead, settings))
-	settings.Retention, settings.Visibility, settings.DeadLetters, settings.MaxReceives = w.policy.Retention, visibility, dead, maxReceives
+	settings.Retention, settings.MaxReceives = w.policy.Retention, w.policy.MaxReceives
+	settings.Visibility, settings.DeadLetters = visibility, dead
 	if c.Receives > 0 {
 		settings.MaxReceives = c.Receives
 	}

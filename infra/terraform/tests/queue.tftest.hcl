@@ -38,8 +38,8 @@ run "a_longer_function_needs_more_visibility" {
 
 run "the_queue_parks_only_what_the_code_cannot" {
   assert {
-    condition     = jsondecode(aws_sqs_queue.orders.redrive_policy).maxReceiveCount == 50
-    error_message = "maxReceiveCount is ${jsondecode(aws_sqs_queue.orders.redrive_policy).maxReceiveCount}, want 50: the code parks after 20 deliveries."
+    condition     = jsondecode(aws_sqs_queue.orders.redrive_policy).maxReceiveCount == 1000
+    error_message = "maxReceiveCount is ${jsondecode(aws_sqs_queue.orders.redrive_policy).maxReceiveCount}, want 1000: the code parks with a reason."
   }
 
   assert {
