@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"orderonce/adapters/lambda"
 	"orderonce/adapters/sqs"
 	"orderonce/domain/order"
 )
@@ -91,7 +92,7 @@ func TestEveryVariableHasARowInTheDocuments(t *testing.T) {
 
 func TestEveryMetricHasARowInTheDocuments(t *testing.T) {
 	t.Parallel()
-	want := []string{"CallLatency"}
+	want := []string{lambda.MetricCallLatency}
 	for _, match := range regexp.MustCompile(`Metric\w+ += "(\w+)"`).FindAllStringSubmatch(read(t, "adapters/sqs/report.go"), -1) {
 		want = append(want, match[1])
 	}

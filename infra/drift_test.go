@@ -4,6 +4,7 @@
 package infra_test
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -23,6 +24,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/adapters/lambda"
 	"orderonce/adapters/sqs"
 	"orderonce/domain/order"
 )
@@ -91,10 +93,11 @@ func tableInTheCloud(t *testing.T) table {
 	return cloud
 }
 
-// queues is what has to be the same here and in the cloud. Time-outs are not: the local ones are short.
+// queues is what has to be the same here and in the cloud. Time-outs are not, nor is maxReceiveCount: locally a crash heals within
+// seconds, and what kills the function is given up within minutes.
 type queues struct {
 	Retention, DeadLetterRetention time.Duration
-	MaxReceives, BatchSize         int
+	BatchSize                      int
 }
 
 func TestTheLocalQueuesAreTheQueuesInTheCloud(t *testing.T) {
@@ -102,7 +105,7 @@ func TestTheLocalQueuesAreTheQueuesInTheCloud(t *testing.T) {
 	local := parseGo(t, "../scripts/local/system/system.go")
 	here := queues{
 		Retention: local.assigned(t, "live.Retention"), DeadLetterRetention: local.assigned(t, "dead.Retention"),
-		MaxReceives: local.set(t, "&o.MaxReceives"), BatchSize: local.set(t, "&o.BatchSize"),
+		BatchSize: local.set(t, "&o.BatchSize"),
 	}
 	module := parse(t)
 	orders := module.one(t, "resource", "aws_sqs_queue", "orders")
@@ -111,12 +114,6 @@ func TestTheLocalQueuesAreTheQueuesInTheCloud(t *testing.T) {
 		DeadLetterRetention: module.one(t, "resource", "aws_sqs_queue", "dead_letters").seconds(t, "message_retention_seconds"),
 		BatchSize:           module.one(t, "resource", "aws_lambda_event_source_mapping", "orders").number(t, "batch_size"),
 	}
-	fields(orders.attribute(t, "redrive_policy").Expr, func(name string, value hclsyntax.Expression) {
-		if name == "maxReceiveCount" {
-			count, _ := value.Value(nil)
-			cloud.MaxReceives = integer(count)
-		}
-	})
 	if diff := cmp.Diff(here, cloud); diff != "" {
 		t.Errorf("- scripts/local, + infra/terraform:\n%s", diff)
 	}
@@ -133,9 +130,40 @@ func TestTheQueueIsWhatTheFunctionCountsOn(t *testing.T) {
 	if got := orders.seconds(t, "visibility_timeout_seconds"); got < 6*function {
 		t.Errorf("messages are hidden for %v, want at least six times %v", got, function)
 	}
+	// How many receives the policy's delays use up is counted in adapters/sqs.
+	if got, want := maxReceives(t, orders), sqs.DefaultPolicy().MaxReceives; got != want {
+		t.Errorf("SQS takes messages away after %d receives, want %d: the function parks them before, with a reason", got, want)
+	}
 	if got := orders.number(t, "max_message_size"); got < 2*sqs.MaxBody {
 		t.Errorf("messages have up to %d bytes, want twice the %d of a body: a parked one that is redriven carries attributes", got, sqs.MaxBody)
 	}
+}
+
+// A function that cannot start parks nothing: each receive costs it one visibility time-out, and then SQS takes the message away.
+func TestOnCallKnowsHowLongTheQueueWaitsForAFunctionThatCannotStart(t *testing.T) {
+	t.Parallel()
+	orders := parse(t).one(t, "resource", "aws_sqs_queue", "orders")
+	receives := maxReceives(t, orders)
+	lasts := time.Duration(receives) * orders.seconds(t, "visibility_timeout_seconds")
+	for _, file := range []string{"terraform/queue.tf", "../docs/guides/operate.md", "../docs/reference/failures.md"} {
+		text := strings.Join(strings.Fields(read(t, file)), " ")
+		for _, want := range []string{fmt.Sprintf("%d,%03d", receives/1000, receives%1000), fmt.Sprintf("%.0f hours", lasts.Hours())} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s does not say %q", file, want)
+			}
+		}
+	}
+}
+
+func maxReceives(t *testing.T, queue body) (count int) {
+	t.Helper()
+	fields(queue.attribute(t, "redrive_policy").Expr, func(name string, value hclsyntax.Expression) {
+		if name == "maxReceiveCount" {
+			literal, _ := value.Value(nil)
+			count = integer(literal)
+		}
+	})
+	return count
 }
 
 func TestTheFunctionKnowsItsVariables(t *testing.T) {
@@ -173,7 +201,7 @@ func TestTheFunctionKnowsItsVariables(t *testing.T) {
 
 func TestAlarmsAndDashboardShowWhatTheFunctionWrites(t *testing.T) {
 	t.Parallel()
-	written := []string{"CallLatency"}
+	written := []string{lambda.MetricCallLatency}
 	for _, match := range regexp.MustCompile(`Metric\w+ += "(\w+)"`).FindAllStringSubmatch(read(t, "../adapters/sqs/report.go"), -1) {
 		written = append(written, match[1])
 	}

@@ -69,3 +69,11 @@ func TestAWSEndpoints(t *testing.T) {
 		})
 	}
 }
+
+func TestACallIsNamedByItsTarget(t *testing.T) {
+	t.Parallel()
+	request := &http.Request{Header: http.Header{"X-Amz-Target": {"DynamoDB_20120810.UpdateItem"}}}
+	if got := lambda.CallName(request); got != "DynamoDB_20120810.UpdateItem" {
+		t.Errorf("got %q", got)
+	}
+}

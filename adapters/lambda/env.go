@@ -12,6 +12,19 @@ import (
 	"github.com/caarlos0/env/v11"
 )
 
+// Address is the http or https URL of a service.
+type Address string
+
+// UnmarshalText refuses what is no such URL, for example a queue's name where its URL should be.
+func (a *Address) UnmarshalText(text []byte) error {
+	u, err := url.Parse(string(text))
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return fmt.Errorf("%q is no http or https URL", text)
+	}
+	*a = Address(text)
+	return nil
+}
+
 // EnvError tells everything that is wrong with an environment, so that one deployment finds it all.
 type EnvError struct {
 	// Problems are sentences, one for each variable in the order of the struct. They show no secret.
@@ -104,7 +117,7 @@ func wanted(field reflect.StructField) string {
 	switch reflect.New(field.Type).Interface().(type) {
 	case *time.Duration:
 		return `a duration such as "30s"`
-	case *url.URL:
+	case *url.URL, *Address:
 		return "a URL"
 	case *Secret:
 		return "a secret"

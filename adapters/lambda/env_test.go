@@ -24,6 +24,7 @@ type settings struct {
 	Workers int                      `env:"WORKERS" envDefault:"10"`
 	Debug   bool                     `env:"DEBUG"`
 	Home    url.URL                  `env:"HOME_PAGE"`
+	Queue   lambda.Address           `env:"QUEUE"`
 	Key     lambda.Secret            `env:"KEY,notEmpty"`
 	Keys    []lambda.Secret          `env:"KEYS"`
 	ByName  map[string]lambda.Secret `env:"BY_NAME"`
@@ -34,7 +35,8 @@ type settings struct {
 func TestReadEnv(t *testing.T) {
 	t.Parallel()
 	got, err := lambda.ReadEnv[settings]([]string{
-		"TABLE=orders", "LEVEL=debug", "KEY=" + canary, "KEYS=a,b", "ONE_TIMEOUT=1s", "TWO_TIMEOUT=2s", "OTHER=x",
+		"TABLE=orders", "LEVEL=debug", "QUEUE=https://sqs.example/1/orders", "KEY=" + canary, "KEYS=a,b",
+		"ONE_TIMEOUT=1s", "TWO_TIMEOUT=2s", "OTHER=x",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +45,10 @@ func TestReadEnv(t *testing.T) {
 		t.Error("the secrets were not read")
 	}
 	got.Key, got.Keys = lambda.Secret{}, nil
-	want := settings{Table: "orders", Level: slog.LevelDebug, Workers: 10, One: backend{time.Second}, Two: backend{2 * time.Second}}
+	want := settings{
+		Table: "orders", Level: slog.LevelDebug, Workers: 10, Queue: "https://sqs.example/1/orders",
+		One: backend{time.Second}, Two: backend{2 * time.Second},
+	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(lambda.Secret{})); diff != "" {
 		t.Error(diff)
 	}
@@ -52,7 +57,7 @@ func TestReadEnv(t *testing.T) {
 func TestReadEnvReportsEveryProblemAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := lambda.ReadEnv[settings]([]string{
-		"LEVEL=loud", "WORKERS=many", "DEBUG=perhaps", "HOME_PAGE=:", "KEY=", "BY_NAME=" + canary,
+		"LEVEL=loud", "WORKERS=many", "DEBUG=perhaps", "HOME_PAGE=:", "QUEUE=orders", "KEY=", "BY_NAME=" + canary,
 		"ONE_TIMEOUT=1s", "TWO_TIMEOUT=soon\n",
 	})
 	var problems *lambda.EnvError
@@ -65,6 +70,7 @@ func TestReadEnvReportsEveryProblemAtOnce(t *testing.T) {
 		`WORKERS: want a whole number, got "many"`,
 		`DEBUG: want true or false, got "perhaps"`,
 		`HOME_PAGE: want a URL, got ":"`,
+		`QUEUE: want a URL, got "orders"`,
 		`KEY: want a secret, got empty`,
 		`BY_NAME: want a value of type map[string]lambda.Secret, got [redacted]`,
 		`TWO_TIMEOUT: want a duration such as "30s", got "soon\n"`,
@@ -95,5 +101,56 @@ func TestReadEnvShowsNoValueThatItCannotPlace(t *testing.T) {
 	_, err := lambda.ReadEnv[keys]([]string{"LIST_0_KEY=" + canary})
 	if err == nil || leaks(err.Error()) {
 		t.Errorf("error = %v, want one without the value", err)
+	}
+}
+
+func TestAnAddressIsAURLOfTheWeb(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"https://sqs.eu-west-1.amazonaws.com/1/orders": true, "http://127.0.0.1:4242": true,
+		"": false, "orders": false, "127.0.0.1:4242": false, "ftp://files.example": false, "https://": false, "http://[::1": false,
+	} {
+		var got lambda.Address
+		if err := got.UnmarshalText([]byte(text)); (err == nil) != want || want && string(got) != text || !want && got != "" {
+			t.Errorf("%q: got %q, %v, want it to be an address: %t", text, got, err, want)
+		}
+	}
+}
+
+// shift is an environment in which two variables belong together.
+type shift struct {
+	Begin time.Duration `env:"BEGIN"`
+	End   time.Duration `env:"END"`
+}
+
+func (s shift) Problems() []string {
+	if s.Begin < s.End {
+		return nil
+	}
+	return []string{"BEGIN, END: want an end after the beginning"}
+}
+
+func TestReadEnvReportsWhatOneVariableAloneCannotShow(t *testing.T) {
+	t.Parallel()
+	for claim, tt := range map[string]struct {
+		environ, want []string
+	}{
+		"variables that go together": {[]string{"BEGIN=1s", "END=2s"}, nil},
+		"variables that do not":      {[]string{"BEGIN=2s", "END=1s"}, []string{"BEGIN, END: want an end after the beginning"}},
+		"what follows from a variable that is a problem by itself is not told": {
+			[]string{"BEGIN=2s", "END=noon"}, []string{`END: want a duration such as "30s", got "noon"`},
+		},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			_, err := lambda.ReadEnv[shift](tt.environ)
+			var got []string
+			if problems, ok := errors.AsType[*lambda.EnvError](err); ok {
+				got = problems.Problems
+			}
+			if diff := cmp.Diff(got, tt.want); diff != "" {
+				t.Errorf("error %v, - got, + want:\n%s", err, diff)
+			}
+		})
 	}
 }

@@ -6,6 +6,12 @@ import (
 	"time"
 )
 
+// The metric of timed requests; docs/reference/metrics.md explains it. Whoever makes a Timed transport observes it.
+const (
+	MetricCallLatency = "CallLatency"
+	DimensionCall     = "Call" // what the Timed transport's name says of a request
+)
+
 // Transport is for a client that has at most calls requests under way at once, each of which should be answered within
 // answer. Every step has its own bound, so that a back end that hangs costs a known part of the deadline.
 func Transport(calls int, answer time.Duration) *http.Transport {

@@ -30,7 +30,7 @@ func (c call) mean(h heard) (order.Intent, error) {
 	trouble := order.Refused
 	switch there := h.intent.ID != ""; {
 	case there && h.status == http.StatusOK,
-		there && h.status == http.StatusPaymentRequired && !c.burnt(h),
+		there && h.status == http.StatusPaymentRequired && !c.burnt(h) && !ours(h.code),
 		there && h.status == http.StatusBadRequest && h.code == stripe.ErrorCodePaymentIntentUnexpectedState && !c.burnt(h):
 		return h.intent, nil
 	case h.status >= 400 && h.replayed:
@@ -39,7 +39,9 @@ func (c call) mean(h heard) (order.Intent, error) {
 		trouble = order.NotNow // a twin is running; a limit or a lock; nobody is there
 	case h.status < 400, h.status >= 500, h.status == http.StatusFailedDependency: // 424: somebody behind Stripe failed
 		trouble = order.Unknown
-	case h.status == http.StatusUnauthorized, h.status == http.StatusForbidden:
+	case h.status == http.StatusUnauthorized, h.status == http.StatusForbidden, ours(h.code):
+		trouble = order.Misconfigured
+	case c.method == http.MethodGet: // of an id that Stripe gave us: whatever is wrong, it is not the order
 		trouble = order.Misconfigured
 	case h.kind == stripe.ErrorTypeIdempotency:
 		trouble = order.KeyReused
@@ -49,23 +51,70 @@ func (c call) mean(h heard) (order.Intent, error) {
 	return order.Intent{}, c.fail(trouble, h.requestID, h.err)
 }
 
+// ours reports whether an error is about our key, account or mode, which no order can help (docs.stripe.com/error-codes). The
+// code says so whatever the status is: 401 for an expired key (github.com/stripe/stripe-cli/issues/1341), 403 for a publishable
+// one (github.com/SiimKirjanen/seatreg/issues/97), and the InvalidRequestError that Stripe's libraries make of 400 and 404 for an
+// account that is not activated (github.com/antiwork/gumroad/pull/4479).
+//
+// A customer or payment method of the other mode has no such code. It is resource_missing, like one that never was, and only the
+// message tells the two apart ("a similar object exists in live mode": github.com/dj-stripe/dj-stripe/issues/1113).
+func ours(code stripe.ErrorCode) bool {
+	switch code { //nolint:exhaustive // the others are about what was asked for
+	case stripe.ErrorCodeAPIKeyExpired, stripe.ErrorCodePlatformAPIKeyExpired, stripe.ErrorCodeSecretKeyRequired,
+		stripe.ErrorCodeAccountInvalid, stripe.ErrorCodeLivemodeMismatch, stripe.ErrorCodeTestmodeChargesOnly:
+		return true
+	}
+	return false
+}
+
 // burnt reports whether an error is all that this key will ever bring. Confirm reads on; Prepare needs another key.
 func (c call) burnt(h heard) bool { return h.replayed && c.bound == "" }
 
 // answer is a PaymentIntent as far as it is read here. Decoding into stripe.PaymentIntent would first build reflection
-// tables for every type within its reach: 5 to 11 ms in a new
-// process, against 0.2 ms for this.
+// tables for every type within its reach: 5 to 11 ms in a new process, against 0.2 ms for this.
 type answer struct {
 	stripe.APIResource
-	ID        string                     `json:"id"`
-	Status    stripe.PaymentIntentStatus `json:"status"`
-	Amount    int64                      `json:"amount"`
-	Currency  string                     `json:"currency"`
-	Metadata  map[string]string          `json:"metadata"`
-	LastError struct {
-		Code        string `json:"code"`
-		DeclineCode string `json:"decline_code"`
-	} `json:"last_payment_error"`
+	ID           string                     `json:"id"`
+	Status       stripe.PaymentIntentStatus `json:"status"`
+	Amount       int64                      `json:"amount"`
+	Currency     string                     `json:"currency"`
+	Metadata     map[string]string          `json:"metadata"`
+	LastError    *failure                   `json:"last_payment_error"`
+	LatestCharge any                        `json:"latest_charge"` // nil: none; else its id, which nothing here needs
+}
+
+// failure is why a payment did not succeed. Every error of Stripe's has a type, only some have a code
+// (docs.stripe.com/api/errors).
+type failure struct {
+	Type        string `json:"type"`
+	Code        string `json:"code"`
+	DeclineCode string `json:"decline_code"`
+}
+
+// unexplained stands for the code of a failure whose reason nobody tells any more. It is ours, Stripe has no such code.
+const unexplained = "unexplained"
+
+// order is never the empty Failure, which would mean that nothing has failed.
+func (f failure) order() order.Failure {
+	return order.Failure{Code: cmp.Or(f.Code, f.Type, unexplained), DeclineCode: f.DeclineCode}
+}
+
+// failed is why the intent's last confirmation did not succeed, by the best witness left: the intent's last error, the error
+// around the intent, or a charge of an intent that wants a payment method again. Stripe clears the last error "if the
+// PaymentIntent is later updated for any reason", while the latest charge is null only "until PaymentIntent confirmation is
+// attempted" (docs.stripe.com/api/payment_intents/object). Without the charge such an order would count as never tried, and stay
+// open for ever, because it cannot be confirmed. The price: a bank that only wanted the customer is no longer told from one
+// that said no.
+func (a *answer) failed(around order.Failure) order.Failure {
+	switch {
+	case a.LastError != nil:
+		return a.LastError.order()
+	case around != (order.Failure{}):
+		return around
+	case a.LatestCharge != nil && a.Status == stripe.PaymentIntentStatusRequiresPaymentMethod:
+		return failure{}.order()
+	}
+	return order.Failure{}
 }
 
 var (
@@ -91,7 +140,7 @@ func (c call) hear(a *answer, err error) heard {
 		h.err = errUnreadable
 		return h
 	}
-	h.intent, h.err = c.intentOf(a)
+	h.intent, h.err = c.intentOf(a, order.Failure{})
 	return h
 }
 
@@ -108,14 +157,15 @@ func (c call) hearError(e *stripe.Error) heard {
 	if json.Unmarshal(e.LastResponse.RawJSON, &body) != nil {
 		return h
 	}
-	h.intent, _ = c.intentOf(&body.Error.Intent) // h.err says more
-	if h.status == http.StatusPaymentRequired && h.intent.Failure == (order.Failure{}) {
-		h.intent.Failure = order.Failure{Code: string(e.Code), DeclineCode: string(e.DeclineCode)} // it is the last error
+	var around order.Failure
+	if h.status == http.StatusPaymentRequired { // the other refusals are about the call, not about a payment
+		around = failure{Type: string(e.Type), Code: string(e.Code), DeclineCode: string(e.DeclineCode)}.order()
 	}
+	h.intent, _ = c.intentOf(&body.Error.Intent, around) // h.err says more
 	return h
 }
 
-func (c call) intentOf(a *answer) (order.Intent, error) {
+func (c call) intentOf(a *answer, around order.Failure) (order.Intent, error) {
 	state, known := stateOf(a.Status)
 	switch {
 	case a.ID == "":
@@ -131,7 +181,7 @@ func (c call) intentOf(a *answer) (order.Intent, error) {
 		Total:   order.Money{Amount: a.Amount, Currency: order.Currency(a.Currency)},
 		OrderID: order.ID(a.Metadata[metaOrder]),
 		Scope:   order.Scope(a.Metadata[metaScope]),
-		Failure: order.Failure{Code: a.LastError.Code, DeclineCode: a.LastError.DeclineCode},
+		Failure: a.failed(around),
 	}, nil
 }
 

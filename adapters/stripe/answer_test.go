@@ -17,10 +17,14 @@ import (
 )
 
 // body is a PaymentIntent as Stripe sends it: far more than is read.
-func body(status, lastError string) string {
+func body(status, lastError string) string { return charged(status, lastError, none) }
+
+// charged is one whose latest charge is in the JSON too.
+func charged(status, lastError, charge string) string {
 	return `{"id":"pi_3Pretend","object":"payment_intent","amount":2500,"amount_received":0,"currency":"eur","livemode":false,` +
 		`"client_secret":"pi_3Pretend_secret_canary","customer":"cus_canary","payment_method":"pm_canary","status":"` + status + `",` +
-		`"metadata":{"orderId":"ORD-1","scope":"test","fingerprint":"v1:0"},"last_payment_error":` + lastError + `,"next_action":null}`
+		`"metadata":{"orderId":"ORD-1","scope":"test","fingerprint":"v1:0"},"last_payment_error":` + lastError + `,` +
+		`"latest_charge":` + charge + `,"next_action":null}`
 }
 
 func failure(rest string) string { return `{"error":{"message":"m","doc_url":"d",` + rest + `}}` }
@@ -31,8 +35,12 @@ const (
 	none     = "null"
 	declined = `{"type":"card_error","code":"card_declined","decline_code":"insufficient_funds","message":"m",` +
 		`"payment_method":{"id":"pm_canary","object":"payment_method","card":{"last4":"4242"}}}`
+	uncoded   = `{"type":"card_error","decline_code":"do_not_honor","message":"m"}`
+	typed     = `{"type":"api_error","message":"m"}`
+	charge    = `"ch_3Pretend"`
 	unwatched = `{"type":"card_error","code":"authentication_required","decline_code":"authentication_required","message":"m"}`
 	card      = `"type":"card_error","code":"card_declined","decline_code":"generic_decline"`
+	noCode    = `"type":"card_error"`
 	settled   = `"type":"invalid_request_error","code":"payment_intent_unexpected_state"`
 	invalid   = `"type":"invalid_request_error"`
 	noSuch    = `"type":"invalid_request_error","code":"resource_missing"`
@@ -77,6 +85,7 @@ const every = "prepare confirm read"
 func TestAnswersAreIntents(t *testing.T) {
 	t.Parallel()
 	funds := order.Failure{Code: "card_declined", DeclineCode: "insufficient_funds"}
+	unexplained := order.Failure{Code: "unexplained"}
 	tests := map[string]struct {
 		calls   string
 		said    said
@@ -111,6 +120,45 @@ func TestAnswersAreIntents(t *testing.T) {
 			order.NeedsMethod,
 			order.Failure{Code: "card_declined", DeclineCode: "generic_decline"},
 		},
+		"an error without a code is told by its type": {
+			every, said{200, false, body("requires_payment_method", typed)}, order.NeedsMethod, order.Failure{Code: "api_error"},
+		},
+		"the issuer's reason stays beside a type": {
+			every,
+			said{200, false, body("requires_payment_method", uncoded)},
+			order.NeedsMethod,
+			order.Failure{Code: "card_error", DeclineCode: "do_not_honor"},
+		},
+		"an error that says nothing is one all the same": {
+			"read", said{200, false, body("requires_payment_method", "{}")}, order.NeedsMethod, unexplained,
+		},
+		"an error that an update has cleared is told by the charge": {
+			every, said{200, false, charged("requires_payment_method", none, charge)}, order.NeedsMethod, unexplained,
+		},
+		"the charge of a paid intent is no failure": {
+			every, said{200, false, charged("succeeded", none, charge)}, order.Succeeded, order.Failure{},
+		},
+		"the last error says more than the charge": {
+			every, said{200, false, charged("requires_payment_method", declined, charge)}, order.NeedsMethod, funds,
+		},
+		"a decline told by a type alone": {
+			every,
+			said{402, false, in(noCode, body("requires_payment_method", none))},
+			order.NeedsMethod,
+			order.Failure{Code: "card_error"},
+		},
+		"the error around an intent says more than its charge": {
+			"confirm",
+			said{402, false, in(card, charged("requires_payment_method", none, charge))},
+			order.NeedsMethod,
+			order.Failure{Code: "card_declined", DeclineCode: "generic_decline"},
+		},
+		"a 402 that says nothing is a decline all the same": {
+			"confirm", said{402, false, in(`"param":""`, body("requires_payment_method", none))}, order.NeedsMethod, unexplained,
+		},
+		"a refused confirmation says nothing of a payment": {
+			"confirm", said{400, false, in(settled, body("requires_payment_method", none))}, order.NeedsMethod, order.Failure{},
+		},
 	}
 	for name, tt := range tests {
 		for call := range strings.FieldsSeq(tt.calls) {
@@ -132,14 +180,17 @@ func TestAnswersAreIntents(t *testing.T) {
 func TestAnswersAreTroubles(t *testing.T) {
 	t.Parallel()
 	paid, waiting := body("succeeded", none), body("requires_confirmation", none)
-	tests := map[string]struct {
+	another := strings.Replace(paid, "pi_3Pretend", "pi_4", 1)
+	refused := in(card, body("requires_payment_method", declined))
+	type row struct {
 		calls string
 		said  said
 		want  order.Trouble
-	}{
+	}
+	tests := map[string]row{
 		"a twin is running":                       {every, said{409, false, failure(twin)}, order.NotNow},
 		"a conflict":                              {every, said{409, false, failure(invalid)}, order.NotNow},
-		"too many requests":                       {every, said{429, false, failure(`"type":"invalid_request_error","code":"rate_limit"`)}, order.NotNow},
+		"too many requests":                       {every, said{429, false, failure(invalid + `,"code":"rate_limit"`)}, order.NotNow},
 		"a lock, and the intent with it":          {"confirm", said{429, false, in(`"code":"lock_timeout"`, waiting)}, order.NotNow},
 		"unavailable":                             {every, said{503, false, failure(broken)}, order.NotNow},
 		"a server error":                          {every, said{500, false, failure(broken)}, order.Unknown},
@@ -157,7 +208,7 @@ func TestAnswersAreTroubles(t *testing.T) {
 		"a text for an amount":                    {every, said{200, false, strings.Replace(paid, "2500", `"2500"`, 1)}, order.Unknown},
 		"a fraction for an amount":                {every, said{200, false, strings.Replace(paid, "2500", "2500.5", 1)}, order.Unknown},
 		"an intent without an id":                 {every, said{200, false, strings.Replace(paid, `"pi_3Pretend"`, `""`, 1)}, order.Unknown},
-		"another intent":                          {"confirm read", said{200, false, strings.Replace(paid, `"pi_3Pretend"`, `"pi_4"`, 1)}, order.Unknown},
+		"another intent":                          {"confirm read", said{200, false, another}, order.Unknown},
 		"an intent in a status to come":           {every, said{200, false, body("requires_capture", none)}, order.Unknown},
 		"a redirect":                              {every, said{302, false, paid}, order.Unknown},
 		"accepted":                                {every, said{202, false, paid}, order.Unknown},
@@ -168,7 +219,7 @@ func TestAnswersAreTroubles(t *testing.T) {
 		"a stored unavailability":                 {"prepare confirm", said{503, true, failure(broken)}, order.Replayed},
 		"a stored refusal":                        {"prepare confirm", said{400, true, failure(invalid)}, order.Replayed},
 		"a stored decline without its intent":     {"prepare confirm", said{402, true, failure(card)}, order.Replayed},
-		"a stored decline of a creation":          {"prepare", said{402, true, in(card, body("requires_payment_method", declined))}, order.Replayed},
+		"a stored decline of a creation":          {"prepare", said{402, true, refused}, order.Replayed},
 		"half of a replayed success":              {"confirm", said{200, true, paid[:len(paid)/2]}, order.Unknown},
 		"another request has the key":             {"prepare confirm", said{400, false, failure(mismatch)}, order.KeyReused},
 		"no such key":                             {every, said{401, false, failure(invalid)}, order.Misconfigured},
@@ -176,12 +227,37 @@ func TestAnswersAreTroubles(t *testing.T) {
 		"the intent is elsewhere":                 {"confirm read", said{404, false, failure(noSuch)}, order.Misconfigured},
 		"this is not Stripe":                      {every, said{404, false, failure(invalid)}, order.Misconfigured},
 		"no such customer":                        {"prepare", said{404, false, failure(noSuch)}, order.Refused},
-		"no such payment method":                  {every, said{400, false, failure(noSuch)}, order.Refused},
-		"an unknown parameter":                    {every, said{400, false, failure(`"code":"parameter_unknown"`)}, order.Refused},
-		"a decline without its intent":            {every, said{402, false, failure(card)}, order.Refused},
-		"a decline of another intent":             {"confirm", said{402, false, in(card, strings.Replace(paid, "pi_3Pretend", "pi_4", 1))}, order.Refused},
+		"no such payment method":                  {"prepare confirm", said{400, false, failure(noSuch)}, order.Refused},
+		"an unknown parameter":                    {"prepare confirm", said{400, false, failure(`"code":"parameter_unknown"`)}, order.Refused},
+		"a decline without its intent":            {"prepare confirm", said{402, false, failure(card)}, order.Refused},
+		"a decline of another intent":             {"confirm", said{402, false, in(card, another)}, order.Refused},
 		"a decline with an intent's id only":      {"confirm", said{402, false, in(card, `"pi_3Pretend"`)}, order.Refused},
 		"another refusal with the intent with it": {"confirm", said{400, false, in(`"code":"amount_too_small"`, waiting)}, order.Refused},
+
+		// Whatever is wrong with a question about an intent that Stripe gave us, it is not the order.
+		"a question that is refused":               {"read", said{400, false, failure(invalid)}, order.Misconfigured},
+		"a question about something missing":       {"read", said{400, false, failure(noSuch)}, order.Misconfigured},
+		"a question with an unknown parameter":     {"read", said{400, false, failure(`"code":"parameter_unknown"`)}, order.Misconfigured},
+		"a question that is answered by a decline": {"read", said{402, false, failure(card)}, order.Misconfigured},
+		"a question that must not be asked":        {"read", said{405, false, failure(invalid)}, order.Misconfigured},
+		"a question about what is gone":            {"read", said{410, false, failure(invalid)}, order.Misconfigured},
+		"a question that reuses a key":             {"read", said{400, false, failure(mismatch)}, order.Misconfigured},
+
+		// What is said of a payment is a decline, unless it is said of us.
+		"a declined payment of an account that may not charge": {
+			"confirm", said{402, false, in(`"code":"testmode_charges_only"`, body("requires_confirmation", none))}, order.Misconfigured,
+		},
+		"a stored refusal that is our fault": {"prepare confirm", said{400, true, failure(`"code":"livemode_mismatch"`)}, order.Replayed},
+		"a server error that blames us":      {every, said{500, false, failure(`"code":"api_key_expired"`)}, order.Unknown},
+	}
+	for _, code := range []string{
+		"api_key_expired", "platform_api_key_expired", "secret_key_required", "account_invalid", "livemode_mismatch", "testmode_charges_only",
+	} {
+		for _, status := range []int{400, 401, 403, 404} {
+			tests[code+" with "+strconv.Itoa(status)] = row{
+				every, said{status, false, failure(invalid + `,"code":"` + code + `"`)}, order.Misconfigured,
+			}
+		}
 	}
 	for name, tt := range tests {
 		for call := range strings.FieldsSeq(tt.calls) {

@@ -58,6 +58,9 @@ func (p *Payments) do(ctx context.Context, c call) (reply, error) {
 	if err := c.check(); err != nil {
 		return reply{}, c.fail(order.Refused, "", err)
 	}
+	if p.refusal != nil {
+		return reply{}, c.fail(order.Misconfigured, "", p.refusal)
+	}
 	req, body, err := p.request(ctx, c)
 	if err != nil {
 		return reply{}, c.fail(order.Misconfigured, "", redacted{err}) // a base URL that is none

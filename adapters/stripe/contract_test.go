@@ -160,3 +160,45 @@ func TestAStoredDeclineDoesNotHideAPayment(t *testing.T) {
 		t.Errorf("read %d times, want once", got)
 	}
 }
+
+// TestADeclineIsNeverForgotten is an attempt that died before it could write down the decline. What it left behind tells the next one.
+func TestADeclineIsNeverForgotten(t *testing.T) {
+	t.Parallel()
+	for claim, tt := range map[string]struct {
+		card    stripetest.Card
+		cleared bool
+		why     string
+	}{
+		"a decline is told by its code":                          {card: stripetest.LostCard, why: "lost_card"},
+		"a decline without a code is told by its type":           {card: stripetest.DeclinesUncoded, why: "card_error"},
+		"a decline whose error is cleared is told by its charge": {card: stripetest.LostCard, cleared: true, why: "unexplained"},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			s := pretend(t)
+			s.Machine(func(m *stripetest.Machine) { m.Card("pm_card_visa", tt.card) })
+			p, ctx, o := open(t, s.URL, nil), t.Context(), orderOf(t, "pm_card_visa")
+			intent, err := p.Prepare(ctx, o, order.PrepareKey(scope, o.ID()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, settled := order.OutcomeOf(intent); settled {
+				t.Fatalf("%v is settled before it was confirmed", intent)
+			}
+			if _, err := p.Confirm(ctx, intent.ID, order.ConfirmKey(scope, o.ID(), 1)); err != nil {
+				t.Fatal(err)
+			}
+			if tt.cleared {
+				s.Machine(func(m *stripetest.Machine) { err = m.EditInDashboard(s.Now(), string(intent.ID)) })
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := order.Outcome{Status: order.Declined, Intent: intent.ID, Failure: tt.why}
+			intent, err = p.Read(ctx, intent.ID)
+			if got, settled := order.OutcomeOf(intent); err != nil || !settled || got != want {
+				t.Errorf("got %v, %v, want %v", got, err, want)
+			}
+		})
+	}
+}

@@ -30,7 +30,7 @@ const idleConns = 100
 type Options struct {
 	Key     string      // secret or restricted; sent in one header and never part of an error
 	Scope   order.Scope // what the intents' metadata say, to tell deployments on one account apart
-	BaseURL string      // without /v1, such as a pretend Stripe's; "" is Stripe
+	BaseURL string      // without /v1, such as a pretend Stripe's; "" is Stripe; with a live key, nothing else is called
 	// Timeout bounds one call from dialing to the last byte of its answer; 0 is DefaultTimeout. An order makes two or
 	// three calls, so it has to be well below a third of the function's own, and order.Processor.ConfirmTime no less.
 	Timeout   time.Duration
@@ -41,6 +41,7 @@ type Options struct {
 type Payments struct {
 	key     string
 	scope   order.Scope
+	refusal error // why nothing is sent
 	backend *stripe.BackendImplementation
 }
 
@@ -48,6 +49,7 @@ var _ order.Payments = (*Payments)(nil)
 
 // New makes a Payments. Nothing is sent before the first order.
 func New(o Options) *Payments {
+	refusal := checkAddress(o.Key, o.BaseURL) // before Stripe's own URL takes the place of ""
 	if o.Timeout <= 0 {
 		o.Timeout = DefaultTimeout
 	}
@@ -60,8 +62,9 @@ func New(o Options) *Payments {
 		}
 	}
 	return &Payments{
-		key:   strings.TrimSpace(o.Key), // secrets are often stored with a newline, which no header may hold
-		scope: o.Scope,
+		key:     strings.TrimSpace(o.Key), // secrets are often stored with a newline, which no header may hold
+		scope:   o.Scope,
+		refusal: refusal,
 		backend: &stripe.BackendImplementation{ // its zero value sends no telemetry
 			Type: stripe.APIBackend,
 			URL:  strings.TrimSuffix(o.BaseURL, "/"),

@@ -31,7 +31,8 @@ func TestRequests(t *testing.T) {
 			"Idempotency-Key: test/order/ORD-1/prepare\n" + agent + "\n" +
 			"amount=2500&automatic_payment_methods[allow_redirects]=never&automatic_payment_methods[enabled]=true" +
 			"&capture_method=automatic&currency=eur&customer=cus_pretend&metadata[fingerprint]=" +
-			url.QueryEscape(string(orderOf(t, "pm_card_visa").Fingerprint())) + "&metadata[orderId]=ORD-1&metadata[scope]=test&payment_method=pm_card_visa",
+			url.QueryEscape(string(orderOf(t, "pm_card_visa").Fingerprint())) + "&metadata[orderId]=ORD-1&metadata[scope]=test" +
+			"&payment_method=pm_card_visa",
 		"confirm": "POST /v1/payment_intents/pi_3Pretend/confirm\n" + common + "\nContent-Length: 16\n" + form +
 			"Idempotency-Key: test/order/ORD-1/confirm/1\n" + agent + "\noff_session=true",
 		"read": "GET /v1/payment_intents/pi_3Pretend\n" + common + "\n" + agent + "\n",

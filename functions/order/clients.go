@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/hex"
+	"fmt"
+	"io"
 	mathrand "math/rand/v2"
 	"net/http"
 	"strings"
@@ -22,6 +24,22 @@ type clients struct {
 	answer   time.Duration
 }
 
+func newClients(c config, out io.Writer) clients {
+	warm(c)
+	return clients{
+		meter:    lambda.NewMeter(out, "orderonce", map[string]string{"Scope": string(c.Scope)}, time.Now),
+		parallel: c.Parallel, answer: c.StripeTimeout,
+	}
+}
+
+// warm loads the certificate roots while the function starts, 11 to 14 ms with the CPU of a start, rather than while its
+// first order holds a lease, with the little CPU of an invocation. Nothing needs them where Stripe is pretend.
+func warm(c config) {
+	if !strings.HasPrefix(string(c.StripeAddress), "http:") {
+		_, _ = x509.SystemCertPool() // whoever needs it finds out what is wrong with it
+	}
+}
+
 // awsAnswer bounds the wait for one answer of an AWS service: far above what they need, far below an order's budget,
 // so that the SDK's next attempt still has time.
 const awsAnswer = 2 * time.Second
@@ -35,24 +53,26 @@ func (c clients) stripe() http.RoundTripper {
 }
 
 func (c clients) timed(next http.RoundTripper, name func(*http.Request) string) http.RoundTripper {
-	observe := func(call string, _ int, d time.Duration) { c.meter.Observe("CallLatency", "Call", call, d) }
+	observe := func(call string, _ int, d time.Duration) {
+		c.meter.Observe(lambda.MetricCallLatency, lambda.DimensionCall, call, d)
+	}
 	return lambda.Timed(next, observe, name, time.Now)
 }
 
-// warm loads the certificate roots while the function starts, 11 to 14 ms with the CPU of a start, rather than while its
-// first order holds a lease, with the little CPU of an invocation. Nothing needs them where Stripe is pretend.
-func (clients) warm(c config) {
-	if !strings.HasPrefix(string(c.StripeAddress), "http:") {
-		_, _ = x509.SystemCertPool() // whoever needs it finds out what is wrong with it
-	}
-}
-
-// stripeKey is the key itself, or what the secret holds.
+// stripeKey is the key itself, which the environment's checks have seen, or what the secret holds.
 func stripeKey(ctx context.Context, c config, calls clients) (string, error) {
-	if c.StripeSecret == "" {
+	secret := c.StripeSecret.Reveal()
+	if secret == "" {
 		return c.StripeKey.Reveal(), nil
 	}
-	return secretsmanager.Read(ctx, c.AWS.Config(lambda.SecretsManager, calls.aws()), c.StripeSecret)
+	key, err := secretsmanager.Read(ctx, c.AWS.Config(lambda.SecretsManager, calls.aws()), secret)
+	if err != nil {
+		return "", err
+	}
+	if err := stripe.CheckKey(key, string(c.StripeAddress)); err != nil {
+		return "", fmt.Errorf("secret %s: %w", secret, err)
+	}
+	return key, nil
 }
 
 // newOwner is a fencing token: 128 random bits, so that no two claims ever share one.

@@ -2,9 +2,7 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -18,17 +16,17 @@ import (
 type config struct {
 	AWS lambda.AWS
 
-	Table         string  `env:"ORDERS_TABLE,notEmpty"          want:"the name of the orders table"`
-	Queue         address `env:"QUEUE_URL,notEmpty"             want:"the URL of the order queue"`
-	DeadLetters   address `env:"DEAD_LETTER_QUEUE_URL,notEmpty" want:"the URL of the dead-letter queue"`
-	Scope         scope   `env:"SCOPE,notEmpty"                 want:"1 to 32 lower-case letters, digits or '-', the first a letter"`
-	StripeSecret  string  `env:"STRIPE_SECRET_ARN"`
-	StripeKey     key     `env:"STRIPE_SECRET_KEY"              want:"a key that starts with sk_ or rk_"`
-	StripeAddress address `env:"STRIPE_API_BASE"                want:"a URL, or nothing for Stripe itself"`
+	Table         string         `env:"ORDERS_TABLE,notEmpty"          want:"the name of the orders table"`
+	Queue         lambda.Address `env:"QUEUE_URL,notEmpty"             want:"the URL of the order queue"`
+	DeadLetters   lambda.Address `env:"DEAD_LETTER_QUEUE_URL,notEmpty" want:"the URL of the dead-letter queue"`
+	Scope         scope          `env:"SCOPE,notEmpty"                 want:"1 to 32 lower-case letters, digits or '-', the first a letter"`
+	StripeSecret  arn            `env:"STRIPE_SECRET_ARN"              want:"the ARN of a secret"`
+	StripeKey     lambda.Secret  `env:"STRIPE_SECRET_KEY"`
+	StripeAddress lambda.Address `env:"STRIPE_API_BASE"                want:"a URL, or nothing for Stripe itself"`
 
 	StripeTimeout time.Duration `env:"STRIPE_TIMEOUT"  envDefault:"8s"`
 	OrderBudget   time.Duration `env:"ORDER_BUDGET"    envDefault:"10s"`
-	AnswerTime    time.Duration `env:"ANSWER_TIME"     envDefault:"1s"`
+	AnswerTime    time.Duration `env:"ANSWER_TIME"     envDefault:"3s"`
 	FirstDelay    time.Duration `env:"FIRST_DELAY"     envDefault:"5s"`
 	Retention     time.Duration `env:"QUEUE_RETENTION" envDefault:"168h"`
 	Parallel      int           `env:"PARALLEL_ORDERS" envDefault:"10"`
@@ -42,33 +40,42 @@ func (c config) Problems() []string {
 			all = append(all, problem)
 		}
 	}
-	check((c.StripeSecret == "") != c.StripeKey.empty(), "STRIPE_SECRET_ARN, STRIPE_SECRET_KEY: want exactly one of them")
-	check(c.StripeAddress == "" || !c.StripeKey.live(), "STRIPE_API_BASE: want nothing with a live key: it goes to Stripe and nobody else")
+	queue, dead, key := string(c.Queue), string(c.DeadLetters), c.StripeKey.Reveal()
+	check(queue != dead, "QUEUE_URL, DEAD_LETTER_QUEUE_URL: want two queues: what is parked must not come back")
+	check(strings.HasSuffix(queue, fifo) == strings.HasSuffix(dead, fifo),
+		"QUEUE_URL, DEAD_LETTER_QUEUE_URL: want both FIFO queues or none")
+	check((c.StripeSecret.Reveal() == "") != (key == ""), "STRIPE_SECRET_ARN, STRIPE_SECRET_KEY: want exactly one of them")
+	if err := stripe.CheckKey(key, string(c.StripeAddress)); key != "" && err != nil {
+		all = append(all, "STRIPE_SECRET_KEY: "+err.Error())
+	}
 	check(c.Parallel >= 1, "PARALLEL_ORDERS: want at least 1")
-	check(c.StripeTimeout > 0 && c.StripeTimeout < c.OrderBudget, "STRIPE_TIMEOUT: want more than 0 and less than ORDER_BUDGET")
+	check(c.StripeTimeout > 0 && c.StripeTimeout < c.OrderBudget,
+		"STRIPE_TIMEOUT, ORDER_BUDGET: want a time-out above 0 and below the budget, or no order would have the time to be confirmed")
 	check(c.AnswerTime > 0, "ANSWER_TIME: want more than 0")
-	check(c.FirstDelay > 0, "FIRST_DELAY: want more than 0")
+	check(c.OrderBudget+c.AnswerTime < order.MaxLease,
+		"ORDER_BUDGET, ANSWER_TIME: want less than "+order.MaxLease.String()+" together, or no order would ever be begun")
+	longest := c.policy().LongestDelay
+	check(c.FirstDelay > 0 && c.FirstDelay <= longest, "FIRST_DELAY: want more than 0 and at most "+longest.String())
 	check(c.Retention > 24*time.Hour, "QUEUE_RETENTION: want more than 24h, because orders are parked a day before it ends")
 	return all
 }
 
-// address is the URL of a service.
-type address string
-
-func (a *address) UnmarshalText(text []byte) error {
-	u, err := url.Parse(string(text))
-	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return fmt.Errorf("%q is no http or https URL", text)
-	}
-	*a = address(text)
-	return nil
-}
+// fifo ends the names of FIFO queues, and of no others (SQS developer guide, "FIFO queue and message identifiers").
+const fifo = ".fifo"
 
 // policy is how patient the queue is.
 func (c config) policy() sqs.Policy {
 	p := sqs.DefaultPolicy()
 	p.FirstDelay, p.Retention = c.FirstDelay, c.Retention
 	return p
+}
+
+// confirmTime is what has to be left of a lease when its order is confirmed: the call to Stripe, the write of what came of it,
+// and the answer to the queue, because the order's own time ends that much before its lease. Of what an order's budget holds
+// beside the call, half is for this write and half for what comes before; so an order that is begun with just its budget left
+// still comes to be confirmed. One attempt of the SDK's is enough for a write.
+func (c config) confirmTime() time.Duration {
+	return c.StripeTimeout + min((c.OrderBudget-c.StripeTimeout)/2, awsAnswer) + c.AnswerTime
 }
 
 // stripe is how Stripe is called.
@@ -88,18 +95,14 @@ func (s *scope) UnmarshalText(text []byte) error {
 	return err
 }
 
-// key is a Stripe secret or restricted key.
-type key struct{ lambda.Secret }
+// arn is where a secret is. It prints as a secret does, because a key that was pasted in its place must not.
+type arn struct{ lambda.Secret }
 
-var errNotAKey = errors.New("want a key that starts with sk_ or rk_")
+var errNotAnARN = errors.New("what does not start with arn: is no ARN")
 
-func (k key) live() bool { return strings.Contains(k.Reveal(), "_live_") }
-
-func (k key) empty() bool { return k.Reveal() == "" }
-
-func (k *key) UnmarshalText(text []byte) error {
-	if s := string(text); s != "" && !strings.HasPrefix(s, "sk_") && !strings.HasPrefix(s, "rk_") {
-		return errNotAKey
+func (a *arn) UnmarshalText(text []byte) error {
+	if !strings.HasPrefix(string(text), "arn:") {
+		return errNotAnARN
 	}
-	return k.Secret.UnmarshalText(text)
+	return a.Secret.UnmarshalText(text)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -9,96 +10,186 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/lambda"
+	"orderonce/adapters/sqs"
+	"orderonce/adapters/stripe"
+	"orderonce/domain/order"
 )
 
-// complete is an environment that is right, with one change.
-func complete(change ...string) []string {
+const secretARN = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:stripe-AbCdEf"
+
+// complete is an environment that is right, with some changes.
+func complete(changes ...string) []string {
 	environ := []string{
 		"AWS_REGION=eu-west-1", "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=canary",
 		"ORDERS_TABLE=orders", "QUEUE_URL=https://sqs.example/1/orders", "DEAD_LETTER_QUEUE_URL=https://sqs.example/1/dead",
 		"SCOPE=test", "STRIPE_SECRET_KEY=sk_test_canary",
 	}
-	return append(environ, change...) // the last of two wins
+	return append(environ, changes...) // the last of two wins
 }
 
-func TestConfig(t *testing.T) {
+func TestDefaults(t *testing.T) {
 	t.Parallel()
-	t.Run("a complete environment is enough", func(t *testing.T) {
-		t.Parallel()
-		c, err := lambda.ReadEnv[config](complete())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if p := c.policy(); p.FirstDelay != 5*time.Second || p.MaxDeliveries != 20 || p.Retention != 7*24*time.Hour {
-			t.Errorf("policy %+v", p)
-		}
+	c, err := lambda.ReadEnv[config](complete())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.AWS, c.StripeKey = lambda.AWS{}, lambda.Secret{}
+	want := config{
+		Table: "orders", Queue: "https://sqs.example/1/orders", DeadLetters: "https://sqs.example/1/dead", Scope: "test",
+		StripeTimeout: 8 * time.Second, OrderBudget: 10 * time.Second, AnswerTime: 3 * time.Second, FirstDelay: 5 * time.Second,
+		Retention: 7 * 24 * time.Hour, Parallel: 10,
+	}
+	if diff := cmp.Diff(c, want, cmp.AllowUnexported(lambda.Secret{}, arn{})); diff != "" {
+		t.Errorf("- got, + want:\n%s", diff)
+	}
+	if diff := cmp.Diff(c.policy(), sqs.DefaultPolicy()); diff != "" {
+		t.Errorf("policy, - got, + want:\n%s", diff)
+	}
+	if got := c.stripe("", nil); got.Timeout != 8*time.Second || got.BaseURL != "" {
+		t.Errorf("Stripe is called as %+v, want it at its own address within 8s", got)
+	}
+}
+
+func TestEveryProblemIsReportedAtOnceAndNoSecret(t *testing.T) {
+	t.Parallel()
+	_, err := lambda.ReadEnv[config]([]string{
+		"AWS_REGION=eu-west-1", "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=canary",
+		"QUEUE_URL=orders", "SCOPE=Prod EU", "STRIPE_SECRET_KEY=canary", "STRIPE_TIMEOUT=fast", "PARALLEL_ORDERS=0",
 	})
-	t.Run("every missing and wrong name is reported at once, and no secret", func(t *testing.T) {
-		t.Parallel()
-		_, err := lambda.ReadEnv[config]([]string{
-			"AWS_REGION=eu-west-1", "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=canary",
-			"QUEUE_URL=orders", "SCOPE=Prod EU", "STRIPE_SECRET_KEY=canary", "STRIPE_TIMEOUT=fast", "PARALLEL_ORDERS=0",
-		})
-		want := &lambda.EnvError{Problems: []string{
-			"ORDERS_TABLE: want the name of the orders table, got missing",
-			`QUEUE_URL: want the URL of the order queue, got "orders"`,
-			"DEAD_LETTER_QUEUE_URL: want the URL of the dead-letter queue, got missing",
-			`SCOPE: want 1 to 32 lower-case letters, digits or '-', the first a letter, got "Prod EU"`,
-			"STRIPE_SECRET_KEY: want a key that starts with sk_ or rk_, got [redacted]",
-			`STRIPE_TIMEOUT: want a duration such as "30s", got "fast"`,
-			"PARALLEL_ORDERS: want at least 1",
-		}}
-		var got *lambda.EnvError
-		if !errors.As(err, &got) {
-			t.Fatalf("got %v, want an EnvError", err)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Error(diff)
-		}
-		if strings.Contains(err.Error(), "canary") {
-			t.Errorf("the error holds a secret: %v", err)
-		}
-	})
-	for name, tc := range map[string]struct{ change, want string }{
-		"two keys are one too many": {
-			"STRIPE_SECRET_ARN=arn:aws:secretsmanager:x",
-			"STRIPE_SECRET_ARN, STRIPE_SECRET_KEY: want exactly one of them",
-		},
-		"no key is one too few": {"STRIPE_SECRET_KEY=", "STRIPE_SECRET_ARN, STRIPE_SECRET_KEY: want exactly one of them"},
-		"a live key goes to Stripe and nobody else": {
-			"STRIPE_SECRET_KEY=rk_live_canary\nSTRIPE_API_BASE=http://127.0.0.1:1",
-			"STRIPE_API_BASE: want nothing with a live key: it goes to Stripe and nobody else",
-		},
-		"Stripe must answer within an order's budget": {"STRIPE_TIMEOUT=10s", "STRIPE_TIMEOUT: want more than 0 and less than ORDER_BUDGET"},
-		"an order must be parked before it is lost": {
-			"QUEUE_RETENTION=24h",
-			"QUEUE_RETENTION: want more than 24h, because orders are parked a day before it ends",
-		},
+	want := &lambda.EnvError{Problems: []string{
+		"ORDERS_TABLE: want the name of the orders table, got missing",
+		`QUEUE_URL: want the URL of the order queue, got "orders"`,
+		"DEAD_LETTER_QUEUE_URL: want the URL of the dead-letter queue, got missing",
+		`SCOPE: want 1 to 32 lower-case letters, digits or '-', the first a letter, got "Prod EU"`,
+		`STRIPE_TIMEOUT: want a duration such as "30s", got "fast"`,
+		"STRIPE_SECRET_KEY: want a key that starts with sk_test_, sk_live_, rk_test_ or rk_live_",
+		"PARALLEL_ORDERS: want at least 1",
+	}}
+	var got *lambda.EnvError
+	if !errors.As(err, &got) {
+		t.Fatalf("got %v, want an EnvError", err)
+	}
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("- got, + want:\n%s", diff)
+	}
+}
+
+func TestWhatIsRefused(t *testing.T) {
+	t.Parallel()
+	const (
+		oneKey    = "STRIPE_SECRET_ARN, STRIPE_SECRET_KEY: want exactly one of them"
+		noKey     = "STRIPE_SECRET_KEY: want a key that starts with sk_test_, sk_live_, rk_test_ or rk_live_"
+		live      = "STRIPE_SECRET_KEY: a live key goes to Stripe and nobody else: want no other base URL"
+		noARN     = "STRIPE_SECRET_ARN: want the ARN of a secret, got [redacted]"
+		noURL     = `STRIPE_API_BASE: want a URL, or nothing for Stripe itself, got "localhost"`
+		parks     = "QUEUE_RETENTION: want more than 24h, because orders are parked a day before it ends"
+		oneKind   = "QUEUE_URL, DEAD_LETTER_QUEUE_URL: want both FIFO queues or none"
+		twoQueues = "QUEUE_URL, DEAD_LETTER_QUEUE_URL: want two queues: what is parked must not come back"
+		delay     = "FIRST_DELAY: want more than 0 and at most 15m0s"
+		timeout   = "STRIPE_TIMEOUT, ORDER_BUDGET: want a time-out above 0 and below the budget, or no order would have the time to be confirmed"
+		lease     = "ORDER_BUDGET, ANSWER_TIME: want less than 15m0s together, or no order would ever be begun"
+	)
+	for claim, tt := range map[string]struct{ change, want string }{
+		"two keys are one too many":              {"STRIPE_SECRET_ARN=" + secretARN, oneKey},
+		"no key is one too few":                  {"STRIPE_SECRET_KEY=", oneKey},
+		"a publishable key opens nothing":        {"STRIPE_SECRET_KEY=pk_test_canary", noKey},
+		"a secret live key goes to Stripe":       {"STRIPE_SECRET_KEY=sk_live_canary\nSTRIPE_API_BASE=http://127.0.0.1:1", live},
+		"a restricted live key goes to Stripe":   {"STRIPE_SECRET_KEY=rk_live_canary\nSTRIPE_API_BASE=http://127.0.0.1:1", live},
+		"an address of Stripe has to be one":     {"STRIPE_API_BASE=localhost", noURL},
+		"a key is no ARN, and is not shown":      {"STRIPE_SECRET_KEY=\nSTRIPE_SECRET_ARN=sk_live_canary", noARN},
+		"what is parked must not come back":      {"DEAD_LETTER_QUEUE_URL=https://sqs.example/1/orders", twoQueues},
+		"a FIFO queue dead-letters to a FIFO":    {"QUEUE_URL=https://sqs.example/1/orders.fifo", oneKind},
+		"a standard queue to a standard queue":   {"DEAD_LETTER_QUEUE_URL=https://sqs.example/1/dead.fifo", oneKind},
+		"Stripe answers within an order's time":  {"STRIPE_TIMEOUT=10s", timeout},
+		"an order's time is above Stripe's":      {"ORDER_BUDGET=8s", timeout},
+		"Stripe needs time to answer":            {"STRIPE_TIMEOUT=0s", timeout},
+		"the queue's answer needs time":          {"ANSWER_TIME=0s", "ANSWER_TIME: want more than 0"},
+		"no order is longer than a lease":        {"ORDER_BUDGET=15m", lease},
+		"nor with the queue's answer":            {"ORDER_BUDGET=14m\nANSWER_TIME=1m", lease},
+		"a first delay of nothing is none":       {"FIRST_DELAY=0s", delay},
+		"a first delay is no longer than others": {"FIRST_DELAY=15m1s", delay},
+		"somebody has to work":                   {"PARALLEL_ORDERS=0", "PARALLEL_ORDERS: want at least 1"},
+		"an order is parked before it is lost":   {"QUEUE_RETENTION=24h", parks},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			_, err := lambda.ReadEnv[config](complete(strings.Split(tc.change, "\n")...))
-			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "canary") {
-				t.Errorf("got %v, want %q", err, tc.want)
+			_, err := lambda.ReadEnv[config](complete(strings.Split(tt.change, "\n")...))
+			var got *lambda.EnvError
+			if !errors.As(err, &got) {
+				t.Fatalf("got %v, want an EnvError", err)
+			}
+			if diff := cmp.Diff(got.Problems, []string{tt.want}); diff != "" {
+				t.Errorf("- got, + want:\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestWire(t *testing.T) {
+func TestWhatIsTaken(t *testing.T) {
 	t.Parallel()
-	t.Run("a function is wired from its environment alone", func(t *testing.T) {
-		t.Parallel()
-		h, err := wire(t.Context(), complete())
-		if err != nil || h.Process == nil {
-			t.Fatalf("got %v, %v", h, err)
-		}
-	})
-	t.Run("two owners are never the same", func(t *testing.T) {
-		t.Parallel()
-		a, b := newOwner(), newOwner()
-		if a == b || len(a) != 32 {
-			t.Errorf("owners %q and %q, want two of 32 hexadecimal digits", a, b)
-		}
-	})
+	for claim, change := range map[string]string{
+		"two FIFO queues":                      "QUEUE_URL=https://sqs.example/orders.fifo\nDEAD_LETTER_QUEUE_URL=https://sqs.example/dead.fifo",
+		"a live key, to Stripe":                "STRIPE_SECRET_KEY=rk_live_canary",
+		"a test key, to anybody":               "STRIPE_API_BASE=http://127.0.0.1:1",
+		"a secret instead of a key":            "STRIPE_SECRET_KEY=\nSTRIPE_SECRET_ARN=" + secretARN,
+		"a secret in China":                    "STRIPE_SECRET_KEY=\nSTRIPE_SECRET_ARN=arn:aws-cn:secretsmanager:cn-north-1:1:secret:stripe",
+		"a first delay as long as the longest": "FIRST_DELAY=15m",
+		"the short times of the local system":  "STRIPE_TIMEOUT=600ms\nORDER_BUDGET=800ms\nANSWER_TIME=200ms\nFIRST_DELAY=1s",
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			if _, err := lambda.ReadEnv[config](complete(strings.Split(change, "\n")...)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestAConfirmedOrderHasTimeForTheRest counts back from the end of the lease.
+func TestAConfirmedOrderHasTimeForTheRest(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	for claim, tt := range map[string]struct{ timeout, budget, answer, want time.Duration }{
+		"by default a second is left for the write":        {8 * time.Second, 10 * time.Second, 3 * time.Second, 12 * time.Second},
+		"the local system leaves a tenth of a second":      {600 * ms, 800 * ms, 200 * ms, 900 * ms},
+		"a generous budget leaves an attempt of the SDK's": {8 * time.Second, time.Minute, 3 * time.Second, 13 * time.Second},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			c := config{StripeTimeout: tt.timeout, OrderBudget: tt.budget, AnswerTime: tt.answer}
+			if got := c.confirmTime(); got != tt.want {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+			if begun := tt.budget + tt.answer; c.confirmTime() >= begun {
+				t.Errorf("an order that is begun %v before its lease ends is never confirmed", begun)
+			}
+		})
+	}
+}
+
+// TestStripeIsCalledAsConfigured is for what no request shows.
+func TestStripeIsCalledAsConfigured(t *testing.T) {
+	t.Parallel()
+	c := config{Scope: "test", StripeAddress: "http://127.0.0.1:1", StripeTimeout: 3 * time.Second, Parallel: 7}
+	want := stripe.Options{Key: "sk_test_canary", Scope: order.Scope("test"), BaseURL: "http://127.0.0.1:1", Timeout: 3 * time.Second}
+	if diff := cmp.Diff(c.stripe("sk_test_canary", nil), want); diff != "" {
+		t.Errorf("- got, + want:\n%s", diff)
+	}
+	if calls := newClients(c, nil); calls.parallel != 7 || calls.answer != 3*time.Second {
+		t.Errorf("got clients for %d calls of %v, want 7 of 3s", calls.parallel, calls.answer)
+	}
+}
+
+func TestAnARNIsNotShown(t *testing.T) {
+	t.Parallel()
+	var got arn
+	if err := got.UnmarshalText([]byte("sk_live_canary")); !errors.Is(err, errNotAnARN) || strings.Contains(err.Error(), "canary") {
+		t.Errorf("a key: got %v, want %v", err, errNotAnARN)
+	}
+	if err := got.UnmarshalText([]byte(secretARN)); err != nil || got.Reveal() != secretARN {
+		t.Errorf("an ARN: got %q, %v", got.Reveal(), err)
+	}
+	if text := fmt.Sprintf("%v %+v %#v", got, config{StripeSecret: got}, got); strings.Contains(text, "arn:aws") {
+		t.Errorf("printed as %s", text)
+	}
 }

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"os"
 	"runtime/debug"
@@ -18,7 +19,7 @@ import (
 func main() {
 	debug.SetGCPercent(200) // 12 to 22 % less CPU an order, for 3 MiB
 	ctx := context.Background()
-	handler, err := wire(ctx, os.Environ())
+	handler, err := wire(ctx, os.Environ(), os.Stdout)
 	if err != nil {
 		lambda.Fail(os.Stdout, err)
 	}
@@ -26,33 +27,32 @@ func main() {
 }
 
 // wire makes the function out of its environment.
-func wire(ctx context.Context, environ []string) (*sqs.Handler, error) {
+func wire(ctx context.Context, environ []string, out io.Writer) (*sqs.Handler, error) {
 	c, err := lambda.ReadEnv[config](environ)
 	if err != nil {
 		return nil, err
 	}
-	meter := lambda.NewMeter(os.Stdout, "orderonce", map[string]string{"Scope": string(c.Scope)}, time.Now)
-	calls := clients{meter: meter, parallel: c.Parallel, answer: c.StripeTimeout}
-	calls.warm(c)
+	calls := newClients(c, out)
 	key, err := stripeKey(ctx, c, calls)
 	if err != nil {
 		return nil, err
 	}
-	processor := &order.Processor{
-		Claims:      dynamodb.New(c.AWS.Config(lambda.DynamoDB, calls.aws()), c.Table),
-		Payments:    stripe.New(c.stripe(key, calls.stripe())),
-		Scope:       c.Scope.order(),
-		Now:         time.Now,
-		ConfirmTime: c.StripeTimeout,
-	}
 	return &sqs.Handler{
-		Process: processor.Process,
+		Process: newProcessor(c, calls, key).Process,
 		Decoder: sqs.NewDecoder(),
 		Queue:   sqs.NewQueue(c.AWS.Config(lambda.SQS, calls.aws()), string(c.Queue), string(c.DeadLetters)),
 		Policy:  c.policy(),
-		Log:     lambda.NewLogger(os.Stdout, slog.LevelInfo),
-		Meter:   meter,
+		Log:     lambda.NewLogger(out, slog.LevelInfo),
+		Meter:   calls.meter,
 		Now:     time.Now, NewOwner: newOwner, Luck: luck, RequestID: lambda.RequestID,
 		Parallel: c.Parallel, OrderBudget: c.OrderBudget, AnswerTime: c.AnswerTime,
 	}, nil
+}
+
+func newProcessor(c config, calls clients, key string) *order.Processor {
+	return &order.Processor{
+		Claims:   dynamodb.New(c.AWS.Config(lambda.DynamoDB, calls.aws()), c.Table),
+		Payments: stripe.New(c.stripe(key, calls.stripe())),
+		Scope:    c.Scope.order(), Now: time.Now, ConfirmTime: c.confirmTime(),
+	}
 }

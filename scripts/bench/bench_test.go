@@ -98,8 +98,8 @@ func TestCannedBackEndsRefuseWhatNoSettledOrderAsks(t *testing.T) {
 		t.Errorf("Load: error = %v, want a refusal", err)
 	}
 	_, err := payments.Read(t.Context(), "pi_1")
-	if refused, ok := errors.AsType[*order.PaymentError](err); !ok || refused.Trouble != order.Refused {
-		t.Errorf("Read: error = %v, want a refusal", err)
+	if refused, ok := errors.AsType[*order.PaymentError](err); !ok || refused.Trouble != order.Misconfigured {
+		t.Errorf("Read: error = %v, want a refusal, which a read takes for our mistake", err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -19,7 +20,7 @@ func describe(r order.Record) string {
 	line("order", string(r.OrderID))
 	line("status", string(r.Status))
 	line("amount", r.Total.String())
-	line("intent", orElse(string(r.Intent), "none bound: no money has moved"))
+	line("intent", cmp.Or(string(r.Intent), "none bound: no money has moved"))
 	line("failure", r.Failure)
 	line("last error", r.LastError)
 	line("attempts", fmt.Sprint(r.Attempt))
@@ -38,10 +39,3 @@ func describe(r order.Record) string {
 }
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.000 UTC") }
-
-func orElse(s, other string) string {
-	if s != "" {
-		return s
-	}
-	return other
-}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/signal"
@@ -16,14 +17,13 @@ import (
 
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/lambda"
-	"orderonce/adapters/stripe"
 	"orderonce/domain/order"
 )
 
 type commands struct {
 	Post    post    `cmd:"" help:"Post message bodies to the order queue, one a line. Needs QUEUE_URL."`
 	Show    show    `cmd:"" help:"Show an order's row and history. Needs ORDERS_TABLE."`
-	Refresh refresh `cmd:"" help:"Ask Stripe what became of an order and settle its row. Never moves money. Needs ORDERS_TABLE, SCOPE, STRIPE_SECRET_KEY."`
+	Refresh refresh `cmd:"" help:"Settle an order's row by Stripe's answer; never moves money. Needs ORDERS_TABLE, SCOPE, STRIPE_SECRET_KEY."`
 }
 
 func main() {
@@ -34,9 +34,18 @@ func main() {
 			"For the system that `make up` runs: . ./build/local/env"))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	k.BindTo(ctx, (*context.Context)(nil))
+	k.Bind(shell{environ: os.Environ(), in: os.Stdin, out: os.Stdout, warnings: os.Stderr, now: time.Now})
 	err := k.Run()
 	stop()
 	k.FatalIfErrorf(hint(err))
+}
+
+// shell is what a command finds around it.
+type shell struct {
+	environ       []string
+	in            io.Reader
+	out, warnings io.Writer
+	now           func() time.Time
 }
 
 // hint says where an environment comes from.
@@ -66,8 +75,8 @@ type show struct {
 }
 
 // Run prints one order.
-func (s show) Run(ctx context.Context) error {
-	c, err := lambda.ReadEnv[tableConfig](os.Environ())
+func (s show) Run(ctx context.Context, sh shell) error {
+	c, err := lambda.ReadEnv[tableConfig](sh.environ)
 	if err != nil {
 		return err
 	}
@@ -75,46 +84,6 @@ func (s show) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("show order %q: %w", s.ID, err)
 	}
-	fmt.Print(describe(r))
-	return nil
-}
-
-type refreshConfig struct {
-	Orders  tableConfig
-	Scope   string        `env:"SCOPE,notEmpty"             want:"the deployment's scope"`
-	Key     lambda.Secret `env:"STRIPE_SECRET_KEY,notEmpty"`
-	Address string        `env:"STRIPE_API_BASE"`
-}
-
-type refresh struct {
-	ID string `arg:"" help:"The orderId."`
-}
-
-// Run settles one order from Stripe's answer.
-func (r refresh) Run(ctx context.Context) error {
-	c, err := lambda.ReadEnv[refreshConfig](os.Environ())
-	if err != nil {
-		return err
-	}
-	scope, err := order.NewScope(c.Scope)
-	if err != nil {
-		return err
-	}
-	payments := stripe.New(stripe.Options{Key: c.Key.Reveal(), Scope: scope, BaseURL: c.Address, Transport: lambda.Transport(1, awsAnswer)})
-	store := c.Orders.store()
-	before, err := store.Load(ctx, order.ID(r.ID))
-	if err != nil {
-		return fmt.Errorf("refresh order %q: %w", r.ID, err)
-	}
-	after, err := order.Refresh(ctx, store, payments, scope, order.ID(r.ID), time.Now())
-	if err != nil {
-		return fmt.Errorf("refresh order %q: %w", r.ID, err)
-	}
-	if before.Status == after.Status {
-		fmt.Printf("unchanged: Stripe has nothing newer than %s\n\n", after.Status)
-	} else {
-		fmt.Printf("settled: %s, it was %s\n\n", after.Status, before.Status)
-	}
-	fmt.Print(describe(after))
+	fmt.Fprint(sh.out, describe(r))
 	return nil
 }

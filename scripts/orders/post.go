@@ -3,10 +3,10 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -24,32 +24,29 @@ type post struct {
 
 type queueConfig struct {
 	AWS   lambda.AWS
-	Queue string `env:"QUEUE_URL,notEmpty" want:"the URL of the order queue"`
+	Queue lambda.Address `env:"QUEUE_URL,notEmpty" want:"the URL of the order queue"`
 }
 
 // Run posts every line, also what is no order: what becomes of that is worth seeing.
-func (p post) Run(ctx context.Context) error {
-	c, err := lambda.ReadEnv[queueConfig](os.Environ())
+func (p post) Run(ctx context.Context, sh shell) error {
+	c, err := lambda.ReadEnv[queueConfig](sh.environ)
 	if err != nil {
 		return err
 	}
-	bodies, err := p.read()
+	bodies, err := p.read(sh.in)
 	if err != nil {
 		return err
 	}
-	warn(os.Stderr, bodies)
-	client := sdk.NewFromConfig(c.AWS.Config(lambda.SQS, awsClient()))
-	for batch := range slices.Chunk(bodies, 10) { // SQS takes ten entries a call
-		if err := send(ctx, client, c.Queue, batch); err != nil {
-			return err
-		}
+	warn(sh.warnings, bodies)
+	posted, err := queue{sdk.NewFromConfig(c.AWS.Config(lambda.SQS, awsClient())), string(c.Queue)}.send(ctx, bodies)
+	if err != nil {
+		return fmt.Errorf("%d of %d messages posted to %s\n%w", posted, len(bodies), c.Queue, err)
 	}
-	fmt.Printf("%d messages posted\n", len(bodies))
+	fmt.Fprintf(sh.out, "%d messages posted\n", posted)
 	return nil
 }
 
-func (p post) read() ([]string, error) {
-	in := io.Reader(os.Stdin)
+func (p post) read(in io.Reader) ([]string, error) {
 	if p.File != "-" {
 		file, err := os.Open(p.File)
 		if err != nil {
@@ -82,17 +79,43 @@ func warn(w io.Writer, bodies []string) {
 	}
 }
 
-func send(ctx context.Context, client *sdk.Client, queue string, bodies []string) error {
+type queue struct {
+	client *sdk.Client
+	url    string
+}
+
+// perCall is how many entries SQS takes in one SendMessageBatch.
+const perCall = 10
+
+// send returns how many bodies the queue is known to hold. The error names each of the others by its number, from 1, and why. It
+// stops at a call that fails as a whole, because the next would as well.
+func (q queue) send(ctx context.Context, bodies []string) (posted int, err error) {
+	var refused []error
+	for from := 0; from < len(bodies); from += perCall {
+		chunk := bodies[from:min(from+perCall, len(bodies))]
+		failed, err := q.sendOnce(ctx, chunk, from+1)
+		if err != nil { // its answer may have been lost: posting an order twice is harmless, so nobody needs to find out
+			whole := fmt.Errorf("messages %d to %d may or may not be posted, later ones are not: %w", from+1, from+len(chunk), err)
+			return posted, errors.Join(append(refused, whole)...)
+		}
+		posted += len(chunk) - len(failed)
+		refused = append(refused, failed...)
+	}
+	return posted, errors.Join(refused...)
+}
+
+// sendOnce makes one call. Its entries are named by their bodies' numbers.
+func (q queue) sendOnce(ctx context.Context, bodies []string, first int) (failed []error, err error) {
 	entries := make([]types.SendMessageBatchRequestEntry, len(bodies))
 	for i := range bodies {
-		entries[i] = types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), MessageBody: &bodies[i]}
+		entries[i] = types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(first + i)), MessageBody: &bodies[i]}
 	}
-	out, err := client.SendMessageBatch(ctx, &sdk.SendMessageBatchInput{QueueUrl: &queue, Entries: entries})
+	out, err := q.client.SendMessageBatch(ctx, &sdk.SendMessageBatchInput{QueueUrl: &q.url, Entries: entries})
 	if err != nil {
-		return fmt.Errorf("post %d messages to %s: %w", len(bodies), queue, err)
+		return nil, err
 	}
 	for _, f := range out.Failed {
-		return fmt.Errorf("post to %s: message %s: %s", queue, aws.ToString(f.Id), aws.ToString(f.Code))
+		failed = append(failed, fmt.Errorf("message %s: %s: %s", aws.ToString(f.Id), aws.ToString(f.Code), aws.ToString(f.Message)))
 	}
-	return nil
+	return failed, nil
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"orderonce/adapters/stripe"
 )
 
 type check struct{}
@@ -78,11 +80,11 @@ func (m machine) region() string {
 
 // stripeKey says which mode, and nothing else of the key.
 func (m machine) stripeKey() string {
-	mode := regexp.MustCompile(`^[rs]k_(test|live)_`).FindStringSubmatch(m.getenv("STRIPE_SECRET_KEY"))
+	key := m.getenv("STRIPE_SECRET_KEY")
 	switch {
-	case mode == nil:
+	case stripe.CheckKey(key, "") != nil:
 		return ""
-	case mode[1] == "live":
+	case stripe.Live(key):
 		return "LIVE mode: this deployment charges real cards"
 	}
 	return "test mode"

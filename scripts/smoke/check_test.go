@@ -36,9 +36,10 @@ func TestCheck(t *testing.T) {
 		"a live key is allowed and told":     {map[string]string{"STRIPE_SECRET_KEY": "rk_live_canary"}, "LIVE mode", ""},
 		"no Terraform":                       {map[string]string{"PATH": ""}, "install Terraform", "no terraform"},
 		"no credentials":                     {map[string]string{"AWS_PROFILE": ""}, "aws configure", "no credentials"},
-		"half a pair is none":                {map[string]string{"AWS_PROFILE": "", "AWS_ACCESS_KEY_ID": "id"}, "aws configure", "no credentials"},
+		"half a pair is none":                {map[string]string{"AWS_PROFILE": "", "AWS_ACCESS_KEY_ID": "x"}, "aws configure", "no credentials"},
 		"no region":                          {map[string]string{"AWS_REGION": ""}, "export AWS_REGION", "no region"},
 		"no key":                             {map[string]string{"STRIPE_SECRET_KEY": ""}, "dashboard.stripe.com", "no Stripe key"},
+		"a key without a mode is none":       {map[string]string{"STRIPE_SECRET_KEY": "sk_x"}, "dashboard.stripe.com", "no Stripe key"},
 		"a publishable key is none":          {map[string]string{"STRIPE_SECRET_KEY": "pk_test_canary"}, "dashboard.stripe.com", "no Stripe key"},
 		"everything missing is named at once": {
 			map[string]string{"PATH": "", "AWS_PROFILE": "", "AWS_REGION": "", "STRIPE_SECRET_KEY": ""},
@@ -69,5 +70,25 @@ func TestCheck(t *testing.T) {
 				t.Errorf("printed\n%s\nwant %q in it, and nothing of the key", got, tt.printed)
 			}
 		})
+	}
+}
+
+func TestCredentialsAreFoundWhereTheSDKsLook(t *testing.T) {
+	t.Parallel()
+	pair := map[string]string{"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "canary", "AWS_PROFILE": "shop"}
+	for want, changes := range map[string]map[string]string{
+		"AWS_ACCESS_KEY_ID":                      pair, // before a profile
+		"AWS_PROFILE":                            {"AWS_PROFILE": "shop"},
+		"AWS_WEB_IDENTITY_TOKEN_FILE":            {"AWS_WEB_IDENTITY_TOKEN_FILE": "/token"},
+		"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": {"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": "/v2"},
+		"AWS_CONTAINER_CREDENTIALS_FULL_URI":     {"AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://localhost"},
+		"/home/.aws/config":                      {"/home/.aws/config": "[default]\nrole_arn = arn:aws:iam::1:role/shop\n"},
+		"/etc/keys":                              {"AWS_SHARED_CREDENTIALS_FILE": "/etc/keys", "/etc/keys": "aws_access_key_id=id"},
+	} {
+		none := map[string]string{"AWS_PROFILE": ""}
+		maps.Copy(none, changes)
+		if got := ready(none).credentials(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }

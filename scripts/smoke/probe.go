@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,7 @@ func (p probe) follow(ctx context.Context, o order.Order, body string, limit tim
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.out, "row     %s, %s, attempt %d, %s\n", r.Status, r.Total, r.Attempt, orElse(string(r.Intent), "no intent bound"))
+	fmt.Fprintf(p.out, "row     %s, %s, attempt %d, %s\n", r.Status, r.Total, r.Attempt, cmp.Or(string(r.Intent), "no intent bound"))
 	var intent order.Intent
 	if r.Intent != "" {
 		if intent, err = p.read(ctx, r.Intent); err != nil {
@@ -80,7 +81,7 @@ func state(r order.Record) string {
 		words = append(words, r.Failure)
 	}
 	if r.Status == order.Open {
-		words = append(words, fmt.Sprintf("attempt %d", r.Attempt), orElse(string(r.Intent), "no intent bound"))
+		words = append(words, fmt.Sprintf("attempt %d", r.Attempt), cmp.Or(string(r.Intent), "no intent bound"))
 	}
 	if r.LastError != "" {
 		words = append(words, "last error "+r.LastError)
@@ -111,11 +112,4 @@ func (p probe) judge(o order.Order, r order.Record, i order.Intent) error {
 			i.State, i.Total, i.OrderID, i.Scope, order.Succeeded, o.Total(), o.ID(), p.scope)
 	}
 	return nil
-}
-
-func orElse(s, other string) string {
-	if s != "" {
-		return s
-	}
-	return other
 }

@@ -29,22 +29,22 @@ type run struct {
 
 type config struct {
 	AWS     lambda.AWS
-	Table   string        `env:"ORDERS_TABLE,notEmpty"      want:"the name of the orders table"`
-	Queue   string        `env:"QUEUE_URL,notEmpty"         want:"the URL of the order queue"`
-	Scope   string        `env:"SCOPE,notEmpty"             want:"the deployment's scope"`
-	Key     lambda.Secret `env:"STRIPE_SECRET_KEY,notEmpty" want:"a Stripe test key"`
-	Address string        `env:"STRIPE_API_BASE"`
+	Table   string         `env:"ORDERS_TABLE,notEmpty"      want:"the name of the orders table"`
+	Queue   lambda.Address `env:"QUEUE_URL,notEmpty"         want:"the URL of the order queue"`
+	Scope   string         `env:"SCOPE,notEmpty"             want:"the deployment's scope"`
+	Key     lambda.Secret  `env:"STRIPE_SECRET_KEY,notEmpty" want:"a Stripe test key"`
+	Address string         `env:"STRIPE_API_BASE"`
 }
 
 // Problems are what one variable alone cannot show.
 func (c config) Problems() []string {
 	switch key := c.Key.Reveal(); {
-	case key == "", strings.HasPrefix(key, "sk_test_"), strings.HasPrefix(key, "rk_test_"):
-		return nil
-	case strings.Contains(key, "_live_"):
+	case stripe.CheckKey(key, "") != nil:
+		return []string{"STRIPE_SECRET_KEY: want a test key, which starts with sk_test_ or rk_test_"}
+	case stripe.Live(key): // to whatever address
 		return []string{"STRIPE_SECRET_KEY: want a test key, got a live one: the smoke test pays with a test card, which live mode refuses"}
 	}
-	return []string{"STRIPE_SECRET_KEY: want a test key, which starts with sk_test_ or rk_test_"}
+	return nil
 }
 
 // answer bounds the wait for one answer of AWS or Stripe, in seconds that a person waits as well.
@@ -101,8 +101,8 @@ func compose(id string, who payer) (string, order.Order, error) {
 
 // send posts one message. On a FIFO queue it is alone in its group.
 func (c config) send(ctx context.Context, id order.ID, body string) error {
-	in := &sdk.SendMessageInput{QueueUrl: &c.Queue, MessageBody: &body}
-	if strings.HasSuffix(c.Queue, ".fifo") {
+	in := &sdk.SendMessageInput{QueueUrl: aws.String(string(c.Queue)), MessageBody: &body}
+	if strings.HasSuffix(string(c.Queue), ".fifo") {
 		in.MessageGroupId, in.MessageDeduplicationId = aws.String(string(id)), aws.String(string(id))
 	}
 	if _, err := sdk.NewFromConfig(c.AWS.Config(lambda.SQS, client())).SendMessage(ctx, in); err != nil {

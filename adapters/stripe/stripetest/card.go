@@ -17,6 +17,7 @@ const (
 	ProcessingError   Card = "processing_error"
 	NeedsCustomer     Card = "authentication_required" // The bank wants the customer.
 	Processing        Card = "processing"              // The bank takes days: see Machine.Settle.
+	DeclinesUncoded   Card = "uncoded"                 // The error has a type and no code.
 )
 
 // Card makes a payment method behave from now on, instead of as its name says.
@@ -63,7 +64,8 @@ func declinedBy(reason string) (Card, bool) {
 }
 
 // refusalOf is the card_error of a card that does not pay. docs.stripe.com/error-codes: most refusals have code
-// card_declined and tell the reason in decline_code; some reasons are codes of their own.
+// card_declined and tell the reason in decline_code; some reasons are codes of their own. docs.stripe.com/api/errors: type is
+// always there, code only "for some errors that could be handled programmatically".
 func refusalOf(card Card, method string) *Error {
 	e := Error{Type: "card_error", Code: "card_declined", DeclineCode: string(card), Message: "Your card was declined.", PaymentMethod: method}
 	switch card {
@@ -77,6 +79,8 @@ func refusalOf(card Card, method string) *Error {
 		e.Code, e.Message = string(card), "An error occurred while processing your card. Try again in a little bit."
 	case NeedsCustomer:
 		e.Code, e.Message = string(card), "Your card was declined. This transaction requires authentication."
+	case DeclinesUncoded:
+		e.Code, e.DeclineCode = "", ""
 	case Declines, LostCard, StolenCard, Succeeds, Processing:
 	}
 	return &e

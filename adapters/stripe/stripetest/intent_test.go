@@ -146,6 +146,8 @@ func TestSavedCards(t *testing.T) {
 	wantSum(t, "a saved card does what the machine was told", w.confirm(w.create("pm_saved"), ""),
 		"402 card_error card_declined insufficient_funds requires_payment_method")
 	wantSum(t, "also a slow one", w.confirm(w.create("pm_slow"), ""), "200 processing")
+	w.Card("pm_uncoded", stripetest.DeclinesUncoded)
+	wantSum(t, "also one whose refusal has no code", w.confirm(w.create("pm_uncoded"), ""), "402 card_error requires_payment_method")
 }
 
 func TestPeople(t *testing.T) {
@@ -191,6 +193,22 @@ func TestPeople(t *testing.T) {
 		w.wantCharges(1)
 	})
 
+	t.Run("an edited intent keeps its status and its charge and forgets its error", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, stripetest.Rules{})
+		id := w.create("pm_card_chargeDeclined")
+		w.confirm(id, "")
+		before := w.Intent(id)
+		if err := w.EditInDashboard(w.now, id); err != nil {
+			t.Fatal(err)
+		}
+		after := w.Intent(id)
+		if before.LastError == nil || after.LastError != nil || after.LatestCharge == "" || after.LatestCharge != before.LatestCharge {
+			t.Errorf("error %v and charge %q, before the edit %v and %q", after.LastError, after.LatestCharge, before.LastError, before.LatestCharge)
+		}
+		wantSum(t, "read", w.get(root+"/"+id), "200 requires_payment_method")
+	})
+
 	t.Run("people cannot change what does not exist or what a request is changing", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, stripetest.Rules{})
@@ -198,8 +216,13 @@ func TestPeople(t *testing.T) {
 		if _, refusal := w.Begin(w.now, request("POST", root+"/"+id+"/confirm", "", "off_session=true")); refusal != nil {
 			t.Fatalf("begin: %s", refusal.Body())
 		}
-		got := []error{w.CustomerPays(w.now, id), w.CancelInDashboard(w.now, id), w.Settle(w.now, "pi_9", true)}
-		want := []error{stripetest.ErrLocked, stripetest.ErrLocked, stripetest.ErrNoIntent}
+		got := []error{
+			w.CustomerPays(w.now, id), w.CancelInDashboard(w.now, id), w.EditInDashboard(w.now, id), w.Settle(w.now, "pi_9", true),
+			w.EditInDashboard(w.now, "pi_9"),
+		}
+		want := []error{
+			stripetest.ErrLocked, stripetest.ErrLocked, stripetest.ErrLocked, stripetest.ErrNoIntent, stripetest.ErrNoIntent,
+		}
 		for i := range want {
 			if !errors.Is(got[i], want[i]) {
 				t.Errorf("change %d: got %v, want %v", i, got[i], want[i])

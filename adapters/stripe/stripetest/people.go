@@ -31,6 +31,18 @@ func (m *Machine) CancelInDashboard(_ time.Time, id string) error {
 	return nil
 }
 
+// EditInDashboard changes an intent's description as an operator can, in any state, which clears its last error.
+// docs.stripe.com/api/payment_intents/object: last_payment_error "will be cleared if the PaymentIntent is later updated for any
+// reason". It returns ErrNoIntent or ErrLocked.
+func (m *Machine) EditInDashboard(_ time.Time, id string) error {
+	intent, err := m.free(id, func(Status) bool { return true })
+	if err != nil {
+		return err
+	}
+	m.change(intent, func(i *Intent) { i.Description, i.LastError = "edited", nil })
+	return nil
+}
+
 // CustomerPays lets the customer finish an unpaid intent, with another card or by satisfying the bank: it succeeds.
 // It returns ErrNoIntent, ErrLocked or *StateError.
 func (m *Machine) CustomerPays(now time.Time, id string) error {

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"bytes"
+	"crypto/md5"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/lambda"
+	"orderonce/adapters/sqs"
+	"orderonce/domain/order"
+)
+
+// cloud is everything that the function calls, at one address. It notes who was asked for what, and answers each just enough.
+type cloud struct {
+	url    string
+	secret string // Secrets Manager's answer
+	status int    // and its status
+
+	mu    sync.Mutex
+	asked []string
+}
+
+func newCloud(t *testing.T) *cloud {
+	t.Helper()
+	c := &cloud{status: http.StatusOK}
+	server := httptest.NewServer(c)
+	t.Cleanup(server.Close)
+	c.url = server.URL
+	return c
+}
+
+// environ leads every call to the cloud.
+func (c *cloud) environ(changes ...string) []string {
+	return complete(append([]string{"AWS_ENDPOINT_URL=" + c.url, "STRIPE_API_BASE=" + c.url}, changes...)...)
+}
+
+// calls are who was asked for what, sorted.
+func (c *cloud) calls() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Sorted(slices.Values(c.asked))
+}
+
+// message is one order's, and owner the one who claims it.
+const (
+	message = `{"orderId":"ORD-1","customerId":"CUST-1","currency":"usd","lines":[{"sku":"MUG","quantity":1,"unitAmount":1250}],` +
+		`"payment":{"customer":"cus_canary","method":"pm_canary"}}`
+	owner = "owner-1"
+)
+
+func (c *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	var in struct {
+		Table       string `json:"TableName"`
+		Queue       string `json:"QueueUrl"`
+		Secret      string `json:"SecretId"`
+		MessageBody string
+	}
+	_ = json.Unmarshal(body, &in) // Stripe's is a form
+	target := r.Header.Get("X-Amz-Target")
+	asked, answer, status := target+" "+in.Table+in.Queue+in.Secret, "", http.StatusOK
+	switch target {
+	case "DynamoDB_20120810.UpdateItem":
+		answer = claimed()
+	case "AmazonSQS.ChangeMessageVisibilityBatch":
+		answer = "{}"
+	case "AmazonSQS.SendMessage":
+		sum := md5.Sum([]byte(in.MessageBody)) // which the SDK compares with what it sent
+		answer = `{"MessageId":"m","MD5OfMessageBody":"` + hex.EncodeToString(sum[:]) + `"}`
+	case "secretsmanager.GetSecretValue":
+		answer, status = c.secret, c.status
+	default:
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		asked = fmt.Sprintf("%s %s %s %s", r.Method, r.URL.Path, r.Header.Get("Authorization"), r.FormValue("metadata[scope]"))
+		answer, status = `{"error":{"type":"api_error","message":"try later"}}`, http.StatusServiceUnavailable
+	}
+	c.mu.Lock()
+	c.asked = append(c.asked, asked)
+	c.mu.Unlock()
+	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, answer)
+}
+
+// claimed is the row of docs/reference/row.md after the owner's claim.
+func claimed() string {
+	o, _ := sqs.NewDecoder().Decode(message)
+	return `{"Attributes":{"orderId":{"S":"ORD-1"},"sk":{"S":"order"},"status":{"S":"open"},` +
+		`"fingerprint":{"S":"` + string(o.Fingerprint()) + `"},"customerId":{"S":"CUST-1"},` +
+		`"amount":{"N":"1250"},"currency":{"S":"usd"},"attempt":{"N":"1"},"owner":{"S":"` + owner + `"},` +
+		`"leaseUntil":{"N":"1767225660000"},"seq":{"N":"0"},"createdAt":{"N":"1767225600000"},"updatedAt":{"N":"1767225600000"},` +
+		`"openShard":{"N":"1"},"dueAt":{"N":"1767226500000"}}}`
+}
+
+// TestWire has a wired function answer a batch of an order, which Stripe does not take now, and of what is no order.
+func TestWire(t *testing.T) {
+	t.Parallel()
+	shared := []string{
+		"AmazonSQS.ChangeMessageVisibilityBatch https://sqs.example/1/orders",
+		"AmazonSQS.SendMessage https://sqs.example/1/dead",
+		"DynamoDB_20120810.UpdateItem orders", // claim
+		"DynamoDB_20120810.UpdateItem orders", // release
+	}
+	for claim, tt := range map[string]struct {
+		secret  string
+		changes []string
+		more    []string
+	}{
+		"every call goes where the environment says": {more: []string{"POST /v1/payment_intents Bearer sk_test_canary test"}},
+		"the key comes from the secret": {
+			secret:  `{"SecretString":"rk_test_secret\n"}`,
+			changes: []string{"STRIPE_SECRET_KEY=", "STRIPE_SECRET_ARN=" + secretARN},
+			more:    []string{"POST /v1/payment_intents Bearer rk_test_secret test", "secretsmanager.GetSecretValue " + secretARN},
+		},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			c := newCloud(t)
+			c.secret = tt.secret
+			h, err := wire(t.Context(), c.environ(tt.changes...), &out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.NewOwner = func() string { return owner }
+			answer, err := h.Handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{
+				{MessageId: "m-1", Body: message}, {MessageId: "m-2", Body: "no order"},
+			}})
+			want := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{{ItemIdentifier: "m-1"}}}
+			if diff := cmp.Diff(answer, want); err != nil || diff != "" {
+				t.Errorf("error %v, - got, + want:\n%s\n%s", err, diff, &out)
+			}
+			if diff := cmp.Diff(c.calls(), append(slices.Clone(shared), tt.more...)); diff != "" {
+				t.Errorf("- asked, + want:\n%s", diff)
+			}
+			for _, line := range []string{
+				`"Scope":"test"`, `"CallLatency"`, `"Call":"POST /v1/payment_intents"`, `"Call":"DynamoDB_20120810.UpdateItem"`,
+				`"Call":"AmazonSQS.SendMessage"`, `"reason":"provider_not_now"`, `"reason":"invalid_order"`,
+			} {
+				if !strings.Contains(out.String(), line) {
+					t.Errorf("nothing says %s in\n%s", line, &out)
+				}
+			}
+			if strings.Contains(out.String(), "canary") || strings.Contains(out.String(), "rk_test_secret") {
+				t.Errorf("a secret was printed:\n%s", &out)
+			}
+		})
+	}
+}
+
+func TestNoFieldIsForgotten(t *testing.T) {
+	t.Parallel()
+	environ := complete(
+		"STRIPE_TIMEOUT=3s", "ORDER_BUDGET=5s", "ANSWER_TIME=2s", "FIRST_DELAY=7s", "QUEUE_RETENTION=48h", "PARALLEL_ORDERS=4",
+	)
+	h, err := wire(t.Context(), environ, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := lambda.ReadEnv[config](environ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newProcessor(c, newClients(c, io.Discard), "sk_test_canary")
+	for _, wired := range []any{*h, *p} {
+		v := reflect.ValueOf(wired)
+		for field := range v.Type().Fields() {
+			if v.FieldByIndex(field.Index).IsZero() {
+				t.Errorf("%T.%s is not set", wired, field.Name)
+			}
+		}
+	}
+	type durations struct{ OrderBudget, AnswerTime, FirstDelay, LongestDelay, Retention, ConfirmTime time.Duration }
+	got := durations{h.OrderBudget, h.AnswerTime, h.Policy.FirstDelay, h.Policy.LongestDelay, h.Policy.Retention, p.ConfirmTime}
+	want := durations{5 * time.Second, 2 * time.Second, 7 * time.Second, 15 * time.Minute, 48 * time.Hour, 6 * time.Second}
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("- got, + want:\n%s", diff)
+	}
+	if h.Parallel != 4 || p.Scope != order.Scope("test") {
+		t.Errorf("got %d orders at once in scope %q, want 4 in test", h.Parallel, p.Scope)
+	}
+}
+
+func TestAFunctionDoesNotStart(t *testing.T) {
+	t.Parallel()
+	const secret = "read secret " + secretARN + ": "
+	for claim, tt := range map[string]struct {
+		status int
+		secret string
+		want   string
+	}{
+		"without a secret":             {400, `{"__type":"AccessDeniedException","Message":"no"}`, secret},
+		"with an empty secret":         {200, `{"SecretString":""}`, secret + "it holds no text"},
+		"with a binary secret":         {200, `{"SecretBinary":"c2tfdGVzdF9jYW5hcnk="}`, secret + "it holds no text"},
+		"with the console's key/value": {200, `{"SecretString":"{\"key\":\"sk_test_canary\"}"}`, "want the key alone as plain text"},
+		"with another secret":          {200, `{"SecretString":"whsec_canary"}`, "want a key that starts with sk_test_"},
+		"with a live key for somebody": {200, `{"SecretString":"sk_live_canary"}`, "a live key goes to Stripe and nobody else"},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			c := newCloud(t)
+			c.status, c.secret = tt.status, tt.secret
+			h, err := wire(t.Context(), c.environ("STRIPE_SECRET_KEY=", "STRIPE_SECRET_ARN="+secretARN), &out)
+			if h != nil || err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), secretARN) {
+				t.Errorf("got %v, %v, want %q and the ARN", h, err, tt.want)
+			}
+			if text := out.String() + fmt.Sprint(err); strings.Contains(text, "canary") {
+				t.Errorf("a secret was printed: %s", text)
+			}
+		})
+	}
+	t.Run("with half an environment", func(t *testing.T) {
+		t.Parallel()
+		if h, err := wire(t.Context(), complete("QUEUE_URL="), io.Discard); h != nil || err == nil {
+			t.Errorf("got %v, %v, want an error", h, err)
+		}
+	})
+}
+
+func TestALiveKeyInASecretGoesToStripe(t *testing.T) {
+	t.Parallel()
+	c := newCloud(t)
+	c.secret = `{"SecretString":"rk_live_canary"}`
+	environ := complete("AWS_ENDPOINT_URL_SECRETS_MANAGER="+c.url, "STRIPE_SECRET_KEY=", "STRIPE_SECRET_ARN="+secretARN)
+	h, err := wire(t.Context(), environ, io.Discard)
+	if err != nil || h == nil {
+		t.Errorf("got %v, %v", h, err)
+	}
+}
+
+func TestOwnersAndLuck(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for range 1000 {
+		id, l := newOwner(), luck()
+		if len(id) != 32 || strings.Trim(id, "0123456789abcdef") != "" || seen[id] {
+			t.Fatalf("owner %q, want 32 hexadecimal digits that nobody has", id)
+		}
+		if l < 0 || l >= 1 {
+			t.Fatalf("luck %v, want it in [0, 1)", l)
+		}
+		seen[id] = true
+	}
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"orderonce/adapters/lambda"
+	"orderonce/adapters/stripe"
+	"orderonce/domain/order"
+)
+
+type refreshConfig struct {
+	Orders  tableConfig
+	Scope   string         `env:"SCOPE,notEmpty"             want:"the deployment's scope"`
+	Key     lambda.Secret  `env:"STRIPE_SECRET_KEY,notEmpty"`
+	Address lambda.Address `env:"STRIPE_API_BASE"            want:"a URL, or nothing for Stripe itself"`
+}
+
+// Problems are what one variable alone cannot show.
+func (c refreshConfig) Problems() (all []string) {
+	if _, err := order.NewScope(c.Scope); err != nil {
+		all = append(all, "SCOPE: "+err.Error())
+	}
+	if err := stripe.CheckKey(c.Key.Reveal(), string(c.Address)); err != nil {
+		all = append(all, "STRIPE_SECRET_KEY: "+err.Error())
+	}
+	return all
+}
+
+func (c refreshConfig) payments() *stripe.Payments {
+	return stripe.New(stripe.Options{
+		Key: c.Key.Reveal(), Scope: order.Scope(c.Scope), BaseURL: string(c.Address), Transport: lambda.Transport(1, awsAnswer),
+	})
+}
+
+type refresh struct {
+	ID string `arg:"" help:"The orderId."`
+}
+
+// Run settles one order from Stripe's answer.
+func (r refresh) Run(ctx context.Context, sh shell) error {
+	c, err := lambda.ReadEnv[refreshConfig](sh.environ)
+	if err != nil {
+		return err
+	}
+	d := desk{c.Orders.store(), c.payments(), order.Scope(c.Scope)}
+	if err := d.refresh(ctx, order.ID(r.ID), sh.now(), sh.out); err != nil {
+		return fmt.Errorf("refresh order %q: %w", r.ID, err)
+	}
+	return nil
+}
+
+// desk is where an operator looks orders up.
+type desk struct {
+	records  order.Records
+	payments order.Payments
+	scope    order.Scope
+}
+
+// refresh says what changed, and shows the order as it is now.
+func (d desk) refresh(ctx context.Context, id order.ID, now time.Time, out io.Writer) error {
+	before, err := d.records.Load(ctx, id)
+	if err != nil {
+		return err
+	}
+	after, err := order.Refresh(ctx, d.records, d.payments, d.scope, id, now)
+	if err != nil {
+		return err
+	}
+	if before.Status == after.Status {
+		fmt.Fprintf(out, "unchanged: Stripe has nothing newer than %s\n\n", after.Status)
+	} else {
+		fmt.Fprintf(out, "settled: %s, it was %s\n\n", after.Status, before.Status)
+	}
+	fmt.Fprint(out, describe(after))
+	return nil
+}

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/dynamodb"
+	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/adapters/lambda"
+	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+)
+
+const (
+	scope      = order.Scope("test")
+	pretendKey = "sk_test_pretend"
+)
+
+// process has an order of 39.98 USD worked on once.
+func process(t *testing.T, claims order.Claims, payments order.Payments, id order.ID, method string) {
+	t.Helper()
+	d := ordertest.Draft(id)
+	d.Payment.Method = method
+	o, err := order.New(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &order.Processor{Claims: claims, Payments: payments, Scope: scope, Now: noon, ConfirmTime: time.Second}
+	p.Process(t.Context(), o, order.Lease{Owner: "owner-of-" + string(id), From: noon(), Until: noon().Add(time.Minute)})
+}
+
+func TestRefresh(t *testing.T) {
+	t.Parallel()
+	const id = order.ID("ORD-1")
+	for claim, tt := range map[string]struct {
+		card      ordertest.Card
+		mishap    ordertest.Mishap // at Prepare
+		ask       order.ID         // "" for that of the order
+		scope     order.Scope      // "" for that of the order
+		meanwhile func(*ordertest.Bank, order.IntentID)
+		printed   string
+		status    order.Status
+		err       error
+	}{
+		"an order that the bank has paid since is settled": {
+			card: ordertest.TakesDays, meanwhile: (*ordertest.Bank).Clear,
+			printed: "settled: paid, it was pending\n\norder      ORD-1\nstatus     paid\n", status: order.Paid,
+		},
+		"a declined order that the customer has paid since is settled": {
+			card: ordertest.Declines, meanwhile: (*ordertest.Bank).CustomerPays,
+			printed: "settled: paid, it was declined\n\norder      ORD-1\nstatus     paid\n", status: order.Paid,
+		},
+		"an order that still waits is unchanged": {
+			card: ordertest.TakesDays, printed: "unchanged: Stripe has nothing newer than pending\n\norder      ORD-1\n", status: order.Pending,
+		},
+		"a paid order is unchanged": {
+			card: ordertest.Pays, printed: "unchanged: Stripe has nothing newer than paid\n\norder      ORD-1\n", status: order.Paid,
+		},
+		"an order without an intent has nothing to ask for": {
+			card: ordertest.Pays, mishap: ordertest.SaysNotNow, status: order.Open, err: order.ErrNoIntent,
+		},
+		"an order that nobody posted is not found": {
+			card: ordertest.Pays, ask: "ORD-2", status: order.Paid, err: order.ErrNotFound,
+		},
+		"an order of another deployment is not touched": {
+			card: ordertest.TakesDays, scope: "other", meanwhile: (*ordertest.Bank).Clear, status: order.Pending, err: &order.MismatchError{},
+		},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			store, bank := &ordertest.Memory{}, &ordertest.Bank{Scope: scope}
+			if tt.mishap != "" {
+				bank.Fail(ordertest.Prepare, tt.mishap)
+			}
+			process(t, store, bank, id, ordertest.CardOf(tt.card))
+			before, err := store.Load(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tt.meanwhile != nil {
+				tt.meanwhile(bank, before.Intent)
+			}
+			d := desk{store, bank, scope}
+			if tt.scope != "" {
+				d.scope = tt.scope
+			}
+			if tt.ask == "" {
+				tt.ask = id
+			}
+			var out strings.Builder
+			wants(t, d.refresh(t.Context(), tt.ask, noon().Add(time.Hour), &out), tt.err)
+			if got := out.String(); !strings.HasPrefix(got, tt.printed) || tt.printed == "" && got != "" {
+				t.Errorf("printed\n%s\nwant it to begin with\n%s", got, tt.printed)
+			}
+			if after, err := store.Load(t.Context(), id); err != nil || after.Status != tt.status {
+				t.Errorf("the row says %s, %v, want %s", after.Status, err, tt.status)
+			}
+			if charged := len(bank.Charges(id)); charged > 1 {
+				t.Errorf("charged %d times", charged)
+			}
+		})
+	}
+}
+
+// wants compares errors: a sentinel by identity, a *MismatchError by type.
+func wants(t *testing.T, got, want error) {
+	t.Helper()
+	_, mismatch := errors.AsType[*order.MismatchError](want)
+	if _, is := errors.AsType[*order.MismatchError](got); mismatch && is {
+		return
+	}
+	if !errors.Is(got, want) || want == nil && got != nil {
+		t.Errorf("error %v, want %v", got, want)
+	}
+}
+
+// operator is the environment of an operator at a pretend Stripe, without a table unless changes name one.
+func operator(s *stripetest.Server, changes ...string) []string {
+	return append([]string{
+		"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=pretend", "AWS_SECRET_ACCESS_KEY=canary", "AWS_ENDPOINT_URL=http://127.0.0.1:1",
+		"ORDERS_TABLE=orders", "SCOPE=" + string(scope), "STRIPE_SECRET_KEY=" + pretendKey, "STRIPE_API_BASE=" + s.URL,
+	}, changes...) // the last of two wins
+}
+
+func pretendStripe(t *testing.T) *stripetest.Server {
+	t.Helper()
+	s, err := stripetest.Serve(stripetest.Options{Rules: stripetest.Rules{Key: pretendKey}, Now: noon})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// TestCommands goes the way of an operator, from the environment to a table in the engine and a pretend Stripe.
+func TestCommands(t *testing.T) {
+	t.Parallel()
+	h := dynamodbtest.Open(t)
+	s := pretendStripe(t)
+	credentials, err := h.Config.Credentials.Retrieve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	environ := operator(
+		s, "AWS_ENDPOINT_URL_DYNAMODB="+h.Proxy.URL, "ORDERS_TABLE="+h.Table, "AWS_REGION="+h.Config.Region,
+		"AWS_ACCESS_KEY_ID="+credentials.AccessKeyID, "AWS_SECRET_ACCESS_KEY="+credentials.SecretAccessKey,
+		"AWS_SESSION_TOKEN="+credentials.SessionToken,
+	)
+	store := dynamodb.New(h.Config, h.Table)
+	process(t, store, stripe.New(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: s.URL}), "ORD-1", "pm_usBankAccount_processing")
+	s.Machine(func(m *stripetest.Machine) { err = m.Settle(s.Now(), "pi_000001", true) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		claim string
+		run   interface {
+			Run(context.Context, shell) error
+		}
+		printed []string
+		err     error
+	}{
+		{"show tells a row", show{"ORD-1"}, []string{"order      ORD-1\nstatus     pending\namount     39.98 USD\nintent     pi_000001\n"}, nil},
+		{"refresh settles it", refresh{"ORD-1"}, []string{"settled: paid, it was pending\n\norder      ORD-1\n"}, nil},
+		{"refresh settles it once", refresh{"ORD-1"}, []string{"unchanged: Stripe has nothing newer than paid\n\norder      ORD-1\n"}, nil},
+		{"show tells what was settled", show{"ORD-1"}, []string{"status     paid\n", "pending -> paid\n"}, nil},
+		{"show finds nothing", show{"ORD-2"}, nil, order.ErrNotFound},
+		{"refresh finds nothing", refresh{"ORD-2"}, nil, order.ErrNotFound},
+	} {
+		var out strings.Builder
+		wants(t, step.run.Run(t.Context(), shell{environ: environ, out: &out, now: noon}), step.err)
+		for _, want := range step.printed {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%s: printed\n%s\nwant %q in it", step.claim, &out, want)
+			}
+		}
+		if strings.Contains(out.String(), "CUST987") || step.err != nil && out.Len() > 0 {
+			t.Errorf("%s: printed\n%s", step.claim, &out)
+		}
+	}
+}
+
+func TestRefreshSendsNothingInAWrongEnvironment(t *testing.T) {
+	t.Parallel()
+	for claim, tt := range map[string]struct {
+		changes []string
+		want    []string
+	}{
+		"a live key goes to Stripe and nobody else": {
+			[]string{"STRIPE_SECRET_KEY=sk_live_canary"},
+			[]string{"STRIPE_SECRET_KEY: a live key goes to Stripe and nobody else: want no other base URL"},
+		},
+		"what is no key goes nowhere": {
+			[]string{"STRIPE_SECRET_KEY=canary"},
+			[]string{"STRIPE_SECRET_KEY: want a key that starts with sk_test_, sk_live_, rk_test_ or rk_live_"},
+		},
+		"every problem is told at once": {
+			[]string{"STRIPE_SECRET_KEY=", "STRIPE_API_BASE=localhost", "SCOPE=", "ORDERS_TABLE="},
+			[]string{
+				"ORDERS_TABLE: want the name of the orders table, got empty",
+				"SCOPE: want the deployment's scope, got empty",
+				"STRIPE_SECRET_KEY: want a secret, got empty",
+				`STRIPE_API_BASE: want a URL, or nothing for Stripe itself, got "localhost"`,
+			},
+		},
+		"a scope that cannot be one": {
+			[]string{"SCOPE=Prod EU"}, []string{`SCOPE: scope "Prod EU": want ` + order.ScopeRule},
+		},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			s := pretendStripe(t)
+			var out strings.Builder
+			err := refresh{"ORD-1"}.Run(t.Context(), shell{environ: operator(s, tt.changes...), out: &out, now: noon})
+			problems, _ := errors.AsType[*lambda.EnvError](err)
+			if problems == nil {
+				t.Fatalf("got %v, want an EnvError", err)
+			}
+			if diff := cmp.Diff(problems.Problems, tt.want); diff != "" {
+				t.Errorf("- got, + want:\n%s", diff)
+			}
+			if strings.Contains(hint(err).Error(), "canary") || !strings.Contains(hint(err).Error(), "build/local/env") || out.Len() > 0 {
+				t.Errorf("printed %q, and the error is %v", &out, hint(err))
+			}
+			if sent := len(s.Calls()); sent > 0 {
+				t.Errorf("%d requests were sent", sent)
+			}
+		})
+	}
+}
