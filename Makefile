@@ -71,7 +71,7 @@ stripe-mock: ## send every request of the Stripe adapter to stripe-mock
 	@go run ./scripts/stripemock
 
 tf: ## infra/terraform: format, validate, lint, test without an account, and see planted mistakes found
-	@go run ./infra/tf
+	@go run ./scripts/tf
 
 deploy: ## apply infra/terraform to your AWS account: docs/guides/deploy.md
 	@go run ./scripts/smoke check

@@ -32,7 +32,7 @@ func TestEveryFileOfTestsHasAMistake(t *testing.T) {
 	for _, m := range mistakes() {
 		covered[filepath.Base(m.tests())] = true
 	}
-	files, err := filepath.Glob("../terraform/tests/*.tftest.hcl")
+	files, err := filepath.Glob("../../infra/terraform/tests/*.tftest.hcl")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("got %d files of tests: %v", len(files), err)
 	}
@@ -76,7 +76,7 @@ func TestTheCanaryIsTheKeyOfTheTests(t *testing.T) {
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("../terraform", filepath.Clean(path)))
+	text, err := os.ReadFile(filepath.Join("../../infra/terraform", filepath.Clean(path)))
 	if err != nil {
 		t.Fatal(err)
 	}
