@@ -1,21 +1,25 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"math"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-lambda-go/events"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/lambda/lambdatest"
+	"orderonce/adapters/sqs"
 	"orderonce/adapters/stripe"
 	"orderonce/domain/order"
 )
@@ -167,6 +171,87 @@ func TestMedian(t *testing.T) {
 	}
 }
 
+func TestSpeed(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		orders int
+		took   time.Duration
+		cpuMS  float64
+		want   speed
+	}{
+		{10, time.Second, 5, speed{PerSecond: 10, CPUMS: 0.5}},
+		{2860, 2 * time.Second, 1430, speed{PerSecond: 1430, CPUMS: 0.5}},
+		{1, 20 * time.Millisecond, 0, speed{PerSecond: 50}}, // a system that tells no CPU time
+	} {
+		if got := speedOf(tt.orders, tt.took, tt.cpuMS); got != tt.want {
+			t.Errorf("%d orders in %v with %v ms of CPU: %+v, want %+v", tt.orders, tt.took, tt.cpuMS, got, tt.want)
+		}
+	}
+}
+
+func TestNoTwoOrdersAreTheSame(t *testing.T) {
+	t.Parallel()
+	b := &bench{}
+	decoder := sqs.NewDecoder()
+	seen := map[string]bool{}
+	for _, prefix := range []string{freshPrefix, settledPrefix, freshPrefix} {
+		var e events.SQSEvent
+		if err := json.Unmarshal(b.event(prefix, batchSize), &e); err != nil || len(e.Records) != batchSize {
+			t.Fatalf("an event of %d records, %v, want %d", len(e.Records), err, batchSize)
+		}
+		for _, r := range e.Records {
+			o, err := decoder.Decode(r.Body)
+			if err != nil || o.Total() != (order.Money{Amount: total, Currency: "usd"}) || !strings.HasPrefix(string(o.ID()), prefix) {
+				t.Errorf("order %q of %v, %v, want %s... of %d", o.ID(), o.Total(), err, prefix, total)
+			}
+			if seen[string(o.ID())] || seen[r.MessageId] {
+				t.Errorf("order %s or message %s comes twice", o.ID(), r.MessageId)
+			}
+			seen[string(o.ID())], seen[r.MessageId] = true, true
+		}
+	}
+}
+
+func TestCannedBackEndsAnswerNothingElse(t *testing.T) {
+	t.Parallel()
+	b, _, _ := start(t)
+	intents, post, get := b.stripeURL+"/v1/payment_intents", http.MethodPost, http.MethodGet
+	for claim, tt := range map[string]struct{ method, url, target, body, want string }{
+		"an operation that settles nothing":    {post, b.dynamodbURL, "GetItem", "{}", "GetItem"},
+		"an update that is neither of the two": {post, b.dynamodbURL, "UpdateItem", `{"UpdateExpression":"ADD x"}`, "ADD x"},
+		"a body that is no request":            {post, b.dynamodbURL, "UpdateItem", "{", "unexpected end"},
+		"a read of an intent":                  {get, intents + "/pi_1", "", "", "such request"},
+		"a confirmation that posts nothing":    {get, intents + "/pi_1/confirm", "", "", "such request"},
+		"an intent that is of no order":        {post, intents, "", "amount=1999", "such request"},
+		"another thing of Stripe's":            {post, b.stripeURL + "/v1/customers", "", "", "such request"},
+	} {
+		status, answer := ask(t, tt.method, tt.url, tt.target, tt.body)
+		if want := "the bench knows no " + tt.want; status != http.StatusBadRequest || !strings.Contains(answer, want) {
+			t.Errorf("%s: %d %s, want 400 and %q", claim, status, answer, want)
+		}
+	}
+}
+
+// ask calls a back end without an adapter. target is DynamoDB's name of the operation.
+func ask(t *testing.T, method, url, target, body string) (status int, answer string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("X-Amz-Target", "DynamoDB_20120810."+target)
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	got, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(got.Body)
+	if err := errors.Join(err, got.Body.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return got.StatusCode, string(text)
+}
+
 func TestAims(t *testing.T) {
 	t.Parallel()
 	good := figures{FirstAnswerMS: 20, Fresh: speed{800, 1}, PeakRSSBytes: 30 << 20, ZipBytes: 4_500_000}
@@ -187,6 +272,27 @@ func missed(f figures) (names []string) {
 		}
 	}
 	return names
+}
+
+func TestFiguresAreShownInTheirUnits(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	show(&out, plan{Rounds: 2, ColdStarts: 3, Batches: 4, Duplicates: 5}, figures{
+		FirstAnswerMS: 15.04, Fresh: speed{1234.4, 0.456}, Duplicates: speed{4321.6, 0.123}, PeakRSSBytes: 25<<20 + 1<<19,
+		ZipBytes: 3_614_999, CallsPerOrder: 5, CallsDuplicate: 1,
+	}, 12400*time.Millisecond)
+	for _, want := range []string{
+		"15.0 ms", "1234 /s", "0.46 ms", "4322 /s", "0.12 ms", "25.5 MiB", "3.61 MB",
+		"Medians of 2 rounds: 6 cold starts, 80 fresh orders in batches of 10, 100 duplicates; 12 s on ",
+		"A fresh order made 5.00 calls to DynamoDB and Stripe, a duplicate 1.00.",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in\n%s", want, out.String())
+		}
+	}
+	if strings.Contains(out.String(), "missed") {
+		t.Errorf("an aim is missed in\n%s", out.String())
+	}
 }
 
 func TestShow(t *testing.T) {

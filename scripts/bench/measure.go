@@ -164,9 +164,14 @@ func (b *bench) round(ctx context.Context, prefix string, batches int) (s speed,
 			return speed{}, 0, err
 		}
 	}
-	took, orders := time.Since(began), float64(batches*batchSize)
-	s = speed{PerSecond: orders / took.Seconds(), CPUMS: (b.warm.Report().CPUMS - cpuBefore) / orders}
-	return s, float64(b.calls()-callsBefore) / orders, nil
+	orders := batches * batchSize
+	s = speedOf(orders, time.Since(began), b.warm.Report().CPUMS-cpuBefore)
+	return s, float64(b.calls()-callsBefore) / float64(orders), nil
+}
+
+// speedOf is what an instance does that took so long over some orders, with so many milliseconds of CPU.
+func speedOf(orders int, took time.Duration, cpuMS float64) speed {
+	return speed{PerSecond: float64(orders) / took.Seconds(), CPUMS: cpuMS / float64(orders)}
 }
 
 func (b *bench) calls() int64 { return b.back.dynamodbCalls.Load() + b.back.stripeCalls.Load() }

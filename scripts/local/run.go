@@ -28,8 +28,6 @@ type run struct {
 	Limit time.Duration `default:"60s" help:"Give up when the queue is not empty by then."`
 }
 
-var errBroken = errors.New("an invariant is broken")
-
 // Run posts the file, wave by wave, and closes the books.
 func (r run) Run(ctx context.Context) error {
 	waves, err := readWaves(r.File)
@@ -40,26 +38,29 @@ func (r run) Run(ctx context.Context) error {
 	fmt.Println("Building functions/order and starting queue, engine and pretend Stripe on 127.0.0.1 ...")
 	tally := &tally{deliveries: map[string]int{}}
 	killer := &killer{orderID: r.Kill}
-	s, log, err := start(ctx, system.Options{AfterStripe: killer.afterStripe, Observe: tally.observe, Instances: 1})
+	s, err := start(ctx, system.Options{AfterStripe: killer.afterStripe, Observe: tally.observe, Instances: 1})
 	if err != nil {
 		return err
 	}
-	killer.system.Store(s)
+	killer.system.Store(s.System)
 	ready := time.Now()
 	fmt.Printf("Ready after %.1f s. Posting %s; one function will be killed in the middle of %s ...\n",
 		ready.Sub(began).Seconds(), r.File, r.Kill)
-	posted, err := post(ctx, s, waves, r.Limit)
+	posted, err := post(ctx, s.System, waves, r.Limit)
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
-	books, err := s.Collect(ctx, posted, log)
+	books, err := s.Collect(ctx, posted, s.log)
 	if err := errors.Join(err, s.Close()); err != nil {
 		return err
 	}
-	show(os.Stdout, s, books, tally, killer.killed.Load())
+	show(os.Stdout, account{
+		Books: books, deliveries: tally.deliveries, crashes: tally.crashes, killed: killer.victim(),
+		dynamoDB: s.Proxy.Total(), stripe: len(s.Stripe.Calls()),
+	})
 	fmt.Printf("All done in %.1f s. The function's log: %s\n", time.Since(ready).Seconds(), logPath)
-	if broken := showChecks(os.Stdout, books.Audit()); broken {
-		return errBroken
+	if err := showChecks(os.Stdout, books.Audit()); err != nil {
+		return err
 	}
 	fmt.Println("\nNow take a guard away and watch the double charge: make break GUARD=bind")
 	return nil
@@ -120,7 +121,8 @@ func newBar(total int) *progressbar.ProgressBar {
 	info, err := os.Stderr.Stat()
 	terminal := err == nil && info.Mode()&os.ModeCharDevice != 0
 	return progressbar.NewOptions(total, progressbar.OptionSetDescription("messages done"), progressbar.OptionSetWriter(os.Stderr),
-		progressbar.OptionShowCount(), progressbar.OptionSetWidth(30), progressbar.OptionClearOnFinish(), progressbar.OptionSetVisibility(terminal))
+		progressbar.OptionShowCount(), progressbar.OptionSetWidth(30), progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetVisibility(terminal))
 }
 
 // drain waits for an empty queue and shows how far it is.
@@ -144,20 +146,18 @@ func drain(ctx context.Context, s *system.System, bar *progressbar.ProgressBar, 
 	}
 }
 
-// tally counts deliveries by message.
+// tally counts deliveries by message, and invocations that ended without an answer.
 type tally struct {
 	mu         sync.Mutex
 	deliveries map[string]int
-	batches    int
-	crashed    int
+	crashes    int
 }
 
 func (t *tally) observe(b sqstest.Batch) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.batches++
 	if b.Err != nil {
-		t.crashed++
+		t.crashes++
 	}
 	for _, m := range b.Messages {
 		t.deliveries[m.ID]++
@@ -175,6 +175,14 @@ func (k *killer) afterStripe(c stripetest.Call) {
 	if c.Endpoint == stripetest.Confirm && c.OrderID == k.orderID && k.killed.CompareAndSwap(false, true) {
 		k.system.Load().Function.Kill(nil)
 	}
+}
+
+// victim is the order whose function was killed, or "".
+func (k *killer) victim() order.ID {
+	if !k.killed.Load() {
+		return ""
+	}
+	return order.ID(k.orderID)
 }
 
 // orderIDs lists the orders of the messages in the order of their first appearance.

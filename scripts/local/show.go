@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -14,23 +16,41 @@ import (
 	"orderonce/scripts/local/system"
 )
 
+// account is what there is to tell of a run.
+type account struct {
+	system.Books
+
+	deliveries       map[string]int // by message id
+	crashes          int            // invocations that ended without an answer
+	killed           order.ID       // whose function was killed after Stripe said yes; "" if none was
+	dynamoDB, stripe int            // calls
+}
+
 // show prints every order, every parked message and the totals.
-func show(w io.Writer, s *system.System, b system.Books, t *tally, killed bool) {
+func show(w io.Writer, a account) {
+	showOrders(w, a)
+	showParked(w, a)
+	showTotals(w, a)
+}
+
+func showOrders(w io.Writer, a account) {
 	orders := newTable(w, "order", "status", "amount", "charges", "deliveries", "what happened")
 	orders.SetColumnConfigs([]table.ColumnConfig{
 		{Number: 4, Align: text.AlignRight}, {Number: 5, Align: text.AlignRight}, {Number: 6, WidthMax: 58},
 	})
-	for _, id := range orderIDs(b.Posted) {
-		r := b.Records[id]
-		orders.AppendRow(table.Row{id, r.Status, r.Total, len(b.Charges[id]), deliveries(b, t, id), story(b, id)})
+	for _, id := range orderIDs(a.Posted) {
+		r := a.Records[id]
+		orders.AppendRow(table.Row{id, r.Status, r.Total, len(a.Charges[id]), a.deliveriesOf(id), a.story(id)})
 	}
 	fmt.Fprintln(w)
 	orders.Render()
+}
 
+func showParked(w io.Writer, a account) {
 	parked := newTable(w, "parked message", "reason", "detail")
 	parked.SetColumnConfigs([]table.ColumnConfig{{Number: 3, WidthMax: 60}})
-	for i, p := range b.Posted {
-		if dead, ok := b.Parked[p.MessageID]; ok {
+	for i, p := range a.Posted {
+		if dead, ok := a.Parked[p.MessageID]; ok {
 			parked.AppendRow(table.Row{
 				fmt.Sprintf("%d: %s", i+1, nameOf(p)), dead.Attributes[sqs.AttrReason].Text, dead.Attributes[sqs.AttrDetail].Text,
 			})
@@ -38,40 +58,51 @@ func show(w io.Writer, s *system.System, b system.Books, t *tally, killed bool) 
 	}
 	fmt.Fprintln(w)
 	parked.Render()
+}
 
-	charges, paid := 0, 0
-	for _, id := range orderIDs(b.Posted) {
-		charges += len(b.Charges[id])
-		if b.Records[id].Status == order.Paid {
+func showTotals(w io.Writer, a account) {
+	ids := orderIDs(a.Posted)
+	deliveries, charges, paid := 0, 0, 0
+	for _, n := range a.deliveries {
+		deliveries += n
+	}
+	for _, id := range ids {
+		charges += len(a.Charges[id])
+		if a.Records[id].Status == order.Paid {
 			paid++
 		}
 	}
-	all := 0
-	for _, n := range t.deliveries {
-		all += n
-	}
 	fmt.Fprintf(w, "\n%d messages, %d deliveries, %d orders, %d charges, %d paid, %d parked",
-		len(b.Posted), all, len(orderIDs(b.Posted)), charges, paid, len(b.Parked))
-	if killed {
-		fmt.Fprintf(w, ", %d crash", t.crashed)
+		len(a.Posted), deliveries, len(ids), charges, paid, len(a.Parked))
+	switch {
+	case a.crashes == 1:
+		fmt.Fprint(w, ", 1 crash")
+	case a.crashes > 1:
+		fmt.Fprintf(w, ", %d crashes", a.crashes)
 	}
-	fmt.Fprintf(w, "; %d calls to DynamoDB, %d to Stripe\n", s.Proxy.Total(), len(s.Stripe.Calls()))
+	fmt.Fprintf(w, "; %d calls to DynamoDB, %d to Stripe\n", a.dynamoDB, a.stripe)
 }
 
-// showChecks prints the invariants and reports whether one is broken.
-func showChecks(w io.Writer, checks []system.Check) (broken bool) {
+var errBroken = errors.New("an invariant is broken")
+
+// showChecks prints the invariants. It returns errBroken with the names of those that are broken.
+func showChecks(w io.Writer, checks []system.Check) error {
+	var broken []string
 	fmt.Fprintln(w, "\nInvariants (docs/design.md):")
 	for _, c := range checks {
 		mark := "ok    "
 		if len(c.Broken) > 0 {
-			mark, broken = "BROKEN", true
+			mark, broken = "BROKEN", append(broken, c.ID)
 		}
 		fmt.Fprintf(w, "  %s %-4s %s\n", mark, c.ID, c.Claim)
 		for _, b := range c.Broken {
 			fmt.Fprintf(w, "              %s\n", b)
 		}
 	}
-	return broken
+	if len(broken) > 0 {
+		return fmt.Errorf("%w: %s", errBroken, strings.Join(broken, ", "))
+	}
+	return nil
 }
 
 func newTable(w io.Writer, header ...any) table.Writer { //nolint:ireturn // the library hands out nothing else
@@ -90,41 +121,55 @@ func nameOf(p system.Posted) string {
 	return p.Body[:min(len(p.Body), 22)] + "..."
 }
 
-func deliveries(b system.Books, t *tally, id order.ID) (n int) {
-	for _, p := range b.Posted {
-		if p.Invalid == nil && p.Order.ID() == id {
-			n += t.deliveries[p.MessageID]
+func (a account) deliveriesOf(id order.ID) (n int) {
+	for _, p := range a.Posted {
+		if p.Order.ID() == id {
+			n += a.deliveries[p.MessageID]
 		}
 	}
 	return n
 }
 
 // story tells an order's life from the function's log.
-func story(b system.Books, id order.ID) string {
+func (a account) story(id order.ID) string {
 	var steps []string
-	for _, line := range b.Log {
+	for _, line := range a.Log {
 		if line.OrderID != string(id) {
 			continue
 		}
-		if step := reason(line, b.Records[id]); !slices.Contains(steps, step) {
+		if step := a.step(line, id); !slices.Contains(steps, step) {
 			steps = append(steps, step)
 		}
 	}
 	return strings.Join(steps, "; ")
 }
 
-func reason(l system.Line, r order.Record) string {
-	told := map[order.Reason]string{order.ReasonDuplicate: "duplicate acknowledged", order.ReasonConflict: "other content parked"}
-	switch settled := order.Reason(l.Reason) == order.ReasonSettled; {
-	case settled && l.Attempt > 1:
-		return "function killed after the charge, next delivery settled it"
-	case settled && r.Failure != "":
-		return r.Failure
-	case settled:
-		return "charged once"
-	}
-	if what, ok := told[order.Reason(l.Reason)]; ok {
-		return what
+func (a account) step(l system.Line, id order.ID) string {
+	switch order.Reason(l.Reason) { //nolint:exhaustive // the other reasons speak for themselves
+	case order.ReasonSettled:
+		return a.settled(l.Attempt, id)
+	case order.ReasonDuplicate:
+		return "duplicate acknowledged"
+	case order.ReasonConflict:
+		return "other content parked"
 	}
 	return l.Verdict + ": " + l.Reason
+}
+
+// settled says how an order ended. Only the order that the killer chose is known to be charged by a process that died: another
+// one's second attempt may as well follow an outage.
+func (a account) settled(attempt int, id order.ID) string {
+	if attempt > 1 && id == a.killed {
+		return "function killed after the charge, next delivery settled it"
+	}
+	r, end := a.Records[id], "charged once"
+	if n := len(a.Charges[id]); n > 1 {
+		end = fmt.Sprintf("charged %d times", n)
+	} else if n == 0 {
+		end = cmp.Or(r.Failure, string(r.Status))
+	}
+	if attempt > 1 {
+		end += fmt.Sprintf(", settled at attempt %d", attempt)
+	}
+	return end
 }

@@ -28,11 +28,11 @@ func (u up) Run(ctx context.Context) error {
 		}
 	}
 	fmt.Println("Building functions/order and starting queue, engine and pretend Stripe ...")
-	s, _, err := start(ctx, system.Options{Ports: system.Ports{DynamoDB: u.DynamoDB, SQS: u.SQS, Stripe: u.Stripe}})
+	s, err := start(ctx, system.Options{Ports: system.Ports{DynamoDB: u.DynamoDB, SQS: u.SQS, Stripe: u.Stripe}})
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(envPath, []byte(environment(s)), 0o600); err != nil {
+	if err := os.WriteFile(envPath, []byte(environment(s.System)), 0o600); err != nil {
 		return errors.Join(err, s.Close())
 	}
 	fmt.Printf(usage, envPath, s.SQS.URL, s.SQS.QueueURL(system.OrderQueue), s.Engine.Endpoint, s.Options.Table, logPath)

@@ -1,8 +1,7 @@
 package main
 
 import (
-	"errors"
-	"os"
+	"net/http"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/lambda"
 	"orderonce/adapters/lambda/lambdatest"
+	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
 	"orderonce/scripts/local/system"
 )
@@ -20,13 +20,7 @@ import (
 // TestRun posts to the local system: the compiled function, a queue, an engine and a pretend Stripe.
 func TestRun(t *testing.T) {
 	t.Parallel()
-	engine, err := dynamodbtest.Find(os.Getenv, ".")
-	if errors.Is(err, dynamodbtest.ErrNoEngine) && os.Getenv("ORDERONCE_REQUIRE_ENGINE") != "1" && os.Getenv("CI") != "true" {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := dynamodbtest.Locate(t)
 	binary := filepath.Join(t.TempDir(), "bootstrap")
 	if err := lambdatest.Build(t.Context(), "orderonce/functions/order", binary); err != nil {
 		t.Fatal(err)
@@ -60,16 +54,22 @@ func TestConfig(t *testing.T) {
 	complete := []string{
 		"AWS_REGION=eu-west-1", "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=canary",
 		"ORDERS_TABLE=orders", "QUEUE_URL=https://sqs.example/1/orders", "SCOPE=test",
+		"STRIPE_SECRET_KEY=sk_test_canary", "STRIPE_API_BASE=https://stripe.example",
 	}
-	for key, want := range map[string]string{
-		"sk_test_canary": "", "rk_test_canary": "",
-		"sk_live_canary": "got a live one", "rk_live_canary": "got a live one",
-		"pk_test_canary": "starts with sk_test_ or rk_test_",
-		"":               "STRIPE_SECRET_KEY: want a Stripe test key, got empty",
+	for change, want := range map[string]string{
+		"STRIPE_SECRET_KEY=sk_test_canary":   "",
+		"STRIPE_SECRET_KEY=rk_test_canary\n": "",
+		"STRIPE_SECRET_KEY=sk_live_canary":   "got a live one",
+		"STRIPE_SECRET_KEY=rk_live_canary":   "got a live one",
+		"STRIPE_SECRET_KEY=\nsk_live_canary": "got a live one",
+		"STRIPE_SECRET_KEY=pk_test_canary":   "starts with sk_test_ or rk_test_",
+		"STRIPE_SECRET_KEY=sk_canary":        "starts with sk_test_ or rk_test_",
+		"STRIPE_SECRET_KEY=":                 "STRIPE_SECRET_KEY: want a Stripe test key, got empty",
+		"QUEUE_URL=orders":                   `QUEUE_URL: want the URL of the order queue, got "orders"`,
 	} {
-		t.Run("a key such as "+key, func(t *testing.T) {
+		t.Run("with "+change, func(t *testing.T) {
 			t.Parallel()
-			_, err := lambda.ReadEnv[config](append(slices.Clone(complete), "STRIPE_SECRET_KEY="+key))
+			_, err := lambda.ReadEnv[config](append(slices.Clone(complete), change))
 			if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "canary")) {
 				t.Errorf("error = %v, want %q", err, want)
 			}
@@ -86,5 +86,59 @@ func TestEveryOrderIsNew(t *testing.T) {
 	}
 	if _, o, err := compose(one, payer{"cus_1", "pm_1"}); err != nil || o.Total() != (order.Money{Amount: 100, Currency: "usd"}) {
 		t.Errorf("order %v of %s, %v", o.ID(), o.Total(), err)
+	}
+}
+
+// TestRunEndsBeforeItWaits gives run what it cannot work with, and a pretend Stripe and queue that note who asks.
+func TestRunEndsBeforeItWaits(t *testing.T) {
+	t.Parallel()
+	payers := map[string]string{"/v1/customers": `{"id":"cus_New"}`, "/v1/payment_methods/pm_card_visa/attach": `{"id":"pm_New"}`}
+	for claim, tt := range map[string]struct {
+		run     run
+		change  string
+		payers  map[string]string
+		asked   int // of Stripe
+		printed string
+		err     string
+	}{
+		"at a live key, which nobody is shown": {
+			change: "STRIPE_SECRET_KEY=sk_live_canary", payers: payers, err: "got a live one",
+		},
+		"at a payer that cannot be made": {
+			payers: map[string]string{"/v1/customers": "{"}, asked: 1, err: "make a customer at Stripe: ",
+		},
+		"at a queue that is not there, with a new payer": {
+			payers: payers, asked: 2, printed: "Made customer cus_New with payment method pm_New in Stripe's test mode\n",
+			err: "post to ",
+		},
+		"at a queue that is not there, with a payer of one's own": {
+			run: run{Customer: "cus_Me", Method: "pm_Mine"}, payers: payers, err: "post to ",
+		},
+		"at a payer that no order can name": {
+			run: run{Customer: "cus_Me", Method: "no method"}, payers: payers, err: "payment.method",
+		},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			c, asked := stripeSays(t, http.StatusOK, tt.payers)
+			queue, err := sqstest.Serve(sqstest.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = queue.Close() })
+			environ := []string{
+				"AWS_REGION=" + sqstest.Region, "AWS_ACCESS_KEY_ID=pretend", "AWS_SECRET_ACCESS_KEY=canary", "ORDERS_TABLE=orders", "SCOPE=test",
+				"AWS_ENDPOINT_URL=" + queue.URL, "QUEUE_URL=" + queue.QueueURL("none"), "STRIPE_API_BASE=" + c.Address,
+				"STRIPE_SECRET_KEY=sk_test_canary", tt.change, // the last of two wins
+			}
+			var out strings.Builder
+			err = tt.run.run(t.Context(), environ, &out)
+			if err == nil || !strings.Contains(err.Error(), tt.err) || strings.Contains(hint(err).Error(), "canary") {
+				t.Errorf("error = %v, want %q", err, tt.err)
+			}
+			if out.String() != tt.printed || len(*asked) != tt.asked {
+				t.Errorf("printed %q after %q, want %q after %d requests", &out, *asked, tt.printed, tt.asked)
+			}
+		})
 	}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // perRow is how many panels stand side by side.
-const perRow = 4
+const perRow = 3
 
 // chart draws one panel for each column, with a bar for each handler, so that they are compared on one scale: figures per 100 orders.
 func chart(outcomes []play.Outcome) ([]byte, error) {

@@ -8,13 +8,16 @@ import (
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/lambda/lambdatest"
+	"orderonce/domain/order"
 	"orderonce/scripts/designs"
 	"orderonce/scripts/local/system"
 	"orderonce/scripts/storm/play"
 )
 
-// theirTable is the table of every handler but ours.
-const theirTable = "others"
+// theirTable is the table of a handler that is not ours, in the system that it runs in.
+func theirTable(s *system.System) string { return s.Options.Env[tableVariable] }
+
+const tableVariable = "ORDERS_TABLE"
 
 // program is the one program of all designs. It is built once, for whoever asks first.
 type program struct {
@@ -41,7 +44,9 @@ func others(pkg, folder string) []play.Handler {
 				o.FIFO = o.FIFO || d.FIFO
 				o.Rules.ListLag = d.ListLag
 				o.Travels = true
-				o.Env = map[string]string{"DESIGN": d.Name, "ORDERS_TABLE": theirTable, "FUNCTION_TIMEOUT": o.FunctionTimeout.String()}
+				o.Env = map[string]string{
+					"DESIGN": d.Name, tableVariable: system.TableIn(o.Engine, "others"), "FUNCTION_TIMEOUT": o.FunctionTimeout.String(),
+				}
 			},
 			Prepare: createTable,
 			Rows:    theirRows,
@@ -52,19 +57,31 @@ func others(pkg, folder string) []play.Handler {
 
 func createTable(ctx context.Context, s *system.System) error {
 	config := dynamodbtest.Config(s.Engine.Endpoint, func(string) string { return "" })
-	return designs.NewDynamoDB(config, theirTable).Create(ctx)
+	if err := designs.NewDynamoDB(config, theirTable(s)).Create(ctx); err != nil {
+		return err
+	}
+	s.DropOnClose(ctx, theirTable(s))
+	return nil
 }
 
 // theirRows are the orders' rows among the other items of the table.
 func theirRows(ctx context.Context, s *system.System) iter.Seq2[play.Row, error] {
 	return func(yield func(play.Row, error) bool) {
-		for item, err := range s.Items(ctx, theirTable) {
-			id, isOrder := strings.CutPrefix(system.Text(item, designs.ID), "order#")
-			status := designs.Status(system.Text(item, "status"))
-			row := play.Row{OrderID: id, Settled: status != "", Paid: status == designs.Paid, Amount: system.Number(item, "amount")}
+		for item, err := range s.Items(ctx, theirTable(s)) {
+			row, isOrder := theirRow(item)
 			if (isOrder || err != nil) && !yield(row, err) {
 				return
 			}
 		}
 	}
+}
+
+func theirRow(item system.Item) (row play.Row, isOrder bool) {
+	row.OrderID, isOrder = strings.CutPrefix(system.Text(item, designs.ID), "order#")
+	status := designs.Status(system.Text(item, "status"))
+	row.Settled, row.Says, row.Amount = status != "", order.Declined, system.Number(item, "amount")
+	if status == designs.Paid {
+		row.Says = order.Paid
+	}
+	return row, isOrder
 }

@@ -80,7 +80,7 @@ func (c storm) command() string {
 
 const opening = `# The storm
 
-This page and its picture are written by the run that they tell of (scripts/storm, command below). The same storm goes over our
+This page and its picture are written by the run they describe (scripts/storm, command below). The same storm goes over our
 function and over the designs that people copy, each as a real program in many processes, ours at full size and the others at a
 smaller one: messages come twice, in one batch and to two
 processes at once; deletes are lost; processes are killed at any moment and a new version is rolled out in the middle; DynamoDB, Stripe
@@ -97,13 +97,20 @@ const columnsExplained = `
 Orders, not messages, are counted, except for the last column.
 
 - **charged twice**: more than one successful charge.
-- **wrong amount**: charged another sum than its row says, or two different sums, or charged although the message is no order.
+- **wrong amount**: charged another sum than was sent or than its row says, or two different sums, or charged although the message
+  is no order.
 - **lost**: its messages are gone, and nothing is settled.
-- **stuck**: its messages are still there after the last retry in fine weather, and nothing is settled.
+- **stuck**: its messages are still there after the last retries in fine weather, on the same day, and nothing is settled.
 - **swallowed**: two contents came under one id, and one of them was acknowledged in silence.
 - **books differ**: the table says paid and Stripe does not, or the other way round.
+- **told wrong**: the table's last word is not the bank's: declined, although no bank has declined it, or although the bank only wants the
+  customer to confirm.
 - **settled**: the table has the last word on the order. Being settled does not mean being right.
 - **extra deliveries**: what retries, duplicates and redrives cost beyond one delivery a message.
+
+What this storm does not show. Nobody waits long enough for the function's own parking rules (twenty attempts, six days): its clock is this
+machine's, while the queue's and Stripe's jump ahead, and every handler's queue gives up after five receives, as AWS advises at least. A
+worker that stands still for days before a call, which no redelivery can foresee, is for make prove to search.
 `
 
 const again = `
@@ -112,6 +119,6 @@ const again = `
     %s
 
 The seed decides the messages and the dice; which process meets which fault is the machine's own, so figures differ a little from run
-to run. What ours must not have stays 0: the command ends with status 1 if an invariant breaks.
+to run. Our violations stay at 0: the command ends with status 1 if an invariant breaks.
 %v
 `

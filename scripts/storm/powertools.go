@@ -34,7 +34,7 @@ func powertools() (play.Handler, error) {
 			o.Travels = true
 			o.FunctionTimeout, o.Visibility = 5*time.Second, 6*time.Second // Node.js starts slowly, the more so beside others
 			o.Env = map[string]string{
-				"ORDERS_TABLE": theirTable, "PATH": filepath.Dir(node),
+				tableVariable: system.TableIn(o.Engine, "others"), "PATH": filepath.Dir(node),
 				"STRIPE_TIMEOUT_MS":   milliseconds(system.StripeWaits),
 				"FUNCTION_TIMEOUT_MS": milliseconds(o.FunctionTimeout),
 			}

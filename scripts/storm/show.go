@@ -26,8 +26,9 @@ func columns() []column {
 		{"stuck", func(o play.Outcome) int { return o.Count.Stuck }, true},
 		{"swallowed", func(o play.Outcome) int { return o.Count.Swallowed }, true},
 		{"books differ", func(o play.Outcome) int { return o.Count.BooksDiffer }, true},
+		{"told wrong", func(o play.Outcome) int { return o.Count.ToldWrong }, true},
 		{"settled", func(o play.Outcome) int { return o.Count.Settled }, false},
-		{"extra deliveries", func(o play.Outcome) int { return o.Deliveries - o.Count.Messages }, false},
+		{"extra deliveries", func(o play.Outcome) int { return o.Count.Extra }, false},
 	}
 }
 

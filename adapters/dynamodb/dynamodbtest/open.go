@@ -20,18 +20,30 @@ type Harness struct {
 	Table  string           // no other test's
 }
 
-// Open starts an engine for this test alone and ends it with the test. Without an engine it skips the test, or fails it where
+// Locate finds the engine of a test that starts one itself. Without an engine it skips the test, or fails it where
 // ORDERONCE_REQUIRE_ENGINE=1 or CI=true says that a skip is a hole.
-func Open(tb testing.TB) *Harness {
+func Locate(tb testing.TB) Location {
 	tb.Helper()
-	getenv := os.Getenv //nolint:forbidigo // a test has no composition root; Open is one
-	location, err := Find(getenv, ".")
+	return locate(tb, os.Getenv, ".") //nolint:forbidigo // a test has no composition root; Locate is one
+}
+
+func locate(tb testing.TB, getenv func(string) string, dir string) Location {
+	tb.Helper()
+	location, err := Find(getenv, dir)
 	switch {
 	case errors.Is(err, ErrNoEngine) && getenv("ORDERONCE_REQUIRE_ENGINE") != "1" && getenv("CI") != "true":
 		tb.Skip(err)
 	case err != nil:
 		tb.Fatal(err)
 	}
+	return location
+}
+
+// Open starts an engine for this test alone and ends it with the test. Without an engine it does as Locate does.
+func Open(tb testing.TB) *Harness {
+	tb.Helper()
+	getenv := os.Getenv //nolint:forbidigo // a test has no composition root; Open is one
+	location := Locate(tb)
 	engine, err := Start(tb.Context(), Options{Location: location})
 	if err != nil {
 		tb.Fatal(err)

@@ -302,9 +302,7 @@ func TestFreeze(t *testing.T) {
 		t.Errorf("froze %d, want 1", n)
 	}
 	if runtime.GOOS == "linux" { // elsewhere the state is not a file
-		for !stopped(t, pid) {
-			time.Sleep(time.Millisecond)
-		}
+		await(t, "the instance stands still", func() bool { return stopped(t, pid) })
 	}
 	touch(t, end)
 	if n := host.Thaw(nil); n != 1 {
@@ -322,6 +320,22 @@ func stopped(t *testing.T, pid string) bool {
 		t.Fatal(err)
 	}
 	return bytes.Contains(stat, []byte(") T "))
+}
+
+// await looks again and again until something is so, and fails a test that would wait for ever.
+func await(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !is() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("waited in vain until %s", what)
+		}
+	}
 }
 
 func touch(t *testing.T, path string) {
@@ -357,9 +371,7 @@ func TestAnInstanceThatDiedIdleIsNotUsed(t *testing.T) {
 	t.Parallel()
 	host := start(t, lambdatest.Options{})
 	before := ask(t, host, do("leave", "")).PID
-	for host.Report().Live > 0 {
-		time.Sleep(time.Millisecond)
-	}
+	await(t, "the idle instance is dead", func() bool { return host.Report().Live == 0 })
 	if after := ask(t, host, do("echo", "")).PID; after == before {
 		t.Errorf("process %d answered after its end", after)
 	}

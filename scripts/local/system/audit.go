@@ -253,8 +253,8 @@ func (b *Books) toldWrong() (broken []string) {
 			continue
 		}
 		intent := b.Intents[string(r.Intent)]
-		wants := intent.LastError != nil && intent.LastError.Code == "authentication_required"
-		if wants || intent.Status == stripetest.StatusSucceeded {
+		nobodySaidSo := intent.LastError == nil || intent.LastError.Code == "authentication_required"
+		if nobodySaidSo || intent.Status == stripetest.StatusSucceeded {
 			broken = append(broken, fmt.Sprintf("order %s is declined, its intent %s is %s", id, r.Intent, intent.Status))
 		}
 	}

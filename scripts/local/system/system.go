@@ -5,6 +5,7 @@ package system
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -47,7 +48,7 @@ type Ports struct{ DynamoDB, SQS, Stripe int }
 type Options struct {
 	Binary    string // the function, built for this machine; see lambdatest.Build
 	Engine    dynamodbtest.Location
-	Table     string
+	Table     string // default "orders", see TableIn
 	Ports     Ports
 	Instances int // execution environments, and invocations, at once; default 2
 	BatchSize int // default 10
@@ -83,12 +84,21 @@ func (o Options) withDefaults() Options {
 		o.Visibility = 3 * time.Second
 	}
 	if o.Table == "" {
-		o.Table = "orders"
+		o.Table = TableIn(o.Engine, "orders")
 	}
 	if o.Output == nil {
 		o.Output = io.Discard
 	}
 	return o
+}
+
+// TableIn is the name of a table: the plain one in an engine of our own, and one that nobody else has in an engine that somebody
+// else runs, because other systems may use it at the same time.
+func TableIn(engine dynamodbtest.Location, plain string) string {
+	if engine.Endpoint == "" {
+		return plain
+	}
+	return plain + "-" + rand.Text()
 }
 
 // System is running until Close.
@@ -140,12 +150,22 @@ func (s *System) startEngine(ctx context.Context) error {
 	if err := dynamodbtest.CreateTable(ctx, sdk.NewFromConfig(config), s.Options.Table, dynamodbtest.WithoutStream); err != nil {
 		return err
 	}
+	s.DropOnClose(ctx, s.Options.Table)
 	s.Store = dynamodb.New(config, s.Options.Table)
 	s.Proxy, err = dynamodbtest.NewProxy(ctx, engine.Endpoint)
 	if err == nil {
 		s.closers = append(s.closers, s.Proxy.Close)
 	}
 	return err
+}
+
+// DropOnClose has Close drop a table. It does nothing where the engine ends with the system, and every table with the engine.
+func (s *System) DropOnClose(ctx context.Context, table string) {
+	if s.Options.Engine.Endpoint == "" {
+		return
+	}
+	client, afterwards := sdk.NewFromConfig(s.engineConfig(s.Engine.Endpoint)), context.WithoutCancel(ctx)
+	s.closers = append(s.closers, func() error { return dynamodbtest.DropTable(afterwards, client, table) })
 }
 
 func (s *System) engineConfig(endpoint string) aws.Config {

@@ -32,9 +32,9 @@ type Handler struct {
 // Row is what a table says of one order at the end.
 type Row struct {
 	OrderID string
-	Settled bool // no more work is due
-	Paid    bool
-	Amount  int64 // what was claimed; 0 if the table does not say
+	Settled bool         // no more work is due
+	Says    order.Status // the last word, if it is settled
+	Amount  int64        // what was claimed; 0 if the table does not say
 	// Record is ours, for the invariants; nil for another handler.
 	Record *order.Record
 }
@@ -42,7 +42,7 @@ type Row struct {
 func ourRows(ctx context.Context, s *system.System) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		for r, err := range s.Records(ctx) {
-			row := Row{OrderID: string(r.OrderID), Settled: r.Status != order.Open, Paid: r.Status == order.Paid, Amount: r.Total.Amount, Record: &r}
+			row := Row{OrderID: string(r.OrderID), Settled: r.Status != order.Open, Says: r.Status, Amount: r.Total.Amount, Record: &r}
 			if !yield(row, err) || err != nil {
 				return
 			}

@@ -2,7 +2,6 @@ package play_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,14 +21,7 @@ func open(t *testing.T) dynamodbtest.Location {
 	if os.Getenv("ORDERONCE_SLOW") != "1" {
 		t.Skip("it takes half a minute: set ORDERONCE_SLOW=1, as make test does")
 	}
-	engine, err := dynamodbtest.Find(os.Getenv, ".")
-	if errors.Is(err, dynamodbtest.ErrNoEngine) && os.Getenv("ORDERONCE_REQUIRE_ENGINE") != "1" && os.Getenv("CI") != "true" {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return engine
+	return dynamodbtest.Locate(t)
 }
 
 // product builds the order function, in the release and with the guards that an overlay leaves; "" leaves all.

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+
+	"orderonce/domain/order"
 )
 
 // Script is what the producers send. The same script always sends the same messages.
@@ -26,12 +28,15 @@ const (
 	invalid          // no order, or one that must not be charged
 )
 
-// message is one message of the script. Its name stays with it through redrives, which give it new ids.
+// message is one message of the script. Its name stays with it through redrives, which give it new ids. What its order must come
+// to is the script's own knowledge, and no handler's.
 type message struct {
 	order   int
 	number  int // among the messages of its order
 	content content
 	body    string
+	total   order.Money  // what may be charged for it
+	ends    order.Status // what the bank says to its card
 }
 
 func (m message) name() string { return strconv.Itoa(m.order) + "." + strconv.Itoa(m.number) }
@@ -58,12 +63,14 @@ func (s Script) messages(n int) []message {
 	dice := rand.New(rand.NewPCG(s.Seed, uint64(n))) //nolint:gosec // a script must be the same each time
 	roll := dice.Float64()
 	if roll < 0.02 {
-		return []message{{n, 0, invalid, malformed(dice, valid(n, dice))}}
+		return []message{{order: n, content: invalid, body: malformed(dice, newDraft(n, dice).body())}}
 	}
-	body := valid(n, dice)
-	all := []message{{order: n, body: body}}
+	d := newDraft(n, dice)
+	all := []message{d.message()}
 	if roll < 0.05 {
-		all = append(all, message{order: n, content: other, body: strings.Replace(body, `"quantity":`, `"quantity":1`, 1)})
+		d.quantity += 10
+		all = append(all, d.message())
+		all[1].content = other
 	}
 	for range max(s.Copies, 1) - 1 {
 		all = append(all, all[0])
@@ -77,25 +84,44 @@ func (s Script) messages(n int) []message {
 	return all
 }
 
-// valid is an order; most cards are good.
-func valid(n int, dice *rand.Rand) string {
-	currency, unit := "usd", int64(1)
+// draft is an order that the script sends.
+type draft struct {
+	n              int
+	currency       order.Currency
+	method         string
+	ends           order.Status
+	quantity, unit int64
+}
+
+// newDraft is a valid order; most cards are good.
+func newDraft(n int, dice *rand.Rand) draft {
+	d := draft{n: n, currency: "usd", unit: 1, method: "pm_" + canary + "Card", ends: order.Paid}
 	switch dice.IntN(10) {
 	case 0, 1, 2:
-		currency = "eur"
+		d.currency = "eur"
 	case 3:
-		currency, unit = "isk", 100 // in hundredths that end in 00
+		d.currency, d.unit = "isk", 100 // in hundredths that end in 00
 	}
-	method := "pm_" + canary + "Card"
 	switch dice.IntN(40) {
 	case 0, 1:
-		method = "pm_card_chargeDeclined"
+		d.method, d.ends = "pm_card_chargeDeclined", order.Declined
 	case 2:
-		method = "pm_card_authenticationRequired"
+		d.method, d.ends = "pm_card_authenticationRequired", order.ActionRequired
 	}
+	d.quantity, d.unit = 1+dice.Int64N(5), d.unit*(100+dice.Int64N(9_900))
+	return d
+}
+
+func (d draft) message() message {
+	return message{
+		order: d.n, body: d.body(), total: order.Money{Amount: d.quantity * d.unit, Currency: d.currency}, ends: d.ends,
+	}
+}
+
+func (d draft) body() string {
 	return fmt.Sprintf(`{"orderId":%q,"customerId":"%s-%d","currency":%q,"lines":[{"sku":"TSHIRT-M","quantity":%d,"unitAmount":%d}],`+
 		`"payment":{"customer":"cus_%s%d","method":%q}}`,
-		orderID(n), canary, n, currency, 1+dice.IntN(5), unit*(100+dice.Int64N(9_900)), canary, n, method)
+		orderID(d.n), canary, d.n, d.currency, d.quantity, d.unit, canary, d.n, d.method)
 }
 
 // malformed spoils an order in a way that a decoder has to see. Some are still an order to a reader that is not strict.

@@ -7,6 +7,7 @@ import (
 
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
 	"orderonce/scripts/storm/play"
 )
 
@@ -25,6 +26,9 @@ func TestScript(t *testing.T) {
 			o, err := decoder.Decode(m.Body)
 			if (err != nil) != m.Invalid {
 				t.Fatalf("message %s: %v, want an error: %v\n%s", m.Name, err, m.Invalid, m.Body)
+			}
+			if err == nil && o.Total() != m.Total {
+				t.Errorf("message %s is of %v, the script says %v", m.Name, o.Total(), m.Total)
 			}
 			if m.Other && (o.Fingerprint() == first.Fingerprint() || o.Total() == first.Total() || o.ID() != first.ID()) {
 				t.Errorf("message %s has no other content under the same id", m.Name)
@@ -66,16 +70,20 @@ func find(t *testing.T, fits func([]play.Message) bool) (play.Script, int) {
 
 func TestJudge(t *testing.T) {
 	t.Parallel()
-	plain := func(m []play.Message) bool { return len(m) == 1 && !m[0].Invalid }
-	two := func(m []play.Message) bool { return len(m) == 2 && m[1].Other }
+	plain := func(m []play.Message) bool { return len(m) == 1 && m[0].Ends == order.Paid }
+	two := func(m []play.Message) bool { return len(m) == 2 && m[1].Other && m[0].Ends == order.Paid }
+	refused := func(m []play.Message) bool { return len(m) == 1 && m[0].Ends == order.Declined }
+	wanted := func(m []play.Message) bool { return len(m) == 1 && m[0].Ends == order.ActionRequired }
 	none := func(m []play.Message) bool { return m[0].Invalid }
-	paid := play.Row{Settled: true, Paid: true}
+	paid := play.Row{Settled: true, Says: order.Paid}
 
 	for name, tt := range map[string]struct {
 		order   func([]play.Message) bool
 		row     play.Row
 		charged []int // which messages' amounts
-		dead    []int // which messages are dead letters
+		inYen   bool
+		ledger  []stripetest.Charge // further charges
+		dead    []int               // which messages are dead letters
 		want    play.Count
 	}{
 		"settled and charged once": {order: plain, row: paid, charged: []int{0}, want: play.Count{Settled: 1}},
@@ -88,12 +96,33 @@ func TestJudge(t *testing.T) {
 		"a dead letter of an order that is not settled": {order: plain, dead: []int{0}, want: play.Count{Stuck: 1}},
 		"a row that says paid without a charge":         {order: plain, row: paid, want: play.Count{Settled: 1, BooksDiffer: 1}},
 		"a charge that the row calls failed": {
-			order: plain, row: play.Row{Settled: true}, charged: []int{0},
-			want: play.Count{Settled: 1, BooksDiffer: 1},
+			order: plain, row: play.Row{Settled: true, Says: order.Declined}, charged: []int{0},
+			want: play.Count{Settled: 1, BooksDiffer: 1, ToldWrong: 1},
 		},
 		"another sum than the row's": {
-			order: plain, row: play.Row{Settled: true, Paid: true, Amount: 1}, charged: []int{0},
+			order: plain, row: play.Row{Settled: true, Says: order.Paid, Amount: 1}, charged: []int{0},
 			want: play.Count{Settled: 1, WrongAmount: 1},
+		},
+		"a sum that nobody sent, in the row and the ledger alike": {
+			order: plain, row: play.Row{Settled: true, Says: order.Paid, Amount: 1},
+			ledger: []stripetest.Charge{{Amount: 1, Currency: "usd", Outcome: stripetest.Charged}},
+			want:   play.Count{Settled: 1, WrongAmount: 1},
+		},
+		"another currency": {
+			order: plain, row: paid, inYen: true, charged: []int{0},
+			want: play.Count{Settled: 1, WrongAmount: 1},
+		},
+		"a good card that nobody has declined": {
+			order: plain, row: play.Row{Settled: true, Says: order.Declined},
+			want: play.Count{Settled: 1, ToldWrong: 1},
+		},
+		"a declined card is told so": {
+			order: refused, row: play.Row{Settled: true, Says: order.Declined},
+			want: play.Count{Settled: 1},
+		},
+		"declined, although the bank only wants the customer": {
+			order: wanted, row: play.Row{Settled: true, Says: order.Declined},
+			want: play.Count{Settled: 1, ToldWrong: 1},
 		},
 		"other content is a dead letter": {
 			order: two, row: paid, charged: []int{0}, dead: []int{1},
@@ -118,11 +147,13 @@ func TestJudge(t *testing.T) {
 			t.Parallel()
 			script, n := find(t, tt.order)
 			messages := script.Messages(n)
-			decoder := sqs.NewDecoder()
-			var ledger []stripetest.Charge
+			ledger := tt.ledger
 			for _, i := range tt.charged {
-				o, _ := decoder.Decode(messages[i].Body)
-				ledger = append(ledger, stripetest.Charge{Amount: o.Total().Amount, Outcome: stripetest.Charged})
+				c := stripetest.Charge{Amount: messages[i].Total.Amount, Currency: string(messages[i].Total.Currency), Outcome: stripetest.Charged}
+				if tt.inYen {
+					c.Currency = "jpy"
+				}
+				ledger = append(ledger, c)
 			}
 			var dead []string
 			for _, i := range tt.dead {

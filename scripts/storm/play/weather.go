@@ -16,6 +16,10 @@ import (
 // spell is how long one sky lasts.
 const spell = 600 * time.Millisecond
 
+// late is how long a call is under way that arrives when its sender is dead and another worker has the order: longer than a
+// function runs and a message is hidden.
+const late = functionTimeout + visibility - time.Second
+
 // sky is what one service does to its callers for a while: each fault hits a share of the calls.
 type sky[F any] struct {
 	name   string
@@ -45,6 +49,7 @@ func dynamoSkies() []sky[dynamodbtest.Fault] {
 		}},
 		{"DynamoDB lost answers", []likely[dynamodbtest.Fault]{of(0.1, dynamodbtest.LoseBefore), of(0.1, dynamodbtest.LoseAfter)}},
 		{"DynamoDB latency", []likely[dynamodbtest.Fault]{slow(0.2, 40*time.Millisecond), slow(0.02, time.Second)}},
+		{"DynamoDB late arrivals", []likely[dynamodbtest.Fault]{slow(0.05, late)}},
 		{"DynamoDB brown-out", []likely[dynamodbtest.Fault]{of(0.3, dynamodbtest.InternalError), slow(0.4, 200*time.Millisecond)}},
 		{"DynamoDB outage", []likely[dynamodbtest.Fault]{of(0.7, dynamodbtest.InternalError), of(0.3, dynamodbtest.LoseBefore)}},
 	}
@@ -72,6 +77,7 @@ func stripeSkies() []sky[stripetest.Fault] {
 			slow(0.15, stripetest.Latency, 100*time.Millisecond), slow(0.05, stripetest.SlowSuccess, 300*time.Millisecond),
 			slow(0.02, stripetest.SlowSuccess, 1200*time.Millisecond),
 		}},
+		{"Stripe late arrivals", []likely[stripetest.Fault]{slow(0.05, stripetest.Latency, late)}},
 		{"Stripe brown-out", []likely[stripetest.Fault]{
 			of(0.3, stripetest.Unavailable), slow(0.4, stripetest.Latency, 200*time.Millisecond), slow(0.05, stripetest.SlowSuccess, time.Second),
 		}},
@@ -145,38 +151,55 @@ func (w *weather) hail(s *system.System) {
 // onDynamoDB is asked before each call to DynamoDB.
 func (w *weather) onDynamoDB(s *system.System) func(dynamodbtest.Call) {
 	return func(c dynamodbtest.Call) {
-		draw(w, &w.dynamo, func(fault dynamodbtest.Fault) {
+		draw(w, &w.dynamo, func(fault dynamodbtest.Fault) bool {
+			if !possible(fault.Kind, c.Operation) {
+				return false
+			}
 			fault.Number = c.Number
 			s.Proxy.Fail(fault)
+			return true
 		})
 	}
+}
+
+// possible reports whether DynamoDB ever answers an operation so (API reference, the errors of each operation).
+func possible(kind dynamodbtest.Kind, operation string) bool {
+	switch kind { //nolint:exhaustive // every operation can have the others
+	case dynamodbtest.TransactionConflict:
+		return operation != "GetItem" && operation != "Query"
+	case dynamodbtest.TransactionInProgress:
+		return operation == "TransactWriteItems"
+	}
+	return true
 }
 
 // onStripe is asked before each call to Stripe.
 func (w *weather) onStripe(s func() *system.System) func(stripetest.Call) {
 	return func(c stripetest.Call) {
-		draw(w, &w.stripe, func(fault stripetest.Fault) {
+		draw(w, &w.stripe, func(fault stripetest.Fault) bool {
 			fault.On, fault.OrderID = c.Endpoint, c.OrderID
 			s().Stripe.Fail(fault)
+			return true
 		})
 	}
 }
 
-// draw decides whether a call is spoiled, and how.
-func draw[F any](w *weather, over *sky[F], spoil func(F)) {
+// draw decides whether a call is spoiled, and how. spoil reports whether it could.
+func draw[F any](w *weather, over *sky[F], spoil func(F) bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	roll := w.dice.Float64()
 	for _, f := range over.faults {
 		if roll -= f.share; roll < 0 {
-			w.faults[over.name]++
-			spoil(f.fault)
+			if spoil(f.fault) {
+				w.faults[over.name]++
+			}
 			return
 		}
 	}
 }
 
-// twice decides how a message is delivered, and loses whether its delete is.
+// twice decides whether a message is delivered twice; loses, whether its delete is lost.
 func (w *weather) twice(share float64) sqstest.Twice {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,0 +1,58 @@
+package dynamodbtest_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"orderonce/adapters/dynamodb/dynamodbtest"
+)
+
+// witness is a test that notes how it ends, and lives on.
+type witness struct {
+	testing.TB
+
+	skipped, failed string
+}
+
+func (*witness) Helper() {}
+
+func (w *witness) Skip(args ...any) { w.skipped = fmt.Sprint(args...) }
+
+func (w *witness) Fatal(args ...any) { w.failed = fmt.Sprint(args...) }
+
+func TestLocate(t *testing.T) {
+	t.Parallel()
+	module := t.TempDir()
+	write(t, filepath.Join(module, "go.mod"), 0o600)
+	for claim, tt := range map[string]struct {
+		env   map[string]string
+		dir   string
+		skips string
+		fails string
+	}{
+		"a test without an engine is skipped and told how to get one": {dir: module, skips: "make engine"},
+		"it fails where an engine is required": {
+			dir: module, env: map[string]string{"ORDERONCE_REQUIRE_ENGINE": "1"}, fails: "make engine",
+		},
+		"it fails in CI": {dir: module, env: map[string]string{"CI": "true"}, fails: "make engine"},
+		"a search that fails is no missing engine": {dir: t.TempDir(), fails: "module root above"},
+		"a test with an engine runs":               {dir: module, env: map[string]string{"DYNAMODB_ENDPOINT": "http://127.0.0.1:8000"}},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			w := &witness{}
+			got := dynamodbtest.LocateFrom(w, func(name string) string { return tt.env[name] }, tt.dir)
+			if !strings.Contains(w.skipped, tt.skips) || (w.skipped == "") != (tt.skips == "") {
+				t.Errorf("skipped with %q, want %q", w.skipped, tt.skips)
+			}
+			if !strings.Contains(w.failed, tt.fails) || (w.failed == "") != (tt.fails == "") {
+				t.Errorf("failed with %q, want %q", w.failed, tt.fails)
+			}
+			if want := tt.env["DYNAMODB_ENDPOINT"]; got.Endpoint != want {
+				t.Errorf("located %q, want %q", got.Endpoint, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/adapters/lambda/lambdatest"
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
+	"orderonce/scripts/local/system"
+)
+
+func body(id string) string {
+	return fmt.Sprintf(`{"orderId":%q,"customerId":"CUST-1","currency":"usd","lines":[{"sku":"MUG","quantity":1,"unitAmount":900}],`+
+		`"payment":{"customer":"cus_Test","method":"pm_card_visa"}}`, id)
+}
+
+// TestPost runs the compiled function.
+func TestPost(t *testing.T) {
+	t.Parallel()
+	engine, binary := dynamodbtest.Locate(t), filepath.Join(t.TempDir(), "bootstrap")
+	if err := lambdatest.Build(t.Context(), "orderonce/functions/order", binary); err != nil {
+		t.Fatal(err)
+	}
+	begin := func(t *testing.T, o system.Options) (*system.System, *system.Log) {
+		t.Helper()
+		log := &system.Log{}
+		o.Engine, o.Binary, o.Output, o.Instances = engine, binary, log, 1
+		s, err := system.Start(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return s, log
+	}
+	t.Run("one function is killed after the charge, the next wave waits for the end, and every order's story is told", func(t *testing.T) {
+		t.Parallel()
+		tally, killer := &tally{deliveries: map[string]int{}}, &killer{orderID: "killed"}
+		s, log := begin(t, system.Options{AfterStripe: killer.afterStripe, Observe: tally.observe})
+		killer.system.Store(s)
+		posted, err := post(t.Context(), s, [][]string{{body("killed")}, {body("killed"), body("later")}}, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		books, err := s.Collect(t.Context(), posted, log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := account{Books: books, deliveries: tally.deliveries, crashes: tally.crashes, killed: killer.victim()}
+		for id, want := range map[order.ID]string{"killed": "function killed after the charge", "later": "charged once"} {
+			if got := a.story(id); !strings.Contains(got, want) {
+				t.Errorf("the story of order %q is %q, want %q in it\n%s", id, got, want, books.Logged)
+			}
+		}
+		if n := a.deliveriesOf("killed"); n < 3 || a.crashes < 1 { // more on a busy machine
+			t.Errorf("%d deliveries and %d crashes, want at least 3 and 1", n, a.crashes)
+		}
+		if err := showChecks(t.Output(), books.Audit()); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("a queue that is not empty in time is an error that names the log", func(t *testing.T) {
+		t.Parallel()
+		s, _ := begin(t, system.Options{})
+		s.Stripe.Fail(stripetest.Fault{Kind: stripetest.Unavailable, Times: -1})
+		_, err := post(t.Context(), s, [][]string{{body("stuck")}}, 50*time.Millisecond)
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), logPath) {
+			t.Errorf("error = %v, want that the time is over and where the log is", err)
+		}
+	})
+	t.Run("a message that the queue refuses ends the run", func(t *testing.T) {
+		t.Parallel()
+		s, _ := begin(t, system.Options{})
+		if _, err := post(t.Context(), s, [][]string{{"a\x00b"}}, time.Minute); err == nil {
+			t.Error("the message was posted")
+		}
+	})
+}

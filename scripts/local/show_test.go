@@ -1,0 +1,208 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/sqstest"
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
+	"orderonce/scripts/local/system"
+)
+
+// example is the account of a run over examples/orders.jsonl in which nothing was slow. A message's id is its number.
+func example(t *testing.T) account {
+	t.Helper()
+	a := account{
+		Books: system.Books{
+			Records: map[order.ID]order.Record{}, Charges: map[order.ID][]stripetest.Charge{}, Parked: map[string]sqstest.Message{},
+		},
+		deliveries: map[string]int{}, crashes: 1, killed: "ORD-1012", dynamoDB: 32, stripe: 19,
+	}
+	waves, err := readWaves("../../examples/orders.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, body := range slices.Concat(waves...) {
+		enter(&a, system.NewPosted(sqs.NewDecoder(), body, strconv.Itoa(i+1)))
+	}
+	for _, again := range []string{"11", "12", "13"} { // the batch of the function that was killed
+		a.deliveries[again]++
+	}
+	return a
+}
+
+// enter writes down what the function does with a message that comes after those that are written down.
+func enter(a *account, p system.Posted) {
+	a.Posted = append(a.Posted, p)
+	a.deliveries[p.MessageID]++
+	id := p.Order.ID()
+	r, known := a.Records[id]
+	line := system.Line{OrderID: string(id)}
+	switch {
+	case p.Invalid != nil:
+		park(a, p, order.ReasonInvalid, p.Invalid)
+		line.Reason = string(order.ReasonInvalid)
+	case !known:
+		settle(a, p.Order)
+		line.Reason, line.Attempt = string(order.ReasonSettled), 1
+		if id == a.killed {
+			line.Attempt = 2
+		}
+	case r.Fingerprint != p.Order.Fingerprint():
+		park(a, p, order.ReasonConflict, fmt.Errorf("begin order %q: %w", id, order.ErrConflict))
+		line.Reason = string(order.ReasonConflict)
+	default:
+		line.Reason = string(order.ReasonDuplicate)
+	}
+	a.Log = append(a.Log, line)
+}
+
+func park(a *account, p system.Posted, why order.Reason, detail error) {
+	a.Parked[p.MessageID] = sqstest.Message{Attributes: map[string]sqstest.Attribute{
+		sqs.AttrReason: sqstest.Text(string(why)), sqs.AttrDetail: sqstest.Text(detail.Error()),
+	}}
+}
+
+// settle ends an order as Stripe's test payment methods do.
+func settle(a *account, o order.Order) {
+	r := order.Record{OrderID: o.ID(), Total: o.Total(), Fingerprint: o.Fingerprint(), Status: order.Paid}
+	switch o.Payment().Method {
+	case "pm_card_chargeDeclinedInsufficientFunds":
+		r.Status, r.Failure = order.Declined, "insufficient_funds"
+	case "pm_card_authenticationRequired":
+		r.Status, r.Failure = order.ActionRequired, "authentication_required"
+	default:
+		a.Charges[o.ID()] = []stripetest.Charge{{}}
+	}
+	a.Records[o.ID()] = r
+}
+
+func TestTheREADMEShowsWhatARunPrints(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(text), "will be killed in the middle of ORD-1012 ...\n")
+	tables, rest, _ := strings.Cut(block, "All done in ")
+	_, checks, _ := strings.Cut(rest, "\n")
+	checks, _, _ = strings.Cut(checks, "\nNow take a guard away")
+
+	var shown strings.Builder
+	show(&shown, example(t))
+	if diff := cmp.Diff(tables, shown.String()); diff != "" {
+		t.Errorf("- README.md, + a run:\n%s", diff)
+	}
+	shown.Reset()
+	if err := showChecks(&shown, (&system.Books{}).Audit()); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(checks, shown.String()); diff != "" {
+		t.Errorf("- README.md, + a run:\n%s", diff)
+	}
+}
+
+func TestStory(t *testing.T) {
+	t.Parallel()
+	settled := func(attempt int) system.Line {
+		return system.Line{OrderID: "A", Verdict: "done", Reason: string(order.ReasonSettled), Attempt: attempt}
+	}
+	because := func(v order.Verdict, r order.Reason) system.Line {
+		return system.Line{OrderID: "A", Verdict: string(v), Reason: string(r)}
+	}
+	paid := order.Record{Status: order.Paid}
+	for claim, tt := range map[string]struct {
+		log     []system.Line
+		row     order.Record
+		charges int
+		killed  order.ID
+		want    string
+	}{
+		"an order that was paid at once": {[]system.Line{settled(1)}, paid, 1, "", "charged once"},
+		"the order whose function was killed": {
+			[]system.Line{settled(2)}, paid, 1, "A", "function killed after the charge, next delivery settled it",
+		},
+		"an order that took two attempts while another one's function was killed": {
+			[]system.Line{settled(2)}, paid, 1, "B", "charged once, settled at attempt 2",
+		},
+		"an order that took three attempts where nothing was killed": {
+			[]system.Line{settled(3)}, paid, 1, "", "charged once, settled at attempt 3",
+		},
+		"an order that was settled at its first attempt is not said to be killed": {[]system.Line{settled(1)}, paid, 1, "A", "charged once"},
+		"two charges are never told as one":                                       {[]system.Line{settled(1)}, paid, 2, "", "charged 2 times"},
+		"a declined order tells the bank's reason": {
+			[]system.Line{settled(1)}, order.Record{Status: order.Declined, Failure: "card_declined"}, 0, "", "card_declined",
+		},
+		"an order that its bank takes days over is not told as charged": {
+			[]system.Line{settled(1)}, order.Record{Status: order.Pending}, 0, "", "pending",
+		},
+		"the same thing is told once": {
+			[]system.Line{because(order.Done, order.ReasonDuplicate), because(order.Done, order.ReasonDuplicate)},
+			paid, 1, "",
+			"duplicate acknowledged",
+		},
+		"what has no words is told as the log has it": {
+			[]system.Line{because(order.Redeliver, order.ReasonNotNow), because(order.Park, order.ReasonConflict), settled(2)},
+			paid, 1, "",
+			"redeliver: provider_not_now; other content parked; charged once, settled at attempt 2",
+		},
+		"another order's lines are another story": {[]system.Line{{OrderID: "B", Reason: string(order.ReasonSettled)}}, paid, 1, "", ""},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			a := account{killed: tt.killed, Books: system.Books{
+				Log: tt.log, Records: map[order.ID]order.Record{"A": tt.row},
+				Charges: map[order.ID][]stripetest.Charge{"A": make([]stripetest.Charge, tt.charges)},
+			}}
+			if got := a.story("A"); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestTotalsCountCrashes(t *testing.T) {
+	t.Parallel()
+	for crashes, want := range map[int]string{
+		0: "0 parked; 0 calls", 1: "0 parked, 1 crash; 0 calls", 2: "0 parked, 2 crashes; 0 calls",
+	} {
+		var b strings.Builder
+		showTotals(&b, account{crashes: crashes})
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("want %q in %q", want, b.String())
+		}
+	}
+}
+
+func TestARunWithABrokenInvariantIsAnError(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	err := showChecks(&b, []system.Check{
+		{ID: "I1", Claim: "at most one", Broken: []string{"order A was charged 2 times"}},
+		{ID: "I2", Claim: "the amount"},
+		{ID: "I13", Claim: "no card", Broken: []string{"the log holds it"}},
+	})
+	if !errors.Is(err, errBroken) || !strings.HasSuffix(err.Error(), ": I1, I13") {
+		t.Errorf("error = %v, want errBroken that names I1 and I13", err)
+	}
+	want := `
+Invariants (docs/design.md):
+  BROKEN I1   at most one
+              order A was charged 2 times
+  ok     I2   the amount
+  BROKEN I13  no card
+              the log holds it
+`
+	if diff := cmp.Diff(b.String(), want); diff != "" {
+		t.Errorf("- got, + want:\n%s", diff)
+	}
+}

@@ -1,0 +1,261 @@
+package system_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/sqstest"
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
+	"orderonce/scripts/local/system"
+)
+
+// accounts are books in the making.
+type accounts struct{ system.Books }
+
+// correct are the books of a system that did everything right: one order was paid, came again and came with other content,
+// one was declined, one waits for its customer, one was paid and refunded, and one message is no order.
+func correct() *accounts {
+	a := &accounts{system.Books{
+		Records: map[order.ID]order.Record{}, Charges: map[order.ID][]stripetest.Charge{},
+		Intents: map[string]stripetest.Intent{}, Parked: map[string]sqstest.Message{},
+		Logged: `{"order_id":"paid","verdict":"done","reason":"settled"}` + "\n",
+	}}
+	a.post("first", body("paid"))
+	a.post("again", body("paid"))
+	a.post("other", otherContent(body("paid")))
+	a.post("refusal", bodyWith("declined", "pm_card_chargeDeclined"))
+	a.post("question", body("waiting"))
+	a.post("return", body("refunded"))
+	a.post("junk", "{")
+	a.park("other", order.ReasonConflict)
+	a.park("junk", order.ReasonInvalid)
+	a.settle("paid", order.Paid)
+	a.settle("declined", order.Declined)
+	a.settle("waiting", order.ActionRequired)
+	a.settle("refunded", order.Paid, order.Refunded)
+	a.charge("paid", nil)
+	a.charge("refunded", nil)
+	return a
+}
+
+func otherContent(body string) string { return strings.Replace(body, "1999", "2999", 1) }
+
+func (a *accounts) post(messageID, body string) {
+	a.Posted = append(a.Posted, system.NewPosted(sqs.NewDecoder(), body, messageID))
+}
+
+func (a *accounts) park(messageID string, reason order.Reason) {
+	a.Parked[messageID] = sqstest.Message{Attributes: map[string]sqstest.Attribute{sqs.AttrReason: sqstest.Text(string(reason))}}
+}
+
+// settle writes the row of an order, its history, and its intent as Stripe has it at the end.
+func (a *accounts) settle(id order.ID, path ...order.Status) {
+	at := slices.IndexFunc(a.Posted, func(p system.Posted) bool { return p.Order.ID() == id })
+	o, intent := a.Posted[at].Order, "pi_"+string(id)
+	r := order.Record{OrderID: id, Total: o.Total(), Fingerprint: o.Fingerprint(), Intent: order.IntentID(intent), Status: order.Open}
+	for _, next := range path {
+		r.Seq++
+		r.Events = append(r.Events, order.Event{Seq: r.Seq, From: r.Status, To: next})
+		r.Status = next
+	}
+	a.Records[id] = r
+	switch path[0] { //nolint:exhaustive // no other ends stand in the books
+	case order.Paid:
+		a.Intents[intent] = stripetest.Intent{Status: stripetest.StatusSucceeded}
+	case order.Declined:
+		a.refuse(intent, "card_declined")
+	case order.ActionRequired:
+		a.refuse(intent, "authentication_required")
+	}
+}
+
+func (a *accounts) refuse(intent, code string) {
+	a.Intents[intent] = stripetest.Intent{
+		Status: stripetest.StatusRequiresPaymentMethod, LastError: &stripetest.Error{Code: code},
+	}
+}
+
+// charge enters a charge of an order's intent into the ledger, as it should be but for a change.
+func (a *accounts) charge(id order.ID, change func(*stripetest.Charge)) {
+	r := a.Records[id]
+	c := stripetest.Charge{
+		OrderID: string(id), Intent: string(r.Intent), Amount: r.Total.Amount, Currency: string(r.Total.Currency), Outcome: stripetest.Charged,
+	}
+	if change != nil {
+		change(&c)
+	}
+	a.Charges[id] = append(a.Charges[id], c)
+}
+
+// recharge replaces the charges of an order by one that is not as it should be.
+func (a *accounts) recharge(id order.ID, change func(*stripetest.Charge)) {
+	delete(a.Charges, id)
+	a.charge(id, change)
+}
+
+// row changes the row of an order.
+func (a *accounts) row(id order.ID, change func(*order.Record)) {
+	r := a.Records[id]
+	change(&r)
+	a.Records[id] = r
+}
+
+// reopen makes a row one that was claimed and never settled.
+func (a *accounts) reopen(id order.ID) {
+	a.row(id, func(r *order.Record) { r.Status, r.Seq, r.Events = order.Open, 0, nil })
+}
+
+// spoiled is one way in which a system can be wrong, and the invariants that have to say so. More than one means that they see
+// the same mistake from two sides.
+type spoiled struct {
+	claim, want string
+	by          func(*accounts)
+}
+
+func TestAudit(t *testing.T) {
+	t.Parallel()
+	for _, tt := range slices.Concat(nothingWrong(), wrongCharges(), lostMessages(), wrongRows(), wrongAnswers()) {
+		t.Run(tt.claim, func(t *testing.T) {
+			t.Parallel()
+			a := correct()
+			tt.by(a)
+			if got := strings.Join(brokenIDs(a.Audit()), " "); got != tt.want {
+				t.Errorf("broken: %q, want %q\n%+v", got, tt.want, a.Audit())
+			}
+		})
+	}
+}
+
+// TestEveryCheckCanFail keeps a check out of Audit that nobody has ever seen fail.
+func TestEveryCheckCanFail(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, tt := range slices.Concat(wrongCharges(), lostMessages(), wrongRows(), wrongAnswers()) {
+		for id := range strings.FieldsSeq(tt.want) {
+			seen[id] = true
+		}
+	}
+	for _, c := range correct().Audit() {
+		if !seen[c.ID] {
+			t.Errorf("no case breaks %s", c.ID)
+		}
+	}
+}
+
+func brokenIDs(checks []system.Check) (ids []string) {
+	for _, c := range checks {
+		if len(c.Broken) > 0 {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
+}
+
+func nothingWrong() []spoiled {
+	return []spoiled{
+		{"correct books break nothing", "", func(*accounts) {}},
+		{"an open row whose message is parked with a reason breaks nothing", "", func(a *accounts) {
+			a.reopen("declined")
+			a.park("refusal", order.ReasonRefused)
+		}},
+		{"an order that the customer pays after a decline breaks nothing", "", func(a *accounts) {
+			a.settle("declined", order.Declined, order.Paid)
+			a.charge("declined", nil)
+		}},
+	}
+}
+
+func wrongCharges() []spoiled {
+	return []spoiled{
+		{"an order is charged twice", "I1", func(a *accounts) { a.charge("paid", nil) }},
+		{"another amount is charged", "I2", func(a *accounts) {
+			a.recharge("paid", func(c *stripetest.Charge) { c.Amount++ })
+		}},
+		{"another currency is charged", "I2", func(a *accounts) {
+			a.recharge("paid", func(c *stripetest.Charge) { c.Currency = "eur" })
+		}},
+		{"a row says paid and the ledger is empty", "I4", func(a *accounts) { delete(a.Charges, "paid") }},
+		{"a row says refunded and the ledger is empty", "I4", func(a *accounts) { delete(a.Charges, "refunded") }},
+		{"a declined order is charged", "I4", func(a *accounts) { a.charge("declined", nil) }},
+		{"an open order is charged and its message parked", "I4", func(a *accounts) {
+			a.reopen("paid")
+			a.park("first", order.ReasonRefused)
+			a.park("again", order.ReasonRefused)
+		}},
+		{"an order is charged through an intent that its row is not bound to", "I4", func(a *accounts) {
+			a.recharge("paid", func(c *stripetest.Charge) { c.Intent = "pi_stray" })
+		}},
+		{"somebody without a row is charged", "I2 I4", func(a *accounts) {
+			a.charge("nobody", func(c *stripetest.Charge) { c.Amount, c.Currency = 1, "usd" })
+		}},
+	}
+}
+
+func lostMessages() []spoiled {
+	return []spoiled{
+		{"a message is gone and there is no row", "I3", func(a *accounts) { delete(a.Records, "declined") }},
+		{"a message is gone and its row is open", "I3", func(a *accounts) { a.reopen("declined") }},
+		{"what is no order is gone", "I3", func(a *accounts) { delete(a.Parked, "junk") }},
+		{"a message is parked without a reason", "I3", func(a *accounts) { a.park("junk", "") }},
+		{"a message waits", "I3", func(a *accounts) { a.Left.Visible++ }},
+		{"a message is in flight", "I3", func(a *accounts) { a.Left.InFlight++ }},
+		{"a message is delayed", "I3", func(a *accounts) { a.Left.Delayed++ }},
+		{"other content is acknowledged", "I9", func(a *accounts) { delete(a.Parked, "other") }},
+		{"other content is parked for another reason", "I9", func(a *accounts) { a.park("other", order.ReasonRefused) }},
+	}
+}
+
+func wrongRows() []spoiled {
+	return []spoiled{
+		{"an order goes where nobody drew an arrow", "I7", func(a *accounts) {
+			a.row("paid", func(r *order.Record) { r.Status, r.Events[0].To = order.Refunded, order.Refunded })
+		}},
+		{"an event does not begin where the one before it ended", "I7", func(a *accounts) {
+			a.row("refunded", func(r *order.Record) {
+				r.Status, r.Events[1].From, r.Events[1].To = order.Paid, order.Declined, order.Paid
+			})
+		}},
+		{"a row is not where its events end", "I7", func(a *accounts) {
+			a.row("waiting", func(r *order.Record) { r.Status = order.Pending })
+		}},
+		{"the last event is missing", "I7 I8", func(a *accounts) {
+			a.row("paid", func(r *order.Record) { r.Events = nil })
+		}},
+		{"an event is missing that the row's status does not show", "I8", func(a *accounts) {
+			a.row("paid", func(r *order.Record) { r.Seq++ })
+		}},
+		{"an event is there twice", "I7 I8", func(a *accounts) {
+			a.row("paid", func(r *order.Record) { r.Events = append(r.Events, r.Events[0]) })
+		}},
+		{"an event is one more than the row counts", "I8", func(a *accounts) {
+			a.row("refunded", func(r *order.Record) { r.Seq-- })
+		}},
+		{"the events have a gap", "I8", func(a *accounts) {
+			a.row("refunded", func(r *order.Record) { r.Events[1].Seq++ })
+		}},
+	}
+}
+
+func wrongAnswers() []spoiled {
+	logs := func(secret string) func(*accounts) {
+		return func(a *accounts) { a.Logged += `{"error":"` + secret + `"}` + "\n" }
+	}
+	return []spoiled{
+		{"the log holds the API key", "I13", logs(system.PretendKey)},
+		{"the log holds a customer", "I13", logs("CUST-paid")},
+		{"the log holds a payer", "I13", logs("cus_Test")},
+		{"the log holds a payment method", "I13", logs("pm_card_visa")},
+		{"an order is declined and its intent succeeded", "I15", func(a *accounts) {
+			a.Intents["pi_declined"] = stripetest.Intent{Status: stripetest.StatusSucceeded}
+		}},
+		{"an order is declined and no bank has declined it", "I15", func(a *accounts) {
+			a.Intents["pi_declined"] = stripetest.Intent{Status: stripetest.StatusRequiresConfirmation}
+		}},
+		{"an order is declined and its bank only wants the customer", "I15", func(a *accounts) {
+			a.refuse("pi_declined", "authentication_required")
+		}},
+	}
+}

@@ -1,0 +1,79 @@
+package system_test
+
+import (
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/domain/order"
+	"orderonce/scripts/local/system"
+)
+
+func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} } //nolint:ireturn // as the SDK has it
+
+func number(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} } //nolint:ireturn // as the SDK has it
+
+func TestAttributes(t *testing.T) {
+	t.Parallel()
+	item := system.Item{"status": text("paid"), "amount": number("1999")}
+	if got := system.Text(item, "status"); got != "paid" {
+		t.Errorf("status = %q, want paid", got)
+	}
+	if got := system.Number(item, "amount"); got != 1999 {
+		t.Errorf("amount = %d, want 1999", got)
+	}
+	for _, name := range []string{"amount", "nothing"} {
+		if got := system.Text(item, name); got != "" {
+			t.Errorf("the text of %s = %q, want none", name, got)
+		}
+	}
+	for _, name := range []string{"status", "nothing"} {
+		if got := system.Number(item, name); got != 0 {
+			t.Errorf("the number of %s = %d, want 0", name, got)
+		}
+	}
+}
+
+func TestAdd(t *testing.T) {
+	t.Parallel()
+	got := order.Record{OrderID: "A"}
+	for _, item := range []system.Item{
+		{
+			"sk": text("order"), "customerId": text("CUST-1"), "amount": number("1999"), "currency": text("usd"),
+			"fingerprint": text("v1:00"), "status": text("declined"), "attempt": number("2"), "seq": number("1"), "owner": text("me"),
+			"intentId": text("pi_1"), "failure": text("card_declined"), "lastError": text("provider_unknown"),
+		},
+		{
+			"sk": text("event#000001"), "seq": number("1"), "from": text("open"), "to": text("declined"), "intentId": text("pi_1"),
+			"failure": text("card_declined"),
+		},
+	} {
+		if err := system.Add(&got, item); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := order.Record{
+		OrderID: "A", CustomerID: "CUST-1", Total: order.Money{Amount: 1999, Currency: "usd"}, Fingerprint: "v1:00",
+		Status: order.Declined, Owner: "me", Attempt: 2, Intent: "pi_1", Failure: "card_declined", LastError: "provider_unknown", Seq: 1,
+		Events: []order.Event{{Seq: 1, From: order.Open, To: order.Declined, Intent: "pi_1", Failure: "card_declined"}},
+	}
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("- got, + want:\n%s", diff)
+	}
+	if err := system.Add(&got, system.Item{"sk": text("lock")}); err == nil {
+		t.Error("a row that nobody knows was passed over in silence")
+	}
+}
+
+func TestATableHasAnotherNameInAnEngineThatOthersUse(t *testing.T) {
+	t.Parallel()
+	if got := system.TableIn(dynamodbtest.Location{Binary: "dynoxide"}, "orders"); got != "orders" {
+		t.Errorf("got %q, want orders in an engine of our own", got)
+	}
+	shared := dynamodbtest.Location{Endpoint: "http://127.0.0.1:8000"}
+	if one, other := system.TableIn(shared, "orders"), system.TableIn(shared, "orders"); one == other {
+		t.Errorf("two systems share the table %q", one)
+	}
+}
