@@ -93,8 +93,8 @@ func tableInTheCloud(t *testing.T) table {
 	return cloud
 }
 
-// queues is what has to be the same here and in the cloud. Time-outs are not, nor is maxReceiveCount: locally a crash heals within
-// seconds, and what kills the function is given up within minutes.
+// queues is what has to be the same here and in the cloud. Time-outs are not, because locally a crash heals within seconds;
+// maxReceiveCount is the policy's on both sides.
 type queues struct {
 	Retention, DeadLetterRetention time.Duration
 	BatchSize                      int

@@ -23,6 +23,7 @@ import (
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/lambda/lambdatest"
+	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe"
 	"orderonce/adapters/stripe/stripetest"
@@ -52,7 +53,7 @@ type Options struct {
 	Ports     Ports
 	Instances int // execution environments, and invocations, at once; default 2
 	BatchSize int // default 10
-	// MaxReceives is the queue's own backstop, for deliveries that kill the function; default 50.
+	// MaxReceives is the queue's own backstop, for deliveries that kill the function; by default what the function counts on.
 	MaxReceives int
 	// FunctionTimeout and Visibility are short by default, 2 s and 3 s, so that a crash is seen to heal within seconds.
 	FunctionTimeout, Visibility time.Duration
@@ -76,7 +77,7 @@ func (o Options) withDefaults() Options {
 	}
 	set(&o.Instances, 2)
 	set(&o.BatchSize, 10)
-	set(&o.MaxReceives, 50)
+	set(&o.MaxReceives, sqs.DefaultPolicy().MaxReceives)
 	if o.FunctionTimeout == 0 {
 		o.FunctionTimeout = 2 * time.Second
 	}
