@@ -24,7 +24,7 @@ type storm struct {
 	Orders     int     `default:"10000" help:"Orders that our function gets."`
 	Duplicates float64 `default:"0.3" help:"Share of messages that come twice: in one batch, to two instances at once, or sent again."`
 	Copies     int     `default:"1" help:"How often every message is sent."`
-	Kills      int     `default:"-1" help:"Processes of ours to kill while the orders come in, and as many for a message later; -1: one for 20 orders."`
+	Kills      int     `default:"-1" help:"Processes of ours to kill while orders come in; -1 is one for 20 orders."`
 	Instances  int     `default:"16" help:"Processes of ours at once."`
 	Seed       uint64  `default:"1" help:"Decides the messages and the dice. The interleaving is this machine's own."`
 	FIFO       bool    `name:"fifo" help:"Use a FIFO queue, one group for each order."`

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Kind says what happens to a spoiled call.
+// Kind says what happens to a spoiled call. The quotation is from "Error handling with DynamoDB" in the developer guide.
 type Kind int
 
 // The kinds of Fault.
@@ -21,11 +21,42 @@ const (
 	Throttled                         // DynamoDB sheds load
 	RequestLimitExceeded              // the account is over its quota
 	InternalError                     // 500, without effect
+	InternalErrorAfter                // 500, after the engine has obeyed: a write "may have succeeded or failed"
 	TransactionConflict               // another transaction holds an item
 	TransactionInProgress             // the same client request token is being worked on
 	LoseBefore                        // the connection ends before the engine hears of the call
 	LoseAfter                         // the connection ends after the engine has obeyed
 )
+
+// String is the name of the constant.
+func (k Kind) String() string {
+	names := [...]string{
+		Slow: "Slow", ThroughputExceeded: "ThroughputExceeded", Throttled: "Throttled", RequestLimitExceeded: "RequestLimitExceeded",
+		InternalError: "InternalError", InternalErrorAfter: "InternalErrorAfter", TransactionConflict: "TransactionConflict",
+		TransactionInProgress: "TransactionInProgress", LoseBefore: "LoseBefore", LoseAfter: "LoseAfter",
+	}
+	if k < 0 || int(k) >= len(names) {
+		return fmt.Sprintf("Kind(%d)", int(k))
+	}
+	return names[k]
+}
+
+// Possible reports whether an operation can end so, as DynamoDB documents it: a fault leaves calls alone that can't. API reference:
+// TransactionConflictException is an error of the three writes, and a reason to cancel a transaction; TransactionInProgressException one
+// of TransactWriteItems. Developer guide, "DynamoDB transactions: how it works": a transaction and a GetItem "can both succeed".
+func (k Kind) Possible(operation string) bool {
+	switch k { //nolint:exhaustive // any operation can have the others
+	case TransactionConflict:
+		return operation == "PutItem" || operation == "UpdateItem" || operation == "DeleteItem" || isTransaction(operation)
+	case TransactionInProgress:
+		return operation == "TransactWriteItems"
+	}
+	return true
+}
+
+func isTransaction(operation string) bool {
+	return operation == "TransactWriteItems" || operation == "TransactGetItems"
+}
 
 // Fault describes calls to spoil and how. Zero fields restrict nothing.
 type Fault struct {
@@ -58,7 +89,8 @@ func (p *Proxy) choose(call Call, body []byte) Fault {
 }
 
 func (f *Fault) fits(call Call, body []byte) bool {
-	return (f.Operation == "" || f.Operation == call.Operation) &&
+	return f.Kind.Possible(call.Operation) &&
+		(f.Operation == "" || f.Operation == call.Operation) &&
 		(f.Number == 0 || f.Number == call.Number) &&
 		(f.Match == nil || f.Match(body))
 }
@@ -66,9 +98,9 @@ func (f *Fault) fits(call Call, body []byte) bool {
 // refuse returns the answer that DynamoDB would give, or nil for a fault that is no answer.
 // Codes and shapes are those of the API reference: "Error handling with DynamoDB" and TransactWriteItems.
 func (f *Fault) refuse(operation string, body []byte) *answer {
-	inTransaction := operation == "TransactWriteItems"
+	inTransaction := isTransaction(operation)
 	switch f.Kind {
-	case Slow, LoseBefore, LoseAfter:
+	case Slow, LoseBefore, LoseAfter, InternalErrorAfter:
 		return nil
 	case ThroughputExceeded:
 		if inTransaction {
@@ -83,7 +115,7 @@ func (f *Fault) refuse(operation string, body []byte) *answer {
 	case RequestLimitExceeded:
 		return refusal(http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#RequestLimitExceeded")
 	case InternalError:
-		return refusal(http.StatusInternalServerError, "com.amazonaws.dynamodb.v20120810#InternalServerError")
+		return internalError()
 	case TransactionConflict:
 		if inTransaction {
 			return cancellation("TransactionConflict", body)
@@ -92,7 +124,11 @@ func (f *Fault) refuse(operation string, body []byte) *answer {
 	case TransactionInProgress:
 		return refusal(http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#TransactionInProgressException")
 	}
-	panic(fmt.Sprintf("dynamodbtest: no such kind of fault: %d", f.Kind))
+	panic(fmt.Sprintf("dynamodbtest: no such kind of fault: %v", f.Kind))
+}
+
+func internalError() *answer {
+	return refusal(http.StatusInternalServerError, "com.amazonaws.dynamodb.v20120810#InternalServerError")
 }
 
 func refusal(status int, kind string) *answer {

@@ -86,8 +86,12 @@ func (p *Proxy) After(f func(Call)) {
 	p.after = f
 }
 
-// Fail spoils the calls that the fault describes. Of several faults that fit, the first one added acts.
+// Fail spoils the calls that the fault describes. Of several faults that fit, the first one added acts. It panics if the fault's
+// operation can't end so: it would never act, and a test that waits for it would pass.
 func (p *Proxy) Fail(fault Fault) {
+	if fault.Operation != "" && !fault.Kind.Possible(fault.Operation) {
+		panic(fmt.Sprintf("dynamodbtest: %s can't end in %v", fault.Operation, fault.Kind))
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.faults = append(p.faults, &fault)
@@ -143,8 +147,11 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler) // no engine, no answer
 	}
 	p.callbackAfter()(call)
-	if fault.Kind == LoseAfter {
+	switch fault.Kind { //nolint:exhaustive // the other kinds leave the answer alone
+	case LoseAfter:
 		panic(http.ErrAbortHandler)
+	case InternalErrorAfter:
+		answered = internalError()
 	}
 	answered.write(w)
 }

@@ -100,13 +100,16 @@ func TestRefusalsAreThoseOfDynamoDB(t *testing.T) {
 		want       string
 		wantReason string
 	}{
-		"a table over its capacity":         {dynamodbtest.ThroughputExceeded, update, "ProvisionedThroughputExceededException", ""},
-		"a transaction over its capacity":   {dynamodbtest.ThroughputExceeded, transact, "TransactionCanceledException", "ProvisionedThroughputExceeded"},
+		"a table over its capacity": {dynamodbtest.ThroughputExceeded, update, "ProvisionedThroughputExceededException", ""},
+		"a transaction over its capacity": {
+			dynamodbtest.ThroughputExceeded, transact, "TransactionCanceledException", "ProvisionedThroughputExceeded",
+		},
 		"a throttled write":                 {dynamodbtest.Throttled, update, "ThrottlingException", ""},
 		"a throttled transaction":           {dynamodbtest.Throttled, transact, "TransactionCanceledException", "ThrottlingError"},
 		"an account over its quota":         {dynamodbtest.RequestLimitExceeded, transact, "RequestLimitExceeded", ""},
 		"a 500":                             {dynamodbtest.InternalError, update, "InternalServerError", ""},
 		"a write that meets a transaction":  {dynamodbtest.TransactionConflict, update, "TransactionConflictException", ""},
+		"a reading transaction that waits":  {dynamodbtest.TransactionConflict, getAll, "TransactionCanceledException", "TransactionConflict"},
 		"two transactions that meet":        {dynamodbtest.TransactionConflict, transact, "TransactionCanceledException", "TransactionConflict"},
 		"a token that is being worked upon": {dynamodbtest.TransactionInProgress, transact, "TransactionInProgressException", ""},
 	}
@@ -143,12 +146,73 @@ func TestALostCallHasNoEffectAndALostAnswerHas(t *testing.T) {
 		proxy.Fail(dynamodbtest.Fault{Kind: kind})
 		err := update(t, client(proxy.URL))
 		if _, answered := errors.AsType[smithy.APIError](err); err == nil || answered {
-			t.Errorf("kind %d: got %v, want a broken connection", kind, err)
+			t.Errorf("%v: got %v, want a broken connection", kind, err)
 		}
 		if got := reached.Load(); got != want {
-			t.Errorf("kind %d: %d calls reached the engine, want %d", kind, got, want)
+			t.Errorf("%v: %d calls reached the engine, want %d", kind, got, want)
 		}
 	}
+}
+
+// Developer guide, "Error handling with DynamoDB": "When you receive a status code 500 on a write operation, the operation may have
+// succeeded or failed".
+func TestA500MayComeBeforeOrAfterTheEffect(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[dynamodbtest.Kind]int64{dynamodbtest.InternalError: 0, dynamodbtest.InternalErrorAfter: 1} {
+		proxy, reached := newProxy(t, accept)
+		after := 0
+		proxy.After(func(dynamodbtest.Call) { after++ })
+		proxy.Fail(dynamodbtest.Fault{Kind: kind})
+		err := update(t, client(proxy.URL))
+		if _, ok := errors.AsType[*types.InternalServerError](err); !ok {
+			t.Errorf("%v: got %v, want a 500", kind, err)
+		}
+		if got := reached.Load(); got != want || after != int(want) {
+			t.Errorf("%v: %d calls reached the engine and %d were told of, want %d", kind, got, after, want)
+		}
+	}
+}
+
+// API reference: the errors of each operation.
+func TestAFaultLeavesCallsAloneThatCanNotEndSo(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		kind dynamodbtest.Kind
+		want string // of get, update, transact, getAll: x is spoiled
+	}{
+		"a transaction in progress": {dynamodbtest.TransactionInProgress, "..x."},
+		"a transaction conflict":    {dynamodbtest.TransactionConflict, ".xxx"},
+		"a throttled call":          {dynamodbtest.Throttled, "xxxx"},
+		"a 500":                     {dynamodbtest.InternalErrorAfter, "xxxx"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			proxy, _ := newProxy(t, accept)
+			c := client(proxy.URL)
+			proxy.Fail(dynamodbtest.Fault{Kind: tt.kind})
+			if got := spoiled(t, c, get, update, transact, getAll); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+			proxy.Heal()
+			proxy.Fail(dynamodbtest.Fault{Kind: tt.kind, Times: 1})
+			if got := strings.Count(spoiled(t, c, get, getAll, transact, transact), "x"); got != 1 {
+				t.Errorf("got %d spoiled, want 1: a call that was left alone uses nothing up", got)
+			}
+		})
+	}
+}
+
+func TestAFaultThatCanNeverActPanics(t *testing.T) {
+	t.Parallel()
+	proxy, _ := newProxy(t, accept)
+	proxy.Fail(dynamodbtest.Fault{Operation: "UpdateItem", Kind: dynamodbtest.TransactionConflict})
+	defer func() {
+		if got, want := recover(), "dynamodbtest: GetItem can't end in TransactionInProgress"; got != want {
+			t.Errorf("got %v, want %s", got, want)
+		}
+	}()
+	proxy.Fail(dynamodbtest.Fault{Operation: "GetItem", Kind: dynamodbtest.TransactionInProgress})
 }
 
 func TestAFaultActsOnWhatItDescribes(t *testing.T) {
@@ -411,5 +475,18 @@ func transact(t *testing.T, c *dynamodb.Client) error {
 	t.Helper()
 	write := types.TransactWriteItem{Put: &types.Put{TableName: aws.String("orders"), Item: key("ORD1", "order")}}
 	_, err := c.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{write, write}})
+	return err
+}
+
+func get(t *testing.T, c *dynamodb.Client) error {
+	t.Helper()
+	_, err := c.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("orders"), Key: key("ORD1", "order")})
+	return err
+}
+
+func getAll(t *testing.T, c *dynamodb.Client) error {
+	t.Helper()
+	read := types.TransactGetItem{Get: &types.Get{TableName: aws.String("orders"), Key: key("ORD1", "order")}}
+	_, err := c.TransactGetItems(t.Context(), &dynamodb.TransactGetItemsInput{TransactItems: []types.TransactGetItem{read, read}})
 	return err
 }

@@ -22,19 +22,26 @@ func (in *instance) api() http.Handler {
 	mux.HandleFunc("POST /2018-06-01/runtime/invocation/{id}/error", func(w http.ResponseWriter, r *http.Request) {
 		in.settle(w, r, answer{err: readError(r.Body)})
 	})
-	mux.HandleFunc("POST /2018-06-01/runtime/init/error", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("POST /2018-06-01/runtime/init/error", in.initError)
+	return mux
+}
+
+// initError belongs before the first request for work. The runtime's states are those of Lambda's own Runtime Interface Emulator.
+func (in *instance) initError(w http.ResponseWriter, r *http.Request) {
+	if !in.asked.Load() {
 		select {
 		case in.initFail <- readError(r.Body):
 			w.WriteHeader(http.StatusAccepted)
-		default:
-			refuse(w, http.StatusForbidden, "InvalidStateTransition")
+			return
+		default: // a second report
 		}
-	})
-	return mux
+	}
+	refuse(w, http.StatusForbidden, "InvalidStateTransition")
 }
 
 // next blocks until there is work; the end of the process or of the host ends the request.
 func (in *instance) next(w http.ResponseWriter, r *http.Request) {
+	in.asked.Store(true)
 	select {
 	case in.ready <- struct{}{}:
 	case <-r.Context().Done():
@@ -59,29 +66,44 @@ func (in *instance) next(w http.ResponseWriter, r *http.Request) {
 func (in *instance) settle(w http.ResponseWriter, r *http.Request, got answer) {
 	call := in.current.Load()
 	if call == nil || call.id != r.PathValue("id") || !in.current.CompareAndSwap(call, nil) {
-		refuse(w, http.StatusBadRequest, "InvalidRequestID")
+		in.refuseAnswer(w, r.PathValue("id"))
 		return
 	}
-	tooLarge := len(got.body) > maxResponse
-	if tooLarge {
-		got = answer{err: &FunctionError{
-			Type:    "Function.ResponseSizeTooLarge",
-			Message: fmt.Sprintf("Response payload size exceeded maximum allowed payload size (%d bytes).", maxResponse),
-		}}
-	}
+	in.settled.Store(call)
 	call.answer <- got
-	if tooLarge {
-		refuse(w, http.StatusRequestEntityTooLarge, "RequestEntityTooLarge")
+	if got.refused != "" {
+		refuse(w, got.status, got.refused)
 		return
 	}
 	w.WriteHeader(http.StatusAccepted)
 }
 
+// refuseAnswer tells a second answer to the latest invocation from an answer to another one.
+func (in *instance) refuseAnswer(w http.ResponseWriter, id string) {
+	if call := in.settled.Load(); call != nil && call.id == id {
+		refuse(w, http.StatusForbidden, "InvalidStateTransition")
+		return
+	}
+	refuse(w, http.StatusBadRequest, "InvalidRequestID")
+}
+
 // readResponse reads one byte more than is allowed, so that too much is seen.
 func readResponse(body io.Reader) answer {
 	data, err := io.ReadAll(io.LimitReader(body, maxResponse+1))
-	if err != nil {
-		return answer{err: &FunctionError{Type: "Runtime.TruncatedResponse", Message: err.Error()}}
+	switch {
+	case err != nil:
+		return answer{
+			err:    &FunctionError{Type: "Runtime.TruncatedResponse", Message: err.Error()},
+			status: http.StatusBadRequest, refused: "TruncatedHTTPRequest",
+		}
+	case len(data) > maxResponse:
+		return answer{
+			err: &FunctionError{
+				Type:    "Function.ResponseSizeTooLarge",
+				Message: fmt.Sprintf("Response payload size exceeded maximum allowed payload size (%d bytes).", maxResponse),
+			},
+			status: http.StatusRequestEntityTooLarge, refused: "RequestEntityTooLarge",
+		}
 	}
 	return answer{body: data}
 }

@@ -1,6 +1,7 @@
 // Package lambdatest is a pretend Lambda service for one function. It runs the compiled binary, unchanged, in processes
-// of its own and speaks the Runtime API with them, so that time-outs, crashes and cold starts are the real ones. It
-// refuses to know what a payload means, where it comes from, and what becomes of an invocation that failed.
+// of its own and speaks the Runtime API with them, so that time-outs, crashes and cold starts are the real ones. Between
+// invocations it freezes them, on Linux. It refuses to know what a payload means, where it comes from, and what becomes of an
+// invocation that failed.
 //
 // The protocol is https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html; any runtime that speaks it will do.
 package lambdatest
@@ -25,8 +26,8 @@ var (
 	ErrTimedOut = errors.New("task timed out")
 	// ErrCrashed says that the process ended during the invocation; it wraps an [*ExitError].
 	ErrCrashed = errors.New("runtime exited")
-	// ErrInit says that a new process did not ask for its first invocation; it wraps a [*FunctionError] or an [*ExitError]
-	// unless the process was merely too slow.
+	// ErrInit says that a new process did not ask for its first invocation; it wraps a [*FunctionError], an [*ExitError] or,
+	// if the process was merely too slow, and so was another one, ErrTimedOut.
 	ErrInit = errors.New("init failed")
 	// ErrClosed says that the host was closed before the invocation started.
 	ErrClosed = errors.New("host is closed")
@@ -66,7 +67,8 @@ type Options struct {
 	Env map[string]string
 	// Timeout bounds each invocation, as in the function's configuration. Default 3 s, as in Lambda.
 	Timeout time.Duration
-	// InitTimeout bounds the start of a process up to its first request for work. Default 10 s, as in Lambda.
+	// InitTimeout bounds the start of a process up to its first request for work. Default 10 s, as in Lambda. A start that takes
+	// longer is tried once more, under Timeout and at its expense.
 	InitTimeout time.Duration
 	// MemoryMB is told to the function and not enforced. Default 128, as in Lambda.
 	MemoryMB int
@@ -169,15 +171,17 @@ func (h *Host) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 }
 
 func (h *Host) invoke(payload []byte) ([]byte, error) {
-	in := h.takeIdle()
+	in, timeout := h.takeIdle(), h.opts.Timeout
 	if in == nil {
+		var spent time.Duration
 		var err error
-		if in, err = h.launch(); err != nil {
+		if in, spent, err = h.launch(); err != nil {
 			return nil, err
 		}
+		timeout -= spent
 	}
-	call := h.assign(in, payload)
-	deadline := time.NewTimer(h.opts.Timeout)
+	call := h.assign(in, payload, timeout)
+	deadline := time.NewTimer(timeout)
 	defer deadline.Stop()
 
 	got := in.perform(call, deadline.C)
@@ -240,6 +244,7 @@ func (h *Host) takeIdle() *instance {
 		in := h.idle[len(h.idle)-1]
 		h.idle = h.idle[:len(h.idle)-1]
 		if in.alive() {
+			in.thaw()
 			return in
 		}
 	}
@@ -254,10 +259,11 @@ func (h *Host) park(in *instance) {
 		_ = in.kill()
 		return
 	}
+	in.freeze()
 	h.idle = append(h.idle, in)
 }
 
-func (h *Host) assign(in *instance, payload []byte) *invocation {
+func (h *Host) assign(in *instance, payload []byte, timeout time.Duration) *invocation {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.serial++
@@ -267,7 +273,7 @@ func (h *Host) assign(in *instance, payload []byte) *invocation {
 		id:       fmt.Sprintf("00000000-0000-4000-8000-%012x", h.serial),
 		payload:  payload,
 		began:    now,
-		deadline: now.Add(h.opts.Timeout),
+		deadline: now.Add(timeout),
 		answer:   make(chan answer, 1),
 	}
 	h.live[in] = call

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -236,27 +237,57 @@ func invoke(t *testing.T, host *lambdatest.Host, payload []byte) <-chan error {
 
 func TestInit(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ mode, message string }{
-		{"exit", "init failed: exit status 3: STRIPE_KEY is missing"},
-		{"error", "init failed: Config: no key"},
-		{"hang", "init failed: no request for work within 400ms"},
+	for _, tt := range []struct {
+		mode, message string
+		processes     int
+	}{
+		{"exit", "init failed: exit status 3: STRIPE_KEY is missing", 1},
+		{"error", "init failed: Config: no key", 1},
+		{"hang", "init failed: task timed out after 300ms", 2},
 	} {
 		t.Run(tt.mode+" during init fails the invocation with the function's message", func(t *testing.T) {
 			t.Parallel()
 			opts := lambdatest.Options{Env: map[string]string{"INIT": tt.mode}}
 			if tt.mode == "hang" {
-				opts.InitTimeout = 400 * time.Millisecond
+				opts.InitTimeout, opts.Timeout = 200*time.Millisecond, 300*time.Millisecond
 			}
 			host := start(t, opts)
 			_, err := host.Invoke(t.Context(), do("echo", ""))
 			if !errors.Is(err, lambdatest.ErrInit) || errors.Is(err, lambdatest.ErrCrashed) || err.Error() != tt.message {
 				t.Errorf("error = %v, want %s", err, tt.message)
 			}
+			if got := host.Report().ColdStarts; got != tt.processes {
+				t.Errorf("%d processes, want %d", got, tt.processes)
+			}
 			if _, err := host.Invoke(t.Context(), do("echo", "")); !errors.Is(err, lambdatest.ErrInit) {
 				t.Errorf("second error = %v, want init to be tried again", err)
 			}
 		})
 	}
+	t.Run("an init that takes too long is retried at the invocation's expense", func(t *testing.T) {
+		t.Parallel()
+		var clock atomic.Int64
+		opts := lambdatest.Options{
+			Env:         map[string]string{"INIT": "hang", "ONCE": filepath.Join(t.TempDir(), "once")},
+			InitTimeout: time.Second, // the first process has to come as far as to hang
+			Timeout:     time.Minute,
+			Now:         func() time.Time { return time.Unix(clock.Add(1), 0) }, // a second passes whenever somebody looks
+		}
+		told := ask(t, start(t, opts), do("echo", ""))
+		var began int64
+		if _, err := fmt.Sscanf(told.Trace, "Root=1-%08x-", &began); err != nil {
+			t.Fatal(err)
+		}
+		if left := told.Deadline.Sub(time.Unix(began, 0)); left >= opts.Timeout {
+			t.Errorf("%v are left, want less than %v after the second init", left, opts.Timeout)
+		}
+	})
+	t.Run("an init error after the first request for work is refused", func(t *testing.T) {
+		t.Parallel()
+		if got := ask(t, start(t, lambdatest.Options{}), do("init error", "")).Text; got != "403 Forbidden" {
+			t.Errorf("status = %q, want 403", got)
+		}
+	})
 }
 
 func TestKill(t *testing.T) {
@@ -370,7 +401,10 @@ func TestInstances(t *testing.T) {
 func TestAnInstanceThatDiedIdleIsNotUsed(t *testing.T) {
 	t.Parallel()
 	host := start(t, lambdatest.Options{})
-	before := ask(t, host, do("leave", "")).PID
+	before := ask(t, host, do("echo", "")).PID
+	if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
 	await(t, "the idle instance is dead", func() bool { return host.Report().Live == 0 })
 	if after := ask(t, host, do("echo", "")).PID; after == before {
 		t.Errorf("process %d answered after its end", after)
@@ -381,6 +415,53 @@ func TestAnAnswerToAnotherInvocationIsRefused(t *testing.T) {
 	t.Parallel()
 	if got := ask(t, start(t, lambdatest.Options{}), do("stray", "")).Text; got != "400 Bad Request" {
 		t.Errorf("status = %q, want 400", got)
+	}
+}
+
+func TestASecondAnswerIsRefused(t *testing.T) {
+	t.Parallel()
+	said := make(starts, 9)
+	body, err := start(t, lambdatest.Options{Output: said}).Invoke(t.Context(), do("twice", ""))
+	if err != nil || string(body) != "early" {
+		t.Errorf("got %q, %v, want the first answer", body, err)
+	}
+	if got := <-said; got != "403 Forbidden" {
+		t.Errorf("status = %q, want 403", got)
+	}
+}
+
+func TestATruncatedResponseIsAnErrorOfTheFunction(t *testing.T) {
+	t.Parallel()
+	said := make(starts, 9)
+	_, err := start(t, lambdatest.Options{Output: said}).Invoke(t.Context(), do("truncate", ""))
+	var function *lambdatest.FunctionError
+	if !errors.As(err, &function) || function.Type != "Runtime.TruncatedResponse" {
+		t.Errorf("error = %v, want Runtime.TruncatedResponse", err)
+	}
+	if got := <-said; got != "400 Bad Request" {
+		t.Errorf("status = %q, want 400", got)
+	}
+}
+
+func TestLinesOfTwoInstancesStayWhole(t *testing.T) {
+	t.Parallel()
+	said := make(starts, 400)
+	host := start(t, lambdatest.Options{Instances: 2, Output: said})
+	for _, done := range []<-chan error{invoke(t, host, do("lines", "a")), invoke(t, host, do("lines", "b"))} {
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := host.Close(); err != nil { // all is written then
+		t.Fatal(err)
+	}
+	close(said)
+	lines := map[string]int{}
+	for line := range said {
+		lines[line]++
+	}
+	if diff := cmp.Diff(lines, map[string]int{strings.Repeat("a", 1000): 200, strings.Repeat("b", 1000): 200}); diff != "" {
+		t.Errorf("lines and how often: -got +want:\n%s", diff)
 	}
 }
 

@@ -1,6 +1,7 @@
 package lambdatest
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -25,8 +26,10 @@ type instance struct {
 	initFail chan *FunctionError // or says that it never will
 	dead     chan struct{}       // closed when the process is reaped
 	exit     *ExitError          // set before dead is closed
+	asked    atomic.Bool         // the process asked for work, so its init is over
 	current  atomic.Pointer[invocation]
-	peakRSS  atomic.Int64 // bytes, as last sampled
+	settled  atomic.Pointer[invocation] // the latest that was answered
+	peakRSS  atomic.Int64               // bytes, as last sampled
 }
 
 // invocation is one piece of work for an instance.
@@ -41,15 +44,32 @@ type invocation struct {
 type answer struct {
 	body []byte
 	err  error
+
+	status  int    // of the refusal that the runtime gets
+	refused string // its type, empty if there is none
 }
 
-// launch starts a process and waits until it asks for work.
-func (h *Host) launch() (*instance, error) {
+// launch starts a process, and another one if the first takes too long to its first request for work: "If all three tasks do not complete
+// within 10 seconds, Lambda retries the Init phase at the time of the first function invocation with the configured function timeout"
+// (Lambda developer guide, "Lambda execution environment lifecycle"). What the second start takes is spent of the invocation's time.
+// A start that crashes or reports an error is not retried here; Lambda's INIT_REPORT lines tell of it (Phase: init, then invoke).
+func (h *Host) launch() (in *instance, spent time.Duration, err error) {
+	in, err = h.initialize(h.opts.InitTimeout)
+	if !errors.Is(err, ErrTimedOut) {
+		return in, 0, err
+	}
+	again := h.opts.Now()
+	in, err = h.initialize(h.opts.Timeout)
+	return in, h.opts.Now().Sub(again), err
+}
+
+// initialize starts a process and waits until it asks for work.
+func (h *Host) initialize(limit time.Duration) (*instance, error) {
 	in, err := h.spawn()
 	if err != nil {
 		return nil, err
 	}
-	patience := time.NewTimer(h.opts.InitTimeout)
+	patience := time.NewTimer(limit)
 	defer patience.Stop()
 	select {
 	case <-in.ready:
@@ -60,7 +80,7 @@ func (h *Host) launch() (*instance, error) {
 	case reported := <-in.initFail:
 		err = reported
 	case <-patience.C:
-		err = fmt.Errorf("no request for work within %v", h.opts.InitTimeout)
+		err = fmt.Errorf("%w after %v", ErrTimedOut, limit)
 	}
 	_ = in.kill()
 	<-in.dead
@@ -94,6 +114,7 @@ func (h *Host) spawn() (*instance, error) {
 	in.cmd.Env = h.environ(in.binary, listener.Addr().String())
 	in.cmd.Stdout, in.cmd.Stderr = in.output, in.output
 	in.cmd.Cancel = in.kill
+	dieWithParent(in.cmd)
 	in.cmd.WaitDelay = time.Second // for a grandchild that keeps the pipe open
 	if err := in.cmd.Start(); err != nil {
 		_ = listener.Close()
@@ -166,6 +187,7 @@ func (in *instance) alive() bool {
 	}
 }
 
+// kill needs no thaw: SIGKILL ends a frozen process as well.
 func (in *instance) kill() error {
 	in.sample()
 	return in.cmd.Process.Kill()

@@ -1,7 +1,6 @@
 package sqstest
 
 import (
-	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -24,6 +23,9 @@ func (m Message) systemAttributes() map[string]string {
 	if m.Source != "" {
 		out["DeadLetterQueueSourceArn"] = ARN(m.Source)
 	}
+	if m.TraceHeader != "" {
+		out[traceHeader] = m.TraceHeader
+	}
 	if m.Group != "" {
 		out["MessageGroupId"] = m.Group
 	}
@@ -35,19 +37,17 @@ func (m Message) systemAttributes() map[string]string {
 
 func millis(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
 
-type redrivePolicy struct {
-	Target      string      `json:"deadLetterTargetArn"`
-	MaxReceives json.Number `json:"maxReceiveCount"` // a number, or the same in quotes
+// ignored are attributes that exist and mean nothing here: they are taken and not kept, so GetQueueAttributes shows none of them.
+var ignored = [...]string{ //nolint:gochecknoglobals // constant
+	"Policy", "KmsMasterKeyId", "KmsDataKeyReusePeriodSeconds", "SqsManagedSseEnabled",
 }
 
-// apply sets the attributes that CreateQueue and SetQueueAttributes take. Encryption, policies, tags and throughput limits
-// mean nothing here.
+// apply sets the attributes that CreateQueue and SetQueueAttributes take.
 func (s Settings) apply(attributes map[string]string) (Settings, error) {
 	durations := map[string]*time.Duration{
 		"VisibilityTimeout": &s.Visibility, "MessageRetentionPeriod": &s.Retention,
 		"DelaySeconds": &s.Delay, "ReceiveMessageWaitTimeSeconds": &s.Wait,
 	}
-	meaningless := []string{"FifoThroughputLimit", "Policy", "RedriveAllowPolicy", "SqsManagedSseEnabled"}
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
 		value := attributes[name]
 		n, err := strconv.Atoi(value)
@@ -59,13 +59,17 @@ func (s Settings) apply(attributes map[string]string) (Settings, error) {
 			s.MaxSize = n
 		case name == "RedrivePolicy":
 			s, err = s.redrive(value)
+		case name == "RedriveAllowPolicy":
+			s, err = s.allow(value)
 		case name == "FifoQueue":
 			s.FIFO, err = choose(value, "false", "true")
 		case name == "ContentBasedDeduplication":
 			s.ContentDeduplication, err = choose(value, "false", "true")
 		case name == "DeduplicationScope":
 			s.GroupDeduplication, err = choose(value, "queue", "messageGroup")
-		case slices.Contains(meaningless, name), strings.HasPrefix(name, "Kms"):
+		case name == "FifoThroughputLimit":
+			s.GroupThroughput, err = choose(value, "perQueue", "perMessageGroupId")
+		case slices.Contains(ignored[:], name):
 			err = nil
 		default:
 			return s, unknownAttribute(name)
@@ -85,25 +89,6 @@ func choose(value, no, yes string) (bool, error) {
 	return value == yes, nil
 }
 
-// redrive sets the redrive policy from its JSON; empty removes it.
-func (s Settings) redrive(policy string) (Settings, error) {
-	s.DeadLetters, s.MaxReceives = "", 0
-	if policy == "" {
-		return s, nil
-	}
-	var p redrivePolicy
-	if err := json.Unmarshal([]byte(policy), &p); err != nil {
-		return s, err
-	}
-	n, err := strconv.Atoi(p.MaxReceives.String())
-	name, ok := strings.CutPrefix(p.Target, ARN(""))
-	if err != nil || !ok {
-		return s, errors.New("not a redrive policy")
-	}
-	s.DeadLetters, s.MaxReceives = name, n
-	return s, nil
-}
-
 func (s *Server) createQueue(in request) (any, error) {
 	settings, err := DefaultSettings().apply(in.Attributes)
 	if err != nil {
@@ -114,6 +99,9 @@ func (s *Server) createQueue(in request) (any, error) {
 }
 
 func (s *Server) getQueueURL(in request) (out any, err error) {
+	if in.QueueOwner != "" && in.QueueOwner != Account {
+		return nil, noQueue(in.QueueName)
+	}
 	s.Machine(func(m *Machine, _ time.Time) { _, err = m.Settings(in.QueueName) })
 	return map[string]string{"QueueUrl": s.QueueURL(in.QueueName)}, err
 }
@@ -142,6 +130,11 @@ func setAttributes(m *Machine, now time.Time, in request) error {
 	return m.Configure(now, in.queue(), settings)
 }
 
+// unset are attributes that a queue may be without.
+var unset = [...]string{ //nolint:gochecknoglobals // constant
+	"RedrivePolicy", "RedriveAllowPolicy", "FifoQueue", "ContentBasedDeduplication", "DeduplicationScope", "FifoThroughputLimit",
+}
+
 func getAttributes(m *Machine, now time.Time, in request) (any, error) {
 	q, err := m.open(now, in.queue())
 	if err != nil {
@@ -156,7 +149,7 @@ func getAttributes(m *Machine, now time.Time, in request) (any, error) {
 			asked = all
 		case known:
 			asked[name] = value
-		case name != "RedrivePolicy": // known to SQS, not set on this queue
+		case !slices.Contains(unset[:], name) && !slices.Contains(ignored[:], name):
 			return nil, unknownAttribute(name)
 		}
 	}
@@ -179,81 +172,16 @@ func (q *queue) attributes() map[string]string {
 		"ReceiveMessageWaitTimeSeconds":         strconv.Itoa(seconds(s.Wait)),
 		"MaximumMessageSize":                    strconv.Itoa(s.MaxSize),
 	}
-	if s.DeadLetters != "" {
-		out["RedrivePolicy"] = `{"deadLetterTargetArn":"` + ARN(s.DeadLetters) + `","maxReceiveCount":` + strconv.Itoa(s.MaxReceives) + `}`
-	}
+	maps.Copy(out, s.policies())
 	if s.FIFO {
 		out["FifoQueue"], out["ContentBasedDeduplication"] = "true", strconv.FormatBool(s.ContentDeduplication)
-		out["DeduplicationScope"] = "queue"
-		if s.GroupDeduplication {
-			out["DeduplicationScope"] = "messageGroup"
-		}
+		out["DeduplicationScope"], out["FifoThroughputLimit"] = "queue", "perQueue"
+	}
+	if s.GroupDeduplication {
+		out["DeduplicationScope"] = "messageGroup"
+	}
+	if s.GroupThroughput {
+		out["FifoThroughputLimit"] = "perMessageGroupId"
 	}
 	return out
-}
-
-// moveTask is a finished message move task, as ListMessageMoveTasks shows it.
-type moveTask struct {
-	SourceArn                         string
-	DestinationArn                    string `json:",omitempty"`
-	Status                            string
-	FailureReason                     string `json:",omitempty"`
-	StartedTimestamp                  int64
-	MaxNumberOfMessagesPerSecond      *int `json:",omitempty"`
-	ApproximateNumberOfMessagesToMove int
-	ApproximateNumberOfMessagesMoved  int
-}
-
-// startMove runs a message move task to its end at once, whatever its rate. A message without a known source fails the task, not the
-// call.
-func (s *Server) startMove(in request) (any, error) {
-	if n := in.MaxNumberOfMessagesPerSecond; n != nil && (*n < 1 || *n > 500) {
-		return nil, outside("MaxNumberOfMessagesPerSecond", *n, "Must be between 1 and 500, if provided.")
-	}
-	from, to := strings.TrimPrefix(in.SourceArn, ARN("")), strings.TrimPrefix(in.DestinationArn, ARN(""))
-	task := moveTask{
-		SourceArn: in.SourceArn, DestinationArn: in.DestinationArn, Status: "COMPLETED",
-		MaxNumberOfMessagesPerSecond: in.MaxNumberOfMessagesPerSecond,
-	}
-	var err error
-	s.Machine(func(m *Machine, now time.Time) {
-		task.StartedTimestamp = now.UnixMilli()
-		before, _ := m.Counts(now, from) // no such queue: Redrive says so
-		task.ApproximateNumberOfMessagesToMove = before.Visible
-		task.ApproximateNumberOfMessagesMoved, err = m.Redrive(now, from, to)
-		if refused, ok := errors.AsType[*Error](err); ok && refused.Code == CodeNoSource {
-			task.Status, task.FailureReason, err = "FAILED", refused.Code, nil
-		}
-		if err == nil {
-			s.moves[from] = append([]moveTask{task}, s.moves[from]...)
-		}
-	})
-	return map[string]string{"TaskHandle": "task-" + from + "-" + strconv.FormatInt(task.StartedTimestamp, 10)}, noResource(err)
-}
-
-// listMoves shows the latest tasks, by default one (API reference, ListMessageMoveTasks).
-func (s *Server) listMoves(in request) (any, error) {
-	limit := 1
-	if in.MaxResults != nil {
-		limit = *in.MaxResults
-	}
-	if limit < 1 || limit > 10 {
-		return nil, outside("MaxResults", limit, "Must be between 1 and 10, if provided.")
-	}
-	from := strings.TrimPrefix(in.SourceArn, ARN(""))
-	var tasks []moveTask
-	var err error
-	s.Machine(func(m *Machine, _ time.Time) {
-		_, err = m.Settings(from)
-		tasks = slices.Clone(s.moves[from])
-	})
-	return map[string][]moveTask{"Results": tasks[:min(len(tasks), limit)]}, noResource(err)
-}
-
-// noResource is how the operations for move tasks say that there is no such queue.
-func noResource(err error) error {
-	if refused, ok := errors.AsType[*Error](err); ok && refused.Code == CodeQueueDoesNotExist {
-		return fault(CodeResourceNotFound, "The resource that you specified for the ARN parameter doesn't exist.")
-	}
-	return err
 }

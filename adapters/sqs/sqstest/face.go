@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -17,11 +19,12 @@ type request struct {
 	Entries   []request
 	ID        string `json:"Id"` // of a batch entry
 
-	MessageBody            *string
-	MessageAttributes      map[string]wireAttribute
-	DelaySeconds           *int
-	MessageGroupID         string `json:"MessageGroupId"`
-	MessageDeduplicationID string `json:"MessageDeduplicationId"`
+	MessageBody             *string
+	MessageAttributes       map[string]wireAttribute
+	MessageSystemAttributes map[string]wireAttribute
+	DelaySeconds            *int
+	MessageGroupID          string `json:"MessageGroupId"`
+	MessageDeduplicationID  string `json:"MessageDeduplicationId"`
 
 	MaxNumberOfMessages         *int
 	VisibilityTimeout           *int
@@ -33,19 +36,32 @@ type request struct {
 
 	Attributes      map[string]string
 	QueueNamePrefix string
+	QueueOwner      string `json:"QueueOwnerAWSAccountId"`
 	SourceArn       string
 	DestinationArn  string
+	TaskHandle      string
 	MaxResults      *int
 
 	MaxNumberOfMessagesPerSecond *int
 }
 
-// queue is the name at the end of the queue's URL.
+// queue is the name at the end of the queue's URL. What it makes of a URL in another account or region is no queue's name.
 func (r request) queue() string {
 	if r.QueueURL == "" {
 		return r.QueueName
 	}
-	return r.QueueURL[strings.LastIndexByte(r.QueueURL, '/')+1:]
+	u, err := url.Parse(r.QueueURL)
+	if err == nil && !elsewhere(u.Hostname()) {
+		if name, ok := strings.CutPrefix(u.Path, "/"+Account+"/"); ok {
+			return name
+		}
+	}
+	return "elsewhere: " + r.QueueURL
+}
+
+// elsewhere says that a host is AWS's for another region. Any other host may be a name of this server's.
+func elsewhere(host string) bool {
+	return strings.HasSuffix(host, ".amazonaws.com") && !slices.Contains(strings.Split(host, "."), Region)
 }
 
 type wireAttribute struct {
@@ -81,18 +97,20 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	f := s.fault(operation)
 	var out any
 	switch {
-	case f != nil && f.code != "":
-		call.Err = fault(f.code, "This fault was asked for.")
+	case f.kind == refuses:
 	case decodeErr != nil:
 		call.Err = fault(CodeInvalidParameterValue, "The request is not valid JSON for %s: %v.", operation, decodeErr)
 	default:
 		out, call.Err = s.perform(r.Context(), operation, in)
 	}
+	if f.kind == refuses || f.kind == denies && call.Err == nil {
+		call.Err = fault(f.code, "This fault was asked for.")
+	}
 	if s.options.After != nil {
 		s.options.After(call)
 	}
-	if f != nil && f.code == "" {
-		panic(http.ErrAbortHandler) // cuts the connection: the answer is lost
+	if f.kind == loses {
+		panic(http.ErrAbortHandler) // cuts the connection
 	}
 	answer(w, out, call.Err)
 }
@@ -117,6 +135,8 @@ func answer(w http.ResponseWriter, out any, err error) {
 // perform does one operation; those that wait take the lock themselves.
 func (s *Server) perform(ctx context.Context, operation string, in request) (any, error) {
 	switch operation {
+	case "AddPermission", "DeleteQueue", "ListDeadLetterSourceQueues", "ListQueueTags", "RemovePermission", "TagQueue", "UntagQueue":
+		return nil, fault(CodeUnsupportedOperation, "%s is not modeled here.", operation)
 	case "ListQueues":
 		return s.listQueues(in), nil
 	case "CreateQueue":
@@ -127,6 +147,8 @@ func (s *Server) perform(ctx context.Context, operation string, in request) (any
 		return s.startMove(in)
 	case "ListMessageMoveTasks":
 		return s.listMoves(in)
+	case "CancelMessageMoveTask":
+		return s.cancelMove(in)
 	}
 	if in.QueueURL == "" {
 		return nil, missing("QueueUrl")
@@ -174,25 +196,57 @@ type sent struct {
 	MessageID              string `json:"MessageId"`
 	MD5OfMessageBody       string
 	MD5OfMessageAttributes string `json:",omitempty"`
+	MD5OfSystemAttributes  string `json:"MD5OfMessageSystemAttributes,omitempty"`
 	SequenceNumber         string `json:",omitempty"`
 }
 
 func sendEntry(m *Machine, now time.Time, queue string, in request) (any, error) {
-	d := Draft{Delay: duration(in.DelaySeconds), Group: in.MessageGroupID, DeduplicationID: in.MessageDeduplicationID}
-	if in.MessageBody != nil {
-		d.Body = *in.MessageBody
+	system, err := systemAttributes(in.MessageSystemAttributes)
+	if err != nil {
+		return nil, err
 	}
-	if len(in.MessageAttributes) > 0 {
-		d.Attributes = make(map[string]Attribute, len(in.MessageAttributes))
-	}
-	for name, a := range in.MessageAttributes {
-		d.Attributes[name] = Attribute{Type: a.DataType, Text: a.StringValue, Binary: a.BinaryValue}
-	}
+	d := in.draft()
+	d.TraceHeader = system[traceHeader].Text
 	got, err := m.Send(now, queue, d)
 	return sent{
 		ID: in.ID, MessageID: got.ID, MD5OfMessageBody: bodyMD5(got.Body), MD5OfMessageAttributes: attributesMD5(got.Attributes),
-		SequenceNumber: got.Sequence,
+		MD5OfSystemAttributes: attributesMD5(system), SequenceNumber: got.Sequence,
 	}, err
+}
+
+// draft is the message of a SendMessage, or of an entry in a SendMessageBatch, but for its system attributes.
+func (r request) draft() Draft {
+	d := Draft{Delay: duration(r.DelaySeconds), Group: r.MessageGroupID, DeduplicationID: r.MessageDeduplicationID}
+	if r.MessageBody != nil {
+		d.Body = *r.MessageBody
+	}
+	d.Attributes = attributesOf(r.MessageAttributes)
+	return d
+}
+
+func attributesOf(wire map[string]wireAttribute) map[string]Attribute {
+	if len(wire) == 0 {
+		return nil
+	}
+	out := make(map[string]Attribute, len(wire))
+	for name, a := range wire {
+		out[name] = Attribute{Type: a.DataType, Text: a.StringValue, Binary: a.BinaryValue}
+	}
+	return out
+}
+
+// traceHeader: "Currently, the only supported message system attribute is AWSTraceHeader. Its type must be String" (API reference,
+// SendMessage).
+const traceHeader = "AWSTraceHeader"
+
+func systemAttributes(wire map[string]wireAttribute) (map[string]Attribute, error) {
+	system := attributesOf(wire)
+	for name, a := range system {
+		if name != traceHeader || a.Type != "String" || a.Text == "" {
+			return nil, outside("MessageSystemAttributes", name, "Must be AWSTraceHeader, a String that is not empty.")
+		}
+	}
+	return system, nil
 }
 
 // done is an entry in the answer of a batch that returns nothing else.
@@ -268,9 +322,7 @@ func checkBatch(entries []request) error {
 			return fault(CodeBatchEntryIDsNotDistinct, "Id %q repeated.", e.ID)
 		}
 		seen[e.ID] = true
-		if e.MessageBody != nil {
-			size += len(*e.MessageBody)
-		}
+		size += e.draft().size()
 	}
 	if size > 1<<20 {
 		return fault(CodeBatchRequestTooLong, "Batch requests cannot be longer than %d bytes. You have sent %d bytes.", 1<<20, size)
@@ -289,12 +341,17 @@ func (s *Server) receiveMessage(ctx context.Context, in request) (any, error) {
 	}
 	var got []Message
 	var err error
+	long := false
 	w := &waiter{}
 	w.try = func(now time.Time) bool {
 		if w.until.IsZero() {
-			w.until = now.Add(s.waitTime(in))
+			wait := s.waitTime(in)
+			w.until, long = now.Add(wait), wait > 0
 		}
 		got, err = s.machine.Receive(now, in.queue(), limit, duration(in.VisibilityTimeout))
+		if refused, ok := errors.AsType[*Error](err); ok && long && refused.Code == CodeOverLimit {
+			err = nil // "If you use long polling, Amazon SQS returns no error messages" (SQS developer guide, "standard queue quotas")
+		}
 		return err != nil || len(got) > 0
 	}
 	if err := orElse(s.await(ctx, w), &err); err != nil {

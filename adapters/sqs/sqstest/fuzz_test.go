@@ -164,6 +164,9 @@ func (l *ledger) redrive(to string) {
 	if isFIFO(to) {
 		orders, dead = "orders.fifo", "dead.fifo"
 	}
+	if to == dead { // which is refused
+		to = orders
+	}
 	before := l.list(dead)
 	known, flying := map[string]bool{}, map[string]bool{}
 	for _, m := range append(l.list(orders), before...) {

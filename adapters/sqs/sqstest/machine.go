@@ -9,7 +9,6 @@
 package sqstest
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -47,8 +46,10 @@ type Machine struct {
 
 	seed   uint64
 	serial uint64 // of the last message made
+	tasks  uint64 // message move tasks made
 	moved  int    // messages dead-lettered or redriven so far: other queues than the one called may have changed
 	queues map[string]*queue
+	moves  []*Move // the latest of each source queue, in the order of their start
 }
 
 // New makes a machine without queues. The same seed and calls give the same message ids and handles.
@@ -101,7 +102,7 @@ func (m *Machine) Send(now time.Time, name string, d Draft) (Message, error) {
 	scoped := q.settings.scope(d)
 	if first := q.accepted[scoped]; first != nil {
 		return Message{
-			ID: first.id, Body: d.Body, Attributes: d.Attributes, Sent: first.at,
+			ID: first.id, Body: d.Body, Attributes: d.Attributes, TraceHeader: d.TraceHeader, Sent: first.at,
 			Group: d.Group, DeduplicationID: d.DeduplicationID, Sequence: first.sequence,
 		}, nil
 	}
@@ -139,7 +140,7 @@ func (m *Machine) Receive(now time.Time, name string, limit int, visibility *tim
 	case q.inFlight >= InFlightLimit && !q.settings.FIFO:
 		return nil, fault(CodeOverLimit, "Too many messages are in flight, the limit is %d.", InFlightLimit)
 	}
-	out := make([]Message, 0, min(limit, q.shown.Len()))
+	out := make([]Message, 0, min(limit, q.shown.Len())) // a dead letter leaves the queue, so this ends: no queue is its own
 	for offered := q.offered(); len(out) < limit && offered.Len() > 0 && q.inFlight < InFlightLimit; {
 		e := offered.entries[m.pick(offered.Len())]
 		for ; e != nil && len(out) < limit && q.inFlight < InFlightLimit; e = q.follower(e) {
@@ -205,41 +206,6 @@ func (m *Machine) ChangeVisibility(now time.Time, name, handle string, d time.Du
 	return nil
 }
 
-// Redrive moves every visible message of a dead-letter queue, oldest first, to the queue named to, or back to where each came
-// from if to is empty. Moved messages are new ones: new id, no receives, and retention starts again.
-// Chosen where the documents are silent about FIFO queues: what is moved is never a duplicate, and a group with a message in flight stays.
-// It stops at the first message without a known source: CouldNotDetermineMessageSource. Other errors: QueueDoesNotExist,
-// InvalidParameterValue (no queue names this one as its dead-letter queue; or one of the two is FIFO, the other standard).
-func (m *Machine) Redrive(now time.Time, from, to string) (moved int, err error) {
-	q, err := m.open(now, from)
-	if err != nil {
-		return 0, err
-	}
-	if !m.takesDeadLetters(from) {
-		return 0, outside("SourceArn", ARN(from), "Source queue must be configured as a Dead Letter Queue.")
-	}
-	for _, e := range slices.SortedFunc(slices.Values(q.shown.entries), byAge) {
-		target, ok := m.queues[cmp.Or(to, e.Source)]
-		switch {
-		case q.blocked(e):
-			continue
-		case !ok && to != "":
-			return moved, noQueue(to)
-		case !ok:
-			return moved, fault(CodeNoSource, "Message %s was sent to %q, name a destination.", e.ID, from)
-		case target.settings.FIFO != q.settings.FIFO:
-			return moved, outside("DestinationArn", ARN(to), "Source and destination queue must be of the same type.")
-		}
-		q.remove(e)
-		q.redriven++
-		target.arrived++
-		target.store(now, m.newEntry(now, Draft{Body: e.Body, Attributes: e.Attributes, Group: e.Group, DeduplicationID: e.DeduplicationID}))
-		m.moved++
-		moved++
-	}
-	return moved, nil
-}
-
 // Purge deletes every message of a queue, at once; the real one takes up to a minute. Errors: QueueDoesNotExist, PurgeQueueInProgress
 // (purged less than 60 seconds ago).
 func (m *Machine) Purge(now time.Time, name string) error {
@@ -295,14 +261,17 @@ func (m *Machine) Settings(name string) (Settings, error) {
 // Queues names the queues, sorted.
 func (m *Machine) Queues() []string { return slices.Sorted(maps.Keys(m.queues)) }
 
-// Next is the first moment after now when a message becomes visible or expires, and whether there is one: a discrete simulation
-// jumps to it.
+// Next is the first moment after now when a message becomes visible, expires or is moved by a task, and whether there is one: a
+// discrete simulation jumps to it.
 func (m *Machine) Next(now time.Time) (next time.Time, ok bool) {
 	m.settle(now)
 	for _, q := range m.queues {
 		if at := q.next(); !at.IsZero() && (!ok || at.Before(next)) {
 			next, ok = at, true
 		}
+	}
+	if t := m.nextMove(); t != nil && (!ok || t.next().Before(next)) {
+		next, ok = t.next(), true
 	}
 	return next, ok
 }
@@ -317,7 +286,17 @@ func (m *Machine) open(now time.Time, name string) (*queue, error) {
 	return q, nil
 }
 
+// settle lets time pass, and the move tasks do what was due meanwhile, each move at its own moment.
 func (m *Machine) settle(now time.Time) {
+	for t := m.nextMove(); t != nil && !now.Before(t.next()); t = m.nextMove() {
+		at := t.next()
+		m.settleQueues(at)
+		m.step(at, t)
+	}
+	m.settleQueues(now)
+}
+
+func (m *Machine) settleQueues(now time.Time) {
 	for _, q := range m.queues {
 		q.settle(now)
 	}
@@ -333,10 +312,16 @@ func (m *Machine) pick(n int) int {
 // newEntry makes a message with an id in the shape of a version 4 UUID that ends in its number, for readable logs.
 func (m *Machine) newEntry(now time.Time, d Draft) *entry {
 	m.serial++
-	s := m.seed
-	id := fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", s>>32, s>>16&0xffff, s>>4&0xfff, s&0xf, m.serial&(1<<48-1))
-	message := Message{ID: id, Body: d.Body, Attributes: d.Attributes, Sent: now, Group: d.Group, DeduplicationID: d.DeduplicationID}
+	message := Message{
+		ID: m.uuid(m.serial), Body: d.Body, Attributes: d.Attributes, TraceHeader: d.TraceHeader, Sent: now,
+		Group: d.Group, DeduplicationID: d.DeduplicationID,
+	}
 	return &entry{Message: message, serial: m.serial, visible: now}
+}
+
+func (m *Machine) uuid(serial uint64) string {
+	s := m.seed
+	return fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", s>>32, s>>16&0xffff, s>>4&0xfff, s&0xf, serial&(1<<48-1))
 }
 
 // deadLetter keeps the id and the receive count, and on a standard queue the enqueue time: retention goes on. "For FIFO queues, the
@@ -355,13 +340,11 @@ func (m *Machine) deadLetter(now time.Time, from, to *queue, e *entry) {
 	m.moved++
 }
 
-func (m *Machine) takesDeadLetters(name string) bool {
-	for _, q := range m.queues {
-		if q.settings.DeadLetters == name {
-			return true
-		}
-	}
-	return false
+// names says that a queue is about to name another one as its dead-letter queue. Chosen where the documents are silent: a source that
+// names it already keeps it, whatever the redrive allow policy says later.
+func (m *Machine) names(source, dead string) bool {
+	q, exists := m.queues[source]
+	return !exists || q.settings.DeadLetters != dead
 }
 
 func (m *Machine) checkQueue(name string, s Settings) error {
@@ -374,6 +357,10 @@ func (m *Machine) checkQueue(name string, s Settings) error {
 		return outside("QueueName", name, "The name of a FIFO queue, and of no other, must end with the .fifo suffix.")
 	case s.DeadLetters != "" && !exists:
 		return outside("RedrivePolicy", s.DeadLetters, "Dead letter target does not exist.")
+	case exists && s.DeadLetters == name: // no document says so, but a message would be moved to where it is for ever
+		return outside("RedrivePolicy", s.DeadLetters, "A queue can't be its own dead-letter queue.")
+	case exists && m.names(name, s.DeadLetters) && !dead.settings.Allow.lets(name):
+		return outside("RedrivePolicy", s.DeadLetters, "The redrive allow policy of the dead letter target doesn't let this queue name it.")
 	case exists && dead.settings.FIFO != s.FIFO:
 		return outside("RedrivePolicy", s.DeadLetters, "Dead-letter queue must be same type of queue as the source.")
 	}

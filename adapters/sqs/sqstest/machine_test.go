@@ -289,28 +289,6 @@ func TestARedrivenMessageIsANewOne(t *testing.T) {
 	}
 }
 
-// API reference, StartMessageMoveTask, and its failure reason CouldNotDetermineMessageSource: a message that was sent to the
-// dead-letter queue has no source.
-func TestAMessageSentToTheDeadLetterQueueNeedsANamedDestination(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	_, err := w.Send(w.now, "dead", sqstest.Draft{Body: "parked"})
-	w.must(err)
-	_, err = w.Redrive(w.now, "dead", "")
-	if got, want := code(err), sqstest.CodeNoSource; got != want {
-		t.Fatalf("got %q, want %q", got, want)
-	}
-	moved, err := w.Redrive(w.now, "dead", "orders")
-	w.must(err)
-	if moved != 1 {
-		t.Errorf("got %d moved to a named queue, want 1", moved)
-	}
-	_, err = w.Redrive(w.now, "orders", "dead")
-	if got, want := code(err), sqstest.CodeInvalidParameterValue; got != want {
-		t.Errorf("got %q for a queue that takes no dead letters, want %q", got, want)
-	}
-}
-
 // API reference, SendMessage, and SQS developer guide, "Amazon SQS message quotas" and "Message attribute components".
 func TestWhatSendRefuses(t *testing.T) {
 	t.Parallel()
@@ -319,6 +297,7 @@ func TestWhatSendRefuses(t *testing.T) {
 	attributes := func(body, name string, a sqstest.Attribute) sqstest.Draft {
 		return sqstest.Draft{Body: body, Attributes: map[string]sqstest.Attribute{name: a}}
 	}
+	number := func(text string) sqstest.Attribute { return sqstest.Attribute{Type: "Number", Text: text} }
 	eleven := map[string]sqstest.Attribute{}
 	for i := range 11 {
 		eleven[fmt.Sprint("a", i)] = sqstest.Text("x")
@@ -338,6 +317,13 @@ func TestWhatSendRefuses(t *testing.T) {
 		"an attribute without a value": {draft: attributes("a", "a", sqstest.Text("")), want: invalid},
 		"an attribute of another type": {draft: attributes("a", "a", sqstest.Attribute{Type: "Bool", Text: "x"}), want: invalid},
 		"nothing about a labeled type": {draft: attributes("a", "a.b-c_d", sqstest.Attribute{Type: "Number.int", Text: "1"})},
+		"nothing about a long number":  {draft: attributes("a", "a", number("-0.12345678901234567890123456789012345678e126"))},
+		"nothing about zero":           {draft: attributes("a", "a", number("0"))},
+		"a number that is none":        {draft: attributes("a", "a", number("abc")), want: invalid},
+		"a number in hexadecimal":      {draft: attributes("a", "a", number("0x1p4")), want: invalid},
+		"a number above 10^126":        {draft: attributes("a", "a", number("2E126")), want: invalid},
+		"a number below 10^-128":       {draft: attributes("a", "a", number("9e-129")), want: invalid},
+		"a number of 39 digits":        {draft: attributes("a", "a", number("123456789012345678901234567890123456789")), want: invalid},
 		"a reserved name":              {draft: attributes("a", "aws.a", sqstest.Text("x")), want: invalid},
 		"a name with two dots":         {draft: attributes("a", "a..b", sqstest.Text("x")), want: invalid},
 		"a delay above 15 min":         {draft: sqstest.Draft{Body: "a", Delay: new(15*time.Minute + time.Second)}, want: invalid},

@@ -25,9 +25,9 @@ type Mapping struct {
 	Server          *Server
 	Queue           string
 	BatchSize       int           // 1 to 10,000; of a FIFO queue to 10
-	Window          time.Duration // how long to gather a batch, by the server's clock; at least 1 s for a BatchSize above 10; not for FIFO
-	Concurrency     int           // invocations at the same time, at least 1
-	FunctionTimeout time.Duration // of the context that Invoke gets, by the real clock; zero: none
+	Window          time.Duration // to gather a batch in, by the server's clock: whole seconds to 300, at least 1 for a BatchSize above 10
+	Concurrency     int           // invocations at the same time, 1 to 1,000; Lambda's setting starts at 2, 1 is for runs that people follow
+	FunctionTimeout time.Duration // as the function is configured: whoever Invokes it ends it; zero: not told
 
 	// Invoke runs the function with the event and returns its answer, or an error if it failed. Called from several goroutines.
 	Invoke func(ctx context.Context, payload []byte) ([]byte, error)
@@ -54,8 +54,8 @@ type Batch struct {
 // Run feeds the function until the context ends or the server closes, and returns when the invocations that run then are over.
 // Errors of Invoke end nothing; the error that Run returns is a wrong setting, or nil.
 func (m *Mapping) Run(ctx context.Context) error {
-	if err := m.check(); err != nil {
-		return fmt.Errorf("mapping of queue %q: %w", m.Queue, err)
+	if err := m.Check(); err != nil {
+		return err
 	}
 	var workers sync.WaitGroup
 	for range m.Concurrency {
@@ -68,22 +68,38 @@ func (m *Mapping) Run(ctx context.Context) error {
 // Drained waits until the queue is empty and every batch was observed: see Server.Drained.
 func (m *Mapping) Drained(ctx context.Context) error { return m.Server.Drained(ctx, m.Queue) }
 
-func (m *Mapping) check() error {
-	switch {
-	case m.BatchSize < 1 || m.BatchSize > 10_000:
-		return fmt.Errorf("batch size %d is not 1 to 10,000", m.BatchSize)
-	case m.BatchSize > maxReceive && m.Window < time.Second:
-		return fmt.Errorf("batch size %d needs a window of at least 1 s, not %v", m.BatchSize, m.Window)
-	case m.Concurrency < 1:
-		return fmt.Errorf("concurrency %d is not at least 1", m.Concurrency)
-	}
+// Check says what is wrong with the settings, as Lambda does when a mapping is made (Lambda API reference, CreateEventSourceMapping and
+// ScalingConfig). Run does it first.
+func (m *Mapping) Check() error {
 	var s Settings
 	var err error
 	m.Server.Machine(func(machine *Machine, _ time.Time) { s, err = machine.Settings(m.Queue) })
-	if s.FIFO && (m.BatchSize > maxReceive || m.Window > 0) {
-		return fmt.Errorf("batch size %d and window %v: a FIFO queue has at most 10 and none", m.BatchSize, m.Window)
+	if err == nil {
+		err = m.check(s)
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("mapping of queue %q: %w", m.Queue, err)
+	}
+	return nil
+}
+
+func (m *Mapping) check(queue Settings) error {
+	switch {
+	case m.BatchSize < 1 || m.BatchSize > 10_000:
+		return fmt.Errorf("batch size %d is not 1 to 10,000", m.BatchSize)
+	case m.Window < 0 || m.Window > 300*time.Second || m.Window%time.Second != 0:
+		return fmt.Errorf("window %v is not 0 to 300 whole seconds", m.Window)
+	case m.BatchSize > maxReceive && m.Window == 0:
+		return fmt.Errorf("batch size %d needs a window of at least 1 s", m.BatchSize)
+	case m.Concurrency < 1 || m.Concurrency > 1000:
+		return fmt.Errorf("concurrency %d is not 1 to 1,000", m.Concurrency)
+	case queue.FIFO && (m.BatchSize > maxReceive || m.Window > 0):
+		return fmt.Errorf("batch size %d and window %v: a FIFO queue has at most 10 and none", m.BatchSize, m.Window)
+	case m.FunctionTimeout > queue.Visibility: // what is received must not come back before the function can be over
+		return fmt.Errorf("queue visibility timeout: %g seconds is less than Function timeout: %g seconds",
+			queue.Visibility.Seconds(), m.FunctionTimeout.Seconds())
+	}
+	return nil
 }
 
 // work is one of the invocations that may run at the same time.
@@ -141,11 +157,6 @@ func (m *Mapping) deliver(ctx context.Context, messages []Message) {
 
 // invoke runs the function once and deletes what it had done.
 func (m *Mapping) invoke(ctx context.Context, e event) {
-	if m.FunctionTimeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, m.FunctionTimeout)
-		defer cancel()
-	}
 	response, err := m.Invoke(ctx, e.payload)
 	done, failed := Verdict(ids(e.messages), response, err)
 	b := Batch{Messages: e.messages, Failed: failed, Err: err}

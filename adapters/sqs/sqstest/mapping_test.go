@@ -483,20 +483,6 @@ func TestAFailedMessageHoldsUpItsGroupAndNoOther(t *testing.T) {
 	f.want("a11: 0 deleted, 1 failed, 0 lost", "b11: "+done, "a12: "+done, "a21: "+done)
 }
 
-func TestAnInvocationHasATimeout(t *testing.T) {
-	t.Parallel()
-	f := newFeed(t, func(ctx context.Context, e events.SQSEvent) (any, error) {
-		if e.Records[0].Attributes["ApproximateReceiveCount"] == "1" {
-			<-ctx.Done()
-		}
-		return failing(), ctx.Err()
-	})
-	f.FunctionTimeout = 50 * time.Millisecond
-	f.put("a")
-	f.drain()
-	f.want("a1: 0 deleted, 1 failed, 0 lost", "a2: 1 deleted, 0 failed, 0 lost")
-}
-
 func TestStoppingLetsARunningInvocationEnd(t *testing.T) {
 	t.Parallel()
 	begun, finish := make(chan struct{}), make(chan struct{})
@@ -528,7 +514,8 @@ func TestAStoppedMappingTakesNoMoreMessages(t *testing.T) {
 	f.want("a1: 1 deleted, 0 failed, 0 lost")
 }
 
-// Lambda developer guide, "Lambda parameters for Amazon SQS event source mappings".
+// Lambda developer guide, "Lambda parameters for Amazon SQS event source mappings"; Lambda API reference, CreateEventSourceMapping:
+// MaximumBatchingWindowInSeconds is 0 to 300 "in increments of seconds", ScalingConfig: MaximumConcurrency is at most 1,000.
 func TestWhatAMappingRefuses(t *testing.T) {
 	t.Parallel()
 	f := newFeed(t, succeed)
@@ -538,7 +525,11 @@ func TestWhatAMappingRefuses(t *testing.T) {
 		"no batch size":            func(m *sqstest.Mapping) { m.BatchSize = 0 },
 		"10,001 in a batch":        func(m *sqstest.Mapping) { m.BatchSize, m.Window = 10_001, time.Minute },
 		"11 without a window":      func(m *sqstest.Mapping) { m.BatchSize = 11 },
+		"half a second":            func(m *sqstest.Mapping) { m.Window = 1500 * time.Millisecond },
+		"a window of 301 s":        func(m *sqstest.Mapping) { m.Window = 301 * time.Second },
+		"a window in the past":     func(m *sqstest.Mapping) { m.Window = -time.Second },
 		"no concurrency":           func(m *sqstest.Mapping) { m.Concurrency = 0 },
+		"a concurrency of 1,001":   func(m *sqstest.Mapping) { m.Concurrency = 1001 },
 		"a queue that isn't there": func(m *sqstest.Mapping) { m.Queue = "nowhere" },
 		"FIFO and 11 in a batch":   func(m *sqstest.Mapping) { m.Queue, m.BatchSize, m.Window = "orders.fifo", 11, time.Second },
 		"FIFO and a window":        func(m *sqstest.Mapping) { m.Queue, m.Window = "orders.fifo", time.Second },
@@ -546,8 +537,29 @@ func TestWhatAMappingRefuses(t *testing.T) {
 	for name, change := range tests {
 		m := f.Mapping
 		change(&m)
-		if err := m.Run(t.Context()); err == nil {
+		if err := m.Check(); err == nil {
 			t.Errorf("%s: got no error", name)
 		}
+	}
+	none := sqstest.Mapping{Server: f.Mapping.Server, Queue: "nowhere"}
+	if err := none.Run(t.Context()); code(err) != sqstest.CodeQueueDoesNotExist {
+		t.Errorf("got %v from running what Check refuses, want %s", err, sqstest.CodeQueueDoesNotExist)
+	}
+	widest := f.Mapping
+	widest.BatchSize, widest.Window, widest.Concurrency, widest.FunctionTimeout = 10_000, 300*time.Second, 1000, 30*time.Second
+	if err := widest.Check(); err != nil {
+		t.Errorf("got %v, want no error at the limits", err)
+	}
+}
+
+// Lambda says so when a mapping is made: else a message would come back while the function still works on it. Lambda developer guide,
+// "Configuring a queue to use with Lambda", advises six times the function's time-out.
+func TestAFunctionMayTakeNoLongerThanItsMessagesAreHidden(t *testing.T) {
+	t.Parallel()
+	f := newFeed(t, succeed)
+	f.FunctionTimeout = 31 * time.Second
+	want := `mapping of queue "orders": queue visibility timeout: 30 seconds is less than Function timeout: 31 seconds`
+	if err := f.Check(); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }

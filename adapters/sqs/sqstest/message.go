@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -25,6 +27,7 @@ type Message struct {
 	ID            string
 	Body          string
 	Attributes    map[string]Attribute
+	TraceHeader   string // the system attribute AWSTraceHeader, empty if none
 	Sent          time.Time
 	FirstReceived time.Time // zero: never received
 	Receives      int       // across all queues, until redriven
@@ -50,9 +53,10 @@ func Text(s string) Attribute { return Attribute{Type: "String", Text: s} }
 // Draft is a message to send. Delay nil is the queue's own. A FIFO queue needs a Group, and a DeduplicationID unless the queue takes it
 // from the body.
 type Draft struct {
-	Body       string
-	Attributes map[string]Attribute
-	Delay      *time.Duration
+	Body        string
+	Attributes  map[string]Attribute
+	TraceHeader string // the system attribute AWSTraceHeader; its format is not looked at
+	Delay       *time.Duration
 
 	Group, DeduplicationID string
 }
@@ -83,7 +87,8 @@ func (d Draft) check(s Settings) error {
 	return d.checkIDs(s)
 }
 
-// size counts as SQS does: the body and every part of every message attribute.
+// size counts as SQS does: the body and every part of every message attribute. "The size of a message system attribute doesn't count
+// towards the total size of a message" (API reference, SendMessage).
 func (d Draft) size() int {
 	n := len(d.Body)
 	for name, a := range d.Attributes {
@@ -110,10 +115,25 @@ func (a Attribute) check(name string) error {
 		return fault(CodeInvalidParameterValue, "The message attribute %q has an invalid message attribute type.", name)
 	case kind == "Binary" && (len(a.Binary) == 0 || a.Text != ""), kind != "Binary" && (a.Text == "" || len(a.Binary) > 0):
 		return fault(CodeInvalidParameterValue, "The message attribute %q must contain a non-empty value of its type.", name)
+	case kind == "Number" && !isNumber(a.Text):
+		return fault(CodeInvalidParameterValue, "Can't cast the value of message (user) attribute %q to a number.", name)
 	case strings.ContainsFunc(a.Text, forbidden):
 		return fault(CodeInvalidMessageContents, "The message attribute %q contains characters outside the allowed set.", name)
 	}
 	return nil
+}
+
+// isNumber holds a text to "up to 38 digits of precision, and it can be between 10^-128 and 10^+126" (SQS developer guide, "Message
+// attribute data types"). SQS also "trims leading and trailing zeroes", which is not done here.
+func isNumber(text string) bool {
+	if strings.Trim(text, "0123456789+-.eE") != "" {
+		return false // ParseFloat knows more: hexadecimal, underscores, inf
+	}
+	mantissa, _, _ := strings.Cut(strings.ToLower(text), "e")
+	digits := strings.Trim(strings.Trim(strings.ReplaceAll(mantissa, ".", ""), "+-"), "0")
+	n, err := strconv.ParseFloat(text, 64)
+	n = math.Abs(n)
+	return err == nil && len(digits) <= 38 && (n == 0 || 1e-128 <= n && n <= 1e126)
 }
 
 func (a Attribute) isBinary() bool { return strings.HasPrefix(a.Type, "Binary") }

@@ -18,10 +18,12 @@ type Settings struct {
 	MaxSize     int           // bytes, 1,024 to 1,048,576: body and message attributes together
 	DeadLetters string        // name of the dead-letter queue, or empty
 	MaxReceives int           // 1 to 1,000 if DeadLetters is set
+	Allow       Allow         // which queues may name this one as their DeadLetters
 
 	FIFO                 bool // as the queue's name says
 	ContentDeduplication bool // FIFO only: a message without a deduplication id gets one from its body
 	GroupDeduplication   bool // FIFO only: the same deduplication id in another group is no duplicate
+	GroupThroughput      bool // FIFO only, with GroupDeduplication: the throughput quota is a group's; it has no effect here
 }
 
 // DefaultSettings are those of a queue that CreateQueue makes without attributes (API reference, CreateQueue).
@@ -48,8 +50,12 @@ func (s Settings) check() error {
 		return unknownAttribute("ContentBasedDeduplication")
 	case s.GroupDeduplication && !s.FIFO:
 		return unknownAttribute("DeduplicationScope")
+	case s.GroupThroughput && !s.FIFO:
+		return unknownAttribute("FifoThroughputLimit")
+	case s.GroupThroughput && !s.GroupDeduplication:
+		return badAttribute("FifoThroughputLimit")
 	}
-	return nil
+	return s.Allow.check()
 }
 
 // Counts are where the messages of one queue are, and where those that left went. It always holds that

@@ -46,7 +46,6 @@ type Server struct {
 	alarm   *time.Timer
 	busy    map[string]int // batches that a Mapping holds, by queue
 	faults  []*failure
-	moves   map[string][]moveTask // by name of the queue that messages were moved from, latest first
 }
 
 // Serve starts a server. Close ends it.
@@ -67,7 +66,7 @@ func Serve(o Options) (*Server, error) {
 	}
 	s := &Server{
 		URL: "http://" + listener.Addr().String(), options: o, closed: make(chan struct{}),
-		machine: New(o.Seed), busy: map[string]int{}, moves: map[string][]moveTask{},
+		machine: New(o.Seed), busy: map[string]int{},
 	}
 	s.close = sync.OnceFunc(func() { close(s.closed) })
 	s.alarm = time.AfterFunc(time.Hour, s.Wake)
@@ -167,12 +166,16 @@ func (s *Server) ended(ctx context.Context) error {
 	}
 }
 
-// notify asks every waiter, the longest waiting first, and again if one of them moved messages to another queue.
+// notify asks every waiter, the longest waiting first, and again if one of them moved messages to another queue: as often as there are
+// queues, for that is how far a message can come. In a circle of dead-letter queues it would never stop.
 func (s *Server) notify() {
 	now := s.options.Now()
-	for moved := -1; moved != s.machine.moved; {
-		moved = s.machine.moved
+	for range max(1, len(s.machine.queues)) {
+		moved := s.machine.moved
 		s.waiters = slices.DeleteFunc(s.waiters, func(w *waiter) bool { return w.over(now) })
+		if s.machine.moved == moved {
+			break
+		}
 	}
 	s.rearm(now)
 }
@@ -197,38 +200,64 @@ func (s *Server) rearm(now time.Time) {
 	s.alarm.Reset(max(next.Sub(now), time.Millisecond))
 }
 
-// failure is a fault to play: an error instead of the call, or the call's answer lost.
+// failure is a fault to play.
 type failure struct {
+	kind      failureKind
 	operation string
 	times     int
-	code      string // empty: the answer is lost
+	code      string
 }
+
+type failureKind int
+
+const (
+	spares  failureKind = iota // the zero failure does nothing
+	refuses                    // an error, and no effect
+	denies                     // the effect, and an error
+	loses                      // the effect, and no answer
+)
 
 // Fail lets the next times calls of an operation fail with one of the codes before they have any effect.
 func (s *Server) Fail(operation string, times int, code string) {
-	s.addFault(&failure{operation: operation, times: times, code: code})
+	s.addFault(failure{kind: refuses, operation: operation, times: times, code: code})
+}
+
+// FailAfter lets the next times calls of an operation have their effect and then answer with one of the codes, as a 500 may.
+func (s *Server) FailAfter(operation string, times int, code string) {
+	s.addFault(failure{kind: denies, operation: operation, times: times, code: code})
 }
 
 // Lose lets the next times calls of an operation have their effect and then cuts the connection instead of answering.
 func (s *Server) Lose(operation string, times int) {
-	s.addFault(&failure{operation: operation, times: times})
+	s.addFault(failure{kind: loses, operation: operation, times: times})
 }
 
-func (s *Server) addFault(f *failure) {
+// Heal forgets all faults.
+func (s *Server) Heal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.faults = append(s.faults, f)
+	s.faults = nil
 }
 
-// fault takes the next fault for an operation off the list, nil if there is none.
-func (s *Server) fault(operation string) *failure {
+func (s *Server) addFault(f failure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, f := range s.faults {
-		if f.operation == operation && f.times > 0 {
-			f.times--
-			return f
-		}
+	if f.times > 0 {
+		s.faults = append(s.faults, &f)
 	}
-	return nil
+}
+
+// fault uses up the first fault for an operation, once.
+func (s *Server) fault(operation string) failure {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.faults, func(f *failure) bool { return f.operation == operation })
+	if i < 0 {
+		return failure{}
+	}
+	f := s.faults[i]
+	if f.times--; f.times == 0 {
+		s.faults = slices.Delete(s.faults, i, i+1)
+	}
+	return *f
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
-	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/sqs/sqstest"
@@ -223,7 +222,7 @@ func TestErrorsHaveTheCodesOfSQS(t *testing.T) {
 			_, err := f.sdk.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &f.url, MessageBody: aws.String("\x02")})
 			return err
 		},
-		"InvalidAction": func() error {
+		"AWS.SimpleQueueService.UnsupportedOperation": func() error {
 			_, err := f.sdk.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &f.url})
 			return err
 		},
@@ -238,9 +237,11 @@ func TestErrorsHaveTheCodesOfSQS(t *testing.T) {
 		"AWS.SimpleQueueService.TooManyEntriesInBatchRequest": deleteAll(entry("0"), entry("1"), entry("2"), entry("3"), entry("4"),
 			entry("5"), entry("6"), entry("7"), entry("8"), entry("9"), entry("10")),
 		"AWS.SimpleQueueService.BatchRequestTooLong": func() error {
-			body := strings.Repeat("a", 600_000)
+			body, long := strings.Repeat("a", 500_000), strings.Repeat("a", 50_000) // more than 1 MiB with the attributes only
+			attributes := map[string]types.MessageAttributeValue{"long": {DataType: aws.String("String"), StringValue: &long}}
 			_, err := f.sdk.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &f.url, Entries: []types.SendMessageBatchRequestEntry{
-				{Id: aws.String("a"), MessageBody: &body}, {Id: aws.String("b"), MessageBody: &body},
+				{Id: aws.String("a"), MessageBody: &body, MessageAttributes: attributes},
+				{Id: aws.String("b"), MessageBody: &body, MessageAttributes: attributes},
 			}})
 			return err
 		},
@@ -250,6 +251,93 @@ func TestErrorsHaveTheCodesOfSQS(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
+}
+
+func TestAnActionThatSQSDoesNotHaveIsNoneHereEither(t *testing.T) {
+	t.Parallel()
+	f := newFace(t, sqstest.Options{})
+	call, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.URL, strings.NewReader(`{"QueueUrl":"`+f.url+`"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	call.Header.Set("X-Amz-Target", "AmazonSQS.PeekMessage")
+	answer, err := http.DefaultClient.Do(call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if got, want := answer.Header.Get("X-Amzn-Query-Error"), "InvalidAction;Sender"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// SQS developer guide, "Amazon SQS queue and message identifiers": a queue's URL holds its account and, by its host, its region.
+func TestAQueueOfAnotherAccountOrRegionDoesNotExist(t *testing.T) {
+	t.Parallel()
+	f := newFace(t, sqstest.Options{})
+	for url, want := range map[string]string{
+		f.url: "",
+		"https://sqs.us-east-1.amazonaws.com/000000000000/orders": "",
+		"http://localhost/000000000000/orders":                    "",
+		"https://sqs.eu-west-1.amazonaws.com/000000000000/orders": "AWS.SimpleQueueService.NonExistentQueue",
+		f.URL + "/123456789012/orders":                            "AWS.SimpleQueueService.NonExistentQueue",
+		f.URL + "/orders":                                         "AWS.SimpleQueueService.NonExistentQueue",
+		"orders":                                                  "AWS.SimpleQueueService.NonExistentQueue",
+	} {
+		in := &sqs.SendMessageInput{QueueUrl: &url, MessageBody: aws.String("a")}
+		_, err := f.sdk.SendMessage(t.Context(), in, func(o *sqs.Options) { o.BaseEndpoint = &f.URL })
+		if got := apiCode(err); got != want {
+			t.Errorf("%s: got %q, want %q", url, got, want)
+		}
+	}
+	theirs := &sqs.GetQueueUrlInput{QueueName: aws.String("orders"), QueueOwnerAWSAccountId: aws.String("123456789012")}
+	_, err := f.sdk.GetQueueUrl(t.Context(), theirs)
+	if got, want := apiCode(err), "AWS.SimpleQueueService.NonExistentQueue"; got != want {
+		t.Errorf("got %q for the queue of another account, want %q", got, want)
+	}
+}
+
+// API reference, SendMessage: "Currently, the only supported message system attribute is AWSTraceHeader. Its type must be String". The
+// digest is that of the same algorithm as for message attributes.
+func TestATraceHeaderTravelsWithItsMessage(t *testing.T) {
+	t.Parallel()
+	f := newFace(t, sqstest.Options{})
+	ctx := t.Context()
+	const header = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
+	send := func(name, kind, value string) (*sqs.SendMessageOutput, error) {
+		return f.sdk.SendMessage(ctx, &sqs.SendMessageInput{
+			QueueUrl: &f.url, MessageBody: aws.String("a"),
+			MessageSystemAttributes: map[string]types.MessageSystemAttributeValue{name: {DataType: &kind, StringValue: &value}},
+		})
+	}
+	for _, refused := range [][3]string{{"SenderId", "String", "x"}, {"AWSTraceHeader", "Number", "1"}, {"AWSTraceHeader", "String", ""}} {
+		if _, err := send(refused[0], refused[1], refused[2]); apiCode(err) != sqstest.CodeInvalidParameterValue {
+			t.Errorf("%q: got %v, want %s", refused, err, sqstest.CodeInvalidParameterValue)
+		}
+	}
+	sent, err := send("AWSTraceHeader", "String", header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := *sent.MD5OfMessageSystemAttributes, "5ae4d5d7636402d80f4eb6d213245a88"; got != want {
+		t.Errorf("digest: got %s, want %s", got, want)
+	}
+	trace := []types.MessageSystemAttributeName{"AWSTraceHeader"}
+	for range 2 {
+		got := f.receive(sqs.ReceiveMessageInput{MessageSystemAttributeNames: trace})
+		if diff := cmp.Diff(got[0].Attributes, map[string]string{"AWSTraceHeader": header}); diff != "" {
+			t.Errorf("got -, want +\n%s", diff)
+		}
+		f.add(30 * time.Second)
+	}
+	f.receive(sqs.ReceiveMessageInput{}) // dead-letters it
+	f.Machine(func(m *sqstest.Machine, now time.Time) {
+		_, _ = m.Redrive(now, "dead", "orders")
+		got, err := m.Messages(now, "orders")
+		if err != nil || len(got) != 1 || got[0].TraceHeader != header {
+			t.Errorf("got %+v, %v after a redrive, want the same trace header", got, err)
+		}
+	})
 }
 
 // API reference, SendMessageBatch and its like: "the batch request can result in a combination of successful and unsuccessful actions".
@@ -343,12 +431,18 @@ func TestAFIFOQueueThroughTheSDK(t *testing.T) {
 	}
 	f.url = *created.QueueUrl
 	got, err := f.sdk.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
-		QueueUrl: &f.url, AttributeNames: []types.QueueAttributeName{"FifoQueue", "ContentBasedDeduplication", "DeduplicationScope"},
+		QueueUrl: &f.url,
+		AttributeNames: []types.QueueAttributeName{
+			"FifoQueue", "ContentBasedDeduplication", "DeduplicationScope", "FifoThroughputLimit",
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{"FifoQueue": "true", "ContentBasedDeduplication": "true", "DeduplicationScope": "messageGroup"}
+	want := map[string]string{
+		"FifoQueue": "true", "ContentBasedDeduplication": "true",
+		"DeduplicationScope": "messageGroup", "FifoThroughputLimit": "perMessageGroupId",
+	}
 	if diff := cmp.Diff(got.Attributes, want); diff != "" {
 		t.Errorf("attributes: got -, want +\n%s", diff)
 	}
@@ -391,93 +485,41 @@ func TestWhatFIFOAttributesRefuse(t *testing.T) {
 		_, err := f.sdk.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &name, Attributes: attributes})
 		return err
 	}
-	for _, attributes := range []map[string]string{{"FifoQueue": "yes"}, {"FifoQueue": "true", "DeduplicationScope": "group"}} {
+	for _, attributes := range []map[string]string{
+		{"FifoQueue": "yes"},
+		{"FifoQueue": "true", "DeduplicationScope": "group"},
+		{"FifoQueue": "true", "FifoThroughputLimit": "none"},
+		{"FifoQueue": "true", "FifoThroughputLimit": "perMessageGroupId"}, // "allowed only when" the scope is a group, says CreateQueue
+	} {
 		if got := apiCode(create("q.fifo", attributes)); got != sqstest.CodeInvalidAttributeValue {
 			t.Errorf("%v: got %q, want %q", attributes, got, sqstest.CodeInvalidAttributeValue)
 		}
 	}
-	if got := apiCode(create("q", map[string]string{"ContentBasedDeduplication": "true"})); got != sqstest.CodeInvalidAttributeName {
-		t.Errorf("got %q for a standard queue, want %q", got, sqstest.CodeInvalidAttributeName)
+	for _, attributes := range []map[string]string{{"ContentBasedDeduplication": "true"}, {"FifoThroughputLimit": "perMessageGroupId"}} {
+		if got := apiCode(create("q", attributes)); got != sqstest.CodeInvalidAttributeName {
+			t.Errorf("%v: got %q for a standard queue, want %q", attributes, got, sqstest.CodeInvalidAttributeName)
+		}
 	}
 }
 
-// API reference, ListMessageMoveTasks: FailureReason, CouldNotDetermineMessageSource for messages that were sent to the queue.
-func TestAMoveTaskFailsUntilItsDestinationIsNamed(t *testing.T) {
+// API reference, GetQueueAttributes: what a queue is without is left out, and is not unknown.
+func TestAnAttributeThatAQueueIsWithoutIsNotUnknown(t *testing.T) {
 	t.Parallel()
 	f := newFace(t, sqstest.Options{})
-	ctx, dead := t.Context(), sqstest.ARN("dead")
-	f.Machine(func(m *sqstest.Machine, now time.Time) { _, _ = m.Send(now, "dead", sqstest.Draft{Body: "parked"}) })
-	for _, destination := range []*string{nil, aws.String(sqstest.ARN("orders"))} {
-		if _, err := f.sdk.StartMessageMoveTask(ctx, &sqs.StartMessageMoveTaskInput{SourceArn: &dead, DestinationArn: destination}); err != nil {
-			t.Fatal(err)
-		}
-		f.add(time.Second)
+	change := &sqs.SetQueueAttributesInput{QueueUrl: aws.String(f.QueueURL("dead")), Attributes: map[string]string{
+		"Policy": "{}", "KmsMasterKeyId": "alias/aws/sqs", "KmsDataKeyReusePeriodSeconds": "300", "SqsManagedSseEnabled": "true",
+	}}
+	if _, err := f.sdk.SetQueueAttributes(t.Context(), change); err != nil {
+		t.Error(err)
 	}
-	tasks, err := f.sdk.ListMessageMoveTasks(ctx, &sqs.ListMessageMoveTasksInput{SourceArn: &dead, MaxResults: aws.Int32(10)})
+	got, err := f.sdk.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{
+		QueueUrl: change.QueueUrl, AttributeNames: types.QueueAttributeName("").Values()[1:], // but All
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(tasks.Results) != 2 || *tasks.Results[0].Status != "COMPLETED" || tasks.Results[0].ApproximateNumberOfMessagesMoved != 1 {
-		t.Fatalf("got %+v, want the latest of two tasks to have moved one message", tasks.Results)
-	}
-	if got := tasks.Results[1]; *got.Status != "FAILED" || *got.FailureReason != sqstest.CodeNoSource {
-		t.Errorf("got %s, %s for the task without a destination", *got.Status, *got.FailureReason)
-	}
-	if _, err := f.sdk.PurgeQueue(ctx, &sqs.PurgeQueueInput{QueueUrl: &f.url}); err != nil {
-		t.Fatal(err)
-	}
-	if got := f.receive(sqs.ReceiveMessageInput{}); len(got) != 0 {
-		t.Errorf("got %d messages after a purge, want none", len(got))
-	}
-	_, err = f.sdk.PurgeQueue(ctx, &sqs.PurgeQueueInput{QueueUrl: &f.url})
-	if got, want := apiCode(err), "AWS.SimpleQueueService.PurgeQueueInProgress"; got != want {
-		t.Errorf("got %q for a second purge, want %q", got, want)
-	}
-}
-
-// API reference, StartMessageMoveTask and ListMessageMoveTasks: at most 500 a second; "The default is 1, which provides the most recent
-// message movement task"; ResourceNotFoundException.
-func TestWhatMoveTasksTakeAndShow(t *testing.T) {
-	t.Parallel()
-	f := newFace(t, sqstest.Options{})
-	ctx, dead, nowhere := t.Context(), sqstest.ARN("dead"), sqstest.ARN("nowhere")
-	start := func(source string, rate int32) error {
-		in := &sqs.StartMessageMoveTaskInput{
-			SourceArn: &source, DestinationArn: aws.String(sqstest.ARN("orders")), MaxNumberOfMessagesPerSecond: &rate,
-		}
-		_, err := f.sdk.StartMessageMoveTask(ctx, in)
-		return err
-	}
-	f.Machine(func(m *sqstest.Machine, now time.Time) { _, _ = m.Send(now, "dead", sqstest.Draft{Body: "parked"}) })
-	if err := errors.Join(start(dead, 1), start(dead, 500)); err != nil {
-		t.Fatal(err)
-	}
-	for _, rate := range []int32{0, 501} {
-		if got, want := apiCode(start(dead, rate)), sqstest.CodeInvalidParameterValue; got != want {
-			t.Errorf("got %q for %d a second, want %q", got, rate, want)
-		}
-	}
-	_, listErr := f.sdk.ListMessageMoveTasks(ctx, &sqs.ListMessageMoveTasksInput{SourceArn: &nowhere})
-	for _, err := range []error{start(nowhere, 1), listErr} {
-		if _, ok := errors.AsType[*types.ResourceNotFoundException](err); !ok {
-			t.Errorf("got %v for a queue that does not exist", err)
-		}
-		if answer, ok := errors.AsType[*smithyhttp.ResponseError](err); !ok || answer.HTTPStatusCode() != http.StatusNotFound {
-			t.Errorf("got %v, want the status %d", err, http.StatusNotFound)
-		}
-	}
-	list := func(limit *int32) []types.ListMessageMoveTasksResultEntry {
-		out, err := f.sdk.ListMessageMoveTasks(ctx, &sqs.ListMessageMoveTasksInput{SourceArn: &dead, MaxResults: limit})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return out.Results
-	}
-	if got := list(nil); len(got) != 1 || *got[0].MaxNumberOfMessagesPerSecond != 500 || *got[0].ApproximateNumberOfMessagesToMove != 0 {
-		t.Errorf("got %+v, want the latest task alone, with nothing to move", got)
-	}
-	if got := list(aws.Int32(10)); len(got) != 2 || *got[1].ApproximateNumberOfMessagesToMove != 1 {
-		t.Errorf("got %+v, want two tasks, the first with one message to move", got)
+	if got, want := len(got.Attributes), 11; got != want {
+		t.Errorf("got %d attributes of a standard queue without policies, want %d", got, want)
 	}
 }
 
@@ -583,6 +625,48 @@ func TestALongPollIsWokenBy(t *testing.T) {
 			t.Errorf("got %d messages, want 1", n)
 		}
 	})
+	t.Run("a message that a task moves", func(t *testing.T) {
+		t.Parallel()
+		f := newFace(t, sqstest.Options{})
+		f.Machine(func(m *sqstest.Machine, now time.Time) {
+			for range 2 {
+				_, _ = m.Send(now, "dead", sqstest.Draft{Body: "a"})
+			}
+			if _, err := m.StartMove(now, "dead", "orders", 1); err != nil {
+				t.Error(err)
+			}
+		})
+		f.receive(sqs.ReceiveMessageInput{}) // the first one
+		got := f.polling(t.Context())
+		f.add(time.Second)
+		f.Wake()
+		if n := len(<-got); n != 1 {
+			t.Errorf("got %d messages, want 1", n)
+		}
+	})
+	t.Run("the end of the limit in flight, which is no error to it", func(t *testing.T) {
+		t.Parallel()
+		f := newFace(t, sqstest.Options{})
+		var handle string
+		f.Machine(func(m *sqstest.Machine, now time.Time) {
+			for range sqstest.InFlightLimit {
+				_, _ = m.Send(now, "orders", sqstest.Draft{Body: "a"})
+			}
+			for range sqstest.InFlightLimit / 10 {
+				got, _ := m.Receive(now, "orders", 10, nil)
+				handle = got[0].Receipt
+			}
+		})
+		got := f.polling(t.Context())
+		f.Machine(func(m *sqstest.Machine, now time.Time) {
+			if err := m.ChangeVisibility(now, "orders", handle, 0); err != nil {
+				t.Error(err)
+			}
+		})
+		if n := len(<-got); n != 1 {
+			t.Errorf("got %d messages, want 1", n)
+		}
+	})
 	t.Run("the real clock", func(t *testing.T) {
 		t.Parallel()
 		looks := &clock{}
@@ -615,6 +699,37 @@ func TestAFaultHitsAsOftenAsAskedAndBeforeAnyEffect(t *testing.T) {
 	if got := f.receive(sqs.ReceiveMessageInput{MaxNumberOfMessages: 10}); len(got) != 1 {
 		t.Errorf("got %d messages, want 1", len(got))
 	}
+}
+
+// As an HTTP 500 may: the caller can't know.
+func TestADeniedCallHasItsEffect(t *testing.T) {
+	t.Parallel()
+	f := newFace(t, sqstest.Options{})
+	f.FailAfter("SendMessage", 1, sqstest.CodeInternalError)
+	in := &sqs.SendMessageInput{QueueUrl: &f.url, MessageBody: aws.String("a")}
+	if _, err := f.sdk.SendMessage(t.Context(), in); apiCode(err) != sqstest.CodeInternalError {
+		t.Errorf("got %v, want %s", err, sqstest.CodeInternalError)
+	}
+	if got := f.receive(sqs.ReceiveMessageInput{MaxNumberOfMessages: 10}); len(got) != 1 {
+		t.Errorf("got %d messages, want 1", len(got))
+	}
+	f.FailAfter("SendMessage", 1, sqstest.CodeInternalError)
+	in.MessageBody = aws.String("\x01")
+	if _, err := f.sdk.SendMessage(t.Context(), in); apiCode(err) != sqstest.CodeInvalidMessageContents {
+		t.Errorf("got %v for what is refused anyway, want the refusal", err)
+	}
+}
+
+func TestAHealedServerHasNoFaultLeft(t *testing.T) {
+	t.Parallel()
+	f := newFace(t, sqstest.Options{})
+	f.Fail("SendMessage", 0, sqstest.CodeInternalError) // none
+	f.send()
+	f.Fail("SendMessage", 3, sqstest.CodeInternalError)
+	f.FailAfter("SendMessage", 3, sqstest.CodeInternalError)
+	f.Lose("SendMessage", 3)
+	f.Heal()
+	f.send()
 }
 
 func TestALostAnswerHasItsEffect(t *testing.T) {

@@ -18,28 +18,70 @@ const (
 	NeedsCustomer     Card = "authentication_required" // The bank wants the customer.
 	Processing        Card = "processing"              // The bank takes days: see Machine.Settle.
 	DeclinesUncoded   Card = "uncoded"                 // The error has a type and no code.
+	VelocityExceeded  Card = "card_velocity_exceeded"
+	Blocked           Card = "fraudulent" // Radar blocks the payment.
+
+	// Those do otherwise while the customer is there: then the bank wants the customer first.
+	SetUpForOffSession Card = "set_up_for_off_session"
+	FundlessOffSession Card = "insufficient_funds_off_session"
 )
 
 // Card makes a payment method behave from now on, instead of as its name says.
 func (m *Machine) Card(method string, card Card) { m.cards[method] = card }
 
-// cardOf returns what a payment method does. Test names are those of docs.stripe.com/testing and, for a bank account
-// that stays in processing, of docs.stripe.com/payments/ach-direct-debit; any other pm_ id is somebody's saved card.
+// cardOf returns what a payment method does. Names that begin with pm_card_ or pm_usBankAccount_ are Stripe's test names, and those
+// that are not modeled do not exist. Any other pm_ id, made up or not, is somebody's saved card, and succeeds.
 func (m *Machine) cardOf(method string) (Card, bool) {
 	if card, ok := m.cards[method]; ok {
 		return card, true
 	}
 	name, isMethod := strings.CutPrefix(method, "pm_")
-	if reason, declines := strings.CutPrefix(strings.Replace(name, "card_visa_", "card_", 1), "card_chargeDeclined"); declines {
+	if test, ok := strings.CutPrefix(name, "card_"); ok {
+		return testCard(test)
+	}
+	if test, ok := strings.CutPrefix(name, "usBankAccount_"); ok {
+		return Processing, test == "processing" // docs.stripe.com/payments/ach-direct-debit
+	}
+	return Succeeds, isMethod && isWord(name)
+}
+
+// testCard knows the names of docs.stripe.com/testing, PaymentMethods. What it says of disputes, refunds and balances happens after the
+// payment, which succeeds. Where "Radar might block it depending on your settings", the highest risk is blocked, as it is by default.
+func testCard(name string) (Card, bool) {
+	if reason, declines := strings.CutPrefix(strings.TrimPrefix(name, "visa_"), "chargeDeclined"); declines {
 		return declinedBy(reason)
 	}
 	switch name {
-	case "card_authenticationRequired":
+	case "visa", "visa_debit", "mastercard", "mastercard_debit", "mastercard_prepaid", "amex", "discover", "diners", "jcb", "unionpay",
+		"visa_cartesBancaires", "mastercard_cartesBancaires", "visa_debit_eftposAuCoBranded", "mastercard_debit_eftposAuCoBranded",
+		"riskLevelElevated", "cvcCheckFail", "cvcCheckFailElevatedRisk", // without a CVC or an address nothing is checked
+		"avsZipFail", "avsZipFailElevatedRisk", "avsLine1Fail", "avsFail", "avsUnchecked",
+		"createDispute", "createDisputeProductNotReceived", "createDisputeInquiry", "createMultipleDisputes",
+		"pendingRefund", "refundFail", "bypassPending", "bypassPendingInternational",
+		"threeDSecureOptional", "threeDSecureOptionalProcessingError", "amex_threeDSecureNotSupported":
+		return Succeeds, true
+	case "chargeCustomerFail", "threeDSecureRequiredProcessingError":
+		return Declines, true
+	case "radarBlock", "riskLevelHighest":
+		return Blocked, true
+	case "authenticationRequired", "authenticationRequiredOnSetup", // nothing is set up here
+		"threeDSecure2Required", "threeDSecureRequired", "threeDSecureRequiredChargeDeclined":
 		return NeedsCustomer, true
-	case "usBankAccount_processing":
-		return Processing, true
+	case "authenticationRequiredSetupForOffSession":
+		return SetUpForOffSession, true
+	case "authenticationRequiredChargeDeclinedInsufficientFunds":
+		return FundlessOffSession, true
 	}
-	return Succeeds, isMethod && isWord(name)
+	return Succeeds, isCountry(name)
+}
+
+// isCountry knows the shape of a country's cards, such as de, gb_debit and th_credit, but not which countries have some.
+func isCountry(name string) bool {
+	if len(name) < 2 || strings.Trim(name[:2], "abcdefghijklmnopqrstuvwxyz") != "" {
+		return false
+	}
+	kind := name[2:]
+	return kind == "" || kind == "_credit" || kind == "_debit" || kind == "_mastercard"
 }
 
 // declinedBy knows the documented refusals; a misspelt one must not turn into a card that succeeds.
@@ -59,8 +101,23 @@ func declinedBy(reason string) (Card, bool) {
 		return IncorrectCVC, true
 	case "ProcessingError":
 		return ProcessingError, true
+	case "VelocityLimitExceeded":
+		return VelocityExceeded, true
 	}
 	return "", false
+}
+
+// met is what a card does when it is charged while the customer is there, or is not.
+func (c Card) met(offSession bool) Card {
+	switch {
+	case c != SetUpForOffSession && c != FundlessOffSession:
+		return c
+	case !offSession:
+		return NeedsCustomer
+	case c == SetUpForOffSession:
+		return Succeeds
+	}
+	return InsufficientFunds
 }
 
 // refusalOf is the card_error of a card that does not pay. docs.stripe.com/error-codes: most refusals have code
@@ -79,9 +136,11 @@ func refusalOf(card Card, method string) *Error {
 		e.Code, e.Message = string(card), "An error occurred while processing your card. Try again in a little bit."
 	case NeedsCustomer:
 		e.Code, e.Message = string(card), "Your card was declined. This transaction requires authentication."
+	case VelocityExceeded:
+		e.Message = "Your card was declined for making repeated attempts too frequently or exceeding its amount limit."
 	case DeclinesUncoded:
 		e.Code, e.DeclineCode = "", ""
-	case Declines, LostCard, StolenCard, Succeeds, Processing:
+	case Declines, LostCard, StolenCard, Blocked, Succeeds, Processing, SetUpForOffSession, FundlessOffSession:
 	}
 	return &e
 }

@@ -8,6 +8,7 @@ import (
 // Fault is something that goes wrong, as data, so that worlds with faults can be copied and compared.
 type Fault struct {
 	Kind    FaultKind
+	Number  int           // 0 means every call; else only that of this Call.Number, and when it is over the fault is gone.
 	On      Endpoint      // Empty means every endpoint.
 	OrderID string        // Empty means every order; else metadata orderId, also of the intent that a path names.
 	Times   int           // 0 means once; a negative number means for ever.
@@ -70,9 +71,7 @@ func (m *Machine) Heal() { m.faults = nil }
 
 // takeFault uses up one armed fault of a stage; the zero Fault means that there is none.
 func (m *Machine) takeFault(c call, at stage) Fault {
-	i := slices.IndexFunc(m.faults, func(f Fault) bool {
-		return f.Kind.stage() == at && (f.On == "" || f.On == c.endpoint) && (f.OrderID == "" || f.OrderID == c.orderID)
-	})
+	i := slices.IndexFunc(m.faults, func(f Fault) bool { return f.Kind.stage() == at && f.means(c) })
 	if i < 0 {
 		return Fault{}
 	}
@@ -83,6 +82,10 @@ func (m *Machine) takeFault(c call, at stage) Fault {
 		m.faults[i].Times--
 	}
 	return fault
+}
+
+func (f Fault) means(c call) bool {
+	return (f.Number == 0 || f.Number == c.Number) && (f.On == "" || f.On == c.endpoint) && (f.OrderID == "" || f.OrderID == c.orderID)
 }
 
 // refuseByFault answers before the key layer. docs.stripe.com/error-low-level: "rate limiters run before the API's

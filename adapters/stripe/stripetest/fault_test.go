@@ -83,6 +83,28 @@ func TestFaultsMatch(t *testing.T) {
 		wantSum(t, "execution", w.get(root+"/"+id), "500 api_error")
 	})
 
+	t.Run("a fault of one call hits it at its stage, and is gone with it", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, stripetest.Rules{})
+		id := w.create("pm_card_visa")
+		numbered := func(number int, path, key, form string) stripetest.Response {
+			r := request("POST", path, key, form)
+			r.Number = number
+			return w.Do(w.now, r)
+		}
+		w.Fail(stripetest.Fault{Number: 2, Kind: stripetest.ServerErrorBeforeEffect, Times: -1})
+		w.Fail(stripetest.Fault{Number: 3, Kind: stripetest.ServerErrorBeforeEffect, Times: -1})
+		wantSum(t, "a call before it", numbered(1, root+"/"+id+"/confirm", "k", "off_session=true"), "200 succeeded")
+		wantSum(t, "its call, replayed", numbered(2, root+"/"+id+"/confirm", "k", "off_session=true"), "200 succeeded replayed")
+		wantSum(t, "a call without a number", w.post(root, "", creation("pm_card_visa")), "200 requires_confirmation")
+		wantSum(t, "its call, executed", numbered(3, root, "", creation("pm_card_visa")), "500 api_error")
+		healed := w.clone()
+		healed.Heal()
+		if w.state() != healed.state() {
+			t.Error("a fault is left")
+		}
+	})
+
 	t.Run("delays say where they belong", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, stripetest.Rules{})

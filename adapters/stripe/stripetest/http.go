@@ -1,6 +1,7 @@
 package stripetest
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/http"
@@ -15,6 +16,9 @@ import (
 // callsKept bounds the memory of Calls; counters are exact for ever.
 const callsKept = 50_000
 
+// APIVersion is the one that this pretend Stripe obeys.
+const APIVersion = "2023-10-16"
+
 // Options configure a Server. The zero value is Stripe as documented, on a free port, with the real clock.
 type Options struct {
 	Rules
@@ -27,6 +31,7 @@ type Options struct {
 
 // Call is what the server saw of one request. Status and what follows it are set after the execution only.
 type Call struct {
+	Number   int // Of arrival, from 1.
 	At       time.Time
 	Endpoint Endpoint
 	Intent   string
@@ -52,6 +57,7 @@ type Server struct {
 	idle    *sync.Cond // Told whenever an execution ends.
 	machine *Machine
 	calls   []Call
+	arrived int
 	counts  map[Endpoint]int
 }
 
@@ -134,6 +140,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	request := requestOf(r)
 	seen := s.arrive(request)
+	request.Number = seen.Number
 	if s.options.Before != nil {
 		s.options.Before(seen)
 	}
@@ -146,6 +153,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		breakConnection(w)
 		return
 	}
+	// docs.stripe.com/api/versioning: Stripe-Version overrides the version. Its client is told so, and answered as ever.
+	w.Header().Set("Stripe-Version", cmp.Or(r.Header.Get("Stripe-Version"), APIVersion))
 	send(w, request, answer)
 }
 
@@ -166,7 +175,8 @@ func (s *Server) arrive(r Request) Call {
 	defer s.mu.Unlock()
 	c := s.machine.route(r)
 	s.counts[c.endpoint]++
-	return Call{At: s.Now(), Endpoint: c.endpoint, Intent: c.intent, OrderID: c.orderID, Key: c.Key}
+	s.arrived++
+	return Call{Number: s.arrived, At: s.Now(), Endpoint: c.endpoint, Intent: c.intent, OrderID: c.orderID, Key: c.Key}
 }
 
 // perform runs a request through the machine and waits, as faults tell, outside the lock: so that twins really meet a key in
@@ -232,7 +242,6 @@ func send(w http.ResponseWriter, r Request, answer Response) {
 	header.Set("Content-Type", "application/json")
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	header.Set("Request-Id", answer.RequestID.String())
-	header.Set("Stripe-Version", "2023-10-16")
 	if r.Key != "" && r.Method == post {
 		header.Set("Idempotency-Key", r.Key)
 	}

@@ -229,14 +229,16 @@ func TestHTTPHooks(t *testing.T) {
 	s.mustSend("POST", root, "p", creation("pm_card_visa"))
 	s.mustSend("POST", confirmFirst, "c", "off_session=true")
 	s.mustSend("POST", confirmFirst, "c", "off_session=true")
-	prepare := stripetest.Call{Endpoint: stripetest.Create, OrderID: "ORD1", Key: "p"}
-	confirm := stripetest.Call{Endpoint: stripetest.Confirm, Intent: "pi_000001", OrderID: "ORD1", Key: "c"}
+	prepare := stripetest.Call{Number: 1, Endpoint: stripetest.Create, OrderID: "ORD1", Key: "p"}
+	confirm := stripetest.Call{Number: 2, Endpoint: stripetest.Confirm, Intent: "pi_000001", OrderID: "ORD1", Key: "c"}
+	again := confirm
+	again.Number = 3
 	done := func(c stripetest.Call, number stripetest.RequestID, replayed bool) stripetest.Call {
 		c.Intent, c.Status, c.Request, c.Replayed = "pi_000001", 200, number, replayed
 		return c
 	}
 	want := []stripetest.Call{
-		prepare, done(prepare, 1, false), confirm, done(confirm, 2, false), confirm, done(confirm, 3, true),
+		prepare, done(prepare, 1, false), confirm, done(confirm, 2, false), again, done(again, 3, true),
 	}
 	ignoreTime := cmpopts.IgnoreFields(stripetest.Call{}, "At")
 	mu.Lock()
@@ -246,6 +248,55 @@ func TestHTTPHooks(t *testing.T) {
 	}
 	if diff := cmp.Diff([]stripetest.Call{want[1], want[3], want[5]}, s.Calls(), ignoreTime); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
+
+// A hook arms a fault for the call that it sees. That call is replayed and has no execution, and the next one must not have it instead.
+func TestHTTPFaultsOfOneCall(t *testing.T) {
+	t.Parallel()
+	var s *site
+	ready := make(chan struct{})
+	s = serve(t, stripetest.Options{Before: func(c stripetest.Call) {
+		<-ready
+		if c.Number == 3 {
+			s.Fail(stripetest.Fault{Number: c.Number, Kind: stripetest.ServerErrorAfterEffect})
+			s.Fail(stripetest.Fault{Number: c.Number + 1, Kind: stripetest.RateLimited})
+		}
+	}})
+	close(ready)
+	s.mustSend("POST", root, "p", creation("pm_card_visa"))
+	s.mustSend("POST", confirmFirst, "c", "off_session=true")
+	if got := s.mustSend("POST", confirmFirst, "c", "off_session=true"); got.status != 200 || got.header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("got %+v, want the first answer again", got)
+	}
+	if got := s.mustSend("GET", root+"/pi_000001", "", ""); got.status != 429 {
+		t.Errorf("got %+v, want the fault that is this call's", got)
+	}
+	if got := s.mustSend("POST", root, "q", creation("pm_card_visa")); got.status != 200 {
+		t.Errorf("got %+v for the call after the one with the fault", got)
+	}
+}
+
+// docs.stripe.com/api/versioning: the version is the header's, or the account's own.
+func TestHTTPVersion(t *testing.T) {
+	t.Parallel()
+	s := serve(t, stripetest.Options{})
+	for sent, want := range map[string]string{"": "2023-10-16", "2026-01-28.clover": "2026-01-28.clover"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+root, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.SetBasicAuth("sk_test_pretend", "")
+		if sent != "" {
+			r.Header.Set("Stripe-Version", sent)
+		}
+		answer, err := s.client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _ = answer.Body.Close(); answer.Header.Get("Stripe-Version") != want {
+			t.Errorf("asked for version %q: got %q, want %q", sent, answer.Header.Get("Stripe-Version"), want)
+		}
 	}
 }
 

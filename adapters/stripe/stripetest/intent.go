@@ -24,6 +24,7 @@ const (
 // Intent is a payment intent at one moment. It is never changed: every change makes another one.
 type Intent struct {
 	ID                 string
+	Account            string // See call.account.
 	Amount             int64
 	Currency           string
 	Customer           string
@@ -77,7 +78,8 @@ func (m *Machine) change(old *Intent, set func(*Intent)) *Intent {
 // payment method, else requires_confirmation.
 func (m *Machine) createIntent(now time.Time, c call) Response {
 	intent := c.create.intent
-	intent.ID, intent.Created, intent.Status = fmt.Sprintf("pi_%06d", len(m.intents)+1), now, StatusRequiresPaymentMethod
+	intent.ID, intent.Account, intent.Created = fmt.Sprintf("pi_%06d", len(m.intents)+1), c.account(), now
+	intent.Status = StatusRequiresPaymentMethod
 	if intent.PaymentMethod != "" {
 		intent.Status = StatusRequiresConfirmation
 	}
@@ -107,7 +109,7 @@ func (m *Machine) confirmIntent(now time.Time, c call, intent *Intent, p confirm
 	if c.fault.Kind == Decline {
 		card = Declines
 	}
-	return m.charge(now, c, intent, card, method, p.offSession || p.errorOnAction)
+	return m.charge(now, c, intent, card.met(p.offSession), method, p.offSession || p.errorOnAction)
 }
 
 // charge asks the card. docs.stripe.com/api/payment_intents/confirm: with off_session the customer "can't authenticate",
@@ -160,7 +162,7 @@ func (m *Machine) list(now time.Time, p listParams) *Page {
 	started := p.after == ""
 	for _, intent := range slices.Backward(m.intents) {
 		late := m.rules.ListLag > 0 && now.Sub(intent.Created) < m.rules.ListLag
-		shown := started && !late && (p.customer == "" || p.customer == intent.Customer)
+		shown := started && !late && intent.Account == p.account && (p.customer == "" || p.customer == intent.Customer)
 		started = started || intent.ID == p.after
 		if shown && len(page.Intents) == p.limit {
 			page.More = true

@@ -15,6 +15,8 @@ import (
 // docs.stripe.com/api/payment_intents/confirm: off_session means that the customer cannot authenticate.
 func TestConfirmOffSession(t *testing.T) {
 	t.Parallel()
+	const wantsCustomer = "402 card_error authentication_required authentication_required requires_payment_method"
+	const declined = "402 card_error card_declined "
 	for method, want := range map[string]string{
 		"pm_card_visa":                            "200 succeeded",
 		"pm_card_mastercard":                      "200 succeeded",
@@ -29,12 +31,45 @@ func TestConfirmOffSession(t *testing.T) {
 		"pm_card_chargeDeclinedProcessingError":   "402 card_error processing_error processing_error requires_payment_method",
 		"pm_card_authenticationRequired":          "402 card_error authentication_required authentication_required requires_payment_method",
 		"pm_usBankAccount_processing":             "200 processing",
+
+		"pm_card_visa_chargeDeclinedVelocityLimitExceeded":              declined + "card_velocity_exceeded requires_payment_method",
+		"pm_card_chargeCustomerFail":                                    declined + "generic_decline requires_payment_method",
+		"pm_card_radarBlock":                                            declined + "fraudulent requires_payment_method",
+		"pm_card_riskLevelHighest":                                      declined + "fraudulent requires_payment_method",
+		"pm_card_riskLevelElevated":                                     "200 succeeded",
+		"pm_card_avsFail":                                               "200 succeeded",
+		"pm_card_createDispute":                                         "200 succeeded",
+		"pm_card_pendingRefund":                                         "200 succeeded",
+		"pm_card_threeDSecureOptional":                                  "200 succeeded",
+		"pm_card_threeDSecureRequiredProcessingError":                   declined + "generic_decline requires_payment_method",
+		"pm_card_authenticationRequiredSetupForOffSession":              "200 succeeded",
+		"pm_card_authenticationRequiredChargeDeclinedInsufficientFunds": declined + "insufficient_funds requires_payment_method",
+		"pm_card_threeDSecure2Required":                                 wantsCustomer,
+		"pm_card_threeDSecureRequired":                                  wantsCustomer,
+		"pm_card_threeDSecureRequiredChargeDeclined":                    wantsCustomer,
+		"pm_card_authenticationRequiredOnSetup":                         wantsCustomer,
 	} {
 		t.Run(method, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, stripetest.Rules{})
 			wantSum(t, "confirm", w.confirm(w.create(method), "k"), want)
 		})
+	}
+}
+
+// The same pages, with the customer there: a card that wants to be asked is asked, also one that an off-session payment need not ask.
+func TestConfirmOnSession(t *testing.T) {
+	t.Parallel()
+	for method, want := range map[string]string{
+		"pm_card_visa":                                                  "200 succeeded",
+		"pm_card_radarBlock":                                            "402 card_error card_declined fraudulent requires_payment_method",
+		"pm_card_authenticationRequired":                                "200 requires_action",
+		"pm_card_threeDSecure2Required":                                 "200 requires_action",
+		"pm_card_authenticationRequiredSetupForOffSession":              "200 requires_action",
+		"pm_card_authenticationRequiredChargeDeclinedInsufficientFunds": "200 requires_action",
+	} {
+		w := newWorld(t, stripetest.Rules{})
+		wantSum(t, method, w.post(root+"/"+w.create(method)+"/confirm", "", ""), want)
 	}
 }
 
@@ -45,7 +80,7 @@ func TestLifecycle(t *testing.T) {
 	t.Run("an intent without a payment method requires one, with one it requires confirmation", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, stripetest.Rules{})
-		wantSum(t, "without", w.post(root, "", "amount=1&currency=usd"), "200 requires_payment_method")
+		wantSum(t, "without", w.post(root, "", "amount=50&currency=usd"), "200 requires_payment_method")
 		wantSum(t, "with", w.post(root, "", creation("pm_card_visa")), "200 requires_confirmation")
 		w.wantCharges(0)
 	})
@@ -257,7 +292,7 @@ func TestList(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, stripetest.Rules{ListLag: time.Minute})
 	for _, customer := range []string{"cus_a", "cus_b", "cus_a", "cus_a"} {
-		w.post(root, "", "amount=1&currency=usd&customer="+customer)
+		w.post(root, "", "amount=50&currency=usd&customer="+customer)
 	}
 	ids := func(form string) (ids []string) {
 		for _, intent := range w.Do(w.now, request("GET", root, "", form)).List.Intents {

@@ -31,7 +31,7 @@ func (m *Machine) replay(c *call) *Response {
 		return nil
 	}
 	c.params = sha256.Sum256([]byte(c.Form.Encode()))
-	first, known := m.keys[c.Key]
+	first, known := m.keys[c.heldKey()]
 	switch {
 	case !known || m.expired(first, c.begun):
 		return nil
@@ -47,20 +47,23 @@ func (m *Machine) replay(c *call) *Response {
 	return &again
 }
 
+// heldKey is what a key is kept under: another account's key of the same name is another one.
+func (c *call) heldKey() string { return c.account() + "\n" + c.Key }
+
 // holdKey marks a key as in use, replacing an expired one.
 func (m *Machine) holdKey(c call) {
 	if c.Method == post && c.Key != "" && m.rules.KeyLife >= 0 {
-		m.keys[c.Key] = stored{path: c.Path, params: c.params, at: c.begun, running: true}
+		m.keys[c.heldKey()] = stored{path: c.Path, params: c.params, at: c.begun, running: true}
 	}
 }
 
 func (m *Machine) storeAnswer(c call) {
-	first, held := m.keys[c.Key]
+	first, held := m.keys[c.heldKey()]
 	if c.Method != post || !held {
 		return
 	}
 	first.running, first.answer = false, c.answer
-	m.keys[c.Key] = first
+	m.keys[c.heldKey()] = first
 }
 
 func (m *Machine) expired(s stored, now time.Time) bool {

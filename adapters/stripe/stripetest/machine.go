@@ -181,5 +181,6 @@ func (m *Machine) deliver(c call, answer Response) Response {
 	case Garbage:
 		answer.Garbled = true
 	}
+	m.faults = slices.DeleteFunc(m.faults, func(f Fault) bool { return f.Number != 0 && f.Number == c.Number })
 	return answer
 }

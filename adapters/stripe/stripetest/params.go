@@ -22,8 +22,8 @@ type confirmParams struct {
 }
 
 type listParams struct {
-	customer, after string
-	limit           int
+	account, customer, after string
+	limit                    int
 }
 
 // maxAmount is the largest amount in the smallest unit: docs.stripe.com/currencies, "up to eight digits".
@@ -36,6 +36,32 @@ const currencies = " aed afn all amd ang aoa ars aud awg azn bam bbd bdt bgn bhd
 	"myr mzn nad ngn nio nok npr nzd omr pab pen pgk php pkr pln pyg qar ron rsd rub rwf sar sbd scr sek sgd shp sle " +
 	"sos srd std szl thb tjs tnd top try ttd twd tzs uah ugx usd uyu uzs vnd vuv wst xaf xcd xcg xof xpf yer zar zmw "
 
+// minimum is the smallest amount of a currency: docs.stripe.com/currencies, "Minimum charge amount by currency", for accounts that settle
+// in it. A charge in a currency that is not listed there is converted, and held to the settlement currency's: that is not modeled.
+func minimum(currency string) int64 {
+	switch currency {
+	case "gbp":
+		return 30
+	case "usd", "ars", "aud", "brl", "cad", "chf", "cop", "eur", "idr", "ils", "inr", "jpy", "krw", "nzd", "php", "rub", "sgd", "zar":
+		return 50
+	case "aed", "myr", "pln", "ron":
+		return 2_00
+	case "dkk":
+		return 2_50
+	case "nok", "sek":
+		return 3_00
+	case "hkd":
+		return 4_00
+	case "mxn", "thb":
+		return 10_00
+	case "czk":
+		return 15_00
+	case "huf":
+		return 175_00
+	}
+	return 1
+}
+
 // validate reads the parameters. docs.stripe.com/api/idempotent_requests: "if incoming parameters fail validation ... no
 // idempotent result is saved because no API endpoint initiated execution".
 func (m *Machine) validate(c *call) *Response {
@@ -43,7 +69,7 @@ func (m *Machine) validate(c *call) *Response {
 		answer := notFound(*c)
 		return &answer
 	}
-	if c.intent != "" && m.intent(c.intent) == nil {
+	if intent := m.intent(c.intent); c.intent != "" && (intent == nil || intent.Account != c.account()) {
 		return refusal(404, Error{
 			Type: "invalid_request_error", Code: "resource_missing", Param: "intent",
 			Message: fmt.Sprintf("No such payment_intent: '%s'", c.intent),
@@ -58,6 +84,7 @@ func (m *Machine) validate(c *call) *Response {
 	case Confirm:
 		return m.readConfirm(c.Form, m.intent(c.intent), &c.confirm)
 	case List:
+		c.list.account = c.account()
 		return m.readList(c.Form, &c.list)
 	case Cancel:
 		return oneOf(c.Form, "cancellation_reason", "duplicate", "fraudulent", "requested_by_customer", "abandoned")
@@ -124,8 +151,9 @@ func (m *Machine) readCreate(form url.Values, p *createParams) *Response {
 	i.MayRedirect = i.Automatic && form.Get("automatic_payment_methods[allow_redirects]") != "never"
 	i.Metadata = mapOf(form, "metadata[")
 	checks := []*Response{
-		readAmount(form.Get("amount"), i), m.knowParties(form), checkMetadata(i.Metadata), oneOf(form, "confirm", "true", "false"),
-		oneOf(form, "capture_method", "automatic"), oneOf(form, "automatic_payment_methods[enabled]", "true"),
+		readAmount(form.Get("amount"), i), checkAutomatic(form), m.knowParties(form), checkMetadata(i.Metadata),
+		oneOf(form, "confirm", "true", "false"), oneOf(form, "capture_method", "automatic"),
+		oneOf(form, "automatic_payment_methods[enabled]", "true"),
 		oneOf(form, "automatic_payment_methods[allow_redirects]", "always", "never"),
 	}
 	if p.confirm {
@@ -155,8 +183,26 @@ func readAmount(text string, i *Intent) *Response {
 		return invalid("", "amount", "Amounts in this currency must end in 00.")
 	case strings.Contains(" bhd jod kwd omr tnd ", i.Currency) && amount%10 != 0:
 		return invalid("", "amount", "Amounts in this currency must end in 0.")
+	case amount < minimum(i.Currency):
+		return invalid("amount_too_small", "amount", fmt.Sprintf("Amount must be at least %d %s.", minimum(i.Currency), i.Currency))
 	}
 	i.Amount = amount
+	return nil
+}
+
+// checkAutomatic holds automatic_payment_methods to docs.stripe.com/api/payment_intents/create, where enabled is required, and to
+// Stripe's own refusal of two lists of methods, as its users report it.
+func checkAutomatic(form url.Values) *Response {
+	switch {
+	case !hasList(form, "automatic_payment_methods"):
+		return nil
+	case hasList(form, "payment_method_types"):
+		return invalid("", "automatic_payment_methods",
+			"You may only specify one of these parameters: automatic_payment_methods, payment_method_types.")
+	case !form.Has("automatic_payment_methods[enabled]"):
+		return invalid("parameter_missing", "automatic_payment_methods[enabled]",
+			"Missing required param: automatic_payment_methods[enabled].")
+	}
 	return nil
 }
 
@@ -178,7 +224,7 @@ func (m *Machine) readConfirm(form url.Values, intent *Intent, p *confirmParams)
 
 func (m *Machine) readList(form url.Values, p *listParams) *Response {
 	p.customer, p.after, p.limit = form.Get("customer"), form.Get("starting_after"), 10
-	if p.after != "" && m.intent(p.after) == nil {
+	if after := m.intent(p.after); p.after != "" && (after == nil || after.Account != p.account) {
 		return missing("starting_after", "payment_intent", p.after)
 	}
 	if !form.Has("limit") {

@@ -49,46 +49,50 @@ func TestAPIKeys(t *testing.T) {
 // resource_missing; docs.stripe.com/currencies: special cases; changelog 2023-08-16: automatic methods and return_url.
 func TestCreateValidation(t *testing.T) {
 	t.Parallel()
-	const redirects, off = "&automatic_payment_methods[enabled]=true", "&automatic_payment_methods[allow_redirects]=never"
+	const redirects, never = "&automatic_payment_methods[enabled]=true", "&automatic_payment_methods[allow_redirects]=never"
+	const off = redirects + never
 	for form, want := range map[string]string{
-		"amount=1&currency=usd":                                           "200 ",
-		"amount=99999999&currency=USD":                                    "200 ",
-		"amount=100&currency=isk":                                         "200 ",
-		"amount=1230&currency=kwd":                                        "200 ",
-		"amount=1&currency=jpy":                                           "200 ",
-		"amount=1&currency=usd&description=x&capture_method=automatic":    "200 ",
-		"currency=usd":                                                    "400 parameter_missing amount",
-		"amount=1":                                                        "400 parameter_missing currency",
-		"amount=0&currency=usd":                                           "400 parameter_invalid_integer amount",
-		"amount=-5&currency=usd":                                          "400 parameter_invalid_integer amount",
-		"amount=19.99&currency=usd":                                       "400 parameter_invalid_integer amount",
-		"amount=100000000&currency=usd":                                   "400 amount_too_large amount",
-		"amount=1&amount=2&currency=usd":                                  "400 parameter_invalid amount",
-		"amount=1&currency=zzz":                                           "400  currency",
-		"amount=1&currency=us":                                            "400  currency",
-		"amount=1&currency=usd eur":                                       "400  currency",
-		"amount=150&currency=ugx":                                         "400  amount",
-		"amount=1234&currency=kwd":                                        "400  amount",
-		"amount=1&currency=usd&amonut=2":                                  "400 parameter_unknown amonut",
-		"amount=1&currency=usd&metadata=x":                                "400 parameter_unknown metadata",
-		"amount=1&currency=usd&shipping[name]=x":                          "400 parameter_unknown shipping[name]",
-		"amount=1&currency=usd&customer=bob":                              "400 resource_missing customer",
-		"amount=1&currency=usd&payment_method=card":                       "400 resource_missing payment_method",
-		"amount=1&currency=usd&payment_method=pm_card_chargeDeclinedTypo": "400 resource_missing payment_method",
-		"amount=1&currency=usd&capture_method=manual":                     "400  capture_method",
-		"amount=1&currency=usd&metadata[k]=" + strings.Repeat("v", 501):   "400  metadata",
-		"amount=1&currency=usd&off_session=true":                          "400  off_session",
-		"amount=1&currency=usd&confirm=true" + off:                        "400 payment_intent_unexpected_state payment_method",
+		"amount=50&currency=usd":                                           "200 ",
+		"amount=99999999&currency=USD":                                     "200 ",
+		"amount=100&currency=isk":                                          "200 ",
+		"amount=1230&currency=kwd":                                         "200 ",
+		"amount=50&currency=jpy":                                           "200 ",
+		"amount=50&currency=usd&description=x&capture_method=automatic":    "200 ",
+		"currency=usd":                                                     "400 parameter_missing amount",
+		"amount=1":                                                         "400 parameter_missing currency",
+		"amount=0&currency=usd":                                            "400 parameter_invalid_integer amount",
+		"amount=-5&currency=usd":                                           "400 parameter_invalid_integer amount",
+		"amount=19.99&currency=usd":                                        "400 parameter_invalid_integer amount",
+		"amount=100000000&currency=usd":                                    "400 amount_too_large amount",
+		"amount=1&amount=2&currency=usd":                                   "400 parameter_invalid amount",
+		"amount=1&currency=zzz":                                            "400  currency",
+		"amount=1&currency=us":                                             "400  currency",
+		"amount=50&currency=usd eur":                                       "400  currency",
+		"amount=150&currency=ugx":                                          "400  amount",
+		"amount=1234&currency=kwd":                                         "400  amount",
+		"amount=50&currency=usd&amonut=2":                                  "400 parameter_unknown amonut",
+		"amount=50&currency=usd&metadata=x":                                "400 parameter_unknown metadata",
+		"amount=50&currency=usd&shipping[name]=x":                          "400 parameter_unknown shipping[name]",
+		"amount=50&currency=usd&customer=bob":                              "400 resource_missing customer",
+		"amount=50&currency=usd&payment_method=card":                       "400 resource_missing payment_method",
+		"amount=50&currency=usd&payment_method=pm_card_chargeDeclinedTypo": "400 resource_missing payment_method",
+		"amount=50&currency=usd&capture_method=manual":                     "400  capture_method",
+		"amount=50&currency=usd&metadata[k]=" + strings.Repeat("v", 501):   "400  metadata",
+		"amount=50&currency=usd&off_session=true":                          "400  off_session",
+		"amount=50&currency=usd&confirm=true" + off:                        "400 payment_intent_unexpected_state payment_method",
 
-		"amount=1&currency=usd&payment_method=pm_1&confirm=true":                                      "400  return_url",
-		"amount=1&currency=usd&payment_method=pm_1&confirm=true" + redirects:                          "400  return_url",
-		"amount=1&currency=usd&payment_method=pm_1&confirm=true" + redirects + "&return_url=http://x": "200 ",
-		"amount=1&currency=usd&payment_method=pm_1&confirm=true&off_session=true":                     "200 ",
-		"amount=1&currency=usd&payment_method=pm_1&confirm=true" + off:                                "200 ",
-		"amount=1&currency=usd&payment_method=pm_1&confirm=true&payment_method_types[]=card":          "200 ",
-		"amount=1&currency=usd&payment_method=pm_1&confirm=true&error_on_requires_action=true" + off:  "400  error_on_requires_action",
-		"amount=1&currency=usd&payment_method=pm_card_authenticationRequired&confirm=true&error_on_requires_action=true" +
+		"amount=50&currency=usd&payment_method=pm_1&confirm=true":                                      "400  return_url",
+		"amount=50&currency=usd&payment_method=pm_1&confirm=true" + redirects:                          "400  return_url",
+		"amount=50&currency=usd&payment_method=pm_1&confirm=true" + redirects + "&return_url=http://x": "200 ",
+		"amount=50&currency=usd&payment_method=pm_1&confirm=true&off_session=true":                     "200 ",
+		"amount=50&currency=usd&payment_method=pm_1&confirm=true" + off:                                "200 ",
+		"amount=50&currency=usd&payment_method=pm_1&confirm=true&payment_method_types[]=card":          "200 ",
+		"amount=50&currency=usd&payment_method_types[]=card" + redirects:                               "400  automatic_payment_methods",
+		"amount=50&currency=usd&payment_method=pm_1&confirm=true&error_on_requires_action=true" + off:  "400  error_on_requires_action",
+		"amount=50&currency=usd&payment_method=pm_card_authenticationRequired&confirm=true&error_on_requires_action=true" +
 			"&payment_method_types[0]=card": "402 authentication_required ",
+
+		"amount=50&currency=usd" + never: "400 parameter_missing automatic_payment_methods[enabled]",
 	} {
 		t.Run(form[:min(len(form), 100)], func(t *testing.T) {
 			t.Parallel()
@@ -105,6 +109,67 @@ func TestCreateValidation(t *testing.T) {
 				t.Error("a refused creation left an intent")
 			}
 		})
+	}
+}
+
+// docs.stripe.com/currencies, "Minimum charge amount by currency"; docs.stripe.com/error-codes: amount_too_small.
+func TestSmallAmounts(t *testing.T) {
+	t.Parallel()
+	for currency, least := range map[string]int64{
+		"usd": 50, "eur": 50, "jpy": 50, "krw": 50, "idr": 50, "gbp": 30, "aed": 200, "pln": 200, "dkk": 250, "nok": 300, "sek": 300,
+		"hkd": 400, "mxn": 1000, "thb": 1000, "czk": 1500, "huf": 17_500, "kes": 1, "isk": 100, "kwd": 10,
+	} {
+		w := newWorld(t, stripetest.Rules{})
+		form := func(amount int64) string { return "amount=" + strconv.FormatInt(amount, 10) + "&currency=" + currency }
+		wantSum(t, form(least), w.post(root, "", form(least)), "200 requires_payment_method")
+		if least < 30 || currency == "isk" { // held to nothing but its own rules
+			continue
+		}
+		wantSum(t, form(least-1), w.post(root, "k", form(least-1)), "400 invalid_request_error amount_too_small")
+		wantSum(t, "the same key later", w.post(root, "k", form(least)), "200 requires_payment_method") // as for any parameter
+	}
+}
+
+// Stripe's test names are a list; a name that is not on it must not turn into a card that succeeds.
+func TestUnknownTestNames(t *testing.T) {
+	t.Parallel()
+	for method, want := range map[string]bool{
+		"pm_card_de": true, "pm_card_th_credit": true, "pm_card_gb_debit": true, "pm_card_ae_mastercard": true, "pm_canaryCard": true,
+		"pm_card_visaa": false, "pm_card_": false, "pm_card_d": false, "pm_card_DE": false, "pm_card_de_": false, "pm_card_de_gold": false,
+		"pm_card_visa_chargeDeclinedFraudulent": false, "pm_card_chargeDeclinedTypo": false, "pm_card_takesDays": false,
+		"pm_usBankAccount_success": false, "pm_usBankAccount_": false, "pm_": false, "tok_visa": false,
+	} {
+		answer := newWorld(t, stripetest.Rules{}).post(root, "", creation(method))
+		if got := answer.Status == 200; got != want {
+			t.Errorf("%s: got %s, want it known: %t", method, sum(answer), want)
+			continue
+		}
+		if text := "No such PaymentMethod: '" + method + "'"; !want && answer.Error.Message != text {
+			t.Errorf("got %q, want %q", answer.Error.Message, text)
+		}
+	}
+}
+
+// docs.stripe.com/keys: a key belongs to an account, and reaches nothing of another one's.
+func TestAccounts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, stripetest.Rules{})
+	as := func(apiKey, method, path, key, form string) stripetest.Response {
+		r := request(method, path, key, form)
+		r.APIKey = apiKey
+		return w.Do(w.now, r)
+	}
+	const ours, restricted, theirs = "sk_test_ours", "rk_test_ours", "sk_test_theirs"
+	id := as(ours, "POST", root, "k", creation("pm_card_visa")).Intent.ID
+	wantSum(t, "their key of the same name", as(theirs, "POST", root, "k", "amount=50&currency=usd"), "200 requires_payment_method")
+	wantSum(t, "read by them", as(theirs, "GET", root+"/"+id, "", ""), "404 invalid_request_error resource_missing")
+	wantSum(t, "confirmed by them", as(theirs, "POST", root+"/"+id+"/confirm", "", "off_session=true"),
+		"404 invalid_request_error resource_missing")
+	wantSum(t, "listed after ours", as(theirs, "GET", root, "", "starting_after="+id), "400 invalid_request_error resource_missing")
+	wantSum(t, "read with our restricted key", as(restricted, "GET", root+"/"+id, "", ""), "200 requires_confirmation")
+	wantSum(t, "our key again", as(restricted, "POST", root, "k", creation("pm_card_visa")), "200 requires_confirmation replayed")
+	if got := as(theirs, "GET", root, "", "").List.Intents; len(got) != 1 || got[0].ID == id {
+		t.Errorf("they list %v, want their own intent", got)
 	}
 }
 
@@ -126,8 +191,12 @@ func TestOtherValidation(t *testing.T) {
 		{"DELETE", root + "/" + id, "", "404 invalid_request_error"},
 		{"GET", root + id, "", "404 invalid_request_error"},
 		{"GET", "/v1/charges", "", "404 invalid_request_error"},
+		{"GET", root + "/search", "query=status:'succeeded'", "404 invalid_request_error"},
 	} {
 		wantSum(t, c.method+" "+c.path+" "+c.form, w.Do(w.now, request(c.method, c.path, "", c.form)), c.want)
 	}
 	wantSum(t, "nothing happened to it", w.get(root+"/"+id), "200 requires_confirmation")
+	if got := w.get(root + "/search").Error.Message; !strings.Contains(got, "Not modeled") {
+		t.Errorf("a search says %q, want that it is not modeled", got)
+	}
 }

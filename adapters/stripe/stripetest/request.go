@@ -19,6 +19,7 @@ type Request struct {
 	APIKey string     // From the Authorization header, without its scheme.
 	Key    string     // Idempotency-Key, or empty.
 	Form   url.Values // Body parameters of a POST, query parameters of a GET. Read-only from here on.
+	Number int        // As in Call, for faults that mean this request alone; 0 for none.
 }
 
 // Endpoint says which operation a request means.
@@ -79,7 +80,7 @@ func (m *Machine) route(r Request) call {
 	case r.Method == get && r.Path == root:
 		c.endpoint = List
 	case !below:
-	case r.Method == get && verb == "":
+	case r.Method == get && verb == "" && id != "search":
 		c.endpoint, c.intent = Read, id
 	case r.Method == post && verb == "confirm":
 		c.endpoint, c.intent = Confirm, id
@@ -90,6 +91,12 @@ func (m *Machine) route(r Request) call {
 		c.orderID = intent.OrderID()
 	}
 	return c
+}
+
+// account is whose the call is: what follows the prefix of its API key, so that a secret and a restricted key can be of one account.
+// Intents and idempotency keys belong to it. Chosen for what the documents leave out: nobody can read the account off a real key.
+func (c *call) account() string {
+	return strings.TrimPrefix(strings.TrimPrefix(c.APIKey, "sk_test_"), "rk_test_")
 }
 
 // authenticate lets test keys in. docs.stripe.com/error-low-level: a 401 is not stored under the idempotency key.
@@ -111,8 +118,9 @@ func refusal(status int, err Error) *Response { return &Response{Status: status,
 
 func notFound(c call) Response {
 	return *refusal(404, Error{
-		Type:    "invalid_request_error",
-		Message: fmt.Sprintf("Unrecognized request URL (%s: %s).", c.Method, c.Path),
+		Type: "invalid_request_error",
+		Message: fmt.Sprintf("Unrecognized request URL (%s: %s). Not modeled: this pretend Stripe creates, confirms, cancels, reads and "+
+			"lists payment intents, and that is all.", c.Method, c.Path),
 	})
 }
 

@@ -65,7 +65,7 @@ func (s *state) intent(i *Intent) {
 		s.part('-')
 		return
 	}
-	s.text(i.ID, i.Currency, i.Customer, i.PaymentMethod, string(i.Status), i.Description, i.LatestCharge, i.CancellationReason)
+	s.text(i.ID, i.Account, i.Currency, i.Customer, i.PaymentMethod, string(i.Status), i.Description, i.LatestCharge, i.CancellationReason)
 	s.number(i.Amount)
 	s.text(strconv.FormatBool(i.MayRedirect), strconv.FormatBool(i.Automatic))
 	for _, name := range slices.Sorted(maps.Keys(i.Metadata)) {
@@ -91,13 +91,15 @@ func (s *state) answer(r Response) {
 }
 
 func (s *state) call(c call) {
-	s.text(c.Method, c.Path, c.Key, c.Form.Encode(), strconv.FormatBool(c.done))
+	s.text(c.Method, c.Path, c.APIKey, c.Key, c.Form.Encode(), strconv.FormatBool(c.done))
+	s.number(int64(c.Number))
 	s.fault(c.fault)
 	s.answer(c.answer)
 }
 
 func (s *state) fault(f Fault) {
 	s.text(string(f.Kind), string(f.On), f.OrderID)
+	s.number(int64(f.Number))
 	s.number(int64(f.Times))
 	s.number(int64(f.Delay))
 }

@@ -81,6 +81,17 @@ func TestAppendState(t *testing.T) {
 		}
 	})
 
+	t.Run("whose fault it is is part of the state", func(t *testing.T) {
+		t.Parallel()
+		one := newWorld(t, stripetest.Rules{})
+		other := one.clone()
+		one.Fail(stripetest.Fault{Kind: stripetest.Garbage, Number: 1})
+		other.Fail(stripetest.Fault{Kind: stripetest.Garbage, Number: 2})
+		if one.state() == other.state() {
+			t.Error("the state does not tell which call will fail")
+		}
+	})
+
 	t.Run("reads, refusals, request numbers and the calendar do not", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, stripetest.Rules{})

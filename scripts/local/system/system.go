@@ -288,8 +288,12 @@ func (s *System) OperatorEnv() []string {
 func (s *System) startMapping(ctx context.Context) error {
 	s.Mapping = &sqstest.Mapping{
 		Server: s.SQS, Queue: s.OrderQueue(), BatchSize: s.Options.BatchSize, Concurrency: s.Options.Instances,
-		Invoke: s.invoke, Observe: s.Options.Observe,
+		FunctionTimeout: s.Options.FunctionTimeout,
+		Invoke:          s.invoke, Observe: s.Options.Observe,
 		Duplicate: s.Options.Duplicate, LoseDelete: s.Options.LoseDelete,
+	}
+	if err := s.Mapping.Check(); err != nil {
+		return err
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx)) // it runs until Close, not until Start's context ends
 	var run sync.WaitGroup

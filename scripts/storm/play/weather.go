@@ -45,7 +45,8 @@ func dynamoSkies() []sky[dynamodbtest.Fault] {
 			of(0.15, dynamodbtest.ThroughputExceeded), of(0.1, dynamodbtest.Throttled), of(0.05, dynamodbtest.RequestLimitExceeded),
 		}},
 		{"DynamoDB errors", []likely[dynamodbtest.Fault]{
-			of(0.1, dynamodbtest.InternalError), of(0.05, dynamodbtest.TransactionConflict), of(0.02, dynamodbtest.TransactionInProgress),
+			of(0.1, dynamodbtest.InternalError), of(0.05, dynamodbtest.InternalErrorAfter),
+			of(0.05, dynamodbtest.TransactionConflict), of(0.02, dynamodbtest.TransactionInProgress),
 		}},
 		{"DynamoDB lost answers", []likely[dynamodbtest.Fault]{of(0.1, dynamodbtest.LoseBefore), of(0.1, dynamodbtest.LoseAfter)}},
 		{"DynamoDB latency", []likely[dynamodbtest.Fault]{slow(0.2, 40*time.Millisecond), slow(0.02, time.Second)}},
@@ -113,6 +114,7 @@ func (w *weather) blow(ctx context.Context, s *system.System) {
 			w.set(sky[dynamodbtest.Fault]{}, sky[stripetest.Fault]{})
 			s.Proxy.Heal()
 			s.Stripe.Machine(func(m *stripetest.Machine) { m.Heal() })
+			s.SQS.Heal()
 			return
 		}
 	}
@@ -144,6 +146,7 @@ func (w *weather) hail(s *system.System) {
 	if w.dice.IntN(3) == 0 {
 		s.SQS.Fail("ChangeMessageVisibilityBatch", 1+w.dice.IntN(5), sqstest.CodeInternalError)
 		s.SQS.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
+		s.SQS.FailAfter("SendMessage", 1, sqstest.CodeInternalError)
 		s.SQS.Lose("SendMessage", 1)
 	}
 }
@@ -152,7 +155,7 @@ func (w *weather) hail(s *system.System) {
 func (w *weather) onDynamoDB(s *system.System) func(dynamodbtest.Call) {
 	return func(c dynamodbtest.Call) {
 		draw(w, &w.dynamo, func(fault dynamodbtest.Fault) bool {
-			if !possible(fault.Kind, c.Operation) {
+			if !fault.Kind.Possible(c.Operation) {
 				return false
 			}
 			fault.Number = c.Number
@@ -162,22 +165,11 @@ func (w *weather) onDynamoDB(s *system.System) func(dynamodbtest.Call) {
 	}
 }
 
-// possible reports whether DynamoDB ever answers an operation so (API reference, the errors of each operation).
-func possible(kind dynamodbtest.Kind, operation string) bool {
-	switch kind { //nolint:exhaustive // every operation can have the others
-	case dynamodbtest.TransactionConflict:
-		return operation != "GetItem" && operation != "Query"
-	case dynamodbtest.TransactionInProgress:
-		return operation == "TransactWriteItems"
-	}
-	return true
-}
-
 // onStripe is asked before each call to Stripe.
 func (w *weather) onStripe(s func() *system.System) func(stripetest.Call) {
 	return func(c stripetest.Call) {
 		draw(w, &w.stripe, func(fault stripetest.Fault) bool {
-			fault.On, fault.OrderID = c.Endpoint, c.OrderID
+			fault.Number = c.Number
 			s().Stripe.Fail(fault)
 			return true
 		})

@@ -1,0 +1,101 @@
+package lambdatest_test
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"orderonce/adapters/lambda/lambdatest"
+)
+
+// Lambda developer guide, "Lambda execution environment lifecycle": the environment is frozen between invocations, and "background
+// processes or callbacks that were initiated by your Lambda function and did not complete when the function ended resume if Lambda
+// reuses the execution environment".
+func TestAnIdleInstanceStandsStill(t *testing.T) {
+	t.Parallel()
+	host := start(t, lambdatest.Options{})
+	path := filepath.Join(t.TempDir(), "file")
+	pid := strconv.Itoa(ask(t, host, do("later", path)).PID)
+	await(t, "the idle instance stands still", func() bool { return stopped(t, pid) })
+	touch(t, path)
+	if _, err := os.Stat(path + ".seen"); err == nil {
+		t.Error("the background went on between the invocations")
+	}
+	if again := ask(t, host, do("until", path+".seen")).PID; strconv.Itoa(again) != pid {
+		t.Errorf("process %d, want %s thawed", again, pid)
+	}
+	await(t, "it stands still again", func() bool { return stopped(t, pid) })
+	if err := host.Replace(subject); err != nil { // kills what is idle
+		t.Fatal(err)
+	}
+	await(t, "the frozen instance is dead", func() bool { return host.Report().Live == 0 })
+}
+
+// The test runs itself once more as the process that has a host, and kills that process.
+func TestAFrozenInstanceDiesWithTheProcessOfItsHost(t *testing.T) {
+	t.Parallel()
+	if flag.Arg(0) == "parent" {
+		pid := ask(t, start(t, lambdatest.Options{}), do("echo", "")).PID
+		_, _ = os.Stdout.WriteString(strconv.Itoa(pid) + "\n")
+		_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed
+		return
+	}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent := exec.CommandContext(t.Context(), program, "-test.run=^TestAFrozenInstanceDiesWithTheProcessOfItsHost$", "parent")
+	stdout, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdin, err := parent.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stdin.Close() }()
+	pid, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = parent.Wait() // it was killed
+	await(t, "the instance is dead", func() bool { return dead(strings.TrimSpace(pid)) })
+}
+
+func TestACrashIsSeenThoughAGrandchildKeepsTheOutputOpen(t *testing.T) {
+	t.Parallel()
+	said := make(starts, 9)
+	_, err := start(t, lambdatest.Options{Output: said}).Invoke(t.Context(), do("child", ""))
+	if !errors.Is(err, lambdatest.ErrCrashed) {
+		t.Errorf("error = %v, want ErrCrashed", err)
+	}
+	child := <-said
+	if dead(child) {
+		t.Error("the crash was told after the grandchild's end")
+	}
+	if pid, err := strconv.Atoi(child); err == nil {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// dead says that a process is gone, or a zombie that nobody reaps.
+func dead(pid string) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%s/stat", pid))
+	return err != nil || bytes.Contains(stat, []byte(") Z "))
+}
