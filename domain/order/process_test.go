@@ -491,7 +491,7 @@ func paymentCases() []processCase {
 		},
 		{
 			name: "a lost confirm is not known", before: fail(ordertest.Confirm, ordertest.LosesTheAnswer),
-			want: patient(order.ReasonUnknown, "pi_1", "req_2"), calls: atConfirm,
+			want: patient(order.ReasonUnknown, "pi_1", ""), calls: atConfirm,
 		},
 		{
 			name: "bad credentials are our mistake, not the order's", before: fail(ordertest.Prepare, ordertest.SaysMisconfigured),

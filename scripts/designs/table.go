@@ -9,7 +9,7 @@ import (
 // Table is a table with the partition key "id" and the time-to-live attribute "expiration". It is what the designs ask of
 // DynamoDB, and no more.
 type Table interface {
-	// Get returns the item, or one of length 0 if there is none. It may be as late as a read that is not consistent.
+	// Get returns the item, or one of length 0 if there is none. It may be stale, like an eventually consistent read.
 	Get(ctx context.Context, id string) (Item, error)
 
 	// Put writes the item, whatever stands there.

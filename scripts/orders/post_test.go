@@ -108,11 +108,15 @@ func TestPost(t *testing.T) {
 		},
 		"a call that fails hides no body that was refused before": {
 			in: mixed, fails: sqstest.CodeOverLimit, held: good[:9], calls: 2, warned: "message 1 will be parked: ",
-			err: []string{"9 of 14 messages posted to http", "\nmessage 1: InvalidMessageContents: ", "\nmessages 11 to 14 may or may not be posted"},
+			err: []string{
+				"9 of 14 messages posted to http", "\nmessage 1: InvalidMessageContents: ", "\nmessages 11 to 14 may or may not be posted",
+			},
 		},
 		"a call that fails ends it, and says what is unknown": {
 			in: good, fails: sqstest.CodeOverLimit, held: good[:10], calls: 2,
-			err: []string{"10 of 25 messages posted to http", "\nmessages 11 to 20 may or may not be posted, later ones are not: ", "OverLimit"},
+			err: []string{
+				"10 of 25 messages posted to http", "\nmessages 11 to 20 may or may not be posted, later ones are not: ", "OverLimit",
+			},
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {

@@ -23,8 +23,8 @@ func main() {
 	var a arguments
 	k := kong.Parse(&a, kong.Name("package"), kong.UsageOnError(), kong.Description(
 		"Build every function under functions/ for Lambda's runtime provided.al2023. Each becomes NAME.zip with one executable "+
-			"named bootstrap, and NAME.cdx.json, a CycloneDX bill of the modules in it. The same source and the same Go release make the same bytes on any machine: "+
-			"compare yours with `sha256sum --check SHA256SUMS`. Run it in the module's root."))
+			"named bootstrap, and NAME.cdx.json, a CycloneDX bill of the modules in it. The same source and the same Go release make "+
+			"the same bytes on any machine: compare yours with `sha256sum --check SHA256SUMS`. Run it in the module's root."))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	artifacts, err := release.Package(ctx, ".", a.Arch, a.Dir)
 	stop()

@@ -15,7 +15,6 @@ const (
 
 // Gaps are the times after which a message comes back.
 func Gaps() []time.Duration {
-	const day = 24 * time.Hour
 	return []time.Duration{0, 30 * time.Second, 10 * time.Minute, time.Hour, day, 5 * day, 14 * day}
 }
 
@@ -92,8 +91,8 @@ func oddities(most int) (all []Search) {
 }
 
 func wrongClocks() []time.Duration {
-	const year = 365 * 24 * time.Hour
-	return []time.Duration{5 * time.Minute, -5 * time.Minute, 10 * year, -10 * year}
+	const year = 365 * day
+	return []time.Duration{honestSkew, -honestSkew, 10 * year, -10 * year}
 }
 
 func placed(all []Search) []Search {

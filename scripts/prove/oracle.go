@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
@@ -26,7 +25,7 @@ const (
 	NoFalseDecline   Invariant = "I15" // nobody is told "declined" for money that moved or for a bank that wants the customer
 	BooksAgree       Invariant = "I4"  // at rest, table and ledger agree both ways
 	AckedWhenDurable Invariant = "I5"  // nothing is acknowledged before what justifies it is durable
-	AsDrawn          Invariant = "I7"  // transitions only as drawn
+	AsAllowed        Invariant = "I7"  // transitions only as the diagram allows
 	OneEventEach     Invariant = "I8"  // exactly one event row per transition out of a state
 	NeighborsApart   Invariant = "I10" // a poison message never delays or repeats its neighbors
 	AllAnswered      Invariant = "I6"  // received = acknowledged + redelivered + parked
@@ -40,7 +39,7 @@ const (
 func Invariants() []Invariant {
 	return []Invariant{
 		ChargedOnce, ChargedAmount, ConflictParked, NoFalseDecline, BooksAgree,
-		AckedWhenDurable, AsDrawn, OneEventEach, NeighborsApart, AllAnswered, EverythingEnds, SettlesSoon, CheapDuplicate, SameHistory,
+		AckedWhenDurable, AsAllowed, OneEventEach, NeighborsApart, AllAnswered, EverythingEnds, SettlesSoon, CheapDuplicate, SameHistory,
 	}
 }
 
@@ -156,8 +155,9 @@ func (o *oracle) parked(k *Worker, message sqstest.Message, why order.Reason) {
 	x.answered[i], x.dead[i] = true, why
 	o.must(why != "", EverythingEnds, x.id, "message %d was parked without a reason", i+1)
 	o.must(why != "key_reused", SettlesSoon, x.id, "message %d was parked, although the table knows its order", i+1)
-	old := w.now.Sub(message.Sent)+order.MaxSkew >= 6*24*time.Hour // the queue forgets it after seven
-	o.must(forPeople(why) || old || k.absurd || message.Receives >= w.policy.MaxDeliveries, SettlesSoon, x.id,
+	old := w.now.Sub(message.Sent)+honestSkew >= retention-lastDay
+	worn := message.Receives >= maxFailures && (byItself(why) || w.other != nil) || message.Receives > maxReceives-lastChances
+	o.must(forPeople(why) || old || k.absurd || worn, SettlesSoon, x.id,
 		"message %d was parked for %s, which passes", i+1, why)
 }
 
@@ -165,6 +165,9 @@ func (o *oracle) parked(k *Worker, message sqstest.Message, why order.Reason) {
 func forPeople(r order.Reason) bool {
 	return slices.Contains([]order.Reason{"conflict", "mismatch", "refused", "key_reused", "invalid_order"}, r)
 }
+
+// byItself are the reasons of an order that fails, and not of something around it that will be better one day.
+func byItself(r order.Reason) bool { return r == "unconfirmed" || r == "panic" }
 
 // afterStep checks what must hold at every moment.
 func (o *oracle) afterStep(w *World) {
@@ -218,7 +221,8 @@ func (o *oracle) record(w *World, x *watched, r order.Record) {
 		o.must(false, ConflictParked, x.id, "other content took over the row")
 	}
 	if r.Status != x.status {
-		o.must(drawn(x.status, r.Status) && (!w.Strict || r.Status != order.Canceled), AsDrawn, x.id, "it went from %s to %s", x.status, r.Status)
+		o.must(allowed(x.status, r.Status) && (!w.Strict || r.Status != order.Canceled), AsAllowed, x.id,
+			"it went from %s to %s", x.status, r.Status)
 		x.changes++
 		if r.Status == order.Declined {
 			o.decline(w, x.id, r)
@@ -244,8 +248,8 @@ func (o *oracle) decline(w *World, id order.ID, r order.Record) {
 		NoFalseDecline, id, "it is told declined, and no bank has declined it")
 }
 
-// drawn is the drawing of docs/design.md, once more.
-func drawn(from, to order.Status) bool {
+// allowed is the diagram of docs/design.md, once more.
+func allowed(from, to order.Status) bool {
 	return slices.Contains([]string{
 		"open paid", "open declined", "open canceled", "open action_required", "open pending",
 		"action_required paid", "action_required declined", "action_required canceled",
@@ -261,7 +265,7 @@ func lastIs(events []order.Event, from, to order.Status) bool {
 // atRest checks what must hold once nothing is left to do.
 func (o *oracle) atRest(w *World) {
 	counts := must1(w.queue.Counts(w.now, orders))
-	o.must(counts.Expired == 0 || w.Gap >= w.policy.Retention, EverythingEnds, w.Messages[0].ID, "the queue lost a message: %+v", counts)
+	o.must(counts.Expired == 0 || w.Gap >= retention, EverythingEnds, w.Messages[0].ID, "the queue lost a message: %+v", counts)
 	for i, m := range w.Messages {
 		x := o.of(m.ID)
 		if w.other != nil {

@@ -45,6 +45,45 @@ func TestAnInterruptedRunGoesOn(t *testing.T) {
 	}
 }
 
+func TestAnInterruptedRunKeepsItsSeedAndGoesBehindNoFinding(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "prove.state")
+	load := func() *prove.State {
+		s, err := prove.LoadState(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	worlds := func(s *prove.State, seed uint64, n int) prove.Report {
+		r, err := s.Worlds(seed, n, nobody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	worlds(load(), 7, 100)
+	got, want := worlds(load(), 99, 200), worlds(new(prove.State), 7, 200)
+	if diff := cmp.Diff(want.Tally, got.Tally); diff != "" {
+		t.Errorf("the second half has another seed: (-want +got)\n%s", diff)
+	}
+
+	first, err := load().Searches([]prove.Search{strict()}, nobody)
+	if err != nil || first.Worst == nil {
+		t.Fatalf("got %v and %v, want a broken promise", first.Worst, err)
+	}
+	again, err := load().Searches(append(someSearches(), strict()), nobody)
+	if err != nil || again.Schedules != first.Schedules || again.Worst == nil {
+		t.Fatalf("got %d schedules, %v and %v, want %d and the finding", again.Schedules, again.Worst, err, first.Schedules)
+	}
+	if diff := cmp.Diff(first.Worst.String(), again.Worst.String()); diff != "" {
+		t.Errorf("another story: (-before +after)\n%s", diff)
+	}
+	if r := worlds(load(), 7, 300); r.Drawn != 200 {
+		t.Errorf("%d worlds were drawn behind the finding", r.Drawn-200)
+	}
+}
+
 func TestAStateThatCannotBeReadIsAnError(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "prove.state")

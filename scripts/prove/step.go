@@ -178,7 +178,7 @@ func (w *World) unrest(ways []way, at time.Time, waiting bool) []way {
 
 // mayWait reports whether every message outlives such a pause with a day to spare.
 func (w *World) mayWait(at time.Time, n int) bool {
-	return at.Add(waiting(n)).Sub(w.oldest) < w.policy.Retention-24*time.Hour
+	return at.Add(waiting(n)).Sub(w.oldest) < retention-lastDay
 }
 
 func (w *World) mistakes(ways []way) []way {
@@ -353,7 +353,7 @@ func (w *World) deliver(y way) {
 	k := w.newWorker(received)
 	k.old = y.old
 	if y.n > 0 {
-		k.behind, k.absurd = -w.Clocks[y.n-1], w.Clocks[y.n-1].Abs() > order.MaxLease+order.MaxSkew
+		k.behind, k.absurd = -w.Clocks[y.n-1], w.Clocks[y.n-1].Abs() > honestSkew
 	}
 	for _, m := range received {
 		w.received(k, m)
@@ -381,7 +381,7 @@ func (w *World) received(k *Worker, m sqstest.Message) {
 
 // sendAgain is for a gap beyond the queue's memory: what it forgot, the producer sends again, under a new message id.
 func (w *World) sendAgain() {
-	if w.Gap < w.policy.Retention || w.paused {
+	if w.Gap < retention || w.paused {
 		return
 	}
 	w.paused, w.oldest = true, w.now

@@ -3,11 +3,13 @@
 // deployed ones, in some worlds also the batch handler and the Stripe adapter; the store, Stripe and the queue are the ones in
 // memory, held to the same contracts as the real ones.
 //
-// It refuses to know why the product is right. The oracle says in its own words what must be true, and shares no rule with
-// the product, so that a bug cannot hide by being on both sides.
+// It refuses to know why the product is right. The oracle says in its own words what must be true. It shares the product's
+// vocabulary (package order's statuses, reasons, records and ids) and neither a rule nor a number: what may follow what, what an
+// intent means, which reasons are for people and every limit stand here once more, so that a bug or a wrong constant cannot
+// hide by being on both sides. The content of a message, which says what is a conflict, the worlds know because they sent it.
 //
-// Read world.go (what there is), step.go (what can happen next), fault.go (what can go wrong), worker.go (one delivery),
-// oracle.go (what must hold), cases.go (which worlds are searched) and random.go (which are drawn).
+// Read world.go (what there is), limits.go (in which limits), step.go (what can happen next), fault.go (what can go wrong),
+// worker.go (one delivery), oracle.go (what must hold), cases.go (which worlds are searched) and random.go (which are drawn).
 package prove
 
 import (
@@ -23,14 +25,10 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// The settings of the deployed system that a world keeps (infra/terraform): the function's time-out, how long the queue
-// hides what it has delivered, and how long the dead-letter queue keeps a message.
+// How long calls take.
 const (
-	functionTime  = time.Minute
-	confirmTime   = 15 * time.Second
-	visibility    = 6 * functionTime
-	deadRetention = 14 * 24 * time.Hour
-	callTime      = 100 * time.Millisecond // what a call takes, so that histories can be read by their times
+	confirmTime = 15 * time.Second       // one that is given up (adapters/stripe, DefaultTimeout)
+	callTime    = 100 * time.Millisecond // every other one, so that histories can be read by their times
 )
 
 // scope is this world's deployment, and the others its queues.
@@ -74,11 +72,11 @@ type Case struct {
 	People   bool            // cancel, pay, refresh; and Stripe forgets its keys
 	Restless bool            // the queue shows messages twice and in any order, consumers pause, dead letters come back early
 	Mistake  bool            // a person writes another order's intent into a row
-	Releases bool            // an older release runs beside ours: it prepares in other words, under another key, and cannot read our fingerprints
+	Releases bool            // an older release beside ours prepares in other words, under another key, and reads no fingerprint of ours
 	Clocks   []time.Duration // how wrong a worker's clock can be
 	KeyLife  time.Duration   // as in stripetest.Rules
 	ListLag  time.Duration   // likewise
-	Receives int             // the queue's maxReceiveCount; 0 is the policy's
+	Receives int             // the queue's maxReceiveCount; 0 is the deployed one
 	Strict   bool            // no order may be canceled: a promise that the product breaks, for tests of the search itself
 	Adapter  bool            // the deployed Stripe adapter over pretend HTTP, not the thin one of this package
 	Batch    int             // if not 0: the deployed handler, with so many messages a batch, over a pretend SQS
@@ -144,7 +142,7 @@ func (l *Lab) World(c Case, choose Choose) *World {
 	settings := sqstest.DefaultSettings()
 	settings.Retention = deadRetention
 	must(w.queue.Create(w.start, dead, settings))
-	settings.Retention, settings.MaxReceives = w.policy.Retention, w.policy.MaxReceives
+	settings.Retention, settings.MaxReceives = retention, maxReceives
 	settings.Visibility, settings.DeadLetters = visibility, dead
 	if c.Receives > 0 {
 		settings.MaxReceives = c.Receives

@@ -82,10 +82,10 @@ const opening = `# The storm
 
 This page and its picture are written by the run they describe (scripts/storm, command below). The same storm goes over our
 function and over the designs that people copy, each as a real program in many processes, ours at full size and the others at a
-smaller one: messages come twice, in one batch and to two
-processes at once; deletes are lost; processes are killed at any moment and a new version is rolled out in the middle; DynamoDB, Stripe
-and the queue throttle, fail, lose answers before and after the effect, get slow, and are gone for a while. Some messages are no
-order, some bring other content under an id that is known. What reaches the dead-letter queue, which every handler has after five
+smaller one. Messages come twice, in one batch and to two processes at once; deletes are lost; processes are killed at any moment and a
+new version is rolled out in the middle; DynamoDB, Stripe and the queue throttle, fail, lose answers before and after the effect, get
+slow, let a call arrive when its sender is dead and another has the order, and are gone for a while. Some messages are no order, some
+bring other content under an id that is known. What reaches the dead-letter queue, which every handler has after five
 receives, is brought back after 25 hours, 5 days, 13 days and 20 days, and twice more in fine weather.
 
 A storm packs the accidents of years into a minute. Its figures say where a design breaks, not how often it will.

@@ -37,8 +37,8 @@ func CardOf(c Card) string {
 	return "pm_card_visa"
 }
 
-// Bank is a payment provider in a map, and the specification of one: keys replay their first answer, also a failure, until
-// they are forgotten; an intent succeeds once, for ever. Its zero value with a Scope is ready.
+// Bank is a payment provider in a map, and the specification of one: a key does its work once and repeats a failure, until
+// it is forgotten; an intent succeeds once, for ever. Its zero value with a Scope is ready.
 type Bank struct {
 	Scope order.Scope
 
@@ -86,7 +86,10 @@ func (b *Bank) Prepare(ctx context.Context, o order.Order, k order.Key) (order.I
 func (b *Bank) Confirm(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
 	return b.under(ctx, Confirm, k, "confirm "+string(id), func() (order.Intent, order.Trouble) {
 		a, known := b.intents[id]
-		if !known {
+		switch {
+		case !order.ValidReference(string(id)):
+			return order.Intent{}, order.Refused // no intent will ever have this id
+		case !known:
 			return order.Intent{}, order.Misconfigured
 		}
 		if a.State == order.NeedsConfirmation {
@@ -125,43 +128,65 @@ func (b *Bank) Read(ctx context.Context, id order.IntentID) (order.Intent, error
 	})
 }
 
-// under answers one request: from its key, or by its effect. A refusal is not kept under the key, because it is told
-// before anything was done; everything later is.
+// under carries one request to the bank and its answer back, as far as each of them comes.
 func (b *Bank) under(
 	ctx context.Context, c Call, k order.Key, request string, effect func() (order.Intent, order.Trouble),
 ) (order.Intent, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.requests++
 	mishap := b.nextMishap(c)
-	switch {
-	case ctx.Err() != nil || mishap == NeverArrives:
-		return b.trouble(order.Unknown)
-	case mishap == SaysNotNow:
-		return b.trouble(order.NotNow)
-	case mishap == SaysMisconfigured:
-		return b.trouble(order.Misconfigured)
+	if ctx.Err() != nil || mishap == NeverArrives {
+		return order.Intent{}, &order.PaymentError{Trouble: order.Unknown, Err: errUnanswered}
 	}
+	b.requests++
+	i, trouble := b.answer(c, mishap, k, request, effect)
+	switch {
+	case mishap == LosesTheAnswer:
+		return order.Intent{}, &order.PaymentError{Trouble: order.Unknown, Err: errUnanswered}
+	case trouble != "":
+		return order.Intent{}, &order.PaymentError{Trouble: trouble, RequestID: fmt.Sprintf("req_%d", b.requests), Err: errSaidSo}
+	}
+	return i, nil
+}
+
+var (
+	errUnanswered = errors.New("the bank did not answer")
+	errSaidSo     = errors.New("the bank was told to say so, or had to")
+)
+
+// answer answers one request: from its key, or by its effect. A refusal is not kept under the key, because it is told
+// before anything was done; everything later is. A Confirm that is repeated is told of the intent as it is now: what was
+// declined then may have been paid since.
+func (b *Bank) answer(
+	c Call, mishap Mishap, k order.Key, request string, effect func() (order.Intent, order.Trouble),
+) (order.Intent, order.Trouble) {
 	a, used := b.keys[k]
 	switch {
+	case mishap == SaysNotNow:
+		return order.Intent{}, order.NotNow
+	case mishap == SaysMisconfigured:
+		return order.Intent{}, order.Misconfigured
 	case used && a.request != request:
-		return b.trouble(order.KeyReused)
+		return order.Intent{}, order.KeyReused
 	case used && a.failed:
-		return b.trouble(order.Replayed)
-	case !used:
-		a = answer{request: request, failed: mishap == FailsForTheKey || mishap == DoesItButFailsForTheKey}
-		if mishap != FailsForTheKey {
-			var refused order.Trouble
-			if a.intent, refused = effect(); refused != "" {
-				return b.trouble(refused)
-			}
+		return order.Intent{}, order.Replayed
+	case used && c == Confirm:
+		return b.intents[a.intent.ID].Intent, ""
+	case used:
+		return a.intent, ""
+	}
+	a = answer{request: request, failed: mishap == FailsForTheKey || mishap == DoesItButFailsForTheKey}
+	if mishap != FailsForTheKey {
+		var refused order.Trouble
+		if a.intent, refused = effect(); refused != "" {
+			return order.Intent{}, refused
 		}
-		b.keep(k, a)
 	}
-	if a.failed || mishap == LosesTheAnswer {
-		return b.trouble(order.Unknown)
+	b.keep(k, a)
+	if a.failed {
+		return order.Intent{}, order.Unknown
 	}
-	return a.intent, nil
+	return a.intent, ""
 }
 
 func (b *Bank) keep(k order.Key, a answer) {
@@ -172,12 +197,6 @@ func (b *Bank) keep(k order.Key, a answer) {
 		b.keys = map[order.Key]answer{}
 	}
 	b.keys[k] = a
-}
-
-func (b *Bank) trouble(t order.Trouble) (order.Intent, error) {
-	return order.Intent{}, &order.PaymentError{
-		Trouble: t, RequestID: fmt.Sprintf("req_%d", b.requests), Err: errors.New("the bank was told to say so, or had to"),
-	}
 }
 
 func (b *Bank) nextMishap(c Call) (m Mishap) {

@@ -69,7 +69,7 @@ func through[T any](around Around, c Call, do func() (T, error)) (T, error) { //
 // ErrConnection is what is left of a call whose answer never came.
 var ErrConnection = errors.New("connection lost")
 
-// LosesTheAnswerOf lets every call happen, and loses the answer of each such one.
+// LosesTheAnswerOf lets every call happen, but loses the answer to calls of this kind.
 func LosesTheAnswerOf(lost Call) Around {
 	return func(c Call, do func() error) error {
 		if err := do(); c != lost {
@@ -79,7 +79,7 @@ func LosesTheAnswerOf(lost Call) Around {
 	}
 }
 
-// NeverReaches lets every call happen but such.
+// NeverReaches drops calls of this kind before they happen; others go through.
 func NeverReaches(lost Call) Around {
 	return func(c Call, do func() error) error {
 		if c == lost {
@@ -89,7 +89,7 @@ func NeverReaches(lost Call) Around {
 	}
 }
 
-// Crash is what DiesAt panics with, in the place of a process that is no more.
+// Crash is what DiesAt panics with, standing in for a process that died.
 type Crash struct{ Call Call }
 
 // DiesAt kills the worker at its nth call, from 0: before the call happens or just after it did.

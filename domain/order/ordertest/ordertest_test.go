@@ -18,11 +18,16 @@ func TestBank(t *testing.T) {
 	t.Parallel()
 	ordertest.TestPayments(t, func(*testing.T) ordertest.PaymentsUnderTest {
 		b := &ordertest.Bank{Scope: "test"}
-		return ordertest.PaymentsUnderTest{
-			Payments: b, Scope: b.Scope, Method: ordertest.CardOf, Charges: b.Charges, Declines: b.Declines, Fail: b.Fail,
-			ForgetKeys: b.ForgetKeys, CustomerPays: b.CustomerPays, Clear: b.Clear, Cancel: b.Cancel,
-		}
+		return underTest(b, b)
 	})
+}
+
+// underTest is a port whose provider is b.
+func underTest(b *ordertest.Bank, p order.Payments) ordertest.PaymentsUnderTest {
+	return ordertest.PaymentsUnderTest{
+		Payments: p, Scope: b.Scope, Method: ordertest.CardOf, Charges: b.Charges, Declines: b.Declines, Fail: b.Fail,
+		ForgetKeys: b.ForgetKeys, CustomerPays: b.CustomerPays, Clear: b.Clear, Cancel: b.Cancel,
+	}
 }
 
 // life is an order's way through a store, one step after the other.

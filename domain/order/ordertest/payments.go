@@ -70,13 +70,16 @@ type PaymentsUnderTest struct {
 //nolint:tparallel // the caller says t.Parallel
 func TestPayments(t *testing.T, open func(t *testing.T) PaymentsUnderTest) {
 	t.Helper()
-	for _, p := range slices.Concat(preparePromises(), confirmPromises(), troublePromises()) {
+	for _, p := range paymentPromises() {
 		t.Run(p.says, func(t *testing.T) {
 			t.Parallel()
-			x := sale{T: t, PaymentsUnderTest: open(t)}
-			p.keep(x.of(Pays))
+			p.keep(newSale(t, open(t)))
 		})
 	}
+}
+
+func paymentPromises() []paymentPromise {
+	return slices.Concat(preparePromises(), confirmPromises(), troublePromises())
 }
 
 type paymentPromise struct {
@@ -84,13 +87,21 @@ type paymentPromise struct {
 	keep func(sale)
 }
 
-// sale is one order and the provider that is to charge it.
+// sale is one order and the provider that is to charge it. It asks for a testing.TB for the same reason as trial does.
 type sale struct {
-	*testing.T
+	testing.TB
 	PaymentsUnderTest
 
 	order order.Order
 }
+
+func newSale(tb testing.TB, p PaymentsUnderTest) sale {
+	tb.Helper()
+	return sale{TB: tb, PaymentsUnderTest: p}.of(Pays)
+}
+
+// Fail is the provider's, not the test's.
+func (x sale) Fail(c Call, m Mishap) { x.PaymentsUnderTest.Fail(c, m) }
 
 // of is a sale to somebody with such a card.
 func (x sale) of(c Card) sale { return x.named(string(c), c) }

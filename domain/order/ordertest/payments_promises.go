@@ -1,6 +1,10 @@
 package ordertest
 
-import "orderonce/domain/order"
+import (
+	"errors"
+
+	"orderonce/domain/order"
+)
 
 func preparePromises() []paymentPromise {
 	return []paymentPromise{
@@ -83,6 +87,7 @@ func confirmPromises() []paymentPromise {
 		{"an intent that takes days is pending, then paid", sale.confirmTakesDays},
 		{"a canceled intent is not charged", sale.confirmCanceled},
 		{"two intents do not disturb each other", sale.confirmApart},
+		{"confirm charges the method that prepare named and no other", sale.confirmNamed},
 	}
 }
 
@@ -147,6 +152,7 @@ func (x sale) confirmPaidLater() {
 	x.settles(order.Declined)(x.confirm(id, 1))
 	x.CustomerPays(id)
 	x.gets(order.Succeeded)(x.read(id))
+	x.gets(order.Succeeded)(x.confirm(id, 1)) // the key's first answer was a decline
 	x.gets(order.Succeeded)(x.confirm(id, 2))
 	x.charged(1)
 }
@@ -171,6 +177,7 @@ func (x sale) confirmTakesDays() {
 	x.charged(0)
 	x.Clear(id)
 	x.gets(order.Succeeded)(x.read(id))
+	x.gets(order.Succeeded)(x.confirm(id, 1))
 	x.gets(order.Succeeded)(x.confirm(id, 3))
 	x.charged(1)
 }
@@ -193,9 +200,30 @@ func (x sale) confirmApart() {
 	other.charged(0)
 }
 
+// confirmNamed is one customer with a card of each kind: a Confirm that reached for another of them would end as that one does.
+func (x sale) confirmNamed() {
+	ends := map[Card]order.IntentState{
+		Pays: order.Succeeded, Declines: order.NeedsMethod, WantsTheCustomer: order.NeedsMethod, TakesDays: order.Processing,
+	}
+	ids := map[Card]order.IntentID{}
+	for c := range ends {
+		ids[c] = x.of(c).prepared()
+	}
+	for attempt := 1; attempt <= 2; attempt++ { // the second time every card has been tried, and those that failed are off
+		for c, end := range ends {
+			x.of(c).gets(end)(x.of(c).confirm(ids[c], attempt))
+		}
+	}
+	for c, end := range ends {
+		x.of(c).charged(map[order.IntentState]int{order.Succeeded: 1}[end])
+	}
+}
+
 func troublePromises() []paymentPromise {
 	return []paymentPromise{
 		{"an unknown intent means a wrong account or mode", sale.unknownIntent},
+		{"confirm of an id that no intent can have is refused", sale.noIntentsID},
+		{"an error names the request exactly if the provider answered", sale.requestIDs},
 		{"a call that was turned away happens later under the same key", sale.turnedAway},
 		{"a lost answer is found under the same key, and once", sale.lostAnswer},
 		{"money that moved behind a lost answer is read", sale.lostConfirm},
@@ -208,6 +236,43 @@ func troublePromises() []paymentPromise {
 func (x sale) unknownIntent() {
 	x.fails(order.Misconfigured)(x.read("pi_nobody_made"))
 	x.fails(order.Misconfigured)(x.confirm("pi_nobody_made", 1))
+}
+
+func (x sale) noIntentsID() {
+	for _, id := range []order.IntentID{"", "pi 1", "pi_1/cancel"} {
+		x.fails(order.Refused)(x.confirm(id, 1))
+	}
+}
+
+// requestIDs are what the provider's support asks for. One that is made up sends people looking for nothing.
+func (x sale) requestIDs() {
+	for mishap, answers := range map[Mishap]bool{
+		SaysNotNow: true, SaysMisconfigured: true, FailsForTheKey: true, NeverArrives: false, LosesTheAnswer: false,
+	} {
+		x := x.named(string(mishap), Pays)
+		id := x.prepared()
+		for call, do := range map[Call]func() (order.Intent, error){
+			Prepare: func() (order.Intent, error) {
+				return x.Payments.Prepare(x.Context(), x.order, order.PrepareAgainKey(x.Scope, x.order.ID(), 1))
+			},
+			Confirm: func() (order.Intent, error) { return x.confirm(id, 1) },
+			Read:    func() (order.Intent, error) { return x.read(id) },
+		} {
+			x.Fail(call, mishap)
+			_, err := do()
+			x.namesRequest(err, answers)
+		}
+	}
+	_, err := x.Payments.Read(x.dead(), x.prepared())
+	x.namesRequest(err, false)
+}
+
+func (x sale) namesRequest(err error, want bool) {
+	x.Helper()
+	var e *order.PaymentError
+	if !errors.As(err, &e) || (e.RequestID != "") != want {
+		x.Errorf("got %v, want a PaymentError with a request id: %t", err, want)
+	}
 }
 
 func (x sale) turnedAway() {

@@ -35,13 +35,16 @@ type Rewriter interface {
 //nolint:tparallel // the caller says t.Parallel
 func TestStore(t *testing.T, open func(t *testing.T) Store) {
 	t.Helper()
-	all := slices.Concat(beginPromises(), bindPromises(), finishPromises(), releasePromises(), recordsPromises(), racePromises())
-	for _, p := range all {
+	for _, p := range storePromises() {
 		t.Run(p.says, func(t *testing.T) {
 			t.Parallel()
-			p.keep(trial{t, open(t), Order(idOf(t.Name()))})
+			p.keep(newTrial(t, open(t)))
 		})
 	}
+}
+
+func storePromises() []promise {
+	return slices.Concat(beginPromises(), bindPromises(), finishPromises(), releasePromises(), recordsPromises(), racePromises())
 }
 
 // promise is one sentence of the contract, and how to see that it is kept.
@@ -50,12 +53,18 @@ type promise struct {
 	keep func(trial)
 }
 
-// trial is one order in the store under test.
+// trial is one order in the store under test. It asks for a testing.TB and not for a *testing.T, so that a test of the suite
+// itself can see it fail.
 type trial struct {
-	*testing.T
+	testing.TB
 	Store
 
 	order order.Order
+}
+
+func newTrial(tb testing.TB, s Store) trial {
+	tb.Helper()
+	return trial{tb, s, Order(idOf(tb.Name()))}
 }
 
 // with is the trial of another order in the same store.

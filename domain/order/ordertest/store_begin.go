@@ -70,10 +70,18 @@ func (x trial) refusedUntil(until time.Time, l order.Lease) {
 	})
 }
 
+// What an honest lease can be, from outside: order.MaxLease and order.MaxSkew say the same, and a wrong one of them is seen here.
+const (
+	longestRun = 900 * time.Second // of a function (Lambda quotas, "Function timeout")
+	// worstSkew is between an honest clock and ours. AWS refuses what a clock signs that is further off (IAM user guide, "Signature
+	// Version 4": "a request must reach AWS within five minutes of the time stamp in the request").
+	worstSkew = 5 * time.Minute
+)
+
 func (x trial) absurdLeaseIsTakenOver() {
 	years := order.Lease{Owner: "broken clock", From: at(0), Until: at(20_000 * time.Hour)}
 	x.begin(years)
-	now := years.Until.Add(-order.MaxLease - order.MaxSkew - time.Millisecond)
+	now := years.Until.Add(-longestRun - worstSkew - time.Millisecond)
 	if got := x.begin(lease("second", now)); got.Attempt != 2 {
 		x.Errorf("got attempt %d, want 2", got.Attempt)
 	}
@@ -87,7 +95,7 @@ func (x trial) absurdLeaseIsTakenOver() {
 }
 
 func (x trial) skewedLeaseHolds() {
-	until := at(0).Add(order.MaxLease + order.MaxSkew)
+	until := at(0).Add(longestRun + worstSkew)
 	x.begin(order.Lease{Owner: "first", From: at(0), Until: until})
 	x.refusedUntil(until, lease("second", at(0)))
 }
@@ -155,7 +163,7 @@ func (x trial) ownSettledIsSettled() {
 func (x trial) unknownVersionIsLeftAlone() {
 	w, can := x.Store.(Rewriter)
 	if !can {
-		return // its own tests must edit the record behind the port
+		x.Skip("the suite cannot write what a newer release would: give the store that open returns a Rewrite method (ordertest.Rewriter)")
 	}
 	c := x.begin(lease("first", at(0)))
 	x.ok(w.Rewrite(x.Context(), x.order.ID(), "v999:0"))

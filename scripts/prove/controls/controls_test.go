@@ -8,6 +8,28 @@ import (
 	"orderonce/scripts/prove/controls"
 )
 
+// A design that breaks two promises is told by a story of the one that was asked for. Shrinking must not slip to the other.
+func TestTheShortestStoryBreaksThePromiseThatWasAskedFor(t *testing.T) {
+	t.Parallel()
+	for _, d := range designs.All() {
+		if d.Name != "message-id-before" {
+			continue
+		}
+		for _, promise := range []prove.Invariant{prove.ChargedOnce, prove.EverythingEnds} {
+			f := controls.Find(d, promise, 20_000).Worst
+			if f == nil || f.Violation.Invariant != promise {
+				t.Fatalf("asked for %s: got %v", promise, f)
+			}
+			w := prove.NewLab().World(f.Case, f.Tape.Chooser())
+			if broken := w.Run(); broken == nil || *broken != f.Violation {
+				t.Errorf("the story of %v, played again, breaks %v", f.Violation, broken)
+			}
+		}
+		return
+	}
+	t.Error("no design is called message-id-before")
+}
+
 // A search that cannot find what is wrong with these says nothing about the product.
 func TestEveryDesignThatPeopleCopyIsCaught(t *testing.T) {
 	t.Parallel()

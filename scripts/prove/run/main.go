@@ -42,17 +42,11 @@ func run(out, progress io.Writer, o options) error {
 	if o.Replay != "" {
 		return replay(out, o)
 	}
-	if o.Long {
-		o.Triples, o.Worlds = true, 100_000_000
-	}
+	most, worlds := o.bounds()
 	start := time.Now()
 	done, err := prove.LoadState(o.Resume)
 	if err != nil {
 		return err
-	}
-	most := 2
-	if o.Triples {
-		most = 3
 	}
 	searches := prove.Deep(most)
 	b := newBar(progress, "searches", len(searches))
@@ -63,8 +57,8 @@ func run(out, progress io.Writer, o options) error {
 		return err
 	}
 	if total.Worst == nil {
-		b = newBar(progress, "worlds", o.Worlds)
-		total, err = done.Worlds(o.Seed, o.Worlds, b.set)
+		b = newBar(progress, "worlds", worlds)
+		total, err = done.Worlds(o.Seed, worlds, b.set)
 		b.end()
 		if err != nil {
 			return err
@@ -77,6 +71,17 @@ func run(out, progress io.Writer, o options) error {
 		}
 	}
 	return verdict(out, total)
+}
+
+// bounds says how far a run goes: the most deviations of a schedule, and how many worlds are drawn.
+func (o options) bounds() (most, worlds int) {
+	switch {
+	case o.Long:
+		return 3, 100_000_000
+	case o.Triples:
+		return 3, o.Worlds
+	}
+	return 2, o.Worlds
 }
 
 func verdict(out io.Writer, r prove.Report) error {

@@ -2,9 +2,12 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/alecthomas/kong"
 
 	"orderonce/scripts/designs"
 )
@@ -20,6 +23,42 @@ func TestASeedIsToldAgain(t *testing.T) {
 	}
 	if err := run(new(bytes.Buffer), new(bytes.Buffer), options{Replay: "nope"}); err == nil || !strings.Contains(err.Error(), `"nope"`) {
 		t.Errorf("got %v, want an error that names it", err)
+	}
+}
+
+func TestAControlThatIsNotCaughtFails(t *testing.T) {
+	t.Parallel()
+	harmless := designs.Design{Name: "does-nothing", Handle: func(context.Context, designs.Env, designs.Message) error { return nil }}
+	err := writeControls(new(strings.Builder), []designs.Design{harmless}, 20)
+	if err == nil || !strings.Contains(err.Error(), `"does-nothing"`) || !strings.Contains(err.Error(), "20 worlds") {
+		t.Errorf("got %v, want an error that names the control", err)
+	}
+}
+
+func TestFlagsSayHowFarARunGoes(t *testing.T) {
+	t.Parallel()
+	type bounds struct{ Most, Worlds int }
+	for flags, want := range map[string]bounds{
+		"":                      {2, 1_000_000},
+		"--worlds=5":            {2, 5},
+		"--triples":             {3, 1_000_000},
+		"--triples --worlds=5":  {3, 5},
+		"--long":                {3, 100_000_000},
+		"--resume=x --seed=9":   {2, 1_000_000},
+		"--page=x --worlds=200": {2, 200},
+	} {
+		var o options
+		p, err := kong.New(&o)
+		if err == nil {
+			_, err = p.Parse(strings.Fields(flags))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		most, worlds := o.bounds()
+		if got := (bounds{most, worlds}); got != want {
+			t.Errorf("%q: got %+v, want %+v", flags, got, want)
+		}
 	}
 }
 
@@ -51,7 +90,9 @@ func TestThePageTellsOfEveryControl(t *testing.T) {
 		t.Skip("draws worlds for every control, which takes half a minute: set ORDERONCE_SLOW=1, or run make test")
 	}
 	var b strings.Builder
-	writeControls(&b)
+	if err := writeControls(&b, designs.All(), controlWorlds); err != nil {
+		t.Fatal(err)
+	}
 	for _, d := range designs.All() {
 		if !strings.Contains(b.String(), "| "+d.Name+" | "+d.Pattern+" | I1 | ") || !strings.Contains(b.String(), "### "+d.Name+"\n") {
 			t.Errorf("%s is missing in\n%s", d.Name, b.String())

@@ -1,0 +1,596 @@
+package ordertest_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+)
+
+// The calls that ordertest does not name.
+const (
+	load   ordertest.Call = "load"
+	settle ordertest.Call = "settle"
+)
+
+// call is a call to a store on its way, with what it brings and what it is answered.
+type call struct {
+	ctx context.Context
+	m   *ordertest.Memory
+
+	id      order.ID
+	order   order.Order
+	lease   order.Lease
+	claim   order.Claim // of Begin: its answer
+	intent  order.IntentID
+	outcome order.Outcome
+	record  order.Record // of Load: its answer; of Settle: as it was seen
+	at      time.Time
+
+	pass func() error // what Memory does with all this
+}
+
+func (c *call) row() order.Record                 { return c.m.Row(c.id) }
+func (c *call) edit(change func(r *order.Record)) { c.m.Edit(c.id, change) }
+func (c *call) known() bool                       { return c.row().Attempt > 0 }
+func (c *call) owner() string                     { return c.claim.Lease.Owner }
+
+// store is a Memory that does one kind of call its own way.
+type store struct {
+	*ordertest.Memory
+
+	on   ordertest.Call
+	does func(c *call) error
+}
+
+func (s store) call(kind ordertest.Call, c *call, pass func() error) error {
+	c.m, c.pass = s.Memory, pass
+	if kind == s.on {
+		return s.does(c)
+	}
+	return pass()
+}
+
+func (s store) Begin(ctx context.Context, o order.Order, l order.Lease) (order.Claim, error) {
+	c := &call{ctx: ctx, id: o.ID(), order: o, lease: l, at: l.From}
+	err := s.call(ordertest.Begin, c, func() (err error) {
+		c.claim, err = s.Memory.Begin(ctx, c.order, c.lease)
+		return err
+	})
+	return c.claim, err
+}
+
+func (s store) Bind(ctx context.Context, claim order.Claim, id order.IntentID, at time.Time) error {
+	c := &call{ctx: ctx, id: claim.Order.ID(), claim: claim, intent: id, at: at}
+	return s.call(ordertest.Bind, c, func() error { return s.Memory.Bind(ctx, c.claim, c.intent, at) })
+}
+
+func (s store) Finish(ctx context.Context, claim order.Claim, o order.Outcome, at time.Time) error {
+	c := &call{ctx: ctx, id: claim.Order.ID(), claim: claim, outcome: o, at: at}
+	return s.call(ordertest.Finish, c, func() error { return s.Memory.Finish(ctx, c.claim, c.outcome, at) })
+}
+
+func (s store) Release(ctx context.Context, claim order.Claim, why order.Reason, at time.Time) error {
+	c := &call{ctx: ctx, id: claim.Order.ID(), claim: claim, at: at}
+	return s.call(ordertest.Release, c, func() error { return s.Memory.Release(ctx, c.claim, why, at) })
+}
+
+func (s store) Load(ctx context.Context, id order.ID) (order.Record, error) {
+	c := &call{ctx: ctx, id: id}
+	err := s.call(load, c, func() (err error) {
+		c.record, err = s.Memory.Load(ctx, id)
+		return err
+	})
+	return c.record, err
+}
+
+func (s store) Settle(ctx context.Context, seen order.Record, o order.Outcome, at time.Time) error {
+	c := &call{ctx: ctx, id: seen.OrderID, record: seen, outcome: o, at: at}
+	return s.call(settle, c, func() error { return s.Memory.Settle(ctx, c.record, c.outcome, at) })
+}
+
+// storeBug is a store that breaks one promise.
+type storeBug struct {
+	breaks string // the promise, as TestStore names it
+	bug    string
+	on     ordertest.Call
+	does   func(c *call) error
+}
+
+// then lets the call happen, and what it wrote be otherwise.
+func then(change func(c *call, r *order.Record)) func(*call) error {
+	return func(c *call) error {
+		err := c.pass()
+		if err == nil {
+			c.edit(func(r *order.Record) { change(c, r) })
+		}
+		return err
+	}
+}
+
+// first lets the call find a record, or its own arguments, otherwise than they are.
+func first(change func(c *call, r *order.Record)) func(*call) error {
+	return func(c *call) error {
+		c.edit(func(r *order.Record) { change(c, r) })
+		return c.pass()
+	}
+}
+
+// unless answers some calls without a look at the rules.
+func unless(when func(c *call) bool, answer error) func(*call) error {
+	return func(c *call) error {
+		if when(c) {
+			return answer
+		}
+		return c.pass()
+	}
+}
+
+// instead is another answer to what would be refused with this error.
+func instead(of, answer error) func(*call) error {
+	return func(c *call) error {
+		if err := c.pass(); !errors.Is(err, of) {
+			return err
+		}
+		return answer
+	}
+}
+
+// leaves makes a record for an order that nobody began.
+func leaves(c *call) error {
+	if c.known() {
+		return c.pass()
+	}
+	_, _ = c.m.Begin(c.ctx, ordertest.Order(c.id), order.Lease{Owner: "somebody", From: c.at, Until: c.at})
+	if c.record.OrderID != "" {
+		return order.ErrStale // to Settle
+	}
+	return order.ErrFenced
+}
+
+// anyOwner takes every claim for the one that holds the order.
+func anyOwner(c *call, r *order.Record) { c.claim.Lease.Owner = r.Owner }
+
+func brokenBegins() []storeBug {
+	return []storeBug{
+		{
+			"a fresh order is claimed", "nobody knows since when", ordertest.Begin,
+			then(func(_ *call, r *order.Record) { r.CreatedAt = time.Time{} }),
+		},
+		{"a fresh order is claimed", "the first attempt is number 0", ordertest.Begin, func(c *call) error {
+			err := c.pass()
+			c.claim.Attempt--
+			return err
+		}},
+		{"an ended lease is taken over with its intent", "the next attempt knows no intent", ordertest.Begin, func(c *call) error {
+			err := c.pass()
+			c.claim.Intent = ""
+			return err
+		}},
+		{
+			"an ended lease is taken over with its intent", "the intent is forgotten", ordertest.Begin,
+			first(func(_ *call, r *order.Record) { r.Intent = "" }),
+		},
+		{
+			"an ended lease is taken over with its intent", "the order is as old as its last attempt", ordertest.Begin,
+			then(func(c *call, r *order.Record) { r.CreatedAt = c.at }),
+		},
+	}
+}
+
+func brokenLeases() []storeBug {
+	return []storeBug{
+		{"a lease holds through its last millisecond", "a lease ends before its end", ordertest.Begin, func(c *call) error {
+			c.lease.From = c.lease.From.Add(time.Millisecond)
+			return c.pass()
+		}},
+		{"a lease holds through its last millisecond", "a lease holds beyond its end", ordertest.Begin, func(c *call) error {
+			c.lease.From = c.lease.From.Add(-time.Millisecond)
+			return c.pass()
+		}},
+		{"a lease holds through its last millisecond", "nobody is told how long", ordertest.Begin, func(c *call) error {
+			err := c.pass()
+			if held, ok := errors.AsType[*order.InProgressError](err); ok {
+				held.Until = time.Time{}
+			}
+			return err
+		}},
+		{
+			"a lease later than any honest one is taken over", "a clock that went backwards waits", ordertest.Begin,
+			func(c *call) error {
+				if r := c.row(); r.UpdatedAt.After(c.lease.From) {
+					return &order.InProgressError{Until: r.Until}
+				}
+				return c.pass()
+			},
+		},
+		{
+			"a lease later than any honest one is taken over", "every lease is believed", ordertest.Begin,
+			func(c *call) error {
+				if r := c.row(); r.Owner != c.lease.Owner && r.Until.After(c.lease.From) {
+					return &order.InProgressError{Until: r.Until}
+				}
+				return c.pass()
+			},
+		},
+		{
+			"the longest lease of the most skewed clock holds", "no clock is skewed", ordertest.Begin,
+			first(func(c *call, r *order.Record) {
+				if r.Until.After(c.lease.From.Add(order.MaxLease)) {
+					r.Until = time.Time{}
+				}
+			}),
+		},
+		{
+			"begin whose answer was lost is ours and no new attempt", "our own lease is in our way", ordertest.Begin,
+			func(c *call) error {
+				if r := c.row(); r.Owner == c.lease.Owner {
+					return &order.InProgressError{Until: r.Until}
+				}
+				return c.pass()
+			},
+		},
+		{
+			"begin whose answer was lost is ours and no new attempt", "it counts as another attempt", ordertest.Begin,
+			first(func(c *call, r *order.Record) {
+				if r.Owner == c.lease.Owner {
+					r.Attempt++
+				}
+			}),
+		},
+	}
+}
+
+func brokenRefusals() []storeBug {
+	return []storeBug{
+		{"the same id with other content is a conflict", "only the id counts", ordertest.Begin, first(sameContent)},
+		{
+			"the same id with other content is a conflict", "content counts once the lease is over", ordertest.Begin,
+			func(c *call) error {
+				if r := c.row(); !c.lease.From.After(r.Until) && c.known() && r.Owner != c.lease.Owner {
+					return &order.InProgressError{Until: r.Until}
+				}
+				return c.pass()
+			},
+		},
+		{
+			"a settled order refuses with its status and intent", "what is settled is in progress", ordertest.Begin,
+			unless(func(c *call) bool { return c.row().Seq > 0 }, &order.InProgressError{}),
+		},
+		{
+			"a settled order refuses with its status and intent", "nobody is told which intent", ordertest.Begin,
+			func(c *call) error {
+				err := c.pass()
+				if settled, ok := errors.AsType[*order.SettledError](err); ok {
+					settled.Record.Intent = ""
+				}
+				return err
+			},
+		},
+		{
+			"a conflict is told before settled", "settled is told before a conflict", ordertest.Begin,
+			first(func(c *call, r *order.Record) {
+				if r.Status == order.Paid {
+					sameContent(c, r)
+				}
+			}),
+		},
+		{
+			"our own settled order is settled, not ours", "an owner is remembered for ever", ordertest.Begin,
+			unless(func(c *call) bool { return c.row().Seq > 0 && c.lease.Owner == "first" }, nil),
+		},
+		{
+			"a newer release's record is left alone", "what nobody can read is other content", ordertest.Begin,
+			instead(order.ErrUnknownVersion, order.ErrConflict),
+		},
+		{
+			"a newer release's record is left alone", "what nobody can read is written anew", ordertest.Begin,
+			first(func(c *call, r *order.Record) {
+				if strings.HasPrefix(string(r.Fingerprint), "v999:") {
+					sameContent(c, r)
+				}
+			}),
+		},
+		{
+			"two orders do not disturb each other", "a settled order notes that another one was begun", ordertest.Begin,
+			func(c *call) error {
+				c.m.Edit(order.ID(strings.TrimSuffix(string(c.id), "-2")), func(r *order.Record) { r.UpdatedAt = c.at.Add(time.Hour) })
+				return c.pass()
+			},
+		},
+	}
+}
+
+func sameContent(c *call, r *order.Record) { r.Fingerprint = c.order.Fingerprint() }
+
+func brokenBinds() []storeBug {
+	noIntent := func(_ *call, r *order.Record) { r.Intent = "" }
+	return []storeBug{
+		{"bind writes the intent", "nothing is written", ordertest.Bind, func(*call) error { return nil }},
+		{
+			"bind of the same intent again is fine", "an intent is bound once and never again", ordertest.Bind,
+			unless(func(c *call) bool { return c.row().Intent != "" }, order.ErrFenced),
+		},
+		{
+			"bind of the same intent again is fine", "it counts as another attempt", ordertest.Bind,
+			first(func(c *call, r *order.Record) {
+				if r.Intent == c.intent {
+					r.Attempt++
+				}
+			}),
+		},
+		{"bind of another intent is fenced", "the last bind counts", ordertest.Bind, first(noIntent)},
+		{"bind by a fenced owner leaves nothing behind", "anybody binds", ordertest.Bind, first(anyOwner)},
+		{
+			"bind by a fenced owner leaves nothing behind", "it is refused and written", ordertest.Bind,
+			func(c *call) error {
+				c.edit(func(r *order.Record) { r.LastError = "refused" })
+				return c.pass()
+			},
+		},
+		{
+			"bind by a fenced owner leaves nothing behind", "what is bound may be said by anybody", ordertest.Bind,
+			unless(func(c *call) bool { return c.row().Intent == c.intent }, nil),
+		},
+		{
+			"bind of a settled order is fenced", "a settled order can still be bound", ordertest.Bind,
+			unless(func(c *call) bool { return c.row().Seq > 0 }, nil),
+		},
+		{"bind of an order that nobody began makes none", "it makes one", ordertest.Bind, leaves},
+	}
+}
+
+func brokenFinishes() []storeBug {
+	return []storeBug{
+		{
+			"finish settles with one event and ends the claim", "there is no event", ordertest.Finish,
+			then(func(_ *call, r *order.Record) { r.Events = nil }),
+		},
+		{
+			"finish settles with one event and ends the claim", "the claim goes on", ordertest.Finish,
+			then(func(c *call, r *order.Record) { r.Owner = c.owner() }),
+		},
+		{
+			"finish settles with one event and ends the claim", "a pending order waits for nothing", ordertest.Finish,
+			then(func(_ *call, r *order.Record) { r.DueAt = time.Time{} }),
+		},
+		{
+			"finish again with the same outcome changes nothing", "the record says when it was said last", ordertest.Finish,
+			then(func(c *call, r *order.Record) { r.UpdatedAt = c.at }),
+		},
+		{
+			"finish with another outcome is fenced", "a settled order swallows every outcome", ordertest.Finish,
+			unless(func(c *call) bool { return c.row().Seq > 0 }, nil),
+		},
+		{
+			"finish with another outcome is fenced", "another status is fine for the same intent", ordertest.Finish,
+			unless(func(c *call) bool { return c.row().Seq > 0 && c.row().Intent == c.outcome.Intent }, nil),
+		},
+		{
+			"finish with another outcome is fenced", "another intent is fine for the same status", ordertest.Finish,
+			unless(func(c *call) bool { return c.row().Status == c.outcome.Status }, nil),
+		},
+		{
+			"finish with a status that no open order takes is refused", "it is fenced", ordertest.Finish,
+			func(c *call) error {
+				if err := c.pass(); !errors.As(err, new(*order.TransitionError)) {
+					return err
+				}
+				return order.ErrFenced
+			},
+		},
+		{
+			"finish with an intent that is not bound is fenced", "any intent will do", ordertest.Finish,
+			first(func(c *call, r *order.Record) { c.outcome.Intent = r.Intent }),
+		},
+		{
+			"finish with an intent that is not bound is fenced", "any intent will do where none is bound", ordertest.Finish,
+			first(func(c *call, r *order.Record) {
+				if r.Intent == "" {
+					r.Intent = c.outcome.Intent
+				}
+			}),
+		},
+		{"finish by a fenced owner leaves nothing behind", "anybody finishes", ordertest.Finish, first(anyOwner)},
+		{
+			"finish by a fenced owner is fine when the record says the same", "it is fenced all the same", ordertest.Finish,
+			unless(func(c *call) bool { return c.row().Owner != c.owner() }, order.ErrFenced),
+		},
+		{
+			"finish by a fenced owner is fine when the record says the same", "it is fine whatever the record says", ordertest.Finish,
+			unless(func(c *call) bool { return c.row().Seq > 0 }, nil),
+		},
+		{"finish of an order that nobody began makes none", "it makes one", ordertest.Finish, leaves},
+	}
+}
+
+func brokenReleases() []storeBug {
+	return []storeBug{
+		{
+			"release lets the next attempt begin at once", "the lease runs on", ordertest.Release,
+			func(c *call) error {
+				until := c.row().Until
+				err := c.pass()
+				c.edit(func(r *order.Record) { r.Until = until })
+				return err
+			},
+		},
+		{
+			"release lets the next attempt begin at once", "nobody is told why", ordertest.Release,
+			then(func(_ *call, r *order.Record) { r.LastError = "" }),
+		},
+		{
+			"release lets the next attempt begin at once", "the intent goes with the claim", ordertest.Release,
+			then(func(_ *call, r *order.Record) { r.Intent = "" }),
+		},
+		{
+			"release is final for its claim", "whoever let go may still bind", ordertest.Bind,
+			unless(func(c *call) bool { return c.row().Owner == "" }, nil),
+		},
+		{
+			"release is final for its claim", "whoever let go may still finish", ordertest.Finish,
+			unless(func(c *call) bool { return c.row().Owner == "" }, nil),
+		},
+		{
+			"release is final for its claim", "who let go still holds it", ordertest.Release,
+			then(func(c *call, r *order.Record) { r.Owner = c.owner() }),
+		},
+		{"release by a fenced owner leaves nothing behind", "anybody lets go", ordertest.Release, first(anyOwner)},
+		{
+			"release of a settled order leaves nothing behind", "it notes why", ordertest.Release,
+			func(c *call) error {
+				c.edit(func(r *order.Record) { r.LastError = "too late" })
+				return c.pass()
+			},
+		},
+		{"release of an order that nobody began makes none", "it makes one", ordertest.Release, leaves},
+	}
+}
+
+func brokenRecords() []storeBug {
+	return []storeBug{
+		{"an unknown order is not found", "it is found empty", load, instead(order.ErrNotFound, nil)},
+		{
+			"what a caller does to a loaded record stays with the caller", "it is the store's own", load,
+			func(c *call) error {
+				err := c.pass()
+				if err == nil {
+					c.record = c.row()
+				}
+				return err
+			},
+		},
+		{
+			"settle adds its events in order", "the last event is the only one", settle,
+			then(func(_ *call, r *order.Record) { r.Events = r.Events[len(r.Events)-1:] }),
+		},
+		{
+			"settle adds its events in order", "the newest event comes first", settle,
+			then(func(_ *call, r *order.Record) {
+				r.Events = slices.Clone(r.Events)
+				slices.Reverse(r.Events)
+			}),
+		},
+		{
+			"settle clears the failure of an order that was paid after all", "it stays", settle,
+			then(func(c *call, r *order.Record) { r.Failure = c.record.Failure }),
+		},
+		{
+			"settle under a working attempt fences it", "the attempt works on", settle,
+			then(func(c *call, r *order.Record) { r.Owner = c.record.Owner }),
+		},
+		{
+			"settle under a working attempt fences it", "the attempt is not told that it was settled", ordertest.Finish,
+			unless(func(c *call) bool { return c.row().Owner != c.owner() }, order.ErrFenced),
+		},
+		{
+			"settle as the record says already changes nothing", "it is stale", settle,
+			unless(func(c *call) bool { return c.row().Seq > c.record.Seq }, order.ErrStale),
+		},
+		{
+			"settle as the record says already changes nothing", "the record says when it was said last", settle,
+			then(func(c *call, r *order.Record) { r.UpdatedAt = c.at }),
+		},
+		{
+			"settle of a record that changed is stale", "its status does not count", settle,
+			first(func(c *call, r *order.Record) { c.record.Status = r.Status }),
+		},
+		{
+			"settle of a record that changed is stale", "its seq does not count", settle,
+			first(func(c *call, r *order.Record) { c.record.Seq = r.Seq }),
+		},
+		{
+			"settle of a record that changed is stale", "its intent does not count", settle,
+			first(func(c *call, r *order.Record) { c.record.Intent = r.Intent }),
+		},
+		{
+			"settle with another intent is stale", "any intent will do", settle,
+			first(func(c *call, r *order.Record) { c.outcome.Intent = r.Intent }),
+		},
+		{
+			"settle with a change that nobody drew is refused", "it is stale", settle,
+			func(c *call) error {
+				if err := c.pass(); !errors.As(err, new(*order.TransitionError)) {
+					return err
+				}
+				return order.ErrStale
+			},
+		},
+		{"settle of an order that nobody began makes none", "it makes one", settle, leaves},
+	}
+}
+
+// brokenRaces say yes to everybody: whoever wins by luck alone would be caught only now and then.
+func brokenRaces() []storeBug {
+	return []storeBug{
+		{
+			"fifty begin one order and one wins", "everybody may", ordertest.Begin,
+			func(c *call) error {
+				if err := c.pass(); !errors.As(err, new(*order.InProgressError)) {
+					return err
+				}
+				return nil
+			},
+		},
+		{"fifty attempts bind and only the last one's intent is bound", "nobody is told no", ordertest.Bind, instead(order.ErrFenced, nil)},
+		{"fifty binds of one claim bind one intent", "nobody is told no", ordertest.Bind, instead(order.ErrFenced, nil)},
+		{"fifty finishes agree on one outcome and one event", "nobody is told no", ordertest.Finish, instead(order.ErrFenced, nil)},
+		{
+			"fifty finishes agree on one outcome and one event", "each one who agrees adds an event", ordertest.Finish,
+			then(func(_ *call, r *order.Record) {
+				r.Events = append(slices.Clip(r.Events), order.Event{Seq: len(r.Events) + 1})
+			}),
+		},
+		{
+			"fifty begin one order and one wins", "whoever loses is fenced", ordertest.Begin, func(c *call) error {
+				if err := c.pass(); !errors.As(err, new(*order.InProgressError)) {
+					return err
+				}
+				return order.ErrFenced
+			},
+		},
+	}
+}
+
+func brokenStores() []storeBug {
+	return slices.Concat(
+		brokenBegins(), brokenLeases(), brokenRefusals(), brokenBinds(), brokenFinishes(), brokenReleases(), brokenRecords(), brokenRaces(),
+	)
+}
+
+func TestEveryBrokenStoreIsSeenByItsPromise(t *testing.T) {
+	t.Parallel()
+	var broken []string
+	for _, b := range brokenStores() {
+		broken = append(broken, b.breaks)
+		p := find(t, ordertest.StorePromises(), b.breaks)
+		t.Run(b.breaks+" - "+b.bug, func(t *testing.T) {
+			t.Parallel()
+			wrong, right := store{Memory: new(ordertest.Memory), on: b.on, does: b.does}, store{Memory: new(ordertest.Memory)}
+			if h := hear[ordertest.Store](t, p, wrong); !h.Failed() {
+				t.Error("the suite sees nothing wrong")
+			}
+			if h := hear[ordertest.Store](t, p, right); h.Failed() {
+				t.Errorf("the suite sees something wrong without the bug: %s", h)
+			}
+		})
+	}
+	covered(t, ordertest.StorePromises(), broken)
+}
+
+// unwritable is a store whose records no test can edit.
+type unwritable struct{ ordertest.Store }
+
+func TestAPromiseThatCannotBeTriedSaysWhatItNeeds(t *testing.T) {
+	t.Parallel()
+	p := find(t, ordertest.StorePromises(), "a newer release's record is left alone")
+	h := hear[ordertest.Store](t, p, unwritable{new(ordertest.Memory)})
+	if h.Failed() || !strings.Contains(h.String(), "ordertest.Rewriter") {
+		t.Errorf("got %q, failed: %t; want a skip that names what to add", h, h.Failed())
+	}
+}
