@@ -2,7 +2,6 @@ package stripe
 
 import (
 	"errors"
-	"regexp"
 	"strings"
 )
 
@@ -13,10 +12,6 @@ var (
 	ErrLiveKey   = errors.New("a live key goes to Stripe and nobody else: want no other base URL")
 )
 
-// keys are secret and restricted keys with their mode (docs.stripe.com/keys). A publishable key opens nothing here, and the key
-// of an organization would need a header that names an account.
-var keys = regexp.MustCompile(`^[sr]k_(test|live)_\w+$`)
-
 // CheckKey is for whoever reads a key: wherever it comes from, it is an account's secret or restricted key, and a live one goes to
 // no base URL but Stripe's own, "". It returns ErrNotAKey, ErrLiveKey, or ErrKeyInJSON for what the console of Secrets Manager
 // makes of a key unless it is asked for plain text. Space around a key does not count.
@@ -24,10 +19,21 @@ func CheckKey(key, baseURL string) error {
 	switch key = strings.TrimSpace(key); {
 	case strings.HasPrefix(key, "{"):
 		return ErrKeyInJSON
-	case !keys.MatchString(key):
+	case !isKey(key):
 		return ErrNotAKey
 	}
 	return checkAddress(key, baseURL)
+}
+
+// isKey reports whether a text is a secret or restricted key with its mode (docs.stripe.com/keys). A publishable key opens nothing
+// here, and the key of an organization would need a header that names an account.
+func isKey(s string) bool {
+	kind, rest, _ := strings.Cut(s, "_")
+	mode, id, _ := strings.Cut(rest, "_")
+	odd := func(r rune) bool {
+		return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}
+	return (kind == "sk" || kind == "rk") && (mode == "test" || mode == "live") && id != "" && !strings.ContainsFunc(id, odd)
 }
 
 // Live reports whether a key may charge real cards: any that does not say test.

@@ -110,7 +110,8 @@ Orders, not messages, are counted, except for the last column.
 
 What this storm does not show. Nobody waits long enough for the function's own parking rules (twenty attempts, six days): its clock is this
 machine's, while the queue's and Stripe's jump ahead, and every handler's queue gives up after five receives, as AWS advises at least. A
-worker that stands still for days before a call, which no redelivery can foresee, is for make prove to search.
+worker that stands still for days before a call, which no redelivery can foresee, is for make prove to search. So are the guards that
+only matter when two accidents meet at one moment, such as the fencing conditions: without one of them this storm stays green.
 `
 
 const again = `

@@ -37,9 +37,10 @@ func (m Message) systemAttributes() map[string]string {
 
 func millis(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
 
-// ignored are attributes that exist and mean nothing here: they are taken and not kept, so GetQueueAttributes shows none of them.
-var ignored = [...]string{ //nolint:gochecknoglobals // constant
-	"Policy", "KmsMasterKeyId", "KmsDataKeyReusePeriodSeconds", "SqsManagedSseEnabled",
+// isIgnored reports whether an attribute exists and means nothing here: it is taken and not kept, so GetQueueAttributes does not
+// show it.
+func isIgnored(name string) bool {
+	return slices.Contains([]string{"Policy", "KmsMasterKeyId", "KmsDataKeyReusePeriodSeconds", "SqsManagedSseEnabled"}, name)
 }
 
 // apply sets the attributes that CreateQueue and SetQueueAttributes take.
@@ -69,7 +70,7 @@ func (s Settings) apply(attributes map[string]string) (Settings, error) {
 			s.GroupDeduplication, err = choose(value, "queue", "messageGroup")
 		case name == "FifoThroughputLimit":
 			s.GroupThroughput, err = choose(value, "perQueue", "perMessageGroupId")
-		case slices.Contains(ignored[:], name):
+		case isIgnored(name):
 			err = nil
 		default:
 			return s, unknownAttribute(name)
@@ -130,9 +131,11 @@ func setAttributes(m *Machine, now time.Time, in request) error {
 	return m.Configure(now, in.queue(), settings)
 }
 
-// unset are attributes that a queue may be without.
-var unset = [...]string{ //nolint:gochecknoglobals // constant
-	"RedrivePolicy", "RedriveAllowPolicy", "FifoQueue", "ContentBasedDeduplication", "DeduplicationScope", "FifoThroughputLimit",
+// mayBeUnset reports whether a queue may be without an attribute that exists.
+func mayBeUnset(name string) bool {
+	return isIgnored(name) || slices.Contains([]string{
+		"RedrivePolicy", "RedriveAllowPolicy", "FifoQueue", "ContentBasedDeduplication", "DeduplicationScope", "FifoThroughputLimit",
+	}, name)
 }
 
 func getAttributes(m *Machine, now time.Time, in request) (any, error) {
@@ -149,7 +152,7 @@ func getAttributes(m *Machine, now time.Time, in request) (any, error) {
 			asked = all
 		case known:
 			asked[name] = value
-		case !slices.Contains(unset[:], name) && !slices.Contains(ignored[:], name):
+		case !mayBeUnset(name):
 			return nil, unknownAttribute(name)
 		}
 	}

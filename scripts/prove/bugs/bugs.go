@@ -42,6 +42,7 @@ func Random() Catcher { return Catcher{Test: "TestWorlds", Pkg: "./scripts/prove
 // Tells reports whether the catcher names the broken invariant itself.
 func (c Catcher) Tells() bool { return c == Search() || c == Random() }
 
+// String is the test as people look for it, such as `TestStore "bind of another intent is fenced" in ./adapters/dynamodb`.
 func (c Catcher) String() string {
 	if c.Claim == "" {
 		return c.Test + " in " + c.Pkg
