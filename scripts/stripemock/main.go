@@ -18,6 +18,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"orderonce/adapters/stripe"
 	"orderonce/domain/order"
 )
@@ -25,10 +27,11 @@ import (
 const module = "github.com/stripe/stripe-mock@v0.203.0"
 
 func main() {
-	if err := run(context.Background(), os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "stripemock:", err)
-		os.Exit(1)
-	}
+	k := kong.Parse(&struct{}{}, kong.Name("stripemock"), kong.UsageOnError(), kong.Description(
+		"Send every request that adapters/stripe can make to stripe-mock, which checks parameters against Stripe's published OpenAPI "+
+			"description, and fail on the first that it refuses. It installs "+module+" from the Go module proxy into a temporary "+
+			"folder, runs it on 127.0.0.1 and ends it."))
+	k.FatalIfErrorf(run(context.Background(), os.Stdout))
 }
 
 func run(ctx context.Context, out io.Writer) error {

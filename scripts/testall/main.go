@@ -16,7 +16,17 @@ import (
 // and tests that run `go test` or compiled binaries in processes of their own. They run without it.
 const oneByOne = "^(TestPairs|TestThePageTellsOfEveryControl|TestEveryMissingGuardIsCaughtAndTheTreeStaysAsItIs|TestTheStormSees)$"
 
+const about = `Usage: testall [flags of go test]
+
+Run every test of the module with what plain "go test ./..." leaves out: the slow ones, and those that need the DynamoDB-compatible
+engine (make engine). Print what failed, and fail if anything was skipped or cut short. -race leaves out what the race detector
+sees nothing in.`
+
 func main() {
+	if slices.ContainsFunc(os.Args[1:], func(arg string) bool { return arg == "-h" || arg == "--help" }) {
+		fmt.Println(about)
+		return
+	}
 	counts, err := watch(command(os.Args[1:], os.Environ()), os.Stdout)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

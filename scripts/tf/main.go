@@ -17,6 +17,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+
+	"github.com/alecthomas/kong"
 )
 
 const (
@@ -28,13 +30,14 @@ const (
 )
 
 func main() {
+	k := kong.Parse(&struct{}{}, kong.Name("tf"), kong.UsageOnError(), kong.Description(
+		"Format, validate, lint and test infra/terraform without an account, then plant mistakes and see each of them found. It works "+
+			"in a copy. It needs Terraform 1.11 or newer on PATH, and a provider registry or a mirror of it, which TF_CLI_CONFIG_FILE "+
+			"names; what this machine cannot do is said and skipped."))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := run(ctx, os.Stdout)
 	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	k.FatalIfErrorf(err)
 }
 
 func run(ctx context.Context, out io.Writer) error {
