@@ -30,7 +30,7 @@ func chart(outcomes []play.Outcome) ([]byte, error) {
 		if i%perRow == 0 {
 			rows = append(rows, nil)
 			p.NominalY(names(outcomes)...)
-			p.Y.Tick.Label.Font, p.Y.Padding = sans(9), vg.Points(14) // a reader's letters may be wider than ours
+			p.Y.Tick.Label.Font, p.Y.Padding = sans(9), vg.Points(22) // a reader's letters may be wider than ours
 		}
 		rows[len(rows)-1] = append(rows[len(rows)-1], p)
 	}

@@ -86,7 +86,8 @@ smaller one. Messages come twice, in one batch and to two processes at once; del
 new version is rolled out in the middle; DynamoDB, Stripe and the queue throttle, fail, lose answers before and after the effect, get
 slow, let a call arrive when its sender is dead and another has the order, and are gone for a while. Some messages are no order, some
 bring other content under an id that is known. What reaches the dead-letter queue, which every handler has after five
-receives, is brought back after 25 hours, 5 days, 13 days and 20 days, and twice more in fine weather.
+receives, is brought back after 25 hours, 5 days, 13 days and 20 days; the last tenth of the orders comes in on the last day, and then
+all that is left is brought back twice in fine weather.
 
 A storm packs the accidents of years into a minute. Its figures say where a design breaks, not how often it will.
 

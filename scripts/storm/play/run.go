@@ -169,10 +169,11 @@ func (st *storm) play(ctx context.Context, s *system.System, next string) (Outco
 }
 
 // phases: the storm itself; the dead letters come back after 25 hours, 5 days and 20 days, and once between, because a
-// queue keeps a dead letter for 14; then the weather is fine, and everything gets its retries on the same day, while Stripe still
-// repeats what it has stored: an order that only waits for its key to be forgotten is stuck.
+// queue keeps a dead letter for 14. The last orders come in on the last day. Then the weather is fine, and everything gets its retries
+// while Stripe still repeats what it has stored: an order that only waits for its key to be forgotten is stuck.
 func (st *storm) phases(ctx context.Context, s *system.System, next string) error {
-	if err := st.under(ctx, s, "storm", func() error { return st.post(ctx, s, next) }); err != nil {
+	last := st.Script.Orders - st.Script.Orders/lastDay
+	if err := st.under(ctx, s, "storm", func() error { return st.post(ctx, s, 0, last, next) }); err != nil {
 		return err
 	}
 	for _, later := range []struct {
@@ -189,6 +190,9 @@ func (st *storm) phases(ctx context.Context, s *system.System, next string) erro
 			return err
 		}
 	}
+	if err := st.under(ctx, s, "the last day", func() error { return st.post(ctx, s, last, st.Script.Orders, next) }); err != nil {
+		return err
+	}
 	for range calmRounds {
 		st.enters("fine weather")
 		if err := st.redrive(ctx, s, 0); err != nil {
@@ -198,8 +202,12 @@ func (st *storm) phases(ctx context.Context, s *system.System, next string) erro
 	return nil
 }
 
-// calmRounds is how often dead letters come back in fine weather.
-const calmRounds = 2
+const (
+	// lastDay is the part of the orders that comes in on the last day: one in so many.
+	lastDay = 10
+	// calmRounds is how often dead letters come back in fine weather.
+	calmRounds = 2
+)
 
 // under runs one phase in bad weather.
 func (st *storm) under(ctx context.Context, s *system.System, name string, phase func() error) error {
@@ -219,12 +227,13 @@ func (st *storm) under(ctx context.Context, s *system.System, name string, phase
 
 func (st *storm) enters(phase string) { st.phase.Store(&phase) }
 
-// post sends the script wave by wave, rolls the next version out in the middle, and waits until the queue is empty.
-func (st *storm) post(ctx context.Context, s *system.System, next string) error {
+// post sends some orders of the script wave by wave, rolls the next version out in the middle of the script, and waits until the
+// queue is empty.
+func (st *storm) post(ctx context.Context, s *system.System, from, to int, next string) error {
 	wave := max(1, min(largestWave, st.Script.Orders/4))
-	for from := 0; from < st.Script.Orders; from += wave {
+	for ; from < to; from += wave {
 		var drafts []sqstest.Draft
-		for n := from; n < min(from+wave, st.Script.Orders); n++ {
+		for n := from; n < min(from+wave, to); n++ {
 			for _, m := range st.Script.messages(n) {
 				drafts = append(drafts, st.draft(m))
 			}
@@ -269,8 +278,8 @@ func (st *storm) redrive(ctx context.Context, s *system.System, wait time.Durati
 // moved on.
 const (
 	patience = time.Minute
-	nap      = 250 * time.Millisecond
-	look     = 50 * time.Millisecond
+	nap      = 100 * time.Millisecond
+	look     = 20 * time.Millisecond
 )
 
 // until waits until at most so many messages are in the order queue. Where all that happens is waiting, it moves the clocks.

@@ -50,7 +50,7 @@ func dynamoSkies() []sky[dynamodbtest.Fault] {
 		}},
 		{"DynamoDB lost answers", []likely[dynamodbtest.Fault]{of(0.1, dynamodbtest.LoseBefore), of(0.1, dynamodbtest.LoseAfter)}},
 		{"DynamoDB latency", []likely[dynamodbtest.Fault]{slow(0.2, 40*time.Millisecond), slow(0.02, time.Second)}},
-		{"DynamoDB late arrivals", []likely[dynamodbtest.Fault]{slow(0.05, late)}},
+		{"DynamoDB late arrivals", []likely[dynamodbtest.Fault]{slow(0.02, late)}},
 		{"DynamoDB brown-out", []likely[dynamodbtest.Fault]{of(0.3, dynamodbtest.InternalError), slow(0.4, 200*time.Millisecond)}},
 		{"DynamoDB outage", []likely[dynamodbtest.Fault]{of(0.7, dynamodbtest.InternalError), of(0.3, dynamodbtest.LoseBefore)}},
 	}
@@ -78,7 +78,7 @@ func stripeSkies() []sky[stripetest.Fault] {
 			slow(0.15, stripetest.Latency, 100*time.Millisecond), slow(0.05, stripetest.SlowSuccess, 300*time.Millisecond),
 			slow(0.02, stripetest.SlowSuccess, 1200*time.Millisecond),
 		}},
-		{"Stripe late arrivals", []likely[stripetest.Fault]{slow(0.05, stripetest.Latency, late)}},
+		{"Stripe late arrivals", []likely[stripetest.Fault]{slow(0.02, stripetest.Latency, late)}},
 		{"Stripe brown-out", []likely[stripetest.Fault]{
 			of(0.3, stripetest.Unavailable), slow(0.4, stripetest.Latency, 200*time.Millisecond), slow(0.05, stripetest.SlowSuccess, time.Second),
 		}},
