@@ -67,7 +67,7 @@ type Design struct {
 	Source  string // what kind of text it is copied from
 	Enough  string // where it is enough
 	FIFO    bool   // it wants a FIFO queue, with the orderId as message group and deduplication id
-	// ListLag is how late Stripe's list is where this design lives (stripetest.Rules).
+	// ListLag is how late what it looks in is (stripetest.Rules): Stripe's list is not, its search is, up to an hour in an outage.
 	ListLag time.Duration
 	Handle  Handler
 }
@@ -129,18 +129,18 @@ func layered() []Design {
 func lookups() []Design {
 	return []Design{
 		{
-			Name: "look-up-late", Pattern: "look for the intent in a list that is an hour late, else charge", ListLag: time.Hour,
+			Name: "look-up-late", Pattern: "look for the intent by a search that is an hour late, as Stripe's in an outage, else charge", ListLag: time.Hour,
 			Source: "no single text: the usual repair, with Stripe's search", Claim: "a charge is found by whoever comes next",
 			Enough: "if deliveries of an order are more than an hour apart", Handle: lookup{}.handle,
 		},
 		{
-			Name: "look-up", Pattern: "look for the intent in a list that is not late, else charge",
+			Name: "look-up", Pattern: "look for the intent in Stripe's list, which is not late, else charge",
 			Source: "the same, with Stripe's list", Claim: "a charge is found by whoever comes next",
 			Enough: "if no two deliveries of an order overlap", Handle: lookup{}.handle,
 		},
 		{
-			Name: "look-up-stripe-key", Pattern: "the same late list, and a Stripe key", ListLag: time.Hour,
-			Source: "no single text: the two together", Claim: "the key holds for a day, the list for ever after",
+			Name: "look-up-stripe-key", Pattern: "the same late search, and a Stripe key", ListLag: time.Hour,
+			Source: "no single text: the two together", Claim: "the key holds for a day, the search for ever after",
 			Enough: "for deaths and redrives at any age: only a worker that stood still for longer than the key lives charges again",
 			Handle: lookup{stripeKey: true}.handle,
 		},
