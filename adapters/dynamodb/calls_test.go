@@ -259,16 +259,16 @@ func TestProcess(t *testing.T) {
 	if r := p.Process(t.Context(), o, lease("first")); r.Status != order.Paid {
 		t.Fatalf("got %+v, want it paid", r)
 	}
-	if d := cmp.Diff(map[string]int{"UpdateItem": 2, "TransactWriteItems": 1}, f.Proxy.Counts()); d != "" {
-		t.Errorf("calls of a fresh order (-want +got):\n%s", d)
+	if d := cmp.Diff(f.Proxy.Counts(), map[string]int{"UpdateItem": 2, "TransactWriteItems": 1}); d != "" {
+		t.Errorf("calls of a fresh order (-got +want):\n%s", d)
 	}
 
 	f.Proxy.Reset()
 	if r := p.Process(t.Context(), o, lease("second")); r.Reason != order.ReasonDuplicate {
 		t.Fatalf("got %+v, want a duplicate", r)
 	}
-	if d := cmp.Diff(map[string]int{"UpdateItem": 1}, f.Proxy.Counts()); d != "" {
-		t.Errorf("calls of a duplicate (-want +got):\n%s", d)
+	if d := cmp.Diff(f.Proxy.Counts(), map[string]int{"UpdateItem": 1}); d != "" {
+		t.Errorf("calls of a duplicate (-got +want):\n%s", d)
 	}
 }
 

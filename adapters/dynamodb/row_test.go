@@ -47,8 +47,8 @@ func (f fixture) put(item row) {
 	f.must(err)
 }
 
-func diff(want, got []row) string {
-	return cmp.Diff(want, got, cmpopts.IgnoreUnexported(types.AttributeValueMemberS{}, types.AttributeValueMemberN{}))
+func diff(got, want []row) string {
+	return cmp.Diff(got, want, cmpopts.IgnoreUnexported(types.AttributeValueMemberS{}, types.AttributeValueMemberN{}))
 }
 
 // openRow is the row of order O1 with its intent bound; settledRows are its rows once its bank wants the customer.
@@ -82,14 +82,14 @@ func TestRows(t *testing.T) {
 	f := open(t)
 	c := f.claimed("O1")
 	f.must(f.Bind(t.Context(), c, intent, at(time.Second)))
-	if d := diff([]row{openRow()}, f.rows("O1")); d != "" {
-		t.Errorf("rows of an open order (-want +got):\n%s", d)
+	if d := diff(f.rows("O1"), []row{openRow()}); d != "" {
+		t.Errorf("rows of an open order (-got +want):\n%s", d)
 	}
 	f.must(f.Finish(t.Context(), c, order.Outcome{
 		Status: order.ActionRequired, Intent: intent, Failure: "authentication_required",
 	}, at(2*time.Second)))
-	if d := diff(settledRows(), f.rows("O1")); d != "" {
-		t.Errorf("only events expire; rows of a settled order (-want +got):\n%s", d)
+	if d := diff(f.rows("O1"), settledRows()); d != "" {
+		t.Errorf("only events expire; rows of a settled order (-got +want):\n%s", d)
 	}
 	f.must(f.Settle(t.Context(), f.loaded("O1"), outcome(order.Paid), at(time.Hour)))
 	paid := f.rows("O1")[2]
@@ -128,8 +128,8 @@ func TestIndexHoldsWhatWaits(t *testing.T) {
 			got[item["orderId"].(*types.AttributeValueMemberS).Value] = due
 		}
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("orders in the index, and when they are due (-want +got):\n%s", d)
+	if d := cmp.Diff(got, want); d != "" {
+		t.Errorf("orders in the index, and when they are due (-got +want):\n%s", d)
 	}
 }
 
@@ -220,8 +220,8 @@ func TestUnknownRowsAreSkipped(t *testing.T) {
 	f.bound("O1")
 	want := f.loaded("O1")
 	f.put(row{"orderId": text("O1"), "sk": text("refund#000001")})
-	if d := cmp.Diff(want, f.loaded("O1")); d != "" {
-		t.Errorf("a newer release's row changed the record (-want +got):\n%s", d)
+	if d := cmp.Diff(f.loaded("O1"), want); d != "" {
+		t.Errorf("a newer release's row changed the record (-got +want):\n%s", d)
 	}
 }
 
@@ -278,8 +278,8 @@ func TestEventSurvivesItsRow(t *testing.T) {
 		{Seq: 999_999, From: order.Open, To: order.Declined, Intent: intent, Failure: "insufficient_funds", At: at(time.Hour)},
 	} {
 		got, err := dynamodb.DecodeEvent(dynamodb.EncodeEvent("O1", order.Money{Amount: 1, Currency: "usd"}, want))
-		if d := cmp.Diff(want, got); err != nil || d != "" {
-			t.Errorf("got error %v and (-want +got):\n%s", err, d)
+		if d := cmp.Diff(got, want); err != nil || d != "" {
+			t.Errorf("got error %v and (-got +want):\n%s", err, d)
 		}
 	}
 }

@@ -49,7 +49,7 @@ func TestReadEnv(t *testing.T) {
 		Table: "orders", Level: slog.LevelDebug, Workers: 10, Queue: "https://sqs.example/1/orders",
 		One: backend{time.Second}, Two: backend{2 * time.Second},
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(lambda.Secret{})); diff != "" {
+	if diff := cmp.Diff(got, want, cmp.AllowUnexported(lambda.Secret{})); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -75,7 +75,7 @@ func TestReadEnvReportsEveryProblemAtOnce(t *testing.T) {
 		`BY_NAME: want a value of type map[string]lambda.Secret, got [redacted]`,
 		`TWO_TIMEOUT: want a duration such as "30s", got "soon\n"`,
 	}
-	if diff := cmp.Diff(want, problems.Problems); diff != "" {
+	if diff := cmp.Diff(problems.Problems, want); diff != "" {
 		t.Error(diff)
 	}
 	if lines := strings.Count(err.Error(), "\n"); lines != len(want) {

@@ -51,7 +51,7 @@ func TestMeterWritesEmbeddedMetrics(t *testing.T) {
 {"_aws":` + about + `"Dimensions":[["reason","service"]],"Metrics":[{"Name":"results","Unit":"Count"}]}]},` +
 		`"reason":"paid","results":[2],"service":"order"}
 `
-	if diff := cmp.Diff(want, out.String()); diff != "" {
+	if diff := cmp.Diff(out.String(), want); diff != "" {
 		t.Error(diff)
 	}
 	if out.n != 1 {

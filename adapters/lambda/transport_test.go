@@ -109,7 +109,7 @@ func TestTimed(t *testing.T) {
 		t.Errorf("error = %v, want the transport's own", err)
 	}
 	want := []observation{{"GET /answered", 418, time.Second}, {"GET /lost", 0, time.Second}}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(got, want); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -169,8 +169,8 @@ func TestAnswersAreIntents(t *testing.T) {
 					ID: intentID, State: tt.state, Total: order.Money{Amount: 2500, Currency: "eur"},
 					OrderID: "ORD-1", Scope: "test", Failure: tt.failure,
 				}
-				if diff := cmp.Diff(want, got); err != nil || diff != "" {
-					t.Errorf("error %v, intent (-want +got):\n%s", err, diff)
+				if diff := cmp.Diff(got, want); err != nil || diff != "" {
+					t.Errorf("error %v, intent (-got +want):\n%s", err, diff)
 				}
 			})
 		}

@@ -46,8 +46,8 @@ func TestRequests(t *testing.T) {
 		if _, err := call(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(strings.Split(want[name], "\n"), strings.Split(<-got, "\n")); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
+		if diff := cmp.Diff(strings.Split(<-got, "\n"), strings.Split(want[name], "\n")); diff != "" {
+			t.Errorf("%s (-got +want):\n%s", name, diff)
 		}
 	}
 }

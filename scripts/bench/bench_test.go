@@ -80,7 +80,7 @@ func TestCannedBackEnds(t *testing.T) {
 				Claims: claims, Payments: payments, Scope: scope, ConfirmTime: time.Second, Now: func() time.Time { return noon },
 			}
 			got := processor.Process(t.Context(), newOrder(t, tt.id), order.Lease{Owner: "me", From: noon, Until: noon.Add(time.Minute)})
-			if diff := cmp.Diff(tt.want, got, cmpopts.IgnoreFields(order.Result{}, "Err", "RequestID")); diff != "" {
+			if diff := cmp.Diff(got, tt.want, cmpopts.IgnoreFields(order.Result{}, "Err", "RequestID")); diff != "" {
 				t.Error(diff, got.Err)
 			}
 			if d, s := b.dynamodbCalls.Load(), b.stripeCalls.Load(); d != tt.dynamodb || s != tt.stripe {
@@ -260,7 +260,7 @@ func TestAims(t *testing.T) {
 	}
 	bad := figures{FirstAnswerMS: 21, Fresh: speed{799, math.MaxInt32}, PeakRSSBytes: 31 << 20, ZipBytes: 4_600_000}
 	want := []string{"process start to first answer, one order", "fresh orders, one instance", "peak memory (RSS)", "zip"}
-	if diff := cmp.Diff(want, missed(bad)); diff != "" {
+	if diff := cmp.Diff(missed(bad), want); diff != "" {
 		t.Error(diff)
 	}
 }

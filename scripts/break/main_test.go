@@ -55,8 +55,8 @@ func TestEveryMissingGuardIsCaughtAndTheTreeStaysAsItIs(t *testing.T) {
 					t.Errorf("got\n%s\nwant %q in it", out.String(), want)
 				}
 			}
-			if d := cmp.Diff(before, tree(t, root, g)); d != "" {
-				t.Errorf("the tree has changed (-want +got):\n%s", d)
+			if d := cmp.Diff(tree(t, root, g), before); d != "" {
+				t.Errorf("the tree has changed (-got +want):\n%s", d)
 			}
 		})
 	}
@@ -175,8 +175,8 @@ func TestATestCatchesOnlyByFailingItself(t *testing.T) {
 
 func check(t *testing.T, told string, err error, story, wantErr string) {
 	t.Helper()
-	if d := cmp.Diff(story, told); d != "" {
-		t.Errorf("the story (-want +got):\n%s", d)
+	if d := cmp.Diff(told, story); d != "" {
+		t.Errorf("the story (-got +want):\n%s", d)
 	}
 	if (err == nil) != (wantErr == "") || err != nil && !strings.Contains(err.Error(), wantErr) {
 		t.Errorf("got %v, want %q", err, wantErr)

@@ -172,7 +172,7 @@ func TestTheTableIsTrue(t *testing.T) {
 			got.WriteString(l)
 		}
 	}
-	if diff := cmp.Diff(want.String(), got.String()); diff != "" {
-		t.Errorf("(-computed +in the comment)\n%s\n%s", diff, want.String())
+	if diff := cmp.Diff(got.String(), want.String()); diff != "" {
+		t.Errorf("(-in the comment +computed)\n%s\n%s", diff, want.String())
 	}
 }

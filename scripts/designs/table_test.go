@@ -224,8 +224,8 @@ func wantItem(t *testing.T, table designs.Table, id string, want designs.Item) {
 	if len(got) == 0 && len(want) == 0 {
 		return
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got)\n%s", id, diff)
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("%s (-got +want)\n%s", id, diff)
 	}
 }
 

@@ -16,8 +16,8 @@ func TestExploreVisitsEachSeriesOnceAndTheUsualOneFirst(t *testing.T) {
 		got = append(got, []int{tape.Deviations(), a, choose(3 - a)}) // how many ways there are may depend on the way so far
 	})
 	want := [][]int{{0, 0, 0}, {1, 1, 0}, {2, 1, 1}, {1, 0, 1}, {1, 0, 2}}
-	if diff := cmp.Diff(want, got); diff != "" || runs != len(want) {
-		t.Errorf("%d runs, (-want +got)\n%s", runs, diff)
+	if diff := cmp.Diff(got, want); diff != "" || runs != len(want) {
+		t.Errorf("%d runs, (-got +want)\n%s", runs, diff)
 	}
 }
 
@@ -28,8 +28,8 @@ func TestEveryByteStringIsASchedule(t *testing.T) {
 	for _, n := range []int{2, 3, 4, 3, 5} {
 		got = append(got, choose(n))
 	}
-	if diff := cmp.Diff([]int{1, 0, 0, 2, 0}, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
+	if diff := cmp.Diff(got, []int{1, 0, 0, 2, 0}); diff != "" {
+		t.Errorf("(-got +want)\n%s", diff)
 	}
 }
 
@@ -46,8 +46,8 @@ func TestShrinkKeepsWhatIsNeeded(t *testing.T) {
 		return false
 	}
 	got := prove.Shrink(prove.Tape{0, 5, 7, 0, 1, 0, 3, 3, 0, 7, 0, 0}, sevenThenThree)
-	if diff := cmp.Diff(prove.Tape{7, 3}, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
+	if diff := cmp.Diff(got, prove.Tape{7, 3}); diff != "" {
+		t.Errorf("(-got +want)\n%s", diff)
 	}
 }
 

@@ -40,8 +40,8 @@ func TestAnInterruptedRunGoesOn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new", "prove.state")
 	run(load(path), 1, 300)
 	got, want := run(load(path), 3, 700), run(load(""), 3, 700)
-	if diff := cmp.Diff(want.Tally, got.Tally); diff != "" || got.Schedules != want.Schedules || got.Drawn != 700 {
-		t.Errorf("%d schedules and %d worlds, want %d and 700; (-want +got)\n%s", got.Schedules, got.Drawn, want.Schedules, diff)
+	if diff := cmp.Diff(got.Tally, want.Tally); diff != "" || got.Schedules != want.Schedules || got.Drawn != 700 {
+		t.Errorf("%d schedules and %d worlds, want %d and 700; (-got +want)\n%s", got.Schedules, got.Drawn, want.Schedules, diff)
 	}
 }
 
@@ -64,8 +64,8 @@ func TestAnInterruptedRunKeepsItsSeedAndGoesBehindNoFinding(t *testing.T) {
 	}
 	worlds(load(), 7, 100)
 	got, want := worlds(load(), 99, 200), worlds(new(prove.State), 7, 200)
-	if diff := cmp.Diff(want.Tally, got.Tally); diff != "" {
-		t.Errorf("the second half has another seed: (-want +got)\n%s", diff)
+	if diff := cmp.Diff(got.Tally, want.Tally); diff != "" {
+		t.Errorf("the second half has another seed: (-got +want)\n%s", diff)
 	}
 
 	first, err := load().Searches([]prove.Search{strict()}, nobody)
@@ -76,8 +76,8 @@ func TestAnInterruptedRunKeepsItsSeedAndGoesBehindNoFinding(t *testing.T) {
 	if err != nil || again.Schedules != first.Schedules || again.Worst == nil {
 		t.Fatalf("got %d schedules, %v and %v, want %d and the finding", again.Schedules, again.Worst, err, first.Schedules)
 	}
-	if diff := cmp.Diff(first.Worst.String(), again.Worst.String()); diff != "" {
-		t.Errorf("another story: (-before +after)\n%s", diff)
+	if diff := cmp.Diff(again.Worst.String(), first.Worst.String()); diff != "" {
+		t.Errorf("another story: (-after +before)\n%s", diff)
 	}
 	if r := worlds(load(), 7, 300); r.Drawn != 200 {
 		t.Errorf("%d worlds were drawn behind the finding", r.Drawn-200)
@@ -112,8 +112,8 @@ func TestAHistoryIsAlsoASequenceDiagram(t *testing.T) {
   Stripe-->>A: pi_1 succeeded
   Note over bank: charges no. 1
 `
-	if diff := cmp.Diff(want, h.Mermaid()); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
+	if diff := cmp.Diff(h.Mermaid(), want); diff != "" {
+		t.Errorf("(-got +want)\n%s", diff)
 	}
 }
 

@@ -39,8 +39,8 @@ func TestTheUsualCourseOfAnOrder(t *testing.T) {
 				{At: 500 * time.Millisecond, Who: "A", To: "table", What: "finish ORD-1 as paid", Answer: "ok"},
 				{At: 600 * time.Millisecond, Who: "A", To: "queue", What: "done message 1 (settled)", Answer: "ok"},
 			}
-			if diff := cmp.Diff(want, w.History()); diff != "" || broken != nil {
-				t.Errorf("broken: %v, (-want +got)\n%s", broken, diff)
+			if diff := cmp.Diff(w.History(), want); diff != "" || broken != nil {
+				t.Errorf("broken: %v, (-got +want)\n%s", broken, diff)
 			}
 		})
 	}
@@ -82,7 +82,7 @@ func TestTheSameSeedGivesTheSameHistory(t *testing.T) {
 	for seed := range uint64(200) {
 		first, _ := lab.Replay(seed)
 		again, _ := lab.Replay(seed)
-		if diff := cmp.Diff(first, again); diff != "" {
+		if diff := cmp.Diff(again, first); diff != "" {
 			t.Fatalf("seed %d: %s", seed, diff)
 		}
 	}
@@ -101,8 +101,8 @@ func TestTheThinAdapterIsTheDeployedOne(t *testing.T) {
 		c.Adapter = true
 		deployed := lab.World(c, choose).Tell()
 		deployed.Run()
-		if diff := cmp.Diff(deployed.History(), thin.History()); diff != "" {
-			t.Fatalf("seed %d: (-deployed +thin)\n%s\n%s", seed, diff, deployed.History())
+		if diff := cmp.Diff(thin.History(), deployed.History()); diff != "" {
+			t.Fatalf("seed %d: (-thin +deployed)\n%s\n%s", seed, diff, deployed.History())
 		}
 	}
 }
@@ -127,8 +127,8 @@ func TestDrawnWorldsReachEveryReasonThatTheirFaultsCanBring(t *testing.T) {
 		order.ReasonUnconfirmed: true, order.ReasonReplayed: true, order.ReasonKeyReused: true, order.ReasonDamaged: true,
 		order.ReasonInvalid: true,
 	}
-	if diff := cmp.Diff(want, unseen); diff != "" {
-		t.Errorf("unseen reasons (-want +got)\n%s", diff)
+	if diff := cmp.Diff(unseen, want); diff != "" {
+		t.Errorf("unseen reasons (-got +want)\n%s", diff)
 	}
 }
 

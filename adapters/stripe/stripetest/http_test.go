@@ -102,8 +102,8 @@ func TestHTTPAnswers(t *testing.T) {
 		"metadata": map[string]any{"orderId": "ORD1", "scope": "test"}, "customer": "cus_1", "payment_method": "pm_card_visa",
 		"latest_charge": nil, "description": nil, "cancellation_reason": nil, "last_payment_error": nil, "next_action": nil,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("intent (-want +got):\n%s", diff)
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("intent (-got +want):\n%s", diff)
 	}
 
 	again := s.mustSend("POST", root, "k", creation("pm_card_visa"))
@@ -111,11 +111,12 @@ func TestHTTPAnswers(t *testing.T) {
 	for _, name := range []string{"Request-Id", "Original-Request", "Idempotent-Replayed", "Idempotency-Key", "Content-Type"} {
 		headers[name] = again.header.Get(name)
 	}
-	if diff := cmp.Diff(map[string]string{
+	wantHeaders := map[string]string{
 		"Request-Id": "req_000002", "Original-Request": "req_000001", "Idempotent-Replayed": "true", "Idempotency-Key": "k",
 		"Content-Type": "application/json",
-	}, headers); diff != "" || again.body != first.body {
-		t.Errorf("replay (-want +got):\n%s%s", diff, again.body)
+	}
+	if diff := cmp.Diff(headers, wantHeaders); diff != "" || again.body != first.body {
+		t.Errorf("replay (-got +want):\n%s%s", diff, again.body)
 	}
 
 	s.mustSend("POST", confirmFirst, "c", "off_session=true")
@@ -243,11 +244,11 @@ func TestHTTPHooks(t *testing.T) {
 	ignoreTime := cmpopts.IgnoreFields(stripetest.Call{}, "At")
 	mu.Lock()
 	defer mu.Unlock()
-	if diff := cmp.Diff(want, seen, ignoreTime); diff != "" {
-		t.Errorf("hooks saw (-want +got):\n%s", diff)
+	if diff := cmp.Diff(seen, want, ignoreTime); diff != "" {
+		t.Errorf("hooks saw (-got +want):\n%s", diff)
 	}
-	if diff := cmp.Diff([]stripetest.Call{want[1], want[3], want[5]}, s.Calls(), ignoreTime); diff != "" {
-		t.Errorf("calls (-want +got):\n%s", diff)
+	if diff := cmp.Diff(s.Calls(), []stripetest.Call{want[1], want[3], want[5]}, ignoreTime); diff != "" {
+		t.Errorf("calls (-got +want):\n%s", diff)
 	}
 }
 

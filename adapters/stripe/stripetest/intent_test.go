@@ -278,11 +278,11 @@ func TestLedger(t *testing.T) {
 	}
 	paid := line
 	paid.Outcome, paid.Key, paid.Request = stripetest.Charged, "k2", 3
-	if diff := cmp.Diff([]stripetest.Charge{line, paid}, w.Ledger()); diff != "" {
-		t.Errorf("ledger (-want +got):\n%s", diff)
+	if diff := cmp.Diff(w.Ledger(), []stripetest.Charge{line, paid}); diff != "" {
+		t.Errorf("ledger (-got +want):\n%s", diff)
 	}
-	if diff := cmp.Diff([]stripetest.Charge{paid}, w.Charges("ORD1")); diff != "" {
-		t.Errorf("charges (-want +got):\n%s", diff)
+	if diff := cmp.Diff(w.Charges("ORD1"), []stripetest.Charge{paid}); diff != "" {
+		t.Errorf("charges (-got +want):\n%s", diff)
 	}
 }
 
@@ -310,8 +310,8 @@ func TestList(t *testing.T) {
 		"customer=cus_a&starting_after=pi_000003":    {"pi_000001"},
 		"customer=cus_none&starting_after=pi_000003": nil,
 	} {
-		if diff := cmp.Diff(want, ids(form)); diff != "" {
-			t.Errorf("list %q (-want +got):\n%s", form, diff)
+		if diff := cmp.Diff(ids(form), want); diff != "" {
+			t.Errorf("list %q (-got +want):\n%s", form, diff)
 		}
 	}
 	if !w.Do(w.now, request("GET", root, "", "limit=3")).List.More || w.Do(w.now, request("GET", root, "", "limit=4")).List.More {

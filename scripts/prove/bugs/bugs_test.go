@@ -141,11 +141,11 @@ func TestAPatchWithoutItsTwoLinesIsRefused(t *testing.T) {
 func TestAPatchMayAddAFile(t *testing.T) {
 	t.Parallel()
 	g := bugs.Guard{Diff: "--- a/x.go\n+++ b/x.go\n@@ -1 +1 @@\n-1\n+2\n--- /dev/null\n+++ b/y.go\n@@ -0,0 +1 @@\n+3\n"}
-	if d := cmp.Diff([]bugs.File{{Path: "x.go"}, {Path: "y.go", Added: true}}, g.Files()); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
+	if d := cmp.Diff(g.Files(), []bugs.File{{Path: "x.go"}, {Path: "y.go", Added: true}}); d != "" {
+		t.Errorf("(-got +want):\n%s", d)
 	}
-	if d := cmp.Diff("    x.go\n    ...\n    -1\n    +2\n    y.go\n    ...\n    +3\n", g.Changes()); d != "" {
-		t.Errorf("what is shown (-want +got):\n%s", d)
+	if d := cmp.Diff(g.Changes(), "    x.go\n    ...\n    -1\n    +2\n    y.go\n    ...\n    +3\n"); d != "" {
+		t.Errorf("what is shown (-got +want):\n%s", d)
 	}
 }
 
