@@ -96,7 +96,9 @@ engine: $(ENGINE)/node_modules ## install the pinned DynamoDB-compatible engine 
 # Nothing to install where DYNAMODB_ENDPOINT names an engine or dynoxide is on PATH.
 $(ENGINE)/node_modules: $(ENGINE)/package-lock.json
 	@if [ -n "$$DYNAMODB_ENDPOINT" ] || command -v dynoxide >/dev/null; then exit 0; fi; \
-	command -v npm >/dev/null || { echo 'no npm: install Node.js, or start an engine yourself:'; \
+	why=; [ "$$(uname -sm)" = 'Linux x86_64' ] || why='the pinned engine is for Linux x64, and this is another system'; \
+	command -v npm >/dev/null || why='no npm to install the engine with'; \
+	[ -z "$$why" ] || { echo "$$why. Put dynoxide on PATH, or start an engine yourself:"; \
 	echo '  docker run -d -p 127.0.0.1:8000:8000 amazon/dynamodb-local && export DYNAMODB_ENDPOINT=http://127.0.0.1:8000'; exit 1; }; \
 	npm ci --ignore-scripts --no-audit --no-fund --prefix $(ENGINE) && touch $@
 
