@@ -42,7 +42,7 @@ func (p post) Run(ctx context.Context, sh shell) error {
 	if err != nil {
 		return fmt.Errorf("%d of %d messages posted to %s\n%w", posted, len(bodies), c.Queue, err)
 	}
-	fmt.Fprintf(sh.out, "%d messages posted\n", posted)
+	fmt.Fprintf(sh.out, "messages posted: %d\n", posted)
 	return nil
 }
 

@@ -91,16 +91,16 @@ func TestPost(t *testing.T) {
 		warned  string
 		err     []string
 	}{
-		"eleven orders take two calls": {in: good[:11], held: good[:11], calls: 2, printed: "11 messages posted\n"},
-		"ten orders take one call":     {in: good[:10], held: good[:10], calls: 1, printed: "10 messages posted\n"},
+		"eleven orders take two calls": {in: good[:11], held: good[:11], calls: 2, printed: "messages posted: 11\n"},
+		"ten orders take one call":     {in: good[:10], held: good[:10], calls: 1, printed: "messages posted: 10\n"},
 		"comments, blank lines and space around a body are not posted": {
 			in: []string{"# mine", "", "  " + good[0] + "\t", "   ", "#" + good[1], good[2]}, held: []string{good[0], good[2]}, calls: 1,
-			printed: "2 messages posted\n",
+			printed: "messages posted: 2\n",
 		},
-		"nothing to post needs no call": {in: []string{"# nothing"}, printed: "0 messages posted\n"},
+		"nothing to post needs no call": {in: []string{"# nothing"}, printed: "messages posted: 0\n"},
 		"what is no order is posted, with a warning": {
 			in: []string{good[0], `{"orderId":"ORD-2"`}, held: []string{good[0], `{"orderId":"ORD-2"`}, calls: 1,
-			printed: "2 messages posted\n", warned: "message 2 will be parked: message body: not JSON: it ends too early\n",
+			printed: "messages posted: 2\n", warned: "message 2 will be parked: message body: not JSON: it ends too early\n",
 		},
 		"every body that the queue refuses is named by its number": {
 			in: mixed, held: good[:12], calls: 2, warned: "message 1 will be parked: ",
