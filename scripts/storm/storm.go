@@ -42,7 +42,7 @@ const (
 	// Most of a storm is waiting. Eight at a time keep two cores busy.
 	atOnce = 8
 	// heapLimit lets the collector work harder before a storm of 100,000 orders needs 1 GiB with the engine and all processes.
-	heapLimit      = 384 << 20
+	heapLimit      = 320 << 20
 	theirInstances = 4
 	// ordersPerKill is how many orders come in for each process that is killed, unless --kills says otherwise.
 	ordersPerKill = 20

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -68,6 +69,8 @@ const (
 	visibility      = 3 * time.Second
 	largestWave     = 500  // orders that are sent at once
 	depth           = 2000 // messages in the queue at which the next wave waits
+	// instanceMemory keeps sixteen processes small: frozen ones give nothing back to the system.
+	instanceMemory = "18MiB"
 )
 
 // storm is one run.
@@ -128,6 +131,11 @@ func (st *storm) options(binary string) system.Options {
 	if st.handler.Options != nil {
 		st.handler.Options(&o)
 	}
+	o.Env = maps.Clone(o.Env)
+	if o.Env == nil {
+		o.Env = map[string]string{}
+	}
+	o.Env["GOMEMLIMIT"] = instanceMemory // a program that is not in Go does not mind
 	return o
 }
 
