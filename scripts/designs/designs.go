@@ -131,7 +131,7 @@ func lookups() []Design {
 		{
 			Name: "look-up-late", ListLag: time.Hour,
 			Pattern: "look for the intent by a search that is an hour late, as Stripe's in an outage, else charge",
-			Source: "no single text: the usual repair, with Stripe's search", Claim: "a charge is found by whoever comes next",
+			Source:  "no single text: the usual repair, with Stripe's search", Claim: "a charge is found by whoever comes next",
 			Enough: "if deliveries of an order are more than an hour apart", Handle: lookup{}.handle,
 		},
 		{
