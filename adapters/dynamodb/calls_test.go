@@ -19,6 +19,9 @@ import (
 
 const intent order.IntentID = "pi_pretend"
 
+// prepared is what Bind is given.
+var prepared = order.Intent{ID: intent, State: order.NeedsConfirmation, Mode: order.TestMode}
+
 func at(d time.Duration) time.Time { return time.UnixMilli(1_767_225_600_123).UTC().Add(d) }
 
 func lease(owner string) order.Lease {
@@ -58,7 +61,7 @@ func (f fixture) claimed(id order.ID) order.Claim {
 func (f fixture) bound(id order.ID) order.Claim {
 	f.Helper()
 	c := f.claimed(id)
-	f.must(f.Bind(f.Context(), c, intent, at(1)))
+	f.must(f.Bind(f.Context(), c, prepared, at(1)))
 	return c
 }
 
@@ -91,7 +94,7 @@ func calls() map[string]func(f fixture, id order.ID) (do func(context.Context) e
 		},
 		"Bind": func(f fixture, id order.ID) (do, order.Status) {
 			c := f.claimed(id)
-			return func(ctx context.Context) error { return f.Bind(ctx, c, intent, at(1)) }, order.Open
+			return func(ctx context.Context) error { return f.Bind(ctx, c, prepared, at(1)) }, order.Open
 		},
 		"Finish": func(f fixture, id order.ID) (do, order.Status) {
 			c := f.bound(id)
@@ -225,13 +228,13 @@ func TestRefusals(t *testing.T) {
 	for name, do := range map[string]func() error{
 		"a duplicate of a settled order": func() error { _, err := f.Begin(ctx, paid.Order, lease("second")); return err },
 		"begin under a running lease":    func() error { _, err := f.Begin(ctx, open.Order, lease("second")); return err },
-		"bind by a stranger":             func() error { return f.Bind(ctx, stranger, "pi_other", at(2)) },
+		"bind by a stranger":             func() error { return f.Bind(ctx, stranger, order.Intent{ID: "pi_other"}, at(2)) },
 		"finish by a stranger":           func() error { return f.Finish(ctx, stranger, outcome(order.Paid), at(2)) },
 		"finish with another outcome":    func() error { return f.Finish(ctx, paid, outcome(order.Declined), at(2)) },
 		"release by a stranger":          func() error { return f.Release(ctx, stranger, order.ReasonStore, at(2)) },
 		"settle of a stale record":       func() error { return f.Settle(ctx, stale, outcome(order.Paid), at(2)) },
 		"bind of an order without a row": func() error {
-			return f.Bind(ctx, order.Claim{Order: ordertest.Order("NONE"), Lease: lease("first")}, intent, at(2))
+			return f.Bind(ctx, order.Claim{Order: ordertest.Order("NONE"), Lease: lease("first")}, prepared, at(2))
 		},
 	} {
 		f.Proxy.Reset()
@@ -256,7 +259,7 @@ func TestProcess(t *testing.T) {
 	}
 	o := ordertest.Order("O1")
 
-	if r := p.Process(t.Context(), o, lease("first")); r.Status != order.Paid {
+	if r := p.Process(t.Context(), o, at(0), lease("first")); r.Status != order.Paid {
 		t.Fatalf("got %+v, want it paid", r)
 	}
 	if d := cmp.Diff(f.Proxy.Counts(), map[string]int{"UpdateItem": 2, "TransactWriteItems": 1}); d != "" {
@@ -264,7 +267,7 @@ func TestProcess(t *testing.T) {
 	}
 
 	f.Proxy.Reset()
-	if r := p.Process(t.Context(), o, lease("second")); r.Reason != order.ReasonDuplicate {
+	if r := p.Process(t.Context(), o, at(0), lease("second")); r.Reason != order.ReasonDuplicate {
 		t.Fatalf("got %+v, want a duplicate", r)
 	}
 	if d := cmp.Diff(f.Proxy.Counts(), map[string]int{"UpdateItem": 1}); d != "" {
@@ -303,7 +306,7 @@ func TestSettleOfARecordLoadedBeforeBind(t *testing.T) {
 	f := open(t)
 	c := f.claimed("O1")
 	loaded := f.loaded("O1")
-	f.must(f.Bind(t.Context(), c, intent, at(1)))
+	f.must(f.Bind(t.Context(), c, prepared, at(1)))
 	if err := f.Settle(t.Context(), loaded, outcome(order.Paid), at(2)); !errors.Is(err, order.ErrStale) {
 		t.Errorf("got %v, want %v", err, order.ErrStale)
 	}

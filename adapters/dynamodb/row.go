@@ -85,7 +85,7 @@ func decodeOrder(item row) (order.Record, error) {
 	d := decoder{item: item}
 	r := order.Record{
 		OrderID:     order.ID(d.text("orderId")),
-		CustomerID:  d.text("customerId"),
+		CustomerID:  d.optionalText("customerId"), // a recreated row has none until its next message
 		Total:       order.Money{Amount: d.number("amount"), Currency: order.Currency(d.text("currency"))},
 		Fingerprint: order.Fingerprint(d.text("fingerprint")),
 		Status:      d.status("status"),
@@ -93,6 +93,7 @@ func decodeOrder(item row) (order.Record, error) {
 		Attempt:     int(d.number("attempt")),
 		Until:       d.optionalMoment("leaseUntil"),
 		Intent:      order.IntentID(d.optionalText("intentId")),
+		Mode:        order.Mode(d.optionalText("stripeMode")),
 		Failure:     d.optionalText("failure"),
 		LastError:   d.optionalText("lastError"),
 		Seq:         int(d.number("seq")),

@@ -58,7 +58,7 @@ func openRow() row {
 		"orderId": text("O1"), "sk": text("order"), "status": text("open"), "fingerprint": text(o.Fingerprint()),
 		"customerId": text("CUST987"), "amount": number(3998), "currency": text("usd"),
 		"owner": text("first"), "attempt": number(1), "leaseUntil": number(at(time.Minute).UnixMilli()), "intentId": text(intent),
-		"seq": number(0), "createdAt": number(at(0).UnixMilli()), "updatedAt": number(at(time.Second).UnixMilli()),
+		"stripeMode": text("test"), "seq": number(0), "createdAt": number(at(0).UnixMilli()), "updatedAt": number(at(time.Second).UnixMilli()),
 		"openShard": number(13), "dueAt": number(at(15 * time.Minute).UnixMilli()),
 	}
 }
@@ -81,7 +81,7 @@ func TestRows(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	c := f.claimed("O1")
-	f.must(f.Bind(t.Context(), c, intent, at(time.Second)))
+	f.must(f.Bind(t.Context(), c, prepared, at(time.Second)))
 	if d := diff(f.rows("O1"), []row{openRow()}); d != "" {
 		t.Errorf("rows of an open order (-got +want):\n%s", d)
 	}
@@ -140,7 +140,7 @@ func TestDamagedRows(t *testing.T) {
 	null, boolean := &types.AttributeValueMemberNULL{Value: true}, &types.AttributeValueMemberBOOL{}
 	damaged := map[string]types.AttributeValue{
 		"leaseUntil": text("soon"), "dueAt": decimal("1.5"), "owner": number(1), "intentId": null, "failure": boolean,
-		"lastError": number(0), "status": text("lost"), "attempt": number(0), "fingerprint": nil, "customerId": nil,
+		"lastError": number(0), "status": text("lost"), "attempt": number(0), "fingerprint": nil, "customerId": number(1), "stripeMode": number(1),
 		"amount": decimal("39.98"), "currency": nil, "seq": number(-1), "createdAt": nil, "updatedAt": text("today"),
 	}
 	for name, value := range damaged {

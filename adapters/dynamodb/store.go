@@ -49,6 +49,9 @@ const (
 	mayBind = ours + " AND (attribute_not_exists(intentId) OR intentId = :intent)"
 	asSeen  = "#status = :from AND seq = :seq AND intentId = :intent"
 	absent  = "attribute_not_exists(orderId)"
+	// mayRecreate is order.WhyNotRecreate in other words.
+	mayRecreate = absent + " OR (#status = :open AND fingerprint = :fingerprint AND attribute_not_exists(intentId) AND" +
+		" (attribute_not_exists(leaseUntil) OR leaseUntil < :at OR leaseUntil > :absurd))"
 )
 
 // The changes. begin keeps what an earlier attempt left: createdAt, seq, intentId and lastError. bind and release keep
@@ -57,9 +60,14 @@ const (
 	begin = "SET #status = :open, fingerprint = :fingerprint, customerId = :customer, amount = :amount, currency = :currency," +
 		" #owner = :owner, leaseUntil = :until, attempt = if_not_exists(attempt, :zero) + :one, seq = if_not_exists(seq, :zero)," +
 		" createdAt = if_not_exists(createdAt, :now), updatedAt = :now, openShard = :shard, dueAt = :due"
-	bind    = "SET intentId = :intent, updatedAt = :at"
+	bind     = "SET intentId = :intent, stripeMode = :mode, updatedAt = :at"
+	recreate = "SET #status = :open, fingerprint = :fingerprint, amount = :amount, currency = :currency, intentId = :intent," +
+		" stripeMode = :mode, attempt = if_not_exists(attempt, :one), seq = if_not_exists(seq, :seq)," +
+		" createdAt = if_not_exists(createdAt, :at), updatedAt = :at, openShard = :shard, dueAt = :due REMOVE #owner, leaseUntil"
 	release = "SET lastError = :why, updatedAt = :at REMOVE #owner, leaseUntil"
 )
+
+var errConcurrent = errors.New("concurrent update of the row")
 
 // aliases stand for the attributes whose names are reserved words. Every order update names both.
 func aliases() map[string]string { return map[string]string{"#status": "status", "#owner": "owner"} }
@@ -75,12 +83,12 @@ func (s *Store) Begin(ctx context.Context, o order.Order, l order.Lease) (order.
 		r, err = s.take(ctx, o, l, r.Fingerprint)
 	}
 	if err == nil && r.Owner != l.Owner {
-		err = errors.New("its row changed at the same moment")
+		err = errConcurrent
 	}
 	if err != nil {
 		return order.Claim{}, about("begin", o.ID(), err)
 	}
-	return order.Claim{Order: o, Lease: l, Attempt: r.Attempt, Intent: r.Intent}, nil
+	return order.NewClaim(r, o, l), nil
 }
 
 // take claims a row that is absent or free and carries the expected fingerprint. It returns the row as it is now, and
@@ -115,12 +123,12 @@ func (s *Store) take(ctx context.Context, o order.Order, l order.Lease, expected
 }
 
 // Bind implements order.Claims with one UpdateItem. Repeating it is harmless, because it allows its own id.
-func (s *Store) Bind(ctx context.Context, c order.Claim, id order.IntentID, at time.Time) error {
+func (s *Store) Bind(ctx context.Context, c order.Claim, i order.Intent, at time.Time) error {
 	_, err := s.update(ctx, c.Order.ID(), &dynamodb.UpdateItemInput{
 		ConditionExpression: aws.String(mayBind),
 		UpdateExpression:    aws.String(bind),
 		ExpressionAttributeValues: row{
-			":owner": text(c.Lease.Owner), ":open": text(order.Open), ":intent": text(id), ":at": moment(at),
+			":owner": text(c.Lease.Owner), ":open": text(order.Open), ":intent": text(i.ID), ":mode": text(i.Mode), ":at": moment(at),
 		},
 	})
 	return about("bind", c.Order.ID(), fenced(err))
@@ -179,6 +187,18 @@ func (s *Store) Settle(ctx context.Context, r order.Record, o order.Outcome, at 
 
 // Load implements order.Records with one strongly consistent Query. Events older than their retention may be gone.
 func (s *Store) Load(ctx context.Context, id order.ID) (order.Record, error) {
+	r, err := s.query(ctx, id)
+	if err == nil && r.OrderID == "" {
+		err = order.ErrNotFound
+	}
+	if err != nil {
+		return order.Record{}, about("load", id, err)
+	}
+	return r, nil
+}
+
+// query reads a whole partition. The record has no id if the order's own row is missing.
+func (s *Store) query(ctx context.Context, id order.ID) (order.Record, error) {
 	var r order.Record
 	pages := dynamodb.NewQueryPaginator(s.client, &dynamodb.QueryInput{
 		TableName:                 &s.table,
@@ -189,18 +209,49 @@ func (s *Store) Load(ctx context.Context, id order.ID) (order.Record, error) {
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return order.Record{}, about("load", id, err)
+			return order.Record{}, err
 		}
 		for _, item := range page.Items {
 			if err := addRow(&r, item); err != nil {
-				return order.Record{}, about("load", id, err)
+				return order.Record{}, err
 			}
 		}
 	}
-	if r.OrderID == "" {
-		return order.Record{}, about("load", id, order.ErrNotFound)
-	}
 	return r, nil
+}
+
+// Recreate implements order.Records with a Query and one UpdateItem. Event rows that survived their order are counted,
+// so that its next event does not take the place of one of them.
+func (s *Store) Recreate(ctx context.Context, lost order.Record, at time.Time) error {
+	at = at.Truncate(time.Millisecond) // as the row holds times, see Begin
+	there, err := s.query(ctx, lost.OrderID)
+	if err != nil {
+		return about("recreate", lost.OrderID, err)
+	}
+	seq := 0
+	for _, e := range there.Events {
+		seq = max(seq, e.Seq)
+	}
+	_, err = s.update(ctx, lost.OrderID, &dynamodb.UpdateItemInput{
+		ConditionExpression: aws.String(mayRecreate),
+		UpdateExpression:    aws.String(recreate),
+		ExpressionAttributeValues: row{
+			":open": text(order.Open), ":fingerprint": text(lost.Fingerprint), ":amount": number(lost.Total.Amount),
+			":currency": text(lost.Total.Currency), ":intent": text(lost.Intent), ":mode": text(lost.Mode),
+			":one": number(1), ":seq": number(seq), ":at": moment(at), ":absurd": moment(at.Add(order.MaxLease + order.MaxSkew)),
+			":shard": number(shardOf(lost.OrderID)), ":due": moment(dueAt(order.Open, at)),
+		},
+	})
+	if refusing, refused := refusedBy(err); refused {
+		now, decodeErr := decodeOrder(refusing)
+		if err = decodeErr; err == nil {
+			err = order.WhyNotRecreate(now, lost, at)
+		}
+		if err == nil && now.Intent != lost.Intent {
+			err = errConcurrent
+		}
+	}
+	return about("recreate", lost.OrderID, err)
 }
 
 // move writes one transition and its event, if the row still has the status, seq and intent of r, and also the owner

@@ -22,7 +22,7 @@ type Meter interface {
 
 // Handler answers batches of an order queue. All fields are needed.
 type Handler struct {
-	Process func(context.Context, order.Order, order.Lease) order.Result
+	Process func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result
 	Decoder *Decoder
 	Queue   *Queue
 	Policy  Policy
@@ -193,7 +193,8 @@ func (b *batch) work(ctx context.Context, r *record) (result order.Result) {
 		return r.result
 	}
 	if err := survive(func() {
-		result = b.Process(ctx, r.order, order.Lease{Owner: b.NewOwner(), From: b.Now(), Until: b.leaseUntil})
+		lease := order.Lease{Owner: b.NewOwner(), From: b.Now(), Until: b.leaseUntil}
+		result = b.Process(ctx, r.order, r.delivery.SentAt, lease)
 	}); err != nil {
 		return panicked(err)
 	}

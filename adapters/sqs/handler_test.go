@@ -86,11 +86,11 @@ func workedIDs(w *world) (ids []string) {
 func TestAPanicFailsOnlyItsRecord(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.Process = func(ctx context.Context, o order.Order, l order.Lease) order.Result {
+	w.Process = func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result {
 		if o.ID() == "BAD" {
 			panic("boom " + canary)
 		}
-		return w.process(ctx, o, l)
+		return w.process(ctx, o, sent, l)
 	}
 	ids := w.send(named("A"), named("BAD"), named("C"))
 	only(t, "failed", w.round(), ids[1])
@@ -207,8 +207,8 @@ func TestWithoutAGroupAFailureStopsNobody(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.Parallel = 1
-	w.Process = func(ctx context.Context, o order.Order, l order.Lease) order.Result {
-		if r := w.process(ctx, o, l); len(w.worked()) > 1 {
+	w.Process = func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result {
+		if r := w.process(ctx, o, sent, l); len(w.worked()) > 1 {
 			return r
 		}
 		return outage()
@@ -223,7 +223,7 @@ func TestWithoutAGroupAFailureStopsNobody(t *testing.T) {
 func gated(w *world) (started *[]string, gate chan struct{}) {
 	var mu sync.Mutex
 	started, gate = new([]string), make(chan struct{})
-	w.Process = func(_ context.Context, o order.Order, _ order.Lease) order.Result {
+	w.Process = func(_ context.Context, o order.Order, _ time.Time, _ order.Lease) order.Result {
 		mu.Lock()
 		*started = append(*started, string(o.ID()))
 		mu.Unlock()
@@ -271,7 +271,7 @@ func TestAFollowerIsNotParkedForItsHeadsTries(t *testing.T) {
 	t.Parallel()
 	w := newFIFOWorld(t)
 	tried := map[order.ID]int{}
-	w.Process = func(_ context.Context, o order.Order, _ order.Lease) order.Result {
+	w.Process = func(_ context.Context, o order.Order, _ time.Time, _ order.Lease) order.Result {
 		tried[o.ID()]++
 		return order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Attempt: tried[o.ID()]}
 	}
@@ -320,9 +320,9 @@ func TestNothingStartsThatCouldNotEnd(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.Parallel = 1
-			w.Process = func(ctx context.Context, o order.Order, l order.Lease) order.Result {
+			w.Process = func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result {
 				defer w.pass(tt.first)
-				return w.process(ctx, o, l)
+				return w.process(ctx, o, sent, l)
 			}
 			ids := w.send(named("A"), named("B"))
 			ctx, cancel := context.WithDeadline(t.Context(), start().Add(30*time.Second))
@@ -345,7 +345,7 @@ func TestWhatFindsNoTimeAgainAndAgainWaits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.Parallel = 1
-	w.Process = func(context.Context, order.Order, order.Lease) order.Result {
+	w.Process = func(context.Context, order.Order, time.Time, order.Lease) order.Result {
 		w.pass(30*time.Second - answerTime)
 		return paid()
 	}

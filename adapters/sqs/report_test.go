@@ -160,7 +160,7 @@ func TestNoPersonalOrPaymentDataLeavesTheMessage(t *testing.T) {
 		}
 	}
 	w := newWorld(t)
-	w.Process = func(_ context.Context, o order.Order, _ order.Lease) order.Result {
+	w.Process = func(_ context.Context, o order.Order, _ time.Time, _ order.Lease) order.Result {
 		switch o.ID() {
 		case "PANICS":
 			panic(secrets[5] + o.CustomerID())

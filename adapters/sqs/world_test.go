@@ -133,7 +133,7 @@ func (w *world) called(c sqstest.Call) {
 func (w *world) newOwner() string { return fmt.Sprintf("owner-%d", len(w.worked())) }
 
 // process notes the work and answers as the script says.
-func (w *world) process(ctx context.Context, o order.Order, l order.Lease) order.Result {
+func (w *world) process(ctx context.Context, o order.Order, _ time.Time, l order.Lease) order.Result {
 	deadline, _ := ctx.Deadline()
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -78,6 +78,7 @@ type answer struct {
 	Status       stripe.PaymentIntentStatus `json:"status"`
 	Amount       int64                      `json:"amount"`
 	Currency     string                     `json:"currency"`
+	Livemode     bool                       `json:"livemode"`
 	Metadata     map[string]string          `json:"metadata"`
 	LastError    *failure                   `json:"last_payment_error"`
 	LatestCharge any                        `json:"latest_charge"` // nil: none; else its id, which nothing here needs
@@ -182,7 +183,17 @@ func (c call) intentOf(a *answer, around order.Failure) (order.Intent, error) {
 		OrderID: order.ID(a.Metadata[metaOrder]),
 		Scope:   order.Scope(a.Metadata[metaScope]),
 		Failure: a.failed(around),
+
+		Fingerprint: order.Fingerprint(a.Metadata[metaFingerprint]),
+		Mode:        modeOf(a.Livemode),
 	}, nil
+}
+
+func modeOf(live bool) order.Mode {
+	if live {
+		return order.LiveMode
+	}
+	return order.TestMode
 }
 
 func stateOf(s stripe.PaymentIntentStatus) (state order.IntentState, known bool) {

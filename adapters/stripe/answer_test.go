@@ -167,7 +167,7 @@ func TestAnswersAreIntents(t *testing.T) {
 				got, err := calls(t, answering(t, tt.said.ServeHTTP))[call](t.Context())
 				want := order.Intent{
 					ID: intentID, State: tt.state, Total: order.Money{Amount: 2500, Currency: "eur"},
-					OrderID: "ORD-1", Scope: "test", Failure: tt.failure,
+					OrderID: "ORD-1", Scope: "test", Failure: tt.failure, Fingerprint: "v1:0", Mode: order.TestMode,
 				}
 				if diff := cmp.Diff(got, want); err != nil || diff != "" {
 					t.Errorf("error %v, intent (-got +want):\n%s", err, diff)

@@ -14,14 +14,18 @@ import (
 
 const (
 	intents   = "/v1/payment_intents"
+	search    = intents + "/search"
 	metaOrder = "orderId"
 	metaScope = "scope"
+
+	metaFingerprint = "fingerprint"
 )
 
 // call is one request.
 type call struct {
 	name         string // for errors
 	method, path string
+	query        string         // of a GET; "" if there is none
 	bound        order.IntentID // that the path names; "" if it names none
 	key          order.Key
 	params       any
@@ -44,7 +48,7 @@ func (c call) check() error {
 	if c.method != http.MethodGet && c.key == (order.Key{}) {
 		return errNoKey
 	}
-	if c.path != intents && !order.ValidReference(string(c.bound)) {
+	if c.path != intents && c.path != search && !order.ValidReference(string(c.bound)) {
 		return errNoIntent
 	}
 	return nil
@@ -55,22 +59,32 @@ func (c call) check() error {
 // It goes around Backend.Call, which runs `uname -a` before a process's first request (1.3 to 1.7 ms of a cold start, and
 // our host's name in every request from then on), and which invents a key for a write that has none.
 func (p *Payments) do(ctx context.Context, c call) (reply, error) {
+	var a answer
+	answered, err := p.send(ctx, c, &a)
+	if err != nil {
+		return reply{}, err
+	}
+	h := c.hear(&a, answered)
+	intent, err := c.mean(h)
+	return reply{intent, h.replayed}, err
+}
+
+// send sends a call and decodes the response into v. answered is what Backend.Do returned; err
+// is why nothing was sent.
+func (p *Payments) send(ctx context.Context, c call, v stripe.LastResponseSetter) (answered, err error) {
 	if err := c.check(); err != nil && c.method == http.MethodGet {
-		return reply{}, c.fail(order.Misconfigured, "", err) // a damaged row, perhaps; its order may have been charged
+		return nil, c.fail(order.Misconfigured, "", err) // a corrupt row, perhaps; its order may have been charged
 	} else if err != nil {
-		return reply{}, c.fail(order.Refused, "", err)
+		return nil, c.fail(order.Refused, "", err)
 	}
 	if p.refusal != nil {
-		return reply{}, c.fail(order.Misconfigured, "", p.refusal)
+		return nil, c.fail(order.Misconfigured, "", p.refusal)
 	}
 	req, body, err := p.request(ctx, c)
 	if err != nil {
-		return reply{}, c.fail(order.Misconfigured, "", redacted{err}) // a base URL that is none
+		return nil, c.fail(order.Misconfigured, "", redacted{err}) // STRIPE_API_BASE is not a URL
 	}
-	var a answer
-	h := c.hear(&a, p.backend.Do(req, body, &a))
-	intent, err := c.mean(h)
-	return reply{intent, h.replayed}, err
+	return p.backend.Do(req, body, v), nil
 }
 
 func (p *Payments) request(ctx context.Context, c call) (*http.Request, *bytes.Buffer, error) {
@@ -78,6 +92,7 @@ func (p *Payments) request(ctx context.Context, c call) (*http.Request, *bytes.B
 	if err != nil {
 		return nil, nil, err
 	}
+	req.URL.RawQuery = c.query
 	req.Header.Set("Authorization", "Bearer "+p.key)
 	req.Header.Set("Stripe-Version", stripe.APIVersion)
 	req.Header.Set("User-Agent", "Stripe/v1 GoBindings/"+stripe.ClientVersion)

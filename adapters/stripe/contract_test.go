@@ -32,6 +32,7 @@ func TestPayments(t *testing.T) {
 				return all
 			},
 			Declines:   func(id order.ID) int { return len(ledger(s, id, stripetest.Declined)) },
+			CatchUp:    func() { s.Advance(searchLag) },
 			Fail:       func(c ordertest.Call, m ordertest.Mishap) { s.Fail(faultOf(c, m)) },
 			ForgetKeys: func() { do(func(m *stripetest.Machine) error { m.ForgetKeys(); return nil }) },
 			CustomerPays: func(id order.IntentID) {
@@ -47,11 +48,14 @@ func TestPayments(t *testing.T) {
 	})
 }
 
+// searchLag is how late the search of the pretend Stripe is.
+const searchLag = time.Minute
+
 // pretend is a Stripe whose clock only a test moves.
 func pretend(t *testing.T) *stripetest.Server {
 	t.Helper()
 	s, err := stripetest.Serve(stripetest.Options{
-		Rules: stripetest.Rules{Key: pretendKey}, Now: func() time.Time { return time.Unix(1_767_225_600, 0) },
+		Rules: stripetest.Rules{Key: pretendKey, SearchLag: searchLag}, Now: func() time.Time { return time.Unix(1_767_225_600, 0) },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -89,6 +93,7 @@ func methodOf(c ordertest.Card) string {
 func faultOf(c ordertest.Call, m ordertest.Mishap) stripetest.Fault {
 	on := map[ordertest.Call]stripetest.Endpoint{
 		ordertest.Prepare: stripetest.Create, ordertest.Confirm: stripetest.Confirm, ordertest.Read: stripetest.Read,
+		ordertest.Find: stripetest.Search,
 	}
 	kind := map[ordertest.Mishap]stripetest.FaultKind{
 		ordertest.SaysNotNow:              stripetest.RateLimited,

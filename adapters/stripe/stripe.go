@@ -82,6 +82,11 @@ func New(o Options) *Payments {
 
 // Prepare creates an unconfirmed intent. Its payment methods are those that need no page of their own, because there is
 // no customer to send there.
+//
+// Everything that is sent follows from the order alone, whose fingerprint is the one that its record carries: so an attempt
+// of another release sends the same words under the same key. Words that change need another order.PrepareKey.
+//
+// A replayed response shows the intent as it was when it was created. Somebody may have canceled it since, so it is read again.
 func (p *Payments) Prepare(ctx context.Context, o order.Order, k order.Key) (order.Intent, error) {
 	total, payment := o.Total(), o.Payment()
 	r, err := p.do(ctx, call{
@@ -97,10 +102,13 @@ func (p *Payments) Prepare(ctx context.Context, o order.Order, k order.Key) (ord
 				AllowRedirects: new(string(stripe.PaymentIntentAutomaticPaymentMethodsAllowRedirectsNever)),
 			},
 			Metadata: map[string]string{
-				metaOrder: string(o.ID()), metaScope: string(p.scope), "fingerprint": string(o.Fingerprint()),
+				metaOrder: string(o.ID()), metaScope: string(p.scope), metaFingerprint: string(o.Fingerprint()),
 			},
 		},
 	})
+	if err == nil && r.replayed {
+		return p.Read(ctx, r.ID)
+	}
 	return r.Intent, err
 }
 
@@ -132,6 +140,9 @@ func (p *Payments) Read(ctx context.Context, id order.IntentID) (order.Intent, e
 // CallName is a request's method and path with "{id}" for the intent, as the name of a metric.
 func CallName(r *http.Request) string {
 	name := r.Method + " " + intents
+	if r.URL.Path == search {
+		return r.Method + " " + search
+	}
 	if _, rest, one := strings.Cut(r.URL.Path, intents+"/"); one {
 		_, action, acts := strings.Cut(rest, "/")
 		name += "/{id}"

@@ -8,24 +8,37 @@ import (
 	"strings"
 )
 
-// Fingerprint identifies an order's content: a version, ':' and a hash. Two messages with one id and two fingerprints
-// are two orders that claim to be one, and only the first is ever charged.
+// Fingerprint identifies an order's content: a version, ':' and a hash. Two messages with one
+// order id and two fingerprints are two different orders, and only the first is ever charged.
 type Fingerprint string
 
-const versionV1 = "v1"
-
-// Matches reports whether f is the fingerprint of o. It compares in f's own version, so that a release with a newer
-// one does not take yesterday's order for a stranger. known is false when this release cannot compute f's version.
+// Matches reports whether f is the fingerprint of o. It compares in f's own version, so that a
+// release with a newer version still recognizes the orders of the release before. known is
+// false if this release cannot compute f's version.
 func (f Fingerprint) Matches(o Order) (same, known bool) {
-	version, _, _ := strings.Cut(string(f), ":")
-	if version != versionV1 {
-		return false, false
+	for _, computed := range o.known {
+		if computed.version() == f.version() {
+			return f == computed, true
+		}
 	}
-	return f == o.fingerprint, true
+	return false, false
 }
 
-// fingerprintV1 hashes every field that says who pays what for what. Each part carries its length, so that no two
-// drafts write the same bytes. What is hashed here can never change: a new form is a new version.
+func (f Fingerprint) version() string {
+	version, _, _ := strings.Cut(string(f), ":")
+	return version
+}
+
+// fingerprints computes a draft's fingerprint in every version that a record may carry, the
+// one that new records get first. A new version is added in two releases: the first computes
+// it, the second writes it (puts it first); an old version stays as long as rows carry it.
+func fingerprints(d Draft) []Fingerprint {
+	return []Fingerprint{fingerprintV1(d)}
+}
+
+// fingerprintV1 hashes every field that says who pays what for what. Each part carries its
+// length, so that no two drafts write the same bytes. What is hashed here never changes: a new
+// form is a new version.
 func fingerprintV1(d Draft) Fingerprint {
 	h := sha256.New()
 	writeStrings(h, d.ID, d.CustomerID, d.Currency, d.Payment.Customer, d.Payment.Method)
@@ -35,7 +48,7 @@ func fingerprintV1(d Draft) Fingerprint {
 		writeInt(h, l.Quantity)
 		writeInt(h, l.UnitAmount)
 	}
-	return Fingerprint(versionV1 + ":" + hex.EncodeToString(h.Sum(nil)))
+	return Fingerprint("v1:" + hex.EncodeToString(h.Sum(nil)))
 }
 
 func writeStrings(h hash.Hash, parts ...string) {

@@ -8,13 +8,24 @@ type IntentID string
 // Intent is one intention to charge one order, as the provider last described it. It succeeds once, for ever:
 // confirming it again after it succeeded is refused, at any age.
 type Intent struct {
-	ID      IntentID
-	State   IntentState
-	Total   Money
-	OrderID ID
-	Scope   Scope
-	Failure Failure
+	ID          IntentID
+	State       IntentState
+	Total       Money
+	OrderID     ID
+	Scope       Scope
+	Fingerprint Fingerprint // of the order that it was prepared for
+	Mode        Mode
+	Failure     Failure
 }
+
+// Mode tells real money from pretend money.
+type Mode string
+
+// The modes of an intent.
+const (
+	LiveMode Mode = "live" // real cards are charged
+	TestMode Mode = "test" // only test cards are charged, and no money moves
+)
 
 // IntentState is how far an intent is.
 type IntentState string

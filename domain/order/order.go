@@ -103,7 +103,8 @@ type Order struct {
 	customerID  string
 	total       Money
 	payment     Payment
-	fingerprint Fingerprint
+	fingerprint Fingerprint   // what a new record gets, or what the order's record carries
+	known       []Fingerprint // in every version that this release can compute
 }
 
 // New makes an order out of a draft. Its error is an *InvalidError that names every problem.
@@ -112,12 +113,14 @@ func New(d Draft) (Order, error) {
 		return Order{}, &InvalidError{Problems: problems}
 	}
 	total, _ := sum(d.Lines) // problemsOf has checked it
+	known := fingerprints(d)
 	return Order{
 		id:          ID(d.ID),
 		customerID:  d.CustomerID,
 		total:       Money{total, Currency(d.Currency)},
 		payment:     d.Payment,
-		fingerprint: fingerprintV1(d),
+		fingerprint: known[0],
+		known:       known,
 	}, nil
 }
 
@@ -133,7 +136,8 @@ func (o Order) Total() Money { return o.total }
 // Payment is who pays and with what.
 func (o Order) Payment() Payment { return o.payment }
 
-// Fingerprint identifies the order's content in the newest version that this release writes.
+// Fingerprint identifies the order's content: in the version that its record carries if the order comes from a
+// claim, otherwise in the newest version that this release writes.
 func (o Order) Fingerprint() Fingerprint { return o.fingerprint }
 
 // Problem is one thing wrong with a draft.

@@ -11,15 +11,15 @@ import (
 // leaves nothing behind. An error that a method does not name means that the write may or may not have happened;
 // the next Begin finds out. ordertest.TestStore is this contract as a test.
 type Claims interface {
-	// Begin takes the order for the lease, or takes over one whose lease has ended. The claim carries the intent
-	// that an earlier attempt bound. It refuses with what WhyNot says: ErrUnknownVersion if a newer release wrote the
+	// Begin takes the order for the lease, or takes over one whose lease has ended. The claim is what NewClaim makes
+	// of the record. It refuses with what WhyNot says: ErrUnknownVersion if a newer release wrote the
 	// record, ErrConflict if another order has this id, *SettledError if it is not open any more, *InProgressError if
 	// somebody's lease is running. It returns ErrDamaged for a record that no store wrote.
 	Begin(ctx context.Context, o Order, l Lease) (Claim, error)
 
-	// Bind writes the one intent that may ever be confirmed for this order. It returns nil also if this very intent
-	// is bound already, and ErrFenced if the claim is not ours any more or another intent is bound.
-	Bind(ctx context.Context, c Claim, id IntentID, at time.Time) error
+	// Bind writes the one intent that may ever be confirmed for this order, and its mode. It returns nil also if
+	// this intent is bound already, and ErrFenced if the claim was lost or another intent is bound.
+	Bind(ctx context.Context, c Claim, i Intent, at time.Time) error
 
 	// Finish settles the order, adds one event and ends the claim, all or nothing. It returns nil also if the record
 	// already says this status with this intent, ErrFenced if the claim is not ours any more or the outcome is not that
@@ -41,15 +41,24 @@ type Records interface {
 	// it returns ErrStale if the record has changed since, a *TransitionError for a change that nobody drew, and nil,
 	// changing nothing, if the record already says this status with this intent.
 	Settle(ctx context.Context, r Record, o Outcome, at time.Time) error
+
+	// Recreate writes an open record bound to r.Intent where the store lost it: there is no record, or an open one
+	// with r's fingerprint, without an intent and without a running lease. It takes the order's id, total,
+	// fingerprint, intent and mode from r, and keeps attempts and events that are there. It returns nil, changing
+	// nothing, if this intent is bound already. It refuses with what WhyNotRecreate says: ErrConflict for another
+	// fingerprint, ErrUnknownVersion for one in another version, *MismatchError for another bound intent,
+	// *SettledError for another status, *InProgressError for a running lease.
+	Recreate(ctx context.Context, r Record, at time.Time) error
 }
 
 // Payments moves money. A decline is an Intent, not an error; every error is a *PaymentError, whose Trouble says what may have
 // happened. NotNow, Unknown and Misconfigured can come of every call; each method names what else can.
 // ordertest.TestPayments is this contract as a test.
 type Payments interface {
-	// Prepare makes an intent for the order that no one has confirmed: no money can move yet. The same key gets the
-	// same intent as long as the provider remembers the key. Replayed: the key holds a failure. KeyReused: it was used
-	// with another order's content. Refused: the provider takes no such order.
+	// Prepare makes an unconfirmed intent for the order: no money can move yet. The same key gets the same intent as
+	// long as the provider remembers the key, and as the intent is now: somebody may have canceled it since.
+	// Replayed: the key holds a failure. KeyReused: it was used with other content, or with the order's fingerprint in
+	// another version. Refused: the provider takes no such order.
 	Prepare(ctx context.Context, o Order, k Key) (Intent, error)
 
 	// Confirm moves the money, with the payment method that Prepare named and no other. An intent that succeeded
@@ -61,6 +70,10 @@ type Payments interface {
 	// Read returns the intent as the provider has it now, never an older copy. An intent that the provider does not
 	// know, or will not show, is Misconfigured: it gave us this id.
 	Read(ctx context.Context, id IntentID) (Intent, error)
+
+	// Find returns the intents that were prepared for an order in the provider's scope, in any state, found by the order's
+	// id. What was prepared within the last hours may be missing: the provider's search lags.
+	Find(ctx context.Context, id ID) ([]Intent, error)
 }
 
 // Sentinels: which one it is says everything.
@@ -73,6 +86,15 @@ var (
 	ErrDamaged        = errors.New("the record is not one that a store wrote")
 	ErrNoIntent       = errors.New("no intent is bound: no money has moved")
 )
+
+// RecordLostError is a claim on an order that the provider knows and the store does not: an intent exists, but the record, which
+// is younger than the message by more than a day, names none. A restore from backup or a deletion took the record away.
+type RecordLostError struct{ Intent IntentID }
+
+// Error names the intent.
+func (e *RecordLostError) Error() string {
+	return fmt.Sprintf("record lost: intent %s was prepared for this order, but its record names no intent", e.Intent)
+}
 
 // SettledError is a claim on an order that is not open any more. Record carries no events.
 type SettledError struct{ Record Record }

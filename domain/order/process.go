@@ -25,17 +25,19 @@ var (
 	errUnconfirmed = errors.New("the intent still waits for confirmation")
 )
 
-// Process claims the order, charges it and settles it, or finds that somebody did.
+// Process claims the order, charges it and settles it, or finds that another attempt did. sent
+// is when the order's message was first sent.
 //
-// Money moves only by confirming the intent that is bound to the record. It is bound once, by a conditional write,
-// and an intent succeeds once, for ever. No clock, no key's life and no lease is in that argument.
-func (p *Processor) Process(ctx context.Context, o Order, l Lease) Result {
+// Money moves only by confirming the intent that is bound to the record. It is bound once, by a
+// conditional write, and an intent succeeds at most once, at any age. The argument needs no
+// clock, no lease and no lifetime of an idempotency key.
+func (p *Processor) Process(ctx context.Context, o Order, sent time.Time, l Lease) Result {
 	claim, err := p.Claims.Begin(ctx, o, l)
 	if err != nil {
 		return conclude(err)
 	}
 	takeover := claim.Intent != ""
-	outcome, err := p.charge(ctx, &claim)
+	outcome, err := p.charge(ctx, &claim, sent)
 	if err == nil {
 		err = p.Claims.Finish(ctx, claim, outcome, p.Now())
 	}
@@ -62,8 +64,8 @@ func (p *Processor) Process(ctx context.Context, o Order, l Lease) Result {
 }
 
 // charge finds or makes the order's one intent, notes it in the claim and brings it to an outcome.
-func (p *Processor) charge(ctx context.Context, c *Claim) (Outcome, error) {
-	intent, err := p.boundIntent(ctx, c)
+func (p *Processor) charge(ctx context.Context, c *Claim, sent time.Time) (Outcome, error) {
+	intent, err := p.boundIntent(ctx, c, sent)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -84,60 +86,109 @@ func (p *Processor) charge(ctx context.Context, c *Claim) (Outcome, error) {
 	return outcome, nil
 }
 
-// boundIntent returns the intent that is bound to the order's record: what an earlier attempt bound, as the
-// provider has it now, or a new one. Only what comes out of here may be confirmed.
-func (p *Processor) boundIntent(ctx context.Context, c *Claim) (Intent, error) {
+// boundIntent returns the intent that is bound to the order's record: the one that an earlier
+// attempt bound, as the provider has it now, or a new one. Only this intent may be confirmed.
+func (p *Processor) boundIntent(ctx context.Context, c *Claim, sent time.Time) (Intent, error) {
 	if c.Intent != "" {
 		return p.read(ctx, *c)
 	}
-	intent, err := p.prepare(ctx, *c)
+	prepare := p.prepare
+	if c.CreatedAt.Sub(sent) > recordLate {
+		prepare = p.findOrPrepare
+	}
+	intent, err := prepare(ctx, *c)
 	if err != nil {
 		return Intent{}, err
 	}
-	if err := p.Claims.Bind(ctx, *c, intent.ID, p.Now()); err != nil {
+	if err := p.Claims.Bind(ctx, *c, intent, p.Now()); err != nil {
 		return Intent{}, err
 	}
 	c.Intent = intent.ID
 	return intent, nil
 }
 
-// prepare makes an intent under the order's own key, so that an attempt that died before Bind leaves no stray one behind. If
-// that key can only ever repeat a failure, a fresh one must do. A key that the provider knows for something else is never
-// got around: it means that an order was charged, or is about to be, which the store has forgotten.
+// recordLate is how much younger than its message a record is when it may replace one that was
+// lost, for example by a restore from backup. Idempotency keys protect younger orders, and by
+// then the provider's search has caught up.
+const recordLate = 24 * time.Hour
+
+// findOrPrepare prepares an order only if the provider knows no intent of it: an order that
+// merely waited out a long outage. One intent that still waits is what an attempt left that died
+// before Bind, so it is used. Anything else was bound to a record that the store lost.
+func (p *Processor) findOrPrepare(ctx context.Context, c Claim) (Intent, error) {
+	found, err := p.Payments.Find(ctx, c.Order.ID())
+	switch {
+	case err != nil:
+		return Intent{}, asPaymentError(err)
+	case len(found) == 0:
+		return p.prepare(ctx, c)
+	case len(found) == 1 && found[0].State == NeedsConfirmation && found[0].Fingerprint == c.Order.Fingerprint():
+		return p.verified(c)(found[0], nil)
+	}
+	return Intent{}, &RecordLostError{Intent: found[0].ID}
+}
+
+// prepare makes an intent under the order's own key, so that an attempt that dies before Bind
+// leaves no stray intent. It uses a new key if the first one holds a stored failure, or an
+// intent that somebody canceled before it was bound. A key that the provider knows for other
+// content is never replaced: some attempt may have charged, or may be about to charge, an
+// order that the store lost.
 func (p *Processor) prepare(ctx context.Context, c Claim) (Intent, error) {
-	check := p.verified(c)
-	intent, err := check(p.Payments.Prepare(ctx, c.Order, PrepareKey(p.Scope, c.Order.ID())))
+	intent, err := p.prepareUnder(ctx, c, PrepareKey(p.Scope, c.Order.ID()))
 	if troubleOf(err) == Replayed {
-		return check(p.Payments.Prepare(ctx, c.Order, PrepareAgainKey(p.Scope, c.Order.ID(), c.Attempt)))
+		return p.prepareUnder(ctx, c, PrepareAgainKey(p.Scope, c.Order.ID(), c.Attempt))
 	}
 	return intent, err
 }
 
-// read asks how far the bound intent is. That the provider refuses to tell says nothing about the order, whose money may have
-// moved: so it is no reason to give the order up.
+var errCanceledUnbound = errors.New("the prepared intent was canceled before it was bound")
+
+func (p *Processor) prepareUnder(ctx context.Context, c Claim, k Key) (Intent, error) {
+	intent, err := p.verifiedTwice(c, func() (Intent, error) { return p.Payments.Prepare(ctx, c.Order, k) })
+	if err == nil && intent.State == IntentCanceled {
+		return Intent{}, &PaymentError{Trouble: Replayed, Err: errCanceledUnbound}
+	}
+	return intent, err
+}
+
+// read returns the bound intent as the provider has it now. If the provider refuses to show it,
+// its money may still have moved, so the refusal is treated as our mistake and never parks the order.
 func (p *Processor) read(ctx context.Context, c Claim) (Intent, error) {
-	intent, err := p.verified(c)(p.Payments.Read(ctx, c.Intent))
+	intent, err := p.verifiedTwice(c, func() (Intent, error) { return p.Payments.Read(ctx, c.Intent) })
 	if e, ok := errors.AsType[*PaymentError](err); ok && (e.Trouble == Refused || e.Trouble == KeyReused) {
 		return Intent{}, &PaymentError{Trouble: Misconfigured, RequestID: e.RequestID, Err: e.Err}
 	}
 	return intent, err
 }
 
-// confirm moves the money. A refusal is no proof that none moved: an intent that somebody else settled meanwhile
-// refuses too, so the provider is asked before anybody is told.
+// confirm moves the money. A refusal does not prove that no money moved: the provider also
+// refuses an intent that was settled meanwhile. Nor does an answer about another order. In both
+// cases the intent itself is read.
 func (p *Processor) confirm(ctx context.Context, c Claim) (Intent, error) {
 	intent, err := p.verified(c)(p.Payments.Confirm(ctx, c.Intent, ConfirmKey(p.Scope, c.Order.ID(), c.Attempt)))
-	if troubleOf(err) != Refused {
+	refused := troubleOf(err) == Refused
+	if !refused && !isMismatch(err) {
 		return intent, err
 	}
 	now, readErr := p.read(ctx, c)
 	if readErr != nil {
 		return Intent{}, readErr
 	}
-	if _, settled := OutcomeOf(now); !settled {
+	if _, settled := OutcomeOf(now); refused && !settled {
 		return Intent{}, err
 	}
 	return now, nil
+}
+
+// verifiedTwice asks the provider again if the answer is about another order, so that one wrong
+// answer does not park the order.
+func (p *Processor) verifiedTwice(c Claim, ask func() (Intent, error)) (Intent, error) {
+	check := p.verified(c)
+	intent, err := check(ask())
+	if isMismatch(err) {
+		return check(ask())
+	}
+	return intent, err
 }
 
 // verified wraps a call to the provider: no intent is used before it is known to be this order's.
@@ -148,6 +199,11 @@ func (p *Processor) verified(c Claim) func(Intent, error) (Intent, error) {
 		}
 		return i, verify(i, p.Scope, c.Order.ID(), c.Order.Total())
 	}
+}
+
+func isMismatch(err error) bool {
+	_, mismatch := errors.AsType[*MismatchError](err)
+	return mismatch
 }
 
 // asPaymentError holds a provider to its promise: an error that says nothing of money may be about moved money.

@@ -19,19 +19,30 @@ type Lease struct {
 	From, Until time.Time
 }
 
-// Claim is an order that is ours until somebody else begins it. Attempt counts the claims, from 1. Intent is what an
-// earlier attempt bound, or "": then no money has moved.
+// Claim is an order that this attempt may work on until another attempt begins it.
 type Claim struct {
-	Order   Order
-	Lease   Lease
-	Attempt int
-	Intent  IntentID
+	Order     Order // with the fingerprint that the record carries
+	Lease     Lease
+	Attempt   int       // counts the claims of the order, from 1
+	Intent    IntentID  // bound by an earlier attempt; "" if none is: then no money has moved
+	CreatedAt time.Time // when the order's first claim wrote the record
+}
+
+// NewClaim returns the claim on o under l whose record, as Begin wrote it, is r.
+//
+// The claim's order has the record's fingerprint. The fingerprint is among the words that
+// Prepare sends under the order's idempotency key, and a provider refuses other words under a
+// known key: so an order that the previous release began must be prepared with the fingerprint
+// that the previous release wrote, although this release would write another.
+func NewClaim(r Record, o Order, l Lease) Claim {
+	o.fingerprint = r.Fingerprint
+	return Claim{Order: o, Lease: l, Attempt: r.Attempt, Intent: r.Intent, CreatedAt: r.CreatedAt}
 }
 
 // Record is what the store knows of an order.
 type Record struct {
 	OrderID     ID
-	CustomerID  string
+	CustomerID  string // "" if Recreate wrote the record and no message has come since
 	Total       Money
 	Fingerprint Fingerprint
 	Status      Status
@@ -39,6 +50,7 @@ type Record struct {
 	Attempt     int
 	Until       time.Time // the end of the owner's lease
 	Intent      IntentID  // "": no money has moved
+	Mode        Mode      // of the bound intent; "" if none is bound, or if an early release bound it
 	Failure     string    // of a declined, canceled or waiting order: the provider's code
 	LastError   string    // the reason of the last attempt that did not settle it
 	Seq         int       // how many transitions out of a state it has made

@@ -38,6 +38,7 @@ const (
 	ReasonMismatch       Reason = "mismatch"      // the intent was made for something else
 	ReasonRefused        Reason = "refused"       // the provider will never do this
 	ReasonKeyReused      Reason = "key_reused"    // the provider knows an order that the store does not
+	ReasonRecordLost     Reason = "record_lost"   // the provider has an intent that the order's record does not name
 	ReasonInvalid        Reason = "invalid_order" // the message is no order
 )
 
@@ -46,7 +47,7 @@ func Reasons() []Reason {
 	return []Reason{
 		ReasonSettled, ReasonDuplicate, ReasonInProgress, ReasonFenced, ReasonUnknownVersion, ReasonStore, ReasonDamaged,
 		ReasonNotNow, ReasonUnknown, ReasonReplayed, ReasonMisconfigured, ReasonOutOfTime, ReasonUnconfirmed,
-		ReasonConflict, ReasonMismatch, ReasonRefused, ReasonKeyReused, ReasonInvalid,
+		ReasonConflict, ReasonMismatch, ReasonRefused, ReasonKeyReused, ReasonRecordLost, ReasonInvalid,
 	}
 }
 
@@ -71,6 +72,7 @@ func conclude(err error) Result {
 		progress *InProgressError
 		payment  *PaymentError
 		mismatch *MismatchError
+		lost     *RecordLostError
 	)
 	switch {
 	case err == nil:
@@ -81,6 +83,8 @@ func conclude(err error) Result {
 		return Result{Verdict: Park, Reason: ReasonConflict, Err: err}
 	case errors.As(err, &mismatch):
 		return Result{Verdict: Park, Reason: ReasonMismatch, Intent: mismatch.Intent, Err: err}
+	case errors.As(err, &lost):
+		return Result{Verdict: Park, Reason: ReasonRecordLost, Intent: lost.Intent, Err: err}
 	case errors.As(err, &progress):
 		return Result{Verdict: Redeliver, Reason: ReasonInProgress, Patient: true, NotBefore: progress.Until, Err: err}
 	case errors.Is(err, ErrFenced):

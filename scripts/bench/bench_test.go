@@ -79,7 +79,7 @@ func TestCannedBackEnds(t *testing.T) {
 			processor := order.Processor{
 				Claims: claims, Payments: payments, Scope: scope, ConfirmTime: time.Second, Now: func() time.Time { return noon },
 			}
-			got := processor.Process(t.Context(), newOrder(t, tt.id), order.Lease{Owner: "me", From: noon, Until: noon.Add(time.Minute)})
+			got := processor.Process(t.Context(), newOrder(t, tt.id), noon, order.Lease{Owner: "me", From: noon, Until: noon.Add(time.Minute)})
 			if diff := cmp.Diff(got, tt.want, cmpopts.IgnoreFields(order.Result{}, "Err", "RequestID")); diff != "" {
 				t.Error(diff, got.Err)
 			}

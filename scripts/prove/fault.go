@@ -45,13 +45,14 @@ func (f Fault) kills() bool { return f == Dies || f == Overruns }
 
 // The calls that ordertest does not name.
 const (
-	reply  ordertest.Call = "reply"  // what becomes of the messages
-	park   ordertest.Call = "park"   // the handler's, to the dead-letter queue
-	back   ordertest.Call = "return" // the handler's: when messages come back
-	load   ordertest.Call = "load"
-	settle ordertest.Call = "settle"
-	stored ordertest.Call = "table"  // of a design
-	pays   ordertest.Call = "stripe" // of a design
+	reply    ordertest.Call = "reply"  // what becomes of the messages
+	park     ordertest.Call = "park"   // the handler's, to the dead-letter queue
+	back     ordertest.Call = "return" // the handler's: when messages come back
+	load     ordertest.Call = "load"
+	settle   ordertest.Call = "settle"
+	recreate ordertest.Call = "recreate"
+	stored   ordertest.Call = "table"  // of a design
+	pays     ordertest.Call = "stripe" // of a design
 )
 
 // faultsOf lists what can go wrong with a call.

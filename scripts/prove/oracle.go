@@ -154,16 +154,36 @@ func (o *oracle) parked(k *Worker, message sqstest.Message, why order.Reason) {
 	x := o.of(w.Messages[i].ID)
 	x.answered[i], x.dead[i] = true, why
 	o.must(why != "", EverythingEnds, x.id, "message %d was parked without a reason", i+1)
-	o.must(why != "key_reused", SettlesSoon, x.id, "message %d was parked, although the table knows its order", i+1)
+	o.must(why != "key_reused" && (why != "record_lost" || w.looksLost(message, x.id)), SettlesSoon, x.id, "message %d was parked, although the table knows its order", i+1)
 	old := w.now.Sub(message.Sent)+honestSkew >= retention-lastDay
 	worn := message.Receives >= maxFailures && (byItself(why) || w.other != nil) || message.Receives > maxReceives-lastChances
 	o.must(forPeople(why) || old || k.absurd || worn, SettlesSoon, x.id,
 		"message %d was parked for %s, which passes", i+1, why)
 }
 
+// looksLost reports whether a row looks as if it replaced a lost one: it is younger than its
+// message by more than a day, and Stripe has more of its order than one intent that waits.
+func (w *World) looksLost(message sqstest.Message, id order.ID) bool {
+	r, known := w.row(id)
+	if !known || r.CreatedAt.Sub(message.Sent) <= day {
+		return false
+	}
+	waiting, others := 0, 0
+	for _, i := range w.stripe.Intents() {
+		switch {
+		case i.OrderID() != string(id):
+		case i.Status == stripetest.StatusRequiresConfirmation:
+			waiting++
+		default:
+			others++
+		}
+	}
+	return others > 0 || waiting > 1
+}
+
 // forPeople are the reasons that no waiting removes.
 func forPeople(r order.Reason) bool {
-	return slices.Contains([]order.Reason{"conflict", "mismatch", "refused", "key_reused", "invalid_order"}, r)
+	return slices.Contains([]order.Reason{"conflict", "mismatch", "refused", "key_reused", "record_lost", "invalid_order"}, r)
 }
 
 // byItself are the reasons of an order that fails, and not of something around it that will be better one day.

@@ -100,7 +100,7 @@ func (h *hand) charges(i int) order.IntentID {
 func (h *hand) says(c order.Claim, id order.IntentID, s order.Status) {
 	h.t.Helper()
 	ctx := h.t.Context()
-	if err := h.store.Bind(ctx, c, id, h.now); err != nil {
+	if err := h.store.Bind(ctx, c, order.Intent{ID: id}, h.now); err != nil {
 		h.t.Fatal(err)
 	}
 	if s != order.Open {

@@ -91,7 +91,7 @@ func (w *World) mistake(id order.ID) {
 	x, r := w.oracle.of(id), must1(w.store.Load(context.Background(), id))
 	wrong := order.IntentID(w.foreign(id).ID)
 	claim := order.Claim{Order: w.lab.order(x.claimed.body()), Lease: order.Lease{Owner: r.Owner}}
-	must(w.store.Bind(context.Background(), claim, wrong, w.now))
+	must(w.store.Bind(context.Background(), claim, order.Intent{ID: wrong}, w.now))
 	x.mistaken = true
 	w.happens("operator", fmt.Sprintf("writes %s into the row of %s by mistake", wrong, id))
 }

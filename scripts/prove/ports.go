@@ -38,13 +38,14 @@ func (c call) String() string {
 		return c.subject + " message " + strconv.Itoa(c.n) + " (" + c.detail + ")"
 	case stored, pays:
 		return c.detail
-	case ordertest.Begin, ordertest.Bind, ordertest.Confirm, ordertest.Read, load, park, back:
+	case ordertest.Begin, ordertest.Bind, ordertest.Confirm, ordertest.Read, ordertest.Find, load, recreate, park, back:
 	}
 	return strings.TrimSpace(string(c.name) + " " + c.subject)
 }
 
 func (c call) toStripe() bool {
-	return c.name == ordertest.Prepare || c.name == ordertest.Confirm || c.name == ordertest.Read || c.name == pays
+	return c.name == ordertest.Prepare || c.name == ordertest.Confirm || c.name == ordertest.Read ||
+		c.name == ordertest.Find || c.name == pays
 }
 
 // to is whom a call is for.
@@ -121,10 +122,10 @@ func (c claims) rewrite(ctx context.Context, id order.ID, from, to string) {
 	}
 }
 
-func (c claims) Bind(ctx context.Context, claim order.Claim, id order.IntentID, at time.Time) error {
-	sent := StoreCall{Order: claim.Order.ID(), Owner: claim.Lease.Owner, Intent: string(id)}
-	return c.noted(call{name: ordertest.Bind, subject: string(id)}, sent, func() (answer, error) {
-		return answer{text: "ok"}, c.store.Bind(ctx, claim, id, at)
+func (c claims) Bind(ctx context.Context, claim order.Claim, i order.Intent, at time.Time) error {
+	sent := StoreCall{Order: claim.Order.ID(), Owner: claim.Lease.Owner, Intent: string(i.ID)}
+	return c.noted(call{name: ordertest.Bind, subject: string(i.ID)}, sent, func() (answer, error) {
+		return answer{text: "ok"}, c.store.Bind(ctx, claim, i, at)
 	})
 }
 
@@ -164,6 +165,12 @@ func (r records) Settle(ctx context.Context, seen order.Record, o order.Outcome,
 	})
 }
 
+func (r records) Recreate(ctx context.Context, lost order.Record, at time.Time) error {
+	return r.call(call{name: recreate, subject: string(lost.OrderID)}, func() (answer, error) {
+		return answer{text: "ok"}, r.store.Recreate(ctx, lost, at)
+	})
+}
+
 // payments is Stripe as one worker reaches it.
 type payments struct{ *Worker }
 
@@ -192,6 +199,19 @@ func (p payments) Read(ctx context.Context, id order.IntentID) (order.Intent, er
 		}
 		return thin(p).read(id)
 	})
+}
+
+func (p payments) Find(ctx context.Context, id order.ID) (found []order.Intent, err error) {
+	err = p.call(call{name: ordertest.Find, subject: string(id)}, func() (answer, error) {
+		p.asking = p.Worker
+		if p.pay != nil {
+			found, err = p.pay.Find(ctx, id)
+		} else {
+			found, err = thin(p).find(id)
+		}
+		return answer{text: strconv.Itoa(len(found)) + " found"}, err
+	})
+	return found, err
 }
 
 func (p payments) intent(c call, do func() (order.Intent, error)) (got order.Intent, err error) {

@@ -105,12 +105,15 @@ type thin struct{ *Worker }
 
 func (t thin) prepare(o order.Order, k order.Key) (order.Intent, error) {
 	total, payment := o.Total(), o.Payment()
-	i, _, err := t.do(http.MethodPost, root, k.String(), "", url.Values{
+	i, replayed, err := t.do(http.MethodPost, root, k.String(), "", url.Values{
 		"amount": {strconv.FormatInt(total.Amount, 10)}, "currency": {string(total.Currency)},
 		"customer": {payment.Customer}, "payment_method": {payment.Method}, "capture_method": {"automatic"},
 		"automatic_payment_methods[enabled]": {"true"}, "automatic_payment_methods[allow_redirects]": {"never"},
 		"metadata[orderId]": {string(o.ID())}, "metadata[scope]": {string(scope)}, "metadata[fingerprint]": {string(o.Fingerprint())},
 	})
+	if err == nil && replayed {
+		return t.read(i.ID)
+	}
 	return i, err
 }
 
@@ -125,6 +128,25 @@ func (t thin) confirm(id order.IntentID, k order.Key) (order.Intent, error) {
 func (t thin) read(id order.IntentID) (order.Intent, error) {
 	i, _, err := t.do(http.MethodGet, root+"/"+string(id), "", id, nil)
 	return i, err
+}
+
+func (t thin) find(id order.ID) ([]order.Intent, error) {
+	query := "metadata['orderId']:'" + string(id) + "' AND metadata['scope']:'" + string(scope) + "'"
+	a := t.ask(stripetest.Request{
+		Method: http.MethodGet, Path: root + "/search", APIKey: apiKey, Form: url.Values{"query": {query}},
+	})
+	if a.Lost || a.Garbled || a.Status != http.StatusOK {
+		said := stripetest.Error{}
+		if a.Error != nil {
+			said = *a.Error
+		}
+		return nil, &order.PaymentError{Trouble: troubleOf(a, said, false), RequestID: "", Err: errThin}
+	}
+	found := make([]order.Intent, len(a.List.Intents))
+	for n, i := range a.List.Intents {
+		found[n] = intentOf(i)
+	}
+	return found, nil
 }
 
 var errThin = errors.New("the pretend Stripe said so")
@@ -173,6 +195,7 @@ func intentOf(i *stripetest.Intent) order.Intent {
 	got := order.Intent{
 		ID: order.IntentID(i.ID), State: states[i.Status], Total: order.Money{Amount: i.Amount, Currency: order.Currency(i.Currency)},
 		OrderID: order.ID(i.OrderID()), Scope: order.Scope(i.Metadata["scope"]),
+		Fingerprint: order.Fingerprint(i.Metadata["fingerprint"]), Mode: order.TestMode,
 	}
 	if i.LastError != nil {
 		got.Failure = order.Failure{Code: i.LastError.Code, DeclineCode: i.LastError.DeclineCode}

@@ -122,7 +122,7 @@ func (k *Worker) work(m sqstest.Message) order.Result {
 	}
 	born := k.Now()
 	lease := order.Lease{Owner: "owner-" + k.name, From: born, Until: born.Add(functionTime)}
-	return k.processor().Process(context.Background(), k.lab.order(m.Body), lease)
+	return k.processor().Process(context.Background(), k.lab.order(m.Body), m.Sent, lease)
 }
 
 func (k *Worker) processor() *order.Processor {

@@ -37,7 +37,7 @@ func (w *world) probe(o order.Order, asleep bool) probe {
 			go func() {
 				time.Sleep(w.latency)
 				now := time.Now()
-				processor.Process(context.WithoutCancel(ctx), o, order.Lease{Owner: "w", From: now, Until: now.Add(time.Minute)})
+				processor.Process(context.WithoutCancel(ctx), o, now, order.Lease{Owner: "w", From: now, Until: now.Add(time.Minute)})
 			}()
 			return nil
 		},

@@ -21,6 +21,9 @@ type Rules struct {
 	// ListLag hides intents younger than this from the list. Stripe's list does not lag (its search does): the lag
 	// exists for designs that look an order up before they charge it.
 	ListLag time.Duration
+	// SearchLag hides intents younger than this from the search: less than a minute, an hour in an outage
+	// (docs.stripe.com/search).
+	SearchLag time.Duration
 }
 
 // Machine is the whole of the pretend Stripe. It is not safe for concurrent use, and starts nothing by itself.
@@ -43,7 +46,7 @@ type Ticket int
 type call struct {
 	Request
 	endpoint Endpoint
-	intent   string // The intent of the path, empty for Create and List.
+	intent   string // The intent of the path, empty for Create, List and Search.
 	orderID  string
 	number   RequestID
 	begun    time.Time
@@ -51,6 +54,7 @@ type call struct {
 	create   createParams
 	confirm  confirmParams
 	list     listParams
+	search   searchParams
 	fault    Fault
 	done     bool
 	answer   Response
@@ -168,6 +172,8 @@ func (m *Machine) execute(now time.Time, c call) Response {
 		return Response{Status: 200, Intent: m.intent(c.intent)}
 	case List:
 		return Response{Status: 200, List: m.list(now, c.list)}
+	case Search:
+		return Response{Status: 200, List: m.find(now, c.search)}
 	}
 	return notFound(c)
 }

@@ -83,6 +83,8 @@ func (m *Machine) validate(c *call) *Response {
 		return m.readCreate(c.Form, &c.create)
 	case Confirm:
 		return m.readConfirm(c.Form, m.intent(c.intent), &c.confirm)
+	case Search:
+		return readSearch(c)
 	case List:
 		c.list.account = c.account()
 		return m.readList(c.Form, &c.list)
@@ -109,6 +111,8 @@ func knownParameters(e Endpoint) []string {
 		return []string{"cancellation_reason"}
 	case List:
 		return []string{"customer", "limit", "starting_after"}
+	case Search:
+		return []string{"query"}
 	case Read:
 	}
 	return nil

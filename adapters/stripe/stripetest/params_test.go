@@ -191,12 +191,14 @@ func TestOtherValidation(t *testing.T) {
 		{"DELETE", root + "/" + id, "", "404 invalid_request_error"},
 		{"GET", root + id, "", "404 invalid_request_error"},
 		{"GET", "/v1/charges", "", "404 invalid_request_error"},
-		{"GET", root + "/search", "query=status:'succeeded'", "404 invalid_request_error"},
+		{"GET", root + "/search", "query=status:'succeeded'", "400 invalid_request_error"},
+		{"GET", root + "/search", "", "400 invalid_request_error parameter_missing"},
+		{"GET", root + "/search", "query=metadata['a']:'b'&page=2", "400 invalid_request_error parameter_unknown"},
 	} {
 		wantSum(t, c.method+" "+c.path+" "+c.form, w.Do(w.now, request(c.method, c.path, "", c.form)), c.want)
 	}
 	wantSum(t, "nothing happened to it", w.get(root+"/"+id), "200 requires_confirmation")
-	if got := w.get(root + "/search").Error.Message; !strings.Contains(got, "Not modeled") {
-		t.Errorf("a search says %q, want that it is not modeled", got)
+	if got := w.get("/v1/charges").Error.Message; !strings.Contains(got, "Not modeled") {
+		t.Errorf("the list of charges says %q, want that it is not modeled", got)
 	}
 }

@@ -32,6 +32,7 @@ const (
 	Cancel  Endpoint = "cancel"
 	Read    Endpoint = "read"
 	List    Endpoint = "list"
+	Search  Endpoint = "search"
 )
 
 // RequestID counts requests; its string form is the Request-Id header.
@@ -63,10 +64,11 @@ type Error struct {
 	Intent                                  *Intent // The intent as it is after the error.
 }
 
-// Page is one page of the list, newest first.
+// Page is one page of the list or of a search, newest first.
 type Page struct {
 	Intents []*Intent
 	More    bool
+	Search  bool
 }
 
 // route finds out what a request means, and for which order it is, before any of it is believed.
@@ -80,7 +82,9 @@ func (m *Machine) route(r Request) call {
 	case r.Method == get && r.Path == root:
 		c.endpoint = List
 	case !below:
-	case r.Method == get && verb == "" && id != "search":
+	case r.Method == get && verb == "" && id == "search":
+		c.endpoint = Search
+	case r.Method == get && verb == "":
 		c.endpoint, c.intent = Read, id
 	case r.Method == post && verb == "confirm":
 		c.endpoint, c.intent = Confirm, id
@@ -119,8 +123,8 @@ func refusal(status int, err Error) *Response { return &Response{Status: status,
 func notFound(c call) Response {
 	return *refusal(404, Error{
 		Type: "invalid_request_error",
-		Message: fmt.Sprintf("Unrecognized request URL (%s: %s). Not modeled: this pretend Stripe creates, confirms, cancels, reads and "+
-			"lists payment intents, and that is all.", c.Method, c.Path),
+		Message: fmt.Sprintf("Unrecognized request URL (%s: %s). Not modeled: this pretend Stripe creates, confirms, cancels, reads, "+
+			"lists and searches payment intents, and that is all.", c.Method, c.Path),
 	})
 }
 

@@ -14,8 +14,8 @@ func (m *Machine) AppendState(now time.Time, b []byte) []byte {
 	s := state(b)
 	for _, intent := range m.intents {
 		s.intent(intent)
-		if m.rules.ListLag > 0 {
-			s.number(int64(min(now.Sub(intent.Created), m.rules.ListLag)))
+		if lag := max(m.rules.ListLag, m.rules.SearchLag); lag > 0 {
+			s.number(int64(min(now.Sub(intent.Created), lag)))
 		}
 	}
 	s.part('L')

@@ -60,6 +60,9 @@ func (r Response) Body() []byte {
 		body = render(map[string]*errorJSON{"error": wireError(r.Error)})
 	case r.List != nil:
 		list := listJSON{Object: "list", URL: root, More: r.List.More, Data: []*intentJSON{}}
+		if r.List.Search { // docs.stripe.com/api/payment_intents/search
+			list.Object, list.URL = "search_result", root+"/search"
+		}
 		for _, intent := range r.List.Intents {
 			list.Data = append(list.Data, wireIntent(intent))
 		}

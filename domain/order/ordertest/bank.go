@@ -74,9 +74,10 @@ func (b *Bank) Prepare(ctx context.Context, o order.Order, k order.Key) (order.I
 		if b.intents == nil {
 			b.intents = map[order.IntentID]*account{}
 		}
-		id := order.IntentID(fmt.Sprintf("pi_%d", len(b.intents)+1))
+		id := intentID(len(b.intents) + 1)
 		b.intents[id] = &account{method: o.Payment().Method, Intent: order.Intent{
 			ID: id, State: order.NeedsConfirmation, Total: o.Total(), OrderID: o.ID(), Scope: b.Scope,
+			Fingerprint: o.Fingerprint(), Mode: order.TestMode,
 		}}
 		return b.intents[id].Intent, ""
 	})
@@ -128,6 +129,24 @@ func (b *Bank) Read(ctx context.Context, id order.IntentID) (order.Intent, error
 	})
 }
 
+// Find returns every intent of an order. It does not lag.
+func (b *Bank) Find(ctx context.Context, id order.ID) (found []order.Intent, err error) {
+	_, err = b.under(ctx, Find, order.Key{}, "", func() (order.Intent, order.Trouble) {
+		for i := range len(b.intents) {
+			if a := b.intents[intentID(i+1)]; a.OrderID == id {
+				found = append(found, a.Intent)
+			}
+		}
+		return order.Intent{}, ""
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+func intentID(n int) order.IntentID { return order.IntentID(fmt.Sprintf("pi_%d", n)) }
+
 // under carries one request to the bank and its answer back, as far as each of them comes.
 func (b *Bank) under(
 	ctx context.Context, c Call, k order.Key, request string, effect func() (order.Intent, order.Trouble),
@@ -154,9 +173,9 @@ var (
 	errSaidSo     = errors.New("the bank was told to say so, or had to")
 )
 
-// answer answers one request: from its key, or by its effect. A refusal is not kept under the key, because it is told
-// before anything was done; everything later is. A Confirm that is repeated is told of the intent as it is now: what was
-// declined then may have been paid since.
+// answer answers one request: from its key, or by its effect. A refusal is not kept under the key, because it comes
+// before anything was done; everything later is. A repeated request returns the intent as it is now: what was
+// declined then may have been paid since, and what was prepared may have been canceled.
 func (b *Bank) answer(
 	c Call, mishap Mishap, k order.Key, request string, effect func() (order.Intent, order.Trouble),
 ) (order.Intent, order.Trouble) {
@@ -170,10 +189,8 @@ func (b *Bank) answer(
 		return order.Intent{}, order.KeyReused
 	case used && a.failed:
 		return order.Intent{}, order.Replayed
-	case used && c == Confirm:
-		return b.intents[a.intent.ID].Intent, ""
 	case used:
-		return a.intent, ""
+		return b.intents[a.intent.ID].Intent, ""
 	}
 	a = answer{request: request, failed: mishap == FailsForTheKey || mishap == DoesItButFailsForTheKey}
 	if mishap != FailsForTheKey {
@@ -245,7 +262,7 @@ func (b *Bank) accounts(id order.ID) (all []account) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i := range len(b.intents) {
-		if a := b.intents[order.IntentID(fmt.Sprintf("pi_%d", i+1))]; a.OrderID == id {
+		if a := b.intents[intentID(i+1)]; a.OrderID == id {
 			all = append(all, *a)
 		}
 	}

@@ -25,8 +25,9 @@ type payment struct {
 type till struct {
 	*ordertest.Bank
 
-	on   ordertest.Call
-	does func(t *till, c *payment) (order.Intent, error)
+	on    ordertest.Call
+	does  func(t *till, c *payment) (order.Intent, error)
+	finds func(found []order.Intent, err error) ([]order.Intent, error) // instead of does for Find
 
 	mu     sync.Mutex
 	extra  map[line]int
@@ -68,6 +69,14 @@ func (t *till) Read(ctx context.Context, id order.IntentID) (order.Intent, error
 	return t.call(ordertest.Read, c)
 }
 
+func (t *till) Find(ctx context.Context, id order.ID) ([]order.Intent, error) {
+	found, err := t.Bank.Find(ctx, id)
+	if t.finds == nil {
+		return found, err
+	}
+	return t.finds(found, err)
+}
+
 // underTest is the till with its books.
 func (t *till) underTest() ordertest.PaymentsUnderTest {
 	b := t.Bank
@@ -89,6 +98,38 @@ type bankBug struct {
 	bug    string
 	on     ordertest.Call
 	does   func(t *till, c *payment) (order.Intent, error)
+}
+
+// findBug is a bank whose Find breaks one promise.
+type findBug struct {
+	breaks, bug string
+	finds       func(found []order.Intent, err error) ([]order.Intent, error)
+}
+
+func brokenFinds() []findBug {
+	const all = "find returns every intent of an order and of no other"
+	return []findBug{
+		{all, "it returns the first alone", func(found []order.Intent, err error) ([]order.Intent, error) {
+			return found[:min(1, len(found))], err
+		}},
+		{all, "it returns those that wait alone", func(found []order.Intent, err error) ([]order.Intent, error) {
+			return slices.DeleteFunc(found, func(i order.Intent) bool { return i.State == order.Succeeded }), err
+		}},
+		{all, "its intents carry no fingerprint", func(found []order.Intent, err error) ([]order.Intent, error) {
+			for i := range found {
+				found[i].Fingerprint = ""
+			}
+			return found, err
+		}},
+		{
+			"find returns nothing for an order that was never prepared", "it returns a neighbor's intent",
+			func([]order.Intent, error) ([]order.Intent, error) { return []order.Intent{{ID: "pi_1"}}, nil },
+		},
+		{
+			"find that fails returns no intents", "a failure counts as nothing found",
+			func(found []order.Intent, _ error) ([]order.Intent, error) { return found, nil },
+		},
+	}
 }
 
 // becomes answers with the intent as change leaves it.
@@ -189,6 +230,7 @@ func brokenPrepares() []bankBug {
 		{"prepare moves no money", "it is read as charged", ordertest.Read, becomes(succeeds)},
 		{"prepare under one key makes one intent", "each call makes one", ordertest.Prepare, anew},
 		{"prepare under a forgotten key makes another intent", "the first comes back for ever", ordertest.Prepare, repeats(byOrder)},
+		{"prepare again returns a canceled intent as canceled", "it is returned as it was", ordertest.Prepare, repeats(byKey)},
 		{"prepare of other content under one key says so", "the first content's intent comes back", ordertest.Prepare, repeats(byKey)},
 		{"prepare of other content under one key says so", "it is refused", ordertest.Prepare, takes(order.KeyReused, order.Refused)},
 		{
@@ -358,14 +400,26 @@ func brokenTroubles() []bankBug {
 func TestEveryBrokenBankIsSeenByItsPromise(t *testing.T) {
 	t.Parallel()
 	var broken []string
+	bank := func() *till {
+		return &till{Bank: &ordertest.Bank{Scope: "test"}, extra: map[line]int{}, memory: map[string]order.Intent{}}
+	}
+	for _, b := range brokenFinds() {
+		broken = append(broken, b.breaks)
+		p := find(t, ordertest.PaymentPromises(), b.breaks)
+		t.Run(b.breaks+" - "+b.bug, func(t *testing.T) {
+			t.Parallel()
+			wrong := bank()
+			wrong.finds = b.finds
+			if h := hear(t, p, wrong.underTest()); !h.Failed() {
+				t.Error("the suite sees nothing wrong")
+			}
+		})
+	}
 	for _, b := range slices.Concat(brokenPrepares(), brokenConfirms(), brokenTroubles()) {
 		broken = append(broken, b.breaks)
 		p := find(t, ordertest.PaymentPromises(), b.breaks)
 		t.Run(b.breaks+" - "+b.bug, func(t *testing.T) {
 			t.Parallel()
-			bank := func() *till {
-				return &till{Bank: &ordertest.Bank{Scope: "test"}, extra: map[line]int{}, memory: map[string]order.Intent{}}
-			}
 			wrong, right := bank(), bank()
 			wrong.on, wrong.does = b.on, b.does
 			if h := hear(t, p, wrong.underTest()); !h.Failed() {

@@ -14,8 +14,9 @@ import (
 
 // The calls that ordertest does not name.
 const (
-	load   ordertest.Call = "load"
-	settle ordertest.Call = "settle"
+	load     ordertest.Call = "load"
+	settle   ordertest.Call = "settle"
+	recreate ordertest.Call = "recreate"
 )
 
 // call is a call to a store on its way, with what it brings and what it is answered.
@@ -27,9 +28,9 @@ type call struct {
 	order   order.Order
 	lease   order.Lease
 	claim   order.Claim // of Begin: its answer
-	intent  order.IntentID
+	intent  order.Intent
 	outcome order.Outcome
-	record  order.Record // of Load: its answer; of Settle: as it was seen
+	record  order.Record // of Load: its answer; of Settle: as it was seen; of Recreate: as it was lost
 	at      time.Time
 
 	pass func() error // what Memory does with all this
@@ -65,8 +66,8 @@ func (s store) Begin(ctx context.Context, o order.Order, l order.Lease) (order.C
 	return c.claim, err
 }
 
-func (s store) Bind(ctx context.Context, claim order.Claim, id order.IntentID, at time.Time) error {
-	c := &call{ctx: ctx, id: claim.Order.ID(), claim: claim, intent: id, at: at}
+func (s store) Bind(ctx context.Context, claim order.Claim, i order.Intent, at time.Time) error {
+	c := &call{ctx: ctx, id: claim.Order.ID(), claim: claim, intent: i, at: at}
 	return s.call(ordertest.Bind, c, func() error { return s.Memory.Bind(ctx, c.claim, c.intent, at) })
 }
 
@@ -92,6 +93,11 @@ func (s store) Load(ctx context.Context, id order.ID) (order.Record, error) {
 func (s store) Settle(ctx context.Context, seen order.Record, o order.Outcome, at time.Time) error {
 	c := &call{ctx: ctx, id: seen.OrderID, record: seen, outcome: o, at: at}
 	return s.call(settle, c, func() error { return s.Memory.Settle(ctx, c.record, c.outcome, at) })
+}
+
+func (s store) Recreate(ctx context.Context, lost order.Record, at time.Time) error {
+	c := &call{ctx: ctx, id: lost.OrderID, record: lost, at: at}
+	return s.call(recreate, c, func() error { return s.Memory.Recreate(ctx, c.record, at) })
 }
 
 // storeBug is a store that breaks one promise.
@@ -313,13 +319,17 @@ func brokenBinds() []storeBug {
 	return []storeBug{
 		{"bind writes the intent", "nothing is written", ordertest.Bind, func(*call) error { return nil }},
 		{
+			"bind writes the intent", "its mode is not written", ordertest.Bind,
+			then(func(_ *call, r *order.Record) { r.Mode = "" }),
+		},
+		{
 			"bind of the same intent again is fine", "an intent is bound once and never again", ordertest.Bind,
 			unless(func(c *call) bool { return c.row().Intent != "" }, order.ErrFenced),
 		},
 		{
 			"bind of the same intent again is fine", "it counts as another attempt", ordertest.Bind,
 			first(func(c *call, r *order.Record) {
-				if r.Intent == c.intent {
+				if r.Intent == c.intent.ID {
 					r.Attempt++
 				}
 			}),
@@ -335,7 +345,7 @@ func brokenBinds() []storeBug {
 		},
 		{
 			"bind by a fenced owner leaves nothing behind", "what is bound may be said by anybody", ordertest.Bind,
-			unless(func(c *call) bool { return c.row().Intent == c.intent }, nil),
+			unless(func(c *call) bool { return c.row().Intent == c.intent.ID }, nil),
 		},
 		{
 			"bind of a settled order is fenced", "a settled order can still be bound", ordertest.Bind,
@@ -525,6 +535,65 @@ func brokenRecords() []storeBug {
 	}
 }
 
+func brokenRecreates() []storeBug {
+	bound := func(c *call) bool { return c.row().Intent == c.record.Intent }
+	return []storeBug{
+		{
+			"recreate writes an open record with the intent bound", "it binds no intent", recreate,
+			then(func(_ *call, r *order.Record) { r.Intent = "" }),
+		},
+		{
+			"recreate writes an open record with the intent bound", "its mode is lost", recreate,
+			then(func(_ *call, r *order.Record) { r.Mode = "" }),
+		},
+		{
+			"recreate writes an open record with the intent bound", "nobody looks at it again", recreate,
+			then(func(_ *call, r *order.Record) { r.DueAt = time.Time{} }),
+		},
+		{
+			"a recreated order is taken over with its intent and its customer", "its customer stays unknown", ordertest.Begin,
+			then(func(_ *call, r *order.Record) { r.CustomerID = "" }),
+		},
+		{
+			"recreate binds the intent of an open record without one", "a record is never touched", recreate,
+			unless((*call).known, &order.SettledError{}),
+		},
+		{
+			"recreate binds the intent of an open record without one", "it counts as another attempt", recreate,
+			first(func(_ *call, r *order.Record) { r.Attempt++ }),
+		},
+		{
+			"recreate of the bound intent changes nothing", "it is refused", recreate,
+			unless(bound, &order.SettledError{}),
+		},
+		{
+			"recreate with another intent bound is a mismatch", "the last intent counts", recreate,
+			first(func(c *call, r *order.Record) { r.Intent = c.record.Intent }),
+		},
+		{
+			"recreate with other content is a conflict", "only the id counts", recreate,
+			first(func(c *call, r *order.Record) { r.Fingerprint = c.record.Fingerprint }),
+		},
+		{
+			"recreate leaves a record of a newer release alone", "it is a conflict", recreate,
+			instead(order.ErrUnknownVersion, order.ErrConflict),
+		},
+		{
+			"recreate under a running lease is refused", "it takes the order from its worker", recreate,
+			first(func(_ *call, r *order.Record) { r.Until = time.Time{} }),
+		},
+		{
+			"recreate fences the attempt whose lease has ended", "the attempt works on", recreate,
+			func(c *call) error {
+				owner := c.row().Owner
+				err := c.pass()
+				c.edit(func(r *order.Record) { r.Owner = owner })
+				return err
+			},
+		},
+	}
+}
+
 // brokenRaces say yes to everybody: whoever wins by luck alone would be caught only now and then.
 func brokenRaces() []storeBug {
 	return []storeBug{
@@ -559,7 +628,8 @@ func brokenRaces() []storeBug {
 
 func brokenStores() []storeBug {
 	return slices.Concat(
-		brokenBegins(), brokenLeases(), brokenRefusals(), brokenBinds(), brokenFinishes(), brokenReleases(), brokenRecords(), brokenRaces(),
+		brokenBegins(), brokenLeases(), brokenRefusals(), brokenBinds(), brokenFinishes(), brokenReleases(), brokenRecords(),
+		brokenRecreates(), brokenRaces(),
 	)
 }
 

@@ -29,8 +29,8 @@ func (w Wire) Begin(ctx context.Context, o order.Order, l order.Lease) (order.Cl
 }
 
 // Bind is the Claims' own, through Around.
-func (w Wire) Bind(ctx context.Context, c order.Claim, id order.IntentID, at time.Time) error {
-	return w.Around(Bind, func() error { return w.Claims.Bind(ctx, c, id, at) })
+func (w Wire) Bind(ctx context.Context, c order.Claim, i order.Intent, at time.Time) error {
+	return w.Around(Bind, func() error { return w.Claims.Bind(ctx, c, i, at) })
 }
 
 // Finish is the Claims' own, through Around.
@@ -58,7 +58,12 @@ func (w Wire) Read(ctx context.Context, id order.IntentID) (order.Intent, error)
 	return through(w.Around, Read, func() (order.Intent, error) { return w.Payments.Read(ctx, id) })
 }
 
-func through[T any](around Around, c Call, do func() (T, error)) (T, error) { //nolint:ireturn // T is a struct at every call
+// Find is the Payments' own, through Around.
+func (w Wire) Find(ctx context.Context, id order.ID) ([]order.Intent, error) {
+	return through(w.Around, Find, func() ([]order.Intent, error) { return w.Payments.Find(ctx, id) })
+}
+
+func through[T any](around Around, c Call, do func() (T, error)) (T, error) { //nolint:ireturn // T is a struct or a list at every call
 	var got, none T
 	if err := around(c, func() (err error) { got, err = do(); return err }); err != nil {
 		return none, err

@@ -33,21 +33,22 @@ func (m *Memory) Begin(_ context.Context, o order.Order, l order.Lease) (order.C
 		return order.Claim{}, err
 	}
 	if r.Owner != l.Owner { // equal: the answer of our own write was lost
+		r.CustomerID = o.CustomerID() // a recreated record has none
 		r.Owner, r.Until, r.Attempt = l.Owner, l.Until, r.Attempt+1
 		m.put(r, l.From)
 	}
-	return order.Claim{Order: o, Lease: l, Attempt: r.Attempt, Intent: r.Intent}, nil
+	return order.NewClaim(r, o, l), nil
 }
 
 // Bind writes the one intent.
-func (m *Memory) Bind(_ context.Context, c order.Claim, id order.IntentID, at time.Time) error {
+func (m *Memory) Bind(_ context.Context, c order.Claim, i order.Intent, at time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, ours := m.owned(c)
-	if !ours || r.Intent != "" && r.Intent != id {
+	if !ours || r.Intent != "" && r.Intent != i.ID {
 		return order.ErrFenced
 	}
-	r.Intent = id
+	r.Intent, r.Mode = i.ID, i.Mode
 	m.put(r, at)
 	return nil
 }
@@ -113,6 +114,33 @@ func (m *Memory) Settle(_ context.Context, seen order.Record, o order.Outcome, a
 	return nil
 }
 
+// Recreate writes the record again that the store lost.
+func (m *Memory) Recreate(_ context.Context, lost order.Record, at time.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, known := m.rows[lost.OrderID]
+	if known {
+		if err := order.WhyNotRecreate(withoutEvents(r), lost, at); err != nil || r.Intent == lost.Intent {
+			return err
+		}
+	} else {
+		r = order.Record{
+			OrderID: lost.OrderID, Total: lost.Total, Fingerprint: lost.Fingerprint, Status: order.Open,
+			Attempt: 1, CreatedAt: at,
+		}
+	}
+	r.Intent, r.Mode, r.Owner, r.Until = lost.Intent, lost.Mode, "", time.Time{}
+	m.put(r, at)
+	return nil
+}
+
+// Lose forgets a record, as a restore from an older backup does.
+func (m *Memory) Lose(id order.ID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.rows, id)
+}
+
 // Rewrite lets a person edit the fingerprint of a record, as a newer release would write it.
 func (m *Memory) Rewrite(_ context.Context, id order.ID, f order.Fingerprint) error {
 	m.mu.Lock()
@@ -140,7 +168,7 @@ func (m *Memory) AppendState(b []byte) []byte {
 	defer m.mu.Unlock()
 	for _, id := range slices.Sorted(maps.Keys(m.rows)) {
 		r := m.rows[id]
-		b = appendStrings(b, string(id), string(r.Fingerprint), string(r.Status), r.Owner, string(r.Intent), r.Failure, r.LastError)
+		b = appendStrings(b, string(id), string(r.Fingerprint), string(r.Status), r.Owner, string(r.Intent), string(r.Mode), r.Failure, r.LastError)
 		b = appendInts(b, int64(r.Attempt), int64(r.Seq), millis(r.Until), millis(r.CreatedAt), millis(r.UpdatedAt), millis(r.DueAt))
 		for _, e := range r.Events { // as many as Seq says
 			b = appendStrings(b, string(e.From), string(e.To), string(e.Intent), e.Failure)

@@ -26,7 +26,7 @@ func TestBank(t *testing.T) {
 func underTest(b *ordertest.Bank, p order.Payments) ordertest.PaymentsUnderTest {
 	return ordertest.PaymentsUnderTest{
 		Payments: p, Scope: b.Scope, Method: ordertest.CardOf, Charges: b.Charges, Declines: b.Declines, Fail: b.Fail,
-		ForgetKeys: b.ForgetKeys, CustomerPays: b.CustomerPays, Clear: b.Clear, Cancel: b.Cancel,
+		ForgetKeys: b.ForgetKeys, CatchUp: func() {}, CustomerPays: b.CustomerPays, Clear: b.Clear, Cancel: b.Cancel,
 	}
 }
 
@@ -48,7 +48,7 @@ func life(t *testing.T, m *ordertest.Memory, id order.ID) []func() error {
 		begin("first", from),
 		func() error { return m.Release(ctx, c, order.ReasonNotNow, from.Add(time.Second)) },
 		begin("second", from.Add(time.Hour)),
-		func() error { return m.Bind(ctx, c, "pi_1", from.Add(time.Hour)) },
+		func() error { return m.Bind(ctx, c, order.Intent{ID: "pi_1"}, from.Add(time.Hour)) },
 		func() error {
 			o := order.Outcome{Status: order.Declined, Intent: "pi_1", Failure: "lost_card"}
 			return m.Finish(ctx, c, o, from.Add(time.Hour))

@@ -22,6 +22,7 @@ const (
 	Prepare Call = "prepare"
 	Confirm Call = "confirm"
 	Read    Call = "read"
+	Find    Call = "find"
 )
 
 // Card is how a payment method behaves when it is charged off session.
@@ -58,8 +59,9 @@ type PaymentsUnderTest struct {
 	Charges  func(order.ID) []order.Money // successful ones, in the provider's books
 	Declines func(order.ID) int           // how often a card was tried in vain, in the provider's books
 
-	Fail         func(Call, Mishap)   // the next Prepare, Confirm or Read
+	Fail         func(Call, Mishap)   // the next Prepare, Confirm, Read or Find
 	ForgetKeys   func()               // as if they were too old
+	CatchUp      func()               // lets the search find what was prepared until now
 	CustomerPays func(order.IntentID) // with another card, at the provider's own page
 	Clear        func(order.IntentID) // a Processing intent succeeds
 	Cancel       func(order.IntentID) // somebody cancels it at the provider
@@ -79,7 +81,7 @@ func TestPayments(t *testing.T, open func(t *testing.T) PaymentsUnderTest) {
 }
 
 func paymentPromises() []paymentPromise {
-	return slices.Concat(preparePromises(), confirmPromises(), troublePromises())
+	return slices.Concat(preparePromises(), confirmPromises(), findPromises(), troublePromises())
 }
 
 type paymentPromise struct {
@@ -138,6 +140,9 @@ func (x sale) gets(want order.IntentState) func(order.Intent, error) order.Inten
 		}
 		if i.State != want || i.ID == "" {
 			x.Fatalf("got intent %q that is %s, want it %s", i.ID, i.State, want)
+		}
+		if i.Fingerprint != x.order.Fingerprint() || i.Mode != order.TestMode {
+			x.Errorf("got fingerprint %q in mode %q, want %q in %q", i.Fingerprint, i.Mode, x.order.Fingerprint(), order.TestMode)
 		}
 		if i.OrderID != x.order.ID() || i.Scope != x.Scope || i.Total != x.order.Total() {
 			x.Errorf("got an intent for %s of order %q in %q, want %s, %q, %q",

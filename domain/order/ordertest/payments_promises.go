@@ -2,6 +2,8 @@ package ordertest
 
 import (
 	"errors"
+	"slices"
+	"strings"
 
 	"orderonce/domain/order"
 )
@@ -11,6 +13,7 @@ func preparePromises() []paymentPromise {
 		{"prepare moves no money", sale.prepareMovesNothing},
 		{"prepare under one key makes one intent", sale.prepareAgain},
 		{"prepare under a forgotten key makes another intent", sale.prepareForgotten},
+		{"prepare again returns a canceled intent as canceled", sale.prepareCanceled},
 		{"prepare of other content under one key says so", sale.prepareOther},
 		{"prepare with a card that does not exist is refused", sale.prepareNoCard},
 		{"fifty prepare under one key and get one intent", sale.prepareRace},
@@ -28,6 +31,12 @@ func (x sale) prepareAgain() {
 	if first != again {
 		x.Errorf("got %s, then %s, want one intent", first, again)
 	}
+}
+
+func (x sale) prepareCanceled() {
+	x.Cancel(x.prepared())
+	x.gets(order.IntentCanceled)(x.Payments.Prepare(x.Context(), x.order, x.firstKey()))
+	x.gets(order.NeedsConfirmation)(x.Payments.Prepare(x.Context(), x.order, order.PrepareAgainKey(x.Scope, x.order.ID(), 1)))
 }
 
 func (x sale) prepareForgotten() {
@@ -216,6 +225,58 @@ func (x sale) confirmNamed() {
 	}
 	for c, end := range ends {
 		x.of(c).charged(map[order.IntentState]int{order.Succeeded: 1}[end])
+	}
+}
+
+func findPromises() []paymentPromise {
+	return []paymentPromise{
+		{"find returns every intent of an order and of no other", sale.findAll},
+		{"find returns nothing for an order that was never prepared", sale.findNone},
+		{"find that fails returns no intents", sale.findFails},
+	}
+}
+
+func (x sale) find() ([]order.Intent, error) { return x.Payments.Find(x.Context(), x.order.ID()) }
+
+func (x sale) findAll() {
+	x.named("-neighbor", Pays).prepared()
+	first := x.prepared()
+	x.gets(order.Succeeded)(x.confirm(first, 1))
+	x.ForgetKeys()
+	second := x.prepared()
+	x.CatchUp()
+	found, err := x.find()
+	if err != nil || len(found) != 2 {
+		x.Fatalf("got intents %+v, error %v, want two intents", found, err)
+	}
+	slices.SortFunc(found, func(a, b order.Intent) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	states := map[order.IntentID]order.IntentState{first: order.Succeeded, second: order.NeedsConfirmation}
+	for _, i := range found {
+		x.gets(states[i.ID])(i, nil)
+	}
+}
+
+func (x sale) findNone() {
+	x.named("-neighbor", Pays).prepared()
+	x.CatchUp()
+	if found, err := x.find(); err != nil || len(found) != 0 {
+		x.Errorf("got intents %+v, error %v, want none", found, err)
+	}
+}
+
+func (x sale) findFails() {
+	x.prepared()
+	x.CatchUp()
+	for mishap, want := range map[Mishap]order.Trouble{
+		SaysNotNow: order.NotNow, SaysMisconfigured: order.Misconfigured,
+		NeverArrives: order.Unknown, LosesTheAnswer: order.Unknown,
+	} {
+		x.Fail(Find, mishap)
+		found, err := x.find()
+		if len(found) != 0 {
+			x.Errorf("%s: got intents %+v with an error", mishap, found)
+		}
+		x.fails(want)(order.Intent{}, err)
 	}
 }
 

@@ -44,7 +44,8 @@ func TestStore(t *testing.T, open func(t *testing.T) Store) {
 }
 
 func storePromises() []promise {
-	return slices.Concat(beginPromises(), bindPromises(), finishPromises(), releasePromises(), recordsPromises(), racePromises())
+	return slices.Concat(beginPromises(), bindPromises(), finishPromises(), releasePromises(), recordsPromises(),
+		recreatePromises(), racePromises())
 }
 
 // promise is one sentence of the contract, and how to see that it is kept.
@@ -82,11 +83,16 @@ func (x trial) begin(l order.Lease) order.Claim {
 	return c
 }
 
+// intent is what Bind is given.
+func intent(id order.IntentID) order.Intent {
+	return order.Intent{ID: id, State: order.NeedsConfirmation, Mode: order.TestMode}
+}
+
 // bound is a claim at time 0 whose intent is bound a second later.
 func (x trial) bound(id order.IntentID) order.Claim {
 	x.Helper()
 	c := x.begin(lease("first", at(0)))
-	x.ok(x.Bind(x.Context(), c, id, at(time.Second)))
+	x.ok(x.Bind(x.Context(), c, intent(id), at(time.Second)))
 	c.Intent = id
 	return c
 }

@@ -28,8 +28,11 @@ func beginPromises() []promise {
 func (x trial) freshIsClaimed() {
 	l := lease("first", at(0))
 	got := x.begin(l)
-	if got.Order != x.order || got.Lease.Owner != "first" || got.Attempt != 1 || got.Intent != "" {
+	if !reflect.DeepEqual(got.Order, x.order) || got.Lease.Owner != "first" || got.Attempt != 1 || got.Intent != "" {
 		x.Errorf("got claim %+v, want attempt 1 of this order for \"first\" without an intent", got)
+	}
+	if !got.CreatedAt.Equal(l.From) {
+		x.Errorf("got a record created at %v, want %v", got.CreatedAt, l.From)
 	}
 	x.changed(order.Record{
 		OrderID: x.order.ID(), CustomerID: x.order.CustomerID(), Total: x.order.Total(),
@@ -42,8 +45,9 @@ func (x trial) endedIsTakenOver() {
 	first := x.bound("pi_1")
 	want := x.load()
 	l := lease("second", first.Lease.Until.Add(time.Millisecond))
-	if got := x.begin(l); got.Attempt != 2 || got.Intent != "pi_1" || got.Lease.Owner != "second" {
-		x.Errorf("got claim %+v, want attempt 2 for \"second\" with pi_1", got)
+	got := x.begin(l)
+	if got.Attempt != 2 || got.Intent != "pi_1" || got.Lease.Owner != "second" || !got.CreatedAt.Equal(want.CreatedAt) {
+		x.Errorf("got claim %+v, want attempt 2 for \"second\" with pi_1, created at %v", got, want.CreatedAt)
 	}
 	want.Owner, want.Until, want.Attempt = l.Owner, l.Until, 2
 	want.UpdatedAt, want.DueAt = l.From, dueAfter(order.Open, l.From)
@@ -104,7 +108,7 @@ func (x trial) ownBeginIsOurs() {
 	first := x.bound("pi_1")
 	x.untouched(func() {
 		again := x.begin(first.Lease)
-		if again.Attempt != 1 || again.Intent != "pi_1" || again.Lease.Owner != "first" || again.Order != x.order {
+		if again.Attempt != 1 || again.Intent != "pi_1" || again.Lease.Owner != "first" || !reflect.DeepEqual(again.Order, x.order) {
 			x.Errorf("got claim %+v, want %+v", again, first)
 		}
 	})

@@ -22,15 +22,15 @@ func bindPromises() []promise {
 func (x trial) bindWrites() {
 	c := x.begin(lease("first", at(0)))
 	want := x.load()
-	x.ok(x.Bind(x.Context(), c, "pi_1", at(time.Second)))
-	want.Intent, want.UpdatedAt = "pi_1", at(time.Second)
+	x.ok(x.Bind(x.Context(), c, intent("pi_1"), at(time.Second)))
+	want.Intent, want.Mode, want.UpdatedAt = "pi_1", order.TestMode, at(time.Second)
 	want.DueAt = x.load().DueAt // the store's choice
 	x.changed(want)
 }
 
 func (x trial) bindAgain() {
 	c := x.bound("pi_1")
-	x.ok(x.Bind(x.Context(), c, "pi_1", at(time.Second)))
+	x.ok(x.Bind(x.Context(), c, intent("pi_1"), at(time.Second)))
 	if r := x.load(); r.Intent != "pi_1" || r.Owner != "first" || r.Attempt != 1 {
 		x.Errorf("got %+v, want it with pi_1, still the first owner's", r)
 	}
@@ -38,20 +38,20 @@ func (x trial) bindAgain() {
 
 func (x trial) bindOther() {
 	c := x.bound("pi_1")
-	x.untouched(func() { x.is(x.Bind(x.Context(), c, "pi_2", at(time.Minute)), order.ErrFenced) })
+	x.untouched(func() { x.is(x.Bind(x.Context(), c, intent("pi_2"), at(time.Minute)), order.ErrFenced) })
 }
 
 func (x trial) bindFenced() {
 	first := x.begin(lease("first", at(0)))
 	second := x.begin(lease("second", at(time.Hour)))
-	x.untouched(func() { x.is(x.Bind(x.Context(), first, "pi_1", at(time.Hour)), order.ErrFenced) })
-	x.ok(x.Bind(x.Context(), second, "pi_2", at(time.Hour)))
-	x.untouched(func() { x.is(x.Bind(x.Context(), first, "pi_2", at(time.Hour)), order.ErrFenced) })
+	x.untouched(func() { x.is(x.Bind(x.Context(), first, intent("pi_1"), at(time.Hour)), order.ErrFenced) })
+	x.ok(x.Bind(x.Context(), second, intent("pi_2"), at(time.Hour)))
+	x.untouched(func() { x.is(x.Bind(x.Context(), first, intent("pi_2"), at(time.Hour)), order.ErrFenced) })
 }
 
 func (x trial) bindSettled() {
 	c := x.finished(order.Paid)
-	x.untouched(func() { x.is(x.Bind(x.Context(), c, "pi_2", at(time.Minute)), order.ErrFenced) })
+	x.untouched(func() { x.is(x.Bind(x.Context(), c, intent("pi_2"), at(time.Minute)), order.ErrFenced) })
 }
 
 // nobodys is a claim on an order that has no record.
@@ -60,7 +60,7 @@ func (x trial) nobodys() order.Claim {
 }
 
 func (x trial) bindUnknown() {
-	x.is(x.Bind(x.Context(), x.nobodys(), "pi_1", at(0)), order.ErrFenced)
+	x.is(x.Bind(x.Context(), x.nobodys(), intent("pi_1"), at(0)), order.ErrFenced)
 	x.absent()
 }
 
@@ -138,7 +138,7 @@ func (x trial) finishUnbound() {
 	c := x.begin(lease("first", at(0)))
 	paid := order.Outcome{Status: order.Paid, Intent: "pi_1"}
 	x.untouched(func() { x.is(x.Finish(x.Context(), c, paid, at(time.Second)), order.ErrFenced) })
-	x.ok(x.Bind(x.Context(), c, "pi_2", at(time.Second)))
+	x.ok(x.Bind(x.Context(), c, intent("pi_2"), at(time.Second)))
 	x.untouched(func() { x.is(x.Finish(x.Context(), c, paid, at(time.Second)), order.ErrFenced) })
 }
 
@@ -201,7 +201,7 @@ func (x trial) fenced(c order.Claim) {
 	x.Helper()
 	ctx, now := x.Context(), at(time.Hour)
 	x.untouched(func() {
-		x.is(x.Bind(ctx, c, "pi_1", now), order.ErrFenced)
+		x.is(x.Bind(ctx, c, intent("pi_1"), now), order.ErrFenced)
 		x.is(x.Finish(ctx, c, order.Outcome{Status: order.Canceled, Intent: "pi_1"}, now), order.ErrFenced)
 		x.is(x.Release(ctx, c, order.ReasonStore, now), order.ErrFenced)
 	})

@@ -74,7 +74,7 @@ func (x trial) lastBinds() {
 		claims[i] = x.begin(lease(fmt.Sprintf("racer %d", i), at(time.Duration(i)*time.Hour)))
 	}
 	won := x.winners(race(func(i int) error {
-		return x.Bind(x.Context(), claims[i], racerIntent(i), at(1000*time.Hour))
+		return x.Bind(x.Context(), claims[i], intent(racerIntent(i)), at(1000*time.Hour))
 	}), isFenced)
 	if got := x.load().Intent; len(won) != 1 || won[0] != racers-1 || got != racerIntent(racers-1) {
 		x.Errorf("got winners %v and intent %s, want only the last attempt's", won, got)
@@ -83,7 +83,7 @@ func (x trial) lastBinds() {
 
 func (x trial) oneBinds() {
 	c := x.begin(lease("first", at(0)))
-	won := x.winners(race(func(i int) error { return x.Bind(x.Context(), c, racerIntent(i), at(time.Second)) }), isFenced)
+	won := x.winners(race(func(i int) error { return x.Bind(x.Context(), c, intent(racerIntent(i)), at(time.Second)) }), isFenced)
 	if got := x.load().Intent; len(won) != 1 || got != racerIntent(won[0]) {
 		x.Errorf("got winners %v and intent %s, want one winner and its intent", won, got)
 	}

@@ -1,0 +1,57 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrNoFingerprint is an intent that was not prepared by this application.
+var ErrNoFingerprint = errors.New("the intent carries no fingerprint of an order")
+
+// Recover writes the record of an order that the store lost, from the intent that was prepared
+// for it, and settles it if the intent has an outcome. It never moves money. Afterwards a
+// redelivered message of the order finds the intent bound, and cannot charge it again.
+//
+// Use it after a restore from backup, for an order that was parked as record_lost. Errors:
+// those of Records and Payments, *MismatchError, and ErrNoFingerprint.
+func Recover(
+	ctx context.Context, rs Records, ps Payments, s Scope, id ID, bound IntentID, at time.Time,
+) (Record, error) {
+	i, err := ps.Read(ctx, bound)
+	if err != nil {
+		return Record{}, fmt.Errorf("read intent %s: %w", bound, err)
+	}
+	if err := verify(i, s, id, i.Total); err != nil {
+		return Record{}, err
+	}
+	if i.Fingerprint == "" {
+		return Record{}, fmt.Errorf("intent %s: %w", bound, ErrNoFingerprint)
+	}
+	lost := Record{OrderID: id, Total: i.Total, Fingerprint: i.Fingerprint, Intent: i.ID, Mode: i.Mode}
+	if err := rs.Recreate(ctx, lost, at); err != nil {
+		return Record{}, fmt.Errorf("recreate the record of order %s: %w", id, err)
+	}
+	return Refresh(ctx, rs, ps, s, id, at)
+}
+
+// WhyNotRecreate returns why a record that is there must not be bound to r.Intent: the errors
+// of Records.Recreate. nil means that r.Intent is bound already, or that it may be bound.
+func WhyNotRecreate(there, r Record, at time.Time) error {
+	switch {
+	case there.Fingerprint.version() != r.Fingerprint.version():
+		return ErrUnknownVersion
+	case there.Fingerprint != r.Fingerprint:
+		return ErrConflict
+	case there.Intent == r.Intent:
+		return nil
+	case there.Intent != "":
+		return &MismatchError{Intent: r.Intent, Field: "bound intent", Got: string(r.Intent), Want: string(there.Intent)}
+	case there.Status != Open:
+		return &SettledError{Record: there}
+	case held(there.Until, at):
+		return &InProgressError{Until: there.Until}
+	}
+	return nil
+}

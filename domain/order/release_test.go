@@ -1,0 +1,87 @@
+package order_test
+
+import (
+	"testing"
+
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+)
+
+// upgrade makes the worlds's next deliveries those of a release that writes a second version of fingerprints.
+func (w *world) upgrade() {
+	w.Helper()
+	o, err := order.NewInRelease2(with(func(d *order.Draft) {
+		d.ID, d.Payment = string(w.order.ID()), w.order.Payment()
+	}))
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.order = o
+}
+
+func TestAReleaseWithANewFingerprintVersionGoesOnWithOrdersUnderWay(t *testing.T) {
+	t.Parallel()
+	for _, last := range []ordertest.Call{ordertest.Begin, ordertest.Prepare, ordertest.Bind, ordertest.Confirm} {
+		t.Run("after "+string(last), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, ordertest.Pays)
+			written := w.order.Fingerprint()
+			w.dieAfter(last)
+			w.upgrade()
+			w.settledAs(w.redeliver(asIs), order.Paid)
+			if r := w.record(); r.Fingerprint != written || r.Intent != "pi_1" {
+				t.Errorf("got fingerprint %s and intent %s, want %s and pi_1", r.Fingerprint, r.Intent, written)
+			}
+		})
+	}
+}
+
+func TestTheOldReleaseLeavesOrdersOfTheNewOneAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordertest.Pays)
+	old := w.order
+	w.upgrade()
+	w.dieAfter(ordertest.Prepare)
+	newer := w.order
+	w.order = old
+	if got := w.redeliver(asIs); got.Reason != order.ReasonUnknownVersion || got.Verdict != order.Redeliver {
+		t.Fatalf("got %+v, want it redelivered as unknown_version", got)
+	}
+	w.order = newer
+	w.settledAs(w.redeliver(asIs), order.Paid)
+	if r := w.record(); r.Fingerprint != newer.Fingerprint() || r.Intent != "pi_1" {
+		t.Errorf("got fingerprint %s and intent %s, want %s and pi_1", r.Fingerprint, r.Intent, newer.Fingerprint())
+	}
+}
+
+func TestAFingerprintIsComparedInItsOwnVersion(t *testing.T) {
+	t.Parallel()
+	d := ordertest.Draft("ORD-1")
+	first, err := order.New(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := order.NewInRelease2(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := order.NewInRelease2(ordertest.Draft("ORD-2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		f           order.Fingerprint
+		o           order.Order
+		same, known bool
+	}{
+		"the first version, by the new release":  {first.Fingerprint(), second, true, true},
+		"the second version, by the new release": {second.Fingerprint(), second, true, true},
+		"the second version, by the old release": {second.Fingerprint(), first, false, false},
+		"the first version of another order":     {first.Fingerprint(), other, false, true},
+		"the second version of another order":    {second.Fingerprint(), other, false, true},
+	} {
+		if same, known := c.f.Matches(c.o); same != c.same || known != c.known {
+			t.Errorf("%s: got same %t, known %t, want %t, %t", name, same, known, c.same, c.known)
+		}
+	}
+}
