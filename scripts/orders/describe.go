@@ -21,6 +21,7 @@ func describe(r order.Record) string {
 	line("status", string(r.Status))
 	line("amount", r.Total.String())
 	line("intent", cmp.Or(string(r.Intent), "none bound: no money has moved"))
+	line("mode", string(r.Mode))
 	line("failure", r.Failure)
 	line("last error", r.LastError)
 	line("attempts", fmt.Sprint(r.Attempt))

@@ -187,10 +187,12 @@ func TestPostSendsNothing(t *testing.T) {
 func TestTheCommandLine(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]commands{
-		"post":             {Post: post{File: "-"}},
-		"post orders.json": {Post: post{File: "orders.json"}},
-		"show ORD-1":       {Post: post{File: "-"}, Show: show{"ORD-1"}},
-		"refresh ORD-1":    {Post: post{File: "-"}, Refresh: refresh{"ORD-1"}},
+		"post":                      {Post: post{File: "-"}},
+		"post orders.json":          {Post: post{File: "orders.json"}},
+		"show ORD-1":                {Post: post{File: "-"}, Show: show{"ORD-1"}},
+		"refresh ORD-1":             {Post: post{File: "-"}, Refresh: refresh{ID: "ORD-1"}},
+		"refresh --scope=old ORD-1": {Post: post{File: "-"}, Refresh: refresh{ID: "ORD-1", Scope: "old"}},
+		"restore ORD-1 pi_1":        {Post: post{File: "-"}, Restore: restore{ID: "ORD-1", Intent: "pi_1"}},
 	} {
 		var got commands
 		k, err := kong.New(&got)

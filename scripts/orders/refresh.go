@@ -36,7 +36,8 @@ func (c refreshConfig) payments() *stripe.Payments {
 }
 
 type refresh struct {
-	ID string `arg:"" help:"The orderId."`
+	ID    string `arg:"" help:"The orderId."`
+	Scope string `placeholder:"SCOPE" help:"Expect the order's intent under this scope instead of SCOPE: for orders charged before SCOPE was corrected."`
 }
 
 // Run settles one order from Stripe's answer.
@@ -45,11 +46,26 @@ func (r refresh) Run(ctx context.Context, sh shell) error {
 	if err != nil {
 		return err
 	}
-	d := desk{c.Orders.store(), c.payments(), order.Scope(c.Scope)}
+	d, err := c.desk(r.Scope)
+	if err != nil {
+		return err
+	}
 	if err := d.refresh(ctx, order.ID(r.ID), sh.now(), sh.out); err != nil {
 		return fmt.Errorf("refresh order %q: %w", r.ID, err)
 	}
 	return nil
+}
+
+// desk is the operator's, in another scope than the environment's unless that is "".
+func (c refreshConfig) desk(otherScope string) (desk, error) {
+	if otherScope != "" {
+		scope, err := order.NewScope(otherScope)
+		if err != nil {
+			return desk{}, err
+		}
+		c.Scope = string(scope)
+	}
+	return desk{c.Orders.store(), c.payments(), order.Scope(c.Scope)}, nil
 }
 
 // desk is where an operator looks orders up.

@@ -33,7 +33,7 @@ func process(t *testing.T, claims order.Claims, payments order.Payments, id orde
 		t.Fatal(err)
 	}
 	p := &order.Processor{Claims: claims, Payments: payments, Scope: scope, Now: noon, ConfirmTime: time.Second}
-	p.Process(t.Context(), o, order.Lease{Owner: "owner-of-" + string(id), From: noon(), Until: noon().Add(time.Minute)})
+	p.Process(t.Context(), o, noon(), order.Lease{Owner: "owner-of-" + string(id), From: noon(), Until: noon().Add(time.Minute)})
 }
 
 func TestRefresh(t *testing.T) {
@@ -168,11 +168,11 @@ func TestCommands(t *testing.T) {
 		err     error
 	}{
 		{"show tells a row", show{"ORD-1"}, []string{"order      ORD-1\nstatus     pending\namount     39.98 USD\nintent     pi_000001\n"}, nil},
-		{"refresh settles it", refresh{"ORD-1"}, []string{"settled: paid, it was pending\n\norder      ORD-1\n"}, nil},
-		{"refresh settles it once", refresh{"ORD-1"}, []string{"unchanged: Stripe has nothing newer than paid\n\norder      ORD-1\n"}, nil},
+		{"refresh settles it", refresh{ID: "ORD-1"}, []string{"settled: paid, it was pending\n\norder      ORD-1\n"}, nil},
+		{"refresh settles it once", refresh{ID: "ORD-1"}, []string{"unchanged: Stripe has nothing newer than paid\n\norder      ORD-1\n"}, nil},
 		{"show tells what was settled", show{"ORD-1"}, []string{"status     paid\n", "pending -> paid\n"}, nil},
 		{"show finds nothing", show{"ORD-2"}, nil, order.ErrNotFound},
-		{"refresh finds nothing", refresh{"ORD-2"}, nil, order.ErrNotFound},
+		{"refresh finds nothing", refresh{ID: "ORD-2"}, nil, order.ErrNotFound},
 	} {
 		var out strings.Builder
 		wants(t, step.run.Run(t.Context(), shell{environ: environ, out: &out, now: noon}), step.err)
@@ -218,7 +218,7 @@ func TestRefreshSendsNothingInAWrongEnvironment(t *testing.T) {
 			t.Parallel()
 			s := pretendStripe(t)
 			var out strings.Builder
-			err := refresh{"ORD-1"}.Run(t.Context(), shell{environ: operator(s, tt.changes...), out: &out, now: noon})
+			err := refresh{ID: "ORD-1"}.Run(t.Context(), shell{environ: operator(s, tt.changes...), out: &out, now: noon})
 			problems, _ := errors.AsType[*lambda.EnvError](err)
 			if problems == nil {
 				t.Fatalf("got %v, want an EnvError", err)

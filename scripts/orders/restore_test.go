@@ -1,0 +1,74 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+)
+
+func TestRestoreWritesTheRowThatTheTableLost(t *testing.T) {
+	t.Parallel()
+	const id = order.ID("ORD-1")
+	store, bank := &ordertest.Memory{}, &ordertest.Bank{Scope: scope}
+	process(t, store, bank, id, ordertest.CardOf(ordertest.Pays))
+	before, err := store.Load(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store.Lose(id)
+	bank.ForgetKeys()
+
+	var out strings.Builder
+	d := desk{store, bank, scope}
+	if err := d.restore(t.Context(), id, before.Intent, noon().Add(48*time.Hour), &out); err != nil {
+		t.Fatal(err)
+	}
+	want := "restored: the row names pi_1 and is paid\n\norder      ORD-1\nstatus     paid\namount     39.98 USD\n" +
+		"intent     pi_1\nmode       test\n"
+	if got := out.String(); !strings.HasPrefix(got, want) {
+		t.Errorf("printed\n%s\nwant it to begin with\n%s", got, want)
+	}
+	process(t, store, bank, id, ordertest.CardOf(ordertest.Pays))
+	if charged := len(bank.Charges(id)); charged != 1 {
+		t.Errorf("charged %d times after a redelivery, want once", charged)
+	}
+}
+
+func TestRestoreRefusesWhatIsNotTheOrders(t *testing.T) {
+	t.Parallel()
+	store, bank := &ordertest.Memory{}, &ordertest.Bank{Scope: scope}
+	process(t, store, bank, "ORD-1", ordertest.CardOf(ordertest.Pays))
+	process(t, store, bank, "ORD-2", ordertest.CardOf(ordertest.Pays))
+	for name, c := range map[string]struct {
+		desk   desk
+		id     order.ID
+		intent order.IntentID
+	}{
+		"an intent of another order":      {desk{store, bank, scope}, "ORD-3", "pi_1"},
+		"an intent of another scope":      {desk{store, bank, "other"}, "ORD-1", "pi_1"},
+		"a row that names another intent": {desk{store, bank, scope}, "ORD-2", "pi_1"},
+	} {
+		var out strings.Builder
+		err := c.desk.restore(t.Context(), c.id, c.intent, noon(), &out)
+		if _, mismatch := errors.AsType[*order.MismatchError](err); !mismatch || out.String() != "" {
+			t.Errorf("%s: got error %v and output %q, want a MismatchError alone", name, err, out.String())
+		}
+	}
+}
+
+func TestAScopeOnTheCommandLineReplacesTheEnvironments(t *testing.T) {
+	t.Parallel()
+	c := refreshConfig{Scope: "corrected"}
+	for flag, want := range map[string]order.Scope{"": "corrected", "mistyped": "mistyped"} {
+		if d, err := c.desk(flag); err != nil || d.scope != want {
+			t.Errorf("--scope=%q: got scope %q, %v, want %q", flag, d.scope, err, want)
+		}
+	}
+	if _, err := c.desk("Not A Scope"); err == nil || !strings.Contains(err.Error(), `scope "Not A Scope"`) {
+		t.Errorf("got %v, want that it is not a scope", err)
+	}
+}
