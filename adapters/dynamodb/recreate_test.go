@@ -1,0 +1,68 @@
+package dynamodb_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+)
+
+// lost is what the intent of order O1 says of its lost row.
+func lost() order.Record {
+	o := ordertest.Order("O1")
+	return order.Record{
+		OrderID: o.ID(), Total: o.Total(), Fingerprint: o.Fingerprint(), Intent: intent, Mode: order.TestMode,
+	}
+}
+
+func TestRecreateWritesTheRow(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	f.Proxy.Reset()
+	f.must(f.Recreate(t.Context(), lost(), at(time.Second)))
+	if d := cmp.Diff(f.Proxy.Counts(), map[string]int{"Query": 1, "UpdateItem": 1}); d != "" {
+		t.Errorf("calls (-got +want):\n%s", d)
+	}
+	want := openRow()
+	for _, unknown := range []string{"customerId", "owner", "leaseUntil"} {
+		delete(want, unknown)
+	}
+	want["createdAt"] = number(at(time.Second).UnixMilli())
+	want["dueAt"] = number(at(15*time.Minute + time.Second).UnixMilli())
+	if d := diff(f.rows("O1"), []row{want}); d != "" {
+		t.Errorf("(-got +want):\n%s", d)
+	}
+}
+
+func TestARecreatedOrdersNextEventTakesNoOthersPlace(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	f.put(settledRows()[0]) // event 1 survived its order
+	f.must(f.Recreate(t.Context(), lost(), at(time.Hour)))
+	r := f.loaded("O1")
+	if r.Seq != 1 {
+		t.Errorf("got seq %d, want 1", r.Seq)
+	}
+	f.must(f.Settle(t.Context(), r, outcome(order.Paid), at(2*time.Hour)))
+	events := f.loaded("O1").Events
+	if len(events) != 2 || events[0].To != order.ActionRequired || events[1].Seq != 2 || events[1].To != order.Paid {
+		t.Errorf("got events %+v, want the surviving one and a second", events)
+	}
+}
+
+func TestARecreatedOrderIsNamedInEachError(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	f.settled("O1", order.Paid)
+	other := lost()
+	other.Intent = "pi_other"
+	err := f.Recreate(t.Context(), other, at(time.Hour))
+	want := `recreate order "O1": intent pi_other: bound intent is "pi_other", want "pi_pretend"`
+	if _, mismatch := errors.AsType[*order.MismatchError](err); !mismatch || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
