@@ -260,28 +260,29 @@ func invalid() []badBody {
 			"quantity of the largest integer", with(`"quantity":2`, `"quantity":9223372036854775807`),
 			"lines[0].quantity [withheld: 19 digits]: want 1 to 1000000",
 		},
-		{"negative amount", with("1999", "-1"), "lines[0].unitAmount -1: want 0 to 99999999"},
-		{"amount above the limit", with("1999", "100000000"), "lines[0].unitAmount [withheld: 9 digits]: want 0 to 99999999"},
-		{"amount of the smallest integer", with("1999", "-9223372036854775808"), "lines[0].unitAmount [withheld: 19 digits]: want 0 to 99999999"},
+		{"negative amount", with("1999", "-1"), "lines[0].unitAmount -1: want 0 to 999999999999"},
+		{"amount above the limit", with("1999", "100000000"), "lines[0].unitAmount [withheld: 9 digits]: want 0 to 99999999 in usd"},
+		{"amount above every limit", with("1999", "1000000000000"), "lines[0].unitAmount [withheld: 13 digits]: want 0 to 999999999999"},
+		{"amount of the smallest integer", with("1999", "-9223372036854775808"), "lines[0].unitAmount [withheld: 19 digits]: want 0 to 999999999999"},
 		{"an empty list of lines", with(goodLines, "[]"), "lines 0: want 1 to 100 lines"},
 		{"101 lines", with(goodLines, "["+strings.Repeat(line("x")+",", 100)+line("x")+"]"), "lines 101: want 1 to 100 lines"},
 		{"the second line is bad", with(goodLines, "["+line("x")+","+line("a b")+"]"), `lines[1].sku [withheld: length 3, with ' ']: ` + wantSKU},
-		{"total of zero", with("1999", "0"), "total 0: want 1 to 99999999"},
+		{"total of zero", with("1999", "0"), "total 0: want 1 to 99999999 in usd"},
 		{
 			"total one too large", with(`"quantity":2,"unitAmount":1999`, `"quantity":1000000,"unitAmount":100`),
-			"total: want at most 99999999: the lines add up to more than one charge can hold",
+			"total: want at most 99999999 in usd: the lines add up to more than one charge can hold",
 		},
 		{
 			"the largest of all lines", with(`"quantity":2,"unitAmount":1999`, `"quantity":1000000,"unitAmount":99999999`),
-			"total: want at most 99999999: the lines add up to more than one charge can hold",
+			"total: want at most 99999999 in usd: the lines add up to more than one charge can hold",
 		},
 		{
 			"krónur that are not whole", with(`"usd"`, `"isk"`),
-			"total 3998: want 1 to 99999999, a multiple of 100 in isk",
+			"total 3998: want 1 to 99999999 in isk, a multiple of 100",
 		},
 		{
 			"dinars with a third decimal", with(`"usd"`, `"kwd"`),
-			"total 3998: want 1 to 99999999, a multiple of 10 in kwd",
+			"total 3998: want 1 to 99999999 in kwd, a multiple of 10",
 		},
 
 		{"invalid UTF-8", with("TSHIRT-M", "T\xffM"), `lines[0].sku [withheld: length 3, with '\ufffd']: ` + wantSKU},
@@ -333,6 +334,11 @@ func TestDecodeAccepts(t *testing.T) {
 		{"a hundred lines, one of them free", hundred, "0.99 USD"},
 		{"the largest quantity", with(`"quantity":2,"unitAmount":1999`, `"quantity":1000000,"unitAmount":99`), "990000.00 USD"},
 		{"the largest total", with(`"quantity":2,"unitAmount":1999`, `"quantity":1,"unitAmount":99999999`), "999999.99 USD"},
+		{
+			"rupiah, which have twelve digits",
+			strings.Replace(with(`"quantity":2,"unitAmount":1999`, `"quantity":1,"unitAmount":999999999999`), "usd", "idr", 1),
+			"9999999999.99 IDR",
+		},
 		{"the smallest total", with(`"quantity":2,"unitAmount":1999`, `"quantity":1,"unitAmount":1`), "0.01 USD"},
 		{"the longest id", with("ORD12345", strings.Repeat("a", 64)), "39.98 USD"},
 		{"an id with every kind of character", with("ORD12345", "0.A_z-9"), "39.98 USD"},
@@ -438,7 +444,7 @@ func drafts() *rapid.Generator[order.Draft] {
 		d := order.Draft{
 			ID:         oneOf("ORD12345", "", "-x", strings.Repeat("x", 65)).Draw(t, "orderId"),
 			CustomerID: oneOf("CUST987", "", strings.Repeat("x", 129)).Draw(t, "customerId"),
-			Currency:   oneOf("usd", "jpy", "isk", "kwd", "USD", "xyz").Draw(t, "currency"),
+			Currency:   oneOf("usd", "idr", "jpy", "isk", "kwd", "USD", "xyz").Draw(t, "currency"),
 			Lines:      rapid.SliceOfN(lines, 0, 3).Draw(t, "lines"),
 			Payment: order.Payment{
 				Customer: oneOf("cus_NffrFeUfNV2Hib", "", "Jane Doe").Draw(t, "customer"),

@@ -10,16 +10,13 @@ import (
 // Currency is a lower-case ISO 4217 code that the payment provider charges in, such as "usd".
 type Currency string
 
-// MaxTotal is the largest amount of one charge, in the units of Money: eight digits
-// (docs.stripe.com/api/payment_intents/object, amount).
-const MaxTotal = 99_999_999
-
 // currencies are the presentment currencies of docs.stripe.com/currencies, each between two blanks.
-const currencies = " aed afn all amd ang aoa ars aud awg azn bam bbd bdt bgn bhd bif bmd bnd bob brl bsd bwp byn bzd" +
-	" cad cdf chf clp cny cop crc cve czk djf dkk dop dzd egp etb eur fjd fkp gbp gel gip gmd gnf gtq gyd hkd hnl htg huf" +
-	" idr ils inr isk jmd jod jpy kes kgs khr kmf krw kwd kyd kzt lak lbp lkr lrd lsl mad mdl mga mkd mmk mnt mop mur mvr" +
-	" mwk mxn myr mzn nad ngn nio nok npr nzd omr pab pen pgk php pkr pln pyg qar ron rsd rub rwf sar sbd scr sek sgd shp" +
-	" sle sos srd std szl thb tjs tnd top try ttd twd tzs uah ugx usd uyu uzs vnd vuv wst xaf xcd xof xpf yer zar zmw "
+const currencies = " aed afn all amd ang aoa ars aud awg azn bam bbd bdt bhd bif bmd bnd bob brl bsd bwp byn bzd cad" +
+	" cdf chf clp cny cop crc cve czk djf dkk dop dzd egp etb eur fjd fkp gbp gel gip gmd gnf gtq gyd hkd hnl htg huf" +
+	" idr ils inr isk jmd jod jpy kes kgs khr kmf krw kwd kyd kzt lak lbp lkr lrd lsl mad mdl mga mkd mmk mnt mop mur" +
+	" mvr mwk mxn myr mzn nad ngn nio nok npr nzd omr pab pen pgk php pkr pln pyg qar ron rsd rub rwf sar sbd scr sek" +
+	" sgd shp sle sos srd std szl thb tjs tnd top try ttd twd tzs uah ugx usd uyu uzs vnd vuv wst xaf xcd xcg xof xpf" +
+	" yer zar zmw "
 
 // CurrencyRule says what ValidCurrency accepts.
 const CurrencyRule = "a lower-case three-letter code that Stripe charges in, such as \"usd\""
@@ -44,7 +41,28 @@ func (c Currency) Step() int64 {
 	return 1
 }
 
-// decimals is how many digits of an amount stand behind the point.
+// Max is the largest amount of one charge in c.
+//
+// Stripe's amount has eight digits (docs.stripe.com/api/payment_intents/object, amount), and more in the currencies
+// that docs.stripe.com/currencies names: twelve in IDR and nine in INR with every payment method; with cards also
+// eleven in LBP and ten in COP, HUF and JPY. Since 2026 that page allows most cards twelve digits in any currency;
+// the reference of the PaymentIntent does not. Stripe refuses what the payment method cannot take
+// (amount_too_large).
+func (c Currency) Max() int64 {
+	switch c {
+	case "idr":
+		return MaxUnitAmount
+	case "lbp":
+		return 99_999_999_999
+	case "cop", "huf", "jpy":
+		return 9_999_999_999
+	case "inr":
+		return 999_999_999
+	}
+	return 99_999_999
+}
+
+// decimals is how many digits of an amount follow the decimal point.
 func (c Currency) decimals() int {
 	switch c {
 	case "bif", "clp", "djf", "gnf", "jpy", "kmf", "krw", "mga", "pyg", "rwf", "vnd", "vuv", "xaf", "xof", "xpf":
@@ -61,16 +79,15 @@ type Money struct {
 	Currency Currency
 }
 
-// Validate reports whether m can be charged: a known currency, 1 to MaxTotal, a multiple of the currency's step.
+// Validate reports whether m can be charged: a known currency, 1 to the currency's Max, a multiple of its Step.
 func (m Money) Validate() error {
-	if !ValidCurrency(string(m.Currency)) {
-		return fmt.Errorf("currency %q: want %s", m.Currency, CurrencyRule)
-	}
-	if m.Amount < 1 || m.Amount > MaxTotal {
-		return fmt.Errorf("amount %d: want 1 to %d", m.Amount, MaxTotal)
-	}
-	if step := m.Currency.Step(); m.Amount%step != 0 {
-		return fmt.Errorf("amount %d: %s amounts are multiples of %d at Stripe", m.Amount, m.Currency, step)
+	switch c := m.Currency; {
+	case !ValidCurrency(string(c)):
+		return fmt.Errorf("currency %q: want %s", c, CurrencyRule)
+	case m.Amount < 1 || m.Amount > c.Max():
+		return fmt.Errorf("amount %d: want 1 to %d in %s", m.Amount, c.Max(), c)
+	case m.Amount%c.Step() != 0:
+		return fmt.Errorf("amount %d: want a multiple of %d in %s", m.Amount, c.Step(), c)
 	}
 	return nil
 }
@@ -88,11 +105,12 @@ func (m Money) String() string {
 // errOverflow is what sum returns when an order adds up to more than one charge can hold.
 var errOverflow = errors.New("lines add up to more than one charge can hold")
 
-// sum adds the lines up. No step can overflow: a partial sum is at most MaxTotal, and a valid line at most 1e14.
-func sum(lines []Line) (int64, error) {
+// sum adds the lines up, to at most limit. It cannot overflow: a partial sum is at most limit, which is at most
+// MaxUnitAmount, and a valid line at most MaxQuantity times MaxUnitAmount, so together they are below 2^60.
+func sum(lines []Line, limit int64) (int64, error) {
 	var total int64
 	for _, l := range lines {
-		if total += l.Quantity * l.UnitAmount; total > MaxTotal {
+		if total += l.Quantity * l.UnitAmount; total > limit {
 			return 0, errOverflow
 		}
 	}

@@ -21,7 +21,7 @@ type ID string
 const (
 	MaxLines      = 100
 	MaxQuantity   = 1_000_000
-	MaxUnitAmount = 99_999_999
+	MaxUnitAmount = 999_999_999_999 // in the currency with the largest amounts: see Currency.Max
 )
 
 // What the Valid functions accept, in words, for messages to people.
@@ -112,7 +112,7 @@ func New(d Draft) (Order, error) {
 	if problems := problemsOf(d); len(problems) > 0 {
 		return Order{}, &InvalidError{Problems: problems}
 	}
-	total, _ := sum(d.Lines) // problemsOf has checked it
+	total, _ := sum(d.Lines, Currency(d.Currency).Max()) // problemsOf has checked it
 	known := fingerprints(d)
 	return Order{
 		id:          ID(d.ID),
@@ -190,32 +190,43 @@ func problemsOf(d Draft) []Problem {
 	if len(all) > 0 {
 		return all
 	}
-	return problemsOfTotal(d)
+	return problemsOfMoney(d)
 }
 
-// problemsOfTotal looks at the sum of lines that are in order one by one.
-func problemsOfTotal(d Draft) []Problem {
-	total, err := sum(d.Lines)
-	if err != nil {
-		return []Problem{{Field: "total", Want: fmt.Sprintf("at most %d: the %v", MaxTotal, err)}}
+// problemsOfMoney holds the amounts of an order whose fields are each valid to its currency's limits.
+func problemsOfMoney(d Draft) []Problem {
+	var all []Problem
+	c := Currency(d.Currency)
+	for i, l := range d.Lines {
+		if l.UnitAmount > c.Max() {
+			field := fmt.Sprintf("lines[%d].unitAmount", i)
+			all = append(all, Problem{field, QuoteInt(l.UnitAmount), fmt.Sprintf("0 to %d in %s", c.Max(), c)})
+		}
 	}
-	m := Money{total, Currency(d.Currency)}
-	if m.Validate() == nil {
+	if len(all) > 0 {
+		return all
+	}
+	total, err := sum(d.Lines, c.Max())
+	if err != nil {
+		return []Problem{{Field: "total", Want: fmt.Sprintf("at most %d in %s: the %v", c.Max(), c, err)}}
+	}
+	if (Money{total, c}).Validate() == nil {
 		return nil
 	}
-	return []Problem{{"total", strconv.FormatInt(total, 10), totalRule(m.Currency)}}
+	return []Problem{{"total", strconv.FormatInt(total, 10), totalRule(c)}}
 }
 
 // QuantityRule says what a line's quantity may be.
 func QuantityRule() string { return fmt.Sprintf("1 to %d", MaxQuantity) }
 
-// UnitAmountRule says what a line's unit amount may be.
+// UnitAmountRule says what a line's unit amount may be in the currency with the largest amounts. What is beyond the
+// order's own currency, New refuses with that currency's limit.
 func UnitAmountRule() string { return fmt.Sprintf("0 to %d", MaxUnitAmount) }
 
 func totalRule(c Currency) string {
-	rule := fmt.Sprintf("1 to %d", MaxTotal)
+	rule := fmt.Sprintf("1 to %d in %s", c.Max(), c)
 	if step := c.Step(); step > 1 {
-		rule += fmt.Sprintf(", a multiple of %d in %s", step, c)
+		rule += fmt.Sprintf(", a multiple of %d", step)
 	}
 	return rule
 }

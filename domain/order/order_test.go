@@ -106,6 +106,17 @@ func TestNewHoldsEveryLimit(t *testing.T) {
 		{oneLine("usd", 1, 1), ""},
 		{oneLine("usd", 1, 99_999_999), ""},
 		{oneLine("usd", 1, 100_000_000), "lines[0].unitAmount"},
+		{oneLine("idr", 1, 100_000_000), ""},
+		{oneLine("idr", 1, 999_999_999_999), ""},
+		{oneLine("idr", 1, 1_000_000_000_000), "lines[0].unitAmount"},
+		{oneLine("idr", 2, 500_000_000_000), "total"},
+		{oneLine("xcg", 1, 100), ""},
+		{oneLine("bgn", 1, 100), "currency"},
+		{oneLine("xxx", 1, 100_000_000), "currency"},
+		{oneLine("xxx", 1, 1_000_000_000_000), "currency,lines[0].unitAmount"},
+		{with(func(d *order.Draft) {
+			d.Lines = []order.Line{{SKU: "A", Quantity: 1, UnitAmount: 100_000_000}, {SKU: "B", Quantity: 1, UnitAmount: 200_000_000}}
+		}), "lines[0].unitAmount,lines[1].unitAmount"},
 		{oneLine("usd", 1, 1<<63-1), "lines[0].unitAmount"},
 		{oneLine("usd", 1_000_000, 99_999_999), "total"},
 		{oneLine("usd", 2, 50_000_000), "total"},
@@ -148,7 +159,7 @@ func TestNewNamesEveryProblemAtOnce(t *testing.T) {
 	for _, want := range []string{
 		`orderId [withheld: length 3, with ' ']: want 1 to 64`, "customerId: want", `currency "USD"`,
 		"payment.customer: want", "payment.method: want",
-		"lines[0].quantity 0: want 1 to 1000000", "lines[0].unitAmount -1: want 0 to 99999999",
+		"lines[0].quantity 0: want 1 to 1000000", "lines[0].unitAmount -1: want 0 to 999999999999",
 	} {
 		if !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("got %v, want it to say %q", err, want)
@@ -159,10 +170,12 @@ func TestNewNamesEveryProblemAtOnce(t *testing.T) {
 func TestATotalThatNoChargeCanHoldIsSaid(t *testing.T) {
 	t.Parallel()
 	for want, d := range map[string]order.Draft{
-		"total: want at most 99999999: the lines add up to more than one charge can hold": oneLine("usd", 2, 50_000_000),
-		"total 0: want 1 to 99999999":                                 oneLine("usd", 1, 0),
-		"total 3998: want 1 to 99999999, a multiple of 100 in isk":    oneLine("isk", 2, 1999),
-		"total 99999999: want 1 to 99999999, a multiple of 10 in kwd": oneLine("kwd", 1, 99_999_999),
+		"total: want at most 99999999 in usd: the lines add up to more than one charge can hold":     oneLine("usd", 2, 50_000_000),
+		"total: want at most 999999999999 in idr: the lines add up to more than one charge can hold": oneLine("idr", 2, 500_000_000_000),
+		"lines[0].unitAmount [withheld: 9 digits]: want 0 to 99999999 in usd":                        oneLine("usd", 1, 100_000_000),
+		"total 0: want 1 to 99999999 in usd":                                                         oneLine("usd", 1, 0),
+		"total 3998: want 1 to 99999999 in isk, a multiple of 100":                                   oneLine("isk", 2, 1999),
+		"total 99999999: want 1 to 99999999 in kwd, a multiple of 10":                                oneLine("kwd", 1, 99_999_999),
 	} {
 		_, err := order.New(d)
 		if got := fmt.Sprint(err); got != "invalid order: "+want {

@@ -94,7 +94,7 @@ func sendAll(ctx context.Context, url string, out io.Writer) error {
 	p := stripe.New(stripe.Options{Key: "sk_test_pretend", BaseURL: url, Scope: scope})
 	for _, total := range []order.Money{
 		{Amount: 1, Currency: "usd"},
-		{Amount: order.MaxTotal, Currency: "eur"},
+		{Amount: order.Currency("eur").Max(), Currency: "eur"},
 		{Amount: 500, Currency: "jpy"},
 		{Amount: 5120, Currency: "kwd"},
 		{Amount: 900, Currency: "isk"},

@@ -26,15 +26,28 @@ type listParams struct {
 	limit                    int
 }
 
-// maxAmount is the largest amount in the smallest unit: docs.stripe.com/currencies, "up to eight digits".
-const maxAmount = 99_999_999
-
-// currencies are those of docs.stripe.com/currencies; bgn, still in stripe-go v76, is kept.
-const currencies = " aed afn all amd ang aoa ars aud awg azn bam bbd bdt bgn bhd bif bmd bnd bob brl bsd bwp byn bzd cad cdf chf clp " +
+// currencies are the presentment currencies of docs.stripe.com/currencies.
+const currencies = " aed afn all amd ang aoa ars aud awg azn bam bbd bdt bhd bif bmd bnd bob brl bsd bwp byn bzd cad cdf chf clp " +
 	"cny cop crc cve czk djf dkk dop dzd egp etb eur fjd fkp gbp gel gip gmd gnf gtq gyd hkd hnl htg huf idr ils inr " +
 	"isk jmd jod jpy kes kgs khr kmf krw kwd kyd kzt lak lbp lkr lrd lsl mad mdl mga mkd mmk mnt mop mur mvr mwk mxn " +
 	"myr mzn nad ngn nio nok npr nzd omr pab pen pgk php pkr pln pyg qar ron rsd rub rwf sar sbd scr sek sgd shp sle " +
 	"sos srd std szl thb tjs tnd top try ttd twd tzs uah ugx usd uyu uzs vnd vuv wst xaf xcd xcg xof xpf yer zar zmw "
+
+// maximum is the largest amount of a currency: docs.stripe.com/currencies, "Minimum and maximum charge amounts", for cards.
+// Eight digits unless the currency is named there (docs.stripe.com/api/payment_intents/object, amount, has eight for all).
+func maximum(currency string) int64 {
+	switch currency {
+	case "idr":
+		return 999_999_999_999
+	case "lbp":
+		return 99_999_999_999
+	case "cop", "huf", "jpy":
+		return 9_999_999_999
+	case "inr":
+		return 999_999_999
+	}
+	return 99_999_999
+}
 
 // minimum is the smallest amount of a currency: docs.stripe.com/currencies, "Minimum charge amount by currency", for accounts that settle
 // in it. A charge in a currency that is not listed there is converted, and held to the settlement currency's: that is not modeled.
@@ -179,10 +192,11 @@ func readAmount(text string, i *Intent) *Response {
 		return invalid("parameter_invalid_integer", "amount", "Invalid integer: "+text)
 	case amount < 1:
 		return invalid("parameter_invalid_integer", "amount", "This value must be greater than or equal to 1.")
-	case amount > maxAmount:
-		return invalid("amount_too_large", "amount", "Amount must be no more than 99999999 in the currency's smallest unit.")
 	case strings.ContainsRune(i.Currency, ' ') || !strings.Contains(currencies, " "+i.Currency+" "):
 		return invalid("", "currency", "Invalid currency: "+i.Currency+".")
+	case amount > maximum(i.Currency):
+		return invalid("amount_too_large", "amount",
+			fmt.Sprintf("Amount must be no more than %d in %s's smallest unit.", maximum(i.Currency), i.Currency))
 	case strings.Contains(" isk ugx ", i.Currency) && amount%100 != 0:
 		return invalid("", "amount", "Amounts in this currency must end in 00.")
 	case strings.Contains(" bhd jod kwd omr tnd ", i.Currency) && amount%10 != 0:

@@ -1,0 +1,44 @@
+package stripe_test
+
+import (
+	"testing"
+
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
+)
+
+// TestTheDomainAndThePretendStripeHaveTheSameLimits holds two lists that were each written down from the documentation
+// to one another, with the largest amount of every currency.
+func TestTheDomainAndThePretendStripeHaveTheSameLimits(t *testing.T) {
+	t.Parallel()
+	s := pretend(t)
+	p := open(t, s.URL, nil)
+	currencies := 0
+	for i := range 26 * 26 * 26 {
+		code := string([]byte{'a' + byte(i/676), 'a' + byte(i/26%26), 'a' + byte(i%26)})
+		if !order.ValidCurrency(code) {
+			continue
+		}
+		currencies++
+		c := order.Currency(code)
+		largest := c.Max() / c.Step() * c.Step()
+		o, err := order.New(order.Draft{
+			ID: "ORD-" + code, CustomerID: "CUST-1", Currency: code,
+			Lines:   []order.Line{{SKU: "MUG", Quantity: 1, UnitAmount: largest}},
+			Payment: order.Payment{Customer: "cus_pretend", Method: "pm_card_visa"},
+		})
+		if err != nil {
+			t.Fatalf("%s: the domain refuses %d: %v", code, largest, err)
+		}
+		got, err := p.Prepare(t.Context(), o, order.PrepareKey(scope, o.ID()))
+		if want := (order.Money{Amount: largest, Currency: c}); err != nil || got.Total != want {
+			t.Errorf("%s: got %v, %v, want an intent of %v", code, got.Total, err, want)
+		}
+		if err := (order.Money{Amount: largest + c.Step(), Currency: c}).Validate(); err == nil {
+			t.Errorf("%s: the domain accepts %d", code, largest+c.Step())
+		}
+	}
+	if got := s.Count(stripetest.Create); got != currencies || currencies < 135 {
+		t.Errorf("%d intents of %d currencies were created, want one each of at least 135", got, currencies)
+	}
+}
