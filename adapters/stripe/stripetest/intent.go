@@ -117,7 +117,7 @@ func (m *Machine) confirmIntent(now time.Time, c call, intent *Intent, p confirm
 func (m *Machine) charge(now time.Time, c call, intent *Intent, card Card, method string, failOnAction bool) Response {
 	switch {
 	case card == Succeeds:
-		charge := m.record(now, intent, Charged, c)
+		charge := m.record(now, intent, Charged, ChargeFailure{}, c)
 		return Response{Status: 200, Intent: m.change(intent, func(i *Intent) {
 			i.Status, i.PaymentMethod, i.LatestCharge, i.LastError = StatusSucceeded, method, charge, nil
 		})}
@@ -130,8 +130,8 @@ func (m *Machine) charge(now time.Time, c call, intent *Intent, card Card, metho
 			i.Status, i.PaymentMethod, i.LastError = StatusRequiresAction, method, nil
 		})}
 	}
-	charge := m.record(now, intent, Declined, c)
 	failure := refusalOf(card, method)
+	charge := m.record(now, intent, Declined, chargeFailure(card, failure), c)
 	declined := m.change(intent, func(i *Intent) {
 		i.Status, i.PaymentMethod, i.LatestCharge, i.LastError = StatusRequiresPaymentMethod, "", charge, failure
 	})

@@ -275,9 +275,12 @@ func TestLedger(t *testing.T) {
 	line := stripetest.Charge{
 		At: w.now, Intent: id, OrderID: "ORD1", Scope: "test", Amount: 1999, Currency: "usd",
 		Outcome: stripetest.Declined, Key: "k1", Request: 2,
+		Failure: stripetest.ChargeFailure{
+			Code: "card_declined", Message: "Your card was declined.", Type: "issuer_declined", Reason: "generic_decline",
+		},
 	}
 	paid := line
-	paid.Outcome, paid.Key, paid.Request = stripetest.Charged, "k2", 3
+	paid.Outcome, paid.Failure, paid.Key, paid.Request = stripetest.Charged, stripetest.ChargeFailure{}, "k2", 3
 	if diff := cmp.Diff(w.Ledger(), []stripetest.Charge{line, paid}); diff != "" {
 		t.Errorf("ledger (-got +want):\n%s", diff)
 	}

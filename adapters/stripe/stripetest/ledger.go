@@ -3,6 +3,8 @@ package stripetest
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -24,8 +26,28 @@ type Charge struct {
 	Amount   int64
 	Currency string
 	Outcome  Outcome
+	Failure  ChargeFailure
 	Key      string    // The idempotency key of the request that moved the money; empty if a person or the bank did.
 	Request  RequestID // Likewise; 0.
+}
+
+// ChargeFailure is why a charge was declined, as its failure_code and outcome show; the zero value is of one that succeeded.
+type ChargeFailure struct {
+	Code    string // failure_code, one of docs.stripe.com/error-codes.
+	Message string
+	Type    string // Of the outcome: issuer_declined or blocked.
+	Reason  string // Of the outcome: the issuer's decline code, or highest_risk_level.
+}
+
+// chargeFailure is what a charge shows of a refusal. docs.stripe.com/api/charges/object: failure_code is "one of the error
+// codes", outcome.reason is highest_risk_level for what Radar blocks by default. A declined charge has the issuer's decline code
+// there, and authentication_required in both if the bank wants the customer.
+func chargeFailure(card Card, refusal *Error) ChargeFailure {
+	f := ChargeFailure{Code: refusal.Code, Message: refusal.Message, Type: "issuer_declined", Reason: refusal.DeclineCode}
+	if card == Blocked {
+		f.Type, f.Reason = "blocked", "highest_risk_level"
+	}
+	return f
 }
 
 // Ledger returns every charge, oldest first. Nothing is ever removed from it.
@@ -43,10 +65,19 @@ func (m *Machine) Charges(orderID string) []Charge {
 }
 
 // record appends a charge of an intent and returns its id.
-func (m *Machine) record(now time.Time, i *Intent, outcome Outcome, c call) string {
+func (m *Machine) record(now time.Time, i *Intent, outcome Outcome, why ChargeFailure, c call) string {
 	m.ledger = append(m.ledger, Charge{
 		At: now, Intent: i.ID, OrderID: i.OrderID(), Scope: i.Metadata["scope"],
-		Amount: i.Amount, Currency: i.Currency, Outcome: outcome, Key: c.Key, Request: c.number,
+		Amount: i.Amount, Currency: i.Currency, Outcome: outcome, Failure: why, Key: c.Key, Request: c.number,
 	})
 	return fmt.Sprintf("ch_%06d", len(m.ledger))
+}
+
+// latestCharge is the charge that an intent names, or nil.
+func (m *Machine) latestCharge(i *Intent) *Charge {
+	n, err := strconv.Atoi(strings.TrimPrefix(i.LatestCharge, "ch_"))
+	if err != nil {
+		return nil
+	}
+	return &m.ledger[n-1]
 }

@@ -24,6 +24,8 @@ type Rules struct {
 	// SearchLag hides intents younger than this from the search: less than a minute, an hour in an outage
 	// (docs.stripe.com/search).
 	SearchLag time.Duration
+	// NoCharges is an account whose restricted keys may not read charges.
+	NoCharges bool
 }
 
 // Machine is the whole of the pretend Stripe. It is not safe for concurrent use, and starts nothing by itself.
@@ -35,6 +37,7 @@ type Machine struct {
 	keys     map[string]stored
 	running  map[Ticket]call
 	cards    map[string]Card
+	gone     map[string]bool // Customers that are deleted and payment methods that are detached.
 	faults   []Fault
 }
 
@@ -62,14 +65,16 @@ type call struct {
 
 // New returns a Stripe without intents, keys or faults.
 func New(rules Rules) *Machine {
-	return &Machine{rules: rules, keys: map[string]stored{}, running: map[Ticket]call{}, cards: map[string]Card{}}
+	return &Machine{
+		rules: rules, keys: map[string]stored{}, running: map[Ticket]call{}, cards: map[string]Card{}, gone: map[string]bool{},
+	}
 }
 
 // Clone returns an independent copy, with executing calls under the same tickets. It costs one copy of the indexes.
 func (m *Machine) Clone() *Machine {
 	c := *m
 	c.intents, c.ledger, c.faults = slices.Clone(m.intents), slices.Clone(m.ledger), slices.Clone(m.faults)
-	c.keys, c.running, c.cards = maps.Clone(m.keys), maps.Clone(m.running), maps.Clone(m.cards)
+	c.keys, c.running, c.cards, c.gone = maps.Clone(m.keys), maps.Clone(m.running), maps.Clone(m.cards), maps.Clone(m.gone)
 	return &c
 }
 
@@ -169,7 +174,11 @@ func (m *Machine) execute(now time.Time, c call) Response {
 	case Cancel:
 		return m.cancelIntent(m.intent(c.intent), c.Form.Get("cancellation_reason"))
 	case Read:
-		return Response{Status: 200, Intent: m.intent(c.intent)}
+		answer := Response{Status: 200, Intent: m.intent(c.intent)}
+		if hasList(c.Form, "expand") {
+			answer.Charge = m.latestCharge(answer.Intent)
+		}
+		return answer
 	case List:
 		return Response{Status: 200, List: m.list(now, c.list)}
 	case Search:

@@ -43,6 +43,14 @@ func (m *Machine) EditInDashboard(_ time.Time, id string) error {
 	return nil
 }
 
+// DeleteCustomer deletes a customer for good, as an operator or the API can. Who is deleted pays no more: creating and confirming
+// an intent for them is refused.
+func (m *Machine) DeleteCustomer(id string) { m.gone[id] = true }
+
+// DetachMethod detaches a payment method from its customer. docs.stripe.com/api/payment_methods/detach: "Detachment is permanent and
+// irreversible — once detached, a PaymentMethod can no longer be used for payments".
+func (m *Machine) DetachMethod(id string) { m.gone[id] = true }
+
 // CustomerPays lets the customer finish an unpaid intent, with another card or by satisfying the bank: it succeeds.
 // It returns ErrNoIntent, ErrLocked or *StateError.
 func (m *Machine) CustomerPays(now time.Time, id string) error {

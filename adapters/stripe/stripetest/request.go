@@ -50,6 +50,7 @@ type Response struct {
 	Lost        bool      // The connection broke: the client sees nothing of this answer.
 	Garbled     bool      // Only half of the body arrives, with this status.
 	Intent      *Intent
+	Charge      *Charge // The intent's latest charge, if it was asked for and there is one.
 	List        *Page
 	Error       *Error
 }

@@ -20,7 +20,7 @@ func (m *Machine) AppendState(now time.Time, b []byte) []byte {
 	}
 	s.part('L')
 	for _, charge := range m.ledger {
-		s.text(charge.Intent, string(charge.Outcome), charge.Key)
+		s.text(charge.Intent, string(charge.Outcome), charge.Key, charge.Failure.Code, charge.Failure.Reason)
 	}
 	s.part('K')
 	for _, key := range slices.Sorted(maps.Keys(m.keys)) {
@@ -38,6 +38,10 @@ func (m *Machine) AppendState(now time.Time, b []byte) []byte {
 	s.part('C')
 	for _, method := range slices.Sorted(maps.Keys(m.cards)) {
 		s.text(method, string(m.cards[method]))
+	}
+	s.part('G')
+	for _, id := range slices.Sorted(maps.Keys(m.gone)) {
+		s.text(id)
 	}
 	s.part('F')
 	for _, fault := range m.faults {
@@ -83,7 +87,7 @@ func (s *state) problem(e *Error) {
 	s.intent(e.Intent)
 }
 
-// answer leaves List out: only a GET is answered with one, and no key stores that.
+// answer leaves List and Charge out: only a GET is answered with one, and no key stores that.
 func (s *state) answer(r Response) {
 	s.number(int64(r.Status))
 	s.intent(r.Intent)

@@ -25,6 +25,7 @@ func TestClone(t *testing.T) {
 	}
 	other.get(root + "/" + id)
 	other.Card("pm_x", stripetest.Declines)
+	other.DeleteCustomer("cus_2")
 	wantSum(t, "the clone ends the call", other.End(other.now, ticket), "200 succeeded")
 	other.post(root, "k2", creation("pm_card_visa"))
 	if w.state() != before {
@@ -58,6 +59,8 @@ func TestAppendState(t *testing.T) {
 			{"an expired key", func() { w.now = w.now.Add(24 * time.Hour) }},
 			{"a payment", func() { _ = w.CustomerPays(w.now, id) }},
 			{"another intent", func() { w.create("pm_card_visa") }},
+			{"a deleted customer", func() { w.DeleteCustomer("cus_1") }},
+			{"a detached method", func() { w.DetachMethod("pm_card_visa") }},
 		}
 		for _, step := range steps {
 			step.do()

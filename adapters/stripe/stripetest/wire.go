@@ -16,7 +16,7 @@ type intentJSON struct {
 	Customer           *string           `json:"customer"`
 	Description        *string           `json:"description"`
 	LastPaymentError   *errorJSON        `json:"last_payment_error"`
-	LatestCharge       *string           `json:"latest_charge"`
+	LatestCharge       any               `json:"latest_charge"` // The id, or the charge itself.
 	Livemode           bool              `json:"livemode"`
 	Metadata           map[string]string `json:"metadata"`
 	NextAction         *actionJSON       `json:"next_action"`
@@ -45,6 +45,28 @@ type actionJSON struct {
 	SDK  struct{} `json:"use_stripe_sdk"`
 }
 
+// chargeJSON is the object of docs.stripe.com/api/charges/object, as far as it is modeled.
+type chargeJSON struct {
+	ID             string      `json:"id"`
+	Object         string      `json:"object"`
+	Amount         int64       `json:"amount"`
+	Created        int64       `json:"created"`
+	Currency       string      `json:"currency"`
+	FailureCode    *string     `json:"failure_code"`
+	FailureMessage *string     `json:"failure_message"`
+	Livemode       bool        `json:"livemode"`
+	Outcome        outcomeJSON `json:"outcome"`
+	Paid           bool        `json:"paid"`
+	PaymentIntent  string      `json:"payment_intent"`
+	Status         string      `json:"status"`
+}
+
+type outcomeJSON struct {
+	NetworkStatus string  `json:"network_status"`
+	Reason        *string `json:"reason"`
+	Type          string  `json:"type"`
+}
+
 type listJSON struct {
 	Object string        `json:"object"`
 	URL    string        `json:"url"`
@@ -68,7 +90,11 @@ func (r Response) Body() []byte {
 		}
 		body = render(list)
 	case r.Intent != nil:
-		body = render(wireIntent(r.Intent))
+		intent := wireIntent(r.Intent)
+		if r.Charge != nil {
+			intent.LatestCharge = wireCharge(r.Intent.LatestCharge, r.Charge)
+		}
+		body = render(intent)
 	}
 	if r.Garbled {
 		return body[:len(body)/2]
@@ -97,6 +123,22 @@ func wireIntent(i *Intent) *intentJSON {
 	}
 	if i.Status == StatusRequiresAction {
 		wire.NextAction = &actionJSON{Type: "use_stripe_sdk"}
+	}
+	return wire
+}
+
+func wireCharge(id string, c *Charge) *chargeJSON {
+	wire := &chargeJSON{
+		ID: id, Object: "charge", Amount: c.Amount, Created: c.At.Unix(), Currency: c.Currency, PaymentIntent: c.Intent,
+		FailureCode: orNull(c.Failure.Code), FailureMessage: orNull(c.Failure.Message), Paid: c.Outcome == Charged,
+		Status: "succeeded", Outcome: outcomeJSON{NetworkStatus: "approved_by_network", Type: "authorized"},
+	}
+	if c.Outcome == Declined {
+		wire.Status = "failed"
+		wire.Outcome = outcomeJSON{NetworkStatus: "declined_by_network", Reason: orNull(c.Failure.Reason), Type: c.Failure.Type}
+	}
+	if c.Failure.Type == "blocked" {
+		wire.Outcome.NetworkStatus = "not_sent_to_network"
 	}
 	return wire
 }
