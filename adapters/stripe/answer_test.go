@@ -65,6 +65,15 @@ func (s said) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, s.body)
 }
 
+// respond is the response without a network.
+func (s said) respond(r *http.Request) (*http.Response, error) {
+	header := http.Header{"Request-Id": {"req_pretend"}}
+	if s.replayed {
+		header.Set("Idempotent-Replayed", "true")
+	}
+	return &http.Response{StatusCode: s.status, Header: header, Body: io.NopCloser(strings.NewReader(s.body)), Request: r}, nil
+}
+
 // calls are the three methods of the port, by name.
 func calls(tb testing.TB, p *stripe.Payments) map[string]func(context.Context) (order.Intent, error) {
 	tb.Helper()
@@ -228,7 +237,7 @@ func TestAnswersAreTroubles(t *testing.T) {
 		"this is not Stripe":                      {every, said{404, false, failure(invalid)}, order.Misconfigured},
 		"no such customer":                        {"prepare", said{404, false, failure(noSuch)}, order.Refused},
 		"no such payment method":                  {"prepare confirm", said{400, false, failure(noSuch)}, order.Refused},
-		"an unknown parameter":                    {"prepare confirm", said{400, false, failure(`"code":"parameter_unknown"`)}, order.Refused},
+		"an unknown parameter":                    {"prepare confirm", said{400, false, failure(`"code":"parameter_unknown"`)}, order.Misconfigured},
 		"a decline without its intent":            {"prepare confirm", said{402, false, failure(card)}, order.Refused},
 		"a decline of another intent":             {"confirm", said{402, false, in(card, another)}, order.Refused},
 		"a decline with an intent's id only":      {"confirm", said{402, false, in(card, `"pi_3Pretend"`)}, order.Refused},
@@ -250,9 +259,7 @@ func TestAnswersAreTroubles(t *testing.T) {
 		"a stored refusal that is our fault": {"prepare confirm", said{400, true, failure(`"code":"livemode_mismatch"`)}, order.Replayed},
 		"a server error that blames us":      {every, said{500, false, failure(`"code":"api_key_expired"`)}, order.Unknown},
 	}
-	for _, code := range []string{
-		"api_key_expired", "platform_api_key_expired", "secret_key_required", "account_invalid", "livemode_mismatch", "testmode_charges_only",
-	} {
+	for code := range strings.FieldsSeq(codesMisconfigured) {
 		for _, status := range []int{400, 401, 403, 404} {
 			tests[code+" with "+strconv.Itoa(status)] = row{
 				every, said{status, false, failure(invalid + `,"code":"` + code + `"`)}, order.Misconfigured,

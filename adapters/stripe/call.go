@@ -38,8 +38,8 @@ type reply struct {
 }
 
 var (
-	errNoKey    = errors.New("a write without an idempotency key is never sent")
-	errNoIntent = errors.New("this is no intent's id")
+	errNoKey    = errors.New("no idempotency key: a write without one is never sent")
+	errNoIntent = errors.New("not a PaymentIntent id")
 )
 
 // check refuses what must not be sent. An id becomes part of a path, where "" would list every intent and "pi_1/cancel"
@@ -54,7 +54,7 @@ func (c call) check() error {
 	return nil
 }
 
-// do sends a call and reads its answer.
+// do sends a call and parses the response.
 //
 // It goes around Backend.Call, which runs `uname -a` before a process's first request (1.3 to 1.7 ms of a cold start, and
 // our host's name in every request from then on), and which invents a key for a write that has none.
@@ -64,9 +64,9 @@ func (p *Payments) do(ctx context.Context, c call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	h := c.hear(&a, answered)
-	intent, err := c.mean(h)
-	return reply{intent, h.replayed}, err
+	r := c.parse(&a, answered)
+	intent, err := c.classify(r)
+	return reply{intent, r.replayed}, err
 }
 
 // send sends a call and decodes the response into v. answered is what Backend.Do returned; err

@@ -35,7 +35,7 @@ func (p *Payments) Find(ctx context.Context, id order.ID) ([]order.Intent, error
 		return nil, err
 	}
 	if answered != nil || page.LastResponse == nil || page.LastResponse.StatusCode != http.StatusOK {
-		_, err := c.mean(c.hear(&answer{APIResource: page.APIResource}, answered))
+		_, err := c.classify(c.parse(&answer{APIResource: page.APIResource}, answered))
 		return nil, err
 	}
 	intents := make([]order.Intent, 0, len(page.Data))
