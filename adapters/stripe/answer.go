@@ -86,7 +86,7 @@ func (c call) parse(a *answer, err error) response {
 	case errors.As(err, &refused):
 		return c.parseError(refused)
 	case errors.As(err, &network):
-		return response{err: redacted{err}}
+		return response{err: c.redactNetwork(err)}
 	case a.LastResponse == nil:
 		return response{err: errUnreadable}
 	}
@@ -103,7 +103,7 @@ func (c call) parseError(e *stripe.Error) response {
 	r := response{
 		status: e.HTTPStatusCode, replayed: replayed(e.LastResponse), requestID: e.RequestID,
 		kind: e.Type, code: e.Code, param: e.Param,
-		err: fmt.Errorf("status %d %s: %s", e.HTTPStatusCode, cmp.Or(string(e.Code), string(e.Type)), redact(e.Msg)),
+		err: fmt.Errorf("status %d %s: %s", e.HTTPStatusCode, cmp.Or(string(e.Code), string(e.Type)), c.redact(e.Msg)),
 	}
 	var body struct {
 		Error struct {
@@ -130,7 +130,7 @@ func (c call) intentOf(a *answer, outer order.Failure) (order.Intent, error) {
 	case c.bound != "" && a.ID != string(c.bound):
 		return order.Intent{}, errOther
 	case !known:
-		return order.Intent{}, fmt.Errorf("unknown intent status %q", redact(string(a.Status)))
+		return order.Intent{}, fmt.Errorf("unknown intent status %q", redactIDs(string(a.Status)))
 	}
 	return order.Intent{
 		ID:      order.IntentID(a.ID),

@@ -2,6 +2,7 @@ package stripe_test
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"os"
@@ -28,6 +29,16 @@ func charged(status, lastError, charge string) string {
 }
 
 func failure(rest string) string { return `{"error":{"message":"m","doc_url":"d",` + rest + `}}` }
+
+// failureOf is an error of Stripe's with this message.
+func failureOf(tb testing.TB, message string) string {
+	tb.Helper()
+	text, err := json.Marshal(message)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return `{"error":{"type":"invalid_request_error","message":` + string(text) + `}}`
+}
 
 func in(rest, intent string) string { return failure(rest + `,"payment_intent":` + intent) }
 

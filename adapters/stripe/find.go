@@ -35,6 +35,7 @@ func (p *Payments) Find(ctx context.Context, id order.ID) ([]order.Intent, error
 		return nil, err
 	}
 	if answered != nil || page.LastResponse == nil || page.LastResponse.StatusCode != http.StatusOK {
+		c.secret = p.key
 		_, err := c.classify(c.parse(&answer{APIResource: page.APIResource}, answered))
 		return nil, err
 	}

@@ -1,0 +1,158 @@
+package stripe_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"orderonce/adapters/stripe"
+	"orderonce/domain/order"
+)
+
+// named is an order with made-up names in the place of Stripe's ids, which order.New accepts: their form is an id's.
+func named(tb testing.TB, customer, method string) order.Order {
+	tb.Helper()
+	o, err := order.New(order.Draft{
+		ID: "ORD-1", CustomerID: "CUST-1", Currency: "eur",
+		Lines:   []order.Line{{SKU: "MUG", Quantity: 2, UnitAmount: 1250}},
+		Payment: order.Payment{Customer: customer, Method: method},
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return o
+}
+
+// TestErrorsDoNotRepeatWhatWasSent is a person's name in the place of a customer's id, and a Stripe that repeats it.
+func TestErrorsDoNotRepeatWhatWasSent(t *testing.T) {
+	t.Parallel()
+	for _, names := range [][2]string{
+		{"john_smith", "jane_doe"}, {"john_smith", "john_smith_junior"}, {"a_b", "payment_method"}, {"cus_1", "cus_12"},
+	} {
+		customer, method := names[0], names[1]
+		o := named(t, customer, method)
+		key := order.PrepareKey(scope, o.ID())
+		for _, message := range []string{
+			"No such customer: '" + customer + "'",
+			"No such customer: \"" + customer + "\"",
+			"No such customer: `" + customer + "`",
+			"No such customer: \u2018" + customer + "\u2019",
+			"No such customer: \u201c" + customer + "\u201d",
+			"No such customer: " + customer,
+			"No such customer: " + customer + "; no such PaymentMethod: " + method,
+			customer + " can't pay with '" + method + "'s card",
+			"No such PaymentMethod: '" + method + "' (of (" + customer + "))",
+			"id=" + customer + "&id=" + method,
+			"'" + customer,
+			"unclosed '" + method + " and " + customer,
+			"Keys can only be used with the same parameters: '" + key.String() + "', " + key.String(),
+			"Invalid API Key provided: " + pretendKey,
+			"fingerprint " + string(o.Fingerprint()),
+		} {
+			answer := said{400, false, failureOf(t, message)}
+			p := offline(t, answer)
+			_, err := p.Prepare(t.Context(), o, key)
+			if troubleOf(t, err) != order.Refused {
+				t.Fatalf("%q: got %v, want it refused", message, err)
+			}
+			shown := strings.Replace(err.Error(), "prepare order ORD-1:", "", 1)
+			for _, secret := range []string{customer, method, key.String(), pretendKey, string(o.Fingerprint())} {
+				if strings.Contains(shown, secret) {
+					t.Errorf("%q: %q repeats %q", message, err, secret)
+				}
+			}
+		}
+	}
+}
+
+// TestErrorsShowWhatAPersonNeeds lists messages and what is left of them.
+func TestErrorsShowWhatAPersonNeeds(t *testing.T) {
+	t.Parallel()
+	for message, want := range map[string]string{
+		"No such payment_intent: 'pi_3Pretend'":                          "No such payment_intent: 'pi_3Pretend'",
+		"No such customer: 'john_smith'":                                 "No such customer: '[redacted]'",
+		"No such customer: 'John Smith'":                                 "No such customer: '[redacted]'",
+		"No such customer: ''":                                           "No such customer: '[redacted]'",
+		"No such PaymentMethod: 'pm_1'; a similar object exists":         "No such PaymentMethod: '[redacted]'; a similar object exists",
+		"Received unknown parameter: return_url":                         "Received unknown parameter: return_url",
+		"You passed an empty string for 'payment_method'.":               "You passed an empty string for 'payment_method'.",
+		"Missing `return_url` and `automatic_payment_methods[enabled]`.": "Missing `return_url` and `automatic_payment_methods[enabled]`.",
+		"Invalid `metadata[john_smith]`.":                                "Invalid `[redacted]`.",
+		"You can't confirm it because it's paid, and that's all.":        "You can't confirm it because it's paid, and that's all.",
+		"account 'acct_1NuzflB0DBR1HOyc', request 'req_1'":               "account 'acct_1NuzflB0DBR1HOyc', request 'req_1'",
+		"Having the 'rak_charge_read' permission would allow this.":      "Having the 'rak_charge_read' permission would allow this.",
+		"The provided key 'rk_test_*****QzX' does not suffice.":          "The provided key '[redacted]' does not suffice.",
+		"the key rk_test_*****QzX":                                       "the key rk_[redacted]",
+		"secret 'pi_3Pretend_secret_2', pi_3Pretend_secret_2":            "secret '[redacted]', pi_[redacted]",
+		"'a' 'b'":                  "'[redacted]' '[redacted]'",
+		"'a''b'":                   "'[redacted]''[redacted]'",
+		"'O'Brien' is no customer": "'[redacted]' is no customer",
+		"\"a 'b' c\" and d":        "\"[redacted]\" and d",
+		"\u201ca\u201d \u201cb":    "\u201c[redacted]\u201d \u201c[redacted]",
+		"it ends in '":             "it ends in '[redacted]",
+		"'amount":                  "'[redacted]",
+		"caf\u00e9'x' and \xff'y'": "caf\u00e9'x' and \ufffd'[redacted]'",
+		"order ORD-1 of 2500 eur":  "order ORD-1 of 2500 eur",
+	} {
+		_, err := calls(t, offline(t, said{400, false, failureOf(t, message)}))["confirm"](t.Context())
+		_, got, _ := strings.Cut(err.Error(), "status 400 invalid_request_error: ")
+		if got = strings.TrimSuffix(got, " (request req_pretend)"); got != want {
+			t.Errorf("%q: got %q, want %q", message, got, want)
+		}
+	}
+}
+
+// TestErrorsOfTheNetworkDoNotRepeatWhatWasSent is a proxy that sends parts of a request back where no HTTP is.
+func TestErrorsOfTheNetworkDoNotRepeatWhatWasSent(t *testing.T) {
+	t.Parallel()
+	o := named(t, "john_smith", "jane_doe")
+	for text, want := range map[string]string{
+		`malformed HTTP response "{\"customer\":\"john_smith\",\"name\":\"Smith\"}"`: "malformed HTTP response [redacted]",
+		`malformed MIME header line: john_smith Authorization Bearer ` + pretendKey:  "malformed MIME header line: [redacted] Authorization Bearer [redacted]",
+		"dial tcp 127.0.0.1:1: connect: connection refused":                          "dial tcp 127.0.0.1:1: connect: connection refused",
+		`one " alone`: `one "[redacted]`,
+		`""`:          "[redacted]",
+	} {
+		cause := errors.New(text)
+		p := open(t, "https://proxy.test/john", roundTrip(func(*http.Request) (*http.Response, error) { return nil, cause }))
+		_, err := p.Prepare(t.Context(), o, order.PrepareKey(scope, o.ID()))
+		if got := err.Error(); got != "unknown: prepare order ORD-1: "+want || !errors.Is(err, cause) {
+			t.Errorf("got %q, caused by it: %t, want %q", got, errors.Is(err, cause), "unknown: prepare order ORD-1: "+want)
+		}
+	}
+}
+
+// FuzzErrorsDoNotRepeatWhatWasSent holds for every message that contains what was sent.
+func FuzzErrorsDoNotRepeatWhatWasSent(f *testing.F) {
+	f.Add("No such customer: '", "'")
+	f.Add("can't find ", "'s")
+	f.Add("`", "")
+	f.Add("\u2018\xff", "\u2019")
+	f.Fuzz(func(t *testing.T, before, after string) {
+		o := named(t, "john_smith", "jane_doe")
+		answer := said{400, false, failureOf(t, before+"john_smith"+after+"jane_doe"+before)}
+		_, err := offline(t, answer).Prepare(t.Context(), o, order.PrepareKey(scope, o.ID()))
+		if strings.Contains(before+after, "john") || strings.Contains(before+after, "jane") {
+			return
+		}
+		if got := err.Error(); strings.Contains(got, "john_smith") || strings.Contains(got, "jane_doe") {
+			t.Errorf("%q repeats what was sent", got)
+		}
+	})
+}
+
+// TestAKeyInAnErrorIsRedactedWhateverItLooksLike is a key that no rule of ours would know as one.
+func TestAKeyInAnErrorIsRedactedWhateverItLooksLike(t *testing.T) {
+	t.Parallel()
+	const odd = "hunter2hunter2"
+	p := stripe.New(stripe.Options{Key: odd + "\n", Transport: roundTrip(said{401, false, failureOf(t, "Invalid API Key provided: "+odd)}.respond)})
+	for name, call := range map[string]func(context.Context) (order.Intent, error){
+		"prepare": calls(t, p)["prepare"], "confirm": calls(t, p)["confirm"], "read": calls(t, p)["read"],
+	} {
+		if _, err := call(t.Context()); err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: got %v, want an error without the key", name, err)
+		}
+	}
+}
