@@ -1,5 +1,5 @@
-# The Stripe key passes through Terraform and stays nowhere: the variable is ephemeral and the argument write-only, so neither
-# state nor plan holds it. The function is given the ARN and reads the key when it starts.
+# The Stripe key passes through Terraform without being stored: the variable is ephemeral and the argument write-only, so
+# neither state nor plan contains it. The function gets the secret's ARN and reads the key when it starts.
 resource "aws_secretsmanager_secret" "stripe" {
   name                    = "${local.scope}/stripe-secret-key"
   description             = "Stripe key of ${local.scope}. Written by Terraform when stripe_secret_version is raised."
@@ -8,9 +8,11 @@ resource "aws_secretsmanager_secret" "stripe" {
 }
 
 resource "aws_secretsmanager_secret_version" "stripe" {
-  secret_id                = aws_secretsmanager_secret.stripe.id
-  secret_string_wo         = var.stripe_secret_key
+  secret_id = aws_secretsmanager_secret.stripe.id
+  # The provider refuses a plan that has a version and no value, and null counts as no value. The value is only sent when
+  # the version changes; Secrets Manager then refuses an empty one, so the stored key stays.
+  secret_string_wo         = var.stripe_secret_key == null ? "" : var.stripe_secret_key
   secret_string_wo_version = var.stripe_secret_version
 }
 
-# The webhook's signing secret comes here, in the same way, with functions/webhook.
+# The webhook's signing secret is added here, in the same way, with functions/webhook.

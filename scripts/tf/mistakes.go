@@ -183,7 +183,8 @@ func inSecrets() []mistake {
 	return []mistake{
 		{
 			"secrets", "a key that state keeps", "secrets.tf",
-			"secret_string_wo         = var.stripe_secret_key\n  secret_string_wo_version = var.stripe_secret_version",
+			"secret_string_wo         = var.stripe_secret_key == null ? \"\" : var.stripe_secret_key\n" +
+				"  secret_string_wo_version = var.stripe_secret_version",
 			`secret_string = "sk_test_canary"`,
 			"no_attribute_holds_the_key",
 		},
