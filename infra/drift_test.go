@@ -21,6 +21,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/hcl/v2/hclparse"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
@@ -270,6 +271,25 @@ func TestEveryVariableAndOutputIsDescribed(t *testing.T) {
 	for _, v := range slices.Concat(module.blocks("variable"), module.blocks("output")) {
 		if !strings.HasSuffix(v.text(t, "description"), ".") {
 			t.Errorf("%s: want a description that is a sentence", v.labels[0])
+		}
+	}
+}
+
+// OpenTofu has no mock_provider that reads its mocks from a folder: init, validate and test all refuse it.
+func TestEveryTestFileHoldsItsMocks(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("terraform/tests/*.tftest.hcl")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("got %d files of tests: %v", len(files), err)
+	}
+	for _, name := range files {
+		file, problems := hclparse.NewParser().ParseHCLFile(name)
+		if problems.HasErrors() {
+			t.Fatal(problems)
+		}
+		provider := body{file.Body.(*hclsyntax.Body), nil}.one(t, "mock_provider", "aws")
+		if provider.Attributes["source"] != nil || len(provider.blocks("mock_data")) == 0 {
+			t.Errorf("%s: the mocks are not in the file itself", name)
 		}
 	}
 }

@@ -1,5 +1,6 @@
 // Command tf is `make tf`: it formats, validates, lints and tests infra/terraform without an account, then plants mistakes and
-// sees each of them found. It works in a copy, so that it leaves no lock file behind and minds none that is there.
+// sees each of them found. With --tofu it also runs the tests with OpenTofu. It works in a copy, so that it leaves no lock
+// file behind and ignores one that is there.
 //
 // What this machine cannot do is said and skipped: without Terraform all but tflint, without a provider registry all but
 // formatting and tflint. A mirror of the registry is named in Terraform's own way, by TF_CLI_CONFIG_FILE.
@@ -29,36 +30,33 @@ const (
 	canary = "sk_test_canary"
 )
 
+// options are the arguments of the command line.
+type options struct {
+	Tofu string `help:"OpenTofu executable, to run the tests with it as well." type:"path" placeholder:"PATH"`
+}
+
 func main() {
-	k := kong.Parse(&struct{}{}, kong.Name("tf"), kong.UsageOnError(), kong.Description(
+	var o options
+	k := kong.Parse(&o, kong.Name("tf"), kong.UsageOnError(), kong.Description(
 		"Format, validate, lint and test infra/terraform without an account, then plant mistakes and see each of them found. It works "+
 			"in a copy. It needs Terraform 1.11 or newer on PATH, and a provider registry or a mirror of it, which TF_CLI_CONFIG_FILE "+
 			"names; what this machine cannot do is said and skipped."))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Stdout)
+	err := run(ctx, o, os.Stdout)
 	stop()
 	k.FatalIfErrorf(err)
 }
 
-func run(ctx context.Context, out io.Writer) error {
-	dir, err := os.MkdirTemp("", "orderonce-tf")
+func run(ctx context.Context, o options, out io.Writer) error {
+	c, closeCopy, err := newChecker(out)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = root.Close() }()
-	if err := copyModule(root); err != nil {
-		return err
-	}
-	c := checker{dir: dir, root: root, out: out}
+	defer closeCopy()
 	if err := c.lint(ctx); err != nil {
 		return err
 	}
-	if _, err := exec.LookPath("terraform"); err != nil {
+	if _, err := exec.LookPath(c.program); err != nil {
 		c.say("SKIPPED fmt, init, validate, test and planted mistakes: there is no terraform on PATH. Install Terraform 1.11 or newer.")
 		return nil
 	}
@@ -72,12 +70,36 @@ func run(ctx context.Context, out io.Writer) error {
 		}
 		return err
 	}
-	for _, check := range []func(context.Context) error{c.validate, c.test, c.findNoKey, c.plantMistakes} {
+	withOpenTofu := func(ctx context.Context) error { return testWithOpenTofu(ctx, o.Tofu, out) }
+	for _, check := range []func(context.Context) error{c.validate, c.test, c.findNoKey, withOpenTofu, c.plantMistakes} {
 		if err := check(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// newChecker copies the module into a temporary folder, which closeCopy removes.
+func newChecker(out io.Writer) (c checker, closeCopy func(), err error) {
+	dir, err := os.MkdirTemp("", "orderonce-tf")
+	if err != nil {
+		return checker{}, nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err == nil {
+		err = copyModule(root)
+	}
+	closeCopy = func() {
+		if root != nil {
+			_ = root.Close()
+		}
+		_ = os.RemoveAll(dir)
+	}
+	if err != nil {
+		closeCopy()
+		return checker{}, nil, err
+	}
+	return checker{program: "terraform", dir: dir, root: root, out: out}, closeCopy, nil
 }
 
 // copyModule leaves out what is the user's own: the state's place, values of variables, and what an earlier init wrote.
@@ -103,22 +125,27 @@ func copyModule(to *os.Root) error {
 
 // checker runs tools in a copy of the module.
 type checker struct {
-	dir  string
-	root *os.Root // of dir
-	out  io.Writer
+	program string   // terraform, or the path of OpenTofu
+	env     []string // of the program; nil for our own
+	dir     string
+	root    *os.Root // of dir
+	out     io.Writer
 }
+
+// name is what the program is called in messages.
+func (c checker) name() string { return filepath.Base(c.program) }
 
 func (c checker) say(format string, args ...any) { _, _ = fmt.Fprintf(c.out, format+"\n", args...) }
 
-// terraform runs one command in the copy and returns what it printed.
+// terraform runs one command of the program in the copy and returns what it printed.
 func (c checker) terraform(ctx context.Context, args ...string) (string, error) {
-	return c.exec(ctx, "terraform", append([]string{"-chdir=" + c.dir}, args...)...)
+	return c.exec(ctx, c.program, append([]string{"-chdir=" + c.dir}, args...)...)
 }
 
 func (c checker) exec(ctx context.Context, name string, args ...string) (string, error) {
 	var printed bytes.Buffer
 	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // G204: constants, and a folder of our own
-	cmd.Stdout, cmd.Stderr = &printed, &printed
+	cmd.Stdout, cmd.Stderr, cmd.Env = &printed, &printed, c.env
 	err := cmd.Run()
 	if err != nil {
 		err = fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, &printed)
@@ -150,7 +177,7 @@ func (c checker) start(ctx context.Context) (why string, err error) {
 	if why := unreachable(printed); err != nil && why != "" {
 		return why, nil
 	}
-	return "", c.passed("terraform init", err)
+	return "", c.passed(c.name()+" init", err)
 }
 
 // unreachable is the registry that init could not connect to, or "".
@@ -162,12 +189,12 @@ func unreachable(printed string) string {
 
 func (c checker) validate(ctx context.Context) error {
 	_, err := c.terraform(ctx, "validate", "-no-color")
-	return c.passed("terraform validate", err)
+	return c.passed(c.name()+" validate", err)
 }
 
 func (c checker) test(ctx context.Context) error {
 	printed, err := c.terraform(ctx, "test", "-no-color")
-	return c.passed("terraform test: "+lastLine(printed), err)
+	return c.passed(c.name()+" test: "+lastLine(printed), err)
 }
 
 // findNoKey prints every plan and state of the tests that are given a Stripe key, as text and as JSON, and looks for it.
