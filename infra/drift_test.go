@@ -244,6 +244,20 @@ func shownMetrics(t *testing.T) (shown []string) {
 	return shown
 }
 
+// A rotation writes the secret and publishes the function in one apply. Were the secret written second, new environments
+// would still read the old key.
+func TestTheFunctionIsPublishedAfterItsSecretIsWritten(t *testing.T) {
+	t.Parallel()
+	function := parse(t).one(t, "resource", "aws_lambda_function", "functions")
+	var uses []string
+	for _, traversal := range function.attribute(t, "description").Expr.Variables() {
+		uses = append(uses, traversal.RootName())
+	}
+	if !slices.Contains(uses, "aws_secretsmanager_secret_version") {
+		t.Errorf("the description uses %q, want the secret's version: the function must depend on it", uses)
+	}
+}
+
 func TestEveryStatementHasARowInTheDocuments(t *testing.T) {
 	t.Parallel()
 	var code, document []string

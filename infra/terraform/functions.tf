@@ -30,9 +30,10 @@ resource "aws_lambda_function" "functions" {
   for_each = local.functions
 
   function_name = "${local.scope}-${each.key}"
-  # Each version says which bytes it runs: compare with build/package/SHA256SUMS. The secret's version stands here so that a rotation
-  # makes a new version of the function, whose environments all start anew and read the new key.
-  description                    = "${each.value.description}. Key ${var.stripe_secret_version}. Zip ${local.zip_sha256[each.key]}"
+  # Each version says which bytes it runs: compare with build/package/SHA256SUMS. The secret's version is part of the
+  # description, so that a rotation publishes a new version of the function, after the secret is written: new environments
+  # then read the new key.
+  description                    = "${each.value.description}. Key ${aws_secretsmanager_secret_version.stripe.secret_string_wo_version}. Zip ${local.zip_sha256[each.key]}"
   role                           = aws_iam_role.functions[each.key].arn
   runtime                        = "provided.al2023"
   architectures                  = ["arm64"]
