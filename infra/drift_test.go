@@ -308,6 +308,24 @@ func TestEveryTestFileHoldsItsMocks(t *testing.T) {
 	}
 }
 
+func TestTheScopeIsOneThatTheFunctionAccepts(t *testing.T) {
+	t.Parallel()
+	source := regexp.MustCompile(`regex\("([^"]+)", var\.scope\)`).FindStringSubmatch(read(t, "terraform/variables.tf"))
+	if source == nil {
+		t.Fatal("variables.tf does not check the scope")
+	}
+	rule := regexp.MustCompile(source[1])
+	for _, scope := range []string{
+		"", "a", "prod", "prod-eu", "orderonce-dev-836569", "A", "prod_eu", "1st", "-a", "a-", "a.b", "a b",
+		strings.Repeat("a", 32), strings.Repeat("a", 33),
+	} {
+		_, err := order.NewScope(scope)
+		if got, want := rule.MatchString(scope), err == nil; got != want {
+			t.Errorf("%q: the module accepts it: %t, the function: %t", scope, got, want)
+		}
+	}
+}
+
 // goFile is a Go source file, for constants that its package keeps to itself.
 type goFile struct{ *ast.File }
 

@@ -108,7 +108,7 @@ locals {
 resource "aws_cloudwatch_metric_alarm" "alarms" {
   for_each = local.alarms
 
-  alarm_name          = "${local.scope}-${each.key}"
+  alarm_name          = "${local.prefix}-${each.key}"
   alarm_description   = each.value.description
   comparison_operator = "GreaterThanThreshold"
   threshold           = each.value.above

@@ -51,16 +51,16 @@ locals {
         [local.searches.CallLatency],
       ] },
       { title = "Function: p99 milliseconds, executions, errors", stat = "Maximum", metrics = [
-        ["AWS/Lambda", "Duration", "FunctionName", "${local.scope}-order", { stat = "p99" }],
-        ["AWS/Lambda", "ConcurrentExecutions", "FunctionName", "${local.scope}-order", { yAxis = "right" }],
-        ["AWS/Lambda", "Errors", "FunctionName", "${local.scope}-order", { stat = "Sum", yAxis = "right" }],
+        ["AWS/Lambda", "Duration", "FunctionName", "${local.prefix}-order", { stat = "p99" }],
+        ["AWS/Lambda", "ConcurrentExecutions", "FunctionName", "${local.prefix}-order", { yAxis = "right" }],
+        ["AWS/Lambda", "Errors", "FunctionName", "${local.prefix}-order", { stat = "Sum", yAxis = "right" }],
       ] },
     ] },
   ]
 }
 
 resource "aws_cloudwatch_dashboard" "orders" {
-  dashboard_name = local.scope
+  dashboard_name = local.prefix
   dashboard_body = jsonencode({
     widgets = flatten([for row, line in local.dashboard : concat(
       [{ type = "text", x = 0, y = row * 7, width = 24, height = 1, properties = { markdown = "## ${line.question}" } }],

@@ -29,7 +29,7 @@ locals {
 resource "aws_lambda_function" "functions" {
   for_each = local.functions
 
-  function_name = "${local.scope}-${each.key}"
+  function_name = "${local.prefix}-${each.key}"
   # Each version says which bytes it runs: compare with build/package/SHA256SUMS. The secret's version is part of the
   # description, so that a rotation publishes a new version of the function, after the secret is written: new environments
   # then read the new key.
@@ -80,7 +80,7 @@ resource "aws_lambda_alias" "live" {
 resource "aws_cloudwatch_log_group" "functions" {
   for_each = local.functions
 
-  name              = "/aws/lambda/${local.scope}-${each.key}"
+  name              = "/aws/lambda/${local.prefix}-${each.key}"
   retention_in_days = var.log_retention_days
 }
 

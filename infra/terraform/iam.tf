@@ -3,8 +3,8 @@
 resource "aws_iam_role" "functions" {
   for_each = local.functions
 
-  name        = "${local.scope}-${each.key}"
-  description = "What the ${each.key} function of ${local.scope} may do"
+  name        = "${local.prefix}-${each.key}"
+  description = "What the ${each.key} function of ${local.prefix} may do"
   assume_role_policy = jsonencode({
     Version = "2012-10-17"
     Statement = [{

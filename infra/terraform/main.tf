@@ -1,5 +1,5 @@
 # orderonce in one AWS account and region: `terraform apply` after `make package`. README.md says how, and what it costs.
-# One file a concern: queue.tf, table.tf, secrets.tf, functions.tf, iam.tf, alarms.tf, dashboard.tf.
+# One file a concern: queue.tf, table.tf, secrets.tf, functions.tf, iam.tf, pins.tf, alarms.tf, dashboard.tf.
 
 provider "aws" {
   region = var.region # null: AWS_REGION or the profile's
@@ -20,6 +20,11 @@ data "aws_partition" "current" {}
 data "aws_region" "current" {}
 
 locals {
-  # Names every resource, and separates this deployment's idempotency keys and intents from those of any other.
-  scope = "${var.name}-${var.environment}"
+  # The first part of every resource's name.
+  prefix = "${var.name}-${var.environment}"
+
+  # Separates this deployment's idempotency keys, intents and metrics from those of any other. The hash keeps deployments of
+  # one name apart that are in several accounts or regions, because they may share a Stripe account.
+  place = substr(sha256("${data.aws_caller_identity.current.account_id}/${data.aws_region.current.region}"), 0, 6)
+  scope = coalesce(var.scope, "${local.prefix}-${local.place}")
 }

@@ -1,5 +1,5 @@
 output "scope" {
-  description = "Names this deployment in resources, metrics, idempotency keys and intents."
+  description = "Names this deployment in metrics, idempotency keys and intents."
   value       = local.scope
 }
 

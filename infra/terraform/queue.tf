@@ -3,7 +3,7 @@ locals {
 }
 
 resource "aws_sqs_queue" "orders" {
-  name                       = "${local.scope}-orders${local.queue_suffix}"
+  name                       = "${local.prefix}-orders${local.queue_suffix}"
   visibility_timeout_seconds = var.visibility_timeout
   message_retention_seconds  = 7 * 24 * 60 * 60
   receive_wait_time_seconds  = 20
@@ -40,7 +40,7 @@ resource "aws_sqs_queue" "orders" {
 }
 
 resource "aws_sqs_queue" "dead_letters" {
-  name = "${local.scope}-orders-dead${local.queue_suffix}"
+  name = "${local.prefix}-orders-dead${local.queue_suffix}"
 
   # As long as SQS allows: on a standard queue a dead letter keeps its age, so less than the order queue's could be nothing at all.
   message_retention_seconds = 14 * 24 * 60 * 60

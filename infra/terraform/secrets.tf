@@ -1,8 +1,8 @@
 # The Stripe key passes through Terraform without being stored: the variable is ephemeral and the argument write-only, so
 # neither state nor plan contains it. The function gets the secret's ARN and reads the key when it starts.
 resource "aws_secretsmanager_secret" "stripe" {
-  name                    = "${local.scope}/stripe-secret-key"
-  description             = "Stripe key of ${local.scope}. Written by Terraform when stripe_secret_version is raised."
+  name                    = "${local.prefix}/stripe-secret-key"
+  description             = "Stripe key of ${local.prefix}. Written by Terraform when stripe_secret_version is raised."
   kms_key_id              = var.kms_key_arn
   recovery_window_in_days = 7
 }

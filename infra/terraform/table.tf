@@ -1,6 +1,6 @@
 # docs/reference/row.md lists the attributes. infra/drift_test.go compares this table with the one of the tests.
 resource "aws_dynamodb_table" "orders" {
-  name                        = "${local.scope}-orders"
+  name                        = "${local.prefix}-orders"
   billing_mode                = "PAY_PER_REQUEST"
   hash_key                    = "orderId"
   range_key                   = "sk"

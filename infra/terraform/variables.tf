@@ -11,7 +11,7 @@ variable "name" {
 }
 
 variable "environment" {
-  description = "Second part of every name. Deployments that share an account or a Stripe account need different ones."
+  description = "Second part of every name. Deployments that share an AWS account and a region need different ones."
   type        = string
   default     = "dev"
   nullable    = false
@@ -21,9 +21,20 @@ variable "environment" {
     error_message = "Want lower-case letters, digits or '-'."
   }
 
-  validation { # order.NewScope refuses a longer one when the function starts
-    condition     = length("${var.name}-${var.environment}") <= 32
-    error_message = "Want at most 32 characters in name, '-' and environment together."
+  validation { # a scope has at most 32 characters, of which the default one uses seven for '-' and a hash
+    condition     = length("${var.name}-${var.environment}") <= (var.scope == null ? 25 : 32)
+    error_message = "Want at most 25 characters in name, '-' and environment together, or 32 if scope is given."
+  }
+}
+
+variable "scope" {
+  description = "Part of every idempotency key and intent; null for name, environment and a hash of account and region. Never change it later: orders that are under way could not settle."
+  type        = string
+  default     = null
+
+  validation { # order.NewScope refuses anything else when the function starts
+    condition     = var.scope == null || can(regex("^[a-z][a-z0-9-]{0,31}$", var.scope))
+    error_message = "Want 1 to 32 lower-case letters, digits or '-', the first a letter."
   }
 }
 

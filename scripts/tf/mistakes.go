@@ -39,7 +39,8 @@ func (m mistake) alone(tests string) (string, error) {
 // mistakes are at least one for each property that the tests are for.
 func mistakes() []mistake {
 	return slices.Concat(
-		inQueues(), inFunctions(), inTable(), inSecrets(), inPermissions(), inQueuePolicies(), inVariables(), inAlarms(),
+		inQueues(), inFunctions(), inTable(), inSecrets(), inPermissions(), inQueuePolicies(), inVariables(), inScope(),
+		inAlarms(),
 	)
 }
 
@@ -143,7 +144,7 @@ func inFunctions() []mistake {
 		},
 		{
 			"function", "a name without the environment", "secrets.tf",
-			`"${local.scope}/stripe-secret-key"`, `"${var.name}/stripe-secret-key"`,
+			`"${local.prefix}/stripe-secret-key"`, `"${var.name}/stripe-secret-key"`,
 			"environments_share_no_name",
 		},
 	}
@@ -288,8 +289,13 @@ func inVariables() []mistake {
 		},
 		{
 			"variables", "a scope that the function refuses", "variables.tf",
-			`length("${var.name}-${var.environment}") <= 32`, `length(var.environment) <= 32`,
+			`"^[a-z][a-z0-9-]{0,31}$"`, `"^[a-z][a-z0-9-]*$"`,
 			"a_scope_of_33_characters_is_refused",
+		},
+		{
+			"variables", "a name without room for the hash", "variables.tf",
+			"var.scope == null ? 25 : 32", "32",
+			"a_name_without_room_for_the_hash_is_refused",
 		},
 		{
 			"variables", "any text for a key", "variables.tf",
@@ -305,6 +311,28 @@ func inVariables() []mistake {
 			"variables", "a producer with a wildcard", "variables.tf",
 			"[A-Za-z0-9+=,.@_/-]+$\", arn", "[A-Za-z0-9+=,.@_/*-]+$\", arn",
 			"a_producer_with_a_wildcard_is_refused",
+		},
+	}
+}
+
+func inScope() []mistake {
+	return []mistake{
+		{
+			"scope", "one scope in all accounts", "main.tf",
+			`"${data.aws_caller_identity.current.account_id}/${data.aws_region.current.region}"`,
+			"data.aws_region.current.region",
+			"another_account_has_another_scope",
+		},
+		{
+			"scope", "one scope in all regions", "main.tf",
+			`"${data.aws_caller_identity.current.account_id}/${data.aws_region.current.region}"`,
+			"data.aws_caller_identity.current.account_id",
+			"another_region_has_another_scope",
+		},
+		{
+			"scope", "a scope that cannot be kept", "main.tf",
+			`coalesce(var.scope, "${local.prefix}-${local.place}")`, `"${local.prefix}-${local.place}"`,
+			"a_given_scope_is_used_as_it_is",
 		},
 	}
 }

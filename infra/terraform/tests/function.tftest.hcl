@@ -198,7 +198,7 @@ run "the_environment_is_complete" {
       ORDERS_TABLE          = "orderonce-dev-orders"
       QUEUE_URL             = aws_sqs_queue.orders.url
       DEAD_LETTER_QUEUE_URL = aws_sqs_queue.dead_letters.url
-      SCOPE                 = "orderonce-dev"
+      SCOPE                 = "orderonce-dev-836569"
       STRIPE_SECRET_ARN     = aws_secretsmanager_secret.stripe.arn
       QUEUE_RETENTION       = "604800s"
       STRIPE_TIMEOUT        = "8s"

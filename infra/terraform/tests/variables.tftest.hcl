@@ -90,14 +90,34 @@ run "an_environment_with_a_blank_is_refused" {
   expect_failures = [var.environment]
 }
 
+run "a_name_without_room_for_the_hash_is_refused" {
+  command = plan
+
+  variables {
+    environment = "sixteen-letters-" # 26 characters with "orderonce-"
+  }
+
+  expect_failures = [var.environment]
+}
+
 run "a_scope_of_33_characters_is_refused" {
   command = plan
 
   variables {
-    environment = "a-very-long-name-of-an-"
+    scope = "a23456789-123456789-123456789-123"
   }
 
-  expect_failures = [var.environment]
+  expect_failures = [var.scope]
+}
+
+run "a_scope_with_capitals_is_refused" {
+  command = plan
+
+  variables {
+    scope = "Prod"
+  }
+
+  expect_failures = [var.scope]
 }
 
 run "a_publishable_key_is_refused" {

@@ -1,0 +1,123 @@
+# Mocked values have the form that AWS gives them, because the provider parses ARNs and policies even in a test. The mocks
+# are repeated in each file, because OpenTofu has no mock_provider that reads them from a folder.
+mock_provider "aws" {
+  mock_data "aws_caller_identity" {
+    defaults = { account_id = "123456789012" }
+  }
+
+  mock_data "aws_partition" {
+    defaults = { partition = "aws", dns_suffix = "amazonaws.com" }
+  }
+
+  mock_data "aws_region" {
+    defaults = { region = "eu-west-1" }
+  }
+
+  mock_resource "aws_sqs_queue" {
+    defaults = {
+      arn = "arn:aws:sqs:eu-west-1:123456789012:queue"
+      url = "https://sqs.eu-west-1.amazonaws.com/123456789012/queue"
+    }
+  }
+
+  mock_resource "aws_dynamodb_table" {
+    defaults = {
+      arn        = "arn:aws:dynamodb:eu-west-1:123456789012:table/table"
+      stream_arn = "arn:aws:dynamodb:eu-west-1:123456789012:table/table/stream/2026-01-01T00:00:00.000"
+    }
+  }
+
+  mock_resource "aws_secretsmanager_secret" {
+    defaults = {
+      id  = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:secret-AbCdEf"
+      arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:secret-AbCdEf"
+    }
+  }
+
+  mock_resource "aws_iam_role" {
+    defaults = { arn = "arn:aws:iam::123456789012:role/role" }
+  }
+
+  mock_resource "aws_cloudwatch_log_group" {
+    defaults = { arn = "arn:aws:logs:eu-west-1:123456789012:log-group:group" }
+  }
+
+  mock_resource "aws_lambda_function" {
+    defaults = { arn = "arn:aws:lambda:eu-west-1:123456789012:function:function", version = "7" }
+  }
+
+  mock_resource "aws_lambda_alias" {
+    defaults = { arn = "arn:aws:lambda:eu-west-1:123456789012:function:function:live" }
+  }
+
+  mock_resource "aws_lambda_event_source_mapping" {
+    defaults = { uuid = "00000000-0000-4000-8000-000000000000" }
+  }
+}
+
+variables {
+  package_dir       = "tests/packages"
+  stripe_secret_key = "sk_test_canary"
+}
+
+run "the_scope_is_name_environment_and_a_hash" {
+  command = plan
+
+  assert {
+    condition     = output.scope == "orderonce-dev-836569"
+    error_message = "The scope is ${output.scope}."
+  }
+
+  assert {
+    condition     = aws_lambda_function.functions["order"].function_name == "orderonce-dev-order"
+    error_message = "A resource's name contains the hash."
+  }
+}
+
+run "another_account_has_another_scope" {
+  command = plan
+
+  override_data {
+    target = data.aws_caller_identity.current
+    values = { account_id = "210987654321" }
+  }
+
+  assert {
+    condition     = output.scope != "orderonce-dev-836569" && startswith(output.scope, "orderonce-dev-")
+    error_message = "Deployments in two accounts, which may share a Stripe account, have the same scope."
+  }
+}
+
+run "another_region_has_another_scope" {
+  command = plan
+
+  override_data {
+    target = data.aws_region.current
+    values = { region = "us-east-1" }
+  }
+
+  assert {
+    condition     = output.scope != "orderonce-dev-836569" && startswith(output.scope, "orderonce-dev-")
+    error_message = "Deployments in two regions, which may share a Stripe account, have the same scope."
+  }
+}
+
+run "a_given_scope_is_used_as_it_is" {
+  command = plan
+
+  variables {
+    scope = "orderonce-dev"
+  }
+
+  assert {
+    condition     = output.scope == "orderonce-dev"
+    error_message = "The scope is ${output.scope}."
+  }
+
+  assert {
+    condition = alltrue(flatten([for alarm in aws_cloudwatch_metric_alarm.alarms : [for query in alarm.metric_query : [
+      for metric in query.metric : metric.dimensions.Scope == "orderonce-dev" if metric.namespace == "orderonce"
+    ]]]))
+    error_message = "An alarm looks at another scope than the function's."
+  }
+}
