@@ -10,7 +10,7 @@ OPENTOFU  := 1.12.6
 TOFU      := build/tofu-$(OPENTOFU)
 
 .DEFAULT_GOAL := help
-.PHONY: help run up break prove prove-long proof-page storm storm-powertools test race lint fuzz build package bench-quick stripe-mock tf tofu deploy smoke destroy engine clean
+.PHONY: help run up break prove prove-long proof-page storm storm-powertools test race lint fuzz build package bench-quick stripe-mock tf tofu environment deploy smoke destroy engine clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -83,23 +83,35 @@ $(TOFU):
 	  sed -n 's/.*"Dir": "\(.*\)".*/\1/p')" && CGO_ENABLED=0 go build -trimpath \
 	  -ldflags '-s -w -X github.com/opentofu/opentofu/version.dev=no' -o "$$out" ./cmd/tofu
 
-deploy: ## apply infra/terraform to your AWS account: docs/guides/deploy.md
+# ENV=prod takes the state and the variables of infra/terraform/environments/prod.*: docs/guides/deploy.md#environments.
+INIT   = $(TERRAFORM) init -input=false $(if $(ENV),-reconfigure -backend-config=environments/$(ENV).s3.tfbackend)
+VALUES = $(if $(ENV),-var-file=environments/$(ENV).tfvars)
+
+# A remote state without ENV would be the one that was used last, and ENV without a remote state the one beside the module.
+environment:
+	@if [ -n "$(ENV)" ] && [ ! -f infra/terraform/backend.tf ]; then \
+	  echo 'ENV needs a remote state: cp infra/terraform/backend.tf.example infra/terraform/backend.tf'; exit 1; fi
+	@if [ -z "$(ENV)" ] && [ -f infra/terraform/backend.tf ]; then \
+	  echo 'infra/terraform/backend.tf is a remote state: say whose, for example ENV=prod'; exit 1; fi
+
+deploy: environment ## apply infra/terraform to your AWS account; ENV=prod: docs/guides/deploy.md
 	@go run ./scripts/smoke check
 	@$(MAKE) --no-print-directory package
-	@$(TERRAFORM) init -input=false
-	@TF_VAR_stripe_secret_key="$$STRIPE_SECRET_KEY" $(TERRAFORM) apply
+	@$(INIT)
+	@TF_VAR_stripe_secret_key="$$STRIPE_SECRET_KEY" $(TERRAFORM) apply $(VALUES)
 	@mkdir -p build/deploy && $(TERRAFORM) output -raw operator_environment >build/deploy/env && cat build/deploy/env
 	@echo 'These lines are in build/deploy/env. Next: make smoke'
 
 smoke: ## post one order to the deployment, in Stripe's test mode, and wait until it is paid
 	@if [ -z "$$QUEUE_URL" ] && [ -f build/deploy/env ]; then . ./build/deploy/env; fi; go run ./scripts/smoke
 
-destroy: ## destroy the deployment, with the rows that keep an order from being charged twice
-	@$(TERRAFORM) init -input=false >/dev/null
+destroy: environment ## destroy the deployment, with the rows that keep an order from being charged twice; ENV=prod
+	@$(INIT) >/dev/null
 	@if $(TERRAFORM) state show aws_dynamodb_table.orders 2>/dev/null | grep -q 'deletion_protection_enabled *= *true'; then \
 	  echo 'The orders table is protected: its rows are what keeps an order from being charged twice. If you mean it:'; \
-	  echo '  terraform -chdir=infra/terraform apply -var deletion_protection=false && make destroy'; exit 1; fi
-	@$(TERRAFORM) destroy && rm -f build/deploy/env
+	  echo '  terraform -chdir=infra/terraform apply $(VALUES) -var deletion_protection=false && make destroy $(if $(ENV),ENV=$(ENV))'; \
+	  exit 1; fi
+	@$(TERRAFORM) destroy $(VALUES) && rm -f build/deploy/env
 
 engine: $(ENGINE)/node_modules ## install the pinned DynamoDB-compatible engine (needs npm)
 

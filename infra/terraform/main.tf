@@ -27,4 +27,12 @@ locals {
   # one name apart that are in several accounts or regions, because they may share a Stripe account.
   place = substr(sha256("${data.aws_caller_identity.current.account_id}/${data.aws_region.current.region}"), 0, 6)
   scope = coalesce(var.scope, "${local.prefix}-${local.place}")
+
+  # Whose state it is: pins.tf refuses a plan for another deployment.
+  deployment = {
+    prefix  = local.prefix
+    scope   = local.scope
+    account = data.aws_caller_identity.current.account_id
+    region  = data.aws_region.current.region
+  }
 }

@@ -1,4 +1,5 @@
 locals {
+  queue_type   = var.fifo ? "FIFO" : "standard"
   queue_suffix = var.fifo ? ".fifo" : ""
 }
 

@@ -23,12 +23,18 @@ import (
 )
 
 const (
-	module  = "infra/terraform"
-	tflint  = "github.com/terraform-linters/tflint@v0.64.0"
-	example = "backend.tf.example"
+	module = "infra/terraform"
+	tflint = "github.com/terraform-linters/tflint@v0.64.0"
 	// canary is the key in tests/secrets.tftest.hcl.
 	canary = "sk_test_canary"
 )
+
+// examples are files that users copy, and the names under which terraform fmt looks at them.
+var examples = map[string]string{ //nolint:gochecknoglobals // constant
+	"backend.tf.example":                "backend_example.tf",
+	"environments/example.s3.tfbackend": "backend_example.tfvars",
+	"environments/example.tfvars":       "example.tfvars",
+}
 
 // options are the arguments of the command line.
 type options struct {
@@ -71,7 +77,9 @@ func run(ctx context.Context, o options, out io.Writer) error {
 		return err
 	}
 	withOpenTofu := func(ctx context.Context) error { return testWithOpenTofu(ctx, o.Tofu, out) }
-	for _, check := range []func(context.Context) error{c.validate, c.test, c.findNoKey, withOpenTofu, c.plantMistakes} {
+	for _, check := range []func(context.Context) error{
+		c.validate, c.test, c.findNoKey, c.destroyFreely, withOpenTofu, c.plantMistakes,
+	} {
 		if err := check(ctx); err != nil {
 			return err
 		}
@@ -108,7 +116,10 @@ func copyModule(to *os.Root) error {
 	if err != nil || len(files) == 0 {
 		return fmt.Errorf("%s holds no module: run this in the root of the clone: %w", module, errors.Join(err, fs.ErrNotExist))
 	}
-	for _, file := range append(files, module+"/"+example, module+"/.tflint.hcl") {
+	for file := range examples {
+		files = append(files, module+"/"+file)
+	}
+	for _, file := range append(files, module+"/.tflint.hcl") {
 		if filepath.Base(file) == "backend.tf" {
 			continue
 		}
@@ -158,17 +169,18 @@ func (c checker) lint(ctx context.Context) error {
 	return c.passed("tflint, preset all", err)
 }
 
-// format also looks at the example, which Terraform itself takes for no configuration.
+// format also looks at the examples that users copy.
 func (c checker) format(ctx context.Context) error {
-	text, err := c.root.ReadFile(example)
-	if err != nil {
-		return err
+	for from, to := range examples {
+		if err := c.root.Rename(filepath.Base(from), to); err != nil {
+			return err
+		}
 	}
-	if err := c.root.WriteFile("backend_example.tf", text, 0o600); err != nil {
-		return err
+	_, err := c.terraform(ctx, "fmt", "-check", "-diff", "-recursive", "-no-color")
+	for _, name := range examples {
+		err = errors.Join(err, c.root.Remove(name))
 	}
-	_, err = c.terraform(ctx, "fmt", "-check", "-diff", "-recursive", "-no-color")
-	return c.passed("terraform fmt", errors.Join(err, c.root.Remove("backend_example.tf")))
+	return c.passed("terraform fmt", err)
 }
 
 // start downloads the provider, and returns why if the registry cannot be reached.

@@ -25,12 +25,20 @@ func (m mistake) plant(file string) (string, error) {
 	return strings.Replace(file, m.right, m.wrong, 1), nil
 }
 
-// alone is the file of tests with nothing but the run that is for the mistake: the others would only take time.
+// deployed is the name of a run that makes the state on which the others plan.
+const deployed = "deployed"
+
+// alone is the file of tests with nothing but the run that is for the mistake, and the one that it builds upon: the others
+// would only take time.
 func (m mistake) alone(tests string) (string, error) {
 	runs := strings.Split(tests, "\nrun ")
+	alone := runs[:1:1]
 	for _, run := range runs[1:] {
+		if strings.HasPrefix(run, `"`+deployed+`"`) {
+			alone = append(alone, run)
+		}
 		if strings.HasPrefix(run, `"`+m.run+`"`) {
-			return runs[0] + "\nrun " + run, nil
+			return strings.Join(append(alone, run), "\nrun "), nil
 		}
 	}
 	return "", fmt.Errorf("plant %q: %s has no run %q", m.name, m.tests(), m.run)
@@ -40,7 +48,7 @@ func (m mistake) alone(tests string) (string, error) {
 func mistakes() []mistake {
 	return slices.Concat(
 		inQueues(), inFunctions(), inTable(), inSecrets(), inPermissions(), inQueuePolicies(), inVariables(), inScope(),
-		inAlarms(),
+		inPins(), inAlarms(),
 	)
 }
 
@@ -143,7 +151,7 @@ func inFunctions() []mistake {
 			"the_environment_is_complete",
 		},
 		{
-			"function", "a name without the environment", "secrets.tf",
+			"scope", "a name without the environment", "secrets.tf",
 			`"${local.prefix}/stripe-secret-key"`, `"${var.name}/stripe-secret-key"`,
 			"environments_share_no_name",
 		},
@@ -333,6 +341,46 @@ func inScope() []mistake {
 			"scope", "a scope that cannot be kept", "main.tf",
 			`coalesce(var.scope, "${local.prefix}-${local.place}")`, `"${local.prefix}-${local.place}"`,
 			"a_given_scope_is_used_as_it_is",
+		},
+	}
+}
+
+func inPins() []mistake {
+	return []mistake{
+		{
+			"pins", "any environment on any state", "pins.tf",
+			"self.input == local.deployment", "self.input != null",
+			"another_environment_on_the_same_state_is_refused",
+		},
+		{
+			"pins", "a pin that moves with the variables", "pins.tf",
+			"input = local.deployment\n\n  lifecycle {\n    ignore_changes = [input]\n", "input = local.deployment\n\n  lifecycle {\n",
+			"another_environment_on_the_same_state_is_refused",
+		},
+		{
+			"pins", "resources under another name on the same state", "main.tf",
+			"    prefix  = local.prefix\n", "",
+			"another_environment_on_the_same_state_is_refused",
+		},
+		{
+			"pins", "another scope for orders that are under way", "main.tf",
+			"    scope   = local.scope\n", "",
+			"another_scope_on_the_same_state_is_refused",
+		},
+		{
+			"pins", "another account on the same state", "main.tf",
+			"    account = data.aws_caller_identity.current.account_id\n", "",
+			"another_account_on_the_same_state_is_refused",
+		},
+		{
+			"pins", "another region on the same state", "main.tf",
+			"    region  = data.aws_region.current.region\n", "",
+			"another_region_on_the_same_state_is_refused",
+		},
+		{
+			"pins", "queues that are replaced with their messages", "pins.tf",
+			"self.input == local.queue_type", "self.input != null",
+			"another_type_of_queue_is_refused",
 		},
 	}
 }

@@ -217,21 +217,3 @@ run "tracing_is_off_unless_asked_for" {
     error_message = "Tracing is on."
   }
 }
-
-run "environments_share_no_name" {
-  command = plan
-
-  variables {
-    environment = "other"
-  }
-
-  assert {
-    condition = alltrue([for name in [
-      aws_sqs_queue.orders.name, aws_sqs_queue.dead_letters.name, aws_dynamodb_table.orders.name,
-      aws_lambda_function.functions["order"].function_name, aws_iam_role.functions["order"].name, aws_secretsmanager_secret.stripe.name,
-      trimprefix(aws_cloudwatch_log_group.functions["order"].name, "/aws/lambda/"), aws_cloudwatch_dashboard.orders.dashboard_name,
-      aws_cloudwatch_metric_alarm.alarms["dead-letters"].alarm_name,
-    ] : startswith(name, "orderonce-other")])
-    error_message = "A name does not carry the environment: two environments in one account would collide."
-  }
-}

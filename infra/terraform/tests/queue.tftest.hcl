@@ -60,6 +60,22 @@ variables {
   stripe_secret_key = "sk_test_canary"
 }
 
+# First, because pins.tf refuses it once standard queues are in the state.
+run "the_fifo_variant_plans" {
+  command = plan
+
+  variables {
+    fifo = true
+  }
+
+  assert {
+    condition = alltrue([for q in [aws_sqs_queue.orders, aws_sqs_queue.dead_letters] :
+      q.fifo_queue && endswith(q.name, ".fifo") && q.deduplication_scope == "messageGroup" && q.fifo_throughput_limit == "perMessageGroupId"
+    ])
+    error_message = "Both queues have to be FIFO queues, with one order's trouble kept to its group."
+  }
+}
+
 run "a_slow_batch_is_not_delivered_twice" {
   command = plan
 
@@ -168,21 +184,6 @@ run "a_key_of_the_customer_encrypts_everything" {
   assert {
     condition     = aws_secretsmanager_secret.stripe.kms_key_id == var.kms_key_arn
     error_message = "The secret does not use kms_key_arn."
-  }
-}
-
-run "the_fifo_variant_plans" {
-  command = plan
-
-  variables {
-    fifo = true
-  }
-
-  assert {
-    condition = alltrue([for q in [aws_sqs_queue.orders, aws_sqs_queue.dead_letters] :
-      q.fifo_queue && endswith(q.name, ".fifo") && q.deduplication_scope == "messageGroup" && q.fifo_throughput_limit == "perMessageGroupId"
-    ])
-    error_message = "Both queues have to be FIFO queues, with one order's trouble kept to its group."
   }
 }
 

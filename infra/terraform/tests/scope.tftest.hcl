@@ -83,8 +83,8 @@ run "another_account_has_another_scope" {
   }
 
   assert {
-    condition     = output.scope != "orderonce-dev-836569" && startswith(output.scope, "orderonce-dev-")
-    error_message = "Deployments in two accounts, which may share a Stripe account, have the same scope."
+    condition     = output.scope == "orderonce-dev-e3ac8a"
+    error_message = "Deployments in two accounts, which may share a Stripe account, have the same scope: ${output.scope}."
   }
 }
 
@@ -97,8 +97,8 @@ run "another_region_has_another_scope" {
   }
 
   assert {
-    condition     = output.scope != "orderonce-dev-836569" && startswith(output.scope, "orderonce-dev-")
-    error_message = "Deployments in two regions, which may share a Stripe account, have the same scope."
+    condition     = output.scope == "orderonce-dev-eb805c"
+    error_message = "Deployments in two regions, which may share a Stripe account, have the same scope: ${output.scope}."
   }
 }
 
@@ -119,5 +119,23 @@ run "a_given_scope_is_used_as_it_is" {
       for metric in query.metric : metric.dimensions.Scope == "orderonce-dev" if metric.namespace == "orderonce"
     ]]]))
     error_message = "An alarm looks at another scope than the function's."
+  }
+}
+
+run "environments_share_no_name" {
+  command = plan
+
+  variables {
+    environment = "other"
+  }
+
+  assert {
+    condition = alltrue([for name in [
+      aws_sqs_queue.orders.name, aws_sqs_queue.dead_letters.name, aws_dynamodb_table.orders.name,
+      aws_lambda_function.functions["order"].function_name, aws_iam_role.functions["order"].name, aws_secretsmanager_secret.stripe.name,
+      trimprefix(aws_cloudwatch_log_group.functions["order"].name, "/aws/lambda/"), aws_cloudwatch_dashboard.orders.dashboard_name,
+      aws_cloudwatch_metric_alarm.alarms["dead-letters"].alarm_name,
+    ] : startswith(name, "orderonce-other")])
+    error_message = "A name does not carry the environment: two environments in one account would collide."
   }
 }

@@ -1,0 +1,30 @@
+# What a later plan must not change by accident. Each pin keeps its first value in the state (ignore_changes) and refuses a
+# plan with another one. Terraform checks no postcondition when it destroys, so `terraform destroy` stays possible.
+
+# Another environment's variables on this state would destroy everything here: the queues first, with the messages in them.
+resource "terraform_data" "deployment" {
+  input = local.deployment
+
+  lifecycle {
+    ignore_changes = [input]
+
+    postcondition {
+      condition     = self.input == local.deployment
+      error_message = "This state belongs to ${jsonencode(self.input)}, and this plan is for ${jsonencode(local.deployment)}. Use the state, the variables and the credentials of one deployment; each has a state of its own. A scope cannot be changed at all, because orders that are under way could not settle: set the variable scope to the one in the state."
+    }
+  }
+}
+
+# A queue's type is fixed when it is created, so another one replaces both queues and loses the messages in them.
+resource "terraform_data" "queue_type" {
+  input = local.queue_type
+
+  lifecycle {
+    ignore_changes = [input]
+
+    postcondition {
+      condition     = self.input == local.queue_type
+      error_message = "The queues are ${self.input} queues, and a plan for ${local.queue_type} queues would replace both and lose the messages in them. Stop the producers, wait until both queues are empty, then apply with -replace=terraform_data.queue_type."
+    }
+  }
+}

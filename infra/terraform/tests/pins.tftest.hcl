@@ -1,0 +1,156 @@
+# Mocked values have the form that AWS gives them, because the provider parses ARNs and policies even in a test. The mocks
+# are repeated in each file, because OpenTofu has no mock_provider that reads them from a folder.
+mock_provider "aws" {
+  mock_data "aws_caller_identity" {
+    defaults = { account_id = "123456789012" }
+  }
+
+  mock_data "aws_partition" {
+    defaults = { partition = "aws", dns_suffix = "amazonaws.com" }
+  }
+
+  mock_data "aws_region" {
+    defaults = { region = "eu-west-1" }
+  }
+
+  mock_resource "aws_sqs_queue" {
+    defaults = {
+      arn = "arn:aws:sqs:eu-west-1:123456789012:queue"
+      url = "https://sqs.eu-west-1.amazonaws.com/123456789012/queue"
+    }
+  }
+
+  mock_resource "aws_dynamodb_table" {
+    defaults = {
+      arn        = "arn:aws:dynamodb:eu-west-1:123456789012:table/table"
+      stream_arn = "arn:aws:dynamodb:eu-west-1:123456789012:table/table/stream/2026-01-01T00:00:00.000"
+    }
+  }
+
+  mock_resource "aws_secretsmanager_secret" {
+    defaults = {
+      id  = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:secret-AbCdEf"
+      arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:secret-AbCdEf"
+    }
+  }
+
+  mock_resource "aws_iam_role" {
+    defaults = { arn = "arn:aws:iam::123456789012:role/role" }
+  }
+
+  mock_resource "aws_cloudwatch_log_group" {
+    defaults = { arn = "arn:aws:logs:eu-west-1:123456789012:log-group:group" }
+  }
+
+  mock_resource "aws_lambda_function" {
+    defaults = { arn = "arn:aws:lambda:eu-west-1:123456789012:function:function", version = "7" }
+  }
+
+  mock_resource "aws_lambda_alias" {
+    defaults = { arn = "arn:aws:lambda:eu-west-1:123456789012:function:function:live" }
+  }
+
+  mock_resource "aws_lambda_event_source_mapping" {
+    defaults = { uuid = "00000000-0000-4000-8000-000000000000" }
+  }
+}
+
+variables {
+  package_dir       = "tests/packages"
+  stripe_secret_key = "sk_test_canary"
+}
+
+# What the other runs plan upon.
+run "deployed" {
+  assert {
+    condition     = terraform_data.deployment.output == local.deployment
+    error_message = "The state does not say whose it is."
+  }
+}
+
+run "the_same_variables_plan" {
+  command = plan
+
+  assert {
+    condition     = terraform_data.deployment.output == local.deployment
+    error_message = "The pin is not kept."
+  }
+}
+
+run "another_environment_on_the_same_state_is_refused" {
+  command = plan
+
+  variables {
+    environment = "prod"
+    scope       = "orderonce-dev-836569"
+  }
+
+  expect_failures = [terraform_data.deployment]
+}
+
+run "another_scope_on_the_same_state_is_refused" {
+  command = plan
+
+  variables {
+    scope = "orderonce-dev"
+  }
+
+  expect_failures = [terraform_data.deployment]
+}
+
+run "another_account_on_the_same_state_is_refused" {
+  command = plan
+
+  variables {
+    scope = "orderonce-dev-836569"
+  }
+
+  override_data {
+    target = data.aws_caller_identity.current
+    values = { account_id = "210987654321" }
+  }
+
+  expect_failures = [terraform_data.deployment]
+}
+
+run "another_region_on_the_same_state_is_refused" {
+  command = plan
+
+  variables {
+    scope = "orderonce-dev-836569"
+  }
+
+  override_data {
+    target = data.aws_region.current
+    values = { region = "us-east-1" }
+  }
+
+  expect_failures = [terraform_data.deployment]
+}
+
+run "another_type_of_queue_is_refused" {
+  command = plan
+
+  variables {
+    fifo = true
+  }
+
+  expect_failures = [terraform_data.queue_type]
+}
+
+run "another_type_of_queue_may_be_asked_for" {
+  command = plan
+
+  plan_options {
+    replace = [terraform_data.queue_type]
+  }
+
+  variables {
+    fifo = true
+  }
+
+  assert {
+    condition     = aws_sqs_queue.orders.fifo_queue
+    error_message = "The queue is not replaced."
+  }
+}
