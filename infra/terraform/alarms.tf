@@ -12,6 +12,9 @@ locals {
   }
   ours_declined = { namespace = "orderonce", dimensions = { Scope = local.scope, Status = "declined" } }
 
+  # What stops processing at once, for alarms after which nothing may be charged until somebody has looked.
+  stop = "Stop processing: aws lambda update-event-source-mapping --no-enabled --region ${data.aws_region.current.region} --uuid ${aws_lambda_event_source_mapping.orders.uuid}, then keep processing = false in Terraform until the cause is found."
+
   # Each alarm: what it means and what to do; the metrics, by id; an expression over them unless there is one metric; above which
   # value, in how many of how many five-minute periods. An alarm may not SEARCH, so every metric is named. Whatever is missing
   # from an expression makes its result missing, which is no alarm: so a metric that may never be written stands in numerators only.
@@ -85,13 +88,13 @@ locals {
       periods    = [2, 3]
     }
     mismatch = {
-      description = "An intent was made for another order, amount or scope: stop the mapping and look. Two deployments may share a scope."
+      description = "An intent belongs to another order, amount or scope: two deployments may share a scope. ${local.stop}"
       metrics     = { m = merge(local.ours_by_reason["mismatch"], { name = "Parked", stat = "Sum" }) }
       above       = 0
       periods     = [1, 1]
     }
     key-reused = {
-      description = "Stripe knows an order that the table does not: stop the mapping and look. The table may be a restored one."
+      description = "Stripe knows an order that the table does not: the table may be a restored one. ${local.stop}"
       metrics     = { m = merge(local.ours_by_reason["key_reused"], { name = "Parked", stat = "Sum" }) }
       above       = 0
       periods     = [1, 1]

@@ -86,6 +86,7 @@ resource "aws_cloudwatch_log_group" "functions" {
 
 # No filter_criteria: Lambda deletes what a filter of a queue does not match. The function validates, and parks with a reason.
 resource "aws_lambda_event_source_mapping" "orders" {
+  enabled                 = var.processing
   event_source_arn        = aws_sqs_queue.orders.arn
   function_name           = aws_lambda_alias.live["order"].arn
   batch_size              = var.batch_size

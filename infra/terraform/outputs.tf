@@ -38,6 +38,11 @@ output "function_aliases" {
   value       = { for name, alias in aws_lambda_alias.live : name => alias.arn }
 }
 
+output "event_source_mapping_uuid" {
+  description = "The mapping from the order queue to the function: aws lambda update-event-source-mapping stops it at once."
+  value       = aws_lambda_event_source_mapping.orders.uuid
+}
+
 output "dashboard" {
   description = "Name of the CloudWatch dashboard."
   value       = aws_cloudwatch_dashboard.orders.dashboard_name

@@ -152,6 +152,13 @@ variable "maximum_concurrency" {
   }
 }
 
+variable "processing" {
+  description = "Take orders from the queue. With false they wait there; an apply without the variable takes them again."
+  type        = bool
+  default     = true
+  nullable    = false
+}
+
 variable "reserved_concurrency" {
   description = "Executions kept for the order function, at least maximum_concurrency; null shares the account's."
   type        = number

@@ -116,6 +116,11 @@ func inFunctions() []mistake {
 			"no_message_is_deleted_unseen",
 		},
 		{
+			"function", "a mapping that cannot be stopped", "functions.tf",
+			"enabled                 = var.processing", "enabled                 = true",
+			"processing_can_be_stopped",
+		},
+		{
 			"function", "a mapping past the alias", "functions.tf",
 			`aws_lambda_alias.live["order"].arn`, `aws_lambda_function.functions["order"].arn`,
 			"the_mapping_calls_the_alias",
@@ -391,6 +396,11 @@ func inAlarms() []mistake {
 			"alarms", "an alarm that nobody hears", "alarms.tf",
 			"alarm_actions       = local.topics", "alarm_actions       = []",
 			"every_alarm_is_heard_and_silence_is_no_alarm",
+		},
+		{
+			"alarms", "an alarm that says stop and not how", "alarms.tf",
+			"--no-enabled", "--enabled",
+			"the_alarms_that_say_stop_say_how",
 		},
 		{
 			"alarms", "alarms at night, when nobody orders", "alarms.tf",

@@ -134,6 +134,21 @@ run "any_dead_letter_any_mismatch_any_refused_key" {
   }
 }
 
+run "the_alarms_that_say_stop_say_how" {
+  assert {
+    condition = alltrue([for name in ["mismatch", "key-reused"] : strcontains(
+      aws_cloudwatch_metric_alarm.alarms[name].alarm_description,
+      "aws lambda update-event-source-mapping --no-enabled --region eu-west-1 --uuid ${output.event_source_mapping_uuid}",
+    )])
+    error_message = "An alarm tells to stop processing and not how."
+  }
+
+  assert {
+    condition     = alltrue([for alarm in aws_cloudwatch_metric_alarm.alarms : length(alarm.alarm_description) <= 1024])
+    error_message = "CloudWatch refuses a description of more than 1,024 characters."
+  }
+}
+
 run "without_a_topic_alarms_are_silent" {
   command = plan
 

@@ -90,6 +90,28 @@ run "the_mapping_calls_the_alias" {
   }
 }
 
+run "orders_are_processed_unless_told_otherwise" {
+  command = plan
+
+  assert {
+    condition     = aws_lambda_event_source_mapping.orders.enabled
+    error_message = "The mapping is disabled."
+  }
+}
+
+run "processing_can_be_stopped" {
+  command = plan
+
+  variables {
+    processing = false
+  }
+
+  assert {
+    condition     = !aws_lambda_event_source_mapping.orders.enabled
+    error_message = "An apply with processing = false enables the mapping."
+  }
+}
+
 run "batches_are_ten_and_few" {
   command = plan
 
