@@ -21,6 +21,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclparse"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
@@ -176,10 +177,10 @@ func TestTheFunctionKnowsItsVariables(t *testing.T) {
 	}
 	var given []string
 	for _, locals := range parse(t).blocks("locals") {
-		if locals.Attributes["functions"] == nil {
+		if locals.Attributes["environments"] == nil {
 			continue
 		}
-		fields(locals.attribute(t, "functions").Expr, func(name string, value hclsyntax.Expression) {
+		fields(locals.attribute(t, "environments").Expr, func(name string, value hclsyntax.Expression) {
 			if name != strings.ToUpper(name) {
 				return
 			}
@@ -255,6 +256,26 @@ func TestTheFunctionIsPublishedAfterItsSecretIsWritten(t *testing.T) {
 	}
 	if !slices.Contains(uses, "aws_secretsmanager_secret_version") {
 		t.Errorf("the description uses %q, want the secret's version: the function must depend on it", uses)
+	}
+}
+
+// A new key must be in the role before messages, rows and the secret are encrypted with it.
+func TestTheRoleMayUseAKeyBeforeAnythingIsEncryptedWithIt(t *testing.T) {
+	t.Parallel()
+	module := parse(t)
+	for _, resource := range [][2]string{
+		{"aws_sqs_queue", "orders"}, {"aws_sqs_queue", "dead_letters"}, {"aws_dynamodb_table", "orders"},
+		{"aws_secretsmanager_secret", "stripe"},
+	} {
+		var after []string
+		if attribute := module.one(t, "resource", resource[0], resource[1]).Attributes["depends_on"]; attribute != nil {
+			for _, traversal := range attribute.Expr.Variables() {
+				after = append(after, traversal.RootName()+"."+traversal[1].(hcl.TraverseAttr).Name)
+			}
+		}
+		if !slices.Contains(after, "aws_iam_role_policy.keys") {
+			t.Errorf("%s.%s depends on %q, want aws_iam_role_policy.keys", resource[0], resource[1], after)
+		}
 	}
 }
 

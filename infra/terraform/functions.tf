@@ -1,23 +1,27 @@
 locals {
-  # One entry a folder of functions/. Each gets a zip, a role, a log group and the alias `live`. What wakes it stands below, its
-  # permissions stand in iam.tf. publish, webhook and reconcile come here.
+  # One entry for each folder of functions/. Each gets a zip, a role, a log group and the alias `live`. What invokes it is
+  # below, its permissions are in iam.tf. publish, webhook and reconcile are added here.
   functions = {
     order = {
       description = "Charges each order once and settles its row"
       timeout     = var.function_timeout
       memory_size = var.memory_size
       reserved    = var.reserved_concurrency
-      environment = {
-        ORDERS_TABLE          = aws_dynamodb_table.orders.name
-        QUEUE_URL             = aws_sqs_queue.orders.url
-        DEAD_LETTER_QUEUE_URL = aws_sqs_queue.dead_letters.url
-        SCOPE                 = local.scope
-        STRIPE_SECRET_ARN     = aws_secretsmanager_secret.stripe.arn
-        QUEUE_RETENTION       = "${aws_sqs_queue.orders.message_retention_seconds}s"
-        STRIPE_TIMEOUT        = "8s"
-        ORDER_BUDGET          = "10s"
-        PARALLEL_ORDERS       = tostring(var.batch_size)
-      }
+    }
+  }
+
+  # Separate from local.functions, because queue and table depend on the roles: the role may use the key before they do.
+  environments = {
+    order = {
+      ORDERS_TABLE          = aws_dynamodb_table.orders.name
+      QUEUE_URL             = aws_sqs_queue.orders.url
+      DEAD_LETTER_QUEUE_URL = aws_sqs_queue.dead_letters.url
+      SCOPE                 = local.scope
+      STRIPE_SECRET_ARN     = aws_secretsmanager_secret.stripe.arn
+      QUEUE_RETENTION       = "${aws_sqs_queue.orders.message_retention_seconds}s"
+      STRIPE_TIMEOUT        = "8s"
+      ORDER_BUDGET          = "10s"
+      PARALLEL_ORDERS       = tostring(var.batch_size)
     }
   }
 
@@ -46,7 +50,7 @@ resource "aws_lambda_function" "functions" {
   reserved_concurrent_executions = each.value.reserved
 
   environment {
-    variables = each.value.environment
+    variables = local.environments[each.key]
   }
 
   logging_config {

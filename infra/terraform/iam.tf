@@ -55,13 +55,6 @@ resource "aws_iam_role_policy" "order" {
           Resource = "${aws_cloudwatch_log_group.functions["order"].arn}:log-stream:*"
         },
       ],
-      var.kms_key_arn == null ? [] : [{
-        Sid       = "UseTheKey"
-        Effect    = "Allow"
-        Action    = ["kms:Decrypt", "kms:GenerateDataKey"]
-        Resource  = var.kms_key_arn
-        Condition = { StringEquals = { "kms:ViaService" = local.key_services } }
-      }],
       var.tracing ? [{
         Sid      = "WriteTraces"
         Effect   = "Allow"
@@ -72,10 +65,31 @@ resource "aws_iam_role_policy" "order" {
   })
 }
 
+# A policy of its own, because queues, table and secret depend on it: they use a key only once the role may use it too. It
+# keeps the previous keys, because messages that wait, and backups, stay encrypted with the key of their time.
+resource "aws_iam_role_policy" "keys" {
+  count = length(local.kms_keys) > 0 ? 1 : 0
+
+  name = "keys"
+  role = aws_iam_role.functions["order"].id
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [{
+      Sid       = "UseTheKey"
+      Effect    = "Allow"
+      Action    = ["kms:Decrypt", "kms:GenerateDataKey"]
+      Resource  = local.kms_keys
+      Condition = { StringEquals = { "kms:ViaService" = local.key_services } }
+    }]
+  })
+}
+
 # Queue policies. A statement holds at most 7 actions (SQS developer guide, "Amazon SQS policy quotas"), so those that read, write or
 # hand over messages are named. Denials name this account, because nobody outside gets in but by a statement that allows it.
 locals {
   account = "arn:${data.aws_partition.current.partition}:iam::${data.aws_caller_identity.current.account_id}:root"
+
+  kms_keys = sort(distinct(concat(var.kms_key_arn == null ? [] : [var.kms_key_arn], tolist(var.previous_kms_key_arns))))
 
   key_services = [for service in ["sqs", "dynamodb", "secretsmanager"] :
     "${service}.${data.aws_region.current.region}.${data.aws_partition.current.dns_suffix}"

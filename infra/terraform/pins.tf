@@ -28,3 +28,18 @@ resource "terraform_data" "queue_type" {
     }
   }
 }
+
+# Messages that wait stay encrypted with the key of the time when they were sent. Without that key the function can neither
+# receive nor park them, and SQS deletes them after a week.
+resource "terraform_data" "kms_keys" {
+  input = local.kms_keys
+
+  lifecycle {
+    ignore_changes = [input]
+
+    postcondition {
+      condition     = length(setsubtract(toset(self.input), toset(local.kms_keys))) == 0
+      error_message = "Messages, rows or the secret may still be encrypted with ${join(", ", setsubtract(toset(self.input), toset(local.kms_keys)))}: keep it in previous_kms_key_arns. To forget it, once both queues have been empty and no backup needs it, apply with -replace=terraform_data.kms_keys."
+    }
+  }
+}

@@ -38,6 +38,8 @@ resource "aws_sqs_queue" "orders" {
       error_message = "visibility_timeout is ${var.visibility_timeout}, want at least 6 x function_timeout = ${6 * var.function_timeout}."
     }
   }
+
+  depends_on = [aws_iam_role_policy.keys]
 }
 
 resource "aws_sqs_queue" "dead_letters" {
@@ -56,6 +58,8 @@ resource "aws_sqs_queue" "dead_letters" {
   sqs_managed_sse_enabled           = var.kms_key_arn == null ? true : null
   kms_master_key_id                 = var.kms_key_arn
   kms_data_key_reuse_period_seconds = var.kms_key_arn == null ? null : 300
+
+  depends_on = [aws_iam_role_policy.keys]
 }
 
 # A resource of its own, because each queue names the other.

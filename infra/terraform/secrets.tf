@@ -1,10 +1,14 @@
 # The Stripe key passes through Terraform without being stored: the variable is ephemeral and the argument write-only, so
 # neither state nor plan contains it. The function gets the secret's ARN and reads the key when it starts.
 resource "aws_secretsmanager_secret" "stripe" {
-  name                    = "${local.prefix}/stripe-secret-key"
-  description             = "Stripe key of ${local.prefix}. Written by Terraform when stripe_secret_version is raised."
-  kms_key_id              = var.kms_key_arn
+  name        = "${local.prefix}/stripe-secret-key"
+  description = "Stripe key of ${local.prefix}. Written by Terraform when stripe_secret_version is raised."
+  # Without a value the provider would leave the secret under the previous key, at every apply
+  # (github.com/hashicorp/terraform-provider-aws/issues/21623). The alias names the key that AWS manages.
+  kms_key_id              = coalesce(var.kms_key_arn, "alias/aws/secretsmanager")
   recovery_window_in_days = 7
+
+  depends_on = [aws_iam_role_policy.keys]
 }
 
 resource "aws_secretsmanager_secret_version" "stripe" {

@@ -61,4 +61,6 @@ resource "aws_dynamodb_table" "orders" {
     enabled     = var.kms_key_arn != null # false is encryption with a key that AWS owns
     kms_key_arn = var.kms_key_arn
   }
+
+  depends_on = [aws_iam_role_policy.keys]
 }

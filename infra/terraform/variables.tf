@@ -197,6 +197,20 @@ variable "kms_key_arn" {
   }
 }
 
+variable "previous_kms_key_arns" {
+  description = "Keys that kms_key_arn was before. The function may still use them, for messages and backups of their time."
+  type        = set(string)
+  default     = []
+  nullable    = false
+
+  validation {
+    condition = alltrue([for arn in var.previous_kms_key_arns :
+      can(regex("^arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+$", arn))
+    ])
+    error_message = "Want ARNs of keys, not of aliases."
+  }
+}
+
 variable "deletion_protection" {
   description = "Refuse to delete the orders table. Its rows are what keeps an order from being charged twice."
   type        = bool

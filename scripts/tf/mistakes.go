@@ -152,7 +152,7 @@ func inFunctions() []mistake {
 		},
 		{
 			"function", "a variable that the function does not get", "functions.tf",
-			"        QUEUE_RETENTION ", "        RETENTION ",
+			"      QUEUE_RETENTION ", "      RETENTION ",
 			"the_environment_is_complete",
 		},
 		{
@@ -243,6 +243,11 @@ func inPermissions() []mistake {
 			"iam", "any use of the key", "iam.tf",
 			`["kms:Decrypt", "kms:GenerateDataKey"]`, `["kms:*"]`,
 			"no_policy_has_a_wildcard",
+		},
+		{
+			"iam", "no permission for the previous key", "iam.tf",
+			", tolist(var.previous_kms_key_arns))", ")",
+			"a_previous_key_stays_in_the_role",
 		},
 		{
 			"iam", "a key that is used for anything", "iam.tf",
@@ -381,6 +386,16 @@ func inPins() []mistake {
 			"pins", "another region on the same state", "main.tf",
 			"    region  = data.aws_region.current.region\n", "",
 			"another_region_on_the_same_state_is_refused",
+		},
+		{
+			"pins", "a key that is lost with the messages under it", "pins.tf",
+			"length(setsubtract(toset(self.input), toset(local.kms_keys))) == 0", "self.input != null",
+			"a_key_that_is_taken_away_is_refused",
+		},
+		{
+			"pins", "a secret that stays under the previous key", "secrets.tf",
+			`coalesce(var.kms_key_arn, "alias/aws/secretsmanager")`, "var.kms_key_arn",
+			"a_key_that_is_taken_away_and_kept_plans",
 		},
 		{
 			"pins", "queues that are replaced with their messages", "pins.tf",

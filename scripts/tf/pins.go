@@ -17,6 +17,7 @@ variable "pinned" {
 locals {
   deployment = { prefix = var.pinned }
   queue_type = var.pinned
+  kms_keys   = [var.pinned]
 }
 `
 

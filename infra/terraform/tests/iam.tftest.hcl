@@ -87,48 +87,6 @@ run "the_role_names_exact_actions_and_arns" {
   }
 }
 
-run "no_policy_has_a_wildcard" {
-  variables {
-    kms_key_arn = "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000"
-  }
-
-  assert {
-    condition = alltrue([for policy in concat(
-      [aws_iam_role_policy.order.policy, aws_sqs_queue_policy.orders.policy, aws_sqs_queue_policy.dead_letters.policy],
-      [for role in aws_iam_role.functions : role.assume_role_policy],
-    ) : !can(regex("[*?]", replace(policy, ":log-stream:*\"", "\"")))])
-    error_message = "A policy has a wildcard that is not a log stream's."
-  }
-
-  assert {
-    condition = alltrue(flatten([for policy in [aws_iam_role_policy.order.policy, aws_sqs_queue_policy.orders.policy, aws_sqs_queue_policy.dead_letters.policy] :
-      [for s in jsondecode(policy).Statement : [for action in flatten([s.Action]) : can(regex("^[a-z]+:[A-Z][A-Za-z]+$", action))]]
-    ]))
-    error_message = "A statement does not name its actions."
-  }
-
-  assert {
-    condition = alltrue(flatten([for policy in [aws_iam_role_policy.order.policy, aws_sqs_queue_policy.orders.policy, aws_sqs_queue_policy.dead_letters.policy] :
-      [for s in jsondecode(policy).Statement : [for arn in flatten([s.Resource]) : startswith(arn, "arn:aws:")]]
-    ]))
-    error_message = "A statement does not name its resource."
-  }
-
-  assert {
-    condition = alltrue(flatten([for policy in [aws_sqs_queue_policy.orders.policy, aws_sqs_queue_policy.dead_letters.policy] :
-      [for s in jsondecode(policy).Statement : [for arn in flatten([s.Principal.AWS]) : can(regex("^arn:aws:iam::[0-9]{12}:(root$|role/|user/)", arn))]]
-    ]))
-    error_message = "A queue policy does not name its principals."
-  }
-
-  assert {
-    condition = [for s in jsondecode(aws_iam_role_policy.order.policy).Statement : s.Condition.StringEquals["kms:ViaService"] if s.Sid == "UseTheKey"] == [
-      ["sqs.eu-west-1.amazonaws.com", "dynamodb.eu-west-1.amazonaws.com", "secretsmanager.eu-west-1.amazonaws.com"]
-    ]
-    error_message = "The key may be used elsewhere than by queue, table and secret."
-  }
-}
-
 run "tracing_adds_the_one_statement_without_a_resource" {
   variables {
     tracing = true
@@ -204,5 +162,80 @@ run "only_the_function_parks" {
   assert {
     condition     = [for s in jsondecode(aws_sqs_queue_policy.dead_letters.policy).Statement : s.Condition.ArnNotEquals["aws:PrincipalArn"] if s.Action == "sqs:SendMessage" && s.Effect == "Deny"] == [aws_iam_role.functions["order"].arn]
     error_message = "Others than the function may send dead letters."
+  }
+}
+
+# From here on the state has keys, which pins.tf keeps.
+run "no_policy_has_a_wildcard" {
+  variables {
+    kms_key_arn = "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000"
+  }
+
+  assert {
+    condition = alltrue([for policy in concat(
+      [aws_iam_role_policy.order.policy, aws_iam_role_policy.keys[0].policy, aws_sqs_queue_policy.orders.policy, aws_sqs_queue_policy.dead_letters.policy],
+      [for role in aws_iam_role.functions : role.assume_role_policy],
+    ) : !can(regex("[*?]", replace(policy, ":log-stream:*\"", "\"")))])
+    error_message = "A policy has a wildcard that is not a log stream's."
+  }
+
+  assert {
+    condition = alltrue(flatten([for policy in [aws_iam_role_policy.order.policy, aws_iam_role_policy.keys[0].policy, aws_sqs_queue_policy.orders.policy, aws_sqs_queue_policy.dead_letters.policy] :
+      [for s in jsondecode(policy).Statement : [for action in flatten([s.Action]) : can(regex("^[a-z]+:[A-Z][A-Za-z]+$", action))]]
+    ]))
+    error_message = "A statement does not name its actions."
+  }
+
+  assert {
+    condition = alltrue(flatten([for policy in [aws_iam_role_policy.order.policy, aws_iam_role_policy.keys[0].policy, aws_sqs_queue_policy.orders.policy, aws_sqs_queue_policy.dead_letters.policy] :
+      [for s in jsondecode(policy).Statement : [for arn in flatten([s.Resource]) : startswith(arn, "arn:aws:")]]
+    ]))
+    error_message = "A statement does not name its resource."
+  }
+
+  assert {
+    condition = alltrue(flatten([for policy in [aws_sqs_queue_policy.orders.policy, aws_sqs_queue_policy.dead_letters.policy] :
+      [for s in jsondecode(policy).Statement : [for arn in flatten([s.Principal.AWS]) : can(regex("^arn:aws:iam::[0-9]{12}:(root$|role/|user/)", arn))]]
+    ]))
+    error_message = "A queue policy does not name its principals."
+  }
+
+  assert {
+    condition = [for s in jsondecode(aws_iam_role_policy.keys[0].policy).Statement : s.Condition.StringEquals["kms:ViaService"]] == [
+      ["sqs.eu-west-1.amazonaws.com", "dynamodb.eu-west-1.amazonaws.com", "secretsmanager.eu-west-1.amazonaws.com"]
+    ]
+    error_message = "The key may be used elsewhere than by queue, table and secret."
+  }
+}
+
+run "without_a_key_there_is_no_permission_for_one" {
+  command = plan
+
+  variables {
+    kms_key_arn = null
+  }
+
+  plan_options {
+    replace = [terraform_data.kms_keys]
+  }
+
+  assert {
+    condition     = length(aws_iam_role_policy.keys) == 0
+    error_message = "The role may use a key that nothing is encrypted with."
+  }
+}
+
+run "a_previous_key_stays_in_the_role" {
+  variables {
+    kms_key_arn           = "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000001"
+    previous_kms_key_arns = ["arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000"]
+  }
+
+  assert {
+    condition = [for s in jsondecode(aws_iam_role_policy.keys[0].policy).Statement : s.Resource] == [[
+      "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000",
+      "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000001",
+    ]]
+    error_message = "Messages that wait since before the key was changed cannot be received."
   }
 }

@@ -58,6 +58,7 @@ mock_provider "aws" {
 variables {
   package_dir       = "tests/packages"
   stripe_secret_key = "sk_test_canary"
+  kms_key_arn       = "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000"
 }
 
 # What the other runs plan upon.
@@ -152,5 +153,71 @@ run "another_type_of_queue_may_be_asked_for" {
   assert {
     condition     = aws_sqs_queue.orders.fifo_queue
     error_message = "The queue is not replaced."
+  }
+}
+
+run "a_key_that_is_taken_away_is_refused" {
+  command = plan
+
+  variables {
+    kms_key_arn = null
+  }
+
+  expect_failures = [terraform_data.kms_keys]
+}
+
+run "a_key_that_is_replaced_and_not_kept_is_refused" {
+  command = plan
+
+  variables {
+    kms_key_arn = "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000001"
+  }
+
+  expect_failures = [terraform_data.kms_keys]
+}
+
+run "a_key_that_is_taken_away_and_kept_plans" {
+  command = plan
+
+  variables {
+    kms_key_arn           = null
+    previous_kms_key_arns = ["arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000"]
+  }
+
+  assert {
+    condition     = alltrue([for q in [aws_sqs_queue.orders, aws_sqs_queue.dead_letters] : q.kms_master_key_id == null && q.sqs_managed_sse_enabled])
+    error_message = "New messages would still be encrypted with the key."
+  }
+
+  assert {
+    condition     = aws_secretsmanager_secret.stripe.kms_key_id == "alias/aws/secretsmanager"
+    error_message = "The secret would stay under the key: the provider sends no value for null."
+  }
+
+  assert {
+    condition     = !aws_dynamodb_table.orders.server_side_encryption[0].enabled
+    error_message = "The table would stay under the key."
+  }
+
+  assert {
+    condition     = length(aws_iam_role_policy.keys) == 1
+    error_message = "Messages that wait could not be received."
+  }
+}
+
+run "a_key_may_be_forgotten" {
+  command = plan
+
+  plan_options {
+    replace = [terraform_data.kms_keys]
+  }
+
+  variables {
+    kms_key_arn = null
+  }
+
+  assert {
+    condition     = length(aws_iam_role_policy.keys) == 0
+    error_message = "The role may still use a forgotten key."
   }
 }

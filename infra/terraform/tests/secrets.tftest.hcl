@@ -77,7 +77,7 @@ run "no_attribute_holds_the_key" {
       aws_secretsmanager_secret.stripe, aws_secretsmanager_secret_version.stripe, aws_lambda_function.functions, aws_lambda_alias.live,
       aws_lambda_event_source_mapping.orders, aws_cloudwatch_log_group.functions, aws_sqs_queue.orders, aws_sqs_queue.dead_letters,
       aws_sqs_queue_policy.orders, aws_sqs_queue_policy.dead_letters, aws_sqs_queue_redrive_allow_policy.dead_letters,
-      aws_dynamodb_table.orders, aws_iam_role.functions, aws_iam_role_policy.order, aws_cloudwatch_metric_alarm.alarms,
+      aws_dynamodb_table.orders, aws_iam_role.functions, aws_iam_role_policy.order, aws_iam_role_policy.keys, aws_cloudwatch_metric_alarm.alarms,
       aws_cloudwatch_dashboard.orders,
     ])), "canary")
     error_message = "An attribute holds the Stripe key."

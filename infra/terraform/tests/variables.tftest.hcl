@@ -230,6 +230,16 @@ run "an_alias_of_a_key_is_refused" {
   expect_failures = [var.kms_key_arn]
 }
 
+run "an_alias_of_a_previous_key_is_refused" {
+  command = plan
+
+  variables {
+    previous_kms_key_arns = ["arn:aws:kms:eu-west-1:123456789012:alias/orders"]
+  }
+
+  expect_failures = [var.previous_kms_key_arns]
+}
+
 run "an_address_for_a_topic_is_refused" {
   command = plan
 
