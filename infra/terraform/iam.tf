@@ -114,24 +114,53 @@ resource "aws_sqs_queue_policy" "orders" {
         Resource  = aws_sqs_queue.orders.arn
         Condition = { Bool = { "aws:SecureTransport" = "false" } }
       }],
+      [for statement in [{
+        Sid       = "ProducersSendOrders"
+        Effect    = "Allow"
+        Principal = { AWS = sort(var.producer_arns) }
+        Action    = "sqs:SendMessage"
+        Resource  = aws_sqs_queue.orders.arn
+        Condition = { Bool = { "aws:SecureTransport" = "true" } }
+      }] : statement if length(var.producer_arns) > 0],
+      # The source's ARN is compared whole and contains its account, so aws:SourceAccount would add nothing (IAM user guide,
+      # "The confused deputy problem").
       [for statement in [
         {
-          Sid       = "ProducersSendOrders"
+          Sid       = "RulesSendOrders"
           Effect    = "Allow"
-          Principal = { AWS = sort(var.producer_arns) }
+          Principal = { Service = "events.amazonaws.com" }
           Action    = "sqs:SendMessage"
           Resource  = aws_sqs_queue.orders.arn
-          Condition = { Bool = { "aws:SecureTransport" = "true" } }
+          Condition = {
+            ArnEquals    = { "aws:SourceArn" = sort(var.producer_rule_arns) }
+            BoolIfExists = { "aws:SecureTransport" = "true" }
+          }
         },
         {
-          Sid       = "NobodyElseSendsOrders"
-          Effect    = "Deny"
-          Principal = { AWS = local.account }
+          Sid       = "TopicsSendOrders"
+          Effect    = "Allow"
+          Principal = { Service = "sns.amazonaws.com" }
           Action    = "sqs:SendMessage"
           Resource  = aws_sqs_queue.orders.arn
-          Condition = { ArnNotEquals = { "aws:PrincipalArn" = sort(var.producer_arns) } }
+          Condition = {
+            ArnEquals    = { "aws:SourceArn" = sort(var.producer_topic_arns) }
+            BoolIfExists = { "aws:SecureTransport" = "true" }
+          }
         },
-      ] : statement if length(var.producer_arns) > 0],
+      ] : statement if length(statement.Condition.ArnEquals["aws:SourceArn"]) > 0],
+      # A service's own requests are no principal of this account. The condition says so, too, so that the denial can never
+      # keep rules and topics out.
+      [for statement in [{
+        Sid       = "NobodyElseSendsOrders"
+        Effect    = "Deny"
+        Principal = { AWS = local.account }
+        Action    = "sqs:SendMessage"
+        Resource  = aws_sqs_queue.orders.arn
+        Condition = { for operator, condition in {
+          ArnNotEquals = { "aws:PrincipalArn" = sort(var.producer_arns) }
+          Bool         = { "aws:PrincipalIsAWSService" = "false" }
+        } : operator => condition if operator != "ArnNotEquals" || length(var.producer_arns) > 0 }
+      }] : statement if length(var.producer_arns) + length(var.producer_rule_arns) + length(var.producer_topic_arns) > 0],
     )
   })
 }

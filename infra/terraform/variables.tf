@@ -77,7 +77,7 @@ variable "fifo" {
 }
 
 variable "producer_arns" {
-  description = "IAM roles and users that may send orders, also of other accounts; once one is named, nobody else may."
+  description = "IAM roles and users that may send orders, also of other accounts. Once a producer, rule or topic is named, nobody else may send."
   type        = set(string)
   default     = []
   nullable    = false
@@ -87,6 +87,34 @@ variable "producer_arns" {
       can(regex("^arn:[a-z-]+:iam::[0-9]{12}:(role|user)/[A-Za-z0-9+=,.@_/-]+$", arn))
     ])
     error_message = "Want ARNs of IAM roles or users, without wildcards."
+  }
+}
+
+variable "producer_rule_arns" {
+  description = "EventBridge rules that may send orders: they have the queue as a target."
+  type        = set(string)
+  default     = []
+  nullable    = false
+
+  validation {
+    condition = alltrue([for arn in var.producer_rule_arns :
+      can(regex("^arn:[a-z-]+:events:[a-z0-9-]+:[0-9]{12}:rule/[A-Za-z0-9._/-]+$", arn))
+    ])
+    error_message = "Want ARNs of EventBridge rules, without wildcards."
+  }
+}
+
+variable "producer_topic_arns" {
+  description = "SNS topics that may send orders: the queue subscribes to them."
+  type        = set(string)
+  default     = []
+  nullable    = false
+
+  validation {
+    condition = alltrue([for arn in var.producer_topic_arns :
+      can(regex("^arn:[a-z-]+:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_.-]+$", arn))
+    ])
+    error_message = "Want ARNs of SNS topics, without wildcards."
   }
 }
 

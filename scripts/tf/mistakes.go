@@ -279,9 +279,7 @@ func inQueuePolicies() []mistake {
 		},
 		{
 			"iam", "everybody sends orders", "iam.tf",
-			`Effect    = "Allow"
-          Principal = { AWS = sort(var.producer_arns) }`, `Effect    = "Allow"
-          Principal = { AWS = "*" }`,
+			"Principal = { AWS = sort(var.producer_arns) }", `Principal = { AWS = "*" }`,
 			"no_policy_has_a_wildcard",
 		},
 		{
@@ -289,6 +287,22 @@ func inQueuePolicies() []mistake {
 			`ArnNotEquals = { "aws:PrincipalArn" = sort(var.producer_arns) }`,
 			`ArnNotEquals = { "aws:PrincipalArn" = local.account }`,
 			"only_named_producers_send_orders",
+		},
+		{
+			"iam", "any rule sends orders", "iam.tf",
+			`ArnEquals    = { "aws:SourceArn" = sort(var.producer_rule_arns) }`,
+			`ArnLike      = { "aws:SourceArn" = sort(var.producer_rule_arns) }, ArnEquals = { "aws:SourceArn" = ["any"] }`,
+			"named_rules_and_topics_send_orders",
+		},
+		{
+			"iam", "topics may not send", "iam.tf",
+			`"aws:SourceArn" = sort(var.producer_topic_arns)`, `"aws:SourceArn" = sort(var.producer_rule_arns)`,
+			"named_rules_and_topics_send_orders",
+		},
+		{
+			"iam", "a denial that keeps services out", "iam.tf",
+			`"aws:PrincipalIsAWSService" = "false"`, `"aws:PrincipalIsAWSService" = "true"`,
+			"no_denial_keeps_a_service_out",
 		},
 		{
 			"iam", "everybody parks", "iam.tf",

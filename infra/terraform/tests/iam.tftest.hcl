@@ -158,6 +158,62 @@ run "without_producers_nobody_is_allowed_by_the_queue" {
   }
 }
 
+run "named_rules_and_topics_send_orders" {
+  variables {
+    producer_rule_arns  = ["arn:aws:events:eu-west-1:123456789012:rule/shop/orders"]
+    producer_topic_arns = ["arn:aws:sns:eu-west-1:210987654321:orders"]
+  }
+
+  assert {
+    condition = jsonencode([for s in jsondecode(aws_sqs_queue_policy.orders.policy).Statement : [s.Principal.Service, s.Action, s.Condition.ArnEquals["aws:SourceArn"]] if can(s.Principal.Service) && s.Effect == "Allow"]) == jsonencode([
+      ["events.amazonaws.com", "sqs:SendMessage", ["arn:aws:events:eu-west-1:123456789012:rule/shop/orders"]],
+      ["sns.amazonaws.com", "sqs:SendMessage", ["arn:aws:sns:eu-west-1:210987654321:orders"]],
+    ])
+    error_message = "EventBridge or SNS cannot send, or may send for another rule or topic. Got ${aws_sqs_queue_policy.orders.policy}"
+  }
+
+  assert {
+    condition     = [for s in jsondecode(aws_sqs_queue_policy.orders.policy).Statement : s.Condition.BoolIfExists["aws:SecureTransport"] if can(s.Principal.Service)] == ["true", "true"]
+    error_message = "A service may send without TLS."
+  }
+}
+
+run "no_denial_keeps_a_service_out" {
+  variables {
+    producer_rule_arns  = ["arn:aws:events:eu-west-1:123456789012:rule/shop/orders"]
+    producer_topic_arns = ["arn:aws:sns:eu-west-1:210987654321:orders"]
+  }
+
+  assert {
+    condition = alltrue([for s in jsondecode(aws_sqs_queue_policy.orders.policy).Statement :
+      s.Principal == { AWS = "arn:aws:iam::123456789012:root" } if s.Effect == "Deny"
+    ])
+    error_message = "A denial names somebody else than this account's principals."
+  }
+
+  assert {
+    condition = [for s in jsondecode(aws_sqs_queue_policy.orders.policy).Statement : s.Condition if s.Sid == "NobodyElseSendsOrders"] == [{
+      ArnNotEquals = { "aws:PrincipalArn" = ["arn:aws:iam::123456789012:role/shop", "arn:aws:iam::210987654321:role/marketplace"] }
+      Bool         = { "aws:PrincipalIsAWSService" = "false" }
+    }]
+    error_message = "The denial does not leave out services: EventBridge and SNS could not send."
+  }
+}
+
+run "with_a_rule_alone_nobody_else_sends" {
+  variables {
+    producer_arns      = []
+    producer_rule_arns = ["arn:aws:events:eu-west-1:123456789012:rule/shop/orders"]
+  }
+
+  assert {
+    condition = [for s in jsondecode(aws_sqs_queue_policy.orders.policy).Statement : s.Condition if s.Sid == "NobodyElseSendsOrders"] == [
+      { Bool = { "aws:PrincipalIsAWSService" = "false" } }
+    ]
+    error_message = "Others of this account may send orders besides the rule."
+  }
+}
+
 run "only_the_function_parks" {
   assert {
     condition     = [for s in jsondecode(aws_sqs_queue_policy.dead_letters.policy).Statement : s.Condition.ArnNotEquals["aws:PrincipalArn"] if s.Action == "sqs:SendMessage" && s.Effect == "Deny"] == [aws_iam_role.functions["order"].arn]

@@ -160,6 +160,36 @@ run "a_producer_with_a_wildcard_is_refused" {
   expect_failures = [var.producer_arns]
 }
 
+run "a_rule_with_a_wildcard_is_refused" {
+  command = plan
+
+  variables {
+    producer_rule_arns = ["arn:aws:events:eu-west-1:123456789012:rule/*"]
+  }
+
+  expect_failures = [var.producer_rule_arns]
+}
+
+run "a_role_for_a_rule_is_refused" {
+  command = plan
+
+  variables {
+    producer_rule_arns = ["arn:aws:iam::123456789012:role/shop"]
+  }
+
+  expect_failures = [var.producer_rule_arns]
+}
+
+run "a_topic_with_a_wildcard_is_refused" {
+  command = plan
+
+  variables {
+    producer_topic_arns = ["arn:aws:sns:eu-west-1:123456789012:*"]
+  }
+
+  expect_failures = [var.producer_topic_arns]
+}
+
 run "more_visibility_than_sqs_has_is_refused" {
   command = plan
 
