@@ -264,7 +264,9 @@ func TestTheRoleMayUseAKeyBeforeAnythingIsEncryptedWithIt(t *testing.T) {
 	t.Parallel()
 	module := parse(t)
 	for _, resource := range [][2]string{
-		{"aws_sqs_queue", "orders"}, {"aws_sqs_queue", "dead_letters"}, {"aws_dynamodb_table", "orders"},
+		{"aws_sqs_queue", "orders"},
+		{"aws_sqs_queue", "dead_letters"},
+		{"aws_dynamodb_table", "orders"},
 		{"aws_secretsmanager_secret", "stripe"},
 	} {
 		var after []string

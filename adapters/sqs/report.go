@@ -9,16 +9,18 @@ import (
 
 // The metrics of the order function; docs/reference/metrics.md explains them.
 const (
-	MetricReceived   = "Received"
-	MetricSettled    = "Settled" // by Status
-	MetricDuplicates = "Duplicates"
-	MetricInProgress = "InProgress"
-	MetricTakeovers  = "Takeovers"
-	MetricFenced     = "Fenced"
-	MetricUnknown    = "Unknown"
-	MetricRedeliver  = "Redelivered" // by Reason
-	MetricParked     = "Parked"      // by Reason
-	MetricOrderAge   = "OrderAge"    // from sent to settled
+	MetricReceived           = "Received"
+	MetricSettled            = "Settled" // by Status
+	MetricDuplicates         = "Duplicates"
+	MetricInProgress         = "InProgress"
+	MetricTakeovers          = "Takeovers"
+	MetricFenced             = "Fenced"
+	MetricUnknown            = "Unknown"
+	MetricRedeliver          = "Redelivered"        // by Reason
+	MetricParked             = "Parked"             // by Reason
+	MetricOrderAge           = "OrderAge"           // from sent to settled
+	MetricWaitingAge         = "WaitingAge"         // of a message that has to come back: now less its first sending
+	MetricQueueMisconfigured = "QueueMisconfigured" // by Setting
 )
 
 // report writes the one line and the counts of a record that is done with.

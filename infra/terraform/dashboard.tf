@@ -15,8 +15,11 @@ locals {
       { title = "Settled orders, by status", stat = "Sum", metrics = [
         [local.searches.Settled],
       ] },
-      { title = "Waiting for us: oldest order, seconds, and orders", stat = "Maximum", metrics = [
-        ["AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName", aws_sqs_queue.orders.name],
+      { title = "Waiting orders: the oldest, seconds, and how many", stat = "Maximum", metrics = [
+        # SQS leaves out messages that were received three times or more; the function's own metric has them.
+        ["AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName", aws_sqs_queue.orders.name, { label = "hardly received" }],
+        ["orderonce", "WaitingAge", "Scope", local.scope, { id = "retried", visible = false }],
+        [{ expression = "retried / 1000", label = "retried" }],
         ["AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", aws_sqs_queue.orders.name, { yAxis = "right" }],
       ] },
       { title = "Waiting for a person: parked, by reason", stat = "Sum", metrics = [

@@ -32,7 +32,7 @@ resource "aws_iam_role_policy" "order" {
         {
           Sid      = "ParkMessages"
           Effect   = "Allow"
-          Action   = "sqs:SendMessage"
+          Action   = ["sqs:SendMessage", "sqs:GetQueueAttributes"]
           Resource = aws_sqs_queue.dead_letters.arn
         },
         {

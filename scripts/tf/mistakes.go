@@ -442,6 +442,21 @@ func inAlarms() []mistake {
 			"every_trouble_has_an_alarm",
 		},
 		{
+			"alarms", "orders that are retried for days in silence", "alarms.tf",
+			`name = "WaitingAge", stat = "Maximum"`, `name = "OrderAge", stat = "Maximum"`,
+			"an_outage_is_alarmed_and_a_passing_throttle_is_not",
+		},
+		{
+			"alarms", "an outage of the table in silence", "alarms.tf",
+			`local.ours_by_reason["store_unavailable"]`, `local.ours_by_reason["misconfigured"]`,
+			"an_outage_is_alarmed_and_a_passing_throttle_is_not",
+		},
+		{
+			"alarms", "no alarm on a queue's settings", "alarms.tf",
+			`"queue-${replace(setting, "_", "-")}"`, `"${replace(setting, "_", "-")}"`,
+			"every_trouble_has_an_alarm",
+		},
+		{
 			"alarms", "an alarm that CloudWatch refuses", "alarms.tf",
 			`"IF(received >= 50,`, `"SEARCH('', 'Sum', 300) + IF(received >= 50,`,
 			"every_alarm_looks_at_one_thing_by_name",

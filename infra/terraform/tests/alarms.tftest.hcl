@@ -67,7 +67,8 @@ run "every_trouble_has_an_alarm" {
   assert {
     condition = toset(keys(aws_cloudwatch_metric_alarm.alarms)) == toset([
       "dead-letters", "dead-letters-old", "orders-waiting", "orders-open-long", "errors", "throttles", "duration", "duplicates",
-      "unknown-outcomes", "declines", "mismatch", "key-reused", "misconfigured",
+      "unknown-outcomes", "declines", "mismatch", "key-reused", "misconfigured", "orders-retrying", "store-unavailable", "provider-not-now",
+      "queue-retention", "queue-max-receives", "queue-redrive-target", "queue-dead-letter-retention",
     ])
     error_message = "An alarm is missing or new."
   }
@@ -119,7 +120,7 @@ run "any_dead_letter_any_mismatch_any_refused_key" {
   command = plan
 
   assert {
-    condition     = alltrue([for name in ["dead-letters", "mismatch", "key-reused", "misconfigured", "errors"] : aws_cloudwatch_metric_alarm.alarms[name].threshold == 0])
+    condition     = alltrue([for name in ["dead-letters", "mismatch", "key-reused", "misconfigured", "errors", "queue-retention", "queue-max-receives", "queue-redrive-target", "queue-dead-letter-retention"] : aws_cloudwatch_metric_alarm.alarms[name].threshold == 0])
     error_message = "One is too many."
   }
 
@@ -131,6 +132,36 @@ run "any_dead_letter_any_mismatch_any_refused_key" {
   assert {
     condition     = aws_cloudwatch_metric_alarm.alarms["duration"].threshold == 24000
     error_message = "An alarm has to come before the function's time-out."
+  }
+}
+
+run "an_outage_is_alarmed_and_a_passing_throttle_is_not" {
+  command = plan
+
+  assert {
+    condition = { for name in ["store-unavailable", "provider-not-now"] : name => flatten([
+      for query in aws_cloudwatch_metric_alarm.alarms[name].metric_query : [
+        for metric in query.metric : "${metric.metric_name} ${metric.dimensions.Reason} ${metric.stat}" if can(metric.dimensions.Reason)
+      ]
+      ]) } == {
+      store-unavailable = ["Redelivered store_unavailable Sum"]
+      provider-not-now  = ["Redelivered provider_not_now Sum"]
+    }
+    error_message = "An outage of DynamoDB or Stripe raises no alarm."
+  }
+
+  assert {
+    condition = alltrue([for name in ["store-unavailable", "provider-not-now"] :
+      aws_cloudwatch_metric_alarm.alarms[name].datapoints_to_alarm == 3 && aws_cloudwatch_metric_alarm.alarms[name].evaluation_periods == 4
+    ])
+    error_message = "Want three bad periods of four: a passing throttle is no outage."
+  }
+
+  assert {
+    condition = aws_cloudwatch_metric_alarm.alarms["orders-retrying"].threshold == 1800000 && flatten([
+      for query in aws_cloudwatch_metric_alarm.alarms["orders-retrying"].metric_query : [for metric in query.metric : "${metric.metric_name} ${metric.stat}"]
+    ]) == ["WaitingAge Maximum"]
+    error_message = "SQS leaves orders that were received three times out of its age: only WaitingAge shows that they wait."
   }
 }
 

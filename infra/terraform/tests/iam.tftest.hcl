@@ -78,7 +78,7 @@ run "the_role_names_exact_actions_and_arns" {
         ["sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"],
         ["arn:aws:sqs:eu-west-1:123456789012:orders"],
       ]
-      ParkMessages  = [["sqs:SendMessage"], ["arn:aws:sqs:eu-west-1:123456789012:dead"]]
+      ParkMessages  = [["sqs:GetQueueAttributes", "sqs:SendMessage"], ["arn:aws:sqs:eu-west-1:123456789012:dead"]]
       WriteOrders   = [["dynamodb:PutItem", "dynamodb:UpdateItem"], ["arn:aws:dynamodb:eu-west-1:123456789012:table/table"]]
       ReadStripeKey = [["secretsmanager:GetSecretValue"], ["arn:aws:secretsmanager:eu-west-1:123456789012:secret:secret-AbCdEf"]]
       WriteLogs     = [["logs:CreateLogStream", "logs:PutLogEvents"], ["arn:aws:logs:eu-west-1:123456789012:log-group:group:log-stream:*"]]

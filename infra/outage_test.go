@@ -1,0 +1,165 @@
+package infra_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"orderonce/adapters/sqs"
+	"orderonce/domain/order"
+)
+
+// period is how long a datapoint of an alarm is.
+const period = 5 * time.Minute
+
+// alarm is one of alarms.tf: at least Bad of the last Of periods must exceed Above.
+type alarm struct {
+	Above   float64
+	Bad, Of int
+}
+
+// alarmNamed returns an alarm whose threshold is a number.
+func alarmNamed(t *testing.T, wanted string) alarm {
+	t.Helper()
+	var found alarm
+	for _, locals := range parse(t).blocks("locals") {
+		if locals.Attributes["alarms"] == nil {
+			continue
+		}
+		fields(locals.attribute(t, "alarms").Expr, func(name string, value hclsyntax.Expression) {
+			object, ok := value.(*hclsyntax.ObjectConsExpr)
+			if !ok || name != wanted {
+				return
+			}
+			for _, item := range object.Items {
+				v, problems := item.ValueExpr.Value(nil)
+				switch key := hcl.ExprAsKeyword(item.KeyExpr); {
+				case problems.HasErrors():
+				case key == "above":
+					found.Above, _ = v.AsBigFloat().Float64()
+				case key == "periods":
+					found.Bad, found.Of = integer(v.AsValueSlice()[0]), integer(v.AsValueSlice()[1])
+				}
+			}
+		})
+	}
+	if found.Of == 0 {
+		t.Fatalf("there is no alarm %s", wanted)
+	}
+	return found
+}
+
+// firstAt is when the alarm first goes off over datapoints by period, or false. Missing data is no alarm, as in CloudWatch
+// with treat_missing_data = notBreaching.
+func (a alarm) firstAt(data map[int]float64) (time.Duration, bool) {
+	last := slices.Max(append(keys(data), 0))
+	for end := range last + 1 {
+		bad := 0
+		for at := end; at > end-a.Of; at-- {
+			if value, ok := data[at]; ok && value > a.Above {
+				bad++
+			}
+		}
+		if bad >= a.Bad {
+			return time.Duration(end+1) * period, true
+		}
+	}
+	return 0, false
+}
+
+func keys(data map[int]float64) (all []int) {
+	for at := range data {
+		all = append(all, at)
+	}
+	return all
+}
+
+// deliveries is what the function's metrics show, by period.
+type deliveries struct {
+	received, failed map[int]float64
+	oldest           map[int]float64 // WaitingAge, milliseconds
+}
+
+// simulate sends one order each interval for as long as sending lasts, and fails every delivery of the first outage minutes.
+// luck is the random part of the delays.
+func simulate(reason order.Reason, every, sending, outage time.Duration, luck float64) deliveries {
+	d := deliveries{map[int]float64{}, map[int]float64{}, map[int]float64{}}
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for sent := time.Duration(0); sent < sending; sent += every {
+		at := sent
+		for count := 1; ; count++ {
+			bucket := int(at / period)
+			d.received[bucket]++
+			if at >= outage {
+				break
+			}
+			d.failed[bucket]++
+			d.oldest[bucket] = max(d.oldest[bucket], float64((at - sent).Milliseconds()))
+			at += sqs.Answer(order.Result{Verdict: order.Redeliver, Reason: reason, Patient: true},
+				sqs.Delivery{Count: count, SentAt: start.Add(sent)}, start.Add(at), luck, sqs.DefaultPolicy()).Delay
+		}
+	}
+	return d
+}
+
+// percent is the expression of the two alarms on reasons.
+func (d deliveries) percent() map[int]float64 {
+	all := map[int]float64{}
+	for at, failed := range d.failed {
+		all[at] = 100 * failed / d.received[at]
+	}
+	return all
+}
+
+func TestAnOutageRaisesAnAlarmWithinAnHour(t *testing.T) {
+	t.Parallel()
+	for name, reason := range map[string]order.Reason{
+		"store-unavailable": order.ReasonStore, "provider-not-now": order.ReasonNotNow,
+	} {
+		for _, luck := range []float64{0, 0.5, 0.99} {
+			t.Run(fmt.Sprintf("%s, luck %v", name, luck), func(t *testing.T) {
+				t.Parallel()
+				busy := simulate(reason, time.Second, 3*time.Hour, 3*time.Hour, luck)
+				if at, ok := alarmNamed(t, name).firstAt(busy.percent()); !ok || at > 20*time.Minute {
+					t.Errorf("with an order each second %s goes off after %v, %t, want within 20 minutes", name, at, ok)
+				}
+				quiet := simulate(reason, 24*time.Hour, time.Minute, 3*time.Hour, luck)
+				if at, ok := alarmNamed(t, "orders-retrying").firstAt(quiet.oldest); !ok || at > time.Hour {
+					t.Errorf("with one order orders-retrying goes off after %v, %t, want within an hour", at, ok)
+				}
+			})
+		}
+	}
+}
+
+// A passing throttle heals by itself: the orders come back after seconds.
+func TestAPassingThrottleRaisesNoAlarm(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"store-unavailable", "provider-not-now"} {
+		for _, luck := range []float64{0, 0.5, 0.99} {
+			passing := simulate(order.ReasonNotNow, time.Second, time.Hour, 4*time.Minute, luck)
+			if at, ok := alarmNamed(t, name).firstAt(passing.percent()); ok {
+				t.Errorf("%s goes off after %v of a throttle that lasts four minutes", name, at)
+			}
+			if at, ok := alarmNamed(t, "orders-retrying").firstAt(passing.oldest); ok {
+				t.Errorf("orders-retrying goes off after %v of a throttle that lasts four minutes", at)
+			}
+		}
+	}
+}
+
+// The simulation compares with the alarms as they are written, so their expressions must be the ones that it computes.
+func TestTheAlarmsOnReasonsCompareAShareOfTheDeliveries(t *testing.T) {
+	t.Parallel()
+	text := read(t, "terraform/alarms.tf")
+	for _, want := range []string{`"100 * unavailable / received"`, `"100 * refused / received"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("alarms.tf has no expression %s", want)
+		}
+	}
+}
