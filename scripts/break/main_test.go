@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/scripts/prove/bugs"
 )
 
@@ -30,6 +31,9 @@ func TestEveryMissingGuardIsCaughtAndTheTreeStaysAsItIs(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("ORDERONCE_SLOW") == "" {
 		t.Skip("builds and tests once for each guard, which takes two minutes: set ORDERONCE_SLOW=1, or run make test")
+	}
+	if err := lambdatest.OpenSources(t.Context(), "orderonce/..."); err != nil { // the catchers run in processes of their own
+		t.Fatal(err)
 	}
 	root, guards := allGuards(t)
 	for _, g := range guards {

@@ -8,7 +8,7 @@ import (
 
 // BenchmarkInvoke is one invocation of a warm instance, one after the other.
 func BenchmarkInvoke(b *testing.B) {
-	host, err := lambdatest.Start(lambdatest.Options{Binary: subject})
+	host, err := lambdatest.Start(lambdatest.Options{Binary: subject(b)})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -2,13 +2,17 @@ package lambdatest
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 )
 
-// Program is a main package and what it is compiled for. There is one way to compile a function, for tests and for Lambda alike,
-// so that what was tested is what is deployed.
+// Program is a main package and what it is compiled for. It is the one way to compile a binary, for
+// tests, for tools and for Lambda, so that what was tested is what is deployed.
 type Program struct {
 	Package string   // as go build takes it, such as ./functions/order
 	Root    string   // a folder of its module; "" is the working directory
@@ -20,30 +24,78 @@ type Program struct {
 // Build compiles a program for this machine. The error holds what the compiler says.
 func Build(ctx context.Context, pkg, out string) error { return Program{Package: pkg}.Build(ctx, out) }
 
-// Build compiles the program into the file out. The same source, Go release and Arch make the same bytes on every machine and in
-// every folder. The error holds what the compiler says.
+// Build compiles the program into the file out. The same source, Go release and Arch make the same
+// bytes on every machine and in every folder. The error holds what the compiler says.
+//
+// It opens the sources as [OpenSources] does, so that a test that builds a binary runs again when they
+// change. Call it from a test and not from TestMain: go test records only what is opened during m.Run.
 func (p Program) Build(ctx context.Context, out string) error {
+	cmd := p.command(ctx, "build",
+		"-trimpath",       // no path of this machine
+		"-buildvcs=false", // no state of the working tree: a clone and an archive of one commit make the same bytes
+		"-ldflags", "-s -w", // no symbols: a panic's trace has its names without them
+		"-o", out, p.Package)
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w\n%s", p.Package, err, output)
+	}
+	return p.openSources(ctx)
+}
+
+// command is a go command for the program's module, tags and architecture.
+func (p Program) command(ctx context.Context, verb string, args ...string) *exec.Cmd {
 	tags := append([]string{
 		"lambda.norpc",           // without the retired go1.x protocol
 		"validator_novalidatefn", // without a method call by name, which keeps the linker from dropping any exported method
 	}, p.Tags...)
-	args := []string{
-		"build",
-		"-trimpath",       // no path of this machine
-		"-buildvcs=false", // no state of the working tree: a clone and an archive of one commit make the same bytes
-		"-tags", strings.Join(tags, ","),
-		"-ldflags", "-s -w", // no symbols: a panic's trace has its names without them
-		"-overlay", p.Overlay,
-		"-o", out, p.Package,
-	}
+	args = slices.Concat([]string{verb, "-tags", strings.Join(tags, ","), "-overlay", p.Overlay}, args)
 	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // building the caller's package is the purpose
 	cmd.Dir = p.Root
 	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
 	if p.Arch != "" {
 		cmd.Env = append(cmd.Env, "GOOS=linux", "GOARCH="+p.Arch)
 	}
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build %s: %w\n%s", p.Package, err, output)
+	return cmd
+}
+
+// OpenSources opens what the go command reads of this module for the packages and their dependencies:
+// the folder of each package, the files that it embeds, go.mod and go.sum.
+//
+// Call it in a test that runs go build, go list or go test. The cache of go test compares what the test
+// opened through package os, and of a folder the names, sizes and times of its files; it does not see
+// what a child process reads. Without this, the test of a binary would pass from the cache after a
+// change of the binary's sources.
+func OpenSources(ctx context.Context, packages ...string) error {
+	for _, pkg := range packages {
+		if err := (Program{Package: pkg}).openSources(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p Program) openSources(ctx context.Context) error {
+	const sources = `{{$dir := .Dir}}{{with .Module}}{{if .Main}}{{$dir}}{{"\n"}}{{.GoMod}}{{"\n"}}` +
+		`{{range $.EmbedFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}`
+	listed, err := p.command(ctx, "list", "-deps", "-f", sources, p.Package).Output()
+	if err != nil {
+		return fmt.Errorf("list the sources of %s: %w", p.Package, err)
+	}
+	paths := strings.FieldsFunc(string(listed), func(r rune) bool { return r == '\n' })
+	for _, path := range paths {
+		if filepath.Base(path) == "go.mod" {
+			paths = append(paths, strings.TrimSuffix(path, "mod")+"sum")
+		}
+	}
+	slices.Sort(paths)
+	for _, path := range slices.Compact(paths) {
+		file, err := os.Open(filepath.Clean(path))
+		if errors.Is(err, os.ErrNotExist) { // a module without dependencies has no go.sum
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("open a source of %s: %w", p.Package, err)
+		}
+		_ = file.Close() // nothing was read
 	}
 	return nil
 }

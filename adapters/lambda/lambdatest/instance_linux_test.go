@@ -35,7 +35,7 @@ func TestAnIdleInstanceStandsStill(t *testing.T) {
 		t.Errorf("process %d, want %s thawed", again, pid)
 	}
 	await(t, "it stands still again", func() bool { return stopped(t, pid) })
-	if err := host.Replace(subject); err != nil { // kills what is idle
+	if err := host.Replace(subject(t)); err != nil { // kills what is idle
 		t.Fatal(err)
 	}
 	await(t, "the frozen instance is dead", func() bool { return host.Report().Live == 0 })

@@ -6,7 +6,6 @@ import (
 	"debug/buildinfo"
 	"encoding/hex"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 	"github.com/google/go-cmp/cmp"
 
+	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/scripts/package/release"
 )
 
@@ -22,8 +22,8 @@ import (
 func build(t *testing.T) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "package")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "orderonce/scripts/package").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if err := lambdatest.Build(t.Context(), "orderonce/scripts/package", path); err != nil {
+		t.Fatal(err)
 	}
 	executable, err := os.ReadFile(path)
 	if err != nil {

@@ -1,0 +1,69 @@
+package lambdatest_test
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"orderonce/adapters/lambda/lambdatest"
+)
+
+func TestABuildErrorHoldsTheCompilersWords(t *testing.T) {
+	t.Parallel()
+	err := lambdatest.Build(t.Context(), "./internal/nothing", filepath.Join(t.TempDir(), "bootstrap"))
+	if err == nil || !strings.Contains(err.Error(), "internal/nothing") {
+		t.Errorf("error = %v, want the compiler's words", err)
+	}
+}
+
+// "Tests that open files within the package's module or that consult environment variables only match future runs in which the
+// files and environment variables are unchanged" (go help test). What a child process reads, such as go build, does not count.
+//
+// The test runs itself once more as go test would, with a file in which the testing package notes what the test opens.
+func TestATestThatBuildsABinaryIsRunAgainWhenItsSourcesChange(t *testing.T) {
+	t.Parallel()
+	if flag.Arg(0) == "child" {
+		if err := lambdatest.Build(t.Context(), "orderonce/functions/order", filepath.Join(t.TempDir(), "bootstrap")); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := filepath.Join(t.TempDir(), "testlog")
+	child := exec.CommandContext(t.Context(), program,
+		"-test.run=^"+t.Name()+"$", "-test.testlogfile="+notes, "child")
+	if out, err := child.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	opened := linesOf(t, notes)
+	root, err := filepath.Abs("../../..") // go test looks only at what is below the folder of its own go.mod
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{
+		"functions/order", "adapters/lambda", "adapters/secretsmanager", "domain/order", "go.mod", "go.sum",
+	} {
+		if want := "open " + filepath.Join(root, path); !slices.Contains(opened, want) {
+			t.Errorf("go test is not told of %s, which is built into the binary", path)
+		}
+	}
+	if slices.Contains(opened, "open "+filepath.Join(root, "scripts/smoke")) {
+		t.Error("go test is told of scripts/smoke, which is not built into the binary")
+	}
+}
+
+func linesOf(t *testing.T, path string) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Clean(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(string(text), "\n")
+}
