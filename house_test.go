@@ -3,7 +3,6 @@
 package orderonce_test
 
 import (
-	"context"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -54,18 +53,17 @@ func TestNothingDeployedDependsOnADoubleOrOnTesting(t *testing.T) {
 	}
 }
 
-// opened opens every source of the module once, so that go test runs the tests of list again when one
-// changes: what go list reads in its own process, go test does not see.
-var opened = sync.OnceValue(func() error { //nolint:gochecknoglobals // once for every test
-	return lambdatest.OpenSources(context.Background(), "orderonce/...")
-})
+// opened is set once the sources were opened.
+var opened sync.Once //nolint:gochecknoglobals // once for every test
 
 // list runs go list and returns its lines.
 func list(t *testing.T, args ...string) []string {
 	t.Helper()
-	if err := opened(); err != nil {
-		t.Fatal(err)
-	}
+	opened.Do(func() { // so that go test runs this again when a source changes: what go list reads, go test does not see
+		if err := lambdatest.OpenSources(t.Context(), "orderonce/..."); err != nil {
+			t.Fatal(err)
+		}
+	})
 	out, err := exec.CommandContext(t.Context(), "go", append([]string{"list"}, args...)...).Output()
 	if err != nil {
 		t.Fatalf("go list %s: %v", strings.Join(args, " "), err)

@@ -78,6 +78,17 @@ func TestPost(t *testing.T) {
 			t.Errorf("error = %v, want that the time is over and where the log is", err)
 		}
 	})
+	t.Run("a function that exits at its start ends the run and the wait of make up at once, with its output", func(t *testing.T) {
+		t.Parallel()
+		s, _ := begin(t, system.Options{Env: map[string]string{"SCOPE": ""}})
+		_, err := post(t.Context(), s, [][]string{{body("never")}}, time.Minute)
+		for _, err := range []error{err, wait(t.Context(), s.Function)} {
+			if !errors.Is(err, lambdatest.ErrExited) || !strings.Contains(err.Error(), "exit status 1") ||
+				!strings.Contains(err.Error(), "SCOPE") || !strings.Contains(err.Error(), logPath) {
+				t.Errorf("error = %v, want exit status, output and where the log is", err)
+			}
+		}
+	})
 	t.Run("a message that the queue refuses ends the run", func(t *testing.T) {
 		t.Parallel()
 		s, _ := begin(t, system.Options{})

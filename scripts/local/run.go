@@ -135,7 +135,7 @@ func drain(ctx context.Context, s *system.System, bar *progressbar.ProgressBar, 
 		select {
 		case err := <-drained:
 			if err != nil {
-				return fmt.Errorf("the queue is not empty yet, see %s: %w", logPath, err)
+				return fmt.Errorf("the queue is not empty, see %s: %w", logPath, err)
 			}
 			return bar.Set(posted)
 		case <-tick.C:

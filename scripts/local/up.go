@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/scripts/local/system"
 )
 
@@ -19,7 +20,7 @@ type up struct {
 	Stripe   int `default:"12111" name:"stripe-port" help:"Port of the pretend Stripe."`
 }
 
-// Run keeps the system running until the context ends.
+// Run keeps the system running until the context ends or the function exits by itself.
 func (u up) Run(ctx context.Context) error {
 	for flag, port := range map[string]int{"dynamodb-port": u.DynamoDB, "sqs-port": u.SQS, "stripe-port": u.Stripe} {
 		if err := free(ctx, port); err != nil {
@@ -36,9 +37,20 @@ func (u up) Run(ctx context.Context) error {
 		return errors.Join(err, s.Close())
 	}
 	fmt.Printf(usage, envPath, s.SQS.URL, s.SQS.QueueURL(system.OrderQueue), s.Engine.Endpoint, s.Options.Table, logPath)
-	<-ctx.Done()
+	err = wait(ctx, s.Function)
 	fmt.Println("\nEnding ...")
-	return errors.Join(s.Close(), os.Remove(envPath))
+	return errors.Join(err, s.Close(), os.Remove(envPath))
+}
+
+// wait returns nil when the context ends, and an error when the function exits by itself.
+func wait(ctx context.Context, function *lambdatest.Host) error {
+	running, cancel := function.UntilExit(ctx)
+	defer cancel()
+	<-running.Done()
+	if ctx.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("see %s: %w", logPath, context.Cause(running))
 }
 
 // free returns an error if somebody listens on a port of 127.0.0.1.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"net/http"
 	"path/filepath"
 	"regexp"
@@ -39,8 +40,10 @@ func TestRun(t *testing.T) {
 			})
 			var out strings.Builder
 			r := run{Customer: "cus_Smoke", Method: "pm_card_visa", Limit: time.Minute}
-			if err := r.run(t.Context(), s.OperatorEnv(), &out); err != nil {
-				t.Errorf("%v, printed\n%s", err, out.String())
+			ctx, cancel := s.Function.UntilExit(t.Context())
+			defer cancel()
+			if err := r.run(ctx, s.OperatorEnv(), &out); err != nil {
+				t.Errorf("%v (%v), printed\n%s", err, context.Cause(ctx), out.String())
 			}
 			if !strings.Contains(out.String(), "charge  succeeded, 1.00 USD, pi_") {
 				t.Errorf("printed\n%s", out.String())

@@ -29,8 +29,10 @@ func (in *instance) api() http.Handler {
 // initError belongs before the first request for work. The runtime's states are those of Lambda's own Runtime Interface Emulator.
 func (in *instance) initError(w http.ResponseWriter, r *http.Request) {
 	if !in.asked.Load() {
+		reported := readError(r.Body)
+		in.reported.CompareAndSwap(nil, reported)
 		select {
-		case in.initFail <- readError(r.Body):
+		case in.initFail <- reported:
 			w.WriteHeader(http.StatusAccepted)
 			return
 		default: // a second report

@@ -31,8 +31,8 @@ func Build(ctx context.Context, pkg, out string) error { return Program{Package:
 // change. Call it from a test and not from TestMain: go test records only what is opened during m.Run.
 func (p Program) Build(ctx context.Context, out string) error {
 	cmd := p.command(ctx, "build",
-		"-trimpath",       // no path of this machine
-		"-buildvcs=false", // no state of the working tree: a clone and an archive of one commit make the same bytes
+		"-trimpath",         // no path of this machine
+		"-buildvcs=false",   // no state of the working tree: a clone and an archive of one commit make the same bytes
 		"-ldflags", "-s -w", // no symbols: a panic's trace has its names without them
 		"-o", out, p.Package)
 	if output, err := cmd.CombinedOutput(); err != nil {

@@ -15,6 +15,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -31,6 +32,9 @@ var (
 	ErrInit = errors.New("init failed")
 	// ErrClosed says that the host was closed before the invocation started.
 	ErrClosed = errors.New("host is closed")
+	// ErrExited says that the function cannot start, or that a process of it exited by itself; it wraps an
+	// [*ExitError], or what was reported of the start. See [Host.UntilExit].
+	ErrExited = errors.New("function exited")
 )
 
 // FunctionError is what the function itself reported, through /error or /init/error.
@@ -42,20 +46,24 @@ type FunctionError struct {
 // Error is type and message, as Lambda logs them.
 func (e *FunctionError) Error() string { return e.Type + ": " + e.Message }
 
-// ExitError tells how a process ended.
+// ExitError reports how a process ended.
 type ExitError struct {
 	// Status is such as "exit status 1" or "signal: killed".
 	Status string
-	// LastLine is the last line that the process printed; empty if none.
-	LastLine string
+	// Output is the last lines that the process printed, without the last newline; empty if none. They are
+	// enough for a panic with its trace.
+	Output string
 }
 
-// Error is the status and, if there is one, the last line.
+// Error returns the status and, if there are any, the last lines.
 func (e *ExitError) Error() string {
-	if e.LastLine == "" {
+	switch {
+	case e.Output == "":
 		return e.Status
+	case strings.Contains(e.Output, "\n"):
+		return e.Status + ", last lines:\n" + e.Output
 	}
-	return e.Status + ": " + e.LastLine
+	return e.Status + ": " + e.Output
 }
 
 // Options say which function to run and how.
@@ -111,6 +119,9 @@ type Host struct {
 	ended sync.WaitGroup
 	print sync.Mutex
 
+	alive  context.Context // ends with the first process that exits by itself, and with that as the cause
+	exited context.CancelCauseFunc
+
 	mu     sync.Mutex
 	binary string
 	serial int
@@ -126,14 +137,33 @@ func Start(opts Options) (*Host, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
+	alive, exited := context.WithCancelCause(context.Background())
 	return &Host{
 		opts:   opts,
 		slots:  make(chan struct{}, opts.Instances),
 		ctx:    ctx,
 		close:  cancel,
+		alive:  alive,
+		exited: exited,
 		binary: opts.Binary,
 		live:   map[*instance]*invocation{},
 	}, nil
+}
+
+// UntilExit returns a copy of ctx that is canceled when the function cannot start, or when a process of it
+// exits by itself: at its start, during an invocation or after one. The cause is then an [ErrExited] with
+// the exit status and the last lines of output. What the host ends itself does not count, nor does a
+// process that somebody killed by a signal.
+//
+// A test or a program that waits for what the function does should wait under this context. Without it, a
+// function that exits each time is started again until the end of the wait.
+func (h *Host) UntilExit(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(h.alive, func() { cancel(context.Cause(h.alive)) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+	}
 }
 
 // Close kills every process and returns when all are reaped and their output is written. Invocations under way end with
@@ -310,12 +340,15 @@ func (h *Host) environ(binary, api string) []string {
 	return list
 }
 
-// lines hands whole lines to a writer that several processes share, and keeps the last one.
+// lastLines is how many lines an ExitError holds. A panic of a small program prints fewer.
+const lastLines = 40
+
+// lines hands whole lines to a writer that several processes share, and keeps the last ones.
 type lines struct {
 	mu   *sync.Mutex
 	to   io.Writer
 	part []byte
-	last string
+	last []string
 }
 
 func (l *lines) Write(p []byte) (int, error) {
@@ -338,7 +371,10 @@ func (l *lines) finish() {
 }
 
 func (l *lines) emit(line []byte) {
-	l.last = string(bytes.TrimSpace(line))
+	if len(l.last) == lastLines {
+		l.last = slices.Delete(l.last, 0, 1)
+	}
+	l.last = append(l.last, string(line))
 	if l.to == nil {
 		return
 	}
@@ -346,3 +382,6 @@ func (l *lines) emit(line []byte) {
 	defer l.mu.Unlock()
 	_, _ = l.to.Write(line) // a reader that went away must not end the function
 }
+
+// tail is the last lines.
+func (l *lines) tail() string { return strings.TrimSpace(strings.Join(l.last, "")) }

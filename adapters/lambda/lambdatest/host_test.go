@@ -169,7 +169,7 @@ func TestFailures(t *testing.T) {
 		},
 		{
 			name: "an exit is a crash and keeps the unfinished last line", payload: do("exit", "goodbye"),
-			is: lambdatest.ErrCrashed, exit: &lambdatest.ExitError{Status: "exit status 4", LastLine: "goodbye"},
+			is: lambdatest.ErrCrashed, exit: &lambdatest.ExitError{Status: "exit status 4", Output: "goodbye"},
 		},
 		{
 			name: "a response over 6 MB is refused", payload: do("large", ""),
@@ -303,6 +303,101 @@ func TestInit(t *testing.T) {
 			t.Errorf("status = %q, want 403", got)
 		}
 	})
+}
+
+func TestAWaitForTheFunctionEndsWhenItExits(t *testing.T) {
+	t.Parallel()
+	for claim, tt := range map[string]struct {
+		env     map[string]string
+		payload []byte
+		want    string
+	}{
+		"at its start":                {map[string]string{"INIT": "exit"}, do("echo", ""), "exit status 3: STRIPE_KEY is missing"},
+		"after a report at its start": {map[string]string{"INIT": "error"}, do("echo", ""), "Config: no key"},
+		"during an invocation":        {nil, do("exit", "goodbye"), "exit status 4: goodbye"},
+		"after a reported panic":      {nil, do("panic", "ouch"), "exit status 1"},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			host := start(t, lambdatest.Options{Env: tt.env})
+			ctx, cancel := host.UntilExit(t.Context())
+			defer cancel()
+			if _, err := host.Invoke(t.Context(), tt.payload); err == nil {
+				t.Error("the invocation was answered")
+			}
+			<-ctx.Done()
+			if got := context.Cause(ctx); !errors.Is(got, lambdatest.ErrExited) || !strings.Contains(got.Error(), tt.want) {
+				t.Errorf("cause = %v, want ErrExited with %q", got, tt.want)
+			}
+			late, cancel := host.UntilExit(t.Context())
+			defer cancel()
+			<-late.Done() // who begins to wait later is told as well
+		})
+	}
+	t.Run("a binary that is not there", func(t *testing.T) {
+		t.Parallel()
+		host, err := lambdatest.Start(lambdatest.Options{Binary: filepath.Join(t.TempDir(), "nothing")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = host.Close() }) // nothing runs in it
+		ctx, cancel := host.UntilExit(t.Context())
+		defer cancel()
+		_, err = host.Invoke(t.Context(), do("echo", ""))
+		<-ctx.Done()
+		if got := context.Cause(ctx); !errors.Is(got, os.ErrNotExist) || !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("cause = %v, error = %v, want that there is no file", got, err)
+		}
+	})
+}
+
+func TestAWaitForTheFunctionOutlastsWhatTheHostEnds(t *testing.T) {
+	t.Parallel()
+	began := make(starts, 1)
+	host := start(t, lambdatest.Options{Timeout: time.Second, Output: began})
+	ctx, cancel := host.UntilExit(t.Context())
+	defer cancel()
+
+	killed := invoke(t, host, do("hang", "begun"))
+	<-began
+	host.Kill(nil)
+	if err := <-killed; !errors.Is(err, lambdatest.ErrCrashed) {
+		t.Errorf("error = %v, want ErrCrashed", err)
+	}
+	if _, err := host.Invoke(t.Context(), do("fail", "no")); err == nil {
+		t.Error("a returned error was not reported")
+	}
+	if err := host.Replace(subject(t)); err != nil { // ends the idle instance
+		t.Fatal(err)
+	}
+	late := invoke(t, host, do("hang", "begun"))
+	<-began
+	if err := <-late; !errors.Is(err, lambdatest.ErrTimedOut) {
+		t.Errorf("error = %v, want ErrTimedOut", err)
+	}
+	if err := host.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if ctx.Err() != nil {
+		t.Errorf("cause = %v, want none: the host ended every process itself", context.Cause(ctx))
+	}
+	cancel()
+	if got := context.Cause(ctx); !errors.Is(got, context.Canceled) {
+		t.Errorf("cause = %v after cancel, want context.Canceled", got)
+	}
+}
+
+func TestAnExitErrorHoldsTheLastLinesOfAPanic(t *testing.T) {
+	t.Parallel()
+	host := start(t, lambdatest.Options{Env: map[string]string{"INIT": "panic"}})
+	_, err := host.Invoke(t.Context(), do("echo", ""))
+	var exit *lambdatest.ExitError
+	if !errors.As(err, &exit) {
+		t.Fatalf("error = %v, want an exit", err)
+	}
+	if exit.Status != "exit status 2" || !strings.Contains(exit.Output, "panic: no key") || !strings.Contains(exit.Output, "main.main") {
+		t.Errorf("status %q, output %q, want the panic with its trace", exit.Status, exit.Output)
+	}
 }
 
 func TestKill(t *testing.T) {

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -21,12 +23,13 @@ type instance struct {
 	began    time.Time
 	answered bool // the first answer was observed
 
-	ready    chan struct{}       // the process asks for work
-	work     chan *invocation    // and gets it
-	initFail chan *FunctionError // or says that it never will
-	dead     chan struct{}       // closed when the process is reaped
-	exit     *ExitError          // set before dead is closed
-	asked    atomic.Bool         // the process asked for work, so its init is over
+	ready    chan struct{}                 // the process asks for work
+	work     chan *invocation              // and gets it
+	initFail chan *FunctionError           // or says that it never will
+	reported atomic.Pointer[FunctionError] // what it said then
+	dead     chan struct{}                 // closed when the process is reaped
+	exit     *ExitError                    // set before dead is closed
+	asked    atomic.Bool                   // the process asked for work, so its init is over
 	current  atomic.Pointer[invocation]
 	settled  atomic.Pointer[invocation] // the latest that was answered
 	peakRSS  atomic.Int64               // bytes, as last sampled
@@ -79,6 +82,7 @@ func (h *Host) initialize(limit time.Duration) (*instance, error) {
 		err = in.exit
 	case reported := <-in.initFail:
 		err = reported
+		h.exited(fmt.Errorf("%w: %w", ErrExited, reported))
 	case <-patience.C:
 		err = fmt.Errorf("%w after %v", ErrTimedOut, limit)
 	}
@@ -118,7 +122,10 @@ func (h *Host) spawn() (*instance, error) {
 	in.cmd.WaitDelay = time.Second // for a grandchild that keeps the pipe open
 	if err := in.cmd.Start(); err != nil {
 		_ = listener.Close()
-		return nil, closedOr(h, fmt.Errorf("start %s: %w", in.binary, err))
+		if err = closedOr(h, fmt.Errorf("start %s: %w", in.binary, err)); !errors.Is(err, ErrClosed) {
+			h.exited(fmt.Errorf("%w: %w", ErrExited, err))
+		}
+		return nil, err
 	}
 	h.tally.ColdStarts++
 	h.live[in] = nil
@@ -131,13 +138,27 @@ func (h *Host) spawn() (*instance, error) {
 func (h *Host) reap(in *instance) {
 	_ = in.cmd.Wait() // the state says how it ended
 	in.output.finish()
-	in.exit = &ExitError{Status: in.cmd.ProcessState.String(), LastLine: in.output.last}
+	in.exit = &ExitError{Status: in.cmd.ProcessState.String(), Output: in.output.tail()}
 	_ = in.server.Close()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.live, in)
 	h.tally.ended(in)
+	if !killed(in.cmd.ProcessState) {
+		var why error = in.exit
+		if reported := in.reported.Load(); reported != nil { // it says more
+			why = reported
+		}
+		h.exited(fmt.Errorf("%w: %w", ErrExited, why))
+	}
 	close(in.dead)
+}
+
+// killed reports whether the host ended a process, or somebody else by hand. A program does not end itself
+// so: it exits, or a panic ends it with a status.
+func killed(state *os.ProcessState) bool {
+	status, ok := state.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && (status.Signal() == syscall.SIGKILL || status.Signal() == syscall.SIGTERM)
 }
 
 // perform hands the invocation over and waits for its answer, its deadline or the end of the process.

@@ -4,6 +4,7 @@
 package system
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -392,8 +393,16 @@ func (s *System) Advance(d time.Duration) {
 	s.SQS.Wake()
 }
 
-// Drained waits until every message was acknowledged or parked.
-func (s *System) Drained(ctx context.Context) error { return s.Mapping.Drained(ctx) }
+// Drained waits until every message was acknowledged or parked. It returns lambdatest.ErrExited at once
+// when the function exits by itself.
+func (s *System) Drained(ctx context.Context) error {
+	ctx, cancel := s.Function.UntilExit(ctx)
+	defer cancel()
+	if err := s.Mapping.Drained(ctx); err != nil {
+		return cmp.Or(context.Cause(ctx), err)
+	}
+	return nil
+}
 
 // NewPayments talks to a pretend Stripe as an operator would.
 func NewPayments(url string) *stripe.Payments {

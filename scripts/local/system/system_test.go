@@ -130,6 +130,8 @@ func (o *one) skipUntilEmpty() {
 	o.t.Helper()
 	ctx, cancel := context.WithTimeout(o.t.Context(), time.Minute)
 	defer cancel()
+	ctx, cancel = o.Function.UntilExit(ctx)
+	defer cancel()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for o.Waiting() > 0 {
@@ -139,7 +141,7 @@ func (o *one) skipUntilEmpty() {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			o.t.Fatalf("%d messages are still in the queue: %+v\n%s", o.Waiting(), o.Counts(), o.log.Text())
+			o.t.Fatalf("%v: %d messages are still in the queue: %+v\n%s", context.Cause(ctx), o.Waiting(), o.Counts(), o.log.Text())
 		}
 	}
 }

@@ -115,6 +115,8 @@ func Run(ctx context.Context, o Options, h Handler) (Outcome, error) {
 		return Outcome{}, errors.Join(err, st.scribe.Close())
 	}
 	st.system.Store(s)
+	ctx, cancel := s.Function.UntilExit(ctx) // the storm kills functions; one that exits by itself is broken
+	defer cancel()
 	out, err := st.play(ctx, s, next)
 	out.Took = time.Since(began)
 	return out, errors.Join(err, s.Close(), st.scribe.Close())
@@ -298,7 +300,7 @@ func (st *storm) until(ctx context.Context, s *system.System, waiting int) error
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 		idle, over := v.look(s.Busy(), st.deliveries.Load())
 		if over {

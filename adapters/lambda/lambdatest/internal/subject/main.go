@@ -40,6 +40,8 @@ func main() {
 	case "exit":
 		say("STRIPE_KEY is missing\n")
 		os.Exit(3)
+	case "panic":
+		panic("no key")
 	case "hang":
 		time.Sleep(time.Hour)
 	case "error":
@@ -50,6 +52,9 @@ func main() {
 }
 
 func handle(ctx context.Context, o order) (any, error) {
+	if o.Do == "" {
+		o.Do = variable("DO") // for an event that is not one of these tests
+	}
 	switch o.Do {
 	case "fail":
 		return nil, fmt.Errorf("refused: %s", o.Text)
