@@ -6,6 +6,7 @@ import (
 	"crypto/md5" //nolint:gosec // G501: SQS checks what it sends with MD5
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -224,8 +225,9 @@ func (v *invocation) giveBack(in request) any {
 	}
 	out := map[string][]entry{"Successful": {}, "Failed": {}}
 	for _, e := range in.Entries {
-		if err := v.queue.ChangeVisibility(v.now, orders, e.ReceiptHandle, time.Duration(e.VisibilityTimeout)*time.Second); err != nil {
-			out["Failed"] = append(out["Failed"], entry{ID: e.ID, Code: "MessageNotInflight", SenderFault: true})
+		if err := v.hide(e.ReceiptHandle, time.Duration(e.VisibilityTimeout)*time.Second); err != nil {
+			refused, _ := errors.AsType[*sqstest.Error](err) // the machine returns no other error
+			out["Failed"] = append(out["Failed"], entry{ID: e.ID, Code: refused.Code, SenderFault: true})
 			continue
 		}
 		out["Successful"] = append(out["Successful"], entry{ID: e.ID})

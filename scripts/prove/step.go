@@ -404,7 +404,28 @@ func (w *World) begin(k *Worker) {
 
 func (w *World) showTwice(k *Worker) {
 	m := k.messages[0]
-	if w.queue.ChangeVisibility(w.now, orders, m.Receipt, 0) == nil { // else it has been shown again since
-		w.happens("queue", fmt.Sprintf("shows message %d again", numberOf(m)+1))
+	if state, latest := w.latest(m.Receipt); !latest || state != sqstest.InFlight { // it has been shown again since
+		return
 	}
+	must(w.queue.ChangeVisibility(w.now, orders, m.Receipt, 0))
+	w.happens("queue", fmt.Sprintf("shows message %d again", numberOf(m)+1))
+}
+
+// hide changes the visibility of a message by a handle of any of its receives. With an older handle it moves what another attempt was
+// given, and a message that comes back too early for that says nothing about a calm world.
+func (w *World) hide(handle string, d time.Duration) error {
+	if _, latest := w.latest(handle); !latest {
+		w.oracle.disturbed()
+	}
+	return w.queue.ChangeVisibility(w.now, orders, handle, d)
+}
+
+// latest reports whether a handle is that of a message's latest receive, and where the message is.
+func (w *World) latest(handle string) (sqstest.State, bool) {
+	all := must1(w.queue.Messages(w.now, orders))
+	i := slices.IndexFunc(all, func(m sqstest.Message) bool { return m.Receipt == handle })
+	if i < 0 {
+		return 0, false
+	}
+	return all[i].State, true
 }

@@ -161,7 +161,7 @@ func (k *Worker) answer(m sqstest.Message, a sqs.Action, why order.Reason) answe
 		if k.telling {
 			said.text = "it comes back in " + a.Delay.String()
 		}
-		err = k.queue.ChangeVisibility(k.now, orders, m.Receipt, a.Delay)
+		err = k.hide(m.Receipt, a.Delay)
 	}
 	if err != nil {
 		said.text = err.Error()

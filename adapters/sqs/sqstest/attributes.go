@@ -143,6 +143,9 @@ func getAttributes(m *Machine, now time.Time, in request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(in.AttributeNames) == 0 { // nothing, and not everything (github.com/aws/aws-cli/issues/17)
+		return struct{}{}, nil
+	}
 	all := q.attributes()
 	asked := map[string]string{}
 	for _, name := range in.AttributeNames {

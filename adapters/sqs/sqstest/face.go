@@ -1,6 +1,7 @@
 package sqstest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,10 +46,11 @@ type request struct {
 	MaxNumberOfMessagesPerSecond *int
 }
 
-// queue is the name at the end of the queue's URL. What it makes of a URL in another account or region is no queue's name.
+// queue is the name at the end of the queue's URL, or a name in place of the URL, which SQS takes as well
+// (github.com/getmoto/moto/pull/5073). What it makes of a URL in another account or region is not a queue's name.
 func (r request) queue() string {
-	if r.QueueURL == "" {
-		return r.QueueName
+	if !strings.ContainsAny(r.QueueURL, ":/") {
+		return cmp.Or(r.QueueURL, r.QueueName)
 	}
 	u, err := url.Parse(r.QueueURL)
 	if err == nil && !elsewhere(u.Hostname()) {
@@ -279,18 +281,23 @@ type failed struct {
 	Message     string
 }
 
-// batch does each entry by itself: some may fail while others succeed (API reference, SendMessageBatch).
+// batch does each entry by itself: some may fail while others succeed (API reference, SendMessageBatch). A list that is empty
+// is not in the answer.
 func (s *Server) batch(in request, do func(*Machine, time.Time, string, request) (any, error)) (any, error) {
 	if err := checkBatch(in.Entries); err != nil {
 		return nil, err
 	}
 	out := struct {
-		Successful []any
-		Failed     []failed
-	}{Successful: []any{}, Failed: []failed{}}
+		Successful []any    `json:",omitempty"`
+		Failed     []failed `json:",omitempty"`
+	}{}
 	var err error
 	s.Machine(func(m *Machine, now time.Time) {
-		if _, err = m.open(now, in.queue()); err != nil {
+		var q *queue
+		if q, err = m.open(now, in.queue()); err != nil {
+			return
+		}
+		if err = refusesBatch(q.settings, in.Entries); err != nil {
 			return
 		}
 		for _, e := range in.Entries {
@@ -303,6 +310,24 @@ func (s *Server) batch(in request, do func(*Machine, time.Time, string, request)
 		}
 	})
 	return out, err
+}
+
+// refusesBatch refuses a whole batch for a FIFO queue if an entry to send lacks its group or a way to its deduplication id, with another
+// code than SendMessage has (LocalStack's suite, recorded against AWS: test_send_batch_missing_message_group_id_for_fifo_queue,
+// test_send_batch_missing_deduplication_id_for_fifo_queue).
+func refusesBatch(queue Settings, entries []request) error {
+	for _, e := range entries {
+		if !queue.FIFO || e.MessageBody == nil { // nothing to send
+			continue
+		}
+		if e.MessageGroupID == "" {
+			return fault(CodeInvalidParameterValue, "The request must contain the parameter MessageGroupId.")
+		}
+		if e.MessageDeduplicationID == "" && !queue.ContentDeduplication {
+			return noDeduplication()
+		}
+	}
+	return nil
 }
 
 // checkBatch refuses the whole batch, without any effect.

@@ -173,14 +173,18 @@ func (d Draft) checkIDs(s Settings) error {
 	case s.FIFO && d.Group == "":
 		return missing("MessageGroupId")
 	case s.FIFO && !s.ContentDeduplication && d.DeduplicationID == "":
-		return fault(CodeInvalidParameterValue,
-			"The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly.")
+		return noDeduplication()
 	case !isID(d.Group):
 		return outside("MessageGroupId", d.Group, idRule)
 	case !isID(d.DeduplicationID):
 		return outside("MessageDeduplicationId", d.DeduplicationID, idRule)
 	}
 	return nil
+}
+
+func noDeduplication() *Error {
+	return fault(CodeInvalidParameterValue,
+		"The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
 }
 
 const idRule = "Can only include alphanumeric and punctuation characters. 1 to 128 in length."

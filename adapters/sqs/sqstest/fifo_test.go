@@ -255,6 +255,50 @@ func TestAnExpiredHandleDeletesNothingFromAFIFOQueue(t *testing.T) {
 	}
 }
 
+// The documents say of DeleteMessage alone that it fails with an expired handle on a FIFO queue. Chosen for ChangeMessageVisibility:
+// it fails too, as it says of itself that it "might", and the function must live without its back-off.
+func TestAnExpiredHandleChangesNothingInAFIFOQueue(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.line("a1")
+	old := w.expect(1, "a1")[0]
+	w.pass(30 * time.Second)
+	for range 2 { // visible, then in flight for another consumer
+		err := w.ChangeVisibility(w.now, "orders.fifo", old.Receipt, time.Hour)
+		if got, want := code(err), sqstest.CodeInvalidParameterValue; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		w.receive("orders.fifo")
+	}
+	w.pass(30 * time.Second)
+	if got := w.counts("orders.fifo").Visible; got != 1 {
+		t.Errorf("got %d visible after the queue's own time-out, want 1", got)
+	}
+}
+
+// LocalStack's suite, recorded against AWS: test_purge_queue_clears_fifo_deduplication_cache.
+func TestAPurgeForgetsWhatWasSent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	send := func() sqstest.Message {
+		t.Helper()
+		m, err := w.Send(w.now, "orders.fifo", sqstest.Draft{Body: "a", Group: "g", DeduplicationID: "once"})
+		w.must(err)
+		return m
+	}
+	first := send()
+	if again := send(); again.ID != first.ID {
+		t.Errorf("got message %s, want the duplicate to be the first one, %s", again.ID, first.ID)
+	}
+	w.must(w.Purge(w.now, "orders.fifo"))
+	if again := send(); again.ID == first.ID {
+		t.Error("the message after the purge is a duplicate of one that was purged")
+	}
+	if got := w.counts("orders.fifo").Visible; got != 1 {
+		t.Errorf("got %d visible, want 1", got)
+	}
+}
+
 // SQS developer guide, "Learn how to configure a dead-letter queue redrive": "the original message's deduplication ID will be replaced
 // with the original message's ID"; "Setting-up dead-letter queue retention": "the enqueue timestamp resets".
 func TestADeadLetterLeavesItsGroupToTheNext(t *testing.T) {

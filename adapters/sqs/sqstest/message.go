@@ -118,7 +118,9 @@ func (a Attribute) check(name string) error {
 	case kind == "Number" && !isNumber(a.Text):
 		return fault(CodeInvalidParameterValue, "Can't cast the value of message (user) attribute %q to a number.", name)
 	case strings.ContainsFunc(a.Text, forbidden):
-		return fault(CodeInvalidMessageContents, "The message attribute %q contains characters outside the allowed set.", name)
+		// Another code than a body's: LocalStack's suite, recorded against AWS,
+		// test_invalid_string_attributes_cause_invalid_parameter_value_error.
+		return fault(CodeInvalidParameterValue, "The message attribute %q contains characters outside the allowed set.", name)
 	}
 	return nil
 }
