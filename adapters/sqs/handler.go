@@ -2,6 +2,7 @@ package sqs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -55,6 +56,7 @@ func (h *Handler) Handle(ctx context.Context, e events.SQSEvent) (events.SQSEven
 type batch struct {
 	*Handler
 	requestID  string
+	began      time.Time
 	leaseUntil time.Time // the end of every lease
 	workUntil  time.Time
 	hopeless   error // why no order can start, in this batch or a later one; nil if one can
@@ -73,7 +75,7 @@ type record struct {
 
 func (h *Handler) newBatch(ctx context.Context, e events.SQSEvent) *batch {
 	now := h.Now()
-	b := &batch{Handler: h, requestID: h.RequestID(ctx), leaseUntil: leaseEnd(ctx, now)}
+	b := &batch{Handler: h, requestID: h.RequestID(ctx), began: now, leaseUntil: leaseEnd(ctx, now)}
 	b.workUntil = b.leaseUntil.Add(-h.AnswerTime)
 	if left := b.workUntil.Sub(now); left < h.OrderBudget {
 		b.hopeless = fmt.Errorf("a whole batch has %v for its orders, and one order needs %v: the function's time-out is too short",
@@ -97,7 +99,7 @@ func (h *Handler) newBatch(ctx context.Context, e events.SQSEvent) *batch {
 
 // decode reads a record's order. A record without one has its result already.
 func (b *batch) decode(r *record) {
-	if err := survive(func() {
+	if err := recovered(func() {
 		var err error
 		if r.order, err = b.Decoder.Decode(r.Body); err != nil {
 			r.result = order.Result{Verdict: order.Park, Reason: order.ReasonInvalid, Err: err}
@@ -162,10 +164,11 @@ func (b *batch) walk(ctx context.Context, lane []*record) {
 	}
 }
 
-// do brings one record to its action, whatever panics on the way.
+// do sets the action of one record, whatever panics or exits on the way. It calls none of the
+// handler's functions itself: the clock may be what panics.
 func (b *batch) do(ctx context.Context, r *record) {
-	if err := survive(func() { b.decide(ctx, r) }); err != nil {
-		r.result, r.action = panicked(err), b.Policy.unparked(r.delivery, b.Now(), 1)
+	if err := recovered(func() { b.decide(ctx, r) }); err != nil {
+		r.result, r.action = panicked(err), b.Policy.unparked(r.delivery, b.began, 1)
 	}
 }
 
@@ -192,7 +195,7 @@ func (b *batch) work(ctx context.Context, r *record) (result order.Result) {
 	case !r.decoded():
 		return r.result
 	}
-	if err := survive(func() {
+	if err := recovered(func() {
 		lease := order.Lease{Owner: b.NewOwner(), From: b.Now(), Until: b.leaseUntil}
 		result = b.Process(ctx, r.order, r.delivery.SentAt, lease)
 	}); err != nil {
@@ -203,22 +206,37 @@ func (b *batch) work(ctx context.Context, r *record) (result order.Result) {
 
 // tell reports a record that is done with. A report that panics changes nothing about the record.
 func (b *batch) tell(ctx context.Context, r *record) {
-	if err := survive(func() { b.report(ctx, r) }); err != nil {
+	err := recovered(func() { b.report(ctx, r) })
+	if err == nil {
+		return
+	}
+	_ = recovered(func() { // if the logger itself panics, nothing is left to log with
 		b.Log.LogAttrs(ctx, slog.LevelError, "the line of a message is lost",
 			slog.String("message_id", r.MessageId), slog.String("request_id", b.requestID), slog.Any("error", err))
-	}
+	})
 }
 
-// survive is where a panic stops: the other records of the batch are other people's orders.
-func survive(f func()) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			// The value may hold anything, so only its type and where it was thrown are told.
-			err = fmt.Errorf("panic of type %T at %s", p, debug.Stack())
-		}
+// errExited is the error of a worker that ended its goroutine with runtime.Goexit.
+var errExited = errors.New("worker goroutine exited without a result")
+
+// recovered calls f and returns an error if f panics or exits its goroutine. The other records of
+// the batch are other people's orders, so neither may end more than f. An exit cannot be stopped,
+// so f has a goroutine of its own.
+func recovered(f func()) error {
+	result := make(chan error, 1)
+	go func() {
+		err := errExited
+		defer func() {
+			if p := recover(); p != nil {
+				// The value may hold anything, so only its type and the stack are logged.
+				err = fmt.Errorf("panic of type %T at %s", p, debug.Stack())
+			}
+			result <- err
+		}()
+		f()
+		err = nil
 	}()
-	f()
-	return nil
+	return <-result
 }
 
 func panicked(err error) order.Result {
@@ -247,8 +265,8 @@ func (b *batch) answer(ctx context.Context) events.SQSEventResponse {
 	failures := []events.SQSBatchItemFailure{}
 	var delays []Delay
 	for _, r := range b.records {
-		if r.action.Verdict != order.Redeliver {
-			continue
+		if r.action.Verdict == order.Done || r.action.Verdict == order.Park {
+			continue // whatever else became of a record, its message must come back
 		}
 		failures = append(failures, events.SQSBatchItemFailure{ItemIdentifier: r.MessageId})
 		delays = append(delays, Delay{r.MessageId, r.ReceiptHandle, r.action.Delay})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -155,6 +156,81 @@ func TestAPanicOutsideTheOrderFailsOnlyItsRecord(t *testing.T) {
 			}
 			if said != tt.says || strings.Contains(w.log.String(), canary) {
 				t.Errorf("got the lines %q, want %q and nothing of what was thrown", said, tt.says)
+			}
+		})
+	}
+}
+
+// runtime.Goexit ends a goroutine without a panic, so recover does not see it. A worker that ends this way settled
+// nothing: its message comes back, and the rest of its lane is processed.
+func TestAWorkerThatExitsFailsOnlyItsRecord(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		breaks func(*world)
+		failed []int  // which of the three messages
+		says   string // in the log, of the second message
+	}{
+		{"processing the order", func(w *world) {
+			w.Process = func(ctx context.Context, o order.Order, l order.Lease) order.Result {
+				if len(w.worked()) == 1 {
+					_ = w.process(ctx, o, l)
+					runtime.Goexit()
+				}
+				return w.process(ctx, o, l)
+			}
+		}, []int{1}, "WARN panic"},
+		{"creating an owner", func(w *world) {
+			w.NewOwner = func() string {
+				if len(w.worked()) > 0 {
+					runtime.Goexit()
+				}
+				return "owner"
+			}
+		}, []int{1, 2}, "WARN panic"},
+		{"reading the clock", func(w *world) {
+			first := sync.OnceValue(w.Handler.Now)
+			calls := 0
+			w.Handler.Now = func() time.Time {
+				if calls++; calls > 1 {
+					runtime.Goexit()
+				}
+				return first()
+			}
+		}, []int{0, 1, 2}, "WARN panic"},
+		{"choosing the delay", func(w *world) { w.Luck = func() float64 { runtime.Goexit(); return 0 } }, []int{0, 1, 2}, "WARN panic"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.Parallel = 1
+			tt.breaks(w)
+			ids := w.send(good, good, good) // one lane
+			var want []string
+			for _, i := range tt.failed {
+				want = append(want, ids[i])
+			}
+			got := w.round()
+			if diff := cmp.Diff(got, want); diff != "" {
+				t.Errorf("failed: got - want +\n%s", diff)
+			}
+			if diff := cmp.Diff(w.holds(w.orders), want); diff != "" {
+				t.Errorf("on the queue: got - want +\n%s", diff)
+			}
+			says := ""
+			for _, line := range w.lines() {
+				if line["message_id"] == ids[1] {
+					says += fmt.Sprint(line["level"], " ", line["reason"])
+					if text := fmt.Sprint(line["error"]); !strings.Contains(text, "worker goroutine exited") {
+						t.Errorf("error = %q, want it to name the exit", text)
+					}
+				}
+			}
+			if says != tt.says {
+				t.Errorf("log of the second message = %q, want %q", says, tt.says)
+			}
+			if received := w.counted("Received"); received != 3 {
+				t.Errorf("Received = %d, want 3", received)
 			}
 		})
 	}
