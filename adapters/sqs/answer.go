@@ -55,8 +55,12 @@ const (
 type Delivery struct {
 	Count  int       // 1 for the first (ApproximateReceiveCount)
 	SentAt time.Time // SentTimestamp; a redrive from the dead-letter queue starts it again
-	Group  string    // MessageGroupId, which a standard queue has too, for fairness among tenants
-	FIFO   bool      // what is in one group has an order
+	// FirstSent is when the message was sent for the first time: the attribute
+	// orderonce-first-sent of one that was parked and redriven, else SentAt. It is never after
+	// SentAt.
+	FirstSent time.Time
+	Group     string // MessageGroupId, which a standard queue has too, for fairness among tenants
+	FIFO      bool   // what is in one group has an order
 }
 
 // deliveryOf reads the attributes that Lambda always passes on (Lambda developer guide, "Example Amazon SQS message
@@ -69,7 +73,22 @@ func deliveryOf(m events.SQSMessage, now time.Time) Delivery {
 	if ms, err := strconv.ParseInt(m.Attributes["SentTimestamp"], 10, 64); err == nil {
 		d.SentAt = time.UnixMilli(ms)
 	}
+	d.FirstSent = firstSent(m, d.SentAt)
 	return d
+}
+
+// firstSent returns the time that the first parking of a message noted, or sentAt. Producers may
+// set any attribute, so one that is not a time, or that is after sentAt, is ignored.
+func firstSent(m events.SQSMessage, sentAt time.Time) time.Time {
+	a := m.MessageAttributes[AttrFirstSent]
+	if a.StringValue == nil {
+		return sentAt
+	}
+	at, err := time.Parse(time.RFC3339, *a.StringValue)
+	if err != nil || at.After(sentAt) {
+		return sentAt
+	}
+	return at
 }
 
 // Action is what is done with one message: it is forgotten (Done), comes back after Delay (Redeliver), or goes to the

@@ -245,7 +245,7 @@ func panicked(err error) order.Result {
 
 func (r *record) parked() Parked {
 	p := Parked{
-		Message: r.SQSMessage, SentAt: r.delivery.SentAt, Group: r.delivery.Group, FIFO: r.delivery.FIFO,
+		Message: r.SQSMessage, FirstSent: r.delivery.FirstSent, Group: r.delivery.Group, FIFO: r.delivery.FIFO,
 		OrderID: r.order.ID(), Reason: r.result.Reason,
 	}
 	if r.result.Err != nil {

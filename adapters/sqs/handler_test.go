@@ -197,7 +197,7 @@ func TestAWorkerThatExitsFailsOnlyItsRecord(t *testing.T) {
 				}
 				return first()
 			}
-		}, []int{0, 1, 2}, "WARN panic"},
+		}, []int{0, 1, 2}, "ERROR <nil>"}, // its age cannot be reported either
 		{"choosing the delay", func(w *world) { w.Luck = func() float64 { runtime.Goexit(); return 0 } }, []int{0, 1, 2}, "WARN panic"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -702,6 +702,9 @@ func countEveryDelivery(t *rapid.T, w *world) {
 		if received != delivered || redelivered != failed || received != acked+redelivered+parked {
 			t.Fatalf("got %d received, %d acked, %d redelivered, %d parked; want %d delivered, %d failed",
 				received, acked, redelivered, parked, delivered, failed)
+		}
+		if ages := len(w.waitingAges()); ages != redelivered {
+			t.Fatalf("got %d values of WaitingAge for %d messages that come back", ages, redelivered)
 		}
 		waiting, dead := len(w.holds(w.orders)), len(w.holds(w.dead))
 		if dead != parked || sent != acked+parked+waiting {

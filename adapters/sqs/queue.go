@@ -48,13 +48,13 @@ const maxDetail = 1024
 
 // Parked is a message that no retry will help, and why.
 type Parked struct {
-	Message events.SQSMessage
-	SentAt  time.Time
-	Group   string // of the message, on a FIFO queue or a fair one
-	FIFO    bool
-	OrderID order.ID // "" if the body is no order
-	Reason  order.Reason
-	Detail  string // for a person; no personal and no payment data
+	Message   events.SQSMessage
+	FirstSent time.Time // see Delivery
+	Group     string    // of the message, on a FIFO queue or a fair one
+	FIFO      bool
+	OrderID   order.ID // "" if the body is no order
+	Reason    order.Reason
+	Detail    string // for a person; no personal and no payment data
 }
 
 // Park sends a message to the dead-letter queue, whole, with the reason beside it. A second Park of a message
@@ -81,8 +81,8 @@ func (q *Queue) Park(ctx context.Context, p Parked) error {
 func (p Parked) attributes() map[string]types.MessageAttributeValue {
 	out := map[string]types.MessageAttributeValue{
 		AttrReason:         text(string(p.Reason)),
-		AttrFirstMessageID: text(p.kept(AttrFirstMessageID, p.Message.MessageId)),
-		AttrFirstSent:      text(p.kept(AttrFirstSent, p.SentAt.UTC().Format(time.RFC3339))),
+		AttrFirstMessageID: text(p.firstMessageID()),
+		AttrFirstSent:      text(p.FirstSent.UTC().Format(time.RFC3339)),
 	}
 	if p.OrderID != "" {
 		out[AttrOrderID] = text(string(p.OrderID))
@@ -106,12 +106,12 @@ func (p Parked) attributes() map[string]types.MessageAttributeValue {
 	return out
 }
 
-// kept is what an earlier Park wrote, or else what is true now.
-func (p Parked) kept(name, now string) string {
-	if a := p.Message.MessageAttributes[name]; a.StringValue != nil && *a.StringValue != "" {
+// firstMessageID returns what an earlier Park wrote, or else the id that the message has now.
+func (p Parked) firstMessageID() string {
+	if a := p.Message.MessageAttributes[AttrFirstMessageID]; a.StringValue != nil && *a.StringValue != "" {
 		return *a.StringValue
 	}
-	return now
+	return p.Message.MessageId
 }
 
 func text(s string) types.MessageAttributeValue {

@@ -70,6 +70,7 @@ func (b *batch) count(r *record) {
 		b.Meter.Count(MetricParked, "Reason", string(r.result.Reason))
 	case order.Redeliver:
 		b.Meter.Count(MetricRedeliver, "Reason", string(r.result.Reason))
+		b.Meter.Observe(MetricWaitingAge, "", "", b.Now().Sub(r.delivery.FirstSent))
 	case order.Done:
 	}
 	if r.result.Takeover {

@@ -119,6 +119,9 @@ func TestEveryResultIsCounted(t *testing.T) {
 			for _, metric := range tt.want {
 				want[metric] = 1
 			}
+			if tt.verdict == order.Redeliver {
+				want["WaitingAge"], want["WaitingAge 90"] = 1, 1
+			}
 			if diff := cmp.Diff(w.meter, want); diff != "" {
 				t.Errorf("got - want +\n%s", diff)
 			}

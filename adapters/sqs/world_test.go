@@ -50,7 +50,16 @@ type world struct {
 	done  []work
 	log   bytes.Buffer
 	meter map[string]int // by "metric" and by "metric value"
-	sent  int            // by sendGrouped
+	data  []datapoint
+	sent  int // by sendGrouped
+}
+
+// datapoint is one value that the meter was given.
+type datapoint struct {
+	At        time.Time
+	Metric    string
+	Dimension string // its value
+	Value     float64
 }
 
 // work is one call of Process.
@@ -184,19 +193,38 @@ func (w *world) lines() []map[string]any {
 type counter struct{ w *world }
 
 func (c counter) Count(metric, dimension, value string) {
+	c.add(metric, dimension, value, datapoint{Dimension: value, Value: 1})
+}
+
+// Observe keeps milliseconds, as the real meter does.
+func (c counter) Observe(metric, _, value string, d time.Duration) {
+	c.add(metric, "seconds", fmt.Sprint(d.Seconds()), datapoint{Dimension: value, Value: float64(d.Milliseconds())})
+}
+
+func (c counter) Flush() { c.Count("flush", "", "") }
+
+func (c counter) add(metric, dimension, value string, d datapoint) {
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()
+	d.At, d.Metric = c.w.now, metric
+	c.w.data = append(c.w.data, d)
 	c.w.meter[metric]++
 	if dimension != "" {
 		c.w.meter[metric+" "+value]++
 	}
 }
 
-func (c counter) Observe(metric, _, _ string, d time.Duration) {
-	c.Count(metric, "seconds", fmt.Sprint(d.Seconds()))
+// waitingAges lists the values of WaitingAge in seconds, in the order in which they came.
+func (w *world) waitingAges() (seconds []float64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, d := range w.data {
+		if d.Metric == "WaitingAge" {
+			seconds = append(seconds, d.Value/1000)
+		}
+	}
+	return seconds
 }
-
-func (c counter) Flush() { c.Count("flush", "", "") }
 
 // What an order can come to.
 

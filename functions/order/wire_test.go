@@ -149,7 +149,8 @@ func TestWire(t *testing.T) {
 			}
 			for _, line := range []string{
 				`"Scope":"test"`, `"CallLatency"`, `"Call":"POST /v1/payment_intents"`, `"Call":"DynamoDB_20120810.UpdateItem"`,
-				`"Call":"AmazonSQS.SendMessage"`, `"reason":"provider_not_now"`, `"reason":"invalid_order"`,
+				`"Call":"AmazonSQS.SendMessage"`, `{"Name":"WaitingAge","Unit":"Milliseconds"}`,
+				`"reason":"provider_not_now"`, `"reason":"invalid_order"`,
 			} {
 				if !strings.Contains(out.String(), line) {
 					t.Errorf("nothing says %s in\n%s", line, &out)

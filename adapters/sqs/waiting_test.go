@@ -1,0 +1,284 @@
+package sqs_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/sqstest"
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+)
+
+// SQS leaves a message that was received three times or more out of ApproximateAgeOfOldestMessage
+// (SQS developer guide, "Available CloudWatch metrics for Amazon SQS"), so the function reports
+// the age itself, whatever the reason is for which a message comes back.
+func TestEveryMessageThatComesBackReportsItsAge(t *testing.T) {
+	t.Parallel()
+	for reason, tt := range map[order.Reason]struct {
+		breaks func(*world)
+		want   []float64 // ages in seconds of those of the two messages that come back
+	}{
+		order.ReasonStore: {func(w *world) { w.script["B"] = outage() }, []float64{90}},
+		order.ReasonUnconfirmed: {func(w *world) {
+			w.script["B"] = order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Attempt: 1}
+		}, []float64{90}},
+		sqs.ReasonBehind: {func(w *world) { w.script["A"] = outage() }, []float64{90, 90}},
+		sqs.ReasonPanic: {func(w *world) {
+			w.Process = func(_ context.Context, o order.Order, _ order.Lease) order.Result {
+				if o.ID() == "B" {
+					runtime.Goexit()
+				}
+				return paid()
+			}
+		}, []float64{90}},
+		sqs.ReasonParkFailed: {func(w *world) {
+			w.script["B"] = conflict()
+			w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
+		}, []float64{90}},
+		sqs.ReasonNotStarted: {func(w *world) {
+			w.Process = func(context.Context, order.Order, order.Lease) order.Result {
+				w.pass(25 * time.Second)
+				return paid()
+			}
+		}, []float64{115}},
+		order.ReasonMisconfigured: {func(w *world) { w.OrderBudget = 30 * time.Second }, []float64{90, 90}},
+	} {
+		t.Run(string(reason), func(t *testing.T) {
+			t.Parallel()
+			w := newFIFOWorld(t)
+			tt.breaks(w)
+			w.sendGrouped("g", named("A"))
+			w.sendGrouped("g", named("B"))
+			w.pass(90 * time.Second)
+			ctx, cancel := context.WithDeadline(t.Context(), w.Now().Add(30*time.Second))
+			defer cancel()
+			w.deliver(ctx, w.receive())
+			if diff := cmp.Diff(w.waitingAges(), tt.want); diff != "" {
+				t.Errorf("WaitingAge: got - want +\n%s", diff)
+			}
+			if w.counted("Redelivered "+string(reason)) == 0 {
+				t.Errorf("no message came back for %s", reason)
+			}
+		})
+	}
+}
+
+func TestAnAcknowledgedOrParkedMessageReportsNoWaitingAge(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.script["CLASHES"] = conflict()
+	w.send(named("PAID"), named("CLASHES"), "no order")
+	w.pass(time.Hour)
+	w.round()
+	if got := w.waitingAges(); len(got) > 0 {
+		t.Errorf("WaitingAge = %v, want none", got)
+	}
+}
+
+// A redrive starts SentTimestamp again, so the age of a message counts from what its first
+// parking wrote.
+func TestARedrivenMessageIsAsOldAsItsFirstSending(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.script["ORD12345"] = conflict()
+	w.send(good)
+	for _, wait := range []time.Duration{time.Hour, 3 * day, 9 * day} { // parked three times, redriven twice
+		w.pass(wait)
+		w.server.Machine(func(m *sqstest.Machine, now time.Time) {
+			_, err := m.Redrive(now, w.dead, w.orders)
+			w.must(err)
+		})
+		w.round()
+	}
+	if got := w.messages(w.dead)[0].Attributes[sqs.AttrFirstSent].Text; got != "2100-01-02T03:04:05Z" {
+		t.Errorf("%s = %s, want the time of the first sending", sqs.AttrFirstSent, got)
+	}
+	w.server.Machine(func(m *sqstest.Machine, now time.Time) {
+		_, err := m.Redrive(now, w.dead, w.orders)
+		w.must(err)
+	})
+	w.script["ORD12345"] = outage()
+	w.round()
+	want := []float64{(12*day + time.Hour).Seconds()}
+	if diff := cmp.Diff(w.waitingAges(), want); diff != "" {
+		t.Errorf("WaitingAge: got - want +\n%s", diff)
+	}
+	if got := w.counted("Parked"); got != 3 {
+		t.Errorf("Parked = %d, want 3: a redrive starts the message's time in the queue again", got)
+	}
+}
+
+func TestTheFirstSendingIsReadFromTheMessage(t *testing.T) {
+	t.Parallel()
+	attribute := func(text string) map[string]events.SQSMessageAttribute {
+		return map[string]events.SQSMessageAttribute{sqs.AttrFirstSent: {DataType: "String", StringValue: &text}}
+	}
+	binary := map[string]events.SQSMessageAttribute{sqs.AttrFirstSent: {DataType: "Binary", BinaryValue: []byte("x")}}
+	sent := map[string]string{"SentTimestamp": fmt.Sprint(start().Add(-time.Hour).UnixMilli())}
+	broken := map[string]string{"SentTimestamp": "x"}
+	for name, tt := range map[string]struct {
+		system map[string]string
+		own    map[string]events.SQSMessageAttribute
+		age    time.Duration
+	}{
+		"a new message":                  {sent, nil, time.Hour},
+		"a redriven message":             {sent, attribute("2100-01-01T03:04:05Z"), day},
+		"a redriven message, other zone": {sent, attribute("2100-01-01T05:04:05+02:00"), day},
+		// Producers may set any attribute. What is no time, or a time after the sending, is not believed.
+		"no time":                        {sent, attribute("yesterday"), time.Hour},
+		"no text":                        {sent, attribute(""), time.Hour},
+		"bytes instead of a text":        {sent, binary, time.Hour},
+		"a time after the sending":       {sent, attribute("2100-01-02T02:04:06Z"), time.Hour},
+		"a time in the future":           {sent, attribute("2101-01-01T00:00:00Z"), time.Hour},
+		"no SentTimestamp":               {nil, nil, 0},
+		"redriven, no SentTimestamp":     {nil, attribute("2100-01-02T03:03:05Z"), time.Minute},
+		"redriven, broken SentTimestamp": {broken, attribute("2100-01-02T03:03:05Z"), time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.script["WAITS"] = outage()
+			e := events.SQSEvent{}
+			for _, body := range []string{named("WAITS"), "no order"} {
+				e.Records = append(e.Records, events.SQSMessage{
+					MessageId: body, Body: body, Attributes: tt.system, MessageAttributes: tt.own,
+				})
+			}
+			_, err := w.Handle(t.Context(), e)
+			w.must(err)
+			if diff := cmp.Diff(w.waitingAges(), []float64{tt.age.Seconds()}); diff != "" {
+				t.Errorf("WaitingAge: got - want +\n%s", diff)
+			}
+			want := start().Add(-tt.age).Format(time.RFC3339)
+			if got := w.messages(w.dead)[0].Attributes[sqs.AttrFirstSent].Text; got != want {
+				t.Errorf("parked with %s = %s, want %s", sqs.AttrFirstSent, got, want)
+			}
+		})
+	}
+}
+
+// period is that of every alarm in infra/terraform/alarms.tf.
+const period = 5 * time.Minute
+
+// byPeriod gathers the values of a metric as CloudWatch does: by the number of the period since
+// the start. A period without values is not in the map.
+func (w *world) byPeriod(metric, dimension string) map[int][]float64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := map[int][]float64{}
+	for _, d := range w.data {
+		if d.Metric == metric && d.Dimension == dimension {
+			n := int(d.At.Sub(start()) / period)
+			all[n] = append(all[n], d.Value)
+		}
+	}
+	return all
+}
+
+// failing makes the processor's calls of these kinds fail.
+func failing(err error, kinds ...ordertest.Call) ordertest.Around {
+	return func(c ordertest.Call, do func() error) error {
+		if slices.Contains(kinds, c) {
+			return err
+		}
+		return do()
+	}
+}
+
+// An outage of half an hour must be seen, also if a single order waits: it is then received only
+// every ten to fifteen minutes.
+func TestAnOutageCrossesTheThresholdsOfItsAlarms(t *testing.T) {
+	t.Parallel()
+	const (
+		ends      = 2 * time.Hour
+		threshold = float64(30 * time.Minute / time.Millisecond) // of the maximum of WaitingAge
+	)
+	tableIsDown := failing(ordertest.ErrConnection, ordertest.Begin, ordertest.Bind, ordertest.Finish, ordertest.Release)
+	stripeIsDown := failing(&order.PaymentError{Trouble: order.NotNow, Err: errors.New("503 from Stripe")},
+		ordertest.Prepare, ordertest.Confirm, ordertest.Read)
+	for name, tt := range map[string]struct {
+		fails  ordertest.Around
+		reason order.Reason
+		orders int // one a minute, from the start
+	}{
+		"the table is down, an order a minute": {tableIsDown, order.ReasonStore, int(ends / time.Minute)},
+		"the table is down, one order":         {tableIsDown, order.ReasonStore, 1},
+		"Stripe is down, an order a minute":    {stripeIsDown, order.ReasonNotNow, int(ends / time.Minute)},
+		"Stripe is down, one order":            {stripeIsDown, order.ReasonNotNow, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.processThrough(func(c ordertest.Call, do func() error) error {
+				if w.Now().Before(start().Add(ends)) {
+					return tt.fails(c, do)
+				}
+				return do()
+			})
+			w.runFor(ends+time.Hour, 30*time.Second, tt.orders)
+
+			ages := w.byPeriod("WaitingAge", "")
+			raised := func(n int) bool { // one breaching period of four
+				last := slices.Concat(ages[n-3], ages[n-2], ages[n-1], ages[n])
+				return len(last) > 0 && slices.Max(last) > threshold
+			}
+			for n := range int((ends + time.Hour) / period) {
+				at := time.Duration(n+1) * period
+				if want := at >= 50*time.Minute && at <= ends; want && !raised(n) {
+					t.Errorf("%v into an outage of %v the alarm on WaitingAge is not raised", at, ends)
+				}
+				if want := at > 30*time.Minute && at < ends+30*time.Minute; !want && raised(n) {
+					t.Errorf("the alarm on WaitingAge is raised %v after the start, want it between 30m and %v", at, ends+30*time.Minute)
+				}
+			}
+			redelivered := w.byPeriod("Redelivered", string(tt.reason))
+			for n := range int(ends / period) {
+				if got := len(redelivered[n]); got < 5 && tt.orders > 1 {
+					t.Errorf("Redelivered for %s = %d in the period %d, want one for each order of it", tt.reason, got, n)
+				}
+			}
+			if n := len(redelivered); n == 0 {
+				t.Errorf("Redelivered for %s = 0", tt.reason)
+			}
+			if got := w.counted("Settled paid"); got != tt.orders {
+				t.Errorf("%d of %d orders are paid after the outage", got, tt.orders)
+			}
+		})
+	}
+}
+
+// processThrough gives the handler the real processor, over a store and a provider in memory, and
+// lets around decide about each call to them.
+func (w *world) processThrough(around ordertest.Around) {
+	ports := ordertest.Wire{
+		Claims: new(ordertest.Memory), Payments: &ordertest.Bank{Scope: "test"}, Around: around,
+	}
+	p := &order.Processor{Claims: ports, Payments: ports, Scope: "test", Now: w.Now, ConfirmTime: time.Second}
+	w.Process = p.Process
+}
+
+// runFor delivers whatever is visible, at every step of the clock, and sends some orders, one a
+// minute.
+func (w *world) runFor(d, step time.Duration, orders int) {
+	w.t.Helper()
+	for passed := time.Duration(0); passed < d; passed += step {
+		if minute := int(passed / time.Minute); passed%time.Minute == 0 && minute < orders {
+			body := named(fmt.Sprintf("ORD%d", minute))
+			w.send(strings.Replace(body, "pm_1MqLiJLkdIwHu7ix", ordertest.CardOf(ordertest.Pays), 1))
+		}
+		if len(w.visible()) > 0 {
+			w.round()
+		}
+		w.pass(step)
+	}
+}
