@@ -21,7 +21,7 @@ type Meter interface {
 	Flush()
 }
 
-// Handler answers batches of an order queue. All fields are needed.
+// Handler answers batches of an order queue. All fields but Settings are needed.
 type Handler struct {
 	Process func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result
 	Decoder *Decoder
@@ -29,6 +29,8 @@ type Handler struct {
 	Policy  Policy
 	Log     *slog.Logger
 	Meter   Meter
+	// Settings compares the queues' settings with Policy. It may be nil: then nothing is compared.
+	Settings *SettingsCheck
 
 	Now       func() time.Time
 	NewOwner  func() string  // 128 random bits, new for each call
@@ -45,6 +47,7 @@ type Handler struct {
 // delete or repeat the whole batch (Lambda developer guide, "Implementing partial batch responses").
 func (h *Handler) Handle(ctx context.Context, e events.SQSEvent) (events.SQSEventResponse, error) {
 	defer h.Meter.Flush()
+	h.Settings.start(ctx, h)
 	b := h.newBatch(ctx, e)
 	working, cancel := context.WithDeadline(ctx, b.workUntil)
 	defer cancel()

@@ -95,22 +95,27 @@ func newWorldWith(t tester, orderQueue, deadQueue string, fifo bool) *world {
 		orders.DeadLetters, orders.MaxReceives, orders.FIFO = w.dead, sqs.DefaultPolicy().MaxReceives, fifo
 		w.must(m.Create(now, w.orders, orders))
 	})
-	cfg := aws.Config{
-		Region: sqstest.Region, BaseEndpoint: &server.URL,
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: "pretend", SecretAccessKey: "pretend"}, nil
-		}),
-		Retryer: func() aws.Retryer { return aws.NopRetryer{} }, // a fault is one fault
-	}
 	w.Handler = &sqs.Handler{
 		Process: w.process, Decoder: sqs.NewDecoder(),
-		Queue:  sqs.NewQueue(cfg, server.QueueURL(w.orders), server.QueueURL(w.dead)),
+		Queue:  w.queueThrough(nil),
 		Policy: sqs.DefaultPolicy(), Log: slog.New(slog.NewJSONHandler(&lockedWriter{w: w}, nil)), Meter: counter{w},
 		Now: w.Now, NewOwner: w.newOwner, Luck: func() float64 { return unlucky },
 		RequestID: func(context.Context) string { return "request-1" },
 		Parallel:  4, OrderBudget: orderBudget, AnswerTime: answerTime,
 	}
 	return w
+}
+
+// queueThrough is the client of both queues, over an HTTP client; nil is the SDK's own.
+func (w *world) queueThrough(client aws.HTTPClient) *sqs.Queue {
+	cfg := aws.Config{
+		Region: sqstest.Region, BaseEndpoint: &w.server.URL, HTTPClient: client,
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: "pretend", SecretAccessKey: "pretend"}, nil
+		}),
+		Retryer: func() aws.Retryer { return aws.NopRetryer{} }, // a fault is one fault
+	}
+	return sqs.NewQueue(cfg, w.server.QueueURL(w.orders), w.server.QueueURL(w.dead))
 }
 
 func (w *world) must(err error) {

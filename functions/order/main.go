@@ -43,8 +43,8 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*sqs.Handler, e
 		Queue:   sqs.NewQueue(c.AWS.Config(lambda.SQS, calls.aws()), string(c.Queue), string(c.DeadLetters)),
 		Policy:  c.policy(),
 		Log:     lambda.NewLogger(out, slog.LevelInfo),
-		Meter:   calls.meter,
-		Now:     time.Now, NewOwner: newOwner, Luck: luck, RequestID: lambda.RequestID,
+		Meter:   calls.meter, Settings: new(sqs.SettingsCheck),
+		Now: time.Now, NewOwner: newOwner, Luck: luck, RequestID: lambda.RequestID,
 		Parallel: c.Parallel, OrderBudget: c.OrderBudget, AnswerTime: c.AnswerTime,
 	}, nil
 }

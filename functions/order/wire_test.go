@@ -26,9 +26,10 @@ import (
 
 // cloud is everything that the function calls, at one address. It notes who was asked for what, and answers each just enough.
 type cloud struct {
-	url    string
-	secret string // Secrets Manager's answer
-	status int    // and its status
+	url       string
+	secret    string // Secrets Manager's answer
+	status    int    // and its status
+	retention string // MessageRetentionPeriod of the order queue, in seconds
 
 	mu    sync.Mutex
 	asked []string
@@ -36,7 +37,7 @@ type cloud struct {
 
 func newCloud(t *testing.T) *cloud {
 	t.Helper()
-	c := &cloud{status: http.StatusOK}
+	c := &cloud{status: http.StatusOK, retention: "604800"}
 	server := httptest.NewServer(c)
 	t.Cleanup(server.Close)
 	c.url = server.URL
@@ -53,6 +54,24 @@ func (c *cloud) calls() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Sorted(slices.Values(c.asked))
+}
+
+// output is what the function prints, from several goroutines.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
 }
 
 // message is one order's, and owner the one who claims it.
@@ -78,6 +97,8 @@ func (c *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer = claimed()
 	case "AmazonSQS.ChangeMessageVisibilityBatch":
 		answer = "{}"
+	case "AmazonSQS.GetQueueAttributes":
+		answer = c.settings(in.Queue)
 	case "AmazonSQS.SendMessage":
 		sum := md5.Sum([]byte(in.MessageBody)) // which the SDK compares with what it sent
 		answer = `{"MessageId":"m","MD5OfMessageBody":"` + hex.EncodeToString(sum[:]) + `"}`
@@ -96,6 +117,15 @@ func (c *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, answer)
 }
 
+// settings are the attributes of both queues as infra/terraform sets them, but for the order queue's retention.
+func (c *cloud) settings(queue string) string {
+	if strings.HasSuffix(queue, "/dead") {
+		return `{"Attributes":{"QueueArn":"arn:aws:sqs:eu-west-1:1:dead","MessageRetentionPeriod":"1209600"}}`
+	}
+	return `{"Attributes":{"QueueArn":"arn:aws:sqs:eu-west-1:1:orders","MessageRetentionPeriod":"` + c.retention + `",` +
+		`"RedrivePolicy":"{\"deadLetterTargetArn\":\"arn:aws:sqs:eu-west-1:1:dead\",\"maxReceiveCount\":1000}"}}`
+}
+
 // claimed is the row of docs/reference/row.md after the owner's claim.
 func claimed() string {
 	o, _ := sqs.NewDecoder().Decode(message)
@@ -111,6 +141,8 @@ func TestWire(t *testing.T) {
 	t.Parallel()
 	shared := []string{
 		"AmazonSQS.ChangeMessageVisibilityBatch https://sqs.example/1/orders",
+		"AmazonSQS.GetQueueAttributes https://sqs.example/1/dead", // once in the life of a process
+		"AmazonSQS.GetQueueAttributes https://sqs.example/1/orders",
 		"AmazonSQS.SendMessage https://sqs.example/1/dead",
 		"DynamoDB_20120810.UpdateItem orders", // claim
 		"DynamoDB_20120810.UpdateItem orders", // release
@@ -129,7 +161,7 @@ func TestWire(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			var out bytes.Buffer
+			var out output
 			c := newCloud(t)
 			c.secret = tt.secret
 			h, err := wire(t.Context(), c.environ(tt.changes...), &out)
@@ -140,6 +172,7 @@ func TestWire(t *testing.T) {
 			answer, err := h.Handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{
 				{MessageId: "m-1", Body: message}, {MessageId: "m-2", Body: "no order"},
 			}})
+			h.Settings.Wait()
 			want := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{{ItemIdentifier: "m-1"}}}
 			if diff := cmp.Diff(answer, want); err != nil || diff != "" {
 				t.Errorf("error %v, - got, + want:\n%s\n%s", err, diff, &out)
@@ -158,6 +191,48 @@ func TestWire(t *testing.T) {
 			}
 			if strings.Contains(out.String(), "canary") || strings.Contains(out.String(), "rk_test_secret") {
 				t.Errorf("a secret was printed:\n%s", &out)
+			}
+		})
+	}
+}
+
+// A queue with SQS's default retention loses orders before QUEUE_RETENTION has them parked.
+func TestTheQueuesSettingsAreComparedWithTheEnvironment(t *testing.T) {
+	t.Parallel()
+	for claim, tt := range map[string]struct {
+		retention string // of the queue
+		variable  string
+		want      []string
+	}{
+		"the same retention is right": {retention: "604800", variable: "168h"},
+		"a shorter one is logged and counted": {"345600", "168h", []string{
+			`{"Name":"QueueMisconfigured","Unit":"Count"}`, `"Setting":"retention"`, `"level":"ERROR"`, `"setting":"retention"`,
+			`"got":"96h0m0s","want":"at least 168h0m0s"`,
+		}},
+		"a shorter one that the function knows is right": {retention: "345600", variable: "96h"},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			var out output
+			c := newCloud(t)
+			c.retention = tt.retention
+			h, err := wire(t.Context(), c.environ("QUEUE_RETENTION="+tt.variable), &out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // the second batch writes what was counted after the first
+				if _, err := h.Handle(t.Context(), events.SQSEvent{}); err != nil {
+					t.Fatal(err)
+				}
+				h.Settings.Wait()
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("output has no %s:\n%s", want, &out)
+				}
+			}
+			if got := strings.Contains(out.String(), "isconfigured"); got != (tt.want != nil) {
+				t.Errorf("a mismatch is reported: %t, want %t:\n%s", got, tt.want != nil, &out)
 			}
 		})
 	}
@@ -213,7 +288,7 @@ func TestAFunctionDoesNotStart(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			var out bytes.Buffer
+			var out output
 			c := newCloud(t)
 			c.status, c.secret = tt.status, tt.secret
 			h, err := wire(t.Context(), c.environ("STRIPE_SECRET_KEY=", "STRIPE_SECRET_ARN="+secretARN), &out)

@@ -34,6 +34,10 @@ type config struct {
 	Scope   string         `env:"SCOPE,notEmpty"             want:"the deployment's scope"`
 	Key     lambda.Secret  `env:"STRIPE_SECRET_KEY,notEmpty" want:"a Stripe test key"`
 	Address string         `env:"STRIPE_API_BASE"`
+
+	// What the function is told, if that differs from what infra/terraform deploys.
+	DeadLetters lambda.Address `env:"DEAD_LETTER_QUEUE_URL" want:"the URL of the dead-letter queue"`
+	Retention   time.Duration  `env:"QUEUE_RETENTION"`
 }
 
 // Problems are what one variable alone cannot show.
@@ -56,6 +60,9 @@ func (r run) Run(ctx context.Context) error { return r.run(ctx, os.Environ(), os
 func (r run) run(ctx context.Context, environ []string, out io.Writer) error {
 	c, err := lambda.ReadEnv[config](environ)
 	if err != nil {
+		return err
+	}
+	if err := c.compareQueues(ctx, out); err != nil {
 		return err
 	}
 	id := newID(time.Now())

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"path/filepath"
@@ -95,10 +96,13 @@ func TestEveryOrderIsNew(t *testing.T) {
 // TestRunEndsBeforeItWaits gives run what it cannot work with, and a pretend Stripe and queue that note who asks.
 func TestRunEndsBeforeItWaits(t *testing.T) {
 	t.Parallel()
+	const compared = "queues  orders are kept 168h0m0s and received 1000 times, dead letters are kept 336h0m0s\n"
 	payers := map[string]string{"/v1/customers": `{"id":"cus_New"}`, "/v1/payment_methods/pm_card_visa/attach": `{"id":"pm_New"}`}
 	for claim, tt := range map[string]struct {
 		run     run
-		change  string
+		change  string // of the environment
+		keeps   time.Duration
+		refuses string // an operation of SQS
 		payers  map[string]string
 		asked   int // of Stripe
 		printed string
@@ -107,35 +111,38 @@ func TestRunEndsBeforeItWaits(t *testing.T) {
 		"at a live key, which nobody is shown": {
 			change: "STRIPE_SECRET_KEY=sk_live_canary", payers: payers, err: "got a live one",
 		},
+		"at a queue that is not there": {
+			change: "QUEUE_URL=http://127.0.0.1:1/none", payers: payers, err: "read the settings of queue http://127.0.0.1:1/none: ",
+		},
+		"at queues that would lose orders, before anything is made": {
+			keeps: 4 * day, payers: payers, err: "MessageRetentionPeriod of the order queue is 96h0m0s",
+		},
 		"at a payer that cannot be made": {
-			payers: map[string]string{"/v1/customers": "{"}, asked: 1, err: "make a customer at Stripe: ",
+			payers: map[string]string{"/v1/customers": "{"}, asked: 1, printed: compared, err: "make a customer at Stripe: ",
 		},
-		"at a queue that is not there, with a new payer": {
-			payers: payers, asked: 2, printed: "Made customer cus_New with payment method pm_New in Stripe's test mode\n",
-			err: "post to ",
+		"at a queue that takes nothing, with a new payer": {
+			refuses: "SendMessage", payers: payers, asked: 2,
+			printed: compared + "Made customer cus_New with payment method pm_New in Stripe's test mode\n", err: "post to ",
 		},
-		"at a queue that is not there, with a payer of one's own": {
-			run: run{Customer: "cus_Me", Method: "pm_Mine"}, payers: payers, err: "post to ",
+		"at a queue that takes nothing, with a payer of one's own": {
+			run: run{Customer: "cus_Me", Method: "pm_Mine"}, refuses: "SendMessage", payers: payers, printed: compared, err: "post to ",
 		},
 		"at a payer that no order can name": {
-			run: run{Customer: "cus_Me", Method: "no method"}, payers: payers, err: "payment.method",
+			run: run{Customer: "cus_Me", Method: "no method"}, payers: payers, printed: compared, err: "payment.method",
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			c, asked := stripeSays(t, http.StatusOK, tt.payers)
-			queue, err := sqstest.Serve(sqstest.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = queue.Close() })
+			_, queue := queues(t, func(orders, _ *sqstest.Settings) { orders.Retention = cmp.Or(tt.keeps, orders.Retention) })
+			queue.Fail(tt.refuses, 1, "AccessDenied")
 			environ := []string{
 				"AWS_REGION=" + sqstest.Region, "AWS_ACCESS_KEY_ID=pretend", "AWS_SECRET_ACCESS_KEY=canary", "ORDERS_TABLE=orders", "SCOPE=test",
-				"AWS_ENDPOINT_URL=" + queue.URL, "QUEUE_URL=" + queue.QueueURL("none"), "STRIPE_API_BASE=" + c.Address,
+				"AWS_ENDPOINT_URL=" + queue.URL, "QUEUE_URL=" + queue.QueueURL("orders"), "STRIPE_API_BASE=" + c.Address,
 				"STRIPE_SECRET_KEY=sk_test_canary", tt.change, // the last of two wins
 			}
 			var out strings.Builder
-			err = tt.run.run(t.Context(), environ, &out)
+			err := tt.run.run(t.Context(), environ, &out)
 			if err == nil || !strings.Contains(err.Error(), tt.err) || strings.Contains(hint(err).Error(), "canary") {
 				t.Errorf("error = %v, want %q", err, tt.err)
 			}

@@ -1,0 +1,233 @@
+package sqs
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// Setting names what the function relies on and only the queues decide. It is the dimension of
+// MetricQueueMisconfigured.
+type Setting string
+
+// The settings that are compared.
+const (
+	SettingRetention           Setting = "retention"             // the order queue's message retention
+	SettingMaxReceives         Setting = "max_receives"          // its maxReceiveCount
+	SettingRedriveTarget       Setting = "redrive_target"        // where SQS itself moves its messages
+	SettingDeadLetterRetention Setting = "dead_letter_retention" // the dead-letter queue's message retention
+)
+
+// QueueSettings are the attributes of one queue, as SQS reports them. The zero value means that
+// they are not known.
+type QueueSettings struct {
+	ARN           string
+	Retention     time.Duration
+	RedriveTarget string // ARN of its dead-letter queue; "" without a redrive policy
+	MaxReceives   int    // 0 without a redrive policy
+}
+
+// Settings are those of the order queue and of its dead-letter queue.
+type Settings struct{ Orders, DeadLetters QueueSettings }
+
+// Mismatch is a setting of the queues with which messages can be lost, or parked without a reason.
+type Mismatch struct {
+	Setting   Setting
+	Attribute string // the attribute of SQS, and of which queue
+	Got, Want string
+	Remedy    string
+}
+
+// String is one line for a person.
+func (m Mismatch) String() string {
+	return fmt.Sprintf("%s is %s, want %s: %s", m.Attribute, m.Got, m.Want, m.Remedy)
+}
+
+// Mismatches compares the settings with what the policy assumes. What is not known is not compared.
+// A longer retention than the policy's is no mismatch: orders are then parked sooner than need be.
+func (s Settings) Mismatches(p Policy) []Mismatch {
+	orders, dead := s.Orders, s.DeadLetters
+	if orders.ARN == "" {
+		return nil
+	}
+	var all []Mismatch
+	check := func(ok bool, m Mismatch) {
+		if !ok {
+			all = append(all, m)
+		}
+	}
+	check(orders.Retention >= p.Retention, Mismatch{
+		Setting: SettingRetention, Attribute: "MessageRetentionPeriod of the order queue",
+		Got: orders.Retention.String(), Want: "at least " + p.Retention.String(),
+		Remedy: fmt.Sprintf("SQS deletes waiting orders before they are parked; "+
+			"set the attribute to %d (seconds) or lower QUEUE_RETENTION", int(p.Retention.Seconds())),
+	})
+	check(orders.RedriveTarget != "" && (dead.ARN == "" || orders.RedriveTarget == dead.ARN), Mismatch{
+		Setting: SettingRedriveTarget, Attribute: "deadLetterTargetArn in the RedrivePolicy of the order queue",
+		Got: cmp.Or(orders.RedriveTarget, "none"), Want: cmp.Or(dead.ARN, "the dead-letter queue"),
+		Remedy: "SQS deletes messages that kill the function, or moves them where nobody looks; " +
+			"name the queue of DEAD_LETTER_QUEUE_URL",
+	})
+	check(orders.RedriveTarget == "" || orders.MaxReceives >= p.MaxReceives, Mismatch{
+		Setting: SettingMaxReceives, Attribute: "maxReceiveCount in the RedrivePolicy of the order queue",
+		Got: strconv.Itoa(orders.MaxReceives), Want: "at least " + strconv.Itoa(p.MaxReceives),
+		Remedy: "SQS moves waiting orders to the dead-letter queue without a reason; " +
+			"set it to " + strconv.Itoa(p.MaxReceives),
+	})
+	// SQS developer guide, "Setting-up dead-letter queue retention in Amazon SQS".
+	check(dead.ARN == "" || dead.Retention > orders.Retention, Mismatch{
+		Setting: SettingDeadLetterRetention, Attribute: "MessageRetentionPeriod of the dead-letter queue",
+		Got: dead.Retention.String(), Want: "more than the order queue's " + orders.Retention.String(),
+		Remedy: "a message that SQS moves keeps its age; " +
+			"raise the attribute, up to 1209600 (seconds), or lower the order queue's",
+	})
+	return all
+}
+
+// Settings reads the settings of both queues, with one call for each. The function needs
+// sqs:GetQueueAttributes on both. Beside an error it returns what it could read.
+func (q *Queue) Settings(ctx context.Context) (Settings, error) {
+	orders, err := readSettings(ctx, q.client, q.url)
+	dead, deadErr := readSettings(ctx, q.client, q.deadQueue)
+	return Settings{Orders: orders, DeadLetters: dead}, errors.Join(err, deadErr)
+}
+
+// ReadSettings reads the settings of the queue at a URL.
+func ReadSettings(ctx context.Context, cfg aws.Config, url string) (QueueSettings, error) {
+	return readSettings(ctx, sqs.NewFromConfig(cfg), url)
+}
+
+func readSettings(ctx context.Context, client *sqs.Client, url string) (QueueSettings, error) {
+	out, err := client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
+		QueueUrl: &url,
+		AttributeNames: []types.QueueAttributeName{
+			types.QueueAttributeNameQueueArn,
+			types.QueueAttributeNameMessageRetentionPeriod,
+			types.QueueAttributeNameRedrivePolicy,
+		},
+	})
+	if err != nil {
+		return QueueSettings{}, fmt.Errorf("read the settings of queue %s: %w", url, err)
+	}
+	s, err := settingsOf(out.Attributes)
+	if err != nil {
+		return QueueSettings{}, fmt.Errorf("read the settings of queue %s: %w", url, err)
+	}
+	return s, nil
+}
+
+var errNoARN = errors.New("no attribute QueueArn")
+
+// settingsOf reads attributes in the form of the API reference, GetQueueAttributes. A queue without
+// a redrive policy has no such attribute.
+func settingsOf(attributes map[string]string) (QueueSettings, error) {
+	s := QueueSettings{ARN: attributes[string(types.QueueAttributeNameQueueArn)]}
+	if s.ARN == "" {
+		return QueueSettings{}, errNoARN
+	}
+	retention := attributes[string(types.QueueAttributeNameMessageRetentionPeriod)]
+	seconds, err := strconv.Atoi(retention)
+	if err != nil {
+		return QueueSettings{}, fmt.Errorf("attribute MessageRetentionPeriod %q: want seconds", retention)
+	}
+	s.Retention = time.Duration(seconds) * time.Second
+	text := attributes[string(types.QueueAttributeNameRedrivePolicy)]
+	if text == "" {
+		return s, nil
+	}
+	var policy struct {
+		Target      string      `json:"deadLetterTargetArn"`
+		MaxReceives json.Number `json:"maxReceiveCount"` // SQS accepts it with and without quotes
+	}
+	if err := json.Unmarshal([]byte(text), &policy); err != nil {
+		return QueueSettings{}, fmt.Errorf("attribute RedrivePolicy: %w", err)
+	}
+	receives, err := policy.MaxReceives.Int64()
+	if err != nil {
+		return QueueSettings{}, fmt.Errorf("attribute RedrivePolicy: maxReceiveCount: %w", err)
+	}
+	s.RedriveTarget, s.MaxReceives = policy.Target, int(receives)
+	return s, nil
+}
+
+const (
+	settingsTries = 5               // by invocations of one process
+	settingsTime  = 5 * time.Second // of one try
+)
+
+// SettingsCheck compares the queues' settings with the handler's policy, once in the life of a
+// process, beside the first batch: a batch neither waits for it nor fails with it. If settings
+// cannot be read, the next invocations try again, a few times. The zero value is ready.
+type SettingsCheck struct {
+	background sync.WaitGroup
+
+	mu       sync.Mutex
+	tries    int
+	over     bool             // compared, or under way
+	reported map[Setting]bool // once each, however often they are read
+}
+
+// Wait returns when no comparison is under way.
+func (c *SettingsCheck) Wait() { c.background.Wait() }
+
+// start begins a comparison in the background, unless one is under way or none is needed. A nil
+// check compares nothing.
+func (c *SettingsCheck) start(ctx context.Context, h *Handler) {
+	if c == nil || !c.take() {
+		return
+	}
+	requestID := slog.String("request_id", h.RequestID(ctx))
+	// A short invocation ends before the answer comes, and its context with it.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settingsTime)
+	c.background.Go(func() {
+		defer cancel()
+		// A panic here must not end the process, which has a batch in hand.
+		_ = recovered(func() { c.compare(ctx, h, requestID) })
+	})
+}
+
+// take reports whether the caller is to compare the settings.
+func (c *SettingsCheck) take() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over || c.tries == settingsTries {
+		return false
+	}
+	c.tries++
+	c.over = true
+	return true
+}
+
+func (c *SettingsCheck) compare(ctx context.Context, h *Handler, requestID slog.Attr) {
+	settings, err := h.Queue.Settings(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		c.over = false
+		h.Log.LogAttrs(ctx, slog.LevelWarn, "queue settings not compared",
+			slog.Any("error", err), slog.Int("tries_left", settingsTries-c.tries), requestID)
+	}
+	if c.reported == nil {
+		c.reported = map[Setting]bool{}
+	}
+	for _, m := range settings.Mismatches(h.Policy) {
+		if c.reported[m.Setting] {
+			continue
+		}
+		c.reported[m.Setting] = true
+		h.Meter.Count(MetricQueueMisconfigured, "Setting", string(m.Setting))
+		h.Log.LogAttrs(ctx, slog.LevelError, "queue misconfigured",
+			slog.String("setting", string(m.Setting)), slog.String("attribute", m.Attribute),
+			slog.String("got", m.Got), slog.String("want", m.Want), slog.String("remedy", m.Remedy), requestID)
+	}
+}

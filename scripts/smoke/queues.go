@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	sdk "github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"orderonce/adapters/lambda"
+	"orderonce/adapters/sqs"
+)
+
+// compareQueues prints the queues' settings, or returns an error that names each one with which the
+// function would lose orders or park them without a reason.
+func (c config) compareQueues(ctx context.Context, out io.Writer) error {
+	cfg := c.AWS.Config(lambda.SQS, client())
+	var s sqs.Settings
+	var err error
+	if s.Orders, err = sqs.ReadSettings(ctx, cfg, string(c.Queue)); err != nil {
+		return err
+	}
+	dead, err := c.deadLetters(ctx, cfg, s.Orders.RedriveTarget)
+	if err != nil {
+		return err
+	}
+	if dead != "" {
+		if s.DeadLetters, err = sqs.ReadSettings(ctx, cfg, dead); err != nil {
+			return err
+		}
+	}
+	policy := sqs.DefaultPolicy()
+	if c.Retention != 0 {
+		policy.Retention = c.Retention
+	}
+	var lines []string
+	for _, m := range s.Mismatches(policy) {
+		lines = append(lines, "\n  "+m.String())
+	}
+	if len(lines) > 0 {
+		return errors.New("the queues are not as the function assumes:" + strings.Join(lines, ""))
+	}
+	fmt.Fprintf(out, "queues  orders are kept %s and received %d times, dead letters are kept %s\n",
+		s.Orders.Retention, s.Orders.MaxReceives, s.DeadLetters.Retention)
+	return nil
+}
+
+// deadLetters returns the URL of the dead-letter queue: the environment's, else that of the queue
+// that the redrive policy names, "" without one.
+func (c config) deadLetters(ctx context.Context, cfg aws.Config, target string) (string, error) {
+	if c.DeadLetters != "" || target == "" {
+		return string(c.DeadLetters), nil
+	}
+	parts := strings.Split(target, ":") // arn:aws:sqs:REGION:ACCOUNT:NAME
+	if len(parts) != 6 {
+		return "", fmt.Errorf("deadLetterTargetArn %q: want the ARN of a queue", target)
+	}
+	out, err := sdk.NewFromConfig(cfg).GetQueueUrl(ctx, &sdk.GetQueueUrlInput{
+		QueueName: &parts[5], QueueOwnerAWSAccountId: &parts[4],
+	})
+	if err != nil {
+		return "", fmt.Errorf("find the dead-letter queue %s: %w", target, err)
+	}
+	return aws.ToString(out.QueueUrl), nil
+}
