@@ -342,6 +342,138 @@ func TestAFIFOGroupStopsAtItsFirstFailure(t *testing.T) {
 	only(t, "visible with the head of the group", w.visible(), ids[1], ids[3], ids[4], ids[7])
 }
 
+// The order of a group holds whatever the reason is for which its head comes back: what follows is
+// not processed, not parked, and comes back with the head.
+func TestNothingOvertakesTheHeadOfItsFIFOGroup(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		head   string // its body
+		breaks func(*world)
+		delay  time.Duration
+	}{
+		"it waits for the store": {named("HEAD"), func(w *world) { w.script["HEAD"] = outage() }, 3 * time.Second},
+		"it failed by itself": {named("HEAD"), func(w *world) {
+			w.script["HEAD"] = order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Attempt: 1}
+		}, 3 * time.Second},
+		"another attempt holds it": {named("HEAD"), func(w *world) {
+			w.script["HEAD"] = order.Result{
+				Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(time.Minute), Patient: true,
+			}
+		}, 61 * time.Second},
+		"it could not be parked": {named("HEAD"), func(w *world) {
+			w.script["HEAD"] = conflict()
+			w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
+		}, 3 * time.Second},
+		"it is no order and could not be parked": {"no order", func(w *world) {
+			w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
+		}, 3 * time.Second},
+		"the answer to its parking was lost": {named("HEAD"), func(w *world) {
+			w.script["HEAD"] = conflict()
+			w.server.Lose("SendMessage", 1)
+		}, 3 * time.Second},
+		"it panicked":       {named("HEAD"), func(w *world) { w.failsFor("HEAD", func() { panic("boom") }) }, 3 * time.Second},
+		"its worker exited": {named("HEAD"), func(w *world) { w.failsFor("HEAD", runtime.Goexit) }, 3 * time.Second},
+		"parking it panicked": {named("HEAD"), func(w *world) {
+			w.script["HEAD"] = order.Result{Verdict: order.Park, Reason: order.ReasonRefused, Err: brokenError{}}
+		}, 5 * time.Second},
+		"nobody gave a verdict": {named("HEAD"), func(w *world) { w.script["HEAD"] = order.Result{} }, 3 * time.Second},
+		"the batch has no time": {named("HEAD"), func(w *world) { w.OrderBudget = order.MaxLease }, 3 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newFIFOWorld(t)
+			tt.breaks(w)
+			ids := []string{w.sendGrouped("g", tt.head), w.sendGrouped("g", named("NEXT")), w.sendGrouped("g", "no order")}
+			if diff := cmp.Diff(w.round(), ids); diff != "" {
+				t.Errorf("batch item failures: got - want +\n%s", diff)
+			}
+			if worked := workedIDs(w); slices.Contains(worked, "NEXT") {
+				t.Errorf("orders %q were processed, want none behind the head", worked)
+			}
+			for _, m := range w.messages(w.dead) {
+				if got := m.Attributes[sqs.AttrFirstMessageID].Text; got != ids[0] {
+					t.Errorf("message %s was parked, want none behind the head", got)
+				}
+			}
+			for _, id := range ids[1:] {
+				if got := w.reasonOf(id); got != "behind_in_group" {
+					t.Errorf("message %s comes back for %q, want behind_in_group", id, got)
+				}
+			}
+			w.pass(tt.delay - time.Second)
+			if got := w.visible(); len(got) > 0 {
+				t.Errorf("messages %q are visible before the head's delay of %v is over", got, tt.delay)
+			}
+			w.pass(time.Second)
+			if diff := cmp.Diff(w.visible(), ids); diff != "" {
+				t.Errorf("visible after the head's delay: got - want +\n%s", diff)
+			}
+		})
+	}
+}
+
+// failsFor makes the work on one order end in f.
+func (w *world) failsFor(id order.ID, f func()) {
+	w.Process = func(ctx context.Context, o order.Order, l order.Lease) order.Result {
+		if o.ID() == id {
+			f()
+		}
+		return w.process(ctx, o, l)
+	}
+}
+
+// reasonOf is the reason in the log line of a message.
+func (w *world) reasonOf(messageID string) string {
+	w.t.Helper()
+	for _, line := range w.lines() {
+		if line["message_id"] == messageID {
+			return fmt.Sprint(line["reason"])
+		}
+	}
+	return ""
+}
+
+// In every batch, what comes back of a FIFO group is the end of it: the first message that fails,
+// and all behind it, of which none was processed.
+func TestAFIFOGroupIsWorkedOffInItsOrder(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		w := newFIFOWorld(t)
+		w.Parallel = rapid.IntRange(1, 4).Draw(t, "parallel")
+		w.Process = func(ctx context.Context, o order.Order, l order.Lease) order.Result {
+			r := w.process(ctx, o, l)
+			if r.Reason == "exits" {
+				runtime.Goexit()
+			}
+			return r
+		}
+		exits := order.Result{Reason: "exits"}
+		for n := range rapid.IntRange(1, 12).Draw(t, "messages") {
+			id := fmt.Sprintf("ORD%d", n)
+			w.script[order.ID(id)] = rapid.OneOf(results(), rapid.Just(exits)).Draw(t, "result")
+			body := rapid.SampledFrom([]string{named(id), named(id), "no order"}).Draw(t, "body")
+			w.sendGrouped(rapid.SampledFrom([]string{"g", "h"}).Draw(t, "group"), body)
+		}
+		w.server.Fail("SendMessage", rapid.IntRange(0, 2).Draw(t, "times that parking fails"), sqstest.CodeServiceUnavailable)
+
+		e := w.receive()
+		failed := w.deliver(t.Context(), e)
+		heads := map[string]string{} // the first message of each group that fails
+		for _, m := range e.Records {
+			group, id := m.Attributes["MessageGroupId"], m.MessageId
+			head, stopped := heads[group]
+			switch {
+			case stopped && !slices.Contains(failed, id):
+				t.Fatalf("message %s is done, although %s of its group comes back", id, head)
+			case stopped && w.reasonOf(id) != "behind_in_group":
+				t.Fatalf("message %s comes back for %s, want behind_in_group after %s", id, w.reasonOf(id), head)
+			case !stopped && slices.Contains(failed, id):
+				heads[group] = id
+			}
+		}
+	})
+}
+
 // A message is received as often as those before it in its group, but only its own tries count.
 func TestAFollowerIsNotParkedForItsHeadsTries(t *testing.T) {
 	t.Parallel()
@@ -560,6 +692,32 @@ func TestEveryRecordHasAnOwnerOfItsOwn(t *testing.T) {
 	}
 	if len(owners) != 3 {
 		t.Errorf("got the owners %v for three records", owners)
+	}
+}
+
+// Orders that fail together must not come back together, also those of one batch, and also those
+// that could not be parked.
+func TestEachMessageHasALuckOfItsOwn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Parallel = 1
+	draws := 0.0
+	w.Luck = func() float64 { draws += 0.1; return draws }
+	w.script = map[order.ID]order.Result{"A": outage(), "B": outage(), "C": conflict(), "D": conflict()}
+	w.send(named("A"), named("B"), named("C"), named("D"))
+	w.server.Fail("SendMessage", 2, sqstest.CodeServiceUnavailable)
+	e := w.receive()
+	for i := range e.Records {
+		e.Records[i].Attributes["ApproximateReceiveCount"] = "9" // 10 to 15 minutes
+	}
+	w.deliver(t.Context(), e)
+	got := map[string]any{}
+	for _, line := range w.lines() {
+		got[fmt.Sprint(line["order_id"])] = line["retry_after_s"]
+	}
+	want := map[string]any{"A": 630.0, "B": 660.0, "C": 720.0, "D": 780.0} // one that could not be parked drew twice
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("delays in seconds: got - want +\n%s", diff)
 	}
 }
 

@@ -319,17 +319,31 @@ func TestALiveKeyInASecretGoesToStripe(t *testing.T) {
 	}
 }
 
-func TestOwnersAndLuck(t *testing.T) {
+func TestOwnersAreNeverRepeated(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for range 1000 {
-		id, l := newOwner(), luck()
+		id := newOwner()
 		if len(id) != 32 || strings.Trim(id, "0123456789abcdef") != "" || seen[id] {
-			t.Fatalf("owner %q, want 32 hexadecimal digits that nobody has", id)
-		}
-		if l < 0 || l >= 1 {
-			t.Fatalf("luck %v, want it in [0, 1)", l)
+			t.Fatalf("owner %q, want 32 hexadecimal digits that no other has", id)
 		}
 		seen[id] = true
+	}
+}
+
+// Without jitter all orders of an outage would come back in the same second, again and again. Of
+// 1,000 random numbers in [0, 1), fewer than 40 fall into one tenth with a probability below 1e-10.
+func TestLuckIsSpreadEvenly(t *testing.T) {
+	t.Parallel()
+	var tenths [10]int
+	for range 1000 {
+		l := luck()
+		if l < 0 || l >= 1 {
+			t.Fatalf("luck = %v, want it in [0, 1)", l)
+		}
+		tenths[int(l*10)]++
+	}
+	if slices.Min(tenths[:]) < 40 {
+		t.Errorf("numbers in each tenth = %v, want about 100", tenths)
 	}
 }

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"crypto/md5"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/lambda"
+	"orderonce/adapters/sqs"
+	"orderonce/domain/order"
+)
+
+// remote is SQS as the AWS SDK reaches it, without a network. Its clock may differ from ours.
+type remote struct {
+	ahead time.Duration // of our clock
+	fails string        // the error code of every call; "" for none
+	calls []string
+}
+
+// Do answers like SQS: it refuses a signature that is more than five minutes old or ahead
+// (AWS General Reference, "Signature Version 4").
+func (r *remote) Do(request *http.Request) (*http.Response, error) {
+	now := time.Now().Add(r.ahead)
+	_, operation, _ := strings.Cut(request.Header.Get("X-Amz-Target"), ".")
+	r.calls = append(r.calls, operation)
+	body, err := io.ReadAll(request.Body)
+	if err != nil {
+		return nil, err
+	}
+	var in struct{ MessageBody string }
+	if err := json.Unmarshal(body, &in); err != nil {
+		return nil, err
+	}
+	sum := md5.Sum([]byte(in.MessageBody)) // which the SDK compares with what it sent
+	status, answer := http.StatusOK, `{"MessageId":"m","MD5OfMessageBody":"`+hex.EncodeToString(sum[:])+`"}`
+	signed, err := time.Parse("20060102T150405Z", request.Header.Get("X-Amz-Date"))
+	switch {
+	case err != nil:
+		return nil, err
+	case r.fails == "ServiceUnavailable":
+		status, answer = http.StatusServiceUnavailable, `{"__type":"ServiceUnavailable","message":"try later"}`
+	case r.fails != "":
+		status, answer = http.StatusForbidden, `{"__type":"`+r.fails+`","message":"refused"}`
+	case signed.Sub(now).Abs() > 5*time.Minute:
+		status, answer = http.StatusForbidden, `{"__type":"InvalidSignatureException","message":"Signature expired"}`
+	}
+	header := http.Header{"Content-Type": {"application/x-amz-json-1.0"}, "Date": {now.UTC().Format(http.TimeFormat)}}
+	return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader(answer)), Request: request}, nil
+}
+
+// counts returns how often each operation was called since the last time.
+func (r *remote) counts() map[string]int {
+	counts := map[string]int{}
+	for _, c := range r.calls {
+		counts[c]++
+	}
+	r.calls = nil
+	return counts
+}
+
+// parking returns a function, as it is wired, whose orders are all parked, and whose SQS is remote.
+func parking(t *testing.T, r *remote, out io.Writer) *sqs.Handler {
+	t.Helper()
+	c, err := lambda.ReadEnv[config](complete("STRIPE_API_BASE=http://127.0.0.1:1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := wire(t.Context(), complete("STRIPE_API_BASE=http://127.0.0.1:1"), out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Settings = nil // it is about the queues' settings, and works beside the batch
+	h.Queue = sqs.NewQueue(c.AWS.Config(lambda.SQS, r), string(c.Queue), string(c.DeadLetters))
+	h.Process = func(context.Context, order.Order, order.Lease) order.Result {
+		return order.Result{Verdict: order.Park, Reason: order.ReasonConflict}
+	}
+	return h
+}
+
+// parked delivers one order and reports whether it was parked, or else the error in its log line.
+func parked(t *testing.T, h *sqs.Handler, out *output) (ok bool, failure string) {
+	t.Helper()
+	out.text.Reset()
+	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(30*time.Second))
+	defer cancel()
+	answer, err := h.Handle(ctx, events.SQSEvent{Records: []events.SQSMessage{{MessageId: "m-1", Body: message}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(out.String()) {
+		var fields struct{ Message, Verdict, Reason, Error string }
+		if err := json.Unmarshal([]byte(line), &fields); err != nil {
+			t.Fatal(err)
+		}
+		if fields.Message == "order" {
+			failure = fmt.Sprint(fields.Reason, ": ", fields.Error)
+		}
+	}
+	return len(answer.BatchItemFailures) == 0, failure
+}
+
+// A sandbox whose clock is wrong signs requests that AWS refuses. The SDK corrects that from the
+// Date of the response, so the first call costs an attempt more, and no message is left behind.
+func TestAClockThatIsWrongDelaysOneCall(t *testing.T) {
+	t.Parallel()
+	for claim, ahead := range map[string]time.Duration{"an hour behind": time.Hour, "an hour ahead": -time.Hour} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r, out := &remote{ahead: ahead}, new(output)
+				h := parking(t, r, out)
+				for _, want := range []int{2, 1, 1} {
+					if ok, failure := parked(t, h, out); !ok {
+						t.Errorf("the order is not parked: %s", failure)
+					}
+					if diff := cmp.Diff(r.counts(), map[string]int{"SendMessage": want}); diff != "" {
+						t.Errorf("calls: got - want +\n%s", diff)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Lambda replaces a sandbox before its credentials expire. If it did not, nothing is lost: what
+// cannot be parked comes back, and no attempt is wasted on what no attempt can change.
+func TestWithExpiredCredentialsMessagesComeBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, out := &remote{fails: "ExpiredTokenException"}, new(output)
+		ok, failure := parked(t, parking(t, r, out), out)
+		if ok || !strings.HasPrefix(failure, "park_failed: ") || !strings.Contains(failure, "ExpiredTokenException") {
+			t.Errorf("parked: %t, %q, want it back for park_failed with the code", ok, failure)
+		}
+		want := map[string]int{"SendMessage": 1, "ChangeMessageVisibilityBatch": 1}
+		if diff := cmp.Diff(r.counts(), want); diff != "" {
+			t.Errorf("calls: got - want +\n%s", diff)
+		}
+	})
+}
+
+// The SDK stops retrying while its bucket of retries is empty, as after a long outage. Each call
+// still has its first attempt, so that the first message after the outage is parked.
+func TestAnEmptyRetryBucketLeavesEachCallItsFirstAttempt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, out := &remote{fails: "ServiceUnavailable"}, new(output)
+		h := parking(t, r, out)
+		calls := func() (n int, failure string) {
+			ok, failure := parked(t, h, out)
+			if ok || !strings.HasPrefix(failure, "park_failed: ") || !strings.Contains(failure, "ServiceUnavailable") {
+				t.Fatalf("parked: %t, %q, want it back for park_failed with the code", ok, failure)
+			}
+			return r.counts()["SendMessage"], failure
+		}
+		first, _ := calls()
+		if first != 3 {
+			t.Errorf("SendMessage was attempted %d times, want 3", first)
+		}
+		last, failure := calls()
+		for range 100 {
+			if last == 1 {
+				break
+			}
+			last, failure = calls()
+		}
+		if last != 1 || !strings.Contains(failure, "retry quota exceeded") {
+			t.Errorf("in a long outage SendMessage is attempted %d times (%s), want once with an empty bucket", last, failure)
+		}
+		r.fails = ""
+		if ok, failure := parked(t, h, out); !ok {
+			t.Errorf("after the outage the order is not parked: %s", failure)
+		}
+		if diff := cmp.Diff(r.counts(), map[string]int{"SendMessage": 1}); diff != "" {
+			t.Errorf("calls after the outage: got - want +\n%s", diff)
+		}
+	})
+}
