@@ -200,7 +200,7 @@ func (b *batch) work(ctx context.Context, r *record) (result order.Result) {
 	}
 	if err := recovered(func() {
 		lease := order.Lease{Owner: b.NewOwner(), From: b.Now(), Until: b.leaseUntil}
-		result = b.Process(ctx, r.order, r.delivery.SentAt, lease)
+		result = b.Process(ctx, r.order, r.delivery.FirstSent, lease)
 	}); err != nil {
 		return panicked(err)
 	}

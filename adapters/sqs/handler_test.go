@@ -172,12 +172,12 @@ func TestAWorkerThatExitsFailsOnlyItsRecord(t *testing.T) {
 		says   string // in the log, of the second message
 	}{
 		{"processing the order", func(w *world) {
-			w.Process = func(ctx context.Context, o order.Order, l order.Lease) order.Result {
+			w.Process = func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result {
 				if len(w.worked()) == 1 {
-					_ = w.process(ctx, o, l)
+					_ = w.process(ctx, o, sent, l)
 					runtime.Goexit()
 				}
-				return w.process(ctx, o, l)
+				return w.process(ctx, o, sent, l)
 			}
 		}, []int{1}, "WARN panic"},
 		{"creating an owner", func(w *world) {
@@ -414,11 +414,11 @@ func TestNothingOvertakesTheHeadOfItsFIFOGroup(t *testing.T) {
 
 // failsFor makes the work on one order end in f.
 func (w *world) failsFor(id order.ID, f func()) {
-	w.Process = func(ctx context.Context, o order.Order, l order.Lease) order.Result {
+	w.Process = func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result {
 		if o.ID() == id {
 			f()
 		}
-		return w.process(ctx, o, l)
+		return w.process(ctx, o, sent, l)
 	}
 }
 
@@ -440,8 +440,8 @@ func TestAFIFOGroupIsWorkedOffInItsOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newFIFOWorld(t)
 		w.Parallel = rapid.IntRange(1, 4).Draw(t, "parallel")
-		w.Process = func(ctx context.Context, o order.Order, l order.Lease) order.Result {
-			r := w.process(ctx, o, l)
+		w.Process = func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result {
+			r := w.process(ctx, o, sent, l)
 			if r.Reason == "exits" {
 				runtime.Goexit()
 			}

@@ -34,7 +34,7 @@ func TestEveryMessageThatComesBackReportsItsAge(t *testing.T) {
 		}, []float64{90}},
 		sqs.ReasonBehind: {func(w *world) { w.script["A"] = outage() }, []float64{90, 90}},
 		sqs.ReasonPanic: {func(w *world) {
-			w.Process = func(_ context.Context, o order.Order, _ order.Lease) order.Result {
+			w.Process = func(_ context.Context, o order.Order, _ time.Time, _ order.Lease) order.Result {
 				if o.ID() == "B" {
 					runtime.Goexit()
 				}
@@ -46,7 +46,7 @@ func TestEveryMessageThatComesBackReportsItsAge(t *testing.T) {
 			w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
 		}, []float64{90}},
 		sqs.ReasonNotStarted: {func(w *world) {
-			w.Process = func(context.Context, order.Order, order.Lease) order.Result {
+			w.Process = func(context.Context, order.Order, time.Time, order.Lease) order.Result {
 				w.pass(25 * time.Second)
 				return paid()
 			}
@@ -280,5 +280,23 @@ func (w *world) runFor(d, step time.Duration, orders int) {
 			w.round()
 		}
 		w.pass(step)
+	}
+}
+
+func TestProcessGetsTheTimeOfTheFirstSending(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var got time.Time
+	w.Process = func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result {
+		got = sent
+		return w.process(ctx, o, sent, l)
+	}
+	first := start().Add(-48 * time.Hour)
+	w.sendDraft(sqstest.Draft{Body: good, Attributes: map[string]sqstest.Attribute{
+		sqs.AttrFirstSent: sqstest.Text(first.Format(time.RFC3339)),
+	}})
+	w.round()
+	if !got.Equal(first) {
+		t.Errorf("got %v, want %v", got, first)
 	}
 }

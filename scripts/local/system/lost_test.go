@@ -1,0 +1,86 @@
+package system_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/adapters/lambda/lambdatest"
+	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/sqstest"
+	"orderonce/domain/order"
+	"orderonce/scripts/local/system"
+)
+
+// TestALostRowIsNotChargedAgain is a restore from a backup that lacks an order's row, followed by
+// a redrive of an old message of that order, long after Stripe forgot its idempotency key.
+func TestALostRowIsNotChargedAgain(t *testing.T) {
+	t.Parallel()
+	binary := filepath.Join(t.TempDir(), "bootstrap")
+	if err := lambdatest.Build(t.Context(), "orderonce/functions/order", binary); err != nil {
+		t.Fatal(err)
+	}
+	const id = "lost"
+	s := world{engine: dynamodbtest.Locate(t), binary: binary}.start(t, generous(system.Options{}))
+	s.post(body(id))
+	s.drain()
+	charged, err := s.Store.Load(t.Context(), id)
+	if err != nil || charged.Status != order.Paid {
+		t.Fatalf("got %+v, %v, want it paid", charged, err)
+	}
+	s.dropRow(id)
+	s.Advance(48 * time.Hour)
+
+	s.postRedriven(id, 48*time.Hour)
+	dead, err := s.Dead()
+	if err != nil || len(dead) != 1 || dead[0].Attributes[sqs.AttrReason].Text != string(order.ReasonRecordLost) {
+		t.Fatalf("got dead letters %+v, %v, want one with reason record_lost", dead, err)
+	}
+
+	restored, err := order.Recover(t.Context(), s.Store, s.Payments, system.Scope, id, charged.Intent, time.Now())
+	if err != nil || restored.Status != order.Paid || restored.Intent != charged.Intent {
+		t.Fatalf("got %+v, %v, want it paid with %s", restored, err, charged.Intent)
+	}
+	s.postRedriven(id, 48*time.Hour)
+	books, err := s.Collect(t.Context(), s.posted, s.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, books, id, order.Paid, 1)
+}
+
+// dropRow deletes everything that the table holds of an order.
+func (o *one) dropRow(id string) {
+	o.t.Helper()
+	config := dynamodbtest.Config(o.Engine.Endpoint, func(string) string { return "" })
+	client := sdk.NewFromConfig(config)
+	for _, sk := range []string{"order", "event#000001"} {
+		_, err := client.DeleteItem(context.WithoutCancel(o.t.Context()), &sdk.DeleteItemInput{
+			TableName: aws.String(o.Options.Table),
+			Key: map[string]types.AttributeValue{
+				"orderId": &types.AttributeValueMemberS{Value: id}, "sk": &types.AttributeValueMemberS{Value: sk},
+			},
+		})
+		if err != nil {
+			o.t.Fatal(err)
+		}
+	}
+}
+
+// postRedriven sends the order's message as it comes back from the dead-letter queue, and waits.
+func (o *one) postRedriven(id string, age time.Duration) {
+	o.t.Helper()
+	_, err := o.Post([]sqstest.Draft{{Body: body(id), Attributes: map[string]sqstest.Attribute{
+		sqs.AttrFirstSent: sqstest.Text(time.Now().Add(-age).UTC().Format(time.RFC3339)),
+	}}})
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	o.drain()
+}
