@@ -88,6 +88,12 @@ resource "aws_cloudwatch_log_group" "functions" {
   retention_in_days = var.log_retention_days
 }
 
+locals {
+  # A provisioned poller runs up to ten batches at once (Lambda developer guide, "Using provisioned mode with an Amazon SQS event
+  # source mapping").
+  batches_at_once = var.provisioned_pollers == null ? var.maximum_concurrency : 10 * var.provisioned_pollers.maximum
+}
+
 # No filter_criteria: Lambda deletes what a filter of a queue does not match. The function validates, and parks with a reason.
 resource "aws_lambda_event_source_mapping" "orders" {
   enabled                 = var.processing
@@ -96,8 +102,22 @@ resource "aws_lambda_event_source_mapping" "orders" {
   batch_size              = var.batch_size
   function_response_types = ["ReportBatchItemFailures"]
 
-  scaling_config {
-    maximum_concurrency = var.maximum_concurrency
+  # Either of the two: provisioned pollers are limited by their own number.
+  dynamic "scaling_config" {
+    for_each = var.provisioned_pollers == null ? [var.maximum_concurrency] : []
+
+    content {
+      maximum_concurrency = scaling_config.value
+    }
+  }
+
+  dynamic "provisioned_poller_config" {
+    for_each = var.provisioned_pollers == null ? [] : [var.provisioned_pollers]
+
+    content {
+      minimum_pollers = provisioned_poller_config.value.minimum
+      maximum_pollers = provisioned_poller_config.value.maximum
+    }
   }
 
   metrics_config {
@@ -105,10 +125,10 @@ resource "aws_lambda_event_source_mapping" "orders" {
   }
 
   lifecycle {
-    # The mapping does not heed reserved concurrency: with less of it, batches are throttled and use up their receives.
+    # The mapping ignores reserved concurrency: with less of it, batches are throttled and use up their receives.
     precondition {
-      condition     = var.reserved_concurrency == null ? true : var.reserved_concurrency >= var.maximum_concurrency
-      error_message = "reserved_concurrency is less than maximum_concurrency, ${var.maximum_concurrency}."
+      condition     = var.reserved_concurrency == null ? true : var.reserved_concurrency >= local.batches_at_once
+      error_message = "reserved_concurrency is less than the ${local.batches_at_once} batches that the mapping may run at once."
     }
   }
 

@@ -5,6 +5,9 @@ resource "aws_iam_role" "functions" {
 
   name        = "${local.prefix}-${each.key}"
   description = "What the ${each.key} function of ${local.prefix} may do"
+
+  permissions_boundary = var.permissions_boundary
+
   assume_role_policy = jsonencode({
     Version = "2012-10-17"
     Statement = [{

@@ -5,11 +5,11 @@ provider "aws" {
   region = var.region # null: AWS_REGION or the profile's
 
   default_tags {
-    tags = {
+    tags = merge(var.tags, {
       Application = var.name
       Environment = var.environment
       ManagedBy   = "terraform"
-    }
+    })
   }
 }
 

@@ -28,6 +28,16 @@ output "orders_table" {
   value       = aws_dynamodb_table.orders.name
 }
 
+output "orders_table_arn" {
+  description = "ARN of the orders table."
+  value       = aws_dynamodb_table.orders.arn
+}
+
+output "orders_stream_arn" {
+  description = "ARN of the orders table's stream."
+  value       = aws_dynamodb_table.orders.stream_arn
+}
+
 output "stripe_secret_arn" {
   description = "The secret that holds the Stripe key."
   value       = aws_secretsmanager_secret.stripe.arn
@@ -36,6 +46,16 @@ output "stripe_secret_arn" {
 output "function_aliases" {
   description = "ARN of each function's alias live, by the function's name."
   value       = { for name, alias in aws_lambda_alias.live : name => alias.arn }
+}
+
+output "function_role_arns" {
+  description = "ARN of each function's role, by the function's name."
+  value       = { for name, role in aws_iam_role.functions : name => role.arn }
+}
+
+output "log_groups" {
+  description = "Name of each function's log group, by the function's name."
+  value       = { for name, group in aws_cloudwatch_log_group.functions : name => group.name }
 }
 
 output "event_source_mapping_uuid" {
@@ -54,6 +74,7 @@ output "operator_environment" {
     "export AWS_REGION=${data.aws_region.current.region}",
     "export ORDERS_TABLE=${aws_dynamodb_table.orders.name}",
     "export QUEUE_URL=${aws_sqs_queue.orders.url}",
+    "export DEAD_LETTER_QUEUE_URL=${aws_sqs_queue.dead_letters.url}",
     "export SCOPE=${local.scope}",
     "",
   ])

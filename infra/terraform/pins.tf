@@ -29,6 +29,20 @@ resource "terraform_data" "queue_type" {
   }
 }
 
+# A table under another name is another table: the plan would delete the one that has the rows.
+resource "terraform_data" "orders_table" {
+  input = local.orders_table
+
+  lifecycle {
+    ignore_changes = [input]
+
+    postcondition {
+      condition     = self.input == local.orders_table
+      error_message = "The orders table is ${self.input}, and this plan would delete it and use ${local.orders_table}. To use a table that was restored from a backup, follow docs/guides/operate.md, \"After a restore from backup\"."
+    }
+  }
+}
+
 # Messages that wait stay encrypted with the key of the time when they were sent. Without that key the function can neither
 # receive nor park them, and SQS deletes them after a week.
 resource "terraform_data" "kms_keys" {

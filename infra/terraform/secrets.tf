@@ -6,7 +6,7 @@ resource "aws_secretsmanager_secret" "stripe" {
   # Without a value the provider would leave the secret under the previous key, at every apply
   # (github.com/hashicorp/terraform-provider-aws/issues/21623). The alias names the key that AWS manages.
   kms_key_id              = coalesce(var.kms_key_arn, "alias/aws/secretsmanager")
-  recovery_window_in_days = 7
+  recovery_window_in_days = var.secret_recovery_days
 
   depends_on = [aws_iam_role_policy.keys]
 }

@@ -1,6 +1,10 @@
+locals {
+  orders_table = coalesce(var.orders_table_name, "${local.prefix}-orders")
+}
+
 # docs/reference/row.md lists the attributes. infra/drift_test.go compares this table with the one of the tests.
 resource "aws_dynamodb_table" "orders" {
-  name                        = "${local.prefix}-orders"
+  name                        = local.orders_table
   billing_mode                = "PAY_PER_REQUEST"
   hash_key                    = "orderId"
   range_key                   = "sk"
@@ -52,6 +56,15 @@ resource "aws_dynamodb_table" "orders" {
     enabled        = true
   }
 
+  dynamic "warm_throughput" {
+    for_each = var.warm_throughput == null ? [] : [var.warm_throughput]
+
+    content {
+      read_units_per_second  = warm_throughput.value.read
+      write_units_per_second = warm_throughput.value.write
+    }
+  }
+
   # A restored table may be older than the money: see "What it does not promise" in the README before it is used.
   point_in_time_recovery {
     enabled = true
@@ -60,6 +73,12 @@ resource "aws_dynamodb_table" "orders" {
   server_side_encryption {
     enabled     = var.kms_key_arn != null # false is encryption with a key that AWS owns
     kms_key_arn = var.kms_key_arn
+  }
+
+  lifecycle {
+    # DynamoDB raises the warm throughput of a table that is used. Less than that in the configuration, and the provider would
+    # replace the table, rows and all.
+    ignore_changes = [warm_throughput]
   }
 
   depends_on = [aws_iam_role_policy.keys]

@@ -44,6 +44,18 @@ variable "region" {
   default     = null
 }
 
+variable "tags" {
+  description = "Tags of every resource, besides Application, Environment and ManagedBy."
+  type        = map(string)
+  default     = {}
+  nullable    = false
+
+  validation {
+    condition     = length(setintersection(keys(var.tags), ["Application", "Environment", "ManagedBy"])) == 0
+    error_message = "Application, Environment and ManagedBy are set by the module."
+  }
+}
+
 variable "stripe_secret_key" {
   description = "Stripe key, for the first apply and to rotate; null otherwise. Set it by TF_VAR_stripe_secret_key."
   type        = string
@@ -69,8 +81,20 @@ variable "stripe_secret_version" {
   }
 }
 
+variable "secret_recovery_days" {
+  description = "Days for which a destroyed secret can be restored, and its name stays taken; 0 deletes it at once."
+  type        = number
+  default     = 7
+  nullable    = false
+
+  validation { # Secrets Manager API reference, DeleteSecret
+    condition     = contains(concat([0], range(7, 31)), var.secret_recovery_days)
+    error_message = "Want 0 or 7 to 30."
+  }
+}
+
 variable "fifo" {
-  description = "FIFO queues instead of standard ones. Changing it replaces both queues and loses the messages in them."
+  description = "FIFO queues instead of standard ones. A plan that changes it is refused, because it would replace both queues."
   type        = bool
   default     = false
   nullable    = false
@@ -188,9 +212,23 @@ variable "processing" {
 }
 
 variable "reserved_concurrency" {
-  description = "Executions kept for the order function, at least maximum_concurrency; null shares the account's."
+  description = "Executions kept for the order function, at least maximum_concurrency or ten for each provisioned poller; null shares the account's."
   type        = number
   default     = null
+}
+
+variable "provisioned_pollers" {
+  description = "Pollers of the queue that Lambda keeps ready, instead of maximum_concurrency; null for pollers on demand. Each runs up to ten batches at once, so even the minimum exceeds Stripe's default rate limit."
+  type        = object({ minimum = number, maximum = number })
+  default     = null
+
+  validation { # Lambda API reference, ProvisionedPollerConfig, for SQS
+    condition = var.provisioned_pollers == null ? true : (
+      var.provisioned_pollers.minimum >= 2 && var.provisioned_pollers.minimum <= 200
+      && var.provisioned_pollers.maximum >= var.provisioned_pollers.minimum && var.provisioned_pollers.maximum <= 2000
+    )
+    error_message = "Want a minimum of 2 to 200, and a maximum from the minimum to 2000."
+  }
 }
 
 variable "tracing" {
@@ -211,6 +249,17 @@ variable "log_retention_days" {
       [30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653], var.log_retention_days
     )
     error_message = "Want a number of days that CloudWatch Logs knows, at least 30: a redrive may bring an order back after weeks."
+  }
+}
+
+variable "permissions_boundary" {
+  description = "ARN of the policy that bounds the function's role; null for none."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.permissions_boundary == null || can(regex("^arn:[a-z-]+:iam::([0-9]{12}|aws):policy/[A-Za-z0-9+=,.@_/-]+$", var.permissions_boundary))
+    error_message = "Want the ARN of an IAM policy."
   }
 }
 
@@ -236,6 +285,28 @@ variable "previous_kms_key_arns" {
       can(regex("^arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+$", arn))
     ])
     error_message = "Want ARNs of keys, not of aliases."
+  }
+}
+
+variable "orders_table_name" {
+  description = "Name of the orders table; null for name, environment and \"orders\". Only for a table that was restored from a backup: docs/guides/operate.md has the steps."
+  type        = string
+  default     = null
+
+  validation { # DynamoDB API reference, CreateTable
+    condition     = var.orders_table_name == null || can(regex("^[A-Za-z0-9_.-]{3,255}$", var.orders_table_name))
+    error_message = "Want 3 to 255 letters, digits, '_', '.' or '-'."
+  }
+}
+
+variable "warm_throughput" {
+  description = "Reads and writes a second that a new table bears at once; null for DynamoDB's default. Ignored for a table that exists, because the provider replaces a table to lower it."
+  type        = object({ read = number, write = number })
+  default     = null
+
+  validation { # DynamoDB developer guide, "DynamoDB warm throughput": the defaults of a new on-demand table
+    condition     = var.warm_throughput == null ? true : var.warm_throughput.read >= 12000 && var.warm_throughput.write >= 4000
+    error_message = "Want at least 12000 reads and 4000 writes, which every new table has."
   }
 }
 

@@ -111,8 +111,8 @@ func inFunctions() []mistake {
 		},
 		{
 			"function", "a filter on the queue", "functions.tf",
-			"  scaling_config {",
-			"  filter_criteria {\n    filter {\n      pattern = \"{}\"\n    }\n  }\n\n  scaling_config {",
+			"  metrics_config {",
+			"  filter_criteria {\n    filter {\n      pattern = \"{}\"\n    }\n  }\n\n  metrics_config {",
 			"no_message_is_deleted_unseen",
 		},
 		{
@@ -132,8 +132,23 @@ func inFunctions() []mistake {
 		},
 		{
 			"function", "reserved concurrency below the mapping's", "functions.tf",
-			"var.reserved_concurrency >= var.maximum_concurrency", "var.reserved_concurrency > 0",
+			"var.reserved_concurrency >= local.batches_at_once", "var.reserved_concurrency > 0",
 			"reserved_concurrency_below_the_mapping_s_is_refused",
+		},
+		{
+			"function", "pollers and a maximum concurrency", "functions.tf",
+			"var.provisioned_pollers == null ? [var.maximum_concurrency] : []", "[var.maximum_concurrency]",
+			"provisioned_pollers_replace_the_maximum_concurrency",
+		},
+		{
+			"function", "reserved concurrency below ten a poller", "functions.tf",
+			"10 * var.provisioned_pollers.maximum", "var.provisioned_pollers.maximum",
+			"reserved_concurrency_below_ten_a_poller_is_refused",
+		},
+		{
+			"function", "a role without its boundary", "iam.tf",
+			"permissions_boundary = var.permissions_boundary", "permissions_boundary = null",
+			"the_role_may_be_bounded",
 		},
 		{
 			"function", "a zip that is never deployed again", "functions.tf",
@@ -176,6 +191,16 @@ func inTable() []mistake {
 			"the_table_can_be_restored",
 		},
 		{
+			"table", "a table that is replaced to cool down", "table.tf",
+			"ignore_changes = [warm_throughput]", "ignore_changes = []",
+			"a_table_that_has_warmed_up_is_left_alone",
+		},
+		{
+			"pins", "an empty table in the place of the orders", "pins.tf",
+			"self.input == local.orders_table", "self.input != null",
+			"a_table_under_another_name_is_refused",
+		},
+		{
 			"table", "a time to live on orders", "table.tf",
 			`attribute_name = "expiresAt"`, `attribute_name = "updatedAt"`,
 			"only_history_expires",
@@ -212,6 +237,11 @@ func inSecrets() []mistake {
 			"secrets", "a key in an output", "outputs.tf",
 			"aws_secretsmanager_secret.stripe.arn", `"sk_test_canary"`,
 			"no_attribute_holds_the_key",
+		},
+		{
+			"secrets", "a name that stays taken", "secrets.tf",
+			"var.secret_recovery_days", "7",
+			"a_secret_may_be_deleted_at_once",
 		},
 		{
 			"secrets", "a rotation that does nothing", "secrets.tf",

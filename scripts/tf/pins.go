@@ -15,9 +15,10 @@ variable "pinned" {
 }
 
 locals {
-  deployment = { prefix = var.pinned }
-  queue_type = var.pinned
-  kms_keys   = [var.pinned]
+  deployment   = { prefix = var.pinned }
+  queue_type   = var.pinned
+  orders_table = var.pinned
+  kms_keys     = [var.pinned]
 }
 `
 

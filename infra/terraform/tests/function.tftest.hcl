@@ -131,6 +131,50 @@ run "batches_are_ten_and_few" {
   }
 }
 
+run "provisioned_pollers_replace_the_maximum_concurrency" {
+  command = plan
+
+  variables {
+    provisioned_pollers = { minimum = 2, maximum = 5 }
+  }
+
+  assert {
+    condition     = length(aws_lambda_event_source_mapping.orders.scaling_config) == 0
+    error_message = "Lambda refuses a mapping with both."
+  }
+
+  assert {
+    condition = [for config in aws_lambda_event_source_mapping.orders.provisioned_poller_config : [config.minimum_pollers, config.maximum_pollers]] == [
+      [2, 5]
+    ]
+    error_message = "provisioned_pollers is not used."
+  }
+}
+
+run "reserved_concurrency_below_ten_a_poller_is_refused" {
+  command = plan
+
+  variables {
+    provisioned_pollers  = { minimum = 2, maximum = 5 }
+    reserved_concurrency = 49
+  }
+
+  expect_failures = [aws_lambda_event_source_mapping.orders]
+}
+
+run "the_role_may_be_bounded" {
+  command = plan
+
+  variables {
+    permissions_boundary = "arn:aws:iam::123456789012:policy/bounds"
+  }
+
+  assert {
+    condition     = alltrue([for role in aws_iam_role.functions : role.permissions_boundary == var.permissions_boundary])
+    error_message = "permissions_boundary is not used."
+  }
+}
+
 run "reserved_concurrency_below_the_mapping_s_is_refused" {
   command = plan
 
@@ -228,6 +272,17 @@ run "the_environment_is_complete" {
       PARALLEL_ORDERS       = "10"
     })
     error_message = "The environment is not what docs/reference/configuration.md asks for."
+  }
+}
+
+run "outputs_name_what_runbooks_need" {
+  assert {
+    condition = (output.event_source_mapping_uuid == aws_lambda_event_source_mapping.orders.uuid
+      && output.function_role_arns == { order = aws_iam_role.functions["order"].arn }
+      && output.log_groups == { order = "/aws/lambda/orderonce-dev-order" }
+      && output.orders_table_arn == aws_dynamodb_table.orders.arn
+    && output.orders_stream_arn == aws_dynamodb_table.orders.stream_arn)
+    error_message = "An output is missing or names something else."
   }
 }
 

@@ -86,7 +86,8 @@ run "another_environment_on_the_same_state_is_refused" {
     scope       = "orderonce-dev-836569"
   }
 
-  expect_failures = [terraform_data.deployment]
+  # Its table has another name, too.
+  expect_failures = [terraform_data.deployment, terraform_data.orders_table]
 }
 
 run "another_scope_on_the_same_state_is_refused" {
@@ -156,6 +157,16 @@ run "another_type_of_queue_may_be_asked_for" {
   }
 }
 
+run "a_table_under_another_name_is_refused" {
+  command = plan
+
+  variables {
+    orders_table_name = "orderonce-dev-orders-restored"
+  }
+
+  expect_failures = [terraform_data.orders_table]
+}
+
 run "a_key_that_is_taken_away_is_refused" {
   command = plan
 
@@ -219,5 +230,33 @@ run "a_key_may_be_forgotten" {
   assert {
     condition     = length(aws_iam_role_policy.keys) == 0
     error_message = "The role may still use a forgotten key."
+  }
+}
+
+# Last, because it applies: what operate.md does with terraform state rm and import.
+run "a_restored_table_is_used_under_its_name" {
+  plan_options {
+    replace = [terraform_data.orders_table]
+  }
+
+  variables {
+    orders_table_name = "orderonce-dev-orders-restored"
+    processing        = false
+  }
+
+  assert {
+    condition     = aws_dynamodb_table.orders.name == "orderonce-dev-orders-restored" && output.orders_table == "orderonce-dev-orders-restored"
+    error_message = "The restored table is not used."
+  }
+
+  assert {
+    condition     = aws_lambda_function.functions["order"].environment[0].variables.ORDERS_TABLE == "orderonce-dev-orders-restored"
+    error_message = "The function writes to another table."
+  }
+
+  assert {
+    condition = (aws_dynamodb_table.orders.point_in_time_recovery[0].enabled && aws_dynamodb_table.orders.ttl[0].enabled
+    && aws_dynamodb_table.orders.stream_enabled && aws_dynamodb_table.orders.deletion_protection_enabled)
+    error_message = "A restored table comes without recovery, time to live, stream and deletion protection: the apply has to bring them."
   }
 }

@@ -87,6 +87,8 @@ run "no_attribute_holds_the_key" {
     condition = !strcontains(jsonencode([
       output.scope, output.order_queue_url, output.order_queue_arn, output.dead_letter_queue_url, output.dead_letter_queue_arn,
       output.orders_table, output.stripe_secret_arn, output.function_aliases, output.dashboard,
+      output.function_role_arns, output.log_groups, output.event_source_mapping_uuid, output.orders_table_arn, output.orders_stream_arn,
+      output.operator_environment,
     ]), "canary")
     error_message = "An output holds the Stripe key."
   }
@@ -122,5 +124,18 @@ run "the_function_is_given_the_secret_s_name_alone" {
   assert {
     condition     = !contains(keys(aws_lambda_function.functions["order"].environment[0].variables), "STRIPE_SECRET_KEY")
     error_message = "The key stands in the environment."
+  }
+}
+
+run "a_secret_may_be_deleted_at_once" {
+  command = plan
+
+  variables {
+    secret_recovery_days = 0
+  }
+
+  assert {
+    condition     = aws_secretsmanager_secret.stripe.recovery_window_in_days == 0
+    error_message = "secret_recovery_days is not used."
   }
 }

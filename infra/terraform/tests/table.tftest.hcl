@@ -115,3 +115,35 @@ run "nobody_pays_for_an_idle_table" {
     error_message = "The table is not billed on demand."
   }
 }
+
+run "a_new_table_may_be_warm" {
+  command = plan
+
+  variables {
+    warm_throughput = { read = 12000, write = 8000 }
+  }
+
+  assert {
+    condition     = aws_dynamodb_table.orders.warm_throughput[0].write_units_per_second == 8000 && aws_dynamodb_table.orders.warm_throughput[0].read_units_per_second == 12000
+    error_message = "warm_throughput is not used."
+  }
+}
+
+run "deployed" {
+  variables {
+    warm_throughput = { read = 12000, write = 8000 }
+  }
+}
+
+run "a_table_that_has_warmed_up_is_left_alone" {
+  command = plan
+
+  variables {
+    warm_throughput = { read = 12000, write = 4000 }
+  }
+
+  assert {
+    condition     = aws_dynamodb_table.orders.warm_throughput[0].write_units_per_second == 8000
+    error_message = "The provider would replace the table to lower its warm throughput."
+  }
+}

@@ -250,6 +250,76 @@ run "logs_of_a_day_is_refused" {
   expect_failures = [var.log_retention_days]
 }
 
+run "a_tag_of_the_module_is_refused" {
+  command = plan
+
+  variables {
+    tags = { Environment = "prod" }
+  }
+
+  expect_failures = [var.tags]
+}
+
+run "six_days_of_recovery_are_refused" {
+  command = plan
+
+  variables {
+    secret_recovery_days = 6
+  }
+
+  expect_failures = [var.secret_recovery_days]
+}
+
+run "one_poller_is_refused" {
+  command = plan
+
+  variables {
+    provisioned_pollers = { minimum = 1, maximum = 2 }
+  }
+
+  expect_failures = [var.provisioned_pollers]
+}
+
+run "more_pollers_at_least_than_at_most_is_refused" {
+  command = plan
+
+  variables {
+    provisioned_pollers = { minimum = 3, maximum = 2 }
+  }
+
+  expect_failures = [var.provisioned_pollers]
+}
+
+run "a_name_for_a_boundary_is_refused" {
+  command = plan
+
+  variables {
+    permissions_boundary = "bounds"
+  }
+
+  expect_failures = [var.permissions_boundary]
+}
+
+run "a_table_name_with_a_blank_is_refused" {
+  command = plan
+
+  variables {
+    orders_table_name = "my orders"
+  }
+
+  expect_failures = [var.orders_table_name]
+}
+
+run "a_table_colder_than_new_is_refused" {
+  command = plan
+
+  variables {
+    warm_throughput = { read = 12000, write = 1000 }
+  }
+
+  expect_failures = [var.warm_throughput]
+}
+
 run "an_alias_of_a_key_is_refused" {
   command = plan
 
