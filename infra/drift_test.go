@@ -245,6 +245,25 @@ func shownMetrics(t *testing.T) (shown []string) {
 	return shown
 }
 
+// Alarms are the larger part of what an idle deployment costs. The module's tests count them; this compares the documents.
+func TestTheDocumentsCountTheAlarms(t *testing.T) {
+	t.Parallel()
+	tests := read(t, "terraform/tests/alarms.tftest.hcl")
+	counts := regexp.MustCompile(`\) == (\d+)\n`).FindAllStringSubmatch(tests, 2)
+	if len(counts) != 2 {
+		t.Fatalf("got the counts %q of alarms.tftest.hcl, want alarms and metrics", counts)
+	}
+	number, metrics := counts[0][1], counts[1][1]
+	for file, want := range map[string]string{
+		"../docs/guides/deploy.md": metrics + " metrics in " + number + " alarms",
+		"terraform/README.md":      number + " alarms",
+	} {
+		if text := strings.Join(strings.Fields(read(t, file)), " "); !strings.Contains(text, want) {
+			t.Errorf("%s does not say %q", file, want)
+		}
+	}
+}
+
 // A rotation writes the secret and publishes the function in one apply. Were the secret written second, new environments
 // would still read the old key.
 func TestTheFunctionIsPublishedAfterItsSecretIsWritten(t *testing.T) {

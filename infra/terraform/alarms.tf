@@ -1,8 +1,8 @@
 locals {
   topics = var.alarm_topic_arn == null ? [] : [var.alarm_topic_arn]
 
-  # Where a metric comes from. docs/reference/metrics.md lists our own. A metric has exactly the dimensions that it was
-  # written with.
+  # Where a metric comes from. docs/reference/metrics.md lists our own. A metric has
+  # exactly the dimensions that it was written with.
   ours         = { namespace = "orderonce", dimensions = { Scope = local.scope } }
   orders_queue = { namespace = "AWS/SQS", dimensions = { QueueName = aws_sqs_queue.orders.name } }
   dead_queue   = { namespace = "AWS/SQS", dimensions = { QueueName = aws_sqs_queue.dead_letters.name } }
@@ -16,21 +16,23 @@ locals {
   }
   ours_declined = { namespace = "orderonce", dimensions = { Scope = local.scope, Status = "declined" } }
 
-  # What stops processing at once, for alarms after which nothing may be charged until somebody has looked.
+  # What stops processing at once, for alarms after which nothing may be charged until
+  # somebody has looked.
   stop = "Stop processing: aws lambda update-event-source-mapping --no-enabled --region ${data.aws_region.current.region} --uuid ${aws_lambda_event_source_mapping.orders.uuid}, then keep processing = false in Terraform until the cause is found."
 
   # The queue's attributes that the function checks, and what it needs.
   queue_settings = {
     retention             = "The order queue keeps messages for less time than the function believes: SQS deletes orders before they are parked."
-    max_receives          = "The order queue's maxReceiveCount differs from 1,000: SQS may take orders away before the function parks them with a reason."
+    max_receives          = "The order queue's maxReceiveCount is less than 1,000: SQS may take orders away before the function parks them with a reason."
     redrive_target        = "What the order queue gives up does not go to the dead-letter queue of the function."
     dead_letter_retention = "The dead-letter queue keeps messages no longer than the order queue: SQS deletes parked orders before somebody has looked."
   }
 
-  # Each alarm: what it means and what to do; the metrics, by id; an expression over them unless there is one metric; the
-  # threshold that must be exceeded, in how many of how many five-minute periods. An alarm may not SEARCH, so every metric is
-  # named. An expression has no result while one of its metrics is missing, and no result is no alarm: so a metric that may
-  # never be written appears in numerators only.
+  # Each alarm: what it means and what to do; the metrics, by id; an expression over them
+  # unless there is one metric; the threshold that must be exceeded, in how many of how
+  # many five-minute periods. An alarm may not SEARCH, so every metric is named. An
+  # expression has no result while one of its metrics is missing, and no result is no
+  # alarm: so a metric that may never be written appears in numerators only.
   alarms = merge({
     dead-letters = {
       description = "Messages are parked and need a person: their attribute orderonce-reason says why. docs/reference/failures.md."
@@ -44,22 +46,25 @@ locals {
       above       = 7 * 24 * 60 * 60
       periods     = [1, 1]
     }
-    # SQS leaves messages that were received three times or more out of this metric (SQS developer guide, "Available CloudWatch
-    # metrics for Amazon SQS"), so it only shows orders that nobody takes. orders-retrying shows the others.
+    # SQS leaves messages that were received three times or more out of this metric (SQS
+    # developer guide, "Available CloudWatch metrics for Amazon SQS"), so it only shows
+    # orders that nobody takes. orders-retrying shows the others.
     orders-waiting = {
       description = "An order has waited for more than half an hour and was hardly received: the function is stopped, throttled or too slow."
       metrics     = { m = merge(local.orders_queue, { name = "ApproximateAgeOfOldestMessage", stat = "Maximum" }) }
       above       = 30 * 60
       periods     = [2, 3]
     }
-    # One order is redelivered every 15 minutes at the latest, so one period in four is enough, and keeps the alarm on in between.
+    # One order is redelivered every 15 minutes at the latest, so one period in four is
+    # enough, and keeps the alarm on in between.
     orders-retrying = {
       description = "An order has been retried for more than half an hour: see which reason of Redelivered grows. Orders are parked after six days."
       metrics     = { m = merge(local.ours, { name = "WaitingAge", stat = "Maximum" }) }
       above       = 30 * 60 * 1000
       periods     = [1, 4]
     }
-    # An outage fails nearly every delivery for as long as it lasts; a passing throttle fails some, or all of them for minutes.
+    # An outage fails nearly every delivery for as long as it lasts; a passing throttle
+    # fails some, or all of them for minutes.
     store-unavailable = {
       description = "DynamoDB fails or throttles a quarter of the deliveries for 15 minutes: see its throttles, the role and the table's name. Orders wait."
       metrics = {
@@ -149,8 +154,9 @@ locals {
       periods     = [1, 1]
     }
     }, {
-    # One alarm for each setting, because a sum has no result while one of the four is missing. The function checks once in each
-    # new environment, so the alarm stays on for an hour.
+    # One alarm for each setting, because a sum has no result while one of the four is
+    # missing. The function checks once in each new environment, so the alarm stays on for
+    # an hour.
     for setting, description in local.queue_settings : "queue-${replace(setting, "_", "-")}" => {
       description = description
       metrics     = { m = merge(local.ours_by_setting[setting], { name = "QueueMisconfigured", stat = "Sum" }) }

@@ -16,7 +16,8 @@ locals {
         [local.searches.Settled],
       ] },
       { title = "Waiting orders: the oldest, seconds, and how many", stat = "Maximum", metrics = [
-        # SQS leaves out messages that were received three times or more; the function's own metric has them.
+        # SQS leaves out messages that were received three times or more; the function's
+        # own metric has them.
         ["AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName", aws_sqs_queue.orders.name, { label = "hardly received" }],
         ["orderonce", "WaitingAge", "Scope", local.scope, { id = "retried", visible = false }],
         [{ expression = "retried / 1000", label = "retried" }],

@@ -1,6 +1,7 @@
 locals {
-  # One entry for each folder of functions/. Each gets a zip, a role, a log group and the alias `live`. What invokes it is
-  # below, its permissions are in iam.tf. publish, webhook and reconcile are added here.
+  # One entry for each folder of functions/. Each gets a zip, a role, a log group and the
+  # alias `live`. What invokes it is below, its permissions are in iam.tf. publish,
+  # webhook and reconcile are added here.
   functions = {
     order = {
       description = "Charges each order once and settles its row"
@@ -10,7 +11,8 @@ locals {
     }
   }
 
-  # Separate from local.functions, because queue and table depend on the roles: the role may use the key before they do.
+  # Separate from local.functions, because queue and table depend on the roles: the role
+  # may use the key before they do.
   environments = {
     order = {
       ORDERS_TABLE          = aws_dynamodb_table.orders.name
@@ -34,9 +36,10 @@ resource "aws_lambda_function" "functions" {
   for_each = local.functions
 
   function_name = "${local.prefix}-${each.key}"
-  # Each version says which bytes it runs: compare with build/package/SHA256SUMS. The secret's version is part of the
-  # description, so that a rotation publishes a new version of the function, after the secret is written: new environments
-  # then read the new key.
+  # Each version says which bytes it runs: compare with build/package/SHA256SUMS. The
+  # secret's version is part of the description, so that a rotation publishes a new
+  # version of the function, after the secret is written: new environments then read the
+  # new key.
   description                    = "${each.value.description}. Key ${aws_secretsmanager_secret_version.stripe.secret_string_wo_version}. Zip ${local.zip_sha256[each.key]}"
   role                           = aws_iam_role.functions[each.key].arn
   runtime                        = "provided.al2023"
@@ -89,8 +92,8 @@ resource "aws_cloudwatch_log_group" "functions" {
 }
 
 locals {
-  # A provisioned poller runs up to ten batches at once (Lambda developer guide, "Using provisioned mode with an Amazon SQS event
-  # source mapping").
+  # A provisioned poller runs up to ten batches at once (Lambda developer guide, "Using
+  # provisioned mode with an Amazon SQS event source mapping").
   batches_at_once = var.provisioned_pollers == null ? var.maximum_concurrency : 10 * var.provisioned_pollers.maximum
 }
 
@@ -125,7 +128,8 @@ resource "aws_lambda_event_source_mapping" "orders" {
   }
 
   lifecycle {
-    # The mapping ignores reserved concurrency: with less of it, batches are throttled and use up their receives.
+    # The mapping ignores reserved concurrency: with less of it, batches are throttled and
+    # use up their receives.
     precondition {
       condition     = var.reserved_concurrency == null ? true : var.reserved_concurrency >= local.batches_at_once
       error_message = "reserved_concurrency is less than the ${local.batches_at_once} batches that the mapping may run at once."

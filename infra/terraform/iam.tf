@@ -68,8 +68,9 @@ resource "aws_iam_role_policy" "order" {
   })
 }
 
-# A policy of its own, because queues, table and secret depend on it: they use a key only once the role may use it too. It
-# keeps the previous keys, because messages that wait, and backups, stay encrypted with the key of their time.
+# A policy of its own, because queues, table and secret depend on it: they use a key only
+# once the role may use it too. It keeps the previous keys, because messages that wait,
+# and backups, stay encrypted with the key of their time.
 resource "aws_iam_role_policy" "keys" {
   count = length(local.kms_keys) > 0 ? 1 : 0
 
@@ -125,8 +126,8 @@ resource "aws_sqs_queue_policy" "orders" {
         Resource  = aws_sqs_queue.orders.arn
         Condition = { Bool = { "aws:SecureTransport" = "true" } }
       }] : statement if length(var.producer_arns) > 0],
-      # The source's ARN is compared whole and contains its account, so aws:SourceAccount would add nothing (IAM user guide,
-      # "The confused deputy problem").
+      # The source's ARN is compared whole and contains its account, so aws:SourceAccount
+      # would add nothing (IAM user guide, "The confused deputy problem").
       [for statement in [
         {
           Sid       = "RulesSendOrders"
@@ -151,8 +152,8 @@ resource "aws_sqs_queue_policy" "orders" {
           }
         },
       ] : statement if length(statement.Condition.ArnEquals["aws:SourceArn"]) > 0],
-      # A service's own requests are no principal of this account. The condition says so, too, so that the denial can never
-      # keep rules and topics out.
+      # A service's own requests do not come from this account. The condition says so,
+      # too, so that the denial never keeps rules and topics out.
       [for statement in [{
         Sid       = "NobodyElseSendsOrders"
         Effect    = "Deny"

@@ -1,5 +1,6 @@
-# orderonce in one AWS account and region: `terraform apply` after `make package`. README.md says how, and what it costs.
-# One file a concern: queue.tf, table.tf, secrets.tf, functions.tf, iam.tf, pins.tf, alarms.tf, dashboard.tf.
+# orderonce in one AWS account and region: `terraform apply` after `make package`.
+# README.md says how, and what it costs. One file a concern: queue.tf, table.tf,
+# secrets.tf, functions.tf, iam.tf, pins.tf, alarms.tf, dashboard.tf.
 
 provider "aws" {
   region = var.region # null: AWS_REGION or the profile's
@@ -23,8 +24,9 @@ locals {
   # The first part of every resource's name.
   prefix = "${var.name}-${var.environment}"
 
-  # Separates this deployment's idempotency keys, intents and metrics from those of any other. The hash keeps deployments of
-  # one name apart that are in several accounts or regions, because they may share a Stripe account.
+  # Separates this deployment's idempotency keys, intents and metrics from those of any
+  # other. The hash keeps deployments of one name apart that are in several accounts or
+  # regions, because they may share a Stripe account.
   place = substr(sha256("${data.aws_caller_identity.current.account_id}/${data.aws_region.current.region}"), 0, 6)
   scope = coalesce(var.scope, "${local.prefix}-${local.place}")
 

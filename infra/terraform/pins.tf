@@ -1,7 +1,9 @@
-# What a later plan must not change by accident. Each pin keeps its first value in the state (ignore_changes) and refuses a
-# plan with another one. Terraform checks no postcondition when it destroys, so `terraform destroy` stays possible.
+# What a later plan must not change by accident. Each pin keeps its first value in the
+# state (ignore_changes) and refuses a plan with another one. Terraform checks no
+# postcondition when it destroys, so `terraform destroy` stays possible.
 
-# Another environment's variables on this state would destroy everything here: the queues first, with the messages in them.
+# Another environment's variables on this state would destroy everything here: the queues
+# first, with the messages in them.
 resource "terraform_data" "deployment" {
   input = local.deployment
 
@@ -15,7 +17,8 @@ resource "terraform_data" "deployment" {
   }
 }
 
-# A queue's type is fixed when it is created, so another one replaces both queues and loses the messages in them.
+# A queue's type is fixed when it is created, so another one replaces both queues and
+# loses the messages in them.
 resource "terraform_data" "queue_type" {
   input = local.queue_type
 
@@ -29,7 +32,8 @@ resource "terraform_data" "queue_type" {
   }
 }
 
-# A table under another name is another table: the plan would delete the one that has the rows.
+# A table under another name is another table: the plan would delete the one that has the
+# rows.
 resource "terraform_data" "orders_table" {
   input = local.orders_table
 
@@ -43,8 +47,9 @@ resource "terraform_data" "orders_table" {
   }
 }
 
-# Messages that wait stay encrypted with the key of the time when they were sent. Without that key the function can neither
-# receive nor park them, and SQS deletes them after a week.
+# Messages that wait stay encrypted with the key of the time when they were sent. Without
+# that key the function can neither receive nor park them, and SQS deletes them after a
+# week.
 resource "terraform_data" "kms_keys" {
   input = local.kms_keys
 

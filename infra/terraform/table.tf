@@ -76,8 +76,8 @@ resource "aws_dynamodb_table" "orders" {
   }
 
   lifecycle {
-    # DynamoDB raises the warm throughput of a table that is used. Less than that in the configuration, and the provider would
-    # replace the table, rows and all.
+    # DynamoDB raises the warm throughput of a table that is used. Less than that in the
+    # configuration, and the provider would replace the table, rows and all.
     ignore_changes = [warm_throughput]
   }
 

@@ -1,5 +1,6 @@
-# Mocked values have the form that AWS gives them, because the provider parses ARNs and policies even in a test. The mocks
-# are repeated in each file, because OpenTofu has no mock_provider that reads them from a folder.
+# Mocked values have the form that AWS gives them, because the provider parses ARNs and
+# policies even in a test. The mocks are repeated in each file, because OpenTofu has no
+# mock_provider that reads them from a folder.
 mock_provider "aws" {
   mock_data "aws_caller_identity" {
     defaults = { account_id = "123456789012" }
@@ -71,6 +72,20 @@ run "every_trouble_has_an_alarm" {
       "queue-retention", "queue-max-receives", "queue-redrive-target", "queue-dead-letter-retention",
     ])
     error_message = "An alarm is missing or new."
+  }
+}
+
+run "alarms_cost_what_deploy_md_says" {
+  command = plan
+
+  assert {
+    condition     = length(aws_cloudwatch_metric_alarm.alarms) == 20
+    error_message = "There are ${length(aws_cloudwatch_metric_alarm.alarms)} alarms: count again in docs/guides/deploy.md."
+  }
+
+  assert {
+    condition     = length(flatten([for alarm in aws_cloudwatch_metric_alarm.alarms : [for query in alarm.metric_query : query.metric]])) == 24
+    error_message = "The alarms' metrics are counted in docs/guides/deploy.md, and are others now."
   }
 }
 

@@ -1,5 +1,6 @@
-# Mocked values have the form that AWS gives them, because the provider parses ARNs and policies even in a test. The mocks
-# are repeated in each file, because OpenTofu has no mock_provider that reads them from a folder.
+# Mocked values have the form that AWS gives them, because the provider parses ARNs and
+# policies even in a test. The mocks are repeated in each file, because OpenTofu has no
+# mock_provider that reads them from a folder.
 mock_provider "aws" {
   mock_data "aws_caller_identity" {
     defaults = { account_id = "123456789012" }
