@@ -213,9 +213,18 @@ func TestAlarmsAndDashboardShowWhatTheFunctionWrites(t *testing.T) {
 	for _, s := range order.Statuses() {
 		written = append(written, "Status="+string(s))
 	}
+	settings := regexp.MustCompile(`Setting\w+ +Setting = "(\w+)"`).FindAllStringSubmatch(read(t, "../adapters/sqs/settings.go"), -1)
+	for _, match := range settings {
+		written = append(written, "Setting="+match[1])
+	}
 	shown := shownMetrics(t)
-	if len(shown) < 20 {
-		t.Fatalf("found only %q", shown)
+	for _, match := range settings {
+		if !slices.Contains(shown, "Setting="+match[1]) {
+			t.Errorf("no alarm shows the setting %s", match[1])
+		}
+	}
+	if len(settings) == 0 || len(shown) < 20 {
+		t.Fatalf("found only %q and the settings %q", shown, settings)
 	}
 	for _, name := range shown {
 		if !slices.Contains(written, name) {
@@ -237,7 +246,9 @@ func shownMetrics(t *testing.T) (shown []string) {
 			shown = append(shown, match[1])
 		}
 	}
-	for dimension, pattern := range map[string]string{"Reason=": `for reason in \[([^\]]+)\]`, "Status=": `Status = ([^ ]+) \}`} {
+	for dimension, pattern := range map[string]string{
+		"Reason=": `for reason in \[([^\]]+)\]`, "Setting=": `for setting in \[([^\]]+)\]`, "Status=": `Status = ([^ ]+) \}`,
+	} {
 		for value := range strings.SplitSeq(regexp.MustCompile(pattern).FindStringSubmatch(alarms)[1], ", ") {
 			shown = append(shown, dimension+strings.Trim(value, `"`))
 		}

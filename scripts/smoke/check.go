@@ -70,7 +70,10 @@ func (m machine) region() string {
 			return name + "=" + region
 		}
 	}
-	for _, path := range []string{"infra/terraform/terraform.tfvars", m.file("AWS_CONFIG_FILE", "config")} {
+	for _, path := range []string{
+		"infra/terraform/environments/" + m.getenv("ENV") + ".tfvars", // make deploy ENV=prod
+		"infra/terraform/terraform.tfvars", m.file("AWS_CONFIG_FILE", "config"),
+	} {
 		if regexp.MustCompile(`(?m)^\s*region\s*=`).MatchString(m.read(path)) {
 			return path
 		}

@@ -58,6 +58,10 @@ func TestCheck(t *testing.T) {
 		"a region in terraform.tfvars is found": {
 			map[string]string{"AWS_REGION": "", "infra/terraform/terraform.tfvars": `region = "eu-west-1"`}, "terraform.tfvars", "",
 		},
+		"a region in the variables of the environment is found": {
+			map[string]string{"AWS_REGION": "", "ENV": "prod", "infra/terraform/environments/prod.tfvars": `region = "eu-west-1"`},
+			"environments/prod.tfvars", "",
+		},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()

@@ -47,7 +47,7 @@ func (m mistake) alone(tests string) (string, error) {
 // mistakes are at least one for each property that the tests are for.
 func mistakes() []mistake {
 	return slices.Concat(
-		inQueues(), inFunctions(), inTable(), inSecrets(), inPermissions(), inQueuePolicies(), inVariables(), inScope(),
+		inQueues(), inFunctions(), inReleases(), inTable(), inSecrets(), inPermissions(), inQueuePolicies(), inVariables(), inScope(),
 		inPins(), inAlarms(),
 	)
 }
@@ -145,6 +145,11 @@ func inFunctions() []mistake {
 			"10 * var.provisioned_pollers.maximum", "var.provisioned_pollers.maximum",
 			"reserved_concurrency_below_ten_a_poller_is_refused",
 		},
+	}
+}
+
+func inReleases() []mistake {
+	return []mistake{
 		{
 			"function", "a role without its boundary", "iam.tf",
 			"permissions_boundary = var.permissions_boundary", "permissions_boundary = null",
