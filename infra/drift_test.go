@@ -379,6 +379,16 @@ func TestTheScopeIsOneThatTheFunctionAccepts(t *testing.T) {
 	}
 }
 
+// Users commit their lock file. One that a mirror's provider wrote lacks the registry's checksums ("zh:"), and would break
+// init for everybody else.
+func TestALockFileIsTheRegistrys(t *testing.T) {
+	t.Parallel()
+	lock, err := os.ReadFile("terraform/.terraform.lock.hcl")
+	if err == nil && !strings.Contains(string(lock), `"zh:`) {
+		t.Error("terraform/.terraform.lock.hcl was written with a mirror: delete it, and run terraform init with the registry")
+	}
+}
+
 // goFile is a Go source file, for constants that its package keeps to itself.
 type goFile struct{ *ast.File }
 
