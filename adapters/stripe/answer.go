@@ -22,7 +22,9 @@ type response struct {
 	code      stripe.ErrorCode
 	param     string
 	intent    order.Intent // with an empty ID if none came back, or none that can be used
-	err       error        // why intent has no ID, or what Stripe said about it
+	// unexplained is set if the intent has failed, and only its latest charge can tell why.
+	unexplained bool
+	err         error // why intent has no ID, or what Stripe said about it
 }
 
 // answer is a PaymentIntent as far as it is read here. Decoding into stripe.PaymentIntent would first build reflection
@@ -36,7 +38,7 @@ type answer struct {
 	Livemode     bool                       `json:"livemode"`
 	Metadata     map[string]string          `json:"metadata"`
 	LastError    *failure                   `json:"last_payment_error"`
-	LatestCharge any                        `json:"latest_charge"` // nil until a confirmation is attempted
+	LatestCharge *charge                    `json:"latest_charge"` // nil until a confirmation is attempted
 }
 
 // failure is why a payment did not succeed. Every error of Stripe's has a type, only some have a code
@@ -67,7 +69,7 @@ func (a *answer) failed(outer order.Failure) order.Failure {
 	case outer != (order.Failure{}):
 		return outer
 	case a.LatestCharge != nil && a.Status == stripe.PaymentIntentStatusRequiresPaymentMethod:
-		return failure{}.order()
+		return a.LatestCharge.failed()
 	}
 	return order.Failure{}
 }
@@ -96,6 +98,7 @@ func (c call) parse(a *answer, err error) response {
 		return r
 	}
 	r.intent, r.err = c.intentOf(a, order.Failure{})
+	r.unexplained = a.unexplained(r.intent)
 	return r
 }
 
@@ -104,6 +107,9 @@ func (c call) parseError(e *stripe.Error) response {
 		status: e.HTTPStatusCode, replayed: replayed(e.LastResponse), requestID: e.RequestID,
 		kind: e.Type, code: e.Code, param: e.Param,
 		err: fmt.Errorf("status %d %s: %s", e.HTTPStatusCode, cmp.Or(string(e.Code), string(e.Type)), c.redact(e.Msg)),
+	}
+	if r.status == http.StatusForbidden {
+		r.err = fmt.Errorf("%w (a restricted key needs the permission %q)", r.err, c.permission())
 	}
 	var body struct {
 		Error struct {
@@ -119,6 +125,7 @@ func (c call) parseError(e *stripe.Error) response {
 		outer = failure{Type: string(e.Type), Code: string(e.Code), DeclineCode: string(e.DeclineCode)}.order()
 	}
 	r.intent, _ = c.intentOf(&body.Error.Intent, outer) // r.err says more
+	r.unexplained = body.Error.Intent.unexplained(r.intent)
 	return r
 }
 

@@ -46,9 +46,11 @@ const (
 	none     = "null"
 	declined = `{"type":"card_error","code":"card_declined","decline_code":"insufficient_funds","message":"m",` +
 		`"payment_method":{"id":"pm_canary","object":"payment_method","card":{"last4":"4242"}}}`
-	uncoded   = `{"type":"card_error","decline_code":"do_not_honor","message":"m"}`
-	typed     = `{"type":"api_error","message":"m"}`
-	charge    = `"ch_3Pretend"`
+	uncoded = `{"type":"card_error","decline_code":"do_not_honor","message":"m"}`
+	typed   = `{"type":"api_error","message":"m"}`
+	charge  = `"ch_3Pretend"`
+	wanted  = `{"id":"ch_3Pretend","object":"charge","failure_code":"authentication_required","outcome":{` +
+		`"network_status":"declined_by_network","reason":"authentication_required","type":"issuer_declined"},"status":"failed"}`
 	unwatched = `{"type":"card_error","code":"authentication_required","decline_code":"authentication_required","message":"m"}`
 	card      = `"type":"card_error","code":"card_declined","decline_code":"generic_decline"`
 	noCode    = `"type":"card_error"`
@@ -106,6 +108,7 @@ func TestAnswersAreIntents(t *testing.T) {
 	t.Parallel()
 	funds := order.Failure{Code: "card_declined", DeclineCode: "insufficient_funds"}
 	unexplained := order.Failure{Code: "unexplained"}
+	unwatchedFailure := order.Failure{Code: "authentication_required", DeclineCode: "authentication_required"}
 	tests := map[string]struct {
 		calls   string
 		said    said
@@ -129,10 +132,7 @@ func TestAnswersAreIntents(t *testing.T) {
 			"confirm", said{400, true, in(settled, body("succeeded", none))}, order.Succeeded, order.Failure{},
 		},
 		"the bank wants the customer": {
-			"confirm",
-			said{402, false, in(card, body("requires_payment_method", unwatched))},
-			order.NeedsMethod,
-			order.Failure{Code: "authentication_required", DeclineCode: "authentication_required"},
+			"confirm", said{402, false, in(card, body("requires_payment_method", unwatched))}, order.NeedsMethod, unwatchedFailure,
 		},
 		"a decline told by the error alone": {
 			"confirm",
@@ -153,7 +153,10 @@ func TestAnswersAreIntents(t *testing.T) {
 			"read", said{200, false, body("requires_payment_method", "{}")}, order.NeedsMethod, unexplained,
 		},
 		"an error that an update has cleared is told by the charge": {
-			every, said{200, false, charged("requires_payment_method", none, charge)}, order.NeedsMethod, unexplained,
+			every, said{200, false, charged("requires_payment_method", none, wanted)}, order.NeedsMethod, unwatchedFailure,
+		},
+		"a charge that says nothing is a failure all the same": {
+			every, said{200, false, charged("requires_payment_method", none, `{"id":"ch_3","outcome":null}`)}, order.NeedsMethod, unexplained,
 		},
 		"the charge of a paid intent is no failure": {
 			every, said{200, false, charged("succeeded", none, charge)}, order.Succeeded, order.Failure{},

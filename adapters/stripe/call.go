@@ -35,7 +35,8 @@ type call struct {
 // reply is the intent as it is; or if it was replayed, as it was.
 type reply struct {
 	order.Intent
-	replayed bool
+	replayed    bool
+	unexplained bool // it has failed, and only its latest charge can tell why
 }
 
 var (
@@ -75,7 +76,7 @@ func (p *Payments) do(ctx context.Context, c call) (reply, error) {
 	c.secret = p.key
 	r := c.parse(&a, answered)
 	intent, err := c.classify(r)
-	return reply{intent, r.replayed}, err
+	return reply{intent, r.replayed, r.unexplained}, err
 }
 
 // send sends a call and decodes the response into v. answered is what Backend.Do returned; err

@@ -54,9 +54,12 @@ const searchLag = time.Minute
 // pretend is a Stripe whose clock only a test moves.
 func pretend(t *testing.T) *stripetest.Server {
 	t.Helper()
-	s, err := stripetest.Serve(stripetest.Options{
-		Rules: stripetest.Rules{Key: pretendKey, SearchLag: searchLag}, Now: func() time.Time { return time.Unix(1_767_225_600, 0) },
-	})
+	return pretendWith(t, stripetest.Rules{Key: pretendKey, SearchLag: searchLag})
+}
+
+func pretendWith(t *testing.T, rules stripetest.Rules) *stripetest.Server {
+	t.Helper()
+	s, err := stripetest.Serve(stripetest.Options{Rules: rules, Now: func() time.Time { return time.Unix(1_767_225_600, 0) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +179,8 @@ func TestADeclineIsNeverForgotten(t *testing.T) {
 	}{
 		"a decline is told by its code":                          {card: stripetest.LostCard, why: "lost_card"},
 		"a decline without a code is told by its type":           {card: stripetest.DeclinesUncoded, why: "card_error"},
-		"a decline whose error is cleared is told by its charge": {card: stripetest.LostCard, cleared: true, why: "unexplained"},
+		"a decline whose error is cleared is told by its charge": {card: stripetest.LostCard, cleared: true, why: "lost_card"},
+		"a decline that nothing explains is a decline":           {card: stripetest.DeclinesUncoded, cleared: true, why: "unexplained"},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()

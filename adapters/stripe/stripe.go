@@ -3,9 +3,10 @@
 // redelivery is our retry, and it comes back through the claim. (net/http alone may repeat one, under the same key, if a
 // kept connection turns out to be dead.)
 //
-// The key may be a restricted one with the permission to write PaymentIntents, which implies to read them
-// (docs.stripe.com/keys/restricted-api-keys: a POST needs write and a GET needs read on its resource). If an account asks
-// for more, the call is Misconfigured and Stripe's message names the permission.
+// The key may be a restricted one with two permissions: "PaymentIntents: Write", which includes to read them, and
+// "Charges and Refunds: Read" (docs.stripe.com/keys/restricted-api-keys). The second one is needed only for an intent
+// that has failed and was edited since, which clears its last error: then the latest charge tells why it failed. If a
+// permission is missing, the call is Misconfigured and its error names the permission.
 package stripe
 
 import (
@@ -126,15 +127,16 @@ func (p *Payments) Confirm(ctx context.Context, id order.IntentID, k order.Key) 
 	if err == nil && r.replayed && r.State != order.Succeeded {
 		return p.Read(ctx, id)
 	}
-	return r.Intent, err
+	return p.explained(ctx, id, r, err)
 }
 
 // Read retrieves the intent. Retrieval, unlike Stripe's search, does not lag behind writes (docs.stripe.com/search).
+// It takes a second call to tell why an intent has failed whose last error was cleared: see explained.
 func (p *Payments) Read(ctx context.Context, id order.IntentID) (order.Intent, error) {
 	r, err := p.do(ctx, call{
 		name: "read intent " + string(id), method: http.MethodGet, path: intents + "/" + string(id), bound: id,
 	})
-	return r.Intent, err
+	return p.explained(ctx, id, r, err)
 }
 
 // CallName is a request's method and path with "{id}" for the intent, as the name of a metric.
