@@ -263,7 +263,10 @@ func invalid() []badBody {
 		{"negative amount", with("1999", "-1"), "lines[0].unitAmount -1: want 0 to 999999999999"},
 		{"amount above the limit", with("1999", "100000000"), "lines[0].unitAmount [withheld: 9 digits]: want 0 to 99999999 in usd"},
 		{"amount above every limit", with("1999", "1000000000000"), "lines[0].unitAmount [withheld: 13 digits]: want 0 to 999999999999"},
-		{"amount of the smallest integer", with("1999", "-9223372036854775808"), "lines[0].unitAmount [withheld: 19 digits]: want 0 to 999999999999"},
+		{
+			"amount of the smallest integer", with("1999", "-9223372036854775808"),
+			"lines[0].unitAmount [withheld: 19 digits]: want 0 to 999999999999",
+		},
 		{"an empty list of lines", with(goodLines, "[]"), "lines 0: want 1 to 100 lines"},
 		{"101 lines", with(goodLines, "["+strings.Repeat(line("x")+",", 100)+line("x")+"]"), "lines 101: want 1 to 100 lines"},
 		{"the second line is bad", with(goodLines, "["+line("x")+","+line("a b")+"]"), `lines[1].sku [withheld: length 3, with ' ']: ` + wantSKU},

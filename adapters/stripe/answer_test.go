@@ -251,7 +251,6 @@ func TestAnswersAreTroubles(t *testing.T) {
 		"this is not Stripe":                      {every, said{404, false, failure(invalid)}, order.Misconfigured},
 		"no such customer":                        {"prepare", said{404, false, failure(noSuch)}, order.Refused},
 		"no such payment method":                  {"prepare confirm", said{400, false, failure(noSuch)}, order.Refused},
-		"an unknown parameter":                    {"prepare confirm", said{400, false, failure(`"code":"parameter_unknown"`)}, order.Misconfigured},
 		"a decline without its intent":            {"prepare confirm", said{402, false, failure(card)}, order.Refused},
 		"a decline of another intent":             {"confirm", said{402, false, in(card, another)}, order.Refused},
 		"a decline with an intent's id only":      {"confirm", said{402, false, in(card, `"pi_3Pretend"`)}, order.Refused},

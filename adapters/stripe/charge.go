@@ -45,7 +45,7 @@ func (a *answer) unexplained(i order.Intent) bool {
 	return a.LatestCharge != nil && !a.LatestCharge.expanded && a.LastError == nil && i.Failure.Code == unexplained
 }
 
-var errHidden = errors.New("Stripe shows only the id of the intent's latest charge")
+var errHidden = errors.New("the intent's latest charge is not shown, only its id")
 
 // explained returns the intent of a reply. If it has failed and its last error is cleared, it is read again together with
 // its latest charge: a bank that wants the customer must not be taken for one that declined. One more read of the intent,

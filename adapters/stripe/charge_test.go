@@ -34,21 +34,21 @@ func TestAnEditInTheDashboardHidesNoFailure(t *testing.T) {
 			stripetest.Blocked, order.Outcome{Status: order.Declined, Failure: "highest_risk_level"},
 		},
 	} {
-		for name, again := range map[string]func(*stripe.Payments, context.Context, order.Order, order.IntentID) (order.Intent, error){
-			"read": func(p *stripe.Payments, ctx context.Context, _ order.Order, id order.IntentID) (order.Intent, error) {
+		again := func(attempt int) func(context.Context, *stripe.Payments, order.IntentID) (order.Intent, error) {
+			return func(ctx context.Context, p *stripe.Payments, id order.IntentID) (order.Intent, error) {
+				return p.Confirm(ctx, id, order.ConfirmKey(scope, "ORD-1", attempt))
+			}
+		}
+		for name, look := range map[string]func(context.Context, *stripe.Payments, order.IntentID) (order.Intent, error){
+			"read": func(ctx context.Context, p *stripe.Payments, id order.IntentID) (order.Intent, error) {
 				return p.Read(ctx, id)
 			},
-			"confirmed again": func(p *stripe.Payments, ctx context.Context, o order.Order, id order.IntentID) (order.Intent, error) {
-				return p.Confirm(ctx, id, order.ConfirmKey(scope, o.ID(), 2))
-			},
-			"confirmed again under the same key": func(p *stripe.Payments, ctx context.Context, o order.Order, id order.IntentID) (order.Intent, error) {
-				return p.Confirm(ctx, id, order.ConfirmKey(scope, o.ID(), 1))
-			},
+			"confirmed again": again(2), "confirmed again under the same key": again(1),
 		} {
 			t.Run(claim+", "+name, func(t *testing.T) {
 				t.Parallel()
 				s := pretend(t)
-				p, ctx, o := open(t, s.URL, nil), t.Context(), orderOf(t, "pm_1")
+				p, o := open(t, s.URL, nil), orderOf(t, "pm_1")
 				var err error
 				s.Machine(func(m *stripetest.Machine) { m.Card("pm_1", tt.card) })
 				id := failed(t, p, o)
@@ -56,7 +56,7 @@ func TestAnEditInTheDashboardHidesNoFailure(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				intent, err := again(p, ctx, o, id)
+				intent, err := look(t.Context(), p, id)
 				want := tt.want
 				want.Intent = id
 				if got, settled := order.OutcomeOf(intent); err != nil || !settled || got != want {
@@ -204,12 +204,14 @@ func TestTheSecondReadDecides(t *testing.T) {
 			state:   order.NeedsMethod,
 			failure: order.Failure{Code: "card_declined", DeclineCode: "insufficient_funds"},
 		},
-		"the charge is not shown":           {second: edited, trouble: order.Misconfigured},
-		"the property cannot be expanded":   {second: said{400, false, failure(invalid)}, trouble: order.Misconfigured},
-		"too many requests":                 {second: said{429, false, failure(invalid)}, trouble: order.NotNow},
-		"a server error":                    {second: said{500, false, failure(broken)}, trouble: order.Unknown},
-		"a charge that is no charge":        {second: said{200, false, charged("requires_payment_method", none, "5")}, trouble: order.Unknown},
-		"a failure code that is a number":   {second: said{200, false, charged("requires_payment_method", none, `{"failure_code":5}`)}, trouble: order.Unknown},
+		"the charge is not shown":         {second: edited, trouble: order.Misconfigured},
+		"the property cannot be expanded": {second: said{400, false, failure(invalid)}, trouble: order.Misconfigured},
+		"too many requests":               {second: said{429, false, failure(invalid)}, trouble: order.NotNow},
+		"a server error":                  {second: said{500, false, failure(broken)}, trouble: order.Unknown},
+		"a charge that is no charge":      {second: said{200, false, charged("requires_payment_method", none, "5")}, trouble: order.Unknown},
+		"a failure code that is a number": {
+			second: said{200, false, charged("requires_payment_method", none, `{"failure_code":5}`)}, trouble: order.Unknown,
+		},
 		"another intent than was asked for": {second: said{200, false, `{"id":"pi_4","status":"succeeded"}`}, trouble: order.Unknown},
 	} {
 		for _, first := range []string{"read", "confirm"} {
