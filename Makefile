@@ -3,6 +3,7 @@
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOFUMPT  := go run mvdan.cc/gofumpt@v0.12.0
 DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.52.0
+GREMLINS := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 ENGINE   := adapters/dynamodb/dynamodbtest/engine
 FUZZTIME ?= 10s
 TERRAFORM := terraform -chdir=infra/terraform
@@ -10,7 +11,7 @@ OPENTOFU  := 1.12.6
 TOFU      := build/tofu-$(OPENTOFU)
 
 .DEFAULT_GOAL := help
-.PHONY: help run up break prove prove-long proof-page storm storm-powertools test race lint fuzz build package bench-quick stripe-mock tf tofu environment deploy smoke destroy engine clean
+.PHONY: help run up break prove prove-long proof-page storm storm-powertools test race mutate lint fuzz build package bench-quick stripe-mock tf tofu environment deploy smoke destroy engine clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +49,9 @@ test: engine ## every test, with the engine; a skipped test is a failure
 race: engine ## every test under the race detector; needs a C compiler
 	@command -v $${CC:-cc} >/dev/null || { echo 'make race needs a C compiler: install gcc or clang, or set CC'; exit 1; }
 	@go run ./scripts/testall -race
+
+mutate: engine ## change the code in one place at a time, and name the changes that no test notices: an hour; PACKAGES=./domain/order
+	@go run ./scripts/mutate --gremlins=$(GREMLINS) $(PACKAGES)
 
 lint: ## formatting, go vet, golangci-lint with the import rules, go.mod, dead code
 	@test -z "$$($(GOFUMPT) -l .)" || { echo 'not formatted, run gofumpt -w on:'; $(GOFUMPT) -l .; exit 1; }

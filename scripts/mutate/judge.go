@@ -1,0 +1,148 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+)
+
+// The words that gremlins has for what became of a mutant.
+const (
+	killed     = "KILLED"
+	lived      = "LIVED"
+	timedOut   = "TIMED OUT"
+	notCovered = "NOT COVERED"
+	notViable  = "NOT VIABLE" // it does not compile
+)
+
+// mutant is one change of the code, and what became of it.
+type mutant struct {
+	place
+
+	status string
+	line   int
+}
+
+// result is what became of the mutants of one package.
+type result struct {
+	pkg                                 string
+	killed, lived, timedOut, notCovered int
+	listed                              int // of those that lived or timed out
+	survivors                           []mutant
+	problems                            []string
+}
+
+// judge counts the mutants of a package and holds them against the list of known survivors.
+func judge(pkg string, mutants []mutant, known []survivor) result {
+	r := result{pkg: pkg}
+	control, found := path.Join(pkg, control), map[place]map[string]int{}
+	controlled := false
+	for _, m := range mutants {
+		if m.File == control {
+			controlled = true
+			if m.status != lived {
+				r.problems = append(r.problems, fmt.Sprintf("the control mutant of %s is %s, want LIVED: the tests fail in a copy of the "+
+					"module for another reason than a mutant, and no figure counts", pkg, m.status))
+			}
+			continue
+		}
+		r.count(m, listed(known, m.place))
+		if found[m.place] == nil {
+			found[m.place] = map[string]int{}
+		}
+		found[m.place][m.status]++
+	}
+	if !controlled {
+		r.problems = append(r.problems, fmt.Sprintf("%s has no control mutant: was anything tested?", pkg))
+	}
+	for _, s := range known {
+		if path.Dir(s.File) != pkg {
+			continue
+		}
+		switch at := found[s.place]; {
+		case len(at) == 0:
+			r.problems = append(r.problems, fmt.Sprintf("a listed survivor is gone; remove it from the list:\n%s", s.place))
+		case at[lived]+at[timedOut] == 0:
+			r.problems = append(r.problems, fmt.Sprintf("a listed survivor survives no more; remove it from the list:\n%s", s.place))
+		}
+	}
+	return r
+}
+
+func (r *result) count(m mutant, listed bool) {
+	switch m.status {
+	case killed:
+		r.killed++
+	case lived:
+		r.lived++
+	case timedOut:
+		r.timedOut++
+	case notCovered:
+		r.notCovered++
+	}
+	switch {
+	case m.status != lived && m.status != timedOut:
+	case listed:
+		r.listed++
+	default:
+		r.survivors = append(r.survivors, m)
+	}
+}
+
+// efficacy is the percentage of the tested mutants that were killed, without the listed ones. A mutant that timed out was not killed:
+// the machine may have been busy.
+func (r result) efficacy() float64 {
+	return percent(r.killed, r.killed+r.lived+r.timedOut-r.listed)
+}
+
+// coverage is the percentage of the mutants that a test reaches.
+func (r result) coverage() float64 {
+	tested := r.killed + r.lived + r.timedOut
+	return percent(tested, tested+r.notCovered)
+}
+
+func percent(part, whole int) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return 100 * float64(part) / float64(whole)
+}
+
+// show prints the survivors that are not listed, in the form of the list, and a line for each package.
+func show(out io.Writer, results []result) error {
+	var b strings.Builder
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.Style().Format.Header = text.FormatDefault
+	t.AppendHeader(table.Row{"package", "killed", "lived", "timed out", "listed", "not covered", "efficacy", "mutator coverage"})
+	for _, r := range results {
+		for _, m := range r.survivors {
+			fmt.Fprintf(&b, "%s, line %d of\n%s%s\n\n", m.status, m.line, m.place, because)
+		}
+		t.AppendRow(table.Row{
+			r.pkg, r.killed, r.lived, r.timedOut, r.listed, r.notCovered,
+			fmt.Sprintf("%.1f %%", r.efficacy()), fmt.Sprintf("%.1f %%", r.coverage()),
+		})
+	}
+	_, err := fmt.Fprintf(out, "%s%s\n", b.String(), t.Render())
+	return err
+}
+
+// verdict is nil if every package has the efficacy that is wanted and the list is true.
+func verdict(results []result, want float64) error {
+	var all []error
+	for _, r := range results {
+		for _, p := range r.problems {
+			all = append(all, errors.New(p))
+		}
+		if got := r.efficacy(); got < want {
+			all = append(all, fmt.Errorf("%s: efficacy %.1f %%, want at least %g %%", r.pkg, got, want))
+		}
+	}
+	return errors.Join(all...)
+}
