@@ -26,6 +26,8 @@ const (
 	TransactionInProgress             // the same client request token is being worked on
 	LoseBefore                        // the connection ends before the engine hears of the call
 	LoseAfter                         // the connection ends after the engine has obeyed
+	AccessDenied                      // the caller's policy lacks the action; never worth a retry
+	ExpiredToken                      // the caller's temporary credentials are too old
 )
 
 // String is the name of the constant.
@@ -34,6 +36,7 @@ func (k Kind) String() string {
 		Slow: "Slow", ThroughputExceeded: "ThroughputExceeded", Throttled: "Throttled", RequestLimitExceeded: "RequestLimitExceeded",
 		InternalError: "InternalError", InternalErrorAfter: "InternalErrorAfter", TransactionConflict: "TransactionConflict",
 		TransactionInProgress: "TransactionInProgress", LoseBefore: "LoseBefore", LoseAfter: "LoseAfter",
+		AccessDenied: "AccessDenied", ExpiredToken: "ExpiredToken",
 	}
 	if k < 0 || int(k) >= len(names) {
 		return fmt.Sprintf("Kind(%d)", int(k))
@@ -123,6 +126,10 @@ func (f *Fault) refuse(operation string, body []byte) *answer {
 		return refusal(http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#TransactionConflictException")
 	case TransactionInProgress:
 		return refusal(http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#TransactionInProgressException")
+	case AccessDenied:
+		return refusal(http.StatusBadRequest, "com.amazon.coral.service#AccessDeniedException")
+	case ExpiredToken:
+		return refusal(http.StatusBadRequest, "com.amazon.coral.service#ExpiredTokenException")
 	}
 	panic(fmt.Sprintf("dynamodbtest: no such kind of fault: %v", f.Kind))
 }

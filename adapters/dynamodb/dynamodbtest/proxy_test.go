@@ -112,6 +112,8 @@ func TestRefusalsAreThoseOfDynamoDB(t *testing.T) {
 		"a reading transaction that waits":  {dynamodbtest.TransactionConflict, getAll, "TransactionCanceledException", "TransactionConflict"},
 		"two transactions that meet":        {dynamodbtest.TransactionConflict, transact, "TransactionCanceledException", "TransactionConflict"},
 		"a token that is being worked upon": {dynamodbtest.TransactionInProgress, transact, "TransactionInProgressException", ""},
+		"a policy without the action":       {dynamodbtest.AccessDenied, transact, "AccessDeniedException", ""},
+		"credentials that are too old":      {dynamodbtest.ExpiredToken, update, "ExpiredTokenException", ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
