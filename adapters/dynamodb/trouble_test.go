@@ -41,7 +41,7 @@ func TestEachDeniedActionStopsAnOrderWithNothingHalfDone(t *testing.T) {
 				Claims: f.Store, Payments: bank, Scope: "test", Now: func() time.Time { return now }, ConfirmTime: time.Second,
 			}
 
-			got := p.Process(t.Context(), o, lease("first"))
+			got := p.Process(t.Context(), o, at(0), lease("first"))
 			if got.Verdict != order.Redeliver || got.Reason != order.ReasonStore || !got.Patient {
 				t.Errorf("denied: got %+v, want it redelivered for %s, however often", got, order.ReasonStore)
 			}
@@ -58,7 +58,7 @@ func TestEachDeniedActionStopsAnOrderWithNothingHalfDone(t *testing.T) {
 			f.Proxy.Heal()
 			now = at(time.Hour)
 			l := order.Lease{Owner: "second", From: now, Until: now.Add(time.Minute)}
-			if got := p.Process(t.Context(), o, l); got.Verdict != order.Done || got.Status != order.Paid {
+			if got := p.Process(t.Context(), o, at(0), l); got.Verdict != order.Done || got.Status != order.Paid {
 				t.Errorf("allowed again: got %+v, want it paid", got)
 			}
 			if r := f.loaded("O1"); len(bank.Charges("O1")) != 1 || r.Status != order.Paid || len(r.Events) != 1 {

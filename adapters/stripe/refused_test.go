@@ -125,7 +125,7 @@ func TestARefusedConfirmationSettlesWhateverTheIntentShows(t *testing.T) {
 func process(t *testing.T, s *stripetest.Server, store *ordertest.Memory, o order.Order, p order.Payments) order.Result {
 	t.Helper()
 	worker := order.Processor{Claims: store, Payments: p, Scope: scope, Now: s.Now, ConfirmTime: time.Second}
-	return worker.Process(t.Context(), o, order.Lease{Owner: "us", From: s.Now(), Until: s.Now().Add(time.Minute)})
+	return worker.Process(t.Context(), o, s.Now(), order.Lease{Owner: "us", From: s.Now(), Until: s.Now().Add(time.Minute)})
 }
 
 // confirmElsewhere is another worker's confirmation of the order's intent.
