@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 )
@@ -64,5 +65,23 @@ func TestARecreatedOrderIsNamedInEachError(t *testing.T) {
 	want := `recreate order "O1": intent pi_other: bound intent is "pi_other", want "pi_pretend"`
 	if _, mismatch := errors.AsType[*order.MismatchError](err); !mismatch || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestRecreateIsRepeatedAfterPassingTrouble(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []dynamodbtest.Kind{
+		dynamodbtest.Throttled, dynamodbtest.InternalErrorAfter, dynamodbtest.LoseBefore, dynamodbtest.LoseAfter,
+		dynamodbtest.TransactionConflict,
+	} {
+		t.Run(kind.String(), func(t *testing.T) {
+			t.Parallel()
+			f := open(t)
+			f.Proxy.Fail(dynamodbtest.Fault{Kind: kind, Operation: "UpdateItem", Times: 1})
+			f.must(f.Recreate(t.Context(), lost(), at(time.Second)))
+			if r := f.loaded("O1"); r.Intent != intent || r.Attempt != 1 || r.Status != order.Open {
+				t.Errorf("got %+v, want it open at attempt 1 with %s", r, intent)
+			}
+		})
 	}
 }
