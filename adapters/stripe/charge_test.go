@@ -158,7 +158,10 @@ func TestAKeyThatMayNotReadChargesIsMisconfigured(t *testing.T) {
 			t.Errorf("%s: got %+v, %v, want our mistake", name, got, err)
 			continue
 		}
-		for _, want := range []string{`"Charges and Refunds: Read"`, "'rak_charge_read'", string(id)} {
+		for _, want := range []string{
+			": read intent " + string(id) + " with its latest charge: status 403", "'rak_charge_read'",
+			`(a restricted key needs the permission "Charges and Refunds: Read")`,
+		} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %q does not name %s", name, err, want)
 			}
@@ -227,6 +230,10 @@ func TestTheSecondReadDecides(t *testing.T) {
 				return edited.respond(r)
 			}))
 			got, err := calls(t, p)[first](t.Context())
+			if hidden := claim == "the charge is not shown"; hidden && (err == nil || !strings.Contains(err.Error(),
+				"read intent pi_3Pretend with its latest charge: the intent's latest charge is not shown, only its id")) {
+				t.Errorf("%s, %s: got %v, want it to say so", claim, first, err)
+			}
 			if got.State != tt.state || got.Failure != tt.failure || troubleOf(t, err) != tt.trouble {
 				t.Errorf("%s, %s: got %+v, %v, want %q with %+v, or %q", claim, first, got, err, tt.state, tt.failure, tt.trouble)
 			}

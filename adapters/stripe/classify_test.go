@@ -104,17 +104,17 @@ func troubleByCode() map[string]order.Trouble {
 
 func TestEveryErrorCodeHasAMeaning(t *testing.T) {
 	t.Parallel()
+	type row struct {
+		calls string
+		said  said
+		want  order.Trouble
+	}
 	for code, want := range troubleByCode() {
 		rest := invalid + `,"code":"` + code + `"`
-		waiting := body("requires_confirmation", none)
-		tests := map[string]struct {
-			calls string
-			said  said
-			want  order.Trouble
-		}{
+		tests := map[string]row{
 			"with a 400":                   {"prepare confirm", said{400, false, failure(rest)}, want},
 			"with a 402 without an intent": {"prepare confirm", said{402, false, failure(rest)}, want},
-			"of a question":                {"read", said{400, false, failure(rest)}, ofAQuestion(want)},
+			"of a read":                    {"read", said{400, false, failure(rest)}, ofARead(want)},
 			"with a 401":                   {every, said{401, false, failure(rest)}, order.Misconfigured},
 			"with a 403":                   {every, said{403, false, failure(rest)}, order.Misconfigured},
 			"with a 429":                   {every, said{429, false, failure(rest)}, order.NotNow},
@@ -122,11 +122,8 @@ func TestEveryErrorCodeHasAMeaning(t *testing.T) {
 			"replayed":                     {"prepare confirm", said{400, true, failure(rest)}, order.Replayed},
 		}
 		if want != order.Refused { // an intent that only waits does not hide what is wrong
-			tests["with a 402 and an intent that waits"] = struct {
-				calls string
-				said  said
-				want  order.Trouble
-			}{"prepare confirm", said{402, false, in(rest, waiting)}, want}
+			waits := in(rest, body("requires_confirmation", none))
+			tests["with a 402 and an intent that waits"] = row{"prepare confirm", said{402, false, waits}, want}
 		}
 		for name, tt := range tests {
 			for call := range strings.FieldsSeq(tt.calls) {
@@ -139,8 +136,8 @@ func TestEveryErrorCodeHasAMeaning(t *testing.T) {
 	}
 }
 
-// ofAQuestion is what a refusal of Read means: the order cannot be wrong.
-func ofAQuestion(t order.Trouble) order.Trouble {
+// ofARead is what a refused Read means: Stripe gave us the id, so the order cannot be wrong.
+func ofARead(t order.Trouble) order.Trouble {
 	if t == order.Refused {
 		return order.Misconfigured
 	}
@@ -159,11 +156,9 @@ func TestAnIntentThatShowsAnOutcomeWinsOverEveryErrorCode(t *testing.T) {
 			want   order.Failure
 		}
 		tests := map[string]row{
-			"its last error": {body("requires_payment_method", own), order.Failure{Code: code}},
-			"another error":  {body("requires_payment_method", declined), order.Failure{Code: "card_declined", DeclineCode: "insufficient_funds"}},
-			"its cancelation": {
-				body("canceled", none), order.Failure{Code: code},
-			},
+			"its last error":  {body("requires_payment_method", own), order.Failure{Code: code}},
+			"another error":   {body("requires_payment_method", declined), order.Failure{Code: "card_declined", DeclineCode: "insufficient_funds"}},
+			"its cancelation": {body("canceled", none), order.Failure{Code: code}},
 		}
 		if meaning == order.Misconfigured { // the error around it is about us, and not about the payment
 			tests["its cancelation"] = row{body("canceled", none), order.Failure{}}

@@ -104,6 +104,44 @@ func TestErrorsShowWhatAPersonNeeds(t *testing.T) {
 	}
 }
 
+// TestErrorsShowTheNamesOfParameters quotes every name that Stripe may ask for in our requests, and some that are none.
+func TestErrorsShowTheNamesOfParameters(t *testing.T) {
+	t.Parallel()
+	const names = `amount currency customer payment_method payment_method_types payment_method_data payment_method_options
+		payment_method_configuration capture_method confirmation_method confirm automatic_payment_methods enabled
+		allow_redirects off_session return_url error_on_requires_action setup_future_usage mandate mandate_data metadata
+		orderId scope fingerprint description expand latest_charge intent payment_intent idempotency_key query
+		metadata[orderId] expand[] automatic_payment_methods[allow_redirects] rak_charge_read rak_payment_intent_write
+		pi_3Pretend req_1 acct_1`
+	const others = `john_smith john Smith 4242 pm_1 cus_1 pi_1_secret_2 amounts metadata[john] [] rak_ rak_john xpi_1 pi_ api_1 rak_a_readx`
+	for list, shown := range map[string]bool{names: true, others: false} {
+		for word := range strings.FieldsSeq(list) {
+			want := "see '" + word + "'"
+			if !shown {
+				want = "see '[redacted]'"
+			}
+			_, err := calls(t, offline(t, said{400, false, failureOf(t, "see '"+word+"'")}))["confirm"](t.Context())
+			if err == nil || !strings.Contains(err.Error(), ": "+want+" (request") {
+				t.Errorf("%s: got %v, want %s", word, err, want)
+			}
+		}
+	}
+}
+
+// TestErrorsShowWhatNamesNobody keeps in messages what was sent and tells nothing about people.
+func TestErrorsShowWhatNamesNobody(t *testing.T) {
+	t.Parallel()
+	for name, message := range map[string]string{
+		"prepare": "amount 2500 eur, capture_method automatic, enabled true, allow_redirects never, order ORD-1, scope test",
+		"confirm": "off_session true",
+	} {
+		_, err := calls(t, offline(t, said{400, false, failureOf(t, message)}))[name](t.Context())
+		if err == nil || !strings.Contains(err.Error(), ": "+message+" (request") {
+			t.Errorf("%s: got %v, want it to show %q", name, err, message)
+		}
+	}
+}
+
 // TestErrorsOfTheNetworkDoNotRepeatWhatWasSent is a proxy that sends parts of a request back where no HTTP is.
 func TestErrorsOfTheNetworkDoNotRepeatWhatWasSent(t *testing.T) {
 	t.Parallel()
