@@ -105,3 +105,21 @@ func TestASettleThatCannotReadSaysNothingAboutTheOrder(t *testing.T) {
 		t.Errorf("error = %v, want the transition, now that the order can be read", err)
 	}
 }
+
+// An order that waits is in the index, whatever the row held before: a repaired one may have lost its place there.
+func TestATransitionToAWaitingStatusSetsBothKeysOfTheIndex(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	lost := openRow()
+	want := lost["openShard"]
+	delete(lost, "openShard")
+	delete(lost, "dueAt")
+	f.put(lost)
+	claim := order.Claim{Order: ordertest.Order("O1"), Lease: lease("first"), Attempt: 1, Intent: intent}
+	f.must(f.Finish(t.Context(), claim, outcome(order.Pending), at(time.Second)))
+	got := f.rows("O1")[1]
+	if d := diff([]row{{"openShard": got["openShard"], "dueAt": got["dueAt"]}},
+		[]row{{"openShard": want, "dueAt": number(at(time.Hour + time.Second).UnixMilli())}}); d != "" {
+		t.Errorf("keys of the index (-got +want):\n%s", d)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -143,29 +144,72 @@ func TestDamagedRows(t *testing.T) {
 		"lastError": number(0), "status": text("lost"), "attempt": number(0), "fingerprint": nil, "customerId": number(1), "stripeMode": number(1),
 		"amount": decimal("39.98"), "currency": nil, "seq": number(-1), "createdAt": nil, "updatedAt": text("today"),
 	}
-	for name, value := range damaged {
+	for i, name := range slices.Sorted(maps.Keys(damaged)) {
+		id := order.ID("O" + strconv.Itoa(i)) // without the attribute's name, which the error has to tell
 		item := openRow()
-		item["orderId"] = text(name)
-		set(item, name, value)
+		item["orderId"] = text(id)
+		set(item, name, damaged[name])
 		f.put(item)
 		is := order.ErrDamaged
 		if name == "status" {
 			is = order.ErrUnknownVersion
 		}
-		_, err := f.Load(t.Context(), order.ID(name))
+		_, err := f.Load(t.Context(), id)
 		f.names(err, is, name)
-		_, err = f.Begin(t.Context(), ordertest.Order(order.ID(name)), lease("second"))
+		_, err = f.Begin(t.Context(), ordertest.Order(id), lease("second"))
 		f.names(err, is, name)
 	}
-	for name, value := range map[string]types.AttributeValue{
+	damaged = map[string]types.AttributeValue{
 		"seq": nil, "from": number(1), "to": nil, "intentId": number(1), "at": text("today"), "failure": number(1),
-	} {
+	}
+	for i, name := range slices.Sorted(maps.Keys(damaged)) {
+		id := order.ID("E" + strconv.Itoa(i))
 		event := settledRows()[0]
-		event["orderId"] = text("event-" + name)
-		set(event, name, value)
+		event["orderId"] = text(id)
+		set(event, name, damaged[name])
 		f.put(event)
-		_, err := f.Load(t.Context(), order.ID("event-"+name))
+		_, err := f.Load(t.Context(), id)
 		f.names(err, order.ErrDamaged, name)
+	}
+}
+
+// What stands in a damaged attribute may be a customer's.
+func TestTheErrorOfADamagedRowTellsNoValue(t *testing.T) {
+	t.Parallel()
+	const private = "private-4711"
+	for _, name := range []string{"amount", "attempt", "seq", "createdAt", "updatedAt", "leaseUntil", "dueAt"} {
+		item := openRow()
+		item[name] = text(private)
+		if _, err := dynamodb.DecodeOrder(item); err == nil || strings.Contains(err.Error(), private) {
+			t.Errorf("with a text in %s: error = %v, want one without it", name, err)
+		}
+	}
+	for _, name := range []string{"orderId", "customerId", "currency", "fingerprint", "owner", "intentId", "failure", "lastError"} {
+		item := openRow()
+		item[name] = number(4711)
+		if _, err := dynamodb.DecodeOrder(item); err == nil || strings.Contains(err.Error(), "4711") {
+			t.Errorf("with a number in %s: error = %v, want one without it", name, err)
+		}
+	}
+}
+
+// Times are compared and printed by people in several places, so a record's are all in UTC.
+func TestTimesAreInUTC(t *testing.T) {
+	t.Parallel()
+	r, err := dynamodb.DecodeOrder(openRow())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := dynamodb.DecodeEvent(settledRows()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, at := range map[string]time.Time{
+		"Until": r.Until, "CreatedAt": r.CreatedAt, "UpdatedAt": r.UpdatedAt, "DueAt": r.DueAt, "an event's At": e.At,
+	} {
+		if at.Location() != time.UTC {
+			t.Errorf("%s is in %v, want UTC", name, at.Location())
+		}
 	}
 }
 

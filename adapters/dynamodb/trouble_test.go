@@ -82,8 +82,9 @@ func TestRefusedCredentialsAreAnErrorOfTheStore(t *testing.T) {
 				f.Proxy.Reset()
 				f.Proxy.Fail(dynamodbtest.Fault{Kind: kind})
 				err := do(t.Context())
-				if err == nil || isDomain(err) || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), `"O1"`) {
-					t.Errorf("error = %v, want %s with the order's id, and nothing about the order", err, name)
+				want := strings.ToLower(method) + ` order "O1": `
+				if err == nil || isDomain(err) || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), name) {
+					t.Errorf("error = %v, want %q first and %s, and nothing about the order", err, want, name)
 				}
 				if got := f.Proxy.Total(); got != 1 {
 					t.Errorf("%d calls, want 1: the same credentials are refused again", got)

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"go/parser"
 	"go/token"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -42,40 +44,86 @@ func copyModule(from, to string) error {
 	})
 }
 
-// control is a file of each mutated package with a mutant that lives: no test looks at what the function returns. If it is killed, the
-// tests fail for another reason than a mutant, such as an engine that does not start.
-const control = "mutation_control.go"
+// control is a file of each mutated package with two mutants: no test looks at what the first function returns, and one looks at what the
+// second returns. If the first is killed, the tests fail for another reason than a mutant, such as an engine that does not start. If
+// the second lives, other tests were run than those of the package.
+const (
+	control     = "mutation_control.go"
+	controlTest = "mutation_control_test.go"
 
-// plantControl adds the control to a package of the copy, with a test that covers it.
-func (r runner) plantControl(pkg string) error {
-	folder := filepath.Join(r.dir, filepath.FromSlash(pkg))
-	name, err := packageName(folder)
-	if err != nil {
-		return err
+	controlCode = `package %s
+
+func mutationControlLives(n int) int { return n + 1 }
+
+func mutationControlDies(n int) int { return n + 1 }
+`
+	controlTestCode = `package %s
+
+import "testing"
+
+func TestMutationControl(t *testing.T) {
+	mutationControlLives(1)
+	if mutationControlDies(1) != 2 {
+		t.Error("1 + 1 is not 2")
 	}
-	code := fmt.Sprintf("package %s\n\nfunc mutationControl(n int) int { return n + 1 }\n", name)
-	test := fmt.Sprintf("package %s\n\nimport \"testing\"\n\nfunc TestMutationControl(*testing.T) { mutationControl(1) }\n", name)
-	if err := os.WriteFile(filepath.Join(folder, control), []byte(code), 0o600); err != nil {
-		return err
+}
+`
+)
+
+// controls are the two mutants and what has to become of them.
+func controls(pkg string) map[place]string {
+	at := func(name string) place {
+		return place{path.Join(pkg, control), "ARITHMETIC_BASE", "func " + name + "(n int) int { return n " + mark + "+ 1 }"}
 	}
-	return os.WriteFile(filepath.Join(folder, strings.TrimSuffix(control, ".go")+"_test.go"), []byte(test), 0o600)
+	return map[place]string{at("mutationControlLives"): lived, at("mutationControlDies"): killed}
 }
 
-// packageName reads the name from any file of the package that is not a test.
-func packageName(folder string) (string, error) {
+// prepare adds the controls to a package of the copy. gremlins guesses a package's path from its folders and the name in its files, and
+// runs the tests of the module's root if no folder is called so. So a package main takes the name of its folder.
+func (r runner) prepare(pkg string) error {
+	folder := filepath.Join(r.dir, filepath.FromSlash(pkg))
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	if err != nil || len(files) == 0 {
+		return fmt.Errorf("%s: %w: no Go file", folder, errors.Join(err, fs.ErrNotExist))
+	}
+	name := ""
+	for _, file := range files {
+		if !strings.HasSuffix(file, "_test.go") {
+			if name, err = packageName(file); err != nil {
+				return err
+			}
+		}
+	}
+	if name == "main" {
+		name = path.Base(pkg)
+		for _, file := range files {
+			if err := rename(file, "package main", "package "+name); err != nil {
+				return err
+			}
+		}
+	}
+	for file, code := range map[string]string{control: controlCode, controlTest: controlTestCode} {
+		if err := os.WriteFile(filepath.Join(folder, file), fmt.Appendf(nil, code, name), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func packageName(file string) (string, error) {
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.PackageClauseOnly)
 	if err != nil {
 		return "", err
 	}
-	for _, f := range files {
-		if strings.HasSuffix(f, "_test.go") {
-			continue
-		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), f, nil, parser.PackageClauseOnly)
-		if err != nil {
-			return "", err
-		}
-		return parsed.Name.Name, nil
+	return parsed.Name.Name, nil
+}
+
+// rename replaces the package clause, which is a line of its own.
+func rename(file, from, to string) error {
+	source, err := os.ReadFile(file) //nolint:gosec // G304: a file of the copy
+	if err != nil {
+		return err
 	}
-	return "", fmt.Errorf("%s: %w: no Go file", folder, fs.ErrNotExist)
+	renamed := strings.Replace("\n"+string(source), "\n"+from+"\n", "\n"+to+"\n", 1)
+	return os.WriteFile(file, []byte(renamed[1:]), 0o600)
 }

@@ -40,14 +40,13 @@ type result struct {
 // judge counts the mutants of a package and holds them against the list of known survivors.
 func judge(pkg string, mutants []mutant, known []survivor) result {
 	r := result{pkg: pkg}
-	control, found := path.Join(pkg, control), map[place]map[string]int{}
-	controlled := false
+	found, controls := map[place]map[string]int{}, controls(pkg)
 	for _, m := range mutants {
-		if m.File == control {
-			controlled = true
-			if m.status != lived {
-				r.problems = append(r.problems, fmt.Sprintf("the control mutant of %s is %s, want LIVED: the tests fail in a copy of the "+
-					"module for another reason than a mutant, and no figure counts", pkg, m.status))
+		if want, isControl := controls[m.place]; isControl {
+			delete(controls, m.place)
+			if m.status != want {
+				r.problems = append(r.problems, fmt.Sprintf("a control mutant of %s is %s, want %s: the tests of the package fail for another "+
+					"reason, or others were run, and no figure counts", pkg, m.status, want))
 			}
 			continue
 		}
@@ -57,8 +56,8 @@ func judge(pkg string, mutants []mutant, known []survivor) result {
 		}
 		found[m.place][m.status]++
 	}
-	if !controlled {
-		r.problems = append(r.problems, fmt.Sprintf("%s has no control mutant: was anything tested?", pkg))
+	if len(controls) > 0 {
+		r.problems = append(r.problems, fmt.Sprintf("%s lacks a control mutant: was anything tested?", pkg))
 	}
 	for _, s := range known {
 		if path.Dir(s.File) != pkg {

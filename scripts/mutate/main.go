@@ -27,9 +27,9 @@ lists with a reason. A listed survivor that is killed or gone is an error too, s
 A survivor is either a missing test or a change that makes no difference. Write the test, or copy the three lines that are
 printed into the list and say why.
 
-The tests run in a copy of the module, which also holds one mutant a package that nothing can kill. If it is killed, the tests
-fail in the copy for another reason, and no figure counts. Changes that do not compile are left out. A test that fails for a
-busy machine looks like a kill: let nothing else run.
+The tests run in a copy of the module. There each package has a mutant that nothing kills and one that a test kills: where it is
+otherwise, the tests fail for another reason, or others were run, and no figure counts. Changes that do not compile are left
+out. A test that fails for a busy machine looks like a kill: let nothing else run.
 
 One package takes 5 to 20 minutes: go run ./scripts/mutate --gremlins=... ./domain/order runs one alone.`
 

@@ -129,9 +129,10 @@ func survivors(codes ...string) []survivor {
 
 func TestJudge(t *testing.T) {
 	t.Parallel()
-	good := mutant{place{"domain/order/" + control, "ARITHMETIC_BASE", "return n ▸+ 1"}, lived, 3}
-	bad := good
-	bad.status = killed
+	var good, failing, wrong []mutant // controls
+	for at, status := range controls("domain/order") {
+		good, failing, wrong = append(good, mutant{at, status, 3}), append(failing, mutant{at, killed, 3}), append(wrong, mutant{at, lived, 3})
+	}
 	many := mutants(killed, strings.Split(strings.Repeat("x", 97), "")...)
 	for claim, tt := range map[string]struct {
 		mutants            []mutant
@@ -139,39 +140,42 @@ func TestJudge(t *testing.T) {
 		efficacy, coverage float64
 		err                string // "" for none
 	}{
-		"all are killed": {slices.Concat(many, []mutant{good}), nil, 100, 100, ""},
+		"all are killed": {slices.Concat(many, good), nil, 100, 100, ""},
 		"97 % are enough": {
-			slices.Concat(many, mutants(lived, "a", "b", "c"), []mutant{good}), nil, 97, 100, "",
+			slices.Concat(many, mutants(lived, "a", "b", "c"), good), nil, 97, 100, "",
 		},
 		"less is not": {
-			slices.Concat(many, mutants(lived, "a", "b", "c", "d"), []mutant{good}), nil, 100 * 97. / 101, 100,
+			slices.Concat(many, mutants(lived, "a", "b", "c", "d"), good), nil, 100 * 97. / 101, 100,
 			"domain/order: efficacy 96.0 %, want at least 97 %",
 		},
 		"what timed out was not killed": {
-			slices.Concat(many, mutants(timedOut, "a", "b", "c", "d"), []mutant{good}), nil, 100 * 97. / 101, 100, "efficacy 96.0 %",
+			slices.Concat(many, mutants(timedOut, "a", "b", "c", "d"), good), nil, 100 * 97. / 101, 100, "efficacy 96.0 %",
 		},
 		"what is listed does not count": {
-			slices.Concat(many, mutants(lived, "a", "b", "c"), mutants(timedOut, "d"), []mutant{good}), survivors("a", "d"),
+			slices.Concat(many, mutants(lived, "a", "b", "c"), mutants(timedOut, "d"), good), survivors("a", "d"),
 			100 * 97. / 99, 100, "",
 		},
-		"what does not compile does not count": {slices.Concat(many, mutants(notViable, "a"), []mutant{good}), nil, 100, 100, ""},
+		"what does not compile does not count": {slices.Concat(many, mutants(notViable, "a"), good), nil, 100, 100, ""},
 		"what no test reaches counts for the coverage alone": {
-			slices.Concat(many, mutants(notCovered, "a", "b", "c"), []mutant{good}), nil, 100, 97, "",
+			slices.Concat(many, mutants(notCovered, "a", "b", "c"), good), nil, 100, 97, "",
 		},
 		"a listed survivor that is killed is an error": {
-			slices.Concat(many, mutants(killed, "a"), []mutant{good}), survivors("a"), 100, 100, "survives no more",
+			slices.Concat(many, mutants(killed, "a"), good), survivors("a"), 100, 100, "survives no more",
 		},
 		"a listed survivor that no test reaches any more is an error": {
-			slices.Concat(many, mutants(notCovered, "a"), []mutant{good}), survivors("a"), 100, 100 * 97. / 98, "survives no more",
+			slices.Concat(many, mutants(notCovered, "a"), good), survivors("a"), 100, 100 * 97. / 98, "survives no more",
 		},
 		"a listed survivor that is gone is an error": {
-			slices.Concat(many, []mutant{good}), survivors("a"), 100, 100, "a listed survivor is gone",
+			slices.Concat(many, good), survivors("a"), 100, 100, "a listed survivor is gone",
 		},
 		"tests that fail for another reason are an error": {
-			slices.Concat(many, []mutant{bad}), nil, 100, 100, "the control mutant of domain/order is KILLED, want LIVED",
+			slices.Concat(many, failing), nil, 100, 100, "a control mutant of domain/order is KILLED, want LIVED",
 		},
-		"a package without its control is an error": {many, nil, 100, 100, "has no control mutant"},
-		"nothing tested is an error":                {[]mutant{good}, nil, 0, 0, "efficacy 0.0 %"},
+		"tests of another package are an error": {
+			slices.Concat(many, wrong), nil, 100, 100, "a control mutant of domain/order is LIVED, want KILLED",
+		},
+		"a package without its control is an error": {many, nil, 100, 100, "lacks a control mutant"},
+		"nothing tested is an error":                {good, nil, 0, 0, "efficacy 0.0 %"},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
@@ -208,7 +212,7 @@ func TestTheCopyHasTheSourcesAndAControlThatRuns(t *testing.T) {
 	t.Parallel()
 	from, to := t.TempDir(), filepath.Join(t.TempDir(), "module")
 	for name, text := range map[string]string{
-		"go.mod": "module m\n\ngo 1.26\n", "a/a_test.go": "package a_test\n", "a/a.go": "package b // not its folder's name\n",
+		"go.mod": "module m\n\ngo 1.26\n", "a/a_test.go": "package a_test\n", "a/a.go": "// Command a.\npackage main\n",
 		".git/HEAD": "x", "build/x": "x", "a/node_modules/x": "x",
 	} {
 		path := filepath.Join(from, name)
@@ -219,7 +223,7 @@ func TestTheCopyHasTheSourcesAndAControlThatRuns(t *testing.T) {
 	if err := copyModule(from, to); err != nil {
 		t.Fatal(err)
 	}
-	if err := (runner{dir: to}).plantControl("a"); err != nil {
+	if err := (runner{dir: to}).prepare("a"); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -232,15 +236,19 @@ func TestTheCopyHasTheSourcesAndAControlThatRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"a/a.go", "a/a_test.go", "a/" + control, "a/mutation_control_test.go", "go.mod"}
+	want := []string{"a/a.go", "a/a_test.go", "a/" + control, "a/" + controlTest, "go.mod"}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("- got, + want:\n%s", diff)
 	}
-	planted, err := os.ReadFile(filepath.Join(to, "a", control))
-	if err != nil || !strings.HasPrefix(string(planted), "package b\n") {
-		t.Errorf("planted %q, %v, want package b", planted, err)
+	for file, want := range map[string]string{
+		"a.go": "// Command a.\npackage a\n", "a_test.go": "package a_test\n", control: "package a\n", controlTest: "package a\n",
+	} {
+		got, err := os.ReadFile(filepath.Join(to, "a", file))
+		if err != nil || !strings.HasPrefix(string(got), want) {
+			t.Errorf("%s begins with %q, %v, want %q", file, got, err, want)
+		}
 	}
-	if err := (runner{dir: to}).plantControl("nowhere"); !errors.Is(err, fs.ErrNotExist) {
+	if err := (runner{dir: to}).prepare("nowhere"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error = %v, want that there is no such package", err)
 	}
 }

@@ -30,7 +30,7 @@ type runner struct {
 
 // mutate tests every mutant of one package, by its folder in the module.
 func (r runner) mutate(ctx context.Context, pkg string) ([]mutant, error) {
-	if err := r.plantControl(pkg); err != nil {
+	if err := r.prepare(pkg); err != nil {
 		return nil, err
 	}
 	report := filepath.Join(r.dir, "mutants.json")
