@@ -32,11 +32,12 @@ func number(n int64) *types.AttributeValueMemberN {
 }
 
 // rows are an order's rows as the table holds them, events first.
-func (f fixture) rows(id order.ID) []row {
+// rows are those of order O1.
+func (f fixture) rows() []row {
 	f.Helper()
 	out, err := f.Client.Query(f.Context(), &sdk.QueryInput{
 		TableName: &f.Table, KeyConditionExpression: aws.String("orderId = :id"), ConsistentRead: aws.Bool(true),
-		ExpressionAttributeValues: row{":id": text(id)},
+		ExpressionAttributeValues: row{":id": text("O1")},
 	})
 	f.must(err)
 	return out.Items
@@ -83,17 +84,17 @@ func TestRows(t *testing.T) {
 	f := open(t)
 	c := f.claimed("O1")
 	f.must(f.Bind(t.Context(), c, prepared, at(time.Second)))
-	if d := diff(f.rows("O1"), []row{openRow()}); d != "" {
+	if d := diff(f.rows(), []row{openRow()}); d != "" {
 		t.Errorf("rows of an open order (-got +want):\n%s", d)
 	}
 	f.must(f.Finish(t.Context(), c, order.Outcome{
 		Status: order.ActionRequired, Intent: intent, Failure: "authentication_required",
 	}, at(2*time.Second)))
-	if d := diff(f.rows("O1"), settledRows()); d != "" {
+	if d := diff(f.rows(), settledRows()); d != "" {
 		t.Errorf("only events expire; rows of a settled order (-got +want):\n%s", d)
 	}
 	f.must(f.Settle(t.Context(), f.loaded("O1"), outcome(order.Paid), at(time.Hour)))
-	paid := f.rows("O1")[2]
+	paid := f.rows()[2]
 	for _, gone := range []string{"failure", "openShard", "dueAt", "owner", "leaseUntil", "expiresAt"} {
 		if paid[gone] != nil {
 			t.Errorf("a paid order still has %s", gone)

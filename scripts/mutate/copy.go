@@ -125,5 +125,5 @@ func rename(file, from, to string) error {
 		return err
 	}
 	renamed := strings.Replace("\n"+string(source), "\n"+from+"\n", "\n"+to+"\n", 1)
-	return os.WriteFile(file, []byte(renamed[1:]), 0o600)
+	return os.WriteFile(file, []byte(renamed[1:]), 0o600) //nolint:gosec // G703: as above
 }
