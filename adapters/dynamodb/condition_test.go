@@ -13,12 +13,19 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// Each write compares several attributes of the row. In the rows that the store itself writes they go together: a settled order, for
-// example, has no owner. A row that a person repaired, or another release wrote, differs in one of them alone.
+// Each write compares several attributes of the row. In the rows that the store itself
+// writes they go together: a settled order, for example, has no owner. A row that a
+// person repaired, or another release wrote, differs in one of them alone.
 func TestEveryPartOfAConditionRefusesByItself(t *testing.T) {
 	t.Parallel()
 	claim := order.Claim{Order: ordertest.Order("O1"), Lease: lease("first"), Attempt: 1, Intent: intent}
-	pending := order.Record{OrderID: "O1", Total: claim.Order.Total(), Status: order.Pending, Intent: intent, Seq: 1}
+	pending := order.Record{
+		OrderID: "O1",
+		Total:   claim.Order.Total(),
+		Status:  order.Pending,
+		Intent:  intent,
+		Seq:     1,
+	}
 	claimed := func(fixture) row { return openRow() }
 	waiting := func(fixture) row { // an order that waits for the bank
 		item := settledRows()[1]
@@ -74,20 +81,27 @@ func TestEveryPartOfAConditionRefusesByItself(t *testing.T) {
 	}
 }
 
-// The fence of later writes and the domain's time checks go by the claim, so the claim says what the row says.
+// The fence of later writes and the domain's time checks go by the claim, so the claim
+// says what the row says.
 func TestAClaimIsWhatTheRowHolds(t *testing.T) {
 	t.Parallel()
 	f := open(t)
-	between := order.Lease{Owner: "first", From: at(0).Add(400 * time.Microsecond), Until: at(time.Minute).Add(600 * time.Microsecond)}
+	between := order.Lease{
+		Owner: "first",
+		From:  at(0).Add(400 * time.Microsecond),
+		Until: at(time.Minute).Add(600 * time.Microsecond),
+	}
 	c, err := f.Begin(t.Context(), ordertest.Order("O1"), between)
 	f.must(err)
 	r := f.loaded("O1")
-	if !c.Lease.Until.Equal(r.Until) || !c.Lease.From.Equal(r.UpdatedAt) || c.Lease.Owner != r.Owner || c.Attempt != r.Attempt {
+	if !c.Lease.Until.Equal(r.Until) || !c.Lease.From.Equal(r.UpdatedAt) || c.Lease.Owner != r.Owner ||
+		c.Attempt != r.Attempt {
 		t.Errorf("claim %+v, attempt %d, want what the row holds: %+v", c.Lease, c.Attempt, r)
 	}
 }
 
-// Settle reads the order again to find out whether somebody else has made the change. Where it cannot, it has learnt nothing.
+// Settle reads the order again to find out whether somebody else has made the change.
+// Where it cannot, it has learnt nothing.
 func TestASettleThatCannotReadSaysNothingAboutTheOrder(t *testing.T) {
 	t.Parallel()
 	f := open(t)
@@ -96,7 +110,8 @@ func TestASettleThatCannotReadSaysNothingAboutTheOrder(t *testing.T) {
 	f.Proxy.Reset()
 	f.Proxy.Fail(dynamodbtest.Fault{Operation: "Query", Kind: dynamodbtest.AccessDenied})
 	err := f.Settle(t.Context(), r, outcome(order.Pending), at(time.Hour)) // which no diagram has
-	if err == nil || isDomain(err) || !strings.Contains(err.Error(), "AccessDeniedException") || f.Proxy.Total() != 1 {
+	if err == nil || isDomain(err) || !strings.Contains(err.Error(), "AccessDeniedException") ||
+		f.Proxy.Total() != 1 {
 		t.Errorf("%d calls, error %v, want 1 and that the order could not be read", f.Proxy.Total(), err)
 	}
 	f.Proxy.Heal()
@@ -106,7 +121,8 @@ func TestASettleThatCannotReadSaysNothingAboutTheOrder(t *testing.T) {
 	}
 }
 
-// An order that waits is in the index, whatever the row held before: a repaired one may have lost its place there.
+// An order that waits is in the index, whatever the row held before: a repaired one may
+// have lost its place there.
 func TestATransitionToAWaitingStatusSetsBothKeysOfTheIndex(t *testing.T) {
 	t.Parallel()
 	f := open(t)

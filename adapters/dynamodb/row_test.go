@@ -194,7 +194,8 @@ func TestTheErrorOfADamagedRowTellsNoValue(t *testing.T) {
 	}
 }
 
-// Times are compared and printed by people in several places, so a record's are all in UTC.
+// Times are compared and printed by people in several places, so a record's are all in
+// UTC.
 func TestTimesAreInUTC(t *testing.T) {
 	t.Parallel()
 	r, err := dynamodb.DecodeOrder(openRow())

@@ -19,8 +19,9 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// Developer guide, "Error handling with DynamoDB": AccessDeniedException is not worth a retry. "IAM and DynamoDB transactions": the
-// permissions of a transaction are those of its UpdateItem and PutItem.
+// Developer guide, "Error handling with DynamoDB": AccessDeniedException is not worth a
+// retry. "IAM and DynamoDB transactions": the permissions of a transaction are those of
+// its UpdateItem and PutItem.
 func TestEachDeniedActionStopsAnOrderWithNothingHalfDone(t *testing.T) {
 	t.Parallel()
 	for action, tt := range map[string]struct {
@@ -28,7 +29,8 @@ func TestEachDeniedActionStopsAnOrderWithNothingHalfDone(t *testing.T) {
 		charges    int // while the action is denied
 	}{
 		"dynamodb:UpdateItem": {[]string{"UpdateItem", "TransactWriteItems"}, 0},
-		"dynamodb:PutItem":    {[]string{"TransactWriteItems"}, 1}, // the event: the charge is made, and the next attempt finds it
+		// Of the event: the charge is made, and the next attempt finds it.
+		"dynamodb:PutItem": {[]string{"TransactWriteItems"}, 1},
 	} {
 		t.Run(action, func(t *testing.T) {
 			t.Parallel()
@@ -38,20 +40,23 @@ func TestEachDeniedActionStopsAnOrderWithNothingHalfDone(t *testing.T) {
 			}
 			bank, now, o := &ordertest.Bank{Scope: "test"}, at(0), ordertest.Order("O1")
 			p := order.Processor{
-				Claims: f.Store, Payments: bank, Scope: "test", Now: func() time.Time { return now }, ConfirmTime: time.Second,
+				Claims: f.Store, Payments: bank, Scope: "test",
+				Now: func() time.Time { return now }, ConfirmTime: time.Second,
 			}
 
 			got := p.Process(t.Context(), o, at(0), lease("first"))
 			if got.Verdict != order.Redeliver || got.Reason != order.ReasonStore || !got.Patient {
 				t.Errorf("denied: got %+v, want it redelivered for %s, however often", got, order.ReasonStore)
 			}
-			if got.Err == nil || !strings.Contains(got.Err.Error(), "AccessDeniedException") || strings.Contains(got.Err.Error(), "CUST987") {
+			if got.Err == nil || !strings.Contains(got.Err.Error(), "AccessDeniedException") ||
+				strings.Contains(got.Err.Error(), "CUST987") {
 				t.Errorf("denied: error = %v, want the code and nothing of the customer", got.Err)
 			}
 			if n := len(bank.Charges("O1")); n != tt.charges {
 				t.Errorf("denied: %d charges, want %d", n, tt.charges)
 			}
-			if r, err := f.Load(t.Context(), "O1"); err == nil && (r.Status != order.Open || len(r.Events) > 0) {
+			if r, err := f.Load(t.Context(), "O1"); err == nil &&
+				(r.Status != order.Open || len(r.Events) > 0) {
 				t.Errorf("denied: got %+v, want an open order without events, or none", r)
 			}
 
@@ -61,8 +66,13 @@ func TestEachDeniedActionStopsAnOrderWithNothingHalfDone(t *testing.T) {
 			if got := p.Process(t.Context(), o, at(0), l); got.Verdict != order.Done || got.Status != order.Paid {
 				t.Errorf("allowed again: got %+v, want it paid", got)
 			}
-			if r := f.loaded("O1"); len(bank.Charges("O1")) != 1 || r.Status != order.Paid || len(r.Events) != 1 {
-				t.Errorf("allowed again: %d charges, %+v, want one, and one event", len(bank.Charges("O1")), r)
+			if r := f.loaded("O1"); len(bank.Charges("O1")) != 1 || r.Status != order.Paid ||
+				len(r.Events) != 1 {
+				t.Errorf(
+					"allowed again: %d charges, %+v, want one, and one event",
+					len(bank.Charges("O1")),
+					r,
+				)
 			}
 		})
 	}
@@ -83,7 +93,8 @@ func TestRefusedCredentialsAreAnErrorOfTheStore(t *testing.T) {
 				f.Proxy.Fail(dynamodbtest.Fault{Kind: kind})
 				err := do(t.Context())
 				want := strings.ToLower(method) + ` order "O1": `
-				if err == nil || isDomain(err) || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), name) {
+				if err == nil || isDomain(err) || !strings.HasPrefix(err.Error(), want) ||
+					!strings.Contains(err.Error(), name) {
 					t.Errorf("error = %v, want %q first and %s, and nothing about the order", err, want, name)
 				}
 				if got := f.Proxy.Total(); got != 1 {
@@ -92,15 +103,23 @@ func TestRefusedCredentialsAreAnErrorOfTheStore(t *testing.T) {
 				f.Proxy.Heal()
 				after, afterErr := f.Load(t.Context(), "O1")
 				if errors.Is(beforeErr, order.ErrNotFound) != errors.Is(afterErr, order.ErrNotFound) ||
-					before.Status != after.Status || before.Seq != after.Seq || before.Intent != after.Intent || before.Owner != after.Owner {
-					t.Errorf("got %+v, %v, want the row as it was: %+v, %v", after, afterErr, before, beforeErr)
+					before.Status != after.Status || before.Seq != after.Seq ||
+					before.Intent != after.Intent || before.Owner != after.Owner {
+					t.Errorf(
+						"got %+v, %v, want the row as it was: %+v, %v",
+						after,
+						afterErr,
+						before,
+						beforeErr,
+					)
 				}
 			})
 		}
 	}
 }
 
-// answers is a table over HTTP in a function: one answer a call. It is safe for concurrent use.
+// answers is a table over HTTP in a function: one answer a call. It is safe for
+// concurrent use.
 type answers func(call int) *http.Response
 
 func (a answers) store(calls *atomic.Int64) *dynamodb.Store {
@@ -129,11 +148,15 @@ func respond(status int, body string) *http.Response {
 }
 
 func failing() *http.Response {
-	return respond(http.StatusInternalServerError, `{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError"}`)
+	return respond(
+		http.StatusInternalServerError,
+		`{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError"}`,
+	)
 }
 
-// A wrong clock makes signatures that DynamoDB refuses. The SDK learns the difference from the Date of the refusal and signs
-// again; without a Date that is far off, the signature is wrong for another reason, and no retry helps.
+// A wrong clock makes signatures that DynamoDB refuses. The SDK learns the difference
+// from the Date of the refusal and signs again; without a Date that is far off, the
+// signature is wrong for another reason, and no retry helps.
 func TestAClockThatIsOffCostsOneTry(t *testing.T) {
 	t.Parallel()
 	const refused = `{"__type":"com.amazon.coral.service#InvalidSignatureException","message":"Signature expired"}`
@@ -159,14 +182,21 @@ func TestAClockThatIsOffCostsOneTry(t *testing.T) {
 			c := order.Claim{Order: ordertest.Order("O1"), Lease: lease("first")}
 			err := s.Release(t.Context(), c, order.ReasonNotNow, at(1))
 			if (err != nil) != tt.fails || isDomain(err) || calls.Load() != tt.calls {
-				t.Errorf("%d calls, error %v, want %d calls, failed %v, and nothing about the order", calls.Load(), err, tt.calls, tt.fails)
+				t.Errorf(
+					"%d calls, error %v, want %d calls, failed %v, and nothing about the order",
+					calls.Load(),
+					err,
+					tt.calls,
+					tt.fails,
+				)
 			}
 		})
 	}
 }
 
-// The SDK's bucket of retries holds 500 tokens, of which a retry costs 5: when many calls fail, it is empty, and a call that fails
-// is not tried again, so that an outage is not made worse. What succeeds at its first try fills the bucket again.
+// The SDK's bucket of retries holds 500 tokens, of which a retry costs 5: when many calls
+// fail, it is empty, and a call that fails is not tried again, so that an outage is not
+// made worse. What succeeds at its first try fills the bucket again.
 func TestAnEmptyBucketOfRetriesFailsAtOnce(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64
@@ -178,7 +208,12 @@ func TestAnEmptyBucketOfRetriesFailsAtOnce(t *testing.T) {
 		return failing()
 	}).store(&calls)
 	release := func() error {
-		return s.Release(t.Context(), order.Claim{Order: ordertest.Order("O1"), Lease: lease("first")}, order.ReasonNotNow, at(1))
+		return s.Release(
+			t.Context(),
+			order.Claim{Order: ordertest.Order("O1"), Lease: lease("first")},
+			order.ReasonNotNow,
+			at(1),
+		)
 	}
 	var many sync.WaitGroup
 	for range 40 { // of which each wants four retries
@@ -188,7 +223,8 @@ func TestAnEmptyBucketOfRetriesFailsAtOnce(t *testing.T) {
 
 	calls.Store(0)
 	err := release()
-	if err == nil || isDomain(err) || calls.Load() != 1 || !strings.Contains(err.Error(), "retry quota exceeded") {
+	if err == nil || isDomain(err) || calls.Load() != 1 ||
+		!strings.Contains(err.Error(), "retry quota exceeded") {
 		t.Errorf("empty bucket: %d calls, error %v, want 1 and an error of the store", calls.Load(), err)
 	}
 	healthy.Store(true)
@@ -204,7 +240,8 @@ func TestAnEmptyBucketOfRetriesFailsAtOnce(t *testing.T) {
 	}
 }
 
-// API reference, TransactWriteItems: a canceled transaction has a reason for each item. One without any says nothing about the order.
+// API reference, TransactWriteItems: a canceled transaction has a reason for each item.
+// One without any says nothing about the order.
 func TestACanceledTransactionWithoutReasonsIsAnErrorOfTheStore(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{
@@ -214,7 +251,8 @@ func TestACanceledTransactionWithoutReasonsIsAnErrorOfTheStore(t *testing.T) {
 		var calls atomic.Int64
 		s := answers(func(int) *http.Response { return respond(http.StatusBadRequest, body) }).store(&calls)
 		c := order.Claim{Order: ordertest.Order("O1"), Lease: lease("first")}
-		if err := s.Finish(t.Context(), c, outcome(order.Paid), at(1)); err == nil || isDomain(err) || calls.Load() != 1 {
+		if err := s.Finish(t.Context(), c, outcome(order.Paid), at(1)); err == nil || isDomain(err) ||
+			calls.Load() != 1 {
 			t.Errorf("%s: %d calls, error %v, want 1 and an error of the store", name, calls.Load(), err)
 		}
 	}

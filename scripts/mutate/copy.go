@@ -13,7 +13,8 @@ import (
 	"strings"
 )
 
-// copyModule copies a module without its history and without what was built or installed: gremlins copies it again for each worker.
+// copyModule copies a module without its history and without what was built or installed:
+// gremlins copies it again for each worker.
 func copyModule(from, to string) error {
 	return filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -44,9 +45,10 @@ func copyModule(from, to string) error {
 	})
 }
 
-// control is a file of each mutated package with two mutants: no test looks at what the first function returns, and one looks at what the
-// second returns. If the first is killed, the tests fail for another reason than a mutant, such as an engine that does not start. If
-// the second lives, other tests were run than those of the package.
+// control is a file of each mutated package with two mutants: no test looks at what the
+// first function returns, and one looks at what the second returns. If the first is
+// killed, the tests fail for another reason than a mutant, such as an engine that does
+// not start. If the second lives, other tests were run than those of the package.
 const (
 	control     = "mutation_control.go"
 	controlTest = "mutation_control_test.go"
@@ -73,13 +75,18 @@ func TestMutationControl(t *testing.T) {
 // controls are the two mutants and what has to become of them.
 func controls(pkg string) map[place]string {
 	at := func(name string) place {
-		return place{path.Join(pkg, control), "ARITHMETIC_BASE", "func " + name + "(n int) int { return n " + mark + "+ 1 }"}
+		return place{
+			path.Join(pkg, control),
+			"ARITHMETIC_BASE",
+			"func " + name + "(n int) int { return n " + mark + "+ 1 }",
+		}
 	}
 	return map[place]string{at("mutationControlLives"): lived, at("mutationControlDies"): killed}
 }
 
-// prepare adds the controls to a package of the copy. gremlins guesses a package's path from its folders and the name in its files, and
-// runs the tests of the module's root if no folder is called so. So a package main takes the name of its folder.
+// prepare adds the controls to a package of the copy. gremlins guesses a package's path
+// from its folders and the name in its files, and runs the tests of the module's root if
+// no folder is called so. So a package main takes the name of its folder.
 func (r runner) prepare(pkg string) error {
 	folder := filepath.Join(r.dir, filepath.FromSlash(pkg))
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))

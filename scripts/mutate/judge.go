@@ -37,7 +37,8 @@ type result struct {
 	problems                            []string
 }
 
-// judge counts the mutants of a package and holds them against the list of known survivors.
+// judge counts the mutants of a package and holds them against the list of known
+// survivors.
 func judge(pkg string, mutants []mutant, known []survivor) result {
 	r := result{pkg: pkg}
 	found, controls := map[place]map[string]int{}, controls(pkg)
@@ -45,8 +46,16 @@ func judge(pkg string, mutants []mutant, known []survivor) result {
 		if want, isControl := controls[m.place]; isControl {
 			delete(controls, m.place)
 			if m.status != want {
-				r.problems = append(r.problems, fmt.Sprintf("a control mutant of %s is %s, want %s: the tests of the package fail for another "+
-					"reason, or others were run, and no figure counts", pkg, m.status, want))
+				r.problems = append(
+					r.problems,
+					fmt.Sprintf(
+						"a control mutant of %s is %s, want %s: the tests of the package fail for another "+
+							"reason, or others were run, and no figure counts",
+						pkg,
+						m.status,
+						want,
+					),
+				)
 			}
 			continue
 		}
@@ -65,9 +74,15 @@ func judge(pkg string, mutants []mutant, known []survivor) result {
 		}
 		switch at := found[s.place]; {
 		case len(at) == 0:
-			r.problems = append(r.problems, fmt.Sprintf("a listed survivor is gone; remove it from the list:\n%s", s.place))
+			r.problems = append(
+				r.problems,
+				fmt.Sprintf("a listed survivor is gone; remove it from the list:\n%s", s.place),
+			)
 		case at[lived]+at[timedOut] == 0:
-			r.problems = append(r.problems, fmt.Sprintf("a listed survivor survives no more; remove it from the list:\n%s", s.place))
+			r.problems = append(
+				r.problems,
+				fmt.Sprintf("a listed survivor survives no more; remove it from the list:\n%s", s.place),
+			)
 		}
 	}
 	return r
@@ -93,8 +108,8 @@ func (r *result) count(m mutant, listed bool) {
 	}
 }
 
-// efficacy is the percentage of the tested mutants that were killed, without the listed ones. A mutant that timed out was not killed:
-// the machine may have been busy.
+// efficacy is the percentage of the tested mutants that were killed, without the listed
+// ones. A mutant that timed out was not killed: the machine may have been busy.
 func (r result) efficacy() float64 {
 	return percent(r.killed, r.killed+r.lived+r.timedOut-r.listed)
 }
@@ -112,13 +127,25 @@ func percent(part, whole int) float64 {
 	return 100 * float64(part) / float64(whole)
 }
 
-// show prints the survivors that are not listed, in the form of the list, and a line for each package.
+// show prints the survivors that are not listed, in the form of the list, and a line for
+// each package.
 func show(out io.Writer, results []result) error {
 	var b strings.Builder
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
-	t.AppendHeader(table.Row{"package", "killed", "lived", "timed out", "listed", "not covered", "efficacy", "mutator coverage"})
+	t.AppendHeader(
+		table.Row{
+			"package",
+			"killed",
+			"lived",
+			"timed out",
+			"listed",
+			"not covered",
+			"efficacy",
+			"mutator coverage",
+		},
+	)
 	for _, r := range results {
 		for _, m := range r.survivors {
 			fmt.Fprintf(&b, "%s, line %d of\n%s%s\n\n", m.status, m.line, m.place, because)

@@ -1,6 +1,7 @@
-// Command mutate is `make mutate`: mutation testing. It has gremlins change the code of a package in one place, such as < to
-// <=, and run the package's tests, for one place after the other. A change that no test notices is a survivor: either a test
-// is missing, or the change makes no difference, and then survivors.txt says why.
+// Command mutate is `make mutate`: mutation testing. It has gremlins change the code of a
+// package in one place, such as < to <=, and run the package's tests, for one place after
+// the other. A change that no test notices is a survivor: either a test is missing, or
+// the change makes no difference, and then survivors.txt says why.
 package main
 
 import (
@@ -18,32 +19,43 @@ import (
 	"orderonce/adapters/dynamodb/dynamodbtest"
 )
 
-const about = `Change the code in one place, run the tests of its package, and count the changes that no test notices.
+const about = `Change the code in one place, run the tests of its package, and count the
+changes that no test notices.
 
-Each change is a mutant: it is killed if a test fails, lives if all pass, and times out if they do not end. A package passes
-when its efficacy, killed / (killed + lived + timed out), is at least --want percent, without the survivors that --survivors
-lists with a reason. A listed survivor that is killed or gone is an error too, so that the list stays true.
+Each change is a mutant: it is killed if a test fails, lives if all pass, and times out if they do
+not end. A package passes when its efficacy, killed / (killed + lived + timed out), is at least
+--want percent, without the survivors that --survivors lists with a reason. A listed survivor that
+is killed or gone is an error too, so that the list stays true.
 
-A survivor is either a missing test or a change that makes no difference. Write the test, or copy the three lines that are
-printed into the list and say why.
+A survivor is either a missing test or a change that makes no difference. Write the test, or copy
+the three lines that are printed into the list and say why.
 
-The tests run in a copy of the module. There each package has a mutant that nothing kills and one that a test kills: where it is
-otherwise, the tests fail for another reason, or others were run, and no figure counts. Changes that do not compile are left
-out. A test that fails for a busy machine looks like a kill: let nothing else run.
+The tests run in a copy of the module. There each package has a mutant that nothing kills and one
+that a test kills: where it is otherwise, the tests fail for another reason, or others were run, and
+no figure counts. Changes that do not compile are left out. A test that fails for a busy machine
+looks like a kill: let nothing else run.
 
-One package takes 5 to 20 minutes: go run ./scripts/mutate --gremlins=... ./domain/order runs one alone.`
+One package takes 5 to 20 minutes: go run ./scripts/mutate --gremlins=... ./domain/order runs one
+alone.`
 
 type arguments struct {
-	Packages  []string `arg:"" optional:"" help:"Folders of this module. Doubles below them are left alone. Default: ${packages}."`
-	Gremlins  string   `required:"" placeholder:"MODULE@VERSION" help:"gremlins, as go run takes it. The Makefile pins it."`
+	Packages  []string `arg:"" optional:"" help:"Folders of this module, without their doubles: ${packages}."`
+	Gremlins  string   `required:"" placeholder:"MODULE@VERSION" help:"As go run takes it. The Makefile pins it."`
 	Want      float64  `default:"97" help:"The least efficacy of each package, in percent."`
-	Survivors string   `default:"scripts/mutate/survivors.txt" help:"The survivors that are known, each with a reason."`
-	Workers   int      `default:"1" help:"Mutants that are tested at the same time. More are faster, and time out sooner."`
+	Survivors string   `default:"scripts/mutate/survivors.txt" help:"The known survivors, each with a reason."`
+	Workers   int      `default:"1" help:"Mutants at the same time. More are faster, and time out sooner."`
 }
 
-// packages are those whose tests have to notice every change: the product, without what it is proved with.
+// packages are those whose tests have to notice every change: the product, without what
+// it is proved with.
 func packages() []string {
-	return []string{"./domain/order", "./adapters/sqs", "./adapters/stripe", "./adapters/dynamodb", "./functions/order"}
+	return []string{
+		"./domain/order",
+		"./adapters/sqs",
+		"./adapters/stripe",
+		"./adapters/dynamodb",
+		"./functions/order",
+	}
 }
 
 func main() {
@@ -77,7 +89,13 @@ func (a arguments) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // what is left of it is the system's to clean
-	r := runner{gremlins: a.Gremlins, workers: a.Workers, dir: filepath.Join(dir, "module"), engine: engine, out: os.Stderr}
+	r := runner{
+		gremlins: a.Gremlins,
+		workers:  a.Workers,
+		dir:      filepath.Join(dir, "module"),
+		engine:   engine,
+		out:      os.Stderr,
+	}
 	if err := copyModule(".", r.dir); err != nil {
 		return err
 	}

@@ -19,7 +19,9 @@ import (
 // code is the module that the tests judge mutants of.
 func code() fstest.MapFS {
 	return fstest.MapFS{
-		"domain/order/a.go": {Data: []byte("package order\n\nfunc f(n int) bool {\n\treturn n > 3 && n < 9\n}\n")},
+		"domain/order/a.go": {
+			Data: []byte("package order\n\nfunc f(n int) bool {\n\treturn n > 3 && n < 9\n}\n"),
+		},
 	}
 }
 
@@ -45,7 +47,8 @@ func TestAReportNamesTheCodeAndNotTheLine(t *testing.T) {
 		`{"files":[{"file_name":"a.go","mutations":[{"line":4,"column":99}]}]}`: "has no line 4, column 99",
 		`{"files":[{"file_name":"a.go","mutations":[{"line":7,"column":1}]}]}`:  "has no line 7, column 1",
 	} {
-		if _, err := parseReport([]byte(broken), "domain/order", code()); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parseReport([]byte(broken), "domain/order", code()); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error = %v, want one with %q", broken, err, want)
 		}
 	}
@@ -131,7 +134,16 @@ func TestJudge(t *testing.T) {
 	t.Parallel()
 	var good, failing, wrong []mutant // controls
 	for at, status := range controls("domain/order") {
-		good, failing, wrong = append(good, mutant{at, status, 3}), append(failing, mutant{at, killed, 3}), append(wrong, mutant{at, lived, 3})
+		good, failing, wrong = append(
+			good,
+			mutant{at, status, 3},
+		), append(
+			failing,
+			mutant{at, killed, 3},
+		), append(
+			wrong,
+			mutant{at, lived, 3},
+		)
 	}
 	many := mutants(killed, strings.Split(strings.Repeat("x", 97), "")...)
 	for claim, tt := range map[string]struct {
@@ -179,10 +191,19 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			other := survivor{place{"adapters/sqs/b.go", "INVERT_LOGICAL", "elsewhere"}, "so"} // another package's is left alone
+			other := survivor{
+				place{"adapters/sqs/b.go", "INVERT_LOGICAL", "elsewhere"},
+				"so",
+			} // another package's is left alone
 			r := judge("domain/order", tt.mutants, append(tt.known, other))
 			if r.efficacy() != tt.efficacy || r.coverage() != tt.coverage {
-				t.Errorf("efficacy %v, coverage %v, want %v and %v", r.efficacy(), r.coverage(), tt.efficacy, tt.coverage)
+				t.Errorf(
+					"efficacy %v, coverage %v, want %v and %v",
+					r.efficacy(),
+					r.coverage(),
+					tt.efficacy,
+					tt.coverage,
+				)
 			}
 			err := verdict([]result{r}, 97)
 			if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
@@ -278,13 +299,20 @@ func TestWhatDoesNotCompileIsNotKilled(t *testing.T) {
 
 func TestTheTestsRunUncachedWithTheEngine(t *testing.T) {
 	t.Parallel()
-	env := runner{engine: dynamodbtest.Location{Binary: "/somewhere/dynoxide"}}.environ([]string{"HOME=/home"})
+	env := runner{
+		engine: dynamodbtest.Location{Binary: "/somewhere/dynoxide"},
+	}.environ(
+		[]string{"HOME=/home"},
+	)
 	for _, want := range []string{"HOME=/home", "GOFLAGS=-count=1", "ORDERONCE_REQUIRE_ENGINE=1"} {
 		if !slices.Contains(env, want) {
 			t.Errorf("got %q, want %s in it", env, want)
 		}
 	}
-	if !slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, "PATH=/somewhere"+string(filepath.ListSeparator)) }) {
+	if !slices.ContainsFunc(
+		env,
+		func(v string) bool { return strings.HasPrefix(v, "PATH=/somewhere"+string(filepath.ListSeparator)) },
+	) {
 		t.Errorf("got %q, want the engine's folder first in PATH", env)
 	}
 }

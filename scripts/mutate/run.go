@@ -34,7 +34,7 @@ func (r runner) mutate(ctx context.Context, pkg string) ([]mutant, error) {
 		return nil, err
 	}
 	report := filepath.Join(r.dir, "mutants.json")
-	cmd := exec.CommandContext(ctx, "go", r.args(pkg, report)...) //nolint:gosec // G204: what the caller asked for
+	cmd := exec.CommandContext(ctx, "go", r.args(pkg, report)...) //nolint:gosec // G204: as asked for
 	cmd.Dir, cmd.Env = r.dir, r.environ(os.Environ())
 	printed, err := cmd.StdoutPipe()
 	if err != nil {
@@ -59,8 +59,8 @@ func (r runner) mutate(ctx context.Context, pkg string) ([]mutant, error) {
 	return mutants, r.sortOut(ctx, pkg, mutants)
 }
 
-// sortOut finds the mutants that do not compile: gremlins takes them for killed, because go test fails. They come of a + between
-// strings, for which gremlins writes a -.
+// sortOut finds the mutants that do not compile: gremlins takes them for killed, because
+// go test fails. They come of a + between strings, for which gremlins writes a -.
 func (r runner) sortOut(ctx context.Context, pkg string, mutants []mutant) error {
 	for i, m := range mutants {
 		before, after, _ := strings.Cut(m.Code, mark+"+")
@@ -97,7 +97,8 @@ func (r runner) compiles(ctx context.Context, pkg string, m mutant, line string)
 			return false, err
 		}
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", os.DevNull, "-overlay", overlay, "./"+pkg) //nolint:gosec // G204: as above
+	args := []string{"build", "-o", os.DevNull, "-overlay", overlay, "./" + pkg}
+	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // G204: as above
 	cmd.Dir = r.dir
 	if err := cmd.Run(); err != nil {
 		if _, failed := errors.AsType[*exec.ExitError](err); failed && ctx.Err() == nil {
@@ -108,18 +109,21 @@ func (r runner) compiles(ctx context.Context, pkg string, m mutant, line string)
 	return true, nil
 }
 
-// args are those of go. The tests run ten times as long as they take before a mutant times out.
+// args are those of go. The tests run ten times as long as they take before a mutant
+// times out.
 func (r runner) args(pkg, report string) []string {
 	return []string{
-		"run", r.gremlins, "unleash", "--output", report, "--workers", strconv.Itoa(r.workers), "--timeout-coefficient", "10",
+		"run", r.gremlins, "unleash", "--output", report,
+		"--workers", strconv.Itoa(r.workers), "--timeout-coefficient", "10",
 		"--exclude-files", `[a-z]test/`, // the doubles
 		"--invert-logical", "--invert-loopctrl",
 		"./" + pkg,
 	}
 }
 
-// environ lets the tests run for certain and in full: never from go test's cache, which would also make a time-out of the time that
-// the cache takes, and with the engine. The engine is not the one in the copies that gremlins makes: gremlins keeps each file open
+// environ lets the tests run for certain and in full: never from go test's cache, which
+// would also make a time-out of the time that the cache takes, and with the engine. The
+// engine is not the one in the copies that gremlins makes: gremlins keeps each file open
 // that it has written, and Linux does not start a program that is open for writing.
 func (r runner) environ(environ []string) []string {
 	env := append(environ, "GOFLAGS=-count=1", "ORDERONCE_REQUIRE_ENGINE=1")
@@ -133,7 +137,8 @@ func (r runner) environ(environ []string) []string {
 // tellEvery is how often the progress is printed.
 const tellEvery = 30 * time.Second
 
-// follow prints the survivors as they are found, and how far the run is, and returns the last line.
+// follow prints the survivors as they are found, and how far the run is, and returns the
+// last line.
 func (r runner) follow(pkg string, printed io.Reader) (last string) {
 	lines := bufio.NewScanner(printed)
 	done, told := 0, time.Now()
@@ -184,11 +189,20 @@ func parseReport(text []byte, pkg string, module fs.FS) ([]mutant, error) {
 		lines := strings.Split(string(source), "\n")
 		for _, m := range f.Mutations {
 			if m.Line < 1 || m.Line > len(lines) || m.Column < 1 || m.Column > len(lines[m.Line-1])+1 {
-				return nil, fmt.Errorf("report of gremlins: %s has no line %d, column %d", name, m.Line, m.Column)
+				return nil, fmt.Errorf(
+					"report of gremlins: %s has no line %d, column %d",
+					name,
+					m.Line,
+					m.Column,
+				)
 			}
 			line := lines[m.Line-1]
 			all = append(all, mutant{
-				place:  place{File: name, Type: m.Type, Code: strings.TrimSpace(line[:m.Column-1] + mark + line[m.Column-1:])},
+				place: place{
+					File: name,
+					Type: m.Type,
+					Code: strings.TrimSpace(line[:m.Column-1] + mark + line[m.Column-1:]),
+				},
 				status: m.Status, line: m.Line,
 			})
 		}

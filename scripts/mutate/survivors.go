@@ -12,7 +12,8 @@ const mark = "▸"
 // because begins the reason of a survivor.
 const because = "because: "
 
-// place is where a mutant is and what it changes. It has no line number, so that it stays true when other lines come and go.
+// place is where a mutant is and what it changes. It has no line number, so that it stays
+// true when other lines come and go.
 type place struct {
 	File string // from the module's root
 	Type string // in gremlins' words, such as CONDITIONALS_BOUNDARY
@@ -33,7 +34,8 @@ func listed(known []survivor, p place) bool {
 	return slices.ContainsFunc(known, func(s survivor) bool { return s.place == p })
 }
 
-// parseSurvivors reads the list: blocks of three lines with an empty line between them, and comments that begin with #.
+// parseSurvivors reads the list: blocks of three lines with an empty line between them,
+// and comments that begin with #.
 func parseSurvivors(text string) ([]survivor, error) {
 	var all []survivor
 	for block := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {

@@ -411,8 +411,9 @@ func (w *World) showTwice(k *Worker) {
 	w.happens("queue", fmt.Sprintf("shows message %d again", numberOf(m)+1))
 }
 
-// hide changes the visibility of a message by a handle of any of its receives. With an older handle it moves what another attempt was
-// given, and a message that comes back too early for that says nothing about a calm world.
+// hide changes the visibility of a message by a handle of any of its receives. With an
+// older handle it moves what another attempt was given, and a message that comes back too
+// early for that says nothing about a calm world.
 func (w *World) hide(handle string, d time.Duration) error {
 	if _, latest := w.latest(handle); !latest {
 		w.oracle.disturbed()
@@ -420,7 +421,8 @@ func (w *World) hide(handle string, d time.Duration) error {
 	return w.queue.ChangeVisibility(w.now, orders, handle, d)
 }
 
-// latest reports whether a handle is that of a message's latest receive, and where the message is.
+// latest reports whether a handle is that of a message's latest receive, and where the
+// message is.
 func (w *World) latest(handle string) (sqstest.State, bool) {
 	all := must1(w.queue.Messages(w.now, orders))
 	i := slices.IndexFunc(all, func(m sqstest.Message) bool { return m.Receipt == handle })

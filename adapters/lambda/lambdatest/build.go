@@ -11,8 +11,9 @@ import (
 	"strings"
 )
 
-// Program is a main package and what it is compiled for. It is the one way to compile a binary, for
-// tests, for tools and for Lambda, so that what was tested is what is deployed.
+// Program is a main package and what it is compiled for. It is the one way to compile a
+// binary, for tests, for tools and for Lambda, so that what was tested is what is
+// deployed.
 type Program struct {
 	Package string   // as go build takes it, such as ./functions/order
 	Root    string   // a folder of its module; "" is the working directory
@@ -24,17 +25,25 @@ type Program struct {
 // Build compiles a program for this machine. The error holds what the compiler says.
 func Build(ctx context.Context, pkg, out string) error { return Program{Package: pkg}.Build(ctx, out) }
 
-// Build compiles the program into the file out. The same source, Go release and Arch make the same
-// bytes on every machine and in every folder. The error holds what the compiler says.
+// Build compiles the program into the file out. The same source, Go release and Arch make
+// the same bytes on every machine and in every folder. The error holds what the compiler
+// says.
 //
-// It opens the sources as [OpenSources] does, so that a test that builds a binary runs again when they
-// change. Call it from a test and not from TestMain: go test records only what is opened during m.Run.
+// It opens the sources as [OpenSources] does, so that a test that builds a binary runs
+// again when they change. Call it from a test and not from TestMain: go test records only
+// what is opened during m.Run.
 func (p Program) Build(ctx context.Context, out string) error {
-	cmd := p.command(ctx, "build",
-		"-trimpath",         // no path of this machine
-		"-buildvcs=false",   // no state of the working tree: a clone and an archive of one commit make the same bytes
-		"-ldflags", "-s -w", // no symbols: a panic's trace has its names without them
-		"-o", out, p.Package)
+	cmd := p.command(
+		ctx,
+		"build",
+		"-trimpath",       // no path of this machine
+		"-buildvcs=false", // a clone and an archive of one commit make the same bytes
+		"-ldflags",
+		"-s -w", // no symbols: a panic's trace has its names without them
+		"-o",
+		out,
+		p.Package,
+	)
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s: %w\n%s", p.Package, err, output)
 	}
@@ -45,7 +54,7 @@ func (p Program) Build(ctx context.Context, out string) error {
 func (p Program) command(ctx context.Context, verb string, args ...string) *exec.Cmd {
 	tags := append([]string{
 		"lambda.norpc",           // without the retired go1.x protocol
-		"validator_novalidatefn", // without a method call by name, which keeps the linker from dropping any exported method
+		"validator_novalidatefn", // without a method call by name, which keeps every exported method linked
 	}, p.Tags...)
 	args = slices.Concat([]string{verb, "-tags", strings.Join(tags, ","), "-overlay", p.Overlay}, args)
 	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // building the caller's package is the purpose
@@ -57,13 +66,13 @@ func (p Program) command(ctx context.Context, verb string, args ...string) *exec
 	return cmd
 }
 
-// OpenSources opens what the go command reads of this module for the packages and their dependencies:
-// the folder of each package, the files that it embeds, go.mod and go.sum.
+// OpenSources opens what the go command reads of this module for the packages and their
+// dependencies: the folder of each package, the files that it embeds, go.mod and go.sum.
 //
-// Call it in a test that runs go build, go list or go test. The cache of go test compares what the test
-// opened through package os, and of a folder the names, sizes and times of its files; it does not see
-// what a child process reads. Without this, the test of a binary would pass from the cache after a
-// change of the binary's sources.
+// Call it in a test that runs go build, go list or go test. The cache of go test compares
+// what the test opened through package os, and of a folder the names, sizes and times of
+// its files; it does not see what a child process reads. Without this, the test of a
+// binary would pass from the cache after a change of the binary's sources.
 func OpenSources(ctx context.Context, packages ...string) error {
 	for _, pkg := range packages {
 		if err := (Program{Package: pkg}).openSources(ctx); err != nil {

@@ -20,14 +20,18 @@ func TestABuildErrorHoldsTheCompilersWords(t *testing.T) {
 	}
 }
 
-// "Tests that open files within the package's module or that consult environment variables only match future runs in which the
-// files and environment variables are unchanged" (go help test). What a child process reads, such as go build, does not count.
+// "Tests that open files within the package's module or that consult environment
+// variables only match future runs in which the files and environment variables are
+// unchanged" (go help test). What a child process reads, such as go build, does not
+// count.
 //
-// The test runs itself once more as go test would, with a file in which the testing package notes what the test opens.
+// The test runs itself once more as go test would, with a file in which the testing
+// package notes what the test opens.
 func TestATestThatBuildsABinaryIsRunAgainWhenItsSourcesChange(t *testing.T) {
 	t.Parallel()
 	if flag.Arg(0) == "child" {
-		if err := lambdatest.Build(t.Context(), "orderonce/functions/order", filepath.Join(t.TempDir(), "bootstrap")); err != nil {
+		out := filepath.Join(t.TempDir(), "bootstrap")
+		if err := lambdatest.Build(t.Context(), "orderonce/functions/order", out); err != nil {
 			t.Fatal(err)
 		}
 		return

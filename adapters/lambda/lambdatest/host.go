@@ -32,8 +32,9 @@ var (
 	ErrInit = errors.New("init failed")
 	// ErrClosed says that the host was closed before the invocation started.
 	ErrClosed = errors.New("host is closed")
-	// ErrExited says that the function cannot start, or that a process of it exited by itself; it wraps an
-	// [*ExitError], or what was reported of the start. See [Host.UntilExit].
+	// ErrExited says that the function cannot start, or that a process of it exited by
+	// itself; it wraps an [*ExitError], or what was reported of the start. See
+	// [Host.UntilExit].
 	ErrExited = errors.New("function exited")
 )
 
@@ -50,8 +51,8 @@ func (e *FunctionError) Error() string { return e.Type + ": " + e.Message }
 type ExitError struct {
 	// Status is such as "exit status 1" or "signal: killed".
 	Status string
-	// Output is the last lines that the process printed, without the last newline; empty if none. They are
-	// enough for a panic with its trace.
+	// Output is the last lines that the process printed, without the last newline; empty
+	// if none. They are enough for a panic with its trace.
 	Output string
 }
 
@@ -150,13 +151,15 @@ func Start(opts Options) (*Host, error) {
 	}, nil
 }
 
-// UntilExit returns a copy of ctx that is canceled when the function cannot start, or when a process of it
-// exits by itself: at its start, during an invocation or after one. The cause is then an [ErrExited] with
-// the exit status and the last lines of output. What the host ends itself does not count, nor does a
-// process that somebody killed by a signal.
+// UntilExit returns a copy of ctx that is canceled when the function cannot start, or
+// when a process of it exits by itself: at its start, during an invocation or after one.
+// The cause is then an [ErrExited] with the exit status and the last lines of output.
+// What the host ends itself does not count, nor does a process that somebody killed by a
+// signal.
 //
-// A test or a program that waits for what the function does should wait under this context. Without it, a
-// function that exits each time is started again until the end of the wait.
+// A test or a program that waits for what the function does should wait under this
+// context. Without it, a function that exits each time is started again until the end of
+// the wait.
 func (h *Host) UntilExit(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(h.alive, func() { cancel(context.Cause(h.alive)) })
@@ -340,10 +343,12 @@ func (h *Host) environ(binary, api string) []string {
 	return list
 }
 
-// lastLines is how many lines an ExitError holds. A panic of a small program prints fewer.
+// lastLines is how many lines an ExitError holds. A panic of a small program prints
+// fewer.
 const lastLines = 40
 
-// lines hands whole lines to a writer that several processes share, and keeps the last ones.
+// lines hands whole lines to a writer that several processes share, and keeps the last
+// ones.
 type lines struct {
 	mu   *sync.Mutex
 	to   io.Writer

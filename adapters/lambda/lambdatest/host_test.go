@@ -30,8 +30,9 @@ var built = sync.OnceValues(func() (path string, err error) { //nolint:gocheckno
 	return path, lambdatest.Build(context.Background(), "./internal/subject", path)
 })
 
-// subject is the path of the function that the tests run. The first test builds it and not TestMain,
-// because go test does not see what TestMain opens; see lambdatest.OpenSources.
+// subject is the path of the function that the tests run. The first test builds it and
+// not TestMain, because go test does not see what TestMain opens; see
+// lambdatest.OpenSources.
 func subject(tb testing.TB) string {
 	tb.Helper()
 	path, err := built()

@@ -154,8 +154,8 @@ func (h *Host) reap(in *instance) {
 	close(in.dead)
 }
 
-// killed reports whether the host ended a process, or somebody else by hand. A program does not end itself
-// so: it exits, or a panic ends it with a status.
+// killed reports whether the host ended a process, or somebody else by hand. A program
+// does not end itself so: it exits, or a panic ends it with a status.
 func killed(state *os.ProcessState) bool {
 	status, ok := state.Sys().(syscall.WaitStatus)
 	return ok && status.Signaled() && (status.Signal() == syscall.SIGKILL || status.Signal() == syscall.SIGTERM)

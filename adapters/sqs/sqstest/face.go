@@ -46,8 +46,9 @@ type request struct {
 	MaxNumberOfMessagesPerSecond *int
 }
 
-// queue is the name at the end of the queue's URL, or a name in place of the URL, which SQS takes as well
-// (github.com/getmoto/moto/pull/5073). What it makes of a URL in another account or region is not a queue's name.
+// queue is the name at the end of the queue's URL, or a name in place of the URL, which
+// SQS takes as well (github.com/getmoto/moto/pull/5073). What it makes of a URL in
+// another account or region is not a queue's name.
 func (r request) queue() string {
 	if !strings.ContainsAny(r.QueueURL, ":/") {
 		return cmp.Or(r.QueueURL, r.QueueName)
@@ -281,8 +282,8 @@ type failed struct {
 	Message     string
 }
 
-// batch does each entry by itself: some may fail while others succeed (API reference, SendMessageBatch). A list that is empty
-// is not in the answer.
+// batch does each entry by itself: some may fail while others succeed (API reference,
+// SendMessageBatch). A list that is empty is not in the answer.
 func (s *Server) batch(in request, do func(*Machine, time.Time, string, request) (any, error)) (any, error) {
 	if err := checkBatch(in.Entries); err != nil {
 		return nil, err
@@ -312,8 +313,9 @@ func (s *Server) batch(in request, do func(*Machine, time.Time, string, request)
 	return out, err
 }
 
-// refusesBatch refuses a whole batch for a FIFO queue if an entry to send lacks its group or a way to its deduplication id, with another
-// code than SendMessage has (LocalStack's suite, recorded against AWS: test_send_batch_missing_message_group_id_for_fifo_queue,
+// refusesBatch refuses a whole batch for a FIFO queue if an entry to send lacks its group
+// or a way to its deduplication id, with another code than SendMessage has (LocalStack's
+// suite, recorded against AWS: test_send_batch_missing_message_group_id_for_fifo_queue,
 // test_send_batch_missing_deduplication_id_for_fifo_queue).
 func refusesBatch(queue Settings, entries []request) error {
 	for _, e := range entries {

@@ -255,8 +255,9 @@ func TestAnExpiredHandleDeletesNothingFromAFIFOQueue(t *testing.T) {
 	}
 }
 
-// The documents say of DeleteMessage alone that it fails with an expired handle on a FIFO queue. Chosen for ChangeMessageVisibility:
-// it fails too, as it says of itself that it "might", and the function must live without its back-off.
+// The documents say of DeleteMessage alone that it fails with an expired handle on a FIFO
+// queue. Chosen for ChangeMessageVisibility: it fails too, as it says of itself that it
+// "might", and the function must live without its back-off.
 func TestAnExpiredHandleChangesNothingInAFIFOQueue(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -276,7 +277,8 @@ func TestAnExpiredHandleChangesNothingInAFIFOQueue(t *testing.T) {
 	}
 }
 
-// LocalStack's suite, recorded against AWS: test_purge_queue_clears_fifo_deduplication_cache.
+// LocalStack's suite, recorded against AWS:
+// test_purge_queue_clears_fifo_deduplication_cache.
 func TestAPurgeForgetsWhatWasSent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

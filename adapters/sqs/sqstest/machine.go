@@ -177,13 +177,15 @@ func (m *Machine) Delete(now time.Time, name, handle string) error {
 	return nil
 }
 
-// ChangeVisibility hides a message for d from now on; zero shows it at once. The API reference says of an expired handle that
-// the call "might result in an error". On a standard queue it does not: AWS was seen to answer OK and to leave a visible
-// message as it is (github.com/localstack/localstack/pull/9632), and the handle of an older receive changes a message that is
-// in flight again (moto's test_change_message_visibility_on_old_message). Chosen for a FIFO queue, where nothing says what
-// happens: an expired handle fails as it does in Delete.
-// Errors: QueueDoesNotExist, ReceiptHandleIsInvalid, InvalidParameterValue (deleted; expired, on a FIFO queue; or d outside 0
-// to 12 h, counted from the receive).
+// ChangeVisibility hides a message for d from now on; zero shows it at once. The API
+// reference says of an expired handle that the call "might result in an error". On a
+// standard queue it does not: AWS was seen to answer OK and to leave a visible message as
+// it is (github.com/localstack/localstack/pull/9632), and the handle of an older receive
+// changes a message that is in flight again (moto's
+// test_change_message_visibility_on_old_message). Chosen for a FIFO queue, where nothing
+// says what happens: an expired handle fails as it does in Delete. Errors:
+// QueueDoesNotExist, ReceiptHandleIsInvalid, InvalidParameterValue (deleted; expired, on
+// a FIFO queue; or d outside 0 to 12 h, counted from the receive).
 func (m *Machine) ChangeVisibility(now time.Time, name, handle string, d time.Duration) error {
 	q, err := m.open(now, name)
 	if err != nil {
@@ -209,10 +211,11 @@ func (m *Machine) ChangeVisibility(now time.Time, name, handle string, d time.Du
 	return nil
 }
 
-// Purge deletes every message of a queue, at once; the real one takes up to a minute. A FIFO queue forgets what was sent, so that
-// nothing after it is a duplicate of what was before (LocalStack's suite, recorded against AWS,
-// test_purge_queue_clears_fifo_deduplication_cache). Errors: QueueDoesNotExist, PurgeQueueInProgress
-// (purged less than 60 seconds ago).
+// Purge deletes every message of a queue, at once; the real one takes up to a minute. A
+// FIFO queue forgets what was sent, so that nothing after it is a duplicate of what was
+// before (LocalStack's suite, recorded against AWS,
+// test_purge_queue_clears_fifo_deduplication_cache). Errors: QueueDoesNotExist,
+// PurgeQueueInProgress (purged less than 60 seconds ago).
 func (m *Machine) Purge(now time.Time, name string) error {
 	q, err := m.open(now, name)
 	if err != nil {

@@ -211,9 +211,12 @@ func TestChangingVisibility(t *testing.T) {
 	}
 }
 
-// API reference, ChangeMessageVisibility: after the visibility timeout, "any attempt to change the visibility timeout or to delete that
-// message [...] might result in an error". AWS itself was seen to answer OK and to do nothing: LocalStack's suite, recorded against AWS,
-// test_change_message_visibility_after_visibility_timeout_expiration (github.com/localstack/localstack/pull/9632).
+// API reference, ChangeMessageVisibility: after the visibility timeout, "any attempt to
+// change the visibility timeout or to delete that message [...] might result in an
+// error". AWS itself was seen to answer OK and to do nothing: LocalStack's suite,
+// recorded against AWS,
+// test_change_message_visibility_after_visibility_timeout_expiration
+// (github.com/localstack/localstack/pull/9632).
 func TestChangingTheVisibilityOfAVisibleMessageSucceedsAndDoesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -226,9 +229,10 @@ func TestChangingTheVisibilityOfAVisibleMessageSucceedsAndDoesNothing(t *testing
 	}
 }
 
-// The documents are silent about the handle of an older receive while the message is in flight again. moto's suite says that "this is
-// allowed in AWS" and takes effect (test_change_message_visibility_on_old_message). It is also what is harder on a function: what
-// another attempt still works on is shown, or hidden for longer.
+// The documents are silent about the handle of an older receive while the message is in
+// flight again. moto's suite says that "this is allowed in AWS" and takes effect
+// (test_change_message_visibility_on_old_message). It is also what is harder on a
+// function: what another attempt still works on is shown, or hidden for longer.
 func TestAnOldHandleChangesTheVisibilityOfALaterReceive(t *testing.T) {
 	t.Parallel()
 	for _, timeout := range []time.Duration{0, time.Minute} {
@@ -359,7 +363,8 @@ func TestWhatSendRefuses(t *testing.T) {
 		"a number above 10^126":        {draft: attributes("a", "a", number("2E126")), want: invalid},
 		"a number below 10^-128":       {draft: attributes("a", "a", number("9e-129")), want: invalid},
 		"a number of 39 digits":        {draft: attributes("a", "a", number("123456789012345678901234567890123456789")), want: invalid},
-		// LocalStack's suite, recorded against AWS: test_invalid_string_attributes_cause_invalid_parameter_value_error
+		// LocalStack's suite, recorded against AWS:
+		// test_invalid_string_attributes_cause_invalid_parameter_value_error
 		"a control character in an attribute": {draft: attributes("a", "a", sqstest.Text("a\x08")), want: invalid},
 		"a reserved name":                     {draft: attributes("a", "aws.a", sqstest.Text("x")), want: invalid},
 		"a name with two dots":                {draft: attributes("a", "a..b", sqstest.Text("x")), want: invalid},

@@ -287,10 +287,12 @@ func (f *face) post(operation, body string) (status int, answer map[string]any) 
 	return response.StatusCode, answer
 }
 
-// SQS developer guide, "Amazon SQS queue and message identifiers": a queue's URL holds its account and, by its host, its region. A name
-// alone is taken for a queue of the caller's, which no document of SQS says: the AWS SDK for JavaScript documents it
-// (github.com/aws/aws-sdk-js-v3/pull/6337), moto was corrected to it (github.com/getmoto/moto/pull/5073), and LocalStack's suite has it
-// from AWS (test_posting_to_queue_via_queue_name).
+// SQS developer guide, "Amazon SQS queue and message identifiers": a queue's URL holds
+// its account and, by its host, its region. A name alone is taken for a queue of the
+// caller's, which no document of SQS says: the AWS SDK for JavaScript documents it
+// (github.com/aws/aws-sdk-js-v3/pull/6337), moto was corrected to it
+// (github.com/getmoto/moto/pull/5073), and LocalStack's suite has it from AWS
+// (test_posting_to_queue_via_queue_name).
 func TestAQueueOfAnotherAccountOrRegionDoesNotExist(t *testing.T) {
 	t.Parallel()
 	f := newFace(t, sqstest.Options{})
@@ -392,10 +394,12 @@ func TestABatchSucceedsAndFailsByEntry(t *testing.T) {
 	}
 }
 
-// The documents say that a batch succeeds and fails by entry, and are silent about an entry that has no group, or no way to a
-// deduplication id. AWS refuses the whole batch: LocalStack's suite, recorded against AWS,
-// test_send_batch_missing_message_group_id_for_fifo_queue and test_send_batch_missing_deduplication_id_for_fifo_queue. The code is not
-// that of SendMessage, MissingParameter.
+// The documents say that a batch succeeds and fails by entry, and are silent about an
+// entry that has no group, or no way to a deduplication id. AWS refuses the whole batch:
+// LocalStack's suite, recorded against AWS,
+// test_send_batch_missing_message_group_id_for_fifo_queue and
+// test_send_batch_missing_deduplication_id_for_fifo_queue. The code is not that of
+// SendMessage, MissingParameter.
 func TestAFIFOBatchWithAnEntryWithoutItsIDsIsRefusedWhole(t *testing.T) {
 	t.Parallel()
 	f := newFace(t, sqstest.Options{})
@@ -428,8 +432,8 @@ func TestAFIFOBatchWithAnEntryWithoutItsIDsIsRefusedWhole(t *testing.T) {
 	})
 }
 
-// AWS answers with no attributes at all, and not with all of them (github.com/aws/aws-cli/issues/17,
-// github.com/localstack/localstack/issues/4178).
+// AWS answers with no attributes at all, and not with all of them
+// (github.com/aws/aws-cli/issues/17, github.com/localstack/localstack/issues/4178).
 func TestGetQueueAttributesWithoutNamesReturnsNone(t *testing.T) {
 	t.Parallel()
 	f := newFace(t, sqstest.Options{})
@@ -444,8 +448,9 @@ func TestGetQueueAttributesWithoutNamesReturnsNone(t *testing.T) {
 	}
 }
 
-// API reference, ReceiveMessage: 1 to 10 messages, 0 to 20 seconds of wait, 0 to 43,200 of visibility. The messages are AWS's, recorded
-// by LocalStack's suite (test_send_receive_max_number_of_messages, test_send_receive_wait_time_seconds).
+// API reference, ReceiveMessage: 1 to 10 messages, 0 to 20 seconds of wait, 0 to 43,200
+// of visibility. The messages are AWS's, recorded by LocalStack's suite
+// (test_send_receive_max_number_of_messages, test_send_receive_wait_time_seconds).
 func TestWhatAReceiveRefuses(t *testing.T) {
 	t.Parallel()
 	f := newFace(t, sqstest.Options{})

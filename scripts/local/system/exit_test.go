@@ -13,11 +13,13 @@ import (
 	"orderonce/scripts/local/system"
 )
 
-// TestAWaitForAFunctionThatExitsEndsAtOnce runs the function of lambdatest's tests, which exits as it is told.
+// TestAWaitForAFunctionThatExitsEndsAtOnce runs the function of lambdatest's tests, which
+// exits as it is told.
 func TestAWaitForAFunctionThatExitsEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	engine, binary := dynamodbtest.Locate(t), filepath.Join(t.TempDir(), "bootstrap")
-	if err := lambdatest.Build(t.Context(), "orderonce/adapters/lambda/lambdatest/internal/subject", binary); err != nil {
+	const subject = "orderonce/adapters/lambda/lambdatest/internal/subject"
+	if err := lambdatest.Build(t.Context(), subject, binary); err != nil {
 		t.Fatal(err)
 	}
 	for claim, tt := range map[string]struct {

@@ -393,8 +393,8 @@ func (s *System) Advance(d time.Duration) {
 	s.SQS.Wake()
 }
 
-// Drained waits until every message was acknowledged or parked. It returns lambdatest.ErrExited at once
-// when the function exits by itself.
+// Drained waits until every message was acknowledged or parked. It returns
+// lambdatest.ErrExited at once when the function exits by itself.
 func (s *System) Drained(ctx context.Context) error {
 	ctx, cancel := s.Function.UntilExit(ctx)
 	defer cancel()
