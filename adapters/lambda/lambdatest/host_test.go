@@ -354,38 +354,48 @@ func TestAWaitForTheFunctionEndsWhenItExits(t *testing.T) {
 
 func TestAWaitForTheFunctionOutlastsWhatTheHostEnds(t *testing.T) {
 	t.Parallel()
-	began := make(starts, 1)
-	host := start(t, lambdatest.Options{Timeout: time.Second, Output: began})
-	ctx, cancel := host.UntilExit(t.Context())
-	defer cancel()
-
-	killed := invoke(t, host, do("hang", "begun"))
-	<-began
-	host.Kill(nil)
-	if err := <-killed; !errors.Is(err, lambdatest.ErrCrashed) {
-		t.Errorf("error = %v, want ErrCrashed", err)
-	}
-	if _, err := host.Invoke(t.Context(), do("fail", "no")); err == nil {
-		t.Error("a returned error was not reported")
-	}
-	if err := host.Replace(subject(t)); err != nil { // ends the idle instance
-		t.Fatal(err)
-	}
-	late := invoke(t, host, do("hang", "begun"))
-	<-began
-	if err := <-late; !errors.Is(err, lambdatest.ErrTimedOut) {
-		t.Errorf("error = %v, want ErrTimedOut", err)
-	}
-	if err := host.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if ctx.Err() != nil {
-		t.Errorf("cause = %v, want none: the host ended every process itself", context.Cause(ctx))
-	}
-	cancel()
-	if got := context.Cause(ctx); !errors.Is(got, context.Canceled) {
-		t.Errorf("cause = %v after cancel, want context.Canceled", got)
-	}
+	t.Run("a kill, a returned error, a new binary and the end", func(t *testing.T) {
+		t.Parallel()
+		began := make(starts, 1)
+		host := start(t, lambdatest.Options{Output: began})
+		ctx, cancel := host.UntilExit(t.Context())
+		defer cancel()
+		killed := invoke(t, host, do("hang", "begun"))
+		<-began
+		host.Kill(nil)
+		if err := <-killed; !errors.Is(err, lambdatest.ErrCrashed) {
+			t.Errorf("error = %v, want ErrCrashed", err)
+		}
+		if _, err := host.Invoke(t.Context(), do("fail", "no")); err == nil {
+			t.Error("a returned error was not reported")
+		}
+		if err := host.Replace(subject(t)); err != nil { // ends the idle instance
+			t.Fatal(err)
+		}
+		ask(t, host, do("echo", ""))
+		if err := host.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if ctx.Err() != nil {
+			t.Errorf("cause = %v, want none: the host ended every process itself", context.Cause(ctx))
+		}
+		cancel()
+		if got := context.Cause(ctx); !errors.Is(got, context.Canceled) {
+			t.Errorf("cause = %v after cancel, want context.Canceled", got)
+		}
+	})
+	t.Run("a deadline", func(t *testing.T) {
+		t.Parallel()
+		host := start(t, lambdatest.Options{Timeout: 500 * time.Millisecond})
+		ctx, cancel := host.UntilExit(t.Context())
+		defer cancel()
+		if _, err := host.Invoke(t.Context(), do("hang", "")); !errors.Is(err, lambdatest.ErrTimedOut) {
+			t.Errorf("error = %v, want ErrTimedOut", err)
+		}
+		if ctx.Err() != nil {
+			t.Errorf("cause = %v, want none: the host ended the process itself", context.Cause(ctx))
+		}
+	})
 }
 
 func TestAnExitErrorHoldsTheLastLinesOfAPanic(t *testing.T) {
