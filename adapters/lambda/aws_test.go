@@ -30,6 +30,11 @@ func TestAWSConfig(t *testing.T) {
 	if config.Region != "eu-west-1" || config.HTTPClient != client || config.BaseEndpoint != nil || config.RetryMaxAttempts != 3 {
 		t.Errorf("config = %+v", config)
 	}
+	// The SDK's next default mode waits longer between attempts (AWS SDKs and tools reference guide, "Retry
+	// behavior"), so ours does not depend on the default.
+	if config.RetryMode != aws.RetryModeStandard {
+		t.Errorf("retry mode = %q, want %q", config.RetryMode, aws.RetryModeStandard)
+	}
 	got, err := config.Credentials.Retrieve(t.Context())
 	if err != nil {
 		t.Fatal(err)

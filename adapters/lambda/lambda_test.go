@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"orderonce/adapters/lambda"
 	"orderonce/adapters/lambda/lambdatest"
 )
@@ -86,6 +88,31 @@ func TestLogger(t *testing.T) {
 	}
 	if line["level"] != "WARN" || line["message"] != "order parked" || line["order_id"] != "ORD1" || len(line) != 4 {
 		t.Errorf("line = %v", line)
+	}
+}
+
+func TestLoggerKeepsToItsLevel(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		level slog.Level
+		want  []string
+	}{
+		{slog.LevelDebug, []string{"DEBUG", "INFO", "WARN", "ERROR"}},
+		{slog.LevelInfo, []string{"INFO", "WARN", "ERROR"}},
+		{slog.LevelError, []string{"ERROR"}},
+	} {
+		var out bytes.Buffer
+		logger := lambda.NewLogger(&out, tt.level)
+		for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError} {
+			logger.Log(t.Context(), level, "line")
+		}
+		var got []string
+		for line := range strings.Lines(out.String()) {
+			got = append(got, decode(t, line)["level"].(string))
+		}
+		if diff := cmp.Diff(got, tt.want); diff != "" {
+			t.Errorf("level %s: got - want +\n%s", tt.level, diff)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -143,6 +144,41 @@ func TestMeterKeepsTheFormatsLimits(t *testing.T) {
 	}
 	if len(latencies) != 250 || latencies[249] != 249 || counts != 150 {
 		t.Errorf("%d latencies and %d counts came back, want 250 and 150", len(latencies), counts)
+	}
+}
+
+func TestMeterKeepsTheDimensionsThatItWasMadeWith(t *testing.T) {
+	t.Parallel()
+	var out writes
+	dimensions := map[string]string{"service": "order"}
+	meter := newMeter(&out, dimensions)
+	dimensions["service"] = "other"
+	meter.Count("records", "", "")
+	meter.Flush()
+	if want := `"service":"order"`; !strings.Contains(out.String(), want) {
+		t.Errorf("got %s, want %s in it", out.String(), want)
+	}
+}
+
+func TestMeterForgetsWhatItFlushed(t *testing.T) {
+	t.Parallel()
+	var out writes
+	meter := newMeter(&out, nil)
+	for range 3 {
+		meter.Count("records", "", "")
+		meter.Observe("latency", "", "", 1500*time.Microsecond)
+		meter.Flush()
+	}
+	for n, d := range parse(t, out.String()) {
+		if got := d.values(t, "records"); !slices.Equal(got, []float64{1}) {
+			t.Errorf("flush %d: records = %v, want 1", n, got)
+		}
+		if got := d.values(t, "latency"); !slices.Equal(got, []float64{1.5}) {
+			t.Errorf("flush %d: latency = %v, want 1.5", n, got)
+		}
+	}
+	if out.n != 3 {
+		t.Errorf("%d writes, want 3", out.n)
 	}
 }
 

@@ -15,13 +15,9 @@ const (
 // Transport is for a client that has at most calls requests under way at once, each of which should be answered within
 // answer. Every step has its own bound, so that a back end that hangs costs a known part of the deadline.
 func Transport(calls int, answer time.Duration) *http.Transport {
-	dialer := net.Dialer{
-		Timeout:   time.Second,      // within a region, or to a public API, a handshake takes milliseconds
-		KeepAlive: 15 * time.Second, // notices a peer that vanished while the environment was frozen
-	}
 	return &http.Transport{
 		// No Proxy: the default one would read the environment behind our back.
-		DialContext:           dialer.DialContext,
+		DialContext:           dialer().DialContext,
 		TLSHandshakeTimeout:   2 * time.Second,
 		ResponseHeaderTimeout: answer,
 		MaxIdleConns:          0,     // no bound in all: the one for each host holds
@@ -29,6 +25,13 @@ func Transport(calls int, answer time.Duration) *http.Transport {
 		IdleConnTimeout:       50 * time.Second,
 		// HTTP/1.1 only, as stripe-go has it: one connection for all would stall a whole batch at once.
 		ForceAttemptHTTP2: false,
+	}
+}
+
+func dialer() *net.Dialer {
+	return &net.Dialer{
+		Timeout:   time.Second,      // within a region, or to a public API, a handshake takes milliseconds
+		KeepAlive: 15 * time.Second, // notices a peer that vanished while the environment was frozen
 	}
 }
 

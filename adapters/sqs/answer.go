@@ -182,5 +182,5 @@ const maxDelay = 11 * time.Hour
 
 // wholeSeconds rounds up, because visibility has whole seconds.
 func wholeSeconds(d time.Duration) time.Duration {
-	return min(max(0, d+time.Second-1).Truncate(time.Second), maxDelay)
+	return min((d + time.Second - 1).Truncate(time.Second), maxDelay)
 }

@@ -90,6 +90,19 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
+// However short the first delay is, a message that waits for hours is received every quarter of an
+// hour, or it would use up the queue's receives.
+func TestADelayIsTheLongestAfterTwentyDoublings(t *testing.T) {
+	t.Parallel()
+	p := sqs.DefaultPolicy()
+	p.FirstDelay = time.Microsecond
+	for count, want := range map[int]time.Duration{1: time.Second, 20: time.Second, 21: 15 * time.Minute} {
+		if got := sqs.Answer(outage(), sqs.Delivery{Count: count, SentAt: start()}, start(), luckiest, p).Delay; got != want {
+			t.Errorf("delay at delivery %d = %v, want %v", count, got, want)
+		}
+	}
+}
+
 // Every reason of the domain and of the edge, at every count and age: the answer depends on nothing but the verdict, the patience,
 // the tries and the lease. What could not be started is TestAnswer's.
 func TestAnswerKeepsItsBounds(t *testing.T) {

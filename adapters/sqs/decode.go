@@ -56,7 +56,7 @@ func NewDecoder() *Decoder {
 	d := &Decoder{validate: validator.New(validator.WithRequiredStructEnabled()), rules: rules()}
 	d.validate.RegisterTagNameFunc(jsonName)
 	for tag, r := range d.rules {
-		if err := d.validate.RegisterValidation(tag, r.holds, r.onNil); err != nil {
+		if err := d.validate.RegisterValidation(tag, r.holds); err != nil {
 			panic(fmt.Sprintf("validator rule %q: %v", tag, err)) // a misspelt tag: no message can be read at all
 		}
 	}
@@ -191,7 +191,6 @@ type rule struct {
 	ok      func(validator.FieldLevel) bool
 	want    string
 	private bool // the value may be personal or payment data and is not repeated
-	onNil   bool
 }
 
 func (r rule) holds(f validator.FieldLevel) bool { return r.ok(f) }
@@ -213,7 +212,7 @@ func rules() map[string]rule {
 		"unit_amount": {ok: within(0, order.MaxUnitAmount), want: order.UnitAmountRule()},
 		"line_count": {
 			ok:   func(f validator.FieldLevel) bool { return 1 <= f.Field().Len() && f.Field().Len() <= order.MaxLines },
-			want: fmt.Sprintf("1 to %d lines", order.MaxLines), onNil: true,
+			want: fmt.Sprintf("1 to %d lines", order.MaxLines),
 		},
 	}
 }

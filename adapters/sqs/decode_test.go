@@ -157,6 +157,14 @@ func shapeless() []badBody {
 		{"bytes behind an event", `{"detail-type":"x","detail":{}} x`, "something stands behind the JSON object, which ends at byte 31"},
 		{"a notification of text", fromSNS("hello"), "not JSON: byte 1 is not what JSON allows there"},
 		{"a notification without a message", `{"Type":"Notification"}`, `unknown field "Type": an order has none of that name`},
+		{
+			"another message of a topic", strings.Replace(fromSNS(good), `"Type":"Notification"`, `"Type":"UnsubscribeConfirmation","Subject":"Notification"`, 1),
+			`unknown field "Type": an order has none of that name`,
+		},
+		{
+			"a detail without a type, alone", `{"kind":"detail-type","detail":` + good + `}`,
+			`unknown field "kind": an order has none of that name`,
+		},
 		{"a notification of an object", `{"Type":"Notification","Message":{}}`, `unknown field "Type": an order has none of that name`},
 		{"an event in an event", fromEventBridge(fromEventBridge(good)), `unknown field "version": an order has none of that name`},
 		{"a notification in an event", fromEventBridge(fromSNS(good)), `unknown field "Type": an order has none of that name`},
@@ -246,6 +254,19 @@ func invalid() []badBody {
 		{"orderId with a line break", with("ORD12345", `ORD1\n`), `orderId [withheld: length 5, with '\n']: ` + wantID},
 		{"orderId of 65 characters", with("ORD12345", strings.Repeat("a", 65)), `orderId [withheld: length 65]: ` + wantID},
 		{"orderId of a kilobyte", with("ORD12345", strings.Repeat("a", 1024)), `orderId [withheld: length 1024]: ` + wantID},
+		{
+			"customerId of 129 characters", with("CUST987", strings.Repeat("a", 129)),
+			"customerId: want 1 to 128 printable characters without blanks",
+		},
+		{"sku of 65 characters", with("TSHIRT-M", strings.Repeat("a", 65)), `lines[0].sku [withheld: length 65]: ` + wantSKU},
+		{
+			"payment customer of 256 characters", with("cus_NffrFeUfNV2Hib", "cus_"+strings.Repeat("a", 252)),
+			"payment.customer: " + wantReference,
+		},
+		{
+			"payment method of 256 characters", with("pm_1MqLiJLkdIwHu7ix", "pm_"+strings.Repeat("a", 253)),
+			"payment.method: " + wantReference,
+		},
 		{"customerId with a blank", with("CUST987", "Jane Doe"), "customerId: want 1 to 128 printable characters without blanks"},
 		{"unknown currency", with(`"usd"`, `"xyz"`), `currency "xyz": ` + wantCurrency},
 		{"upper-case currency", with(`"usd"`, `"USD"`), `currency "USD": ` + wantCurrency},
@@ -344,6 +365,10 @@ func TestDecodeAccepts(t *testing.T) {
 		},
 		{"the smallest total", with(`"quantity":2,"unitAmount":1999`, `"quantity":1,"unitAmount":1`), "0.01 USD"},
 		{"the longest id", with("ORD12345", strings.Repeat("a", 64)), "39.98 USD"},
+		{"the longest customerId", with("CUST987", strings.Repeat("a", 128)), "39.98 USD"},
+		{"the longest sku", with("TSHIRT-M", strings.Repeat("a", 64)), "39.98 USD"},
+		{"the longest payment customer", with("cus_NffrFeUfNV2Hib", "cus_"+strings.Repeat("a", 251)), "39.98 USD"},
+		{"the longest payment method", with("pm_1MqLiJLkdIwHu7ix", "pm_"+strings.Repeat("a", 252)), "39.98 USD"},
 		{"an id with every kind of character", with("ORD12345", "0.A_z-9"), "39.98 USD"},
 		{"a body of the largest size", good + strings.Repeat(" ", sqs.MaxBody-len(good)), "39.98 USD"},
 	} {
@@ -429,7 +454,10 @@ func problems(t *rapid.T, err error) []order.Problem {
 // drafts are good orders in which some fields were replaced by others, good and bad ones.
 func drafts() *rapid.Generator[order.Draft] {
 	oneOf := func(usual string, others ...string) *rapid.Generator[string] {
-		return rapid.OneOf(rapid.Just(usual), rapid.SampledFrom(others), rapid.StringN(0, 100, 300))
+		lengths := rapid.Map(rapid.SampledFrom([]int{63, 64, 65, 127, 128, 129, 254, 255, 256}), func(n int) string {
+			return usual + strings.Repeat("x", n-len(usual))
+		})
+		return rapid.OneOf(rapid.Just(usual), rapid.SampledFrom(others), lengths, rapid.StringN(0, 100, 300))
 	}
 	numbers := rapid.OneOf(
 		rapid.Int64Range(1, 100),

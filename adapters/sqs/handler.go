@@ -159,9 +159,9 @@ func (b *batch) walk(ctx context.Context, lane []*record) {
 			r.action = head.action
 		} else {
 			b.do(ctx, r)
-		}
-		if r.delivery.FIFO && r.action.Verdict == order.Redeliver && head == nil {
-			head = r
+			if r.delivery.FIFO && r.action.Verdict == order.Redeliver {
+				head = r
+			}
 		}
 		b.tell(ctx, r)
 	}

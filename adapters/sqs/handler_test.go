@@ -644,6 +644,23 @@ func TestAQueueThatNeverAnswersDoesNotUseUpTheFunctionsTime(t *testing.T) {
 	})
 }
 
+// The worker of an invocation that has ended may be frozen at any call, and act much later.
+func TestAnInvocationThatHasEndedCallsSQSNoMore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.script["CLASHES"], w.script["WAITS"] = conflict(), outage()
+	ids := w.send(named("CLASHES"), named("WAITS"), named("PAID"))
+	e := w.receive()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if diff := cmp.Diff(w.deliver(ctx, e), ids[:2]); diff != "" {
+		t.Errorf("batch item failures: got - want +\n%s", diff)
+	}
+	if len(w.calls) > 0 {
+		t.Errorf("%d calls of SQS, want none", len(w.calls))
+	}
+}
+
 func TestALeaseEndsWithTheFunction(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -784,13 +801,13 @@ func TestVisibilityIsACourtesy(t *testing.T) {
 		w.script["A"], w.script["B"] = outage(), outage()
 		ids := w.send(named("A"), named("B"))
 		e := w.receive()
-		e.Records[0].ReceiptHandle = "not a handle"
+		e.Records[1].ReceiptHandle = "not a handle"
 		only(t, "failed", w.deliver(t.Context(), e), ids...)
-		want := []string{"WARN request-1 change the visibility of message " + ids[0] + ": ReceiptHandleIsInvalid"}
+		want := []string{"WARN request-1 change the visibility of message " + ids[1] + ": ReceiptHandleIsInvalid"}
 		if diff := cmp.Diff(warnings(w), want); diff != "" {
 			t.Errorf("got - want +\n%s", diff)
 		}
-		w.hiddenFor(ids[1], 3*time.Second)
+		w.hiddenFor(ids[0], 3*time.Second)
 	})
 	t.Run("more than ten messages take more than one call, and one call may fail alone", func(t *testing.T) {
 		t.Parallel()

@@ -101,6 +101,21 @@ func TestAParkedMessageKeepsTheProducersAttributes(t *testing.T) {
 	}
 }
 
+// The names that found no room must not use up the room of the message itself.
+func TestTheNamesOfDroppedAttributesAreCut(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.script["ORD12345"] = conflict()
+	attributes := map[string]sqstest.Attribute{}
+	for i := range 10 {
+		attributes[fmt.Sprint(i, strings.Repeat("x", 200))] = sqstest.Text("1")
+	}
+	_, dead := w.parked(sqstest.Draft{Body: good, Attributes: attributes})
+	if got := dead.Attributes[sqs.AttrDropped].Text; len(got) != 1024 || !strings.HasPrefix(got, "4xxx") {
+		t.Errorf("%s has %d bytes and begins %.4q, want 1024 and 4xxx", sqs.AttrDropped, len(got), got)
+	}
+}
+
 func TestASecondParkKeepsWhereTheMessageFirstCameFrom(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -242,7 +257,10 @@ func TestADeliveryWithoutAttributesIsAFirstOne(t *testing.T) {
 	w := newWorld(t)
 	w.script["ORD12345"] = order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed}
 	for _, attributes := range []map[string]string{
-		nil, {"ApproximateReceiveCount": "many", "SentTimestamp": "today"}, {"ApproximateReceiveCount": "-1"},
+		nil,
+		{"ApproximateReceiveCount": "many", "SentTimestamp": "today"},
+		{"ApproximateReceiveCount": "-1"},
+		{"ApproximateReceiveCount": "0"},
 	} {
 		e := events.SQSEvent{Records: []events.SQSMessage{{MessageId: "1", ReceiptHandle: "1", Body: good, Attributes: attributes}}}
 		answer, err := w.Handle(t.Context(), e)

@@ -129,6 +129,71 @@ func TestEveryResultIsCounted(t *testing.T) {
 	}
 }
 
+func TestSettledOrdersAreCountedByTheirStatus(t *testing.T) {
+	t.Parallel()
+	for _, status := range order.Statuses() {
+		w := newWorld(t)
+		w.script["ORD12345"] = order.Result{Verdict: order.Done, Reason: order.ReasonSettled, Status: status}
+		w.send(good)
+		w.round()
+		want := map[string]int{
+			"Received": 1, "Settled": 1, "Settled " + string(status): 1, "OrderAge": 1, "OrderAge 0": 1, "flush": 1,
+		}
+		if diff := cmp.Diff(w.meter, want); diff != "" {
+			t.Errorf("%s: got - want +\n%s", status, diff)
+		}
+	}
+}
+
+// OrderAge is about orders that are processed now: what lay in the dead-letter queue for days would
+// raise its alarm at every redrive.
+func TestTheAgeOfASettledOrderCountsFromItsRedrive(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.script["ORD12345"] = conflict()
+	w.send(good)
+	w.round()
+	w.pass(3 * day)
+	w.server.Machine(func(m *sqstest.Machine, now time.Time) {
+		_, err := m.Redrive(now, w.dead, w.orders)
+		w.must(err)
+	})
+	w.script["ORD12345"] = paid()
+	w.pass(2 * time.Second)
+	w.round()
+	if got := w.counted("OrderAge 2"); got != 1 {
+		t.Errorf("metrics = %v, want an OrderAge of 2 seconds", w.meter)
+	}
+}
+
+// A line deserves a person if its message is parked, and attention if something failed. That a
+// message waits its turn does not.
+func TestTheLevelOfALineFollowsFromWhatBecomesOfItsMessage(t *testing.T) {
+	t.Parallel()
+	for _, reason := range order.Reasons() {
+		for verdict, want := range map[order.Verdict]string{order.Done: "INFO", order.Redeliver: "WARN", order.Park: "ERROR"} {
+			if verdict == order.Redeliver && reason == order.ReasonInProgress {
+				want = "INFO"
+			}
+			w := newWorld(t)
+			w.script["ORD12345"] = order.Result{Verdict: verdict, Reason: reason, Patient: true}
+			w.send(good)
+			w.round()
+			if got := w.lineOf("ORD12345")["level"]; got != want {
+				t.Errorf("%s for %s has level %v, want %s", verdict, reason, got, want)
+			}
+		}
+	}
+	w := newFIFOWorld(t)
+	w.script["HEAD"] = outage()
+	w.sendGrouped("g", named("HEAD"))
+	w.sendGrouped("g", named("NEXT"))
+	w.round()
+	if got := w.lineOf("NEXT")["level"]; got != "INFO" {
+		t.Errorf("a message behind the head of its group has level %v, want INFO", got)
+	}
+}
+
 // Whatever becomes of an order: who buys, with what, and what else stood in the message is nobody's business.
 func TestNoPersonalOrPaymentDataLeavesTheMessage(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -181,7 +182,7 @@ func TestWire(t *testing.T) {
 				t.Errorf("- asked, + want:\n%s", diff)
 			}
 			for _, line := range []string{
-				`"Scope":"test"`, `"CallLatency"`, `"Call":"POST /v1/payment_intents"`, `"Call":"DynamoDB_20120810.UpdateItem"`,
+				`"Namespace":"orderonce"`, `"Scope":"test"`, `"CallLatency"`, `"Call":"POST /v1/payment_intents"`, `"Call":"DynamoDB_20120810.UpdateItem"`,
 				`"Call":"AmazonSQS.SendMessage"`, `{"Name":"WaitingAge","Unit":"Milliseconds"}`,
 				`"reason":"provider_not_now"`, `"reason":"invalid_order"`,
 			} {
@@ -193,6 +194,119 @@ func TestWire(t *testing.T) {
 				t.Errorf("a secret was printed:\n%s", &out)
 			}
 		})
+	}
+}
+
+// Each service may have an endpoint of its own, as in every AWS SDK, and each call is timed.
+func TestEachServiceIsCalledAtItsOwnEndpoint(t *testing.T) {
+	t.Parallel()
+	table, queue, secrets, stripe := newCloud(t), newCloud(t), newCloud(t), newCloud(t)
+	secrets.secret = `{"SecretString":"rk_test_secret"}`
+	var out output
+	h, err := wire(t.Context(), complete(
+		"AWS_ENDPOINT_URL_DYNAMODB="+table.url, "AWS_ENDPOINT_URL_SQS="+queue.url, "AWS_ENDPOINT_URL_SECRETS_MANAGER="+secrets.url,
+		"STRIPE_API_BASE="+stripe.url, "STRIPE_SECRET_KEY=", "STRIPE_SECRET_ARN="+secretARN,
+	), &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Settings, h.NewOwner = nil, func() string { return owner }
+	e := events.SQSEvent{Records: []events.SQSMessage{{MessageId: "m-1", Body: message}, {MessageId: "m-2", Body: "no order"}}}
+	if _, err := h.Handle(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]string{"table": table.calls(), "queue": queue.calls(), "secrets": secrets.calls(), "stripe": stripe.calls()}
+	want := map[string][]string{
+		"table": {"DynamoDB_20120810.UpdateItem orders", "DynamoDB_20120810.UpdateItem orders"},
+		"queue": {
+			"AmazonSQS.ChangeMessageVisibilityBatch https://sqs.example/1/orders", "AmazonSQS.SendMessage https://sqs.example/1/dead",
+		},
+		"secrets": {"secretsmanager.GetSecretValue " + secretARN},
+		"stripe":  {"POST /v1/payment_intents Bearer rk_test_secret test"},
+	}
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("- got, + want:\n%s", diff)
+	}
+	for _, call := range []string{
+		"DynamoDB_20120810.UpdateItem", "AmazonSQS.SendMessage", "AmazonSQS.ChangeMessageVisibilityBatch",
+		"secretsmanager.GetSecretValue", "POST /v1/payment_intents",
+	} {
+		if !strings.Contains(out.String(), `"Call":"`+call+`"`) {
+			t.Errorf("no latency of %s in\n%s", call, &out)
+		}
+	}
+}
+
+// meeting is a back end that answers the first call of each of n orders only when all n have called. It
+// counts the connections.
+type meeting struct {
+	answer  http.Handler
+	arrived sync.WaitGroup
+
+	mu     sync.Mutex
+	left   int
+	opened map[string]bool
+}
+
+func meet(t *testing.T, n int, answer http.Handler) (m *meeting, url string) {
+	t.Helper()
+	m = &meeting{answer: answer, left: n, opened: map[string]bool{}}
+	m.arrived.Add(n)
+	server := httptest.NewServer(m)
+	t.Cleanup(server.Close)
+	return m, server.URL
+}
+
+func (m *meeting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	m.mu.Lock()
+	m.opened[r.RemoteAddr] = true
+	first := m.left > 0
+	if first {
+		m.left--
+		m.arrived.Done()
+	}
+	m.mu.Unlock()
+	if first {
+		m.arrived.Wait()
+	}
+	m.answer.ServeHTTP(w, r)
+}
+
+func (m *meeting) connections() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.opened)
+}
+
+// A connection costs a TLS handshake, so each client keeps one for each order of a batch.
+func TestEachClientKeepsAConnectionForEachOrder(t *testing.T) {
+	t.Parallel()
+	const orders = 4
+	c := newCloud(t)
+	table, tableURL := meet(t, orders, c)
+	stripe, stripeURL := meet(t, orders, c)
+	h, err := wire(t.Context(), c.environ(
+		"PARALLEL_ORDERS=4", "AWS_ENDPOINT_URL_DYNAMODB="+tableURL, "STRIPE_API_BASE="+stripeURL,
+	), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.NewOwner = func() string { return owner }
+	var e events.SQSEvent
+	for n := range orders {
+		body := strings.Replace(message, "ORD-1", fmt.Sprint("ORD-", n), 1)
+		e.Records = append(e.Records, events.SQSMessage{MessageId: fmt.Sprint("m-", n), Body: body})
+	}
+	for range 3 {
+		if _, err := h.Handle(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := table.connections(); got != orders {
+		t.Errorf("%d connections to DynamoDB for three batches of %d orders, want them used again", got, orders)
+	}
+	if got := stripe.connections(); got != orders {
+		t.Errorf("%d connections to Stripe for three batches of %d orders, want them used again", got, orders)
 	}
 }
 
@@ -265,6 +379,9 @@ func TestNoFieldIsForgotten(t *testing.T) {
 	want := durations{5 * time.Second, 2 * time.Second, 7 * time.Second, 15 * time.Minute, 48 * time.Hour, 6 * time.Second}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("- got, + want:\n%s", diff)
+	}
+	if !h.Log.Enabled(t.Context(), slog.LevelInfo) || h.Log.Enabled(t.Context(), slog.LevelDebug) {
+		t.Error("want a log of level INFO and above: each order is a line of at least that level")
 	}
 	if h.Parallel != 4 || p.Scope != order.Scope("test") {
 		t.Errorf("got %d orders at once in scope %q, want 4 in test", h.Parallel, p.Scope)

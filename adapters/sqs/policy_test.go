@@ -1,0 +1,300 @@
+package sqs_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/sqstest"
+	"orderonce/domain/order"
+)
+
+// receivedTimes is the event of all that is visible, as if each message was received so often.
+func (w *world) receivedTimes(n int) events.SQSEvent {
+	w.t.Helper()
+	e := w.receive()
+	for i := range e.Records {
+		e.Records[i].Attributes["ApproximateReceiveCount"] = fmt.Sprint(n)
+	}
+	return e
+}
+
+// lineOfMessage is the one line of a message, without its time.
+func (w *world) lineOfMessage(id string) map[string]any {
+	w.t.Helper()
+	var found []map[string]any
+	for _, line := range w.lines() {
+		if line["message_id"] == id {
+			delete(line, "time")
+			found = append(found, line)
+		}
+	}
+	if len(found) != 1 {
+		w.t.Fatalf("message %s has %d lines, want 1", id, len(found))
+	}
+	return found[0]
+}
+
+// Only an order's own failures count toward parking, however often its message was received.
+func TestWhatTheEdgeGivesBackIsNotParkedForItsReceives(t *testing.T) {
+	t.Parallel()
+	for reason, breaks := range map[order.Reason]func(*world){
+		order.ReasonMisconfigured: func(w *world) { w.OrderBudget = time.Minute },
+		sqs.ReasonNotStarted: func(w *world) {
+			w.Process = func(context.Context, order.Order, order.Lease) order.Result {
+				w.pass(25 * time.Second)
+				return paid()
+			}
+		},
+		sqs.ReasonBehind: func(w *world) { w.script["HEAD"] = outage() },
+		sqs.ReasonParkFailed: func(w *world) {
+			w.script["ORD12345"] = conflict()
+			w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
+		},
+	} {
+		t.Run(string(reason), func(t *testing.T) {
+			t.Parallel()
+			w := newFIFOWorld(t)
+			breaks(w)
+			ids := []string{w.sendGrouped("g", named("HEAD")), w.sendGrouped("g", good)}
+			if reason == order.ReasonMisconfigured {
+				ids = ids[:1] // the others are behind it
+			}
+			ctx, cancel := context.WithDeadline(t.Context(), start().Add(30*time.Second))
+			defer cancel()
+			w.deliver(ctx, w.receivedTimes(500))
+			line := w.lineOfMessage(ids[len(ids)-1])
+			if got := fmt.Sprint(line["verdict"], " ", line["reason"]); got != "redeliver "+string(reason) {
+				t.Errorf("after 500 receives got %q, want it to come back for %s", got, reason)
+			}
+			if got := w.holds(w.dead); len(got) > 0 {
+				t.Errorf("messages %q were parked", got)
+			}
+		})
+	}
+}
+
+func TestAMessageThatKeepsCrashingItsWorkerIsParked(t *testing.T) {
+	t.Parallel()
+	for name, crash := range map[string]func(){"a panic": func() { panic("boom") }, "an exit": runtime.Goexit} {
+		for count, want := range map[int]string{19: "WARN redeliver panic", 20: "ERROR park panic"} {
+			t.Run(fmt.Sprint(name, " at delivery ", count), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				w.failsFor("ORD12345", crash)
+				id := w.send(good)[0]
+				w.deliver(t.Context(), w.receivedTimes(count))
+				line := w.lineOfMessage(id)
+				if got := fmt.Sprint(line["level"], " ", line["verdict"], " ", line["reason"]); got != want {
+					t.Errorf("got %q, want %q", got, want)
+				}
+			})
+		}
+	}
+}
+
+func TestTheHandlerKeepsToItsPolicy(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		policy func(*sqs.Policy)
+		fails  bool // the dead-letter queue
+		result order.Result
+		count  int
+		age    time.Duration
+		want   string
+	}{
+		"the first delay": {
+			policy: func(p *sqs.Policy) { p.FirstDelay = 40 * time.Second }, result: outage(), count: 1, want: "redeliver 20",
+		},
+		"the longest delay": {
+			policy: func(p *sqs.Policy) { p.LongestDelay = 20 * time.Second }, result: outage(), count: 9, want: "redeliver 10",
+		},
+		"the deliveries of an order that fails by itself": {
+			policy: func(p *sqs.Policy) { p.MaxDeliveries = 2 },
+			result: order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Attempt: 2}, count: 2, want: "park <nil>",
+		},
+		"the queue's receives": {
+			policy: func(p *sqs.Policy) { p.MaxReceives = 15 }, result: outage(), count: 6, want: "park <nil>",
+		},
+		"the queue's retention": {
+			policy: func(p *sqs.Policy) { p.Retention = 2 * day }, result: outage(), count: 1, age: day, want: "park <nil>",
+		},
+		"the first delay of what cannot be parked": {
+			policy: func(p *sqs.Policy) { p.FirstDelay = 40 * time.Second }, fails: true, result: conflict(), count: 1, want: "redeliver 20",
+		},
+		"the last day of what cannot be parked": {
+			policy: func(p *sqs.Policy) { p.Retention = 2 * day }, fails: true, result: conflict(), count: 9, age: day, want: "redeliver 30",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			tt.policy(&w.Policy)
+			w.script["ORD12345"] = tt.result
+			if tt.fails {
+				w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
+			}
+			id := w.send(good)[0]
+			w.pass(tt.age)
+			w.deliver(t.Context(), w.receivedTimes(tt.count))
+			line := w.lineOfMessage(id)
+			if got := fmt.Sprint(line["verdict"], " ", line["retry_after_s"]); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// A batch may take a quarter of an hour, so what is decided about a message counts from the end of
+// its work, not from the start of the batch.
+func TestTimeThatPassesDuringTheWorkCounts(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		result order.Result
+		fails  bool // the dead-letter queue
+		age    time.Duration
+		want   string
+	}{
+		"a lease that is waited for": {
+			order.Result{Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(time.Minute), Patient: true},
+			false, 0, "redeliver 51",
+		},
+		"the last day begins":                             {outage(), false, 6*day - 10*time.Second, "park <nil>"},
+		"the last day begins for what cannot be parked":   {conflict(), true, 6*day - 10*time.Second, "redeliver 30"},
+		"the last day has not begun":                      {outage(), false, 6*day - 11*time.Second, "redeliver 600"},
+		"the last day has not begun and parking it fails": {conflict(), true, 6*day - 11*time.Second, "redeliver 600"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.Process = func(context.Context, order.Order, order.Lease) order.Result {
+				w.pass(10 * time.Second)
+				return tt.result
+			}
+			if tt.fails {
+				w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
+			}
+			id := w.send(good)[0]
+			count := 9
+			if tt.age == 0 {
+				count = 1
+			}
+			e := w.receivedTimes(count)
+			e.Records[0].Attributes["SentTimestamp"] = fmt.Sprint(start().Add(-tt.age).UnixMilli())
+			w.deliver(t.Context(), e)
+			line := w.lineOfMessage(id)
+			if got := fmt.Sprint(line["verdict"], " ", line["retry_after_s"]); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestALeaseBeginsWithItsOrder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Process = func(ctx context.Context, o order.Order, l order.Lease) order.Result {
+		w.process(ctx, o, l)
+		w.pass(7 * time.Second)
+		return paid()
+	}
+	w.send(good, good, good) // one lane
+	w.round()
+	var got []time.Duration
+	for _, d := range w.worked() {
+		got = append(got, d.Lease.From.Sub(start()))
+	}
+	if diff := cmp.Diff(got, []time.Duration{0, 7 * time.Second, 14 * time.Second}); diff != "" {
+		t.Errorf("starts of the leases: got - want +\n%s", diff)
+	}
+}
+
+// The processor wants to wait, and the policy parks: the line, its level and the metrics tell what
+// becomes of the message.
+func TestAnOrderThatWaitedTooLongIsReportedAsParked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.script["ORD12345"] = order.Result{
+		Verdict: order.Redeliver, Reason: order.ReasonNotNow, Patient: true, Status: order.Open, Attempt: 7, RequestID: "req_9",
+		Takeover: true,
+	}
+	id := w.send(good)[0]
+	w.pass(6 * day)
+	w.deliver(t.Context(), w.receivedTimes(33))
+	want := map[string]any{
+		"level": "ERROR", "msg": "order", "order_id": "ORD12345", "message_id": id, "delivery": 33.0, "attempt": 7.0,
+		"status": "open", "verdict": "park", "reason": "provider_not_now", "intent_id": "", "request_id": "request-1",
+		"provider_request_id": "req_9",
+	}
+	if diff := cmp.Diff(w.lineOfMessage(id), want); diff != "" {
+		t.Errorf("log: got - want +\n%s", diff)
+	}
+	counts := map[string]int{"Received": 1, "Takeovers": 1, "Parked": 1, "Parked provider_not_now": 1, "flush": 1}
+	if diff := cmp.Diff(w.meter, counts); diff != "" {
+		t.Errorf("metrics: got - want +\n%s", diff)
+	}
+}
+
+// A record that could not be parked comes back, whatever its order came to.
+func TestWhatCouldNotBeParkedIsReportedAsRedelivered(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.script["ORD12345"] = order.Result{Verdict: order.Park, Reason: order.ReasonRefused, Status: order.Open, Attempt: 2, Intent: "pi_2"}
+	w.server.Fail("SendMessage", 1, "AccessDenied")
+	id := w.send(good)[0]
+	w.round()
+	line := w.lineOfMessage(id)
+	if text := fmt.Sprint(line["error"]); !strings.Contains(text, "park message "+id+" for refused: ") || !strings.Contains(text, "AccessDenied") {
+		t.Errorf("error = %q, want the message, its reason and the refusal", text)
+	}
+	delete(line, "error")
+	want := map[string]any{
+		"level": "WARN", "msg": "order", "order_id": "ORD12345", "message_id": id, "delivery": 1.0, "attempt": 0.0, "status": "",
+		"verdict": "redeliver", "reason": "park_failed", "intent_id": "", "request_id": "request-1", "retry_after_s": 3.0,
+	}
+	if diff := cmp.Diff(line, want); diff != "" {
+		t.Errorf("log: got - want +\n%s", diff)
+	}
+	counts := map[string]int{"Received": 1, "Redelivered": 1, "Redelivered park_failed": 1, "WaitingAge": 1, "WaitingAge 0": 1, "flush": 1}
+	if diff := cmp.Diff(w.meter, counts); diff != "" {
+		t.Errorf("metrics: got - want +\n%s", diff)
+	}
+}
+
+func TestPoisonRecordsAreParkedSideBySideUpToTheBound(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.send("{", "[", "x")
+	e := w.receive()
+	for _, parallel := range []int{1, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			parked, gate := make(chan string, 10), make(chan struct{})
+			w.Queue = sqs.NewQueue(aws.Config{
+				Region: sqstest.Region, Credentials: aws.AnonymousCredentials{}, Retryer: func() aws.Retryer { return aws.NopRetryer{} },
+				HTTPClient: doer(func(r *http.Request) (*http.Response, error) {
+					parked <- r.Header.Get("X-Amz-Target")
+					<-gate
+					return response(http.StatusServiceUnavailable, "{}"), nil
+				}),
+			}, "http://queue.test/orders", "http://queue.test/dead")
+			w.Parallel = parallel
+			go func() { _, _ = w.Handle(t.Context(), e) }()
+			synctest.Wait()
+			if got := len(parked); got != parallel {
+				t.Errorf("%d messages are parked at once, want %d", got, parallel)
+			}
+			close(gate)
+			synctest.Wait()
+		})
+	}
+}
