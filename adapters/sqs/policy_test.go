@@ -51,7 +51,7 @@ func TestWhatTheEdgeGivesBackIsNotParkedForItsReceives(t *testing.T) {
 	for reason, breaks := range map[order.Reason]func(*world){
 		order.ReasonMisconfigured: func(w *world) { w.OrderBudget = time.Minute },
 		sqs.ReasonNotStarted: func(w *world) {
-			w.Process = func(context.Context, order.Order, order.Lease) order.Result {
+			w.Process = func(context.Context, order.Order, time.Time, order.Lease) order.Result {
 				w.pass(25 * time.Second)
 				return paid()
 			}
@@ -177,7 +177,7 @@ func TestTimeThatPassesDuringTheWorkCounts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.Process = func(context.Context, order.Order, order.Lease) order.Result {
+			w.Process = func(context.Context, order.Order, time.Time, order.Lease) order.Result {
 				w.pass(10 * time.Second)
 				return tt.result
 			}
@@ -203,8 +203,8 @@ func TestTimeThatPassesDuringTheWorkCounts(t *testing.T) {
 func TestALeaseBeginsWithItsOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.Process = func(ctx context.Context, o order.Order, l order.Lease) order.Result {
-		w.process(ctx, o, l)
+	w.Process = func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result {
+		w.process(ctx, o, sent, l)
 		w.pass(7 * time.Second)
 		return paid()
 	}
