@@ -60,6 +60,15 @@ var (
 	errNotCaught = errors.New("NOT CAUGHT")
 )
 
+// needsError reports that a story needs other kinds of trouble than the patch says.
+type needsError struct{ guard, got, want string }
+
+// Error says what is right, and how to write it.
+func (e *needsError) Error() string {
+	return fmt.Sprintf("without %s, the shortest story needs %q; the patch says %q: go run ./scripts/break --update %s",
+		e.guard, e.got, e.want, e.guard)
+}
+
 // judge says whether the guard was missed, and for the right reason.
 func judge(g bugs.Guard, v verdict) (story string, err error) {
 	broken := regexp.MustCompile(`(?m)^ *(I\d+) broken for order`).FindStringSubmatch(v.told)
@@ -79,7 +88,18 @@ func judge(g bugs.Guard, v verdict) (story string, err error) {
 	case broken[1] != g.Promise:
 		return told(v.told), fmt.Errorf("without %s, %s was broken; the patch expects %s", g.Name, broken[1], g.Promise)
 	}
+	if got := needs(v.told); got != g.Needs {
+		return told(v.told), &needsError{guard: g.Name, got: got, want: g.Needs}
+	}
 	return told(v.told), nil
+}
+
+// needs is what a story says that it needs.
+func needs(story string) string {
+	if m := regexp.MustCompile(`(?m)^ *Needs: (.+)$`).FindStringSubmatch(story); m != nil {
+		return m[1]
+	}
+	return ""
 }
 
 // told is what a test itself printed, without what package testing adds.

@@ -24,20 +24,24 @@ import (
 
 func main() {
 	var c struct {
-		Guard string `arg:"" optional:"" help:"The guard to take away; none lists them all."`
+		Guard  string `arg:"" optional:"" help:"The guard to take away; none lists them all."`
+		Update bool   `help:"Write into the patch, or into all of them, which kinds of trouble the story needs."`
 	}
 	k := kong.Parse(&c, kong.Name("break"), kong.UsageOnError(), kong.Description(
 		"Take one guard against double charges (or worse) away, and see the history of what happens then."))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Stdout, c.Guard)
+	err := run(ctx, os.Stdout, c.Guard, c.Update)
 	stop()
 	k.FatalIfErrorf(err)
 }
 
-func run(ctx context.Context, out io.Writer, name string) error {
+func run(ctx context.Context, out io.Writer, name string, write bool) error {
 	root, err := bugs.Root(ctx)
 	if err != nil {
 		return err
+	}
+	if write {
+		return update(ctx, out, root, name)
 	}
 	if name == "" {
 		guards, err := bugs.All(root)
@@ -51,6 +55,31 @@ func run(ctx context.Context, out io.Writer, name string) error {
 		return err
 	}
 	return show(ctx, out, root, g)
+}
+
+// update takes guards away and writes into their patches what their stories need.
+func update(ctx context.Context, out io.Writer, root, name string) error {
+	guards, err := bugs.All(root)
+	if err != nil {
+		return err
+	}
+	for _, g := range guards {
+		if !g.Catcher.Tells() || name != "" && name != g.Name {
+			continue
+		}
+		_, err := take(ctx, root, g)
+		wrong, differs := errors.AsType[*needsError](err)
+		switch {
+		case differs:
+			if err := g.Update(wrong.got); err != nil {
+				return err
+			}
+			_, _ = fmt.Fprintf(out, "%s needs %s\n", g.Name, wrong.got)
+		case err != nil:
+			_, _ = fmt.Fprintf(out, "%s: %v\n", g.Name, err)
+		}
+	}
+	return nil
 }
 
 func list(out io.Writer, guards []bugs.Guard) error {

@@ -41,7 +41,7 @@ func TestEveryMissingGuardIsCaughtAndTheTreeStaysAsItIs(t *testing.T) {
 			t.Parallel()
 			before := tree(t, root, g)
 			var out strings.Builder
-			err := run(t.Context(), &out, g.Name)
+			err := run(t.Context(), &out, g.Name, false)
 			if errors.Is(err, errSkipped) {
 				t.Skip(err)
 			}
@@ -83,7 +83,7 @@ func TestWithoutANameEveryGuardIsListed(t *testing.T) {
 	t.Parallel()
 	_, guards := allGuards(t)
 	var out strings.Builder
-	if err := run(t.Context(), &out, ""); err != nil {
+	if err := run(t.Context(), &out, "", false); err != nil {
 		t.Fatal(err)
 	}
 	for _, g := range guards {
@@ -99,7 +99,7 @@ func TestWithoutANameEveryGuardIsListed(t *testing.T) {
 
 func TestAnUnknownGuardIsAnError(t *testing.T) {
 	t.Parallel()
-	if err := run(t.Context(), new(strings.Builder), "nope"); err == nil || !strings.Contains(err.Error(), `"nope"`) {
+	if err := run(t.Context(), new(strings.Builder), "nope", false); err == nil || !strings.Contains(err.Error(), `"nope"`) {
 		t.Errorf("got %v, want an error that names it", err)
 	}
 }
@@ -111,7 +111,7 @@ func jsonLine(action, test, output string) string {
 
 func TestOnlyTheExpectedInvariantIsASuccess(t *testing.T) {
 	t.Parallel()
-	const story = "a world:\n\ntime  who\n0s    A\n\nI1 broken for order ORD-1: 2 successful charges\n"
+	const story = "a world:\n\ntime  who\n0s    A\n\nI1 broken for order ORD-1: 2 successful charges\nNeeds: 429\n"
 	printed := "=== RUN   TestScenario\n    " + strings.ReplaceAll(story, "\n", "\n    ") +
 		"scenario_test.go:9: some\n--- FAIL: TestScenario (1.0s)\n"
 	instead := func(other, text string) string { return strings.ReplaceAll(text, "I1", other) }
@@ -128,19 +128,20 @@ func TestOnlyTheExpectedInvariantIsASuccess(t *testing.T) {
 		story   string
 		wantErr string
 	}{
-		"caught":                 {ran(printed) + failed, story, ""},
-		"not caught":             {ran("ok\n") + jsonLine("pass", "TestScenario", ""), "", "NOT CAUGHT"},
-		"does not compile":       {`{"Action":"fail","FailedBuild":"orderonce/domain/order"}` + "\n", "", "does not compile any more"},
-		"no such test":           {jsonLine("output", "", "testing: warning: no tests to run\n"), "", "there is no TestScenario in"},
-		"the module is broken":   {"go: no go.mod\n", "", "go: no go.mod"},
-		"the search panicked":    {ran("panic: oh\n"), "", "the search itself failed:\npanic: oh"},
-		"caught by another":      {ran(instead("I4", printed)) + failed, instead("I4", story), "I4 was broken; the patch expects I1"},
-		"I11 is another than I1": {ran(instead("I11", printed)) + failed, instead("I11", story), "I11 was broken"},
+		"caught":                  {ran(printed) + failed, story, ""},
+		"not caught":              {ran("ok\n") + jsonLine("pass", "TestScenario", ""), "", "NOT CAUGHT"},
+		"does not compile":        {`{"Action":"fail","FailedBuild":"orderonce/domain/order"}` + "\n", "", "does not compile any more"},
+		"no such test":            {jsonLine("output", "", "testing: warning: no tests to run\n"), "", "there is no TestScenario in"},
+		"the module is broken":    {"go: no go.mod\n", "", "go: no go.mod"},
+		"the search panicked":     {ran("panic: oh\n"), "", "the search itself failed:\npanic: oh"},
+		"caught by another":       {ran(instead("I4", printed)) + failed, instead("I4", story), "I4 was broken; the patch expects I1"},
+		"it needs something else": {ran(strings.ReplaceAll(printed, "429", "503")) + failed, strings.ReplaceAll(story, "429", "503"), `needs "503"; the patch says "429"`},
+		"I11 is another than I1":  {ran(instead("I11", printed)) + failed, instead("I11", story), "I11 was broken"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g := bugs.Guard{Name: "bind", Promise: "I1", Catcher: bugs.Search()}
+			g := bugs.Guard{Name: "bind", Promise: "I1", Catcher: bugs.Search(), Needs: "429"}
 			told, err := judge(g, read([]byte(tt.out), g.Catcher))
 			check(t, told, err, tt.story, tt.wantErr)
 		})

@@ -20,6 +20,7 @@ const (
 	FailsBefore  Fault = "a 500 without effect, kept under the key"
 	NotNow       Fault = "429"
 	Unauthorized Fault = "401"
+	Refuses      Fault = "400: Stripe refuses, and nothing happens"
 	Freezes      Fault = "not yet: the worker freezes"
 	Suspends     Fault = "not yet: the worker and its clock stand still"
 )
@@ -36,6 +37,7 @@ const (
 	Forbidden   Fault = "403"
 	Garbled     Fault = "done, but half of the answer is missing"
 	BankSaysNo  Fault = "done, and the bank declines it this time"
+	Mistakes    Fault = "done, but the answer is about something else"
 	Panics      Fault = "the code panics"
 )
 
@@ -61,6 +63,7 @@ func faultsOf(c ordertest.Call) []Fault {
 	case ordertest.Prepare, ordertest.Confirm, pays:
 		return []Fault{
 			Dies, LosesAnswer, NeverArrives, FailsAfter, FailsBefore, NotNow, Freezes, Suspends, ArrivesLate, TimesOut, Unauthorized,
+			Refuses,
 		}
 	case ordertest.Read:
 		return []Fault{Dies, NeverArrives, NotNow, Freezes, Suspends, Unauthorized}
@@ -78,11 +81,11 @@ func faultsOf(c ordertest.Call) []Fault {
 func rareFaultsOf(c ordertest.Call) []Fault {
 	switch c {
 	case ordertest.Confirm, pays:
-		return []Fault{Slow, Overruns, InUse, Locked, Unavailable, Forbidden, Garbled, BankSaysNo}
+		return []Fault{Slow, Overruns, InUse, Locked, Unavailable, Forbidden, Garbled, Mistakes, BankSaysNo}
 	case ordertest.Prepare:
-		return []Fault{Slow, Overruns, InUse, Locked, Unavailable, Forbidden, Garbled}
+		return []Fault{Slow, Overruns, InUse, Locked, Unavailable, Forbidden, Garbled, Mistakes}
 	case ordertest.Read:
-		return []Fault{Slow, Overruns, Unavailable, Forbidden, Garbled}
+		return []Fault{Slow, Overruns, Unavailable, Forbidden, Garbled, Mistakes}
 	case ordertest.Begin, ordertest.Bind, ordertest.Finish, ordertest.Release, settle, stored:
 		return []Fault{Slow, Overruns, Throttled, Conflicts}
 	case load, reply, park, back:
@@ -117,7 +120,7 @@ func (f Fault) atStripe() (kind stripetest.FaultKind, known bool) {
 		kind = stripetest.Garbage
 	case BankSaysNo:
 		kind = stripetest.Decline
-	case None, Dies, ArrivesLate, TimesOut, Freezes, Suspends, Throttled, Conflicts, Slow, Overruns, Panics:
+	case None, Dies, ArrivesLate, TimesOut, Freezes, Suspends, Throttled, Conflicts, Slow, Overruns, Panics, Refuses, Mistakes:
 		return "", false
 	}
 	return kind, true

@@ -41,12 +41,13 @@ type invocation struct {
 	parked   map[int]bool // what it has parked, by the place in the case
 	counts   map[string]int
 	finished map[order.ID]bool // what it was told to have settled
+	started  map[string]bool   // message ids whose orders it has begun to work on
 }
 
 func (k *Worker) liveInHandler() {
 	v := &invocation{
 		Worker: k, turn: make(chan bool), standing: make(chan call), over: make(chan struct{}),
-		parked: map[int]bool{}, counts: map[string]int{}, finished: map[order.ID]bool{},
+		parked: map[int]bool{}, counts: map[string]int{}, finished: map[order.ID]bool{}, started: map[string]bool{},
 	}
 	k.in = v
 	k.wait = func(c call) bool {
@@ -87,7 +88,7 @@ func (v *invocation) stands() (call, bool) {
 func (v *invocation) live() {
 	defer close(v.over)
 	var e events.SQSEvent
-	must(json.Unmarshal(sqstest.Event(orders, v.messages), &e))
+	must(json.Unmarshal(sqstest.Event(v.ordersQueue, v.messages), &e))
 	ctx, cancel := context.WithDeadline(context.Background(), v.now.Add(functionTime))
 	defer cancel()
 	said, err := v.handler().Handle(ctx, e)
@@ -113,18 +114,62 @@ func (v *invocation) remove(deleted []string) {
 	id := v.Messages[numberOf(v.messages[0])].ID
 	v.oracle.must(received == answered && received == len(v.messages), AllAnswered, id,
 		"%d messages were received, and %d answered of %d", received, answered, len(v.messages))
+	v.inOrder(deleted)
 	for _, m := range v.messages {
 		i := numberOf(m)
 		if slices.Contains(deleted, m.ID) {
 			if !v.parked[i] {
 				v.oracle.acknowledged(v.Worker, m)
 			}
-			_ = v.queue.Delete(v.now, orders, m.Receipt) // a receipt that is out of date deletes nothing
+			_ = v.queue.Delete(v.now, v.ordersQueue, m.Receipt) // a receipt that is out of date deletes nothing
 			continue
 		}
 		id := v.Messages[i].ID
 		v.oracle.must(!v.finished[id] || v.several(id), NeighborsApart, id, "message %d comes back, although its order was settled", i+1)
 	}
+}
+
+// starts notes that the handler begins to work on an order. In a FIFO group nothing overtakes a
+// message that has to come back or could not be parked.
+func (k *Worker) starts(o order.Order) {
+	v := k.in
+	if v == nil {
+		return
+	}
+	place := slices.IndexFunc(v.messages, func(m sqstest.Message) bool {
+		return !v.started[m.ID] && v.Messages[numberOf(m)].Poison == "" && v.lab.order(m.Body).Fingerprint() == o.Fingerprint()
+	})
+	if place < 0 {
+		return
+	}
+	v.started[v.messages[place].ID] = true
+	for _, m := range v.ahead(place) {
+		i := numberOf(m)
+		r, known := v.row(v.Messages[i].ID)
+		gone := v.parked[i] || known && r.Status != order.Open && *v.oracle.of(r.OrderID).claimed == v.Messages[i]
+		v.oracle.must(gone, NeighborsApart, o.ID(), "work on it begins, and message %d of its group, which comes first, is not done", i+1)
+	}
+}
+
+// inOrder checks an answer about a batch: what follows a message that comes back comes back too,
+// and was not worked on.
+func (v *invocation) inOrder(deleted []string) {
+	for place, m := range v.messages {
+		for _, first := range v.ahead(place) {
+			overtakes := !slices.Contains(deleted, first.ID) && (v.started[m.ID] || slices.Contains(deleted, m.ID))
+			v.oracle.must(!overtakes, NeighborsApart, v.Messages[numberOf(m)].ID,
+				"message %d has overtaken message %d of its group, which comes back", numberOf(m)+1, numberOf(first)+1)
+		}
+	}
+}
+
+// ahead lists the messages of a batch that come before another one in its FIFO group.
+func (v *invocation) ahead(place int) []sqstest.Message {
+	if !v.FIFO {
+		return nil
+	}
+	group := v.messages[place].Group
+	return slices.DeleteFunc(slices.Clone(v.messages[:place]), func(m sqstest.Message) bool { return m.Group != group })
 }
 
 func (v *invocation) handler() *sqs.Handler {
@@ -137,7 +182,7 @@ func (v *invocation) handler() *sqs.Handler {
 	}
 	owners := 0
 	return &sqs.Handler{
-		Process: v.processor().Process, Decoder: v.lab.decoder, Queue: sqs.NewQueue(cfg, url+orders, url+dead), Policy: v.policy,
+		Process: v.processor().Process, Decoder: v.lab.decoder, Queue: sqs.NewQueue(cfg, url+v.ordersQueue, url+v.deadQueue), Policy: v.policy,
 		Log: slog.New(slog.DiscardHandler), Meter: v, Now: v.Now, Luck: func() float64 { return 0.5 },
 		NewOwner:  func() string { owners++; return "owner-" + v.name + "-" + strconv.Itoa(owners) },
 		RequestID: func(context.Context) string { return v.name },
@@ -172,7 +217,11 @@ func (k *Worker) panics() bool {
 type request struct {
 	MessageBody       string
 	MessageAttributes map[string]struct{ DataType, StringValue string }
-	Entries           []struct {
+
+	MessageGroupID         string `json:"MessageGroupId"`
+	MessageDeduplicationID string `json:"MessageDeduplicationId"`
+
+	Entries []struct {
 		ID                string `json:"Id"`
 		ReceiptHandle     string
 		VisibilityTimeout int64
@@ -188,15 +237,19 @@ func (v *invocation) Do(r *http.Request) (*http.Response, error) {
 		c, answers = call{name: park, subject: "for " + in.MessageAttributes[sqs.AttrReason].StringValue}, v.park
 	}
 	var out any
-	if err := v.call(c, func() (answer, error) {
+	status, err := http.StatusOK, v.call(c, func() (answer, error) {
 		out = answers(in)
 		return answer{text: "ok"}, nil
-	}); err != nil {
+	})
+	switch {
+	case errors.Is(err, errDenied):
+		status, out = http.StatusForbidden, map[string]string{"__type": "com.amazon.coral.service#AccessDeniedException", "message": "denied"}
+	case err != nil:
 		return nil, err
 	}
 	body := must1(json.Marshal(out))
 	return &http.Response{
-		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}},
+		StatusCode: status, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}},
 		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: r,
 	}, nil
 }
@@ -206,7 +259,9 @@ func (v *invocation) park(in request) any {
 	for name, a := range in.MessageAttributes {
 		attributes[name] = sqstest.Attribute{Type: a.DataType, Text: a.StringValue}
 	}
-	must1(v.queue.Send(v.now, dead, sqstest.Draft{Body: in.MessageBody, Attributes: attributes}))
+	must1(v.queue.Send(v.now, v.deadQueue, sqstest.Draft{
+		Body: in.MessageBody, Attributes: attributes, Group: in.MessageGroupID, DeduplicationID: in.MessageDeduplicationID,
+	}))
 	for _, m := range v.messages {
 		if i := numberOf(m); strconv.Itoa(i) == attributes[number].Text {
 			v.parked[i] = true

@@ -1,6 +1,10 @@
 package prove
 
-import "time"
+import (
+	"time"
+
+	"orderonce/domain/order"
+)
 
 const day = 24 * time.Hour
 
@@ -24,4 +28,21 @@ const (
 	// honestSkew is how far off an honest clock can be. AWS refuses what a clock signs that is further off, within minutes:
 	// IAM user guide, "Signature Version 4": "a request must reach AWS within five minutes of the time stamp in the request".
 	honestSkew = 5 * time.Minute
+
+	// longestRun is how long a function can run at all, and so the longest lease (Lambda developer guide, "Lambda quotas": 900 seconds).
+	longestRun = 15 * time.Minute
 )
+
+// nextLook is how long after its last change an order is due in the index (docs/reference/row.md, "Index open").
+func nextLook(s order.Status) (after time.Duration, waits bool) {
+	switch s {
+	case order.Open:
+		return 15 * time.Minute, true
+	case order.Pending:
+		return time.Hour, true
+	case order.ActionRequired:
+		return day, true
+	case order.Paid, order.Declined, order.Canceled, order.Refunded:
+	}
+	return 0, false
+}

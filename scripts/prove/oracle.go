@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
@@ -60,9 +62,15 @@ const mostCalm = 2
 
 // oracle watches a world. It keeps the first promise that was broken.
 type oracle struct {
-	broken *Violation
-	orders []*watched
-	calm   map[string]int // by message id: deliveries since the last fault
+	broken  *Violation
+	orders  []*watched
+	calm    map[string]int // by message id: deliveries since the last fault
+	audited int            // lines of the ledger
+	owners  []string       // of every claim
+
+	noticed     *Violation // the first promise that a row or a call broke
+	noticedAt   int        // how much of the history tells of it
+	noticedStep int
 }
 
 // watched is what the oracle remembers of one order.
@@ -70,6 +78,7 @@ type watched struct {
 	id          order.ID
 	claimed     *Message // whose content the first claim took
 	fingerprint string
+	row         order.Record // after the last step
 	status      order.Status
 	changes     int
 	touched     bool           // somebody outside changed its intent, and no operator has asked since
@@ -153,6 +162,7 @@ func (o *oracle) parked(k *Worker, message sqstest.Message, why order.Reason) {
 	w, i := k.World, numberOf(message)
 	x := o.of(w.Messages[i].ID)
 	x.answered[i], x.dead[i] = true, why
+	o.replies(k, x.id, why)
 	o.must(why != "", EverythingEnds, x.id, "message %d was parked without a reason", i+1)
 	o.must(why != "key_reused" && (why != "record_lost" || w.looksLost(message, x.id)), SettlesSoon, x.id, "message %d was parked, although the table knows its order", i+1)
 	old := w.now.Sub(message.Sent)+honestSkew >= retention-lastDay
@@ -165,7 +175,11 @@ func (o *oracle) parked(k *Worker, message sqstest.Message, why order.Reason) {
 // message by more than a day, and Stripe has more of its order than one intent that waits.
 func (w *World) looksLost(message sqstest.Message, id order.ID) bool {
 	r, known := w.row(id)
-	if !known || r.CreatedAt.Sub(message.Sent) <= day {
+	sent := message.Sent
+	if first, err := time.Parse(time.RFC3339, message.Attributes[sqs.AttrFirstSent].Text); err == nil {
+		sent = first // of a redriven message
+	}
+	if !known || r.CreatedAt.Sub(sent) <= day {
 		return false
 	}
 	waiting, others := 0, 0
@@ -191,6 +205,9 @@ func byItself(r order.Reason) bool { return r == "unconfirmed" || r == "panic" }
 
 // afterStep checks what must hold at every moment.
 func (o *oracle) afterStep(w *World) {
+	if w.other == nil {
+		o.tries(w)
+	}
 	for _, x := range o.orders {
 		if w.other != nil {
 			o.design(w, x)
@@ -203,6 +220,7 @@ func (o *oracle) afterStep(w *World) {
 		o.money(w, x)
 		if known {
 			o.record(w, x, r)
+			o.look(w, x, r)
 		}
 	}
 }
@@ -214,21 +232,54 @@ func content(r order.Record) string {
 }
 
 func (o *oracle) money(w *World, x *watched) {
-	charges := w.stripe.Charges(string(x.id))
+	charges := w.charges(x.id)
 	if len(charges) == 0 {
 		return
 	}
 	o.must(len(charges) == 1, ChargedOnce, x.id, "%d successful charges", len(charges))
 	o.must(x.claimed != nil, BooksAgree, x.id, "money moved without a row")
-	for _, c := range charges {
-		o.must(x.claimed == nil || c.Amount == x.claimed.amount() && c.Currency == "usd",
-			ChargedAmount, x.id, "%d %s were charged for something that costs another sum", c.Amount, c.Currency)
+	if x.claimed == nil {
+		return
 	}
+	for _, c := range charges {
+		o.must(c.Amount == x.claimed.amount() && c.Currency == x.claimed.Currency, ChargedAmount, x.id,
+			"%d %s were charged for something that costs %d %s", c.Amount, c.Currency, x.claimed.amount(), x.claimed.Currency)
+		payer := w.stripe.Intent(c.Intent).Customer
+		o.must(payer == x.claimed.Payer || w.other != nil, ChargedAmount, x.id, "%s was charged for an order of %s", payer, x.claimed.Payer)
+	}
+}
+
+// charges lists what was charged for an order, leaving out what other deployments and people
+// charge for things of their own.
+func (w *World) charges(id order.ID) []stripetest.Charge {
+	return slices.DeleteFunc(w.stripe.Charges(string(id)), func(c stripetest.Charge) bool {
+		return slices.Contains(w.strays, c.Intent)
+	})
+}
+
+// tries checks what this deployment has asked of cards: once for each order, and never for an
+// intent that it did not make.
+func (o *oracle) tries(w *World) {
+	ledger := w.stripe.Ledger()
+	for n := o.audited; n < len(ledger); n++ {
+		c := ledger[n]
+		if c.Key == "" || strings.HasPrefix(c.Key, string(neighbor)) {
+			continue // a person, a bank or another deployment
+		}
+		id := order.ID(c.OrderID)
+		o.must(!slices.Contains(w.strays, c.Intent), ChargedAmount, id, "%s was confirmed, which was made for something else", c.Intent)
+		for _, earlier := range ledger[:n] {
+			if earlier.Key != "" && earlier.Intent == c.Intent {
+				o.note(w, 0, NoFalseDecline, id, "the card of "+c.Intent+" was asked for money twice")
+			}
+		}
+	}
+	o.audited = len(ledger)
 }
 
 // design checks a design that people copy, whose table the oracle cannot read: it has the ledger alone.
 func (o *oracle) design(w *World, x *watched) {
-	if charges := w.stripe.Charges(string(x.id)); len(charges) > 0 {
+	if charges := w.charges(x.id); len(charges) > 0 {
 		if x.claimed == nil {
 			x.claimed = &w.Messages[w.acting]
 		}
@@ -237,7 +288,8 @@ func (o *oracle) design(w *World, x *watched) {
 }
 
 func (o *oracle) record(w *World, x *watched, r order.Record) {
-	if content(r) != x.fingerprint || r.Total.Amount != x.claimed.amount() {
+	claimed := order.Money{Amount: x.claimed.amount(), Currency: order.Currency(x.claimed.Currency)}
+	if content(r) != x.fingerprint || r.Total != claimed || r.CustomerID != x.claimed.Customer {
 		o.must(false, ConflictParked, x.id, "other content took over the row")
 	}
 	if r.Status != x.status {
@@ -263,7 +315,7 @@ func (o *oracle) decline(w *World, id order.ID, r order.Record) {
 		return
 	}
 	i := w.stripe.Intent(string(r.Intent))
-	o.must(len(w.stripe.Charges(string(id))) == 0, NoFalseDecline, id, "it is told declined, and the money moved")
+	o.must(len(w.charges(id)) == 0, NoFalseDecline, id, "it is told declined, and the money moved")
 	o.must(i != nil && i.LastError != nil && i.LastError.DeclineCode != "authentication_required",
 		NoFalseDecline, id, "it is told declined, and no bank has declined it")
 }
@@ -284,7 +336,7 @@ func lastIs(events []order.Event, from, to order.Status) bool {
 
 // atRest checks what must hold once nothing is left to do.
 func (o *oracle) atRest(w *World) {
-	counts := must1(w.queue.Counts(w.now, orders))
+	counts := must1(w.queue.Counts(w.now, w.ordersQueue))
 	o.must(counts.Expired == 0 || w.Gap >= retention, EverythingEnds, w.Messages[0].ID, "the queue lost a message: %+v", counts)
 	for i, m := range w.Messages {
 		x := o.of(m.ID)
@@ -304,21 +356,23 @@ func (o *oracle) lost(w *World, x *watched) {
 	for i, m := range w.Messages {
 		o.must(m.ID != x.id || x.answered[i], SettlesSoon, x.id, "nothing goes wrong any more, and message %d is a dead letter again", i+1)
 	}
-	charges := len(w.stripe.Charges(string(x.id)))
+	charges := len(w.charges(x.id))
 	o.must(charges > 0 || !w.payable(x.id), EverythingEnds, x.id, "every message is gone and nothing was charged")
 	o.must(charges == 0 || w.other.Done(x.id), BooksAgree, x.id, "the money moved and the table does not say so")
 }
 
 func (w *World) payable(id order.ID) bool {
-	return slices.ContainsFunc(w.Messages, func(m Message) bool { return m.ID == id && m.Method == "pm_card_visa" })
+	return slices.ContainsFunc(w.Messages, func(m Message) bool {
+		return m.ID == id && (m.Method == "pm_card_visa" || m.Method == "pm_card_mastercard")
+	})
 }
 
 // books compares the row with Stripe's intent and ledger, both ways.
 func (o *oracle) books(w *World, id order.ID) {
 	r, _ := w.row(id)
-	said, moved := order.Open, len(w.stripe.Charges(string(id)))
+	said, moved := order.Open, len(w.charges(id))
 	i := w.stripe.Intent(string(r.Intent))
-	if o.of(id).mistaken && i != nil && i.OrderID() != string(id) {
+	if o.of(id).mistaken && i != nil && (i.OrderID() != string(id) || !w.ours(i)) {
 		i = nil // it is not this order's, and must not count as its payment
 	}
 	if i != nil {

@@ -17,6 +17,21 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
+// sold is the order that most of these tests are about: 39.98 USD.
+func sold(method string) Message {
+	return Message{
+		ID: "ORD-1", Customer: "CUST987", Currency: "usd", Lines: [maxLines]Article{{SKU: "MUG", Quantity: 2, Price: 1999}},
+		Payer: "cus_pretend", Method: method,
+	}
+}
+
+// another is the same with another id.
+func another(id order.ID, method string) Message {
+	m := sold(method)
+	m.ID = id
+	return m
+}
+
 // hand is a world in which a test does by hand what the product would do, and what it must not do.
 type hand struct {
 	*World
@@ -33,7 +48,7 @@ func byHand(t *testing.T, c Case) *hand {
 	for i := range c.Messages {
 		w.send(i)
 	}
-	h := &hand{World: w, t: t, got: must1(w.queue.Receive(w.now, orders, len(c.Messages), nil))}
+	h := &hand{World: w, t: t, got: must1(w.queue.Receive(w.now, w.ordersQueue, len(c.Messages), nil))}
 	h.k = &Worker{World: w, messages: h.got}
 	slices.SortFunc(h.got, func(a, b sqstest.Message) int { return numberOf(a) - numberOf(b) })
 	return h
@@ -160,7 +175,7 @@ func one(methods ...string) Case {
 // twoContents is the same order id with two contents.
 func twoContents() Case {
 	c := one(visa, visa)
-	c.Messages[1].Quantity = 3
+	c.Messages[1].Lines[0].Quantity = 3
 	return c
 }
 
@@ -224,7 +239,7 @@ func aboutMoney() []handmade {
 		},
 		{
 			"an intent of another order counts as this one's payment", BooksAgree, "the row says paid and Stripe says open",
-			Case{Messages: []Message{{ID: "ORD-2", Quantity: 2, Method: visa}, sold(visa)}},
+			Case{Messages: []Message{another("ORD-2", visa), sold(visa)}},
 			func(h *hand, right bool) {
 				theirs := h.charges(0)
 				h.says(h.begins(0), theirs, order.Paid)
@@ -682,7 +697,11 @@ func TestTheReasonsForPeopleAreThoseThatThePageParksAtOnce(t *testing.T) {
 
 func TestTheLimitsAreThoseOfTheirSources(t *testing.T) {
 	t.Parallel()
-	queue, design := document(t, "infra/terraform/queue.tf"), document(t, "docs/design.md")
+	queue, design, row := document(t, "infra/terraform/queue.tf"), document(t, "docs/design.md"), document(t, "docs/reference/row.md")
+	look := func(s order.Status, unit time.Duration) int {
+		after, _ := nextLook(s)
+		return int(after / unit)
+	}
 	for _, tt := range []struct {
 		text, pattern string
 		want          int
@@ -693,6 +712,9 @@ func TestTheLimitsAreThoseOfTheirSources(t *testing.T) {
 		{queue, `maxReceiveCount\s+= (\d+)`, maxReceives},
 		{design, `parked after (\d+) (?:deliveries|attempts)`, maxFailures},
 		{design, `the queue's retention less (a) day`, int(lastDay / day)},
+		{row, `when to look next: (\d+) minutes after the last claim of an open order`, look(order.Open, time.Minute)},
+		{row, `(\d+) hour after it became pending`, look(order.Pending, time.Hour)},
+		{row, `(\d+) hours\s+after it became action_required`, look(order.ActionRequired, time.Hour)},
 	} {
 		m := regexp.MustCompile(tt.pattern).FindStringSubmatch(tt.text)
 		if m == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"orderonce/adapters/sqs"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 )
@@ -12,6 +13,7 @@ import (
 type late struct {
 	what   string
 	acting int
+	deed   deed
 	state  trace  // tells it from others when states are compared
 	happen func() // from which the worker learns nothing any more
 }
@@ -19,7 +21,7 @@ type late struct {
 func (w *World) arrive(n int) {
 	l := w.late[n]
 	w.late = append(w.late[:n:n], w.late[n+1:]...)
-	w.acting = l.acting
+	w.acting, w.deed = l.acting, l.deed
 	w.now = w.now.Add(callTime)
 	w.happens("network", l.what)
 	told := w.toldMoney()
@@ -27,13 +29,36 @@ func (w *World) arrive(n int) {
 	w.noteMoney(told)
 }
 
-// redrive moves every dead letter back: new message ids, no receives, and retention starts again.
+// redrive moves every dead letter back: new message ids, no receives, and retention starts again. Each is to be answered once more.
 func (w *World) redrive() {
+	for _, m := range must1(w.queue.Messages(w.now, w.deadQueue)) {
+		i := numberOf(m)
+		w.oracle.of(w.Messages[i].ID).answered[i] = false
+		if m.Attributes[sqs.AttrReason].Text == string(order.ReasonRecordLost) {
+			w.restore(w.oracle.of(w.Messages[i].ID))
+		}
+	}
 	w.happens("operator", "redrives the dead letters")
-	w.redriven = must1(w.queue.Counts(w.now, orders)).Empty() // else there may soon be more
-	w.unseen += must1(w.queue.Redrive(w.now, dead, orders))
-	if must1(w.queue.Counts(w.now, orders)).Empty() {
+	w.redriven = must1(w.queue.Counts(w.now, w.ordersQueue)).Empty() // else there may soon be more
+	w.unseen += must1(w.queue.Redrive(w.now, w.deadQueue, w.ordersQueue))
+	if must1(w.queue.Counts(w.now, w.ordersQueue)).Empty() {
 		w.oldest = w.now
+	}
+}
+
+// restore binds the order's first intent to its row, as the operator's tool does, and then asks Stripe.
+func (w *World) restore(x *watched) {
+	r, known := w.row(x.id)
+	for _, i := range w.stripe.Intents() {
+		if !known || i.OrderID() != string(x.id) || i.Metadata["fingerprint"] != string(r.Fingerprint) {
+			continue
+		}
+		lost := order.Record{OrderID: x.id, Total: r.Total, Fingerprint: r.Fingerprint, Intent: order.IntentID(i.ID), Mode: order.TestMode}
+		if err := w.store.Recreate(context.Background(), lost, w.now); err == nil {
+			w.happens("operator", fmt.Sprintf("restores the row of %s with %s", x.id, i.ID))
+			x.touched = true
+		}
+		return // an attempt that holds the order may settle it
 	}
 }
 
@@ -85,13 +110,13 @@ func (w *World) touch(y way) {
 	w.noteMoney(told)
 }
 
-// mistake writes another order's intent into a row that has none.
-func (w *World) mistake(id order.ID) {
+// mistake writes an intent into a row without one that was made for something else.
+func (w *World) mistake(x *watched, kind stray) {
 	w.mistaken = true
-	x, r := w.oracle.of(id), must1(w.store.Load(context.Background(), id))
-	wrong := order.IntentID(w.foreign(id).ID)
+	r := must1(w.store.Load(context.Background(), x.id))
+	wrong := w.straying(x, kind)
 	claim := order.Claim{Order: w.lab.order(x.claimed.body()), Lease: order.Lease{Owner: r.Owner}}
-	must(w.store.Bind(context.Background(), claim, order.Intent{ID: wrong}, w.now))
-	x.mistaken = true
-	w.happens("operator", fmt.Sprintf("writes %s into the row of %s by mistake", wrong, id))
+	must(w.store.Bind(context.Background(), claim, order.Intent{ID: order.IntentID(wrong.ID)}, w.now))
+	x.mistaken, x.touched = true, true // who writes it also asks Stripe what became of it
+	w.happens("operator", fmt.Sprintf("writes %s (%s) into the row of %s by mistake", wrong.ID, kind, x.id))
 }

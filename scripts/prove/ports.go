@@ -84,6 +84,7 @@ type claims struct{ *Worker }
 func (c claims) Begin(ctx context.Context, o order.Order, l order.Lease) (order.Claim, error) {
 	var got order.Claim
 	what := call{name: ordertest.Begin, subject: string(o.ID())}
+	c.starts(o)
 	err := c.noted(what, StoreCall{Order: o.ID(), Owner: l.Owner}, func() (_ answer, err error) {
 		c.acts(o)
 		c.versions(ctx, o.ID(), func() { got, err = c.store.Begin(ctx, o, l) })
@@ -209,7 +210,11 @@ func (p payments) Find(ctx context.Context, id order.ID) (found []order.Intent, 
 		} else {
 			found, err = thin(p).find(id)
 		}
-		return answer{text: strconv.Itoa(len(found)) + " found"}, err
+		said := answer{text: strconv.Itoa(len(found)) + " found"}
+		if len(found) == 1 {
+			said.intent, said.state = string(found[0].ID), string(found[0].State)
+		}
+		return said, err
 	})
 	return found, err
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -38,6 +39,7 @@ func draw(r *rand.Rand) Case {
 	c := Case{
 		Messages: drawMessages(r), Workers: 1 + r.IntN(4), Rare: true, Restless: true,
 		People: oneIn(r, 2), Mistake: oneIn(r, 16), Releases: oneIn(r, 6), Adapter: oneIn(r, 16),
+		Neighbor: oneIn(r, 16), Denials: oneIn(r, 8), Variety: r.IntN(1000),
 		KeyLife: []time.Duration{0, 0, time.Minute, -1}[r.IntN(4)],
 	}
 	if oneIn(r, 4) {
@@ -47,16 +49,17 @@ func draw(r *rand.Rand) Case {
 		c.Receives = 3
 	}
 	if oneIn(r, 32) {
-		c.Batch, c.Adapter = 1+r.IntN(4), true
+		c.Batch, c.Adapter, c.FIFO = 1+r.IntN(4), true, oneIn(r, 2)
 		if oneIn(r, 2) {
-			c.Messages = append(c.Messages, Message{ID: "POISON", Poison: `{"orderId":`})
+			poison := Message{ID: "POISON", Customer: c.Messages[0].Customer, Poison: `{"orderId":`}
+			c.Messages = slices.Insert(c.Messages, r.IntN(len(c.Messages)+1), poison)
 		}
 	}
 	return c
 }
 
-// drawMessages are of one to three orders, and now and then of ten; each order sent up to three times, perhaps with other
-// content.
+// drawMessages are of one to three orders, and now and then of ten; each order sent up to three times, perhaps with another
+// content under the same id.
 func drawMessages(r *rand.Rand) (all []Message) {
 	n := 1 + r.IntN(3)
 	if oneIn(r, 100) {
@@ -64,17 +67,36 @@ func drawMessages(r *rand.Rand) (all []Message) {
 	}
 	methods := []string{visa, visa, visa, visa, declined, wantsMe, takesDays, noSuchCard}
 	for i := range n {
-		m := Message{ID: order.ID("ORD-" + strconv.Itoa(i+1)), Quantity: 1 + r.IntN(3), Method: methods[r.IntN(len(methods))]}
+		m := contentOf(r.IntN(baskets), order.ID("ORD-"+strconv.Itoa(i+1)), methods[r.IntN(len(methods))])
 		all = append(all, m)
 		for range r.IntN(9) / 4 {
 			again := m
 			if oneIn(r, 3) {
-				again.Quantity++
+				again = m.but(fields()[r.IntN(len(fields()))])
 			}
 			all = append(all, again)
 		}
 	}
 	return all
+}
+
+// baskets is how many contents there are to draw from. Few enough that a lab decodes each body
+// once, and more than there are currencies, customers, payers and lines.
+const baskets = 56
+
+// contentOf returns an order with the nth content: who buys what in which currency at which
+// prices, and who pays. Few enough customers that some orders share one, and with it a FIFO group.
+func contentOf(n int, id order.ID, method string) Message {
+	r := rand.New(rand.NewPCG(uint64(n%baskets), 1)) //nolint:gosec // G115, G404: not negative, and to be repeated
+	p := prices()[n%len(prices())]
+	m := Message{
+		ID: id, Currency: p.currency, Customer: "CUST-" + strconv.Itoa(1+r.IntN(2)), Payer: "cus_" + strconv.Itoa(1+r.IntN(3)), Method: method,
+	}
+	for i := range 1 + r.IntN(maxLines) {
+		sku := []string{"MUG", "TSHIRT-M", "CAP"}[i]
+		m.Lines[i] = Article{SKU: sku, Quantity: int64(1 + r.IntN(3)), Price: p.amount + int64(100*r.IntN(20))}
+	}
+	return m
 }
 
 // block is how many worlds are one piece of work.
@@ -156,45 +178,43 @@ func (l *Lab) Replay(seed uint64) (History, *Finding) {
 	return w.History(), &f
 }
 
-// Shortest shrinks a story: its choices, and the messages that it does not need.
+// Shortest shrinks a story: its choices, the messages that it does not need, and what is unusual about its world.
 func (l *Lab) Shortest(c Case, t Tape, v Violation) Finding {
 	bad := func(c Case, t Tape) bool {
 		broken := l.World(c, t.Chooser()).Run()
 		return broken != nil && broken.Invariant == v.Invariant
 	}
-	t = Shrink(t, func(t Tape) bool { return bad(c, t) })
-	for i := range slices.Backward(c.Messages) {
-		fewer := c
-		fewer.Messages = slices.Delete(slices.Clone(c.Messages), i, i+1)
-		for shorter := range withoutRuns(t) {
-			if len(fewer.Messages) > 0 && bad(fewer, shorter) {
-				c, t = fewer, Shrink(shorter, func(t Tape) bool { return bad(fewer, t) })
+	shrunk := func(c Case, t Tape) Tape { return Shrink(t, func(t Tape) bool { return bad(c, t) }) }
+	t = shrunk(c, t)
+	for again := true; again; {
+		again = false
+		for _, simpler := range slices.Concat(c.fewer(), c.plainer()) {
+			if tape, is := l.retell(simpler, c, t, v); is {
+				c, t, again = simpler, shrunk(simpler, tape), true
 				break
 			}
 		}
 	}
 	f := l.find(c, t, v, "")
-	f.Case.Name = c.Name + ", shrunk"
+	f.Case.Name = "shrunk from " + strings.TrimPrefix(c.Name, "shrunk from ")
 	if broken := l.World(c, t.Chooser()).Run(); broken != nil {
 		f.Violation = *broken
 	}
 	return f
 }
 
-// withoutRuns are the tapes that lack some of the usual choices in a row: the steps of a message that is left out.
-func withoutRuns(t Tape) func(yield func(Tape) bool) {
-	return func(yield func(Tape) bool) {
-		if !yield(t) {
-			return
-		}
-		for from := range t {
-			for to := from; to < len(t) && t[to] == 0; to++ {
-				if !yield(slices.Delete(slices.Clone(t), from, to+1)) {
-					return
-				}
-			}
+// retell looks for a schedule of a simpler case that breaks the same promise.
+func (l *Lab) retell(simpler, c Case, t Tape, v Violation) (Tape, bool) {
+	is := func(broken *Violation) bool { return broken != nil && broken.Invariant == v.Invariant }
+	if is(l.World(simpler, t.Chooser()).Run()) {
+		return t, true
+	}
+	for _, cues := range retold(l.cues(c, t)) {
+		if tape, broken := l.perform(simpler, cues); is(broken) {
+			return tape, true
 		}
 	}
+	return nil, false
 }
 
 // Bytes reads a world out of bytes: the first ones draw its case, the others are its schedule.

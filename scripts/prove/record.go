@@ -2,6 +2,7 @@ package prove
 
 import (
 	"errors"
+	"slices"
 
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
@@ -18,6 +19,7 @@ type StoreCall struct {
 	Attempt       int
 	Lost          bool // no answer came: it may have happened, or may happen at any later time
 	Refused       bool
+	Denied        bool // IAM refused it: it never reached the store
 }
 
 // Record makes the world note every call to its store.
@@ -26,8 +28,10 @@ func (w *World) Record() *World {
 	return w
 }
 
-// StoreCalls are the calls that a recording world has noted.
-func (w *World) StoreCalls() []StoreCall { return w.calls }
+// StoreCalls are the calls that a recording world has noted, without those that never reached its store.
+func (w *World) StoreCalls() []StoreCall {
+	return slices.DeleteFunc(slices.Clone(w.calls), func(c StoreCall) bool { return c.Denied })
+}
 
 // noted makes a call to the store, and notes it in a world that records: as lost, until an answer comes.
 func (k *Worker) noted(c call, sent StoreCall, do func() (answer, error)) error {
@@ -45,6 +49,10 @@ func (k *Worker) noted(c call, sent StoreCall, do func() (answer, error)) error 
 	})
 	k.ticks++
 	op := &k.World.calls[place]
+	if errors.Is(err, errDenied) {
+		op.Denied = true
+		return err
+	}
 	if errors.Is(err, ordertest.ErrConnection) {
 		return err
 	}

@@ -47,7 +47,9 @@ func TestPairs(t *testing.T) {
 func tell(t *testing.T, r prove.Report) {
 	t.Helper()
 	if r.Worst != nil {
-		_, _ = fmt.Fprintf(t.Output(), "%s", r.Worst)
+		story := prove.NewLab().Shortest(r.Worst.Case, r.Worst.Tape, r.Worst.Violation)
+		story.After = r.Worst.After
+		_, _ = fmt.Fprintf(t.Output(), "%s", story)
 		t.Errorf("%s is broken; go run ./scripts/prove/run --replay %s", r.Worst.Violation.Invariant, r.Worst.Replay)
 	}
 }

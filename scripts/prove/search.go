@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -34,9 +35,11 @@ func (f Finding) compare(o Finding) int {
 	return cmp.Or(slices.Compare(rank(f), rank(o)), cmp.Compare(f.Replay, o.Replay))
 }
 
-// String is the story: the case, the history and the promise.
+// String is the story: the case, the history, the promise and what it takes to break it, in the form that scripts/break reads.
 func (f Finding) String() string {
-	return fmt.Sprintf("%s (found after %d):\n\n%s\n\n%s\n", f.Case.Name, f.After, f.History, f.Violation)
+	needs := strings.Join(f.Needs(), "; ")
+	return fmt.Sprintf("%s (found after %d):\n\n%s\n\n%s\nNeeds: %s\n",
+		f.Case.Name, f.After, f.History, f.Violation, cmp.Or(needs, "nothing unusual"))
 }
 
 // Report is what a run has gone through, and the worst that it found.
@@ -64,7 +67,8 @@ type Search struct {
 	Case
 	Most int
 
-	place int // among the searches of its kind
+	list  string // of searches that it is in, as ReplaySchedule knows it
+	place int    // in this list
 }
 
 // Run explores every search, as many at once as there are processors. progress is told of each that is over; nil is nobody.
@@ -125,7 +129,7 @@ func (l *Lab) explore(s Search) (r Report) {
 		if r.Worst != nil && f.compare(*r.Worst) > 0 {
 			return
 		}
-		f = l.find(s.Case, t, *broken, fmt.Sprintf("%s/%d/%x", s.kind(), s.place, []byte(t)))
+		f = l.find(s.Case, t, *broken, fmt.Sprintf("%s/%d/%x", s.list, s.place, []byte(t)))
 		r.add(Report{Worst: &f})
 	})
 	if r.Worst != nil {
@@ -134,20 +138,9 @@ func (l *Lab) explore(s Search) (r Report) {
 	return r
 }
 
-// find plays a tape that broke a promise once more, with its history.
+// find plays a tape that broke a promise once more, with its history. The finding has a copy of the tape, which a search overwrites.
 func (l *Lab) find(c Case, t Tape, v Violation, replay string) Finding {
 	w := l.World(c, t.Chooser()).Tell()
 	w.Run()
-	return Finding{Case: c, Tape: t, Replay: replay, Violation: v, History: w.History()}
-}
-
-// kind is the list that the search is of.
-func (s Search) kind() string {
-	switch {
-	case s.Adapter:
-		return "scenario"
-	case s.Most == 2:
-		return "pairs"
-	}
-	return "triples"
+	return Finding{Case: c, Tape: slices.Clone(t), Replay: replay, Violation: v, History: w.History()}
 }

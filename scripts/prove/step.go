@@ -28,7 +28,10 @@ const (
 	forgets               // Stripe forgets its keys
 	twice                 // the queue shows a message that is being worked on
 	waits                 // for a while nobody runs
-	mistakes              // a person writes another order's intent into a row
+	mistakes              // a person writes an intent into a row that was made for something else
+	denies                // an action that the function needs is denied for a while
+	allows                // it is allowed again
+	neighbors             // another deployment uses its keys for an order with the same id
 )
 
 // way is one thing that can happen next.
@@ -37,7 +40,8 @@ type way struct {
 	k     *Worker
 	fault Fault
 	at    time.Time
-	n     int // of a message, an order, an intent, a clock or a wait
+	n     int // of a message, an order, an intent, a clock, a wait or an action
+	stray stray
 	old   bool
 }
 
@@ -82,10 +86,22 @@ func (w *World) ways() []way {
 	if w.Restless {
 		ways = w.unrest(ways, at, waiting)
 	}
+	ways = w.outsiders(ways)
+	w.lab.ways = ways
+	return ways
+}
+
+// outsiders lists what administrators, operators and other deployments can do.
+func (w *World) outsiders(ways []way) []way {
 	if w.Mistake && !w.mistaken {
 		ways = w.mistakes(ways)
 	}
-	w.lab.ways = ways
+	if w.Denials {
+		ways = w.denials(ways)
+	}
+	if w.Neighbor && !w.met {
+		ways = append(ways, way{does: neighbors, n: w.Variety % 2})
+	}
 	return ways
 }
 
@@ -99,7 +115,9 @@ func (w *World) usual(at time.Time, waiting bool) (usual way, more bool) {
 		return way{does: delivers, at: at}, true
 	case len(w.workers) > 0:
 		return way{does: turns, k: w.workers[0]}, true
-	case !w.redriven && must1(w.queue.Counts(w.now, dead)).Visible > 0:
+	case w.denying():
+		return way{does: allows}, true
+	case !w.redriven && must1(w.queue.Counts(w.now, w.deadQueue)).Visible > 0:
 		return way{does: redrives}, true
 	}
 	for i, x := range w.oracle.orders {
@@ -147,7 +165,11 @@ func (w *World) people(ways []way) []way {
 		}
 	}
 	for i := range w.stripe.Intents() {
-		switch intent := w.intent(i); intent.Status {
+		intent := w.intent(i)
+		if !w.ours(intent) {
+			continue
+		}
+		switch intent.Status {
 		case stripetest.StatusRequiresConfirmation, stripetest.StatusRequiresAction:
 			ways = append(ways, way{does: cancels, n: i})
 		case stripetest.StatusRequiresPaymentMethod:
@@ -170,7 +192,7 @@ func (w *World) unrest(ways []way, at time.Time, waiting bool) []way {
 			ways = append(ways, way{does: waits, at: at, n: n})
 		}
 	}
-	if w.current == nil && must1(w.queue.Counts(w.now, dead)).Visible > 0 {
+	if w.current == nil && must1(w.queue.Counts(w.now, w.deadQueue)).Visible > 0 {
 		ways = append(ways, way{does: redrives})
 	}
 	return ways
@@ -181,28 +203,25 @@ func (w *World) mayWait(at time.Time, n int) bool {
 	return at.Add(waiting(n)).Sub(w.oldest) < retention-lastDay
 }
 
+// mistakes lists the wrong intents that a person can write into a row without one.
 func (w *World) mistakes(ways []way) []way {
 	for i, x := range w.oracle.orders {
 		r, known := w.row(x.id)
-		if known && r.Status == order.Open && r.Intent == "" && w.foreign(x.id) != nil {
-			ways = append(ways, way{does: mistakes, n: i})
+		if !known || r.Status != order.Open || r.Intent != "" {
+			continue
+		}
+		for _, kind := range strays() {
+			if kind != otherOrder || w.foreign(x.id) != nil {
+				ways = append(ways, way{does: mistakes, n: i, stray: kind})
+			}
 		}
 	}
 	return ways
 }
 
-// foreign is an intent of another order.
-func (w *World) foreign(id order.ID) *stripetest.Intent {
-	for _, i := range w.stripe.Intents() {
-		if i.OrderID() != string(id) {
-			return i
-		}
-	}
-	return nil
-}
-
 // take lets one thing happen.
 func (w *World) take(y way) {
+	w.deed = deed{}
 	switch y.does {
 	case goes:
 		w.step(y.k, y.fault)
@@ -228,7 +247,13 @@ func (w *World) take(y way) {
 		w.now = y.at.Add(waiting(y.n))
 		w.happens("world", "nobody runs for "+waiting(y.n).String())
 	case mistakes:
-		w.mistake(w.oracle.orders[y.n].id)
+		w.mistake(w.oracle.orders[y.n], y.stray)
+	case denies:
+		w.deny(actions()[y.n])
+	case allows:
+		w.allow()
+	case neighbors:
+		w.meet(y.n == 1)
 	}
 }
 
@@ -272,6 +297,7 @@ func (w *World) step(k *Worker, f Fault) {
 		w.now = w.now.Add(functionTime)
 	}
 	told := w.toldMoney()
+	w.deed = k.deed()
 	if at, alive := k.next(); alive {
 		k.at = at
 	} else {
@@ -321,12 +347,12 @@ func (w *World) awake() *Worker {
 
 // nextDelivery is when the queue can next deliver something, and whether it ever will.
 func (w *World) nextDelivery() (at time.Time, waiting bool) {
-	counts := must1(w.queue.Counts(w.now, orders))
+	counts := must1(w.queue.Counts(w.now, w.ordersQueue))
 	if counts.Empty() {
 		return time.Time{}, false
 	}
 	at = w.now
-	if counts.Visible == 0 {
+	if !w.deliverable(counts) {
 		at, waiting = w.queue.Next(w.now)
 		if !waiting {
 			return time.Time{}, false
@@ -338,6 +364,20 @@ func (w *World) nextDelivery() (at time.Time, waiting bool) {
 	return at, true
 }
 
+// deliverable reports whether the queue has something to deliver now. A visible message of a FIFO
+// queue waits as long as one of its group is in flight.
+func (w *World) deliverable(counts sqstest.Counts) bool {
+	if !w.FIFO || counts.Visible == 0 {
+		return counts.Visible > 0
+	}
+	messages := must1(w.queue.Messages(w.now, w.ordersQueue))
+	return slices.ContainsFunc(messages, func(m sqstest.Message) bool {
+		return m.State == sqstest.Visible && !slices.ContainsFunc(messages, func(o sqstest.Message) bool {
+			return o.Group == m.Group && o.State == sqstest.InFlight
+		})
+	})
+}
+
 // deliver starts a worker with the next messages.
 func (w *World) deliver(y way) {
 	if w.current != nil || y.n > 0 || y.old {
@@ -345,7 +385,7 @@ func (w *World) deliver(y way) {
 		w.redriven = false
 	}
 	w.now = y.at
-	received := must1(w.queue.Receive(w.now, orders, max(w.Batch, 1), nil))
+	received := must1(w.queue.Receive(w.now, w.ordersQueue, max(w.Batch, 1), nil))
 	if len(received) == 0 {
 		w.sendAgain()
 		return
@@ -370,7 +410,7 @@ func (w *World) received(k *Worker, m sqstest.Message) {
 	default:
 		w.unseen--
 		if w.Gap < visibility && !w.Restless {
-			must(w.queue.ChangeVisibility(w.now, orders, m.Receipt, w.Gap))
+			must(w.queue.ChangeVisibility(w.now, w.ordersQueue, m.Receipt, w.Gap))
 			w.oracle.disturbed()
 		}
 	}
@@ -407,7 +447,7 @@ func (w *World) showTwice(k *Worker) {
 	if state, latest := w.latest(m.Receipt); !latest || state != sqstest.InFlight { // it has been shown again since
 		return
 	}
-	must(w.queue.ChangeVisibility(w.now, orders, m.Receipt, 0))
+	must(w.queue.ChangeVisibility(w.now, w.ordersQueue, m.Receipt, 0))
 	w.happens("queue", fmt.Sprintf("shows message %d again", numberOf(m)+1))
 }
 
@@ -418,13 +458,13 @@ func (w *World) hide(handle string, d time.Duration) error {
 	if _, latest := w.latest(handle); !latest {
 		w.oracle.disturbed()
 	}
-	return w.queue.ChangeVisibility(w.now, orders, handle, d)
+	return w.queue.ChangeVisibility(w.now, w.ordersQueue, handle, d)
 }
 
 // latest reports whether a handle is that of a message's latest receive, and where the
 // message is.
 func (w *World) latest(handle string) (sqstest.State, bool) {
-	all := must1(w.queue.Messages(w.now, orders))
+	all := must1(w.queue.Messages(w.now, w.ordersQueue))
 	i := slices.IndexFunc(all, func(m sqstest.Message) bool { return m.Receipt == handle })
 	if i < 0 {
 		return 0, false

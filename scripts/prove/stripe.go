@@ -22,6 +22,7 @@ const (
 // ask carries one request to the pretend Stripe, with the fault that the world has chosen for the call; a call's second
 // request has none.
 func (k *Worker) ask(r stripetest.Request) stripetest.Response {
+	k.knows.wrong = false // the worker may have asked again
 	if k.Releases && k.old && r.Path == root {
 		r.Form.Set("description", "an order") // the older release asks in other words,
 		r.Key += ".older"                     // and under other words goes another key
@@ -31,6 +32,10 @@ func (k *Worker) ask(r stripetest.Request) stripetest.Response {
 		fault = None
 	}
 	k.armed = false
+	if k.denied(k.at) {
+		k.oracle.disturbed()
+		fault = Forbidden
+	}
 	if kind, known := fault.atStripe(); known {
 		k.stripe.Fail(stripetest.Fault{Kind: kind})
 		defer k.stripe.Heal() // a replayed answer may have left it armed
@@ -47,8 +52,33 @@ func (k *Worker) ask(r stripetest.Request) stripetest.Response {
 		}
 		k.later("Stripe finishes what "+k.name+" asked for: ", k.at, func() { k.stripe.End(k.now, ticket) })
 		return stripetest.Response{Lost: true}
+	case Refuses:
+		return refusal()
+	case Mistakes:
+		return k.mistaken(k.stripe.Do(k.now, r))
 	}
 	return k.stripe.Do(k.now, r)
+}
+
+// refusal is a 400 that says nothing of what became of the intent, as for a customer who was
+// deleted. Stripe finds out before it begins, and so keeps nothing under the key.
+func refusal() stripetest.Response {
+	return stripetest.Response{Status: http.StatusBadRequest, Error: &stripetest.Error{
+		Type: "invalid_request_error", Code: "resource_missing", Param: "customer", Message: "No such customer.",
+	}}
+}
+
+// mistaken returns an answer with the intent of something else in it.
+func (k *Worker) mistaken(a stripetest.Response) stripetest.Response {
+	switch {
+	case a.Intent != nil:
+		a.Intent, k.knows.wrong = k.World.wrong(a.Intent), true
+	case a.Error != nil && a.Error.Intent != nil:
+		e := *a.Error
+		e.Intent, k.knows.wrong = k.World.wrong(e.Intent), true
+		a.Error = &e
+	}
+	return a
 }
 
 // wire carries the deployed adapter's HTTP to the pretend Stripe without a socket.

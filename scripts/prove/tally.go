@@ -39,7 +39,27 @@ func (d does) String() string {
 	return [...]string{
 		"step", "delivery", "turn", "late arrival", "redrive", "refresh", "cancel in the Dashboard", "customer pays",
 		"bank clears", "bank bounces", "keys forgotten", "shown twice", "outage", "row edited by mistake",
+		"action denied", "action allowed again", "neighbor with the same id",
 	}[d]
+}
+
+// trouble names what is not usual about a choice.
+func (w *World) trouble(y way) string {
+	switch {
+	case y.fault != None:
+		return string(y.fault)
+	case y.does == delivers && y.old:
+		return "older release"
+	case y.does == delivers && y.n > 0:
+		return "wrong clock"
+	case y.does == delivers:
+		return "overlapping delivery"
+	case y.does == denies:
+		return y.does.String() + ": " + string(actions()[y.n])
+	case y.does == mistakes:
+		return y.does.String() + ": an intent " + string(y.stray)
+	}
+	return y.does.String()
 }
 
 // step counts what is done next.

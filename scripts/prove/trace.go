@@ -43,10 +43,14 @@ func (w *World) digest(seed maphash.Seed) uint64 {
 		}
 	}
 	number(w.now.UnixNano(), int64(len(w.workers)), int64(len(w.late)), int64(w.unseen), int64(w.born), int64(w.acting),
-		bit(w.paused), bit(w.forgot), bit(w.redriven), bit(w.mistaken))
+		bit(w.paused), bit(w.forgot), bit(w.redriven), bit(w.mistaken), bit(w.met), w.denial.until.UnixNano())
+	b = append(b, w.denial.of...)
+	for _, id := range w.strays {
+		b = append(b, id...)
+	}
 	for _, k := range w.workers {
 		b = append(append(b, k.name...), k.asks...)
-		number(int64(k.seen), int64(k.calls), k.frozenAt.UnixNano(), int64(k.behind), //nolint:gosec // G115: a bit pattern
+		number(int64(k.seen), int64(k.calls), k.frozenAt.UnixNano(), k.stood.UnixNano(), int64(k.behind), //nolint:gosec // G115: a bit pattern
 			bit(k.frozen), bit(k.losesTime), bit(k == w.current), bit(k.old), bit(k.settled))
 		for _, m := range k.messages {
 			b = append(b, m.Receipt...)

@@ -34,6 +34,9 @@ type Worker struct {
 	fault    Fault             // of the call that it makes now
 	armed    bool              // the fault has not happened yet
 	calls    int               // so far, to the store and to Stripe
+	begun    time.Time         // when it began
+	stood    time.Time         // when it came to the call before which it stands, by its own clock
+	knows    knowledge         // what the oracle holds it to
 	seen     trace             // of all that it was told
 	next     func() (call, bool)
 	stop     func()
@@ -54,6 +57,7 @@ type gone struct{}
 
 func (w *World) newWorker(m []sqstest.Message) *Worker {
 	k := &Worker{World: w, name: nameOf(w.born), messages: m}
+	k.begun = k.Now()
 	w.born++
 	if w.Batch > 0 && len(m) > 0 {
 		k.liveInHandler()
@@ -150,12 +154,12 @@ func (k *Worker) answer(m sqstest.Message, a sqs.Action, why order.Reason) answe
 	switch a.Verdict {
 	case order.Done:
 		k.oracle.acknowledged(k, m)
-		err = k.queue.Delete(k.now, orders, m.Receipt)
+		err = k.queue.Delete(k.now, k.ordersQueue, m.Receipt)
 	case order.Park:
 		k.oracle.parked(k, m, why)
 		attributes := map[string]sqstest.Attribute{sqs.AttrReason: sqstest.Text(string(why)), number: m.Attributes[number]}
-		if _, err = k.queue.Send(k.now, dead, sqstest.Draft{Body: m.Body, Attributes: attributes}); err == nil {
-			err = k.queue.Delete(k.now, orders, m.Receipt)
+		if _, err = k.queue.Send(k.now, k.deadQueue, sqstest.Draft{Body: m.Body, Attributes: attributes}); err == nil {
+			err = k.queue.Delete(k.now, k.ordersQueue, m.Receipt)
 		}
 	case order.Redeliver:
 		if k.telling {
@@ -171,17 +175,20 @@ func (k *Worker) answer(m sqstest.Message, a sqs.Action, why order.Reason) answe
 
 // call stands still, then makes a call with the fault that the world has chosen meanwhile.
 func (k *Worker) call(c call, do func() (answer, error)) error {
+	k.stood = k.Now()
 	if k.dead || !k.wait(c) {
 		k.die()
 	}
 	if c.to() != "queue" {
 		k.calls++
 	}
+	k.oracle.asks(k, c)
 	fault := k.fault
 	if fault == Panics {
 		panic("a bug")
 	}
 	said, err := k.faulty(c, do)
+	k.oracle.hears(k, c, said, err)
 	k.seen.text(string(c.name))
 	k.seen.text(string(fault))
 	k.seen.answer(said, err)
@@ -199,7 +206,7 @@ func (k *Worker) tellCall(c call, said answer, err error) {
 	if err != nil {
 		text = brief(err)
 	}
-	if k.fault != None {
+	if k.fault != None && !errors.Is(err, errDenied) {
 		text = string(k.fault)
 	}
 	k.tell(k.name, c.to(), c.String(), text)
@@ -209,6 +216,10 @@ func (k *Worker) tellCall(c call, said answer, err error) {
 func (k *Worker) faulty(c call, do func() (answer, error)) (answer, error) {
 	if c.toStripe() {
 		return do()
+	}
+	if k.denied(c) {
+		k.oracle.disturbed()
+		return answer{}, errDenied
 	}
 	switch k.fault { //nolint:exhaustive // with the others it happens
 	case NeverArrives, Throttled, Conflicts:
@@ -228,8 +239,18 @@ func (k *Worker) later(what string, c call, happen func()) {
 	if k.telling {
 		what += c.String()
 	}
-	k.late = append(k.late, late{what: what, acting: k.acting, state: k.seen, happen: happen})
+	k.late = append(k.late, late{what: what, acting: k.acting, deed: k.World.deed, state: k.seen, happen: happen})
 }
+
+// deed is what changes the world in a step: a call, and what its worker knew when it made it.
+type deed struct {
+	by    *Worker // nil: no worker
+	call  call
+	at    time.Time // by the worker's clock
+	knows knowledge
+}
+
+func (k *Worker) deed() deed { return deed{by: k, call: k.at, at: k.stood, knows: k.knows} }
 
 // brief is the part of an error that a history has room for.
 func brief(err error) string {

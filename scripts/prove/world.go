@@ -33,30 +33,13 @@ const (
 
 // scope is this world's deployment, and the others its queues.
 const (
-	scope  = order.Scope("prove")
-	orders = "orders"
-	dead   = "orders-dead"
-	number = "number" // the attribute that tells messages apart, also after a redrive has given them new ids
+	scope    = order.Scope("prove")
+	neighbor = order.Scope("neighbor") // another deployment on the same Stripe account
+	orders   = "orders"
+	dead     = "orders-dead"
+	fifo     = ".fifo"  // ends the name of each FIFO queue
+	number   = "number" // the attribute that tells messages apart, also after a redrive has given them new ids
 )
-
-// Message is an order as a producer sends it. Quantity tells contents apart: one piece is 19.99 USD.
-type Message struct {
-	ID       order.ID
-	Quantity int
-	Method   string // a payment method of stripetest
-	Poison   string // if not "": the body, which is no order
-}
-
-func (m Message) body() string {
-	if m.Poison != "" {
-		return m.Poison
-	}
-	return `{"orderId":"` + string(m.ID) + `","customerId":"CUST987","currency":"usd","lines":[{"sku":"MUG","quantity":` +
-		strconv.Itoa(m.Quantity) + `,"unitAmount":1999}],"payment":{"customer":"cus_pretend","method":"` + m.Method + `"}}`
-}
-
-// amount is what the message asks for, in cents.
-func (m Message) amount() int64 { return int64(m.Quantity) * 1999 }
 
 // Case is how a world begins, and what may happen in it beyond the faults of calls.
 type Case struct {
@@ -71,7 +54,9 @@ type Case struct {
 	Rare     bool            // also the faults that the protocol cannot tell from others
 	People   bool            // cancel, pay, refresh; and Stripe forgets its keys
 	Restless bool            // the queue shows messages twice and in any order, consumers pause, dead letters come back early
-	Mistake  bool            // a person writes another order's intent into a row
+	Mistake  bool            // a person writes an intent into a row that was made for something else
+	Neighbor bool            // another deployment on the same Stripe account has an order with the same id
+	Denials  bool            // one action that the function needs is denied for a while
 	Releases bool            // an older release beside ours prepares in other words, under another key, and reads no fingerprint of ours
 	Clocks   []time.Duration // how wrong a worker's clock can be
 	KeyLife  time.Duration   // as in stripetest.Rules
@@ -80,6 +65,8 @@ type Case struct {
 	Strict   bool            // no order may be canceled: a promise that the product breaks, for tests of the search itself
 	Adapter  bool            // the deployed Stripe adapter over pretend HTTP, not the thin one of this package
 	Batch    int             // if not 0: the deployed handler, with so many messages a batch, over a pretend SQS
+	FIFO     bool            // with Batch: FIFO queues, with the customer as message group
+	Variety  int             // decides details that would multiply the ways if they were choices
 
 	Consumer func() Consumer `json:"-"` // what runs instead of the product; nil is the product
 }
@@ -109,18 +96,28 @@ type World struct {
 	paused   bool // the gap is over
 	forgot   bool // Stripe has forgotten its keys
 	mistaken bool
+	met      bool // the neighbor has used its keys
 	redriven bool // since the last disturbance
+
+	ordersQueue, deadQueue string
+	denial                 denial
+	strays                 []string // intents that this deployment did not make
+	deed                   deed
 
 	recording bool
 	calls     []StoreCall
 	ticks     int64
 
-	telling bool
-	history History
-	trace   trace
-	tape    Tape // what was chosen
-	oracle  oracle
-	done    Tally
+	usualSteps int // since the last one that was not
+
+	telling   bool
+	history   History
+	trace     trace
+	tape      Tape     // what was chosen
+	unusual   []string // kinds of trouble, one for each choice that is not the usual one
+	receiving bool     // the queue is choosing
+	oracle    oracle
+	done      Tally
 }
 
 // World returns a world in which the case's messages have been sent and nothing was delivered.
@@ -128,27 +125,65 @@ func (l *Lab) World(c Case, choose Choose) *World {
 	w := &World{
 		Case: c, lab: l, choose: choose, start: dawn(), now: dawn(), oldest: dawn(), policy: sqs.DefaultPolicy(),
 		stripe: stripetest.New(stripetest.Rules{KeyLife: c.KeyLife, ListLag: c.ListLag}), queue: sqstest.New(1),
+		ordersQueue: orders, deadQueue: dead,
 	}
 	w.oracle = newOracle(c.Messages)
 	if c.Adapter {
 		w.pay = stripe.New(stripe.Options{Key: apiKey, Scope: scope, BaseURL: "http://stripe.test", Transport: wire{w}})
 	}
 	if c.Restless {
-		w.queue.Pick = func(n int) int { return w.pick(n) }
+		w.queue.Pick = w.receives
 	}
 	if c.Consumer != nil {
 		w.other = c.Consumer()
 	}
-	settings := sqstest.DefaultSettings()
-	settings.Retention = deadRetention
-	must(w.queue.Create(w.start, dead, settings))
-	settings.Retention, settings.MaxReceives = retention, maxReceives
-	settings.Visibility, settings.DeadLetters = visibility, dead
-	if c.Receives > 0 {
-		settings.MaxReceives = c.Receives
-	}
-	must(w.queue.Create(w.start, orders, settings))
+	w.makeQueues()
 	return w
+}
+
+// Bounds of a world that goes on as usual. The longest ones of the product need some hundred steps.
+const (
+	mostUsualSteps = 3000
+	mostStepsAfter = 100 // a rule was broken: for what comes of it
+)
+
+// restless counts the usual steps, and reports whether they are too many: nothing goes wrong any more, and yet it does not end.
+func (w *World) restless() bool {
+	w.usualSteps++
+	if w.done.Steps > 0 && len(w.tape) > 0 && w.tape[len(w.tape)-1] != 0 || w.denying() {
+		w.usualSteps = 0
+	}
+	if w.oracle.noticed != nil && w.done.Steps > w.oracle.noticedStep+mostStepsAfter {
+		return true
+	}
+	w.oracle.must(w.usualSteps <= mostUsualSteps, SettlesSoon, w.Messages[0].ID, "nothing goes wrong any more, and after %d steps it has not ended", w.usualSteps)
+	return w.oracle.broken != nil
+}
+
+// receives picks what the queue delivers next.
+func (w *World) receives(n int) int {
+	w.receiving = true
+	i := w.pick(n)
+	w.receiving = false
+	if i > 0 {
+		w.unusual = append(w.unusual, outOfOrder)
+	}
+	return i
+}
+
+func (w *World) makeQueues() {
+	settings := sqstest.DefaultSettings()
+	if w.FIFO {
+		w.ordersQueue, w.deadQueue, settings.FIFO = orders+fifo, dead+fifo, true
+	}
+	settings.Retention = deadRetention
+	must(w.queue.Create(w.start, w.deadQueue, settings))
+	settings.Retention, settings.MaxReceives = retention, maxReceives
+	settings.Visibility, settings.DeadLetters = visibility, w.deadQueue
+	if w.Receives > 0 {
+		settings.MaxReceives = w.Receives
+	}
+	must(w.queue.Create(w.start, w.ordersQueue, settings))
 }
 
 // dawn is when worlds begin. It lies far ahead because contexts know only the real clock.
@@ -174,11 +209,14 @@ func (w *World) RunUntil(over func() bool) *Violation {
 			w.oracle.atRest(w)
 			break
 		}
-		if over() {
+		if over() || w.restless() {
 			break
 		}
 		i := w.pick(len(ways))
 		w.done.step(ways[i])
+		if i > 0 {
+			w.unusual = append(w.unusual, w.trouble(ways[i]))
+		}
 		w.take(ways[i])
 		w.oracle.afterStep(w)
 	}
@@ -186,6 +224,7 @@ func (w *World) RunUntil(over func() bool) *Violation {
 		k.stop()
 	}
 	w.trace.number(w.now.UnixNano())
+	w.oracle.conclude(w)
 	return w.oracle.broken
 }
 
@@ -208,15 +247,19 @@ func (w *World) pick(n int) int {
 }
 
 func (w *World) send(i int) {
-	m := w.Messages[i]
-	must1(w.queue.Send(w.now, orders, sqstest.Draft{Body: m.body(), Attributes: w.lab.numbered(i)}))
+	m := &w.Messages[i]
+	draft := sqstest.Draft{Body: m.body(), Attributes: w.lab.numbered(i)}
+	if w.FIFO {
+		draft.Group, draft.DeduplicationID = m.group(), fmt.Sprintf("%d-%d", i, w.now.UnixNano())
+	}
+	must1(w.queue.Send(w.now, w.ordersQueue, draft))
 	w.unseen++
 	if w.telling {
 		if m.Poison != "" {
 			w.tell("producer", "queue", fmt.Sprintf("sends message %d, which is no order: %s", i+1, m.Poison), "")
 			return
 		}
-		w.tell("producer", "queue", fmt.Sprintf("sends message %d: order %s, %d x 19.99 USD", i+1, m.ID, m.Quantity), "")
+		w.tell("producer", "queue", fmt.Sprintf("sends message %d: %s", i+1, m), "")
 	}
 }
 
@@ -230,10 +273,13 @@ type Lab struct {
 	marks   []map[string]sqstest.Attribute
 	ways    []way
 	state   []byte
+	rules   []rule
 }
 
 // NewLab returns a lab.
-func NewLab() *Lab { return &Lab{decoder: sqs.NewDecoder(), decoded: map[string]order.Order{}} }
+func NewLab() *Lab {
+	return &Lab{decoder: sqs.NewDecoder(), decoded: map[string]order.Order{}, rules: rules()}
+}
 
 // order decodes a body once; a world decodes the same ones all the time.
 func (l *Lab) order(body string) order.Order {

@@ -13,8 +13,11 @@ import (
 
 func usual(int) int { return 0 }
 
-func sold(quantity int, method string) prove.Message {
-	return prove.Message{ID: "ORD-1", Quantity: quantity, Method: method}
+// sold is an order of one line.
+func sold(quantity int64, method string) prove.Message {
+	m := prove.Message{ID: "ORD-1", Customer: "CUST987", Currency: "usd", Payer: "cus_pretend", Method: method}
+	m.Lines[0] = prove.Article{SKU: "MUG", Quantity: quantity, Price: 1999}
+	return m
 }
 
 func TestTheUsualCourseOfAnOrder(t *testing.T) {
@@ -26,7 +29,7 @@ func TestTheUsualCourseOfAnOrder(t *testing.T) {
 			w := prove.NewLab().World(c, usual).Tell()
 			broken := w.Run()
 			want := prove.History{
-				{At: 0, Who: "producer", To: "queue", What: "sends message 1: order ORD-1, 2 x 19.99 USD"},
+				{At: 0, Who: "producer", To: "queue", What: "sends message 1: order ORD-1 of CUST987: 2 MUG at 19.99 USD, cus_pretend pays with pm_card_visa"},
 				{At: 0, Who: "queue", To: "A", What: "delivers message 1 to A"},
 				{At: 100 * time.Millisecond, Who: "A", To: "table", What: "begin ORD-1", Answer: "attempt 1, no intent bound"},
 				{

@@ -22,6 +22,7 @@ type Guard struct {
 	Promise string // the invariant of docs/design.md that breaks
 	Catcher Catcher
 	Worlds  string // how many random worlds may be needed at most; "" if the search catches it
+	Needs   string // the kinds of trouble that its shortest story needs, with "; " between them; "" if no world sees it
 	Patch   string // its path
 	Diff    string // of unified form, as git apply takes it
 }
@@ -125,17 +126,22 @@ func Find(root, name string) (Guard, error) {
 	return Guard{}, fmt.Errorf("%q: %w", name, ErrUnknown)
 }
 
-// Parse reads the two comment lines before a diff. The second one is "# caught by: I1", or with random worlds instead of the
+// Parse reads the comment lines before a diff. The second one is "# caught by: I1", or with random worlds instead of the
 // search "# caught by: I1, within 10000 worlds", or with another test
-// `# caught by: I1, by TestStore "bind of another intent is fenced" in ./adapters/dynamodb`.
+// `# caught by: I1, by TestStore "bind of another intent is fenced" in ./adapters/dynamodb`. If worlds catch it, the third
+// one is "# needs: 429; a declined card": the kinds of trouble in the shortest story. scripts/break --update writes it.
 func Parse(text string) (Guard, error) {
 	header := regexp.MustCompile(`^# (.+)\n# caught by: (I\d+)` +
-		`(?:, within (\d+) worlds|, by (Test\w+)(?: "([^"]+)")? in (\./\S+))?\n(--- (?s:.*))$`)
+		`(?:, within (\d+) worlds|, by (Test\w+)(?: "([^"]+)")? in (\./\S+))?\n(?:# needs: (.+)\n)?(--- (?s:.*))$`)
 	m := header.FindStringSubmatch(text)
 	if m == nil {
-		return Guard{}, errors.New(`want "# what is taken away", "# caught by: I1" (and where, if not by the search), and a diff`)
+		return Guard{}, errors.New(`want "# what is taken away", "# caught by: I1" (and where, if not by the search), ` +
+			`"# needs: 429" if worlds catch it, and a diff`)
 	}
-	g := Guard{Says: m[1], Promise: m[2], Worlds: m[3], Catcher: Catcher{m[4], m[5], m[6]}, Diff: m[7]}
+	g := Guard{Says: m[1], Promise: m[2], Worlds: m[3], Catcher: Catcher{m[4], m[5], m[6]}, Needs: m[7], Diff: m[8]}
+	if g.Needs != "" && g.Catcher.Test != "" {
+		return Guard{}, fmt.Errorf("want no needs beside %s: they are of stories", g.Catcher)
+	}
 	switch {
 	case g.Worlds != "":
 		g.Catcher = Random()
@@ -143,6 +149,17 @@ func Parse(text string) (Guard, error) {
 		g.Catcher = Search()
 	}
 	return g, nil
+}
+
+// Update writes into the patch which kinds of trouble it needs.
+func (g Guard) Update(needs string) error {
+	text, err := os.ReadFile(g.Patch)
+	if err != nil {
+		return err
+	}
+	lines := regexp.MustCompile(`(# caught by: .+\n)(?:# needs: .+\n)?`)
+	updated := lines.ReplaceAllString(string(text), "${1}# needs: "+needs+"\n")
+	return os.WriteFile(g.Patch, []byte(updated), 0o600)
 }
 
 // Changes is the diff without what only git needs, indented.

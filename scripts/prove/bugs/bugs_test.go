@@ -52,6 +52,9 @@ func TestEveryPatchAppliesAndNamesAnInvariant(t *testing.T) {
 			if !strings.Contains(design, "| "+g.Promise+" |") {
 				t.Errorf("docs/design.md has no %q", g.Promise)
 			}
+			if g.Catcher.Tells() != (g.Needs != "") {
+				t.Errorf("needs %q, caught by %s: what worlds catch says what it needs, and nothing else does", g.Needs, g.CaughtBy())
+			}
 			if g.Catcher.Tells() && !slices.Contains(prove.Invariants(), prove.Invariant(g.Promise)) {
 				t.Errorf("no world sees %q", g.Promise)
 			}
@@ -111,7 +114,8 @@ func TestAPatchWithoutItsTwoLinesIsRefused(t *testing.T) {
 	for _, head := range []string{
 		"", "# what\n", "# caught by: I1\n# what\n", "# caught by: I1\n",
 		"# what\n# caught by: TestX in ./x\n", "# what\n# caught by: I1, by TestX\n",
-		"# what\n# caught by: I1, within worlds\n",
+		"# what\n# caught by: I1, within worlds\n", "# what\n# caught by: I1, by TestX in ./x\n# needs: 429\n",
+		"# what\n# needs: 429\n# caught by: I1\n",
 	} {
 		if _, err := bugs.Parse(head + diff); err == nil {
 			t.Errorf("%q was taken for a guard", head+diff)
@@ -122,19 +126,43 @@ func TestAPatchWithoutItsTwoLinesIsRefused(t *testing.T) {
 	}
 	for caught, want := range map[string]bugs.Guard{
 		"I1":                              {Promise: "I1", Catcher: bugs.Search()},
+		"I2 needs 429; a declined card":   {Promise: "I2", Catcher: bugs.Search()},
 		"I11, within 10000 worlds":        {Promise: "I11", Catcher: bugs.Random(), Worlds: "10000"},
 		"I10, by TestX in ./adapters/sqs": {Promise: "I10", Catcher: bugs.Catcher{Test: "TestX", Pkg: "./adapters/sqs"}},
 		`I4, by TestX "it's, so" in ./a/b/c`: {
 			Promise: "I4", Catcher: bugs.Catcher{Test: "TestX", Claim: "it's, so", Pkg: "./a/b/c"},
 		},
 	} {
+		if needs, rest, ok := strings.Cut(caught, " needs "); ok {
+			caught, want.Needs = needs+"\n# needs: "+rest, rest
+		}
 		want.Says, want.Diff = "what", diff
 		if got, err := bugs.Parse("# what\n# caught by: " + caught + "\n" + diff); err != nil || got != want {
 			t.Errorf("%q: got %+v and %v, want %+v", caught, got, err, want)
 		}
-		if got := want.CaughtBy(); got != caught {
+		if got := want.CaughtBy(); !strings.HasPrefix(caught, got) {
 			t.Errorf("caught by %q, want %q", got, caught)
 		}
+	}
+}
+
+func TestAPatchIsToldWhatItNeeds(t *testing.T) {
+	t.Parallel()
+	const diff = "--- a/x.go\n+++ b/x.go\n"
+	path := filepath.Join(t.TempDir(), "x.patch")
+	if err := os.WriteFile(path, []byte("# what\n# caught by: I1\n"+diff), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, needs := range []string{"429", "nothing unusual", "503; a declined card"} {
+		if err := (bugs.Guard{Patch: path}).Update(needs); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := content(t, path), "# what\n# caught by: I1\n# needs: "+needs+"\n"+diff; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if err := (bugs.Guard{Patch: path + ".gone"}).Update("429"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v, want %v", err, os.ErrNotExist)
 	}
 }
 

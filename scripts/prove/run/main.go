@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"orderonce/scripts/prove"
+	"orderonce/scripts/prove/bugs"
 )
 
 type options struct {
@@ -65,12 +67,28 @@ func run(out, progress io.Writer, o options) error {
 		}
 	}
 	show(out, most, total, searched, time.Since(start))
+	guards, err := planted()
+	if err != nil {
+		return err
+	}
+	if err := showBugs(out, guards, total); err != nil {
+		return err
+	}
 	if o.Page != "" {
-		if err := writePage(o.Page, o, total, time.Since(start)); err != nil {
+		if err := writePage(o.Page, o, total, guards, time.Since(start)); err != nil {
 			return err
 		}
 	}
 	return verdict(out, total)
+}
+
+// planted reads the bugs of this module.
+func planted() ([]bugs.Guard, error) {
+	root, err := bugs.Root(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	return bugs.All(root)
 }
 
 // bounds says how far a run goes: the most deviations of a schedule, and how many worlds are drawn.

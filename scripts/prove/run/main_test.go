@@ -10,6 +10,8 @@ import (
 	"github.com/alecthomas/kong"
 
 	"orderonce/scripts/designs"
+	"orderonce/scripts/prove"
+	"orderonce/scripts/prove/bugs"
 )
 
 func TestASeedIsToldAgain(t *testing.T) {
@@ -32,6 +34,29 @@ func TestAControlThatIsNotCaughtFails(t *testing.T) {
 	err := writeControls(new(strings.Builder), []designs.Design{harmless}, 20)
 	if err == nil || !strings.Contains(err.Error(), `"does-nothing"`) || !strings.Contains(err.Error(), "20 worlds") {
 		t.Errorf("got %v, want an error that names the control", err)
+	}
+}
+
+func TestEveryPlantedBugIsToldWithItsNeedsOrItsTest(t *testing.T) {
+	t.Parallel()
+	guards := []bugs.Guard{
+		{Name: "one", Promise: "I1", Catcher: bugs.Search(), Needs: "429; action denied: dynamodb:PutItem"},
+		{Name: "two", Promise: "I4", Catcher: bugs.Random(), Worlds: "99", Needs: "nothing unusual"},
+		{Name: "three", Promise: "I8", Catcher: bugs.Catcher{Test: "TestRows", Pkg: "./x"}},
+	}
+	r := prove.Report{Tally: prove.Tally{Faults: map[prove.Fault]int{"429": 3, "503": 2}, Events: map[string]int{"action denied": 1}}}
+	var out bytes.Buffer
+	if err := showBugs(&out, guards, r); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"│ one         │ I1     │ 429; action denied: dynamodb:PutItem ", "│ two         │ I4     │ nothing unusual ",
+		"│ three                             │ I8     │ TestRows in ./x ",
+		"3 planted bugs: the worlds see 2, and no world can see 1 ", "kinds of trouble that no planted bug needs: 503\n",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("got\n%s\nwant %q in it", out.String(), want)
+		}
 	}
 }
 
