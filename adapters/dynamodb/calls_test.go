@@ -20,7 +20,9 @@ import (
 const intent order.IntentID = "pi_pretend"
 
 // prepared is what Bind is given.
-var prepared = order.Intent{ID: intent, State: order.NeedsConfirmation, Mode: order.TestMode}
+func prepared() order.Intent {
+	return order.Intent{ID: intent, State: order.NeedsConfirmation, Mode: order.TestMode}
+}
 
 func at(d time.Duration) time.Time { return time.UnixMilli(1_767_225_600_123).UTC().Add(d) }
 
@@ -61,7 +63,7 @@ func (f fixture) claimed(id order.ID) order.Claim {
 func (f fixture) bound(id order.ID) order.Claim {
 	f.Helper()
 	c := f.claimed(id)
-	f.must(f.Bind(f.Context(), c, prepared, at(1)))
+	f.must(f.Bind(f.Context(), c, prepared(), at(1)))
 	return c
 }
 
@@ -94,7 +96,7 @@ func calls() map[string]func(f fixture, id order.ID) (do func(context.Context) e
 		},
 		"Bind": func(f fixture, id order.ID) (do, order.Status) {
 			c := f.claimed(id)
-			return func(ctx context.Context) error { return f.Bind(ctx, c, prepared, at(1)) }, order.Open
+			return func(ctx context.Context) error { return f.Bind(ctx, c, prepared(), at(1)) }, order.Open
 		},
 		"Finish": func(f fixture, id order.ID) (do, order.Status) {
 			c := f.bound(id)
@@ -234,7 +236,7 @@ func TestRefusals(t *testing.T) {
 		"release by a stranger":          func() error { return f.Release(ctx, stranger, order.ReasonStore, at(2)) },
 		"settle of a stale record":       func() error { return f.Settle(ctx, stale, outcome(order.Paid), at(2)) },
 		"bind of an order without a row": func() error {
-			return f.Bind(ctx, order.Claim{Order: ordertest.Order("NONE"), Lease: lease("first")}, prepared, at(2))
+			return f.Bind(ctx, order.Claim{Order: ordertest.Order("NONE"), Lease: lease("first")}, prepared(), at(2))
 		},
 	} {
 		f.Proxy.Reset()
@@ -306,7 +308,7 @@ func TestSettleOfARecordLoadedBeforeBind(t *testing.T) {
 	f := open(t)
 	c := f.claimed("O1")
 	loaded := f.loaded("O1")
-	f.must(f.Bind(t.Context(), c, prepared, at(1)))
+	f.must(f.Bind(t.Context(), c, prepared(), at(1)))
 	if err := f.Settle(t.Context(), loaded, outcome(order.Paid), at(2)); !errors.Is(err, order.ErrStale) {
 		t.Errorf("got %v, want %v", err, order.ErrStale)
 	}

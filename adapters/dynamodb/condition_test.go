@@ -33,7 +33,7 @@ func TestEveryPartOfAConditionRefusesByItself(t *testing.T) {
 		delete(item, "failure")
 		return item
 	}
-	bind := func(f fixture) error { return f.Bind(f.Context(), claim, prepared, at(2)) }
+	bind := func(f fixture) error { return f.Bind(f.Context(), claim, prepared(), at(2)) }
 	release := func(f fixture) error { return f.Release(f.Context(), claim, order.ReasonNotNow, at(2)) }
 	finish := func(f fixture) error { return f.Finish(f.Context(), claim, outcome(order.Paid), at(2)) }
 	settle := func(f fixture) error { return f.Settle(f.Context(), pending, outcome(order.Paid), at(2)) }

@@ -83,7 +83,7 @@ func TestRows(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	c := f.claimed("O1")
-	f.must(f.Bind(t.Context(), c, prepared, at(time.Second)))
+	f.must(f.Bind(t.Context(), c, prepared(), at(time.Second)))
 	if d := diff(f.rows(), []row{openRow()}); d != "" {
 		t.Errorf("rows of an open order (-got +want):\n%s", d)
 	}
@@ -142,7 +142,8 @@ func TestDamagedRows(t *testing.T) {
 	null, boolean := &types.AttributeValueMemberNULL{Value: true}, &types.AttributeValueMemberBOOL{}
 	damaged := map[string]types.AttributeValue{
 		"leaseUntil": text("soon"), "dueAt": decimal("1.5"), "owner": number(1), "intentId": null, "failure": boolean,
-		"lastError": number(0), "status": text("lost"), "attempt": number(0), "fingerprint": nil, "customerId": number(1), "stripeMode": number(1),
+		"lastError": number(0), "status": text("lost"), "attempt": number(0), "fingerprint": nil,
+		"customerId": number(1), "stripeMode": number(1),
 		"amount": decimal("39.98"), "currency": nil, "seq": number(-1), "createdAt": nil, "updatedAt": text("today"),
 	}
 	for i, name := range slices.Sorted(maps.Keys(damaged)) {

@@ -158,7 +158,9 @@ func shapeless() []badBody {
 		{"a notification of text", fromSNS("hello"), "not JSON: byte 1 is not what JSON allows there"},
 		{"a notification without a message", `{"Type":"Notification"}`, `unknown field "Type": an order has none of that name`},
 		{
-			"another message of a topic", strings.Replace(fromSNS(good), `"Type":"Notification"`, `"Type":"UnsubscribeConfirmation","Subject":"Notification"`, 1),
+			"another message of a topic", strings.Replace(
+				fromSNS(good), `"Type":"Notification"`, `"Type":"UnsubscribeConfirmation","Subject":"Notification"`, 1,
+			),
 			`unknown field "Type": an order has none of that name`,
 		},
 		{

@@ -254,7 +254,8 @@ func TestWhatCouldNotBeParkedIsReportedAsRedelivered(t *testing.T) {
 	id := w.send(good)[0]
 	w.round()
 	line := w.lineOfMessage(id)
-	if text := fmt.Sprint(line["error"]); !strings.Contains(text, "park message "+id+" for refused: ") || !strings.Contains(text, "AccessDenied") {
+	text := fmt.Sprint(line["error"])
+	if !strings.Contains(text, "park message "+id+" for refused: ") || !strings.Contains(text, "AccessDenied") {
 		t.Errorf("error = %q, want the message, its reason and the refusal", text)
 	}
 	delete(line, "error")

@@ -86,7 +86,9 @@ func TestWhatTookTooLongIsNotConfirmed(t *testing.T) {
 		slow   ordertest.Call
 		before func(w *world)
 	}{
-		{slow: ordertest.Begin}, {slow: ordertest.Prepare}, {slow: ordertest.Bind},
+		{slow: ordertest.Begin},
+		{slow: ordertest.Prepare},
+		{slow: ordertest.Bind},
 		{slow: ordertest.Read, before: func(w *world) { w.dieAfter(ordertest.Bind) }},
 	} {
 		for left, want := range map[time.Duration]order.Reason{confirmTime: order.ReasonSettled, confirmTime - 1: order.ReasonOutOfTime} {
@@ -131,7 +133,10 @@ func TestTheRecordNotesTheReasonOfTheResult(t *testing.T) {
 		w := newWorld(t, ordertest.Pays)
 		got := w.deliver(fails(ordertest.Confirm, &order.PaymentError{Trouble: trouble, Err: errors.New("no")}))
 		if r := w.record(); got.Reason != want || r.LastError != string(want) || r.Owner != "" || !r.Until.IsZero() {
-			t.Errorf("%s: got %s and a record that says %q, held by %q until %v, want %s and nobody", trouble, got.Reason, r.LastError, r.Owner, r.Until, want)
+			t.Errorf(
+				"%s: got %s and a record that says %q, held by %q until %v, want %s and nobody", trouble, got.Reason,
+				r.LastError, r.Owner, r.Until, want,
+			)
 		}
 	}
 }

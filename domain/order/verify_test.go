@@ -114,8 +114,7 @@ func TestRefreshBelievesNoIntentOfSomethingElse(t *testing.T) {
 			before := w.store.AppendState(nil)
 			lies := &liar{Payments: w.bank, from: ordertest.Read, spoil: spoil}
 			_, err := order.Refresh(t.Context(), w.store, lies, "test", w.order.ID(), w.now)
-			var mismatch *order.MismatchError
-			if !errors.As(err, &mismatch) {
+			if _, mismatch := errors.AsType[*order.MismatchError](err); !mismatch {
 				t.Errorf("got %v, want a *MismatchError", err)
 			}
 			if after := w.store.AppendState(nil); string(after) != string(before) {

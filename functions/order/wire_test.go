@@ -182,7 +182,8 @@ func TestWire(t *testing.T) {
 				t.Errorf("- asked, + want:\n%s", diff)
 			}
 			for _, line := range []string{
-				`"Namespace":"orderonce"`, `"Scope":"test"`, `"CallLatency"`, `"Call":"POST /v1/payment_intents"`, `"Call":"DynamoDB_20120810.UpdateItem"`,
+				`"Namespace":"orderonce"`, `"Scope":"test"`, `"CallLatency"`,
+				`"Call":"POST /v1/payment_intents"`, `"Call":"DynamoDB_20120810.UpdateItem"`,
 				`"Call":"AmazonSQS.SendMessage"`, `{"Name":"WaitingAge","Unit":"Milliseconds"}`,
 				`"reason":"provider_not_now"`, `"reason":"invalid_order"`,
 			} {

@@ -128,15 +128,18 @@ func TestOnlyTheExpectedInvariantIsASuccess(t *testing.T) {
 		story   string
 		wantErr string
 	}{
-		"caught":                  {ran(printed) + failed, story, ""},
-		"not caught":              {ran("ok\n") + jsonLine("pass", "TestScenario", ""), "", "NOT CAUGHT"},
-		"does not compile":        {`{"Action":"fail","FailedBuild":"orderonce/domain/order"}` + "\n", "", "does not compile any more"},
-		"no such test":            {jsonLine("output", "", "testing: warning: no tests to run\n"), "", "there is no TestScenario in"},
-		"the module is broken":    {"go: no go.mod\n", "", "go: no go.mod"},
-		"the search panicked":     {ran("panic: oh\n"), "", "the search itself failed:\npanic: oh"},
-		"caught by another":       {ran(instead("I4", printed)) + failed, instead("I4", story), "I4 was broken; the patch expects I1"},
-		"it needs something else": {ran(strings.ReplaceAll(printed, "429", "503")) + failed, strings.ReplaceAll(story, "429", "503"), `needs "503"; the patch says "429"`},
-		"I11 is another than I1":  {ran(instead("I11", printed)) + failed, instead("I11", story), "I11 was broken"},
+		"caught":               {ran(printed) + failed, story, ""},
+		"not caught":           {ran("ok\n") + jsonLine("pass", "TestScenario", ""), "", "NOT CAUGHT"},
+		"does not compile":     {`{"Action":"fail","FailedBuild":"orderonce/domain/order"}` + "\n", "", "does not compile any more"},
+		"no such test":         {jsonLine("output", "", "testing: warning: no tests to run\n"), "", "there is no TestScenario in"},
+		"the module is broken": {"go: no go.mod\n", "", "go: no go.mod"},
+		"the search panicked":  {ran("panic: oh\n"), "", "the search itself failed:\npanic: oh"},
+		"caught by another":    {ran(instead("I4", printed)) + failed, instead("I4", story), "I4 was broken; the patch expects I1"},
+		"it needs something else": {
+			ran(strings.ReplaceAll(printed, "429", "503")) + failed, strings.ReplaceAll(story, "429", "503"),
+			`needs "503"; the patch says "429"`,
+		},
+		"I11 is another than I1": {ran(instead("I11", printed)) + failed, instead("I11", story), "I11 was broken"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -23,7 +23,7 @@ import (
 type commands struct {
 	Post    post    `cmd:"" help:"Post message bodies to the order queue, one a line. Needs QUEUE_URL."`
 	Show    show    `cmd:"" help:"Show an order's row and history. Needs ORDERS_TABLE."`
-	Restore restore `cmd:"" help:"Write the row of an order that the table lost, from its PaymentIntent; never moves money. Needs what refresh needs."`
+	Restore restore `cmd:"" help:"Write an order's lost row from its PaymentIntent; never moves money. Needs what refresh needs."`
 	Refresh refresh `cmd:"" help:"Settle an order's row by Stripe's answer; never moves money. Needs ORDERS_TABLE, SCOPE, STRIPE_SECRET_KEY."`
 }
 

@@ -37,7 +37,7 @@ func (c refreshConfig) payments() *stripe.Payments {
 
 type refresh struct {
 	ID    string `arg:"" help:"The orderId."`
-	Scope string `placeholder:"SCOPE" help:"Expect the order's intent under this scope instead of SCOPE: for orders charged before SCOPE was corrected."`
+	Scope string `placeholder:"SCOPE" help:"Expect the intent under this scope: for orders charged before SCOPE was corrected."`
 }
 
 // Run settles one order from Stripe's answer.

@@ -12,7 +12,7 @@ import (
 
 type restore struct {
 	ID     string `arg:"" help:"The orderId."`
-	Intent string `arg:"" help:"The PaymentIntent of this order, such as pi_3Pretend: in the detail of the parked message, or in Stripe's Dashboard."`
+	Intent string `arg:"" help:"Its PaymentIntent, such as pi_3Pretend: see the parked message's detail."`
 	Scope  string `placeholder:"SCOPE" help:"Expect the intent under this scope instead of SCOPE."`
 }
 

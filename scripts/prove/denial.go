@@ -61,7 +61,7 @@ func (c call) needs() []action {
 		return []action{sendMessage}
 	case back:
 		return []action{changeVisibility}
-	case ordertest.Read:
+	case ordertest.Read, ordertest.Find:
 		return []action{readIntents}
 	case ordertest.Prepare, ordertest.Confirm:
 		return []action{writeIntents}

@@ -73,6 +73,7 @@ func faultsOf(c ordertest.Call) []Fault {
 		return []Fault{Dies, NeverArrives, Freezes}
 	case reply, park, back:
 		return []Fault{NeverArrives, Freezes}
+	case ordertest.Find: // a read before anything is prepared
 	}
 	return nil
 }
@@ -88,7 +89,7 @@ func rareFaultsOf(c ordertest.Call) []Fault {
 		return []Fault{Slow, Overruns, Unavailable, Forbidden, Garbled, Mistakes}
 	case ordertest.Begin, ordertest.Bind, ordertest.Finish, ordertest.Release, settle, stored:
 		return []Fault{Slow, Overruns, Throttled, Conflicts}
-	case load, reply, park, back:
+	case ordertest.Find, load, reply, park, back:
 	}
 	return nil
 }

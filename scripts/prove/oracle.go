@@ -164,7 +164,10 @@ func (o *oracle) parked(k *Worker, message sqstest.Message, why order.Reason) {
 	x.answered[i], x.dead[i] = true, why
 	o.replies(k, x.id, why)
 	o.must(why != "", EverythingEnds, x.id, "message %d was parked without a reason", i+1)
-	o.must(why != "key_reused" && (why != "record_lost" || w.looksLost(message, x.id)), SettlesSoon, x.id, "message %d was parked, although the table knows its order", i+1)
+	o.must(
+		why != "key_reused" && (why != "record_lost" || w.looksLost(message, x.id)), SettlesSoon, x.id,
+		"message %d was parked, although the table knows its order", i+1,
+	)
 	old := w.now.Sub(message.Sent)+honestSkew >= retention-lastDay
 	worn := message.Receives >= maxFailures && (byItself(why) || w.other != nil) || message.Receives > maxReceives-lastChances
 	o.must(forPeople(why) || old || k.absurd || worn, SettlesSoon, x.id,

@@ -93,7 +93,7 @@ func contentOf(n int, id order.ID, method string) Message {
 		ID: id, Currency: p.currency, Customer: "CUST-" + strconv.Itoa(1+r.IntN(2)), Payer: "cus_" + strconv.Itoa(1+r.IntN(3)), Method: method,
 	}
 	for i := range 1 + r.IntN(maxLines) {
-		sku := []string{"MUG", "TSHIRT-M", "CAP"}[i]
+		sku := []string{"MUG", "TSHIRT-M", "CAP"}[i] //nolint:gosec // G602: maxLines is 3
 		m.Lines[i] = Article{SKU: sku, Quantity: int64(1 + r.IntN(3)), Price: p.amount + int64(100*r.IntN(20))}
 	}
 	return m

@@ -49,22 +49,34 @@ func rules() []rule {
 
 func claimRules() []rule {
 	return []rule{
-		{AsAllowed, "a new row is open, has one attempt and is blank otherwise", "whatever is read from a row before its first change", (*change).isFresh},
-		{SettlesSoon, "owner and lease are there together, and only on an open row", "the next claim, which waits for a lease only if somebody holds it", func(c *change) bool {
-			held := c.after.Owner != ""
-			return held != c.after.Until.IsZero() && (!held || c.after.Status == order.Open)
-		}},
+		{
+			AsAllowed, "a new row is open, has one attempt and is blank otherwise",
+			"whatever is read from a row before its first change", (*change).isFresh,
+		},
+		{
+			SettlesSoon, "owner and lease are there together, and only on an open row",
+			"the next claim, which waits for a lease only if somebody holds it", func(c *change) bool {
+				held := c.after.Owner != ""
+				return held != c.after.Until.IsZero() && (!held || c.after.Status == order.Open)
+			},
+		},
 		{AsAllowed, "each claim counts one attempt and has an owner of its own", "the fencing token", (*change).isClaimed},
 		{SettlesSoon, "nobody takes over an order whose lease is running", "the work of the attempt that holds it", (*change).awaitsLease},
-		{SettlesSoon, "a lease ends after its claim, and within the longest run of a function", "the attempts that wait for it", func(c *change) bool {
-			until := c.after.Until
-			return !c.claims() || until.After(c.after.UpdatedAt) && !until.After(c.after.UpdatedAt.Add(longestRun))
-		}},
-		{AsAllowed, "only the owner of a claim binds, finishes and releases", "the row from attempts that lost their claim", func(c *change) bool {
-			by, call := c.deed.by, c.deed.call.name
-			writes := call == ordertest.Bind || call == ordertest.Finish || call == ordertest.Release
-			return by == nil || !writes || by.owns(c.before.Owner)
-		}},
+		{
+			SettlesSoon, "a lease ends after its claim, and within the longest run of a function",
+			"the attempts that wait for it", func(c *change) bool {
+				until := c.after.Until
+				return !c.claims() || until.After(c.after.UpdatedAt) && !until.After(c.after.UpdatedAt.Add(longestRun))
+			},
+		},
+		{
+			AsAllowed, "only the owner of a claim binds, finishes and releases",
+			"the row from attempts that lost their claim", func(c *change) bool {
+				by, call := c.deed.by, c.deed.call.name
+				writes := call == ordertest.Bind || call == ordertest.Finish || call == ordertest.Release
+				return by == nil || !writes || by.owns(c.before.Owner)
+			},
+		},
 		{AsAllowed, "an intent is bound once and stays bound", "the one intent that may be confirmed", func(c *change) bool {
 			return c.before.Intent == "" || c.after.Intent == c.before.Intent
 		}},
@@ -77,7 +89,10 @@ func claimRules() []rule {
 
 func contentRules() []rule {
 	return []rule{
-		{BooksAgree, "failure is Stripe's code of an order that was refused or waits for its customer", "what a customer is told", (*change).isExplained},
+		{
+			BooksAgree, "failure is Stripe's code of an order that was refused or waits for its customer",
+			"what a customer is told", (*change).isExplained,
+		},
 		{EverythingEnds, "lastError is why the last attempt released its claim", "what an operator reads first", func(c *change) bool {
 			if c.deed.by != nil && c.deed.call.name == ordertest.Release {
 				return c.after.LastError != "" && c.after.LastError == c.deed.call.detail
@@ -94,14 +109,20 @@ func contentRules() []rule {
 
 func timeRules() []rule {
 	return []rule{
-		{BooksAgree, "updatedAt is when the change was asked for, by the clock of who asked", "the order of what operators read", (*change).isDated},
+		{
+			BooksAgree, "updatedAt is when the change was asked for, by the clock of who asked",
+			"the order of what operators read", (*change).isDated,
+		},
 		{BooksAgree, "createdAt is when the order was first claimed", "the age of an order", func(c *change) bool {
 			if c.isNew() {
 				return c.after.CreatedAt.Equal(c.after.UpdatedAt)
 			}
 			return c.after.CreatedAt.Equal(c.before.CreatedAt)
 		}},
-		{EverythingEnds, "an order is in the index while it waits, and due when its next look is", "orders that would otherwise be forgotten", (*change).isDue},
+		{
+			EverythingEnds, "an order is in the index while it waits, and due when its next look is",
+			"orders that would otherwise be forgotten", (*change).isDue,
+		},
 	}
 }
 
@@ -236,7 +257,7 @@ func (o *oracle) asks(k *Worker, c call) {
 		if c.detail == "refused" && !knows.refused() {
 			bad(BooksAgree, "the order is given up as refused, and Stripe was not asked what became of its intent")
 		}
-	case ordertest.Prepare, ordertest.Read, reply, park, back, load, stored, pays:
+	case ordertest.Prepare, ordertest.Read, ordertest.Find, reply, park, back, load, stored, pays:
 	}
 	knows.last = c.name
 }

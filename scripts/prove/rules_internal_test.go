@@ -136,8 +136,14 @@ func spoiltContents() []spoilt {
 		{"createdAt is", claimed, "it is not the claim's", func(c *change) { c.after.CreatedAt = c.after.UpdatedAt.Add(1) }},
 		{"an order is in the index", turned, "a paid order is due", func(c *change) { c.after.DueAt = c.before.DueAt }},
 		{"an order is in the index", finished, "it waits and is never due", func(c *change) { c.after.DueAt = time.Time{} }},
-		{"an order is in the index", finished, "it is due as an open one", func(c *change) { c.after.DueAt = c.after.UpdatedAt.Add(15 * time.Minute) }},
-		{"an order is in the index", claimed, "it is due while it is worked on", func(c *change) { c.after.DueAt = c.after.UpdatedAt.Add(time.Minute) }},
+		{
+			"an order is in the index", finished, "it is due as an open one",
+			func(c *change) { c.after.DueAt = c.after.UpdatedAt.Add(15 * time.Minute) },
+		},
+		{
+			"an order is in the index", claimed, "it is due while it is worked on",
+			func(c *change) { c.after.DueAt = c.after.UpdatedAt.Add(time.Minute) },
+		},
 		{"an order is in the index", bound, "it is due too late", func(c *change) { c.after.DueAt = c.after.UpdatedAt.Add(16 * time.Minute) }},
 		{"an order is in the index", released, "it is never due", func(c *change) { c.after.DueAt = time.Time{} }},
 	}
@@ -209,27 +215,68 @@ func actedCases(now time.Time) []acted {
 	confirm, bind := call{name: ordertest.Confirm, subject: mine}, call{name: ordertest.Bind, subject: mine}
 	finish := call{name: ordertest.Finish, detail: "paid"}
 	refused := call{name: ordertest.Release, detail: "refused"}
-	base := knowledge{order: "ORD-1", until: now.Add(time.Minute), intent: mine, status: order.Paid, asked: ordertest.Read, last: ordertest.Read}
+	base := knowledge{
+		order: "ORD-1", until: now.Add(time.Minute), intent: mine, status: order.Paid, asked: ordertest.Read,
+		last: ordertest.Read,
+	}
 	but := func(change func(k *knowledge)) knowledge {
 		k := base
 		change(&k)
 		return k
 	}
 	return []acted{
-		{"a confirmation with too little time", confirm, but(func(k *knowledge) { k.until = now.Add(confirmTime - 1) }), SettlesSoon, "too little of the lease", func(k *knowledge) { k.until = now.Add(confirmTime) }},
-		{"a confirmation after a wrong answer", confirm, but(func(k *knowledge) { k.wrong = true }), ChargedAmount, "made for something else", func(k *knowledge) { k.wrong = false }},
-		{"a bind after a wrong answer", bind, but(func(k *knowledge) { k.wrong = true }), ChargedAmount, "made for something else", func(k *knowledge) { k.wrong = false }},
-		{"a bind of another order's intent", bind, but(func(k *knowledge) { k.order = "ORD-2" }), ChargedAmount, "made for something else", func(k *knowledge) { k.order = "ORD-1" }},
-		{"a finish after a wrong answer", finish, but(func(k *knowledge) { k.wrong = true }), ChargedAmount, "made for something else", func(k *knowledge) { k.wrong = false }},
-		{"a finish as something else", finish, but(func(k *knowledge) { k.status = order.Pending }), BooksAgree, "say paid, and Stripe did not", func(k *knowledge) { k.status = order.Paid }},
-		{"a finish that asks nobody", finish, but(func(k *knowledge) { k.asked, k.status, k.intent = "", "", "" }), BooksAgree, "say paid, and Stripe did not", func(k *knowledge) { *k = base }},
-		{"a finish after no answer", finish, but(func(k *knowledge) { k.trouble = order.Unknown }), BooksAgree, "say paid, and Stripe did not", func(k *knowledge) { k.trouble = "" }},
-		{"another reason than Stripe's", call{name: ordertest.Release, detail: "misconfigured"}, but(func(k *knowledge) { k.trouble = order.NotNow }), EverythingEnds, "Stripe's answer was: not_now", func(k *knowledge) { k.trouble = order.Misconfigured }},
-		{"a refused read parks", refused, but(func(k *knowledge) { k.trouble, k.status = order.Refused, "" }), EverythingEnds, "Stripe's answer was: refused", func(k *knowledge) { k.asked, k.last = ordertest.Prepare, ordertest.Prepare }},
+		{
+			"a confirmation with too little time", confirm,
+			but(func(k *knowledge) { k.until = now.Add(confirmTime - 1) }), SettlesSoon, "too little of the lease",
+			func(k *knowledge) { k.until = now.Add(confirmTime) },
+		},
+		{
+			"a confirmation after a wrong answer", confirm, but(func(k *knowledge) { k.wrong = true }),
+			ChargedAmount, "made for something else", func(k *knowledge) { k.wrong = false },
+		},
+		{
+			"a bind after a wrong answer", bind, but(func(k *knowledge) { k.wrong = true }), ChargedAmount,
+			"made for something else", func(k *knowledge) { k.wrong = false },
+		},
+		{
+			"a bind of another order's intent", bind, but(func(k *knowledge) { k.order = "ORD-2" }), ChargedAmount,
+			"made for something else", func(k *knowledge) { k.order = "ORD-1" },
+		},
+		{
+			"a finish after a wrong answer", finish, but(func(k *knowledge) { k.wrong = true }), ChargedAmount,
+			"made for something else", func(k *knowledge) { k.wrong = false },
+		},
+		{
+			"a finish as something else", finish, but(func(k *knowledge) { k.status = order.Pending }), BooksAgree,
+			"say paid, and Stripe did not", func(k *knowledge) { k.status = order.Paid },
+		},
+		{
+			"a finish that asks nobody", finish,
+			but(func(k *knowledge) { k.asked, k.status, k.intent = "", "", "" }), BooksAgree,
+			"say paid, and Stripe did not", func(k *knowledge) { *k = base },
+		},
+		{
+			"a finish after no answer", finish, but(func(k *knowledge) { k.trouble = order.Unknown }), BooksAgree,
+			"say paid, and Stripe did not", func(k *knowledge) { k.trouble = "" },
+		},
+		{
+			"another reason than Stripe's",
+			call{name: ordertest.Release, detail: "misconfigured"},
+			but(func(k *knowledge) { k.trouble = order.NotNow }), EverythingEnds, "Stripe's answer was: not_now",
+			func(k *knowledge) { k.trouble = order.Misconfigured },
+		},
+		{
+			"a refused read parks", refused, but(func(k *knowledge) { k.trouble, k.status = order.Refused, "" }),
+			EverythingEnds, "Stripe's answer was: refused",
+			func(k *knowledge) { k.asked, k.last = ordertest.Prepare, ordertest.Prepare },
+		},
 		{"a refused confirmation is believed", refused, but(func(k *knowledge) {
 			k.asked, k.last, k.trouble, k.status = ordertest.Confirm, ordertest.Confirm, order.Refused, ""
 		}), BooksAgree, "was not asked what became", func(k *knowledge) { k.asked, k.last = ordertest.Prepare, ordertest.Prepare }},
-		{"an intent with an outcome is given up", refused, but(func(k *knowledge) { k.status = order.Canceled }), BooksAgree, "was not asked what became", func(k *knowledge) { k.status = order.Open }},
+		{
+			"an intent with an outcome is given up", refused, but(func(k *knowledge) { k.status = order.Canceled }),
+			BooksAgree, "was not asked what became", func(k *knowledge) { k.status = order.Open },
+		},
 		{"a stray is confirmed", call{name: ordertest.Confirm, subject: "pi_000002"}, base, ChargedAmount, "made for something else", none},
 	}
 }

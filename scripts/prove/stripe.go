@@ -72,10 +72,10 @@ func refusal() stripetest.Response {
 func (k *Worker) mistaken(a stripetest.Response) stripetest.Response {
 	switch {
 	case a.Intent != nil:
-		a.Intent, k.knows.wrong = k.World.wrong(a.Intent), true
+		a.Intent, k.knows.wrong = k.wrong(a.Intent), true
 	case a.Error != nil && a.Error.Intent != nil:
 		e := *a.Error
-		e.Intent, k.knows.wrong = k.World.wrong(e.Intent), true
+		e.Intent, k.knows.wrong = k.wrong(e.Intent), true
 		a.Error = &e
 	}
 	return a

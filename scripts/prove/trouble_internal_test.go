@@ -73,7 +73,7 @@ func TestWhatTheQueueDeniesIsTriedAgain(t *testing.T) {
 	for of, method := range map[action]string{sendMessage: noSuchCard, changeVisibility: visa} {
 		c := Case{Messages: []Message{sold(method)}, Denials: true, Gap: visibility, Batch: 1}
 		begun := false
-		w, broken := chosen(c, 2, func(w *World, y way) bool {
+		w, broken := chosen(c, 2, func(_ *World, y way) bool {
 			if !begun {
 				begun = y.does == denies && actions()[y.n] == of
 				return begun
@@ -91,8 +91,18 @@ func TestARefusedRequestNeedsItsAction(t *testing.T) {
 	t.Parallel()
 	for _, a := range actions() {
 		calls := []call{
-			{name: ordertest.Begin}, {name: ordertest.Bind}, {name: ordertest.Finish}, {name: ordertest.Release}, {name: settle}, {name: load},
-			{name: ordertest.Prepare}, {name: ordertest.Confirm}, {name: ordertest.Read}, {name: park}, {name: back}, {name: reply},
+			{name: ordertest.Begin},
+			{name: ordertest.Bind},
+			{name: ordertest.Finish},
+			{name: ordertest.Release},
+			{name: settle},
+			{name: load},
+			{name: ordertest.Prepare},
+			{name: ordertest.Confirm},
+			{name: ordertest.Read},
+			{name: park},
+			{name: back},
+			{name: reply},
 		}
 		if !slices.ContainsFunc(calls, func(c call) bool { return slices.Contains(c.needs(), a) }) {
 			t.Errorf("no call needs %s", a)
@@ -124,7 +134,9 @@ func worked(w *World) (ids []string) {
 
 func TestAFIFOGroupIsChargedInItsOrderWhateverGoesWrongFirst(t *testing.T) {
 	t.Parallel()
-	for name, at := range map[string]ordertest.Call{"the claim": ordertest.Begin, "the intent": ordertest.Prepare, "the bind": ordertest.Bind} {
+	for name, at := range map[string]ordertest.Call{
+		"the claim": ordertest.Begin, "the intent": ordertest.Prepare, "the bind": ordertest.Bind,
+	} {
 		w, broken := chosen(group(sold(visa)), 1, func(_ *World, y way) bool { return y.fault == NeverArrives && y.k.at.name == at })
 		mine := slices.DeleteFunc(worked(w), func(id string) bool { return id == "ORD-3" })
 		if d := cmp.Diff(mine, []string{"ORD-1", "ORD-2"}); d != "" || broken != nil {

@@ -156,7 +156,10 @@ func (w *World) restless() bool {
 	if w.oracle.noticed != nil && w.done.Steps > w.oracle.noticedStep+mostStepsAfter {
 		return true
 	}
-	w.oracle.must(w.usualSteps <= mostUsualSteps, SettlesSoon, w.Messages[0].ID, "nothing goes wrong any more, and after %d steps it has not ended", w.usualSteps)
+	w.oracle.must(
+		w.usualSteps <= mostUsualSteps, SettlesSoon, w.Messages[0].ID,
+		"nothing goes wrong any more, and after %d steps it has not ended", w.usualSteps,
+	)
 	return w.oracle.broken != nil
 }
 

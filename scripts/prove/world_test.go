@@ -29,7 +29,10 @@ func TestTheUsualCourseOfAnOrder(t *testing.T) {
 			w := prove.NewLab().World(c, usual).Tell()
 			broken := w.Run()
 			want := prove.History{
-				{At: 0, Who: "producer", To: "queue", What: "sends message 1: order ORD-1 of CUST987: 2 MUG at 19.99 USD, cus_pretend pays with pm_card_visa"},
+				{
+					At: 0, Who: "producer", To: "queue",
+					What: "sends message 1: order ORD-1 of CUST987: 2 MUG at 19.99 USD, cus_pretend pays with pm_card_visa",
+				},
 				{At: 0, Who: "queue", To: "A", What: "delivers message 1 to A"},
 				{At: 100 * time.Millisecond, Who: "A", To: "table", What: "begin ORD-1", Answer: "attempt 1, no intent bound"},
 				{

@@ -158,7 +158,7 @@ func (b *Bank) under(
 		return order.Intent{}, &order.PaymentError{Trouble: order.Unknown, Err: errUnanswered}
 	}
 	b.requests++
-	i, trouble := b.answer(c, mishap, k, request, effect)
+	i, trouble := b.answer(mishap, k, request, effect)
 	switch {
 	case mishap == LosesTheAnswer:
 		return order.Intent{}, &order.PaymentError{Trouble: order.Unknown, Err: errUnanswered}
@@ -177,7 +177,7 @@ var (
 // before anything was done; everything later is. A repeated request returns the intent as it is now: what was
 // declined then may have been paid since, and what was prepared may have been canceled.
 func (b *Bank) answer(
-	c Call, mishap Mishap, k order.Key, request string, effect func() (order.Intent, order.Trouble),
+	mishap Mishap, k order.Key, request string, effect func() (order.Intent, order.Trouble),
 ) (order.Intent, order.Trouble) {
 	a, used := b.keys[k]
 	switch {

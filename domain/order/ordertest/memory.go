@@ -168,7 +168,10 @@ func (m *Memory) AppendState(b []byte) []byte {
 	defer m.mu.Unlock()
 	for _, id := range slices.Sorted(maps.Keys(m.rows)) {
 		r := m.rows[id]
-		b = appendStrings(b, string(id), string(r.Fingerprint), string(r.Status), r.Owner, string(r.Intent), string(r.Mode), r.Failure, r.LastError)
+		b = appendStrings(
+			b, string(id), string(r.Fingerprint), string(r.Status), r.Owner, string(r.Intent), string(r.Mode),
+			r.Failure, r.LastError,
+		)
 		b = appendInts(b, int64(r.Attempt), int64(r.Seq), millis(r.Until), millis(r.CreatedAt), millis(r.UpdatedAt), millis(r.DueAt))
 		for _, e := range r.Events { // as many as Seq says
 			b = appendStrings(b, string(e.From), string(e.To), string(e.Intent), e.Failure)

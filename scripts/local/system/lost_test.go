@@ -37,17 +37,17 @@ func TestALostRowIsNotChargedAgain(t *testing.T) {
 	s.dropRow(id)
 	s.Advance(48 * time.Hour)
 
-	s.postRedriven(id, 48*time.Hour)
+	s.postRedriven(id, 96*time.Hour) // two days of them passed above
 	dead, err := s.Dead()
 	if err != nil || len(dead) != 1 || dead[0].Attributes[sqs.AttrReason].Text != string(order.ReasonRecordLost) {
 		t.Fatalf("got dead letters %+v, %v, want one with reason record_lost", dead, err)
 	}
 
-	restored, err := order.Recover(t.Context(), s.Store, s.Payments, system.Scope, id, charged.Intent, time.Now())
+	restored, err := order.Recover(t.Context(), s.Store, s.Payments, system.Scope, id, charged.Intent, s.Stripe.Now())
 	if err != nil || restored.Status != order.Paid || restored.Intent != charged.Intent {
 		t.Fatalf("got %+v, %v, want it paid with %s", restored, err, charged.Intent)
 	}
-	s.postRedriven(id, 48*time.Hour)
+	s.postRedriven(id, 96*time.Hour) // two days of them passed above
 	books, err := s.Collect(t.Context(), s.posted, s.log)
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func (o *one) dropRow(id string) {
 func (o *one) postRedriven(id string, age time.Duration) {
 	o.t.Helper()
 	_, err := o.Post([]sqstest.Draft{{Body: body(id), Attributes: map[string]sqstest.Attribute{
-		sqs.AttrFirstSent: sqstest.Text(time.Now().Add(-age).UTC().Format(time.RFC3339)),
+		sqs.AttrFirstSent: sqstest.Text(o.Stripe.Now().Add(-age).UTC().Format(time.RFC3339)),
 	}}})
 	if err != nil {
 		o.t.Fatal(err)

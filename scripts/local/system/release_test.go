@@ -1,14 +1,12 @@
 package system_test
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/lambda/lambdatest"
@@ -119,21 +117,5 @@ func TestANewFingerprintVersionParksNoOrderUnderWay(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// waitForReason waits until a log line gives the reason.
-func (o *one) waitForReason(r order.Reason) {
-	o.t.Helper()
-	ctx, cancel := context.WithTimeout(o.t.Context(), time.Minute)
-	defer cancel()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !strings.Contains(o.log.Text(), `"reason":"`+string(r)+`"`) {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			o.t.Fatalf("no log line with reason %s:\n%s", r, o.log.Text())
-		}
 	}
 }

@@ -96,6 +96,7 @@ func add(r *order.Record, item Item) error {
 		r.Status = order.Status(Text(item, "status"))
 		r.Attempt, r.Seq = int(Number(item, "attempt")), int(Number(item, "seq"))
 		r.Owner, r.Intent = Text(item, "owner"), order.IntentID(Text(item, "intentId"))
+		r.Mode = order.Mode(Text(item, "stripeMode"))
 		r.Failure, r.LastError = Text(item, "failure"), Text(item, "lastError")
 	case strings.HasPrefix(sk, "event#"):
 		r.Events = append(r.Events, order.Event{
