@@ -195,7 +195,7 @@ func (w *World) looksLost(message sqstest.Message, id order.ID) bool {
 			others++
 		}
 	}
-	return others > 0 || waiting > 1
+	return w.mistaken || others > 0 || waiting > 1 // a mistake may leave one intent of other content
 }
 
 // forPeople are the reasons that no waiting removes.
