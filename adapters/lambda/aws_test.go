@@ -75,6 +75,19 @@ func TestAWSEndpoints(t *testing.T) {
 	}
 }
 
+func TestEachServiceHasAnEndpointOfItsOwn(t *testing.T) {
+	t.Parallel()
+	config := readAWS(t, "AWS_ENDPOINT_URL=http://general", "AWS_ENDPOINT_URL_DYNAMODB=http://table",
+		"AWS_ENDPOINT_URL_SQS=http://queue", "AWS_ENDPOINT_URL_SECRETS_MANAGER=http://secrets")
+	for service, want := range map[lambda.Service]string{
+		lambda.DynamoDB: "http://table", lambda.SQS: "http://queue", lambda.SecretsManager: "http://secrets",
+	} {
+		if got := aws.ToString(config.Config(service, nil).BaseEndpoint); got != want {
+			t.Errorf("endpoint of %s = %q, want %q", service, got, want)
+		}
+	}
+}
+
 func TestACallIsNamedByItsTarget(t *testing.T) {
 	t.Parallel()
 	request := &http.Request{Header: http.Header{"X-Amz-Target": {"DynamoDB_20120810.UpdateItem"}}}

@@ -182,6 +182,22 @@ func TestMeterForgetsWhatItFlushed(t *testing.T) {
 	}
 }
 
+func TestMeterFlushesByItselfAtAThousandValues(t *testing.T) {
+	t.Parallel()
+	var out writes
+	meter := newMeter(&out, nil)
+	for range 999 {
+		meter.Observe("latency", "", "", time.Millisecond)
+	}
+	if out.n != 0 {
+		t.Errorf("%d writes after 999 values, want none", out.n)
+	}
+	meter.Observe("latency", "", "", time.Millisecond)
+	if out.n != 1 {
+		t.Errorf("%d writes after 1,000 values, want 1", out.n)
+	}
+}
+
 func TestMeterIsBounded(t *testing.T) {
 	t.Parallel()
 	var out writes

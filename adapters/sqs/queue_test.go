@@ -1,6 +1,7 @@
 package sqs_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -224,6 +225,21 @@ func TestADetailIsShortAndPlain(t *testing.T) {
 	_, dead := w.parked(sqstest.Draft{Body: good})
 	if got, want := dead.Attributes[sqs.AttrDetail].Text, "line one??n??"+strings.Repeat("x", 1024-13); got != want {
 		t.Errorf("got %d bytes that begin %.20q, want %d", len(got), got, len(want))
+	}
+}
+
+// Printable ASCII stays as it is, so that a person can read and search what was said.
+func TestADetailKeepsEveryPrintableCharacter(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	printable := ""
+	for c := ' '; c <= '~'; c++ {
+		printable += string(c)
+	}
+	w.script["ORD12345"] = order.Result{Verdict: order.Park, Reason: order.ReasonRefused, Err: errors.New(printable + "\x7f\x1f")}
+	_, dead := w.parked(sqstest.Draft{Body: good})
+	if got, want := dead.Attributes[sqs.AttrDetail].Text, printable+"??"; got != want {
+		t.Errorf("detail = %q, want %q", got, want)
 	}
 }
 

@@ -384,6 +384,37 @@ func TestAQueueThatMayNotBeReadHidesNoMismatchOfTheOther(t *testing.T) {
 	}
 }
 
+// The role gets its permission while the function runs: what is known already is not reported
+// again, and hides nothing that is new.
+func TestAMismatchThatIsFoundLaterIsReportedToo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Settings = new(sqs.SettingsCheck)
+	w.configure(w.orders, func(s *sqstest.Settings) { s.Retention = 4 * day })
+	w.configure(w.dead, func(s *sqstest.Settings) { s.Retention = 4 * day })
+	calls := 0
+	w.Queue = w.queueThrough(doer(func(r *http.Request) (*http.Response, error) {
+		if r.Header.Get("X-Amz-Target") == "AmazonSQS.GetQueueAttributes" {
+			if calls++; calls == 2 { // the dead-letter queue, in the first try
+				return response(http.StatusForbidden, `{"__type":"com.amazonaws.sqs#AccessDenied","message":"no"}`), nil
+			}
+		}
+		return http.DefaultClient.Do(r)
+	}))
+	for range 2 {
+		w.send(good)
+		w.round()
+		w.Settings.Wait()
+	}
+	var got []any
+	for _, line := range w.settingsLines() {
+		got = append(got, line["setting"])
+	}
+	if diff := cmp.Diff(got, []any{nil, "retention", "dead_letter_retention"}); diff != "" {
+		t.Errorf("settings in the log, one line of them a refusal: got - want +\n%s", diff)
+	}
+}
+
 // The comparison runs beside the batch, so a queue that never answers it costs the batch no time.
 func TestABatchDoesNotWaitForTheComparison(t *testing.T) {
 	t.Parallel()
