@@ -65,7 +65,7 @@ func faultsOf(c ordertest.Call) []Fault {
 			Dies, LosesAnswer, NeverArrives, FailsAfter, FailsBefore, NotNow, Freezes, Suspends, ArrivesLate, TimesOut, Unauthorized,
 			Refuses,
 		}
-	case ordertest.Read:
+	case ordertest.Read, ordertest.Find:
 		return []Fault{Dies, NeverArrives, NotNow, Freezes, Suspends, Unauthorized}
 	case ordertest.Begin, ordertest.Bind, ordertest.Finish, ordertest.Release, settle, stored:
 		return []Fault{Dies, LosesAnswer, NeverArrives, Freezes, Suspends, ArrivesLate}
@@ -73,7 +73,7 @@ func faultsOf(c ordertest.Call) []Fault {
 		return []Fault{Dies, NeverArrives, Freezes}
 	case reply, park, back:
 		return []Fault{NeverArrives, Freezes}
-	case ordertest.Find: // a read before anything is prepared
+	case recreate: // a person runs it, and sees what became of it
 	}
 	return nil
 }
@@ -87,9 +87,11 @@ func rareFaultsOf(c ordertest.Call) []Fault {
 		return []Fault{Slow, Overruns, InUse, Locked, Unavailable, Forbidden, Garbled, Mistakes}
 	case ordertest.Read:
 		return []Fault{Slow, Overruns, Unavailable, Forbidden, Garbled, Mistakes}
+	case ordertest.Find:
+		return []Fault{Slow, Overruns, Unavailable, Forbidden, Garbled}
 	case ordertest.Begin, ordertest.Bind, ordertest.Finish, ordertest.Release, settle, stored:
 		return []Fault{Slow, Overruns, Throttled, Conflicts}
-	case ordertest.Find, load, reply, park, back:
+	case load, reply, park, back, recreate:
 	}
 	return nil
 }

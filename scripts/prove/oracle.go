@@ -84,6 +84,7 @@ type watched struct {
 	touched     bool           // somebody outside changed its intent, and no operator has asked since
 	outside     bool           // somebody outside has changed its intent at some time
 	mistaken    bool           // a person wrote another order's intent into its row
+	restored    bool           // an operator has tried to bind its intent to its row again
 	dead        []order.Reason // why messages were parked, by their place in the case
 	answered    []bool         // messages that were acknowledged or parked
 }
@@ -162,6 +163,9 @@ func (o *oracle) parked(k *Worker, message sqstest.Message, why order.Reason) {
 	w, i := k.World, numberOf(message)
 	x := o.of(w.Messages[i].ID)
 	x.answered[i], x.dead[i] = true, why
+	if why == "record_lost" && !x.restored {
+		w.redriven = false // an operator restores the row, and moves the message back once more
+	}
 	o.replies(k, x.id, why)
 	o.must(why != "", EverythingEnds, x.id, "message %d was parked without a reason", i+1)
 	o.must(
@@ -430,7 +434,7 @@ func (w *World) row(id order.ID) (r order.Record, known bool) {
 func (o *oracle) appendState(b []byte) []byte {
 	for _, x := range o.orders {
 		b = append(append(b, x.status...), x.fingerprint...)
-		b = binary.AppendVarint(b, int64(x.changes)<<3|bit(x.outside)<<2|bit(x.touched)<<1|bit(x.mistaken))
+		b = binary.AppendVarint(b, int64(x.changes)<<4|bit(x.restored)<<3|bit(x.outside)<<2|bit(x.touched)<<1|bit(x.mistaken))
 		for i := range x.dead {
 			b = append(append(b, x.dead[i]...), byte(bit(x.answered[i]))) //nolint:gosec // G115: 0 or 1
 		}

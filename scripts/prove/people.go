@@ -48,9 +48,11 @@ func (w *World) redrive() {
 
 // restore binds the order's first intent to its row, as the operator's tool does, and then asks Stripe.
 func (w *World) restore(x *watched) {
+	x.restored = true
 	r, known := w.row(x.id)
 	for _, i := range w.stripe.Intents() {
-		if !known || i.OrderID() != string(x.id) || i.Metadata["fingerprint"] != string(r.Fingerprint) {
+		prepared := order.Record{Fingerprint: order.Fingerprint(i.Metadata["fingerprint"])}
+		if !known || i.OrderID() != string(x.id) || content(prepared) != content(r) {
 			continue
 		}
 		lost := order.Record{OrderID: x.id, Total: r.Total, Fingerprint: r.Fingerprint, Intent: order.IntentID(i.ID), Mode: order.TestMode}

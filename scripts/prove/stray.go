@@ -61,8 +61,11 @@ func (s stray) paid() bool {
 // is wrong with it.
 func (w *World) wrong(i *stripetest.Intent) *stripetest.Intent {
 	answers := []stray{otherOrder, otherAmount, otherCurrency, otherScope, noMetadata}
-	spoiled := *i
-	answers[w.Variety%len(answers)].spoils(&spoiled)
+	spoiled, kind := *i, answers[w.Variety%len(answers)]
+	if slices.Contains(w.strays, i.ID) {
+		kind = otherAmount // the other ways could turn it into this order's
+	}
+	kind.spoils(&spoiled)
 	return &spoiled
 }
 

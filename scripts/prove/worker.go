@@ -108,7 +108,8 @@ func (k *Worker) live() {
 
 func (k *Worker) refresh() {
 	_, err := order.Refresh(context.Background(), records{k}, payments{k}, scope, k.asks, k.Now())
-	if _, mismatch := errors.AsType[*order.MismatchError](err); err != nil && !mismatch {
+	_, mismatch := errors.AsType[*order.MismatchError](err)
+	if err != nil && !mismatch && !errors.Is(err, order.ErrNoIntent) {
 		k.oracle.of(k.asks).touched = true // somebody has to ask again
 	}
 }
