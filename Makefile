@@ -3,9 +3,12 @@
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOFUMPT  := go run mvdan.cc/gofumpt@v0.12.0
 DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.52.0
+GOTESTSUM := go run gotest.tools/gotestsum@v1.13.0
 GREMLINS := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 ENGINE   := adapters/dynamodb/dynamodbtest/engine
 FUZZTIME ?= 10s
+ONE_PROCESS := TestPairs|TestThePageTellsOfEveryControl|TestEveryMissingGuardIsCaughtAndTheTreeStaysAsItIs|TestTheStormSees
+LAB      := go -C scripts/lab run
 TERRAFORM := terraform -chdir=infra/terraform
 OPENTOFU  := 1.12.6
 TOFU      := build/tofu-$(OPENTOFU)
@@ -23,46 +26,61 @@ up: engine ## keep the same system running, to post and look at orders by hand
 	@go run ./scripts/local up
 
 break: ## take a guard away and see what catches it: make break GUARD=bind
-	@go run ./scripts/break $(GUARD)
+	@$(LAB) ./guards/break $(GUARD)
 
 prove: ## every schedule of two faults and a million drawn worlds, in at most five minutes
-	@go run ./scripts/prove/run
+	@$(LAB) ./simulation/run
 
 prove-long: ## three faults and a hundred million worlds; hours, and resumable
-	@go run ./scripts/prove/run --long --resume build/prove.state
+	@mkdir -p build && $(LAB) ./simulation/run --long --resume ../../build/prove.state
 
 proof-page: ## the same as make prove, and docs/reference/proof.md
-	@go run ./scripts/prove/run --page docs/reference/proof.md
+	@$(LAB) ./simulation/run --page ../../docs/reference/proof.md
 
 storm: engine ## real binaries under kills and outages, beside others; ORDERS=100000 or WITHOUT=bind: ours alone
-	@go run ./scripts/storm $(if $(ORDERS)$(WITHOUT),--others=0,--docs=docs) $(if $(ORDERS),--orders=$(ORDERS)) \
+	@$(LAB) ./storm $(if $(ORDERS)$(WITHOUT),--others=0) $(if $(ORDERS),--orders=$(ORDERS)) \
 	  $(if $(WITHOUT),--without=$(WITHOUT)) $(STORM)
 
-storm-powertools: scripts/storm/powertools/node_modules ## install the Powertools handler of the storm (needs npm)
+storm-page: engine ## the same as make storm, and docs/reference/storm.md with its picture
+	@$(LAB) ./storm --docs=../../docs $(STORM)
 
-scripts/storm/powertools/node_modules: scripts/storm/powertools/package-lock.json
-	npm ci --ignore-scripts --no-audit --no-fund --prefix scripts/storm/powertools && touch $@
+storm-powertools: scripts/lab/storm/powertools/node_modules ## install the Powertools handler of the storm (needs npm)
 
-test: engine ## every test, with the engine; a skipped test is a failure
-	@go run ./scripts/testall
+scripts/lab/storm/powertools/node_modules: scripts/lab/storm/powertools/package-lock.json
+	npm ci --ignore-scripts --no-audit --no-fund --prefix scripts/lab/storm/powertools && touch $@
 
+# A test that skips itself shows nothing, so a skip fails the target. The lab is a module of its own.
+define run-tests
+	@mkdir -p build; rm -f build/test-*.json; failed=; for module in . scripts/lab; do \
+	  (cd $$module && ORDERONCE_ALL=1 $(2) $(GOTESTSUM) --format=pkgname \
+	    --jsonfile=$(CURDIR)/build/test-$$(basename $$PWD).json -- $(1) ./...) || failed=1; done; \
+	if grep -h '"Action":"skip","Package":"[^"]*","Test"' build/test-*.json; then echo 'these tests were skipped'; exit 1; fi; \
+	test -z "$$failed"
+endef
+
+test: engine ## every test of both modules, with the engine; a skipped test is a failure
+	$(call run-tests)
+
+# The race detector finds nothing in a search without a second goroutine, or in processes of their own, and takes minutes there.
 race: engine ## every test under the race detector; needs a C compiler
 	@command -v $${CC:-cc} >/dev/null || { echo 'make race needs a C compiler: install gcc or clang, or set CC'; exit 1; }
-	@go run ./scripts/testall -race
+	$(call run-tests,-race -skip='^($(ONE_PROCESS))$$',ORDERONCE_WORLDS=2000)
 
 mutate: engine ## change the code in one place at a time, and name the changes that no test notices: an hour; PACKAGES=./domain/order
-	@go run ./scripts/mutate --gremlins=$(GREMLINS) $(PACKAGES)
+	@$(LAB) ./mutate --gremlins=$(GREMLINS) $(PACKAGES)
 
 lint: ## formatting, go vet, golangci-lint with the import rules, go.mod, dead code
 	@test -z "$$($(GOFUMPT) -l .)" || { echo 'not formatted, run gofumpt -w on:'; $(GOFUMPT) -l .; exit 1; }
-	go vet ./...
+	go vet ./... && go -C scripts/lab vet ./...
 	$(GOLANGCI) run ./...
-	go mod tidy -diff
-	@dead=$$($(DEADCODE) -test ./...); test -z "$$dead" || { echo "$$dead"; exit 1; }
+	cd scripts/lab && $(GOLANGCI) run --config ../../.golangci.yml ./...
+	go mod tidy -diff && go -C scripts/lab mod tidy -diff
+	@mkdir -p build && rm -f build/go.work && GOWORK=$$PWD/build/go.work go work init . scripts/lab
+	@dead=$$(GOWORK=$$PWD/build/go.work $(DEADCODE) -test ./... ./scripts/lab/...); test -z "$$dead" || { echo "$$dead"; exit 1; }
 
 fuzz: ## every fuzz target for FUZZTIME (10s)
-	@for package in $$(go list ./...); do for target in $$(go test -list '^Fuzz' $$package | grep '^Fuzz'); do \
-	  echo "$$package $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$package || exit 1; done; done
+	@for module in . scripts/lab; do cd $(CURDIR)/$$module; for package in $$(go list ./...); do for target in $$(go test -list '^Fuzz' $$package | grep '^Fuzz'); do \
+	  echo "$$package $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$package || exit 1; done; done; done
 
 build: ## compile every function for this machine, into build/
 	@mkdir -p build && CGO_ENABLED=0 go build -o build/ ./functions/...
@@ -71,7 +89,7 @@ package: ## zip every function for Lambda (linux/arm64; GOARCH=amd64 for x86), i
 	@env -u GOARCH go run ./scripts/package --arch=$(or $(GOARCH),arm64)
 
 bench-quick: engine ## cold start, orders a second, memory and zip size of the function
-	@go run ./scripts/bench
+	@$(LAB) ./bench
 
 stripe-mock: ## send every request of the Stripe adapter to stripe-mock
 	@go run ./scripts/stripemock
@@ -129,4 +147,4 @@ $(ENGINE)/node_modules: $(ENGINE)/package-lock.json
 	npm ci --ignore-scripts --no-audit --no-fund --prefix $(ENGINE) && touch $@
 
 clean: ## remove what builds and runs left behind
-	rm -rf build $(ENGINE)/node_modules scripts/storm/powertools/node_modules
+	rm -rf build $(ENGINE)/node_modules scripts/lab/storm/powertools/node_modules

@@ -19,6 +19,7 @@ import (
 
 func TestFunction(t *testing.T) {
 	t.Parallel()
+	lambdatest.FullOnly(t)
 	binary := filepath.Join(t.TempDir(), "bootstrap")
 	if err := lambdatest.Build(t.Context(), "./internal/minimal", binary); err != nil {
 		t.Fatal(err)

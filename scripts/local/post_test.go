@@ -24,6 +24,7 @@ func body(id string) string {
 // TestPost runs the compiled function.
 func TestPost(t *testing.T) {
 	t.Parallel()
+	lambdatest.FullOnly(t)
 	engine, binary := dynamodbtest.Locate(t), filepath.Join(t.TempDir(), "bootstrap")
 	if err := lambdatest.Build(t.Context(), "orderonce/functions/order", binary); err != nil {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ import (
 // TestRun posts to the local system: the compiled function, a queue, an engine and a pretend Stripe.
 func TestRun(t *testing.T) {
 	t.Parallel()
+	lambdatest.FullOnly(t)
 	engine := dynamodbtest.Locate(t)
 	binary := filepath.Join(t.TempDir(), "bootstrap")
 	if err := lambdatest.Build(t.Context(), "orderonce/functions/order", binary); err != nil {

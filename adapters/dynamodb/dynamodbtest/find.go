@@ -22,17 +22,19 @@ type Location struct {
 }
 
 // Find looks for an engine: $DYNAMODB_ENDPOINT, then dynoxide on $PATH, then the npm package in this folder, which it finds from
-// dir, any directory of the module. It returns ErrNoEngine when there is none.
+// dir, any directory of this repository. It returns ErrNoEngine when there is none.
 func Find(getenv func(string) string, dir string) (Location, error) {
 	if endpoint := getenv("DYNAMODB_ENDPOINT"); endpoint != "" {
 		return Location{Endpoint: endpoint}, nil
 	}
 	folders := filepath.SplitList(getenv("PATH"))
-	root, err := moduleRoot(dir)
+	roots, err := moduleRoots(dir)
 	if err != nil {
 		return Location{}, err
 	}
-	folders = append(folders, filepath.Join(root, "adapters/dynamodb/dynamodbtest/engine/node_modules/@dynoxide/linux-x64"))
+	for _, root := range roots {
+		folders = append(folders, filepath.Join(root, "adapters/dynamodb/dynamodbtest/engine/node_modules/@dynoxide/linux-x64"))
+	}
 	for _, folder := range folders {
 		if binary, err := exec.LookPath(filepath.Join(folder, "dynoxide")); err == nil {
 			return Location{Binary: binary}, nil
@@ -41,19 +43,20 @@ func Find(getenv func(string) string, dir string) (Location, error) {
 	return Location{}, ErrNoEngine
 }
 
-func moduleRoot(dir string) (string, error) {
-	root, err := filepath.Abs(dir)
+// moduleRoots returns the roots of the modules that contain dir, the innermost first. The lab is a
+// module inside the product's, which has the engine.
+func moduleRoots(dir string) (roots []string, err error) {
+	folder, err := filepath.Abs(dir)
 	if err != nil {
-		return "", fmt.Errorf("module root above %q: %w", dir, err)
+		return nil, fmt.Errorf("module root above %q: %w", dir, err)
 	}
-	for {
-		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
-			return root, nil
+	for ; folder != filepath.Dir(folder); folder = filepath.Dir(folder) {
+		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
+			roots = append(roots, folder)
 		}
-		parent := filepath.Dir(root)
-		if parent == root {
-			return "", fmt.Errorf("module root above %q: %w", dir, os.ErrNotExist)
-		}
-		root = parent
 	}
+	if roots == nil {
+		return nil, fmt.Errorf("module root above %q: %w", dir, os.ErrNotExist)
+	}
+	return roots, nil
 }

@@ -1,6 +1,7 @@
 package dynamodbtest_test
 
 import (
+	stdcmp "cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -21,9 +22,12 @@ func TestFind(t *testing.T) {
 	write(t, filepath.Join(root, "path/dynoxide"), 0o700)
 	write(t, filepath.Join(root, "plain/dynoxide"), 0o600)
 	deep := filepath.Join(root, "adapters/dynamodb")
+	nested := filepath.Join(root, "scripts/lab")
+	write(t, filepath.Join(nested, "go.mod"), 0o600)
 
 	tests := map[string]struct {
 		env  map[string]string
+		dir  string // "" is a folder of the root module
 		want dynamodbtest.Location
 	}{
 		"an endpoint in the environment wins": {
@@ -37,6 +41,10 @@ func TestFind(t *testing.T) {
 		"the installed one is found from any folder of the module": {
 			want: dynamodbtest.Location{Binary: filepath.Join(root, installed)},
 		},
+		"the installed one is found from a module inside the module": {
+			dir:  nested,
+			want: dynamodbtest.Location{Binary: filepath.Join(root, installed)},
+		},
 		"a file that can't be executed is no engine": {
 			env:  map[string]string{"PATH": filepath.Join(root, "plain")},
 			want: dynamodbtest.Location{Binary: filepath.Join(root, installed)},
@@ -45,7 +53,7 @@ func TestFind(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := dynamodbtest.Find(func(name string) string { return tt.env[name] }, deep)
+			got, err := dynamodbtest.Find(func(name string) string { return tt.env[name] }, stdcmp.Or(tt.dir, deep))
 			if err != nil {
 				t.Fatal(err)
 			}

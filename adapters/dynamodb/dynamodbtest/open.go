@@ -21,7 +21,7 @@ type Harness struct {
 }
 
 // Locate finds the engine of a test that starts one itself. Without an engine it skips the test, or fails it where
-// ORDERONCE_REQUIRE_ENGINE=1 or CI=true says that a skip is a hole.
+// ORDERONCE_ALL=1 or CI=true says that a skip is a hole.
 func Locate(tb testing.TB) Location {
 	tb.Helper()
 	return locate(tb, os.Getenv, ".") //nolint:forbidigo // a test has no composition root; Locate is one
@@ -31,7 +31,7 @@ func locate(tb testing.TB, getenv func(string) string, dir string) Location {
 	tb.Helper()
 	location, err := Find(getenv, dir)
 	switch {
-	case errors.Is(err, ErrNoEngine) && getenv("ORDERONCE_REQUIRE_ENGINE") != "1" && getenv("CI") != "true":
+	case errors.Is(err, ErrNoEngine) && getenv("ORDERONCE_ALL") != "1" && getenv("CI") != "true":
 		tb.Skip(err)
 	case err != nil:
 		tb.Fatal(err)

@@ -34,7 +34,7 @@ func TestLocate(t *testing.T) {
 	}{
 		"a test without an engine is skipped and told how to get one": {dir: module, skips: "make engine"},
 		"it fails where an engine is required": {
-			dir: module, env: map[string]string{"ORDERONCE_REQUIRE_ENGINE": "1"}, fails: "make engine",
+			dir: module, env: map[string]string{"ORDERONCE_ALL": "1"}, fails: "make engine",
 		},
 		"it fails in CI": {dir: module, env: map[string]string{"CI": "true"}, fails: "make engine"},
 		"a search that fails is no missing engine": {dir: t.TempDir(), fails: "module root above"},

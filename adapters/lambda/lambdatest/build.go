@@ -33,6 +33,10 @@ func Build(ctx context.Context, pkg, out string) error { return Program{Package:
 // again when they change. Call it from a test and not from TestMain: go test records only
 // what is opened during m.Run.
 func (p Program) Build(ctx context.Context, out string) error {
+	out, err := filepath.Abs(out) // the command runs in p.Root
+	if err != nil {
+		return fmt.Errorf("build %s: %w", p.Package, err)
+	}
 	cmd := p.command(
 		ctx,
 		"build",
@@ -66,7 +70,7 @@ func (p Program) command(ctx context.Context, verb string, args ...string) *exec
 	return cmd
 }
 
-// OpenSources opens what the go command reads of this module for the packages and their
+// OpenSources opens what the go command reads of this module, and of modules that it replaces by folders, for the packages and their
 // dependencies: the folder of each package, the files that it embeds, go.mod and go.sum.
 //
 // Call it in a test that runs go build, go list or go test. The cache of go test compares
@@ -83,7 +87,7 @@ func OpenSources(ctx context.Context, packages ...string) error {
 }
 
 func (p Program) openSources(ctx context.Context) error {
-	const sources = `{{$dir := .Dir}}{{with .Module}}{{if .Main}}{{$dir}}{{"\n"}}{{.GoMod}}{{"\n"}}` +
+	const sources = `{{$dir := .Dir}}{{with .Module}}{{if or .Main .Replace}}{{$dir}}{{"\n"}}{{.GoMod}}{{"\n"}}` +
 		`{{range $.EmbedFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}`
 	listed, err := p.command(ctx, "list", "-deps", "-f", sources, p.Package).Output()
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 func TestABuildErrorHoldsTheCompilersWords(t *testing.T) {
 	t.Parallel()
+	lambdatest.FullOnly(t)
 	err := lambdatest.Build(t.Context(), "./internal/nothing", filepath.Join(t.TempDir(), "bootstrap"))
 	if err == nil || !strings.Contains(err.Error(), "internal/nothing") {
 		t.Errorf("error = %v, want the compiler's words", err)
@@ -29,6 +30,7 @@ func TestABuildErrorHoldsTheCompilersWords(t *testing.T) {
 // package notes what the test opens.
 func TestATestThatBuildsABinaryIsRunAgainWhenItsSourcesChange(t *testing.T) {
 	t.Parallel()
+	lambdatest.FullOnly(t)
 	if flag.Arg(0) == "child" {
 		out := filepath.Join(t.TempDir(), "bootstrap")
 		if err := lambdatest.Build(t.Context(), "orderonce/functions/order", out); err != nil {

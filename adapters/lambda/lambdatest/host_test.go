@@ -35,6 +35,7 @@ var built = sync.OnceValues(func() (path string, err error) { //nolint:gocheckno
 // lambdatest.OpenSources.
 func subject(tb testing.TB) string {
 	tb.Helper()
+	lambdatest.FullOnly(tb)
 	path, err := built()
 	if err != nil {
 		tb.Fatal(err)

@@ -17,6 +17,7 @@ import (
 // exits as it is told.
 func TestAWaitForAFunctionThatExitsEndsAtOnce(t *testing.T) {
 	t.Parallel()
+	lambdatest.FullOnly(t)
 	engine, binary := dynamodbtest.Locate(t), filepath.Join(t.TempDir(), "bootstrap")
 	const subject = "orderonce/adapters/lambda/lambdatest/internal/subject"
 	if err := lambdatest.Build(t.Context(), subject, binary); err != nil {

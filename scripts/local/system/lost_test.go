@@ -22,6 +22,7 @@ import (
 // a redrive of an old message of that order, long after Stripe forgot its idempotency key.
 func TestALostRowIsNotChargedAgain(t *testing.T) {
 	t.Parallel()
+	lambdatest.FullOnly(t)
 	binary := filepath.Join(t.TempDir(), "bootstrap")
 	if err := lambdatest.Build(t.Context(), "orderonce/functions/order", binary); err != nil {
 		t.Fatal(err)

@@ -60,6 +60,7 @@ func buildRelease2(t *testing.T) (binary string) {
 // Stripe the same words under the order's idempotency key.
 func TestANewFingerprintVersionParksNoOrderUnderWay(t *testing.T) {
 	t.Parallel()
+	lambdatest.FullOnly(t)
 	engine := dynamodbtest.Locate(t)
 	release1 := filepath.Join(t.TempDir(), "bootstrap")
 	if err := lambdatest.Build(t.Context(), "orderonce/functions/order", release1); err != nil {

@@ -21,6 +21,7 @@ import (
 // build makes an executable with modules in it: the program itself. A test's own executable does not list its modules.
 func build(t *testing.T) []byte {
 	t.Helper()
+	lambdatest.FullOnly(t)
 	path := filepath.Join(t.TempDir(), "package")
 	if err := lambdatest.Build(t.Context(), "orderonce/scripts/package", path); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,197 @@
+package baselines
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+var _ Table = (*DynamoDB)(nil)
+
+// DynamoDB is a Table in DynamoDB, with the retries that its aws.Config asks for or else the SDK's own. When the answer to a
+// conditional write is lost, the SDK writes again, and is refused by its own item. It is safe for concurrent use.
+type DynamoDB struct {
+	client *dynamodb.Client
+	name   string
+}
+
+// NewDynamoDB is the named table, which Create makes.
+func NewDynamoDB(cfg aws.Config, name string) *DynamoDB {
+	return &DynamoDB{client: dynamodb.NewFromConfig(cfg), name: name}
+}
+
+// patience is how long a table may take to come or go.
+const patience = 2 * time.Minute
+
+// Create makes the table, paid by the request, and returns once it is active and its items expire.
+func (d *DynamoDB) Create(ctx context.Context) error {
+	_, err := d.client.CreateTable(ctx, &dynamodb.CreateTableInput{
+		TableName: &d.name, BillingMode: types.BillingModePayPerRequest,
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String(ID), AttributeType: types.ScalarAttributeTypeS}},
+		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String(ID), KeyType: types.KeyTypeHash}},
+	})
+	if err != nil {
+		return fmt.Errorf("create table %q: %w", d.name, err)
+	}
+	active := dynamodb.NewTableExistsWaiter(d.client, func(o *dynamodb.TableExistsWaiterOptions) { o.MinDelay = 10 * time.Millisecond })
+	if err := active.Wait(ctx, &dynamodb.DescribeTableInput{TableName: &d.name}, patience); err != nil {
+		return fmt.Errorf("wait for table %q: %w", d.name, err)
+	}
+	_, err = d.client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
+		TableName: &d.name,
+		TimeToLiveSpecification: &types.TimeToLiveSpecification{
+			AttributeName: aws.String(Expiration), Enabled: aws.Bool(true),
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("set time to live of table %q: %w", d.name, err)
+	}
+	return nil
+}
+
+// Drop deletes the table.
+func (d *DynamoDB) Drop(ctx context.Context) error {
+	if _, err := d.client.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: &d.name}); err != nil {
+		return fmt.Errorf("delete table %q: %w", d.name, err)
+	}
+	return nil
+}
+
+// Get implements Table with GetItem as the SDKs call it unless told otherwise: eventually consistent.
+func (d *DynamoDB) Get(ctx context.Context, id string) (Item, error) {
+	out, err := d.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &d.name, Key: encode(Item{ID: S(id)})})
+	if err != nil {
+		return nil, fmt.Errorf("get %q: %w", id, err)
+	}
+	return decodeItem(out.Item)
+}
+
+// Put implements Table.
+func (d *DynamoDB) Put(ctx context.Context, item Item) error {
+	return d.put(ctx, item, &dynamodb.PutItemInput{})
+}
+
+// PutIf implements Table.
+func (d *DynamoDB) PutIf(ctx context.Context, item Item, c Condition) error {
+	var e expression
+	condition := e.render(c)
+	return d.put(ctx, item, &dynamodb.PutItemInput{
+		ConditionExpression: &condition, ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	})
+}
+
+func (d *DynamoDB) put(ctx context.Context, item Item, in *dynamodb.PutItemInput) error {
+	if item.id() == "" {
+		return errNoID
+	}
+	in.TableName, in.Item = &d.name, encode(item)
+	_, err := d.client.PutItem(ctx, in)
+	var refused *types.ConditionalCheckFailedException
+	switch {
+	case errors.As(err, &refused):
+		old, err := decodeItem(refused.Item)
+		if err != nil {
+			return err
+		}
+		return &RefusedError{old}
+	case err != nil:
+		return fmt.Errorf("put %q: %w", item.id(), err)
+	}
+	return nil
+}
+
+// Delete implements Table.
+func (d *DynamoDB) Delete(ctx context.Context, id string) error {
+	if _, err := d.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &d.name, Key: encode(Item{ID: S(id)})}); err != nil {
+		return fmt.Errorf("delete %q: %w", id, err)
+	}
+	return nil
+}
+
+// expression collects what a condition's text stands for. Maps stay nil as long as they are empty: DynamoDB refuses empty ones.
+type expression struct {
+	names  map[string]string
+	values map[string]types.AttributeValue
+}
+
+func (e *expression) render(c Condition) string {
+	switch c.kind {
+	case absent:
+		return "attribute_not_exists(" + e.name(c.name) + ")"
+	case equal:
+		return e.name(c.name) + " = " + e.value(c.value)
+	case less:
+		return e.name(c.name) + " < " + e.value(c.value)
+	case either:
+		return e.list(c.of, " OR ")
+	case both:
+		return e.list(c.of, " AND ")
+	case never:
+	}
+	return "(attribute_exists(" + e.name(ID) + ") AND attribute_not_exists(" + e.name(ID) + "))"
+}
+
+func (e *expression) list(of []Condition, word string) string {
+	parts := make([]string, len(of))
+	for i, c := range of {
+		parts[i] = e.render(c)
+	}
+	return "(" + strings.Join(parts, word) + ")"
+}
+
+func (e *expression) name(name string) string {
+	if e.names == nil {
+		e.names = map[string]string{}
+	}
+	e.names["#"+name] = name
+	return "#" + name
+}
+
+func (e *expression) value(v Value) string {
+	if e.values == nil {
+		e.values = map[string]types.AttributeValue{}
+	}
+	name := ":v" + strconv.Itoa(len(e.values))
+	e.values[name] = encode(Item{"": v})[""]
+	return name
+}
+
+func encode(item Item) map[string]types.AttributeValue {
+	out := make(map[string]types.AttributeValue, len(item))
+	for name, value := range item {
+		switch v := value.(type) {
+		case S:
+			out[name] = &types.AttributeValueMemberS{Value: string(v)}
+		case N:
+			out[name] = &types.AttributeValueMemberN{Value: strconv.FormatInt(int64(v), 10)}
+		}
+	}
+	return out
+}
+
+func decodeItem(in map[string]types.AttributeValue) (Item, error) {
+	item := make(Item, len(in))
+	for name, value := range in {
+		switch v := value.(type) {
+		case *types.AttributeValueMemberS:
+			item[name] = S(v.Value)
+		case *types.AttributeValueMemberN:
+			n, err := strconv.ParseInt(v.Value, 10, 64)
+			if err != nil {
+				return nil, fmt.Errorf("attribute %q: %w", name, err)
+			}
+			item[name] = N(n)
+		default:
+			return nil, fmt.Errorf("attribute %q: want S or N, got %T", name, value)
+		}
+	}
+	return item, nil
+}

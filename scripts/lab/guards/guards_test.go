@@ -1,0 +1,187 @@
+package guards_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/scripts/lab/guards"
+	"orderonce/scripts/lab/simulation"
+)
+
+func allGuards(t *testing.T) (root string, all []guards.Guard) {
+	t.Helper()
+	root, err := guards.Root(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err = guards.All(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) < 32 {
+		t.Fatalf("%d patches, want at least 32", len(all))
+	}
+	return root, all
+}
+
+func TestEveryPatchAppliesAndNamesAnInvariant(t *testing.T) {
+	t.Parallel()
+	root, all := allGuards(t)
+	design := content(t, filepath.Join(root, "docs", "design.md"))
+	for _, g := range all {
+		t.Run(g.Name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			if _, err := g.TakeAway(t.Context(), root, dir); err != nil {
+				t.Fatal(err)
+			}
+			if len(g.Files()) == 0 {
+				t.Error("it touches no file")
+			}
+			for _, f := range g.Files() {
+				if !f.Added && content(t, filepath.Join(root, f.Path)) == content(t, filepath.Join(dir, f.Path)) {
+					t.Errorf("it does not change %s", f.Path)
+				}
+			}
+			if !strings.Contains(design, "| "+g.Promise+" |") {
+				t.Errorf("docs/design.md has no %q", g.Promise)
+			}
+			if g.Catcher.Tells() != (g.Needs != "") {
+				t.Errorf("needs %q, caught by %s: what worlds catch says what it needs, and nothing else does", g.Needs, g.CaughtBy())
+			}
+			if g.Catcher.Tells() && !slices.Contains(simulation.Invariants(), simulation.Invariant(g.Promise)) {
+				t.Errorf("no world sees %q", g.Promise)
+			}
+		})
+	}
+}
+
+func TestFind(t *testing.T) {
+	t.Parallel()
+	root, all := allGuards(t)
+	for _, want := range all {
+		if got, err := guards.Find(root, want.Name); err != nil || got != want {
+			t.Errorf("got %+v, %v, want %+v", got, err, want)
+		}
+	}
+	if _, err := guards.Find(root, "nope"); !errors.Is(err, guards.ErrUnknown) || !strings.Contains(err.Error(), `"nope"`) {
+		t.Errorf("got %v, want %v with the name", err, guards.ErrUnknown)
+	}
+	if none, err := guards.All(t.TempDir()); err != nil || len(none) > 0 {
+		t.Errorf("a folder without patches has %d guards, error %v", len(none), err)
+	}
+}
+
+func TestAPatchThatDoesNotApplySaysSo(t *testing.T) {
+	t.Parallel()
+	root, all := allGuards(t)
+	stale := all[0]
+	stale.Patch = filepath.Join(t.TempDir(), "stale.patch")
+	if err := os.WriteFile(stale.Patch, []byte(strings.ReplaceAll(stale.Diff, "return", "retreat")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	gone := all[0]
+	gone.Diff = "--- a/gone.go\n+++ b/gone.go\n"
+	for name, g := range map[string]guards.Guard{"other lines": stale, "no such file": gone} {
+		if _, err := g.TakeAway(t.Context(), root, t.TempDir()); err == nil || !strings.Contains(err.Error(), "does not apply any more") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+func TestACatcherRunsItsOwnTestAlone(t *testing.T) {
+	t.Parallel()
+	for c, want := range map[guards.Catcher]string{
+		guards.Search(): "^TestScenario$",
+		{Test: "TestStore", Claim: "bind (of it) is fenced", Pkg: "./x"}: `^TestStore$/^bind_\(of_it\)_is_fenced$`,
+		{Test: "TestAnswers", Claim: "a 500/prepare", Pkg: "./x"}:        "^TestAnswers$/^a_500$/^prepare$",
+	} {
+		if got := c.Pattern(); got != want {
+			t.Errorf("%s: got %q, want %q", c, got, want)
+		}
+	}
+}
+
+func TestAPatchWithoutItsTwoLinesIsRefused(t *testing.T) {
+	t.Parallel()
+	const diff = "--- a/x.go\n+++ b/x.go\n"
+	for _, head := range []string{
+		"", "# what\n", "# caught by: I1\n# what\n", "# caught by: I1\n",
+		"# what\n# caught by: TestX in ./x\n", "# what\n# caught by: I1, by TestX\n",
+		"# what\n# caught by: I1, within worlds\n", "# what\n# caught by: I1, by TestX in ./x\n# needs: 429\n",
+		"# what\n# needs: 429\n# caught by: I1\n",
+	} {
+		if _, err := guards.Parse(head + diff); err == nil {
+			t.Errorf("%q was taken for a guard", head+diff)
+		}
+	}
+	if _, err := guards.Parse("# what\n# caught by: I1\n"); err == nil {
+		t.Error("a guard without a diff was taken for one")
+	}
+	for caught, want := range map[string]guards.Guard{
+		"I1":                              {Promise: "I1", Catcher: guards.Search()},
+		"I2 needs 429; a declined card":   {Promise: "I2", Catcher: guards.Search()},
+		"I11, within 10000 worlds":        {Promise: "I11", Catcher: guards.Random(), Worlds: "10000"},
+		"I10, by TestX in ./adapters/sqs": {Promise: "I10", Catcher: guards.Catcher{Test: "TestX", Pkg: "./adapters/sqs"}},
+		`I4, by TestX "it's, so" in ./a/b/c`: {
+			Promise: "I4", Catcher: guards.Catcher{Test: "TestX", Claim: "it's, so", Pkg: "./a/b/c"},
+		},
+	} {
+		if needs, rest, ok := strings.Cut(caught, " needs "); ok {
+			caught, want.Needs = needs+"\n# needs: "+rest, rest
+		}
+		want.Says, want.Diff = "what", diff
+		if got, err := guards.Parse("# what\n# caught by: " + caught + "\n" + diff); err != nil || got != want {
+			t.Errorf("%q: got %+v and %v, want %+v", caught, got, err, want)
+		}
+		if got := want.CaughtBy(); !strings.HasPrefix(caught, got) {
+			t.Errorf("caught by %q, want %q", got, caught)
+		}
+	}
+}
+
+func TestAPatchIsToldWhatItNeeds(t *testing.T) {
+	t.Parallel()
+	const diff = "--- a/x.go\n+++ b/x.go\n"
+	path := filepath.Join(t.TempDir(), "x.patch")
+	if err := os.WriteFile(path, []byte("# what\n# caught by: I1\n"+diff), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, needs := range []string{"429", "nothing unusual", "503; a declined card"} {
+		if err := (guards.Guard{Patch: path}).Update(needs); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := content(t, path), "# what\n# caught by: I1\n# needs: "+needs+"\n"+diff; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if err := (guards.Guard{Patch: path + ".gone"}).Update("429"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v, want %v", err, os.ErrNotExist)
+	}
+}
+
+func TestAPatchMayAddAFile(t *testing.T) {
+	t.Parallel()
+	g := guards.Guard{Diff: "--- a/x.go\n+++ b/x.go\n@@ -1 +1 @@\n-1\n+2\n--- /dev/null\n+++ b/y.go\n@@ -0,0 +1 @@\n+3\n"}
+	if d := cmp.Diff(g.Files(), []guards.File{{Path: "x.go"}, {Path: "y.go", Added: true}}); d != "" {
+		t.Errorf("(-got +want):\n%s", d)
+	}
+	if d := cmp.Diff(g.Changes(), "    x.go\n    ...\n    -1\n    +2\n    y.go\n    ...\n    +3\n"); d != "" {
+		t.Errorf("what is shown (-got +want):\n%s", d)
+	}
+}
+
+func content(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

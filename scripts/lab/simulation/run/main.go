@@ -1,0 +1,175 @@
+// Command run is `make prove`: it searches every schedule of a bounded world, draws a million larger worlds, and prints what it
+// has gone through and the shortest story of a broken promise, if there is one. With --replay it tells one story again.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"orderonce/scripts/lab/guards"
+	"orderonce/scripts/lab/simulation"
+)
+
+type options struct {
+	Worlds  int    `default:"1000000" help:"How many worlds to draw."`
+	Seed    uint64 `default:"1"       help:"The first world's seed."`
+	Triples bool   `help:"Search every three deviations, not two: ten minutes more."`
+	Long    bool   `help:"Triples and a hundred million worlds."`
+	Resume  string `type:"path"       help:"Keep in this file what is done, and go on from there."`
+	Page    string `help:"Also write this page, with every control and every planted bug; this takes minutes more."`
+	Replay  string `help:"Tell the story of one seed, or of one schedule as a run prints it."`
+	Mermaid bool   `help:"With --replay: as a mermaid sequence diagram."`
+}
+
+func main() {
+	var o options
+	k := kong.Parse(&o, kong.Name("prove"), kong.UsageOnError(), kong.Description(
+		"Search and draw worlds in which everything goes wrong, for one in which an order is charged twice, or lost."))
+	debug.SetGCPercent(400) // worlds are small and many
+	k.FatalIfErrorf(run(os.Stdout, os.Stderr, o))
+}
+
+func run(out, progress io.Writer, o options) error {
+	if o.Replay != "" {
+		return replay(out, o)
+	}
+	most, worlds := o.bounds()
+	start := time.Now()
+	done, err := simulation.LoadState(o.Resume)
+	if err != nil {
+		return err
+	}
+	searches := simulation.Deep(most)
+	b := newBar(progress, "searches", len(searches))
+	total, err := done.Searches(searches, b.set)
+	b.end()
+	searched := time.Since(start)
+	if err != nil {
+		return err
+	}
+	if total.Worst == nil {
+		b = newBar(progress, "worlds", worlds)
+		total, err = done.Worlds(o.Seed, worlds, b.set)
+		b.end()
+		if err != nil {
+			return err
+		}
+	}
+	show(out, most, total, searched, time.Since(start))
+	all, err := planted()
+	if err != nil {
+		return err
+	}
+	if err := showBugs(out, all, total); err != nil {
+		return err
+	}
+	if o.Page != "" {
+		if err := writePage(o.Page, o, total, all, time.Since(start)); err != nil {
+			return err
+		}
+	}
+	return verdict(out, total)
+}
+
+// planted reads the bugs of this module.
+func planted() ([]guards.Guard, error) {
+	root, err := guards.Root(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	return guards.All(root)
+}
+
+// bounds says how far a run goes: the most deviations of a schedule, and how many worlds are drawn.
+func (o options) bounds() (most, worlds int) {
+	switch {
+	case o.Long:
+		return 3, 100_000_000
+	case o.Triples:
+		return 3, o.Worlds
+	}
+	return 2, o.Worlds
+}
+
+func verdict(out io.Writer, r simulation.Report) error {
+	if r.Worst == nil {
+		_, err := fmt.Fprintln(out, "0 violations")
+		return err
+	}
+	_, _ = fmt.Fprintf(out, "%s\n%s\nTell it again: go -C scripts/lab run ./simulation/run --replay %s\n",
+		r.Worst, r.Worst.History.Mermaid(), r.Worst.Replay)
+	return errors.New("a promise is broken")
+}
+
+func replay(out io.Writer, o options) error {
+	story, worst, err := story(o.Replay)
+	if err != nil {
+		return err
+	}
+	if worst != nil {
+		if _, err := fmt.Fprintf(out, "As drawn:\n\n%s\n\nThe shortest story in it:\n\n", story); err != nil {
+			return err
+		}
+		return verdict(out, simulation.Report{Worst: worst})
+	}
+	shown := story.String()
+	if o.Mermaid {
+		shown = story.Mermaid()
+	}
+	_, err = fmt.Fprintf(out, "%s\n0 violations\n", shown)
+	return err
+}
+
+// story is that of a seed such as 42, or of a schedule such as pairs/7/000100.
+func story(name string) (simulation.History, *simulation.Finding, error) {
+	if search, schedule, ok := strings.Cut(name, "/"); ok {
+		return simulation.ReplaySchedule(search, schedule)
+	}
+	seed, err := strconv.ParseUint(name, 10, 64)
+	if err != nil {
+		return nil, nil, fmt.Errorf("replay %q: want a seed, or a schedule such as pairs/7/000100", name)
+	}
+	h, f := simulation.NewLab().Replay(seed)
+	return h, f, nil
+}
+
+func show(out io.Writer, most int, r simulation.Report, searched, all time.Duration) {
+	what := map[int]string{2: "every pair", 3: "every triple"}[most]
+	rows := []table.Row{
+		{"schedules: " + what + " of deviations", r.Schedules},
+		{"  of them merged into an equal state", r.Merged},
+		{"worlds drawn", r.Drawn},
+		{"  with the deployed batch handler", r.Tally.Handler},
+		{"steps", r.Tally.Steps},
+		{"deliveries", r.Tally.Deliveries},
+		{"charges", r.Tally.Charges},
+		{"declines", r.Tally.Declines},
+	}
+	t := newTable("what a run went through", "times")
+	t.AppendRows(rows)
+	_, _ = fmt.Fprintln(out, t.Render())
+	t = newTable("what went wrong in it", "times")
+	for _, c := range r.Tally.Unusual() {
+		t.AppendRow(table.Row{c.What, c.Times})
+	}
+	_, _ = fmt.Fprintf(out, "%s\n%.0f s, of which %.0f s for the schedules\n", t.Render(), all.Seconds(), searched.Seconds())
+}
+
+func newTable(header ...any) table.Writer { //nolint:ireturn // as the library has it
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.Style().Format.Header = text.FormatDefault
+	t.AppendHeader(header)
+	return t
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"orderonce/scripts/lab/storm/play"
+)
+
+// column is one figure of an outcome.
+type column struct {
+	name string
+	of   func(play.Outcome) int
+	bad  bool // it must be 0
+}
+
+func columns() []column {
+	return []column{
+		{"charged twice", func(o play.Outcome) int { return o.Count.ChargedTwice }, true},
+		{"wrong amount", func(o play.Outcome) int { return o.Count.WrongAmount }, true},
+		{"lost", func(o play.Outcome) int { return o.Count.Lost }, true},
+		{"stuck", func(o play.Outcome) int { return o.Count.Stuck }, true},
+		{"swallowed", func(o play.Outcome) int { return o.Count.Swallowed }, true},
+		{"books differ", func(o play.Outcome) int { return o.Count.BooksDiffer }, true},
+		{"told wrong", func(o play.Outcome) int { return o.Count.ToldWrong }, true},
+		{"settled", func(o play.Outcome) int { return o.Count.Settled }, false},
+		{"extra deliveries", func(o play.Outcome) int { return o.Count.Extra }, false},
+	}
+}
+
+// show prints the table, and the invariants of ours.
+func show(w io.Writer, outcomes []play.Outcome) {
+	t := table.NewWriter()
+	t.SetOutputMirror(w)
+	t.SetStyle(table.StyleLight)
+	t.Style().Format.Header = text.FormatDefault
+	header := table.Row{"handler", "orders"}
+	for _, c := range columns() {
+		header = append(header, c.name)
+	}
+	t.AppendHeader(header)
+	for _, o := range outcomes {
+		row := table.Row{o.Handler.Name, o.Count.Orders}
+		for _, c := range columns() {
+			row = append(row, c.of(o))
+		}
+		t.AppendRow(row)
+	}
+	t.Render()
+	for _, o := range outcomes {
+		if len(o.Checks) > 0 {
+			showChecks(w, o)
+		}
+	}
+}
+
+func showChecks(w io.Writer, o play.Outcome) {
+	fmt.Fprintf(w, "\n%s: %s\n\nInvariants (docs/design.md):\n", o.Handler.Name, summary(o))
+	for _, c := range o.Checks {
+		mark := "ok    "
+		if len(c.Broken) > 0 {
+			mark = "BROKEN"
+		}
+		fmt.Fprintf(w, "  %s %-4s %s\n", mark, c.ID, c.Claim)
+		for _, b := range c.Broken[:min(len(c.Broken), 5)] {
+			fmt.Fprintf(w, "              %s\n", b)
+		}
+		if more := len(c.Broken) - 5; more > 0 {
+			fmt.Fprintf(w, "              and %d more\n", more)
+		}
+	}
+}
+
+// summary is one storm in a sentence.
+func summary(o play.Outcome) string {
+	return fmt.Sprintf("%d messages of %d orders, %d deliveries, %d processes killed, %d faults, %d dead letters redriven, %d deletes lost; "+
+		"%d calls to DynamoDB, %d to Stripe; %d messages parked with a reason; %v",
+		o.Count.Messages, o.Count.Orders, o.Deliveries, o.Kills, play.Sum(o.Faults), o.Redriven, o.LostDelete,
+		o.Calls.DynamoDB, o.Calls.Stripe, o.Count.Parked, o.Took.Round(time.Second))
+}
