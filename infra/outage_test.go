@@ -86,8 +86,8 @@ type deliveries struct {
 }
 
 // simulate sends one order each interval for as long as sending lasts, and fails every delivery of the first outage minutes.
-// luck is the random part of the delays.
-func simulate(reason order.Reason, every, sending, outage time.Duration, luck float64) deliveries {
+// jitter is the random part of the delays.
+func simulate(reason order.Reason, every, sending, outage time.Duration, jitter float64) deliveries {
 	d := deliveries{map[int]float64{}, map[int]float64{}, map[int]float64{}}
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for sent := time.Duration(0); sent < sending; sent += every {
@@ -100,8 +100,8 @@ func simulate(reason order.Reason, every, sending, outage time.Duration, luck fl
 			}
 			d.failed[bucket]++
 			d.oldest[bucket] = max(d.oldest[bucket], float64((at - sent).Milliseconds()))
-			at += sqs.Answer(order.Result{Verdict: order.Redeliver, Reason: reason, Patient: true},
-				sqs.Delivery{Count: count, SentAt: start.Add(sent)}, start.Add(at), luck, sqs.DefaultPolicy()).Delay
+			at += sqs.Answer(order.Result{Verdict: order.Redeliver, Reason: reason, Transient: true},
+				sqs.Delivery{Count: count, SentAt: start.Add(sent)}, start.Add(at), jitter, sqs.DefaultPolicy()).Delay
 		}
 	}
 	return d
@@ -119,16 +119,16 @@ func (d deliveries) percent() map[int]float64 {
 func TestAnOutageRaisesAnAlarmWithinAnHour(t *testing.T) {
 	t.Parallel()
 	for name, reason := range map[string]order.Reason{
-		"store-unavailable": order.ReasonStore, "provider-not-now": order.ReasonNotNow,
+		"store-unavailable": order.ReasonStore, "provider-unavailable": order.ReasonUnavailable,
 	} {
-		for _, luck := range []float64{0, 0.5, 0.99} {
-			t.Run(fmt.Sprintf("%s, luck %v", name, luck), func(t *testing.T) {
+		for _, jitter := range []float64{0, 0.5, 0.99} {
+			t.Run(fmt.Sprintf("%s, jitter %v", name, jitter), func(t *testing.T) {
 				t.Parallel()
-				busy := simulate(reason, time.Second, 3*time.Hour, 3*time.Hour, luck)
+				busy := simulate(reason, time.Second, 3*time.Hour, 3*time.Hour, jitter)
 				if at, ok := alarmNamed(t, name).firstAt(busy.percent()); !ok || at > 20*time.Minute {
 					t.Errorf("with an order each second %s goes off after %v, %t, want within 20 minutes", name, at, ok)
 				}
-				quiet := simulate(reason, 24*time.Hour, time.Minute, 3*time.Hour, luck)
+				quiet := simulate(reason, 24*time.Hour, time.Minute, 3*time.Hour, jitter)
 				if at, ok := alarmNamed(t, "orders-retrying").firstAt(quiet.oldest); !ok || at > time.Hour {
 					t.Errorf("with one order orders-retrying goes off after %v, %t, want within an hour", at, ok)
 				}
@@ -140,9 +140,9 @@ func TestAnOutageRaisesAnAlarmWithinAnHour(t *testing.T) {
 // A passing throttle heals by itself: the orders come back after seconds.
 func TestAPassingThrottleRaisesNoAlarm(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"store-unavailable", "provider-not-now"} {
-		for _, luck := range []float64{0, 0.5, 0.99} {
-			passing := simulate(order.ReasonNotNow, time.Second, time.Hour, 4*time.Minute, luck)
+	for _, name := range []string{"store-unavailable", "provider-unavailable"} {
+		for _, jitter := range []float64{0, 0.5, 0.99} {
+			passing := simulate(order.ReasonUnavailable, time.Second, time.Hour, 4*time.Minute, jitter)
 			if at, ok := alarmNamed(t, name).firstAt(passing.percent()); ok {
 				t.Errorf("%s goes off after %v of a throttle that lasts four minutes", name, at)
 			}

@@ -104,7 +104,7 @@ func calls() map[string]func(f fixture, id order.ID) (do func(context.Context) e
 		},
 		"Release": func(f fixture, id order.ID) (do, order.Status) {
 			c := f.bound(id)
-			return func(ctx context.Context) error { return f.Release(ctx, c, order.ReasonNotNow, at(2)) }, order.Open
+			return func(ctx context.Context) error { return f.Release(ctx, c, order.ReasonUnavailable, at(2)) }, order.Open
 		},
 		"Settle": func(f fixture, id order.ID) (do, order.Status) {
 			f.settled(id, order.Pending)
@@ -149,7 +149,7 @@ func TestPassingTrouble(t *testing.T) {
 				err := do(t.Context())
 				f.Proxy.Heal()
 				obeyed := kind == dynamodbtest.LoseAfter || kind == dynamodbtest.InternalErrorAfter
-				if method == "Release" && obeyed && errors.Is(err, order.ErrFenced) {
+				if method == "Release" && obeyed && errors.Is(err, order.ErrClaimLost) {
 					err = nil // released all the same, by the try that nobody heard of
 				}
 				wants := map[string]int{}
@@ -209,7 +209,7 @@ func TestTroubleThatStays(t *testing.T) {
 }
 
 func isDomain(err error) bool {
-	for _, sentinel := range []error{order.ErrConflict, order.ErrFenced, order.ErrStale, order.ErrNotFound, order.ErrUnknownVersion} {
+	for _, sentinel := range []error{order.ErrConflict, order.ErrClaimLost, order.ErrStale, order.ErrNotFound, order.ErrUnknownVersion} {
 		if errors.Is(err, sentinel) {
 			return true
 		}

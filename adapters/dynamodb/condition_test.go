@@ -34,7 +34,7 @@ func TestEveryPartOfAConditionRefusesByItself(t *testing.T) {
 		return item
 	}
 	bind := func(f fixture) error { return f.Bind(f.Context(), claim, prepared(), at(2)) }
-	release := func(f fixture) error { return f.Release(f.Context(), claim, order.ReasonNotNow, at(2)) }
+	release := func(f fixture) error { return f.Release(f.Context(), claim, order.ReasonUnavailable, at(2)) }
 	finish := func(f fixture) error { return f.Finish(f.Context(), claim, outcome(order.Paid), at(2)) }
 	settle := func(f fixture) error { return f.Settle(f.Context(), pending, outcome(order.Paid), at(2)) }
 	for claim, tt := range map[string]struct {
@@ -44,17 +44,17 @@ func TestEveryPartOfAConditionRefusesByItself(t *testing.T) {
 		value     types.AttributeValue
 		want      error
 	}{
-		"bind: another owner":       {claimed, bind, "owner", text("second"), order.ErrFenced},
-		"bind: no owner":            {claimed, bind, "owner", nil, order.ErrFenced},
-		"bind: not open":            {claimed, bind, "status", text(order.Declined), order.ErrFenced},
-		"bind: another intent":      {claimed, bind, "intentId", text("pi_other"), order.ErrFenced},
-		"release: another owner":    {claimed, release, "owner", text("second"), order.ErrFenced},
-		"release: no owner":         {claimed, release, "owner", nil, order.ErrFenced},
-		"release: not open":         {claimed, release, "status", text(order.Declined), order.ErrFenced},
-		"finish: another owner":     {claimed, finish, "owner", text("second"), order.ErrFenced},
-		"finish: no owner":          {claimed, finish, "owner", nil, order.ErrFenced},
-		"finish: another intent":    {claimed, finish, "intentId", text("pi_other"), order.ErrFenced},
-		"finish: no intent":         {claimed, finish, "intentId", nil, order.ErrFenced},
+		"bind: another owner":       {claimed, bind, "owner", text("second"), order.ErrClaimLost},
+		"bind: no owner":            {claimed, bind, "owner", nil, order.ErrClaimLost},
+		"bind: not open":            {claimed, bind, "status", text(order.Declined), order.ErrClaimLost},
+		"bind: another intent":      {claimed, bind, "intentId", text("pi_other"), order.ErrClaimLost},
+		"release: another owner":    {claimed, release, "owner", text("second"), order.ErrClaimLost},
+		"release: no owner":         {claimed, release, "owner", nil, order.ErrClaimLost},
+		"release: not open":         {claimed, release, "status", text(order.Declined), order.ErrClaimLost},
+		"finish: another owner":     {claimed, finish, "owner", text("second"), order.ErrClaimLost},
+		"finish: no owner":          {claimed, finish, "owner", nil, order.ErrClaimLost},
+		"finish: another intent":    {claimed, finish, "intentId", text("pi_other"), order.ErrClaimLost},
+		"finish: no intent":         {claimed, finish, "intentId", nil, order.ErrClaimLost},
 		"settle: another status":    {waiting, settle, "status", text(order.ActionRequired), order.ErrStale},
 		"settle: another intent":    {waiting, settle, "intentId", text("pi_other"), order.ErrStale},
 		"settle: a transition more": {waiting, settle, "seq", number(2), order.ErrStale},

@@ -125,7 +125,7 @@ func (s *scripted) store() *dynamodb.Store {
 }
 
 // No release writes a second version of the fingerprint yet, so a script plays the table that holds one: it refuses
-// although WhyNot finds nothing wrong.
+// although CheckClaim finds nothing wrong.
 func TestOlderFingerprint(t *testing.T) {
 	t.Parallel()
 	refused := func() answer {

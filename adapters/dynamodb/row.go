@@ -48,7 +48,7 @@ func shardOf(id order.ID) uint32 {
 
 // dueAt is when to look at an order again that took status s at the given time; zero if it waits for nothing.
 func dueAt(s order.Status, at time.Time) time.Time {
-	if after, waits := s.LookAgain(); waits {
+	if after, waits := s.RecheckAfter(); waits {
 		return at.Add(after)
 	}
 	return time.Time{}
@@ -104,7 +104,7 @@ func decodeOrder(item row) (order.Record, error) {
 	if d.err != nil {
 		return order.Record{}, fmt.Errorf("row %q: %w", orderRow, d.err)
 	}
-	return order.Restore(r)
+	return order.LoadRecord(r)
 }
 
 // addRow adds one row of an order's partition to its record.
@@ -179,5 +179,5 @@ func (d *decoder) optionalMoment(name string) time.Time {
 }
 
 func (d *decoder) want(name, kind string) {
-	d.err = errors.Join(d.err, fmt.Errorf("%w: %s: want %s", order.ErrDamaged, name, kind))
+	d.err = errors.Join(d.err, fmt.Errorf("%w: %s: want %s", order.ErrCorrupt, name, kind))
 }

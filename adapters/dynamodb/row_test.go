@@ -107,7 +107,7 @@ func TestIndexHoldsWhatWaits(t *testing.T) {
 	f := open(t)
 	f.claimed("claimed")
 	released := f.bound("released")
-	f.must(f.Release(t.Context(), released, order.ReasonNotNow, at(2)))
+	f.must(f.Release(t.Context(), released, order.ReasonUnavailable, at(2)))
 	for _, s := range order.Open.Next() {
 		f.settled(order.ID(s), s)
 	}
@@ -152,7 +152,7 @@ func TestDamagedRows(t *testing.T) {
 		item["orderId"] = text(id)
 		set(item, name, damaged[name])
 		f.put(item)
-		is := order.ErrDamaged
+		is := order.ErrCorrupt
 		if name == "status" {
 			is = order.ErrUnknownVersion
 		}
@@ -171,7 +171,7 @@ func TestDamagedRows(t *testing.T) {
 		set(event, name, damaged[name])
 		f.put(event)
 		_, err := f.Load(t.Context(), id)
-		f.names(err, order.ErrDamaged, name)
+		f.names(err, order.ErrCorrupt, name)
 	}
 }
 
@@ -346,7 +346,7 @@ func FuzzItem(f *testing.F) {
 		item := openRow()
 		set(item, name, values[int(kind)%len(values)])
 		if r, err := dynamodb.DecodeOrder(maps.Clone(item)); err == nil {
-			if again, err := order.Restore(r); err != nil || !cmp.Equal(r, again) {
+			if again, err := order.LoadRecord(r); err != nil || !cmp.Equal(r, again) {
 				t.Errorf("%+v is believed once and then not: %v", r, err)
 			}
 		}

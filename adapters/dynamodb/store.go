@@ -40,8 +40,8 @@ func New(cfg aws.Config, table string) *Store {
 	return &Store{client: client, table: table}
 }
 
-// The conditions. A lease that nobody holds has no leaseUntil; the rest of mayBegin is order.WhyNot in other words, and
-// WhyNot explains each refusal.
+// The conditions. A lease that nobody holds has no leaseUntil; the rest of mayBegin is order.CheckClaim in other words, and
+// CheckClaim explains each refusal.
 const (
 	mayBegin = "attribute_not_exists(orderId) OR (#status = :open AND fingerprint = :fingerprint AND" +
 		" (attribute_not_exists(leaseUntil) OR leaseUntil < :now OR leaseUntil > :absurd))"
@@ -49,7 +49,7 @@ const (
 	mayBind = ours + " AND (attribute_not_exists(intentId) OR intentId = :intent)"
 	asSeen  = "#status = :from AND seq = :seq AND intentId = :intent"
 	absent  = "attribute_not_exists(orderId)"
-	// mayRecreate is order.WhyNotRecreate in other words.
+	// mayRecreate is order.CheckRestore in other words.
 	mayRecreate = absent + " OR (#status = :open AND fingerprint = :fingerprint AND attribute_not_exists(intentId) AND" +
 		" (attribute_not_exists(leaseUntil) OR leaseUntil < :at OR leaseUntil > :absurd))"
 )
@@ -75,7 +75,7 @@ func aliases() map[string]string { return map[string]string{"#status": "status",
 // Begin implements order.Claims with one UpdateItem. Whoever it refuses learns why from the row that refused, so a
 // duplicate costs one write and no read.
 func (s *Store) Begin(ctx context.Context, o order.Order, l order.Lease) (order.Claim, error) {
-	// As the row will hold them: otherwise WhyNot and the condition could disagree about one millisecond.
+	// As the row will hold them: otherwise CheckClaim and the condition could disagree about one millisecond.
 	l.From, l.Until = l.From.Truncate(time.Millisecond), l.Until.Truncate(time.Millisecond)
 	r, err := s.take(ctx, o, l, o.Fingerprint())
 	if err == nil && r.Owner != l.Owner {
@@ -92,8 +92,8 @@ func (s *Store) Begin(ctx context.Context, o order.Order, l order.Lease) (order.
 }
 
 // take claims a row that is absent or free and carries the expected fingerprint. It returns the row as it is now, and
-// what WhyNot says if that is not the row we asked for. The answer to our own write may have been lost on the way and
-// the write repeated by the SDK: then the row that refuses us carries our own owner, and WhyNot finds nothing wrong.
+// what CheckClaim says if that is not the row we asked for. The answer to our own write may have been lost on the way and
+// the write repeated by the SDK: then the row that refuses us carries our own owner, and CheckClaim finds nothing wrong.
 func (s *Store) take(ctx context.Context, o order.Order, l order.Lease, expected order.Fingerprint) (order.Record, error) {
 	out, err := s.update(ctx, o.ID(), &dynamodb.UpdateItemInput{
 		ConditionExpression: aws.String(mayBegin),
@@ -119,7 +119,7 @@ func (s *Store) take(ctx context.Context, o order.Order, l order.Lease, expected
 	if err != nil {
 		return order.Record{}, err
 	}
-	return r, order.WhyNot(r, o, l)
+	return r, order.CheckClaim(r, o, l)
 }
 
 // Bind implements order.Claims with one UpdateItem. Repeating it is harmless, because it allows its own id.
@@ -134,7 +134,7 @@ func (s *Store) Bind(ctx context.Context, c order.Claim, i order.Intent, at time
 	return about("bind", c.Order.ID(), fenced(err))
 }
 
-// Release implements order.Claims with one UpdateItem. When the answer was lost and the SDK asks again, it is ErrFenced:
+// Release implements order.Claims with one UpdateItem. When the answer was lost and the SDK asks again, it is ErrClaimLost:
 // the claim is not ours any more, as intended.
 func (s *Store) Release(ctx context.Context, c order.Claim, why order.Reason, at time.Time) error {
 	_, err := s.update(ctx, c.Order.ID(), &dynamodb.UpdateItemInput{
@@ -159,7 +159,7 @@ func (s *Store) Finish(ctx context.Context, c order.Claim, o order.Outcome, at t
 		_, err = s.move(ctx, now, o, at, c.Lease.Owner)
 	}
 	if errors.Is(err, order.ErrStale) {
-		err = order.ErrFenced
+		err = order.ErrClaimLost
 	}
 	return about("finish", c.Order.ID(), err)
 }
@@ -245,7 +245,7 @@ func (s *Store) Recreate(ctx context.Context, lost order.Record, at time.Time) e
 	if refusing, refused := refusedBy(err); refused {
 		now, decodeErr := decodeOrder(refusing)
 		if err = decodeErr; err == nil {
-			err = order.WhyNotRecreate(now, lost, at)
+			err = order.CheckRestore(now, lost, at)
 		}
 		if err == nil && now.Intent != lost.Intent {
 			err = errConcurrent
@@ -325,7 +325,7 @@ func (s *Store) update(ctx context.Context, id order.ID, in *dynamodb.UpdateItem
 // fenced is what a failed condition means to a write that needs our claim.
 func fenced(err error) error {
 	if _, refused := refusedBy(err); refused {
-		return order.ErrFenced
+		return order.ErrClaimLost
 	}
 	return err
 }

@@ -45,7 +45,7 @@ func TestEachDeniedActionStopsAnOrderWithNothingHalfDone(t *testing.T) {
 			}
 
 			got := p.Process(t.Context(), o, at(0), lease("first"))
-			if got.Verdict != order.Redeliver || got.Reason != order.ReasonStore || !got.Patient {
+			if got.Verdict != order.Redeliver || got.Reason != order.ReasonStore || !got.Transient {
 				t.Errorf("denied: got %+v, want it redelivered for %s, however often", got, order.ReasonStore)
 			}
 			if got.Err == nil || !strings.Contains(got.Err.Error(), "AccessDeniedException") ||
@@ -180,7 +180,7 @@ func TestAClockThatIsOffCostsOneTry(t *testing.T) {
 				return r
 			}).store(&calls)
 			c := order.Claim{Order: ordertest.Order("O1"), Lease: lease("first")}
-			err := s.Release(t.Context(), c, order.ReasonNotNow, at(1))
+			err := s.Release(t.Context(), c, order.ReasonUnavailable, at(1))
 			if (err != nil) != tt.fails || isDomain(err) || calls.Load() != tt.calls {
 				t.Errorf(
 					"%d calls, error %v, want %d calls, failed %v, and nothing about the order",
@@ -211,7 +211,7 @@ func TestAnEmptyBucketOfRetriesFailsAtOnce(t *testing.T) {
 		return s.Release(
 			t.Context(),
 			order.Claim{Order: ordertest.Order("O1"), Lease: lease("first")},
-			order.ReasonNotNow,
+			order.ReasonUnavailable,
 			at(1),
 		)
 	}

@@ -98,9 +98,9 @@ type Action struct {
 	Delay   time.Duration
 }
 
-// Answer decides what becomes of a delivery whose order had this result. It is pure; luck is in [0, 1) and spreads
+// Answer decides what becomes of a delivery whose order had this result. It is pure; jitter is in [0, 1) and spreads
 // the deliveries that failed together.
-func Answer(r order.Result, d Delivery, now time.Time, luck float64, p Policy) Action {
+func Answer(r order.Result, d Delivery, now time.Time, jitter float64, p Policy) Action {
 	switch r.Verdict {
 	case order.Done, order.Park:
 		return Action{Verdict: r.Verdict}
@@ -109,7 +109,7 @@ func Answer(r order.Result, d Delivery, now time.Time, luck float64, p Policy) A
 	if p.exhausted(r, d, now) {
 		return Action{Verdict: order.Park}
 	}
-	return Action{Verdict: order.Redeliver, Delay: p.delay(r, d, now, luck)}
+	return Action{Verdict: order.Redeliver, Delay: p.delay(r, d, now, jitter)}
 }
 
 // exhausted reports whether waiting has become more dangerous than asking a person. Nobody's order is parked for an
@@ -118,7 +118,7 @@ func (p Policy) exhausted(r order.Result, d Delivery, now time.Time) bool {
 	if p.onLastDay(d, now) || d.Count > p.MaxReceives-lastReceives {
 		return true
 	}
-	return !r.Patient && tries(r, d) >= p.MaxDeliveries
+	return !r.Transient && tries(r, d) >= p.MaxDeliveries
 }
 
 func (p Policy) onLastDay(d Delivery, now time.Time) bool {
@@ -137,11 +137,11 @@ func tries(r order.Result, d Delivery) int {
 // promptReturns is how many deliveries that could not start come back at once.
 const promptReturns = 3
 
-func (p Policy) delay(r order.Result, d Delivery, now time.Time, luck float64) time.Duration {
+func (p Policy) delay(r order.Result, d Delivery, now time.Time, jitter float64) time.Duration {
 	if r.Reason == ReasonNotStarted && d.Count <= promptReturns {
 		return 0 // it waits for nothing but a free worker
 	}
-	delay := p.backOff(d.Count, luck)
+	delay := p.backOff(d.Count, jitter)
 	if !r.NotBefore.IsZero() {
 		// A lease counts up to and including its last instant.
 		delay = max(delay, r.NotBefore.Sub(now)+time.Second)
@@ -154,13 +154,13 @@ func (p Policy) delay(r order.Result, d Delivery, now time.Time, luck float64) t
 const maxSpread = 5 * time.Minute
 
 // backOff doubles with each delivery, up to the longest, less a random part of at most a half.
-func (p Policy) backOff(count int, luck float64) time.Duration {
+func (p Policy) backOff(count int, jitter float64) time.Duration {
 	delay := p.LongestDelay
 	if doublings := max(count, 1) - 1; doublings < 20 {
 		delay = min(p.FirstDelay<<doublings, p.LongestDelay)
 	}
 	spread := min(delay/2, maxSpread)
-	return wholeSeconds(delay - spread + time.Duration(luck*float64(spread)))
+	return wholeSeconds(delay - spread + time.Duration(jitter*float64(spread)))
 }
 
 // lastDayDelay bounds the delay of a message that could not be parked on its last day. It comes back so often that SQS itself moves it
@@ -168,8 +168,8 @@ func (p Policy) backOff(count int, luck float64) time.Duration {
 const lastDayDelay = 30 * time.Second
 
 // unparked is what becomes of a message that the dead-letter queue did not take.
-func (p Policy) unparked(d Delivery, now time.Time, luck float64) Action {
-	delay := p.backOff(d.Count, luck)
+func (p Policy) unparked(d Delivery, now time.Time, jitter float64) Action {
+	delay := p.backOff(d.Count, jitter)
 	if p.onLastDay(d, now) {
 		delay = min(delay, lastDayDelay)
 	}

@@ -22,14 +22,14 @@ const (
 
 func TestAnswer(t *testing.T) {
 	t.Parallel()
-	store := order.Result{Verdict: order.Redeliver, Reason: order.ReasonStore, Patient: true}
-	late := order.Result{Verdict: order.Redeliver, Reason: sqs.ReasonNotStarted, Patient: true}
+	store := order.Result{Verdict: order.Redeliver, Reason: order.ReasonStore, Transient: true}
+	late := order.Result{Verdict: order.Redeliver, Reason: sqs.ReasonNotStarted, Transient: true}
 	panicked := order.Result{Verdict: order.Redeliver, Reason: sqs.ReasonPanic}
 	unconfirmed := func(attempt int) order.Result {
 		return order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Attempt: attempt}
 	}
 	until := func(d time.Duration) order.Result {
-		return order.Result{Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(d), Patient: true}
+		return order.Result{Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(d), Transient: true}
 	}
 	again := func(d time.Duration) sqs.Action { return sqs.Action{Verdict: order.Redeliver, Delay: d} }
 	parked := sqs.Action{Verdict: order.Park}
@@ -38,7 +38,7 @@ func TestAnswer(t *testing.T) {
 		result order.Result
 		count  int
 		age    time.Duration
-		luck   float64
+		jitter float64
 		want   sqs.Action
 	}{
 		{"what is done is forgotten", order.Result{Verdict: order.Done}, 1, 0, unlucky, sqs.Action{Verdict: order.Done}},
@@ -50,7 +50,7 @@ func TestAnswer(t *testing.T) {
 		{"the first delay is at least half of that, in whole seconds", store, 1, 0, unlucky, again(3 * time.Second)},
 		{"the second doubles", store, 2, 0, luckiest, again(10 * time.Second)},
 		{"the second is at least half", store, 2, 0, unlucky, again(5 * time.Second)},
-		{"luck in the middle is three quarters", store, 3, 0, 0.5, again(15 * time.Second)},
+		{"jitter in the middle is three quarters", store, 3, 0, 0.5, again(15 * time.Second)},
 		{"the eighth is the last that doubles", store, 8, 0, luckiest, again(640 * time.Second)},
 		{"the ninth is 15 min", store, 9, 0, luckiest, again(15 * time.Minute)},
 		{"the eighth is at most 5 min less", store, 8, 0, unlucky, again(340 * time.Second)},
@@ -83,7 +83,7 @@ func TestAnswer(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			d := sqs.Delivery{Count: tt.count, SentAt: start().Add(-tt.age)}
-			if got := sqs.Answer(tt.result, d, start(), tt.luck, sqs.DefaultPolicy()); got != tt.want {
+			if got := sqs.Answer(tt.result, d, start(), tt.jitter, sqs.DefaultPolicy()); got != tt.want {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
 		})
@@ -110,22 +110,22 @@ func TestAnswerKeepsItsBounds(t *testing.T) {
 	reasons := slices.DeleteFunc(append(order.Reasons(), sqs.Reasons()...), func(r order.Reason) bool { return r == sqs.ReasonNotStarted })
 	rapid.Check(t, func(t *rapid.T) {
 		r := order.Result{
-			Verdict: rapid.SampledFrom([]order.Verdict{order.Done, order.Redeliver, order.Park}).Draw(t, "verdict"),
-			Reason:  rapid.SampledFrom(reasons).Draw(t, "reason"),
-			Patient: rapid.Bool().Draw(t, "patient"),
-			Attempt: rapid.IntRange(0, 30).Draw(t, "attempt"),
+			Verdict:   rapid.SampledFrom([]order.Verdict{order.Done, order.Redeliver, order.Park}).Draw(t, "verdict"),
+			Reason:    rapid.SampledFrom(reasons).Draw(t, "reason"),
+			Transient: rapid.Bool().Draw(t, "patient"),
+			Attempt:   rapid.IntRange(0, 30).Draw(t, "attempt"),
 		}
 		if rapid.Bool().Draw(t, "in progress") {
 			r.NotBefore = start().Add(time.Duration(rapid.Int64Range(-int64(day), int64(3*day)).Draw(t, "not before")))
 		}
 		count := rapid.OneOf(rapid.IntRange(1, 100), rapid.IntRange(1, 1000)).Draw(t, "count")
 		age := time.Duration(rapid.Int64Range(0, int64(7*day)).Draw(t, "age"))
-		luck := rapid.Float64Range(0, luckiest).Draw(t, "luck")
+		jitter := rapid.Float64Range(0, luckiest).Draw(t, "jitter")
 		answer := func(count int) sqs.Action {
-			return sqs.Answer(r, sqs.Delivery{Count: count, SentAt: start().Add(-age)}, start(), luck, sqs.DefaultPolicy())
+			return sqs.Answer(r, sqs.Delivery{Count: count, SentAt: start().Add(-age)}, start(), jitter, sqs.DefaultPolicy())
 		}
 		got := answer(count)
-		ownFault := !r.Patient && count >= 20 && (r.Attempt == 0 || r.Attempt >= 20)
+		ownFault := !r.Transient && count >= 20 && (r.Attempt == 0 || r.Attempt >= 20)
 		switch {
 		case r.Verdict != order.Redeliver:
 			if got != (sqs.Action{Verdict: r.Verdict}) {
@@ -154,19 +154,19 @@ func TestAnswerKeepsItsBounds(t *testing.T) {
 	})
 }
 
-// What lasts is never the order's own fault, and no luck, lease or lack of workers may send the message to the dead-letter queue
+// What lasts is never the order's own fault, and no jitter, lease or lack of workers may send the message to the dead-letter queue
 // before its last day: neither ours, nor SQS's own count.
 func TestWhatLastsIsWaitedForUntilTheLastDay(t *testing.T) {
 	t.Parallel()
-	wait := func(t tester, next func() (r order.Result, luck float64)) {
+	wait := func(t tester, next func() (r order.Result, jitter float64)) {
 		t.Helper()
 		p := sqs.DefaultPolicy()
 		for now, count := start(), 1; ; count++ {
-			r, luck := next()
+			r, jitter := next()
 			if !r.NotBefore.IsZero() {
 				r.NotBefore = now.Add(r.NotBefore.Sub(start()))
 			}
-			a := sqs.Answer(r, sqs.Delivery{Count: count, SentAt: start()}, now, luck, p)
+			a := sqs.Answer(r, sqs.Delivery{Count: count, SentAt: start()}, now, jitter, p)
 			if a.Verdict == order.Park {
 				if age := now.Sub(start()); age < p.Retention-day || count >= 900 { // docs/guides/operate.md gives this number
 					t.Fatalf("parked at an age of %v, after %d of %d receives", age, count, p.MaxReceives)
@@ -176,12 +176,12 @@ func TestWhatLastsIsWaitedForUntilTheLastDay(t *testing.T) {
 			now = now.Add(a.Delay)
 		}
 	}
-	late := order.Result{Verdict: order.Redeliver, Reason: sqs.ReasonNotStarted, Patient: true}
+	late := order.Result{Verdict: order.Redeliver, Reason: sqs.ReasonNotStarted, Transient: true}
 	for name, r := range map[string]order.Result{
 		"an outage": outage(), "no worker": late,
-		"a lease": {Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start(), Patient: true},
+		"a lease": {Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start(), Transient: true},
 	} {
-		t.Run(name+" without any luck", func(t *testing.T) {
+		t.Run(name+" without any jitter", func(t *testing.T) {
 			t.Parallel()
 			wait(t, func() (order.Result, float64) { return r, unlucky })
 		})
@@ -190,13 +190,13 @@ func TestWhatLastsIsWaitedForUntilTheLastDay(t *testing.T) {
 		t.Parallel()
 		rapid.Check(t, func(t *rapid.T) {
 			lease := time.Duration(rapid.Int64Range(0, int64(order.MaxLease)).Draw(t, "lease"))
-			held := order.Result{Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(lease), Patient: true}
+			held := order.Result{Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(lease), Transient: true}
 			all := rapid.SliceOfN(rapid.SampledFrom([]order.Result{outage(), late, held}), 1, 20).Draw(t, "results")
-			luck := rapid.Float64Range(0, luckiest).Draw(t, "luck")
+			jitter := rapid.Float64Range(0, luckiest).Draw(t, "jitter")
 			i := 0
 			wait(t, func() (order.Result, float64) {
 				i++
-				return all[i%len(all)], luck
+				return all[i%len(all)], jitter
 			})
 		})
 	})

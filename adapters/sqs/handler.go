@@ -34,7 +34,7 @@ type Handler struct {
 
 	Now       func() time.Time
 	NewOwner  func() string  // 128 random bits, new for each call
-	Luck      func() float64 // in [0, 1)
+	Jitter    func() float64 // in [0, 1)
 	RequestID func(context.Context) string
 
 	Parallel    int           // how many orders of a batch are worked on at once
@@ -155,7 +155,7 @@ func (b *batch) walk(ctx context.Context, lane []*record) {
 	var head *record
 	for _, r := range lane {
 		if head != nil {
-			r.result = order.Result{Verdict: order.Redeliver, Reason: ReasonBehind, Patient: true}
+			r.result = order.Result{Verdict: order.Redeliver, Reason: ReasonBehind, Transient: true}
 			r.action = head.action
 		} else {
 			b.do(ctx, r)
@@ -178,13 +178,13 @@ func (b *batch) do(ctx context.Context, r *record) {
 // decide works on a record and says what becomes of its message. One that nobody can help is parked.
 func (b *batch) decide(ctx context.Context, r *record) {
 	r.result = b.work(ctx, r)
-	r.action = Answer(r.result, r.delivery, b.Now(), b.Luck(), b.Policy)
+	r.action = Answer(r.result, r.delivery, b.Now(), b.Jitter(), b.Policy)
 	if r.action.Verdict != order.Park {
 		return
 	}
 	if err := b.Queue.Park(ctx, r.parked()); err != nil {
-		r.result = order.Result{Verdict: order.Redeliver, Reason: ReasonParkFailed, Patient: true, Err: err}
-		r.action = b.Policy.unparked(r.delivery, b.Now(), b.Luck())
+		r.result = order.Result{Verdict: order.Redeliver, Reason: ReasonParkFailed, Transient: true, Err: err}
+		r.action = b.Policy.unparked(r.delivery, b.Now(), b.Jitter())
 	}
 }
 
@@ -192,9 +192,9 @@ func (b *batch) decide(ctx context.Context, r *record) {
 func (b *batch) work(ctx context.Context, r *record) (result order.Result) {
 	switch {
 	case b.hopeless != nil:
-		return order.Result{Verdict: order.Redeliver, Reason: order.ReasonMisconfigured, Patient: true, Err: b.hopeless}
+		return order.Result{Verdict: order.Redeliver, Reason: order.ReasonMisconfigured, Transient: true, Err: b.hopeless}
 	case b.workUntil.Sub(b.Now()) < b.OrderBudget:
-		return order.Result{Verdict: order.Redeliver, Reason: ReasonNotStarted, Patient: true}
+		return order.Result{Verdict: order.Redeliver, Reason: ReasonNotStarted, Transient: true}
 	case !r.decoded():
 		return r.result
 	}

@@ -123,13 +123,13 @@ func TestAPanicOutsideTheOrderFailsOnlyItsRecord(t *testing.T) {
 		{"decoding", func(w *world) { w.Decoder = new(sqs.Decoder) }, []int{1}, "WARN panic"},
 		{"drawing an owner", func(w *world) { w.NewOwner = func() string { panic("boom " + canary) } }, []int{1}, "WARN panic"},
 		{"answering anybody", func(w *world) {
-			w.script["BAD"], w.Luck = outage(), func() float64 { panic("boom " + canary) }
+			w.script["BAD"], w.Jitter = outage(), func() float64 { panic("boom " + canary) }
 		}, []int{0, 1, 2}, "WARN panic"},
 		{"parking", func(w *world) {
 			w.script["BAD"] = order.Result{Verdict: order.Park, Reason: order.ReasonRefused, Err: brokenError{}}
 		}, []int{1}, "WARN panic"},
 		{"reporting what comes back", func(w *world) {
-			w.script["BAD"] = order.Result{Verdict: order.Redeliver, Reason: order.ReasonStore, Patient: true, Err: brokenError{}}
+			w.script["BAD"] = order.Result{Verdict: order.Redeliver, Reason: order.ReasonStore, Transient: true, Err: brokenError{}}
 		}, []int{1}, "ERROR <nil>"},
 		{"reporting what is done", func(w *world) {
 			w.script["BAD"] = order.Result{Verdict: order.Done, Reason: order.ReasonSettled, Err: brokenError{}}
@@ -198,7 +198,7 @@ func TestAWorkerThatExitsFailsOnlyItsRecord(t *testing.T) {
 				return first()
 			}
 		}, []int{0, 1, 2}, "ERROR <nil>"}, // its age cannot be reported either
-		{"choosing the delay", func(w *world) { w.Luck = func() float64 { runtime.Goexit(); return 0 } }, []int{0, 1, 2}, "WARN panic"},
+		{"choosing the delay", func(w *world) { w.Jitter = func() float64 { runtime.Goexit(); return 0 } }, []int{0, 1, 2}, "WARN panic"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -312,7 +312,7 @@ func gated(w *world) (started *[]string, gate chan struct{}) {
 func TestAFIFOGroupStopsAtItsFirstFailure(t *testing.T) {
 	t.Parallel()
 	w := newFIFOWorld(t)
-	w.script["A2"] = order.Result{Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(time.Minute), Patient: true}
+	w.script["A2"] = order.Result{Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(time.Minute), Transient: true}
 	w.script["C1"] = conflict()
 	var ids []string
 	for _, m := range [][2]string{
@@ -357,7 +357,7 @@ func TestNothingOvertakesTheHeadOfItsFIFOGroup(t *testing.T) {
 		}, 3 * time.Second},
 		"another attempt holds it": {named("HEAD"), func(w *world) {
 			w.script["HEAD"] = order.Result{
-				Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(time.Minute), Patient: true,
+				Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(time.Minute), Transient: true,
 			}
 		}, 61 * time.Second},
 		"it could not be parked": {named("HEAD"), func(w *world) {
@@ -719,7 +719,7 @@ func TestEachMessageHasALuckOfItsOwn(t *testing.T) {
 	w := newWorld(t)
 	w.Parallel = 1
 	draws := 0.0
-	w.Luck = func() float64 { draws += 0.1; return draws }
+	w.Jitter = func() float64 { draws += 0.1; return draws }
 	w.script = map[order.ID]order.Result{"A": outage(), "B": outage(), "C": conflict(), "D": conflict()}
 	w.send(named("A"), named("B"), named("C"), named("D"))
 	w.server.Fail("SendMessage", 2, sqstest.CodeServiceUnavailable)
@@ -845,9 +845,9 @@ func results() *rapid.Generator[order.Result] {
 		paid(), conflict(), outage(),
 		{Verdict: order.Done, Reason: order.ReasonDuplicate, Status: order.Declined},
 		{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Attempt: 2, Takeover: true},
-		{Verdict: order.Redeliver, Reason: order.ReasonFenced, Patient: true},
-		{Verdict: order.Redeliver, Reason: order.ReasonUnknown, Patient: true, RequestID: "req_1"},
-		{Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start(), Patient: true},
+		{Verdict: order.Redeliver, Reason: order.ReasonClaimLost, Transient: true},
+		{Verdict: order.Redeliver, Reason: order.ReasonUnknown, Transient: true, RequestID: "req_1"},
+		{Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start(), Transient: true},
 	})
 }
 

@@ -166,7 +166,7 @@ func TestTimeThatPassesDuringTheWorkCounts(t *testing.T) {
 		want   string
 	}{
 		"a lease that is waited for": {
-			order.Result{Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(time.Minute), Patient: true},
+			order.Result{Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(time.Minute), Transient: true},
 			false, 0, "redeliver 51",
 		},
 		"the last day begins":                             {outage(), false, 6*day - 10*time.Second, "park <nil>"},
@@ -225,7 +225,7 @@ func TestAnOrderThatWaitedTooLongIsReportedAsParked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.script["ORD12345"] = order.Result{
-		Verdict: order.Redeliver, Reason: order.ReasonNotNow, Patient: true, Status: order.Open, Attempt: 7, RequestID: "req_9",
+		Verdict: order.Redeliver, Reason: order.ReasonUnavailable, Transient: true, Status: order.Open, Attempt: 7, RequestID: "req_9",
 		Takeover: true,
 	}
 	id := w.send(good)[0]
@@ -233,13 +233,13 @@ func TestAnOrderThatWaitedTooLongIsReportedAsParked(t *testing.T) {
 	w.deliver(t.Context(), w.receivedTimes(33))
 	want := map[string]any{
 		"level": "ERROR", "msg": "order", "order_id": "ORD12345", "message_id": id, "delivery": 33.0, "attempt": 7.0,
-		"status": "open", "verdict": "park", "reason": "provider_not_now", "intent_id": "", "request_id": "request-1",
+		"status": "open", "verdict": "park", "reason": "provider_unavailable", "intent_id": "", "request_id": "request-1",
 		"provider_request_id": "req_9",
 	}
 	if diff := cmp.Diff(w.lineOfMessage(id), want); diff != "" {
 		t.Errorf("log: got - want +\n%s", diff)
 	}
-	counts := map[string]int{"Received": 1, "Takeovers": 1, "Parked": 1, "Parked provider_not_now": 1, "flush": 1}
+	counts := map[string]int{"Received": 1, "Takeovers": 1, "Parked": 1, "Parked provider_unavailable": 1, "flush": 1}
 	if diff := cmp.Diff(w.meter, counts); diff != "" {
 		t.Errorf("metrics: got - want +\n%s", diff)
 	}

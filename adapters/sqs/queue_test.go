@@ -44,7 +44,7 @@ func TestAParkedMessageSaysWhyAndWhereItCameFrom(t *testing.T) {
 		want       map[string]string
 	}{
 		{"an order that clashes", good, map[string]string{
-			sqs.AttrReason: "conflict", sqs.AttrOrderID: "ORD12345", sqs.AttrDetail: "another order has this id",
+			sqs.AttrReason: "conflict", sqs.AttrOrderID: "ORD12345", sqs.AttrDetail: "order id already used with different content",
 		}},
 		{"a body that is no order", "\t{ \"ünïcode\": 1 }\n", map[string]string{
 			sqs.AttrReason: "invalid_order",

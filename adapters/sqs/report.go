@@ -14,7 +14,7 @@ const (
 	MetricDuplicates         = "Duplicates"
 	MetricInProgress         = "InProgress"
 	MetricTakeovers          = "Takeovers"
-	MetricFenced             = "Fenced"
+	MetricClaimsLost         = "ClaimsLost"
 	MetricUnknown            = "Unknown"
 	MetricRedeliver          = "Redelivered"        // by Reason
 	MetricParked             = "Parked"             // by Reason
@@ -84,8 +84,8 @@ func (b *batch) count(r *record) {
 		b.Meter.Count(MetricDuplicates, "", "")
 	case order.ReasonInProgress:
 		b.Meter.Count(MetricInProgress, "", "")
-	case order.ReasonFenced:
-		b.Meter.Count(MetricFenced, "", "")
+	case order.ReasonClaimLost:
+		b.Meter.Count(MetricClaimsLost, "", "")
 	case order.ReasonUnknown:
 		b.Meter.Count(MetricUnknown, "", "")
 	}

@@ -51,8 +51,8 @@ func TestEveryOrderIsOneLine(t *testing.T) {
 		{
 			"an order that comes back",
 			order.Result{
-				Verdict: order.Redeliver, Reason: order.ReasonUnknown, Patient: true, Status: order.Open, Attempt: 3, Intent: "pi_3",
-				RequestID: "req_1", Err: &order.PaymentError{Trouble: order.Unknown, RequestID: "req_1", Err: context.DeadlineExceeded},
+				Verdict: order.Redeliver, Reason: order.ReasonUnknown, Transient: true, Status: order.Open, Attempt: 3, Intent: "pi_3",
+				RequestID: "req_1", Err: &order.PaymentError{Kind: order.Unknown, RequestID: "req_1", Err: context.DeadlineExceeded},
 			},
 			map[string]any{
 				"level": "WARN", "verdict": "redeliver", "reason": "provider_unknown", "status": "open", "attempt": 3.0, "intent_id": "pi_3",
@@ -68,7 +68,7 @@ func TestEveryOrderIsOneLine(t *testing.T) {
 			"an order that a person must see", conflict(),
 			map[string]any{
 				"level": "ERROR", "verdict": "park", "reason": "conflict", "status": "", "attempt": 0.0, "intent_id": "",
-				"error": "another order has this id",
+				"error": "order id already used with different content",
 			},
 		},
 	} {
@@ -100,13 +100,13 @@ func TestEveryResultIsCounted(t *testing.T) {
 		verdict order.Verdict
 		want    []string
 	}{
-		order.ReasonSettled:    {order.Done, []string{"Settled", "Settled paid", "OrderAge", "OrderAge 90"}},
-		order.ReasonDuplicate:  {order.Done, []string{"Duplicates"}},
-		order.ReasonInProgress: {order.Redeliver, []string{"InProgress", "Redelivered", "Redelivered in_progress"}},
-		order.ReasonFenced:     {order.Redeliver, []string{"Fenced", "Redelivered", "Redelivered fenced"}},
-		order.ReasonUnknown:    {order.Redeliver, []string{"Unknown", "Redelivered", "Redelivered provider_unknown"}},
-		order.ReasonNotNow:     {order.Redeliver, []string{"Redelivered", "Redelivered provider_not_now"}},
-		order.ReasonConflict:   {order.Park, []string{"Parked", "Parked conflict"}},
+		order.ReasonSettled:     {order.Done, []string{"Settled", "Settled paid", "OrderAge", "OrderAge 90"}},
+		order.ReasonDuplicate:   {order.Done, []string{"Duplicates"}},
+		order.ReasonInProgress:  {order.Redeliver, []string{"InProgress", "Redelivered", "Redelivered in_progress"}},
+		order.ReasonClaimLost:   {order.Redeliver, []string{"ClaimsLost", "Redelivered", "Redelivered claim_lost"}},
+		order.ReasonUnknown:     {order.Redeliver, []string{"Unknown", "Redelivered", "Redelivered provider_unknown"}},
+		order.ReasonUnavailable: {order.Redeliver, []string{"Redelivered", "Redelivered provider_unavailable"}},
+		order.ReasonConflict:    {order.Park, []string{"Parked", "Parked conflict"}},
 	} {
 		t.Run(string(reason), func(t *testing.T) {
 			t.Parallel()
@@ -176,7 +176,7 @@ func TestTheLevelOfALineFollowsFromWhatBecomesOfItsMessage(t *testing.T) {
 				want = "INFO"
 			}
 			w := newWorld(t)
-			w.script["ORD12345"] = order.Result{Verdict: verdict, Reason: reason, Patient: true}
+			w.script["ORD12345"] = order.Result{Verdict: verdict, Reason: reason, Transient: true}
 			w.send(good)
 			w.round()
 			if got := w.lineOf("ORD12345")["level"]; got != want {

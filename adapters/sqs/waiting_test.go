@@ -204,7 +204,7 @@ func TestAnOutageCrossesTheThresholdsOfItsAlarms(t *testing.T) {
 		threshold = float64(30 * time.Minute / time.Millisecond) // of the maximum of WaitingAge
 	)
 	tableIsDown := failing(ordertest.ErrConnection, ordertest.Begin, ordertest.Bind, ordertest.Finish, ordertest.Release)
-	stripeIsDown := failing(&order.PaymentError{Trouble: order.NotNow, Err: errors.New("503 from Stripe")},
+	stripeIsDown := failing(&order.PaymentError{Kind: order.Unavailable, Err: errors.New("503 from Stripe")},
 		ordertest.Prepare, ordertest.Confirm, ordertest.Read)
 	for name, tt := range map[string]struct {
 		fails  ordertest.Around
@@ -213,8 +213,8 @@ func TestAnOutageCrossesTheThresholdsOfItsAlarms(t *testing.T) {
 	}{
 		"the table is down, an order a minute": {tableIsDown, order.ReasonStore, int(ends / time.Minute)},
 		"the table is down, one order":         {tableIsDown, order.ReasonStore, 1},
-		"Stripe is down, an order a minute":    {stripeIsDown, order.ReasonNotNow, int(ends / time.Minute)},
-		"Stripe is down, one order":            {stripeIsDown, order.ReasonNotNow, 1},
+		"Stripe is down, an order a minute":    {stripeIsDown, order.ReasonUnavailable, int(ends / time.Minute)},
+		"Stripe is down, one order":            {stripeIsDown, order.ReasonUnavailable, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

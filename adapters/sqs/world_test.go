@@ -99,7 +99,7 @@ func newWorldWith(t tester, orderQueue, deadQueue string, fifo bool) *world {
 		Process: w.process, Decoder: sqs.NewDecoder(),
 		Queue:  w.queueThrough(nil),
 		Policy: sqs.DefaultPolicy(), Log: slog.New(slog.NewJSONHandler(&lockedWriter{w: w}, nil)), Meter: counter{w},
-		Now: w.Now, NewOwner: w.newOwner, Luck: func() float64 { return unlucky },
+		Now: w.Now, NewOwner: w.newOwner, Jitter: func() float64 { return unlucky },
 		RequestID: func(context.Context) string { return "request-1" },
 		Parallel:  4, OrderBudget: orderBudget, AnswerTime: answerTime,
 	}
@@ -238,7 +238,7 @@ func paid() order.Result {
 }
 
 func outage() order.Result {
-	return order.Result{Verdict: order.Redeliver, Reason: order.ReasonStore, Patient: true, Err: errors.New("no route to the store")}
+	return order.Result{Verdict: order.Redeliver, Reason: order.ReasonStore, Transient: true, Err: errors.New("no route to the store")}
 }
 
 func conflict() order.Result {

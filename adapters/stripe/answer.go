@@ -121,7 +121,7 @@ func (c call) parseError(e *stripe.Error) response {
 	}
 	var outer order.Failure
 	// The other errors are about the request, or about us, and not about a payment.
-	if r.status == http.StatusPaymentRequired && troubleOf(e.Code) != order.Misconfigured {
+	if r.status == http.StatusPaymentRequired && kindOf(e.Code) != order.Misconfigured {
 		outer = failure{Type: string(e.Type), Code: string(e.Code), DeclineCode: string(e.DeclineCode)}.order()
 	}
 	r.intent, _ = c.intentOf(&body.Error.Intent, outer) // r.err says more
@@ -180,6 +180,6 @@ func stateOf(s stripe.PaymentIntentStatus) (state order.IntentState, known bool)
 
 func replayed(r *stripe.APIResponse) bool { return r.Header.Get("Idempotent-Replayed") == "true" }
 
-func (c call) fail(t order.Trouble, requestID string, err error) error {
-	return &order.PaymentError{Trouble: t, RequestID: requestID, Err: fmt.Errorf("%s: %w", c.name, err)}
+func (c call) fail(t order.ErrorKind, requestID string, err error) error {
+	return &order.PaymentError{Kind: t, RequestID: requestID, Err: fmt.Errorf("%s: %w", c.name, err)}
 }

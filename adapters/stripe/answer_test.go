@@ -208,14 +208,14 @@ func TestAnswersAreTroubles(t *testing.T) {
 	type row struct {
 		calls string
 		said  said
-		want  order.Trouble
+		want  order.ErrorKind
 	}
 	tests := map[string]row{
-		"a twin is running":                       {every, said{409, false, failure(twin)}, order.NotNow},
-		"a conflict":                              {every, said{409, false, failure(invalid)}, order.NotNow},
-		"too many requests":                       {every, said{429, false, failure(invalid + `,"code":"rate_limit"`)}, order.NotNow},
-		"a lock, and the intent with it":          {"confirm", said{429, false, in(`"code":"lock_timeout"`, waiting)}, order.NotNow},
-		"unavailable":                             {every, said{503, false, failure(broken)}, order.NotNow},
+		"a twin is running":                       {every, said{409, false, failure(twin)}, order.Unavailable},
+		"a conflict":                              {every, said{409, false, failure(invalid)}, order.Unavailable},
+		"too many requests":                       {every, said{429, false, failure(invalid + `,"code":"rate_limit"`)}, order.Unavailable},
+		"a lock, and the intent with it":          {"confirm", said{429, false, in(`"code":"lock_timeout"`, waiting)}, order.Unavailable},
+		"unavailable":                             {every, said{503, false, failure(broken)}, order.Unavailable},
 		"a server error":                          {every, said{500, false, failure(broken)}, order.Unknown},
 		"a server error with a paid intent":       {"confirm", said{500, false, in(broken, paid)}, order.Unknown},
 		"a gateway's time-out":                    {every, said{504, false, failure(broken)}, order.Unknown},
@@ -284,7 +284,7 @@ func TestAnswersAreTroubles(t *testing.T) {
 			t.Run(name+"/"+call, func(t *testing.T) {
 				t.Parallel()
 				got, err := calls(t, answering(t, tt.said.ServeHTTP))[call](t.Context())
-				if trouble := troubleOf(t, err); trouble != tt.want || got != (order.Intent{}) {
+				if trouble := kindOf(t, err); trouble != tt.want || got != (order.Intent{}) {
 					t.Errorf("got %v with %q: %v, want %q", got, trouble, err, tt.want)
 				}
 				if err != nil && strings.Contains(err.Error(), "nil") {
@@ -395,7 +395,7 @@ func FuzzAnswer(f *testing.F) {
 		}))
 		for name, call := range calls(t, p) {
 			got, err := call(t.Context())
-			switch trouble := troubleOf(t, err); {
+			switch trouble := kindOf(t, err); {
 			case err == nil && (got.ID == "" || got.State == "" || name != "prepare" && got.ID != intentID):
 				t.Errorf("%s: got the intent %+v", name, got)
 			case err != nil && (trouble == "" || got != (order.Intent{})):

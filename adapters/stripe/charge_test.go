@@ -154,7 +154,7 @@ func TestAKeyThatMayNotReadChargesIsMisconfigured(t *testing.T) {
 		"confirm": func() (order.Intent, error) { return p.Confirm(t.Context(), id, order.ConfirmKey(scope, o.ID(), 2)) },
 	} {
 		got, err := call()
-		if troubleOf(t, err) != order.Misconfigured || got != (order.Intent{}) {
+		if kindOf(t, err) != order.Misconfigured || got != (order.Intent{}) {
 			t.Errorf("%s: got %+v, %v, want our mistake", name, got, err)
 			continue
 		}
@@ -180,11 +180,11 @@ func TestARefusedCallNamesThePermissionThatItNeeds(t *testing.T) {
 		"read":    `(a restricted key needs the permission "PaymentIntents: Read")`,
 	} {
 		_, err := calls(t, offline(t, said{403, false, failure(invalid)}))[name](t.Context())
-		if troubleOf(t, err) != order.Misconfigured || !strings.Contains(err.Error(), want) {
+		if kindOf(t, err) != order.Misconfigured || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want it misconfigured and %s", name, err, want)
 		}
 		_, err = calls(t, offline(t, said{401, false, failure(invalid)}))[name](t.Context())
-		if troubleOf(t, err) != order.Misconfigured || strings.Contains(err.Error(), "permission") {
+		if kindOf(t, err) != order.Misconfigured || strings.Contains(err.Error(), "permission") {
 			t.Errorf("%s with a key that is none: got %v, want it misconfigured and no word of permissions", name, err)
 		}
 	}
@@ -199,7 +199,7 @@ func TestTheSecondReadDecides(t *testing.T) {
 		second  said
 		state   order.IntentState
 		failure order.Failure
-		trouble order.Trouble
+		trouble order.ErrorKind
 	}{
 		"the customer has paid since": {second: said{200, false, charged("succeeded", none, charge)}, state: order.Succeeded},
 		"another card has failed since": {
@@ -209,7 +209,7 @@ func TestTheSecondReadDecides(t *testing.T) {
 		},
 		"the charge is not shown":         {second: edited, trouble: order.Misconfigured},
 		"the property cannot be expanded": {second: said{400, false, failure(invalid)}, trouble: order.Misconfigured},
-		"too many requests":               {second: said{429, false, failure(invalid)}, trouble: order.NotNow},
+		"too many requests":               {second: said{429, false, failure(invalid)}, trouble: order.Unavailable},
 		"a server error":                  {second: said{500, false, failure(broken)}, trouble: order.Unknown},
 		"a charge that is no charge":      {second: said{200, false, charged("requires_payment_method", none, "5")}, trouble: order.Unknown},
 		"a failure code that is a number": {
@@ -234,7 +234,7 @@ func TestTheSecondReadDecides(t *testing.T) {
 				"read intent pi_3Pretend with its latest charge: the intent's latest charge is not shown, only its id")) {
 				t.Errorf("%s, %s: got %v, want it to say so", claim, first, err)
 			}
-			if got.State != tt.state || got.Failure != tt.failure || troubleOf(t, err) != tt.trouble {
+			if got.State != tt.state || got.Failure != tt.failure || kindOf(t, err) != tt.trouble {
 				t.Errorf("%s, %s: got %+v, %v, want %q with %+v, or %q", claim, first, got, err, tt.state, tt.failure, tt.trouble)
 			}
 			want := []string{

@@ -29,7 +29,7 @@ func (c call) settles(r response) bool {
 	}
 	switch _, settled := order.OutcomeOf(r.intent); r.status {
 	case http.StatusPaymentRequired:
-		return settled || troubleOf(r.code) == order.Refused
+		return settled || kindOf(r.code) == order.Refused
 	case http.StatusBadRequest:
 		return r.code == stripe.ErrorCodePaymentIntentUnexpectedState
 	}
@@ -37,18 +37,18 @@ func (c call) settles(r response) bool {
 }
 
 // trouble says what a response without a usable intent means for the order.
-func (c call) trouble(r response) order.Trouble {
+func (c call) trouble(r response) order.ErrorKind {
 	switch {
 	case r.status >= 400 && r.replayed:
 		return order.Replayed
 	case r.status == http.StatusConflict, r.status == http.StatusTooManyRequests, r.status == http.StatusServiceUnavailable:
-		return order.NotNow // the key or the intent is in use; a rate limit; Stripe is unavailable
+		return order.Unavailable // the key or the intent is in use; a rate limit; Stripe is unavailable
 	case r.status < 400, r.status >= 500, r.status == http.StatusFailedDependency: // 424: a service behind Stripe failed
 		return order.Unknown
 	case r.status == http.StatusUnauthorized, r.status == http.StatusForbidden:
 		return order.Misconfigured
-	case troubleOf(r.code) != order.Refused:
-		return troubleOf(r.code)
+	case kindOf(r.code) != order.Refused:
+		return kindOf(r.code)
 	case c.method == http.MethodGet: // of an id that Stripe gave us: the order cannot be wrong
 		return order.Misconfigured
 	case r.kind == stripe.ErrorTypeIdempotency:
@@ -64,7 +64,7 @@ func aboutIntent(param string) bool {
 	return param == "" || param == "intent" || param == "payment_intent"
 }
 
-// troubleOf says what an error code means (docs.stripe.com/error-codes), whatever the status is. Refused, the default,
+// kindOf says what an error code means (docs.stripe.com/error-codes), whatever the status is. Refused, the default,
 // is for codes about what was asked for, and for codes of requests that are not made here.
 //
 // The code alone tells an account problem: 401 came with an expired key (github.com/stripe/stripe-cli/issues/1341),
@@ -73,7 +73,7 @@ func aboutIntent(param string) bool {
 //
 // A customer or payment method of the other mode has no code of its own. It is resource_missing, like one that never
 // existed, and only the message tells the two apart (github.com/dj-stripe/dj-stripe/issues/1113).
-func troubleOf(code stripe.ErrorCode) order.Trouble {
+func kindOf(code stripe.ErrorCode) order.ErrorKind {
 	switch code { //nolint:exhaustive // a test lists every code and what it becomes
 	// The key is expired, or publishable.
 	case stripe.ErrorCodeAPIKeyExpired, stripe.ErrorCodePlatformAPIKeyExpired, stripe.ErrorCodeSecretKeyRequired,
@@ -98,7 +98,7 @@ func troubleOf(code stripe.ErrorCode) order.Trouble {
 		stripe.ErrorCodePaymentMethodNotAvailable, stripe.ErrorCodeACSSDebitSessionIncomplete,
 		// The account's limit for a rolling period is used up.
 		stripe.ErrorCodeChargeExceedsSourceLimit:
-		return order.NotNow
+		return order.Unavailable
 
 	// The bank or the processor did not answer in time: money may have moved.
 	case stripe.ErrorCodeProcessingError, stripe.ErrorCodePaymentMethodProviderTimeout:

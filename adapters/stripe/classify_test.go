@@ -88,11 +88,11 @@ const (
 	codesMisconfiguredSince = `charge_exceeds_transaction_limit`
 )
 
-func troubleByCode() map[string]order.Trouble {
-	all := map[string]order.Trouble{}
-	for codes, trouble := range map[string]order.Trouble{
+func troubleByCode() map[string]order.ErrorKind {
+	all := map[string]order.ErrorKind{}
+	for codes, trouble := range map[string]order.ErrorKind{
 		codesMisconfigured: order.Misconfigured, codesMisconfiguredSince: order.Misconfigured,
-		codesNotNow: order.NotNow, codesUnknown: order.Unknown,
+		codesNotNow: order.Unavailable, codesUnknown: order.Unknown,
 		codesDeclined: order.Refused, codesRefused: order.Refused, codesElsewhere: order.Refused,
 	} {
 		for code := range strings.FieldsSeq(codes) {
@@ -107,7 +107,7 @@ func TestEveryErrorCodeHasAMeaning(t *testing.T) {
 	type row struct {
 		calls string
 		said  said
-		want  order.Trouble
+		want  order.ErrorKind
 	}
 	for code, want := range troubleByCode() {
 		rest := invalid + `,"code":"` + code + `"`
@@ -117,7 +117,7 @@ func TestEveryErrorCodeHasAMeaning(t *testing.T) {
 			"of a read":                    {"read", said{400, false, failure(rest)}, ofARead(want)},
 			"with a 401":                   {every, said{401, false, failure(rest)}, order.Misconfigured},
 			"with a 403":                   {every, said{403, false, failure(rest)}, order.Misconfigured},
-			"with a 429":                   {every, said{429, false, failure(rest)}, order.NotNow},
+			"with a 429":                   {every, said{429, false, failure(rest)}, order.Unavailable},
 			"with a 500":                   {every, said{500, false, failure(rest)}, order.Unknown},
 			"replayed":                     {"prepare confirm", said{400, true, failure(rest)}, order.Replayed},
 		}
@@ -128,7 +128,7 @@ func TestEveryErrorCodeHasAMeaning(t *testing.T) {
 		for name, tt := range tests {
 			for call := range strings.FieldsSeq(tt.calls) {
 				got, err := calls(t, offline(t, tt.said))[call](t.Context())
-				if trouble := troubleOf(t, err); trouble != tt.want || got != (order.Intent{}) {
+				if trouble := kindOf(t, err); trouble != tt.want || got != (order.Intent{}) {
 					t.Errorf("%s %s, %s: got %q (%v), want %q", code, name, call, trouble, err, tt.want)
 				}
 			}
@@ -137,7 +137,7 @@ func TestEveryErrorCodeHasAMeaning(t *testing.T) {
 }
 
 // ofARead is what a refused Read means: Stripe gave us the id, so the order cannot be wrong.
-func ofARead(t order.Trouble) order.Trouble {
+func ofARead(t order.ErrorKind) order.ErrorKind {
 	if t == order.Refused {
 		return order.Misconfigured
 	}
@@ -173,7 +173,7 @@ func TestAnIntentThatShowsAnOutcomeWinsOverEveryErrorCode(t *testing.T) {
 		}
 	}
 	aboutUs := in(`"code":"testmode_charges_only"`, body("requires_payment_method", none))
-	if got, err := calls(t, offline(t, said{402, false, aboutUs}))["confirm"](t.Context()); troubleOf(t, err) != order.Misconfigured {
+	if got, err := calls(t, offline(t, said{402, false, aboutUs}))["confirm"](t.Context()); kindOf(t, err) != order.Misconfigured {
 		t.Errorf("an intent that has not failed itself: got %+v, %v, want our mistake", got, err)
 	}
 }
@@ -230,11 +230,11 @@ func offline(tb testing.TB, answer said) *stripe.Payments {
 // second is in another account or mode.
 func TestAMissingResourceIsTheOrdersUnlessItIsTheIntent(t *testing.T) {
 	t.Parallel()
-	for param, want := range map[string]order.Trouble{
+	for param, want := range map[string]order.ErrorKind{
 		`"customer"`: order.Refused, `"payment_method"`: order.Refused,
 		`"intent"`: order.Misconfigured, `"payment_intent"`: order.Misconfigured, `""`: order.Misconfigured, `null`: order.Misconfigured,
 	} {
-		for status, want := range map[int]order.Trouble{404: want, 400: order.Refused} {
+		for status, want := range map[int]order.ErrorKind{404: want, 400: order.Refused} {
 			answer := said{status, false, failure(noSuch + `,"param":` + param)}
 			for name, call := range map[string]func(context.Context) (order.Intent, error){
 				"confirm": calls(t, offline(t, answer))["confirm"], "read": calls(t, offline(t, answer))["read"],
@@ -243,7 +243,7 @@ func TestAMissingResourceIsTheOrdersUnlessItIsTheIntent(t *testing.T) {
 				if name == "read" {
 					want = order.Misconfigured
 				}
-				if _, err := call(t.Context()); troubleOf(t, err) != want {
+				if _, err := call(t.Context()); kindOf(t, err) != want {
 					t.Errorf("%s, %d with param %s: got %v, want %s", name, status, param, err, want)
 				}
 			}

@@ -99,7 +99,7 @@ func faultOf(c ordertest.Call, m ordertest.Mishap) stripetest.Fault {
 		ordertest.Find: stripetest.Search,
 	}
 	kind := map[ordertest.Mishap]stripetest.FaultKind{
-		ordertest.SaysNotNow:              stripetest.RateLimited,
+		ordertest.SaysUnavailable:         stripetest.RateLimited,
 		ordertest.SaysMisconfigured:       stripetest.Unauthorized,
 		ordertest.NeverArrives:            stripetest.LoseAnswerBeforeEffect,
 		ordertest.LosesTheAnswer:          stripetest.LoseAnswerAfterEffect,
@@ -113,12 +113,12 @@ func faultOf(c ordertest.Call, m ordertest.Mishap) stripetest.Fault {
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	tests := map[stripetest.FaultKind]struct {
-		want order.Trouble
+		want order.ErrorKind
 		paid bool
 	}{
-		stripetest.LockTimeout: {order.NotNow, false},
-		stripetest.KeyInUse:    {order.NotNow, false},
-		stripetest.Unavailable: {order.NotNow, false},
+		stripetest.LockTimeout: {order.Unavailable, false},
+		stripetest.KeyInUse:    {order.Unavailable, false},
+		stripetest.Unavailable: {order.Unavailable, false},
 		stripetest.Forbidden:   {order.Misconfigured, false},
 		stripetest.Garbage:     {order.Unknown, true},
 	}
@@ -132,7 +132,7 @@ func TestFaults(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.Fail(stripetest.Fault{Kind: kind, On: stripetest.Confirm})
-			if _, err := p.Confirm(ctx, intent.ID, order.ConfirmKey(scope, o.ID(), 1)); troubleOf(t, err) != tt.want {
+			if _, err := p.Confirm(ctx, intent.ID, order.ConfirmKey(scope, o.ID(), 1)); kindOf(t, err) != tt.want {
 				t.Errorf("got %v, want %s", err, tt.want)
 			}
 			intent, err = p.Read(ctx, intent.ID)

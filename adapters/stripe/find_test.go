@@ -52,20 +52,20 @@ func TestAFailedFindIsNeverNothingFound(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		said said
-		want order.Trouble
+		want order.ErrorKind
 	}{
 		"an unreadable body":          {said{200, false, `{"data":`}, order.Unknown},
 		"an intent without an id":     {said{200, false, `{"data":[{"status":"succeeded"}]}`}, order.Unknown},
 		"no right to search":          {said{403, false, failure(`"type":"invalid_request_error"`)}, order.Misconfigured},
 		"a country without search":    {said{400, false, failure(`"type":"invalid_request_error"`)}, order.Misconfigured},
-		"too many searches":           {said{429, false, failure(`"code":"rate_limit"`)}, order.NotNow},
+		"too many searches":           {said{429, false, failure(`"code":"rate_limit"`)}, order.Unavailable},
 		"a server error":              {said{500, false, failure(`"type":"api_error"`)}, order.Unknown},
 		"a success without a message": {said{204, false, ""}, order.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			found, err := answering(t, c.said.ServeHTTP).Find(t.Context(), "ORD-1")
-			if got := troubleOf(t, err); got != c.want || len(found) != 0 {
+			if got := kindOf(t, err); got != c.want || len(found) != 0 {
 				t.Errorf("got %v, trouble %s (%v), want %s", found, got, err, c.want)
 			}
 		})

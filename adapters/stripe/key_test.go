@@ -83,7 +83,7 @@ func TestPaymentsKeepALiveKey(t *testing.T) {
 			})})
 			for name, call := range calls(t, p) {
 				_, err := call(t.Context())
-				if refused := troubleOf(t, err) == order.Misconfigured && errors.Is(err, stripe.ErrLiveKey); refused != (tt.sent == 0) {
+				if refused := kindOf(t, err) == order.Misconfigured && errors.Is(err, stripe.ErrLiveKey); refused != (tt.sent == 0) {
 					t.Errorf("%s: got %v", name, err)
 				}
 				if strings.Contains(err.Error(), "canary") {

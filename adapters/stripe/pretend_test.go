@@ -68,8 +68,8 @@ func orderOf(tb testing.TB, method string) order.Order {
 	return o
 }
 
-// troubleOf is what an error of a Payments means; it must be a *order.PaymentError.
-func troubleOf(tb testing.TB, err error) order.Trouble {
+// kindOf is what an error of a Payments means; it must be a *order.PaymentError.
+func kindOf(tb testing.TB, err error) order.ErrorKind {
 	tb.Helper()
 	var e *order.PaymentError
 	if err != nil && !errors.As(err, &e) {
@@ -78,5 +78,5 @@ func troubleOf(tb testing.TB, err error) order.Trouble {
 	if err == nil {
 		return ""
 	}
-	return e.Trouble
+	return e.Kind
 }

@@ -54,7 +54,7 @@ func TestErrorsDoNotRepeatWhatWasSent(t *testing.T) {
 			answer := said{400, false, failureOf(t, message)}
 			p := offline(t, answer)
 			_, err := p.Prepare(t.Context(), o, key)
-			if troubleOf(t, err) != order.Refused {
+			if kindOf(t, err) != order.Refused {
 				t.Fatalf("%q: got %v, want it refused", message, err)
 			}
 			shown := strings.Replace(err.Error(), "prepare order ORD-1:", "", 1)

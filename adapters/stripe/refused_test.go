@@ -33,10 +33,10 @@ func TestAConfirmationForSomebodyWhoIsGoneIsRefused(t *testing.T) {
 			}
 			s.Machine(leave)
 			got, err := p.Confirm(t.Context(), intent.ID, order.ConfirmKey(scope, o.ID(), 1))
-			if troubleOf(t, err) != order.Refused || got != (order.Intent{}) {
+			if kindOf(t, err) != order.Refused || got != (order.Intent{}) {
 				t.Errorf("confirm: got %+v, %v, want it refused", got, err)
 			}
-			if got, err := p.Prepare(t.Context(), o, order.PrepareAgainKey(scope, o.ID(), 1)); troubleOf(t, err) != order.Refused {
+			if got, err := p.Prepare(t.Context(), o, order.PrepareAgainKey(scope, o.ID(), 1)); kindOf(t, err) != order.Refused {
 				t.Errorf("prepare another: got %+v, %v, want it refused", got, err)
 			}
 			if got, err := p.Read(t.Context(), intent.ID); err != nil || got.State != order.NeedsConfirmation {

@@ -79,11 +79,11 @@ func TestNothingIsSentThatMustNotBe(t *testing.T) {
 		"a confirmation that climbs paths": func() (order.Intent, error) { return p.Confirm(ctx, "pi_1/cancel?", key) },
 	}
 	for name, call := range tests {
-		if got, err := call(); troubleOf(t, err) != order.Refused || got != (order.Intent{}) {
+		if got, err := call(); kindOf(t, err) != order.Refused || got != (order.Intent{}) {
 			t.Errorf("%s: got %v, %v, want it refused", name, got, err)
 		}
 	}
-	if got, err := p.Read(ctx, ""); troubleOf(t, err) != order.Misconfigured || got != (order.Intent{}) {
+	if got, err := p.Read(ctx, ""); kindOf(t, err) != order.Misconfigured || got != (order.Intent{}) {
 		t.Errorf("a list of all intents: got %v, %v, want our mistake", got, err)
 	}
 }
@@ -97,7 +97,7 @@ func TestNobodyAnswers(t *testing.T) {
 	}
 	tests := map[string]struct {
 		payments *stripe.Payments
-		want     order.Trouble
+		want     order.ErrorKind
 		cause    error // that callers can still tell
 	}{
 		"nobody is there": {open(t, gone.URL, nil), order.Unknown, nil},
@@ -125,7 +125,7 @@ func TestNobodyAnswers(t *testing.T) {
 			t.Run(name+"/"+method, func(t *testing.T) {
 				t.Parallel()
 				got, err := call(t.Context())
-				if trouble := troubleOf(t, err); trouble != tt.want || got != (order.Intent{}) || !errors.Is(err, tt.cause) && tt.cause != nil {
+				if trouble := kindOf(t, err); trouble != tt.want || got != (order.Intent{}) || !errors.Is(err, tt.cause) && tt.cause != nil {
 					t.Errorf("got %v, %v, want %s", got, err, tt.want)
 				}
 				if err != nil && (strings.Contains(err.Error(), "canary") || strings.Contains(err.Error(), pretendKey)) {
@@ -155,7 +155,7 @@ func TestACallerThatGivesUpIsToldUnknown(t *testing.T) {
 		return nil, r.Context().Err()
 	}))
 	_, err := p.Confirm(ctx, intentID, order.ConfirmKey(scope, "ORD-1", 1))
-	if troubleOf(t, err) != order.Unknown || !errors.Is(err, context.Canceled) {
+	if kindOf(t, err) != order.Unknown || !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want unknown and canceled", err)
 	}
 }
@@ -242,7 +242,7 @@ func TestStripeIsTheDefault(t *testing.T) {
 		}
 		return nil, errors.New("offline")
 	}))
-	if _, err := p.Read(t.Context(), intentID); troubleOf(t, err) != order.Unknown {
+	if _, err := p.Read(t.Context(), intentID); kindOf(t, err) != order.Unknown {
 		t.Error(err)
 	}
 }

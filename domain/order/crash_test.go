@@ -133,10 +133,10 @@ func TestAFrozenWorkerDoesNotParkWhatOthersSettled(t *testing.T) {
 	w := newWorld(t, ordertest.Pays)
 	got := w.deliver(only(ordertest.Prepare, func(func() error) error {
 		w.otherWorks(func() {}, order.Paid)
-		return &order.PaymentError{Trouble: order.KeyReused, Err: ordertest.ErrConnection}
+		return &order.PaymentError{Kind: order.KeyReused, Err: ordertest.ErrConnection}
 	}))
-	if got.Verdict != order.Redeliver || got.Reason != order.ReasonFenced {
-		t.Errorf("got %s for %s, want %s for %s", got.Verdict, got.Reason, order.Redeliver, order.ReasonFenced)
+	if got.Verdict != order.Redeliver || got.Reason != order.ReasonClaimLost {
+		t.Errorf("got %s for %s, want %s for %s", got.Verdict, got.Reason, order.Redeliver, order.ReasonClaimLost)
 	}
 	w.settledAs(w.redeliver(asIs), order.Paid)
 }
@@ -155,7 +155,7 @@ func TestMishapsChargeOnce(t *testing.T) {
 	t.Parallel()
 	calls := []ordertest.Call{ordertest.Prepare, ordertest.Confirm, ordertest.Read}
 	mishaps := []ordertest.Mishap{
-		ordertest.SaysNotNow, ordertest.SaysMisconfigured, ordertest.NeverArrives, ordertest.LosesTheAnswer,
+		ordertest.SaysUnavailable, ordertest.SaysMisconfigured, ordertest.NeverArrives, ordertest.LosesTheAnswer,
 		ordertest.FailsForTheKey, ordertest.DoesItButFailsForTheKey,
 	}
 	n := len(calls) * len(mishaps)

@@ -69,11 +69,11 @@ func TestAFailureKeepsTheNameOfItsCall(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		call    ordertest.Call
-		trouble order.Trouble
+		trouble order.ErrorKind
 		before  func(w *world)
 	}{
 		{call: ordertest.Prepare, trouble: order.Refused},
-		{call: ordertest.Confirm, trouble: order.NotNow},
+		{call: ordertest.Confirm, trouble: order.Unavailable},
 		{call: ordertest.Read, trouble: order.Refused, before: func(w *world) { w.dieAfter(ordertest.Bind) }},
 		{call: ordertest.Read, trouble: order.Unknown, before: func(w *world) { w.dieAfter(ordertest.Bind) }},
 	} {
@@ -81,7 +81,7 @@ func TestAFailureKeepsTheNameOfItsCall(t *testing.T) {
 		if tt.before != nil {
 			tt.before(w)
 		}
-		failure := &order.PaymentError{Trouble: tt.trouble, RequestID: "req_of_support", Err: errors.New("no")}
+		failure := &order.PaymentError{Kind: tt.trouble, RequestID: "req_of_support", Err: errors.New("no")}
 		if got := w.deliver(fails(tt.call, failure)); got.RequestID != failure.RequestID {
 			t.Errorf("%s at %s: got request %q, want %q", tt.trouble, tt.call, got.RequestID, failure.RequestID)
 		}

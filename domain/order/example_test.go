@@ -58,19 +58,19 @@ func ExampleOutcomeOf() {
 	// false
 }
 
-func ExampleWhyNot() {
+func ExampleCheckClaim() {
 	o := ordertest.Order("ORD12345")
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	r := order.Record{Fingerprint: o.Fingerprint(), Status: order.Open, Owner: "another", Until: noon.Add(time.Minute)}
 	for _, now := range []time.Time{noon, noon.Add(2 * time.Minute)} {
-		fmt.Println(order.WhyNot(r, o, order.Lease{Owner: "me", From: now, Until: now.Add(time.Minute)}))
+		fmt.Println(order.CheckClaim(r, o, order.Lease{Owner: "me", From: now, Until: now.Add(time.Minute)}))
 	}
 	r.Status = order.Paid
-	fmt.Println(order.WhyNot(r, o, order.Lease{Owner: "me", From: noon}))
+	fmt.Println(order.CheckClaim(r, o, order.Lease{Owner: "me", From: noon}))
 	// Output:
-	// another attempt holds the order until 2026-01-02T12:01:00Z
+	// order in progress: leased to another attempt until 2026-01-02T12:01:00Z
 	// <nil>
-	// the order is paid
+	// order already settled: paid
 }
 
 func ExampleMoney_String() {

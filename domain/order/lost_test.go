@@ -101,7 +101,7 @@ func lostCases() []processCase {
 		{
 			name:   "a search that is not answered charges nobody",
 			before: func(w *world) { late(w, 25*time.Hour) }, around: always(ordertest.NeverReaches(ordertest.Find)),
-			want:  claimed(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnknown, Patient: true}),
+			want:  claimed(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnknown, Transient: true}),
 			calls: "begin find release",
 		},
 		{
@@ -132,7 +132,7 @@ func lostCases() []processCase {
 					i.State = order.IntentCanceled
 				}}.fresh()
 			},
-			want:  claimed(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonReplayed, Patient: true}),
+			want:  claimed(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonReplayed, Transient: true}),
 			calls: "begin prepare prepare release",
 		},
 	}
@@ -174,10 +174,10 @@ func wrongAnswerCases() []processCase {
 	}
 }
 
-func TestRecover(t *testing.T) {
+func TestRestore(t *testing.T) {
 	t.Parallel()
 	recovered := func(w *world, id order.IntentID) (order.Record, error) {
-		return order.Recover(w.Context(), w.store, w.bank, "test", w.order.ID(), id, w.now)
+		return order.Restore(w.Context(), w.store, w.bank, "test", w.order.ID(), id, w.now)
 	}
 	t.Run("a lost record of a charged order is paid again, and its message charges nobody", func(t *testing.T) {
 		t.Parallel()
@@ -235,7 +235,7 @@ func TestRecover(t *testing.T) {
 			w.deliver(asIs)
 			w.lose()
 			p := changes{Payments: w.bank, on: ordertest.Read, times: 9, change: c.change}.fresh()
-			_, err := order.Recover(w.Context(), w.store, p, "test", w.order.ID(), "pi_1", w.now)
+			_, err := order.Restore(w.Context(), w.store, p, "test", w.order.ID(), "pi_1", w.now)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want it to name %q", err, c.want)
 			}

@@ -63,7 +63,7 @@ func TestNothingIsAcknowledgedThatCouldNotBeFinished(t *testing.T) {
 				"never arrives":          always(ordertest.NeverReaches(ordertest.Finish)),
 				"loses its answer":       always(ordertest.LosesTheAnswerOf(ordertest.Finish)),
 				"is too late":            func(w *world) ordertest.Around { return w.takenOverAt(ordertest.Finish) },
-				"meets a damaged record": always(fails(ordertest.Finish, order.ErrDamaged)),
+				"meets a damaged record": always(fails(ordertest.Finish, order.ErrCorrupt)),
 				"is no transition":       always(fails(ordertest.Finish, &order.TransitionError{From: order.Paid, To: order.Declined})),
 			} {
 				w := newWorld(t, card)
@@ -113,12 +113,12 @@ func TestEachStatusIsLookedAtAgainInItsOwnTime(t *testing.T) {
 	t.Parallel()
 	want := map[order.Status]time.Duration{order.Open: 15 * time.Minute, order.Pending: time.Hour, order.ActionRequired: 24 * time.Hour}
 	for _, s := range order.Statuses() {
-		got, waits := s.LookAgain()
+		got, waits := s.RecheckAfter()
 		if _, should := want[s]; got != want[s] || waits != should {
 			t.Errorf("%s: got %v, waits: %t, want %v, %t", s, got, waits, want[s], should)
 		}
 	}
-	if open, _ := order.Open.LookAgain(); open < order.MaxLease {
+	if open, _ := order.Open.RecheckAfter(); open < order.MaxLease {
 		t.Errorf("an open order is due after %v, while a lease of %v may be running", open, order.MaxLease)
 	}
 }
@@ -126,12 +126,12 @@ func TestEachStatusIsLookedAtAgainInItsOwnTime(t *testing.T) {
 // A row says why the last attempt gave up, in the word that the message gets too.
 func TestTheRecordNotesTheReasonOfTheResult(t *testing.T) {
 	t.Parallel()
-	for trouble, want := range map[order.Trouble]order.Reason{
-		order.NotNow: order.ReasonNotNow, order.Unknown: order.ReasonUnknown, order.Replayed: order.ReasonReplayed,
+	for trouble, want := range map[order.ErrorKind]order.Reason{
+		order.Unavailable: order.ReasonUnavailable, order.Unknown: order.ReasonUnknown, order.Replayed: order.ReasonReplayed,
 		order.Misconfigured: order.ReasonMisconfigured, order.KeyReused: order.ReasonKeyReused,
 	} {
 		w := newWorld(t, ordertest.Pays)
-		got := w.deliver(fails(ordertest.Confirm, &order.PaymentError{Trouble: trouble, Err: errors.New("no")}))
+		got := w.deliver(fails(ordertest.Confirm, &order.PaymentError{Kind: trouble, Err: errors.New("no")}))
 		if r := w.record(); got.Reason != want || r.LastError != string(want) || r.Owner != "" || !r.Until.IsZero() {
 			t.Errorf(
 				"%s: got %s and a record that says %q, held by %q until %v, want %s and nobody", trouble, got.Reason,

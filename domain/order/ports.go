@@ -12,21 +12,21 @@ import (
 // the next Begin finds out. ordertest.TestStore is this contract as a test.
 type Claims interface {
 	// Begin takes the order for the lease, or takes over one whose lease has ended. The claim is what NewClaim makes
-	// of the record. It refuses with what WhyNot says: ErrUnknownVersion if a newer release wrote the
+	// of the record. It refuses with what CheckClaim says: ErrUnknownVersion if a newer release wrote the
 	// record, ErrConflict if another order has this id, *SettledError if it is not open any more, *InProgressError if
-	// somebody's lease is running. It returns ErrDamaged for a record that no store wrote.
+	// somebody's lease is running. It returns ErrCorrupt for a record that no store wrote.
 	Begin(ctx context.Context, o Order, l Lease) (Claim, error)
 
 	// Bind writes the one intent that may ever be confirmed for this order, and its mode. It returns nil also if
-	// this intent is bound already, and ErrFenced if the claim was lost or another intent is bound.
+	// this intent is bound already, and ErrClaimLost if the claim was lost or another intent is bound.
 	Bind(ctx context.Context, c Claim, i Intent, at time.Time) error
 
 	// Finish settles the order, adds one event and ends the claim, all or nothing. It returns nil also if the record
-	// already says this status with this intent, ErrFenced if the claim is not ours any more or the outcome is not that
+	// already says this status with this intent, ErrClaimLost if the claim is not ours any more or the outcome is not that
 	// of the bound intent, and a *TransitionError for a status that an open order cannot take.
 	Finish(ctx context.Context, c Claim, o Outcome, at time.Time) error
 
-	// Release ends the claim of an attempt that did not settle the order, and notes why. It returns ErrFenced if
+	// Release ends the claim of an attempt that did not settle the order, and notes why. It returns ErrClaimLost if
 	// the claim is not ours any more.
 	Release(ctx context.Context, c Claim, why Reason, at time.Time) error
 }
@@ -34,7 +34,7 @@ type Claims interface {
 // Records is for those who look at an order from outside its processing: operators, webhooks, the reconciler.
 type Records interface {
 	// Load returns the record with its events, as of now and not of a moment ago. It returns ErrNotFound if there is
-	// none, ErrUnknownVersion for a status that this release does not know, and ErrDamaged for a record that no store wrote.
+	// none, ErrUnknownVersion for a status that this release does not know, and ErrCorrupt for a record that no store wrote.
 	Load(ctx context.Context, id ID) (Record, error)
 
 	// Settle writes what the provider said later. It is guarded by the status, seq and intent of r as loaded:
@@ -45,14 +45,14 @@ type Records interface {
 	// Recreate writes an open record bound to r.Intent where the store lost it: there is no record, or an open one
 	// with r's fingerprint, without an intent and without a running lease. It takes the order's id, total,
 	// fingerprint, intent and mode from r, and keeps attempts and events that are there. It returns nil, changing
-	// nothing, if this intent is bound already. It refuses with what WhyNotRecreate says: ErrConflict for another
+	// nothing, if this intent is bound already. It refuses with what CheckRestore says: ErrConflict for another
 	// fingerprint, ErrUnknownVersion for one in another version, *MismatchError for another bound intent,
 	// *SettledError for another status, *InProgressError for a running lease.
 	Recreate(ctx context.Context, r Record, at time.Time) error
 }
 
-// Payments moves money. A decline is an Intent, not an error; every error is a *PaymentError, whose Trouble says what may have
-// happened. NotNow, Unknown and Misconfigured can come of every call; each method names what else can.
+// Payments moves money. A decline is an Intent, not an error; every error is a *PaymentError, whose ErrorKind says what may have
+// happened. Unavailable, Unknown and Misconfigured can come of every call; each method names what else can.
 // ordertest.TestPayments is this contract as a test.
 type Payments interface {
 	// Prepare makes an unconfirmed intent for the order: no money can move yet. The same key gets the same intent as
@@ -78,13 +78,13 @@ type Payments interface {
 
 // Sentinels: which one it is says everything.
 var (
-	ErrConflict       = errors.New("another order has this id")
-	ErrFenced         = errors.New("the claim is not ours any more")
-	ErrStale          = errors.New("the record has changed since it was loaded")
-	ErrNotFound       = errors.New("no such order")
-	ErrUnknownVersion = errors.New("the record was written by a newer release")
-	ErrDamaged        = errors.New("the record is not one that a store wrote")
-	ErrNoIntent       = errors.New("no intent is bound: no money has moved")
+	ErrConflict       = errors.New("order id already used with different content")
+	ErrClaimLost      = errors.New("claim lost to another attempt")
+	ErrStale          = errors.New("concurrent update of the record")
+	ErrNotFound       = errors.New("order not found")
+	ErrUnknownVersion = errors.New("record written by a newer release")
+	ErrCorrupt        = errors.New("corrupt record")
+	ErrNoIntent       = errors.New("no intent bound: no money has moved")
 )
 
 // RecordLostError is a claim on an order that the provider knows and the store does not: an intent exists, but the record, which
@@ -100,32 +100,32 @@ func (e *RecordLostError) Error() string {
 type SettledError struct{ Record Record }
 
 // Error names the status.
-func (e *SettledError) Error() string { return "the order is " + string(e.Record.Status) }
+func (e *SettledError) Error() string { return "order already settled: " + string(e.Record.Status) }
 
 // InProgressError is a claim on an order that somebody else holds.
 type InProgressError struct{ Until time.Time }
 
 // Error names the end of the lease.
 func (e *InProgressError) Error() string {
-	return "another attempt holds the order until " + e.Until.UTC().Format(time.RFC3339)
+	return "order in progress: leased to another attempt until " + e.Until.UTC().Format(time.RFC3339)
 }
 
-// Trouble says what a failed call to the provider means for the order.
-type Trouble string
+// ErrorKind says what a failed call to the provider means for the order.
+type ErrorKind string
 
 // The troubles.
 const (
-	NotNow        Trouble = "not_now"       // nothing happened; later it may
-	Unknown       Trouble = "unknown"       // money may have moved
-	Replayed      Trouble = "replayed"      // the provider repeated an old failure: this key is burnt
-	Misconfigured Trouble = "misconfigured" // our credentials, our account or our mode are wrong
-	Refused       Trouble = "refused"       // the provider will never do this
-	KeyReused     Trouble = "key_reused"    // the key was used before, for something else
+	Unavailable   ErrorKind = "unavailable"   // nothing happened; later it may
+	Unknown       ErrorKind = "unknown"       // money may have moved
+	Replayed      ErrorKind = "replayed"      // the provider repeated an old failure: this key is burnt
+	Misconfigured ErrorKind = "misconfigured" // our credentials, our account or our mode are wrong
+	Refused       ErrorKind = "refused"       // the provider will never do this
+	KeyReused     ErrorKind = "key_reused"    // the key was used before, for something else
 )
 
 // PaymentError is a call to the provider that brought no intent. Err carries no secret and no payment data.
 type PaymentError struct {
-	Trouble   Trouble
+	Kind      ErrorKind
 	RequestID string // the provider's name for the call; "" if it did not answer
 	Err       error
 }
@@ -133,9 +133,9 @@ type PaymentError struct {
 // Error names the trouble, the cause and the provider's name for the call.
 func (e *PaymentError) Error() string {
 	if e.RequestID == "" {
-		return fmt.Sprintf("%s: %v", e.Trouble, e.Err)
+		return fmt.Sprintf("%s: %v", e.Kind, e.Err)
 	}
-	return fmt.Sprintf("%s: %v (request %s)", e.Trouble, e.Err, e.RequestID)
+	return fmt.Sprintf("%s: %v (request %s)", e.Kind, e.Err, e.RequestID)
 }
 
 // Unwrap is the cause.

@@ -11,20 +11,20 @@ func TestErrorsTellWhatAPersonNeeds(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("the bank said so")
 	for want, err := range map[string]error{
-		"the order is paid": &order.SettledError{Record: order.Record{Status: order.Paid}},
-		"another attempt holds the order until 2026-01-02T12:00:00Z": &order.InProgressError{Until: noon()},
-		"no order goes from paid to open":                            &order.TransitionError{From: order.Paid, To: order.Open},
+		"order already settled: paid": &order.SettledError{Record: order.Record{Status: order.Paid}},
+		"order in progress: leased to another attempt until 2026-01-02T12:00:00Z": &order.InProgressError{Until: noon()},
+		"invalid transition: paid -> open":                                        &order.TransitionError{From: order.Paid, To: order.Open},
 		`intent pi_1: total is "1.00 USD", want "2.00 USD"`: &order.MismatchError{
 			Intent: "pi_1", Field: "total", Got: "1.00 USD", Want: "2.00 USD",
 		},
-		"refused: the bank said so":                 &order.PaymentError{Trouble: order.Refused, Err: cause},
-		"refused: the bank said so (request req_1)": &order.PaymentError{Trouble: order.Refused, RequestID: "req_1", Err: cause},
+		"refused: the bank said so":                 &order.PaymentError{Kind: order.Refused, Err: cause},
+		"refused: the bank said so (request req_1)": &order.PaymentError{Kind: order.Refused, RequestID: "req_1", Err: cause},
 	} {
 		if got := err.Error(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	if !errors.Is(&order.PaymentError{Trouble: order.Unknown, Err: cause}, cause) {
+	if !errors.Is(&order.PaymentError{Kind: order.Unknown, Err: cause}, cause) {
 		t.Error("a PaymentError hides its cause")
 	}
 }

@@ -48,7 +48,7 @@ func (p *Processor) Process(ctx context.Context, o Order, sent time.Time, l Leas
 		return r
 	}
 	r.Status = Open
-	if errors.Is(err, ErrFenced) {
+	if errors.Is(err, ErrClaimLost) {
 		return r
 	}
 	// Letting go is a courtesy to the next attempt, which would otherwise wait for the lease to end. But to park is for
@@ -57,7 +57,7 @@ func (p *Processor) Process(ctx context.Context, o Order, sent time.Time, l Leas
 	released := p.Claims.Release(ctx, claim, r.Reason, p.Now())
 	if r.Verdict == Park && released != nil {
 		instead := conclude(released)
-		r.Verdict, r.Reason, r.Patient = instead.Verdict, instead.Reason, instead.Patient
+		r.Verdict, r.Reason, r.Transient = instead.Verdict, instead.Reason, instead.Transient
 	}
 	r.Err = errors.Join(r.Err, released)
 	return r
@@ -135,7 +135,7 @@ func (p *Processor) findOrPrepare(ctx context.Context, c Claim) (Intent, error) 
 // order that the store lost.
 func (p *Processor) prepare(ctx context.Context, c Claim) (Intent, error) {
 	intent, err := p.prepareUnder(ctx, c, PrepareKey(p.Scope, c.Order.ID()))
-	if troubleOf(err) == Replayed {
+	if kindOf(err) == Replayed {
 		return p.prepareUnder(ctx, c, PrepareAgainKey(p.Scope, c.Order.ID(), c.Attempt))
 	}
 	return intent, err
@@ -146,7 +146,7 @@ var errCanceledUnbound = errors.New("the prepared intent was canceled before it 
 func (p *Processor) prepareUnder(ctx context.Context, c Claim, k Key) (Intent, error) {
 	intent, err := p.verifiedTwice(c, func() (Intent, error) { return p.Payments.Prepare(ctx, c.Order, k) })
 	if err == nil && intent.State == IntentCanceled {
-		return Intent{}, &PaymentError{Trouble: Replayed, Err: errCanceledUnbound}
+		return Intent{}, &PaymentError{Kind: Replayed, Err: errCanceledUnbound}
 	}
 	return intent, err
 }
@@ -155,8 +155,8 @@ func (p *Processor) prepareUnder(ctx context.Context, c Claim, k Key) (Intent, e
 // its money may still have moved, so the refusal is treated as our mistake and never parks the order.
 func (p *Processor) read(ctx context.Context, c Claim) (Intent, error) {
 	intent, err := p.verifiedTwice(c, func() (Intent, error) { return p.Payments.Read(ctx, c.Intent) })
-	if e, ok := errors.AsType[*PaymentError](err); ok && (e.Trouble == Refused || e.Trouble == KeyReused) {
-		return Intent{}, &PaymentError{Trouble: Misconfigured, RequestID: e.RequestID, Err: e.Err}
+	if e, ok := errors.AsType[*PaymentError](err); ok && (e.Kind == Refused || e.Kind == KeyReused) {
+		return Intent{}, &PaymentError{Kind: Misconfigured, RequestID: e.RequestID, Err: e.Err}
 	}
 	return intent, err
 }
@@ -166,7 +166,7 @@ func (p *Processor) read(ctx context.Context, c Claim) (Intent, error) {
 // cases the intent itself is read.
 func (p *Processor) confirm(ctx context.Context, c Claim) (Intent, error) {
 	intent, err := p.verified(c)(p.Payments.Confirm(ctx, c.Intent, ConfirmKey(p.Scope, c.Order.ID(), c.Attempt)))
-	refused := troubleOf(err) == Refused
+	refused := kindOf(err) == Refused
 	if !refused && !isMismatch(err) {
 		return intent, err
 	}
@@ -208,15 +208,15 @@ func isMismatch(err error) bool {
 
 // asPaymentError holds a provider to its promise: an error that says nothing of money may be about moved money.
 func asPaymentError(err error) error {
-	if troubleOf(err) != "" {
+	if kindOf(err) != "" {
 		return err
 	}
-	return &PaymentError{Trouble: Unknown, Err: err}
+	return &PaymentError{Kind: Unknown, Err: err}
 }
 
-func troubleOf(err error) Trouble {
+func kindOf(err error) ErrorKind {
 	if e, ok := errors.AsType[*PaymentError](err); ok {
-		return e.Trouble
+		return e.Kind
 	}
 	return ""
 }

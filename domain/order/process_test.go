@@ -281,7 +281,7 @@ func joined(calls []ordertest.Call) string {
 // noted checks that a claim that gave up said why, and let go.
 func (w *world) noted(got order.Result) {
 	w.Helper()
-	if !slices.Contains(w.calls, ordertest.Release) || got.Reason == order.ReasonFenced {
+	if !slices.Contains(w.calls, ordertest.Release) || got.Reason == order.ReasonClaimLost {
 		return
 	}
 	if r := w.record(); r.Status == order.Open && (r.LastError != string(got.Reason) || r.Owner != "") {
@@ -394,7 +394,7 @@ func claimCases() []processCase {
 			name:   "an order that somebody holds is delivered again when the lease ends",
 			before: func(w *world) { w.claim() },
 			want: order.Result{
-				Verdict: order.Redeliver, Reason: order.ReasonInProgress, Patient: true, NotBefore: noon().Add(time.Minute),
+				Verdict: order.Redeliver, Reason: order.ReasonInProgress, Transient: true, NotBefore: noon().Add(time.Minute),
 			},
 			calls: "begin",
 		},
@@ -406,22 +406,22 @@ func claimCases() []processCase {
 					w.Fatal(err)
 				}
 			},
-			want: order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnknownVersion, Patient: true}, calls: "begin",
+			want: order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnknownVersion, Transient: true}, calls: "begin",
 		},
 		{
-			name: "a record that no store wrote is left to a person", around: always(fails(ordertest.Begin, order.ErrDamaged)),
-			want: order.Result{Verdict: order.Redeliver, Reason: order.ReasonDamaged, Patient: true}, calls: "begin",
+			name: "a record that no store wrote is left to a person", around: always(fails(ordertest.Begin, order.ErrCorrupt)),
+			want: order.Result{Verdict: order.Redeliver, Reason: order.ReasonCorrupt, Transient: true}, calls: "begin",
 		},
 		{
 			name:   "a worker that lost the order at bind stops",
 			around: func(w *world) ordertest.Around { return w.takenOverAt(ordertest.Bind) },
-			want:   claimed(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonFenced, Patient: true}),
+			want:   claimed(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonClaimLost, Transient: true}),
 			calls:  "begin prepare bind",
 		},
 		{
 			name:   "a worker that lost the order at finish says nothing",
 			around: func(w *world) ordertest.Around { return w.takenOverAt(ordertest.Finish) },
-			want:   claimed(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonFenced, Patient: true, Intent: "pi_1"}),
+			want:   claimed(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonClaimLost, Transient: true, Intent: "pi_1"}),
 			calls:  "begin prepare bind confirm finish",
 		},
 	}
@@ -437,7 +437,7 @@ func (w *world) takenOverAt(call ordertest.Call) ordertest.Around {
 }
 
 func storeCases() []processCase {
-	unclaimed := order.Result{Verdict: order.Redeliver, Reason: order.ReasonStore, Patient: true}
+	unclaimed := order.Result{Verdict: order.Redeliver, Reason: order.ReasonStore, Transient: true}
 	prepared := claimed(1, unclaimed)
 	confirmed := prepared
 	confirmed.Intent = "pi_1"
@@ -468,7 +468,7 @@ func storeCases() []processCase {
 		},
 		{
 			name: "too little time confirms nothing", before: func(w *world) { w.lease = confirmTime - 1 },
-			want:  claimed(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonOutOfTime, Patient: true, Intent: "pi_1"}),
+			want:  claimed(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonOutOfTime, Transient: true, Intent: "pi_1"}),
 			calls: "begin prepare bind release",
 		},
 	}
@@ -476,7 +476,7 @@ func storeCases() []processCase {
 
 func paymentCases() []processCase {
 	patient := func(r order.Reason, id order.IntentID, request string) order.Result {
-		return claimed(1, order.Result{Verdict: order.Redeliver, Reason: r, Patient: true, Intent: id, RequestID: request})
+		return claimed(1, order.Result{Verdict: order.Redeliver, Reason: r, Transient: true, Intent: id, RequestID: request})
 	}
 	fail := func(c ordertest.Call, m ordertest.Mishap) func(*world) { return func(w *world) { w.bank.Fail(c, m) } }
 	parked := func(r order.Reason) order.Result {
@@ -485,12 +485,12 @@ func paymentCases() []processCase {
 	const atPrepare, atConfirm = "begin prepare release", "begin prepare bind confirm release"
 	return []processCase{
 		{
-			name: "a provider that has no time is asked later", before: fail(ordertest.Prepare, ordertest.SaysNotNow),
-			want: patient(order.ReasonNotNow, "", "req_1"), calls: atPrepare,
+			name: "a provider that has no time is asked later", before: fail(ordertest.Prepare, ordertest.SaysUnavailable),
+			want: patient(order.ReasonUnavailable, "", "req_1"), calls: atPrepare,
 		},
 		{
-			name: "a confirm that was turned away is asked later", before: fail(ordertest.Confirm, ordertest.SaysNotNow),
-			want: patient(order.ReasonNotNow, "pi_1", "req_2"), calls: atConfirm,
+			name: "a confirm that was turned away is asked later", before: fail(ordertest.Confirm, ordertest.SaysUnavailable),
+			want: patient(order.ReasonUnavailable, "pi_1", "req_2"), calls: atConfirm,
 		},
 		{
 			name: "a lost confirm is not known", before: fail(ordertest.Confirm, ordertest.LosesTheAnswer),
@@ -506,7 +506,7 @@ func paymentCases() []processCase {
 		},
 		{
 			name: "a trouble that nobody listed is unknown", around: always(fails(ordertest.Confirm, &order.PaymentError{
-				Trouble: "new", Err: ordertest.ErrConnection,
+				Kind: "new", Err: ordertest.ErrConnection,
 			})),
 			want: patient(order.ReasonUnknown, "pi_1", ""), calls: atConfirm,
 		},
@@ -532,8 +532,8 @@ func paymentCases() []processCase {
 		},
 		{
 			name: "a refused confirm that cannot be looked into is not parked", around: always(fails(ordertest.Confirm, refused())),
-			before: fail(ordertest.Read, ordertest.SaysNotNow),
-			want:   patient(order.ReasonNotNow, "pi_1", "req_2"), calls: "begin prepare bind confirm read release",
+			before: fail(ordertest.Read, ordertest.SaysUnavailable),
+			want:   patient(order.ReasonUnavailable, "pi_1", "req_2"), calls: "begin prepare bind confirm read release",
 		},
 		{
 			name: "an intent of another deployment is not confirmed", before: func(w *world) { w.bank.Scope = "other" },
@@ -561,7 +561,7 @@ func paymentCases() []processCase {
 	}
 }
 
-func refused() error { return &order.PaymentError{Trouble: order.Refused, Err: errors.New("no")} }
+func refused() error { return &order.PaymentError{Kind: order.Refused, Err: errors.New("no")} }
 
 // second is the result of an attempt that found an intent.
 func second(r order.Result) order.Result {
@@ -585,7 +585,7 @@ func keyCases() []processCase {
 			name:   "two burnt prepare keys wait for the next attempt",
 			before: func(w *world) { w.burn(w.firstKey()); w.burn(w.againKey(1)) },
 			want: claimed(1, order.Result{
-				Verdict: order.Redeliver, Reason: order.ReasonReplayed, Patient: true, RequestID: "req_4",
+				Verdict: order.Redeliver, Reason: order.ReasonReplayed, Transient: true, RequestID: "req_4",
 			}),
 			calls: "begin prepare prepare release",
 		},
@@ -616,14 +616,14 @@ func TestOnlyWhoReleasedTheOrderParksIt(t *testing.T) {
 	frozen := func(w *world) ordertest.Around {
 		return only(ordertest.Prepare, func(func() error) error {
 			w.settledAs(w.redeliver(asIs), order.Paid)
-			return &order.PaymentError{Trouble: order.KeyReused, Err: errors.New("too late")}
+			return &order.PaymentError{Kind: order.KeyReused, Err: errors.New("too late")}
 		})
 	}
 	for name, tt := range map[string]struct {
 		release ordertest.Around
 		want    order.Reason
 	}{
-		"a release that is refused":         {asIs, order.ReasonFenced},
+		"a release that is refused":         {asIs, order.ReasonClaimLost},
 		"a release that never arrives":      {ordertest.NeverReaches(ordertest.Release), order.ReasonStore},
 		"a release that is not known about": {ordertest.LosesTheAnswerOf(ordertest.Release), order.ReasonStore},
 	} {
@@ -637,8 +637,8 @@ func TestOnlyWhoReleasedTheOrderParksIt(t *testing.T) {
 				}
 				return prepare(c, do)
 			})
-			if got.Verdict != order.Redeliver || got.Reason != tt.want || !got.Patient {
-				t.Errorf("got %s for %s, patient: %t, want a patient redelivery for %s", got.Verdict, got.Reason, got.Patient, tt.want)
+			if got.Verdict != order.Redeliver || got.Reason != tt.want || !got.Transient {
+				t.Errorf("got %s for %s, patient: %t, want a patient redelivery for %s", got.Verdict, got.Reason, got.Transient, tt.want)
 			}
 			duplicate := w.redeliver(asIs)
 			if duplicate.Verdict != order.Done || duplicate.Reason != order.ReasonDuplicate {
@@ -652,10 +652,10 @@ func TestOnlyWhoReleasedTheOrderParksIt(t *testing.T) {
 func TestReleaseThatFailsIsToldToo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, ordertest.Pays)
-	w.bank.Fail(ordertest.Prepare, ordertest.SaysNotNow)
+	w.bank.Fail(ordertest.Prepare, ordertest.SaysUnavailable)
 	got := w.deliver(ordertest.NeverReaches(ordertest.Release))
 	var payment *order.PaymentError
-	if !errors.Is(got.Err, ordertest.ErrConnection) || !errors.As(got.Err, &payment) || got.Reason != order.ReasonNotNow {
+	if !errors.Is(got.Err, ordertest.ErrConnection) || !errors.As(got.Err, &payment) || got.Reason != order.ReasonUnavailable {
 		t.Errorf("got %s: %v, want both errors and the first one's reason", got.Reason, got.Err)
 	}
 	w.settledAs(w.redeliver(asIs), order.Paid)

@@ -69,22 +69,22 @@ type Event struct {
 	At       time.Time
 }
 
-// Restore checks a record that comes out of a store, so that a row that somebody edited by hand is an error and
-// not a wrong decision: ErrDamaged, or ErrUnknownVersion if its status is one that this release does not know.
-func Restore(r Record) (Record, error) {
+// LoadRecord checks a record that comes out of a store, so that a row that somebody edited by hand is an error and
+// not a wrong decision: ErrCorrupt, or ErrUnknownVersion if its status is one that this release does not know.
+func LoadRecord(r Record) (Record, error) {
 	_, err := ParseStatus(string(r.Status))
 	switch {
 	case !ValidID(string(r.OrderID)):
-		err = fmt.Errorf("%w: its id is not an order id", ErrDamaged)
+		err = fmt.Errorf("%w: its id is not an order id", ErrCorrupt)
 	case r.Status == "":
-		err = fmt.Errorf("%w: it has no status", ErrDamaged)
+		err = fmt.Errorf("%w: it has no status", ErrCorrupt)
 	case err != nil:
 	case r.Attempt < 1 || r.Seq < 0:
-		err = fmt.Errorf("%w: attempt %d, seq %d", ErrDamaged, r.Attempt, r.Seq)
+		err = fmt.Errorf("%w: attempt %d, seq %d", ErrCorrupt, r.Attempt, r.Seq)
 	case r.Fingerprint == "":
-		err = fmt.Errorf("%w: it has no fingerprint", ErrDamaged)
+		err = fmt.Errorf("%w: it has no fingerprint", ErrCorrupt)
 	case r.Status != Open && r.Intent == "":
-		err = fmt.Errorf("%w: it is %s without an intent", ErrDamaged, r.Status)
+		err = fmt.Errorf("%w: it is %s without an intent", ErrCorrupt, r.Status)
 	}
 	if err != nil {
 		return Record{}, fmt.Errorf("record of order %q: %w", r.OrderID, err)
@@ -92,10 +92,10 @@ func Restore(r Record) (Record, error) {
 	return r, nil
 }
 
-// WhyNot says why a claim was refused, from the record that refused it: ErrUnknownVersion, ErrConflict,
+// CheckClaim says why a claim was refused, from the record that refused it: ErrUnknownVersion, ErrConflict,
 // *SettledError or *InProgressError, in this order. nil means that the order is ours: the record carries our own
 // owner, because the answer to our write was lost; or nobody's lease is running, and it can be claimed.
-func WhyNot(r Record, o Order, l Lease) error {
+func CheckClaim(r Record, o Order, l Lease) error {
 	same, known := r.Fingerprint.Matches(o)
 	switch {
 	case !known:

@@ -33,19 +33,19 @@ func TestWhyNotAnswersInOrder(t *testing.T) {
 		edit func(*order.Record)
 		want string
 	}{
-		{"a running lease", "second", func(*order.Record) {}, "another attempt holds the order until 2026-01-02T12:01:00Z"},
+		{"a running lease", "second", func(*order.Record) {}, "order in progress: leased to another attempt until 2026-01-02T12:01:00Z"},
 		{"a lease that ends now", "second", func(r *order.Record) {
 			r.Until = noon()
-		}, "another attempt holds the order until 2026-01-02T12:00:00Z"},
+		}, "order in progress: leased to another attempt until 2026-01-02T12:00:00Z"},
 		{"a lease that has ended", "second", func(r *order.Record) { r.Until = noon().Add(-1) }, "<nil>"},
 		{"the longest lease", "second", func(r *order.Record) {
 			r.Until = most
-		}, "another attempt holds the order until 2026-01-02T12:20:00Z"},
+		}, "order in progress: leased to another attempt until 2026-01-02T12:20:00Z"},
 		{"an absurd lease", "second", func(r *order.Record) { r.Until = most.Add(1) }, "<nil>"},
 		{"no lease", "second", func(r *order.Record) { r.Owner, r.Until = "", time.Time{} }, "<nil>"},
 		{"my own lease", "first", func(*order.Record) {}, "<nil>"},
-		{"settled", "second", func(r *order.Record) { r.Status = order.Paid }, "the order is paid"},
-		{"settled by me", "first", func(r *order.Record) { r.Status = order.Declined }, "the order is declined"},
+		{"settled", "second", func(r *order.Record) { r.Status = order.Paid }, "order already settled: paid"},
+		{"settled by me", "first", func(r *order.Record) { r.Status = order.Declined }, "order already settled: declined"},
 		{"other content", "second", func(r *order.Record) { r.Fingerprint = other }, order.ErrConflict.Error()},
 		{"other content, mine", "first", func(r *order.Record) { r.Fingerprint = other }, order.ErrConflict.Error()},
 		{"other content, settled", "second", func(r *order.Record) {
@@ -57,7 +57,7 @@ func TestWhyNotAnswersInOrder(t *testing.T) {
 	} {
 		r := held(o)
 		c.edit(&r)
-		err := order.WhyNot(r, o, order.Lease{Owner: c.from, From: noon(), Until: noon().Add(time.Minute)})
+		err := order.CheckClaim(r, o, order.Lease{Owner: c.from, From: noon(), Until: noon().Add(time.Minute)})
 		if got := errText(err); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
@@ -78,31 +78,31 @@ func errText(err error) string {
 func TestRestoreRefusesWhatNoStoreWrites(t *testing.T) {
 	t.Parallel()
 	good := held(ordertest.Order("ORD-1"))
-	if got, err := order.Restore(good); err != nil || !reflect.DeepEqual(got, good) {
+	if got, err := order.LoadRecord(good); err != nil || !reflect.DeepEqual(got, good) {
 		t.Errorf("got %+v, %v, want the record as it is", got, err)
 	}
 	for want, tt := range map[string]struct {
 		is   error
 		edit func(*order.Record)
 	}{
-		"not an order id":        {order.ErrDamaged, func(r *order.Record) { r.OrderID = "a b" }},
-		"no status":              {order.ErrDamaged, func(r *order.Record) { r.Status = "" }},
+		"not an order id":        {order.ErrCorrupt, func(r *order.Record) { r.OrderID = "a b" }},
+		"no status":              {order.ErrCorrupt, func(r *order.Record) { r.Status = "" }},
 		`status "lost"`:          {order.ErrUnknownVersion, func(r *order.Record) { r.Status = "lost" }},
-		"attempt 0, seq 0":       {order.ErrDamaged, func(r *order.Record) { r.Attempt = 0 }},
-		"attempt 1, seq -1":      {order.ErrDamaged, func(r *order.Record) { r.Seq = -1 }},
-		"no fingerprint":         {order.ErrDamaged, func(r *order.Record) { r.Fingerprint = "" }},
-		"paid without an intent": {order.ErrDamaged, func(r *order.Record) { r.Status = order.Paid }},
+		"attempt 0, seq 0":       {order.ErrCorrupt, func(r *order.Record) { r.Attempt = 0 }},
+		"attempt 1, seq -1":      {order.ErrCorrupt, func(r *order.Record) { r.Seq = -1 }},
+		"no fingerprint":         {order.ErrCorrupt, func(r *order.Record) { r.Fingerprint = "" }},
+		"paid without an intent": {order.ErrCorrupt, func(r *order.Record) { r.Status = order.Paid }},
 	} {
 		r := good
 		tt.edit(&r)
-		got, err := order.Restore(r)
+		got, err := order.LoadRecord(r)
 		if !errors.Is(err, tt.is) || !strings.Contains(errText(err), want) || !reflect.DeepEqual(got, order.Record{}) {
 			t.Errorf("got %+v, %v, want %q that says %q", got, err, tt.is, want)
 		}
 	}
 	paid := good
 	paid.Status, paid.Intent, paid.Seq = order.Paid, "pi_1", 1
-	if _, err := order.Restore(paid); err != nil {
+	if _, err := order.LoadRecord(paid); err != nil {
 		t.Errorf("got %v, want a paid order restored", err)
 	}
 }

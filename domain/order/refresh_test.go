@@ -85,7 +85,7 @@ func TestRefreshChangesNothingWhenItCannotKnow(t *testing.T) {
 	}{
 		{"no intent is bound", func(w *world) { w.claim() }, func(err error) bool { return errors.Is(err, order.ErrNoIntent) }},
 		{"the provider does not know the intent", func(w *world) { w.bind("pi_gone") }, func(err error) bool {
-			return errors.As(err, &misconfigured) && misconfigured.Trouble == order.Misconfigured
+			return errors.As(err, &misconfigured) && misconfigured.Kind == order.Misconfigured
 		}},
 		{"the intent is another order's", func(w *world) {
 			w.bind(w.prepare(w.twice(), w.firstKey()))

@@ -24,11 +24,11 @@ const (
 	ReasonSettled        Reason = "settled"           // this delivery settled the order
 	ReasonDuplicate      Reason = "duplicate"         // it was settled before
 	ReasonInProgress     Reason = "in_progress"       // another attempt holds it
-	ReasonFenced         Reason = "fenced"            // another attempt took it from us
+	ReasonClaimLost      Reason = "claim_lost"        // another attempt took it from us
 	ReasonUnknownVersion Reason = "unknown_version"   // a newer release wrote the record
 	ReasonStore          Reason = "store_unavailable" // the store did not do as asked
-	ReasonDamaged        Reason = "damaged_record"    // the record is not one that a store wrote
-	ReasonNotNow         Reason = "provider_not_now"
+	ReasonCorrupt        Reason = "corrupt_record"    // the record is not one that a store wrote
+	ReasonUnavailable    Reason = "provider_unavailable"
 	ReasonUnknown        Reason = "provider_unknown"
 	ReasonReplayed       Reason = "provider_replayed_failure"
 	ReasonMisconfigured  Reason = "misconfigured"
@@ -45,8 +45,8 @@ const (
 // Reasons lists every reason that the domain gives.
 func Reasons() []Reason {
 	return []Reason{
-		ReasonSettled, ReasonDuplicate, ReasonInProgress, ReasonFenced, ReasonUnknownVersion, ReasonStore, ReasonDamaged,
-		ReasonNotNow, ReasonUnknown, ReasonReplayed, ReasonMisconfigured, ReasonOutOfTime, ReasonUnconfirmed,
+		ReasonSettled, ReasonDuplicate, ReasonInProgress, ReasonClaimLost, ReasonUnknownVersion, ReasonStore, ReasonCorrupt,
+		ReasonUnavailable, ReasonUnknown, ReasonReplayed, ReasonMisconfigured, ReasonOutOfTime, ReasonUnconfirmed,
 		ReasonConflict, ReasonMismatch, ReasonRefused, ReasonKeyReused, ReasonRecordLost, ReasonInvalid,
 	}
 }
@@ -56,7 +56,7 @@ type Result struct {
 	Verdict   Verdict
 	Reason    Reason
 	NotBefore time.Time // of a Redeliver: no earlier delivery can succeed; zero if nobody knows
-	Patient   bool      // of a Redeliver: the order is not to blame, so no number of deliveries is too many
+	Transient bool      // of a Redeliver: the order is not to blame, so no number of deliveries is too many
 	Status    Status    // of the order, as far as known
 	Attempt   int       // the claim's; 0 if there was none
 	Takeover  bool      // an earlier attempt had bound an intent and did not finish
@@ -86,39 +86,39 @@ func conclude(err error) Result {
 	case errors.As(err, &lost):
 		return Result{Verdict: Park, Reason: ReasonRecordLost, Intent: lost.Intent, Err: err}
 	case errors.As(err, &progress):
-		return Result{Verdict: Redeliver, Reason: ReasonInProgress, Patient: true, NotBefore: progress.Until, Err: err}
-	case errors.Is(err, ErrFenced):
-		return Result{Verdict: Redeliver, Reason: ReasonFenced, Patient: true, Err: err}
+		return Result{Verdict: Redeliver, Reason: ReasonInProgress, Transient: true, NotBefore: progress.Until, Err: err}
+	case errors.Is(err, ErrClaimLost):
+		return Result{Verdict: Redeliver, Reason: ReasonClaimLost, Transient: true, Err: err}
 	case errors.Is(err, ErrUnknownVersion):
-		return Result{Verdict: Redeliver, Reason: ReasonUnknownVersion, Patient: true, Err: err}
-	case errors.Is(err, ErrDamaged):
-		return Result{Verdict: Redeliver, Reason: ReasonDamaged, Patient: true, Err: err}
+		return Result{Verdict: Redeliver, Reason: ReasonUnknownVersion, Transient: true, Err: err}
+	case errors.Is(err, ErrCorrupt):
+		return Result{Verdict: Redeliver, Reason: ReasonCorrupt, Transient: true, Err: err}
 	case errors.Is(err, errOutOfTime):
-		return Result{Verdict: Redeliver, Reason: ReasonOutOfTime, Patient: true, Err: err}
+		return Result{Verdict: Redeliver, Reason: ReasonOutOfTime, Transient: true, Err: err}
 	case errors.Is(err, errUnconfirmed):
 		return Result{Verdict: Redeliver, Reason: ReasonUnconfirmed, Err: err}
 	case errors.As(err, &payment):
-		r := concludePayment(payment.Trouble)
+		r := concludePayment(payment.Kind)
 		r.RequestID, r.Err = payment.RequestID, err
 		return r
 	}
-	return Result{Verdict: Redeliver, Reason: ReasonStore, Patient: true, Err: err}
+	return Result{Verdict: Redeliver, Reason: ReasonStore, Transient: true, Err: err}
 }
 
-func concludePayment(t Trouble) Result {
+func concludePayment(t ErrorKind) Result {
 	switch t {
-	case NotNow:
-		return Result{Verdict: Redeliver, Reason: ReasonNotNow, Patient: true}
+	case Unavailable:
+		return Result{Verdict: Redeliver, Reason: ReasonUnavailable, Transient: true}
 	case Unknown:
-		return Result{Verdict: Redeliver, Reason: ReasonUnknown, Patient: true}
+		return Result{Verdict: Redeliver, Reason: ReasonUnknown, Transient: true}
 	case Replayed:
-		return Result{Verdict: Redeliver, Reason: ReasonReplayed, Patient: true}
+		return Result{Verdict: Redeliver, Reason: ReasonReplayed, Transient: true}
 	case Misconfigured:
-		return Result{Verdict: Redeliver, Reason: ReasonMisconfigured, Patient: true}
+		return Result{Verdict: Redeliver, Reason: ReasonMisconfigured, Transient: true}
 	case Refused:
 		return Result{Verdict: Park, Reason: ReasonRefused}
 	case KeyReused:
 		return Result{Verdict: Park, Reason: ReasonKeyReused}
 	}
-	return Result{Verdict: Redeliver, Reason: ReasonUnknown, Patient: true}
+	return Result{Verdict: Redeliver, Reason: ReasonUnknown, Transient: true}
 }

@@ -67,12 +67,12 @@ type TransitionError struct{ From, To Status }
 
 // Error names both statuses.
 func (e *TransitionError) Error() string {
-	return fmt.Sprintf("no order goes from %s to %s", e.From, e.To)
+	return fmt.Sprintf("invalid transition: %s -> %s", e.From, e.To)
 }
 
-// LookAgain is how long after its last change an order in s is worth asking the provider about.
+// RecheckAfter is how long after its last change an order in s is worth asking the provider about.
 // waits is false for a status that waits for nothing.
-func (s Status) LookAgain() (after time.Duration, waits bool) {
+func (s Status) RecheckAfter() (after time.Duration, waits bool) {
 	switch s {
 	case Open:
 		return 15 * time.Minute, true // by then every lease of its last worker is over

@@ -95,15 +95,15 @@ func TestOnlyStatusesThatCanChangeByThemselvesWait(t *testing.T) {
 	t.Parallel()
 	waiting := []order.Status{order.Open, order.ActionRequired, order.Pending}
 	for _, s := range order.Statuses() {
-		after, waits := s.LookAgain()
+		after, waits := s.RecheckAfter()
 		if want := slices.Contains(waiting, s); waits != want || (after > 0) != want {
 			t.Errorf("%s: got %v, %t, want waiting: %t", s, after, waits, want)
 		}
 	}
-	if after, _ := order.Open.LookAgain(); after < order.MaxLease {
+	if after, _ := order.Open.RecheckAfter(); after < order.MaxLease {
 		t.Errorf("an open order is looked at after %v, while a worker may hold it for %v", after, order.MaxLease)
 	}
-	if after, waits := order.Status("lost").LookAgain(); after != 0 || waits || order.Status("lost").Next() != nil {
+	if after, waits := order.Status("lost").RecheckAfter(); after != 0 || waits || order.Status("lost").Next() != nil {
 		t.Error("an unknown status waits for something")
 	}
 }

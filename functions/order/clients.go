@@ -82,4 +82,4 @@ func newOwner() string {
 	return hex.EncodeToString(b[:])
 }
 
-func luck() float64 { return mathrand.Float64() } //nolint:gosec // G404: it spreads retries, nobody gains by guessing it
+func jitter() float64 { return mathrand.Float64() } //nolint:gosec // G404: it spreads retries, nobody gains by guessing it

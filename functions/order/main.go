@@ -44,7 +44,7 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*sqs.Handler, e
 		Policy:  c.policy(),
 		Log:     lambda.NewLogger(out, slog.LevelInfo),
 		Meter:   calls.meter, Settings: new(sqs.SettingsCheck),
-		Now: time.Now, NewOwner: newOwner, Luck: luck, RequestID: lambda.RequestID,
+		Now: time.Now, NewOwner: newOwner, Jitter: jitter, RequestID: lambda.RequestID,
 		Parallel: c.Parallel, OrderBudget: c.OrderBudget, AnswerTime: c.AnswerTime,
 	}, nil
 }

@@ -185,7 +185,7 @@ func TestWire(t *testing.T) {
 				`"Namespace":"orderonce"`, `"Scope":"test"`, `"CallLatency"`,
 				`"Call":"POST /v1/payment_intents"`, `"Call":"DynamoDB_20120810.UpdateItem"`,
 				`"Call":"AmazonSQS.SendMessage"`, `{"Name":"WaitingAge","Unit":"Milliseconds"}`,
-				`"reason":"provider_not_now"`, `"reason":"invalid_order"`,
+				`"reason":"provider_unavailable"`, `"reason":"invalid_order"`,
 			} {
 				if !strings.Contains(out.String(), line) {
 					t.Errorf("nothing says %s in\n%s", line, &out)
@@ -485,9 +485,9 @@ func TestLuckIsSpreadEvenly(t *testing.T) {
 	t.Parallel()
 	var tenths [10]int
 	for range 1000 {
-		l := luck()
+		l := jitter()
 		if l < 0 || l >= 1 {
-			t.Fatalf("luck = %v, want it in [0, 1)", l)
+			t.Fatalf("jitter = %v, want it in [0, 1)", l)
 		}
 		tenths[int(l*10)]++
 	}

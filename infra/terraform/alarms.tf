@@ -8,7 +8,7 @@ locals {
   dead_queue   = { namespace = "AWS/SQS", dimensions = { QueueName = aws_sqs_queue.dead_letters.name } }
   order        = { namespace = "AWS/Lambda", dimensions = { FunctionName = aws_lambda_function.functions["order"].function_name } }
 
-  ours_by_reason = { for reason in ["mismatch", "key_reused", "misconfigured", "store_unavailable", "provider_not_now"] : reason =>
+  ours_by_reason = { for reason in ["mismatch", "key_reused", "misconfigured", "store_unavailable", "provider_unavailable"] : reason =>
     { namespace = "orderonce", dimensions = { Scope = local.scope, Reason = reason } }
   }
   ours_by_setting = { for setting in ["retention", "max_receives", "redrive_target", "dead_letter_retention"] : setting =>
@@ -75,10 +75,10 @@ locals {
       above      = 25
       periods    = [3, 4]
     }
-    provider-not-now = {
+    provider-unavailable = {
       description = "Stripe refuses a quarter of the deliveries for 15 minutes: see its status page, or lower maximum_concurrency. Orders wait."
       metrics = {
-        refused  = merge(local.ours_by_reason["provider_not_now"], { name = "Redelivered", stat = "Sum" })
+        refused  = merge(local.ours_by_reason["provider_unavailable"], { name = "Redelivered", stat = "Sum" })
         received = merge(local.ours, { name = "Received", stat = "Sum" })
       }
       expression = "100 * refused / received"

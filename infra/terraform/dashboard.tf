@@ -39,7 +39,7 @@ locals {
       { title = "Attempts that met another, and answers that were lost", stat = "Sum", metrics = [
         ["orderonce", "InProgress", "Scope", local.scope],
         ["orderonce", "Takeovers", "Scope", local.scope],
-        ["orderonce", "Fenced", "Scope", local.scope],
+        ["orderonce", "ClaimsLost", "Scope", local.scope],
         ["orderonce", "Unknown", "Scope", local.scope],
       ] },
       { title = "Redelivered, by reason", stat = "Sum", metrics = [

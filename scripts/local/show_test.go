@@ -151,9 +151,9 @@ func TestStory(t *testing.T) {
 			"duplicate acknowledged",
 		},
 		"what has no words is told as the log has it": {
-			[]system.Line{because(order.Redeliver, order.ReasonNotNow), because(order.Park, order.ReasonConflict), settled(2)},
+			[]system.Line{because(order.Redeliver, order.ReasonUnavailable), because(order.Park, order.ReasonConflict), settled(2)},
 			paid, 1, "",
-			"redeliver: provider_not_now; other content parked; charged once, settled at attempt 2",
+			"redeliver: provider_unavailable; other content parked; charged once, settled at attempt 2",
 		},
 		"another order's lines are another story": {[]system.Line{{OrderID: "B", Reason: string(order.ReasonSettled)}}, paid, 1, "", ""},
 	} {

@@ -64,7 +64,7 @@ func TestRefresh(t *testing.T) {
 			card: ordertest.Pays, printed: "unchanged: Stripe has nothing newer than paid\n\norder      ORD-1\n", status: order.Paid,
 		},
 		"an order without an intent has nothing to ask for": {
-			card: ordertest.Pays, mishap: ordertest.SaysNotNow, status: order.Open, err: order.ErrNoIntent,
+			card: ordertest.Pays, mishap: ordertest.SaysUnavailable, status: order.Open, err: order.ErrNoIntent,
 		},
 		"an order that nobody posted is not found": {
 			card: ordertest.Pays, ask: "ORD-2", status: order.Paid, err: order.ErrNotFound,

@@ -44,7 +44,7 @@ func (r restore) Run(ctx context.Context, sh shell) error {
 
 // restore binds the intent to the order's row, and shows the order as it is now.
 func (d desk) restore(ctx context.Context, id order.ID, intent order.IntentID, now time.Time, out io.Writer) error {
-	after, err := order.Recover(ctx, d.records, d.payments, d.scope, id, intent, now)
+	after, err := order.Restore(ctx, d.records, d.payments, d.scope, id, intent, now)
 	if err != nil {
 		return err
 	}

@@ -76,8 +76,8 @@ func TestFollow(t *testing.T) {
 			card: ordertest.Pays, asleep: true, err: "is not settled after 1m0s: no row yet: look at the function's log",
 		},
 		"an order that stays open is an error with the row's last error": {
-			card: ordertest.Pays, mishap: ordertest.SaysNotNow,
-			err:     "is not settled after 1m0s: open, attempt 1, no intent bound, last error provider_not_now: docs/reference/failures.md",
+			card: ordertest.Pays, mishap: ordertest.SaysUnavailable,
+			err:     "is not settled after 1m0s: open, attempt 1, no intent bound, last error provider_unavailable: docs/reference/failures.md",
 			printed: []string{"  3.0 s  open, attempt 1"},
 		},
 	} {

@@ -67,7 +67,7 @@ type answer struct {
 // Prepare makes an unconfirmed intent.
 func (b *Bank) Prepare(ctx context.Context, o order.Order, k order.Key) (order.Intent, error) {
 	request := fmt.Sprint("prepare ", o.Total(), o.Payment(), o.Fingerprint())
-	return b.under(ctx, Prepare, k, request, func() (order.Intent, order.Trouble) {
+	return b.under(ctx, Prepare, k, request, func() (order.Intent, order.ErrorKind) {
 		if !strings.HasPrefix(o.Payment().Method, "pm_card") {
 			return order.Intent{}, order.Refused
 		}
@@ -85,7 +85,7 @@ func (b *Bank) Prepare(ctx context.Context, o order.Order, k order.Key) (order.I
 
 // Confirm charges the card on the intent, if it waits for that; any other intent is answered as it is.
 func (b *Bank) Confirm(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
-	return b.under(ctx, Confirm, k, "confirm "+string(id), func() (order.Intent, order.Trouble) {
+	return b.under(ctx, Confirm, k, "confirm "+string(id), func() (order.Intent, order.ErrorKind) {
 		a, known := b.intents[id]
 		switch {
 		case !order.ValidReference(string(id)):
@@ -120,7 +120,7 @@ func (a *account) refuse(why order.Failure) {
 
 // Read is the intent as it is now. It has no key, so nothing is replayed.
 func (b *Bank) Read(ctx context.Context, id order.IntentID) (order.Intent, error) {
-	return b.under(ctx, Read, order.Key{}, "", func() (order.Intent, order.Trouble) {
+	return b.under(ctx, Read, order.Key{}, "", func() (order.Intent, order.ErrorKind) {
 		a, known := b.intents[id]
 		if !known {
 			return order.Intent{}, order.Misconfigured
@@ -131,7 +131,7 @@ func (b *Bank) Read(ctx context.Context, id order.IntentID) (order.Intent, error
 
 // Find returns every intent of an order. It does not lag.
 func (b *Bank) Find(ctx context.Context, id order.ID) (found []order.Intent, err error) {
-	_, err = b.under(ctx, Find, order.Key{}, "", func() (order.Intent, order.Trouble) {
+	_, err = b.under(ctx, Find, order.Key{}, "", func() (order.Intent, order.ErrorKind) {
 		for i := range len(b.intents) {
 			if a := b.intents[intentID(i+1)]; a.OrderID == id {
 				found = append(found, a.Intent)
@@ -149,21 +149,21 @@ func intentID(n int) order.IntentID { return order.IntentID(fmt.Sprintf("pi_%d",
 
 // under carries one request to the bank and its answer back, as far as each of them comes.
 func (b *Bank) under(
-	ctx context.Context, c Call, k order.Key, request string, effect func() (order.Intent, order.Trouble),
+	ctx context.Context, c Call, k order.Key, request string, effect func() (order.Intent, order.ErrorKind),
 ) (order.Intent, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	mishap := b.nextMishap(c)
 	if ctx.Err() != nil || mishap == NeverArrives {
-		return order.Intent{}, &order.PaymentError{Trouble: order.Unknown, Err: errUnanswered}
+		return order.Intent{}, &order.PaymentError{Kind: order.Unknown, Err: errUnanswered}
 	}
 	b.requests++
 	i, trouble := b.answer(mishap, k, request, effect)
 	switch {
 	case mishap == LosesTheAnswer:
-		return order.Intent{}, &order.PaymentError{Trouble: order.Unknown, Err: errUnanswered}
+		return order.Intent{}, &order.PaymentError{Kind: order.Unknown, Err: errUnanswered}
 	case trouble != "":
-		return order.Intent{}, &order.PaymentError{Trouble: trouble, RequestID: fmt.Sprintf("req_%d", b.requests), Err: errSaidSo}
+		return order.Intent{}, &order.PaymentError{Kind: trouble, RequestID: fmt.Sprintf("req_%d", b.requests), Err: errSaidSo}
 	}
 	return i, nil
 }
@@ -177,12 +177,12 @@ var (
 // before anything was done; everything later is. A repeated request returns the intent as it is now: what was
 // declined then may have been paid since, and what was prepared may have been canceled.
 func (b *Bank) answer(
-	mishap Mishap, k order.Key, request string, effect func() (order.Intent, order.Trouble),
-) (order.Intent, order.Trouble) {
+	mishap Mishap, k order.Key, request string, effect func() (order.Intent, order.ErrorKind),
+) (order.Intent, order.ErrorKind) {
 	a, used := b.keys[k]
 	switch {
-	case mishap == SaysNotNow:
-		return order.Intent{}, order.NotNow
+	case mishap == SaysUnavailable:
+		return order.Intent{}, order.Unavailable
 	case mishap == SaysMisconfigured:
 		return order.Intent{}, order.Misconfigured
 	case used && a.request != request:
@@ -194,7 +194,7 @@ func (b *Bank) answer(
 	}
 	a = answer{request: request, failed: mishap == FailsForTheKey || mishap == DoesItButFailsForTheKey}
 	if mishap != FailsForTheKey {
-		var refused order.Trouble
+		var refused order.ErrorKind
 		if a.intent, refused = effect(); refused != "" {
 			return order.Intent{}, refused
 		}

@@ -156,11 +156,11 @@ func turns(change func(i *order.Intent)) func(*till, *payment) (order.Intent, er
 }
 
 // takes one trouble for another; "" is every trouble.
-func takes(one, another order.Trouble) func(*till, *payment) (order.Intent, error) {
+func takes(one, another order.ErrorKind) func(*till, *payment) (order.Intent, error) {
 	return func(_ *till, c *payment) (order.Intent, error) {
 		i, err := c.pass()
-		if e, ok := errors.AsType[*order.PaymentError](err); ok && (e.Trouble == one || one == "") {
-			e.Trouble = another
+		if e, ok := errors.AsType[*order.PaymentError](err); ok && (e.Kind == one || one == "") {
+			e.Kind = another
 		}
 		return i, err
 	}
@@ -263,7 +263,7 @@ func brokenPrepares() []bankBug {
 			"fifty prepare under one key and get one intent", "whoever comes second is refused", ordertest.Prepare,
 			func(t *till, c *payment) (order.Intent, error) {
 				if t.calls > 1 {
-					return order.Intent{}, &order.PaymentError{Trouble: order.Refused}
+					return order.Intent{}, &order.PaymentError{Kind: order.Refused}
 				}
 				return c.pass()
 			},
@@ -289,7 +289,7 @@ func brokenConfirms() []bankBug {
 		{once, "a charged intent is read as if it waited", ordertest.Read, becomes(func(i *order.Intent) { i.State = order.NeedsConfirmation })},
 		{once, "a charged intent is refused", ordertest.Confirm, func(t *till, c *payment) (order.Intent, error) {
 			if before, _ := t.Bank.Read(c.ctx, c.id); before.State == order.Succeeded {
-				return order.Intent{}, &order.PaymentError{Trouble: order.Refused}
+				return order.Intent{}, &order.PaymentError{Kind: order.Refused}
 			}
 			return c.pass()
 		}},
@@ -298,7 +298,7 @@ func brokenConfirms() []bankBug {
 		{decline, "a decline is an error", ordertest.Confirm, func(_ *till, c *payment) (order.Intent, error) {
 			i, err := c.pass()
 			if i.State == order.NeedsMethod {
-				return order.Intent{}, &order.PaymentError{Trouble: order.Refused}
+				return order.Intent{}, &order.PaymentError{Kind: order.Refused}
 			}
 			return i, err
 		}},
@@ -370,30 +370,30 @@ func brokenTroubles() []bankBug {
 		{request, "no request of a read has one", ordertest.Read, names("")},
 		{away, "it has happened already", ordertest.Confirm, func(_ *till, c *payment) (order.Intent, error) {
 			i, err := c.pass()
-			if e, ok := errors.AsType[*order.PaymentError](err); ok && e.Trouble == order.NotNow {
+			if e, ok := errors.AsType[*order.PaymentError](err); ok && e.Kind == order.Unavailable {
 				_, _ = c.pass()
 			}
 			return i, err
 		}},
-		{away, "nobody knows", ordertest.Confirm, takes(order.NotNow, order.Unknown)},
+		{away, "nobody knows", ordertest.Confirm, takes(order.Unavailable, order.Unknown)},
 		{away, "a read that never arrived is our mistake", ordertest.Read, takes(order.Unknown, order.Misconfigured)},
-		{lost, "nothing has happened", ordertest.Confirm, takes(order.Unknown, order.NotNow)},
+		{lost, "nothing has happened", ordertest.Confirm, takes(order.Unknown, order.Unavailable)},
 		{lost, "each confirm charges", ordertest.Confirm, againAndAgain(order.Succeeded)},
 		{"money that moved behind a lost answer is read", "it is not", ordertest.Read, hopes},
 		{burnt, "it fails anew each time", ordertest.Confirm, takes(order.Replayed, order.Unknown)},
 		{burnt, "it burns every key", ordertest.Prepare, func(t *till, c *payment) (order.Intent, error) {
 			i, err := c.pass()
 			if t.calls > 2 {
-				return order.Intent{}, &order.PaymentError{Trouble: order.Replayed}
+				return order.Intent{}, &order.PaymentError{Kind: order.Replayed}
 			}
 			return i, err
 		}},
-		{hides, "it is a reason to try again", ordertest.Confirm, takes(order.Replayed, order.NotNow)},
+		{hides, "it is a reason to try again", ordertest.Confirm, takes(order.Replayed, order.Unavailable)},
 		{hides, "the charge is not read", ordertest.Read, hopes},
 		{dead, "a prepare does not look at it", ordertest.Prepare, believes},
 		{dead, "a confirm does not look at it", ordertest.Confirm, believes},
 		{dead, "a read does not look at it", ordertest.Read, believes},
-		{dead, "it says that nothing has happened", ordertest.Confirm, takes("", order.NotNow)},
+		{dead, "it says that nothing has happened", ordertest.Confirm, takes("", order.Unavailable)},
 	}
 }
 

@@ -156,7 +156,7 @@ func leaves(c *call) error {
 	if c.record.OrderID != "" {
 		return order.ErrStale // to Settle
 	}
-	return order.ErrFenced
+	return order.ErrClaimLost
 }
 
 // anyOwner takes every claim for the one that holds the order.
@@ -324,7 +324,7 @@ func brokenBinds() []storeBug {
 		},
 		{
 			"bind of the same intent again is fine", "an intent is bound once and never again", ordertest.Bind,
-			unless(func(c *call) bool { return c.row().Intent != "" }, order.ErrFenced),
+			unless(func(c *call) bool { return c.row().Intent != "" }, order.ErrClaimLost),
 		},
 		{
 			"bind of the same intent again is fine", "it counts as another attempt", ordertest.Bind,
@@ -391,7 +391,7 @@ func brokenFinishes() []storeBug {
 				if err := c.pass(); !errors.As(err, new(*order.TransitionError)) {
 					return err
 				}
-				return order.ErrFenced
+				return order.ErrClaimLost
 			},
 		},
 		{
@@ -409,7 +409,7 @@ func brokenFinishes() []storeBug {
 		{"finish by a fenced owner leaves nothing behind", "anybody finishes", ordertest.Finish, first(anyOwner)},
 		{
 			"finish by a fenced owner is fine when the record says the same", "it is fenced all the same", ordertest.Finish,
-			unless(func(c *call) bool { return c.row().Owner != c.owner() }, order.ErrFenced),
+			unless(func(c *call) bool { return c.row().Owner != c.owner() }, order.ErrClaimLost),
 		},
 		{
 			"finish by a fenced owner is fine when the record says the same", "it is fine whatever the record says", ordertest.Finish,
@@ -496,7 +496,7 @@ func brokenRecords() []storeBug {
 		},
 		{
 			"settle under a working attempt fences it", "the attempt is not told that it was settled", ordertest.Finish,
-			unless(func(c *call) bool { return c.row().Owner != c.owner() }, order.ErrFenced),
+			unless(func(c *call) bool { return c.row().Owner != c.owner() }, order.ErrClaimLost),
 		},
 		{
 			"settle as the record says already changes nothing", "it is stale", settle,
@@ -594,7 +594,7 @@ func brokenRecreates() []storeBug {
 	}
 }
 
-// brokenRaces say yes to everybody: whoever wins by luck alone would be caught only now and then.
+// brokenRaces say yes to everybody: whoever wins by jitter alone would be caught only now and then.
 func brokenRaces() []storeBug {
 	return []storeBug{
 		{
@@ -606,9 +606,9 @@ func brokenRaces() []storeBug {
 				return nil
 			},
 		},
-		{"fifty attempts bind and only the last one's intent is bound", "nobody is told no", ordertest.Bind, instead(order.ErrFenced, nil)},
-		{"fifty binds of one claim bind one intent", "nobody is told no", ordertest.Bind, instead(order.ErrFenced, nil)},
-		{"fifty finishes agree on one outcome and one event", "nobody is told no", ordertest.Finish, instead(order.ErrFenced, nil)},
+		{"fifty attempts bind and only the last one's intent is bound", "nobody is told no", ordertest.Bind, instead(order.ErrClaimLost, nil)},
+		{"fifty binds of one claim bind one intent", "nobody is told no", ordertest.Bind, instead(order.ErrClaimLost, nil)},
+		{"fifty finishes agree on one outcome and one event", "nobody is told no", ordertest.Finish, instead(order.ErrClaimLost, nil)},
 		{
 			"fifty finishes agree on one outcome and one event", "each one who agrees adds an event", ordertest.Finish,
 			then(func(_ *call, r *order.Record) {
@@ -620,7 +620,7 @@ func brokenRaces() []storeBug {
 				if err := c.pass(); !errors.As(err, new(*order.InProgressError)) {
 					return err
 				}
-				return order.ErrFenced
+				return order.ErrClaimLost
 			},
 		},
 	}

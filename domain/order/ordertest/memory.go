@@ -29,7 +29,7 @@ func (m *Memory) Begin(_ context.Context, o order.Order, l order.Lease) (order.C
 			OrderID: o.ID(), CustomerID: o.CustomerID(), Total: o.Total(), Fingerprint: o.Fingerprint(),
 			Status: order.Open, CreatedAt: l.From,
 		}
-	} else if err := order.WhyNot(withoutEvents(r), o, l); err != nil {
+	} else if err := order.CheckClaim(withoutEvents(r), o, l); err != nil {
 		return order.Claim{}, err
 	}
 	if r.Owner != l.Owner { // equal: the answer of our own write was lost
@@ -46,7 +46,7 @@ func (m *Memory) Bind(_ context.Context, c order.Claim, i order.Intent, at time.
 	defer m.mu.Unlock()
 	r, ours := m.owned(c)
 	if !ours || r.Intent != "" && r.Intent != i.ID {
-		return order.ErrFenced
+		return order.ErrClaimLost
 	}
 	r.Intent, r.Mode = i.ID, i.Mode
 	m.put(r, at)
@@ -65,7 +65,7 @@ func (m *Memory) Finish(_ context.Context, c order.Claim, o order.Outcome, at ti
 	case says(m.rows[c.Order.ID()], o):
 		return nil
 	case !ours || r.Intent != o.Intent:
-		return order.ErrFenced
+		return order.ErrClaimLost
 	}
 	m.put(settled(r, o, at), at)
 	return nil
@@ -77,7 +77,7 @@ func (m *Memory) Release(_ context.Context, c order.Claim, why order.Reason, at 
 	defer m.mu.Unlock()
 	r, ours := m.owned(c)
 	if !ours {
-		return order.ErrFenced
+		return order.ErrClaimLost
 	}
 	r.Owner, r.Until, r.LastError = "", time.Time{}, string(why)
 	m.put(r, at)
@@ -120,7 +120,7 @@ func (m *Memory) Recreate(_ context.Context, lost order.Record, at time.Time) er
 	defer m.mu.Unlock()
 	r, known := m.rows[lost.OrderID]
 	if known {
-		if err := order.WhyNotRecreate(withoutEvents(r), lost, at); err != nil || r.Intent == lost.Intent {
+		if err := order.CheckRestore(withoutEvents(r), lost, at); err != nil || r.Intent == lost.Intent {
 			return err
 		}
 	} else {
@@ -211,7 +211,7 @@ func (m *Memory) owned(c order.Claim) (r order.Record, ours bool) {
 // put stores r as changed at that time.
 func (m *Memory) put(r order.Record, at time.Time) {
 	r.UpdatedAt, r.DueAt = at, time.Time{}
-	if after, waits := r.Status.LookAgain(); waits {
+	if after, waits := r.Status.RecheckAfter(); waits {
 		r.DueAt = at.Add(after)
 	}
 	if m.rows == nil {

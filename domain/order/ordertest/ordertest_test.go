@@ -46,7 +46,7 @@ func life(t *testing.T, m *ordertest.Memory, id order.ID) []func() error {
 	}
 	return []func() error{
 		begin("first", from),
-		func() error { return m.Release(ctx, c, order.ReasonNotNow, from.Add(time.Second)) },
+		func() error { return m.Release(ctx, c, order.ReasonUnavailable, from.Add(time.Second)) },
 		begin("second", from.Add(time.Hour)),
 		func() error { return m.Bind(ctx, c, order.Intent{ID: "pi_1"}, from.Add(time.Hour)) },
 		func() error {

@@ -42,7 +42,7 @@ type Mishap string
 
 // The mishaps that a provider under test must be able to have.
 const (
-	SaysNotNow              Mishap = "says_not_now"                  // rate limit, twin running: nothing happened
+	SaysUnavailable         Mishap = "says_unavailable"              // rate limit, twin running: nothing happened
 	SaysMisconfigured       Mishap = "says_misconfigured"            // bad credentials: nothing happened
 	NeverArrives            Mishap = "never_arrives"                 // connection lost on the way there: nothing happened
 	LosesTheAnswer          Mishap = "loses_the_answer"              // connection lost on the way back
@@ -153,15 +153,15 @@ func (x sale) gets(want order.IntentState) func(order.Intent, error) order.Inten
 }
 
 // fails checks that a call failed with that trouble and told nothing about who pays with what.
-func (x sale) fails(want order.Trouble) func(order.Intent, error) {
+func (x sale) fails(want order.ErrorKind) func(order.Intent, error) {
 	return func(i order.Intent, err error) {
 		x.Helper()
 		var e *order.PaymentError
 		if !errors.As(err, &e) {
 			x.Fatalf("got intent %+v and error %v, want a PaymentError %s", i, err, want)
 		}
-		if e.Trouble != want {
-			x.Errorf("got trouble %s (%v), want %s", e.Trouble, err, want)
+		if e.Kind != want {
+			x.Errorf("got trouble %s (%v), want %s", e.Kind, err, want)
 		}
 		if i != (order.Intent{}) {
 			x.Errorf("got an intent with an error: %+v", i)

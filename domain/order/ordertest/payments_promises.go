@@ -80,7 +80,7 @@ func (x sale) prepareRace() {
 func (x sale) notNow(err error) (none bool) {
 	x.Helper()
 	if err != nil {
-		x.fails(order.NotNow)(order.Intent{}, err)
+		x.fails(order.Unavailable)(order.Intent{}, err)
 	}
 	return err == nil
 }
@@ -267,8 +267,8 @@ func (x sale) findNone() {
 func (x sale) findFails() {
 	x.prepared()
 	x.CatchUp()
-	for mishap, want := range map[Mishap]order.Trouble{
-		SaysNotNow: order.NotNow, SaysMisconfigured: order.Misconfigured,
+	for mishap, want := range map[Mishap]order.ErrorKind{
+		SaysUnavailable: order.Unavailable, SaysMisconfigured: order.Misconfigured,
 		NeverArrives: order.Unknown, LosesTheAnswer: order.Unknown,
 	} {
 		x.Fail(Find, mishap)
@@ -308,7 +308,7 @@ func (x sale) noIntentsID() {
 // requestIDs are what the provider's support asks for. One that is made up sends people looking for nothing.
 func (x sale) requestIDs() {
 	for mishap, answers := range map[Mishap]bool{
-		SaysNotNow: true, SaysMisconfigured: true, FailsForTheKey: true, NeverArrives: false, LosesTheAnswer: false,
+		SaysUnavailable: true, SaysMisconfigured: true, FailsForTheKey: true, NeverArrives: false, LosesTheAnswer: false,
 	} {
 		x := x.named(string(mishap), Pays)
 		id := x.prepared()
@@ -337,8 +337,8 @@ func (x sale) namesRequest(err error, want bool) {
 }
 
 func (x sale) turnedAway() {
-	for mishap, trouble := range map[Mishap]order.Trouble{
-		SaysNotNow: order.NotNow, SaysMisconfigured: order.Misconfigured, NeverArrives: order.Unknown,
+	for mishap, trouble := range map[Mishap]order.ErrorKind{
+		SaysUnavailable: order.Unavailable, SaysMisconfigured: order.Misconfigured, NeverArrives: order.Unknown,
 	} {
 		x := x.named(string(mishap), Pays)
 		x.Fail(Prepare, mishap)

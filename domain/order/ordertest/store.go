@@ -27,10 +27,10 @@ type Rewriter interface {
 // TestStore holds a store to the contract of order.Claims and order.Records. open may return the same store each
 // time, or a new one: no two tests of one run use the same order. Stores keep times to the millisecond.
 //
-// What the ports' comments leave to it: an outcome of an intent that is not the bound one is ErrFenced to Finish and
+// What the ports' comments leave to it: an outcome of an intent that is not the bound one is ErrClaimLost to Finish and
 // ErrStale to Settle. Settle asks in this order: does the record say so already (nil), did somebody draw the
 // change from the record as loaded (*TransitionError), is the record still as loaded and the intent its own (ErrStale).
-// Every write sets UpdatedAt to its time; DueAt is Status.LookAgain after a Begin, Finish or Settle.
+// Every write sets UpdatedAt to its time; DueAt is Status.RecheckAfter after a Begin, Finish or Settle.
 //
 //nolint:tparallel // the caller says t.Parallel
 func TestStore(t *testing.T, open func(t *testing.T) Store) {
@@ -160,7 +160,7 @@ func (x trial) untouched(do func()) {
 
 // dueAfter is Record.DueAt of an order that became s at that time.
 func dueAfter(s order.Status, at time.Time) time.Time {
-	if after, waits := s.LookAgain(); waits {
+	if after, waits := s.RecheckAfter(); waits {
 		return at.Add(after)
 	}
 	return time.Time{}

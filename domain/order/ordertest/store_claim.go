@@ -38,20 +38,20 @@ func (x trial) bindAgain() {
 
 func (x trial) bindOther() {
 	c := x.bound("pi_1")
-	x.untouched(func() { x.is(x.Bind(x.Context(), c, intent("pi_2"), at(time.Minute)), order.ErrFenced) })
+	x.untouched(func() { x.is(x.Bind(x.Context(), c, intent("pi_2"), at(time.Minute)), order.ErrClaimLost) })
 }
 
 func (x trial) bindFenced() {
 	first := x.begin(lease("first", at(0)))
 	second := x.begin(lease("second", at(time.Hour)))
-	x.untouched(func() { x.is(x.Bind(x.Context(), first, intent("pi_1"), at(time.Hour)), order.ErrFenced) })
+	x.untouched(func() { x.is(x.Bind(x.Context(), first, intent("pi_1"), at(time.Hour)), order.ErrClaimLost) })
 	x.ok(x.Bind(x.Context(), second, intent("pi_2"), at(time.Hour)))
-	x.untouched(func() { x.is(x.Bind(x.Context(), first, intent("pi_2"), at(time.Hour)), order.ErrFenced) })
+	x.untouched(func() { x.is(x.Bind(x.Context(), first, intent("pi_2"), at(time.Hour)), order.ErrClaimLost) })
 }
 
 func (x trial) bindSettled() {
 	c := x.finished(order.Paid)
-	x.untouched(func() { x.is(x.Bind(x.Context(), c, intent("pi_2"), at(time.Minute)), order.ErrFenced) })
+	x.untouched(func() { x.is(x.Bind(x.Context(), c, intent("pi_2"), at(time.Minute)), order.ErrClaimLost) })
 }
 
 // nobodys is a claim on an order that has no record.
@@ -60,7 +60,7 @@ func (x trial) nobodys() order.Claim {
 }
 
 func (x trial) bindUnknown() {
-	x.is(x.Bind(x.Context(), x.nobodys(), intent("pi_1"), at(0)), order.ErrFenced)
+	x.is(x.Bind(x.Context(), x.nobodys(), intent("pi_1"), at(0)), order.ErrClaimLost)
 	x.absent()
 }
 
@@ -111,8 +111,8 @@ func (x trial) finishAgain() {
 func (x trial) finishOther() {
 	c := x.finished(order.Declined)
 	x.untouched(func() {
-		x.is(x.Finish(x.Context(), c, order.Outcome{Status: order.Paid, Intent: "pi_1"}, at(time.Minute)), order.ErrFenced)
-		x.is(x.Finish(x.Context(), c, order.Outcome{Status: order.Declined, Intent: "pi_2"}, at(time.Minute)), order.ErrFenced)
+		x.is(x.Finish(x.Context(), c, order.Outcome{Status: order.Paid, Intent: "pi_1"}, at(time.Minute)), order.ErrClaimLost)
+		x.is(x.Finish(x.Context(), c, order.Outcome{Status: order.Declined, Intent: "pi_2"}, at(time.Minute)), order.ErrClaimLost)
 	})
 }
 
@@ -137,15 +137,15 @@ func (x trial) undrawn(err error, want order.TransitionError) {
 func (x trial) finishUnbound() {
 	c := x.begin(lease("first", at(0)))
 	paid := order.Outcome{Status: order.Paid, Intent: "pi_1"}
-	x.untouched(func() { x.is(x.Finish(x.Context(), c, paid, at(time.Second)), order.ErrFenced) })
+	x.untouched(func() { x.is(x.Finish(x.Context(), c, paid, at(time.Second)), order.ErrClaimLost) })
 	x.ok(x.Bind(x.Context(), c, intent("pi_2"), at(time.Second)))
-	x.untouched(func() { x.is(x.Finish(x.Context(), c, paid, at(time.Second)), order.ErrFenced) })
+	x.untouched(func() { x.is(x.Finish(x.Context(), c, paid, at(time.Second)), order.ErrClaimLost) })
 }
 
 func (x trial) finishFenced() {
 	first, second := x.takenOver()
 	paid := order.Outcome{Status: order.Paid, Intent: "pi_1"}
-	x.untouched(func() { x.is(x.Finish(x.Context(), first, paid, at(time.Hour)), order.ErrFenced) })
+	x.untouched(func() { x.is(x.Finish(x.Context(), first, paid, at(time.Hour)), order.ErrClaimLost) })
 	x.ok(x.Finish(x.Context(), second, paid, at(time.Hour)))
 }
 
@@ -155,12 +155,12 @@ func (x trial) finishSaidAlready() {
 	x.ok(x.Finish(x.Context(), second, paid, at(time.Hour)))
 	x.untouched(func() {
 		x.ok(x.Finish(x.Context(), first, paid, at(2*time.Hour)))
-		x.is(x.Finish(x.Context(), first, order.Outcome{Status: order.Declined, Intent: "pi_1"}, at(2*time.Hour)), order.ErrFenced)
+		x.is(x.Finish(x.Context(), first, order.Outcome{Status: order.Declined, Intent: "pi_1"}, at(2*time.Hour)), order.ErrClaimLost)
 	})
 }
 
 func (x trial) finishUnknown() {
-	x.is(x.Finish(x.Context(), x.nobodys(), order.Outcome{Status: order.Paid, Intent: "pi_1"}, at(0)), order.ErrFenced)
+	x.is(x.Finish(x.Context(), x.nobodys(), order.Outcome{Status: order.Paid, Intent: "pi_1"}, at(0)), order.ErrClaimLost)
 	x.absent()
 }
 
@@ -179,9 +179,9 @@ func (x trial) releaseFrees() {
 		x := x.with(Order(x.order.ID() + order.ID(name)))
 		c := x.bound("pi_1")
 		want := x.load()
-		x.ok(x.Release(x.Context(), c, order.ReasonNotNow, at(time.Second)))
+		x.ok(x.Release(x.Context(), c, order.ReasonUnavailable, at(time.Second)))
 		got := x.load()
-		want.Owner, want.LastError, want.UpdatedAt = "", string(order.ReasonNotNow), at(time.Second)
+		want.Owner, want.LastError, want.UpdatedAt = "", string(order.ReasonUnavailable), at(time.Second)
 		want.Until, want.DueAt = got.Until, got.DueAt // the store's choice: nobody holds it
 		x.changed(want)
 		if next := x.begin(lease("second", now)); next.Attempt != 2 || next.Intent != "pi_1" {
@@ -201,9 +201,9 @@ func (x trial) fenced(c order.Claim) {
 	x.Helper()
 	ctx, now := x.Context(), at(time.Hour)
 	x.untouched(func() {
-		x.is(x.Bind(ctx, c, intent("pi_1"), now), order.ErrFenced)
-		x.is(x.Finish(ctx, c, order.Outcome{Status: order.Canceled, Intent: "pi_1"}, now), order.ErrFenced)
-		x.is(x.Release(ctx, c, order.ReasonStore, now), order.ErrFenced)
+		x.is(x.Bind(ctx, c, intent("pi_1"), now), order.ErrClaimLost)
+		x.is(x.Finish(ctx, c, order.Outcome{Status: order.Canceled, Intent: "pi_1"}, now), order.ErrClaimLost)
+		x.is(x.Release(ctx, c, order.ReasonStore, now), order.ErrClaimLost)
 	})
 }
 
@@ -216,6 +216,6 @@ func (x trial) releaseFenced() {
 func (x trial) releaseSettled() { x.fenced(x.finished(order.Paid)) }
 
 func (x trial) releaseUnknown() {
-	x.is(x.Release(x.Context(), x.nobodys(), order.ReasonStore, at(0)), order.ErrFenced)
+	x.is(x.Release(x.Context(), x.nobodys(), order.ReasonStore, at(0)), order.ErrClaimLost)
 	x.absent()
 }

@@ -53,7 +53,7 @@ func (x trial) winners(errs []error, lost func(error) bool) (won []int) {
 	return won
 }
 
-func isFenced(err error) bool { return errors.Is(err, order.ErrFenced) }
+func isFenced(err error) bool { return errors.Is(err, order.ErrClaimLost) }
 
 func racerIntent(i int) order.IntentID { return order.IntentID(fmt.Sprintf("pi_%d", i)) }
 

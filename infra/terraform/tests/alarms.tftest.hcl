@@ -68,7 +68,7 @@ run "every_trouble_has_an_alarm" {
   assert {
     condition = toset(keys(aws_cloudwatch_metric_alarm.alarms)) == toset([
       "dead-letters", "dead-letters-old", "orders-waiting", "orders-open-long", "errors", "throttles", "duration", "duplicates",
-      "unknown-outcomes", "declines", "mismatch", "key-reused", "misconfigured", "orders-retrying", "store-unavailable", "provider-not-now",
+      "unknown-outcomes", "declines", "mismatch", "key-reused", "misconfigured", "orders-retrying", "store-unavailable", "provider-unavailable",
       "queue-retention", "queue-max-receives", "queue-redrive-target", "queue-dead-letter-retention",
     ])
     error_message = "An alarm is missing or new."
@@ -154,19 +154,19 @@ run "an_outage_is_alarmed_and_a_passing_throttle_is_not" {
   command = plan
 
   assert {
-    condition = { for name in ["store-unavailable", "provider-not-now"] : name => flatten([
+    condition = { for name in ["store-unavailable", "provider-unavailable"] : name => flatten([
       for query in aws_cloudwatch_metric_alarm.alarms[name].metric_query : [
         for metric in query.metric : "${metric.metric_name} ${metric.dimensions.Reason} ${metric.stat}" if can(metric.dimensions.Reason)
       ]
       ]) } == {
       store-unavailable = ["Redelivered store_unavailable Sum"]
-      provider-not-now  = ["Redelivered provider_not_now Sum"]
+      provider-unavailable  = ["Redelivered provider_unavailable Sum"]
     }
     error_message = "An outage of DynamoDB or Stripe raises no alarm."
   }
 
   assert {
-    condition = alltrue([for name in ["store-unavailable", "provider-not-now"] :
+    condition = alltrue([for name in ["store-unavailable", "provider-unavailable"] :
       aws_cloudwatch_metric_alarm.alarms[name].datapoints_to_alarm == 3 && aws_cloudwatch_metric_alarm.alarms[name].evaluation_periods == 4
     ])
     error_message = "Want three bad periods of four: a passing throttle is no outage."

@@ -101,7 +101,7 @@ func TestCannedBackEndsRefuseWhatNoSettledOrderAsks(t *testing.T) {
 		t.Errorf("Load: error = %v, want a refusal", err)
 	}
 	_, err := payments.Read(t.Context(), "pi_1")
-	if refused, ok := errors.AsType[*order.PaymentError](err); !ok || refused.Trouble != order.Misconfigured {
+	if refused, ok := errors.AsType[*order.PaymentError](err); !ok || refused.Kind != order.Misconfigured {
 		t.Errorf("Read: error = %v, want a refusal, which a read takes for our mistake", err)
 	}
 }

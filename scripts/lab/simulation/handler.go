@@ -183,7 +183,7 @@ func (v *invocation) handler() *sqs.Handler {
 	owners := 0
 	return &sqs.Handler{
 		Process: v.processor().Process, Decoder: v.lab.decoder, Queue: sqs.NewQueue(cfg, url+v.ordersQueue, url+v.deadQueue), Policy: v.policy,
-		Log: slog.New(slog.DiscardHandler), Meter: v, Now: v.Now, Luck: func() float64 { return 0.5 },
+		Log: slog.New(slog.DiscardHandler), Meter: v, Now: v.Now, Jitter: func() float64 { return 0.5 },
 		NewOwner:  func() string { owners++; return "owner-" + v.name + "-" + strconv.Itoa(owners) },
 		RequestID: func(context.Context) string { return v.name },
 		Parallel:  1, OrderBudget: orderBudget, AnswerTime: answerTime,

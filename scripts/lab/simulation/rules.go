@@ -17,7 +17,7 @@ type knowledge struct {
 	until   time.Time      // the end of its lease
 	last    ordertest.Call // its last call
 	asked   ordertest.Call // its last call to Stripe, and what came of it:
-	trouble order.Trouble
+	trouble order.ErrorKind
 	intent  string
 	status  order.Status // what the intent meant at that moment
 	failure string       // Stripe's code at that moment
@@ -285,13 +285,13 @@ func (n *knowledge) refused() bool {
 }
 
 // means says which reason a person reads for an answer (docs/reference/failures.md).
-func means(t order.Trouble, c ordertest.Call) order.Reason {
+func means(t order.ErrorKind, c ordertest.Call) order.Reason {
 	if c == ordertest.Read && (t == order.Refused || t == order.KeyReused) {
 		return "misconfigured" // the intent is bound, so it is not the order that is refused
 	}
 	switch t {
-	case order.NotNow:
-		return "provider_not_now"
+	case order.Unavailable:
+		return "provider_unavailable"
 	case order.Unknown:
 		return "provider_unknown"
 	case order.Replayed:
@@ -330,9 +330,9 @@ func (o *oracle) hears(k *Worker, c call, said answer, err error) {
 	}
 }
 
-func troubleIn(err error) order.Trouble {
+func troubleIn(err error) order.ErrorKind {
 	if p, ok := errors.AsType[*order.PaymentError](err); ok {
-		return p.Trouble
+		return p.Kind
 	}
 	return ""
 }

@@ -262,7 +262,7 @@ func actedCases(now time.Time) []acted {
 		{
 			"another reason than Stripe's",
 			call{name: ordertest.Release, detail: "misconfigured"},
-			but(func(k *knowledge) { k.trouble = order.NotNow }), EverythingEnds, "Stripe's answer was: not_now",
+			but(func(k *knowledge) { k.trouble = order.Unavailable }), EverythingEnds, "Stripe's answer was: unavailable",
 			func(k *knowledge) { k.trouble = order.Misconfigured },
 		},
 		{

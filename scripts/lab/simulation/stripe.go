@@ -170,7 +170,7 @@ func (t thin) find(id order.ID) ([]order.Intent, error) {
 		if a.Error != nil {
 			said = *a.Error
 		}
-		return nil, &order.PaymentError{Trouble: troubleOf(a, said, false), RequestID: "", Err: errThin}
+		return nil, &order.PaymentError{Kind: kindOf(a, said, false), RequestID: "", Err: errThin}
 	}
 	found := make([]order.Intent, len(a.List.Intents))
 	for n, i := range a.List.Intents {
@@ -193,10 +193,10 @@ func (t thin) do(method, path, key string, bound order.IntentID, form url.Values
 	if there && (a.Status == http.StatusOK || settles && (bound != "" || !replayed)) {
 		return intentOf(intent), replayed, nil
 	}
-	return i, replayed, &order.PaymentError{Trouble: troubleOf(a, said, replayed), RequestID: "", Err: errThin}
+	return i, replayed, &order.PaymentError{Kind: kindOf(a, said, replayed), RequestID: "", Err: errThin}
 }
 
-func troubleOf(a stripetest.Response, said stripetest.Error, replayed bool) order.Trouble {
+func kindOf(a stripetest.Response, said stripetest.Error, replayed bool) order.ErrorKind {
 	switch {
 	case a.Lost:
 		return order.Unknown
@@ -205,7 +205,7 @@ func troubleOf(a stripetest.Response, said stripetest.Error, replayed bool) orde
 	case a.Garbled:
 		return order.Unknown
 	case a.Status == http.StatusConflict, a.Status == http.StatusTooManyRequests, a.Status == http.StatusServiceUnavailable:
-		return order.NotNow
+		return order.Unavailable
 	case a.Status >= 500:
 		return order.Unknown
 	case a.Status == http.StatusUnauthorized, a.Status == http.StatusForbidden, a.Status == http.StatusNotFound:

@@ -25,7 +25,7 @@ func stubborns() map[string]stubborn {
 	lastMoment := func(age time.Duration, _ int) bool { return age >= 6*day-honestSkew && age < 7*day }
 	return map[string]stubborn{
 		"an outage of Stripe": {
-			world: one(visa), at: ordertest.Prepare, why: "provider_not_now", parked: lastMoment,
+			world: one(visa), at: ordertest.Prepare, why: "provider_unavailable", parked: lastMoment,
 			fault: func(int) Fault { return NotNow },
 		},
 		"an outage of the table": {

@@ -256,7 +256,7 @@ func (k *Worker) deed() deed { return deed{by: k, call: k.at, at: k.stood, knows
 // brief is the part of an error that a history has room for.
 func brief(err error) string {
 	if p, ok := errors.AsType[*order.PaymentError](err); ok {
-		return string(p.Trouble)
+		return string(p.Kind)
 	}
 	return err.Error()
 }

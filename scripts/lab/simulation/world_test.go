@@ -130,7 +130,7 @@ func TestDrawnWorldsReachEveryReasonThatTheirFaultsCanBring(t *testing.T) {
 		}
 	}
 	want := map[order.Reason]bool{ // what needs a broken provider, a table that lost or spoiled a row, or a body that is no order
-		order.ReasonUnconfirmed: true, order.ReasonReplayed: true, order.ReasonKeyReused: true, order.ReasonDamaged: true,
+		order.ReasonUnconfirmed: true, order.ReasonReplayed: true, order.ReasonKeyReused: true, order.ReasonCorrupt: true,
 		order.ReasonInvalid: true,
 	}
 	if diff := cmp.Diff(unseen, want); diff != "" {

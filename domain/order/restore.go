@@ -10,13 +10,13 @@ import (
 // ErrNoFingerprint is an intent that was not prepared by this application.
 var ErrNoFingerprint = errors.New("the intent carries no fingerprint of an order")
 
-// Recover writes the record of an order that the store lost, from the intent that was prepared
+// Restore writes the record of an order that the store lost, from the intent that was prepared
 // for it, and settles it if the intent has an outcome. It never moves money. Afterwards a
 // redelivered message of the order finds the intent bound, and cannot charge it again.
 //
 // Use it after a restore from backup, for an order that was parked as record_lost. Errors:
 // those of Records and Payments, *MismatchError, and ErrNoFingerprint.
-func Recover(
+func Restore(
 	ctx context.Context, rs Records, ps Payments, s Scope, id ID, bound IntentID, at time.Time,
 ) (Record, error) {
 	i, err := ps.Read(ctx, bound)
@@ -36,9 +36,9 @@ func Recover(
 	return Refresh(ctx, rs, ps, s, id, at)
 }
 
-// WhyNotRecreate returns why a record that is there must not be bound to r.Intent: the errors
+// CheckRestore returns why a record that is there must not be bound to r.Intent: the errors
 // of Records.Recreate. nil means that r.Intent is bound already, or that it may be bound.
-func WhyNotRecreate(there, r Record, at time.Time) error {
+func CheckRestore(there, r Record, at time.Time) error {
 	switch {
 	case there.Fingerprint.version() != r.Fingerprint.version():
 		return ErrUnknownVersion
