@@ -118,7 +118,8 @@ func calls() map[string]func(f fixture, id order.ID) (do func(context.Context) e
 	}
 }
 
-// conflict lets every call fail: a write for a transaction in its way, a read, which knows none, for the load.
+// conflict lets every call fail: a write for a transaction in its way, a read, which
+// knows none, for the load.
 func (f fixture) conflict() {
 	f.Proxy.Fail(dynamodbtest.Fault{Kind: dynamodbtest.TransactionConflict})
 	f.Proxy.Fail(dynamodbtest.Fault{Kind: dynamodbtest.Throttled})
@@ -283,7 +284,8 @@ func TestLeaseBetweenMilliseconds(t *testing.T) {
 	first := f.claimed("O1")
 	l := order.Lease{Owner: "second", From: first.Lease.Until.Add(time.Microsecond), Until: at(time.Hour)}
 	_, err := f.Begin(t.Context(), first.Order, l)
-	if progress, ok := errors.AsType[*order.InProgressError](err); !ok || !progress.Until.Equal(first.Lease.Until) {
+	if progress, ok := errors.AsType[*order.InProgressError](err); !ok ||
+		!progress.Until.Equal(first.Lease.Until) {
 		t.Errorf("in the lease's last millisecond: got %v, want it in progress until %v", err, first.Lease.Until)
 	}
 	l.From = l.From.Add(time.Millisecond)

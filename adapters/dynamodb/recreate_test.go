@@ -50,7 +50,8 @@ func TestARecreatedOrdersNextEventTakesNoOthersPlace(t *testing.T) {
 	}
 	f.must(f.Settle(t.Context(), r, outcome(order.Paid), at(2*time.Hour)))
 	events := f.loaded("O1").Events
-	if len(events) != 2 || events[0].To != order.ActionRequired || events[1].Seq != 2 || events[1].To != order.Paid {
+	if len(events) != 2 || events[0].To != order.ActionRequired || events[1].Seq != 2 ||
+		events[1].To != order.Paid {
 		t.Errorf("got events %+v, want the surviving one and a second", events)
 	}
 }

@@ -9,10 +9,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// maxAttempts is how often one call is tried. Its waits add up to 750 ms at most: longer trouble is the queue's to wait out.
+// maxAttempts is the number of attempts of one call. Their delays add up to at most 750
+// ms; the queue handles longer outages.
 const maxAttempts = 5
 
-// The codes of a CancellationReason that this package acts on (API reference, TransactWriteItems).
+// The codes of a CancellationReason that this package handles (API reference,
+// TransactWriteItems).
 const (
 	conditionFailed = "ConditionalCheckFailed"
 	conflict        = "TransactionConflict"
@@ -20,13 +22,14 @@ const (
 	overCapacity    = "ProvisionedThroughputExceeded"
 )
 
-// retryer is the SDK's standard one: network errors, 5xx and throttling, and a token bucket against retry storms.
-// Two things differ. It retries transaction conflicts, which the SDK does not. And it waits up to 50, 100, 200, 400 ms,
-// not seconds: whoever holds an item in a transaction is done with it in milliseconds.
+// retryer returns the SDK's standard retryer (network errors, 5xx, throttling, and a
+// token bucket against retry storms) with two differences. It also retries transaction
+// conflicts. And it waits up to 50, 100, 200 and 400 ms instead of seconds, because a
+// transaction holds an item for milliseconds only.
 func retryer() *retry.Standard {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts = maxAttempts
-		o.Retryables = append(o.Retryables, retry.IsErrorRetryableFunc(passing))
+		o.Retryables = append(o.Retryables, retry.IsErrorRetryableFunc(isTransient))
 		jitter := retry.NewExponentialJitterBackoff(time.Minute) // up to 2, 4, 8, 16 s
 		o.Backoff = retry.BackoffDelayerFunc(func(attempt int, err error) (time.Duration, error) {
 			wait, err := jitter.BackoffDelay(attempt, err)
@@ -35,9 +38,9 @@ func retryer() *retry.Standard {
 	})
 }
 
-// passing reports whether err is about somebody else's transaction or about capacity. A condition that failed is a fact,
-// and would fail again.
-func passing(err error) aws.Ternary {
+// isTransient reports whether err is a transaction conflict or a lack of capacity. A
+// failed condition is not transient.
+func isTransient(err error) aws.Ternary {
 	if _, ok := errors.AsType[*types.TransactionConflictException](err); ok {
 		return aws.TrueTernary
 	}
@@ -57,13 +60,15 @@ func passing(err error) aws.Ternary {
 	return aws.BoolTernary(passes)
 }
 
-// refusedBy returns the order's row as it was when it failed a write's condition; an empty one if there is none.
-// It is the order's row, not its event's: that an event exists already is no answer but a damaged table, and stays an error.
+// refusedBy returns the order item that failed a write's condition; empty if the item
+// does not exist. An event item that already exists is not a refusal but a corrupt table,
+// and stays an error.
 func refusedBy(err error) (refusing row, refused bool) {
 	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
 		return failed.Item, true
 	}
-	if canceled, ok := errors.AsType[*types.TransactionCanceledException](err); ok && len(canceled.CancellationReasons) > 0 {
+	if canceled, ok := errors.AsType[*types.TransactionCanceledException](err); ok &&
+		len(canceled.CancellationReasons) > 0 {
 		first := canceled.CancellationReasons[0]
 		return first.Item, aws.ToString(first.Code) == conditionFailed
 	}

@@ -70,7 +70,8 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// scripted is a table that gives these answers, whatever the store asks, and keeps the questions.
+// scripted is a table that gives these answers, whatever the store asks, and keeps the
+// questions.
 type scripted struct {
 	answers []answer
 	asked   []string
@@ -124,15 +125,19 @@ func (s *scripted) store() *dynamodb.Store {
 	}, "orders")
 }
 
-// No release writes a second version of the fingerprint yet, so a script plays the table that holds one: it refuses
-// although CheckClaim finds nothing wrong.
+// No release writes a second version of the fingerprint yet, so a script plays the table
+// that holds one: it refuses although CheckClaim finds nothing wrong.
 func TestOlderFingerprint(t *testing.T) {
 	t.Parallel()
 	refused := func() answer {
 		free := openRow()
 		delete(free, "owner")
 		delete(free, "leaseUntil")
-		return answer{http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException", free}
+		return answer{
+			http.StatusBadRequest,
+			"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException",
+			free,
+		}
 	}
 	taken := openRow()
 	taken["owner"], taken["attempt"] = text("second"), number(2)
@@ -146,7 +151,11 @@ func TestOlderFingerprint(t *testing.T) {
 	s = &scripted{answers: []answer{refused(), refused()}}
 	_, err = s.store().Begin(t.Context(), ordertest.Order("O1"), lease("second"))
 	if err == nil || isDomain(err) || len(s.asked) != 2 {
-		t.Errorf("refused twice without a reason: got %d calls and %v, want 2 and an error of the store", len(s.asked), err)
+		t.Errorf(
+			"refused twice without a reason: got %d calls and %v, want 2 and an error of the store",
+			len(s.asked),
+			err,
+		)
 	}
 	want := `":fingerprint":{"S":"` + string(ordertest.Order("O1").Fingerprint()) + `"}`
 	if !strings.Contains(s.asked[1], want) {

@@ -15,17 +15,20 @@ import (
 
 // The sort keys of an order's partition, whose key is orderId.
 const (
-	orderRow = "order"  // the order itself; it never expires, or an old message could be charged again
-	eventRow = "event#" // and six digits: one transition of the order; history, and outbox through the table's stream
+	orderRow = "order"  // the order; it never expires, or an old message could be charged again
+	eventRow = "event#" // and six digits: one transition; the history, and the outbox for the table's stream
 )
 
-// eventRetention is how long an event stays at least. DynamoDB deletes expired items days late, which harms nobody.
+// eventRetention is the minimum lifetime of an event. DynamoDB may delete expired items
+// days later.
 const eventRetention = 90 * 24 * time.Hour
 
-// shards spreads the waiting orders over the index, so that no partition of it takes every write of the table.
+// shards spreads the waiting orders over the index, so that no partition of it takes
+// every write.
 const shards = 16
 
-// row is an item: a row of the table, or the values of an expression. Times are epoch milliseconds, except expiresAt.
+// row is an item of the table, or the values of an expression. Times are epoch
+// milliseconds, except expiresAt, which is in seconds.
 type row = map[string]types.AttributeValue
 
 func text[T ~string](s T) *types.AttributeValueMemberS {
@@ -36,7 +39,7 @@ func number[T ~int | ~int64 | ~uint32](n T) *types.AttributeValueMemberN {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(int64(n), 10)}
 }
 
-func moment(t time.Time) *types.AttributeValueMemberN { return number(t.UnixMilli()) }
+func millis(t time.Time) *types.AttributeValueMemberN { return number(t.UnixMilli()) }
 
 func orderKey(id order.ID) row { return row{"orderId": text(id), "sk": text(orderRow)} }
 
@@ -46,7 +49,8 @@ func shardOf(id order.ID) uint32 {
 	return h.Sum32() % shards
 }
 
-// dueAt is when to look at an order again that took status s at the given time; zero if it waits for nothing.
+// dueAt returns when to recheck an order that changed to status s at the given time; zero
+// if it waits for nothing.
 func dueAt(s order.Status, at time.Time) time.Time {
 	if after, waits := s.RecheckAfter(); waits {
 		return at.Add(after)
@@ -54,13 +58,17 @@ func dueAt(s order.Status, at time.Time) time.Time {
 	return time.Time{}
 }
 
-// encodeEvent makes an event row. Its type, amount and currency are for those who read the stream and have no order at hand.
+// encodeEvent returns an event item. Its type, amount and currency are for readers of the
+// stream, who do not have the order item.
 func encodeEvent(id order.ID, total order.Money, e order.Event) row {
 	item := row{
 		"orderId": text(id), "sk": text(fmt.Sprintf("%s%06d", eventRow, e.Seq)),
 		"type": text("order." + e.To), "seq": number(e.Seq), "from": text(e.From), "to": text(e.To),
-		"intentId": text(e.Intent), "amount": number(total.Amount), "currency": text(total.Currency),
-		"at": moment(e.At), "expiresAt": number(e.At.Add(eventRetention).Unix()),
+		"amount": number(total.Amount), "currency": text(total.Currency),
+		"at": millis(e.At), "expiresAt": number(e.At.Add(eventRetention).Unix()),
+	}
+	if e.Intent != "" {
+		item["intentId"] = text(e.Intent)
 	}
 	if e.Failure != "" {
 		item["failure"] = text(e.Failure)
@@ -72,7 +80,7 @@ func decodeEvent(item row) (order.Event, error) {
 	d := decoder{item: item}
 	e := order.Event{
 		Seq: int(d.number("seq")), From: d.status("from"), To: d.status("to"),
-		Intent: order.IntentID(d.text("intentId")), Failure: d.optionalText("failure"), At: d.moment("at"),
+		Intent: order.IntentID(d.optionalText("intentId")), Failure: d.optionalText("failure"), At: d.time("at"),
 	}
 	if d.err != nil {
 		return order.Event{}, fmt.Errorf("row %q: %w", sortKey(item), d.err)
@@ -80,7 +88,8 @@ func decodeEvent(item row) (order.Event, error) {
 	return e, nil
 }
 
-// decodeOrder reads an order's row, and refuses one that no Store wrote.
+// decodeOrder decodes an order item. It returns ErrCorrupt for an item that a Store
+// cannot have written.
 func decodeOrder(item row) (order.Record, error) {
 	d := decoder{item: item}
 	r := order.Record{
@@ -91,15 +100,16 @@ func decodeOrder(item row) (order.Record, error) {
 		Status:      d.status("status"),
 		Owner:       d.optionalText("owner"),
 		Attempt:     int(d.number("attempt")),
-		Until:       d.optionalMoment("leaseUntil"),
+		Until:       d.optionalTime("leaseUntil"),
 		Intent:      order.IntentID(d.optionalText("intentId")),
 		Mode:        order.Mode(d.optionalText("stripeMode")),
 		Failure:     d.optionalText("failure"),
 		LastError:   d.optionalText("lastError"),
+		ParkedAt:    d.optionalTime("parkedAt"),
 		Seq:         int(d.number("seq")),
-		CreatedAt:   d.moment("createdAt"),
-		UpdatedAt:   d.moment("updatedAt"),
-		DueAt:       d.optionalMoment("dueAt"),
+		CreatedAt:   d.time("createdAt"),
+		UpdatedAt:   d.time("updatedAt"),
+		DueAt:       d.optionalTime("dueAt"),
 	}
 	if d.err != nil {
 		return order.Record{}, fmt.Errorf("row %q: %w", orderRow, d.err)
@@ -107,7 +117,7 @@ func decodeOrder(item row) (order.Record, error) {
 	return order.LoadRecord(r)
 }
 
-// addRow adds one row of an order's partition to its record.
+// addRow adds one item of an order's partition to its record.
 func addRow(r *order.Record, item row) error {
 	switch sk := sortKey(item); {
 	case sk == orderRow:
@@ -120,7 +130,7 @@ func addRow(r *order.Record, item row) error {
 		r.Events = append(r.Events, e)
 		return err
 	}
-	return nil // a kind of row that a later release adds
+	return nil // a later release may add other kinds of items
 }
 
 func sortKey(item row) string {
@@ -128,8 +138,8 @@ func sortKey(item row) string {
 	return d.optionalText("sk")
 }
 
-// decoder reads attributes and keeps every problem. A problem names the attribute and never its value, which may be a
-// customer's.
+// decoder reads attributes and collects every error. An error names the attribute and not
+// its value, which may be personal data.
 type decoder struct {
 	item row
 	err  error
@@ -162,7 +172,7 @@ func (d *decoder) status(name string) order.Status {
 	return s
 }
 
-func (d *decoder) moment(name string) time.Time { return time.UnixMilli(d.number(name)).UTC() }
+func (d *decoder) time(name string) time.Time { return time.UnixMilli(d.number(name)).UTC() }
 
 func (d *decoder) optionalText(name string) string {
 	if d.item[name] == nil {
@@ -171,11 +181,11 @@ func (d *decoder) optionalText(name string) string {
 	return d.text(name)
 }
 
-func (d *decoder) optionalMoment(name string) time.Time {
+func (d *decoder) optionalTime(name string) time.Time {
 	if d.item[name] == nil {
 		return time.Time{}
 	}
-	return d.moment(name)
+	return d.time(name)
 }
 
 func (d *decoder) want(name, kind string) {

@@ -1,9 +1,11 @@
-// Package dynamodb keeps orders in a DynamoDB table: it is order.Claims and order.Records. Every write is one conditional
-// call, so what is refused leaves nothing behind. It refuses to know why an order is charged or when: package order
-// decides what a row means and where it may go, and this package compares, writes and reports. It reads no clock,
-// draws no owner and logs nothing.
+// Package dynamodb stores orders in a DynamoDB table. It implements order.Claims and
+// order.Records. Every write is one conditional call, so a refused write leaves nothing
+// behind. Package order decides what a row means and which transitions are valid; this
+// package compares, writes and reports. It does not read the clock, generate owners or
+// log.
 //
-// store.go is the calls, row.go the table's rows, retry.go what a failed call means.
+// store.go has the calls, row.go the items, retry.go the retries and the meaning of
+// failed calls.
 package dynamodb
 
 import (
@@ -24,14 +26,15 @@ var (
 	_ order.Records = (*Store)(nil)
 )
 
-// Store is a table of orders. It is safe for concurrent use. Its times have milliseconds.
+// Store is a table of orders. It is safe for concurrent use. It stores times in
+// milliseconds.
 type Store struct {
 	client *dynamodb.Client
 	table  string
 }
 
-// New returns the store in the named table. cfg says where the table is and how to reach it (region, credentials, HTTP
-// client); how calls are retried is this package's own choice. No call outlives its context.
+// New returns a Store for the named table. cfg provides region, credentials, endpoint and
+// HTTP client; retries are this package's own. No call outlives its context.
 func New(cfg aws.Config, table string) *Store {
 	client := dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) {
 		o.Retryer = retryer()
@@ -40,61 +43,84 @@ func New(cfg aws.Config, table string) *Store {
 	return &Store{client: client, table: table}
 }
 
-// The conditions. A lease that nobody holds has no leaseUntil; the rest of mayBegin is order.CheckClaim in other words, and
-// CheckClaim explains each refusal.
+// The conditions. An order without a claim has no leaseUntil. mayBegin is
+// order.CheckClaim as an expression, and CheckClaim explains each refusal.
 const (
 	mayBegin = "attribute_not_exists(orderId) OR (#status = :open AND fingerprint = :fingerprint AND" +
-		" (attribute_not_exists(leaseUntil) OR leaseUntil < :now OR leaseUntil > :absurd))"
-	ours    = "#owner = :owner AND #status = :open"
-	mayBind = ours + " AND (attribute_not_exists(intentId) OR intentId = :intent)"
-	asSeen  = "#status = :from AND seq = :seq AND intentId = :intent"
-	absent  = "attribute_not_exists(orderId)"
-	// mayRecreate is order.CheckRestore in other words.
+		" (attribute_not_exists(leaseUntil) OR leaseUntil < :now OR leaseUntil > :latest))"
+	claimed   = "#owner = :owner AND #status = :open"
+	mayBind   = claimed + " AND (attribute_not_exists(intentId) OR intentId = :intent)"
+	unchanged = "#status = :from AND seq = :seq AND "
+	sameID    = "intentId = :intent"
+	noID      = "attribute_not_exists(intentId)"
+	absent    = "attribute_not_exists(orderId)"
+	// mayRecreate is order.CheckRestore as an expression.
 	mayRecreate = absent + " OR (#status = :open AND fingerprint = :fingerprint AND attribute_not_exists(intentId) AND" +
-		" (attribute_not_exists(leaseUntil) OR leaseUntil < :at OR leaseUntil > :absurd))"
+		" (attribute_not_exists(leaseUntil) OR leaseUntil < :at OR leaseUntil > :latest))"
 )
 
-// The changes. begin keeps what an earlier attempt left: createdAt, seq, intentId and lastError. bind and release keep
-// dueAt, because each change of it writes the index twice.
+// The updates. begin keeps the createdAt, seq, intentId and lastError of earlier
+// attempts. bind and release keep dueAt, because each change of it writes the index
+// twice.
 const (
 	begin = "SET #status = :open, fingerprint = :fingerprint, customerId = :customer, amount = :amount, currency = :currency," +
 		" #owner = :owner, leaseUntil = :until, attempt = if_not_exists(attempt, :zero) + :one, seq = if_not_exists(seq, :zero)," +
-		" createdAt = if_not_exists(createdAt, :now), updatedAt = :now, openShard = :shard, dueAt = :due"
+		" createdAt = if_not_exists(createdAt, :now), updatedAt = :now, openShard = :shard, dueAt = :due REMOVE parkedAt"
 	bind     = "SET intentId = :intent, stripeMode = :mode, updatedAt = :at"
 	recreate = "SET #status = :open, fingerprint = :fingerprint, amount = :amount, currency = :currency, intentId = :intent," +
 		" stripeMode = :mode, attempt = if_not_exists(attempt, :one), seq = if_not_exists(seq, :seq)," +
 		" createdAt = if_not_exists(createdAt, :at), updatedAt = :at, openShard = :shard, dueAt = :due REMOVE #owner, leaseUntil"
+	// A refused order has no claim. The attempt tells two releases of one claim apart.
+	mayReopen = "#status = :refused AND fingerprint = :fingerprint AND seq = :seq AND attempt = :attempt"
+	reopen    = "SET #status = :open, customerId = :customer, #owner = :owner, leaseUntil = :until," +
+		" attempt = attempt + :one, seq = :next, updatedAt = :now, openShard = :shard, dueAt = :due REMOVE failure, parkedAt"
 	release = "SET lastError = :why, updatedAt = :at REMOVE #owner, leaseUntil"
+	park    = "SET lastError = :why, parkedAt = :at, updatedAt = :at"
 )
+
+// mayPark requires that the order is not settled and that the row has the content of the
+// message.
+const mayPark = "#status IN (:open, :refused) AND fingerprint = :fingerprint"
 
 var errConcurrent = errors.New("concurrent update of the row")
 
-// aliases stand for the attributes whose names are reserved words. Every order update names both.
+// aliases returns the placeholders for attribute names that are reserved words, for
+// expressions that use both.
 func aliases() map[string]string { return map[string]string{"#status": "status", "#owner": "owner"} }
 
-// Begin implements order.Claims with one UpdateItem. Whoever it refuses learns why from the row that refused, so a
-// duplicate costs one write and no read.
+// Begin implements order.Claims with one UpdateItem. A refusal returns the row that
+// refused, so a duplicate costs one write and no read.
 func (s *Store) Begin(ctx context.Context, o order.Order, l order.Lease) (order.Claim, error) {
-	// As the row will hold them: otherwise CheckClaim and the condition could disagree about one millisecond.
+	// Truncate as the row does: otherwise CheckClaim and the condition could disagree by a
+	// millisecond.
 	l.From, l.Until = l.From.Truncate(time.Millisecond), l.Until.Truncate(time.Millisecond)
 	r, err := s.take(ctx, o, l, o.Fingerprint())
-	if err == nil && r.Owner != l.Owner {
-		// Nothing speaks against us and yet the row is not ours: an older release wrote its fingerprint.
+	switch {
+	case err != nil || r.Owner == l.Owner:
+	case r.Status == order.StatusRefused:
+		r, err = s.reopen(ctx, o, l, r)
+	default: // the row allows the claim, so an older release wrote the fingerprint
 		r, err = s.take(ctx, o, l, r.Fingerprint)
 	}
 	if err == nil && r.Owner != l.Owner {
 		err = errConcurrent
 	}
 	if err != nil {
-		return order.Claim{}, about("begin", o.ID(), err)
+		return order.Claim{}, wrap("begin", o.ID(), err)
 	}
 	return order.NewClaim(r, o, l), nil
 }
 
-// take claims a row that is absent or free and carries the expected fingerprint. It returns the row as it is now, and
-// what CheckClaim says if that is not the row we asked for. The answer to our own write may have been lost on the way and
-// the write repeated by the SDK: then the row that refuses us carries our own owner, and CheckClaim finds nothing wrong.
-func (s *Store) take(ctx context.Context, o order.Order, l order.Lease, expected order.Fingerprint) (order.Record, error) {
+// take claims a row that is missing, or free with the expected fingerprint. It returns
+// the current row and the error of CheckClaim. If the response to our own write was lost
+// and the SDK repeated the write, the row that refuses carries our own owner, and
+// CheckClaim returns nil.
+func (s *Store) take(
+	ctx context.Context,
+	o order.Order,
+	l order.Lease,
+	expected order.Fingerprint,
+) (order.Record, error) {
 	out, err := s.update(ctx, o.ID(), &dynamodb.UpdateItemInput{
 		ConditionExpression: aws.String(mayBegin),
 		UpdateExpression:    aws.String(begin),
@@ -102,9 +128,9 @@ func (s *Store) take(ctx context.Context, o order.Order, l order.Lease, expected
 		ExpressionAttributeValues: row{
 			":open": text(order.Open), ":fingerprint": text(expected), ":customer": text(o.CustomerID()),
 			":amount": number(o.Total().Amount), ":currency": text(o.Total().Currency),
-			":owner": text(l.Owner), ":now": moment(l.From), ":until": moment(l.Until),
-			":absurd": moment(l.From.Add(order.MaxLease + order.MaxSkew)),
-			":shard":  number(shardOf(o.ID())), ":due": moment(dueAt(order.Open, l.From)),
+			":owner": text(l.Owner), ":now": millis(l.From), ":until": millis(l.Until),
+			":latest": millis(l.From.Add(order.MaxLease + order.MaxSkew)),
+			":shard":  number(shardOf(o.ID())), ":due": millis(dueAt(order.Open, l.From)),
 			":zero": number(0), ":one": number(1),
 		},
 	})
@@ -122,37 +148,90 @@ func (s *Store) take(ctx context.Context, o order.Order, l order.Lease, expected
 	return r, order.CheckClaim(r, o, l)
 }
 
-// Bind implements order.Claims with one UpdateItem. Repeating it is harmless, because it allows its own id.
+// reopen claims a refused order with one TransactWriteItems, which writes the row and the
+// event of its transition. It returns what take returns.
+func (s *Store) reopen(
+	ctx context.Context,
+	o order.Order,
+	l order.Lease,
+	refused order.Record,
+) (order.Record, error) {
+	r := order.Reopened(refused, l)
+	r.Owner, r.Until, r.Attempt = l.Owner, l.Until, r.Attempt+1
+	_, err := s.client.TransactWriteItems(
+		ctx,
+		&dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
+			{Update: &types.Update{
+				TableName: &s.table, Key: orderKey(r.OrderID), ExpressionAttributeNames: aliases(),
+				ConditionExpression: aws.String(mayReopen), UpdateExpression: aws.String(reopen),
+				ExpressionAttributeValues: row{
+					":refused": text(order.StatusRefused), ":fingerprint": text(r.Fingerprint), ":seq": number(refused.Seq),
+					":attempt": number(refused.Attempt), ":open": text(order.Open), ":customer": text(o.CustomerID()),
+					":owner": text(l.Owner), ":now": millis(l.From), ":until": millis(l.Until), ":next": number(r.Seq),
+					":shard": number(shardOf(r.OrderID)), ":due": millis(dueAt(order.Open, l.From)), ":one": number(1),
+				},
+				ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+			}},
+			s.putEvent(r.OrderID, r.Total, r.Events[len(r.Events)-1]),
+		}},
+	)
+	now, isRefused := refusedBy(err)
+	switch {
+	case err == nil:
+		return r, nil
+	case !isRefused:
+		return order.Record{}, err
+	case len(now) == 0:
+		return order.Record{}, errConcurrent
+	}
+	there, err := decodeOrder(now)
+	if err != nil {
+		return order.Record{}, err
+	}
+	return there, order.CheckClaim(there, o, l)
+}
+
+func (s *Store) putEvent(id order.ID, total order.Money, e order.Event) types.TransactWriteItem {
+	return types.TransactWriteItem{Put: &types.Put{
+		TableName: &s.table, Item: encodeEvent(id, total, e), ConditionExpression: aws.String(absent),
+	}}
+}
+
+// Bind implements order.Claims with one UpdateItem. Repeating it is safe, because the
+// condition allows the same id.
 func (s *Store) Bind(ctx context.Context, c order.Claim, i order.Intent, at time.Time) error {
 	_, err := s.update(ctx, c.Order.ID(), &dynamodb.UpdateItemInput{
 		ConditionExpression: aws.String(mayBind),
 		UpdateExpression:    aws.String(bind),
 		ExpressionAttributeValues: row{
-			":owner": text(c.Lease.Owner), ":open": text(order.Open), ":intent": text(i.ID), ":mode": text(i.Mode), ":at": moment(at),
+			":owner": text(
+				c.Lease.Owner,
+			), ":open": text(order.Open), ":intent": text(i.ID), ":mode": text(i.Mode), ":at": millis(at),
 		},
 	})
-	return about("bind", c.Order.ID(), fenced(err))
+	return wrap("bind", c.Order.ID(), claimError(err))
 }
 
-// Release implements order.Claims with one UpdateItem. When the answer was lost and the SDK asks again, it is ErrClaimLost:
-// the claim is not ours any more, as intended.
+// Release implements order.Claims with one UpdateItem. If the response was lost and the
+// SDK repeats the write, it returns ErrClaimLost: the claim has ended, as intended.
 func (s *Store) Release(ctx context.Context, c order.Claim, why order.Reason, at time.Time) error {
 	_, err := s.update(ctx, c.Order.ID(), &dynamodb.UpdateItemInput{
-		ConditionExpression: aws.String(ours),
+		ConditionExpression: aws.String(claimed),
 		UpdateExpression:    aws.String(release),
 		ExpressionAttributeValues: row{
-			":owner": text(c.Lease.Owner), ":open": text(order.Open), ":why": text(why), ":at": moment(at),
+			":owner": text(c.Lease.Owner), ":open": text(order.Open), ":why": text(why), ":at": millis(at),
 		},
 	})
-	return about("release", c.Order.ID(), fenced(err))
+	return wrap("release", c.Order.ID(), claimError(err))
 }
 
-// Finish implements order.Claims with one TransactWriteItems: the order and its event change together or not at all.
+// Finish implements order.Claims with one TransactWriteItems, which writes the row and
+// the event.
 func (s *Store) Finish(ctx context.Context, c order.Claim, o order.Outcome, at time.Time) error {
 	if err := order.Open.Transition(o.Status); err != nil {
-		return about("finish", c.Order.ID(), err)
+		return wrap("finish", c.Order.ID(), err)
 	}
-	// An open order has made no transition, so its seq is 0, unless a repair after a restore has lifted it.
+	// The seq of an open order is 0, unless it was refused before, or restored with events.
 	seen := order.Record{OrderID: c.Order.ID(), Total: c.Order.Total(), Status: order.Open, Intent: o.Intent}
 	now, err := s.move(ctx, seen, o, at, c.Lease.Owner)
 	if errors.Is(err, order.ErrStale) && now.Owner == c.Lease.Owner && now.Seq != seen.Seq {
@@ -161,11 +240,11 @@ func (s *Store) Finish(ctx context.Context, c order.Claim, o order.Outcome, at t
 	if errors.Is(err, order.ErrStale) {
 		err = order.ErrClaimLost
 	}
-	return about("finish", c.Order.ID(), err)
+	return wrap("finish", c.Order.ID(), err)
 }
 
-// Settle implements order.Records with one TransactWriteItems. Only a change that nobody drew costs a read, which finds
-// out whether it is made already.
+// Settle implements order.Records with one TransactWriteItems. Only an invalid transition
+// costs a read, which finds out whether the row already has this status.
 func (s *Store) Settle(ctx context.Context, r order.Record, o order.Outcome, at time.Time) error {
 	err := r.Status.Transition(o.Status)
 	if err == nil && r.Intent != o.Intent {
@@ -173,31 +252,51 @@ func (s *Store) Settle(ctx context.Context, r order.Record, o order.Outcome, at 
 	}
 	if err == nil {
 		_, err = s.move(ctx, r, o, at, "")
-		return about("settle", r.OrderID, err)
+		return wrap("settle", r.OrderID, err)
 	}
 	now, loadErr := s.Load(ctx, r.OrderID)
 	switch {
-	case loadErr == nil && says(now, o):
+	case loadErr == nil && hasOutcome(now, o):
 		return nil
 	case loadErr == nil || errors.Is(loadErr, order.ErrNotFound):
-		return about("settle", r.OrderID, err)
+		return wrap("settle", r.OrderID, err)
 	}
-	return about("settle", r.OrderID, loadErr)
+	return wrap("settle", r.OrderID, loadErr)
 }
 
-// Load implements order.Records with one strongly consistent Query. Events older than their retention may be gone.
+// Park implements order.Records with one UpdateItem.
+func (s *Store) Park(ctx context.Context, o order.Order, why order.Reason, at time.Time) error {
+	_, err := s.update(ctx, o.ID(), &dynamodb.UpdateItemInput{
+		ConditionExpression: aws.String(mayPark),
+		UpdateExpression:    aws.String(park),
+		// DynamoDB refuses a name that no expression uses.
+		ExpressionAttributeNames: map[string]string{"#status": "status"},
+		ExpressionAttributeValues: row{
+			":open": text(order.Open), ":refused": text(order.StatusRefused), ":fingerprint": text(o.Fingerprint()),
+			":why": text(why), ":at": millis(at),
+		},
+	})
+	if _, refused := refusedBy(err); refused {
+		return nil
+	}
+	return wrap("park", o.ID(), err)
+}
+
+// Load implements order.Records with one strongly consistent Query. Events may be missing
+// after their retention.
 func (s *Store) Load(ctx context.Context, id order.ID) (order.Record, error) {
 	r, err := s.query(ctx, id)
 	if err == nil && r.OrderID == "" {
 		err = order.ErrNotFound
 	}
 	if err != nil {
-		return order.Record{}, about("load", id, err)
+		return order.Record{}, wrap("load", id, err)
 	}
 	return r, nil
 }
 
-// query reads a whole partition. The record has no id if the order's own row is missing.
+// query reads the whole partition of an order. The record has no id if the order item is
+// missing.
 func (s *Store) query(ctx context.Context, id order.ID) (order.Record, error) {
 	var r order.Record
 	pages := dynamodb.NewQueryPaginator(s.client, &dynamodb.QueryInput{
@@ -220,13 +319,13 @@ func (s *Store) query(ctx context.Context, id order.ID) (order.Record, error) {
 	return r, nil
 }
 
-// Recreate implements order.Records with a Query and one UpdateItem. Event rows that survived their order are counted,
-// so that its next event does not take the place of one of them.
+// Recreate implements order.Records with a Query and one UpdateItem. It counts the event
+// items that still exist, so that the order's next event does not overwrite one of them.
 func (s *Store) Recreate(ctx context.Context, lost order.Record, at time.Time) error {
-	at = at.Truncate(time.Millisecond) // as the row holds times, see Begin
+	at = at.Truncate(time.Millisecond) // as the row stores times, see Begin
 	there, err := s.query(ctx, lost.OrderID)
 	if err != nil {
-		return about("recreate", lost.OrderID, err)
+		return wrap("recreate", lost.OrderID, err)
 	}
 	seq := 0
 	for _, e := range there.Events {
@@ -238,8 +337,10 @@ func (s *Store) Recreate(ctx context.Context, lost order.Record, at time.Time) e
 		ExpressionAttributeValues: row{
 			":open": text(order.Open), ":fingerprint": text(lost.Fingerprint), ":amount": number(lost.Total.Amount),
 			":currency": text(lost.Total.Currency), ":intent": text(lost.Intent), ":mode": text(lost.Mode),
-			":one": number(1), ":seq": number(seq), ":at": moment(at), ":absurd": moment(at.Add(order.MaxLease + order.MaxSkew)),
-			":shard": number(shardOf(lost.OrderID)), ":due": moment(dueAt(order.Open, at)),
+			":one": number(
+				1,
+			), ":seq": number(seq), ":at": millis(at), ":latest": millis(at.Add(order.MaxLease + order.MaxSkew)),
+			":shard": number(shardOf(lost.OrderID)), ":due": millis(dueAt(order.Open, at)),
 		},
 	})
 	if refusing, refused := refusedBy(err); refused {
@@ -251,46 +352,67 @@ func (s *Store) Recreate(ctx context.Context, lost order.Record, at time.Time) e
 			err = errConcurrent
 		}
 	}
-	return about("recreate", lost.OrderID, err)
+	return wrap("recreate", lost.OrderID, err)
 }
 
-// move writes one transition and its event, if the row still has the status, seq and intent of r, and also the owner
-// unless that is "". It returns nil also if the row already says so; otherwise ErrStale and the row as it is now.
+// move writes one transition and its event, if the row still has the status, seq and
+// intent of r, and the owner unless it is "". It returns nil if the row already has the
+// outcome, otherwise ErrStale and the current row.
 //
-// The request's token is the SDK's: new for each move and the same in the SDK's retries, so that a lost answer is given
-// again. A token made of order and seq would instead refuse another attempt's move for ten minutes, because its
-// time differs; and it would prove nothing afterwards. The conditions hold at any age.
-func (s *Store) move(ctx context.Context, r order.Record, o order.Outcome, at time.Time, owner string) (order.Record, error) {
+// The client request token is the SDK's: new for each move, and the same in the SDK's
+// retries, so that a lost response is returned again. A token made of order and seq would
+// refuse another attempt's move for ten minutes, because its parameters differ. The
+// conditions hold at any age.
+func (s *Store) move(
+	ctx context.Context,
+	r order.Record,
+	o order.Outcome,
+	at time.Time,
+	owner string,
+) (order.Record, error) {
 	e := order.Event{Seq: r.Seq + 1, From: r.Status, To: o.Status, Intent: o.Intent, Failure: o.Failure, At: at}
-	_, err := s.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
-		{Update: s.moveUpdate(r, e, owner)},
-		{Put: &types.Put{
-			TableName: &s.table, Item: encodeEvent(r.OrderID, r.Total, e), ConditionExpression: aws.String(absent),
+	_, err := s.client.TransactWriteItems(
+		ctx,
+		&dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
+			{Update: s.moveUpdate(r, e, owner)},
+			s.putEvent(r.OrderID, r.Total, e),
 		}},
-	}})
+	)
 	refusing, refused := refusedBy(err)
 	switch {
 	case !refused:
 		return order.Record{}, err
-	case len(refusing) == 0: // there is no such order, or not any more
+	case len(refusing) == 0: // the order item does not exist
 		return order.Record{}, order.ErrStale
 	}
 	now, err := decodeOrder(refusing)
-	if err != nil || says(now, o) {
+	if err != nil || hasOutcome(now, o) {
 		return now, err
 	}
 	return now, order.ErrStale
 }
 
-func says(r order.Record, o order.Outcome) bool { return r.Status == o.Status && r.Intent == o.Intent }
+func hasOutcome(r order.Record, o order.Outcome) bool {
+	return r.Status == o.Status && r.Intent == o.Intent
+}
 
-// moveUpdate ends whatever claim is on the order, and keeps it in the index of waiting orders only while it waits.
+// moveUpdate ends any claim on the order, and keeps the order in the index of waiting
+// orders only while it waits.
 func (s *Store) moveUpdate(r order.Record, e order.Event, owner string) *types.Update {
-	condition := asSeen
-	set, remove := "SET #status = :to, seq = :next, updatedAt = :at", " REMOVE #owner, leaseUntil"
+	condition := unchanged
+	set, remove := "SET #status = :to, seq = :next, updatedAt = :at", " REMOVE #owner, leaseUntil, parkedAt"
 	values := row{
-		":from": text(e.From), ":to": text(e.To), ":seq": number(r.Seq), ":next": number(e.Seq),
-		":intent": text(e.Intent), ":at": moment(e.At),
+		":from": text(e.From),
+		":to":   text(e.To),
+		":seq":  number(r.Seq),
+		":next": number(e.Seq),
+		":at":   millis(e.At),
+	}
+	if e.Intent == "" && e.To == order.StatusRefused {
+		condition += noID
+	} else {
+		condition += sameID
+		values[":intent"] = text(e.Intent)
 	}
 	if owner != "" {
 		condition += " AND #owner = :owner"
@@ -304,7 +426,7 @@ func (s *Store) moveUpdate(r order.Record, e order.Event, owner string) *types.U
 	}
 	if due := dueAt(e.To, e.At); !due.IsZero() {
 		set += ", openShard = :shard, dueAt = :due"
-		values[":shard"], values[":due"] = number(shardOf(r.OrderID)), moment(due)
+		values[":shard"], values[":due"] = number(shardOf(r.OrderID)), millis(due)
 	} else {
 		remove += ", openShard, dueAt"
 	}
@@ -316,21 +438,28 @@ func (s *Store) moveUpdate(r order.Record, e order.Event, owner string) *types.U
 	}
 }
 
-func (s *Store) update(ctx context.Context, id order.ID, in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
-	in.TableName, in.Key, in.ExpressionAttributeNames = &s.table, orderKey(id), aliases()
+func (s *Store) update(
+	ctx context.Context,
+	id order.ID,
+	in *dynamodb.UpdateItemInput,
+) (*dynamodb.UpdateItemOutput, error) {
+	in.TableName, in.Key = &s.table, orderKey(id)
+	if in.ExpressionAttributeNames == nil {
+		in.ExpressionAttributeNames = aliases()
+	}
 	in.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
 	return s.client.UpdateItem(ctx, in)
 }
 
-// fenced is what a failed condition means to a write that needs our claim.
-func fenced(err error) error {
+// claimError turns a failed condition of a write that needs our claim into ErrClaimLost.
+func claimError(err error) error {
 	if _, refused := refusedBy(err); refused {
 		return order.ErrClaimLost
 	}
 	return err
 }
 
-func about(verb string, id order.ID, err error) error {
+func wrap(verb string, id order.ID, err error) error {
 	if err == nil {
 		return nil
 	}

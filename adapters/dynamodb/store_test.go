@@ -38,3 +38,15 @@ func (r rewritable) Rewrite(ctx context.Context, id order.ID, f order.Fingerprin
 	})
 	return err
 }
+
+func (r rewritable) RewriteStatus(ctx context.Context, id order.ID, s order.Status) error {
+	_, err := r.h.Client.UpdateItem(ctx, &sdk.UpdateItemInput{
+		TableName:                 &r.h.Table,
+		Key:                       row{"orderId": text(id), "sk": text("order")},
+		ConditionExpression:       aws.String("attribute_exists(orderId)"),
+		UpdateExpression:          aws.String("SET #status = :s"),
+		ExpressionAttributeNames:  map[string]string{"#status": "status"},
+		ExpressionAttributeValues: row{":s": text(s)},
+	})
+	return err
+}

@@ -39,7 +39,7 @@ type payment struct {
 }
 
 // BodyError is a message body that is not one JSON object of an order's shape. Problem repeats no value, because what stands in the
-// wrong place may be anything, also a card number. It repeats names of fields if they are order.Plain: they may be as misplaced.
+// wrong place may be anything, also a card number. It repeats names of fields if they are order.Printable: they may be as misplaced.
 type BodyError struct{ Problem string }
 
 // Error repeats no value.

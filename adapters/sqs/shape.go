@@ -136,7 +136,7 @@ func fold(name string) string { return strings.ToLower(strings.ToUpper(name)) }
 // shownName is a field for messages to people. Names come from strangers too, and may be a customer's.
 func shownName(path, name string) string {
 	full := join(path, name)
-	switch plain := func(path string) bool { return order.Plain(strings.ReplaceAll(path, "[]", "")) }; {
+	switch plain := func(path string) bool { return order.Printable(strings.ReplaceAll(path, "[]", "")) }; {
 	case plain(full):
 		return strconv.Quote(full)
 	case plain(path):

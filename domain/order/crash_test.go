@@ -22,8 +22,8 @@ func ends() map[ordertest.Card]order.Status {
 	}
 }
 
-// worlds runs do once for each card, with a provider that keeps its keys and with one that forgets them between any
-// two deliveries.
+// worlds runs do once for each card, with a provider that keeps its keys and with one
+// that forgets them between any two deliveries.
 func worlds(t *testing.T, do func(w *world, forget func(), end order.Status)) {
 	t.Helper()
 	for card, end := range ends() {
@@ -47,7 +47,8 @@ func (w *world) again() {
 	w.payments, w.now = w.bank, noon()
 }
 
-// Three workers in a row die, each at any call, just before or just after it; the fourth one lives.
+// Three workers in a row die, each at any call, just before or just after it; the fourth
+// one lives.
 func TestCrashesAnywhereChargeOnce(t *testing.T) {
 	t.Parallel()
 	worlds(t, func(w *world, forget func(), end order.Status) {
@@ -98,8 +99,8 @@ func TestLostCallsChargeOnce(t *testing.T) {
 	})
 }
 
-// A worker freezes at any call, just before or just after it. Its lease ends, another one does all the work,
-// and the frozen one goes on as if nothing had happened.
+// A worker freezes at any call, just before or just after it. Its lease ends, another one
+// does all the work, and the frozen one goes on as if nothing had happened.
 func TestFrozenWorkersChargeOnce(t *testing.T) {
 	t.Parallel()
 	worlds(t, func(w *world, forget func(), end order.Status) {
@@ -126,8 +127,9 @@ func TestFrozenWorkersChargeOnce(t *testing.T) {
 	})
 }
 
-// A worker that froze in its first Prepare hears, once it goes on, that the key was used for something else: by the one that
-// settled the order meanwhile, perhaps of an older release. That is no reason to call a person.
+// A worker that froze in its first Prepare hears, once it goes on, that the key was used
+// for something else: by the one that settled the order meanwhile, perhaps of an older
+// release. That is no reason to call a person.
 func TestAFrozenWorkerDoesNotParkWhatOthersSettled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, ordertest.Pays)
@@ -150,7 +152,8 @@ func (w *world) otherWorks(forget func(), end order.Status) {
 	w.now = now.Add(2 * time.Hour)
 }
 
-// The provider has any two mishaps in a row, at any calls, and also keeps failures under keys.
+// The provider has any two mishaps in a row, at any calls, and also keeps failures under
+// keys.
 func TestMishapsChargeOnce(t *testing.T) {
 	t.Parallel()
 	calls := []ordertest.Call{ordertest.Prepare, ordertest.Confirm, ordertest.Read}

@@ -7,10 +7,12 @@ import (
 	"strings"
 )
 
-// Currency is a lower-case ISO 4217 code that the payment provider charges in, such as "usd".
+// Currency is a lower-case ISO 4217 code that the payment provider charges in, such as
+// "usd".
 type Currency string
 
-// currencies are the presentment currencies of docs.stripe.com/currencies, each between two blanks.
+// currencies lists the presentment currencies of docs.stripe.com/currencies, each between
+// two blanks.
 const currencies = " aed afn all amd ang aoa ars aud awg azn bam bbd bdt bhd bif bmd bnd bob brl bsd bwp byn bzd cad" +
 	" cdf chf clp cny cop crc cve czk djf dkk dop dzd egp etb eur fjd fkp gbp gel gip gmd gnf gtq gyd hkd hnl htg huf" +
 	" idr ils inr isk jmd jod jpy kes kgs khr kmf krw kwd kyd kzt lak lbp lkr lrd lsl mad mdl mga mkd mmk mnt mop mur" +
@@ -18,19 +20,20 @@ const currencies = " aed afn all amd ang aoa ars aud awg azn bam bbd bdt bhd bif
 	" sgd shp sle sos srd std szl thb tjs tnd top try ttd twd tzs uah ugx usd uyu uzs vnd vuv wst xaf xcd xcg xof xpf" +
 	" yer zar zmw "
 
-// CurrencyRule says what ValidCurrency accepts.
+// CurrencyRule describes ValidCurrency, for error messages.
 const CurrencyRule = "a lower-case three-letter code that Stripe charges in, such as \"usd\""
 
-// ValidCurrency reports whether s is a Currency.
+// ValidCurrency reports whether s is a presentment currency.
 func ValidCurrency(s string) bool {
 	return len(s) == 3 && strings.Contains(currencies, " "+s+" ")
 }
 
-// Step is what every amount in c must be a multiple of.
+// Step returns the number that every amount in c must be a multiple of.
 //
-// Stripe's amount is not always ISO 4217's minor unit: ISK and UGX have none any more but are still sent in
-// hundredths, so they must end in 00; currencies with three decimals are sent in thousandths that must end in 0,
-// because card networks settle two (docs.stripe.com/currencies, special cases and three-decimal currencies).
+// Amounts are not always in ISO 4217 minor units. ISK and UGX no longer have a minor
+// unit, but amounts are still sent in hundredths, so they must end in 00. Currencies with
+// three decimals are sent in thousandths that must end in 0, because card networks settle
+// two decimals (docs.stripe.com/currencies, special cases and three-decimal currencies).
 func (c Currency) Step() int64 {
 	switch c {
 	case "isk", "ugx":
@@ -41,13 +44,14 @@ func (c Currency) Step() int64 {
 	return 1
 }
 
-// Max is the largest amount of one charge in c.
+// Max returns the largest amount of one charge in c.
 //
-// Stripe's amount has eight digits (docs.stripe.com/api/payment_intents/object, amount), and more in the currencies
-// that docs.stripe.com/currencies names: twelve in IDR and nine in INR with every payment method; with cards also
-// eleven in LBP and ten in COP, HUF and JPY. Since 2026 that page allows most cards twelve digits in any currency;
-// the reference of the PaymentIntent does not. Stripe refuses what the payment method cannot take
-// (amount_too_large).
+// An amount has at most eight digits (docs.stripe.com/api/payment_intents/object,
+// amount), and more in the currencies that docs.stripe.com/currencies lists: twelve in
+// IDR and nine in INR with every payment method; with cards also eleven in LBP and ten in
+// COP, HUF and JPY. Since 2026 that page allows most cards twelve digits in any currency,
+// but the reference of the PaymentIntent does not. The provider refuses what the payment
+// method cannot take (amount_too_large).
 func (c Currency) Max() int64 {
 	switch c {
 	case "idr":
@@ -62,7 +66,7 @@ func (c Currency) Max() int64 {
 	return 99_999_999
 }
 
-// decimals is how many digits of an amount follow the decimal point.
+// decimals returns the number of digits after the decimal point.
 func (c Currency) decimals() int {
 	switch c {
 	case "bif", "clp", "djf", "gnf", "jpy", "kmf", "krw", "mga", "pyg", "rwf", "vnd", "vuv", "xaf", "xof", "xpf":
@@ -73,13 +77,15 @@ func (c Currency) decimals() int {
 	return 2
 }
 
-// Money is an amount in the units that Stripe's amount has in that currency; never a float.
+// Money is an amount in the provider's units of its currency, such as cents. It is never
+// a float.
 type Money struct {
 	Amount   int64
 	Currency Currency
 }
 
-// Validate reports whether m can be charged: a known currency, 1 to the currency's Max, a multiple of its Step.
+// Validate returns an error unless m can be charged: the currency is known, the amount is
+// from 1 to the currency's Max, and it is a multiple of the currency's Step.
 func (m Money) Validate() error {
 	switch c := m.Currency; {
 	case !ValidCurrency(string(c)):
@@ -92,7 +98,8 @@ func (m Money) Validate() error {
 	return nil
 }
 
-// String is m for people: "19.99 USD", "500 JPY", "5.120 KWD".
+// String returns the amount with its decimal point and currency: "19.99 USD", "500 JPY",
+// "5.120 KWD".
 func (m Money) String() string {
 	digits := strconv.FormatInt(m.Amount, 10)
 	if n := m.Currency.decimals(); n > 0 {
@@ -102,11 +109,12 @@ func (m Money) String() string {
 	return digits + " " + strings.ToUpper(string(m.Currency))
 }
 
-// errOverflow is what sum returns when an order adds up to more than one charge can hold.
+// errOverflow is returned by sum if the total is above the limit.
 var errOverflow = errors.New("lines add up to more than one charge can hold")
 
-// sum adds the lines up, to at most limit. It cannot overflow: a partial sum is at most limit, which is at most
-// MaxUnitAmount, and a valid line at most MaxQuantity times MaxUnitAmount, so together they are below 2^60.
+// sum returns the total of the lines, or errOverflow if it is above limit. The addition
+// cannot overflow: a partial sum is at most limit, which is at most MaxUnitAmount, and a
+// valid line is at most MaxQuantity times MaxUnitAmount, so their sum is below 2^60.
 func sum(lines []Line, limit int64) (int64, error) {
 	var total int64
 	for _, l := range lines {

@@ -11,9 +11,10 @@ import (
 	"orderonce/domain/order"
 )
 
-// presentment lists the currencies of docs.stripe.com/currencies (2026), section "Supported presentment currencies",
-// in lower case, with the three-decimal currencies that the page lists for accounts in the United Arab Emirates.
-// XCG replaced ANG in 2025, and the page lists both. BGN is gone: Bulgaria has paid in EUR since 2026-01-01
+// presentment lists the currencies of docs.stripe.com/currencies (2026), section
+// "Supported presentment currencies", in lower case, with the three-decimal currencies
+// that the page lists for accounts in the United Arab Emirates. XCG replaced ANG in 2025,
+// and the page lists both. BGN is gone: Bulgaria has paid in EUR since 2026-01-01
 // (docs.stripe.com/changelog/clover/2026-01-28/bulgaria-currency-mapping-bgn-to-eur).
 const presentment = `
 	aed afn all amd ang aoa ars aud awg azn bam bbd bdt bhd bif bmd bnd bob brl bsd bwp byn bzd cad cdf chf clp cny cop
@@ -24,7 +25,8 @@ const presentment = `
 
 // Two decimals, multiples of 1 and eight digits unless one of these says otherwise.
 const (
-	// The section "Zero-decimal currencies", without UGX, which "Special cases" sends in hundredths.
+	// The section "Zero-decimal currencies", without UGX, which "Special cases" sends in
+	// hundredths.
 	zeroDecimal = "bif clp djf gnf jpy kmf krw mga pyg rwf vnd vuv xaf xof xpf"
 	// The section "Three-decimal currencies": the last digit must be 0.
 	threeDecimal = "bhd jod kwd omr tnd"
@@ -32,7 +34,8 @@ const (
 	wholeHundreds = "isk ugx"
 )
 
-// maxima has what the section "Minimum and maximum charge amounts" names. See Currency.Max.
+// maxima has what the section "Minimum and maximum charge amounts" names. See
+// Currency.Max.
 func maxima() map[string]int64 {
 	return map[string]int64{
 		"idr": 999_999_999_999, "lbp": 99_999_999_999, "cop": 9_999_999_999, "huf": 9_999_999_999, "jpy": 9_999_999_999,
@@ -127,7 +130,8 @@ func TestAnAmountBeyondItsCurrencyIsRefusedWithTheCurrencysLimit(t *testing.T) {
 	}
 }
 
-// TestNoOrderOverflows compares the sum of the largest lines with arithmetic that cannot overflow.
+// TestNoOrderOverflows compares the sum of the largest lines with arithmetic that cannot
+// overflow.
 func TestNoOrderOverflows(t *testing.T) {
 	t.Parallel()
 	units := []int64{0, 1, 99_999_999, 1 << 40, order.MaxUnitAmount - 1, order.MaxUnitAmount}

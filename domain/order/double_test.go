@@ -7,7 +7,8 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// changes is a provider that answers its first calls of one kind with another intent than it holds.
+// changes is a provider that answers its first calls of one kind with another intent than
+// it holds.
 type changes struct {
 	order.Payments
 
@@ -45,7 +46,8 @@ func (p changes) Read(ctx context.Context, id order.IntentID) (order.Intent, err
 	return p.answer(ordertest.Read, i, err)
 }
 
-// confirmsAnother is a provider that answers Confirm about another order, and confirms nothing.
+// confirmsAnother is a provider that answers Confirm about another order, and confirms
+// nothing.
 type confirmsAnother struct{ order.Payments }
 
 func (p confirmsAnother) Confirm(ctx context.Context, id order.IntentID, _ order.Key) (order.Intent, error) {

@@ -26,7 +26,9 @@ func TestMoneyIsWrittenWithTheDecimalsOfItsCurrency(t *testing.T) {
 		want[c] = "1.200"
 	}
 	for c, amount := range want {
-		if got := (order.Money{Amount: 1200, Currency: order.Currency(c)}).String(); got != amount+" "+strings.ToUpper(c) {
+		if got := (order.Money{Amount: 1200, Currency: order.Currency(c)}).String(); got != amount+" "+strings.ToUpper(
+			c,
+		) {
 			t.Errorf("%s: got %q, want %q", c, got, amount)
 		}
 	}
@@ -56,7 +58,10 @@ func TestTheTotalCountsEveryPiece(t *testing.T) {
 	t.Parallel()
 	for _, quantity := range []int64{1, 2, 999, 1000, 1001, 65_537, order.MaxQuantity} {
 		d := ordertest.Draft("ORD-1")
-		d.Lines = []order.Line{{SKU: "MUG", Quantity: quantity, UnitAmount: 50}, {SKU: "CAP", Quantity: 2, UnitAmount: 7}}
+		d.Lines = []order.Line{
+			{SKU: "MUG", Quantity: quantity, UnitAmount: 50},
+			{SKU: "CAP", Quantity: 2, UnitAmount: 7},
+		}
 		o, err := order.New(d)
 		if want := (order.Money{Amount: 50*quantity + 14, Currency: "usd"}); err != nil || o.Total() != want {
 			t.Errorf("%d pieces: got %v, %v, want %v", quantity, o.Total(), err, want)

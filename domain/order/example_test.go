@@ -32,7 +32,12 @@ func ExampleProcessor_Process() {
 		ConfirmTime: 10 * time.Second,
 	}
 	for _, owner := range []string{"first delivery", "second delivery"} {
-		r := p.Process(context.Background(), o, now, order.Lease{Owner: owner, From: now, Until: now.Add(time.Minute)})
+		r := p.Process(
+			context.Background(),
+			o,
+			now,
+			order.Lease{Owner: owner, From: now, Until: now.Add(time.Minute)},
+		)
 		fmt.Println(owner+":", r.Verdict, r.Reason, r.Status)
 	}
 	fmt.Println("charged:", bank.Charges(o.ID()))
@@ -42,7 +47,8 @@ func ExampleProcessor_Process() {
 	// charged: [39.98 USD]
 }
 
-// A bank that only wants the customer has not declined, although the intent is in the same state.
+// A bank that only wants the customer has not declined, although the intent is in the
+// same state.
 func ExampleOutcomeOf() {
 	for _, code := range []string{"insufficient_funds", "authentication_required"} {
 		o, settled := order.OutcomeOf(order.Intent{
@@ -61,7 +67,12 @@ func ExampleOutcomeOf() {
 func ExampleCheckClaim() {
 	o := ordertest.Order("ORD12345")
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
-	r := order.Record{Fingerprint: o.Fingerprint(), Status: order.Open, Owner: "another", Until: noon.Add(time.Minute)}
+	r := order.Record{
+		Fingerprint: o.Fingerprint(),
+		Status:      order.Open,
+		Owner:       "another",
+		Until:       noon.Add(time.Minute),
+	}
 	for _, now := range []time.Time{noon, noon.Add(2 * time.Minute)} {
 		fmt.Println(order.CheckClaim(r, o, order.Lease{Owner: "me", From: now, Until: now.Add(time.Minute)}))
 	}

@@ -3,7 +3,8 @@ package order
 // Currencies is the list behind ValidCurrency.
 const Currencies = currencies
 
-// NewInRelease2 is New of a later release, which writes fingerprints of a second version and still knows the first.
+// NewInRelease2 is New of a later release, which writes fingerprints of a second version
+// and still knows the first.
 func NewInRelease2(d Draft) (Order, error) {
 	o, err := New(d)
 	if err != nil {

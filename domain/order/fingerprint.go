@@ -8,13 +8,14 @@ import (
 	"strings"
 )
 
-// Fingerprint identifies an order's content: a version, ':' and a hash. Two messages with one
-// order id and two fingerprints are two different orders, and only the first is ever charged.
+// Fingerprint identifies an order's content: a version, ':' and a hash. Of two messages
+// with the same order id and different fingerprints, only the first is ever charged; the
+// second is a conflict.
 type Fingerprint string
 
-// Matches reports whether f is the fingerprint of o. It compares in f's own version, so that a
-// release with a newer version still recognizes the orders of the release before. known is
-// false if this release cannot compute f's version.
+// Matches reports whether f is the fingerprint of o. It compares in f's own version, so
+// that a release with a newer version still recognizes the orders of the release before.
+// known is false if this release cannot compute f's version.
 func (f Fingerprint) Matches(o Order) (same, known bool) {
 	for _, computed := range o.known {
 		if computed.version() == f.version() {
@@ -29,16 +30,17 @@ func (f Fingerprint) version() string {
 	return version
 }
 
-// fingerprints computes a draft's fingerprint in every version that a record may carry, the
-// one that new records get first. A new version is added in two releases: the first computes
-// it, the second writes it (puts it first); an old version stays as long as rows carry it.
+// fingerprints computes a draft's fingerprint in every version that a record may carry,
+// the one that new records get first. A new version is added in two releases: the first
+// computes it, the second writes it (puts it first); an old version stays as long as rows
+// carry it.
 func fingerprints(d Draft) []Fingerprint {
 	return []Fingerprint{fingerprintV1(d)}
 }
 
-// fingerprintV1 hashes every field that says who pays what for what. Each part carries its
-// length, so that no two drafts write the same bytes. What is hashed here never changes: a new
-// form is a new version.
+// fingerprintV1 hashes every field that says who pays what for what. Each part carries
+// its length, so that no two drafts write the same bytes. What is hashed here never
+// changes: a new form is a new version.
 func fingerprintV1(d Draft) Fingerprint {
 	h := sha256.New()
 	writeStrings(h, d.ID, d.CustomerID, d.Currency, d.Payment.Customer, d.Payment.Method)
@@ -60,6 +62,6 @@ func writeStrings(h hash.Hash, parts ...string) {
 
 func writeInt(h hash.Hash, n int64) {
 	var b [8]byte
-	binary.BigEndian.PutUint64(b[:], uint64(n)) //nolint:gosec // G115: a bit pattern, read by nobody
+	binary.BigEndian.PutUint64(b[:], uint64(n)) //nolint:gosec // G115: only a bit pattern is needed
 	h.Write(b[:])
 }

@@ -16,8 +16,8 @@ func fingerprint(t *testing.T, d order.Draft) order.Fingerprint {
 	return o.Fingerprint()
 }
 
-// Every row in every table carries such a value. If this test fails, redelivered orders would be parked as conflicts:
-// do not change the value, add a version.
+// Every row in every table carries such a value. If this test fails, redelivered orders
+// would be parked as conflicts: do not change the value, add a version.
 func TestFingerprintV1NeverChanges(t *testing.T) {
 	t.Parallel()
 	const want = "v1:9951b066c51941c9e23486dfe07cac343a46d9a8c6f699f6c4f0f3ed3fed20eb"

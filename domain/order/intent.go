@@ -2,11 +2,12 @@ package order
 
 import "fmt"
 
-// IntentID names an intent at the payment provider.
+// IntentID is the provider's id of an intent.
 type IntentID string
 
-// Intent is one intention to charge one order, as the provider last described it. It succeeds once, for ever:
-// confirming it again after it succeeded is refused, at any age.
+// Intent is the provider's object for one charge of one order, as the provider last
+// described it. It succeeds at most once: confirming it again after it succeeded is
+// refused, at any age.
 type Intent struct {
 	ID          IntentID
 	State       IntentState
@@ -18,21 +19,21 @@ type Intent struct {
 	Failure     Failure
 }
 
-// Mode tells real money from pretend money.
+// Mode is the provider's mode: real cards or test cards.
 type Mode string
 
 // The modes of an intent.
 const (
 	LiveMode Mode = "live" // real cards are charged
-	TestMode Mode = "test" // only test cards are charged, and no money moves
+	TestMode Mode = "test" // only test cards are accepted, and no money moves
 )
 
-// IntentState is how far an intent is.
+// IntentState is the state of an intent at the provider.
 type IntentState string
 
 // The states of an intent.
 const (
-	NeedsMethod       IntentState = "needs_method" // it was declined, or it never had a payment method
+	NeedsMethod       IntentState = "needs_method" // it was declined, or has no payment method
 	NeedsConfirmation IntentState = "needs_confirmation"
 	NeedsAction       IntentState = "needs_action"
 	Processing        IntentState = "processing"
@@ -40,7 +41,8 @@ const (
 	Succeeded         IntentState = "succeeded"
 )
 
-// Failure is why an intent's last confirmation did not succeed, in the provider's codes; empty if it has not failed.
+// Failure holds the provider's codes for the intent's last failed confirmation. It is
+// empty if none failed.
 type Failure struct {
 	Code        string // such as "card_declined"
 	DeclineCode string // such as "insufficient_funds"
@@ -48,12 +50,13 @@ type Failure struct {
 
 const authenticationRequired = "authentication_required"
 
-// wantsCustomer reports whether the bank refused only because the customer was not there.
+// wantsCustomer reports whether the bank declined only because the customer has to
+// authenticate.
 func (f Failure) wantsCustomer() bool {
 	return f.Code == authenticationRequired || f.DeclineCode == authenticationRequired
 }
 
-// String is the more telling of the two codes.
+// String returns the decline code, or the error code if there is no decline code.
 func (f Failure) String() string {
 	if f.DeclineCode != "" {
 		return f.DeclineCode
@@ -61,19 +64,20 @@ func (f Failure) String() string {
 	return f.Code
 }
 
-// Outcome is what an order settles to. Failure is a code, never a sentence.
+// Outcome is the result of an order. Failure is a provider code, never free text.
 type Outcome struct {
 	Status  Status
 	Intent  IntentID
 	Failure string
 }
 
-// OutcomeOf reads an intent; whoever hears of one, from Confirm, Read or a webhook, decides with this. settled is
-// false while the intent still waits for its first confirmation.
+// OutcomeOf returns the outcome of an intent, wherever it came from: Confirm, Read or a
+// webhook. settled is false while the intent still waits for its first confirmation.
 //
-// A refusal off session leaves the intent in NeedsMethod, whether the bank said no or only wants the customer
-// (support.stripe.com, manual confirmation for off-session payments requiring SCA). Telling a customer "declined" in
-// the second case is a lie, and afterwards the status alone cannot tell them apart: the failure's code can.
+// A failed off-session payment leaves the intent in NeedsMethod, both if the bank
+// declined and if the bank only wants the customer to authenticate (support.stripe.com,
+// manual confirmation for off-session payments requiring SCA). The second is not a
+// decline. Only the failure's code tells them apart.
 func OutcomeOf(i Intent) (o Outcome, settled bool) {
 	switch i.State {
 	case Succeeded:
@@ -99,19 +103,20 @@ func OutcomeOf(i Intent) (o Outcome, settled bool) {
 	return Outcome{}, false
 }
 
-// MismatchError is an intent that was made for something else. Confirming it would charge the wrong sum or customer.
+// MismatchError reports an intent that belongs to something else. Confirming it would
+// charge the wrong amount or customer.
 type MismatchError struct {
 	Intent    IntentID
 	Field     string
 	Got, Want string
 }
 
-// Error names the field, what it is and what it should be.
+// Error names the field with its actual and its expected value.
 func (e *MismatchError) Error() string {
 	return fmt.Sprintf("intent %s: %s is %q, want %q", e.Intent, e.Field, e.Got, e.Want)
 }
 
-// verify compares an intent with the order that it is used for.
+// verify returns a *MismatchError unless the intent belongs to the order.
 func verify(i Intent, scope Scope, id ID, total Money) error {
 	for _, f := range [...]struct{ field, got, want string }{
 		{"orderId", string(i.OrderID), string(id)},

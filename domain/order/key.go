@@ -5,14 +5,14 @@ import (
 	"strconv"
 )
 
-// Scope separates the orders of one deployment from those of any other that shares a payment account, such as
-// "prod" and "staging-eu". It is part of every idempotency key and of every intent's metadata.
+// Scope separates the orders of deployments that share a payment account, such as "prod"
+// and "staging-eu". It is part of every idempotency key and of every intent's metadata.
 type Scope string
 
-// ScopeRule says what NewScope accepts.
+// ScopeRule describes a valid Scope, for error messages.
 const ScopeRule = "1 to 32 lower-case letters, digits or '-', the first a letter"
 
-// NewScope makes a scope out of configuration.
+// NewScope validates a scope from configuration.
 func NewScope(s string) (Scope, error) {
 	ok := s != "" && len(s) <= 32 && 'a' <= s[0] && s[0] <= 'z' &&
 		every(s, func(c byte) bool { return isAlnum(c) && (c < 'A' || c > 'Z') || c == '-' })
@@ -22,28 +22,33 @@ func NewScope(s string) (Scope, error) {
 	return Scope(s), nil
 }
 
-// Key is an idempotency key. It is made of scope, order id, step and attempt only, so that a redelivery sends the
-// same one, and it cannot be made from anything else. At most 131 of the 255 characters that Stripe allows.
+// Key is an idempotency key. It consists of scope, order id, step and attempt, so that a
+// redelivery sends the same key. It has at most 131 characters; Stripe allows 255
+// (docs.stripe.com/api/idempotent_requests).
 type Key struct{ value string }
 
-// String is the key as it is sent.
+// String returns the key as it is sent.
 func (k Key) String() string { return k.value }
 
-// PrepareKey is the key of an order's first and usually only Prepare. It holds no attempt: a worker that died
-// between Prepare and Bind is followed by one that gets the same intent back. A release that asks the provider for an intent in
-// other words than the one before needs another last part here: under the same key the provider refuses them, and the orders
-// that are under way would be parked.
+// PrepareKey returns the key of an order's first and usually only Prepare. It does not
+// contain the attempt, so that the attempt after a crash between Prepare and Bind gets
+// the same intent back.
+//
+// Change the last part of the key in a release that sends other parameters to Prepare:
+// the provider refuses other parameters under a known key, and the orders in progress
+// would be parked.
 func PrepareKey(s Scope, id ID) Key {
 	return Key{string(s) + "/order/" + string(id) + "/prepare"}
 }
 
-// PrepareAgainKey is for an attempt that found PrepareKey burnt by a stored failure.
+// PrepareAgainKey returns the key for an attempt whose PrepareKey holds a stored failure.
 func PrepareAgainKey(s Scope, id ID, attempt int) Key {
 	return Key{PrepareKey(s, id).value + "/" + strconv.Itoa(attempt)}
 }
 
-// ConfirmKey is the key of one attempt's Confirm. It holds the attempt, because a stored failure must not answer the
-// next one: that a second Confirm cannot charge again is the intent's promise, not the key's.
+// ConfirmKey returns the key of one attempt's Confirm. It contains the attempt, so that a
+// stored failure is not replayed to the next attempt. A second Confirm cannot charge
+// again because the intent succeeds at most once; the key is not needed for that.
 func ConfirmKey(s Scope, id ID, attempt int) Key {
 	return Key{string(s) + "/order/" + string(id) + "/confirm/" + strconv.Itoa(attempt)}
 }

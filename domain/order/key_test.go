@@ -38,7 +38,8 @@ func TestScopeIsAShortName(t *testing.T) {
 		}
 	}
 	for _, s := range []string{"", "1a", "-a", "Prod", "pRod", "a/b", "a b", "ä", "a_b", strings.Repeat("s", 33)} {
-		if got, err := order.NewScope(s); got != "" || err == nil || !strings.Contains(err.Error(), order.ScopeRule) {
+		if got, err := order.NewScope(s); got != "" || err == nil ||
+			!strings.Contains(err.Error(), order.ScopeRule) {
 			t.Errorf("%q: got %q, %v, want an error that tells the rule", s, got, err)
 		}
 	}

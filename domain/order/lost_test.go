@@ -96,7 +96,11 @@ func lostCases() []processCase {
 		{
 			name:   "a search that fails charges nobody",
 			before: func(w *world) { late(w, 25*time.Hour) }, around: always(fails(ordertest.Find, refused())),
-			want: claimed(1, order.Result{Verdict: order.Park, Reason: order.ReasonRefused}), calls: "begin find release",
+			want: claimed(
+				1,
+				order.Result{Verdict: order.Redeliver, Reason: order.ReasonMisconfigured, Transient: true},
+			),
+			calls: "begin find release",
 		},
 		{
 			name:   "a search that is not answered charges nobody",
@@ -142,7 +146,12 @@ func lostCases() []processCase {
 func wrongAnswerCases() []processCase {
 	wrong := func(on ordertest.Call) func(w *world) {
 		return func(w *world) {
-			w.payments = changes{Payments: w.bank, on: on, times: 1, change: func(i *order.Intent) { i.OrderID = "ORD-2" }}.fresh()
+			w.payments = changes{
+				Payments: w.bank,
+				on:       on,
+				times:    1,
+				change:   func(i *order.Intent) { i.OrderID = "ORD-2" },
+			}.fresh()
 		}
 	}
 	return []processCase{

@@ -7,7 +7,8 @@ import (
 	"orderonce/domain/order"
 )
 
-// The rules of ids name ranges of letters and digits; each range includes its ends and nothing beside them.
+// The rules of ids name ranges of letters and digits; each range includes its ends and
+// nothing beside them.
 func TestAnIDTakesTheFirstAndTheLastOfEveryRange(t *testing.T) {
 	t.Parallel()
 	for id, want := range map[string]bool{

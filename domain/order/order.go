@@ -1,9 +1,10 @@
-// Package order is the whole business: an order is charged exactly once, and its record says so. It decides with pure
-// functions and acts through three ports. It knows nothing of queues, tables, HTTP, clocks or logs, and it imports
-// the standard library alone.
+// Package order charges an order exactly once and records the outcome. It decides with
+// pure functions and acts through three ports. It knows nothing of queues, tables, HTTP,
+// clocks or logs, and imports the standard library alone.
 //
-// Read order.go (what an order is), status.go (where it can go), ports.go (what it asks of the outside) and
-// process.go (the protocol: claim, prepare, bind, confirm, finish).
+// Read order.go (what an order is), status.go (the statuses and their transitions),
+// ports.go (what the package needs from outside) and process.go (the protocol: claim,
+// prepare, bind, confirm, finish).
 package order
 
 import (
@@ -11,10 +12,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
-// ID is an order's business key: at most one charge exists for it, for ever.
+// ID is an order's business key. At most one charge ever exists for it.
 type ID string
 
 // Limits of one order.
@@ -24,7 +24,7 @@ const (
 	MaxUnitAmount = 999_999_999_999 // in the currency with the largest amounts: see Currency.Max
 )
 
-// What the Valid functions accept, in words, for messages to people.
+// The rules of the Valid functions in words, for error messages.
 const (
 	IDRule         = "1 to 64 letters, digits, '.', '_' or '-', the first a letter or a digit"
 	CustomerIDRule = "1 to 128 printable characters without blanks"
@@ -40,14 +40,17 @@ func ValidID(s string) bool {
 	return every(s, isPlain)
 }
 
-// ValidCustomerID reports whether s can name a customer of ours.
+// ValidCustomerID reports whether s is a customer id of the producer: 1 to 128 printable
+// ASCII characters without blanks.
 func ValidCustomerID(s string) bool { return printable(s, 128) }
 
-// ValidSKU reports whether s can name an article.
+// ValidSKU reports whether s is an article number: 1 to 64 printable ASCII characters
+// without blanks.
 func ValidSKU(s string) bool { return printable(s, 64) }
 
-// ValidReference reports whether s looks like the id of an object at the payment provider, so that a card number
-// or a name that was put there by mistake is refused and goes no further.
+// ValidReference reports whether s has the form of the provider's object ids. It rejects
+// a card number or a name that was put into the field by mistake, before either is stored
+// or logged.
 func ValidReference(s string) bool {
 	prefix, rest, ok := strings.Cut(s, "_")
 	return ok && prefix != "" && rest != "" && len(s) <= 255 &&
@@ -59,7 +62,7 @@ func isAlnum(c byte) bool {
 	return '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
 }
 
-// isPlain reports whether c stands in ids and in names of fields.
+// isPlain reports whether c may appear in order ids and field names.
 func isPlain(c byte) bool { return isAlnum(c) || c == '.' || c == '_' || c == '-' }
 
 func printable(s string, most int) bool {
@@ -75,20 +78,21 @@ func every(s string, ok func(byte) bool) bool {
 	return true
 }
 
-// Line is one article of an order. UnitAmount has the units of Money.
+// Line is one article of an order. UnitAmount is in the units of Money.
 type Line struct {
 	SKU        string
 	Quantity   int64
 	UnitAmount int64
 }
 
-// Payment names who pays and with what, by the provider's ids. Neither is ever logged.
+// Payment identifies the payer and the payment method by the provider's ids. Neither is
+// ever logged.
 type Payment struct {
 	Customer string
 	Method   string
 }
 
-// Draft is an order as somebody wrote it, not yet believed.
+// Draft is an order as it was received, before validation.
 type Draft struct {
 	ID         string
 	CustomerID string
@@ -97,57 +101,64 @@ type Draft struct {
 	Payment    Payment
 }
 
-// Order is an order that New believed. Its fields cannot be set from outside, so whoever holds one may charge it.
+// Order is a valid order. Only New makes one, so code that holds an Order need not
+// validate it again.
 type Order struct {
 	id          ID
 	customerID  string
 	total       Money
+	lines       []Line
 	payment     Payment
-	fingerprint Fingerprint   // what a new record gets, or what the order's record carries
+	fingerprint Fingerprint   // of a new record, or the one that the order's record carries
 	known       []Fingerprint // in every version that this release can compute
 }
 
-// New makes an order out of a draft. Its error is an *InvalidError that names every problem.
+// New validates a draft. It returns an *InvalidError that lists every problem.
 func New(d Draft) (Order, error) {
 	if problems := problemsOf(d); len(problems) > 0 {
 		return Order{}, &InvalidError{Problems: problems}
 	}
-	total, _ := sum(d.Lines, Currency(d.Currency).Max()) // problemsOf has checked it
+	total, _ := sum(d.Lines, Currency(d.Currency).Max()) // problemsOf checked for overflow
 	known := fingerprints(d)
 	return Order{
 		id:          ID(d.ID),
 		customerID:  d.CustomerID,
 		total:       Money{total, Currency(d.Currency)},
+		lines:       slices.Clone(d.Lines),
 		payment:     d.Payment,
 		fingerprint: known[0],
 		known:       known,
 	}, nil
 }
 
-// ID is the business key.
+// ID returns the business key.
 func (o Order) ID() ID { return o.id }
 
-// CustomerID is our own name for the customer.
+// CustomerID returns the producer's id of the customer.
 func (o Order) CustomerID() string { return o.customerID }
 
-// Total is what is charged.
+// Total returns the amount to charge.
 func (o Order) Total() Money { return o.total }
 
-// Payment is who pays and with what.
+// Lines returns a copy of the order's lines.
+func (o Order) Lines() []Line { return slices.Clone(o.lines) }
+
+// Payment returns the payer and the payment method.
 func (o Order) Payment() Payment { return o.payment }
 
-// Fingerprint identifies the order's content: in the version that its record carries if the order comes from a
-// claim, otherwise in the newest version that this release writes.
+// Fingerprint returns the hash of the order's content. An order from a claim has the
+// version that its record carries, any other order the newest version that this release
+// writes.
 func (o Order) Fingerprint() Fingerprint { return o.fingerprint }
 
-// Problem is one thing wrong with a draft.
+// Problem is one invalid field of a draft.
 type Problem struct {
 	Field string // as in the message, such as "lines[2].quantity"
-	Value string // as Quote and QuoteInt show it; "" where it is personal or payment data also if nothing is wrong with it
+	Value string // as Quote and QuoteInt print it; "" for fields that hold personal or payment data
 	Want  string
 }
 
-// String is the problem for people.
+// String returns the problem as "field value: want rule".
 func (p Problem) String() string {
 	if p.Value == "" {
 		return p.Field + ": want " + p.Want
@@ -155,10 +166,10 @@ func (p Problem) String() string {
 	return p.Field + " " + p.Value + ": want " + p.Want
 }
 
-// InvalidError says everything that is wrong with a draft. It will be as wrong the next time.
+// InvalidError lists every problem of a draft. Retrying does not help.
 type InvalidError struct{ Problems []Problem }
 
-// Error names every problem.
+// Error lists the problems, separated by semicolons.
 func (e *InvalidError) Error() string {
 	all := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
@@ -185,7 +196,12 @@ func problemsOf(d Draft) []Problem {
 		at := "lines[" + strconv.Itoa(i) + "]."
 		check(ValidSKU(l.SKU), at+"sku", Quote(l.SKU), SKURule)
 		check(1 <= l.Quantity && l.Quantity <= MaxQuantity, at+"quantity", QuoteInt(l.Quantity), QuantityRule())
-		check(0 <= l.UnitAmount && l.UnitAmount <= MaxUnitAmount, at+"unitAmount", QuoteInt(l.UnitAmount), UnitAmountRule())
+		check(
+			0 <= l.UnitAmount && l.UnitAmount <= MaxUnitAmount,
+			at+"unitAmount",
+			QuoteInt(l.UnitAmount),
+			UnitAmountRule(),
+		)
 	}
 	if len(all) > 0 {
 		return all
@@ -193,7 +209,8 @@ func problemsOf(d Draft) []Problem {
 	return problemsOfMoney(d)
 }
 
-// problemsOfMoney holds the amounts of an order whose fields are each valid to its currency's limits.
+// problemsOfMoney checks amounts against the limits of the order's currency. Every field
+// is valid by itself already.
 func problemsOfMoney(d Draft) []Problem {
 	var all []Problem
 	c := Currency(d.Currency)
@@ -216,11 +233,12 @@ func problemsOfMoney(d Draft) []Problem {
 	return []Problem{{"total", strconv.FormatInt(total, 10), totalRule(c)}}
 }
 
-// QuantityRule says what a line's quantity may be.
+// QuantityRule returns the range of a line's quantity, for error messages.
 func QuantityRule() string { return fmt.Sprintf("1 to %d", MaxQuantity) }
 
-// UnitAmountRule says what a line's unit amount may be in the currency with the largest amounts. What is beyond the
-// order's own currency, New refuses with that currency's limit.
+// UnitAmountRule returns the range of a line's unit amount in the currency with the
+// largest amounts, for error messages. New also applies the limit of the order's own
+// currency.
 func UnitAmountRule() string { return fmt.Sprintf("0 to %d", MaxUnitAmount) }
 
 func totalRule(c Currency) string {
@@ -229,49 +247,4 @@ func totalRule(c Currency) string {
 		rule += fmt.Sprintf(", a multiple of %d", step)
 	}
 	return rule
-}
-
-// How much of a stranger's text is repeated. A date of birth, a phone number and a card number have more digits.
-const (
-	maxQuoted = 32
-	maxDigits = 7
-)
-
-// Plain reports whether a text that a stranger wrote may be repeated: it is short, has few digits, and no characters but letters,
-// digits, '.', '_' and '-'. Anything may stand in the wrong place, and people's names, addresses and numbers mostly have others.
-func Plain(s string) bool {
-	return len(s) <= maxQuoted && digits(s) <= maxDigits && every(s, isPlain)
-}
-
-// Quote is a text that a stranger wrote, for a message to people: the text itself if it is Plain, else why it is not.
-func Quote(s string) string {
-	if Plain(s) {
-		return strconv.Quote(s)
-	}
-	why := ""
-	if i := slices.IndexFunc([]byte(s), func(c byte) bool { return !isPlain(c) }); i >= 0 {
-		strange, _ := utf8.DecodeRuneInString(s[i:])
-		why = ", with " + strconv.QuoteRuneToASCII(strange)
-	} else if n := digits(s); n > maxDigits {
-		why = fmt.Sprintf(", with %d digits", n)
-	}
-	return fmt.Sprintf("[withheld: length %d%s]", utf8.RuneCountInString(s), why)
-}
-
-// QuoteInt is a number that a stranger wrote, for a message to people: the number itself, or how many digits it has.
-func QuoteInt(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	if n := digits(s); n > maxDigits {
-		return fmt.Sprintf("[withheld: %d digits]", n)
-	}
-	return s
-}
-
-func digits(s string) (n int) {
-	for i := range len(s) {
-		if '0' <= s[i] && s[i] <= '9' {
-			n++
-		}
-	}
-	return n
 }

@@ -139,7 +139,8 @@ func TestNewHoldsEveryLimit(t *testing.T) {
 	}
 }
 
-// problems is what New says of d; its error must be an InvalidError with at least one, or nil.
+// problems is what New says of d; its error must be an InvalidError with at least one, or
+// nil.
 func problems(t *testing.T, d order.Draft) []order.Problem {
 	t.Helper()
 	o, err := order.New(d)
@@ -155,7 +156,9 @@ func problems(t *testing.T, d order.Draft) []order.Problem {
 
 func TestNewNamesEveryProblemAtOnce(t *testing.T) {
 	t.Parallel()
-	_, err := order.New(order.Draft{ID: "a b", Currency: "USD", Lines: []order.Line{{SKU: "A", Quantity: 0, UnitAmount: -1}}})
+	_, err := order.New(
+		order.Draft{ID: "a b", Currency: "USD", Lines: []order.Line{{SKU: "A", Quantity: 0, UnitAmount: -1}}},
+	)
 	for _, want := range []string{
 		`orderId [withheld: length 3, with ' ']: want 1 to 64`, "customerId: want", `currency "USD"`,
 		"payment.customer: want", "payment.method: want",
@@ -206,7 +209,7 @@ func TestAStrangersTextIsRepeatedOnlyIfItIsShortAndPlain(t *testing.T) {
 		if got := order.Quote(s); got != want {
 			t.Errorf("%.40q: got %s, want %s", s, got, want)
 		}
-		if got, want := order.Plain(s), want[0] == '"'; got != want {
+		if got, want := order.Printable(s), want[0] == '"'; got != want {
 			t.Errorf("%.40q: got plain: %t, want %t", s, got, want)
 		}
 	}
@@ -250,38 +253,52 @@ func TestProblemsStayShort(t *testing.T) {
 }
 
 func FuzzNew(f *testing.F) {
-	shown := regexp.MustCompile(`^("[A-Za-z0-9._-]{0,32}"|-?\d{1,8}|\[withheld: (\d+ digits|length \d+(, with (\d+ digits|'[ -~]+'))?)\])$`)
+	shown := regexp.MustCompile(
+		`^("[A-Za-z0-9._-]{0,32}"|-?\d{1,8}|\[withheld: (\d+ digits|length \d+(, with (\d+ digits|'[ -~]+'))?)\])$`,
+	)
 	f.Add("ORD-1", "CUST", "usd", "cus_1", "pm_1", "MUG", int64(1), int64(1999), uint8(2))
 	f.Add("", "a b", "USD", "", "4242", "\n", int64(-1), int64(1<<62), uint8(101))
-	f.Add("jane.doe@example.com", "c", "Jane Doe, 1 Main Street", "Jane", "Doe", "J\u00fcrgen", int64(19800230), int64(15551234567), uint8(1))
+	f.Add(
+		"jane.doe@example.com",
+		"c",
+		"Jane Doe, 1 Main Street",
+		"Jane",
+		"Doe",
+		"J\u00fcrgen",
+		int64(19800230),
+		int64(15551234567),
+		uint8(1),
+	)
 	f.Add("A", "c", "kwd", "cus_1", "pm_1", "s", int64(1_000_000), int64(99_999_999), uint8(100))
-	f.Fuzz(func(t *testing.T, id, customer, currency, payer, method, sku string, quantity, unit int64, lines uint8) {
-		d := order.Draft{
-			ID: id, CustomerID: customer, Currency: currency, Payment: order.Payment{Customer: payer, Method: method},
-			Lines: slices.Repeat([]order.Line{{SKU: sku, Quantity: quantity, UnitAmount: unit}}, int(lines)),
-		}
-		for _, p := range problems(t, d) {
-			if p.Value != "" && !shown.MatchString(p.Value) {
-				t.Fatalf("%s tells %s", p.Field, p.Value)
+	f.Fuzz(
+		func(t *testing.T, id, customer, currency, payer, method, sku string, quantity, unit int64, lines uint8) {
+			d := order.Draft{
+				ID: id, CustomerID: customer, Currency: currency, Payment: order.Payment{Customer: payer, Method: method},
+				Lines: slices.Repeat([]order.Line{{SKU: sku, Quantity: quantity, UnitAmount: unit}}, int(lines)),
 			}
-			if hidden := p.Field == "customerId" || strings.HasPrefix(p.Field, "payment."); hidden && p.Value != "" {
-				t.Fatalf("%s tells %q", p.Field, p.Value)
+			for _, p := range problems(t, d) {
+				if p.Value != "" && !shown.MatchString(p.Value) {
+					t.Fatalf("%s tells %s", p.Field, p.Value)
+				}
+				if hidden := p.Field == "customerId" || strings.HasPrefix(p.Field, "payment."); hidden && p.Value != "" {
+					t.Fatalf("%s tells %q", p.Field, p.Value)
+				}
 			}
-		}
-		o, err := order.New(d)
-		if err != nil {
-			return
-		}
-		if err := o.Total().Validate(); err != nil || o.Total().Amount != int64(lines)*quantity*unit {
-			t.Fatalf("an order that cannot be charged was believed: %v, %v", o.Total(), err)
-		}
-		if len(order.PrepareAgainKey(order.Scope(strings.Repeat("s", 32)), o.ID(), 1<<62).String()) > 255 {
-			t.Fatal("its key is too long")
-		}
-		if again, err := order.New(d); err != nil || !reflect.DeepEqual(again, o) {
-			t.Fatalf("the second time it is %+v, %v, want %+v", again, err, o)
-		}
-	})
+			o, err := order.New(d)
+			if err != nil {
+				return
+			}
+			if err := o.Total().Validate(); err != nil || o.Total().Amount != int64(lines)*quantity*unit {
+				t.Fatalf("an order that cannot be charged was believed: %v, %v", o.Total(), err)
+			}
+			if len(order.PrepareAgainKey(order.Scope(strings.Repeat("s", 32)), o.ID(), 1<<62).String()) > 255 {
+				t.Fatal("its key is too long")
+			}
+			if again, err := order.New(d); err != nil || !reflect.DeepEqual(again, o) {
+				t.Fatalf("the second time it is %+v, %v, want %+v", again, err, o)
+			}
+		},
+	)
 }
 
 func TestACardNumberInTheWrongFieldIsNotRepeated(t *testing.T) {

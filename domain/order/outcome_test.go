@@ -10,8 +10,8 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// A refused confirmation says nothing about the intent, so whatever became of it counts, and not
-// only a payment.
+// A refused confirmation says nothing about the intent, so whatever became of it counts,
+// and not only a payment.
 func TestARefusedConfirmBelievesWhateverBecameOfTheIntent(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -54,7 +54,8 @@ func confirms(w *world, confirm func() error) {
 	}
 }
 
-// What an attempt could not write down is not acknowledged, whether it made the charge or found it.
+// What an attempt could not write down is not acknowledged, whether it made the charge or
+// found it.
 func TestNothingIsAcknowledgedThatCouldNotBeFinished(t *testing.T) {
 	t.Parallel()
 	for _, card := range []ordertest.Card{ordertest.Pays, ordertest.Declines, ordertest.WantsTheCustomer, ordertest.TakesDays} {
@@ -72,14 +73,21 @@ func TestNothingIsAcknowledgedThatCouldNotBeFinished(t *testing.T) {
 				}
 				got := w.deliver(finish(w))
 				if got.Verdict != order.Redeliver || got.Takeover != takeover || got.Err == nil {
-					t.Errorf("%s, takeover %t, a finish that %s: got %+v, want a redelivery with an error", card, takeover, name, got)
+					t.Errorf(
+						"%s, takeover %t, a finish that %s: got %+v, want a redelivery with an error",
+						card,
+						takeover,
+						name,
+						got,
+					)
 				}
 			}
 		}
 	}
 }
 
-// The lease is compared just before the confirmation: what went before may have used up the time.
+// The lease is compared just before the confirmation: what went before may have used up
+// the time.
 func TestWhatTookTooLongIsNotConfirmed(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -101,7 +109,8 @@ func TestWhatTookTooLongIsNotConfirmed(t *testing.T) {
 				w.now = w.now.Add(w.lease - left)
 				return err
 			}))
-			if confirmed := slices.Contains(w.calls, ordertest.Confirm); got.Reason != want || confirmed != (want == order.ReasonSettled) {
+			if confirmed := slices.Contains(w.calls, ordertest.Confirm); got.Reason != want ||
+				confirmed != (want == order.ReasonSettled) {
 				t.Errorf("%s leaves %v: got %s, confirmed: %t, want %s", tt.slow, left, got.Reason, confirmed, want)
 			}
 		}
@@ -111,7 +120,11 @@ func TestWhatTookTooLongIsNotConfirmed(t *testing.T) {
 // An order that waits is due when there can be news; one that waits for nothing never is.
 func TestEachStatusIsLookedAtAgainInItsOwnTime(t *testing.T) {
 	t.Parallel()
-	want := map[order.Status]time.Duration{order.Open: 15 * time.Minute, order.Pending: time.Hour, order.ActionRequired: 24 * time.Hour}
+	want := map[order.Status]time.Duration{
+		order.Open:           15 * time.Minute,
+		order.Pending:        time.Hour,
+		order.ActionRequired: 24 * time.Hour,
+	}
 	for _, s := range order.Statuses() {
 		got, waits := s.RecheckAfter()
 		if _, should := want[s]; got != want[s] || waits != should {
@@ -132,7 +145,8 @@ func TestTheRecordNotesTheReasonOfTheResult(t *testing.T) {
 	} {
 		w := newWorld(t, ordertest.Pays)
 		got := w.deliver(fails(ordertest.Confirm, &order.PaymentError{Kind: trouble, Err: errors.New("no")}))
-		if r := w.record(); got.Reason != want || r.LastError != string(want) || r.Owner != "" || !r.Until.IsZero() {
+		if r := w.record(); got.Reason != want || r.LastError != string(want) || r.Owner != "" ||
+			!r.Until.IsZero() {
 			t.Errorf(
 				"%s: got %s and a record that says %q, held by %q until %v, want %s and nobody", trouble, got.Reason,
 				r.LastError, r.Owner, r.Until, want,

@@ -7,76 +7,101 @@ import (
 	"time"
 )
 
-// Claims is how a worker takes an order, does its work and lets go. Every write is conditional: it happens whole, or
-// leaves nothing behind. An error that a method does not name means that the write may or may not have happened;
-// the next Begin finds out. ordertest.TestStore is this contract as a test.
+// Claims is the store as an attempt uses it: it claims an order, records its work and
+// ends the claim. Every write is conditional and happens whole or not at all. An error
+// that a method does not name means that the write may or may not have happened; the next
+// Begin reads what did. ordertest.TestStore tests this contract.
 type Claims interface {
-	// Begin takes the order for the lease, or takes over one whose lease has ended. The claim is what NewClaim makes
-	// of the record. It refuses with what CheckClaim says: ErrUnknownVersion if a newer release wrote the
-	// record, ErrConflict if another order has this id, *SettledError if it is not open any more, *InProgressError if
-	// somebody's lease is running. It returns ErrCorrupt for a record that no store wrote.
+	// Begin claims the order for the lease, or takes over an order whose lease has expired.
+	// The claim is NewClaim of the record. A refused order is open again: Begin adds the
+	// event of that transition in the same write.
+	//
+	// It returns the errors of CheckClaim: ErrUnknownVersion if a newer release wrote the
+	// record, ErrConflict if the id is used with different content, *SettledError if the
+	// order is settled, *InProgressError if another lease is running. It returns ErrCorrupt
+	// for an invalid record.
 	Begin(ctx context.Context, o Order, l Lease) (Claim, error)
 
-	// Bind writes the one intent that may ever be confirmed for this order, and its mode. It returns nil also if
-	// this intent is bound already, and ErrClaimLost if the claim was lost or another intent is bound.
+	// Bind records the one intent that may ever be confirmed for this order, and its mode.
+	// It returns nil if this intent is already bound, and ErrClaimLost if the claim was lost
+	// or another intent is bound.
 	Bind(ctx context.Context, c Claim, i Intent, at time.Time) error
 
-	// Finish settles the order, adds one event and ends the claim, all or nothing. It returns nil also if the record
-	// already says this status with this intent, ErrClaimLost if the claim is not ours any more or the outcome is not that
-	// of the bound intent, and a *TransitionError for a status that an open order cannot take.
+	// Finish settles or refuses the order, adds one event and ends the claim. It returns nil
+	// if the record already has this status and intent, ErrClaimLost if the claim was lost
+	// or the outcome is not that of the bound intent, and a *TransitionError for a status
+	// that cannot follow open.
 	Finish(ctx context.Context, c Claim, o Outcome, at time.Time) error
 
-	// Release ends the claim of an attempt that did not settle the order, and notes why. It returns ErrClaimLost if
-	// the claim is not ours any more.
+	// Release ends the claim of an attempt that did not settle the order, and records the
+	// reason. It returns ErrClaimLost if the claim was lost.
 	Release(ctx context.Context, c Claim, why Reason, at time.Time) error
 }
 
-// Records is for those who look at an order from outside its processing: operators, webhooks, the reconciler.
+// Records is the store as operators and other processes use it, outside of an attempt.
 type Records interface {
-	// Load returns the record with its events, as of now and not of a moment ago. It returns ErrNotFound if there is
-	// none, ErrUnknownVersion for a status that this release does not know, and ErrCorrupt for a record that no store wrote.
+	// Load returns the record with its events, strongly consistent. It returns ErrNotFound
+	// if there is no record, ErrUnknownVersion for a status that this release does not know,
+	// and ErrCorrupt for an invalid record.
 	Load(ctx context.Context, id ID) (Record, error)
 
-	// Settle writes what the provider said later. It is guarded by the status, seq and intent of r as loaded:
-	// it returns ErrStale if the record has changed since, a *TransitionError for a change that nobody drew, and nil,
-	// changing nothing, if the record already says this status with this intent.
+	// Settle records an outcome that the provider reported later. It is guarded by the
+	// status, seq and intent of r as loaded: it returns ErrStale if the record changed
+	// since, a *TransitionError for an invalid transition, and nil, changing nothing, if the
+	// record already has this status and intent.
 	Settle(ctx context.Context, r Record, o Outcome, at time.Time) error
 
-	// Recreate writes an open record bound to r.Intent where the store lost it: there is no record, or an open one
-	// with r's fingerprint, without an intent and without a running lease. It takes the order's id, total,
-	// fingerprint, intent and mode from r, and keeps attempts and events that are there. It returns nil, changing
-	// nothing, if this intent is bound already. It refuses with what CheckRestore says: ErrConflict for another
-	// fingerprint, ErrUnknownVersion for one in another version, *MismatchError for another bound intent,
+	// Recreate writes an open record bound to r.Intent after the store lost it. The record
+	// must be missing, or open with r's fingerprint, without an intent and without a running
+	// lease. It takes the id, total, fingerprint, intent and mode from r, and keeps attempts
+	// and events that exist. It returns nil, changing nothing, if this intent is already
+	// bound.
+	//
+	// It returns the errors of CheckRestore: ErrConflict for another fingerprint,
+	// ErrUnknownVersion for one in another version, *MismatchError for another bound intent,
 	// *SettledError for another status, *InProgressError for a running lease.
 	Recreate(ctx context.Context, r Record, at time.Time) error
+
+	// Park records that the order's message was moved to the dead-letter queue, and why. It
+	// changes nothing else. It returns nil, changing nothing, if there is no record, or the
+	// order is neither open nor refused, or the record has another fingerprint. The next
+	// Begin, Finish or Settle removes the note.
+	Park(ctx context.Context, o Order, why Reason, at time.Time) error
 }
 
-// Payments moves money. A decline is an Intent, not an error; every error is a *PaymentError, whose ErrorKind says what may have
-// happened. Unavailable, Unknown and Misconfigured can come of every call; each method names what else can.
-// ordertest.TestPayments is this contract as a test.
+// Payments is the payment provider. A decline is an Intent, not an error. Every error is
+// a *PaymentError whose Kind says what may have happened: Unavailable, Unknown and
+// Misconfigured are possible for every call, each method lists the others.
+// ordertest.TestPayments tests this contract.
 type Payments interface {
-	// Prepare makes an unconfirmed intent for the order: no money can move yet. The same key gets the same intent as
-	// long as the provider remembers the key, and as the intent is now: somebody may have canceled it since.
-	// Replayed: the key holds a failure. KeyReused: it was used with other content, or with the order's fingerprint in
-	// another version. Refused: the provider takes no such order.
+	// Prepare creates an unconfirmed intent for the order: no money can move yet. While the
+	// provider remembers the key, the same key returns the same intent in its current state;
+	// somebody may have canceled it since.
+	//
+	// Replayed: the key holds a stored failure. KeyReused: the key was used with other
+	// parameters. Refused: the provider does not accept the order.
 	Prepare(ctx context.Context, o Order, k Key) (Intent, error)
 
-	// Confirm moves the money, with the payment method that Prepare named and no other. An intent that succeeded
-	// cannot succeed again, and one that was declined is not tried again: both are returned as they are now, also under
-	// a key that was used before. KeyReused: the key was used for another intent. Refused: the provider will not confirm
-	// it, which is no proof that nobody else has.
+	// Confirm moves the money, with the payment method that Prepare named and no other. An
+	// intent that already succeeded or was declined is not charged: it is returned in its
+	// current state, also under a key that was used before.
+	//
+	// KeyReused: the key was used for another intent. Refused: the provider does not confirm
+	// the intent, which does not prove that nobody else has confirmed it.
 	Confirm(ctx context.Context, id IntentID, k Key) (Intent, error)
 
-	// Read returns the intent as the provider has it now, never an older copy. An intent that the provider does not
-	// know, or will not show, is Misconfigured: it gave us this id.
+	// Read returns the intent in its current state, never an older copy. An intent that the
+	// provider does not know or does not show is Misconfigured, because the provider issued
+	// the id.
 	Read(ctx context.Context, id IntentID) (Intent, error)
 
-	// Find returns the intents that were prepared for an order in the provider's scope, in any state, found by the order's
-	// id. What was prepared within the last hours may be missing: the provider's search lags.
+	// Find returns the intents that were prepared for an order in the provider's scope, in
+	// any state. Intents of the last hours may be missing, because the provider's search
+	// lags.
 	Find(ctx context.Context, id ID) ([]Intent, error)
 }
 
-// Sentinels: which one it is says everything.
+// Sentinel errors of the ports.
 var (
 	ErrConflict       = errors.New("order id already used with different content")
 	ErrClaimLost      = errors.New("claim lost to another attempt")
@@ -87,22 +112,26 @@ var (
 	ErrNoIntent       = errors.New("no intent bound: no money has moved")
 )
 
-// RecordLostError is a claim on an order that the provider knows and the store does not: an intent exists, but the record, which
-// is younger than the message by more than a day, names none. A restore from backup or a deletion took the record away.
+// RecordLostError reports an order that the provider knows and the store does not. An
+// intent exists, but the record, which is more than a day younger than the message, names
+// none: a restore from backup or a deletion removed the record.
 type RecordLostError struct{ Intent IntentID }
 
 // Error names the intent.
 func (e *RecordLostError) Error() string {
-	return fmt.Sprintf("record lost: intent %s was prepared for this order, but its record names no intent", e.Intent)
+	return fmt.Sprintf(
+		"record lost: intent %s was prepared for this order, but its record names no intent",
+		e.Intent,
+	)
 }
 
-// SettledError is a claim on an order that is not open any more. Record carries no events.
+// SettledError reports a claim on a settled order. Record has no events.
 type SettledError struct{ Record Record }
 
 // Error names the status.
 func (e *SettledError) Error() string { return "order already settled: " + string(e.Record.Status) }
 
-// InProgressError is a claim on an order that somebody else holds.
+// InProgressError reports a claim on an order that another attempt holds.
 type InProgressError struct{ Until time.Time }
 
 // Error names the end of the lease.
@@ -113,24 +142,26 @@ func (e *InProgressError) Error() string {
 // ErrorKind says what a failed call to the provider means for the order.
 type ErrorKind string
 
-// The troubles.
+// The error kinds.
 const (
-	Unavailable   ErrorKind = "unavailable"   // nothing happened; later it may
+	Unavailable   ErrorKind = "unavailable"   // the call had no effect; retry later
 	Unknown       ErrorKind = "unknown"       // money may have moved
-	Replayed      ErrorKind = "replayed"      // the provider repeated an old failure: this key is burnt
-	Misconfigured ErrorKind = "misconfigured" // our credentials, our account or our mode are wrong
-	Refused       ErrorKind = "refused"       // the provider will never do this
-	KeyReused     ErrorKind = "key_reused"    // the key was used before, for something else
+	Replayed      ErrorKind = "replayed"      // the key is spent: it replays a stored failure
+	Misconfigured ErrorKind = "misconfigured" // wrong credentials, account or mode
+	Refused       ErrorKind = "refused"       // the provider will never accept this call
+	KeyReused     ErrorKind = "key_reused"    // the key was used before with other parameters
 )
 
-// PaymentError is a call to the provider that brought no intent. Err carries no secret and no payment data.
+// PaymentError is a failed call to the provider. It contains no secret and no payment
+// data.
 type PaymentError struct {
 	Kind      ErrorKind
-	RequestID string // the provider's name for the call; "" if it did not answer
+	Code      string // the provider's code, such as "resource_missing"; "" if it gave none
+	RequestID string // the provider's id of the call; "" if it did not answer
 	Err       error
 }
 
-// Error names the trouble, the cause and the provider's name for the call.
+// Error returns kind, cause and request id.
 func (e *PaymentError) Error() string {
 	if e.RequestID == "" {
 		return fmt.Sprintf("%s: %v", e.Kind, e.Err)
@@ -138,5 +169,5 @@ func (e *PaymentError) Error() string {
 	return fmt.Sprintf("%s: %v (request %s)", e.Kind, e.Err, e.RequestID)
 }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *PaymentError) Unwrap() error { return e.Err }

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// Processor carries orders from claimed to settled. It holds no state of its own: two of them, in two processes,
-// on two releases, may be given the same order at the same instant.
+// Processor processes orders from claim to outcome. It has no state of its own: two
+// Processors, in two processes and on two releases, may process the same order at the
+// same time.
 type Processor struct {
 	Claims   Claims
 	Payments Payments
 	Scope    Scope
 	Now      func() time.Time
-	// ConfirmTime is how long one Confirm may take, together with all that follows it within the lease: Finish, and the
-	// answer to the queue. None is started with less time left, because its answer would come to a worker that has nothing
-	// left to do with it.
+	// ConfirmTime is the time that one Confirm, the Finish after it and the response to the
+	// queue need. No Confirm starts with less of the lease left.
 	ConfirmTime time.Duration
 }
 
@@ -25,45 +25,61 @@ var (
 	errUnconfirmed = errors.New("the intent still waits for confirmation")
 )
 
-// Process claims the order, charges it and settles it, or finds that another attempt did. sent
-// is when the order's message was first sent.
+// Process claims the order, charges it and records the outcome, or finds that another
+// attempt did so. sent is when the order's message was first sent.
 //
-// Money moves only by confirming the intent that is bound to the record. It is bound once, by a
-// conditional write, and an intent succeeds at most once, at any age. The argument needs no
-// clock, no lease and no lifetime of an idempotency key.
+// Money moves only by confirming the intent that is bound to the record. A conditional
+// write binds one intent, and an intent succeeds at most once, at any age. This holds
+// without clocks, leases and the lifetime of idempotency keys.
 func (p *Processor) Process(ctx context.Context, o Order, sent time.Time, l Lease) Result {
 	claim, err := p.Claims.Begin(ctx, o, l)
 	if err != nil {
-		return conclude(err)
+		return resultOf(err)
 	}
 	takeover := claim.Intent != ""
 	outcome, err := p.charge(ctx, &claim, sent)
 	if err == nil {
 		err = p.Claims.Finish(ctx, claim, outcome, p.Now())
 	}
-	r := conclude(err)
+	r := resultOf(err)
 	r.Attempt, r.Takeover, r.Intent = claim.Attempt, takeover, cmp.Or(claim.Intent, r.Intent)
-	if r.Verdict == Done {
+	switch {
+	case r.Verdict == Done:
 		r.Status = outcome.Status
 		return r
-	}
-	r.Status = Open
-	if errors.Is(err, ErrClaimLost) {
+	case errors.Is(err, ErrClaimLost):
+		r.Status = Open
 		return r
 	}
-	// Letting go is a courtesy to the next attempt, which would otherwise wait for the lease to end. But to park is for
-	// whoever holds the order alone, and only a release that went through proves that: a worker that was frozen may have
-	// seen what others left behind when they settled it.
-	released := p.Claims.Release(ctx, claim, r.Reason, p.Now())
-	if r.Verdict == Park && released != nil {
-		instead := conclude(released)
-		r.Verdict, r.Reason, r.Transient = instead.Verdict, instead.Reason, instead.Transient
+	return p.giveUp(ctx, claim, r)
+}
+
+// giveUp ends the claim of an attempt that did not settle the order. It records a refused
+// order as refused and releases any other, so that the next attempt need not wait for the
+// lease to expire.
+//
+// Park only if that write succeeded: it proves that we still hold the claim. A worker
+// that was frozen for a while may otherwise park an order that another attempt settled
+// meanwhile.
+func (p *Processor) giveUp(ctx context.Context, c Claim, r Result) Result {
+	var err error
+	if r.Status = Open; r.Reason == ReasonRefused {
+		r.Status = StatusRefused
+		refusal := Outcome{Status: StatusRefused, Intent: c.Intent, Failure: codeOf(r.Err)}
+		err = p.Claims.Finish(ctx, c, refusal, p.Now())
+	} else {
+		err = p.Claims.Release(ctx, c, r.Reason, p.Now())
 	}
-	r.Err = errors.Join(r.Err, released)
+	if r.Verdict == Park && err != nil {
+		instead := resultOf(err)
+		r.Verdict, r.Reason, r.Transient, r.Status = instead.Verdict, instead.Reason, instead.Transient, Open
+	}
+	r.Err = errors.Join(r.Err, err)
 	return r
 }
 
-// charge finds or makes the order's one intent, notes it in the claim and brings it to an outcome.
+// charge finds or creates the order's one intent, binds it to the claim and confirms it
+// if it has no outcome yet.
 func (p *Processor) charge(ctx context.Context, c *Claim, sent time.Time) (Outcome, error) {
 	intent, err := p.boundIntent(ctx, c, sent)
 	if err != nil {
@@ -86,8 +102,9 @@ func (p *Processor) charge(ctx context.Context, c *Claim, sent time.Time) (Outco
 	return outcome, nil
 }
 
-// boundIntent returns the intent that is bound to the order's record: the one that an earlier
-// attempt bound, as the provider has it now, or a new one. Only this intent may be confirmed.
+// boundIntent returns the intent that is bound to the order's record: the current state
+// of the one that an earlier attempt bound, or a new one. Only this intent may be
+// confirmed.
 func (p *Processor) boundIntent(ctx context.Context, c *Claim, sent time.Time) (Intent, error) {
 	if c.Intent != "" {
 		return p.read(ctx, *c)
@@ -107,19 +124,20 @@ func (p *Processor) boundIntent(ctx context.Context, c *Claim, sent time.Time) (
 	return intent, nil
 }
 
-// recordLate is how much younger than its message a record is when it may replace one that was
-// lost, for example by a restore from backup. Idempotency keys protect younger orders, and by
-// then the provider's search has caught up.
+// recordLate is the age difference between message and record from which the record may
+// replace a lost one, for example after a restore from backup. Idempotency keys protect
+// younger orders. After this time the provider's search finds every intent.
 const recordLate = 24 * time.Hour
 
-// findOrPrepare prepares an order only if the provider knows no intent of it: an order that
-// merely waited out a long outage. One intent that still waits is what an attempt left that died
-// before Bind, so it is used. Anything else was bound to a record that the store lost.
+// findOrPrepare prepares an order only if the provider has no intent for it, as for an
+// order that waited out a long outage. It uses a single intent that still waits: an
+// attempt that died before Bind left it. Any other intent was bound to a record that the
+// store lost.
 func (p *Processor) findOrPrepare(ctx context.Context, c Claim) (Intent, error) {
 	found, err := p.Payments.Find(ctx, c.Order.ID())
 	switch {
 	case err != nil:
-		return Intent{}, asPaymentError(err)
+		return Intent{}, asMisconfigured(asPaymentError(err))
 	case len(found) == 0:
 		return p.prepare(ctx, c)
 	case len(found) == 1 && found[0].State == NeedsConfirmation && found[0].Fingerprint == c.Order.Fingerprint():
@@ -128,11 +146,11 @@ func (p *Processor) findOrPrepare(ctx context.Context, c Claim) (Intent, error) 
 	return Intent{}, &RecordLostError{Intent: found[0].ID}
 }
 
-// prepare makes an intent under the order's own key, so that an attempt that dies before Bind
-// leaves no stray intent. It uses a new key if the first one holds a stored failure, or an
-// intent that somebody canceled before it was bound. A key that the provider knows for other
-// content is never replaced: some attempt may have charged, or may be about to charge, an
-// order that the store lost.
+// prepare creates the intent under the order's own key, so that an attempt that dies
+// before Bind leaves no second intent. It uses a new key if the first one holds a stored
+// failure, or an intent that somebody canceled before it was bound. It never replaces a
+// key that the provider knows with other parameters: another attempt may have charged, or
+// may be about to charge, an order that the store lost.
 func (p *Processor) prepare(ctx context.Context, c Claim) (Intent, error) {
 	intent, err := p.prepareUnder(ctx, c, PrepareKey(p.Scope, c.Order.ID()))
 	if kindOf(err) == Replayed {
@@ -151,19 +169,16 @@ func (p *Processor) prepareUnder(ctx context.Context, c Claim, k Key) (Intent, e
 	return intent, err
 }
 
-// read returns the bound intent as the provider has it now. If the provider refuses to show it,
-// its money may still have moved, so the refusal is treated as our mistake and never parks the order.
+// read returns the current state of the bound intent. Its money may have moved even if
+// the provider does not show it, so a refusal never parks the order.
 func (p *Processor) read(ctx context.Context, c Claim) (Intent, error) {
 	intent, err := p.verifiedTwice(c, func() (Intent, error) { return p.Payments.Read(ctx, c.Intent) })
-	if e, ok := errors.AsType[*PaymentError](err); ok && (e.Kind == Refused || e.Kind == KeyReused) {
-		return Intent{}, &PaymentError{Kind: Misconfigured, RequestID: e.RequestID, Err: e.Err}
-	}
-	return intent, err
+	return intent, asMisconfigured(err)
 }
 
-// confirm moves the money. A refusal does not prove that no money moved: the provider also
-// refuses an intent that was settled meanwhile. Nor does an answer about another order. In both
-// cases the intent itself is read.
+// confirm moves the money. It reads the intent if the provider refused to confirm it or
+// answered about another order: neither proves that no money moved. The provider also
+// refuses an intent that another attempt has settled meanwhile.
 func (p *Processor) confirm(ctx context.Context, c Claim) (Intent, error) {
 	intent, err := p.verified(c)(p.Payments.Confirm(ctx, c.Intent, ConfirmKey(p.Scope, c.Order.ID(), c.Attempt)))
 	refused := kindOf(err) == Refused
@@ -180,18 +195,19 @@ func (p *Processor) confirm(ctx context.Context, c Claim) (Intent, error) {
 	return now, nil
 }
 
-// verifiedTwice asks the provider again if the answer is about another order, so that one wrong
-// answer does not park the order.
-func (p *Processor) verifiedTwice(c Claim, ask func() (Intent, error)) (Intent, error) {
+// verifiedTwice repeats a call whose response is about another order, so that one wrong
+// response does not park the order.
+func (p *Processor) verifiedTwice(c Claim, call func() (Intent, error)) (Intent, error) {
 	check := p.verified(c)
-	intent, err := check(ask())
+	intent, err := check(call())
 	if isMismatch(err) {
-		return check(ask())
+		return check(call())
 	}
 	return intent, err
 }
 
-// verified wraps a call to the provider: no intent is used before it is known to be this order's.
+// verified wraps a call to the provider: no intent is used unless it belongs to this
+// order.
 func (p *Processor) verified(c Claim) func(Intent, error) (Intent, error) {
 	return func(i Intent, err error) (Intent, error) {
 		if err != nil {
@@ -206,12 +222,31 @@ func isMismatch(err error) bool {
 	return mismatch
 }
 
-// asPaymentError holds a provider to its promise: an error that says nothing of money may be about moved money.
+// asMisconfigured turns a refusal of a call that only reads into Misconfigured: the order
+// is not at fault.
+func asMisconfigured(err error) error {
+	e, ok := errors.AsType[*PaymentError](err)
+	if !ok || e.Kind != Refused && e.Kind != KeyReused {
+		return err
+	}
+	return &PaymentError{Kind: Misconfigured, Code: e.Code, RequestID: e.RequestID, Err: e.Err}
+}
+
+// asPaymentError treats an error that is not a *PaymentError as Unknown: money may have
+// moved.
 func asPaymentError(err error) error {
 	if kindOf(err) != "" {
 		return err
 	}
 	return &PaymentError{Kind: Unknown, Err: err}
+}
+
+// codeOf returns the provider's code of an error, or "unexplained" if there is none.
+func codeOf(err error) string {
+	if e, ok := errors.AsType[*PaymentError](err); ok && e.Code != "" {
+		return e.Code
+	}
+	return "unexplained"
 }
 
 func kindOf(err error) ErrorKind {

@@ -18,7 +18,8 @@ import (
 // confirmTime is how long a Confirm of the tests may take.
 const confirmTime = 10 * time.Second
 
-// world is one order's store, provider and clock. Its time moves only when a test moves it.
+// world is one order's store, provider and clock. Its time moves only when a test moves
+// it.
 type world struct {
 	*testing.T
 
@@ -49,19 +50,29 @@ func newWorld(t *testing.T, c ordertest.Card) *world {
 
 func asIs(_ ordertest.Call, do func() error) error { return do() }
 
-// deliver processes the order once, under a new lease, with something around each call to a port.
+// deliver processes the order once, under a new lease, with something around each call to
+// a port.
 func (w *world) deliver(around ordertest.Around) order.Result {
 	w.calls = nil
 	w.attempts++
-	wire := ordertest.Wire{Claims: w.store, Payments: w.payments, Around: func(c ordertest.Call, do func() error) error {
-		w.calls = append(w.calls, c)
-		return around(c, do)
-	}}
+	wire := ordertest.Wire{
+		Claims:   w.store,
+		Payments: w.payments,
+		Around: func(c ordertest.Call, do func() error) error {
+			w.calls = append(w.calls, c)
+			return around(c, do)
+		},
+	}
 	p := order.Processor{
 		Claims: wire, Payments: wire, Scope: "test", Now: func() time.Time { return w.now }, ConfirmTime: confirmTime,
 	}
 	owner := "worker " + strconv.Itoa(w.attempts)
-	return p.Process(w.Context(), w.order, w.sent, order.Lease{Owner: owner, From: w.now, Until: w.now.Add(w.lease)})
+	return p.Process(
+		w.Context(),
+		w.order,
+		w.sent,
+		order.Lease{Owner: owner, From: w.now, Until: w.now.Add(w.lease)},
+	)
 }
 
 // redeliver is deliver once every earlier lease has ended.
@@ -95,7 +106,11 @@ func (w *world) record() order.Record {
 // claim begins the order as an earlier attempt did.
 func (w *world) claim() order.Claim {
 	w.Helper()
-	c, err := w.store.Begin(w.Context(), w.order, order.Lease{Owner: "earlier", From: w.now, Until: w.now.Add(w.lease)})
+	c, err := w.store.Begin(
+		w.Context(),
+		w.order,
+		order.Lease{Owner: "earlier", From: w.now, Until: w.now.Add(w.lease)},
+	)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -153,8 +168,9 @@ func (w *world) againKey(attempt int) order.Key {
 	return order.PrepareAgainKey("test", w.order.ID(), attempt)
 }
 
-// isTrue checks what holds of every world at any time: at most one charge, of the order's total; no money without a
-// bound intent; a paid record if and only if money moved, once it is settled; an event for each transition.
+// isTrue checks what holds of every world at any time: at most one charge, of the order's
+// total; no money without a bound intent; a paid record if and only if money moved, once
+// it is settled; an event for each transition.
 func (w *world) isTrue() {
 	w.Helper()
 	charges := w.bank.Charges(w.order.ID())
@@ -168,7 +184,7 @@ func (w *world) isTrue() {
 	if len(charges) == 1 && charges[0] != r.Total {
 		w.Errorf("charged %v, want %v", charges[0], r.Total)
 	}
-	paid := r.Status == order.Paid || r.Status == order.Refunded
+	paid := r.Status == order.Paid
 	if r.Status != order.Open && paid != (len(charges) == 1) {
 		w.Errorf("the record says %s, but the bank charged %v", r.Status, charges)
 	}
@@ -310,8 +326,18 @@ func settlingCases() []processCase {
 	const fresh = "begin prepare bind confirm finish"
 	return []processCase{
 		{name: "a fresh order is charged", want: done(order.Paid, 1), calls: fresh},
-		{name: "a declined order is settled", card: ordertest.Declines, want: done(order.Declined, 1), calls: fresh},
-		{name: "a bank that takes days leaves it pending", card: ordertest.TakesDays, want: done(order.Pending, 1), calls: fresh},
+		{
+			name:  "a declined order is settled",
+			card:  ordertest.Declines,
+			want:  done(order.Declined, 1),
+			calls: fresh,
+		},
+		{
+			name:  "a bank that takes days leaves it pending",
+			card:  ordertest.TakesDays,
+			want:  done(order.Pending, 1),
+			calls: fresh,
+		},
 		{
 			name: "a bank that wants the customer did not decline", card: ordertest.WantsTheCustomer,
 			want: done(order.ActionRequired, 1), calls: fresh,
@@ -363,7 +389,12 @@ func (w *world) dieAfter(last ordertest.Call) {
 }
 
 func claimCases() []processCase {
-	duplicate := order.Result{Verdict: order.Done, Reason: order.ReasonDuplicate, Status: order.Paid, Intent: "pi_1"}
+	duplicate := order.Result{
+		Verdict: order.Done,
+		Reason:  order.ReasonDuplicate,
+		Status:  order.Paid,
+		Intent:  "pi_1",
+	}
 	return []processCase{
 		{
 			name:   "a duplicate costs one call",
@@ -385,7 +416,8 @@ func claimCases() []processCase {
 			},
 			want: order.Result{Verdict: order.Park, Reason: order.ReasonConflict}, calls: "begin",
 			after: func(w *world) {
-				if r := w.record(); r.Fingerprint != w.twice().Fingerprint() || r.Status != order.Paid || r.LastError != "" {
+				if r := w.record(); r.Fingerprint != w.twice().Fingerprint() || r.Status != order.Paid ||
+					r.LastError != "" {
 					w.Errorf("got %+v, want the first order untouched", r)
 				}
 			},
@@ -406,7 +438,11 @@ func claimCases() []processCase {
 					w.Fatal(err)
 				}
 			},
-			want: order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnknownVersion, Transient: true}, calls: "begin",
+			want: order.Result{
+				Verdict:   order.Redeliver,
+				Reason:    order.ReasonUnknownVersion,
+				Transient: true,
+			}, calls: "begin",
 		},
 		{
 			name: "a record that no store wrote is left to a person", around: always(fails(ordertest.Begin, order.ErrCorrupt)),
@@ -421,8 +457,11 @@ func claimCases() []processCase {
 		{
 			name:   "a worker that lost the order at finish says nothing",
 			around: func(w *world) ordertest.Around { return w.takenOverAt(ordertest.Finish) },
-			want:   claimed(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonClaimLost, Transient: true, Intent: "pi_1"}),
-			calls:  "begin prepare bind confirm finish",
+			want: claimed(
+				1,
+				order.Result{Verdict: order.Redeliver, Reason: order.ReasonClaimLost, Transient: true, Intent: "pi_1"},
+			),
+			calls: "begin prepare bind confirm finish",
 		},
 	}
 }
@@ -468,7 +507,10 @@ func storeCases() []processCase {
 		},
 		{
 			name: "too little time confirms nothing", before: func(w *world) { w.lease = confirmTime - 1 },
-			want:  claimed(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonOutOfTime, Transient: true, Intent: "pi_1"}),
+			want: claimed(
+				1,
+				order.Result{Verdict: order.Redeliver, Reason: order.ReasonOutOfTime, Transient: true, Intent: "pi_1"},
+			),
 			calls: "begin prepare bind release",
 		},
 	}
@@ -476,7 +518,10 @@ func storeCases() []processCase {
 
 func paymentCases() []processCase {
 	patient := func(r order.Reason, id order.IntentID, request string) order.Result {
-		return claimed(1, order.Result{Verdict: order.Redeliver, Reason: r, Transient: true, Intent: id, RequestID: request})
+		return claimed(
+			1,
+			order.Result{Verdict: order.Redeliver, Reason: r, Transient: true, Intent: id, RequestID: request},
+		)
 	}
 	fail := func(c ordertest.Call, m ordertest.Mishap) func(*world) { return func(w *world) { w.bank.Fail(c, m) } }
 	parked := func(r order.Reason) order.Result {
@@ -512,17 +557,26 @@ func paymentCases() []processCase {
 		},
 		{
 			name: "a card that does not exist parks", card: ordertest.DoesNotExist,
-			want: claimed(1, order.Result{Verdict: order.Park, Reason: order.ReasonRefused, RequestID: "req_1"}), calls: atPrepare,
+			want: order.Result{
+				Verdict: order.Park, Reason: order.ReasonRefused, Status: order.StatusRefused, Attempt: 1, RequestID: "req_1",
+			},
+			calls: "begin prepare finish",
 		},
 		{
 			name:   "a confirm that stays without effect is delivered again",
 			before: func(w *world) { w.payments = confirmsNothing{w.bank} },
-			want:   claimed(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Intent: "pi_1"}),
-			calls:  atConfirm,
+			want: claimed(
+				1,
+				order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Intent: "pi_1"},
+			),
+			calls: atConfirm,
 		},
 		{
 			name: "a refused confirm of an intent that waits parks", around: always(fails(ordertest.Confirm, refused())),
-			want: parked(order.ReasonRefused), calls: "begin prepare bind confirm read release",
+			want: order.Result{
+				Verdict: order.Park, Reason: order.ReasonRefused, Status: order.StatusRefused, Attempt: 1, Intent: "pi_1",
+			},
+			calls: "begin prepare bind confirm read finish",
 		},
 		{
 			name: "a refused confirm of an intent that was paid is paid", around: always(only(ordertest.Confirm, func(do func() error) error {
@@ -533,7 +587,11 @@ func paymentCases() []processCase {
 		{
 			name: "a refused confirm that cannot be looked into is not parked", around: always(fails(ordertest.Confirm, refused())),
 			before: fail(ordertest.Read, ordertest.SaysUnavailable),
-			want:   patient(order.ReasonUnavailable, "pi_1", "req_2"), calls: "begin prepare bind confirm read release",
+			want: patient(
+				order.ReasonUnavailable,
+				"pi_1",
+				"req_2",
+			), calls: "begin prepare bind confirm read release",
 		},
 		{
 			name: "an intent of another deployment is not confirmed", before: func(w *world) { w.bank.Scope = "other" },
@@ -570,9 +628,18 @@ func second(r order.Result) order.Result {
 }
 
 func keyCases() []processCase {
-	settled := order.Result{Verdict: order.Done, Reason: order.ReasonSettled, Status: order.Paid, Attempt: 2, Intent: "pi_1"}
+	settled := order.Result{
+		Verdict: order.Done,
+		Reason:  order.ReasonSettled,
+		Status:  order.Paid,
+		Attempt: 2,
+		Intent:  "pi_1",
+	}
 	reused := func(attempt int, request string) order.Result {
-		return claimed(attempt, order.Result{Verdict: order.Park, Reason: order.ReasonKeyReused, RequestID: request})
+		return claimed(
+			attempt,
+			order.Result{Verdict: order.Park, Reason: order.ReasonKeyReused, RequestID: request},
+		)
 	}
 	forgotten := func(w *world) { w.prepare(w.twice(), w.firstKey()) }
 	return []processCase{
@@ -611,8 +678,8 @@ func keyCases() []processCase {
 
 func TestOnlyWhoReleasedTheOrderParksIt(t *testing.T) {
 	t.Parallel()
-	// A worker freezes in its first Prepare. Others see a burnt key, take another and settle. Then its own request arrives, and
-	// what it hears is that the key was reused.
+	// A worker freezes in its first Prepare. Others see a burnt key, take another and
+	// settle. Then its own request arrives, and what it hears is that the key was reused.
 	frozen := func(w *world) ordertest.Around {
 		return only(ordertest.Prepare, func(func() error) error {
 			w.settledAs(w.redeliver(asIs), order.Paid)
@@ -638,7 +705,13 @@ func TestOnlyWhoReleasedTheOrderParksIt(t *testing.T) {
 				return prepare(c, do)
 			})
 			if got.Verdict != order.Redeliver || got.Reason != tt.want || !got.Transient {
-				t.Errorf("got %s for %s, patient: %t, want a patient redelivery for %s", got.Verdict, got.Reason, got.Transient, tt.want)
+				t.Errorf(
+					"got %s for %s, patient: %t, want a patient redelivery for %s",
+					got.Verdict,
+					got.Reason,
+					got.Transient,
+					tt.want,
+				)
 			}
 			duplicate := w.redeliver(asIs)
 			if duplicate.Verdict != order.Done || duplicate.Reason != order.ReasonDuplicate {
@@ -655,7 +728,8 @@ func TestReleaseThatFailsIsToldToo(t *testing.T) {
 	w.bank.Fail(ordertest.Prepare, ordertest.SaysUnavailable)
 	got := w.deliver(ordertest.NeverReaches(ordertest.Release))
 	var payment *order.PaymentError
-	if !errors.Is(got.Err, ordertest.ErrConnection) || !errors.As(got.Err, &payment) || got.Reason != order.ReasonUnavailable {
+	if !errors.Is(got.Err, ordertest.ErrConnection) || !errors.As(got.Err, &payment) ||
+		got.Reason != order.ReasonUnavailable {
 		t.Errorf("got %s: %v, want both errors and the first one's reason", got.Reason, got.Err)
 	}
 	w.settledAs(w.redeliver(asIs), order.Paid)
@@ -671,7 +745,8 @@ func TestFiftyWorkersChargeOneOrderOnce(t *testing.T) {
 	for i := range results {
 		wg.Go(func() {
 			p := order.Processor{Claims: w.store, Payments: w.bank, Scope: "test", Now: noon, ConfirmTime: confirmTime}
-			// Each one's clock is hours from the next one's, so that they take the order from each other all the time.
+			// Each one's clock is hours from the next one's, so that they take the order from each
+			// other all the time.
 			from := noon().Add(time.Duration(i*7%50) * time.Hour)
 			results[i] = p.Process(t.Context(), w.order, w.sent, order.Lease{
 				Owner: strconv.Itoa(i), From: from, Until: from.Add(order.MaxLease),

@@ -85,18 +85,19 @@ func TestRestoreRefusesWhatNoStoreWrites(t *testing.T) {
 		is   error
 		edit func(*order.Record)
 	}{
-		"not an order id":        {order.ErrCorrupt, func(r *order.Record) { r.OrderID = "a b" }},
-		"no status":              {order.ErrCorrupt, func(r *order.Record) { r.Status = "" }},
+		"invalid order id":       {order.ErrCorrupt, func(r *order.Record) { r.OrderID = "a b" }},
+		"missing status":         {order.ErrCorrupt, func(r *order.Record) { r.Status = "" }},
 		`status "lost"`:          {order.ErrUnknownVersion, func(r *order.Record) { r.Status = "lost" }},
 		"attempt 0, seq 0":       {order.ErrCorrupt, func(r *order.Record) { r.Attempt = 0 }},
 		"attempt 1, seq -1":      {order.ErrCorrupt, func(r *order.Record) { r.Seq = -1 }},
-		"no fingerprint":         {order.ErrCorrupt, func(r *order.Record) { r.Fingerprint = "" }},
+		"missing fingerprint":    {order.ErrCorrupt, func(r *order.Record) { r.Fingerprint = "" }},
 		"paid without an intent": {order.ErrCorrupt, func(r *order.Record) { r.Status = order.Paid }},
 	} {
 		r := good
 		tt.edit(&r)
 		got, err := order.LoadRecord(r)
-		if !errors.Is(err, tt.is) || !strings.Contains(errText(err), want) || !reflect.DeepEqual(got, order.Record{}) {
+		if !errors.Is(err, tt.is) || !strings.Contains(errText(err), want) ||
+			!reflect.DeepEqual(got, order.Record{}) {
 			t.Errorf("got %+v, %v, want %q that says %q", got, err, tt.is, want)
 		}
 	}

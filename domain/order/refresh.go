@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// Refresh asks the provider what became of an order's intent, and settles the record if it has an outcome that the
-// record does not show yet. It never moves money, so anybody may run it at any time. It returns the record as it is
-// afterwards. Errors: those of Records and Payments, *MismatchError, and ErrNoIntent.
+// Refresh reads an order's intent from the provider and settles the record if the intent
+// has an outcome that the record does not show yet. It never moves money, so it is safe
+// at any time. It returns the record as it is afterwards. Errors: those of Records and
+// Payments, *MismatchError, and ErrNoIntent.
 func Refresh(ctx context.Context, rs Records, ps Payments, s Scope, id ID, at time.Time) (Record, error) {
 	r, err := rs.Load(ctx, id)
 	if err != nil {
@@ -25,7 +26,7 @@ func Refresh(ctx context.Context, rs Records, ps Payments, s Scope, id ID, at ti
 		return r, err
 	}
 	outcome, settled := OutcomeOf(intent)
-	if !settled || !news(r.Status, outcome.Status) {
+	if !settled || !worthRecording(r.Status, outcome.Status) {
 		return r, nil
 	}
 	if err := rs.Settle(ctx, r, outcome, at); err != nil {
@@ -34,11 +35,12 @@ func Refresh(ctx context.Context, rs Records, ps Payments, s Scope, id ID, at ti
 	return rs.Load(ctx, id)
 }
 
-// news reports whether what the provider says is to be written. An intent that was declined, or that waits for the
-// customer, may go through other states before it is paid, which nobody drew because nobody is told of them. And
-// it stays succeeded when its money went back. But that a paid order is not paid is never passed over in silence.
-func news(now, said Status) bool {
-	if now == said || now == Refunded {
+// worthRecording reports whether the provider's status belongs in the record. An intent
+// that was declined, or that waits for the customer, may pass through other states before
+// it is paid; these have no transition and are skipped. A paid order that is not paid at
+// the provider is never skipped: Settle returns its *TransitionError.
+func worthRecording(now, said Status) bool {
+	if now == said {
 		return false
 	}
 	return now == Paid || said == Paid || now.Transition(said) == nil

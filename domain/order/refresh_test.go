@@ -45,13 +45,6 @@ func TestRefreshSettlesWhatTheProviderSays(t *testing.T) {
 			w.deliver(asIs)
 			w.bank.Cancel("pi_1")
 		}, order.Declined, 1},
-		{"refunded, which leaves the intent succeeded", ordertest.Pays, func(w *world) {
-			w.deliver(asIs)
-			refunded := order.Outcome{Status: order.Refunded, Intent: "pi_1"}
-			if err := w.store.Settle(w.Context(), w.record(), refunded, w.now); err != nil {
-				w.Error(err)
-			}
-		}, order.Refunded, 2},
 		{"pending, then refused and canceled before anybody asked", ordertest.TakesDays, func(w *world) {
 			w.deliver(asIs)
 			w.bank.Cancel("pi_1")
@@ -120,7 +113,8 @@ func TestRefreshOfARecordThatChangesMeanwhileIsStale(t *testing.T) {
 	w := newWorld(t, ordertest.TakesDays)
 	w.deliver(asIs)
 	w.bank.Clear("pi_1")
-	if r, err := w.refresh(changedMeanwhile{w.store}); !errors.Is(err, order.ErrStale) || r.Status != order.Pending {
+	if r, err := w.refresh(changedMeanwhile{w.store}); !errors.Is(err, order.ErrStale) ||
+		r.Status != order.Pending {
 		t.Errorf("got %s, %v, want the record as loaded and %v", r.Status, err, order.ErrStale)
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// upgrade makes the worlds's next deliveries those of a release that writes a second version of fingerprints.
+// upgrade makes the worlds's next deliveries those of a release that writes a second
+// version of fingerprints.
 func (w *world) upgrade() {
 	w.Helper()
 	o, err := order.NewInRelease2(with(func(d *order.Draft) {

@@ -7,15 +7,16 @@ import (
 	"time"
 )
 
-// ErrNoFingerprint is an intent that was not prepared by this application.
-var ErrNoFingerprint = errors.New("the intent carries no fingerprint of an order")
+// ErrNoFingerprint reports an intent that this application did not prepare.
+var ErrNoFingerprint = errors.New("intent without an order fingerprint")
 
-// Restore writes the record of an order that the store lost, from the intent that was prepared
-// for it, and settles it if the intent has an outcome. It never moves money. Afterwards a
-// redelivered message of the order finds the intent bound, and cannot charge it again.
+// Restore writes the record of an order that the store lost, from the intent that was
+// prepared for it, and settles the record if the intent has an outcome. It never moves
+// money. Afterwards a redelivered message of the order finds the intent bound and does
+// not charge again.
 //
-// Use it after a restore from backup, for an order that was parked as record_lost. Errors:
-// those of Records and Payments, *MismatchError, and ErrNoFingerprint.
+// Use it after a restore from backup, for an order that was parked as record_lost.
+// Errors: those of Records and Payments, *MismatchError, and ErrNoFingerprint.
 func Restore(
 	ctx context.Context, rs Records, ps Payments, s Scope, id ID, bound IntentID, at time.Time,
 ) (Record, error) {
@@ -36,8 +37,8 @@ func Restore(
 	return Refresh(ctx, rs, ps, s, id, at)
 }
 
-// CheckRestore returns why a record that is there must not be bound to r.Intent: the errors
-// of Records.Recreate. nil means that r.Intent is bound already, or that it may be bound.
+// CheckRestore returns why an existing record must not be bound to r.Intent: the errors
+// of Records.Recreate. It returns nil if r.Intent is bound already or may be bound.
 func CheckRestore(there, r Record, at time.Time) error {
 	switch {
 	case there.Fingerprint.version() != r.Fingerprint.version():
@@ -47,7 +48,12 @@ func CheckRestore(there, r Record, at time.Time) error {
 	case there.Intent == r.Intent:
 		return nil
 	case there.Intent != "":
-		return &MismatchError{Intent: r.Intent, Field: "bound intent", Got: string(r.Intent), Want: string(there.Intent)}
+		return &MismatchError{
+			Intent: r.Intent,
+			Field:  "bound intent",
+			Got:    string(r.Intent),
+			Want:   string(there.Intent),
+		}
 	case there.Status != Open:
 		return &SettledError{Record: there}
 	case held(there.Until, at):

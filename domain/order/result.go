@@ -5,44 +5,44 @@ import (
 	"time"
 )
 
-// Verdict says what becomes of the message that brought an order.
+// Verdict says what to do with an order's message.
 type Verdict string
 
 // The verdicts.
 const (
-	Done      Verdict = "done"      // what justifies forgetting the message is durable
-	Redeliver Verdict = "redeliver" // try again, not before Result.NotBefore
-	Park      Verdict = "park"      // no retry will help: a person must look
+	Done      Verdict = "done"      // acknowledge: the outcome is durable
+	Redeliver Verdict = "redeliver" // retry, not before Result.NotBefore
+	Park      Verdict = "park"      // no retry helps: move it to the dead-letter queue for a person
 )
 
-// Reason says why, in one word: it is the log's value, the metric's dimension and the row of
+// Reason is the cause of a Verdict. It is a log value, a metric dimension and a row of
 // docs/reference/failures.md.
 type Reason string
 
-// The reasons that the domain gives.
+// The reasons of the domain.
 const (
 	ReasonSettled        Reason = "settled"           // this delivery settled the order
-	ReasonDuplicate      Reason = "duplicate"         // it was settled before
-	ReasonInProgress     Reason = "in_progress"       // another attempt holds it
-	ReasonClaimLost      Reason = "claim_lost"        // another attempt took it from us
+	ReasonDuplicate      Reason = "duplicate"         // the order was already settled
+	ReasonInProgress     Reason = "in_progress"       // another attempt holds the order
+	ReasonClaimLost      Reason = "claim_lost"        // another attempt took the order over
 	ReasonUnknownVersion Reason = "unknown_version"   // a newer release wrote the record
-	ReasonStore          Reason = "store_unavailable" // the store did not do as asked
-	ReasonCorrupt        Reason = "corrupt_record"    // the record is not one that a store wrote
+	ReasonStore          Reason = "store_unavailable" // the store failed or did not answer
+	ReasonCorrupt        Reason = "corrupt_record"    // the record is invalid
 	ReasonUnavailable    Reason = "provider_unavailable"
 	ReasonUnknown        Reason = "provider_unknown"
 	ReasonReplayed       Reason = "provider_replayed_failure"
 	ReasonMisconfigured  Reason = "misconfigured"
 	ReasonOutOfTime      Reason = "out_of_time"   // too little of the lease is left to confirm
-	ReasonUnconfirmed    Reason = "unconfirmed"   // the intent still waits, although it was confirmed
-	ReasonConflict       Reason = "conflict"      // the same id with other content
-	ReasonMismatch       Reason = "mismatch"      // the intent was made for something else
-	ReasonRefused        Reason = "refused"       // the provider will never do this
+	ReasonUnconfirmed    Reason = "unconfirmed"   // the intent still waits after Confirm
+	ReasonConflict       Reason = "conflict"      // the order id is used with different content
+	ReasonMismatch       Reason = "mismatch"      // the intent belongs to something else
+	ReasonRefused        Reason = "refused"       // the provider does not accept the order
 	ReasonKeyReused      Reason = "key_reused"    // the provider knows an order that the store does not
 	ReasonRecordLost     Reason = "record_lost"   // the provider has an intent that the order's record does not name
-	ReasonInvalid        Reason = "invalid_order" // the message is no order
+	ReasonInvalid        Reason = "invalid_order" // the message is not a valid order
 )
 
-// Reasons lists every reason that the domain gives.
+// Reasons returns every reason of the domain.
 func Reasons() []Reason {
 	return []Reason{
 		ReasonSettled, ReasonDuplicate, ReasonInProgress, ReasonClaimLost, ReasonUnknownVersion, ReasonStore, ReasonCorrupt,
@@ -51,22 +51,23 @@ func Reasons() []Reason {
 	}
 }
 
-// Result is all that the edge may know: for its answer to the queue, one log line and the counters.
+// Result is the result of one delivery: what the caller needs to answer the queue, to log
+// and to count.
 type Result struct {
 	Verdict   Verdict
 	Reason    Reason
-	NotBefore time.Time // of a Redeliver: no earlier delivery can succeed; zero if nobody knows
-	Transient bool      // of a Redeliver: the order is not to blame, so no number of deliveries is too many
+	NotBefore time.Time // with Redeliver: no earlier delivery can succeed; zero if unknown
+	Transient bool      // with Redeliver: not the order's fault, so it does not count toward parking
 	Status    Status    // of the order, as far as known
-	Attempt   int       // the claim's; 0 if there was none
-	Takeover  bool      // an earlier attempt had bound an intent and did not finish
+	Attempt   int       // of the claim; 0 if there was none
+	Takeover  bool      // an earlier attempt bound an intent and did not finish
 	Intent    IntentID
-	RequestID string // the provider's name for the call that failed
+	RequestID string // the provider's id of the failed call
 	Err       error
 }
 
-// conclude is the one table from what happened to what is done about it.
-func conclude(err error) Result {
+// resultOf maps every error of an attempt to a result.
+func resultOf(err error) Result {
 	var (
 		settled  *SettledError
 		progress *InProgressError
@@ -77,8 +78,13 @@ func conclude(err error) Result {
 	switch {
 	case err == nil:
 		return Result{Verdict: Done, Reason: ReasonSettled}
-	case errors.As(err, &settled): // no failure, so it carries no error
-		return Result{Verdict: Done, Reason: ReasonDuplicate, Status: settled.Record.Status, Intent: settled.Record.Intent}
+	case errors.As(err, &settled): // not a failure, so Err stays nil
+		return Result{
+			Verdict: Done,
+			Reason:  ReasonDuplicate,
+			Status:  settled.Record.Status,
+			Intent:  settled.Record.Intent,
+		}
 	case errors.Is(err, ErrConflict):
 		return Result{Verdict: Park, Reason: ReasonConflict, Err: err}
 	case errors.As(err, &mismatch):
@@ -86,7 +92,13 @@ func conclude(err error) Result {
 	case errors.As(err, &lost):
 		return Result{Verdict: Park, Reason: ReasonRecordLost, Intent: lost.Intent, Err: err}
 	case errors.As(err, &progress):
-		return Result{Verdict: Redeliver, Reason: ReasonInProgress, Transient: true, NotBefore: progress.Until, Err: err}
+		return Result{
+			Verdict:   Redeliver,
+			Reason:    ReasonInProgress,
+			Transient: true,
+			NotBefore: progress.Until,
+			Err:       err,
+		}
 	case errors.Is(err, ErrClaimLost):
 		return Result{Verdict: Redeliver, Reason: ReasonClaimLost, Transient: true, Err: err}
 	case errors.Is(err, ErrUnknownVersion):
@@ -98,15 +110,15 @@ func conclude(err error) Result {
 	case errors.Is(err, errUnconfirmed):
 		return Result{Verdict: Redeliver, Reason: ReasonUnconfirmed, Err: err}
 	case errors.As(err, &payment):
-		r := concludePayment(payment.Kind)
+		r := resultOfPayment(payment.Kind)
 		r.RequestID, r.Err = payment.RequestID, err
 		return r
 	}
 	return Result{Verdict: Redeliver, Reason: ReasonStore, Transient: true, Err: err}
 }
 
-func concludePayment(t ErrorKind) Result {
-	switch t {
+func resultOfPayment(kind ErrorKind) Result {
+	switch kind {
 	case Unavailable:
 		return Result{Verdict: Redeliver, Reason: ReasonUnavailable, Transient: true}
 	case Unknown:

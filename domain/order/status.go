@@ -6,26 +6,27 @@ import (
 	"time"
 )
 
-// Status says where an order is. The drawing in docs/design.md shows every transition; a test compares.
+// Status is the status of an order. The diagram in docs/design.md shows every transition;
+// a test compares it with Next.
 type Status string
 
 // The statuses of an order.
 const (
-	Open           Status = "open"            // claimed, not settled: somebody is or will be working on it
+	Open           Status = "open"            // claimed and not settled
 	Paid           Status = "paid"            // the money moved
-	Declined       Status = "declined"        // the bank said no; the customer may still pay the same intent another way
-	Canceled       Status = "canceled"        // somebody canceled the intent at the provider
-	ActionRequired Status = "action_required" // the bank wants the customer: no refusal, and no money yet
-	Pending        Status = "pending"         // the bank takes days
-	Refunded       Status = "refunded"        // the money went back
+	Declined       Status = "declined"        // by the bank; the customer may still pay the same intent another way
+	Canceled       Status = "canceled"        // the intent was canceled at the provider
+	ActionRequired Status = "action_required" // the customer must authenticate: neither declined nor paid
+	Pending        Status = "pending"         // the bank needs days
+	StatusRefused  Status = "refused"         // the provider does not accept the order; a redrive retries it
 )
 
-// Statuses lists every status, in the order of an order's life.
+// Statuses returns every status.
 func Statuses() []Status {
-	return []Status{Open, Paid, Declined, Canceled, ActionRequired, Pending, Refunded}
+	return []Status{Open, Paid, Declined, Canceled, ActionRequired, Pending, StatusRefused}
 }
 
-// ParseStatus is the status that a record holds.
+// ParseStatus returns the status that a record holds, or ErrUnknownVersion.
 func ParseStatus(s string) (Status, error) {
 	for _, known := range Statuses() {
 		if s == string(known) {
@@ -35,26 +36,27 @@ func ParseStatus(s string) (Status, error) {
 	return "", fmt.Errorf("status %q: %w", s, ErrUnknownVersion)
 }
 
-// Next lists the statuses that an order in s may become.
+// Next returns the statuses that may follow s.
 func (s Status) Next() []Status {
 	switch s {
 	case Open:
-		return []Status{Paid, Declined, Canceled, ActionRequired, Pending}
+		return []Status{Paid, Declined, Canceled, ActionRequired, Pending, StatusRefused}
+	case StatusRefused: // a bound intent may still get any outcome
+		return []Status{Open, Paid, Declined, Canceled, ActionRequired, Pending}
 	case ActionRequired:
 		return []Status{Paid, Declined, Canceled}
 	case Pending:
 		return []Status{Paid, Declined, Canceled}
 	case Declined:
 		return []Status{Paid}
-	case Paid:
-		return []Status{Refunded}
-	case Canceled, Refunded:
+	case Paid, Canceled:
 		return nil
 	}
 	return nil
 }
 
-// Transition returns nil if an order may go from s to next, and a *TransitionError otherwise.
+// Transition returns nil if an order may go from s to next, and a *TransitionError
+// otherwise.
 func (s Status) Transition(next Status) error {
 	if slices.Contains(s.Next(), next) {
 		return nil
@@ -62,7 +64,7 @@ func (s Status) Transition(next Status) error {
 	return &TransitionError{From: s, To: next}
 }
 
-// TransitionError is a change of status that nobody drew.
+// TransitionError reports an invalid transition.
 type TransitionError struct{ From, To Status }
 
 // Error names both statuses.
@@ -70,17 +72,17 @@ func (e *TransitionError) Error() string {
 	return fmt.Sprintf("invalid transition: %s -> %s", e.From, e.To)
 }
 
-// RecheckAfter is how long after its last change an order in s is worth asking the provider about.
-// waits is false for a status that waits for nothing.
+// RecheckAfter returns how long after its last change an order in s should be rechecked
+// at the provider. waits is false for a status that waits for nothing.
 func (s Status) RecheckAfter() (after time.Duration, waits bool) {
 	switch s {
 	case Open:
-		return 15 * time.Minute, true // by then every lease of its last worker is over
+		return 15 * time.Minute, true // by then the last lease has expired
 	case Pending:
 		return time.Hour, true
 	case ActionRequired:
 		return 24 * time.Hour, true
-	case Paid, Declined, Canceled, Refunded:
+	case Paid, Declined, Canceled, StatusRefused:
 		return 0, false
 	}
 	return 0, false

@@ -12,7 +12,8 @@ import (
 	"orderonce/domain/order"
 )
 
-// drawn reads the state diagram of docs/design.md: what may follow each status, and the first one as what follows "".
+// drawn reads the state diagram of docs/design.md: what may follow each status, and the
+// first one as what follows "".
 func drawn(t *testing.T) map[order.Status][]order.Status {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(moduleRoot(t), "docs", "design.md"))
@@ -103,7 +104,8 @@ func TestOnlyStatusesThatCanChangeByThemselvesWait(t *testing.T) {
 	if after, _ := order.Open.RecheckAfter(); after < order.MaxLease {
 		t.Errorf("an open order is looked at after %v, while a worker may hold it for %v", after, order.MaxLease)
 	}
-	if after, waits := order.Status("lost").RecheckAfter(); after != 0 || waits || order.Status("lost").Next() != nil {
+	if after, waits := order.Status("lost").RecheckAfter(); after != 0 || waits ||
+		order.Status("lost").Next() != nil {
 		t.Error("an unknown status waits for something")
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// liar is a provider whose answers, from one kind of call on, describe an intent that was made for
-// something else.
+// liar is a provider whose answers, from one kind of call on, describe an intent that was
+// made for something else.
 type liar struct {
 	order.Payments
 
@@ -63,7 +63,8 @@ func wrongs() map[string]func(*order.Intent) {
 	}
 }
 
-// Each kind of answer is compared with the order in every field before anything is done with it.
+// Each kind of answer is compared with the order in every field before anything is done
+// with it.
 func TestAnIntentOfSomethingElseIsNeverUsed(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -88,7 +89,14 @@ func TestAnIntentOfSomethingElseIsNeverUsed(t *testing.T) {
 				got := w.deliver(asIs)
 				var mismatch *order.MismatchError
 				if got.Verdict != order.Park || got.Reason != order.ReasonMismatch || !errors.As(got.Err, &mismatch) {
-					t.Errorf("got %s for %s: %v, want %s for %s", got.Verdict, got.Reason, got.Err, order.Park, order.ReasonMismatch)
+					t.Errorf(
+						"got %s for %s: %v, want %s for %s",
+						got.Verdict,
+						got.Reason,
+						got.Err,
+						order.Park,
+						order.ReasonMismatch,
+					)
 				}
 				after := w.calls[slices.Index(w.calls, tt.last)+1:]
 				for _, c := range after {

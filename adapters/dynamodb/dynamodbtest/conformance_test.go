@@ -15,7 +15,8 @@ import (
 	"orderonce/adapters/dynamodb/dynamodbtest"
 )
 
-// These tests hold the engine to what the store builds on, so that a red store test points at the store.
+// These tests hold the engine to what the store builds on, so that a red store test
+// points at the store.
 
 func TestAConditionalUpdateReturnsTheNewRow(t *testing.T) {
 	t.Parallel()
@@ -96,7 +97,13 @@ func TestATransactionChangesBothRowsOrNone(t *testing.T) {
 	for i, sk := range []string{"order", "event#000001"} {
 		reason := canceled.CancellationReasons[i]
 		if got := plain(reason.Item)["sk"]; aws.ToString(reason.Code) != "ConditionalCheckFailed" || got != sk {
-			t.Errorf("got reason %d %q with row %q, want ConditionalCheckFailed with %q", i, aws.ToString(reason.Code), got, sk)
+			t.Errorf(
+				"got reason %d %q with row %q, want ConditionalCheckFailed with %q",
+				i,
+				aws.ToString(reason.Code),
+				got,
+				sk,
+			)
 		}
 	}
 	if got := load(t, h)["seq"]; got != "1" {
@@ -164,9 +171,13 @@ func begin(t *testing.T, h *dynamodbtest.Harness, owner string) (*dynamodb.Updat
 	return h.Client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 		TableName: &h.Table,
 		Key:       key("ORD1", "order"),
-		UpdateExpression: aws.String("SET #status = :open, #owner = :owner, attempt = if_not_exists(attempt, :zero) + :one, " +
-			"openShard = :shard, dueAt = :due"),
-		ConditionExpression:      aws.String("attribute_not_exists(orderId) OR (#status = :open AND #owner = :owner)"),
+		UpdateExpression: aws.String(
+			"SET #status = :open, #owner = :owner, attempt = if_not_exists(attempt, :zero) + :one, " +
+				"openShard = :shard, dueAt = :due",
+		),
+		ConditionExpression: aws.String(
+			"attribute_not_exists(orderId) OR (#status = :open AND #owner = :owner)",
+		),
 		ExpressionAttributeNames: map[string]string{"#status": "status", "#owner": "owner"},
 		ExpressionAttributeValues: map[string]types.AttributeValue{
 			":open": text("open"), ":owner": text(owner), ":zero": number("0"), ":one": number("1"),

@@ -28,8 +28,9 @@ type Engine struct {
 	ended   chan struct{} // closed once the process is reaped
 }
 
-// Start starts the engine and returns once it accepts connections. For a Location with an Endpoint it starts nothing.
-// ctx bounds the start only; the engine runs until Close, and on Linux at most as long as this process.
+// Start starts the engine and returns once it accepts connections. For a Location with an
+// Endpoint it starts nothing. ctx bounds the start only; the engine runs until Close, and
+// on Linux at most as long as this process.
 func Start(ctx context.Context, options Options) (*Engine, error) {
 	if options.Location.Endpoint != "" {
 		return &Engine{Endpoint: options.Location.Endpoint}, nil
@@ -52,7 +53,8 @@ func Start(ctx context.Context, options Options) (*Engine, error) {
 	return engine, err
 }
 
-// Close kills the engine's process and returns once it is reaped. Killing loses no answered write: SQLite commits first.
+// Close kills the engine's process and returns once it is reaped. Killing loses no
+// answered write: SQLite commits first.
 func (e *Engine) Close() error {
 	if e.process == nil {
 		return nil
@@ -72,7 +74,8 @@ func launch(ctx context.Context, options Options, port int) (*Engine, error) {
 	}
 	//nolint:gosec // running the program that the caller names is the purpose
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), options.Location.Binary, args...)
-	// Only the engine's own word counts: a stranger on the port would answer a probe just as well.
+	// Only the engine's own word counts: a stranger on the port would answer a probe just as
+	// well.
 	output := &transcript{awaited: []byte(engine.Endpoint), heard: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = output, output
 	dieWithParent(cmd)
@@ -86,11 +89,15 @@ func launch(ctx context.Context, options Options, port int) (*Engine, error) {
 	case <-engine.ended:
 		return nil, fmt.Errorf("start %q on port %d: it ended: %s", options.Location.Binary, port, output)
 	case <-ctx.Done():
-		return nil, errors.Join(fmt.Errorf("start %q on port %d: %w", options.Location.Binary, port, ctx.Err()), engine.Close())
+		return nil, errors.Join(
+			fmt.Errorf("start %q on port %d: %w", options.Location.Binary, port, ctx.Err()),
+			engine.Close(),
+		)
 	}
 }
 
-// run starts and reaps cmd on one locked thread: Linux ends the child when the thread that started it ends, not the process.
+// run starts and reaps cmd on one locked thread: Linux ends the child when the thread
+// that started it ends, not the process.
 func (e *Engine) run(cmd *exec.Cmd) error {
 	started := make(chan error)
 	go func() {

@@ -16,7 +16,8 @@ import (
 	"orderonce/adapters/dynamodb/dynamodbtest"
 )
 
-// The test runs itself once more as the process that starts an engine, and kills that process.
+// The test runs itself once more as the process that starts an engine, and kills that
+// process.
 func TestAnEngineDiesWithTheProcessThatStartedIt(t *testing.T) {
 	t.Parallel()
 	location := ownEngine(t)
@@ -35,7 +36,8 @@ func TestAnEngineDiesWithTheProcessThatStartedIt(t *testing.T) {
 	if err := parent.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	// The kernel ends the connection when the engine ends. The deadline is for a red test only.
+	// The kernel ends the connection when the engine ends. The deadline is for a red test
+	// only.
 	deadline := time.Now().Add(10 * time.Second) //nolint:forbidigo // sockets live on the wall clock
 	if err := connection.SetReadDeadline(deadline); err != nil {
 		t.Fatal(err)
@@ -51,7 +53,12 @@ func runParent(t *testing.T) (*exec.Cmd, *url.URL) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parent := exec.CommandContext(t.Context(), program, "-test.run=^TestAnEngineDiesWithTheProcessThatStartedIt$", "parent")
+	parent := exec.CommandContext(
+		t.Context(),
+		program,
+		"-test.run=^TestAnEngineDiesWithTheProcessThatStartedIt$",
+		"parent",
+	)
 	stdout, err := parent.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -85,7 +85,10 @@ func TestAPortLostToAnotherProcessIsReplaced(t *testing.T) {
 	t.Parallel()
 	location := ownEngine(t)
 	mark := filepath.Join(t.TempDir(), "ran")
-	location.Binary = script(t, fmt.Sprintf("[ -e %q ] || { touch %q; exit 1; }\nexec %q \"$@\"", mark, mark, location.Binary))
+	location.Binary = script(
+		t,
+		fmt.Sprintf("[ -e %q ] || { touch %q; exit 1; }\nexec %q \"$@\"", mark, mark, location.Binary),
+	)
 	engine := start(t, dynamodbtest.Options{Location: location})
 	if _, err := client(engine.Endpoint).ListTables(t.Context(), nil); err != nil {
 		t.Error(err)
@@ -106,7 +109,10 @@ func TestAnEngineThatNeverStartsEndsWithTheContext(t *testing.T) {
 func TestAnEngineThatCanNotRunIsAnError(t *testing.T) {
 	t.Parallel()
 	missing := dynamodbtest.Location{Binary: filepath.Join(t.TempDir(), "dynoxide")}
-	if _, err := dynamodbtest.Start(t.Context(), dynamodbtest.Options{Location: missing}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := dynamodbtest.Start(t.Context(), dynamodbtest.Options{Location: missing}); !errors.Is(
+		err,
+		os.ErrNotExist,
+	) {
 		t.Errorf("got %v, want os.ErrNotExist", err)
 	}
 }
@@ -119,7 +125,8 @@ func TestAnEndpointIsUsedAsItIs(t *testing.T) {
 	}
 }
 
-// ownEngine finds a program to start. An engine that somebody else runs can't be killed or doubled.
+// ownEngine finds a program to start. An engine that somebody else runs can't be killed
+// or doubled.
 func ownEngine(t *testing.T) dynamodbtest.Location {
 	t.Helper()
 	location, err := dynamodbtest.Find(withoutEndpoint, ".")

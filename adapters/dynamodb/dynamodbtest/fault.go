@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// Kind says what happens to a spoiled call. The quotation is from "Error handling with DynamoDB" in the developer guide.
+// Kind says what happens to a spoiled call. The quotation is from "Error handling with
+// DynamoDB" in the developer guide.
 type Kind int
 
 // The kinds of Fault.
@@ -44,13 +45,16 @@ func (k Kind) String() string {
 	return names[k]
 }
 
-// Possible reports whether an operation can end so, as DynamoDB documents it: a fault leaves calls alone that can't. API reference:
-// TransactionConflictException is an error of the three writes, and a reason to cancel a transaction; TransactionInProgressException one
-// of TransactWriteItems. Developer guide, "DynamoDB transactions: how it works": a transaction and a GetItem "can both succeed".
+// Possible reports whether an operation can end so, as DynamoDB documents it: a fault
+// leaves calls alone that can't. API reference: TransactionConflictException is an error
+// of the three writes, and a reason to cancel a transaction;
+// TransactionInProgressException one of TransactWriteItems. Developer guide, "DynamoDB
+// transactions: how it works": a transaction and a GetItem "can both succeed".
 func (k Kind) Possible(operation string) bool {
 	switch k { //nolint:exhaustive // any operation can have the others
 	case TransactionConflict:
-		return operation == "PutItem" || operation == "UpdateItem" || operation == "DeleteItem" || isTransaction(operation)
+		return operation == "PutItem" || operation == "UpdateItem" || operation == "DeleteItem" ||
+			isTransaction(operation)
 	case TransactionInProgress:
 		return operation == "TransactWriteItems"
 	}
@@ -98,8 +102,9 @@ func (f *Fault) fits(call Call, body []byte) bool {
 		(f.Match == nil || f.Match(body))
 }
 
-// refuse returns the answer that DynamoDB would give, or nil for a fault that is no answer.
-// Codes and shapes are those of the API reference: "Error handling with DynamoDB" and TransactWriteItems.
+// refuse returns the answer that DynamoDB would give, or nil for a fault that is no
+// answer. Codes and shapes are those of the API reference: "Error handling with DynamoDB"
+// and TransactWriteItems.
 func (f *Fault) refuse(operation string, body []byte) *answer {
 	inTransaction := isTransaction(operation)
 	switch f.Kind {
@@ -109,7 +114,10 @@ func (f *Fault) refuse(operation string, body []byte) *answer {
 		if inTransaction {
 			return cancellation("ProvisionedThroughputExceeded", body)
 		}
-		return refusal(http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException")
+		return refusal(
+			http.StatusBadRequest,
+			"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException",
+		)
 	case Throttled:
 		if inTransaction {
 			return cancellation("ThrottlingError", body)
@@ -142,7 +150,8 @@ func refusal(status int, kind string) *answer {
 	return jsonAnswer(status, map[string]any{"__type": kind, "message": "Refused by the test's proxy."})
 }
 
-// cancellation blames the first item of the transaction. DynamoDB gives one reason for each item, in their order.
+// cancellation blames the first item of the transaction. DynamoDB gives one reason for
+// each item, in their order.
 func cancellation(code string, body []byte) *answer {
 	var transaction struct{ TransactItems []json.RawMessage }
 	if err := json.Unmarshal(body, &transaction); err != nil {

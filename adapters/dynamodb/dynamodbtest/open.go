@@ -20,8 +20,8 @@ type Harness struct {
 	Table  string           // no other test's
 }
 
-// Locate finds the engine of a test that starts one itself. Without an engine it skips the test, or fails it where
-// ORDERONCE_ALL=1 or CI=true says that a skip is a hole.
+// Locate finds the engine of a test that starts one itself. Without an engine it skips
+// the test, or fails it where ORDERONCE_ALL=1 or CI=true says that a skip is a hole.
 func Locate(tb testing.TB) Location {
 	tb.Helper()
 	return locate(tb, os.Getenv, ".") //nolint:forbidigo // a test has no composition root; Locate is one
@@ -39,7 +39,8 @@ func locate(tb testing.TB, getenv func(string) string, dir string) Location {
 	return location
 }
 
-// Open starts an engine for this test alone and ends it with the test. Without an engine it does as Locate does.
+// Open starts an engine for this test alone and ends it with the test. Without an engine
+// it does as Locate does.
 func Open(tb testing.TB) *Harness {
 	tb.Helper()
 	getenv := os.Getenv //nolint:forbidigo // a test has no composition root; Open is one
@@ -64,9 +65,18 @@ func Open(tb testing.TB) *Harness {
 		tb.Fatal(err)
 	}
 	closeWith(tb, proxy.Close)
-	config := Config(engine.Endpoint, getenv) // a real account wants its own credentials, through the proxy as well
+	config := Config(
+		engine.Endpoint,
+		getenv,
+	) // a real account wants its own credentials, through the proxy as well
 	config.BaseEndpoint = aws.String(proxy.URL)
-	return &Harness{Engine: engine, Proxy: proxy, Config: config, Client: dynamodb.NewFromConfig(config), Table: table}
+	return &Harness{
+		Engine: engine,
+		Proxy:  proxy,
+		Config: config,
+		Client: dynamodb.NewFromConfig(config),
+		Table:  table,
+	}
 }
 
 func closeWith(tb testing.TB, end func() error) {

@@ -20,8 +20,9 @@ type Call struct {
 	OrderID   string // the first orderId in the request; empty for a call without one
 }
 
-// Proxy stands between a client and an engine. It passes requests and answers on unchanged, counts them and, on demand, spoils them.
-// It reads no clock; only a Fault's Delay takes time.
+// Proxy stands between a client and an engine. It passes requests and answers on
+// unchanged, counts them and, on demand, spoils them. It reads no clock; only a Fault's
+// Delay takes time.
 type Proxy struct {
 	URL string // base URL for clients
 
@@ -38,7 +39,8 @@ type Proxy struct {
 	before, after func(Call)
 }
 
-// NewProxy starts a proxy in front of endpoint, on a free port of 127.0.0.1. It serves until Close; ctx bounds the start only.
+// NewProxy starts a proxy in front of endpoint, on a free port of 127.0.0.1. It serves
+// until Close; ctx bounds the start only.
 func NewProxy(ctx context.Context, endpoint string) (*Proxy, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -60,7 +62,8 @@ func NewProxy(ctx context.Context, endpoint string) (*Proxy, error) {
 	return p, nil
 }
 
-// Close ends the proxy and drops what is under way. It does not wait for a callback that blocks.
+// Close ends the proxy and drops what is under way. It does not wait for a callback that
+// blocks.
 func (p *Proxy) Close() error {
 	p.cancel()
 	p.transport.CloseIdleConnections()
@@ -70,24 +73,27 @@ func (p *Proxy) Close() error {
 	return nil
 }
 
-// Before has f called at every call before anything reaches the engine and before faults are chosen, so f may call Fail.
-// f runs outside locks and may block. A call whose client dies meanwhile still reaches the engine, as on a real network:
-// to make it vanish, f adds a LoseBefore for its Number.
+// Before has f called at every call before anything reaches the engine and before faults
+// are chosen, so f may call Fail. f runs outside locks and may block. A call whose client
+// dies meanwhile still reaches the engine, as on a real network: to make it vanish, f
+// adds a LoseBefore for its Number.
 func (p *Proxy) Before(f func(Call)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.before = f
 }
 
-// After has f called once the engine has answered a call and before the client hears of it. f runs outside locks and may block.
+// After has f called once the engine has answered a call and before the client hears of
+// it. f runs outside locks and may block.
 func (p *Proxy) After(f func(Call)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.after = f
 }
 
-// Fail spoils the calls that the fault describes. Of several faults that fit, the first one added acts. It panics if the fault's
-// operation can't end so: it would never act, and a test that waits for it would pass.
+// Fail spoils the calls that the fault describes. Of several faults that fit, the first
+// one added acts. It panics if the fault's operation can't end so: it would never act,
+// and a test that waits for it would pass.
 func (p *Proxy) Fail(fault Fault) {
 	if fault.Operation != "" && !fault.Kind.Possible(fault.Operation) {
 		panic(fmt.Sprintf("dynamodbtest: %s can't end in %v", fault.Operation, fault.Kind))
@@ -125,7 +131,8 @@ func (p *Proxy) Reset() {
 	p.total, p.counts = 0, map[string]int{}
 }
 
-// ServeHTTP handles one call; http.ErrAbortHandler drops the connection without an answer.
+// ServeHTTP handles one call; http.ErrAbortHandler drops the connection without an
+// answer.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -182,10 +189,16 @@ func (p *Proxy) wait(delay time.Duration) {
 	}
 }
 
-// forward sends the call to the engine even when its client is gone: a request on the wire is not called back.
+// forward sends the call to the engine even when its client is gone: a request on the
+// wire is not called back.
 func (p *Proxy) forward(r *http.Request, body []byte) (*answer, error) {
 	//nolint:gosec // the host is the engine's, whatever the client's path
-	request, err := http.NewRequestWithContext(p.closed, r.Method, p.upstream+r.URL.RequestURI(), bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(
+		p.closed,
+		r.Method,
+		p.upstream+r.URL.RequestURI(),
+		bytes.NewReader(body),
+	)
 	if err != nil {
 		return nil, fmt.Errorf("forward %s: %w", r.URL, err)
 	}
@@ -203,7 +216,8 @@ func (p *Proxy) forward(r *http.Request, body []byte) (*answer, error) {
 	return &answer{status: response.StatusCode, header: response.Header, body: text}, nil
 }
 
-// orderID finds the key without decoding the request, which would cost more than the rest of the proxy.
+// orderID finds the key without decoding the request, which would cost more than the rest
+// of the proxy.
 func orderID(body []byte) string {
 	_, rest, found := bytes.Cut(body, []byte(`"orderId":{"S":"`))
 	id, _, closed := bytes.Cut(rest, []byte(`"`))

@@ -100,20 +100,55 @@ func TestRefusalsAreThoseOfDynamoDB(t *testing.T) {
 		want       string
 		wantReason string
 	}{
-		"a table over its capacity": {dynamodbtest.ThroughputExceeded, update, "ProvisionedThroughputExceededException", ""},
+		"a table over its capacity": {
+			dynamodbtest.ThroughputExceeded,
+			update,
+			"ProvisionedThroughputExceededException",
+			"",
+		},
 		"a transaction over its capacity": {
 			dynamodbtest.ThroughputExceeded, transact, "TransactionCanceledException", "ProvisionedThroughputExceeded",
 		},
-		"a throttled write":                 {dynamodbtest.Throttled, update, "ThrottlingException", ""},
-		"a throttled transaction":           {dynamodbtest.Throttled, transact, "TransactionCanceledException", "ThrottlingError"},
-		"an account over its quota":         {dynamodbtest.RequestLimitExceeded, transact, "RequestLimitExceeded", ""},
-		"a 500":                             {dynamodbtest.InternalError, update, "InternalServerError", ""},
-		"a write that meets a transaction":  {dynamodbtest.TransactionConflict, update, "TransactionConflictException", ""},
-		"a reading transaction that waits":  {dynamodbtest.TransactionConflict, getAll, "TransactionCanceledException", "TransactionConflict"},
-		"two transactions that meet":        {dynamodbtest.TransactionConflict, transact, "TransactionCanceledException", "TransactionConflict"},
-		"a token that is being worked upon": {dynamodbtest.TransactionInProgress, transact, "TransactionInProgressException", ""},
-		"a policy without the action":       {dynamodbtest.AccessDenied, transact, "AccessDeniedException", ""},
-		"credentials that are too old":      {dynamodbtest.ExpiredToken, update, "ExpiredTokenException", ""},
+		"a throttled write": {dynamodbtest.Throttled, update, "ThrottlingException", ""},
+		"a throttled transaction": {
+			dynamodbtest.Throttled,
+			transact,
+			"TransactionCanceledException",
+			"ThrottlingError",
+		},
+		"an account over its quota": {
+			dynamodbtest.RequestLimitExceeded,
+			transact,
+			"RequestLimitExceeded",
+			"",
+		},
+		"a 500": {dynamodbtest.InternalError, update, "InternalServerError", ""},
+		"a write that meets a transaction": {
+			dynamodbtest.TransactionConflict,
+			update,
+			"TransactionConflictException",
+			"",
+		},
+		"a reading transaction that waits": {
+			dynamodbtest.TransactionConflict,
+			getAll,
+			"TransactionCanceledException",
+			"TransactionConflict",
+		},
+		"two transactions that meet": {
+			dynamodbtest.TransactionConflict,
+			transact,
+			"TransactionCanceledException",
+			"TransactionConflict",
+		},
+		"a token that is being worked upon": {
+			dynamodbtest.TransactionInProgress,
+			transact,
+			"TransactionInProgressException",
+			"",
+		},
+		"a policy without the action":  {dynamodbtest.AccessDenied, transact, "AccessDeniedException", ""},
+		"credentials that are too old": {dynamodbtest.ExpiredToken, update, "ExpiredTokenException", ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -156,8 +191,8 @@ func TestALostCallHasNoEffectAndALostAnswerHas(t *testing.T) {
 	}
 }
 
-// Developer guide, "Error handling with DynamoDB": "When you receive a status code 500 on a write operation, the operation may have
-// succeeded or failed".
+// Developer guide, "Error handling with DynamoDB": "When you receive a status code 500 on
+// a write operation, the operation may have succeeded or failed".
 func TestA500MayComeBeforeOrAfterTheEffect(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[dynamodbtest.Kind]int64{dynamodbtest.InternalError: 0, dynamodbtest.InternalErrorAfter: 1} {
@@ -223,13 +258,16 @@ func TestAFaultActsOnWhatItDescribes(t *testing.T) {
 		fault dynamodbtest.Fault
 		want  string // of update, transact, update, update: x is spoiled
 	}{
-		"without limits: on all":  {dynamodbtest.Fault{}, "xxxx"},
-		"on an operation":         {dynamodbtest.Fault{Operation: "TransactWriteItems"}, ".x.."},
-		"on a numbered call":      {dynamodbtest.Fault{Number: 3}, "..x."},
-		"on a few calls":          {dynamodbtest.Fault{Times: 2}, "xx.."},
-		"on a few of one kind":    {dynamodbtest.Fault{Operation: "UpdateItem", Times: 2}, "x.x."},
-		"on a body that matches":  {dynamodbtest.Fault{Match: contains("TransactItems")}, ".x.."},
-		"on all conditions alike": {dynamodbtest.Fault{Operation: "UpdateItem", Match: contains("TransactItems")}, "...."},
+		"without limits: on all": {dynamodbtest.Fault{}, "xxxx"},
+		"on an operation":        {dynamodbtest.Fault{Operation: "TransactWriteItems"}, ".x.."},
+		"on a numbered call":     {dynamodbtest.Fault{Number: 3}, "..x."},
+		"on a few calls":         {dynamodbtest.Fault{Times: 2}, "xx.."},
+		"on a few of one kind":   {dynamodbtest.Fault{Operation: "UpdateItem", Times: 2}, "x.x."},
+		"on a body that matches": {dynamodbtest.Fault{Match: contains("TransactItems")}, ".x.."},
+		"on all conditions alike": {
+			dynamodbtest.Fault{Operation: "UpdateItem", Match: contains("TransactItems")},
+			"....",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -321,7 +359,10 @@ func TestADelayHoldsOneCallAndEndsWithTheProxy(t *testing.T) {
 	go func() {
 		defer close(ended)
 		defer func() { _ = recover() }() // http.ErrAbortHandler, which a server catches
-		proxy.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, proxy.URL, http.NoBody))
+		proxy.ServeHTTP(
+			httptest.NewRecorder(),
+			httptest.NewRequestWithContext(t.Context(), http.MethodPost, proxy.URL, http.NoBody),
+		)
 	}()
 	<-held
 	if err := update(t, client(proxy.URL)); err != nil {
@@ -475,20 +516,31 @@ func updateInput() *dynamodb.UpdateItemInput {
 
 func transact(t *testing.T, c *dynamodb.Client) error {
 	t.Helper()
-	write := types.TransactWriteItem{Put: &types.Put{TableName: aws.String("orders"), Item: key("ORD1", "order")}}
-	_, err := c.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{write, write}})
+	write := types.TransactWriteItem{
+		Put: &types.Put{TableName: aws.String("orders"), Item: key("ORD1", "order")},
+	}
+	_, err := c.TransactWriteItems(
+		t.Context(),
+		&dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{write, write}},
+	)
 	return err
 }
 
 func get(t *testing.T, c *dynamodb.Client) error {
 	t.Helper()
-	_, err := c.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("orders"), Key: key("ORD1", "order")})
+	_, err := c.GetItem(
+		t.Context(),
+		&dynamodb.GetItemInput{TableName: aws.String("orders"), Key: key("ORD1", "order")},
+	)
 	return err
 }
 
 func getAll(t *testing.T, c *dynamodb.Client) error {
 	t.Helper()
 	read := types.TransactGetItem{Get: &types.Get{TableName: aws.String("orders"), Key: key("ORD1", "order")}}
-	_, err := c.TransactGetItems(t.Context(), &dynamodb.TransactGetItemsInput{TransactItems: []types.TransactGetItem{read, read}})
+	_, err := c.TransactGetItems(
+		t.Context(),
+		&dynamodb.TransactGetItemsInput{TransactItems: []types.TransactGetItem{read, read}},
+	)
 	return err
 }

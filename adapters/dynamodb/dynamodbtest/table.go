@@ -15,8 +15,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Config is a client configuration for the engine at endpoint. The region comes from AWS_REGION, or is us-east-1. Credentials are
-// pretend, unless the endpoint is Amazon's: then AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN.
+// Config is a client configuration for the engine at endpoint. The region comes from
+// AWS_REGION, or is us-east-1. Credentials are pretend, unless the endpoint is Amazon's:
+// then AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN.
 func Config(endpoint string, getenv func(string) string) aws.Config {
 	region := getenv("AWS_REGION")
 	if region == "" {
@@ -35,11 +36,14 @@ func Config(endpoint string, getenv func(string) string) aws.Config {
 		BaseEndpoint: aws.String(endpoint),
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			if !credentials.HasKeys() {
-				return aws.Credentials{}, errors.New("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are needed for " + endpoint)
+				return aws.Credentials{}, errors.New(
+					"AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are needed for " + endpoint,
+				)
 			}
 			return credentials, nil
 		}),
-		// The default keeps ten connections to a host, so fifty racing writers would measure handshakes.
+		// The default keeps ten connections to a host, so fifty racing writers would measure
+		// handshakes.
 		HTTPClient: awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 			t.MaxIdleConns, t.MaxIdleConnsPerHost = idleConnections, idleConnections
 		}),
@@ -50,10 +54,12 @@ const idleConnections = 512
 
 func isAmazon(endpoint string) bool {
 	parsed, err := url.Parse(endpoint)
-	return err == nil && (strings.HasSuffix(parsed.Hostname(), ".amazonaws.com") || strings.HasSuffix(parsed.Hostname(), ".api.aws"))
+	return err == nil &&
+		(strings.HasSuffix(parsed.Hostname(), ".amazonaws.com") || strings.HasSuffix(parsed.Hostname(), ".api.aws"))
 }
 
-// TableDefinition is the orders table as data. TimeToLiveDefinition completes it: DynamoDB sets expiry in a call of its own.
+// TableDefinition is the orders table as data. TimeToLiveDefinition completes it:
+// DynamoDB sets expiry in a call of its own.
 func TableDefinition(name string) *dynamodb.CreateTableInput {
 	attribute := func(name string, kind types.ScalarAttributeType) types.AttributeDefinition {
 		return types.AttributeDefinition{AttributeName: aws.String(name), AttributeType: kind}
@@ -86,7 +92,8 @@ func TableDefinition(name string) *dynamodb.CreateTableInput {
 	}
 }
 
-// TimeToLiveDefinition lets rows with an expiresAt (Unix seconds) expire. Only event rows carry one.
+// TimeToLiveDefinition lets rows with an expiresAt (Unix seconds) expire. Only event rows
+// carry one.
 func TimeToLiveDefinition(name string) *dynamodb.UpdateTimeToLiveInput {
 	return &dynamodb.UpdateTimeToLiveInput{
 		TableName: aws.String(name),
@@ -97,12 +104,19 @@ func TimeToLiveDefinition(name string) *dynamodb.UpdateTimeToLiveInput {
 	}
 }
 
-// WithoutStream is an option of CreateTable for long runs: in dynoxide 1.2.1 a write gets slower with each record in the table's
-// stream (after 8,000 records a transaction of two writes took 8.5 ms, and 0.7 ms without a stream).
+// WithoutStream is an option of CreateTable for long runs: in dynoxide 1.2.1 a write gets
+// slower with each record in the table's stream (after 8,000 records a transaction of two
+// writes took 8.5 ms, and 0.7 ms without a stream).
 func WithoutStream(definition *dynamodb.CreateTableInput) { definition.StreamSpecification = nil }
 
-// CreateTable creates the orders table and returns once it is active and rows in it can expire. The options change its definition.
-func CreateTable(ctx context.Context, client *dynamodb.Client, name string, options ...func(*dynamodb.CreateTableInput)) error {
+// CreateTable creates the orders table and returns once it is active and rows in it can
+// expire. The options change its definition.
+func CreateTable(
+	ctx context.Context,
+	client *dynamodb.Client,
+	name string,
+	options ...func(*dynamodb.CreateTableInput),
+) error {
 	definition := TableDefinition(name)
 	for _, option := range options {
 		option(definition)

@@ -36,14 +36,25 @@ func TestTheTableIsAsDefined(t *testing.T) {
 			IndexName: index.IndexName, KeySchema: index.KeySchema, Projection: index.Projection,
 		})
 	}
-	byName := cmpopts.SortSlices(func(a, b types.AttributeDefinition) bool { return *a.AttributeName < *b.AttributeName })
-	ours := cmpopts.IgnoreUnexported(dynamodb.CreateTableInput{}, types.AttributeDefinition{}, types.KeySchemaElement{},
-		types.GlobalSecondaryIndex{}, types.Projection{}, types.StreamSpecification{})
+	byName := cmpopts.SortSlices(
+		func(a, b types.AttributeDefinition) bool { return *a.AttributeName < *b.AttributeName },
+	)
+	ours := cmpopts.IgnoreUnexported(
+		dynamodb.CreateTableInput{},
+		types.AttributeDefinition{},
+		types.KeySchemaElement{},
+		types.GlobalSecondaryIndex{},
+		types.Projection{},
+		types.StreamSpecification{},
+	)
 	if diff := cmp.Diff(got, dynamodbtest.TableDefinition(h.Table), byName, ours); diff != "" {
 		t.Errorf("-got +want:\n%s", diff)
 	}
 
-	expiry, err := h.Client.DescribeTimeToLive(t.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: &h.Table})
+	expiry, err := h.Client.DescribeTimeToLive(
+		t.Context(),
+		&dynamodb.DescribeTimeToLiveInput{TableName: &h.Table},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +70,10 @@ func TestWithoutStream(t *testing.T) {
 	if err := dynamodbtest.CreateTable(t.Context(), h.Client, name, dynamodbtest.WithoutStream); err != nil {
 		t.Fatal(err)
 	}
-	described, err := h.Client.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String(name)})
+	described, err := h.Client.DescribeTable(
+		t.Context(),
+		&dynamodb.DescribeTableInput{TableName: aws.String(name)},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +111,11 @@ func TestTableErrorsNameTheTable(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	t.Parallel()
-	environment := map[string]string{"AWS_ACCESS_KEY_ID": "REAL", "AWS_SECRET_ACCESS_KEY": "pretend", "AWS_REGION": "eu-central-1"}
+	environment := map[string]string{
+		"AWS_ACCESS_KEY_ID":     "REAL",
+		"AWS_SECRET_ACCESS_KEY": "pretend",
+		"AWS_REGION":            "eu-central-1",
+	}
 	tests := map[string]struct {
 		endpoint, wantKey, wantRegion string
 		environment                   map[string]string

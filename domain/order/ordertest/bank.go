@@ -13,7 +13,8 @@ import (
 
 var _ order.Payments = (*Bank)(nil)
 
-// The payment methods that Bank knows; every other one whose name begins with "pm_card" succeeds.
+// The payment methods that Bank knows; every other one whose name begins with "pm_card"
+// succeeds.
 const (
 	declinedCard   = "pm_card_chargeDeclined"
 	customerCard   = "pm_card_authenticationRequired"
@@ -37,8 +38,9 @@ func CardOf(c Card) string {
 	return "pm_card_visa"
 }
 
-// Bank is a payment provider in a map, and the specification of one: a key does its work once and repeats a failure, until
-// it is forgotten; an intent succeeds once, for ever. Its zero value with a Scope is ready.
+// Bank is a payment provider in a map, and the specification of one: a key does its work
+// once and repeats a failure, until it is forgotten; an intent succeeds once, for ever.
+// Its zero value with a Scope is ready.
 type Bank struct {
 	Scope order.Scope
 
@@ -83,7 +85,8 @@ func (b *Bank) Prepare(ctx context.Context, o order.Order, k order.Key) (order.I
 	})
 }
 
-// Confirm charges the card on the intent, if it waits for that; any other intent is answered as it is.
+// Confirm charges the card on the intent, if it waits for that; any other intent is
+// answered as it is.
 func (b *Bank) Confirm(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
 	return b.under(ctx, Confirm, k, "confirm "+string(id), func() (order.Intent, order.ErrorKind) {
 		a, known := b.intents[id]
@@ -147,7 +150,8 @@ func (b *Bank) Find(ctx context.Context, id order.ID) (found []order.Intent, err
 
 func intentID(n int) order.IntentID { return order.IntentID(fmt.Sprintf("pi_%d", n)) }
 
-// under carries one request to the bank and its answer back, as far as each of them comes.
+// under carries one request to the bank and its answer back, as far as each of them
+// comes.
 func (b *Bank) under(
 	ctx context.Context, c Call, k order.Key, request string, effect func() (order.Intent, order.ErrorKind),
 ) (order.Intent, error) {
@@ -163,7 +167,11 @@ func (b *Bank) under(
 	case mishap == LosesTheAnswer:
 		return order.Intent{}, &order.PaymentError{Kind: order.Unknown, Err: errUnanswered}
 	case trouble != "":
-		return order.Intent{}, &order.PaymentError{Kind: trouble, RequestID: fmt.Sprintf("req_%d", b.requests), Err: errSaidSo}
+		return order.Intent{}, &order.PaymentError{
+			Kind:      trouble,
+			RequestID: fmt.Sprintf("req_%d", b.requests),
+			Err:       errSaidSo,
+		}
 	}
 	return i, nil
 }
@@ -173,9 +181,10 @@ var (
 	errSaidSo     = errors.New("the bank was told to say so, or had to")
 )
 
-// answer answers one request: from its key, or by its effect. A refusal is not kept under the key, because it comes
-// before anything was done; everything later is. A repeated request returns the intent as it is now: what was
-// declined then may have been paid since, and what was prepared may have been canceled.
+// answer answers one request: from its key, or by its effect. A refusal is not kept under
+// the key, because it comes before anything was done; everything later is. A repeated
+// request returns the intent as it is now: what was declined then may have been paid
+// since, and what was prepared may have been canceled.
 func (b *Bank) answer(
 	mishap Mishap, k order.Key, request string, effect func() (order.Intent, order.ErrorKind),
 ) (order.Intent, order.ErrorKind) {

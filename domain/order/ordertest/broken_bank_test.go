@@ -21,7 +21,8 @@ type payment struct {
 	pass func() (order.Intent, error) // what Bank does with all this
 }
 
-// till is a Bank that does one kind of call its own way, and keeps books of what it did to people behind the Bank's back.
+// till is a Bank that does one kind of call its own way, and keeps books of what it did
+// to people behind the Bank's back.
 type till struct {
 	*ordertest.Bank
 
@@ -35,7 +36,8 @@ type till struct {
 	calls  int
 }
 
-// line is one of the till's own books: how often an order's card was charged, or tried in vain.
+// line is one of the till's own books: how often an order's card was charged, or tried in
+// vain.
 type line struct {
 	id  order.ID
 	end order.IntentState
@@ -201,7 +203,8 @@ func anew(t *till, c *payment) (order.Intent, error) {
 	return c.pass()
 }
 
-// againAndAgain does to people once more what it did, when an intent is confirmed that needs it no more.
+// againAndAgain does to people once more what it did, when an intent is confirmed that
+// needs it no more.
 func againAndAgain(end order.IntentState) func(*till, *payment) (order.Intent, error) {
 	return func(t *till, c *payment) (order.Intent, error) {
 		before, _ := t.Bank.Read(c.ctx, c.id)
@@ -224,15 +227,50 @@ func brokenPrepares() []bankBug {
 				return i, err
 			},
 		},
-		{"prepare moves no money", "its intent is another order's", ordertest.Prepare, becomes(func(i *order.Intent) { i.OrderID = "ORD-2" })},
-		{"prepare moves no money", "its intent is another deployment's", ordertest.Prepare, becomes(func(i *order.Intent) { i.Scope = "" })},
-		{"prepare moves no money", "its intent is for another sum", ordertest.Prepare, becomes(func(i *order.Intent) { i.Total.Amount++ })},
+		{
+			"prepare moves no money",
+			"its intent is another order's",
+			ordertest.Prepare,
+			becomes(func(i *order.Intent) { i.OrderID = "ORD-2" }),
+		},
+		{
+			"prepare moves no money",
+			"its intent is another deployment's",
+			ordertest.Prepare,
+			becomes(func(i *order.Intent) { i.Scope = "" }),
+		},
+		{
+			"prepare moves no money",
+			"its intent is for another sum",
+			ordertest.Prepare,
+			becomes(func(i *order.Intent) { i.Total.Amount++ }),
+		},
 		{"prepare moves no money", "it is read as charged", ordertest.Read, becomes(succeeds)},
 		{"prepare under one key makes one intent", "each call makes one", ordertest.Prepare, anew},
-		{"prepare under a forgotten key makes another intent", "the first comes back for ever", ordertest.Prepare, repeats(byOrder)},
-		{"prepare again returns a canceled intent as canceled", "it is returned as it was", ordertest.Prepare, repeats(byKey)},
-		{"prepare of other content under one key says so", "the first content's intent comes back", ordertest.Prepare, repeats(byKey)},
-		{"prepare of other content under one key says so", "it is refused", ordertest.Prepare, takes(order.KeyReused, order.Refused)},
+		{
+			"prepare under a forgotten key makes another intent",
+			"the first comes back for ever",
+			ordertest.Prepare,
+			repeats(byOrder),
+		},
+		{
+			"prepare again returns a canceled intent as canceled",
+			"it is returned as it was",
+			ordertest.Prepare,
+			repeats(byKey),
+		},
+		{
+			"prepare of other content under one key says so",
+			"the first content's intent comes back",
+			ordertest.Prepare,
+			repeats(byKey),
+		},
+		{
+			"prepare of other content under one key says so",
+			"it is refused",
+			ordertest.Prepare,
+			takes(order.KeyReused, order.Refused),
+		},
 		{
 			"prepare of other content under one key says so", "a key may confirm what it prepared", ordertest.Confirm,
 			takes(order.KeyReused, order.Replayed),
@@ -247,7 +285,12 @@ func brokenPrepares() []bankBug {
 				return i, err
 			},
 		},
-		{"prepare with a card that does not exist is refused", "nobody knows", ordertest.Prepare, takes(order.Refused, order.Unknown)},
+		{
+			"prepare with a card that does not exist is refused",
+			"nobody knows",
+			ordertest.Prepare,
+			takes(order.Refused, order.Unknown),
+		},
 		{
 			"prepare with a card that does not exist is refused", "the error tells the card", ordertest.Prepare,
 			func(_ *till, c *payment) (order.Intent, error) {
@@ -286,15 +329,30 @@ func brokenConfirms() []bankBug {
 			t.Edit(i.ID, func(i *order.Intent) { i.Total.Amount++ })
 			return i, err
 		}},
-		{once, "a charged intent is read as if it waited", ordertest.Read, becomes(func(i *order.Intent) { i.State = order.NeedsConfirmation })},
+		{
+			once,
+			"a charged intent is read as if it waited",
+			ordertest.Read,
+			becomes(func(i *order.Intent) { i.State = order.NeedsConfirmation }),
+		},
 		{once, "a charged intent is refused", ordertest.Confirm, func(t *till, c *payment) (order.Intent, error) {
 			if before, _ := t.Bank.Read(c.ctx, c.id); before.State == order.Succeeded {
 				return order.Intent{}, &order.PaymentError{Kind: order.Refused}
 			}
 			return c.pass()
 		}},
-		{"fifty confirm one intent with one key each and one charges", "each confirm charges", ordertest.Confirm, chargesAgain},
-		{"fifty confirm one intent with the same key and one charges", "each confirm charges", ordertest.Confirm, chargesAgain},
+		{
+			"fifty confirm one intent with one key each and one charges",
+			"each confirm charges",
+			ordertest.Confirm,
+			chargesAgain,
+		},
+		{
+			"fifty confirm one intent with the same key and one charges",
+			"each confirm charges",
+			ordertest.Confirm,
+			chargesAgain,
+		},
 		{decline, "a decline is an error", ordertest.Confirm, func(_ *till, c *payment) (order.Intent, error) {
 			i, err := c.pass()
 			if i.State == order.NeedsMethod {
@@ -306,39 +364,69 @@ func brokenConfirms() []bankBug {
 		{decline, "it is read as if it had not been tried", ordertest.Read, becomes(func(i *order.Intent) {
 			i.State, i.Failure = order.NeedsConfirmation, order.Failure{}
 		})},
-		{decline, "nobody is told why", ordertest.Confirm, becomes(func(i *order.Intent) { i.Failure = order.Failure{} })},
+		{
+			decline,
+			"nobody is told why",
+			ordertest.Confirm,
+			becomes(func(i *order.Intent) { i.Failure = order.Failure{} }),
+		},
 		{"a customer can pay a declined intent", "a key repeats what it said", ordertest.Confirm, repeats(byKey)},
-		{"a customer can pay a declined intent", "what was declined once stays so", ordertest.Confirm, repeats(byIntent)},
-		{"a customer can pay a declined intent", "an intent is read as it was", ordertest.Read, becomes(func(i *order.Intent) {
-			i.State = order.NeedsMethod
-		})},
+		{
+			"a customer can pay a declined intent",
+			"what was declined once stays so",
+			ordertest.Confirm,
+			repeats(byIntent),
+		},
+		{
+			"a customer can pay a declined intent",
+			"an intent is read as it was",
+			ordertest.Read,
+			becomes(func(i *order.Intent) {
+				i.State = order.NeedsMethod
+			}),
+		},
 		{
 			"a bank that wants the customer did not decline", "it did", ordertest.Confirm,
 			becomes(func(i *order.Intent) { i.Failure = order.Failure{Code: "card_declined"} }),
 		},
-		{days, "it is read as it was", ordertest.Read, becomes(func(i *order.Intent) { i.State = order.Processing })},
+		{
+			days,
+			"it is read as it was",
+			ordertest.Read,
+			becomes(func(i *order.Intent) { i.State = order.Processing }),
+		},
 		{days, "it counts as paid", ordertest.Confirm, becomes(succeeds)},
 		{days, "a key repeats what it said", ordertest.Confirm, repeats(byKey)},
 		{"a canceled intent is not charged", "it is", ordertest.Confirm, turns(succeeds)},
-		{"a canceled intent is not charged", "it is read as if it waited", ordertest.Read, becomes(func(i *order.Intent) {
-			i.State = order.NeedsConfirmation
-		})},
+		{
+			"a canceled intent is not charged",
+			"it is read as if it waited",
+			ordertest.Read,
+			becomes(func(i *order.Intent) {
+				i.State = order.NeedsConfirmation
+			}),
+		},
 		{"two intents do not disturb each other", "the key alone counts", ordertest.Confirm, repeats(byKey)},
 		{named, "whoever has no money pays all the same", ordertest.Confirm, turns(func(i *order.Intent) {
 			if i.State == order.NeedsMethod {
 				succeeds(i)
 			}
 		})},
-		{named, "the first card that was charged is charged for everything", ordertest.Confirm, func(t *till, c *payment) (order.Intent, error) {
-			first, known := t.memory["first"]
-			i, err := c.pass()
-			if !known {
-				t.memory["first"] = i
+		{
+			named,
+			"the first card that was charged is charged for everything",
+			ordertest.Confirm,
+			func(t *till, c *payment) (order.Intent, error) {
+				first, known := t.memory["first"]
+				i, err := c.pass()
+				if !known {
+					t.memory["first"] = i
+					return i, err
+				}
+				i.State, i.Failure = first.State, first.Failure
 				return i, err
-			}
-			i.State, i.Failure = first.State, first.Failure
-			return i, err
-		}},
+			},
+		},
 	}
 }
 
@@ -376,7 +464,12 @@ func brokenTroubles() []bankBug {
 			return i, err
 		}},
 		{away, "nobody knows", ordertest.Confirm, takes(order.Unavailable, order.Unknown)},
-		{away, "a read that never arrived is our mistake", ordertest.Read, takes(order.Unknown, order.Misconfigured)},
+		{
+			away,
+			"a read that never arrived is our mistake",
+			ordertest.Read,
+			takes(order.Unknown, order.Misconfigured),
+		},
 		{lost, "nothing has happened", ordertest.Confirm, takes(order.Unknown, order.Unavailable)},
 		{lost, "each confirm charges", ordertest.Confirm, againAndAgain(order.Succeeded)},
 		{"money that moved behind a lost answer is read", "it is not", ordertest.Read, hopes},

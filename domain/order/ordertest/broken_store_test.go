@@ -17,6 +17,7 @@ const (
 	load     ordertest.Call = "load"
 	settle   ordertest.Call = "settle"
 	recreate ordertest.Call = "recreate"
+	park     ordertest.Call = "park"
 )
 
 // call is a call to a store on its way, with what it brings and what it is answered.
@@ -100,6 +101,11 @@ func (s store) Recreate(ctx context.Context, lost order.Record, at time.Time) er
 	return s.call(recreate, c, func() error { return s.Memory.Recreate(ctx, c.record, at) })
 }
 
+func (s store) Park(ctx context.Context, o order.Order, why order.Reason, at time.Time) error {
+	c := &call{ctx: ctx, id: o.ID(), order: o, at: at}
+	return s.call(park, c, func() error { return s.Memory.Park(ctx, c.order, why, at) })
+}
+
 // storeBug is a store that breaks one promise.
 type storeBug struct {
 	breaks string // the promise, as TestStore names it
@@ -173,11 +179,16 @@ func brokenBegins() []storeBug {
 			c.claim.Attempt--
 			return err
 		}},
-		{"an ended lease is taken over with its intent", "the next attempt knows no intent", ordertest.Begin, func(c *call) error {
-			err := c.pass()
-			c.claim.Intent = ""
-			return err
-		}},
+		{
+			"an ended lease is taken over with its intent",
+			"the next attempt knows no intent",
+			ordertest.Begin,
+			func(c *call) error {
+				err := c.pass()
+				c.claim.Intent = ""
+				return err
+			},
+		},
 		{
 			"an ended lease is taken over with its intent", "the intent is forgotten", ordertest.Begin,
 			first(func(_ *call, r *order.Record) { r.Intent = "" }),
@@ -191,21 +202,36 @@ func brokenBegins() []storeBug {
 
 func brokenLeases() []storeBug {
 	return []storeBug{
-		{"a lease holds through its last millisecond", "a lease ends before its end", ordertest.Begin, func(c *call) error {
-			c.lease.From = c.lease.From.Add(time.Millisecond)
-			return c.pass()
-		}},
-		{"a lease holds through its last millisecond", "a lease holds beyond its end", ordertest.Begin, func(c *call) error {
-			c.lease.From = c.lease.From.Add(-time.Millisecond)
-			return c.pass()
-		}},
-		{"a lease holds through its last millisecond", "nobody is told how long", ordertest.Begin, func(c *call) error {
-			err := c.pass()
-			if held, ok := errors.AsType[*order.InProgressError](err); ok {
-				held.Until = time.Time{}
-			}
-			return err
-		}},
+		{
+			"a lease holds through its last millisecond",
+			"a lease ends before its end",
+			ordertest.Begin,
+			func(c *call) error {
+				c.lease.From = c.lease.From.Add(time.Millisecond)
+				return c.pass()
+			},
+		},
+		{
+			"a lease holds through its last millisecond",
+			"a lease holds beyond its end",
+			ordertest.Begin,
+			func(c *call) error {
+				c.lease.From = c.lease.From.Add(-time.Millisecond)
+				return c.pass()
+			},
+		},
+		{
+			"a lease holds through its last millisecond",
+			"nobody is told how long",
+			ordertest.Begin,
+			func(c *call) error {
+				err := c.pass()
+				if held, ok := errors.AsType[*order.InProgressError](err); ok {
+					held.Until = time.Time{}
+				}
+				return err
+			},
+		},
 		{
 			"a lease later than any honest one is taken over", "a clock that went backwards waits", ordertest.Begin,
 			func(c *call) error {
@@ -305,7 +331,10 @@ func brokenRefusals() []storeBug {
 		{
 			"two orders do not disturb each other", "a settled order notes that another one was begun", ordertest.Begin,
 			func(c *call) error {
-				c.m.Edit(order.ID(strings.TrimSuffix(string(c.id), "-2")), func(r *order.Record) { r.UpdatedAt = c.at.Add(time.Hour) })
+				c.m.Edit(
+					order.ID(strings.TrimSuffix(string(c.id), "-2")),
+					func(r *order.Record) { r.UpdatedAt = c.at.Add(time.Hour) },
+				)
 				return c.pass()
 			},
 		},
@@ -416,6 +445,94 @@ func brokenFinishes() []storeBug {
 			unless(func(c *call) bool { return c.row().Seq > 0 }, nil),
 		},
 		{"finish of an order that nobody began makes none", "it makes one", ordertest.Finish, leaves},
+	}
+}
+
+func brokenRefused() []storeBug {
+	return []storeBug{
+		{
+			"a refused order is open again, with an event", "there is no event", ordertest.Begin,
+			then(func(_ *call, r *order.Record) {
+				if r.Seq > 1 {
+					r.Events = r.Events[:1]
+				}
+			}),
+		},
+		{
+			"a refused order is open again, with an event", "it is settled for ever", ordertest.Begin,
+			unless(func(c *call) bool { return c.row().Status == order.StatusRefused }, &order.SettledError{}),
+		},
+		{
+			"a refused order is open again, with an event", "it stays parked", ordertest.Begin,
+			then(func(c *call, r *order.Record) {
+				if r.Seq > 1 {
+					r.ParkedAt = c.at
+				}
+			}),
+		},
+		{
+			"a refused order is open again with its intent", "the intent is forgotten", ordertest.Begin,
+			first(func(_ *call, r *order.Record) { r.Intent = "" }),
+		},
+		{
+			"finish refuses an order without an intent", "it needs an intent", ordertest.Finish,
+			unless(func(c *call) bool { return c.outcome.Intent == "" }, order.ErrClaimLost),
+		},
+		{
+			"finish refuses an order without an intent", "any outcome may do without", ordertest.Finish,
+			unless(func(c *call) bool { return c.outcome.Intent == "" && c.outcome.Status == order.Paid }, nil),
+		},
+		{
+			"settle of a refused order whose intent was paid after all", "refused is the end", settle,
+			unless(func(c *call) bool { return c.record.Status == order.StatusRefused }, order.ErrStale),
+		},
+		{
+			"begin and load of a corrupt record say so", "it is begun", ordertest.Begin,
+			unless(func(c *call) bool { return c.row().Attempt > 0 }, nil),
+		},
+		{
+			"begin and load of a corrupt record say so", "it is loaded", load,
+			instead(order.ErrCorrupt, nil),
+		},
+		{
+			"begin and load of a status of a newer release say so", "it is corrupt", load,
+			instead(order.ErrUnknownVersion, order.ErrCorrupt),
+		},
+	}
+}
+
+func brokenParks() []storeBug {
+	return []storeBug{
+		{
+			"park notes when and why, and nothing else", "nobody knows since when", park,
+			then(func(_ *call, r *order.Record) { r.ParkedAt = time.Time{} }),
+		},
+		{
+			"park notes when and why, and nothing else", "it ends the claim", park,
+			then(func(_ *call, r *order.Record) { r.Owner = "" }),
+		},
+		{
+			"park of a settled order changes nothing", "it is parked all the same", park,
+			func(c *call) error {
+				c.edit(func(r *order.Record) { r.ParkedAt = c.at })
+				return nil
+			},
+		},
+		{
+			"park of other content changes nothing", "only the id counts", park,
+			func(c *call) error {
+				c.order = ordertest.Order(c.id)
+				return c.pass()
+			},
+		},
+		{"park of an order that nobody began makes none", "it makes one", park, func(c *call) error {
+			_, _ = c.m.Begin(c.ctx, c.order, order.Lease{Owner: "somebody", From: c.at, Until: c.at})
+			return nil
+		}},
+		{
+			"a settled order is not parked any more", "the note stays", ordertest.Finish,
+			then(func(c *call, r *order.Record) { r.ParkedAt = c.at }),
+		},
 	}
 }
 
@@ -594,7 +711,8 @@ func brokenRecreates() []storeBug {
 	}
 }
 
-// brokenRaces say yes to everybody: whoever wins by jitter alone would be caught only now and then.
+// brokenRaces say yes to everybody: whoever wins by jitter alone would be caught only now
+// and then.
 func brokenRaces() []storeBug {
 	return []storeBug{
 		{
@@ -606,9 +724,33 @@ func brokenRaces() []storeBug {
 				return nil
 			},
 		},
-		{"fifty attempts bind and only the last one's intent is bound", "nobody is told no", ordertest.Bind, instead(order.ErrClaimLost, nil)},
-		{"fifty binds of one claim bind one intent", "nobody is told no", ordertest.Bind, instead(order.ErrClaimLost, nil)},
-		{"fifty finishes agree on one outcome and one event", "nobody is told no", ordertest.Finish, instead(order.ErrClaimLost, nil)},
+		{
+			"fifty begin a refused order and one wins", "everybody may", ordertest.Begin,
+			func(c *call) error {
+				if err := c.pass(); !errors.As(err, new(*order.InProgressError)) {
+					return err
+				}
+				return nil
+			},
+		},
+		{
+			"fifty attempts bind and only the last one's intent is bound",
+			"nobody is told no",
+			ordertest.Bind,
+			instead(order.ErrClaimLost, nil),
+		},
+		{
+			"fifty binds of one claim bind one intent",
+			"nobody is told no",
+			ordertest.Bind,
+			instead(order.ErrClaimLost, nil),
+		},
+		{
+			"fifty finishes agree on one outcome and one event",
+			"nobody is told no",
+			ordertest.Finish,
+			instead(order.ErrClaimLost, nil),
+		},
 		{
 			"fifty finishes agree on one outcome and one event", "each one who agrees adds an event", ordertest.Finish,
 			then(func(_ *call, r *order.Record) {
@@ -628,8 +770,17 @@ func brokenRaces() []storeBug {
 
 func brokenStores() []storeBug {
 	return slices.Concat(
-		brokenBegins(), brokenLeases(), brokenRefusals(), brokenBinds(), brokenFinishes(), brokenReleases(), brokenRecords(),
-		brokenRecreates(), brokenRaces(),
+		brokenBegins(),
+		brokenLeases(),
+		brokenRefusals(),
+		brokenBinds(),
+		brokenFinishes(),
+		brokenRefused(),
+		brokenParks(),
+		brokenReleases(),
+		brokenRecords(),
+		brokenRecreates(),
+		brokenRaces(),
 	)
 }
 
@@ -641,7 +792,13 @@ func TestEveryBrokenStoreIsSeenByItsPromise(t *testing.T) {
 		p := find(t, ordertest.StorePromises(), b.breaks)
 		t.Run(b.breaks+" - "+b.bug, func(t *testing.T) {
 			t.Parallel()
-			wrong, right := store{Memory: new(ordertest.Memory), on: b.on, does: b.does}, store{Memory: new(ordertest.Memory)}
+			wrong, right := store{
+				Memory: new(ordertest.Memory),
+				on:     b.on,
+				does:   b.does,
+			}, store{
+				Memory: new(ordertest.Memory),
+			}
 			if h := hear[ordertest.Store](t, p, wrong); !h.Failed() {
 				t.Error("the suite sees nothing wrong")
 			}

@@ -8,7 +8,8 @@ import (
 	"orderonce/domain/order"
 )
 
-// Around is told of each call to a port. It makes the call, or does not, and may lose its answer.
+// Around is told of each call to a port. It makes the call, or does not, and may lose its
+// answer.
 type Around func(c Call, do func() error) error
 
 // Wire stands between a Processor and its two ports, as a network does.
@@ -63,7 +64,11 @@ func (w Wire) Find(ctx context.Context, id order.ID) ([]order.Intent, error) {
 	return through(w.Around, Find, func() ([]order.Intent, error) { return w.Payments.Find(ctx, id) })
 }
 
-func through[T any](around Around, c Call, do func() (T, error)) (T, error) { //nolint:ireturn // T is a struct or a list at every call
+func through[T any](
+	around Around,
+	c Call,
+	do func() (T, error),
+) (T, error) { //nolint:ireturn // T is a struct or a list at every call
 	var got, none T
 	if err := around(c, func() (err error) { got, err = do(); return err }); err != nil {
 		return none, err
@@ -97,7 +102,8 @@ func NeverReaches(lost Call) Around {
 // Crash is what DiesAt panics with, standing in for a process that died.
 type Crash struct{ Call Call }
 
-// DiesAt kills the worker at its nth call, from 0: before the call happens or just after it did.
+// DiesAt kills the worker at its nth call, from 0: before the call happens or just after
+// it did.
 func DiesAt(n int, before bool) Around {
 	return func(c Call, do func() error) error {
 		n--

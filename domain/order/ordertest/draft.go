@@ -39,13 +39,15 @@ func must(o order.Order, err error) order.Order {
 	return o
 }
 
-// idOf makes an order id that no other test of a run uses: a store that is tested may be one shared table.
+// idOf makes an order id that no other test of a run uses: a store that is tested may be
+// one shared table.
 func idOf(testName string) order.ID {
 	h := sha256.Sum256([]byte(testName))
 	return order.ID("T" + hex.EncodeToString(h[:12]))
 }
 
-// at is a time of the tests, d after they begin. Stores keep milliseconds, so it has some.
+// at is a time of the tests, d after they begin. Stores keep milliseconds, so it has
+// some.
 func at(d time.Duration) time.Time { return time.UnixMilli(1_767_225_600_123).UTC().Add(d) }
 
 // lease is a minute for owner.

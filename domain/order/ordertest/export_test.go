@@ -6,7 +6,8 @@ import (
 	"orderonce/domain/order"
 )
 
-// Promise is one sentence of a contract, for a test of the suite itself: Keep tells tb alone.
+// Promise is one sentence of a contract, for a test of the suite itself: Keep tells tb
+// alone.
 type Promise[T any] struct {
 	Says string
 	Keep func(tb testing.TB, kept T)
@@ -15,7 +16,10 @@ type Promise[T any] struct {
 // StorePromises is what TestStore holds a store to.
 func StorePromises() (all []Promise[Store]) {
 	for _, p := range storePromises() {
-		all = append(all, Promise[Store]{p.says, func(tb testing.TB, s Store) { tb.Helper(); p.keep(newTrial(tb, s)) }})
+		all = append(
+			all,
+			Promise[Store]{p.says, func(tb testing.TB, s Store) { tb.Helper(); p.keep(newTrial(tb, s)) }},
+		)
 	}
 	return all
 }
@@ -23,7 +27,13 @@ func StorePromises() (all []Promise[Store]) {
 // PaymentPromises is what TestPayments holds a provider to.
 func PaymentPromises() (all []Promise[PaymentsUnderTest]) {
 	for _, p := range paymentPromises() {
-		all = append(all, Promise[PaymentsUnderTest]{p.says, func(tb testing.TB, u PaymentsUnderTest) { tb.Helper(); p.keep(newSale(tb, u)) }})
+		all = append(
+			all,
+			Promise[PaymentsUnderTest]{
+				p.says,
+				func(tb testing.TB, u PaymentsUnderTest) { tb.Helper(); p.keep(newSale(tb, u)) },
+			},
+		)
 	}
 	return all
 }

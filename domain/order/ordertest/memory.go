@@ -13,7 +13,8 @@ import (
 
 var _ Store = (*Memory)(nil)
 
-// Memory is a store in a map, and the specification of a store. The zero Memory is empty and ready.
+// Memory is a store in a map, and the specification of a store. The zero Memory is empty
+// and ready.
 type Memory struct {
 	mu   sync.Mutex
 	rows map[order.ID]order.Record
@@ -29,11 +30,15 @@ func (m *Memory) Begin(_ context.Context, o order.Order, l order.Lease) (order.C
 			OrderID: o.ID(), CustomerID: o.CustomerID(), Total: o.Total(), Fingerprint: o.Fingerprint(),
 			Status: order.Open, CreatedAt: l.From,
 		}
-	} else if err := order.CheckClaim(withoutEvents(r), o, l); err != nil {
+	} else if err := mayClaim(r, o, l); err != nil {
 		return order.Claim{}, err
 	}
 	if r.Owner != l.Owner { // equal: the answer of our own write was lost
+		if r.Status == order.StatusRefused {
+			r = order.Reopened(r, l)
+		}
 		r.CustomerID = o.CustomerID() // a recreated record has none
+		r.ParkedAt = time.Time{}
 		r.Owner, r.Until, r.Attempt = l.Owner, l.Until, r.Attempt+1
 		m.put(r, l.From)
 	}
@@ -64,7 +69,7 @@ func (m *Memory) Finish(_ context.Context, c order.Claim, o order.Outcome, at ti
 	switch {
 	case says(m.rows[c.Order.ID()], o):
 		return nil
-	case !ours || r.Intent != o.Intent:
+	case !ours || r.Intent != o.Intent || o.Intent == "" && o.Status != order.StatusRefused:
 		return order.ErrClaimLost
 	}
 	m.put(settled(r, o, at), at)
@@ -93,7 +98,7 @@ func (m *Memory) Load(_ context.Context, id order.ID) (order.Record, error) {
 		return order.Record{}, order.ErrNotFound
 	}
 	r.Events = slices.Clone(r.Events)
-	return r, nil
+	return order.LoadRecord(r)
 }
 
 // Settle writes what the provider said later.
@@ -134,6 +139,20 @@ func (m *Memory) Recreate(_ context.Context, lost order.Record, at time.Time) er
 	return nil
 }
 
+// Park notes that the order's message is a dead letter.
+func (m *Memory) Park(_ context.Context, o order.Order, why order.Reason, at time.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, known := m.rows[o.ID()]
+	waits := r.Status == order.Open || r.Status == order.StatusRefused
+	if !known || !waits || r.Fingerprint != o.Fingerprint() {
+		return nil
+	}
+	r.LastError, r.ParkedAt, r.UpdatedAt = string(why), at, at
+	m.rows[o.ID()] = r
+	return nil
+}
+
 // Lose forgets a record, as a restore from an older backup does.
 func (m *Memory) Lose(id order.ID) {
 	m.mu.Lock()
@@ -141,7 +160,8 @@ func (m *Memory) Lose(id order.ID) {
 	delete(m.rows, id)
 }
 
-// Rewrite lets a person edit the fingerprint of a record, as a newer release would write it.
+// Rewrite lets a person edit the fingerprint of a record, as a newer release would write
+// it.
 func (m *Memory) Rewrite(_ context.Context, id order.ID, f order.Fingerprint) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -154,6 +174,20 @@ func (m *Memory) Rewrite(_ context.Context, id order.ID, f order.Fingerprint) er
 	return nil
 }
 
+// RewriteStatus lets a person edit the status of a record, as a newer release would write
+// it.
+func (m *Memory) RewriteStatus(_ context.Context, id order.ID, s order.Status) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, known := m.rows[id]
+	if !known {
+		return order.ErrNotFound
+	}
+	r.Status = s
+	m.rows[id] = r
+	return nil
+}
+
 // Clone is a store with the same records, which goes its own way from here.
 func (m *Memory) Clone() *Memory {
 	m.mu.Lock()
@@ -161,8 +195,9 @@ func (m *Memory) Clone() *Memory {
 	return &Memory{rows: maps.Clone(m.rows)} // event slices are shared, but never written to
 }
 
-// AppendState appends a form of all records that is equal for equal stores, so that a search can merge its states.
-// Customer and total are left out, because the fingerprint implies them.
+// AppendState appends a form of all records that is equal for equal stores, so that a
+// search can merge its states. Customer and total are left out, because the fingerprint
+// implies them.
 func (m *Memory) AppendState(b []byte) []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -172,7 +207,16 @@ func (m *Memory) AppendState(b []byte) []byte {
 			b, string(id), string(r.Fingerprint), string(r.Status), r.Owner, string(r.Intent), string(r.Mode),
 			r.Failure, r.LastError,
 		)
-		b = appendInts(b, int64(r.Attempt), int64(r.Seq), millis(r.Until), millis(r.CreatedAt), millis(r.UpdatedAt), millis(r.DueAt))
+		b = appendInts(
+			b,
+			int64(r.Attempt),
+			int64(r.Seq),
+			millis(r.Until),
+			millis(r.CreatedAt),
+			millis(r.UpdatedAt),
+			millis(r.DueAt),
+			millis(r.ParkedAt),
+		)
 		for _, e := range r.Events { // as many as Seq says
 			b = appendStrings(b, string(e.From), string(e.To), string(e.Intent), e.Failure)
 			b = appendInts(b, int64(e.Seq), millis(e.At))
@@ -225,11 +269,18 @@ func settled(r order.Record, o order.Outcome, at time.Time) order.Record {
 	r.Seq++
 	e := order.Event{Seq: r.Seq, From: r.Status, To: o.Status, Intent: o.Intent, Failure: o.Failure, At: at}
 	r.Events = append(slices.Clip(r.Events), e)
-	r.Status, r.Failure, r.Owner, r.Until = o.Status, o.Failure, "", time.Time{}
+	r.Status, r.Failure, r.Owner, r.Until, r.ParkedAt = o.Status, o.Failure, "", time.Time{}, time.Time{}
 	return r
 }
 
 func says(r order.Record, o order.Outcome) bool { return r.Status == o.Status && r.Intent == o.Intent }
+
+func mayClaim(r order.Record, o order.Order, l order.Lease) error {
+	if _, err := order.LoadRecord(r); err != nil {
+		return err
+	}
+	return order.CheckClaim(withoutEvents(r), o, l)
+}
 
 func withoutEvents(r order.Record) order.Record {
 	r.Events = nil

@@ -50,8 +50,8 @@ const (
 	DoesItButFailsForTheKey Mishap = "does_it_but_fails_for_the_key" // 500 after the effect, kept and replayed
 )
 
-// PaymentsUnderTest is a port and the provider behind it, which a test can tell to misbehave. A provider starts without
-// any intent or mishap.
+// PaymentsUnderTest is a port and the provider behind it, which a test can tell to
+// misbehave. A provider starts without any intent or mishap.
 type PaymentsUnderTest struct {
 	Payments order.Payments
 	Scope    order.Scope                  // that the port writes into its intents
@@ -89,7 +89,8 @@ type paymentPromise struct {
 	keep func(sale)
 }
 
-// sale is one order and the provider that is to charge it. It asks for a testing.TB for the same reason as trial does.
+// sale is one order and the provider that is to charge it. It asks for a testing.TB for
+// the same reason as trial does.
 type sale struct {
 	testing.TB
 	PaymentsUnderTest
@@ -142,7 +143,13 @@ func (x sale) gets(want order.IntentState) func(order.Intent, error) order.Inten
 			x.Fatalf("got intent %q that is %s, want it %s", i.ID, i.State, want)
 		}
 		if i.Fingerprint != x.order.Fingerprint() || i.Mode != order.TestMode {
-			x.Errorf("got fingerprint %q in mode %q, want %q in %q", i.Fingerprint, i.Mode, x.order.Fingerprint(), order.TestMode)
+			x.Errorf(
+				"got fingerprint %q in mode %q, want %q in %q",
+				i.Fingerprint,
+				i.Mode,
+				x.order.Fingerprint(),
+				order.TestMode,
+			)
 		}
 		if i.OrderID != x.order.ID() || i.Scope != x.Scope || i.Total != x.order.Total() {
 			x.Errorf("got an intent for %s of order %q in %q, want %s, %q, %q",
@@ -152,7 +159,8 @@ func (x sale) gets(want order.IntentState) func(order.Intent, error) order.Inten
 	}
 }
 
-// fails checks that a call failed with that trouble and told nothing about who pays with what.
+// fails checks that a call failed with that trouble and told nothing about who pays with
+// what.
 func (x sale) fails(want order.ErrorKind) func(order.Intent, error) {
 	return func(i order.Intent, err error) {
 		x.Helper()

@@ -36,7 +36,11 @@ func (x sale) prepareAgain() {
 func (x sale) prepareCanceled() {
 	x.Cancel(x.prepared())
 	x.gets(order.IntentCanceled)(x.Payments.Prepare(x.Context(), x.order, x.firstKey()))
-	x.gets(order.NeedsConfirmation)(x.Payments.Prepare(x.Context(), x.order, order.PrepareAgainKey(x.Scope, x.order.ID(), 1)))
+	x.gets(
+		order.NeedsConfirmation,
+	)(
+		x.Payments.Prepare(x.Context(), x.order, order.PrepareAgainKey(x.Scope, x.order.ID(), 1)),
+	)
 }
 
 func (x sale) prepareForgotten() {
@@ -88,7 +92,10 @@ func (x sale) notNow(err error) (none bool) {
 func confirmPromises() []paymentPromise {
 	return []paymentPromise{
 		{"an intent is charged once, whatever the key", sale.confirmOnce},
-		{"fifty confirm one intent with one key each and one charges", confirmRace(func(i int) int { return i + 1 })},
+		{
+			"fifty confirm one intent with one key each and one charges",
+			confirmRace(func(i int) int { return i + 1 }),
+		},
 		{"fifty confirm one intent with the same key and one charges", confirmRace(func(int) int { return 1 })},
 		{"a decline is an intent, and its card is not tried again", sale.confirmDeclined},
 		{"a customer can pay a declined intent", sale.confirmPaidLater},
@@ -209,7 +216,8 @@ func (x sale) confirmApart() {
 	other.charged(0)
 }
 
-// confirmNamed is one customer with a card of each kind: a Confirm that reached for another of them would end as that one does.
+// confirmNamed is one customer with a card of each kind: a Confirm that reached for
+// another of them would end as that one does.
 func (x sale) confirmNamed() {
 	ends := map[Card]order.IntentState{
 		Pays: order.Succeeded, Declines: order.NeedsMethod, WantsTheCustomer: order.NeedsMethod, TakesDays: order.Processing,
@@ -305,7 +313,8 @@ func (x sale) noIntentsID() {
 	}
 }
 
-// requestIDs are what the provider's support asks for. One that is made up sends people looking for nothing.
+// requestIDs are what the provider's support asks for. One that is made up sends people
+// looking for nothing.
 func (x sale) requestIDs() {
 	for mishap, answers := range map[Mishap]bool{
 		SaysUnavailable: true, SaysMisconfigured: true, FailsForTheKey: true, NeverArrives: false, LosesTheAnswer: false,

@@ -13,24 +13,30 @@ import (
 	"orderonce/domain/order"
 )
 
-// Store is a store's two ports. One that also is a Rewriter is held to what it does with a newer release's records.
+// Store is a store's two ports. One that also is a Rewriter is held to what it does with
+// a newer release's records.
 type Store interface {
 	order.Claims
 	order.Records
 }
 
-// Rewriter is a store in which a test can edit the fingerprint of a record, as a newer release would write it.
+// Rewriter is a store in which a test can edit a record, as a newer release or a person
+// would write it.
 type Rewriter interface {
 	Rewrite(ctx context.Context, id order.ID, f order.Fingerprint) error
+	RewriteStatus(ctx context.Context, id order.ID, s order.Status) error
 }
 
-// TestStore holds a store to the contract of order.Claims and order.Records. open may return the same store each
-// time, or a new one: no two tests of one run use the same order. Stores keep times to the millisecond.
+// TestStore holds a store to the contract of order.Claims and order.Records. open may
+// return the same store each time, or a new one: no two tests of one run use the same
+// order. Stores keep times to the millisecond.
 //
-// What the ports' comments leave to it: an outcome of an intent that is not the bound one is ErrClaimLost to Finish and
-// ErrStale to Settle. Settle asks in this order: does the record say so already (nil), did somebody draw the
-// change from the record as loaded (*TransitionError), is the record still as loaded and the intent its own (ErrStale).
-// Every write sets UpdatedAt to its time; DueAt is Status.RecheckAfter after a Begin, Finish or Settle.
+// What the ports' comments leave to it: an outcome of an intent that is not the bound one
+// is ErrClaimLost to Finish and ErrStale to Settle. Settle asks in this order: does the
+// record say so already (nil), did somebody draw the change from the record as loaded
+// (*TransitionError), is the record still as loaded and the intent its own (ErrStale).
+// Every write sets UpdatedAt to its time; DueAt is Status.RecheckAfter after a Begin,
+// Finish or Settle.
 //
 //nolint:tparallel // the caller says t.Parallel
 func TestStore(t *testing.T, open func(t *testing.T) Store) {
@@ -45,7 +51,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Store) {
 
 func storePromises() []promise {
 	return slices.Concat(beginPromises(), bindPromises(), finishPromises(), releasePromises(), recordsPromises(),
-		recreatePromises(), racePromises())
+		recreatePromises(), parkPromises(), racePromises())
 }
 
 // promise is one sentence of the contract, and how to see that it is kept.
@@ -54,8 +60,8 @@ type promise struct {
 	keep func(trial)
 }
 
-// trial is one order in the store under test. It asks for a testing.TB and not for a *testing.T, so that a test of the suite
-// itself can see it fail.
+// trial is one order in the store under test. It asks for a testing.TB and not for a
+// *testing.T, so that a test of the suite itself can see it fail.
 type trial struct {
 	testing.TB
 	Store
@@ -97,7 +103,8 @@ func (x trial) bound(id order.IntentID) order.Claim {
 	return c
 }
 
-// takenOver is two claims: the first, with pi_1 bound, and the one that followed when its lease had ended.
+// takenOver is two claims: the first, with pi_1 bound, and the one that followed when its
+// lease had ended.
 func (x trial) takenOver() (fenced, now order.Claim) {
 	x.Helper()
 	fenced = x.bound("pi_1")
@@ -168,7 +175,7 @@ func dueAfter(s order.Status, at time.Time) time.Time {
 
 // inMillis is r with its times as every store can keep them.
 func inMillis(r order.Record) order.Record {
-	times := []*time.Time{&r.Until, &r.CreatedAt, &r.UpdatedAt, &r.DueAt}
+	times := []*time.Time{&r.Until, &r.CreatedAt, &r.UpdatedAt, &r.DueAt, &r.ParkedAt}
 	r.Events = slices.Clone(r.Events)
 	for i := range r.Events {
 		times = append(times, &r.Events[i].At)
@@ -184,7 +191,8 @@ func inMillis(r order.Record) order.Record {
 	return r
 }
 
-// diff names the fields in which two values of one struct type differ; "" if there are none.
+// diff names the fields in which two values of one struct type differ; "" if there are
+// none.
 func diff[T any](got, want T) string {
 	var b strings.Builder
 	g, w := reflect.ValueOf(got), reflect.ValueOf(want)

@@ -18,9 +18,13 @@ func beginPromises() []promise {
 		{"begin whose answer was lost is ours and no new attempt", trial.ownBeginIsOurs},
 		{"the same id with other content is a conflict", trial.otherContentConflicts},
 		{"a settled order refuses with its status and intent", trial.settledRefuses},
+		{"a refused order is open again, with an event", trial.refusedIsReopened},
+		{"a refused order is open again with its intent", trial.refusedKeepsItsIntent},
 		{"a conflict is told before settled", trial.conflictBeforeSettled},
 		{"our own settled order is settled, not ours", trial.ownSettledIsSettled},
 		{"a newer release's record is left alone", trial.unknownVersionIsLeftAlone},
+		{"begin and load of a corrupt record say so", trial.corruptIsLeftAlone},
+		{"begin and load of a status of a newer release say so", trial.unknownStatusIsLeftAlone},
 		{"two orders do not disturb each other", trial.ordersAreApart},
 	}
 }
@@ -28,7 +32,8 @@ func beginPromises() []promise {
 func (x trial) freshIsClaimed() {
 	l := lease("first", at(0))
 	got := x.begin(l)
-	if !reflect.DeepEqual(got.Order, x.order) || got.Lease.Owner != "first" || got.Attempt != 1 || got.Intent != "" {
+	if !reflect.DeepEqual(got.Order, x.order) || got.Lease.Owner != "first" || got.Attempt != 1 ||
+		got.Intent != "" {
 		x.Errorf("got claim %+v, want attempt 1 of this order for \"first\" without an intent", got)
 	}
 	if !got.CreatedAt.Equal(l.From) {
@@ -46,7 +51,8 @@ func (x trial) endedIsTakenOver() {
 	want := x.load()
 	l := lease("second", first.Lease.Until.Add(time.Millisecond))
 	got := x.begin(l)
-	if got.Attempt != 2 || got.Intent != "pi_1" || got.Lease.Owner != "second" || !got.CreatedAt.Equal(want.CreatedAt) {
+	if got.Attempt != 2 || got.Intent != "pi_1" || got.Lease.Owner != "second" ||
+		!got.CreatedAt.Equal(want.CreatedAt) {
 		x.Errorf("got claim %+v, want attempt 2 for \"second\" with pi_1, created at %v", got, want.CreatedAt)
 	}
 	want.Owner, want.Until, want.Attempt = l.Owner, l.Until, 2
@@ -74,11 +80,13 @@ func (x trial) refusedUntil(until time.Time, l order.Lease) {
 	})
 }
 
-// What an honest lease can be, from outside: order.MaxLease and order.MaxSkew say the same, and a wrong one of them is seen here.
+// What an honest lease can be, from outside: order.MaxLease and order.MaxSkew say the
+// same, and a wrong one of them is seen here.
 const (
 	longestRun = 900 * time.Second // of a function (Lambda quotas, "Function timeout")
-	// worstSkew is between an honest clock and ours. AWS refuses what a clock signs that is further off (IAM user guide, "Signature
-	// Version 4": "a request must reach AWS within five minutes of the time stamp in the request").
+	// worstSkew is between an honest clock and ours. AWS refuses what a clock signs that is
+	// further off (IAM user guide, "Signature Version 4": "a request must reach AWS within
+	// five minutes of the time stamp in the request").
 	worstSkew = 5 * time.Minute
 )
 
@@ -108,7 +116,8 @@ func (x trial) ownBeginIsOurs() {
 	first := x.bound("pi_1")
 	x.untouched(func() {
 		again := x.begin(first.Lease)
-		if again.Attempt != 1 || again.Intent != "pi_1" || again.Lease.Owner != "first" || !reflect.DeepEqual(again.Order, x.order) {
+		if again.Attempt != 1 || again.Intent != "pi_1" || again.Lease.Owner != "first" ||
+			!reflect.DeepEqual(again.Order, x.order) {
 			x.Errorf("got claim %+v, want %+v", again, first)
 		}
 	})
@@ -131,6 +140,9 @@ func (x trial) otherContentConflicts() {
 
 func (x trial) settledRefuses() {
 	for _, s := range order.Open.Next() {
+		if s == order.StatusRefused {
+			continue
+		}
 		x := x.with(Order(x.order.ID() + order.ID(s)))
 		x.finished(s)
 		x.untouched(func() { x.refusedAsSettled(s, lease("second", at(time.Hour))) })
@@ -151,6 +163,54 @@ func (x trial) refusedAsSettled(s order.Status, l order.Lease) {
 	}
 }
 
+func (x trial) refusedIsReopened() {
+	first := x.begin(lease("first", at(0)))
+	x.ok(
+		x.Finish(
+			x.Context(),
+			first,
+			order.Outcome{Status: order.StatusRefused, Failure: "resource_missing"},
+			at(time.Second),
+		),
+	)
+	x.ok(x.Park(x.Context(), x.order, order.ReasonRefused, at(2*time.Second)))
+	x.untouched(func() {
+		_, err := x.Begin(x.Context(), otherContent(x.order), lease("other", at(time.Minute)))
+		x.is(err, order.ErrConflict)
+	})
+	x.reopened("second", 1, at(time.Minute))
+}
+
+func (x trial) refusedKeepsItsIntent() {
+	x.finished(order.StatusRefused)
+	c := x.reopened("second", 1, at(time.Minute))
+	if c.Intent != "pi_1" {
+		x.Errorf("got intent %q, want pi_1", c.Intent)
+	}
+	x.ok(x.Finish(x.Context(), c, order.Outcome{Status: order.StatusRefused, Intent: "pi_1"}, at(2*time.Minute)))
+	again := x.reopened("third", 3, at(time.Hour))
+	x.ok(x.Finish(x.Context(), again, order.Outcome{Status: order.Paid, Intent: "pi_1"}, at(2*time.Hour)))
+}
+
+// reopened begins a refused order whose last event is seq, and checks its claim and its
+// record.
+func (x trial) reopened(owner string, seq int, now time.Time) order.Claim {
+	x.Helper()
+	want, l := x.load(), lease(owner, now)
+	c := x.begin(l)
+	if c.Attempt != want.Attempt+1 || c.Lease.Owner != owner {
+		x.Errorf("got claim %+v, want attempt %d for %q", c, want.Attempt+1, owner)
+	}
+	want.Events = append(want.Events, order.Event{
+		Seq: seq + 1, From: order.StatusRefused, To: order.Open, Intent: want.Intent, At: now,
+	})
+	want.Status, want.Failure, want.Seq, want.Attempt = order.Open, "", seq+1, want.Attempt+1
+	want.Owner, want.Until, want.UpdatedAt, want.DueAt = owner, l.Until, now, dueAfter(order.Open, now)
+	want.ParkedAt = time.Time{}
+	x.changed(want)
+	return c
+}
+
 func (x trial) conflictBeforeSettled() {
 	x.finished(order.Paid)
 	x.untouched(func() {
@@ -165,10 +225,7 @@ func (x trial) ownSettledIsSettled() {
 }
 
 func (x trial) unknownVersionIsLeftAlone() {
-	w, can := x.Store.(Rewriter)
-	if !can {
-		x.Skip("the suite cannot write what a newer release would: give the store that open returns a Rewrite method (ordertest.Rewriter)")
-	}
+	w := x.rewriter()
 	c := x.begin(lease("first", at(0)))
 	x.ok(w.Rewrite(x.Context(), x.order.ID(), "v999:0"))
 	for _, l := range []order.Lease{c.Lease, lease("second", at(time.Hour))} {
@@ -179,11 +236,53 @@ func (x trial) unknownVersionIsLeftAlone() {
 	}
 }
 
+// rewriter skips the promise if the store is not a Rewriter.
+func (x trial) rewriter() Rewriter { //nolint:ireturn // the store's own type is its own
+	x.Helper()
+	w, can := x.Store.(Rewriter)
+	if !can {
+		x.Skip(
+			"the suite cannot write what a newer release would: make the store that open returns an ordertest.Rewriter",
+		)
+	}
+	return w
+}
+
+func (x trial) corruptIsLeftAlone() {
+	w := x.rewriter()
+	x.begin(lease("first", at(0)))
+	x.ok(w.Rewrite(x.Context(), x.order.ID(), ""))
+	x.unreadable(order.ErrCorrupt)
+}
+
+func (x trial) unknownStatusIsLeftAlone() {
+	w := x.rewriter()
+	x.begin(lease("first", at(0)))
+	x.ok(w.RewriteStatus(x.Context(), x.order.ID(), "shipped"))
+	x.unreadable(order.ErrUnknownVersion)
+}
+
+// unreadable checks that neither Begin nor Load reads the record.
+func (x trial) unreadable(want error) {
+	x.Helper()
+	_, err := x.Begin(x.Context(), x.order, lease("second", at(time.Hour)))
+	x.is(err, want)
+	_, err = x.Load(x.Context(), x.order.ID())
+	x.is(err, want)
+}
+
 func (x trial) ordersAreApart() {
 	other := x.with(Order(x.order.ID() + "-2"))
 	x.finished(order.Paid)
 	mine, theirs := x.load(), other.bound("pi_2")
-	x.ok(x.Finish(x.Context(), theirs, order.Outcome{Status: order.Declined, Intent: "pi_2", Failure: "lost_card"}, at(time.Second)))
+	x.ok(
+		x.Finish(
+			x.Context(),
+			theirs,
+			order.Outcome{Status: order.Declined, Intent: "pi_2", Failure: "lost_card"},
+			at(time.Second),
+		),
+	)
 	x.changed(mine)
 	if r := other.load(); r.Status != order.Declined || r.Intent != "pi_2" || len(r.Events) != 1 {
 		x.Errorf("got the other order %+v, want it declined with pi_2 and one event", r)

@@ -68,6 +68,7 @@ func finishPromises() []promise {
 	return []promise{
 		{"finish settles with one event and ends the claim", trial.finishSettles},
 		{"finish again with the same outcome changes nothing", trial.finishAgain},
+		{"finish refuses an order without an intent", trial.finishRefuses},
 		{"finish with another outcome is fenced", trial.finishOther},
 		{"finish with a status that no open order takes is refused", trial.finishUndrawn},
 		{"finish with an intent that is not bound is fenced", trial.finishUnbound},
@@ -108,17 +109,36 @@ func (x trial) finishAgain() {
 	x.untouched(func() { x.ok(x.Finish(x.Context(), c, same, at(time.Minute))) })
 }
 
+func (x trial) finishRefuses() {
+	c, want := x.begin(lease("first", at(0))), x.load()
+	refused := order.Outcome{Status: order.StatusRefused, Failure: "resource_missing"}
+	x.ok(x.Finish(x.Context(), c, refused, at(time.Second)))
+	x.changed(after(want, refused, at(time.Second)))
+
+	x = x.with(Order(x.order.ID() + "-paid"))
+	c = x.begin(lease("first", at(0)))
+	x.untouched(func() {
+		x.is(x.Finish(x.Context(), c, order.Outcome{Status: order.Paid}, at(time.Second)), order.ErrClaimLost)
+	})
+}
+
 func (x trial) finishOther() {
 	c := x.finished(order.Declined)
 	x.untouched(func() {
-		x.is(x.Finish(x.Context(), c, order.Outcome{Status: order.Paid, Intent: "pi_1"}, at(time.Minute)), order.ErrClaimLost)
-		x.is(x.Finish(x.Context(), c, order.Outcome{Status: order.Declined, Intent: "pi_2"}, at(time.Minute)), order.ErrClaimLost)
+		x.is(
+			x.Finish(x.Context(), c, order.Outcome{Status: order.Paid, Intent: "pi_1"}, at(time.Minute)),
+			order.ErrClaimLost,
+		)
+		x.is(
+			x.Finish(x.Context(), c, order.Outcome{Status: order.Declined, Intent: "pi_2"}, at(time.Minute)),
+			order.ErrClaimLost,
+		)
 	})
 }
 
 func (x trial) finishUndrawn() {
 	c := x.bound("pi_1")
-	for _, s := range []order.Status{order.Open, order.Refunded, "lost"} {
+	for _, s := range []order.Status{order.Open, "lost"} {
 		x.untouched(func() {
 			err := x.Finish(x.Context(), c, order.Outcome{Status: s, Intent: "pi_1"}, at(time.Second))
 			x.undrawn(err, order.TransitionError{From: order.Open, To: s})
@@ -155,12 +175,18 @@ func (x trial) finishSaidAlready() {
 	x.ok(x.Finish(x.Context(), second, paid, at(time.Hour)))
 	x.untouched(func() {
 		x.ok(x.Finish(x.Context(), first, paid, at(2*time.Hour)))
-		x.is(x.Finish(x.Context(), first, order.Outcome{Status: order.Declined, Intent: "pi_1"}, at(2*time.Hour)), order.ErrClaimLost)
+		x.is(
+			x.Finish(x.Context(), first, order.Outcome{Status: order.Declined, Intent: "pi_1"}, at(2*time.Hour)),
+			order.ErrClaimLost,
+		)
 	})
 }
 
 func (x trial) finishUnknown() {
-	x.is(x.Finish(x.Context(), x.nobodys(), order.Outcome{Status: order.Paid, Intent: "pi_1"}, at(0)), order.ErrClaimLost)
+	x.is(
+		x.Finish(x.Context(), x.nobodys(), order.Outcome{Status: order.Paid, Intent: "pi_1"}, at(0)),
+		order.ErrClaimLost,
+	)
 	x.absent()
 }
 

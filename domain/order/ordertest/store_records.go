@@ -12,6 +12,7 @@ func recordsPromises() []promise {
 		{"what a caller does to a loaded record stays with the caller", trial.loadIsACopy},
 		{"settle adds its events in order", trial.settleAdds},
 		{"settle clears the failure of an order that was paid after all", trial.settleClearsFailure},
+		{"settle of a refused order whose intent was paid after all", trial.settleRefused},
 		{"settle under a working attempt fences it", trial.settleUnderWorker},
 		{"settle as the record says already changes nothing", trial.settleAgain},
 		{"settle of a record that changed is stale", trial.settleStale},
@@ -26,7 +27,7 @@ func (x trial) loadIsACopy() {
 	x.untouched(func() {
 		r, err := x.Load(x.Context(), x.order.ID())
 		x.ok(err)
-		r.Events[0].To = order.Refunded
+		r.Events[0].To = order.Canceled
 	})
 }
 
@@ -40,15 +41,22 @@ func (x trial) settles(o order.Outcome, now time.Time) {
 
 func (x trial) settleAdds() {
 	x.finished(order.Pending)
-	x.settles(order.Outcome{Status: order.Declined, Intent: "pi_1", Failure: "insufficient_funds"}, at(time.Hour))
+	x.settles(
+		order.Outcome{Status: order.Declined, Intent: "pi_1", Failure: "insufficient_funds"},
+		at(time.Hour),
+	)
 	x.settles(order.Outcome{Status: order.Paid, Intent: "pi_1"}, at(2*time.Hour))
-	x.settles(order.Outcome{Status: order.Refunded, Intent: "pi_1"}, at(3*time.Hour))
 }
 
 func (x trial) settleClearsFailure() {
 	c := x.bound("pi_1")
 	wants := order.Outcome{Status: order.ActionRequired, Intent: "pi_1", Failure: "authentication_required"}
 	x.ok(x.Finish(x.Context(), c, wants, at(time.Second)))
+	x.settles(order.Outcome{Status: order.Paid, Intent: "pi_1"}, at(time.Hour))
+}
+
+func (x trial) settleRefused() {
+	x.finished(order.StatusRefused)
 	x.settles(order.Outcome{Status: order.Paid, Intent: "pi_1"}, at(time.Hour))
 }
 
@@ -93,13 +101,16 @@ func (x trial) settleStale() {
 func (x trial) settleOtherIntent() {
 	x.finished(order.Pending)
 	x.untouched(func() {
-		x.is(x.Settle(x.Context(), x.load(), order.Outcome{Status: order.Paid, Intent: "pi_2"}, at(time.Hour)), order.ErrStale)
+		x.is(
+			x.Settle(x.Context(), x.load(), order.Outcome{Status: order.Paid, Intent: "pi_2"}, at(time.Hour)),
+			order.ErrStale,
+		)
 	})
 }
 
 func (x trial) settleUndrawn() {
 	x.finished(order.Declined)
-	for _, s := range []order.Status{order.Open, order.Pending, order.Canceled, order.Refunded} {
+	for _, s := range []order.Status{order.Open, order.Pending, order.Canceled, order.StatusRefused} {
 		x.untouched(func() {
 			err := x.Settle(x.Context(), x.load(), order.Outcome{Status: s, Intent: "pi_1"}, at(time.Hour))
 			x.undrawn(err, order.TransitionError{From: order.Declined, To: s})

@@ -10,8 +10,9 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// hearing is a test that fails nobody: what a promise says of a broken double goes here. It runs in this process and not
-// in one of its own, so that a promise can be held to a hundred doubles in a moment, and nobody has to read what go test prints.
+// hearing is a test that fails nobody: what a promise says of a broken double goes here.
+// It runs in this process and not in one of its own, so that a promise can be held to a
+// hundred doubles in a moment, and nobody has to read what go test prints.
 type hearing struct {
 	testing.TB
 

@@ -146,7 +146,7 @@ func (k *Worker) starts(o order.Order) {
 	for _, m := range v.ahead(place) {
 		i := numberOf(m)
 		r, known := v.row(v.Messages[i].ID)
-		gone := v.parked[i] || known && r.Status != order.Open && *v.oracle.of(r.OrderID).claimed == v.Messages[i]
+		gone := v.parked[i] || known && atEnd(r.Status) && *v.oracle.of(r.OrderID).claimed == v.Messages[i]
 		v.oracle.must(gone, NeighborsApart, o.ID(), "work on it begins, and message %d of its group, which comes first, is not done", i+1)
 	}
 }
@@ -265,7 +265,7 @@ func (v *invocation) park(in request) any {
 	for _, m := range v.messages {
 		if i := numberOf(m); strconv.Itoa(i) == attributes[number].Text {
 			v.parked[i] = true
-			v.oracle.parked(v.Worker, m, order.Reason(attributes[sqs.AttrReason].Text))
+			v.parks(m, order.Reason(attributes[sqs.AttrReason].Text))
 		}
 	}
 	sum := md5.Sum([]byte(in.MessageBody)) //nolint:gosec // G401: as above

@@ -130,7 +130,7 @@ func (o *oracle) delivered(w *World, m sqstest.Message) {
 func (o *oracle) born(w *World, k *Worker) {
 	m := w.Messages[numberOf(k.messages[0])]
 	x := o.of(m.ID)
-	k.settled = x.status != order.Open && *x.claimed == m && w.Batch == 0 && (!w.Releases || !k.old)
+	k.settled = atEnd(x.status) && *x.claimed == m && w.Batch == 0 && (!w.Releases || !k.old)
 }
 
 // buried asks what a delivery has cost.
@@ -155,7 +155,7 @@ func (o *oracle) acknowledged(k *Worker, message sqstest.Message) {
 	r, known := w.row(m.ID)
 	o.must(x.claimed == nil || *x.claimed == m, ConflictParked, m.ID,
 		"message %d has other content and was acknowledged, not parked", i+1)
-	o.must(known && r.Status != order.Open, AckedWhenDurable, m.ID,
+	o.must(known && atEnd(r.Status), AckedWhenDurable, m.ID,
 		"message %d was acknowledged although the row is not settled", i+1)
 }
 
@@ -332,7 +332,9 @@ func allowed(from, to order.Status) bool {
 	return slices.Contains([]string{
 		"open paid", "open declined", "open canceled", "open action_required", "open pending",
 		"action_required paid", "action_required declined", "action_required canceled",
-		"pending paid", "pending declined", "pending canceled", "declined paid", "paid refunded",
+		"pending paid", "pending declined", "pending canceled", "declined paid",
+		"open refused", "refused open", "refused paid", "refused declined", "refused canceled", "refused action_required",
+		"refused pending",
 	}, string(from)+" "+string(to))
 }
 
@@ -352,10 +354,19 @@ func (o *oracle) atRest(w *World) {
 			continue
 		}
 		why := x.dead[i]
-		o.must(x.status != order.Open || forPeople(why), EverythingEnds, m.ID, "message %d is gone (%s) and the order is open", i+1, why)
+		o.must(x.status != order.Open || x.needsPerson(), EverythingEnds, m.ID, "message %d is gone (%s) and the order is open", i+1, why)
 		o.must(x.claimed == nil || *x.claimed == m || why != "", ConflictParked, m.ID, "message %d has other content and was not parked", i+1)
 		o.books(w, m.ID)
 	}
+}
+
+// atEnd reports whether an order in s needs no more work by itself. A refused order is worked on again
+// when its message comes back.
+func atEnd(s order.Status) bool { return s != order.Open && s != order.StatusRefused }
+
+// needsPerson reports whether a message of the order was parked for a reason that leaves it open.
+func (x *watched) needsPerson() bool {
+	return slices.ContainsFunc(x.dead, func(why order.Reason) bool { return forPeople(why) && why != "refused" })
 }
 
 // lost asks a design at rest whether an order that can be paid was forgotten, or whether its messages come back for ever.
@@ -392,7 +403,8 @@ func (o *oracle) books(w *World, id order.ID) {
 
 // untold are the states of an intent after it failed of which nobody is told (order.Refresh): the customer tries again.
 func untold(row, said order.Status) bool {
-	return row == order.Declined && said != order.Paid || row == order.ActionRequired && said == order.Pending
+	return row == order.Declined && said != order.Paid || row == order.ActionRequired && said == order.Pending ||
+		row == order.StatusRefused && said == order.Open
 }
 
 // saidBy is what an intent means to a customer.

@@ -213,7 +213,7 @@ func aboutMoney() []handmade {
 		{"a charge is not in the row", BooksAgree, "the row says open and Stripe says paid", one(visa), func(h *hand, right bool) {
 			c, id := h.begins(0), h.charges(0)
 			h.says(c, id, either(right, order.Paid, order.Open))
-			h.oracle.of("ORD-1").dead[0] = "refused" // so that an open order is nobody's surprise
+			h.oracle.of("ORD-1").dead[0] = "mismatch" // so that an open order is nobody's surprise
 			h.rests()
 		}},
 		{"a row says paid and nothing was charged", BooksAgree, "the row says paid and Stripe says open", one(visa), func(h *hand, right bool) {
@@ -272,9 +272,7 @@ func aboutRows() []handmade {
 		}},
 		{"a paid order becomes declined", AsAllowed, "from paid to declined", one(visa), func(h *hand, right bool) {
 			h.sells()
-			if right {
-				h.turns(order.Refunded)
-			} else {
+			if !right {
 				h.forgets()
 				h.says(h.claims(0), h.prepares(h.order(0)), order.Declined)
 			}
@@ -430,7 +428,7 @@ func aboutEnds() []handmade {
 		{"an order stays open", EverythingEnds, "message 1 is gone () and the order is open", one(visa), func(h *hand, right bool) {
 			h.begins(0)
 			if right {
-				h.parks(0, "refused")
+				h.parks(0, "mismatch")
 			}
 			h.rests()
 		}},
@@ -669,7 +667,7 @@ func TestTheOracleAllowsWhatTheDiagramShows(t *testing.T) {
 
 func statuses() []order.Status {
 	return []order.Status{
-		order.Open, order.Paid, order.Declined, order.Canceled, order.ActionRequired, order.Pending, order.Refunded,
+		order.Open, order.Paid, order.Declined, order.Canceled, order.ActionRequired, order.Pending, order.StatusRefused,
 	}
 }
 

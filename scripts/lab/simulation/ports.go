@@ -136,7 +136,7 @@ func (c claims) Finish(ctx context.Context, claim order.Claim, o order.Outcome, 
 	err := c.noted(what, sent, func() (answer, error) {
 		return answer{text: "ok"}, c.store.Finish(ctx, claim, o, at)
 	})
-	if c.in != nil && err == nil {
+	if c.in != nil && err == nil && o.Status != order.StatusRefused {
 		c.in.finished[claim.Order.ID()] = true
 	}
 	return err
@@ -164,6 +164,11 @@ func (r records) Settle(ctx context.Context, seen order.Record, o order.Outcome,
 	return r.call(call{name: settle, subject: string(seen.OrderID), detail: string(o.Status)}, func() (answer, error) {
 		return answer{text: "ok"}, r.store.Settle(ctx, seen, o, at)
 	})
+}
+
+// Park is not a step: the edge does it beside its answer to the queue, and goes on if it fails.
+func (r records) Park(ctx context.Context, o order.Order, why order.Reason, at time.Time) error {
+	return r.store.Park(ctx, o, why, at)
 }
 
 func (r records) Recreate(ctx context.Context, lost order.Record, at time.Time) error {

@@ -93,7 +93,10 @@ func contentRules() []rule {
 			BooksAgree, "failure is Stripe's code of an order that was refused or waits for its customer",
 			"what a customer is told", (*change).isExplained,
 		},
-		{EverythingEnds, "lastError is why the last attempt released its claim", "what an operator reads first", func(c *change) bool {
+		{EverythingEnds, "lastError is why the last attempt released its claim, or why the message was parked", "what an operator reads first", func(c *change) bool {
+			if c.parks() {
+				return slices.Contains(c.order.dead, order.Reason(c.after.LastError))
+			}
 			if c.deed.by != nil && c.deed.call.name == ordertest.Release {
 				return c.after.LastError != "" && c.after.LastError == c.deed.call.detail
 			}
@@ -131,6 +134,9 @@ func (c *change) isNew() bool { return c.before.OrderID == "" }
 // claims reports whether the change is a new claim.
 func (c *change) claims() bool { return c.after.Owner != "" && c.after.Owner != c.before.Owner }
 
+// parks reports whether the change notes that a message was parked.
+func (c *change) parks() bool { return !c.after.ParkedAt.IsZero() && !c.after.ParkedAt.Equal(c.before.ParkedAt) }
+
 func (c *change) isFresh() bool {
 	r := c.after
 	return !c.isNew() || r.OrderID == c.order.id && r.Status == order.Open && r.Attempt == 1 && r.Owner != "" && r.Seq == 0 &&
@@ -159,6 +165,8 @@ func (c *change) isExplained() bool {
 		return r.Failure == c.before.Failure
 	case r.Status == order.Declined || r.Status == order.Canceled || r.Status == order.ActionRequired:
 		return c.deed.by == nil || r.Failure == c.deed.knows.failure
+	case r.Status == order.StatusRefused:
+		return r.Failure != ""
 	}
 	return r.Failure == ""
 }
@@ -167,7 +175,7 @@ func (c *change) isExplained() bool {
 func (c *change) isDated() bool {
 	d := c.deed
 	switch {
-	case d.by == nil:
+	case d.by == nil || c.parks():
 		return true
 	case d.call.name == settle:
 		return !c.after.UpdatedAt.Before(d.by.begun) && !c.after.UpdatedAt.After(d.at)
@@ -195,7 +203,7 @@ func (c *change) isDue() bool {
 	if c.claims() || c.after.Status != c.before.Status {
 		return due == after
 	}
-	return !c.after.DueAt.IsZero() && due <= after // a store may keep it from the claim
+	return !c.after.DueAt.IsZero() && (due <= after || c.parks()) // a store may keep it from the claim
 }
 
 // owns reports whether an owner in a row is this worker.
@@ -244,6 +252,12 @@ func (o *oracle) asks(k *Worker, c call) {
 	case ordertest.Bind:
 		o.uses(k, c.subject)
 	case ordertest.Finish, settle:
+		if c.detail == "refused" {
+			if !knows.refused() {
+				bad(BooksAgree, "the order is given up as refused, and Stripe was not asked what became of its intent")
+			}
+			break
+		}
 		if knows.asked != "" {
 			o.uses(k, knows.intent)
 		}
@@ -254,8 +268,8 @@ func (o *oracle) asks(k *Worker, c call) {
 		if text := knows.unlike(order.Reason(c.detail)); text != "" {
 			bad(EverythingEnds, text)
 		}
-		if c.detail == "refused" && !knows.refused() {
-			bad(BooksAgree, "the order is given up as refused, and Stripe was not asked what became of its intent")
+		if c.detail == "refused" {
+			bad(EverythingEnds, "the order is refused, and its row stays open")
 		}
 	case ordertest.Prepare, ordertest.Read, ordertest.Find, reply, park, back, load, stored, pays:
 	}
@@ -325,7 +339,7 @@ func (o *oracle) hears(k *Worker, c call, said answer, err error) {
 		knows.until = r.Until
 	case c.name == load:
 		*knows = knowledge{order: order.ID(c.subject), last: c.name}
-	case c.name == ordertest.Release && err == nil:
+	case c.name == ordertest.Release && err == nil, c.name == ordertest.Finish && err == nil && c.detail == "refused":
 		knows.noted = order.Reason(c.detail)
 	}
 }

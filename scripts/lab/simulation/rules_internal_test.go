@@ -214,7 +214,7 @@ func actedCases(now time.Time) []acted {
 	const mine = "pi_000001" // of ORD-1
 	confirm, bind := call{name: ordertest.Confirm, subject: mine}, call{name: ordertest.Bind, subject: mine}
 	finish := call{name: ordertest.Finish, detail: "paid"}
-	refused := call{name: ordertest.Release, detail: "refused"}
+	refused := call{name: ordertest.Finish, detail: "refused"}
 	base := knowledge{
 		order: "ORD-1", until: now.Add(time.Minute), intent: mine, status: order.Paid, asked: ordertest.Read,
 		last: ordertest.Read,
@@ -266,9 +266,13 @@ func actedCases(now time.Time) []acted {
 			func(k *knowledge) { k.trouble = order.Misconfigured },
 		},
 		{
-			"a refused read parks", refused, but(func(k *knowledge) { k.trouble, k.status = order.Refused, "" }),
-			EverythingEnds, "Stripe's answer was: refused",
+			"a refused read refuses the order", refused, but(func(k *knowledge) { k.trouble, k.status = order.Refused, "" }),
+			BooksAgree, "was not asked what became",
 			func(k *knowledge) { k.asked, k.last = ordertest.Prepare, ordertest.Prepare },
+		},
+		{
+			"a refused order is released", call{name: ordertest.Release, detail: "refused"}, but(func(*knowledge) {}),
+			EverythingEnds, "its row stays open", none,
 		},
 		{"a refused confirmation is believed", refused, but(func(k *knowledge) {
 			k.asked, k.last, k.trouble, k.status = ordertest.Confirm, ordertest.Confirm, order.Refused, ""
@@ -297,6 +301,9 @@ func TestEachCallThatAWorkerMustNotMakeIsSeen(t *testing.T) {
 					a.right(&h.k.knows)
 					if c.subject == "pi_000002" {
 						c.subject = "pi_000001"
+					}
+					if c.name == ordertest.Release && c.detail == "refused" {
+						c.detail = "key_reused"
 					}
 				}
 				h.oracle.asks(h.k, c)

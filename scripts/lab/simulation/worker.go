@@ -157,7 +157,7 @@ func (k *Worker) answer(m sqstest.Message, a sqs.Action, why order.Reason) answe
 		k.oracle.acknowledged(k, m)
 		err = k.queue.Delete(k.now, k.ordersQueue, m.Receipt)
 	case order.Park:
-		k.oracle.parked(k, m, why)
+		k.parks(m, why)
 		attributes := map[string]sqstest.Attribute{sqs.AttrReason: sqstest.Text(string(why)), number: m.Attributes[number]}
 		if _, err = k.queue.Send(k.now, k.deadQueue, sqstest.Draft{Body: m.Body, Attributes: attributes}); err == nil {
 			err = k.queue.Delete(k.now, k.ordersQueue, m.Receipt)
@@ -172,6 +172,14 @@ func (k *Worker) answer(m sqstest.Message, a sqs.Action, why order.Reason) answe
 		said.text = err.Error()
 	}
 	return said
+}
+
+// parks notes that a message becomes a dead letter, in the oracle and in the order's row.
+func (k *Worker) parks(m sqstest.Message, why order.Reason) {
+	k.oracle.parked(k, m, why)
+	if k.other == nil && k.Messages[numberOf(m)].Poison == "" {
+		must(records{k}.Park(context.Background(), k.lab.order(m.Body), why, k.Now()))
+	}
 }
 
 // call stands still, then makes a call with the fault that the world has chosen meanwhile.

@@ -169,7 +169,7 @@ func (b *Books) lost() (broken []string) {
 func (b *Books) disagree() (broken []string) {
 	for id, r := range b.Records {
 		charges := b.Charges[id]
-		paid := r.Status == order.Paid || r.Status == order.Refunded
+		paid := r.Status == order.Paid
 		if paid != (len(charges) > 0) {
 			broken = append(broken, fmt.Sprintf("order %s is %s with %d charges", id, r.Status, len(charges)))
 		}

@@ -16,7 +16,7 @@ import (
 type accounts struct{ system.Books }
 
 // correct are the books of a system that did everything right: one order was paid, came again and came with other content,
-// one was declined, one waits for its customer, one was paid and refunded, and one message is no order.
+// one was declined, one waits for its customer, one was pending for days and paid, and one message is no order.
 func correct() *accounts {
 	a := &accounts{system.Books{
 		Records: map[order.ID]order.Record{}, Charges: map[order.ID][]stripetest.Charge{},
@@ -28,16 +28,16 @@ func correct() *accounts {
 	a.post("other", otherContent(body("paid")))
 	a.post("refusal", bodyWith("declined", "pm_card_chargeDeclined"))
 	a.post("question", body("waiting"))
-	a.post("return", body("refunded"))
+	a.post("return", body("late"))
 	a.post("junk", "{")
 	a.park("other", order.ReasonConflict)
 	a.park("junk", order.ReasonInvalid)
 	a.settle("paid", order.Paid)
 	a.settle("declined", order.Declined)
 	a.settle("waiting", order.ActionRequired)
-	a.settle("refunded", order.Paid, order.Refunded)
+	a.settle("late", order.Pending, order.Paid)
 	a.charge("paid", nil)
-	a.charge("refunded", nil)
+	a.charge("late", nil)
 	return a
 }
 
@@ -178,7 +178,7 @@ func wrongCharges() []spoiled {
 			a.recharge("paid", func(c *stripetest.Charge) { c.Currency = "eur" })
 		}},
 		{"a row says paid and the ledger is empty", "I4", func(a *accounts) { delete(a.Charges, "paid") }},
-		{"a row says refunded and the ledger is empty", "I4", func(a *accounts) { delete(a.Charges, "refunded") }},
+		{"a row says paid late and the ledger is empty", "I4", func(a *accounts) { delete(a.Charges, "late") }},
 		{"a declined order is charged", "I4", func(a *accounts) { a.charge("declined", nil) }},
 		{"an open order is charged and its message parked", "I4", func(a *accounts) {
 			a.reopen("paid")
@@ -211,10 +211,10 @@ func lostMessages() []spoiled {
 func wrongRows() []spoiled {
 	return []spoiled{
 		{"an order goes where nobody drew an arrow", "I7", func(a *accounts) {
-			a.row("paid", func(r *order.Record) { r.Status, r.Events[0].To = order.Refunded, order.Refunded })
+			a.row("late", func(r *order.Record) { r.Events[1].From, r.Events[0].To = order.Canceled, order.Canceled })
 		}},
 		{"an event does not begin where the one before it ended", "I7", func(a *accounts) {
-			a.row("refunded", func(r *order.Record) {
+			a.row("late", func(r *order.Record) {
 				r.Status, r.Events[1].From, r.Events[1].To = order.Paid, order.Declined, order.Paid
 			})
 		}},
@@ -231,10 +231,10 @@ func wrongRows() []spoiled {
 			a.row("paid", func(r *order.Record) { r.Events = append(r.Events, r.Events[0]) })
 		}},
 		{"an event is one more than the row counts", "I8", func(a *accounts) {
-			a.row("refunded", func(r *order.Record) { r.Seq-- })
+			a.row("late", func(r *order.Record) { r.Seq-- })
 		}},
 		{"the events have a gap", "I8", func(a *accounts) {
-			a.row("refunded", func(r *order.Record) { r.Events[1].Seq++ })
+			a.row("late", func(r *order.Record) { r.Events[1].Seq++ })
 		}},
 	}
 }

@@ -1,0 +1,84 @@
+package order_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+)
+
+// unknownMethod is how a provider refuses an order whose payment method it does not know.
+func unknownMethod() error {
+	return &order.PaymentError{Kind: order.Refused, Code: "resource_missing", Err: ordertest.ErrConnection}
+}
+
+func TestARefusedOrderSaysSoAndIsChargedAfterTheRedrive(t *testing.T) {
+	t.Parallel()
+	for _, refuses := range []ordertest.Call{ordertest.Prepare, ordertest.Confirm} {
+		t.Run(string(refuses), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, ordertest.Pays)
+			got := w.deliver(fails(refuses, unknownMethod()))
+			if got.Verdict != order.Park || got.Reason != order.ReasonRefused || got.Status != order.StatusRefused {
+				t.Errorf("got %+v, want it parked as refused", got)
+			}
+			r := w.record()
+			if r.Status != order.StatusRefused || r.Failure != "resource_missing" || r.Owner != "" ||
+				!r.DueAt.IsZero() {
+				t.Errorf("got record %+v, want it refused with resource_missing, free and not due", r)
+			}
+
+			got = w.redeliver(asIs)
+			if got.Verdict != order.Done || got.Status != order.Paid || len(w.bank.Charges(w.order.ID())) != 1 {
+				t.Errorf("after the redrive: got %+v, charges %v, want one charge", got, w.bank.Charges(w.order.ID()))
+			}
+			var changes [][2]order.Status
+			for _, e := range w.record().Events {
+				changes = append(changes, [2]order.Status{e.From, e.To})
+			}
+			want := [][2]order.Status{
+				{order.Open, order.StatusRefused}, {order.StatusRefused, order.Open}, {order.Open, order.Paid},
+			}
+			if diff := cmp.Diff(want, changes); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestARefusedOrderIsNotParkedUnlessItsRecordSaysSo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordertest.Pays)
+	got := w.deliver(func(c ordertest.Call, do func() error) error {
+		switch c {
+		case ordertest.Prepare:
+			return unknownMethod()
+		case ordertest.Finish:
+			return ordertest.ErrConnection
+		}
+		return do()
+	})
+	if got.Verdict != order.Redeliver || got.Reason != order.ReasonStore || got.Status != order.Open {
+		t.Errorf("got %+v, want it redelivered as store_unavailable", got)
+	}
+	if r := w.record(); r.Status != order.Open {
+		t.Errorf("got a record that is %s, want open", r.Status)
+	}
+}
+
+// An earlier attempt's Confirm may be executed after a later attempt was refused.
+func TestARefusedOrderWhoseIntentWasPaidAfterAllIsPaid(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordertest.Pays)
+	w.deliver(fails(ordertest.Confirm, unknownMethod()))
+	if _, err := w.bank.Confirm(t.Context(), "pi_1", order.ConfirmKey("test", w.order.ID(), 9)); err != nil {
+		t.Fatal(err)
+	}
+	r, err := order.Refresh(t.Context(), w.store, w.bank, "test", w.order.ID(), w.now.Add(time.Hour))
+	if err != nil || r.Status != order.Paid {
+		t.Errorf("got %s, %v, want paid", r.Status, err)
+	}
+}
