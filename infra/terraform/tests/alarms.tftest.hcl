@@ -159,8 +159,8 @@ run "an_outage_is_alarmed_and_a_passing_throttle_is_not" {
         for metric in query.metric : "${metric.metric_name} ${metric.dimensions.Reason} ${metric.stat}" if can(metric.dimensions.Reason)
       ]
       ]) } == {
-      store-unavailable = ["Redelivered store_unavailable Sum"]
-      provider-unavailable  = ["Redelivered provider_unavailable Sum"]
+      store-unavailable    = ["Redelivered store_unavailable Sum"]
+      provider-unavailable = ["Redelivered provider_unavailable Sum"]
     }
     error_message = "An outage of DynamoDB or Stripe raises no alarm."
   }
