@@ -238,7 +238,7 @@ func shownMetrics(t *testing.T) (shown []string) {
 	t.Helper()
 	alarms, dashboard := read(t, "terraform/alarms.tf"), read(t, "terraform/dashboard.tf")
 	for pattern, text := range map[string]string{
-		`merge\((?:local\.ours[^,]*|source), \{ name = "(\w+)"`: alarms,
+		`merge\(local\.app[^,]*, \{ name = "(\w+)"`: alarms,
 		`"orderonce", "(\w+)"`:    dashboard,
 		`(\w+) = \{ dimension = `: dashboard,
 	} {
@@ -336,7 +336,7 @@ func TestEveryVariableAndOutputIsDescribed(t *testing.T) {
 	t.Parallel()
 	module := parse(t)
 	for _, v := range slices.Concat(module.blocks("variable"), module.blocks("output")) {
-		if !strings.HasSuffix(v.text(t, "description"), ".") {
+		if !strings.HasSuffix(strings.TrimSpace(v.text(t, "description")), ".") {
 			t.Errorf("%s: want a description that is a sentence", v.labels[0])
 		}
 	}
