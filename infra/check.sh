@@ -68,7 +68,7 @@ cp infra/terraform/pins.tf infra/testdata/pins/stub.tf "$work/pins"
 check 'pins.tf: init' terraform -chdir="$work/pins" init -no-color
 check 'pins.tf: apply' terraform -chdir="$work/pins" apply -auto-approve -no-color -var=pinned=one
 if terraform -chdir="$work/pins" plan -no-color -var=pinned=two >"$work/log" 2>&1 ||
-  ! grep -q 'This state belongs to' "$work/log"; then
+  ! grep -q 'This state belongs to another deployment' "$work/log"; then
   cat "$work/log" && fail "pins.tf must refuse another deployment's plan"
 fi
 check "pins.tf: refuses another deployment's plan, but not its destroy" \
