@@ -121,7 +121,7 @@ locals {
       description = <<-EOT
         A quarter of the deliveries failed at Stripe for 15 minutes: an outage or its rate limit.
         Orders wait; none is lost. Check Stripe's status page, or lower maximum_concurrency:
-        ${local.runbook}, "Stripe is down".
+        ${local.runbook}, "Stripe is down or rejects the key".
       EOT
       metrics = {
         refused  = merge(local.app_by_reason["provider_unavailable"], { name = "Redelivered", stat = "Sum" })
