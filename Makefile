@@ -99,7 +99,8 @@ tf: ## format, lint, validate and test infra/terraform, without an AWS account
 
 tofu: $(TOFU) ## build OpenTofu once (minutes), so that make tf tests with it too
 
-# OpenTofu's go.mod has a replace directive, so `go install MODULE@VERSION` refuses it. It is built where Go keeps the module.
+# `go install MODULE@VERSION` rejects a go.mod with a replace directive, so build OpenTofu in
+# the module cache.
 $(TOFU):
 	@mkdir -p build && out="$$PWD/$@" && cd "$$(go mod download -json github.com/opentofu/opentofu@v$(OPENTOFU) | \
 	  sed -n 's/.*"Dir": "\(.*\)".*/\1/p')" && CGO_ENABLED=0 go build -trimpath \
