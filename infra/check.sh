@@ -69,9 +69,9 @@ check 'pins.tf: init' terraform -chdir="$work/pins" init -no-color
 check 'pins.tf: apply' terraform -chdir="$work/pins" apply -auto-approve -no-color -var=pinned=one
 if terraform -chdir="$work/pins" plan -no-color -var=pinned=two >"$work/log" 2>&1 ||
   ! grep -q 'This state belongs to another deployment' "$work/log"; then
-  cat "$work/log" && fail "pins.tf must refuse another deployment's plan"
+  cat "$work/log" && fail "pins.tf must reject another deployment's plan"
 fi
-check "pins.tf: refuses another deployment's plan, but not its destroy" \
+check "pins.tf: rejects another deployment's plan, but not its destroy" \
   terraform -chdir="$work/pins" destroy -auto-approve -no-color -var=pinned=two
 
 [ -n "$tofu" ] || { echo 'SKIP  OpenTofu: make tofu builds it' && exit 0; }

@@ -30,7 +30,8 @@ locals {
     "--uuid ${aws_lambda_event_source_mapping.orders.uuid}",
   ])
 
-  # For alarms after which nothing may be charged until somebody has looked.
+  # For alarms that may mean a wrong charge: nothing more may be charged until the cause
+  # is known.
   stop = <<-EOT
     Stop processing now:
     ${local.stop_command}
@@ -110,10 +111,10 @@ locals {
         store_unavailable.
       EOT
       metrics = {
-        unavailable = merge(local.app_by_reason["store_unavailable"], { name = "Redelivered", stat = "Sum" })
-        received    = merge(local.app, { name = "Received", stat = "Sum" })
+        failed   = merge(local.app_by_reason["store_unavailable"], { name = "Redelivered", stat = "Sum" })
+        received = merge(local.app, { name = "Received", stat = "Sum" })
       }
-      expression = "100 * unavailable / received"
+      expression = "100 * failed / received"
       above      = 25
       periods    = [3, 4]
     }
@@ -124,10 +125,10 @@ locals {
         ${local.runbook}, "Stripe is down or rejects the key".
       EOT
       metrics = {
-        refused  = merge(local.app_by_reason["provider_unavailable"], { name = "Redelivered", stat = "Sum" })
+        failed   = merge(local.app_by_reason["provider_unavailable"], { name = "Redelivered", stat = "Sum" })
         received = merge(local.app, { name = "Received", stat = "Sum" })
       }
-      expression = "100 * refused / received"
+      expression = "100 * failed / received"
       above      = 25
       periods    = [3, 4]
     }

@@ -61,7 +61,7 @@ variables {
   stripe_secret_key = "sk_test_canary"
 }
 
-# First, because pins.tf refuses it once standard queues are in the state.
+# First, because pins.tf rejects it once standard queues are in the state.
 run "fifo_creates_fifo_queues" {
   command = plan
 

@@ -117,7 +117,7 @@ run "a_rotation_raises_the_version" {
 }
 
 run "later_applies_need_no_key" {
-  command = plan # 1.11 refuses a null ephemeral variable in a test that applies
+  command = plan # Terraform 1.11 rejects a null ephemeral variable in a test that applies
 
   variables {
     stripe_secret_key     = null
