@@ -94,12 +94,13 @@ bench-quick: engine ## cold start, orders a second, memory and zip size of the f
 stripe-mock: ## send every request of the Stripe adapter to stripe-mock
 	@go run ./scripts/stripemock
 
-tf: ## infra/terraform: format, validate, lint, test without an account, and see planted mistakes found
-	@go run ./scripts/tf $$([ ! -x $(TOFU) ] || echo --tofu=$(TOFU))
+tf: ## format, lint, validate and test infra/terraform, without an AWS account
+	@infra/check.sh $$([ ! -x $(TOFU) ] || echo $(TOFU))
 
-tofu: $(TOFU) ## build OpenTofu, so that make tf runs the tests with it too; minutes, once
+tofu: $(TOFU) ## build OpenTofu once (minutes), so that make tf tests with it too
 
-# OpenTofu's go.mod has a replace directive, so `go install MODULE@VERSION` refuses it. It is built where Go keeps the module.
+# `go install MODULE@VERSION` rejects a go.mod with a replace directive, so build OpenTofu in
+# the module cache.
 $(TOFU):
 	@mkdir -p build && out="$$PWD/$@" && cd "$$(go mod download -json github.com/opentofu/opentofu@v$(OPENTOFU) | \
 	  sed -n 's/.*"Dir": "\(.*\)".*/\1/p')" && CGO_ENABLED=0 go build -trimpath \

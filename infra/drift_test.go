@@ -1,6 +1,7 @@
-// Package infra_test keeps infra/terraform and the rest of the house from drifting apart. It reads the module and compares it
-// with the table and the queues of tests and local system, with the function's variables and metrics, and with the documents.
-// It needs no Terraform, and knows nothing of what Terraform makes of the module: tests/ beside the module does.
+// Package infra_test compares infra/terraform with the rest of the repository: the table
+// and the queues of the tests and the local system, the variables and metrics of the
+// function, and the documentation. It parses the module and does not run Terraform. What
+// Terraform plans is tested by infra/terraform/tests.
 package infra_test
 
 import (
@@ -31,7 +32,7 @@ import (
 	"orderonce/domain/order"
 )
 
-// table is what has to be the same here and in the cloud.
+// table has the properties that the module's table shares with the one of the tests.
 type table struct {
 	Billing, Stream, Expiry string
 	Keys                    []string
@@ -44,117 +45,134 @@ type index struct {
 	Keys       []string
 }
 
-func TestTheTableOfTheTestsIsTheTableInTheCloud(t *testing.T) {
+func TestTheTableEqualsTheOneOfTheTests(t *testing.T) {
 	t.Parallel()
-	if diff := cmp.Diff(tableHere(), tableInTheCloud(t)); diff != "" {
-		t.Errorf("- dynamodbtest, + infra/terraform:\n%s", diff)
+	if diff := cmp.Diff(testTable(), moduleTable(t)); diff != "" {
+		t.Errorf("table differs (- dynamodbtest, + infra/terraform):\n%s", diff)
 	}
 }
 
-func tableHere() table {
-	definition, ttl := dynamodbtest.TableDefinition("orders"), dynamodbtest.TimeToLiveDefinition("orders")
+func testTable() table {
+	definition := dynamodbtest.TableDefinition("orders")
+	ttl := dynamodbtest.TimeToLiveDefinition("orders")
 	keys := func(schema []sdk.KeySchemaElement) (all []string) {
 		for _, key := range schema {
 			all = append(all, aws.ToString(key.AttributeName)+" "+string(key.KeyType))
 		}
 		return all
 	}
-	here := table{
-		Billing: string(definition.BillingMode), Stream: string(definition.StreamSpecification.StreamViewType),
-		Expiry: aws.ToString(ttl.TimeToLiveSpecification.AttributeName), Keys: keys(definition.KeySchema),
+	result := table{
+		Billing:    string(definition.BillingMode),
+		Stream:     string(definition.StreamSpecification.StreamViewType),
+		Expiry:     aws.ToString(ttl.TimeToLiveSpecification.AttributeName),
+		Keys:       keys(definition.KeySchema),
 		Attributes: map[string]string{}, Indexes: map[string]index{},
 	}
 	for _, a := range definition.AttributeDefinitions {
-		here.Attributes[aws.ToString(a.AttributeName)] = string(a.AttributeType)
+		result.Attributes[aws.ToString(a.AttributeName)] = string(a.AttributeType)
 	}
 	for _, i := range definition.GlobalSecondaryIndexes {
-		here.Indexes[aws.ToString(i.IndexName)] = index{string(i.Projection.ProjectionType), keys(i.KeySchema)}
+		result.Indexes[aws.ToString(i.IndexName)] = index{string(i.Projection.ProjectionType), keys(i.KeySchema)}
 	}
-	return here
+	return result
 }
 
-func tableInTheCloud(t *testing.T) table {
+func moduleTable(t *testing.T) table {
 	t.Helper()
 	resource := parse(t).one(t, "resource", "aws_dynamodb_table", "orders")
-	cloud := table{
+	result := table{
 		Billing: resource.text(t, "billing_mode"), Stream: resource.text(t, "stream_view_type"),
 		Expiry:     resource.one(t, "ttl").text(t, "attribute_name"),
 		Keys:       []string{resource.text(t, "hash_key") + " HASH", resource.text(t, "range_key") + " RANGE"},
 		Attributes: map[string]string{}, Indexes: map[string]index{},
 	}
 	for _, a := range resource.blocks("attribute") {
-		cloud.Attributes[a.text(t, "name")] = a.text(t, "type")
+		result.Attributes[a.text(t, "name")] = a.text(t, "type")
 	}
 	for _, i := range resource.blocks("global_secondary_index") {
 		var keys []string
 		for _, key := range i.blocks("key_schema") {
 			keys = append(keys, key.text(t, "attribute_name")+" "+key.text(t, "key_type"))
 		}
-		cloud.Indexes[i.text(t, "name")] = index{i.text(t, "projection_type"), keys}
+		result.Indexes[i.text(t, "name")] = index{i.text(t, "projection_type"), keys}
 	}
-	return cloud
+	return result
 }
 
-// queues is what has to be the same here and in the cloud. Time-outs are not, because locally a crash heals within seconds;
-// maxReceiveCount is the policy's on both sides.
+// queues has the properties that the module's queues share with those of the local
+// system. The visibility timeout differs, because the local system recovers from a crash
+// within seconds. maxReceiveCount comes from sqs.DefaultPolicy in both.
 type queues struct {
 	Retention, DeadLetterRetention time.Duration
 	BatchSize                      int
 }
 
-func TestTheLocalQueuesAreTheQueuesInTheCloud(t *testing.T) {
+func TestTheQueuesEqualThoseOfTheLocalSystem(t *testing.T) {
 	t.Parallel()
-	local := parseGo(t, "../scripts/local/system/system.go")
-	here := queues{
-		Retention: local.assigned(t, "live.Retention"), DeadLetterRetention: local.assigned(t, "dead.Retention"),
-		BatchSize: local.set(t, "&o.BatchSize"),
+	system := parseGo(t, "../scripts/local/system/system.go")
+	local := queues{
+		Retention:           system.assigned(t, "live.Retention"),
+		DeadLetterRetention: system.assigned(t, "dead.Retention"),
+		BatchSize:           system.set(t, "&o.BatchSize"),
 	}
-	module := parse(t)
-	orders := module.one(t, "resource", "aws_sqs_queue", "orders")
-	cloud := queues{
+	m := parse(t)
+	orders := m.one(t, "resource", "aws_sqs_queue", "orders")
+	dead := m.one(t, "resource", "aws_sqs_queue", "dead_letters")
+	mapping := m.one(t, "resource", "aws_lambda_event_source_mapping", "orders")
+	module := queues{
 		Retention:           orders.seconds(t, "message_retention_seconds"),
-		DeadLetterRetention: module.one(t, "resource", "aws_sqs_queue", "dead_letters").seconds(t, "message_retention_seconds"),
-		BatchSize:           module.one(t, "resource", "aws_lambda_event_source_mapping", "orders").number(t, "batch_size"),
+		DeadLetterRetention: dead.seconds(t, "message_retention_seconds"),
+		BatchSize:           mapping.number(t, "batch_size"),
 	}
-	if diff := cmp.Diff(here, cloud); diff != "" {
-		t.Errorf("- scripts/local, + infra/terraform:\n%s", diff)
+	if diff := cmp.Diff(local, module); diff != "" {
+		t.Errorf("queues differ (- scripts/local, + infra/terraform):\n%s", diff)
 	}
 }
 
-func TestTheQueueIsWhatTheFunctionCountsOn(t *testing.T) {
+func TestTheOrderQueueMeetsTheAssumptionsOfTheFunction(t *testing.T) {
 	t.Parallel()
 	module := parse(t)
 	orders := module.one(t, "resource", "aws_sqs_queue", "orders")
 	function := module.one(t, "variable", "function_timeout").seconds(t, "default")
 	if got, want := orders.seconds(t, "message_retention_seconds"), sqs.DefaultPolicy().Retention; got != want {
-		t.Errorf("messages are kept for %v, want %v: the function parks them a day before", got, want)
+		t.Errorf("message_retention_seconds: got %v, want %v, because the function parks a day before", got, want)
 	}
-	if got := orders.seconds(t, "visibility_timeout_seconds"); got < 6*function {
-		t.Errorf("messages are hidden for %v, want at least six times %v", got, function)
+	if got, want := orders.seconds(t, "visibility_timeout_seconds"), 6*function; got < want {
+		t.Errorf("visibility_timeout_seconds: got %v, want at least %v (6 x function_timeout)", got, want)
 	}
-	// How many receives the policy's delays use up is counted in adapters/sqs.
+	// A test in adapters/sqs counts how many receives the delays of the policy need.
 	if got, want := maxReceives(t, orders), sqs.DefaultPolicy().MaxReceives; got != want {
-		t.Errorf("SQS takes messages away after %d receives, want %d: the function parks them before, with a reason", got, want)
+		t.Errorf("maxReceiveCount: got %d, want %d, so that the function parks first, with a reason", got, want)
 	}
-	if got := orders.number(t, "max_message_size"); got < 2*sqs.MaxBody {
-		t.Errorf("messages have up to %d bytes, want twice the %d of a body: a parked one that is redriven carries attributes", got, sqs.MaxBody)
+	if got, want := orders.number(t, "max_message_size"), 2*sqs.MaxBody; got < want {
+		t.Errorf("max_message_size: got %d, want at least %d: a redriven message has attributes", got, want)
 	}
 }
 
-// A function that cannot start parks nothing: each receive costs it one visibility time-out, and then SQS takes the message away.
-func TestOnCallKnowsHowLongTheQueueWaitsForAFunctionThatCannotStart(t *testing.T) {
+// A function that cannot start parks nothing. Each receive lasts one visibility timeout,
+// and after maxReceiveCount of them SQS moves the message to the dead-letter queue.
+func TestDocumentsStateHowLongTheQueueWaitsForAFunctionThatCannotStart(t *testing.T) {
 	t.Parallel()
 	orders := parse(t).one(t, "resource", "aws_sqs_queue", "orders")
 	receives := maxReceives(t, orders)
-	lasts := time.Duration(receives) * orders.seconds(t, "visibility_timeout_seconds")
-	for _, file := range []string{"terraform/queue.tf", "../docs/guides/operate.md", "../docs/reference/failures.md"} {
-		text := strings.Join(strings.Fields(read(t, file)), " ")
-		for _, want := range []string{fmt.Sprintf("%d,%03d", receives/1000, receives%1000), fmt.Sprintf("%.0f hours", lasts.Hours())} {
+	wait := time.Duration(receives) * orders.seconds(t, "visibility_timeout_seconds")
+	for _, file := range []string{
+		"terraform/queue.tf", "../docs/guides/operate.md", "../docs/reference/failures.md",
+	} {
+		text := oneLine(read(t, file))
+		for _, want := range []string{
+			fmt.Sprintf("%d,%03d", receives/1000, receives%1000), fmt.Sprintf("%.0f hours", wait.Hours()),
+		} {
 			if !strings.Contains(text, want) {
-				t.Errorf("%s does not say %q", file, want)
+				t.Errorf("%s: does not contain %q", file, want)
 			}
 		}
 	}
+}
+
+// oneLine undoes the wrapping of a text and of comments.
+func oneLine(text string) string {
+	return strings.Join(strings.Fields(strings.ReplaceAll(text, "\n# ", "\n")), " ")
 }
 
 func maxReceives(t *testing.T, queue body) (count int) {
@@ -168,11 +186,12 @@ func maxReceives(t *testing.T, queue body) (count int) {
 	return count
 }
 
-func TestTheFunctionKnowsItsVariables(t *testing.T) {
+func TestTheModuleSetsTheVariablesOfTheFunction(t *testing.T) {
 	t.Parallel()
 	known := map[string]string{} // name and default
 	config := read(t, "../functions/order/config.go")
-	for _, match := range regexp.MustCompile(`env:"([A-Z_]+)[^\x60]*?"(?:\s+envDefault:"(\w+)")?`).FindAllStringSubmatch(config, -1) {
+	variable := regexp.MustCompile(`env:"([A-Z_]+)[^\x60]*?"(?:\s+envDefault:"(\w+)")?`)
+	for _, match := range variable.FindAllStringSubmatch(config, -1) {
 		known[match[1]] = match[2]
 	}
 	var given []string
@@ -185,26 +204,29 @@ func TestTheFunctionKnowsItsVariables(t *testing.T) {
 				return
 			}
 			given = append(given, name)
-			standard, ok := known[name]
+			want, ok := known[name]
 			if !ok {
-				t.Errorf("the function has no variable %s", name)
+				t.Errorf("%s: not a variable of the function", name)
 			}
-			if literal, problems := value.Value(nil); !problems.HasErrors() && literal.AsString() != standard {
-				t.Errorf("%s is %q, and the function's own default is %q", name, literal.AsString(), standard)
+			if got, problems := value.Value(nil); !problems.HasErrors() && got.AsString() != want {
+				t.Errorf("%s: got %q, want the function's default %q", name, got.AsString(), want)
 			}
 		})
 	}
-	for _, needed := range []string{"ORDERS_TABLE", "QUEUE_URL", "DEAD_LETTER_QUEUE_URL", "SCOPE", "STRIPE_SECRET_ARN"} {
+	for _, needed := range []string{
+		"ORDERS_TABLE", "QUEUE_URL", "DEAD_LETTER_QUEUE_URL", "SCOPE", "STRIPE_SECRET_ARN",
+	} {
 		if !slices.Contains(given, needed) {
-			t.Errorf("the function does not get %s", needed)
+			t.Errorf("%s: not set", needed)
 		}
 	}
 }
 
-func TestAlarmsAndDashboardShowWhatTheFunctionWrites(t *testing.T) {
+func TestAlarmsAndDashboardReadMetricsThatTheFunctionWrites(t *testing.T) {
 	t.Parallel()
 	written := []string{lambda.MetricCallLatency}
-	for _, match := range regexp.MustCompile(`Metric\w+ += "(\w+)"`).FindAllStringSubmatch(read(t, "../adapters/sqs/report.go"), -1) {
+	report := read(t, "../adapters/sqs/report.go")
+	for _, match := range regexp.MustCompile(`Metric\w+ += "(\w+)"`).FindAllStringSubmatch(report, -1) {
 		written = append(written, match[1])
 	}
 	for _, r := range slices.Concat(order.Reasons(), sqs.Reasons()) {
@@ -213,70 +235,99 @@ func TestAlarmsAndDashboardShowWhatTheFunctionWrites(t *testing.T) {
 	for _, s := range order.Statuses() {
 		written = append(written, "Status="+string(s))
 	}
-	settings := regexp.MustCompile(`Setting\w+ +Setting = "(\w+)"`).FindAllStringSubmatch(read(t, "../adapters/sqs/settings.go"), -1)
+	setting := regexp.MustCompile(`Setting\w+ +Setting = "(\w+)"`)
+	settings := setting.FindAllStringSubmatch(read(t, "../adapters/sqs/settings.go"), -1)
 	for _, match := range settings {
 		written = append(written, "Setting="+match[1])
 	}
-	shown := shownMetrics(t)
+	metrics := readMetrics(t)
 	for _, match := range settings {
-		if !slices.Contains(shown, "Setting="+match[1]) {
-			t.Errorf("no alarm shows the setting %s", match[1])
+		if !slices.Contains(metrics, "Setting="+match[1]) {
+			t.Errorf("setting %s: no alarm reads it", match[1])
 		}
 	}
-	if len(settings) == 0 || len(shown) < 20 {
-		t.Fatalf("found only %q and the settings %q", shown, settings)
+	if len(settings) == 0 || len(metrics) < 20 {
+		t.Fatalf("got only the metrics %q and the settings %q", metrics, settings)
 	}
-	for _, name := range shown {
+	for _, name := range metrics {
 		if !slices.Contains(written, name) {
-			t.Errorf("alarms or dashboard show %s, which the function does not write", name)
+			t.Errorf("%s: read by an alarm or the dashboard, but not written by the function", name)
 		}
 	}
 }
 
-// shownMetrics are our own metrics, reasons and statuses in alarms.tf and dashboard.tf.
-func shownMetrics(t *testing.T) (shown []string) {
+// readMetrics returns the function's metrics, reasons, settings and statuses that
+// alarms.tf and dashboard.tf read.
+func readMetrics(t *testing.T) (metrics []string) {
 	t.Helper()
 	alarms, dashboard := read(t, "terraform/alarms.tf"), read(t, "terraform/dashboard.tf")
 	for pattern, text := range map[string]string{
-		`merge\((?:local\.ours[^,]*|source), \{ name = "(\w+)"`: alarms,
-		`"orderonce", "(\w+)"`:    dashboard,
-		`(\w+) = \{ dimension = `: dashboard,
+		`merge\(local\.app[^,]*, \{ name = "(\w+)"`: alarms,
+		`"orderonce", "(\w+)"`:                      dashboard,
+		`(\w+) = \{ dimension = `:                   dashboard,
 	} {
 		for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
-			shown = append(shown, match[1])
+			metrics = append(metrics, match[1])
 		}
 	}
 	for dimension, pattern := range map[string]string{
-		"Reason=": `for reason in \[([^\]]+)\]`, "Setting=": `for setting in \[([^\]]+)\]`, "Status=": `Status = ([^ ]+) \}`,
+		"Reason=":  `for reason in \[([^\]]+)\]`,
+		"Setting=": `for setting in \[([^\]]+)\]`,
+		"Status=":  `Status = ([^ ]+) \}`,
 	} {
 		for value := range strings.SplitSeq(regexp.MustCompile(pattern).FindStringSubmatch(alarms)[1], ", ") {
-			shown = append(shown, dimension+strings.Trim(value, `"`))
+			metrics = append(metrics, dimension+strings.Trim(value, `"`))
 		}
 	}
-	return shown
+	return metrics
 }
 
-// Alarms are the larger part of what an idle deployment costs. The module's tests count them; this compares the documents.
-func TestTheDocumentsCountTheAlarms(t *testing.T) {
+// On call follows these references, so each must lead to a heading or to the row of a
+// reason.
+func TestAlarmsAndPinsReferToHeadingsAndReasonsThatExist(t *testing.T) {
+	t.Parallel()
+	text := read(t, "terraform/alarms.tf") + read(t, "terraform/pins.tf")
+	text = strings.NewReplacer("${local.runbook}", "docs/guides/operate.md",
+		"${local.failures}", "docs/reference/failures.md", `\"`, `"`).Replace(text)
+	reference := regexp.MustCompile(`(docs/[a-z/]+\.md), (?:"([^"]+)"|([a-z_]+))`)
+	references := reference.FindAllStringSubmatch(oneLine(text), -1)
+	if len(references) < 10 {
+		t.Fatalf("got only the references %q", references)
+	}
+	for _, match := range references {
+		file, heading, reason := match[1], match[2], match[3]
+		document := read(t, "../"+file)
+		switch {
+		case heading != "" && !strings.Contains(document, "\n## "+heading+"\n"):
+			t.Errorf("%s: no heading %q", file, heading)
+		case reason != "" && !strings.Contains(document, "\n| `"+reason+"` |"):
+			t.Errorf("%s: no row %q", file, reason)
+		}
+	}
+}
+
+// Alarms are the largest part of what an idle deployment costs. The tests of the module
+// count them, and this test compares the documentation with that count.
+func TestDocumentsStateTheNumberOfAlarms(t *testing.T) {
 	t.Parallel()
 	tests := read(t, "terraform/tests/alarms.tftest.hcl")
 	counts := regexp.MustCompile(`\) == (\d+)\n`).FindAllStringSubmatch(tests, 2)
 	if len(counts) != 2 {
-		t.Fatalf("got the counts %q of alarms.tftest.hcl, want alarms and metrics", counts)
+		t.Fatalf("alarms.tftest.hcl: got the counts %q, want those of alarms and metrics", counts)
 	}
-	number, metrics := counts[0][1], counts[1][1]
+	alarms, metrics := counts[0][1], counts[1][1]
 	for file, want := range map[string]string{
-		"../docs/guides/deploy.md": metrics + " metrics in " + number + " alarms",
-		"terraform/README.md":      number + " alarms",
+		"../docs/guides/deploy.md": metrics + " metrics in " + alarms + " alarms",
+		"terraform/README.md":      alarms + " alarms",
 	} {
-		if text := strings.Join(strings.Fields(read(t, file)), " "); !strings.Contains(text, want) {
-			t.Errorf("%s does not say %q", file, want)
+		if !strings.Contains(oneLine(read(t, file)), want) {
+			t.Errorf("%s: does not contain %q", file, want)
 		}
 	}
 }
 
-// A rotation writes the secret and publishes the function in one apply. Were the secret written second, new environments
-// would still read the old key.
+// A rotation writes the secret and publishes the function in one apply. If the secret
+// were written second, new execution environments would read the old key.
 func TestTheFunctionIsPublishedAfterItsSecretIsWritten(t *testing.T) {
 	t.Parallel()
 	function := parse(t).one(t, "resource", "aws_lambda_function", "functions")
@@ -285,11 +336,12 @@ func TestTheFunctionIsPublishedAfterItsSecretIsWritten(t *testing.T) {
 		uses = append(uses, traversal.RootName())
 	}
 	if !slices.Contains(uses, "aws_secretsmanager_secret_version") {
-		t.Errorf("the description uses %q, want the secret's version: the function must depend on it", uses)
+		t.Errorf("description: got references to %q, want one to the secret's version", uses)
 	}
 }
 
-// A new key must be in the role before messages, rows and the secret are encrypted with it.
+// The role must be allowed to use a new key before messages, rows and the secret are
+// encrypted with it.
 func TestTheRoleMayUseAKeyBeforeAnythingIsEncryptedWithIt(t *testing.T) {
 	t.Parallel()
 	module := parse(t)
@@ -300,18 +352,19 @@ func TestTheRoleMayUseAKeyBeforeAnythingIsEncryptedWithIt(t *testing.T) {
 		{"aws_secretsmanager_secret", "stripe"},
 	} {
 		var after []string
-		if attribute := module.one(t, "resource", resource[0], resource[1]).Attributes["depends_on"]; attribute != nil {
+		block := module.one(t, "resource", resource[0], resource[1])
+		if attribute := block.Attributes["depends_on"]; attribute != nil {
 			for _, traversal := range attribute.Expr.Variables() {
 				after = append(after, traversal.RootName()+"."+traversal[1].(hcl.TraverseAttr).Name)
 			}
 		}
 		if !slices.Contains(after, "aws_iam_role_policy.keys") {
-			t.Errorf("%s.%s depends on %q, want aws_iam_role_policy.keys", resource[0], resource[1], after)
+			t.Errorf("%s.%s: depends_on: got %q, want aws_iam_role_policy.keys", resource[0], resource[1], after)
 		}
 	}
 }
 
-func TestEveryStatementHasARowInTheDocuments(t *testing.T) {
+func TestEveryPolicyStatementHasARowInTheReference(t *testing.T) {
 	t.Parallel()
 	var code, document []string
 	for _, resource := range parse(t).blocks("resource") {
@@ -322,13 +375,14 @@ func TestEveryStatementHasARowInTheDocuments(t *testing.T) {
 			}
 		})
 	}
-	for _, match := range regexp.MustCompile("(?m)^\\| `(\\w+)`").FindAllStringSubmatch(read(t, "../docs/reference/iam.md"), -1) {
+	row := regexp.MustCompile("(?m)^\\| `(\\w+)`")
+	for _, match := range row.FindAllStringSubmatch(read(t, "../docs/reference/iam.md"), -1) {
 		document = append(document, match[1])
 	}
 	slices.Sort(code)
 	slices.Sort(document)
 	if diff := cmp.Diff(document, code); diff != "" || len(code) == 0 {
-		t.Errorf("- docs/reference/iam.md, + infra/terraform:\n%s", diff)
+		t.Errorf("statements differ (- docs/reference/iam.md, + infra/terraform):\n%s", diff)
 	}
 }
 
@@ -336,14 +390,14 @@ func TestEveryVariableAndOutputIsDescribed(t *testing.T) {
 	t.Parallel()
 	module := parse(t)
 	for _, v := range slices.Concat(module.blocks("variable"), module.blocks("output")) {
-		if !strings.HasSuffix(v.text(t, "description"), ".") {
-			t.Errorf("%s: want a description that is a sentence", v.labels[0])
+		if !strings.HasSuffix(strings.TrimSpace(v.text(t, "description")), ".") {
+			t.Errorf("%s: description: must end with a period", v.labels[0])
 		}
 	}
 }
 
-// OpenTofu has no mock_provider that reads its mocks from a folder: init, validate and test all refuse it.
-func TestEveryTestFileHoldsItsMocks(t *testing.T) {
+// OpenTofu does not support a mock_provider that reads its mocks from a directory.
+func TestEveryTestFileContainsItsMocks(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("terraform/tests/*.tftest.hcl")
 	if err != nil || len(files) == 0 {
@@ -356,16 +410,17 @@ func TestEveryTestFileHoldsItsMocks(t *testing.T) {
 		}
 		provider := body{file.Body.(*hclsyntax.Body), nil}.one(t, "mock_provider", "aws")
 		if provider.Attributes["source"] != nil || len(provider.blocks("mock_data")) == 0 {
-			t.Errorf("%s: the mocks are not in the file itself", name)
+			t.Errorf("%s: mock_provider: must contain its mocks", name)
 		}
 	}
 }
 
-func TestTheScopeIsOneThatTheFunctionAccepts(t *testing.T) {
+func TestTheModuleAcceptsTheScopesThatTheFunctionAccepts(t *testing.T) {
 	t.Parallel()
-	source := regexp.MustCompile(`regex\("([^"]+)", var\.scope\)`).FindStringSubmatch(read(t, "terraform/variables.tf"))
+	variables := read(t, "terraform/variables.tf")
+	source := regexp.MustCompile(`regex\("([^"]+)", var\.scope\)`).FindStringSubmatch(variables)
 	if source == nil {
-		t.Fatal("variables.tf does not check the scope")
+		t.Fatal("variables.tf: no validation of the scope")
 	}
 	rule := regexp.MustCompile(source[1])
 	for _, scope := range []string{
@@ -374,22 +429,22 @@ func TestTheScopeIsOneThatTheFunctionAccepts(t *testing.T) {
 	} {
 		_, err := order.NewScope(scope)
 		if got, want := rule.MatchString(scope), err == nil; got != want {
-			t.Errorf("%q: the module accepts it: %t, the function: %t", scope, got, want)
+			t.Errorf("scope %q: accepted by the module: got %t, want %t as by the function", scope, got, want)
 		}
 	}
 }
 
-// Users commit their lock file. One that a mirror's provider wrote lacks the registry's checksums ("zh:"), and would break
-// init for everybody else.
-func TestALockFileIsTheRegistrys(t *testing.T) {
+// Users commit their lock file. One that was written with a mirror lacks the checksums of
+// the registry ("zh:"), so init would fail for everybody else.
+func TestALockFileHasTheChecksumsOfTheRegistry(t *testing.T) {
 	t.Parallel()
 	lock, err := os.ReadFile("terraform/.terraform.lock.hcl")
 	if err == nil && !strings.Contains(string(lock), `"zh:`) {
-		t.Error("terraform/.terraform.lock.hcl was written with a mirror: delete it, and run terraform init with the registry")
+		t.Error(".terraform.lock.hcl: written with a mirror: delete it and run terraform init with the registry")
 	}
 }
 
-// goFile is a Go source file, for constants that its package keeps to itself.
+// goFile is a Go source file, to read constants that its package does not export.
 type goFile struct{ *ast.File }
 
 func parseGo(t *testing.T, path string) goFile {
@@ -401,7 +456,8 @@ func parseGo(t *testing.T, path string) goFile {
 	return goFile{file}
 }
 
-// assigned is the duration that is assigned to a field, such as live.Retention, once.
+// assigned returns the duration that is assigned to a field such as live.Retention. The
+// file must assign it once.
 func (f goFile) assigned(t *testing.T, field string) time.Duration {
 	t.Helper()
 	var found []ast.Expr
@@ -418,7 +474,7 @@ func (f goFile) assigned(t *testing.T, field string) time.Duration {
 	return time.Duration(constant(t, field, found)) * time.Second
 }
 
-// set is the number that set(field, number) puts there, once.
+// set returns the number of the only call set(field, number) in the file.
 func (f goFile) set(t *testing.T, field string) int {
 	t.Helper()
 	var found []ast.Expr
@@ -431,16 +487,16 @@ func (f goFile) set(t *testing.T, field string) int {
 	return constant(t, field, found)
 }
 
-// constant is what the one expression comes to, in seconds if it is a duration.
-func constant(t *testing.T, of string, found []ast.Expr) int {
+// constant returns the value of the only expression, in seconds if it is a duration.
+func constant(t *testing.T, field string, found []ast.Expr) int {
 	t.Helper()
 	if len(found) != 1 {
-		t.Fatalf("%s is set %d times, want once", of, len(found))
+		t.Fatalf("%s: set %d times, want once", field, len(found))
 	}
 	text := strings.ReplaceAll(types.ExprString(found[0]), "time.Hour", "3600")
 	value, err := types.Eval(token.NewFileSet(), nil, token.NoPos, text)
 	if err != nil || value.Value == nil {
-		t.Fatalf("%s = %s is no constant: %v", of, text, err)
+		t.Fatalf("%s = %s: not a constant: %v", field, text, err)
 	}
 	n, err := strconv.Atoi(value.Value.ExactString())
 	if err != nil {

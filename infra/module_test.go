@@ -12,18 +12,19 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// body is a block of infra/terraform as it is written. Its expressions may use literals and the defaults of variables.
+// body is a parsed block of infra/terraform. Its expressions can use literals and the
+// defaults of variables.
 type body struct {
 	*hclsyntax.Body
 	defaults *hcl.EvalContext
 }
 
-// parse returns everything that the module's files hold, as if it were one file.
+// parse returns the blocks of all files of the module.
 func parse(t *testing.T) body {
 	t.Helper()
 	names, err := filepath.Glob("terraform/*.tf")
 	if err != nil || len(names) == 0 {
-		t.Fatalf("got %d files of the module: %v", len(names), err)
+		t.Fatalf("infra/terraform: got %d files: %v", len(names), err)
 	}
 	all := body{&hclsyntax.Body{}, &hcl.EvalContext{}}
 	for _, name := range names {
@@ -57,7 +58,7 @@ func (b body) blocks(kind string) (all []block) {
 	return all
 }
 
-// one is the only block of this kind with these labels.
+// one returns the only block of this kind with these labels.
 func (b body) one(t *testing.T, kind string, labels ...string) body {
 	t.Helper()
 	var found []block
@@ -67,7 +68,7 @@ func (b body) one(t *testing.T, kind string, labels ...string) body {
 		}
 	}
 	if len(found) != 1 {
-		t.Fatalf("got %d blocks %s %q, want one", len(found), kind, labels)
+		t.Fatalf("%s %q: got %d blocks, want one", kind, labels, len(found))
 	}
 	return found[0].body
 }
@@ -75,7 +76,7 @@ func (b body) one(t *testing.T, kind string, labels ...string) body {
 func (b body) attribute(t *testing.T, name string) *hclsyntax.Attribute {
 	t.Helper()
 	if b.Attributes[name] == nil {
-		t.Fatalf("there is no %s", name)
+		t.Fatalf("%s: no such attribute", name)
 	}
 	return b.Attributes[name]
 }
@@ -109,7 +110,8 @@ func integer(v cty.Value) int {
 	return int(n)
 }
 
-// fields calls visit for every field of every object inside a node, also inside calls such as jsonencode.
+// fields calls visit for every field of every object inside a node, including arguments
+// of calls such as jsonencode.
 func fields(node hclsyntax.Node, visit func(name string, value hclsyntax.Expression)) {
 	_ = hclsyntax.VisitAll(node, func(n hclsyntax.Node) hcl.Diagnostics {
 		if object, ok := n.(*hclsyntax.ObjectConsExpr); ok {

@@ -14,16 +14,17 @@ import (
 	"orderonce/domain/order"
 )
 
-// period is how long a datapoint of an alarm is.
+// period is the duration of one datapoint of an alarm.
 const period = 5 * time.Minute
 
-// alarm is one of alarms.tf: at least Bad of the last Of periods must exceed Above.
+// alarm is an alarm of alarms.tf. It is raised if at least Bad of the last Of periods
+// exceed Above.
 type alarm struct {
 	Above   float64
 	Bad, Of int
 }
 
-// alarmNamed returns an alarm whose threshold is a number.
+// alarmNamed returns an alarm of alarms.tf. Its threshold must be a constant.
 func alarmNamed(t *testing.T, wanted string) alarm {
 	t.Helper()
 	var found alarm
@@ -49,13 +50,14 @@ func alarmNamed(t *testing.T, wanted string) alarm {
 		})
 	}
 	if found.Of == 0 {
-		t.Fatalf("there is no alarm %s", wanted)
+		t.Fatalf("alarm %s: not found in alarms.tf", wanted)
 	}
 	return found
 }
 
-// firstAt is when the alarm first goes off over datapoints by period, or false. Missing data is no alarm, as in CloudWatch
-// with treat_missing_data = notBreaching.
+// firstAt returns when datapoints by period first raise the alarm, and whether they do. A
+// missing datapoint is not breaching, as in CloudWatch with treat_missing_data =
+// notBreaching.
 func (a alarm) firstAt(data map[int]float64) (time.Duration, bool) {
 	last := slices.Max(append(keys(data), 0))
 	for end := range last + 1 {
@@ -79,14 +81,14 @@ func keys(data map[int]float64) (all []int) {
 	return all
 }
 
-// deliveries is what the function's metrics show, by period.
+// deliveries has the function's metrics by period.
 type deliveries struct {
 	received, failed map[int]float64
 	oldest           map[int]float64 // WaitingAge, milliseconds
 }
 
-// simulate sends one order each interval for as long as sending lasts, and fails every delivery of the first outage minutes.
-// jitter is the random part of the delays.
+// simulate sends an order at every interval until sending is over, and fails every
+// delivery until outage is over. jitter is the random part of the delays, from 0 to 1.
 func simulate(reason order.Reason, every, sending, outage time.Duration, jitter float64) deliveries {
 	d := deliveries{map[int]float64{}, map[int]float64{}, map[int]float64{}}
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -107,7 +109,8 @@ func simulate(reason order.Reason, every, sending, outage time.Duration, jitter 
 	return d
 }
 
-// percent is the expression of the two alarms on reasons.
+// percent returns the result of the expression of store-unavailable and
+// provider-unavailable.
 func (d deliveries) percent() map[int]float64 {
 	all := map[int]float64{}
 	for at, failed := range d.failed {
@@ -126,40 +129,39 @@ func TestAnOutageRaisesAnAlarmWithinAnHour(t *testing.T) {
 				t.Parallel()
 				busy := simulate(reason, time.Second, 3*time.Hour, 3*time.Hour, jitter)
 				if at, ok := alarmNamed(t, name).firstAt(busy.percent()); !ok || at > 20*time.Minute {
-					t.Errorf("with an order each second %s goes off after %v, %t, want within 20 minutes", name, at, ok)
+					t.Errorf("%s, an order per second: got %v, %t, want within 20 minutes", name, at, ok)
 				}
 				quiet := simulate(reason, 24*time.Hour, time.Minute, 3*time.Hour, jitter)
 				if at, ok := alarmNamed(t, "orders-retrying").firstAt(quiet.oldest); !ok || at > time.Hour {
-					t.Errorf("with one order orders-retrying goes off after %v, %t, want within an hour", at, ok)
+					t.Errorf("orders-retrying, a single order: got %v, %t, want within an hour", at, ok)
 				}
 			})
 		}
 	}
 }
 
-// A passing throttle heals by itself: the orders come back after seconds.
-func TestAPassingThrottleRaisesNoAlarm(t *testing.T) {
+// A short throttle needs no operator: the orders are redelivered after seconds.
+func TestAThrottleOfFourMinutesRaisesNoAlarm(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"store-unavailable", "provider-unavailable"} {
 		for _, jitter := range []float64{0, 0.5, 0.99} {
-			passing := simulate(order.ReasonUnavailable, time.Second, time.Hour, 4*time.Minute, jitter)
-			if at, ok := alarmNamed(t, name).firstAt(passing.percent()); ok {
-				t.Errorf("%s goes off after %v of a throttle that lasts four minutes", name, at)
+			throttled := simulate(order.ReasonUnavailable, time.Second, time.Hour, 4*time.Minute, jitter)
+			if at, ok := alarmNamed(t, name).firstAt(throttled.percent()); ok {
+				t.Errorf("%s: got an alarm after %v, want none", name, at)
 			}
-			if at, ok := alarmNamed(t, "orders-retrying").firstAt(passing.oldest); ok {
-				t.Errorf("orders-retrying goes off after %v of a throttle that lasts four minutes", at)
+			if at, ok := alarmNamed(t, "orders-retrying").firstAt(throttled.oldest); ok {
+				t.Errorf("orders-retrying: got an alarm after %v, want none", at)
 			}
 		}
 	}
 }
 
-// The simulation compares with the alarms as they are written, so their expressions must be the ones that it computes.
-func TestTheAlarmsOnReasonsCompareAShareOfTheDeliveries(t *testing.T) {
+// percent computes the same as these expressions.
+func TestTheAlarmsOnReasonsUseTheExpressionOfTheSimulation(t *testing.T) {
 	t.Parallel()
 	text := read(t, "terraform/alarms.tf")
-	for _, want := range []string{`"100 * unavailable / received"`, `"100 * refused / received"`} {
-		if !strings.Contains(text, want) {
-			t.Errorf("alarms.tf has no expression %s", want)
-		}
+	const expression = `"100 * failed / received"`
+	if got, want := strings.Count(text, expression), 2; got != want {
+		t.Errorf("alarms.tf: got the expression %s in %d alarms, want %d", expression, got, want)
 	}
 }

@@ -1,167 +1,255 @@
 locals {
   topics = var.alarm_topic_arn == null ? [] : [var.alarm_topic_arn]
 
-  # Where a metric comes from. docs/reference/metrics.md lists our own. A metric has
-  # exactly the dimensions that it was written with.
-  ours         = { namespace = "orderonce", dimensions = { Scope = local.scope } }
-  orders_queue = { namespace = "AWS/SQS", dimensions = { QueueName = aws_sqs_queue.orders.name } }
-  dead_queue   = { namespace = "AWS/SQS", dimensions = { QueueName = aws_sqs_queue.dead_letters.name } }
-  order        = { namespace = "AWS/Lambda", dimensions = { FunctionName = aws_lambda_function.functions["order"].function_name } }
-
-  ours_by_reason = { for reason in ["mismatch", "key_reused", "misconfigured", "store_unavailable", "provider_unavailable"] : reason =>
-    { namespace = "orderonce", dimensions = { Scope = local.scope, Reason = reason } }
+  # Sources of metrics. docs/reference/metrics.md lists those of the function. A metric is
+  # found only by exactly the dimensions that it was written with.
+  app         = { namespace = "orderonce", dimensions = { Scope = local.scope } }
+  order_queue = { namespace = "AWS/SQS", dimensions = { QueueName = aws_sqs_queue.orders.name } }
+  dead_queue  = { namespace = "AWS/SQS", dimensions = { QueueName = aws_sqs_queue.dead_letters.name } }
+  lambda = {
+    namespace  = "AWS/Lambda"
+    dimensions = { FunctionName = aws_lambda_function.functions["order"].function_name }
   }
-  ours_by_setting = { for setting in ["retention", "max_receives", "redrive_target", "dead_letter_retention"] : setting =>
-    { namespace = "orderonce", dimensions = { Scope = local.scope, Setting = setting } }
+
+  app_by_reason = {
+    for reason in ["mismatch", "key_reused", "misconfigured", "store_unavailable", "provider_unavailable"] :
+    reason => { namespace = "orderonce", dimensions = { Scope = local.scope, Reason = reason } }
   }
-  ours_declined = { namespace = "orderonce", dimensions = { Scope = local.scope, Status = "declined" } }
+  app_by_setting = {
+    for setting in ["retention", "max_receives", "redrive_target", "dead_letter_retention"] :
+    setting => { namespace = "orderonce", dimensions = { Scope = local.scope, Setting = setting } }
+  }
+  app_declined = { namespace = "orderonce", dimensions = { Scope = local.scope, Status = "declined" } }
 
-  # What stops processing at once, for alarms after which nothing may be charged until
-  # somebody has looked.
-  stop = "Stop processing: aws lambda update-event-source-mapping --no-enabled --region ${data.aws_region.current.region} --uuid ${aws_lambda_event_source_mapping.orders.uuid}, then keep processing = false in Terraform until the cause is found."
+  # Each description says what happened, what to do, and where to read on.
+  runbook  = "docs/guides/operate.md"
+  failures = "docs/reference/failures.md"
 
-  # The queue's attributes that the function checks, and what it needs.
+  stop_command = join(" ", [
+    "aws lambda update-event-source-mapping --no-enabled --region ${data.aws_region.current.region}",
+    "--uuid ${aws_lambda_event_source_mapping.orders.uuid}",
+  ])
+
+  # For alarms that may mean a wrong charge: nothing more may be charged until the cause
+  # is known.
+  stop = <<-EOT
+    Stop processing now:
+    ${local.stop_command}
+    Then set processing = false in Terraform, or the next apply resumes. Do not redrive before you
+    know the cause: ${local.runbook}, "A message is parked".
+  EOT
+
+  # The settings of the queues that the function checks, and what a wrong one does.
   queue_settings = {
-    retention             = "The order queue keeps messages for less time than the function believes: SQS deletes orders before they are parked."
-    max_receives          = "The order queue's maxReceiveCount is less than 1,000: SQS may take orders away before the function parks them with a reason."
-    redrive_target        = "What the order queue gives up does not go to the dead-letter queue of the function."
-    dead_letter_retention = "The dead-letter queue keeps messages no longer than the order queue: SQS deletes parked orders before somebody has looked."
+    retention             = "The order queue's retention is too short: SQS deletes waiting orders."
+    max_receives          = "The order queue's maxReceiveCount is too low: SQS parks orders without a reason."
+    redrive_target        = "The order queue's redrive policy does not name the function's dead-letter queue."
+    dead_letter_retention = "The dead-letter queue's retention is too short: SQS deletes parked orders."
   }
 
-  # Each alarm: what it means and what to do; the metrics, by id; an expression over them
-  # unless there is one metric; the threshold that must be exceeded, in how many of how
-  # many five-minute periods. An alarm may not SEARCH, so every metric is named. An
-  # expression has no result while one of its metrics is missing, and no result is no
-  # alarm: so a metric that may never be written appears in numerators only.
+  # Each alarm has a description, its metrics by id, an expression over them unless there
+  # is one metric, a threshold that must be exceeded (above), and in how many of how many
+  # five-minute periods. CloudWatch allows no SEARCH in an alarm, so each metric is named.
+  # An expression has no result while one of its metrics is missing, and no result is not
+  # breaching: so a metric that may never be written appears only in numerators.
   alarms = merge({
     dead-letters = {
-      description = "Messages are parked and need a person: their attribute orderonce-reason says why. docs/reference/failures.md."
-      metrics     = { m = merge(local.dead_queue, { name = "ApproximateNumberOfMessagesVisible", stat = "Maximum" }) }
-      above       = 0
-      periods     = [1, 1]
+      description = <<-EOT
+        Orders are parked in the dead-letter queue and need a person. Read orderonce-reason of each
+        message and follow ${local.runbook}, "A message is parked".
+      EOT
+      metrics = {
+        m = merge(local.dead_queue, { name = "ApproximateNumberOfMessagesVisible", stat = "Maximum" })
+      }
+      above   = 0
+      periods = [1, 1]
     }
     dead-letters-old = {
-      description = "A parked message is older than seven days, and is deleted at fourteen: handle or redrive it."
-      metrics     = { m = merge(local.dead_queue, { name = "ApproximateAgeOfOldestMessage", stat = "Maximum" }) }
-      above       = 7 * 24 * 60 * 60
-      periods     = [1, 1]
+      description = <<-EOT
+        A parked message is older than 7 days, and SQS deletes it at 14. Handle or redrive it:
+        ${local.runbook}, "A message is parked".
+      EOT
+      metrics = {
+        m = merge(local.dead_queue, { name = "ApproximateAgeOfOldestMessage", stat = "Maximum" })
+      }
+      above   = 7 * 24 * 60 * 60
+      periods = [1, 1]
     }
-    # SQS leaves messages that were received three times or more out of this metric (SQS
-    # developer guide, "Available CloudWatch metrics for Amazon SQS"), so it only shows
-    # orders that nobody takes. orders-retrying shows the others.
+    # SQS excludes messages that were received three times or more from this metric (SQS
+    # developer guide, "Available CloudWatch metrics for Amazon SQS"), so it shows only
+    # orders that are not received. orders-retrying shows the others.
     orders-waiting = {
-      description = "An order has waited for more than half an hour and was hardly received: the function is stopped, throttled or too slow."
-      metrics     = { m = merge(local.orders_queue, { name = "ApproximateAgeOfOldestMessage", stat = "Maximum" }) }
-      above       = 30 * 60
-      periods     = [2, 3]
+      description = <<-EOT
+        An order has waited for more than 30 minutes and was hardly received: processing is stopped,
+        the function is throttled or fails to start, or maximum_concurrency is too low. See the
+        alarms errors and throttles, then ${local.runbook}, "Orders wait".
+      EOT
+      metrics = {
+        m = merge(local.order_queue, { name = "ApproximateAgeOfOldestMessage", stat = "Maximum" })
+      }
+      above   = 30 * 60
+      periods = [2, 3]
     }
-    # One order is redelivered every 15 minutes at the latest, so one period in four is
-    # enough, and keeps the alarm on in between.
+    # A waiting order is redelivered at least every 15 minutes, so one breaching period in
+    # four raises the alarm and keeps it on in between.
     orders-retrying = {
-      description = "An order has been retried for more than half an hour: see which reason of Redelivered grows. Orders are parked after six days."
-      metrics     = { m = merge(local.ours, { name = "WaitingAge", stat = "Maximum" }) }
+      description = <<-EOT
+        An order has been retried for more than 30 minutes. The dashboard shows which reason of
+        Redelivered grows; ${local.failures} says what to do about it. Orders are parked after six
+        days.
+      EOT
+      metrics     = { m = merge(local.app, { name = "WaitingAge", stat = "Maximum" }) }
       above       = 30 * 60 * 1000
       periods     = [1, 4]
     }
-    # An outage fails nearly every delivery for as long as it lasts; a passing throttle
-    # fails some, or all of them for minutes.
+    # An outage fails nearly every delivery while it lasts. A short throttle fails some,
+    # or all of them for minutes.
     store-unavailable = {
-      description = "DynamoDB fails or throttles a quarter of the deliveries for 15 minutes: see its throttles, the role and the table's name. Orders wait."
+      description = <<-EOT
+        A quarter of the deliveries failed at DynamoDB for 15 minutes. Orders wait; none is lost.
+        Check the table's throttles, the role's permissions and ORDERS_TABLE: ${local.failures},
+        store_unavailable.
+      EOT
       metrics = {
-        unavailable = merge(local.ours_by_reason["store_unavailable"], { name = "Redelivered", stat = "Sum" })
-        received    = merge(local.ours, { name = "Received", stat = "Sum" })
+        failed   = merge(local.app_by_reason["store_unavailable"], { name = "Redelivered", stat = "Sum" })
+        received = merge(local.app, { name = "Received", stat = "Sum" })
       }
-      expression = "100 * unavailable / received"
+      expression = "100 * failed / received"
       above      = 25
       periods    = [3, 4]
     }
     provider-unavailable = {
-      description = "Stripe refuses a quarter of the deliveries for 15 minutes: see its status page, or lower maximum_concurrency. Orders wait."
+      description = <<-EOT
+        A quarter of the deliveries failed at Stripe for 15 minutes: an outage or its rate limit.
+        Orders wait; none is lost. Check Stripe's status page, or lower maximum_concurrency:
+        ${local.runbook}, "Stripe is down or rejects the key".
+      EOT
       metrics = {
-        refused  = merge(local.ours_by_reason["provider_unavailable"], { name = "Redelivered", stat = "Sum" })
-        received = merge(local.ours, { name = "Received", stat = "Sum" })
+        failed   = merge(local.app_by_reason["provider_unavailable"], { name = "Redelivered", stat = "Sum" })
+        received = merge(local.app, { name = "Received", stat = "Sum" })
       }
-      expression = "100 * refused / received"
+      expression = "100 * failed / received"
       above      = 25
       periods    = [3, 4]
     }
     orders-open-long = {
-      description = "One order in a hundred took more than ten minutes from sent to settled: Stripe, DynamoDB or concurrency."
-      metrics     = { m = merge(local.ours, { name = "OrderAge", stat = "p99" }) }
+      description = <<-EOT
+        One order in a hundred took more than 10 minutes from sent to settled. Check CallLatency and
+        Duration on the dashboard, then maximum_concurrency: docs/guides/deploy.md, "Capacity".
+      EOT
+      metrics     = { m = merge(local.app, { name = "OrderAge", stat = "p99" }) }
       above       = 10 * 60 * 1000
       periods     = [2, 3]
     }
     errors = {
-      description = "The function crashed, timed out or cannot start. A failed order is not an error of the function: read its log."
-      metrics     = { m = merge(local.order, { name = "Errors", stat = "Sum" }) }
+      description = <<-EOT
+        The function crashed, timed out or failed to start; a failed order is not an error of the
+        function. Read its log. If it cannot start, orders reach the dead-letter queue after 50
+        hours: ${local.runbook}, "A message has no reason".
+      EOT
+      metrics     = { m = merge(local.lambda, { name = "Errors", stat = "Sum" }) }
       above       = 0
       periods     = [2, 3]
     }
     throttles = {
-      description = "Lambda throttles the function: raise reserved_concurrency or the account's limit."
-      metrics     = { m = merge(local.order, { name = "Throttles", stat = "Sum" }) }
+      description = <<-EOT
+        Lambda throttles the function, and every throttled batch uses up a receive of its messages.
+        Raise reserved_concurrency or the account's quota: docs/guides/deploy.md, "Capacity".
+      EOT
+      metrics     = { m = merge(local.lambda, { name = "Throttles", stat = "Sum" }) }
       above       = 0
       periods     = [3, 5]
     }
     duration = {
-      description = "Batches take nearly as long as the function may: look at CallLatency, lower batch_size or raise function_timeout."
-      metrics     = { m = merge(local.order, { name = "Duration", stat = "p99" }) }
+      description = <<-EOT
+        Invocations take 80 percent of function_timeout. Check CallLatency on the dashboard, then
+        lower batch_size or raise function_timeout and visibility_timeout.
+      EOT
+      metrics     = { m = merge(local.lambda, { name = "Duration", stat = "p99" }) }
       above       = 0.8 * 1000 * var.function_timeout
       periods     = [3, 5]
     }
     duplicates = {
-      description = "More than a fifth of the deliveries repeat a settled order: a producer sends twice, or acknowledgments get lost."
+      description = <<-EOT
+        More than 20 percent of the deliveries are duplicates of settled orders. None is charged
+        again. Find the producer that sends twice, or check whether DeleteMessage fails.
+      EOT
       metrics = {
-        duplicates = merge(local.ours, { name = "Duplicates", stat = "Sum" })
-        received   = merge(local.ours, { name = "Received", stat = "Sum" })
+        duplicates = merge(local.app, { name = "Duplicates", stat = "Sum" })
+        received   = merge(local.app, { name = "Received", stat = "Sum" })
       }
       expression = "IF(received >= 50, 100 * duplicates / received, 0)"
       above      = 20
       periods    = [2, 3]
     }
     unknown-outcomes = {
-      description = "Stripe gives no readable answer, so money may have moved. The next attempt reads the intent. See Stripe's status page."
-      metrics     = { m = merge(local.ours, { name = "Unknown", stat = "Sum" }) }
+      description = <<-EOT
+        Calls to Stripe ended without a readable response, so a charge may have happened. The next
+        attempt reads the PaymentIntent first; nothing is charged twice. Check Stripe's status page:
+        ${local.failures}, provider_unknown.
+      EOT
+      metrics     = { m = merge(local.app, { name = "Unknown", stat = "Sum" }) }
       above       = 5
       periods     = [2, 3]
     }
     declines = {
-      description = "More than 30 percent of the settled orders are declined: card testing, a wrong account, or a bank."
+      description = <<-EOT
+        More than 30 percent of the settled orders are declined: card testing, an issuer outage, or
+        a wrong Stripe account. Look at the declines in Stripe's Dashboard.
+      EOT
       metrics = {
-        declined = merge(local.ours_declined, { name = "Settled", stat = "Sum" })
-        settled  = merge(local.ours, { name = "OrderAge", stat = "SampleCount" }) # observed once for each settled order
+        declined = merge(local.app_declined, { name = "Settled", stat = "Sum" })
+        # OrderAge has one sample per settled order.
+        settled = merge(local.app, { name = "OrderAge", stat = "SampleCount" })
       }
       expression = "IF(settled >= 20, 100 * declined / settled, 0)"
       above      = 30
       periods    = [2, 3]
     }
     mismatch = {
-      description = "An intent belongs to another order, amount or scope: two deployments may share a scope. ${local.stop}"
-      metrics     = { m = merge(local.ours_by_reason["mismatch"], { name = "Parked", stat = "Sum" }) }
+      description = <<-EOT
+        A PaymentIntent belongs to another order, amount or scope: two deployments may share a
+        scope. ${local.stop}
+      EOT
+      metrics     = { m = merge(local.app_by_reason["mismatch"], { name = "Parked", stat = "Sum" }) }
       above       = 0
       periods     = [1, 1]
     }
     key-reused = {
-      description = "Stripe knows an order that the table does not: the table may be a restored one. ${local.stop}"
-      metrics     = { m = merge(local.ours_by_reason["key_reused"], { name = "Parked", stat = "Sum" }) }
+      description = <<-EOT
+        Stripe has an idempotency key of an order that the table does not have: a row was lost, or
+        the table was restored from a backup. ${local.stop}
+      EOT
+      metrics     = { m = merge(local.app_by_reason["key_reused"], { name = "Parked", stat = "Sum" }) }
       above       = 0
       periods     = [1, 1]
     }
     misconfigured = {
-      description = "Stripe refuses our key or does not know an intent of ours, or a batch has no time for an order: see the log. Orders wait."
-      metrics     = { m = merge(local.ours_by_reason["misconfigured"], { name = "Redelivered", stat = "Sum" }) }
-      above       = 0
-      periods     = [1, 1]
+      description = <<-EOT
+        Stripe rejects the key or does not know a PaymentIntent of this deployment, or a batch has
+        too little time for one order. Orders wait. Read error in the function's log:
+        ${local.failures}, misconfigured.
+      EOT
+      metrics = {
+        m = merge(local.app_by_reason["misconfigured"], { name = "Redelivered", stat = "Sum" })
+      }
+      above   = 0
+      periods = [1, 1]
     }
     }, {
-    # One alarm for each setting, because a sum has no result while one of the four is
-    # missing. The function checks once in each new environment, so the alarm stays on for
-    # an hour.
-    for setting, description in local.queue_settings : "queue-${replace(setting, "_", "-")}" => {
-      description = description
-      metrics     = { m = merge(local.ours_by_setting[setting], { name = "QueueMisconfigured", stat = "Sum" }) }
-      above       = 0
-      periods     = [1, 12]
+    # One alarm per setting, because a sum has no result while one of the four is missing.
+    # The function checks once per execution environment, so the alarm stays on for an
+    # hour.
+    for setting, problem in local.queue_settings : "queue-${replace(setting, "_", "-")}" => {
+      description = <<-EOT
+        ${problem} Correct the queue; the log line "queue misconfigured" has the value and the
+        remedy: ${local.runbook}, "The queues are misconfigured".
+      EOT
+      metrics = {
+        m = merge(local.app_by_setting[setting], { name = "QueueMisconfigured", stat = "Sum" })
+      }
+      above   = 0
+      periods = [1, 12]
     }
   })
 }
@@ -170,7 +258,7 @@ resource "aws_cloudwatch_metric_alarm" "alarms" {
   for_each = local.alarms
 
   alarm_name          = "${local.prefix}-${each.key}"
-  alarm_description   = each.value.description
+  alarm_description   = trimspace(each.value.description)
   comparison_operator = "GreaterThanThreshold"
   threshold           = each.value.above
   datapoints_to_alarm = each.value.periods[0]

@@ -1,29 +1,39 @@
 # Three rows, three questions: are we charging, once, and fast?
 locals {
-  # One line a dimension's value. Only graphs may search.
+  # One line per value of a dimension. SEARCH is allowed in graphs only.
   searches = { for metric, by in {
     Settled     = { dimension = "Status", stat = "Sum" }, Parked = { dimension = "Reason", stat = "Sum" },
     Redelivered = { dimension = "Reason", stat = "Sum" }, CallLatency = { dimension = "Call", stat = "p99" },
     } : metric => {
-    label      = "$${PROP('Dim.${by.dimension}')}"
-    expression = "SEARCH('{orderonce,Scope,${by.dimension}} Scope=\"${local.scope}\" MetricName=\"${metric}\"', '${by.stat}', 300)"
+    label = "$${PROP('Dim.${by.dimension}')}"
+    expression = format(
+      "SEARCH('{orderonce,Scope,%s} Scope=\"%s\" MetricName=\"%s\"', '%s', 300)",
+      by.dimension, local.scope, metric, by.stat,
+    )
   } }
 
-  # A widget: title, statistic, and metrics as [namespace, name, dimension, value, ...] or [{expression, ...}].
+  # The properties of a widget: title, statistic, and metrics as [namespace, name,
+  # dimension, value, ...] or [{expression, ...}].
   dashboard = [
     { question = "Are we charging?", widgets = [
       { title = "Settled orders, by status", stat = "Sum", metrics = [
         [local.searches.Settled],
       ] },
-      { title = "Waiting orders: the oldest, seconds, and how many", stat = "Maximum", metrics = [
-        # SQS leaves out messages that were received three times or more; the function's
-        # own metric has them.
-        ["AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName", aws_sqs_queue.orders.name, { label = "hardly received" }],
+      { title = "Waiting orders: age of the oldest (seconds) and number", stat = "Maximum", metrics = [
+        # SQS excludes messages that were received three times or more from its metric.
+        # The function's WaitingAge includes them.
+        concat(
+          ["AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName", aws_sqs_queue.orders.name],
+          [{ label = "received at most twice" }],
+        ),
         ["orderonce", "WaitingAge", "Scope", local.scope, { id = "retried", visible = false }],
         [{ expression = "retried / 1000", label = "retried" }],
-        ["AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", aws_sqs_queue.orders.name, { yAxis = "right" }],
+        concat(
+          ["AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", aws_sqs_queue.orders.name],
+          [{ yAxis = "right" }],
+        ),
       ] },
-      { title = "Waiting for a person: parked, by reason", stat = "Sum", metrics = [
+      { title = "Parked orders, by reason, and dead letters", stat = "Sum", metrics = [
         [local.searches.Parked],
         concat(
           ["AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", aws_sqs_queue.dead_letters.name],
@@ -32,11 +42,11 @@ locals {
       ] },
     ] },
     { question = "Once?", widgets = [
-      { title = "Deliveries, and those that repeat a settled order", stat = "Sum", metrics = [
+      { title = "Deliveries and duplicates", stat = "Sum", metrics = [
         ["orderonce", "Received", "Scope", local.scope],
         ["orderonce", "Duplicates", "Scope", local.scope],
       ] },
-      { title = "Attempts that met another, and answers that were lost", stat = "Sum", metrics = [
+      { title = "Concurrent attempts and unknown outcomes", stat = "Sum", metrics = [
         ["orderonce", "InProgress", "Scope", local.scope],
         ["orderonce", "Takeovers", "Scope", local.scope],
         ["orderonce", "ClaimsLost", "Scope", local.scope],
@@ -47,14 +57,14 @@ locals {
       ] },
     ] },
     { question = "Fast?", widgets = [
-      { title = "From sent to settled, milliseconds", stat = "p50", metrics = [
+      { title = "Time from sent to settled (milliseconds)", stat = "p50", metrics = [
         ["orderonce", "OrderAge", "Scope", local.scope, { label = "p50" }],
         ["orderonce", "OrderAge", "Scope", local.scope, { label = "p99", stat = "p99" }],
       ] },
-      { title = "Calls, p99 milliseconds", stat = "p99", metrics = [
+      { title = "Call latency p99 (milliseconds)", stat = "p99", metrics = [
         [local.searches.CallLatency],
       ] },
-      { title = "Function: p99 milliseconds, executions, errors", stat = "Maximum", metrics = [
+      { title = "Function: duration p99 (milliseconds), concurrency, errors", stat = "Maximum", metrics = [
         ["AWS/Lambda", "Duration", "FunctionName", "${local.prefix}-order", { stat = "p99" }],
         ["AWS/Lambda", "ConcurrentExecutions", "FunctionName", "${local.prefix}-order", { yAxis = "right" }],
         ["AWS/Lambda", "Errors", "FunctionName", "${local.prefix}-order", { stat = "Sum", yAxis = "right" }],
@@ -67,7 +77,11 @@ resource "aws_cloudwatch_dashboard" "orders" {
   dashboard_name = local.prefix
   dashboard_body = jsonencode({
     widgets = flatten([for row, line in local.dashboard : concat(
-      [{ type = "text", x = 0, y = row * 7, width = 24, height = 1, properties = { markdown = "## ${line.question}" } }],
+      [{
+        type = "text", x = 0, y = row * 7, width = 24, height = 1, properties = {
+          markdown = "## ${line.question}"
+        }
+      }],
       [for column, widget in line.widgets : {
         type = "metric", x = column * 8, y = row * 7 + 1, width = 8, height = 6, properties = merge(widget, {
           view = "timeSeries", period = 300, region = data.aws_region.current.region

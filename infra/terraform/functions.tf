@@ -1,18 +1,18 @@
 locals {
-  # One entry for each folder of functions/. Each gets a zip, a role, a log group and the
-  # alias `live`. What invokes it is below, its permissions are in iam.tf. publish,
-  # webhook and reconcile are added here.
+  # One entry for each directory of functions/. Each gets a zip, a role, a log group and
+  # the alias live. Its event source is below, its permissions are in iam.tf. publish,
+  # webhook and reconcile will be added here.
   functions = {
     order = {
-      description = "Charges each order once and settles its row"
+      description = "Charges each order exactly once"
       timeout     = var.function_timeout
       memory_size = var.memory_size
       reserved    = var.reserved_concurrency
     }
   }
 
-  # Separate from local.functions, because queue and table depend on the roles: the role
-  # may use the key before they do.
+  # Separate from local.functions to avoid a cycle: queues and table depend on the roles,
+  # so that a role is allowed to use a key before they do.
   environments = {
     order = {
       ORDERS_TABLE          = aws_dynamodb_table.orders.name
@@ -30,23 +30,29 @@ locals {
   package_dir = coalesce(var.package_dir, "${path.module}/../../build/package")
   zips        = { for name in keys(local.functions) : name => "${local.package_dir}/${name}.zip" }
   zip_sha256  = { for name, zip in local.zips : name => fileexists(zip) ? filesha256(zip) : "" }
+
+  zip_base64sha256 = { for name, zip in local.zips : name => fileexists(zip) ? filebase64sha256(zip) : null }
 }
 
 resource "aws_lambda_function" "functions" {
   for_each = local.functions
 
   function_name = "${local.prefix}-${each.key}"
-  # Each version says which bytes it runs: compare with build/package/SHA256SUMS. The
-  # secret's version is part of the description, so that a rotation publishes a new
-  # version of the function, after the secret is written: new environments then read the
-  # new key.
-  description                    = "${each.value.description}. Key ${aws_secretsmanager_secret_version.stripe.secret_string_wo_version}. Zip ${local.zip_sha256[each.key]}"
+  # The description identifies the zip of each version: compare with
+  # build/package/SHA256SUMS. It contains the secret's version, so that a rotation
+  # publishes a new version of the function after the secret is written. Its new execution
+  # environments read the new key.
+  description = join(" ", [
+    "${each.value.description}.",
+    "Key ${aws_secretsmanager_secret_version.stripe.secret_string_wo_version}.",
+    "Zip ${local.zip_sha256[each.key]}",
+  ])
   role                           = aws_iam_role.functions[each.key].arn
   runtime                        = "provided.al2023"
   architectures                  = ["arm64"]
   handler                        = "bootstrap"
   filename                       = local.zips[each.key]
-  source_code_hash               = fileexists(local.zips[each.key]) ? filebase64sha256(local.zips[each.key]) : null
+  source_code_hash               = local.zip_base64sha256[each.key]
   publish                        = true
   timeout                        = each.value.timeout
   memory_size                    = each.value.memory_size
@@ -59,7 +65,7 @@ resource "aws_lambda_function" "functions" {
   logging_config {
     log_format            = "JSON"
     log_group             = aws_cloudwatch_log_group.functions[each.key].name
-    application_log_level = "INFO" # metrics are log lines without a level, which count as INFO: less would drop them
+    application_log_level = "INFO" # a stricter level drops the metrics: they have no level and count as INFO
     system_log_level      = "WARN"
   }
 
@@ -70,7 +76,7 @@ resource "aws_lambda_function" "functions" {
   lifecycle {
     precondition {
       condition     = fileexists(local.zips[each.key])
-      error_message = "There is no ${local.zips[each.key]}. Run `make package` in the root of the clone first."
+      error_message = "${local.zips[each.key]}: no such file, run make package in the root of the clone first"
     }
   }
 }
@@ -79,7 +85,7 @@ resource "aws_lambda_alias" "live" {
   for_each = local.functions
 
   name             = "live"
-  description      = "What is deployed"
+  description      = "The deployed version"
   function_name    = aws_lambda_function.functions[each.key].function_name
   function_version = aws_lambda_function.functions[each.key].version
 }
@@ -92,12 +98,15 @@ resource "aws_cloudwatch_log_group" "functions" {
 }
 
 locals {
-  # A provisioned poller runs up to ten batches at once (Lambda developer guide, "Using
-  # provisioned mode with an Amazon SQS event source mapping").
-  batches_at_once = var.provisioned_pollers == null ? var.maximum_concurrency : 10 * var.provisioned_pollers.maximum
+  # A provisioned poller runs up to ten batches concurrently (Lambda developer guide,
+  # "Using provisioned mode with an Amazon SQS event source mapping").
+  concurrent_batches = (
+    var.provisioned_pollers == null ? var.maximum_concurrency : 10 * var.provisioned_pollers.maximum
+  )
 }
 
-# No filter_criteria: Lambda deletes what a filter of a queue does not match. The function validates, and parks with a reason.
+# No filter_criteria: Lambda deletes messages of a queue that a filter does not match. The
+# function validates them instead, and parks invalid ones with a reason.
 resource "aws_lambda_event_source_mapping" "orders" {
   enabled                 = var.processing
   event_source_arn        = aws_sqs_queue.orders.arn
@@ -105,7 +114,8 @@ resource "aws_lambda_event_source_mapping" "orders" {
   batch_size              = var.batch_size
   function_response_types = ["ReportBatchItemFailures"]
 
-  # Either of the two: provisioned pollers are limited by their own number.
+  # Either scaling_config or provisioned_poller_config: Lambda rejects a mapping with
+  # both.
   dynamic "scaling_config" {
     for_each = var.provisioned_pollers == null ? [var.maximum_concurrency] : []
 
@@ -128,13 +138,16 @@ resource "aws_lambda_event_source_mapping" "orders" {
   }
 
   lifecycle {
-    # The mapping ignores reserved concurrency: with less of it, batches are throttled and
-    # use up their receives.
+    # The mapping ignores reserved concurrency. If it is lower, Lambda throttles batches,
+    # and each throttled batch uses up a receive of its messages.
     precondition {
-      condition     = var.reserved_concurrency == null ? true : var.reserved_concurrency >= local.batches_at_once
-      error_message = "reserved_concurrency is less than the ${local.batches_at_once} batches that the mapping may run at once."
+      condition = (
+        var.reserved_concurrency == null ? true : var.reserved_concurrency >= local.concurrent_batches
+      )
+      error_message = "reserved_concurrency: must be at least ${local.concurrent_batches}, one per batch"
     }
   }
 
-  depends_on = [aws_iam_role_policy.order] # Lambda refuses a mapping whose function may not read the queue
+  # Lambda rejects a mapping whose function is not allowed to read the queue.
+  depends_on = [aws_iam_role_policy.order]
 }

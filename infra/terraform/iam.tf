@@ -1,17 +1,18 @@
-# docs/reference/iam.md says why each statement is here; a test compares. Every statement names its actions and ARNs.
+# docs/reference/iam.md explains each statement, and a test compares the two. Every
+# statement names its actions and ARNs.
 
 resource "aws_iam_role" "functions" {
   for_each = local.functions
 
   name        = "${local.prefix}-${each.key}"
-  description = "What the ${each.key} function of ${local.prefix} may do"
+  description = "Execution role of the ${each.key} function of ${local.prefix}"
 
   permissions_boundary = var.permissions_boundary
 
   assume_role_policy = jsonencode({
     Version = "2012-10-17"
     Statement = [{
-      Sid       = "LambdaAssumesTheRole"
+      Sid       = "AssumedByLambda"
       Effect    = "Allow"
       Principal = { Service = "lambda.amazonaws.com" }
       Action    = "sts:AssumeRole"
@@ -27,9 +28,12 @@ resource "aws_iam_role_policy" "order" {
     Statement = concat(
       [
         {
-          Sid      = "ReceiveOrders"
-          Effect   = "Allow"
-          Action   = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes"]
+          Sid    = "ReceiveOrders"
+          Effect = "Allow"
+          Action = [
+            "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility",
+            "sqs:GetQueueAttributes",
+          ]
           Resource = aws_sqs_queue.orders.arn
         },
         {
@@ -54,7 +58,7 @@ resource "aws_iam_role_policy" "order" {
           Sid    = "WriteLogs"
           Effect = "Allow"
           Action = ["logs:CreateLogStream", "logs:PutLogEvents"]
-          # The only wildcard: Lambda names the streams.
+          # The only wildcard, because Lambda names the log streams.
           Resource = "${aws_cloudwatch_log_group.functions["order"].arn}:log-stream:*"
         },
       ],
@@ -62,15 +66,15 @@ resource "aws_iam_role_policy" "order" {
         Sid      = "WriteTraces"
         Effect   = "Allow"
         Action   = ["xray:PutTraceSegments", "xray:PutTelemetryRecords"]
-        Resource = "*" # X-Ray knows no resource for either action
+        Resource = "*" # X-Ray supports no resources for either action
       }] : [],
     )
   })
 }
 
-# A policy of its own, because queues, table and secret depend on it: they use a key only
-# once the role may use it too. It keeps the previous keys, because messages that wait,
-# and backups, stay encrypted with the key of their time.
+# A separate policy, because queues, table and secret depend on it: the role must be
+# allowed to use a key before anything is encrypted with it. It includes the previous
+# keys, because waiting messages and backups stay encrypted with them.
 resource "aws_iam_role_policy" "keys" {
   count = length(local.kms_keys) > 0 ? 1 : 0
 
@@ -79,7 +83,7 @@ resource "aws_iam_role_policy" "keys" {
   policy = jsonencode({
     Version = "2012-10-17"
     Statement = [{
-      Sid       = "UseTheKey"
+      Sid       = "UseKMSKeys"
       Effect    = "Allow"
       Action    = ["kms:Decrypt", "kms:GenerateDataKey"]
       Resource  = local.kms_keys
@@ -88,12 +92,18 @@ resource "aws_iam_role_policy" "keys" {
   })
 }
 
-# Queue policies. A statement holds at most 7 actions (SQS developer guide, "Amazon SQS policy quotas"), so those that read, write or
-# hand over messages are named. Denials name this account, because nobody outside gets in but by a statement that allows it.
+# Queue policies. A statement has at most 7 actions (SQS developer guide, "Amazon SQS
+# policy quotas"), so message_actions lists those that read, write or move messages.
+# Denials name this account only: other accounts have no access without a statement that
+# allows it.
 locals {
-  account = "arn:${data.aws_partition.current.partition}:iam::${data.aws_caller_identity.current.account_id}:root"
+  partition = data.aws_partition.current.partition
+  account   = "arn:${local.partition}:iam::${data.aws_caller_identity.current.account_id}:root"
 
-  kms_keys = sort(distinct(concat(var.kms_key_arn == null ? [] : [var.kms_key_arn], tolist(var.previous_kms_key_arns))))
+  kms_keys = sort(setunion(var.kms_key_arn == null ? [] : [var.kms_key_arn], var.previous_kms_key_arns))
+
+  # Who may send orders. While it is empty, IAM policies of this account decide.
+  sender_arns = setunion(var.producer_arns, var.producer_rule_arns, var.producer_topic_arns)
 
   key_services = [for service in ["sqs", "dynamodb", "secretsmanager"] :
     "${service}.${data.aws_region.current.region}.${data.aws_partition.current.dns_suffix}"
@@ -111,7 +121,7 @@ resource "aws_sqs_queue_policy" "orders" {
     Version = "2012-10-17"
     Statement = concat(
       [{
-        Sid       = "OrdersByTlsOnly"
+        Sid       = "DenyOrdersWithoutTLS"
         Effect    = "Deny"
         Principal = { AWS = local.account }
         Action    = local.message_actions
@@ -126,8 +136,8 @@ resource "aws_sqs_queue_policy" "orders" {
         Resource  = aws_sqs_queue.orders.arn
         Condition = { Bool = { "aws:SecureTransport" = "true" } }
       }] : statement if length(var.producer_arns) > 0],
-      # The source's ARN is compared whole and contains its account, so aws:SourceAccount
-      # would add nothing (IAM user guide, "The confused deputy problem").
+      # aws:SourceArn is compared in full and contains the account, so aws:SourceAccount
+      # is not needed (IAM user guide, "The confused deputy problem").
       [for statement in [
         {
           Sid       = "RulesSendOrders"
@@ -152,10 +162,10 @@ resource "aws_sqs_queue_policy" "orders" {
           }
         },
       ] : statement if length(statement.Condition.ArnEquals["aws:SourceArn"]) > 0],
-      # A service's own requests do not come from this account. The condition says so,
-      # too, so that the denial never keeps rules and topics out.
+      # Requests of AWS services do not come from a principal of this account. The
+      # condition also excludes them, so that the denial never blocks rules and topics.
       [for statement in [{
-        Sid       = "NobodyElseSendsOrders"
+        Sid       = "DenyOtherSenders"
         Effect    = "Deny"
         Principal = { AWS = local.account }
         Action    = "sqs:SendMessage"
@@ -164,7 +174,7 @@ resource "aws_sqs_queue_policy" "orders" {
           ArnNotEquals = { "aws:PrincipalArn" = sort(var.producer_arns) }
           Bool         = { "aws:PrincipalIsAWSService" = "false" }
         } : operator => condition if operator != "ArnNotEquals" || length(var.producer_arns) > 0 }
-      }] : statement if length(var.producer_arns) + length(var.producer_rule_arns) + length(var.producer_topic_arns) > 0],
+      }] : statement if length(local.sender_arns) > 0],
     )
   })
 }
@@ -175,7 +185,7 @@ resource "aws_sqs_queue_policy" "dead_letters" {
     Version = "2012-10-17"
     Statement = [
       {
-        Sid       = "DeadLettersByTlsOnly"
+        Sid       = "DenyDeadLettersWithoutTLS"
         Effect    = "Deny"
         Principal = { AWS = local.account }
         Action    = local.message_actions
@@ -183,7 +193,7 @@ resource "aws_sqs_queue_policy" "dead_letters" {
         Condition = { Bool = { "aws:SecureTransport" = "false" } }
       },
       {
-        Sid       = "OnlyTheFunctionParks"
+        Sid       = "DenyOtherDeadLetters"
         Effect    = "Deny"
         Principal = { AWS = local.account }
         Action    = "sqs:SendMessage"

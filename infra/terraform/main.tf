@@ -1,9 +1,9 @@
-# orderonce in one AWS account and region: `terraform apply` after `make package`.
-# README.md says how, and what it costs. One file a concern: queue.tf, table.tf,
-# secrets.tf, functions.tf, iam.tf, pins.tf, alarms.tf, dashboard.tf.
+# One deployment of orderonce in one AWS account and region. README.md explains how to
+# apply it. Resources are in queue.tf, table.tf, secrets.tf, functions.tf, iam.tf,
+# alarms.tf and dashboard.tf; pins.tf protects the state.
 
 provider "aws" {
-  region = var.region # null: AWS_REGION or the profile's
+  region = var.region # null: from AWS_REGION or the profile
 
   default_tags {
     tags = merge(var.tags, {
@@ -21,16 +21,16 @@ data "aws_partition" "current" {}
 data "aws_region" "current" {}
 
 locals {
-  # The first part of every resource's name.
+  # Prefix of the name of every resource.
   prefix = "${var.name}-${var.environment}"
 
-  # Separates this deployment's idempotency keys, intents and metrics from those of any
-  # other. The hash keeps deployments of one name apart that are in several accounts or
-  # regions, because they may share a Stripe account.
-  place = substr(sha256("${data.aws_caller_identity.current.account_id}/${data.aws_region.current.region}"), 0, 6)
-  scope = coalesce(var.scope, "${local.prefix}-${local.place}")
+  # The scope separates the idempotency keys, PaymentIntents and metrics of deployments.
+  # It contains a hash of account and region, because deployments of the same name in
+  # several of them may share a Stripe account.
+  location = "${data.aws_caller_identity.current.account_id}/${data.aws_region.current.region}"
+  scope    = coalesce(var.scope, "${local.prefix}-${substr(sha256(local.location), 0, 6)}")
 
-  # Whose state it is: pins.tf refuses a plan for another deployment.
+  # Identifies the deployment that a state belongs to: see pins.tf.
   deployment = {
     prefix  = local.prefix
     scope   = local.scope

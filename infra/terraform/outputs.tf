@@ -1,25 +1,25 @@
 output "scope" {
-  description = "Names this deployment in metrics, idempotency keys and intents."
+  description = "Scope of this deployment in metrics, idempotency keys and PaymentIntents."
   value       = local.scope
 }
 
 output "order_queue_url" {
-  description = "Where producers send orders."
+  description = "URL of the queue to which producers send orders."
   value       = aws_sqs_queue.orders.url
 }
 
 output "order_queue_arn" {
-  description = "Destination of a redrive."
+  description = "ARN of the order queue, the destination of a redrive."
   value       = aws_sqs_queue.orders.arn
 }
 
 output "dead_letter_queue_url" {
-  description = "Where parked messages lie, each with its reason."
+  description = "URL of the queue with the parked messages."
   value       = aws_sqs_queue.dead_letters.url
 }
 
 output "dead_letter_queue_arn" {
-  description = "Source of a redrive."
+  description = "ARN of the dead-letter queue, the source of a redrive."
   value       = aws_sqs_queue.dead_letters.arn
 }
 
@@ -39,27 +39,27 @@ output "orders_stream_arn" {
 }
 
 output "stripe_secret_arn" {
-  description = "The secret that holds the Stripe key."
+  description = "ARN of the secret with the Stripe key."
   value       = aws_secretsmanager_secret.stripe.arn
 }
 
 output "function_aliases" {
-  description = "ARN of each function's alias live, by the function's name."
+  description = "ARN of the alias live of each function, by function name."
   value       = { for name, alias in aws_lambda_alias.live : name => alias.arn }
 }
 
 output "function_role_arns" {
-  description = "ARN of each function's role, by the function's name."
+  description = "ARN of the role of each function, by function name."
   value       = { for name, role in aws_iam_role.functions : name => role.arn }
 }
 
 output "log_groups" {
-  description = "Name of each function's log group, by the function's name."
+  description = "Log group of each function, by function name."
   value       = { for name, group in aws_cloudwatch_log_group.functions : name => group.name }
 }
 
 output "event_source_mapping_uuid" {
-  description = "The mapping from the order queue to the function: aws lambda update-event-source-mapping stops it at once."
+  description = "UUID of the event source mapping, for aws lambda update-event-source-mapping."
   value       = aws_lambda_event_source_mapping.orders.uuid
 }
 
@@ -69,7 +69,7 @@ output "dashboard" {
 }
 
 output "operator_environment" {
-  description = "Shell lines for scripts/orders and scripts/smoke."
+  description = "Shell lines for scripts/orders."
   value = join("\n", [
     "export AWS_REGION=${data.aws_region.current.region}",
     "export ORDERS_TABLE=${aws_dynamodb_table.orders.name}",

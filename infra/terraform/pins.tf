@@ -1,9 +1,10 @@
-# What a later plan must not change by accident. Each pin keeps its first value in the
-# state (ignore_changes) and refuses a plan with another one. Terraform checks no
-# postcondition when it destroys, so `terraform destroy` stays possible.
+# Pins protect a deployment from a plan that would destroy part of it by accident. A pin
+# keeps its first value in the state (ignore_changes), and its postcondition fails a plan
+# with another value. Terraform checks no postconditions on destroy, so `terraform
+# destroy` still works.
 
-# Another environment's variables on this state would destroy everything here: the queues
-# first, with the messages in them.
+# With the variables of another environment, an apply would replace every resource in this
+# state, and delete the messages in the queues.
 resource "terraform_data" "deployment" {
   input = local.deployment
 
@@ -12,13 +13,20 @@ resource "terraform_data" "deployment" {
 
     postcondition {
       condition     = self.input == local.deployment
-      error_message = "This state belongs to ${jsonencode(self.input)}, and this plan is for ${jsonencode(local.deployment)}. Use the state, the variables and the credentials of one deployment; each has a state of its own. A scope cannot be changed at all, because orders that are under way could not settle: set the variable scope to the one in the state."
+      error_message = <<-EOT
+        This state belongs to another deployment:
+          state ${jsonencode(self.input)}
+          plan  ${jsonencode(local.deployment)}
+        Use the state, variables and credentials of the same deployment. If only the scope differs, set the
+        variable scope to the one in the state: it must never change, because orders in progress could not
+        settle.
+      EOT
     }
   }
 }
 
-# A queue's type is fixed when it is created, so another one replaces both queues and
-# loses the messages in them.
+# The type of a queue is fixed when it is created, so a change replaces both queues and
+# deletes the messages in them.
 resource "terraform_data" "queue_type" {
   input = local.queue_type
 
@@ -27,13 +35,16 @@ resource "terraform_data" "queue_type" {
 
     postcondition {
       condition     = self.input == local.queue_type
-      error_message = "The queues are ${self.input} queues, and a plan for ${local.queue_type} queues would replace both and lose the messages in them. Stop the producers, wait until both queues are empty, then apply with -replace=terraform_data.queue_type."
+      error_message = <<-EOT
+        fifo: changing ${self.input} queues to ${local.queue_type} queues would replace both queues and delete
+        their messages. To change it, stop the producers, wait until both queues are empty, then apply with
+        -replace=terraform_data.queue_type.
+      EOT
     }
   }
 }
 
-# A table under another name is another table: the plan would delete the one that has the
-# rows.
+# A table with another name is another table: the plan would delete the one with the rows.
 resource "terraform_data" "orders_table" {
   input = local.orders_table
 
@@ -42,14 +53,17 @@ resource "terraform_data" "orders_table" {
 
     postcondition {
       condition     = self.input == local.orders_table
-      error_message = "The orders table is ${self.input}, and this plan would delete it and use ${local.orders_table}. To use a table that was restored from a backup, follow docs/guides/operate.md, \"After a restore from backup\"."
+      error_message = <<-EOT
+        orders_table_name: this plan would delete the table ${self.input} and use ${local.orders_table}.
+        To use a table that was restored from a backup, follow docs/guides/operate.md, "After a restore from
+        backup".
+      EOT
     }
   }
 }
 
-# Messages that wait stay encrypted with the key of the time when they were sent. Without
-# that key the function can neither receive nor park them, and SQS deletes them after a
-# week.
+# A message stays encrypted with the key that the queue had when it was sent. Without that
+# key the function can neither receive nor park it, and SQS deletes it after seven days.
 resource "terraform_data" "kms_keys" {
   input = local.kms_keys
 
@@ -58,7 +72,12 @@ resource "terraform_data" "kms_keys" {
 
     postcondition {
       condition     = length(setsubtract(toset(self.input), toset(local.kms_keys))) == 0
-      error_message = "Messages, rows or the secret may still be encrypted with ${join(", ", setsubtract(toset(self.input), toset(local.kms_keys)))}: keep it in previous_kms_key_arns. To forget it, once both queues have been empty and no backup needs it, apply with -replace=terraform_data.kms_keys."
+      error_message = <<-EOT
+        kms_key_arn: messages, rows or the secret may still be encrypted with
+          ${join(", ", setsubtract(toset(self.input), toset(local.kms_keys)))}
+        Add it to previous_kms_key_arns. Once both queues have been empty and no backup needs it, you can
+        remove it with -replace=terraform_data.kms_keys.
+      EOT
     }
   }
 }

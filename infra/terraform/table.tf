@@ -2,7 +2,8 @@ locals {
   orders_table = coalesce(var.orders_table_name, "${local.prefix}-orders")
 }
 
-# docs/reference/row.md lists the attributes. infra/drift_test.go compares this table with the one of the tests.
+# docs/reference/row.md lists the attributes. infra/drift_test.go compares this table with
+# the one that the tests use.
 resource "aws_dynamodb_table" "orders" {
   name                        = local.orders_table
   billing_mode                = "PAY_PER_REQUEST"
@@ -10,7 +11,8 @@ resource "aws_dynamodb_table" "orders" {
   range_key                   = "sk"
   deletion_protection_enabled = var.deletion_protection
 
-  # The outbox: event rows leave by it. Nothing reads it until functions/publish exists, and an unread stream costs nothing.
+  # The outbox: event rows are published from it. Nothing reads it until functions/publish
+  # exists, and an unread stream costs nothing.
   stream_enabled   = true
   stream_view_type = "NEW_IMAGE"
 
@@ -34,7 +36,7 @@ resource "aws_dynamodb_table" "orders" {
     type = "N"
   }
 
-  # Orders that still wait for something. Sparse: a settled order has neither attribute.
+  # Orders that are not settled. Sparse: a settled order has neither attribute.
   global_secondary_index {
     name            = "open"
     projection_type = "KEYS_ONLY"
@@ -50,7 +52,7 @@ resource "aws_dynamodb_table" "orders" {
     }
   }
 
-  # Only event rows carry it. An order that expired could be charged again.
+  # Only event rows have it. An order whose row expired could be charged again.
   ttl {
     attribute_name = "expiresAt"
     enabled        = true
@@ -65,19 +67,20 @@ resource "aws_dynamodb_table" "orders" {
     }
   }
 
-  # A restored table may be older than the money: see "What it does not promise" in the README before it is used.
+  # Before you use a restored table, follow docs/guides/operate.md, "After a restore from
+  # backup": its rows may be older than the charges.
   point_in_time_recovery {
     enabled = true
   }
 
   server_side_encryption {
-    enabled     = var.kms_key_arn != null # false is encryption with a key that AWS owns
+    enabled     = var.kms_key_arn != null # false: encrypted with a key that AWS owns
     kms_key_arn = var.kms_key_arn
   }
 
   lifecycle {
-    # DynamoDB raises the warm throughput of a table that is used. Less than that in the
-    # configuration, and the provider would replace the table, rows and all.
+    # DynamoDB raises the warm throughput of a table under load. If the configuration had
+    # less, the provider would replace the table and delete its rows.
     ignore_changes = [warm_throughput]
   }
 

@@ -1,107 +1,120 @@
 variable "name" {
-  description = "First part of every name."
+  description = "First part of the name of every resource."
   type        = string
   default     = "orderonce"
   nullable    = false
 
   validation {
     condition     = can(regex("^[a-z][a-z0-9-]*$", var.name))
-    error_message = "Want lower-case letters, digits or '-', the first a letter."
+    error_message = "name: must match ^[a-z][a-z0-9-]*$"
   }
 }
 
 variable "environment" {
-  description = "Second part of every name. Deployments that share an AWS account and a region need different ones."
+  description = "Second part of the name of every resource. Must be unique per AWS account and region."
   type        = string
   default     = "dev"
   nullable    = false
 
   validation {
     condition     = can(regex("^[a-z0-9-]+$", var.environment))
-    error_message = "Want lower-case letters, digits or '-'."
+    error_message = "environment: must match ^[a-z0-9-]+$"
   }
 
-  validation { # a scope has at most 32 characters, of which the default one uses seven for '-' and a hash
+  validation { # a scope has at most 32 characters; the default one ends in '-' and a hash of six
     condition     = length("${var.name}-${var.environment}") <= (var.scope == null ? 25 : 32)
-    error_message = "Want at most 25 characters in name, '-' and environment together, or 32 if scope is given."
+    error_message = "environment: with name and '-' must be at most 25 characters, or 32 if scope is set"
   }
 }
 
 variable "scope" {
-  description = "Part of every idempotency key and intent; null for name, environment and a hash of account and region. Never change it later: orders that are under way could not settle."
+  description = <<-EOT
+    Part of every idempotency key and PaymentIntent. Must be unique per Stripe account. Defaults to name,
+    environment and a hash of account and region. Never change it: orders in progress could not settle.
+  EOT
   type        = string
   default     = null
 
-  validation { # order.NewScope refuses anything else when the function starts
+  validation { # the function accepts the same (order.NewScope)
     condition     = var.scope == null || can(regex("^[a-z][a-z0-9-]{0,31}$", var.scope))
-    error_message = "Want 1 to 32 lower-case letters, digits or '-', the first a letter."
+    error_message = "scope: must match ^[a-z][a-z0-9-]{0,31}$"
   }
 }
 
 variable "region" {
-  description = "AWS region; null for that of the environment or the profile."
+  description = "AWS region. Defaults to the region of the environment or profile."
   type        = string
   default     = null
 }
 
 variable "tags" {
-  description = "Tags of every resource, besides Application, Environment and ManagedBy."
+  description = "Tags of every resource, in addition to Application, Environment and ManagedBy."
   type        = map(string)
   default     = {}
   nullable    = false
 
   validation {
     condition     = length(setintersection(keys(var.tags), ["Application", "Environment", "ManagedBy"])) == 0
-    error_message = "Application, Environment and ManagedBy are set by the module."
+    error_message = "tags: must not contain Application, Environment or ManagedBy, which the module sets"
   }
 }
 
 variable "stripe_secret_key" {
-  description = "Stripe key, for the first apply and to rotate; null otherwise. Set it by TF_VAR_stripe_secret_key."
+  description = <<-EOT
+    Stripe secret or restricted key. Needed by the first apply and to rotate the key, null otherwise. Pass it
+    as TF_VAR_stripe_secret_key. It is never stored in plan or state.
+  EOT
   type        = string
   default     = null
   ephemeral   = true
   sensitive   = true
 
   validation {
-    condition     = var.stripe_secret_key == null || can(regex("^(sk|rk)_(test|live)_[A-Za-z0-9_]+$", var.stripe_secret_key))
-    error_message = "Want a key that starts with sk_test_, sk_live_, rk_test_ or rk_live_."
+    condition = var.stripe_secret_key == null || can(
+      regex("^(sk|rk)_(test|live)_[A-Za-z0-9_]+$", var.stripe_secret_key)
+    )
+    error_message = "stripe_secret_key: must start with sk_test_, sk_live_, rk_test_ or rk_live_"
   }
 }
 
 variable "stripe_secret_version" {
-  description = "Raise it together with a new stripe_secret_key: the new key is stored, and used from the next cold start on."
+  description = "Version of the stored Stripe key. Raise it to store and use a new stripe_secret_key."
   type        = number
   default     = 1
   nullable    = false
 
   validation {
-    condition     = var.stripe_secret_version >= 1 && floor(var.stripe_secret_version) == var.stripe_secret_version
-    error_message = "Want a whole number, at least 1."
+    condition = (
+      var.stripe_secret_version >= 1 && floor(var.stripe_secret_version) == var.stripe_secret_version
+    )
+    error_message = "stripe_secret_version: must be a whole number, at least 1"
   }
 }
 
 variable "secret_recovery_days" {
-  description = "Days for which a destroyed secret can be restored, and its name stays taken; 0 deletes it at once."
+  description = "Days for which a deleted secret can be restored and its name is reserved. 0 for none."
   type        = number
   default     = 7
   nullable    = false
 
   validation { # Secrets Manager API reference, DeleteSecret
     condition     = contains(concat([0], range(7, 31)), var.secret_recovery_days)
-    error_message = "Want 0 or 7 to 30."
+    error_message = "secret_recovery_days: must be 0, or 7 to 30"
   }
 }
 
 variable "fifo" {
-  description = "FIFO queues instead of standard ones. A plan that changes it is refused, because it would replace both queues."
+  description = "Create FIFO queues instead of standard queues. It cannot be changed after the first apply."
   type        = bool
   default     = false
   nullable    = false
 }
 
 variable "producer_arns" {
-  description = "IAM roles and users that may send orders, also of other accounts. Once a producer, rule or topic is named, nobody else may send."
+  description = <<-EOT
+    IAM roles and users that may send orders, also of other accounts. Once a producer, rule or topic is
+    listed, only listed ones may send.
+  EOT
   type        = set(string)
   default     = []
   nullable    = false
@@ -110,12 +123,12 @@ variable "producer_arns" {
     condition = alltrue([for arn in var.producer_arns :
       can(regex("^arn:[a-z-]+:iam::[0-9]{12}:(role|user)/[A-Za-z0-9+=,.@_/-]+$", arn))
     ])
-    error_message = "Want ARNs of IAM roles or users, without wildcards."
+    error_message = "producer_arns: must be ARNs of IAM roles or users, without wildcards"
   }
 }
 
 variable "producer_rule_arns" {
-  description = "EventBridge rules that may send orders: they have the queue as a target."
+  description = "EventBridge rules that may send orders, with the order queue as their target."
   type        = set(string)
   default     = []
   nullable    = false
@@ -124,12 +137,12 @@ variable "producer_rule_arns" {
     condition = alltrue([for arn in var.producer_rule_arns :
       can(regex("^arn:[a-z-]+:events:[a-z0-9-]+:[0-9]{12}:rule/[A-Za-z0-9._/-]+$", arn))
     ])
-    error_message = "Want ARNs of EventBridge rules, without wildcards."
+    error_message = "producer_rule_arns: must be ARNs of EventBridge rules, without wildcards"
   }
 }
 
 variable "producer_topic_arns" {
-  description = "SNS topics that may send orders: the queue subscribes to them."
+  description = "SNS topics that may send orders, with the order queue as a subscriber."
   type        = set(string)
   default     = []
   nullable    = false
@@ -138,96 +151,104 @@ variable "producer_topic_arns" {
     condition = alltrue([for arn in var.producer_topic_arns :
       can(regex("^arn:[a-z-]+:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_.-]+$", arn))
     ])
-    error_message = "Want ARNs of SNS topics, without wildcards."
+    error_message = "producer_topic_arns: must be ARNs of SNS topics, without wildcards"
   }
 }
 
 variable "visibility_timeout" {
-  description = "Seconds for which a delivered message is hidden; at least six times function_timeout."
+  description = "Visibility timeout of the order queue in seconds. At least 6 x function_timeout."
   type        = number
   default     = 180
   nullable    = false
 
   validation { # SQS API reference, CreateQueue
     condition     = var.visibility_timeout <= 43200
-    error_message = "Want at most 43200, twelve hours."
+    error_message = "visibility_timeout: must be at most 43200 (12 hours)"
   }
 }
 
 variable "function_timeout" {
-  description = "Seconds that the order function may take for a batch; at least three times the 10 s budget of one order."
+  description = "Timeout of the order function in seconds. At least three times the 10 s budget of one order."
   type        = number
   default     = 30
   nullable    = false
 
   validation {
     condition     = var.function_timeout >= 30 && var.function_timeout <= 900
-    error_message = "Want 30 to 900."
+    error_message = "function_timeout: must be 30 to 900"
   }
 }
 
 variable "memory_size" {
-  description = "Megabytes of the order function. Its share of a CPU grows with them."
+  description = "Memory of the order function in MB. Its share of a CPU is proportional."
   type        = number
   default     = 256
   nullable    = false
 
   validation {
     condition     = var.memory_size >= 128 && var.memory_size <= 256
-    error_message = "Want 128 to 256: the function needs less than 64, and waits for Stripe most of the time."
+    error_message = "memory_size: must be 128 to 256 (the function uses less than 64 and mostly waits)"
   }
 }
 
 variable "batch_size" {
-  description = "Messages of one invocation; all of them are worked on at once."
+  description = "Messages per invocation. All orders of a batch are processed concurrently."
   type        = number
   default     = 10
   nullable    = false
 
   validation { # more needs a batching window, and FIFO queues allow no more
     condition     = var.batch_size >= 1 && var.batch_size <= 10
-    error_message = "Want 1 to 10."
+    error_message = "batch_size: must be 1 to 10"
   }
 }
 
-# Stripe's default limit of 25 calls a second for each endpoint is 25 orders a second, about 12 in a sandbox. Two batches of ten
-# orders that take about a second each stay below; ask Stripe for more before raising it (docs.stripe.com/rate-limits).
+# Stripe's default rate limit of 25 requests per second and endpoint allows 25 orders per
+# second, about 12 in a sandbox. Two concurrent batches of ten orders that take a second
+# stay below. Ask Stripe for a higher limit first (docs.stripe.com/rate-limits).
 variable "maximum_concurrency" {
-  description = "Batches worked on at once; times batch_size it is the orders in flight. Mind Stripe's rate limit."
+  description = "Batches processed concurrently, each of batch_size orders. Mind Stripe's rate limit."
   type        = number
   default     = 2
   nullable    = false
 
   validation { # Lambda developer guide, "Setting maximum concurrency for SQS event sources"
     condition     = var.maximum_concurrency >= 2 && var.maximum_concurrency <= 1000
-    error_message = "Want 2 to 1000."
+    error_message = "maximum_concurrency: must be 2 to 1000 (to charge more slowly, lower batch_size)"
   }
 }
 
 variable "processing" {
-  description = "Take orders from the queue. With false they wait there; an apply without the variable takes them again."
+  description = "Process orders. False leaves them in the queue; an apply without it resumes processing."
   type        = bool
   default     = true
   nullable    = false
 }
 
 variable "reserved_concurrency" {
-  description = "Executions kept for the order function, at least maximum_concurrency or ten for each provisioned poller; null shares the account's."
+  description = <<-EOT
+    Reserved concurrency of the order function. At least maximum_concurrency, or 10 x the maximum of
+    provisioned_pollers. Null shares the concurrency of the account.
+  EOT
   type        = number
   default     = null
 }
 
 variable "provisioned_pollers" {
-  description = "Pollers of the queue that Lambda keeps ready, instead of maximum_concurrency; null for pollers on demand. Each runs up to ten batches at once, so even the minimum exceeds Stripe's default rate limit."
+  description = <<-EOT
+    Provisioned pollers of the event source mapping, which replace maximum_concurrency. Null polls on demand.
+    Each poller runs up to ten batches concurrently, so even the minimum exceeds Stripe's default rate limit.
+  EOT
   type        = object({ minimum = number, maximum = number })
   default     = null
 
   validation { # Lambda API reference, ProvisionedPollerConfig, for SQS
     condition = var.provisioned_pollers == null ? true : (
       var.provisioned_pollers.minimum >= 2 && var.provisioned_pollers.minimum <= 200
-      && var.provisioned_pollers.maximum >= var.provisioned_pollers.minimum && var.provisioned_pollers.maximum <= 2000
+      && var.provisioned_pollers.maximum >= var.provisioned_pollers.minimum
+      && var.provisioned_pollers.maximum <= 2000
     )
-    error_message = "Want a minimum of 2 to 200, and a maximum from the minimum to 2000."
+    error_message = "provisioned_pollers: minimum must be 2 to 200, maximum must be minimum to 2000"
   }
 }
 
@@ -239,43 +260,48 @@ variable "tracing" {
 }
 
 variable "log_retention_days" {
-  description = "Days that log lines are kept."
+  description = "Retention of the log group in days. At least 30: a redrive can return an order after weeks."
   type        = number
   default     = 90
   nullable    = false
 
   validation { # CloudWatch Logs API reference, PutRetentionPolicy
     condition = contains(
-      [30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653], var.log_retention_days
+      [30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653],
+      var.log_retention_days
     )
-    error_message = "Want a number of days that CloudWatch Logs knows, at least 30: a redrive may bring an order back after weeks."
+    error_message = "log_retention_days: must be a retention that CloudWatch Logs supports, at least 30"
   }
 }
 
 variable "permissions_boundary" {
-  description = "ARN of the policy that bounds the function's role; null for none."
+  description = "ARN of the permissions boundary of the function's role. Null for none."
   type        = string
   default     = null
 
   validation {
-    condition     = var.permissions_boundary == null || can(regex("^arn:[a-z-]+:iam::([0-9]{12}|aws):policy/[A-Za-z0-9+=,.@_/-]+$", var.permissions_boundary))
-    error_message = "Want the ARN of an IAM policy."
+    condition = var.permissions_boundary == null || can(
+      regex("^arn:[a-z-]+:iam::([0-9]{12}|aws):policy/[A-Za-z0-9+=,.@_/-]+$", var.permissions_boundary)
+    )
+    error_message = "permissions_boundary: must be the ARN of an IAM policy"
   }
 }
 
 variable "kms_key_arn" {
-  description = "Customer managed KMS key for queues, table and secret; null for keys that AWS owns or manages."
+  description = "Customer managed KMS key of queues, table and secret. Null for keys of AWS."
   type        = string
   default     = null
 
   validation {
-    condition     = var.kms_key_arn == null || can(regex("^arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+$", var.kms_key_arn))
-    error_message = "Want the ARN of a key, not of an alias."
+    condition = var.kms_key_arn == null || can(
+      regex("^arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+$", var.kms_key_arn)
+    )
+    error_message = "kms_key_arn: must be the ARN of a key, not of an alias"
   }
 }
 
 variable "previous_kms_key_arns" {
-  description = "Keys that kms_key_arn was before. The function may still use them, for messages and backups of their time."
+  description = "Earlier values of kms_key_arn, needed for older messages and backups."
   type        = set(string)
   default     = []
   nullable    = false
@@ -284,52 +310,64 @@ variable "previous_kms_key_arns" {
     condition = alltrue([for arn in var.previous_kms_key_arns :
       can(regex("^arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+$", arn))
     ])
-    error_message = "Want ARNs of keys, not of aliases."
+    error_message = "previous_kms_key_arns: must be ARNs of keys, not of aliases"
   }
 }
 
 variable "orders_table_name" {
-  description = "Name of the orders table; null for name, environment and \"orders\". Only for a table that was restored from a backup: docs/guides/operate.md has the steps."
+  description = <<-EOT
+    Name of the orders table, only for a table that was restored from a backup: docs/guides/operate.md,
+    "After a restore from backup". Defaults to name, environment and "orders".
+  EOT
   type        = string
   default     = null
 
   validation { # DynamoDB API reference, CreateTable
-    condition     = var.orders_table_name == null || can(regex("^[A-Za-z0-9_.-]{3,255}$", var.orders_table_name))
-    error_message = "Want 3 to 255 letters, digits, '_', '.' or '-'."
+    condition = var.orders_table_name == null || can(
+      regex("^[A-Za-z0-9_.-]{3,255}$", var.orders_table_name)
+    )
+    error_message = "orders_table_name: must match ^[A-Za-z0-9_.-]{3,255}$"
   }
 }
 
 variable "warm_throughput" {
-  description = "Reads and writes a second that a new table bears at once; null for DynamoDB's default. Ignored for a table that exists, because the provider replaces a table to lower it."
+  description = <<-EOT
+    Reads and writes per second that a new table supports from the start. Null for DynamoDB's default. Ignored
+    once the table exists, because the provider replaces a table to lower it.
+  EOT
   type        = object({ read = number, write = number })
   default     = null
 
-  validation { # DynamoDB developer guide, "DynamoDB warm throughput": the defaults of a new on-demand table
-    condition     = var.warm_throughput == null ? true : var.warm_throughput.read >= 12000 && var.warm_throughput.write >= 4000
-    error_message = "Want at least 12000 reads and 4000 writes, which every new table has."
+  validation { # DynamoDB developer guide, "DynamoDB warm throughput": defaults of a new table
+    condition = var.warm_throughput == null ? true : (
+      var.warm_throughput.read >= 12000 && var.warm_throughput.write >= 4000
+    )
+    error_message = "warm_throughput: must be at least 12000 reads and 4000 writes, which every new table has"
   }
 }
 
 variable "deletion_protection" {
-  description = "Refuse to delete the orders table. Its rows are what keeps an order from being charged twice."
+  description = "Protect the orders table against deletion. Its rows prevent duplicate charges."
   type        = bool
   default     = true
   nullable    = false
 }
 
 variable "alarm_topic_arn" {
-  description = "SNS topic that hears of alarms; null raises them silently."
+  description = "SNS topic that alarms notify. Without it, alarms change state and notify nobody."
   type        = string
   default     = null
 
   validation {
-    condition     = var.alarm_topic_arn == null || can(regex("^arn:[a-z-]+:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_.-]+$", var.alarm_topic_arn))
-    error_message = "Want the ARN of an SNS topic."
+    condition = var.alarm_topic_arn == null || can(
+      regex("^arn:[a-z-]+:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_.-]+$", var.alarm_topic_arn)
+    )
+    error_message = "alarm_topic_arn: must be the ARN of an SNS topic"
   }
 }
 
 variable "package_dir" {
-  description = "Where make package left the zips; null for build/package of this clone."
+  description = "Directory of the zips that make package built. Defaults to build/package of this clone."
   type        = string
   default     = null
 }

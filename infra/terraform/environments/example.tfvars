@@ -1,3 +1,4 @@
-# The variables of one environment. Copy this to NAME.tfvars. The Stripe key does not belong here.
+# The variables of one environment. Copy this to NAME.tfvars. Never put the Stripe key
+# here.
 environment = "example"
 region      = "eu-west-1"

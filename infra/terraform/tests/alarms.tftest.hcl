@@ -62,140 +62,162 @@ variables {
   alarm_topic_arn   = "arn:aws:sns:eu-west-1:123456789012:ops"
 }
 
-run "every_trouble_has_an_alarm" {
+run "every_failure_has_an_alarm" {
   command = plan
 
   assert {
     condition = toset(keys(aws_cloudwatch_metric_alarm.alarms)) == toset([
-      "dead-letters", "dead-letters-old", "orders-waiting", "orders-open-long", "errors", "throttles", "duration", "duplicates",
-      "unknown-outcomes", "declines", "mismatch", "key-reused", "misconfigured", "orders-retrying", "store-unavailable", "provider-unavailable",
+      "dead-letters", "dead-letters-old", "orders-waiting", "orders-retrying", "orders-open-long",
+      "errors", "throttles", "duration", "duplicates", "unknown-outcomes", "declines",
+      "mismatch", "key-reused", "misconfigured", "store-unavailable", "provider-unavailable",
       "queue-retention", "queue-max-receives", "queue-redrive-target", "queue-dead-letter-retention",
     ])
-    error_message = "An alarm is missing or new."
+    error_message = "alarms: names differ from this list"
   }
 }
 
-run "alarms_cost_what_deploy_md_says" {
+run "deploy_md_counts_alarms_and_metrics_correctly" {
   command = plan
 
   assert {
     condition     = length(aws_cloudwatch_metric_alarm.alarms) == 20
-    error_message = "There are ${length(aws_cloudwatch_metric_alarm.alarms)} alarms: count again in docs/guides/deploy.md."
+    error_message = "${length(aws_cloudwatch_metric_alarm.alarms)} alarms: update docs/guides/deploy.md"
   }
 
   assert {
-    condition     = length(flatten([for alarm in aws_cloudwatch_metric_alarm.alarms : [for query in alarm.metric_query : query.metric]])) == 24
-    error_message = "The alarms' metrics are counted in docs/guides/deploy.md, and are others now."
+    condition = length(flatten([for alarm in aws_cloudwatch_metric_alarm.alarms :
+      [for query in alarm.metric_query : query.metric]
+    ])) == 24
+    error_message = "number of alarm metrics changed: update docs/guides/deploy.md"
   }
 }
 
-run "every_alarm_is_heard_and_silence_is_no_alarm" {
+run "every_alarm_notifies_and_missing_data_is_not_breaching" {
   command = plan
 
   assert {
-    condition     = alltrue([for alarm in aws_cloudwatch_metric_alarm.alarms : alarm.alarm_actions == toset([var.alarm_topic_arn])])
-    error_message = "An alarm tells nobody."
+    condition = alltrue([for alarm in aws_cloudwatch_metric_alarm.alarms :
+      alarm.alarm_actions == toset([var.alarm_topic_arn])
+    ])
+    error_message = "an alarm does not notify alarm_topic_arn"
   }
 
   assert {
-    condition     = alltrue([for alarm in aws_cloudwatch_metric_alarm.alarms : alarm.treat_missing_data == "notBreaching"])
-    error_message = "An idle queue would raise an alarm."
+    condition = alltrue([for alarm in aws_cloudwatch_metric_alarm.alarms :
+      alarm.treat_missing_data == "notBreaching"
+    ])
+    error_message = "treat_missing_data: must be notBreaching, or an idle queue raises an alarm"
   }
 
   assert {
-    condition     = alltrue([for alarm in aws_cloudwatch_metric_alarm.alarms : alarm.datapoints_to_alarm <= alarm.evaluation_periods])
-    error_message = "More periods have to be bad than are looked at."
+    condition = alltrue([for alarm in aws_cloudwatch_metric_alarm.alarms :
+      alarm.datapoints_to_alarm <= alarm.evaluation_periods
+    ])
+    error_message = "datapoints_to_alarm exceeds evaluation_periods"
   }
 }
 
-run "every_alarm_looks_at_one_thing_by_name" {
+run "every_alarm_is_one_that_cloudwatch_accepts" {
   command = plan
 
   assert {
     condition = alltrue([for alarm in aws_cloudwatch_metric_alarm.alarms :
       length([for query in alarm.metric_query : query.id if query.return_data]) == 1
     ])
-    error_message = "An alarm compares exactly one result."
+    error_message = "an alarm must return exactly one result"
   }
 
   assert {
     condition = alltrue(flatten([for alarm in aws_cloudwatch_metric_alarm.alarms :
       [for query in alarm.metric_query : !strcontains(coalesce(query.expression, "-"), "SEARCH")]
     ]))
-    error_message = "CloudWatch refuses SEARCH in an alarm."
+    error_message = "CloudWatch rejects SEARCH in an alarm"
   }
 
   assert {
-    condition     = alltrue([for alarm in aws_cloudwatch_metric_alarm.alarms : length(alarm.metric_query) <= 10])
-    error_message = "CloudWatch refuses an alarm over more than ten metrics."
+    condition = alltrue([for alarm in aws_cloudwatch_metric_alarm.alarms :
+      length(alarm.metric_query) <= 10
+    ])
+    error_message = "CloudWatch rejects an alarm with more than ten metrics"
   }
 }
 
-run "any_dead_letter_any_mismatch_any_refused_key" {
+run "thresholds_leave_time_to_act" {
   command = plan
 
   assert {
-    condition     = alltrue([for name in ["dead-letters", "mismatch", "key-reused", "misconfigured", "errors", "queue-retention", "queue-max-receives", "queue-redrive-target", "queue-dead-letter-retention"] : aws_cloudwatch_metric_alarm.alarms[name].threshold == 0])
-    error_message = "One is too many."
+    condition = alltrue([for name in [
+      "dead-letters", "mismatch", "key-reused", "misconfigured", "errors",
+      "queue-retention", "queue-max-receives", "queue-redrive-target", "queue-dead-letter-retention",
+    ] : aws_cloudwatch_metric_alarm.alarms[name].threshold == 0])
+    error_message = "threshold: must be 0, a single occurrence needs a person"
   }
 
   assert {
     condition     = aws_cloudwatch_metric_alarm.alarms["dead-letters-old"].threshold == 604800
-    error_message = "A dead letter of seven days has to be told, before it is deleted at fourteen."
+    error_message = "dead-letters-old: threshold must be seven days, SQS deletes at fourteen"
   }
 
   assert {
     condition     = aws_cloudwatch_metric_alarm.alarms["duration"].threshold == 24000
-    error_message = "An alarm has to come before the function's time-out."
+    error_message = "duration: threshold must be below the function's timeout"
   }
 }
 
-run "an_outage_is_alarmed_and_a_passing_throttle_is_not" {
+run "an_outage_raises_an_alarm_and_a_short_throttle_does_not" {
   command = plan
 
   assert {
     condition = { for name in ["store-unavailable", "provider-unavailable"] : name => flatten([
       for query in aws_cloudwatch_metric_alarm.alarms[name].metric_query : [
-        for metric in query.metric : "${metric.metric_name} ${metric.dimensions.Reason} ${metric.stat}" if can(metric.dimensions.Reason)
+        for metric in query.metric : "${metric.metric_name} ${metric.dimensions.Reason} ${metric.stat}"
+        if can(metric.dimensions.Reason)
       ]
       ]) } == {
-      store-unavailable = ["Redelivered store_unavailable Sum"]
-      provider-unavailable  = ["Redelivered provider_unavailable Sum"]
+      store-unavailable    = ["Redelivered store_unavailable Sum"]
+      provider-unavailable = ["Redelivered provider_unavailable Sum"]
     }
-    error_message = "An outage of DynamoDB or Stripe raises no alarm."
+    error_message = "store-unavailable, provider-unavailable: must read Redelivered by reason"
   }
 
   assert {
     condition = alltrue([for name in ["store-unavailable", "provider-unavailable"] :
-      aws_cloudwatch_metric_alarm.alarms[name].datapoints_to_alarm == 3 && aws_cloudwatch_metric_alarm.alarms[name].evaluation_periods == 4
+      aws_cloudwatch_metric_alarm.alarms[name].datapoints_to_alarm == 3
+      && aws_cloudwatch_metric_alarm.alarms[name].evaluation_periods == 4
     ])
-    error_message = "Want three bad periods of four: a passing throttle is no outage."
+    error_message = "must need three breaching periods of four, or a short throttle raises an alarm"
   }
 
   assert {
     condition = aws_cloudwatch_metric_alarm.alarms["orders-retrying"].threshold == 1800000 && flatten([
-      for query in aws_cloudwatch_metric_alarm.alarms["orders-retrying"].metric_query : [for metric in query.metric : "${metric.metric_name} ${metric.stat}"]
+      for query in aws_cloudwatch_metric_alarm.alarms["orders-retrying"].metric_query :
+      [for metric in query.metric : "${metric.metric_name} ${metric.stat}"]
     ]) == ["WaitingAge Maximum"]
-    error_message = "SQS leaves orders that were received three times out of its age: only WaitingAge shows that they wait."
+    error_message = "orders-retrying: must read WaitingAge (SQS's own age excludes retried orders)"
   }
 }
 
-run "the_alarms_that_say_stop_say_how" {
+run "alarms_that_ask_to_stop_contain_the_command" {
   assert {
     condition = alltrue([for name in ["mismatch", "key-reused"] : strcontains(
       aws_cloudwatch_metric_alarm.alarms[name].alarm_description,
-      "aws lambda update-event-source-mapping --no-enabled --region eu-west-1 --uuid ${output.event_source_mapping_uuid}",
+      join(" ", [
+        "aws lambda update-event-source-mapping --no-enabled --region eu-west-1",
+        "--uuid ${output.event_source_mapping_uuid}",
+      ]),
     )])
-    error_message = "An alarm tells to stop processing and not how."
+    error_message = "an alarm asks to stop processing without the command"
   }
 
   assert {
-    condition     = alltrue([for alarm in aws_cloudwatch_metric_alarm.alarms : length(alarm.alarm_description) <= 1024])
-    error_message = "CloudWatch refuses a description of more than 1,024 characters."
+    condition = alltrue([for alarm in aws_cloudwatch_metric_alarm.alarms :
+      length(alarm.alarm_description) <= 1024
+    ])
+    error_message = "CloudWatch rejects a description of more than 1,024 characters"
   }
 }
 
-run "without_a_topic_alarms_are_silent" {
+run "without_a_topic_alarms_notify_nobody" {
   command = plan
 
   variables {
@@ -203,21 +225,27 @@ run "without_a_topic_alarms_are_silent" {
   }
 
   assert {
-    condition     = alltrue([for alarm in aws_cloudwatch_metric_alarm.alarms : length(alarm.alarm_actions) == 0])
-    error_message = "An alarm without a topic has nobody to tell."
+    condition = alltrue([for alarm in aws_cloudwatch_metric_alarm.alarms :
+      length(alarm.alarm_actions) == 0
+    ])
+    error_message = "an alarm has actions without a topic"
   }
 }
 
 run "the_dashboard_answers_three_questions" {
   assert {
-    condition = [for widget in jsondecode(aws_cloudwatch_dashboard.orders.dashboard_body).widgets : widget.properties.markdown if widget.type == "text"] == [
+    condition = [for widget in jsondecode(aws_cloudwatch_dashboard.orders.dashboard_body).widgets :
+      widget.properties.markdown if widget.type == "text"
+      ] == [
       "## Are we charging?", "## Once?", "## Fast?"
     ]
-    error_message = "The dashboard's questions are others."
+    error_message = "dashboard: headings differ from this list"
   }
 
   assert {
-    condition     = length([for widget in jsondecode(aws_cloudwatch_dashboard.orders.dashboard_body).widgets : widget if widget.type == "metric"]) == 9
-    error_message = "Want three charts a question."
+    condition = length([for widget in jsondecode(aws_cloudwatch_dashboard.orders.dashboard_body).widgets :
+      widget if widget.type == "metric"
+    ]) == 9
+    error_message = "dashboard: must have three charts per question"
   }
 }

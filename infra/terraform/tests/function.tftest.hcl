@@ -61,42 +61,46 @@ variables {
   stripe_secret_key = "sk_test_canary"
 }
 
-run "only_what_failed_comes_back" {
+run "only_failed_orders_of_a_batch_are_redelivered" {
   command = plan
 
   assert {
-    condition     = aws_lambda_event_source_mapping.orders.function_response_types == toset(["ReportBatchItemFailures"])
-    error_message = "Without partial responses one order in trouble repeats nine others."
+    condition = (
+      aws_lambda_event_source_mapping.orders.function_response_types == toset(["ReportBatchItemFailures"])
+    )
+    error_message = "function_response_types: one failed order would redeliver its batch"
   }
 }
 
-run "no_message_is_deleted_unseen" {
+run "no_filter_deletes_messages" {
   command = plan
 
   assert {
     condition     = length(aws_lambda_event_source_mapping.orders.filter_criteria) == 0
-    error_message = "A filter on a queue's mapping deletes what does not match."
+    error_message = "filter_criteria: Lambda deletes messages of a queue that do not match"
   }
 }
 
 run "the_mapping_calls_the_alias" {
   assert {
     condition     = aws_lambda_event_source_mapping.orders.function_name == aws_lambda_alias.live["order"].arn
-    error_message = "The mapping has to call the alias live."
+    error_message = "function_name: the mapping must invoke the alias live"
   }
 
   assert {
-    condition     = aws_lambda_alias.live["order"].function_version == aws_lambda_function.functions["order"].version
-    error_message = "The alias has to point at the published version."
+    condition = (
+      aws_lambda_alias.live["order"].function_version == aws_lambda_function.functions["order"].version
+    )
+    error_message = "function_version: the alias must point to the published version"
   }
 }
 
-run "orders_are_processed_unless_told_otherwise" {
+run "processing_is_on_by_default" {
   command = plan
 
   assert {
     condition     = aws_lambda_event_source_mapping.orders.enabled
-    error_message = "The mapping is disabled."
+    error_message = "enabled: the mapping is disabled"
   }
 }
 
@@ -109,30 +113,33 @@ run "processing_can_be_stopped" {
 
   assert {
     condition     = !aws_lambda_event_source_mapping.orders.enabled
-    error_message = "An apply with processing = false enables the mapping."
+    error_message = "enabled: processing = false does not disable the mapping"
   }
 }
 
-run "batches_are_ten_and_few" {
+run "default_concurrency_stays_below_stripe_s_rate_limit" {
   command = plan
 
   assert {
-    condition     = aws_lambda_event_source_mapping.orders.batch_size == 10 && aws_lambda_event_source_mapping.orders.scaling_config[0].maximum_concurrency == 2
-    error_message = "Two batches of ten is what Stripe's default limit allows."
+    condition = (
+      aws_lambda_event_source_mapping.orders.batch_size == 10
+      && aws_lambda_event_source_mapping.orders.scaling_config[0].maximum_concurrency == 2
+    )
+    error_message = "two batches of ten stay below Stripe's default rate limit, more do not"
   }
 
   assert {
     condition     = aws_lambda_function.functions["order"].environment[0].variables.PARALLEL_ORDERS == "10"
-    error_message = "Every order of a batch has to be worked on at once."
+    error_message = "PARALLEL_ORDERS: must equal batch_size"
   }
 
   assert {
     condition     = aws_lambda_event_source_mapping.orders.metrics_config[0].metrics == toset(["EventCount"])
-    error_message = "The mapping does not count its events."
+    error_message = "metrics_config: must contain EventCount"
   }
 }
 
-run "provisioned_pollers_replace_the_maximum_concurrency" {
+run "provisioned_pollers_replace_maximum_concurrency" {
   command = plan
 
   variables {
@@ -141,18 +148,18 @@ run "provisioned_pollers_replace_the_maximum_concurrency" {
 
   assert {
     condition     = length(aws_lambda_event_source_mapping.orders.scaling_config) == 0
-    error_message = "Lambda refuses a mapping with both."
+    error_message = "scaling_config: Lambda rejects it with provisioned pollers"
   }
 
   assert {
-    condition = [for config in aws_lambda_event_source_mapping.orders.provisioned_poller_config : [config.minimum_pollers, config.maximum_pollers]] == [
-      [2, 5]
-    ]
-    error_message = "provisioned_pollers is not used."
+    condition = [for config in aws_lambda_event_source_mapping.orders.provisioned_poller_config :
+      [config.minimum_pollers, config.maximum_pollers]
+    ] == [[2, 5]]
+    error_message = "provisioned_pollers: ignored"
   }
 }
 
-run "reserved_concurrency_below_ten_a_poller_is_refused" {
+run "reserved_concurrency_below_ten_per_poller_is_rejected" {
   command = plan
 
   variables {
@@ -163,7 +170,7 @@ run "reserved_concurrency_below_ten_a_poller_is_refused" {
   expect_failures = [aws_lambda_event_source_mapping.orders]
 }
 
-run "the_role_may_be_bounded" {
+run "the_role_gets_the_permissions_boundary" {
   command = plan
 
   variables {
@@ -171,12 +178,14 @@ run "the_role_may_be_bounded" {
   }
 
   assert {
-    condition     = alltrue([for role in aws_iam_role.functions : role.permissions_boundary == var.permissions_boundary])
-    error_message = "permissions_boundary is not used."
+    condition = alltrue([for role in aws_iam_role.functions :
+      role.permissions_boundary == var.permissions_boundary
+    ])
+    error_message = "permissions_boundary: ignored"
   }
 }
 
-run "reserved_concurrency_below_the_mapping_s_is_refused" {
+run "reserved_concurrency_below_maximum_concurrency_is_rejected" {
   command = plan
 
   variables {
@@ -187,7 +196,7 @@ run "reserved_concurrency_below_the_mapping_s_is_refused" {
   expect_failures = [aws_lambda_event_source_mapping.orders]
 }
 
-run "reserved_concurrency_equal_to_the_mapping_s_is_enough" {
+run "reserved_concurrency_equal_to_maximum_concurrency_is_accepted" {
   command = plan
 
   variables {
@@ -197,35 +206,45 @@ run "reserved_concurrency_equal_to_the_mapping_s_is_enough" {
 
   assert {
     condition     = aws_lambda_function.functions["order"].reserved_concurrent_executions == 5
-    error_message = "reserved_concurrency is not used."
+    error_message = "reserved_concurrency: ignored"
   }
 }
 
-run "the_function_is_built_for_this_runtime" {
+run "the_function_runs_the_built_zip" {
   command = plan
 
   assert {
-    condition     = aws_lambda_function.functions["order"].runtime == "provided.al2023" && aws_lambda_function.functions["order"].architectures == tolist(["arm64"])
-    error_message = "make package builds for provided.al2023 on arm64."
+    condition = (
+      aws_lambda_function.functions["order"].runtime == "provided.al2023"
+      && aws_lambda_function.functions["order"].architectures == tolist(["arm64"])
+    )
+    error_message = "make package builds for provided.al2023 on arm64"
   }
 
   assert {
-    condition     = aws_lambda_function.functions["order"].source_code_hash == filebase64sha256("tests/packages/order.zip")
-    error_message = "A changed zip has to be deployed, and an unchanged one not."
+    condition = (
+      aws_lambda_function.functions["order"].source_code_hash == filebase64sha256("tests/packages/order.zip")
+    )
+    error_message = "source_code_hash: must be the hash of the zip, so that only a changed zip is deployed"
   }
 
   assert {
-    condition     = endswith(aws_lambda_function.functions["order"].description, filesha256("tests/packages/order.zip"))
-    error_message = "A version has to say which zip it runs."
+    condition = (
+      endswith(aws_lambda_function.functions["order"].description, filesha256("tests/packages/order.zip"))
+    )
+    error_message = "description: must end with the SHA-256 of the zip"
   }
 
   assert {
-    condition     = aws_lambda_function.functions["order"].memory_size == 256 && aws_lambda_function.functions["order"].timeout == 30
-    error_message = "Want 256 MB and 30 s by default."
+    condition = (
+      aws_lambda_function.functions["order"].memory_size == 256
+      && aws_lambda_function.functions["order"].timeout == 30
+    )
+    error_message = "defaults: must be 256 MB and 30 s"
   }
 }
 
-run "a_missing_zip_is_told_before_anything_is_made" {
+run "a_missing_zip_fails_the_plan" {
   command = plan
 
   variables {
@@ -235,27 +254,30 @@ run "a_missing_zip_is_told_before_anything_is_made" {
   expect_failures = [aws_lambda_function.functions]
 }
 
-run "logs_are_json_and_end" {
+run "logs_are_json_and_expire" {
   command = plan
 
   assert {
     condition     = aws_lambda_function.functions["order"].logging_config[0].log_format == "JSON"
-    error_message = "Log lines have to be JSON."
+    error_message = "log_format: must be JSON"
   }
 
   assert {
     condition     = aws_lambda_function.functions["order"].logging_config[0].application_log_level == "INFO"
-    error_message = "A stricter level than INFO drops the metrics."
+    error_message = "application_log_level: a stricter level than INFO drops the metrics"
   }
 
   assert {
-    condition     = aws_lambda_function.functions["order"].logging_config[0].log_group == aws_cloudwatch_log_group.functions["order"].name
-    error_message = "The function writes to another log group."
+    condition = (
+      aws_lambda_function.functions["order"].logging_config[0].log_group
+      == aws_cloudwatch_log_group.functions["order"].name
+    )
+    error_message = "log_group: must be the module's own"
   }
 
   assert {
     condition     = aws_cloudwatch_log_group.functions["order"].retention_in_days == 90
-    error_message = "Log lines have to end after 90 days."
+    error_message = "retention_in_days: must be 90"
   }
 }
 
@@ -272,26 +294,26 @@ run "the_environment_is_complete" {
       ORDER_BUDGET          = "10s"
       PARALLEL_ORDERS       = "10"
     })
-    error_message = "The environment is not what docs/reference/configuration.md asks for."
+    error_message = "environment: differs from docs/reference/configuration.md"
   }
 }
 
-run "outputs_name_what_runbooks_need" {
+run "outputs_have_what_the_runbooks_need" {
   assert {
     condition = (output.event_source_mapping_uuid == aws_lambda_event_source_mapping.orders.uuid
       && output.function_role_arns == { order = aws_iam_role.functions["order"].arn }
       && output.log_groups == { order = "/aws/lambda/orderonce-dev-order" }
       && output.orders_table_arn == aws_dynamodb_table.orders.arn
     && output.orders_stream_arn == aws_dynamodb_table.orders.stream_arn)
-    error_message = "An output is missing or names something else."
+    error_message = "outputs: one is missing or wrong"
   }
 }
 
-run "tracing_is_off_unless_asked_for" {
+run "tracing_is_off_by_default" {
   command = plan
 
   assert {
     condition     = aws_lambda_function.functions["order"].tracing_config[0].mode == "PassThrough"
-    error_message = "Tracing is on."
+    error_message = "tracing: must be off by default"
   }
 }

@@ -72,114 +72,147 @@ variables {
   producer_arns     = ["arn:aws:iam::123456789012:role/shop", "arn:aws:iam::210987654321:role/marketplace"]
 }
 
-run "the_role_names_exact_actions_and_arns" {
+run "the_role_allows_exact_actions_on_exact_arns" {
   assert {
-    condition = jsonencode({ for s in jsondecode(aws_iam_role_policy.order.policy).Statement : s.Sid => [sort(flatten([s.Action])), flatten([s.Resource])] }) == jsonencode({
+    condition = jsonencode({ for s in jsondecode(aws_iam_role_policy.order.policy).Statement :
+      s.Sid => [sort(flatten([s.Action])), flatten([s.Resource])]
+      }) == jsonencode({
       ReceiveOrders = [
         ["sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"],
         ["arn:aws:sqs:eu-west-1:123456789012:orders"],
       ]
-      ParkMessages  = [["sqs:GetQueueAttributes", "sqs:SendMessage"], ["arn:aws:sqs:eu-west-1:123456789012:dead"]]
-      WriteOrders   = [["dynamodb:PutItem", "dynamodb:UpdateItem"], ["arn:aws:dynamodb:eu-west-1:123456789012:table/table"]]
-      ReadStripeKey = [["secretsmanager:GetSecretValue"], ["arn:aws:secretsmanager:eu-west-1:123456789012:secret:secret-AbCdEf"]]
-      WriteLogs     = [["logs:CreateLogStream", "logs:PutLogEvents"], ["arn:aws:logs:eu-west-1:123456789012:log-group:group:log-stream:*"]]
+      ParkMessages = [
+        ["sqs:GetQueueAttributes", "sqs:SendMessage"],
+        ["arn:aws:sqs:eu-west-1:123456789012:dead"],
+      ]
+      WriteOrders = [
+        ["dynamodb:PutItem", "dynamodb:UpdateItem"],
+        ["arn:aws:dynamodb:eu-west-1:123456789012:table/table"],
+      ]
+      ReadStripeKey = [
+        ["secretsmanager:GetSecretValue"],
+        ["arn:aws:secretsmanager:eu-west-1:123456789012:secret:secret-AbCdEf"],
+      ]
+      WriteLogs = [
+        ["logs:CreateLogStream", "logs:PutLogEvents"],
+        ["arn:aws:logs:eu-west-1:123456789012:log-group:group:log-stream:*"],
+      ]
     })
-    error_message = "The role's statements are others: change this test and docs/reference/iam.md with a reason. Got ${aws_iam_role_policy.order.policy}"
+    error_message = "explain changes in docs/reference/iam.md: got ${aws_iam_role_policy.order.policy}"
   }
 }
 
-run "tracing_adds_the_one_statement_without_a_resource" {
+run "only_tracing_allows_actions_on_any_resource" {
   variables {
     tracing = true
   }
 
   assert {
-    condition = [for s in jsondecode(aws_iam_role_policy.order.policy).Statement : flatten([s.Action]) if contains(flatten([s.Resource]), "*")] == [
+    condition = [for s in jsondecode(aws_iam_role_policy.order.policy).Statement :
+      flatten([s.Action]) if contains(flatten([s.Resource]), "*")
+      ] == [
       ["xray:PutTraceSegments", "xray:PutTelemetryRecords"]
     ]
-    error_message = "Only X-Ray's actions, which know no resource, may have none."
+    error_message = "only X-Ray's actions, which support no resources, may have Resource *"
   }
 }
 
-run "only_lambda_takes_the_role" {
+run "only_lambda_can_assume_the_role" {
   assert {
-    condition     = [for s in jsondecode(aws_iam_role.functions["order"].assume_role_policy).Statement : s.Principal] == [{ Service = "lambda.amazonaws.com" }]
-    error_message = "Somebody else may take the function's role."
+    condition = [for s in jsondecode(aws_iam_role.functions["order"].assume_role_policy).Statement :
+      s.Principal
+    ] == [{ Service = "lambda.amazonaws.com" }]
+    error_message = "assume_role_policy: must allow Lambda only"
   }
 }
 
-run "queues_speak_tls_only" {
+run "queues_deny_access_without_tls" {
   assert {
-    condition = alltrue([for policy in [aws_sqs_queue_policy.orders.policy, aws_sqs_queue_policy.dead_letters.policy] : anytrue([
-      for s in jsondecode(policy).Statement : s.Effect == "Deny" && try(s.Condition.Bool["aws:SecureTransport"], "") == "false"
-      && contains(flatten([s.Action]), "sqs:SendMessage") && contains(flatten([s.Action]), "sqs:ReceiveMessage") && s.Principal.AWS == "arn:aws:iam::123456789012:root"
-    ])])
-    error_message = "A queue does not refuse what comes without TLS."
+    condition = alltrue([for queue in [aws_sqs_queue_policy.orders, aws_sqs_queue_policy.dead_letters] :
+      anytrue([for s in jsondecode(queue.policy).Statement :
+        s.Effect == "Deny"
+        && s.Principal.AWS == "arn:aws:iam::123456789012:root"
+        && contains(flatten([s.Action]), "sqs:SendMessage")
+        && contains(flatten([s.Action]), "sqs:ReceiveMessage")
+        && try(s.Condition.Bool["aws:SecureTransport"], "") == "false"
+      ])
+    ])
+    error_message = "queue policy: must deny access without TLS"
   }
 
   assert {
     condition = alltrue([for s in jsondecode(aws_sqs_queue_policy.orders.policy).Statement :
       try(s.Condition.Bool["aws:SecureTransport"], "") == "true" if s.Effect == "Allow"
     ])
-    error_message = "A producer may send without TLS."
+    error_message = "queue policy: a producer may send without TLS"
   }
 
   assert {
-    condition = alltrue(flatten([for policy in [aws_sqs_queue_policy.orders.policy, aws_sqs_queue_policy.dead_letters.policy] :
-      [for s in jsondecode(policy).Statement : length(flatten([s.Action])) <= 7]
+    condition = alltrue(flatten([
+      for queue in [aws_sqs_queue_policy.orders, aws_sqs_queue_policy.dead_letters] :
+      [for s in jsondecode(queue.policy).Statement : length(flatten([s.Action])) <= 7]
     ]))
-    error_message = "SQS refuses a statement of more than seven actions."
+    error_message = "SQS rejects a statement with more than seven actions"
   }
 }
 
-run "only_named_producers_send_orders" {
+run "only_listed_producers_can_send_orders" {
   assert {
-    condition = [for s in jsondecode(aws_sqs_queue_policy.orders.policy).Statement : s.Principal.AWS if s.Effect == "Allow"] == [
+    condition = [for s in jsondecode(aws_sqs_queue_policy.orders.policy).Statement :
+      s.Principal.AWS if s.Effect == "Allow"
+      ] == [
       ["arn:aws:iam::123456789012:role/shop", "arn:aws:iam::210987654321:role/marketplace"]
     ]
-    error_message = "The order queue allows others than the producers."
+    error_message = "queue policy: allows principals other than producer_arns"
   }
 
   assert {
-    condition = [for s in jsondecode(aws_sqs_queue_policy.orders.policy).Statement : s.Condition.ArnNotEquals["aws:PrincipalArn"] if s.Sid == "NobodyElseSendsOrders" && s.Effect == "Deny"] == [
+    condition = [for s in jsondecode(aws_sqs_queue_policy.orders.policy).Statement :
+      s.Condition.ArnNotEquals["aws:PrincipalArn"] if s.Sid == "DenyOtherSenders" && s.Effect == "Deny"
+      ] == [
       ["arn:aws:iam::123456789012:role/shop", "arn:aws:iam::210987654321:role/marketplace"]
     ]
-    error_message = "Others of this account may send orders."
+    error_message = "queue policy: other principals of this account may send"
   }
 }
 
-run "without_producers_nobody_is_allowed_by_the_queue" {
+run "without_producers_the_queue_policy_allows_nobody" {
   variables {
     producer_arns = []
   }
 
   assert {
     condition     = [for s in jsondecode(aws_sqs_queue_policy.orders.policy).Statement : s.Effect] == ["Deny"]
-    error_message = "The order queue allows somebody whom nobody named."
+    error_message = "queue policy: must only deny while no producer is listed"
   }
 }
 
-run "named_rules_and_topics_send_orders" {
+run "listed_rules_and_topics_can_send_orders" {
   variables {
     producer_rule_arns  = ["arn:aws:events:eu-west-1:123456789012:rule/shop/orders"]
     producer_topic_arns = ["arn:aws:sns:eu-west-1:210987654321:orders"]
   }
 
   assert {
-    condition = jsonencode([for s in jsondecode(aws_sqs_queue_policy.orders.policy).Statement : [s.Principal.Service, s.Action, s.Condition.ArnEquals["aws:SourceArn"]] if can(s.Principal.Service) && s.Effect == "Allow"]) == jsonencode([
+    condition = jsonencode([for s in jsondecode(aws_sqs_queue_policy.orders.policy).Statement :
+      [s.Principal.Service, s.Action, s.Condition.ArnEquals["aws:SourceArn"]]
+      if can(s.Principal.Service) && s.Effect == "Allow"
+      ]) == jsonencode([
       ["events.amazonaws.com", "sqs:SendMessage", ["arn:aws:events:eu-west-1:123456789012:rule/shop/orders"]],
       ["sns.amazonaws.com", "sqs:SendMessage", ["arn:aws:sns:eu-west-1:210987654321:orders"]],
     ])
-    error_message = "EventBridge or SNS cannot send, or may send for another rule or topic. Got ${aws_sqs_queue_policy.orders.policy}"
+    error_message = "must allow exactly the listed rule and topic: got ${aws_sqs_queue_policy.orders.policy}"
   }
 
   assert {
-    condition     = [for s in jsondecode(aws_sqs_queue_policy.orders.policy).Statement : s.Condition.BoolIfExists["aws:SecureTransport"] if can(s.Principal.Service)] == ["true", "true"]
-    error_message = "A service may send without TLS."
+    condition = [for s in jsondecode(aws_sqs_queue_policy.orders.policy).Statement :
+      s.Condition.BoolIfExists["aws:SecureTransport"] if can(s.Principal.Service)
+    ] == ["true", "true"]
+    error_message = "queue policy: a service may send without TLS"
   }
 }
 
-run "no_denial_keeps_a_service_out" {
+run "no_denial_applies_to_aws_services" {
   variables {
     producer_rule_arns  = ["arn:aws:events:eu-west-1:123456789012:rule/shop/orders"]
     producer_topic_arns = ["arn:aws:sns:eu-west-1:210987654321:orders"]
@@ -189,36 +222,46 @@ run "no_denial_keeps_a_service_out" {
     condition = alltrue([for s in jsondecode(aws_sqs_queue_policy.orders.policy).Statement :
       s.Principal == { AWS = "arn:aws:iam::123456789012:root" } if s.Effect == "Deny"
     ])
-    error_message = "A denial names somebody else than this account's principals."
+    error_message = "queue policy: a denial must name this account's principals"
   }
 
   assert {
-    condition = [for s in jsondecode(aws_sqs_queue_policy.orders.policy).Statement : s.Condition if s.Sid == "NobodyElseSendsOrders"] == [{
-      ArnNotEquals = { "aws:PrincipalArn" = ["arn:aws:iam::123456789012:role/shop", "arn:aws:iam::210987654321:role/marketplace"] }
-      Bool         = { "aws:PrincipalIsAWSService" = "false" }
+    condition = [for s in jsondecode(aws_sqs_queue_policy.orders.policy).Statement :
+      s.Condition if s.Sid == "DenyOtherSenders"
+      ] == [{
+        ArnNotEquals = {
+          "aws:PrincipalArn" = [
+            "arn:aws:iam::123456789012:role/shop", "arn:aws:iam::210987654321:role/marketplace",
+          ]
+        }
+        Bool = { "aws:PrincipalIsAWSService" = "false" }
     }]
-    error_message = "The denial does not leave out services: EventBridge and SNS could not send."
+    error_message = "DenyOtherSenders: must exclude AWS services, or EventBridge and SNS cannot send"
   }
 }
 
-run "with_a_rule_alone_nobody_else_sends" {
+run "with_only_a_rule_listed_nobody_else_can_send" {
   variables {
     producer_arns      = []
     producer_rule_arns = ["arn:aws:events:eu-west-1:123456789012:rule/shop/orders"]
   }
 
   assert {
-    condition = [for s in jsondecode(aws_sqs_queue_policy.orders.policy).Statement : s.Condition if s.Sid == "NobodyElseSendsOrders"] == [
+    condition = [for s in jsondecode(aws_sqs_queue_policy.orders.policy).Statement :
+      s.Condition if s.Sid == "DenyOtherSenders"
+      ] == [
       { Bool = { "aws:PrincipalIsAWSService" = "false" } }
     ]
-    error_message = "Others of this account may send orders besides the rule."
+    error_message = "DenyOtherSenders: other principals of this account may send"
   }
 }
 
-run "only_the_function_parks" {
+run "only_the_function_can_send_dead_letters" {
   assert {
-    condition     = [for s in jsondecode(aws_sqs_queue_policy.dead_letters.policy).Statement : s.Condition.ArnNotEquals["aws:PrincipalArn"] if s.Action == "sqs:SendMessage" && s.Effect == "Deny"] == [aws_iam_role.functions["order"].arn]
-    error_message = "Others than the function may send dead letters."
+    condition = [for s in jsondecode(aws_sqs_queue_policy.dead_letters.policy).Statement :
+      s.Condition.ArnNotEquals["aws:PrincipalArn"] if s.Action == "sqs:SendMessage" && s.Effect == "Deny"
+    ] == [aws_iam_role.functions["order"].arn]
+    error_message = "queue policy: others than the function may send dead letters"
   }
 }
 
@@ -230,42 +273,57 @@ run "no_policy_has_a_wildcard" {
 
   assert {
     condition = alltrue([for policy in concat(
-      [aws_iam_role_policy.order.policy, aws_iam_role_policy.keys[0].policy, aws_sqs_queue_policy.orders.policy, aws_sqs_queue_policy.dead_letters.policy],
+      [aws_iam_role_policy.order.policy, aws_iam_role_policy.keys[0].policy],
+      [aws_sqs_queue_policy.orders.policy, aws_sqs_queue_policy.dead_letters.policy],
       [for role in aws_iam_role.functions : role.assume_role_policy],
     ) : !can(regex("[*?]", replace(policy, ":log-stream:*\"", "\"")))])
-    error_message = "A policy has a wildcard that is not a log stream's."
+    error_message = "a policy has a wildcard other than for log streams"
   }
 
   assert {
-    condition = alltrue(flatten([for policy in [aws_iam_role_policy.order.policy, aws_iam_role_policy.keys[0].policy, aws_sqs_queue_policy.orders.policy, aws_sqs_queue_policy.dead_letters.policy] :
-      [for s in jsondecode(policy).Statement : [for action in flatten([s.Action]) : can(regex("^[a-z]+:[A-Z][A-Za-z]+$", action))]]
+    condition = alltrue(flatten([for policy in [
+      aws_iam_role_policy.order.policy, aws_iam_role_policy.keys[0].policy,
+      aws_sqs_queue_policy.orders.policy, aws_sqs_queue_policy.dead_letters.policy,
+      ] : [for s in jsondecode(policy).Statement :
+      [for action in flatten([s.Action]) : can(regex("^[a-z]+:[A-Z][A-Za-z]+$", action))]
+      ]
     ]))
-    error_message = "A statement does not name its actions."
+    error_message = "a statement does not name its actions"
   }
 
   assert {
-    condition = alltrue(flatten([for policy in [aws_iam_role_policy.order.policy, aws_iam_role_policy.keys[0].policy, aws_sqs_queue_policy.orders.policy, aws_sqs_queue_policy.dead_letters.policy] :
-      [for s in jsondecode(policy).Statement : [for arn in flatten([s.Resource]) : startswith(arn, "arn:aws:")]]
+    condition = alltrue(flatten([for policy in [
+      aws_iam_role_policy.order.policy, aws_iam_role_policy.keys[0].policy,
+      aws_sqs_queue_policy.orders.policy, aws_sqs_queue_policy.dead_letters.policy,
+      ] : [for s in jsondecode(policy).Statement :
+      [for arn in flatten([s.Resource]) : startswith(arn, "arn:aws:")]
+      ]
     ]))
-    error_message = "A statement does not name its resource."
+    error_message = "a statement does not name its resource"
   }
 
   assert {
-    condition = alltrue(flatten([for policy in [aws_sqs_queue_policy.orders.policy, aws_sqs_queue_policy.dead_letters.policy] :
-      [for s in jsondecode(policy).Statement : [for arn in flatten([s.Principal.AWS]) : can(regex("^arn:aws:iam::[0-9]{12}:(root$|role/|user/)", arn))]]
+    condition = alltrue(flatten([
+      for queue in [aws_sqs_queue_policy.orders, aws_sqs_queue_policy.dead_letters] :
+      [for s in jsondecode(queue.policy).Statement : [for arn in flatten([s.Principal.AWS]) :
+        can(regex("^arn:aws:iam::[0-9]{12}:(root$|role/|user/)", arn))
+      ]]
     ]))
-    error_message = "A queue policy does not name its principals."
+    error_message = "a queue policy does not name its principals"
   }
 
   assert {
-    condition = [for s in jsondecode(aws_iam_role_policy.keys[0].policy).Statement : s.Condition.StringEquals["kms:ViaService"]] == [
-      ["sqs.eu-west-1.amazonaws.com", "dynamodb.eu-west-1.amazonaws.com", "secretsmanager.eu-west-1.amazonaws.com"]
-    ]
-    error_message = "The key may be used elsewhere than by queue, table and secret."
+    condition = [for s in jsondecode(aws_iam_role_policy.keys[0].policy).Statement :
+      s.Condition.StringEquals["kms:ViaService"]
+      ] == [[
+        "sqs.eu-west-1.amazonaws.com", "dynamodb.eu-west-1.amazonaws.com",
+        "secretsmanager.eu-west-1.amazonaws.com",
+    ]]
+    error_message = "kms:ViaService: must be SQS, DynamoDB and Secrets Manager only"
   }
 }
 
-run "without_a_key_there_is_no_permission_for_one" {
+run "without_a_kms_key_the_role_may_use_none" {
   command = plan
 
   variables {
@@ -278,11 +336,11 @@ run "without_a_key_there_is_no_permission_for_one" {
 
   assert {
     condition     = length(aws_iam_role_policy.keys) == 0
-    error_message = "The role may use a key that nothing is encrypted with."
+    error_message = "role: may use a key that encrypts nothing"
   }
 }
 
-run "a_previous_key_stays_in_the_role" {
+run "the_role_may_use_previous_kms_keys" {
   variables {
     kms_key_arn           = "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000001"
     previous_kms_key_arns = ["arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000"]
@@ -293,6 +351,6 @@ run "a_previous_key_stays_in_the_role" {
       "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000",
       "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000001",
     ]]
-    error_message = "Messages that wait since before the key was changed cannot be received."
+    error_message = "role: must keep the previous key, or older messages cannot be received"
   }
 }

@@ -66,20 +66,20 @@ variables {
 run "deployed" {
   assert {
     condition     = terraform_data.deployment.output == local.deployment
-    error_message = "The state does not say whose it is."
+    error_message = "terraform_data.deployment: must record the deployment"
   }
 }
 
-run "the_same_variables_plan" {
+run "the_same_variables_are_accepted" {
   command = plan
 
   assert {
     condition     = terraform_data.deployment.output == local.deployment
-    error_message = "The pin is not kept."
+    error_message = "terraform_data.deployment: changed without a change of variables"
   }
 }
 
-run "another_environment_on_the_same_state_is_refused" {
+run "another_environment_on_the_same_state_is_rejected" {
   command = plan
 
   variables {
@@ -91,7 +91,7 @@ run "another_environment_on_the_same_state_is_refused" {
   expect_failures = [terraform_data.deployment, terraform_data.orders_table]
 }
 
-run "another_scope_on_the_same_state_is_refused" {
+run "another_scope_on_the_same_state_is_rejected" {
   command = plan
 
   variables {
@@ -101,7 +101,7 @@ run "another_scope_on_the_same_state_is_refused" {
   expect_failures = [terraform_data.deployment]
 }
 
-run "another_account_on_the_same_state_is_refused" {
+run "another_account_on_the_same_state_is_rejected" {
   command = plan
 
   variables {
@@ -116,7 +116,7 @@ run "another_account_on_the_same_state_is_refused" {
   expect_failures = [terraform_data.deployment]
 }
 
-run "another_region_on_the_same_state_is_refused" {
+run "another_region_on_the_same_state_is_rejected" {
   command = plan
 
   variables {
@@ -131,7 +131,7 @@ run "another_region_on_the_same_state_is_refused" {
   expect_failures = [terraform_data.deployment]
 }
 
-run "another_type_of_queue_is_refused" {
+run "another_queue_type_is_rejected" {
   command = plan
 
   variables {
@@ -141,7 +141,7 @@ run "another_type_of_queue_is_refused" {
   expect_failures = [terraform_data.queue_type]
 }
 
-run "another_type_of_queue_may_be_asked_for" {
+run "another_queue_type_can_be_forced" {
   command = plan
 
   plan_options {
@@ -154,11 +154,11 @@ run "another_type_of_queue_may_be_asked_for" {
 
   assert {
     condition     = aws_sqs_queue.orders.fifo_queue
-    error_message = "The queue is not replaced."
+    error_message = "fifo_queue: the queue is not replaced"
   }
 }
 
-run "a_table_under_another_name_is_refused" {
+run "another_table_name_is_rejected" {
   command = plan
 
   variables {
@@ -168,7 +168,7 @@ run "a_table_under_another_name_is_refused" {
   expect_failures = [terraform_data.orders_table]
 }
 
-run "a_key_that_is_taken_away_is_refused" {
+run "removing_the_kms_key_is_rejected" {
   command = plan
 
   variables {
@@ -178,7 +178,7 @@ run "a_key_that_is_taken_away_is_refused" {
   expect_failures = [terraform_data.kms_keys]
 }
 
-run "a_key_that_is_replaced_and_not_kept_is_refused" {
+run "replacing_the_kms_key_is_rejected" {
   command = plan
 
   variables {
@@ -188,7 +188,7 @@ run "a_key_that_is_replaced_and_not_kept_is_refused" {
   expect_failures = [terraform_data.kms_keys]
 }
 
-run "a_key_that_is_taken_away_and_kept_plans" {
+run "a_removed_kms_key_can_be_kept_as_previous" {
   command = plan
 
   variables {
@@ -197,27 +197,29 @@ run "a_key_that_is_taken_away_and_kept_plans" {
   }
 
   assert {
-    condition     = alltrue([for q in [aws_sqs_queue.orders, aws_sqs_queue.dead_letters] : q.kms_master_key_id == null && q.sqs_managed_sse_enabled])
-    error_message = "New messages would still be encrypted with the key."
+    condition = alltrue([for q in [aws_sqs_queue.orders, aws_sqs_queue.dead_letters] :
+      q.kms_master_key_id == null && q.sqs_managed_sse_enabled
+    ])
+    error_message = "queues: new messages are still encrypted with the removed key"
   }
 
   assert {
     condition     = aws_secretsmanager_secret.stripe.kms_key_id == "alias/aws/secretsmanager"
-    error_message = "The secret would stay under the key: the provider sends no value for null."
+    error_message = "secret: still encrypted with the removed key (the provider ignores null)"
   }
 
   assert {
     condition     = !aws_dynamodb_table.orders.server_side_encryption[0].enabled
-    error_message = "The table would stay under the key."
+    error_message = "table: still encrypted with the removed key"
   }
 
   assert {
     condition     = length(aws_iam_role_policy.keys) == 1
-    error_message = "Messages that wait could not be received."
+    error_message = "role: waiting messages could not be received"
   }
 }
 
-run "a_key_may_be_forgotten" {
+run "removing_the_kms_key_can_be_forced" {
   command = plan
 
   plan_options {
@@ -230,12 +232,12 @@ run "a_key_may_be_forgotten" {
 
   assert {
     condition     = length(aws_iam_role_policy.keys) == 0
-    error_message = "The role may still use a forgotten key."
+    error_message = "role: may still use the removed key"
   }
 }
 
 # Last, because it applies: what operate.md does with terraform state rm and import.
-run "a_restored_table_is_used_under_its_name" {
+run "a_restored_table_is_used_by_its_name" {
   plan_options {
     replace = [terraform_data.orders_table]
   }
@@ -246,18 +248,25 @@ run "a_restored_table_is_used_under_its_name" {
   }
 
   assert {
-    condition     = aws_dynamodb_table.orders.name == "orderonce-dev-orders-restored" && output.orders_table == "orderonce-dev-orders-restored"
-    error_message = "The restored table is not used."
+    condition = (
+      aws_dynamodb_table.orders.name == "orderonce-dev-orders-restored"
+      && output.orders_table == "orderonce-dev-orders-restored"
+    )
+    error_message = "table, output: must be the restored table"
   }
 
   assert {
-    condition     = aws_lambda_function.functions["order"].environment[0].variables.ORDERS_TABLE == "orderonce-dev-orders-restored"
-    error_message = "The function writes to another table."
+    condition = (
+      aws_lambda_function.functions["order"].environment[0].variables.ORDERS_TABLE
+      == "orderonce-dev-orders-restored"
+    )
+    error_message = "ORDERS_TABLE: must be the restored table"
   }
 
   assert {
-    condition = (aws_dynamodb_table.orders.point_in_time_recovery[0].enabled && aws_dynamodb_table.orders.ttl[0].enabled
+    condition = (aws_dynamodb_table.orders.point_in_time_recovery[0].enabled
+      && aws_dynamodb_table.orders.ttl[0].enabled
     && aws_dynamodb_table.orders.stream_enabled && aws_dynamodb_table.orders.deletion_protection_enabled)
-    error_message = "A restored table comes without recovery, time to live, stream and deletion protection: the apply has to bring them."
+    error_message = "a restored table has no recovery, TTL, stream or protection: the apply must add them"
   }
 }

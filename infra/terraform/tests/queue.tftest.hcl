@@ -61,8 +61,8 @@ variables {
   stripe_secret_key = "sk_test_canary"
 }
 
-# First, because pins.tf refuses it once standard queues are in the state.
-run "the_fifo_variant_plans" {
+# First, because pins.tf rejects it once standard queues are in the state.
+run "fifo_creates_fifo_queues" {
   command = plan
 
   variables {
@@ -71,22 +71,25 @@ run "the_fifo_variant_plans" {
 
   assert {
     condition = alltrue([for q in [aws_sqs_queue.orders, aws_sqs_queue.dead_letters] :
-      q.fifo_queue && endswith(q.name, ".fifo") && q.deduplication_scope == "messageGroup" && q.fifo_throughput_limit == "perMessageGroupId"
+      q.fifo_queue && endswith(q.name, ".fifo") && q.deduplication_scope == "messageGroup"
+      && q.fifo_throughput_limit == "perMessageGroupId"
     ])
-    error_message = "Both queues have to be FIFO queues, with one order's trouble kept to its group."
+    error_message = "both queues must be FIFO, with throughput and deduplication per message group"
   }
 }
 
-run "a_slow_batch_is_not_delivered_twice" {
+run "visibility_timeout_is_six_function_timeouts" {
   command = plan
 
   assert {
-    condition     = aws_sqs_queue.orders.visibility_timeout_seconds >= 6 * aws_lambda_function.functions["order"].timeout
-    error_message = "The visibility time-out is less than six times the function's."
+    condition = (
+      aws_sqs_queue.orders.visibility_timeout_seconds >= 6 * aws_lambda_function.functions["order"].timeout
+    )
+    error_message = "visibility_timeout_seconds: must be at least 6 x the function's timeout"
   }
 }
 
-run "less_visibility_is_refused" {
+run "a_shorter_visibility_timeout_is_rejected" {
   command = plan
 
   variables {
@@ -96,7 +99,7 @@ run "less_visibility_is_refused" {
   expect_failures = [aws_sqs_queue.orders]
 }
 
-run "a_longer_function_needs_more_visibility" {
+run "a_longer_function_timeout_needs_more_visibility" {
   command = plan
 
   variables {
@@ -106,66 +109,79 @@ run "a_longer_function_needs_more_visibility" {
   expect_failures = [aws_sqs_queue.orders]
 }
 
-run "the_queue_parks_only_what_the_code_cannot" {
+run "max_receive_count_is_only_a_backstop" {
   assert {
     condition     = jsondecode(aws_sqs_queue.orders.redrive_policy).maxReceiveCount == 1000
-    error_message = "maxReceiveCount is ${jsondecode(aws_sqs_queue.orders.redrive_policy).maxReceiveCount}, want 1000: the code parks with a reason."
+    error_message = "maxReceiveCount: must be 1000, the function itself parks with a reason"
   }
 
   assert {
-    condition     = jsondecode(aws_sqs_queue.orders.redrive_policy).deadLetterTargetArn == aws_sqs_queue.dead_letters.arn
-    error_message = "What the queue gives up does not go to the dead-letter queue."
+    condition = (
+      jsondecode(aws_sqs_queue.orders.redrive_policy).deadLetterTargetArn == aws_sqs_queue.dead_letters.arn
+    )
+    error_message = "deadLetterTargetArn: must be the dead-letter queue"
   }
 
   assert {
-    condition     = jsondecode(aws_sqs_queue_redrive_allow_policy.dead_letters.redrive_allow_policy).redrivePermission == "byQueue"
-    error_message = "Any queue of the account may use the dead-letter queue."
+    condition = (
+      jsondecode(aws_sqs_queue_redrive_allow_policy.dead_letters.redrive_allow_policy).redrivePermission
+      == "byQueue"
+    )
+    error_message = "redrivePermission: must be byQueue"
   }
 }
 
-run "nothing_is_lost_before_somebody_looked" {
+run "dead_letters_outlive_orders" {
   command = plan
 
   assert {
     condition     = aws_sqs_queue.orders.message_retention_seconds == 604800
-    error_message = "Orders are kept for ${aws_sqs_queue.orders.message_retention_seconds} s, want seven days."
+    error_message = "orders: retention must be seven days"
   }
 
   assert {
-    condition     = aws_sqs_queue.dead_letters.message_retention_seconds > aws_sqs_queue.orders.message_retention_seconds
-    error_message = "A dead letter keeps its age: the dead-letter queue must keep messages longer than the order queue."
+    condition = (
+      aws_sqs_queue.dead_letters.message_retention_seconds > aws_sqs_queue.orders.message_retention_seconds
+    )
+    error_message = "dead letters: retention must exceed the order queue's, because messages keep their age"
   }
 
   assert {
     condition     = aws_sqs_queue.dead_letters.message_retention_seconds == 1209600
-    error_message = "Dead letters are kept for ${aws_sqs_queue.dead_letters.message_retention_seconds} s, want fourteen days."
+    error_message = "dead letters: retention must be fourteen days"
   }
 }
 
-run "whatever_is_accepted_can_be_parked" {
+run "every_accepted_message_can_be_parked" {
   command = plan
 
   assert {
-    condition     = aws_sqs_queue.dead_letters.max_message_size >= aws_sqs_queue.orders.max_message_size + 8192
-    error_message = "A message that fills the order queue's limit has no room for the attributes of a parked one."
+    condition = (
+      aws_sqs_queue.dead_letters.max_message_size >= aws_sqs_queue.orders.max_message_size + 8192
+    )
+    error_message = "max_message_size: no room for the attributes of a parked message"
   }
 }
 
-run "receives_wait_and_messages_are_encrypted" {
+run "queues_long_poll_and_encrypt" {
   command = plan
 
   assert {
-    condition     = alltrue([for q in [aws_sqs_queue.orders, aws_sqs_queue.dead_letters] : q.receive_wait_time_seconds == 20])
-    error_message = "Long polling is off."
+    condition = alltrue([for q in [aws_sqs_queue.orders, aws_sqs_queue.dead_letters] :
+      q.receive_wait_time_seconds == 20
+    ])
+    error_message = "receive_wait_time_seconds: must be 20"
   }
 
   assert {
-    condition     = alltrue([for q in [aws_sqs_queue.orders, aws_sqs_queue.dead_letters] : q.sqs_managed_sse_enabled])
-    error_message = "Messages lie unencrypted."
+    condition = alltrue([for q in [aws_sqs_queue.orders, aws_sqs_queue.dead_letters] :
+      q.sqs_managed_sse_enabled
+    ])
+    error_message = "sqs_managed_sse_enabled: messages are not encrypted"
   }
 }
 
-run "a_key_of_the_customer_encrypts_everything" {
+run "kms_key_arn_encrypts_queues_table_and_secret" {
   command = plan
 
   variables {
@@ -173,26 +189,30 @@ run "a_key_of_the_customer_encrypts_everything" {
   }
 
   assert {
-    condition     = alltrue([for q in [aws_sqs_queue.orders, aws_sqs_queue.dead_letters] : q.kms_master_key_id == var.kms_key_arn])
-    error_message = "A queue does not use kms_key_arn."
+    condition = alltrue([for q in [aws_sqs_queue.orders, aws_sqs_queue.dead_letters] :
+      q.kms_master_key_id == var.kms_key_arn
+    ])
+    error_message = "queues: kms_key_arn ignored"
   }
 
   assert {
     condition     = aws_dynamodb_table.orders.server_side_encryption[0].kms_key_arn == var.kms_key_arn
-    error_message = "The table does not use kms_key_arn."
+    error_message = "table: kms_key_arn ignored"
   }
 
   assert {
     condition     = aws_secretsmanager_secret.stripe.kms_key_id == var.kms_key_arn
-    error_message = "The secret does not use kms_key_arn."
+    error_message = "secret: kms_key_arn ignored"
   }
 }
 
-run "the_standard_variant_has_no_fifo_settings" {
+run "standard_queues_have_no_fifo_settings" {
   command = plan
 
   assert {
-    condition     = alltrue([for q in [aws_sqs_queue.orders, aws_sqs_queue.dead_letters] : q.fifo_queue != true && !endswith(q.name, ".fifo")])
-    error_message = "A standard queue is FIFO."
+    condition = alltrue([for q in [aws_sqs_queue.orders, aws_sqs_queue.dead_letters] :
+      q.fifo_queue != true && !endswith(q.name, ".fifo")
+    ])
+    error_message = "a standard queue has FIFO settings"
   }
 }

@@ -61,21 +61,21 @@ variables {
   stripe_secret_key = "sk_test_canary"
 }
 
-run "the_scope_is_name_environment_and_a_hash" {
+run "the_default_scope_is_name_environment_and_hash" {
   command = plan
 
   assert {
     condition     = output.scope == "orderonce-dev-836569"
-    error_message = "The scope is ${output.scope}."
+    error_message = "scope: got ${output.scope}"
   }
 
   assert {
     condition     = aws_lambda_function.functions["order"].function_name == "orderonce-dev-order"
-    error_message = "A resource's name contains the hash."
+    error_message = "function_name: must not contain the hash"
   }
 }
 
-run "another_account_has_another_scope" {
+run "the_default_scope_differs_between_accounts" {
   command = plan
 
   override_data {
@@ -85,11 +85,11 @@ run "another_account_has_another_scope" {
 
   assert {
     condition     = output.scope == "orderonce-dev-e3ac8a"
-    error_message = "Deployments in two accounts, which may share a Stripe account, have the same scope: ${output.scope}."
+    error_message = "scope: got ${output.scope}, two accounts may share a Stripe account"
   }
 }
 
-run "another_region_has_another_scope" {
+run "the_default_scope_differs_between_regions" {
   command = plan
 
   override_data {
@@ -99,11 +99,11 @@ run "another_region_has_another_scope" {
 
   assert {
     condition     = output.scope == "orderonce-dev-eb805c"
-    error_message = "Deployments in two regions, which may share a Stripe account, have the same scope: ${output.scope}."
+    error_message = "scope: got ${output.scope}, two regions may share a Stripe account"
   }
 }
 
-run "a_given_scope_is_used_as_it_is" {
+run "a_given_scope_is_used_unchanged" {
   command = plan
 
   variables {
@@ -112,18 +112,20 @@ run "a_given_scope_is_used_as_it_is" {
 
   assert {
     condition     = output.scope == "orderonce-dev"
-    error_message = "The scope is ${output.scope}."
+    error_message = "scope: got ${output.scope}"
   }
 
   assert {
-    condition = alltrue(flatten([for alarm in aws_cloudwatch_metric_alarm.alarms : [for query in alarm.metric_query : [
-      for metric in query.metric : metric.dimensions.Scope == "orderonce-dev" if metric.namespace == "orderonce"
-    ]]]))
-    error_message = "An alarm looks at another scope than the function's."
+    condition = alltrue(flatten([for alarm in aws_cloudwatch_metric_alarm.alarms :
+      [for query in alarm.metric_query : [for metric in query.metric :
+        metric.dimensions.Scope == "orderonce-dev" if metric.namespace == "orderonce"
+      ]]
+    ]))
+    error_message = "an alarm reads metrics of another scope than the function's"
   }
 }
 
-run "environments_share_no_name" {
+run "every_name_contains_the_environment" {
   command = plan
 
   variables {
@@ -133,10 +135,12 @@ run "environments_share_no_name" {
   assert {
     condition = alltrue([for name in [
       aws_sqs_queue.orders.name, aws_sqs_queue.dead_letters.name, aws_dynamodb_table.orders.name,
-      aws_lambda_function.functions["order"].function_name, aws_iam_role.functions["order"].name, aws_secretsmanager_secret.stripe.name,
-      trimprefix(aws_cloudwatch_log_group.functions["order"].name, "/aws/lambda/"), aws_cloudwatch_dashboard.orders.dashboard_name,
+      aws_lambda_function.functions["order"].function_name, aws_iam_role.functions["order"].name,
+      aws_secretsmanager_secret.stripe.name,
+      trimprefix(aws_cloudwatch_log_group.functions["order"].name, "/aws/lambda/"),
+      aws_cloudwatch_dashboard.orders.dashboard_name,
       aws_cloudwatch_metric_alarm.alarms["dead-letters"].alarm_name,
     ] : startswith(name, "orderonce-other")])
-    error_message = "A name does not carry the environment: two environments in one account would collide."
+    error_message = "a name lacks the environment: two environments in one account would collide"
   }
 }

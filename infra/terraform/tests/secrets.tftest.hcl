@@ -56,46 +56,55 @@ mock_provider "aws" {
   }
 }
 
-# `make tf` runs this file with -verbose and looks for the canary in every plan and state that it prints.
+# `make tf` runs this file with -verbose and looks for the canary in every plan and state
+# that it prints.
 variables {
   package_dir       = "tests/packages"
   stripe_secret_key = "sk_test_canary"
 }
 
-run "no_attribute_holds_the_key" {
+run "no_attribute_or_output_contains_the_key" {
   assert {
-    condition     = aws_secretsmanager_secret_version.stripe.secret_string == null && aws_secretsmanager_secret_version.stripe.secret_binary == null
-    error_message = "The key is in an argument that state keeps."
+    condition = (
+      aws_secretsmanager_secret_version.stripe.secret_string == null
+      && aws_secretsmanager_secret_version.stripe.secret_binary == null
+    )
+    error_message = "the key is in an argument that is stored in the state"
   }
 
   assert {
     condition     = aws_secretsmanager_secret_version.stripe.secret_string_wo_version == 1
-    error_message = "The key is not written by its version."
+    error_message = "secret_string_wo_version: must be stripe_secret_version"
   }
 
   assert {
     condition = !strcontains(nonsensitive(jsonencode([
-      aws_secretsmanager_secret.stripe, aws_secretsmanager_secret_version.stripe, aws_lambda_function.functions, aws_lambda_alias.live,
-      aws_lambda_event_source_mapping.orders, aws_cloudwatch_log_group.functions, aws_sqs_queue.orders, aws_sqs_queue.dead_letters,
-      aws_sqs_queue_policy.orders, aws_sqs_queue_policy.dead_letters, aws_sqs_queue_redrive_allow_policy.dead_letters,
-      aws_dynamodb_table.orders, aws_iam_role.functions, aws_iam_role_policy.order, aws_iam_role_policy.keys, aws_cloudwatch_metric_alarm.alarms,
-      aws_cloudwatch_dashboard.orders,
+      aws_secretsmanager_secret.stripe, aws_secretsmanager_secret_version.stripe,
+      aws_lambda_function.functions, aws_lambda_alias.live, aws_lambda_event_source_mapping.orders,
+      aws_sqs_queue.orders, aws_sqs_queue_policy.orders,
+      aws_sqs_queue.dead_letters, aws_sqs_queue_policy.dead_letters,
+      aws_sqs_queue_redrive_allow_policy.dead_letters,
+      aws_dynamodb_table.orders,
+      aws_iam_role.functions, aws_iam_role_policy.order, aws_iam_role_policy.keys,
+      aws_cloudwatch_log_group.functions, aws_cloudwatch_metric_alarm.alarms, aws_cloudwatch_dashboard.orders,
     ])), "canary")
-    error_message = "An attribute holds the Stripe key."
+    error_message = "an attribute contains the Stripe key"
   }
 
   assert {
     condition = !strcontains(jsonencode([
-      output.scope, output.order_queue_url, output.order_queue_arn, output.dead_letter_queue_url, output.dead_letter_queue_arn,
+      output.scope, output.order_queue_url, output.order_queue_arn, output.dead_letter_queue_url,
+      output.dead_letter_queue_arn,
       output.orders_table, output.stripe_secret_arn, output.function_aliases, output.dashboard,
-      output.function_role_arns, output.log_groups, output.event_source_mapping_uuid, output.orders_table_arn, output.orders_stream_arn,
+      output.function_role_arns, output.log_groups, output.event_source_mapping_uuid,
+      output.orders_table_arn, output.orders_stream_arn,
       output.operator_environment,
     ]), "canary")
-    error_message = "An output holds the Stripe key."
+    error_message = "an output contains the Stripe key"
   }
 }
 
-run "rotation_raises_the_version" {
+run "a_rotation_raises_the_version" {
   variables {
     stripe_secret_key     = "sk_test_canary_2"
     stripe_secret_version = 2
@@ -103,12 +112,12 @@ run "rotation_raises_the_version" {
 
   assert {
     condition     = aws_secretsmanager_secret_version.stripe.secret_string_wo_version == 2
-    error_message = "A raised version does not store the new key."
+    error_message = "secret_string_wo_version: a raised version must store the new key"
   }
 }
 
 run "later_applies_need_no_key" {
-  command = plan # 1.11 refuses a null ephemeral variable in a test that applies
+  command = plan # Terraform 1.11 rejects a null ephemeral variable in a test that applies
 
   variables {
     stripe_secret_key     = null
@@ -117,18 +126,20 @@ run "later_applies_need_no_key" {
 
   assert {
     condition     = aws_secretsmanager_secret_version.stripe.secret_string_wo_version == 2
-    error_message = "The stored key was touched."
+    error_message = "secret_string_wo_version: changed without a new version"
   }
 }
 
-run "the_function_is_given_the_secret_s_name_alone" {
+run "the_function_s_environment_has_no_key" {
   assert {
-    condition     = !contains(keys(aws_lambda_function.functions["order"].environment[0].variables), "STRIPE_SECRET_KEY")
-    error_message = "The key stands in the environment."
+    condition = (
+      !contains(keys(aws_lambda_function.functions["order"].environment[0].variables), "STRIPE_SECRET_KEY")
+    )
+    error_message = "environment: contains the Stripe key"
   }
 }
 
-run "a_secret_may_be_deleted_at_once" {
+run "a_secret_can_be_deleted_without_recovery" {
   command = plan
 
   variables {
@@ -137,6 +148,6 @@ run "a_secret_may_be_deleted_at_once" {
 
   assert {
     condition     = aws_secretsmanager_secret.stripe.recovery_window_in_days == 0
-    error_message = "secret_recovery_days is not used."
+    error_message = "secret_recovery_days: ignored"
   }
 }

@@ -61,63 +61,69 @@ variables {
   stripe_secret_key = "sk_test_canary"
 }
 
-run "the_table_cannot_be_deleted_by_mistake" {
+run "the_table_is_protected_against_deletion" {
   command = plan
 
   assert {
     condition     = aws_dynamodb_table.orders.deletion_protection_enabled
-    error_message = "Deletion protection is off: the rows are what keeps an order from being charged twice."
+    error_message = "deletion_protection_enabled: must be on, the rows prevent duplicate charges"
   }
 }
 
-run "the_table_can_be_restored" {
+run "point_in_time_recovery_is_on" {
   command = plan
 
   assert {
     condition     = aws_dynamodb_table.orders.point_in_time_recovery[0].enabled
-    error_message = "Point-in-time recovery is off."
+    error_message = "point_in_time_recovery: must be on"
   }
 }
 
-run "only_history_expires" {
+run "only_event_rows_expire" {
   command = plan
 
   assert {
-    condition     = aws_dynamodb_table.orders.ttl[0].enabled && aws_dynamodb_table.orders.ttl[0].attribute_name == "expiresAt"
-    error_message = "Only expiresAt, which event rows alone carry, may end a row."
+    condition = (
+      aws_dynamodb_table.orders.ttl[0].enabled
+      && aws_dynamodb_table.orders.ttl[0].attribute_name == "expiresAt"
+    )
+    error_message = "ttl: must be expiresAt, which only event rows have"
   }
 }
 
-run "changes_leave_by_the_stream" {
+run "the_stream_has_new_images" {
   command = plan
 
   assert {
-    condition     = aws_dynamodb_table.orders.stream_enabled && aws_dynamodb_table.orders.stream_view_type == "NEW_IMAGE"
-    error_message = "The stream has to carry new images."
+    condition = (
+      aws_dynamodb_table.orders.stream_enabled && aws_dynamodb_table.orders.stream_view_type == "NEW_IMAGE"
+    )
+    error_message = "stream_view_type: must be NEW_IMAGE"
   }
 }
 
-run "waiting_orders_are_in_the_index" {
+run "the_index_has_orders_that_are_not_settled" {
   command = plan
 
   assert {
     condition = [for index in aws_dynamodb_table.orders.global_secondary_index : {
-      name = index.name, projection = index.projection_type, keys = [for key in index.key_schema : "${key.attribute_name} ${key.key_type}"]
+      name = index.name, projection = index.projection_type, keys = [for key in index.key_schema :
+      "${key.attribute_name} ${key.key_type}"]
     }] == [{ name = "open", projection = "KEYS_ONLY", keys = ["openShard HASH", "dueAt RANGE"] }]
-    error_message = "Want one index, open: openShard, dueAt, keys only."
+    error_message = "indexes: must be open alone, with openShard and dueAt, keys only"
   }
 }
 
-run "nobody_pays_for_an_idle_table" {
+run "the_table_is_billed_on_demand" {
   command = plan
 
   assert {
     condition     = aws_dynamodb_table.orders.billing_mode == "PAY_PER_REQUEST"
-    error_message = "The table is not billed on demand."
+    error_message = "billing_mode: must be PAY_PER_REQUEST"
   }
 }
 
-run "a_new_table_may_be_warm" {
+run "a_new_table_gets_the_warm_throughput" {
   command = plan
 
   variables {
@@ -125,8 +131,11 @@ run "a_new_table_may_be_warm" {
   }
 
   assert {
-    condition     = aws_dynamodb_table.orders.warm_throughput[0].write_units_per_second == 8000 && aws_dynamodb_table.orders.warm_throughput[0].read_units_per_second == 12000
-    error_message = "warm_throughput is not used."
+    condition = (
+      aws_dynamodb_table.orders.warm_throughput[0].write_units_per_second == 8000
+      && aws_dynamodb_table.orders.warm_throughput[0].read_units_per_second == 12000
+    )
+    error_message = "warm_throughput: ignored"
   }
 }
 
@@ -136,7 +145,7 @@ run "deployed" {
   }
 }
 
-run "a_table_that_has_warmed_up_is_left_alone" {
+run "warm_throughput_never_replaces_a_table" {
   command = plan
 
   variables {
@@ -145,6 +154,6 @@ run "a_table_that_has_warmed_up_is_left_alone" {
 
   assert {
     condition     = aws_dynamodb_table.orders.warm_throughput[0].write_units_per_second == 8000
-    error_message = "The provider would replace the table to lower its warm throughput."
+    error_message = "warm_throughput: lowering it would replace the table"
   }
 }

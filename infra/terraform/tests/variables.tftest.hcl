@@ -61,7 +61,7 @@ variables {
   stripe_secret_key = "sk_test_canary"
 }
 
-run "a_name_with_capitals_is_refused" {
+run "a_name_with_capitals_is_rejected" {
   command = plan
 
   variables {
@@ -71,7 +71,7 @@ run "a_name_with_capitals_is_refused" {
   expect_failures = [var.name]
 }
 
-run "a_name_that_starts_with_a_digit_is_refused" {
+run "a_name_that_starts_with_a_digit_is_rejected" {
   command = plan
 
   variables {
@@ -81,7 +81,7 @@ run "a_name_that_starts_with_a_digit_is_refused" {
   expect_failures = [var.name]
 }
 
-run "an_environment_with_a_blank_is_refused" {
+run "an_environment_with_a_space_is_rejected" {
   command = plan
 
   variables {
@@ -91,7 +91,7 @@ run "an_environment_with_a_blank_is_refused" {
   expect_failures = [var.environment]
 }
 
-run "a_name_without_room_for_the_hash_is_refused" {
+run "a_name_without_room_for_the_hash_is_rejected" {
   command = plan
 
   variables {
@@ -101,7 +101,7 @@ run "a_name_without_room_for_the_hash_is_refused" {
   expect_failures = [var.environment]
 }
 
-run "a_scope_of_33_characters_is_refused" {
+run "a_scope_of_33_characters_is_rejected" {
   command = plan
 
   variables {
@@ -111,7 +111,7 @@ run "a_scope_of_33_characters_is_refused" {
   expect_failures = [var.scope]
 }
 
-run "a_scope_with_capitals_is_refused" {
+run "a_scope_with_capitals_is_rejected" {
   command = plan
 
   variables {
@@ -121,7 +121,7 @@ run "a_scope_with_capitals_is_refused" {
   expect_failures = [var.scope]
 }
 
-run "a_publishable_key_is_refused" {
+run "a_publishable_key_is_rejected" {
   command = plan
 
   variables {
@@ -131,7 +131,7 @@ run "a_publishable_key_is_refused" {
   expect_failures = [var.stripe_secret_key]
 }
 
-run "a_version_of_zero_is_refused" {
+run "a_secret_version_of_zero_is_rejected" {
   command = plan
 
   variables {
@@ -141,7 +141,7 @@ run "a_version_of_zero_is_refused" {
   expect_failures = [var.stripe_secret_version]
 }
 
-run "every_principal_is_refused" {
+run "a_wildcard_as_producer_is_rejected" {
   command = plan
 
   variables {
@@ -151,7 +151,7 @@ run "every_principal_is_refused" {
   expect_failures = [var.producer_arns]
 }
 
-run "a_producer_with_a_wildcard_is_refused" {
+run "a_producer_with_a_wildcard_is_rejected" {
   command = plan
 
   variables {
@@ -161,7 +161,7 @@ run "a_producer_with_a_wildcard_is_refused" {
   expect_failures = [var.producer_arns]
 }
 
-run "a_rule_with_a_wildcard_is_refused" {
+run "a_rule_with_a_wildcard_is_rejected" {
   command = plan
 
   variables {
@@ -171,7 +171,7 @@ run "a_rule_with_a_wildcard_is_refused" {
   expect_failures = [var.producer_rule_arns]
 }
 
-run "a_role_for_a_rule_is_refused" {
+run "a_role_as_rule_is_rejected" {
   command = plan
 
   variables {
@@ -181,7 +181,7 @@ run "a_role_for_a_rule_is_refused" {
   expect_failures = [var.producer_rule_arns]
 }
 
-run "a_topic_with_a_wildcard_is_refused" {
+run "a_topic_with_a_wildcard_is_rejected" {
   command = plan
 
   variables {
@@ -191,7 +191,7 @@ run "a_topic_with_a_wildcard_is_refused" {
   expect_failures = [var.producer_topic_arns]
 }
 
-run "more_visibility_than_sqs_has_is_refused" {
+run "more_than_twelve_hours_of_visibility_is_rejected" {
   command = plan
 
   variables {
@@ -201,7 +201,7 @@ run "more_visibility_than_sqs_has_is_refused" {
   expect_failures = [var.visibility_timeout]
 }
 
-run "less_time_than_three_orders_need_is_refused" {
+run "a_function_timeout_below_three_order_budgets_is_rejected" {
   command = plan
 
   variables {
@@ -211,7 +211,7 @@ run "less_time_than_three_orders_need_is_refused" {
   expect_failures = [var.function_timeout]
 }
 
-run "more_memory_than_it_needs_is_refused" {
+run "more_than_256_mb_is_rejected" {
   command = plan
 
   variables {
@@ -221,7 +221,7 @@ run "more_memory_than_it_needs_is_refused" {
   expect_failures = [var.memory_size]
 }
 
-run "a_batch_of_eleven_is_refused" {
+run "a_batch_of_eleven_is_rejected" {
   command = plan
 
   variables {
@@ -231,7 +231,7 @@ run "a_batch_of_eleven_is_refused" {
   expect_failures = [var.batch_size]
 }
 
-run "one_batch_at_a_time_is_refused" {
+run "a_maximum_concurrency_of_one_is_rejected" {
   command = plan
 
   variables {
@@ -241,7 +241,7 @@ run "one_batch_at_a_time_is_refused" {
   expect_failures = [var.maximum_concurrency]
 }
 
-run "logs_of_a_day_is_refused" {
+run "a_log_retention_of_one_day_is_rejected" {
   command = plan
 
   variables {
@@ -251,7 +251,7 @@ run "logs_of_a_day_is_refused" {
   expect_failures = [var.log_retention_days]
 }
 
-run "a_tag_of_the_module_is_refused" {
+run "overriding_a_tag_of_the_module_is_rejected" {
   command = plan
 
   variables {
@@ -261,7 +261,7 @@ run "a_tag_of_the_module_is_refused" {
   expect_failures = [var.tags]
 }
 
-run "six_days_of_recovery_are_refused" {
+run "six_days_of_recovery_are_rejected" {
   command = plan
 
   variables {
@@ -271,7 +271,7 @@ run "six_days_of_recovery_are_refused" {
   expect_failures = [var.secret_recovery_days]
 }
 
-run "one_poller_is_refused" {
+run "one_poller_is_rejected" {
   command = plan
 
   variables {
@@ -281,7 +281,7 @@ run "one_poller_is_refused" {
   expect_failures = [var.provisioned_pollers]
 }
 
-run "more_pollers_at_least_than_at_most_is_refused" {
+run "a_minimum_of_pollers_above_the_maximum_is_rejected" {
   command = plan
 
   variables {
@@ -291,7 +291,7 @@ run "more_pollers_at_least_than_at_most_is_refused" {
   expect_failures = [var.provisioned_pollers]
 }
 
-run "a_name_for_a_boundary_is_refused" {
+run "a_boundary_that_is_not_an_arn_is_rejected" {
   command = plan
 
   variables {
@@ -301,7 +301,7 @@ run "a_name_for_a_boundary_is_refused" {
   expect_failures = [var.permissions_boundary]
 }
 
-run "a_table_name_with_a_blank_is_refused" {
+run "a_table_name_with_a_space_is_rejected" {
   command = plan
 
   variables {
@@ -311,7 +311,7 @@ run "a_table_name_with_a_blank_is_refused" {
   expect_failures = [var.orders_table_name]
 }
 
-run "a_table_colder_than_new_is_refused" {
+run "warm_throughput_below_the_default_is_rejected" {
   command = plan
 
   variables {
@@ -321,7 +321,7 @@ run "a_table_colder_than_new_is_refused" {
   expect_failures = [var.warm_throughput]
 }
 
-run "an_alias_of_a_key_is_refused" {
+run "an_alias_as_kms_key_is_rejected" {
   command = plan
 
   variables {
@@ -331,7 +331,7 @@ run "an_alias_of_a_key_is_refused" {
   expect_failures = [var.kms_key_arn]
 }
 
-run "an_alias_of_a_previous_key_is_refused" {
+run "an_alias_as_previous_kms_key_is_rejected" {
   command = plan
 
   variables {
@@ -341,7 +341,7 @@ run "an_alias_of_a_previous_key_is_refused" {
   expect_failures = [var.previous_kms_key_arns]
 }
 
-run "an_address_for_a_topic_is_refused" {
+run "an_email_address_as_topic_is_rejected" {
   command = plan
 
   variables {

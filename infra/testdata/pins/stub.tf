@@ -1,0 +1,11 @@
+# What pins.tf needs of the module, from one variable. infra/check.sh applies the two.
+variable "pinned" {
+  type = string
+}
+
+locals {
+  deployment   = { prefix = var.pinned }
+  queue_type   = var.pinned
+  orders_table = var.pinned
+  kms_keys     = [var.pinned]
+}
