@@ -102,7 +102,7 @@ func simulate(reason order.Reason, every, sending, outage time.Duration, jitter 
 			}
 			d.failed[bucket]++
 			d.oldest[bucket] = max(d.oldest[bucket], float64((at - sent).Milliseconds()))
-			at += sqs.Answer(order.Result{Verdict: order.Redeliver, Reason: reason, Transient: true},
+			at += sqs.Decide(order.Result{Verdict: order.Redeliver, Reason: reason, Transient: true},
 				sqs.Delivery{Count: count, SentAt: start.Add(sent)}, start.Add(at), jitter, sqs.DefaultPolicy()).Delay
 		}
 	}

@@ -120,7 +120,7 @@ func TestAPanicOutsideTheOrderFailsOnlyItsRecord(t *testing.T) {
 		failed []int  // which of the three messages
 		says   string // in the log, of the second one
 	}{
-		{"decoding", func(w *world) { w.Decoder = new(sqs.Decoder) }, []int{1}, "WARN panic"},
+		{"decoding", func(w *world) { w.Decode = new(sqs.Decoder).Decode }, []int{1}, "WARN panic"},
 		{"drawing an owner", func(w *world) { w.NewOwner = func() string { panic("boom " + canary) } }, []int{1}, "WARN panic"},
 		{"answering anybody", func(w *world) {
 			w.script["BAD"], w.Jitter = outage(), func() float64 { panic("boom " + canary) }
@@ -601,7 +601,7 @@ func TestAFunctionWithoutTimeForOneOrderIsMisconfigured(t *testing.T) {
 			line := w.lineOf("A")
 			got := []any{line["level"], line["reason"], line["error"]}
 			want := []any{
-				"WARN", "misconfigured", "a whole batch has 4.999999999s for its orders, and one order needs 5s: the function's time-out is too short",
+				"WARN", "misconfigured", "function timeout too short: 4.999999999s left for orders, ORDER_BUDGET is 5s",
 			}
 			if diff := cmp.Diff(got, want); diff != "" {
 				t.Errorf("got - want +\n%s", diff)

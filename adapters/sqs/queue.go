@@ -135,9 +135,9 @@ type Delay struct {
 	After                    time.Duration // whole seconds, at most 12 hours
 }
 
-// Return lets messages come back after their delays. A message for which this fails comes back when the queue's own
+// ChangeVisibility makes messages visible again after their delays. A message for which this fails becomes visible when the queue's own
 // visibility timeout ends. The error joins every failure.
-func (q *Queue) Return(ctx context.Context, delays []Delay) error {
+func (q *Queue) ChangeVisibility(ctx context.Context, delays []Delay) error {
 	var failures []error
 	for batch := range slices.Chunk(delays, 10) { // SQS takes ten entries a call
 		entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, len(batch))

@@ -16,16 +16,15 @@ const (
 	MetricTakeovers          = "Takeovers"
 	MetricClaimsLost         = "ClaimsLost"
 	MetricUnknown            = "Unknown"
-	MetricRedeliver          = "Redelivered"        // by Reason
+	MetricRedelivered        = "Redelivered"        // by Reason
 	MetricParked             = "Parked"             // by Reason
 	MetricOrderAge           = "OrderAge"           // from sent to settled
-	MetricWaitingAge         = "WaitingAge"         // of a message that has to come back: now less its first sending
+	MetricWaitingAge         = "WaitingAge"         // of a message that is redelivered: time since it was first sent
 	MetricQueueMisconfigured = "QueueMisconfigured" // by Setting
 )
 
-// report writes the one line and the counts of a record that is done with.
-func (b *batch) report(ctx context.Context, r *record) {
-	b.count(r)
+// logRecord writes the log line of a record.
+func (b *batch) logRecord(ctx context.Context, r *record) {
 	attrs := []slog.Attr{
 		slog.String("order_id", string(r.order.ID())),
 		slog.String("message_id", r.MessageId),
@@ -49,7 +48,8 @@ func (b *batch) report(ctx context.Context, r *record) {
 	b.Log.LogAttrs(ctx, level(r.action.Verdict, r.result.Reason), "order", attrs...)
 }
 
-// level is how much a record deserves a person: one that is parked needs one, one that merely waits its turn does not.
+// level is ERROR for a parked message, because a person has to look at it, WARN for a failure, and
+// INFO for a message that only waits for others.
 func level(v order.Verdict, r order.Reason) slog.Level {
 	switch v {
 	case order.Park:
@@ -63,13 +63,14 @@ func level(v order.Verdict, r order.Reason) slog.Level {
 	return slog.LevelInfo
 }
 
+// count counts a record by its verdict and by its reason.
 func (b *batch) count(r *record) {
 	b.Meter.Count(MetricReceived, "", "")
 	switch r.action.Verdict {
 	case order.Park:
 		b.Meter.Count(MetricParked, "Reason", string(r.result.Reason))
 	case order.Redeliver:
-		b.Meter.Count(MetricRedeliver, "Reason", string(r.result.Reason))
+		b.Meter.Count(MetricRedelivered, "Reason", string(r.result.Reason))
 		b.Meter.Observe(MetricWaitingAge, "", "", b.Now().Sub(r.delivery.FirstSent))
 	case order.Done:
 	}

@@ -192,7 +192,7 @@ func (c *SettingsCheck) start(ctx context.Context, h *Handler) {
 	c.background.Go(func() {
 		defer cancel()
 		// A panic here must not end the process, which has a batch in hand.
-		_ = recovered(func() { c.compare(ctx, h, requestID) })
+		_ = recoverPanic(func() { c.compare(ctx, h, requestID) })
 	})
 }
 

@@ -96,7 +96,7 @@ func newWorldWith(t tester, orderQueue, deadQueue string, fifo bool) *world {
 		w.must(m.Create(now, w.orders, orders))
 	})
 	w.Handler = &sqs.Handler{
-		Process: w.process, Decoder: sqs.NewDecoder(),
+		Process: w.process, Decode: sqs.NewDecoder().Decode,
 		Queue:  w.queueThrough(nil),
 		Policy: sqs.DefaultPolicy(), Log: slog.New(slog.NewJSONHandler(&lockedWriter{w: w}, nil)), Meter: counter{w},
 		Now: w.Now, NewOwner: w.newOwner, Jitter: func() float64 { return unlucky },

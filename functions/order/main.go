@@ -39,7 +39,7 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*sqs.Handler, e
 	}
 	return &sqs.Handler{
 		Process: newProcessor(c, calls, key).Process,
-		Decoder: sqs.NewDecoder(),
+		Decode:  sqs.NewDecoder().Decode,
 		Queue:   sqs.NewQueue(c.AWS.Config(lambda.SQS, calls.aws()), string(c.Queue), string(c.DeadLetters)),
 		Policy:  c.policy(),
 		Log:     lambda.NewLogger(out, slog.LevelInfo),

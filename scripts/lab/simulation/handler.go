@@ -110,7 +110,7 @@ func (v *invocation) live() {
 // remove deletes what the function had done, and asks the oracle whether it may.
 func (v *invocation) remove(deleted []string) {
 	received := v.counts[sqs.MetricReceived]
-	answered := v.counts[sqs.MetricSettled] + v.counts[sqs.MetricDuplicates] + v.counts[sqs.MetricRedeliver] + v.counts[sqs.MetricParked]
+	answered := v.counts[sqs.MetricSettled] + v.counts[sqs.MetricDuplicates] + v.counts[sqs.MetricRedelivered] + v.counts[sqs.MetricParked]
 	id := v.Messages[numberOf(v.messages[0])].ID
 	v.oracle.must(received == answered && received == len(v.messages), AllAnswered, id,
 		"%d messages were received, and %d answered of %d", received, answered, len(v.messages))
@@ -182,7 +182,8 @@ func (v *invocation) handler() *sqs.Handler {
 	}
 	owners := 0
 	return &sqs.Handler{
-		Process: v.processor().Process, Decoder: v.lab.decoder, Queue: sqs.NewQueue(cfg, url+v.ordersQueue, url+v.deadQueue), Policy: v.policy,
+		Process: v.processor().Process, Decode: v.lab.decoder.Decode,
+		Queue: sqs.NewQueue(cfg, url+v.ordersQueue, url+v.deadQueue), Policy: v.policy,
 		Log: slog.New(slog.DiscardHandler), Meter: v, Now: v.Now, Jitter: func() float64 { return 0.5 },
 		NewOwner:  func() string { owners++; return "owner-" + v.name + "-" + strconv.Itoa(owners) },
 		RequestID: func(context.Context) string { return v.name },

@@ -515,7 +515,7 @@ func aboutBatches() []handmade {
 			h.sells()
 			counts := map[string]int{sqs.MetricReceived: 1, sqs.MetricSettled: 1}
 			if right {
-				counts = map[string]int{sqs.MetricReceived: 2, sqs.MetricDuplicates: 1, sqs.MetricRedeliver: 1}
+				counts = map[string]int{sqs.MetricReceived: 2, sqs.MetricDuplicates: 1, sqs.MetricRedelivered: 1}
 			}
 			batch(h, counts).remove([]string{h.got[0].ID, h.got[1].ID})
 		}},
@@ -574,7 +574,7 @@ func innocents() []innocent {
 	batch := func(h *hand, finished bool) *invocation {
 		return &invocation{
 			Worker: h.k, parked: map[int]bool{}, finished: map[order.ID]bool{"ORD-1": finished},
-			counts: map[string]int{sqs.MetricReceived: len(h.got), sqs.MetricRedeliver: len(h.got)},
+			counts: map[string]int{sqs.MetricReceived: len(h.got), sqs.MetricRedelivered: len(h.got)},
 		}
 	}
 	return []innocent{

@@ -93,7 +93,7 @@ func (k *Worker) live() {
 	m := k.messages[0]
 	result := k.work(m)
 	d := sqs.Delivery{Count: m.Receives, SentAt: m.Sent}
-	action := sqs.Answer(result, d, k.Now(), 0.5, k.policy)
+	action := sqs.Decide(result, d, k.Now(), 0.5, k.policy)
 	for {
 		what := call{name: reply, subject: string(action.Verdict), n: numberOf(m) + 1, detail: string(result.Reason)}
 		err := k.call(what, func() (answer, error) {

@@ -20,7 +20,7 @@ const (
 	luckiest = 0.999999999999999889 // the largest float64 below 1
 )
 
-func TestAnswer(t *testing.T) {
+func TestDecide(t *testing.T) {
 	t.Parallel()
 	store := order.Result{Verdict: order.Redeliver, Reason: order.ReasonStore, Transient: true}
 	late := order.Result{Verdict: order.Redeliver, Reason: sqs.ReasonNotStarted, Transient: true}
@@ -83,7 +83,7 @@ func TestAnswer(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			d := sqs.Delivery{Count: tt.count, SentAt: start().Add(-tt.age)}
-			if got := sqs.Answer(tt.result, d, start(), tt.jitter, sqs.DefaultPolicy()); got != tt.want {
+			if got := sqs.Decide(tt.result, d, start(), tt.jitter, sqs.DefaultPolicy()); got != tt.want {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
 		})
@@ -97,15 +97,15 @@ func TestADelayIsTheLongestAfterTwentyDoublings(t *testing.T) {
 	p := sqs.DefaultPolicy()
 	p.FirstDelay = time.Microsecond
 	for count, want := range map[int]time.Duration{1: time.Second, 20: time.Second, 21: 15 * time.Minute} {
-		if got := sqs.Answer(outage(), sqs.Delivery{Count: count, SentAt: start()}, start(), luckiest, p).Delay; got != want {
+		if got := sqs.Decide(outage(), sqs.Delivery{Count: count, SentAt: start()}, start(), luckiest, p).Delay; got != want {
 			t.Errorf("delay at delivery %d = %v, want %v", count, got, want)
 		}
 	}
 }
 
 // Every reason of the domain and of the edge, at every count and age: the answer depends on nothing but the verdict, the patience,
-// the tries and the lease. What could not be started is TestAnswer's.
-func TestAnswerKeepsItsBounds(t *testing.T) {
+// the tries and the lease. What could not be started is TestDecide's.
+func TestDecideKeepsItsBounds(t *testing.T) {
 	t.Parallel()
 	reasons := slices.DeleteFunc(append(order.Reasons(), sqs.Reasons()...), func(r order.Reason) bool { return r == sqs.ReasonNotStarted })
 	rapid.Check(t, func(t *rapid.T) {
@@ -122,7 +122,7 @@ func TestAnswerKeepsItsBounds(t *testing.T) {
 		age := time.Duration(rapid.Int64Range(0, int64(7*day)).Draw(t, "age"))
 		jitter := rapid.Float64Range(0, luckiest).Draw(t, "jitter")
 		answer := func(count int) sqs.Action {
-			return sqs.Answer(r, sqs.Delivery{Count: count, SentAt: start().Add(-age)}, start(), jitter, sqs.DefaultPolicy())
+			return sqs.Decide(r, sqs.Delivery{Count: count, SentAt: start().Add(-age)}, start(), jitter, sqs.DefaultPolicy())
 		}
 		got := answer(count)
 		ownFault := !r.Transient && count >= 20 && (r.Attempt == 0 || r.Attempt >= 20)
@@ -166,7 +166,7 @@ func TestWhatLastsIsWaitedForUntilTheLastDay(t *testing.T) {
 			if !r.NotBefore.IsZero() {
 				r.NotBefore = now.Add(r.NotBefore.Sub(start()))
 			}
-			a := sqs.Answer(r, sqs.Delivery{Count: count, SentAt: start()}, now, jitter, p)
+			a := sqs.Decide(r, sqs.Delivery{Count: count, SentAt: start()}, now, jitter, p)
 			if a.Verdict == order.Park {
 				if age := now.Sub(start()); age < p.Retention-day || count >= 900 { // docs/guides/operate.md gives this number
 					t.Fatalf("parked at an age of %v, after %d of %d receives", age, count, p.MaxReceives)

@@ -29,7 +29,7 @@ func TestOnlyDoneAndParkedMessagesAreAcknowledged(t *testing.T) {
 		b.records = append(b.records, &record{SQSMessage: events.SQSMessage{MessageId: id}, action: Action{Verdict: verdict}})
 	}
 	var got []string
-	for _, f := range b.answer(t.Context()).BatchItemFailures {
+	for _, f := range b.response(t.Context()).BatchItemFailures {
 		got = append(got, f.ItemIdentifier)
 	}
 	slices.Sort(got)

@@ -1,0 +1,118 @@
+package sqs
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"orderonce/domain/order"
+)
+
+// batch is one invocation. Its lanes run in parallel; the records of one lane run one after the
+// other.
+type batch struct {
+	*Handler
+	requestID    string
+	began        time.Time
+	leaseUntil   time.Time // the end of every lease
+	processUntil time.Time // the rest of the time is for the response
+	tooShort     error     // the function timeout leaves no time for any order; nil if it does
+	records      []*record // in the order of the event
+	lanes        [][]*record
+}
+
+func (h *Handler) newBatch(ctx context.Context, e events.SQSEvent) *batch {
+	now := h.Now()
+	b := &batch{Handler: h, requestID: h.RequestID(ctx), began: now, leaseUntil: leaseEnd(ctx, now)}
+	b.processUntil = b.leaseUntil.Add(-h.AnswerTime)
+	if left := b.processUntil.Sub(now); left < h.OrderBudget {
+		b.tooShort = fmt.Errorf("function timeout too short: %v left for orders, ORDER_BUDGET is %v", left, h.OrderBudget)
+	}
+	lane := map[string]int{}
+	for _, m := range e.Records {
+		r := &record{SQSMessage: m, delivery: deliveryOf(m, now)}
+		b.decode(r)
+		b.records = append(b.records, r)
+		i, known := lane[r.lane()]
+		if !known {
+			i = len(b.lanes)
+			lane[r.lane()] = i
+			b.lanes = append(b.lanes, nil)
+		}
+		b.lanes[i] = append(b.lanes[i], r)
+	}
+	return b
+}
+
+// minLease keeps a lease from ending before its order is begun.
+const minLease = time.Second
+
+// leaseEnd returns the function's deadline: after it Lambda has killed every worker of this invocation.
+func leaseEnd(ctx context.Context, now time.Time) time.Time {
+	end, ok := ctx.Deadline()
+	if !ok {
+		end = now.Add(order.MaxLease)
+	}
+	return now.Add(min(max(end.Sub(now), minLease), order.MaxLease))
+}
+
+// runLanes runs all lanes, at most Parallel at once, and returns when the last one ends.
+func (b *batch) runLanes(ctx context.Context) {
+	var wg sync.WaitGroup
+	free := make(chan struct{}, b.Parallel)
+	for _, lane := range b.lanes {
+		free <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-free }()
+			b.runLane(ctx, lane)
+		})
+	}
+	wg.Wait()
+}
+
+// runLane handles the records of one lane in turn. In a FIFO group, everything after a record that
+// is redelivered is redelivered with the same delay, so that the group keeps its order.
+func (b *batch) runLane(ctx context.Context, lane []*record) {
+	var head *record
+	for _, r := range lane {
+		if head != nil {
+			r.result = order.Result{Verdict: order.Redeliver, Reason: ReasonBehind, Transient: true}
+			r.action = head.action
+		} else {
+			b.handle(ctx, r)
+			if r.delivery.FIFO && r.action.Verdict == order.Redeliver {
+				head = r
+			}
+		}
+		b.report(ctx, r)
+	}
+}
+
+// responseReserve is the fraction of AnswerTime, 1/4, in which SQS is not called any more.
+const responseReserve = 4
+
+// response returns the batch item failures, after it has changed the visibility of their messages.
+// Its calls to SQS end before the function's deadline: otherwise Lambda would kill the function
+// and redeliver the whole batch, settled orders included.
+func (b *batch) response(ctx context.Context) events.SQSEventResponse {
+	ctx, cancel := context.WithDeadline(ctx, b.leaseUntil.Add(-b.AnswerTime/responseReserve))
+	defer cancel()
+	failures := []events.SQSBatchItemFailure{}
+	var delays []Delay
+	for _, r := range b.records {
+		if r.action.Verdict == order.Done || r.action.Verdict == order.Park {
+			continue // any other verdict, also none, keeps the message
+		}
+		failures = append(failures, events.SQSBatchItemFailure{ItemIdentifier: r.MessageId})
+		delays = append(delays, Delay{r.MessageId, r.ReceiptHandle, r.action.Delay})
+	}
+	if err := b.Queue.ChangeVisibility(ctx, delays); err != nil {
+		b.Log.LogAttrs(ctx, slog.LevelWarn, "visibility not changed: the queue's visibility timeout applies",
+			slog.String("request_id", b.requestID), slog.Any("error", err))
+	}
+	return events.SQSEventResponse{BatchItemFailures: failures}
+}

@@ -1,0 +1,143 @@
+package sqs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"orderonce/domain/order"
+)
+
+// record is one message of a batch. Its steps are decode, process, resolve and report.
+type record struct {
+	events.SQSMessage
+	delivery Delivery
+	order    order.Order
+	result   order.Result // set by decode if the body is not an order
+	action   Action
+}
+
+// decode reads the order of a record. If that fails it sets the result, and process does nothing.
+func (b *batch) decode(r *record) {
+	if err := recoverPanic(func() {
+		var err error
+		if r.order, err = b.Decode(r.Body); err != nil {
+			r.result = order.Result{Verdict: order.Park, Reason: order.ReasonInvalid, Err: err}
+		}
+	}); err != nil {
+		r.result = panicked(err)
+	}
+}
+
+func (r *record) decoded() bool { return r.result.Reason == "" }
+
+// lane returns a key that is the same for records that must not run in parallel: those of one FIFO
+// group, and on a standard queue those of one order.
+func (r *record) lane() string {
+	switch {
+	case r.delivery.FIFO:
+		return "group " + r.delivery.Group
+	case !r.decoded():
+		return "message " + r.MessageId
+	}
+	return "order " + string(r.order.ID())
+}
+
+// handle processes a record and sets its result and action, even if a step panics. After a panic
+// handle calls none of the handler's functions, because the clock may be what panics.
+func (b *batch) handle(ctx context.Context, r *record) {
+	if err := recoverPanic(func() {
+		r.result = b.process(ctx, r)
+		b.resolve(ctx, r)
+	}); err != nil {
+		r.result, r.action = panicked(err), b.Policy.unparked(r.delivery, b.began, 1)
+	}
+}
+
+// process returns the result of the record's order.
+func (b *batch) process(ctx context.Context, r *record) (result order.Result) {
+	switch {
+	case b.tooShort != nil:
+		return order.Result{Verdict: order.Redeliver, Reason: order.ReasonMisconfigured, Transient: true, Err: b.tooShort}
+	case b.processUntil.Sub(b.Now()) < b.OrderBudget:
+		return order.Result{Verdict: order.Redeliver, Reason: ReasonNotStarted, Transient: true}
+	case !r.decoded():
+		return r.result
+	}
+	if err := recoverPanic(func() {
+		lease := order.Lease{Owner: b.NewOwner(), From: b.Now(), Until: b.leaseUntil}
+		result = b.Process(ctx, r.order, r.delivery.FirstSent, lease)
+	}); err != nil {
+		return panicked(err)
+	}
+	return result
+}
+
+// resolve decides what happens to the message, and sends it to the dead-letter queue if it is parked.
+func (b *batch) resolve(ctx context.Context, r *record) {
+	r.action = Decide(r.result, r.delivery, b.Now(), b.Jitter(), b.Policy)
+	if r.action.Verdict != order.Park {
+		return
+	}
+	if err := b.Queue.Park(ctx, r.parked()); err != nil {
+		r.result = order.Result{Verdict: order.Redeliver, Reason: ReasonParkFailed, Transient: true, Err: err}
+		r.action = b.Policy.unparked(r.delivery, b.Now(), b.Jitter())
+	}
+}
+
+// report writes the log line and the metrics of a record. If that panics, the record keeps its action.
+func (b *batch) report(ctx context.Context, r *record) {
+	err := recoverPanic(func() {
+		b.count(r)
+		b.logRecord(ctx, r)
+	})
+	if err == nil {
+		return
+	}
+	_ = recoverPanic(func() { // the logger may be what panicked
+		b.Log.LogAttrs(ctx, slog.LevelError, "message not reported: panic while counting or logging",
+			slog.String("message_id", r.MessageId), slog.String("request_id", b.requestID), slog.Any("error", err))
+	})
+}
+
+// parked returns the message as the dead-letter queue gets it.
+func (r *record) parked() Parked {
+	p := Parked{
+		Message: r.SQSMessage, FirstSent: r.delivery.FirstSent, Group: r.delivery.Group, FIFO: r.delivery.FIFO,
+		OrderID: r.order.ID(), Reason: r.result.Reason,
+	}
+	if r.result.Err != nil {
+		p.Detail = r.result.Err.Error()
+	}
+	return p
+}
+
+// errExited is the error of a goroutine that ended with runtime.Goexit.
+var errExited = errors.New("worker goroutine exited without a result")
+
+// recoverPanic calls f and returns an error if f panics or exits its goroutine: neither may fail
+// the other records of the batch. recover does not see an exit, so f has a goroutine of its own.
+func recoverPanic(f func()) error {
+	result := make(chan error, 1)
+	go func() {
+		err := errExited
+		defer func() {
+			if p := recover(); p != nil {
+				// The panic's value may hold personal data, so only its type and the stack are logged.
+				err = fmt.Errorf("panic of type %T at %s", p, debug.Stack())
+			}
+			result <- err
+		}()
+		f()
+		err = nil
+	}()
+	return <-result
+}
+
+func panicked(err error) order.Result {
+	return order.Result{Verdict: order.Redeliver, Reason: ReasonPanic, Err: err}
+}
