@@ -112,7 +112,7 @@ func TestEveryMetricHasARowInTheDocuments(t *testing.T) {
 
 func TestEveryLogKeyHasARowInTheDocuments(t *testing.T) {
 	t.Parallel()
-	_, report, _ := strings.Cut(read(t, "adapters/sqs/report.go"), ") report(")
+	_, report, _ := strings.Cut(read(t, "adapters/sqs/report.go"), ") logRecord(")
 	var want []string
 	for _, match := range regexp.MustCompile(`slog\.\w+\("(\w+)"`).FindAllStringSubmatch(report, -1) {
 		want = append(want, match[1])

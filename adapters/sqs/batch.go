@@ -12,8 +12,8 @@ import (
 	"orderonce/domain/order"
 )
 
-// batch is one invocation. Its lanes run in parallel; the records of one lane run one after the
-// other.
+// batch is one invocation. Its lanes run in parallel; the records of one lane run one
+// after the other.
 type batch struct {
 	*Handler
 	requestID    string
@@ -30,7 +30,8 @@ func (h *Handler) newBatch(ctx context.Context, e events.SQSEvent) *batch {
 	b := &batch{Handler: h, requestID: h.RequestID(ctx), began: now, leaseUntil: leaseEnd(ctx, now)}
 	b.processUntil = b.leaseUntil.Add(-h.AnswerTime)
 	if left := b.processUntil.Sub(now); left < h.OrderBudget {
-		b.tooShort = fmt.Errorf("function timeout too short: %v left for orders, ORDER_BUDGET is %v", left, h.OrderBudget)
+		b.tooShort = fmt.Errorf("function timeout too short: %v left for orders, ORDER_BUDGET is %v",
+			left, h.OrderBudget)
 	}
 	lane := map[string]int{}
 	for _, m := range e.Records {
@@ -51,7 +52,8 @@ func (h *Handler) newBatch(ctx context.Context, e events.SQSEvent) *batch {
 // minLease keeps a lease from ending before its order is begun.
 const minLease = time.Second
 
-// leaseEnd returns the function's deadline: after it Lambda has killed every worker of this invocation.
+// leaseEnd returns the function's deadline: after it Lambda has killed every worker of
+// this invocation.
 func leaseEnd(ctx context.Context, now time.Time) time.Time {
 	end, ok := ctx.Deadline()
 	if !ok {
@@ -74,8 +76,9 @@ func (b *batch) runLanes(ctx context.Context) {
 	wg.Wait()
 }
 
-// runLane handles the records of one lane in turn. In a FIFO group, everything after a record that
-// is redelivered is redelivered with the same delay, so that the group keeps its order.
+// runLane handles the records of one lane in turn. In a FIFO group, everything after a
+// record that is redelivered is redelivered with the same delay, so that the group keeps
+// its order.
 func (b *batch) runLane(ctx context.Context, lane []*record) {
 	var head *record
 	for _, r := range lane {
@@ -92,12 +95,13 @@ func (b *batch) runLane(ctx context.Context, lane []*record) {
 	}
 }
 
-// responseReserve is the fraction of AnswerTime, 1/4, in which SQS is not called any more.
+// responseReserve is the fraction of AnswerTime, 1/4, in which SQS is not called any
+// more.
 const responseReserve = 4
 
-// response returns the batch item failures, after it has changed the visibility of their messages.
-// Its calls to SQS end before the function's deadline: otherwise Lambda would kill the function
-// and redeliver the whole batch, settled orders included.
+// response returns the batch item failures, after it has changed the visibility of their
+// messages. Its calls to SQS end before the function's deadline: otherwise Lambda would
+// kill the function and redeliver the whole batch, settled orders included.
 func (b *batch) response(ctx context.Context) events.SQSEventResponse {
 	ctx, cancel := context.WithDeadline(ctx, b.leaseUntil.Add(-b.AnswerTime/responseReserve))
 	defer cancel()

@@ -38,17 +38,18 @@ func DefaultPolicy() Policy {
 		FirstDelay:    5 * time.Second,
 		LongestDelay:  15 * time.Minute,
 		MaxDeliveries: 20,
-		MaxReceives:   1000, // SQS's maximum (SQS developer guide, "Configure a dead-letter queue using the Amazon SQS console")
+		MaxReceives:   1000, // the maximum (SQS developer guide, "Configure a dead-letter queue ...")
 		Retention:     7 * 24 * time.Hour,
 	}
 }
 
 const (
-	// lastDay is how long before the end of its retention a message is parked, whatever it waits for.
+	// lastDay is how long before the end of its retention a message is parked, whatever
+	// it waits for.
 	lastDay = 24 * time.Hour
-	// receiveReserve is how many receives are left for parking before SQS moves the message
-	// itself. Delays alone use up fewer receives before the last day; a function that was
-	// throttled or killed for days uses up more.
+	// receiveReserve is how many receives are left for parking before SQS moves the
+	// message itself. Delays alone use up fewer receives before the last day; a function
+	// that was throttled or killed for days uses up more.
 	receiveReserve = 10
 )
 
@@ -56,16 +57,16 @@ const (
 type Delivery struct {
 	Count  int       // 1 for the first (ApproximateReceiveCount)
 	SentAt time.Time // SentTimestamp; a redrive from the dead-letter queue resets it
-	// FirstSent is when the message was first sent: the attribute orderonce-first-sent of a
-	// message that was parked and redriven, else SentAt. It is never after SentAt.
+	// FirstSent is when the message was first sent: the attribute orderonce-first-sent of
+	// a message that was parked and redriven, else SentAt. It is never after SentAt.
 	FirstSent time.Time
 	Group     string // MessageGroupId; fair standard queues have it too
 	FIFO      bool   // the messages of one group are ordered
 }
 
-// deliveryOf reads the attributes that Lambda always passes on (Lambda developer guide, "Example
-// Amazon SQS message event"). Missing or unreadable ones count as a first delivery, sent now, so
-// that no message is parked because of them.
+// deliveryOf reads the attributes that Lambda always passes on (Lambda developer guide,
+// "Example Amazon SQS message event"). Missing or unreadable ones count as a first
+// delivery, sent now, so that no message is parked because of them.
 func deliveryOf(m events.SQSMessage, now time.Time) Delivery {
 	d := Delivery{
 		Count: 1, SentAt: now,
@@ -82,7 +83,8 @@ func deliveryOf(m events.SQSMessage, now time.Time) Delivery {
 }
 
 // firstSent returns the time that Park wrote when it first parked the message, or sentAt.
-// Producers can set any attribute, so one that is not a time or is after sentAt is ignored.
+// Producers can set any attribute, so one that is not a time or is after sentAt is
+// ignored.
 func firstSent(m events.SQSMessage, sentAt time.Time) time.Time {
 	a := m.MessageAttributes[AttrFirstSent]
 	if a.StringValue == nil {
@@ -102,8 +104,8 @@ type Action struct {
 	Delay   time.Duration
 }
 
-// Decide returns the action for a delivery whose order had this result. It is a pure function.
-// jitter is in [0, 1) and spreads messages that failed together.
+// Decide returns the action for a delivery whose order had this result. It is a pure
+// function. jitter is in [0, 1) and spreads messages that failed together.
 func Decide(r order.Result, d Delivery, now time.Time, jitter float64, p Policy) Action {
 	switch r.Verdict {
 	case order.Done, order.Park:
@@ -116,9 +118,9 @@ func Decide(r order.Result, d Delivery, now time.Time, jitter float64, p Policy)
 	return Action{Verdict: order.Redeliver, Delay: p.delay(r, d, now, jitter)}
 }
 
-// exhausted reports whether a message has to be parked instead of redelivered. An outage or a
-// misconfiguration parks no message before its last day, and before SQS would soon dead-letter it
-// without a reason.
+// exhausted reports whether a message has to be parked instead of redelivered. An outage
+// or a misconfiguration parks no message before its last day, and before SQS would soon
+// dead-letter it without a reason.
 func (p Policy) exhausted(r order.Result, d Delivery, now time.Time) bool {
 	if p.onLastDay(d, now) || d.Count > p.MaxReceives-receiveReserve {
 		return true
@@ -130,9 +132,9 @@ func (p Policy) onLastDay(d Delivery, now time.Time) bool {
 	return now.Sub(d.SentAt) >= p.Retention-lastDay
 }
 
-// failures returns how often the order itself may have failed. A message is also received while
-// the store is down or no worker is free, and an order is also claimed for other messages, so both
-// counts are upper bounds.
+// failures returns how often the order itself may have failed. A message is also received
+// while the store is down or no worker is free, and an order is also claimed for other
+// messages, so both counts are upper bounds.
 func failures(r order.Result, d Delivery) int {
 	if r.Attempt == 0 {
 		return d.Count
@@ -140,7 +142,8 @@ func failures(r order.Result, d Delivery) int {
 	return min(r.Attempt, d.Count)
 }
 
-// promptReturns is how many deliveries that were not started are redelivered without a delay.
+// promptReturns is how many deliveries that were not started are redelivered without a
+// delay.
 const promptReturns = 3
 
 func (p Policy) delay(r order.Result, d Delivery, now time.Time, jitter float64) time.Duration {
@@ -155,11 +158,12 @@ func (p Policy) delay(r order.Result, d Delivery, now time.Time, jitter float64)
 	return wholeSeconds(delay)
 }
 
-// maxJitter bounds the random part of a delay. With a larger one an unlucky message would use up its
-// receives before an outage of six days ends.
+// maxJitter bounds the random part of a delay. With a larger one an unlucky message would
+// use up its receives before an outage of six days ends.
 const maxJitter = 5 * time.Minute
 
-// backoff doubles with each delivery up to LongestDelay, less a random part of at most a half.
+// backoff doubles with each delivery up to LongestDelay, less a random part of at most a
+// half.
 func (p Policy) backoff(count int, jitter float64) time.Duration {
 	delay := p.LongestDelay
 	if doublings := max(count, 1) - 1; doublings < 20 {
@@ -169,9 +173,9 @@ func (p Policy) backoff(count int, jitter float64) time.Duration {
 	return wholeSeconds(delay - spread + time.Duration(jitter*float64(spread)))
 }
 
-// lastDayDelay is the longest delay of a message that cannot be parked on its last day. It is so
-// short that the message reaches maxReceiveCount in that day: SQS then dead-letters it, without a
-// reason, before its retention ends and SQS deletes it.
+// lastDayDelay is the longest delay of a message that cannot be parked on its last day.
+// It is so short that the message reaches maxReceiveCount in that day: SQS then
+// dead-letters it, without a reason, before its retention ends and SQS deletes it.
 const lastDayDelay = 30 * time.Second
 
 // unparked returns the action for a message that the dead-letter queue did not accept.
@@ -183,8 +187,8 @@ func (p Policy) unparked(d Delivery, now time.Time, jitter float64) Action {
 	return Action{Verdict: order.Redeliver, Delay: delay}
 }
 
-// maxDelay leaves the function an hour: SQS hides a message for at most 12 hours after its receive
-// (API reference, ChangeMessageVisibility).
+// maxDelay leaves the function an hour: SQS hides a message for at most 12 hours after
+// its receive (API reference, ChangeMessageVisibility).
 const maxDelay = 11 * time.Hour
 
 // wholeSeconds rounds up, because a visibility timeout has whole seconds.

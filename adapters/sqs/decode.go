@@ -15,10 +15,12 @@ import (
 	"orderonce/domain/order"
 )
 
-// MaxBody is the largest message body that is read, in bytes. The largest order by count is a third of it.
+// MaxBody is the largest message body that is decoded, in bytes. An order with all its
+// lines takes a third of it.
 const MaxBody = 256 << 10
 
-// message is an order on the wire. Numbers are pointers because a missing price is not a price of zero.
+// message is an order in JSON. Numbers are pointers, because a missing price is not a
+// price of zero.
 type message struct {
 	OrderID    string  `json:"orderId"    validate:"order_id"`
 	CustomerID string  `json:"customerId" validate:"customer_id"`
@@ -38,14 +40,16 @@ type payment struct {
 	Method   string `json:"method"   validate:"reference"`
 }
 
-// BodyError is a message body that is not one JSON object of an order's shape. Problem repeats no value, because what stands in the
-// wrong place may be anything, also a card number. It repeats names of fields if they are order.Printable: they may be as misplaced.
+// BodyError is a message body that is not a JSON object with the fields of an order.
+// Problem contains no value, because a misplaced value may be a card number. It contains
+// names of fields if they are order.Printable, because a misplaced name may be as
+// private.
 type BodyError struct{ Problem string }
 
-// Error repeats no value.
 func (e *BodyError) Error() string { return "message body: " + e.Problem }
 
-// Decoder makes orders out of message bodies. Make one and share it: it is safe for concurrent use.
+// Decoder decodes and validates orders in JSON. It is safe for concurrent use, and
+// expensive to create, so share one.
 type Decoder struct {
 	validate *validator.Validate
 	rules    map[string]rule
@@ -57,18 +61,19 @@ func NewDecoder() *Decoder {
 	d.validate.RegisterTagNameFunc(jsonName)
 	for tag, r := range d.rules {
 		if err := d.validate.RegisterValidation(tag, r.holds); err != nil {
-			panic(fmt.Sprintf("validator rule %q: %v", tag, err)) // a misspelt tag: no message can be read at all
+			panic(fmt.Sprintf("validator tag %q: %v", tag, err)) // a mistake in rules()
 		}
 	}
 	return d
 }
 
-// Decode reads one message body, including one wrapped by EventBridge or SNS. Its errors are *BodyError and
-// *order.InvalidError. Both name fields and repeat of the body no more than order.Quote shows, and of the fields for personal
-// and payment data nothing. Every later try fails the same.
+// Decode decodes one message body, which EventBridge or SNS may have wrapped. It returns
+// a *BodyError or an *order.InvalidError; decoding the same body again fails the same
+// way. Both errors name fields, and contain no more of the body than order.Quote allows,
+// and nothing of the fields with personal or payment data.
 func (d *Decoder) Decode(body string) (order.Order, error) {
 	if len(body) > MaxBody {
-		return order.Order{}, &BodyError{fmt.Sprintf("%d bytes, want at most %d", len(body), MaxBody)}
+		return order.Order{}, &BodyError{fmt.Sprintf("too large: %d bytes, want at most %d", len(body), MaxBody)}
 	}
 	raw, err := unwrap(body)
 	if err != nil {
@@ -82,7 +87,7 @@ func (d *Decoder) Decode(body string) (order.Order, error) {
 		return order.Order{}, bodyError(err)
 	}
 	if err := d.validate.Struct(m); err != nil {
-		return order.Order{}, d.explain(err)
+		return order.Order{}, d.invalid(err)
 	}
 	return order.New(m.draft())
 }
@@ -98,7 +103,7 @@ func (m message) draft() order.Draft {
 	}
 }
 
-// orderFields lists the names that an object may have, by where it stands.
+// orderFields returns the allowed fields of the object at a path.
 func orderFields(path string) []string {
 	switch path {
 	case "":
@@ -111,19 +116,21 @@ func orderFields(path string) []string {
 	return nil
 }
 
-// unwrap returns the order inside a notification of SNS, inside an event of EventBridge, or inside an event that a rule of
-// EventBridge sent on to an SNS topic; or else body itself.
+// unwrap returns the order in an SNS notification, in an EventBridge event, or in an
+// event that an EventBridge rule sent to an SNS topic. It returns any other body
+// unchanged.
 func unwrap(body string) ([]byte, error) {
-	raw, err := unwrapLayer([]byte(body), `"Notification"`, notified)
+	raw, err := unwrapLayer([]byte(body), `"Notification"`, notificationMessage)
 	if err != nil {
 		return nil, err
 	}
-	return unwrapLayer(raw, `"detail-type"`, detailed)
+	return unwrapLayer(raw, `"detail-type"`, eventDetail)
 }
 
-// unwrapLayer returns what inside finds, or raw itself. Sign is what every wrapper of the kind has, so that others cost nothing.
-func unwrapLayer(raw []byte, sign string, inside func(map[string]json.RawMessage) []byte) ([]byte, error) {
-	if !bytes.Contains(raw, []byte(sign)) {
+// unwrapLayer returns what content finds in the wrapper, or raw itself. A body without
+// the marker is not a wrapper of this kind and is not parsed.
+func unwrapLayer(raw []byte, marker string, content func(map[string]json.RawMessage) []byte) ([]byte, error) {
+	if !bytes.Contains(raw, []byte(marker)) {
 		return raw, nil
 	}
 	if err := checkShape(raw, nil); err != nil {
@@ -133,18 +140,20 @@ func unwrapLayer(raw []byte, sign string, inside func(map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &wrapper); err != nil {
 		return nil, bodyError(err)
 	}
+	// With fields of an order or of both wrappers, unwrapping would drop some of them
+	// silently.
 	ofOrder := slices.ContainsFunc(orderFields(""), func(name string) bool { return wrapper[name] != nil })
 	if ofBoth := wrapper["Message"] != nil && wrapper["detail"] != nil; ofOrder || ofBoth {
-		return raw, nil // an order with too many fields: unwrapping would drop some in silence
+		return raw, nil
 	}
-	if inner := inside(wrapper); inner != nil {
+	if inner := content(wrapper); inner != nil {
 		return inner, nil
 	}
 	return raw, nil
 }
 
-// notified is the message of an SNS notification.
-func notified(wrapper map[string]json.RawMessage) []byte {
+// notificationMessage returns the message of an SNS notification, or nil.
+func notificationMessage(wrapper map[string]json.RawMessage) []byte {
 	var text string
 	if string(wrapper["Type"]) != `"Notification"` || json.Unmarshal(wrapper["Message"], &text) != nil {
 		return nil
@@ -152,15 +161,15 @@ func notified(wrapper map[string]json.RawMessage) []byte {
 	return []byte(text)
 }
 
-// detailed is the detail of an EventBridge event.
-func detailed(wrapper map[string]json.RawMessage) []byte {
+// eventDetail returns the detail of an EventBridge event, or nil.
+func eventDetail(wrapper map[string]json.RawMessage) []byte {
 	if wrapper["detail-type"] == nil {
 		return nil
 	}
 	return wrapper["detail"]
 }
 
-// bodyError translates encoding/json's errors, whose own texts may quote values.
+// bodyError replaces an error of encoding/json, whose text may contain values.
 func bodyError(err error) error {
 	var wrongType *json.UnmarshalTypeError
 	var syntax *json.SyntaxError
@@ -168,12 +177,12 @@ func bodyError(err error) error {
 	case errors.As(err, &wrongType):
 		return &BodyError{fmt.Sprintf("%s: want %s", wrongType.Field, jsonKind(wrongType.Type))}
 	case errors.As(err, &syntax):
-		return &BodyError{fmt.Sprintf("not JSON: byte %d is not what JSON allows there", syntax.Offset)}
+		return &BodyError{fmt.Sprintf("invalid JSON at byte %d", syntax.Offset)}
 	}
-	return &BodyError{"not JSON: it ends too early"}
+	return &BodyError{"truncated JSON"}
 }
 
-// jsonKind is what a field of message has to be in JSON.
+// jsonKind returns the JSON type of a Go type of message, for an error.
 func jsonKind(t reflect.Type) string {
 	switch t {
 	case reflect.TypeFor[int64](), reflect.TypeFor[*int64]():
@@ -186,11 +195,11 @@ func jsonKind(t reflect.Type) string {
 	return "an object"
 }
 
-// rule is one validator tag: what it accepts, and that in words. The limits themselves are the domain's.
+// rule is one validator tag. The limits themselves are the domain's.
 type rule struct {
 	ok      func(validator.FieldLevel) bool
-	want    string
-	private bool // the value may be personal or payment data and is not repeated
+	want    string // the rule in words
+	private bool   // the value may be personal or payment data and is never shown
 }
 
 func (r rule) holds(f validator.FieldLevel) bool { return r.ok(f) }
@@ -211,34 +220,37 @@ func rules() map[string]rule {
 		"quantity":    {ok: within(1, order.MaxQuantity), want: order.QuantityRule()},
 		"unit_amount": {ok: within(0, order.MaxUnitAmount), want: order.UnitAmountRule()},
 		"line_count": {
-			ok:   func(f validator.FieldLevel) bool { return 1 <= f.Field().Len() && f.Field().Len() <= order.MaxLines },
+			ok: func(f validator.FieldLevel) bool {
+				return 1 <= f.Field().Len() && f.Field().Len() <= order.MaxLines
+			},
 			want: fmt.Sprintf("1 to %d lines", order.MaxLines),
 		},
 	}
 }
 
-// jsonName makes the validator speak of fields as the message does.
+// jsonName makes the validator use the names of JSON in its errors.
 func jsonName(f reflect.StructField) string { return f.Tag.Get("json") }
 
-// explain turns the validator's findings into the domain's problems.
-func (d *Decoder) explain(err error) error {
+// invalid translates errors of the validator.
+func (d *Decoder) invalid(err error) error {
 	var found validator.ValidationErrors
 	if !errors.As(err, &found) {
-		return &BodyError{"it cannot be validated"}
+		return &BodyError{"validation failed"}
 	}
 	problems := make([]order.Problem, len(found))
 	for i, f := range found {
 		_, field, _ := strings.Cut(f.Namespace(), ".")
-		problems[i] = order.Problem{Field: field, Want: "a value: it is missing"}
+		problems[i] = order.Problem{Field: field, Want: "a number: missing field"}
 		if r, known := d.rules[f.Tag()]; known {
 			problems[i].Want = r.want
-			problems[i].Value = shown(r, f.Value())
+			problems[i].Value = quoteValue(r, f.Value())
 		}
 	}
 	return &order.InvalidError{Problems: problems}
 }
 
-func shown(r rule, value any) string {
+// quoteValue returns what an error may contain of a value.
+func quoteValue(r rule, value any) string {
 	switch v := value.(type) {
 	case string:
 		if !r.private {

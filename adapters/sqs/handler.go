@@ -10,17 +10,20 @@ import (
 	"orderonce/domain/order"
 )
 
-// Meter records metrics. dimension and value split a metric; both are "" for a metric that is not split.
+// Meter records metrics. dimension and value split a metric; both are "" for a metric
+// that is not split.
 type Meter interface {
 	Count(metric, dimension, value string)
 	Observe(metric, dimension, value string, d time.Duration)
 	Flush()
 }
 
-// Handler handles batches of messages from an order queue. All fields but Settings are required.
+// Handler handles batches of messages from an order queue. All fields but Settings are
+// required.
 type Handler struct {
-	// Decode returns the order in a message body. An error means that the body can never become
-	// an order, so the message is parked as order.ReasonInvalid. Several goroutines call it.
+	// Decode returns the order in a message body. An error means that the body can never
+	// become an order, so the message is parked as order.ReasonInvalid. Several
+	// goroutines call it.
 	Decode func(body string) (order.Order, error)
 	// Process settles an order. sent is when the message was first sent.
 	Process func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result
@@ -28,7 +31,8 @@ type Handler struct {
 	Policy  Policy
 	Log     *slog.Logger
 	Meter   Meter
-	// Settings compares the queues' settings with Policy. If it is nil, nothing is compared.
+	// Settings compares the queues' settings with Policy. If it is nil, nothing is
+	// compared.
 	Settings *SettingsCheck
 
 	Now       func() time.Time
@@ -41,10 +45,10 @@ type Handler struct {
 	AnswerTime  time.Duration // reserved at the end to change visibilities and to respond
 }
 
-// Handle processes one batch. It never returns an error, because Lambda would then redeliver the
-// whole batch, settled orders included. The list of failures is never nil and holds only ids of
-// this batch: otherwise Lambda deletes or redelivers the whole batch (Lambda developer guide,
-// "Implementing partial batch responses").
+// Handle processes one batch. It never returns an error, because Lambda would then
+// redeliver the whole batch, settled orders included. The list of failures is never nil
+// and holds only ids of this batch: otherwise Lambda deletes or redelivers the whole
+// batch (Lambda developer guide, "Implementing partial batch responses").
 func (h *Handler) Handle(ctx context.Context, e events.SQSEvent) (events.SQSEventResponse, error) {
 	defer h.Meter.Flush()
 	h.Settings.start(ctx, h)

@@ -20,14 +20,14 @@ import (
 
 // Queue is the order queue and its dead-letter queue.
 type Queue struct {
-	client         *sqs.Client
-	url, deadQueue string
+	client             *sqs.Client
+	url, deadLetterURL string
 }
 
-// NewQueue returns the queues at two URLs. The function needs sqs:ChangeMessageVisibility on the first and
-// sqs:SendMessage on the second.
+// NewQueue returns the queues at two URLs. It needs the permissions
+// sqs:ChangeMessageVisibility on the first and sqs:SendMessage on the second.
 func NewQueue(cfg aws.Config, url, deadLetterURL string) *Queue {
-	return &Queue{client: sqs.NewFromConfig(cfg), url: url, deadQueue: deadLetterURL}
+	return &Queue{client: sqs.NewFromConfig(cfg), url: url, deadLetterURL: deadLetterURL}
 }
 
 // The attributes that a parked message carries; docs/reference/message.md explains them.
@@ -35,40 +35,43 @@ const (
 	AttrReason         = "orderonce-reason"
 	AttrDetail         = "orderonce-detail"
 	AttrOrderID        = "orderonce-order-id"
-	AttrFirstMessageID = "orderonce-first-message-id" // a redrive gives a message a new id; this one stays
+	AttrFirstMessageID = "orderonce-first-message-id" // a redrive changes the message id, but not this
 	AttrFirstSent      = "orderonce-first-sent"       // RFC 3339
-	AttrDropped        = "orderonce-dropped"          // names of the producer's attributes that found no room
+	AttrDropped        = "orderonce-dropped"          // names of the producer's attributes beyond the limit
 )
 
-// maxAttributes is how many attributes SQS lets a message have (SQS developer guide, "Message quotas").
+// maxAttributes is the most that one message may have (SQS developer guide, "Message
+// quotas").
 const maxAttributes = 10
 
-// maxDetail bounds the text of one attribute, in bytes, to leave the message its room.
+// maxDetail bounds the value of an attribute, in bytes, because attributes count toward
+// the message size.
 const maxDetail = 1024
 
-// Parked is a message that no retry will help, and why.
+// Parked is a message for the dead-letter queue, with the reason.
 type Parked struct {
 	Message   events.SQSMessage
 	FirstSent time.Time // see Delivery
 	Group     string    // of the message, on a FIFO queue or a fair one
 	FIFO      bool
-	OrderID   order.ID // "" if the body is no order
+	OrderID   order.ID // "" if the body is not an order
 	Reason    order.Reason
-	Detail    string // for a person; no personal and no payment data
+	Detail    string // an error, without personal and payment data
 }
 
-// Park sends a message to the dead-letter queue, whole, with the reason beside it. A second Park of a message
-// overwrites the reason and keeps what says where the message first came from.
+// Park sends a message to the dead-letter queue, with its body unchanged and the reason
+// in attributes. If the message was parked before, the new reason replaces the old one,
+// and the attributes about its origin stay.
 func (q *Queue) Park(ctx context.Context, p Parked) error {
 	in := &sqs.SendMessageInput{
-		QueueUrl:          &q.deadQueue,
+		QueueUrl:          &q.deadLetterURL,
 		MessageBody:       &p.Message.Body,
 		MessageAttributes: p.attributes(),
 	}
 	if p.Group != "" {
 		in.MessageGroupId = &p.Group
 	}
-	if p.FIFO { // a standard queue refuses the parameter
+	if p.FIFO { // a standard queue rejects the parameter
 		in.MessageDeduplicationId = &p.Message.MessageId
 	}
 	if _, err := q.client.SendMessage(ctx, in); err != nil {
@@ -77,36 +80,38 @@ func (q *Queue) Park(ctx context.Context, p Parked) error {
 	return nil
 }
 
-// attributes are ours first, then the producer's in the order of their names while there is room.
+// attributes returns ours, and then the producer's, sorted by name, up to the limit.
 func (p Parked) attributes() map[string]types.MessageAttributeValue {
 	out := map[string]types.MessageAttributeValue{
-		AttrReason:         text(string(p.Reason)),
-		AttrFirstMessageID: text(p.firstMessageID()),
-		AttrFirstSent:      text(p.FirstSent.UTC().Format(time.RFC3339)),
+		AttrReason:         stringValue(string(p.Reason)),
+		AttrFirstMessageID: stringValue(p.firstMessageID()),
+		AttrFirstSent:      stringValue(p.FirstSent.UTC().Format(time.RFC3339)),
 	}
 	if p.OrderID != "" {
-		out[AttrOrderID] = text(string(p.OrderID))
+		out[AttrOrderID] = stringValue(string(p.OrderID))
 	}
 	if p.Detail != "" {
-		out[AttrDetail] = text(plain(p.Detail))
+		out[AttrDetail] = stringValue(printable(p.Detail))
 	}
 	theirs := slices.DeleteFunc(slices.Sorted(maps.Keys(p.Message.MessageAttributes)), func(name string) bool {
 		return strings.HasPrefix(name, "orderonce-")
 	})
 	room := maxAttributes - len(out)
 	if len(theirs) > room {
-		room-- // for the attribute that names the others
-		out[AttrDropped] = text(plain(strings.Join(theirs[room:], " ")))
+		room-- // for AttrDropped
+		out[AttrDropped] = stringValue(printable(strings.Join(theirs[room:], " ")))
 		theirs = theirs[:room]
 	}
 	for _, name := range theirs {
 		a := p.Message.MessageAttributes[name]
-		out[name] = types.MessageAttributeValue{DataType: &a.DataType, StringValue: a.StringValue, BinaryValue: a.BinaryValue}
+		out[name] = types.MessageAttributeValue{
+			DataType: &a.DataType, StringValue: a.StringValue, BinaryValue: a.BinaryValue,
+		}
 	}
 	return out
 }
 
-// firstMessageID returns what an earlier Park wrote, or else the id that the message has now.
+// firstMessageID returns the id that an earlier Park wrote, or else the message's own id.
 func (p Parked) firstMessageID() string {
 	if a := p.Message.MessageAttributes[AttrFirstMessageID]; a.StringValue != nil && *a.StringValue != "" {
 		return *a.StringValue
@@ -114,12 +119,13 @@ func (p Parked) firstMessageID() string {
 	return p.Message.MessageId
 }
 
-func text(s string) types.MessageAttributeValue {
+func stringValue(s string) types.MessageAttributeValue {
 	return types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &s}
 }
 
-// plain keeps what SQS allows in an attribute, and not too much of it.
-func plain(s string) string {
+// printable replaces all but printable ASCII, because SQS rejects some characters, and
+// cuts at maxDetail.
+func printable(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
 			return '?'
@@ -129,17 +135,18 @@ func plain(s string) string {
 	return s[:min(len(s), maxDetail)]
 }
 
-// Delay is when a message of the batch comes back.
+// Delay says when a message becomes visible again.
 type Delay struct {
 	MessageID, ReceiptHandle string
 	After                    time.Duration // whole seconds, at most 12 hours
 }
 
-// ChangeVisibility makes messages visible again after their delays. A message for which this fails becomes visible when the queue's own
-// visibility timeout ends. The error joins every failure.
+// ChangeVisibility makes messages visible again after their delays. A message for which
+// it fails becomes visible after the queue's visibility timeout. The error joins all
+// failures.
 func (q *Queue) ChangeVisibility(ctx context.Context, delays []Delay) error {
 	var failures []error
-	for batch := range slices.Chunk(delays, 10) { // SQS takes ten entries a call
+	for batch := range slices.Chunk(delays, 10) { // the limit of one call
 		entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, len(batch))
 		for i, d := range batch {
 			entries[i] = types.ChangeMessageVisibilityBatchRequestEntry{
@@ -148,14 +155,16 @@ func (q *Queue) ChangeVisibility(ctx context.Context, delays []Delay) error {
 				VisibilityTimeout: int32(d.After / time.Second), //nolint:gosec // G115: at most 43200
 			}
 		}
-		out, err := q.client.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &q.url, Entries: entries})
+		in := &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &q.url, Entries: entries}
+		out, err := q.client.ChangeMessageVisibilityBatch(ctx, in)
 		if err != nil {
 			failures = append(failures, fmt.Errorf("change the visibility of %d messages: %w", len(batch), err))
 			continue
 		}
 		for _, f := range out.Failed {
 			i, _ := strconv.Atoi(aws.ToString(f.Id))
-			failures = append(failures, fmt.Errorf("change the visibility of message %s: %s", batch[i].MessageID, aws.ToString(f.Code)))
+			err := fmt.Errorf("change the visibility of message %s: %s", batch[i].MessageID, aws.ToString(f.Code))
+			failures = append(failures, err)
 		}
 	}
 	return errors.Join(failures...)

@@ -21,7 +21,8 @@ type record struct {
 	action   Action
 }
 
-// decode reads the order of a record. If that fails it sets the result, and process does nothing.
+// decode reads the order of a record. If that fails it sets the result, and process does
+// nothing.
 func (b *batch) decode(r *record) {
 	if err := recoverPanic(func() {
 		var err error
@@ -35,8 +36,8 @@ func (b *batch) decode(r *record) {
 
 func (r *record) decoded() bool { return r.result.Reason == "" }
 
-// lane returns a key that is the same for records that must not run in parallel: those of one FIFO
-// group, and on a standard queue those of one order.
+// lane returns a key that is the same for records that must not run in parallel: those of
+// one FIFO group, and on a standard queue those of one order.
 func (r *record) lane() string {
 	switch {
 	case r.delivery.FIFO:
@@ -47,8 +48,9 @@ func (r *record) lane() string {
 	return "order " + string(r.order.ID())
 }
 
-// handle processes a record and sets its result and action, even if a step panics. After a panic
-// handle calls none of the handler's functions, because the clock may be what panics.
+// handle processes a record and sets its result and action, even if a step panics. After
+// a panic handle calls none of the handler's functions, because the clock may be what
+// panics.
 func (b *batch) handle(ctx context.Context, r *record) {
 	if err := recoverPanic(func() {
 		r.result = b.process(ctx, r)
@@ -62,7 +64,9 @@ func (b *batch) handle(ctx context.Context, r *record) {
 func (b *batch) process(ctx context.Context, r *record) (result order.Result) {
 	switch {
 	case b.tooShort != nil:
-		return order.Result{Verdict: order.Redeliver, Reason: order.ReasonMisconfigured, Transient: true, Err: b.tooShort}
+		return order.Result{
+			Verdict: order.Redeliver, Reason: order.ReasonMisconfigured, Transient: true, Err: b.tooShort,
+		}
 	case b.processUntil.Sub(b.Now()) < b.OrderBudget:
 		return order.Result{Verdict: order.Redeliver, Reason: ReasonNotStarted, Transient: true}
 	case !r.decoded():
@@ -77,7 +81,8 @@ func (b *batch) process(ctx context.Context, r *record) (result order.Result) {
 	return result
 }
 
-// resolve decides what happens to the message, and sends it to the dead-letter queue if it is parked.
+// resolve decides what happens to the message, and sends it to the dead-letter queue if
+// it is parked.
 func (b *batch) resolve(ctx context.Context, r *record) {
 	r.action = Decide(r.result, r.delivery, b.Now(), b.Jitter(), b.Policy)
 	if r.action.Verdict != order.Park {
@@ -89,7 +94,8 @@ func (b *batch) resolve(ctx context.Context, r *record) {
 	}
 }
 
-// report writes the log line and the metrics of a record. If that panics, the record keeps its action.
+// report writes the log line and the metrics of a record. If that panics, the record
+// keeps its action.
 func (b *batch) report(ctx context.Context, r *record) {
 	err := recoverPanic(func() {
 		b.count(r)
@@ -119,15 +125,17 @@ func (r *record) parked() Parked {
 // errExited is the error of a goroutine that ended with runtime.Goexit.
 var errExited = errors.New("worker goroutine exited without a result")
 
-// recoverPanic calls f and returns an error if f panics or exits its goroutine: neither may fail
-// the other records of the batch. recover does not see an exit, so f has a goroutine of its own.
+// recoverPanic calls f and returns an error if f panics or exits its goroutine: neither
+// may fail the other records of the batch. recover does not see an exit, so f has a
+// goroutine of its own.
 func recoverPanic(f func()) error {
 	result := make(chan error, 1)
 	go func() {
 		err := errExited
 		defer func() {
 			if p := recover(); p != nil {
-				// The panic's value may hold personal data, so only its type and the stack are logged.
+				// The panic's value may hold personal data, so only its type and the
+				// stack are logged.
 				err = fmt.Errorf("panic of type %T at %s", p, debug.Stack())
 			}
 			result <- err

@@ -19,7 +19,7 @@ const (
 	MetricRedelivered        = "Redelivered"        // by Reason
 	MetricParked             = "Parked"             // by Reason
 	MetricOrderAge           = "OrderAge"           // from sent to settled
-	MetricWaitingAge         = "WaitingAge"         // of a message that is redelivered: time since it was first sent
+	MetricWaitingAge         = "WaitingAge"         // of a redelivered message, since it was first sent
 	MetricQueueMisconfigured = "QueueMisconfigured" // by Setting
 )
 
@@ -48,8 +48,8 @@ func (b *batch) logRecord(ctx context.Context, r *record) {
 	b.Log.LogAttrs(ctx, level(r.action.Verdict, r.result.Reason), "order", attrs...)
 }
 
-// level is ERROR for a parked message, because a person has to look at it, WARN for a failure, and
-// INFO for a message that only waits for others.
+// level is ERROR for a parked message, because a person has to look at it, WARN for a
+// failure, and INFO for a message that only waits for others.
 func level(v order.Verdict, r order.Reason) slog.Level {
 	switch v {
 	case order.Park:

@@ -16,7 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// Setting names what the function relies on and only the queues decide. It is the dimension of
+// Setting names a queue attribute on which the function relies. It is the dimension of
 // MetricQueueMisconfigured.
 type Setting string
 
@@ -24,12 +24,12 @@ type Setting string
 const (
 	SettingRetention           Setting = "retention"             // the order queue's message retention
 	SettingMaxReceives         Setting = "max_receives"          // its maxReceiveCount
-	SettingRedriveTarget       Setting = "redrive_target"        // where SQS itself moves its messages
+	SettingRedriveTarget       Setting = "redrive_target"        // its deadLetterTargetArn
 	SettingDeadLetterRetention Setting = "dead_letter_retention" // the dead-letter queue's message retention
 )
 
-// QueueSettings are the attributes of one queue, as SQS reports them. The zero value means that
-// they are not known.
+// QueueSettings are attributes of one queue, as SQS reports them. The zero value means
+// unknown.
 type QueueSettings struct {
 	ARN           string
 	Retention     time.Duration
@@ -40,21 +40,23 @@ type QueueSettings struct {
 // Settings are those of the order queue and of its dead-letter queue.
 type Settings struct{ Orders, DeadLetters QueueSettings }
 
-// Mismatch is a setting of the queues with which messages can be lost, or parked without a reason.
+// Mismatch is a setting with which messages can be lost, or reach the dead-letter queue
+// without a reason.
 type Mismatch struct {
 	Setting   Setting
-	Attribute string // the attribute of SQS, and of which queue
+	Attribute string // SQS's name for it, and the queue
 	Got, Want string
 	Remedy    string
 }
 
-// String is one line for a person.
+// String returns one line with attribute, values and remedy.
 func (m Mismatch) String() string {
 	return fmt.Sprintf("%s is %s, want %s: %s", m.Attribute, m.Got, m.Want, m.Remedy)
 }
 
-// Mismatches compares the settings with what the policy assumes. What is not known is not compared.
-// A longer retention than the policy's is no mismatch: orders are then parked sooner than need be.
+// Mismatches compares the settings with the policy. Unknown settings are not compared. A
+// longer retention than the policy's is not a mismatch, because it only parks orders
+// sooner than necessary.
 func (s Settings) Mismatches(p Policy) []Mismatch {
 	orders, dead := s.Orders, s.DeadLetters
 	if orders.ARN == "" {
@@ -75,8 +77,8 @@ func (s Settings) Mismatches(p Policy) []Mismatch {
 	check(orders.RedriveTarget != "" && (dead.ARN == "" || orders.RedriveTarget == dead.ARN), Mismatch{
 		Setting: SettingRedriveTarget, Attribute: "deadLetterTargetArn in the RedrivePolicy of the order queue",
 		Got: cmp.Or(orders.RedriveTarget, "none"), Want: cmp.Or(dead.ARN, "the dead-letter queue"),
-		Remedy: "SQS deletes messages that kill the function, or moves them where nobody looks; " +
-			"name the queue of DEAD_LETTER_QUEUE_URL",
+		Remedy: "SQS deletes messages that kill the function, or moves them to a queue without an alarm; " +
+			"set it to the queue of DEAD_LETTER_QUEUE_URL",
 	})
 	check(orders.RedriveTarget == "" || orders.MaxReceives >= p.MaxReceives, Mismatch{
 		Setting: SettingMaxReceives, Attribute: "maxReceiveCount in the RedrivePolicy of the order queue",
@@ -94,11 +96,12 @@ func (s Settings) Mismatches(p Policy) []Mismatch {
 	return all
 }
 
-// Settings reads the settings of both queues, with one call for each. The function needs
-// sqs:GetQueueAttributes on both. Beside an error it returns what it could read.
+// Settings reads the settings of both queues, with one call for each. It needs the
+// permission sqs:GetQueueAttributes on both. If one call fails, it returns the error and
+// the other queue's settings.
 func (q *Queue) Settings(ctx context.Context) (Settings, error) {
 	orders, err := readSettings(ctx, q.client, q.url)
-	dead, deadErr := readSettings(ctx, q.client, q.deadQueue)
+	dead, deadErr := readSettings(ctx, q.client, q.deadLetterURL)
 	return Settings{Orders: orders, DeadLetters: dead}, errors.Join(err, deadErr)
 }
 
@@ -126,10 +129,10 @@ func readSettings(ctx context.Context, client *sqs.Client, url string) (QueueSet
 	return s, nil
 }
 
-var errNoARN = errors.New("no attribute QueueArn")
+var errNoARN = errors.New("missing attribute QueueArn")
 
-// settingsOf reads attributes in the form of the API reference, GetQueueAttributes. A queue without
-// a redrive policy has no such attribute.
+// settingsOf parses attributes as GetQueueAttributes returns them (API reference). A
+// queue without a redrive policy has no attribute RedrivePolicy.
 func settingsOf(attributes map[string]string) (QueueSettings, error) {
 	s := QueueSettings{ARN: attributes[string(types.QueueAttributeNameQueueArn)]}
 	if s.ARN == "" {
@@ -161,42 +164,43 @@ func settingsOf(attributes map[string]string) (QueueSettings, error) {
 }
 
 const (
-	settingsTries = 5               // by invocations of one process
-	settingsTime  = 5 * time.Second // of one try
+	settingsTries   = 5               // in the life of a process
+	settingsTimeout = 5 * time.Second // of one try
 )
 
-// SettingsCheck compares the queues' settings with the handler's policy, once in the life of a
-// process, beside the first batch: a batch neither waits for it nor fails with it. If settings
-// cannot be read, the next invocations try again, a few times. The zero value is ready.
+// SettingsCheck compares the queues' settings with the handler's policy, once in the life
+// of a process. It runs in the background of the first batch, which neither waits for it
+// nor fails with it. If settings cannot be read, later invocations try again, five times
+// in all. The zero value is ready to use.
 type SettingsCheck struct {
 	background sync.WaitGroup
 
 	mu       sync.Mutex
 	tries    int
-	over     bool             // compared, or under way
-	reported map[Setting]bool // once each, however often they are read
+	over     bool             // done or running
+	reported map[Setting]bool // each mismatch is reported once
 }
 
-// Wait returns when no comparison is under way.
+// Wait returns when no comparison is running.
 func (c *SettingsCheck) Wait() { c.background.Wait() }
 
-// start begins a comparison in the background, unless one is under way or none is needed. A nil
-// check compares nothing.
+// start runs a comparison in the background, unless one is running or done. It does
+// nothing on a nil SettingsCheck.
 func (c *SettingsCheck) start(ctx context.Context, h *Handler) {
 	if c == nil || !c.take() {
 		return
 	}
 	requestID := slog.String("request_id", h.RequestID(ctx))
-	// A short invocation ends before the answer comes, and its context with it.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settingsTime)
+	// The invocation, and with it ctx, may end before the response of SQS.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settingsTimeout)
 	c.background.Go(func() {
 		defer cancel()
-		// A panic here must not end the process, which has a batch in hand.
+		// A panic here must not end the process, because a batch is running in it.
 		_ = recoverPanic(func() { c.compare(ctx, h, requestID) })
 	})
 }
 
-// take reports whether the caller is to compare the settings.
+// take reports whether the caller has to compare the settings, and counts the try.
 func (c *SettingsCheck) take() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -113,7 +113,7 @@ func TestAMismatchNamesAttributeValuesAndRemedy(t *testing.T) {
 		"MessageRetentionPeriod of the order queue is 96h0m0s, want at least 168h0m0s: SQS deletes waiting orders before " +
 			"they are parked; set the attribute to 604800 (seconds) or lower QUEUE_RETENTION",
 		"deadLetterTargetArn in the RedrivePolicy of the order queue is " + ordersARN + ", want " + deadARN + ": SQS deletes " +
-			"messages that kill the function, or moves them where nobody looks; name the queue of DEAD_LETTER_QUEUE_URL",
+			"messages that kill the function, or moves them to a queue without an alarm; set it to the queue of DEAD_LETTER_QUEUE_URL",
 		"maxReceiveCount in the RedrivePolicy of the order queue is 3, want at least 1000: SQS moves waiting orders to the " +
 			"dead-letter queue without a reason; set it to 1000",
 		"MessageRetentionPeriod of the dead-letter queue is 24h0m0s, want more than the order queue's 96h0m0s: a message " +
@@ -177,7 +177,7 @@ func TestSettingsAreReadInAnyFormThatSQSGives(t *testing.T) {
 			sqs.QueueSettings{ARN: ordersARN, Retention: 4 * day, RedriveTarget: deadARN, MaxReceives: 7},
 			"",
 		},
-		"no ARN":       {kept, sqs.QueueSettings{}, "no attribute QueueArn"},
+		"no ARN":       {kept, sqs.QueueSettings{}, "missing attribute QueueArn"},
 		"no retention": {arn, sqs.QueueSettings{}, `attribute MessageRetentionPeriod "": want seconds`},
 		"a retention in words": {
 			arn + `,"MessageRetentionPeriod":"4 days"`, sqs.QueueSettings{}, `attribute MessageRetentionPeriod "4 days": want seconds`,

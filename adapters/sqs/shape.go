@@ -11,9 +11,10 @@ import (
 	"orderonce/domain/order"
 )
 
-// checkShape reports whether raw is exactly one JSON object in which no object names a field twice, not even in other
-// case, and, where fields is given, none that it does not list. encoding/json would keep the last of two and ignore
-// the unknown: a discount that is dropped in silence is a wrong charge.
+// checkShape returns an error unless raw is exactly one JSON object without duplicate
+// fields, also in other case, and, if fields is not nil, without unknown fields.
+// encoding/json keeps the last of two fields and ignores unknown ones, so a discount
+// would be dropped silently and the charge be wrong.
 func checkShape(raw []byte, fields func(path string) []string) error {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	var value json.RawMessage
@@ -21,39 +22,41 @@ func checkShape(raw []byte, fields func(path string) []string) error {
 		return bodyError(err)
 	}
 	end := dec.InputOffset()
-	if len(bytes.Trim(raw[end:], blanks)) > 0 {
-		return &BodyError{fmt.Sprintf("something stands behind the JSON object, which ends at byte %d", end)}
+	if len(bytes.Trim(raw[end:], whitespace)) > 0 {
+		return &BodyError{fmt.Sprintf("trailing data after the JSON object at byte %d", end)}
 	}
 	if value[0] != '{' {
-		return &BodyError{"want one JSON object"} // also for null, which encoding/json would take for an order without fields
+		return &BodyError{"not a JSON object"} // also null, which encoding/json accepts as an empty order
 	}
 	w := walker{rest: value, fields: fields}
 	return w.value("", 0)
 }
 
-// maxDepth bounds nesting, so that a body of brackets costs no more than its length. An order has three levels, an
-// order in an event four; what a notification carries is a text, and is looked at by itself.
+// maxDepth bounds nesting, so that a body of brackets costs no more than its length. An
+// order has three levels, an order in an event four. The message of a notification is a
+// string, checked by itself.
 const maxDepth = 16
 
-const blanks = " \t\r\n"
+const whitespace = " \t\r\n"
 
-// walker visits every object of a JSON text that encoding/json found to be valid, so it looks for no mistakes.
-// It is here because json.Decoder's Token makes and drops an error at every token, which cost more than all else.
-// Paths look like "lines[]" and "payment".
+// walker visits every object of a JSON text that encoding/json has accepted, so it
+// reports no syntax errors. json.Decoder.Token would do as well, but allocates an error
+// for every token, which cost more than all other work. Paths look like "lines[]" and
+// "payment".
 type walker struct {
 	rest   []byte
 	fields func(path string) []string
 }
 
-// next is the first byte of the next name, value or closing bracket.
+// next returns the first byte of the next name, value or closing bracket.
 func (w *walker) next() byte {
-	w.rest = bytes.TrimLeft(w.rest, blanks+",:")
+	w.rest = bytes.TrimLeft(w.rest, whitespace+",:")
 	return w.rest[0]
 }
 
 func (w *walker) value(path string, depth int) error {
 	if depth > maxDepth {
-		return &BodyError{fmt.Sprintf("nested more than %d deep", maxDepth)}
+		return &BodyError{fmt.Sprintf("nested deeper than %d levels", maxDepth)}
 	}
 	switch w.next() {
 	case '{':
@@ -61,9 +64,9 @@ func (w *walker) value(path string, depth int) error {
 	case '[':
 		return w.list(path+"[]", depth+1)
 	case '"':
-		w.text()
+		w.str()
 	default: // a number, true, false or null
-		w.rest = w.rest[bytes.IndexAny(w.rest, blanks+",]}"):]
+		w.rest = w.rest[bytes.IndexAny(w.rest, whitespace+",]}"):]
 	}
 	return nil
 }
@@ -84,15 +87,15 @@ func (w *walker) object(path string, depth int) error {
 	seen := map[string]bool{}
 	for w.next() != '}' {
 		var name string
-		if err := json.Unmarshal(w.text(), &name); err != nil {
+		if err := json.Unmarshal(w.str(), &name); err != nil {
 			return bodyError(err)
 		}
 		folded := fold(name)
 		if seen[folded] {
-			return &BodyError{fmt.Sprintf("field %s stands twice in one object", shownName(path, name))}
+			return &BodyError{fmt.Sprintf("duplicate field %s", quoteName(path, name))}
 		}
 		seen[folded] = true
-		if err := w.known(path, name); err != nil {
+		if err := w.checkName(path, name); err != nil {
 			return err
 		}
 		if err := w.value(join(path, name), depth); err != nil {
@@ -103,12 +106,12 @@ func (w *walker) object(path string, depth int) error {
 	return nil
 }
 
-// text reads a string with its quotes.
-func (w *walker) text() []byte {
+// str reads a string, and returns it with its quotes.
+func (w *walker) str() []byte {
 	end := 1
 	for ; w.rest[end] != '"'; end++ {
 		if w.rest[end] == '\\' {
-			end++ // what it escapes may be a quote
+			end++ // the escaped character may be a quote
 		}
 	}
 	s := w.rest[:end+1]
@@ -116,7 +119,8 @@ func (w *walker) text() []byte {
 	return s
 }
 
-func (w *walker) known(path, name string) error {
+// checkName returns an error for a field that an order does not have.
+func (w *walker) checkName(path, name string) error {
 	if w.fields == nil {
 		return nil
 	}
@@ -125,16 +129,18 @@ func (w *walker) known(path, name string) error {
 		return nil
 	}
 	if i := slices.IndexFunc(known, func(k string) bool { return fold(k) == fold(name) }); i >= 0 {
-		return &BodyError{fmt.Sprintf("field %s: write it %q", shownName(path, name), known[i])}
+		return &BodyError{fmt.Sprintf("unknown field %s: want %q", quoteName(path, name), known[i])}
 	}
-	return &BodyError{fmt.Sprintf("unknown field %s: an order has none of that name", shownName(path, name))}
+	return &BodyError{fmt.Sprintf("unknown field %s", quoteName(path, name))}
 }
 
-// fold maps names that encoding/json takes for the same to one, also those with 'ſ' for 's' and the Kelvin sign for 'k'.
+// fold maps all names that encoding/json treats as equal to one name, also those with 'ſ'
+// for 's' or the Kelvin sign for 'k'.
 func fold(name string) string { return strings.ToLower(strings.ToUpper(name)) }
 
-// shownName is a field for messages to people. Names come from strangers too, and may be a customer's.
-func shownName(path, name string) string {
+// quoteName returns a field's path for an error. A producer may send anything as a name,
+// also a customer's, so only plain names are shown.
+func quoteName(path, name string) string {
 	full := join(path, name)
 	switch plain := func(path string) bool { return order.Printable(strings.ReplaceAll(path, "[]", "")) }; {
 	case plain(full):

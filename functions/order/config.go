@@ -98,7 +98,7 @@ func (s *scope) UnmarshalText(text []byte) error {
 // arn is where a secret is. It prints as a secret does, because a key that was pasted in its place must not.
 type arn struct{ lambda.Secret }
 
-var errNotAnARN = errors.New("what does not start with arn: is no ARN")
+var errNotAnARN = errors.New(`not an ARN: want prefix "arn:"`)
 
 func (a *arn) UnmarshalText(text []byte) error {
 	if !strings.HasPrefix(string(text), "arn:") {

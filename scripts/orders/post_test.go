@@ -100,7 +100,7 @@ func TestPost(t *testing.T) {
 		"nothing to post needs no call": {in: []string{"# nothing"}, printed: "messages posted: 0\n"},
 		"what is no order is posted, with a warning": {
 			in: []string{good[0], `{"orderId":"ORD-2"`}, held: []string{good[0], `{"orderId":"ORD-2"`}, calls: 1,
-			printed: "messages posted: 2\n", warned: "message 2 will be parked: message body: not JSON: it ends too early\n",
+			printed: "messages posted: 2\n", warned: "message 2 will be parked: message body: truncated JSON\n",
 		},
 		"every body that the queue refuses is named by its number": {
 			in: mixed, held: good[:12], calls: 2, warned: "message 1 will be parked: ",
