@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -14,15 +15,16 @@ import (
 	"orderonce/adapters/sqs/sqstest"
 )
 
-// BenchmarkFaceAndMapping sends messages of 300 bytes through the SDK in batches and feeds them to a function that does nothing.
-func BenchmarkFaceAndMapping(b *testing.B) {
+// BenchmarkServerAndMapping sends messages of 300 bytes through the SDK in batches and feeds them to a function that does nothing.
+func BenchmarkServerAndMapping(b *testing.B) {
 	s, err := sqstest.Serve(sqstest.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
 	sdk, url := newClient(s.URL), s.QueueURL("orders")
-	if _, err := sdk.CreateQueue(b.Context(), &sqs.CreateQueueInput{QueueName: aws.String("orders")}); err != nil {
+	s.Machine(func(m *sqstest.Machine, now time.Time) { err = m.Create(now, "orders", sqstest.DefaultSettings()) })
+	if err != nil {
 		b.Fatal(err)
 	}
 	m := sqstest.Mapping{

@@ -20,9 +20,8 @@ const (
 	CodeInvalidParameterValue        = "InvalidParameterValue"
 	CodeMessageNotInflight           = "MessageNotInflight"
 	CodeMissingParameter             = "MissingParameter"
-	CodeNoSource                     = "CouldNotDetermineMessageSource" // the failure reason of a message move task
+	CodeNoSource                     = "CouldNotDetermineMessageSource"
 	CodeOverLimit                    = "OverLimit"
-	CodePurgeQueueInProgress         = "PurgeQueueInProgress"
 	CodeQueueDoesNotExist            = "QueueDoesNotExist"
 	CodeQueueNameExists              = "QueueNameExists"
 	CodeReceiptHandleIsInvalid       = "ReceiptHandleIsInvalid"
@@ -60,7 +59,7 @@ func (e *Error) query() string {
 	case CodeQueueNameExists:
 		return "QueueAlreadyExists"
 	case CodeBatchEntryIDsNotDistinct, CodeBatchRequestTooLong, CodeEmptyBatchRequest, CodeInvalidBatchEntryID, CodeMessageNotInflight,
-		CodePurgeQueueInProgress, CodeTooManyEntriesInBatchRequest, CodeUnsupportedOperation:
+		CodeTooManyEntriesInBatchRequest, CodeUnsupportedOperation:
 		return "AWS.SimpleQueueService." + e.Code
 	}
 	return e.Code

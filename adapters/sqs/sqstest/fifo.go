@@ -124,31 +124,23 @@ func (q *queue) redelay(now time.Time) {
 
 // acceptance is what SQS keeps of a send "even after the message is received and deleted" (API reference, SendMessage).
 type acceptance struct {
-	scoped       string // deduplication id, within its group if that is the queue's scope
-	id, sequence string
-	at           time.Time
-}
-
-// scope is what the deduplication id of a draft is compared by: neither id can hold a space.
-func (s Settings) scope(d Draft) string {
-	if s.GroupDeduplication {
-		return d.Group + " " + d.DeduplicationID
-	}
-	return d.DeduplicationID
+	deduplicationID string
+	id, sequence    string
+	at              time.Time
 }
 
 // accept remembers a send, settle forgets it.
-func (q *queue) accept(scoped string, m Message) {
+func (q *queue) accept(m Message) {
 	if q.settings.FIFO {
-		a := &acceptance{scoped, m.ID, m.Sequence, m.Sent}
-		q.accepted[scoped] = a
+		a := &acceptance{m.DeduplicationID, m.ID, m.Sequence, m.Sent}
+		q.accepted[a.deduplicationID] = a
 		q.recent = append(q.recent, a)
 	}
 }
 
 func (q *queue) forget(now time.Time) {
 	for len(q.recent) > 0 && now.Sub(q.recent[0].at) >= deduplicationInterval {
-		delete(q.accepted, q.recent[0].scoped)
+		delete(q.accepted, q.recent[0].deduplicationID)
 		q.recent = q.recent[1:]
 	}
 }

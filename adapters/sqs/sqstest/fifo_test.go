@@ -88,10 +88,6 @@ func TestAGroupInFlightIsBlockedUntilIts(t *testing.T) {
 		"message is shown by its user": {func(w *world, m sqstest.Message) {
 			w.must(w.ChangeVisibility(w.now, "orders.fifo", m.Receipt, 0))
 		}, "a1 a2 a3"},
-		"message is purged": {func(w *world, _ sqstest.Message) {
-			w.must(w.Purge(w.now, "orders.fifo"))
-			w.line("a4")
-		}, "a4"},
 		"messages expire": {func(w *world, _ sqstest.Message) {
 			w.pass(4 * 24 * time.Hour)
 			w.line("a5")
@@ -135,7 +131,6 @@ func TestADuplicate(t *testing.T) {
 	tests := map[string]struct {
 		first, second draft
 		after         time.Duration
-		scopeIsGroup  bool
 		want          bool
 	}{
 		"is one by its id, whatever the body": {
@@ -145,18 +140,15 @@ func TestADuplicate(t *testing.T) {
 		"is one by its body, whatever the metadata": {
 			second: draft{Attributes: map[string]sqstest.Attribute{"n": sqstest.Text("x")}}, want: true,
 		},
-		"is one by the id that the body gave":   {second: draft{Body: "b", DeduplicationID: hash}, want: true},
-		"is one just before 5 minutes":          {after: 5*time.Minute - 1, want: true},
-		"is none after 5 minutes":               {after: 5 * time.Minute},
-		"is one in another group":               {second: draft{Group: "other"}, want: true},
-		"is none there if the scope is a group": {second: draft{Group: "other"}, scopeIsGroup: true},
-		"is one in its group if that is so":     {scopeIsGroup: true, want: true},
+		"is one by the id that the body gave": {second: draft{Body: "b", DeduplicationID: hash}, want: true},
+		"is one just before 5 minutes":        {after: 5*time.Minute - 1, want: true},
+		"is none after 5 minutes":             {after: 5 * time.Minute},
+		"is one in another group":             {second: draft{Group: "other"}, want: true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.configure("orders.fifo", func(s *sqstest.Settings) { s.GroupDeduplication = tt.scopeIsGroup })
 			send := func(d draft) sqstest.Message {
 				if d.Body == "" {
 					d.Body = "a"
@@ -274,30 +266,6 @@ func TestAnExpiredHandleChangesNothingInAFIFOQueue(t *testing.T) {
 	w.pass(30 * time.Second)
 	if got := w.counts("orders.fifo").Visible; got != 1 {
 		t.Errorf("got %d visible after the queue's own time-out, want 1", got)
-	}
-}
-
-// LocalStack's suite, recorded against AWS:
-// test_purge_queue_clears_fifo_deduplication_cache.
-func TestAPurgeForgetsWhatWasSent(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	send := func() sqstest.Message {
-		t.Helper()
-		m, err := w.Send(w.now, "orders.fifo", sqstest.Draft{Body: "a", Group: "g", DeduplicationID: "once"})
-		w.must(err)
-		return m
-	}
-	first := send()
-	if again := send(); again.ID != first.ID {
-		t.Errorf("got message %s, want the duplicate to be the first one, %s", again.ID, first.ID)
-	}
-	w.must(w.Purge(w.now, "orders.fifo"))
-	if again := send(); again.ID == first.ID {
-		t.Error("the message after the purge is a duplicate of one that was purged")
-	}
-	if got := w.counts("orders.fifo").Visible; got != 1 {
-		t.Errorf("got %d visible, want 1", got)
 	}
 }
 

@@ -2,6 +2,7 @@ package sqstest_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -200,7 +201,7 @@ func (l *ledger) check() {
 	retention := map[string]time.Duration{"orders": 4 * 24 * time.Hour, "dead": 5 * 24 * time.Hour}
 	retention["orders.fifo"], retention["dead.fifo"] = retention["orders"], retention["dead"]
 	here := map[string]string{}
-	for _, queue := range l.Queues() {
+	for _, queue := range slices.Sorted(maps.Keys(retention)) {
 		for _, m := range l.list(queue) {
 			if other, twice := here[m.ID]; twice {
 				l.t.Fatalf("message %s is in %s and in %s", m.ID, other, queue)

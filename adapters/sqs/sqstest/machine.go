@@ -10,8 +10,6 @@ package sqstest
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 )
@@ -20,7 +18,6 @@ import (
 // pages say 20,000 in flight for FIFO queues).
 const (
 	InFlightLimit = 120_000
-	purgeInterval = time.Minute
 	maxReceive    = 10
 	maxVisibility = 12 * time.Hour
 	maxDelay      = 15 * time.Minute
@@ -46,10 +43,8 @@ type Machine struct {
 
 	seed   uint64
 	serial uint64 // of the last message made
-	tasks  uint64 // message move tasks made
 	moved  int    // messages dead-lettered or redriven so far: other queues than the one called may have changed
 	queues map[string]*queue
-	moves  []*Move // the latest of each source queue, in the order of their start
 }
 
 // New makes a machine without queues. The same seed and calls give the same message ids and handles.
@@ -99,10 +94,9 @@ func (m *Machine) Send(now time.Time, name string, d Draft) (Message, error) {
 		return Message{}, err
 	}
 	d = d.identify(q.settings)
-	scoped := q.settings.scope(d)
-	if first := q.accepted[scoped]; first != nil {
+	if first := q.accepted[d.DeduplicationID]; first != nil {
 		return Message{
-			ID: first.id, Body: d.Body, Attributes: d.Attributes, TraceHeader: d.TraceHeader, Sent: first.at,
+			ID: first.id, Body: d.Body, Attributes: d.Attributes, Sent: first.at,
 			Group: d.Group, DeduplicationID: d.DeduplicationID, Sequence: first.sequence,
 		}, nil
 	}
@@ -114,7 +108,7 @@ func (m *Machine) Send(now time.Time, name string, d Draft) (Message, error) {
 	e.visible = now.Add(delay)
 	q.sent++
 	q.store(now, e)
-	q.accept(scoped, e.Message)
+	q.accept(e.Message)
 	return e.Message, nil
 }
 
@@ -211,29 +205,6 @@ func (m *Machine) ChangeVisibility(now time.Time, name, handle string, d time.Du
 	return nil
 }
 
-// Purge deletes every message of a queue, at once; the real one takes up to a minute. A
-// FIFO queue forgets what was sent, so that nothing after it is a duplicate of what was
-// before (LocalStack's suite, recorded against AWS,
-// test_purge_queue_clears_fifo_deduplication_cache). Errors: QueueDoesNotExist,
-// PurgeQueueInProgress (purged less than 60 seconds ago).
-func (m *Machine) Purge(now time.Time, name string) error {
-	q, err := m.open(now, name)
-	if err != nil {
-		return err
-	}
-	if !q.purged.IsZero() {
-		return fault(CodePurgeQueueInProgress, "Only one PurgeQueue operation on %s is allowed every 60 seconds.", name)
-	}
-	q.purged = now
-	for _, e := range q.messages {
-		q.remove(e)
-		q.deleted++
-	}
-	clear(q.accepted)
-	q.recent = nil
-	return nil
-}
-
 // Counts says where the messages of a queue are and went. Errors: QueueDoesNotExist.
 func (m *Machine) Counts(now time.Time, name string) (Counts, error) {
 	q, err := m.open(now, name)
@@ -268,9 +239,6 @@ func (m *Machine) Settings(name string) (Settings, error) {
 	return q.settings, nil
 }
 
-// Queues names the queues, sorted.
-func (m *Machine) Queues() []string { return slices.Sorted(maps.Keys(m.queues)) }
-
 // Next is the first moment after now when a message becomes visible, expires or is moved by a task, and whether there is one: a
 // discrete simulation jumps to it.
 func (m *Machine) Next(now time.Time) (next time.Time, ok bool) {
@@ -279,9 +247,6 @@ func (m *Machine) Next(now time.Time) (next time.Time, ok bool) {
 		if at := q.next(); !at.IsZero() && (!ok || at.Before(next)) {
 			next, ok = at, true
 		}
-	}
-	if t := m.nextMove(); t != nil && (!ok || t.next().Before(next)) {
-		next, ok = t.next(), true
 	}
 	return next, ok
 }
@@ -296,17 +261,8 @@ func (m *Machine) open(now time.Time, name string) (*queue, error) {
 	return q, nil
 }
 
-// settle lets time pass, and the move tasks do what was due meanwhile, each move at its own moment.
+// settle applies what the passing of time does to every queue.
 func (m *Machine) settle(now time.Time) {
-	for t := m.nextMove(); t != nil && !now.Before(t.next()); t = m.nextMove() {
-		at := t.next()
-		m.settleQueues(at)
-		m.step(at, t)
-	}
-	m.settleQueues(now)
-}
-
-func (m *Machine) settleQueues(now time.Time) {
 	for _, q := range m.queues {
 		q.settle(now)
 	}
@@ -323,7 +279,7 @@ func (m *Machine) pick(n int) int {
 func (m *Machine) newEntry(now time.Time, d Draft) *entry {
 	m.serial++
 	message := Message{
-		ID: m.uuid(m.serial), Body: d.Body, Attributes: d.Attributes, TraceHeader: d.TraceHeader, Sent: now,
+		ID: m.uuid(m.serial), Body: d.Body, Attributes: d.Attributes, Sent: now,
 		Group: d.Group, DeduplicationID: d.DeduplicationID,
 	}
 	return &entry{Message: message, serial: m.serial, visible: now}
@@ -350,13 +306,6 @@ func (m *Machine) deadLetter(now time.Time, from, to *queue, e *entry) {
 	m.moved++
 }
 
-// names says that a queue is about to name another one as its dead-letter queue. Chosen where the documents are silent: a source that
-// names it already keeps it, whatever the redrive allow policy says later.
-func (m *Machine) names(source, dead string) bool {
-	q, exists := m.queues[source]
-	return !exists || q.settings.DeadLetters != dead
-}
-
 func (m *Machine) checkQueue(name string, s Settings) error {
 	base, fifo := strings.CutSuffix(name, fifoSuffix)
 	dead, exists := m.queues[s.DeadLetters]
@@ -369,8 +318,6 @@ func (m *Machine) checkQueue(name string, s Settings) error {
 		return outside("RedrivePolicy", s.DeadLetters, "Dead letter target does not exist.")
 	case exists && s.DeadLetters == name: // no document says so, but a message would be moved to where it is for ever
 		return outside("RedrivePolicy", s.DeadLetters, "A queue can't be its own dead-letter queue.")
-	case exists && m.names(name, s.DeadLetters) && !dead.settings.Allow.lets(name):
-		return outside("RedrivePolicy", s.DeadLetters, "The redrive allow policy of the dead letter target doesn't let this queue name it.")
 	case exists && dead.settings.FIFO != s.FIFO:
 		return outside("RedrivePolicy", s.DeadLetters, "Dead-letter queue must be same type of queue as the source.")
 	}

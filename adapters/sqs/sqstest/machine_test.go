@@ -412,9 +412,6 @@ func TestWhatCreateRefuses(t *testing.T) {
 		"FIFO deduplication": {
 			name: "r", settings: change(func(s *settings) { s.ContentDeduplication = true }), want: sqstest.CodeInvalidAttributeName,
 		},
-		"FIFO deduplication scope": {
-			name: "r", settings: change(func(s *settings) { s.GroupDeduplication = true }), want: sqstest.CodeInvalidAttributeName,
-		},
 		"an unknown dead-letter queue": {name: "r", settings: change(func(s *settings) { s.DeadLetters = "x" }), want: invalid},
 		"no receives":                  {name: "r", settings: change(func(s *settings) { s.DeadLetters = "q" }), want: value},
 		"15 days":                      {name: "r", settings: change(func(s *settings) { s.Retention = 15 * 24 * time.Hour }), want: value},
@@ -456,34 +453,6 @@ func TestTheInFlightLimitAndALongQueue(t *testing.T) {
 	if got := len(w.receive("orders")); got != 10 {
 		t.Errorf("got %d after the time-out, want 10", got)
 	}
-}
-
-// API reference, PurgeQueue: deletes what is available, in flight and delayed.
-func TestPurgeDeletesEverything(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.send("a")
-	w.receive("orders")
-	w.send("b")
-	w.must(w.Purge(w.now, "orders"))
-	if got, want := w.counts("orders"), (sqstest.Counts{Sent: 2, Deleted: 2}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-}
-
-// API reference, PurgeQueue, PurgeQueueInProgress: "the specified queue previously received a PurgeQueue request within the last 60
-// seconds".
-func TestAQueueIsPurgedOnceAMinute(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.must(w.Purge(w.now, "orders"))
-	w.must(w.Purge(w.now, "dead")) // another queue
-	w.pass(time.Minute - 1)
-	if got, want := code(w.Purge(w.now, "orders")), sqstest.CodePurgeQueueInProgress; got != want {
-		t.Errorf("got %q within a minute, want %q", got, want)
-	}
-	w.pass(1)
-	w.must(w.Purge(w.now, "orders"))
 }
 
 // SQS developer guide, "Amazon SQS standard queues": best-effort ordering. So a choice, which defaults to the longest visible.

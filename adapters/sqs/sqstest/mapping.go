@@ -24,8 +24,7 @@ const (
 type Mapping struct {
 	Server          *Server
 	Queue           string
-	BatchSize       int           // 1 to 10,000; of a FIFO queue to 10
-	Window          time.Duration // to gather a batch in, by the server's clock: whole seconds to 300, at least 1 for a BatchSize above 10
+	BatchSize       int           // 1 to 10; there is no batching window
 	Concurrency     int           // invocations at the same time, 1 to 1,000; Lambda's setting starts at 2, 1 is for runs that people follow
 	FunctionTimeout time.Duration // as the function is configured: whoever Invokes it ends it; zero: not told
 
@@ -85,16 +84,10 @@ func (m *Mapping) Check() error {
 
 func (m *Mapping) check(queue Settings) error {
 	switch {
-	case m.BatchSize < 1 || m.BatchSize > 10_000:
-		return fmt.Errorf("batch size %d is not 1 to 10,000", m.BatchSize)
-	case m.Window < 0 || m.Window > 300*time.Second || m.Window%time.Second != 0:
-		return fmt.Errorf("window %v is not 0 to 300 whole seconds", m.Window)
-	case m.BatchSize > maxReceive && m.Window == 0:
-		return fmt.Errorf("batch size %d needs a window of at least 1 s", m.BatchSize)
+	case m.BatchSize < 1 || m.BatchSize > maxReceive:
+		return fmt.Errorf("batch size %d: want 1 to %d", m.BatchSize, maxReceive)
 	case m.Concurrency < 1 || m.Concurrency > 1000:
-		return fmt.Errorf("concurrency %d is not 1 to 1,000", m.Concurrency)
-	case queue.FIFO && (m.BatchSize > maxReceive || m.Window > 0):
-		return fmt.Errorf("batch size %d and window %v: a FIFO queue has at most 10 and none", m.BatchSize, m.Window)
+		return fmt.Errorf("concurrency %d: want 1 to 1000", m.Concurrency)
 	case m.FunctionTimeout > queue.Visibility: // what is received must not come back before the function can be over
 		return fmt.Errorf("queue visibility timeout: %g seconds is less than Function timeout: %g seconds",
 			queue.Visibility.Seconds(), m.FunctionTimeout.Seconds())
@@ -112,22 +105,15 @@ func (m *Mapping) work(ctx context.Context) {
 	}
 }
 
-// gather receives until the batch is full or, from the first message on, the window is over. Who gets messages holds the queue busy.
+// gather waits for messages, receives up to a batch of them, and marks the queue as busy.
 func (m *Mapping) gather(ctx context.Context) (got []Message) {
-	w := &waiter{}
-	w.try = func(now time.Time) bool {
-		had := len(got)
-		for more := true; more && len(got) < m.BatchSize; {
-			page, err := m.Server.machine.Receive(now, m.Queue, min(maxReceive, m.BatchSize-len(got)), nil)
-			got, more = append(got, page...), err == nil && len(page) > 0
-		}
-		if had == 0 && len(got) > 0 {
+	_ = m.Server.await(ctx, &waiter{try: func(now time.Time) bool { // the caller checks what ended the wait
+		got, _ = m.Server.machine.Receive(now, m.Queue, m.BatchSize, nil) // an error may pass, such as OverLimit
+		if len(got) > 0 {
 			m.Server.busy[m.Queue]++
-			w.until = now.Add(m.Window)
 		}
-		return len(got) == m.BatchSize
-	}
-	_ = m.Server.await(ctx, w) // what ended it, work sees; what came before belongs to the function
+		return len(got) > 0
+	}})
 	return got
 }
 

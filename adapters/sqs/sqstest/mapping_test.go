@@ -107,9 +107,9 @@ func TestAnEventOfAFIFOQueueHasGroupAndSequence(t *testing.T) {
 	}
 }
 
-// feed is a face whose queue feeds a function; it notes the batches.
+// feed is a server whose queue feeds a function; it notes the batches.
 type feed struct {
-	*face
+	*testServer
 	sqstest.Mapping
 
 	mu      sync.Mutex
@@ -118,9 +118,9 @@ type feed struct {
 
 func newFeed(t *testing.T, invoke func(context.Context, events.SQSEvent) (any, error)) *feed {
 	t.Helper()
-	f := &feed{face: newFace(t, sqstest.Options{})}
+	f := &feed{testServer: newServer(t, sqstest.Options{})}
 	f.Mapping = sqstest.Mapping{
-		Server: f.face.Server, Queue: "orders", BatchSize: 10, Concurrency: 1,
+		Server: f.testServer.Server, Queue: "orders", BatchSize: 10, Concurrency: 1,
 		Invoke: func(ctx context.Context, payload []byte) ([]byte, error) {
 			var event events.SQSEvent
 			if err := json.Unmarshal(payload, &event); err != nil {
@@ -359,23 +359,10 @@ func TestABatchEnds(t *testing.T) {
 	t.Run("at its size", func(t *testing.T) {
 		t.Parallel()
 		f := newFeed(t, succeed)
-		f.BatchSize, f.Window = 25, time.Second
-		f.put(many(50)...)
+		f.BatchSize = 4
+		f.put(many(9)...)
 		f.drain()
-		if diff := cmp.Diff(sizes(f), []int{25, 25}); diff != "" {
-			t.Errorf("got -, want +\n%s", diff)
-		}
-	})
-	t.Run("with its window", func(t *testing.T) {
-		t.Parallel()
-		f := newFeed(t, succeed)
-		f.Window = 3 * time.Second
-		f.put(many(3)...)
-		f.drain()
-		if f.Now().Before(start().Add(3 * time.Second)) {
-			t.Error("a batch that was not full went before its window was over")
-		}
-		if diff := cmp.Diff(sizes(f), []int{3}); diff != "" {
+		if diff := cmp.Diff(sizes(f), []int{4, 4, 1}); diff != "" {
 			t.Errorf("got -, want +\n%s", diff)
 		}
 	})
@@ -523,16 +510,10 @@ func TestWhatAMappingRefuses(t *testing.T) {
 	f.Queue = "orders"
 	tests := map[string]func(*sqstest.Mapping){
 		"no batch size":            func(m *sqstest.Mapping) { m.BatchSize = 0 },
-		"10,001 in a batch":        func(m *sqstest.Mapping) { m.BatchSize, m.Window = 10_001, time.Minute },
-		"11 without a window":      func(m *sqstest.Mapping) { m.BatchSize = 11 },
-		"half a second":            func(m *sqstest.Mapping) { m.Window = 1500 * time.Millisecond },
-		"a window of 301 s":        func(m *sqstest.Mapping) { m.Window = 301 * time.Second },
-		"a window in the past":     func(m *sqstest.Mapping) { m.Window = -time.Second },
+		"11 in a batch":            func(m *sqstest.Mapping) { m.BatchSize = 11 },
 		"no concurrency":           func(m *sqstest.Mapping) { m.Concurrency = 0 },
 		"a concurrency of 1,001":   func(m *sqstest.Mapping) { m.Concurrency = 1001 },
 		"a queue that isn't there": func(m *sqstest.Mapping) { m.Queue = "nowhere" },
-		"FIFO and 11 in a batch":   func(m *sqstest.Mapping) { m.Queue, m.BatchSize, m.Window = "orders.fifo", 11, time.Second },
-		"FIFO and a window":        func(m *sqstest.Mapping) { m.Queue, m.Window = "orders.fifo", time.Second },
 	}
 	for name, change := range tests {
 		m := f.Mapping
@@ -546,7 +527,7 @@ func TestWhatAMappingRefuses(t *testing.T) {
 		t.Errorf("got %v from running what Check refuses, want %s", err, sqstest.CodeQueueDoesNotExist)
 	}
 	widest := f.Mapping
-	widest.BatchSize, widest.Window, widest.Concurrency, widest.FunctionTimeout = 10_000, 300*time.Second, 1000, 30*time.Second
+	widest.BatchSize, widest.Concurrency, widest.FunctionTimeout = 10, 1000, 30*time.Second
 	if err := widest.Check(); err != nil {
 		t.Errorf("got %v, want no error at the limits", err)
 	}

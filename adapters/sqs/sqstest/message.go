@@ -27,7 +27,6 @@ type Message struct {
 	ID            string
 	Body          string
 	Attributes    map[string]Attribute
-	TraceHeader   string // the system attribute AWSTraceHeader, empty if none
 	Sent          time.Time
 	FirstReceived time.Time // zero: never received
 	Receives      int       // across all queues, until redriven
@@ -53,10 +52,9 @@ func Text(s string) Attribute { return Attribute{Type: "String", Text: s} }
 // Draft is a message to send. Delay nil is the queue's own. A FIFO queue needs a Group, and a DeduplicationID unless the queue takes it
 // from the body.
 type Draft struct {
-	Body        string
-	Attributes  map[string]Attribute
-	TraceHeader string // the system attribute AWSTraceHeader; its format is not looked at
-	Delay       *time.Duration
+	Body       string
+	Attributes map[string]Attribute
+	Delay      *time.Duration
 
 	Group, DeduplicationID string
 }

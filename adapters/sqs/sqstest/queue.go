@@ -18,12 +18,9 @@ type Settings struct {
 	MaxSize     int           // bytes, 1,024 to 1,048,576: body and message attributes together
 	DeadLetters string        // name of the dead-letter queue, or empty
 	MaxReceives int           // 1 to 1,000 if DeadLetters is set
-	Allow       Allow         // which queues may name this one as their DeadLetters
 
 	FIFO                 bool // as the queue's name says
 	ContentDeduplication bool // FIFO only: a message without a deduplication id gets one from its body
-	GroupDeduplication   bool // FIFO only: the same deduplication id in another group is no duplicate
-	GroupThroughput      bool // FIFO only, with GroupDeduplication: the throughput quota is a group's; it has no effect here
 }
 
 // DefaultSettings are those of a queue that CreateQueue makes without attributes (API reference, CreateQueue).
@@ -48,14 +45,8 @@ func (s Settings) check() error {
 		return badAttribute("RedrivePolicy")
 	case s.ContentDeduplication && !s.FIFO:
 		return unknownAttribute("ContentBasedDeduplication")
-	case s.GroupDeduplication && !s.FIFO:
-		return unknownAttribute("DeduplicationScope")
-	case s.GroupThroughput && !s.FIFO:
-		return unknownAttribute("FifoThroughputLimit")
-	case s.GroupThroughput && !s.GroupDeduplication:
-		return badAttribute("FifoThroughputLimit")
 	}
-	return s.Allow.check()
+	return nil
 }
 
 // Counts are where the messages of one queue are, and where those that left went. It always holds that
@@ -64,7 +55,7 @@ type Counts struct {
 	Visible, InFlight, Delayed int
 	Sent                       int // stored by Send: a duplicate on a FIFO queue is not
 	Arrived                    int // dead-lettered or redriven into this queue
-	Deleted                    int // also by Purge
+	Deleted                    int
 	Expired                    int
 	DeadLettered, Redriven     int // out of this queue
 }
@@ -154,7 +145,6 @@ type queue struct {
 	hidden   entryHeap         // delayed or in flight, next visible first
 	aging    entryHeap         // all of them, oldest first
 	inFlight int
-	purged   time.Time // while another purge is refused, else zero
 
 	groups   map[string]*group      // FIFO: by group id
 	heads    entryHeap              // FIFO: the next message of each free group
@@ -189,9 +179,6 @@ func (q *queue) settle(now time.Time) {
 		q.add(now, e)
 	}
 	q.forget(now)
-	if now.Sub(q.purged) >= purgeInterval {
-		q.purged = time.Time{}
-	}
 }
 
 // next is the first moment when settle has something to do, zero if never.

@@ -46,8 +46,8 @@ func (c *clock) add(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// face is a server with the queues of newWorld, a virtual clock and a real SDK client.
-type face struct {
+// testServer is a server with the queues of newWorld, a virtual clock and a real SDK client.
+type testServer struct {
 	*sqstest.Server
 	*clock
 
@@ -56,9 +56,9 @@ type face struct {
 	url string // of orders
 }
 
-func newFace(t *testing.T, o sqstest.Options) *face {
+func newServer(t *testing.T, o sqstest.Options) *testServer {
 	t.Helper()
-	f := &face{t: t, clock: &clock{now: start()}}
+	f := &testServer{t: t, clock: &clock{now: start()}}
 	if o.Now == nil {
 		o.Now = f.Now
 	}
@@ -88,7 +88,7 @@ func newClient(endpoint string) *sqs.Client {
 	})
 }
 
-func (f *face) send() {
+func (f *testServer) send() {
 	f.t.Helper()
 	_, err := f.sdk.SendMessage(f.t.Context(), &sqs.SendMessageInput{QueueUrl: &f.url, MessageBody: aws.String("a")})
 	if err != nil {
@@ -96,7 +96,7 @@ func (f *face) send() {
 	}
 }
 
-func (f *face) receive(in sqs.ReceiveMessageInput) []types.Message {
+func (f *testServer) receive(in sqs.ReceiveMessageInput) []types.Message {
 	f.t.Helper()
 	in.QueueUrl = &f.url
 	out, err := f.sdk.ReceiveMessage(f.t.Context(), &in)
@@ -116,7 +116,7 @@ func apiCode(err error) string {
 
 func TestAMessageGoesThroughTheSDK(t *testing.T) {
 	t.Parallel()
-	f := newFace(t, sqstest.Options{})
+	f := newServer(t, sqstest.Options{})
 	_, err := f.sdk.SendMessage(t.Context(), &sqs.SendMessageInput{
 		QueueUrl: &f.url, MessageBody: aws.String("body"),
 		MessageAttributes: map[string]types.MessageAttributeValue{
@@ -166,7 +166,7 @@ func TestTheDigestOfMessageAttributes(t *testing.T) {
 		"31a92b15d92f8db860eda32aceb656c3": {"binaryAttribute": three},
 		"c932db14a896c663f83c260297d594ff": {"attribName1": one, "customNumberTypeAttrib": two, "binaryAttribute": three},
 	}
-	f := newFace(t, sqstest.Options{})
+	f := newServer(t, sqstest.Options{})
 	for want, attributes := range tests {
 		in := &sqs.SendMessageInput{QueueUrl: &f.url, MessageBody: aws.String("a"), MessageAttributes: attributes}
 		out, err := f.sdk.SendMessage(t.Context(), in)
@@ -181,7 +181,7 @@ func TestTheDigestOfMessageAttributes(t *testing.T) {
 
 func TestErrorsHaveTheCodesOfSQS(t *testing.T) {
 	t.Parallel()
-	f := newFace(t, sqstest.Options{})
+	f := newServer(t, sqstest.Options{})
 	ctx, nowhere := t.Context(), f.QueueURL("nowhere")
 	f.send()
 	taken := f.receive(sqs.ReceiveMessageInput{})[0].ReceiptHandle
@@ -252,7 +252,7 @@ func TestErrorsHaveTheCodesOfSQS(t *testing.T) {
 
 func TestAnActionThatSQSDoesNotHaveIsNoneHereEither(t *testing.T) {
 	t.Parallel()
-	f := newFace(t, sqstest.Options{})
+	f := newServer(t, sqstest.Options{})
 	call, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.URL, strings.NewReader(`{"QueueUrl":"`+f.url+`"}`))
 	if err != nil {
 		t.Fatal(err)
@@ -269,7 +269,7 @@ func TestAnActionThatSQSDoesNotHaveIsNoneHereEither(t *testing.T) {
 }
 
 // post speaks AWS JSON 1.0 by hand, for what no SDK sends.
-func (f *face) post(operation, body string) (status int, answer map[string]any) {
+func (f *testServer) post(operation, body string) (status int, answer map[string]any) {
 	f.t.Helper()
 	call, err := http.NewRequestWithContext(f.t.Context(), http.MethodPost, f.URL, strings.NewReader(body))
 	if err != nil {
@@ -295,7 +295,7 @@ func (f *face) post(operation, body string) (status int, answer map[string]any) 
 // (test_posting_to_queue_via_queue_name).
 func TestAQueueOfAnotherAccountOrRegionDoesNotExist(t *testing.T) {
 	t.Parallel()
-	f := newFace(t, sqstest.Options{})
+	f := newServer(t, sqstest.Options{})
 	for url, want := range map[string]string{
 		f.url: "",
 		"https://sqs.us-east-1.amazonaws.com/000000000000/orders": "",
@@ -320,53 +320,10 @@ func TestAQueueOfAnotherAccountOrRegionDoesNotExist(t *testing.T) {
 	}
 }
 
-// API reference, SendMessage: "Currently, the only supported message system attribute is AWSTraceHeader. Its type must be String". The
-// digest is that of the same algorithm as for message attributes.
-func TestATraceHeaderTravelsWithItsMessage(t *testing.T) {
-	t.Parallel()
-	f := newFace(t, sqstest.Options{})
-	ctx := t.Context()
-	const header = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
-	send := func(name, kind, value string) (*sqs.SendMessageOutput, error) {
-		return f.sdk.SendMessage(ctx, &sqs.SendMessageInput{
-			QueueUrl: &f.url, MessageBody: aws.String("a"),
-			MessageSystemAttributes: map[string]types.MessageSystemAttributeValue{name: {DataType: &kind, StringValue: &value}},
-		})
-	}
-	for _, refused := range [][3]string{{"SenderId", "String", "x"}, {"AWSTraceHeader", "Number", "1"}, {"AWSTraceHeader", "String", ""}} {
-		if _, err := send(refused[0], refused[1], refused[2]); apiCode(err) != sqstest.CodeInvalidParameterValue {
-			t.Errorf("%q: got %v, want %s", refused, err, sqstest.CodeInvalidParameterValue)
-		}
-	}
-	sent, err := send("AWSTraceHeader", "String", header)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, want := *sent.MD5OfMessageSystemAttributes, "5ae4d5d7636402d80f4eb6d213245a88"; got != want {
-		t.Errorf("digest: got %s, want %s", got, want)
-	}
-	trace := []types.MessageSystemAttributeName{"AWSTraceHeader"}
-	for range 2 {
-		got := f.receive(sqs.ReceiveMessageInput{MessageSystemAttributeNames: trace})
-		if diff := cmp.Diff(got[0].Attributes, map[string]string{"AWSTraceHeader": header}); diff != "" {
-			t.Errorf("got -, want +\n%s", diff)
-		}
-		f.add(30 * time.Second)
-	}
-	f.receive(sqs.ReceiveMessageInput{}) // dead-letters it
-	f.Machine(func(m *sqstest.Machine, now time.Time) {
-		_, _ = m.Redrive(now, "dead", "orders")
-		got, err := m.Messages(now, "orders")
-		if err != nil || len(got) != 1 || got[0].TraceHeader != header {
-			t.Errorf("got %+v, %v after a redrive, want the same trace header", got, err)
-		}
-	})
-}
-
 // API reference, SendMessageBatch and its like: "the batch request can result in a combination of successful and unsuccessful actions".
 func TestABatchSucceedsAndFailsByEntry(t *testing.T) {
 	t.Parallel()
-	f := newFace(t, sqstest.Options{})
+	f := newServer(t, sqstest.Options{})
 	ctx := t.Context()
 	out, err := f.sdk.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &f.url, Entries: []types.SendMessageBatchRequestEntry{
 		{Id: aws.String("good"), MessageBody: aws.String("a")}, {Id: aws.String("bad"), MessageBody: aws.String("\x01")},
@@ -402,7 +359,7 @@ func TestABatchSucceedsAndFailsByEntry(t *testing.T) {
 // SendMessage, MissingParameter.
 func TestAFIFOBatchWithAnEntryWithoutItsIDsIsRefusedWhole(t *testing.T) {
 	t.Parallel()
-	f := newFace(t, sqstest.Options{})
+	f := newServer(t, sqstest.Options{})
 	settings := sqstest.DefaultSettings()
 	settings.FIFO = true
 	f.Machine(func(m *sqstest.Machine, now time.Time) {
@@ -436,7 +393,7 @@ func TestAFIFOBatchWithAnEntryWithoutItsIDsIsRefusedWhole(t *testing.T) {
 // (github.com/aws/aws-cli/issues/17, github.com/localstack/localstack/issues/4178).
 func TestGetQueueAttributesWithoutNamesReturnsNone(t *testing.T) {
 	t.Parallel()
-	f := newFace(t, sqstest.Options{})
+	f := newServer(t, sqstest.Options{})
 	for _, names := range [][]types.QueueAttributeName{nil, {}} {
 		out, err := f.sdk.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &f.url, AttributeNames: names})
 		if err != nil {
@@ -453,7 +410,7 @@ func TestGetQueueAttributesWithoutNamesReturnsNone(t *testing.T) {
 // (test_send_receive_max_number_of_messages, test_send_receive_wait_time_seconds).
 func TestWhatAReceiveRefuses(t *testing.T) {
 	t.Parallel()
-	f := newFace(t, sqstest.Options{})
+	f := newServer(t, sqstest.Options{})
 	for body, want := range map[string]string{
 		`"MaxNumberOfMessages":0`:   "Value 0 for parameter MaxNumberOfMessages is invalid. Reason: Must be between 1 and 10, if provided.",
 		`"MaxNumberOfMessages":11`:  "Value 11 for parameter MaxNumberOfMessages is invalid. Reason: Must be between 1 and 10, if provided.",
@@ -473,28 +430,25 @@ func TestWhatAReceiveRefuses(t *testing.T) {
 	}
 }
 
-func TestQueuesAndTheirAttributesThroughTheSDK(t *testing.T) {
+func TestGetQueueAttributesReportsAllOfAQueue(t *testing.T) {
 	t.Parallel()
-	f := newFace(t, sqstest.Options{})
-	ctx := t.Context()
-	created, err := f.sdk.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String("third"), Attributes: map[string]string{
-		"VisibilityTimeout": "12", "RedrivePolicy": `{"deadLetterTargetArn":"` + sqstest.ARN("dead") + `","maxReceiveCount":"50"}`,
-	}})
+	f := newServer(t, sqstest.Options{})
+	f.Machine(func(m *sqstest.Machine, now time.Time) {
+		settings := sqstest.DefaultSettings()
+		settings.Visibility, settings.Delay = 12*time.Second, 3*time.Second
+		settings.DeadLetters, settings.MaxReceives = "dead", 50
+		if err := m.Create(now, "third", settings); err != nil {
+			t.Error(err)
+		}
+	})
+	found, err := f.sdk.GetQueueUrl(t.Context(), &sqs.GetQueueUrlInput{QueueName: aws.String("third")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := f.sdk.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String("third")})
-	if err != nil {
-		t.Fatal(err)
+	if got, want := *found.QueueUrl, f.QueueURL("third"); got != want {
+		t.Errorf("GetQueueUrl = %s, want %s", got, want)
 	}
-	if *found.QueueUrl != *created.QueueUrl || *found.QueueUrl != f.QueueURL("third") {
-		t.Errorf("got %s and %s, want %s", *created.QueueUrl, *found.QueueUrl, f.QueueURL("third"))
-	}
-	change := &sqs.SetQueueAttributesInput{QueueUrl: found.QueueUrl, Attributes: map[string]string{"DelaySeconds": "3"}}
-	if _, err := f.sdk.SetQueueAttributes(ctx, change); err != nil {
-		t.Fatal(err)
-	}
-	got, err := f.sdk.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
+	got, err := f.sdk.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{
 		QueueUrl: found.QueueUrl, AttributeNames: []types.QueueAttributeName{"All"},
 	})
 	if err != nil {
@@ -510,28 +464,21 @@ func TestQueuesAndTheirAttributesThroughTheSDK(t *testing.T) {
 	if diff := cmp.Diff(got.Attributes, want); diff != "" {
 		t.Errorf("got -, want +\n%s", diff)
 	}
-	list, err := f.sdk.ListQueues(ctx, &sqs.ListQueuesInput{QueueNamePrefix: aws.String("t")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(list.QueueUrls, []string{f.QueueURL("third")}); diff != "" {
-		t.Errorf("got -, want +\n%s", diff)
-	}
 }
 
-// API reference, CreateQueue, SendMessageBatch and ReceiveMessage on a FIFO queue.
+// API reference, SendMessageBatch and ReceiveMessage on a FIFO queue.
 func TestAFIFOQueueThroughTheSDK(t *testing.T) {
 	t.Parallel()
-	f := newFace(t, sqstest.Options{})
+	f := newServer(t, sqstest.Options{})
 	ctx := t.Context()
-	created, err := f.sdk.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String("q.fifo"), Attributes: map[string]string{
-		"FifoQueue": "true", "ContentBasedDeduplication": "true",
-		"DeduplicationScope": "messageGroup", "FifoThroughputLimit": "perMessageGroupId",
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.url = *created.QueueUrl
+	f.Machine(func(m *sqstest.Machine, now time.Time) {
+		settings := sqstest.DefaultSettings()
+		settings.FIFO, settings.ContentDeduplication = true, true
+		if err := m.Create(now, "q.fifo", settings); err != nil {
+			t.Error(err)
+		}
+	})
+	f.url = f.QueueURL("q.fifo")
 	got, err := f.sdk.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
 		QueueUrl: &f.url,
 		AttributeNames: []types.QueueAttributeName{
@@ -543,7 +490,7 @@ func TestAFIFOQueueThroughTheSDK(t *testing.T) {
 	}
 	want := map[string]string{
 		"FifoQueue": "true", "ContentBasedDeduplication": "true",
-		"DeduplicationScope": "messageGroup", "FifoThroughputLimit": "perMessageGroupId",
+		"DeduplicationScope": "queue", "FifoThroughputLimit": "perQueue",
 	}
 	if diff := cmp.Diff(got.Attributes, want); diff != "" {
 		t.Errorf("attributes: got -, want +\n%s", diff)
@@ -580,43 +527,12 @@ func TestAFIFOQueueThroughTheSDK(t *testing.T) {
 	}
 }
 
-// SDKs and Terraform read FIFO attributes to tell the kinds of queue apart; a wrong value is no attribute.
-func TestWhatFIFOAttributesRefuse(t *testing.T) {
-	t.Parallel()
-	f := newFace(t, sqstest.Options{})
-	create := func(name string, attributes map[string]string) error {
-		_, err := f.sdk.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &name, Attributes: attributes})
-		return err
-	}
-	for _, attributes := range []map[string]string{
-		{"FifoQueue": "yes"},
-		{"FifoQueue": "true", "DeduplicationScope": "group"},
-		{"FifoQueue": "true", "FifoThroughputLimit": "none"},
-		{"FifoQueue": "true", "FifoThroughputLimit": "perMessageGroupId"}, // "allowed only when" the scope is a group, says CreateQueue
-	} {
-		if got := apiCode(create("q.fifo", attributes)); got != sqstest.CodeInvalidAttributeValue {
-			t.Errorf("%v: got %q, want %q", attributes, got, sqstest.CodeInvalidAttributeValue)
-		}
-	}
-	for _, attributes := range []map[string]string{{"ContentBasedDeduplication": "true"}, {"FifoThroughputLimit": "perMessageGroupId"}} {
-		if got := apiCode(create("q", attributes)); got != sqstest.CodeInvalidAttributeName {
-			t.Errorf("%v: got %q for a standard queue, want %q", attributes, got, sqstest.CodeInvalidAttributeName)
-		}
-	}
-}
-
 // API reference, GetQueueAttributes: what a queue is without is left out, and is not unknown.
 func TestAnAttributeThatAQueueIsWithoutIsNotUnknown(t *testing.T) {
 	t.Parallel()
-	f := newFace(t, sqstest.Options{})
-	change := &sqs.SetQueueAttributesInput{QueueUrl: aws.String(f.QueueURL("dead")), Attributes: map[string]string{
-		"Policy": "{}", "KmsMasterKeyId": "alias/aws/sqs", "KmsDataKeyReusePeriodSeconds": "300", "SqsManagedSseEnabled": "true",
-	}}
-	if _, err := f.sdk.SetQueueAttributes(t.Context(), change); err != nil {
-		t.Error(err)
-	}
+	f := newServer(t, sqstest.Options{})
 	got, err := f.sdk.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{
-		QueueUrl: change.QueueUrl, AttributeNames: types.QueueAttributeName("").Values()[1:], // but All
+		QueueUrl: aws.String(f.QueueURL("dead")), AttributeNames: types.QueueAttributeName("").Values()[1:], // but All
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -628,7 +544,7 @@ func TestAnAttributeThatAQueueIsWithoutIsNotUnknown(t *testing.T) {
 
 // polling starts a long poll of 20 seconds, which sends what it got. It returns when the server has the poll in hand: a server looks
 // at its clock once for each call.
-func (f *face) polling(ctx context.Context) <-chan []types.Message {
+func (f *testServer) polling(ctx context.Context) <-chan []types.Message {
 	before := f.seen()
 	defer func() {
 		for f.seen() == before {
@@ -651,7 +567,7 @@ func TestALongPollIsWokenBy(t *testing.T) {
 	t.Parallel()
 	t.Run("a send", func(t *testing.T) {
 		t.Parallel()
-		f := newFace(t, sqstest.Options{})
+		f := newServer(t, sqstest.Options{})
 		got := f.polling(t.Context())
 		f.send()
 		if n := len(<-got); n != 1 {
@@ -660,7 +576,7 @@ func TestALongPollIsWokenBy(t *testing.T) {
 	})
 	t.Run("a delay that ends", func(t *testing.T) {
 		t.Parallel()
-		f := newFace(t, sqstest.Options{})
+		f := newServer(t, sqstest.Options{})
 		_, err := f.sdk.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &f.url, MessageBody: aws.String("a"), DelaySeconds: 10})
 		if err != nil {
 			t.Fatal(err)
@@ -674,7 +590,7 @@ func TestALongPollIsWokenBy(t *testing.T) {
 	})
 	t.Run("the end of its wait", func(t *testing.T) {
 		t.Parallel()
-		f := newFace(t, sqstest.Options{})
+		f := newServer(t, sqstest.Options{})
 		got := f.polling(t.Context())
 		for {
 			select {
@@ -692,7 +608,7 @@ func TestALongPollIsWokenBy(t *testing.T) {
 	})
 	t.Run("its caller going away", func(t *testing.T) {
 		t.Parallel()
-		f := newFace(t, sqstest.Options{})
+		f := newServer(t, sqstest.Options{})
 		ctx, cancel := context.WithCancel(t.Context())
 		got := f.polling(ctx)
 		cancel()
@@ -700,7 +616,7 @@ func TestALongPollIsWokenBy(t *testing.T) {
 	})
 	t.Run("the server closing", func(t *testing.T) {
 		t.Parallel()
-		f := newFace(t, sqstest.Options{})
+		f := newServer(t, sqstest.Options{})
 		got := f.polling(t.Context())
 		if err := f.Close(); err != nil {
 			t.Error(err)
@@ -709,7 +625,7 @@ func TestALongPollIsWokenBy(t *testing.T) {
 	})
 	t.Run("a dead letter", func(t *testing.T) {
 		t.Parallel()
-		f := newFace(t, sqstest.Options{})
+		f := newServer(t, sqstest.Options{})
 		source := f.url
 		f.url = f.QueueURL("dead")
 		got := f.polling(t.Context())
@@ -728,28 +644,9 @@ func TestALongPollIsWokenBy(t *testing.T) {
 			t.Errorf("got %d messages, want 1", n)
 		}
 	})
-	t.Run("a message that a task moves", func(t *testing.T) {
-		t.Parallel()
-		f := newFace(t, sqstest.Options{})
-		f.Machine(func(m *sqstest.Machine, now time.Time) {
-			for range 2 {
-				_, _ = m.Send(now, "dead", sqstest.Draft{Body: "a"})
-			}
-			if _, err := m.StartMove(now, "dead", "orders", 1); err != nil {
-				t.Error(err)
-			}
-		})
-		f.receive(sqs.ReceiveMessageInput{}) // the first one
-		got := f.polling(t.Context())
-		f.add(time.Second)
-		f.Wake()
-		if n := len(<-got); n != 1 {
-			t.Errorf("got %d messages, want 1", n)
-		}
-	})
 	t.Run("the end of the limit in flight, which is no error to it", func(t *testing.T) {
 		t.Parallel()
-		f := newFace(t, sqstest.Options{})
+		f := newServer(t, sqstest.Options{})
 		var handle string
 		f.Machine(func(m *sqstest.Machine, now time.Time) {
 			for range sqstest.InFlightLimit {
@@ -773,7 +670,7 @@ func TestALongPollIsWokenBy(t *testing.T) {
 	t.Run("the real clock", func(t *testing.T) {
 		t.Parallel()
 		looks := &clock{}
-		f := newFace(t, sqstest.Options{Now: func() time.Time {
+		f := newServer(t, sqstest.Options{Now: func() time.Time {
 			looks.Now()
 			return time.Now() //nolint:forbidigo // the alarm is what is tested
 		}})
@@ -789,7 +686,7 @@ func TestALongPollIsWokenBy(t *testing.T) {
 
 func TestAFaultHitsAsOftenAsAskedAndBeforeAnyEffect(t *testing.T) {
 	t.Parallel()
-	f := newFace(t, sqstest.Options{})
+	f := newServer(t, sqstest.Options{})
 	f.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
 	in := &sqs.SendMessageInput{QueueUrl: &f.url, MessageBody: aws.String("a")}
 	_, err := f.sdk.SendMessage(t.Context(), in)
@@ -807,7 +704,7 @@ func TestAFaultHitsAsOftenAsAskedAndBeforeAnyEffect(t *testing.T) {
 // As an HTTP 500 may: the caller can't know.
 func TestADeniedCallHasItsEffect(t *testing.T) {
 	t.Parallel()
-	f := newFace(t, sqstest.Options{})
+	f := newServer(t, sqstest.Options{})
 	f.FailAfter("SendMessage", 1, sqstest.CodeInternalError)
 	in := &sqs.SendMessageInput{QueueUrl: &f.url, MessageBody: aws.String("a")}
 	if _, err := f.sdk.SendMessage(t.Context(), in); apiCode(err) != sqstest.CodeInternalError {
@@ -825,7 +722,7 @@ func TestADeniedCallHasItsEffect(t *testing.T) {
 
 func TestAHealedServerHasNoFaultLeft(t *testing.T) {
 	t.Parallel()
-	f := newFace(t, sqstest.Options{})
+	f := newServer(t, sqstest.Options{})
 	f.Fail("SendMessage", 0, sqstest.CodeInternalError) // none
 	f.send()
 	f.Fail("SendMessage", 3, sqstest.CodeInternalError)
@@ -837,7 +734,7 @@ func TestAHealedServerHasNoFaultLeft(t *testing.T) {
 
 func TestALostAnswerHasItsEffect(t *testing.T) {
 	t.Parallel()
-	f := newFace(t, sqstest.Options{})
+	f := newServer(t, sqstest.Options{})
 	f.Lose("SendMessage", 1)
 	_, err := f.sdk.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &f.url, MessageBody: aws.String("a")})
 	if err == nil || apiCode(err) != "" {
@@ -859,7 +756,7 @@ func TestHooksSeeEachCall(t *testing.T) {
 			got = append(got, when+" "+c.Operation+" "+c.Queue+" "+code(c.Err))
 		}
 	}
-	f := newFace(t, sqstest.Options{Before: note("before"), After: note("after")})
+	f := newServer(t, sqstest.Options{Before: note("before"), After: note("after")})
 	f.send()
 	f.Fail("SendMessage", 1, sqstest.CodeOverLimit)
 	_, _ = f.sdk.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &f.url, MessageBody: aws.String("a")})
@@ -873,7 +770,7 @@ func TestHooksSeeEachCall(t *testing.T) {
 
 func TestDrainedEndsWithTheServer(t *testing.T) {
 	t.Parallel()
-	f := newFace(t, sqstest.Options{})
+	f := newServer(t, sqstest.Options{})
 	f.send()
 	ended := make(chan error)
 	go func() { ended <- f.Drained(t.Context(), "orders") }()

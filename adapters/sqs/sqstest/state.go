@@ -11,10 +11,6 @@ import (
 // Clone copies the machine, so that a search can go both ways from here. Pick is the same function in both.
 func (m *Machine) Clone() *Machine {
 	c := *m
-	c.moves = slices.Clone(m.moves)
-	for i, t := range c.moves {
-		c.moves[i] = new(*t)
-	}
 	c.queues = make(map[string]*queue, len(m.queues))
 	for name, q := range m.queues {
 		c.queues[name] = q.clone()
@@ -51,23 +47,16 @@ func (q *queue) clone() *queue {
 func (m *Machine) AppendState(b []byte) []byte {
 	b = binary.AppendUvarint(b, m.seed)
 	b = binary.AppendUvarint(b, m.serial)
-	b = binary.AppendUvarint(b, m.tasks)
-	b = binary.AppendUvarint(b, uint64(len(m.moves)))
-	for _, t := range m.moves {
-		b = appendStrings(b, t.Handle, t.From, t.To, string(t.Status), t.Failure)
-		b = appendTimes(appendInts(b, int64(t.Rate), int64(t.Planned), int64(t.Moved)), t.Started)
-	}
-	for _, name := range m.Queues() {
+	for _, name := range slices.Sorted(maps.Keys(m.queues)) {
 		q := m.queues[name]
 		s := q.settings
 		b = appendStrings(b, name, s.DeadLetters)
 		b = appendInts(b, int64(s.Visibility), int64(s.Retention), int64(s.Delay), int64(s.Wait), int64(s.MaxSize), int64(s.MaxReceives))
-		b = appendBools(b, s.FIFO, s.ContentDeduplication, s.GroupDeduplication, s.GroupThroughput)
-		b = appendStrings(appendStrings(b, string(s.Allow.Permission)), s.Allow.Sources[:]...)
-		b = appendTimes(b, q.created, q.modified, q.purged)
+		b = appendBools(b, s.FIFO, s.ContentDeduplication)
+		b = appendTimes(b, q.created, q.modified)
 		b = binary.AppendUvarint(b, uint64(len(q.recent)))
 		for _, a := range q.recent {
-			b = appendTimes(appendStrings(b, a.scoped, a.id, a.sequence), a.at)
+			b = appendTimes(appendStrings(b, a.deduplicationID, a.id, a.sequence), a.at)
 		}
 		b = binary.AppendUvarint(b, uint64(len(q.messages)))
 		for _, e := range q.inOrder() {
@@ -78,7 +67,7 @@ func (m *Machine) AppendState(b []byte) []byte {
 }
 
 func (e *entry) appendState(b []byte) []byte {
-	b = appendStrings(b, e.ID, e.Body, e.Source, e.Receipt, e.Group, e.DeduplicationID, e.Sequence, e.TraceHeader)
+	b = appendStrings(b, e.ID, e.Body, e.Source, e.Receipt, e.Group, e.DeduplicationID, e.Sequence)
 	b = appendTimes(b, e.Sent, e.FirstReceived, e.received, e.visible)
 	b = appendInts(b, int64(e.Receives), int64(e.State), int64(len(e.Attributes)))
 	for _, name := range slices.Sorted(maps.Keys(e.Attributes)) {

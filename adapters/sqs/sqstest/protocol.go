@@ -22,7 +22,7 @@ type request struct {
 
 	MessageBody             *string
 	MessageAttributes       map[string]wireAttribute
-	MessageSystemAttributes map[string]wireAttribute
+	MessageSystemAttributes map[string]json.RawMessage
 	DelaySeconds            *int
 	MessageGroupID          string `json:"MessageGroupId"`
 	MessageDeduplicationID  string `json:"MessageDeduplicationId"`
@@ -35,13 +35,9 @@ type request struct {
 	MessageAttributeNames       []string
 	ReceiptHandle               string
 
-	Attributes      map[string]string
-	QueueNamePrefix string
-	QueueOwner      string `json:"QueueOwnerAWSAccountId"`
-	SourceArn       string
-	DestinationArn  string
-	TaskHandle      string
-	MaxResults      *int
+	QueueOwner     string `json:"QueueOwnerAWSAccountId"`
+	SourceArn      string
+	DestinationArn string
 
 	MaxNumberOfMessagesPerSecond *int
 }
@@ -138,20 +134,14 @@ func answer(w http.ResponseWriter, out any, err error) {
 // perform does one operation; those that wait take the lock themselves.
 func (s *Server) perform(ctx context.Context, operation string, in request) (any, error) {
 	switch operation {
-	case "AddPermission", "DeleteQueue", "ListDeadLetterSourceQueues", "ListQueueTags", "RemovePermission", "TagQueue", "UntagQueue":
-		return nil, fault(CodeUnsupportedOperation, "%s is not modeled here.", operation)
-	case "ListQueues":
-		return s.listQueues(in), nil
-	case "CreateQueue":
-		return s.createQueue(in)
+	case "AddPermission", "CancelMessageMoveTask", "CreateQueue", "DeleteQueue", "ListDeadLetterSourceQueues",
+		"ListMessageMoveTasks", "ListQueues", "ListQueueTags", "PurgeQueue", "RemovePermission",
+		"SetQueueAttributes", "TagQueue", "UntagQueue":
+		return nil, fault(CodeUnsupportedOperation, "%s is not supported by sqstest.", operation)
 	case "GetQueueUrl":
 		return s.getQueueURL(in)
 	case "StartMessageMoveTask":
-		return s.startMove(in)
-	case "ListMessageMoveTasks":
-		return s.listMoves(in)
-	case "CancelMessageMoveTask":
-		return s.cancelMove(in)
+		return s.startMessageMoveTask(in)
 	}
 	if in.QueueURL == "" {
 		return nil, missing("QueueUrl")
@@ -180,12 +170,8 @@ func (s *Server) performAlone(operation string, in request) (out any, err error)
 			_, err = deleteEntry(m, now, in.queue(), in)
 		case "ChangeMessageVisibility":
 			_, err = changeEntry(m, now, in.queue(), in)
-		case "PurgeQueue":
-			err = m.Purge(now, in.queue())
 		case "GetQueueAttributes":
 			out, err = getAttributes(m, now, in)
-		case "SetQueueAttributes":
-			err = setAttributes(m, now, in)
 		default:
 			err = fault(CodeInvalidAction, "The action %q is not valid for this endpoint.", operation)
 		}
@@ -199,25 +185,21 @@ type sent struct {
 	MessageID              string `json:"MessageId"`
 	MD5OfMessageBody       string
 	MD5OfMessageAttributes string `json:",omitempty"`
-	MD5OfSystemAttributes  string `json:"MD5OfMessageSystemAttributes,omitempty"`
 	SequenceNumber         string `json:",omitempty"`
 }
 
 func sendEntry(m *Machine, now time.Time, queue string, in request) (any, error) {
-	system, err := systemAttributes(in.MessageSystemAttributes)
-	if err != nil {
-		return nil, err
+	if len(in.MessageSystemAttributes) > 0 {
+		return nil, fault(CodeUnsupportedOperation, "MessageSystemAttributes are not supported by sqstest.")
 	}
-	d := in.draft()
-	d.TraceHeader = system[traceHeader].Text
-	got, err := m.Send(now, queue, d)
+	got, err := m.Send(now, queue, in.draft())
 	return sent{
-		ID: in.ID, MessageID: got.ID, MD5OfMessageBody: bodyMD5(got.Body), MD5OfMessageAttributes: attributesMD5(got.Attributes),
-		MD5OfSystemAttributes: attributesMD5(system), SequenceNumber: got.Sequence,
+		ID: in.ID, MessageID: got.ID, MD5OfMessageBody: bodyMD5(got.Body),
+		MD5OfMessageAttributes: attributesMD5(got.Attributes), SequenceNumber: got.Sequence,
 	}, err
 }
 
-// draft is the message of a SendMessage, or of an entry in a SendMessageBatch, but for its system attributes.
+// draft returns the message of a SendMessage or of an entry in a SendMessageBatch.
 func (r request) draft() Draft {
 	d := Draft{Delay: duration(r.DelaySeconds), Group: r.MessageGroupID, DeduplicationID: r.MessageDeduplicationID}
 	if r.MessageBody != nil {
@@ -236,20 +218,6 @@ func attributesOf(wire map[string]wireAttribute) map[string]Attribute {
 		out[name] = Attribute{Type: a.DataType, Text: a.StringValue, Binary: a.BinaryValue}
 	}
 	return out
-}
-
-// traceHeader: "Currently, the only supported message system attribute is AWSTraceHeader. Its type must be String" (API reference,
-// SendMessage).
-const traceHeader = "AWSTraceHeader"
-
-func systemAttributes(wire map[string]wireAttribute) (map[string]Attribute, error) {
-	system := attributesOf(wire)
-	for name, a := range system {
-		if name != traceHeader || a.Type != "String" || a.Text == "" {
-			return nil, outside("MessageSystemAttributes", name, "Must be AWSTraceHeader, a String that is not empty.")
-		}
-	}
-	return system, nil
 }
 
 // done is an entry in the answer of a batch that returns nothing else.
