@@ -30,6 +30,7 @@ const (
 	CodeServiceUnavailable           = "ServiceUnavailable"
 	CodeTooManyEntriesInBatchRequest = "TooManyEntriesInBatchRequest"
 	CodeUnsupportedOperation         = "UnsupportedOperation"
+	CodeUnsupportedProtocol          = "UnsupportedProtocol" // not a code of SQS: the request is in the Query protocol
 )
 
 // Error is a refusal with one of the codes above.

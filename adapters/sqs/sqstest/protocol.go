@@ -86,6 +86,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(http.ErrAbortHandler) // the caller went away, or sends what no SDK can
 	}
+	if isQuery(r, body) {
+		rejectQuery(w)
+		return
+	}
 	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	var in request
 	decodeErr := json.Unmarshal(body, &in)
