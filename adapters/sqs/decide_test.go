@@ -15,9 +15,9 @@ import (
 func start() time.Time { return time.Date(2100, 1, 2, 3, 4, 5, 0, time.UTC) }
 
 const (
-	day      = 24 * time.Hour
-	unlucky  = 0.0                  // the shortest delay
-	luckiest = 0.999999999999999889 // the largest float64 below 1
+	day       = 24 * time.Hour
+	minJitter = 0.0                  // the shortest delay
+	maxJitter = 0.999999999999999889 // the largest float64 below 1
 )
 
 func TestDecide(t *testing.T) {
@@ -41,44 +41,44 @@ func TestDecide(t *testing.T) {
 		jitter float64
 		want   sqs.Action
 	}{
-		{"what is done is forgotten", order.Result{Verdict: order.Done}, 1, 0, unlucky, sqs.Action{Verdict: order.Done}},
-		{"what is done is forgotten at any age", order.Result{Verdict: order.Done}, 50, 8 * day, unlucky, sqs.Action{Verdict: order.Done}},
-		{"what no retry helps is parked at once", order.Result{Verdict: order.Park}, 1, 0, unlucky, parked},
-		{"a verdict that nobody gave is tried again", order.Result{}, 1, 0, luckiest, again(5 * time.Second)},
+		{"what is done is forgotten", order.Result{Verdict: order.Done}, 1, 0, minJitter, sqs.Action{Verdict: order.Done}},
+		{"what is done is forgotten at any age", order.Result{Verdict: order.Done}, 50, 8 * day, minJitter, sqs.Action{Verdict: order.Done}},
+		{"what no retry helps is parked at once", order.Result{Verdict: order.Park}, 1, 0, minJitter, parked},
+		{"a verdict that nobody gave is tried again", order.Result{}, 1, 0, maxJitter, again(5 * time.Second)},
 
-		{"the first delay is 5 s", store, 1, 0, luckiest, again(5 * time.Second)},
-		{"the first delay is at least half of that, in whole seconds", store, 1, 0, unlucky, again(3 * time.Second)},
-		{"the second doubles", store, 2, 0, luckiest, again(10 * time.Second)},
-		{"the second is at least half", store, 2, 0, unlucky, again(5 * time.Second)},
+		{"the first delay is 5 s", store, 1, 0, maxJitter, again(5 * time.Second)},
+		{"the first delay is at least half of that, in whole seconds", store, 1, 0, minJitter, again(3 * time.Second)},
+		{"the second doubles", store, 2, 0, maxJitter, again(10 * time.Second)},
+		{"the second is at least half", store, 2, 0, minJitter, again(5 * time.Second)},
 		{"jitter in the middle is three quarters", store, 3, 0, 0.5, again(15 * time.Second)},
-		{"the eighth is the last that doubles", store, 8, 0, luckiest, again(640 * time.Second)},
-		{"the ninth is 15 min", store, 9, 0, luckiest, again(15 * time.Minute)},
-		{"the eighth is at most 5 min less", store, 8, 0, unlucky, again(340 * time.Second)},
-		{"the ninth is at least 10 min", store, 9, 0, unlucky, again(10 * time.Minute)},
-		{"the 990th is still 15 min", store, 990, 0, luckiest, again(15 * time.Minute)},
-		{"a count that the queue did not give is a first one", store, 0, 0, luckiest, again(5 * time.Second)},
+		{"the eighth is the last that doubles", store, 8, 0, maxJitter, again(640 * time.Second)},
+		{"the ninth is 15 min", store, 9, 0, maxJitter, again(15 * time.Minute)},
+		{"the eighth is at most 5 min less", store, 8, 0, minJitter, again(340 * time.Second)},
+		{"the ninth is at least 10 min", store, 9, 0, minJitter, again(10 * time.Minute)},
+		{"the 990th is still 15 min", store, 990, 0, maxJitter, again(15 * time.Minute)},
+		{"a count that the queue did not give is a first one", store, 0, 0, maxJitter, again(5 * time.Second)},
 
-		{"a lease is waited for, and a second more", until(30 * time.Second), 1, 0, luckiest, again(31 * time.Second)},
-		{"a part of a second is a second", until(30*time.Second + 1), 1, 0, unlucky, again(32 * time.Second)},
-		{"a lease that has just ended is waited for no longer than anything else", until(0), 1, 0, unlucky, again(3 * time.Second)},
-		{"nor is one that ended long ago", until(-time.Hour), 1, 0, unlucky, again(3 * time.Second)},
-		{"a short lease uses up no receives", until(time.Second), 500, 0, unlucky, again(10 * time.Minute)},
-		{"nothing is hidden for 12 h after its receive", until(100 * time.Hour), 1, 0, unlucky, again(11 * time.Hour)},
+		{"a lease is waited for, and a second more", until(30 * time.Second), 1, 0, maxJitter, again(31 * time.Second)},
+		{"a part of a second is a second", until(30*time.Second + 1), 1, 0, minJitter, again(32 * time.Second)},
+		{"a lease that has just ended is waited for no longer than anything else", until(0), 1, 0, minJitter, again(3 * time.Second)},
+		{"nor is one that ended long ago", until(-time.Hour), 1, 0, minJitter, again(3 * time.Second)},
+		{"a short lease uses up no receives", until(time.Second), 500, 0, minJitter, again(10 * time.Minute)},
+		{"nothing is hidden for 12 h after its receive", until(100 * time.Hour), 1, 0, minJitter, again(11 * time.Hour)},
 
-		{"what found no worker comes back at once", late, 1, 0, luckiest, again(0)},
-		{"also the third time", late, 3, 0, luckiest, again(0)},
-		{"what found none four times waits as everything does", late, 4, 0, luckiest, again(40 * time.Second)},
+		{"what found no worker comes back at once", late, 1, 0, maxJitter, again(0)},
+		{"also the third time", late, 3, 0, maxJitter, again(0)},
+		{"what found none four times waits as everything does", late, 4, 0, maxJitter, again(40 * time.Second)},
 
-		{"the nineteenth failure is tried again", unconfirmed(19), 19, 0, luckiest, again(15 * time.Minute)},
-		{"the twentieth is parked", unconfirmed(20), 20, 0, luckiest, parked},
-		{"a first try is no twentieth, however often the message was received", unconfirmed(1), 500, 0, luckiest, again(15 * time.Minute)},
-		{"a first delivery is no twentieth, however often the order was tried", unconfirmed(500), 1, 0, luckiest, again(5 * time.Second)},
-		{"the twentieth failure without a claim is parked", panicked, 20, 0, luckiest, parked},
-		{"an outage parks nothing for its count", store, 990, 0, luckiest, again(15 * time.Minute)},
-		{"an outage parks nothing before the last day", store, 990, 6*day - 1, luckiest, again(15 * time.Minute)},
-		{"what SQS would soon move without a reason is parked with one", store, 991, 0, luckiest, parked},
-		{"on its last day in the queue everything is parked", store, 2, 6 * day, luckiest, parked},
-		{"a message from the future is young", store, 1, -time.Hour, luckiest, again(5 * time.Second)},
+		{"the nineteenth failure is tried again", unconfirmed(19), 19, 0, maxJitter, again(15 * time.Minute)},
+		{"the twentieth is parked", unconfirmed(20), 20, 0, maxJitter, parked},
+		{"a first try is no twentieth, however often the message was received", unconfirmed(1), 500, 0, maxJitter, again(15 * time.Minute)},
+		{"a first delivery is no twentieth, however often the order was tried", unconfirmed(500), 1, 0, maxJitter, again(5 * time.Second)},
+		{"the twentieth failure without a claim is parked", panicked, 20, 0, maxJitter, parked},
+		{"an outage parks nothing for its count", store, 990, 0, maxJitter, again(15 * time.Minute)},
+		{"an outage parks nothing before the last day", store, 990, 6*day - 1, maxJitter, again(15 * time.Minute)},
+		{"what SQS would soon move without a reason is parked with one", store, 991, 0, maxJitter, parked},
+		{"on its last day in the queue everything is parked", store, 2, 6 * day, maxJitter, parked},
+		{"a message from the future is young", store, 1, -time.Hour, maxJitter, again(5 * time.Second)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -97,7 +97,7 @@ func TestADelayIsTheLongestAfterTwentyDoublings(t *testing.T) {
 	p := sqs.DefaultPolicy()
 	p.FirstDelay = time.Microsecond
 	for count, want := range map[int]time.Duration{1: time.Second, 20: time.Second, 21: 15 * time.Minute} {
-		if got := sqs.Decide(outage(), sqs.Delivery{Count: count, SentAt: start()}, start(), luckiest, p).Delay; got != want {
+		if got := sqs.Decide(outage(), sqs.Delivery{Count: count, SentAt: start()}, start(), maxJitter, p).Delay; got != want {
 			t.Errorf("delay at delivery %d = %v, want %v", count, got, want)
 		}
 	}
@@ -120,7 +120,7 @@ func TestDecideKeepsItsBounds(t *testing.T) {
 		}
 		count := rapid.OneOf(rapid.IntRange(1, 100), rapid.IntRange(1, 1000)).Draw(t, "count")
 		age := time.Duration(rapid.Int64Range(0, int64(7*day)).Draw(t, "age"))
-		jitter := rapid.Float64Range(0, luckiest).Draw(t, "jitter")
+		jitter := rapid.Float64Range(0, maxJitter).Draw(t, "jitter")
 		answer := func(count int) sqs.Action {
 			return sqs.Decide(r, sqs.Delivery{Count: count, SentAt: start().Add(-age)}, start(), jitter, sqs.DefaultPolicy())
 		}
@@ -156,7 +156,7 @@ func TestDecideKeepsItsBounds(t *testing.T) {
 
 // What lasts is never the order's own fault, and no jitter, lease or lack of workers may send the message to the dead-letter queue
 // before its last day: neither ours, nor SQS's own count.
-func TestWhatLastsIsWaitedForUntilTheLastDay(t *testing.T) {
+func TestALastingFailureIsRedeliveredUntilTheLastDay(t *testing.T) {
 	t.Parallel()
 	wait := func(t tester, next func() (r order.Result, jitter float64)) {
 		t.Helper()
@@ -183,7 +183,7 @@ func TestWhatLastsIsWaitedForUntilTheLastDay(t *testing.T) {
 	} {
 		t.Run(name+" without any jitter", func(t *testing.T) {
 			t.Parallel()
-			wait(t, func() (order.Result, float64) { return r, unlucky })
+			wait(t, func() (order.Result, float64) { return r, minJitter })
 		})
 	}
 	t.Run("one after the other", func(t *testing.T) {
@@ -192,7 +192,7 @@ func TestWhatLastsIsWaitedForUntilTheLastDay(t *testing.T) {
 			lease := time.Duration(rapid.Int64Range(0, int64(order.MaxLease)).Draw(t, "lease"))
 			held := order.Result{Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(lease), Transient: true}
 			all := rapid.SliceOfN(rapid.SampledFrom([]order.Result{outage(), late, held}), 1, 20).Draw(t, "results")
-			jitter := rapid.Float64Range(0, luckiest).Draw(t, "jitter")
+			jitter := rapid.Float64Range(0, maxJitter).Draw(t, "jitter")
 			i := 0
 			wait(t, func() (order.Result, float64) {
 				i++

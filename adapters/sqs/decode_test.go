@@ -61,7 +61,7 @@ const (
 type badBody struct{ name, body, want string }
 
 // shapeless are bodies that are no order at all.
-func shapeless() []badBody {
+func malformed() []badBody {
 	return []badBody{
 		{"too large", strings.Repeat(" ", sqs.MaxBody) + good, "too large: 262341 bytes, want at most 262144"},
 		{"empty", "", "truncated JSON"},
@@ -175,7 +175,7 @@ func shapeless() []badBody {
 }
 
 // layered are bodies that break a rule at one of the layers of an order in an event in a notification.
-func layered() []badBody {
+func malformedLayers() []badBody {
 	event, note := fromEventBridge(good), fromSNS(fromEventBridge(good))
 	behind := func(layer string) string {
 		return fmt.Sprintf("trailing data after the JSON object at byte %d", len(layer))
@@ -320,11 +320,11 @@ func invalid() []badBody {
 	}
 }
 
-func TestDecodeRefuses(t *testing.T) {
+func TestDecodeRejects(t *testing.T) {
 	t.Parallel()
 	decoder := sqs.NewDecoder()
 	for prefix, bodies := range map[string][]badBody{
-		"message body: ": append(shapeless(), layered()...), "invalid order: ": invalid(),
+		"message body: ": append(malformed(), malformedLayers()...), "invalid order: ": invalid(),
 	} {
 		for _, bad := range bodies {
 			t.Run(bad.name, func(t *testing.T) {
@@ -334,7 +334,7 @@ func TestDecodeRefuses(t *testing.T) {
 					t.Fatalf("got order %s, want an error", got.ID())
 				}
 				if diff := cmp.Diff(err.Error(), prefix+bad.want); diff != "" {
-					t.Errorf("got - want +\n%s", diff)
+					t.Errorf("mismatch (-got +want):\n%s", diff)
 				}
 				if strings.Contains(err.Error(), cardNumber) {
 					t.Error("the reason repeats a card number")
@@ -387,7 +387,7 @@ func TestDecodeAccepts(t *testing.T) {
 	}
 }
 
-func TestDecodeReadsEveryFieldAlsoWrapped(t *testing.T) {
+func TestDecodeReadsEveryFieldInEveryWrapper(t *testing.T) {
 	t.Parallel()
 	want, err := order.New(order.Draft{
 		ID: "ORD12345", CustomerID: "CUST987", Currency: "usd",
@@ -403,7 +403,7 @@ func TestDecodeReadsEveryFieldAlsoWrapped(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(got, want, cmp.AllowUnexported(order.Order{})); diff != "" {
-			t.Errorf("%.40s: got - want +\n%s", body, diff)
+			t.Errorf("%.40s (-got +want):\n%s", body, diff)
 		}
 	}
 }
@@ -433,7 +433,7 @@ func TestDecodeAgreesWithTheDomain(t *testing.T) {
 		want, wantErr := order.New(d)
 		got, err := decoder.Decode(encode(d))
 		if diff := cmp.Diff(problems(t, err), problems(t, wantErr)); diff != "" {
-			t.Fatalf("got - want +\n%s", diff)
+			t.Fatalf("mismatch (-got +want):\n%s", diff)
 		}
 		if got.Fingerprint() != want.Fingerprint() {
 			t.Fatalf("got fingerprint %s, want %s", got.Fingerprint(), want.Fingerprint())
@@ -510,7 +510,7 @@ func encode(d order.Draft) string {
 // A body of many small keys or of many brackets must not cost more than its size: anybody who may send can send those.
 //
 //nolint:paralleltest // AllocsPerRun counts the whole process
-func TestDecodeCostsNoMoreThanTheBodyIsLong(t *testing.T) {
+func TestTheCostOfDecodeIsLinear(t *testing.T) {
 	decoder := sqs.NewDecoder()
 	keys := func(n int) string {
 		var b strings.Builder

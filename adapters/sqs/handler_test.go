@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"orderonce/adapters/sqs"
@@ -23,22 +24,18 @@ import (
 	"orderonce/domain/order"
 )
 
-// only compares two lists of ids, where nil and empty are the same.
-func only(t rapid.TB, what string, got []string, want ...string) {
-	t.Helper()
-	if diff := cmp.Diff(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))); diff != "" {
-		t.Errorf("%s: got - want +\n%s", what, diff)
-	}
-}
-
-func TestOnlyWhatHasToComeBackIsNamed(t *testing.T) {
+func TestOnlyRedeliveredMessagesAreBatchItemFailures(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.script["WAITS"], w.script["CLASHES"] = outage(), conflict()
-	ids := w.send(named("PAID"), named("WAITS"), named("CLASHES"), "no order")
-	only(t, "failed", w.round(), ids[1])
-	only(t, "on the queue", w.holds(w.orders), ids[1])
-	if got := len(w.holds(w.dead)); got != 2 {
+	ids := w.send(orderWithID("PAID"), orderWithID("WAITS"), orderWithID("CLASHES"), "no order")
+	if diff := cmp.Diff(w.deliverVisible(), []string{ids[1]}); diff != "" {
+		t.Errorf("batch item failures (-got +want):\n%s", diff)
+	}
+	if diff := cmp.Diff(w.messageIDs(w.orders), []string{ids[1]}); diff != "" {
+		t.Errorf("order queue (-got +want):\n%s", diff)
+	}
+	if got := len(w.messageIDs(w.dead)); got != 2 {
 		t.Errorf("got %d dead letters, want 2", got)
 	}
 	if got := w.counted("flush"); got != 1 {
@@ -47,7 +44,7 @@ func TestOnlyWhatHasToComeBackIsNamed(t *testing.T) {
 }
 
 // Lambda takes null for an empty list, but a reader of the answer need not.
-func TestTheListOfFailuresIsNeverNull(t *testing.T) {
+func TestBatchItemFailuresIsNeverNull(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.send(good)
@@ -62,13 +59,19 @@ func TestTheListOfFailuresIsNeverNull(t *testing.T) {
 	}
 }
 
-func TestAPoisonRecordIsParkedAtOnceAndDelaysNobody(t *testing.T) {
+func TestAPoisonMessageIsParkedAtOnceAndDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	ids := w.send(named("A"), "{", named("B"), strings.Repeat("x", sqs.MaxBody+1), named("C"))
-	only(t, "failed", w.round())
-	only(t, "on the queue", w.holds(w.orders))
-	only(t, "worked on", workedIDs(w), "A", "B", "C")
+	ids := w.send(orderWithID("A"), "{", orderWithID("B"), strings.Repeat("x", sqs.MaxBody+1), orderWithID("C"))
+	if got := w.deliverVisible(); len(got) > 0 {
+		t.Errorf("batch item failures: got %q, want none", got)
+	}
+	if got := w.messageIDs(w.orders); len(got) > 0 {
+		t.Errorf("order queue: got %q, want none", got)
+	}
+	if diff := cmp.Diff(processedIDs(w), []string{"A", "B", "C"}, cmpopts.SortSlices(strings.Compare)); diff != "" {
+		t.Errorf("processed orders (-got +want):\n%s", diff)
+	}
 	for _, m := range w.messages(w.dead) {
 		got := m.Attributes[sqs.AttrReason].Text
 		if first := m.Attributes[sqs.AttrFirstMessageID].Text; got != "invalid_order" || first != ids[1] && first != ids[3] {
@@ -77,8 +80,8 @@ func TestAPoisonRecordIsParkedAtOnceAndDelaysNobody(t *testing.T) {
 	}
 }
 
-func workedIDs(w *world) (ids []string) {
-	for _, d := range w.worked() {
+func processedIDs(w *world) (ids []string) {
+	for _, d := range w.processed() {
 		ids = append(ids, string(d.ID))
 	}
 	return ids
@@ -93,9 +96,13 @@ func TestAPanicFailsOnlyItsRecord(t *testing.T) {
 		}
 		return w.process(ctx, o, sent, l)
 	}
-	ids := w.send(named("A"), named("BAD"), named("C"))
-	only(t, "failed", w.round(), ids[1])
-	only(t, "worked on", workedIDs(w), "A", "C")
+	ids := w.send(orderWithID("A"), orderWithID("BAD"), orderWithID("C"))
+	if diff := cmp.Diff(w.deliverVisible(), []string{ids[1]}); diff != "" {
+		t.Errorf("batch item failures (-got +want):\n%s", diff)
+	}
+	if diff := cmp.Diff(processedIDs(w), []string{"A", "C"}, cmpopts.SortSlices(strings.Compare)); diff != "" {
+		t.Errorf("processed orders (-got +want):\n%s", diff)
+	}
 	line := w.lineOf("BAD")
 	if line["reason"] != "panic" || !strings.Contains(fmt.Sprint(line["error"]), "panic of type string at") {
 		t.Errorf("got the line %v", line)
@@ -103,7 +110,9 @@ func TestAPanicFailsOnlyItsRecord(t *testing.T) {
 	if strings.Contains(w.log.String(), canary) {
 		t.Error("the log repeats what was thrown")
 	}
-	w.hiddenFor(ids[1], 3*time.Second)
+	if got, want := w.untilVisible(ids[1]), 3*time.Second; got != want {
+		t.Errorf("message becomes visible after %v, want %v", got, want)
+	}
 }
 
 // brokenError is an error that nobody can read, such as a nil pointer that became one.
@@ -112,7 +121,7 @@ type brokenError struct{}
 func (brokenError) Error() string { panic("boom " + canary) }
 
 // Whatever panics, and wherever: the message comes back unless it was done with, and its neighbors are untouched.
-func TestAPanicOutsideTheOrderFailsOnlyItsRecord(t *testing.T) {
+func TestAPanicInAnyStepFailsOnlyItsRecord(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string
@@ -139,12 +148,14 @@ func TestAPanicOutsideTheOrderFailsOnlyItsRecord(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			tt.breaks(w)
-			ids := w.send("no order", named("BAD"), "no order either")
+			ids := w.send("no order", orderWithID("BAD"), "no order either")
 			var want []string
 			for _, i := range tt.failed {
 				want = append(want, ids[i])
 			}
-			only(t, "failed", w.round(), want...)
+			if diff := cmp.Diff(w.deliverVisible(), want); diff != "" {
+				t.Errorf("batch item failures (-got +want):\n%s", diff)
+			}
 			said := ""
 			for _, line := range w.lines() {
 				if line["message_id"] == ids[1] {
@@ -173,7 +184,7 @@ func TestAWorkerThatExitsFailsOnlyItsRecord(t *testing.T) {
 	}{
 		{"processing the order", func(w *world) {
 			w.Process = func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result {
-				if len(w.worked()) == 1 {
+				if len(w.processed()) == 1 {
 					_ = w.process(ctx, o, sent, l)
 					runtime.Goexit()
 				}
@@ -182,7 +193,7 @@ func TestAWorkerThatExitsFailsOnlyItsRecord(t *testing.T) {
 		}, []int{1}, "WARN panic"},
 		{"creating an owner", func(w *world) {
 			w.NewOwner = func() string {
-				if len(w.worked()) > 0 {
+				if len(w.processed()) > 0 {
 					runtime.Goexit()
 				}
 				return "owner"
@@ -210,12 +221,12 @@ func TestAWorkerThatExitsFailsOnlyItsRecord(t *testing.T) {
 			for _, i := range tt.failed {
 				want = append(want, ids[i])
 			}
-			got := w.round()
+			got := w.deliverVisible()
 			if diff := cmp.Diff(got, want); diff != "" {
-				t.Errorf("failed: got - want +\n%s", diff)
+				t.Errorf("failed (-got +want):\n%s", diff)
 			}
-			if diff := cmp.Diff(w.holds(w.orders), want); diff != "" {
-				t.Errorf("on the queue: got - want +\n%s", diff)
+			if diff := cmp.Diff(w.messageIDs(w.orders), want); diff != "" {
+				t.Errorf("on the queue (-got +want):\n%s", diff)
 			}
 			says := ""
 			for _, line := range w.lines() {
@@ -236,11 +247,11 @@ func TestAWorkerThatExitsFailsOnlyItsRecord(t *testing.T) {
 	}
 }
 
-func TestOrdersOfABatchRunSideBySideUpToTheBound(t *testing.T) {
+func TestLanesRunInParallelUpToTheLimit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for i := range 6 {
-		w.send(named(fmt.Sprintf("ORD%d", i)))
+		w.send(orderWithID(fmt.Sprintf("ORD%d", i)))
 	}
 	e := w.receive()
 	synctest.Test(t, func(t *testing.T) {
@@ -261,37 +272,47 @@ func TestOrdersOfABatchRunSideBySideUpToTheBound(t *testing.T) {
 func TestMessagesOfOneOrderRunOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.send(named("A"), named("A"), named("B"), named("A"))
+	w.send(orderWithID("A"), orderWithID("A"), orderWithID("B"), orderWithID("A"))
 	e := w.receive()
 	synctest.Test(t, func(t *testing.T) {
 		started, gate := gated(w)
 		go func() { _, _ = w.Handle(t.Context(), e) }()
 		synctest.Wait()
-		only(t, "started", *started, "A", "B")
+		if diff := cmp.Diff(*started, []string{"A", "B"}, cmpopts.SortSlices(strings.Compare)); diff != "" {
+			t.Errorf("started orders (-got +want):\n%s", diff)
+		}
 		gate <- struct{}{}
 		gate <- struct{}{}
 		synctest.Wait()
-		only(t, "started", *started, "A", "B", "A")
+		if diff := cmp.Diff(*started, []string{"A", "B", "A"}, cmpopts.SortSlices(strings.Compare)); diff != "" {
+			t.Errorf("started orders (-got +want):\n%s", diff)
+		}
 		gate <- struct{}{}
 		synctest.Wait()
-		only(t, "started", *started, "A", "B", "A", "A")
+		if diff := cmp.Diff(*started, []string{"A", "B", "A", "A"}, cmpopts.SortSlices(strings.Compare)); diff != "" {
+			t.Errorf("started orders (-got +want):\n%s", diff)
+		}
 		gate <- struct{}{}
 	})
 }
 
-func TestWithoutAGroupAFailureStopsNobody(t *testing.T) {
+func TestOnAStandardQueueAFailureStopsNoOtherMessage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.Parallel = 1
 	w.Process = func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result {
-		if r := w.process(ctx, o, sent, l); len(w.worked()) > 1 {
+		if r := w.process(ctx, o, sent, l); len(w.processed()) > 1 {
 			return r
 		}
 		return outage()
 	}
-	ids := w.send(named("A"), named("A"), named("B"))
-	only(t, "failed", w.round(), ids[0])
-	only(t, "worked on", workedIDs(w), "A", "A", "B")
+	ids := w.send(orderWithID("A"), orderWithID("A"), orderWithID("B"))
+	if diff := cmp.Diff(w.deliverVisible(), []string{ids[0]}); diff != "" {
+		t.Errorf("batch item failures (-got +want):\n%s", diff)
+	}
+	if diff := cmp.Diff(processedIDs(w), []string{"A", "A", "B"}, cmpopts.SortSlices(strings.Compare)); diff != "" {
+		t.Errorf("processed orders (-got +want):\n%s", diff)
+	}
 }
 
 // gated lets each order start, and end only when the gate gives it a turn. It touches no queue. Read started only when
@@ -316,30 +337,38 @@ func TestAFIFOGroupStopsAtItsFirstFailure(t *testing.T) {
 	w.script["C1"] = conflict()
 	var ids []string
 	for _, m := range [][2]string{
-		{"a", named("A1")},
-		{"a", named("A2")},
-		{"b", named("B1")},
-		{"a", named("A3")},
+		{"a", orderWithID("A1")},
+		{"a", orderWithID("A2")},
+		{"b", orderWithID("B1")},
+		{"a", orderWithID("A3")},
 		{"a", "no order"},
-		{"c", named("C1")},
-		{"c", named("C2")},
-		{"a", named("A4")},
+		{"c", orderWithID("C1")},
+		{"c", orderWithID("C2")},
+		{"a", orderWithID("A4")},
 	} {
 		ids = append(ids, w.sendGrouped(m[0], m[1]))
 	}
-	failed := w.round()
-	only(t, "failed", failed, ids[1], ids[3], ids[4], ids[7])
-	only(t, "worked on", workedIDs(w), "A1", "A2", "B1", "C1", "C2")
-	if got := len(w.holds(w.dead)); got != 1 {
+	failed := w.deliverVisible()
+	if diff := cmp.Diff(failed, []string{ids[1], ids[3], ids[4], ids[7]}); diff != "" {
+		t.Errorf("batch item failures (-got +want):\n%s", diff)
+	}
+	if diff := cmp.Diff(processedIDs(w), []string{"A1", "A2", "B1", "C1", "C2"}, cmpopts.SortSlices(strings.Compare)); diff != "" {
+		t.Errorf("processed orders (-got +want):\n%s", diff)
+	}
+	if got := len(w.messageIDs(w.dead)); got != 1 {
 		t.Errorf("got %d dead letters, want the conflict alone: what is behind in its group waits", got)
 	}
 	if got := w.counted("Redelivered behind_in_group"); got != 3 {
 		t.Errorf("got %d messages behind in their group, want 3", got)
 	}
-	w.pass(60 * time.Second)
-	only(t, "visible too early", w.visible())
-	w.pass(time.Second)
-	only(t, "visible with the head of the group", w.visible(), ids[1], ids[3], ids[4], ids[7])
+	w.advance(60 * time.Second)
+	if got := w.visible(); len(got) > 0 {
+		t.Errorf("visible too early: got %q, want none", got)
+	}
+	w.advance(time.Second)
+	if diff := cmp.Diff(w.visible(), []string{ids[1], ids[3], ids[4], ids[7]}); diff != "" {
+		t.Errorf("visible with the head of the group (-got +want):\n%s", diff)
+	}
 }
 
 // The order of a group holds whatever the reason is for which its head comes back: what follows is
@@ -351,43 +380,43 @@ func TestNothingOvertakesTheHeadOfItsFIFOGroup(t *testing.T) {
 		breaks func(*world)
 		delay  time.Duration
 	}{
-		"it waits for the store": {named("HEAD"), func(w *world) { w.script["HEAD"] = outage() }, 3 * time.Second},
-		"it failed by itself": {named("HEAD"), func(w *world) {
+		"it waits for the store": {orderWithID("HEAD"), func(w *world) { w.script["HEAD"] = outage() }, 3 * time.Second},
+		"it failed by itself": {orderWithID("HEAD"), func(w *world) {
 			w.script["HEAD"] = order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Attempt: 1}
 		}, 3 * time.Second},
-		"another attempt holds it": {named("HEAD"), func(w *world) {
+		"another attempt holds it": {orderWithID("HEAD"), func(w *world) {
 			w.script["HEAD"] = order.Result{
 				Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(time.Minute), Transient: true,
 			}
 		}, 61 * time.Second},
-		"it could not be parked": {named("HEAD"), func(w *world) {
+		"it could not be parked": {orderWithID("HEAD"), func(w *world) {
 			w.script["HEAD"] = conflict()
 			w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
 		}, 3 * time.Second},
 		"it is no order and could not be parked": {"no order", func(w *world) {
 			w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
 		}, 3 * time.Second},
-		"the answer to its parking was lost": {named("HEAD"), func(w *world) {
+		"the answer to its parking was lost": {orderWithID("HEAD"), func(w *world) {
 			w.script["HEAD"] = conflict()
 			w.server.Lose("SendMessage", 1)
 		}, 3 * time.Second},
-		"it panicked":       {named("HEAD"), func(w *world) { w.failsFor("HEAD", func() { panic("boom") }) }, 3 * time.Second},
-		"its worker exited": {named("HEAD"), func(w *world) { w.failsFor("HEAD", runtime.Goexit) }, 3 * time.Second},
-		"parking it panicked": {named("HEAD"), func(w *world) {
+		"it panicked":       {orderWithID("HEAD"), func(w *world) { w.failsFor("HEAD", func() { panic("boom") }) }, 3 * time.Second},
+		"its worker exited": {orderWithID("HEAD"), func(w *world) { w.failsFor("HEAD", runtime.Goexit) }, 3 * time.Second},
+		"parking it panicked": {orderWithID("HEAD"), func(w *world) {
 			w.script["HEAD"] = order.Result{Verdict: order.Park, Reason: order.ReasonRefused, Err: brokenError{}}
 		}, 5 * time.Second},
-		"nobody gave a verdict": {named("HEAD"), func(w *world) { w.script["HEAD"] = order.Result{} }, 3 * time.Second},
-		"the batch has no time": {named("HEAD"), func(w *world) { w.OrderBudget = order.MaxLease }, 3 * time.Second},
+		"nobody gave a verdict": {orderWithID("HEAD"), func(w *world) { w.script["HEAD"] = order.Result{} }, 3 * time.Second},
+		"the batch has no time": {orderWithID("HEAD"), func(w *world) { w.OrderBudget = order.MaxLease }, 3 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newFIFOWorld(t)
 			tt.breaks(w)
-			ids := []string{w.sendGrouped("g", tt.head), w.sendGrouped("g", named("NEXT")), w.sendGrouped("g", "no order")}
-			if diff := cmp.Diff(w.round(), ids); diff != "" {
-				t.Errorf("batch item failures: got - want +\n%s", diff)
+			ids := []string{w.sendGrouped("g", tt.head), w.sendGrouped("g", orderWithID("NEXT")), w.sendGrouped("g", "no order")}
+			if diff := cmp.Diff(w.deliverVisible(), ids); diff != "" {
+				t.Errorf("batch item failures (-got +want):\n%s", diff)
 			}
-			if worked := workedIDs(w); slices.Contains(worked, "NEXT") {
+			if worked := processedIDs(w); slices.Contains(worked, "NEXT") {
 				t.Errorf("orders %q were processed, want none behind the head", worked)
 			}
 			for _, m := range w.messages(w.dead) {
@@ -400,13 +429,13 @@ func TestNothingOvertakesTheHeadOfItsFIFOGroup(t *testing.T) {
 					t.Errorf("message %s comes back for %q, want behind_in_group", id, got)
 				}
 			}
-			w.pass(tt.delay - time.Second)
+			w.advance(tt.delay - time.Second)
 			if got := w.visible(); len(got) > 0 {
 				t.Errorf("messages %q are visible before the head's delay of %v is over", got, tt.delay)
 			}
-			w.pass(time.Second)
+			w.advance(time.Second)
 			if diff := cmp.Diff(w.visible(), ids); diff != "" {
-				t.Errorf("visible after the head's delay: got - want +\n%s", diff)
+				t.Errorf("visible after the head's delay (-got +want):\n%s", diff)
 			}
 		})
 	}
@@ -435,7 +464,7 @@ func (w *world) reasonOf(messageID string) string {
 
 // In every batch, what comes back of a FIFO group is the end of it: the first message that fails,
 // and all behind it, of which none was processed.
-func TestAFIFOGroupIsWorkedOffInItsOrder(t *testing.T) {
+func TestAFIFOGroupIsProcessedInOrder(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		w := newFIFOWorld(t)
@@ -451,7 +480,7 @@ func TestAFIFOGroupIsWorkedOffInItsOrder(t *testing.T) {
 		for n := range rapid.IntRange(1, 12).Draw(t, "messages") {
 			id := fmt.Sprintf("ORD%d", n)
 			w.script[order.ID(id)] = rapid.OneOf(results(), rapid.Just(exits)).Draw(t, "result")
-			body := rapid.SampledFrom([]string{named(id), named(id), "no order"}).Draw(t, "body")
+			body := rapid.SampledFrom([]string{orderWithID(id), orderWithID(id), "no order"}).Draw(t, "body")
 			w.sendGrouped(rapid.SampledFrom([]string{"g", "h"}).Draw(t, "group"), body)
 		}
 		w.server.Fail("SendMessage", rapid.IntRange(0, 2).Draw(t, "times that parking fails"), sqstest.CodeServiceUnavailable)
@@ -475,7 +504,7 @@ func TestAFIFOGroupIsWorkedOffInItsOrder(t *testing.T) {
 }
 
 // A message is received as often as those before it in its group, but only its own tries count.
-func TestAFollowerIsNotParkedForItsHeadsTries(t *testing.T) {
+func TestAMessageIsNotParkedForTheFailuresOfItsGroupsHead(t *testing.T) {
 	t.Parallel()
 	w := newFIFOWorld(t)
 	tried := map[order.ID]int{}
@@ -483,20 +512,26 @@ func TestAFollowerIsNotParkedForItsHeadsTries(t *testing.T) {
 		tried[o.ID()]++
 		return order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Attempt: tried[o.ID()]}
 	}
-	ids := []string{w.sendGrouped("g", named("HEAD")), w.sendGrouped("g", named("NEXT"))}
+	ids := []string{w.sendGrouped("g", orderWithID("HEAD")), w.sendGrouped("g", orderWithID("NEXT"))}
 	for range 19 {
-		only(t, "failed", w.round(), ids...)
-		w.pass(15 * time.Minute)
+		if diff := cmp.Diff(w.deliverVisible(), ids); diff != "" {
+			t.Errorf("batch item failures (-got +want):\n%s", diff)
+		}
+		w.advance(15 * time.Minute)
 	}
 	for tries := 1; tries < 20; tries++ {
-		only(t, "failed once the head is parked", w.round(), ids[1])
-		if diff := cmp.Diff(tried, map[order.ID]int{"HEAD": 20, "NEXT": tries}); diff != "" {
-			t.Fatalf("tries: got - want +\n%s", diff)
+		if diff := cmp.Diff(w.deliverVisible(), []string{ids[1]}); diff != "" {
+			t.Errorf("batch item failures once the head is parked (-got +want):\n%s", diff)
 		}
-		w.pass(15 * time.Minute)
+		if diff := cmp.Diff(tried, map[order.ID]int{"HEAD": 20, "NEXT": tries}); diff != "" {
+			t.Fatalf("tries (-got +want):\n%s", diff)
+		}
+		w.advance(15 * time.Minute)
 	}
-	only(t, "failed at the twentieth try", w.round())
-	if got := len(w.holds(w.dead)); got != 2 {
+	if got := w.deliverVisible(); len(got) > 0 {
+		t.Errorf("batch item failures at the twentieth try: got %q, want none", got)
+	}
+	if got := len(w.messageIDs(w.dead)); got != 2 {
 		t.Errorf("got %d dead letters, want 2", got)
 	}
 }
@@ -507,14 +542,18 @@ func TestAGroupOfAFairQueueHasNoOrder(t *testing.T) {
 	w := newWorld(t)
 	w.script["A1"] = outage()
 	ids := []string{
-		w.sendDraft(sqstest.Draft{Body: named("A1"), Group: "tenant"}),
-		w.sendDraft(sqstest.Draft{Body: named("A2"), Group: "tenant"}),
+		w.sendDraft(sqstest.Draft{Body: orderWithID("A1"), Group: "tenant"}),
+		w.sendDraft(sqstest.Draft{Body: orderWithID("A2"), Group: "tenant"}),
 	}
-	only(t, "failed", w.round(), ids[0])
-	only(t, "worked on", workedIDs(w), "A1", "A2")
+	if diff := cmp.Diff(w.deliverVisible(), []string{ids[0]}); diff != "" {
+		t.Errorf("batch item failures (-got +want):\n%s", diff)
+	}
+	if diff := cmp.Diff(processedIDs(w), []string{"A1", "A2"}, cmpopts.SortSlices(strings.Compare)); diff != "" {
+		t.Errorf("processed orders (-got +want):\n%s", diff)
+	}
 }
 
-func TestNothingStartsThatCouldNotEnd(t *testing.T) {
+func TestNoOrderStartsWithoutTimeToFinish(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string
@@ -529,19 +568,25 @@ func TestNothingStartsThatCouldNotEnd(t *testing.T) {
 			w := newWorld(t)
 			w.Parallel = 1
 			w.Process = func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result {
-				defer w.pass(tt.first)
+				defer w.advance(tt.first)
 				return w.process(ctx, o, sent, l)
 			}
-			ids := w.send(named("A"), named("B"))
+			ids := w.send(orderWithID("A"), orderWithID("B"))
 			ctx, cancel := context.WithDeadline(t.Context(), start().Add(30*time.Second))
 			defer cancel()
 			failed := w.deliver(ctx, w.receive())
 			if tt.starts {
-				only(t, "failed", failed)
+				if got := failed; len(got) > 0 {
+					t.Errorf("batch item failures: got %q, want none", got)
+				}
 				return
 			}
-			only(t, "failed", failed, ids[1])
-			only(t, "visible at once", w.visible(), ids[1])
+			if diff := cmp.Diff(failed, []string{ids[1]}); diff != "" {
+				t.Errorf("batch item failures (-got +want):\n%s", diff)
+			}
+			if diff := cmp.Diff(w.visible(), []string{ids[1]}); diff != "" {
+				t.Errorf("visible at once (-got +want):\n%s", diff)
+			}
 			if got := w.lineOf("B"); got["reason"] != "not_started" || got["level"] != "INFO" {
 				t.Errorf("got the line %v", got)
 			}
@@ -549,25 +594,29 @@ func TestNothingStartsThatCouldNotEnd(t *testing.T) {
 	}
 }
 
-func TestWhatFindsNoTimeAgainAndAgainWaits(t *testing.T) {
+func TestAMessageThatIsNotStartedAFourthTimeIsDelayed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.Parallel = 1
 	w.Process = func(context.Context, order.Order, time.Time, order.Lease) order.Result {
-		w.pass(30*time.Second - answerTime)
+		w.advance(30*time.Second - answerTime)
 		return paid()
 	}
-	late := w.send(named("LATE"))[0]
+	late := w.send(orderWithID("LATE"))[0]
 	for delivery, want := range []time.Duration{0, 0, 0, 20 * time.Second, 40 * time.Second} {
-		w.send(named("FIRST"))
+		w.send(orderWithID("FIRST"))
 		e := w.receive()
 		if e.Records[0].MessageId == late {
 			slices.Reverse(e.Records)
 		}
 		ctx, cancel := context.WithDeadline(t.Context(), w.Now().Add(30*time.Second))
-		only(t, fmt.Sprintf("failed in delivery %d", delivery+1), w.deliver(ctx, e), late)
+		if diff := cmp.Diff(w.deliver(ctx, e), []string{late}); diff != "" {
+			t.Errorf("batch item failures of delivery %d (-got +want):\n%s", delivery+1, diff)
+		}
 		cancel()
-		w.hiddenFor(late, want)
+		if got := w.untilVisible(late); got != want {
+			t.Errorf("message becomes visible after %v, want %v", got, want)
+		}
 	}
 	if got := w.counted("Redelivered not_started"); got != 5 {
 		t.Errorf("got %d deliveries that could not start, want 5", got)
@@ -588,25 +637,33 @@ func TestAFunctionWithoutTimeForOneOrderIsMisconfigured(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			id := w.send(named("A"))[0]
+			id := w.send(orderWithID("A"))[0]
 			ctx, cancel := context.WithDeadline(t.Context(), start().Add(tt.timeout))
 			defer cancel()
 			failed := w.deliver(ctx, w.receive())
 			if tt.starts {
-				only(t, "failed", failed)
+				if got := failed; len(got) > 0 {
+					t.Errorf("batch item failures: got %q, want none", got)
+				}
 				return
 			}
-			only(t, "failed", failed, id)
-			only(t, "worked on", workedIDs(w))
+			if diff := cmp.Diff(failed, []string{id}); diff != "" {
+				t.Errorf("batch item failures (-got +want):\n%s", diff)
+			}
+			if got := processedIDs(w); len(got) > 0 {
+				t.Errorf("processed orders: got %q, want none", got)
+			}
 			line := w.lineOf("A")
 			got := []any{line["level"], line["reason"], line["error"]}
 			want := []any{
 				"WARN", "misconfigured", "function timeout too short: 4.999999999s left for orders, ORDER_BUDGET is 5s",
 			}
 			if diff := cmp.Diff(got, want); diff != "" {
-				t.Errorf("got - want +\n%s", diff)
+				t.Errorf("mismatch (-got +want):\n%s", diff)
 			}
-			w.hiddenFor(id, 3*time.Second)
+			if got, want := w.untilVisible(id), 3*time.Second; got != want {
+				t.Errorf("message becomes visible after %v, want %v", got, want)
+			}
 		})
 	}
 }
@@ -620,11 +677,11 @@ func (silentQueue) Do(r *http.Request) (*http.Response, error) {
 }
 
 // Lambda must hear which messages are done before it kills the function, or it brings them all back.
-func TestAQueueThatNeverAnswersDoesNotUseUpTheFunctionsTime(t *testing.T) {
+func TestAQueueThatNeverRespondsDoesNotUseUpTheFunctionTimeout(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.script["WAITS"] = outage()
-	ids := w.send(named("PAID"), named("WAITS"))
+	ids := w.send(orderWithID("PAID"), orderWithID("WAITS"))
 	e := w.receive()
 	synctest.Test(t, func(t *testing.T) {
 		w.Handler.Now = time.Now //nolint:forbidigo // the clock of the bubble, which also ends contexts
@@ -645,16 +702,16 @@ func TestAQueueThatNeverAnswersDoesNotUseUpTheFunctionsTime(t *testing.T) {
 }
 
 // The worker of an invocation that has ended may be frozen at any call, and act much later.
-func TestAnInvocationThatHasEndedCallsSQSNoMore(t *testing.T) {
+func TestAnEndedInvocationDoesNotCallSQS(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.script["CLASHES"], w.script["WAITS"] = conflict(), outage()
-	ids := w.send(named("CLASHES"), named("WAITS"), named("PAID"))
+	ids := w.send(orderWithID("CLASHES"), orderWithID("WAITS"), orderWithID("PAID"))
 	e := w.receive()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if diff := cmp.Diff(w.deliver(ctx, e), ids[:2]); diff != "" {
-		t.Errorf("batch item failures: got - want +\n%s", diff)
+		t.Errorf("batch item failures (-got +want):\n%s", diff)
 	}
 	if len(w.calls) > 0 {
 		t.Errorf("%d calls of SQS, want none", len(w.calls))
@@ -683,28 +740,30 @@ func TestALeaseEndsWithTheFunction(t *testing.T) {
 				defer cancel()
 			}
 			w.send(good)
-			only(t, "failed", w.deliver(ctx, w.receive()))
+			if got := w.deliver(ctx, w.receive()); len(got) > 0 {
+				t.Errorf("batch item failures: got %q, want none", got)
+			}
 			until := start().Add(tt.leased)
 			contextEnds := until.Add(-w.AnswerTime)
 			if tt.deadline < 0 {
 				contextEnds = start().Add(tt.deadline) // a context never outlives its parent
 			}
 			want := []work{{"ORD12345", order.Lease{Owner: "owner-0", From: start(), Until: until}, contextEnds}}
-			if diff := cmp.Diff(w.worked(), want); diff != "" {
-				t.Errorf("got - want +\n%s", diff)
+			if diff := cmp.Diff(w.processed(), want); diff != "" {
+				t.Errorf("mismatch (-got +want):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestEveryRecordHasAnOwnerOfItsOwn(t *testing.T) {
+func TestEveryRecordHasItsOwnOwner(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.Parallel = 1 // the owners are numbers of what was worked on
-	w.send(named("A"), named("A"), named("B"))
-	w.round()
+	w.send(orderWithID("A"), orderWithID("A"), orderWithID("B"))
+	w.deliverVisible()
 	owners := map[string]bool{}
-	for _, d := range w.worked() {
+	for _, d := range w.processed() {
 		owners[d.Lease.Owner] = true
 	}
 	if len(owners) != 3 {
@@ -714,14 +773,14 @@ func TestEveryRecordHasAnOwnerOfItsOwn(t *testing.T) {
 
 // Orders that fail together must not come back together, also those of one batch, and also those
 // that could not be parked.
-func TestEachMessageHasALuckOfItsOwn(t *testing.T) {
+func TestEachMessageHasItsOwnJitter(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.Parallel = 1
 	draws := 0.0
 	w.Jitter = func() float64 { draws += 0.1; return draws }
 	w.script = map[order.ID]order.Result{"A": outage(), "B": outage(), "C": conflict(), "D": conflict()}
-	w.send(named("A"), named("B"), named("C"), named("D"))
+	w.send(orderWithID("A"), orderWithID("B"), orderWithID("C"), orderWithID("D"))
 	w.server.Fail("SendMessage", 2, sqstest.CodeServiceUnavailable)
 	e := w.receive()
 	for i := range e.Records {
@@ -734,45 +793,57 @@ func TestEachMessageHasALuckOfItsOwn(t *testing.T) {
 	}
 	want := map[string]any{"A": 630.0, "B": 660.0, "C": 720.0, "D": 780.0} // one that could not be parked drew twice
 	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("delays in seconds: got - want +\n%s", diff)
+		t.Errorf("delays in seconds (-got +want):\n%s", diff)
 	}
 }
 
-func TestAMessageComesBackAfterItsDelay(t *testing.T) {
+func TestAMessageIsRedeliveredAfterItsDelay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.script["ORD12345"] = order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed}
 	id := w.send(good)[0]
 	delays := []int{3, 5, 10, 20, 40, 80, 160, 340, 600, 600, 600, 600, 600, 600, 600, 600, 600, 600, 600}
 	for _, seconds := range delays {
-		only(t, "failed", w.round(), id)
-		w.hiddenFor(id, time.Duration(seconds)*time.Second)
+		if diff := cmp.Diff(w.deliverVisible(), []string{id}); diff != "" {
+			t.Errorf("batch item failures (-got +want):\n%s", diff)
+		}
+		if got, want := w.untilVisible(id), time.Duration(seconds)*time.Second; got != want {
+			t.Errorf("message becomes visible after %v, want %v", got, want)
+		}
 	}
-	only(t, "failed at the twentieth delivery", w.round())
+	if got := w.deliverVisible(); len(got) > 0 {
+		t.Errorf("batch item failures at the twentieth delivery: got %q, want none", got)
+	}
 	if got := w.messages(w.dead)[0].Attributes[sqs.AttrReason].Text; got != "unconfirmed" {
 		t.Errorf("got it parked for %q, want its own reason", got)
 	}
 }
 
-func TestAnOutageParksNothingBeforeTheQueueWouldLoseIt(t *testing.T) {
+func TestAnOutageParksNoMessageBeforeItsLastDay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.script["ORD12345"] = outage()
 	id := w.send(good)[0]
 	for range 30 {
-		only(t, "failed", w.round(), id)
-		w.pass(15 * time.Minute)
+		if diff := cmp.Diff(w.deliverVisible(), []string{id}); diff != "" {
+			t.Errorf("batch item failures (-got +want):\n%s", diff)
+		}
+		w.advance(15 * time.Minute)
 	}
-	w.pass(6*day - 30*15*time.Minute - time.Second)
-	only(t, "failed before its last day", w.round(), id)
-	w.pass(15 * time.Minute)
-	only(t, "failed on its last day", w.round())
+	w.advance(6*day - 30*15*time.Minute - time.Second)
+	if diff := cmp.Diff(w.deliverVisible(), []string{id}); diff != "" {
+		t.Errorf("batch item failures before its last day (-got +want):\n%s", diff)
+	}
+	w.advance(15 * time.Minute)
+	if got := w.deliverVisible(); len(got) > 0 {
+		t.Errorf("batch item failures on its last day: got %q, want none", got)
+	}
 	if got := w.messages(w.dead)[0].Attributes[sqs.AttrReason].Text; got != "store_unavailable" {
 		t.Errorf("got it parked for %q, want the reason that it waited for", got)
 	}
 }
 
-func TestVisibilityIsACourtesy(t *testing.T) {
+func TestAVisibilityChangeThatFailsIsOnlyAWarning(t *testing.T) {
 	t.Parallel()
 	warnings := func(w *world) (all []string) {
 		for _, line := range w.lines() {
@@ -786,28 +857,36 @@ func TestVisibilityIsACourtesy(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
 		w.script["A"], w.script["B"] = outage(), outage()
-		ids := w.send(named("A"), named("B"))
+		ids := w.send(orderWithID("A"), orderWithID("B"))
 		w.server.Fail("ChangeMessageVisibilityBatch", 1, sqstest.CodeServiceUnavailable)
-		only(t, "failed", w.round(), ids...)
+		if diff := cmp.Diff(w.deliverVisible(), ids); diff != "" {
+			t.Errorf("batch item failures (-got +want):\n%s", diff)
+		}
 		got := warnings(w)
 		if len(got) != 1 || !strings.HasPrefix(got[0], "WARN request-1 change the visibility of 2 messages: ") {
 			t.Errorf("got %q, want one warning", got)
 		}
-		w.hiddenFor(ids[0], 3*time.Minute)
+		if got, want := w.untilVisible(ids[0]), 3*time.Minute; got != want {
+			t.Errorf("message becomes visible after %v, want %v", got, want)
+		}
 	})
 	t.Run("an entry that fails is named, and the others have their delay", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
 		w.script["A"], w.script["B"] = outage(), outage()
-		ids := w.send(named("A"), named("B"))
+		ids := w.send(orderWithID("A"), orderWithID("B"))
 		e := w.receive()
 		e.Records[1].ReceiptHandle = "not a handle"
-		only(t, "failed", w.deliver(t.Context(), e), ids...)
+		if diff := cmp.Diff(w.deliver(t.Context(), e), ids); diff != "" {
+			t.Errorf("batch item failures (-got +want):\n%s", diff)
+		}
 		want := []string{"WARN request-1 change the visibility of message " + ids[1] + ": ReceiptHandleIsInvalid"}
 		if diff := cmp.Diff(warnings(w), want); diff != "" {
-			t.Errorf("got - want +\n%s", diff)
+			t.Errorf("mismatch (-got +want):\n%s", diff)
 		}
-		w.hiddenFor(ids[0], 3*time.Second)
+		if got, want := w.untilVisible(ids[0]), 3*time.Second; got != want {
+			t.Errorf("message becomes visible after %v, want %v", got, want)
+		}
 	})
 	t.Run("more than ten messages take more than one call, and one call may fail alone", func(t *testing.T) {
 		t.Parallel()
@@ -816,11 +895,13 @@ func TestVisibilityIsACourtesy(t *testing.T) {
 		for i := range 23 {
 			id := fmt.Sprintf("ORD%d", i)
 			w.script[order.ID(id)] = outage()
-			ids = append(ids, w.send(named(id))...)
+			ids = append(ids, w.send(orderWithID(id))...)
 		}
 		w.server.Fail("ChangeMessageVisibilityBatch", 1, sqstest.CodeServiceUnavailable)
-		only(t, "failed", w.round(), ids...)
-		w.pass(3 * time.Second)
+		if diff := cmp.Diff(w.deliverVisible(), ids); diff != "" {
+			t.Errorf("batch item failures (-got +want):\n%s", diff)
+		}
+		w.advance(3 * time.Second)
 		if got := len(w.visible()); len(w.calls) != 3 || got != 13 {
 			t.Errorf("got %d calls and %d messages visible, want 3 and 13", len(w.calls), got)
 		}
@@ -831,11 +912,15 @@ func TestVisibilityIsACourtesy(t *testing.T) {
 		w.script["ORD12345"] = outage()
 		id := w.send(good)[0]
 		w.server.Lose("ChangeMessageVisibilityBatch", 1)
-		only(t, "failed", w.round(), id)
+		if diff := cmp.Diff(w.deliverVisible(), []string{id}); diff != "" {
+			t.Errorf("batch item failures (-got +want):\n%s", diff)
+		}
 		if got := warnings(w); len(got) != 1 {
 			t.Errorf("got %q, want one warning", got)
 		}
-		w.hiddenFor(id, 3*time.Second)
+		if got, want := w.untilVisible(id), 3*time.Second; got != want {
+			t.Errorf("message becomes visible after %v, want %v", got, want)
+		}
 	})
 }
 
@@ -852,7 +937,7 @@ func results() *rapid.Generator[order.Result] {
 }
 
 // received = acked + redelivered + parked, in the metrics and in the queues.
-func TestEveryDeliveryIsCountedOnceByWhatBecameOfIt(t *testing.T) {
+func TestEveryDeliveryIsCountedOnceByItsVerdict(t *testing.T) {
 	t.Parallel()
 	for name, newWorld := range map[string]func(tester) *world{"standard": newWorld, "FIFO": newFIFOWorld} {
 		t.Run(name, func(t *testing.T) {
@@ -870,7 +955,7 @@ func countEveryDelivery(t *rapid.T, w *world) {
 		e := w.receive()
 		delivered += len(e.Records)
 		failed += len(w.deliver(t.Context(), e))
-		w.pass(20 * time.Minute)
+		w.advance(20 * time.Minute)
 
 		received, redelivered, parked := w.counted("Received"), w.counted("Redelivered"), w.counted("Parked")
 		acked := w.counted("Settled") + w.counted("Duplicates")
@@ -881,7 +966,7 @@ func countEveryDelivery(t *rapid.T, w *world) {
 		if ages := len(w.waitingAges()); ages != redelivered {
 			t.Fatalf("got %d values of WaitingAge for %d messages that come back", ages, redelivered)
 		}
-		waiting, dead := len(w.holds(w.orders)), len(w.holds(w.dead))
+		waiting, dead := len(w.messageIDs(w.orders)), len(w.messageIDs(w.dead))
 		if dead != parked || sent != acked+parked+waiting {
 			t.Fatalf("%d sent, %d acked, %d parked; got %d waiting and %d dead", sent, acked, parked, waiting, dead)
 		}
@@ -901,7 +986,7 @@ func sendAnything(t *rapid.T, w *world) (sent int) {
 		if id == "no order" {
 			return id
 		}
-		return named(id)
+		return orderWithID(id)
 	}), 0, 8).Draw(t, "bodies")
 	if rapid.IntRange(0, 3).Draw(t, "the dead-letter queue fails") == 0 {
 		w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
@@ -913,14 +998,14 @@ func sendAnything(t *rapid.T, w *world) (sent int) {
 }
 
 // One handler serves a whole process; the race detector watches.
-func TestFiftyBatchesAtOnce(t *testing.T) {
+func TestFiftyBatchesInParallelKeepApart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	var batches []events.SQSEvent
 	for b := range 50 {
 		for i := range 5 {
 			id := fmt.Sprintf("B%d-%d", b, i)
-			w.send(named(id))
+			w.send(orderWithID(id))
 			w.script[order.ID(id)] = []order.Result{paid(), outage(), conflict(), paid(), paid()}[i]
 		}
 		batches = append(batches, w.receive())
@@ -935,7 +1020,7 @@ func TestFiftyBatchesAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if got := w.counted("Received"); got != 250 || len(w.holds(w.dead)) != 50 {
-		t.Errorf("got %d received and %d dead letters, want 250 and 50", got, len(w.holds(w.dead)))
+	if got := w.counted("Received"); got != 250 || len(w.messageIDs(w.dead)) != 50 {
+		t.Errorf("got %d received and %d dead letters, want 250 and 50", got, len(w.messageIDs(w.dead)))
 	}
 }

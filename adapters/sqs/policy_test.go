@@ -46,13 +46,13 @@ func (w *world) lineOfMessage(id string) map[string]any {
 }
 
 // Only an order's own failures count toward parking, however often its message was received.
-func TestWhatTheEdgeGivesBackIsNotParkedForItsReceives(t *testing.T) {
+func TestOnlyAnOrdersOwnFailuresCountTowardParking(t *testing.T) {
 	t.Parallel()
 	for reason, breaks := range map[order.Reason]func(*world){
 		order.ReasonMisconfigured: func(w *world) { w.OrderBudget = time.Minute },
 		sqs.ReasonNotStarted: func(w *world) {
 			w.Process = func(context.Context, order.Order, time.Time, order.Lease) order.Result {
-				w.pass(25 * time.Second)
+				w.advance(25 * time.Second)
 				return paid()
 			}
 		},
@@ -66,7 +66,7 @@ func TestWhatTheEdgeGivesBackIsNotParkedForItsReceives(t *testing.T) {
 			t.Parallel()
 			w := newFIFOWorld(t)
 			breaks(w)
-			ids := []string{w.sendGrouped("g", named("HEAD")), w.sendGrouped("g", good)}
+			ids := []string{w.sendGrouped("g", orderWithID("HEAD")), w.sendGrouped("g", good)}
 			if reason == order.ReasonMisconfigured {
 				ids = ids[:1] // the others are behind it
 			}
@@ -77,14 +77,14 @@ func TestWhatTheEdgeGivesBackIsNotParkedForItsReceives(t *testing.T) {
 			if got := fmt.Sprint(line["verdict"], " ", line["reason"]); got != "redeliver "+string(reason) {
 				t.Errorf("after 500 receives got %q, want it to come back for %s", got, reason)
 			}
-			if got := w.holds(w.dead); len(got) > 0 {
+			if got := w.messageIDs(w.dead); len(got) > 0 {
 				t.Errorf("messages %q were parked", got)
 			}
 		})
 	}
 }
 
-func TestAMessageThatKeepsCrashingItsWorkerIsParked(t *testing.T) {
+func TestAMessageThatPanicsTwentyTimesIsParked(t *testing.T) {
 	t.Parallel()
 	for name, crash := range map[string]func(){"a panic": func() { panic("boom") }, "an exit": runtime.Goexit} {
 		for count, want := range map[int]string{19: "WARN redeliver panic", 20: "ERROR park panic"} {
@@ -103,7 +103,7 @@ func TestAMessageThatKeepsCrashingItsWorkerIsParked(t *testing.T) {
 	}
 }
 
-func TestTheHandlerKeepsToItsPolicy(t *testing.T) {
+func TestTheHandlerAppliesItsPolicy(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		policy func(*sqs.Policy)
@@ -145,7 +145,7 @@ func TestTheHandlerKeepsToItsPolicy(t *testing.T) {
 				w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
 			}
 			id := w.send(good)[0]
-			w.pass(tt.age)
+			w.advance(tt.age)
 			w.deliver(t.Context(), w.receivedTimes(tt.count))
 			line := w.lineOfMessage(id)
 			if got := fmt.Sprint(line["verdict"], " ", line["retry_after_s"]); got != tt.want {
@@ -157,7 +157,7 @@ func TestTheHandlerKeepsToItsPolicy(t *testing.T) {
 
 // A batch may take a quarter of an hour, so what is decided about a message counts from the end of
 // its work, not from the start of the batch.
-func TestTimeThatPassesDuringTheWorkCounts(t *testing.T) {
+func TestTheActionDependsOnTheTimeAfterProcessing(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		result order.Result
@@ -178,7 +178,7 @@ func TestTimeThatPassesDuringTheWorkCounts(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.Process = func(context.Context, order.Order, time.Time, order.Lease) order.Result {
-				w.pass(10 * time.Second)
+				w.advance(10 * time.Second)
 				return tt.result
 			}
 			if tt.fails {
@@ -205,17 +205,17 @@ func TestALeaseBeginsWithItsOrder(t *testing.T) {
 	w := newWorld(t)
 	w.Process = func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result {
 		w.process(ctx, o, sent, l)
-		w.pass(7 * time.Second)
+		w.advance(7 * time.Second)
 		return paid()
 	}
 	w.send(good, good, good) // one lane
-	w.round()
+	w.deliverVisible()
 	var got []time.Duration
-	for _, d := range w.worked() {
+	for _, d := range w.processed() {
 		got = append(got, d.Lease.From.Sub(start()))
 	}
 	if diff := cmp.Diff(got, []time.Duration{0, 7 * time.Second, 14 * time.Second}); diff != "" {
-		t.Errorf("starts of the leases: got - want +\n%s", diff)
+		t.Errorf("starts of the leases (-got +want):\n%s", diff)
 	}
 }
 
@@ -229,7 +229,7 @@ func TestAnOrderThatWaitedTooLongIsReportedAsParked(t *testing.T) {
 		Takeover: true,
 	}
 	id := w.send(good)[0]
-	w.pass(6 * day)
+	w.advance(6 * day)
 	w.deliver(t.Context(), w.receivedTimes(33))
 	want := map[string]any{
 		"level": "ERROR", "msg": "order", "order_id": "ORD12345", "message_id": id, "delivery": 33.0, "attempt": 7.0,
@@ -237,22 +237,22 @@ func TestAnOrderThatWaitedTooLongIsReportedAsParked(t *testing.T) {
 		"provider_request_id": "req_9",
 	}
 	if diff := cmp.Diff(w.lineOfMessage(id), want); diff != "" {
-		t.Errorf("log: got - want +\n%s", diff)
+		t.Errorf("log (-got +want):\n%s", diff)
 	}
 	counts := map[string]int{"Received": 1, "Takeovers": 1, "Parked": 1, "Parked provider_unavailable": 1, "flush": 1}
 	if diff := cmp.Diff(w.meter, counts); diff != "" {
-		t.Errorf("metrics: got - want +\n%s", diff)
+		t.Errorf("metrics (-got +want):\n%s", diff)
 	}
 }
 
 // A record that could not be parked comes back, whatever its order came to.
-func TestWhatCouldNotBeParkedIsReportedAsRedelivered(t *testing.T) {
+func TestAMessageThatCannotBeParkedIsReportedAsRedelivered(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.script["ORD12345"] = order.Result{Verdict: order.Park, Reason: order.ReasonRefused, Status: order.Open, Attempt: 2, Intent: "pi_2"}
 	w.server.Fail("SendMessage", 1, "AccessDenied")
 	id := w.send(good)[0]
-	w.round()
+	w.deliverVisible()
 	line := w.lineOfMessage(id)
 	text := fmt.Sprint(line["error"])
 	if !strings.Contains(text, "park message "+id+" for refused: ") || !strings.Contains(text, "AccessDenied") {
@@ -264,15 +264,15 @@ func TestWhatCouldNotBeParkedIsReportedAsRedelivered(t *testing.T) {
 		"verdict": "redeliver", "reason": "park_failed", "intent_id": "", "request_id": "request-1", "retry_after_s": 3.0,
 	}
 	if diff := cmp.Diff(line, want); diff != "" {
-		t.Errorf("log: got - want +\n%s", diff)
+		t.Errorf("log (-got +want):\n%s", diff)
 	}
 	counts := map[string]int{"Received": 1, "Redelivered": 1, "Redelivered park_failed": 1, "WaitingAge": 1, "WaitingAge 0": 1, "flush": 1}
 	if diff := cmp.Diff(w.meter, counts); diff != "" {
-		t.Errorf("metrics: got - want +\n%s", diff)
+		t.Errorf("metrics (-got +want):\n%s", diff)
 	}
 }
 
-func TestPoisonRecordsAreParkedSideBySideUpToTheBound(t *testing.T) {
+func TestPoisonMessagesAreParkedInParallelUpToTheLimit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.send("{", "[", "x")

@@ -16,14 +16,13 @@ import (
 	"orderonce/domain/order"
 )
 
-// parked delivers one message that nobody can help and returns the dead letter.
-func (w *world) parked(d sqstest.Draft) (id string, dead sqstest.Message) {
+// park sends a message whose order is parked, and returns its id and the dead letter.
+func (w *world) park(d sqstest.Draft) (id string, dead sqstest.Message) {
 	w.t.Helper()
 	id = w.sendDraft(d)
-	only(w.t, "failed", w.round())
-	all := w.messages(w.dead)
-	if len(all) == 0 {
-		w.t.Fatal("nothing was parked")
+	failed, all := w.deliverVisible(), w.messages(w.dead)
+	if len(failed) > 0 || len(all) == 0 {
+		w.t.Fatalf("batch item failures %q and %d dead letters, want the message parked", failed, len(all))
 	}
 	return id, all[len(all)-1]
 }
@@ -37,7 +36,7 @@ func texts(m sqstest.Message) map[string]string {
 	return out
 }
 
-func TestAParkedMessageSaysWhyAndWhereItCameFrom(t *testing.T) {
+func TestAParkedMessageCarriesItsReasonAndOrigin(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, body string
@@ -55,11 +54,11 @@ func TestAParkedMessageSaysWhyAndWhereItCameFrom(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.script["ORD12345"] = conflict()
-			id, dead := w.parked(sqstest.Draft{Body: tt.body})
+			id, dead := w.park(sqstest.Draft{Body: tt.body})
 			want := maps.Clone(tt.want)
 			want[sqs.AttrFirstMessageID], want[sqs.AttrFirstSent] = id, "2100-01-02T03:04:05Z"
 			if diff := cmp.Diff(texts(dead), want); diff != "" {
-				t.Errorf("attributes: got - want +\n%s", diff)
+				t.Errorf("attributes (-got +want):\n%s", diff)
 			}
 			if dead.Body != tt.body {
 				t.Errorf("got the body %q, want it as it came", dead.Body)
@@ -90,20 +89,20 @@ func TestAParkedMessageKeepsTheProducersAttributes(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.script["ORD12345"] = conflict()
-			_, dead := w.parked(sqstest.Draft{Body: good, Attributes: theirs(tt.sent)})
+			_, dead := w.park(sqstest.Draft{Body: good, Attributes: theirs(tt.sent)})
 			if got := dead.Attributes[sqs.AttrDropped].Text; got != tt.dropped {
 				t.Errorf("got %q named as dropped, want %q", got, tt.dropped)
 			}
 			maps.DeleteFunc(dead.Attributes, func(name string, _ sqstest.Attribute) bool { return strings.HasPrefix(name, "orderonce-") })
 			if diff := cmp.Diff(dead.Attributes, theirs(tt.kept)); diff != "" {
-				t.Errorf("got - want +\n%s", diff)
+				t.Errorf("mismatch (-got +want):\n%s", diff)
 			}
 		})
 	}
 }
 
 // The names that found no room must not use up the room of the message itself.
-func TestTheNamesOfDroppedAttributesAreCut(t *testing.T) {
+func TestTheNamesOfDroppedAttributesAreTruncated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.script["ORD12345"] = conflict()
@@ -111,24 +110,26 @@ func TestTheNamesOfDroppedAttributesAreCut(t *testing.T) {
 	for i := range 10 {
 		attributes[fmt.Sprint(i, strings.Repeat("x", 200))] = sqstest.Text("1")
 	}
-	_, dead := w.parked(sqstest.Draft{Body: good, Attributes: attributes})
+	_, dead := w.park(sqstest.Draft{Body: good, Attributes: attributes})
 	if got := dead.Attributes[sqs.AttrDropped].Text; len(got) != 1024 || !strings.HasPrefix(got, "4xxx") {
 		t.Errorf("%s has %d bytes and begins %.4q, want 1024 and 4xxx", sqs.AttrDropped, len(got), got)
 	}
 }
 
-func TestASecondParkKeepsWhereTheMessageFirstCameFrom(t *testing.T) {
+func TestASecondParkKeepsTheOrigin(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.script["ORD12345"] = conflict()
-	first, _ := w.parked(sqstest.Draft{Body: good, Attributes: map[string]sqstest.Attribute{"trace": sqstest.Text("1")}})
-	w.pass(3 * day)
+	first, _ := w.park(sqstest.Draft{Body: good, Attributes: map[string]sqstest.Attribute{"trace": sqstest.Text("1")}})
+	w.advance(3 * day)
 	w.server.Machine(func(m *sqstest.Machine, now time.Time) {
 		_, err := m.Redrive(now, w.dead, w.orders)
 		w.must(err)
 	})
 	w.script["ORD12345"] = order.Result{Verdict: order.Park, Reason: order.ReasonRefused}
-	only(t, "failed", w.round())
+	if got := w.deliverVisible(); len(got) > 0 {
+		t.Errorf("batch item failures: got %q, want none", got)
+	}
 	dead := w.messages(w.dead)
 	if len(dead) != 1 {
 		t.Fatalf("got %d dead letters, want 1", len(dead))
@@ -138,24 +139,32 @@ func TestASecondParkKeepsWhereTheMessageFirstCameFrom(t *testing.T) {
 		sqs.AttrFirstSent: "2100-01-02T03:04:05Z", "trace": "1",
 	}
 	if diff := cmp.Diff(texts(dead[0]), want); diff != "" {
-		t.Errorf("got - want +\n%s", diff)
+		t.Errorf("mismatch (-got +want):\n%s", diff)
 	}
 }
 
-func TestAMessageThatCannotBeParkedComesBack(t *testing.T) {
+func TestAMessageThatCannotBeParkedIsRedelivered(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.send("no order")[0]
 	w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
-	only(t, "failed", w.round(), id)
-	only(t, "dead", w.holds(w.dead))
+	if diff := cmp.Diff(w.deliverVisible(), []string{id}); diff != "" {
+		t.Errorf("batch item failures (-got +want):\n%s", diff)
+	}
+	if got := w.messageIDs(w.dead); len(got) > 0 {
+		t.Errorf("dead-letter queue: got %q, want none", got)
+	}
 	line := w.lines()[0]
 	if got := fmt.Sprint(line["verdict"], " ", line["reason"], " ", line["level"]); got != "redeliver park_failed WARN" {
 		t.Errorf("got %q", got)
 	}
-	w.hiddenFor(id, 3*time.Second)
-	only(t, "failed the second time", w.round())
-	if got := len(w.holds(w.dead)); got != 1 {
+	if got, want := w.untilVisible(id), 3*time.Second; got != want {
+		t.Errorf("message becomes visible after %v, want %v", got, want)
+	}
+	if got := w.deliverVisible(); len(got) > 0 {
+		t.Errorf("batch item failures the second time: got %q, want none", got)
+	}
+	if got := len(w.messageIDs(w.dead)); got != 1 {
 		t.Errorf("got %d dead letters, want 1", got)
 	}
 }
@@ -174,7 +183,7 @@ func TestAMessageThatCanNeverBeParkedIsDeadLetteredBeforeItIsDeleted(t *testing.
 	}
 	w.script["ORD12345"] = outage()
 	id := w.send(good)[0]
-	w.pass(6 * day)
+	w.advance(6 * day)
 	w.server.Machine(func(m *sqstest.Machine, now time.Time) {
 		for range w.Policy.MaxReceives - rest {
 			got, err := m.Receive(now, w.orders, 1, nil)
@@ -184,10 +193,16 @@ func TestAMessageThatCanNeverBeParkedIsDeadLetteredBeforeItIsDeleted(t *testing.
 	})
 	w.server.Fail("SendMessage", rest, sqstest.CodeServiceUnavailable)
 	for range rest {
-		only(t, "failed", w.round(), id)
-		w.hiddenFor(id, delay)
+		if diff := cmp.Diff(w.deliverVisible(), []string{id}); diff != "" {
+			t.Errorf("batch item failures (-got +want):\n%s", diff)
+		}
+		if got, want := w.untilVisible(id), delay; got != want {
+			t.Errorf("message becomes visible after %v, want %v", got, want)
+		}
 	}
-	only(t, "failed once its receives are used up", w.round())
+	if got := w.deliverVisible(); len(got) > 0 {
+		t.Errorf("batch item failures once its receives are used up: got %q, want none", got)
+	}
 	dead := w.messages(w.dead)
 	if len(dead) != 1 || dead[0].ID != id || dead[0].Attributes[sqs.AttrReason].Text != "" {
 		t.Errorf("got the dead letters %+v, want the message as SQS moved it", dead)
@@ -198,31 +213,37 @@ func TestAMessageThatCanNeverBeParkedIsDeadLetteredBeforeItIsDeleted(t *testing.
 }
 
 // A lost answer makes a second dead letter: a person may read one twice, but never miss it.
-func TestAParkWhoseAnswerIsLostIsDoneAgain(t *testing.T) {
+func TestAParkWithALostResponseIsRepeated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.send("no order")[0]
 	w.server.Lose("SendMessage", 1)
-	only(t, "failed", w.round(), id)
-	w.hiddenFor(id, 3*time.Second)
-	only(t, "failed the second time", w.round())
+	if diff := cmp.Diff(w.deliverVisible(), []string{id}); diff != "" {
+		t.Errorf("batch item failures (-got +want):\n%s", diff)
+	}
+	if got, want := w.untilVisible(id), 3*time.Second; got != want {
+		t.Errorf("message becomes visible after %v, want %v", got, want)
+	}
+	if got := w.deliverVisible(); len(got) > 0 {
+		t.Errorf("batch item failures the second time: got %q, want none", got)
+	}
 	for _, m := range w.messages(w.dead) {
 		if got := m.Attributes[sqs.AttrFirstMessageID].Text; got != id {
 			t.Errorf("got a dead letter of %s, want %s", got, id)
 		}
 	}
-	if got := len(w.holds(w.dead)); got != 2 {
+	if got := len(w.messageIDs(w.dead)); got != 2 {
 		t.Errorf("got %d dead letters, want 2", got)
 	}
 }
 
-func TestADetailIsShortAndPlain(t *testing.T) {
+func TestADetailIsTruncatedAndPrintable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.script["ORD12345"] = order.Result{
 		Verdict: order.Park, Reason: order.ReasonRefused, Err: fmt.Errorf("line one\nünï\x00%s", strings.Repeat("x", 5000)),
 	}
-	_, dead := w.parked(sqstest.Draft{Body: good})
+	_, dead := w.park(sqstest.Draft{Body: good})
 	if got, want := dead.Attributes[sqs.AttrDetail].Text, "line one??n??"+strings.Repeat("x", 1024-13); got != want {
 		t.Errorf("got %d bytes that begin %.20q, want %d", len(got), got, len(want))
 	}
@@ -237,19 +258,19 @@ func TestADetailKeepsEveryPrintableCharacter(t *testing.T) {
 		printable += string(c)
 	}
 	w.script["ORD12345"] = order.Result{Verdict: order.Park, Reason: order.ReasonRefused, Err: errors.New(printable + "\x7f\x1f")}
-	_, dead := w.parked(sqstest.Draft{Body: good})
+	_, dead := w.park(sqstest.Draft{Body: good})
 	if got, want := dead.Attributes[sqs.AttrDetail].Text, printable+"??"; got != want {
 		t.Errorf("detail = %q, want %q", got, want)
 	}
 }
 
 // A FIFO dead-letter queue wants a group, and a deduplication id that is the same for the same message.
-func TestAParkedMessageOfAGroupStaysInIt(t *testing.T) {
+func TestAParkedFIFOMessageKeepsItsGroup(t *testing.T) {
 	t.Parallel()
 	w := newFIFOWorld(t)
 	w.script["ORD12345"] = conflict()
 	id := w.sendGrouped("g", good)
-	w.round()
+	w.deliverVisible()
 	dead := w.messages(w.dead)
 	if len(dead) != 1 || dead[0].Group != "g" || dead[0].DeduplicationID != id {
 		t.Errorf("got %+v, want one of group g with the deduplication id %s", dead, id)
@@ -257,18 +278,18 @@ func TestAParkedMessageOfAGroupStaysInIt(t *testing.T) {
 }
 
 // A standard queue refuses a deduplication id, so what carries a group for fairness must be parked without one.
-func TestAParkedMessageOfAFairQueueKeepsItsTenant(t *testing.T) {
+func TestAParkedMessageOfAFairQueueKeepsItsGroup(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.script["ORD12345"] = conflict()
 	w.sendDraft(sqstest.Draft{Body: good, Group: "tenant"})
-	w.round()
+	w.deliverVisible()
 	if dead := w.messages(w.dead); len(dead) != 1 || dead[0].Group != "tenant" {
 		t.Errorf("got %+v, want one of group tenant", dead)
 	}
 }
 
-func TestADeliveryWithoutAttributesIsAFirstOne(t *testing.T) {
+func TestADeliveryWithoutAttributesCountsAsTheFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.script["ORD12345"] = order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed}

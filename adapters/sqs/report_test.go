@@ -35,7 +35,7 @@ func (w *world) lineOf(id string) map[string]any {
 	return found
 }
 
-func TestEveryOrderIsOneLine(t *testing.T) {
+func TestEveryRecordIsOneLogLine(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string
@@ -77,7 +77,7 @@ func TestEveryOrderIsOneLine(t *testing.T) {
 			w := newWorld(t)
 			w.script["ORD12345"] = tt.result
 			id := w.send(good)[0]
-			w.round()
+			w.deliverVisible()
 			want := map[string]any{
 				"level": "INFO", "msg": "order", "order_id": "ORD12345", "message_id": id, "delivery": 1.0, "attempt": 1.0,
 				"status": "paid", "verdict": "done", "reason": "settled", "intent_id": "pi_1", "request_id": "request-1",
@@ -88,7 +88,7 @@ func TestEveryOrderIsOneLine(t *testing.T) {
 				delete(line, "time")
 			}
 			if diff := cmp.Diff(got, []map[string]any{want}); diff != "" {
-				t.Errorf("got - want +\n%s", diff)
+				t.Errorf("mismatch (-got +want):\n%s", diff)
 			}
 		})
 	}
@@ -113,8 +113,8 @@ func TestEveryResultIsCounted(t *testing.T) {
 			w := newWorld(t)
 			w.script["ORD12345"] = order.Result{Verdict: tt.verdict, Reason: reason, Status: order.Paid, Takeover: true}
 			w.send(good)
-			w.pass(90 * time.Second)
-			w.round()
+			w.advance(90 * time.Second)
+			w.deliverVisible()
 			want := map[string]int{"Received": 1, "Takeovers": 1, "flush": 1}
 			for _, metric := range tt.want {
 				want[metric] = 1
@@ -123,7 +123,7 @@ func TestEveryResultIsCounted(t *testing.T) {
 				want["WaitingAge"], want["WaitingAge 90"] = 1, 1
 			}
 			if diff := cmp.Diff(w.meter, want); diff != "" {
-				t.Errorf("got - want +\n%s", diff)
+				t.Errorf("mismatch (-got +want):\n%s", diff)
 			}
 		})
 	}
@@ -135,12 +135,12 @@ func TestSettledOrdersAreCountedByTheirStatus(t *testing.T) {
 		w := newWorld(t)
 		w.script["ORD12345"] = order.Result{Verdict: order.Done, Reason: order.ReasonSettled, Status: status}
 		w.send(good)
-		w.round()
+		w.deliverVisible()
 		want := map[string]int{
 			"Received": 1, "Settled": 1, "Settled " + string(status): 1, "OrderAge": 1, "OrderAge 0": 1, "flush": 1,
 		}
 		if diff := cmp.Diff(w.meter, want); diff != "" {
-			t.Errorf("%s: got - want +\n%s", status, diff)
+			t.Errorf("%s (-got +want):\n%s", status, diff)
 		}
 	}
 }
@@ -152,15 +152,15 @@ func TestTheAgeOfASettledOrderCountsFromItsRedrive(t *testing.T) {
 	w := newWorld(t)
 	w.script["ORD12345"] = conflict()
 	w.send(good)
-	w.round()
-	w.pass(3 * day)
+	w.deliverVisible()
+	w.advance(3 * day)
 	w.server.Machine(func(m *sqstest.Machine, now time.Time) {
 		_, err := m.Redrive(now, w.dead, w.orders)
 		w.must(err)
 	})
 	w.script["ORD12345"] = paid()
-	w.pass(2 * time.Second)
-	w.round()
+	w.advance(2 * time.Second)
+	w.deliverVisible()
 	if got := w.counted("OrderAge 2"); got != 1 {
 		t.Errorf("metrics = %v, want an OrderAge of 2 seconds", w.meter)
 	}
@@ -168,7 +168,7 @@ func TestTheAgeOfASettledOrderCountsFromItsRedrive(t *testing.T) {
 
 // A line deserves a person if its message is parked, and attention if something failed. That a
 // message waits its turn does not.
-func TestTheLevelOfALineFollowsFromWhatBecomesOfItsMessage(t *testing.T) {
+func TestTheLogLevelFollowsFromTheVerdict(t *testing.T) {
 	t.Parallel()
 	for _, reason := range order.Reasons() {
 		for verdict, want := range map[order.Verdict]string{order.Done: "INFO", order.Redeliver: "WARN", order.Park: "ERROR"} {
@@ -178,7 +178,7 @@ func TestTheLevelOfALineFollowsFromWhatBecomesOfItsMessage(t *testing.T) {
 			w := newWorld(t)
 			w.script["ORD12345"] = order.Result{Verdict: verdict, Reason: reason, Transient: true}
 			w.send(good)
-			w.round()
+			w.deliverVisible()
 			if got := w.lineOf("ORD12345")["level"]; got != want {
 				t.Errorf("%s for %s has level %v, want %s", verdict, reason, got, want)
 			}
@@ -186,9 +186,9 @@ func TestTheLevelOfALineFollowsFromWhatBecomesOfItsMessage(t *testing.T) {
 	}
 	w := newFIFOWorld(t)
 	w.script["HEAD"] = outage()
-	w.sendGrouped("g", named("HEAD"))
-	w.sendGrouped("g", named("NEXT"))
-	w.round()
+	w.sendGrouped("g", orderWithID("HEAD"))
+	w.sendGrouped("g", orderWithID("NEXT"))
+	w.deliverVisible()
 	if got := w.lineOf("NEXT")["level"]; got != "INFO" {
 		t.Errorf("a message behind the head of its group has level %v, want INFO", got)
 	}
@@ -244,7 +244,7 @@ func TestNoPersonalOrPaymentDataLeavesTheMessage(t *testing.T) {
 	for _, b := range bodies {
 		w.sendDraft(sqstest.Draft{Body: b, Attributes: map[string]sqstest.Attribute{"trace": sqstest.Text(secrets[4])}})
 	}
-	w.round()
+	w.deliverVisible()
 	if got := w.counted("Parked"); got != len(bodies)-4 {
 		t.Errorf("got %d parked of %d, want all but four", got, len(bodies))
 	}
@@ -262,7 +262,7 @@ func TestNoPersonalOrPaymentDataLeavesTheMessage(t *testing.T) {
 	}
 }
 
-func TestTheEdgesReasonsAreNotTheDomains(t *testing.T) {
+func TestReasonsAreDistinctFromTheDomains(t *testing.T) {
 	t.Parallel()
 	for _, reason := range sqs.Reasons() {
 		if slices.Contains(order.Reasons(), reason) {

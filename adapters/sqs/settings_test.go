@@ -94,7 +94,7 @@ func TestSettingsThatCanLoseMessagesAreMismatches(t *testing.T) {
 				got = append(got, fmt.Sprintf("%s %s, want %s", m.Setting, m.Got, m.Want))
 			}
 			if diff := cmp.Diff(got, tt.want); diff != "" {
-				t.Errorf("got - want +\n%s", diff)
+				t.Errorf("mismatch (-got +want):\n%s", diff)
 			}
 		})
 	}
@@ -120,7 +120,7 @@ func TestAMismatchNamesAttributeValuesAndRemedy(t *testing.T) {
 			"that SQS moves keeps its age; raise the attribute, up to 1209600 (seconds), or lower the order queue's",
 	}
 	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("got - want +\n%s", diff)
+		t.Errorf("mismatch (-got +want):\n%s", diff)
 	}
 }
 
@@ -141,7 +141,7 @@ func TestSettingsAreReadWithOneCallForEachQueue(t *testing.T) {
 		`GetQueueAttributes {` + names + `,"QueueUrl":"` + w.server.QueueURL("dead") + `"}`,
 	}
 	if diff := cmp.Diff(asked, want); diff != "" {
-		t.Errorf("calls: got - want +\n%s", diff)
+		t.Errorf("calls (-got +want):\n%s", diff)
 	}
 }
 
@@ -157,7 +157,7 @@ func response(status int, body string) *http.Response {
 	}
 }
 
-func TestSettingsAreReadInAnyFormThatSQSGives(t *testing.T) {
+func TestSettingsAreParsedInEveryFormThatSQSReturns(t *testing.T) {
 	t.Parallel()
 	const arn, kept = `"QueueArn":"` + ordersARN + `"`, `"MessageRetentionPeriod":"345600"`
 	policy := func(text string) string { return arn + "," + kept + `,"RedrivePolicy":` + text }
@@ -195,7 +195,7 @@ func TestSettingsAreReadInAnyFormThatSQSGives(t *testing.T) {
 			}
 			got, err := sqs.ReadSettings(t.Context(), cfg, "https://sqs.test/1/orders")
 			if diff := cmp.Diff(got, tt.want); diff != "" {
-				t.Errorf("got - want +\n%s", diff)
+				t.Errorf("mismatch (-got +want):\n%s", diff)
 			}
 			if tt.err == "" && err != nil {
 				t.Errorf("error = %v, want none", err)
@@ -249,7 +249,7 @@ func TestTheSettingsAreComparedOnceInTheLifeOfAProcess(t *testing.T) {
 	w.Settings = new(sqs.SettingsCheck)
 	for range 3 {
 		w.send(good)
-		w.round()
+		w.deliverVisible()
 		w.Settings.Wait()
 	}
 	if got := w.settingsCalls(); got != 2 {
@@ -273,7 +273,9 @@ func TestAMismatchIsLoggedAndCountedOnce(t *testing.T) {
 	w.configure(w.dead, func(s *sqstest.Settings) { s.Retention = 4 * day })
 	for range 3 {
 		w.send(good)
-		only(t, "failed", w.round())
+		if got := w.deliverVisible(); len(got) > 0 {
+			t.Errorf("batch item failures: got %q, want none", got)
+		}
 		w.Settings.Wait()
 	}
 	s := deployed()
@@ -286,7 +288,7 @@ func TestAMismatchIsLoggedAndCountedOnce(t *testing.T) {
 		})
 	}
 	if diff := cmp.Diff(w.settingsLines(), want); diff != "" || len(want) != 3 {
-		t.Errorf("log: got - want +\n%s", diff)
+		t.Errorf("log (-got +want):\n%s", diff)
 	}
 	for _, setting := range []string{"retention", "max_receives", "dead_letter_retention"} {
 		if got := w.counted("QueueMisconfigured " + setting); got != 1 {
@@ -305,7 +307,9 @@ func TestSettingsThatCannotBeReadAreTriedAgainWithTheNextInvocations(t *testing.
 	w.server.Fail("GetQueueAttributes", 4, "AccessDenied") // both queues, twice
 	for range 5 {
 		w.send(good)
-		only(t, "failed", w.round())
+		if got := w.deliverVisible(); len(got) > 0 {
+			t.Errorf("batch item failures: got %q, want none", got)
+		}
 		w.Settings.Wait()
 	}
 	var got []string
@@ -320,7 +324,7 @@ func TestSettingsThatCannotBeReadAreTriedAgainWithTheNextInvocations(t *testing.
 	}
 	want := []string{"WARN queue settings not compared 4 request-1", "WARN queue settings not compared 3 request-1"}
 	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("log: got - want +\n%s", diff)
+		t.Errorf("log (-got +want):\n%s", diff)
 	}
 	if got := w.settingsCalls(); got != 6 {
 		t.Errorf("GetQueueAttributes was called %d times, want 6: twice in each of three invocations", got)
@@ -334,7 +338,9 @@ func TestSettingsThatCanNeverBeReadAreTriedFiveTimes(t *testing.T) {
 	w.server.Fail("GetQueueAttributes", 1000, sqstest.CodeServiceUnavailable)
 	for range 7 {
 		w.send(good)
-		only(t, "failed", w.round())
+		if got := w.deliverVisible(); len(got) > 0 {
+			t.Errorf("batch item failures: got %q, want none", got)
+		}
 		w.Settings.Wait()
 	}
 	if got := w.settingsCalls(); got != 10 {
@@ -346,7 +352,7 @@ func TestSettingsThatCanNeverBeReadAreTriedFiveTimes(t *testing.T) {
 }
 
 // A role of an older deployment may read the order queue's attributes alone.
-func TestAQueueThatMayNotBeReadHidesNoMismatchOfTheOther(t *testing.T) {
+func TestAnUnreadableQueueHidesNoMismatchOfTheOther(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.Settings = new(sqs.SettingsCheck)
@@ -370,7 +376,9 @@ func TestAQueueThatMayNotBeReadHidesNoMismatchOfTheOther(t *testing.T) {
 	}))
 	for range 7 {
 		w.send(good)
-		only(t, "failed", w.round())
+		if got := w.deliverVisible(); len(got) > 0 {
+			t.Errorf("batch item failures: got %q, want none", got)
+		}
 		w.Settings.Wait()
 	}
 	if got := w.counted("QueueMisconfigured retention"); got != 1 {
@@ -386,7 +394,7 @@ func TestAQueueThatMayNotBeReadHidesNoMismatchOfTheOther(t *testing.T) {
 
 // The role gets its permission while the function runs: what is known already is not reported
 // again, and hides nothing that is new.
-func TestAMismatchThatIsFoundLaterIsReportedToo(t *testing.T) {
+func TestALaterMismatchIsReportedToo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.Settings = new(sqs.SettingsCheck)
@@ -403,7 +411,7 @@ func TestAMismatchThatIsFoundLaterIsReportedToo(t *testing.T) {
 	}))
 	for range 2 {
 		w.send(good)
-		w.round()
+		w.deliverVisible()
 		w.Settings.Wait()
 	}
 	var got []any
@@ -411,7 +419,7 @@ func TestAMismatchThatIsFoundLaterIsReportedToo(t *testing.T) {
 		got = append(got, line["setting"])
 	}
 	if diff := cmp.Diff(got, []any{nil, "retention", "dead_letter_retention"}); diff != "" {
-		t.Errorf("settings in the log, one line of them a refusal: got - want +\n%s", diff)
+		t.Errorf("settings in the log, one line of them a refusal (-got +want):\n%s", diff)
 	}
 }
 
@@ -455,7 +463,9 @@ func TestAPanicInTheComparisonFailsNothing(t *testing.T) {
 	w.send(good)
 	w.Settings = new(sqs.SettingsCheck)
 	w.Queue = w.queueThrough(doer(func(*http.Request) (*http.Response, error) { panic("boom") }))
-	only(t, "failed", w.round())
+	if got := w.deliverVisible(); len(got) > 0 {
+		t.Errorf("batch item failures: got %q, want none", got)
+	}
 	w.Settings.Wait()
 }
 

@@ -22,7 +22,7 @@ import (
 // SQS leaves a message that was received three times or more out of ApproximateAgeOfOldestMessage
 // (SQS developer guide, "Available CloudWatch metrics for Amazon SQS"), so the function reports
 // the age itself, whatever the reason is for which a message comes back.
-func TestEveryMessageThatComesBackReportsItsAge(t *testing.T) {
+func TestEveryRedeliveredMessageReportsItsWaitingAge(t *testing.T) {
 	t.Parallel()
 	for reason, tt := range map[order.Reason]struct {
 		breaks func(*world)
@@ -47,7 +47,7 @@ func TestEveryMessageThatComesBackReportsItsAge(t *testing.T) {
 		}, []float64{90}},
 		sqs.ReasonNotStarted: {func(w *world) {
 			w.Process = func(context.Context, order.Order, time.Time, order.Lease) order.Result {
-				w.pass(25 * time.Second)
+				w.advance(25 * time.Second)
 				return paid()
 			}
 		}, []float64{115}},
@@ -57,14 +57,14 @@ func TestEveryMessageThatComesBackReportsItsAge(t *testing.T) {
 			t.Parallel()
 			w := newFIFOWorld(t)
 			tt.breaks(w)
-			w.sendGrouped("g", named("A"))
-			w.sendGrouped("g", named("B"))
-			w.pass(90 * time.Second)
+			w.sendGrouped("g", orderWithID("A"))
+			w.sendGrouped("g", orderWithID("B"))
+			w.advance(90 * time.Second)
 			ctx, cancel := context.WithDeadline(t.Context(), w.Now().Add(30*time.Second))
 			defer cancel()
 			w.deliver(ctx, w.receive())
 			if diff := cmp.Diff(w.waitingAges(), tt.want); diff != "" {
-				t.Errorf("WaitingAge: got - want +\n%s", diff)
+				t.Errorf("WaitingAge (-got +want):\n%s", diff)
 			}
 			if w.counted("Redelivered "+string(reason)) == 0 {
 				t.Errorf("no message came back for %s", reason)
@@ -77,9 +77,9 @@ func TestAnAcknowledgedOrParkedMessageReportsNoWaitingAge(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.script["CLASHES"] = conflict()
-	w.send(named("PAID"), named("CLASHES"), "no order")
-	w.pass(time.Hour)
-	w.round()
+	w.send(orderWithID("PAID"), orderWithID("CLASHES"), "no order")
+	w.advance(time.Hour)
+	w.deliverVisible()
 	if got := w.waitingAges(); len(got) > 0 {
 		t.Errorf("WaitingAge = %v, want none", got)
 	}
@@ -87,18 +87,18 @@ func TestAnAcknowledgedOrParkedMessageReportsNoWaitingAge(t *testing.T) {
 
 // A redrive starts SentTimestamp again, so the age of a message counts from what its first
 // parking wrote.
-func TestARedrivenMessageIsAsOldAsItsFirstSending(t *testing.T) {
+func TestTheAgeOfARedrivenMessageCountsFromItsFirstSend(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.script["ORD12345"] = conflict()
 	w.send(good)
 	for _, wait := range []time.Duration{time.Hour, 3 * day, 9 * day} { // parked three times, redriven twice
-		w.pass(wait)
+		w.advance(wait)
 		w.server.Machine(func(m *sqstest.Machine, now time.Time) {
 			_, err := m.Redrive(now, w.dead, w.orders)
 			w.must(err)
 		})
-		w.round()
+		w.deliverVisible()
 	}
 	if got := w.messages(w.dead)[0].Attributes[sqs.AttrFirstSent].Text; got != "2100-01-02T03:04:05Z" {
 		t.Errorf("%s = %s, want the time of the first sending", sqs.AttrFirstSent, got)
@@ -108,17 +108,17 @@ func TestARedrivenMessageIsAsOldAsItsFirstSending(t *testing.T) {
 		w.must(err)
 	})
 	w.script["ORD12345"] = outage()
-	w.round()
+	w.deliverVisible()
 	want := []float64{(12*day + time.Hour).Seconds()}
 	if diff := cmp.Diff(w.waitingAges(), want); diff != "" {
-		t.Errorf("WaitingAge: got - want +\n%s", diff)
+		t.Errorf("WaitingAge (-got +want):\n%s", diff)
 	}
 	if got := w.counted("Parked"); got != 3 {
 		t.Errorf("Parked = %d, want 3: a redrive starts the message's time in the queue again", got)
 	}
 }
 
-func TestTheFirstSendingIsReadFromTheMessage(t *testing.T) {
+func TestFirstSentIsReadFromTheMessage(t *testing.T) {
 	t.Parallel()
 	attribute := func(text string) map[string]events.SQSMessageAttribute {
 		return map[string]events.SQSMessageAttribute{sqs.AttrFirstSent: {DataType: "String", StringValue: &text}}
@@ -149,7 +149,7 @@ func TestTheFirstSendingIsReadFromTheMessage(t *testing.T) {
 			w := newWorld(t)
 			w.script["WAITS"] = outage()
 			e := events.SQSEvent{}
-			for _, body := range []string{named("WAITS"), "no order"} {
+			for _, body := range []string{orderWithID("WAITS"), "no order"} {
 				e.Records = append(e.Records, events.SQSMessage{
 					MessageId: body, Body: body, Attributes: tt.system, MessageAttributes: tt.own,
 				})
@@ -157,7 +157,7 @@ func TestTheFirstSendingIsReadFromTheMessage(t *testing.T) {
 			_, err := w.Handle(t.Context(), e)
 			w.must(err)
 			if diff := cmp.Diff(w.waitingAges(), []float64{tt.age.Seconds()}); diff != "" {
-				t.Errorf("WaitingAge: got - want +\n%s", diff)
+				t.Errorf("WaitingAge (-got +want):\n%s", diff)
 			}
 			want := start().Add(-tt.age).Format(time.RFC3339)
 			if got := w.messages(w.dead)[0].Attributes[sqs.AttrFirstSent].Text; got != want {
@@ -273,17 +273,17 @@ func (w *world) runFor(d, step time.Duration, orders int) {
 	w.t.Helper()
 	for passed := time.Duration(0); passed < d; passed += step {
 		if minute := int(passed / time.Minute); passed%time.Minute == 0 && minute < orders {
-			body := named(fmt.Sprintf("ORD%d", minute))
+			body := orderWithID(fmt.Sprintf("ORD%d", minute))
 			w.send(strings.Replace(body, "pm_1MqLiJLkdIwHu7ix", ordertest.CardOf(ordertest.Pays), 1))
 		}
 		if len(w.visible()) > 0 {
-			w.round()
+			w.deliverVisible()
 		}
-		w.pass(step)
+		w.advance(step)
 	}
 }
 
-func TestProcessGetsTheTimeOfTheFirstSending(t *testing.T) {
+func TestProcessReceivesTheTimeOfTheFirstSend(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	var got time.Time
@@ -295,7 +295,7 @@ func TestProcessGetsTheTimeOfTheFirstSending(t *testing.T) {
 	w.sendDraft(sqstest.Draft{Body: good, Attributes: map[string]sqstest.Attribute{
 		sqs.AttrFirstSent: sqstest.Text(first.Format(time.RFC3339)),
 	}})
-	w.round()
+	w.deliverVisible()
 	if !got.Equal(first) {
 		t.Errorf("got %v, want %v", got, first)
 	}

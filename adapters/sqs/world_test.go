@@ -44,14 +44,14 @@ type world struct {
 	server *sqstest.Server
 	script map[order.ID]order.Result // an order that it does not name is paid
 
-	mu    sync.Mutex
-	now   time.Time
-	calls []sqstest.Call // of the JSON face, in their order
-	done  []work
-	log   bytes.Buffer
-	meter map[string]int // by "metric" and by "metric value"
-	data  []datapoint
-	sent  int // by sendGrouped
+	mu         sync.Mutex
+	now        time.Time
+	calls      []sqstest.Call // of the JSON face, in their order
+	calledWith []work
+	log        bytes.Buffer
+	meter      map[string]int // by "metric" and by "metric value"
+	data       []datapoint
+	sent       int // by sendGrouped
 }
 
 // datapoint is one value that the meter was given.
@@ -99,7 +99,7 @@ func newWorldWith(t tester, orderQueue, deadQueue string, fifo bool) *world {
 		Process: w.process, Decode: sqs.NewDecoder().Decode,
 		Queue:  w.queueThrough(nil),
 		Policy: sqs.DefaultPolicy(), Log: slog.New(slog.NewJSONHandler(&lockedWriter{w: w}, nil)), Meter: counter{w},
-		Now: w.Now, NewOwner: w.newOwner, Jitter: func() float64 { return unlucky },
+		Now: w.Now, NewOwner: w.newOwner, Jitter: func() float64 { return minJitter },
 		RequestID: func(context.Context) string { return "request-1" },
 		Parallel:  4, OrderBudget: orderBudget, AnswerTime: answerTime,
 	}
@@ -132,7 +132,7 @@ func (w *world) Now() time.Time {
 	return w.now
 }
 
-func (w *world) pass(d time.Duration) {
+func (w *world) advance(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.now = w.now.Add(d)
@@ -144,24 +144,24 @@ func (w *world) called(c sqstest.Call) {
 	w.calls = append(w.calls, c)
 }
 
-func (w *world) newOwner() string { return fmt.Sprintf("owner-%d", len(w.worked())) }
+func (w *world) newOwner() string { return fmt.Sprintf("owner-%d", len(w.processed())) }
 
 // process notes the work and answers as the script says.
 func (w *world) process(ctx context.Context, o order.Order, _ time.Time, l order.Lease) order.Result {
 	deadline, _ := ctx.Deadline()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.done = append(w.done, work{o.ID(), l, deadline})
+	w.calledWith = append(w.calledWith, work{o.ID(), l, deadline})
 	if r, scripted := w.script[o.ID()]; scripted {
 		return r
 	}
 	return paid()
 }
 
-func (w *world) worked() []work {
+func (w *world) processed() []work {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.done)
+	return slices.Clone(w.calledWith)
 }
 
 // counted is how often a metric was counted, or "metric value" of one.
@@ -246,7 +246,7 @@ func conflict() order.Result {
 }
 
 // named is the good order under another id.
-func named(id string) string { return with("ORD12345", id) }
+func orderWithID(id string) string { return with("ORD12345", id) }
 
 // send puts bodies on the queue and returns their message ids.
 func (w *world) send(bodies ...string) (ids []string) {
@@ -328,13 +328,13 @@ func (w *world) deliver(ctx context.Context, e events.SQSEvent) (failed []string
 }
 
 // round delivers all that is visible.
-func (w *world) round() (failed []string) {
+func (w *world) deliverVisible() (failed []string) {
 	w.t.Helper()
 	return w.deliver(w.t.Context(), w.receive())
 }
 
 // holds lists the ids that a queue holds, whatever their state.
-func (w *world) holds(queue string) (ids []string) {
+func (w *world) messageIDs(queue string) (ids []string) {
 	w.t.Helper()
 	for _, m := range w.messages(queue) {
 		ids = append(ids, m.ID)
@@ -363,17 +363,18 @@ func (w *world) visible() (ids []string) {
 	return ids
 }
 
-// hiddenFor checks that a message becomes visible after d, and not a second before.
-func (w *world) hiddenFor(id string, d time.Duration) {
+// untilVisible moves the clock to the moment when a message becomes visible, and returns how long that took.
+func (w *world) untilVisible(id string) time.Duration {
 	w.t.Helper()
-	if d > 0 {
-		w.pass(d - time.Second)
-		if slices.Contains(w.visible(), id) {
-			w.t.Errorf("message %s is visible before %v have passed", id, d)
+	began := w.Now()
+	for !slices.Contains(w.visible(), id) {
+		var next time.Time
+		var ok bool
+		w.server.Machine(func(m *sqstest.Machine, now time.Time) { next, ok = m.Next(now) })
+		if !ok {
+			w.t.Fatalf("message %s is gone", id)
 		}
-		w.pass(time.Second)
+		w.advance(next.Sub(w.Now()))
 	}
-	if !slices.Contains(w.visible(), id) {
-		w.t.Errorf("message %s is not visible after %v", id, d)
-	}
+	return w.Now().Sub(began)
 }

@@ -67,7 +67,7 @@ func TestAGroupIsDeliveredInTheOrderOfArrival(t *testing.T) {
 }
 
 // The same guide: groups "might arrive or be processed out of order" among one another.
-func TestTheOrderOfGroupsIsTheCallersChoice(t *testing.T) {
+func TestPickChoosesTheOrderOfGroups(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.Pick = func(n int) int { return n - 1 }
@@ -175,7 +175,7 @@ func TestADuplicate(t *testing.T) {
 }
 
 // API reference, SendMessage: MessageGroupId, MessageDeduplicationId, DelaySeconds. That zero is allowed is known from its users.
-func TestWhatSendRefusesForTheKindOfQueue(t *testing.T) {
+func TestSendRejectsForTheTypeOfQueue(t *testing.T) {
 	t.Parallel()
 	const invalid = sqstest.CodeInvalidParameterValue
 	type draft = sqstest.Draft
@@ -208,7 +208,7 @@ func TestWhatSendRefusesForTheKindOfQueue(t *testing.T) {
 }
 
 // SQS developer guide, "Amazon SQS delay queues": "For FIFO queues, the per-queue delay setting is retroactive".
-func TestANewDelayHoldsForMessagesInAFIFOQueue(t *testing.T) {
+func TestANewDelayAppliesToMessagesInAFIFOQueue(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	delay := func(d time.Duration) {

@@ -108,7 +108,7 @@ func TestAReceivedMessageIsHiddenUntilItsTimeoutEnds(t *testing.T) {
 		ID: sent.ID, Body: "a", Sent: start(), FirstReceived: start(), Receives: 2, Receipt: second.Receipt, State: sqstest.InFlight,
 	}
 	if diff := cmp.Diff(second, want); diff != "" {
-		t.Errorf("got -, want +\n%s", diff)
+		t.Errorf("mismatch (-got +want):\n%s", diff)
 	}
 	if first.Receipt == second.Receipt {
 		t.Error("two receives gave the same handle") // "you will get a different ReceiptHandle each time"
@@ -116,7 +116,7 @@ func TestAReceivedMessageIsHiddenUntilItsTimeoutEnds(t *testing.T) {
 }
 
 // API reference, ReceiveMessage: a request may name its own visibility time-out, zero shows the message again at once.
-func TestAReceiveMayNameItsOwnVisibility(t *testing.T) {
+func TestReceiveTakesAVisibilityTimeout(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.send("a")
@@ -275,7 +275,7 @@ func TestADeadLetterKeepsItsIDAndAge(t *testing.T) {
 		State: sqstest.InFlight,
 	}
 	if diff := cmp.Diff(dead, want); diff != "" {
-		t.Errorf("got -, want +\n%s", diff)
+		t.Errorf("mismatch (-got +want):\n%s", diff)
 	}
 	w.now = start().Add(5*24*time.Hour - 1)
 	w.one("dead")
@@ -306,7 +306,7 @@ func TestAnExpiredMessageIsDeletedAndNotDeadLettered(t *testing.T) {
 
 // SQS developer guide, "Learn how to configure a dead-letter queue redrive": "The redrive task resets the retention period. All
 // redriven messages are considered new messages with a new messageID and enqueueTime".
-func TestARedrivenMessageIsANewOne(t *testing.T) {
+func TestARedrivenMessageIsANewMessage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	sent := w.send("a")
@@ -329,7 +329,7 @@ func TestARedrivenMessageIsANewOne(t *testing.T) {
 }
 
 // API reference, SendMessage, and SQS developer guide, "Amazon SQS message quotas" and "Message attribute components".
-func TestWhatSendRefuses(t *testing.T) {
+func TestSendRejects(t *testing.T) {
 	t.Parallel()
 	const invalid, contents = sqstest.CodeInvalidParameterValue, sqstest.CodeInvalidMessageContents
 	mebibyte := strings.Repeat("a", 1<<20)
@@ -383,7 +383,7 @@ func TestWhatSendRefuses(t *testing.T) {
 }
 
 // API reference, CreateQueue: the same name with other attributes is an error, with the same ones it is not; and the ranges of values.
-func TestWhatCreateRefuses(t *testing.T) {
+func TestCreateRejects(t *testing.T) {
 	t.Parallel()
 	const value, invalid = sqstest.CodeInvalidAttributeValue, sqstest.CodeInvalidParameterValue
 	type settings = sqstest.Settings
@@ -436,7 +436,7 @@ func TestWhatCreateRefuses(t *testing.T) {
 }
 
 // API reference, ChangeMessageVisibility: "a maximum of approximately 120,000 in flight messages ... OverLimit".
-func TestTheInFlightLimitAndALongQueue(t *testing.T) {
+func TestReceiveFailsAtTheInFlightLimit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for range sqstest.InFlightLimit + 5 {
@@ -456,7 +456,7 @@ func TestTheInFlightLimitAndALongQueue(t *testing.T) {
 }
 
 // SQS developer guide, "Amazon SQS standard queues": best-effort ordering. So a choice, which defaults to the longest visible.
-func TestTheOrderIsTheCallersChoice(t *testing.T) {
+func TestPickChoosesTheOrderOfMessages(t *testing.T) {
 	t.Parallel()
 	bodies := func(pick func(int) int) (got []string) {
 		w := newWorld(t)
@@ -471,10 +471,10 @@ func TestTheOrderIsTheCallersChoice(t *testing.T) {
 		return got
 	}
 	if diff := cmp.Diff(bodies(nil), []string{"a", "b", "c"}); diff != "" {
-		t.Errorf("by default: got -, want +\n%s", diff)
+		t.Errorf("by default (-got +want):\n%s", diff)
 	}
 	if diff := cmp.Diff(bodies(func(n int) int { return n - 1 }), []string{"c", "b", "a"}); diff != "" {
-		t.Errorf("last first: got -, want +\n%s", diff)
+		t.Errorf("last first (-got +want):\n%s", diff)
 	}
 }
 
@@ -486,7 +486,7 @@ func TestIDsAreUUIDsAndTheSameForTheSameSeed(t *testing.T) {
 	}
 }
 
-func TestACloneGoesItsOwnWay(t *testing.T) {
+func TestACloneIsIndependent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.send("a")
@@ -505,7 +505,7 @@ func TestACloneGoesItsOwnWay(t *testing.T) {
 	}
 }
 
-func TestACloneRemembersWhatWasSentByItself(t *testing.T) {
+func TestACloneDeduplicatesIndependently(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	twin, other := &world{Machine: w.Clone(), t: t, now: w.now}, &world{Machine: w.Clone(), t: t, now: w.now}
@@ -523,7 +523,7 @@ func TestACloneRemembersWhatWasSentByItself(t *testing.T) {
 	}
 }
 
-func TestNextIsWhenSomethingHappens(t *testing.T) {
+func TestNextIsTheNextVisibilityOrExpiry(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	if _, ok := w.Next(w.now); ok {

@@ -53,7 +53,7 @@ func TestVerdict(t *testing.T) {
 			t.Parallel()
 			deleted, failed := sqstest.Verdict(ids, []byte(tt.response), tt.err)
 			if diff := cmp.Diff([][]string{deleted, failed}, [][]string{tt.deleted, tt.failed}); diff != "" {
-				t.Errorf("got -, want +\n%s", diff)
+				t.Errorf("mismatch (-got +want):\n%s", diff)
 			}
 		})
 	}
@@ -86,7 +86,7 @@ func TestAnEventIsTheOneThatLambdaSends(t *testing.T) {
 		EventSource: "aws:sqs", EventSourceARN: "arn:aws:sqs:us-east-1:000000000000:orders", AWSRegion: "us-east-1",
 	}}}
 	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("got -, want +\n%s", diff)
+		t.Errorf("mismatch (-got +want):\n%s", diff)
 	}
 }
 
@@ -103,7 +103,7 @@ func TestAnEventOfAFIFOQueueHasGroupAndSequence(t *testing.T) {
 		"MessageDeduplicationId": "f55ff16f66f43360266b95db6f8fec01d76031054306ae4a4b380598f6cfd114", // SHA-256 of the body
 	}
 	if diff := cmp.Diff(got.Records[0].Attributes, want); diff != "" {
-		t.Errorf("got -, want +\n%s", diff)
+		t.Errorf("mismatch (-got +want):\n%s", diff)
 	}
 }
 
@@ -234,12 +234,12 @@ func succeed(context.Context, events.SQSEvent) (any, error) { return failing(), 
 func (f *feed) want(lines ...string) {
 	f.t.Helper()
 	if diff := cmp.Diff(f.bodies(), lines); diff != "" {
-		f.t.Errorf("batches: got -, want +\n%s", diff)
+		f.t.Errorf("batches (-got +want):\n%s", diff)
 	}
 }
 
 // Lambda developer guide, "Implementing partial batch responses": only the failed messages become visible again.
-func TestAFailedMessageComesBackAlone(t *testing.T) {
+func TestOnlyAFailedMessageIsRedelivered(t *testing.T) {
 	t.Parallel()
 	f := newFeed(t, func(_ context.Context, e events.SQSEvent) (any, error) {
 		if first := e.Records[0]; first.Attributes["ApproximateReceiveCount"] == "1" {
@@ -253,7 +253,7 @@ func TestAFailedMessageComesBackAlone(t *testing.T) {
 }
 
 // The same guide: a function error fails the whole batch; after the visibility time-out it is delivered again, then dead-lettered.
-func TestAFailingFunctionEndsInTheDeadLetterQueueAndNotTheMapping(t *testing.T) {
+func TestAFailingFunctionDeadLettersItsMessageAndTheMappingContinues(t *testing.T) {
 	t.Parallel()
 	f := newFeed(t, func(_ context.Context, e events.SQSEvent) (any, error) {
 		if e.Records[0].Body == "poison" {
@@ -268,7 +268,7 @@ func TestAFailingFunctionEndsInTheDeadLetterQueueAndNotTheMapping(t *testing.T) 
 	f.want("poison1: 0 deleted, 1 failed, 0 lost", "poison2: 0 deleted, 1 failed, 0 lost", "a1: 1 deleted, 0 failed, 0 lost")
 }
 
-func TestTheFunctionMayChangeWhenAMessageComesBack(t *testing.T) {
+func TestTheFunctionMayChangeTheVisibilityOfItsMessage(t *testing.T) {
 	t.Parallel()
 	var f *feed
 	f = newFeed(t, func(_ context.Context, e events.SQSEvent) (any, error) {
@@ -308,7 +308,7 @@ func TestAQueueIsNotDrainedBeforeItsLastBatchIsObserved(t *testing.T) {
 	f.want("a1: 1 deleted, 0 failed, 0 lost")
 }
 
-func TestAMessageTwiceInOneBatch(t *testing.T) {
+func TestADuplicateMayBeInTheSameBatch(t *testing.T) {
 	t.Parallel()
 	f := newFeed(t, succeed)
 	f.Duplicate = func(sqstest.Message) sqstest.Twice { return sqstest.InSameBatch }
@@ -317,7 +317,7 @@ func TestAMessageTwiceInOneBatch(t *testing.T) {
 	f.want("a1 a1 b1 b1: 4 deleted, 0 failed, 0 lost")
 }
 
-func TestAMessageInTwoInvocationsAtOnce(t *testing.T) {
+func TestADuplicateMayRunInASecondInvocation(t *testing.T) {
 	t.Parallel()
 	var both sync.WaitGroup
 	both.Add(2)
@@ -332,7 +332,7 @@ func TestAMessageInTwoInvocationsAtOnce(t *testing.T) {
 	f.want("a1: 1 deleted, 0 failed, 0 lost", "a1: 1 deleted, 0 failed, 0 lost")
 }
 
-func TestALostDeleteBringsAMessageBack(t *testing.T) {
+func TestAMessageWithALostDeleteIsRedelivered(t *testing.T) {
 	t.Parallel()
 	f := newFeed(t, succeed)
 	f.LoseDelete = func(m sqstest.Message) bool { return m.Body == "a" && m.Receives == 1 }
@@ -363,7 +363,7 @@ func TestABatchEnds(t *testing.T) {
 		f.put(many(9)...)
 		f.drain()
 		if diff := cmp.Diff(sizes(f), []int{4, 4, 1}); diff != "" {
-			t.Errorf("got -, want +\n%s", diff)
+			t.Errorf("mismatch (-got +want):\n%s", diff)
 		}
 	})
 	t.Run("at 6 MB", func(t *testing.T) {
@@ -380,7 +380,7 @@ func TestABatchEnds(t *testing.T) {
 		f.put(big, big, big, big, big, big, big)
 		f.drain()
 		if diff := cmp.Diff(sizes(f), []int{5, 2}); diff != "" {
-			t.Errorf("got -, want +\n%s", diff)
+			t.Errorf("mismatch (-got +want):\n%s", diff)
 		}
 	})
 }
@@ -449,13 +449,13 @@ func TestAGroupIsInOneInvocationAtATimeAndInOrder(t *testing.T) {
 	f.queueUp(bodies...)
 	f.drain()
 	if diff := cmp.Diff(handled, want); diff != "" {
-		t.Errorf("got -, want +\n%s", diff)
+		t.Errorf("mismatch (-got +want):\n%s", diff)
 	}
 }
 
 // The same guide: "If your function returns an error, the function attempts all retries on the affected messages before Lambda receives
 // additional messages from the same group".
-func TestAFailedMessageHoldsUpItsGroupAndNoOther(t *testing.T) {
+func TestAFailedMessageDelaysOnlyItsGroup(t *testing.T) {
 	t.Parallel()
 	f := newFeed(t, func(_ context.Context, e events.SQSEvent) (any, error) {
 		if e.Records[0].Body == "a1" && e.Records[0].Attributes["ApproximateReceiveCount"] == "1" {
@@ -470,7 +470,7 @@ func TestAFailedMessageHoldsUpItsGroupAndNoOther(t *testing.T) {
 	f.want("a11: 0 deleted, 1 failed, 0 lost", "b11: "+done, "a12: "+done, "a21: "+done)
 }
 
-func TestStoppingLetsARunningInvocationEnd(t *testing.T) {
+func TestRunWaitsForARunningInvocation(t *testing.T) {
 	t.Parallel()
 	begun, finish := make(chan struct{}), make(chan struct{})
 	f := newFeed(t, func(ctx context.Context, _ events.SQSEvent) (any, error) {
@@ -486,7 +486,7 @@ func TestStoppingLetsARunningInvocationEnd(t *testing.T) {
 	f.want("a1: 1 deleted, 0 failed, 0 lost")
 }
 
-func TestAStoppedMappingTakesNoMoreMessages(t *testing.T) {
+func TestAStoppedMappingReceivesNoMoreMessages(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	f := newFeed(t, func(context.Context, events.SQSEvent) (any, error) {
@@ -503,7 +503,7 @@ func TestAStoppedMappingTakesNoMoreMessages(t *testing.T) {
 
 // Lambda developer guide, "Lambda parameters for Amazon SQS event source mappings"; Lambda API reference, CreateEventSourceMapping:
 // MaximumBatchingWindowInSeconds is 0 to 300 "in increments of seconds", ScalingConfig: MaximumConcurrency is at most 1,000.
-func TestWhatAMappingRefuses(t *testing.T) {
+func TestCheckRejects(t *testing.T) {
 	t.Parallel()
 	f := newFeed(t, succeed)
 	f.queueUp()
@@ -535,7 +535,7 @@ func TestWhatAMappingRefuses(t *testing.T) {
 
 // Lambda says so when a mapping is made: else a message would come back while the function still works on it. Lambda developer guide,
 // "Configuring a queue to use with Lambda", advises six times the function's time-out.
-func TestAFunctionMayTakeNoLongerThanItsMessagesAreHidden(t *testing.T) {
+func TestTheFunctionTimeoutIsAtMostTheVisibilityTimeout(t *testing.T) {
 	t.Parallel()
 	f := newFeed(t, succeed)
 	f.FunctionTimeout = 31 * time.Second

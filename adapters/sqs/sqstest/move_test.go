@@ -40,7 +40,7 @@ func TestAMessageSentToTheDeadLetterQueueNeedsANamedDestination(t *testing.T) {
 
 // API reference, StartMessageMoveTask: both are queues, "only ARNs of dead-letter queues" are sources; SQS developer guide, "Learn how to
 // configure a dead-letter queue redrive": both are of the same type. It is so with nothing to move, too.
-func TestWhereMessagesMayNotBeMoved(t *testing.T) {
+func TestRedriveRejects(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for _, tt := range []struct{ from, to, want string }{
@@ -92,7 +92,7 @@ func TestStartMessageMoveTaskMovesAllVisibleMessagesAtOnce(t *testing.T) {
 				got = append(got, *m.Body)
 			}
 			if diff := cmp.Diff(got, []string{"a", "b"}); diff != "" {
-				t.Errorf("received from the source queue: got -, want +\n%s", diff)
+				t.Errorf("received from the source queue (-got +want):\n%s", diff)
 			}
 		})
 	}
@@ -142,7 +142,7 @@ func TestAQueueIsNotItsOwnDeadLetterQueue(t *testing.T) {
 	}
 }
 
-func TestAMessageDoesNotGoRoundACircleOfQueuesForEver(t *testing.T) {
+func TestACycleOfDeadLetterQueuesDoesNotLoop(t *testing.T) {
 	t.Parallel()
 	f := newServer(t, sqstest.Options{})
 	f.Machine(func(m *sqstest.Machine, now time.Time) {

@@ -50,7 +50,7 @@ func TestTheQueryProtocolIsRejectedWithAReadableError(t *testing.T) {
 			t.Errorf("%s: got status %d and %s, want 400 and text/xml", name, response.StatusCode, kind)
 		}
 		if diff := cmp.Diff(string(body), want); diff != "" {
-			t.Errorf("%s: got -, want +\n%s", name, diff)
+			t.Errorf("%s (-got +want):\n%s", name, diff)
 		}
 	}
 	f.Machine(func(m *sqstest.Machine, now time.Time) {

@@ -141,7 +141,7 @@ func TestAMessageGoesThroughTheSDK(t *testing.T) {
 		"ApproximateReceiveCount": "1", "SentTimestamp": "1767323045000", "ApproximateFirstReceiveTimestamp": "1767323046000",
 	}
 	if diff := cmp.Diff(got[0].Attributes, want); diff != "" {
-		t.Errorf("attributes: got -, want +\n%s", diff)
+		t.Errorf("attributes (-got +want):\n%s", diff)
 	}
 	if len(got[0].MessageAttributes) != 1 || *got[0].MD5OfMessageAttributes != "19e27d4e946b072f3f58da80d94fd778" {
 		t.Errorf("got %v with digest %s, want attribName1 alone", got[0].MessageAttributes, *got[0].MD5OfMessageAttributes)
@@ -250,7 +250,7 @@ func TestErrorsHaveTheCodesOfSQS(t *testing.T) {
 	}
 }
 
-func TestAnActionThatSQSDoesNotHaveIsNoneHereEither(t *testing.T) {
+func TestAnUnknownActionIsInvalid(t *testing.T) {
 	t.Parallel()
 	f := newServer(t, sqstest.Options{})
 	call, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.URL, strings.NewReader(`{"QueueUrl":"`+f.url+`"}`))
@@ -357,7 +357,7 @@ func TestABatchSucceedsAndFailsByEntry(t *testing.T) {
 // test_send_batch_missing_message_group_id_for_fifo_queue and
 // test_send_batch_missing_deduplication_id_for_fifo_queue. The code is not that of
 // SendMessage, MissingParameter.
-func TestAFIFOBatchWithAnEntryWithoutItsIDsIsRefusedWhole(t *testing.T) {
+func TestAFIFOBatchWithAnEntryWithoutItsIDsIsRejectedAsAWhole(t *testing.T) {
 	t.Parallel()
 	f := newServer(t, sqstest.Options{})
 	settings := sqstest.DefaultSettings()
@@ -408,7 +408,7 @@ func TestGetQueueAttributesWithoutNamesReturnsNone(t *testing.T) {
 // API reference, ReceiveMessage: 1 to 10 messages, 0 to 20 seconds of wait, 0 to 43,200
 // of visibility. The messages are AWS's, recorded by LocalStack's suite
 // (test_send_receive_max_number_of_messages, test_send_receive_wait_time_seconds).
-func TestWhatAReceiveRefuses(t *testing.T) {
+func TestReceiveRejects(t *testing.T) {
 	t.Parallel()
 	f := newServer(t, sqstest.Options{})
 	for body, want := range map[string]string{
@@ -462,7 +462,7 @@ func TestGetQueueAttributesReportsAllOfAQueue(t *testing.T) {
 		"RedrivePolicy":                      `{"deadLetterTargetArn":"` + sqstest.ARN("dead") + `","maxReceiveCount":50}`,
 	}
 	if diff := cmp.Diff(got.Attributes, want); diff != "" {
-		t.Errorf("got -, want +\n%s", diff)
+		t.Errorf("mismatch (-got +want):\n%s", diff)
 	}
 }
 
@@ -493,7 +493,7 @@ func TestAFIFOQueueThroughTheSDK(t *testing.T) {
 		"DeduplicationScope": "queue", "FifoThroughputLimit": "perQueue",
 	}
 	if diff := cmp.Diff(got.Attributes, want); diff != "" {
-		t.Errorf("attributes: got -, want +\n%s", diff)
+		t.Errorf("attributes (-got +want):\n%s", diff)
 	}
 	entry := func(id, body, group, duplicate string) types.SendMessageBatchRequestEntry {
 		return types.SendMessageBatchRequestEntry{Id: &id, MessageBody: &body, MessageGroupId: &group, MessageDeduplicationId: &duplicate}
@@ -523,12 +523,12 @@ func TestAFIFOQueueThroughTheSDK(t *testing.T) {
 	}
 	want = map[string]string{"MessageGroupId": "g", "MessageDeduplicationId": "y", "SequenceNumber": *sent.Successful[1].SequenceNumber}
 	if diff := cmp.Diff(received[1].Attributes, want); diff != "" {
-		t.Errorf("second message: got -, want +\n%s", diff)
+		t.Errorf("second message (-got +want):\n%s", diff)
 	}
 }
 
 // API reference, GetQueueAttributes: what a queue is without is left out, and is not unknown.
-func TestAnAttributeThatAQueueIsWithoutIsNotUnknown(t *testing.T) {
+func TestAnOptionalAttributeIsNotUnknown(t *testing.T) {
 	t.Parallel()
 	f := newServer(t, sqstest.Options{})
 	got, err := f.sdk.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{
@@ -684,7 +684,7 @@ func TestALongPollIsWokenBy(t *testing.T) {
 	})
 }
 
-func TestAFaultHitsAsOftenAsAskedAndBeforeAnyEffect(t *testing.T) {
+func TestAFailedCallHasNoEffect(t *testing.T) {
 	t.Parallel()
 	f := newServer(t, sqstest.Options{})
 	f.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
@@ -702,7 +702,7 @@ func TestAFaultHitsAsOftenAsAskedAndBeforeAnyEffect(t *testing.T) {
 }
 
 // As an HTTP 500 may: the caller can't know.
-func TestADeniedCallHasItsEffect(t *testing.T) {
+func TestACallThatFailsAfterwardsHasItsEffect(t *testing.T) {
 	t.Parallel()
 	f := newServer(t, sqstest.Options{})
 	f.FailAfter("SendMessage", 1, sqstest.CodeInternalError)
@@ -720,7 +720,7 @@ func TestADeniedCallHasItsEffect(t *testing.T) {
 	}
 }
 
-func TestAHealedServerHasNoFaultLeft(t *testing.T) {
+func TestHealRemovesAllFaults(t *testing.T) {
 	t.Parallel()
 	f := newServer(t, sqstest.Options{})
 	f.Fail("SendMessage", 0, sqstest.CodeInternalError) // none
@@ -732,7 +732,7 @@ func TestAHealedServerHasNoFaultLeft(t *testing.T) {
 	f.send()
 }
 
-func TestALostAnswerHasItsEffect(t *testing.T) {
+func TestACallWithALostResponseHasItsEffect(t *testing.T) {
 	t.Parallel()
 	f := newServer(t, sqstest.Options{})
 	f.Lose("SendMessage", 1)
@@ -764,7 +764,7 @@ func TestHooksSeeEachCall(t *testing.T) {
 		"before SendMessage orders ", "after SendMessage orders ", "before SendMessage orders ", "after SendMessage orders OverLimit",
 	}
 	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("got -, want +\n%s", diff)
+		t.Errorf("mismatch (-got +want):\n%s", diff)
 	}
 }
 
