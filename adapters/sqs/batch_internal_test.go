@@ -12,7 +12,7 @@ import (
 	"orderonce/domain/order"
 )
 
-// A verdict that the batch does not know, or none at all, must never delete a message.
+// An unknown verdict, or none, must never delete a message.
 func TestOnlyDoneAndParkedMessagesAreAcknowledged(t *testing.T) {
 	t.Parallel()
 	cfg := aws.Config{Region: "eu-west-1", Credentials: aws.AnonymousCredentials{}}
@@ -21,7 +21,7 @@ func TestOnlyDoneAndParkedMessagesAreAcknowledged(t *testing.T) {
 			Queue: NewQueue(cfg, "http://127.0.0.1:1/orders", "http://127.0.0.1:1/dead"),
 			Log:   slog.New(slog.DiscardHandler),
 		},
-		leaseUntil: time.Unix(0, 0), // the queue has no time left to be told of delays
+		leaseUntil: time.Unix(0, 0), // no time is left for calls to the queue
 	}
 	for id, verdict := range map[string]order.Verdict{
 		"done": order.Done, "parked": order.Park, "redelivered": order.Redeliver, "unknown": "ignore", "none": "",

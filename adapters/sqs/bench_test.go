@@ -8,7 +8,7 @@ import (
 	"orderonce/adapters/sqs"
 )
 
-// bodyOf is a good order of n lines.
+// bodyOf returns a good order of n lines.
 func bodyOf(n int) string {
 	lines := make([]string, n)
 	for i := range lines {

@@ -11,7 +11,8 @@ import (
 	"orderonce/domain/order"
 )
 
-// start is the time of every test. It lies ahead of the real clock, which ends contexts: none ends while a test runs.
+// start is the time at the start of every test. It is in the future, because contexts end
+// by the real clock.
 func start() time.Time { return time.Date(2100, 1, 2, 3, 4, 5, 0, time.UTC) }
 
 const (
@@ -41,44 +42,44 @@ func TestDecide(t *testing.T) {
 		jitter float64
 		want   sqs.Action
 	}{
-		{"what is done is forgotten", order.Result{Verdict: order.Done}, 1, 0, minJitter, sqs.Action{Verdict: order.Done}},
-		{"what is done is forgotten at any age", order.Result{Verdict: order.Done}, 50, 8 * day, minJitter, sqs.Action{Verdict: order.Done}},
-		{"what no retry helps is parked at once", order.Result{Verdict: order.Park}, 1, 0, minJitter, parked},
-		{"a verdict that nobody gave is tried again", order.Result{}, 1, 0, maxJitter, again(5 * time.Second)},
+		{"a settled order is acknowledged", order.Result{Verdict: order.Done}, 1, 0, minJitter, sqs.Action{Verdict: order.Done}},
+		{"a settled order is acknowledged at any age", order.Result{Verdict: order.Done}, 50, 8 * day, minJitter, sqs.Action{Verdict: order.Done}},
+		{"an order to park is parked at its first delivery", order.Result{Verdict: order.Park}, 1, 0, minJitter, parked},
+		{"without a verdict the message is redelivered", order.Result{}, 1, 0, maxJitter, again(5 * time.Second)},
 
 		{"the first delay is 5 s", store, 1, 0, maxJitter, again(5 * time.Second)},
-		{"the first delay is at least half of that, in whole seconds", store, 1, 0, minJitter, again(3 * time.Second)},
-		{"the second doubles", store, 2, 0, maxJitter, again(10 * time.Second)},
-		{"the second is at least half", store, 2, 0, minJitter, again(5 * time.Second)},
+		{"the first delay is at least half of that, rounded up to seconds", store, 1, 0, minJitter, again(3 * time.Second)},
+		{"the second delay is twice the first", store, 2, 0, maxJitter, again(10 * time.Second)},
+		{"the second delay is at least half of that", store, 2, 0, minJitter, again(5 * time.Second)},
 		{"jitter in the middle is three quarters", store, 3, 0, 0.5, again(15 * time.Second)},
-		{"the eighth is the last that doubles", store, 8, 0, maxJitter, again(640 * time.Second)},
-		{"the ninth is 15 min", store, 9, 0, maxJitter, again(15 * time.Minute)},
-		{"the eighth is at most 5 min less", store, 8, 0, minJitter, again(340 * time.Second)},
-		{"the ninth is at least 10 min", store, 9, 0, minJitter, again(10 * time.Minute)},
-		{"the 990th is still 15 min", store, 990, 0, maxJitter, again(15 * time.Minute)},
-		{"a count that the queue did not give is a first one", store, 0, 0, maxJitter, again(5 * time.Second)},
+		{"the eighth delay is the last that doubles", store, 8, 0, maxJitter, again(640 * time.Second)},
+		{"the ninth delay is 15 min", store, 9, 0, maxJitter, again(15 * time.Minute)},
+		{"jitter shortens the eighth delay by at most 5 min", store, 8, 0, minJitter, again(340 * time.Second)},
+		{"jitter shortens the ninth delay by at most 5 min", store, 9, 0, minJitter, again(10 * time.Minute)},
+		{"the 990th delay is 15 min", store, 990, 0, maxJitter, again(15 * time.Minute)},
+		{"a missing count counts as the first", store, 0, 0, maxJitter, again(5 * time.Second)},
 
-		{"a lease is waited for, and a second more", until(30 * time.Second), 1, 0, maxJitter, again(31 * time.Second)},
-		{"a part of a second is a second", until(30*time.Second + 1), 1, 0, minJitter, again(32 * time.Second)},
-		{"a lease that has just ended is waited for no longer than anything else", until(0), 1, 0, minJitter, again(3 * time.Second)},
-		{"nor is one that ended long ago", until(-time.Hour), 1, 0, minJitter, again(3 * time.Second)},
-		{"a short lease uses up no receives", until(time.Second), 500, 0, minJitter, again(10 * time.Minute)},
-		{"nothing is hidden for 12 h after its receive", until(100 * time.Hour), 1, 0, minJitter, again(11 * time.Hour)},
+		{"a lease delays by its rest and a second", until(30 * time.Second), 1, 0, maxJitter, again(31 * time.Second)},
+		{"a lease delays by whole seconds", until(30*time.Second + 1), 1, 0, minJitter, again(32 * time.Second)},
+		{"a lease that has just ended does not delay", until(0), 1, 0, minJitter, again(3 * time.Second)},
+		{"a lease that ended long ago does not delay", until(-time.Hour), 1, 0, minJitter, again(3 * time.Second)},
+		{"a short lease does not shorten the delay", until(time.Second), 500, 0, minJitter, again(10 * time.Minute)},
+		{"the longest delay leaves an hour of SQS's 12", until(100 * time.Hour), 1, 0, minJitter, again(11 * time.Hour)},
 
-		{"what found no worker comes back at once", late, 1, 0, maxJitter, again(0)},
-		{"also the third time", late, 3, 0, maxJitter, again(0)},
-		{"what found none four times waits as everything does", late, 4, 0, maxJitter, again(40 * time.Second)},
+		{"a message that was not started is redelivered at once", late, 1, 0, maxJitter, again(0)},
+		{"a third delivery that was not started is redelivered at once", late, 3, 0, maxJitter, again(0)},
+		{"a fourth delivery that was not started has the usual delay", late, 4, 0, maxJitter, again(40 * time.Second)},
 
-		{"the nineteenth failure is tried again", unconfirmed(19), 19, 0, maxJitter, again(15 * time.Minute)},
-		{"the twentieth is parked", unconfirmed(20), 20, 0, maxJitter, parked},
-		{"a first try is no twentieth, however often the message was received", unconfirmed(1), 500, 0, maxJitter, again(15 * time.Minute)},
-		{"a first delivery is no twentieth, however often the order was tried", unconfirmed(500), 1, 0, maxJitter, again(5 * time.Second)},
+		{"the nineteenth failure is redelivered", unconfirmed(19), 19, 0, maxJitter, again(15 * time.Minute)},
+		{"the twentieth failure is parked", unconfirmed(20), 20, 0, maxJitter, parked},
+		{"a first attempt is not parked for 500 receives", unconfirmed(1), 500, 0, maxJitter, again(15 * time.Minute)},
+		{"a first delivery is not parked for 500 attempts", unconfirmed(500), 1, 0, maxJitter, again(5 * time.Second)},
 		{"the twentieth failure without a claim is parked", panicked, 20, 0, maxJitter, parked},
-		{"an outage parks nothing for its count", store, 990, 0, maxJitter, again(15 * time.Minute)},
-		{"an outage parks nothing before the last day", store, 990, 6*day - 1, maxJitter, again(15 * time.Minute)},
-		{"what SQS would soon move without a reason is parked with one", store, 991, 0, maxJitter, parked},
-		{"on its last day in the queue everything is parked", store, 2, 6 * day, maxJitter, parked},
-		{"a message from the future is young", store, 1, -time.Hour, maxJitter, again(5 * time.Second)},
+		{"an outage does not park after 990 receives", store, 990, 0, maxJitter, again(15 * time.Minute)},
+		{"an outage does not park before the last day", store, 990, 6*day - 1, maxJitter, again(15 * time.Minute)},
+		{"the 991st receive is parked, before SQS dead-letters without a reason", store, 991, 0, maxJitter, parked},
+		{"the last day parks", store, 2, 6 * day, maxJitter, parked},
+		{"a message from the future is not old", store, 1, -time.Hour, maxJitter, again(5 * time.Second)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -90,8 +91,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// However short the first delay is, a message that waits for hours is received every quarter of an
-// hour, or it would use up the queue's receives.
+// Also with a short first delay, a message that waits for hours is received every 15
+// minutes, or it would use up its receives.
 func TestADelayIsTheLongestAfterTwentyDoublings(t *testing.T) {
 	t.Parallel()
 	p := sqs.DefaultPolicy()
@@ -103,8 +104,8 @@ func TestADelayIsTheLongestAfterTwentyDoublings(t *testing.T) {
 	}
 }
 
-// Every reason of the domain and of the edge, at every count and age: the answer depends on nothing but the verdict, the patience,
-// the tries and the lease. What could not be started is TestDecide's.
+// For every reason, count and age, the action depends only on the verdict, Transient, the
+// attempts and the lease. TestDecide has the exception, messages that were not started.
 func TestDecideKeepsItsBounds(t *testing.T) {
 	t.Parallel()
 	reasons := slices.DeleteFunc(append(order.Reasons(), sqs.Reasons()...), func(r order.Reason) bool { return r == sqs.ReasonNotStarted })
@@ -112,7 +113,7 @@ func TestDecideKeepsItsBounds(t *testing.T) {
 		r := order.Result{
 			Verdict:   rapid.SampledFrom([]order.Verdict{order.Done, order.Redeliver, order.Park}).Draw(t, "verdict"),
 			Reason:    rapid.SampledFrom(reasons).Draw(t, "reason"),
-			Transient: rapid.Bool().Draw(t, "patient"),
+			Transient: rapid.Bool().Draw(t, "transient"),
 			Attempt:   rapid.IntRange(0, 30).Draw(t, "attempt"),
 		}
 		if rapid.Bool().Draw(t, "in progress") {
@@ -146,7 +147,7 @@ func TestDecideKeepsItsBounds(t *testing.T) {
 			t.Fatalf("got a delay of %v at delivery %d, want %v to %v", got.Delay, count, least, full)
 		}
 		if end := start().Add(got.Delay); got.Delay < 11*time.Hour && !end.After(r.NotBefore) {
-			t.Fatalf("it comes back at %v, when the lease of %v still counts", end, r.NotBefore)
+			t.Fatalf("redelivered at %v, before the lease ends at %v", end, r.NotBefore)
 		}
 		if next := answer(count + 1); next.Verdict == order.Redeliver && next.Delay < got.Delay {
 			t.Fatalf("got a delay of %v after one of %v", next.Delay, got.Delay)
@@ -154,8 +155,8 @@ func TestDecideKeepsItsBounds(t *testing.T) {
 	})
 }
 
-// What lasts is never the order's own fault, and no jitter, lease or lack of workers may send the message to the dead-letter queue
-// before its last day: neither ours, nor SQS's own count.
+// A transient failure may last for days. No jitter, lease or lack of workers may park or
+// dead-letter its message before its last day.
 func TestALastingFailureIsRedeliveredUntilTheLastDay(t *testing.T) {
 	t.Parallel()
 	wait := func(t tester, next func() (r order.Result, jitter float64)) {
@@ -186,7 +187,7 @@ func TestALastingFailureIsRedeliveredUntilTheLastDay(t *testing.T) {
 			wait(t, func() (order.Result, float64) { return r, minJitter })
 		})
 	}
-	t.Run("one after the other", func(t *testing.T) {
+	t.Run("in turns", func(t *testing.T) {
 		t.Parallel()
 		rapid.Check(t, func(t *rapid.T) {
 			lease := time.Duration(rapid.Int64Range(0, int64(order.MaxLease)).Draw(t, "lease"))

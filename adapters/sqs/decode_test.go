@@ -26,7 +26,7 @@ const (
 	cardNumber  = "4242424242424242" // Stripe's test card
 )
 
-// with is the good order after one replacement.
+// with returns the good order after one replacement.
 func with(old, replacement string) string {
 	if strings.Count(good, old) != 1 {
 		panic("not once in the good order: " + old)
@@ -48,7 +48,7 @@ func fromSNS(message string) string {
 		`"Message":` + string(text) + `,"Timestamp":"2026-01-02T03:04:05.000Z","SignatureVersion":"1"}`
 }
 
-// The rules that more than one reason ends in.
+// Rules that appear in several errors.
 const (
 	wantID        = `want 1 to 64 letters, digits, '.', '_' or '-', the first a letter or a digit`
 	wantSKU       = `want 1 to 64 printable characters without blanks`
@@ -60,7 +60,7 @@ const (
 
 type badBody struct{ name, body, want string }
 
-// shapeless are bodies that are no order at all.
+// malformed returns bodies that are not an order.
 func malformed() []badBody {
 	return []badBody{
 		{"too large", strings.Repeat(" ", sqs.MaxBody) + good, "too large: 262341 bytes, want at most 262144"},
@@ -72,14 +72,14 @@ func malformed() []badBody {
 		{"truncated before the last brace", good[:len(good)-1], "truncated JSON"},
 		{"a trailing comma", `{"orderId":"x",}`, "invalid JSON at byte 16"},
 		{"two orders", good + good, "trailing data after the JSON object at byte 197"},
-		{"bytes behind it", good + " x", "trailing data after the JSON object at byte 197"},
-		{"a bracket too many", good + "}", "trailing data after the JSON object at byte 197"},
+		{"trailing bytes", good + " x", "trailing data after the JSON object at byte 197"},
+		{"a closing bracket too many", good + "}", "trailing data after the JSON object at byte 197"},
 		{"null", "null", "not a JSON object"},
 		{"a number", "5", "not a JSON object"},
 		{"a string", `"order"`, "not a JSON object"},
 		{"a list of one order", "[" + good + "]", "not a JSON object"},
 		{"a hundred thousand brackets", strings.Repeat("[", 100_000), "invalid JSON at byte 10001"},
-		{"a mistake far behind", strings.Repeat(" ", 5000) + "x", "invalid JSON at byte 5001"},
+		{"a syntax error at a large offset", strings.Repeat(" ", 5000) + "x", "invalid JSON at byte 5001"},
 		{"one level too many", fromEventBridge(strings.Repeat("[", 17) + strings.Repeat("]", 17)), "nested deeper than 16 levels"},
 		{"one level less", fromEventBridge(strings.Repeat("[", 16) + strings.Repeat("]", 16)), "not a JSON object"},
 		{"deep nesting in the wrapper", fromEventBridge(strings.Repeat("[", 5000) + strings.Repeat("]", 5000)), "nested deeper than 16 levels"},
@@ -147,14 +147,14 @@ func malformed() []badBody {
 		{"an event whose detail is null", fromEventBridge(`null`), "not a JSON object"},
 		{"an event whose detail is a string", fromEventBridge(`"order"`), "not a JSON object"},
 		{
-			"an order that says it is an event", with(`"lines"`, `"detail-type":"x","detail":`+good+`,"lines"`),
+			"an order with the fields of an event", with(`"lines"`, `"detail-type":"x","detail":`+good+`,"lines"`),
 			`unknown field "detail-type"`,
 		},
 		{
-			"an event with a price of its own", strings.Replace(fromEventBridge(good), `"account"`, `"currency":"eur","account"`, 1),
+			"an event with a field of an order", strings.Replace(fromEventBridge(good), `"account"`, `"currency":"eur","account"`, 1),
 			`unknown field "version"`,
 		},
-		{"bytes behind an event", `{"detail-type":"x","detail":{}} x`, "trailing data after the JSON object at byte 31"},
+		{"trailing bytes after an event", `{"detail-type":"x","detail":{}} x`, "trailing data after the JSON object at byte 31"},
 		{"a notification of text", fromSNS("hello"), "invalid JSON at byte 1"},
 		{"a notification without a message", `{"Type":"Notification"}`, `unknown field "Type"`},
 		{
@@ -174,7 +174,8 @@ func malformed() []badBody {
 	}
 }
 
-// layered are bodies that break a rule at one of the layers of an order in an event in a notification.
+// malformedLayers returns bodies that break a rule at one layer of an order in an event
+// in a notification.
 func malformedLayers() []badBody {
 	event, note := fromEventBridge(good), fromSNS(fromEventBridge(good))
 	behind := func(layer string) string {
@@ -183,22 +184,22 @@ func malformedLayers() []badBody {
 	beside := func(layer, field string) string { return strings.Replace(layer, `{`, `{`+field+`,`, 1) }
 	return []badBody{
 		{
-			"a notification with a price of its own", beside(fromSNS(good), `"currency":"eur"`),
+			"a notification with a field of an order", beside(fromSNS(good), `"currency":"eur"`),
 			`unknown field "Type"`,
 		},
 		{
-			"a notification of an event with a price of its own", beside(note, `"currency":"eur"`),
+			"a notification of an event with a field of an order", beside(note, `"currency":"eur"`),
 			`unknown field "Type"`,
 		},
 		{
-			"a notified event with a price of its own", fromSNS(beside(event, `"currency":"eur"`)),
+			"a notified event with a field of an order", fromSNS(beside(event, `"currency":"eur"`)),
 			`unknown field "version"`,
 		},
 		{
 			"a notification that is an event", beside(note, `"detail-type":"x","detail":`+good),
 			`unknown field "detail-type"`,
 		},
-		{"an event with a message of its own", beside(event, `"Message":"x"`), `unknown field "Message"`},
+		{"an event with a message", beside(event, `"Message":"x"`), `unknown field "Message"`},
 		{"a notification whose message is null", `{"Type":"Notification","Message":null}`, "truncated JSON"},
 		{"a field twice in the notification", beside(note, `"message":"x"`), `duplicate field "Message"`},
 		{"a field twice in a notified event", fromSNS(beside(event, `"Detail":{}`)), `duplicate field "detail"`},
@@ -210,12 +211,12 @@ func malformedLayers() []badBody {
 			"an unknown field in the order of a notified event", fromSNS(fromEventBridge(with(`"currency"`, `"tip":1,"currency"`))),
 			`unknown field "tip"`,
 		},
-		{"bytes behind the notification", note + "x", behind(note)},
-		{"bytes behind a notified event", fromSNS(event + "x"), behind(event)},
+		{"trailing bytes after the notification", note + "x", behind(note)},
+		{"trailing bytes after a notified event", fromSNS(event + "x"), behind(event)},
 	}
 }
 
-// invalid are bodies of an order's shape that no one may charge.
+// invalid returns bodies with the fields of an order that must not be charged.
 func invalid() []badBody {
 	line := func(sku string) string { return `{"sku":"` + sku + `","quantity":1,"unitAmount":1}` }
 	return []badBody{
@@ -337,7 +338,7 @@ func TestDecodeRejects(t *testing.T) {
 					t.Errorf("mismatch (-got +want):\n%s", diff)
 				}
 				if strings.Contains(err.Error(), cardNumber) {
-					t.Error("the reason repeats a card number")
+					t.Error("the error contains a card number")
 				}
 			})
 		}
@@ -353,7 +354,7 @@ func TestDecodeAccepts(t *testing.T) {
 		{"an order that EventBridge wrapped", fromEventBridge(good), "39.98 USD"},
 		{"an order that SNS wrapped", fromSNS(good), "39.98 USD"},
 		{"an event that SNS wrapped", fromSNS(fromEventBridge(good)), "39.98 USD"},
-		{"an article that is called like a wrapper", with("TSHIRT-M", "Notification"), "39.98 USD"},
+		{"an article with the name of a wrapper", with("TSHIRT-M", "Notification"), "39.98 USD"},
 		{"yen, which have no decimals", with(`"usd"`, `"jpy"`), "3998 JPY"},
 		{"whole krónur", strings.Replace(with(`"usd"`, `"isk"`), "1999", "1950", 1), "39.00 ISK"},
 		{"dinars with two decimals", strings.Replace(with(`"usd"`, `"kwd"`), "1999", "1995", 1), "3.990 KWD"},
@@ -408,7 +409,8 @@ func TestDecodeReadsEveryFieldInEveryWrapper(t *testing.T) {
 	}
 }
 
-// Two names that encoding/json takes for one field would let the second overwrite what was checked.
+// Of two names that encoding/json treats as one field, the second would overwrite the
+// checked value.
 func TestDecodeFoldsNamesAsEncodingJSONDoes(t *testing.T) {
 	t.Parallel()
 	decoder := sqs.NewDecoder()
@@ -419,12 +421,13 @@ func TestDecodeFoldsNamesAsEncodingJSONDoes(t *testing.T) {
 		}
 		body := fmt.Sprintf(`{"detail-type":"x","detail":%s,"%c":0,"%c":0}`, good, r, other)
 		if _, err := decoder.Decode(body); err == nil {
-			t.Errorf("%q and %q count as two names", r, other)
+			t.Errorf("%q and %q are not duplicates", r, other)
 		}
 	}
 }
 
-// The validator's tags and order.New state the same limits; this holds them to the same answer and the same words.
+// The validator's tags and order.New have the same limits, and must return the same
+// errors.
 func TestDecodeAgreesWithTheDomain(t *testing.T) {
 	t.Parallel()
 	decoder := sqs.NewDecoder()
@@ -441,19 +444,20 @@ func TestDecodeAgreesWithTheDomain(t *testing.T) {
 	})
 }
 
-// problems are those of an InvalidError, by field: the two sides find them in different order.
+// problems returns those of an InvalidError, sorted by field, because the two sides find
+// them in different order.
 func problems(t *rapid.T, err error) []order.Problem {
 	if err == nil {
 		return nil
 	}
-	invalid, ok := err.(*order.InvalidError) //nolint:errorlint // the promise is this very type
+	invalid, ok := err.(*order.InvalidError) //nolint:errorlint // the documented type
 	if !ok {
 		t.Fatalf("got error %T %v, want *order.InvalidError", err, err)
 	}
 	return slices.SortedFunc(slices.Values(invalid.Problems), func(a, b order.Problem) int { return strings.Compare(a.Field, b.Field) })
 }
 
-// drafts are good orders in which some fields were replaced by others, good and bad ones.
+// drafts generates orders with valid and invalid fields.
 func drafts() *rapid.Generator[order.Draft] {
 	oneOf := func(usual string, others ...string) *rapid.Generator[string] {
 		lengths := rapid.Map(rapid.SampledFrom([]int{63, 64, 65, 127, 128, 129, 254, 255, 256}), func(n int) string {
@@ -491,7 +495,7 @@ func drafts() *rapid.Generator[order.Draft] {
 	})
 }
 
-// encode writes a draft as a producer would.
+// encode returns a draft as a producer sends it.
 func encode(d order.Draft) string {
 	lines := make([]map[string]any, len(d.Lines))
 	for i, l := range d.Lines {
@@ -507,9 +511,10 @@ func encode(d order.Draft) string {
 	return string(body)
 }
 
-// A body of many small keys or of many brackets must not cost more than its size: anybody who may send can send those.
+// Producers can send bodies of many small keys or brackets, so the cost of a body must be
+// linear in its size.
 //
-//nolint:paralleltest // AllocsPerRun counts the whole process
+//nolint:paralleltest // AllocsPerRun counts all goroutines
 func TestTheCostOfDecodeIsLinear(t *testing.T) {
 	decoder := sqs.NewDecoder()
 	keys := func(n int) string {
@@ -533,7 +538,7 @@ func TestTheCostOfDecodeIsLinear(t *testing.T) {
 				return testing.AllocsPerRun(2, func() { _, _ = decoder.Decode(body) })
 			}
 			if small, large := cost(3_000), cost(27_000); large > 9*small+200 {
-				t.Errorf("%.0f allocations for nine times a body that costs %.0f", large, small)
+				t.Errorf("%.0f allocations for nine times a body that takes %.0f", large, small)
 			}
 		})
 	}

@@ -10,7 +10,7 @@ import (
 	"orderonce/domain/order"
 )
 
-// canary is what no error may repeat: it has a blank, so that no field accepts it.
+// canary must appear in no error. It has a blank, so that no field accepts it.
 const canary = "4242 4242 canary"
 
 func FuzzDecode(f *testing.F) {
@@ -30,7 +30,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			isDecodeError(t, err)
 		} else if again, err := decoder.Decode(canonical(t, body)); err != nil || again.Fingerprint() != got.Fingerprint() {
-			t.Errorf("written again it has fingerprint %s (%v), want %s", again.Fingerprint(), err, got.Fingerprint())
+			t.Errorf("in canonical JSON it has fingerprint %s (%v), want %s", again.Fingerprint(), err, got.Fingerprint())
 		}
 		for _, planted := range plant(body) {
 			_, err := decoder.Decode(planted)
@@ -39,7 +39,7 @@ func FuzzDecode(f *testing.F) {
 			}
 			isDecodeError(t, err)
 			if strings.Contains(err.Error(), canary) {
-				t.Errorf("the error repeats what stood in the message: %v", err)
+				t.Errorf("the error contains a value of the message: %v", err)
 			}
 		}
 	})
@@ -54,14 +54,14 @@ func isDecodeError(t *testing.T, err error) {
 	}
 }
 
-// canonical writes a body again, with sorted keys, no blanks and other escapes.
+// canonical encodes a body again, with sorted keys, no blanks and other escapes.
 func canonical(t *testing.T, body string) string {
 	t.Helper()
 	dec := json.NewDecoder(strings.NewReader(body))
 	dec.UseNumber()
 	var v any
 	if err := dec.Decode(&v); err != nil {
-		t.Fatalf("an accepted body is no JSON: %v", err)
+		t.Fatalf("an accepted body is not JSON: %v", err)
 	}
 	out, err := json.Marshal(v)
 	if err != nil {
@@ -70,7 +70,8 @@ func canonical(t *testing.T, body string) string {
 	return string(out)
 }
 
-// plant puts the canary where a text stands, in the right form and in wrong ones, and into names of fields.
+// plant puts the canary into values, of the right type and of wrong ones, and into names
+// of fields.
 func plant(body string) []string {
 	var fields map[string]any
 	if strings.Contains(body, "canary") || len(body) > 1<<15 || json.Unmarshal([]byte(body), &fields) != nil || fields == nil {

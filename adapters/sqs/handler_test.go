@@ -43,7 +43,7 @@ func TestOnlyRedeliveredMessagesAreBatchItemFailures(t *testing.T) {
 	}
 }
 
-// Lambda takes null for an empty list, but a reader of the answer need not.
+// Lambda accepts null as an empty list, but other readers of the response may not.
 func TestBatchItemFailuresIsNeverNull(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -108,19 +108,20 @@ func TestAPanicFailsOnlyItsRecord(t *testing.T) {
 		t.Errorf("got the line %v", line)
 	}
 	if strings.Contains(w.log.String(), canary) {
-		t.Error("the log repeats what was thrown")
+		t.Error("the log contains the value of the panic")
 	}
 	if got, want := w.untilVisible(ids[1]), 3*time.Second; got != want {
 		t.Errorf("message becomes visible after %v, want %v", got, want)
 	}
 }
 
-// brokenError is an error that nobody can read, such as a nil pointer that became one.
+// brokenError panics when it is read, such as an error whose pointer is nil.
 type brokenError struct{}
 
 func (brokenError) Error() string { panic("boom " + canary) }
 
-// Whatever panics, and wherever: the message comes back unless it was done with, and its neighbors are untouched.
+// A panic in any step redelivers its message, unless the message is settled or parked
+// already.
 func TestAPanicInAnyStepFailsOnlyItsRecord(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -130,17 +131,17 @@ func TestAPanicInAnyStepFailsOnlyItsRecord(t *testing.T) {
 		says   string // in the log, of the second one
 	}{
 		{"decoding", func(w *world) { w.Decode = new(sqs.Decoder).Decode }, []int{1}, "WARN panic"},
-		{"drawing an owner", func(w *world) { w.NewOwner = func() string { panic("boom " + canary) } }, []int{1}, "WARN panic"},
-		{"answering anybody", func(w *world) {
+		{"creating an owner", func(w *world) { w.NewOwner = func() string { panic("boom " + canary) } }, []int{1}, "WARN panic"},
+		{"choosing the delay", func(w *world) {
 			w.script["BAD"], w.Jitter = outage(), func() float64 { panic("boom " + canary) }
 		}, []int{0, 1, 2}, "WARN panic"},
 		{"parking", func(w *world) {
 			w.script["BAD"] = order.Result{Verdict: order.Park, Reason: order.ReasonRefused, Err: brokenError{}}
 		}, []int{1}, "WARN panic"},
-		{"reporting what comes back", func(w *world) {
+		{"reporting a redelivered message", func(w *world) {
 			w.script["BAD"] = order.Result{Verdict: order.Redeliver, Reason: order.ReasonStore, Transient: true, Err: brokenError{}}
 		}, []int{1}, "ERROR <nil>"},
-		{"reporting what is done", func(w *world) {
+		{"reporting a settled message", func(w *world) {
 			w.script["BAD"] = order.Result{Verdict: order.Done, Reason: order.ReasonSettled, Err: brokenError{}}
 		}, nil, "ERROR <nil>"},
 	} {
@@ -161,19 +162,19 @@ func TestAPanicInAnyStepFailsOnlyItsRecord(t *testing.T) {
 				if line["message_id"] == ids[1] {
 					said += fmt.Sprint(line["level"], " ", line["reason"])
 					if !strings.Contains(fmt.Sprint(line["error"]), "panic of type ") {
-						t.Errorf("got the line %v, want one that says what was thrown where", line)
+						t.Errorf("got the line %v, want the type of the panic and its stack", line)
 					}
 				}
 			}
 			if said != tt.says || strings.Contains(w.log.String(), canary) {
-				t.Errorf("got the lines %q, want %q and nothing of what was thrown", said, tt.says)
+				t.Errorf("log of the second message = %q, want %q without the value of the panic", said, tt.says)
 			}
 		})
 	}
 }
 
-// runtime.Goexit ends a goroutine without a panic, so recover does not see it. A worker that ends this way settled
-// nothing: its message comes back, and the rest of its lane is processed.
+// runtime.Goexit ends a goroutine without a panic, so recover does not see it. The
+// message of such a worker is redelivered, and the rest of its lane is processed.
 func TestAWorkerThatExitsFailsOnlyItsRecord(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -223,10 +224,10 @@ func TestAWorkerThatExitsFailsOnlyItsRecord(t *testing.T) {
 			}
 			got := w.deliverVisible()
 			if diff := cmp.Diff(got, want); diff != "" {
-				t.Errorf("failed (-got +want):\n%s", diff)
+				t.Errorf("batch item failures (-got +want):\n%s", diff)
 			}
 			if diff := cmp.Diff(w.messageIDs(w.orders), want); diff != "" {
-				t.Errorf("on the queue (-got +want):\n%s", diff)
+				t.Errorf("order queue (-got +want):\n%s", diff)
 			}
 			says := ""
 			for _, line := range w.lines() {
@@ -261,7 +262,7 @@ func TestLanesRunInParallelUpToTheLimit(t *testing.T) {
 		for finished := range 6 {
 			synctest.Wait()
 			if got, want := len(*started), min(finished+2, 6); got != want {
-				t.Errorf("got %d orders started when %d have finished, want %d", got, finished, want)
+				t.Errorf("%d orders started after %d have finished, want %d", got, finished, want)
 			}
 			gate <- struct{}{}
 		}
@@ -315,8 +316,8 @@ func TestOnAStandardQueueAFailureStopsNoOtherMessage(t *testing.T) {
 	}
 }
 
-// gated lets each order start, and end only when the gate gives it a turn. It touches no queue. Read started only when
-// synctest says that nothing runs.
+// gated replaces Process: each order starts, and ends when it receives from gate. Read
+// started only after synctest.Wait.
 func gated(w *world) (started *[]string, gate chan struct{}) {
 	var mu sync.Mutex
 	started, gate = new([]string), make(chan struct{})
@@ -356,23 +357,23 @@ func TestAFIFOGroupStopsAtItsFirstFailure(t *testing.T) {
 		t.Errorf("processed orders (-got +want):\n%s", diff)
 	}
 	if got := len(w.messageIDs(w.dead)); got != 1 {
-		t.Errorf("got %d dead letters, want the conflict alone: what is behind in its group waits", got)
+		t.Errorf("%d dead letters, want 1: messages behind the head of a group are not parked", got)
 	}
 	if got := w.counted("Redelivered behind_in_group"); got != 3 {
-		t.Errorf("got %d messages behind in their group, want 3", got)
+		t.Errorf("Redelivered for behind_in_group = %d, want 3", got)
 	}
 	w.advance(60 * time.Second)
 	if got := w.visible(); len(got) > 0 {
-		t.Errorf("visible too early: got %q, want none", got)
+		t.Errorf("visible before the lease ends: got %q, want none", got)
 	}
 	w.advance(time.Second)
 	if diff := cmp.Diff(w.visible(), []string{ids[1], ids[3], ids[4], ids[7]}); diff != "" {
-		t.Errorf("visible with the head of the group (-got +want):\n%s", diff)
+		t.Errorf("visible after the lease (-got +want):\n%s", diff)
 	}
 }
 
-// The order of a group holds whatever the reason is for which its head comes back: what follows is
-// not processed, not parked, and comes back with the head.
+// A group keeps its order for whatever reason its head is redelivered: the messages
+// behind it are not processed and not parked, and are redelivered with the head.
 func TestNothingOvertakesTheHeadOfItsFIFOGroup(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -380,33 +381,33 @@ func TestNothingOvertakesTheHeadOfItsFIFOGroup(t *testing.T) {
 		breaks func(*world)
 		delay  time.Duration
 	}{
-		"it waits for the store": {orderWithID("HEAD"), func(w *world) { w.script["HEAD"] = outage() }, 3 * time.Second},
-		"it failed by itself": {orderWithID("HEAD"), func(w *world) {
+		"the store is unavailable": {orderWithID("HEAD"), func(w *world) { w.script["HEAD"] = outage() }, 3 * time.Second},
+		"the order failed by itself": {orderWithID("HEAD"), func(w *world) {
 			w.script["HEAD"] = order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Attempt: 1}
 		}, 3 * time.Second},
-		"another attempt holds it": {orderWithID("HEAD"), func(w *world) {
+		"another attempt holds the order": {orderWithID("HEAD"), func(w *world) {
 			w.script["HEAD"] = order.Result{
 				Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(time.Minute), Transient: true,
 			}
 		}, 61 * time.Second},
-		"it could not be parked": {orderWithID("HEAD"), func(w *world) {
+		"it cannot be parked": {orderWithID("HEAD"), func(w *world) {
 			w.script["HEAD"] = conflict()
 			w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
 		}, 3 * time.Second},
-		"it is no order and could not be parked": {"no order", func(w *world) {
+		"it is not an order and cannot be parked": {"no order", func(w *world) {
 			w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
 		}, 3 * time.Second},
-		"the answer to its parking was lost": {orderWithID("HEAD"), func(w *world) {
+		"the response to parking it is lost": {orderWithID("HEAD"), func(w *world) {
 			w.script["HEAD"] = conflict()
 			w.server.Lose("SendMessage", 1)
 		}, 3 * time.Second},
-		"it panicked":       {orderWithID("HEAD"), func(w *world) { w.failsFor("HEAD", func() { panic("boom") }) }, 3 * time.Second},
-		"its worker exited": {orderWithID("HEAD"), func(w *world) { w.failsFor("HEAD", runtime.Goexit) }, 3 * time.Second},
-		"parking it panicked": {orderWithID("HEAD"), func(w *world) {
+		"it panics":        {orderWithID("HEAD"), func(w *world) { w.failsFor("HEAD", func() { panic("boom") }) }, 3 * time.Second},
+		"its worker exits": {orderWithID("HEAD"), func(w *world) { w.failsFor("HEAD", runtime.Goexit) }, 3 * time.Second},
+		"parking it panics": {orderWithID("HEAD"), func(w *world) {
 			w.script["HEAD"] = order.Result{Verdict: order.Park, Reason: order.ReasonRefused, Err: brokenError{}}
 		}, 5 * time.Second},
-		"nobody gave a verdict": {orderWithID("HEAD"), func(w *world) { w.script["HEAD"] = order.Result{} }, 3 * time.Second},
-		"the batch has no time": {orderWithID("HEAD"), func(w *world) { w.OrderBudget = order.MaxLease }, 3 * time.Second},
+		"its result has no verdict":         {orderWithID("HEAD"), func(w *world) { w.script["HEAD"] = order.Result{} }, 3 * time.Second},
+		"the function timeout is too short": {orderWithID("HEAD"), func(w *world) { w.OrderBudget = order.MaxLease }, 3 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -426,12 +427,12 @@ func TestNothingOvertakesTheHeadOfItsFIFOGroup(t *testing.T) {
 			}
 			for _, id := range ids[1:] {
 				if got := w.reasonOf(id); got != "behind_in_group" {
-					t.Errorf("message %s comes back for %q, want behind_in_group", id, got)
+					t.Errorf("message %s is redelivered for %q, want behind_in_group", id, got)
 				}
 			}
 			w.advance(tt.delay - time.Second)
 			if got := w.visible(); len(got) > 0 {
-				t.Errorf("messages %q are visible before the head's delay of %v is over", got, tt.delay)
+				t.Errorf("messages %q are visible before the head's delay of %v ends", got, tt.delay)
 			}
 			w.advance(time.Second)
 			if diff := cmp.Diff(w.visible(), ids); diff != "" {
@@ -441,7 +442,7 @@ func TestNothingOvertakesTheHeadOfItsFIFOGroup(t *testing.T) {
 	}
 }
 
-// failsFor makes the work on one order end in f.
+// failsFor makes Process call f for one order.
 func (w *world) failsFor(id order.ID, f func()) {
 	w.Process = func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result {
 		if o.ID() == id {
@@ -451,7 +452,7 @@ func (w *world) failsFor(id order.ID, f func()) {
 	}
 }
 
-// reasonOf is the reason in the log line of a message.
+// reasonOf returns the reason in the log line of a message.
 func (w *world) reasonOf(messageID string) string {
 	w.t.Helper()
 	for _, line := range w.lines() {
@@ -462,8 +463,8 @@ func (w *world) reasonOf(messageID string) string {
 	return ""
 }
 
-// In every batch, what comes back of a FIFO group is the end of it: the first message that fails,
-// and all behind it, of which none was processed.
+// In every batch, the redelivered messages of a FIFO group are its last ones: the first
+// that fails, and all behind it, none of which was processed.
 func TestAFIFOGroupIsProcessedInOrder(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -493,9 +494,9 @@ func TestAFIFOGroupIsProcessedInOrder(t *testing.T) {
 			head, stopped := heads[group]
 			switch {
 			case stopped && !slices.Contains(failed, id):
-				t.Fatalf("message %s is done, although %s of its group comes back", id, head)
+				t.Fatalf("message %s is acknowledged, although %s of its group is redelivered", id, head)
 			case stopped && w.reasonOf(id) != "behind_in_group":
-				t.Fatalf("message %s comes back for %s, want behind_in_group after %s", id, w.reasonOf(id), head)
+				t.Fatalf("message %s is redelivered for %s, want behind_in_group after %s", id, w.reasonOf(id), head)
 			case !stopped && slices.Contains(failed, id):
 				heads[group] = id
 			}
@@ -503,7 +504,8 @@ func TestAFIFOGroupIsProcessedInOrder(t *testing.T) {
 	})
 }
 
-// A message is received as often as those before it in its group, but only its own tries count.
+// A message is received as often as those before it in its group, but only its own
+// attempts count.
 func TestAMessageIsNotParkedForTheFailuresOfItsGroupsHead(t *testing.T) {
 	t.Parallel()
 	w := newFIFOWorld(t)
@@ -524,19 +526,20 @@ func TestAMessageIsNotParkedForTheFailuresOfItsGroupsHead(t *testing.T) {
 			t.Errorf("batch item failures once the head is parked (-got +want):\n%s", diff)
 		}
 		if diff := cmp.Diff(tried, map[order.ID]int{"HEAD": 20, "NEXT": tries}); diff != "" {
-			t.Fatalf("tries (-got +want):\n%s", diff)
+			t.Fatalf("attempts (-got +want):\n%s", diff)
 		}
 		w.advance(15 * time.Minute)
 	}
 	if got := w.deliverVisible(); len(got) > 0 {
-		t.Errorf("batch item failures at the twentieth try: got %q, want none", got)
+		t.Errorf("batch item failures at the twentieth attempt: got %q, want none", got)
 	}
 	if got := len(w.messageIDs(w.dead)); got != 2 {
 		t.Errorf("got %d dead letters, want 2", got)
 	}
 }
 
-// A standard queue may carry group ids, for fairness among tenants (SQS developer guide, "Amazon SQS fair queues").
+// Messages of a standard queue may have group ids, for fairness (SQS developer guide,
+// "Amazon SQS fair queues").
 func TestAGroupOfAFairQueueHasNoOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -560,8 +563,8 @@ func TestNoOrderStartsWithoutTimeToFinish(t *testing.T) {
 		first  time.Duration // of the invocation's 30 s
 		starts bool
 	}{
-		{"a second order starts when one budget is left", 30*time.Second - answerTime - orderBudget, true},
-		{"a second order does not start with less", 30*time.Second - answerTime - orderBudget + time.Nanosecond, false},
+		{"the second order starts with one budget left", 30*time.Second - answerTime - orderBudget, true},
+		{"the second order does not start with less", 30*time.Second - answerTime - orderBudget + time.Nanosecond, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -619,11 +622,11 @@ func TestAMessageThatIsNotStartedAFourthTimeIsDelayed(t *testing.T) {
 		}
 	}
 	if got := w.counted("Redelivered not_started"); got != 5 {
-		t.Errorf("got %d deliveries that could not start, want 5", got)
+		t.Errorf("Redelivered for not_started = %d, want 5", got)
 	}
 }
 
-// Less time than one order needs, when a batch begins, is what every batch will have.
+// If a new batch has less time than one order needs, every batch has.
 func TestAFunctionWithoutTimeForOneOrderIsMisconfigured(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -631,8 +634,8 @@ func TestAFunctionWithoutTimeForOneOrderIsMisconfigured(t *testing.T) {
 		timeout time.Duration
 		starts  bool
 	}{
-		{"the shortest time-out lets one order start", answerTime + orderBudget, true},
-		{"less lets none start", answerTime + orderBudget - time.Nanosecond, false},
+		{"the shortest timeout with which one order starts", answerTime + orderBudget, true},
+		{"a nanosecond less", answerTime + orderBudget - time.Nanosecond, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -668,7 +671,7 @@ func TestAFunctionWithoutTimeForOneOrderIsMisconfigured(t *testing.T) {
 	}
 }
 
-// silentQueue is a queue that accepts every call and never answers.
+// silentQueue is a queue that never responds.
 type silentQueue struct{}
 
 func (silentQueue) Do(r *http.Request) (*http.Response, error) {
@@ -676,7 +679,7 @@ func (silentQueue) Do(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-// Lambda must hear which messages are done before it kills the function, or it brings them all back.
+// Lambda redelivers the whole batch if it kills the function before the response.
 func TestAQueueThatNeverRespondsDoesNotUseUpTheFunctionTimeout(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -693,7 +696,7 @@ func TestAQueueThatNeverRespondsDoesNotUseUpTheFunctionTimeout(t *testing.T) {
 		defer cancel()
 		answer, err := w.Handle(ctx, e)
 		if left := deadline.Sub(w.Handler.Now()); left != answerTime/4 {
-			t.Errorf("%v of the function's time are left for its answer, want %v", left, answerTime/4)
+			t.Errorf("%v of the function timeout left for the response, want %v", left, answerTime/4)
 		}
 		if want := []events.SQSBatchItemFailure{{ItemIdentifier: ids[1]}}; err != nil || !slices.Equal(answer.BatchItemFailures, want) {
 			t.Errorf("got %v, %v, want %v", answer, err, want)
@@ -701,7 +704,7 @@ func TestAQueueThatNeverRespondsDoesNotUseUpTheFunctionTimeout(t *testing.T) {
 	})
 }
 
-// The worker of an invocation that has ended may be frozen at any call, and act much later.
+// Lambda may freeze a worker after its invocation has ended, and resume it much later.
 func TestAnEndedInvocationDoesNotCallSQS(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -714,7 +717,7 @@ func TestAnEndedInvocationDoesNotCallSQS(t *testing.T) {
 		t.Errorf("batch item failures (-got +want):\n%s", diff)
 	}
 	if len(w.calls) > 0 {
-		t.Errorf("%d calls of SQS, want none", len(w.calls))
+		t.Errorf("%d calls to SQS, want none", len(w.calls))
 	}
 }
 
@@ -725,9 +728,9 @@ func TestALeaseEndsWithTheFunction(t *testing.T) {
 		deadline, leased time.Duration // from now
 	}{
 		{"the lease ends at the deadline", 30 * time.Second, 30 * time.Second},
-		{"the lease is never longer than a function can run", time.Hour, 15 * time.Minute},
-		{"without a deadline it is that long", 0, 15 * time.Minute},
-		{"a deadline that has passed leaves a second", -time.Minute, time.Second},
+		{"the lease is at most as long as a function can run", time.Hour, 15 * time.Minute},
+		{"without a deadline it is as long as a function can run", 0, 15 * time.Minute},
+		{"after the deadline it is one second", -time.Minute, time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -746,7 +749,7 @@ func TestALeaseEndsWithTheFunction(t *testing.T) {
 			until := start().Add(tt.leased)
 			contextEnds := until.Add(-w.AnswerTime)
 			if tt.deadline < 0 {
-				contextEnds = start().Add(tt.deadline) // a context never outlives its parent
+				contextEnds = start().Add(tt.deadline) // a context ends with its parent
 			}
 			want := []work{{"ORD12345", order.Lease{Owner: "owner-0", From: start(), Until: until}, contextEnds}}
 			if diff := cmp.Diff(w.processed(), want); diff != "" {
@@ -767,12 +770,12 @@ func TestEveryRecordHasItsOwnOwner(t *testing.T) {
 		owners[d.Lease.Owner] = true
 	}
 	if len(owners) != 3 {
-		t.Errorf("got the owners %v for three records", owners)
+		t.Errorf("owners = %v, want one for each of three records", owners)
 	}
 }
 
-// Orders that fail together must not come back together, also those of one batch, and also those
-// that could not be parked.
+// Messages that failed together must not be redelivered together, also those of one batch
+// and those that cannot be parked.
 func TestEachMessageHasItsOwnJitter(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -791,7 +794,7 @@ func TestEachMessageHasItsOwnJitter(t *testing.T) {
 	for _, line := range w.lines() {
 		got[fmt.Sprint(line["order_id"])] = line["retry_after_s"]
 	}
-	want := map[string]any{"A": 630.0, "B": 660.0, "C": 720.0, "D": 780.0} // one that could not be parked drew twice
+	want := map[string]any{"A": 630.0, "B": 660.0, "C": 720.0, "D": 780.0} // a message that cannot be parked uses jitter twice
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("delays in seconds (-got +want):\n%s", diff)
 	}
@@ -815,7 +818,7 @@ func TestAMessageIsRedeliveredAfterItsDelay(t *testing.T) {
 		t.Errorf("batch item failures at the twentieth delivery: got %q, want none", got)
 	}
 	if got := w.messages(w.dead)[0].Attributes[sqs.AttrReason].Text; got != "unconfirmed" {
-		t.Errorf("got it parked for %q, want its own reason", got)
+		t.Errorf("parked for %q, want its own reason", got)
 	}
 }
 
@@ -839,7 +842,7 @@ func TestAnOutageParksNoMessageBeforeItsLastDay(t *testing.T) {
 		t.Errorf("batch item failures on its last day: got %q, want none", got)
 	}
 	if got := w.messages(w.dead)[0].Attributes[sqs.AttrReason].Text; got != "store_unavailable" {
-		t.Errorf("got it parked for %q, want the reason that it waited for", got)
+		t.Errorf("parked for %q, want the reason of its redeliveries", got)
 	}
 }
 
@@ -853,7 +856,7 @@ func TestAVisibilityChangeThatFailsIsOnlyAWarning(t *testing.T) {
 		}
 		return all
 	}
-	t.Run("a call that fails is one warning, and the messages come back with the queue's own timeout", func(t *testing.T) {
+	t.Run("after a failed call the queue's visibility timeout applies", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
 		w.script["A"], w.script["B"] = outage(), outage()
@@ -870,7 +873,7 @@ func TestAVisibilityChangeThatFailsIsOnlyAWarning(t *testing.T) {
 			t.Errorf("message becomes visible after %v, want %v", got, want)
 		}
 	})
-	t.Run("an entry that fails is named, and the others have their delay", func(t *testing.T) {
+	t.Run("the warning names an entry that fails, and the others are delayed", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
 		w.script["A"], w.script["B"] = outage(), outage()
@@ -888,7 +891,7 @@ func TestAVisibilityChangeThatFailsIsOnlyAWarning(t *testing.T) {
 			t.Errorf("message becomes visible after %v, want %v", got, want)
 		}
 	})
-	t.Run("more than ten messages take more than one call, and one call may fail alone", func(t *testing.T) {
+	t.Run("more than ten messages take several calls, of which one may fail", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
 		var ids []string
@@ -906,7 +909,7 @@ func TestAVisibilityChangeThatFailsIsOnlyAWarning(t *testing.T) {
 			t.Errorf("got %d calls and %d messages visible, want 3 and 13", len(w.calls), got)
 		}
 	})
-	t.Run("a lost answer changes nothing but the warning", func(t *testing.T) {
+	t.Run("a lost response is only a warning", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
 		w.script["ORD12345"] = outage()
@@ -924,7 +927,7 @@ func TestAVisibilityChangeThatFailsIsOnlyAWarning(t *testing.T) {
 	})
 }
 
-// results is any result of an order; each is one that the domain gives.
+// results generates results that the domain returns.
 func results() *rapid.Generator[order.Result] {
 	return rapid.SampledFrom([]order.Result{
 		paid(), conflict(), outage(),
@@ -936,7 +939,7 @@ func results() *rapid.Generator[order.Result] {
 	})
 }
 
-// received = acked + redelivered + parked, in the metrics and in the queues.
+// received = acknowledged + redelivered + parked, in the metrics and in the queues.
 func TestEveryDeliveryIsCountedOnceByItsVerdict(t *testing.T) {
 	t.Parallel()
 	for name, newWorld := range map[string]func(tester) *world{"standard": newWorld, "FIFO": newFIFOWorld} {
@@ -964,7 +967,7 @@ func countEveryDelivery(t *rapid.T, w *world) {
 				received, acked, redelivered, parked, delivered, failed)
 		}
 		if ages := len(w.waitingAges()); ages != redelivered {
-			t.Fatalf("got %d values of WaitingAge for %d messages that come back", ages, redelivered)
+			t.Fatalf("%d values of WaitingAge for %d redelivered messages", ages, redelivered)
 		}
 		waiting, dead := len(w.messageIDs(w.orders)), len(w.messageIDs(w.dead))
 		if dead != parked || sent != acked+parked+waiting {
@@ -976,7 +979,8 @@ func countEveryDelivery(t *rapid.T, w *world) {
 	}
 }
 
-// sendAnything sends orders whose results it draws, bodies that are none, and now and then a fault of the dead-letter queue.
+// sendAnything sends orders with random results and bodies that are not orders, and
+// sometimes lets the dead-letter queue fail.
 func sendAnything(t *rapid.T, w *world) (sent int) {
 	t.Helper()
 	for id, r := range rapid.MapOf(rapid.StringMatching("[A-F]"), results()).Draw(t, "script") {
@@ -997,7 +1001,7 @@ func sendAnything(t *rapid.T, w *world) (sent int) {
 	return len(bodies)
 }
 
-// One handler serves a whole process; the race detector watches.
+// One handler serves all invocations of a process; run with -race.
 func TestFiftyBatchesInParallelKeepApart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

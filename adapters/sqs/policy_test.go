@@ -19,7 +19,7 @@ import (
 	"orderonce/domain/order"
 )
 
-// receivedTimes is the event of all that is visible, as if each message was received so often.
+// receivedTimes receives all visible messages as if it was the nth receive of each.
 func (w *world) receivedTimes(n int) events.SQSEvent {
 	w.t.Helper()
 	e := w.receive()
@@ -29,7 +29,7 @@ func (w *world) receivedTimes(n int) events.SQSEvent {
 	return e
 }
 
-// lineOfMessage is the one line of a message, without its time.
+// lineOfMessage returns the log line of a message, without its time.
 func (w *world) lineOfMessage(id string) map[string]any {
 	w.t.Helper()
 	var found []map[string]any
@@ -45,7 +45,8 @@ func (w *world) lineOfMessage(id string) map[string]any {
 	return found[0]
 }
 
-// Only an order's own failures count toward parking, however often its message was received.
+// Only an order's own failures count toward parking, however often its message was
+// received.
 func TestOnlyAnOrdersOwnFailuresCountTowardParking(t *testing.T) {
 	t.Parallel()
 	for reason, breaks := range map[order.Reason]func(*world){
@@ -75,7 +76,7 @@ func TestOnlyAnOrdersOwnFailuresCountTowardParking(t *testing.T) {
 			w.deliver(ctx, w.receivedTimes(500))
 			line := w.lineOfMessage(ids[len(ids)-1])
 			if got := fmt.Sprint(line["verdict"], " ", line["reason"]); got != "redeliver "+string(reason) {
-				t.Errorf("after 500 receives got %q, want it to come back for %s", got, reason)
+				t.Errorf("after 500 receives got %q, want it redelivered for %s", got, reason)
 			}
 			if got := w.messageIDs(w.dead); len(got) > 0 {
 				t.Errorf("messages %q were parked", got)
@@ -119,20 +120,20 @@ func TestTheHandlerAppliesItsPolicy(t *testing.T) {
 		"the longest delay": {
 			policy: func(p *sqs.Policy) { p.LongestDelay = 20 * time.Second }, result: outage(), count: 9, want: "redeliver 10",
 		},
-		"the deliveries of an order that fails by itself": {
+		"the most deliveries of an order that fails by itself": {
 			policy: func(p *sqs.Policy) { p.MaxDeliveries = 2 },
 			result: order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Attempt: 2}, count: 2, want: "park <nil>",
 		},
-		"the queue's receives": {
+		"the queue's maxReceiveCount": {
 			policy: func(p *sqs.Policy) { p.MaxReceives = 15 }, result: outage(), count: 6, want: "park <nil>",
 		},
 		"the queue's retention": {
 			policy: func(p *sqs.Policy) { p.Retention = 2 * day }, result: outage(), count: 1, age: day, want: "park <nil>",
 		},
-		"the first delay of what cannot be parked": {
+		"the first delay of a message that cannot be parked": {
 			policy: func(p *sqs.Policy) { p.FirstDelay = 40 * time.Second }, fails: true, result: conflict(), count: 1, want: "redeliver 20",
 		},
-		"the last day of what cannot be parked": {
+		"the last day of a message that cannot be parked": {
 			policy: func(p *sqs.Policy) { p.Retention = 2 * day }, fails: true, result: conflict(), count: 9, age: day, want: "redeliver 30",
 		},
 	} {
@@ -155,8 +156,8 @@ func TestTheHandlerAppliesItsPolicy(t *testing.T) {
 	}
 }
 
-// A batch may take a quarter of an hour, so what is decided about a message counts from the end of
-// its work, not from the start of the batch.
+// A batch may take 15 minutes, so the action depends on the time at the end of
+// processing, not on the start of the batch.
 func TestTheActionDependsOnTheTimeAfterProcessing(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -165,14 +166,14 @@ func TestTheActionDependsOnTheTimeAfterProcessing(t *testing.T) {
 		age    time.Duration
 		want   string
 	}{
-		"a lease that is waited for": {
+		"a lease": {
 			order.Result{Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(time.Minute), Transient: true},
 			false, 0, "redeliver 51",
 		},
-		"the last day begins":                             {outage(), false, 6*day - 10*time.Second, "park <nil>"},
-		"the last day begins for what cannot be parked":   {conflict(), true, 6*day - 10*time.Second, "redeliver 30"},
-		"the last day has not begun":                      {outage(), false, 6*day - 11*time.Second, "redeliver 600"},
-		"the last day has not begun and parking it fails": {conflict(), true, 6*day - 11*time.Second, "redeliver 600"},
+		"the last day begins":                          {outage(), false, 6*day - 10*time.Second, "park <nil>"},
+		"the last day begins and parking fails":        {conflict(), true, 6*day - 10*time.Second, "redeliver 30"},
+		"the last day has not begun":                   {outage(), false, 6*day - 11*time.Second, "redeliver 600"},
+		"the last day has not begun and parking fails": {conflict(), true, 6*day - 11*time.Second, "redeliver 600"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -219,8 +220,8 @@ func TestALeaseBeginsWithItsOrder(t *testing.T) {
 	}
 }
 
-// The processor wants to wait, and the policy parks: the line, its level and the metrics tell what
-// becomes of the message.
+// If the processor returns Redeliver and the policy parks, the log line and the metrics
+// report the parking.
 func TestAnOrderThatWaitedTooLongIsReportedAsParked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -245,7 +246,7 @@ func TestAnOrderThatWaitedTooLongIsReportedAsParked(t *testing.T) {
 	}
 }
 
-// A record that could not be parked comes back, whatever its order came to.
+// A message that cannot be parked is redelivered, whatever its result was.
 func TestAMessageThatCannotBeParkedIsReportedAsRedelivered(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -256,7 +257,7 @@ func TestAMessageThatCannotBeParkedIsReportedAsRedelivered(t *testing.T) {
 	line := w.lineOfMessage(id)
 	text := fmt.Sprint(line["error"])
 	if !strings.Contains(text, "park message "+id+" for refused: ") || !strings.Contains(text, "AccessDenied") {
-		t.Errorf("error = %q, want the message, its reason and the refusal", text)
+		t.Errorf("error = %q, want the message, its reason and AccessDenied", text)
 	}
 	delete(line, "error")
 	want := map[string]any{

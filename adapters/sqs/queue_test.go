@@ -27,7 +27,7 @@ func (w *world) park(d sqstest.Draft) (id string, dead sqstest.Message) {
 	return id, all[len(all)-1]
 }
 
-// texts are a message's attributes without their types.
+// texts returns a message's attributes without their types.
 func texts(m sqstest.Message) map[string]string {
 	out := map[string]string{}
 	for name, a := range m.Attributes {
@@ -42,10 +42,10 @@ func TestAParkedMessageCarriesItsReasonAndOrigin(t *testing.T) {
 		name, body string
 		want       map[string]string
 	}{
-		{"an order that clashes", good, map[string]string{
+		{"a conflict", good, map[string]string{
 			sqs.AttrReason: "conflict", sqs.AttrOrderID: "ORD12345", sqs.AttrDetail: "order id already used with different content",
 		}},
-		{"a body that is no order", "\t{ \"ünïcode\": 1 }\n", map[string]string{
+		{"a body that is not an order", "\t{ \"ünïcode\": 1 }\n", map[string]string{
 			sqs.AttrReason: "invalid_order",
 			sqs.AttrDetail: `message body: unknown field [withheld: length 7, with '\u00fc']`,
 		}},
@@ -61,7 +61,7 @@ func TestAParkedMessageCarriesItsReasonAndOrigin(t *testing.T) {
 				t.Errorf("attributes (-got +want):\n%s", diff)
 			}
 			if dead.Body != tt.body {
-				t.Errorf("got the body %q, want it as it came", dead.Body)
+				t.Errorf("body = %q, want it unchanged", dead.Body)
 			}
 		})
 	}
@@ -91,7 +91,7 @@ func TestAParkedMessageKeepsTheProducersAttributes(t *testing.T) {
 			w.script["ORD12345"] = conflict()
 			_, dead := w.park(sqstest.Draft{Body: good, Attributes: theirs(tt.sent)})
 			if got := dead.Attributes[sqs.AttrDropped].Text; got != tt.dropped {
-				t.Errorf("got %q named as dropped, want %q", got, tt.dropped)
+				t.Errorf("dropped attributes = %q, want %q", got, tt.dropped)
 			}
 			maps.DeleteFunc(dead.Attributes, func(name string, _ sqstest.Attribute) bool { return strings.HasPrefix(name, "orderonce-") })
 			if diff := cmp.Diff(dead.Attributes, theirs(tt.kept)); diff != "" {
@@ -101,7 +101,7 @@ func TestAParkedMessageKeepsTheProducersAttributes(t *testing.T) {
 	}
 }
 
-// The names that found no room must not use up the room of the message itself.
+// Attributes count toward the message size, so the list of dropped names is bounded.
 func TestTheNamesOfDroppedAttributesAreTruncated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -112,7 +112,7 @@ func TestTheNamesOfDroppedAttributesAreTruncated(t *testing.T) {
 	}
 	_, dead := w.park(sqstest.Draft{Body: good, Attributes: attributes})
 	if got := dead.Attributes[sqs.AttrDropped].Text; len(got) != 1024 || !strings.HasPrefix(got, "4xxx") {
-		t.Errorf("%s has %d bytes and begins %.4q, want 1024 and 4xxx", sqs.AttrDropped, len(got), got)
+		t.Errorf("%s has %d bytes and starts with %.4q, want 1024 and 4xxx", sqs.AttrDropped, len(got), got)
 	}
 }
 
@@ -169,7 +169,8 @@ func TestAMessageThatCannotBeParkedIsRedelivered(t *testing.T) {
 	}
 }
 
-// The queue deletes what is too old, and nobody would hear of the order again. SQS itself has to take it away before.
+// SQS deletes a message at the end of its retention, and the order would be lost. SQS has
+// to dead-letter it before that.
 func TestAMessageThatCanNeverBeParkedIsDeadLetteredBeforeItIsDeleted(t *testing.T) {
 	t.Parallel()
 	const (
@@ -205,14 +206,14 @@ func TestAMessageThatCanNeverBeParkedIsDeadLetteredBeforeItIsDeleted(t *testing.
 	}
 	dead := w.messages(w.dead)
 	if len(dead) != 1 || dead[0].ID != id || dead[0].Attributes[sqs.AttrReason].Text != "" {
-		t.Errorf("got the dead letters %+v, want the message as SQS moved it", dead)
+		t.Errorf("dead letters = %+v, want the message without a reason", dead)
 	}
 	if got := w.counted("Redelivered park_failed"); got != rest {
-		t.Errorf("got %d tries to park it, want %d", got, rest)
+		t.Errorf("Redelivered for park_failed = %d, want %d", got, rest)
 	}
 }
 
-// A lost answer makes a second dead letter: a person may read one twice, but never miss it.
+// After a lost response the message is parked twice, which is better than never.
 func TestAParkWithALostResponseIsRepeated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -229,7 +230,7 @@ func TestAParkWithALostResponseIsRepeated(t *testing.T) {
 	}
 	for _, m := range w.messages(w.dead) {
 		if got := m.Attributes[sqs.AttrFirstMessageID].Text; got != id {
-			t.Errorf("got a dead letter of %s, want %s", got, id)
+			t.Errorf("first message id = %s, want %s", got, id)
 		}
 	}
 	if got := len(w.messageIDs(w.dead)); got != 2 {
@@ -245,11 +246,11 @@ func TestADetailIsTruncatedAndPrintable(t *testing.T) {
 	}
 	_, dead := w.park(sqstest.Draft{Body: good})
 	if got, want := dead.Attributes[sqs.AttrDetail].Text, "line one??n??"+strings.Repeat("x", 1024-13); got != want {
-		t.Errorf("got %d bytes that begin %.20q, want %d", len(got), got, len(want))
+		t.Errorf("detail has %d bytes and starts with %.20q, want %d", len(got), got, len(want))
 	}
 }
 
-// Printable ASCII stays as it is, so that a person can read and search what was said.
+// Printable ASCII is unchanged, so that operators can search for the error.
 func TestADetailKeepsEveryPrintableCharacter(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -264,7 +265,8 @@ func TestADetailKeepsEveryPrintableCharacter(t *testing.T) {
 	}
 }
 
-// A FIFO dead-letter queue wants a group, and a deduplication id that is the same for the same message.
+// A FIFO dead-letter queue requires a group, and a deduplication id that is the same for
+// the same message.
 func TestAParkedFIFOMessageKeepsItsGroup(t *testing.T) {
 	t.Parallel()
 	w := newFIFOWorld(t)
@@ -277,7 +279,8 @@ func TestAParkedFIFOMessageKeepsItsGroup(t *testing.T) {
 	}
 }
 
-// A standard queue refuses a deduplication id, so what carries a group for fairness must be parked without one.
+// A standard queue rejects a deduplication id, so a message with a group for fairness is
+// parked without one.
 func TestAParkedMessageOfAFairQueueKeepsItsGroup(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -303,12 +306,12 @@ func TestADeliveryWithoutAttributesCountsAsTheFirst(t *testing.T) {
 		answer, err := w.Handle(t.Context(), e)
 		w.must(err)
 		if len(answer.BatchItemFailures) != 1 {
-			t.Errorf("got %v for the attributes %v, want it to come back", answer, attributes)
+			t.Errorf("got %v for the attributes %v, want it redelivered", answer, attributes)
 		}
 	}
 	for _, line := range w.lines() {
 		if line["msg"] == "order" && (line["delivery"] != 1.0 || line["retry_after_s"] != 3.0) {
-			t.Errorf("got the line %v, want a first delivery", line)
+			t.Errorf("log line = %v, want a first delivery", line)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"orderonce/domain/order"
 )
 
-// lineOf is the one line of an order.
+// lineOf returns the log line of an order.
 func (w *world) lineOf(id string) map[string]any {
 	w.t.Helper()
 	var found map[string]any
@@ -49,7 +49,7 @@ func TestEveryRecordIsOneLogLine(t *testing.T) {
 			map[string]any{"reason": "duplicate", "status": "declined", "intent_id": "pi_2", "attempt": 0.0},
 		},
 		{
-			"an order that comes back",
+			"a redelivered order",
 			order.Result{
 				Verdict: order.Redeliver, Reason: order.ReasonUnknown, Transient: true, Status: order.Open, Attempt: 3, Intent: "pi_3",
 				RequestID: "req_1", Err: &order.PaymentError{Kind: order.Unknown, RequestID: "req_1", Err: context.DeadlineExceeded},
@@ -60,12 +60,12 @@ func TestEveryRecordIsOneLogLine(t *testing.T) {
 			},
 		},
 		{
-			"an order that somebody else works on",
+			"an order that another attempt holds",
 			order.Result{Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(time.Minute)},
 			map[string]any{"verdict": "redeliver", "reason": "in_progress", "status": "", "attempt": 0.0, "intent_id": "", "retry_after_s": 61.0},
 		},
 		{
-			"an order that a person must see", conflict(),
+			"a parked order", conflict(),
 			map[string]any{
 				"level": "ERROR", "verdict": "park", "reason": "conflict", "status": "", "attempt": 0.0, "intent_id": "",
 				"error": "order id already used with different content",
@@ -145,8 +145,8 @@ func TestSettledOrdersAreCountedByTheirStatus(t *testing.T) {
 	}
 }
 
-// OrderAge is about orders that are processed now: what lay in the dead-letter queue for days would
-// raise its alarm at every redrive.
+// OrderAge is about the order queue: the days in the dead-letter queue would raise its
+// alarm at every redrive.
 func TestTheAgeOfASettledOrderCountsFromItsRedrive(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -166,8 +166,8 @@ func TestTheAgeOfASettledOrderCountsFromItsRedrive(t *testing.T) {
 	}
 }
 
-// A line deserves a person if its message is parked, and attention if something failed. That a
-// message waits its turn does not.
+// Parked is ERROR, because a person has to look at it; a failure is WARN; waiting for
+// another attempt is INFO.
 func TestTheLogLevelFollowsFromTheVerdict(t *testing.T) {
 	t.Parallel()
 	for _, reason := range order.Reasons() {
@@ -194,7 +194,8 @@ func TestTheLogLevelFollowsFromTheVerdict(t *testing.T) {
 	}
 }
 
-// Whatever becomes of an order: who buys, with what, and what else stood in the message is nobody's business.
+// No log line, metric or attribute contains personal or payment data, or a misplaced
+// value.
 func TestNoPersonalOrPaymentDataLeavesTheMessage(t *testing.T) {
 	t.Parallel()
 	secrets := []string{
@@ -257,7 +258,7 @@ func TestNoPersonalOrPaymentDataLeavesTheMessage(t *testing.T) {
 	}
 	for _, secret := range secrets {
 		if at := strings.Index(told, secret); at >= 0 {
-			t.Errorf("%q was told: ...%s", secret, told[max(0, at-100):at+len(secret)])
+			t.Errorf("%q was disclosed: ...%s", secret, told[max(0, at-100):at+len(secret)])
 		}
 	}
 }
@@ -266,7 +267,7 @@ func TestReasonsAreDistinctFromTheDomains(t *testing.T) {
 	t.Parallel()
 	for _, reason := range sqs.Reasons() {
 		if slices.Contains(order.Reasons(), reason) {
-			t.Errorf("%s means two things", reason)
+			t.Errorf("reason %s is also a reason of the domain", reason)
 		}
 	}
 }

@@ -25,7 +25,7 @@ const (
 	deadARN   = "arn:aws:sqs:us-east-1:000000000000:dead"
 )
 
-// deployed are the settings that infra/terraform gives the queues.
+// deployed returns the settings of the queues in infra/terraform.
 func deployed() sqs.Settings {
 	return sqs.Settings{
 		Orders:      sqs.QueueSettings{ARN: ordersARN, Retention: 7 * day, RedriveTarget: deadARN, MaxReceives: 1000},
@@ -73,15 +73,15 @@ func TestSettingsThatCanLoseMessagesAreMismatches(t *testing.T) {
 				"max_receives 3, want at least 1000", "dead_letter_retention 24h0m0s, want more than the order queue's 96h0m0s",
 			},
 		},
-		"a dead-letter queue that is not known is not compared": {
+		"an unknown dead-letter queue is not compared": {
 			func(s *sqs.Settings) { s.DeadLetters = sqs.QueueSettings{}; s.Orders.Retention = day },
 			[]string{"retention 24h0m0s, want at least 168h0m0s"},
 		},
-		"a missing redrive policy is seen without it": {
+		"a missing redrive policy is a mismatch also then": {
 			func(s *sqs.Settings) { s.DeadLetters = sqs.QueueSettings{}; s.Orders.RedriveTarget = "" },
 			[]string{"redrive_target none, want the dead-letter queue"},
 		},
-		"an order queue that is not known is not compared": {
+		"an unknown order queue is not compared": {
 			func(s *sqs.Settings) { s.Orders = sqs.QueueSettings{} }, nil,
 		},
 	} {
@@ -129,7 +129,7 @@ func TestSettingsAreReadWithOneCallForEachQueue(t *testing.T) {
 	w := newWorld(t)
 	got, err := w.Queue.Settings(t.Context())
 	if diff := cmp.Diff(got, deployed()); err != nil || diff != "" {
-		t.Errorf("error %v, got - want +\n%s", err, diff)
+		t.Errorf("error = %v, settings (-got +want):\n%s", err, diff)
 	}
 	var asked []string
 	for _, c := range w.calls {
@@ -150,7 +150,7 @@ type doer func(*http.Request) (*http.Response, error)
 
 func (f doer) Do(r *http.Request) (*http.Response, error) { return f(r) }
 
-// response is one of SQS.
+// response returns a response of SQS.
 func response(status int, body string) *http.Response {
 	return &http.Response{
 		StatusCode: status, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, Body: io.NopCloser(strings.NewReader(body)),
@@ -182,8 +182,8 @@ func TestSettingsAreParsedInEveryFormThatSQSReturns(t *testing.T) {
 		"a retention in words": {
 			arn + `,"MessageRetentionPeriod":"4 days"`, sqs.QueueSettings{}, `attribute MessageRetentionPeriod "4 days": want seconds`,
 		},
-		"a policy that is broken": {policy(`"{"`), sqs.QueueSettings{}, "attribute RedrivePolicy: unexpected end of JSON input"},
-		"a policy without count":  {policy(`"{}"`), sqs.QueueSettings{}, "attribute RedrivePolicy: maxReceiveCount: "},
+		"a policy that is truncated JSON": {policy(`"{"`), sqs.QueueSettings{}, "attribute RedrivePolicy: unexpected end of JSON input"},
+		"a policy without count":          {policy(`"{}"`), sqs.QueueSettings{}, "attribute RedrivePolicy: maxReceiveCount: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -219,7 +219,7 @@ func (w *world) configure(queue string, change func(*sqstest.Settings)) {
 	})
 }
 
-// settingsLines are the log lines about the queues' settings, without their time.
+// settingsLines returns the log lines about the queues' settings, without their time.
 func (w *world) settingsLines() (all []map[string]any) {
 	w.t.Helper()
 	for _, line := range w.lines() {
@@ -231,7 +231,7 @@ func (w *world) settingsLines() (all []map[string]any) {
 	return all
 }
 
-// settingsCalls counts the calls of GetQueueAttributes.
+// settingsCalls returns the number of calls to GetQueueAttributes.
 func (w *world) settingsCalls() (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -263,8 +263,8 @@ func TestTheSettingsAreComparedOnceInTheLifeOfAProcess(t *testing.T) {
 	}
 }
 
-// An order queue with SQS's default retention of four days loses orders in an outage of five,
-// although the function believes that it has seven days.
+// An order queue with SQS's default retention of four days loses orders in an outage of
+// five, although the function is configured for seven.
 func TestAMismatchIsLoggedAndCountedOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -318,7 +318,7 @@ func TestSettingsThatCannotBeReadAreTriedAgainWithTheNextInvocations(t *testing.
 		for _, queue := range []string{w.orders, w.dead} {
 			want := "read the settings of queue " + w.server.QueueURL(queue)
 			if text := fmt.Sprint(line["error"]); !strings.Contains(text, want) || !strings.Contains(text, "AccessDenied") {
-				t.Errorf("error = %q, want it to name %q and the refusal", text, want)
+				t.Errorf("error = %q, want it to contain %q and AccessDenied", text, want)
 			}
 		}
 	}
@@ -351,7 +351,7 @@ func TestSettingsThatCanNeverBeReadAreTriedFiveTimes(t *testing.T) {
 	}
 }
 
-// A role of an older deployment may read the order queue's attributes alone.
+// The role of an older deployment may read only the order queue's attributes.
 func TestAnUnreadableQueueHidesNoMismatchOfTheOther(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -388,12 +388,12 @@ func TestAnUnreadableQueueHidesNoMismatchOfTheOther(t *testing.T) {
 		t.Errorf("QueueMisconfigured = %d, want 1", got)
 	}
 	if got := len(w.settingsLines()); got != 6 {
-		t.Errorf("%d log lines, want the mismatch and five refusals", got)
+		t.Errorf("%d log lines, want the mismatch and five errors", got)
 	}
 }
 
-// The role gets its permission while the function runs: what is known already is not reported
-// again, and hides nothing that is new.
+// The role may get its permission while the function runs. A mismatch is not reported
+// twice, and does not hide a new one.
 func TestALaterMismatchIsReportedToo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -419,11 +419,12 @@ func TestALaterMismatchIsReportedToo(t *testing.T) {
 		got = append(got, line["setting"])
 	}
 	if diff := cmp.Diff(got, []any{nil, "retention", "dead_letter_retention"}); diff != "" {
-		t.Errorf("settings in the log, one line of them a refusal (-got +want):\n%s", diff)
+		t.Errorf("settings in the log lines, of which the first is an error (-got +want):\n%s", diff)
 	}
 }
 
-// The comparison runs beside the batch, so a queue that never answers it costs the batch no time.
+// The comparison runs in the background, so a queue that never responds does not delay
+// the batch.
 func TestABatchDoesNotWaitForTheComparison(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -490,7 +491,7 @@ func TestManyBatchesAtOnceShareOneComparison(t *testing.T) {
 	}
 }
 
-// The invocation's context ends with its answer; the comparison goes on without it.
+// The invocation's context ends with its response, but the comparison continues.
 func TestAnInvocationThatEndsFirstDoesNotEndTheComparison(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -19,14 +19,14 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// SQS leaves a message that was received three times or more out of ApproximateAgeOfOldestMessage
-// (SQS developer guide, "Available CloudWatch metrics for Amazon SQS"), so the function reports
-// the age itself, whatever the reason is for which a message comes back.
+// SQS leaves a message that was received three times or more out of
+// ApproximateAgeOfOldestMessage (SQS developer guide, "Available CloudWatch metrics for
+// Amazon SQS"), so the function reports the age itself, for every reason of a redelivery.
 func TestEveryRedeliveredMessageReportsItsWaitingAge(t *testing.T) {
 	t.Parallel()
 	for reason, tt := range map[order.Reason]struct {
 		breaks func(*world)
-		want   []float64 // ages in seconds of those of the two messages that come back
+		want   []float64 // ages in seconds of the redelivered ones of two messages
 	}{
 		order.ReasonStore: {func(w *world) { w.script["B"] = outage() }, []float64{90}},
 		order.ReasonUnconfirmed: {func(w *world) {
@@ -67,7 +67,7 @@ func TestEveryRedeliveredMessageReportsItsWaitingAge(t *testing.T) {
 				t.Errorf("WaitingAge (-got +want):\n%s", diff)
 			}
 			if w.counted("Redelivered "+string(reason)) == 0 {
-				t.Errorf("no message came back for %s", reason)
+				t.Errorf("no message was redelivered for %s", reason)
 			}
 		})
 	}
@@ -85,8 +85,8 @@ func TestAnAcknowledgedOrParkedMessageReportsNoWaitingAge(t *testing.T) {
 	}
 }
 
-// A redrive starts SentTimestamp again, so the age of a message counts from what its first
-// parking wrote.
+// A redrive resets SentTimestamp, so the age of a message counts from the time that its
+// first parking wrote.
 func TestTheAgeOfARedrivenMessageCountsFromItsFirstSend(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -101,7 +101,7 @@ func TestTheAgeOfARedrivenMessageCountsFromItsFirstSend(t *testing.T) {
 		w.deliverVisible()
 	}
 	if got := w.messages(w.dead)[0].Attributes[sqs.AttrFirstSent].Text; got != "2100-01-02T03:04:05Z" {
-		t.Errorf("%s = %s, want the time of the first sending", sqs.AttrFirstSent, got)
+		t.Errorf("%s = %s, want the time of the first send", sqs.AttrFirstSent, got)
 	}
 	w.server.Machine(func(m *sqstest.Machine, now time.Time) {
 		_, err := m.Redrive(now, w.dead, w.orders)
@@ -114,7 +114,7 @@ func TestTheAgeOfARedrivenMessageCountsFromItsFirstSend(t *testing.T) {
 		t.Errorf("WaitingAge (-got +want):\n%s", diff)
 	}
 	if got := w.counted("Parked"); got != 3 {
-		t.Errorf("Parked = %d, want 3: a redrive starts the message's time in the queue again", got)
+		t.Errorf("Parked = %d, want 3: a redrive resets the message's age in the queue", got)
 	}
 }
 
@@ -134,11 +134,12 @@ func TestFirstSentIsReadFromTheMessage(t *testing.T) {
 		"a new message":                  {sent, nil, time.Hour},
 		"a redriven message":             {sent, attribute("2100-01-01T03:04:05Z"), day},
 		"a redriven message, other zone": {sent, attribute("2100-01-01T05:04:05+02:00"), day},
-		// Producers may set any attribute. What is no time, or a time after the sending, is not believed.
-		"no time":                        {sent, attribute("yesterday"), time.Hour},
-		"no text":                        {sent, attribute(""), time.Hour},
-		"bytes instead of a text":        {sent, binary, time.Hour},
-		"a time after the sending":       {sent, attribute("2100-01-02T02:04:06Z"), time.Hour},
+		// Producers may set any attribute. One that is not a time, or is after the send,
+		// is ignored.
+		"not a time":                     {sent, attribute("yesterday"), time.Hour},
+		"an empty string":                {sent, attribute(""), time.Hour},
+		"bytes instead of a string":      {sent, binary, time.Hour},
+		"a time after the send":          {sent, attribute("2100-01-02T02:04:06Z"), time.Hour},
 		"a time in the future":           {sent, attribute("2101-01-01T00:00:00Z"), time.Hour},
 		"no SentTimestamp":               {nil, nil, 0},
 		"redriven, no SentTimestamp":     {nil, attribute("2100-01-02T03:03:05Z"), time.Minute},
@@ -167,11 +168,11 @@ func TestFirstSentIsReadFromTheMessage(t *testing.T) {
 	}
 }
 
-// period is that of every alarm in infra/terraform/alarms.tf.
+// period is the period of every alarm in infra/terraform/alarms.tf.
 const period = 5 * time.Minute
 
-// byPeriod gathers the values of a metric as CloudWatch does: by the number of the period since
-// the start. A period without values is not in the map.
+// byPeriod groups the values of a metric as CloudWatch does, by the number of the period
+// since the start. A period without values is not in the map.
 func (w *world) byPeriod(metric, dimension string) map[int][]float64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -185,7 +186,7 @@ func (w *world) byPeriod(metric, dimension string) map[int][]float64 {
 	return all
 }
 
-// failing makes the processor's calls of these kinds fail.
+// failing makes the processor's calls of these types fail.
 func failing(err error, kinds ...ordertest.Call) ordertest.Around {
 	return func(c ordertest.Call, do func() error) error {
 		if slices.Contains(kinds, c) {
@@ -195,8 +196,8 @@ func failing(err error, kinds ...ordertest.Call) ordertest.Around {
 	}
 }
 
-// An outage of half an hour must be seen, also if a single order waits: it is then received only
-// every ten to fifteen minutes.
+// An outage of half an hour must raise an alarm, even if a single order waits: it is then
+// received only every ten to fifteen minutes.
 func TestAnOutageCrossesTheThresholdsOfItsAlarms(t *testing.T) {
 	t.Parallel()
 	const (
@@ -257,8 +258,8 @@ func TestAnOutageCrossesTheThresholdsOfItsAlarms(t *testing.T) {
 	}
 }
 
-// processThrough gives the handler the real processor, over a store and a provider in memory, and
-// lets around decide about each call to them.
+// processThrough gives the handler the real processor, over a store and a provider in
+// memory, and calls around for each call to them.
 func (w *world) processThrough(around ordertest.Around) {
 	ports := ordertest.Wire{
 		Claims: new(ordertest.Memory), Payments: &ordertest.Bank{Scope: "test"}, Around: around,
@@ -267,8 +268,8 @@ func (w *world) processThrough(around ordertest.Around) {
 	w.Process = p.Process
 }
 
-// runFor delivers whatever is visible, at every step of the clock, and sends some orders, one a
-// minute.
+// runFor delivers all visible messages at every step of the clock, and sends some orders,
+// one a minute.
 func (w *world) runFor(d, step time.Duration, orders int) {
 	w.t.Helper()
 	for passed := time.Duration(0); passed < d; passed += step {

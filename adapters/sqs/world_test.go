@@ -21,20 +21,21 @@ import (
 	"orderonce/domain/order"
 )
 
-// The time that a handler of these tests needs.
+// The time settings of the handler under test.
 const (
 	orderBudget = 5 * time.Second
 	answerTime  = 2 * time.Second
 )
 
-// tester is what *testing.T and *rapid.T have in common: a world of each example, so that a property can shrink to the smallest.
+// tester is implemented by *testing.T and *rapid.T.
 type tester interface {
 	rapid.TB
 	Cleanup(f func())
 	Context() context.Context
 }
 
-// world is a handler between a pretend queue, its dead-letter queue and a script for the orders.
+// world is a handler with a queue and a dead-letter queue of sqstest, and a script for
+// the results of orders.
 type world struct {
 	*sqs.Handler
 
@@ -54,7 +55,7 @@ type world struct {
 	sent       int // by sendGrouped
 }
 
-// datapoint is one value that the meter was given.
+// datapoint is one value of a metric.
 type datapoint struct {
 	At        time.Time
 	Metric    string
@@ -106,7 +107,8 @@ func newWorldWith(t tester, orderQueue, deadQueue string, fifo bool) *world {
 	return w
 }
 
-// queueThrough is the client of both queues, over an HTTP client; nil is the SDK's own.
+// queueThrough returns a client of both queues that uses an HTTP client; nil is the SDK's
+// own.
 func (w *world) queueThrough(client aws.HTTPClient) *sqs.Queue {
 	cfg := aws.Config{
 		Region: sqstest.Region, BaseEndpoint: &w.server.URL, HTTPClient: client,
@@ -125,7 +127,7 @@ func (w *world) must(err error) {
 	}
 }
 
-// Now is the clock of the handler and of the queue.
+// Now is the clock of the handler and of the queues.
 func (w *world) Now() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -146,7 +148,7 @@ func (w *world) called(c sqstest.Call) {
 
 func (w *world) newOwner() string { return fmt.Sprintf("owner-%d", len(w.processed())) }
 
-// process notes the work and answers as the script says.
+// process records the call and returns the scripted result.
 func (w *world) process(ctx context.Context, o order.Order, _ time.Time, l order.Lease) order.Result {
 	deadline, _ := ctx.Deadline()
 	w.mu.Lock()
@@ -164,14 +166,15 @@ func (w *world) processed() []work {
 	return slices.Clone(w.calledWith)
 }
 
-// counted is how often a metric was counted, or "metric value" of one.
+// counted returns how often a metric was counted, or "metric value" for one value of its
+// dimension.
 func (w *world) counted(metric string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.meter[metric]
 }
 
-// lockedWriter is the log: the records of a batch write to it side by side.
+// lockedWriter is the log, to which the lanes of a batch write in parallel.
 type lockedWriter struct{ w *world }
 
 func (l *lockedWriter) Write(p []byte) (int, error) {
@@ -180,7 +183,7 @@ func (l *lockedWriter) Write(p []byte) (int, error) {
 	return l.w.log.Write(p)
 }
 
-// lines are those of the log so far.
+// lines returns the log lines so far.
 func (w *world) lines() []map[string]any {
 	w.t.Helper()
 	w.mu.Lock()
@@ -194,7 +197,7 @@ func (w *world) lines() []map[string]any {
 	return all
 }
 
-// counter is a sqs.Meter that sums up in its world.
+// counter is a sqs.Meter that counts in its world.
 type counter struct{ w *world }
 
 func (c counter) Count(metric, dimension, value string) {
@@ -219,7 +222,8 @@ func (c counter) add(metric, dimension, value string, d datapoint) {
 	}
 }
 
-// waitingAges lists the values of WaitingAge in seconds, in the order in which they came.
+// waitingAges returns the values of WaitingAge in seconds, in the order of their
+// observation.
 func (w *world) waitingAges() (seconds []float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -231,7 +235,7 @@ func (w *world) waitingAges() (seconds []float64) {
 	return seconds
 }
 
-// What an order can come to.
+// Results of an order.
 
 func paid() order.Result {
 	return order.Result{Verdict: order.Done, Reason: order.ReasonSettled, Status: order.Paid, Attempt: 1, Intent: "pi_1"}
@@ -245,10 +249,10 @@ func conflict() order.Result {
 	return order.Result{Verdict: order.Park, Reason: order.ReasonConflict, Err: order.ErrConflict}
 }
 
-// named is the good order under another id.
+// orderWithID is the good order with another id.
 func orderWithID(id string) string { return with("ORD12345", id) }
 
-// send puts bodies on the queue and returns their message ids.
+// send sends bodies to the order queue and returns their message ids.
 func (w *world) send(bodies ...string) (ids []string) {
 	w.t.Helper()
 	for _, body := range bodies {
@@ -257,14 +261,14 @@ func (w *world) send(bodies ...string) (ids []string) {
 	return ids
 }
 
-// sendGrouped puts a body into a group, as something new: also the same body twice.
+// sendGrouped sends a body to a group, with a new deduplication id.
 func (w *world) sendGrouped(group, body string) (id string) {
 	w.t.Helper()
 	w.sent++
 	return w.sendDraft(sqstest.Draft{Body: body, Group: group, DeduplicationID: fmt.Sprint(w.sent)})
 }
 
-// sendInto puts a body into a group, on a queue of either kind.
+// sendInto sends a body to a group, on either type of queue.
 func (w *world) sendInto(group, body string) {
 	w.t.Helper()
 	if w.orders == "orders.fifo" {
@@ -284,7 +288,7 @@ func (w *world) sendDraft(d sqstest.Draft) (id string) {
 	return id
 }
 
-// receive takes all that is visible off the queue, as the event of one invocation.
+// receive receives all visible messages, as the event of one invocation.
 func (w *world) receive() events.SQSEvent {
 	w.t.Helper()
 	var all []sqstest.Message
@@ -302,7 +306,8 @@ func (w *world) receive() events.SQSEvent {
 	return e
 }
 
-// deliver gives an event to the handler and does with its answer what Lambda does. It returns the ids that failed.
+// deliver calls the handler with an event, and deletes messages as Lambda does. It
+// returns the batch item failures.
 func (w *world) deliver(ctx context.Context, e events.SQSEvent) (failed []string) {
 	w.t.Helper()
 	answer, err := w.Handle(ctx, e)
@@ -327,13 +332,13 @@ func (w *world) deliver(ctx context.Context, e events.SQSEvent) (failed []string
 	return failed
 }
 
-// round delivers all that is visible.
+// deliverVisible delivers all visible messages.
 func (w *world) deliverVisible() (failed []string) {
 	w.t.Helper()
 	return w.deliver(w.t.Context(), w.receive())
 }
 
-// holds lists the ids that a queue holds, whatever their state.
+// messageIDs returns the ids of all messages in a queue, in any state.
 func (w *world) messageIDs(queue string) (ids []string) {
 	w.t.Helper()
 	for _, m := range w.messages(queue) {
@@ -352,7 +357,7 @@ func (w *world) messages(queue string) (all []sqstest.Message) {
 	return all
 }
 
-// visible lists the ids of the messages that could be received now.
+// visible returns the ids of the visible messages.
 func (w *world) visible() (ids []string) {
 	w.t.Helper()
 	for _, m := range w.messages(w.orders) {
@@ -363,7 +368,8 @@ func (w *world) visible() (ids []string) {
 	return ids
 }
 
-// untilVisible moves the clock to the moment when a message becomes visible, and returns how long that took.
+// untilVisible moves the clock to the moment when a message becomes visible, and returns
+// how long that took.
 func (w *world) untilVisible(id string) time.Duration {
 	w.t.Helper()
 	began := w.Now()
