@@ -26,7 +26,9 @@ func TestOnlyDoneAndParkedMessagesAreAcknowledged(t *testing.T) {
 	for id, verdict := range map[string]order.Verdict{
 		"done": order.Done, "parked": order.Park, "redelivered": order.Redeliver, "unknown": "ignore", "none": "",
 	} {
-		b.records = append(b.records, &record{SQSMessage: events.SQSMessage{MessageId: id}, action: Action{Verdict: verdict}})
+		b.records = append(b.records, &record{
+			SQSMessage: events.SQSMessage{MessageId: id}, action: Action{Verdict: verdict},
+		})
 	}
 	var got []string
 	for _, f := range b.response(t.Context()).BatchItemFailures {

@@ -23,6 +23,7 @@ const (
 
 func TestDecide(t *testing.T) {
 	t.Parallel()
+	done, park := order.Result{Verdict: order.Done}, order.Result{Verdict: order.Park}
 	store := order.Result{Verdict: order.Redeliver, Reason: order.ReasonStore, Transient: true}
 	late := order.Result{Verdict: order.Redeliver, Reason: sqs.ReasonNotStarted, Transient: true}
 	panicked := order.Result{Verdict: order.Redeliver, Reason: sqs.ReasonPanic}
@@ -30,7 +31,9 @@ func TestDecide(t *testing.T) {
 		return order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Attempt: attempt}
 	}
 	until := func(d time.Duration) order.Result {
-		return order.Result{Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(d), Transient: true}
+		return order.Result{
+			Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(d), Transient: true,
+		}
 	}
 	again := func(d time.Duration) sqs.Action { return sqs.Action{Verdict: order.Redeliver, Delay: d} }
 	parked := sqs.Action{Verdict: order.Park}
@@ -42,13 +45,16 @@ func TestDecide(t *testing.T) {
 		jitter float64
 		want   sqs.Action
 	}{
-		{"a settled order is acknowledged", order.Result{Verdict: order.Done}, 1, 0, minJitter, sqs.Action{Verdict: order.Done}},
-		{"a settled order is acknowledged at any age", order.Result{Verdict: order.Done}, 50, 8 * day, minJitter, sqs.Action{Verdict: order.Done}},
-		{"an order to park is parked at its first delivery", order.Result{Verdict: order.Park}, 1, 0, minJitter, parked},
+		{"a settled order is acknowledged", done, 1, 0, minJitter, sqs.Action{Verdict: order.Done}},
+		{"a settled order is acknowledged at any age", done, 50, 8 * day, minJitter, sqs.Action{Verdict: order.Done}},
+		{"an order to park is parked at its first delivery", park, 1, 0, minJitter, parked},
 		{"without a verdict the message is redelivered", order.Result{}, 1, 0, maxJitter, again(5 * time.Second)},
 
 		{"the first delay is 5 s", store, 1, 0, maxJitter, again(5 * time.Second)},
-		{"the first delay is at least half of that, rounded up to seconds", store, 1, 0, minJitter, again(3 * time.Second)},
+		{
+			"the first delay is at least half of that, rounded up to seconds", store, 1, 0, minJitter,
+			again(3 * time.Second),
+		},
 		{"the second delay is twice the first", store, 2, 0, maxJitter, again(10 * time.Second)},
 		{"the second delay is at least half of that", store, 2, 0, minJitter, again(5 * time.Second)},
 		{"jitter in the middle is three quarters", store, 3, 0, 0.5, again(15 * time.Second)},
@@ -59,21 +65,38 @@ func TestDecide(t *testing.T) {
 		{"the 990th delay is 15 min", store, 990, 0, maxJitter, again(15 * time.Minute)},
 		{"a missing count counts as the first", store, 0, 0, maxJitter, again(5 * time.Second)},
 
-		{"a lease delays by its rest and a second", until(30 * time.Second), 1, 0, maxJitter, again(31 * time.Second)},
+		{
+			"a lease delays by its rest and a second", until(30 * time.Second), 1, 0, maxJitter,
+			again(31 * time.Second),
+		},
 		{"a lease delays by whole seconds", until(30*time.Second + 1), 1, 0, minJitter, again(32 * time.Second)},
 		{"a lease that has just ended does not delay", until(0), 1, 0, minJitter, again(3 * time.Second)},
 		{"a lease that ended long ago does not delay", until(-time.Hour), 1, 0, minJitter, again(3 * time.Second)},
-		{"a short lease does not shorten the delay", until(time.Second), 500, 0, minJitter, again(10 * time.Minute)},
-		{"the longest delay leaves an hour of SQS's 12", until(100 * time.Hour), 1, 0, minJitter, again(11 * time.Hour)},
+		{
+			"a short lease does not shorten the delay", until(time.Second), 500, 0, minJitter, again(10 * time.Minute),
+		},
+		{
+			"the longest delay leaves an hour of SQS's 12", until(100 * time.Hour), 1, 0, minJitter,
+			again(11 * time.Hour),
+		},
 
 		{"a message that was not started is redelivered at once", late, 1, 0, maxJitter, again(0)},
 		{"a third delivery that was not started is redelivered at once", late, 3, 0, maxJitter, again(0)},
-		{"a fourth delivery that was not started has the usual delay", late, 4, 0, maxJitter, again(40 * time.Second)},
+		{
+			"a fourth delivery that was not started has the usual delay", late, 4, 0, maxJitter,
+			again(40 * time.Second),
+		},
 
 		{"the nineteenth failure is redelivered", unconfirmed(19), 19, 0, maxJitter, again(15 * time.Minute)},
 		{"the twentieth failure is parked", unconfirmed(20), 20, 0, maxJitter, parked},
-		{"a first attempt is not parked for 500 receives", unconfirmed(1), 500, 0, maxJitter, again(15 * time.Minute)},
-		{"a first delivery is not parked for 500 attempts", unconfirmed(500), 1, 0, maxJitter, again(5 * time.Second)},
+		{
+			"a first attempt is not parked for 500 receives", unconfirmed(1), 500, 0, maxJitter,
+			again(15 * time.Minute),
+		},
+		{
+			"a first delivery is not parked for 500 attempts", unconfirmed(500), 1, 0, maxJitter,
+			again(5 * time.Second),
+		},
 		{"the twentieth failure without a claim is parked", panicked, 20, 0, maxJitter, parked},
 		{"an outage does not park after 990 receives", store, 990, 0, maxJitter, again(15 * time.Minute)},
 		{"an outage does not park before the last day", store, 990, 6*day - 1, maxJitter, again(15 * time.Minute)},
@@ -123,7 +146,9 @@ func TestDecideKeepsItsBounds(t *testing.T) {
 		age := time.Duration(rapid.Int64Range(0, int64(7*day)).Draw(t, "age"))
 		jitter := rapid.Float64Range(0, maxJitter).Draw(t, "jitter")
 		answer := func(count int) sqs.Action {
-			return sqs.Decide(r, sqs.Delivery{Count: count, SentAt: start().Add(-age)}, start(), jitter, sqs.DefaultPolicy())
+			return sqs.Decide(
+				r, sqs.Delivery{Count: count, SentAt: start().Add(-age)}, start(), jitter, sqs.DefaultPolicy(),
+			)
 		}
 		got := answer(count)
 		ownFault := !r.Transient && count >= 20 && (r.Attempt == 0 || r.Attempt >= 20)
@@ -191,7 +216,9 @@ func TestALastingFailureIsRedeliveredUntilTheLastDay(t *testing.T) {
 		t.Parallel()
 		rapid.Check(t, func(t *rapid.T) {
 			lease := time.Duration(rapid.Int64Range(0, int64(order.MaxLease)).Draw(t, "lease"))
-			held := order.Result{Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(lease), Transient: true}
+			held := order.Result{
+				Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(lease), Transient: true,
+			}
 			all := rapid.SliceOfN(rapid.SampledFrom([]order.Result{outage(), late, held}), 1, 20).Draw(t, "results")
 			jitter := rapid.Float64Range(0, maxJitter).Draw(t, "jitter")
 			i := 0

@@ -80,15 +80,33 @@ func malformed() []badBody {
 		{"a list of one order", "[" + good + "]", "not a JSON object"},
 		{"a hundred thousand brackets", strings.Repeat("[", 100_000), "invalid JSON at byte 10001"},
 		{"a syntax error at a large offset", strings.Repeat(" ", 5000) + "x", "invalid JSON at byte 5001"},
-		{"one level too many", fromEventBridge(strings.Repeat("[", 17) + strings.Repeat("]", 17)), "nested deeper than 16 levels"},
+		{
+			"one level too many", fromEventBridge(strings.Repeat("[", 17) + strings.Repeat("]", 17)),
+			"nested deeper than 16 levels",
+		},
 		{"one level less", fromEventBridge(strings.Repeat("[", 16) + strings.Repeat("]", 16)), "not a JSON object"},
-		{"deep nesting in the wrapper", fromEventBridge(strings.Repeat("[", 5000) + strings.Repeat("]", 5000)), "nested deeper than 16 levels"},
+		{
+			"deep nesting in the wrapper", fromEventBridge(strings.Repeat("[", 5000) + strings.Repeat("]", 5000)),
+			"nested deeper than 16 levels",
+		},
 
 		{"a field twice", with(`"currency"`, `"orderId":"X","currency"`), `duplicate field "orderId"`},
-		{"a field twice, in other case", with(`"currency"`, `"ORDERID":"X","currency"`), `duplicate field "ORDERID"`},
-		{"a field twice in a line", with(`"quantity":2`, `"quantity":2,"quantity":3`), `duplicate field "lines[].quantity"`},
-		{"a field twice in the payment", with(`,"method"`, `,"Customer":"x","method"`), `duplicate field "payment.Customer"`},
-		{"a field twice, by an escape", with(`"currency"`, `"\u006frderId":"X","currency"`), `duplicate field "orderId"`},
+		{
+			"a field twice, in other case", with(`"currency"`, `"ORDERID":"X","currency"`),
+			`duplicate field "ORDERID"`,
+		},
+		{
+			"a field twice in a line", with(`"quantity":2`, `"quantity":2,"quantity":3`),
+			`duplicate field "lines[].quantity"`,
+		},
+		{
+			"a field twice in the payment", with(`,"method"`, `,"Customer":"x","method"`),
+			`duplicate field "payment.Customer"`,
+		},
+		{
+			"a field twice, by an escape", with(`"currency"`, `"\u006frderId":"X","currency"`),
+			`duplicate field "orderId"`,
+		},
 		{
 			"a field twice, with a long s", with(`,"method"`, `,"cu\u017ftomer":"x","method"`),
 			`duplicate field payment.[withheld: length 8, with '\u017f']`,
@@ -98,7 +116,9 @@ func malformed() []badBody {
 			`duplicate field lines[].[withheld: length 3, with '\u212a']`,
 		},
 		{
-			"a field twice in the wrapper", strings.Replace(fromEventBridge(good), `"account"`, `"Detail":{},"account"`, 1),
+			"a field twice in the wrapper", strings.Replace(
+				fromEventBridge(good), `"account"`, `"Detail":{},"account"`, 1,
+			),
 			`duplicate field "detail"`,
 		},
 		{
@@ -121,8 +141,14 @@ func malformed() []badBody {
 			`unknown field "tip"`,
 		},
 		{"a wrong case", with(`"orderId"`, `"orderID"`), `unknown field "orderID": want "orderId"`},
-		{"a wrong case in a line", with(`"unitAmount"`, `"unitamount"`), `unknown field "lines[].unitamount": want "unitAmount"`},
-		{"a wrong case in the payment", with(`"method"`, `"Method"`), `unknown field "payment.Method": want "method"`},
+		{
+			"a wrong case in a line", with(`"unitAmount"`, `"unitamount"`),
+			`unknown field "lines[].unitamount": want "unitAmount"`,
+		},
+		{
+			"a wrong case in the payment", with(`"method"`, `"Method"`),
+			`unknown field "payment.Method": want "method"`,
+		},
 		{
 			"a field's name of a kilobyte", with(`"currency"`, `"`+strings.Repeat("x", 1024)+`":0,"currency"`),
 			`unknown field [withheld: length 1024]`,
@@ -151,10 +177,15 @@ func malformed() []badBody {
 			`unknown field "detail-type"`,
 		},
 		{
-			"an event with a field of an order", strings.Replace(fromEventBridge(good), `"account"`, `"currency":"eur","account"`, 1),
+			"an event with a field of an order", strings.Replace(
+				fromEventBridge(good), `"account"`, `"currency":"eur","account"`, 1,
+			),
 			`unknown field "version"`,
 		},
-		{"trailing bytes after an event", `{"detail-type":"x","detail":{}} x`, "trailing data after the JSON object at byte 31"},
+		{
+			"trailing bytes after an event", `{"detail-type":"x","detail":{}} x`,
+			"trailing data after the JSON object at byte 31",
+		},
 		{"a notification of text", fromSNS("hello"), "invalid JSON at byte 1"},
 		{"a notification without a message", `{"Type":"Notification"}`, `unknown field "Type"`},
 		{
@@ -204,11 +235,15 @@ func malformedLayers() []badBody {
 		{"a field twice in the notification", beside(note, `"message":"x"`), `duplicate field "Message"`},
 		{"a field twice in a notified event", fromSNS(beside(event, `"Detail":{}`)), `duplicate field "detail"`},
 		{
-			"a field twice in the order of a notified event", fromSNS(fromEventBridge(with(`"currency"`, `"Currency":"eur","currency"`))),
+			"a field twice in the order of a notified event", fromSNS(
+				fromEventBridge(with(`"currency"`, `"Currency":"eur","currency"`)),
+			),
 			`duplicate field "detail.currency"`,
 		},
 		{
-			"an unknown field in the order of a notified event", fromSNS(fromEventBridge(with(`"currency"`, `"tip":1,"currency"`))),
+			"an unknown field in the order of a notified event", fromSNS(
+				fromEventBridge(with(`"currency"`, `"tip":1,"currency"`)),
+			),
 			`unknown field "tip"`,
 		},
 		{"trailing bytes after the notification", note + "x", behind(note)},
@@ -224,18 +259,27 @@ func invalid() []badBody {
 			`; currency "": ` + wantCurrency + "; lines 0: want 1 to 100 lines; payment.customer: " + wantReference +
 			"; payment.method: " + wantReference},
 		{"no orderId", with(`"orderId":"ORD12345",`, ""), `orderId "": ` + wantID},
-		{"no customerId", with(`"customerId":"CUST987",`, ""), "customerId: want 1 to 128 printable characters without blanks"},
+		{
+			"no customerId", with(`"customerId":"CUST987",`, ""),
+			"customerId: want 1 to 128 printable characters without blanks",
+		},
 		{"no currency", with(`"currency":"usd",`, ""), `currency "": ` + wantCurrency},
 		{"no lines", with(`"lines":`+goodLines+`,`, ""), "lines 0: want 1 to 100 lines"},
 		{"no sku", with(`"sku":"TSHIRT-M",`, ""), `lines[0].sku "": ` + wantSKU},
 		{"no quantity", with(`"quantity":2,`, ""), "lines[0].quantity: " + missing},
 		{"no unitAmount", with(`,"unitAmount":1999`, ""), "lines[0].unitAmount: " + missing},
-		{"no payment", with(`,"payment":`+goodPayment, ""), "payment.customer: " + wantReference + "; payment.method: " + wantReference},
+		{
+			"no payment", with(`,"payment":`+goodPayment, ""),
+			"payment.customer: " + wantReference + "; payment.method: " + wantReference,
+		},
 		{"no payment customer", with(`"customer":"cus_NffrFeUfNV2Hib",`, ""), "payment.customer: " + wantReference},
 		{"no payment method", with(`,"method":"pm_1MqLiJLkdIwHu7ix"`, ""), "payment.method: " + wantReference},
 
 		{"null orderId", with(`"ORD12345"`, "null"), `orderId "": ` + wantID},
-		{"null customerId", with(`"CUST987"`, "null"), "customerId: want 1 to 128 printable characters without blanks"},
+		{
+			"null customerId", with(`"CUST987"`, "null"),
+			"customerId: want 1 to 128 printable characters without blanks",
+		},
 		{"null currency", with(`"usd"`, "null"), `currency "": ` + wantCurrency},
 		{"null lines", with(goodLines, "null"), "lines 0: want 1 to 100 lines"},
 		{
@@ -245,7 +289,10 @@ func invalid() []badBody {
 		{"null sku", with(`"TSHIRT-M"`, "null"), `lines[0].sku "": ` + wantSKU},
 		{"null quantity", with(`"quantity":2`, `"quantity":null`), "lines[0].quantity: " + missing},
 		{"null unitAmount", with("1999", "null"), "lines[0].unitAmount: " + missing},
-		{"null payment", with(goodPayment, "null"), "payment.customer: " + wantReference + "; payment.method: " + wantReference},
+		{
+			"null payment", with(goodPayment, "null"),
+			"payment.customer: " + wantReference + "; payment.method: " + wantReference,
+		},
 		{"null payment customer", with(`"cus_NffrFeUfNV2Hib"`, "null"), "payment.customer: " + wantReference},
 		{"null payment method", with(`"pm_1MqLiJLkdIwHu7ix"`, "null"), "payment.method: " + wantReference},
 
@@ -253,15 +300,30 @@ func invalid() []badBody {
 		{"orderId with a slash", with("ORD12345", "ORD/1"), `orderId [withheld: length 5, with '/']: ` + wantID},
 		{"orderId with a hash", with("ORD12345", "ORD#1"), `orderId [withheld: length 5, with '#']: ` + wantID},
 		{"orderId that starts with a dot", with("ORD12345", ".ORD"), `orderId ".ORD": ` + wantID},
-		{"orderId with an umlaut", with("ORD12345", "ÖRD"), `orderId [withheld: length 3, with '\u00d6']: ` + wantID},
-		{"orderId with a line break", with("ORD12345", `ORD1\n`), `orderId [withheld: length 5, with '\n']: ` + wantID},
-		{"orderId of 65 characters", with("ORD12345", strings.Repeat("a", 65)), `orderId [withheld: length 65]: ` + wantID},
-		{"orderId of a kilobyte", with("ORD12345", strings.Repeat("a", 1024)), `orderId [withheld: length 1024]: ` + wantID},
+		{
+			"orderId with an umlaut", with("ORD12345", "ÖRD"),
+			`orderId [withheld: length 3, with '\u00d6']: ` + wantID,
+		},
+		{
+			"orderId with a line break", with("ORD12345", `ORD1\n`),
+			`orderId [withheld: length 5, with '\n']: ` + wantID,
+		},
+		{
+			"orderId of 65 characters", with("ORD12345", strings.Repeat("a", 65)),
+			`orderId [withheld: length 65]: ` + wantID,
+		},
+		{
+			"orderId of a kilobyte", with("ORD12345", strings.Repeat("a", 1024)),
+			`orderId [withheld: length 1024]: ` + wantID,
+		},
 		{
 			"customerId of 129 characters", with("CUST987", strings.Repeat("a", 129)),
 			"customerId: want 1 to 128 printable characters without blanks",
 		},
-		{"sku of 65 characters", with("TSHIRT-M", strings.Repeat("a", 65)), `lines[0].sku [withheld: length 65]: ` + wantSKU},
+		{
+			"sku of 65 characters", with("TSHIRT-M", strings.Repeat("a", 65)),
+			`lines[0].sku [withheld: length 65]: ` + wantSKU,
+		},
 		{
 			"payment customer of 256 characters", with("cus_NffrFeUfNV2Hib", "cus_"+strings.Repeat("a", 252)),
 			"payment.customer: " + wantReference,
@@ -270,7 +332,10 @@ func invalid() []badBody {
 			"payment method of 256 characters", with("pm_1MqLiJLkdIwHu7ix", "pm_"+strings.Repeat("a", 253)),
 			"payment.method: " + wantReference,
 		},
-		{"customerId with a blank", with("CUST987", "Jane Doe"), "customerId: want 1 to 128 printable characters without blanks"},
+		{
+			"customerId with a blank", with("CUST987", "Jane Doe"),
+			"customerId: want 1 to 128 printable characters without blanks",
+		},
 		{"unknown currency", with(`"usd"`, `"xyz"`), `currency "xyz": ` + wantCurrency},
 		{"upper-case currency", with(`"usd"`, `"USD"`), `currency "USD": ` + wantCurrency},
 		{"two currencies", with(`"usd"`, `"usd eur"`), `currency [withheld: length 7, with ' ']: ` + wantCurrency},
@@ -279,28 +344,45 @@ func invalid() []badBody {
 
 		{"zero quantity", with(`"quantity":2`, `"quantity":0`), "lines[0].quantity 0: want 1 to 1000000"},
 		{"negative quantity", with(`"quantity":2`, `"quantity":-2`), "lines[0].quantity -2: want 1 to 1000000"},
-		{"quantity above the limit", with(`"quantity":2`, `"quantity":1000001`), "lines[0].quantity 1000001: want 1 to 1000000"},
+		{
+			"quantity above the limit", with(`"quantity":2`, `"quantity":1000001`),
+			"lines[0].quantity 1000001: want 1 to 1000000",
+		},
 		{
 			"quantity of the largest integer", with(`"quantity":2`, `"quantity":9223372036854775807`),
 			"lines[0].quantity [withheld: 19 digits]: want 1 to 1000000",
 		},
 		{"negative amount", with("1999", "-1"), "lines[0].unitAmount -1: want 0 to 999999999999"},
-		{"amount above the limit", with("1999", "100000000"), "lines[0].unitAmount [withheld: 9 digits]: want 0 to 99999999 in usd"},
-		{"amount above every limit", with("1999", "1000000000000"), "lines[0].unitAmount [withheld: 13 digits]: want 0 to 999999999999"},
+		{
+			"amount above the limit", with("1999", "100000000"),
+			"lines[0].unitAmount [withheld: 9 digits]: want 0 to 99999999 in usd",
+		},
+		{
+			"amount above every limit", with("1999", "1000000000000"),
+			"lines[0].unitAmount [withheld: 13 digits]: want 0 to 999999999999",
+		},
 		{
 			"amount of the smallest integer", with("1999", "-9223372036854775808"),
 			"lines[0].unitAmount [withheld: 19 digits]: want 0 to 999999999999",
 		},
 		{"an empty list of lines", with(goodLines, "[]"), "lines 0: want 1 to 100 lines"},
-		{"101 lines", with(goodLines, "["+strings.Repeat(line("x")+",", 100)+line("x")+"]"), "lines 101: want 1 to 100 lines"},
-		{"the second line is bad", with(goodLines, "["+line("x")+","+line("a b")+"]"), `lines[1].sku [withheld: length 3, with ' ']: ` + wantSKU},
+		{
+			"101 lines", with(goodLines, "["+strings.Repeat(line("x")+",", 100)+line("x")+"]"),
+			"lines 101: want 1 to 100 lines",
+		},
+		{
+			"the second line is bad", with(goodLines, "["+line("x")+","+line("a b")+"]"),
+			`lines[1].sku [withheld: length 3, with ' ']: ` + wantSKU,
+		},
 		{"total of zero", with("1999", "0"), "total 0: want 1 to 99999999 in usd"},
 		{
 			"total one too large", with(`"quantity":2,"unitAmount":1999`, `"quantity":1000000,"unitAmount":100`),
 			"total: want at most 99999999 in usd: the lines add up to more than one charge can hold",
 		},
 		{
-			"the largest of all lines", with(`"quantity":2,"unitAmount":1999`, `"quantity":1000000,"unitAmount":99999999`),
+			"the largest of all lines", with(
+				`"quantity":2,"unitAmount":1999`, `"quantity":1000000,"unitAmount":99999999`,
+			),
 			"total: want at most 99999999 in usd: the lines add up to more than one charge can hold",
 		},
 		{
@@ -312,8 +394,14 @@ func invalid() []badBody {
 			"total 3998: want 1 to 99999999 in kwd, a multiple of 10",
 		},
 
-		{"invalid UTF-8", with("TSHIRT-M", "T\xffM"), `lines[0].sku [withheld: length 3, with '\ufffd']: ` + wantSKU},
-		{"half a surrogate", with("TSHIRT-M", `T\ud800M`), `lines[0].sku [withheld: length 3, with '\ufffd']: ` + wantSKU},
+		{
+			"invalid UTF-8", with("TSHIRT-M", "T\xffM"),
+			`lines[0].sku [withheld: length 3, with '\ufffd']: ` + wantSKU,
+		},
+		{
+			"half a surrogate", with("TSHIRT-M", `T\ud800M`),
+			`lines[0].sku [withheld: length 3, with '\ufffd']: ` + wantSKU,
+		},
 		{"a zero byte", with("TSHIRT-M", `T\u0000M`), `lines[0].sku [withheld: length 3, with '\x00']: ` + wantSKU},
 		{"a wrapped order without an id", fromEventBridge(with("ORD12345", "")), `orderId "": ` + wantID},
 		{"a notified order without an id", fromSNS(with("ORD12345", "")), `orderId "": ` + wantID},
@@ -359,11 +447,19 @@ func TestDecodeAccepts(t *testing.T) {
 		{"whole krónur", strings.Replace(with(`"usd"`, `"isk"`), "1999", "1950", 1), "39.00 ISK"},
 		{"dinars with two decimals", strings.Replace(with(`"usd"`, `"kwd"`), "1999", "1995", 1), "3.990 KWD"},
 		{"a hundred lines, one of them free", hundred, "0.99 USD"},
-		{"the largest quantity", with(`"quantity":2,"unitAmount":1999`, `"quantity":1000000,"unitAmount":99`), "990000.00 USD"},
-		{"the largest total", with(`"quantity":2,"unitAmount":1999`, `"quantity":1,"unitAmount":99999999`), "999999.99 USD"},
+		{
+			"the largest quantity", with(`"quantity":2,"unitAmount":1999`, `"quantity":1000000,"unitAmount":99`),
+			"990000.00 USD",
+		},
+		{
+			"the largest total", with(`"quantity":2,"unitAmount":1999`, `"quantity":1,"unitAmount":99999999`),
+			"999999.99 USD",
+		},
 		{
 			"rupiah, which have twelve digits",
-			strings.Replace(with(`"quantity":2,"unitAmount":1999`, `"quantity":1,"unitAmount":999999999999`), "usd", "idr", 1),
+			strings.Replace(
+				with(`"quantity":2,"unitAmount":1999`, `"quantity":1,"unitAmount":999999999999`), "usd", "idr", 1,
+			),
 			"9999999999.99 IDR",
 		},
 		{"the smallest total", with(`"quantity":2,"unitAmount":1999`, `"quantity":1,"unitAmount":1`), "0.01 USD"},
@@ -467,7 +563,9 @@ func drafts() *rapid.Generator[order.Draft] {
 	}
 	numbers := rapid.OneOf(
 		rapid.Int64Range(1, 100),
-		rapid.SampledFrom([]int64{0, -1, order.MaxQuantity, order.MaxQuantity + 1, order.MaxUnitAmount, order.MaxUnitAmount + 1, 1 << 62}),
+		rapid.SampledFrom([]int64{
+			0, -1, order.MaxQuantity, order.MaxQuantity + 1, order.MaxUnitAmount, order.MaxUnitAmount + 1, 1 << 62,
+		}),
 		rapid.Int64(),
 	)
 	lines := rapid.Custom(func(t *rapid.T) order.Line {

@@ -30,7 +30,8 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			isDecodeError(t, err)
 		} else if again, err := decoder.Decode(canonical(t, body)); err != nil || again.Fingerprint() != got.Fingerprint() {
-			t.Errorf("in canonical JSON it has fingerprint %s (%v), want %s", again.Fingerprint(), err, got.Fingerprint())
+			t.Errorf("in canonical JSON it has fingerprint %s (%v), want %s",
+				again.Fingerprint(), err, got.Fingerprint())
 		}
 		for _, planted := range plant(body) {
 			_, err := decoder.Decode(planted)

@@ -131,7 +131,11 @@ func TestAPanicInAnyStepFailsOnlyItsRecord(t *testing.T) {
 		says   string // in the log, of the second one
 	}{
 		{"decoding", func(w *world) { w.Decode = new(sqs.Decoder).Decode }, []int{1}, "WARN panic"},
-		{"creating an owner", func(w *world) { w.NewOwner = func() string { panic("boom " + canary) } }, []int{1}, "WARN panic"},
+		{
+			"creating an owner", func(w *world) { w.NewOwner = func() string { panic("boom " + canary) } },
+			[]int{1},
+			"WARN panic",
+		},
 		{"choosing the delay", func(w *world) {
 			w.script["BAD"], w.Jitter = outage(), func() float64 { panic("boom " + canary) }
 		}, []int{0, 1, 2}, "WARN panic"},
@@ -139,7 +143,9 @@ func TestAPanicInAnyStepFailsOnlyItsRecord(t *testing.T) {
 			w.script["BAD"] = order.Result{Verdict: order.Park, Reason: order.ReasonRefused, Err: brokenError{}}
 		}, []int{1}, "WARN panic"},
 		{"reporting a redelivered message", func(w *world) {
-			w.script["BAD"] = order.Result{Verdict: order.Redeliver, Reason: order.ReasonStore, Transient: true, Err: brokenError{}}
+			w.script["BAD"] = order.Result{
+				Verdict: order.Redeliver, Reason: order.ReasonStore, Transient: true, Err: brokenError{},
+			}
 		}, []int{1}, "ERROR <nil>"},
 		{"reporting a settled message", func(w *world) {
 			w.script["BAD"] = order.Result{Verdict: order.Done, Reason: order.ReasonSettled, Err: brokenError{}}
@@ -210,7 +216,11 @@ func TestAWorkerThatExitsFailsOnlyItsRecord(t *testing.T) {
 				return first()
 			}
 		}, []int{0, 1, 2}, "ERROR <nil>"}, // its age cannot be reported either
-		{"choosing the delay", func(w *world) { w.Jitter = func() float64 { runtime.Goexit(); return 0 } }, []int{0, 1, 2}, "WARN panic"},
+		{
+			"choosing the delay", func(w *world) { w.Jitter = func() float64 { runtime.Goexit(); return 0 } },
+			[]int{0, 1, 2},
+			"WARN panic",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -334,7 +344,10 @@ func gated(w *world) (started *[]string, gate chan struct{}) {
 func TestAFIFOGroupStopsAtItsFirstFailure(t *testing.T) {
 	t.Parallel()
 	w := newFIFOWorld(t)
-	w.script["A2"] = order.Result{Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(time.Minute), Transient: true}
+	w.script["A2"] = order.Result{
+		Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(time.Minute),
+		Transient: true,
+	}
 	w.script["C1"] = conflict()
 	var ids []string
 	for _, m := range [][2]string{
@@ -413,7 +426,9 @@ func TestNothingOvertakesTheHeadOfItsFIFOGroup(t *testing.T) {
 			t.Parallel()
 			w := newFIFOWorld(t)
 			tt.breaks(w)
-			ids := []string{w.sendGrouped("g", tt.head), w.sendGrouped("g", orderWithID("NEXT")), w.sendGrouped("g", "no order")}
+			ids := []string{
+				w.sendGrouped("g", tt.head), w.sendGrouped("g", orderWithID("NEXT")), w.sendGrouped("g", "no order"),
+			}
 			if diff := cmp.Diff(w.deliverVisible(), ids); diff != "" {
 				t.Errorf("batch item failures (-got +want):\n%s", diff)
 			}
@@ -484,7 +499,9 @@ func TestAFIFOGroupIsProcessedInOrder(t *testing.T) {
 			body := rapid.SampledFrom([]string{orderWithID(id), orderWithID(id), "no order"}).Draw(t, "body")
 			w.sendGrouped(rapid.SampledFrom([]string{"g", "h"}).Draw(t, "group"), body)
 		}
-		w.server.Fail("SendMessage", rapid.IntRange(0, 2).Draw(t, "times that parking fails"), sqstest.CodeServiceUnavailable)
+		w.server.Fail(
+			"SendMessage", rapid.IntRange(0, 2).Draw(t, "times that parking fails"), sqstest.CodeServiceUnavailable,
+		)
 
 		e := w.receive()
 		failed := w.deliver(t.Context(), e)
@@ -564,7 +581,10 @@ func TestNoOrderStartsWithoutTimeToFinish(t *testing.T) {
 		starts bool
 	}{
 		{"the second order starts with one budget left", 30*time.Second - answerTime - orderBudget, true},
-		{"the second order does not start with less", 30*time.Second - answerTime - orderBudget + time.Nanosecond, false},
+		{
+			"the second order does not start with less", 30*time.Second - answerTime - orderBudget + time.Nanosecond,
+			false,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -167,7 +167,10 @@ func TestTheActionDependsOnTheTimeAfterProcessing(t *testing.T) {
 		want   string
 	}{
 		"a lease": {
-			order.Result{Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(time.Minute), Transient: true},
+			order.Result{
+				Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(time.Minute),
+				Transient: true,
+			},
 			false, 0, "redeliver 51",
 		},
 		"the last day begins":                          {outage(), false, 6*day - 10*time.Second, "park <nil>"},
@@ -240,7 +243,9 @@ func TestAnOrderThatWaitedTooLongIsReportedAsParked(t *testing.T) {
 	if diff := cmp.Diff(w.lineOfMessage(id), want); diff != "" {
 		t.Errorf("log (-got +want):\n%s", diff)
 	}
-	counts := map[string]int{"Received": 1, "Takeovers": 1, "Parked": 1, "Parked provider_unavailable": 1, "flush": 1}
+	counts := map[string]int{
+		"Received": 1, "Takeovers": 1, "Parked": 1, "Parked provider_unavailable": 1, "flush": 1,
+	}
 	if diff := cmp.Diff(w.meter, counts); diff != "" {
 		t.Errorf("metrics (-got +want):\n%s", diff)
 	}
@@ -250,7 +255,9 @@ func TestAnOrderThatWaitedTooLongIsReportedAsParked(t *testing.T) {
 func TestAMessageThatCannotBeParkedIsReportedAsRedelivered(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.script["ORD12345"] = order.Result{Verdict: order.Park, Reason: order.ReasonRefused, Status: order.Open, Attempt: 2, Intent: "pi_2"}
+	w.script["ORD12345"] = order.Result{
+		Verdict: order.Park, Reason: order.ReasonRefused, Status: order.Open, Attempt: 2, Intent: "pi_2",
+	}
 	w.server.Fail("SendMessage", 1, "AccessDenied")
 	id := w.send(good)[0]
 	w.deliverVisible()
@@ -267,7 +274,10 @@ func TestAMessageThatCannotBeParkedIsReportedAsRedelivered(t *testing.T) {
 	if diff := cmp.Diff(line, want); diff != "" {
 		t.Errorf("log (-got +want):\n%s", diff)
 	}
-	counts := map[string]int{"Received": 1, "Redelivered": 1, "Redelivered park_failed": 1, "WaitingAge": 1, "WaitingAge 0": 1, "flush": 1}
+	counts := map[string]int{
+		"Received": 1, "Redelivered": 1, "Redelivered park_failed": 1, "WaitingAge": 1, "WaitingAge 0": 1,
+		"flush": 1,
+	}
 	if diff := cmp.Diff(w.meter, counts); diff != "" {
 		t.Errorf("metrics (-got +want):\n%s", diff)
 	}

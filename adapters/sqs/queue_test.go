@@ -120,7 +120,9 @@ func TestASecondParkKeepsTheOrigin(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.script["ORD12345"] = conflict()
-	first, _ := w.park(sqstest.Draft{Body: good, Attributes: map[string]sqstest.Attribute{"trace": sqstest.Text("1")}})
+	first, _ := w.park(sqstest.Draft{
+		Body: good, Attributes: map[string]sqstest.Attribute{"trace": sqstest.Text("1")},
+	})
 	w.advance(3 * day)
 	w.server.Machine(func(m *sqstest.Machine, now time.Time) {
 		_, err := m.Redrive(now, w.dead, w.orders)
@@ -242,7 +244,9 @@ func TestADetailIsTruncatedAndPrintable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.script["ORD12345"] = order.Result{
-		Verdict: order.Park, Reason: order.ReasonRefused, Err: fmt.Errorf("line one\nünï\x00%s", strings.Repeat("x", 5000)),
+		Verdict: order.Park, Reason: order.ReasonRefused, Err: fmt.Errorf(
+			"line one\nünï\x00%s", strings.Repeat("x", 5000),
+		),
 	}
 	_, dead := w.park(sqstest.Draft{Body: good})
 	if got, want := dead.Attributes[sqs.AttrDetail].Text, "line one??n??"+strings.Repeat("x", 1024-13); got != want {
@@ -258,7 +262,9 @@ func TestADetailKeepsEveryPrintableCharacter(t *testing.T) {
 	for c := ' '; c <= '~'; c++ {
 		printable += string(c)
 	}
-	w.script["ORD12345"] = order.Result{Verdict: order.Park, Reason: order.ReasonRefused, Err: errors.New(printable + "\x7f\x1f")}
+	w.script["ORD12345"] = order.Result{
+		Verdict: order.Park, Reason: order.ReasonRefused, Err: errors.New(printable + "\x7f\x1f"),
+	}
 	_, dead := w.park(sqstest.Draft{Body: good})
 	if got, want := dead.Attributes[sqs.AttrDetail].Text, printable+"??"; got != want {
 		t.Errorf("detail = %q, want %q", got, want)
@@ -302,7 +308,9 @@ func TestADeliveryWithoutAttributesCountsAsTheFirst(t *testing.T) {
 		{"ApproximateReceiveCount": "-1"},
 		{"ApproximateReceiveCount": "0"},
 	} {
-		e := events.SQSEvent{Records: []events.SQSMessage{{MessageId: "1", ReceiptHandle: "1", Body: good, Attributes: attributes}}}
+		e := events.SQSEvent{
+			Records: []events.SQSMessage{{MessageId: "1", ReceiptHandle: "1", Body: good, Attributes: attributes}},
+		}
 		answer, err := w.Handle(t.Context(), e)
 		w.must(err)
 		if len(answer.BatchItemFailures) != 1 {

@@ -52,7 +52,9 @@ func TestEveryRecordIsOneLogLine(t *testing.T) {
 			"a redelivered order",
 			order.Result{
 				Verdict: order.Redeliver, Reason: order.ReasonUnknown, Transient: true, Status: order.Open, Attempt: 3, Intent: "pi_3",
-				RequestID: "req_1", Err: &order.PaymentError{Kind: order.Unknown, RequestID: "req_1", Err: context.DeadlineExceeded},
+				RequestID: "req_1", Err: &order.PaymentError{
+					Kind: order.Unknown, RequestID: "req_1", Err: context.DeadlineExceeded,
+				},
 			},
 			map[string]any{
 				"level": "WARN", "verdict": "redeliver", "reason": "provider_unknown", "status": "open", "attempt": 3.0, "intent_id": "pi_3",
@@ -61,8 +63,13 @@ func TestEveryRecordIsOneLogLine(t *testing.T) {
 		},
 		{
 			"an order that another attempt holds",
-			order.Result{Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(time.Minute)},
-			map[string]any{"verdict": "redeliver", "reason": "in_progress", "status": "", "attempt": 0.0, "intent_id": "", "retry_after_s": 61.0},
+			order.Result{
+				Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(time.Minute),
+			},
+			map[string]any{
+				"verdict": "redeliver", "reason": "in_progress", "status": "", "attempt": 0.0, "intent_id": "",
+				"retry_after_s": 61.0,
+			},
 		},
 		{
 			"a parked order", conflict(),
@@ -100,18 +107,24 @@ func TestEveryResultIsCounted(t *testing.T) {
 		verdict order.Verdict
 		want    []string
 	}{
-		order.ReasonSettled:     {order.Done, []string{"Settled", "Settled paid", "OrderAge", "OrderAge 90"}},
-		order.ReasonDuplicate:   {order.Done, []string{"Duplicates"}},
-		order.ReasonInProgress:  {order.Redeliver, []string{"InProgress", "Redelivered", "Redelivered in_progress"}},
-		order.ReasonClaimLost:   {order.Redeliver, []string{"ClaimsLost", "Redelivered", "Redelivered claim_lost"}},
-		order.ReasonUnknown:     {order.Redeliver, []string{"Unknown", "Redelivered", "Redelivered provider_unknown"}},
+		order.ReasonSettled:   {order.Done, []string{"Settled", "Settled paid", "OrderAge", "OrderAge 90"}},
+		order.ReasonDuplicate: {order.Done, []string{"Duplicates"}},
+		order.ReasonInProgress: {order.Redeliver, []string{
+			"InProgress", "Redelivered", "Redelivered in_progress",
+		}},
+		order.ReasonClaimLost: {order.Redeliver, []string{"ClaimsLost", "Redelivered", "Redelivered claim_lost"}},
+		order.ReasonUnknown: {order.Redeliver, []string{
+			"Unknown", "Redelivered", "Redelivered provider_unknown",
+		}},
 		order.ReasonUnavailable: {order.Redeliver, []string{"Redelivered", "Redelivered provider_unavailable"}},
 		order.ReasonConflict:    {order.Park, []string{"Parked", "Parked conflict"}},
 	} {
 		t.Run(string(reason), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.script["ORD12345"] = order.Result{Verdict: tt.verdict, Reason: reason, Status: order.Paid, Takeover: true}
+			w.script["ORD12345"] = order.Result{
+				Verdict: tt.verdict, Reason: reason, Status: order.Paid, Takeover: true,
+			}
 			w.send(good)
 			w.advance(90 * time.Second)
 			w.deliverVisible()
@@ -209,10 +222,16 @@ func TestNoPersonalOrPaymentDataLeavesTheMessage(t *testing.T) {
 	bodies := []string{
 		body("PAID"), body("WAITS"), body("CLASHES"), body("PANICS"), body("PANICS-AGAIN"),
 		cardNumber, `"` + cardNumber + `"`, `{"payment":` + cardNumber + `}`,
-		strings.Replace(body("A"), secrets[2], cardNumber, 1), strings.Replace(body("B"), secrets[1], cardNumber, 1),
-		strings.Replace(body("C"), `"`+secrets[2]+`"`, cardNumber, 1), strings.Replace(body("D"), `"`+secrets[0]+`"`, `["`+secrets[0]+`"]`, 1),
+		strings.Replace(body("A"), secrets[2], cardNumber, 1), strings.Replace(
+			body("B"), secrets[1], cardNumber, 1,
+		),
+		strings.Replace(body("C"), `"`+secrets[2]+`"`, cardNumber, 1), strings.Replace(
+			body("D"), `"`+secrets[0]+`"`, `["`+secrets[0]+`"]`, 1,
+		),
 		strings.Replace(body("E"), secrets[0], secrets[0]+" Doe", 1), body("F")[:150], body("G") + body("G"), body("H") + secrets[0],
-		strings.Replace(body("I"), `"usd"`, `"USD"`, 1), strings.Replace(body("J"), "1999", "19.99", 1), fromSNS(body("K") + "x"),
+		strings.Replace(body("I"), `"usd"`, `"USD"`, 1), strings.Replace(body("J"), "1999", "19.99", 1), fromSNS(
+			body("K") + "x",
+		),
 	}
 	for _, misplaced := range []string{cardNumber, secrets[7], secrets[8], secrets[9]} {
 		for old, replacement := range map[string]string{
@@ -243,7 +262,9 @@ func TestNoPersonalOrPaymentDataLeavesTheMessage(t *testing.T) {
 		return paid()
 	}
 	for _, b := range bodies {
-		w.sendDraft(sqstest.Draft{Body: b, Attributes: map[string]sqstest.Attribute{"trace": sqstest.Text(secrets[4])}})
+		w.sendDraft(sqstest.Draft{
+			Body: b, Attributes: map[string]sqstest.Attribute{"trace": sqstest.Text(secrets[4])},
+		})
 	}
 	w.deliverVisible()
 	if got := w.counted("Parked"); got != len(bodies)-4 {

@@ -28,7 +28,9 @@ const (
 // deployed returns the settings of the queues in infra/terraform.
 func deployed() sqs.Settings {
 	return sqs.Settings{
-		Orders:      sqs.QueueSettings{ARN: ordersARN, Retention: 7 * day, RedriveTarget: deadARN, MaxReceives: 1000},
+		Orders: sqs.QueueSettings{
+			ARN: ordersARN, Retention: 7 * day, RedriveTarget: deadARN, MaxReceives: 1000,
+		},
 		DeadLetters: sqs.QueueSettings{ARN: deadARN, Retention: 14 * day},
 	}
 }
@@ -49,7 +51,9 @@ func TestSettingsThatCanLoseMessagesAreMismatches(t *testing.T) {
 			func(s *sqs.Settings) { s.Orders.Retention = 4 * day },
 			[]string{"retention 96h0m0s, want at least 168h0m0s"},
 		},
-		"one receive less": {func(s *sqs.Settings) { s.Orders.MaxReceives-- }, []string{"max_receives 999, want at least 1000"}},
+		"one receive less": {func(s *sqs.Settings) { s.Orders.MaxReceives-- }, []string{
+			"max_receives 999, want at least 1000",
+		}},
 		"another dead-letter queue": {
 			func(s *sqs.Settings) { s.Orders.RedriveTarget = ordersARN },
 			[]string{"redrive_target " + ordersARN + ", want " + deadARN},
@@ -153,7 +157,9 @@ func (f doer) Do(r *http.Request) (*http.Response, error) { return f(r) }
 // response returns a response of SQS.
 func response(status int, body string) *http.Response {
 	return &http.Response{
-		StatusCode: status, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, Body: io.NopCloser(strings.NewReader(body)),
+		StatusCode: status, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, Body: io.NopCloser(
+			strings.NewReader(body),
+		),
 	}
 }
 
@@ -314,7 +320,9 @@ func TestSettingsThatCannotBeReadAreTriedAgainWithTheNextInvocations(t *testing.
 	}
 	var got []string
 	for _, line := range w.settingsLines() {
-		got = append(got, fmt.Sprint(line["level"], " ", line["msg"], " ", line["tries_left"], " ", line["request_id"]))
+		got = append(
+			got, fmt.Sprint(line["level"], " ", line["msg"], " ", line["tries_left"], " ", line["request_id"]),
+		)
 		for _, queue := range []string{w.orders, w.dead} {
 			want := "read the settings of queue " + w.server.QueueURL(queue)
 			if text := fmt.Sprint(line["error"]); !strings.Contains(text, want) || !strings.Contains(text, "AccessDenied") {
@@ -322,7 +330,9 @@ func TestSettingsThatCannotBeReadAreTriedAgainWithTheNextInvocations(t *testing.
 			}
 		}
 	}
-	want := []string{"WARN queue settings not compared 4 request-1", "WARN queue settings not compared 3 request-1"}
+	want := []string{
+		"WARN queue settings not compared 4 request-1", "WARN queue settings not compared 3 request-1",
+	}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("log (-got +want):\n%s", diff)
 	}

@@ -123,7 +123,9 @@ func TestFirstSentIsReadFromTheMessage(t *testing.T) {
 	attribute := func(text string) map[string]events.SQSMessageAttribute {
 		return map[string]events.SQSMessageAttribute{sqs.AttrFirstSent: {DataType: "String", StringValue: &text}}
 	}
-	binary := map[string]events.SQSMessageAttribute{sqs.AttrFirstSent: {DataType: "Binary", BinaryValue: []byte("x")}}
+	binary := map[string]events.SQSMessageAttribute{
+		sqs.AttrFirstSent: {DataType: "Binary", BinaryValue: []byte("x")},
+	}
 	sent := map[string]string{"SentTimestamp": fmt.Sprint(start().Add(-time.Hour).UnixMilli())}
 	broken := map[string]string{"SentTimestamp": "x"}
 	for name, tt := range map[string]struct {
@@ -204,7 +206,9 @@ func TestAnOutageCrossesTheThresholdsOfItsAlarms(t *testing.T) {
 		ends      = 2 * time.Hour
 		threshold = float64(30 * time.Minute / time.Millisecond) // of the maximum of WaitingAge
 	)
-	tableIsDown := failing(ordertest.ErrConnection, ordertest.Begin, ordertest.Bind, ordertest.Finish, ordertest.Release)
+	tableIsDown := failing(
+		ordertest.ErrConnection, ordertest.Begin, ordertest.Bind, ordertest.Finish, ordertest.Release,
+	)
 	stripeIsDown := failing(&order.PaymentError{Kind: order.Unavailable, Err: errors.New("503 from Stripe")},
 		ordertest.Prepare, ordertest.Confirm, ordertest.Read)
 	for name, tt := range map[string]struct {
@@ -239,7 +243,8 @@ func TestAnOutageCrossesTheThresholdsOfItsAlarms(t *testing.T) {
 					t.Errorf("%v into an outage of %v the alarm on WaitingAge is not raised", at, ends)
 				}
 				if want := at > 30*time.Minute && at < ends+30*time.Minute; !want && raised(n) {
-					t.Errorf("the alarm on WaitingAge is raised %v after the start, want it between 30m and %v", at, ends+30*time.Minute)
+					t.Errorf("the alarm on WaitingAge is raised %v after the start, want it between 30m and %v",
+						at, ends+30*time.Minute)
 				}
 			}
 			redelivered := w.byPeriod("Redelivered", string(tt.reason))

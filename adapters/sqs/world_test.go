@@ -82,7 +82,10 @@ func newFIFOWorld(t tester) *world {
 
 func newWorldWith(t tester, orderQueue, deadQueue string, fifo bool) *world {
 	t.Helper()
-	w := &world{orders: orderQueue, dead: deadQueue, t: t, now: start(), script: map[order.ID]order.Result{}, meter: map[string]int{}}
+	w := &world{
+		orders: orderQueue, dead: deadQueue, t: t, now: start(), script: map[order.ID]order.Result{},
+		meter: map[string]int{},
+	}
 	server, err := sqstest.Serve(sqstest.Options{Now: w.Now, Before: w.called})
 	w.must(err)
 	t.Cleanup(func() { w.must(server.Close()) })
@@ -99,7 +102,9 @@ func newWorldWith(t tester, orderQueue, deadQueue string, fifo bool) *world {
 	w.Handler = &sqs.Handler{
 		Process: w.process, Decode: sqs.NewDecoder().Decode,
 		Queue:  w.queueThrough(nil),
-		Policy: sqs.DefaultPolicy(), Log: slog.New(slog.NewJSONHandler(&lockedWriter{w: w}, nil)), Meter: counter{w},
+		Policy: sqs.DefaultPolicy(), Log: slog.New(slog.NewJSONHandler(&lockedWriter{w: w}, nil)), Meter: counter{
+			w,
+		},
 		Now: w.Now, NewOwner: w.newOwner, Jitter: func() float64 { return minJitter },
 		RequestID: func(context.Context) string { return "request-1" },
 		Parallel:  4, OrderBudget: orderBudget, AnswerTime: answerTime,
@@ -206,7 +211,9 @@ func (c counter) Count(metric, dimension, value string) {
 
 // Observe keeps milliseconds, as the real meter does.
 func (c counter) Observe(metric, _, value string, d time.Duration) {
-	c.add(metric, "seconds", fmt.Sprint(d.Seconds()), datapoint{Dimension: value, Value: float64(d.Milliseconds())})
+	c.add(metric, "seconds", fmt.Sprint(d.Seconds()), datapoint{
+		Dimension: value, Value: float64(d.Milliseconds()),
+	})
 }
 
 func (c counter) Flush() { c.Count("flush", "", "") }
@@ -238,11 +245,16 @@ func (w *world) waitingAges() (seconds []float64) {
 // Results of an order.
 
 func paid() order.Result {
-	return order.Result{Verdict: order.Done, Reason: order.ReasonSettled, Status: order.Paid, Attempt: 1, Intent: "pi_1"}
+	return order.Result{
+		Verdict: order.Done, Reason: order.ReasonSettled, Status: order.Paid, Attempt: 1, Intent: "pi_1",
+	}
 }
 
 func outage() order.Result {
-	return order.Result{Verdict: order.Redeliver, Reason: order.ReasonStore, Transient: true, Err: errors.New("no route to the store")}
+	return order.Result{
+		Verdict: order.Redeliver, Reason: order.ReasonStore, Transient: true,
+		Err: errors.New("no route to the store"),
+	}
 }
 
 func conflict() order.Result {

@@ -37,7 +37,9 @@ func BenchmarkServerAndMapping(b *testing.B) {
 	body := strings.Repeat("a", 300)
 	var entries []types.SendMessageBatchRequestEntry
 	for i := range 10 {
-		entries = append(entries, types.SendMessageBatchRequestEntry{Id: aws.String(fmt.Sprint(i)), MessageBody: &body})
+		entries = append(entries, types.SendMessageBatchRequestEntry{
+			Id: aws.String(fmt.Sprint(i)), MessageBody: &body,
+		})
 	}
 	b.ReportAllocs()
 	messages := 0

@@ -83,7 +83,9 @@ func noQueue(name string) *Error {
 }
 
 func outside(parameter string, value any, reason string) *Error {
-	return fault(CodeInvalidParameterValue, "Value %v for parameter %s is invalid. Reason: %s", value, parameter, reason)
+	return fault(
+		CodeInvalidParameterValue, "Value %v for parameter %s is invalid. Reason: %s", value, parameter, reason,
+	)
 }
 
 func unknownAttribute(name string) *Error {

@@ -136,7 +136,9 @@ func TestADuplicate(t *testing.T) {
 		"is one by its id, whatever the body": {
 			first: draft{DeduplicationID: "x"}, second: draft{Body: "b", DeduplicationID: "x"}, want: true,
 		},
-		"is none by its body if the ids differ": {first: draft{DeduplicationID: "x"}, second: draft{DeduplicationID: "y"}},
+		"is none by its body if the ids differ": {first: draft{DeduplicationID: "x"}, second: draft{
+			DeduplicationID: "y",
+		}},
 		"is one by its body, whatever the metadata": {
 			second: draft{Attributes: map[string]sqstest.Attribute{"n": sqstest.Text("x")}}, want: true,
 		},
@@ -298,7 +300,9 @@ func TestARedriveKeepsTheOrderOfAGroup(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for i := range 3 {
-		_, err := w.Send(w.now, "dead.fifo", sqstest.Draft{Body: fmt.Sprint("a", i), Group: "a", DeduplicationID: fmt.Sprint(i)})
+		_, err := w.Send(w.now, "dead.fifo", sqstest.Draft{
+			Body: fmt.Sprint("a", i), Group: "a", DeduplicationID: fmt.Sprint(i),
+		})
 		w.must(err)
 	}
 	_, err := w.Redrive(w.now, "dead.fifo", "orders")
@@ -323,7 +327,9 @@ func TestAFIFOQueueAtTheInFlightLimitReturnsNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for i := range sqstest.InFlightLimit + 5 {
-		_, err := w.Send(w.now, "orders.fifo", sqstest.Draft{Body: "a", Group: fmt.Sprint(i), DeduplicationID: fmt.Sprint(i)})
+		_, err := w.Send(w.now, "orders.fifo", sqstest.Draft{
+			Body: "a", Group: fmt.Sprint(i), DeduplicationID: fmt.Sprint(i),
+		})
 		w.must(err)
 	}
 	for range sqstest.InFlightLimit / 10 {

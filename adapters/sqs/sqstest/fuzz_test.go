@@ -32,7 +32,10 @@ type handle struct {
 func FuzzMachine(f *testing.F) {
 	f.Add([]byte{0, 0, 2, 2, 5, 40, 2, 2, 3, 0, 5, 40, 2, 7, 1, 6, 0})
 	f.Add([]byte{0, 0, 0, 0, 1, 9, 2, 0, 4, 0, 4, 200, 5, 255, 2, 0, 2, 1, 3, 2, 8, 0, 6, 0, 6, 1})
-	f.Add([]byte{0, 2, 0, 18, 0, 34, 0, 6, 2, 2, 4, 0, 2, 6, 5, 40, 2, 2, 3, 0, 5, 40, 2, 2, 2, 3, 6, 2, 2, 2, 9, 10, 0, 2, 9, 2, 2, 2})
+	f.Add([]byte{
+		0, 2, 0, 18, 0, 34, 0, 6, 2, 2, 4, 0, 2, 6, 5, 40, 2, 2, 3, 0, 5, 40, 2, 2, 2, 3, 6, 2, 2, 2, 9, 10, 0, 2,
+		9, 2, 2, 2,
+	})
 	f.Fuzz(func(t *testing.T, schedule []byte) {
 		l := &ledger{
 			world: newWorld(t), seen: map[string]string{}, sent: map[string]time.Time{}, gone: map[string]bool{},
@@ -56,10 +59,14 @@ func (l *ledger) step(op, arg byte) {
 	switch op {
 	case 0, 1:
 		if isFIFO(queue) {
-			l.sendFIFO(queue, sqstest.Draft{Body: "a", Group: fmt.Sprint(arg >> 2 % 3), DeduplicationID: fmt.Sprint(arg >> 4)})
+			l.sendFIFO(queue, sqstest.Draft{
+				Body: "a", Group: fmt.Sprint(arg >> 2 % 3), DeduplicationID: fmt.Sprint(arg >> 4),
+			})
 			return
 		}
-		m, err := l.Send(l.now, queue, sqstest.Draft{Body: "a", Delay: new(time.Duration(op) * time.Duration(arg) * time.Second)})
+		m, err := l.Send(l.now, queue, sqstest.Draft{
+			Body: "a", Delay: new(time.Duration(op) * time.Duration(arg) * time.Second),
+		})
 		l.must(err)
 		l.sent[m.ID] = m.Sent
 	case 2:

@@ -117,7 +117,9 @@ func (m *Machine) Send(now time.Time, name string, d Draft) (Message, error) {
 // A FIFO queue delivers a group in the order of arrival, as much of it at once as fits, and then nothing of it before those are deleted
 // or visible again; at the limit in flight it "does not return an error" (SQS developer guide, "Amazon SQS FIFO queue quotas").
 // Errors: QueueDoesNotExist, InvalidParameterValue, OverLimit.
-func (m *Machine) Receive(now time.Time, name string, limit int, visibility *time.Duration) ([]Message, error) {
+func (m *Machine) Receive(now time.Time, name string, limit int, visibility *time.Duration) (
+	[]Message, error,
+) {
 	q, err := m.open(now, name)
 	if err != nil {
 		return nil, err
@@ -193,11 +195,16 @@ func (m *Machine) ChangeVisibility(now time.Time, name, handle string, d time.Du
 	case err != nil:
 		return err
 	case e == nil, q.settings.FIFO && (!latest || e.State != InFlight):
-		return outside("ReceiptHandle", handle, "Message does not exist or is not available for visibility timeout change.")
+		return outside(
+			"ReceiptHandle", handle, "Message does not exist or is not available for visibility timeout change.",
+		)
 	case e.State != InFlight:
 		return nil
 	case now.Sub(e.received)+d > maxVisibility:
-		return outside("VisibilityTimeout", seconds(d), "Total VisibilityTimeout for the message is beyond the limit [43200 seconds]")
+		return outside(
+			"VisibilityTimeout", seconds(d),
+			"Total VisibilityTimeout for the message is beyond the limit [43200 seconds]",
+		)
 	}
 	q.remove(e)
 	e.visible = now.Add(d)
@@ -311,15 +318,21 @@ func (m *Machine) checkQueue(name string, s Settings) error {
 	dead, exists := m.queues[s.DeadLetters]
 	switch {
 	case base == "" || len(name) > 80 || strings.Trim(base, wordCharacters+"-") != "":
-		return outside("QueueName", name, "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length.")
+		return outside(
+			"QueueName", name, "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length.",
+		)
 	case fifo != s.FIFO:
-		return outside("QueueName", name, "The name of a FIFO queue, and of no other, must end with the .fifo suffix.")
+		return outside(
+			"QueueName", name, "The name of a FIFO queue, and of no other, must end with the .fifo suffix.",
+		)
 	case s.DeadLetters != "" && !exists:
 		return outside("RedrivePolicy", s.DeadLetters, "Dead letter target does not exist.")
 	case exists && s.DeadLetters == name: // no document says so, but a message would be moved to where it is for ever
 		return outside("RedrivePolicy", s.DeadLetters, "A queue can't be its own dead-letter queue.")
 	case exists && dead.settings.FIFO != s.FIFO:
-		return outside("RedrivePolicy", s.DeadLetters, "Dead-letter queue must be same type of queue as the source.")
+		return outside(
+			"RedrivePolicy", s.DeadLetters, "Dead-letter queue must be same type of queue as the source.",
+		)
 	}
 	return s.check()
 }

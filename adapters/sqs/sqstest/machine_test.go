@@ -355,14 +355,18 @@ func TestSendRejects(t *testing.T) {
 		"eleven attributes":            {draft: sqstest.Draft{Body: "a", Attributes: eleven}, want: invalid},
 		"an attribute without a value": {draft: attributes("a", "a", sqstest.Text("")), want: invalid},
 		"an attribute of another type": {draft: attributes("a", "a", sqstest.Attribute{Type: "Bool", Text: "x"}), want: invalid},
-		"nothing about a labeled type": {draft: attributes("a", "a.b-c_d", sqstest.Attribute{Type: "Number.int", Text: "1"})},
-		"nothing about a long number":  {draft: attributes("a", "a", number("-0.12345678901234567890123456789012345678e126"))},
-		"nothing about zero":           {draft: attributes("a", "a", number("0"))},
-		"a number that is none":        {draft: attributes("a", "a", number("abc")), want: invalid},
-		"a number in hexadecimal":      {draft: attributes("a", "a", number("0x1p4")), want: invalid},
-		"a number above 10^126":        {draft: attributes("a", "a", number("2E126")), want: invalid},
-		"a number below 10^-128":       {draft: attributes("a", "a", number("9e-129")), want: invalid},
-		"a number of 39 digits":        {draft: attributes("a", "a", number("123456789012345678901234567890123456789")), want: invalid},
+		"nothing about a labeled type": {draft: attributes("a", "a.b-c_d", sqstest.Attribute{
+			Type: "Number.int", Text: "1",
+		})},
+		"nothing about a long number": {draft: attributes(
+			"a", "a", number("-0.12345678901234567890123456789012345678e126"),
+		)},
+		"nothing about zero":      {draft: attributes("a", "a", number("0"))},
+		"a number that is none":   {draft: attributes("a", "a", number("abc")), want: invalid},
+		"a number in hexadecimal": {draft: attributes("a", "a", number("0x1p4")), want: invalid},
+		"a number above 10^126":   {draft: attributes("a", "a", number("2E126")), want: invalid},
+		"a number below 10^-128":  {draft: attributes("a", "a", number("9e-129")), want: invalid},
+		"a number of 39 digits":   {draft: attributes("a", "a", number("123456789012345678901234567890123456789")), want: invalid},
 		// LocalStack's suite, recorded against AWS:
 		// test_invalid_string_attributes_cause_invalid_parameter_value_error
 		"a control character in an attribute": {draft: attributes("a", "a", sqstest.Text("a\x08")), want: invalid},

@@ -265,7 +265,10 @@ func TestAFailingFunctionDeadLettersItsMessageAndTheMappingContinues(t *testing.
 	f.drain()
 	f.put("a")
 	f.drain()
-	f.want("poison1: 0 deleted, 1 failed, 0 lost", "poison2: 0 deleted, 1 failed, 0 lost", "a1: 1 deleted, 0 failed, 0 lost")
+	f.want(
+		"poison1: 0 deleted, 1 failed, 0 lost", "poison2: 0 deleted, 1 failed, 0 lost",
+		"a1: 1 deleted, 0 failed, 0 lost",
+	)
 }
 
 func TestTheFunctionMayChangeTheVisibilityOfItsMessage(t *testing.T) {

@@ -69,10 +69,16 @@ func (d Draft) check(s Settings) error {
 		return outside("DelaySeconds", seconds(*d.Delay), "DelaySeconds must be >= 0 and <= 900.")
 	}
 	if len(d.Attributes) > 10 {
-		return fault(CodeInvalidParameterValue, "Number of message attributes [%d] exceeds the allowed maximum [10].", len(d.Attributes))
+		return fault(
+			CodeInvalidParameterValue, "Number of message attributes [%d] exceeds the allowed maximum [10].",
+			len(d.Attributes),
+		)
 	}
 	if size := d.size(); size > s.MaxSize {
-		return fault(CodeInvalidParameterValue, "One or more parameters are invalid. Reason: Message must be shorter than %d bytes.", s.MaxSize)
+		return fault(
+			CodeInvalidParameterValue,
+			"One or more parameters are invalid. Reason: Message must be shorter than %d bytes.", s.MaxSize,
+		)
 	}
 	if strings.ContainsFunc(d.Body, forbidden) {
 		return fault(CodeInvalidMessageContents, "The message contains characters outside the allowed set.")
@@ -110,15 +116,23 @@ func (a Attribute) check(name string) error {
 		strings.HasPrefix(lower, "aws."), strings.HasPrefix(lower, "amazon."):
 		return fault(CodeInvalidParameterValue, "Invalid message attribute name %q.", name)
 	case len(a.Type) > 256 || kind != "String" && kind != "Number" && kind != "Binary":
-		return fault(CodeInvalidParameterValue, "The message attribute %q has an invalid message attribute type.", name)
+		return fault(
+			CodeInvalidParameterValue, "The message attribute %q has an invalid message attribute type.", name,
+		)
 	case kind == "Binary" && (len(a.Binary) == 0 || a.Text != ""), kind != "Binary" && (a.Text == "" || len(a.Binary) > 0):
-		return fault(CodeInvalidParameterValue, "The message attribute %q must contain a non-empty value of its type.", name)
+		return fault(
+			CodeInvalidParameterValue, "The message attribute %q must contain a non-empty value of its type.", name,
+		)
 	case kind == "Number" && !isNumber(a.Text):
-		return fault(CodeInvalidParameterValue, "Can't cast the value of message (user) attribute %q to a number.", name)
+		return fault(
+			CodeInvalidParameterValue, "Can't cast the value of message (user) attribute %q to a number.", name,
+		)
 	case strings.ContainsFunc(a.Text, forbidden):
 		// Another code than a body's: LocalStack's suite, recorded against AWS,
 		// test_invalid_string_attributes_cause_invalid_parameter_value_error.
-		return fault(CodeInvalidParameterValue, "The message attribute %q contains characters outside the allowed set.", name)
+		return fault(
+			CodeInvalidParameterValue, "The message attribute %q contains characters outside the allowed set.", name,
+		)
 	}
 	return nil
 }

@@ -102,7 +102,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case f.kind == refuses:
 	case decodeErr != nil:
-		call.Err = fault(CodeInvalidParameterValue, "The request is not valid JSON for %s: %v.", operation, decodeErr)
+		call.Err = fault(
+			CodeInvalidParameterValue, "The request is not valid JSON for %s: %v.", operation, decodeErr,
+		)
 	default:
 		out, call.Err = s.perform(r.Context(), operation, in)
 	}
@@ -205,7 +207,9 @@ func sendEntry(m *Machine, now time.Time, queue string, in request) (any, error)
 
 // draft returns the message of a SendMessage or of an entry in a SendMessageBatch.
 func (r request) draft() Draft {
-	d := Draft{Delay: duration(r.DelaySeconds), Group: r.MessageGroupID, DeduplicationID: r.MessageDeduplicationID}
+	d := Draft{
+		Delay: duration(r.DelaySeconds), Group: r.MessageGroupID, DeduplicationID: r.MessageDeduplicationID,
+	}
 	if r.MessageBody != nil {
 		d.Body = *r.MessageBody
 	}
@@ -276,7 +280,9 @@ func (s *Server) batch(in request, do func(*Machine, time.Time, string, request)
 		for _, e := range in.Entries {
 			done, err := do(m, now, in.queue(), e)
 			if refused, ok := errors.AsType[*Error](err); ok {
-				out.Failed = append(out.Failed, failed{e.ID, refused.blame() == "Sender", refused.query(), refused.Message})
+				out.Failed = append(out.Failed, failed{
+					e.ID, refused.blame() == "Sender", refused.query(), refused.Message,
+				})
 			} else {
 				out.Successful = append(out.Successful, done)
 			}
@@ -310,12 +316,18 @@ func checkBatch(entries []request) error {
 	case len(entries) == 0:
 		return fault(CodeEmptyBatchRequest, "There should be at least one entry in the request.")
 	case len(entries) > 10:
-		return fault(CodeTooManyEntriesInBatchRequest, "Maximum number of entries per request are 10. You have sent %d.", len(entries))
+		return fault(
+			CodeTooManyEntriesInBatchRequest, "Maximum number of entries per request are 10. You have sent %d.",
+			len(entries),
+		)
 	}
 	size, seen := 0, map[string]bool{}
 	for _, e := range entries {
 		if e.ID == "" || len(e.ID) > 80 || strings.Trim(e.ID, wordCharacters+"-") != "" {
-			return fault(CodeInvalidBatchEntryID, "A batch entry id %q is not 1 to 80 alphanumeric characters, hyphens and underscores.", e.ID)
+			return fault(
+				CodeInvalidBatchEntryID,
+				"A batch entry id %q is not 1 to 80 alphanumeric characters, hyphens and underscores.", e.ID,
+			)
 		}
 		if seen[e.ID] {
 			return fault(CodeBatchEntryIDsNotDistinct, "Id %q repeated.", e.ID)
@@ -324,7 +336,10 @@ func checkBatch(entries []request) error {
 		size += e.draft().size()
 	}
 	if size > 1<<20 {
-		return fault(CodeBatchRequestTooLong, "Batch requests cannot be longer than %d bytes. You have sent %d bytes.", 1<<20, size)
+		return fault(
+			CodeBatchRequestTooLong, "Batch requests cannot be longer than %d bytes. You have sent %d bytes.", 1<<20,
+			size,
+		)
 	}
 	return nil
 }
@@ -386,7 +401,9 @@ func wire(m Message, in request) wireMessage {
 		}
 	}
 	out := wireMessage{
-		MessageID: m.ID, ReceiptHandle: m.Receipt, Body: m.Body, MD5OfBody: bodyMD5(m.Body), MD5OfMessageAttributes: attributesMD5(asked),
+		MessageID: m.ID, ReceiptHandle: m.Receipt, Body: m.Body, MD5OfBody: bodyMD5(m.Body), MD5OfMessageAttributes: attributesMD5(
+			asked,
+		),
 		Attributes: m.systemAttributes(), MessageAttributes: make(map[string]wireAttribute, len(asked)),
 	}
 	for name, a := range asked {

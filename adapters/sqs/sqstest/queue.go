@@ -245,7 +245,9 @@ func (q *queue) deliver(now time.Time, e *entry, hide time.Duration) Message {
 func (q *queue) find(handle string) (e *entry, latest bool, err error) {
 	part := strings.Split(handle, ":")
 	if len(part) != 3 || part[0] != q.name {
-		return nil, false, fault(CodeReceiptHandleIsInvalid, "The input receipt handle %q is not a valid receipt handle.", handle)
+		return nil, false, fault(
+			CodeReceiptHandleIsInvalid, "The input receipt handle %q is not a valid receipt handle.", handle,
+		)
 	}
 	e = q.messages[part[1]]
 	return e, e != nil && e.Receipt == handle, nil

@@ -90,7 +90,9 @@ func newClient(endpoint string) *sqs.Client {
 
 func (f *testServer) send() {
 	f.t.Helper()
-	_, err := f.sdk.SendMessage(f.t.Context(), &sqs.SendMessageInput{QueueUrl: &f.url, MessageBody: aws.String("a")})
+	_, err := f.sdk.SendMessage(f.t.Context(), &sqs.SendMessageInput{
+		QueueUrl: &f.url, MessageBody: aws.String("a"),
+	})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -144,7 +146,8 @@ func TestAMessageGoesThroughTheSDK(t *testing.T) {
 		t.Errorf("attributes (-got +want):\n%s", diff)
 	}
 	if len(got[0].MessageAttributes) != 1 || *got[0].MD5OfMessageAttributes != "19e27d4e946b072f3f58da80d94fd778" {
-		t.Errorf("got %v with digest %s, want attribName1 alone", got[0].MessageAttributes, *got[0].MD5OfMessageAttributes)
+		t.Errorf("got %v with digest %s, want attribName1 alone",
+			got[0].MessageAttributes, *got[0].MD5OfMessageAttributes)
 	}
 	if _, err := f.sdk.DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: &f.url, ReceiptHandle: got[0].ReceiptHandle}); err != nil {
 		t.Fatal(err)
@@ -158,8 +161,12 @@ func TestAMessageGoesThroughTheSDK(t *testing.T) {
 func TestTheDigestOfMessageAttributes(t *testing.T) {
 	t.Parallel()
 	one := types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String("attribValue 1")}
-	two := types.MessageAttributeValue{DataType: aws.String("Number.float"), StringValue: aws.String("4563442423554324324264524243.32543234")}
-	three := types.MessageAttributeValue{DataType: aws.String("Binary"), BinaryValue: []byte("Hello binary world!")}
+	two := types.MessageAttributeValue{
+		DataType: aws.String("Number.float"), StringValue: aws.String("4563442423554324324264524243.32543234"),
+	}
+	three := types.MessageAttributeValue{
+		DataType: aws.String("Binary"), BinaryValue: []byte("Hello binary world!"),
+	}
 	tests := map[string]map[string]types.MessageAttributeValue{
 		"19e27d4e946b072f3f58da80d94fd778": {"attribName1": one},
 		"9fe1b90bbd9965bdf77bac517c7d2495": {"customNumberTypeAttrib": two},
@@ -204,7 +211,9 @@ func TestErrorsHaveTheCodesOfSQS(t *testing.T) {
 			return err
 		},
 		"ReceiptHandleIsInvalid": func() error {
-			_, err := f.sdk.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: &f.url, ReceiptHandle: aws.String("x")})
+			_, err := f.sdk.DeleteMessage(ctx, &sqs.DeleteMessageInput{
+				QueueUrl: &f.url, ReceiptHandle: aws.String("x"),
+			})
 			return err
 		},
 		"InvalidParameterValue": func() error {
@@ -231,11 +240,15 @@ func TestErrorsHaveTheCodesOfSQS(t *testing.T) {
 		"AWS.SimpleQueueService.EmptyBatchRequest":        deleteAll([]types.DeleteMessageBatchRequestEntry{}...),
 		"AWS.SimpleQueueService.BatchEntryIdsNotDistinct": deleteAll(entry("a"), entry("a")),
 		"AWS.SimpleQueueService.InvalidBatchEntryId":      deleteAll(entry("a b")),
-		"AWS.SimpleQueueService.TooManyEntriesInBatchRequest": deleteAll(entry("0"), entry("1"), entry("2"), entry("3"), entry("4"),
+		"AWS.SimpleQueueService.TooManyEntriesInBatchRequest": deleteAll(entry("0"), entry("1"), entry("2"), entry("3"), entry(
+			"4",
+		),
 			entry("5"), entry("6"), entry("7"), entry("8"), entry("9"), entry("10")),
 		"AWS.SimpleQueueService.BatchRequestTooLong": func() error {
 			body, long := strings.Repeat("a", 500_000), strings.Repeat("a", 50_000) // more than 1 MiB with the attributes only
-			attributes := map[string]types.MessageAttributeValue{"long": {DataType: aws.String("String"), StringValue: &long}}
+			attributes := map[string]types.MessageAttributeValue{
+				"long": {DataType: aws.String("String"), StringValue: &long},
+			}
 			_, err := f.sdk.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &f.url, Entries: []types.SendMessageBatchRequestEntry{
 				{Id: aws.String("a"), MessageBody: &body, MessageAttributes: attributes},
 				{Id: aws.String("b"), MessageBody: &body, MessageAttributes: attributes},
@@ -253,7 +266,9 @@ func TestErrorsHaveTheCodesOfSQS(t *testing.T) {
 func TestAnUnknownActionIsInvalid(t *testing.T) {
 	t.Parallel()
 	f := newServer(t, sqstest.Options{})
-	call, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.URL, strings.NewReader(`{"QueueUrl":"`+f.url+`"}`))
+	call, err := http.NewRequestWithContext(
+		t.Context(), http.MethodPost, f.URL, strings.NewReader(`{"QueueUrl":"`+f.url+`"}`),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,7 +328,9 @@ func TestAQueueOfAnotherAccountOrRegionDoesNotExist(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", url, got, want)
 		}
 	}
-	theirs := &sqs.GetQueueUrlInput{QueueName: aws.String("orders"), QueueOwnerAWSAccountId: aws.String("123456789012")}
+	theirs := &sqs.GetQueueUrlInput{
+		QueueName: aws.String("orders"), QueueOwnerAWSAccountId: aws.String("123456789012"),
+	}
 	_, err := f.sdk.GetQueueUrl(t.Context(), theirs)
 	if got, want := apiCode(err), "AWS.SimpleQueueService.NonExistentQueue"; got != want {
 		t.Errorf("got %q for the queue of another account, want %q", got, want)
@@ -326,7 +343,9 @@ func TestABatchSucceedsAndFailsByEntry(t *testing.T) {
 	f := newServer(t, sqstest.Options{})
 	ctx := t.Context()
 	out, err := f.sdk.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &f.url, Entries: []types.SendMessageBatchRequestEntry{
-		{Id: aws.String("good"), MessageBody: aws.String("a")}, {Id: aws.String("bad"), MessageBody: aws.String("\x01")},
+		{Id: aws.String("good"), MessageBody: aws.String("a")}, {Id: aws.String("bad"), MessageBody: aws.String(
+			"\x01",
+		)},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -337,7 +356,9 @@ func TestABatchSucceedsAndFailsByEntry(t *testing.T) {
 	handle := f.receive(sqs.ReceiveMessageInput{})[0].ReceiptHandle
 	change, err := f.sdk.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{
 		QueueUrl: &f.url, Entries: []types.ChangeMessageVisibilityBatchRequestEntry{
-			{Id: aws.String("good"), ReceiptHandle: handle, VisibilityTimeout: 0}, {Id: aws.String("bad"), ReceiptHandle: aws.String("x")},
+			{Id: aws.String("good"), ReceiptHandle: handle, VisibilityTimeout: 0}, {Id: aws.String("bad"), ReceiptHandle: aws.String(
+				"x",
+			)},
 		},
 	})
 	if err != nil {
@@ -369,7 +390,9 @@ func TestAFIFOBatchWithAnEntryWithoutItsIDsIsRejectedAsAWhole(t *testing.T) {
 	})
 	url := f.QueueURL("line.fifo")
 	whole := types.SendMessageBatchRequestEntry{
-		Id: aws.String("whole"), MessageBody: aws.String("a"), MessageGroupId: aws.String("g"), MessageDeduplicationId: aws.String("1"),
+		Id: aws.String("whole"), MessageBody: aws.String("a"), MessageGroupId: aws.String("g"), MessageDeduplicationId: aws.String(
+			"1",
+		),
 	}
 	noGroup, noID := whole, whole
 	noGroup.Id, noGroup.MessageGroupId = aws.String("noGroup"), nil
@@ -395,7 +418,9 @@ func TestGetQueueAttributesWithoutNamesReturnsNone(t *testing.T) {
 	t.Parallel()
 	f := newServer(t, sqstest.Options{})
 	for _, names := range [][]types.QueueAttributeName{nil, {}} {
-		out, err := f.sdk.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &f.url, AttributeNames: names})
+		out, err := f.sdk.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{
+			QueueUrl: &f.url, AttributeNames: names,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -496,7 +521,9 @@ func TestAFIFOQueueThroughTheSDK(t *testing.T) {
 		t.Errorf("attributes (-got +want):\n%s", diff)
 	}
 	entry := func(id, body, group, duplicate string) types.SendMessageBatchRequestEntry {
-		return types.SendMessageBatchRequestEntry{Id: &id, MessageBody: &body, MessageGroupId: &group, MessageDeduplicationId: &duplicate}
+		return types.SendMessageBatchRequestEntry{
+			Id: &id, MessageBody: &body, MessageGroupId: &group, MessageDeduplicationId: &duplicate,
+		}
 	}
 	sent, err := f.sdk.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &f.url, Entries: []types.SendMessageBatchRequestEntry{
 		entry("0", "first", "g", "x"), entry("1", "second", "g", "y"), entry("2", "first again", "g", "x"),
@@ -510,7 +537,8 @@ func TestAFIFOQueueThroughTheSDK(t *testing.T) {
 	}
 	first, again := sent.Successful[0], sent.Successful[2]
 	if *first.MessageId != *again.MessageId || *first.SequenceNumber != *again.SequenceNumber {
-		t.Errorf("got %s and %s, want the duplicate to have the id of the first", *first.MessageId, *again.MessageId)
+		t.Errorf("got %s and %s, want the duplicate to have the id of the first",
+			*first.MessageId, *again.MessageId)
 	}
 	received := f.receive(sqs.ReceiveMessageInput{
 		MaxNumberOfMessages: 10,
@@ -521,7 +549,9 @@ func TestAFIFOQueueThroughTheSDK(t *testing.T) {
 	if len(received) != 2 || *received[0].Body != "first" || *received[1].Body != "second" {
 		t.Fatalf("got %v, want the first and the second", received)
 	}
-	want = map[string]string{"MessageGroupId": "g", "MessageDeduplicationId": "y", "SequenceNumber": *sent.Successful[1].SequenceNumber}
+	want = map[string]string{
+		"MessageGroupId": "g", "MessageDeduplicationId": "y", "SequenceNumber": *sent.Successful[1].SequenceNumber,
+	}
 	if diff := cmp.Diff(received[1].Attributes, want); diff != "" {
 		t.Errorf("second message (-got +want):\n%s", diff)
 	}
@@ -551,7 +581,9 @@ func (f *testServer) polling(ctx context.Context) <-chan []types.Message {
 			runtime.Gosched()
 		}
 	}()
-	got, in := make(chan []types.Message), &sqs.ReceiveMessageInput{QueueUrl: aws.String(f.url), WaitTimeSeconds: 20}
+	got, in := make(chan []types.Message), &sqs.ReceiveMessageInput{
+		QueueUrl: aws.String(f.url), WaitTimeSeconds: 20,
+	}
 	go func() {
 		out, err := f.sdk.ReceiveMessage(ctx, in)
 		if err != nil {
@@ -577,7 +609,9 @@ func TestALongPollIsWokenBy(t *testing.T) {
 	t.Run("a delay that ends", func(t *testing.T) {
 		t.Parallel()
 		f := newServer(t, sqstest.Options{})
-		_, err := f.sdk.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &f.url, MessageBody: aws.String("a"), DelaySeconds: 10})
+		_, err := f.sdk.SendMessage(t.Context(), &sqs.SendMessageInput{
+			QueueUrl: &f.url, MessageBody: aws.String("a"), DelaySeconds: 10,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -736,7 +770,9 @@ func TestACallWithALostResponseHasItsEffect(t *testing.T) {
 	t.Parallel()
 	f := newServer(t, sqstest.Options{})
 	f.Lose("SendMessage", 1)
-	_, err := f.sdk.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &f.url, MessageBody: aws.String("a")})
+	_, err := f.sdk.SendMessage(t.Context(), &sqs.SendMessageInput{
+		QueueUrl: &f.url, MessageBody: aws.String("a"),
+	})
 	if err == nil || apiCode(err) != "" {
 		t.Errorf("got %v, want a connection that was cut", err)
 	}

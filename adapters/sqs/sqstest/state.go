@@ -51,7 +51,10 @@ func (m *Machine) AppendState(b []byte) []byte {
 		q := m.queues[name]
 		s := q.settings
 		b = appendStrings(b, name, s.DeadLetters)
-		b = appendInts(b, int64(s.Visibility), int64(s.Retention), int64(s.Delay), int64(s.Wait), int64(s.MaxSize), int64(s.MaxReceives))
+		b = appendInts(
+			b, int64(s.Visibility), int64(s.Retention), int64(s.Delay), int64(s.Wait), int64(s.MaxSize),
+			int64(s.MaxReceives),
+		)
 		b = appendBools(b, s.FIFO, s.ContentDeduplication)
 		b = appendTimes(b, q.created, q.modified)
 		b = binary.AppendUvarint(b, uint64(len(q.recent)))
