@@ -15,7 +15,8 @@ import (
 	"orderonce/adapters/sqs/sqstest"
 )
 
-// BenchmarkServerAndMapping sends messages of 300 bytes through the SDK in batches and feeds them to a function that does nothing.
+// BenchmarkServerAndMapping sends messages of 300 bytes through the SDK in batches and
+// feeds them to a function that does nothing.
 func BenchmarkServerAndMapping(b *testing.B) {
 	s, err := sqstest.Serve(sqstest.Options{})
 	if err != nil {
@@ -59,7 +60,8 @@ func BenchmarkServerAndMapping(b *testing.B) {
 	}
 }
 
-// BenchmarkMachine sends 100,000 messages, receives them ten at a time and deletes them one by one.
+// BenchmarkMachine sends 100,000 messages, receives them ten at a time and deletes them
+// one by one.
 func BenchmarkMachine(b *testing.B) {
 	for name, groups := range map[string]int{"standard": 0, "FIFO, one group": 1, "FIFO, 100,000 groups": 100_000} {
 		b.Run(name, func(b *testing.B) {
@@ -73,7 +75,8 @@ func BenchmarkMachine(b *testing.B) {
 	}
 }
 
-// play does it once, with so many groups; none is a standard queue.
+// play runs BenchmarkMachine once, with so many groups, or on a standard queue if there
+// are none.
 func play(groups int) error {
 	const messages = 100_000
 	now, name, settings := start(), "orders", sqstest.DefaultSettings()

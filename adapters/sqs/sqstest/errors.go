@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Error codes that the machine and the JSON face answer with, named as in the API reference.
+// Error codes of the machine and the server, named as in the API reference.
 const (
 	CodeBatchEntryIDsNotDistinct     = "BatchEntryIdsNotDistinct"
 	CodeBatchRequestTooLong          = "BatchRequestTooLong"
@@ -30,16 +30,16 @@ const (
 	CodeServiceUnavailable           = "ServiceUnavailable"
 	CodeTooManyEntriesInBatchRequest = "TooManyEntriesInBatchRequest"
 	CodeUnsupportedOperation         = "UnsupportedOperation"
-	CodeUnsupportedProtocol          = "UnsupportedProtocol" // not a code of SQS: the request is in the Query protocol
+	CodeUnsupportedProtocol          = "UnsupportedProtocol" // not a code of SQS: see rejectQuery
 )
 
-// Error is a refusal with one of the codes above.
+// Error is an error of SQS with one of the codes above.
 type Error struct{ Code, Message string }
 
-// Error shows the code and the message.
+// Error returns the code and the message.
 func (e *Error) Error() string { return e.Code + ": " + e.Message }
 
-// status is the HTTP status that SQS answers with.
+// status returns the HTTP status of SQS's response.
 func (e *Error) status() int {
 	switch e.Code {
 	case CodeInternalError:
@@ -52,21 +52,23 @@ func (e *Error) status() int {
 	return http.StatusBadRequest
 }
 
-// query is the code that the older query protocol had, which the SDKs go on showing (trait awsQueryError in the SQS model).
-func (e *Error) query() string {
+// queryCode returns the code that the error had in the Query protocol, which SDKs still
+// report (trait awsQueryError in the SQS model).
+func (e *Error) queryCode() string {
 	switch e.Code {
 	case CodeQueueDoesNotExist:
 		return "AWS.SimpleQueueService.NonExistentQueue"
 	case CodeQueueNameExists:
 		return "QueueAlreadyExists"
-	case CodeBatchEntryIDsNotDistinct, CodeBatchRequestTooLong, CodeEmptyBatchRequest, CodeInvalidBatchEntryID, CodeMessageNotInflight,
+	case CodeBatchEntryIDsNotDistinct, CodeBatchRequestTooLong, CodeEmptyBatchRequest,
+		CodeInvalidBatchEntryID, CodeMessageNotInflight,
 		CodeTooManyEntriesInBatchRequest, CodeUnsupportedOperation:
 		return "AWS.SimpleQueueService." + e.Code
 	}
 	return e.Code
 }
 
-// blame is whose fault it is, in the words of the query protocol.
+// blame returns who caused the error, as the Query protocol calls them.
 func (e *Error) blame() string {
 	if e.status() < http.StatusInternalServerError {
 		return "Sender"

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// record is one message in a function's event (Lambda developer guide, "Example standard queue message event").
+// record is one message in a function's event (Lambda developer guide, "Example standard
+// queue message event").
 type record struct {
 	MessageID              string                     `json:"messageId"`
 	ReceiptHandle          string                     `json:"receiptHandle"`
@@ -28,7 +29,7 @@ type recordAttribute struct {
 	DataType         string   `json:"dataType"`
 }
 
-// Event is the JSON that Lambda passes to a function for messages received from a queue.
+// Event returns the JSON with which Lambda invokes a function for messages of a queue.
 func Event(queue string, messages []Message) []byte {
 	records := make([][]byte, len(messages))
 	for i, m := range messages {
@@ -41,13 +42,14 @@ func join(records [][]byte) []byte {
 	return slices.Concat([]byte(`{"Records":[`), bytes.Join(records, []byte(`,`)), []byte(`]}`))
 }
 
-// event is what one invocation gets.
+// event is the input of one invocation.
 type event struct {
 	messages []Message
 	payload  []byte
 }
 
-// pack makes as few events of the messages, in their order, as the payload limit allows. One message alone always fits.
+// pack returns as few events as the payload limit allows, with the messages in their
+// order. One message alone always fits.
 func pack(queue string, messages []Message, limit int) (events []event) {
 	var records [][]byte
 	start, size := 0, 0
@@ -71,7 +73,8 @@ func encodeRecord(queue string, m Message) []byte {
 	}
 	for name, a := range m.Attributes {
 		r.MessageAttributes[name] = recordAttribute{
-			StringValue: a.Text, BinaryValue: a.Binary, StringListValues: []string{}, BinaryListValues: [][]byte{}, DataType: a.Type,
+			StringValue: a.Text, BinaryValue: a.Binary, DataType: a.Type,
+			StringListValues: []string{}, BinaryListValues: [][]byte{},
 		}
 	}
 	var b bytes.Buffer
@@ -83,12 +86,15 @@ func encodeRecord(queue string, m Message) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// Verdict reads a function's answer as Lambda does with ReportBatchItemFailures (Lambda developer guide, "Implementing partial batch
-// responses"): which messages are deleted and which stay.
+// Verdict interprets a function's response as Lambda does with ReportBatchItemFailures
+// (Lambda developer guide, "Implementing partial batch responses"). It returns the
+// messages that Lambda deletes and those that it keeps.
 //
-// Nothing is deleted after a function error, an answer that is not valid JSON, or an itemIdentifier that is empty, null, missing, or
-// not in the batch. Everything is deleted if the answer or its batchItemFailures is null or empty, also because the key is spelled
-// otherwise. Chosen where the guide is silent: no answer at all counts as an empty one, JSON that is no object as invalid.
+// Nothing is deleted after a function error, a response that is not valid JSON, or an
+// itemIdentifier that is empty, null, missing, or not in the batch. Everything is deleted
+// if the response or its batchItemFailures is null or empty, also because the key is
+// misspelled. Chosen, because the guide does not say it: an empty response counts as
+// null, and JSON that is not an object is invalid.
 func Verdict(ids []string, response []byte, err error) (deleted, failed []string) {
 	reported, ok := readFailures(response)
 	if err != nil || !ok {
@@ -114,8 +120,8 @@ func Verdict(ids []string, response []byte, err error) (deleted, failed []string
 	return deleted, failed
 }
 
-// readFailures returns the reported ids, empty for an identifier that is none. Maps keep Lambda's exact case of the keys; struct
-// tags would also accept others.
+// readFailures returns the reported ids, "" for one that is not a string. It decodes into
+// maps, because Lambda compares the keys with their case, and struct tags do not.
 func readFailures(response []byte) (ids []string, ok bool) {
 	if len(bytes.TrimSpace(response)) == 0 {
 		return nil, true

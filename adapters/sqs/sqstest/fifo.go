@@ -9,23 +9,27 @@ import (
 	"time"
 )
 
-// fifoSuffix ends the name of every FIFO queue and of no other (SQS developer guide, "Amazon SQS FIFO queue quotas").
+// fifoSuffix ends the name of every FIFO queue and of no other (SQS developer guide,
+// "Amazon SQS FIFO queue quotas").
 const fifoSuffix = ".fifo"
 
-// deduplicationInterval is how long a second message with the same id is accepted and not delivered, from the first one's send on.
+// deduplicationInterval is how long after a send another message with the same id is a
+// duplicate.
 const deduplicationInterval = 5 * time.Minute
 
-// otherKind is what SQS says of a parameter that only the other kind of queue takes.
-const otherKind = "The request include parameter that is not valid for this queue type."
+// wrongQueueType is SQS's message for a parameter that only the other type of queue
+// accepts.
+const wrongQueueType = "The request include parameter that is not valid for this queue type."
 
-// group is a message group of a FIFO queue, as long as it has messages. "While messages with a particular MessageGroupId are
-// invisible, no more messages belonging to the same MessageGroupId are returned" (API reference, ReceiveMessage).
+// group is a message group of a FIFO queue that has messages. "While messages with a
+// particular MessageGroupId are invisible, no more messages belonging to the same
+// MessageGroupId are returned" (API reference, ReceiveMessage).
 type group struct {
 	waiting  entryHeap // visible or delayed, in the order of arrival
 	inFlight int
 }
 
-// next is the message whose turn it is, nil if there is none or it is delayed: nothing overtakes it.
+// next returns the first message of the group, or nil if there is none or it is delayed.
 func (g *group) next() *entry {
 	if e := g.waiting.top(); e != nil && e.State == Visible {
 		return e
@@ -33,10 +37,11 @@ func (g *group) next() *entry {
 	return nil
 }
 
-// free says that a receive may start with the group.
+// free reports whether a receive may take messages of the group.
 func (g *group) free() bool { return g.inFlight == 0 && g.next() != nil }
 
-// regroup makes a change to the group of a message and keeps heads right: the next message of every free group.
+// regroup changes the group of a message, and updates heads, which has the next message
+// of every free group.
 func (q *queue) regroup(e *entry, change func(*group)) {
 	if !q.settings.FIFO {
 		return
@@ -58,7 +63,8 @@ func (q *queue) regroup(e *entry, change func(*group)) {
 	}
 }
 
-// join counts a message in its group by its state, leave takes it out: between them the state may change.
+// join adds a message to its group by its state, and leave removes it. Between the calls
+// the state may change.
 func (q *queue) join(e *entry) {
 	q.regroup(e, func(g *group) {
 		if e.State == InFlight {
@@ -79,7 +85,8 @@ func (q *queue) leave(e *entry) {
 	})
 }
 
-// offered are the messages that a receive may choose from: of a FIFO queue, one of each group that is free.
+// offered returns the messages among which a receive chooses. On a FIFO queue they are
+// one of each free group.
 func (q *queue) offered() *entryHeap {
 	if q.settings.FIFO {
 		return &q.heads
@@ -87,8 +94,10 @@ func (q *queue) offered() *entryHeap {
 	return &q.shown
 }
 
-// follower is what the same receive takes after a message, nil if it may choose anew: "attempts to return as many messages with the
-// same message group ID as possible in a single call" (SQS developer guide, "FIFO queue delivery logic").
+// follower returns the message that the same receive returns after e, or nil if it
+// chooses again: a receive "attempts to return as many messages with the same message
+// group ID as possible in a single call" (SQS developer guide, "FIFO queue delivery
+// logic").
 func (q *queue) follower(e *entry) *entry {
 	if g := q.groups[e.Group]; g != nil {
 		return g.next()
@@ -96,13 +105,13 @@ func (q *queue) follower(e *entry) *entry {
 	return nil
 }
 
-// blocked says that a message waits for one of its group that is in flight.
+// blocked reports whether another message of the same group is in flight.
 func (q *queue) blocked(e *entry) bool {
 	g := q.groups[e.Group]
 	return g != nil && g.inFlight > 0
 }
 
-// store takes in a message that comes to the queue, and numbers it if the queue is FIFO.
+// store adds a new message to the queue, with a sequence number if the queue is FIFO.
 func (q *queue) store(now time.Time, e *entry) {
 	if q.settings.FIFO {
 		e.Sequence = sequenceNumber(e.serial)
@@ -110,8 +119,9 @@ func (q *queue) store(now time.Time, e *entry) {
 	q.add(now, e)
 }
 
-// redelay gives delayed messages the queue's new delay: "For FIFO queues, the per-queue delay setting is retroactive" (SQS developer
-// guide, "Amazon SQS delay queues"). Chosen where it is silent: what was visible stays so.
+// redelay applies a new delay to delayed messages: "For FIFO queues, the per-queue delay
+// setting is retroactive" (SQS developer guide, "Amazon SQS delay queues"). Chosen,
+// because the guide does not say it: a visible message stays visible.
 func (q *queue) redelay(now time.Time) {
 	for _, e := range q.inOrder() {
 		if e.State == Delayed {
@@ -122,14 +132,15 @@ func (q *queue) redelay(now time.Time) {
 	}
 }
 
-// acceptance is what SQS keeps of a send "even after the message is received and deleted" (API reference, SendMessage).
+// acceptance is what SQS remembers of a send "even after the message is received and
+// deleted" (API reference, SendMessage).
 type acceptance struct {
 	deduplicationID string
 	id, sequence    string
 	at              time.Time
 }
 
-// accept remembers a send, settle forgets it.
+// accept remembers a send for deduplication.
 func (q *queue) accept(m Message) {
 	if q.settings.FIFO {
 		a := &acceptance{m.DeduplicationID, m.ID, m.Sequence, m.Sent}
@@ -138,6 +149,7 @@ func (q *queue) accept(m Message) {
 	}
 }
 
+// forget removes sends older than deduplicationInterval.
 func (q *queue) forget(now time.Time) {
 	for len(q.recent) > 0 && now.Sub(q.recent[0].at) >= deduplicationInterval {
 		delete(q.accepted, q.recent[0].deduplicationID)
@@ -145,7 +157,8 @@ func (q *queue) forget(now time.Time) {
 	}
 }
 
-// identify gives a draft the id that content-based deduplication goes by: the SHA-256 of the body, but not of the attributes.
+// identify sets the id of content-based deduplication: the SHA-256 of the body, without
+// the attributes.
 func (d Draft) identify(s Settings) Draft {
 	if s.ContentDeduplication && d.DeduplicationID == "" {
 		sum := sha256.Sum256([]byte(d.Body))
@@ -154,14 +167,15 @@ func (d Draft) identify(s Settings) Draft {
 	return d
 }
 
-// checkIDs holds a draft to the kind of its queue. A standard queue takes a group too, for fair queues: it has no effect here.
-// A delay of zero is no delay, also on a FIFO queue.
+// checkIDs checks the parameters that depend on the type of queue. A standard queue
+// accepts a group, for fair queues; it has no effect here. A FIFO queue accepts a delay
+// of zero.
 func (d Draft) checkIDs(s Settings) error {
 	switch {
 	case !s.FIFO && d.DeduplicationID != "":
-		return outside("MessageDeduplicationId", d.DeduplicationID, otherKind)
+		return outside("MessageDeduplicationId", d.DeduplicationID, wrongQueueType)
 	case s.FIFO && d.Delay != nil && *d.Delay != 0:
-		return outside("DelaySeconds", seconds(*d.Delay), otherKind)
+		return outside("DelaySeconds", seconds(*d.Delay), wrongQueueType)
 	case s.FIFO && d.Group == "":
 		return missing("MessageGroupId")
 	case s.FIFO && !s.ContentDeduplication && d.DeduplicationID == "":
@@ -176,7 +190,8 @@ func (d Draft) checkIDs(s Settings) error {
 
 func noDeduplication() *Error {
 	return fault(CodeInvalidParameterValue,
-		"The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
+		"The queue should either have ContentBasedDeduplication enabled or "+
+			"MessageDeduplicationId provided explicitly")
 }
 
 const idRule = "Can only include alphanumeric and punctuation characters. 1 to 128 in length."
@@ -185,5 +200,6 @@ func isID(s string) bool {
 	return len(s) <= 128 && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// sequenceNumber is larger for a later message, and like the real ones it has 20 digits and does not fit 64 bits.
+// sequenceNumber is larger for a later message. Like SQS's it has 20 digits and exceeds
+// 64 bits.
 func sequenceNumber(serial uint64) string { return fmt.Sprintf("188%017d", serial<<8) }

@@ -11,7 +11,8 @@ import (
 	"orderonce/adapters/sqs/sqstest"
 )
 
-// line sends bodies to the FIFO queue in their order: the first letter is the group.
+// line sends bodies to the FIFO queue in their order. The first letter of a body is its
+// group.
 func (w *world) line(bodies ...string) (sent []sqstest.Message) {
 	w.t.Helper()
 	for _, body := range bodies {
@@ -38,32 +39,37 @@ func bodies(messages []sqstest.Message) string {
 	return strings.Join(all, " ")
 }
 
-// expect receives up to limit messages of the FIFO queue and holds their bodies against the ones wanted.
-func (w *world) expect(limit int, want string) []sqstest.Message {
+// take receives up to limit messages of the FIFO queue.
+func (w *world) take(limit int) []sqstest.Message {
 	w.t.Helper()
 	got, err := w.Receive(w.now, "orders.fifo", limit, nil)
 	w.must(err)
-	if bodies(got) != want {
-		w.t.Fatalf("got %q, want %q", bodies(got), want)
-	}
 	return got
 }
 
-// SQS developer guide, "FIFO queue delivery logic": "attempts to return as many messages with the same message group ID as possible";
-// API reference, SendMessage: "SequenceNumber continues to increase for a particular MessageGroupId".
+// SQS developer guide, "FIFO queue delivery logic": "attempts to return as many messages
+// with the same message group ID as possible"; API reference, SendMessage:
+// "SequenceNumber continues to increase for a particular MessageGroupId".
 func TestAGroupIsDeliveredInTheOrderOfArrival(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.line("a1", "b1", "a2", "b2", "a3")
-	got := w.expect(10, "a1 a2 a3 b1 b2")
+	got := w.take(10)
+	if want := "a1 a2 a3 b1 b2"; bodies(got) != want {
+		t.Fatalf("received %q, want %q", bodies(got), want)
+	}
 	for i, m := range got[1:3] {
 		if before := got[i]; len(m.Sequence) != 20 || m.Sequence <= before.Sequence {
 			t.Errorf("got sequence number %q after %q", m.Sequence, before.Sequence)
 		}
 	}
 	w.pass(30 * time.Second)
-	w.expect(2, "a1 a2")
-	w.expect(2, "b1 b2")
+	if got, want := bodies(w.take(2)), "a1 a2"; got != want {
+		t.Errorf("received %q, want %q", got, want)
+	}
+	if got, want := bodies(w.take(2)), "b1 b2"; got != want {
+		t.Errorf("received %q, want %q", got, want)
+	}
 }
 
 // The same guide: groups "might arrive or be processed out of order" among one another.
@@ -72,11 +78,14 @@ func TestPickChoosesTheOrderOfGroups(t *testing.T) {
 	w := newWorld(t)
 	w.Pick = func(n int) int { return n - 1 }
 	w.line("a1", "a2", "b1", "b2")
-	w.expect(10, "b1 b2 a1 a2")
+	if got, want := bodies(w.take(10)), "b1 b2 a1 a2"; got != want {
+		t.Errorf("received %q, want %q", got, want)
+	}
 }
 
-// The same guide: "you can't receive additional messages from the same message group ID in subsequent requests until: the currently
-// received messages are deleted, or they become visible again".
+// The same guide: "you can't receive additional messages from the same message group ID
+// in subsequent requests until: the currently received messages are deleted, or they
+// become visible again".
 func TestAGroupInFlightIsBlockedUntilIts(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -98,12 +107,22 @@ func TestAGroupInFlightIsBlockedUntilIts(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.line("a1", "b1", "a2", "a3")
-			first := w.expect(1, "a1")[0]
-			other := w.expect(10, "b1")[0]
-			w.must(w.ChangeVisibility(w.now, "orders.fifo", other.Receipt, time.Hour))
-			w.expect(10, "")
+			first := w.take(1)[0]
+			if want := "a1"; first.Body != want {
+				t.Fatalf("received %q, want %q", first.Body, want)
+			}
+			others := w.take(10)
+			if want := "b1"; bodies(others) != want {
+				t.Fatalf("received %q, want %q", bodies(others), want)
+			}
+			w.must(w.ChangeVisibility(w.now, "orders.fifo", others[0].Receipt, time.Hour))
+			if got, want := bodies(w.take(10)), ""; got != want {
+				t.Errorf("received %q, want %q", got, want)
+			}
 			tt.change(w, first)
-			w.expect(10, tt.want)
+			if got, want := bodies(w.take(10)), tt.want; got != want {
+				t.Errorf("received %q, want %q", got, want)
+			}
 		})
 	}
 }
@@ -112,18 +131,30 @@ func TestNothingOvertakesWithinAGroup(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.line("a1", "a2", "a3")
-	got := w.expect(10, "a1 a2 a3")
+	got := w.take(10)
+	if want := "a1 a2 a3"; bodies(got) != want {
+		t.Fatalf("received %q, want %q", bodies(got), want)
+	}
 	w.must(w.ChangeVisibility(w.now, "orders.fifo", got[0].Receipt, 0))
-	w.expect(10, "") // two are in flight
+	// two are in flight
+	if got, want := bodies(w.take(10)), ""; got != want {
+		t.Errorf("received %q, want %q", got, want)
+	}
 	w.must(w.ChangeVisibility(w.now, "orders.fifo", got[1].Receipt, time.Hour))
 	w.pass(30 * time.Second)
-	w.expect(10, "") // a1 and a3 are visible, a2 is in flight
+	// a1 and a3 are visible, a2 is in flight
+	if got, want := bodies(w.take(10)), ""; got != want {
+		t.Errorf("received %q, want %q", got, want)
+	}
 	w.must(w.ChangeVisibility(w.now, "orders.fifo", got[1].Receipt, 0))
-	w.expect(10, "a1 a2 a3")
+	if got, want := bodies(w.take(10)), "a1 a2 a3"; got != want {
+		t.Errorf("received %q, want %q", got, want)
+	}
 }
 
-// API reference, SendMessage, MessageDeduplicationId: "any messages sent with the same MessageDeduplicationId are accepted successfully
-// but aren't delivered during the 5-minute deduplication interval".
+// API reference, SendMessage, MessageDeduplicationId: "any messages sent with the same
+// MessageDeduplicationId are accepted successfully but aren't delivered during the
+// 5-minute deduplication interval".
 func TestADuplicate(t *testing.T) {
 	t.Parallel()
 	const hash = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb" // of "a"
@@ -163,7 +194,7 @@ func TestADuplicate(t *testing.T) {
 				return m
 			}
 			first := send(tt.first)
-			w.must(w.Delete(w.now, "orders.fifo", w.expect(10, "a")[0].Receipt)) // "even after the message is received and deleted"
+			w.must(w.Delete(w.now, "orders.fifo", w.one("orders.fifo").Receipt)) // "even after the message is received and deleted"
 			w.pass(tt.after)
 			second := send(tt.second)
 			if got := second.ID == first.ID && second.Sequence == first.Sequence; got != tt.want {
@@ -176,7 +207,8 @@ func TestADuplicate(t *testing.T) {
 	}
 }
 
-// API reference, SendMessage: MessageGroupId, MessageDeduplicationId, DelaySeconds. That zero is allowed is known from its users.
+// API reference, SendMessage: MessageGroupId, MessageDeduplicationId, DelaySeconds. SQS
+// users report that a delay of zero is accepted.
 func TestSendRejectsForTheTypeOfQueue(t *testing.T) {
 	t.Parallel()
 	const invalid = sqstest.CodeInvalidParameterValue
@@ -209,7 +241,8 @@ func TestSendRejectsForTheTypeOfQueue(t *testing.T) {
 	}
 }
 
-// SQS developer guide, "Amazon SQS delay queues": "For FIFO queues, the per-queue delay setting is retroactive".
+// SQS developer guide, "Amazon SQS delay queues": "For FIFO queues, the per-queue delay
+// setting is retroactive".
 func TestANewDelayAppliesToMessagesInAFIFOQueue(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -224,19 +257,29 @@ func TestANewDelayAppliesToMessagesInAFIFOQueue(t *testing.T) {
 	w.pass(10 * time.Second)
 	delay(20 * time.Second)
 	w.pass(10*time.Second - 1)
-	w.expect(10, "")
+	if got, want := bodies(w.take(10)), ""; got != want {
+		t.Errorf("received %q, want %q", got, want)
+	}
 	w.pass(1)
-	w.expect(10, "a1 a2")
-	w.none()
+	if got, want := bodies(w.take(10)), "a1 a2"; got != want {
+		t.Errorf("received %q, want %q", got, want)
+	}
+	if got := w.receive("orders"); len(got) > 0 {
+		t.Errorf("received %d messages, want none", len(got))
+	}
 }
 
-// API reference, ReceiveMessage: "if a consumer whose message processing time is longer than the visibility timeout tries to delete the
-// processed messages, the action fails with an error".
+// API reference, ReceiveMessage: "if a consumer whose message processing time is longer
+// than the visibility timeout tries to delete the processed messages, the action fails
+// with an error".
 func TestAnExpiredHandleDeletesNothingFromAFIFOQueue(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.line("a1")
-	old := w.expect(1, "a1")[0]
+	old := w.take(1)[0]
+	if want := "a1"; old.Body != want {
+		t.Fatalf("received %q, want %q", old.Body, want)
+	}
 	w.pass(30 * time.Second)
 	for range 2 { // visible, then in flight for another consumer
 		if got, want := code(w.Delete(w.now, "orders.fifo", old.Receipt)), sqstest.CodeInvalidParameterValue; got != want {
@@ -250,13 +293,16 @@ func TestAnExpiredHandleDeletesNothingFromAFIFOQueue(t *testing.T) {
 }
 
 // The documents say of DeleteMessage alone that it fails with an expired handle on a FIFO
-// queue. Chosen for ChangeMessageVisibility: it fails too, as it says of itself that it
-// "might", and the function must live without its back-off.
+// queue. Chosen for ChangeMessageVisibility: it fails too, because its page says that it
+// "might", and the function has to work without the delay.
 func TestAnExpiredHandleChangesNothingInAFIFOQueue(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.line("a1")
-	old := w.expect(1, "a1")[0]
+	old := w.take(1)[0]
+	if want := "a1"; old.Body != want {
+		t.Fatalf("received %q, want %q", old.Body, want)
+	}
 	w.pass(30 * time.Second)
 	for range 2 { // visible, then in flight for another consumer
 		err := w.ChangeVisibility(w.now, "orders.fifo", old.Receipt, time.Hour)
@@ -267,21 +313,26 @@ func TestAnExpiredHandleChangesNothingInAFIFOQueue(t *testing.T) {
 	}
 	w.pass(30 * time.Second)
 	if got := w.counts("orders.fifo").Visible; got != 1 {
-		t.Errorf("got %d visible after the queue's own time-out, want 1", got)
+		t.Errorf("got %d visible after the queue's own timeout, want 1", got)
 	}
 }
 
-// SQS developer guide, "Learn how to configure a dead-letter queue redrive": "the original message's deduplication ID will be replaced
-// with the original message's ID"; "Setting-up dead-letter queue retention": "the enqueue timestamp resets".
+// SQS developer guide, "Learn how to configure a dead-letter queue redrive": "the
+// original message's deduplication ID will be replaced with the original message's ID";
+// "Setting-up dead-letter queue retention": "the enqueue timestamp resets".
 func TestADeadLetterLeavesItsGroupToTheNext(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	sent := w.line("a1", "a2")[0]
 	for range 2 {
-		w.expect(1, "a1")
+		if got, want := bodies(w.take(1)), "a1"; got != want {
+			t.Errorf("received %q, want %q", got, want)
+		}
 		w.pass(30 * time.Second)
 	}
-	w.expect(10, "a2")
+	if got, want := bodies(w.take(10)), "a2"; got != want {
+		t.Errorf("received %q, want %q", got, want)
+	}
 	dead := w.one("dead.fifo")
 	want := sqstest.Message{
 		ID: sent.ID, Body: "a1", Sent: w.now, FirstReceived: start(), Receives: 3, Source: "orders.fifo", Receipt: dead.Receipt,
@@ -294,8 +345,8 @@ func TestADeadLetterLeavesItsGroupToTheNext(t *testing.T) {
 	w.one("dead.fifo")
 }
 
-// The same guide: "if the dead-letter queue is a FIFO queue, the redrive destination queue must be a FIFO queue as well"; redriven
-// "starting with the oldest message".
+// The same guide: "if the dead-letter queue is a FIFO queue, the redrive destination
+// queue must be a FIFO queue as well"; redriven "starting with the oldest message".
 func TestARedriveKeepsTheOrderOfAGroup(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -319,10 +370,13 @@ func TestARedriveKeepsTheOrderOfAGroup(t *testing.T) {
 	w.must(w.ChangeVisibility(w.now, "dead.fifo", first[0].Receipt, 0))
 	_, err = w.Redrive(w.now, "dead.fifo", "orders.fifo")
 	w.must(err)
-	w.expect(10, "a0 a1 a2")
+	if got, want := bodies(w.take(10)), "a0 a1 a2"; got != want {
+		t.Errorf("received %q, want %q", got, want)
+	}
 }
 
-// SQS developer guide, "Amazon SQS FIFO queue quotas": "If this limit is reached, Amazon SQS does not return an error".
+// SQS developer guide, "Amazon SQS FIFO queue quotas": "If this limit is reached, Amazon
+// SQS does not return an error".
 func TestAFIFOQueueAtTheInFlightLimitReturnsNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -335,7 +389,9 @@ func TestAFIFOQueueAtTheInFlightLimitReturnsNothing(t *testing.T) {
 	for range sqstest.InFlightLimit / 10 {
 		w.receive("orders.fifo")
 	}
-	w.expect(10, "")
+	if got, want := bodies(w.take(10)), ""; got != want {
+		t.Errorf("received %q, want %q", got, want)
+	}
 	if got := w.counts("orders.fifo").Visible; got != 5 {
 		t.Errorf("got %d visible, want 5", got)
 	}

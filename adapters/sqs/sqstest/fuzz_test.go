@@ -11,7 +11,8 @@ import (
 	"orderonce/adapters/sqs/sqstest"
 )
 
-// ledger is what an outsider knows of the messages sent: where each was seen last, and which were deleted or redriven.
+// ledger records where each message was seen last, and which messages were deleted or
+// redriven.
 type ledger struct {
 	*world
 
@@ -26,9 +27,11 @@ type handle struct {
 	queue, id, receipt string
 }
 
-// FuzzMachine plays any schedule: every message sent is in exactly one of visible, delayed, in flight, deleted, expired, dead-lettered.
-// Of a FIFO queue, each receive takes the start of what is left of a group, and none of a group with a message in flight. Each step is
-// made by a clone, so that a clone must know as much as its original, and leave it alone.
+// FuzzMachine runs any schedule and checks that every message is exactly one of visible,
+// delayed, in flight, deleted, expired and dead-lettered. Each receive from a FIFO queue
+// takes the first messages of a group, and none of a group with a message in flight. A
+// clone makes each step, which checks that a clone has the whole state and shares none of
+// it.
 func FuzzMachine(f *testing.F) {
 	f.Add([]byte{0, 0, 2, 2, 5, 40, 2, 2, 3, 0, 5, 40, 2, 7, 1, 6, 0})
 	f.Add([]byte{0, 0, 0, 0, 1, 9, 2, 0, 4, 0, 4, 200, 5, 255, 2, 0, 2, 1, 3, 2, 8, 0, 6, 0, 6, 1})
@@ -76,7 +79,7 @@ func (l *ledger) step(op, arg byte) {
 	case 4:
 		if len(l.handles) > 0 {
 			h := l.handles[int(arg)%len(l.handles)]
-			_ = l.ChangeVisibility(l.now, h.queue, h.receipt, time.Duration(arg)*time.Second) // may be refused
+			_ = l.ChangeVisibility(l.now, h.queue, h.receipt, time.Duration(arg)*time.Second) // may fail
 		}
 	case 5:
 		l.pass(time.Duration(arg) * time.Second)
@@ -96,7 +99,7 @@ func (l *ledger) step(op, arg byte) {
 
 func isFIFO(queue string) bool { return strings.HasSuffix(queue, ".fifo") }
 
-// sendFIFO sends what may be a duplicate.
+// sendFIFO sends a message that may be a duplicate.
 func (l *ledger) sendFIFO(queue string, d sqstest.Draft) {
 	key := queue + d.DeduplicationID
 	m, err := l.Send(l.now, queue, d)
@@ -130,7 +133,8 @@ func (l *ledger) take(queue string, arg byte) {
 	}
 }
 
-// inOrder holds a receive to the order of arrival in each group; what it dead-lettered is not in the queue any more.
+// inOrder checks that a receive keeps the order of each group. Messages that it
+// dead-lettered are not in the queue after it.
 func (l *ledger) inOrder(before, got, after []sqstest.Message) {
 	left, flying := map[string][]string{}, map[string]bool{}
 	for _, m := range before {
@@ -150,7 +154,7 @@ func (l *ledger) inOrder(before, got, after []sqstest.Message) {
 	}
 }
 
-// delete uses a handle, which may be an old one: only the latest has an effect.
+// delete uses any handle. Only the latest one of a message has an effect.
 func (l *ledger) delete(arg byte) {
 	if len(l.handles) == 0 {
 		return
@@ -161,7 +165,7 @@ func (l *ledger) delete(arg byte) {
 			l.gone[h.id] = true
 		}
 	}
-	if err := l.Delete(l.now, h.queue, h.receipt); !isFIFO(h.queue) { // which refuses a handle that has expired
+	if err := l.Delete(l.now, h.queue, h.receipt); !isFIFO(h.queue) { // an expired handle fails on a FIFO queue
 		l.must(err)
 	}
 }
@@ -172,7 +176,7 @@ func (l *ledger) redrive(to string) {
 	if isFIFO(to) {
 		orders, dead = "orders.fifo", "dead.fifo"
 	}
-	if to == dead { // which is refused
+	if to == dead { // which fails
 		to = orders
 	}
 	before := l.list(dead)

@@ -1,11 +1,13 @@
-// Package sqstest is a queue that obeys the documented rules of Amazon SQS and of Lambda's event source mapping, for tests and
-// for running the system on one machine. It is pretend, and it knows nothing of orders, tables or Stripe.
+// Package sqstest implements the documented rules of Amazon SQS and of Lambda's event
+// source mapping, for tests and for running the system on one machine. It knows nothing
+// of orders, tables or Stripe.
 //
-// Machine is the rules alone: no goroutine, clock, lock or I/O, so that a simulation can own every choice. Serve puts the AWS
-// JSON 1.0 protocol before it, for the AWS SDKs and the AWS command line. Mapping feeds a function as Lambda does.
+// Machine implements the rules without goroutines, clock, locks or I/O, so that a
+// simulation controls every choice. Serve serves a Machine with the AWS JSON 1.0
+// protocol, for AWS SDKs and the AWS CLI. Mapping invokes a function as Lambda does.
 //
-// Where the documents leave a choice, the comment at the rule says what was chosen. A queue whose name ends in
-// .fifo is a FIFO queue.
+// Where the documents leave a choice, the comment at the rule says what was chosen. A
+// queue whose name ends in .fifo is a FIFO queue.
 package sqstest
 
 import (
@@ -14,8 +16,8 @@ import (
 	"time"
 )
 
-// Limits of SQS that apply to every queue (SQS developer guide, "Amazon SQS message quotas" and "Amazon SQS FIFO queue quotas"; older
-// pages say 20,000 in flight for FIFO queues).
+// Limits of SQS for every queue (SQS developer guide, "Amazon SQS message quotas" and
+// "Amazon SQS FIFO queue quotas"; older versions have 20,000 in flight for FIFO queues).
 const (
 	InFlightLimit = 120_000
 	maxReceive    = 10
@@ -23,35 +25,38 @@ const (
 	maxDelay      = 15 * time.Minute
 )
 
-// Region and Account are where the pretend queues live; every ARN and URL names them.
+// Region and Account are part of every ARN and queue URL.
 const (
 	Region  = "us-east-1"
 	Account = "000000000000"
 )
 
-// ARN names a queue as AWS does.
+// ARN returns the ARN of a queue.
 func ARN(queue string) string { return "arn:aws:sqs:" + Region + ":" + Account + ":" + queue }
 
-// Machine holds queues and their messages. Time is an argument of every call and must not run backwards. The zero Machine is
-// not usable: see New. It is not safe for concurrent use.
+// Machine holds queues and their messages. Every call has the time as an argument, which
+// must not decrease. New returns a usable Machine. It is not safe for concurrent use.
 type Machine struct {
-	// Pick chooses which of n visible messages the next delivery takes, 0 to n-1: standard queues promise no order. Index 0
-	// is the one that has been visible longest; the others follow in no useful order, but in the same one for the same
-	// history. On a FIFO queue it chooses among the groups that may be received from: index 0 is the one whose next message came
-	// first. Nil is always 0.
+	// Pick returns which of n visible messages is received next, 0 to n-1, because
+	// standard queues do not promise an order. Index 0 is the one that has been visible
+	// longest; the others are in no meaningful order, but in the same one for the same
+	// history. On a FIFO queue Pick chooses among the groups that may be received from,
+	// and index 0 is the group whose next message was sent first. A nil Pick always
+	// chooses 0.
 	Pick func(n int) int
 
 	seed   uint64
-	serial uint64 // of the last message made
-	moved  int    // messages dead-lettered or redriven so far: other queues than the one called may have changed
+	serial uint64 // of the latest message
+	moved  int    // messages dead-lettered or redriven: then other queues may have changed
 	queues map[string]*queue
 }
 
-// New makes a machine without queues. The same seed and calls give the same message ids and handles.
+// New returns a machine without queues. The same seed and calls result in the same
+// message ids and receipt handles.
 func New(seed uint64) *Machine { return &Machine{seed: seed, queues: map[string]*queue{}} }
 
-// Create makes a queue. A name that exists already is no error if the settings are the same ones, else QueueNameExists
-// (API reference, CreateQueue).
+// Create creates a queue. If the queue exists, Create returns nil for the same settings,
+// else QueueNameExists (API reference, CreateQueue).
 func (m *Machine) Create(now time.Time, name string, s Settings) error {
 	if err := m.checkQueue(name, s); err != nil {
 		return err
@@ -66,7 +71,8 @@ func (m *Machine) Create(now time.Time, name string, s Settings) error {
 	return nil
 }
 
-// Configure replaces a queue's settings at once; the real one takes up to 15 minutes (API reference, SetQueueAttributes).
+// Configure replaces a queue's settings immediately; SQS takes up to 15 minutes (API
+// reference, SetQueueAttributes).
 func (m *Machine) Configure(now time.Time, name string, s Settings) error {
 	q, err := m.open(now, name)
 	if err != nil {
@@ -82,9 +88,10 @@ func (m *Machine) Configure(now time.Time, name string, s Settings) error {
 	return nil
 }
 
-// Send stores a message and returns it as it was stored. A FIFO queue stores no duplicate: the message has the id and the sequence
-// number of the first one then, which may be gone already, and nothing comes of it.
-// Errors: QueueDoesNotExist, MissingParameter, InvalidParameterValue, InvalidMessageContents.
+// Send stores a message and returns it. If it is a duplicate on a FIFO queue, Send stores
+// nothing and returns a message with the id and the sequence number of the first one.
+// Errors: QueueDoesNotExist, MissingParameter, InvalidParameterValue,
+// InvalidMessageContents.
 func (m *Machine) Send(now time.Time, name string, d Draft) (Message, error) {
 	q, err := m.open(now, name)
 	if err != nil {
@@ -112,14 +119,17 @@ func (m *Machine) Send(now time.Time, name string, d Draft) (Message, error) {
 	return e.Message, nil
 }
 
-// Receive delivers up to limit (1 to 10) visible messages and hides them for visibility, or for the queue's own time-out if nil.
-// A message whose receive count has reached the redrive policy's maximum is not delivered but moved to the dead-letter queue.
-// A FIFO queue delivers a group in the order of arrival, as much of it at once as fits, and then nothing of it before those are deleted
-// or visible again; at the limit in flight it "does not return an error" (SQS developer guide, "Amazon SQS FIFO queue quotas").
+// Receive returns up to limit (1 to 10) visible messages and hides them for visibility,
+// or for the queue's visibility timeout if nil. A message whose receive count has reached
+// maxReceiveCount is moved to the dead-letter queue instead.
+//
+// A FIFO queue returns as many messages of a group as possible, in their order, and then
+// no more of the group until those are deleted or visible again. At the limit in flight
+// it "does not return an error" (SQS developer guide, "Amazon SQS FIFO queue quotas").
 // Errors: QueueDoesNotExist, InvalidParameterValue, OverLimit.
-func (m *Machine) Receive(now time.Time, name string, limit int, visibility *time.Duration) (
-	[]Message, error,
-) {
+func (m *Machine) Receive(
+	now time.Time, name string, limit int, visibility *time.Duration,
+) ([]Message, error) {
 	q, err := m.open(now, name)
 	if err != nil {
 		return nil, err
@@ -136,7 +146,7 @@ func (m *Machine) Receive(now time.Time, name string, limit int, visibility *tim
 	case q.inFlight >= InFlightLimit && !q.settings.FIFO:
 		return nil, fault(CodeOverLimit, "Too many messages are in flight, the limit is %d.", InFlightLimit)
 	}
-	out := make([]Message, 0, min(limit, q.shown.Len())) // a dead letter leaves the queue, so this ends: no queue is its own
+	out := make([]Message, 0, min(limit, q.shown.Len())) // ends, because a dead letter leaves the queue
 	for offered := q.offered(); len(out) < limit && offered.Len() > 0 && q.inFlight < InFlightLimit; {
 		e := offered.entries[m.pick(offered.Len())]
 		for ; e != nil && len(out) < limit && q.inFlight < InFlightLimit; e = q.follower(e) {
@@ -150,10 +160,12 @@ func (m *Machine) Receive(now time.Time, name string, limit int, visibility *tim
 	return out, nil
 }
 
-// Delete removes the message that a handle was given for. Chosen where the API reference says "might": the handle of the latest
-// receive deletes, also when the message is visible again; an older one succeeds and does nothing, so the message comes back. On a FIFO
-// queue, once the visibility time-out is over, "the action fails with an error" (API reference, ReceiveMessage).
-// Errors: QueueDoesNotExist, ReceiptHandleIsInvalid, InvalidParameterValue.
+// Delete deletes the message of a receipt handle. Chosen where the API reference says
+// "might": the handle of the latest receive deletes, also when the message is visible
+// again; an older handle succeeds without effect, so the message is redelivered. On a
+// FIFO queue, after the visibility timeout, "the action fails with an error" (API
+// reference, ReceiveMessage). Errors: QueueDoesNotExist, ReceiptHandleIsInvalid,
+// InvalidParameterValue.
 func (m *Machine) Delete(now time.Time, name, handle string) error {
 	q, err := m.open(now, name)
 	if err != nil {
@@ -173,15 +185,17 @@ func (m *Machine) Delete(now time.Time, name, handle string) error {
 	return nil
 }
 
-// ChangeVisibility hides a message for d from now on; zero shows it at once. The API
+// ChangeVisibility hides a message for d from now on; zero makes it visible. The API
 // reference says of an expired handle that the call "might result in an error". On a
-// standard queue it does not: AWS was seen to answer OK and to leave a visible message as
-// it is (github.com/localstack/localstack/pull/9632), and the handle of an older receive
-// changes a message that is in flight again (moto's
-// test_change_message_visibility_on_old_message). Chosen for a FIFO queue, where nothing
-// says what happens: an expired handle fails as it does in Delete. Errors:
-// QueueDoesNotExist, ReceiptHandleIsInvalid, InvalidParameterValue (deleted; expired, on
-// a FIFO queue; or d outside 0 to 12 h, counted from the receive).
+// standard queue it does not: AWS was seen to respond OK and to leave a visible message
+// unchanged (github.com/localstack/localstack/pull/9632), and the handle of an older
+// receive changes a message that is in flight again (moto's
+// test_change_message_visibility_on_old_message). Chosen for a FIFO queue, because no
+// document says it: an expired handle fails as in Delete.
+//
+// Errors: QueueDoesNotExist, ReceiptHandleIsInvalid, InvalidParameterValue (the message
+// is deleted; the handle has expired, on a FIFO queue; or d is outside 0 to 12 h, counted
+// from the receive).
 func (m *Machine) ChangeVisibility(now time.Time, name, handle string, d time.Duration) error {
 	q, err := m.open(now, name)
 	if err != nil {
@@ -212,7 +226,8 @@ func (m *Machine) ChangeVisibility(now time.Time, name, handle string, d time.Du
 	return nil
 }
 
-// Counts says where the messages of a queue are and went. Errors: QueueDoesNotExist.
+// Counts returns how many messages of a queue are in each state, and how many left it and
+// how. Errors: QueueDoesNotExist.
 func (m *Machine) Counts(now time.Time, name string) (Counts, error) {
 	q, err := m.open(now, name)
 	if err != nil {
@@ -220,11 +235,13 @@ func (m *Machine) Counts(now time.Time, name string) (Counts, error) {
 	}
 	return Counts{
 		Visible: q.shown.Len(), InFlight: q.inFlight, Delayed: q.delayed(),
-		Sent: q.sent, Arrived: q.arrived, Deleted: q.deleted, Expired: q.expired, DeadLettered: q.deadLettered, Redriven: q.redriven,
+		Sent: q.sent, Arrived: q.arrived, Deleted: q.deleted, Expired: q.expired,
+		DeadLettered: q.deadLettered, Redriven: q.redriven,
 	}, nil
 }
 
-// Messages lists what a queue holds, in the order of arrival, without receiving anything. Errors: QueueDoesNotExist.
+// Messages returns all messages of a queue, in the order of arrival, without receiving
+// them. Errors: QueueDoesNotExist.
 func (m *Machine) Messages(now time.Time, name string) ([]Message, error) {
 	q, err := m.open(now, name)
 	if err != nil {
@@ -237,7 +254,7 @@ func (m *Machine) Messages(now time.Time, name string) ([]Message, error) {
 	return out, nil
 }
 
-// Settings returns how a queue is set up. Errors: QueueDoesNotExist.
+// Settings returns the settings of a queue. Errors: QueueDoesNotExist.
 func (m *Machine) Settings(name string) (Settings, error) {
 	q, ok := m.queues[name]
 	if !ok {
@@ -246,8 +263,8 @@ func (m *Machine) Settings(name string) (Settings, error) {
 	return q.settings, nil
 }
 
-// Next is the first moment after now when a message becomes visible, expires or is moved by a task, and whether there is one: a
-// discrete simulation jumps to it.
+// Next returns the next time after now at which a message becomes visible or expires, and
+// false if there is none. A simulation advances its clock to it.
 func (m *Machine) Next(now time.Time) (next time.Time, ok bool) {
 	m.settle(now)
 	for _, q := range m.queues {
@@ -258,7 +275,8 @@ func (m *Machine) Next(now time.Time) (next time.Time, ok bool) {
 	return next, ok
 }
 
-// open finds a queue after the passing of time has shown and expired messages, in every queue: so the state is canonical.
+// open returns a queue after settling all queues, so that the state does not depend on
+// which queue is used.
 func (m *Machine) open(now time.Time, name string) (*queue, error) {
 	m.settle(now)
 	q, ok := m.queues[name]
@@ -282,7 +300,8 @@ func (m *Machine) pick(n int) int {
 	return m.Pick(n)
 }
 
-// newEntry makes a message with an id in the shape of a version 4 UUID that ends in its number, for readable logs.
+// newEntry returns a message whose id has the form of a version 4 UUID and ends in its
+// number, for readable logs.
 func (m *Machine) newEntry(now time.Time, d Draft) *entry {
 	m.serial++
 	message := Message{
@@ -297,9 +316,11 @@ func (m *Machine) uuid(serial uint64) string {
 	return fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", s>>32, s>>16&0xffff, s>>4&0xfff, s&0xf, serial&(1<<48-1))
 }
 
-// deadLetter keeps the id and the receive count, and on a standard queue the enqueue time: retention goes on. "For FIFO queues, the
-// enqueue timestamp resets", and the deduplication id "will be replaced with the original message's ID" (SQS developer guide, "Setting-up
-// dead-letter queue retention" and "Learn how to configure a dead-letter queue redrive").
+// deadLetter keeps the id and the receive count. On a standard queue the message keeps
+// its enqueue time, and so its retention. "For FIFO queues, the enqueue timestamp
+// resets", and the deduplication id "will be replaced with the original message's ID"
+// (SQS developer guide, "Setting-up dead-letter queue retention" and "Learn how to
+// configure a dead-letter queue redrive").
 func (m *Machine) deadLetter(now time.Time, from, to *queue, e *entry) {
 	from.remove(e)
 	from.deadLettered++
@@ -327,7 +348,7 @@ func (m *Machine) checkQueue(name string, s Settings) error {
 		)
 	case s.DeadLetters != "" && !exists:
 		return outside("RedrivePolicy", s.DeadLetters, "Dead letter target does not exist.")
-	case exists && s.DeadLetters == name: // no document says so, but a message would be moved to where it is for ever
+	case exists && s.DeadLetters == name: // undocumented, but Receive would never end
 		return outside("RedrivePolicy", s.DeadLetters, "A queue can't be its own dead-letter queue.")
 	case exists && dead.settings.FIFO != s.FIFO:
 		return outside(

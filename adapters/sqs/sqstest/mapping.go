@@ -7,51 +7,55 @@ import (
 	"time"
 )
 
-// MaxPayload is the largest event that Lambda passes to a function in one synchronous invocation, in bytes.
+// MaxPayload is the maximum size of an event in a synchronous invocation, in bytes.
 const MaxPayload = 6 << 20
 
-// Twice says whether a delivered message is delivered once more, as at-least-once delivery allows.
+// Twice says whether a message is delivered twice, as at-least-once delivery allows.
 type Twice int
 
 // The ways to deliver a message twice.
 const (
 	Once         Twice = iota
-	InSameBatch        // a second record right after the first
-	AtOnceBeside       // also in a batch of its own, in a second invocation that runs at the same time
+	InSameBatch        // a second record after the first
+	AtOnceBeside       // a second invocation in parallel
 )
 
-// Mapping feeds a function from a queue the way Lambda's event source mapping does, with ReportBatchItemFailures on.
+// Mapping invokes a function with the messages of a queue as Lambda's event source
+// mapping does, with ReportBatchItemFailures.
 type Mapping struct {
 	Server          *Server
 	Queue           string
 	BatchSize       int           // 1 to 10; there is no batching window
-	Concurrency     int           // invocations at the same time, 1 to 1,000; Lambda's setting starts at 2, 1 is for runs that people follow
-	FunctionTimeout time.Duration // as the function is configured: whoever Invokes it ends it; zero: not told
+	Concurrency     int           // parallel invocations, 1 to 1,000; Lambda's minimum is 2
+	FunctionTimeout time.Duration // the function's; zero if unknown. Invoke enforces it
 
-	// Invoke runs the function with the event and returns its answer, or an error if it failed. Called from several goroutines.
+	// Invoke runs the function with an event and returns its response, or an error if the
+	// function failed. Several goroutines call it.
 	Invoke func(ctx context.Context, payload []byte) ([]byte, error)
 
-	// Duplicate and LoseDelete are faults, asked for each message before its delivery and before its delete; nil: never. A lost
-	// delete leaves the message in flight, though the function had it done. Called from several goroutines.
+	// Duplicate and LoseDelete inject faults: Mapping calls them for each message before
+	// its delivery and before its delete, if they are not nil. A message with a lost
+	// delete stays in flight. Several goroutines call them.
 	Duplicate  func(Message) Twice
 	LoseDelete func(Message) bool
 
-	// Observe is told of each batch when it is over; nil: nobody is. Called from several goroutines.
+	// Observe is called after each batch, if it is not nil. Several goroutines call it.
 	Observe func(Batch)
 }
 
-// Batch is what became of one invocation. Failed messages stay invisible until their visibility time-out ends, which the function may
-// have changed.
+// Batch is the result of one invocation. Failed messages are hidden until their
+// visibility timeout ends, which the function may have changed.
 type Batch struct {
-	Messages []Message // a duplicate in the same batch stands twice
-	Deleted  []string  // message ids; what was visible again by then comes back all the same
+	Messages []Message // a duplicate in the same batch appears twice
+	Deleted  []string  // message ids; one that was visible again is redelivered all the same
 	Failed   []string  // message ids
 	Lost     []string  // message ids that should have been deleted, see LoseDelete
 	Err      error     // of Invoke
 }
 
-// Run feeds the function until the context ends or the server closes, and returns when the invocations that run then are over.
-// Errors of Invoke end nothing; the error that Run returns is a wrong setting, or nil.
+// Run invokes the function until the context ends or the server closes, and returns after
+// the running invocations. It returns an error only for invalid settings, not for a
+// failed invocation.
 func (m *Mapping) Run(ctx context.Context) error {
 	if err := m.Check(); err != nil {
 		return err
@@ -64,11 +68,12 @@ func (m *Mapping) Run(ctx context.Context) error {
 	return nil
 }
 
-// Drained waits until the queue is empty and every batch was observed: see Server.Drained.
+// Drained waits until the queue is empty and every batch was observed; see
+// Server.Drained.
 func (m *Mapping) Drained(ctx context.Context) error { return m.Server.Drained(ctx, m.Queue) }
 
-// Check says what is wrong with the settings, as Lambda does when a mapping is made (Lambda API reference, CreateEventSourceMapping and
-// ScalingConfig). Run does it first.
+// Check returns an error for invalid settings, as Lambda does when a mapping is created
+// (Lambda API reference, CreateEventSourceMapping and ScalingConfig). Run calls it first.
 func (m *Mapping) Check() error {
 	var s Settings
 	var err error
@@ -88,18 +93,18 @@ func (m *Mapping) check(queue Settings) error {
 		return fmt.Errorf("batch size %d: want 1 to %d", m.BatchSize, maxReceive)
 	case m.Concurrency < 1 || m.Concurrency > 1000:
 		return fmt.Errorf("concurrency %d: want 1 to 1000", m.Concurrency)
-	case m.FunctionTimeout > queue.Visibility: // what is received must not come back before the function can be over
+	case m.FunctionTimeout > queue.Visibility: // a message must not be redelivered while the function may run
 		return fmt.Errorf("queue visibility timeout: %g seconds is less than Function timeout: %g seconds",
 			queue.Visibility.Seconds(), m.FunctionTimeout.Seconds())
 	}
 	return nil
 }
 
-// work is one of the invocations that may run at the same time.
+// work runs one invocation after the other.
 func (m *Mapping) work(ctx context.Context) {
 	for m.Server.ended(ctx) == nil {
 		if messages := m.gather(ctx); len(messages) > 0 {
-			m.deliver(context.WithoutCancel(ctx), messages) // what was received runs to its end
+			m.deliver(context.WithoutCancel(ctx), messages) // Run does not abort an invocation
 			m.Server.Machine(func(*Machine, time.Time) { m.Server.busy[m.Queue]-- })
 		}
 	}
@@ -117,7 +122,8 @@ func (m *Mapping) gather(ctx context.Context) (got []Message) {
 	return got
 }
 
-// deliver invokes the function with the messages, in as many events as their size needs, and beside it with their duplicates.
+// deliver invokes the function with the messages, in as many events as their size
+// requires, and in parallel with their duplicates.
 func (m *Mapping) deliver(ctx context.Context, messages []Message) {
 	var batch []Message
 	var beside sync.WaitGroup
@@ -141,7 +147,7 @@ func (m *Mapping) deliver(ctx context.Context, messages []Message) {
 	beside.Wait()
 }
 
-// invoke runs the function once and deletes what it had done.
+// invoke runs the function once and deletes the messages that did not fail.
 func (m *Mapping) invoke(ctx context.Context, e event) {
 	response, err := m.Invoke(ctx, e.payload)
 	done, failed := Verdict(ids(e.messages), response, err)
@@ -152,14 +158,14 @@ func (m *Mapping) invoke(ctx context.Context, e event) {
 	}
 }
 
-// remove deletes the messages that are done, but for those whose delete is to be lost.
+// remove deletes the messages that did not fail, except those with a lost delete.
 func (m *Mapping) remove(messages []Message, done []string) (deleted, lost []string) {
 	byID := make(map[string]Message, len(messages))
 	for _, message := range messages {
 		byID[message.ID] = message
 	}
 	for _, id := range done {
-		if m.LoseDelete != nil && m.LoseDelete(byID[id]) { // asked outside the lock
+		if m.LoseDelete != nil && m.LoseDelete(byID[id]) { // called without the lock
 			lost = append(lost, id)
 		} else {
 			deleted = append(deleted, id)
@@ -167,7 +173,7 @@ func (m *Mapping) remove(messages []Message, done []string) (deleted, lost []str
 	}
 	m.Server.Machine(func(machine *Machine, now time.Time) {
 		for _, id := range deleted {
-			_ = machine.Delete(now, m.Queue, byID[id].Receipt) // refused if the handle has expired: Lambda can't do more about it either
+			_ = machine.Delete(now, m.Queue, byID[id].Receipt) // an expired handle fails; so does Lambda's delete
 		}
 	})
 	return deleted, lost

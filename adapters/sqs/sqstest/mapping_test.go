@@ -18,7 +18,8 @@ import (
 	"orderonce/adapters/sqs/sqstest"
 )
 
-// Lambda developer guide, "Implementing partial batch responses", "Success and failure conditions".
+// Lambda developer guide, "Implementing partial batch responses", "Success and failure
+// conditions".
 func TestVerdict(t *testing.T) {
 	t.Parallel()
 	ids := []string{"a", "b"}
@@ -32,16 +33,16 @@ func TestVerdict(t *testing.T) {
 		"an empty object is success":              {response: `{}`, deleted: ids},
 		"an empty list is success":                {response: `{"batchItemFailures":[]}`, deleted: ids},
 		"a null list is success":                  {response: `{"batchItemFailures":null}`, deleted: ids},
-		"no answer is success":                    {deleted: ids},
+		"an empty response is success":            {deleted: ids},
 		"another spelling of the list is success": {response: `{"BatchItemFailures":[{"itemIdentifier":"a"}]}`, deleted: ids},
 		"a reported message stays":                {response: list(`{"itemIdentifier":"a"}`), deleted: ids[1:], failed: ids[:1]},
 		"reported twice is reported once": {
 			response: list(`{"itemIdentifier":"a"},{"itemIdentifier":"a"}`), deleted: ids[1:], failed: ids[:1],
 		},
 		"all reported stay":                          {response: list(`{"itemIdentifier":"b"},{"itemIdentifier":"a"}`), failed: ids},
-		"an error is failure, whatever the answer":   {response: `{}`, err: errors.New("pretend"), failed: ids},
+		"an error is failure, whatever the response": {response: `{}`, err: errors.New("pretend"), failed: ids},
 		"invalid JSON is failure":                    {response: `{"batchItemFailures":[`, failed: ids},
-		"JSON that is no object is failure":          {response: `"ok"`, failed: ids},
+		"JSON that is not an object is failure":      {response: `"ok"`, failed: ids},
 		"a list of another kind is failure":          {response: `{"batchItemFailures":["a"]}`, failed: ids},
 		"an empty identifier is failure":             {response: list(`{"itemIdentifier":"a"},{"itemIdentifier":""}`), failed: ids},
 		"a null identifier is failure":               {response: list(`{"itemIdentifier":null}`), failed: ids},
@@ -59,7 +60,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// Lambda developer guide, "Example standard queue message event", as aws-lambda-go declares it.
+// Lambda developer guide, "Example standard queue message event", as in aws-lambda-go.
 func TestAnEventIsTheOneThatLambdaSends(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -96,7 +97,7 @@ func TestAnEventOfAFIFOQueueHasGroupAndSequence(t *testing.T) {
 	w := newWorld(t)
 	sent := w.line("a1")[0]
 	var got events.SQSEvent
-	w.must(json.Unmarshal(sqstest.Event("orders.fifo", w.expect(1, "a1")), &got))
+	w.must(json.Unmarshal(sqstest.Event("orders.fifo", w.take(1)), &got))
 	want := map[string]string{
 		"ApproximateReceiveCount": "1", "SentTimestamp": "1767323045000", "ApproximateFirstReceiveTimestamp": "1767323045000",
 		"SenderId": "AIDAPRETENDSENDER", "MessageGroupId": "a", "SequenceNumber": sent.Sequence,
@@ -107,7 +108,7 @@ func TestAnEventOfAFIFOQueueHasGroupAndSequence(t *testing.T) {
 	}
 }
 
-// feed is a server whose queue feeds a function; it notes the batches.
+// feed is a server with a mapping, and records the batches.
 type feed struct {
 	*testServer
 	sqstest.Mapping
@@ -141,7 +142,7 @@ func newFeed(t *testing.T, invoke func(context.Context, events.SQSEvent) (any, e
 	return f
 }
 
-// put sends bodies without waking anybody between them.
+// put sends bodies before the mapping receives any of them.
 func (f *feed) put(bodies ...string) {
 	f.t.Helper()
 	f.Machine(func(m *sqstest.Machine, now time.Time) {
@@ -153,7 +154,8 @@ func (f *feed) put(bodies ...string) {
 	})
 }
 
-// queueUp makes the mapping read a FIFO queue that holds bodies: the first letter is the group.
+// queueUp points the mapping to a new FIFO queue with bodies. The first letter of a body
+// is its group.
 func (f *feed) queueUp(bodies ...string) {
 	f.t.Helper()
 	f.Queue = "orders.fifo"
@@ -171,7 +173,7 @@ func (f *feed) queueUp(bodies ...string) {
 	})
 }
 
-// run starts the mapping and returns what ends it.
+// run starts the mapping and returns a function that stops it.
 func (f *feed) run() (stop func()) {
 	ctx, cancel := context.WithCancel(f.t.Context())
 	ended := make(chan error, 1)
@@ -185,7 +187,8 @@ func (f *feed) run() (stop func()) {
 	}
 }
 
-// drain runs until the queue is empty and moves the clock so that what failed comes back.
+// drain runs the mapping until the queue is empty, and moves the clock so that failed
+// messages become visible.
 func (f *feed) drain() {
 	f.t.Helper()
 	stop := f.run()
@@ -206,7 +209,8 @@ func (f *feed) drain() {
 	}
 }
 
-// bodies shows the batches by body: deliveries, and how many were deleted, failed and lost.
+// bodies describes the batches: body and receives of each message, and how many were
+// deleted, failed and lost.
 func (f *feed) bodies() (got []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -231,14 +235,8 @@ func failing(ids ...string) events.SQSEventResponse {
 
 func succeed(context.Context, events.SQSEvent) (any, error) { return failing(), nil }
 
-func (f *feed) want(lines ...string) {
-	f.t.Helper()
-	if diff := cmp.Diff(f.bodies(), lines); diff != "" {
-		f.t.Errorf("batches (-got +want):\n%s", diff)
-	}
-}
-
-// Lambda developer guide, "Implementing partial batch responses": only the failed messages become visible again.
+// Lambda developer guide, "Implementing partial batch responses": only the failed
+// messages become visible again.
 func TestOnlyAFailedMessageIsRedelivered(t *testing.T) {
 	t.Parallel()
 	f := newFeed(t, func(_ context.Context, e events.SQSEvent) (any, error) {
@@ -249,10 +247,17 @@ func TestOnlyAFailedMessageIsRedelivered(t *testing.T) {
 	})
 	f.put("a", "b", "c")
 	f.drain()
-	f.want("a1 b1 c1: 2 deleted, 1 failed, 0 lost", "a2: 1 deleted, 0 failed, 0 lost")
+	want := []string{
+		"a1 b1 c1: 2 deleted, 1 failed, 0 lost",
+		"a2: 1 deleted, 0 failed, 0 lost",
+	}
+	if diff := cmp.Diff(f.bodies(), want); diff != "" {
+		t.Errorf("batches (-got +want):\n%s", diff)
+	}
 }
 
-// The same guide: a function error fails the whole batch; after the visibility time-out it is delivered again, then dead-lettered.
+// The same guide: a function error fails the whole batch; after the visibility timeout it
+// is redelivered, and then dead-lettered.
 func TestAFailingFunctionDeadLettersItsMessageAndTheMappingContinues(t *testing.T) {
 	t.Parallel()
 	f := newFeed(t, func(_ context.Context, e events.SQSEvent) (any, error) {
@@ -265,10 +270,14 @@ func TestAFailingFunctionDeadLettersItsMessageAndTheMappingContinues(t *testing.
 	f.drain()
 	f.put("a")
 	f.drain()
-	f.want(
-		"poison1: 0 deleted, 1 failed, 0 lost", "poison2: 0 deleted, 1 failed, 0 lost",
+	want := []string{
+		"poison1: 0 deleted, 1 failed, 0 lost",
+		"poison2: 0 deleted, 1 failed, 0 lost",
 		"a1: 1 deleted, 0 failed, 0 lost",
-	)
+	}
+	if diff := cmp.Diff(f.bodies(), want); diff != "" {
+		t.Errorf("batches (-got +want):\n%s", diff)
+	}
 }
 
 func TestTheFunctionMayChangeTheVisibilityOfItsMessage(t *testing.T) {
@@ -291,7 +300,11 @@ func TestTheFunctionMayChangeTheVisibilityOfItsMessage(t *testing.T) {
 	if err := f.Drained(t.Context()); err != nil { // the clock stands still
 		t.Error(err)
 	}
-	f.want("a1: 0 deleted, 1 failed, 0 lost", "a2: 1 deleted, 0 failed, 0 lost") // drained: also the last batch was observed
+	// after Drained the last batch has been observed
+	want := []string{"a1: 0 deleted, 1 failed, 0 lost", "a2: 1 deleted, 0 failed, 0 lost"}
+	if diff := cmp.Diff(f.bodies(), want); diff != "" {
+		t.Errorf("batches (-got +want):\n%s", diff)
+	}
 }
 
 func TestAQueueIsNotDrainedBeforeItsLastBatchIsObserved(t *testing.T) {
@@ -308,7 +321,10 @@ func TestAQueueIsNotDrainedBeforeItsLastBatchIsObserved(t *testing.T) {
 	}
 	f.put("a")
 	f.drain()
-	f.want("a1: 1 deleted, 0 failed, 0 lost")
+	want := []string{"a1: 1 deleted, 0 failed, 0 lost"}
+	if diff := cmp.Diff(f.bodies(), want); diff != "" {
+		t.Errorf("batches (-got +want):\n%s", diff)
+	}
 }
 
 func TestADuplicateMayBeInTheSameBatch(t *testing.T) {
@@ -317,7 +333,10 @@ func TestADuplicateMayBeInTheSameBatch(t *testing.T) {
 	f.Duplicate = func(sqstest.Message) sqstest.Twice { return sqstest.InSameBatch }
 	f.put("a", "b")
 	f.drain()
-	f.want("a1 a1 b1 b1: 4 deleted, 0 failed, 0 lost")
+	want := []string{"a1 a1 b1 b1: 4 deleted, 0 failed, 0 lost"}
+	if diff := cmp.Diff(f.bodies(), want); diff != "" {
+		t.Errorf("batches (-got +want):\n%s", diff)
+	}
 }
 
 func TestADuplicateMayRunInASecondInvocation(t *testing.T) {
@@ -332,7 +351,10 @@ func TestADuplicateMayRunInASecondInvocation(t *testing.T) {
 	f.Duplicate = func(sqstest.Message) sqstest.Twice { return sqstest.AtOnceBeside }
 	f.put("a")
 	f.drain()
-	f.want("a1: 1 deleted, 0 failed, 0 lost", "a1: 1 deleted, 0 failed, 0 lost")
+	want := []string{"a1: 1 deleted, 0 failed, 0 lost", "a1: 1 deleted, 0 failed, 0 lost"}
+	if diff := cmp.Diff(f.bodies(), want); diff != "" {
+		t.Errorf("batches (-got +want):\n%s", diff)
+	}
 }
 
 func TestAMessageWithALostDeleteIsRedelivered(t *testing.T) {
@@ -341,10 +363,16 @@ func TestAMessageWithALostDeleteIsRedelivered(t *testing.T) {
 	f.LoseDelete = func(m sqstest.Message) bool { return m.Body == "a" && m.Receives == 1 }
 	f.put("a", "b")
 	f.drain()
-	f.want("a1 b1: 1 deleted, 0 failed, 1 lost", "a2: 1 deleted, 0 failed, 0 lost")
+	want := []string{
+		"a1 b1: 1 deleted, 0 failed, 1 lost",
+		"a2: 1 deleted, 0 failed, 0 lost",
+	}
+	if diff := cmp.Diff(f.bodies(), want); diff != "" {
+		t.Errorf("batches (-got +want):\n%s", diff)
+	}
 }
 
-// Lambda developer guide, "Batching behavior": a batch ends at its size, at the end of its window, or at 6 MB.
+// Lambda developer guide, "Batching behavior": a batch ends at its size or at 6 MB.
 func TestABatchEnds(t *testing.T) {
 	t.Parallel()
 	many := func(n int) (out []string) {
@@ -418,8 +446,10 @@ func TestInvocationsRunAtTheSameTimeUpToTheConcurrency(t *testing.T) {
 	}
 }
 
-// Lambda developer guide, "Configuring scaling behavior for SQS event source mappings": "For FIFO queues, concurrent invocations are
-// capped either by the number of message group IDs or the maximum concurrency setting"; "the order of the messages is maintained".
+// Lambda developer guide, "Configuring scaling behavior for SQS event source mappings":
+// "For FIFO queues, concurrent invocations are capped either by the number of message
+// group IDs or the maximum concurrency setting"; "the order of the messages is
+// maintained".
 func TestAGroupIsInOneInvocationAtATimeAndInOrder(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -456,8 +486,9 @@ func TestAGroupIsInOneInvocationAtATimeAndInOrder(t *testing.T) {
 	}
 }
 
-// The same guide: "If your function returns an error, the function attempts all retries on the affected messages before Lambda receives
-// additional messages from the same group".
+// The same guide: "If your function returns an error, the function attempts all retries
+// on the affected messages before Lambda receives additional messages from the same
+// group".
 func TestAFailedMessageDelaysOnlyItsGroup(t *testing.T) {
 	t.Parallel()
 	f := newFeed(t, func(_ context.Context, e events.SQSEvent) (any, error) {
@@ -470,7 +501,15 @@ func TestAFailedMessageDelaysOnlyItsGroup(t *testing.T) {
 	f.queueUp("a1", "a2", "b1")
 	f.drain()
 	done := "1 deleted, 0 failed, 0 lost"
-	f.want("a11: 0 deleted, 1 failed, 0 lost", "b11: "+done, "a12: "+done, "a21: "+done)
+	want := []string{
+		"a11: 0 deleted, 1 failed, 0 lost",
+		"b11: " + done,
+		"a12: " + done,
+		"a21: " + done,
+	}
+	if diff := cmp.Diff(f.bodies(), want); diff != "" {
+		t.Errorf("batches (-got +want):\n%s", diff)
+	}
 }
 
 func TestRunWaitsForARunningInvocation(t *testing.T) {
@@ -486,7 +525,10 @@ func TestRunWaitsForARunningInvocation(t *testing.T) {
 	<-begun
 	go close(finish)
 	stop()
-	f.want("a1: 1 deleted, 0 failed, 0 lost")
+	want := []string{"a1: 1 deleted, 0 failed, 0 lost"}
+	if diff := cmp.Diff(f.bodies(), want); diff != "" {
+		t.Errorf("batches (-got +want):\n%s", diff)
+	}
 }
 
 func TestAStoppedMappingReceivesNoMoreMessages(t *testing.T) {
@@ -501,22 +543,26 @@ func TestAStoppedMappingReceivesNoMoreMessages(t *testing.T) {
 	if err := f.Run(ctx); err != nil {
 		t.Error(err)
 	}
-	f.want("a1: 1 deleted, 0 failed, 0 lost")
+	want := []string{"a1: 1 deleted, 0 failed, 0 lost"}
+	if diff := cmp.Diff(f.bodies(), want); diff != "" {
+		t.Errorf("batches (-got +want):\n%s", diff)
+	}
 }
 
-// Lambda developer guide, "Lambda parameters for Amazon SQS event source mappings"; Lambda API reference, CreateEventSourceMapping:
-// MaximumBatchingWindowInSeconds is 0 to 300 "in increments of seconds", ScalingConfig: MaximumConcurrency is at most 1,000.
+// Lambda developer guide, "Lambda parameters for Amazon SQS event source mappings";
+// Lambda API reference, CreateEventSourceMapping: BatchSize is at most 10 without a
+// batching window; ScalingConfig: MaximumConcurrency is at most 1,000.
 func TestCheckRejects(t *testing.T) {
 	t.Parallel()
 	f := newFeed(t, succeed)
 	f.queueUp()
 	f.Queue = "orders"
 	tests := map[string]func(*sqstest.Mapping){
-		"no batch size":            func(m *sqstest.Mapping) { m.BatchSize = 0 },
-		"11 in a batch":            func(m *sqstest.Mapping) { m.BatchSize = 11 },
-		"no concurrency":           func(m *sqstest.Mapping) { m.Concurrency = 0 },
-		"a concurrency of 1,001":   func(m *sqstest.Mapping) { m.Concurrency = 1001 },
-		"a queue that isn't there": func(m *sqstest.Mapping) { m.Queue = "nowhere" },
+		"no batch size":          func(m *sqstest.Mapping) { m.BatchSize = 0 },
+		"11 in a batch":          func(m *sqstest.Mapping) { m.BatchSize = 11 },
+		"no concurrency":         func(m *sqstest.Mapping) { m.Concurrency = 0 },
+		"a concurrency of 1,001": func(m *sqstest.Mapping) { m.Concurrency = 1001 },
+		"an unknown queue":       func(m *sqstest.Mapping) { m.Queue = "nowhere" },
 	}
 	for name, change := range tests {
 		m := f.Mapping
@@ -527,7 +573,7 @@ func TestCheckRejects(t *testing.T) {
 	}
 	none := sqstest.Mapping{Server: f.Mapping.Server, Queue: "nowhere"}
 	if err := none.Run(t.Context()); code(err) != sqstest.CodeQueueDoesNotExist {
-		t.Errorf("got %v from running what Check refuses, want %s", err, sqstest.CodeQueueDoesNotExist)
+		t.Errorf("Run with invalid settings: got %v, want %s", err, sqstest.CodeQueueDoesNotExist)
 	}
 	widest := f.Mapping
 	widest.BatchSize, widest.Concurrency, widest.FunctionTimeout = 10, 1000, 30*time.Second
@@ -536,8 +582,9 @@ func TestCheckRejects(t *testing.T) {
 	}
 }
 
-// Lambda says so when a mapping is made: else a message would come back while the function still works on it. Lambda developer guide,
-// "Configuring a queue to use with Lambda", advises six times the function's time-out.
+// Lambda checks this when a mapping is created, because otherwise a message would be
+// redelivered while the function processes it. Lambda developer guide, "Configuring a
+// queue to use with Lambda", advises six times the function's timeout.
 func TestTheFunctionTimeoutIsAtMostTheVisibilityTimeout(t *testing.T) {
 	t.Parallel()
 	f := newFeed(t, succeed)

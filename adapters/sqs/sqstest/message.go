@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// State is where a message in a queue is.
+// State is the state of a message in a queue.
 type State int
 
 // The states of a message (SQS developer guide, "Amazon SQS visibility timeout" and "delay queues").
@@ -22,7 +22,7 @@ const (
 	InFlight
 )
 
-// Message is a stored message as it stood when it was returned. Its Attributes are shared: don't change them.
+// Message is a copy of a stored message. Its Attributes are shared: do not change them.
 type Message struct {
 	ID            string
 	Body          string
@@ -36,21 +36,21 @@ type Message struct {
 
 	Group           string // message group id
 	DeduplicationID string // in a FIFO queue
-	Sequence        string // in a FIFO queue: the larger, the later it came
+	Sequence        string // in a FIFO queue: larger for a later message
 }
 
-// Attribute is a message attribute. Type is String, Number or Binary, perhaps with a label after a dot; Binary holds the value of
-// a binary one, Text of the others.
+// Attribute is a message attribute. Type is String, Number or Binary, optionally with a
+// label after a dot. Binary has the value of a binary attribute, Text that of the others.
 type Attribute struct {
 	Type, Text string
 	Binary     []byte
 }
 
-// Text makes a String attribute.
+// Text returns a String attribute.
 func Text(s string) Attribute { return Attribute{Type: "String", Text: s} }
 
-// Draft is a message to send. Delay nil is the queue's own. A FIFO queue needs a Group, and a DeduplicationID unless the queue takes it
-// from the body.
+// Draft is a message to send. A nil Delay means the queue's delay. A FIFO queue requires
+// a Group, and a DeduplicationID unless it has content-based deduplication.
 type Draft struct {
 	Body       string
 	Attributes map[string]Attribute
@@ -91,8 +91,7 @@ func (d Draft) check(s Settings) error {
 	return d.checkIDs(s)
 }
 
-// size counts as SQS does: the body and every part of every message attribute. "The size of a message system attribute doesn't count
-// towards the total size of a message" (API reference, SendMessage).
+// size counts as SQS does: the body and every part of every message attribute.
 func (d Draft) size() int {
 	n := len(d.Body)
 	for name, a := range d.Attributes {
@@ -101,12 +100,13 @@ func (d Draft) size() int {
 	return n
 }
 
-// forbidden is what the API reference excludes: anything but #x9, #xA, #xD, #x20-#xD7FF, #xE000-#xFFFD, #x10000-#x10FFFF.
+// forbidden reports whether the API reference excludes a character: anything but #x9,
+// #xA, #xD, #x20-#xD7FF, #xE000-#xFFFD, #x10000-#x10FFFF.
 func forbidden(r rune) bool {
 	return r < 0x20 && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF
 }
 
-// check holds an attribute to "Message attribute components" in the SQS developer guide.
+// check applies "Message attribute components" in the SQS developer guide.
 func (a Attribute) check(name string) error {
 	lower := strings.ToLower(name)
 	kind, _, _ := strings.Cut(a.Type, ".")
@@ -119,7 +119,8 @@ func (a Attribute) check(name string) error {
 		return fault(
 			CodeInvalidParameterValue, "The message attribute %q has an invalid message attribute type.", name,
 		)
-	case kind == "Binary" && (len(a.Binary) == 0 || a.Text != ""), kind != "Binary" && (a.Text == "" || len(a.Binary) > 0):
+	case kind == "Binary" && (len(a.Binary) == 0 || a.Text != ""),
+		kind != "Binary" && (a.Text == "" || len(a.Binary) > 0):
 		return fault(
 			CodeInvalidParameterValue, "The message attribute %q must contain a non-empty value of its type.", name,
 		)
@@ -128,7 +129,7 @@ func (a Attribute) check(name string) error {
 			CodeInvalidParameterValue, "Can't cast the value of message (user) attribute %q to a number.", name,
 		)
 	case strings.ContainsFunc(a.Text, forbidden):
-		// Another code than a body's: LocalStack's suite, recorded against AWS,
+		// Not the code for a body: LocalStack's suite, recorded against AWS,
 		// test_invalid_string_attributes_cause_invalid_parameter_value_error.
 		return fault(
 			CodeInvalidParameterValue, "The message attribute %q contains characters outside the allowed set.", name,
@@ -137,11 +138,12 @@ func (a Attribute) check(name string) error {
 	return nil
 }
 
-// isNumber holds a text to "up to 38 digits of precision, and it can be between 10^-128 and 10^+126" (SQS developer guide, "Message
-// attribute data types"). SQS also "trims leading and trailing zeroes", which is not done here.
+// isNumber reports whether a text is a number with "up to 38 digits of precision, and it
+// can be between 10^-128 and 10^+126" (SQS developer guide, "Message attribute data
+// types"). SQS also "trims leading and trailing zeroes", which is not done here.
 func isNumber(text string) bool {
 	if strings.Trim(text, "0123456789+-.eE") != "" {
-		return false // ParseFloat knows more: hexadecimal, underscores, inf
+		return false // ParseFloat accepts more: hexadecimal, underscores, inf
 	}
 	mantissa, _, _ := strings.Cut(strings.ToLower(text), "e")
 	digits := strings.Trim(strings.Trim(strings.ReplaceAll(mantissa, ".", ""), "+-"), "0")
@@ -152,15 +154,16 @@ func isNumber(text string) bool {
 
 func (a Attribute) isBinary() bool { return strings.HasPrefix(a.Type, "Binary") }
 
-// bodyMD5 is MD5OfMessageBody.
+// bodyMD5 returns MD5OfMessageBody.
 func bodyMD5(body string) string {
 	sum := md5.Sum([]byte(body)) //nolint:gosec // the protocol's checksum
 	return hex.EncodeToString(sum[:])
 }
 
-// attributesMD5 is MD5OfMessageAttributes: the attributes sorted by name, each as name, type, one byte (1 text, 2 binary) and value,
-// the three with their length as four bytes before them (SQS developer guide, "Calculating the MD5 message digest for message
-// attributes"). Empty without attributes.
+// attributesMD5 returns MD5OfMessageAttributes, "" without attributes. It digests the
+// attributes sorted by name, each as name, type, one byte (1 for text, 2 for binary) and
+// value; name, type and value have their length as four bytes before them (SQS developer
+// guide, "Calculating the MD5 message digest for message attributes").
 func attributesMD5(attributes map[string]Attribute) string {
 	if len(attributes) == 0 {
 		return ""
@@ -180,5 +183,6 @@ func attributesMD5(attributes map[string]Attribute) string {
 }
 
 func appendSized(b []byte, s string) []byte {
-	return append(binary.BigEndian.AppendUint32(b, uint32(len(s))), s...) //nolint:gosec // a message is at most 1 MiB
+	size := uint32(len(s)) //nolint:gosec // a message is at most 1 MiB
+	return append(binary.BigEndian.AppendUint32(b, size), s...)
 }

@@ -12,7 +12,7 @@ import (
 	"orderonce/adapters/sqs/sqstest"
 )
 
-// park sends messages to the dead-letter queue, where nobody knows their source.
+// park sends messages to the dead-letter queue, so that they have no source.
 func (w *world) park(bodies ...string) {
 	w.t.Helper()
 	for _, body := range bodies {
@@ -21,8 +21,9 @@ func (w *world) park(bodies ...string) {
 	}
 }
 
-// API reference, StartMessageMoveTask, and its failure reason CouldNotDetermineMessageSource: a message that was sent to the
-// dead-letter queue has no source.
+// API reference, StartMessageMoveTask, and its failure reason
+// CouldNotDetermineMessageSource: a message that was sent to the dead-letter queue has no
+// source.
 func TestAMessageSentToTheDeadLetterQueueNeedsANamedDestination(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -38,8 +39,9 @@ func TestAMessageSentToTheDeadLetterQueueNeedsANamedDestination(t *testing.T) {
 	}
 }
 
-// API reference, StartMessageMoveTask: both are queues, "only ARNs of dead-letter queues" are sources; SQS developer guide, "Learn how to
-// configure a dead-letter queue redrive": both are of the same type. It is so with nothing to move, too.
+// API reference, StartMessageMoveTask: both are queues, "only ARNs of dead-letter queues"
+// are sources; SQS developer guide, "Learn how to configure a dead-letter queue redrive":
+// both are of the same type. These rules apply to an empty queue, too.
 func TestRedriveRejects(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -59,7 +61,8 @@ func TestRedriveRejects(t *testing.T) {
 	}
 }
 
-// API reference, StartMessageMoveTask: without a destination, messages go back to their source.
+// API reference, StartMessageMoveTask: without a destination, messages go back to their
+// source.
 func TestStartMessageMoveTaskMovesAllVisibleMessagesAtOnce(t *testing.T) {
 	t.Parallel()
 	dead, orders := sqstest.ARN("dead"), sqstest.ARN("orders")
@@ -113,12 +116,14 @@ func TestStartMessageMoveTaskRejects(t *testing.T) {
 		in   sqs.StartMessageMoveTaskInput
 		want string
 	}{
-		"an unknown source":            {sqs.StartMessageMoveTaskInput{SourceArn: &nowhere}, sqstest.CodeResourceNotFound},
-		"a name instead of an ARN":     {sqs.StartMessageMoveTaskInput{SourceArn: aws.String("dead")}, sqstest.CodeResourceNotFound},
-		"an empty source":              {sqs.StartMessageMoveTaskInput{SourceArn: aws.String("")}, sqstest.CodeMissingParameter},
-		"a message without a source":   {sqs.StartMessageMoveTaskInput{SourceArn: &dead}, sqstest.CodeNoSource},
-		"an unknown destination":       {sqs.StartMessageMoveTaskInput{SourceArn: &dead, DestinationArn: &nowhere}, sqstest.CodeResourceNotFound},
-		"a queue without dead letters": {sqs.StartMessageMoveTaskInput{SourceArn: aws.String(sqstest.ARN("orders"))}, sqstest.CodeInvalidParameterValue},
+		"an unknown source":          {sqs.StartMessageMoveTaskInput{SourceArn: &nowhere}, sqstest.CodeResourceNotFound},
+		"a name instead of an ARN":   {sqs.StartMessageMoveTaskInput{SourceArn: aws.String("dead")}, sqstest.CodeResourceNotFound},
+		"an empty source":            {sqs.StartMessageMoveTaskInput{SourceArn: aws.String("")}, sqstest.CodeMissingParameter},
+		"a message without a source": {sqs.StartMessageMoveTaskInput{SourceArn: &dead}, sqstest.CodeNoSource},
+		"an unknown destination":     {sqs.StartMessageMoveTaskInput{SourceArn: &dead, DestinationArn: &nowhere}, sqstest.CodeResourceNotFound},
+		"a queue without dead letters": {
+			sqs.StartMessageMoveTaskInput{SourceArn: aws.String(sqstest.ARN("orders"))}, sqstest.CodeInvalidParameterValue,
+		},
 		"a rate": {
 			sqs.StartMessageMoveTaskInput{SourceArn: &dead, MaxNumberOfMessagesPerSecond: aws.Int32(1)},
 			"AWS.SimpleQueueService.UnsupportedOperation",
@@ -154,7 +159,7 @@ func TestACycleOfDeadLetterQueuesDoesNotLoop(t *testing.T) {
 		picks := 0
 		m.Pick = func(int) int {
 			if picks++; picks > 100 {
-				panic("a message goes round for ever")
+				panic("Receive does not end")
 			}
 			return 0
 		}
@@ -171,7 +176,7 @@ func TestACycleOfDeadLetterQueuesDoesNotLoop(t *testing.T) {
 		f.Wake()
 	}
 	if a, b := <-orders, <-dead; len(a)+len(b) != 0 {
-		t.Errorf("got %v and %v, want a message that may be received from neither queue", a, b)
+		t.Errorf("got %v and %v, want no message", a, b)
 	}
 	f.Machine(func(m *sqstest.Machine, now time.Time) {
 		a, _ := m.Counts(now, "orders")

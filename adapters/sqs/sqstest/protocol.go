@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// request has the members of every operation and of every batch entry: their names never clash.
+// request has the members of every operation and of every batch entry, whose names do not
+// clash.
 type request struct {
 	QueueURL  string `json:"QueueUrl"`
 	QueueName string
@@ -42,9 +43,9 @@ type request struct {
 	MaxNumberOfMessagesPerSecond *int
 }
 
-// queue is the name at the end of the queue's URL, or a name in place of the URL, which
-// SQS takes as well (github.com/getmoto/moto/pull/5073). What it makes of a URL in
-// another account or region is not a queue's name.
+// queue returns the queue name at the end of the queue URL, or the name in place of the
+// URL, which SQS accepts as well (github.com/getmoto/moto/pull/5073). For a URL of
+// another account or region it returns a text that is not a queue's name.
 func (r request) queue() string {
 	if !strings.ContainsAny(r.QueueURL, ":/") {
 		return cmp.Or(r.QueueURL, r.QueueName)
@@ -58,7 +59,8 @@ func (r request) queue() string {
 	return "elsewhere: " + r.QueueURL
 }
 
-// elsewhere says that a host is AWS's for another region. Any other host may be a name of this server's.
+// elsewhere reports whether a host is AWS's in another region. Any other host may be a
+// name of this server.
 func elsewhere(host string) bool {
 	return strings.HasSuffix(host, ".amazonaws.com") && !slices.Contains(strings.Split(host, "."), Region)
 }
@@ -69,7 +71,7 @@ type wireAttribute struct {
 	BinaryValue []byte `json:",omitempty"`
 }
 
-// wireMessage is a message as ReceiveMessage returns it.
+// wireMessage is a message in a response to ReceiveMessage.
 type wireMessage struct {
 	MessageID              string `json:"MessageId"`
 	ReceiptHandle          string
@@ -80,11 +82,11 @@ type wireMessage struct {
 	MessageAttributes      map[string]wireAttribute `json:",omitempty"`
 }
 
-// serve answers one HTTP request: decode, fault, effect, answer.
+// serve handles one HTTP request: decode, inject a fault, perform, respond.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 16<<20))
 	if err != nil {
-		panic(http.ErrAbortHandler) // the caller went away, or sends what no SDK can
+		panic(http.ErrAbortHandler) // the connection broke, or the body is too large
 	}
 	if isQuery(r, body) {
 		rejectQuery(w)
@@ -100,7 +102,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	f := s.fault(operation)
 	var out any
 	switch {
-	case f.kind == refuses:
+	case f.kind == fails:
 	case decodeErr != nil:
 		call.Err = fault(
 			CodeInvalidParameterValue, "The request is not valid JSON for %s: %v.", operation, decodeErr,
@@ -108,36 +110,37 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	default:
 		out, call.Err = s.perform(r.Context(), operation, in)
 	}
-	if f.kind == refuses || f.kind == denies && call.Err == nil {
-		call.Err = fault(f.code, "This fault was asked for.")
+	if f.kind == fails || f.kind == failsAfter && call.Err == nil {
+		call.Err = fault(f.code, "This fault was injected.")
 	}
 	if s.options.After != nil {
 		s.options.After(call)
 	}
 	if f.kind == loses {
-		panic(http.ErrAbortHandler) // cuts the connection
+		panic(http.ErrAbortHandler) // closes the connection
 	}
-	answer(w, out, call.Err)
+	respond(w, out, call.Err)
 }
 
-// answer writes the result or the error. The header is how SDKs learn the code that the query protocol had.
-func answer(w http.ResponseWriter, out any, err error) {
+// respond writes the result or the error. SDKs read the error code of the Query protocol
+// from the header.
+func respond(w http.ResponseWriter, out any, err error) {
 	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
-	if refused, ok := errors.AsType[*Error](err); ok {
-		w.Header().Set("X-Amzn-Query-Error", refused.query()+";"+refused.blame())
-		w.WriteHeader(refused.status())
-		out = map[string]string{"__type": "com.amazonaws.sqs#" + refused.Code, "message": refused.Message}
+	if sqsErr, ok := errors.AsType[*Error](err); ok {
+		w.Header().Set("X-Amzn-Query-Error", sqsErr.queryCode()+";"+sqsErr.blame())
+		w.WriteHeader(sqsErr.status())
+		out = map[string]string{"__type": "com.amazonaws.sqs#" + sqsErr.Code, "message": sqsErr.Message}
 	} else if err != nil {
-		panic(http.ErrAbortHandler) // a wait that ended with the caller or the server
+		panic(http.ErrAbortHandler) // the caller or the server ended the wait
 	}
 	b, err := json.Marshal(out)
 	if err != nil {
 		panic(err) // only strings, numbers and bytes
 	}
-	_, _ = w.Write(b) // the caller may be gone
+	_, _ = w.Write(b) // fails if the client has closed the connection
 }
 
-// perform does one operation; those that wait take the lock themselves.
+// perform performs one operation. Operations that wait lock the machine themselves.
 func (s *Server) perform(ctx context.Context, operation string, in request) (any, error) {
 	switch operation {
 	case "AddPermission", "CancelMessageMoveTask", "CreateQueue", "DeleteQueue", "ListDeadLetterSourceQueues",
@@ -165,7 +168,7 @@ func (s *Server) perform(ctx context.Context, operation string, in request) (any
 	return s.performAlone(operation, in)
 }
 
-// performAlone does the operations that are one call of the machine.
+// performAlone performs the operations that are one call of the machine.
 func (s *Server) performAlone(operation string, in request) (out any, err error) {
 	out = struct{}{}
 	s.Machine(func(m *Machine, now time.Time) {
@@ -185,7 +188,7 @@ func (s *Server) performAlone(operation string, in request) (out any, err error)
 	return out, err
 }
 
-// sent is the answer of SendMessage and an entry in that of SendMessageBatch.
+// sent is the response to SendMessage, and an entry in that to SendMessageBatch.
 type sent struct {
 	ID                     string `json:"Id,omitempty"`
 	MessageID              string `json:"MessageId"`
@@ -228,7 +231,7 @@ func attributesOf(wire map[string]wireAttribute) map[string]Attribute {
 	return out
 }
 
-// done is an entry in the answer of a batch that returns nothing else.
+// done is an entry in the response to a batch that returns only ids.
 type done struct {
 	ID string `json:"Id"`
 }
@@ -250,7 +253,7 @@ func changeEntry(m *Machine, now time.Time, queue string, in request) (any, erro
 	return done{in.ID}, m.ChangeVisibility(now, queue, in.ReceiptHandle, *duration(in.VisibilityTimeout))
 }
 
-// failed is an entry of a batch that had no effect.
+// failed is an entry of a batch that failed.
 type failed struct {
 	ID          string `json:"Id"`
 	SenderFault bool
@@ -258,8 +261,8 @@ type failed struct {
 	Message     string
 }
 
-// batch does each entry by itself: some may fail while others succeed (API reference,
-// SendMessageBatch). A list that is empty is not in the answer.
+// batch performs the entries of a batch: some may fail while others succeed (API
+// reference, SendMessageBatch). An empty list is omitted from the response.
 func (s *Server) batch(in request, do func(*Machine, time.Time, string, request) (any, error)) (any, error) {
 	if err := checkBatch(in.Entries); err != nil {
 		return nil, err
@@ -274,14 +277,14 @@ func (s *Server) batch(in request, do func(*Machine, time.Time, string, request)
 		if q, err = m.open(now, in.queue()); err != nil {
 			return
 		}
-		if err = refusesBatch(q.settings, in.Entries); err != nil {
+		if err = checkFIFOBatch(q.settings, in.Entries); err != nil {
 			return
 		}
 		for _, e := range in.Entries {
 			done, err := do(m, now, in.queue(), e)
-			if refused, ok := errors.AsType[*Error](err); ok {
+			if sqsErr, ok := errors.AsType[*Error](err); ok {
 				out.Failed = append(out.Failed, failed{
-					e.ID, refused.blame() == "Sender", refused.query(), refused.Message,
+					e.ID, sqsErr.blame() == "Sender", sqsErr.queryCode(), sqsErr.Message,
 				})
 			} else {
 				out.Successful = append(out.Successful, done)
@@ -291,11 +294,11 @@ func (s *Server) batch(in request, do func(*Machine, time.Time, string, request)
 	return out, err
 }
 
-// refusesBatch refuses a whole batch for a FIFO queue if an entry to send lacks its group
-// or a way to its deduplication id, with another code than SendMessage has (LocalStack's
-// suite, recorded against AWS: test_send_batch_missing_message_group_id_for_fifo_queue,
+// checkFIFOBatch rejects a whole batch for a FIFO queue if an entry has no group or no
+// deduplication id, with another code than SendMessage (LocalStack's suite, recorded
+// against AWS: test_send_batch_missing_message_group_id_for_fifo_queue,
 // test_send_batch_missing_deduplication_id_for_fifo_queue).
-func refusesBatch(queue Settings, entries []request) error {
+func checkFIFOBatch(queue Settings, entries []request) error {
 	for _, e := range entries {
 		if !queue.FIFO || e.MessageBody == nil { // nothing to send
 			continue
@@ -310,7 +313,7 @@ func refusesBatch(queue Settings, entries []request) error {
 	return nil
 }
 
-// checkBatch refuses the whole batch, without any effect.
+// checkBatch rejects a whole batch.
 func checkBatch(entries []request) error {
 	switch {
 	case len(entries) == 0:
@@ -337,14 +340,15 @@ func checkBatch(entries []request) error {
 	}
 	if size > 1<<20 {
 		return fault(
-			CodeBatchRequestTooLong, "Batch requests cannot be longer than %d bytes. You have sent %d bytes.", 1<<20,
-			size,
+			CodeBatchRequestTooLong, "Batch requests cannot be longer than %d bytes. You have sent %d bytes.",
+			1<<20, size,
 		)
 	}
 	return nil
 }
 
-// receiveMessage polls, and waits if there is nothing: woken by a send, by a message becoming visible, or by the end of the wait.
+// receiveMessage receives, and waits if there are no messages: until a message becomes
+// visible or the wait time ends.
 func (s *Server) receiveMessage(ctx context.Context, in request) (any, error) {
 	limit := 1
 	if in.MaxNumberOfMessages != nil {
@@ -363,8 +367,10 @@ func (s *Server) receiveMessage(ctx context.Context, in request) (any, error) {
 			w.until, long = now.Add(wait), wait > 0
 		}
 		got, err = s.machine.Receive(now, in.queue(), limit, duration(in.VisibilityTimeout))
-		if refused, ok := errors.AsType[*Error](err); ok && long && refused.Code == CodeOverLimit {
-			err = nil // "If you use long polling, Amazon SQS returns no error messages" (SQS developer guide, "standard queue quotas")
+		if sqsErr, ok := errors.AsType[*Error](err); ok && long && sqsErr.Code == CodeOverLimit {
+			// "If you use long polling, Amazon SQS returns no error messages" (SQS developer
+			// guide, "standard queue quotas").
+			err = nil
 		}
 		return err != nil || len(got) > 0
 	}
@@ -380,7 +386,7 @@ func (s *Server) receiveMessage(ctx context.Context, in request) (any, error) {
 	return out, nil
 }
 
-// waitTime is the wait that a receive asks for, else the queue's.
+// waitTime returns the wait time of the request, or else of the queue.
 func (s *Server) waitTime(in request) time.Duration {
 	if in.WaitTimeSeconds != nil {
 		return *duration(in.WaitTimeSeconds)
@@ -392,7 +398,7 @@ func (s *Server) waitTime(in request) time.Duration {
 	return settings.Wait
 }
 
-// wire shows a message with the attributes that were asked for; the digest covers those alone.
+// wire returns a message with the requested attributes, which alone count for the digest.
 func wire(m Message, in request) wireMessage {
 	asked := map[string]Attribute{}
 	for name, a := range m.Attributes {
@@ -401,9 +407,8 @@ func wire(m Message, in request) wireMessage {
 		}
 	}
 	out := wireMessage{
-		MessageID: m.ID, ReceiptHandle: m.Receipt, Body: m.Body, MD5OfBody: bodyMD5(m.Body), MD5OfMessageAttributes: attributesMD5(
-			asked,
-		),
+		MessageID: m.ID, ReceiptHandle: m.Receipt, Body: m.Body,
+		MD5OfBody: bodyMD5(m.Body), MD5OfMessageAttributes: attributesMD5(asked),
 		Attributes: m.systemAttributes(), MessageAttributes: make(map[string]wireAttribute, len(asked)),
 	}
 	for name, a := range asked {
@@ -417,7 +422,8 @@ func wire(m Message, in request) wireMessage {
 	return out
 }
 
-// wanted holds a name against a list: All, .*, a prefix and .*, or the name (API reference, ReceiveMessage).
+// wanted reports whether a list requests a name: with All, .*, a prefix and .*, or the
+// name (API reference, ReceiveMessage).
 func wanted(name string, list []string) bool {
 	for _, want := range list {
 		prefix, all := strings.CutSuffix(want, ".*")

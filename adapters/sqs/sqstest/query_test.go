@@ -14,8 +14,8 @@ import (
 	"orderonce/adapters/sqs/sqstest"
 )
 
-// Debian 12 has AWS CLI 2.9.19 and boto3 1.26, which send the Query protocol. A readable error has to tell
-// their users what to do.
+// Debian 12 has AWS CLI 2.9.19 and boto3 1.26, which send the Query protocol. A readable
+// error has to tell their users what to do.
 func TestTheQueryProtocolIsRejectedWithAReadableError(t *testing.T) {
 	t.Parallel()
 	called := 0

@@ -9,12 +9,13 @@ import (
 	"time"
 )
 
-// Settings are a queue's attributes. Start from DefaultSettings: a zero Retention is refused.
+// Settings are a queue's attributes. Start from DefaultSettings, because a Retention of
+// zero is invalid.
 type Settings struct {
 	Visibility  time.Duration // 0 to 12 h
 	Retention   time.Duration // 60 s to 14 days
 	Delay       time.Duration // 0 to 15 min
-	Wait        time.Duration // 0 to 20 s: how long a receive waits that doesn't say
+	Wait        time.Duration // 0 to 20 s: the default wait of a receive
 	MaxSize     int           // bytes, 1,024 to 1,048,576: body and message attributes together
 	DeadLetters string        // name of the dead-letter queue, or empty
 	MaxReceives int           // 1 to 1,000 if DeadLetters is set
@@ -23,7 +24,8 @@ type Settings struct {
 	ContentDeduplication bool // FIFO only: a message without a deduplication id gets one from its body
 }
 
-// DefaultSettings are those of a queue that CreateQueue makes without attributes (API reference, CreateQueue).
+// DefaultSettings returns the settings of a queue that is created without attributes (API
+// reference, CreateQueue).
 func DefaultSettings() Settings {
 	return Settings{Visibility: 30 * time.Second, Retention: 4 * 24 * time.Hour, MaxSize: 1 << 20}
 }
@@ -49,33 +51,34 @@ func (s Settings) check() error {
 	return nil
 }
 
-// Counts are where the messages of one queue are, and where those that left went. It always holds that
-// Sent + Arrived = Visible + InFlight + Delayed + Deleted + Expired + DeadLettered + Redriven.
+// Counts are the numbers of messages of one queue. Sent + Arrived always equals Visible +
+// InFlight + Delayed + Deleted + Expired + DeadLettered + Redriven.
 type Counts struct {
 	Visible, InFlight, Delayed int
-	Sent                       int // stored by Send: a duplicate on a FIFO queue is not
+	Sent                       int // stored by Send, so without duplicates
 	Arrived                    int // dead-lettered or redriven into this queue
 	Deleted                    int
 	Expired                    int
 	DeadLettered, Redriven     int // out of this queue
 }
 
-// Empty says that the queue holds nothing, neither visible, nor delayed, nor in flight.
+// Empty reports whether the queue has no messages in any state.
 func (c Counts) Empty() bool { return c.Visible+c.InFlight+c.Delayed == 0 }
 
-// entry is a message with its place in the queue's heaps.
+// entry is a message and its index in each heap.
 type entry struct {
 	Message
 
-	serial   uint64    // order of arrival in the machine, in a FIFO queue of arrival there; breaks ties
-	visible  time.Time // from when it may be received
+	serial   uint64    // order of arrival in the machine, on a FIFO queue in the queue; breaks ties
+	visible  time.Time // the time from which it is visible
 	received time.Time // latest receive in this queue
-	place    [4]int    // index in the heap of each kind
+	place    [4]int    // index in each heap
 }
 
 func byAge(a, b *entry) int { return cmp.Or(a.Sent.Compare(b.Sent), cmp.Compare(a.serial, b.serial)) }
 
-// The kinds of heap that an entry can be in at the same time; the last two are for FIFO queues, in the order of arrival.
+// The heaps that an entry can be in at the same time. The last two are for FIFO queues,
+// in the order of arrival.
 const (
 	byVisible = iota
 	bySent
@@ -83,7 +86,8 @@ const (
 	atHead
 )
 
-// entryHeap is a heap that knows where each entry is, so that any of them is removed in O(log n).
+// entryHeap is a heap that stores the index of each entry in it, so that any entry is
+// removed in O(log n).
 type entryHeap struct {
 	kind    int
 	entries []*entry
@@ -111,23 +115,23 @@ func (h *entryHeap) Swap(i, j int) {
 	h.entries[i].place[h.kind], h.entries[j].place[h.kind] = i, j
 }
 
-// Push is for container/heap.
+// Push implements heap.Interface.
 func (h *entryHeap) Push(x any) {
 	e, _ := x.(*entry)
 	e.place[h.kind] = len(h.entries)
 	h.entries = append(h.entries, e)
 }
 
-// Pop is for container/heap.
+// Pop implements heap.Interface.
 func (h *entryHeap) Pop() any {
 	last := len(h.entries) - 1
 	e := h.entries[last]
-	h.entries[last] = nil // let the message go
+	h.entries[last] = nil // for the garbage collector
 	h.entries = h.entries[:last]
 	return e
 }
 
-// top is the earliest entry, nil if there is none.
+// top returns the first entry, or nil.
 func (h *entryHeap) top() *entry {
 	if len(h.entries) == 0 {
 		return nil
@@ -168,7 +172,8 @@ func newQueue(name string, s Settings, now time.Time) *queue {
 
 func (q *queue) delayed() int { return q.hidden.Len() - q.inFlight }
 
-// settle lets time pass. Expiry comes first: an expired message is deleted and never becomes a dead letter.
+// settle applies what the passing of time does. Expiry comes first: an expired message is
+// deleted and never dead-lettered.
 func (q *queue) settle(now time.Time) {
 	for e := q.aging.top(); e != nil && !now.Before(e.Sent.Add(q.settings.Retention)); e = q.aging.top() {
 		q.remove(e)
@@ -181,7 +186,7 @@ func (q *queue) settle(now time.Time) {
 	q.forget(now)
 }
 
-// next is the first moment when settle has something to do, zero if never.
+// next returns the next time at which settle has an effect, or zero.
 func (q *queue) next() (at time.Time) {
 	if e := q.aging.top(); e != nil {
 		at = e.Sent.Add(q.settings.Retention)
@@ -192,7 +197,8 @@ func (q *queue) next() (at time.Time) {
 	return at
 }
 
-// add files a message by its visible time: Delayed or InFlight before it, Visible from then on.
+// add adds a message in the state that follows from its visible time: Delayed or InFlight
+// before it, Visible from then on.
 func (q *queue) add(now time.Time, e *entry) {
 	q.messages[e.ID] = e
 	heap.Push(&q.aging, e)
@@ -225,7 +231,7 @@ func (q *queue) remove(e *entry) {
 	}
 }
 
-// deliver hides an entry and gives out a copy with a fresh handle.
+// deliver hides an entry and returns a copy with a new receipt handle.
 func (q *queue) deliver(now time.Time, e *entry, hide time.Duration) Message {
 	q.leave(e)
 	heap.Remove(&q.shown, e.place[byVisible])
@@ -235,13 +241,14 @@ func (q *queue) deliver(now time.Time, e *entry, hide time.Duration) Message {
 	if e.FirstReceived.IsZero() {
 		e.FirstReceived = now
 	}
-	heap.Push(&q.hidden, e) // also with a time-out of zero: one receive never returns a message twice
+	heap.Push(&q.hidden, e) // also with a timeout of zero: one receive never returns a message twice
 	q.inFlight++
 	q.join(e)
 	return e.Message
 }
 
-// find returns the message of a handle, nil if it is gone, and whether the handle is that of the latest receive in this queue.
+// find returns the message of a receipt handle, nil if it is deleted, and whether the
+// handle is that of the latest receive in this queue.
 func (q *queue) find(handle string) (e *entry, latest bool, err error) {
 	part := strings.Split(handle, ":")
 	if len(part) != 3 || part[0] != q.name {
@@ -253,7 +260,8 @@ func (q *queue) find(handle string) (e *entry, latest bool, err error) {
 	return e, e != nil && e.Receipt == handle, nil
 }
 
-// inOrder lists the entries in the order of arrival in the machine.
+// inOrder returns the entries in the order of arrival.
 func (q *queue) inOrder() []*entry {
-	return slices.SortedFunc(slices.Values(q.aging.entries), func(a, b *entry) int { return cmp.Compare(a.serial, b.serial) })
+	bySerial := func(a, b *entry) int { return cmp.Compare(a.serial, b.serial) }
+	return slices.SortedFunc(slices.Values(q.aging.entries), bySerial)
 }

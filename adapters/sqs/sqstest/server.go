@@ -11,26 +11,27 @@ import (
 	"time"
 )
 
-// Options say how Serve serves. The zero Options are good: a free port, the real clock.
+// Options configure Serve. The zero Options use a free port and the real clock.
 type Options struct {
 	Now  func() time.Time // nil: the real clock
 	Addr string           // address and port, by number; empty: a free port of 127.0.0.1
 	Seed uint64           // of the message ids
 
-	// Before and After are called around each call of the JSON face, outside the lock and from several goroutines. Before may
-	// block, to delay a call. Either may be nil.
+	// Before and After are called around each operation, without the lock, from several
+	// goroutines. Before may block, to delay the operation. Either may be nil.
 	Before, After func(Call)
 }
 
-// Call is one call of the JSON face.
+// Call is one operation.
 type Call struct {
-	Operation string // as in the API reference: SendMessage
+	Operation string // as in the API reference, such as SendMessage
 	Queue     string // name, empty if the call names none
-	Request   []byte // JSON; don't change it
-	Err       error  // After only: what the caller was told
+	Request   []byte // JSON; do not change it
+	Err       error  // After only: the error in the response
 }
 
-// Server is a Machine behind the AWS JSON 1.0 protocol. It checks no signature: any credentials do. It is safe for concurrent use.
+// Server serves a Machine with the AWS JSON 1.0 protocol. It does not check signatures:
+// any credentials are valid. It is safe for concurrent use.
 type Server struct {
 	URL string // http://127.0.0.1:port, the endpoint for an SDK
 
@@ -44,14 +45,14 @@ type Server struct {
 	machine *Machine
 	waiters []*waiter
 	alarm   *time.Timer
-	busy    map[string]int // batches that a Mapping holds, by queue
+	busy    map[string]int // batches of each queue that a Mapping has
 	faults  []*failure
 }
 
-// Serve starts a server. Close ends it.
+// Serve starts a server. Close stops it.
 func Serve(o Options) (*Server, error) {
 	if o.Now == nil {
-		o.Now = time.Now //nolint:forbidigo // the real clock is the default of this face
+		o.Now = time.Now //nolint:forbidigo // the real clock is the default
 	}
 	if o.Addr == "" {
 		o.Addr = "127.0.0.1:0"
@@ -75,7 +76,7 @@ func Serve(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Close ends the server and whoever waits on it: long polls, Drained, mappings.
+// Close stops the server, and ends long polls, Drained and mappings.
 func (s *Server) Close() error {
 	s.close()
 	err := s.http.Close()
@@ -86,10 +87,11 @@ func (s *Server) Close() error {
 	return err
 }
 
-// QueueURL is the URL of a queue, whether it exists or not.
+// QueueURL returns the URL of a queue, which need not exist.
 func (s *Server) QueueURL(name string) string { return s.URL + "/" + Account + "/" + name }
 
-// Machine gives f the machine and the time, under the server's lock, and then wakes whoever waits for what f did.
+// Machine calls f with the machine and the time, under the server's lock, and then wakes
+// long polls and others that wait for what f did.
 func (s *Server) Machine(f func(m *Machine, now time.Time)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,11 +99,11 @@ func (s *Server) Machine(f func(m *Machine, now time.Time)) {
 	s.notify()
 }
 
-// Wake looks at the clock again. Call it after moving a clock of your own; with the real clock there is no need.
+// Wake makes the server read its clock. Call it after moving a clock of your own.
 func (s *Server) Wake() { s.Machine(func(*Machine, time.Time) {}) }
 
-// Drained waits until the queue holds nothing, neither visible, delayed nor in flight, and no Mapping has a batch of it in hand.
-// It returns the context's error, or http.ErrServerClosed.
+// Drained waits until the queue has no messages in any state and no Mapping has a batch
+// of it. It returns the context's error, or http.ErrServerClosed.
 func (s *Server) Drained(ctx context.Context, queue string) error {
 	var err error
 	return orElse(s.await(ctx, &waiter{try: func(now time.Time) bool {
@@ -111,7 +113,7 @@ func (s *Server) Drained(ctx context.Context, queue string) error {
 	}}), &err)
 }
 
-// orElse is the error of a wait, else what the waiter itself found.
+// orElse returns the error of a wait, or else the error that the waiter found.
 func orElse(wait error, found *error) error {
 	if wait != nil {
 		return wait
@@ -119,7 +121,7 @@ func orElse(wait error, found *error) error {
 	return *found
 }
 
-// waiter waits for something to happen in the machine.
+// waiter waits for a change of the machine.
 type waiter struct {
 	try   func(now time.Time) bool // under the lock, after every change: true ends the wait
 	until time.Time                // by the server's clock; zero: no end
@@ -134,7 +136,8 @@ func (w *waiter) over(now time.Time) bool {
 	return true
 }
 
-// await returns when w is over, the context ends or the server closes; only then may the caller look at what w found.
+// await returns when w is over, the context ends or the server closes. Only then may the
+// caller read what w found.
 func (s *Server) await(ctx context.Context, w *waiter) error {
 	w.done = make(chan struct{})
 	s.mu.Lock()
@@ -156,7 +159,8 @@ func (s *Server) await(ctx context.Context, w *waiter) error {
 	return s.ended(ctx)
 }
 
-// ended says why nobody should go on: the context's error, or http.ErrServerClosed.
+// ended returns the context's error, or http.ErrServerClosed, or nil if neither has
+// ended.
 func (s *Server) ended(ctx context.Context) error {
 	select {
 	case <-s.closed:
@@ -166,8 +170,9 @@ func (s *Server) ended(ctx context.Context) error {
 	}
 }
 
-// notify asks every waiter, the longest waiting first, and again if one of them moved messages to another queue: as often as there are
-// queues, for that is how far a message can come. In a circle of dead-letter queues it would never stop.
+// notify calls every waiter, the longest waiting first. If one of them moved messages to
+// another queue, it calls the rest again, at most as often as there are queues: in a
+// cycle of dead-letter queues it would never stop.
 func (s *Server) notify() {
 	now := s.options.Now()
 	for range max(1, len(s.machine.queues)) {
@@ -180,8 +185,8 @@ func (s *Server) notify() {
 	s.rearm(now)
 }
 
-// rearm sets the one alarm for the next moment when a waiter may have something to see. Nobody waits: no alarm, so an idle server
-// costs nothing.
+// rearm sets the alarm to the next time at which a waiter may succeed. Without waiters
+// there is no alarm, so an idle server costs nothing.
 func (s *Server) rearm(now time.Time) {
 	if len(s.waiters) == 0 {
 		s.alarm.Stop()
@@ -200,7 +205,7 @@ func (s *Server) rearm(now time.Time) {
 	s.alarm.Reset(max(next.Sub(now), time.Millisecond))
 }
 
-// failure is a fault to play.
+// failure is a fault to inject.
 type failure struct {
 	kind      failureKind
 	operation string
@@ -211,28 +216,30 @@ type failure struct {
 type failureKind int
 
 const (
-	spares  failureKind = iota // the zero failure does nothing
-	refuses                    // an error, and no effect
-	denies                     // the effect, and an error
-	loses                      // the effect, and no answer
+	none       failureKind = iota // no fault
+	fails                         // an error, and no effect
+	failsAfter                    // the effect, and an error
+	loses                         // the effect, and no response
 )
 
-// Fail lets the next times calls of an operation fail with one of the codes before they have any effect.
+// Fail makes the next times calls of an operation fail with a code, without effect.
 func (s *Server) Fail(operation string, times int, code string) {
-	s.addFault(failure{kind: refuses, operation: operation, times: times, code: code})
+	s.addFault(failure{kind: fails, operation: operation, times: times, code: code})
 }
 
-// FailAfter lets the next times calls of an operation have their effect and then answer with one of the codes, as a 500 may.
+// FailAfter makes the next times calls of an operation have their effect and then fail
+// with a code, as a response of 500 may.
 func (s *Server) FailAfter(operation string, times int, code string) {
-	s.addFault(failure{kind: denies, operation: operation, times: times, code: code})
+	s.addFault(failure{kind: failsAfter, operation: operation, times: times, code: code})
 }
 
-// Lose lets the next times calls of an operation have their effect and then cuts the connection instead of answering.
+// Lose makes the next times calls of an operation have their effect and then closes the
+// connection without a response.
 func (s *Server) Lose(operation string, times int) {
 	s.addFault(failure{kind: loses, operation: operation, times: times})
 }
 
-// Heal forgets all faults.
+// Heal removes all faults.
 func (s *Server) Heal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -247,7 +254,7 @@ func (s *Server) addFault(f failure) {
 	}
 }
 
-// fault uses up the first fault for an operation, once.
+// fault returns the next fault for an operation, and counts it.
 func (s *Server) fault(operation string) failure {
 	s.mu.Lock()
 	defer s.mu.Unlock()

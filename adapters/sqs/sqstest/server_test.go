@@ -20,7 +20,7 @@ import (
 	"orderonce/adapters/sqs/sqstest"
 )
 
-// clock is a virtual one that tests move.
+// clock is a clock that tests move.
 type clock struct {
 	mu    sync.Mutex
 	now   time.Time
@@ -46,7 +46,8 @@ func (c *clock) add(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// testServer is a server with the queues of newWorld, a virtual clock and a real SDK client.
+// testServer is a server with the queues of newWorld, a virtual clock and a real SDK
+// client.
 type testServer struct {
 	*sqstest.Server
 	*clock
@@ -108,7 +109,7 @@ func (f *testServer) receive(in sqs.ReceiveMessageInput) []types.Message {
 	return out.Messages
 }
 
-// apiCode is what an SDK user sees as the error's code.
+// apiCode returns the error code of an SDK's error, or "".
 func apiCode(err error) string {
 	if e, ok := errors.AsType[smithy.APIError](err); ok {
 		return e.ErrorCode()
@@ -157,7 +158,8 @@ func TestAMessageGoesThroughTheSDK(t *testing.T) {
 	}
 }
 
-// The digests are those that the npm package aws-md5-of-message-attributes publishes as examples.
+// The digests are those that the npm package aws-md5-of-message-attributes publishes as
+// examples.
 func TestTheDigestOfMessageAttributes(t *testing.T) {
 	t.Parallel()
 	one := types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String("attribValue 1")}
@@ -283,7 +285,7 @@ func TestAnUnknownActionIsInvalid(t *testing.T) {
 	}
 }
 
-// post speaks AWS JSON 1.0 by hand, for what no SDK sends.
+// post sends AWS JSON 1.0 without an SDK, for requests that no SDK sends.
 func (f *testServer) post(operation, body string) (status int, answer map[string]any) {
 	f.t.Helper()
 	call, err := http.NewRequestWithContext(f.t.Context(), http.MethodPost, f.URL, strings.NewReader(body))
@@ -303,8 +305,8 @@ func (f *testServer) post(operation, body string) (status int, answer map[string
 }
 
 // SQS developer guide, "Amazon SQS queue and message identifiers": a queue's URL holds
-// its account and, by its host, its region. A name alone is taken for a queue of the
-// caller's, which no document of SQS says: the AWS SDK for JavaScript documents it
+// its account and, by its host, its region. A name alone means a queue of the caller's.
+// SQS does not document it, but the AWS SDK for JavaScript does
 // (github.com/aws/aws-sdk-js-v3/pull/6337), moto was corrected to it
 // (github.com/getmoto/moto/pull/5073), and LocalStack's suite has it from AWS
 // (test_posting_to_queue_via_queue_name).
@@ -337,7 +339,8 @@ func TestAQueueOfAnotherAccountOrRegionDoesNotExist(t *testing.T) {
 	}
 }
 
-// API reference, SendMessageBatch and its like: "the batch request can result in a combination of successful and unsuccessful actions".
+// API reference, SendMessageBatch and other batches: "the batch request can result in a
+// combination of successful and unsuccessful actions".
 func TestABatchSucceedsAndFailsByEntry(t *testing.T) {
 	t.Parallel()
 	f := newServer(t, sqstest.Options{})
@@ -351,7 +354,7 @@ func TestABatchSucceedsAndFailsByEntry(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(out.Successful) != 1 || len(out.Failed) != 1 || *out.Successful[0].Id != "good" || *out.Failed[0].Code != "InvalidMessageContents" {
-		t.Errorf("got %v and %v, want good sent and bad refused", out.Successful, out.Failed)
+		t.Errorf("got %v and %v, want good sent and bad rejected", out.Successful, out.Failed)
 	}
 	handle := f.receive(sqs.ReceiveMessageInput{})[0].ReceiptHandle
 	change, err := f.sdk.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{
@@ -365,15 +368,15 @@ func TestABatchSucceedsAndFailsByEntry(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(change.Successful) != 1 || len(change.Failed) != 1 || *change.Failed[0].Code != "ReceiptHandleIsInvalid" {
-		t.Errorf("got %v and %v, want good changed and bad refused", change.Successful, change.Failed)
+		t.Errorf("got %v and %v, want good changed and bad rejected", change.Successful, change.Failed)
 	}
 	if got := f.receive(sqs.ReceiveMessageInput{}); len(got) != 1 {
 		t.Errorf("got %d messages after a visibility of zero, want 1", len(got))
 	}
 }
 
-// The documents say that a batch succeeds and fails by entry, and are silent about an
-// entry that has no group, or no way to a deduplication id. AWS refuses the whole batch:
+// The documents say that a batch succeeds and fails by entry, and do not mention an entry
+// that has no group, or no way to a deduplication id. AWS rejects the whole batch:
 // LocalStack's suite, recorded against AWS,
 // test_send_batch_missing_message_group_id_for_fifo_queue and
 // test_send_batch_missing_deduplication_id_for_fifo_queue. The code is not that of
@@ -412,8 +415,8 @@ func TestAFIFOBatchWithAnEntryWithoutItsIDsIsRejectedAsAWhole(t *testing.T) {
 	})
 }
 
-// AWS answers with no attributes at all, and not with all of them
-// (github.com/aws/aws-cli/issues/17, github.com/localstack/localstack/issues/4178).
+// AWS returns no attributes, and not all of them (github.com/aws/aws-cli/issues/17,
+// github.com/localstack/localstack/issues/4178).
 func TestGetQueueAttributesWithoutNamesReturnsNone(t *testing.T) {
 	t.Parallel()
 	f := newServer(t, sqstest.Options{})
@@ -450,7 +453,7 @@ func TestReceiveRejects(t *testing.T) {
 	}
 	for _, body := range []string{`"MaxNumberOfMessages":10`, `"WaitTimeSeconds":0`, `"VisibilityTimeout":43200`} {
 		if status, got := f.post("ReceiveMessage", `{"QueueUrl":"`+f.url+`",`+body+`}`); status != http.StatusOK {
-			t.Errorf("%s: got %d, %v, want it taken", body, status, got)
+			t.Errorf("%s: got %d, %v, want it accepted", body, status, got)
 		}
 	}
 }
@@ -533,7 +536,7 @@ func TestAFIFOQueueThroughTheSDK(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(sent.Failed) != 1 || *sent.Failed[0].Code != sqstest.CodeInvalidParameterValue {
-		t.Errorf("got %v, want the entry with a space in its group refused", sent.Failed)
+		t.Errorf("got %v, want the entry with a space in its group rejected", sent.Failed)
 	}
 	first, again := sent.Successful[0], sent.Successful[2]
 	if *first.MessageId != *again.MessageId || *first.SequenceNumber != *again.SequenceNumber {
@@ -557,7 +560,8 @@ func TestAFIFOQueueThroughTheSDK(t *testing.T) {
 	}
 }
 
-// API reference, GetQueueAttributes: what a queue is without is left out, and is not unknown.
+// API reference, GetQueueAttributes: an attribute that a queue does not have is omitted,
+// and is not unknown.
 func TestAnOptionalAttributeIsNotUnknown(t *testing.T) {
 	t.Parallel()
 	f := newServer(t, sqstest.Options{})
@@ -572,8 +576,8 @@ func TestAnOptionalAttributeIsNotUnknown(t *testing.T) {
 	}
 }
 
-// polling starts a long poll of 20 seconds, which sends what it got. It returns when the server has the poll in hand: a server looks
-// at its clock once for each call.
+// polling starts a long poll of 20 seconds, whose messages it sends. It returns when the
+// server waits: a server reads its clock once for each call.
 func (f *testServer) polling(ctx context.Context) <-chan []types.Message {
 	before := f.seen()
 	defer func() {
@@ -594,7 +598,8 @@ func (f *testServer) polling(ctx context.Context) <-chan []types.Message {
 	return got
 }
 
-// SQS developer guide, "Amazon SQS short and long polling": answers as soon as a message is there, else when the wait is over.
+// SQS developer guide, "Amazon SQS short and long polling": the response comes as soon as
+// a message is visible, else at the end of the wait.
 func TestALongPollIsWokenBy(t *testing.T) {
 	t.Parallel()
 	t.Run("a send", func(t *testing.T) {
@@ -735,7 +740,7 @@ func TestAFailedCallHasNoEffect(t *testing.T) {
 	}
 }
 
-// As an HTTP 500 may: the caller can't know.
+// After an HTTP 500 the caller does not know whether the call had an effect.
 func TestACallThatFailsAfterwardsHasItsEffect(t *testing.T) {
 	t.Parallel()
 	f := newServer(t, sqstest.Options{})
@@ -750,7 +755,7 @@ func TestACallThatFailsAfterwardsHasItsEffect(t *testing.T) {
 	f.FailAfter("SendMessage", 1, sqstest.CodeInternalError)
 	in.MessageBody = aws.String("\x01")
 	if _, err := f.sdk.SendMessage(t.Context(), in); apiCode(err) != sqstest.CodeInvalidMessageContents {
-		t.Errorf("got %v for what is refused anyway, want the refusal", err)
+		t.Errorf("got %v for an invalid message, want its own error", err)
 	}
 }
 
@@ -774,7 +779,7 @@ func TestACallWithALostResponseHasItsEffect(t *testing.T) {
 		QueueUrl: &f.url, MessageBody: aws.String("a"),
 	})
 	if err == nil || apiCode(err) != "" {
-		t.Errorf("got %v, want a connection that was cut", err)
+		t.Errorf("got %v, want a closed connection", err)
 	}
 	if got := f.receive(sqs.ReceiveMessageInput{MaxNumberOfMessages: 10}); len(got) != 1 {
 		t.Errorf("got %d messages, want 1", len(got))

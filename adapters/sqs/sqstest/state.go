@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Clone copies the machine, so that a search can go both ways from here. Pick is the same function in both.
+// Clone returns a copy of the machine, with which a search can explore another branch.
+// Both have the same Pick.
 func (m *Machine) Clone() *Machine {
 	c := *m
 	c.queues = make(map[string]*queue, len(m.queues))
@@ -42,8 +43,9 @@ func (q *queue) clone() *queue {
 	return &c
 }
 
-// AppendState appends all that can ever make a difference to an answer, in one canonical form: two machines with equal states and no
-// Pick answer every series of calls alike. What only the Counts of the past hold is left out.
+// AppendState appends everything that can affect a later response, in a canonical form:
+// two machines with equal states and no Pick respond equally to every sequence of calls.
+// It leaves out the counts of messages that left.
 func (m *Machine) AppendState(b []byte) []byte {
 	b = binary.AppendUvarint(b, m.seed)
 	b = binary.AppendUvarint(b, m.serial)
@@ -101,7 +103,7 @@ func appendBools(b []byte, t ...bool) []byte {
 	return b
 }
 
-// appendTimes uses seconds and nanoseconds: the zero time has no UnixNano.
+// appendTimes appends seconds and nanoseconds, because the zero time has no UnixNano.
 func appendTimes(b []byte, t ...time.Time) []byte {
 	for _, v := range t {
 		b = appendInts(b, v.Unix(), int64(v.Nanosecond()))
