@@ -145,12 +145,12 @@ func TestDecideKeepsItsBounds(t *testing.T) {
 		count := rapid.OneOf(rapid.IntRange(1, 100), rapid.IntRange(1, 1000)).Draw(t, "count")
 		age := time.Duration(rapid.Int64Range(0, int64(7*day)).Draw(t, "age"))
 		jitter := rapid.Float64Range(0, maxJitter).Draw(t, "jitter")
-		answer := func(count int) sqs.Action {
+		decide := func(count int) sqs.Action {
 			return sqs.Decide(
 				r, sqs.Delivery{Count: count, SentAt: start().Add(-age)}, start(), jitter, sqs.DefaultPolicy(),
 			)
 		}
-		got := answer(count)
+		got := decide(count)
 		ownFault := !r.Transient && count >= 20 && (r.Attempt == 0 || r.Attempt >= 20)
 		switch {
 		case r.Verdict != order.Redeliver:
@@ -174,7 +174,7 @@ func TestDecideKeepsItsBounds(t *testing.T) {
 		if end := start().Add(got.Delay); got.Delay < 11*time.Hour && !end.After(r.NotBefore) {
 			t.Fatalf("redelivered at %v, before the lease ends at %v", end, r.NotBefore)
 		}
-		if next := answer(count + 1); next.Verdict == order.Redeliver && next.Delay < got.Delay {
+		if next := decide(count + 1); next.Verdict == order.Redeliver && next.Delay < got.Delay {
 			t.Fatalf("got a delay of %v after one of %v", next.Delay, got.Delay)
 		}
 	})

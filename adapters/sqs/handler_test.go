@@ -3,6 +3,7 @@ package sqs_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"runtime"
@@ -49,9 +50,9 @@ func TestBatchItemFailuresIsNeverNull(t *testing.T) {
 	w := newWorld(t)
 	w.send(good)
 	for _, e := range []events.SQSEvent{{}, w.receive()} {
-		answer, err := w.Handle(t.Context(), e)
+		response, err := w.Handle(t.Context(), e)
 		w.must(err)
-		got, err := json.Marshal(answer)
+		got, err := json.Marshal(response)
 		w.must(err)
 		if want := `{"batchItemFailures":[]}`; string(got) != want {
 			t.Errorf("got %s for %d records, want %s", got, len(e.Records), want)
@@ -77,6 +78,33 @@ func TestAPoisonMessageIsParkedAtOnceAndDelaysNoOther(t *testing.T) {
 		if first := m.Attributes[sqs.AttrFirstMessageID].Text; got != "invalid_order" || first != ids[1] && first != ids[3] {
 			t.Errorf("message %s was parked for %q", first, got)
 		}
+	}
+}
+
+// A queue with another message format needs another Decode, and nothing else.
+func TestDecodeMayReadAnotherFormat(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Decode = func(body string) (order.Order, error) {
+		id, found := strings.CutPrefix(body, "order:")
+		if !found {
+			return order.Order{}, errors.New("missing prefix")
+		}
+		return sqs.NewDecoder().Decode(orderWithID(id))
+	}
+	w.send("order:A", "B")
+	if got := w.deliverVisible(); len(got) > 0 {
+		t.Errorf("batch item failures: got %q, want none", got)
+	}
+	if diff := cmp.Diff(processedIDs(w), []string{"A"}); diff != "" {
+		t.Errorf("processed orders (-got +want):\n%s", diff)
+	}
+	var parked []string
+	for _, m := range w.messages(w.dead) {
+		parked = append(parked, m.Attributes[sqs.AttrReason].Text+": "+m.Attributes[sqs.AttrDetail].Text)
+	}
+	if diff := cmp.Diff(parked, []string{"invalid_order: missing prefix"}); diff != "" {
+		t.Errorf("parked messages (-got +want):\n%s", diff)
 	}
 }
 
@@ -125,10 +153,10 @@ func (brokenError) Error() string { panic("boom " + canary) }
 func TestAPanicInAnyStepFailsOnlyItsRecord(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name   string
-		breaks func(*world)
-		failed []int  // which of the three messages
-		says   string // in the log, of the second one
+		name    string
+		breaks  func(*world)
+		failed  []int  // which of the three messages
+		wantLog string // in the log, of the second one
 	}{
 		{"decoding", func(w *world) { w.Decode = new(sqs.Decoder).Decode }, []int{1}, "WARN panic"},
 		{
@@ -163,17 +191,17 @@ func TestAPanicInAnyStepFailsOnlyItsRecord(t *testing.T) {
 			if diff := cmp.Diff(w.deliverVisible(), want); diff != "" {
 				t.Errorf("batch item failures (-got +want):\n%s", diff)
 			}
-			said := ""
+			got := ""
 			for _, line := range w.lines() {
 				if line["message_id"] == ids[1] {
-					said += fmt.Sprint(line["level"], " ", line["reason"])
+					got += fmt.Sprint(line["level"], " ", line["reason"])
 					if !strings.Contains(fmt.Sprint(line["error"]), "panic of type ") {
 						t.Errorf("got the line %v, want the type of the panic and its stack", line)
 					}
 				}
 			}
-			if said != tt.says || strings.Contains(w.log.String(), canary) {
-				t.Errorf("log of the second message = %q, want %q without the value of the panic", said, tt.says)
+			if got != tt.wantLog || strings.Contains(w.log.String(), canary) {
+				t.Errorf("log of the second message = %q, want %q without the value of the panic", got, tt.wantLog)
 			}
 		})
 	}
@@ -184,10 +212,10 @@ func TestAPanicInAnyStepFailsOnlyItsRecord(t *testing.T) {
 func TestAWorkerThatExitsFailsOnlyItsRecord(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name   string
-		breaks func(*world)
-		failed []int  // which of the three messages
-		says   string // in the log, of the second message
+		name    string
+		breaks  func(*world)
+		failed  []int  // which of the three messages
+		wantLog string // in the log, of the second message
 	}{
 		{"processing the order", func(w *world) {
 			w.Process = func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result {
@@ -239,17 +267,17 @@ func TestAWorkerThatExitsFailsOnlyItsRecord(t *testing.T) {
 			if diff := cmp.Diff(w.messageIDs(w.orders), want); diff != "" {
 				t.Errorf("order queue (-got +want):\n%s", diff)
 			}
-			says := ""
+			gotLog := ""
 			for _, line := range w.lines() {
 				if line["message_id"] == ids[1] {
-					says += fmt.Sprint(line["level"], " ", line["reason"])
+					gotLog += fmt.Sprint(line["level"], " ", line["reason"])
 					if text := fmt.Sprint(line["error"]); !strings.Contains(text, "worker goroutine exited") {
 						t.Errorf("error = %q, want it to name the exit", text)
 					}
 				}
 			}
-			if says != tt.says {
-				t.Errorf("log of the second message = %q, want %q", says, tt.says)
+			if gotLog != tt.wantLog {
+				t.Errorf("log of the second message = %q, want %q", gotLog, tt.wantLog)
 			}
 			if received := w.counted("Received"); received != 3 {
 				t.Errorf("Received = %d, want 3", received)
@@ -714,12 +742,12 @@ func TestAQueueThatNeverRespondsDoesNotUseUpTheFunctionTimeout(t *testing.T) {
 		deadline := w.Handler.Now().Add(30 * time.Second)
 		ctx, cancel := context.WithDeadline(t.Context(), deadline)
 		defer cancel()
-		answer, err := w.Handle(ctx, e)
+		response, err := w.Handle(ctx, e)
 		if left := deadline.Sub(w.Handler.Now()); left != answerTime/4 {
 			t.Errorf("%v of the function timeout left for the response, want %v", left, answerTime/4)
 		}
-		if want := []events.SQSBatchItemFailure{{ItemIdentifier: ids[1]}}; err != nil || !slices.Equal(answer.BatchItemFailures, want) {
-			t.Errorf("got %v, %v, want %v", answer, err, want)
+		if want := []events.SQSBatchItemFailure{{ItemIdentifier: ids[1]}}; err != nil || !slices.Equal(response.BatchItemFailures, want) {
+			t.Errorf("got %v, %v, want %v", response, err, want)
 		}
 	})
 }
@@ -1037,9 +1065,9 @@ func TestFiftyBatchesInParallelKeepApart(t *testing.T) {
 	var all sync.WaitGroup
 	for b, e := range batches {
 		all.Go(func() {
-			answer, err := w.Handle(t.Context(), e)
-			if err != nil || len(answer.BatchItemFailures) != 1 || answer.BatchItemFailures[0].ItemIdentifier != e.Records[1].MessageId {
-				t.Errorf("batch %d: got %v, %v; want its second message alone", b, answer, err)
+			response, err := w.Handle(t.Context(), e)
+			if err != nil || len(response.BatchItemFailures) != 1 || response.BatchItemFailures[0].ItemIdentifier != e.Records[1].MessageId {
+				t.Errorf("batch %d: got %v, %v; want its second message alone", b, response, err)
 			}
 		})
 	}

@@ -296,7 +296,7 @@ func TestPoisonMessagesAreParkedInParallelUpToTheLimit(t *testing.T) {
 				HTTPClient: doer(func(r *http.Request) (*http.Response, error) {
 					parked <- r.Header.Get("X-Amz-Target")
 					<-gate
-					return response(http.StatusServiceUnavailable, "{}"), nil
+					return sqsResponse(http.StatusServiceUnavailable, "{}"), nil
 				}),
 			}, "http://queue.test/orders", "http://queue.test/dead")
 			w.Parallel = parallel

@@ -311,10 +311,10 @@ func TestADeliveryWithoutAttributesCountsAsTheFirst(t *testing.T) {
 		e := events.SQSEvent{
 			Records: []events.SQSMessage{{MessageId: "1", ReceiptHandle: "1", Body: good, Attributes: attributes}},
 		}
-		answer, err := w.Handle(t.Context(), e)
+		response, err := w.Handle(t.Context(), e)
 		w.must(err)
-		if len(answer.BatchItemFailures) != 1 {
-			t.Errorf("got %v for the attributes %v, want it redelivered", answer, attributes)
+		if len(response.BatchItemFailures) != 1 {
+			t.Errorf("got %v for the attributes %v, want it redelivered", response, attributes)
 		}
 	}
 	for _, line := range w.lines() {

@@ -270,16 +270,16 @@ func TestNoPersonalOrPaymentDataLeavesTheMessage(t *testing.T) {
 	if got := w.counted("Parked"); got != len(bodies)-4 {
 		t.Errorf("got %d parked of %d, want all but four", got, len(bodies))
 	}
-	told := w.log.String() + strings.Join(slices.Sorted(maps.Keys(w.meter)), " ")
+	output := w.log.String() + strings.Join(slices.Sorted(maps.Keys(w.meter)), " ")
 	for _, m := range w.messages(w.dead) {
 		delete(m.Attributes, "trace") // the producer's own
 		for name, a := range m.Attributes {
-			told += name + a.Text
+			output += name + a.Text
 		}
 	}
 	for _, secret := range secrets {
-		if at := strings.Index(told, secret); at >= 0 {
-			t.Errorf("%q was disclosed: ...%s", secret, told[max(0, at-100):at+len(secret)])
+		if at := strings.Index(output, secret); at >= 0 {
+			t.Errorf("%q was disclosed: ...%s", secret, output[max(0, at-100):at+len(secret)])
 		}
 	}
 }

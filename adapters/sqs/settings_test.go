@@ -135,16 +135,16 @@ func TestSettingsAreReadWithOneCallForEachQueue(t *testing.T) {
 	if diff := cmp.Diff(got, deployed()); err != nil || diff != "" {
 		t.Errorf("error = %v, settings (-got +want):\n%s", err, diff)
 	}
-	var asked []string
+	var requests []string
 	for _, c := range w.calls {
-		asked = append(asked, c.Operation+" "+string(c.Request))
+		requests = append(requests, c.Operation+" "+string(c.Request))
 	}
 	names := `"AttributeNames":["QueueArn","MessageRetentionPeriod","RedrivePolicy"]`
 	want := []string{
 		`GetQueueAttributes {` + names + `,"QueueUrl":"` + w.server.QueueURL("orders") + `"}`,
 		`GetQueueAttributes {` + names + `,"QueueUrl":"` + w.server.QueueURL("dead") + `"}`,
 	}
-	if diff := cmp.Diff(asked, want); diff != "" {
+	if diff := cmp.Diff(requests, want); diff != "" {
 		t.Errorf("calls (-got +want):\n%s", diff)
 	}
 }
@@ -154,8 +154,8 @@ type doer func(*http.Request) (*http.Response, error)
 
 func (f doer) Do(r *http.Request) (*http.Response, error) { return f(r) }
 
-// response returns a response of SQS.
-func response(status int, body string) *http.Response {
+// sqsResponse returns a response of SQS.
+func sqsResponse(status int, body string) *http.Response {
 	return &http.Response{
 		StatusCode: status, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, Body: io.NopCloser(
 			strings.NewReader(body),
@@ -196,7 +196,7 @@ func TestSettingsAreParsedInEveryFormThatSQSReturns(t *testing.T) {
 			cfg := aws.Config{
 				Region: sqstest.Region, Credentials: aws.AnonymousCredentials{},
 				HTTPClient: doer(func(*http.Request) (*http.Response, error) {
-					return response(http.StatusOK, `{"Attributes":{`+tt.attributes+`}}`), nil
+					return sqsResponse(http.StatusOK, `{"Attributes":{`+tt.attributes+`}}`), nil
 				}),
 			}
 			got, err := sqs.ReadSettings(t.Context(), cfg, "https://sqs.test/1/orders")
@@ -379,7 +379,7 @@ func TestAnUnreadableQueueHidesNoMismatchOfTheOther(t *testing.T) {
 			return nil, err
 		}
 		if r.Header.Get("X-Amz-Target") == "AmazonSQS.GetQueueAttributes" && in.QueueURL == w.server.QueueURL(w.dead) {
-			return response(http.StatusForbidden, `{"__type":"com.amazonaws.sqs#AccessDenied","message":"no"}`), nil
+			return sqsResponse(http.StatusForbidden, `{"__type":"com.amazonaws.sqs#AccessDenied","message":"no"}`), nil
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		return http.DefaultClient.Do(r)
@@ -414,7 +414,7 @@ func TestALaterMismatchIsReportedToo(t *testing.T) {
 	w.Queue = w.queueThrough(doer(func(r *http.Request) (*http.Response, error) {
 		if r.Header.Get("X-Amz-Target") == "AmazonSQS.GetQueueAttributes" {
 			if calls++; calls == 2 { // the dead-letter queue, in the first try
-				return response(http.StatusForbidden, `{"__type":"com.amazonaws.sqs#AccessDenied","message":"no"}`), nil
+				return sqsResponse(http.StatusForbidden, `{"__type":"com.amazonaws.sqs#AccessDenied","message":"no"}`), nil
 			}
 		}
 		return http.DefaultClient.Do(r)
@@ -453,9 +453,9 @@ func TestABatchDoesNotWaitForTheComparison(t *testing.T) {
 		}, "http://queue.test/orders", "http://queue.test/dead")
 		began := w.Handler.Now()
 		for range 3 {
-			answer, err := w.Handle(t.Context(), e)
-			if took := w.Handler.Now().Sub(began); err != nil || len(answer.BatchItemFailures) > 0 || took > 0 {
-				t.Errorf("got %v, %v after %v, want the order done at once", answer, err, took)
+			response, err := w.Handle(t.Context(), e)
+			if took := w.Handler.Now().Sub(began); err != nil || len(response.BatchItemFailures) > 0 || took > 0 {
+				t.Errorf("got %v, %v after %v, want the order settled at once", response, err, took)
 			}
 		}
 		w.Settings.Wait()
@@ -515,11 +515,11 @@ func TestAnInvocationThatEndsFirstDoesNotEndTheComparison(t *testing.T) {
 	}))
 	w.Settings = new(sqs.SettingsCheck)
 	ctx, cancel := context.WithDeadline(t.Context(), start().Add(30*time.Second))
-	answer, err := w.Handle(ctx, e)
+	response, err := w.Handle(ctx, e)
 	cancel()
 	close(held)
 	w.Settings.Wait()
-	if got := w.counted("QueueMisconfigured retention"); err != nil || len(answer.BatchItemFailures) > 0 || got != 1 {
-		t.Errorf("got %v, %v and %d mismatches, want the order done and one", answer, err, got)
+	if got := w.counted("QueueMisconfigured retention"); err != nil || len(response.BatchItemFailures) > 0 || got != 1 {
+		t.Errorf("got %v, %v and %d mismatches, want the order settled and one mismatch", response, err, got)
 	}
 }

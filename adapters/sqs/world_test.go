@@ -322,9 +322,9 @@ func (w *world) receive() events.SQSEvent {
 // returns the batch item failures.
 func (w *world) deliver(ctx context.Context, e events.SQSEvent) (failed []string) {
 	w.t.Helper()
-	answer, err := w.Handle(ctx, e)
+	response, err := w.Handle(ctx, e)
 	w.must(err)
-	raw, err := json.Marshal(answer)
+	raw, err := json.Marshal(response)
 	w.must(err)
 	receipts := map[string]string{}
 	var ids []string
@@ -338,7 +338,7 @@ func (w *world) deliver(ctx context.Context, e events.SQSEvent) (failed []string
 			w.must(m.Delete(now, w.orders, receipts[id]))
 		}
 	})
-	if len(failed) != len(answer.BatchItemFailures) {
+	if len(failed) != len(response.BatchItemFailures) {
 		w.t.Errorf("Lambda reads %s as %d failures", raw, len(failed))
 	}
 	return failed

@@ -126,12 +126,12 @@ func readFailures(response []byte) (ids []string, ok bool) {
 	if len(bytes.TrimSpace(response)) == 0 {
 		return nil, true
 	}
-	var answer map[string]json.RawMessage
-	if json.Unmarshal(response, &answer) != nil {
+	var object map[string]json.RawMessage
+	if json.Unmarshal(response, &object) != nil {
 		return nil, false
 	}
 	var items []map[string]any
-	if raw, exists := answer["batchItemFailures"]; exists && json.Unmarshal(raw, &items) != nil {
+	if raw, exists := object["batchItemFailures"]; exists && json.Unmarshal(raw, &items) != nil {
 		return nil, false
 	}
 	for _, item := range items {

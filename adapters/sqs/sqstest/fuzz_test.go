@@ -112,7 +112,7 @@ func (l *ledger) sendFIFO(queue string, d sqstest.Draft) {
 		return
 	}
 	if _, old := l.sent[m.ID]; old {
-		l.t.Fatalf("message %s is no duplicate and has an id that was given before", m.ID)
+		l.t.Fatalf("message %s is not a duplicate, and has the id of another", m.ID)
 	}
 	l.sent[m.ID], l.first[key] = m.Sent, m
 }

@@ -127,11 +127,11 @@ func newFeed(t *testing.T, invoke func(context.Context, events.SQSEvent) (any, e
 			if err := json.Unmarshal(payload, &event); err != nil {
 				return nil, err
 			}
-			answer, err := invoke(ctx, event)
+			response, err := invoke(ctx, event)
 			if err != nil {
 				return nil, err
 			}
-			return json.Marshal(answer)
+			return json.Marshal(response)
 		},
 		Observe: func(b sqstest.Batch) {
 			f.mu.Lock()

@@ -400,18 +400,18 @@ func (s *Server) waitTime(in request) time.Duration {
 
 // wire returns a message with the requested attributes, which alone count for the digest.
 func wire(m Message, in request) wireMessage {
-	asked := map[string]Attribute{}
+	requested := map[string]Attribute{}
 	for name, a := range m.Attributes {
 		if wanted(name, in.MessageAttributeNames) {
-			asked[name] = a
+			requested[name] = a
 		}
 	}
 	out := wireMessage{
 		MessageID: m.ID, ReceiptHandle: m.Receipt, Body: m.Body,
-		MD5OfBody: bodyMD5(m.Body), MD5OfMessageAttributes: attributesMD5(asked),
-		Attributes: m.systemAttributes(), MessageAttributes: make(map[string]wireAttribute, len(asked)),
+		MD5OfBody: bodyMD5(m.Body), MD5OfMessageAttributes: attributesMD5(requested),
+		Attributes: m.systemAttributes(), MessageAttributes: make(map[string]wireAttribute, len(requested)),
 	}
-	for name, a := range asked {
+	for name, a := range requested {
 		out.MessageAttributes[name] = wireAttribute{DataType: a.Type, StringValue: a.Text, BinaryValue: a.Binary}
 	}
 	for name := range out.Attributes {

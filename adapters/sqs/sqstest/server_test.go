@@ -275,18 +275,18 @@ func TestAnUnknownActionIsInvalid(t *testing.T) {
 		t.Fatal(err)
 	}
 	call.Header.Set("X-Amz-Target", "AmazonSQS.PeekMessage")
-	answer, err := http.DefaultClient.Do(call)
+	response, err := http.DefaultClient.Do(call)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = answer.Body.Close() }()
-	if got, want := answer.Header.Get("X-Amzn-Query-Error"), "InvalidAction;Sender"; got != want {
+	defer func() { _ = response.Body.Close() }()
+	if got, want := response.Header.Get("X-Amzn-Query-Error"), "InvalidAction;Sender"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
 // post sends AWS JSON 1.0 without an SDK, for requests that no SDK sends.
-func (f *testServer) post(operation, body string) (status int, answer map[string]any) {
+func (f *testServer) post(operation, body string) (status int, fields map[string]any) {
 	f.t.Helper()
 	call, err := http.NewRequestWithContext(f.t.Context(), http.MethodPost, f.URL, strings.NewReader(body))
 	if err != nil {
@@ -298,10 +298,10 @@ func (f *testServer) post(operation, body string) (status int, answer map[string
 		f.t.Fatal(err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+	if err := json.NewDecoder(response.Body).Decode(&fields); err != nil {
 		f.t.Fatal(err)
 	}
-	return response.StatusCode, answer
+	return response.StatusCode, fields
 }
 
 // SQS developer guide, "Amazon SQS queue and message identifiers": a queue's URL holds
@@ -428,7 +428,7 @@ func TestGetQueueAttributesWithoutNamesReturnsNone(t *testing.T) {
 			t.Fatal(err)
 		}
 		if out.Attributes != nil {
-			t.Errorf("names %v: got %v, want no attributes in the answer", names, out.Attributes)
+			t.Errorf("names %v: got %v, want no attributes in the response", names, out.Attributes)
 		}
 	}
 }
@@ -683,7 +683,7 @@ func TestALongPollIsWokenBy(t *testing.T) {
 			t.Errorf("got %d messages, want 1", n)
 		}
 	})
-	t.Run("the end of the limit in flight, which is no error to it", func(t *testing.T) {
+	t.Run("the end of the in-flight limit, which is not an error", func(t *testing.T) {
 		t.Parallel()
 		f := newServer(t, sqstest.Options{})
 		var handle string
