@@ -20,7 +20,7 @@ type batch struct {
 	began        time.Time
 	leaseUntil   time.Time // the end of every lease
 	processUntil time.Time // the rest of the time is for the response
-	tooShort     error     // the function timeout leaves no time for any order; nil if it does
+	tooShort     error     // why no order can start; nil if the function timeout is long enough
 	records      []*record // in the order of the event
 	lanes        [][]*record
 }
@@ -95,8 +95,8 @@ func (b *batch) runLane(ctx context.Context, lane []*record) {
 	}
 }
 
-// responseReserve is the fraction of AnswerTime, 1/4, in which SQS is not called any
-// more.
+// responseReserve divides AnswerTime: the last quarter of it is for returning the
+// response, without calls to SQS.
 const responseReserve = 4
 
 // response returns the batch item failures, after it has changed the visibility of their

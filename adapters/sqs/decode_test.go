@@ -116,9 +116,8 @@ func malformed() []badBody {
 			`duplicate field lines[].[withheld: length 3, with '\u212a']`,
 		},
 		{
-			"a field twice in the wrapper", strings.Replace(
-				fromEventBridge(good), `"account"`, `"Detail":{},"account"`, 1,
-			),
+			"a field twice in the wrapper",
+			strings.Replace(fromEventBridge(good), `"account"`, `"Detail":{},"account"`, 1),
 			`duplicate field "detail"`,
 		},
 		{
@@ -177,9 +176,8 @@ func malformed() []badBody {
 			`unknown field "detail-type"`,
 		},
 		{
-			"an event with a field of an order", strings.Replace(
-				fromEventBridge(good), `"account"`, `"currency":"eur","account"`, 1,
-			),
+			"an event with a field of an order",
+			strings.Replace(fromEventBridge(good), `"account"`, `"currency":"eur","account"`, 1),
 			`unknown field "version"`,
 		},
 		{
@@ -189,9 +187,8 @@ func malformed() []badBody {
 		{"a notification of text", fromSNS("hello"), "invalid JSON at byte 1"},
 		{"a notification without a message", `{"Type":"Notification"}`, `unknown field "Type"`},
 		{
-			"another message of a topic", strings.Replace(
-				fromSNS(good), `"Type":"Notification"`, `"Type":"UnsubscribeConfirmation","Subject":"Notification"`, 1,
-			),
+			"another message of a topic",
+			strings.Replace(fromSNS(good), `"Type":"Notification"`, `"Type":"UnsubscribeConfirmation","Subject":"Notification"`, 1),
 			`unknown field "Type"`,
 		},
 		{
@@ -235,15 +232,13 @@ func malformedLayers() []badBody {
 		{"a field twice in the notification", beside(note, `"message":"x"`), `duplicate field "Message"`},
 		{"a field twice in a notified event", fromSNS(beside(event, `"Detail":{}`)), `duplicate field "detail"`},
 		{
-			"a field twice in the order of a notified event", fromSNS(
-				fromEventBridge(with(`"currency"`, `"Currency":"eur","currency"`)),
-			),
+			"a field twice in the order of a notified event",
+			fromSNS(fromEventBridge(with(`"currency"`, `"Currency":"eur","currency"`))),
 			`duplicate field "detail.currency"`,
 		},
 		{
-			"an unknown field in the order of a notified event", fromSNS(
-				fromEventBridge(with(`"currency"`, `"tip":1,"currency"`)),
-			),
+			"an unknown field in the order of a notified event",
+			fromSNS(fromEventBridge(with(`"currency"`, `"tip":1,"currency"`))),
 			`unknown field "tip"`,
 		},
 		{"trailing bytes after the notification", note + "x", behind(note)},
@@ -380,9 +375,8 @@ func invalid() []badBody {
 			"total: want at most 99999999 in usd: the lines add up to more than one charge can hold",
 		},
 		{
-			"the largest of all lines", with(
-				`"quantity":2,"unitAmount":1999`, `"quantity":1000000,"unitAmount":99999999`,
-			),
+			"the largest of all lines",
+			with(`"quantity":2,"unitAmount":1999`, `"quantity":1000000,"unitAmount":99999999`),
 			"total: want at most 99999999 in usd: the lines add up to more than one charge can hold",
 		},
 		{

@@ -22,8 +22,8 @@ type Meter interface {
 // required.
 type Handler struct {
 	// Decode returns the order in a message body. An error means that the body can never
-	// become an order, so the message is parked as order.ReasonInvalid. Several
-	// goroutines call it.
+	// become an order, so the message is parked as order.ReasonInvalid. Decode must be
+	// safe for concurrent use.
 	Decode func(body string) (order.Order, error)
 	// Process settles an order. sent is when the message was first sent.
 	Process func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result

@@ -244,9 +244,8 @@ func TestADetailIsTruncatedAndPrintable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.script["ORD12345"] = order.Result{
-		Verdict: order.Park, Reason: order.ReasonRefused, Err: fmt.Errorf(
-			"line one\nünï\x00%s", strings.Repeat("x", 5000),
-		),
+		Verdict: order.Park, Reason: order.ReasonRefused,
+		Err: fmt.Errorf("line one\nünï\x00%s", strings.Repeat("x", 5000)),
 	}
 	_, dead := w.park(sqstest.Draft{Body: good})
 	if got, want := dead.Attributes[sqs.AttrDetail].Text, "line one??n??"+strings.Repeat("x", 1024-13); got != want {

@@ -157,9 +157,8 @@ func (f doer) Do(r *http.Request) (*http.Response, error) { return f(r) }
 // sqsResponse returns a response of SQS.
 func sqsResponse(status int, body string) *http.Response {
 	return &http.Response{
-		StatusCode: status, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, Body: io.NopCloser(
-			strings.NewReader(body),
-		),
+		StatusCode: status, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}},
+		Body: io.NopCloser(strings.NewReader(body)),
 	}
 }
 

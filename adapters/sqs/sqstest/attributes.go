@@ -10,8 +10,8 @@ import (
 // senderID is a made-up user id, because the server does not know its callers.
 const senderID = "AIDAPRETENDSENDER"
 
-// systemAttributes returns the attributes in ReceiveMessage and in a function's event; times are in
-// milliseconds since the epoch.
+// systemAttributes returns the attributes in ReceiveMessage and in a function's event;
+// times are in milliseconds since the epoch.
 func (m Message) systemAttributes() map[string]string {
 	out := map[string]string{
 		"SenderId":                         senderID,
@@ -74,7 +74,8 @@ func getAttributes(m *Machine, now time.Time, in request) (any, error) {
 	return map[string]any{"Attributes": requested}, nil
 }
 
-// attributes returns what GetQueueAttributes reports; times are in seconds since the epoch.
+// attributes returns what GetQueueAttributes reports; times are in seconds since the
+// epoch.
 func (q *queue) attributes() map[string]string {
 	s := q.settings
 	out := map[string]string{

@@ -15,7 +15,8 @@ import (
 // State is the state of a message in a queue.
 type State int
 
-// The states of a message (SQS developer guide, "Amazon SQS visibility timeout" and "delay queues").
+// The states of a message (SQS developer guide, "Amazon SQS visibility timeout" and
+// "delay queues").
 const (
 	Visible State = iota
 	Delayed

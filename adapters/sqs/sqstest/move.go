@@ -9,14 +9,16 @@ import (
 	"time"
 )
 
-// Redrive moves every visible message of a dead-letter queue, oldest first, to the queue to, or back to
-// the queue that dead-lettered it if to is empty. A moved message is a new one: new id, no receives, and
-// its retention starts again. Chosen, because the documents do not say it for FIFO queues: a moved
-// message is never a duplicate, and a group with a message in flight is not moved.
+// Redrive moves every visible message of a dead-letter queue, oldest first, to the queue
+// to, or back to the queue that dead-lettered it if to is empty. A moved message is a new
+// one: new id, no receives, and its retention starts again. Chosen, because the documents
+// do not say it for FIFO queues: a moved message is never a duplicate, and a group with a
+// message in flight is not moved.
 //
-// Redrive stops at the first message without a known source: CouldNotDetermineMessageSource. Other
-// errors, before anything is moved: QueueDoesNotExist, and InvalidParameterValue if from is not a
-// dead-letter queue, to is from, or only one of them is FIFO.
+// Redrive stops at the first message without a known source:
+// CouldNotDetermineMessageSource. Other errors, before anything is moved:
+// QueueDoesNotExist, and InvalidParameterValue if from is not a dead-letter queue, to is
+// from, or only one of them is FIFO.
 func (m *Machine) Redrive(now time.Time, from, to string) (moved int, err error) {
 	q, err := m.redriveSource(now, from, to)
 	if err != nil {
@@ -90,8 +92,8 @@ func (m *Machine) queueOf(parameter, arn string) (name string, err error) {
 	return name, nil
 }
 
-// startMessageMoveTask is a Redrive. Its task is over when it returns, so no task is ever listed or
-// canceled, and a message without a source fails the call instead of the task.
+// startMessageMoveTask is a Redrive. Its task is over when it returns, so no task is ever
+// listed or canceled, and a message without a source fails the call instead of the task.
 func (s *Server) startMessageMoveTask(in request) (any, error) {
 	switch {
 	case in.SourceArn == "":

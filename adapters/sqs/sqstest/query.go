@@ -6,9 +6,10 @@ import (
 	"net/url"
 )
 
-// isQuery reports whether a request uses the older AWS Query protocol: no X-Amz-Target, and the
-// operation in a form or in the URL, as in Action=SendMessage&Version=2012-11-05. Older AWS CLIs and
-// SDKs send such requests, for example those of Debian 12: AWS CLI 2.9.19 and boto3 1.26.
+// isQuery reports whether a request uses the older AWS Query protocol: no X-Amz-Target,
+// and the operation in a form or in the URL, as in Action=SendMessage&Version=2012-11-05.
+// Older AWS CLIs and SDKs send such requests, for example those of Debian 12: AWS CLI
+// 2.9.19 and boto3 1.26.
 func isQuery(r *http.Request, body []byte) bool {
 	if r.Header.Get("X-Amz-Target") != "" {
 		return false
@@ -17,8 +18,8 @@ func isQuery(r *http.Request, body []byte) bool {
 	return err == nil && form.Has("Action") || r.URL.Query().Has("Action")
 }
 
-// queryError is an error in the Query protocol (SQS developer guide, "Interpreting Amazon SQS XML API
-// responses").
+// queryError is an error in the Query protocol (SQS developer guide, "Interpreting Amazon
+// SQS XML API responses").
 type queryError struct {
 	XMLName   xml.Name `xml:"http://queue.amazonaws.com/doc/2012-11-05/ ErrorResponse"`
 	Type      string   `xml:"Error>Type"`
@@ -27,8 +28,8 @@ type queryError struct {
 	RequestID string   `xml:"RequestId"`
 }
 
-// rejectQuery responds in the Query protocol, because its clients cannot parse an error in JSON: the AWS
-// CLI would print "invalid XML received" and not what to do.
+// rejectQuery responds in the Query protocol, because its clients cannot parse an error
+// in JSON: the AWS CLI would print "invalid XML received" and not what to do.
 func rejectQuery(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/xml")
 	w.WriteHeader(http.StatusBadRequest)

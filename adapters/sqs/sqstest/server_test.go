@@ -242,10 +242,10 @@ func TestErrorsHaveTheCodesOfSQS(t *testing.T) {
 		"AWS.SimpleQueueService.EmptyBatchRequest":        deleteAll([]types.DeleteMessageBatchRequestEntry{}...),
 		"AWS.SimpleQueueService.BatchEntryIdsNotDistinct": deleteAll(entry("a"), entry("a")),
 		"AWS.SimpleQueueService.InvalidBatchEntryId":      deleteAll(entry("a b")),
-		"AWS.SimpleQueueService.TooManyEntriesInBatchRequest": deleteAll(entry("0"), entry("1"), entry("2"), entry("3"), entry(
-			"4",
+		"AWS.SimpleQueueService.TooManyEntriesInBatchRequest": deleteAll(
+			entry("0"), entry("1"), entry("2"), entry("3"), entry("4"), entry("5"), entry("6"), entry("7"),
+			entry("8"), entry("9"), entry("10"),
 		),
-			entry("5"), entry("6"), entry("7"), entry("8"), entry("9"), entry("10")),
 		"AWS.SimpleQueueService.BatchRequestTooLong": func() error {
 			body, long := strings.Repeat("a", 500_000), strings.Repeat("a", 50_000) // more than 1 MiB with the attributes only
 			attributes := map[string]types.MessageAttributeValue{
@@ -346,9 +346,8 @@ func TestABatchSucceedsAndFailsByEntry(t *testing.T) {
 	f := newServer(t, sqstest.Options{})
 	ctx := t.Context()
 	out, err := f.sdk.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &f.url, Entries: []types.SendMessageBatchRequestEntry{
-		{Id: aws.String("good"), MessageBody: aws.String("a")}, {Id: aws.String("bad"), MessageBody: aws.String(
-			"\x01",
-		)},
+		{Id: aws.String("good"), MessageBody: aws.String("a")},
+		{Id: aws.String("bad"), MessageBody: aws.String("\x01")},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -359,9 +358,8 @@ func TestABatchSucceedsAndFailsByEntry(t *testing.T) {
 	handle := f.receive(sqs.ReceiveMessageInput{})[0].ReceiptHandle
 	change, err := f.sdk.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{
 		QueueUrl: &f.url, Entries: []types.ChangeMessageVisibilityBatchRequestEntry{
-			{Id: aws.String("good"), ReceiptHandle: handle, VisibilityTimeout: 0}, {Id: aws.String("bad"), ReceiptHandle: aws.String(
-				"x",
-			)},
+			{Id: aws.String("good"), ReceiptHandle: handle, VisibilityTimeout: 0},
+			{Id: aws.String("bad"), ReceiptHandle: aws.String("x")},
 		},
 	})
 	if err != nil {
@@ -393,9 +391,8 @@ func TestAFIFOBatchWithAnEntryWithoutItsIDsIsRejectedAsAWhole(t *testing.T) {
 	})
 	url := f.QueueURL("line.fifo")
 	whole := types.SendMessageBatchRequestEntry{
-		Id: aws.String("whole"), MessageBody: aws.String("a"), MessageGroupId: aws.String("g"), MessageDeduplicationId: aws.String(
-			"1",
-		),
+		Id: aws.String("whole"), MessageBody: aws.String("a"), MessageGroupId: aws.String("g"),
+		MessageDeduplicationId: aws.String("1"),
 	}
 	noGroup, noID := whole, whole
 	noGroup.Id, noGroup.MessageGroupId = aws.String("noGroup"), nil
