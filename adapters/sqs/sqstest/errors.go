@@ -18,14 +18,12 @@ const (
 	CodeInvalidBatchEntryID          = "InvalidBatchEntryId"
 	CodeInvalidMessageContents       = "InvalidMessageContents"
 	CodeInvalidParameterValue        = "InvalidParameterValue"
-	CodeMessageNotInflight           = "MessageNotInflight"
 	CodeMissingParameter             = "MissingParameter"
 	CodeNoSource                     = "CouldNotDetermineMessageSource"
 	CodeOverLimit                    = "OverLimit"
 	CodeQueueDoesNotExist            = "QueueDoesNotExist"
 	CodeQueueNameExists              = "QueueNameExists"
 	CodeReceiptHandleIsInvalid       = "ReceiptHandleIsInvalid"
-	CodeRequestThrottled             = "RequestThrottled"
 	CodeResourceNotFound             = "ResourceNotFoundException"
 	CodeServiceUnavailable           = "ServiceUnavailable"
 	CodeTooManyEntriesInBatchRequest = "TooManyEntriesInBatchRequest"
@@ -61,8 +59,7 @@ func (e *Error) queryCode() string {
 	case CodeQueueNameExists:
 		return "QueueAlreadyExists"
 	case CodeBatchEntryIDsNotDistinct, CodeBatchRequestTooLong, CodeEmptyBatchRequest,
-		CodeInvalidBatchEntryID, CodeMessageNotInflight,
-		CodeTooManyEntriesInBatchRequest, CodeUnsupportedOperation:
+		CodeInvalidBatchEntryID, CodeTooManyEntriesInBatchRequest, CodeUnsupportedOperation:
 		return "AWS.SimpleQueueService." + e.Code
 	}
 	return e.Code

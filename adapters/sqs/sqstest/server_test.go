@@ -265,6 +265,24 @@ func TestErrorsHaveTheCodesOfSQS(t *testing.T) {
 	}
 }
 
+func TestRequestsThatNoCallerNeedsAreUnsupported(t *testing.T) {
+	t.Parallel()
+	f := newServer(t, sqstest.Options{})
+	for operation, body := range map[string]string{
+		"CreateQueue":          `{"QueueName":"q"}`,
+		"ListMessageMoveTasks": `{"SourceArn":"` + sqstest.ARN("dead") + `"}`,
+		"ListQueues":           `{}`,
+		"PurgeQueue":           `{"QueueUrl":"` + f.url + `"}`,
+		"SendMessage":          `{"QueueUrl":"` + f.url + `","MessageBody":"a","MessageSystemAttributes":{"AWSTraceHeader":{}}}`,
+		"SetQueueAttributes":   `{"QueueUrl":"` + f.url + `"}`,
+	} {
+		status, got := f.post(operation, body)
+		if status != http.StatusBadRequest || got["__type"] != "com.amazonaws.sqs#UnsupportedOperation" {
+			t.Errorf("%s: got %d, %v, want an UnsupportedOperation", operation, status, got)
+		}
+	}
+}
+
 func TestAnUnknownActionIsInvalid(t *testing.T) {
 	t.Parallel()
 	f := newServer(t, sqstest.Options{})
