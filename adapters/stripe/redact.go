@@ -9,8 +9,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"orderonce/domain/order"
 )
 
 // hidden replaces what no error may repeat.
@@ -28,15 +26,10 @@ func (c call) redact(message string) string {
 // secrets are the values of the request that no error repeats: all but those that are known to hold no personal or payment
 // data. The longest comes first, so that none is replaced only in part.
 func (c call) secrets() []string {
-	values := []string{c.secret}
-	if c.key != (order.Key{}) {
-		values = append(values, c.key.String())
-	}
-	if c.params != nil {
-		for name, sent := range c.form().ToValues() {
-			if !shown(name) {
-				values = append(values, sent...)
-			}
+	values := []string{c.apiKey, c.Key.String()}
+	for name, sent := range c.Params {
+		if !isPublicParameter(name) {
+			values = append(values, sent...)
 		}
 	}
 	slices.SortFunc(values, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
@@ -44,11 +37,11 @@ func (c call) secrets() []string {
 }
 
 // shown reports whether an error may repeat the value of a parameter that we send.
-func shown(parameter string) bool {
+func isPublicParameter(parameter string) bool {
 	switch parameter {
 	case "amount", "currency", "capture_method", "off_session",
 		"automatic_payment_methods[enabled]", "automatic_payment_methods[allow_redirects]",
-		"metadata[" + metaOrder + "]", "metadata[" + metaScope + "]":
+		"metadata[" + metaOrder + "]", "metadata[" + metaScope + "]", "expand[]", "query":
 		return true
 	}
 	return false

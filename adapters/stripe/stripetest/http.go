@@ -3,6 +3,7 @@ package stripetest
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -239,18 +240,10 @@ func breakConnection(w http.ResponseWriter) {
 func send(w http.ResponseWriter, r Request, answer Response) {
 	body := answer.Body()
 	header := w.Header()
-	header.Set("Content-Type", "application/json")
+	maps.Copy(header, answer.Header())
 	header.Set("Content-Length", strconv.Itoa(len(body)))
-	header.Set("Request-Id", answer.RequestID.String())
 	if r.Key != "" && r.Method == post {
 		header.Set("Idempotency-Key", r.Key)
-	}
-	if answer.ShouldRetry != "" {
-		header.Set("Stripe-Should-Retry", answer.ShouldRetry)
-	}
-	if answer.Replayed() {
-		header.Set("Idempotent-Replayed", "true")
-		header.Set("Original-Request", answer.Original.String())
 	}
 	w.WriteHeader(answer.Status)
 	_, _ = w.Write(body) //nolint:gosec // JSON, and no browser; a client that has gone away is its own problem.

@@ -1,6 +1,9 @@
 package stripetest
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"net/http"
+)
 
 // intentJSON is the object of docs.stripe.com/api/payment_intents/object, as far as it is modeled.
 type intentJSON struct {
@@ -161,4 +164,17 @@ func orNull(s string) *string {
 		return nil
 	}
 	return &s
+}
+
+// Header returns the headers of the answer that a client may act on.
+func (r Response) Header() http.Header {
+	header := http.Header{"Content-Type": {"application/json"}, "Request-Id": {r.RequestID.String()}}
+	if r.ShouldRetry != "" {
+		header["Stripe-Should-Retry"] = []string{r.ShouldRetry}
+	}
+	if r.Replayed() {
+		header["Idempotent-Replayed"] = []string{"true"}
+		header["Original-Request"] = []string{r.Original.String()}
+	}
+	return header
 }

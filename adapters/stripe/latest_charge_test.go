@@ -231,7 +231,7 @@ func TestTheSecondReadDecides(t *testing.T) {
 			}))
 			got, err := calls(t, p)[first](t.Context())
 			if hidden := claim == "the charge is not shown"; hidden && (err == nil || !strings.Contains(err.Error(),
-				"read intent pi_3Pretend with its latest charge: the intent's latest charge is not shown, only its id")) {
+				"read intent pi_3Pretend with its latest charge: latest charge not expanded: got only its id")) {
 				t.Errorf("%s, %s: got %v, want it to say so", claim, first, err)
 			}
 			if got.State != tt.state || got.Failure != tt.failure || kindOf(t, err) != tt.trouble {
