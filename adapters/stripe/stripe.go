@@ -86,11 +86,11 @@ func New(o Options) *Payments {
 }
 
 func checkBaseURL(key, baseURL string) error {
-	if err := checkAddress(key, baseURL); err != nil {
+	if err := checkLiveKey(key, baseURL); err != nil {
 		return err
 	}
 	if _, err := url.Parse(baseURL); err != nil {
-		return redacted{err}
+		return redactedError{err, redactIDs(err.Error())}
 	}
 	return nil
 }
