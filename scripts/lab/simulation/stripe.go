@@ -19,13 +19,14 @@ const (
 	root   = "/v1/payment_intents"
 )
 
-// ask carries one request to the pretend Stripe, with the fault that the world has chosen for the call; a call's second
-// request has none.
-func (k *Worker) ask(r stripetest.Request) stripetest.Response {
-	k.knows.wrong = false // the worker may have asked again
+// callStripe sends one request to the Stripe double, with the fault that the world has chosen
+// for the call. A call's second request has no fault.
+func (k *Worker) callStripe(r stripetest.Request) stripetest.Response {
+	k.knows.wrong = false // this request may be a retry
 	if k.Releases && k.old && r.Path == root {
-		r.Form.Set("description", "an order") // the older release asks in other words,
-		r.Key += ".older"                     // and under other words goes another key
+		// The older release sends another parameter, and so it uses another key.
+		r.Form.Set("description", "an order")
+		r.Key += ".older"
 	}
 	fault := k.fault
 	if !k.armed {
@@ -38,7 +39,7 @@ func (k *Worker) ask(r stripetest.Request) stripetest.Response {
 	}
 	if kind, known := fault.atStripe(); known {
 		k.stripe.Fail(stripetest.Fault{Kind: kind})
-		defer k.stripe.Heal() // a replayed answer may have left it armed
+		defer k.stripe.Heal() // a replayed response does not use the fault up
 		return k.stripe.Do(k.now, r)
 	}
 	switch fault { //nolint:exhaustive // the others happen elsewhere
@@ -55,30 +56,30 @@ func (k *Worker) ask(r stripetest.Request) stripetest.Response {
 	case Refuses:
 		return refusal()
 	case Mistakes:
-		return k.mistaken(k.stripe.Do(k.now, r))
+		return k.withWrongIntent(k.stripe.Do(k.now, r))
 	}
 	return k.stripe.Do(k.now, r)
 }
 
-// refusal is a 400 that says nothing of what became of the intent, as for a customer who was
-// deleted. Stripe finds out before it begins, and so keeps nothing under the key.
+// refusal is a 400 that does not show the intent's status, as for a deleted customer. Stripe
+// finds the error before it executes the request, so it stores nothing under the key.
 func refusal() stripetest.Response {
 	return stripetest.Response{Status: http.StatusBadRequest, Error: &stripetest.Error{
 		Type: "invalid_request_error", Code: "resource_missing", Param: "customer", Message: "No such customer.",
 	}}
 }
 
-// mistaken returns an answer with the intent of something else in it.
-func (k *Worker) mistaken(a stripetest.Response) stripetest.Response {
+// withWrongIntent replaces the intent in a response by one that was made for something else.
+func (k *Worker) withWrongIntent(r stripetest.Response) stripetest.Response {
 	switch {
-	case a.Intent != nil:
-		a.Intent, k.knows.wrong = k.wrong(a.Intent), true
-	case a.Error != nil && a.Error.Intent != nil:
-		e := *a.Error
+	case r.Intent != nil:
+		r.Intent, k.knows.wrong = k.wrong(r.Intent), true
+	case r.Error != nil && r.Error.Intent != nil:
+		e := *r.Error
 		e.Intent, k.knows.wrong = k.wrong(e.Intent), true
-		a.Error = &e
+		r.Error = &e
 	}
-	return a
+	return r
 }
 
 // exchange carries the adapter's requests to the Stripe double without HTTP.
@@ -90,11 +91,11 @@ func (w *World) exchange(_ context.Context, r stripe.Request) (stripe.Response, 
 
 // exchange carries one request to the Stripe double.
 func (k *Worker) exchange(r stripetest.Request) (stripe.Response, error) {
-	a := k.ask(r)
-	if a.Lost {
+	response := k.callStripe(r)
+	if response.Lost {
 		return stripe.Response{}, ordertest.ErrConnection
 	}
-	return stripe.Response{Status: a.Status, Header: a.Header(), Body: a.Body()}, nil
+	return stripe.Response{Status: response.Status, Header: response.Header(), Body: response.Body()}, nil
 }
 
 // wire carries the adapter's HTTP requests to the Stripe double without a socket.
@@ -122,18 +123,19 @@ func (k *Worker) roundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// RoundTrip carries a design's HTTP to the pretend Stripe: each request is a step.
-func (k *Worker) RoundTrip(r *http.Request) (answered *http.Response, err error) {
+// RoundTrip carries the HTTP requests of a Consumer to the Stripe double. Each request is a
+// step.
+func (k *Worker) RoundTrip(r *http.Request) (response *http.Response, err error) {
 	what := r.Method + " " + strings.TrimPrefix(r.URL.Path, "/v1/")
 	if key := r.Header.Get("Idempotency-Key"); key != "" {
 		what += " under " + key
 	}
 	err = k.call(call{name: pays, detail: what}, func() (answer, error) {
-		answered, err = k.roundTrip(r) //nolint:bodyclose // the design's, and it holds nothing
+		response, err = k.roundTrip(r) //nolint:bodyclose // the caller closes it
 		if err != nil {
 			return answer{}, err
 		}
-		return answer{text: strconv.Itoa(answered.StatusCode)}, nil
+		return answer{text: strconv.Itoa(response.StatusCode)}, nil
 	})
-	return answered, err
+	return response, err
 }
