@@ -57,15 +57,14 @@ var errResultNoID = errors.New("search result without an id")
 
 // intentIn returns the intent that a response shows, if it is the one that was asked for.
 func (c call) intentIn(p parsed) (order.Intent, error) {
-	switch {
-	case p.err != nil:
-		return order.Intent{}, p.err
-	case p.intent == nil:
-		return order.Intent{}, errNoIntent
-	case c.intent != "" && p.intent.ID != "" && p.intent.ID != string(c.intent):
+	if p.intent == nil {
+		return order.Intent{}, cmp.Or(p.err, errNoIntent)
+	}
+	intent, err := p.intent.toOrder(p.outerError())
+	if err == nil && c.intent != "" && intent.ID != c.intent {
 		return order.Intent{}, errOtherIntent
 	}
-	return p.intent.toOrder(p.outerError())
+	return intent, err
 }
 
 // settles reports whether the intent inside an error response decides, and not the error.
@@ -96,7 +95,7 @@ func (c call) kindOf(p parsed) order.ErrorKind {
 		return order.Replayed
 	case isUnavailable(p.status):
 		return order.Unavailable
-	case p.status < 400, p.status >= 500, p.status == http.StatusFailedDependency: // 424: a service behind Stripe failed
+	case p.status < 400, p.status >= 500, p.status == http.StatusFailedDependency: // 424: Stripe's upstream failed
 		return order.Unknown
 	case p.status == http.StatusUnauthorized, p.status == http.StatusForbidden:
 		return order.Misconfigured
@@ -115,7 +114,11 @@ func (c call) kindOf(p parsed) order.ErrorKind {
 // isUnavailable reports whether a status means that Stripe did nothing and a retry may
 // succeed: the key or the intent is in use, a rate limit, or Stripe is unavailable.
 func isUnavailable(status int) bool {
-	return status == http.StatusConflict || status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
+	switch status {
+	case http.StatusConflict, http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		return true
+	}
+	return false
 }
 
 // isElsewhere reports whether a 404 means that the intent is in another account or mode, or
@@ -164,22 +167,28 @@ func kindOfCode(code stripe.ErrorCode) order.ErrorKind {
 	// The API key is expired or publishable.
 	case stripe.ErrorCodeAPIKeyExpired, stripe.ErrorCodePlatformAPIKeyExpired, stripe.ErrorCodeSecretKeyRequired,
 		// The account does not exist, or is of a type that may not do this.
-		stripe.ErrorCodeAccountInvalid, stripe.ErrorCodePlatformAccountRequired, stripe.ErrorCodeNotAllowedOnStandardAccount,
+		stripe.ErrorCodeAccountInvalid, stripe.ErrorCodePlatformAccountRequired,
+		stripe.ErrorCodeNotAllowedOnStandardAccount,
 		// The key is of the other mode, or the account is not activated for live mode.
-		stripe.ErrorCodeLivemodeMismatch, stripe.ErrorCodeTestmodeChargesOnly, stripe.ErrorCodePaymentMethodInvalidParameterTestmode,
-		// The payment method's type is not activated or not available for the account: change its settings.
-		stripe.ErrorCodePaymentMethodUnactivated, stripe.ErrorCodeSEPAUnsupportedAccount, stripe.ErrorCodeApplicationFeesNotAllowed,
+		stripe.ErrorCodeLivemodeMismatch, stripe.ErrorCodeTestmodeChargesOnly,
+		stripe.ErrorCodePaymentMethodInvalidParameterTestmode,
+		// The account's settings do not allow the type of payment method.
+		stripe.ErrorCodePaymentMethodUnactivated, stripe.ErrorCodeSEPAUnsupportedAccount,
+		stripe.ErrorCodeApplicationFeesNotAllowed,
 		// The account has reached its limit: ask Stripe to raise it.
 		chargeExceedsTransactionLimit, stripe.ErrorCodeProgressiveOnboardingLimitExceeded,
 		// Our integration is too old.
-		stripe.ErrorCodeTLSVersionUnsupported, stripe.ErrorCodeAlipayUpgradeRequired, stripe.ErrorCodeBitcoinUpgradeRequired,
+		stripe.ErrorCodeTLSVersionUnsupported, stripe.ErrorCodeAlipayUpgradeRequired,
+		stripe.ErrorCodeBitcoinUpgradeRequired,
 		// Our parameters are wrong: every order sends the same ones, none of them empty.
 		stripe.ErrorCodeParameterUnknown, stripe.ErrorCodeParameterMissing, stripe.ErrorCodeParametersExclusive,
-		stripe.ErrorCodeParameterInvalidEmpty, stripe.ErrorCodeParameterInvalidStringBlank, stripe.ErrorCodeParameterInvalidStringEmpty:
+		stripe.ErrorCodeParameterInvalidEmpty, stripe.ErrorCodeParameterInvalidStringBlank,
+		stripe.ErrorCodeParameterInvalidStringEmpty:
 		return order.Misconfigured
 
 	// Too many concurrent requests, in total or for one object.
-	case stripe.ErrorCodeRateLimit, stripe.ErrorCodeLockTimeout, stripe.ErrorCodeIdempotencyKeyInUse, stripe.ErrorCodeTokenInUse,
+	case stripe.ErrorCodeRateLimit, stripe.ErrorCodeLockTimeout,
+		stripe.ErrorCodeIdempotencyKeyInUse, stripe.ErrorCodeTokenInUse,
 		// The payment method's processor is temporarily unavailable, or not ready.
 		stripe.ErrorCodePaymentMethodNotAvailable, stripe.ErrorCodeACSSDebitSessionIncomplete,
 		// The account's limit for a rolling period is used up.

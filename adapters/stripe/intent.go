@@ -91,7 +91,8 @@ type errorCodes struct {
 	DeclineCode string           `json:"decline_code"`
 }
 
-// unexplained is the code of a failure for which Stripe shows no reason. Stripe has no such code.
+// unexplained is the code of a failure for which Stripe shows no reason. It is not a code of
+// Stripe's.
 const unexplained = "unexplained"
 
 // failure never returns the zero Failure, which means that nothing has failed.

@@ -118,7 +118,8 @@ func isPublicText(quoted string) bool {
 		return true
 	}
 	words := strings.FieldsFunc(quoted, func(r rune) bool { return r == '[' || r == ']' })
-	return len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool { return !isParameterName(word) })
+	value := func(word string) bool { return !isParameterName(word) }
+	return len(words) > 0 && !slices.ContainsFunc(words, value)
 }
 
 // isParameterName reports whether a word names a parameter that this package sends, or that

@@ -136,7 +136,8 @@ func (c call) permission() string {
 	return "PaymentIntents: Write"
 }
 
-// encode encodes parameters sorted by name, with literal brackets in names, as stripe-go does.
+// encode encodes parameters sorted by name. As stripe-go does, it does not escape brackets in
+// names.
 func encode(params url.Values) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(params)) {

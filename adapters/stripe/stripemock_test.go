@@ -24,13 +24,13 @@ func TestStripeMockAcceptsEveryRequest(t *testing.T) {
 	if binary == "" {
 		t.Skip("STRIPE_MOCK must name the binary of stripe-mock: run make stripe-mock")
 	}
-	edited := said{200, false, charged("requires_payment_method", none, charge)}
+	edited := ok(intentWithCharge("requires_payment_method", null, charge))
 	sent := map[string]bool{}
 	p := stripe.New(stripe.Options{
-		Key: pretendKey, Scope: scope, BaseURL: startStripeMock(t, binary),
-		Transport: keyed{t, roundTrip(func(r *http.Request) (*http.Response, error) {
+		Key: testKey, Scope: scope, BaseURL: startStripeMock(t, binary),
+		Transport: requireKey{t, roundTripFunc(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Path == "/v1/payment_intents/pi_3Pretend" && r.URL.RawQuery == "" {
-				return edited.respond(r) // so that Read asks for the latest charge too
+				return edited.roundTrip(r) // so that Read asks for the latest charge too
 			}
 			sent[stripe.CallName(r)+" "+queryNames(r)] = true
 			return http.DefaultTransport.RoundTrip(r)
