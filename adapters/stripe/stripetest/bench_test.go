@@ -23,9 +23,9 @@ func BenchmarkOrder(b *testing.B) {
 
 // BenchmarkBody is what the HTTP face adds most of.
 func BenchmarkBody(b *testing.B) {
-	answer := stripetest.New(stripetest.Rules{}).Do(time.Unix(0, 0), request("POST", root, "", creation("pm_card_visa")))
+	res := stripetest.New(stripetest.Rules{}).Do(time.Unix(0, 0), request("POST", root, "", creation("pm_card_visa")))
 	for b.Loop() {
-		answer.Body()
+		res.Body()
 	}
 }
 

@@ -61,9 +61,9 @@ func TestAnExpandedChargeTellsWhyItFailed(t *testing.T) {
 			var intent struct {
 				LatestCharge shownCharge `json:"latest_charge"`
 			}
-			answer := w.Do(w.now, request("GET", root+"/"+id, "", "expand[]=latest_charge"))
-			if err := json.Unmarshal(answer.Body(), &intent); err != nil {
-				t.Fatalf("%v: %s", err, answer.Body())
+			res := w.Do(w.now, request("GET", root+"/"+id, "", "expand[]=latest_charge"))
+			if err := json.Unmarshal(res.Body(), &intent); err != nil {
+				t.Fatalf("%v: %s", err, res.Body())
 			}
 			paid := want.code == ""
 			expected := shownCharge{
@@ -156,7 +156,9 @@ func TestAnExpansionIsRefusedAsStripeRefusesIt(t *testing.T) {
 			id := send("POST", root, creation("pm_card_visa")).Intent.ID
 			send("POST", root+"/"+id+"/confirm", "off_session=true")
 			got := send("GET", root+"/"+id, tt.form)
-			wantSum(t, claim, got, tt.want)
+			if got := summary(got); got != tt.want {
+				t.Errorf("%s: got %q, want %q", claim, got, tt.want)
+			}
 			if got.Error != nil && got.Error.Message != tt.message {
 				t.Errorf("got %q, want %q", got.Error.Message, tt.message)
 			}
@@ -164,8 +166,10 @@ func TestAnExpansionIsRefusedAsStripeRefusesIt(t *testing.T) {
 	}
 	w := newWorld(t, stripetest.Rules{})
 	id := w.create("pm_card_visa")
-	wantSum(t, "a confirmation expands nothing here", w.post(root+"/"+id+"/confirm", "", "off_session=true&expand[]=latest_charge"),
-		"400 invalid_request_error parameter_unknown")
+	if got, want := summary(w.post(root+"/"+id+"/confirm", "", "off_session=true&expand[]=latest_charge")),
+		"400 invalid_request_error parameter_unknown"; got != want {
+		t.Errorf("a confirmation expands nothing here: got %q, want %q", got, want)
+	}
 }
 
 // docs.stripe.com/api/payment_methods/detach and docs.stripe.com/error-codes, resource_missing. The text and the missing code
@@ -194,18 +198,32 @@ func TestWhoeverIsGonePaysNoMore(t *testing.T) {
 			tt.leave(w)
 			for _, id := range []string{waiting, paid} {
 				got := w.confirm(id, "k"+id)
-				wantSum(t, "confirm "+id, got, tt.want)
+				if got := summary(got); got != tt.want {
+					t.Errorf("confirm %s: got %q, want %q", id, got, tt.want)
+				}
 				if got.Error.Param != tt.param || got.Error.Intent != nil {
 					t.Errorf("confirm %s: got param %q and intent %v, want %q and none", id, got.Error.Param, got.Error.Intent, tt.param)
 				}
 			}
-			wantSum(t, "another creation", w.post(root, "", creation("pm_card_visa")), tt.want)
-			wantSum(t, "the intent waits", w.get(root+"/"+waiting), "200 requires_confirmation")
-			wantSum(t, "the paid one stays paid", w.get(root+"/"+paid), "200 succeeded")
-			w.wantCharges(1)
+			if got := summary(w.post(root, "", creation("pm_card_visa"))); got != tt.want {
+				t.Errorf("another creation: got %q, want %q", got, tt.want)
+			}
+			if got, want := summary(w.get(root+"/"+waiting)), "200 requires_confirmation"; got != want {
+				t.Errorf("the intent waits: got %q, want %q", got, want)
+			}
+			if got, want := summary(w.get(root+"/"+paid)), "200 succeeded"; got != want {
+				t.Errorf("the paid one stays paid: got %q, want %q", got, want)
+			}
+			if got := w.Charges("ORD1"); len(got) != 1 {
+				t.Errorf("got charges %v, want 1", got)
+			}
 			other := "amount=50&currency=usd&customer=cus_2&payment_method=pm_card_mastercard"
-			wantSum(t, "other customers and methods remain", w.post(root, "", other), "200 requires_confirmation")
-			wantSum(t, "the refusal is not stored", w.post(root+"/"+waiting+"/confirm", "k"+waiting, "off_session=true"), tt.want)
+			if got, want := summary(w.post(root, "", other)), "200 requires_confirmation"; got != want {
+				t.Errorf("other customers and methods remain: got %q, want %q", got, want)
+			}
+			if got := summary(w.post(root+"/"+waiting+"/confirm", "k"+waiting, "off_session=true")); got != tt.want {
+				t.Errorf("the refusal is not stored: got %q, want %q", got, tt.want)
+			}
 		})
 	}
 }

@@ -18,7 +18,7 @@ func FuzzMachine(f *testing.F) {
 	f.Add([]byte("a redelivered order is charged once"))
 	f.Fuzz(func(t *testing.T, schedule []byte) {
 		w := newWorld(t, stripetest.Rules{})
-		answers := map[stripetest.RequestID][]byte{}
+		responses := map[stripetest.RequestID][]byte{}
 		var tickets []stripetest.Ticket
 		for _, op := range schedule[:min(len(schedule), 200)] {
 			twin := w.clone()
@@ -28,7 +28,7 @@ func FuzzMachine(f *testing.F) {
 			if op%16 < 6 && got != nil && !bytes.Equal(fuzzStep(twin, op, &again).Body(), got.Body()) {
 				t.Fatalf("step %d answers a clone otherwise", op)
 			}
-			checkReplay(t, answers, got)
+			checkReplay(t, responses, got)
 			checkMoney(t, w, before)
 		}
 		for _, ticket := range tickets {
@@ -92,7 +92,7 @@ func fuzzStep(w *world, op byte, tickets *[]stripetest.Ticket) *stripetest.Respo
 }
 
 // checkReplay compares a replay with the first answer, byte by byte.
-func checkReplay(t *testing.T, answers map[stripetest.RequestID][]byte, got *stripetest.Response) {
+func checkReplay(t *testing.T, responses map[stripetest.RequestID][]byte, got *stripetest.Response) {
 	t.Helper()
 	if got == nil {
 		return
@@ -100,8 +100,8 @@ func checkReplay(t *testing.T, answers map[stripetest.RequestID][]byte, got *str
 	plain := *got
 	plain.Garbled = false
 	if !got.Replayed() {
-		answers[got.RequestID] = plain.Body()
-	} else if first := answers[got.Original]; !bytes.Equal(first, plain.Body()) {
+		responses[got.RequestID] = plain.Body()
+	} else if first := responses[got.Original]; !bytes.Equal(first, plain.Body()) {
 		t.Fatalf("request %s replays %s otherwise:\n%s\n%s", got.RequestID, got.Original, first, plain.Body())
 	}
 }

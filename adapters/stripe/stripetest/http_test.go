@@ -59,30 +59,27 @@ func (s *site) send(method, path, key, form string) (reply, error) {
 	if key != "" {
 		r.Header.Set("Idempotency-Key", key)
 	}
-	answer, err := s.client.Do(r)
+	res, err := s.client.Do(r)
 	if err != nil {
 		return reply{}, err
 	}
-	body, err := io.ReadAll(answer.Body)
-	return reply{answer.StatusCode, answer.Header, string(body)}, errors.Join(err, answer.Body.Close())
+	body, err := io.ReadAll(res.Body)
+	return reply{res.StatusCode, res.Header, string(body)}, errors.Join(err, res.Body.Close())
 }
 
 func (s *site) mustSend(method, path, key, form string) reply {
 	s.tb.Helper()
-	answer, err := s.send(method, path, key, form)
+	res, err := s.send(method, path, key, form)
 	if err != nil {
 		s.tb.Fatal(err)
 	}
-	return answer
+	return res
 }
 
-func (s *site) wantCharges(want int) {
-	s.tb.Helper()
-	s.Machine(func(m *stripetest.Machine) {
-		if got := len(m.Charges("ORD1")); got != want {
-			s.tb.Errorf("successful charges: got %d, want %d", got, want)
-		}
-	})
+// charges returns the successful charges of the order.
+func (s *site) charges() (charges []stripetest.Charge) {
+	s.Machine(func(m *stripetest.Machine) { charges = m.Charges("ORD1") })
+	return charges
 }
 
 const confirmFirst = root + "/pi_000001/confirm"
@@ -129,7 +126,9 @@ func TestHTTPAnswers(t *testing.T) {
 	if !strings.Contains(list.body, `"has_more":false,"data":[{"id":"pi_000001"`) {
 		t.Errorf("list: %+v", list)
 	}
-	s.wantCharges(1)
+	if got := s.charges(); len(got) != 1 {
+		t.Errorf("got charges %v, want 1", got)
+	}
 }
 
 func TestHTTPClock(t *testing.T) {
@@ -162,7 +161,9 @@ func TestHTTPConnectionFaults(t *testing.T) {
 			if got := s.Count(stripetest.Confirm); got != 1 {
 				t.Errorf("confirmations that arrived: got %d, want 1", got)
 			}
-			s.wantCharges(want)
+			if got := s.charges(); len(got) != want {
+				t.Errorf("got charges %v, want %d", got, want)
+			}
 		})
 	}
 
@@ -194,7 +195,9 @@ func TestHTTPTwins(t *testing.T) {
 			for !s.locked("pi_000001") {
 				runtime.Gosched()
 			}
-			s.wantCharges(paidMeanwhile)
+			if got := s.charges(); len(got) != paidMeanwhile {
+				t.Errorf("got charges %v, want %d", got, paidMeanwhile)
+			}
 			for key, want := range map[string]string{"k": "409 idempotency_key_in_use", "other": "429 lock_timeout"} {
 				got := s.mustSend("POST", confirmFirst, key, "off_session=true")
 				status, code, _ := strings.Cut(want, " ")
@@ -206,7 +209,9 @@ func TestHTTPTwins(t *testing.T) {
 				t.Error(err)
 			}
 			slow.Wait()
-			s.wantCharges(1)
+			if got := s.charges(); len(got) != 1 {
+				t.Errorf("got charges %v, want 1", got)
+			}
 		})
 	}
 }
@@ -291,12 +296,12 @@ func TestHTTPVersion(t *testing.T) {
 		if sent != "" {
 			r.Header.Set("Stripe-Version", sent)
 		}
-		answer, err := s.client.Do(r)
+		res, err := s.client.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _ = answer.Body.Close(); answer.Header.Get("Stripe-Version") != want {
-			t.Errorf("asked for version %q: got %q, want %q", sent, answer.Header.Get("Stripe-Version"), want)
+		if _ = res.Body.Close(); res.Header.Get("Stripe-Version") != want {
+			t.Errorf("asked for version %q: got %q, want %q", sent, res.Header.Get("Stripe-Version"), want)
 		}
 	}
 }
@@ -313,12 +318,12 @@ func TestHTTPRefusesStrangers(t *testing.T) {
 		want int
 	}{{"sk_test_pretend", 200}, {"sk_live_pretend", 401}} {
 		r.SetBasicAuth(c.user, "")
-		answer, err := s.client.Do(r)
+		res, err := s.client.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _ = answer.Body.Close(); answer.StatusCode != c.want {
-			t.Errorf("basic authentication as %q: got %d, want %d", c.user, answer.StatusCode, c.want)
+		if _ = res.Body.Close(); res.StatusCode != c.want {
+			t.Errorf("basic authentication as %q: got %d, want %d", c.user, res.StatusCode, c.want)
 		}
 	}
 	if second, err := stripetest.Serve(stripetest.Options{Port: portOf(t, s.URL)}); err == nil {
@@ -348,5 +353,7 @@ func TestHTTPRace(t *testing.T) {
 		})
 	}
 	group.Wait()
-	s.wantCharges(1)
+	if got := s.charges(); len(got) != 1 {
+		t.Errorf("got charges %v, want 1", got)
+	}
 }

@@ -26,14 +26,22 @@ func TestClone(t *testing.T) {
 	other.get(root + "/" + id)
 	other.Card("pm_x", stripetest.Declines)
 	other.DeleteCustomer("cus_2")
-	wantSum(t, "the clone ends the call", other.End(other.now, ticket), "200 succeeded")
+	if got, want := summary(other.End(other.now, ticket)), "200 succeeded"; got != want {
+		t.Errorf("the clone ends the call: got %q, want %q", got, want)
+	}
 	other.post(root, "k2", creation("pm_card_visa"))
 	if w.state() != before {
 		t.Error("what happened to the clone happened to its original")
 	}
-	wantSum(t, "the original ends the same call", w.End(w.now, ticket), "200 succeeded")
-	w.wantCharges(1)
-	other.wantCharges(1)
+	if got, want := summary(w.End(w.now, ticket)), "200 succeeded"; got != want {
+		t.Errorf("the original ends the same call: got %q, want %q", got, want)
+	}
+	if got := w.Charges("ORD1"); len(got) != 1 {
+		t.Errorf("got charges %v, want 1", got)
+	}
+	if got := other.Charges("ORD1"); len(got) != 1 {
+		t.Errorf("got charges %v, want 1", got)
+	}
 }
 
 func TestAppendState(t *testing.T) {

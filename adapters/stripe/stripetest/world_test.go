@@ -13,6 +13,12 @@ import (
 
 const root = "/v1/payment_intents"
 
+// Summaries of responses.
+const (
+	genericDecline  = "402 card_error card_declined generic_decline requires_payment_method"
+	unexpectedState = "400 invalid_request_error payment_intent_unexpected_state"
+)
+
 // world is a machine with a clock and a client.
 type world struct {
 	*stripetest.Machine
@@ -55,15 +61,16 @@ func (w *world) confirm(id, key string) stripetest.Response {
 // create makes an unconfirmed intent and returns its id.
 func (w *world) create(method string) string {
 	w.t.Helper()
-	answer := w.post(root, "", creation(method))
-	if answer.Status != 200 {
-		w.t.Fatalf("create with %s: %s", method, answer.Body())
+	res := w.post(root, "", creation(method))
+	if res.Status != 200 {
+		w.t.Fatalf("create with %s: %s", method, res.Body())
 	}
-	return answer.Intent.ID
+	return res.Intent.ID
 }
 
-// sum is the part of an answer that most claims are about: status, error, intent status, and whether a key answered.
-func sum(r stripetest.Response) string {
+// summary is the part of a response that most tests compare: the status, the error, the intent's
+// status, and whether the response is replayed or lost.
+func summary(r stripetest.Response) string {
 	parts, intent := []string{strconv.Itoa(r.Status)}, r.Intent
 	if r.Error != nil {
 		parts = append(parts, r.Error.Type, r.Error.Code, r.Error.DeclineCode)
@@ -79,18 +86,4 @@ func sum(r stripetest.Response) string {
 		parts = append(parts, "lost")
 	}
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " ")
-}
-
-func wantSum(t *testing.T, what string, got stripetest.Response, want string) {
-	t.Helper()
-	if sum(got) != want {
-		t.Errorf("%s: got %q, want %q", what, sum(got), want)
-	}
-}
-
-func (w *world) wantCharges(want int) {
-	w.t.Helper()
-	if got := len(w.Charges("ORD1")); got != want {
-		w.t.Errorf("successful charges: got %d, want %d", got, want)
-	}
 }
