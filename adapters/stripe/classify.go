@@ -32,8 +32,8 @@ func (c call) classify(p parsed) (result, error) {
 }
 
 // classifyPage is classify for a search, whose response holds any number of intents. An
-// intent in a status that Prepare and Confirm never cause is returned with its id alone: it
-// exists all the same, and it may have moved money.
+// intent in a status that Prepare and Confirm never cause is returned with its id alone:
+// it exists all the same, and it may have moved money.
 func (c call) classifyPage(p parsed) ([]order.Intent, error) {
 	if p.status != http.StatusOK || p.err != nil {
 		_, err := c.classify(p)
@@ -68,12 +68,13 @@ func (c call) intentIn(p parsed) (order.Intent, error) {
 }
 
 // settles reports whether the intent inside an error response decides, and not the error.
-// An error of a search never shows an intent that was asked for. A replayed error of Prepare
-// means that the key is spent, so the order needs another one.
+// An error of a search never shows an intent that was asked for. A replayed error of
+// Prepare means that the key is spent, so the order needs another one.
 //
-// A declined payment is a 402, and so may be an error about the account. The intent decides
-// if it shows an outcome, because an outcome is final whatever the error says: a failed
-// attempt takes the payment method off the intent, and then no attempt can confirm it.
+// A declined payment is a 402, and so may be an error about the account. The intent
+// decides if it shows an outcome, because an outcome is final whatever the error says: a
+// failed attempt takes the payment method off the intent, and then no attempt can confirm
+// it.
 func (c call) settles(p parsed, i order.Intent) bool {
 	if c.Path == searchPath || p.replayed && c.intent == "" {
 		return false
@@ -121,14 +122,14 @@ func isUnavailable(status int) bool {
 	return false
 }
 
-// isElsewhere reports whether a 404 means that the intent is in another account or mode, or
-// that this is not Stripe's API. Otherwise a customer or payment method is missing.
+// isElsewhere reports whether a 404 means that the intent is in another account or mode,
+// or that this is not Stripe's API. Otherwise a customer or payment method is missing.
 func (c call) isElsewhere(e apiError) bool {
 	return e.Code != stripe.ErrorCodeResourceMissing || c.intent != "" && namesIntent(e.Param)
 }
 
-// namesIntent reports whether a parameter is the intent in the path, and not the customer or
-// payment method of that intent.
+// namesIntent reports whether a parameter is the intent in the path, and not the customer
+// or payment method of that intent.
 func namesIntent(param string) bool {
 	return param == "" || param == "intent" || param == "payment_intent"
 }
@@ -147,12 +148,13 @@ func (c call) fail(k order.ErrorKind, requestID string, err error) error {
 	return &order.PaymentError{Kind: k, RequestID: requestID, Err: fmt.Errorf("%s: %w", c.name, err)}
 }
 
-// isAccountError reports whether an error code is about our key, account, mode or integration.
+// isAccountError reports whether an error code is about our key, account, mode or
+// integration.
 func isAccountError(code stripe.ErrorCode) bool { return kindOfCode(code) == order.Misconfigured }
 
 // kindOfCode says what an error code means, whatever the status is
-// (docs.stripe.com/error-codes). The default, Refused, is for codes about the order and for
-// codes of requests that are not made here.
+// (docs.stripe.com/error-codes). The default, Refused, is for codes about the order and
+// for codes of requests that are not made here.
 //
 // Only the code identifies an account error. The status has been 401 for an expired key
 // (github.com/stripe/stripe-cli/issues/1341), 403 for a publishable key

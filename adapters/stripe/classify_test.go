@@ -15,8 +15,8 @@ import (
 	"orderonce/domain/order"
 )
 
-// The kind of error for each error code of stripe-go (docs.stripe.com/error-codes), with a 400,
-// and with a 402 without an intent.
+// The kind of error for each error code of stripe-go (docs.stripe.com/error-codes), with
+// a 400, and with a 402 without an intent.
 const (
 	// Our key, account, mode or integration is wrong. The order waits until it is fixed.
 	codesMisconfigured = `
@@ -36,8 +36,8 @@ const (
 	// A retry may succeed. Money may have moved.
 	codesUnknown = `processing_error payment_method_provider_timeout`
 
-	// The bank, Stripe or the customer declines. These are 402s with the intent, which settles
-	// the order.
+	// The bank, Stripe or the customer declines. These are 402s with the intent, which
+	// settles the order.
 	codesDeclined = `
 		account_closed authentication_required bank_account_declined bank_account_restricted
 		bank_account_unusable bank_account_unverified bank_account_verification_failed
@@ -50,7 +50,8 @@ const (
 		payment_method_customer_decline payment_method_provider_decline postal_code_invalid
 		refer_to_customer`
 
-	// The order is invalid: its amount, customer, payment method, or the status of its intent.
+	// The order is invalid: its amount, customer, payment method, or the status of its
+	// intent.
 	codesRefused = `
 		account_number_invalid amount_too_large amount_too_small bank_account_bad_routing_numbers
 		charge_invalid_parameter clearing_code_unsupported country_code_invalid email_invalid
@@ -62,8 +63,8 @@ const (
 		payment_method_unexpected_state payment_method_unsupported_type resource_missing
 		routing_number_invalid token_already_used token_card_network_invalid url_invalid`
 
-	// Requests that the adapter does not send: payouts, refunds, captures, invoices, setup, tax,
-	// Connect, Issuing, Terminal and others.
+	// Requests that the adapter does not send: payouts, refunds, captures, invoices,
+	// setup, tax, Connect, Issuing, Terminal and others.
 	codesOfOtherRequests = `
 		account_country_invalid_address account_error_country_change_requires_additional_steps
 		account_information_mismatch balance_insufficient balance_invalid_parameter bank_account_exists
@@ -150,7 +151,8 @@ func TestEveryErrorCodeHasAKind(t *testing.T) {
 	}
 }
 
-// kindOfRead is the kind of a Read's error: Stripe gave us the id, so the order cannot be wrong.
+// kindOfRead is the kind of a Read's error: Stripe gave us the id, so the order cannot be
+// wrong.
 func kindOfRead(k order.ErrorKind) order.ErrorKind {
 	if k == order.Refused {
 		return order.Misconfigured
@@ -158,8 +160,8 @@ func kindOfRead(k order.ErrorKind) order.ErrorKind {
 	return k
 }
 
-// A failed attempt takes the payment method off the intent, and then no attempt can confirm it,
-// whatever the error code is. So the intent settles the order.
+// A failed attempt takes the payment method off the intent, and then no attempt can
+// confirm it, whatever the error code is. So the intent settles the order.
 func TestAnIntentThatShowsAnOutcomeWinsOverEveryErrorCode(t *testing.T) {
 	t.Parallel()
 	for code, kind := range kindByCode() {
@@ -196,7 +198,8 @@ func TestAnIntentThatShowsAnOutcomeWinsOverEveryErrorCode(t *testing.T) {
 	}
 }
 
-// TestTheTableOfErrorCodesIsComplete compares the table with the constants in stripe-go's source.
+// TestTheTableOfErrorCodesIsComplete compares the table with the constants in stripe-go's
+// source.
 func TestTheTableOfErrorCodesIsComplete(t *testing.T) {
 	t.Parallel()
 	library, err := build.Import("github.com/stripe/stripe-go/v76", ".", build.FindOnly)
@@ -245,8 +248,8 @@ func responding(tb testing.TB, res response) *stripe.Payments {
 	return newPayments(tb, "", roundTripFunc(res.roundTrip))
 }
 
-// A missing intent is in another account or mode. A missing customer or payment method is the
-// order's.
+// A missing intent is in another account or mode. A missing customer or payment method is
+// the order's.
 func TestAMissingResourceIsRefusedUnlessItIsTheIntent(t *testing.T) {
 	t.Parallel()
 	for param, want := range map[string]order.ErrorKind{

@@ -102,8 +102,8 @@ func faultOf(c ordertest.Call, m ordertest.Mishap) stripetest.Fault {
 	kind := map[ordertest.Mishap]stripetest.FaultKind{
 		ordertest.SaysUnavailable:         stripetest.RateLimited,
 		ordertest.SaysMisconfigured:       stripetest.Unauthorized,
-		ordertest.NeverArrives:            stripetest.LoseAnswerBeforeEffect,
-		ordertest.LosesTheAnswer:          stripetest.LoseAnswerAfterEffect,
+		ordertest.NeverArrives:            stripetest.LoseRequest,
+		ordertest.LosesTheAnswer:          stripetest.LoseResponse,
 		ordertest.FailsForTheKey:          stripetest.ServerErrorBeforeEffect,
 		ordertest.DoesItButFailsForTheKey: stripetest.ServerErrorAfterEffect,
 	}
@@ -144,8 +144,8 @@ func TestFaultsOfStripe(t *testing.T) {
 	}
 }
 
-// After a restore from backup an attempt may be counted twice. Its key then replays the response
-// from before the customer paid.
+// After a restore from backup an attempt may be counted twice. Its key then replays the
+// response from before the customer paid.
 func TestAReplayedDeclineDoesNotHideAPayment(t *testing.T) {
 	t.Parallel()
 	s := newStripe(t)
@@ -170,8 +170,8 @@ func TestAReplayedDeclineDoesNotHideAPayment(t *testing.T) {
 	}
 }
 
-// The attempt whose card was declined may crash before it records the decline. The next attempt
-// reads the decline from the intent.
+// The attempt whose card was declined may crash before it records the decline. The next
+// attempt reads the decline from the intent.
 func TestReadShowsADecline(t *testing.T) {
 	t.Parallel()
 	for claim, tt := range map[string]struct {

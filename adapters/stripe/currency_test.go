@@ -7,8 +7,8 @@ import (
 	"orderonce/domain/order"
 )
 
-// TestTheDomainAndTheStripeDoubleHaveTheSameLimits compares two lists that were each written
-// from the documentation, by preparing the largest amount of every currency.
+// TestTheDomainAndTheStripeDoubleHaveTheSameLimits compares two lists that were each
+// written from the documentation, by preparing the largest amount of every currency.
 func TestTheDomainAndTheStripeDoubleHaveTheSameLimits(t *testing.T) {
 	t.Parallel()
 	s := newStripe(t)

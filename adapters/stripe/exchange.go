@@ -11,15 +11,15 @@ import (
 	"github.com/stripe/stripe-go/v76"
 )
 
-// Exchange sends a request to Stripe and returns the response. An error means that there is
-// no response: Stripe may or may not have done what the request asks for.
+// Exchange sends a request to Stripe and returns the response. An error means that there
+// is no response: Stripe may or may not have done what the request asks for.
 type Exchange func(context.Context, Request) (Response, error)
 
 // client is the Exchange over HTTP.
 //
-// It is not stripe-go's Backend. Backend.Call runs `uname -a` before the first request of a
-// process (1.3 to 1.7 ms of a cold start), sends our host's name in every request, and makes
-// up an idempotency key for a write that has none.
+// It is not stripe-go's Backend. Backend.Call runs `uname -a` before the first request of
+// a process (1.3 to 1.7 ms of a cold start), sends our host's name in every request, and
+// makes up an idempotency key for a write that has none.
 type client struct {
 	key     string
 	baseURL string

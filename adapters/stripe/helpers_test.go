@@ -21,7 +21,8 @@ const (
 	intentID = order.IntentID("pi_3Pretend")
 )
 
-// intentJSON is a PaymentIntent as Stripe sends it, with more fields than the adapter reads.
+// intentJSON is a PaymentIntent as Stripe sends it, with more fields than the adapter
+// reads.
 func intentJSON(status, lastError string) string { return intentWithCharge(status, lastError, null) }
 
 // intentWithCharge is a PaymentIntent with a latest charge.
@@ -52,7 +53,8 @@ func errorWithIntent(rest, intent string) string {
 	return errorJSON(rest + `,"payment_intent":` + intent)
 }
 
-// JSON of the parts of responses: last errors, charges, and the fields of an error response.
+// JSON of the parts of responses: last errors, charges, and the fields of an error
+// response.
 const (
 	null          = "null"
 	declinedError = `{"type":"card_error","code":"card_declined",` +
@@ -134,8 +136,8 @@ const all = "prepare confirm read"
 // declinedIntent is an intent whose last confirmation was declined.
 func declinedIntent() string { return intentJSON("requires_payment_method", declinedError) }
 
-// requireKey is the transport of every test: it fails a test that sends a write without an
-// idempotency key.
+// requireKey is the transport of every test: it fails a test that sends a write without
+// an idempotency key.
 type requireKey struct {
 	t    testing.TB
 	next http.RoundTripper

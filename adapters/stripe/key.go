@@ -12,10 +12,11 @@ var (
 	ErrLiveKey   = errors.New("live key with another base URL: a live key may be sent to Stripe only")
 )
 
-// CheckKey reports whether a key may be used with a base URL: it must be an account's secret
-// or restricted key, and a live one may be sent to no base URL but "", which is Stripe's. It
-// returns ErrNotAKey, ErrLiveKey, or ErrKeyInJSON for the JSON object that the console of
-// Secrets Manager stores unless plain text is selected. Space around a key is ignored.
+// CheckKey reports whether a key may be used with a base URL: it must be an account's
+// secret or restricted key, and a live one may be sent to no base URL but "", which is
+// Stripe's. It returns ErrNotAKey, ErrLiveKey, or ErrKeyInJSON for the JSON object that
+// the console of Secrets Manager stores unless plain text is selected. Space around a key
+// is ignored.
 func CheckKey(key, baseURL string) error {
 	switch key = strings.TrimSpace(key); {
 	case strings.HasPrefix(key, "{"):
@@ -27,8 +28,8 @@ func CheckKey(key, baseURL string) error {
 }
 
 // isKey reports whether a text is a secret or restricted key with its mode
-// (docs.stripe.com/keys). A publishable key may not call this API, and an organization's key
-// would need a header that names an account.
+// (docs.stripe.com/keys). A publishable key may not call this API, and an organization's
+// key would need a header that names an account.
 func isKey(s string) bool {
 	kind, rest, _ := strings.Cut(s, "_")
 	mode, id, _ := strings.Cut(rest, "_")
@@ -39,8 +40,8 @@ func isKey(s string) bool {
 		id != "" && !strings.ContainsFunc(id, invalid)
 }
 
-// Live reports whether a key may charge real cards. Every key that is not marked as a test
-// key counts as live.
+// Live reports whether a key may charge real cards. Every key that is not marked as a
+// test key counts as live.
 func Live(key string) bool {
 	key = strings.TrimSpace(key)
 	return !strings.HasPrefix(key, "sk_test_") && !strings.HasPrefix(key, "rk_test_")

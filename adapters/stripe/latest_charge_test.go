@@ -13,8 +13,8 @@ import (
 	"orderonce/domain/order"
 )
 
-// An attempt may crash before it records the failure, and a person may then edit the intent,
-// which clears its last error.
+// An attempt may crash before it records the failure, and a person may then edit the
+// intent, which clears its last error.
 func TestAnEditInTheDashboardHidesNoFailure(t *testing.T) {
 	t.Parallel()
 	for claim, tt := range map[string]struct {
@@ -195,8 +195,8 @@ func TestA403NamesTheMissingPermission(t *testing.T) {
 	}
 }
 
-// The intent that is returned is the second read's, because the customer may have paid since the
-// first one.
+// The intent that is returned is the second read's, because the customer may have paid
+// since the first one.
 func TestTheSecondReadDecides(t *testing.T) {
 	t.Parallel()
 	needsMethod := func(lastError, charge string) response {

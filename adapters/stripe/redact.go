@@ -14,9 +14,9 @@ import (
 // hidden replaces secrets and payment data in errors.
 const hidden = "[redacted]"
 
-// redact removes secrets and payment data from a message of Stripe's, which may repeat what
-// it was sent: first the values of the request, then quoted text, then everything that looks
-// like an id.
+// redact removes secrets and payment data from a message of Stripe's, which may repeat
+// what it was sent: first the values of the request, then quoted text, then everything
+// that looks like an id.
 func (c call) redact(message string) string {
 	for _, value := range c.secrets() {
 		message = strings.ReplaceAll(message, value, hidden)
@@ -24,9 +24,9 @@ func (c call) redact(message string) string {
 	return redactIDs(redactQuoted(message))
 }
 
-// secrets returns the values of the request that no error may repeat: all except those that
-// hold no personal data and no payment data. The longest comes first, so that no value is
-// replaced only in part.
+// secrets returns the values of the request that no error may repeat: all except those
+// that hold no personal data and no payment data. The longest comes first, so that no
+// value is replaced only in part.
 func (c call) secrets() []string {
 	values := []string{c.apiKey, c.Key.String()}
 	for name, sent := range c.Params {
@@ -52,8 +52,9 @@ func isPublicParameter(name string) bool {
 // redactQuoted removes quoted text from a message, because Stripe quotes values, as in:
 // No such customer: 'cus_1'.
 //
-// A quotation mark opens a quotation unless it ends a word, and closes one unless it starts a
-// word, so "can't" contains no quotation. An unclosed quotation is removed up to the end.
+// A quotation mark opens a quotation unless it ends a word, and closes one unless it
+// starts a word, so "can't" contains no quotation. An unclosed quotation is removed up to
+// the end.
 func redactQuoted(message string) string {
 	var b strings.Builder
 	for before := ' '; message != ""; {

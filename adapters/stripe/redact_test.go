@@ -10,8 +10,8 @@ import (
 	"orderonce/domain/order"
 )
 
-// newOrderFor is an order with names in place of Stripe's ids. order.New accepts them, because
-// they have the form of ids.
+// newOrderFor is an order with names in place of Stripe's ids. order.New accepts them,
+// because they have the form of ids.
 func newOrderFor(tb testing.TB, customer, method string) order.Order {
 	tb.Helper()
 	o, err := order.New(order.Draft{
@@ -25,8 +25,8 @@ func newOrderFor(tb testing.TB, customer, method string) order.Order {
 	return o
 }
 
-// Stripe's messages may repeat the values of the request, such as a person's name in place of a
-// customer's id.
+// Stripe's messages may repeat the values of the request, such as a person's name in
+// place of a customer's id.
 func TestErrorsDoNotRepeatTheRequest(t *testing.T) {
 	t.Parallel()
 	for _, names := range [][2]string{
@@ -106,8 +106,8 @@ func TestErrorsKeepThePublicPartsOfAMessage(t *testing.T) {
 	}
 }
 
-// TestErrorsKeepParameterNames quotes every parameter that Stripe may require of our requests,
-// and some other words.
+// TestErrorsKeepParameterNames quotes every parameter that Stripe may require of our
+// requests, and some other words.
 func TestErrorsKeepParameterNames(t *testing.T) {
 	t.Parallel()
 	const names = `amount currency customer payment_method payment_method_types payment_method_data payment_method_options
@@ -146,8 +146,8 @@ func TestErrorsKeepValuesThatAreNotPersonal(t *testing.T) {
 	}
 }
 
-// A proxy may send parts of a request back in a response that is not HTTP, and net/http quotes
-// it in its error.
+// A proxy may send parts of a request back in a response that is not HTTP, and net/http
+// quotes it in its error.
 func TestNetworkErrorsDoNotRepeatTheRequest(t *testing.T) {
 	t.Parallel()
 	o := newOrderFor(t, "john_smith", "jane_doe")

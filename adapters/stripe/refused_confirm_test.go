@@ -47,7 +47,8 @@ func TestConfirmIsRefusedIfTheCustomerOrMethodIsGone(t *testing.T) {
 	}
 }
 
-// beforeConfirm calls before between an attempt's last read of the intent and its confirmation.
+// beforeConfirm calls before between an attempt's last read of the intent and its
+// confirmation.
 type beforeConfirm struct {
 	order.Payments
 	before func()
@@ -58,8 +59,8 @@ func (m beforeConfirm) Confirm(ctx context.Context, id order.IntentID, k order.K
 	return m.Payments.Confirm(ctx, id, k)
 }
 
-// Another worker may have confirmed the intent before Stripe refuses this worker's confirmation.
-// Every outcome of the intent settles the order, not only a payment.
+// Another worker may have confirmed the intent before Stripe refuses this worker's
+// confirmation. Every outcome of the intent settles the order, not only a payment.
 func TestARefusedConfirmationSettlesAsTheIntentShows(t *testing.T) {
 	t.Parallel()
 	const refused = order.Status("")

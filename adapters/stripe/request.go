@@ -56,7 +56,8 @@ func prepareCall(o order.Order, scope order.Scope, k order.Key) call {
 			"customer":       {payment.Customer},
 			"payment_method": {payment.Method},
 			"capture_method": {"automatic"},
-			// Only payment methods without a page of their own: no customer is there to redirect.
+			// Only payment methods without a page of their own: no customer is there to
+			// redirect.
 			"automatic_payment_methods[enabled]":         {"true"},
 			"automatic_payment_methods[allow_redirects]": {"never"},
 			"metadata[" + metaOrder + "]":                {string(o.ID())},
@@ -105,11 +106,11 @@ var (
 	errNotIntentID = errors.New("not a PaymentIntent id")
 )
 
-// validate refuses a request that must not be sent. The intent's id becomes part of a path:
-// "" would list every intent, and "pi_1/cancel" would cancel one.
+// validate refuses a request that must not be sent. The intent's id becomes part of a
+// path: "" would list every intent, and "pi_1/cancel" would cancel one.
 //
-// A read of an invalid id is Misconfigured and not Refused, because a corrupt row may be the
-// cause, and its order may have been charged.
+// A read of an invalid id is Misconfigured and not Refused, because a corrupt row may be
+// the cause, and its order may have been charged.
 func (c call) validate() error {
 	named := c.Path != intentsPath && c.Path != searchPath
 	switch {
@@ -136,8 +137,8 @@ func (c call) permission() string {
 	return "PaymentIntents: Write"
 }
 
-// encode encodes parameters sorted by name. As stripe-go does, it does not escape brackets in
-// names.
+// encode encodes parameters sorted by name. As stripe-go does, it does not escape
+// brackets in names.
 func encode(params url.Values) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(params)) {

@@ -8,8 +8,8 @@ import (
 	"orderonce/domain/order"
 )
 
-// Response is Stripe's response to a Request as it arrived. Status and Header are those of
-// HTTP; of the headers, Request-Id and Idempotent-Replayed are read.
+// Response is Stripe's response to a Request as it arrived. Status and Header are those
+// of HTTP; of the headers, Request-Id and Idempotent-Replayed are read.
 type Response struct {
 	Status int
 	Header http.Header
@@ -41,8 +41,9 @@ var (
 	errOtherIntent = errors.New("response with another PaymentIntent")
 )
 
-// parse decodes a response. An error response whose body is not Stripe's error object, such
-// as a proxy's HTML page, is unreadable whatever its status, because Stripe did not send it.
+// parse decodes a response. An error response whose body is not Stripe's error object,
+// such as a proxy's HTML page, is unreadable whatever its status, because Stripe did not
+// send it.
 func parse(r Response) parsed {
 	p := parsed{
 		status: r.Status, requestID: r.Header.Get("Request-Id"),
@@ -77,9 +78,9 @@ func (p parsed) parseError(b []byte) parsed {
 	return p
 }
 
-// outerError is the failure that the error around an intent reports: why the payment did not
-// succeed. Errors other than a 402 are about the request, and those about the account are not
-// about a payment either.
+// outerError is the failure that the error around an intent reports: why the payment did
+// not succeed. Errors other than a 402 are about the request, and those about the account
+// are not about a payment either.
 func (p parsed) outerError() order.Failure {
 	if p.status != http.StatusPaymentRequired || isAccountError(p.apiError.Code) {
 		return order.Failure{}

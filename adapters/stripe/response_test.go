@@ -356,8 +356,8 @@ func TestErrorsContainNoSecrets(t *testing.T) {
 	}
 }
 
-// TestNothingIsPrinted runs this program again, because stripe-go can print whole responses to
-// the outputs of the process.
+// TestNothingIsPrinted runs this program again, because stripe-go can print whole
+// responses to the outputs of the process.
 func TestNothingIsPrinted(t *testing.T) {
 	t.Parallel()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^(TestAResponse|TestErrorsContain)")

@@ -1,19 +1,20 @@
-// Package stripe is order.Payments over Stripe's PaymentIntents API. It turns an order into
-// requests and each response into an intent or an error, and it knows nothing of queues and
-// tables.
+// Package stripe is order.Payments over Stripe's PaymentIntents API. It turns an order
+// into requests and each response into an intent or an error, and it knows nothing of
+// queues and tables.
 //
 // Interpreting a response is two pure functions: parse decodes it, classify says what it
 // means for the order. Only an Exchange does I/O.
 //
-// The package keeps no state, logs nothing and retries nothing: a redelivery of the message
-// is the retry, and it goes through the claim. (Only net/http may resend a request, under the
-// same idempotency key, if a kept connection turns out to be closed.)
+// The package keeps no state, logs nothing and retries nothing: a redelivery of the
+// message is the retry, and it goes through the claim. (Only net/http may resend a
+// request, under the same idempotency key, if a kept connection turns out to be closed.)
 //
-// The API key may be a restricted one with two permissions, "PaymentIntents: Write", which
-// includes Read, and "Charges and Refunds: Read" (docs.stripe.com/keys/restricted-api-keys).
-// The second is needed only to explain a failed intent that was edited since: the edit clears
-// its last error, and then its latest charge holds the reason. If a permission is missing,
-// the error is Misconfigured and names the permission.
+// The API key may be a restricted one with two permissions, "PaymentIntents: Write",
+// which includes Read, and "Charges and Refunds: Read"
+// (docs.stripe.com/keys/restricted-api-keys). The second is needed only to explain a
+// failed intent that was edited since: the edit clears its last error, and then its
+// latest charge holds the reason. If a permission is missing, the error is Misconfigured
+// and names the permission.
 package stripe
 
 import (
@@ -33,17 +34,18 @@ import (
 // function that runs for a minute.
 const DefaultTimeout = 15 * time.Second
 
-// idleConnsPerHost is how many connections the default transport keeps. net/http keeps two,
-// so a batch of ten concurrent orders would make eight TLS handshakes again and again.
+// idleConnsPerHost is how many connections the default transport keeps. net/http keeps
+// two, so a batch of ten concurrent orders would make eight TLS handshakes again and
+// again.
 const idleConnsPerHost = 100
 
 // Options configure a Payments. Only Key and Scope are required.
 type Options struct {
-	// Key is a secret or restricted API key. It is sent in one header and is never part of
-	// an error.
+	// Key is a secret or restricted API key. It is sent in one header and is never part
+	// of an error.
 	Key string
-	// Scope is written to the metadata of every intent, to tell apart the deployments that
-	// share an account.
+	// Scope is written to the metadata of every intent, to tell apart the deployments
+	// that share an account.
 	Scope order.Scope
 	// BaseURL is the address of a Stripe double, without /v1; "" is Stripe. A live key is
 	// sent to no address but Stripe's.
@@ -52,11 +54,11 @@ type Options struct {
 	// DefaultTimeout. An order makes two or three calls, so Timeout must be well below a
 	// third of the function's own, and order.Processor.ConfirmTime must not be shorter.
 	Timeout time.Duration
-	// Transport sends the HTTP requests, for example to measure them. nil means net/http's
-	// with more idle connections.
+	// Transport sends the HTTP requests, for example to measure them. nil means
+	// net/http's with more idle connections.
 	Transport http.RoundTripper
-	// Exchange replaces HTTP, and with it BaseURL, Timeout and Transport. It is for programs
-	// that run the adapter against a Stripe double in the same process.
+	// Exchange replaces HTTP, and with it BaseURL, Timeout and Transport. It is for
+	// programs that run the adapter against a Stripe double in the same process.
 	Exchange Exchange
 }
 
@@ -113,7 +115,8 @@ func newClient(key string, o Options) *client {
 		http: &http.Client{
 			Transport: o.Transport,
 			Timeout:   o.Timeout,
-			// Stripe never redirects, so do not send our requests wherever a redirect points.
+			// Stripe never redirects, so do not send our requests wherever a redirect
+			// points.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
@@ -133,10 +136,10 @@ func (p *Payments) Prepare(ctx context.Context, o order.Order, k order.Key) (ord
 
 // Confirm charges the payment method that Prepare named.
 //
-// Each attempt has its own key, so a response is replayed only if net/http resent the request,
-// or if the table was restored from a backup and counted an attempt twice. A replay may be out
-// of date, unless it shows a success, which nothing can undo: the customer may have paid a
-// declined intent since. So Confirm reads the intent again.
+// Each attempt has its own key, so a response is replayed only if net/http resent the
+// request, or if the table was restored from a backup and counted an attempt twice. A
+// replay may be out of date, unless it shows a success, which nothing can undo: the
+// customer may have paid a declined intent since. So Confirm reads the intent again.
 func (p *Payments) Confirm(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
 	r, err := p.do(ctx, confirmCall(id, k))
 	if err == nil && r.replayed && r.State != order.Succeeded {
@@ -145,16 +148,16 @@ func (p *Payments) Confirm(ctx context.Context, id order.IntentID, k order.Key) 
 	return p.explain(ctx, r, err)
 }
 
-// Read retrieves the intent. Unlike Stripe's search, a retrieval does not lag behind writes
-// (docs.stripe.com/search). If the intent has failed and its last error was cleared, a second
-// call reads its latest charge for the reason.
+// Read retrieves the intent. Unlike Stripe's search, a retrieval does not lag behind
+// writes (docs.stripe.com/search). If the intent has failed and its last error was
+// cleared, a second call reads its latest charge for the reason.
 func (p *Payments) Read(ctx context.Context, id order.IntentID) (order.Intent, error) {
 	r, err := p.do(ctx, readCall(id))
 	return p.explain(ctx, r, err)
 }
 
-// Find searches for the intents whose metadata name the order and this scope. Stripe's search
-// lags behind writes, by less than a minute and by up to an hour in an outage
+// Find searches for the intents whose metadata name the order and this scope. Stripe's
+// search lags behind writes, by less than a minute and by up to an hour in an outage
 // (docs.stripe.com/search), so Find is for orders that are older than a day.
 func (p *Payments) Find(ctx context.Context, id order.ID) ([]order.Intent, error) {
 	c := findCall(id, p.scope)
@@ -167,8 +170,8 @@ func (p *Payments) Find(ctx context.Context, id order.ID) ([]order.Intent, error
 
 // explain returns the intent of a result. If the intent has failed and its last error was
 // cleared, explain reads it again with its latest charge, because a payment that needs
-// authentication must not be taken for a decline. It reads the intent and not the charge, so
-// that both are of the same moment: the customer may have paid meanwhile.
+// authentication must not be taken for a decline. It reads the intent and not the charge,
+// so that both are of the same moment: the customer may have paid meanwhile.
 func (p *Payments) explain(ctx context.Context, r result, err error) (order.Intent, error) {
 	if err != nil || !r.needsCharge {
 		return r.Intent, err
@@ -211,8 +214,8 @@ func (p *Payments) send(ctx context.Context, c *call) (Response, error) {
 	return response, nil
 }
 
-// CallName is the method and path of an HTTP request, with "{id}" in place of the intent. It
-// is the name of the call in metrics.
+// CallName is the method and path of an HTTP request, with "{id}" in place of the intent.
+// It is the name of the call in metrics.
 func CallName(r *http.Request) string {
 	if r.URL.Path == searchPath {
 		return r.Method + " " + searchPath

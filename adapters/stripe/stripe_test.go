@@ -22,8 +22,9 @@ import (
 
 // TestRequests pins every byte that is sent to Stripe.
 //
-// If the parameters of Prepare change, order.PrepareKey must change too. Stripe refuses different
-// parameters under a known key, so every order in flight during a deployment would be parked.
+// If the parameters of Prepare change, order.PrepareKey must change too. Stripe refuses
+// different parameters under a known key, so every order in flight during a deployment
+// would be parked.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	const common = "Accept-Encoding: gzip\nAuthorization: Bearer " + testKey

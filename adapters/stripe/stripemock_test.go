@@ -15,9 +15,9 @@ import (
 	"orderonce/domain/order"
 )
 
-// TestStripeMockAcceptsEveryRequest sends every request of the adapter to stripe-mock, which
-// checks parameters against Stripe's OpenAPI description. stripe-mock keeps no state and
-// responds with fixtures, so the test says nothing about behavior.
+// TestStripeMockAcceptsEveryRequest sends every request of the adapter to stripe-mock,
+// which checks parameters against Stripe's OpenAPI description. stripe-mock keeps no
+// state and responds with fixtures, so the test says nothing about behavior.
 func TestStripeMockAcceptsEveryRequest(t *testing.T) {
 	t.Parallel()
 	binary := os.Getenv("STRIPE_MOCK")
@@ -86,8 +86,8 @@ func queryNames(r *http.Request) string {
 	return name
 }
 
-// startStripeMock runs stripe-mock until the test ends, and returns its URL. It gets a free
-// port for HTTPS too, because without one it listens on every interface.
+// startStripeMock runs stripe-mock until the test ends, and returns its URL. It gets a
+// free port for HTTPS too, because without one it listens on every interface.
 func startStripeMock(t *testing.T, binary string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary, "-http-addr", "127.0.0.1:0", "-https-addr", "127.0.0.1:0")

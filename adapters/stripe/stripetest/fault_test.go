@@ -8,14 +8,14 @@ import (
 	"orderonce/adapters/stripe/stripetest"
 )
 
-// A fault decides what the client sees and, separately, whether the money moved.
+// A fault determines the response, and independently whether money moves.
 func TestFaultsAtConfirm(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[stripetest.FaultKind]struct {
 		res     string
 		charges int
 	}{
-		stripetest.LoseAnswerBeforeEffect:  {"0 lost", 0},
+		stripetest.LoseRequest:             {"0 lost", 0},
 		stripetest.Unauthorized:            {"401 invalid_request_error", 0},
 		stripetest.Forbidden:               {"403 invalid_request_error", 0},
 		stripetest.RateLimited:             {"429 invalid_request_error rate_limit", 0},
@@ -27,7 +27,7 @@ func TestFaultsAtConfirm(t *testing.T) {
 		stripetest.Decline:                 {genericDecline, 0},
 		stripetest.Latency:                 {"200 succeeded", 1},
 		stripetest.SlowSuccess:             {"200 succeeded", 1},
-		stripetest.LoseAnswerAfterEffect:   {"200 succeeded lost", 1},
+		stripetest.LoseResponse:            {"200 succeeded lost", 1},
 		stripetest.Garbage:                 {"200 succeeded", 1},
 	} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestFaultsAtConfirm(t *testing.T) {
 func TestFaultsMatch(t *testing.T) {
 	t.Parallel()
 
-	t.Run("a fault hits its endpoint and its order only, as often as told", func(t *testing.T) {
+	t.Run("a fault is for its endpoint and order only, Times times", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, stripetest.Rules{})
 		id := w.create("pm_card_visa")
@@ -69,7 +69,7 @@ func TestFaultsMatch(t *testing.T) {
 		}
 	})
 
-	t.Run("a fault for ever ends when healed", func(t *testing.T) {
+	t.Run("Heal removes a fault that happens every time", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, stripetest.Rules{})
 		w.Fail(stripetest.Fault{Kind: stripetest.RateLimited, Times: -1})
@@ -84,13 +84,13 @@ func TestFaultsMatch(t *testing.T) {
 		}
 	})
 
-	t.Run("an execution's fault waits for an execution, a lost answer may be a replayed one", func(t *testing.T) {
+	t.Run("a fault of the execution waits for one, a replayed response can be lost", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, stripetest.Rules{})
 		id := w.create("pm_card_visa")
 		w.confirm(id, "k")
 		w.Fail(stripetest.Fault{Kind: stripetest.ServerErrorBeforeEffect})
-		w.Fail(stripetest.Fault{Kind: stripetest.LoseAnswerAfterEffect})
+		w.Fail(stripetest.Fault{Kind: stripetest.LoseResponse})
 		if got, want := summary(w.confirm(id, "k")), "200 succeeded replayed lost"; got != want {
 			t.Errorf("replay: got %q, want %q", got, want)
 		}
@@ -102,7 +102,7 @@ func TestFaultsMatch(t *testing.T) {
 		}
 	})
 
-	t.Run("a fault of one call hits it at its stage, and is gone with it", func(t *testing.T) {
+	t.Run("a fault of one call is for its stage, and is removed with the call", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, stripetest.Rules{})
 		id := w.create("pm_card_visa")
@@ -135,7 +135,7 @@ func TestFaultsMatch(t *testing.T) {
 		}
 	})
 
-	t.Run("delays say where they belong", func(t *testing.T) {
+	t.Run("Delays returns the delay before the effect or after it", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, stripetest.Rules{})
 		w.Fail(stripetest.Fault{Kind: stripetest.Latency, Delay: time.Second})

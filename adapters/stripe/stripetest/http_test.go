@@ -18,7 +18,7 @@ import (
 	"orderonce/adapters/stripe/stripetest"
 )
 
-// site is a running server and one client with kept-alive connections.
+// site is a server and a client with kept-alive connections.
 type site struct {
 	*stripetest.Server
 	tb     testing.TB
@@ -41,18 +41,18 @@ func serve(tb testing.TB, options stripetest.Options) *site {
 	return &site{Server: server, tb: tb, client: &http.Client{Transport: transport}}
 }
 
-// reply is an answer that arrived whole.
-type reply struct {
+// httpResponse is a complete response.
+type httpResponse struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// send makes one request; a body that does not arrive whole is an error.
-func (s *site) send(method, path, key, form string) (reply, error) {
+// send sends one request. A truncated body is an error.
+func (s *site) send(method, path, key, form string) (httpResponse, error) {
 	r, err := http.NewRequestWithContext(s.tb.Context(), method, s.URL+path, strings.NewReader(form))
 	if err != nil {
-		return reply{}, err
+		return httpResponse{}, err
 	}
 	r.Header.Set("Authorization", "Bearer sk_test_pretend")
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -61,13 +61,13 @@ func (s *site) send(method, path, key, form string) (reply, error) {
 	}
 	res, err := s.client.Do(r)
 	if err != nil {
-		return reply{}, err
+		return httpResponse{}, err
 	}
 	body, err := io.ReadAll(res.Body)
-	return reply{res.StatusCode, res.Header, string(body)}, errors.Join(err, res.Body.Close())
+	return httpResponse{res.StatusCode, res.Header, string(body)}, errors.Join(err, res.Body.Close())
 }
 
-func (s *site) mustSend(method, path, key, form string) reply {
+func (s *site) mustSend(method, path, key, form string) httpResponse {
 	s.tb.Helper()
 	res, err := s.send(method, path, key, form)
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *site) charges() (charges []stripetest.Charge) {
 
 const confirmFirst = root + "/pi_000001/confirm"
 
-func TestHTTPAnswers(t *testing.T) {
+func TestHTTPResponses(t *testing.T) {
 	t.Parallel()
 	s := serve(t, stripetest.Options{Now: func() time.Time { return time.Unix(1_700_000_000, 0) }})
 
@@ -120,11 +120,11 @@ func TestHTTPAnswers(t *testing.T) {
 	refused := s.mustSend("POST", confirmFirst, "c2", "off_session=true")
 	if refused.status != 400 || refused.header.Get("Stripe-Should-Retry") != "false" ||
 		!strings.Contains(refused.body, `"amount_received":1999`) {
-		t.Errorf("a second confirmation: %+v", refused)
+		t.Errorf("a second confirmation: got %+v, want a 400 with the paid intent", refused)
 	}
 	list := s.mustSend("GET", root+"?customer=cus_1&limit=1", "", "")
 	if !strings.Contains(list.body, `"has_more":false,"data":[{"id":"pi_000001"`) {
-		t.Errorf("list: %+v", list)
+		t.Errorf("list: got %+v, want the intent", list)
 	}
 	if got := s.charges(); len(got) != 1 {
 		t.Errorf("got charges %v, want 1", got)
@@ -138,28 +138,28 @@ func TestHTTPClock(t *testing.T) {
 	s.Advance(24 * time.Hour)
 	if got := s.mustSend("POST", root, "k", creation("pm_card_visa")); got.header.Get("Idempotent-Replayed") != "" ||
 		!strings.Contains(got.body, `"id":"pi_000002"`) {
-		t.Errorf("a key that is a day old still answers: %+v", got)
+		t.Errorf("an expired key: got %+v, want a new intent", got)
 	}
 	if got := s.Now(); !got.Equal(time.Unix(86_400, 0)) {
-		t.Errorf("now: got %v", got)
+		t.Errorf("now: got %v, want a day after the start", got)
 	}
 }
 
-// The second request of each case goes over a kept-alive connection, on which Go's transport would repeat it by itself if
-// the connection ended without a byte.
+// The second request of each case goes over a kept-alive connection, on which Go's
+// transport would repeat it by itself if the connection ended without a byte.
 func TestHTTPConnectionFaults(t *testing.T) {
 	t.Parallel()
-	for kind, want := range map[stripetest.FaultKind]int{stripetest.LoseAnswerBeforeEffect: 0, stripetest.LoseAnswerAfterEffect: 1} {
+	for kind, want := range map[stripetest.FaultKind]int{stripetest.LoseRequest: 0, stripetest.LoseResponse: 1} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			s := serve(t, stripetest.Options{})
 			s.mustSend("POST", root, "", creation("pm_card_visa"))
 			s.Fail(stripetest.Fault{Kind: kind})
 			if got, err := s.send("POST", confirmFirst, "k", "off_session=true"); err == nil {
-				t.Errorf("the answer arrived: %+v", got)
+				t.Errorf("got %+v, want a broken connection", got)
 			}
 			if got := s.Count(stripetest.Confirm); got != 1 {
-				t.Errorf("confirmations that arrived: got %d, want 1", got)
+				t.Errorf("got %d confirmations, want 1", got)
 			}
 			if got := s.charges(); len(got) != want {
 				t.Errorf("got charges %v, want %d", got, want)
@@ -167,7 +167,7 @@ func TestHTTPConnectionFaults(t *testing.T) {
 		})
 	}
 
-	t.Run("half a body arrives with status 200 and is no JSON", func(t *testing.T) {
+	t.Run("Garbage is status 200 and invalid JSON", func(t *testing.T) {
 		t.Parallel()
 		s := serve(t, stripetest.Options{})
 		s.Fail(stripetest.Fault{Kind: stripetest.Garbage})
@@ -177,10 +177,11 @@ func TestHTTPConnectionFaults(t *testing.T) {
 	})
 }
 
-// The server waits outside its lock, so a slow call really holds its key and its intent while others come in.
-func TestHTTPTwins(t *testing.T) {
+// The server waits outside its lock, so a slow call really holds its key and its intent
+// while others come in.
+func TestHTTPConcurrentRequests(t *testing.T) {
 	t.Parallel()
-	for kind, paidMeanwhile := range map[stripetest.FaultKind]int{stripetest.Latency: 0, stripetest.SlowSuccess: 1} {
+	for kind, charges := range map[stripetest.FaultKind]int{stripetest.Latency: 0, stripetest.SlowSuccess: 1} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			s := serve(t, stripetest.Options{})
@@ -189,14 +190,14 @@ func TestHTTPTwins(t *testing.T) {
 			var slow sync.WaitGroup
 			slow.Go(func() {
 				if got, err := s.send("POST", confirmFirst, "k", "off_session=true"); err == nil {
-					t.Errorf("an answer that is an hour late arrived: %+v", got)
+					t.Errorf("got %+v an hour early, want a broken connection", got)
 				}
 			})
 			for !s.locked("pi_000001") {
 				runtime.Gosched()
 			}
-			if got := s.charges(); len(got) != paidMeanwhile {
-				t.Errorf("got charges %v, want %d", got, paidMeanwhile)
+			if got := s.charges(); len(got) != charges {
+				t.Errorf("got charges %v, want %d", got, charges)
 			}
 			for key, want := range map[string]string{"k": "409 idempotency_key_in_use", "other": "429 lock_timeout"} {
 				got := s.mustSend("POST", confirmFirst, key, "off_session=true")
@@ -257,7 +258,8 @@ func TestHTTPHooks(t *testing.T) {
 	}
 }
 
-// A hook arms a fault for the call that it sees. That call is replayed and has no execution, and the next one must not have it instead.
+// A hook arms a fault for the call that it sees. That call is replayed and has no
+// execution, and the next one must not have it instead.
 func TestHTTPFaultsOfOneCall(t *testing.T) {
 	t.Parallel()
 	var s *site
@@ -272,14 +274,15 @@ func TestHTTPFaultsOfOneCall(t *testing.T) {
 	close(ready)
 	s.mustSend("POST", root, "p", creation("pm_card_visa"))
 	s.mustSend("POST", confirmFirst, "c", "off_session=true")
-	if got := s.mustSend("POST", confirmFirst, "c", "off_session=true"); got.status != 200 || got.header.Get("Idempotent-Replayed") != "true" {
-		t.Errorf("got %+v, want the first answer again", got)
+	replayed := s.mustSend("POST", confirmFirst, "c", "off_session=true")
+	if got := replayed; got.status != 200 || got.header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("got %+v, want the first response again", got)
 	}
 	if got := s.mustSend("GET", root+"/pi_000001", "", ""); got.status != 429 {
-		t.Errorf("got %+v, want the fault that is this call's", got)
+		t.Errorf("got %+v, want 429, the fault of this call", got)
 	}
 	if got := s.mustSend("POST", root, "q", creation("pm_card_visa")); got.status != 200 {
-		t.Errorf("got %+v for the call after the one with the fault", got)
+		t.Errorf("the call after the fault: got %+v, want 200", got)
 	}
 }
 
@@ -301,12 +304,12 @@ func TestHTTPVersion(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _ = res.Body.Close(); res.Header.Get("Stripe-Version") != want {
-			t.Errorf("asked for version %q: got %q, want %q", sent, res.Header.Get("Stripe-Version"), want)
+			t.Errorf("version %q: got %q, want %q", sent, res.Header.Get("Stripe-Version"), want)
 		}
 	}
 }
 
-func TestHTTPRefusesStrangers(t *testing.T) {
+func TestHTTPRefusesLiveKeys(t *testing.T) {
 	t.Parallel()
 	s := serve(t, stripetest.Options{})
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+root, nil)
@@ -328,7 +331,7 @@ func TestHTTPRefusesStrangers(t *testing.T) {
 	}
 	if second, err := stripetest.Serve(stripetest.Options{Port: portOf(t, s.URL)}); err == nil {
 		_ = second.Close()
-		t.Error("two servers share a port")
+		t.Error("a second server on the port: got no error, want one")
 	}
 }
 

@@ -11,25 +11,25 @@ import (
 	"orderonce/adapters/stripe/stripetest"
 )
 
-// docs.stripe.com/testing: what each test PaymentMethod does; docs.stripe.com/declines/codes: the reasons;
-// docs.stripe.com/api/payment_intents/confirm: off_session means that the customer cannot authenticate.
+// docs.stripe.com/testing: what each test PaymentMethod does;
+// docs.stripe.com/declines/codes: the reasons;
+// docs.stripe.com/api/payment_intents/confirm: off_session means that the customer cannot
+// authenticate.
 func TestConfirmOffSession(t *testing.T) {
 	t.Parallel()
-	const wantsCustomer = "402 card_error authentication_required authentication_required requires_payment_method"
-	const declined = "402 card_error card_declined "
 	for method, want := range map[string]string{
 		"pm_card_visa":                            "200 succeeded",
 		"pm_card_mastercard":                      "200 succeeded",
 		"pm_1MqLiJLkdIwHu7ixUEgbFdYF":             "200 succeeded",
 		"pm_card_chargeDeclined":                  genericDecline,
 		"pm_card_visa_chargeDeclined":             genericDecline,
-		"pm_card_chargeDeclinedInsufficientFunds": "402 card_error card_declined insufficient_funds requires_payment_method",
-		"pm_card_chargeDeclinedLostCard":          "402 card_error card_declined lost_card requires_payment_method",
-		"pm_card_chargeDeclinedStolenCard":        "402 card_error card_declined stolen_card requires_payment_method",
+		"pm_card_chargeDeclinedInsufficientFunds": declined + "insufficient_funds requires_payment_method",
+		"pm_card_chargeDeclinedLostCard":          declined + "lost_card requires_payment_method",
+		"pm_card_chargeDeclinedStolenCard":        declined + "stolen_card requires_payment_method",
 		"pm_card_chargeDeclinedExpiredCard":       "402 card_error expired_card expired_card requires_payment_method",
 		"pm_card_chargeDeclinedIncorrectCvc":      "402 card_error incorrect_cvc incorrect_cvc requires_payment_method",
 		"pm_card_chargeDeclinedProcessingError":   "402 card_error processing_error processing_error requires_payment_method",
-		"pm_card_authenticationRequired":          "402 card_error authentication_required authentication_required requires_payment_method",
+		"pm_card_authenticationRequired":          requiresAuthentication,
 		"pm_usBankAccount_processing":             "200 processing",
 
 		"pm_card_visa_chargeDeclinedVelocityLimitExceeded":              declined + "card_velocity_exceeded requires_payment_method",
@@ -44,10 +44,10 @@ func TestConfirmOffSession(t *testing.T) {
 		"pm_card_threeDSecureRequiredProcessingError":                   declined + "generic_decline requires_payment_method",
 		"pm_card_authenticationRequiredSetupForOffSession":              "200 succeeded",
 		"pm_card_authenticationRequiredChargeDeclinedInsufficientFunds": declined + "insufficient_funds requires_payment_method",
-		"pm_card_threeDSecure2Required":                                 wantsCustomer,
-		"pm_card_threeDSecureRequired":                                  wantsCustomer,
-		"pm_card_threeDSecureRequiredChargeDeclined":                    wantsCustomer,
-		"pm_card_authenticationRequiredOnSetup":                         wantsCustomer,
+		"pm_card_threeDSecure2Required":                                 requiresAuthentication,
+		"pm_card_threeDSecureRequired":                                  requiresAuthentication,
+		"pm_card_threeDSecureRequiredChargeDeclined":                    requiresAuthentication,
+		"pm_card_authenticationRequiredOnSetup":                         requiresAuthentication,
 	} {
 		t.Run(method, func(t *testing.T) {
 			t.Parallel()
@@ -59,12 +59,13 @@ func TestConfirmOffSession(t *testing.T) {
 	}
 }
 
-// The same pages, with the customer there: a card that wants to be asked is asked, also one that an off-session payment need not ask.
+// docs.stripe.com/testing: on session, a card may require authentication that an
+// off-session payment does not need.
 func TestConfirmOnSession(t *testing.T) {
 	t.Parallel()
 	for method, want := range map[string]string{
 		"pm_card_visa":                                                  "200 succeeded",
-		"pm_card_radarBlock":                                            "402 card_error card_declined fraudulent requires_payment_method",
+		"pm_card_radarBlock":                                            declined + "fraudulent requires_payment_method",
 		"pm_card_authenticationRequired":                                "200 requires_action",
 		"pm_card_threeDSecure2Required":                                 "200 requires_action",
 		"pm_card_authenticationRequiredSetupForOffSession":              "200 requires_action",
@@ -77,11 +78,12 @@ func TestConfirmOnSession(t *testing.T) {
 	}
 }
 
-// docs.stripe.com/payments/paymentintents/lifecycle: the states, and what moves an intent between them.
+// docs.stripe.com/payments/paymentintents/lifecycle: the states, and what moves an intent
+// between them.
 func TestLifecycle(t *testing.T) {
 	t.Parallel()
 
-	t.Run("an intent without a payment method requires one, with one it requires confirmation", func(t *testing.T) {
+	t.Run("an intent requires a payment method, and then confirmation", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, stripetest.Rules{})
 		if got, want := summary(w.post(root, "", "amount=50&currency=usd")),
@@ -97,7 +99,7 @@ func TestLifecycle(t *testing.T) {
 		}
 	})
 
-	t.Run("an intent succeeds once, for ever, whatever the key and its age", func(t *testing.T) {
+	t.Run("an intent succeeds at most once, whatever the key and its age", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, stripetest.Rules{})
 		id := w.create("pm_card_visa")
@@ -122,7 +124,7 @@ func TestLifecycle(t *testing.T) {
 		}
 	})
 
-	t.Run("a declined intent has no payment method: confirmed without one it is refused, with another card it pays", func(t *testing.T) {
+	t.Run("a declined intent needs another payment method", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, stripetest.Rules{})
 		id := w.create("pm_card_chargeDeclined")
@@ -142,7 +144,7 @@ func TestLifecycle(t *testing.T) {
 		}
 	})
 
-	t.Run("on session, a bank that wants the customer moves the intent to requires_action", func(t *testing.T) {
+	t.Run("a card that requires authentication on session makes the intent requires_action", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, stripetest.Rules{})
 		id := w.create("pm_card_authenticationRequired")
@@ -160,7 +162,7 @@ func TestLifecycle(t *testing.T) {
 		}
 	})
 
-	t.Run("a canceled or processing intent is not confirmed", func(t *testing.T) {
+	t.Run("a canceled or processing intent cannot be confirmed", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, stripetest.Rules{})
 		canceled, processing := w.create("pm_card_visa"), w.create("pm_usBankAccount_processing")
@@ -182,8 +184,9 @@ func TestLifecycle(t *testing.T) {
 		}
 	})
 
-	// docs.stripe.com/api/payment_intents/cancel: an intent is canceled "when it's in one of these statuses"; succeeded is none.
-	t.Run("a succeeded or canceled intent is not canceled", func(t *testing.T) {
+	// docs.stripe.com/api/payment_intents/cancel: an intent is canceled "when it's in one
+	// of these statuses", and succeeded is not one of them.
+	t.Run("a succeeded or canceled intent cannot be canceled", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, stripetest.Rules{})
 		id := w.create("pm_card_visa")
@@ -200,8 +203,9 @@ func TestLifecycle(t *testing.T) {
 		}
 	})
 
-	// docs.stripe.com/api/payment_intents/create: confirm=true "attempts to confirm this PaymentIntent immediately".
-	t.Run("creation can confirm in one call, and a decline then leaves an intent behind", func(t *testing.T) {
+	// docs.stripe.com/api/payment_intents/create: confirm=true "attempts to confirm this
+	// PaymentIntent immediately".
+	t.Run("a creation can confirm in the same call, and a decline leaves the intent", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, stripetest.Rules{})
 		if got, want := summary(w.post(root, "", creation("pm_card_visa")+"&confirm=true&off_session=true")),
@@ -233,26 +237,26 @@ func TestLifecycle(t *testing.T) {
 	})
 }
 
-func TestSavedCards(t *testing.T) {
+func TestCardSetsWhatAPaymentMethodDoes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, stripetest.Rules{})
 	w.Card("pm_saved", stripetest.InsufficientFunds)
 	w.Card("pm_slow", stripetest.Processing)
 	if got, want := summary(w.confirm(w.create("pm_saved"), "")),
-		"402 card_error card_declined insufficient_funds requires_payment_method"; got != want {
-		t.Errorf("a saved card does what the machine was told: got %q, want %q", got, want)
+		declined+"insufficient_funds requires_payment_method"; got != want {
+		t.Errorf("declines: got %q, want %q", got, want)
 	}
 	if got, want := summary(w.confirm(w.create("pm_slow"), "")), "200 processing"; got != want {
-		t.Errorf("also a slow one: got %q, want %q", got, want)
+		t.Errorf("processes: got %q, want %q", got, want)
 	}
 	w.Card("pm_uncoded", stripetest.DeclinesUncoded)
 	if got, want := summary(w.confirm(w.create("pm_uncoded"), "")),
 		"402 card_error requires_payment_method"; got != want {
-		t.Errorf("also one whose refusal has no code: got %q, want %q", got, want)
+		t.Errorf("declines without a code: got %q, want %q", got, want)
 	}
 }
 
-func TestPeople(t *testing.T) {
+func TestChangesWithoutARequest(t *testing.T) {
 	t.Parallel()
 
 	t.Run("the bank settles a processing intent either way, once", func(t *testing.T) {
@@ -272,14 +276,14 @@ func TestPeople(t *testing.T) {
 		}
 		var state *stripetest.StateError
 		if err := w.Settle(w.now, paid, true); !errors.As(err, &state) || state.Status != stripetest.StatusSucceeded {
-			t.Errorf("a second settlement: got %v", err)
+			t.Errorf("a second settlement: got %v, want a *StateError", err)
 		}
 		if got := w.Charges("ORD1"); len(got) != 1 {
 			t.Errorf("got charges %v, want 1", got)
 		}
 	})
 
-	t.Run("a customer pays a declined intent once, and nobody pays a canceled one", func(t *testing.T) {
+	t.Run("a customer can pay a declined intent once, and a canceled one never", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, stripetest.Rules{})
 		id := w.create("pm_card_chargeDeclined")
@@ -289,21 +293,21 @@ func TestPeople(t *testing.T) {
 		}
 		var state *stripetest.StateError
 		if err := w.CustomerPays(w.now, id); !errors.As(err, &state) {
-			t.Errorf("a second payment: got %v", err)
+			t.Errorf("a second payment: got %v, want a *StateError", err)
 		}
 		canceled := w.create("pm_card_visa")
 		if err := w.CancelInDashboard(w.now, canceled); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.CustomerPays(w.now, canceled); !errors.As(err, &state) {
-			t.Errorf("payment of a canceled intent: got %v", err)
+			t.Errorf("payment of a canceled intent: got %v, want a *StateError", err)
 		}
 		if got := w.Charges("ORD1"); len(got) != 1 {
 			t.Errorf("got charges %v, want 1", got)
 		}
 	})
 
-	t.Run("an edited intent keeps its status and its charge and forgets its error", func(t *testing.T) {
+	t.Run("an edit keeps an intent's status and charge and clears its last error", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, stripetest.Rules{})
 		id := w.create("pm_card_chargeDeclined")
@@ -313,15 +317,18 @@ func TestPeople(t *testing.T) {
 			t.Fatal(err)
 		}
 		after := w.Intent(id)
-		if before.LastError == nil || after.LastError != nil || after.LatestCharge == "" || after.LatestCharge != before.LatestCharge {
-			t.Errorf("error %v and charge %q, before the edit %v and %q", after.LastError, after.LatestCharge, before.LastError, before.LatestCharge)
+		if before.LastError == nil || after.LastError != nil {
+			t.Errorf("last error: got %v before and %v after the edit, want one and none", before.LastError, after.LastError)
+		}
+		if after.LatestCharge == "" || after.LatestCharge != before.LatestCharge {
+			t.Errorf("latest charge: got %q, want %q", after.LatestCharge, before.LatestCharge)
 		}
 		if got, want := summary(w.get(root+"/"+id)), "200 requires_payment_method"; got != want {
 			t.Errorf("read: got %q, want %q", got, want)
 		}
 	})
 
-	t.Run("people cannot change what does not exist or what a request is changing", func(t *testing.T) {
+	t.Run("a missing or locked intent cannot be changed", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, stripetest.Rules{})
 		id := w.create("pm_card_visa")
@@ -329,11 +336,12 @@ func TestPeople(t *testing.T) {
 			t.Fatalf("begin: %s", refusal.Body())
 		}
 		got := []error{
-			w.CustomerPays(w.now, id), w.CancelInDashboard(w.now, id), w.EditInDashboard(w.now, id), w.Settle(w.now, "pi_9", true),
-			w.EditInDashboard(w.now, "pi_9"),
+			w.CustomerPays(w.now, id), w.CancelInDashboard(w.now, id), w.EditInDashboard(w.now, id),
+			w.Settle(w.now, "pi_9", true), w.EditInDashboard(w.now, "pi_9"),
 		}
 		want := []error{
-			stripetest.ErrLocked, stripetest.ErrLocked, stripetest.ErrLocked, stripetest.ErrNoIntent, stripetest.ErrNoIntent,
+			stripetest.ErrLocked, stripetest.ErrLocked, stripetest.ErrLocked,
+			stripetest.ErrNoIntent, stripetest.ErrNoIntent,
 		}
 		for i := range want {
 			if !errors.Is(got[i], want[i]) {
@@ -366,8 +374,8 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-// docs.stripe.com/api/payment_intents/list: newest first, by customer, "limit can range between 1 and 100";
-// docs.stripe.com/api/pagination: starting_after is an object id.
+// docs.stripe.com/api/payment_intents/list: newest first, by customer, "limit can range
+// between 1 and 100"; docs.stripe.com/api/pagination: starting_after is an object id.
 func TestList(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, stripetest.Rules{ListLag: time.Minute})
@@ -381,7 +389,7 @@ func TestList(t *testing.T) {
 		return ids
 	}
 	if got := ids(""); got != nil {
-		t.Errorf("a list that lags a minute shows new intents: %v", got)
+		t.Errorf("list within the lag: got %v, want none", got)
 	}
 	w.now = w.now.Add(time.Minute)
 	for form, want := range map[string][]string{
@@ -394,7 +402,9 @@ func TestList(t *testing.T) {
 			t.Errorf("list %q (-got +want):\n%s", form, diff)
 		}
 	}
-	if !w.Do(w.now, request("GET", root, "", "limit=3")).List.More || w.Do(w.now, request("GET", root, "", "limit=4")).List.More {
-		t.Error("has_more does not tell whether there is more")
+	three := w.Do(w.now, request("GET", root, "", "limit=3")).List.More
+	four := w.Do(w.now, request("GET", root, "", "limit=4")).List.More
+	if !three || four {
+		t.Errorf("has_more with limits 3 and 4: got %t and %t, want true and false", three, four)
 	}
 }

@@ -10,9 +10,10 @@ import (
 	"orderonce/adapters/stripe/stripetest"
 )
 
-// docs.stripe.com/api/idempotent_requests: "saving the resulting status code and body of the first request made for any given
-// idempotency key, regardless of whether it succeeds or fails. Subsequent requests with the same key return the same result".
-func TestKeysReplay(t *testing.T) {
+// docs.stripe.com/api/idempotent_requests: "saving the resulting status code and body of
+// the first request made for any given idempotency key, regardless of whether it succeeds
+// or fails. Subsequent requests with the same key return the same result".
+func TestKeysReplayTheFirstResponse(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		method string
@@ -23,9 +24,9 @@ func TestKeysReplay(t *testing.T) {
 		"a decline":               {"pm_card_chargeDeclined", "", genericDecline},
 		"a 500 without an effect": {"pm_card_visa", stripetest.ServerErrorBeforeEffect, "500 api_error"},
 		"a 500 with an effect":    {"pm_card_visa", stripetest.ServerErrorAfterEffect, "500 api_error"},
-		"an answer that was lost": {"pm_card_visa", stripetest.LoseAnswerAfterEffect, "200 succeeded"},
+		"a lost response":         {"pm_card_visa", stripetest.LoseResponse, "200 succeeded"},
 	} {
-		t.Run("a key replays its first answer: "+name, func(t *testing.T) {
+		t.Run("a key replays its first response: "+name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, stripetest.Rules{})
 			id := w.create(c.method)
@@ -47,17 +48,19 @@ func TestKeysReplay(t *testing.T) {
 				t.Errorf("bodies differ:\n%s", diff)
 			}
 			if again.Original != first.RequestID || again.RequestID == first.RequestID {
-				t.Errorf("got request %s of original %s, want a new request of original %s", again.RequestID, again.Original, first.RequestID)
+				t.Errorf("got request %s of original %s, want a new request of original %s",
+					again.RequestID, again.Original, first.RequestID)
 			}
-			if len(w.Ledger()) != charged {
-				t.Error("the replay moved money")
+			if got := len(w.Ledger()); got != charged {
+				t.Errorf("got %d charges after the replay, want %d", got, charged)
 			}
 		})
 	}
 
-	// docs.stripe.com/error-low-level: "as long as an API method began execution, Stripe's API servers will cache the results of
-	// the request regardless of what they were. A request that returns a 400 sends back the same 400".
-	t.Run("a key replays a 400 of an execution, even after the state that caused it has gone", func(t *testing.T) {
+	// docs.stripe.com/error-low-level: "as long as an API method began execution,
+	// Stripe's API servers will cache the results of the request regardless of what they
+	// were. A request that returns a 400 sends back the same 400".
+	t.Run("a key replays a 400 of an execution, even if its cause is gone", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, stripetest.Rules{})
 		id := w.create("pm_usBankAccount_processing")
@@ -73,7 +76,7 @@ func TestKeysReplay(t *testing.T) {
 		}
 	})
 
-	t.Run("a replayed creation makes no second intent", func(t *testing.T) {
+	t.Run("a replayed creation creates no second intent", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, stripetest.Rules{})
 		w.post(root, "k", creation("pm_card_visa"))
@@ -99,9 +102,10 @@ func TestKeysReplay(t *testing.T) {
 	})
 }
 
-// The same page: "The idempotency layer compares incoming parameters to those of the original request and errors if they're
-// not the same"; docs.stripe.com/api/errors: type idempotency_error covers endpoint and parameters.
-func TestKeysMismatch(t *testing.T) {
+// The same page: "The idempotency layer compares incoming parameters to those of the
+// original request and errors if they're not the same"; docs.stripe.com/api/errors: type
+// idempotency_error covers endpoint and parameters.
+func TestAKeyIsForOneRequestOnly(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, stripetest.Rules{})
 	id := w.create("pm_card_visa")
@@ -117,16 +121,17 @@ func TestKeysMismatch(t *testing.T) {
 		}
 	}
 	if got, want := summary(w.confirm(id, "k")), "200 succeeded replayed"; got != want {
-		t.Errorf("the key is unharmed: got %q, want %q", got, want)
+		t.Errorf("the first request again: got %q, want %q", got, want)
 	}
 }
 
-// The same page: "If incoming parameters fail validation, or the request conflicts with another request that's executing
-// concurrently, we don't save the idempotent result"; docs.stripe.com/error-low-level: 429 and 401 likewise.
-func TestKeysForgetRefusals(t *testing.T) {
+// The same page: "If incoming parameters fail validation, or the request conflicts with
+// another request that's executing concurrently, we don't save the idempotent result";
+// docs.stripe.com/error-low-level: 429 and 401 likewise.
+func TestKeysDoNotStoreRefusals(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []stripetest.FaultKind{
-		stripetest.LoseAnswerBeforeEffect, stripetest.Unauthorized, stripetest.Forbidden, stripetest.RateLimited,
+		stripetest.LoseRequest, stripetest.Unauthorized, stripetest.Forbidden, stripetest.RateLimited,
 		stripetest.LockTimeout, stripetest.KeyInUse, stripetest.Unavailable,
 	} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -135,7 +140,7 @@ func TestKeysForgetRefusals(t *testing.T) {
 			id := w.create("pm_card_visa")
 			w.Fail(stripetest.Fault{Kind: kind})
 			if refused := w.confirm(id, "k"); !refused.Lost && refused.Status < 400 {
-				t.Errorf("the fault did nothing: %s", summary(refused))
+				t.Errorf("with the fault: got %q, want it lost or refused", summary(refused))
 			}
 			if got := w.Charges("ORD1"); len(got) != 0 {
 				t.Errorf("got charges %v, want 0", got)
@@ -160,9 +165,9 @@ func TestKeysForgetRefusals(t *testing.T) {
 	})
 }
 
-// The same page: keys can be removed "after they're at least 24 hours old. We generate a new request if a key is reused after
-// the original is pruned".
-func TestKeysGrowOld(t *testing.T) {
+// The same page: keys can be removed "after they're at least 24 hours old. We generate a
+// new request if a key is reused after the original is pruned".
+func TestKeysExpire(t *testing.T) {
 	t.Parallel()
 	createTwice := func(w *world, wait time.Duration) int {
 		w.post(root, "k", creation("pm_card_visa"))
@@ -174,11 +179,11 @@ func TestKeysGrowOld(t *testing.T) {
 		life, wait time.Duration
 		want       int
 	}{
-		"kept for a day":                 {0, 24*time.Hour - 1, 1},
-		"a new request after a day":      {0, 24 * time.Hour, 2},
-		"kept for as long as told":       {time.Minute, time.Minute - 1, 1},
-		"a new request after that":       {time.Minute, time.Minute, 2},
-		"a new request where none lives": {-1, 0, 2},
+		"kept for a day":                    {0, 24*time.Hour - 1, 1},
+		"a new request after a day":         {0, 24 * time.Hour, 2},
+		"kept for KeyLife":                  {time.Minute, time.Minute - 1, 1},
+		"a new request after KeyLife":       {time.Minute, time.Minute, 2},
+		"a new request if no key is stored": {-1, 0, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -188,7 +193,7 @@ func TestKeysGrowOld(t *testing.T) {
 		})
 	}
 
-	t.Run("pruning forgets only old keys, forgetting all but running ones", func(t *testing.T) {
+	t.Run("PruneKeys removes expired keys, ForgetKeys all but those in use", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, stripetest.Rules{})
 		w.post(root, "old", creation("pm_card_visa"))
@@ -230,8 +235,9 @@ func TestKeysGrowOld(t *testing.T) {
 	})
 }
 
-// docs.stripe.com/error-codes: idempotency_key_in_use; docs.stripe.com/rate-limits: object lock timeouts.
-func TestTwins(t *testing.T) {
+// docs.stripe.com/error-codes: idempotency_key_in_use; docs.stripe.com/rate-limits:
+// object lock timeouts.
+func TestConcurrentRequests(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, stripetest.Rules{})
 	id := w.create("pm_card_visa")
@@ -242,10 +248,10 @@ func TestTwins(t *testing.T) {
 	if refusal != nil {
 		t.Fatalf("the first: %s", refusal.Body())
 	}
-	for _, when := range []string{"before the effect", "between effect and answer, two days later"} {
+	for _, when := range []string{"before the effect", "between the effect and the response, two days later"} {
 		_, twin := begin("k")
 		if got, want := summary(*twin), "409 invalid_request_error idempotency_key_in_use"; got != want {
-			t.Errorf("a twin %s: got %q, want %q", when, got, want)
+			t.Errorf("the same key %s: got %q, want %q", when, got, want)
 		}
 		_, rival := begin("other")
 		if got, want := summary(*rival), "429 invalid_request_error lock_timeout"; got != want {
@@ -260,13 +266,13 @@ func TestTwins(t *testing.T) {
 	}
 	w.now = w.now.Add(-96 * time.Hour)
 	if got, want := summary(w.get(root+"/"+id)), "200 succeeded"; got != want {
-		t.Errorf("a read waits for nobody: got %q, want %q", got, want)
+		t.Errorf("a read is not locked: got %q, want %q", got, want)
 	}
 	if got, want := summary(w.End(w.now, ticket)), "200 succeeded"; got != want {
 		t.Errorf("the first: got %q, want %q", got, want)
 	}
 	if got, want := summary(w.confirm(id, "k")), "200 succeeded replayed"; got != want {
-		t.Errorf("the twin, later: got %q, want %q", got, want)
+		t.Errorf("the same key, later: got %q, want %q", got, want)
 	}
 	if got, want := summary(w.confirm(id, "other")), unexpectedState+" succeeded"; got != want {
 		t.Errorf("the other key, later: got %q, want %q", got, want)

@@ -8,7 +8,8 @@ import (
 	"orderonce/adapters/stripe/stripetest"
 )
 
-// docs.stripe.com/keys: secret and restricted keys, test and live; error-low-level: 401 for an invalid key.
+// docs.stripe.com/keys: secret and restricted keys, test and live; error-low-level: 401
+// for an invalid key.
 func TestAPIKeys(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -36,17 +37,19 @@ func TestAPIKeys(t *testing.T) {
 				t.Errorf("got %d, want %d", res.Status, c.want)
 			}
 			if strings.Contains(c.key, "live") && !strings.Contains(string(res.Body()), "LIVE KEY REFUSED") {
-				t.Errorf("a live key is refused in a whisper: %s", res.Body())
+				t.Errorf("got %s, want LIVE KEY REFUSED", res.Body())
 			}
 			if c.key != "" && c.want == 401 && strings.Contains(string(res.Body()), c.key) {
-				t.Errorf("the answer repeats the key: %s", res.Body())
+				t.Errorf("got %s, want no key in it", res.Body())
 			}
 		})
 	}
 }
 
-// docs.stripe.com/error-codes: parameter_unknown, parameter_missing, parameter_invalid_integer, amount_too_large,
-// resource_missing; docs.stripe.com/currencies: special cases; changelog 2023-08-16: automatic methods and return_url.
+// docs.stripe.com/error-codes: parameter_unknown, parameter_missing,
+// parameter_invalid_integer, amount_too_large, resource_missing;
+// docs.stripe.com/currencies: special cases; changelog 2023-08-16: automatic methods and
+// return_url.
 func TestCreateValidation(t *testing.T) {
 	t.Parallel()
 	const redirects, never = "&automatic_payment_methods[enabled]=true", "&automatic_payment_methods[allow_redirects]=never"
@@ -123,7 +126,8 @@ func TestCreateValidation(t *testing.T) {
 	}
 }
 
-// docs.stripe.com/currencies, "Minimum charge amount by currency"; docs.stripe.com/error-codes: amount_too_small.
+// docs.stripe.com/currencies, "Minimum charge amount by currency";
+// docs.stripe.com/error-codes: amount_too_small.
 func TestSmallAmounts(t *testing.T) {
 	t.Parallel()
 	for currency, least := range map[string]int64{
@@ -148,7 +152,8 @@ func TestSmallAmounts(t *testing.T) {
 	}
 }
 
-// Stripe's test names are a list; a name that is not on it must not turn into a card that succeeds.
+// Stripe's test names are a list; a name that is not on it must not turn into a card that
+// succeeds.
 func TestUnknownTestNames(t *testing.T) {
 	t.Parallel()
 	for method, want := range map[string]bool{
@@ -168,7 +173,8 @@ func TestUnknownTestNames(t *testing.T) {
 	}
 }
 
-// docs.stripe.com/keys: a key belongs to an account, and reaches nothing of another one's.
+// docs.stripe.com/keys: a key belongs to an account, and reaches nothing of another
+// one's.
 func TestAccounts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, stripetest.Rules{})

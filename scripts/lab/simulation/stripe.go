@@ -19,8 +19,8 @@ const (
 	root   = "/v1/payment_intents"
 )
 
-// callStripe sends one request to the Stripe double, with the fault that the world has chosen
-// for the call. A call's second request has no fault.
+// callStripe sends one request to the Stripe double, with the fault that the world has
+// chosen for the call. A call's second request has no fault.
 func (k *Worker) callStripe(r stripetest.Request) stripetest.Response {
 	k.knows.wrong = false // this request may be a retry
 	if k.Releases && k.old && r.Path == root {
@@ -61,15 +61,17 @@ func (k *Worker) callStripe(r stripetest.Request) stripetest.Response {
 	return k.stripe.Do(k.now, r)
 }
 
-// refusal is a 400 that does not show the intent's status, as for a deleted customer. Stripe
-// finds the error before it executes the request, so it stores nothing under the key.
+// refusal is a 400 that does not show the intent's status, as for a deleted customer.
+// Stripe finds the error before it executes the request, so it stores nothing under the
+// key.
 func refusal() stripetest.Response {
 	return stripetest.Response{Status: http.StatusBadRequest, Error: &stripetest.Error{
 		Type: "invalid_request_error", Code: "resource_missing", Param: "customer", Message: "No such customer.",
 	}}
 }
 
-// withWrongIntent replaces the intent in a response by one that was made for something else.
+// withWrongIntent replaces the intent in a response by one that was made for something
+// else.
 func (k *Worker) withWrongIntent(r stripetest.Response) stripetest.Response {
 	switch {
 	case r.Intent != nil:
@@ -123,8 +125,8 @@ func (k *Worker) roundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// RoundTrip carries the HTTP requests of a Consumer to the Stripe double. Each request is a
-// step.
+// RoundTrip carries the HTTP requests of a Consumer to the Stripe double. Each request is
+// a step.
 func (k *Worker) RoundTrip(r *http.Request) (response *http.Response, err error) {
 	what := r.Method + " " + strings.TrimPrefix(r.URL.Path, "/v1/")
 	if key := r.Header.Get("Idempotency-Key"); key != "" {
