@@ -28,7 +28,7 @@ func (c call) classify(p parsed) (result, error) {
 	if p.status >= http.StatusBadRequest {
 		err = c.describe(p)
 	}
-	return result{}, c.fail(c.kindOf(p), p.requestID, err)
+	return result{}, c.fail(c.kindOf(p), p, err)
 }
 
 // classifyPage is classify for a search, whose response holds any number of intents. An
@@ -43,7 +43,7 @@ func (c call) classifyPage(p parsed) ([]order.Intent, error) {
 	for _, i := range p.page {
 		intent, err := i.toOrder(order.Failure{})
 		if errors.Is(err, errNoIntent) {
-			return nil, c.fail(order.Unknown, p.requestID, errResultNoID)
+			return nil, c.fail(order.Unknown, p, errResultNoID)
 		}
 		if err != nil {
 			intent = order.Intent{ID: order.IntentID(i.ID)}
@@ -144,8 +144,11 @@ func (c call) describe(p parsed) error {
 	return err
 }
 
-func (c call) fail(k order.ErrorKind, requestID string, err error) error {
-	return &order.PaymentError{Kind: k, RequestID: requestID, Err: fmt.Errorf("%s: %w", c.name, err)}
+// fail is the error of a call. p is zero if there is no response.
+func (c call) fail(k order.ErrorKind, p parsed, err error) error {
+	return &order.PaymentError{
+		Kind: k, Code: string(p.apiError.Code), RequestID: p.requestID, Err: fmt.Errorf("%s: %w", c.name, err),
+	}
 }
 
 // isAccountError reports whether an error code is about our key, account, mode or

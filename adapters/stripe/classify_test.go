@@ -146,6 +146,9 @@ func TestEveryErrorCodeHasAKind(t *testing.T) {
 				if kind := kindOf(t, err); kind != tt.want || got != (order.Intent{}) {
 					t.Errorf("%s %s, %s: got %q (%v), want %q", code, name, call, kind, err, tt.want)
 				}
+				if got := codeOf(t, err); got != code {
+					t.Errorf("%s %s, %s: got code %q", code, name, call, got)
+				}
 			}
 		}
 	}

@@ -188,6 +188,16 @@ func newOrder(tb testing.TB, method string) order.Order {
 	return o
 }
 
+// codeOf is Stripe's code in an error of a Payments.
+func codeOf(tb testing.TB, err error) string {
+	tb.Helper()
+	e, ok := errors.AsType[*order.PaymentError](err)
+	if !ok {
+		tb.Fatalf("got %T %v, want an *order.PaymentError", err, err)
+	}
+	return e.Code
+}
+
 // kindOf is the kind of an error of a Payments, which must be a *order.PaymentError.
 func kindOf(tb testing.TB, err error) order.ErrorKind {
 	tb.Helper()

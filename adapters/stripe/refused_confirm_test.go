@@ -1,6 +1,7 @@
 package stripe_test
 
 import (
+	"cmp"
 	"context"
 	"testing"
 	"time"
@@ -11,18 +12,27 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// refusals are the ways to make Stripe refuse a confirmation without showing the intent.
-func refusals() map[string]func(*stripetest.Machine) {
-	return map[string]func(*stripetest.Machine){
-		"the customer was deleted":        func(m *stripetest.Machine) { m.DeleteCustomer("cus_pretend") },
-		"the payment method was detached": func(m *stripetest.Machine) { m.DetachMethod("pm_1") },
+// refusal is a way to make Stripe refuse a confirmation without showing the intent.
+type refusal struct {
+	cause func(*stripetest.Machine)
+	code  string // of Stripe's error
+}
+
+func refusals() map[string]refusal {
+	return map[string]refusal{
+		"the customer was deleted": {
+			cause: func(m *stripetest.Machine) { m.DeleteCustomer("cus_pretend") }, code: "resource_missing",
+		},
+		"the payment method was detached": {
+			cause: func(m *stripetest.Machine) { m.DetachMethod("pm_1") }, code: "",
+		},
 	}
 }
 
 // The refusal does not show the intent's status. Only Read does.
 func TestConfirmIsRefusedIfTheCustomerOrMethodIsGone(t *testing.T) {
 	t.Parallel()
-	for claim, refuse := range refusals() {
+	for claim, refused := range refusals() {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			s := newStripe(t)
@@ -31,10 +41,13 @@ func TestConfirmIsRefusedIfTheCustomerOrMethodIsGone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.Machine(refuse)
+			s.Machine(refused.cause)
 			got, err := p.Confirm(t.Context(), intent.ID, order.ConfirmKey(scope, o.ID(), 1))
 			if kindOf(t, err) != order.Refused || got != (order.Intent{}) {
 				t.Errorf("Confirm: got %+v, %v, want %s", got, err, order.Refused)
+			}
+			if got := codeOf(t, err); got != refused.code {
+				t.Errorf("Confirm: got code %q, want %q", got, refused.code)
 			}
 			got, err = p.Prepare(t.Context(), o, order.PrepareAgainKey(scope, o.ID(), 1))
 			if kindOf(t, err) != order.Refused {
@@ -63,7 +76,6 @@ func (m beforeConfirm) Confirm(ctx context.Context, id order.IntentID, k order.K
 // confirmation. Every outcome of the intent settles the order, not only a payment.
 func TestARefusedConfirmationSettlesAsTheIntentShows(t *testing.T) {
 	t.Parallel()
-	const refused = order.Status("")
 	tests := map[string]struct {
 		card    stripetest.Card // for the other worker's confirmation; "" if there is none
 		cancel  bool
@@ -71,8 +83,7 @@ func TestARefusedConfirmationSettlesAsTheIntentShows(t *testing.T) {
 		failure string
 		charges int
 	}{
-		"no other call": {want: refused},
-		"a payment":     {card: stripetest.Succeeds, want: order.Paid, charges: 1},
+		"a payment": {card: stripetest.Succeeds, want: order.Paid, charges: 1},
 		"a decline": {
 			card: stripetest.LostCard, want: order.Declined, failure: "lost_card",
 		},
@@ -82,7 +93,7 @@ func TestARefusedConfirmationSettlesAsTheIntentShows(t *testing.T) {
 		"a payment that takes days":       {card: stripetest.Processing, want: order.Pending},
 		"a cancellation in the Dashboard": {cancel: true, want: order.Canceled},
 	}
-	for claim, refuse := range refusals() {
+	for claim, refused := range refusals() {
 		for before, tt := range tests {
 			t.Run(claim+" after "+before, func(t *testing.T) {
 				t.Parallel()
@@ -103,27 +114,48 @@ func TestARefusedConfirmationSettlesAsTheIntentShows(t *testing.T) {
 								t.Error(err)
 							}
 						}
-						refuse(m)
+						refused.cause(m)
 					})
 				}})
-				wantVerdict, wantReason, wantStatus := order.Done, order.ReasonSettled, tt.want
-				if tt.want == refused {
-					wantVerdict, wantReason, wantStatus = order.Park, order.ReasonRefused, order.Open
-				}
-				if result.Verdict != wantVerdict || result.Reason != wantReason || result.Status != wantStatus {
-					t.Errorf("got %s, %s, %q (%v), want %s, %s, %q",
-						result.Verdict, result.Reason, result.Status, result.Err, wantVerdict, wantReason, wantStatus)
+				if result.Verdict != order.Done || result.Reason != order.ReasonSettled || result.Status != tt.want {
+					t.Errorf("got %s, %s, %q (%v), want %s, %s, %q", result.Verdict, result.Reason, result.Status,
+						result.Err, order.Done, order.ReasonSettled, tt.want)
 				}
 				r, err := store.Load(t.Context(), o.ID())
-				if err != nil || r.Status != wantStatus || r.Failure != tt.failure || r.Intent != "pi_000001" {
+				if err != nil || r.Status != tt.want || r.Failure != tt.failure || r.Intent != "pi_000001" {
 					t.Errorf("record: got %q, failure %q, intent %q, %v, want %q, failure %q, intent pi_000001",
-						r.Status, r.Failure, r.Intent, err, wantStatus, tt.failure)
+						r.Status, r.Failure, r.Intent, err, tt.want, tt.failure)
 				}
 				if got := len(ledger(s, o.ID(), stripetest.Charged)); got != tt.charges {
 					t.Errorf("got %d charges, want %d", got, tt.charges)
 				}
 			})
 		}
+	}
+}
+
+func TestARefusedConfirmationIsRecordedWithStripesCode(t *testing.T) {
+	t.Parallel()
+	for claim, refused := range refusals() {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			s := newStripe(t)
+			p, o, store := newPayments(t, s.URL, nil), newOrder(t, "pm_1"), new(ordertest.Memory)
+			result := process(t, s, store, o, beforeConfirm{p, func() { s.Machine(refused.cause) }})
+			if result.Verdict != order.Park || result.Reason != order.ReasonRefused {
+				t.Errorf("got %s, %s (%v), want %s, %s",
+					result.Verdict, result.Reason, result.Err, order.Park, order.ReasonRefused)
+			}
+			want := cmp.Or(refused.code, "unexplained")
+			r, err := store.Load(t.Context(), o.ID())
+			if err != nil || r.Status != order.StatusRefused || r.Failure != want || r.Intent != "pi_000001" {
+				t.Errorf("record: got %q, failure %q, intent %q, %v, want %q, failure %q, intent pi_000001",
+					r.Status, r.Failure, r.Intent, err, order.StatusRefused, want)
+			}
+			if got := ledger(s, o.ID(), stripetest.Charged); len(got) != 0 {
+				t.Errorf("got charges %v, want none", got)
+			}
+		})
 	}
 }
 
