@@ -5,6 +5,8 @@ GOFUMPT  := go run mvdan.cc/gofumpt@v0.12.0
 DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.52.0
 GOTESTSUM := go run gotest.tools/gotestsum@v1.13.0
 GREMLINS := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
+STRIPE_MOCK_VERSION := v0.203.0
+STRIPE_MOCK := build/stripe-mock-$(STRIPE_MOCK_VERSION)
 ENGINE   := adapters/dynamodb/dynamodbtest/engine
 FUZZTIME ?= 10s
 ONE_PROCESS := TestPairs|TestThePageTellsOfEveryControl|TestEveryMissingGuardIsCaughtAndTheTreeStaysAsItIs|TestTheStormSees
@@ -52,17 +54,17 @@ scripts/lab/storm/powertools/node_modules: scripts/lab/storm/powertools/package-
 # A test that skips itself shows nothing, so a skip fails the target. The lab is a module of its own.
 define run-tests
 	@mkdir -p build; rm -f build/test-*.json; failed=; for module in . scripts/lab; do \
-	  (cd $$module && ORDERONCE_ALL=1 $(2) $(GOTESTSUM) --format=pkgname \
+	  (cd $$module && ORDERONCE_ALL=1 STRIPE_MOCK=$(CURDIR)/$(STRIPE_MOCK) $(2) $(GOTESTSUM) --format=pkgname \
 	    --jsonfile=$(CURDIR)/build/test-$$(basename $$PWD).json -- $(1) ./...) || failed=1; done; \
 	if grep -h '"Action":"skip","Package":"[^"]*","Test"' build/test-*.json; then echo 'these tests were skipped'; exit 1; fi; \
 	test -z "$$failed"
 endef
 
-test: engine ## every test of both modules, with the engine; a skipped test is a failure
+test: engine $(STRIPE_MOCK) ## every test of both modules, with the engine; a skipped test is a failure
 	$(call run-tests)
 
 # The race detector finds nothing in a search without a second goroutine, or in processes of their own, and takes minutes there.
-race: engine ## every test under the race detector; needs a C compiler
+race: engine $(STRIPE_MOCK) ## every test under the race detector; needs a C compiler
 	@command -v $${CC:-cc} >/dev/null || { echo 'make race needs a C compiler: install gcc or clang, or set CC'; exit 1; }
 	$(call run-tests,-race -skip='^($(ONE_PROCESS))$$',ORDERONCE_WORLDS=2000)
 
@@ -91,8 +93,12 @@ package: ## zip every function for Lambda (linux/arm64; GOARCH=amd64 for x86), i
 bench-quick: engine ## cold start, orders a second, memory and zip size of the function
 	@$(LAB) ./bench
 
-stripe-mock: ## send every request of the Stripe adapter to stripe-mock
-	@go run ./scripts/stripemock
+stripe-mock: $(STRIPE_MOCK) ## send every request of the Stripe adapter to stripe-mock
+	STRIPE_MOCK=$(CURDIR)/$(STRIPE_MOCK) go test -count=1 -run='^TestStripeMockAcceptsEveryRequest$$' -v ./adapters/stripe
+
+$(STRIPE_MOCK):
+	@mkdir -p build && GOBIN=$(CURDIR)/build go install github.com/stripe/stripe-mock@$(STRIPE_MOCK_VERSION) && \
+	  mv build/stripe-mock $@
 
 tf: ## format, lint, validate and test infra/terraform, without an AWS account
 	@infra/check.sh $$([ ! -x $(TOFU) ] || echo $(TOFU))

@@ -10,18 +10,20 @@ import (
 	stripego "github.com/stripe/stripe-go/v76"
 )
 
-// BenchmarkCall is one confirmation without its network: building the request and reading the answer. The last row is
-// what decoding alone costs into the library's own type.
+// BenchmarkCall measures a confirmation without its network: building the request and
+// interpreting the response. The last row decodes into stripe-go's own type.
 func BenchmarkCall(b *testing.B) {
-	answers := map[string]said{
-		"paid":     {200, false, body("succeeded", none)},
-		"declined": {402, false, in(card, body("requires_payment_method", declined))},
+	responses := map[string]response{
+		"paid": {200, false, intentJSON("succeeded", null)},
+		"declined": {
+			402, false, errorWithIntent(cardDeclined, intentJSON("requires_payment_method", declinedError)),
+		},
 	}
-	for name, answer := range answers {
+	for name, res := range responses {
 		b.Run(name, func(b *testing.B) {
-			confirm := calls(b, open(b, "", roundTrip(func(r *http.Request) (*http.Response, error) {
-				body := io.NopCloser(strings.NewReader(answer.body))
-				return &http.Response{StatusCode: answer.status, Body: body, Header: http.Header{}, Request: r}, nil
+			confirm := methods(b, newPayments(b, "", roundTripFunc(func(r *http.Request) (*http.Response, error) {
+				body := io.NopCloser(strings.NewReader(res.body))
+				return &http.Response{StatusCode: res.status, Body: body, Header: http.Header{}, Request: r}, nil
 			})))["confirm"]
 			b.ReportAllocs()
 			for b.Loop() {
@@ -34,7 +36,7 @@ func BenchmarkCall(b *testing.B) {
 	b.Run("stripe.PaymentIntent", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if err := json.Unmarshal([]byte(answers["paid"].body), &stripego.PaymentIntent{}); err != nil {
+			if err := json.Unmarshal([]byte(responses["paid"].body), &stripego.PaymentIntent{}); err != nil {
 				b.Fatal(err)
 			}
 		}

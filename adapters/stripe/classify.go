@@ -1,6 +1,9 @@
 package stripe
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/stripe/stripe-go/v76"
@@ -8,104 +11,202 @@ import (
 	"orderonce/domain/order"
 )
 
-// classify turns a response into an intent or a trouble (docs.stripe.com/api/errors, /error-low-level). The first case
-// that fits counts.
-func (c call) classify(r response) (order.Intent, error) {
-	if r.intent.ID != "" && (r.status == http.StatusOK || c.settles(r)) {
-		return r.intent, nil
-	}
-	return order.Intent{}, c.fail(c.trouble(r), r.requestID, r.err)
+// result is what a response means if it shows the intent.
+type result struct {
+	order.Intent
+	replayed    bool // the intent is as it was when the idempotency key was first used
+	needsCharge bool // the intent has failed, and only its latest charge can tell why
 }
 
-// settles reports whether the intent inside an error says more than the error. A replayed error of Prepare does not: the
-// order needs another key.
+// classify says what a response means for the order: a result, or a *order.PaymentError
+// (docs.stripe.com/api/errors, /error-low-level).
+func (c call) classify(p parsed) (result, error) {
+	intent, err := c.intentIn(p)
+	if err == nil && (p.status == http.StatusOK || c.settles(p, intent)) {
+		return result{intent, p.replayed, p.intent.needsCharge(intent.Failure)}, nil
+	}
+	if p.status >= http.StatusBadRequest {
+		err = c.describe(p)
+	}
+	return result{}, c.fail(c.kindOf(p), p, err)
+}
+
+// classifyPage is classify for a search, whose response holds any number of intents. An
+// intent in a status that Prepare and Confirm never cause is returned with its id alone:
+// it exists all the same, and it may have moved money.
+func (c call) classifyPage(p parsed) ([]order.Intent, error) {
+	if p.status != http.StatusOK || p.err != nil {
+		_, err := c.classify(p)
+		return nil, err
+	}
+	intents := make([]order.Intent, 0, len(p.page))
+	for _, i := range p.page {
+		intent, err := i.toOrder(order.Failure{})
+		if errors.Is(err, errNoIntent) {
+			return nil, c.fail(order.Unknown, p, errResultNoID)
+		}
+		if err != nil {
+			intent = order.Intent{ID: order.IntentID(i.ID)}
+		}
+		intents = append(intents, intent)
+	}
+	return intents, nil
+}
+
+var errResultNoID = errors.New("search result without an id")
+
+// intentIn returns the intent that a response shows, if it is the one that was asked for.
+func (c call) intentIn(p parsed) (order.Intent, error) {
+	if p.intent == nil {
+		return order.Intent{}, cmp.Or(p.err, errNoIntent)
+	}
+	intent, err := p.intent.toOrder(p.outerError())
+	if err == nil && c.intent != "" && intent.ID != c.intent {
+		return order.Intent{}, errOtherIntent
+	}
+	return intent, err
+}
+
+// settles reports whether the intent inside an error response decides, and not the error.
+// An error of a search never shows an intent that was asked for. A replayed error of
+// Prepare means that the key is spent, so the order needs another one.
 //
-// A declined payment comes as 402, and so may an error about our account. The intent wins if it shows an outcome, because
-// an outcome is final whatever the error says: a failed attempt takes the payment method off the intent, which cannot
-// be confirmed again.
-func (c call) settles(r response) bool {
-	if r.replayed && c.bound == "" {
+// A declined payment is a 402, and so may be an error about the account. The intent
+// decides if it shows an outcome, because an outcome is final whatever the error says: a
+// failed attempt takes the payment method off the intent, and then no attempt can confirm
+// it.
+func (c call) settles(p parsed, i order.Intent) bool {
+	if c.Path == searchPath || p.replayed && c.intent == "" {
 		return false
 	}
-	switch _, settled := order.OutcomeOf(r.intent); r.status {
+	switch _, settled := order.OutcomeOf(i); p.status {
 	case http.StatusPaymentRequired:
-		return settled || kindOf(r.code) == order.Refused
+		return settled || kindOfCode(p.apiError.Code) == order.Refused
 	case http.StatusBadRequest:
-		return r.code == stripe.ErrorCodePaymentIntentUnexpectedState
+		return p.apiError.Code == stripe.ErrorCodePaymentIntentUnexpectedState
 	}
 	return false
 }
 
-// trouble says what a response without a usable intent means for the order.
-func (c call) trouble(r response) order.ErrorKind {
-	switch {
-	case r.status >= 400 && r.replayed:
+// kindOf says what a response without a usable intent means for the order. The first case
+// that matches counts.
+func (c call) kindOf(p parsed) order.ErrorKind {
+	switch code := p.apiError.Code; {
+	case p.status >= http.StatusBadRequest && p.replayed:
 		return order.Replayed
-	case r.status == http.StatusConflict, r.status == http.StatusTooManyRequests, r.status == http.StatusServiceUnavailable:
-		return order.Unavailable // the key or the intent is in use; a rate limit; Stripe is unavailable
-	case r.status < 400, r.status >= 500, r.status == http.StatusFailedDependency: // 424: a service behind Stripe failed
+	case isUnavailable(p.status):
+		return order.Unavailable
+	case p.status < 400, p.status >= 500, p.status == http.StatusFailedDependency: // 424: Stripe's upstream failed
 		return order.Unknown
-	case r.status == http.StatusUnauthorized, r.status == http.StatusForbidden:
+	case p.status == http.StatusUnauthorized, p.status == http.StatusForbidden:
 		return order.Misconfigured
-	case kindOf(r.code) != order.Refused:
-		return kindOf(r.code)
-	case c.method == http.MethodGet: // of an id that Stripe gave us: the order cannot be wrong
+	case kindOfCode(code) != order.Refused:
+		return kindOfCode(code)
+	case c.Method == http.MethodGet: // Stripe gave us the id, so the order cannot be wrong
 		return order.Misconfigured
-	case r.kind == stripe.ErrorTypeIdempotency:
+	case p.apiError.Type == stripe.ErrorTypeIdempotency:
 		return order.KeyReused
-	case r.status == http.StatusNotFound && (r.code != stripe.ErrorCodeResourceMissing || c.bound != "" && aboutIntent(r.param)):
-		return order.Misconfigured // the intent is in another account or mode; or this is not Stripe's API
+	case p.status == http.StatusNotFound && c.isElsewhere(p.apiError):
+		return order.Misconfigured
 	}
 	return order.Refused
 }
 
-// aboutIntent reports whether a parameter is the intent in the path, and not the customer or payment method inside it.
-func aboutIntent(param string) bool {
+// isUnavailable reports whether a status means that Stripe did nothing and a retry may
+// succeed: the key or the intent is in use, a rate limit, or Stripe is unavailable.
+func isUnavailable(status int) bool {
+	switch status {
+	case http.StatusConflict, http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		return true
+	}
+	return false
+}
+
+// isElsewhere reports whether a 404 means that the intent is in another account or mode,
+// or that this is not Stripe's API. Otherwise a customer or payment method is missing.
+func (c call) isElsewhere(e apiError) bool {
+	return e.Code != stripe.ErrorCodeResourceMissing || c.intent != "" && namesIntent(e.Param)
+}
+
+// namesIntent reports whether a parameter is the intent in the path, and not the customer
+// or payment method of that intent.
+func namesIntent(param string) bool {
 	return param == "" || param == "intent" || param == "payment_intent"
 }
 
-// kindOf says what an error code means (docs.stripe.com/error-codes), whatever the status is. Refused, the default,
-// is for codes about what was asked for, and for codes of requests that are not made here.
+// describe is the error of an error response, without secrets and payment data.
+func (c call) describe(p parsed) error {
+	e := p.apiError
+	err := fmt.Errorf("status %d %s: %s", p.status, cmp.Or(string(e.Code), string(e.Type)), c.redact(e.Message))
+	if p.status == http.StatusForbidden {
+		return fmt.Errorf("%w (a restricted key needs the permission %q)", err, c.permission())
+	}
+	return err
+}
+
+// fail is the error of a call. p is zero if there is no response.
+func (c call) fail(k order.ErrorKind, p parsed, err error) error {
+	return &order.PaymentError{
+		Kind: k, Code: string(p.apiError.Code), RequestID: p.requestID, Err: fmt.Errorf("%s: %w", c.name, err),
+	}
+}
+
+// isAccountError reports whether an error code is about our key, account, mode or
+// integration.
+func isAccountError(code stripe.ErrorCode) bool { return kindOfCode(code) == order.Misconfigured }
+
+// kindOfCode says what an error code means, whatever the status is
+// (docs.stripe.com/error-codes). The default, Refused, is for codes about the order and
+// for codes of requests that are not made here.
 //
-// The code alone tells an account problem: 401 came with an expired key (github.com/stripe/stripe-cli/issues/1341),
-// 403 with a publishable one (github.com/SiimKirjanen/seatreg/issues/97), and the InvalidRequestError that Stripe's
-// libraries make of 400 and 404 with an account that is not activated (github.com/antiwork/gumroad/pull/4479).
+// Only the code identifies an account error. The status has been 401 for an expired key
+// (github.com/stripe/stripe-cli/issues/1341), 403 for a publishable key
+// (github.com/SiimKirjanen/seatreg/issues/97), and 400 or 404 for an account that is not
+// activated (github.com/antiwork/gumroad/pull/4479).
 //
-// A customer or payment method of the other mode has no code of its own. It is resource_missing, like one that never
-// existed, and only the message tells the two apart (github.com/dj-stripe/dj-stripe/issues/1113).
-func kindOf(code stripe.ErrorCode) order.ErrorKind {
+// A customer or payment method of the other mode has no code of its own. It is
+// resource_missing, like one that never existed, and only the message differs
+// (github.com/dj-stripe/dj-stripe/issues/1113).
+func kindOfCode(code stripe.ErrorCode) order.ErrorKind {
 	switch code { //nolint:exhaustive // a test lists every code and what it becomes
-	// The key is expired, or publishable.
+	// The API key is expired or publishable.
 	case stripe.ErrorCodeAPIKeyExpired, stripe.ErrorCodePlatformAPIKeyExpired, stripe.ErrorCodeSecretKeyRequired,
-		// The key's account does not exist, or is of a kind that may not do this.
-		stripe.ErrorCodeAccountInvalid, stripe.ErrorCodePlatformAccountRequired, stripe.ErrorCodeNotAllowedOnStandardAccount,
+		// The account does not exist, or is of a type that may not do this.
+		stripe.ErrorCodeAccountInvalid, stripe.ErrorCodePlatformAccountRequired,
+		stripe.ErrorCodeNotAllowedOnStandardAccount,
 		// The key is of the other mode, or the account is not activated for live mode.
-		stripe.ErrorCodeLivemodeMismatch, stripe.ErrorCodeTestmodeChargesOnly, stripe.ErrorCodePaymentMethodInvalidParameterTestmode,
-		// The payment method's type is not activated or not available for the account: change its settings.
-		stripe.ErrorCodePaymentMethodUnactivated, stripe.ErrorCodeSEPAUnsupportedAccount, stripe.ErrorCodeApplicationFeesNotAllowed,
-		// The account has reached its limit: ask Stripe for a higher one.
+		stripe.ErrorCodeLivemodeMismatch, stripe.ErrorCodeTestmodeChargesOnly,
+		stripe.ErrorCodePaymentMethodInvalidParameterTestmode,
+		// The account's settings do not allow the type of payment method.
+		stripe.ErrorCodePaymentMethodUnactivated, stripe.ErrorCodeSEPAUnsupportedAccount,
+		stripe.ErrorCodeApplicationFeesNotAllowed,
+		// The account has reached its limit: ask Stripe to raise it.
 		chargeExceedsTransactionLimit, stripe.ErrorCodeProgressiveOnboardingLimitExceeded,
 		// Our integration is too old.
-		stripe.ErrorCodeTLSVersionUnsupported, stripe.ErrorCodeAlipayUpgradeRequired, stripe.ErrorCodeBitcoinUpgradeRequired,
-		// Our parameters are wrong: every order sends the same ones, and none of them empty.
+		stripe.ErrorCodeTLSVersionUnsupported, stripe.ErrorCodeAlipayUpgradeRequired,
+		stripe.ErrorCodeBitcoinUpgradeRequired,
+		// Our parameters are wrong: every order sends the same ones, none of them empty.
 		stripe.ErrorCodeParameterUnknown, stripe.ErrorCodeParameterMissing, stripe.ErrorCodeParametersExclusive,
-		stripe.ErrorCodeParameterInvalidEmpty, stripe.ErrorCodeParameterInvalidStringBlank, stripe.ErrorCodeParameterInvalidStringEmpty:
+		stripe.ErrorCodeParameterInvalidEmpty, stripe.ErrorCodeParameterInvalidStringBlank,
+		stripe.ErrorCodeParameterInvalidStringEmpty:
 		return order.Misconfigured
 
-	// Too many requests at a time, in all or for one object.
-	case stripe.ErrorCodeRateLimit, stripe.ErrorCodeLockTimeout, stripe.ErrorCodeIdempotencyKeyInUse, stripe.ErrorCodeTokenInUse,
+	// Too many concurrent requests, in total or for one object.
+	case stripe.ErrorCodeRateLimit, stripe.ErrorCodeLockTimeout,
+		stripe.ErrorCodeIdempotencyKeyInUse, stripe.ErrorCodeTokenInUse,
 		// The payment method's processor is temporarily unavailable, or not ready.
 		stripe.ErrorCodePaymentMethodNotAvailable, stripe.ErrorCodeACSSDebitSessionIncomplete,
 		// The account's limit for a rolling period is used up.
 		stripe.ErrorCodeChargeExceedsSourceLimit:
 		return order.Unavailable
 
-	// The bank or the processor did not answer in time: money may have moved.
+	// The bank or the processor timed out: money may have moved.
 	case stripe.ErrorCodeProcessingError, stripe.ErrorCodePaymentMethodProviderTimeout:
 		return order.Unknown
 	}
 	return order.Refused
 }
 
-// chargeExceedsTransactionLimit is newer than v76 (docs.stripe.com/changelog/acacia/2024-09-30/error-code-transaction-limit).
+// chargeExceedsTransactionLimit is newer than stripe-go v76
+// (docs.stripe.com/changelog/acacia/2024-09-30/error-code-transaction-limit).
 const chargeExceedsTransactionLimit stripe.ErrorCode = "charge_exceeds_transaction_limit"

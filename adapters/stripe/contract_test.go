@@ -13,7 +13,7 @@ func TestPayments(t *testing.T) {
 	t.Parallel()
 	ordertest.TestPayments(t, func(t *testing.T) ordertest.PaymentsUnderTest {
 		t.Helper()
-		s := pretend(t)
+		s := newStripe(t)
 		do := func(act func(m *stripetest.Machine) error) {
 			s.Machine(func(m *stripetest.Machine) {
 				if err := act(m); err != nil {
@@ -22,7 +22,7 @@ func TestPayments(t *testing.T) {
 			})
 		}
 		return ordertest.PaymentsUnderTest{
-			Payments: open(t, s.URL, nil),
+			Payments: newPayments(t, s.URL, nil),
 			Scope:    scope,
 			Method:   methodOf,
 			Charges: func(id order.ID) (all []order.Money) {
@@ -48,18 +48,19 @@ func TestPayments(t *testing.T) {
 	})
 }
 
-// searchLag is how late the search of the pretend Stripe is.
+// searchLag is how far the search of the Stripe double lags.
 const searchLag = time.Minute
 
-// pretend is a Stripe whose clock only a test moves.
-func pretend(t *testing.T) *stripetest.Server {
+// newStripe starts a Stripe double whose clock only the test moves.
+func newStripe(t *testing.T) *stripetest.Server {
 	t.Helper()
-	return pretendWith(t, stripetest.Rules{Key: pretendKey, SearchLag: searchLag})
+	return newStripeWith(t, stripetest.Rules{Key: testKey, SearchLag: searchLag})
 }
 
-func pretendWith(t *testing.T, rules stripetest.Rules) *stripetest.Server {
+func newStripeWith(t *testing.T, rules stripetest.Rules) *stripetest.Server {
 	t.Helper()
-	s, err := stripetest.Serve(stripetest.Options{Rules: rules, Now: func() time.Time { return time.Unix(1_767_225_600, 0) }})
+	now := func() time.Time { return time.Unix(1_767_225_600, 0) }
+	s, err := stripetest.Serve(stripetest.Options{Rules: rules, Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,16 +102,16 @@ func faultOf(c ordertest.Call, m ordertest.Mishap) stripetest.Fault {
 	kind := map[ordertest.Mishap]stripetest.FaultKind{
 		ordertest.SaysUnavailable:         stripetest.RateLimited,
 		ordertest.SaysMisconfigured:       stripetest.Unauthorized,
-		ordertest.NeverArrives:            stripetest.LoseAnswerBeforeEffect,
-		ordertest.LosesTheAnswer:          stripetest.LoseAnswerAfterEffect,
+		ordertest.NeverArrives:            stripetest.LoseRequest,
+		ordertest.LosesTheAnswer:          stripetest.LoseResponse,
 		ordertest.FailsForTheKey:          stripetest.ServerErrorBeforeEffect,
 		ordertest.DoesItButFailsForTheKey: stripetest.ServerErrorAfterEffect,
 	}
 	return stripetest.Fault{Kind: kind[m], On: on[c]}
 }
 
-// TestFaults are the faults of a pretend Stripe that the contract does not name: what they mean, and what is true after.
-func TestFaults(t *testing.T) {
+// TestFaultsOfStripe covers the faults that the contract does not name.
+func TestFaultsOfStripe(t *testing.T) {
 	t.Parallel()
 	tests := map[stripetest.FaultKind]struct {
 		want order.ErrorKind
@@ -125,8 +126,8 @@ func TestFaults(t *testing.T) {
 	for kind, tt := range tests {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			s := pretend(t)
-			p, ctx, o := open(t, s.URL, nil), t.Context(), orderOf(t, "pm_card_visa")
+			s := newStripe(t)
+			p, ctx, o := newPayments(t, s.URL, nil), t.Context(), newOrder(t, "pm_card_visa")
 			intent, err := p.Prepare(ctx, o, order.PrepareKey(scope, o.ID()))
 			if err != nil {
 				t.Fatal(err)
@@ -137,62 +138,67 @@ func TestFaults(t *testing.T) {
 			}
 			intent, err = p.Read(ctx, intent.ID)
 			if paid := intent.State == order.Succeeded; err != nil || paid != tt.paid {
-				t.Errorf("then: got %v, %v, want it paid: %t", intent, err, tt.paid)
+				t.Errorf("Read: got %v, %v, want it paid: %t", intent, err, tt.paid)
 			}
 		})
 	}
 }
 
-// TestAStoredDeclineDoesNotHideAPayment is a table that was restored from a backup: an attempt is counted twice, so its key
-// repeats what Stripe said before the customer paid.
-func TestAStoredDeclineDoesNotHideAPayment(t *testing.T) {
+// After a restore from backup an attempt may be counted twice. Its key then replays the
+// response from before the customer paid.
+func TestAReplayedDeclineDoesNotHideAPayment(t *testing.T) {
 	t.Parallel()
-	s := pretend(t)
-	p, ctx, o := open(t, s.URL, nil), t.Context(), orderOf(t, "pm_card_chargeDeclined")
+	s := newStripe(t)
+	p, ctx, o := newPayments(t, s.URL, nil), t.Context(), newOrder(t, "pm_card_chargeDeclined")
 	key := order.ConfirmKey(scope, o.ID(), 1)
 	intent, err := p.Prepare(ctx, o, order.PrepareKey(scope, o.ID()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, err := p.Confirm(ctx, intent.ID, key); err != nil || got.State != order.NeedsMethod {
-		t.Fatalf("got %v, %v, want it declined", got, err)
+		t.Fatalf("Confirm: got %v, %v, want it declined", got, err)
 	}
 	s.Machine(func(m *stripetest.Machine) { err = m.CustomerPays(s.Now(), string(intent.ID)) })
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, err := p.Confirm(ctx, intent.ID, key); err != nil || got.State != order.Succeeded {
-		t.Errorf("got %v, %v, want it paid", got, err)
+		t.Errorf("Confirm again: got %v, %v, want it paid", got, err)
 	}
 	if got := s.Count(stripetest.Read); got != 1 {
 		t.Errorf("read %d times, want once", got)
 	}
 }
 
-// TestADeclineIsNeverForgotten is an attempt that died before it could write down the decline. What it left behind tells the next one.
-func TestADeclineIsNeverForgotten(t *testing.T) {
+// The attempt whose card was declined may crash before it records the decline. The next
+// attempt reads the decline from the intent.
+func TestReadShowsADecline(t *testing.T) {
 	t.Parallel()
 	for claim, tt := range map[string]struct {
 		card    stripetest.Card
 		cleared bool
 		why     string
 	}{
-		"a decline is told by its code":                          {card: stripetest.LostCard, why: "lost_card"},
-		"a decline without a code is told by its type":           {card: stripetest.DeclinesUncoded, why: "card_error"},
-		"a decline whose error is cleared is told by its charge": {card: stripetest.LostCard, cleared: true, why: "lost_card"},
-		"a decline that nothing explains is a decline":           {card: stripetest.DeclinesUncoded, cleared: true, why: "unexplained"},
+		"by its code":                   {card: stripetest.LostCard, why: "lost_card"},
+		"by its type if it has no code": {card: stripetest.DeclinesUncoded, why: "card_error"},
+		"by its charge if the error is cleared": {
+			card: stripetest.LostCard, cleared: true, why: "lost_card",
+		},
+		"as unexplained if neither has any reason": {
+			card: stripetest.DeclinesUncoded, cleared: true, why: "unexplained",
+		},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			s := pretend(t)
+			s := newStripe(t)
 			s.Machine(func(m *stripetest.Machine) { m.Card("pm_card_visa", tt.card) })
-			p, ctx, o := open(t, s.URL, nil), t.Context(), orderOf(t, "pm_card_visa")
+			p, ctx, o := newPayments(t, s.URL, nil), t.Context(), newOrder(t, "pm_card_visa")
 			intent, err := p.Prepare(ctx, o, order.PrepareKey(scope, o.ID()))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if _, settled := order.OutcomeOf(intent); settled {
-				t.Fatalf("%v is settled before it was confirmed", intent)
+				t.Fatalf("got %v, want no outcome before Confirm", intent)
 			}
 			if _, err := p.Confirm(ctx, intent.ID, order.ConfirmKey(scope, o.ID(), 1)); err != nil {
 				t.Fatal(err)

@@ -7,12 +7,12 @@ import (
 	"orderonce/domain/order"
 )
 
-// TestTheDomainAndThePretendStripeHaveTheSameLimits holds two lists that were each written down from the documentation
-// to one another, with the largest amount of every currency.
-func TestTheDomainAndThePretendStripeHaveTheSameLimits(t *testing.T) {
+// TestTheDomainAndTheStripeDoubleHaveTheSameLimits compares two lists that were each
+// written from the documentation, by preparing the largest amount of every currency.
+func TestTheDomainAndTheStripeDoubleHaveTheSameLimits(t *testing.T) {
 	t.Parallel()
-	s := pretend(t)
-	p := open(t, s.URL, nil)
+	s := newStripe(t)
+	p := newPayments(t, s.URL, nil)
 	currencies := 0
 	for i := range 26 * 26 * 26 {
 		code := string([]byte{'a' + byte(i/676), 'a' + byte(i/26%26), 'a' + byte(i%26)})
@@ -39,6 +39,6 @@ func TestTheDomainAndThePretendStripeHaveTheSameLimits(t *testing.T) {
 		}
 	}
 	if got := s.Count(stripetest.Create); got != currencies || currencies < 135 {
-		t.Errorf("%d intents of %d currencies were created, want one each of at least 135", got, currencies)
+		t.Errorf("got %d intents for %d currencies, want one each for at least 135", got, currencies)
 	}
 }

@@ -12,30 +12,44 @@ import (
 
 const elsewhere = "https://stripe.example"
 
-func TestKeys(t *testing.T) {
+func TestCheckKey(t *testing.T) {
 	t.Parallel()
 	for claim, tt := range map[string]struct {
 		key, base string
 		want      error
 	}{
-		"a secret test key goes anywhere":                  {"sk_test_canary4242", elsewhere, nil},
-		"a restricted test key goes anywhere":              {"rk_test_canary4242", elsewhere, nil},
-		"a key may be stored with a newline":               {" sk_test_canary4242\r\n", elsewhere, nil},
-		"a secret live key goes to Stripe":                 {"sk_live_canary4242", "", nil},
-		"a restricted live key goes to Stripe":             {"rk_live_canary4242\n", "", nil},
-		"a secret live key goes nowhere else":              {"sk_live_canary4242", elsewhere, stripe.ErrLiveKey},
-		"a restricted live key goes nowhere else":          {"rk_live_canary4242", elsewhere, stripe.ErrLiveKey},
-		"a live key with a newline goes nowhere else":      {"\nsk_live_canary4242", elsewhere, stripe.ErrLiveKey},
-		"a live key does not go to what looks like Stripe": {"sk_live_canary4242", "https://api.stripe.com", stripe.ErrLiveKey},
-		"nothing is no key":                                {"", "", stripe.ErrNotAKey},
-		"a publishable key is no key":                      {"pk_test_canary", "", stripe.ErrNotAKey},
-		"a webhook's secret is no key":                     {"whsec_canary", "", stripe.ErrNotAKey},
-		"an organization's key is no account's":            {"sk_org_live_canary", "", stripe.ErrNotAKey},
-		"a prefix is no key":                               {"sk_test_", "", stripe.ErrNotAKey},
-		"two keys are no key":                              {"sk_test_canary sk_test_canary", "", stripe.ErrNotAKey},
-		"two lines are no key":                             {"sk_test_canary\nsk_test_canary", "", stripe.ErrNotAKey},
-		"a key in quotes is no key":                        {`"sk_test_canary"`, "", stripe.ErrNotAKey},
-		"names and values are told from other mistakes":    {"\n" + `{"STRIPE_SECRET_KEY":"sk_test_canary"}`, "", stripe.ErrKeyInJSON},
+		"a secret test key may be sent anywhere":      {"sk_test_canary4242", elsewhere, nil},
+		"a restricted test key may be sent anywhere":  {"rk_test_canary4242", elsewhere, nil},
+		"a key may be stored with a newline":          {" sk_test_canary4242\r\n", elsewhere, nil},
+		"a secret live key may be sent to Stripe":     {"sk_live_canary4242", "", nil},
+		"a restricted live key may be sent to Stripe": {"rk_live_canary4242\n", "", nil},
+		"a secret live key may not be sent elsewhere": {
+			"sk_live_canary4242", elsewhere, stripe.ErrLiveKey,
+		},
+		"a restricted live key is sent nowhere else": {
+			"rk_live_canary4242", elsewhere, stripe.ErrLiveKey,
+		},
+		"a live key with a newline may not be sent elsewhere": {
+			"\nsk_live_canary4242", elsewhere, stripe.ErrLiveKey,
+		},
+		"a live key may not be sent to another name of Stripe": {
+			"sk_live_canary4242", "https://api.stripe.com", stripe.ErrLiveKey,
+		},
+		"an empty key is invalid":          {"", "", stripe.ErrNotAKey},
+		"a publishable key is invalid":     {"pk_test_canary", "", stripe.ErrNotAKey},
+		"a webhook secret is invalid":      {"whsec_canary", "", stripe.ErrNotAKey},
+		"an organization's key is invalid": {"sk_org_live_canary", "", stripe.ErrNotAKey},
+		"a prefix alone is invalid":        {"sk_test_", "", stripe.ErrNotAKey},
+		"two keys are invalid": {
+			"sk_test_canary sk_test_canary", "", stripe.ErrNotAKey,
+		},
+		"two lines are invalid": {
+			"sk_test_canary\nsk_test_canary", "", stripe.ErrNotAKey,
+		},
+		"a quoted key is invalid": {`"sk_test_canary"`, "", stripe.ErrNotAKey},
+		"JSON has an error of its own": {
+			"\n" + `{"STRIPE_SECRET_KEY":"sk_test_canary"}`, "", stripe.ErrKeyInJSON,
+		},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
@@ -44,13 +58,13 @@ func TestKeys(t *testing.T) {
 				t.Errorf("got %v, want %v", err, tt.want)
 			}
 			if err != nil && strings.Contains(err.Error(), "canary") {
-				t.Errorf("the error holds the key: %v", err)
+				t.Errorf("error contains the key: %v", err)
 			}
 		})
 	}
 }
 
-func TestALiveKeyIsOneThatDoesNotSayTest(t *testing.T) {
+func TestEveryKeyThatIsNotATestKeyIsLive(t *testing.T) {
 	t.Parallel()
 	for key, want := range map[string]bool{
 		"sk_test_canary": false, "rk_test_canary": false, "\nsk_test_canary": false,
@@ -62,36 +76,38 @@ func TestALiveKeyIsOneThatDoesNotSayTest(t *testing.T) {
 	}
 }
 
-// TestPaymentsKeepALiveKey is for the composition root that forgets to check.
-func TestPaymentsKeepALiveKey(t *testing.T) {
+// New does not rely on the composition root to call CheckKey.
+func TestALiveKeyIsSentToStripeOnly(t *testing.T) {
 	t.Parallel()
 	for claim, tt := range map[string]struct {
 		key, base string
-		sent      int // of three calls
+		sent      int // requests, of three calls
 	}{
-		"a live key goes to Stripe":               {"sk_live_canary", "", 3},
-		"a test key goes anywhere":                {pretendKey, elsewhere, 3},
-		"a live key goes nowhere else":            {"sk_live_canary", elsewhere, 0},
-		"a restricted live key goes nowhere else": {"\nrk_live_canary", elsewhere, 0},
+		"a live key is sent to Stripe":               {"sk_live_canary", "", 3},
+		"a test key is sent anywhere":                {testKey, elsewhere, 3},
+		"a live key is sent nowhere else":            {"sk_live_canary", elsewhere, 0},
+		"a restricted live key is sent nowhere else": {"\nrk_live_canary", elsewhere, 0},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			sent := 0
-			p := stripe.New(stripe.Options{Key: tt.key, BaseURL: tt.base, Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+			transport := roundTripFunc(func(*http.Request) (*http.Response, error) {
 				sent++
 				return nil, http.ErrAbortHandler
-			})})
-			for name, call := range calls(t, p) {
+			})
+			p := stripe.New(stripe.Options{Key: tt.key, BaseURL: tt.base, Transport: transport})
+			for name, call := range methods(t, p) {
 				_, err := call(t.Context())
-				if refused := kindOf(t, err) == order.Misconfigured && errors.Is(err, stripe.ErrLiveKey); refused != (tt.sent == 0) {
-					t.Errorf("%s: got %v", name, err)
+				refused := kindOf(t, err) == order.Misconfigured && errors.Is(err, stripe.ErrLiveKey)
+				if want := tt.sent == 0; refused != want {
+					t.Errorf("%s: got %v, want %v: %t", name, err, stripe.ErrLiveKey, want)
 				}
 				if strings.Contains(err.Error(), "canary") {
-					t.Errorf("%s: the error holds the key: %v", name, err)
+					t.Errorf("%s: error contains the key: %v", name, err)
 				}
 			}
 			if sent != tt.sent {
-				t.Errorf("%d requests were sent, want %d", sent, tt.sent)
+				t.Errorf("got %d requests, want %d", sent, tt.sent)
 			}
 		})
 	}

@@ -9,15 +9,14 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"orderonce/domain/order"
 )
 
-// hidden replaces what no error may repeat.
+// hidden replaces secrets and payment data in errors.
 const hidden = "[redacted]"
 
-// redact takes payment data and secrets out of a message of Stripe's, which may repeat what it was sent: first the values of
-// the request, then what is in quotes, then whatever looks like an id.
+// redact removes secrets and payment data from a message of Stripe's, which may repeat
+// what it was sent: first the values of the request, then quoted text, then everything
+// that looks like an id.
 func (c call) redact(message string) string {
 	for _, value := range c.secrets() {
 		message = strings.ReplaceAll(message, value, hidden)
@@ -25,28 +24,24 @@ func (c call) redact(message string) string {
 	return redactIDs(redactQuoted(message))
 }
 
-// secrets are the values of the request that no error repeats: all but those that are known to hold no personal or payment
-// data. The longest comes first, so that none is replaced only in part.
+// secrets returns the values of the request that no error may repeat: all except those
+// that hold no personal data and no payment data. The longest comes first, so that no
+// value is replaced only in part.
 func (c call) secrets() []string {
-	values := []string{c.secret}
-	if c.key != (order.Key{}) {
-		values = append(values, c.key.String())
-	}
-	if c.params != nil {
-		for name, sent := range c.form().ToValues() {
-			if !shown(name) {
-				values = append(values, sent...)
-			}
+	values := []string{c.apiKey, c.Key.String()}
+	for name, sent := range c.Params {
+		if !isPublicParameter(name) {
+			values = append(values, sent...)
 		}
 	}
 	slices.SortFunc(values, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	return slices.DeleteFunc(values, func(v string) bool { return v == "" })
 }
 
-// shown reports whether an error may repeat the value of a parameter that we send.
-func shown(parameter string) bool {
-	switch parameter {
-	case "amount", "currency", "capture_method", "off_session",
+// isPublicParameter reports whether an error may repeat the value of a parameter.
+func isPublicParameter(name string) bool {
+	switch name {
+	case "amount", "currency", "capture_method", "off_session", "expand[]", "query",
 		"automatic_payment_methods[enabled]", "automatic_payment_methods[allow_redirects]",
 		"metadata[" + metaOrder + "]", "metadata[" + metaScope + "]":
 		return true
@@ -54,17 +49,19 @@ func shown(parameter string) bool {
 	return false
 }
 
-// redactQuoted takes out what a message has in quotes, because Stripe quotes values, as in: No such customer: 'cus_1'.
+// redactQuoted removes quoted text from a message, because Stripe quotes values, as in:
+// No such customer: 'cus_1'.
 //
-// A quotation mark opens if no word ends there, and closes if no word begins there, so "can't" has none. What is not
-// closed is taken out to its end.
+// A quotation mark opens a quotation unless it ends a word, and closes one unless it
+// starts a word, so "can't" contains no quotation. An unclosed quotation is removed up to
+// the end.
 func redactQuoted(message string) string {
 	var b strings.Builder
 	for before := ' '; message != ""; {
 		r, size := utf8.DecodeRuneInString(message)
 		b.WriteString(message[:size])
 		message = message[size:]
-		end := closing(r)
+		end := closingMark(r)
 		if end == 0 || inWord(before) {
 			before = r
 			continue
@@ -73,7 +70,7 @@ func redactQuoted(message string) string {
 		if !closed {
 			return b.String() + hidden
 		}
-		if !harmless(quoted) {
+		if !isPublicText(quoted) {
 			quoted = hidden
 		}
 		b.WriteString(quoted + string(end))
@@ -82,8 +79,8 @@ func redactQuoted(message string) string {
 	return b.String()
 }
 
-// closing is the mark that ends a quotation which r opens, or 0 if r opens none.
-func closing(r rune) rune {
+// closingMark is the mark that closes a quotation opened by r, or 0 if r opens none.
+func closingMark(r rune) rune {
 	switch r {
 	case '\'', '"', '`':
 		return r
@@ -111,41 +108,44 @@ func cutQuotation(text string, end rune) (quoted, rest string, closed bool) {
 
 func inWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// public are ids of intents, requests and accounts, and names of permissions, which a person needs to mend things.
-var public = regexp.MustCompile(`^((pi|req|acct)_[A-Za-z0-9]+|rak_[a-z_]+_(read|write))$`)
+// publicID matches the ids of intents, requests and accounts and the names of permissions,
+// which an operator needs to fix an error.
+var publicID = regexp.MustCompile(`^((pi|req|acct)_[A-Za-z0-9]+|rak_[a-z_]+_(read|write))$`)
 
-// harmless reports whether a quoted text may be shown: it is public, or the name of a parameter, such as
-// automatic_payment_methods[enabled].
-func harmless(quoted string) bool {
-	if public.MatchString(quoted) {
+// isPublicText reports whether an error may repeat a quoted text: a public id, or the name of
+// a parameter, such as automatic_payment_methods[enabled].
+func isPublicText(quoted string) bool {
+	if publicID.MatchString(quoted) {
 		return true
 	}
 	words := strings.FieldsFunc(quoted, func(r rune) bool { return r == '[' || r == ']' })
-	return len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool { return !parameterName(word) })
+	value := func(word string) bool { return !isParameterName(word) }
+	return len(words) > 0 && !slices.ContainsFunc(words, value)
 }
 
-// parameterName reports whether a word names a parameter of the requests that are made here, or one that Stripe may ask for
-// in their place. Any other word may be a value.
-func parameterName(word string) bool {
+// isParameterName reports whether a word names a parameter that this package sends, or that
+// Stripe may require instead. Any other word may be a value.
+func isParameterName(word string) bool {
 	switch word {
 	case "amount", "currency", "customer", "payment_method", "payment_method_types", "payment_method_data",
 		"payment_method_options", "payment_method_configuration", "capture_method", "confirmation_method", "confirm",
 		"automatic_payment_methods", "enabled", "allow_redirects", "off_session", "return_url",
-		"error_on_requires_action", "setup_future_usage", "mandate", "mandate_data", "metadata", metaOrder, metaScope,
-		"fingerprint", "description", "expand", "latest_charge", "intent", "payment_intent", "idempotency_key", "query":
+		"error_on_requires_action", "setup_future_usage", "mandate", "mandate_data", "metadata",
+		metaOrder, metaScope, metaFingerprint, "description", "expand", latestCharge, "intent", "payment_intent",
+		"idempotency_key", "query":
 		return true
 	}
 	return false
 }
 
-// ids are words such as "pm_1MqLiJLkdIwHu7ix", "pi_1_secret_2" and "rk_test_*****QzX".
-var ids = regexp.MustCompile(`[A-Za-z]+_[\w*.]*[\w*]`)
+// idWord matches words such as "pm_1MqLiJLkdIwHu7ix", "pi_1_secret_2" and "rk_test_*****QzX".
+var idWord = regexp.MustCompile(`[A-Za-z]+_[\w*.]*[\w*]`)
 
-// redactIDs takes ids out of a text. Those of intents, requests and accounts stay, and so do words such as
-// "payment_method": what makes any other word an id is a capital, a digit, or a prefix whose ids may have neither, as in
-// "pm_card_visa".
+// redactIDs removes ids from a text, except those of intents, requests and accounts. A word
+// with an underscore is an id if it contains a capital or a digit, unlike "payment_method",
+// or has a prefix whose ids may contain neither, as in "pm_card_visa".
 func redactIDs(text string) string {
-	return ids.ReplaceAllStringFunc(text, func(word string) string {
+	return idWord.ReplaceAllStringFunc(text, func(word string) string {
 		prefix, rest, _ := strings.Cut(word, "_")
 		secret := strings.Contains(rest, "secret")
 		switch prefix {
@@ -162,22 +162,17 @@ func redactIDs(text string) string {
 	})
 }
 
-// redacted is an error about our own configuration.
-type redacted struct{ error }
-
-func (e redacted) Error() string { return redactIDs(e.error.Error()) }
-func (e redacted) Unwrap() error { return e.error }
-
-// networkError is an error of the network without what it quotes: it may be what the other side sent.
-type networkError struct {
+// redactedError is an error with another text.
+type redactedError struct {
 	error
 	text string
 }
 
-func (e networkError) Error() string { return e.text }
-func (e networkError) Unwrap() error { return e.error }
+func (e redactedError) Error() string { return e.text }
+func (e redactedError) Unwrap() error { return e.error }
 
-// redactNetwork leaves the request's URL out, which the call's name stands for.
+// redactNetwork redacts an error of the network. It removes the URL, because the error of the
+// call has the call's name, and quoted text, because it may be what the other side sent.
 func (c call) redactNetwork(err error) error {
 	text := err.Error()
 	if e, ok := errors.AsType[*url.Error](err); ok {
@@ -186,5 +181,5 @@ func (c call) redactNetwork(err error) error {
 	if first, last := strings.IndexByte(text, '"'), strings.LastIndexByte(text, '"'); first < last {
 		text = text[:first] + hidden + text[last+1:]
 	}
-	return networkError{err, c.redact(text)}
+	return redactedError{err, c.redact(text)}
 }

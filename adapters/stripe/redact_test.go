@@ -1,7 +1,6 @@
 package stripe_test
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -11,8 +10,9 @@ import (
 	"orderonce/domain/order"
 )
 
-// named is an order with made-up names in the place of Stripe's ids, which order.New accepts: their form is an id's.
-func named(tb testing.TB, customer, method string) order.Order {
+// newOrderFor is an order with names in place of Stripe's ids. order.New accepts them,
+// because they have the form of ids.
+func newOrderFor(tb testing.TB, customer, method string) order.Order {
 	tb.Helper()
 	o, err := order.New(order.Draft{
 		ID: "ORD-1", CustomerID: "CUST-1", Currency: "eur",
@@ -25,14 +25,15 @@ func named(tb testing.TB, customer, method string) order.Order {
 	return o
 }
 
-// TestErrorsDoNotRepeatWhatWasSent is a person's name in the place of a customer's id, and a Stripe that repeats it.
-func TestErrorsDoNotRepeatWhatWasSent(t *testing.T) {
+// Stripe's messages may repeat the values of the request, such as a person's name in
+// place of a customer's id.
+func TestErrorsDoNotRepeatTheRequest(t *testing.T) {
 	t.Parallel()
 	for _, names := range [][2]string{
 		{"john_smith", "jane_doe"}, {"john_smith", "john_smith_junior"}, {"a_b", "payment_method"}, {"cus_1", "cus_12"},
 	} {
 		customer, method := names[0], names[1]
-		o := named(t, customer, method)
+		o := newOrderFor(t, customer, method)
 		key := order.PrepareKey(scope, o.ID())
 		for _, message := range []string{
 			"No such customer: '" + customer + "'",
@@ -48,27 +49,27 @@ func TestErrorsDoNotRepeatWhatWasSent(t *testing.T) {
 			"'" + customer,
 			"unclosed '" + method + " and " + customer,
 			"Keys can only be used with the same parameters: '" + key.String() + "', " + key.String(),
-			"Invalid API Key provided: " + pretendKey,
+			"Invalid API Key provided: " + testKey,
 			"fingerprint " + string(o.Fingerprint()),
 		} {
-			answer := said{400, false, failureOf(t, message)}
-			p := offline(t, answer)
+			res := response{400, false, errorWithMessage(t, message)}
+			p := responding(t, res)
 			_, err := p.Prepare(t.Context(), o, key)
 			if kindOf(t, err) != order.Refused {
-				t.Fatalf("%q: got %v, want it refused", message, err)
+				t.Fatalf("%q: got %v, want %s", message, err, order.Refused)
 			}
 			shown := strings.Replace(err.Error(), "prepare order ORD-1:", "", 1)
-			for _, secret := range []string{customer, method, key.String(), pretendKey, string(o.Fingerprint())} {
+			for _, secret := range []string{customer, method, key.String(), testKey, string(o.Fingerprint())} {
 				if strings.Contains(shown, secret) {
-					t.Errorf("%q: %q repeats %q", message, err, secret)
+					t.Errorf("%q: got %q, want it without %q", message, err, secret)
 				}
 			}
 		}
 	}
 }
 
-// TestErrorsShowWhatAPersonNeeds lists messages and what is left of them.
-func TestErrorsShowWhatAPersonNeeds(t *testing.T) {
+// TestErrorsKeepThePublicPartsOfAMessage lists messages and what is left of them.
+func TestErrorsKeepThePublicPartsOfAMessage(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string]string{
 		"No such payment_intent: 'pi_3Pretend'":                          "No such payment_intent: 'pi_3Pretend'",
@@ -96,7 +97,8 @@ func TestErrorsShowWhatAPersonNeeds(t *testing.T) {
 		"caf\u00e9'x' and \xff'y'": "caf\u00e9'x' and \ufffd'[redacted]'",
 		"order ORD-1 of 2500 eur":  "order ORD-1 of 2500 eur",
 	} {
-		_, err := calls(t, offline(t, said{400, false, failureOf(t, message)}))["confirm"](t.Context())
+		p := responding(t, response{400, false, errorWithMessage(t, message)})
+		_, err := methods(t, p)["confirm"](t.Context())
 		_, got, _ := strings.Cut(err.Error(), "status 400 invalid_request_error: ")
 		if got = strings.TrimSuffix(got, " (request req_pretend)"); got != want {
 			t.Errorf("%q: got %q, want %q", message, got, want)
@@ -104,8 +106,9 @@ func TestErrorsShowWhatAPersonNeeds(t *testing.T) {
 	}
 }
 
-// TestErrorsShowTheNamesOfParameters quotes every name that Stripe may ask for in our requests, and some that are none.
-func TestErrorsShowTheNamesOfParameters(t *testing.T) {
+// TestErrorsKeepParameterNames quotes every parameter that Stripe may require of our
+// requests, and some other words.
+func TestErrorsKeepParameterNames(t *testing.T) {
 	t.Parallel()
 	const names = `amount currency customer payment_method payment_method_types payment_method_data payment_method_options
 		payment_method_configuration capture_method confirmation_method confirm automatic_payment_methods enabled
@@ -113,14 +116,16 @@ func TestErrorsShowTheNamesOfParameters(t *testing.T) {
 		orderId scope fingerprint description expand latest_charge intent payment_intent idempotency_key query
 		metadata[orderId] expand[] automatic_payment_methods[allow_redirects] rak_charge_read rak_payment_intent_write
 		pi_3Pretend req_1 acct_1`
-	const others = `john_smith john Smith 4242 pm_1 cus_1 pi_1_secret_2 amounts metadata[john] [] rak_ rak_john xpi_1 pi_ api_1 rak_a_readx`
+	const others = `john_smith john Smith 4242 pm_1 cus_1 pi_1_secret_2 amounts metadata[john] [] rak_ rak_john
+		xpi_1 pi_ api_1 rak_a_readx`
 	for list, shown := range map[string]bool{names: true, others: false} {
 		for word := range strings.FieldsSeq(list) {
 			want := "see '" + word + "'"
 			if !shown {
 				want = "see '[redacted]'"
 			}
-			_, err := calls(t, offline(t, said{400, false, failureOf(t, "see '"+word+"'")}))["confirm"](t.Context())
+			p := responding(t, response{400, false, errorWithMessage(t, "see '"+word+"'")})
+			_, err := methods(t, p)["confirm"](t.Context())
 			if err == nil || !strings.Contains(err.Error(), ": "+want+" (request") {
 				t.Errorf("%s: got %v, want %s", word, err, want)
 			}
@@ -128,68 +133,70 @@ func TestErrorsShowTheNamesOfParameters(t *testing.T) {
 	}
 }
 
-// TestErrorsShowWhatNamesNobody keeps in messages what was sent and tells nothing about people.
-func TestErrorsShowWhatNamesNobody(t *testing.T) {
+func TestErrorsKeepValuesThatAreNotPersonal(t *testing.T) {
 	t.Parallel()
 	for name, message := range map[string]string{
 		"prepare": "amount 2500 eur, capture_method automatic, enabled true, allow_redirects never, order ORD-1, scope test",
 		"confirm": "off_session true",
 	} {
-		_, err := calls(t, offline(t, said{400, false, failureOf(t, message)}))[name](t.Context())
+		_, err := methods(t, responding(t, response{400, false, errorWithMessage(t, message)}))[name](t.Context())
 		if err == nil || !strings.Contains(err.Error(), ": "+message+" (request") {
-			t.Errorf("%s: got %v, want it to show %q", name, err, message)
+			t.Errorf("%s: got %v, want it to contain %q", name, err, message)
 		}
 	}
 }
 
-// TestErrorsOfTheNetworkDoNotRepeatWhatWasSent is a proxy that sends parts of a request back where no HTTP is.
-func TestErrorsOfTheNetworkDoNotRepeatWhatWasSent(t *testing.T) {
+// A proxy may send parts of a request back in a response that is not HTTP, and net/http
+// quotes it in its error.
+func TestNetworkErrorsDoNotRepeatTheRequest(t *testing.T) {
 	t.Parallel()
-	o := named(t, "john_smith", "jane_doe")
+	o := newOrderFor(t, "john_smith", "jane_doe")
 	for text, want := range map[string]string{
 		`malformed HTTP response "{\"customer\":\"john_smith\",\"name\":\"Smith\"}"`: "malformed HTTP response [redacted]",
-		"malformed MIME header line: john_smith Bearer " + pretendKey:                "malformed MIME header line: [redacted] Bearer [redacted]",
+		"malformed MIME header line: john_smith Bearer " + testKey:                   "malformed MIME header line: [redacted] Bearer [redacted]",
 		"dial tcp 127.0.0.1:1: connect: connection refused":                          "dial tcp 127.0.0.1:1: connect: connection refused",
 		`one " alone`: `one "[redacted]`,
 		`""`:          "[redacted]",
 	} {
 		cause := errors.New(text)
-		p := open(t, "https://proxy.test/john", roundTrip(func(*http.Request) (*http.Response, error) { return nil, cause }))
+		p := newPayments(t, "https://proxy.test/john", roundTripFunc(func(*http.Request) (*http.Response, error) {
+			return nil, cause
+		}))
 		_, err := p.Prepare(t.Context(), o, order.PrepareKey(scope, o.ID()))
-		if got := err.Error(); got != "unknown: prepare order ORD-1: "+want || !errors.Is(err, cause) {
-			t.Errorf("got %q, caused by it: %t, want %q", got, errors.Is(err, cause), "unknown: prepare order ORD-1: "+want)
+		if got, want := err.Error(), "unknown: prepare order ORD-1: "+want; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		if !errors.Is(err, cause) {
+			t.Errorf("%q: got %v, want it to wrap its cause", text, err)
 		}
 	}
 }
 
-// FuzzErrorsDoNotRepeatWhatWasSent holds for every message that contains what was sent.
-func FuzzErrorsDoNotRepeatWhatWasSent(f *testing.F) {
+// FuzzErrorsDoNotRepeatTheRequest holds for every message around the values of a request.
+func FuzzErrorsDoNotRepeatTheRequest(f *testing.F) {
 	f.Add("No such customer: '", "'")
 	f.Add("can't find ", "'s")
 	f.Add("`", "")
 	f.Add("\u2018\xff", "\u2019")
 	f.Fuzz(func(t *testing.T, before, after string) {
-		o := named(t, "john_smith", "jane_doe")
-		answer := said{400, false, failureOf(t, before+"john_smith"+after+"jane_doe"+before)}
-		_, err := offline(t, answer).Prepare(t.Context(), o, order.PrepareKey(scope, o.ID()))
+		o := newOrderFor(t, "john_smith", "jane_doe")
+		res := response{400, false, errorWithMessage(t, before+"john_smith"+after+"jane_doe"+before)}
+		_, err := responding(t, res).Prepare(t.Context(), o, order.PrepareKey(scope, o.ID()))
 		if strings.Contains(before+after, "john") || strings.Contains(before+after, "jane") {
 			return
 		}
 		if got := err.Error(); strings.Contains(got, "john_smith") || strings.Contains(got, "jane_doe") {
-			t.Errorf("%q repeats what was sent", got)
+			t.Errorf("got %q, want it without the values of the request", got)
 		}
 	})
 }
 
-// TestAKeyInAnErrorIsRedactedWhateverItLooksLike is a key that no rule of ours would know as one.
-func TestAKeyInAnErrorIsRedactedWhateverItLooksLike(t *testing.T) {
+func TestErrorsDoNotRepeatAnAPIKeyOfAnyForm(t *testing.T) {
 	t.Parallel()
 	const odd = "hunter2hunter2"
-	answer := said{401, false, failureOf(t, "Invalid API Key provided: "+odd)}
-	p := stripe.New(stripe.Options{Key: odd + "\n", Transport: roundTrip(answer.respond)})
-	for name, call := range map[string]func(context.Context) (order.Intent, error){
-		"prepare": calls(t, p)["prepare"], "confirm": calls(t, p)["confirm"], "read": calls(t, p)["read"],
-	} {
+	res := response{401, false, errorWithMessage(t, "Invalid API Key provided: "+odd)}
+	p := stripe.New(stripe.Options{Key: odd + "\n", Transport: roundTripFunc(res.roundTrip)})
+	for name, call := range methods(t, p) {
 		if _, err := call(t.Context()); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: got %v, want an error without the key", name, err)
 		}

@@ -1,17 +1,27 @@
-// Package stripe is order.Payments over Stripe's PaymentIntents: how an order becomes parameters, and what each of Stripe's
-// answers means for money. It knows nothing of queues and tables, keeps no state, logs nothing, and repeats no request:
-// redelivery is our retry, and it comes back through the claim. (net/http alone may repeat one, under the same key, if a
-// kept connection turns out to be dead.)
+// Package stripe is order.Payments over Stripe's PaymentIntents API. It turns an order
+// into requests and each response into an intent or an error, and it knows nothing of
+// queues and tables.
 //
-// The key may be a restricted one with two permissions: "PaymentIntents: Write", which includes to read them, and
-// "Charges and Refunds: Read" (docs.stripe.com/keys/restricted-api-keys). The second one is needed only for an intent
-// that has failed and was edited since, which clears its last error: then the latest charge tells why it failed. If a
-// permission is missing, the call is Misconfigured and its error names the permission.
+// Interpreting a response is two pure functions: parse decodes it, classify says what it
+// means for the order. Only an Exchange does I/O.
+//
+// The package keeps no state, logs nothing and retries nothing: a redelivery of the
+// message is the retry, and it goes through the claim. (Only net/http may resend a
+// request, under the same idempotency key, if a kept connection turns out to be closed.)
+//
+// The API key may be a restricted one with two permissions, "PaymentIntents: Write",
+// which includes Read, and "Charges and Refunds: Read"
+// (docs.stripe.com/keys/restricted-api-keys). The second is needed only to explain a
+// failed intent that was edited since: the edit clears its last error, and then its
+// latest charge holds the reason. If a permission is missing, the error is Misconfigured
+// and names the permission.
 package stripe
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -20,37 +30,74 @@ import (
 	"orderonce/domain/order"
 )
 
-// DefaultTimeout is for Options without a Timeout: long for a card network, short for a function of a minute.
+// DefaultTimeout is used if Options has no Timeout: long for a card network, short for a
+// function that runs for a minute.
 const DefaultTimeout = 15 * time.Second
 
-// idleConns is how many connections are kept for the next orders, when no Transport is given. net/http keeps two, so a
-// batch that runs ten orders at once would make eight TLS handshakes again and again.
-const idleConns = 100
+// idleConnsPerHost is how many connections the default transport keeps. net/http keeps
+// two, so a batch of ten concurrent orders would make eight TLS handshakes again and
+// again.
+const idleConnsPerHost = 100
 
-// Options are what the environment decides. Only Key and Scope are needed.
+// Options configure a Payments. Only Key and Scope are required.
 type Options struct {
-	Key     string      // secret or restricted; sent in one header and never part of an error
-	Scope   order.Scope // what the intents' metadata say, to tell deployments on one account apart
-	BaseURL string      // without /v1, such as a pretend Stripe's; "" is Stripe; with a live key, nothing else is called
-	// Timeout bounds one call from dialing to the last byte of its answer; 0 is DefaultTimeout. An order makes two or
-	// three calls, so it has to be well below a third of the function's own, and order.Processor.ConfirmTime no less.
-	Timeout   time.Duration
-	Transport http.RoundTripper // for example one that measures; nil is net/http's with more idle connections
+	// Key is a secret or restricted API key. It is sent in one header and is never part
+	// of an error.
+	Key string
+	// Scope is written to the metadata of every intent, to tell apart the deployments
+	// that share an account.
+	Scope order.Scope
+	// BaseURL is the address of a Stripe double, without /v1; "" is Stripe. A live key is
+	// sent to no address but Stripe's.
+	BaseURL string
+	// Timeout bounds one call from dialing to the last byte of the response; 0 means
+	// DefaultTimeout. An order makes two or three calls, so Timeout must be well below a
+	// third of the function's own, and order.Processor.ConfirmTime must not be shorter.
+	Timeout time.Duration
+	// Transport sends the HTTP requests, for example to measure them. nil means
+	// net/http's with more idle connections.
+	Transport http.RoundTripper
+	// Exchange replaces HTTP, and with it BaseURL, Timeout and Transport. It is for
+	// programs that run the adapter against a Stripe double in the same process.
+	Exchange Exchange
 }
 
-// Payments is Stripe. It is safe for concurrent use.
+// Payments calls Stripe. It is safe for concurrent use.
 type Payments struct {
-	key     string
-	scope   order.Scope
-	refusal error // why nothing is sent
-	backend *stripe.BackendImplementation
+	apiKey        string
+	scope         order.Scope
+	misconfigured error // why no request is sent; nil if requests are sent
+	exchange      Exchange
 }
 
 var _ order.Payments = (*Payments)(nil)
 
-// New makes a Payments. Nothing is sent before the first order.
+// New makes a Payments. It sends nothing: an invalid key or BaseURL fails the first call,
+// with a *order.PaymentError of kind Misconfigured.
 func New(o Options) *Payments {
-	refusal := checkAddress(o.Key, o.BaseURL) // before Stripe's own URL takes the place of ""
+	p := &Payments{
+		apiKey:   strings.TrimSpace(o.Key), // secrets are often stored with a newline, which no header may contain
+		scope:    o.Scope,
+		exchange: o.Exchange,
+	}
+	if p.exchange == nil {
+		p.misconfigured = checkBaseURL(o.Key, o.BaseURL)
+		p.exchange = newClient(p.apiKey, o).exchange
+	}
+	return p
+}
+
+func checkBaseURL(key, baseURL string) error {
+	if err := checkLiveKey(key, baseURL); err != nil {
+		return err
+	}
+	if _, err := url.Parse(baseURL); err != nil {
+		return redactedError{err, redactIDs(err.Error())}
+	}
+	return nil
+}
+
+func newClient(key string, o Options) *client {
 	if o.Timeout <= 0 {
 		o.Timeout = DefaultTimeout
 	}
@@ -59,98 +106,128 @@ func New(o Options) *Payments {
 	}
 	if o.Transport == nil {
 		o.Transport = &http.Transport{
-			MaxIdleConnsPerHost: idleConns, IdleConnTimeout: 90 * time.Second,
+			MaxIdleConnsPerHost: idleConnsPerHost, IdleConnTimeout: 90 * time.Second,
 		}
 	}
-	return &Payments{
-		key:     strings.TrimSpace(o.Key), // secrets are often stored with a newline, which no header may hold
-		scope:   o.Scope,
-		refusal: refusal,
-		backend: &stripe.BackendImplementation{ // its zero value sends no telemetry
-			Type: stripe.APIBackend,
-			URL:  strings.TrimSuffix(o.BaseURL, "/"),
-			HTTPClient: &http.Client{
-				Transport: o.Transport,
-				Timeout:   o.Timeout,
-				// Stripe redirects nothing; whoever does shall not get our requests.
-				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-			},
-			LeveledLogger:     &stripe.LeveledLogger{Level: stripe.LevelNull}, // it would print answers
-			MaxNetworkRetries: 0,                                              // redelivery is our retry; these sleep through deadlines
+	return &client{
+		key:     key,
+		baseURL: strings.TrimSuffix(o.BaseURL, "/"),
+		http: &http.Client{
+			Transport: o.Transport,
+			Timeout:   o.Timeout,
+			// Stripe never redirects, so do not send our requests wherever a redirect
+			// points.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
 }
 
-// Prepare creates an unconfirmed intent. Its payment methods are those that need no page of their own, because there is
-// no customer to send there.
+// Prepare creates an unconfirmed intent, which cannot move money yet.
 //
-// Everything that is sent follows from the order alone, whose fingerprint is the one that its record carries: so an attempt
-// of another release sends the same words under the same key. Words that change need another order.PrepareKey.
-//
-// A replayed response shows the intent as it was when it was created. Somebody may have canceled it since, so it is read again.
+// A replayed response shows the intent as it was when it was created. It may have been
+// canceled since, so Prepare reads it again.
 func (p *Payments) Prepare(ctx context.Context, o order.Order, k order.Key) (order.Intent, error) {
-	total, payment := o.Total(), o.Payment()
-	r, err := p.do(ctx, call{
-		name: "prepare order " + string(o.ID()), method: http.MethodPost, path: intents, key: k,
-		params: &stripe.PaymentIntentParams{
-			Amount:        new(total.Amount),
-			Currency:      new(string(total.Currency)),
-			Customer:      new(payment.Customer),
-			PaymentMethod: new(payment.Method),
-			CaptureMethod: new(string(stripe.PaymentIntentCaptureMethodAutomatic)),
-			AutomaticPaymentMethods: &stripe.PaymentIntentAutomaticPaymentMethodsParams{
-				Enabled:        new(true),
-				AllowRedirects: new(string(stripe.PaymentIntentAutomaticPaymentMethodsAllowRedirectsNever)),
-			},
-			Metadata: map[string]string{
-				metaOrder: string(o.ID()), metaScope: string(p.scope), metaFingerprint: string(o.Fingerprint()),
-			},
-		},
-	})
+	r, err := p.do(ctx, prepareCall(o, p.scope, k))
 	if err == nil && r.replayed {
 		return p.Read(ctx, r.ID)
 	}
 	return r.Intent, err
 }
 
-// Confirm charges the payment method that Prepare named. It names none itself, so that an intent whose card was declined,
-// and which has none any more, is refused instead of charged.
+// Confirm charges the payment method that Prepare named.
 //
-// Keys are per attempt, so a replay answers a repeat within net/http or an attempt that was counted before the table was
-// restored from a backup. What it tells may be long past, unless it is the success that nothing can undo: the customer
-// may have paid a declined intent since. So the intent is read again.
+// Each attempt has its own key, so a response is replayed only if net/http resent the
+// request, or if the table was restored from a backup and counted an attempt twice. A
+// replay may be out of date, unless it shows a success, which nothing can undo: the
+// customer may have paid a declined intent since. So Confirm reads the intent again.
 func (p *Payments) Confirm(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
-	r, err := p.do(ctx, call{
-		name: "confirm intent " + string(id), method: http.MethodPost, path: intents + "/" + string(id) + "/confirm", key: k,
-		bound: id, params: &stripe.PaymentIntentConfirmParams{OffSession: new(true)},
-	})
+	r, err := p.do(ctx, confirmCall(id, k))
 	if err == nil && r.replayed && r.State != order.Succeeded {
 		return p.Read(ctx, id)
 	}
-	return p.explained(ctx, id, r, err)
+	return p.explain(ctx, r, err)
 }
 
-// Read retrieves the intent. Retrieval, unlike Stripe's search, does not lag behind writes (docs.stripe.com/search).
-// It takes a second call to tell why an intent has failed whose last error was cleared: see explained.
+// Read retrieves the intent. Unlike Stripe's search, a retrieval does not lag behind
+// writes (docs.stripe.com/search). If the intent has failed and its last error was
+// cleared, a second call reads its latest charge for the reason.
 func (p *Payments) Read(ctx context.Context, id order.IntentID) (order.Intent, error) {
-	r, err := p.do(ctx, call{
-		name: "read intent " + string(id), method: http.MethodGet, path: intents + "/" + string(id), bound: id,
-	})
-	return p.explained(ctx, id, r, err)
+	r, err := p.do(ctx, readCall(id))
+	return p.explain(ctx, r, err)
 }
 
-// CallName is a request's method and path with "{id}" for the intent, as the name of a metric.
-func CallName(r *http.Request) string {
-	name := r.Method + " " + intents
-	if r.URL.Path == search {
-		return r.Method + " " + search
+// Find searches for the intents whose metadata name the order and this scope. Stripe's
+// search lags behind writes, by less than a minute and by up to an hour in an outage
+// (docs.stripe.com/search), so Find is for orders that are older than a day.
+func (p *Payments) Find(ctx context.Context, id order.ID) ([]order.Intent, error) {
+	c := findCall(id, p.scope)
+	response, err := p.send(ctx, &c)
+	if err != nil {
+		return nil, err
 	}
-	if _, rest, one := strings.Cut(r.URL.Path, intents+"/"); one {
-		_, action, acts := strings.Cut(rest, "/")
-		name += "/{id}"
-		if acts {
-			name += "/" + action
-		}
+	return c.classifyPage(parse(response))
+}
+
+// explain returns the intent of a result. If the intent has failed and its last error was
+// cleared, explain reads it again with its latest charge, because a payment that needs
+// authentication must not be taken for a decline. It reads the intent and not the charge,
+// so that both are of the same moment: the customer may have paid meanwhile.
+func (p *Payments) explain(ctx context.Context, r result, err error) (order.Intent, error) {
+	if err != nil || !r.needsCharge {
+		return r.Intent, err
+	}
+	c := readChargeCall(r.ID)
+	r, err = p.do(ctx, c)
+	if err == nil && r.needsCharge {
+		err = c.fail(order.Misconfigured, parsed{}, errNotExpanded)
+	}
+	if err != nil {
+		return order.Intent{}, err
+	}
+	return r.Intent, nil
+}
+
+var errNotExpanded = errors.New("latest charge not expanded: got only its id")
+
+// do sends a request and interprets the response.
+func (p *Payments) do(ctx context.Context, c call) (result, error) {
+	response, err := p.send(ctx, &c)
+	if err != nil {
+		return result{}, err
+	}
+	return c.classify(parse(response))
+}
+
+// send sends a request unless it must not be sent. Every error is a *order.PaymentError.
+func (p *Payments) send(ctx context.Context, c *call) (Response, error) {
+	c.apiKey = p.apiKey
+	if err := c.validate(); err != nil {
+		return Response{}, err
+	}
+	if p.misconfigured != nil {
+		return Response{}, c.fail(order.Misconfigured, parsed{}, p.misconfigured)
+	}
+	response, err := p.exchange(ctx, c.Request)
+	if err != nil {
+		return Response{}, c.fail(order.Unknown, parsed{}, c.redactNetwork(err))
+	}
+	return response, nil
+}
+
+// CallName is the method and path of an HTTP request, with "{id}" in place of the intent.
+// It is the name of the call in metrics.
+func CallName(r *http.Request) string {
+	if r.URL.Path == searchPath {
+		return r.Method + " " + searchPath
+	}
+	name := r.Method + " " + intentsPath
+	_, rest, ofIntent := strings.Cut(r.URL.Path, intentsPath+"/")
+	if !ofIntent {
+		return name
+	}
+	name += "/{id}"
+	if _, action, found := strings.Cut(rest, "/"); found {
+		name += "/" + action
 	}
 	return name
 }

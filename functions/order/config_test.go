@@ -79,7 +79,7 @@ func TestWhatIsRefused(t *testing.T) {
 	const (
 		oneKey    = "STRIPE_SECRET_ARN, STRIPE_SECRET_KEY: want exactly one of them"
 		noKey     = "STRIPE_SECRET_KEY: want a key that starts with sk_test_, sk_live_, rk_test_ or rk_live_"
-		live      = "STRIPE_SECRET_KEY: a live key goes to Stripe and nobody else: want no other base URL"
+		live      = "STRIPE_SECRET_KEY: live key with another base URL: a live key may be sent to Stripe only"
 		noARN     = "STRIPE_SECRET_ARN: want the ARN of a secret, got [redacted]"
 		noURL     = `STRIPE_API_BASE: want a URL, or nothing for Stripe itself, got "localhost"`
 		parks     = "QUEUE_RETENTION: want more than 24h, because orders are parked a day before it ends"

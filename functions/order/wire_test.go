@@ -432,7 +432,7 @@ func TestAFunctionDoesNotStart(t *testing.T) {
 		"with a binary secret":         {200, `{"SecretBinary":"c2tfdGVzdF9jYW5hcnk="}`, secret + "it holds no text"},
 		"with the console's key/value": {200, `{"SecretString":"{\"key\":\"sk_test_canary\"}"}`, "want the key alone as plain text"},
 		"with another secret":          {200, `{"SecretString":"whsec_canary"}`, "want a key that starts with sk_test_"},
-		"with a live key for somebody": {200, `{"SecretString":"sk_live_canary"}`, "a live key goes to Stripe and nobody else"},
+		"with a live key for somebody": {200, `{"SecretString":"sk_live_canary"}`, "live key with another base URL"},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()

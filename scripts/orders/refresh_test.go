@@ -195,7 +195,7 @@ func TestRefreshSendsNothingInAWrongEnvironment(t *testing.T) {
 	}{
 		"a live key goes to Stripe and nobody else": {
 			[]string{"STRIPE_SECRET_KEY=sk_live_canary"},
-			[]string{"STRIPE_SECRET_KEY: a live key goes to Stripe and nobody else: want no other base URL"},
+			[]string{"STRIPE_SECRET_KEY: live key with another base URL: a live key may be sent to Stripe only"},
 		},
 		"what is no key goes nowhere": {
 			[]string{"STRIPE_SECRET_KEY=canary"},

@@ -8,7 +8,8 @@ import (
 	"orderonce/adapters/stripe/stripetest"
 )
 
-// BenchmarkOrder is one order in the bare machine: a creation and a confirmation, each with a key.
+// BenchmarkOrder is one order in the Machine: a creation and a confirmation, each with a
+// key.
 func BenchmarkOrder(b *testing.B) {
 	m, now := stripetest.New(stripetest.Rules{}), time.Unix(0, 0)
 	form := creation("pm_card_visa")
@@ -21,11 +22,11 @@ func BenchmarkOrder(b *testing.B) {
 	}
 }
 
-// BenchmarkBody is what the HTTP face adds most of.
+// BenchmarkBody is the JSON of one response.
 func BenchmarkBody(b *testing.B) {
-	answer := stripetest.New(stripetest.Rules{}).Do(time.Unix(0, 0), request("POST", root, "", creation("pm_card_visa")))
+	res := stripetest.New(stripetest.Rules{}).Do(time.Unix(0, 0), request("POST", root, "", creation("pm_card_visa")))
 	for b.Loop() {
-		answer.Body()
+		res.Body()
 	}
 }
 

@@ -5,7 +5,8 @@ import "strings"
 // Card says what happens when a payment method is charged.
 type Card string
 
-// What cards do. The refusals are named by Stripe's decline code (docs.stripe.com/declines/codes).
+// What cards do. A declined card has the name of its decline code
+// (docs.stripe.com/declines/codes).
 const (
 	Succeeds          Card = "succeeds"
 	Declines          Card = "generic_decline"
@@ -15,22 +16,23 @@ const (
 	ExpiredCard       Card = "expired_card"
 	IncorrectCVC      Card = "incorrect_cvc"
 	ProcessingError   Card = "processing_error"
-	NeedsCustomer     Card = "authentication_required" // The bank wants the customer.
-	Processing        Card = "processing"              // The bank takes days: see Machine.Settle.
-	DeclinesUncoded   Card = "uncoded"                 // The error has a type and no code.
+	NeedsCustomer     Card = "authentication_required" // The bank requires authentication.
+	Processing        Card = "processing"              // The payment takes days: see Machine.Settle.
+	DeclinesUncoded   Card = "uncoded"                 // The error has a type, but no code.
 	VelocityExceeded  Card = "card_velocity_exceeded"
 	Blocked           Card = "fraudulent" // Radar blocks the payment.
 
-	// Those do otherwise while the customer is there: then the bank wants the customer first.
+	// These require authentication if the payment is on session.
 	SetUpForOffSession Card = "set_up_for_off_session"
 	FundlessOffSession Card = "insufficient_funds_off_session"
 )
 
-// Card makes a payment method behave from now on, instead of as its name says.
+// Card makes a payment method act as this card from now on, whatever its name is.
 func (m *Machine) Card(method string, card Card) { m.cards[method] = card }
 
-// cardOf returns what a payment method does. Names that begin with pm_card_ or pm_usBankAccount_ are Stripe's test names, and those
-// that are not modeled do not exist. Any other pm_ id, made up or not, is somebody's saved card, and succeeds.
+// cardOf returns what a payment method does, and whether it exists. Names with the prefix
+// pm_card_ or pm_usBankAccount_ are Stripe's test names, and only those that are modeled
+// exist. Any other pm_ id is a saved card that succeeds.
 func (m *Machine) cardOf(method string) (Card, bool) {
 	if card, ok := m.cards[method]; ok {
 		return card, true
@@ -45,15 +47,18 @@ func (m *Machine) cardOf(method string) (Card, bool) {
 	return Succeeds, isMethod && isWord(name)
 }
 
-// testCard knows the names of docs.stripe.com/testing, PaymentMethods. What it says of disputes, refunds and balances happens after the
-// payment, which succeeds. Where "Radar might block it depending on your settings", the highest risk is blocked, as it is by default.
+// testCard returns what a test payment method of docs.stripe.com/testing does. Disputes,
+// refunds and balances come after the payment, which succeeds. Where "Radar might block
+// it depending on your settings", the highest risk is blocked, as it is by default.
 func testCard(name string) (Card, bool) {
 	if reason, declines := strings.CutPrefix(strings.TrimPrefix(name, "visa_"), "chargeDeclined"); declines {
 		return declinedBy(reason)
 	}
 	switch name {
-	case "visa", "visa_debit", "mastercard", "mastercard_debit", "mastercard_prepaid", "amex", "discover", "diners", "jcb", "unionpay",
-		"visa_cartesBancaires", "mastercard_cartesBancaires", "visa_debit_eftposAuCoBranded", "mastercard_debit_eftposAuCoBranded",
+	case "visa", "visa_debit", "mastercard", "mastercard_debit", "mastercard_prepaid",
+		"amex", "discover", "diners", "jcb", "unionpay",
+		"visa_cartesBancaires", "mastercard_cartesBancaires",
+		"visa_debit_eftposAuCoBranded", "mastercard_debit_eftposAuCoBranded",
 		"riskLevelElevated", "cvcCheckFail", "cvcCheckFailElevatedRisk", // without a CVC or an address nothing is checked
 		"avsZipFail", "avsZipFailElevatedRisk", "avsLine1Fail", "avsFail", "avsUnchecked",
 		"createDispute", "createDisputeProductNotReceived", "createDisputeInquiry", "createMultipleDisputes",
@@ -75,7 +80,8 @@ func testCard(name string) (Card, bool) {
 	return Succeeds, isCountry(name)
 }
 
-// isCountry knows the shape of a country's cards, such as de, gb_debit and th_credit, but not which countries have some.
+// isCountry reports whether a name has the form of a country's card, such as de, gb_debit
+// and th_credit. It does not check that the country has one.
 func isCountry(name string) bool {
 	if len(name) < 2 || strings.Trim(name[:2], "abcdefghijklmnopqrstuvwxyz") != "" {
 		return false
@@ -84,7 +90,8 @@ func isCountry(name string) bool {
 	return kind == "" || kind == "_credit" || kind == "_debit" || kind == "_mastercard"
 }
 
-// declinedBy knows the documented refusals; a misspelt one must not turn into a card that succeeds.
+// declinedBy returns the card for a documented decline. A misspelled one must not become
+// a card that succeeds.
 func declinedBy(reason string) (Card, bool) {
 	switch reason {
 	case "":
@@ -107,8 +114,8 @@ func declinedBy(reason string) (Card, bool) {
 	return "", false
 }
 
-// met is what a card does when it is charged while the customer is there, or is not.
-func (c Card) met(offSession bool) Card {
+// session is what a card does when it is charged off session, or on session.
+func (c Card) session(offSession bool) Card {
 	switch {
 	case c != SetUpForOffSession && c != FundlessOffSession:
 		return c
@@ -120,11 +127,15 @@ func (c Card) met(offSession bool) Card {
 	return InsufficientFunds
 }
 
-// refusalOf is the card_error of a card that does not pay. docs.stripe.com/error-codes: most refusals have code
-// card_declined and tell the reason in decline_code; some reasons are codes of their own. docs.stripe.com/api/errors: type is
-// always there, code only "for some errors that could be handled programmatically".
-func refusalOf(card Card, method string) *Error {
-	e := Error{Type: "card_error", Code: "card_declined", DeclineCode: string(card), Message: "Your card was declined.", PaymentMethod: method}
+// declineOf is the card_error of a card that does not pay. docs.stripe.com/error-codes:
+// most declines have the code card_declined and the reason in decline_code; some reasons
+// are codes. docs.stripe.com/api/errors: type is always set, code only "for some errors
+// that could be handled programmatically".
+func declineOf(card Card, method string) *Error {
+	e := Error{
+		Type: "card_error", Code: "card_declined", DeclineCode: string(card),
+		Message: "Your card was declined.", PaymentMethod: method,
+	}
 	switch card {
 	case InsufficientFunds:
 		e.Message = "Your card has insufficient funds."
@@ -147,5 +158,6 @@ func refusalOf(card Card, method string) *Error {
 
 // isWord reports whether s could be the rest of a Stripe id after its prefix.
 func isWord(s string) bool {
-	return s != "" && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == ""
+	const word = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
+	return s != "" && strings.Trim(s, word) == ""
 }

@@ -5,43 +5,47 @@ import (
 	"time"
 )
 
-// Fault is something that goes wrong, as data, so that worlds with faults can be copied and compared.
+// Fault is something that goes wrong. It is data, so that machines with faults can be
+// copied and compared.
 type Fault struct {
-	Kind    FaultKind
-	Number  int           // 0 means every call; else only that of this Call.Number, and when it is over the fault is gone.
+	Kind FaultKind
+	// Number is the Call.Number of the only call that the fault is for, and after which
+	// it is removed; 0 means every call.
+	Number  int
 	On      Endpoint      // Empty means every endpoint.
-	OrderID string        // Empty means every order; else metadata orderId, also of the intent that a path names.
-	Times   int           // 0 means once; a negative number means for ever.
+	OrderID string        // Metadata orderId, also of the intent that a path names. Empty means every order.
+	Times   int           // 0 means once; a negative number means every time.
 	Delay   time.Duration // For Latency and SlowSuccess.
 }
 
 // FaultKind says what goes wrong.
 type FaultKind string
 
-// The faults. Those before execution are stored under no key; a request meets at most one fault of each stage.
+// The faults. The response of a fault before the execution is not stored under the key. A
+// request has at most one fault of each stage.
 const (
-	LoseAnswerBeforeEffect FaultKind = "lose_answer_before_effect" // The request never arrives.
-	Unauthorized           FaultKind = "unauthorized"              // 401.
-	Forbidden              FaultKind = "forbidden"                 // 403, as for a restricted key.
-	RateLimited            FaultKind = "rate_limited"              // 429, before the key layer.
-	LockTimeout            FaultKind = "lock_timeout"              // 429, the object is in use.
-	KeyInUse               FaultKind = "key_in_use"                // 409, a twin seems to run.
-	Unavailable            FaultKind = "unavailable"               // 503.
+	LoseRequest  FaultKind = "lose_request" // The request never arrives.
+	Unauthorized FaultKind = "unauthorized" // 401.
+	Forbidden    FaultKind = "forbidden"    // 403, as for a restricted key.
+	RateLimited  FaultKind = "rate_limited" // 429, before the key layer.
+	LockTimeout  FaultKind = "lock_timeout" // 429, the object is in use.
+	KeyInUse     FaultKind = "key_in_use"   // 409, as if a request with the same key were executing.
+	Unavailable  FaultKind = "unavailable"  // 503.
 
-	ServerErrorBeforeEffect FaultKind = "server_error_before_effect" // 500, stored, nothing happened.
-	ServerErrorAfterEffect  FaultKind = "server_error_after_effect"  // 500, stored, although it happened.
-	Decline                 FaultKind = "decline"                    // The card is declined, whichever it is.
+	ServerErrorBeforeEffect FaultKind = "server_error_before_effect" // 500, stored; nothing has happened.
+	ServerErrorAfterEffect  FaultKind = "server_error_after_effect"  // 500, stored; it has happened.
+	Decline                 FaultKind = "decline"                    // Every card is declined.
 	Latency                 FaultKind = "latency"                    // Delay before the effect.
-	SlowSuccess             FaultKind = "slow_success"               // Delay between effect and answer.
+	SlowSuccess             FaultKind = "slow_success"               // Delay between the effect and the response.
 
-	LoseAnswerAfterEffect FaultKind = "lose_answer_after_effect" // The answer, also a replayed one, is lost.
-	Garbage               FaultKind = "garbage"                  // Half of the answer's body arrives.
+	LoseResponse FaultKind = "lose_response" // The response is lost, also if it is a replay.
+	Garbage      FaultKind = "garbage"       // The response's body is truncated.
 )
 
 type stage int
 
 const (
-	door stage = iota
+	arrival stage = iota
 	execution
 	delivery
 )
@@ -50,14 +54,14 @@ func (k FaultKind) stage() stage {
 	switch k {
 	case ServerErrorBeforeEffect, ServerErrorAfterEffect, Decline, Latency, SlowSuccess:
 		return execution
-	case LoseAnswerAfterEffect, Garbage:
+	case LoseResponse, Garbage:
 		return delivery
-	case LoseAnswerBeforeEffect, Unauthorized, Forbidden, RateLimited, LockTimeout, KeyInUse, Unavailable:
+	case LoseRequest, Unauthorized, Forbidden, RateLimited, LockTimeout, KeyInUse, Unavailable:
 	}
-	return door
+	return arrival
 }
 
-// Fail arms a fault.
+// Fail adds a fault.
 func (m *Machine) Fail(f Fault) {
 	f.Times = max(f.Times, -1)
 	if f.Times == 0 {
@@ -66,12 +70,12 @@ func (m *Machine) Fail(f Fault) {
 	m.faults = append(m.faults, f)
 }
 
-// Heal disarms every fault.
+// Heal removes every fault.
 func (m *Machine) Heal() { m.faults = nil }
 
-// takeFault uses up one armed fault of a stage; the zero Fault means that there is none.
+// takeFault uses one fault of a stage. It returns the zero Fault if there is none.
 func (m *Machine) takeFault(c call, at stage) Fault {
-	i := slices.IndexFunc(m.faults, func(f Fault) bool { return f.Kind.stage() == at && f.means(c) })
+	i := slices.IndexFunc(m.faults, func(f Fault) bool { return f.Kind.stage() == at && f.matches(c) })
 	if i < 0 {
 		return Fault{}
 	}
@@ -84,28 +88,34 @@ func (m *Machine) takeFault(c call, at stage) Fault {
 	return fault
 }
 
-func (f Fault) means(c call) bool {
-	return (f.Number == 0 || f.Number == c.Number) && (f.On == "" || f.On == c.endpoint) && (f.OrderID == "" || f.OrderID == c.orderID)
+func (f Fault) matches(c call) bool {
+	return (f.Number == 0 || f.Number == c.Number) && (f.On == "" || f.On == c.endpoint) &&
+		(f.OrderID == "" || f.OrderID == c.orderID)
 }
 
-// refuseByFault answers before the key layer. docs.stripe.com/error-low-level: "rate limiters run before the API's
-// idempotency layer", so the same key can succeed later.
+// refuseByFault refuses a request before its key is looked up.
+// docs.stripe.com/error-low-level: "rate limiters run before the API's idempotency
+// layer", so the same key can succeed later.
 func (m *Machine) refuseByFault(c *call) *Response {
-	switch m.takeFault(*c, door).Kind { //nolint:exhaustive // takeFault returns only kinds of this stage.
-	case LoseAnswerBeforeEffect:
+	switch m.takeFault(*c, arrival).Kind { //nolint:exhaustive // takeFault returns only kinds of this stage.
+	case LoseRequest:
 		return &Response{Lost: true}
 	case Unauthorized:
 		return refusal(401, Error{Type: "invalid_request_error", Message: "Invalid API Key provided."})
 	case Forbidden:
-		return refusal(403, Error{Type: "invalid_request_error", Message: "The provided key does not have the required permissions."})
+		const message = "The provided key does not have the required permissions."
+		return refusal(403, Error{Type: "invalid_request_error", Message: message})
 	case RateLimited:
-		return refusal(429, Error{Type: "invalid_request_error", Code: "rate_limit", Message: "Request rate limit exceeded."})
+		return refusal(429, Error{
+			Type: "invalid_request_error", Code: "rate_limit", Message: "Request rate limit exceeded.",
+		})
 	case LockTimeout:
 		return lockTimeout()
 	case KeyInUse:
 		return keyInUse()
 	case Unavailable:
-		return refusal(503, Error{Type: "api_error", Message: "Stripe is unavailable. This is a pretend fault."})
+		const message = "Stripe is unavailable. This is a fault of the Stripe double."
+		return refusal(503, Error{Type: "api_error", Message: message})
 	}
 	return nil
 }

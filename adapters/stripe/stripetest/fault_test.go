@@ -8,14 +8,14 @@ import (
 	"orderonce/adapters/stripe/stripetest"
 )
 
-// A fault decides what the client sees and, separately, whether the money moved.
+// A fault determines the response, and independently whether money moves.
 func TestFaultsAtConfirm(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[stripetest.FaultKind]struct {
-		answer  string
+		res     string
 		charges int
 	}{
-		stripetest.LoseAnswerBeforeEffect:  {"0 lost", 0},
+		stripetest.LoseRequest:             {"0 lost", 0},
 		stripetest.Unauthorized:            {"401 invalid_request_error", 0},
 		stripetest.Forbidden:               {"403 invalid_request_error", 0},
 		stripetest.RateLimited:             {"429 invalid_request_error rate_limit", 0},
@@ -24,10 +24,10 @@ func TestFaultsAtConfirm(t *testing.T) {
 		stripetest.Unavailable:             {"503 api_error", 0},
 		stripetest.ServerErrorBeforeEffect: {"500 api_error", 0},
 		stripetest.ServerErrorAfterEffect:  {"500 api_error", 1},
-		stripetest.Decline:                 {"402 card_error card_declined generic_decline requires_payment_method", 0},
+		stripetest.Decline:                 {genericDecline, 0},
 		stripetest.Latency:                 {"200 succeeded", 1},
 		stripetest.SlowSuccess:             {"200 succeeded", 1},
-		stripetest.LoseAnswerAfterEffect:   {"200 succeeded lost", 1},
+		stripetest.LoseResponse:            {"200 succeeded lost", 1},
 		stripetest.Garbage:                 {"200 succeeded", 1},
 	} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -35,11 +35,15 @@ func TestFaultsAtConfirm(t *testing.T) {
 			w := newWorld(t, stripetest.Rules{})
 			id := w.create("pm_card_visa")
 			w.Fail(stripetest.Fault{Kind: kind, On: stripetest.Confirm, OrderID: "ORD1"})
-			answer := w.confirm(id, "k")
-			wantSum(t, "confirm", answer, want.answer)
-			w.wantCharges(want.charges)
-			if garbled := !json.Valid(answer.Body()); garbled != (answer.Garbled || answer.Status == 0) {
-				t.Errorf("body: %s", answer.Body())
+			res := w.confirm(id, "k")
+			if got := summary(res); got != want.res {
+				t.Errorf("confirm: got %q, want %q", got, want.res)
+			}
+			if got := w.Charges("ORD1"); len(got) != want.charges {
+				t.Errorf("got charges %v, want %d", got, want.charges)
+			}
+			if garbled := !json.Valid(res.Body()); garbled != (res.Garbled || res.Status == 0) {
+				t.Errorf("body: %s", res.Body())
 			}
 		})
 	}
@@ -48,42 +52,57 @@ func TestFaultsAtConfirm(t *testing.T) {
 func TestFaultsMatch(t *testing.T) {
 	t.Parallel()
 
-	t.Run("a fault hits its endpoint and its order only, as often as told", func(t *testing.T) {
+	t.Run("a fault is for its endpoint and order only, Times times", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, stripetest.Rules{})
 		id := w.create("pm_card_visa")
 		w.Fail(stripetest.Fault{Kind: stripetest.Unavailable, On: stripetest.Read, OrderID: "ORD2", Times: -1})
 		w.Fail(stripetest.Fault{Kind: stripetest.Unavailable, On: stripetest.Read, OrderID: "ORD1", Times: 2})
-		wantSum(t, "another endpoint", w.post(root, "", creation("pm_card_visa")), "200 requires_confirmation")
+		if got, want := summary(w.post(root, "", creation("pm_card_visa"))),
+			"200 requires_confirmation"; got != want {
+			t.Errorf("another endpoint: got %q, want %q", got, want)
+		}
 		for _, want := range []string{"503 api_error", "503 api_error", "200 requires_confirmation"} {
-			wantSum(t, "read", w.get(root+"/"+id), want)
+			if got := summary(w.get(root + "/" + id)); got != want {
+				t.Errorf("read: got %q, want %q", got, want)
+			}
 		}
 	})
 
-	t.Run("a fault for ever ends when healed", func(t *testing.T) {
+	t.Run("Heal removes a fault that happens every time", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, stripetest.Rules{})
 		w.Fail(stripetest.Fault{Kind: stripetest.RateLimited, Times: -1})
 		for range 3 {
-			wantSum(t, "armed", w.get(root), "429 invalid_request_error rate_limit")
+			if got, want := summary(w.get(root)), "429 invalid_request_error rate_limit"; got != want {
+				t.Errorf("armed: got %q, want %q", got, want)
+			}
 		}
 		w.Heal()
-		wantSum(t, "healed", w.get(root), "200")
+		if got, want := summary(w.get(root)), "200"; got != want {
+			t.Errorf("healed: got %q, want %q", got, want)
+		}
 	})
 
-	t.Run("an execution's fault waits for an execution, a lost answer may be a replayed one", func(t *testing.T) {
+	t.Run("a fault of the execution waits for one, a replayed response can be lost", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, stripetest.Rules{})
 		id := w.create("pm_card_visa")
 		w.confirm(id, "k")
 		w.Fail(stripetest.Fault{Kind: stripetest.ServerErrorBeforeEffect})
-		w.Fail(stripetest.Fault{Kind: stripetest.LoseAnswerAfterEffect})
-		wantSum(t, "replay", w.confirm(id, "k"), "200 succeeded replayed lost")
-		wantSum(t, "replay again", w.confirm(id, "k"), "200 succeeded replayed")
-		wantSum(t, "execution", w.get(root+"/"+id), "500 api_error")
+		w.Fail(stripetest.Fault{Kind: stripetest.LoseResponse})
+		if got, want := summary(w.confirm(id, "k")), "200 succeeded replayed lost"; got != want {
+			t.Errorf("replay: got %q, want %q", got, want)
+		}
+		if got, want := summary(w.confirm(id, "k")), "200 succeeded replayed"; got != want {
+			t.Errorf("replay again: got %q, want %q", got, want)
+		}
+		if got, want := summary(w.get(root+"/"+id)), "500 api_error"; got != want {
+			t.Errorf("execution: got %q, want %q", got, want)
+		}
 	})
 
-	t.Run("a fault of one call hits it at its stage, and is gone with it", func(t *testing.T) {
+	t.Run("a fault of one call is for its stage, and is removed with the call", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, stripetest.Rules{})
 		id := w.create("pm_card_visa")
@@ -94,10 +113,21 @@ func TestFaultsMatch(t *testing.T) {
 		}
 		w.Fail(stripetest.Fault{Number: 2, Kind: stripetest.ServerErrorBeforeEffect, Times: -1})
 		w.Fail(stripetest.Fault{Number: 3, Kind: stripetest.ServerErrorBeforeEffect, Times: -1})
-		wantSum(t, "a call before it", numbered(1, root+"/"+id+"/confirm", "k", "off_session=true"), "200 succeeded")
-		wantSum(t, "its call, replayed", numbered(2, root+"/"+id+"/confirm", "k", "off_session=true"), "200 succeeded replayed")
-		wantSum(t, "a call without a number", w.post(root, "", creation("pm_card_visa")), "200 requires_confirmation")
-		wantSum(t, "its call, executed", numbered(3, root, "", creation("pm_card_visa")), "500 api_error")
+		if got, want := summary(numbered(1, root+"/"+id+"/confirm", "k", "off_session=true")),
+			"200 succeeded"; got != want {
+			t.Errorf("a call before it: got %q, want %q", got, want)
+		}
+		if got, want := summary(numbered(2, root+"/"+id+"/confirm", "k", "off_session=true")),
+			"200 succeeded replayed"; got != want {
+			t.Errorf("its call, replayed: got %q, want %q", got, want)
+		}
+		if got, want := summary(w.post(root, "", creation("pm_card_visa"))),
+			"200 requires_confirmation"; got != want {
+			t.Errorf("a call without a number: got %q, want %q", got, want)
+		}
+		if got, want := summary(numbered(3, root, "", creation("pm_card_visa"))), "500 api_error"; got != want {
+			t.Errorf("its call, executed: got %q, want %q", got, want)
+		}
 		healed := w.clone()
 		healed.Heal()
 		if w.state() != healed.state() {
@@ -105,7 +135,7 @@ func TestFaultsMatch(t *testing.T) {
 		}
 	})
 
-	t.Run("delays say where they belong", func(t *testing.T) {
+	t.Run("Delays returns the delay before the effect or after it", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, stripetest.Rules{})
 		w.Fail(stripetest.Fault{Kind: stripetest.Latency, Delay: time.Second})

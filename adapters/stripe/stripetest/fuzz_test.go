@@ -10,15 +10,15 @@ import (
 	"orderonce/adapters/stripe/stripetest"
 )
 
-// FuzzMachine reads bytes as a schedule of requests, half-done calls, faults, people and passing time, and checks after
-// each step what must hold for ever.
+// FuzzMachine reads bytes as a schedule of requests, half-done calls, faults, people and
+// passing time, and checks after each step what must hold for ever.
 func FuzzMachine(f *testing.F) {
 	f.Add([]byte{0, 8, 16, 24, 1, 9, 17, 25, 2, 10, 18})
 	f.Add([]byte{0, 1, 1, 11, 1, 3, 1, 5, 2, 2, 2, 12, 1, 13, 1})
 	f.Add([]byte("a redelivered order is charged once"))
 	f.Fuzz(func(t *testing.T, schedule []byte) {
 		w := newWorld(t, stripetest.Rules{})
-		answers := map[stripetest.RequestID][]byte{}
+		responses := map[stripetest.RequestID][]byte{}
 		var tickets []stripetest.Ticket
 		for _, op := range schedule[:min(len(schedule), 200)] {
 			twin := w.clone()
@@ -26,9 +26,9 @@ func FuzzMachine(f *testing.F) {
 			got := fuzzStep(w, op, &tickets)
 			again := slices.Clone(tickets)
 			if op%16 < 6 && got != nil && !bytes.Equal(fuzzStep(twin, op, &again).Body(), got.Body()) {
-				t.Fatalf("step %d answers a clone otherwise", op)
+				t.Fatalf("step %d: the clone has another response", op)
 			}
-			checkReplay(t, answers, got)
+			checkReplay(t, responses, got)
 			checkMoney(t, w, before)
 		}
 		for _, ticket := range tickets {
@@ -38,10 +38,13 @@ func FuzzMachine(f *testing.F) {
 	})
 }
 
-// fuzzStep does what one byte says: its low half chooses the action, its high half the intent, card, key or fault.
+// fuzzStep decodes and executes one byte: its low half is the action, its high half the
+// intent, card, key or fault.
 func fuzzStep(w *world, op byte, tickets *[]stripetest.Ticket) *stripetest.Response {
 	arg := int(op / 16)
-	methods := []string{"pm_card_visa", "pm_card_chargeDeclined", "pm_card_authenticationRequired", "pm_usBankAccount_processing"}
+	methods := []string{
+		"pm_card_visa", "pm_card_chargeDeclined", "pm_card_authenticationRequired", "pm_usBankAccount_processing",
+	}
 	id, key := fmt.Sprintf("pi_%06d", arg%4+1), fmt.Sprintf("key%d", arg%3)
 	confirm := request("POST", root+"/"+id+"/confirm", key, "off_session=true&payment_method=pm_card_visa")
 	switch op % 16 {
@@ -83,16 +86,16 @@ func fuzzStep(w *world, op byte, tickets *[]stripetest.Ticket) *stripetest.Respo
 		w.ForgetKeys()
 	case 15:
 		kinds := []stripetest.FaultKind{
-			stripetest.LoseAnswerAfterEffect, stripetest.ServerErrorAfterEffect, stripetest.ServerErrorBeforeEffect,
-			stripetest.LoseAnswerBeforeEffect, stripetest.RateLimited, stripetest.Garbage, stripetest.Decline,
+			stripetest.LoseResponse, stripetest.ServerErrorAfterEffect, stripetest.ServerErrorBeforeEffect,
+			stripetest.LoseRequest, stripetest.RateLimited, stripetest.Garbage, stripetest.Decline,
 		}
 		w.Fail(stripetest.Fault{Kind: kinds[arg%len(kinds)]})
 	}
 	return nil
 }
 
-// checkReplay compares a replay with the first answer, byte by byte.
-func checkReplay(t *testing.T, answers map[stripetest.RequestID][]byte, got *stripetest.Response) {
+// checkReplay compares a replay with the first response, byte by byte.
+func checkReplay(t *testing.T, responses map[stripetest.RequestID][]byte, got *stripetest.Response) {
 	t.Helper()
 	if got == nil {
 		return
@@ -100,19 +103,20 @@ func checkReplay(t *testing.T, answers map[stripetest.RequestID][]byte, got *str
 	plain := *got
 	plain.Garbled = false
 	if !got.Replayed() {
-		answers[got.RequestID] = plain.Body()
-	} else if first := answers[got.Original]; !bytes.Equal(first, plain.Body()) {
-		t.Fatalf("request %s replays %s otherwise:\n%s\n%s", got.RequestID, got.Original, first, plain.Body())
+		responses[got.RequestID] = plain.Body()
+	} else if first := responses[got.Original]; !bytes.Equal(first, plain.Body()) {
+		t.Fatalf("request %s replays %s differently:\n%s\n%s", got.RequestID, got.Original, first, plain.Body())
 	}
 }
 
-// checkMoney checks that an intent succeeds at most once and for ever, for its own amount, and that ledger and intents agree.
+// checkMoney checks that an intent succeeds at most once and for ever, for its own
+// amount, and that ledger and intents agree.
 func checkMoney(t *testing.T, w *world, before []*stripetest.Intent) {
 	t.Helper()
 	paid := map[string]int{}
 	for _, charge := range w.Ledger() {
 		if charge.Amount != 1999 || charge.Currency != "usd" {
-			t.Fatalf("charged %d %s", charge.Amount, charge.Currency)
+			t.Fatalf("got a charge of %d %s, want 1999 usd", charge.Amount, charge.Currency)
 		}
 		if charge.Outcome == stripetest.Charged {
 			paid[charge.Intent]++
@@ -124,7 +128,7 @@ func checkMoney(t *testing.T, w *world, before []*stripetest.Intent) {
 			t.Fatalf("%s is %s and was paid %d times", intent.ID, intent.Status, paid[intent.ID])
 		}
 		if i < len(before) && before[i].Status == stripetest.StatusSucceeded && !succeeded {
-			t.Fatalf("%s did not stay paid", intent.ID)
+			t.Fatalf("%s: got %s after succeeded", intent.ID, intent.Status)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package stripetest
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -13,37 +14,40 @@ import (
 	"time"
 )
 
-// callsKept bounds the memory of Calls; counters are exact for ever.
+// callsKept bounds the memory of Calls. Count is exact for any number of calls.
 const callsKept = 50_000
 
-// APIVersion is the one that this pretend Stripe obeys.
+// APIVersion is the version of Stripe's API that is modeled.
 const APIVersion = "2023-10-16"
 
-// Options configure a Server. The zero value is Stripe as documented, on a free port, with the real clock.
+// Options configure a Server. The zero value is Stripe as documented, on a free port,
+// with the real clock.
 type Options struct {
 	Rules
 	Port int              // 0 means a free port. The address is always 127.0.0.1.
-	Now  func() time.Time // The clock that Advance moves on; nil means the real one.
-	// Before and After, when set, see each request as it arrives and its answer before that is sent. They run outside the
-	// server's lock and may block: a test can kill the client there.
+	Now  func() time.Time // The clock that Advance moves forward; nil means the real one.
+	// Before and After, if set, are called when a request arrives and before its response
+	// is sent. They run outside the server's lock and may block, so that a test can kill
+	// the client there.
 	Before, After func(Call)
 }
 
-// Call is what the server saw of one request. Status and what follows it are set after the execution only.
+// Call is one request as the server saw it. Status and the fields after it are set after
+// the execution.
 type Call struct {
-	Number   int // Of arrival, from 1.
+	Number   int // The requests are numbered from 1 as they arrive.
 	At       time.Time
 	Endpoint Endpoint
 	Intent   string
 	OrderID  string
 	Key      string
-	Status   int // What the client was sent, or would have been.
+	Status   int // Of the response, also if that was lost.
 	Request  RequestID
 	Replayed bool
 	Lost     bool
 }
 
-// Server is a Machine behind HTTP.
+// Server is a Machine with an HTTP API.
 type Server struct {
 	URL string // Such as http://127.0.0.1:4242.
 
@@ -51,39 +55,41 @@ type Server struct {
 	http    *http.Server
 	closed  chan struct{}
 	served  chan struct{}
-	ahead   atomic.Int64 // How far Advance has moved the clock.
+	ahead   atomic.Int64 // How far Advance has moved the clock, in nanoseconds.
 
 	mu      sync.Mutex
-	idle    *sync.Cond // Told whenever an execution ends.
+	idle    *sync.Cond // Broadcast when an execution ends.
 	machine *Machine
 	calls   []Call
 	arrived int
 	counts  map[Endpoint]int
 }
 
-// Serve starts a Server. Close ends it.
+// Serve starts a Server. Close stops it.
 func Serve(options Options) (*Server, error) {
 	if options.Now == nil {
-		options.Now = time.Now //nolint:forbidigo // The real clock is this face's default; tests pass their own.
+		options.Now = time.Now //nolint:forbidigo // The real clock is the default; tests pass their own.
 	}
 	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: options.Port})
 	if err != nil {
-		return nil, fmt.Errorf("serve pretend Stripe on port %d: %w", options.Port, err)
+		return nil, fmt.Errorf("serve Stripe double on port %d: %w", options.Port, err)
 	}
 	s := &Server{
-		URL: "http://" + listener.Addr().String(), options: options, closed: make(chan struct{}), served: make(chan struct{}),
+		URL: "http://" + listener.Addr().String(), options: options,
+		closed: make(chan struct{}), served: make(chan struct{}),
 		machine: New(options.Rules), counts: map[Endpoint]int{},
 	}
 	s.idle = sync.NewCond(&s.mu)
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		defer close(s.served)
-		_ = s.http.Serve(listener) // Its only ends are Close and a broken listener, which clients see themselves.
+		_ = s.http.Serve(listener) // It returns after Close, or if the listener fails, which clients notice.
 	}()
 	return s, nil
 }
 
-// Close cuts every delay short, breaks every connection and waits until nothing executes. Closing twice is harmless.
+// Close ends every delay, closes every connection and waits for executing calls. A second
+// Close does nothing.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,34 +110,35 @@ func (s *Server) Close() error {
 // Now returns the server's time.
 func (s *Server) Now() time.Time { return s.options.Now().Add(time.Duration(s.ahead.Load())) }
 
-// Advance moves the server's clock forward, so that keys grow old without waiting.
+// Advance moves the server's clock forward, so that keys expire without waiting.
 func (s *Server) Advance(d time.Duration) { s.ahead.Add(int64(d)) }
 
-// Machine runs f under the server's lock. Nothing of the machine may be used after f returns.
+// Machine calls f under the server's lock. The machine must not be used after f returns.
 func (s *Server) Machine(f func(*Machine)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f(s.machine)
 }
 
-// Fail arms a fault.
+// Fail adds a fault.
 func (s *Server) Fail(fault Fault) { s.Machine(func(m *Machine) { m.Fail(fault) }) }
 
-// Calls returns the latest requests that arrived, oldest first, 50,000 at least.
+// Calls returns the latest requests, oldest first: all of them, or at least 50,000.
 func (s *Server) Calls() []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.calls)
 }
 
-// Count returns how many requests for an endpoint arrived, whatever became of them.
+// Count returns how many requests for an endpoint have arrived, including those that
+// failed.
 func (s *Server) Count(e Endpoint) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.counts[e]
 }
 
-// ServeHTTP answers one request of a client.
+// ServeHTTP handles one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 1<<20)
 	if err := r.ParseForm(); err != nil {
@@ -144,18 +151,19 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.options.Before != nil {
 		s.options.Before(seen)
 	}
-	answer := s.perform(request)
-	seen = s.answered(seen, answer)
+	response := s.perform(request)
+	seen = s.keep(seen, response)
 	if s.options.After != nil {
 		s.options.After(seen)
 	}
-	if answer.Lost {
+	if response.Lost {
 		breakConnection(w)
 		return
 	}
-	// docs.stripe.com/api/versioning: Stripe-Version overrides the version. Its client is told so, and answered as ever.
+	// docs.stripe.com/api/versioning: Stripe-Version overrides the version. The response
+	// has that header and is the same otherwise.
 	w.Header().Set("Stripe-Version", cmp.Or(r.Header.Get("Stripe-Version"), APIVersion))
-	send(w, request, answer)
+	send(w, request, response)
 }
 
 func requestOf(r *http.Request) Request {
@@ -167,7 +175,9 @@ func requestOf(r *http.Request) Request {
 	if r.Method == get {
 		form = r.Form
 	}
-	return Request{Method: r.Method, Path: r.URL.Path, APIKey: key, Key: r.Header.Get("Idempotency-Key"), Form: form}
+	return Request{
+		Method: r.Method, Path: r.URL.Path, APIKey: key, Key: r.Header.Get("Idempotency-Key"), Form: form,
+	}
 }
 
 func (s *Server) arrive(r Request) Call {
@@ -176,11 +186,14 @@ func (s *Server) arrive(r Request) Call {
 	c := s.machine.route(r)
 	s.counts[c.endpoint]++
 	s.arrived++
-	return Call{Number: s.arrived, At: s.Now(), Endpoint: c.endpoint, Intent: c.intent, OrderID: c.orderID, Key: c.Key}
+	return Call{
+		Number: s.arrived, At: s.Now(), Endpoint: c.endpoint, Intent: c.intent, OrderID: c.orderID, Key: c.Key,
+	}
 }
 
-// perform runs a request through the machine and waits, as faults tell, outside the lock: so that twins really meet a key in
-// use and an intent that is locked. A client that hangs up does not stop it, as it would not stop Stripe.
+// perform executes a request and waits, if faults say so, outside the lock, so that a
+// concurrent request finds its key in use and its intent locked. A client that
+// disconnects does not stop it, as it would not stop Stripe.
 func (s *Server) perform(r Request) Response {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,15 +201,15 @@ func (s *Server) perform(r Request) Response {
 	if refusal != nil {
 		return *refusal
 	}
-	beforeEffect, beforeAnswer := s.machine.Delays(ticket)
+	beforeEffect, beforeEnd := s.machine.Delays(ticket)
 	s.wait(beforeEffect)
 	s.machine.Effect(s.Now(), ticket)
-	s.wait(beforeAnswer)
+	s.wait(beforeEnd)
 	defer s.idle.Broadcast()
 	return s.machine.End(s.Now(), ticket)
 }
 
-// wait lets go of the lock for d, or until Close.
+// wait releases the lock for d, or until Close.
 func (s *Server) wait(d time.Duration) {
 	if d <= 0 {
 		return
@@ -211,10 +224,12 @@ func (s *Server) wait(d time.Duration) {
 	}
 }
 
-func (s *Server) answered(c Call, answer Response) Call {
-	c.Status, c.Request, c.Replayed, c.Lost = answer.Status, answer.RequestID, answer.Replayed(), answer.Lost
-	if c.Intent == "" && answer.Intent != nil {
-		c.Intent = answer.Intent.ID
+// keep completes a Call and adds it to Calls.
+func (s *Server) keep(c Call, response Response) Call {
+	c.Status, c.Request = response.Status, response.RequestID
+	c.Replayed, c.Lost = response.Replayed(), response.Lost
+	if c.Intent == "" && response.Intent != nil {
+		c.Intent = response.Intent.ID
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -225,8 +240,9 @@ func (s *Server) answered(c Call, answer Response) Call {
 	return c
 }
 
-// breakConnection loses an answer after its first byte. Without that byte Go's own http.Transport would send a request with
-// an Idempotency-Key again by itself when a kept-alive connection ends, and no caller would ever see the loss.
+// breakConnection closes the connection after the first byte of a response. Without that
+// byte, http.Transport would resend a request with an Idempotency-Key by itself when a
+// kept-alive connection ends, and the caller would not notice the loss.
 func breakConnection(w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -236,22 +252,14 @@ func breakConnection(w http.ResponseWriter) {
 	_ = conn.Close()
 }
 
-func send(w http.ResponseWriter, r Request, answer Response) {
-	body := answer.Body()
+func send(w http.ResponseWriter, r Request, response Response) {
+	body := response.Body()
 	header := w.Header()
-	header.Set("Content-Type", "application/json")
+	maps.Copy(header, response.Header())
 	header.Set("Content-Length", strconv.Itoa(len(body)))
-	header.Set("Request-Id", answer.RequestID.String())
 	if r.Key != "" && r.Method == post {
 		header.Set("Idempotency-Key", r.Key)
 	}
-	if answer.ShouldRetry != "" {
-		header.Set("Stripe-Should-Retry", answer.ShouldRetry)
-	}
-	if answer.Replayed() {
-		header.Set("Idempotent-Replayed", "true")
-		header.Set("Original-Request", answer.Original.String())
-	}
-	w.WriteHeader(answer.Status)
-	_, _ = w.Write(body) //nolint:gosec // JSON, and no browser; a client that has gone away is its own problem.
+	w.WriteHeader(response.Status)
+	_, _ = w.Write(body) //nolint:gosec // It is JSON, not HTML; a broken connection is the client's to report.
 }

@@ -18,7 +18,7 @@ import (
 	"orderonce/adapters/stripe/stripetest"
 )
 
-// site is a running server and one client with kept-alive connections.
+// site is a server and a client with kept-alive connections.
 type site struct {
 	*stripetest.Server
 	tb     testing.TB
@@ -41,53 +41,50 @@ func serve(tb testing.TB, options stripetest.Options) *site {
 	return &site{Server: server, tb: tb, client: &http.Client{Transport: transport}}
 }
 
-// reply is an answer that arrived whole.
-type reply struct {
+// httpResponse is a complete response.
+type httpResponse struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// send makes one request; a body that does not arrive whole is an error.
-func (s *site) send(method, path, key, form string) (reply, error) {
+// send sends one request. A truncated body is an error.
+func (s *site) send(method, path, key, form string) (httpResponse, error) {
 	r, err := http.NewRequestWithContext(s.tb.Context(), method, s.URL+path, strings.NewReader(form))
 	if err != nil {
-		return reply{}, err
+		return httpResponse{}, err
 	}
 	r.Header.Set("Authorization", "Bearer sk_test_pretend")
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	if key != "" {
 		r.Header.Set("Idempotency-Key", key)
 	}
-	answer, err := s.client.Do(r)
+	res, err := s.client.Do(r)
 	if err != nil {
-		return reply{}, err
+		return httpResponse{}, err
 	}
-	body, err := io.ReadAll(answer.Body)
-	return reply{answer.StatusCode, answer.Header, string(body)}, errors.Join(err, answer.Body.Close())
+	body, err := io.ReadAll(res.Body)
+	return httpResponse{res.StatusCode, res.Header, string(body)}, errors.Join(err, res.Body.Close())
 }
 
-func (s *site) mustSend(method, path, key, form string) reply {
+func (s *site) mustSend(method, path, key, form string) httpResponse {
 	s.tb.Helper()
-	answer, err := s.send(method, path, key, form)
+	res, err := s.send(method, path, key, form)
 	if err != nil {
 		s.tb.Fatal(err)
 	}
-	return answer
+	return res
 }
 
-func (s *site) wantCharges(want int) {
-	s.tb.Helper()
-	s.Machine(func(m *stripetest.Machine) {
-		if got := len(m.Charges("ORD1")); got != want {
-			s.tb.Errorf("successful charges: got %d, want %d", got, want)
-		}
-	})
+// charges returns the successful charges of the order.
+func (s *site) charges() (charges []stripetest.Charge) {
+	s.Machine(func(m *stripetest.Machine) { charges = m.Charges("ORD1") })
+	return charges
 }
 
 const confirmFirst = root + "/pi_000001/confirm"
 
-func TestHTTPAnswers(t *testing.T) {
+func TestHTTPResponses(t *testing.T) {
 	t.Parallel()
 	s := serve(t, stripetest.Options{Now: func() time.Time { return time.Unix(1_700_000_000, 0) }})
 
@@ -123,13 +120,15 @@ func TestHTTPAnswers(t *testing.T) {
 	refused := s.mustSend("POST", confirmFirst, "c2", "off_session=true")
 	if refused.status != 400 || refused.header.Get("Stripe-Should-Retry") != "false" ||
 		!strings.Contains(refused.body, `"amount_received":1999`) {
-		t.Errorf("a second confirmation: %+v", refused)
+		t.Errorf("a second confirmation: got %+v, want a 400 with the paid intent", refused)
 	}
 	list := s.mustSend("GET", root+"?customer=cus_1&limit=1", "", "")
 	if !strings.Contains(list.body, `"has_more":false,"data":[{"id":"pi_000001"`) {
-		t.Errorf("list: %+v", list)
+		t.Errorf("list: got %+v, want the intent", list)
 	}
-	s.wantCharges(1)
+	if got := s.charges(); len(got) != 1 {
+		t.Errorf("got charges %v, want 1", got)
+	}
 }
 
 func TestHTTPClock(t *testing.T) {
@@ -139,34 +138,36 @@ func TestHTTPClock(t *testing.T) {
 	s.Advance(24 * time.Hour)
 	if got := s.mustSend("POST", root, "k", creation("pm_card_visa")); got.header.Get("Idempotent-Replayed") != "" ||
 		!strings.Contains(got.body, `"id":"pi_000002"`) {
-		t.Errorf("a key that is a day old still answers: %+v", got)
+		t.Errorf("an expired key: got %+v, want a new intent", got)
 	}
 	if got := s.Now(); !got.Equal(time.Unix(86_400, 0)) {
-		t.Errorf("now: got %v", got)
+		t.Errorf("now: got %v, want a day after the start", got)
 	}
 }
 
-// The second request of each case goes over a kept-alive connection, on which Go's transport would repeat it by itself if
-// the connection ended without a byte.
+// The second request of each case goes over a kept-alive connection, on which Go's
+// transport would repeat it by itself if the connection ended without a byte.
 func TestHTTPConnectionFaults(t *testing.T) {
 	t.Parallel()
-	for kind, want := range map[stripetest.FaultKind]int{stripetest.LoseAnswerBeforeEffect: 0, stripetest.LoseAnswerAfterEffect: 1} {
+	for kind, want := range map[stripetest.FaultKind]int{stripetest.LoseRequest: 0, stripetest.LoseResponse: 1} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			s := serve(t, stripetest.Options{})
 			s.mustSend("POST", root, "", creation("pm_card_visa"))
 			s.Fail(stripetest.Fault{Kind: kind})
 			if got, err := s.send("POST", confirmFirst, "k", "off_session=true"); err == nil {
-				t.Errorf("the answer arrived: %+v", got)
+				t.Errorf("got %+v, want a broken connection", got)
 			}
 			if got := s.Count(stripetest.Confirm); got != 1 {
-				t.Errorf("confirmations that arrived: got %d, want 1", got)
+				t.Errorf("got %d confirmations, want 1", got)
 			}
-			s.wantCharges(want)
+			if got := s.charges(); len(got) != want {
+				t.Errorf("got charges %v, want %d", got, want)
+			}
 		})
 	}
 
-	t.Run("half a body arrives with status 200 and is no JSON", func(t *testing.T) {
+	t.Run("Garbage is status 200 and invalid JSON", func(t *testing.T) {
 		t.Parallel()
 		s := serve(t, stripetest.Options{})
 		s.Fail(stripetest.Fault{Kind: stripetest.Garbage})
@@ -176,10 +177,11 @@ func TestHTTPConnectionFaults(t *testing.T) {
 	})
 }
 
-// The server waits outside its lock, so a slow call really holds its key and its intent while others come in.
-func TestHTTPTwins(t *testing.T) {
+// The server waits outside its lock, so a slow call really holds its key and its intent
+// while others come in.
+func TestHTTPConcurrentRequests(t *testing.T) {
 	t.Parallel()
-	for kind, paidMeanwhile := range map[stripetest.FaultKind]int{stripetest.Latency: 0, stripetest.SlowSuccess: 1} {
+	for kind, charges := range map[stripetest.FaultKind]int{stripetest.Latency: 0, stripetest.SlowSuccess: 1} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			s := serve(t, stripetest.Options{})
@@ -188,13 +190,15 @@ func TestHTTPTwins(t *testing.T) {
 			var slow sync.WaitGroup
 			slow.Go(func() {
 				if got, err := s.send("POST", confirmFirst, "k", "off_session=true"); err == nil {
-					t.Errorf("an answer that is an hour late arrived: %+v", got)
+					t.Errorf("got %+v an hour early, want a broken connection", got)
 				}
 			})
 			for !s.locked("pi_000001") {
 				runtime.Gosched()
 			}
-			s.wantCharges(paidMeanwhile)
+			if got := s.charges(); len(got) != charges {
+				t.Errorf("got charges %v, want %d", got, charges)
+			}
 			for key, want := range map[string]string{"k": "409 idempotency_key_in_use", "other": "429 lock_timeout"} {
 				got := s.mustSend("POST", confirmFirst, key, "off_session=true")
 				status, code, _ := strings.Cut(want, " ")
@@ -206,7 +210,9 @@ func TestHTTPTwins(t *testing.T) {
 				t.Error(err)
 			}
 			slow.Wait()
-			s.wantCharges(1)
+			if got := s.charges(); len(got) != 1 {
+				t.Errorf("got charges %v, want 1", got)
+			}
 		})
 	}
 }
@@ -252,7 +258,8 @@ func TestHTTPHooks(t *testing.T) {
 	}
 }
 
-// A hook arms a fault for the call that it sees. That call is replayed and has no execution, and the next one must not have it instead.
+// A hook arms a fault for the call that it sees. That call is replayed and has no
+// execution, and the next one must not have it instead.
 func TestHTTPFaultsOfOneCall(t *testing.T) {
 	t.Parallel()
 	var s *site
@@ -267,14 +274,15 @@ func TestHTTPFaultsOfOneCall(t *testing.T) {
 	close(ready)
 	s.mustSend("POST", root, "p", creation("pm_card_visa"))
 	s.mustSend("POST", confirmFirst, "c", "off_session=true")
-	if got := s.mustSend("POST", confirmFirst, "c", "off_session=true"); got.status != 200 || got.header.Get("Idempotent-Replayed") != "true" {
-		t.Errorf("got %+v, want the first answer again", got)
+	replayed := s.mustSend("POST", confirmFirst, "c", "off_session=true")
+	if got := replayed; got.status != 200 || got.header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("got %+v, want the first response again", got)
 	}
 	if got := s.mustSend("GET", root+"/pi_000001", "", ""); got.status != 429 {
-		t.Errorf("got %+v, want the fault that is this call's", got)
+		t.Errorf("got %+v, want 429, the fault of this call", got)
 	}
 	if got := s.mustSend("POST", root, "q", creation("pm_card_visa")); got.status != 200 {
-		t.Errorf("got %+v for the call after the one with the fault", got)
+		t.Errorf("the call after the fault: got %+v, want 200", got)
 	}
 }
 
@@ -291,17 +299,17 @@ func TestHTTPVersion(t *testing.T) {
 		if sent != "" {
 			r.Header.Set("Stripe-Version", sent)
 		}
-		answer, err := s.client.Do(r)
+		res, err := s.client.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _ = answer.Body.Close(); answer.Header.Get("Stripe-Version") != want {
-			t.Errorf("asked for version %q: got %q, want %q", sent, answer.Header.Get("Stripe-Version"), want)
+		if _ = res.Body.Close(); res.Header.Get("Stripe-Version") != want {
+			t.Errorf("version %q: got %q, want %q", sent, res.Header.Get("Stripe-Version"), want)
 		}
 	}
 }
 
-func TestHTTPRefusesStrangers(t *testing.T) {
+func TestHTTPRefusesLiveKeys(t *testing.T) {
 	t.Parallel()
 	s := serve(t, stripetest.Options{})
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+root, nil)
@@ -313,17 +321,17 @@ func TestHTTPRefusesStrangers(t *testing.T) {
 		want int
 	}{{"sk_test_pretend", 200}, {"sk_live_pretend", 401}} {
 		r.SetBasicAuth(c.user, "")
-		answer, err := s.client.Do(r)
+		res, err := s.client.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _ = answer.Body.Close(); answer.StatusCode != c.want {
-			t.Errorf("basic authentication as %q: got %d, want %d", c.user, answer.StatusCode, c.want)
+		if _ = res.Body.Close(); res.StatusCode != c.want {
+			t.Errorf("basic authentication as %q: got %d, want %d", c.user, res.StatusCode, c.want)
 		}
 	}
 	if second, err := stripetest.Serve(stripetest.Options{Port: portOf(t, s.URL)}); err == nil {
 		_ = second.Close()
-		t.Error("two servers share a port")
+		t.Error("a second server on the port: got no error, want one")
 	}
 }
 
@@ -348,5 +356,7 @@ func TestHTTPRace(t *testing.T) {
 		})
 	}
 	group.Wait()
-	s.wantCharges(1)
+	if got := s.charges(); len(got) != 1 {
+		t.Errorf("got charges %v, want 1", got)
+	}
 }

@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// Status is a payment intent's state (docs.stripe.com/payments/paymentintents/lifecycle). Manual capture is not modeled.
+// Status is a PaymentIntent's status (docs.stripe.com/payments/paymentintents/lifecycle).
+// Manual capture is not modeled.
 type Status string
 
-// The states.
+// The statuses.
 const (
 	StatusRequiresPaymentMethod Status = "requires_payment_method"
 	StatusRequiresConfirmation  Status = "requires_confirmation"
@@ -21,7 +22,8 @@ const (
 	StatusCanceled              Status = "canceled"
 )
 
-// Intent is a payment intent at one moment. It is never changed: every change makes another one.
+// Intent is a PaymentIntent at one moment. It is immutable: every change makes another
+// Intent.
 type Intent struct {
 	ID                 string
 	Account            string // See call.account.
@@ -37,17 +39,17 @@ type Intent struct {
 	Created            time.Time
 	CaptureMethod      string
 	CancellationReason string
-	MayRedirect        bool // Some payment method it accepts would send the customer to another page.
+	MayRedirect        bool // A payment method that it accepts may redirect the customer.
 	Automatic          bool // automatic_payment_methods, the default since 2023-08-16.
 }
 
-// OrderID returns the metadata by which the ledger and faults know the intent.
+// OrderID returns the metadata orderId, which ledger and faults use.
 func (i *Intent) OrderID() string { return i.Metadata["orderId"] }
 
-// Intents returns every intent as it is now, oldest first. They are read-only.
+// Intents returns the current version of every intent, oldest first. They are read-only.
 func (m *Machine) Intents() []*Intent { return slices.Clone(m.intents) }
 
-// Intent returns one intent as it is now, or nil.
+// Intent returns the current version of an intent, or nil.
 func (m *Machine) Intent(id string) *Intent { return m.intent(id) }
 
 func (m *Machine) intent(id string) *Intent {
@@ -57,7 +59,7 @@ func (m *Machine) intent(id string) *Intent {
 	return nil
 }
 
-// position is where an intent's number puts it, or -1.
+// position is the index of an intent in Machine.intents according to its id, or -1.
 func position(id string) int {
 	n, err := strconv.Atoi(strings.TrimPrefix(id, "pi_"))
 	if err != nil {
@@ -66,7 +68,7 @@ func position(id string) int {
 	return n - 1
 }
 
-// change replaces an intent by its next version and returns that.
+// change replaces an intent by its next version, which it returns.
 func (m *Machine) change(old *Intent, set func(*Intent)) *Intent {
 	next := *old
 	set(&next)
@@ -74,8 +76,8 @@ func (m *Machine) change(old *Intent, set func(*Intent)) *Intent {
 	return &next
 }
 
-// createIntent makes an intent. docs.stripe.com/payments/paymentintents/lifecycle: requires_payment_method without a
-// payment method, else requires_confirmation.
+// createIntent creates an intent. docs.stripe.com/payments/paymentintents/lifecycle:
+// requires_payment_method without a payment method, else requires_confirmation.
 func (m *Machine) createIntent(now time.Time, c call) Response {
 	intent := c.create.intent
 	intent.ID, intent.Account, intent.Created = fmt.Sprintf("pi_%06d", len(m.intents)+1), c.account(), now
@@ -90,8 +92,9 @@ func (m *Machine) createIntent(now time.Time, c call) Response {
 	return Response{Status: 200, Intent: &intent}
 }
 
-// confirmIntent tries to pay. docs.stripe.com/error-codes: payment_intent_unexpected_state means that the intent's state
-// is incompatible with the operation; the intent is inside the error.
+// confirmIntent attempts the payment. docs.stripe.com/error-codes:
+// payment_intent_unexpected_state means that the intent's status is incompatible with the
+// operation. The intent is inside the error.
 func (m *Machine) confirmIntent(now time.Time, c call, intent *Intent, p confirmParams) Response {
 	method := p.method
 	if method == "" {
@@ -99,22 +102,28 @@ func (m *Machine) confirmIntent(now time.Time, c call, intent *Intent, p confirm
 	}
 	switch {
 	case intent.Status == StatusSucceeded:
-		return unexpectedState(intent, "You cannot confirm this PaymentIntent because it has already succeeded after being previously confirmed.")
+		return unexpectedState(intent, "You cannot confirm this PaymentIntent because it has already succeeded "+
+			"after being previously confirmed.")
 	case !confirmable(intent.Status):
-		return unexpectedState(intent, fmt.Sprintf("You cannot confirm this PaymentIntent because it has a status of %s.", intent.Status))
+		return unexpectedState(intent,
+			fmt.Sprintf("You cannot confirm this PaymentIntent because it has a status of %s.", intent.Status))
 	case method == "":
-		return unexpectedState(intent, "You cannot confirm this PaymentIntent because it's missing a payment method.")
+		return unexpectedState(intent,
+			"You cannot confirm this PaymentIntent because it's missing a payment method.")
 	}
 	card, _ := m.cardOf(method)
 	if c.fault.Kind == Decline {
 		card = Declines
 	}
-	return m.charge(now, c, intent, card.met(p.offSession), method, p.offSession || p.errorOnAction)
+	return m.charge(now, c, intent, card.session(p.offSession), method, p.offSession || p.errorOnAction)
 }
 
-// charge asks the card. docs.stripe.com/api/payment_intents/confirm: with off_session the customer "can't authenticate",
-// so a bank that wants the customer fails the payment; on session it moves to requires_action.
-func (m *Machine) charge(now time.Time, c call, intent *Intent, card Card, method string, failOnAction bool) Response {
+// charge asks the card. docs.stripe.com/api/payment_intents/confirm: with off_session the
+// customer "can't authenticate", so a bank that wants the customer fails the payment; on
+// session it moves to requires_action.
+func (m *Machine) charge(
+	now time.Time, c call, intent *Intent, card Card, method string, failOnAction bool,
+) Response {
 	switch {
 	case card == Succeeds:
 		charge := m.record(now, intent, Charged, ChargeFailure{}, c)
@@ -130,20 +139,22 @@ func (m *Machine) charge(now time.Time, c call, intent *Intent, card Card, metho
 			i.Status, i.PaymentMethod, i.LastError = StatusRequiresAction, method, nil
 		})}
 	}
-	failure := refusalOf(card, method)
+	failure := declineOf(card, method)
 	charge := m.record(now, intent, Declined, chargeFailure(card, failure), c)
 	declined := m.change(intent, func(i *Intent) {
 		i.Status, i.PaymentMethod, i.LatestCharge, i.LastError = StatusRequiresPaymentMethod, "", charge, failure
 	})
-	answer := *failure
-	answer.Intent = declined
-	return Response{Status: 402, ShouldRetry: "false", Error: &answer}
+	response := *failure
+	response.Intent = declined
+	return Response{Status: 402, ShouldRetry: "false", Error: &response}
 }
 
-// cancelIntent gives an intent up. docs.stripe.com/api/payment_intents/cancel: any state but succeeded and canceled.
+// cancelIntent cancels an intent. docs.stripe.com/api/payment_intents/cancel: any state
+// but succeeded and canceled.
 func (m *Machine) cancelIntent(intent *Intent, reason string) Response {
 	if !cancelable(intent.Status) {
-		return unexpectedState(intent, fmt.Sprintf("You cannot cancel this PaymentIntent because it has a status of %s.", intent.Status))
+		return unexpectedState(intent,
+			fmt.Sprintf("You cannot cancel this PaymentIntent because it has a status of %s.", intent.Status))
 	}
 	return Response{Status: 200, Intent: m.change(intent, func(i *Intent) {
 		i.Status, i.CancellationReason = StatusCanceled, reason
@@ -162,7 +173,8 @@ func (m *Machine) list(now time.Time, p listParams) *Page {
 	started := p.after == ""
 	for _, intent := range slices.Backward(m.intents) {
 		late := m.rules.ListLag > 0 && now.Sub(intent.Created) < m.rules.ListLag
-		shown := started && !late && intent.Account == p.account && (p.customer == "" || p.customer == intent.Customer)
+		shown := started && !late && intent.Account == p.account &&
+			(p.customer == "" || p.customer == intent.Customer)
 		started = started || intent.ID == p.after
 		if shown && len(page.Intents) == p.limit {
 			page.More = true
@@ -176,7 +188,9 @@ func (m *Machine) list(now time.Time, p listParams) *Page {
 }
 
 func unexpectedState(intent *Intent, message string) Response {
-	r := refusal(400, Error{Type: "invalid_request_error", Code: "payment_intent_unexpected_state", Message: message, Intent: intent})
+	r := refusal(400, Error{
+		Type: "invalid_request_error", Code: "payment_intent_unexpected_state", Message: message, Intent: intent,
+	})
 	r.ShouldRetry = "false"
 	return *r
 }

@@ -9,20 +9,21 @@ import (
 // day is how long Stripe promises to keep a key.
 const day = 24 * time.Hour
 
-// digest stands for the parameters of a request.
+// digest is a hash of the parameters of a request.
 type digest [sha256.Size]byte
 
-// stored is what a key remembers of its first request.
+// stored is what is stored under a key about its first request.
 type stored struct {
-	path    string
-	params  digest
-	at      time.Time
-	running bool
-	answer  Response
+	path     string
+	params   digest
+	at       time.Time
+	running  bool
+	response Response
 }
 
-// replay is the idempotency layer. docs.stripe.com/api/idempotent_requests: the first answer is saved once execution
-// begins and sent again, errors included; other parameters are an error; GET requests ignore keys.
+// replay is the idempotency layer. docs.stripe.com/api/idempotent_requests: the first
+// response is stored once the execution begins and is sent again, also if it is an error;
+// different parameters are an error; GET requests ignore keys.
 func (m *Machine) replay(c *call) *Response {
 	if len(c.Key) > 255 {
 		return invalid("", "idempotency_key", "Idempotency keys are at most 255 characters long.")
@@ -31,7 +32,7 @@ func (m *Machine) replay(c *call) *Response {
 		return nil
 	}
 	c.params = sha256.Sum256([]byte(c.Form.Encode()))
-	first, known := m.keys[c.heldKey()]
+	first, known := m.keys[c.storageKey()]
 	switch {
 	case !known || m.expired(first, c.begun):
 		return nil
@@ -42,28 +43,28 @@ func (m *Machine) replay(c *call) *Response {
 	case first.running:
 		return keyInUse()
 	}
-	again := first.answer
-	again.Original = first.answer.RequestID
+	again := first.response
+	again.Original = first.response.RequestID
 	return &again
 }
 
-// heldKey is what a key is kept under: another account's key of the same name is another one.
-func (c *call) heldKey() string { return c.account() + "\n" + c.Key }
+// storageKey is what a key is stored under: each account has its own keys.
+func (c *call) storageKey() string { return c.account() + "\n" + c.Key }
 
 // holdKey marks a key as in use, replacing an expired one.
 func (m *Machine) holdKey(c call) {
 	if c.Method == post && c.Key != "" && m.rules.KeyLife >= 0 {
-		m.keys[c.heldKey()] = stored{path: c.Path, params: c.params, at: c.begun, running: true}
+		m.keys[c.storageKey()] = stored{path: c.Path, params: c.params, at: c.begun, running: true}
 	}
 }
 
-func (m *Machine) storeAnswer(c call) {
-	first, held := m.keys[c.heldKey()]
+func (m *Machine) storeResponse(c call) {
+	first, held := m.keys[c.storageKey()]
 	if c.Method != post || !held {
 		return
 	}
-	first.running, first.answer = false, c.answer
-	m.keys[c.heldKey()] = first
+	first.running, first.response = false, c.response
+	m.keys[c.storageKey()] = first
 }
 
 func (m *Machine) expired(s stored, now time.Time) bool {
@@ -74,7 +75,7 @@ func (m *Machine) expired(s stored, now time.Time) bool {
 	return !s.running && now.Sub(s.at) >= life
 }
 
-// PruneKeys forgets every key that is old enough. Lookups do not need it; memory does.
+// PruneKeys removes expired keys, to save memory. Requests ignore expired keys anyway.
 func (m *Machine) PruneKeys(now time.Time) {
 	for key, s := range m.keys {
 		if m.expired(s, now) {
@@ -83,7 +84,7 @@ func (m *Machine) PruneKeys(now time.Time) {
 	}
 }
 
-// ForgetKeys forgets every key whose request has ended, whatever its age.
+// ForgetKeys removes every key whose request has ended, whatever its age.
 func (m *Machine) ForgetKeys() {
 	for key, s := range m.keys {
 		if !s.running {
@@ -92,8 +93,9 @@ func (m *Machine) ForgetKeys() {
 	}
 }
 
-// keyMismatch is a 400 of the type made for it. docs.stripe.com/api/errors: idempotency_error means that a key was
-// used again "on a request that does not match the first request's API endpoint and parameters".
+// keyMismatch is a 400 of type idempotency_error. docs.stripe.com/api/errors: a key was
+// used again "on a request that does not match the first request's API endpoint and
+// parameters".
 func keyMismatch(rule string) *Response {
 	return refusal(400, Error{
 		Type:    "idempotency_error",
@@ -101,7 +103,8 @@ func keyMismatch(rule string) *Response {
 	})
 }
 
-// keyInUse is the answer to a twin of a request that still runs. docs.stripe.com/error-codes: idempotency_key_in_use.
+// keyInUse is the response to a request whose key belongs to an executing one
+// (docs.stripe.com/error-codes, idempotency_key_in_use).
 func keyInUse() *Response {
 	r := refusal(409, Error{
 		Type: "invalid_request_error", Code: "idempotency_key_in_use",

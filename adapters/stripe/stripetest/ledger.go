@@ -8,16 +8,17 @@ import (
 	"time"
 )
 
-// Outcome is how one attempt to move money ended.
+// Outcome is the result of one attempt to charge.
 type Outcome string
 
-// The outcomes. A bank that takes days has none until it is settled.
+// The outcomes. A payment that takes days has none until it is settled.
 const (
 	Charged  Outcome = "succeeded"
 	Declined Outcome = "declined"
 )
 
-// Charge is one line of the ledger: what the card network saw. Amount means what Stripe's amount means.
+// Charge is one line of the ledger: an attempt that reached the card network. Amount is
+// in Stripe's unit.
 type Charge struct {
 	At       time.Time
 	Intent   string
@@ -27,11 +28,12 @@ type Charge struct {
 	Currency string
 	Outcome  Outcome
 	Failure  ChargeFailure
-	Key      string    // The idempotency key of the request that moved the money; empty if a person or the bank did.
-	Request  RequestID // Likewise; 0.
+	Key      string    // The idempotency key of the request that charged; empty if a person or the bank did.
+	Request  RequestID // The id of that request; 0 if a person or the bank charged.
 }
 
-// ChargeFailure is why a charge was declined, as its failure_code and outcome show; the zero value is of one that succeeded.
+// ChargeFailure is why a charge was declined, as its failure_code and outcome show. It is
+// zero for a charge that succeeded.
 type ChargeFailure struct {
 	Code    string // failure_code, one of docs.stripe.com/error-codes.
 	Message string
@@ -39,21 +41,25 @@ type ChargeFailure struct {
 	Reason  string // Of the outcome: the issuer's decline code, or highest_risk_level.
 }
 
-// chargeFailure is what a charge shows of a refusal. docs.stripe.com/api/charges/object: failure_code is "one of the error
-// codes", outcome.reason is highest_risk_level for what Radar blocks by default. A declined charge has the issuer's decline code
-// there, and authentication_required in both if the bank wants the customer.
-func chargeFailure(card Card, refusal *Error) ChargeFailure {
-	f := ChargeFailure{Code: refusal.Code, Message: refusal.Message, Type: "issuer_declined", Reason: refusal.DeclineCode}
+// chargeFailure is the failure of a declined charge. docs.stripe.com/api/charges/object:
+// failure_code is "one of the error codes", outcome.reason is highest_risk_level if Radar
+// blocks by default. Otherwise it is the issuer's decline code. Both are
+// authentication_required if the bank requires authentication.
+func chargeFailure(card Card, decline *Error) ChargeFailure {
+	f := ChargeFailure{
+		Code: decline.Code, Message: decline.Message, Type: "issuer_declined", Reason: decline.DeclineCode,
+	}
 	if card == Blocked {
 		f.Type, f.Reason = "blocked", "highest_risk_level"
 	}
 	return f
 }
 
-// Ledger returns every charge, oldest first. Nothing is ever removed from it.
+// Ledger returns every charge, oldest first. No charge is ever removed.
 func (m *Machine) Ledger() []Charge { return slices.Clone(m.ledger) }
 
-// Charges returns the successful charges of one order, oldest first. It walks the ledger: for many orders, walk Ledger once.
+// Charges returns the successful charges of one order, oldest first. It scans the ledger,
+// so for many orders use Ledger once.
 func (m *Machine) Charges(orderID string) []Charge {
 	return slices.Collect(func(yield func(Charge) bool) {
 		for _, charge := range m.ledger {
@@ -73,7 +79,7 @@ func (m *Machine) record(now time.Time, i *Intent, outcome Outcome, why ChargeFa
 	return fmt.Sprintf("ch_%06d", len(m.ledger))
 }
 
-// latestCharge is the charge that an intent names, or nil.
+// latestCharge returns the charge that an intent names, or nil.
 func (m *Machine) latestCharge(i *Intent) *Charge {
 	n, err := strconv.Atoi(strings.TrimPrefix(i.LatestCharge, "ch_"))
 	if err != nil {

@@ -28,14 +28,17 @@ type listParams struct {
 }
 
 // currencies are the presentment currencies of docs.stripe.com/currencies.
-const currencies = " aed afn all amd ang aoa ars aud awg azn bam bbd bdt bhd bif bmd bnd bob brl bsd bwp byn bzd cad cdf chf clp " +
-	"cny cop crc cve czk djf dkk dop dzd egp etb eur fjd fkp gbp gel gip gmd gnf gtq gyd hkd hnl htg huf idr ils inr " +
-	"isk jmd jod jpy kes kgs khr kmf krw kwd kyd kzt lak lbp lkr lrd lsl mad mdl mga mkd mmk mnt mop mur mvr mwk mxn " +
-	"myr mzn nad ngn nio nok npr nzd omr pab pen pgk php pkr pln pyg qar ron rsd rub rwf sar sbd scr sek sgd shp sle " +
-	"sos srd std szl thb tjs tnd top try ttd twd tzs uah ugx usd uyu uzs vnd vuv wst xaf xcd xcg xof xpf yer zar zmw "
+const currencies = " " +
+	"aed afn all amd ang aoa ars aud awg azn bam bbd bdt bhd bif bmd bnd bob brl bsd bwp byn bzd cad " +
+	"cdf chf clp cny cop crc cve czk djf dkk dop dzd egp etb eur fjd fkp gbp gel gip gmd gnf gtq gyd " +
+	"hkd hnl htg huf idr ils inr isk jmd jod jpy kes kgs khr kmf krw kwd kyd kzt lak lbp lkr lrd lsl " +
+	"mad mdl mga mkd mmk mnt mop mur mvr mwk mxn myr mzn nad ngn nio nok npr nzd omr pab pen pgk php " +
+	"pkr pln pyg qar ron rsd rub rwf sar sbd scr sek sgd shp sle sos srd std szl thb tjs tnd top try " +
+	"ttd twd tzs uah ugx usd uyu uzs vnd vuv wst xaf xcd xcg xof xpf yer zar zmw "
 
-// maximum is the largest amount of a currency: docs.stripe.com/currencies, "Minimum and maximum charge amounts", for cards.
-// Eight digits unless the currency is named there (docs.stripe.com/api/payment_intents/object, amount, has eight for all).
+// maximum is the largest amount of a currency: docs.stripe.com/currencies, "Minimum and
+// maximum charge amounts", for cards. Eight digits unless the currency is named there
+// (docs.stripe.com/api/payment_intents/object, amount, has eight for all).
 func maximum(currency string) int64 {
 	switch currency {
 	case "idr":
@@ -50,13 +53,15 @@ func maximum(currency string) int64 {
 	return 99_999_999
 }
 
-// minimum is the smallest amount of a currency: docs.stripe.com/currencies, "Minimum charge amount by currency", for accounts that settle
-// in it. A charge in a currency that is not listed there is converted, and held to the settlement currency's: that is not modeled.
+// minimum is the smallest amount of a currency: docs.stripe.com/currencies, "Minimum
+// charge amount by currency", for accounts that settle in it. The minimum of another
+// currency is that of the settlement currency after the conversion, which is not modeled.
 func minimum(currency string) int64 {
 	switch currency {
 	case "gbp":
 		return 30
-	case "usd", "ars", "aud", "brl", "cad", "chf", "cop", "eur", "idr", "ils", "inr", "jpy", "krw", "nzd", "php", "rub", "sgd", "zar":
+	case "usd", "ars", "aud", "brl", "cad", "chf", "cop", "eur", "idr", "ils", "inr", "jpy", "krw", "nzd", "php",
+		"rub", "sgd", "zar":
 		return 50
 	case "aed", "myr", "pln", "ron":
 		return 2_00
@@ -76,12 +81,13 @@ func minimum(currency string) int64 {
 	return 1
 }
 
-// validate reads the parameters. docs.stripe.com/api/idempotent_requests: "if incoming parameters fail validation ... no
+// validate checks the parameters and stores them in the call.
+// docs.stripe.com/api/idempotent_requests: "if incoming parameters fail validation ... no
 // idempotent result is saved because no API endpoint initiated execution".
 func (m *Machine) validate(c *call) *Response {
 	if c.endpoint == "" {
-		answer := notFound(*c)
-		return &answer
+		response := notFound(*c)
+		return &response
 	}
 	if intent := m.intent(c.intent); c.intent != "" && (intent == nil || intent.Account != c.account()) {
 		return refusal(404, Error{
@@ -110,10 +116,12 @@ func (m *Machine) validate(c *call) *Response {
 	return nil
 }
 
-// readExpand allows to expand the latest charge (docs.stripe.com/expand) to keys that may read charges, because "if you're
-// expanding objects in the responses of your API requests, you must also request at least one corresponding permission for each API
-// object you expand" (docs.stripe.com/stripe-apps/reference/permissions). The refusals are as Stripe's users report them
-// (github.com/gitpod-io/gitpod/issues/13035, github.com/tylerjrichards/st-paywall/issues/36).
+// readExpand allows keys that may read charges to expand the latest charge
+// (docs.stripe.com/expand), because "if you're expanding objects in the responses of your
+// API requests, you must also request at least one corresponding permission for each API
+// object you expand" (docs.stripe.com/stripe-apps/reference/permissions). The errors are
+// as users report them (github.com/gitpod-io/gitpod/issues/13035,
+// github.com/tylerjrichards/st-paywall/issues/36).
 func (m *Machine) readExpand(c *call) *Response {
 	for name, properties := range c.Form {
 		if strings.HasPrefix(name, "expand[") && properties[0] != "latest_charge" {
@@ -123,21 +131,24 @@ func (m *Machine) readExpand(c *call) *Response {
 	if m.rules.NoCharges && strings.HasPrefix(c.APIKey, "rk_") && hasList(c.Form, "expand") {
 		return refusal(403, Error{
 			Type: "invalid_request_error",
-			Message: "The provided key 'rk_test_*****' does not have the required permissions for this endpoint on account 'acct_pretend'. " +
-				"Having the 'rak_charge_read' permission would allow this request to continue.",
+			Message: "The provided key 'rk_test_*****' does not have the required permissions for this endpoint on " +
+				"account 'acct_pretend'. Having the 'rak_charge_read' permission would allow this request to " +
+				"continue.",
 		})
 	}
 	return nil
 }
 
-// knownParameters lists what is modeled, with a trailing [ for maps and lists. Stripe knows more; a parameter that would
-// silently do nothing here is refused instead.
+// knownParameters lists the modeled parameters, with a trailing [ for maps and lists.
+// Stripe has more. A parameter that is not modeled is refused, because it would silently
+// do nothing.
 func knownParameters(e Endpoint) []string {
 	switch e {
 	case Create:
 		return []string{
-			"amount", "currency", "customer", "payment_method", "capture_method", "confirm", "off_session", "return_url", "description",
-			"error_on_requires_action", "automatic_payment_methods[enabled]", "automatic_payment_methods[allow_redirects]",
+			"amount", "currency", "customer", "payment_method", "capture_method", "confirm", "off_session",
+			"return_url", "description", "error_on_requires_action",
+			"automatic_payment_methods[enabled]", "automatic_payment_methods[allow_redirects]",
 			"payment_method_types[", "metadata[",
 		}
 	case Confirm:
@@ -158,7 +169,7 @@ func unknownParameter(e Endpoint, form url.Values) *Response {
 	known := knownParameters(e)
 	for _, name := range slices.Sorted(maps.Keys(form)) {
 		if len(form[name]) != 1 && !strings.HasSuffix(name, "[]") {
-			return invalid("parameter_invalid", name, fmt.Sprintf("Parameter given more than once: %s", name))
+			return invalid("parameter_invalid", name, "Duplicate parameter: "+name)
 		}
 		group := name
 		if i := strings.IndexByte(name, '['); i > 0 && !slices.Contains(known, name) {
@@ -191,7 +202,7 @@ func (m *Machine) readCreate(form url.Values, p *createParams) *Response {
 	i.MayRedirect = i.Automatic && form.Get("automatic_payment_methods[allow_redirects]") != "never"
 	i.Metadata = mapOf(form, "metadata[")
 	checks := []*Response{
-		readAmount(form.Get("amount"), i), checkAutomatic(form), m.knowParties(form),
+		readAmount(form.Get("amount"), i), checkAutomatic(form), m.partiesExist(form),
 		m.partiesRemain(i.Customer, i.PaymentMethod), checkMetadata(i.Metadata),
 		oneOf(form, "confirm", "true", "false"), oneOf(form, "capture_method", "automatic"),
 		oneOf(form, "automatic_payment_methods[enabled]", "true"),
@@ -207,8 +218,9 @@ func (m *Machine) readCreate(form url.Values, p *createParams) *Response {
 	return first(checks)
 }
 
-// readAmount checks money. docs.stripe.com/currencies: ISK and UGX are sent in hundredths that are whole units, amounts of
-// three-decimal currencies are multiples of ten.
+// readAmount checks amount and currency. docs.stripe.com/currencies: ISK and UGX are sent
+// in hundredths that are whole units, amounts of three-decimal currencies are multiples
+// of ten.
 func readAmount(text string, i *Intent) *Response {
 	amount, err := strconv.ParseInt(text, 10, 64)
 	switch {
@@ -226,14 +238,16 @@ func readAmount(text string, i *Intent) *Response {
 	case strings.Contains(" bhd jod kwd omr tnd ", i.Currency) && amount%10 != 0:
 		return invalid("", "amount", "Amounts in this currency must end in 0.")
 	case amount < minimum(i.Currency):
-		return invalid("amount_too_small", "amount", fmt.Sprintf("Amount must be at least %d %s.", minimum(i.Currency), i.Currency))
+		return invalid("amount_too_small", "amount",
+			fmt.Sprintf("Amount must be at least %d %s.", minimum(i.Currency), i.Currency))
 	}
 	i.Amount = amount
 	return nil
 }
 
-// checkAutomatic holds automatic_payment_methods to docs.stripe.com/api/payment_intents/create, where enabled is required, and to
-// Stripe's own refusal of two lists of methods, as its users report it.
+// checkAutomatic checks automatic_payment_methods, whose field enabled is required
+// (docs.stripe.com/api/payment_intents/create). Stripe refuses it together with
+// payment_method_types, as users report.
 func checkAutomatic(form url.Values) *Response {
 	switch {
 	case !hasList(form, "automatic_payment_methods"):
@@ -248,33 +262,39 @@ func checkAutomatic(form url.Values) *Response {
 	return nil
 }
 
-// readConfirm checks a confirmation. docs.stripe.com/api/payment_intents/confirm: return_url is needed unless no redirect
-// can happen; changelog 2023-08-16: error_on_requires_action is not allowed with automatic payment methods.
+// readConfirm checks a confirmation. docs.stripe.com/api/payment_intents/confirm:
+// return_url is needed unless no redirect can happen; changelog 2023-08-16:
+// error_on_requires_action is not allowed with automatic payment methods.
 func (m *Machine) readConfirm(form url.Values, intent *Intent, p *confirmParams) *Response {
 	p.method, p.offSession = form.Get("payment_method"), form.Get("off_session") == "true"
 	p.errorOnAction = form.Get("error_on_requires_action") == "true"
 	switch {
 	case p.errorOnAction && intent.Automatic:
-		return invalid("", "error_on_requires_action", "You cannot use `error_on_requires_action` with `automatic_payment_methods`.")
+		return invalid("", "error_on_requires_action",
+			"You cannot use `error_on_requires_action` with `automatic_payment_methods`.")
 	case intent.MayRedirect && !p.offSession && form.Get("return_url") == "":
-		return invalid("", "return_url", "Some payment methods might redirect your customer, so you must provide a `return_url`.")
+		return invalid("", "return_url",
+			"Some payment methods might redirect your customer, so you must provide a `return_url`.")
 	}
 	return first([]*Response{
-		m.knowParties(form), m.partiesRemain(intent.Customer, cmp.Or(p.method, intent.PaymentMethod)),
-		oneOf(form, "off_session", "true", "false"), oneOf(form, "error_on_requires_action", "true", "false"),
+		m.partiesExist(form), m.partiesRemain(intent.Customer, cmp.Or(p.method, intent.PaymentMethod)),
+		oneOf(form, "off_session", "true", "false"),
+		oneOf(form, "error_on_requires_action", "true", "false"),
 	})
 }
 
-// partiesRemain refuses a customer who was deleted and a payment method that was detached since. What Stripe checks first, this or
-// the intent's status, is not documented: here it is this, so that the refusal says nothing about the intent.
+// partiesRemain refuses a deleted customer and a detached payment method. Whether Stripe
+// checks this or the intent's status first is not documented. This comes first here, so
+// that the error does not show the intent.
 func (m *Machine) partiesRemain(customer, method string) *Response {
 	switch {
 	case m.gone[customer]:
 		return missing("customer", "customer", customer)
-	case m.gone[method]: // a 400 without a code, as Stripe's users report it
-		return invalid("", "", "The provided PaymentMethod was previously used with a PaymentIntent without Customer attachment, shared "+
-			"with a connected account without Customer attachment, or was detached from a Customer. It may not be used again. To use a "+
-			"PaymentMethod multiple times, you must attach it to a Customer first.")
+	case m.gone[method]: // a 400 without a code, as users report
+		return invalid("", "", "The provided PaymentMethod was previously used with a PaymentIntent without "+
+			"Customer attachment, shared with a connected account without Customer attachment, or was detached "+
+			"from a Customer. It may not be used again. To use a PaymentMethod multiple times, you must attach "+
+			"it to a Customer first.")
 	}
 	return nil
 }
@@ -295,8 +315,9 @@ func (m *Machine) readList(form url.Values, p *listParams) *Response {
 	return nil
 }
 
-// knowParties checks ids in parameters: a missing one is a 400, whereas one in a path is a 404.
-func (m *Machine) knowParties(form url.Values) *Response {
+// partiesExist checks the ids in parameters. A missing one is a 400, whereas a missing
+// one in a path is a 404.
+func (m *Machine) partiesExist(form url.Values) *Response {
 	customer, method := form.Get("customer"), form.Get("payment_method")
 	if name, ok := strings.CutPrefix(customer, "cus_"); customer != "" && (!ok || !isWord(name)) {
 		return missing("customer", "customer", customer)
@@ -307,18 +328,19 @@ func (m *Machine) knowParties(form url.Values) *Response {
 	return nil
 }
 
-// checkMetadata holds docs.stripe.com/api/metadata: "up to 50 keys, with key names up to 40 characters long and values up
-// to 500 characters long".
+// checkMetadata checks the limits of docs.stripe.com/api/metadata: "up to 50 keys, with
+// key names up to 40 characters long and values up to 500 characters long".
 func checkMetadata(metadata map[string]string) *Response {
 	for name, value := range metadata {
 		if len(metadata) > 50 || len(name) > 40 || len(value) > 500 {
-			return invalid("", "metadata", "Metadata holds at most 50 keys of 40 characters with values of 500 characters.")
+			return invalid("", "metadata",
+				"Metadata holds at most 50 keys of 40 characters with values of 500 characters.")
 		}
 	}
 	return nil
 }
 
-// mapOf collects the entries of a form-encoded map such as metadata[orderId]=ORD1.
+// mapOf returns the entries of a form-encoded map such as metadata[orderId]=ORD1.
 func mapOf(form url.Values, prefix string) map[string]string {
 	entries := map[string]string{}
 	for name, values := range form {
@@ -340,7 +362,8 @@ func hasList(form url.Values, name string) bool {
 
 func oneOf(form url.Values, name string, allowed ...string) *Response {
 	if form.Has(name) && !slices.Contains(allowed, form.Get(name)) {
-		return invalid("", name, fmt.Sprintf("Invalid %s: must be one of %s here.", name, strings.Join(allowed, ", ")))
+		return invalid("", name,
+			fmt.Sprintf("Invalid %s: must be one of %s here.", name, strings.Join(allowed, ", ")))
 	}
 	return nil
 }

@@ -8,7 +8,8 @@ import (
 	"orderonce/adapters/stripe/stripetest"
 )
 
-// docs.stripe.com/keys: secret and restricted keys, test and live; error-low-level: 401 for an invalid key.
+// docs.stripe.com/keys: secret and restricted keys, test and live; error-low-level: 401
+// for an invalid key.
 func TestAPIKeys(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -31,22 +32,24 @@ func TestAPIKeys(t *testing.T) {
 			w := newWorld(t, stripetest.Rules{Key: c.only})
 			r := request("GET", root, "", "")
 			r.APIKey = c.key
-			answer := w.Do(w.now, r)
-			if answer.Status != c.want {
-				t.Errorf("got %d, want %d", answer.Status, c.want)
+			res := w.Do(w.now, r)
+			if res.Status != c.want {
+				t.Errorf("got %d, want %d", res.Status, c.want)
 			}
-			if strings.Contains(c.key, "live") && !strings.Contains(string(answer.Body()), "LIVE KEY REFUSED") {
-				t.Errorf("a live key is refused in a whisper: %s", answer.Body())
+			if strings.Contains(c.key, "live") && !strings.Contains(string(res.Body()), "LIVE KEY REFUSED") {
+				t.Errorf("got %s, want LIVE KEY REFUSED", res.Body())
 			}
-			if c.key != "" && c.want == 401 && strings.Contains(string(answer.Body()), c.key) {
-				t.Errorf("the answer repeats the key: %s", answer.Body())
+			if c.key != "" && c.want == 401 && strings.Contains(string(res.Body()), c.key) {
+				t.Errorf("got %s, want no key in it", res.Body())
 			}
 		})
 	}
 }
 
-// docs.stripe.com/error-codes: parameter_unknown, parameter_missing, parameter_invalid_integer, amount_too_large,
-// resource_missing; docs.stripe.com/currencies: special cases; changelog 2023-08-16: automatic methods and return_url.
+// docs.stripe.com/error-codes: parameter_unknown, parameter_missing,
+// parameter_invalid_integer, amount_too_large, resource_missing;
+// docs.stripe.com/currencies: special cases; changelog 2023-08-16: automatic methods and
+// return_url.
 func TestCreateValidation(t *testing.T) {
 	t.Parallel()
 	const redirects, never = "&automatic_payment_methods[enabled]=true", "&automatic_payment_methods[allow_redirects]=never"
@@ -108,22 +111,23 @@ func TestCreateValidation(t *testing.T) {
 		t.Run(form[:min(len(form), 100)], func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, stripetest.Rules{})
-			answer := w.post(root, "", form)
-			got := strconv.Itoa(answer.Status) + " "
-			if answer.Error != nil {
-				got += answer.Error.Code + " " + answer.Error.Param
+			res := w.post(root, "", form)
+			got := strconv.Itoa(res.Status) + " "
+			if res.Error != nil {
+				got += res.Error.Code + " " + res.Error.Param
 			}
 			if got != want {
 				t.Errorf("got %q, want %q", got, want)
 			}
-			if answer.Status == 400 && len(w.Intents()) != 0 {
+			if res.Status == 400 && len(w.Intents()) != 0 {
 				t.Error("a refused creation left an intent")
 			}
 		})
 	}
 }
 
-// docs.stripe.com/currencies, "Minimum charge amount by currency"; docs.stripe.com/error-codes: amount_too_small.
+// docs.stripe.com/currencies, "Minimum charge amount by currency";
+// docs.stripe.com/error-codes: amount_too_small.
 func TestSmallAmounts(t *testing.T) {
 	t.Parallel()
 	for currency, least := range map[string]int64{
@@ -132,16 +136,24 @@ func TestSmallAmounts(t *testing.T) {
 	} {
 		w := newWorld(t, stripetest.Rules{})
 		form := func(amount int64) string { return "amount=" + strconv.FormatInt(amount, 10) + "&currency=" + currency }
-		wantSum(t, form(least), w.post(root, "", form(least)), "200 requires_payment_method")
+		if got, want := summary(w.post(root, "", form(least))), "200 requires_payment_method"; got != want {
+			t.Errorf("%s: got %q, want %q", form(least), got, want)
+		}
 		if least < 30 || currency == "isk" { // held to nothing but its own rules
 			continue
 		}
-		wantSum(t, form(least-1), w.post(root, "k", form(least-1)), "400 invalid_request_error amount_too_small")
-		wantSum(t, "the same key later", w.post(root, "k", form(least)), "200 requires_payment_method") // as for any parameter
+		if got, want := summary(w.post(root, "k", form(least-1))),
+			"400 invalid_request_error amount_too_small"; got != want {
+			t.Errorf("%s: got %q, want %q", form(least-1), got, want)
+		}
+		if got, want := summary(w.post(root, "k", form(least))), "200 requires_payment_method"; got != want {
+			t.Errorf("the same key later: got %q, want %q", got, want)
+		} // as for any parameter
 	}
 }
 
-// Stripe's test names are a list; a name that is not on it must not turn into a card that succeeds.
+// Stripe's test names are a list; a name that is not on it must not turn into a card that
+// succeeds.
 func TestUnknownTestNames(t *testing.T) {
 	t.Parallel()
 	for method, want := range map[string]bool{
@@ -150,18 +162,19 @@ func TestUnknownTestNames(t *testing.T) {
 		"pm_card_visa_chargeDeclinedFraudulent": false, "pm_card_chargeDeclinedTypo": false, "pm_card_takesDays": false,
 		"pm_usBankAccount_success": false, "pm_usBankAccount_": false, "pm_": false, "tok_visa": false,
 	} {
-		answer := newWorld(t, stripetest.Rules{}).post(root, "", creation(method))
-		if got := answer.Status == 200; got != want {
-			t.Errorf("%s: got %s, want it known: %t", method, sum(answer), want)
+		res := newWorld(t, stripetest.Rules{}).post(root, "", creation(method))
+		if got := res.Status == 200; got != want {
+			t.Errorf("%s: got %s, want it known: %t", method, summary(res), want)
 			continue
 		}
-		if text := "No such PaymentMethod: '" + method + "'"; !want && answer.Error.Message != text {
-			t.Errorf("got %q, want %q", answer.Error.Message, text)
+		if text := "No such PaymentMethod: '" + method + "'"; !want && res.Error.Message != text {
+			t.Errorf("got %q, want %q", res.Error.Message, text)
 		}
 	}
 }
 
-// docs.stripe.com/keys: a key belongs to an account, and reaches nothing of another one's.
+// docs.stripe.com/keys: a key belongs to an account, and reaches nothing of another
+// one's.
 func TestAccounts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, stripetest.Rules{})
@@ -172,13 +185,30 @@ func TestAccounts(t *testing.T) {
 	}
 	const ours, restricted, theirs = "sk_test_ours", "rk_test_ours", "sk_test_theirs"
 	id := as(ours, "POST", root, "k", creation("pm_card_visa")).Intent.ID
-	wantSum(t, "their key of the same name", as(theirs, "POST", root, "k", "amount=50&currency=usd"), "200 requires_payment_method")
-	wantSum(t, "read by them", as(theirs, "GET", root+"/"+id, "", ""), "404 invalid_request_error resource_missing")
-	wantSum(t, "confirmed by them", as(theirs, "POST", root+"/"+id+"/confirm", "", "off_session=true"),
-		"404 invalid_request_error resource_missing")
-	wantSum(t, "listed after ours", as(theirs, "GET", root, "", "starting_after="+id), "400 invalid_request_error resource_missing")
-	wantSum(t, "read with our restricted key", as(restricted, "GET", root+"/"+id, "", ""), "200 requires_confirmation")
-	wantSum(t, "our key again", as(restricted, "POST", root, "k", creation("pm_card_visa")), "200 requires_confirmation replayed")
+	if got, want := summary(as(theirs, "POST", root, "k", "amount=50&currency=usd")),
+		"200 requires_payment_method"; got != want {
+		t.Errorf("their key of the same name: got %q, want %q", got, want)
+	}
+	if got, want := summary(as(theirs, "GET", root+"/"+id, "", "")),
+		"404 invalid_request_error resource_missing"; got != want {
+		t.Errorf("read by them: got %q, want %q", got, want)
+	}
+	if got, want := summary(as(theirs, "POST", root+"/"+id+"/confirm", "", "off_session=true")),
+		"404 invalid_request_error resource_missing"; got != want {
+		t.Errorf("confirmed by them: got %q, want %q", got, want)
+	}
+	if got, want := summary(as(theirs, "GET", root, "", "starting_after="+id)),
+		"400 invalid_request_error resource_missing"; got != want {
+		t.Errorf("listed after ours: got %q, want %q", got, want)
+	}
+	if got, want := summary(as(restricted, "GET", root+"/"+id, "", "")),
+		"200 requires_confirmation"; got != want {
+		t.Errorf("read with our restricted key: got %q, want %q", got, want)
+	}
+	if got, want := summary(as(restricted, "POST", root, "k", creation("pm_card_visa"))),
+		"200 requires_confirmation replayed"; got != want {
+		t.Errorf("our key again: got %q, want %q", got, want)
+	}
 	if got := as(theirs, "GET", root, "", "").List.Intents; len(got) != 1 || got[0].ID == id {
 		t.Errorf("they list %v, want their own intent", got)
 	}
@@ -206,9 +236,13 @@ func TestOtherValidation(t *testing.T) {
 		{"GET", root + "/search", "", "400 invalid_request_error parameter_missing"},
 		{"GET", root + "/search", "query=metadata['a']:'b'&page=2", "400 invalid_request_error parameter_unknown"},
 	} {
-		wantSum(t, c.method+" "+c.path+" "+c.form, w.Do(w.now, request(c.method, c.path, "", c.form)), c.want)
+		if got := summary(w.Do(w.now, request(c.method, c.path, "", c.form))); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.method+" "+c.path+" "+c.form, got, c.want)
+		}
 	}
-	wantSum(t, "nothing happened to it", w.get(root+"/"+id), "200 requires_confirmation")
+	if got, want := summary(w.get(root+"/"+id)), "200 requires_confirmation"; got != want {
+		t.Errorf("nothing happened to it: got %q, want %q", got, want)
+	}
 	if got := w.get("/v1/charges").Error.Message; !strings.Contains(got, "Not modeled") {
 		t.Errorf("the list of charges says %q, want that it is not modeled", got)
 	}

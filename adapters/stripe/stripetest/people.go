@@ -7,23 +7,27 @@ import (
 )
 
 // ErrNoIntent means that no intent has the id.
-var ErrNoIntent = errors.New("no such payment intent")
+var ErrNoIntent = errors.New("PaymentIntent not found")
 
-// ErrLocked means that a request is changing the intent right now.
-var ErrLocked = errors.New("payment intent is locked by an executing request")
+// ErrLocked means that an executing request holds the intent's lock.
+var ErrLocked = errors.New("PaymentIntent locked by an executing request")
 
-// StateError means that the intent's status does not allow what a person or the bank tried.
+// StateError means that the intent's status does not allow a change by a person or the
+// bank.
 type StateError struct {
 	ID     string
 	Status Status
 }
 
 // Error names the intent and its status.
-func (e *StateError) Error() string { return fmt.Sprintf("payment intent %s is %s", e.ID, e.Status) }
+func (e *StateError) Error() string {
+	return fmt.Sprintf("unexpected status of PaymentIntent %s: %s", e.ID, e.Status)
+}
 
-// CancelInDashboard cancels as an operator can, in the states in which the API can. It returns ErrNoIntent, ErrLocked or *StateError.
+// CancelInDashboard cancels an intent as an operator can, in the statuses in which the
+// API can. It returns ErrNoIntent, ErrLocked or a *StateError.
 func (m *Machine) CancelInDashboard(_ time.Time, id string) error {
-	intent, err := m.free(id, cancelable)
+	intent, err := m.unlocked(id, cancelable)
 	if err != nil {
 		return err
 	}
@@ -31,11 +35,12 @@ func (m *Machine) CancelInDashboard(_ time.Time, id string) error {
 	return nil
 }
 
-// EditInDashboard changes an intent's description as an operator can, in any state, which clears its last error.
-// docs.stripe.com/api/payment_intents/object: last_payment_error "will be cleared if the PaymentIntent is later updated for any
-// reason". It returns ErrNoIntent or ErrLocked.
+// EditInDashboard changes an intent's description as an operator can, in any status. This
+// clears its last error. docs.stripe.com/api/payment_intents/object: last_payment_error
+// "will be cleared if the PaymentIntent is later updated for any reason". It returns
+// ErrNoIntent or ErrLocked.
 func (m *Machine) EditInDashboard(_ time.Time, id string) error {
-	intent, err := m.free(id, func(Status) bool { return true })
+	intent, err := m.unlocked(id, func(Status) bool { return true })
 	if err != nil {
 		return err
 	}
@@ -43,18 +48,19 @@ func (m *Machine) EditInDashboard(_ time.Time, id string) error {
 	return nil
 }
 
-// DeleteCustomer deletes a customer for good, as an operator or the API can. Who is deleted pays no more: creating and confirming
-// an intent for them is refused.
+// DeleteCustomer deletes a customer, as an operator or the API can. From then on,
+// creating or confirming an intent for the customer is refused.
 func (m *Machine) DeleteCustomer(id string) { m.gone[id] = true }
 
-// DetachMethod detaches a payment method from its customer. docs.stripe.com/api/payment_methods/detach: "Detachment is permanent and
-// irreversible — once detached, a PaymentMethod can no longer be used for payments".
+// DetachMethod detaches a payment method from its customer.
+// docs.stripe.com/api/payment_methods/detach: "Detachment is permanent and irreversible —
+// once detached, a PaymentMethod can no longer be used for payments".
 func (m *Machine) DetachMethod(id string) { m.gone[id] = true }
 
-// CustomerPays lets the customer finish an unpaid intent, with another card or by satisfying the bank: it succeeds.
-// It returns ErrNoIntent, ErrLocked or *StateError.
+// CustomerPays makes an unpaid intent succeed, as if the customer used another card or
+// authenticated the payment. It returns ErrNoIntent, ErrLocked or a *StateError.
 func (m *Machine) CustomerPays(now time.Time, id string) error {
-	intent, err := m.free(id, confirmable)
+	intent, err := m.unlocked(id, confirmable)
 	if err != nil {
 		return err
 	}
@@ -62,9 +68,10 @@ func (m *Machine) CustomerPays(now time.Time, id string) error {
 	return nil
 }
 
-// Settle is the bank's late word on a processing intent: paid, or declined. It returns ErrNoIntent, ErrLocked or *StateError.
+// Settle ends the processing of an intent: it is paid, or declined. It returns
+// ErrNoIntent, ErrLocked or a *StateError.
 func (m *Machine) Settle(now time.Time, id string, ok bool) error {
-	intent, err := m.free(id, func(s Status) bool { return s == StatusProcessing })
+	intent, err := m.unlocked(id, func(s Status) bool { return s == StatusProcessing })
 	if err != nil {
 		return err
 	}
@@ -76,8 +83,8 @@ func (m *Machine) Settle(now time.Time, id string, ok bool) error {
 	return nil
 }
 
-// free returns an intent that no request is changing and whose status allows a change.
-func (m *Machine) free(id string, allowed func(Status) bool) (*Intent, error) {
+// unlocked returns an intent that no request has locked and whose status is allowed.
+func (m *Machine) unlocked(id string, allowed func(Status) bool) (*Intent, error) {
 	intent := m.intent(id)
 	switch {
 	case intent == nil:

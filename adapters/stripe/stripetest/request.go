@@ -18,14 +18,14 @@ type Request struct {
 	Path   string     // Such as /v1/payment_intents/pi_000001/confirm.
 	APIKey string     // From the Authorization header, without its scheme.
 	Key    string     // Idempotency-Key, or empty.
-	Form   url.Values // Body parameters of a POST, query parameters of a GET. Read-only from here on.
-	Number int        // As in Call, for faults that mean this request alone; 0 for none.
+	Form   url.Values // The form of a POST, the query of a GET. It must not be changed afterwards.
+	Number int        // Call.Number, for faults of this request alone; 0 if there are none.
 }
 
-// Endpoint says which operation a request means.
+// Endpoint is an operation of Stripe's API.
 type Endpoint string
 
-// The operations that are modeled.
+// The modeled endpoints.
 const (
 	Create  Endpoint = "create"
 	Confirm Endpoint = "confirm"
@@ -35,34 +35,36 @@ const (
 	Search  Endpoint = "search"
 )
 
-// RequestID counts requests; its string form is the Request-Id header.
+// RequestID is the number of a request. Its string is the Request-Id header.
 type RequestID int
 
-// String returns the Request-Id header's form, such as req_000001.
+// String returns the Request-Id header, such as req_000001.
 func (id RequestID) String() string { return fmt.Sprintf("req_%06d", int(id)) }
 
-// Response is Stripe's answer. Intents inside it are shared with the machine and read-only.
+// Response is a response of the Stripe double. The intents in it are shared with the
+// machine and read-only.
 type Response struct {
 	Status      int
 	RequestID   RequestID
-	Original    RequestID // The request whose stored answer this replays; 0 for a first answer.
-	ShouldRetry string    // The Stripe-Should-Retry header: true, false, or empty where Stripe gives no advice.
-	Lost        bool      // The connection broke: the client sees nothing of this answer.
-	Garbled     bool      // Only half of the body arrives, with this status.
+	Original    RequestID // The request whose stored response this replays; 0 if this is not a replay.
+	ShouldRetry string    // The Stripe-Should-Retry header: true, false, or empty for no header.
+	Lost        bool      // The connection breaks before the response arrives.
+	Garbled     bool      // Only half of the body arrives.
 	Intent      *Intent
-	Charge      *Charge // The intent's latest charge, if it was asked for and there is one.
+	Charge      *Charge // The intent's latest charge if the request expands it; nil if there is none.
 	List        *Page
 	Error       *Error
 }
 
-// Replayed reports whether a key answered instead of an execution (header Idempotent-Replayed).
+// Replayed reports whether the response is the one stored under the key (header
+// Idempotent-Replayed).
 func (r Response) Replayed() bool { return r.Original != 0 }
 
 // Error is the inside of Stripe's error body, and of an intent's last_payment_error.
 type Error struct {
 	Type, Code, DeclineCode, Message, Param string
-	PaymentMethod                           string  // The method that was refused.
-	Intent                                  *Intent // The intent as it is after the error.
+	PaymentMethod                           string  // The declined payment method.
+	Intent                                  *Intent // The intent after the error.
 }
 
 // Page is one page of the list or of a search, newest first.
@@ -72,7 +74,7 @@ type Page struct {
 	Search  bool
 }
 
-// route finds out what a request means, and for which order it is, before any of it is believed.
+// route finds the endpoint, the intent and the order of a request, before its validation.
 func (m *Machine) route(r Request) call {
 	c := call{Request: r, number: m.requests}
 	rest, below := strings.CutPrefix(r.Path, root+"/")
@@ -98,20 +100,25 @@ func (m *Machine) route(r Request) call {
 	return c
 }
 
-// account is whose the call is: what follows the prefix of its API key, so that a secret and a restricted key can be of one account.
-// Intents and idempotency keys belong to it. Chosen for what the documents leave out: nobody can read the account off a real key.
+// account is the account of a call, which owns intents and idempotency keys: the part of
+// the API key after its prefix, so that a secret and a restricted key can belong to one
+// account. This is not a rule of Stripe's, whose keys do not show the account.
 func (c *call) account() string {
 	return strings.TrimPrefix(strings.TrimPrefix(c.APIKey, "sk_test_"), "rk_test_")
 }
 
-// authenticate lets test keys in. docs.stripe.com/error-low-level: a 401 is not stored under the idempotency key.
+// authenticate accepts test keys only. docs.stripe.com/error-low-level: a 401 is not
+// stored under the idempotency key.
 func (m *Machine) authenticate(c *call) *Response {
 	switch {
 	case c.APIKey == "":
 		return refusal(401, Error{Type: "invalid_request_error", Message: "You did not provide an API key."})
 	case strings.HasPrefix(c.APIKey, "sk_live_"), strings.HasPrefix(c.APIKey, "rk_live_"):
-		return refusal(401, Error{Type: "invalid_request_error", Message: "LIVE KEY REFUSED: this is a pretend Stripe for tests. " +
-			"A live API key was sent to it; treat that key as exposed and roll it."})
+		return refusal(401, Error{
+			Type: "invalid_request_error",
+			Message: "LIVE KEY REFUSED: this is a Stripe double for tests. A live API key was sent to it; treat " +
+				"that key as exposed and roll it.",
+		})
 	case m.rules.Key != "" && c.APIKey != m.rules.Key,
 		!strings.HasPrefix(c.APIKey, "sk_test_") && !strings.HasPrefix(c.APIKey, "rk_test_"):
 		return refusal(401, Error{Type: "invalid_request_error", Message: "Invalid API Key provided."})
@@ -124,20 +131,23 @@ func refusal(status int, err Error) *Response { return &Response{Status: status,
 func notFound(c call) Response {
 	return *refusal(404, Error{
 		Type: "invalid_request_error",
-		Message: fmt.Sprintf("Unrecognized request URL (%s: %s). Not modeled: this pretend Stripe creates, confirms, cancels, reads, "+
-			"lists and searches payment intents, and that is all.", c.Method, c.Path),
+		Message: fmt.Sprintf("Unrecognized request URL (%s: %s). Not modeled: this Stripe double only creates, "+
+			"confirms, cancels, reads, lists and searches PaymentIntents.", c.Method, c.Path),
 	})
 }
 
-// serverError is a 500 with no advice about retries: Stripe itself does not know.
+// serverError is a 500 without a Stripe-Should-Retry header, because Stripe does not know
+// the result.
 func serverError() Response {
-	return *refusal(500, Error{Type: "api_error", Message: "An unknown error occurred. This is a pretend fault."})
+	const message = "An unknown error occurred. This is a fault of the Stripe double."
+	return *refusal(500, Error{Type: "api_error", Message: message})
 }
 
 func lockTimeout() *Response {
 	r := refusal(429, Error{
 		Type: "invalid_request_error", Code: "lock_timeout",
-		Message: "This object cannot be accessed right now because another API request or Stripe process is currently accessing it.",
+		Message: "This object cannot be accessed right now because another API request or Stripe process is " +
+			"currently accessing it.",
 	})
 	r.ShouldRetry = "true"
 	return r

@@ -7,16 +7,18 @@ import (
 	"time"
 )
 
-// searchParams are the metadata that an intent must have to be found.
+// searchParams are the metadata of the intents to find.
 type searchParams struct {
 	account  string
 	metadata map[string]string
 }
 
-// clause is the only one that is modeled: docs.stripe.com/search (query language), metadata fields with exact match.
+// clause matches the only modeled clause: docs.stripe.com/search (query language),
+// metadata fields with exact match.
 var clause = regexp.MustCompile(`^metadata\['([^']+)'\]:'([^']*)'$`)
 
-// readSearch reads a query. docs.stripe.com/api/payment_intents/search: query is required, limit is 1 to 100.
+// readSearch parses a query. docs.stripe.com/api/payment_intents/search: query is
+// required, limit is 1 to 100.
 func readSearch(c *call) *Response {
 	if c.Form.Get("query") == "" {
 		return invalid("parameter_missing", "query", "Missing required param: query.")
@@ -25,21 +27,23 @@ func readSearch(c *call) *Response {
 	for part := range strings.SplitSeq(c.Form.Get("query"), " AND ") {
 		match := clause.FindStringSubmatch(part)
 		if match == nil {
-			return invalid("", "query", fmt.Sprintf("Not modeled: this pretend Stripe searches metadata['name']:'value' "+
-				"joined by AND, got %q.", part))
+			return invalid("", "query", fmt.Sprintf("Not modeled: this Stripe double searches for "+
+				"metadata['name']:'value' joined by AND, got %q.", part))
 		}
 		c.search.metadata[match[1]] = match[2]
 	}
 	return nil
 }
 
-// find returns what the search index holds, newest first. docs.stripe.com/search: "don't use search for
-// read-after-write flows ... data is searchable in less than a minute", and later in an outage: Rules.SearchLag.
+// find returns the matching intents in the search index, newest first.
+// docs.stripe.com/search: "don't use search for read-after-write flows ... data is
+// searchable in less than a minute", and later in an outage: Rules.SearchLag.
 func (m *Machine) find(now time.Time, p searchParams) *Page {
 	page := Page{Search: true}
 	for i := len(m.intents) - 1; i >= 0 && len(page.Intents) < 10; i-- {
 		intent := m.intents[i]
-		if intent.Account == p.account && now.Sub(intent.Created) >= m.rules.SearchLag && has(intent.Metadata, p.metadata) {
+		visible := now.Sub(intent.Created) >= m.rules.SearchLag
+		if visible && intent.Account == p.account && has(intent.Metadata, p.metadata) {
 			page.Intents = append(page.Intents, intent)
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// AppendState appends a canonical form of everything that can still make a difference: two machines whose states are
-// equal answer every future request alike, apart from times and request ids. Ages are measured from now, so that worlds
-// which differ only by their calendar are equal too.
+// AppendState appends a canonical encoding of the machine's state. Two machines with
+// equal states respond to every future request alike, except for times and request ids.
+// Ages are relative to now, so that machines that differ only in their clocks are equal.
 func (m *Machine) AppendState(now time.Time, b []byte) []byte {
 	s := state(b)
 	for _, intent := range m.intents {
@@ -27,7 +27,7 @@ func (m *Machine) AppendState(now time.Time, b []byte) []byte {
 		if first := m.keys[key]; !m.expired(first, now) {
 			s.text(key, first.path, string(first.params[:]), strconv.FormatBool(first.running))
 			s.number(int64(now.Sub(first.at)))
-			s.answer(first.answer)
+			s.response(first.response)
 		}
 	}
 	s.part('R')
@@ -50,7 +50,8 @@ func (m *Machine) AppendState(now time.Time, b []byte) []byte {
 	return s
 }
 
-// state is a canonical form under construction. Every text carries its length, so no two states look alike by accident.
+// state is an encoding under construction. Every text is preceded by its length, so that
+// the encoding is unambiguous.
 type state []byte
 
 func (s *state) part(mark byte) { *s = append(*s, mark) }
@@ -69,7 +70,10 @@ func (s *state) intent(i *Intent) {
 		s.part('-')
 		return
 	}
-	s.text(i.ID, i.Account, i.Currency, i.Customer, i.PaymentMethod, string(i.Status), i.Description, i.LatestCharge, i.CancellationReason)
+	s.text(
+		i.ID, i.Account, i.Currency, i.Customer, i.PaymentMethod, string(i.Status), i.Description, i.LatestCharge,
+		i.CancellationReason,
+	)
 	s.number(i.Amount)
 	s.text(strconv.FormatBool(i.MayRedirect), strconv.FormatBool(i.Automatic))
 	for _, name := range slices.Sorted(maps.Keys(i.Metadata)) {
@@ -87,8 +91,9 @@ func (s *state) problem(e *Error) {
 	s.intent(e.Intent)
 }
 
-// answer leaves List and Charge out: only a GET is answered with one, and no key stores that.
-func (s *state) answer(r Response) {
+// answer omits List and Charge, because only a GET has them, and no key stores the
+// response to a GET.
+func (s *state) response(r Response) {
 	s.number(int64(r.Status))
 	s.intent(r.Intent)
 	s.problem(r.Error)
@@ -98,7 +103,7 @@ func (s *state) call(c call) {
 	s.text(c.Method, c.Path, c.APIKey, c.Key, c.Form.Encode(), strconv.FormatBool(c.done))
 	s.number(int64(c.Number))
 	s.fault(c.fault)
-	s.answer(c.answer)
+	s.response(c.response)
 }
 
 func (s *state) fault(f Fault) {

@@ -26,14 +26,22 @@ func TestClone(t *testing.T) {
 	other.get(root + "/" + id)
 	other.Card("pm_x", stripetest.Declines)
 	other.DeleteCustomer("cus_2")
-	wantSum(t, "the clone ends the call", other.End(other.now, ticket), "200 succeeded")
+	if got, want := summary(other.End(other.now, ticket)), "200 succeeded"; got != want {
+		t.Errorf("the clone ends the call: got %q, want %q", got, want)
+	}
 	other.post(root, "k2", creation("pm_card_visa"))
 	if w.state() != before {
 		t.Error("what happened to the clone happened to its original")
 	}
-	wantSum(t, "the original ends the same call", w.End(w.now, ticket), "200 succeeded")
-	w.wantCharges(1)
-	other.wantCharges(1)
+	if got, want := summary(w.End(w.now, ticket)), "200 succeeded"; got != want {
+		t.Errorf("the original ends the same call: got %q, want %q", got, want)
+	}
+	if got := w.Charges("ORD1"); len(got) != 1 {
+		t.Errorf("got charges %v, want 1", got)
+	}
+	if got := other.Charges("ORD1"); len(got) != 1 {
+		t.Errorf("got charges %v, want 1", got)
+	}
 }
 
 func TestAppendState(t *testing.T) {
@@ -65,37 +73,37 @@ func TestAppendState(t *testing.T) {
 		for _, step := range steps {
 			step.do()
 			if earlier, known := seen[w.state()]; known {
-				t.Errorf("after %s the state is that of %s", step.name, earlier)
+				t.Errorf("after %s: got the state after %s, want another", step.name, earlier)
 			}
 			seen[w.state()] = step.name
 		}
 	})
 
-	t.Run("a fault that awaits an executing call is part of the state", func(t *testing.T) {
+	t.Run("a fault of an executing call is part of the state", func(t *testing.T) {
 		t.Parallel()
-		healthy := newWorld(t, stripetest.Rules{})
-		sick := healthy.clone()
-		sick.Fail(stripetest.Fault{Kind: stripetest.ServerErrorBeforeEffect})
-		for _, each := range []*world{healthy, sick} {
+		without := newWorld(t, stripetest.Rules{})
+		with := without.clone()
+		with.Fail(stripetest.Fault{Kind: stripetest.ServerErrorBeforeEffect})
+		for _, each := range []*world{without, with} {
 			each.Begin(each.now, request("POST", root, "k", creation("pm_card_visa")))
 		}
-		if healthy.state() == sick.state() {
-			t.Error("the state does not tell that one call will fail")
+		if without.state() == with.state() {
+			t.Error("got equal states with and without a fault, want different ones")
 		}
 	})
 
-	t.Run("whose fault it is is part of the state", func(t *testing.T) {
+	t.Run("the call of a fault is part of the state", func(t *testing.T) {
 		t.Parallel()
 		one := newWorld(t, stripetest.Rules{})
 		other := one.clone()
 		one.Fail(stripetest.Fault{Kind: stripetest.Garbage, Number: 1})
 		other.Fail(stripetest.Fault{Kind: stripetest.Garbage, Number: 2})
 		if one.state() == other.state() {
-			t.Error("the state does not tell which call will fail")
+			t.Error("got equal states with faults of different calls, want different ones")
 		}
 	})
 
-	t.Run("reads, refusals, request numbers and the calendar do not", func(t *testing.T) {
+	t.Run("reads, refusals, request ids and the date do not change the state", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, stripetest.Rules{})
 		other := w.clone()
@@ -112,8 +120,8 @@ func TestAppendState(t *testing.T) {
 	})
 }
 
-// TestEveryInterleaving visits every order in which two clients, each trying twice, can confirm one intent while the bank
-// wants nothing and keys are forgotten at any moment.
+// TestEveryInterleaving visits every order in which two clients, each trying twice, can
+// confirm one intent while the bank wants nothing and keys are forgotten at any moment.
 func TestEveryInterleaving(t *testing.T) {
 	t.Parallel()
 	type node struct {
@@ -158,7 +166,7 @@ func TestEveryInterleaving(t *testing.T) {
 		}
 		seen[at] = true
 		if got := len(n.Charges("ORD1")); got > 1 {
-			t.Fatalf("%d charges after %v", got, n.phase)
+			t.Fatalf("after %v: got %d charges, want at most 1", n.phase, got)
 		} else if n.phase == [2]int{6, 6} {
 			paid += got
 		}
@@ -167,13 +175,13 @@ func TestEveryInterleaving(t *testing.T) {
 				queue = append(queue, step(n, client))
 			}
 		}
-		forgetful := n
-		forgetful.world = n.clone()
-		forgetful.ForgetKeys()
-		queue = append(queue, forgetful)
+		expired := n
+		expired.world = n.clone()
+		expired.ForgetKeys()
+		queue = append(queue, expired)
 	}
 	if paid == 0 {
-		t.Error("no interleaving paid")
+		t.Error("got no interleaving that charges, want some")
 	}
 	t.Logf("%d distinct states, %d ends, all paid at most once", len(seen), paid)
 }

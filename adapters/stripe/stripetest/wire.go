@@ -1,8 +1,12 @@
 package stripetest
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"net/http"
+)
 
-// intentJSON is the object of docs.stripe.com/api/payment_intents/object, as far as it is modeled.
+// intentJSON is a PaymentIntent, as far as it is modeled
+// (docs.stripe.com/api/payment_intents/object).
 type intentJSON struct {
 	ID                 string            `json:"id"`
 	Object             string            `json:"object"`
@@ -16,7 +20,7 @@ type intentJSON struct {
 	Customer           *string           `json:"customer"`
 	Description        *string           `json:"description"`
 	LastPaymentError   *errorJSON        `json:"last_payment_error"`
-	LatestCharge       any               `json:"latest_charge"` // The id, or the charge itself.
+	LatestCharge       any               `json:"latest_charge"` // Its id, or a *chargeJSON if expanded.
 	Livemode           bool              `json:"livemode"`
 	Metadata           map[string]string `json:"metadata"`
 	NextAction         *actionJSON       `json:"next_action"`
@@ -24,7 +28,7 @@ type intentJSON struct {
 	Status             Status            `json:"status"`
 }
 
-// errorJSON is the object of docs.stripe.com/api/errors.
+// errorJSON is an error (docs.stripe.com/api/errors).
 type errorJSON struct {
 	Code          string      `json:"code,omitempty"`
 	DeclineCode   string      `json:"decline_code,omitempty"`
@@ -45,7 +49,7 @@ type actionJSON struct {
 	SDK  struct{} `json:"use_stripe_sdk"`
 }
 
-// chargeJSON is the object of docs.stripe.com/api/charges/object, as far as it is modeled.
+// chargeJSON is a charge, as far as it is modeled (docs.stripe.com/api/charges/object).
 type chargeJSON struct {
 	ID             string      `json:"id"`
 	Object         string      `json:"object"`
@@ -74,12 +78,13 @@ type listJSON struct {
 	Data   []*intentJSON `json:"data"`
 }
 
-// Body returns the answer as JSON, rendered anew each time: the same answer has the same bytes, so keys store no text.
+// Body returns the response as JSON, or half of it if it is Garbled. Equal responses have
+// equal bodies.
 func (r Response) Body() []byte {
 	body := []byte{}
 	switch {
 	case r.Error != nil:
-		body = render(map[string]*errorJSON{"error": wireError(r.Error)})
+		body = marshal(map[string]*errorJSON{"error": wireError(r.Error)})
 	case r.List != nil:
 		list := listJSON{Object: "list", URL: root, More: r.List.More, Data: []*intentJSON{}}
 		if r.List.Search { // docs.stripe.com/api/payment_intents/search
@@ -88,13 +93,13 @@ func (r Response) Body() []byte {
 		for _, intent := range r.List.Intents {
 			list.Data = append(list.Data, wireIntent(intent))
 		}
-		body = render(list)
+		body = marshal(list)
 	case r.Intent != nil:
 		intent := wireIntent(r.Intent)
 		if r.Charge != nil {
 			intent.LatestCharge = wireCharge(r.Intent.LatestCharge, r.Charge)
 		}
-		body = render(intent)
+		body = marshal(intent)
 	}
 	if r.Garbled {
 		return body[:len(body)/2]
@@ -102,8 +107,9 @@ func (r Response) Body() []byte {
 	return body
 }
 
-// render cannot fail: the wire types hold only strings, numbers, and maps and slices of them.
-func render(v any) []byte {
+// marshal cannot fail: the JSON types contain only strings, numbers, and maps and slices
+// of them.
+func marshal(v any) []byte {
 	body, _ := json.Marshal(v)
 	return body
 }
@@ -115,8 +121,9 @@ func wireIntent(i *Intent) *intentJSON {
 	wire := &intentJSON{
 		ID: i.ID, Object: "payment_intent", Amount: i.Amount, Currency: i.Currency, CaptureMethod: i.CaptureMethod,
 		ClientSecret: i.ID + "_secret_pretend", Created: i.Created.Unix(), Status: i.Status, Metadata: i.Metadata,
-		Customer: orNull(i.Customer), Description: orNull(i.Description), CancellationReason: orNull(i.CancellationReason),
-		LatestCharge: orNull(i.LatestCharge), PaymentMethod: orNull(i.PaymentMethod), LastPaymentError: wireError(i.LastError),
+		Customer: orNull(i.Customer), Description: orNull(i.Description),
+		CancellationReason: orNull(i.CancellationReason), LatestCharge: orNull(i.LatestCharge),
+		PaymentMethod: orNull(i.PaymentMethod), LastPaymentError: wireError(i.LastError),
 	}
 	if i.Status == StatusSucceeded {
 		wire.AmountReceived = i.Amount
@@ -129,13 +136,16 @@ func wireIntent(i *Intent) *intentJSON {
 
 func wireCharge(id string, c *Charge) *chargeJSON {
 	wire := &chargeJSON{
-		ID: id, Object: "charge", Amount: c.Amount, Created: c.At.Unix(), Currency: c.Currency, PaymentIntent: c.Intent,
-		FailureCode: orNull(c.Failure.Code), FailureMessage: orNull(c.Failure.Message), Paid: c.Outcome == Charged,
+		ID: id, Object: "charge", Amount: c.Amount, Created: c.At.Unix(), Currency: c.Currency,
+		PaymentIntent: c.Intent,
+		FailureCode:   orNull(c.Failure.Code), FailureMessage: orNull(c.Failure.Message), Paid: c.Outcome == Charged,
 		Status: "succeeded", Outcome: outcomeJSON{NetworkStatus: "approved_by_network", Type: "authorized"},
 	}
 	if c.Outcome == Declined {
 		wire.Status = "failed"
-		wire.Outcome = outcomeJSON{NetworkStatus: "declined_by_network", Reason: orNull(c.Failure.Reason), Type: c.Failure.Type}
+		wire.Outcome = outcomeJSON{
+			NetworkStatus: "declined_by_network", Reason: orNull(c.Failure.Reason), Type: c.Failure.Type,
+		}
 	}
 	if c.Failure.Type == "blocked" {
 		wire.Outcome.NetworkStatus = "not_sent_to_network"
@@ -148,7 +158,8 @@ func wireError(e *Error) *errorJSON {
 		return nil
 	}
 	wire := &errorJSON{
-		Type: e.Type, Code: e.Code, DeclineCode: e.DeclineCode, Message: e.Message, Param: e.Param, PaymentIntent: wireIntent(e.Intent),
+		Type: e.Type, Code: e.Code, DeclineCode: e.DeclineCode, Message: e.Message, Param: e.Param,
+		PaymentIntent: wireIntent(e.Intent),
 	}
 	if e.PaymentMethod != "" {
 		wire.PaymentMethod = &methodJSON{ID: e.PaymentMethod, Object: "payment_method"}
@@ -161,4 +172,17 @@ func orNull(s string) *string {
 		return nil
 	}
 	return &s
+}
+
+// Header returns the headers of the response that a client may use.
+func (r Response) Header() http.Header {
+	header := http.Header{"Content-Type": {"application/json"}, "Request-Id": {r.RequestID.String()}}
+	if r.ShouldRetry != "" {
+		header["Stripe-Should-Retry"] = []string{r.ShouldRetry}
+	}
+	if r.Replayed() {
+		header["Idempotent-Replayed"] = []string{"true"}
+		header["Original-Request"] = []string{r.Original.String()}
+	}
+	return header
 }

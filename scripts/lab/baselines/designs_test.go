@@ -196,7 +196,7 @@ func TestIdempotencyRecord(t *testing.T) {
 			w.now = w.now.Add(2 * time.Minute) // the first one's deadline is over, and it is not dead
 			w.after = w.once(w.steps, func() { panic(dead{}) })
 			_ = w.deliver(pays("m1")) // another one holds the record, for a minute
-			w.stripe.Fail(stripetest.Fault{Kind: stripetest.LoseAnswerBeforeEffect, Times: 3})
+			w.stripe.Fail(stripetest.Fault{Kind: stripetest.LoseRequest, Times: 3})
 		})
 		_ = w.deliver(pays("m1"))
 		if held, err := w.table.Get(t.Context(), "process#"+orderID); len(held) > 0 || err != nil {
@@ -304,7 +304,7 @@ func TestTheSDKAsksAgainUnderOneKey(t *testing.T) {
 	t.Parallel()
 	for times, want := range map[int]int{2: 1, 3: 2} {
 		w := named(t, "check-then-act")
-		w.stripe.Fail(stripetest.Fault{Kind: stripetest.LoseAnswerAfterEffect, Times: times})
+		w.stripe.Fail(stripetest.Fault{Kind: stripetest.LoseResponse, Times: times})
 		if err := w.settle(pays("m1")); err != nil {
 			t.Error(err)
 		}

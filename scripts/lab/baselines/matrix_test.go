@@ -81,7 +81,7 @@ func histories() []history {
 			expire()
 			_ = w.settle(pays("m2"))
 		}},
-		{name: "no reply", run: fails(stripetest.LoseAnswerAfterEffect, 3)}, // the SDK asks three times
+		{name: "no reply", run: fails(stripetest.LoseResponse, 3)}, // the SDK asks three times
 		{name: "500 done", run: fails(stripetest.ServerErrorAfterEffect, 1)},
 		{name: "500", run: fails(stripetest.ServerErrorBeforeEffect, 1)},
 	}

@@ -100,9 +100,9 @@ func rareFaultsOf(c ordertest.Call) []Fault {
 func (f Fault) atStripe() (kind stripetest.FaultKind, known bool) {
 	switch f {
 	case NeverArrives:
-		kind = stripetest.LoseAnswerBeforeEffect
+		kind = stripetest.LoseRequest
 	case LosesAnswer:
-		kind = stripetest.LoseAnswerAfterEffect
+		kind = stripetest.LoseResponse
 	case FailsBefore:
 		kind = stripetest.ServerErrorBeforeEffect
 	case FailsAfter:

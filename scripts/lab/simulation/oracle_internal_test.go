@@ -88,7 +88,8 @@ func (h *hand) claims(i int) order.Claim {
 func (h *hand) prepares(o order.Order) order.IntentID {
 	h.t.Helper()
 	h.keys++
-	i, err := thin{h.k}.prepare(o, order.PrepareAgainKey(scope, o.ID(), h.keys))
+	h.asking = h.k
+	i, err := h.pay.Prepare(h.t.Context(), o, order.PrepareAgainKey(scope, o.ID(), h.keys))
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -99,7 +100,8 @@ func (h *hand) prepares(o order.Order) order.IntentID {
 func (h *hand) confirms(id order.IntentID) order.IntentID {
 	h.t.Helper()
 	h.keys++
-	if _, err := (thin{h.k}).confirm(id, order.ConfirmKey(scope, "any", h.keys)); err != nil {
+	h.asking = h.k
+	if _, err := h.pay.Confirm(h.t.Context(), id, order.ConfirmKey(scope, "any", h.keys)); err != nil {
 		h.t.Fatal(err)
 	}
 	return id

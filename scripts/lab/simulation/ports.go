@@ -182,39 +182,26 @@ type payments struct{ *Worker }
 
 func (p payments) Prepare(ctx context.Context, o order.Order, k order.Key) (order.Intent, error) {
 	return p.intent(call{name: ordertest.Prepare, subject: string(o.ID()), detail: k.String()}, func() (order.Intent, error) {
-		if p.pay != nil {
-			return p.pay.Prepare(ctx, o, k)
-		}
-		return thin(p).prepare(o, k)
+		return p.pay.Prepare(ctx, o, k)
 	})
 }
 
 func (p payments) Confirm(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
 	return p.intent(call{name: ordertest.Confirm, subject: string(id)}, func() (order.Intent, error) {
-		if p.pay != nil {
-			return p.pay.Confirm(ctx, id, k)
-		}
-		return thin(p).confirm(id, k)
+		return p.pay.Confirm(ctx, id, k)
 	})
 }
 
 func (p payments) Read(ctx context.Context, id order.IntentID) (order.Intent, error) {
 	return p.intent(call{name: ordertest.Read, subject: string(id)}, func() (order.Intent, error) {
-		if p.pay != nil {
-			return p.pay.Read(ctx, id)
-		}
-		return thin(p).read(id)
+		return p.pay.Read(ctx, id)
 	})
 }
 
 func (p payments) Find(ctx context.Context, id order.ID) (found []order.Intent, err error) {
 	err = p.call(call{name: ordertest.Find, subject: string(id)}, func() (answer, error) {
 		p.asking = p.Worker
-		if p.pay != nil {
-			found, err = p.pay.Find(ctx, id)
-		} else {
-			found, err = thin(p).find(id)
-		}
+		found, err = p.pay.Find(ctx, id)
 		said := answer{text: strconv.Itoa(len(found)) + " found"}
 		if len(found) == 1 {
 			said.intent, said.state = string(found[0].ID), string(found[0].State)

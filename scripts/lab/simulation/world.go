@@ -1,7 +1,7 @@
 // Package simulation runs the real product in a small world: time is a number, each call to the outside is a step, and what can
-// go wrong at a step does, in whatever order somebody chooses. The processor, the decoder and the answer to the queue are the
-// deployed ones, in some worlds also the batch handler and the Stripe adapter; the store, Stripe and the queue are the ones in
-// memory, held to the same contracts as the real ones.
+// go wrong at a step does, in whatever order somebody chooses. The processor, the decoder, the Stripe adapter and the answer to
+// the queue are the deployed ones, in some worlds also the batch handler and the adapter's HTTP client; the store, Stripe and the
+// queue are the ones in memory, held to the same contracts as the real ones.
 //
 // It refuses to know why the product is right. The oracle says in its own words what must be true. It shares the product's
 // vocabulary (package order's statuses, reasons, records and ids) and neither a rule nor a number: what may follow what, what an
@@ -63,7 +63,7 @@ type Case struct {
 	ListLag  time.Duration   // likewise
 	Receives int             // the queue's maxReceiveCount; 0 is the deployed one
 	Strict   bool            // no order may be canceled: a promise that the product breaks, for tests of the search itself
-	Adapter  bool            // the deployed Stripe adapter over pretend HTTP, not the thin one of this package
+	Adapter  bool            // the Stripe adapter sends its requests through net/http
 	Batch    int             // if not 0: the deployed handler, with so many messages a batch, over a pretend SQS
 	FIFO     bool            // with Batch: FIFO queues, with the customer as message group
 	Variety  int             // decides details that would multiply the ways if they were choices
@@ -82,8 +82,8 @@ type World struct {
 	store    ordertest.Memory
 	stripe   *stripetest.Machine
 	queue    *sqstest.Machine
-	pay      order.Payments // the deployed adapter; nil is the thin one
-	other    Consumer       // nil is the product
+	pay      *stripe.Payments
+	other    Consumer // nil is the product
 	policy   sqs.Policy
 	workers  []*Worker // alive, in the order of their births
 	current  *Worker   // whose turn it is; nil if nobody is running
@@ -128,9 +128,11 @@ func (l *Lab) World(c Case, choose Choose) *World {
 		ordersQueue: orders, deadQueue: dead,
 	}
 	w.oracle = newOracle(c.Messages)
+	options := stripe.Options{Key: apiKey, Scope: scope, Exchange: w.exchange}
 	if c.Adapter {
-		w.pay = stripe.New(stripe.Options{Key: apiKey, Scope: scope, BaseURL: "http://stripe.test", Transport: wire{w}})
+		options = stripe.Options{Key: apiKey, Scope: scope, BaseURL: "http://stripe.test", Transport: wire{w}}
 	}
+	w.pay = stripe.New(options)
 	if c.Restless {
 		w.queue.Pick = w.receives
 	}

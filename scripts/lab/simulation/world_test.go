@@ -22,7 +22,7 @@ func sold(quantity int64, method string) simulation.Message {
 
 func TestTheUsualCourseOfAnOrder(t *testing.T) {
 	t.Parallel()
-	for name, adapter := range map[string]bool{"through the deployed adapter": true, "through the thin one": false} {
+	for name, adapter := range map[string]bool{"over HTTP": true, "without HTTP": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := simulation.Case{Messages: []simulation.Message{sold(2, "pm_card_visa")}, Gap: time.Hour, Adapter: adapter}
@@ -94,21 +94,21 @@ func TestTheSameSeedGivesTheSameHistory(t *testing.T) {
 	}
 }
 
-// The thin adapter stands for the deployed one in most worlds, so it has to be one.
-func TestTheThinAdapterIsTheDeployedOne(t *testing.T) {
+// Most worlds call the Stripe adapter without HTTP, because net/http takes most of the time.
+func TestTheStripeAdapterActsAlikeWithAndWithoutHTTP(t *testing.T) {
 	t.Parallel()
 	lab := simulation.NewLab()
 	for seed := range uint64(600) {
 		c, choose := simulation.Drawn(seed)
 		c.Adapter, c.Batch = false, 0
-		thin := lab.World(c, choose).Tell()
-		thin.Run()
+		without := lab.World(c, choose).Tell()
+		without.Run()
 		_, choose = simulation.Drawn(seed)
 		c.Adapter = true
-		deployed := lab.World(c, choose).Tell()
-		deployed.Run()
-		if diff := cmp.Diff(thin.History(), deployed.History()); diff != "" {
-			t.Fatalf("seed %d: (-thin +deployed)\n%s\n%s", seed, diff, deployed.History())
+		with := lab.World(c, choose).Tell()
+		with.Run()
+		if diff := cmp.Diff(without.History(), with.History()); diff != "" {
+			t.Fatalf("seed %d: history (-without HTTP +with HTTP)\n%s\n%s", seed, diff, with.History())
 		}
 	}
 }

@@ -72,7 +72,7 @@ func stripeSkies() []sky[stripetest.Fault] {
 			of(0.02, stripetest.KeyInUse), of(0.01, stripetest.Unauthorized),
 		}},
 		{"Stripe lost answers", []likely[stripetest.Fault]{
-			of(0.08, stripetest.LoseAnswerBeforeEffect), of(0.08, stripetest.LoseAnswerAfterEffect), of(0.04, stripetest.Garbage),
+			of(0.08, stripetest.LoseRequest), of(0.08, stripetest.LoseResponse), of(0.04, stripetest.Garbage),
 		}},
 		{"Stripe latency", []likely[stripetest.Fault]{
 			slow(0.15, stripetest.Latency, 100*time.Millisecond), slow(0.05, stripetest.SlowSuccess, 300*time.Millisecond),
@@ -82,7 +82,7 @@ func stripeSkies() []sky[stripetest.Fault] {
 		{"Stripe brown-out", []likely[stripetest.Fault]{
 			of(0.3, stripetest.Unavailable), slow(0.4, stripetest.Latency, 200*time.Millisecond), slow(0.05, stripetest.SlowSuccess, time.Second),
 		}},
-		{"Stripe outage", []likely[stripetest.Fault]{of(0.7, stripetest.Unavailable), of(0.3, stripetest.LoseAnswerBeforeEffect)}},
+		{"Stripe outage", []likely[stripetest.Fault]{of(0.7, stripetest.Unavailable), of(0.3, stripetest.LoseRequest)}},
 	}
 }
 

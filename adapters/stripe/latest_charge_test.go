@@ -13,50 +13,51 @@ import (
 	"orderonce/domain/order"
 )
 
-// TestAnEditInTheDashboardHidesNoFailure is an attempt that died before it could write down what the bank said, and a person who
-// edited the intent since, which clears its last error.
+// An attempt may crash before it records the failure, and a person may then edit the
+// intent, which clears its last error.
 func TestAnEditInTheDashboardHidesNoFailure(t *testing.T) {
 	t.Parallel()
 	for claim, tt := range map[string]struct {
 		card stripetest.Card
 		want order.Outcome
 	}{
-		"a bank that wants the customer did not decline": {
+		"a payment that requires authentication is not declined": {
 			stripetest.NeedsCustomer, order.Outcome{Status: order.ActionRequired, Failure: "authentication_required"},
 		},
-		"a card without funds is declined": {
+		"a card without sufficient funds is declined": {
 			stripetest.InsufficientFunds, order.Outcome{Status: order.Declined, Failure: "insufficient_funds"},
 		},
 		"an expired card is declined": {
 			stripetest.ExpiredCard, order.Outcome{Status: order.Declined, Failure: "expired_card"},
 		},
-		"a payment that Radar blocked is declined": {
+		"a payment that Radar blocks is declined": {
 			stripetest.Blocked, order.Outcome{Status: order.Declined, Failure: "highest_risk_level"},
 		},
 	} {
-		again := func(attempt int) func(context.Context, *stripe.Payments, order.IntentID) (order.Intent, error) {
+		type method func(context.Context, *stripe.Payments, order.IntentID) (order.Intent, error)
+		confirm := func(attempt int) method {
 			return func(ctx context.Context, p *stripe.Payments, id order.IntentID) (order.Intent, error) {
 				return p.Confirm(ctx, id, order.ConfirmKey(scope, "ORD-1", attempt))
 			}
 		}
-		for name, look := range map[string]func(context.Context, *stripe.Payments, order.IntentID) (order.Intent, error){
+		for name, method := range map[string]method{
 			"read": func(ctx context.Context, p *stripe.Payments, id order.IntentID) (order.Intent, error) {
 				return p.Read(ctx, id)
 			},
-			"confirmed again": again(2), "confirmed again under the same key": again(1),
+			"confirmed again": confirm(2), "confirmed again under the same key": confirm(1),
 		} {
 			t.Run(claim+", "+name, func(t *testing.T) {
 				t.Parallel()
-				s := pretend(t)
-				p, o := open(t, s.URL, nil), orderOf(t, "pm_1")
+				s := newStripe(t)
+				p, o := newPayments(t, s.URL, nil), newOrder(t, "pm_1")
 				var err error
 				s.Machine(func(m *stripetest.Machine) { m.Card("pm_1", tt.card) })
-				id := failed(t, p, o)
+				id := declineOrder(t, p, o)
 				s.Machine(func(m *stripetest.Machine) { err = m.EditInDashboard(s.Now(), string(id)) })
 				if err != nil {
 					t.Fatal(err)
 				}
-				intent, err := look(t.Context(), p, id)
+				intent, err := method(t.Context(), p, id)
 				want := tt.want
 				want.Intent = id
 				if got, settled := order.OutcomeOf(intent); err != nil || !settled || got != want {
@@ -70,8 +71,8 @@ func TestAnEditInTheDashboardHidesNoFailure(t *testing.T) {
 	}
 }
 
-// failed prepares and confirms an order in vain.
-func failed(t *testing.T, p *stripe.Payments, o order.Order) order.IntentID {
+// declineOrder prepares and confirms an order whose payment fails.
+func declineOrder(t *testing.T, p *stripe.Payments, o order.Order) order.IntentID {
 	t.Helper()
 	intent, err := p.Prepare(t.Context(), o, order.PrepareKey(scope, o.ID()))
 	if err != nil {
@@ -84,27 +85,27 @@ func failed(t *testing.T, p *stripe.Payments, o order.Order) order.IntentID {
 	return intent.ID
 }
 
-// TestTheChargeIsAskedForOnlyIfNothingElseTells counts calls: no order whose intent was not edited costs one more.
-func TestTheChargeIsAskedForOnlyIfNothingElseTells(t *testing.T) {
+// Only an intent that has failed and was edited since costs one more call.
+func TestTheChargeIsReadOnlyIfNothingElseExplainsTheFailure(t *testing.T) {
 	t.Parallel()
 	for claim, tt := range map[string]struct {
 		card   stripetest.Card
 		edited bool
 		reads  int
 	}{
-		"an intent that waits":                       {card: "", reads: 1},
+		"an unconfirmed intent":                      {card: "", reads: 1},
 		"a paid intent":                              {card: stripetest.Succeeds, reads: 1},
 		"a paid intent that was edited":              {card: stripetest.Succeeds, edited: true, reads: 1},
-		"an intent that takes days":                  {card: stripetest.Processing, reads: 1},
+		"a processing intent":                        {card: stripetest.Processing, reads: 1},
 		"a declined intent":                          {card: stripetest.LostCard, reads: 1},
-		"an intent that waits and was edited":        {card: "", edited: true, reads: 1},
+		"an unconfirmed intent that was edited":      {card: "", edited: true, reads: 1},
 		"a declined intent that was edited":          {card: stripetest.LostCard, edited: true, reads: 2},
 		"an unexplained decline that was not edited": {card: stripetest.DeclinesUncoded, reads: 1},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			s := pretend(t)
-			p, ctx, o := open(t, s.URL, nil), t.Context(), orderOf(t, "pm_1")
+			s := newStripe(t)
+			p, ctx, o := newPayments(t, s.URL, nil), t.Context(), newOrder(t, "pm_1")
 			intent, err := p.Prepare(ctx, o, order.PrepareKey(scope, o.ID()))
 			if err != nil {
 				t.Fatal(err)
@@ -116,7 +117,7 @@ func TestTheChargeIsAskedForOnlyIfNothingElseTells(t *testing.T) {
 				}
 			}
 			if got := s.Count(stripetest.Read); got != 0 {
-				t.Errorf("before: read %d times, want never", got)
+				t.Errorf("before Read: got %d reads, want 0", got)
 			}
 			if tt.edited {
 				s.Machine(func(m *stripetest.Machine) { err = m.EditInDashboard(s.Now(), string(intent.ID)) })
@@ -128,19 +129,21 @@ func TestTheChargeIsAskedForOnlyIfNothingElseTells(t *testing.T) {
 				t.Error(err)
 			}
 			if got := s.Count(stripetest.Read); got != tt.reads {
-				t.Errorf("read %d times, want %d", got, tt.reads)
+				t.Errorf("got %d reads, want %d", got, tt.reads)
 			}
 		})
 	}
 }
 
-func TestAKeyThatMayNotReadChargesIsMisconfigured(t *testing.T) {
+func TestAMissingPermissionToReadChargesIsMisconfigured(t *testing.T) {
 	t.Parallel()
 	const restricted = "rk_test_pretend4242"
-	s := pretendWith(t, stripetest.Rules{NoCharges: true})
-	p := stripe.New(stripe.Options{Key: restricted, BaseURL: s.URL, Scope: scope, Transport: keyed{t, http.DefaultTransport}})
-	o := orderOf(t, "pm_card_authenticationRequired")
-	id := failed(t, p, o)
+	s := newStripeWith(t, stripetest.Rules{NoCharges: true})
+	p := stripe.New(stripe.Options{
+		Key: restricted, BaseURL: s.URL, Scope: scope, Transport: requireKey{t, http.DefaultTransport},
+	})
+	o := newOrder(t, "pm_card_authenticationRequired")
+	id := declineOrder(t, p, o)
 	if got, err := p.Read(t.Context(), id); err != nil || got.Failure.Code != "authentication_required" {
 		t.Errorf("before the edit: got %+v, %v, want the intent", got, err)
 	}
@@ -150,12 +153,14 @@ func TestAKeyThatMayNotReadChargesIsMisconfigured(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, call := range map[string]func() (order.Intent, error){
-		"read":    func() (order.Intent, error) { return p.Read(t.Context(), id) },
-		"confirm": func() (order.Intent, error) { return p.Confirm(t.Context(), id, order.ConfirmKey(scope, o.ID(), 2)) },
+		"read": func() (order.Intent, error) { return p.Read(t.Context(), id) },
+		"confirm": func() (order.Intent, error) {
+			return p.Confirm(t.Context(), id, order.ConfirmKey(scope, o.ID(), 2))
+		},
 	} {
 		got, err := call()
 		if kindOf(t, err) != order.Misconfigured || got != (order.Intent{}) {
-			t.Errorf("%s: got %+v, %v, want our mistake", name, got, err)
+			t.Errorf("%s: got %+v, %v, want %s", name, got, err, order.Misconfigured)
 			continue
 		}
 		for _, want := range []string{
@@ -163,79 +168,88 @@ func TestAKeyThatMayNotReadChargesIsMisconfigured(t *testing.T) {
 			`(a restricted key needs the permission "Charges and Refunds: Read")`,
 		} {
 			if !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: %q does not name %s", name, err, want)
+				t.Errorf("%s: got %q, want it to contain %s", name, err, want)
 			}
 		}
 		if strings.Contains(err.Error(), restricted) {
-			t.Errorf("%s: %q repeats the key", name, err)
+			t.Errorf("%s: got %q, want no key in it", name, err)
 		}
 	}
 }
 
-func TestARefusedCallNamesThePermissionThatItNeeds(t *testing.T) {
+func TestA403NamesTheMissingPermission(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"prepare": `(a restricted key needs the permission "PaymentIntents: Write")`,
 		"confirm": `(a restricted key needs the permission "PaymentIntents: Write")`,
 		"read":    `(a restricted key needs the permission "PaymentIntents: Read")`,
 	} {
-		_, err := calls(t, offline(t, said{403, false, failure(invalid)}))[name](t.Context())
+		_, err := methods(t, responding(t, failure(403, invalidRequest, "")))[name](t.Context())
 		if kindOf(t, err) != order.Misconfigured || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want it misconfigured and %s", name, err, want)
 		}
-		_, err = calls(t, offline(t, said{401, false, failure(invalid)}))[name](t.Context())
+		_, err = methods(t, responding(t, failure(401, invalidRequest, "")))[name](t.Context())
 		if kindOf(t, err) != order.Misconfigured || strings.Contains(err.Error(), "permission") {
-			t.Errorf("%s with a key that is none: got %v, want it misconfigured and no word of permissions", name, err)
+			t.Errorf("%s, 401: got %v, want it misconfigured without a permission", name, err)
 		}
 	}
 }
 
-// TestTheSecondReadDecides is what comes back when the charge is asked for. The intent is of that moment, and no longer of
-// the first read's.
+// The intent that is returned is the second read's, because the customer may have paid
+// since the first one.
 func TestTheSecondReadDecides(t *testing.T) {
 	t.Parallel()
-	edited := said{200, false, charged("requires_payment_method", none, charge)}
+	needsMethod := func(lastError, charge string) response {
+		return ok(intentWithCharge("requires_payment_method", lastError, charge))
+	}
+	edited := needsMethod(null, charge)
 	for claim, tt := range map[string]struct {
-		second  said
+		second  response
 		state   order.IntentState
 		failure order.Failure
-		trouble order.ErrorKind
+		kind    order.ErrorKind
+		text    string // of the error
 	}{
-		"the customer has paid since": {second: said{200, false, charged("succeeded", none, charge)}, state: order.Succeeded},
-		"another card has failed since": {
-			second:  said{200, false, charged("requires_payment_method", declined, wanted)},
+		"the customer has paid since the first read": {
+			second: ok(intentWithCharge("succeeded", null, charge)), state: order.Succeeded,
+		},
+		"another card has failed since the first read": {
+			second:  needsMethod(declinedError, expandedCharge),
 			state:   order.NeedsMethod,
 			failure: order.Failure{Code: "card_declined", DeclineCode: "insufficient_funds"},
 		},
-		"the charge is not shown":         {second: edited, trouble: order.Misconfigured},
-		"the property cannot be expanded": {second: said{400, false, failure(invalid)}, trouble: order.Misconfigured},
-		"too many requests":               {second: said{429, false, failure(invalid)}, trouble: order.Unavailable},
-		"a server error":                  {second: said{500, false, failure(broken)}, trouble: order.Unknown},
-		"a charge that is no charge":      {second: said{200, false, charged("requires_payment_method", none, "5")}, trouble: order.Unknown},
-		"a failure code that is a number": {
-			second: said{200, false, charged("requires_payment_method", none, `{"failure_code":5}`)}, trouble: order.Unknown,
+		"the charge is not expanded": {
+			second: edited, kind: order.Misconfigured,
+			text: "read intent pi_3Pretend with its latest charge: latest charge not expanded: got only its id",
 		},
-		"another intent than was asked for": {second: said{200, false, `{"id":"pi_4","status":"succeeded"}`}, trouble: order.Unknown},
+		"the property cannot be expanded": {second: failure(400, invalidRequest, ""), kind: order.Misconfigured},
+		"a rate limit":                    {second: failure(429, invalidRequest, ""), kind: order.Unavailable},
+		"a server error":                  {second: failure(500, apiError, ""), kind: order.Unknown},
+		"a charge that is not an object":  {second: needsMethod(null, "5"), kind: order.Unknown},
+		"a failure code that is a number": {second: needsMethod(null, `{"failure_code":5}`), kind: order.Unknown},
+		"another intent":                  {second: ok(`{"id":"pi_4","status":"succeeded"}`), kind: order.Unknown},
 	} {
 		for _, first := range []string{"read", "confirm"} {
 			var sent []string
-			p := open(t, "", roundTrip(func(r *http.Request) (*http.Response, error) {
+			p := newPayments(t, "", roundTripFunc(func(r *http.Request) (*http.Response, error) {
 				sent = append(sent, r.Method+" "+r.URL.RequestURI()+", a "+stripe.CallName(r))
 				switch {
 				case r.URL.RawQuery != "":
-					return tt.second.respond(r)
+					return tt.second.roundTrip(r)
 				case r.Method == http.MethodPost:
-					return said{400, false, in(settled, edited.body)}.respond(r)
+					return failure(400, unexpectedState, edited.body).roundTrip(r)
 				}
-				return edited.respond(r)
+				return edited.roundTrip(r)
 			}))
-			got, err := calls(t, p)[first](t.Context())
-			if hidden := claim == "the charge is not shown"; hidden && (err == nil || !strings.Contains(err.Error(),
-				"read intent pi_3Pretend with its latest charge: the intent's latest charge is not shown, only its id")) {
-				t.Errorf("%s, %s: got %v, want it to say so", claim, first, err)
+			got, err := methods(t, p)[first](t.Context())
+			if kind := kindOf(t, err); kind != tt.kind {
+				t.Errorf("%s, %s: got %q (%v), want %q", claim, first, kind, err, tt.kind)
 			}
-			if got.State != tt.state || got.Failure != tt.failure || kindOf(t, err) != tt.trouble {
-				t.Errorf("%s, %s: got %+v, %v, want %q with %+v, or %q", claim, first, got, err, tt.state, tt.failure, tt.trouble)
+			if err != nil && !strings.Contains(err.Error(), tt.text) {
+				t.Errorf("%s, %s: got %v, want it to contain %q", claim, first, err, tt.text)
+			}
+			if got.State != tt.state || got.Failure != tt.failure {
+				t.Errorf("%s, %s: got %+v, want %q with %+v", claim, first, got, tt.state, tt.failure)
 			}
 			want := []string{
 				"GET /v1/payment_intents/pi_3Pretend, a GET /v1/payment_intents/{id}",
