@@ -27,6 +27,9 @@ type Handler struct {
 	Decode func(body string) (order.Order, error)
 	// Process settles an order. sent is when the message was first sent.
 	Process func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result
+	// NoteParked records that an order's message was moved to the dead-letter queue. An
+	// error is logged and changes nothing: the message has its reason.
+	NoteParked func(ctx context.Context, o order.Order, why order.Reason, at time.Time) error
 	Queue   *Queue
 	Policy  Policy
 	Log     *slog.Logger

@@ -91,7 +91,30 @@ func (b *batch) resolve(ctx context.Context, r *record) {
 	if err := b.Queue.Park(ctx, r.parked()); err != nil {
 		r.result = order.Result{Verdict: order.Redeliver, Reason: ReasonParkFailed, Transient: true, Err: err}
 		r.action = b.Policy.unparked(r.delivery, b.Now(), b.Jitter())
+		return
 	}
+	b.noteParked(ctx, r)
+}
+
+// noteParked records in the order's record that its message was parked. The message is in
+// the dead-letter queue by now, so neither an error nor a panic may redeliver it.
+func (b *batch) noteParked(ctx context.Context, r *record) {
+	if r.order.ID() == "" {
+		return // the body is not an order
+	}
+	err := errors.New("panic")
+	if panicked := recoverPanic(func() {
+		err = b.NoteParked(ctx, r.order, r.result.Reason, b.Now())
+	}); panicked != nil {
+		err = panicked
+	}
+	if err == nil {
+		return
+	}
+	_ = recoverPanic(func() {
+		b.Log.LogAttrs(ctx, slog.LevelWarn, "message parked, but its record does not say so",
+			slog.String("message_id", r.MessageId), slog.String("request_id", b.requestID), slog.Any("error", err))
+	})
 }
 
 // report writes the log line and the metrics of a record. If that panics, the record

@@ -49,6 +49,7 @@ type world struct {
 	now        time.Time
 	calls      []sqstest.Call // of the JSON face, in their order
 	calledWith []work
+	notes      []string // "order reason" of each call to NoteParked
 	log        bytes.Buffer
 	meter      map[string]int // by "metric" and by "metric value"
 	data       []datapoint
@@ -100,7 +101,7 @@ func newWorldWith(t tester, orderQueue, deadQueue string, fifo bool) *world {
 		w.must(m.Create(now, w.orders, orders))
 	})
 	w.Handler = &sqs.Handler{
-		Process: w.process, Decode: sqs.NewDecoder().Decode,
+		Process: w.process, NoteParked: w.noteParked, Decode: sqs.NewDecoder().Decode,
 		Queue:  w.queueThrough(nil),
 		Policy: sqs.DefaultPolicy(), Log: slog.New(slog.NewJSONHandler(&lockedWriter{w: w}, nil)), Meter: counter{
 			w,
@@ -163,6 +164,14 @@ func (w *world) process(ctx context.Context, o order.Order, _ time.Time, l order
 		return r
 	}
 	return paid()
+}
+
+// noteParked records the call.
+func (w *world) noteParked(_ context.Context, o order.Order, why order.Reason, _ time.Time) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.notes = append(w.notes, string(o.ID())+" "+string(why))
+	return nil
 }
 
 func (w *world) processed() []work {

@@ -1,4 +1,5 @@
-// Command order is the Lambda function behind the order queue: it charges each order once and settles its row.
+// Command order is the Lambda function behind the order queue: it charges each order once
+// and settles its row.
 package main
 
 import (
@@ -37,21 +38,23 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*sqs.Handler, e
 	if err != nil {
 		return nil, err
 	}
+	store := dynamodb.New(c.AWS.Config(lambda.DynamoDB, calls.aws()), c.Table)
 	return &sqs.Handler{
-		Process: newProcessor(c, calls, key).Process,
-		Decode:  sqs.NewDecoder().Decode,
-		Queue:   sqs.NewQueue(c.AWS.Config(lambda.SQS, calls.aws()), string(c.Queue), string(c.DeadLetters)),
-		Policy:  c.policy(),
-		Log:     lambda.NewLogger(out, slog.LevelInfo),
-		Meter:   calls.meter, Settings: new(sqs.SettingsCheck),
+		Process:    newProcessor(c, calls, key, store).Process,
+		NoteParked: store.Park,
+		Decode:     sqs.NewDecoder().Decode,
+		Queue:      sqs.NewQueue(c.AWS.Config(lambda.SQS, calls.aws()), string(c.Queue), string(c.DeadLetters)),
+		Policy:     c.policy(),
+		Log:        lambda.NewLogger(out, slog.LevelInfo),
+		Meter:      calls.meter, Settings: new(sqs.SettingsCheck),
 		Now: time.Now, NewOwner: newOwner, Jitter: jitter, RequestID: lambda.RequestID,
 		Parallel: c.Parallel, OrderBudget: c.OrderBudget, AnswerTime: c.AnswerTime,
 	}, nil
 }
 
-func newProcessor(c config, calls clients, key string) *order.Processor {
+func newProcessor(c config, calls clients, key string, claims order.Claims) *order.Processor {
 	return &order.Processor{
-		Claims:   dynamodb.New(c.AWS.Config(lambda.DynamoDB, calls.aws()), c.Table),
+		Claims:   claims,
 		Payments: stripe.New(c.stripe(key, calls.stripe())),
 		Scope:    c.Scope.order(), Now: time.Now, ConfirmTime: c.confirmTime(),
 	}

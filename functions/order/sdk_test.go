@@ -82,6 +82,7 @@ func parking(t *testing.T, r *remote, out io.Writer) *sqs.Handler {
 	}
 	h.Settings = nil // it is about the queues' settings, and works beside the batch
 	h.Queue = sqs.NewQueue(c.AWS.Config(lambda.SQS, r), string(c.Queue), string(c.DeadLetters))
+	h.NoteParked = func(context.Context, order.Order, order.Reason, time.Time) error { return nil }
 	h.Process = func(context.Context, order.Order, time.Time, order.Lease) order.Result {
 		return order.Result{Verdict: order.Park, Reason: order.ReasonConflict}
 	}

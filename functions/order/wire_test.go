@@ -23,6 +23,7 @@ import (
 	"orderonce/adapters/lambda"
 	"orderonce/adapters/sqs"
 	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
 )
 
 // cloud is everything that the function calls, at one address. It notes who was asked for what, and answers each just enough.
@@ -396,7 +397,7 @@ func TestNoFieldIsForgotten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newProcessor(c, newClients(c, io.Discard), "sk_test_canary")
+	p := newProcessor(c, newClients(c, io.Discard), "sk_test_canary", new(ordertest.Memory))
 	for _, wired := range []any{*h, *p} {
 		v := reflect.ValueOf(wired)
 		for field := range v.Type().Fields() {

@@ -182,7 +182,7 @@ func (v *invocation) handler() *sqs.Handler {
 	}
 	owners := 0
 	return &sqs.Handler{
-		Process: v.processor().Process, Decode: v.lab.decoder.Decode,
+		Process: v.processor().Process, NoteParked: records{v.Worker}.Park, Decode: v.lab.decoder.Decode,
 		Queue: sqs.NewQueue(cfg, url+v.ordersQueue, url+v.deadQueue), Policy: v.policy,
 		Log: slog.New(slog.DiscardHandler), Meter: v, Now: v.Now, Jitter: func() float64 { return 0.5 },
 		NewOwner:  func() string { owners++; return "owner-" + v.name + "-" + strconv.Itoa(owners) },
@@ -266,7 +266,7 @@ func (v *invocation) park(in request) any {
 	for _, m := range v.messages {
 		if i := numberOf(m); strconv.Itoa(i) == attributes[number].Text {
 			v.parked[i] = true
-			v.parks(m, order.Reason(attributes[sqs.AttrReason].Text))
+			v.oracle.parked(v.Worker, m, order.Reason(attributes[sqs.AttrReason].Text))
 		}
 	}
 	sum := md5.Sum([]byte(in.MessageBody)) //nolint:gosec // G401: as above
