@@ -102,11 +102,9 @@ func (b *batch) noteParked(ctx context.Context, r *record) {
 	if r.order.ID() == "" {
 		return // the body is not an order
 	}
-	err := errors.New("panic")
-	if panicked := recoverPanic(func() {
-		err = b.NoteParked(ctx, r.order, r.result.Reason, b.Now())
-	}); panicked != nil {
-		err = panicked
+	var err error
+	if p := recoverPanic(func() { err = b.NoteParked(ctx, r.order, r.result.Reason, b.Now()) }); p != nil {
+		err = p
 	}
 	if err == nil {
 		return
