@@ -108,12 +108,12 @@ func cutQuotation(text string, end rune) (quoted, rest string, closed bool) {
 
 func inWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// publicID matches the ids of intents, requests and accounts and the names of permissions,
-// which an operator needs to fix an error.
+// publicID matches the ids of intents, requests and accounts and the names of
+// permissions, which an operator needs to fix an error.
 var publicID = regexp.MustCompile(`^((pi|req|acct)_[A-Za-z0-9]+|rak_[a-z_]+_(read|write))$`)
 
-// isPublicText reports whether an error may repeat a quoted text: a public id, or the name of
-// a parameter, such as automatic_payment_methods[enabled].
+// isPublicText reports whether an error may repeat a quoted text: a public id, or the
+// name of a parameter, such as automatic_payment_methods[enabled].
 func isPublicText(quoted string) bool {
 	if publicID.MatchString(quoted) {
 		return true
@@ -123,8 +123,8 @@ func isPublicText(quoted string) bool {
 	return len(words) > 0 && !slices.ContainsFunc(words, value)
 }
 
-// isParameterName reports whether a word names a parameter that this package sends, or that
-// Stripe may require instead. Any other word may be a value.
+// isParameterName reports whether a word names a parameter that this package sends, or
+// that Stripe may require instead. Any other word may be a value.
 func isParameterName(word string) bool {
 	switch word {
 	case "amount", "currency", "customer", "payment_method", "payment_method_types", "payment_method_data",
@@ -138,12 +138,13 @@ func isParameterName(word string) bool {
 	return false
 }
 
-// idWord matches words such as "pm_1MqLiJLkdIwHu7ix", "pi_1_secret_2" and "rk_test_*****QzX".
+// idWord matches words such as "pm_1MqLiJLkdIwHu7ix", "pi_1_secret_2" and
+// "rk_test_*****QzX".
 var idWord = regexp.MustCompile(`[A-Za-z]+_[\w*.]*[\w*]`)
 
-// redactIDs removes ids from a text, except those of intents, requests and accounts. A word
-// with an underscore is an id if it contains a capital or a digit, unlike "payment_method",
-// or has a prefix whose ids may contain neither, as in "pm_card_visa".
+// redactIDs removes ids from a text, except those of intents, requests and accounts. A
+// word with an underscore is an id if it contains a capital or a digit, unlike
+// "payment_method", or has a prefix whose ids may contain neither, as in "pm_card_visa".
 func redactIDs(text string) string {
 	return idWord.ReplaceAllStringFunc(text, func(word string) string {
 		prefix, rest, _ := strings.Cut(word, "_")
@@ -171,8 +172,9 @@ type redactedError struct {
 func (e redactedError) Error() string { return e.text }
 func (e redactedError) Unwrap() error { return e.error }
 
-// redactNetwork redacts an error of the network. It removes the URL, because the error of the
-// call has the call's name, and quoted text, because it may be what the other side sent.
+// redactNetwork redacts an error of the network. It removes the URL, because the error of
+// the call has the call's name, and quoted text, because it may be what the other side
+// sent.
 func (c call) redactNetwork(err error) error {
 	text := err.Error()
 	if e, ok := errors.AsType[*url.Error](err); ok {

@@ -110,14 +110,19 @@ func newClient(key string, o Options) *client {
 		}
 	}
 	return &client{
-		key:     key,
-		baseURL: strings.TrimSuffix(o.BaseURL, "/"),
-		http: &http.Client{
-			Transport: o.Transport,
-			Timeout:   o.Timeout,
-			// Stripe never redirects, so do not send our requests wherever a redirect
-			// points.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		key: key,
+		backend: &stripe.BackendImplementation{ // the zero value sends no telemetry
+			Type: stripe.APIBackend,
+			URL:  strings.TrimSuffix(o.BaseURL, "/"),
+			HTTPClient: &http.Client{
+				Transport: o.Transport,
+				Timeout:   o.Timeout,
+				// Stripe never redirects, so do not send our requests wherever a redirect
+				// points.
+				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+			},
+			LeveledLogger:     &stripe.LeveledLogger{Level: stripe.LevelNull}, // it would print responses
+			MaxNetworkRetries: 0,                                              // redelivery is our retry; stripe-go's retries sleep past deadlines
 		},
 	}
 }
