@@ -124,7 +124,7 @@ environment:
 	  echo 'infra/terraform/backend.tf is a remote state: say whose, for example ENV=prod'; exit 1; fi
 
 deploy: environment ## apply infra/terraform to your AWS account; ENV=prod: docs/guides/deploy.md
-	@go run ./scripts/smoke check
+	@go run ./scripts/orders check
 	@$(MAKE) --no-print-directory package
 	@$(INIT)
 	@TF_VAR_stripe_secret_key="$$STRIPE_SECRET_KEY" $(TERRAFORM) apply $(VALUES)
@@ -132,7 +132,7 @@ deploy: environment ## apply infra/terraform to your AWS account; ENV=prod: docs
 	@echo 'These lines are in build/deploy/env. Next: make smoke'
 
 smoke: ## post one order to the deployment, in Stripe's test mode, and wait until it is paid
-	@if [ -z "$$QUEUE_URL" ] && [ -f build/deploy/env ]; then . ./build/deploy/env; fi; go run ./scripts/smoke
+	@if [ -z "$$QUEUE_URL" ] && [ -f build/deploy/env ]; then . ./build/deploy/env; fi; go run ./scripts/orders smoke
 
 destroy: environment ## destroy the deployment, with the rows that keep an order from being charged twice; ENV=prod
 	@$(INIT) >/dev/null

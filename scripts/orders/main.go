@@ -1,6 +1,7 @@
-// Command orders is the operator's tool: it posts orders to the queue, shows what the table and Stripe say of one, and
-// settles an order from Stripe's answer. It reads the same environment as the function; for the local system that
-// `make up` starts, source build/local/env first.
+// Command orders is the operator's tool. It posts orders to the queue, shows and settles
+// an order's row, and checks a deployment before and after `make deploy`. It reads the
+// same environment names as the function and refuses to charge anybody: only the function
+// confirms a payment.
 package main
 
 import (
@@ -8,30 +9,29 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/signal"
 	"time"
 
 	"github.com/alecthomas/kong"
 
-	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/lambda"
-	"orderonce/domain/order"
 )
 
 type commands struct {
-	Post    post    `cmd:"" help:"Post message bodies to the order queue, one a line. Needs QUEUE_URL."`
+	Post    post    `cmd:"" help:"Post message bodies to the order queue, one per line. Needs QUEUE_URL."`
 	Show    show    `cmd:"" help:"Show an order's row and history. Needs ORDERS_TABLE."`
+	Refresh refresh `cmd:"" help:"Settle an order's row from Stripe's answer; never moves money. Needs ORDERS_TABLE, SCOPE, STRIPE_SECRET_KEY."`
 	Restore restore `cmd:"" help:"Write an order's lost row from its PaymentIntent; never moves money. Needs what refresh needs."`
-	Refresh refresh `cmd:"" help:"Settle an order's row by Stripe's answer; never moves money. Needs ORDERS_TABLE, SCOPE, STRIPE_SECRET_KEY."`
+	Check   check   `cmd:"" help:"List what make deploy needs, and what is missing on this machine."`
+	Smoke   smoke   `cmd:"" help:"Post one order in Stripe's test mode and wait until it is paid. Needs QUEUE_URL and what refresh needs."`
 }
 
 func main() {
 	var c commands
 	k := kong.Parse(&c, kong.Name("orders"), kong.UsageOnError(), kong.Description(
-		"Post, look at and refresh orders. Credentials and region come from AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and\n"+
-			"AWS_SESSION_TOKEN; with profiles or SSO: eval \"$(aws configure export-credentials --format env)\".\n"+
+		"Post, show and settle orders, and check a deployment. Credentials and region come from AWS_REGION, AWS_ACCESS_KEY_ID,\n"+
+			"AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN; with profiles or SSO: eval \"$(aws configure export-credentials --format env)\".\n"+
 			"For the system that `make up` runs: . ./build/local/env"))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	k.BindTo(ctx, (*context.Context)(nil))
@@ -41,7 +41,7 @@ func main() {
 	k.FatalIfErrorf(hint(err))
 }
 
-// shell is what a command finds around it.
+// shell is what a command reads and writes.
 type shell struct {
 	environ       []string
 	in            io.Reader
@@ -49,42 +49,12 @@ type shell struct {
 	now           func() time.Time
 }
 
-// hint says where an environment comes from.
+// hint adds to an error of the environment where the environment comes from.
 func hint(err error) error {
 	if _, ok := errors.AsType[*lambda.EnvError](err); ok {
-		return fmt.Errorf("%w\nfor the system that `make up` runs: . ./build/local/env", err)
+		return fmt.Errorf("%w\nnames of a deployment: . ./build/deploy/env, which make deploy wrote"+
+			"\nAWS profiles and SSO: eval \"$(aws configure export-credentials --format env)\""+
+			"\nthe system that `make up` runs: . ./build/local/env", err)
 	}
 	return err
-}
-
-// awsAnswer bounds the wait for one answer, in seconds that a person waits as well.
-const awsAnswer = 10 * time.Second
-
-func awsClient() *http.Client { return &http.Client{Transport: lambda.Transport(1, awsAnswer)} }
-
-type tableConfig struct {
-	AWS   lambda.AWS
-	Table string `env:"ORDERS_TABLE,notEmpty" want:"the name of the orders table"`
-}
-
-func (c tableConfig) store() *dynamodb.Store {
-	return dynamodb.New(c.AWS.Config(lambda.DynamoDB, awsClient()), c.Table)
-}
-
-type show struct {
-	ID string `arg:"" help:"The orderId."`
-}
-
-// Run prints one order.
-func (s show) Run(ctx context.Context, sh shell) error {
-	c, err := lambda.ReadEnv[tableConfig](sh.environ)
-	if err != nil {
-		return err
-	}
-	r, err := c.store().Load(ctx, order.ID(s.ID))
-	if err != nil {
-		return fmt.Errorf("show order %q: %w", s.ID, err)
-	}
-	fmt.Fprint(sh.out, describe(r))
-	return nil
 }

@@ -22,11 +22,6 @@ type post struct {
 	File string `arg:"" default:"-" help:"A file of message bodies, one a line; - is standard input. Lines that start with # are skipped."`
 }
 
-type queueConfig struct {
-	AWS   lambda.AWS
-	Queue lambda.Address `env:"QUEUE_URL,notEmpty" want:"the URL of the order queue"`
-}
-
 // Run posts every line, also what is no order: what becomes of that is worth seeing.
 func (p post) Run(ctx context.Context, sh shell) error {
 	c, err := lambda.ReadEnv[queueConfig](sh.environ)
@@ -38,7 +33,7 @@ func (p post) Run(ctx context.Context, sh shell) error {
 		return err
 	}
 	warn(sh.warnings, bodies)
-	posted, err := queue{sdk.NewFromConfig(c.AWS.Config(lambda.SQS, awsClient())), string(c.Queue)}.send(ctx, bodies)
+	posted, err := queue{c.client(), string(c.Queue)}.send(ctx, bodies)
 	if err != nil {
 		return fmt.Errorf("%d of %d messages posted to %s\n%w", posted, len(bodies), c.Queue, err)
 	}

@@ -186,14 +186,20 @@ func TestPostSendsNothing(t *testing.T) {
 
 func TestTheCommandLine(t *testing.T) {
 	t.Parallel()
-	for args, want := range map[string]commands{
-		"post":                      {Post: post{File: "-"}},
-		"post orders.json":          {Post: post{File: "orders.json"}},
-		"show ORD-1":                {Post: post{File: "-"}, Show: show{"ORD-1"}},
-		"refresh ORD-1":             {Post: post{File: "-"}, Refresh: refresh{ID: "ORD-1"}},
-		"refresh --scope=old ORD-1": {Post: post{File: "-"}, Refresh: refresh{ID: "ORD-1", Scope: "old"}},
-		"restore ORD-1 pi_1":        {Post: post{File: "-"}, Restore: restore{ID: "ORD-1", Intent: "pi_1"}},
+	for args, change := range map[string]func(*commands){
+		"post":                          func(*commands) {},
+		"post orders.json":              func(c *commands) { c.Post.File = "orders.json" },
+		"show ORD-1":                    func(c *commands) { c.Show.ID = "ORD-1" },
+		"refresh ORD-1":                 func(c *commands) { c.Refresh.ID = "ORD-1" },
+		"refresh --scope=old ORD-1":     func(c *commands) { c.Refresh = refresh{ID: "ORD-1", Scope: "old"} },
+		"restore ORD-1 pi_1":            func(c *commands) { c.Restore = restore{ID: "ORD-1", Intent: "pi_1"} },
+		"check":                         func(*commands) {},
+		"smoke":                         func(*commands) {},
+		"smoke --limit=5s":              func(c *commands) { c.Smoke.Limit = 5 * time.Second },
+		"smoke --customer=c --method=m": func(c *commands) { c.Smoke.Customer, c.Smoke.Method = "c", "m" },
 	} {
+		want := commands{Post: post{File: "-"}, Smoke: smoke{Limit: 2 * time.Minute}} // the defaults
+		change(&want)
 		var got commands
 		k, err := kong.New(&got)
 		if err != nil {

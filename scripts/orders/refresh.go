@@ -7,33 +7,8 @@ import (
 	"time"
 
 	"orderonce/adapters/lambda"
-	"orderonce/adapters/stripe"
 	"orderonce/domain/order"
 )
-
-type refreshConfig struct {
-	Orders  tableConfig
-	Scope   string         `env:"SCOPE,notEmpty"             want:"the deployment's scope"`
-	Key     lambda.Secret  `env:"STRIPE_SECRET_KEY,notEmpty"`
-	Address lambda.Address `env:"STRIPE_API_BASE"            want:"a URL, or nothing for Stripe itself"`
-}
-
-// Problems are what one variable alone cannot show.
-func (c refreshConfig) Problems() (all []string) {
-	if _, err := order.NewScope(c.Scope); err != nil {
-		all = append(all, "SCOPE: "+err.Error())
-	}
-	if err := stripe.CheckKey(c.Key.Reveal(), string(c.Address)); err != nil {
-		all = append(all, "STRIPE_SECRET_KEY: "+err.Error())
-	}
-	return all
-}
-
-func (c refreshConfig) payments() *stripe.Payments {
-	return stripe.New(stripe.Options{
-		Key: c.Key.Reveal(), Scope: order.Scope(c.Scope), BaseURL: string(c.Address), Transport: lambda.Transport(1, awsAnswer),
-	})
-}
 
 type refresh struct {
 	ID    string `arg:"" help:"The orderId."`
@@ -42,7 +17,7 @@ type refresh struct {
 
 // Run settles one order from Stripe's answer.
 func (r refresh) Run(ctx context.Context, sh shell) error {
-	c, err := lambda.ReadEnv[refreshConfig](sh.environ)
+	c, err := lambda.ReadEnv[stripeConfig](sh.environ)
 	if err != nil {
 		return err
 	}
@@ -57,7 +32,7 @@ func (r refresh) Run(ctx context.Context, sh shell) error {
 }
 
 // desk is the operator's, in another scope than the environment's unless that is "".
-func (c refreshConfig) desk(otherScope string) (desk, error) {
+func (c stripeConfig) desk(otherScope string) (desk, error) {
 	if otherScope != "" {
 		scope, err := order.NewScope(otherScope)
 		if err != nil {

@@ -28,7 +28,7 @@ Example: orders restore ORD-1001 pi_3PretendIntent`
 
 // Run writes one order's row again.
 func (r restore) Run(ctx context.Context, sh shell) error {
-	c, err := lambda.ReadEnv[refreshConfig](sh.environ)
+	c, err := lambda.ReadEnv[stripeConfig](sh.environ)
 	if err != nil {
 		return err
 	}

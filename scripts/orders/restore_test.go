@@ -62,7 +62,7 @@ func TestRestoreRefusesWhatIsNotTheOrders(t *testing.T) {
 
 func TestAScopeOnTheCommandLineReplacesTheEnvironments(t *testing.T) {
 	t.Parallel()
-	c := refreshConfig{Scope: "corrected"}
+	c := stripeConfig{Scope: "corrected"}
 	for flag, want := range map[string]order.Scope{"": "corrected", "mistyped": "mistyped"} {
 		if d, err := c.desk(flag); err != nil || d.scope != want {
 			t.Errorf("--scope=%q: got scope %q, %v, want %q", flag, d.scope, err, want)

@@ -9,8 +9,6 @@ import (
 	"github.com/stripe/stripe-go/v76"
 	"github.com/stripe/stripe-go/v76/customer"
 	"github.com/stripe/stripe-go/v76/paymentmethod"
-
-	"orderonce/adapters/lambda"
 )
 
 // payer is who pays, by Stripe's ids.
@@ -22,15 +20,15 @@ type till struct {
 	methods   paymentmethod.Client
 }
 
-func newTill(c config) till {
+func newTill(c stripeConfig) till {
 	settings := &stripe.BackendConfig{
-		HTTPClient:        &http.Client{Transport: lambda.Transport(1, answer)},
+		HTTPClient:        httpClient(),
 		LeveledLogger:     &stripe.LeveledLogger{Level: stripe.LevelNull}, // errors are returned
 		EnableTelemetry:   new(false),
 		MaxNetworkRetries: new(int64(2)), // nobody redelivers this one
 	}
 	if c.Address != "" {
-		settings.URL = new(c.Address)
+		settings.URL = new(string(c.Address))
 	}
 	backend, key := stripe.GetBackendWithConfig(stripe.APIBackend, settings), c.Key.Reveal()
 	return till{customer.Client{B: backend, Key: key}, paymentmethod.Client{B: backend, Key: key}}

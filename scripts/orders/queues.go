@@ -16,8 +16,8 @@ import (
 
 // compareQueues prints the queues' settings, or returns an error that names each one with which the
 // function would lose orders or park them without a reason.
-func (c config) compareQueues(ctx context.Context, out io.Writer) error {
-	cfg := c.AWS.Config(lambda.SQS, client())
+func (c smokeConfig) compareQueues(ctx context.Context, out io.Writer) error {
+	cfg := c.Stripe.Orders.AWS.Config(lambda.SQS, httpClient())
 	var s sqs.Settings
 	var err error
 	if s.Orders, err = sqs.ReadSettings(ctx, cfg, string(c.Queue)); err != nil {
@@ -50,7 +50,7 @@ func (c config) compareQueues(ctx context.Context, out io.Writer) error {
 
 // deadLetters returns the URL of the dead-letter queue: the environment's, else that of the queue
 // that the redrive policy names, "" without one.
-func (c config) deadLetters(ctx context.Context, cfg aws.Config, target string) (string, error) {
+func (c smokeConfig) deadLetters(ctx context.Context, cfg aws.Config, target string) (string, error) {
 	if c.DeadLetters != "" || target == "" {
 		return string(c.DeadLetters), nil
 	}

@@ -14,7 +14,7 @@ func ready(changes map[string]string) machine {
 	}
 	maps.Copy(env, changes)
 	return machine{
-		getenv: func(name string) string { return env[name] },
+		env: env,
 		lookPath: func(program string) (string, error) {
 			if env["PATH"] == "" {
 				return "", errors.New("not found")

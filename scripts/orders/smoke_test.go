@@ -20,7 +20,7 @@ import (
 )
 
 // TestRun posts to the local system: the compiled function, a queue, an engine and a pretend Stripe.
-func TestRun(t *testing.T) {
+func TestSmoke(t *testing.T) {
 	t.Parallel()
 	lambdatest.FullOnly(t)
 	engine := dynamodbtest.Locate(t)
@@ -41,10 +41,10 @@ func TestRun(t *testing.T) {
 				}
 			})
 			var out strings.Builder
-			r := run{Customer: "cus_Smoke", Method: "pm_card_visa", Limit: time.Minute}
+			r := smoke{Customer: "cus_Smoke", Method: "pm_card_visa", Limit: time.Minute}
 			ctx, cancel := s.Function.UntilExit(t.Context())
 			defer cancel()
-			if err := r.run(ctx, s.OperatorEnv(), &out); err != nil {
+			if err := r.Run(ctx, shell{environ: s.OperatorEnv(), out: &out, now: time.Now}); err != nil {
 				t.Errorf("%v (%v), printed\n%s", err, context.Cause(ctx), out.String())
 			}
 			if !strings.Contains(out.String(), "charge  succeeded, 1.00 USD, pi_") {
@@ -54,7 +54,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestConfig(t *testing.T) {
+func TestSmokeConfig(t *testing.T) {
 	t.Parallel()
 	complete := []string{
 		"AWS_REGION=eu-west-1", "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=canary",
@@ -69,12 +69,12 @@ func TestConfig(t *testing.T) {
 		"STRIPE_SECRET_KEY=\nsk_live_canary": "got a live one",
 		"STRIPE_SECRET_KEY=pk_test_canary":   "starts with sk_test_ or rk_test_",
 		"STRIPE_SECRET_KEY=sk_canary":        "starts with sk_test_ or rk_test_",
-		"STRIPE_SECRET_KEY=":                 "STRIPE_SECRET_KEY: want a Stripe test key, got empty",
+		"STRIPE_SECRET_KEY=":                 "STRIPE_SECRET_KEY: want a secret, got empty",
 		"QUEUE_URL=orders":                   `QUEUE_URL: want the URL of the order queue, got "orders"`,
 	} {
 		t.Run("with "+change, func(t *testing.T) {
 			t.Parallel()
-			_, err := lambda.ReadEnv[config](append(slices.Clone(complete), change))
+			_, err := lambda.ReadEnv[smokeConfig](append(slices.Clone(complete), change))
 			if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "canary")) {
 				t.Errorf("error = %v, want %q", err, want)
 			}
@@ -94,13 +94,13 @@ func TestEveryOrderIsNew(t *testing.T) {
 	}
 }
 
-// TestRunEndsBeforeItWaits gives run what it cannot work with, and a pretend Stripe and queue that note who asks.
-func TestRunEndsBeforeItWaits(t *testing.T) {
+// TestSmokeEndsBeforeItWaits gives smoke what it cannot work with, and a pretend Stripe and queue that note who asks.
+func TestSmokeEndsBeforeItWaits(t *testing.T) {
 	t.Parallel()
 	const compared = "queues  orders are kept 168h0m0s and received 1000 times, dead letters are kept 336h0m0s\n"
 	payers := map[string]string{"/v1/customers": `{"id":"cus_New"}`, "/v1/payment_methods/pm_card_visa/attach": `{"id":"pm_New"}`}
 	for claim, tt := range map[string]struct {
-		run     run
+		run     smoke
 		change  string // of the environment
 		keeps   time.Duration
 		refuses string // an operation of SQS
@@ -126,10 +126,10 @@ func TestRunEndsBeforeItWaits(t *testing.T) {
 			printed: compared + "Made customer cus_New with payment method pm_New in Stripe's test mode\n", err: "post to ",
 		},
 		"at a queue that takes nothing, with a payer of one's own": {
-			run: run{Customer: "cus_Me", Method: "pm_Mine"}, refuses: "SendMessage", payers: payers, printed: compared, err: "post to ",
+			run: smoke{Customer: "cus_Me", Method: "pm_Mine"}, refuses: "SendMessage", payers: payers, printed: compared, err: "post to ",
 		},
 		"at a payer that no order can name": {
-			run: run{Customer: "cus_Me", Method: "no method"}, payers: payers, printed: compared, err: "payment.method",
+			run: smoke{Customer: "cus_Me", Method: "no method"}, payers: payers, printed: compared, err: "payment.method",
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {
@@ -139,11 +139,11 @@ func TestRunEndsBeforeItWaits(t *testing.T) {
 			queue.Fail(tt.refuses, 1, "AccessDenied")
 			environ := []string{
 				"AWS_REGION=" + sqstest.Region, "AWS_ACCESS_KEY_ID=pretend", "AWS_SECRET_ACCESS_KEY=canary", "ORDERS_TABLE=orders", "SCOPE=test",
-				"AWS_ENDPOINT_URL=" + queue.URL, "QUEUE_URL=" + queue.QueueURL("orders"), "STRIPE_API_BASE=" + c.Address,
+				"AWS_ENDPOINT_URL=" + queue.URL, "QUEUE_URL=" + queue.QueueURL("orders"), "STRIPE_API_BASE=" + string(c.Address),
 				"STRIPE_SECRET_KEY=sk_test_canary", tt.change, // the last of two wins
 			}
 			var out strings.Builder
-			err := tt.run.run(t.Context(), environ, &out)
+			err := tt.run.Run(t.Context(), shell{environ: environ, out: &out, now: time.Now})
 			if err == nil || !strings.Contains(err.Error(), tt.err) || strings.Contains(hint(err).Error(), "canary") {
 				t.Errorf("error = %v, want %q", err, tt.err)
 			}

@@ -14,7 +14,7 @@ import (
 )
 
 // stripeSays serves one answer for each path, and notes what was asked.
-func stripeSays(t *testing.T, status int, answers map[string]string) (c config, asked *[]string) {
+func stripeSays(t *testing.T, status int, answers map[string]string) (c stripeConfig, asked *[]string) {
 	t.Helper()
 	asked = new([]string)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -25,7 +25,7 @@ func stripeSays(t *testing.T, status int, answers map[string]string) (c config, 
 		_, _ = io.WriteString(w, answers[r.URL.Path])
 	}))
 	t.Cleanup(server.Close)
-	return config{Key: lambda.NewSecret("sk_test_pretend"), Address: server.URL}, asked
+	return stripeConfig{Key: lambda.NewSecret("sk_test_pretend"), Address: lambda.Address(server.URL)}, asked
 }
 
 func TestNewPayer(t *testing.T) {

@@ -9,25 +9,28 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/caarlos0/env/v11"
+
 	"orderonce/adapters/stripe"
 )
 
 type check struct{}
 
-// Run prints what a deployment needs, all of it, before Terraform stumbles over the first.
-func (check) Run() error {
-	m := machine{getenv: os.Getenv, lookPath: exec.LookPath, read: func(path string) string {
-		text, _ := os.ReadFile(filepath.Clean(path)) // what cannot be read holds nothing for us
+// Run prints everything that a deployment needs, so that Terraform does not stop at the first
+// thing that is missing.
+func (check) Run(sh shell) error {
+	m := machine{env: env.ToMap(sh.environ), lookPath: exec.LookPath, read: func(path string) string {
+		text, _ := os.ReadFile(filepath.Clean(path)) // an unreadable file counts as missing
 		return string(text)
 	}}
-	return report(os.Stdout, m.needs())
+	return report(sh.out, m.needs())
 }
 
 // machine is where make deploy runs.
 type machine struct {
-	getenv   func(name string) string
+	env      map[string]string
 	lookPath func(program string) (string, error)
-	read     func(path string) string // "" for no such file
+	read     func(path string) string // "" if there is no such file
 }
 
 // need is one thing that a deployment needs: where it was found, or what to do.
@@ -46,13 +49,13 @@ func (m machine) needs() []need {
 
 // credentials names the first source, in the order in which AWS's SDKs look. That they are valid only AWS knows.
 func (m machine) credentials() string {
-	if m.getenv("AWS_ACCESS_KEY_ID") != "" && m.getenv("AWS_SECRET_ACCESS_KEY") != "" {
+	if m.env["AWS_ACCESS_KEY_ID"] != "" && m.env["AWS_SECRET_ACCESS_KEY"] != "" {
 		return "AWS_ACCESS_KEY_ID"
 	}
 	for _, name := range []string{
 		"AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
 	} {
-		if m.getenv(name) != "" {
+		if m.env[name] != "" {
 			return name
 		}
 	}
@@ -66,12 +69,12 @@ func (m machine) credentials() string {
 
 func (m machine) region() string {
 	for _, name := range []string{"TF_VAR_region", "AWS_REGION", "AWS_DEFAULT_REGION"} {
-		if region := m.getenv(name); region != "" {
+		if region := m.env[name]; region != "" {
 			return name + "=" + region
 		}
 	}
 	for _, path := range []string{
-		"infra/terraform/environments/" + m.getenv("ENV") + ".tfvars", // make deploy ENV=prod
+		"infra/terraform/environments/" + m.env["ENV"] + ".tfvars", // make deploy ENV=prod
 		"infra/terraform/terraform.tfvars", m.file("AWS_CONFIG_FILE", "config"),
 	} {
 		if regexp.MustCompile(`(?m)^\s*region\s*=`).MatchString(m.read(path)) {
@@ -83,7 +86,7 @@ func (m machine) region() string {
 
 // stripeKey says which mode, and nothing else of the key.
 func (m machine) stripeKey() string {
-	key := m.getenv("STRIPE_SECRET_KEY")
+	key := m.env["STRIPE_SECRET_KEY"]
 	switch {
 	case stripe.CheckKey(key, "") != nil:
 		return ""
@@ -95,10 +98,10 @@ func (m machine) stripeKey() string {
 
 // file is one of AWS's two files: where a variable says, or in the home directory.
 func (m machine) file(variable, name string) string {
-	if path := m.getenv(variable); path != "" {
+	if path := m.env[variable]; path != "" {
 		return path
 	}
-	return filepath.Join(m.getenv("HOME"), ".aws", name)
+	return filepath.Join(m.env["HOME"], ".aws", name)
 }
 
 func report(w io.Writer, needs []need) error {

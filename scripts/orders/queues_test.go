@@ -15,7 +15,7 @@ const day = 24 * time.Hour
 
 // queues serves two queues as infra/terraform has them, with a change, and returns a config that
 // names the order queue and was read with more variables.
-func queues(t *testing.T, change func(orders, dead *sqstest.Settings), more ...string) (config, *sqstest.Server) {
+func queues(t *testing.T, change func(orders, dead *sqstest.Settings), more ...string) (smokeConfig, *sqstest.Server) {
 	t.Helper()
 	server, err := sqstest.Serve(sqstest.Options{})
 	if err != nil {
@@ -36,7 +36,7 @@ func queues(t *testing.T, change func(orders, dead *sqstest.Settings), more ...s
 			t.Fatal(err)
 		}
 	})
-	c, err := lambda.ReadEnv[config](append(more,
+	c, err := lambda.ReadEnv[smokeConfig](append(more,
 		"AWS_REGION="+sqstest.Region, "AWS_ACCESS_KEY_ID=pretend", "AWS_SECRET_ACCESS_KEY=canary", "ORDERS_TABLE=orders",
 		"SCOPE=test", "AWS_ENDPOINT_URL="+server.URL, "QUEUE_URL="+server.QueueURL("orders"), "STRIPE_SECRET_KEY=sk_test_canary"))
 	if err != nil {

@@ -12,8 +12,6 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-const scope = order.Scope("test")
-
 // world is a system without a network: send hands the order to a worker that takes its time.
 type world struct {
 	store   ordertest.Memory

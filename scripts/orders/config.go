@@ -1,0 +1,95 @@
+package main
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	sdk "github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"orderonce/adapters/dynamodb"
+	"orderonce/adapters/lambda"
+	"orderonce/adapters/stripe"
+	"orderonce/domain/order"
+)
+
+// answerTimeout bounds the wait for one answer of AWS or Stripe. A person waits for it.
+const answerTimeout = 15 * time.Second
+
+func httpClient() *http.Client {
+	return &http.Client{Transport: lambda.Transport(1, answerTimeout)}
+}
+
+// queueConfig is the environment of `orders post`.
+type queueConfig struct {
+	AWS   lambda.AWS
+	Queue lambda.Address `env:"QUEUE_URL,notEmpty" want:"the URL of the order queue"`
+}
+
+func (c queueConfig) client() *sdk.Client {
+	return sdk.NewFromConfig(c.AWS.Config(lambda.SQS, httpClient()))
+}
+
+// tableConfig is the environment of `orders show`.
+type tableConfig struct {
+	AWS   lambda.AWS
+	Table string `env:"ORDERS_TABLE,notEmpty" want:"the name of the orders table"`
+}
+
+func (c tableConfig) store() *dynamodb.Store {
+	return dynamodb.New(c.AWS.Config(lambda.DynamoDB, httpClient()), c.Table)
+}
+
+// stripeConfig is the environment of the commands that read PaymentIntents.
+type stripeConfig struct {
+	Orders  tableConfig
+	Scope   string         `env:"SCOPE,notEmpty"             want:"the deployment's scope"`
+	Key     lambda.Secret  `env:"STRIPE_SECRET_KEY,notEmpty"`
+	Address lambda.Address `env:"STRIPE_API_BASE"            want:"a URL, or nothing for Stripe itself"`
+}
+
+// Problems returns what one variable alone cannot show.
+func (c stripeConfig) Problems() (all []string) {
+	if _, err := order.NewScope(c.Scope); err != nil {
+		all = append(all, "SCOPE: "+err.Error())
+	}
+	if err := stripe.CheckKey(c.Key.Reveal(), string(c.Address)); err != nil {
+		all = append(all, "STRIPE_SECRET_KEY: "+err.Error())
+	}
+	return all
+}
+
+func (c stripeConfig) payments() *stripe.Payments {
+	return stripe.New(stripe.Options{
+		Key: c.Key.Reveal(), Scope: order.Scope(c.Scope), BaseURL: string(c.Address),
+		Timeout: answerTimeout, Transport: lambda.Transport(1, answerTimeout),
+	})
+}
+
+// smokeConfig is the environment of `orders smoke`. DeadLetters and Retention are set where
+// the function's differ from what infra/terraform deploys.
+type smokeConfig struct {
+	Stripe      stripeConfig
+	Queue       lambda.Address `env:"QUEUE_URL,notEmpty"    want:"the URL of the order queue"`
+	DeadLetters lambda.Address `env:"DEAD_LETTER_QUEUE_URL" want:"the URL of the dead-letter queue"`
+	Retention   time.Duration  `env:"QUEUE_RETENTION"       want:"a duration such as 168h"`
+}
+
+// Problems refuses every key but a test key, whatever the address.
+func (c smokeConfig) Problems() []string {
+	const name, rule = "STRIPE_SECRET_KEY: ", "want a test key, which starts with sk_test_ or rk_test_"
+	key := c.Stripe.Key.Reveal()
+	if !stripe.Live(key) && stripe.CheckKey(key, "") == nil {
+		return c.Stripe.Problems()
+	}
+	all := slices.DeleteFunc(c.Stripe.Problems(), func(p string) bool { return strings.HasPrefix(p, name) })
+	if stripe.CheckKey(key, "") != nil {
+		return append(all, name+rule)
+	}
+	return append(all, name+rule+"; got a live one, which refuses the smoke test's card")
+}
+
+func (c smokeConfig) queue() queueConfig {
+	return queueConfig{AWS: c.Stripe.Orders.AWS, Queue: c.Queue}
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	sdk "github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"orderonce/adapters/lambda"
+	"orderonce/adapters/sqs"
+	"orderonce/domain/order"
+)
+
+type smoke struct {
+	Customer string        `and:"payer" help:"Who pays, instead of a new customer of Stripe's test mode. Needs --method."`
+	Method   string        `and:"payer" help:"A payment method of that customer, such as pm_card_visa where Stripe is pretend."`
+	Limit    time.Duration `default:"2m" help:"Give up when the order is not settled by then."`
+}
+
+// Run posts one order and returns an error unless it is paid and Stripe agrees.
+func (s smoke) Run(ctx context.Context, sh shell) error {
+	c, err := lambda.ReadEnv[smokeConfig](sh.environ)
+	if err != nil {
+		return err
+	}
+	if err := c.compareQueues(ctx, sh.out); err != nil {
+		return err
+	}
+	id := newID(sh.now())
+	who := payer{Customer: s.Customer, Method: s.Method}
+	if who == (payer{}) {
+		if who, err = newTill(c.Stripe).newPayer(ctx, c.Stripe.Scope+"/smoke/"+id); err != nil {
+			return err
+		}
+		fmt.Fprintf(sh.out, "Made customer %s with payment method %s in Stripe's test mode\n", who.Customer, who.Method)
+	}
+	body, o, err := compose(id, who)
+	if err != nil {
+		return err
+	}
+	p := probe{
+		send: c.queue().send, load: c.Stripe.Orders.store().Load, read: c.Stripe.payments().Read,
+		scope: order.Scope(c.Stripe.Scope), now: sh.now, every: 500 * time.Millisecond, out: sh.out,
+	}
+	return p.follow(ctx, o, body, s.Limit)
+}
+
+// newID is an orderId that nobody has used, and that says what it is for.
+func newID(now time.Time) string {
+	return "SMOKE-" + now.UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:6])
+}
+
+// compose writes the message and reads it as the function will.
+func compose(id string, who payer) (string, order.Order, error) {
+	body, err := json.Marshal(map[string]any{
+		"orderId": id, "customerId": "smoke", "currency": "usd",
+		"lines":   []map[string]any{{"sku": "SMOKE", "quantity": 1, "unitAmount": 100}},
+		"payment": map[string]string{"customer": who.Customer, "method": who.Method},
+	})
+	if err != nil {
+		return "", order.Order{}, err
+	}
+	o, err := sqs.NewDecoder().Decode(string(body))
+	return string(body), o, err
+}
+
+// send posts one message. On a FIFO queue it is alone in its group.
+func (c queueConfig) send(ctx context.Context, id order.ID, body string) error {
+	in := &sdk.SendMessageInput{QueueUrl: aws.String(string(c.Queue)), MessageBody: &body}
+	if strings.HasSuffix(string(c.Queue), ".fifo") {
+		in.MessageGroupId, in.MessageDeduplicationId = aws.String(string(id)), aws.String(string(id))
+	}
+	if _, err := c.client().SendMessage(ctx, in); err != nil {
+		return fmt.Errorf("post to %s: %w", c.Queue, err)
+	}
+	return nil
+}
