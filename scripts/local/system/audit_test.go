@@ -161,6 +161,21 @@ func nothingWrong() []spoiled {
 			a.reopen("declined")
 			a.park("refusal", order.ReasonRefused)
 		}},
+		{"a customer id that is part of a logged word breaks nothing", "", func(a *accounts) {
+			a.post("me", strings.Replace(body("short"), "CUST-short", "me", 1))
+			a.settle("short", order.Paid)
+			a.charge("short", nil)
+			a.Logged += `{"level":"INFO","message":"order","order_id":"short"}` + "\n"
+		}},
+		{"a customer id that is also an order id or a word of every log line breaks nothing", "", func(a *accounts) {
+			a.post("order", strings.Replace(body("same"), "CUST-same", "order", 1))
+			a.post("same", strings.Replace(body("other-id"), "CUST-other-id", "same", 1))
+			a.settle("same", order.Paid)
+			a.settle("other-id", order.Paid)
+			a.charge("same", nil)
+			a.charge("other-id", nil)
+			a.Logged += `{"level":"INFO","message":"order","order_id":"same"}` + "\n"
+		}},
 		{"an order that the customer pays after a decline breaks nothing", "", func(a *accounts) {
 			a.settle("declined", order.Declined, order.Paid)
 			a.charge("declined", nil)
@@ -248,6 +263,19 @@ func wrongAnswers() []spoiled {
 		{"the log holds a customer", "I13", logs("CUST-paid")},
 		{"the log holds a payer", "I13", logs("cus_Test")},
 		{"the log holds a payment method", "I13", logs("pm_card_visa")},
+		{"the log holds a customer in a sentence", "I13", logs("customer 'CUST-paid', who paid")},
+		{"the log holds a customer at any depth", "I13", func(a *accounts) {
+			a.Logged += `{"order":{"notes":["CUST-paid"]}}` + "\n"
+		}},
+		{"the log holds a customer whose id JSON escapes", "I13", func(a *accounts) {
+			a.post("quoted", strings.Replace(body("quoted"), "CUST-quoted", `O\"Brien`, 1))
+			a.settle("quoted", order.Paid)
+			a.charge("quoted", nil)
+			logs(`no customer O\"Brien`)(a)
+		}},
+		{"a line that is not JSON holds the API key", "I13", func(a *accounts) {
+			a.Logged += "panic: key " + system.PretendKey + "\n"
+		}},
 		{"an order is declined and its intent succeeded", "I15", func(a *accounts) {
 			a.Intents["pi_declined"] = stripetest.Intent{Status: stripetest.StatusSucceeded}
 		}},

@@ -1,0 +1,113 @@
+package system
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// leaks returns the orders whose customer, payer or payment method appears in the log, and
+// whether the API key does. It compares decoded values: JSON may escape an id in the raw
+// text, and an id such as "me" is part of many words.
+func (b *Books) leaks() (broken []string) {
+	texts := loggedTexts(b.Logged)
+	appears := func(what, secret string, in func(loggedText) bool) {
+		if secret != "" && slices.ContainsFunc(texts, func(t loggedText) bool { return in(t) && holdsWord(t.value, secret) }) {
+			broken = append(broken, "the log holds "+what)
+		}
+	}
+	anywhere := func(loggedText) bool { return true }
+	appears("the API key", PretendKey, anywhere)
+	ids := map[string]bool{}
+	for _, p := range b.Posted {
+		ids[string(p.Order.ID())] = true
+	}
+	seen := map[string]bool{}
+	for _, p := range b.Posted {
+		secrets := [...]string{p.Order.CustomerID(), p.Order.Payment().Customer, p.Order.Payment().Method}
+		key := strings.Join(secrets[:], " ") // none of them holds a blank
+		if p.Invalid != nil || seen[key] {
+			continue
+		}
+		seen[key] = true
+		of := " of order " + string(p.Order.ID())
+		// A customer id is free text: it may equal an order id, which every line holds.
+		if !ids[secrets[0]] {
+			appears("the customer"+of, secrets[0], loggedText.free)
+		}
+		appears("the payer"+of, secrets[1], anywhere)
+		appears("the payment method"+of, secrets[2], anywhere)
+	}
+	return broken
+}
+
+// loggedText is a string value of a log line. Field is the name of the outermost field
+// that holds it, or "" in a line that is not JSON.
+type loggedText struct{ field, value string }
+
+// free reports whether the field may hold any text, as opposed to one of a few constants.
+func (t loggedText) free() bool {
+	switch strings.ToLower(t.field) {
+	case "timestamp", "level", "message", "status", "verdict", "reason", "_aws":
+		return false
+	}
+	return true
+}
+
+// loggedTexts decodes the lines of a log and returns each text once. A line that is not a
+// JSON object, such as one of a panic, is a text as a whole.
+func loggedTexts(log string) []loggedText {
+	all := map[loggedText]bool{}
+	for line := range strings.Lines(log) {
+		var object map[string]any
+		if json.Unmarshal([]byte(line), &object) != nil {
+			all[loggedText{"", line}] = true
+			continue
+		}
+		for field, value := range object {
+			addTexts(all, field, value)
+		}
+	}
+	return slices.Collect(maps.Keys(all))
+}
+
+// addTexts adds every string within a decoded JSON value. Numbers are none of the ids.
+func addTexts(to map[loggedText]bool, field string, value any) {
+	switch v := value.(type) {
+	case string:
+		to[loggedText{field, v}] = true
+	case []any:
+		for _, element := range v {
+			addTexts(to, field, element)
+		}
+	case map[string]any:
+		for _, element := range v {
+			addTexts(to, field, element)
+		}
+	}
+}
+
+// holdsWord reports whether a text is the word, or holds it between characters that are
+// not part of a word.
+func holdsWord(text, word string) bool {
+	for from := 0; ; {
+		i := strings.Index(text[from:], word)
+		if i < 0 {
+			return false
+		}
+		start := from + i
+		before, _ := utf8.DecodeLastRuneInString(text[:start])
+		after, _ := utf8.DecodeRuneInString(text[start+len(word):])
+		if !inWord(before) && !inWord(after) {
+			return true
+		}
+		from = start + 1
+	}
+}
+
+func inWord(r rune) bool {
+	return r == '_' || r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
+}
