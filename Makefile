@@ -21,11 +21,22 @@ TOFU      := build/tofu-$(OPENTOFU)
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: engine ## the whole system on this machine: post orders, crash it, check the books
-	@go run ./scripts/local run
+# go build names each package that it has compiled; a terminal shows how many. The first build is the long one.
+define compile
+	@echo 'Compiling (first time: 1 to 3 minutes)'
+	@mkdir -p $(dir $(1)); [ -t 1 ] && terminal=1; { go build -v -o $(1) $(2) 2>&1; echo "status $$?"; } | \
+	  awk -v terminal=$$terminal '/^status [0-9]+$$/ { status = $$2; next } \
+	    /^[A-Za-z0-9_.\/~-]+$$/ { if (terminal) { printf "\r%d packages", ++n; fflush() } next } \
+	    { print } END { if (n) printf "\r\033[K"; exit status }'
+endef
+
+run: engine ## the whole system on this machine: post orders, kill the function, check the invariants
+	$(call compile,build/run/local,./scripts/local)
+	@build/run/local run
 
 up: engine ## keep the same system running, to post and look at orders by hand
-	@go run ./scripts/local up
+	$(call compile,build/up/local,./scripts/local)
+	@build/up/local up
 
 break: ## take a guard away and see what catches it: make break GUARD=bind
 	@$(LAB) ./guards/break $(GUARD)

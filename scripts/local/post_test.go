@@ -29,7 +29,7 @@ func TestPost(t *testing.T) {
 	if err := lambdatest.Build(t.Context(), "orderonce/functions/order", binary); err != nil {
 		t.Fatal(err)
 	}
-	begin := func(t *testing.T, o system.Options) (*system.System, *system.Log) {
+	begin := func(t *testing.T, o system.Options) *local {
 		t.Helper()
 		log := &system.Log{}
 		o.Engine, o.Binary, o.Output, o.Instances = engine, binary, log, 1
@@ -42,18 +42,18 @@ func TestPost(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		return s, log
+		return &local{System: s, folder: "build/test", log: log}
 	}
 	t.Run("one function is killed after the charge, the next wave waits for the end, and every order's story is told", func(t *testing.T) {
 		t.Parallel()
 		tally, killer := &tally{deliveries: map[string]int{}}, &killer{orderID: "killed"}
-		s, log := begin(t, system.Options{AfterStripe: killer.afterStripe, Observe: tally.observe})
-		killer.system.Store(s)
-		posted, err := post(t.Context(), s, [][]string{{body("killed")}, {body("killed"), body("later")}}, time.Minute)
+		s := begin(t, system.Options{AfterStripe: killer.afterStripe, Observe: tally.observe})
+		killer.system.Store(s.System)
+		posted, err := s.post(t.Context(), [][]string{{body("killed")}, {body("killed"), body("later")}}, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
-		books, err := s.Collect(t.Context(), posted, log)
+		books, err := s.Collect(t.Context(), posted, s.log)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,28 +72,28 @@ func TestPost(t *testing.T) {
 	})
 	t.Run("a queue that is not empty in time is an error that names the log", func(t *testing.T) {
 		t.Parallel()
-		s, _ := begin(t, system.Options{})
+		s := begin(t, system.Options{})
 		s.Stripe.Fail(stripetest.Fault{Kind: stripetest.Unavailable, Times: -1})
-		_, err := post(t.Context(), s, [][]string{{body("stuck")}}, 50*time.Millisecond)
-		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), logPath) {
+		_, err := s.post(t.Context(), [][]string{{body("stuck")}}, 50*time.Millisecond)
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), s.folder.log()) {
 			t.Errorf("error = %v, want that the time is over and where the log is", err)
 		}
 	})
 	t.Run("a function that exits at its start ends the run and the wait of make up at once, with its output", func(t *testing.T) {
 		t.Parallel()
-		s, _ := begin(t, system.Options{Env: map[string]string{"SCOPE": ""}})
-		_, err := post(t.Context(), s, [][]string{{body("never")}}, time.Minute)
-		for _, err := range []error{err, wait(t.Context(), s.Function)} {
+		s := begin(t, system.Options{Env: map[string]string{"SCOPE": ""}})
+		_, err := s.post(t.Context(), [][]string{{body("never")}}, time.Minute)
+		for _, err := range []error{err, s.wait(t.Context())} {
 			if !errors.Is(err, lambdatest.ErrExited) || !strings.Contains(err.Error(), "exit status 1") ||
-				!strings.Contains(err.Error(), "SCOPE") || !strings.Contains(err.Error(), logPath) {
+				!strings.Contains(err.Error(), "SCOPE") || !strings.Contains(err.Error(), s.folder.log()) {
 				t.Errorf("error = %v, want exit status, output and where the log is", err)
 			}
 		}
 	})
 	t.Run("a message that the queue refuses ends the run", func(t *testing.T) {
 		t.Parallel()
-		s, _ := begin(t, system.Options{})
-		if _, err := post(t.Context(), s, [][]string{{"a\x00b"}}, time.Minute); err == nil {
+		s := begin(t, system.Options{})
+		if _, err := s.post(t.Context(), [][]string{{"a\x00b"}}, time.Minute); err == nil {
 			t.Error("the message was posted")
 		}
 	})

@@ -7,12 +7,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/schollz/progressbar/v3"
 
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
@@ -23,30 +22,34 @@ import (
 
 // run is `local run`.
 type run struct {
-	File  string        `arg:"" default:"examples/orders.jsonl" help:"Message bodies, one a line."`
-	Kill  string        `default:"ORD-1012" help:"The order whose function is killed after Stripe said yes and before its row was written."`
-	Limit time.Duration `default:"60s" help:"Give up when the queue is not empty by then."`
+	File  string        `arg:"" default:"examples/orders.jsonl" help:"Message bodies, one per line."`
+	Kill  string        `default:"ORD-1012" help:"The order whose function is killed between Stripe's charge and the row's update."`
+	Limit time.Duration `default:"60s" help:"Fail if the queue is not empty by then."`
 }
 
-// Run posts the file, wave by wave, and closes the books.
+// Run posts the file, wave by wave, shows what became of every message, and checks the
+// invariants.
 func (r run) Run(ctx context.Context) error {
 	waves, err := readWaves(r.File)
 	if err != nil {
 		return err
 	}
+	engine, err := findEngine(ctx, os.Getenv)
+	if err != nil {
+		return err
+	}
 	began := time.Now()
-	fmt.Println("Building functions/order and starting queue, engine and pretend Stripe on 127.0.0.1 ...")
+	fmt.Println("Compiling functions/order and starting a queue, an engine and a pretend Stripe on 127.0.0.1 ...")
 	tally := &tally{deliveries: map[string]int{}}
 	killer := &killer{orderID: r.Kill}
-	s, err := start(ctx, system.Options{AfterStripe: killer.afterStripe, Observe: tally.observe, Instances: 1})
+	s, err := start(ctx, runFolder, engine, system.Options{AfterStripe: killer.afterStripe, Observe: tally.observe, Instances: 1})
 	if err != nil {
 		return err
 	}
 	killer.system.Store(s.System)
 	ready := time.Now()
-	fmt.Printf("Ready after %.1f s. Posting %s; one function will be killed in the middle of %s ...\n",
-		ready.Sub(began).Seconds(), r.File, r.Kill)
-	posted, err := post(ctx, s.System, waves, r.Limit)
+	fmt.Printf("Ready after %.1f s. %s ...\n", ready.Sub(began).Seconds(), r.announce(waves))
+	posted, err := s.post(ctx, waves, r.Limit)
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
@@ -58,7 +61,7 @@ func (r run) Run(ctx context.Context) error {
 		Books: books, deliveries: tally.deliveries, crashes: tally.crashes, killed: killer.victim(),
 		dynamoDB: s.Proxy.Total(), stripe: len(s.Stripe.Calls()),
 	})
-	fmt.Printf("All done in %.1f s. The function's log: %s\n", time.Since(ready).Seconds(), logPath)
+	fmt.Printf("All done in %.1f s. The function's log: %s\n", time.Since(ready).Seconds(), s.folder.log())
 	if err := showChecks(os.Stdout, books.Audit()); err != nil {
 		return err
 	}
@@ -66,7 +69,18 @@ func (r run) Run(ctx context.Context) error {
 	return nil
 }
 
-// readWaves reads message bodies. What stands behind a line "#! later" is a wave of its own.
+// announce says what is posted, and which order's function will be killed if there is one.
+func (r run) announce(waves [][]string) string {
+	decoder := sqs.NewDecoder()
+	for _, body := range slices.Concat(waves...) {
+		if o, err := decoder.Decode(body); err == nil && string(o.ID()) == r.Kill {
+			return fmt.Sprintf("Posting %s; one function will be killed in the middle of %s", r.File, r.Kill)
+		}
+	}
+	return "Posting " + r.File
+}
+
+// readWaves reads message bodies, one per line. A line "#! later" starts a new wave.
 func readWaves(path string) ([][]string, error) {
 	file, err := os.Open(filepath.Clean(path))
 	if err != nil {
@@ -90,58 +104,44 @@ func readWaves(path string) ([][]string, error) {
 	return waves, nil
 }
 
-// post sends each wave when the queue is empty, and waits for the last to be done.
-func post(ctx context.Context, s *system.System, waves [][]string, limit time.Duration) ([]system.Posted, error) {
+// post sends each wave once the queue is empty, and returns when it is empty again.
+func (l *local) post(ctx context.Context, waves [][]string, limit time.Duration) ([]system.Posted, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	decoder := sqs.NewDecoder()
 	var posted []system.Posted
-	total := 0
-	for _, w := range waves {
-		total += len(w)
-	}
-	bar := newBar(total)
+	total, c := len(slices.Concat(waves...)), newCounter(os.Stderr)
+	defer c.clear()
 	for _, wave := range waves {
-		ids, err := s.PostBatch(wave)
+		ids, err := l.PostBatch(wave)
 		if err != nil {
 			return nil, err
 		}
 		for i, body := range wave {
 			posted = append(posted, system.NewPosted(decoder, body, ids[i]))
 		}
-		if err := drain(ctx, s, bar, len(posted)); err != nil {
+		if err := l.drain(ctx, func(waiting int) { c.show("%d of %d messages done", len(posted)-waiting, total) }); err != nil {
 			return nil, err
 		}
 	}
-	return posted, bar.Finish()
+	return posted, nil
 }
 
-// newBar shows progress to a person, and nothing to a file.
-func newBar(total int) *progressbar.ProgressBar {
-	info, err := os.Stderr.Stat()
-	terminal := err == nil && info.Mode()&os.ModeCharDevice != 0
-	return progressbar.NewOptions(total, progressbar.OptionSetDescription("messages done"), progressbar.OptionSetWriter(os.Stderr),
-		progressbar.OptionShowCount(), progressbar.OptionSetWidth(30), progressbar.OptionClearOnFinish(),
-		progressbar.OptionSetVisibility(terminal))
-}
-
-// drain waits for an empty queue and shows how far it is.
-func drain(ctx context.Context, s *system.System, bar *progressbar.ProgressBar, posted int) error {
+// drain waits for an empty queue and reports how many messages it holds in the meantime.
+func (l *local) drain(ctx context.Context, progress func(waiting int)) error {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	drained := make(chan error, 1)
-	go func() { drained <- s.Drained(ctx) }()
+	go func() { drained <- l.Drained(ctx) }()
 	for {
 		select {
 		case err := <-drained:
 			if err != nil {
-				return fmt.Errorf("the queue is not empty, see %s: %w", logPath, err)
+				return fmt.Errorf("the queue is not empty, see %s: %w", l.folder.log(), err)
 			}
-			return bar.Set(posted)
+			return nil
 		case <-tick.C:
-			if err := bar.Set(posted - s.Waiting()); err != nil {
-				return err
-			}
+			progress(l.Waiting())
 		}
 	}
 }

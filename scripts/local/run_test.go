@@ -3,9 +3,11 @@ package main
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -109,20 +111,124 @@ func TestOrdersAreListedOnceAsTheyCame(t *testing.T) {
 	}
 }
 
-func TestUpNamesThePortThatIsTaken(t *testing.T) {
+func TestRunAnnouncesAKillOnlyOfAnOrderInTheFile(t *testing.T) {
 	t.Parallel()
-	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	valid := body("ORD-1")
+	for claim, tt := range map[string]struct {
+		waves [][]string
+		want  string
+	}{
+		"the order is in the first wave":    {[][]string{{valid}, nil}, "Posting f.jsonl; one function will be killed in the middle of ORD-1"},
+		"the order is in the second wave":   {[][]string{nil, {valid}}, "Posting f.jsonl; one function will be killed in the middle of ORD-1"},
+		"the file has no such order":        {[][]string{{body("ORD-2")}}, "Posting f.jsonl"},
+		"the file has no message":           {[][]string{nil}, "Posting f.jsonl"},
+		"the order's only message is wrong": {[][]string{{`{"orderId":"ORD-1"`}}, "Posting f.jsonl"},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			if got := (run{File: "f.jsonl", Kill: "ORD-1"}).announce(tt.waves); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestRunAndUpShareNoFile(t *testing.T) {
+	t.Parallel()
+	for _, path := range []func(folder) string{folder.binary, folder.log, folder.env} {
+		if run, up := path(runFolder), path(upFolder); run == up {
+			t.Errorf("both use %s", run)
+		}
+	}
+}
+
+// listen occupies a free port.
+func listen(t *testing.T) (port int) {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = taken.Close() }) // it was only held
-	port := taken.Addr().(*net.TCPAddr).Port
+	t.Cleanup(func() { _ = listener.Close() }) // it was only held
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+func TestUpNamesAPortInUse(t *testing.T) {
+	t.Parallel()
+	port := listen(t)
+	pinned := dynamodbtest.Location{Binary: "dynoxide"}
 	for flag, u := range map[string]up{
 		"--dynamodb-port=PORT": {DynamoDB: port}, "--sqs-port=PORT": {SQS: port}, "--stripe-port=PORT": {Stripe: port},
 	} {
-		if err := u.Run(t.Context()); err == nil || !strings.Contains(err.Error(), flag) {
+		if err := u.portsFree(t.Context(), pinned); err == nil || !strings.Contains(err.Error(), flag) {
 			t.Errorf("error = %v, want one that names %s", err, flag)
 		}
+	}
+}
+
+func TestUpLeavesThePortOfAnEngineThatRunsAlready(t *testing.T) {
+	t.Parallel()
+	port := listen(t)
+	engine := dynamodbtest.Location{Endpoint: "http://127.0.0.1:" + strconv.Itoa(port)}
+	if err := (up{DynamoDB: port}).portsFree(t.Context(), engine); err != nil {
+		t.Errorf("error = %v, want none: the port is the engine's", err)
+	}
+}
+
+func TestAWrongDynamoDBEndpointIsNamedWithItsValue(t *testing.T) {
+	t.Parallel()
+	free := listen(t) // refuses nothing, but nobody accepts
+	for endpoint, want := range map[string]string{
+		"localhost:8000":                         `DYNAMODB_ENDPOINT "localhost:8000": not a URL: want http or https, host and port`,
+		"ftp://127.0.0.1:8000":                   `DYNAMODB_ENDPOINT "ftp://127.0.0.1:8000": not a URL`,
+		"http://":                                `DYNAMODB_ENDPOINT "http://": not a URL`,
+		"http://127.0.0.1:1":                     `DYNAMODB_ENDPOINT "http://127.0.0.1:1": no engine answers: dial tcp 127.0.0.1:1: connect: connection refused`,
+		"http://[::1]:1":                         `DYNAMODB_ENDPOINT "http://[::1]:1": no engine answers: `,
+		fmt.Sprintf("http://127.0.0.1:%d", free): "",
+	} {
+		engine, err := findEngine(t.Context(), func(name string) string { return map[string]string{"DYNAMODB_ENDPOINT": endpoint}[name] })
+		if want == "" && (err != nil || engine.Endpoint != endpoint) {
+			t.Errorf("%s: got %+v, %v, want no error", endpoint, engine, err)
+		}
+		if want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: error = %v, want %q in it", endpoint, err, want)
+		}
+	}
+}
+
+func TestTheCounterOverwritesOneLineOfATerminal(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	c := counter{&b}
+	c.show("%d of 16 messages done", 7)
+	c.seconds("compiling")() // ends before the first second
+	if want := "\r\x1b[K7 of 16 messages done\r\x1b[K"; b.String() != want {
+		t.Errorf("printed %q, want %q", b.String(), want)
+	}
+}
+
+func TestTheCounterPrintsNothingToAFile(t *testing.T) {
+	t.Parallel()
+	path := file(t, "")
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCounter(f)
+	c.show("%d", 1)
+	c.seconds("compiling")()
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(path); err != nil || len(text) > 0 {
+		t.Errorf("printed %q, %v, want nothing", text, err)
+	}
+}
+
+func TestUpNamesTheOldestAWSCLIThatWorks(t *testing.T) {
+	t.Parallel()
+	if want := "AWS CLI, version 2.13 or later"; !strings.Contains(usage, want) {
+		t.Errorf("want %q in\n%s", want, usage)
 	}
 }
 

@@ -29,7 +29,9 @@ type account struct {
 // show prints every order, every parked message and the totals.
 func show(w io.Writer, a account) {
 	showOrders(w, a)
-	showParked(w, a)
+	if len(a.Parked) > 0 {
+		showParked(w, a)
+	}
 	showTotals(w, a)
 }
 
@@ -72,15 +74,20 @@ func showTotals(w io.Writer, a account) {
 			paid++
 		}
 	}
-	fmt.Fprintf(w, "\n%d messages, %d deliveries, %d orders, %d charges, %d paid, %d parked",
-		len(a.Posted), deliveries, len(ids), charges, paid, len(a.Parked))
-	switch {
-	case a.crashes == 1:
-		fmt.Fprint(w, ", 1 crash")
-	case a.crashes > 1:
-		fmt.Fprintf(w, ", %d crashes", a.crashes)
+	fmt.Fprintf(w, "\n%s, %s, %s, %s, %d paid, %d parked", count(len(a.Posted), "message", "messages"),
+		count(deliveries, "delivery", "deliveries"), count(len(ids), "order", "orders"),
+		count(charges, "charge", "charges"), paid, len(a.Parked))
+	if a.crashes > 0 {
+		fmt.Fprint(w, ", "+count(a.crashes, "crash", "crashes"))
 	}
-	fmt.Fprintf(w, "; %d calls to DynamoDB, %d to Stripe\n", a.dynamoDB, a.stripe)
+	fmt.Fprintf(w, "; %s to DynamoDB, %d to Stripe\n", count(a.dynamoDB, "call", "calls"), a.stripe)
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }
 
 var errBroken = errors.New("an invariant is broken")

@@ -170,6 +170,15 @@ func TestStory(t *testing.T) {
 	}
 }
 
+func TestNothingParkedPrintsNoTable(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	show(&b, account{})
+	if strings.Contains(b.String(), "parked message") || !strings.Contains(b.String(), "0 messages, 0 deliveries, 0 orders") {
+		t.Errorf("printed\n%s\nwant the orders and the totals alone", b.String())
+	}
+}
+
 func TestTotalsCountCrashes(t *testing.T) {
 	t.Parallel()
 	for crashes, want := range map[int]string{

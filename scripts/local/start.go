@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 
@@ -11,40 +14,82 @@ import (
 	"orderonce/scripts/local/system"
 )
 
+// folder holds what a command builds and writes. `local run` and `local up` have one each,
+// so that one does not replace the binary and the log of the other.
+type folder string
+
 const (
-	binaryPath = "build/local/bootstrap"
-	logPath    = "build/local/function.log"
+	runFolder folder = "build/run"
+	upFolder  folder = "build/up"
 )
+
+func (f folder) binary() string { return filepath.Join(string(f), "bootstrap") }
+func (f folder) log() string    { return filepath.Join(string(f), "function.log") }
+func (f folder) env() string    { return filepath.Join(string(f), "env") }
 
 // local is a running system with the log of its function.
 type local struct {
 	*system.System
 
-	log  *system.Log
-	file *os.File
+	folder folder
+	log    *system.Log
+	file   *os.File
 }
 
 // Close ends the system, which writes to the file until then, and closes the file.
 func (l *local) Close() error { return errors.Join(l.System.Close(), l.file.Close()) }
 
-// start builds the function and brings the system up around it. The function's log goes to logPath as well.
-func start(ctx context.Context, o system.Options) (*local, error) {
-	engine, err := dynamodbtest.Find(os.Getenv, ".")
-	if err != nil {
+// start compiles the function and starts the system around it. The function's log goes to
+// folder.log() as well.
+func start(ctx context.Context, f folder, engine dynamodbtest.Location, o system.Options) (*local, error) {
+	if err := compile(ctx, f.binary(), newCounter(os.Stderr)); err != nil {
 		return nil, err
 	}
-	if err := lambdatest.Build(ctx, "./functions/order", binaryPath); err != nil {
-		return nil, err
-	}
-	file, err := os.Create(filepath.Clean(logPath))
+	file, err := os.Create(filepath.Clean(f.log()))
 	if err != nil {
 		return nil, err
 	}
 	log := &system.Log{To: file}
-	o.Binary, o.Engine, o.Output = binaryPath, engine, log
+	o.Binary, o.Engine, o.Output = f.binary(), engine, log
 	s, err := system.Start(ctx, o)
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return &local{s, log, file}, nil
+	return &local{s, f, log, file}, nil
+}
+
+// compile builds the function and shows on a terminal how long it has taken so far.
+func compile(ctx context.Context, out string, c counter) error {
+	defer c.seconds("compiling functions/order")()
+	return lambdatest.Build(ctx, "./functions/order", out)
+}
+
+// findEngine returns the engine to start or to use, once it is known that the one of
+// DYNAMODB_ENDPOINT can be reached.
+func findEngine(ctx context.Context, getenv func(string) string) (dynamodbtest.Location, error) {
+	engine, err := dynamodbtest.Find(getenv, ".")
+	if err != nil || engine.Endpoint == "" {
+		return engine, err
+	}
+	if err := reachable(ctx, engine.Endpoint); err != nil {
+		return engine, fmt.Errorf("DYNAMODB_ENDPOINT %q: %w; unset it to use the engine of `make engine`", engine.Endpoint, err)
+	}
+	return engine, nil
+}
+
+// reachable returns an error unless a server listens at the URL.
+func reachable(ctx context.Context, endpoint string) error {
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return errors.New("not a URL: want http or https, host and port, such as http://127.0.0.1:8000")
+	}
+	port := u.Port()
+	if port == "" {
+		port = u.Scheme // net.Dial knows the ports of http and https
+	}
+	connection, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+	if err != nil {
+		return fmt.Errorf("no engine answers: %w", err)
+	}
+	return connection.Close()
 }

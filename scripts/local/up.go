@@ -8,52 +8,87 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
-	"orderonce/adapters/lambda/lambdatest"
+	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/scripts/local/system"
 )
 
 // up is `local up`.
 type up struct {
-	DynamoDB int `name:"dynamodb-port" default:"8000" help:"Port of the DynamoDB-compatible engine."`
-	SQS      int `name:"sqs-port" default:"9324" help:"Port of the queue."`
-	Stripe   int `default:"12111" name:"stripe-port" help:"Port of the pretend Stripe."`
+	DynamoDB int `name:"dynamodb-port" default:"8000" env:"DYNAMODB_PORT" help:"Port of the DynamoDB-compatible engine; 0: any."`
+	SQS      int `name:"sqs-port" default:"9324" env:"SQS_PORT" help:"Port of the queue; 0: any."`
+	Stripe   int `name:"stripe-port" default:"12111" env:"STRIPE_PORT" help:"Port of the pretend Stripe; 0: any."`
 }
 
 // Run keeps the system running until the context ends or the function exits by itself.
 func (u up) Run(ctx context.Context) error {
-	for flag, port := range map[string]int{"dynamodb-port": u.DynamoDB, "sqs-port": u.SQS, "stripe-port": u.Stripe} {
-		if err := free(ctx, port); err != nil {
-			return fmt.Errorf("port %d is in use: end the program that uses it, perhaps another make up, or choose another: "+
-				"go run ./scripts/local up --%s=PORT: %w", port, flag, err)
-		}
-	}
-	fmt.Println("Building functions/order and starting queue, engine and pretend Stripe ...")
-	s, err := start(ctx, system.Options{Ports: system.Ports{DynamoDB: u.DynamoDB, SQS: u.SQS, Stripe: u.Stripe}})
+	engine, err := findEngine(ctx, os.Getenv)
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(envPath, []byte(environment(s.System)), 0o600); err != nil {
+	if err := u.portsFree(ctx, engine); err != nil {
+		return err
+	}
+	defer ownTerminal(os.Stdin)()
+	fmt.Println("Compiling functions/order and starting a queue, an engine and a pretend Stripe on 127.0.0.1 ...")
+	s, err := start(ctx, upFolder, engine, system.Options{Ports: system.Ports{DynamoDB: u.DynamoDB, SQS: u.SQS, Stripe: u.Stripe}})
+	if err != nil {
+		return interrupted(ctx, err)
+	}
+	env := s.folder.env()
+	if err := os.WriteFile(env, []byte(environment(s.System)), 0o600); err != nil {
 		return errors.Join(err, s.Close())
 	}
-	fmt.Printf(usage, envPath, s.SQS.URL, s.SQS.QueueURL(system.OrderQueue), s.Engine.Endpoint, s.Options.Table, logPath)
-	err = wait(ctx, s.Function)
+	fmt.Printf(usage, env, s.SQS.URL, s.SQS.QueueURL(system.OrderQueue), s.Engine.Endpoint, s.Options.Table, s.folder.log())
+	err = s.wait(ctx)
 	fmt.Println("\nEnding ...")
-	return errors.Join(err, s.Close(), os.Remove(envPath))
+	return errors.Join(err, s.Close(), os.Remove(env))
 }
 
-// wait returns nil when the context ends, and an error when the function exits by itself.
-func wait(ctx context.Context, function *lambdatest.Host) error {
-	running, cancel := function.UntilExit(ctx)
-	defer cancel()
-	<-running.Done()
+// interrupted returns nil instead of an error that Ctrl-C caused.
+func interrupted(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	return fmt.Errorf("see %s: %w", logPath, context.Cause(running))
+	return err
 }
 
-// free returns an error if somebody listens on a port of 127.0.0.1.
+// portsFree returns an error that names the flag of a port in use. The port of an engine
+// that somebody else runs is in use.
+func (u up) portsFree(ctx context.Context, engine dynamodbtest.Location) error {
+	ports := []struct {
+		flag string
+		port int
+	}{{"sqs-port", u.SQS}, {"stripe-port", u.Stripe}}
+	if engine.Endpoint == "" {
+		ports = append(ports, struct {
+			flag string
+			port int
+		}{"dynamodb-port", u.DynamoDB})
+	}
+	for _, p := range ports {
+		if err := free(ctx, p.port); err != nil {
+			return fmt.Errorf("port %d is in use: end the program that uses it, perhaps another make up, or choose another: "+
+				"go run ./scripts/local up --%s=PORT: %w", p.port, p.flag, err)
+		}
+	}
+	return nil
+}
+
+// wait returns nil when the context ends, and an error when the function exits by itself.
+func (l *local) wait(ctx context.Context) error {
+	running, cancel := l.Function.UntilExit(ctx)
+	defer cancel()
+	<-running.Done()
+	select { // Ctrl-C ends a busy function too, perhaps before this process knows
+	case <-ctx.Done():
+	case <-time.After(time.Second):
+	}
+	return interrupted(ctx, fmt.Errorf("see %s: %w", l.folder.log(), context.Cause(running)))
+}
+
+// free returns an error if a port of 127.0.0.1 is in use.
 func free(ctx context.Context, port int) error {
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
@@ -63,9 +98,8 @@ func free(ctx context.Context, port int) error {
 	return l.Close()
 }
 
-const envPath = "build/local/env"
-
-// environment is what scripts/orders and the AWS CLI need to find the system; none of it is secret.
+// environment is what scripts/orders and the AWS CLI need to find the system. None of it
+// is secret.
 func environment(s *system.System) string {
 	var b strings.Builder
 	for _, v := range s.OperatorEnv() {
@@ -79,13 +113,13 @@ Running. In another terminal:
 
   . ./%[1]s    # endpoints and pretend credentials
 
-Post orders, look at one, ask Stripe what became of it:
+Post orders (three lines of the examples are invalid on purpose), show one, ask Stripe what became of one:
 
-  go run ./scripts/orders post examples/orders.jsonl
+  go run ./scripts/orders post --allow-invalid examples/orders.jsonl
   go run ./scripts/orders show ORD-1001
   go run ./scripts/orders refresh ORD-1008
 
-The same with the AWS CLI:
+The same with the AWS CLI, version 2.13 or later (older ones speak another protocol than the local queue):
 
   aws sqs send-message --endpoint-url %[2]s --queue-url %[3]s \
     --message-body "$(grep -m1 ORD-1001 examples/orders.jsonl)"

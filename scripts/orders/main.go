@@ -32,7 +32,7 @@ func main() {
 	k := kong.Parse(&c, kong.Name("orders"), kong.UsageOnError(), kong.Description(
 		"Post, show and settle orders, and check a deployment. Credentials and region come from AWS_REGION, AWS_ACCESS_KEY_ID,\n"+
 			"AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN; with profiles or SSO: eval \"$(aws configure export-credentials --format env)\".\n"+
-			"For the system that `make up` runs: . ./build/local/env"))
+			"For the system that `make up` runs: . ./build/up/env"))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	k.BindTo(ctx, (*context.Context)(nil))
 	k.Bind(shell{environ: os.Environ(), in: os.Stdin, out: os.Stdout, warnings: os.Stderr, now: time.Now})
@@ -54,7 +54,7 @@ func hint(err error) error {
 	if _, ok := errors.AsType[*lambda.EnvError](err); ok {
 		return fmt.Errorf("%w\nnames of a deployment: . ./build/deploy/env, which make deploy wrote"+
 			"\nAWS profiles and SSO: eval \"$(aws configure export-credentials --format env)\""+
-			"\nthe system that `make up` runs: . ./build/local/env", err)
+			"\nthe system that `make up` runs: . ./build/up/env", err)
 	}
 	return err
 }

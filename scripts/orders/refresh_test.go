@@ -226,7 +226,7 @@ func TestRefreshSendsNothingInAWrongEnvironment(t *testing.T) {
 			if diff := cmp.Diff(problems.Problems, tt.want); diff != "" {
 				t.Errorf("- got, + want:\n%s", diff)
 			}
-			if strings.Contains(hint(err).Error(), "canary") || !strings.Contains(hint(err).Error(), "build/local/env") || out.Len() > 0 {
+			if strings.Contains(hint(err).Error(), "canary") || !strings.Contains(hint(err).Error(), "build/up/env") || out.Len() > 0 {
 				t.Errorf("printed %q, and the error is %v", &out, hint(err))
 			}
 			if sent := len(s.Calls()); sent > 0 {

@@ -150,7 +150,7 @@ func (s *System) startEngine(ctx context.Context) error {
 	s.closers = append(s.closers, engine.Close)
 	config := s.engineConfig(engine.Endpoint)
 	if err := dynamodbtest.CreateTable(ctx, sdk.NewFromConfig(config), s.Options.Table, dynamodbtest.WithoutStream); err != nil {
-		return err
+		return fmt.Errorf("engine at %s: %w", engine.Endpoint, err)
 	}
 	s.DropOnClose(ctx, s.Options.Table)
 	s.Store = dynamodb.New(config, s.Options.Table)
@@ -280,6 +280,7 @@ func (s *System) OperatorEnv() []string {
 		"AWS_ENDPOINT_URL_SQS=" + s.SQS.URL,
 		"ORDERS_TABLE=" + s.Options.Table,
 		"QUEUE_URL=" + s.SQS.QueueURL(s.OrderQueue()),
+		"DEAD_LETTER_QUEUE_URL=" + s.SQS.QueueURL(s.DeadLetterQueue()),
 		"SCOPE=" + Scope,
 		"STRIPE_SECRET_KEY=" + PretendKey,
 		"STRIPE_API_BASE=" + s.Stripe.URL,
