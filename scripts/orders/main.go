@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -35,7 +36,7 @@ func main() {
 			"For the system that `make up` runs: . ./build/up/env"))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	k.BindTo(ctx, (*context.Context)(nil))
-	k.Bind(shell{environ: os.Environ(), in: os.Stdin, out: os.Stdout, warnings: os.Stderr, now: time.Now})
+	k.Bind(shell{environ: os.Environ(), in: os.Stdin, out: os.Stdout, now: time.Now})
 	err := k.Run()
 	stop()
 	k.FatalIfErrorf(hint(err))
@@ -43,14 +44,18 @@ func main() {
 
 // shell is what a command reads and writes.
 type shell struct {
-	environ       []string
-	in            io.Reader
-	out, warnings io.Writer
-	now           func() time.Time
+	environ []string
+	in      io.Reader
+	out     io.Writer
+	now     func() time.Time
 }
 
-// hint adds to an error of the environment where the environment comes from.
+// hint adds to an error what to check first: where the environment comes from, or whether
+// the local system runs.
 func hint(err error) error {
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("%w\nis `make up` running? If it is: . ./build/up/env", err)
+	}
 	if _, ok := errors.AsType[*lambda.EnvError](err); ok {
 		return fmt.Errorf("%w\nnames of a deployment: . ./build/deploy/env, which make deploy wrote"+
 			"\nAWS profiles and SSO: eval \"$(aws configure export-credentials --format env)\""+

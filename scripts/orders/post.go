@@ -2,7 +2,9 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,29 +21,51 @@ import (
 )
 
 type post struct {
-	File string `arg:"" default:"-" help:"A file of message bodies, one a line; - is standard input. Lines that start with # are skipped."`
+	File         string `arg:"" default:"-" help:"File of message bodies, one per line; - is standard input. Lines that start with # are skipped."`
+	AllowInvalid bool   `help:"Post invalid orders too. The function parks them as invalid_order."`
 }
 
-// Run posts every line, also what is no order: what becomes of that is worth seeing.
+// message is a line of the file to post.
+type message struct {
+	line int
+	body string
+}
+
+// Run posts every line, or none if one of them is not a valid order.
 func (p post) Run(ctx context.Context, sh shell) error {
 	c, err := lambda.ReadEnv[queueConfig](sh.environ)
 	if err != nil {
 		return err
 	}
-	bodies, err := p.read(sh.in)
+	messages, err := p.read(sh.in)
 	if err != nil {
 		return err
 	}
-	warn(sh.warnings, bodies)
-	posted, err := queue{c.client(), string(c.Queue)}.send(ctx, bodies)
+	if !p.AllowInvalid {
+		if err := validate(p.name(), messages); err != nil {
+			return err
+		}
+	}
+	posted, err := queue{c.client(), string(c.Queue), p.name()}.send(ctx, messages)
 	if err != nil {
-		return fmt.Errorf("%d of %d messages posted to %s\n%w", posted, len(bodies), c.Queue, err)
+		return fmt.Errorf("%d of %d messages posted to %s\n%w", posted, len(messages), c.Queue, err)
 	}
 	fmt.Fprintf(sh.out, "messages posted: %d\n", posted)
 	return nil
 }
 
-func (p post) read(in io.Reader) ([]string, error) {
+// name is the file's name in errors.
+func (p post) name() string {
+	if p.File == "-" {
+		return "standard input"
+	}
+	return p.File
+}
+
+// maxMessage is the largest message of SQS, in bytes.
+const maxMessage = 1 << 20
+
+func (p post) read(in io.Reader) ([]message, error) {
 	if p.File != "-" {
 		file, err := os.Open(p.File)
 		if err != nil {
@@ -50,47 +74,103 @@ func (p post) read(in io.Reader) ([]string, error) {
 		defer func() { _ = file.Close() }() // it was only read
 		in = file
 	}
-	var bodies []string
-	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, 1<<20) // a message's largest size
-	for lines.Scan() {
-		if line := strings.TrimSpace(lines.Text()); line != "" && !strings.HasPrefix(line, "#") {
-			bodies = append(bodies, line)
+	var messages []message
+	lines, n := bufio.NewScanner(in), 0
+	lines.Buffer(nil, maxMessage)
+	for ; lines.Scan(); n++ {
+		if body := strings.TrimSpace(lines.Text()); body != "" && !strings.HasPrefix(body, "#") {
+			messages = append(messages, message{n + 1, body})
 		}
 	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("read %s: %w", p.File, err)
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return nil, fmt.Errorf("%s:%d: line too long: want at most %d bytes", p.name(), n+1, maxMessage)
+	case err != nil:
+		return nil, fmt.Errorf("read %s: %w", p.name(), err)
 	}
-	return bodies, nil
+	return messages, nil
 }
 
-// warn says which bodies the function will park.
-func warn(w io.Writer, bodies []string) {
+// maxShown is how many invalid lines an error names.
+const maxShown = 20
+
+// validate returns an error that names every line that the function would park.
+func validate(file string, messages []message) error {
 	decoder := sqs.NewDecoder()
-	for i, body := range bodies {
-		if _, err := decoder.Decode(body); err != nil {
-			fmt.Fprintf(w, "message %d will be parked: %v\n", i+1, err)
+	var invalid []string
+	for _, m := range messages {
+		if _, err := decoder.Decode(m.body); err != nil {
+			invalid = append(invalid, fmt.Sprintf("\n  %s:%d: %v", file, m.line, err))
 		}
 	}
+	if len(invalid) == 0 {
+		return nil
+	}
+	if err := checkJSONLines(file, messages); err != nil {
+		return err
+	}
+	shown := strings.Join(invalid[:min(len(invalid), maxShown)], "")
+	if more := len(invalid) - maxShown; more > 0 {
+		shown += fmt.Sprintf("\n  and %d more", more)
+	}
+	return fmt.Errorf("nothing posted: %d of %d messages are invalid orders:%s\n"+
+		"correct them, or post all with --allow-invalid: the function parks invalid orders", len(invalid), len(messages), shown)
+}
+
+// checkJSONLines returns an error for a file whose lines are not meant as messages: one
+// that is JSON in another layout, and one that is not JSON.
+func checkJSONLines(file string, messages []message) error {
+	var all bytes.Buffer
+	objects := 0
+	for _, m := range messages {
+		all.WriteString(m.body + "\n")
+		if strings.HasPrefix(m.body, "{") {
+			objects++
+		}
+	}
+	const want = "nothing posted: %s: not JSON lines: want one order per line"
+	values := 0
+	decoder := json.NewDecoder(&all)
+	array := strings.HasPrefix(messages[0].body, "[")
+	for ; ; values++ {
+		var value json.RawMessage
+		if err := decoder.Decode(&value); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			values = len(messages) // it is not JSON as a whole either
+			break
+		}
+	}
+	switch {
+	case array && values < len(messages) || array && objects == 0:
+		return fmt.Errorf(want+", got an array: jq -c '.[]' makes lines of it", file)
+	case values < len(messages):
+		return fmt.Errorf(want+", got an order over several lines: jq -c . makes one line of it", file)
+	case objects == 0:
+		return fmt.Errorf(want+`, got no line that starts with "{"`, file)
+	}
+	return nil
 }
 
 type queue struct {
-	client *sdk.Client
-	url    string
+	client    *sdk.Client
+	url, file string
 }
 
-// perCall is how many entries SQS takes in one SendMessageBatch.
+// perCall is the largest number of entries of one SendMessageBatch.
 const perCall = 10
 
-// send returns how many bodies the queue is known to hold. The error names each of the others by its number, from 1, and why. It
-// stops at a call that fails as a whole, because the next would as well.
-func (q queue) send(ctx context.Context, bodies []string) (posted int, err error) {
+// send returns how many messages the queue is known to hold. The error names the line of
+// each of the others. It stops at a call that fails as a whole, because the next would as
+// well.
+func (q queue) send(ctx context.Context, messages []message) (posted int, err error) {
 	var refused []error
-	for from := 0; from < len(bodies); from += perCall {
-		chunk := bodies[from:min(from+perCall, len(bodies))]
-		failed, err := q.sendOnce(ctx, chunk, from+1)
-		if err != nil { // its answer may have been lost: posting an order twice is harmless, so nobody needs to find out
-			whole := fmt.Errorf("messages %d to %d may or may not be posted, later ones are not: %w", from+1, from+len(chunk), err)
+	for from := 0; from < len(messages); from += perCall {
+		chunk := messages[from:min(from+perCall, len(messages))]
+		failed, err := q.sendOnce(ctx, chunk)
+		if err != nil { // the response may be lost, and posting an order twice is harmless
+			whole := fmt.Errorf("%s:%d to %d: may be posted, the lines after them are not; post all again: %w",
+				q.file, chunk[0].line, chunk[len(chunk)-1].line, err)
 			return posted, errors.Join(append(refused, whole)...)
 		}
 		posted += len(chunk) - len(failed)
@@ -99,18 +179,18 @@ func (q queue) send(ctx context.Context, bodies []string) (posted int, err error
 	return posted, errors.Join(refused...)
 }
 
-// sendOnce makes one call. Its entries are named by their bodies' numbers.
-func (q queue) sendOnce(ctx context.Context, bodies []string, first int) (failed []error, err error) {
-	entries := make([]types.SendMessageBatchRequestEntry, len(bodies))
-	for i := range bodies {
-		entries[i] = types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(first + i)), MessageBody: &bodies[i]}
+// sendOnce makes one call. The id of an entry is its line.
+func (q queue) sendOnce(ctx context.Context, messages []message) (failed []error, err error) {
+	entries := make([]types.SendMessageBatchRequestEntry, len(messages))
+	for i, m := range messages {
+		entries[i] = types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(m.line)), MessageBody: &m.body}
 	}
 	out, err := q.client.SendMessageBatch(ctx, &sdk.SendMessageBatchInput{QueueUrl: &q.url, Entries: entries})
 	if err != nil {
 		return nil, err
 	}
 	for _, f := range out.Failed {
-		failed = append(failed, fmt.Errorf("message %s: %s: %s", aws.ToString(f.Id), aws.ToString(f.Code), aws.ToString(f.Message)))
+		failed = append(failed, fmt.Errorf("%s:%s: %s: %s", q.file, aws.ToString(f.Id), aws.ToString(f.Code), aws.ToString(f.Message)))
 	}
 	return failed, nil
 }

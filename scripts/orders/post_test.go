@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/google/go-cmp/cmp"
 
+	"orderonce/adapters/lambda"
+	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/sqs/sqstest"
 )
 
@@ -83,13 +86,13 @@ func TestPost(t *testing.T) {
 	good := lines(25)
 	mixed := append(append(append([]string{broken}, good[:10]...), broken), good[10:12]...)
 	for claim, tt := range map[string]struct {
-		in      []string
-		fails   string // the second call, with this code
-		held    []string
-		calls   int
-		printed string
-		warned  string
-		err     []string
+		in           []string
+		allowInvalid bool
+		fails        string // the second call, with this code
+		held         []string
+		calls        int
+		printed      string
+		err          []string
 	}{
 		"eleven orders take two calls": {in: good[:11], held: good[:11], calls: 2, printed: "messages posted: 11\n"},
 		"ten orders take one call":     {in: good[:10], held: good[:10], calls: 1, printed: "messages posted: 10\n"},
@@ -98,33 +101,37 @@ func TestPost(t *testing.T) {
 			printed: "messages posted: 2\n",
 		},
 		"nothing to post needs no call": {in: []string{"# nothing"}, printed: "messages posted: 0\n"},
-		"what is no order is posted, with a warning": {
-			in: []string{good[0], `{"orderId":"ORD-2"`}, held: []string{good[0], `{"orderId":"ORD-2"`}, calls: 1,
-			printed: "messages posted: 2\n", warned: "message 2 will be parked: message body: truncated JSON\n",
+		"invalid orders are posted with --allow-invalid": {
+			in: []string{good[0], `{"orderId":"ORD-2"`}, allowInvalid: true, held: []string{good[0], `{"orderId":"ORD-2"`}, calls: 1,
+			printed: "messages posted: 2\n",
 		},
-		"every body that the queue refuses is named by its number": {
-			in: mixed, held: good[:12], calls: 2, warned: "message 1 will be parked: ",
-			err: []string{"12 of 14 messages posted to http", "\nmessage 1: InvalidMessageContents: ", "\nmessage 12: InvalidMessageContents: "},
-		},
-		"a call that fails hides no body that was refused before": {
-			in: mixed, fails: sqstest.CodeOverLimit, held: good[:9], calls: 2, warned: "message 1 will be parked: ",
+		"every message that the queue refuses is named by its line": {
+			in: append([]string{"# a comment"}, mixed...), allowInvalid: true, held: good[:12], calls: 2,
 			err: []string{
-				"9 of 14 messages posted to http", "\nmessage 1: InvalidMessageContents: ", "\nmessages 11 to 14 may or may not be posted",
+				"12 of 14 messages posted to http", "\nstandard input:2: InvalidMessageContents: ",
+				"\nstandard input:13: InvalidMessageContents: ",
 			},
 		},
-		"a call that fails ends it, and says what is unknown": {
+		"a call that fails hides no message that was refused before": {
+			in: mixed, allowInvalid: true, fails: sqstest.CodeOverLimit, held: good[:9], calls: 2,
+			err: []string{
+				"9 of 14 messages posted to http", "\nstandard input:1: InvalidMessageContents: ",
+				"\nstandard input:11 to 14: may be posted",
+			},
+		},
+		"a call that fails ends it, and the error says what is unknown": {
 			in: good, fails: sqstest.CodeOverLimit, held: good[:10], calls: 2,
 			err: []string{
-				"10 of 25 messages posted to http", "\nmessages 11 to 20 may or may not be posted, later ones are not: ", "OverLimit",
+				"10 of 25 messages posted to http", "\nstandard input:11 to 20: may be posted, the lines after them are not", "OverLimit",
 			},
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			o := openOffice(t, tt.fails)
-			var out, warnings strings.Builder
-			sh := shell{environ: o.environ(), in: strings.NewReader(strings.Join(tt.in, "\n")), out: &out, warnings: &warnings}
-			err := post{File: "-"}.Run(t.Context(), sh)
+			var out strings.Builder
+			sh := shell{environ: o.environ(), in: strings.NewReader(strings.Join(tt.in, "\n")), out: &out}
+			err := post{File: "-", AllowInvalid: tt.allowInvalid}.Run(t.Context(), sh)
 			if (err == nil) != (tt.err == nil) || out.String() != tt.printed {
 				t.Errorf("error %v, printed %q, want %q, %q", err, &out, tt.err, tt.printed)
 			}
@@ -136,11 +143,62 @@ func TestPost(t *testing.T) {
 			if diff := cmp.Diff(o.bodies(t), tt.held); diff != "" {
 				t.Errorf("- in the queue, + want:\n%s", diff)
 			}
-			if o.calls != tt.calls || !strings.HasPrefix(warnings.String(), tt.warned) || tt.warned == "" && warnings.Len() > 0 {
-				t.Errorf("%d calls, warned %q, want %d, %q", o.calls, &warnings, tt.calls, tt.warned)
+			if o.calls != tt.calls {
+				t.Errorf("%d calls, want %d", o.calls, tt.calls)
 			}
-			if strings.Contains(fmt.Sprint(err)+out.String()+warnings.String(), "canary") {
+			if strings.Contains(fmt.Sprint(err)+out.String(), "canary") {
 				t.Error("a payer or a payment method is printed")
+			}
+		})
+	}
+}
+
+func TestPostSendsNothingIfALineIsInvalid(t *testing.T) {
+	t.Parallel()
+	pretty := strings.NewReplacer("{", "{\n", ",", ",\n", "}", "\n}").Replace(line("ORD-1"))
+	const notLines = "nothing posted: orders.jsonl: not JSON lines: want one order per line, got "
+	for claim, tt := range map[string]struct {
+		text string
+		want []string
+	}{
+		"each invalid line is named": {
+			"# mine\n" + line("ORD-1") + "\n" + `{"orderId":"ORD-2"` + "\n\n" + `{"orderId":"ORD-3","discount":1}`,
+			[]string{
+				"nothing posted: 2 of 3 messages are invalid orders:", "\n  orders.jsonl:3: message body: ",
+				"\n  orders.jsonl:5: message body: ", "--allow-invalid",
+			},
+		},
+		"of many invalid lines, the first 20 are named": {
+			strings.Repeat("{\n", 22),
+			[]string{"22 of 22 messages", "orders.jsonl:20: ", "\n  and 2 more\n"},
+		},
+		"an order over several lines":      {pretty, []string{notLines + "an order over several lines: jq -c . "}},
+		"two orders over several lines":    {pretty + "\n" + pretty, []string{notLines + "an order over several lines: jq -c . "}},
+		"an array of orders":               {"[" + line("ORD-1") + "]", []string{notLines + "an array: jq -c '.[]'"}},
+		"an array of orders on many lines": {"[\n" + line("ORD-1") + ",\n" + line("ORD-2") + "\n]", []string{notLines + "an array: jq -c '.[]'"}},
+		"text":                             {"Dear shop,\nplease send me a book.\n", []string{notLines + `no line that starts with "{"`}},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			o := openOffice(t, "")
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "orders.jsonl"), []byte(tt.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var out strings.Builder
+			sh := shell{environ: o.environ(), out: &out}
+			err := post{File: filepath.Join(dir, "orders.jsonl")}.Run(t.Context(), sh)
+			if err == nil || o.calls > 0 || out.Len() > 0 {
+				t.Fatalf("error %v after %d calls, printed %q, want an error alone", err, o.calls, &out)
+			}
+			got := strings.ReplaceAll(err.Error(), dir+"/", "")
+			for _, want := range tt.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("got error\n%s\nwant %q in it", got, want)
+				}
+			}
+			if strings.Contains(got, "canary") || strings.Contains(got, "orders.jsonl:21") {
+				t.Errorf("got error\n%s\nwant no payer and at most 20 lines", got)
 			}
 		})
 	}
@@ -153,13 +211,13 @@ func TestPostReadsAFile(t *testing.T) {
 	if err := os.WriteFile(file, []byte(line("ORD-1")+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var out, warnings strings.Builder
-	sh := shell{environ: o.environ(), in: strings.NewReader("not this"), out: &out, warnings: &warnings}
+	var out strings.Builder
+	sh := shell{environ: o.environ(), in: strings.NewReader("not this"), out: &out}
 	if err := (post{File: file}).Run(t.Context(), sh); err != nil {
 		t.Error(err)
 	}
-	if diff := cmp.Diff(o.bodies(t), []string{line("ORD-1")}); diff != "" || warnings.Len() > 0 {
-		t.Errorf("warned %q, - in the queue, + want:\n%s", &warnings, diff)
+	if diff := cmp.Diff(o.bodies(t), []string{line("ORD-1")}); diff != "" {
+		t.Errorf("- in the queue, + want:\n%s", diff)
 	}
 }
 
@@ -167,15 +225,15 @@ func TestPostSendsNothing(t *testing.T) {
 	t.Parallel()
 	const noQueue = `QUEUE_URL: want the URL of the order queue, got "orders"`
 	for claim, tt := range map[string]struct{ file, in, change, want string }{
-		"without its file":               {file: "none.jsonl", want: "none.jsonl"},
-		"of a line that is no message's": {file: "-", in: strings.Repeat("x", 1<<20+1), want: "read -: bufio.Scanner: token too long"},
-		"to what is no queue":            {file: "-", change: "QUEUE_URL=orders", want: noQueue},
+		"without its file":     {file: "none.jsonl", want: "none.jsonl"},
+		"from a line too long": {file: "-", in: "#\n" + strings.Repeat("x", 1<<20+1), want: "standard input:2: line too long: want at most 1048576 bytes"},
+		"to a wrong queue URL": {file: "-", change: "QUEUE_URL=orders", want: noQueue},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			o := openOffice(t, "")
 			var out strings.Builder
-			sh := shell{environ: append(o.environ(), tt.change), in: strings.NewReader(tt.in), out: &out, warnings: &out}
+			sh := shell{environ: append(o.environ(), tt.change), in: strings.NewReader(tt.in), out: &out}
 			err := post{File: tt.file}.Run(t.Context(), sh)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || o.calls > 0 || out.Len() > 0 {
 				t.Errorf("error %v after %d calls, printed %q, want %q and nothing else", err, o.calls, &out, tt.want)
@@ -184,19 +242,49 @@ func TestPostSendsNothing(t *testing.T) {
 	}
 }
 
+// TestARefusedConnectionAsksWhetherTheLocalSystemRuns runs each command against addresses
+// where nobody listens.
+func TestARefusedConnectionAsksWhetherTheLocalSystemRuns(t *testing.T) {
+	t.Parallel()
+	lambdatest.FullOnly(t) // the SDK tries three times
+	const nobody = "http://127.0.0.1:1"
+	environ := []string{
+		"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=pretend", "AWS_SECRET_ACCESS_KEY=pretend", "AWS_ENDPOINT_URL=" + nobody,
+		"ORDERS_TABLE=orders", "QUEUE_URL=" + nobody + "/orders", "SCOPE=test", "STRIPE_SECRET_KEY=" + pretendKey, "STRIPE_API_BASE=" + nobody,
+	}
+	payments := stripeConfig{Scope: "test", Key: lambda.NewSecret(pretendKey), Address: nobody}.payments()
+	sh := shell{environ: environ, in: strings.NewReader(line("ORD-1")), out: new(strings.Builder), now: noon}
+	for name, run := range map[string]func(context.Context) error{
+		"post": func(ctx context.Context) error { return post{File: "-"}.Run(ctx, sh) },
+		"show": func(ctx context.Context) error { return show{"ORD-1"}.Run(ctx, sh) },
+		"Stripe": func(ctx context.Context) error {
+			_, err := payments.Read(ctx, "pi_1")
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := hint(run(t.Context())); got == nil || !strings.Contains(got.Error(), "is `make up` running?") {
+				t.Errorf("got error %v, want the question whether make up is running", got)
+			}
+		})
+	}
+}
+
 func TestTheCommandLine(t *testing.T) {
 	t.Parallel()
 	for args, change := range map[string]func(*commands){
-		"post":                          func(*commands) {},
-		"post orders.json":              func(c *commands) { c.Post.File = "orders.json" },
-		"show ORD-1":                    func(c *commands) { c.Show.ID = "ORD-1" },
-		"refresh ORD-1":                 func(c *commands) { c.Refresh.ID = "ORD-1" },
-		"refresh --scope=old ORD-1":     func(c *commands) { c.Refresh = refresh{ID: "ORD-1", Scope: "old"} },
-		"restore ORD-1 pi_1":            func(c *commands) { c.Restore = restore{ID: "ORD-1", Intent: "pi_1"} },
-		"check":                         func(*commands) {},
-		"smoke":                         func(*commands) {},
-		"smoke --limit=5s":              func(c *commands) { c.Smoke.Limit = 5 * time.Second },
-		"smoke --customer=c --method=m": func(c *commands) { c.Smoke.Customer, c.Smoke.Method = "c", "m" },
+		"post":                             func(*commands) {},
+		"post orders.json":                 func(c *commands) { c.Post.File = "orders.json" },
+		"post --allow-invalid orders.json": func(c *commands) { c.Post = post{File: "orders.json", AllowInvalid: true} },
+		"show ORD-1":                       func(c *commands) { c.Show.ID = "ORD-1" },
+		"refresh ORD-1":                    func(c *commands) { c.Refresh.ID = "ORD-1" },
+		"refresh --scope=old ORD-1":        func(c *commands) { c.Refresh = refresh{ID: "ORD-1", Scope: "old"} },
+		"restore ORD-1 pi_1":               func(c *commands) { c.Restore = restore{ID: "ORD-1", Intent: "pi_1"} },
+		"check":                            func(*commands) {},
+		"smoke":                            func(*commands) {},
+		"smoke --limit=5s":                 func(c *commands) { c.Smoke.Limit = 5 * time.Second },
+		"smoke --customer=c --method=m":    func(c *commands) { c.Smoke.Customer, c.Smoke.Method = "c", "m" },
 	} {
 		want := commands{Post: post{File: "-"}, Smoke: smoke{Limit: 2 * time.Minute}} // the defaults
 		change(&want)

@@ -26,7 +26,7 @@ func (r refresh) Run(ctx context.Context, sh shell) error {
 		return err
 	}
 	if err := d.refresh(ctx, order.ID(r.ID), sh.now(), sh.out); err != nil {
-		return fmt.Errorf("refresh order %q: %w", r.ID, err)
+		return fmt.Errorf("refresh order %q: %w", r.ID, c.Orders.explain(err))
 	}
 	return nil
 }

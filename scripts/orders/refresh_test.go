@@ -187,6 +187,26 @@ func TestCommands(t *testing.T) {
 	}
 }
 
+func TestAnOrderThatIsNotFoundMayBeElsewhere(t *testing.T) {
+	t.Parallel()
+	c := tableConfig{Table: "orders", AWS: lambda.AWS{Region: "eu-west-1"}}
+	err := c.explain(order.ErrNotFound)
+	for _, want := range []string{
+		`in table "orders" at eu-west-1`, "not delivered yet", "aws sqs get-queue-attributes",
+		"dead-letter queue", `--queue-url "$DEAD_LETTER_QUEUE_URL"`, "ORDERS_TABLE and AWS_REGION",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("got error\n%v\nwant %q in it", err, want)
+		}
+	}
+	if !errors.Is(err, order.ErrNotFound) {
+		t.Errorf("errors.Is(%v, order.ErrNotFound) = false", err)
+	}
+	if other := errors.New("other"); c.explain(other) != other {
+		t.Errorf("got %v, want another error as it is", c.explain(other))
+	}
+}
+
 func TestRefreshSendsNothingInAWrongEnvironment(t *testing.T) {
 	t.Parallel()
 	for claim, tt := range map[string]struct {

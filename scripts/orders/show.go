@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"orderonce/adapters/lambda"
@@ -20,8 +22,24 @@ func (s show) Run(ctx context.Context, sh shell) error {
 	}
 	r, err := c.store().Load(ctx, order.ID(s.ID))
 	if err != nil {
-		return fmt.Errorf("show order %q: %w", s.ID, err)
+		return fmt.Errorf("show order %q: %w", s.ID, c.explain(err))
 	}
 	fmt.Fprint(sh.out, describe(r))
 	return nil
+}
+
+// explain adds to order.ErrNotFound where else the order may be.
+func (c tableConfig) explain(err error) error {
+	if !errors.Is(err, order.ErrNotFound) {
+		return err
+	}
+	return fmt.Errorf(`%w in table %q at %s
+It may be:
+  not delivered yet: ask again in a few seconds, or count the messages that wait:
+    aws sqs get-queue-attributes --attribute-names All --queue-url "$QUEUE_URL"
+  parked in the dead-letter queue, with a reason:
+    aws sqs receive-message --message-attribute-names All --visibility-timeout 0 --max-number-of-messages 10 \
+      --queue-url "$DEAD_LETTER_QUEUE_URL"
+  in another table: ORDERS_TABLE and AWS_REGION must be those of the deployment that it was posted to`,
+		err, c.Table, cmp.Or(c.AWS.DynamoDBEndpoint, c.AWS.Endpoint, c.AWS.Region))
 }
