@@ -50,7 +50,7 @@ func showOrders(w io.Writer, a account) {
 
 func showParked(w io.Writer, a account) {
 	parked := newTable(w, "parked message", "reason", "detail")
-	parked.SetColumnConfigs([]table.ColumnConfig{{Number: 3, WidthMax: 60, WidthMaxEnforcer: text.WrapSoft}})
+	parked.SetColumnConfigs([]table.ColumnConfig{{Number: 3, WidthMax: 72, WidthMaxEnforcer: text.WrapSoft}})
 	for i, p := range a.Posted {
 		if dead, ok := a.Parked[p.MessageID]; ok {
 			parked.AppendRow(table.Row{

@@ -34,7 +34,10 @@ func (u up) Run(ctx context.Context) error {
 	fmt.Println("Compiling functions/order and starting a queue, an engine and a pretend Stripe on 127.0.0.1 ...")
 	s, err := start(ctx, upFolder, engine, system.Options{Ports: system.Ports{DynamoDB: u.DynamoDB, SQS: u.SQS, Stripe: u.Stripe}})
 	if err != nil {
-		return interrupted(ctx, err)
+		if ctx.Err() != nil { // Ctrl-C is how it ends
+			return nil
+		}
+		return err
 	}
 	env := s.folder.env()
 	if err := os.WriteFile(env, []byte(environment(s.System)), 0o600); err != nil {
@@ -44,14 +47,6 @@ func (u up) Run(ctx context.Context) error {
 	err = s.wait(ctx)
 	fmt.Println("\nEnding ...")
 	return errors.Join(err, s.Close(), os.Remove(env))
-}
-
-// interrupted returns nil instead of an error that Ctrl-C caused.
-func interrupted(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }
 
 // portsFree returns an error that names the flag of a port in use. The port of an engine
@@ -83,9 +78,10 @@ func (l *local) wait(ctx context.Context) error {
 	<-running.Done()
 	select { // Ctrl-C ends a busy function too, perhaps before this process knows
 	case <-ctx.Done():
+		return nil
 	case <-time.After(time.Second):
+		return fmt.Errorf("see %s: %w", l.folder.log(), context.Cause(running))
 	}
-	return interrupted(ctx, fmt.Errorf("see %s: %w", l.folder.log(), context.Cause(running)))
 }
 
 // free returns an error if a port of 127.0.0.1 is in use.

@@ -21,7 +21,7 @@ import (
 )
 
 type post struct {
-	File         string `arg:"" default:"-" help:"File of message bodies, one per line; - is standard input. Lines that start with # are skipped."`
+	File         string `arg:"" default:"-" help:"Message bodies, one per line; - is standard input. Lines that start with # are skipped."`
 	AllowInvalid bool   `help:"Post invalid orders too. The function parks them as invalid_order."`
 }
 

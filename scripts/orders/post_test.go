@@ -225,8 +225,10 @@ func TestPostSendsNothing(t *testing.T) {
 	t.Parallel()
 	const noQueue = `QUEUE_URL: want the URL of the order queue, got "orders"`
 	for claim, tt := range map[string]struct{ file, in, change, want string }{
-		"without its file":     {file: "none.jsonl", want: "none.jsonl"},
-		"from a line too long": {file: "-", in: "#\n" + strings.Repeat("x", 1<<20+1), want: "standard input:2: line too long: want at most 1048576 bytes"},
+		"without its file": {file: "none.jsonl", want: "none.jsonl"},
+		"from a line too long": {
+			file: "-", in: "#\n" + strings.Repeat("x", 1<<20+1), want: "standard input:2: line too long: want at most 1048576 bytes",
+		},
 		"to a wrong queue URL": {file: "-", change: "QUEUE_URL=orders", want: noQueue},
 	} {
 		t.Run(claim, func(t *testing.T) {

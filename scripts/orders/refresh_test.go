@@ -202,7 +202,7 @@ func TestAnOrderThatIsNotFoundMayBeElsewhere(t *testing.T) {
 	if !errors.Is(err, order.ErrNotFound) {
 		t.Errorf("errors.Is(%v, order.ErrNotFound) = false", err)
 	}
-	if other := errors.New("other"); c.explain(other) != other {
+	if other := errors.New("other"); cmp.Diff(c.explain(other).Error(), other.Error()) != "" {
 		t.Errorf("got %v, want another error as it is", c.explain(other))
 	}
 }

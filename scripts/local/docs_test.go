@@ -1,0 +1,218 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/adapters/lambda/lambdatest"
+)
+
+const repository = "../.."
+
+// TestTheCommandsOfTheDocumentsPrintWhatTheDocumentsShow runs every sh block of a page from
+// the top, in the root of the repository, and compares what it prints with the text block
+// that follows it.
+func TestTheCommandsOfTheDocumentsPrintWhatTheDocumentsShow(t *testing.T) {
+	t.Parallel()
+	lambdatest.FullOnly(t)
+	dynamodbtest.Locate(t)
+	if err := lambdatest.OpenSources(t.Context(), "orderonce/scripts/local", "orderonce/scripts/orders"); err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range []string{"README.md", "docs/tutorial.md"} {
+		t.Run(page, func(t *testing.T) {
+			t.Parallel()
+			reader := newReader(t)
+			for _, b := range commandBlocks(t, filepath.Join(repository, page)) {
+				if strings.Contains(b.commands, "aws ") && !installed("aws") {
+					t.Logf("not run, the AWS CLI is not installed:\n%s", b.commands)
+					continue
+				}
+				if strings.HasPrefix(b.commands, "make up") {
+					reader.makeUp(t)
+					continue
+				}
+				got := reader.run(t, b.commands)
+				for i := 0; i < 2 && b.commands == "make run\n" && !matches(got, b.output); i++ {
+					got = reader.run(t, b.commands) // a busy machine delivers a message more often
+				}
+				if b.output != "" && !matches(got, b.output) {
+					t.Errorf("%s\ngot\n%s\nwant\n%s\n- got, + want:\n%s", b.commands, got, b.output, cmp.Diff(neutral(got), neutral(b.output)))
+				}
+			}
+		})
+	}
+}
+
+// block is an sh block of a page and the text block that follows it, or "".
+type block struct{ commands, output string }
+
+func commandBlocks(t *testing.T, path string) (all []block) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Clean(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fence := range regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
+		switch language, content := fence[1], fence[2]; language {
+		case "sh":
+			all = append(all, block{commands: content})
+		case "text":
+			if len(all) == 0 || all[len(all)-1].output != "" {
+				t.Fatalf("%s: output without a command:\n%s", path, content)
+			}
+			all[len(all)-1].output = content
+		case "plaintext": // neither commands nor output
+		default:
+			t.Fatalf("%s: block of %q: want sh, text or plaintext:\n%s", path, language, content)
+		}
+	}
+	if len(all) == 0 {
+		t.Fatalf("%s has no sh block", path)
+	}
+	return all
+}
+
+// matches compares what was printed with what a page shows, apart from times and ids. A
+// line "..." of the page stands for any lines.
+func matches(got, want string) bool {
+	pattern := regexp.QuoteMeta(neutral(want))
+	pattern = strings.ReplaceAll(pattern, `\.\.\.`+"\n", "(?s:.*)")
+	return regexp.MustCompile("^" + pattern + "$").MatchString(neutral(got))
+}
+
+func neutral(text string) string {
+	for _, r := range []struct{ pattern, with string }{
+		{`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\.\d+`, "TIME"},
+		{`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`, "UUID"},
+		{`\d+\.\d s`, "SECONDS"},
+	} {
+		text = regexp.MustCompile(r.pattern).ReplaceAllString(text, r.with)
+	}
+	return text
+}
+
+func installed(program string) bool {
+	_, err := exec.LookPath(program)
+	return err == nil
+}
+
+// reader follows a page: a folder that looks like a clone of the repository, and what the
+// commands so far have exported.
+type reader struct{ dir string }
+
+func newReader(t *testing.T) reader {
+	t.Helper()
+	root, err := filepath.Abs(repository)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, e := range entries {
+		if e.Name() == "build" || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		if err := os.Symlink(filepath.Join(root, e.Name()), filepath.Join(dir, e.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return reader{dir}
+}
+
+// command runs a script in the reader's folder, without an environment for AWS or Stripe
+// but with free ports for make up.
+func (r reader) command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = r.dir
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "AWS_") || strings.HasPrefix(v, "STRIPE_") || strings.HasPrefix(v, "MAKE")
+	})
+	cmd.Env = append(cmd.Env, "DYNAMODB_PORT=0", "SQS_PORT=0", "STRIPE_PORT=0", "AWS_PAGER=")
+	return cmd
+}
+
+// run returns what the commands print. Each sleep is longer than the page says, for a busy
+// machine.
+func (r reader) run(t *testing.T, commands string) string {
+	t.Helper()
+	script := "set -e; sleep() { command sleep $(($1 + 2)); }\n[ ! -f .session ] || . ./.session\n" + commands + "\nexport -p >.session\n"
+	out, err := r.command(t.Context(), "bash", "-c", script).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s\n%v\n%s", commands, err, out)
+	}
+	return string(out)
+}
+
+// makeUp starts make up, waits until it has printed its commands, and interrupts it with
+// the test, as a process group, as a terminal would without a foreground process.
+func (r reader) makeUp(t *testing.T) {
+	t.Helper()
+	cmd := r.command(context.WithoutCancel(t.Context()), "make", "up")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	ready := &awaited{text: []byte("Ctrl-C ends everything"), seen: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = ready, ready
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case <-ready.seen:
+	case err := <-ended:
+		t.Fatalf("make up ended: %v\n%s", err, ready.String())
+	case <-time.After(5 * time.Minute):
+		t.Error("make up is not ready after 5 minutes")
+	}
+	t.Cleanup(func() {
+		if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil {
+			t.Error(err)
+		}
+		_ = <-ended // make always ends by the signal
+		if text := ready.String(); strings.Contains(text, "Error") || !strings.HasSuffix(text, "\nEnding ...\n") {
+			t.Errorf("make up printed\n%s\nwant it to end without an error", text)
+		}
+	})
+}
+
+// awaited keeps what is written and closes seen once the text is in it.
+type awaited struct {
+	text []byte
+	seen chan struct{}
+
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (a *awaited) Write(p []byte) (int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	before := bytes.Contains(a.all.Bytes(), a.text)
+	a.all.Write(p)
+	if !before && bytes.Contains(a.all.Bytes(), a.text) {
+		close(a.seen)
+	}
+	return len(p), nil
+}
+
+func (a *awaited) String() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.all.String()
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/adapters/lambda/lambdatest"
+)
+
+// TestCtrlCEndsMakeUpWithStatus0 types Ctrl-C into a terminal in which make up runs.
+func TestCtrlCEndsMakeUpWithStatus0(t *testing.T) {
+	t.Parallel()
+	lambdatest.FullOnly(t)
+	dynamodbtest.Locate(t)
+	if err := lambdatest.OpenSources(t.Context(), "orderonce/scripts/local"); err != nil {
+		t.Fatal(err)
+	}
+	keyboard, screen := openTerminal(t)
+	cmd := newReader(t).command(t.Context(), "make", "up")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = screen, screen, screen
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := screen.Close(); err != nil { // so that reading ends with make
+		t.Error(err)
+	}
+	shown := &awaited{text: []byte("Ctrl-C ends everything"), seen: make(chan struct{})}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(shown, keyboard)
+		ended <- err
+	}()
+	select {
+	case <-shown.seen:
+	case <-time.After(5 * time.Minute):
+		t.Error("make up is not ready after 5 minutes")
+	}
+	if _, err := keyboard.WriteString("\x03"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil && !errors.Is(err, syscall.EIO) { // a terminal that nobody has open
+		t.Error(err)
+	}
+	if err := cmd.Wait(); err != nil || strings.Contains(shown.String(), "Error") {
+		t.Errorf("make up ended with %v and printed\n%s\nwant status 0 and no Error", err, shown.String())
+	}
+	if text := shown.String(); !strings.Contains(text, "packages") && !strings.Contains(text, "Compiling") {
+		t.Errorf("make up printed\n%s\nwant that it compiles", text)
+	}
+}
+
+// openTerminal returns both ends of a pseudo-terminal.
+func openTerminal(t *testing.T) (keyboard, screen *os.File) {
+	t.Helper()
+	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = keyboard.Close() }) // all of it was read
+	if err := unix.IoctlSetPointerInt(int(keyboard.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(int(keyboard.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	screen, err = os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keyboard, screen
+}
