@@ -184,7 +184,9 @@ func (r reader) makeUp(t *testing.T) {
 		if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil {
 			t.Error(err)
 		}
-		_ = <-ended // make always ends by the signal
+		if err := <-ended; err == nil { // the signal ends make as well
+			t.Error("make up ended by itself")
+		}
 		if text := ready.String(); strings.Contains(text, "Error") || !strings.HasSuffix(text, "\nEnding ...\n") {
 			t.Errorf("make up printed\n%s\nwant it to end without an error", text)
 		}
