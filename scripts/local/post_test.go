@@ -4,16 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/scripts/local/system"
+	"orderonce/scripts/local/system/systemtest"
 )
 
 func body(id string) string {
@@ -24,24 +23,11 @@ func body(id string) string {
 // TestPost runs the compiled function.
 func TestPost(t *testing.T) {
 	t.Parallel()
-	lambdatest.FullOnly(t)
-	engine, binary := dynamodbtest.Locate(t), filepath.Join(t.TempDir(), "bootstrap")
-	if err := lambdatest.Build(t.Context(), "orderonce/functions/order", binary); err != nil {
-		t.Fatal(err)
-	}
+	kit := systemtest.New(t)
 	begin := func(t *testing.T, o system.Options) *local {
 		t.Helper()
-		log := &system.Log{}
-		o.Engine, o.Binary, o.Output, o.Instances = engine, binary, log, 1
-		s, err := system.Start(t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
-		})
+		o.Instances = 1
+		s, log := kit.Start(t, o)
 		return &local{System: s, folder: "build/test", log: log}
 	}
 	t.Run("one function is killed after the charge, the next wave waits for the end, and every order's story is told", func(t *testing.T) {

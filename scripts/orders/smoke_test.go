@@ -4,42 +4,27 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/lambda"
-	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
 	"orderonce/scripts/local/system"
+	"orderonce/scripts/local/system/systemtest"
 )
 
 // TestRun posts to the local system: the compiled function, a queue, an engine and a pretend Stripe.
 func TestSmoke(t *testing.T) {
 	t.Parallel()
-	lambdatest.FullOnly(t)
-	engine := dynamodbtest.Locate(t)
-	binary := filepath.Join(t.TempDir(), "bootstrap")
-	if err := lambdatest.Build(t.Context(), "orderonce/functions/order", binary); err != nil {
-		t.Fatal(err)
-	}
+	kit := systemtest.New(t)
 	for claim, fifo := range map[string]bool{"an order is paid": false, "an order is paid through FIFO queues": true} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			s, err := system.Start(t.Context(), system.Options{Engine: engine, Binary: binary, FIFO: fifo})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				if err := s.Close(); err != nil {
-					t.Error(err)
-				}
-			})
+			s, _ := kit.Start(t, system.Options{FIFO: fifo})
 			var out strings.Builder
 			r := smoke{Customer: "cus_Smoke", Method: "pm_card_visa", Limit: time.Minute}
 			ctx, cancel := s.Function.UntilExit(t.Context())

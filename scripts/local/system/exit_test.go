@@ -3,26 +3,20 @@ package system_test
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/scripts/local/system"
+	"orderonce/scripts/local/system/systemtest"
 )
 
 // TestAWaitForAFunctionThatExitsEndsAtOnce runs the function of lambdatest's tests, which
 // exits as it is told.
 func TestAWaitForAFunctionThatExitsEndsAtOnce(t *testing.T) {
 	t.Parallel()
-	lambdatest.FullOnly(t)
-	engine, binary := dynamodbtest.Locate(t), filepath.Join(t.TempDir(), "bootstrap")
-	const subject = "orderonce/adapters/lambda/lambdatest/internal/subject"
-	if err := lambdatest.Build(t.Context(), subject, binary); err != nil {
-		t.Fatal(err)
-	}
+	w := world{systemtest.WithFunction(t, "orderonce/adapters/lambda/lambdatest/internal/subject")}
 	for claim, tt := range map[string]struct {
 		env  map[string]string
 		want string
@@ -32,7 +26,7 @@ func TestAWaitForAFunctionThatExitsEndsAtOnce(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			s := world{engine: engine, binary: binary}.start(t, system.Options{Env: tt.env})
+			s := w.start(t, system.Options{Env: tt.env})
 			s.post(body("never"))
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()

@@ -2,7 +2,6 @@ package system_test
 
 import (
 	"context"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -11,24 +10,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
-	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
 	"orderonce/scripts/local/system"
+	"orderonce/scripts/local/system/systemtest"
 )
 
 // TestALostRowIsNotChargedAgain is a restore from a backup that lacks an order's row, followed by
 // a redrive of an old message of that order, long after Stripe forgot its idempotency key.
 func TestALostRowIsNotChargedAgain(t *testing.T) {
 	t.Parallel()
-	lambdatest.FullOnly(t)
-	binary := filepath.Join(t.TempDir(), "bootstrap")
-	if err := lambdatest.Build(t.Context(), "orderonce/functions/order", binary); err != nil {
-		t.Fatal(err)
-	}
 	const id = "lost"
-	s := world{engine: dynamodbtest.Locate(t), binary: binary}.start(t, generous(system.Options{}))
+	s := world{systemtest.New(t)}.start(t, generous(system.Options{}))
 	s.post(body(id))
 	s.drain()
 	charged, err := s.Store.Load(t.Context(), id)

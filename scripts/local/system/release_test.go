@@ -8,11 +8,11 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/scripts/local/system"
+	"orderonce/scripts/local/system/systemtest"
 )
 
 // buildRelease2 compiles the function of a later release, which writes fingerprints of a
@@ -60,12 +60,8 @@ func buildRelease2(t *testing.T) (binary string) {
 // Stripe the same words under the order's idempotency key.
 func TestANewFingerprintVersionParksNoOrderUnderWay(t *testing.T) {
 	t.Parallel()
-	lambdatest.FullOnly(t)
-	engine := dynamodbtest.Locate(t)
-	release1 := filepath.Join(t.TempDir(), "bootstrap")
-	if err := lambdatest.Build(t.Context(), "orderonce/functions/order", release1); err != nil {
-		t.Fatal(err)
-	}
+	kit := systemtest.New(t)
+	release1 := kit.Binary
 	release2 := buildRelease2(t)
 	for claim, c := range map[string]struct {
 		first, then, last string
@@ -88,7 +84,7 @@ func TestANewFingerprintVersionParksNoOrderUnderWay(t *testing.T) {
 				}
 				s.Function.Kill(nil)
 			}})
-			s := world{engine: engine, binary: c.first}.start(t, o)
+			s := world{systemtest.Kit{Engine: kit.Engine, Binary: c.first}}.start(t, o)
 			running.Store(s.System)
 			s.post(body("under-way"))
 			if c.last != c.then {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,24 +15,18 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
-	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/scripts/local/system"
+	"orderonce/scripts/local/system/systemtest"
 )
 
 // TestSystem runs the compiled function. Everything in it is the product, but for Stripe, SQS and Lambda themselves.
 func TestSystem(t *testing.T) {
 	t.Parallel()
-	lambdatest.FullOnly(t)
-	engine := dynamodbtest.Locate(t)
-	binary := filepath.Join(t.TempDir(), "bootstrap")
-	if err := lambdatest.Build(t.Context(), "orderonce/functions/order", binary); err != nil {
-		t.Fatal(err)
-	}
-	w := world{engine: engine, binary: binary}
+	w := world{systemtest.New(t)}
 	for claim, hold := range map[string]func(*testing.T){
 		"a fresh order makes 3 DynamoDB and 2 Stripe calls, its duplicate 1 and 0":             w.countsCalls,
 		"killed before and after every call, then redelivered: one charge, one row, one event": w.killedAtEveryCall,
@@ -56,10 +49,7 @@ func TestSystem(t *testing.T) {
 }
 
 // world is what all systems of the test share.
-type world struct {
-	engine dynamodbtest.Location
-	binary string
-}
+type world struct{ systemtest.Kit }
 
 // one is a running system with its books.
 type one struct {
@@ -71,17 +61,7 @@ type one struct {
 
 func (w world) start(t *testing.T, o system.Options) *one {
 	t.Helper()
-	log := &system.Log{}
-	o.Engine, o.Binary, o.Output = w.engine, w.binary, log
-	s, err := system.Start(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	s, log := w.Start(t, o)
 	return &one{System: s, t: t, log: log}
 }
 
@@ -501,7 +481,7 @@ func (w world) skipped(t *testing.T) {
 
 func (w world) shared(t *testing.T) {
 	t.Helper()
-	engine, err := dynamodbtest.Start(t.Context(), dynamodbtest.Options{Location: w.engine})
+	engine, err := dynamodbtest.Start(t.Context(), dynamodbtest.Options{Location: w.Engine})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -510,7 +490,7 @@ func (w world) shared(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	w.engine = dynamodbtest.Location{Endpoint: engine.Endpoint}
+	w.Engine = dynamodbtest.Location{Endpoint: engine.Endpoint}
 	for _, s := range []*one{w.start(t, system.Options{}), w.start(t, system.Options{})} {
 		s.post(body("shared"))
 		want(t, s.settle(), "shared", order.Paid, 1)
