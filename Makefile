@@ -96,10 +96,10 @@ fuzz: ## every fuzz target for FUZZTIME (10s)
 	  echo "$$package $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$package || exit 1; done; done; done
 
 build: ## compile every function for this machine, into build/
-	@mkdir -p build && CGO_ENABLED=0 go build -o build/ ./functions/...
+	@go run ./scripts/package build
 
 package: ## zip every function for Lambda (linux/arm64; GOARCH=amd64 for x86), into build/package
-	@env -u GOARCH go run ./scripts/package --arch=$(or $(GOARCH),arm64)
+	@env -u GOARCH go run ./scripts/package zip --arch=$(or $(GOARCH),arm64)
 
 bench-quick: engine ## cold start, orders a second, memory and zip size of the function
 	@$(LAB) ./bench

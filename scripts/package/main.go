@@ -1,9 +1,12 @@
-// Command package is `make package`: it builds every function under functions/ for Lambda and zips it.
+// Command package compiles the functions under functions/. `package zip` is `make package`:
+// it makes what Lambda runs. `package build` is `make build`: the same executables for this
+// machine.
 package main
 
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 
@@ -14,34 +17,55 @@ import (
 	"orderonce/scripts/package/release"
 )
 
-type arguments struct {
-	Arch string `default:"arm64" env:"GOARCH" enum:"arm64,amd64" help:"Processor to build for: arm64 or amd64."`
-	Dir  string `arg:"" default:"build/package" help:"Where the zips, their bills of materials and SHA256SUMS go."`
+type commands struct {
+	Zip   zip   `cmd:"" help:"Zip every function for Lambda, each with a CycloneDX bill of materials."`
+	Build build `cmd:"" help:"Compile every function for this machine, with the flags of a release."`
 }
 
 func main() {
-	var a arguments
-	k := kong.Parse(&a, kong.Name("package"), kong.UsageOnError(), kong.Description(
-		"Build every function under functions/ for Lambda's runtime provided.al2023. Each becomes NAME.zip with one executable "+
-			"named bootstrap, and NAME.cdx.json, a CycloneDX bill of the modules in it. The same source and the same Go release make "+
-			"the same bytes on any machine: compare yours with `sha256sum --check SHA256SUMS`. Run it in the module's root."))
+	var c commands
+	k := kong.Parse(&c, kong.Name("package"), kong.UsageOnError(), kong.Description(
+		"Compile every function under functions/. Run it in the module's root. The same source and the same Go release make the "+
+			"same bytes on any machine: compare yours with `sha256sum --check SHA256SUMS`."))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	artifacts, err := release.Package(ctx, ".", a.Arch, a.Dir)
+	k.BindTo(ctx, (*context.Context)(nil))
+	err := k.Run()
 	stop()
 	k.FatalIfErrorf(err)
-	show(a, artifacts)
 }
 
-func show(a arguments, artifacts []release.Artifact) {
+type zip struct {
+	Arch string `default:"arm64" env:"GOARCH" enum:"arm64,amd64" help:"Processor to build for: arm64 or amd64."`
+	Dir  string `arg:"" default:"build/package" help:"Folder for NAME.zip, NAME.cdx.json and SHA256SUMS."`
+}
+
+// Run packages every function and prints the sizes and the checksums.
+func (z zip) Run(ctx context.Context) error {
+	artifacts, err := release.Package(ctx, ".", z.Arch, z.Dir)
+	if err != nil {
+		return err
+	}
+	z.show(os.Stdout, artifacts)
+	return nil
+}
+
+func (z zip) show(w io.Writer, artifacts []release.Artifact) {
 	t := table.NewWriter()
-	t.SetOutputMirror(os.Stdout)
+	t.SetOutputMirror(w)
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
 	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: text.AlignRight}})
-	t.AppendHeader(table.Row{"linux/" + a.Arch, "size", "sha256"})
+	t.AppendHeader(table.Row{"linux/" + z.Arch, "size", "sha256"})
 	for _, artifact := range artifacts {
 		t.AppendRow(table.Row{artifact.Name + ".zip", fmt.Sprintf("%.2f MB", float64(artifact.Bytes)/1e6), artifact.SHA256})
 	}
 	t.Render()
-	fmt.Printf("In %s, each with its bill of materials NAME.cdx.json, and %s.\n", a.Dir, release.Sums)
+	fmt.Fprintf(w, "In %s, each with its bill of materials NAME.cdx.json, and %s.\n", z.Dir, release.Sums)
 }
+
+type build struct {
+	Dir string `arg:"" default:"build" help:"Folder for the executables."`
+}
+
+// Run compiles every function.
+func (b build) Run(ctx context.Context) error { return release.Build(ctx, ".", b.Dir) }

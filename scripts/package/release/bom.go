@@ -14,13 +14,13 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// BOM is the bill of materials of a function's executable, as CycloneDX JSON: the Go release and every module whose code
-// is in it, as the linker wrote them down, with the checksums of go.sum. It is read from the executable and not from go.mod,
-// which also names what only tests and programs need. It knows no licences and no dependencies between modules: the
-// executable does not tell.
+// BOM returns the bill of materials of a function's executable as CycloneDX JSON: the Go
+// release and every module that is linked into it, with the checksums of go.sum. It reads
+// the executable and not go.mod, which also names what only tests and programs need. The
+// executable holds neither licences nor dependencies between modules, so the bill does not.
 //
-// Equal executables have equal bills: there is no time in it, and its serial number is made of its content, where the
-// format would rather have a new one for each bill.
+// Equal executables have equal bills: the bill holds no time, and its serial number is
+// computed from the executable. The format recommends a new number for each bill.
 func BOM(name string, executable []byte) ([]byte, error) {
 	info, err := buildinfo.Read(bytes.NewReader(executable))
 	if err != nil {
@@ -49,10 +49,11 @@ func BOM(name string, executable []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// library is a module of Go, or its standard library. sum is go.sum's, which cyclonedx-gomod, whose readers ours are, calls
-// the module's SHA-256 as well; it is one over the checksums of its files.
+// library describes a Go module, or the standard library. sum is the one of go.sum, a
+// SHA-256 over the checksums of the module's files. cyclonedx-gomod uses it the same way.
 func library(path, version, sum string) cdx.Component {
-	// A package URL of Go is lower-case (purl-spec, types/golang), and a version such as v2.0.0+incompatible is escaped.
+	// A package URL of Go is lower case (purl-spec, types/golang), and a version such as
+	// v2.0.0+incompatible is escaped.
 	ref := "pkg:golang/" + strings.ToLower(path) + "@" + url.QueryEscape(version)
 	c := cdx.Component{BOMRef: ref, Type: cdx.ComponentTypeLibrary, Name: path, Version: version, PackageURL: ref}
 	if hash, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(sum, "h1:")); err == nil && len(hash) == sha256.Size {
@@ -65,7 +66,7 @@ func sha256Of(sum []byte) *[]cdx.Hash {
 	return &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(sum)}}
 }
 
-// settings are how it was built, such as GOARCH and -tags.
+// settings returns the build settings, such as GOARCH and -tags.
 func settings(all []debug.BuildSetting) *[]cdx.Property {
 	properties := []cdx.Property{}
 	for _, s := range all {
@@ -74,7 +75,7 @@ func settings(all []debug.BuildSetting) *[]cdx.Property {
 	return &properties
 }
 
-// serial is a UUID of version 8, which leaves its content to us (RFC 9562, section 5.8).
+// serial returns a UUID of version 8, whose content is free (RFC 9562, section 5.8).
 func serial(sum [sha256.Size]byte) string {
 	id := sum[:16]
 	id[6] = id[6]&0x0f | 0x80

@@ -93,7 +93,7 @@ func TestBOM(t *testing.T) {
 	})
 }
 
-func TestWhatIsNoExecutableHasNoBill(t *testing.T) {
+func TestAFileThatIsNotAnExecutableHasNoBill(t *testing.T) {
 	t.Parallel()
 	if bill, err := release.BOM("order", []byte("#!/bin/sh")); err == nil || !strings.Contains(err.Error(), "order") {
 		t.Errorf("got %d bytes, error %v, want an error that names the function", len(bill), err)

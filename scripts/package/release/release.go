@@ -1,6 +1,7 @@
-// Package release turns functions into what is deployed: a Linux executable, its zip for Lambda, and a bill of what is in
-// it. The same source and the same Go release always make the same bytes, on any machine and in any folder, so that a
-// reviewer can build a release again and compare. It refuses to know where a zip goes and what a function does.
+// Package release turns functions into what is deployed: a Linux executable, its zip for
+// Lambda, and a bill of materials. The same source and the same Go release always make the
+// same bytes, on any machine and in any folder, so that a reviewer can build a release
+// again and compare. It refuses to know where a zip goes and what a function does.
 package release
 
 import (
@@ -27,9 +28,10 @@ type Artifact struct {
 // Sums is the name of the file of checksums; `sha256sum --check` reads it.
 const Sums = "SHA256SUMS"
 
-// Package builds every function of the module at root for Linux on arch, arm64 or amd64, and writes NAME.zip and its [BOM],
-// NAME.cdx.json, for each into dir, beside [Sums] of them all. What else dir holds stays. The artifacts are in the order of
-// their names. Nothing is written unless all could be built.
+// Package builds every function of the module at root for Linux on arch, arm64 or amd64,
+// and writes NAME.zip and its [BOM], NAME.cdx.json, for each into dir, and [Sums]. It leaves
+// other files in dir alone. The artifacts are in the order of their names. Nothing is
+// written unless every function could be built.
 func Package(ctx context.Context, root, arch, dir string) ([]Artifact, error) {
 	names, err := functions(root)
 	if err != nil {
@@ -49,7 +51,22 @@ func Package(ctx context.Context, root, arch, dir string) ([]Artifact, error) {
 	return artifacts, write(dir, files)
 }
 
-// sums is what sha256sum prints.
+// Build compiles every function of the module at root for this machine into dir, each under
+// its name, with the flags of a release.
+func Build(ctx context.Context, root, dir string) error {
+	names, err := functions(root)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := (lambdatest.Program{Package: "./functions/" + name, Root: root}).Build(ctx, filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sums returns the checksums in the format of sha256sum.
 func sums(files map[string][]byte) []byte {
 	var b bytes.Buffer
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -63,7 +80,7 @@ func sumOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// functions lists the folders under functions/; each is one function.
+// functions lists the folders under functions/. Each is one function.
 func functions(root string) ([]string, error) {
 	mains, err := filepath.Glob(filepath.Join(root, "functions", "*", "main.go"))
 	if err != nil || len(mains) == 0 {
@@ -89,13 +106,13 @@ func packageOne(ctx context.Context, root, arch, name string) (zipped, bom []byt
 	return zipped, bom, err
 }
 
-// build compiles one function and returns the executable.
+// build compiles one function for Lambda and returns the executable.
 func build(ctx context.Context, root, arch, name string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "release")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // what is left of it is the system's to clean
+	defer func() { _ = os.RemoveAll(dir) }() // the system cleans its temporary folder too
 	out := filepath.Join(dir, Executable)
 	p := lambdatest.Program{Package: "./functions/" + name, Root: root, Arch: arch}
 	if err := p.Build(ctx, out); err != nil {
@@ -104,7 +121,7 @@ func build(ctx context.Context, root, arch, name string) ([]byte, error) {
 	return os.ReadFile(out) //nolint:gosec // it was just built
 }
 
-// write leaves of each file either the whole or the one before, so that nothing half written is ever deployed.
+// write replaces each file by a rename, so that no half-written file is deployed.
 func write(dir string, files map[string][]byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // G301: a release is no secret, and others deploy it
 		return err

@@ -69,12 +69,12 @@ func built(t *testing.T, root string) (artifacts []release.Artifact, files map[s
 func TestTwoBuildsInTwoFoldersMakeTheSameBytes(t *testing.T) {
 	t.Parallel()
 	clone, archive := newModule(t), newModule(t)
-	put(t, clone, ".git/HEAD", "ref: refs/heads/main\n") // git would refuse to describe it, so nobody may ask
+	put(t, clone, ".git/HEAD", "ref: refs/heads/main\n") // git fails here, so the build must not call it
 	_, one := built(t, clone)
 	artifacts, other := built(t, archive)
 	for name := range one {
 		if one[name] != other[name] {
-			t.Errorf("%s: %d and %d bytes that differ", name, len(one[name]), len(other[name]))
+			t.Errorf("%s: the two builds of %d and %d bytes differ", name, len(one[name]), len(other[name]))
 		}
 	}
 	var sums strings.Builder
@@ -119,7 +119,36 @@ func TestTheExecutableIsBuiltForLambda(t *testing.T) {
 	}
 }
 
-func TestPackageSaysWhatIsWrong(t *testing.T) {
+func TestBuildCompilesEveryFunctionWithTheFlagsOfARelease(t *testing.T) {
+	t.Parallel()
+	root := newModule(t)
+	dir := filepath.Join(root, "build")
+	if err := release.Build(t.Context(), root, dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"order", "refund"} {
+		info, err := buildinfo.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for _, s := range info.Settings {
+			got[s.Key] = s.Value
+		}
+		for key, want := range map[string]string{
+			"CGO_ENABLED": "0", "GOOS": runtime.GOOS, "-trimpath": "true", "-tags": "lambda.norpc,validator_novalidatefn",
+		} {
+			if got[key] != want {
+				t.Errorf("%s: %s = %q, want %q", name, key, got[key], want)
+			}
+		}
+	}
+	if err := release.Build(t.Context(), t.TempDir(), dir); err == nil || !strings.Contains(err.Error(), "functions/NAME/main.go") {
+		t.Errorf("error = %v, want that there is no function", err)
+	}
+}
+
+func TestPackageReportsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	broken := newModule(t)
 	put(t, broken, "functions/refund/main.go", "package main\n\nfunc main() { nobody() }\n")
@@ -150,10 +179,10 @@ func TestZip(t *testing.T) {
 	}
 	again, err := release.Zip(executable)
 	if err != nil || !bytes.Equal(zipped, again) {
-		t.Errorf("the same executable made other bytes, error %v", err)
+		t.Errorf("the same executable made different bytes, error %v", err)
 	}
 	if !bytes.Equal(unzip(t, zipped), executable) {
-		t.Error("another executable came out")
+		t.Error("the zip holds a different executable")
 	}
 	if len(zipped) > 1000 {
 		t.Errorf("%d bytes of one phrase, want them compressed", len(zipped))

@@ -7,18 +7,20 @@ import (
 	"hash/crc32"
 )
 
-// Executable is the name that the runtime provided.al2023 starts.
+// Executable is the name of the file that the runtime provided.al2023 starts.
 // Source: https://docs.aws.amazon.com/lambda/latest/dg/runtimes-provided.html.
 const Executable = "bootstrap"
 
-// january1980 is the earliest date that the format can hold, as MS-DOS wrote it: seven bits for the years since 1980, four
-// for the month, five for the day.
+// january1980 is the earliest date of the format, as MS-DOS encodes it: seven bits for the
+// years since 1980, four for the month, five for the day.
 const january1980 = 0<<9 | 1<<5 | 1
 
-// Zip packs an executable as Lambda wants it: one file in the root, readable and executable for everybody. All that it
-// writes besides is fixed, so that equal executables make equal zips.
+// Zip packs an executable for Lambda: one file in the root, readable and executable by
+// everybody. Everything else in the zip is constant, so that equal executables make equal
+// zips.
 //
-// It writes the header itself, because archive/zip's own way has sizes behind the data and adds a field for the time.
+// It writes the header itself, because archive/zip would put the sizes after the data and
+// add a field for the time.
 func Zip(executable []byte) ([]byte, error) {
 	packed, err := deflate(executable)
 	if err != nil {
