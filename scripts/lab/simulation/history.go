@@ -68,12 +68,12 @@ func (h History) Mermaid() string {
 	return b.String()
 }
 
-// plain leaves out what mermaid reads as syntax.
+// plain escapes what mermaid reads as syntax: #35; is its entity for a number sign.
 func plain(what, answer string) string {
 	if answer != "" {
 		what += " (" + answer + ")"
 	}
-	return strings.NewReplacer(";", ",", "#", "no. ", "\n", " ").Replace(what)
+	return strings.NewReplacer(";", ",", "#", "#35;", "\n", " ").Replace(what)
 }
 
 // tell adds a line to the history.

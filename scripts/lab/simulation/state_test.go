@@ -110,7 +110,7 @@ func TestAHistoryIsAlsoASequenceDiagram(t *testing.T) {
   queue->>A: delivers message 1 to A
   A->>Stripe: confirm pi_1, now
   Stripe-->>A: pi_1 succeeded
-  Note over bank: charges no. 1
+  Note over bank: charges #35;1
 `
 	if diff := cmp.Diff(h.Mermaid(), want); diff != "" {
 		t.Errorf("(-got +want)\n%s", diff)

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// mermaid holds the syntax of the lines in use. In a sequence diagram "#" and ";" end a
+// message, and in a state diagram ":" ends a label as well; an entity such as #35; stands
+// for a character. "end" is a keyword.
+// Source: the lexers of mermaid, sequenceDiagram.jison and stateDiagram.jison.
+//
+//nolint:gochecknoglobals // a constant table
+var mermaid = map[string]*regexp.Regexp{
+	"sequenceDiagram": regexp.MustCompile(
+		`^  (participant \w+( as [^#;]+)?|\w+--?>>\w+: ([^#;]|#\w+;)+|Note over \w+(,\w+)?: ([^#;]|#\w+;)+)$`),
+	"stateDiagram-v2": regexp.MustCompile(`^  (\[\*\]|\w+) --> (\[\*\]|\w+)(: ([^#:;]|#\w+;)+)?$`),
+}
+
+// wrongLines returns the lines of a mermaid block that do not parse.
+func wrongLines(block string) (wrong []string) {
+	lines := strings.Split(strings.TrimSuffix(block, "\n"), "\n")
+	syntax, known := mermaid[lines[0]]
+	if !known {
+		return lines[:1]
+	}
+	keyword := regexp.MustCompile(`\bend(--?>>|:| -->|$)|(>>|--> |participant )end\b`)
+	for _, line := range lines[1:] {
+		if !syntax.MatchString(line) || keyword.MatchString(line) {
+			wrong = append(wrong, line)
+		}
+	}
+	return wrong
+}
+
+func TestEveryMermaidDiagramParses(t *testing.T) {
+	t.Parallel()
+	diagrams := 0
+	err := filepath.WalkDir(filepath.Join(repository, "docs"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".md" {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Clean(path))
+		for _, fence := range regexp.MustCompile("(?ms)^```mermaid\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
+			diagrams++
+			for _, line := range wrongLines(fence[1]) {
+				t.Errorf("%s: mermaid does not parse the line %q", path, line)
+			}
+		}
+		return err
+	})
+	if err != nil || diagrams == 0 {
+		t.Errorf("%d diagrams, %v, want some and no error", diagrams, err)
+	}
+}
+
+func TestALabelThatEndsTooEarlyDoesNotParse(t *testing.T) {
+	t.Parallel()
+	const sequence, state = "sequenceDiagram\n", "stateDiagram-v2\n"
+	for block, want := range map[string][]string{
+		sequence + "  participant Q as SQS\n  Q->>F: order#35;1\n  Q-->>F: ok (a)\n  Note over F: killed\n": nil,
+		sequence + "  A->>B: order#ORD-1\n":   {"  A->>B: order#ORD-1"},
+		sequence + "  A->>B: one; two\n":      {"  A->>B: one; two"},
+		sequence + "  A->>B:\n":               {"  A->>B:"},
+		sequence + "  A->>end: over\n":        {"  A->>end: over"},
+		state + "  [*] --> open: claim\n":     nil,
+		state + "  open --> paid: at: once\n": {"  open --> paid: at: once"},
+		state + "  open -> paid\n":            {"  open -> paid"},
+		"flowchart LR\n  A --> B\n":           {"flowchart LR"},
+	} {
+		if diff := cmp.Diff(wrongLines(block), want); diff != "" {
+			t.Errorf("%s\n- got, + want:\n%s", block, diff)
+		}
+	}
+}
