@@ -42,7 +42,7 @@ func wrongLines(block string) (wrong []string) {
 func TestEveryMermaidDiagramParses(t *testing.T) {
 	t.Parallel()
 	diagrams := 0
-	err := filepath.WalkDir(filepath.Join(repository, "docs"), func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join(repository, "docs"), func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".md" {
 			return err
 		}

@@ -26,14 +26,14 @@ func (check) Run(sh shell) error {
 	return report(sh.out, m.needs())
 }
 
-// machine is where make deploy runs.
+// machine is the computer that make deploy runs on.
 type machine struct {
 	env      map[string]string
 	lookPath func(program string) (string, error)
 	read     func(path string) string // "" if there is no such file
 }
 
-// need is one thing that a deployment needs: where it was found, or what to do.
+// need is one thing that a deployment needs: where it was found, or how to get it.
 type need struct{ name, found, remedy string }
 
 func (m machine) needs() []need {
@@ -47,7 +47,8 @@ func (m machine) needs() []need {
 	}
 }
 
-// credentials names the first source, in the order in which AWS's SDKs look. That they are valid only AWS knows.
+// credentials names the first source, in the order of the AWS SDKs. It does not check that
+// they are valid.
 func (m machine) credentials() string {
 	if m.env["AWS_ACCESS_KEY_ID"] != "" && m.env["AWS_SECRET_ACCESS_KEY"] != "" {
 		return "AWS_ACCESS_KEY_ID"
@@ -84,7 +85,7 @@ func (m machine) region() string {
 	return ""
 }
 
-// stripeKey says which mode, and nothing else of the key.
+// stripeKey returns the key's mode and nothing else of it.
 func (m machine) stripeKey() string {
 	key := m.env["STRIPE_SECRET_KEY"]
 	switch {
@@ -96,7 +97,8 @@ func (m machine) stripeKey() string {
 	return "test mode"
 }
 
-// file is one of AWS's two files: where a variable says, or in the home directory.
+// file returns the path of an AWS file: the variable's value, or a file in the home
+// directory.
 func (m machine) file(variable, name string) string {
 	if path := m.env[variable]; path != "" {
 		return path
@@ -115,7 +117,7 @@ func report(w io.Writer, needs []need) error {
 		fmt.Fprintf(w, "  missing  %-12s %s\n", n.name, n.remedy)
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("not ready to deploy: no %s", strings.Join(missing, ", no "))
+		return fmt.Errorf("not ready to deploy: missing %s", strings.Join(missing, ", "))
 	}
 	return nil
 }

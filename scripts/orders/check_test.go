@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// ready is an environment in which everything is there.
+// ready returns a machine that has everything, apart from the changes.
 func ready(changes map[string]string) machine {
 	env := map[string]string{
 		"HOME": "/home", "PATH": "/bin", "AWS_PROFILE": "shop", "AWS_REGION": "eu-west-1", "STRIPE_SECRET_KEY": "sk_test_canary",
@@ -33,17 +33,17 @@ func TestCheck(t *testing.T) {
 		err     string // "" for none
 	}{
 		"a machine with everything is ready": {nil, "ok       Stripe key   test mode", ""},
-		"a live key is allowed and told":     {map[string]string{"STRIPE_SECRET_KEY": "rk_live_canary"}, "LIVE mode", ""},
-		"no Terraform":                       {map[string]string{"PATH": ""}, "install Terraform", "no terraform"},
-		"no credentials":                     {map[string]string{"AWS_PROFILE": ""}, "aws configure", "no credentials"},
-		"half a pair is none":                {map[string]string{"AWS_PROFILE": "", "AWS_ACCESS_KEY_ID": "x"}, "aws configure", "no credentials"},
-		"no region":                          {map[string]string{"AWS_REGION": ""}, "export AWS_REGION", "no region"},
-		"no key":                             {map[string]string{"STRIPE_SECRET_KEY": ""}, "dashboard.stripe.com", "no Stripe key"},
-		"a key without a mode is none":       {map[string]string{"STRIPE_SECRET_KEY": "sk_x"}, "dashboard.stripe.com", "no Stripe key"},
-		"a publishable key is none":          {map[string]string{"STRIPE_SECRET_KEY": "pk_test_canary"}, "dashboard.stripe.com", "no Stripe key"},
-		"everything missing is named at once": {
+		"a live key is allowed and shown":    {map[string]string{"STRIPE_SECRET_KEY": "rk_live_canary"}, "LIVE mode", ""},
+		"no Terraform":                       {map[string]string{"PATH": ""}, "install Terraform", "missing terraform"},
+		"no credentials":                     {map[string]string{"AWS_PROFILE": ""}, "aws configure", "missing credentials"},
+		"half a pair of keys":                {map[string]string{"AWS_PROFILE": "", "AWS_ACCESS_KEY_ID": "x"}, "aws configure", "missing credentials"},
+		"no region":                          {map[string]string{"AWS_REGION": ""}, "export AWS_REGION", "missing region"},
+		"no key":                             {map[string]string{"STRIPE_SECRET_KEY": ""}, "dashboard.stripe.com", "missing Stripe key"},
+		"a key without a mode":               {map[string]string{"STRIPE_SECRET_KEY": "sk_x"}, "dashboard.stripe.com", "missing Stripe key"},
+		"a publishable key":                  {map[string]string{"STRIPE_SECRET_KEY": "pk_test_canary"}, "dashboard.stripe.com", "missing Stripe key"},
+		"everything that is missing is named at once": {
 			map[string]string{"PATH": "", "AWS_PROFILE": "", "AWS_REGION": "", "STRIPE_SECRET_KEY": ""},
-			"missing", "not ready to deploy: no terraform, no credentials, no region, no Stripe key",
+			"missing", "not ready to deploy: missing terraform, credentials, region, Stripe key",
 		},
 		"keys in the credentials file are found": {
 			map[string]string{"AWS_PROFILE": "", "/home/.aws/credentials": "[default]\naws_access_key_id = id\n"}, "/home/.aws/credentials", "",
@@ -51,9 +51,9 @@ func TestCheck(t *testing.T) {
 		"a single sign-on in a named file is found": {
 			map[string]string{"AWS_PROFILE": "", "AWS_CONFIG_FILE": "/etc/aws", "/etc/aws": "[default]\nsso_session = shop\n"}, "/etc/aws", "",
 		},
-		"a config file with nothing but a region is a region and no credentials": {
+		"a config file with only a region has no credentials": {
 			map[string]string{"AWS_PROFILE": "", "AWS_REGION": "", "/home/.aws/config": "[default]\nregion = eu-west-1\n"},
-			"ok       region       /home/.aws/config", "no credentials",
+			"ok       region       /home/.aws/config", "missing credentials",
 		},
 		"a region in terraform.tfvars is found": {
 			map[string]string{"AWS_REGION": "", "infra/terraform/terraform.tfvars": `region = "eu-west-1"`}, "terraform.tfvars", "",
@@ -71,13 +71,13 @@ func TestCheck(t *testing.T) {
 				t.Errorf("error = %v, want %q", err, tt.err)
 			}
 			if got := out.String(); !strings.Contains(got, tt.printed) || strings.Contains(got, "canary") {
-				t.Errorf("printed\n%s\nwant %q in it, and nothing of the key", got, tt.printed)
+				t.Errorf("printed\n%s\nwant %q in it, and no part of the key", got, tt.printed)
 			}
 		})
 	}
 }
 
-func TestCredentialsAreFoundWhereTheSDKsLook(t *testing.T) {
+func TestCredentialsAreFoundInTheOrderOfTheSDKs(t *testing.T) {
 	t.Parallel()
 	pair := map[string]string{"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "canary", "AWS_PROFILE": "shop"}
 	for want, changes := range map[string]map[string]string{

@@ -9,7 +9,7 @@ import (
 	"orderonce/domain/order"
 )
 
-// describe is a record for a person. A customer is nobody's business here.
+// describe formats a record for a person. It leaves the customer out.
 func describe(r order.Record) string {
 	var b strings.Builder
 	line := func(name, value string) {
@@ -31,7 +31,7 @@ func describe(r order.Record) string {
 	line("created", stamp(r.CreatedAt))
 	line("updated", stamp(r.UpdatedAt))
 	if !r.DueAt.IsZero() {
-		line("look again", stamp(r.DueAt))
+		line("recheck at", stamp(r.DueAt))
 	}
 	for _, e := range r.Events {
 		line(fmt.Sprintf("event %d", e.Seq), strings.TrimSpace(fmt.Sprintf("%s  %s -> %s  %s", stamp(e.At), e.From, e.To, e.Failure)))

@@ -10,7 +10,7 @@ import (
 	"orderonce/domain/order"
 )
 
-// noon is when the orders of these tests were made.
+// noon is when the orders of these tests were created.
 func noon() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 123_000_000, time.UTC) }
 
 func TestDescribe(t *testing.T) {
@@ -33,7 +33,7 @@ func TestDescribe(t *testing.T) {
 		record order.Record
 		want   []string
 	}{
-		"a held order says who has not charged it, and until when": {open, []string{
+		"an open order shows its lease and that no intent is bound": {open, []string{
 			"order      ORD-1",
 			"status     open",
 			"amount     25.00 EUR",
@@ -43,9 +43,9 @@ func TestDescribe(t *testing.T) {
 			"held until 2026-11-21 12:01:00.123 UTC",
 			"created    2026-11-21 12:00:00.123 UTC",
 			"updated    2026-11-21 12:00:01.123 UTC",
-			"look again 2026-11-21 12:15:00.123 UTC",
+			"recheck at 2026-11-21 12:15:00.123 UTC",
 		}},
-		"a settled order tells its history, in UTC": {paid, []string{
+		"a settled order shows its events, in UTC": {paid, []string{
 			"order      ORD-2",
 			"status     paid",
 			"amount     99 JPY",
@@ -56,7 +56,7 @@ func TestDescribe(t *testing.T) {
 			"event 1    2026-11-21 12:00:00.123 UTC  open -> declined  lost_card",
 			"event 2    2026-11-21 13:00:00.123 UTC  declined -> paid",
 		}},
-		"an order that waits for the customer says why": {waits, []string{
+		"an order that needs the customer shows why": {waits, []string{
 			"order      ORD-3",
 			"status     action_required",
 			"amount     " + waits.Total.String(),

@@ -11,57 +11,58 @@ import (
 	"github.com/stripe/stripe-go/v76/paymentmethod"
 )
 
-// payer is who pays, by Stripe's ids.
+// payer is a customer of Stripe and one of its payment methods.
 type payer struct{ Customer, Method string }
 
-// till makes payers at Stripe.
-type till struct {
+// payers creates payers at Stripe.
+type payers struct {
 	customers customer.Client
 	methods   paymentmethod.Client
 }
 
-func newTill(c stripeConfig) till {
+func newPayers(c stripeConfig) payers {
 	settings := &stripe.BackendConfig{
 		HTTPClient:        httpClient(),
 		LeveledLogger:     &stripe.LeveledLogger{Level: stripe.LevelNull}, // errors are returned
 		EnableTelemetry:   new(false),
-		MaxNetworkRetries: new(int64(2)), // nobody redelivers this one
+		MaxNetworkRetries: new(int64(2)), // no redelivery retries this call
 	}
 	if c.Address != "" {
 		settings.URL = new(string(c.Address))
 	}
 	backend, key := stripe.GetBackendWithConfig(stripe.APIBackend, settings), c.Key.Reveal()
-	return till{customer.Client{B: backend, Key: key}, paymentmethod.Client{B: backend, Key: key}}
+	return payers{customer.Client{B: backend, Key: key}, paymentmethod.Client{B: backend, Key: key}}
 }
 
-// newPayer makes a customer with a card. The order's payment method has to belong to its customer, so that Stripe's test
-// card, which belongs to nobody, is attached first: that makes a payment method with an id of its own
-// (docs.stripe.com/testing, "Payment methods"). Name is part of the idempotency keys.
-func (t till) newPayer(ctx context.Context, name string) (payer, error) {
+// create creates a customer with a card. The order's payment method must belong to its
+// customer, and Stripe's test card belongs to none: attaching it creates a payment method
+// with an id of its own (docs.stripe.com/testing, "Payment methods"). Name is part of the
+// idempotency keys.
+func (t payers) create(ctx context.Context, name string) (payer, error) {
 	params := &stripe.CustomerParams{Description: new(name)}
 	params.Context, params.IdempotencyKey = ctx, new(name+"/customer")
 	who, err := t.customers.New(params)
 	if err != nil {
-		return payer{}, fmt.Errorf("make a customer at Stripe: %w", plain(err))
+		return payer{}, fmt.Errorf("create a customer at Stripe: %w", stripeMessage(err))
 	}
 	attach := &stripe.PaymentMethodAttachParams{Customer: &who.ID}
 	attach.Context, attach.IdempotencyKey = ctx, new(name+"/method")
 	method, err := t.methods.Attach("pm_card_visa", attach)
 	if err != nil {
-		return payer{}, fmt.Errorf("attach pm_card_visa to customer %s: %w", who.ID, plain(err))
+		return payer{}, fmt.Errorf("attach pm_card_visa to customer %s: %w", who.ID, stripeMessage(err))
 	}
 	return payer{who.ID, method.ID}, nil
 }
 
-// plain is Stripe's sentence instead of its JSON.
-func plain(err error) error {
+// stripeMessage reduces an error of Stripe from JSON to status and message.
+func stripeMessage(err error) error {
 	e, ok := errors.AsType[*stripe.Error](err)
 	if !ok {
 		return err
 	}
-	message := fmt.Sprintf("Stripe says %d: %s", e.HTTPStatusCode, e.Msg)
-	if e.HTTPStatusCode == http.StatusForbidden || e.HTTPStatusCode == http.StatusNotFound { // a restricted key; a pretend Stripe
-		message += "; name a payer that is there with --customer and --method"
+	text := fmt.Sprintf("status %d: %s", e.HTTPStatusCode, e.Msg)
+	if e.HTTPStatusCode == http.StatusForbidden || e.HTTPStatusCode == http.StatusNotFound { // a restricted key, or a pretend Stripe
+		text += "; name an existing payer with --customer and --method"
 	}
-	return errors.New(message)
+	return errors.New(text)
 }

@@ -12,7 +12,7 @@ import (
 	"orderonce/domain/order"
 )
 
-// probe follows one order through a system from outside.
+// probe posts one order to a deployment and watches its row.
 type probe struct {
 	send  func(ctx context.Context, id order.ID, body string) error
 	load  func(context.Context, order.ID) (order.Record, error)
@@ -23,7 +23,8 @@ type probe struct {
 	out   io.Writer
 }
 
-// follow posts an order, waits until it is settled, and returns an error unless the row says paid and Stripe agrees.
+// follow posts an order, waits until it is settled, and returns an error unless the row is
+// paid and the intent at Stripe matches it.
 func (p probe) follow(ctx context.Context, o order.Order, body string, limit time.Duration) error {
 	if err := p.send(ctx, o.ID(), body); err != nil {
 		return err
@@ -41,38 +42,38 @@ func (p probe) follow(ctx context.Context, o order.Order, body string, limit tim
 		}
 		fmt.Fprintf(p.out, "charge  %s, %s, %s\n", intent.State, intent.Total, intent.ID)
 	}
-	return p.judge(o, r, intent)
+	return p.compare(o, r, intent)
 }
 
-// wait asks for the row until it is settled, and tells each change.
+// wait loads the row until it is settled, and prints each change.
 func (p probe) wait(ctx context.Context, id order.ID, limit time.Duration) (order.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	tick := time.NewTicker(p.every)
 	defer tick.Stop()
-	began, told := p.now(), ""
+	began, printed := p.now(), ""
 	for {
 		r, err := p.load(ctx, id)
 		if err != nil && !errors.Is(err, order.ErrNotFound) && ctx.Err() == nil {
 			return r, fmt.Errorf("load order %q: %w", id, err)
 		}
-		if s := state(r); s != told && ctx.Err() == nil {
+		if s := summary(r); s != printed && ctx.Err() == nil {
 			fmt.Fprintf(p.out, "  %5.1f s  %s\n", p.now().Sub(began).Seconds(), s)
-			told = s
+			printed = s
 		}
 		if r.Status != "" && r.Status != order.Open {
 			return r, nil
 		}
 		select {
 		case <-ctx.Done():
-			return r, fmt.Errorf("order %q is not settled after %s: %s%s", id, p.now().Sub(began).Round(time.Second), state(r), advice(r))
+			return r, fmt.Errorf("order %q: not settled after %s: %s%s", id, p.now().Sub(began).Round(time.Second), summary(r), advice(r))
 		case <-tick.C:
 		}
 	}
 }
 
-// state is a row in a few words.
-func state(r order.Record) string {
+// summary describes a row in one line.
+func summary(r order.Record) string {
 	if r.Status == "" {
 		return "no row yet"
 	}
@@ -89,26 +90,26 @@ func state(r order.Record) string {
 	return strings.Join(words, ", ")
 }
 
-// advice is where to look next.
+// advice says where to look next.
 func advice(r order.Record) string {
 	switch {
 	case r.Status == "":
-		return ": look at the function's log, and whether its event source mapping is enabled and ORDERS_TABLE is its table"
+		return ": check the function's log, that its event source mapping is enabled, and that ORDERS_TABLE is its table"
 	case r.LastError != "":
-		return ": docs/reference/failures.md says what that is"
+		return ": see docs/reference/failures.md"
 	}
 	return ""
 }
 
-// judge compares what was ordered, what the row says, and what Stripe says.
-func (p probe) judge(o order.Order, r order.Record, i order.Intent) error {
+// compare returns an error unless the order, its row and its intent agree.
+func (p probe) compare(o order.Order, r order.Record, i order.Intent) error {
 	switch {
 	case r.Status != order.Paid:
-		return fmt.Errorf("order %q is %s: want it paid", o.ID(), state(r))
+		return fmt.Errorf("order %q: status %s: want paid", o.ID(), summary(r))
 	case r.Total != o.Total():
-		return fmt.Errorf("order %q: the row says %s, want %s", o.ID(), r.Total, o.Total())
+		return fmt.Errorf("order %q: amount mismatch: the row has %s, want %s", o.ID(), r.Total, o.Total())
 	case i.State != order.Succeeded || i.Total != o.Total() || i.OrderID != o.ID() || i.Scope != p.scope:
-		return fmt.Errorf("order %q: intent %s is %s, %s, of order %q in scope %q: want %s, %s, %q, %q", o.ID(), i.ID,
+		return fmt.Errorf("order %q: ledger mismatch: intent %s is %s, %s, order %q, scope %q: want %s, %s, %q, %q", o.ID(), i.ID,
 			i.State, i.Total, i.OrderID, i.Scope, order.Succeeded, o.Total(), o.ID(), p.scope)
 	}
 	return nil

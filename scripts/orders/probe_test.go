@@ -12,7 +12,7 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// world is a system without a network: send hands the order to a worker that takes its time.
+// world is a deployment in memory: send gives the order to a worker with a latency.
 type world struct {
 	store   ordertest.Memory
 	bank    ordertest.Bank
@@ -24,12 +24,12 @@ func newWorld() *world {
 	return &world{bank: ordertest.Bank{Scope: scope}, latency: 2800 * time.Millisecond}
 }
 
-// probe has a worker that does the order's work after the latency, unless it is asleep.
-func (w *world) probe(o order.Order, asleep bool) probe {
+// probe has a worker that processes the order after the latency, unless it is stopped.
+func (w *world) probe(o order.Order, stopped bool) probe {
 	processor := &order.Processor{Claims: &w.store, Payments: &w.bank, Scope: scope, Now: time.Now, ConfirmTime: time.Second}
 	return probe{
 		send: func(ctx context.Context, _ order.ID, _ string) error {
-			if asleep {
+			if stopped {
 				return nil
 			}
 			go func() {
@@ -58,7 +58,7 @@ func TestFollow(t *testing.T) {
 	t.Parallel()
 	for claim, tt := range map[string]struct {
 		card    ordertest.Card
-		asleep  bool
+		stopped bool
 		mishap  ordertest.Mishap
 		err     string // "" for none
 		printed []string
@@ -67,15 +67,15 @@ func TestFollow(t *testing.T) {
 			card: ordertest.Pays, printed: []string{"  0.0 s  no row yet\n", "  3.0 s  paid\n", "row     paid, ", "charge  succeeded, "},
 		},
 		"a declined order is an error that says why": {
-			card: ordertest.Declines, err: "is declined, insufficient_funds: want it paid",
+			card: ordertest.Declines, err: "status declined, insufficient_funds: want paid",
 			printed: []string{"row     declined, ", "charge  needs_method, "},
 		},
-		"an order that nobody takes is an error after the limit": {
-			card: ordertest.Pays, asleep: true, err: "is not settled after 1m0s: no row yet: look at the function's log",
+		"an order that is never processed is an error after the limit": {
+			card: ordertest.Pays, stopped: true, err: "not settled after 1m0s: no row yet: check the function's log",
 		},
 		"an order that stays open is an error with the row's last error": {
 			card: ordertest.Pays, mishap: ordertest.SaysUnavailable,
-			err:     "is not settled after 1m0s: open, attempt 1, no intent bound, last error provider_unavailable: docs/reference/failures.md",
+			err:     "not settled after 1m0s: open, attempt 1, no intent bound, last error provider_unavailable: see docs/reference/failures.md",
 			printed: []string{"  3.0 s  open, attempt 1"},
 		},
 	} {
@@ -86,7 +86,7 @@ func TestFollow(t *testing.T) {
 				if tt.mishap != "" {
 					w.bank.Fail(ordertest.Prepare, tt.mishap)
 				}
-				err := w.probe(o, tt.asleep).follow(t.Context(), o, "{}", time.Minute)
+				err := w.probe(o, tt.stopped).follow(t.Context(), o, "{}", time.Minute)
 				if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 					t.Errorf("error = %v, want %q", err, tt.err)
 				}
@@ -100,15 +100,15 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-func TestFollowEndsWhereItCannotGoOn(t *testing.T) {
+func TestFollowReturnsTheErrorOfEachCall(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	for claim, breaks := range map[string]func(*probe){
-		"at a queue that takes nothing": func(p *probe) { p.send = func(context.Context, order.ID, string) error { return broken } },
-		"at a table that cannot be read": func(p *probe) {
+		"the queue refuses the message": func(p *probe) { p.send = func(context.Context, order.ID, string) error { return broken } },
+		"the table cannot be read": func(p *probe) {
 			p.load = func(context.Context, order.ID) (r order.Record, _ error) { return r, broken }
 		},
-		"at a Stripe that cannot be read": func(p *probe) {
+		"Stripe cannot be read": func(p *probe) {
 			p.read = func(context.Context, order.IntentID) (i order.Intent, _ error) { return i, broken }
 		},
 	} {
@@ -127,28 +127,28 @@ func TestFollowEndsWhereItCannotGoOn(t *testing.T) {
 	}
 }
 
-func TestJudge(t *testing.T) {
+func TestCompare(t *testing.T) {
 	t.Parallel()
 	o := orderWith(t, ordertest.Pays)
 	for claim, change := range map[string]func(*order.Record, *order.Intent){
-		"a row with another amount is no proof":       func(r *order.Record, _ *order.Intent) { r.Total.Amount++ },
-		"a charge of another amount is no proof":      func(_ *order.Record, i *order.Intent) { i.Total.Amount++ },
-		"a charge in another currency is no proof":    func(_ *order.Record, i *order.Intent) { i.Total.Currency = "jpy" },
-		"an intent that waits is no proof":            func(_ *order.Record, i *order.Intent) { i.State = order.NeedsConfirmation },
-		"an intent of another order is no proof":      func(_ *order.Record, i *order.Intent) { i.OrderID = "SMOKE-2" },
-		"an intent of another deployment is no proof": func(_ *order.Record, i *order.Intent) { i.Scope = "other" },
+		"a row with a different amount":    func(r *order.Record, _ *order.Intent) { r.Total.Amount++ },
+		"a charge of a different amount":   func(_ *order.Record, i *order.Intent) { i.Total.Amount++ },
+		"a charge in a different currency": func(_ *order.Record, i *order.Intent) { i.Total.Currency = "jpy" },
+		"an intent that is not succeeded":  func(_ *order.Record, i *order.Intent) { i.State = order.NeedsConfirmation },
+		"an intent of a different order":   func(_ *order.Record, i *order.Intent) { i.OrderID = "SMOKE-2" },
+		"an intent of a different scope":   func(_ *order.Record, i *order.Intent) { i.Scope = "other" },
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			r := order.Record{OrderID: o.ID(), Status: order.Paid, Total: o.Total(), Intent: "pi_1"}
 			i := order.Intent{ID: "pi_1", State: order.Succeeded, Total: o.Total(), OrderID: o.ID(), Scope: scope}
 			p := probe{scope: scope}
-			if err := p.judge(o, r, i); err != nil {
+			if err := p.compare(o, r, i); err != nil {
 				t.Fatalf("a paid order: %v", err)
 			}
 			change(&r, &i)
-			if err := p.judge(o, r, i); err == nil {
-				t.Error("no error")
+			if err := p.compare(o, r, i); err == nil {
+				t.Error("got no error")
 			}
 		})
 	}

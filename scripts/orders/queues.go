@@ -14,8 +14,8 @@ import (
 	"orderonce/adapters/sqs"
 )
 
-// compareQueues prints the queues' settings, or returns an error that names each one with which the
-// function would lose orders or park them without a reason.
+// compareQueues prints the queues' settings, or returns an error that names each setting
+// that would lose orders or park them without a reason.
 func (c smokeConfig) compareQueues(ctx context.Context, out io.Writer) error {
 	cfg := c.Stripe.Orders.AWS.Config(lambda.SQS, httpClient())
 	var s sqs.Settings
@@ -41,22 +41,22 @@ func (c smokeConfig) compareQueues(ctx context.Context, out io.Writer) error {
 		lines = append(lines, "\n  "+m.String())
 	}
 	if len(lines) > 0 {
-		return errors.New("the queues are not as the function assumes:" + strings.Join(lines, ""))
+		return errors.New("queues misconfigured:" + strings.Join(lines, ""))
 	}
 	fmt.Fprintf(out, "queues  orders are kept %s and received %d times, dead letters are kept %s\n",
 		s.Orders.Retention, s.Orders.MaxReceives, s.DeadLetters.Retention)
 	return nil
 }
 
-// deadLetters returns the URL of the dead-letter queue: the environment's, else that of the queue
-// that the redrive policy names, "" without one.
+// deadLetters returns the URL of the dead-letter queue: the one in the environment, or that
+// of the queue that the redrive policy names, or "".
 func (c smokeConfig) deadLetters(ctx context.Context, cfg aws.Config, target string) (string, error) {
 	if c.DeadLetters != "" || target == "" {
 		return string(c.DeadLetters), nil
 	}
 	parts := strings.Split(target, ":") // arn:aws:sqs:REGION:ACCOUNT:NAME
 	if len(parts) != 6 {
-		return "", fmt.Errorf("deadLetterTargetArn %q: want the ARN of a queue", target)
+		return "", fmt.Errorf("deadLetterTargetArn %q: not a queue ARN: want arn:aws:sqs:REGION:ACCOUNT:NAME", target)
 	}
 	out, err := sdk.NewFromConfig(cfg).GetQueueUrl(ctx, &sdk.GetQueueUrlInput{
 		QueueName: &parts[5], QueueOwnerAWSAccountId: &parts[4],

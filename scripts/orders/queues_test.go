@@ -13,9 +13,9 @@ import (
 
 const day = 24 * time.Hour
 
-// queues serves two queues as infra/terraform has them, with a change, and returns a config that
-// names the order queue and was read with more variables.
-func queues(t *testing.T, change func(orders, dead *sqstest.Settings), more ...string) (smokeConfig, *sqstest.Server) {
+// serveQueues serves two queues with the settings of infra/terraform, apart from a change. It
+// returns a config that names the order queue and has more variables.
+func serveQueues(t *testing.T, change func(orders, dead *sqstest.Settings), more ...string) (smokeConfig, *sqstest.Server) {
 	t.Helper()
 	server, err := sqstest.Serve(sqstest.Options{})
 	if err != nil {
@@ -45,31 +45,31 @@ func queues(t *testing.T, change func(orders, dead *sqstest.Settings), more ...s
 	return c, server
 }
 
-func TestQueuesThatWouldLoseOrdersAreRefused(t *testing.T) {
+func TestCompareQueuesNamesEverySettingThatWouldLoseOrders(t *testing.T) {
 	t.Parallel()
-	const intro = "the queues are not as the function assumes:"
+	const intro = "queues misconfigured:"
 	for claim, tt := range map[string]struct {
 		change  func(orders, dead *sqstest.Settings)
 		more    []string
 		printed string
 		err     []string // its lines; none for no error
 	}{
-		"queues as Terraform deploys them are right": {
+		"the settings that Terraform deploys": {
 			change:  func(_, _ *sqstest.Settings) {},
 			printed: "queues  orders are kept 168h0m0s and received 1000 times, dead letters are kept 336h0m0s\n",
 		},
-		"SQS's default retention is too short": {
+		"SQS's default retention": {
 			change: func(orders, _ *sqstest.Settings) { orders.Retention = 4 * day },
 			err: []string{
 				intro, "  MessageRetentionPeriod of the order queue is 96h0m0s, want at least 168h0m0s: SQS deletes waiting orders " +
 					"before they are parked; set the attribute to 604800 (seconds) or lower QUEUE_RETENTION",
 			},
 		},
-		"it is right if the function knows it": {
+		"SQS's default retention with QUEUE_RETENTION to match": {
 			change: func(orders, _ *sqstest.Settings) { orders.Retention = 4 * day }, more: []string{"QUEUE_RETENTION=96h"},
 			printed: "queues  orders are kept 96h0m0s and received 1000 times, dead letters are kept 336h0m0s\n",
 		},
-		"all that is wrong is named at once": {
+		"two wrong settings": {
 			change: func(orders, dead *sqstest.Settings) { orders.MaxReceives, dead.Retention = 5, 7*day },
 			err: []string{
 				intro, "  maxReceiveCount in the RedrivePolicy of the order queue is 5, want at least 1000: SQS moves waiting orders " +
@@ -78,7 +78,7 @@ func TestQueuesThatWouldLoseOrdersAreRefused(t *testing.T) {
 					"that SQS moves keeps its age; raise the attribute, up to 1209600 (seconds), or lower the order queue's",
 			},
 		},
-		"a queue without a redrive policy is refused": {
+		"a queue without a redrive policy": {
 			change: func(orders, _ *sqstest.Settings) { orders.DeadLetters, orders.MaxReceives = "", 0 },
 			err: []string{
 				intro, "  deadLetterTargetArn in the RedrivePolicy of the order queue is none, want the dead-letter queue: SQS deletes " +
@@ -88,7 +88,7 @@ func TestQueuesThatWouldLoseOrdersAreRefused(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			c, _ := queues(t, tt.change, tt.more...)
+			c, _ := serveQueues(t, tt.change, tt.more...)
 			var out strings.Builder
 			var got []string
 			if err := c.compareQueues(t.Context(), &out); err != nil {
@@ -106,7 +106,7 @@ func TestQueuesThatWouldLoseOrdersAreRefused(t *testing.T) {
 
 func TestTheDeadLetterQueueIsThatOfTheEnvironment(t *testing.T) {
 	t.Parallel()
-	c, server := queues(t, func(_, _ *sqstest.Settings) {})
+	c, server := serveQueues(t, func(_, _ *sqstest.Settings) {})
 	c.DeadLetters = lambda.Address(server.QueueURL("other"))
 	err := c.compareQueues(t.Context(), new(strings.Builder))
 	want := "deadLetterTargetArn in the RedrivePolicy of the order queue is " + sqstest.ARN("dead") + ", want " + sqstest.ARN("other")
@@ -128,7 +128,7 @@ func TestQueuesThatCannotBeReadAreAnError(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			c, server := queues(t, func(_, _ *sqstest.Settings) {})
+			c, server := serveQueues(t, func(_, _ *sqstest.Settings) {})
 			if tt.dead != "" {
 				c.DeadLetters = lambda.Address(server.QueueURL(tt.dead))
 			}

@@ -17,9 +17,9 @@ import (
 )
 
 type smoke struct {
-	Customer string        `and:"payer" help:"Who pays, instead of a new customer of Stripe's test mode. Needs --method."`
+	Customer string        `and:"payer" help:"An existing customer, instead of a new one in Stripe's test mode. Needs --method."`
 	Method   string        `and:"payer" help:"A payment method of that customer, such as pm_card_visa where Stripe is pretend."`
-	Limit    time.Duration `default:"2m" help:"Give up when the order is not settled by then."`
+	Limit    time.Duration `default:"2m" help:"Fail if the order is not settled by then."`
 }
 
 // Run posts one order and returns an error unless it is paid and Stripe agrees.
@@ -34,10 +34,10 @@ func (s smoke) Run(ctx context.Context, sh shell) error {
 	id := newID(sh.now())
 	who := payer{Customer: s.Customer, Method: s.Method}
 	if who == (payer{}) {
-		if who, err = newTill(c.Stripe).newPayer(ctx, c.Stripe.Scope+"/smoke/"+id); err != nil {
+		if who, err = newPayers(c.Stripe).create(ctx, c.Stripe.Scope+"/smoke/"+id); err != nil {
 			return err
 		}
-		fmt.Fprintf(sh.out, "Made customer %s with payment method %s in Stripe's test mode\n", who.Customer, who.Method)
+		fmt.Fprintf(sh.out, "Created customer %s with payment method %s in Stripe's test mode\n", who.Customer, who.Method)
 	}
 	body, o, err := compose(id, who)
 	if err != nil {
@@ -50,12 +50,12 @@ func (s smoke) Run(ctx context.Context, sh shell) error {
 	return p.follow(ctx, o, body, s.Limit)
 }
 
-// newID is an orderId that nobody has used, and that says what it is for.
+// newID returns a new orderId that shows its purpose.
 func newID(now time.Time) string {
 	return "SMOKE-" + now.UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:6])
 }
 
-// compose writes the message and reads it as the function will.
+// compose encodes the message, and decodes it as the function does.
 func compose(id string, who payer) (string, order.Order, error) {
 	body, err := json.Marshal(map[string]any{
 		"orderId": id, "customerId": "smoke", "currency": "usd",
@@ -69,7 +69,7 @@ func compose(id string, who payer) (string, order.Order, error) {
 	return string(body), o, err
 }
 
-// send posts one message. On a FIFO queue it is alone in its group.
+// send posts one message. On a FIFO queue its group has no other message.
 func (c queueConfig) send(ctx context.Context, id order.ID, body string) error {
 	in := &sdk.SendMessageInput{QueueUrl: aws.String(string(c.Queue)), MessageBody: &body}
 	if strings.HasSuffix(string(c.Queue), ".fifo") {

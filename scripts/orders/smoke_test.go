@@ -17,7 +17,7 @@ import (
 	"orderonce/scripts/local/system/systemtest"
 )
 
-// TestRun posts to the local system: the compiled function, a queue, an engine and a pretend Stripe.
+// TestSmoke posts to the local system, which runs the compiled function.
 func TestSmoke(t *testing.T) {
 	t.Parallel()
 	kit := systemtest.New(t)
@@ -79,7 +79,7 @@ func TestEveryOrderIsNew(t *testing.T) {
 	}
 }
 
-// TestSmokeEndsBeforeItWaits gives smoke what it cannot work with, and a pretend Stripe and queue that note who asks.
+// TestSmokeEndsBeforeItWaits runs smoke with a wrong environment, queue or payer.
 func TestSmokeEndsBeforeItWaits(t *testing.T) {
 	t.Parallel()
 	const compared = "queues  orders are kept 168h0m0s and received 1000 times, dead letters are kept 336h0m0s\n"
@@ -90,37 +90,37 @@ func TestSmokeEndsBeforeItWaits(t *testing.T) {
 		keeps   time.Duration
 		refuses string // an operation of SQS
 		payers  map[string]string
-		asked   int // of Stripe
+		asked   int // requests to Stripe
 		printed string
 		err     string
 	}{
-		"at a live key, which nobody is shown": {
+		"a live key, which is not shown": {
 			change: "STRIPE_SECRET_KEY=sk_live_canary", payers: payers, err: "got a live one",
 		},
-		"at a queue that is not there": {
+		"a queue that does not exist": {
 			change: "QUEUE_URL=http://127.0.0.1:1/none", payers: payers, err: "read the settings of queue http://127.0.0.1:1/none: ",
 		},
-		"at queues that would lose orders, before anything is made": {
+		"queues that would lose orders": {
 			keeps: 4 * day, payers: payers, err: "MessageRetentionPeriod of the order queue is 96h0m0s",
 		},
-		"at a payer that cannot be made": {
-			payers: map[string]string{"/v1/customers": "{"}, asked: 1, printed: compared, err: "make a customer at Stripe: ",
+		"a payer that cannot be created": {
+			payers: map[string]string{"/v1/customers": "{"}, asked: 1, printed: compared, err: "create a customer at Stripe: ",
 		},
-		"at a queue that takes nothing, with a new payer": {
+		"a queue that refuses the message, with a new payer": {
 			refuses: "SendMessage", payers: payers, asked: 2,
-			printed: compared + "Made customer cus_New with payment method pm_New in Stripe's test mode\n", err: "post to ",
+			printed: compared + "Created customer cus_New with payment method pm_New in Stripe's test mode\n", err: "post to ",
 		},
-		"at a queue that takes nothing, with a payer of one's own": {
+		"a queue that refuses the message, with an existing payer": {
 			run: smoke{Customer: "cus_Me", Method: "pm_Mine"}, refuses: "SendMessage", payers: payers, printed: compared, err: "post to ",
 		},
-		"at a payer that no order can name": {
+		"a payment method that is not valid in an order": {
 			run: smoke{Customer: "cus_Me", Method: "no method"}, payers: payers, printed: compared, err: "payment.method",
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			c, asked := stripeSays(t, http.StatusOK, tt.payers)
-			_, queue := queues(t, func(orders, _ *sqstest.Settings) { orders.Retention = cmp.Or(tt.keeps, orders.Retention) })
+			c, asked := serveStripe(t, http.StatusOK, tt.payers)
+			_, queue := serveQueues(t, func(orders, _ *sqstest.Settings) { orders.Retention = cmp.Or(tt.keeps, orders.Retention) })
 			queue.Fail(tt.refuses, 1, "AccessDenied")
 			environ := []string{
 				"AWS_REGION=" + sqstest.Region, "AWS_ACCESS_KEY_ID=pretend", "AWS_SECRET_ACCESS_KEY=canary", "ORDERS_TABLE=orders", "SCOPE=test",
