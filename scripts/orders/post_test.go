@@ -17,7 +17,7 @@ import (
 	"orderonce/adapters/sqs/sqstest"
 )
 
-// line is an order's message, whose body is good.
+// line returns a valid order.
 func line(id string) string {
 	return `{"orderId":"` + id + `","customerId":"me","currency":"usd","lines":[{"sku":"BOOK","quantity":1,"unitAmount":2400}],` +
 		`"payment":{"customer":"cus_canary","method":"pm_canary"}}`
@@ -31,19 +31,19 @@ func lines(n int) []string {
 	return all
 }
 
-// office is an order queue and the environment of whoever posts to it.
-type office struct {
+// orderQueue is a queue that counts the calls to it.
+type orderQueue struct {
 	*sqstest.Server
 	calls int
 }
 
-// openOffice opens one whose second call fails with a code, unless that is "".
-func openOffice(t *testing.T, second string) *office {
+// newOrderQueue returns a queue whose second call fails with a code, unless that is "".
+func newOrderQueue(t *testing.T, second string) *orderQueue {
 	t.Helper()
-	o := &office{}
+	q := &orderQueue{}
 	s, err := sqstest.Serve(sqstest.Options{Before: func(c sqstest.Call) {
-		if o.calls++; o.calls == 2 && second != "" {
-			o.Fail(c.Operation, 1, second)
+		if q.calls++; q.calls == 2 && second != "" {
+			q.Fail(c.Operation, 1, second)
 		}
 	}})
 	if err != nil {
@@ -54,21 +54,21 @@ func openOffice(t *testing.T, second string) *office {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Server = s
-	return o
+	q.Server = s
+	return q
 }
 
-func (o *office) environ() []string {
+func (q *orderQueue) environ() []string {
 	return []string{
 		"AWS_REGION=" + sqstest.Region, "AWS_ACCESS_KEY_ID=pretend", "AWS_SECRET_ACCESS_KEY=pretend",
-		"AWS_ENDPOINT_URL_SQS=" + o.URL, "QUEUE_URL=" + o.QueueURL("orders"),
+		"AWS_ENDPOINT_URL_SQS=" + q.URL, "QUEUE_URL=" + q.QueueURL("orders"),
 	}
 }
 
-// bodies are what the queue holds, as they were posted.
-func (o *office) bodies(t *testing.T) (all []string) {
+// bodies returns the bodies in the queue, in the order of their posting.
+func (q *orderQueue) bodies(t *testing.T) (all []string) {
 	t.Helper()
-	o.Machine(func(m *sqstest.Machine, now time.Time) {
+	q.Machine(func(m *sqstest.Machine, now time.Time) {
 		messages, err := m.Messages(now, "orders")
 		if err != nil {
 			t.Error(err)
@@ -128,9 +128,9 @@ func TestPost(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			o := openOffice(t, tt.fails)
+			q := newOrderQueue(t, tt.fails)
 			var out strings.Builder
-			sh := shell{environ: o.environ(), in: strings.NewReader(strings.Join(tt.in, "\n")), out: &out}
+			sh := shell{environ: q.environ(), in: strings.NewReader(strings.Join(tt.in, "\n")), out: &out}
 			err := post{File: "-", AllowInvalid: tt.allowInvalid}.Run(t.Context(), sh)
 			if (err == nil) != (tt.err == nil) || out.String() != tt.printed {
 				t.Errorf("error %v, printed %q, want %q, %q", err, &out, tt.err, tt.printed)
@@ -140,11 +140,11 @@ func TestPost(t *testing.T) {
 					t.Errorf("error %v, want %q in it", err, want)
 				}
 			}
-			if diff := cmp.Diff(o.bodies(t), tt.held); diff != "" {
+			if diff := cmp.Diff(q.bodies(t), tt.held); diff != "" {
 				t.Errorf("- in the queue, + want:\n%s", diff)
 			}
-			if o.calls != tt.calls {
-				t.Errorf("%d calls, want %d", o.calls, tt.calls)
+			if q.calls != tt.calls {
+				t.Errorf("%d calls, want %d", q.calls, tt.calls)
 			}
 			if strings.Contains(fmt.Sprint(err)+out.String(), "canary") {
 				t.Error("a payer or a payment method is printed")
@@ -180,16 +180,16 @@ func TestPostSendsNothingIfALineIsInvalid(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			o := openOffice(t, "")
+			q := newOrderQueue(t, "")
 			dir := t.TempDir()
 			if err := os.WriteFile(filepath.Join(dir, "orders.jsonl"), []byte(tt.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			var out strings.Builder
-			sh := shell{environ: o.environ(), out: &out}
+			sh := shell{environ: q.environ(), out: &out}
 			err := post{File: filepath.Join(dir, "orders.jsonl")}.Run(t.Context(), sh)
-			if err == nil || o.calls > 0 || out.Len() > 0 {
-				t.Fatalf("error %v after %d calls, printed %q, want an error alone", err, o.calls, &out)
+			if err == nil || q.calls > 0 || out.Len() > 0 {
+				t.Fatalf("error %v after %d calls, printed %q, want an error alone", err, q.calls, &out)
 			}
 			got := strings.ReplaceAll(err.Error(), dir+"/", "")
 			for _, want := range tt.want {
@@ -206,17 +206,17 @@ func TestPostSendsNothingIfALineIsInvalid(t *testing.T) {
 
 func TestPostReadsAFile(t *testing.T) {
 	t.Parallel()
-	o := openOffice(t, "")
+	q := newOrderQueue(t, "")
 	file := filepath.Join(t.TempDir(), "orders.jsonl")
 	if err := os.WriteFile(file, []byte(line("ORD-1")+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	sh := shell{environ: o.environ(), in: strings.NewReader("not this"), out: &out}
+	sh := shell{environ: q.environ(), in: strings.NewReader("not this"), out: &out}
 	if err := (post{File: file}).Run(t.Context(), sh); err != nil {
 		t.Error(err)
 	}
-	if diff := cmp.Diff(o.bodies(t), []string{line("ORD-1")}); diff != "" {
+	if diff := cmp.Diff(q.bodies(t), []string{line("ORD-1")}); diff != "" {
 		t.Errorf("- in the queue, + want:\n%s", diff)
 	}
 }
@@ -233,12 +233,12 @@ func TestPostSendsNothing(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			o := openOffice(t, "")
+			q := newOrderQueue(t, "")
 			var out strings.Builder
-			sh := shell{environ: append(o.environ(), tt.change), in: strings.NewReader(tt.in), out: &out}
+			sh := shell{environ: append(q.environ(), tt.change), in: strings.NewReader(tt.in), out: &out}
 			err := post{File: tt.file}.Run(t.Context(), sh)
-			if err == nil || !strings.Contains(err.Error(), tt.want) || o.calls > 0 || out.Len() > 0 {
-				t.Errorf("error %v after %d calls, printed %q, want %q and nothing else", err, o.calls, &out, tt.want)
+			if err == nil || !strings.Contains(err.Error(), tt.want) || q.calls > 0 || out.Len() > 0 {
+				t.Errorf("error %v after %d calls, printed %q, want %q and nothing else", err, q.calls, &out, tt.want)
 			}
 		})
 	}

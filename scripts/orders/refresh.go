@@ -21,47 +21,47 @@ func (r refresh) Run(ctx context.Context, sh shell) error {
 	if err != nil {
 		return err
 	}
-	d, err := c.desk(r.Scope)
+	o, err := c.operator(r.Scope)
 	if err != nil {
 		return err
 	}
-	if err := d.refresh(ctx, order.ID(r.ID), sh.now(), sh.out); err != nil {
+	if err := o.refresh(ctx, order.ID(r.ID), sh.now(), sh.out); err != nil {
 		return fmt.Errorf("refresh order %q: %w", r.ID, c.Orders.explain(err))
 	}
 	return nil
 }
 
-// desk is the operator's, in another scope than the environment's unless that is "".
-func (c stripeConfig) desk(otherScope string) (desk, error) {
+// operator returns an operator in the given scope, or in the environment's if that is "".
+func (c stripeConfig) operator(otherScope string) (operator, error) {
 	if otherScope != "" {
 		scope, err := order.NewScope(otherScope)
 		if err != nil {
-			return desk{}, err
+			return operator{}, err
 		}
 		c.Scope = string(scope)
 	}
-	return desk{c.Orders.store(), c.payments(), order.Scope(c.Scope)}, nil
+	return operator{c.Orders.store(), c.payments(), order.Scope(c.Scope)}, nil
 }
 
-// desk is where an operator looks orders up.
-type desk struct {
+// operator reads and settles the rows of one scope.
+type operator struct {
 	records  order.Records
 	payments order.Payments
 	scope    order.Scope
 }
 
-// refresh says what changed, and shows the order as it is now.
-func (d desk) refresh(ctx context.Context, id order.ID, now time.Time, out io.Writer) error {
-	before, err := d.records.Load(ctx, id)
+// refresh settles the row from the order's intent, and prints the change and the order.
+func (o operator) refresh(ctx context.Context, id order.ID, now time.Time, out io.Writer) error {
+	before, err := o.records.Load(ctx, id)
 	if err != nil {
 		return err
 	}
-	after, err := order.Refresh(ctx, d.records, d.payments, d.scope, id, now)
+	after, err := order.Refresh(ctx, o.records, o.payments, o.scope, id, now)
 	if err != nil {
 		return err
 	}
 	if before.Status == after.Status {
-		fmt.Fprintf(out, "unchanged: Stripe has nothing newer than %s\n\n", after.Status)
+		fmt.Fprintf(out, "unchanged: Stripe has no newer status than %s\n\n", after.Status)
 	} else {
 		fmt.Fprintf(out, "settled: %s, it was %s\n\n", after.Status, before.Status)
 	}

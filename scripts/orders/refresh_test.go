@@ -23,7 +23,7 @@ const (
 	pretendKey = "sk_test_pretend"
 )
 
-// process has an order of 39.98 USD worked on once.
+// process processes an order of 39.98 USD once.
 func process(t *testing.T, claims order.Claims, payments order.Payments, id order.ID, method string) {
 	t.Helper()
 	d := ordertest.Draft(id)
@@ -49,7 +49,7 @@ func TestRefresh(t *testing.T) {
 		status    order.Status
 		err       error
 	}{
-		"an order that the bank has paid since is settled": {
+		"a pending order that the bank has paid since is settled": {
 			card: ordertest.TakesDays, meanwhile: (*ordertest.Bank).Clear,
 			printed: "settled: paid, it was pending\n\norder      ORD-1\nstatus     paid\n", status: order.Paid,
 		},
@@ -57,19 +57,19 @@ func TestRefresh(t *testing.T) {
 			card: ordertest.Declines, meanwhile: (*ordertest.Bank).CustomerPays,
 			printed: "settled: paid, it was declined\n\norder      ORD-1\nstatus     paid\n", status: order.Paid,
 		},
-		"an order that still waits is unchanged": {
-			card: ordertest.TakesDays, printed: "unchanged: Stripe has nothing newer than pending\n\norder      ORD-1\n", status: order.Pending,
+		"an order that is still pending is unchanged": {
+			card: ordertest.TakesDays, printed: "unchanged: Stripe has no newer status than pending\n\norder      ORD-1\n", status: order.Pending,
 		},
 		"a paid order is unchanged": {
-			card: ordertest.Pays, printed: "unchanged: Stripe has nothing newer than paid\n\norder      ORD-1\n", status: order.Paid,
+			card: ordertest.Pays, printed: "unchanged: Stripe has no newer status than paid\n\norder      ORD-1\n", status: order.Paid,
 		},
-		"an order without an intent has nothing to ask for": {
+		"an order without an intent is an error": {
 			card: ordertest.Pays, mishap: ordertest.SaysUnavailable, status: order.Open, err: order.ErrNoIntent,
 		},
-		"an order that nobody posted is not found": {
+		"an order that was not posted is not found": {
 			card: ordertest.Pays, ask: "ORD-2", status: order.Paid, err: order.ErrNotFound,
 		},
-		"an order of another deployment is not touched": {
+		"an order of another scope is not touched": {
 			card: ordertest.TakesDays, scope: "other", meanwhile: (*ordertest.Bank).Clear, status: order.Pending, err: &order.MismatchError{},
 		},
 	} {
@@ -87,20 +87,22 @@ func TestRefresh(t *testing.T) {
 			if tt.meanwhile != nil {
 				tt.meanwhile(bank, before.Intent)
 			}
-			d := desk{store, bank, scope}
+			o := operator{store, bank, scope}
 			if tt.scope != "" {
-				d.scope = tt.scope
+				o.scope = tt.scope
 			}
 			if tt.ask == "" {
 				tt.ask = id
 			}
 			var out strings.Builder
-			wants(t, d.refresh(t.Context(), tt.ask, noon().Add(time.Hour), &out), tt.err)
+			if err := o.refresh(t.Context(), tt.ask, noon().Add(time.Hour), &out); !sameError(err, tt.err) {
+				t.Errorf("error = %v, want %v", err, tt.err)
+			}
 			if got := out.String(); !strings.HasPrefix(got, tt.printed) || tt.printed == "" && got != "" {
 				t.Errorf("printed\n%s\nwant it to begin with\n%s", got, tt.printed)
 			}
 			if after, err := store.Load(t.Context(), id); err != nil || after.Status != tt.status {
-				t.Errorf("the row says %s, %v, want %s", after.Status, err, tt.status)
+				t.Errorf("status = %s, %v, want %s", after.Status, err, tt.status)
 			}
 			if charged := len(bank.Charges(id)); charged > 1 {
 				t.Errorf("charged %d times", charged)
@@ -109,20 +111,18 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// wants compares errors: a sentinel by identity, a *MismatchError by type.
-func wants(t *testing.T, got, want error) {
-	t.Helper()
-	_, mismatch := errors.AsType[*order.MismatchError](want)
-	if _, is := errors.AsType[*order.MismatchError](got); mismatch && is {
-		return
+// sameError compares a *MismatchError by its type and every other error by identity.
+func sameError(got, want error) bool {
+	if _, mismatch := errors.AsType[*order.MismatchError](want); mismatch {
+		_, mismatch = errors.AsType[*order.MismatchError](got)
+		return mismatch
 	}
-	if !errors.Is(got, want) || want == nil && got != nil {
-		t.Errorf("error %v, want %v", got, want)
-	}
+	return errors.Is(got, want)
 }
 
-// operator is the environment of an operator at a pretend Stripe, without a table unless changes name one.
-func operator(s *stripetest.Server, changes ...string) []string {
+// operatorEnv returns an environment with a pretend Stripe. Nobody listens at its table's
+// address, unless the changes set another one.
+func operatorEnv(s *stripetest.Server, changes ...string) []string {
 	return append([]string{
 		"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=pretend", "AWS_SECRET_ACCESS_KEY=canary", "AWS_ENDPOINT_URL=http://127.0.0.1:1",
 		"ORDERS_TABLE=orders", "SCOPE=" + string(scope), "STRIPE_SECRET_KEY=" + pretendKey, "STRIPE_API_BASE=" + s.URL,
@@ -139,7 +139,7 @@ func pretendStripe(t *testing.T) *stripetest.Server {
 	return s
 }
 
-// TestCommands goes the way of an operator, from the environment to a table in the engine and a pretend Stripe.
+// TestCommands runs the commands with a table in the engine and a pretend Stripe.
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	h := dynamodbtest.Open(t)
@@ -148,7 +148,7 @@ func TestCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	environ := operator(
+	environ := operatorEnv(
 		s, "AWS_ENDPOINT_URL_DYNAMODB="+h.Proxy.URL, "ORDERS_TABLE="+h.Table, "AWS_REGION="+h.Config.Region,
 		"AWS_ACCESS_KEY_ID="+credentials.AccessKeyID, "AWS_SECRET_ACCESS_KEY="+credentials.SecretAccessKey,
 		"AWS_SESSION_TOKEN="+credentials.SessionToken,
@@ -167,15 +167,17 @@ func TestCommands(t *testing.T) {
 		printed []string
 		err     error
 	}{
-		{"show tells a row", show{"ORD-1"}, []string{"order      ORD-1\nstatus     pending\namount     39.98 USD\nintent     pi_000001\n"}, nil},
+		{"show prints a row", show{"ORD-1"}, []string{"order      ORD-1\nstatus     pending\namount     39.98 USD\nintent     pi_000001\n"}, nil},
 		{"refresh settles it", refresh{ID: "ORD-1"}, []string{"settled: paid, it was pending\n\norder      ORD-1\n"}, nil},
-		{"refresh settles it once", refresh{ID: "ORD-1"}, []string{"unchanged: Stripe has nothing newer than paid\n\norder      ORD-1\n"}, nil},
-		{"show tells what was settled", show{"ORD-1"}, []string{"status     paid\n", "pending -> paid\n"}, nil},
+		{"refresh settles it once", refresh{ID: "ORD-1"}, []string{"unchanged: Stripe has no newer status than paid\n\norder      ORD-1\n"}, nil},
+		{"show prints the settled row", show{"ORD-1"}, []string{"status     paid\n", "pending -> paid\n"}, nil},
 		{"show finds nothing", show{"ORD-2"}, nil, order.ErrNotFound},
 		{"refresh finds nothing", refresh{ID: "ORD-2"}, nil, order.ErrNotFound},
 	} {
 		var out strings.Builder
-		wants(t, step.run.Run(t.Context(), shell{environ: environ, out: &out, now: noon}), step.err)
+		if err := step.run.Run(t.Context(), shell{environ: environ, out: &out, now: noon}); !sameError(err, step.err) {
+			t.Errorf("%s: error = %v, want %v", step.claim, err, step.err)
+		}
 		for _, want := range step.printed {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("%s: printed\n%s\nwant %q in it", step.claim, &out, want)
@@ -207,21 +209,21 @@ func TestAnOrderThatIsNotFoundMayBeElsewhere(t *testing.T) {
 	}
 }
 
-func TestRefreshSendsNothingInAWrongEnvironment(t *testing.T) {
+func TestRefreshSendsNothingWithAWrongEnvironment(t *testing.T) {
 	t.Parallel()
 	for claim, tt := range map[string]struct {
 		changes []string
 		want    []string
 	}{
-		"a live key goes to Stripe and nobody else": {
+		"a live key with another base URL": {
 			[]string{"STRIPE_SECRET_KEY=sk_live_canary"},
 			[]string{"STRIPE_SECRET_KEY: live key with another base URL: a live key may be sent to Stripe only"},
 		},
-		"what is no key goes nowhere": {
+		"a value that is not a key": {
 			[]string{"STRIPE_SECRET_KEY=canary"},
 			[]string{"STRIPE_SECRET_KEY: want a key that starts with sk_test_, sk_live_, rk_test_ or rk_live_"},
 		},
-		"every problem is told at once": {
+		"every problem is reported at once": {
 			[]string{"STRIPE_SECRET_KEY=", "STRIPE_API_BASE=localhost", "SCOPE=", "ORDERS_TABLE="},
 			[]string{
 				"ORDERS_TABLE: want the name of the orders table, got empty",
@@ -230,7 +232,7 @@ func TestRefreshSendsNothingInAWrongEnvironment(t *testing.T) {
 				`STRIPE_API_BASE: want a URL, or nothing for Stripe itself, got "localhost"`,
 			},
 		},
-		"a scope that cannot be one": {
+		"an invalid scope": {
 			[]string{"SCOPE=Prod EU"}, []string{`SCOPE: scope "Prod EU": want ` + order.ScopeRule},
 		},
 	} {
@@ -238,7 +240,7 @@ func TestRefreshSendsNothingInAWrongEnvironment(t *testing.T) {
 			t.Parallel()
 			s := pretendStripe(t)
 			var out strings.Builder
-			err := refresh{ID: "ORD-1"}.Run(t.Context(), shell{environ: operator(s, tt.changes...), out: &out, now: noon})
+			err := refresh{ID: "ORD-1"}.Run(t.Context(), shell{environ: operatorEnv(s, tt.changes...), out: &out, now: noon})
 			problems, _ := errors.AsType[*lambda.EnvError](err)
 			if problems == nil {
 				t.Fatalf("got %v, want an EnvError", err)

@@ -18,33 +18,33 @@ type restore struct {
 
 // Help explains the command beyond its one line.
 func (restore) Help() string {
-	return `Use it after the table was restored from a backup, for an order that was parked as record_lost. It writes the row that is missing,
-or that is open without an intent, from the metadata of the order's PaymentIntent, binds the intent, and settles the row by what Stripe
-says. It never moves money and never overwrites a row that names another intent or other content. Afterwards a redelivered message of
-the order finds the intent and cannot charge it again.
+	return `Use it after the table was restored from a backup, for an order that was parked as record_lost. It writes a row that is missing, or
+open without an intent, from the metadata of the order's PaymentIntent, binds the intent, and settles the row from the intent's
+status. It moves no money, and it does not overwrite a row with another intent or with different content. Afterwards a redelivered
+message of the order finds the intent and cannot charge the order again.
 
 Example: orders restore ORD-1001 pi_3PretendIntent`
 }
 
-// Run writes one order's row again.
+// Run writes one order's row.
 func (r restore) Run(ctx context.Context, sh shell) error {
 	c, err := lambda.ReadEnv[stripeConfig](sh.environ)
 	if err != nil {
 		return err
 	}
-	d, err := c.desk(r.Scope)
+	o, err := c.operator(r.Scope)
 	if err != nil {
 		return err
 	}
-	if err := d.restore(ctx, order.ID(r.ID), order.IntentID(r.Intent), sh.now(), sh.out); err != nil {
+	if err := o.restore(ctx, order.ID(r.ID), order.IntentID(r.Intent), sh.now(), sh.out); err != nil {
 		return fmt.Errorf("restore order %q from intent %q: %w", r.ID, r.Intent, err)
 	}
 	return nil
 }
 
-// restore binds the intent to the order's row, and shows the order as it is now.
-func (d desk) restore(ctx context.Context, id order.ID, intent order.IntentID, now time.Time, out io.Writer) error {
-	after, err := order.Restore(ctx, d.records, d.payments, d.scope, id, intent, now)
+// restore writes the row from the intent, and prints the order.
+func (o operator) restore(ctx context.Context, id order.ID, intent order.IntentID, now time.Time, out io.Writer) error {
+	after, err := order.Restore(ctx, o.records, o.payments, o.scope, id, intent, now)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-func TestRestoreWritesTheRowThatTheTableLost(t *testing.T) {
+func TestRestoreWritesALostRow(t *testing.T) {
 	t.Parallel()
 	const id = order.ID("ORD-1")
 	store, bank := &ordertest.Memory{}, &ordertest.Bank{Scope: scope}
@@ -23,8 +23,8 @@ func TestRestoreWritesTheRowThatTheTableLost(t *testing.T) {
 	bank.ForgetKeys()
 
 	var out strings.Builder
-	d := desk{store, bank, scope}
-	if err := d.restore(t.Context(), id, before.Intent, noon().Add(48*time.Hour), &out); err != nil {
+	o := operator{store, bank, scope}
+	if err := o.restore(t.Context(), id, before.Intent, noon().Add(48*time.Hour), &out); err != nil {
 		t.Fatal(err)
 	}
 	want := "restored: the row names pi_1 and is paid\n\norder      ORD-1\nstatus     paid\namount     39.98 USD\n" +
@@ -38,22 +38,22 @@ func TestRestoreWritesTheRowThatTheTableLost(t *testing.T) {
 	}
 }
 
-func TestRestoreRefusesWhatIsNotTheOrders(t *testing.T) {
+func TestRestoreRefusesAnIntentOfAnotherOrderOrScope(t *testing.T) {
 	t.Parallel()
 	store, bank := &ordertest.Memory{}, &ordertest.Bank{Scope: scope}
 	process(t, store, bank, "ORD-1", ordertest.CardOf(ordertest.Pays))
 	process(t, store, bank, "ORD-2", ordertest.CardOf(ordertest.Pays))
 	for name, c := range map[string]struct {
-		desk   desk
-		id     order.ID
-		intent order.IntentID
+		operator operator
+		id       order.ID
+		intent   order.IntentID
 	}{
-		"an intent of another order":      {desk{store, bank, scope}, "ORD-3", "pi_1"},
-		"an intent of another scope":      {desk{store, bank, "other"}, "ORD-1", "pi_1"},
-		"a row that names another intent": {desk{store, bank, scope}, "ORD-2", "pi_1"},
+		"an intent of another order":      {operator{store, bank, scope}, "ORD-3", "pi_1"},
+		"an intent of another scope":      {operator{store, bank, "other"}, "ORD-1", "pi_1"},
+		"a row that names another intent": {operator{store, bank, scope}, "ORD-2", "pi_1"},
 	} {
 		var out strings.Builder
-		err := c.desk.restore(t.Context(), c.id, c.intent, noon(), &out)
+		err := c.operator.restore(t.Context(), c.id, c.intent, noon(), &out)
 		if _, mismatch := errors.AsType[*order.MismatchError](err); !mismatch || out.String() != "" {
 			t.Errorf("%s: got error %v and output %q, want a MismatchError alone", name, err, out.String())
 		}
@@ -64,11 +64,11 @@ func TestAScopeOnTheCommandLineReplacesTheEnvironments(t *testing.T) {
 	t.Parallel()
 	c := stripeConfig{Scope: "corrected"}
 	for flag, want := range map[string]order.Scope{"": "corrected", "mistyped": "mistyped"} {
-		if d, err := c.desk(flag); err != nil || d.scope != want {
-			t.Errorf("--scope=%q: got scope %q, %v, want %q", flag, d.scope, err, want)
+		if o, err := c.operator(flag); err != nil || o.scope != want {
+			t.Errorf("--scope=%q: got scope %q, %v, want %q", flag, o.scope, err, want)
 		}
 	}
-	if _, err := c.desk("Not A Scope"); err == nil || !strings.Contains(err.Error(), `scope "Not A Scope"`) {
+	if _, err := c.operator("Not A Scope"); err == nil || !strings.Contains(err.Error(), `scope "Not A Scope"`) {
 		t.Errorf("got %v, want that it is not a scope", err)
 	}
 }
