@@ -30,7 +30,7 @@ func TestPost(t *testing.T) {
 		s, log := kit.Start(t, o)
 		return &local{System: s, folder: "build/test", log: log}
 	}
-	t.Run("one function is killed after the charge, the next wave waits for the end, and every order's story is told", func(t *testing.T) {
+	t.Run("one function is killed after the charge, the next wave waits for the end, and every order has its history", func(t *testing.T) {
 		t.Parallel()
 		tally, killer := &tally{deliveries: map[string]int{}}, &killer{orderID: "killed"}
 		s := begin(t, system.Options{AfterStripe: killer.afterStripe, Observe: tally.observe})
@@ -43,10 +43,10 @@ func TestPost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := account{Books: books, deliveries: tally.deliveries, crashes: tally.crashes, killed: killer.victim()}
+		a := summary{Books: books, deliveries: tally.deliveries, crashes: tally.crashes, killed: killer.victim()}
 		for id, want := range map[order.ID]string{"killed": "function killed after the charge", "later": "charged once"} {
-			if got := a.story(id); !strings.Contains(got, want) {
-				t.Errorf("the story of order %q is %q, want %q in it\n%s", id, got, want, books.Logged)
+			if got := a.history(id); !strings.Contains(got, want) {
+				t.Errorf("history of order %q = %q, want %q in it\n%s", id, got, want, books.Logged)
 			}
 		}
 		if n := a.deliveriesOf("killed"); n < 3 || a.crashes < 1 { // more on a busy machine

@@ -57,7 +57,7 @@ func (r run) Run(ctx context.Context) error {
 	if err := errors.Join(err, s.Close()); err != nil {
 		return err
 	}
-	show(os.Stdout, account{
+	show(os.Stdout, summary{
 		Books: books, deliveries: tally.deliveries, crashes: tally.crashes, killed: killer.victim(),
 		dynamoDB: s.Proxy.Total(), stripe: len(s.Stripe.Calls()),
 	})
@@ -146,7 +146,7 @@ func (l *local) drain(ctx context.Context, progress func(waiting int)) error {
 	}
 }
 
-// tally counts deliveries by message, and invocations that ended without an answer.
+// tally counts deliveries by message, and invocations that ended without a response.
 type tally struct {
 	mu         sync.Mutex
 	deliveries map[string]int
@@ -164,7 +164,7 @@ func (t *tally) observe(b sqstest.Batch) {
 	}
 }
 
-// killer kills the function once, at the worst moment.
+// killer kills the function once, between an order's charge and the row's update.
 type killer struct {
 	orderID string
 	system  atomic.Pointer[system.System]
@@ -177,7 +177,7 @@ func (k *killer) afterStripe(c stripetest.Call) {
 	}
 }
 
-// victim is the order whose function was killed, or "".
+// victim returns the order whose function was killed, or "".
 func (k *killer) victim() order.ID {
 	if !k.killed.Load() {
 		return ""

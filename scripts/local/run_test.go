@@ -30,8 +30,8 @@ func TestReadWaves(t *testing.T) {
 	}{
 		"each line is a message":                     {"{\n}\n", [][]string{{"{", "}"}}},
 		"the last line needs no end":                 {"{\n}", [][]string{{"{", "}"}}},
-		"lines for people and empty ones are none":   {"# a\n{\n\n#}\n", [][]string{{"{"}}},
-		"what comes later is a wave of its own":      {"{\n#! later\n}\n", [][]string{{"{"}, {"}"}}},
+		"comments and empty lines are not messages":  {"# a\n{\n\n#}\n", [][]string{{"{"}}},
+		"a line #! later starts a new wave":          {"{\n#! later\n}\n", [][]string{{"{"}, {"}"}}},
 		"a long message is read":                     {strings.Repeat("x", 1<<20-1), [][]string{{strings.Repeat("x", 1<<20-1)}}},
 		"an empty file has one wave without message": {"", [][]string{nil}},
 	} {
@@ -75,7 +75,7 @@ func TestTallyCountsEveryDelivery(t *testing.T) {
 	}
 }
 
-func TestTheKillerWaitsForOneCallOfOneOrder(t *testing.T) {
+func TestTheKillerKillsAtTheConfirmationOfItsOrder(t *testing.T) {
 	t.Parallel()
 	host, err := lambdatest.Start(lambdatest.Options{})
 	if err != nil {
@@ -90,15 +90,15 @@ func TestTheKillerWaitsForOneCallOfOneOrder(t *testing.T) {
 		k.afterStripe(c)
 	}
 	if got := k.victim(); got != "" {
-		t.Errorf("killed the function of order %q, want nobody's yet", got)
+		t.Errorf("killed the function of order %q, want no kill yet", got)
 	}
 	k.afterStripe(stripetest.Call{Endpoint: stripetest.Confirm, OrderID: "A"})
 	if got := k.victim(); got != "A" {
-		t.Errorf("killed the function of order %q, want A's", got)
+		t.Errorf("killed the function of order %q, want order A", got)
 	}
 }
 
-func TestOrdersAreListedOnceAsTheyCame(t *testing.T) {
+func TestOrdersAreListedOnceInTheirFirstOrder(t *testing.T) {
 	t.Parallel()
 	var posted []system.Posted
 	for _, id := range []string{"B", "A", "not an id", "B"} {

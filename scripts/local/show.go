@@ -16,43 +16,43 @@ import (
 	"orderonce/scripts/local/system"
 )
 
-// account is what there is to tell of a run.
-type account struct {
+// summary is what a run prints.
+type summary struct {
 	system.Books
 
 	deliveries       map[string]int // by message id
 	crashes          int            // invocations that ended without an answer
-	killed           order.ID       // whose function was killed after Stripe said yes; "" if none was
+	killed           order.ID       // its function was killed after the charge; "" if none was
 	dynamoDB, stripe int            // calls
 }
 
 // show prints every order, every parked message and the totals.
-func show(w io.Writer, a account) {
-	showOrders(w, a)
-	if len(a.Parked) > 0 {
-		showParked(w, a)
+func show(w io.Writer, s summary) {
+	showOrders(w, s)
+	if len(s.Parked) > 0 {
+		showParked(w, s)
 	}
-	showTotals(w, a)
+	showTotals(w, s)
 }
 
-func showOrders(w io.Writer, a account) {
+func showOrders(w io.Writer, s summary) {
 	orders := newTable(w, "order", "status", "amount", "charges", "deliveries", "what happened")
 	orders.SetColumnConfigs([]table.ColumnConfig{
 		{Number: 4, Align: text.AlignRight}, {Number: 5, Align: text.AlignRight}, {Number: 6, WidthMax: 58},
 	})
-	for _, id := range orderIDs(a.Posted) {
-		r := a.Records[id]
-		orders.AppendRow(table.Row{id, r.Status, r.Total, len(a.Charges[id]), a.deliveriesOf(id), a.story(id)})
+	for _, id := range orderIDs(s.Posted) {
+		r := s.Records[id]
+		orders.AppendRow(table.Row{id, r.Status, r.Total, len(s.Charges[id]), s.deliveriesOf(id), s.history(id)})
 	}
 	fmt.Fprintln(w)
 	orders.Render()
 }
 
-func showParked(w io.Writer, a account) {
+func showParked(w io.Writer, s summary) {
 	parked := newTable(w, "parked message", "reason", "detail")
 	parked.SetColumnConfigs([]table.ColumnConfig{{Number: 3, WidthMax: 72, WidthMaxEnforcer: text.WrapSoft}})
-	for i, p := range a.Posted {
-		if dead, ok := a.Parked[p.MessageID]; ok {
+	for i, p := range s.Posted {
+		if dead, ok := s.Parked[p.MessageID]; ok {
 			parked.AppendRow(table.Row{
 				fmt.Sprintf("%d: %s", i+1, nameOf(p)), dead.Attributes[sqs.AttrReason].Text, dead.Attributes[sqs.AttrDetail].Text,
 			})
@@ -62,25 +62,25 @@ func showParked(w io.Writer, a account) {
 	parked.Render()
 }
 
-func showTotals(w io.Writer, a account) {
-	ids := orderIDs(a.Posted)
+func showTotals(w io.Writer, s summary) {
+	ids := orderIDs(s.Posted)
 	deliveries, charges, paid := 0, 0, 0
-	for _, n := range a.deliveries {
+	for _, n := range s.deliveries {
 		deliveries += n
 	}
 	for _, id := range ids {
-		charges += len(a.Charges[id])
-		if a.Records[id].Status == order.Paid {
+		charges += len(s.Charges[id])
+		if s.Records[id].Status == order.Paid {
 			paid++
 		}
 	}
-	fmt.Fprintf(w, "\n%s, %s, %s, %s, %d paid, %d parked", count(len(a.Posted), "message", "messages"),
+	fmt.Fprintf(w, "\n%s, %s, %s, %s, %d paid, %d parked", count(len(s.Posted), "message", "messages"),
 		count(deliveries, "delivery", "deliveries"), count(len(ids), "order", "orders"),
-		count(charges, "charge", "charges"), paid, len(a.Parked))
-	if a.crashes > 0 {
-		fmt.Fprint(w, ", "+count(a.crashes, "crash", "crashes"))
+		count(charges, "charge", "charges"), paid, len(s.Parked))
+	if s.crashes > 0 {
+		fmt.Fprint(w, ", "+count(s.crashes, "crash", "crashes"))
 	}
-	fmt.Fprintf(w, "; %s to DynamoDB, %d to Stripe\n", count(a.dynamoDB, "call", "calls"), a.stripe)
+	fmt.Fprintf(w, "; %s to DynamoDB, %d to Stripe\n", count(s.dynamoDB, "call", "calls"), s.stripe)
 }
 
 func count(n int, one, many string) string {
@@ -90,9 +90,9 @@ func count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-var errBroken = errors.New("an invariant is broken")
+var errBroken = errors.New("invariant broken")
 
-// showChecks prints the invariants. It returns errBroken with the names of those that are broken.
+// showChecks prints the invariants. It returns errBroken with the ids of the broken ones.
 func showChecks(w io.Writer, checks []system.Check) error {
 	var broken []string
 	fmt.Fprintln(w, "\nInvariants (docs/design.md):")
@@ -112,7 +112,7 @@ func showChecks(w io.Writer, checks []system.Check) error {
 	return nil
 }
 
-func newTable(w io.Writer, header ...any) table.Writer { //nolint:ireturn // the library hands out nothing else
+func newTable(w io.Writer, header ...any) table.Writer { //nolint:ireturn // the library has no concrete type
 	t := table.NewWriter()
 	t.SetOutputMirror(w)
 	t.SetStyle(table.StyleLight)
@@ -128,33 +128,33 @@ func nameOf(p system.Posted) string {
 	return p.Body[:min(len(p.Body), 22)] + "..."
 }
 
-func (a account) deliveriesOf(id order.ID) (n int) {
-	for _, p := range a.Posted {
+func (s summary) deliveriesOf(id order.ID) (n int) {
+	for _, p := range s.Posted {
 		if p.Order.ID() == id {
-			n += a.deliveries[p.MessageID]
+			n += s.deliveries[p.MessageID]
 		}
 	}
 	return n
 }
 
-// story tells an order's life from the function's log.
-func (a account) story(id order.ID) string {
+// history returns what happened to an order, from the function's log.
+func (s summary) history(id order.ID) string {
 	var steps []string
-	for _, line := range a.Log {
+	for _, line := range s.Log {
 		if line.OrderID != string(id) {
 			continue
 		}
-		if step := a.step(line, id); !slices.Contains(steps, step) {
+		if step := s.step(line, id); !slices.Contains(steps, step) {
 			steps = append(steps, step)
 		}
 	}
 	return strings.Join(steps, "; ")
 }
 
-func (a account) step(l system.Line, id order.ID) string {
-	switch order.Reason(l.Reason) { //nolint:exhaustive // the other reasons speak for themselves
+func (s summary) step(l system.Line, id order.ID) string {
+	switch order.Reason(l.Reason) { //nolint:exhaustive // the other reasons are shown as they are
 	case order.ReasonSettled:
-		return a.settled(l.Attempt, id)
+		return s.settled(l.Attempt, id)
 	case order.ReasonDuplicate:
 		return "duplicate acknowledged"
 	case order.ReasonConflict:
@@ -163,14 +163,14 @@ func (a account) step(l system.Line, id order.ID) string {
 	return l.Verdict + ": " + l.Reason
 }
 
-// settled says how an order ended. Only the order that the killer chose is known to be charged by a process that died: another
-// one's second attempt may as well follow an outage.
-func (a account) settled(attempt int, id order.ID) string {
-	if attempt > 1 && id == a.killed {
+// settled describes how an order ended. Only for the order of the kill is it known that a
+// killed process charged it: the second attempt of another one may follow an outage.
+func (s summary) settled(attempt int, id order.ID) string {
+	if attempt > 1 && id == s.killed {
 		return "function killed after the charge, next delivery settled it"
 	}
-	r, end := a.Records[id], "charged once"
-	if n := len(a.Charges[id]); n > 1 {
+	r, end := s.Records[id], "charged once"
+	if n := len(s.Charges[id]); n > 1 {
 		end = fmt.Sprintf("charged %d times", n)
 	} else if n == 0 {
 		end = cmp.Or(r.Failure, string(r.Status))

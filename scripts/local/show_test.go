@@ -18,10 +18,11 @@ import (
 	"orderonce/scripts/local/system"
 )
 
-// example is the account of a run over examples/orders.jsonl in which nothing was slow. A message's id is its number.
-func example(t *testing.T) account {
+// example returns the summary of a run over examples/orders.jsonl without further retries. A
+// message's id is its number.
+func example(t *testing.T) summary {
 	t.Helper()
-	a := account{
+	a := summary{
 		Books: system.Books{
 			Records: map[order.ID]order.Record{}, Charges: map[order.ID][]stripetest.Charge{}, Parked: map[string]sqstest.Message{},
 		},
@@ -32,7 +33,7 @@ func example(t *testing.T) account {
 		t.Fatal(err)
 	}
 	for i, body := range slices.Concat(waves...) {
-		enter(&a, system.NewPosted(sqs.NewDecoder(), body, strconv.Itoa(i+1)))
+		add(&a, system.NewPosted(sqs.NewDecoder(), body, strconv.Itoa(i+1)))
 	}
 	for _, again := range []string{"11", "12", "13"} { // the batch of the function that was killed
 		a.deliveries[again]++
@@ -40,8 +41,8 @@ func example(t *testing.T) account {
 	return a
 }
 
-// enter writes down what the function does with a message that comes after those that are written down.
-func enter(a *account, p system.Posted) {
+// add records what the function does with the next message.
+func add(a *summary, p system.Posted) {
 	a.Posted = append(a.Posted, p)
 	a.deliveries[p.MessageID]++
 	id := p.Order.ID()
@@ -66,14 +67,14 @@ func enter(a *account, p system.Posted) {
 	a.Log = append(a.Log, line)
 }
 
-func park(a *account, p system.Posted, why order.Reason, detail error) {
+func park(a *summary, p system.Posted, why order.Reason, detail error) {
 	a.Parked[p.MessageID] = sqstest.Message{Attributes: map[string]sqstest.Attribute{
 		sqs.AttrReason: sqstest.Text(string(why)), sqs.AttrDetail: sqstest.Text(detail.Error()),
 	}}
 }
 
-// settle ends an order as Stripe's test payment methods do.
-func settle(a *account, o order.Order) {
+// settle records the outcome of Stripe's test payment method.
+func settle(a *summary, o order.Order) {
 	r := order.Record{OrderID: o.ID(), Total: o.Total(), Fingerprint: o.Fingerprint(), Status: order.Paid}
 	switch o.Payment().Method {
 	case "pm_card_chargeDeclinedInsufficientFunds":
@@ -111,7 +112,7 @@ func TestTheREADMEShowsWhatARunPrints(t *testing.T) {
 	}
 }
 
-func TestStory(t *testing.T) {
+func TestHistory(t *testing.T) {
 	t.Parallel()
 	settled := func(attempt int) system.Line {
 		return system.Line{OrderID: "A", Verdict: "done", Reason: string(order.ReasonSettled), Attempt: attempt}
@@ -137,33 +138,33 @@ func TestStory(t *testing.T) {
 		"an order that took three attempts where nothing was killed": {
 			[]system.Line{settled(3)}, paid, 1, "", "charged once, settled at attempt 3",
 		},
-		"an order that was settled at its first attempt is not said to be killed": {[]system.Line{settled(1)}, paid, 1, "A", "charged once"},
-		"two charges are never told as one":                                       {[]system.Line{settled(1)}, paid, 2, "", "charged 2 times"},
-		"a declined order tells the bank's reason": {
+		"an order that was settled at its first attempt was not killed": {[]system.Line{settled(1)}, paid, 1, "A", "charged once"},
+		"two charges are counted": {[]system.Line{settled(1)}, paid, 2, "", "charged 2 times"},
+		"a declined order shows the bank's reason": {
 			[]system.Line{settled(1)}, order.Record{Status: order.Declined, Failure: "card_declined"}, 0, "", "card_declined",
 		},
-		"an order that its bank takes days over is not told as charged": {
+		"a pending order is not shown as charged": {
 			[]system.Line{settled(1)}, order.Record{Status: order.Pending}, 0, "", "pending",
 		},
-		"the same thing is told once": {
+		"a repeated step is shown once": {
 			[]system.Line{because(order.Done, order.ReasonDuplicate), because(order.Done, order.ReasonDuplicate)},
 			paid, 1, "",
 			"duplicate acknowledged",
 		},
-		"what has no words is told as the log has it": {
+		"any other reason is shown as in the log": {
 			[]system.Line{because(order.Redeliver, order.ReasonUnavailable), because(order.Park, order.ReasonConflict), settled(2)},
 			paid, 1, "",
 			"redeliver: provider_unavailable; other content parked; charged once, settled at attempt 2",
 		},
-		"another order's lines are another story": {[]system.Line{{OrderID: "B", Reason: string(order.ReasonSettled)}}, paid, 1, "", ""},
+		"another order's lines are left out": {[]system.Line{{OrderID: "B", Reason: string(order.ReasonSettled)}}, paid, 1, "", ""},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			a := account{killed: tt.killed, Books: system.Books{
+			a := summary{killed: tt.killed, Books: system.Books{
 				Log: tt.log, Records: map[order.ID]order.Record{"A": tt.row},
 				Charges: map[order.ID][]stripetest.Charge{"A": make([]stripetest.Charge, tt.charges)},
 			}}
-			if got := a.story("A"); got != tt.want {
+			if got := a.history("A"); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
@@ -173,7 +174,7 @@ func TestStory(t *testing.T) {
 func TestNothingParkedPrintsNoTable(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	show(&b, account{})
+	show(&b, summary{})
 	if strings.Contains(b.String(), "parked message") || !strings.Contains(b.String(), "0 messages, 0 deliveries, 0 orders") {
 		t.Errorf("printed\n%s\nwant the orders and the totals alone", b.String())
 	}
@@ -185,14 +186,14 @@ func TestTotalsCountCrashes(t *testing.T) {
 		0: "0 parked; 0 calls", 1: "0 parked, 1 crash; 0 calls", 2: "0 parked, 2 crashes; 0 calls",
 	} {
 		var b strings.Builder
-		showTotals(&b, account{crashes: crashes})
+		showTotals(&b, summary{crashes: crashes})
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("want %q in %q", want, b.String())
 		}
 	}
 }
 
-func TestARunWithABrokenInvariantIsAnError(t *testing.T) {
+func TestABrokenInvariantIsAnError(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	err := showChecks(&b, []system.Check{
