@@ -13,7 +13,8 @@ import (
 	"orderonce/domain/order"
 )
 
-// Posted is one message that was sent, and what it should have been: Order is the zero Order if the body is none.
+// Posted is a message that was sent, and its order. Invalid is why it is not an order, and
+// Order is zero then.
 type Posted struct {
 	Body      string
 	MessageID string
@@ -21,31 +22,32 @@ type Posted struct {
 	Invalid   error
 }
 
-// NewPosted reads a body as the function will.
+// NewPosted decodes a body as the function does.
 func NewPosted(d *sqs.Decoder, body, messageID string) Posted {
 	o, err := d.Decode(body)
 	return Posted{Body: body, MessageID: messageID, Order: o, Invalid: err}
 }
 
-// Check is one invariant of docs/design.md and where it does not hold.
+// Check is an invariant of docs/design.md, and each place where it is broken.
 type Check struct {
 	ID, Claim string
 	Broken    []string
 }
 
-// Books are the four accounts of what happened: the table, Stripe's ledger, the queues and the function's log.
+// Books hold what Audit compares: the messages, the table, Stripe's ledger, the queues and
+// the function's log.
 type Books struct {
 	Posted  []Posted
 	Records map[order.ID]order.Record
 	Charges map[order.ID][]stripetest.Charge
 	Intents map[string]stripetest.Intent
-	Parked  map[string]sqstest.Message // by the id that the message first had
+	Parked  map[string]sqstest.Message // by the message's first id
 	Left    sqstest.Counts             // of the order queue
 	Log     []Line
 	Logged  string
 }
 
-// Collect closes the books of a system at rest.
+// Collect reads the books of a system at rest.
 func (s *System) Collect(ctx context.Context, posted []Posted, log *Log) (Books, error) {
 	b := Books{
 		Posted: posted, Records: map[order.ID]order.Record{}, Charges: map[order.ID][]stripetest.Charge{},
@@ -102,7 +104,7 @@ func (b *Books) collectQueues(s *System, m *sqstest.Machine, now time.Time) erro
 	return nil
 }
 
-// Audit compares the books, invariant by invariant.
+// Audit checks the invariants.
 func (b *Books) Audit() []Check {
 	checks := []struct {
 		id, claim string
@@ -128,7 +130,7 @@ func (b *Books) Audit() []Check {
 func (b *Books) chargedTwice() (broken []string) {
 	for id, charges := range b.Charges {
 		if len(charges) > 1 {
-			broken = append(broken, fmt.Sprintf("order %s was charged %d times", id, len(charges)))
+			broken = append(broken, fmt.Sprintf("double charge: order %s was charged %d times", id, len(charges)))
 		}
 	}
 	return sorted(broken)
@@ -139,7 +141,7 @@ func (b *Books) wrongAmount() (broken []string) {
 		for _, c := range charges {
 			got := order.Money{Amount: c.Amount, Currency: order.Currency(c.Currency)}
 			if want := b.Records[id].Total; got != want {
-				broken = append(broken, fmt.Sprintf("order %s was charged %s, its row says %s", id, got, want))
+				broken = append(broken, fmt.Sprintf("amount mismatch: order %s was charged %s, its row has %s", id, got, want))
 			}
 		}
 	}
@@ -153,13 +155,13 @@ func (b *Books) unended() (broken []string) {
 	for _, p := range b.Posted {
 		if dead, parked := b.Parked[p.MessageID]; parked {
 			if dead.Attributes[sqs.AttrReason].Text == "" {
-				broken = append(broken, "message "+p.MessageID+" is parked without a reason")
+				broken = append(broken, "no reason: message "+p.MessageID+" is parked without one")
 			}
 			continue
 		}
 		record, found := b.Records[p.Order.ID()]
 		if p.Invalid != nil || !found || record.Status == order.Open {
-			broken = append(broken, fmt.Sprintf("message %s of order %q is gone and nothing is settled", p.MessageID, p.Order.ID()))
+			broken = append(broken, fmt.Sprintf("message lost: %s of order %q is neither settled nor parked", p.MessageID, p.Order.ID()))
 		}
 	}
 	return broken
@@ -170,17 +172,17 @@ func (b *Books) ledgerMismatches() (broken []string) {
 		charges := b.Charges[id]
 		paid := r.Status == order.Paid
 		if paid != (len(charges) > 0) {
-			broken = append(broken, fmt.Sprintf("order %s is %s with %d charges", id, r.Status, len(charges)))
+			broken = append(broken, fmt.Sprintf("ledger mismatch: order %s is %s with %d charges", id, r.Status, len(charges)))
 		}
 		for _, c := range charges {
 			if c.Intent != string(r.Intent) {
-				broken = append(broken, fmt.Sprintf("order %s was charged through %s, its row is bound to %s", id, c.Intent, r.Intent))
+				broken = append(broken, fmt.Sprintf("ledger mismatch: order %s was charged through %s, its row is bound to %s", id, c.Intent, r.Intent))
 			}
 		}
 	}
 	for id := range b.Charges {
 		if _, found := b.Records[id]; !found {
-			broken = append(broken, fmt.Sprintf("order %s was charged and has no row", id))
+			broken = append(broken, fmt.Sprintf("ledger mismatch: order %s was charged and has no row", id))
 		}
 	}
 	return sorted(broken)
@@ -191,12 +193,12 @@ func (b *Books) invalidTransitions() (broken []string) {
 		at := order.Open
 		for _, e := range r.Events {
 			if e.From != at || e.From.Transition(e.To) != nil {
-				broken = append(broken, fmt.Sprintf("order %s went from %s to %s", id, e.From, e.To))
+				broken = append(broken, fmt.Sprintf("invalid transition: order %s: %s -> %s", id, e.From, e.To))
 			}
 			at = e.To
 		}
 		if at != r.Status {
-			broken = append(broken, fmt.Sprintf("order %s is %s, its events end with %s", id, r.Status, at))
+			broken = append(broken, fmt.Sprintf("event missing: order %s is %s, its events end with %s", id, r.Status, at))
 		}
 	}
 	return sorted(broken)
@@ -206,11 +208,11 @@ func (b *Books) wrongEvents() (broken []string) {
 	for id, r := range b.Records {
 		for i, e := range r.Events {
 			if e.Seq != i+1 {
-				broken = append(broken, fmt.Sprintf("order %s: event %d has seq %d", id, i+1, e.Seq))
+				broken = append(broken, fmt.Sprintf("event missing: order %s: event %d has seq %d", id, i+1, e.Seq))
 			}
 		}
 		if len(r.Events) != r.Seq {
-			broken = append(broken, fmt.Sprintf("order %s made %d transitions and has %d event rows", id, r.Seq, len(r.Events)))
+			broken = append(broken, fmt.Sprintf("event count: order %s has %d transitions and %d event rows", id, r.Seq, len(r.Events)))
 		}
 	}
 	return sorted(broken)
@@ -223,7 +225,7 @@ func (b *Books) lostConflicts() (broken []string) {
 			continue
 		}
 		if b.Parked[p.MessageID].Attributes[sqs.AttrReason].Text != string(order.ReasonConflict) {
-			broken = append(broken, fmt.Sprintf("message %s is another order %s and was not parked", p.MessageID, p.Order.ID()))
+			broken = append(broken, fmt.Sprintf("conflict lost: message %s has different content for order %s and was not parked", p.MessageID, p.Order.ID()))
 		}
 	}
 	return broken
@@ -239,7 +241,7 @@ func (b *Books) wrongStatuses() (broken []string) {
 		intent := b.Intents[string(r.Intent)]
 		notDeclined := intent.LastError == nil || intent.LastError.Code == "authentication_required"
 		if notDeclined || intent.Status == stripetest.StatusSucceeded {
-			broken = append(broken, fmt.Sprintf("order %s is declined, its intent %s is %s", id, r.Intent, intent.Status))
+			broken = append(broken, fmt.Sprintf("wrong status: order %s is declined, its intent %s is %s", id, r.Intent, intent.Status))
 		}
 	}
 	return sorted(broken)

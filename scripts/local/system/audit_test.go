@@ -12,11 +12,12 @@ import (
 	"orderonce/scripts/local/system"
 )
 
-// accounts are books in the making.
+// accounts builds books.
 type accounts struct{ system.Books }
 
-// correct are the books of a system that did everything right: one order was paid, came again and came with other content,
-// one was declined, one waits for its customer, one was pending for days and paid, and one message is no order.
+// correct returns books without a broken invariant: one order was paid, delivered again and
+// sent with different content, one was declined, one needs its customer, one was pending
+// for days and then paid, and one message is not an order.
 func correct() *accounts {
 	a := &accounts{system.Books{
 		Records: map[order.ID]order.Record{}, Charges: map[order.ID][]stripetest.Charge{},
@@ -51,7 +52,7 @@ func (a *accounts) park(messageID string, reason order.Reason) {
 	a.Parked[messageID] = sqstest.Message{Attributes: map[string]sqstest.Attribute{sqs.AttrReason: sqstest.Text(string(reason))}}
 }
 
-// settle writes the row of an order, its history, and its intent as Stripe has it at the end.
+// settle writes the row of an order, its events, and the final state of its intent.
 func (a *accounts) settle(id order.ID, path ...order.Status) {
 	at := slices.IndexFunc(a.Posted, func(p system.Posted) bool { return p.Order.ID() == id })
 	o, intent := a.Posted[at].Order, "pi_"+string(id)
@@ -62,7 +63,7 @@ func (a *accounts) settle(id order.ID, path ...order.Status) {
 		r.Status = next
 	}
 	a.Records[id] = r
-	switch path[0] { //nolint:exhaustive // no other ends stand in the books
+	switch path[0] { //nolint:exhaustive // the books have no other outcomes
 	case order.Paid:
 		a.Intents[intent] = stripetest.Intent{Status: stripetest.StatusSucceeded}
 	case order.Declined:
@@ -78,7 +79,7 @@ func (a *accounts) refuse(intent, code string) {
 	}
 }
 
-// charge enters a charge of an order's intent into the ledger, as it should be but for a change.
+// charge adds a correct charge to the ledger, apart from a change.
 func (a *accounts) charge(id order.ID, change func(*stripetest.Charge)) {
 	r := a.Records[id]
 	c := stripetest.Charge{
@@ -90,7 +91,7 @@ func (a *accounts) charge(id order.ID, change func(*stripetest.Charge)) {
 	a.Charges[id] = append(a.Charges[id], c)
 }
 
-// recharge replaces the charges of an order by one that is not as it should be.
+// recharge replaces the charges of an order by a changed one.
 func (a *accounts) recharge(id order.ID, change func(*stripetest.Charge)) {
 	delete(a.Charges, id)
 	a.charge(id, change)
@@ -103,13 +104,12 @@ func (a *accounts) row(id order.ID, change func(*order.Record)) {
 	a.Records[id] = r
 }
 
-// reopen makes a row one that was claimed and never settled.
+// reopen makes a row one that was claimed and not settled.
 func (a *accounts) reopen(id order.ID) {
 	a.row(id, func(r *order.Record) { r.Status, r.Seq, r.Events = order.Open, 0, nil })
 }
 
-// spoiled is one way in which a system can be wrong, and the invariants that have to say so. More than one means that they see
-// the same mistake from two sides.
+// spoiled is a mistake of a system, and the invariants that it breaks.
 type spoiled struct {
 	claim, want string
 	by          func(*accounts)
@@ -129,7 +129,7 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// TestEveryCheckCanFail keeps a check out of Audit that nobody has ever seen fail.
+// TestEveryCheckCanFail requires a case in which each check of Audit fails.
 func TestEveryCheckCanFail(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -192,8 +192,8 @@ func wrongCharges() []spoiled {
 		{"another currency is charged", "I2", func(a *accounts) {
 			a.recharge("paid", func(c *stripetest.Charge) { c.Currency = "eur" })
 		}},
-		{"a row says paid and the ledger is empty", "I4", func(a *accounts) { delete(a.Charges, "paid") }},
-		{"a row says paid late and the ledger is empty", "I4", func(a *accounts) { delete(a.Charges, "late") }},
+		{"a row is paid and the ledger is empty", "I4", func(a *accounts) { delete(a.Charges, "paid") }},
+		{"a row is paid late and the ledger is empty", "I4", func(a *accounts) { delete(a.Charges, "late") }},
 		{"a declined order is charged", "I4", func(a *accounts) { a.charge("declined", nil) }},
 		{"an open order is charged and its message parked", "I4", func(a *accounts) {
 			a.reopen("paid")
@@ -203,7 +203,7 @@ func wrongCharges() []spoiled {
 		{"an order is charged through an intent that its row is not bound to", "I4", func(a *accounts) {
 			a.recharge("paid", func(c *stripetest.Charge) { c.Intent = "pi_stray" })
 		}},
-		{"somebody without a row is charged", "I2 I4", func(a *accounts) {
+		{"an order without a row is charged", "I2 I4", func(a *accounts) {
 			a.charge("nobody", func(c *stripetest.Charge) { c.Amount, c.Currency = 1, "usd" })
 		}},
 	}
@@ -211,21 +211,21 @@ func wrongCharges() []spoiled {
 
 func lostMessages() []spoiled {
 	return []spoiled{
-		{"a message is gone and there is no row", "I3", func(a *accounts) { delete(a.Records, "declined") }},
-		{"a message is gone and its row is open", "I3", func(a *accounts) { a.reopen("declined") }},
-		{"what is no order is gone", "I3", func(a *accounts) { delete(a.Parked, "junk") }},
+		{"a message is lost and there is no row", "I3", func(a *accounts) { delete(a.Records, "declined") }},
+		{"a message is lost and its row is open", "I3", func(a *accounts) { a.reopen("declined") }},
+		{"an invalid message is lost", "I3", func(a *accounts) { delete(a.Parked, "junk") }},
 		{"a message is parked without a reason", "I3", func(a *accounts) { a.park("junk", "") }},
 		{"a message waits", "I3", func(a *accounts) { a.Left.Visible++ }},
 		{"a message is in flight", "I3", func(a *accounts) { a.Left.InFlight++ }},
 		{"a message is delayed", "I3", func(a *accounts) { a.Left.Delayed++ }},
-		{"other content is acknowledged", "I9", func(a *accounts) { delete(a.Parked, "other") }},
-		{"other content is parked for another reason", "I9", func(a *accounts) { a.park("other", order.ReasonRefused) }},
+		{"different content is acknowledged", "I9", func(a *accounts) { delete(a.Parked, "other") }},
+		{"different content is parked for another reason", "I9", func(a *accounts) { a.park("other", order.ReasonRefused) }},
 	}
 }
 
 func wrongRows() []spoiled {
 	return []spoiled{
-		{"an order goes where nobody drew an arrow", "I7", func(a *accounts) {
+		{"an invalid transition", "I7", func(a *accounts) {
 			a.row("late", func(r *order.Record) { r.Events[1].From, r.Events[0].To = order.Canceled, order.Canceled })
 		}},
 		{"an event does not begin where the one before it ended", "I7", func(a *accounts) {
@@ -233,7 +233,7 @@ func wrongRows() []spoiled {
 				r.Status, r.Events[1].From, r.Events[1].To = order.Paid, order.Declined, order.Paid
 			})
 		}},
-		{"a row is not where its events end", "I7", func(a *accounts) {
+		{"a row's status is not that of its last event", "I7", func(a *accounts) {
 			a.row("waiting", func(r *order.Record) { r.Status = order.Pending })
 		}},
 		{"the last event is missing", "I7 I8", func(a *accounts) {
@@ -279,10 +279,10 @@ func wrongAnswers() []spoiled {
 		{"an order is declined and its intent succeeded", "I15", func(a *accounts) {
 			a.Intents["pi_declined"] = stripetest.Intent{Status: stripetest.StatusSucceeded}
 		}},
-		{"an order is declined and no bank has declined it", "I15", func(a *accounts) {
+		{"an order is declined and its intent was not", "I15", func(a *accounts) {
 			a.Intents["pi_declined"] = stripetest.Intent{Status: stripetest.StatusRequiresConfirmation}
 		}},
-		{"an order is declined and its bank only wants the customer", "I15", func(a *accounts) {
+		{"an order is declined and its intent only needs authentication", "I15", func(a *accounts) {
 			a.refuse("pi_declined", "authentication_required")
 		}},
 	}

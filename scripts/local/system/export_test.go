@@ -2,5 +2,5 @@ package system
 
 import "orderonce/domain/order"
 
-// Add is what a scan does with each item.
+// Add adds an item to a record, as Records does.
 func Add(r *order.Record, item Item) error { return add(r, item) }

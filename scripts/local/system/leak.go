@@ -16,7 +16,7 @@ func (b *Books) leaks() (broken []string) {
 	texts := loggedTexts(b.Logged)
 	appears := func(what, secret string, in func(loggedText) bool) {
 		if secret != "" && slices.ContainsFunc(texts, func(t loggedText) bool { return in(t) && holdsWord(t.value, secret) }) {
-			broken = append(broken, "the log holds "+what)
+			broken = append(broken, "leak: the log holds "+what)
 		}
 	}
 	anywhere := func(loggedText) bool { return true }

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Line is what one log line of the function says of one order.
+// Line is a log line of the function about one order.
 type Line struct {
 	OrderID   string `json:"order_id"`
 	MessageID string `json:"message_id"`
@@ -20,9 +20,10 @@ type Line struct {
 	Error     string `json:"error"`
 }
 
-// Log keeps what the function prints, and passes it on. It is safe for concurrent use.
+// Log keeps what the function prints, and copies it to another writer. It is safe for
+// concurrent use.
 type Log struct {
-	To io.Writer // nil: nowhere
+	To io.Writer // nil: no copy
 
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -39,14 +40,14 @@ func (l *Log) Write(p []byte) (int, error) {
 	return l.To.Write(p)
 }
 
-// Text is everything that was printed.
+// Text returns everything that was printed.
 func (l *Log) Text() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
 }
 
-// Lines are the lines about orders.
+// Lines returns the lines about orders.
 func (l *Log) Lines() []Line {
 	var all []Line
 	for text := range strings.Lines(l.Text()) {

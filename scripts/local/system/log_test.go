@@ -41,7 +41,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-func TestALogThatCannotBePassedOnIsKept(t *testing.T) {
+func TestALogThatCannotBeCopiedIsKept(t *testing.T) {
 	t.Parallel()
 	log := &system.Log{To: full{}}
 	if _, err := log.Write([]byte("a\n")); !errors.Is(err, errFull) || log.Text() != "a\n" {
@@ -53,9 +53,9 @@ func TestALogThatCannotBePassedOnIsKept(t *testing.T) {
 	}
 }
 
-var errFull = errors.New("the disk is full")
+var errFull = errors.New("disk full")
 
-// full is a disk that takes nothing.
+// full is a writer that always fails.
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errFull }

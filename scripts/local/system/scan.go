@@ -18,7 +18,7 @@ import (
 // Item is an item of a table.
 type Item = map[string]types.AttributeValue
 
-// Text is an item's string attribute, or "".
+// Text returns an item's string attribute, or "".
 func Text(i Item, name string) string {
 	v, _ := i[name].(*types.AttributeValueMemberS)
 	if v == nil {
@@ -27,7 +27,7 @@ func Text(i Item, name string) string {
 	return v.Value
 }
 
-// Number is an item's integer attribute, or 0.
+// Number returns an item's integer attribute, or 0.
 func Number(i Item, name string) int64 {
 	v, _ := i[name].(*types.AttributeValueMemberN)
 	if v == nil {
@@ -37,7 +37,7 @@ func Number(i Item, name string) int64 {
 	return n
 }
 
-// Items reads a whole table, page by page, past the proxy. The first error ends it.
+// Items reads a whole table, page by page, past the proxy. It ends at the first error.
 func (s *System) Items(ctx context.Context, table string) iter.Seq2[Item, error] {
 	client := sdk.NewFromConfig(s.engineConfig(s.Engine.Endpoint))
 	return func(yield func(Item, error) bool) {
@@ -57,8 +57,9 @@ func (s *System) Items(ctx context.Context, table string) iter.Seq2[Item, error]
 	}
 }
 
-// Records reads every order of the table with its events, by names of docs/reference/row.md and not through the store, so that
-// what the store wrote is read by somebody else. The first error ends it.
+// Records reads every order of the table with its events. It decodes the attributes of
+// docs/reference/row.md itself and does not use the store, so that a test compares the
+// store with something else. It ends at the first error.
 func (s *System) Records(ctx context.Context) iter.Seq2[order.Record, error] {
 	return func(yield func(order.Record, error) bool) {
 		var r order.Record
@@ -67,7 +68,7 @@ func (s *System) Records(ctx context.Context) iter.Seq2[order.Record, error] {
 				yield(order.Record{}, err)
 				return
 			}
-			// A scan returns the items of one partition side by side.
+			// A scan returns the items of a partition together.
 			if id := order.ID(Text(item, "orderId")); id != r.OrderID {
 				if r.OrderID != "" && !yield(r, nil) {
 					return
@@ -85,7 +86,7 @@ func (s *System) Records(ctx context.Context) iter.Seq2[order.Record, error] {
 	}
 }
 
-var errUnknownRow = errors.New("a row that nobody knows")
+var errUnknownSortKey = errors.New("unknown sort key")
 
 func add(r *order.Record, item Item) error {
 	switch sk := Text(item, "sk"); {
@@ -104,7 +105,7 @@ func add(r *order.Record, item Item) error {
 			Intent: order.IntentID(Text(item, "intentId")), Failure: Text(item, "failure"),
 		})
 	default:
-		return fmt.Errorf("%w: order %q, sort key %q", errUnknownRow, r.OrderID, sk)
+		return fmt.Errorf("order %q: %w %q", r.OrderID, errUnknownSortKey, sk)
 	}
 	return nil
 }

@@ -26,12 +26,12 @@ func TestAttributes(t *testing.T) {
 	}
 	for _, name := range []string{"amount", "nothing"} {
 		if got := system.Text(item, name); got != "" {
-			t.Errorf("the text of %s = %q, want none", name, got)
+			t.Errorf("Text(%s) = %q, want none", name, got)
 		}
 	}
 	for _, name := range []string{"status", "nothing"} {
 		if got := system.Number(item, name); got != 0 {
-			t.Errorf("the number of %s = %d, want 0", name, got)
+			t.Errorf("Number(%s) = %d, want 0", name, got)
 		}
 	}
 }
@@ -63,11 +63,11 @@ func TestAdd(t *testing.T) {
 		t.Errorf("- got, + want:\n%s", diff)
 	}
 	if err := system.Add(&got, system.Item{"sk": text("lock")}); err == nil {
-		t.Error("a row that nobody knows was passed over in silence")
+		t.Error("got no error for an unknown sort key")
 	}
 }
 
-func TestATableHasAnotherNameInAnEngineThatOthersUse(t *testing.T) {
+func TestATableHasAUniqueNameInASharedEngine(t *testing.T) {
 	t.Parallel()
 	if got := system.TableIn(dynamodbtest.Location{Binary: "dynoxide"}, "orders"); got != "orders" {
 		t.Errorf("got %q, want orders in an engine of our own", got)

@@ -1,6 +1,7 @@
-// Package system is the whole of orderonce on one machine: the compiled function under a Runtime API host, fed from a
-// queue, over a real DynamoDB-compatible engine and a pretend Stripe. It also knows what must be true of such a system
-// at rest, see Audit. It is used by programs and by end-to-end tests; nothing deployed knows it.
+// Package system runs all of orderonce on one machine: the compiled function under a
+// Runtime API host, with a queue, a DynamoDB-compatible engine and a pretend Stripe. Audit
+// checks the invariants of such a system at rest. Programs and end-to-end tests use it;
+// nothing that is deployed imports it.
 package system
 
 import (
@@ -31,7 +32,7 @@ import (
 	"orderonce/domain/order"
 )
 
-// Names inside the local system. All of it is pretend; the key opens nothing.
+// Names and times of the local system. The key is valid nowhere.
 const (
 	OrderQueue   = "orders"
 	DeadLetters  = "orders-dead"
@@ -46,7 +47,7 @@ const (
 // Ports are where the local system listens on 127.0.0.1; zero means a free port.
 type Ports struct{ DynamoDB, SQS, Stripe int }
 
-// Options say how large the system is and who watches it. The zero value of each field is a small, quiet system.
+// Options configure a system. The zero value is a small one.
 type Options struct {
 	Binary    string // the function, built for this machine; see lambdatest.Build
 	Engine    dynamodbtest.Location
@@ -54,9 +55,10 @@ type Options struct {
 	Ports     Ports
 	Instances int // execution environments, and invocations, at once; default 2
 	BatchSize int // default 10
-	// MaxReceives is the queue's own backstop, for deliveries that kill the function; by default what the function counts on.
+	// MaxReceives is the queue's maxReceiveCount; by default the one that the function expects.
 	MaxReceives int
-	// FunctionTimeout and Visibility are short by default, 2 s and 3 s, so that a crash is seen to heal within seconds.
+	// FunctionTimeout and Visibility are short by default, 2 s and 3 s, so that an order
+	// recovers from a crash within seconds.
 	FunctionTimeout, Visibility time.Duration
 	Rules                       stripetest.Rules
 	Output                      io.Writer // the function's log lines
@@ -66,7 +68,8 @@ type Options struct {
 	LoseDelete                  func(sqstest.Message) bool
 	Env                         map[string]string // further variables of the function
 	FIFO                        bool              // both queues
-	// Travels makes the deadlines that the function is told follow Advance, for a function that takes its clock from them.
+	// Travels makes the function's deadlines follow Advance, for a function that takes its
+	// clock from them.
 	Travels bool
 }
 
@@ -94,8 +97,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// TableIn is the name of a table: the plain one in an engine of our own, and one that nobody else has in an engine that somebody
-// else runs, because other systems may use it at the same time.
+// TableIn returns the name of a table: the plain one in an engine that this process starts,
+// and a unique one in an engine that runs already, because other systems may use it too.
 func TableIn(engine dynamodbtest.Location, plain string) string {
 	if engine.Endpoint == "" {
 		return plain
@@ -103,7 +106,7 @@ func TableIn(engine dynamodbtest.Location, plain string) string {
 	return plain + "-" + rand.Text()
 }
 
-// System is running until Close.
+// System is a running system. Close ends it.
 type System struct {
 	Options  Options
 	Engine   *dynamodbtest.Engine
@@ -113,14 +116,14 @@ type System struct {
 	Function *lambdatest.Host
 	Mapping  *sqstest.Mapping
 	Store    *dynamodb.Store  // past the proxy
-	Payments *stripe.Payments // as an operator would read
+	Payments *stripe.Payments // as an operator uses it
 
 	ahead   atomic.Int64 // how far Advance moved the queue's clock
 	working atomic.Int64 // invocations under way or waiting for an instance
 	closers []func() error
 }
 
-// Start brings everything up, the function last. Its error says what is missing and what to do.
+// Start starts everything, the function and its event source mapping last.
 func Start(ctx context.Context, o Options) (*System, error) {
 	s := &System{Options: o.withDefaults()}
 	for _, step := range []func(context.Context) error{s.startEngine, s.startStripe, s.startQueue, s.startFunction, s.startMapping} {
@@ -131,7 +134,7 @@ func Start(ctx context.Context, o Options) (*System, error) {
 	return s, nil
 }
 
-// Close ends everything in the reverse order.
+// Close ends everything in reverse order.
 func (s *System) Close() error {
 	var errs []error
 	for _, end := range slices.Backward(s.closers) {
@@ -161,7 +164,7 @@ func (s *System) startEngine(ctx context.Context) error {
 	return err
 }
 
-// DropOnClose has Close drop a table. It does nothing where the engine ends with the system, and every table with the engine.
+// DropOnClose makes Close drop a table. It does nothing if the engine ends with the system.
 func (s *System) DropOnClose(ctx context.Context, table string) {
 	if s.Options.Engine.Endpoint == "" {
 		return
@@ -201,10 +204,11 @@ func (s *System) startQueue(context.Context) error {
 	return err
 }
 
-// now is the queue's clock.
+// now returns the queue's time.
 func (s *System) now() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
 
-// createQueues makes the two queues with the retention, redrive policy and receive count of infra/terraform.
+// createQueues creates the two queues with the retention, the redrive policy and the receive
+// count of infra/terraform.
 func (s *System) createQueues(m *sqstest.Machine, now time.Time) error {
 	dead := sqstest.DefaultSettings()
 	dead.Retention, dead.FIFO = 14*24*time.Hour, s.Options.FIFO
@@ -217,10 +221,10 @@ func (s *System) createQueues(m *sqstest.Machine, now time.Time) error {
 	return m.Create(now, s.OrderQueue(), live)
 }
 
-// OrderQueue is the name of the order queue.
+// OrderQueue returns the name of the order queue.
 func (s *System) OrderQueue() string { return s.named(OrderQueue) }
 
-// DeadLetterQueue is the name of the dead-letter queue.
+// DeadLetterQueue returns the name of the dead-letter queue.
 func (s *System) DeadLetterQueue() string { return s.named(DeadLetters) }
 
 func (s *System) named(queue string) string {
@@ -269,7 +273,7 @@ func (s *System) functionEnv() map[string]string {
 	return env
 }
 
-// OperatorEnv is the environment of scripts/orders and of the AWS CLI, in the form NAME=value.
+// OperatorEnv returns the environment of scripts/orders and of the AWS CLI, as NAME=value.
 func (s *System) OperatorEnv() []string {
 	return []string{
 		"AWS_DEFAULT_REGION=" + sqstest.Region, // the AWS CLI does not read AWS_REGION
@@ -339,7 +343,8 @@ func (s *System) Post(drafts []sqstest.Draft) (ids []string, err error) {
 	return ids, err
 }
 
-// Redrive moves every dead letter back to the order queue, as an operator does, and returns how many there were.
+// Redrive moves every dead letter back to the order queue, as an operator does, and returns
+// their number.
 func (s *System) Redrive() (moved int, err error) {
 	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
 		moved, err = m.Redrive(now, s.DeadLetterQueue(), s.OrderQueue())
@@ -347,33 +352,34 @@ func (s *System) Redrive() (moved int, err error) {
 	return moved, err
 }
 
-// Dead lists the dead letters.
+// Dead returns the dead letters.
 func (s *System) Dead() (dead []sqstest.Message, err error) {
 	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) { dead, err = m.Messages(now, s.DeadLetterQueue()) })
 	return dead, err
 }
 
-// Counts say where the messages of the order queue are.
+// Counts returns the numbers of messages in the order queue, by state.
 func (s *System) Counts() (c sqstest.Counts) {
 	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) { c, _ = m.Counts(now, s.OrderQueue()) }) // it was created by Start
 	return c
 }
 
-// Waiting is how many messages the order queue holds.
+// Waiting returns the number of messages in the order queue.
 func (s *System) Waiting() int {
 	c := s.Counts()
 	return c.Visible + c.InFlight + c.Delayed
 }
 
-// Busy reports whether the function is at work, or has a message to work on. In a FIFO queue, a visible message may have to wait
-// for its group.
+// Busy reports whether the function runs, or has a message to process. In a FIFO queue, a
+// visible message may have to wait for its group.
 func (s *System) Busy() bool {
 	return s.working.Load() > 0 || !s.Options.FIFO && s.Counts().Visible > 0
 }
 
-// Skip moves the clocks to a second after the next message becomes visible, for a system that is not Busy but waits: SQS counts
-// visibility in whole seconds, so what belongs together comes together. With nothing in flight it moves nothing: what happens
-// next then is that a dead letter expires, days ahead.
+// Skip moves the clocks to a second after the next message becomes visible, for a system
+// that is not Busy but waits. SQS counts visibility in whole seconds, so messages of one
+// batch become visible together. Without a message in flight it does nothing: the next
+// event would be that a dead letter expires, days ahead.
 func (s *System) Skip() {
 	var wait time.Duration
 	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
@@ -387,7 +393,7 @@ func (s *System) Skip() {
 	}
 }
 
-// Advance moves the clocks of the queue and of Stripe. The function's own clock is this machine's.
+// Advance moves the clocks of the queue and of Stripe. The function uses this machine's.
 func (s *System) Advance(d time.Duration) {
 	s.Stripe.Advance(d)
 	s.ahead.Add(int64(d))
@@ -405,7 +411,7 @@ func (s *System) Drained(ctx context.Context) error {
 	return nil
 }
 
-// NewPayments talks to a pretend Stripe as an operator would.
+// NewPayments returns an operator's client of a pretend Stripe.
 func NewPayments(url string) *stripe.Payments {
 	return stripe.New(stripe.Options{
 		Key: PretendKey, BaseURL: url, Scope: order.Scope(Scope), Timeout: 10 * time.Second, Transport: http.DefaultTransport,
