@@ -13,7 +13,7 @@ import (
 )
 
 // TestAWaitForAFunctionThatExitsEndsAtOnce runs the function of lambdatest's tests, which
-// exits as it is told.
+// exits at the point that its environment names.
 func TestAWaitForAFunctionThatExitsEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	w := world{systemtest.WithFunction(t, "orderonce/adapters/lambda/lambdatest/internal/subject")}

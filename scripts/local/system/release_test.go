@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
@@ -15,8 +17,8 @@ import (
 	"orderonce/scripts/local/system/systemtest"
 )
 
-// buildRelease2 compiles the function of a later release, which writes fingerprints of a
-// second version and still knows the first. The source differs in one function.
+// buildRelease2 compiles a later release of the function, which writes fingerprints of a
+// second version and still accepts the first. The source differs in one function.
 func buildRelease2(t *testing.T) (binary string) {
 	t.Helper()
 	const file = "../../../domain/order/fingerprint.go"
@@ -56,8 +58,8 @@ func buildRelease2(t *testing.T) (binary string) {
 }
 
 // TestANewFingerprintVersionParksNoOrderUnderWay rolls a release with a second fingerprint
-// version out, and back, while an order is between Prepare and Bind: the two versions must send
-// Stripe the same words under the order's idempotency key.
+// version out, and back, while an order is between Prepare and Bind: both versions must send
+// Stripe the same parameters under the order's idempotency key.
 func TestANewFingerprintVersionParksNoOrderUnderWay(t *testing.T) {
 	t.Parallel()
 	kit := systemtest.New(t)
@@ -101,7 +103,9 @@ func TestANewFingerprintVersionParksNoOrderUnderWay(t *testing.T) {
 			if len(books.Parked) != 0 {
 				t.Errorf("parked %+v, want nothing parked", books.Parked)
 			}
-			want(t, books, "under-way", order.Paid, 1)
+			if diff := cmp.Diff(outcomeOf(books, "under-way"), outcome{order.Paid, 1, 1}); diff != "" {
+				t.Errorf("- got, + want:\n%s", diff)
+			}
 			if got := books.Records["under-way"].Fingerprint; !strings.HasPrefix(string(got), c.wantVersion) {
 				t.Errorf("got fingerprint %s, want version %s", got, c.wantVersion)
 			}

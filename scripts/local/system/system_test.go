@@ -23,11 +23,11 @@ import (
 	"orderonce/scripts/local/system/systemtest"
 )
 
-// TestSystem runs the compiled function. Everything in it is the product, but for Stripe, SQS and Lambda themselves.
+// TestSystem runs the compiled function. Only Stripe, SQS and Lambda are pretend.
 func TestSystem(t *testing.T) {
 	t.Parallel()
 	w := world{systemtest.New(t)}
-	for claim, hold := range map[string]func(*testing.T){
+	for claim, test := range map[string]func(*testing.T){
 		"a fresh order makes 3 DynamoDB and 2 Stripe calls, its duplicate 1 and 0":             w.countsCalls,
 		"killed before and after every call, then redelivered: one charge, one row, one event": w.killedAtEveryCall,
 		"a redelivery after days does not charge again":                                        w.redeliveredAfterDays,
@@ -35,38 +35,38 @@ func TestSystem(t *testing.T) {
 		"a crash after authentication_required leads to action_required":                       w.authenticationRequired,
 		"1,000 orders delivered twice to 8 instances are charged 1,000 times":                  w.thousandTwice,
 		"no output of the function holds a secret or personal value":                           w.canaries,
-		"what is no order is parked on its first delivery beside settled neighbors":            w.poison,
-		"over FIFO queues an order settles once and other content is parked":                   w.fifo,
-		"a scan of the table reads what the store loads":                                       w.scanned,
-		"dead letters come back, and nobody waits for a clock":                                 w.skipped,
-		"two systems share an engine that somebody else runs, and leave nothing behind":        w.shared,
+		"an invalid message is parked at its first delivery and its neighbors settle":          w.poison,
+		"over FIFO queues an order settles once and different content is parked":               w.fifo,
+		"a scan of the table agrees with the store":                                            w.scanned,
+		"dead letters settle after a redrive, with skipped clocks":                             w.skipped,
+		"two systems share an engine, and each drops its table":                                w.shared,
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			hold(t)
+			test(t)
 		})
 	}
 }
 
-// world is what all systems of the test share.
+// world starts the systems of a test.
 type world struct{ systemtest.Kit }
 
-// one is a running system with its books.
-type one struct {
+// running is a system with its log and the messages that were posted.
+type running struct {
 	*system.System
 	t      *testing.T
 	log    *system.Log
 	posted []system.Posted
 }
 
-func (w world) start(t *testing.T, o system.Options) *one {
+func (w world) start(t *testing.T, o system.Options) *running {
 	t.Helper()
 	s, log := w.Start(t, o)
-	return &one{System: s, t: t, log: log}
+	return &running{System: s, t: t, log: log}
 }
 
-// post sends bodies and keeps account of them.
-func (o *one) post(bodies ...string) {
+// post sends bodies and records them.
+func (o *running) post(bodies ...string) {
 	o.t.Helper()
 	ids, err := o.PostBatch(bodies)
 	if err != nil {
@@ -79,7 +79,7 @@ func (o *one) post(bodies ...string) {
 }
 
 // settle waits for an empty queue and checks every invariant.
-func (o *one) settle() system.Books {
+func (o *running) settle() system.Books {
 	o.t.Helper()
 	o.drain()
 	books, err := o.Collect(o.t.Context(), o.posted, o.log)
@@ -97,7 +97,7 @@ func (o *one) settle() system.Books {
 	return books
 }
 
-func (o *one) drain() {
+func (o *running) drain() {
 	o.t.Helper()
 	ctx, cancel := context.WithTimeout(o.t.Context(), time.Minute)
 	defer cancel()
@@ -106,8 +106,8 @@ func (o *one) drain() {
 	}
 }
 
-// skipUntilEmpty moves the clocks on wherever nothing happens but waiting.
-func (o *one) skipUntilEmpty() {
+// skipUntilEmpty moves the clocks whenever the system only waits.
+func (o *running) skipUntilEmpty() {
 	o.t.Helper()
 	ctx, cancel := context.WithTimeout(o.t.Context(), time.Minute)
 	defer cancel()
@@ -127,18 +127,14 @@ func (o *one) skipUntilEmpty() {
 	}
 }
 
-// want compares one order's end.
-func want(t *testing.T, b system.Books, id order.ID, status order.Status, charges int) {
-	t.Helper()
-	if got := b.Records[id].Status; got != status {
-		t.Errorf("order %s is %q, want %q", id, got, status)
-	}
-	if got := len(b.Charges[id]); got != charges {
-		t.Errorf("order %s has %d charges, want %d", id, got, charges)
-	}
-	if got := len(b.Records[id].Events); got != 1 {
-		t.Errorf("order %s has %d event rows, want 1", id, got)
-	}
+// outcome is what the books hold of an order: its status, charges and event rows.
+type outcome struct {
+	Status          order.Status
+	Charges, Events int
+}
+
+func outcomeOf(b system.Books, id order.ID) outcome {
+	return outcome{b.Records[id].Status, len(b.Charges[id]), len(b.Records[id].Events)}
 }
 
 func body(id string) string { return bodyWith(id, "pm_card_visa") }
@@ -148,8 +144,8 @@ func bodyWith(id, method string) string {
 		`"lines":[{"sku":"TSHIRT-M","quantity":2,"unitAmount":1999}],"payment":{"customer":"cus_Test","method":%q}}`, id, id, method)
 }
 
-// generous lets every call take its time, for a test that counts calls or deliveries: on a busy machine, one that took too long
-// would be made again.
+// generous sets long timeouts, for a test that counts calls or deliveries: on a busy
+// machine, a call that timed out would be repeated.
 func generous(o system.Options) system.Options {
 	o.FunctionTimeout, o.Visibility = 30*time.Second, 40*time.Second
 	env := map[string]string{"STRIPE_TIMEOUT": "20s", "ORDER_BUDGET": "24s"}
@@ -162,19 +158,23 @@ func (w world) countsCalls(t *testing.T) {
 	t.Helper()
 	s := w.start(t, generous(system.Options{}))
 	s.post(body("fresh"))
-	want(t, s.settle(), "fresh", order.Paid, 1)
+	if diff := cmp.Diff(outcomeOf(s.settle(), "fresh"), outcome{order.Paid, 1, 1}); diff != "" {
+		t.Errorf("- got, + want:\n%s", diff)
+	}
 	if dynamo, stripe := s.Proxy.Total(), len(s.Stripe.Calls()); dynamo != 3 || stripe != 2 {
 		t.Errorf("a fresh order: %d DynamoDB and %d Stripe calls, want 3 and 2: %v", dynamo, stripe, s.Proxy.Counts())
 	}
 	s.Proxy.Reset()
 	s.post(body("fresh"))
-	want(t, s.settle(), "fresh", order.Paid, 1)
+	if diff := cmp.Diff(outcomeOf(s.settle(), "fresh"), outcome{order.Paid, 1, 1}); diff != "" {
+		t.Errorf("- got, + want:\n%s", diff)
+	}
 	if dynamo, stripe := s.Proxy.Total(), len(s.Stripe.Calls()); dynamo != 1 || stripe != 2 {
 		t.Errorf("a duplicate: %d DynamoDB and %d Stripe calls, want 1 and 0", dynamo, stripe-2)
 	}
 }
 
-// trap kills the function once, at one call.
+// trap kills the function once, when it springs.
 type trap struct {
 	system atomic.Pointer[system.System]
 	sprung atomic.Bool
@@ -186,7 +186,8 @@ func (k *trap) spring() {
 	}
 }
 
-// quick makes crashes heal within two seconds. SQS counts visibility in whole ones.
+// quick lets an order recover from a crash within two seconds. SQS counts visibility in
+// whole seconds.
 func quick(o system.Options) system.Options {
 	o.FunctionTimeout, o.Visibility, o.Instances = 1500*time.Millisecond, 2*time.Second, 1
 	return o
@@ -194,7 +195,7 @@ func quick(o system.Options) system.Options {
 
 func (w world) killedAtEveryCall(t *testing.T) {
 	t.Helper()
-	// The protocol of a fresh order, call by call: DynamoDB calls by number, Stripe calls by endpoint.
+	// The calls of a fresh order: DynamoDB calls by number, Stripe calls by endpoint.
 	for name, at := range map[string]struct {
 		dynamo int
 		stripe stripetest.Endpoint
@@ -230,7 +231,9 @@ func (w world) killedAtEveryCall(t *testing.T) {
 					s.Proxy.After(dynamo)
 				}
 				s.post(body("killed"))
-				want(t, s.settle(), "killed", order.Paid, 1)
+				if diff := cmp.Diff(outcomeOf(s.settle(), "killed"), outcome{order.Paid, 1, 1}); diff != "" {
+					t.Errorf("- got, + want:\n%s", diff)
+				}
 				if !k.sprung.Load() {
 					t.Error("nothing was killed")
 				}
@@ -254,10 +257,11 @@ func (w world) redeliveredAfterDays(t *testing.T) {
 				s := w.start(t, o)
 				k.system.Store(s.System)
 				s.post(body("late"))
-				s.drain() // one receive was allowed: the message is in the dead-letter queue, as it was
+				s.drain() // after one receive the message is in the dead-letter queue
 
-				// A standard queue keeps a dead letter for 14 days from its first enqueueing, and a redrive starts again:
-				// 20 days are two redrives, and the first one's delivery is killed as well.
+				// A standard queue keeps a dead letter for 14 days from its first enqueueing, and
+				// a redrive starts again: 20 days are two redrives, and the first one's delivery
+				// is killed as well.
 				for left := gap; left > 0; left -= 10 * 24 * time.Hour {
 					s.Advance(min(left, 10*24*time.Hour))
 					k.sprung.Store(left <= 10*24*time.Hour)
@@ -265,17 +269,19 @@ func (w world) redeliveredAfterDays(t *testing.T) {
 					redrive(t, s)
 					s.drain()
 				}
-				want(t, s.settle(), "late", order.Paid, 1)
+				if diff := cmp.Diff(outcomeOf(s.settle(), "late"), outcome{order.Paid, 1, 1}); diff != "" {
+					t.Errorf("- got, + want:\n%s", diff)
+				}
 				if n := s.Stripe.Count(stripetest.Read); n == 0 {
-					t.Error("the late delivery asked Stripe nothing")
+					t.Error("the late delivery did not read the intent")
 				}
 			})
 		}
 	}
 }
 
-// redrive moves the dead letters back, which gives them new ids, with room for more receives.
-func redrive(t *testing.T, s *one) {
+// redrive moves the dead letter back, with a new id and a receive count of 0.
+func redrive(t *testing.T, s *running) {
 	t.Helper()
 	moved, err := s.Redrive()
 	if err != nil || moved != 1 {
@@ -293,7 +299,9 @@ func (w world) storedServerErrors(t *testing.T) {
 				s.Stripe.Fail(stripetest.Fault{Kind: kind, On: on})
 				s.post(body("stored"))
 				b := s.settle()
-				want(t, b, "stored", order.Paid, 1)
+				if diff := cmp.Diff(outcomeOf(b, "stored"), outcome{order.Paid, 1, 1}); diff != "" {
+					t.Errorf("- got, + want:\n%s", diff)
+				}
 				if got := b.Records["stored"].Attempt; got != 2 {
 					t.Errorf("it took %d attempts, want 2", got)
 				}
@@ -312,7 +320,9 @@ func (w world) authenticationRequired(t *testing.T) {
 	}}))
 	k.system.Store(s.System)
 	s.post(bodyWith("bank", "pm_card_authenticationRequired"))
-	want(t, s.settle(), "bank", order.ActionRequired, 0)
+	if diff := cmp.Diff(outcomeOf(s.settle(), "bank"), outcome{order.ActionRequired, 0, 1}); diff != "" {
+		t.Errorf("- got, + want:\n%s", diff)
+	}
 }
 
 func (w world) thousandTwice(t *testing.T) {
@@ -341,7 +351,7 @@ func (w world) thousandTwice(t *testing.T) {
 	}
 }
 
-// everyTenth delivers every tenth message to two instances at the same time, on top.
+// everyTenth also delivers every tenth message to a second instance at the same time.
 func everyTenth() func(sqstest.Message) sqstest.Twice {
 	var n atomic.Int64
 	return func(sqstest.Message) sqstest.Twice {
@@ -364,12 +374,12 @@ func (w world) canaries(t *testing.T) {
 	s.post(
 		bodyOf("paid", "cus_canaryPayer", "pm_canaryMethod"),
 		bodyOf("declined", "cus_canaryPayer", "pm_card_chargeDeclined"),
-		bodyOf("unknown-method", "cus_canaryPayer", "tok_canaryMethod"), // Stripe's answer repeats it
+		bodyOf("unknown-method", "cus_canaryPayer", "tok_canaryMethod"), // Stripe's error repeats it
 		bodyOf("card-number", "canary Payer Name", "canary 4242424242424242"),
 		`{"orderId":"wrong-type","customerId":{"name":"canaryCustomer"},"payment":"canaryMethod"}`,
 		`{"orderId":"cut","customerId":"canaryCustomer`,
 	)
-	s.Stripe.Fail(stripetest.Fault{Kind: stripetest.Unauthorized, OrderID: "paid"}) // Stripe's answer speaks of the key
+	s.Stripe.Fail(stripetest.Fault{Kind: stripetest.Unauthorized, OrderID: "paid"}) // Stripe's error repeats the key
 	s.drain()
 	outputs := map[string]string{"the log and the metrics": s.log.Text()}
 	dead, err := s.Dead()
@@ -390,7 +400,7 @@ func (w world) canaries(t *testing.T) {
 		}
 	}
 	if !strings.Contains(s.log.Text(), `"order_id":"paid"`) {
-		t.Error("the log was not looked at")
+		t.Error("the log has no line of order paid")
 	}
 }
 
@@ -404,8 +414,12 @@ func (w world) poison(t *testing.T) {
 		strings.Replace(body("discount"), `"currency"`, `"discount":500,"currency"`, 1),
 		body("neighbor"))
 	b := s.settle()
-	want(t, b, "good", order.Paid, 1)
-	want(t, b, "neighbor", order.Paid, 1)
+	if diff := cmp.Diff(outcomeOf(b, "good"), outcome{order.Paid, 1, 1}); diff != "" {
+		t.Errorf("- got, + want:\n%s", diff)
+	}
+	if diff := cmp.Diff(outcomeOf(b, "neighbor"), outcome{order.Paid, 1, 1}); diff != "" {
+		t.Errorf("- got, + want:\n%s", diff)
+	}
 	if len(b.Parked) != 6 || len(b.Records) != 2 {
 		t.Errorf("%d parked and %d rows, want 6 and 2", len(b.Parked), len(b.Records))
 	}
@@ -416,7 +430,7 @@ func (w world) poison(t *testing.T) {
 	}
 	for _, l := range b.Log {
 		if l.Delivery != 1 {
-			t.Errorf("a neighbor of poison was delivered %d times", l.Delivery)
+			t.Errorf("message %s was delivered %d times, want once", l.MessageID, l.Delivery)
 		}
 	}
 	if n := len(s.Stripe.Calls()); n != 4 {
@@ -441,9 +455,11 @@ func (w world) fifo(t *testing.T) {
 		s.posted = append(s.posted, system.NewPosted(decoder, body, ids[i]))
 	}
 	b := s.settle()
-	want(t, b, "grouped", order.Paid, 1)
+	if diff := cmp.Diff(outcomeOf(b, "grouped"), outcome{order.Paid, 1, 1}); diff != "" {
+		t.Errorf("- got, + want:\n%s", diff)
+	}
 	if reason := b.Parked[ids[2]].Attributes[sqs.AttrReason].Text; reason != string(order.ReasonConflict) {
-		t.Errorf("the other content is parked for %q, want %q", reason, order.ReasonConflict)
+		t.Errorf("reason of the different content = %q, want %q", reason, order.ReasonConflict)
 	}
 }
 
@@ -473,10 +489,12 @@ func (w world) skipped(t *testing.T) {
 	s.skipUntilEmpty()
 	s.Stripe.Machine(func(m *stripetest.Machine) { m.Heal() })
 	for range 3 {
-		s.Skip() // a dead letter does not count: it would expire
+		s.Skip() // nothing to skip: a dead letter does not count
 	}
 	redrive(t, s)
-	want(t, s.settle(), "waits", order.Paid, 1)
+	if diff := cmp.Diff(outcomeOf(s.settle(), "waits"), outcome{order.Paid, 1, 1}); diff != "" {
+		t.Errorf("- got, + want:\n%s", diff)
+	}
 }
 
 func (w world) shared(t *testing.T) {
@@ -491,9 +509,11 @@ func (w world) shared(t *testing.T) {
 		}
 	})
 	w.Engine = dynamodbtest.Location{Endpoint: engine.Endpoint}
-	for _, s := range []*one{w.start(t, system.Options{}), w.start(t, system.Options{})} {
+	for _, s := range []*running{w.start(t, system.Options{}), w.start(t, system.Options{})} {
 		s.post(body("shared"))
-		want(t, s.settle(), "shared", order.Paid, 1)
+		if diff := cmp.Diff(outcomeOf(s.settle(), "shared"), outcome{order.Paid, 1, 1}); diff != "" {
+			t.Errorf("- got, + want:\n%s", diff)
+		}
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
@@ -506,7 +526,7 @@ func (w world) shared(t *testing.T) {
 }
 
 // waitForReason waits until a log line gives the reason.
-func (o *one) waitForReason(r order.Reason) {
+func (o *running) waitForReason(r order.Reason) {
 	o.t.Helper()
 	ctx, cancel := context.WithTimeout(o.t.Context(), time.Minute)
 	defer cancel()
