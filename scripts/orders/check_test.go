@@ -36,11 +36,15 @@ func TestCheck(t *testing.T) {
 		"a live key is allowed and shown":    {map[string]string{"STRIPE_SECRET_KEY": "rk_live_canary"}, "LIVE mode", ""},
 		"no Terraform":                       {map[string]string{"PATH": ""}, "install Terraform", "missing terraform"},
 		"no credentials":                     {map[string]string{"AWS_PROFILE": ""}, "aws configure", "missing credentials"},
-		"half a pair of keys":                {map[string]string{"AWS_PROFILE": "", "AWS_ACCESS_KEY_ID": "x"}, "aws configure", "missing credentials"},
-		"no region":                          {map[string]string{"AWS_REGION": ""}, "export AWS_REGION", "missing region"},
-		"no key":                             {map[string]string{"STRIPE_SECRET_KEY": ""}, "dashboard.stripe.com", "missing Stripe key"},
-		"a key without a mode":               {map[string]string{"STRIPE_SECRET_KEY": "sk_x"}, "dashboard.stripe.com", "missing Stripe key"},
-		"a publishable key":                  {map[string]string{"STRIPE_SECRET_KEY": "pk_test_canary"}, "dashboard.stripe.com", "missing Stripe key"},
+		"half a pair of keys": {
+			map[string]string{"AWS_PROFILE": "", "AWS_ACCESS_KEY_ID": "x"}, "aws configure", "missing credentials",
+		},
+		"no region":            {map[string]string{"AWS_REGION": ""}, "export AWS_REGION", "missing region"},
+		"no key":               {map[string]string{"STRIPE_SECRET_KEY": ""}, "dashboard.stripe.com", "missing Stripe key"},
+		"a key without a mode": {map[string]string{"STRIPE_SECRET_KEY": "sk_x"}, "dashboard.stripe.com", "missing Stripe key"},
+		"a publishable key": {
+			map[string]string{"STRIPE_SECRET_KEY": "pk_test_canary"}, "dashboard.stripe.com", "missing Stripe key",
+		},
 		"everything that is missing is named at once": {
 			map[string]string{"PATH": "", "AWS_PROFILE": "", "AWS_REGION": "", "STRIPE_SECRET_KEY": ""},
 			"missing", "not ready to deploy: missing terraform, credentials, region, Stripe key",

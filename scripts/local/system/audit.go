@@ -225,7 +225,8 @@ func (b *Books) lostConflicts() (broken []string) {
 			continue
 		}
 		if b.Parked[p.MessageID].Attributes[sqs.AttrReason].Text != string(order.ReasonConflict) {
-			broken = append(broken, fmt.Sprintf("conflict lost: message %s has different content for order %s and was not parked", p.MessageID, p.Order.ID()))
+			broken = append(broken, fmt.Sprintf("conflict lost: message %s has different content for order %s and was not parked",
+				p.MessageID, p.Order.ID()))
 		}
 	}
 	return broken
