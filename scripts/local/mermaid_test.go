@@ -13,14 +13,16 @@ import (
 
 // mermaid holds the syntax of the lines in use. In a sequence diagram "#" and ";" end a
 // message, and in a state diagram ":" ends a label as well; an entity such as #35; stands
-// for a character. "end" is a keyword.
-// Source: the lexers of mermaid, sequenceDiagram.jison and stateDiagram.jison.
+// for a character. In a flowchart a label with brackets or quotation marks needs quotes.
+// "end" is a keyword.
+// Source: the lexers of mermaid, sequenceDiagram.jison, stateDiagram.jison and flow.jison.
 //
 //nolint:gochecknoglobals // a constant table
 var mermaid = map[string]*regexp.Regexp{
 	"sequenceDiagram": regexp.MustCompile(
 		`^  (participant \w+( as [^#;]+)?|\w+--?>>\w+: ([^#;]|#\w+;)+|Note over \w+(,\w+)?: ([^#;]|#\w+;)+)$`),
 	"stateDiagram-v2": regexp.MustCompile(`^  (\[\*\]|\w+) --> (\[\*\]|\w+)(: ([^#:;]|#\w+;)+)?$`),
+	"flowchart LR":    regexp.MustCompile(`^  \w+(\[[\w. ]+\])? --> \w+(\[[\w. ]+\])?$`),
 }
 
 // wrongLines returns the lines of a mermaid block that do not parse.
@@ -72,7 +74,8 @@ func TestALabelThatEndsTooEarlyDoesNotParse(t *testing.T) {
 		state + "  [*] --> open: claim\n":     nil,
 		state + "  open --> paid: at: once\n": {"  open --> paid: at: once"},
 		state + "  open -> paid\n":            {"  open -> paid"},
-		"flowchart LR\n  A --> B\n":           {"flowchart LR"},
+		"flowchart LR\n  A[SQS event] --> B[batch.go]\n  B --> end\n  B --> C[f(x)]\n": {"  B --> end", "  B --> C[f(x)]"},
+		"pie\n": {"pie"},
 	} {
 		if diff := cmp.Diff(wrongLines(block), want); diff != "" {
 			t.Errorf("%s\n- got, + want:\n%s", block, diff)
