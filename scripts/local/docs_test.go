@@ -20,11 +20,9 @@ import (
 	"orderonce/adapters/lambda/lambdatest"
 )
 
-const repository = "../.."
-
-// TestTheCommandsOfTheDocumentsPrintWhatTheDocumentsShow runs every sh block of a page from
-// the top, in the root of the repository, and compares what it prints with the text block
-// that follows it.
+// TestTheCommandsOfTheDocumentsPrintWhatTheDocumentsShow runs every sh block of a page
+// from the top, in the root of the repository, and compares what it prints with the text
+// block that follows it.
 func TestTheCommandsOfTheDocumentsPrintWhatTheDocumentsShow(t *testing.T) {
 	t.Parallel()
 	lambdatest.FullOnly(t)
@@ -148,8 +146,8 @@ func (r reader) command(ctx context.Context, name string, args ...string) *exec.
 	return cmd
 }
 
-// run returns what the commands print. Each sleep is longer than the page says, for a busy
-// machine.
+// run returns what the commands print. Each sleep is longer than the page says, for a
+// busy machine.
 func (r reader) run(t *testing.T, commands string) string {
 	t.Helper()
 	script := "set -e; sleep() { command sleep $(($1 + 2)); }\n[ ! -f .session ] || . ./.session\n" + commands + "\nexport -p >.session\n"

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+const repository = "../.."
+
 // mermaid holds the syntax of the lines in use. In a sequence diagram "#" and ";" end a
 // message, and in a state diagram ":" ends a label as well; an entity such as #35; stands
 // for a character. In a flowchart a label with brackets or quotation marks needs quotes.

@@ -69,7 +69,8 @@ func (r run) Run(ctx context.Context) error {
 	return nil
 }
 
-// announce says what is posted, and which order's function will be killed if there is one.
+// announce says what is posted, and which order's function will be killed if there is
+// one.
 func (r run) announce(waves [][]string) string {
 	decoder := sqs.NewDecoder()
 	for _, body := range slices.Concat(waves...) {

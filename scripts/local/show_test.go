@@ -18,8 +18,8 @@ import (
 	"orderonce/scripts/local/system"
 )
 
-// example returns the summary of a run over examples/orders.jsonl without further retries. A
-// message's id is its number.
+// example returns the summary of a run over examples/orders.jsonl without further
+// retries. A message's id is its number.
 func example(t *testing.T) summary {
 	t.Helper()
 	a := summary{

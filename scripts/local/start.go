@@ -14,8 +14,8 @@ import (
 	"orderonce/scripts/local/system"
 )
 
-// folder holds what a command builds and writes. `local run` and `local up` have one each,
-// so that one does not replace the binary and the log of the other.
+// folder holds what a command builds and writes. `local run` and `local up` have one
+// each, so that one does not replace the binary and the log of the other.
 type folder string
 
 const (

@@ -16,8 +16,8 @@ import (
 
 type check struct{}
 
-// Run prints everything that a deployment needs, so that Terraform does not stop at the first
-// thing that is missing.
+// Run prints everything that a deployment needs, so that Terraform does not stop at the
+// first thing that is missing.
 func (check) Run(sh shell) error {
 	m := machine{env: env.ToMap(sh.environ), lookPath: exec.LookPath, read: func(path string) string {
 		text, _ := os.ReadFile(filepath.Clean(path)) // an unreadable file counts as missing
@@ -47,8 +47,8 @@ func (m machine) needs() []need {
 	}
 }
 
-// credentials names the first source, in the order of the AWS SDKs. It does not check that
-// they are valid.
+// credentials names the first source, in the order of the AWS SDKs. It does not check
+// that they are valid.
 func (m machine) credentials() string {
 	if m.env["AWS_ACCESS_KEY_ID"] != "" && m.env["AWS_SECRET_ACCESS_KEY"] != "" {
 		return "AWS_ACCESS_KEY_ID"

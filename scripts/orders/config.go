@@ -67,8 +67,8 @@ func (c stripeConfig) payments() *stripe.Payments {
 	})
 }
 
-// smokeConfig is the environment of `orders smoke`. DeadLetters and Retention are set where
-// the function's differ from what infra/terraform deploys.
+// smokeConfig is the environment of `orders smoke`. DeadLetters and Retention are set
+// where the function's differ from what infra/terraform deploys.
 type smokeConfig struct {
 	Stripe      stripeConfig
 	Queue       lambda.Address `env:"QUEUE_URL,notEmpty"    want:"the URL of the order queue"`

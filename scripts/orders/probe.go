@@ -23,8 +23,8 @@ type probe struct {
 	out   io.Writer
 }
 
-// follow posts an order, waits until it is settled, and returns an error unless the row is
-// paid and the intent at Stripe matches it.
+// follow posts an order, waits until it is settled, and returns an error unless the row
+// is paid and the intent at Stripe matches it.
 func (p probe) follow(ctx context.Context, o order.Order, body string, limit time.Duration) error {
 	if err := p.send(ctx, o.ID(), body); err != nil {
 		return err

@@ -48,8 +48,8 @@ func (c smokeConfig) compareQueues(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// deadLetters returns the URL of the dead-letter queue: the one in the environment, or that
-// of the queue that the redrive policy names, or "".
+// deadLetters returns the URL of the dead-letter queue: the one in the environment, or
+// that of the queue that the redrive policy names, or "".
 func (c smokeConfig) deadLetters(ctx context.Context, cfg aws.Config, target string) (string, error) {
 	if c.DeadLetters != "" || target == "" {
 		return string(c.DeadLetters), nil

@@ -13,8 +13,8 @@ import (
 
 const day = 24 * time.Hour
 
-// serveQueues serves two queues with the settings of infra/terraform, apart from a change. It
-// returns a config that names the order queue and has more variables.
+// serveQueues serves two queues with the settings of infra/terraform, apart from a
+// change. It returns a config that names the order queue and has more variables.
 func serveQueues(t *testing.T, change func(orders, dead *sqstest.Settings), more ...string) (smokeConfig, *sqstest.Server) {
 	t.Helper()
 	server, err := sqstest.Serve(sqstest.Options{})

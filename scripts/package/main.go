@@ -1,6 +1,6 @@
-// Command package compiles the functions under functions/. `package zip` is `make package`:
-// it makes what Lambda runs. `package build` is `make build`: the same executables for this
-// machine.
+// Command package compiles the functions under functions/. `package zip` is `make
+// package`: it makes what Lambda runs. `package build` is `make build`: the same
+// executables for this machine.
 package main
 
 import (

@@ -13,8 +13,8 @@ import (
 	"orderonce/domain/order"
 )
 
-// Posted is a message that was sent, and its order. Invalid is why it is not an order, and
-// Order is zero then.
+// Posted is a message that was sent, and its order. Invalid is why it is not an order,
+// and Order is zero then.
 type Posted struct {
 	Body      string
 	MessageID string
@@ -34,8 +34,8 @@ type Check struct {
 	Broken    []string
 }
 
-// Books hold what Audit compares: the messages, the table, Stripe's ledger, the queues and
-// the function's log.
+// Books hold what Audit compares: the messages, the table, Stripe's ledger, the queues
+// and the function's log.
 type Books struct {
 	Posted  []Posted
 	Records map[order.ID]order.Record

@@ -15,9 +15,9 @@ import (
 // accounts builds books.
 type accounts struct{ system.Books }
 
-// correct returns books without a broken invariant: one order was paid, delivered again and
-// sent with different content, one was declined, one needs its customer, one was pending
-// for days and then paid, and one message is not an order.
+// correct returns books without a broken invariant: one order was paid, delivered again
+// and sent with different content, one was declined, one needs its customer, one was
+// pending for days and then paid, and one message is not an order.
 func correct() *accounts {
 	a := &accounts{system.Books{
 		Records: map[order.ID]order.Record{}, Charges: map[order.ID][]stripetest.Charge{},

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// leaks returns the orders whose customer, payer or payment method appears in the log, and
-// whether the API key does. It compares decoded values: JSON may escape an id in the raw
-// text, and an id such as "me" is part of many words.
+// leaks returns the orders whose customer, payer or payment method appears in the log,
+// and whether the API key does. It compares decoded values: JSON may escape an id in the
+// raw text, and an id such as "me" is part of many words.
 func (b *Books) leaks() (broken []string) {
 	texts := loggedTexts(b.Logged)
 	appears := func(what, secret string, in func(loggedText) bool) {

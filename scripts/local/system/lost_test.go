@@ -18,8 +18,9 @@ import (
 	"orderonce/scripts/local/system/systemtest"
 )
 
-// TestALostRowIsNotChargedAgain deletes an order's row, as a restore from an old backup does,
-// and redrives an old message of the order long after Stripe forgot its idempotency key.
+// TestALostRowIsNotChargedAgain deletes an order's row, as a restore from an old backup
+// does, and redrives an old message of the order long after Stripe forgot its idempotency
+// key.
 func TestALostRowIsNotChargedAgain(t *testing.T) {
 	t.Parallel()
 	const id = "lost"

@@ -57,9 +57,9 @@ func buildRelease2(t *testing.T) (binary string) {
 	return binary
 }
 
-// TestANewFingerprintVersionParksNoOrderUnderWay rolls a release with a second fingerprint
-// version out, and back, while an order is between Prepare and Bind: both versions must send
-// Stripe the same parameters under the order's idempotency key.
+// TestANewFingerprintVersionParksNoOrderUnderWay rolls a release with a second
+// fingerprint version out, and back, while an order is between Prepare and Bind: both
+// versions must send Stripe the same parameters under the order's idempotency key.
 func TestANewFingerprintVersionParksNoOrderUnderWay(t *testing.T) {
 	t.Parallel()
 	kit := systemtest.New(t)

@@ -1,7 +1,7 @@
 // Package system runs all of orderonce on one machine: the compiled function under a
-// Runtime API host, with a queue, a DynamoDB-compatible engine and a pretend Stripe. Audit
-// checks the invariants of such a system at rest. Programs and end-to-end tests use it;
-// nothing that is deployed imports it.
+// Runtime API host, with a queue, a DynamoDB-compatible engine and a pretend Stripe.
+// Audit checks the invariants of such a system at rest. Programs and end-to-end tests use
+// it; nothing that is deployed imports it.
 package system
 
 import (
@@ -55,7 +55,8 @@ type Options struct {
 	Ports     Ports
 	Instances int // execution environments, and invocations, at once; default 2
 	BatchSize int // default 10
-	// MaxReceives is the queue's maxReceiveCount; by default the one that the function expects.
+	// MaxReceives is the queue's maxReceiveCount; by default the one that the function
+	// expects.
 	MaxReceives int
 	// FunctionTimeout and Visibility are short by default, 2 s and 3 s, so that an order
 	// recovers from a crash within seconds.
@@ -97,8 +98,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// TableIn returns the name of a table: the plain one in an engine that this process starts,
-// and a unique one in an engine that runs already, because other systems may use it too.
+// TableIn returns the name of a table: the plain one in an engine that this process
+// starts, and a unique one in an engine that runs already, because other systems may use
+// it too.
 func TableIn(engine dynamodbtest.Location, plain string) string {
 	if engine.Endpoint == "" {
 		return plain
@@ -164,7 +166,8 @@ func (s *System) startEngine(ctx context.Context) error {
 	return err
 }
 
-// DropOnClose makes Close drop a table. It does nothing if the engine ends with the system.
+// DropOnClose makes Close drop a table. It does nothing if the engine ends with the
+// system.
 func (s *System) DropOnClose(ctx context.Context, table string) {
 	if s.Options.Engine.Endpoint == "" {
 		return
@@ -207,8 +210,8 @@ func (s *System) startQueue(context.Context) error {
 // now returns the queue's time.
 func (s *System) now() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
 
-// createQueues creates the two queues with the retention, the redrive policy and the receive
-// count of infra/terraform.
+// createQueues creates the two queues with the retention, the redrive policy and the
+// receive count of infra/terraform.
 func (s *System) createQueues(m *sqstest.Machine, now time.Time) error {
 	dead := sqstest.DefaultSettings()
 	dead.Retention, dead.FIFO = 14*24*time.Hour, s.Options.FIFO
@@ -273,7 +276,8 @@ func (s *System) functionEnv() map[string]string {
 	return env
 }
 
-// OperatorEnv returns the environment of scripts/orders and of the AWS CLI, as NAME=value.
+// OperatorEnv returns the environment of scripts/orders and of the AWS CLI, as
+// NAME=value.
 func (s *System) OperatorEnv() []string {
 	return []string{
 		"AWS_DEFAULT_REGION=" + sqstest.Region, // the AWS CLI does not read AWS_REGION
@@ -319,7 +323,8 @@ func (s *System) invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	return s.Function.Invoke(ctx, payload)
 }
 
-// PostBatch sends message bodies, all before the first is delivered, and returns their message ids.
+// PostBatch sends message bodies, all before the first is delivered, and returns their
+// message ids.
 func (s *System) PostBatch(bodies []string) (ids []string, err error) {
 	drafts := make([]sqstest.Draft, len(bodies))
 	for i, body := range bodies {
@@ -343,8 +348,8 @@ func (s *System) Post(drafts []sqstest.Draft) (ids []string, err error) {
 	return ids, err
 }
 
-// Redrive moves every dead letter back to the order queue, as an operator does, and returns
-// their number.
+// Redrive moves every dead letter back to the order queue, as an operator does, and
+// returns their number.
 func (s *System) Redrive() (moved int, err error) {
 	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
 		moved, err = m.Redrive(now, s.DeadLetterQueue(), s.OrderQueue())

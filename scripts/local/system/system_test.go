@@ -259,9 +259,9 @@ func (w world) redeliveredAfterDays(t *testing.T) {
 				s.post(body("late"))
 				s.drain() // after one receive the message is in the dead-letter queue
 
-				// A standard queue keeps a dead letter for 14 days from its first enqueueing, and
-				// a redrive starts again: 20 days are two redrives, and the first one's delivery
-				// is killed as well.
+				// A standard queue keeps a dead letter for 14 days from its first
+				// enqueueing, and a redrive starts again: 20 days are two redrives, and
+				// the first one's delivery is killed as well.
 				for left := gap; left > 0; left -= 10 * 24 * time.Hour {
 					s.Advance(min(left, 10*24*time.Hour))
 					k.sprung.Store(left <= 10*24*time.Hour)

@@ -17,7 +17,8 @@ import (
 // BOM returns the bill of materials of a function's executable as CycloneDX JSON: the Go
 // release and every module that is linked into it, with the checksums of go.sum. It reads
 // the executable and not go.mod, which also names what only tests and programs need. The
-// executable holds neither licences nor dependencies between modules, so the bill does not.
+// executable holds neither licences nor dependencies between modules, so the bill does
+// not.
 //
 // Equal executables have equal bills: the bill holds no time, and its serial number is
 // computed from the executable. The format recommends a new number for each bill.

@@ -18,7 +18,8 @@ import (
 	"orderonce/scripts/package/release"
 )
 
-// build makes an executable with modules in it: the program itself. A test's own executable does not list its modules.
+// build makes an executable with modules in it: the program itself. A test's own
+// executable does not list its modules.
 func build(t *testing.T) []byte {
 	t.Helper()
 	lambdatest.FullOnly(t)

@@ -1,7 +1,8 @@
 // Package release turns functions into what is deployed: a Linux executable, its zip for
-// Lambda, and a bill of materials. The same source and the same Go release always make the
-// same bytes, on any machine and in any folder, so that a reviewer can build a release
-// again and compare. It refuses to know where a zip goes and what a function does.
+// Lambda, and a bill of materials. The same source and the same Go release always make
+// the same bytes, on any machine and in any folder, so that a reviewer can build a
+// release again and compare. It refuses to know where a zip goes and what a function
+// does.
 package release
 
 import (
@@ -29,9 +30,9 @@ type Artifact struct {
 const Sums = "SHA256SUMS"
 
 // Package builds every function of the module at root for Linux on arch, arm64 or amd64,
-// and writes NAME.zip and its [BOM], NAME.cdx.json, for each into dir, and [Sums]. It leaves
-// other files in dir alone. The artifacts are in the order of their names. Nothing is
-// written unless every function could be built.
+// and writes NAME.zip and its [BOM], NAME.cdx.json, for each into dir, and [Sums]. It
+// leaves other files in dir alone. The artifacts are in the order of their names. Nothing
+// is written unless every function could be built.
 func Package(ctx context.Context, root, arch, dir string) ([]Artifact, error) {
 	names, err := functions(root)
 	if err != nil {
@@ -51,8 +52,8 @@ func Package(ctx context.Context, root, arch, dir string) ([]Artifact, error) {
 	return artifacts, write(dir, files)
 }
 
-// Build compiles every function of the module at root for this machine into dir, each under
-// its name, with the flags of a release.
+// Build compiles every function of the module at root for this machine into dir, each
+// under its name, with the flags of a release.
 func Build(ctx context.Context, root, dir string) error {
 	names, err := functions(root)
 	if err != nil {

@@ -43,7 +43,8 @@ func put(t *testing.T, root, path, content string) {
 	}
 }
 
-// built packages a module for this machine's processor, whose standard library is compiled already.
+// built packages a module for this machine's processor, whose standard library is
+// compiled already.
 func built(t *testing.T, root string) (artifacts []release.Artifact, files map[string]string) {
 	t.Helper()
 	dir := filepath.Join(root, "build")

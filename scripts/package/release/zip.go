@@ -11,8 +11,8 @@ import (
 // Source: https://docs.aws.amazon.com/lambda/latest/dg/runtimes-provided.html.
 const Executable = "bootstrap"
 
-// january1980 is the earliest date of the format, as MS-DOS encodes it: seven bits for the
-// years since 1980, four for the month, five for the day.
+// january1980 is the earliest date of the format, as MS-DOS encodes it: seven bits for
+// the years since 1980, four for the month, five for the day.
 const january1980 = 0<<9 | 1<<5 | 1
 
 // Zip packs an executable for Lambda: one file in the root, readable and executable by

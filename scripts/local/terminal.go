@@ -1,5 +1,3 @@
-//go:build unix
-
 package main
 
 import (
@@ -11,17 +9,17 @@ import (
 )
 
 // ownTerminal makes this process the only one that Ctrl-C interrupts, and returns a
-// function that undoes it. Otherwise the terminal would interrupt make as well, which then
-// fails although the system ended as it should. It does nothing unless tty is a terminal
-// and this process runs in the foreground on behalf of another one.
+// function that undoes it. Otherwise the terminal would interrupt make as well, which
+// then fails although the system ended as it should. It does nothing unless tty is a
+// terminal and this process runs in the foreground on behalf of another one.
 func ownTerminal(tty *os.File) (release func()) {
 	fd := int(tty.Fd())
 	before, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
 	if err != nil || before != unix.Getpgrp() || before == os.Getpid() {
 		return func() {}
 	}
-	// A group in the background is stopped when it changes the terminal, and so are this
-	// process at the end and, at Ctrl-Z, one that the shell does not know.
+	// SIGTTOU would stop this process when it gives the terminal back, from the background.
+	// At Ctrl-Z the shell would not notice that this process has stopped.
 	signal.Ignore(syscall.SIGTTOU, syscall.SIGTSTP)
 	if err := unix.Setpgid(0, 0); err != nil {
 		return func() {}
