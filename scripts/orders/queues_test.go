@@ -82,7 +82,7 @@ func TestCompareQueuesNamesEverySettingThatWouldLoseOrders(t *testing.T) {
 			change: func(orders, _ *sqstest.Settings) { orders.DeadLetters, orders.MaxReceives = "", 0 },
 			err: []string{
 				intro, "  deadLetterTargetArn in the RedrivePolicy of the order queue is none, want the dead-letter queue: SQS deletes " +
-					"messages that kill the function, or moves them where nobody looks; name the queue of DEAD_LETTER_QUEUE_URL",
+					"messages that kill the function, or moves them to a queue without an alarm; set it to the queue of DEAD_LETTER_QUEUE_URL",
 			},
 		},
 	} {
