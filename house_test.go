@@ -148,8 +148,8 @@ func TestEveryLinkInTheDocumentsLeadsSomewhere(t *testing.T) {
 
 func TestTheREADMEIsShort(t *testing.T) {
 	t.Parallel()
-	if n := strings.Count(read(t, "README.md"), "\n"); n > 150 {
-		t.Errorf("README.md has %d lines, want at most 150", n)
+	if n := strings.Count(read(t, "README.md"), "\n"); n > 130 {
+		t.Errorf("README.md has %d lines, want at most 130", n)
 	}
 }
 

@@ -73,9 +73,9 @@ func commandBlocks(t *testing.T, path string) (all []block) {
 				t.Fatalf("%s: output without a command:\n%s", path, content)
 			}
 			all[len(all)-1].output = content
-		case "plaintext": // neither commands nor output
+		case "plaintext", "mermaid": // neither commands nor output
 		default:
-			t.Fatalf("%s: block of %q: want sh, text or plaintext:\n%s", path, language, content)
+			t.Fatalf("%s: block of %q: want sh, text, plaintext or mermaid:\n%s", path, language, content)
 		}
 	}
 	if len(all) == 0 {
