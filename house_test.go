@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/adapters/lambda"
+	"orderonce/adapters/config"
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/sqs"
 	"orderonce/domain/order"
@@ -83,7 +83,7 @@ func TestEveryReasonHasARowInTheDocuments(t *testing.T) {
 func TestEveryVariableHasARowInTheDocuments(t *testing.T) {
 	t.Parallel()
 	var want []string
-	for _, file := range []string{"functions/order/config.go", "adapters/lambda/aws.go"} {
+	for _, file := range []string{"functions/order/config.go", "adapters/config/aws.go"} {
 		for _, match := range regexp.MustCompile(`env:"([A-Z_]+)`).FindAllStringSubmatch(read(t, file), -1) {
 			if !slices.Contains([]string{"AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"}, match[1]) {
 				want = append(want, match[1])
@@ -102,7 +102,7 @@ func TestEveryVariableHasARowInTheDocuments(t *testing.T) {
 
 func TestEveryMetricHasARowInTheDocuments(t *testing.T) {
 	t.Parallel()
-	want := []string{lambda.MetricCallLatency}
+	want := []string{config.MetricCallLatency}
 	for _, match := range regexp.MustCompile(`Metric\w+ += "(\w+)"`).FindAllStringSubmatch(read(t, "adapters/sqs/report.go"), -1) {
 		want = append(want, match[1])
 	}

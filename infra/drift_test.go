@@ -26,8 +26,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclparse"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"orderonce/adapters/config"
 	"orderonce/adapters/dynamodb/dynamodbtest"
-	"orderonce/adapters/lambda"
 	"orderonce/adapters/sqs"
 	"orderonce/domain/order"
 )
@@ -224,7 +224,7 @@ func TestTheModuleSetsTheVariablesOfTheFunction(t *testing.T) {
 
 func TestAlarmsAndDashboardReadMetricsThatTheFunctionWrites(t *testing.T) {
 	t.Parallel()
-	written := []string{lambda.MetricCallLatency}
+	written := []string{config.MetricCallLatency}
 	report := read(t, "../adapters/sqs/report.go")
 	for _, match := range regexp.MustCompile(`Metric\w+ += "(\w+)"`).FindAllStringSubmatch(report, -1) {
 		written = append(written, match[1])

@@ -1,5 +1,5 @@
-// Package lambda is how a function starts and what it stands on: environment, logger, meter, HTTP transport and AWS
-// configuration. It hides aws-lambda-go, and refuses to know what an event holds, which back ends are called and why.
+// Package lambda starts a Lambda function, and writes its logs and metrics as Lambda and CloudWatch read them. It hides
+// aws-lambda-go. It refuses to know what an event holds, how the function is configured and which services it calls.
 package lambda
 
 import (

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"orderonce/adapters/config"
 	"orderonce/adapters/lambda"
 	"orderonce/adapters/secretsmanager"
 	"orderonce/adapters/stripe"
@@ -24,7 +25,7 @@ type clients struct {
 	answer   time.Duration
 }
 
-func newClients(c config, out io.Writer) clients {
+func newClients(c environment, out io.Writer) clients {
 	warm(c)
 	return clients{
 		meter:    lambda.NewMeter(out, "orderonce", map[string]string{"Scope": string(c.Scope)}, time.Now),
@@ -34,7 +35,7 @@ func newClients(c config, out io.Writer) clients {
 
 // warm loads the certificate roots while the function starts, 11 to 14 ms with the CPU of a start, rather than while its
 // first order holds a lease, with the little CPU of an invocation. Nothing needs them where Stripe is pretend.
-func warm(c config) {
+func warm(c environment) {
 	if !strings.HasPrefix(string(c.StripeAddress), "http:") {
 		_, _ = x509.SystemCertPool() // whoever needs it finds out what is wrong with it
 	}
@@ -45,27 +46,27 @@ func warm(c config) {
 const awsAnswer = 2 * time.Second
 
 func (c clients) aws() *http.Client {
-	return &http.Client{Transport: c.timed(lambda.Transport(c.parallel, awsAnswer), lambda.CallName)}
+	return &http.Client{Transport: c.timed(config.NewTransport(c.parallel, awsAnswer), config.AWSCallName)}
 }
 
 func (c clients) stripe() http.RoundTripper {
-	return c.timed(lambda.Transport(c.parallel, c.answer), stripe.CallName)
+	return c.timed(config.NewTransport(c.parallel, c.answer), stripe.CallName)
 }
 
 func (c clients) timed(next http.RoundTripper, name func(*http.Request) string) http.RoundTripper {
 	observe := func(call string, _ int, d time.Duration) {
-		c.meter.Observe(lambda.MetricCallLatency, lambda.DimensionCall, call, d)
+		c.meter.Observe(config.MetricCallLatency, config.DimensionCall, call, d)
 	}
-	return lambda.Timed(next, observe, name, time.Now)
+	return config.Timed(next, observe, name, time.Now)
 }
 
 // stripeKey is the key itself, which the environment's checks have seen, or what the secret holds.
-func stripeKey(ctx context.Context, c config, calls clients) (string, error) {
+func stripeKey(ctx context.Context, c environment, calls clients) (string, error) {
 	secret := c.StripeSecret.Reveal()
 	if secret == "" {
 		return c.StripeKey.Reveal(), nil
 	}
-	key, err := secretsmanager.Read(ctx, c.AWS.Config(lambda.SecretsManager, calls.aws()), secret)
+	key, err := secretsmanager.Read(ctx, c.AWS.Config(config.SecretsManager, calls.aws()), secret)
 	if err != nil {
 		return "", err
 	}

@@ -6,23 +6,23 @@ import (
 	"strings"
 	"time"
 
-	"orderonce/adapters/lambda"
+	"orderonce/adapters/config"
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/stripe"
 	"orderonce/domain/order"
 )
 
-// config is the function's whole environment; docs/reference/configuration.md explains each name.
-type config struct {
-	AWS lambda.AWS
+// environment is the function's whole environment; docs/reference/configuration.md explains each name.
+type environment struct {
+	AWS config.AWS
 
-	Table         string         `env:"ORDERS_TABLE,notEmpty"          want:"the name of the orders table"`
-	Queue         lambda.Address `env:"QUEUE_URL,notEmpty"             want:"the URL of the order queue"`
-	DeadLetters   lambda.Address `env:"DEAD_LETTER_QUEUE_URL,notEmpty" want:"the URL of the dead-letter queue"`
-	Scope         scope          `env:"SCOPE,notEmpty"                 want:"1 to 32 lower-case letters, digits or '-', the first a letter"`
-	StripeSecret  arn            `env:"STRIPE_SECRET_ARN"              want:"the ARN of a secret"`
-	StripeKey     lambda.Secret  `env:"STRIPE_SECRET_KEY"`
-	StripeAddress lambda.Address `env:"STRIPE_API_BASE"                want:"a URL, or nothing for Stripe itself"`
+	Table         string        `env:"ORDERS_TABLE,notEmpty"          want:"the name of the orders table"`
+	Queue         config.URL    `env:"QUEUE_URL,notEmpty"             want:"the URL of the order queue"`
+	DeadLetters   config.URL    `env:"DEAD_LETTER_QUEUE_URL,notEmpty" want:"the URL of the dead-letter queue"`
+	Scope         scope         `env:"SCOPE,notEmpty"                 want:"1 to 32 lower-case letters, digits or '-', the first a letter"`
+	StripeSecret  arn           `env:"STRIPE_SECRET_ARN"              want:"the ARN of a secret"`
+	StripeKey     config.Secret `env:"STRIPE_SECRET_KEY"`
+	StripeAddress config.URL    `env:"STRIPE_API_BASE"                want:"a URL, or nothing for Stripe itself"`
 
 	StripeTimeout time.Duration `env:"STRIPE_TIMEOUT"  envDefault:"8s"`
 	OrderBudget   time.Duration `env:"ORDER_BUDGET"    envDefault:"10s"`
@@ -33,7 +33,7 @@ type config struct {
 }
 
 // Problems are what one variable alone cannot show.
-func (c config) Problems() []string {
+func (c environment) Problems() []string {
 	var all []string
 	check := func(ok bool, problem string) {
 		if !ok {
@@ -64,7 +64,7 @@ func (c config) Problems() []string {
 const fifo = ".fifo"
 
 // policy is how patient the queue is.
-func (c config) policy() sqs.Policy {
+func (c environment) policy() sqs.Policy {
 	p := sqs.DefaultPolicy()
 	p.FirstDelay, p.Retention = c.FirstDelay, c.Retention
 	return p
@@ -74,12 +74,12 @@ func (c config) policy() sqs.Policy {
 // and the answer to the queue, because the order's own time ends that much before its lease. Of what an order's budget holds
 // beside the call, half is for this write and half for what comes before; so an order that is begun with just its budget left
 // still comes to be confirmed. One attempt of the SDK's is enough for a write.
-func (c config) confirmTime() time.Duration {
+func (c environment) confirmTime() time.Duration {
 	return c.StripeTimeout + min((c.OrderBudget-c.StripeTimeout)/2, awsAnswer) + c.AnswerTime
 }
 
 // stripe is how Stripe is called.
-func (c config) stripe(key string, transport http.RoundTripper) stripe.Options {
+func (c environment) stripe(key string, transport http.RoundTripper) stripe.Options {
 	return stripe.Options{
 		Key: key, Scope: c.Scope.order(), BaseURL: string(c.StripeAddress), Timeout: c.StripeTimeout, Transport: transport,
 	}
@@ -96,7 +96,7 @@ func (s *scope) UnmarshalText(text []byte) error {
 }
 
 // arn is where a secret is. It prints as a secret does, because a key that was pasted in its place must not.
-type arn struct{ lambda.Secret }
+type arn struct{ config.Secret }
 
 var errNotAnARN = errors.New(`not an ARN: want prefix "arn:"`)
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/adapters/lambda"
+	"orderonce/adapters/config"
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/stripe"
 	"orderonce/domain/order"
@@ -29,17 +29,17 @@ func complete(changes ...string) []string {
 
 func TestDefaults(t *testing.T) {
 	t.Parallel()
-	c, err := lambda.ReadEnv[config](complete())
+	c, err := config.Read[environment](complete())
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.AWS, c.StripeKey = lambda.AWS{}, lambda.Secret{}
-	want := config{
+	c.AWS, c.StripeKey = config.AWS{}, config.Secret{}
+	want := environment{
 		Table: "orders", Queue: "https://sqs.example/1/orders", DeadLetters: "https://sqs.example/1/dead", Scope: "test",
 		StripeTimeout: 8 * time.Second, OrderBudget: 10 * time.Second, AnswerTime: 3 * time.Second, FirstDelay: 5 * time.Second,
 		Retention: 7 * 24 * time.Hour, Parallel: 10,
 	}
-	if diff := cmp.Diff(c, want, cmp.AllowUnexported(lambda.Secret{}, arn{})); diff != "" {
+	if diff := cmp.Diff(c, want, cmp.AllowUnexported(config.Secret{}, arn{})); diff != "" {
 		t.Errorf("- got, + want:\n%s", diff)
 	}
 	if diff := cmp.Diff(c.policy(), sqs.DefaultPolicy()); diff != "" {
@@ -52,11 +52,11 @@ func TestDefaults(t *testing.T) {
 
 func TestEveryProblemIsReportedAtOnceAndNoSecret(t *testing.T) {
 	t.Parallel()
-	_, err := lambda.ReadEnv[config]([]string{
+	_, err := config.Read[environment]([]string{
 		"AWS_REGION=eu-west-1", "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=canary",
 		"QUEUE_URL=orders", "SCOPE=Prod EU", "STRIPE_SECRET_KEY=canary", "STRIPE_TIMEOUT=fast", "PARALLEL_ORDERS=0",
 	})
-	want := &lambda.EnvError{Problems: []string{
+	want := &config.Error{Problems: []string{
 		"ORDERS_TABLE: want the name of the orders table, got missing",
 		`QUEUE_URL: want the URL of the order queue, got "orders"`,
 		"DEAD_LETTER_QUEUE_URL: want the URL of the dead-letter queue, got missing",
@@ -65,7 +65,7 @@ func TestEveryProblemIsReportedAtOnceAndNoSecret(t *testing.T) {
 		"STRIPE_SECRET_KEY: want a key that starts with sk_test_, sk_live_, rk_test_ or rk_live_",
 		"PARALLEL_ORDERS: want at least 1",
 	}}
-	var got *lambda.EnvError
+	var got *config.Error
 	if !errors.As(err, &got) {
 		t.Fatalf("got %v, want an EnvError", err)
 	}
@@ -113,8 +113,8 @@ func TestWhatIsRefused(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			_, err := lambda.ReadEnv[config](complete(strings.Split(tt.change, "\n")...))
-			var got *lambda.EnvError
+			_, err := config.Read[environment](complete(strings.Split(tt.change, "\n")...))
+			var got *config.Error
 			if !errors.As(err, &got) {
 				t.Fatalf("got %v, want an EnvError", err)
 			}
@@ -138,7 +138,7 @@ func TestWhatIsTaken(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			if _, err := lambda.ReadEnv[config](complete(strings.Split(change, "\n")...)); err != nil {
+			if _, err := config.Read[environment](complete(strings.Split(change, "\n")...)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -156,7 +156,7 @@ func TestAConfirmedOrderHasTimeForTheRest(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			c := config{StripeTimeout: tt.timeout, OrderBudget: tt.budget, AnswerTime: tt.answer}
+			c := environment{StripeTimeout: tt.timeout, OrderBudget: tt.budget, AnswerTime: tt.answer}
 			if got := c.confirmTime(); got != tt.want {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
@@ -170,7 +170,7 @@ func TestAConfirmedOrderHasTimeForTheRest(t *testing.T) {
 // TestStripeIsCalledAsConfigured is for what no request shows.
 func TestStripeIsCalledAsConfigured(t *testing.T) {
 	t.Parallel()
-	c := config{Scope: "test", StripeAddress: "http://127.0.0.1:1", StripeTimeout: 3 * time.Second, Parallel: 7}
+	c := environment{Scope: "test", StripeAddress: "http://127.0.0.1:1", StripeTimeout: 3 * time.Second, Parallel: 7}
 	want := stripe.Options{Key: "sk_test_canary", Scope: order.Scope("test"), BaseURL: "http://127.0.0.1:1", Timeout: 3 * time.Second}
 	if diff := cmp.Diff(c.stripe("sk_test_canary", nil), want); diff != "" {
 		t.Errorf("- got, + want:\n%s", diff)
@@ -189,7 +189,7 @@ func TestAnARNIsNotShown(t *testing.T) {
 	if err := got.UnmarshalText([]byte(secretARN)); err != nil || got.Reveal() != secretARN {
 		t.Errorf("an ARN: got %q, %v", got.Reveal(), err)
 	}
-	if text := fmt.Sprintf("%v %+v %#v", got, config{StripeSecret: got}, got); strings.Contains(text, "arn:aws") {
+	if text := fmt.Sprintf("%v %+v %#v", got, environment{StripeSecret: got}, got); strings.Contains(text, "arn:aws") {
 		t.Errorf("printed as %s", text)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"orderonce/adapters/config"
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/lambda"
 	"orderonce/adapters/sqs"
@@ -29,7 +30,7 @@ func main() {
 
 // wire makes the function out of its environment.
 func wire(ctx context.Context, environ []string, out io.Writer) (*sqs.Handler, error) {
-	c, err := lambda.ReadEnv[config](environ)
+	c, err := config.Read[environment](environ)
 	if err != nil {
 		return nil, err
 	}
@@ -38,12 +39,12 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*sqs.Handler, e
 	if err != nil {
 		return nil, err
 	}
-	store := dynamodb.New(c.AWS.Config(lambda.DynamoDB, calls.aws()), c.Table)
+	store := dynamodb.New(c.AWS.Config(config.DynamoDB, calls.aws()), c.Table)
 	return &sqs.Handler{
 		Process:    newProcessor(c, calls, key, store).Process,
 		NoteParked: store.Park,
 		Decode:     sqs.NewDecoder().Decode,
-		Queue:      sqs.NewQueue(c.AWS.Config(lambda.SQS, calls.aws()), string(c.Queue), string(c.DeadLetters)),
+		Queue:      sqs.NewQueue(c.AWS.Config(config.SQS, calls.aws()), string(c.Queue), string(c.DeadLetters)),
 		Policy:     c.policy(),
 		Log:        lambda.NewLogger(out, slog.LevelInfo),
 		Meter:      calls.meter, Settings: new(sqs.SettingsCheck),
@@ -52,7 +53,7 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*sqs.Handler, e
 	}, nil
 }
 
-func newProcessor(c config, calls clients, key string, claims order.Claims) *order.Processor {
+func newProcessor(c environment, calls clients, key string, claims order.Claims) *order.Processor {
 	return &order.Processor{
 		Claims:   claims,
 		Payments: stripe.New(c.stripe(key, calls.stripe())),

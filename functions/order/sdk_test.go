@@ -16,7 +16,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/adapters/lambda"
+	"orderonce/adapters/config"
 	"orderonce/adapters/sqs"
 	"orderonce/domain/order"
 )
@@ -72,7 +72,7 @@ func (r *remote) counts() map[string]int {
 // parking returns a function, as it is wired, whose orders are all parked, and whose SQS is remote.
 func parking(t *testing.T, r *remote, out io.Writer) *sqs.Handler {
 	t.Helper()
-	c, err := lambda.ReadEnv[config](complete("STRIPE_API_BASE=http://127.0.0.1:1"))
+	c, err := config.Read[environment](complete("STRIPE_API_BASE=http://127.0.0.1:1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func parking(t *testing.T, r *remote, out io.Writer) *sqs.Handler {
 		t.Fatal(err)
 	}
 	h.Settings = nil // it is about the queues' settings, and works beside the batch
-	h.Queue = sqs.NewQueue(c.AWS.Config(lambda.SQS, r), string(c.Queue), string(c.DeadLetters))
+	h.Queue = sqs.NewQueue(c.AWS.Config(config.SQS, r), string(c.Queue), string(c.DeadLetters))
 	h.NoteParked = func(context.Context, order.Order, order.Reason, time.Time) error { return nil }
 	h.Process = func(context.Context, order.Order, time.Time, order.Lease) order.Result {
 		return order.Result{Verdict: order.Park, Reason: order.ReasonConflict}

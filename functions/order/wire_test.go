@@ -20,7 +20,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/adapters/lambda"
+	"orderonce/adapters/config"
 	"orderonce/adapters/sqs"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
@@ -393,7 +393,7 @@ func TestNoFieldIsForgotten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := lambda.ReadEnv[config](environ)
+	c, err := config.Read[environment](environ)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 
 	sdk "github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"orderonce/adapters/config"
 	"orderonce/adapters/dynamodb"
-	"orderonce/adapters/lambda"
 	"orderonce/adapters/stripe"
 	"orderonce/domain/order"
 )
@@ -18,35 +18,35 @@ import (
 const answerTimeout = 15 * time.Second
 
 func httpClient() *http.Client {
-	return &http.Client{Transport: lambda.Transport(1, answerTimeout)}
+	return &http.Client{Transport: config.NewTransport(1, answerTimeout)}
 }
 
 // queueConfig is the environment of `orders post`.
 type queueConfig struct {
-	AWS   lambda.AWS
-	Queue lambda.Address `env:"QUEUE_URL,notEmpty" want:"the URL of the order queue"`
+	AWS   config.AWS
+	Queue config.URL `env:"QUEUE_URL,notEmpty" want:"the URL of the order queue"`
 }
 
 func (c queueConfig) client() *sdk.Client {
-	return sdk.NewFromConfig(c.AWS.Config(lambda.SQS, httpClient()))
+	return sdk.NewFromConfig(c.AWS.Config(config.SQS, httpClient()))
 }
 
 // tableConfig is the environment of `orders show`.
 type tableConfig struct {
-	AWS   lambda.AWS
+	AWS   config.AWS
 	Table string `env:"ORDERS_TABLE,notEmpty" want:"the name of the orders table"`
 }
 
 func (c tableConfig) store() *dynamodb.Store {
-	return dynamodb.New(c.AWS.Config(lambda.DynamoDB, httpClient()), c.Table)
+	return dynamodb.New(c.AWS.Config(config.DynamoDB, httpClient()), c.Table)
 }
 
 // stripeConfig is the environment of the commands that read PaymentIntents.
 type stripeConfig struct {
 	Orders  tableConfig
-	Scope   string         `env:"SCOPE,notEmpty"             want:"the deployment's scope"`
-	Key     lambda.Secret  `env:"STRIPE_SECRET_KEY,notEmpty"`
-	Address lambda.Address `env:"STRIPE_API_BASE"            want:"a URL, or nothing for Stripe itself"`
+	Scope   string        `env:"SCOPE,notEmpty"             want:"the deployment's scope"`
+	Key     config.Secret `env:"STRIPE_SECRET_KEY,notEmpty"`
+	Address config.URL    `env:"STRIPE_API_BASE"            want:"a URL, or nothing for Stripe itself"`
 }
 
 // Problems returns what one variable alone cannot show.
@@ -63,7 +63,7 @@ func (c stripeConfig) Problems() (all []string) {
 func (c stripeConfig) payments() *stripe.Payments {
 	return stripe.New(stripe.Options{
 		Key: c.Key.Reveal(), Scope: order.Scope(c.Scope), BaseURL: string(c.Address),
-		Timeout: answerTimeout, Transport: lambda.Transport(1, answerTimeout),
+		Timeout: answerTimeout, Transport: config.NewTransport(1, answerTimeout),
 	})
 }
 
@@ -71,9 +71,9 @@ func (c stripeConfig) payments() *stripe.Payments {
 // where the function's differ from what infra/terraform deploys.
 type smokeConfig struct {
 	Stripe      stripeConfig
-	Queue       lambda.Address `env:"QUEUE_URL,notEmpty"    want:"the URL of the order queue"`
-	DeadLetters lambda.Address `env:"DEAD_LETTER_QUEUE_URL" want:"the URL of the dead-letter queue"`
-	Retention   time.Duration  `env:"QUEUE_RETENTION"       want:"a duration such as 168h"`
+	Queue       config.URL    `env:"QUEUE_URL,notEmpty"    want:"the URL of the order queue"`
+	DeadLetters config.URL    `env:"DEAD_LETTER_QUEUE_URL" want:"the URL of the dead-letter queue"`
+	Retention   time.Duration `env:"QUEUE_RETENTION"       want:"a duration such as 168h"`
 }
 
 // Problems refuses every key but a test key, whatever the address.

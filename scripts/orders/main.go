@@ -16,7 +16,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"orderonce/adapters/lambda"
+	"orderonce/adapters/config"
 )
 
 type commands struct {
@@ -56,7 +56,7 @@ func hint(err error) error {
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		return fmt.Errorf("%w\nis `make up` running? If it is: . ./build/up/env", err)
 	}
-	if _, ok := errors.AsType[*lambda.EnvError](err); ok {
+	if _, ok := errors.AsType[*config.Error](err); ok {
 		return fmt.Errorf("%w\nnames of a deployment: . ./build/deploy/env, which make deploy wrote"+
 			"\nAWS profiles and SSO: eval \"$(aws configure export-credentials --format env)\""+
 			"\nthe system that `make up` runs: . ./build/up/env", err)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/adapters/lambda"
+	"orderonce/adapters/config"
 )
 
 // serveStripe serves one response for each path, and records the requests.
@@ -25,7 +25,7 @@ func serveStripe(t *testing.T, status int, responses map[string]string) (c strip
 		_, _ = io.WriteString(w, responses[r.URL.Path])
 	}))
 	t.Cleanup(server.Close)
-	return stripeConfig{Key: lambda.NewSecret("sk_test_pretend"), Address: lambda.Address(server.URL)}, requests
+	return stripeConfig{Key: config.NewSecret("sk_test_pretend"), Address: config.URL(server.URL)}, requests
 }
 
 func TestCreatePayer(t *testing.T) {

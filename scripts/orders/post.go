@@ -16,7 +16,7 @@ import (
 	sdk "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"orderonce/adapters/lambda"
+	"orderonce/adapters/config"
 	"orderonce/adapters/sqs"
 )
 
@@ -33,7 +33,7 @@ type message struct {
 
 // Run posts every line, or none if one of them is not a valid order.
 func (p post) Run(ctx context.Context, sh shell) error {
-	c, err := lambda.ReadEnv[queueConfig](sh.environ)
+	c, err := config.Read[queueConfig](sh.environ)
 	if err != nil {
 		return err
 	}

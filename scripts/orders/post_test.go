@@ -12,7 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/adapters/lambda"
+	"orderonce/adapters/config"
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/sqs/sqstest"
 )
@@ -254,7 +254,7 @@ func TestARefusedConnectionAsksWhetherTheLocalSystemRuns(t *testing.T) {
 		"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=pretend", "AWS_SECRET_ACCESS_KEY=pretend", "AWS_ENDPOINT_URL=" + nobody,
 		"ORDERS_TABLE=orders", "QUEUE_URL=" + nobody + "/orders", "SCOPE=test", "STRIPE_SECRET_KEY=" + pretendKey, "STRIPE_API_BASE=" + nobody,
 	}
-	payments := stripeConfig{Scope: "test", Key: lambda.NewSecret(pretendKey), Address: nobody}.payments()
+	payments := stripeConfig{Scope: "test", Key: config.NewSecret(pretendKey), Address: nobody}.payments()
 	sh := shell{environ: environ, in: strings.NewReader(line("ORD-1")), out: new(strings.Builder), now: noon}
 	for name, run := range map[string]func(context.Context) error{
 		"post": func(ctx context.Context) error { return post{File: "-"}.Run(ctx, sh) },

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/adapters/lambda"
+	"orderonce/adapters/config"
 	"orderonce/adapters/sqs/sqstest"
 )
 
@@ -36,7 +36,7 @@ func serveQueues(t *testing.T, change func(orders, dead *sqstest.Settings), more
 			t.Fatal(err)
 		}
 	})
-	c, err := lambda.ReadEnv[smokeConfig](append(more,
+	c, err := config.Read[smokeConfig](append(more,
 		"AWS_REGION="+sqstest.Region, "AWS_ACCESS_KEY_ID=pretend", "AWS_SECRET_ACCESS_KEY=canary", "ORDERS_TABLE=orders",
 		"SCOPE=test", "AWS_ENDPOINT_URL="+server.URL, "QUEUE_URL="+server.QueueURL("orders"), "STRIPE_SECRET_KEY=sk_test_canary"))
 	if err != nil {
@@ -107,7 +107,7 @@ func TestCompareQueuesNamesEverySettingThatWouldLoseOrders(t *testing.T) {
 func TestTheDeadLetterQueueIsThatOfTheEnvironment(t *testing.T) {
 	t.Parallel()
 	c, server := serveQueues(t, func(_, _ *sqstest.Settings) {})
-	c.DeadLetters = lambda.Address(server.QueueURL("other"))
+	c.DeadLetters = config.URL(server.QueueURL("other"))
 	err := c.compareQueues(t.Context(), new(strings.Builder))
 	want := "deadLetterTargetArn in the RedrivePolicy of the order queue is " + sqstest.ARN("dead") + ", want " + sqstest.ARN("other")
 	if err == nil || !strings.Contains(err.Error(), want) {
@@ -130,7 +130,7 @@ func TestQueuesThatCannotBeReadAreAnError(t *testing.T) {
 			t.Parallel()
 			c, server := serveQueues(t, func(_, _ *sqstest.Settings) {})
 			if tt.dead != "" {
-				c.DeadLetters = lambda.Address(server.QueueURL(tt.dead))
+				c.DeadLetters = config.URL(server.QueueURL(tt.dead))
 			}
 			server.Fail(tt.fails, 1, "AccessDenied")
 			err := c.compareQueues(t.Context(), new(strings.Builder))

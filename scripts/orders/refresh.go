@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"orderonce/adapters/lambda"
+	"orderonce/adapters/config"
 	"orderonce/domain/order"
 )
 
@@ -17,7 +17,7 @@ type refresh struct {
 
 // Run settles one order from Stripe's answer.
 func (r refresh) Run(ctx context.Context, sh shell) error {
-	c, err := lambda.ReadEnv[stripeConfig](sh.environ)
+	c, err := config.Read[stripeConfig](sh.environ)
 	if err != nil {
 		return err
 	}

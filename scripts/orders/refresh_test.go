@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"orderonce/adapters/config"
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/dynamodb/dynamodbtest"
-	"orderonce/adapters/lambda"
 	"orderonce/adapters/stripe"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
@@ -191,7 +191,7 @@ func TestCommands(t *testing.T) {
 
 func TestAnOrderThatIsNotFoundMayBeElsewhere(t *testing.T) {
 	t.Parallel()
-	c := tableConfig{Table: "orders", AWS: lambda.AWS{Region: "eu-west-1"}}
+	c := tableConfig{Table: "orders", AWS: config.AWS{Region: "eu-west-1"}}
 	err := c.explain(order.ErrNotFound)
 	for _, want := range []string{
 		`in table "orders" at eu-west-1`, "not delivered yet", "aws sqs get-queue-attributes",
@@ -241,7 +241,7 @@ func TestRefreshSendsNothingWithAWrongEnvironment(t *testing.T) {
 			s := pretendStripe(t)
 			var out strings.Builder
 			err := refresh{ID: "ORD-1"}.Run(t.Context(), shell{environ: operatorEnv(s, tt.changes...), out: &out, now: noon})
-			problems, _ := errors.AsType[*lambda.EnvError](err)
+			problems, _ := errors.AsType[*config.Error](err)
 			if problems == nil {
 				t.Fatalf("got %v, want an EnvError", err)
 			}

@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"orderonce/adapters/lambda"
+	"orderonce/adapters/config"
 	"orderonce/domain/order"
 )
 
@@ -28,7 +28,7 @@ Example: orders restore ORD-1001 pi_3PretendIntent`
 
 // Run writes one order's row.
 func (r restore) Run(ctx context.Context, sh shell) error {
-	c, err := lambda.ReadEnv[stripeConfig](sh.environ)
+	c, err := config.Read[stripeConfig](sh.environ)
 	if err != nil {
 		return err
 	}

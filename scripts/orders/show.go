@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"orderonce/adapters/lambda"
+	"orderonce/adapters/config"
 	"orderonce/domain/order"
 )
 
@@ -16,7 +16,7 @@ type show struct {
 
 // Run prints one order.
 func (s show) Run(ctx context.Context, sh shell) error {
-	c, err := lambda.ReadEnv[tableConfig](sh.environ)
+	c, err := config.Read[tableConfig](sh.environ)
 	if err != nil {
 		return err
 	}

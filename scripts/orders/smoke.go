@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"orderonce/adapters/lambda"
+	"orderonce/adapters/config"
 	"orderonce/adapters/sqs"
 	"orderonce/domain/order"
 )
@@ -24,7 +24,7 @@ type smoke struct {
 
 // Run posts one order and returns an error unless it is paid and Stripe agrees.
 func (s smoke) Run(ctx context.Context, sh shell) error {
-	c, err := lambda.ReadEnv[smokeConfig](sh.environ)
+	c, err := config.Read[smokeConfig](sh.environ)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"orderonce/adapters/lambda"
+	"orderonce/adapters/config"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
 	"orderonce/scripts/local/system"
@@ -59,7 +59,7 @@ func TestSmokeConfig(t *testing.T) {
 	} {
 		t.Run("with "+change, func(t *testing.T) {
 			t.Parallel()
-			_, err := lambda.ReadEnv[smokeConfig](append(slices.Clone(complete), change))
+			_, err := config.Read[smokeConfig](append(slices.Clone(complete), change))
 			if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "canary")) {
 				t.Errorf("error = %v, want %q", err, want)
 			}

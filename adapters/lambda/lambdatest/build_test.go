@@ -54,7 +54,7 @@ func TestATestThatBuildsABinaryIsRunAgainWhenItsSourcesChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{
-		"functions/order", "adapters/lambda", "adapters/secretsmanager", "domain/order", "go.mod", "go.sum",
+		"functions/order", "adapters/config", "adapters/lambda", "adapters/secretsmanager", "domain/order", "go.mod", "go.sum",
 	} {
 		if want := "open " + filepath.Join(root, path); !slices.Contains(opened, want) {
 			t.Errorf("go test is not told of %s, which is built into the binary", path)

@@ -1,35 +1,22 @@
-// Command minimal is the smallest function that this package makes: its tests start it, and it is the floor of a cold start.
+// Command minimal is the smallest function that package lambda can start. Its tests run it in a Runtime API host.
 package main
 
 import (
 	"context"
+	"errors"
 	"os"
 
 	"orderonce/adapters/lambda"
 )
 
-type config struct {
-	AWS      lambda.AWS
-	Greeting string        `env:"GREETING,notEmpty"`
-	Key      lambda.Secret `env:"KEY,notEmpty"`
-	Workers  int           `env:"WORKERS" envDefault:"10"`
-}
-
 type answer struct{ Text, RequestID string }
 
 func main() {
-	if err := run(context.Background(), os.Environ()); err != nil {
-		lambda.Fail(os.Stdout, err)
+	greeting := os.Getenv("GREETING")
+	if greeting == "" {
+		lambda.Fail(os.Stdout, errors.New("GREETING: missing"))
 	}
-}
-
-func run(ctx context.Context, environ []string) error {
-	config, err := lambda.ReadEnv[config](environ)
-	if err != nil {
-		return err
-	}
-	lambda.Start(ctx, func(ctx context.Context, name string) (answer, error) {
-		return answer{config.Greeting + ", " + name, lambda.RequestID(ctx)}, nil
+	lambda.Start(context.Background(), func(ctx context.Context, name string) (answer, error) {
+		return answer{greeting + ", " + name, lambda.RequestID(ctx)}, nil
 	})
-	return nil
 }

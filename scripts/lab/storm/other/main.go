@@ -15,16 +15,17 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"orderonce/adapters/config"
 	"orderonce/adapters/lambda"
 	"orderonce/scripts/lab/baselines"
 )
 
-type config struct {
-	AWS    lambda.AWS
+type environment struct {
+	AWS    config.AWS
 	Design string `env:"DESIGN,notEmpty"`
 	Table  string `env:"ORDERS_TABLE,notEmpty"`
 
-	StripeKey     lambda.Secret `env:"STRIPE_SECRET_KEY,notEmpty"`
+	StripeKey     config.Secret `env:"STRIPE_SECRET_KEY,notEmpty"`
 	StripeBase    string        `env:"STRIPE_API_BASE,notEmpty"`
 	StripeTimeout time.Duration `env:"STRIPE_TIMEOUT,notEmpty"`
 	Timeout       time.Duration `env:"FUNCTION_TIMEOUT,notEmpty"`
@@ -46,7 +47,7 @@ type function struct {
 }
 
 func wire(environ []string) (*function, error) {
-	c, err := lambda.ReadEnv[config](environ)
+	c, err := config.Read[environment](environ)
 	if err != nil {
 		return nil, err
 	}
@@ -55,8 +56,8 @@ func wire(environ []string) (*function, error) {
 	if at < 0 {
 		return nil, fmt.Errorf("no design is named %q", c.Design)
 	}
-	transport := lambda.Transport(parallel, c.StripeTimeout)
-	cfg := c.AWS.Config(lambda.DynamoDB, &http.Client{Transport: lambda.Transport(parallel, c.Timeout)})
+	transport := config.NewTransport(parallel, c.StripeTimeout)
+	cfg := c.AWS.Config(config.DynamoDB, &http.Client{Transport: config.NewTransport(parallel, c.Timeout)})
 	return &function{
 		design: all[at], table: baselines.NewDynamoDB(cfg, c.Table), timeout: c.Timeout,
 		stripe: baselines.NewStripe(baselines.StripeOptions{

@@ -1,4 +1,4 @@
-package lambda
+package config
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 // A back end that hangs may cost a known part of an invocation's time at each step, and no more.
 func TestEveryStepOfACallIsBounded(t *testing.T) {
 	t.Parallel()
-	transport := Transport(7, 3*time.Second)
+	transport := NewTransport(7, 3*time.Second)
 	for step, bound := range map[string]struct{ got, want time.Duration }{
 		"to connect":                       {dialer().Timeout, time.Second},
 		"to shake hands":                   {transport.TLSHandshakeTimeout, 2 * time.Second},
@@ -24,7 +24,7 @@ func TestEveryStepOfACallIsBounded(t *testing.T) {
 
 func TestTheTransportDependsOnNothingButItsArguments(t *testing.T) {
 	t.Parallel()
-	transport := Transport(7, 3*time.Second)
+	transport := NewTransport(7, 3*time.Second)
 	if transport.Proxy != nil {
 		t.Error("it has a proxy, which reads the environment")
 	}

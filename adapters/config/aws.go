@@ -1,4 +1,4 @@
-package lambda
+package config
 
 import (
 	"cmp"
@@ -19,7 +19,7 @@ const (
 )
 
 // AWS is what Lambda, and for other endpoints the operator, puts into the environment. Embed or nest it in the struct
-// given to [ReadEnv].
+// given to [Read].
 // Source: https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html.
 type AWS struct {
 	Region                 string `env:"AWS_REGION,notEmpty" want:"a region such as eu-west-1"`
@@ -70,6 +70,6 @@ func (a AWS) endpoint(service Service) string {
 	return cmp.Or(own[service], a.Endpoint)
 }
 
-// CallName names a request of an AWS client for the meter, such as DynamoDB_20120810.UpdateItem: the services in use all
+// AWSCallName names a request of an AWS client for the meter, such as DynamoDB_20120810.UpdateItem: the services in use all
 // carry it in a header.
-func CallName(request *http.Request) string { return request.Header.Get("X-Amz-Target") }
+func AWSCallName(request *http.Request) string { return request.Header.Get("X-Amz-Target") }

@@ -1,4 +1,4 @@
-package lambda_test
+package config_test
 
 import (
 	"net/http"
@@ -7,35 +7,35 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/adapters/lambda"
+	"orderonce/adapters/config"
 )
 
 var given = []string{ //nolint:gochecknoglobals // what every test's environment holds
 	"AWS_REGION=eu-west-1", "AWS_ACCESS_KEY_ID=pretend", "AWS_SECRET_ACCESS_KEY=" + canary, "AWS_SESSION_TOKEN=token",
 }
 
-func readAWS(t *testing.T, more ...string) lambda.AWS {
+func readAWS(t *testing.T, more ...string) config.AWS {
 	t.Helper()
-	config, err := lambda.ReadEnv[struct{ lambda.AWS }](append(more, given...))
+	environment, err := config.Read[struct{ config.AWS }](append(more, given...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return config.AWS
+	return environment.AWS
 }
 
 func TestAWSConfig(t *testing.T) {
 	t.Parallel()
 	client := &http.Client{}
-	config := readAWS(t).Config(lambda.SQS, client)
-	if config.Region != "eu-west-1" || config.HTTPClient != client || config.BaseEndpoint != nil || config.RetryMaxAttempts != 3 {
-		t.Errorf("config = %+v", config)
+	cfg := readAWS(t).Config(config.SQS, client)
+	if cfg.Region != "eu-west-1" || cfg.HTTPClient != client || cfg.BaseEndpoint != nil || cfg.RetryMaxAttempts != 3 {
+		t.Errorf("config = %+v", cfg)
 	}
 	// The SDK's next default mode waits longer between attempts (AWS SDKs and tools reference guide, "Retry
 	// behavior"), so ours does not depend on the default.
-	if config.RetryMode != aws.RetryModeStandard {
-		t.Errorf("retry mode = %q, want %q", config.RetryMode, aws.RetryModeStandard)
+	if cfg.RetryMode != aws.RetryModeStandard {
+		t.Errorf("retry mode = %q, want %q", cfg.RetryMode, aws.RetryModeStandard)
 	}
-	got, err := config.Credentials.Retrieve(t.Context())
+	got, err := cfg.Credentials.Retrieve(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,8 +67,8 @@ func TestAWSEndpoints(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			config := readAWS(t, tt.environ...).Config(lambda.DynamoDB, nil)
-			if got := aws.ToString(config.BaseEndpoint); got != tt.want {
+			cfg := readAWS(t, tt.environ...).Config(config.DynamoDB, nil)
+			if got := aws.ToString(cfg.BaseEndpoint); got != tt.want {
 				t.Errorf("endpoint = %q, want %q", got, tt.want)
 			}
 		})
@@ -77,12 +77,12 @@ func TestAWSEndpoints(t *testing.T) {
 
 func TestEachServiceHasAnEndpointOfItsOwn(t *testing.T) {
 	t.Parallel()
-	config := readAWS(t, "AWS_ENDPOINT_URL=http://general", "AWS_ENDPOINT_URL_DYNAMODB=http://table",
+	environment := readAWS(t, "AWS_ENDPOINT_URL=http://general", "AWS_ENDPOINT_URL_DYNAMODB=http://table",
 		"AWS_ENDPOINT_URL_SQS=http://queue", "AWS_ENDPOINT_URL_SECRETS_MANAGER=http://secrets")
-	for service, want := range map[lambda.Service]string{
-		lambda.DynamoDB: "http://table", lambda.SQS: "http://queue", lambda.SecretsManager: "http://secrets",
+	for service, want := range map[config.Service]string{
+		config.DynamoDB: "http://table", config.SQS: "http://queue", config.SecretsManager: "http://secrets",
 	} {
-		if got := aws.ToString(config.Config(service, nil).BaseEndpoint); got != want {
+		if got := aws.ToString(environment.Config(service, nil).BaseEndpoint); got != want {
 			t.Errorf("endpoint of %s = %q, want %q", service, got, want)
 		}
 	}
@@ -91,7 +91,7 @@ func TestEachServiceHasAnEndpointOfItsOwn(t *testing.T) {
 func TestACallIsNamedByItsTarget(t *testing.T) {
 	t.Parallel()
 	request := &http.Request{Header: http.Header{"X-Amz-Target": {"DynamoDB_20120810.UpdateItem"}}}
-	if got := lambda.CallName(request); got != "DynamoDB_20120810.UpdateItem" {
+	if got := config.AWSCallName(request); got != "DynamoDB_20120810.UpdateItem" {
 		t.Errorf("got %q", got)
 	}
 }

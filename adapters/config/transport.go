@@ -1,4 +1,4 @@
-package lambda
+package config
 
 import (
 	"net"
@@ -12,9 +12,9 @@ const (
 	DimensionCall     = "Call" // what the Timed transport's name says of a request
 )
 
-// Transport is for a client that has at most calls requests under way at once, each of which should be answered within
+// NewTransport is for a client that has at most calls requests under way at once, each of which should be answered within
 // answer. Every step has its own bound, so that a back end that hangs costs a known part of the deadline.
-func Transport(calls int, answer time.Duration) *http.Transport {
+func NewTransport(calls int, answer time.Duration) *http.Transport {
 	return &http.Transport{
 		// No Proxy: the default one would read the environment behind our back.
 		DialContext:           dialer().DialContext,

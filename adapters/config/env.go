@@ -1,4 +1,4 @@
-package lambda
+package config
 
 import (
 	"errors"
@@ -12,37 +12,37 @@ import (
 	"github.com/caarlos0/env/v11"
 )
 
-// Address is the http or https URL of a service.
-type Address string
+// URL is the http or https URL of a service.
+type URL string
 
 // UnmarshalText refuses what is no such URL, for example a queue's name where its URL should be.
-func (a *Address) UnmarshalText(text []byte) error {
+func (a *URL) UnmarshalText(text []byte) error {
 	u, err := url.Parse(string(text))
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return fmt.Errorf("%q is no http or https URL", text)
 	}
-	*a = Address(text)
+	*a = URL(text)
 	return nil
 }
 
-// EnvError tells everything that is wrong with an environment, so that one deployment finds it all.
-type EnvError struct {
+// Error tells everything that is wrong with an environment, so that one deployment finds it all.
+type Error struct {
 	// Problems are sentences, one for each variable in the order of the struct. They show no secret.
 	Problems []string
 }
 
 // Error is one line for each problem.
-func (e *EnvError) Error() string {
+func (e *Error) Error() string {
 	return "environment:\n  " + strings.Join(e.Problems, "\n  ")
 }
 
-// ReadEnv fills a struct from variables of the form NAME=value, by the tags of github.com/caarlos0/env: `env:"NAME"` with
+// Read fills a struct from variables of the form NAME=value, by the tags of github.com/caarlos0/env: `env:"NAME"` with
 // the options required and notEmpty, envDefault, envPrefix. A tag `want:"..."` says in the error what a variable should hold.
 // A method Problems() []string of T adds what one variable alone cannot show, in the form "NAME, NAME: want ...".
-// The error is an [*EnvError]. Values are shown in it, except those of a [Secret] or of a type made of one.
+// The error is an [*Error]. Values are shown in it, except those of a [Secret] or of a type made of one.
 //
 //nolint:ireturn // T is the caller's struct
-func ReadEnv[T any](environ []string) (T, error) {
+func Read[T any](environ []string) (T, error) {
 	variables := env.ToMap(environ)
 	var config, none T
 	err := env.ParseWithOptions(&config, env.Options{Environment: variables})
@@ -57,7 +57,7 @@ func ReadEnv[T any](environ []string) (T, error) {
 		problems = append(problems, unsaid(whole.Problems(), problems)...)
 	}
 	if len(problems) > 0 {
-		return none, &EnvError{problems}
+		return none, &Error{problems}
 	}
 	return config, nil
 }
@@ -117,7 +117,7 @@ func wanted(field reflect.StructField) string {
 	switch reflect.New(field.Type).Interface().(type) {
 	case *time.Duration:
 		return `a duration such as "30s"`
-	case *url.URL, *Address:
+	case *url.URL, *URL:
 		return "a URL"
 	case *Secret:
 		return "a secret"

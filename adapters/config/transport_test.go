@@ -1,4 +1,4 @@
-package lambda_test
+package config_test
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/adapters/lambda"
+	"orderonce/adapters/config"
 )
 
 func TestTransportKeepsAConnectionForEachCall(t *testing.T) {
@@ -30,7 +30,7 @@ func TestTransportKeepsAConnectionForEachCall(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	client := &http.Client{Transport: lambda.Transport(calls, time.Minute)}
+	client := &http.Client{Transport: config.NewTransport(calls, time.Minute)}
 	for range 3 {
 		var batch sync.WaitGroup
 		for range calls {
@@ -54,7 +54,7 @@ func TestTransportGivesUpOnASilentServer(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer server.Close()
-	client := &http.Client{Transport: lambda.Transport(1, 10*time.Millisecond)}
+	client := &http.Client{Transport: config.NewTransport(1, 10*time.Millisecond)}
 	if err := get(t, client, server.URL); err == nil {
 		t.Error("a server that never answers was waited for")
 	}
@@ -89,7 +89,7 @@ func TestTimed(t *testing.T) {
 		Took   time.Duration
 	}
 	var got []observation
-	transport := lambda.Timed(
+	transport := config.Timed(
 		answers(func(r *http.Request) (*http.Response, error) {
 			now = now.Add(time.Second)
 			if r.URL.Path == "/lost" {

@@ -1,4 +1,4 @@
-package lambda_test
+package config_test
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"orderonce/adapters/lambda"
+	"orderonce/adapters/config"
 )
 
 const canary = "sk_test_canary"
@@ -29,16 +29,16 @@ func leaks(text string) bool {
 func TestSecretIsNeverPrinted(t *testing.T) {
 	t.Parallel()
 	type outer struct {
-		Key    lambda.Secret
-		hidden lambda.Secret
-		List   []lambda.Secret
-		Map    map[string]lambda.Secret
-		Ptr    *lambda.Secret
+		Key    config.Secret
+		hidden config.Secret
+		List   []config.Secret
+		Map    map[string]config.Secret
+		Ptr    *config.Secret
 	}
-	key := lambda.NewSecret(canary)
-	holder := outer{key, key, []lambda.Secret{key}, map[string]lambda.Secret{"a": key}, &key}
+	key := config.NewSecret(canary)
+	holder := outer{key, key, []config.Secret{key}, map[string]config.Secret{"a": key}, &key}
 
-	for _, value := range []any{key, &key, holder, &holder, []any{key}, map[lambda.Secret]int{key: 1}} {
+	for _, value := range []any{key, &key, holder, &holder, []any{key}, map[config.Secret]int{key: 1}} {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "% x", "%d", "%t", "%10s", "%.3s", "%w"} {
 			if text := fmt.Sprintf(verb, value); leaks(text) {
 				t.Errorf("%s of %T leaks: %s", verb, value, text)
@@ -62,12 +62,12 @@ func TestSecretIsNeverPrinted(t *testing.T) {
 
 func TestSecretSaysRedacted(t *testing.T) {
 	t.Parallel()
-	key := lambda.NewSecret(canary)
+	key := config.NewSecret(canary)
 	jsonText, err := json.Marshal(map[string]any{"value": key})
 	if err != nil {
 		t.Fatal(err)
 	}
-	xmlText, err := xml.Marshal([]lambda.Secret{key})
+	xmlText, err := xml.Marshal([]config.Secret{key})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestSecretSaysRedacted(t *testing.T) {
 	if got := key.Reveal(); got != canary {
 		t.Errorf("Reveal = %q, want the text", got)
 	}
-	if got := (lambda.Secret{}).Reveal(); got != "" {
+	if got := (config.Secret{}).Reveal(); got != "" {
 		t.Errorf("Reveal of the zero secret = %q, want nothing", got)
 	}
 }

@@ -1,4 +1,4 @@
-package lambda_test
+package config_test
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/adapters/lambda"
+	"orderonce/adapters/config"
 )
 
 type backend struct {
@@ -24,17 +24,17 @@ type settings struct {
 	Workers int                      `env:"WORKERS" envDefault:"10"`
 	Debug   bool                     `env:"DEBUG"`
 	Home    url.URL                  `env:"HOME_PAGE"`
-	Queue   lambda.Address           `env:"QUEUE"`
-	Key     lambda.Secret            `env:"KEY,notEmpty"`
-	Keys    []lambda.Secret          `env:"KEYS"`
-	ByName  map[string]lambda.Secret `env:"BY_NAME"`
+	Queue   config.URL               `env:"QUEUE"`
+	Key     config.Secret            `env:"KEY,notEmpty"`
+	Keys    []config.Secret          `env:"KEYS"`
+	ByName  map[string]config.Secret `env:"BY_NAME"`
 	One     backend                  `envPrefix:"ONE_"`
 	Two     backend                  `envPrefix:"TWO_"`
 }
 
 func TestReadEnv(t *testing.T) {
 	t.Parallel()
-	got, err := lambda.ReadEnv[settings]([]string{
+	got, err := config.Read[settings]([]string{
 		"TABLE=orders", "LEVEL=debug", "QUEUE=https://sqs.example/1/orders", "KEY=" + canary, "KEYS=a,b",
 		"ONE_TIMEOUT=1s", "TWO_TIMEOUT=2s", "OTHER=x",
 	})
@@ -44,25 +44,25 @@ func TestReadEnv(t *testing.T) {
 	if got.Key.Reveal() != canary || len(got.Keys) != 2 || got.Keys[1].Reveal() != "b" {
 		t.Error("the secrets were not read")
 	}
-	got.Key, got.Keys = lambda.Secret{}, nil
+	got.Key, got.Keys = config.Secret{}, nil
 	want := settings{
 		Table: "orders", Level: slog.LevelDebug, Workers: 10, Queue: "https://sqs.example/1/orders",
 		One: backend{time.Second}, Two: backend{2 * time.Second},
 	}
-	if diff := cmp.Diff(got, want, cmp.AllowUnexported(lambda.Secret{})); diff != "" {
+	if diff := cmp.Diff(got, want, cmp.AllowUnexported(config.Secret{})); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestReadEnvReportsEveryProblemAtOnce(t *testing.T) {
 	t.Parallel()
-	_, err := lambda.ReadEnv[settings]([]string{
+	_, err := config.Read[settings]([]string{
 		"LEVEL=loud", "WORKERS=many", "DEBUG=perhaps", "HOME_PAGE=:", "QUEUE=orders", "KEY=", "BY_NAME=" + canary,
 		"ONE_TIMEOUT=1s", "TWO_TIMEOUT=soon\n",
 	})
-	var problems *lambda.EnvError
+	var problems *config.Error
 	if !errors.As(err, &problems) {
-		t.Fatalf("error = %v, want an EnvError", err)
+		t.Fatalf("error = %v, want an Error", err)
 	}
 	want := []string{
 		`TABLE: want the table's name, got missing`,
@@ -72,7 +72,7 @@ func TestReadEnvReportsEveryProblemAtOnce(t *testing.T) {
 		`HOME_PAGE: want a URL, got ":"`,
 		`QUEUE: want a URL, got "orders"`,
 		`KEY: want a secret, got empty`,
-		`BY_NAME: want a value of type map[string]lambda.Secret, got [redacted]`,
+		`BY_NAME: want a value of type map[string]config.Secret, got [redacted]`,
 		`TWO_TIMEOUT: want a duration such as "30s", got "soon\n"`,
 	}
 	if diff := cmp.Diff(problems.Problems, want); diff != "" {
@@ -87,7 +87,7 @@ func TestReadEnvReportsEveryProblemAtOnce(t *testing.T) {
 }
 
 // picky is a secret that refuses what it is given, and says what that was.
-type picky struct{ lambda.Secret }
+type picky struct{ config.Secret }
 
 func (*picky) UnmarshalText(text []byte) error { return fmt.Errorf("unfit: %s", text) }
 
@@ -98,7 +98,7 @@ func TestReadEnvShowsNoValueThatItCannotPlace(t *testing.T) {
 			Key picky `env:"KEY"`
 		} `envPrefix:"LIST"`
 	}
-	_, err := lambda.ReadEnv[keys]([]string{"LIST_0_KEY=" + canary})
+	_, err := config.Read[keys]([]string{"LIST_0_KEY=" + canary})
 	if err == nil || leaks(err.Error()) {
 		t.Errorf("error = %v, want one without the value", err)
 	}
@@ -110,7 +110,7 @@ func TestAnAddressIsAURLOfTheWeb(t *testing.T) {
 		"https://sqs.eu-west-1.amazonaws.com/1/orders": true, "http://127.0.0.1:4242": true,
 		"": false, "orders": false, "127.0.0.1:4242": false, "ftp://files.example": false, "https://": false, "http://[::1": false,
 	} {
-		var got lambda.Address
+		var got config.URL
 		if err := got.UnmarshalText([]byte(text)); (err == nil) != want || want && string(got) != text || !want && got != "" {
 			t.Errorf("%q: got %q, %v, want it to be an address: %t", text, got, err, want)
 		}
@@ -143,9 +143,9 @@ func TestReadEnvReportsWhatOneVariableAloneCannotShow(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			_, err := lambda.ReadEnv[shift](tt.environ)
+			_, err := config.Read[shift](tt.environ)
 			var got []string
-			if problems, ok := errors.AsType[*lambda.EnvError](err); ok {
+			if problems, ok := errors.AsType[*config.Error](err); ok {
 				got = problems.Problems
 			}
 			if diff := cmp.Diff(got, tt.want); diff != "" {
