@@ -1,15 +1,12 @@
 package config_test
 
 import (
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/config"
 )
@@ -73,43 +70,4 @@ func get(t *testing.T, client *http.Client, url string) error {
 	defer func() { _ = response.Body.Close() }()
 	_, err = io.Copy(io.Discard, response.Body)
 	return err
-}
-
-type answers func(*http.Request) (*http.Response, error)
-
-func (f answers) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-func TestTimed(t *testing.T) {
-	t.Parallel()
-	now := time.Unix(0, 0)
-	lost := errors.New("connection reset")
-	type observation struct {
-		Call   string
-		Status int
-		Took   time.Duration
-	}
-	var got []observation
-	transport := config.Timed(
-		answers(func(r *http.Request) (*http.Response, error) {
-			now = now.Add(time.Second)
-			if r.URL.Path == "/lost" {
-				return nil, lost
-			}
-			return &http.Response{StatusCode: http.StatusTeapot, Body: http.NoBody}, nil
-		}),
-		func(call string, status int, took time.Duration) { got = append(got, observation{call, status, took}) },
-		func(r *http.Request) string { return r.Method + " " + r.URL.Path },
-		func() time.Time { return now },
-	)
-	client := &http.Client{Transport: transport}
-	if err := get(t, client, "http://pretend/answered"); err != nil {
-		t.Error(err)
-	}
-	if err := get(t, client, "http://pretend/lost"); !errors.Is(err, lost) {
-		t.Errorf("error = %v, want the transport's own", err)
-	}
-	want := []observation{{"GET /answered", 418, time.Second}, {"GET /lost", 0, time.Second}}
-	if diff := cmp.Diff(got, want); diff != "" {
-		t.Error(diff)
-	}
 }

@@ -70,12 +70,11 @@ func (c environment) policy() sqs.Policy {
 	return p
 }
 
-// confirmTime is what has to be left of a lease when its order is confirmed: the call to Stripe, the write of what came of it,
-// and the answer to the queue, because the order's own time ends that much before its lease. Of what an order's budget holds
-// beside the call, half is for this write and half for what comes before; so an order that is begun with just its budget left
-// still comes to be confirmed. One attempt of the SDK's is enough for a write.
-func (c environment) confirmTime() time.Duration {
-	return c.StripeTimeout + min((c.OrderBudget-c.StripeTimeout)/2, awsAnswer) + c.AnswerTime
+// budget is how an order's time is spent. A write to the table gets the time of one attempt.
+func (c environment) budget() order.Budget {
+	return order.Budget{
+		Order: c.OrderBudget, Provider: c.StripeTimeout, Write: config.AWSResponseTimeout, Response: c.AnswerTime,
+	}
 }
 
 // stripe is how Stripe is called.

@@ -145,38 +145,22 @@ func TestWhatIsTaken(t *testing.T) {
 	}
 }
 
-// TestAConfirmedOrderHasTimeForTheRest counts back from the end of the lease.
-func TestAConfirmedOrderHasTimeForTheRest(t *testing.T) {
+func TestBudget(t *testing.T) {
 	t.Parallel()
-	const ms = time.Millisecond
-	for claim, tt := range map[string]struct{ timeout, budget, answer, want time.Duration }{
-		"by default a second is left for the write":        {8 * time.Second, 10 * time.Second, 3 * time.Second, 12 * time.Second},
-		"the local system leaves a tenth of a second":      {600 * ms, 800 * ms, 200 * ms, 900 * ms},
-		"a generous budget leaves an attempt of the SDK's": {8 * time.Second, time.Minute, 3 * time.Second, 13 * time.Second},
-	} {
-		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
-			c := environment{StripeTimeout: tt.timeout, OrderBudget: tt.budget, AnswerTime: tt.answer}
-			if got := c.confirmTime(); got != tt.want {
-				t.Errorf("got %v, want %v", got, tt.want)
-			}
-			if begun := tt.budget + tt.answer; c.confirmTime() >= begun {
-				t.Errorf("an order that is begun %v before its lease ends is never confirmed", begun)
-			}
-		})
+	c := environment{StripeTimeout: 8 * time.Second, OrderBudget: 10 * time.Second, AnswerTime: 3 * time.Second}
+	want := order.Budget{Order: 10 * time.Second, Provider: 8 * time.Second, Write: 2 * time.Second, Response: 3 * time.Second}
+	if diff := cmp.Diff(c.budget(), want); diff != "" {
+		t.Errorf("budget: got -, want +\n%s", diff)
 	}
 }
 
 // TestStripeIsCalledAsConfigured is for what no request shows.
 func TestStripeIsCalledAsConfigured(t *testing.T) {
 	t.Parallel()
-	c := environment{Scope: "test", StripeAddress: "http://127.0.0.1:1", StripeTimeout: 3 * time.Second, Parallel: 7}
+	c := environment{Scope: "test", StripeAddress: "http://127.0.0.1:1", StripeTimeout: 3 * time.Second}
 	want := stripe.Options{Key: "sk_test_canary", Scope: order.Scope("test"), BaseURL: "http://127.0.0.1:1", Timeout: 3 * time.Second}
 	if diff := cmp.Diff(c.stripe("sk_test_canary", nil), want); diff != "" {
 		t.Errorf("- got, + want:\n%s", diff)
-	}
-	if calls := newClients(c, nil); calls.parallel != 7 || calls.answer != 3*time.Second {
-		t.Errorf("got clients for %d calls of %v, want 7 of 3s", calls.parallel, calls.answer)
 	}
 }
 

@@ -1,11 +1,12 @@
-// Command order is the Lambda function behind the order queue: it charges each order once
-// and settles its row.
+// Command order is the Lambda function of the order queue. It charges each order once.
 package main
 
 import (
 	"context"
+	"crypto/rand"
 	"io"
 	"log/slog"
+	mathrand "math/rand/v2"
 	"os"
 	"runtime/debug"
 	"time"
@@ -19,7 +20,7 @@ import (
 )
 
 func main() {
-	debug.SetGCPercent(200) // 12 to 22 % less CPU an order, for 3 MiB
+	debug.SetGCPercent(200) // 12 to 22 % less CPU per order, for 3 MiB
 	ctx := context.Background()
 	handler, err := wire(ctx, os.Environ(), os.Stdout)
 	if err != nil {
@@ -28,35 +29,33 @@ func main() {
 	lambda.Start(ctx, handler.Handle)
 }
 
-// wire makes the function out of its environment.
 func wire(ctx context.Context, environ []string, out io.Writer) (*sqs.Handler, error) {
 	c, err := config.Read[environment](environ)
 	if err != nil {
 		return nil, err
 	}
-	calls := newClients(c, out)
-	key, err := stripeKey(ctx, c, calls)
+	config.LoadCertificates(c.StripeAddress)
+	meter := lambda.NewMeter(out, "orderonce", map[string]string{"Scope": string(c.Scope)}, time.Now)
+	clients := config.Clients{MaxCalls: c.Parallel, Observe: meter.Observe, Now: time.Now}
+	key, err := stripeKey(ctx, c, clients)
 	if err != nil {
 		return nil, err
 	}
-	store := dynamodb.New(c.AWS.Config(config.DynamoDB, calls.aws()), c.Table)
+	store := dynamodb.New(c.AWS.Config(config.DynamoDB, clients.AWS()), c.Table)
 	return &sqs.Handler{
-		Process:    newProcessor(c, calls, key, store).Process,
-		NoteParked: store.Park,
-		Decode:     sqs.NewDecoder().Decode,
-		Queue:      sqs.NewQueue(c.AWS.Config(config.SQS, calls.aws()), string(c.Queue), string(c.DeadLetters)),
-		Policy:     c.policy(),
-		Log:        lambda.NewLogger(out, slog.LevelInfo),
-		Meter:      calls.meter, Settings: new(sqs.SettingsCheck),
-		Now: time.Now, NewOwner: newOwner, Jitter: jitter, RequestID: lambda.RequestID,
+		Process: newProcessor(c, clients, key, store).Process, NoteParked: store.Park, Decode: sqs.NewDecoder().Decode,
+		Queue:  sqs.NewQueue(c.AWS.Config(config.SQS, clients.AWS()), string(c.Queue), string(c.DeadLetters)),
+		Policy: c.policy(), Settings: new(sqs.SettingsCheck),
+		Log: lambda.NewLogger(out, slog.LevelInfo), Meter: meter, RequestID: lambda.RequestID,
+		Now: time.Now, NewOwner: rand.Text, Jitter: mathrand.Float64,
 		Parallel: c.Parallel, OrderBudget: c.OrderBudget, AnswerTime: c.AnswerTime,
 	}, nil
 }
 
-func newProcessor(c environment, calls clients, key string, claims order.Claims) *order.Processor {
+func newProcessor(c environment, clients config.Clients, key string, claims order.Claims) *order.Processor {
 	return &order.Processor{
 		Claims:   claims,
-		Payments: stripe.New(c.stripe(key, calls.stripe())),
-		Scope:    c.Scope.order(), Now: time.Now, ConfirmTime: c.confirmTime(),
+		Payments: stripe.New(c.stripe(key, clients.Transport(c.StripeTimeout, stripe.CallName))),
+		Scope:    c.Scope.order(), Now: time.Now, ConfirmTime: c.budget().ConfirmTime(),
 	}
 }

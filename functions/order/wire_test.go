@@ -397,7 +397,7 @@ func TestNoFieldIsForgotten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newProcessor(c, newClients(c, io.Discard), "sk_test_canary", new(ordertest.Memory))
+	p := newProcessor(c, config.Clients{}, "sk_test_canary", new(ordertest.Memory))
 	for _, wired := range []any{*h, *p} {
 		v := reflect.ValueOf(wired)
 		for field := range v.Type().Fields() {
@@ -468,25 +468,33 @@ func TestALiveKeyInASecretGoesToStripe(t *testing.T) {
 	}
 }
 
-func TestOwnersAreNeverRepeated(t *testing.T) {
+func TestEveryOwnerIsNew(t *testing.T) {
 	t.Parallel()
+	h, err := wire(t.Context(), complete(), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
 	seen := map[string]bool{}
 	for range 1000 {
-		id := newOwner()
-		if len(id) != 32 || strings.Trim(id, "0123456789abcdef") != "" || seen[id] {
-			t.Fatalf("owner %q, want 32 hexadecimal digits that no other has", id)
+		owner := h.NewOwner()
+		if len(owner) < 26 || seen[owner] { // 26 characters of 5 bits each
+			t.Fatalf("owner %q: want at least 128 random bits, which no other owner has", owner)
 		}
-		seen[id] = true
+		seen[owner] = true
 	}
 }
 
 // Without jitter all orders of an outage would come back in the same second, again and again. Of
 // 1,000 random numbers in [0, 1), fewer than 40 fall into one tenth with a probability below 1e-10.
-func TestLuckIsSpreadEvenly(t *testing.T) {
+func TestJitterIsSpreadEvenly(t *testing.T) {
 	t.Parallel()
+	h, err := wire(t.Context(), complete(), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var tenths [10]int
 	for range 1000 {
-		l := jitter()
+		l := h.Jitter()
 		if l < 0 || l >= 1 {
 			t.Fatalf("jitter = %v, want it in [0, 1)", l)
 		}

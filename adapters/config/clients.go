@@ -1,0 +1,59 @@
+package config
+
+import (
+	"crypto/x509"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// The metric of the calls that a function makes; docs/reference/metrics.md explains it.
+const (
+	MetricCallLatency = "CallLatency"
+	DimensionCall     = "Call" // the name of the call
+)
+
+// AWSResponseTimeout bounds the wait for one response of an AWS service. It is far above what
+// they need and far below an order's budget, so that a retry still has time.
+const AWSResponseTimeout = 2 * time.Second
+
+// Clients makes HTTP clients that observe the latency of every call as MetricCallLatency.
+type Clients struct {
+	MaxCalls int // concurrent calls to one service
+	Observe  func(metric, dimension, value string, d time.Duration)
+	Now      func() time.Time
+}
+
+// AWS returns a client for one AWS service.
+func (c Clients) AWS() *http.Client {
+	return &http.Client{Transport: c.Transport(AWSResponseTimeout, AWSCallName)}
+}
+
+// Transport returns a transport for one service. Each response should arrive within
+// responseTimeout, and callName returns a call's value of DimensionCall.
+func (c Clients) Transport(responseTimeout time.Duration, callName func(*http.Request) string) http.RoundTripper {
+	return c.timed(NewTransport(c.MaxCalls, responseTimeout), callName)
+}
+
+// timed observes the time up to the header of each response, or up to the error.
+func (c Clients) timed(next http.RoundTripper, callName func(*http.Request) string) http.RoundTripper {
+	return roundTripper(func(request *http.Request) (*http.Response, error) {
+		start := c.Now()
+		response, err := next.RoundTrip(request)
+		c.Observe(MetricCallLatency, DimensionCall, callName(request), c.Now().Sub(start))
+		return response, err
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
+
+// LoadCertificates loads the root certificates that calls to address will need. It takes 11 to 14 ms
+// with the CPU of a cold start, and far longer with the CPU of an invocation, while an order's lease runs.
+// A plain HTTP address needs none.
+func LoadCertificates(address URL) {
+	if !strings.HasPrefix(string(address), "http:") {
+		_, _ = x509.SystemCertPool() // the first TLS handshake reports what is wrong with them
+	}
+}
