@@ -37,11 +37,10 @@ type AWS struct {
 // profiles, SSO and STS along, which cost a cold start about 6 ms and 2 MB.
 func (a AWS) Config(service Service, client aws.HTTPClient) aws.Config {
 	config := aws.Config{
-		Region:           a.Region,
-		Credentials:      a.credentials(),
-		HTTPClient:       client,
-		RetryMode:        aws.RetryModeStandard,
-		RetryMaxAttempts: 3, // the SDK's default, said here because redelivery retries too: more attempts only use up the deadline
+		Region:      a.Region,
+		Credentials: a.credentials(),
+		HTTPClient:  client,
+		Retryer:     retryer(service),
 	}
 	if endpoint := a.endpoint(service); endpoint != "" {
 		config.BaseEndpoint = &endpoint

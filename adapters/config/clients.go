@@ -13,8 +13,8 @@ const (
 	DimensionCall     = "Call" // the name of the call
 )
 
-// AWSResponseTimeout bounds the wait for one response of an AWS service. It is far above what
-// they need and far below an order's budget, so that a retry still has time.
+// AWSResponseTimeout bounds the wait for one response of an AWS service. It is far above
+// what they need and far below an order's budget, so that a retry still has time.
 const AWSResponseTimeout = 2 * time.Second
 
 // Clients makes HTTP clients that observe the latency of every call as MetricCallLatency.
@@ -49,9 +49,9 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
-// LoadCertificates loads the root certificates that calls to address will need. It takes 11 to 14 ms
-// with the CPU of a cold start, and far longer with the CPU of an invocation, while an order's lease runs.
-// A plain HTTP address needs none.
+// LoadCertificates loads the root certificates that calls to address will need. It takes
+// 11 to 14 ms with the CPU of a cold start, and far longer with the CPU of an invocation,
+// while an order's lease runs. A plain HTTP address needs none.
 func LoadCertificates(address URL) {
 	if !strings.HasPrefix(string(address), "http:") {
 		_, _ = x509.SystemCertPool() // the first TLS handshake reports what is wrong with them

@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// NewTransport returns a transport for at most maxCalls concurrent calls to one service. Each
-// step of a call has its own bound: 1 s to connect, 2 s for the TLS handshake, responseTimeout for
-// the header of the response. So a service that hangs costs a known part of the deadline.
+// NewTransport returns a transport for at most maxCalls concurrent calls to one service.
+// Each step of a call has its own bound: 1 s to connect, 2 s for the TLS handshake,
+// responseTimeout for the header of the response. So a service that hangs costs a known
+// part of the deadline.
 func NewTransport(maxCalls int, responseTimeout time.Duration) *http.Transport {
 	return &http.Transport{
 		// No Proxy: http.ProxyFromEnvironment would read the environment a second time.
@@ -18,7 +19,8 @@ func NewTransport(maxCalls int, responseTimeout time.Duration) *http.Transport {
 		MaxIdleConns:          0,        // no limit over all hosts
 		MaxIdleConnsPerHost:   maxCalls, // with the default of 2, a batch repeats the TLS handshake for nearly every call
 		IdleConnTimeout:       50 * time.Second,
-		// HTTP/1.1 only, as in stripe-go: one HTTP/2 connection for all calls would stall a whole batch at once.
+		// HTTP/1.1 only, as in stripe-go: one HTTP/2 connection for all calls would stall a
+		// whole batch at once.
 		ForceAttemptHTTP2: false,
 	}
 }

@@ -5,13 +5,10 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
-
-// maxAttempts is the number of attempts of one call. Their delays add up to at most 750
-// ms; the queue handles longer outages.
-const maxAttempts = 5
 
 // The codes of a CancellationReason that this package handles (API reference,
 // TransactWriteItems).
@@ -22,18 +19,41 @@ const (
 	overCapacity    = "ProvisionedThroughputExceeded"
 )
 
-// retryer returns the SDK's standard retryer (network errors, 5xx, throttling, and a
-// token bucket against retry storms) with two differences. It also retries transaction
-// conflicts. And it waits up to 50, 100, 200 and 400 ms instead of seconds, because a
-// transaction holds an item for milliseconds only.
+// The retries of one call: five attempts with delays of up to 50, 100, 200 and 400 ms.
+// The delays are short because a transaction holds an item for milliseconds, and because
+// the queue's redelivery is the retry that lasts.
+//
+// Failures that arrive at once, such as conflicts and throttled requests, cost at most
+// 0.75 s of an order's budget, 10 s by default, of which one Stripe call may take 8 s. If
+// no response arrives, an attempt takes 2 s on an idle connection
+// (config.AWSResponseTimeout) and 5 s on a new one (config.NewTransport). Five could take
+// 5 * 5 s + 0.75 s = 25.75 s of the function's 30 s. The context of a call ends it
+// earlier: at the end of the order's time, ANSWER_TIME before the function's deadline.
+const (
+	maxAttempts = 5
+	firstDelay  = 50 * time.Millisecond // at most; the bound doubles with each retry
+)
+
+// retryer returns the SDK's standard retryer, which retries network errors, 5xx and
+// throttling, with our attempts, delays and quota. It also retries transaction conflicts.
+//
+// Every option is set because the SDK's defaults are changing: throttled requests wait a
+// second and more, and a retry costs 14 tokens instead of 5
+// (https://github.com/aws/aws-sdk-go-v2/issues/3416; AWS_NEW_RETRIES_2026=true in v1.47).
+// The new behavior also counts retries from 0, which halves our delays, and lets DynamoDB
+// ask for up to 5 s more with x-amz-retry-after, which the call's context bounds.
 func retryer() *retry.Standard {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts = maxAttempts
 		o.Retryables = append(o.Retryables, retry.IsErrorRetryableFunc(isTransient))
+		// 500 tokens, 5 for a retry, 10 after a time-out: a process in an outage gets at most
+		// 100 retries, and then one attempt for each call. A call that succeeds adds one token.
+		o.RateLimiter = ratelimit.NewTokenRateLimit(500)
+		o.RetryCost, o.ThrottlingRetryCost, o.RetryTimeoutCost, o.NoRetryIncrement = 5, 5, 10, 1
 		jitter := retry.NewExponentialJitterBackoff(time.Minute) // up to 2, 4, 8, 16 s
-		o.Backoff = retry.BackoffDelayerFunc(func(attempt int, err error) (time.Duration, error) {
-			wait, err := jitter.BackoffDelay(attempt, err)
-			return wait / 40, err
+		o.Backoff = retry.BackoffDelayerFunc(func(retry int, err error) (time.Duration, error) {
+			delay, err := jitter.BackoffDelay(retry, err)
+			return delay / (2 * time.Second / firstDelay), err
 		})
 	})
 }
@@ -48,16 +68,16 @@ func isTransient(err error) aws.Ternary {
 	if !ok {
 		return aws.UnknownTernary
 	}
-	passes := false
+	transient := false
 	for _, reason := range canceled.CancellationReasons {
 		switch aws.ToString(reason.Code) {
 		case conditionFailed:
 			return aws.FalseTernary
 		case conflict, throttled, overCapacity:
-			passes = true
+			transient = true
 		}
 	}
-	return aws.BoolTernary(passes)
+	return aws.BoolTernary(transient)
 }
 
 // refusedBy returns the order item that failed a write's condition; empty if the item

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -27,7 +28,8 @@ func TestWhatIsRetried(t *testing.T) {
 		}
 		return fmt.Errorf("wrapped: %w", &types.TransactionCanceledException{CancellationReasons: reasons})
 	}
-	for name, c := range map[string]struct {
+	retryer := dynamodb.Retryer()
+	for claim, tt := range map[string]struct {
 		err  error
 		want bool
 	}{
@@ -45,29 +47,126 @@ func TestWhatIsRetried(t *testing.T) {
 		"no such table":                                {&types.ResourceNotFoundException{}, false},
 		"throttling":                                   {&types.ThrottlingException{}, true},
 	} {
-		if got := dynamodb.Retryer().IsErrorRetryable(c.err); got != c.want {
-			t.Errorf("%s is retried: got %v, want %v", name, got, c.want)
+		if got := retryer.IsErrorRetryable(tt.err); got != tt.want {
+			t.Errorf("%s: IsErrorRetryable(%v) = %t, want %t", claim, tt.err, got, tt.want)
 		}
 	}
 }
 
-func TestWaits(t *testing.T) {
-	t.Parallel()
-	r := dynamodb.Retryer()
-	for try := 1; try < r.MaxAttempts(); try++ {
-		most := 50 * time.Millisecond << (try - 1)
-		seen := map[time.Duration]bool{}
-		for range 100 {
-			got, err := r.RetryDelay(try, errors.New("anything"))
-			if err != nil || got < 0 || got > most {
-				t.Fatalf("after try %d: got %v and error %v, want at most %v", try, got, err, most)
-			}
-			seen[got] = true
-		}
-		if len(seen) < 50 {
-			t.Errorf("after try %d: got %d different waits of 100: no jitter", try, len(seen))
+// failingTable is a table that fails every request at once. It records when each one arrives.
+type failingTable struct {
+	status   int // 0: the connection is lost
+	code     string
+	arrivals []time.Time
+}
+
+func (f *failingTable) Do(r *http.Request) (*http.Response, error) {
+	f.arrivals = append(f.arrivals, time.Now()) //nolint:forbidigo // the clock of the bubble
+	if f.status == 0 {
+		return nil, io.ErrUnexpectedEOF
+	}
+	return &http.Response{
+		StatusCode: f.status, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}},
+		Body: io.NopCloser(strings.NewReader(`{"__type":"` + f.code + `"}`)), Request: r,
+	}, nil
+}
+
+// The SDK's defaults differ with AWS_NEW_RETRIES_2026 and between releases. Ours must not.
+//
+//nolint:paralleltest // it sets a variable of the process
+func TestRetriesAreOurOwnWhateverTheSDKsDefaultsAre(t *testing.T) {
+	const calls = 20
+	const ms = time.Millisecond
+	maxDelays := []time.Duration{50 * ms, 100 * ms, 200 * ms, 400 * ms}
+	for failure, table := range map[string]failingTable{
+		"unavailable":          {status: http.StatusServiceUnavailable, code: "ServiceUnavailable"},
+		"throttled":            {status: http.StatusBadRequest, code: "ProvisionedThroughputExceededException"},
+		"transaction conflict": {status: http.StatusBadRequest, code: "TransactionConflictException"},
+		"connection lost":      {},
+	} {
+		for _, newRetries := range []string{"false", "true"} {
+			t.Run(failure+", AWS_NEW_RETRIES_2026="+newRetries, func(t *testing.T) {
+				t.Setenv("AWS_NEW_RETRIES_2026", newRetries)
+				synctest.Test(t, func(t *testing.T) {
+					store := newStore(&table)
+					longest := make([]time.Duration, len(maxDelays))
+					for range calls {
+						table.arrivals = nil
+						if _, err := store.Load(t.Context(), "O1"); err == nil {
+							t.Fatal("got no error of a table that fails")
+						}
+						if got, want := len(table.arrivals), 5; got != want {
+							t.Fatalf("attempts of one call = %d, want %d", got, want)
+						}
+						for i := range maxDelays {
+							longest[i] = max(longest[i], table.arrivals[i+1].Sub(table.arrivals[i]))
+						}
+					}
+					for i, most := range maxDelays {
+						if longest[i] > most || longest[i] < most/8 {
+							t.Errorf("longest delay %d of %d calls = %v, want at most %v and at least an eighth of it",
+								i+1, calls, longest[i], most)
+						}
+					}
+				})
+			})
 		}
 	}
+}
+
+//nolint:paralleltest // it sets a variable of the process
+func TestAnOutageLeavesAHundredRetriesAndThenOneAttemptForEachCall(t *testing.T) {
+	const calls = 40
+	for _, newRetries := range []string{"false", "true"} {
+		t.Run("AWS_NEW_RETRIES_2026="+newRetries, func(t *testing.T) {
+			t.Setenv("AWS_NEW_RETRIES_2026", newRetries)
+			synctest.Test(t, func(t *testing.T) {
+				table := &failingTable{status: http.StatusServiceUnavailable, code: "ServiceUnavailable"}
+				store := newStore(table)
+				var err error
+				for range calls {
+					_, err = store.Load(t.Context(), "O1")
+				}
+				if got, want := len(table.arrivals), calls+100; got != want {
+					t.Errorf("attempts of %d calls = %d, want %d", calls, got, want)
+				}
+				if err == nil || !strings.Contains(err.Error(), "retry quota exceeded") {
+					t.Errorf("last error = %v, want one that says the retry quota is exceeded", err)
+				}
+			})
+		})
+	}
+}
+
+func TestACallEndsWithItsContextWhateverIsLeftOfItsAttempts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		attempts := 0
+		silent := doer(func(r *http.Request) (*http.Response, error) {
+			attempts++
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		})
+		start := time.Now() //nolint:forbidigo // the clock of the bubble
+		_, err := newStore(silent).Load(ctx, "O1")
+		if took := time.Now().Sub(start); took != time.Second { //nolint:forbidigo // the clock of the bubble
+			t.Errorf("the call took %v, want 1s", took)
+		}
+		if !errors.Is(err, context.DeadlineExceeded) || attempts != 1 {
+			t.Errorf("got %d attempts and error %v, want 1 and %v", attempts, err, context.DeadlineExceeded)
+		}
+	})
+}
+
+func newStore(client aws.HTTPClient) *dynamodb.Store {
+	return dynamodb.New(aws.Config{
+		Region: "us-east-1", HTTPClient: client, BaseEndpoint: aws.String("http://pretend.invalid"),
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: "PRETEND", SecretAccessKey: "pretend"}, nil
+		}),
+	}, "orders")
 }
 
 // scripted is a table that gives these answers, whatever the store asks, and keeps the
@@ -116,15 +215,6 @@ func wire(item row) map[string]map[string]string {
 	return out
 }
 
-func (s *scripted) store() *dynamodb.Store {
-	return dynamodb.New(aws.Config{
-		Region: "us-east-1", HTTPClient: s, BaseEndpoint: aws.String("http://pretend.invalid"),
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: "PRETEND", SecretAccessKey: "pretend"}, nil
-		}),
-	}, "orders")
-}
-
 // No release writes a second version of the fingerprint yet, so a script plays the table
 // that holds one: it refuses although CheckClaim finds nothing wrong.
 func TestOlderFingerprint(t *testing.T) {
@@ -143,13 +233,13 @@ func TestOlderFingerprint(t *testing.T) {
 	taken["owner"], taken["attempt"] = text("second"), number(2)
 
 	s := &scripted{answers: []answer{refused(), {http.StatusOK, "", taken}}}
-	c, err := s.store().Begin(t.Context(), ordertest.Order("O1"), lease("second"))
+	c, err := newStore(s).Begin(t.Context(), ordertest.Order("O1"), lease("second"))
 	if err != nil || c.Attempt != 2 || c.Intent != intent {
 		t.Errorf("got %+v and error %v, want attempt 2 with its intent", c, err)
 	}
 
 	s = &scripted{answers: []answer{refused(), refused()}}
-	_, err = s.store().Begin(t.Context(), ordertest.Order("O1"), lease("second"))
+	_, err = newStore(s).Begin(t.Context(), ordertest.Order("O1"), lease("second"))
 	if err == nil || isDomain(err) || len(s.asked) != 2 {
 		t.Errorf(
 			"refused twice without a reason: got %d calls and %v, want 2 and an error of the store",
