@@ -8,18 +8,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
-// Service names an AWS service as the SDKs do in AWS_ENDPOINT_URL_<SERVICE>.
+// Service is the name of an AWS service in AWS_ENDPOINT_URL_<SERVICE>.
 type Service string
 
-// The services whose endpoints can be set one by one.
+// The services that have a client.
 const (
 	DynamoDB       Service = "DYNAMODB"
 	SQS            Service = "SQS"
 	SecretsManager Service = "SECRETS_MANAGER"
 )
 
-// AWS is what Lambda, and for other endpoints the operator, puts into the environment. Embed or nest it in the struct
-// given to [Read].
+// AWS is the region and the credentials, which Lambda sets, and the endpoints, which an
+// operator may set. Embed or nest it in the struct for [Read].
+//
 // Source: https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html.
 type AWS struct {
 	Region                 string `env:"AWS_REGION,notEmpty" want:"a region such as eu-west-1"`
@@ -33,22 +34,24 @@ type AWS struct {
 	IgnoreEndpoints        bool   `env:"AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"`
 }
 
-// Config is what the service's client is made from. The SDK's own LoadDefaultConfig would find the same, but it brings
-// profiles, SSO and STS along, which cost a cold start about 6 ms and 2 MB.
+// Config returns the configuration of a service's client. The SDK's LoadDefaultConfig would
+// return the same, but it depends on profiles, SSO and STS, which cost a cold start about 6 ms
+// and 2 MB.
 func (a AWS) Config(service Service, client aws.HTTPClient) aws.Config {
-	config := aws.Config{
+	cfg := aws.Config{
 		Region:      a.Region,
 		Credentials: a.credentials(),
 		HTTPClient:  client,
 		Retryer:     retryer(service),
 	}
 	if endpoint := a.endpoint(service); endpoint != "" {
-		config.BaseEndpoint = &endpoint
+		cfg.BaseEndpoint = &endpoint
 	}
-	return config
+	return cfg
 }
 
-// credentials never change within a process: Lambda ends an execution environment before they expire.
+// credentials returns credentials that never change within a process: Lambda ends an
+// execution environment before they expire.
 func (a AWS) credentials() aws.CredentialsProviderFunc {
 	return func(context.Context) (aws.Credentials, error) {
 		return aws.Credentials{
@@ -60,7 +63,7 @@ func (a AWS) credentials() aws.CredentialsProviderFunc {
 	}
 }
 
-// endpoint prefers the service's own, as every SDK does.
+// endpoint returns the service's own endpoint, or else the general one, as in every AWS SDK.
 func (a AWS) endpoint(service Service) string {
 	if a.IgnoreEndpoints {
 		return ""
@@ -69,6 +72,6 @@ func (a AWS) endpoint(service Service) string {
 	return cmp.Or(own[service], a.Endpoint)
 }
 
-// AWSCallName names a request of an AWS client for the meter, such as DynamoDB_20120810.UpdateItem: the services in use all
-// carry it in a header.
+// AWSCallName returns the name of an AWS call, such as DynamoDB_20120810.UpdateItem. All
+// services of this package send it in a header.
 func AWSCallName(request *http.Request) string { return request.Header.Get("X-Amz-Target") }

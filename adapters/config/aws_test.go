@@ -28,7 +28,7 @@ func TestAWSConfig(t *testing.T) {
 	client := &http.Client{}
 	cfg := readAWS(t).Config(config.SQS, client)
 	if cfg.Region != "eu-west-1" || cfg.HTTPClient != client || cfg.BaseEndpoint != nil {
-		t.Errorf("config = %+v", cfg)
+		t.Errorf("config = %+v, want the region, the client and no endpoint", cfg)
 	}
 	got, err := cfg.Credentials.Retrieve(t.Context())
 	if err != nil {
@@ -38,7 +38,7 @@ func TestAWSConfig(t *testing.T) {
 		AccessKeyID: "pretend", SecretAccessKey: canary, SessionToken: "token", Source: "Lambda environment",
 	}
 	if diff := cmp.Diff(got, want); diff != "" {
-		t.Error(diff)
+		t.Errorf("credentials: got -, want +\n%s", diff)
 	}
 }
 
@@ -50,7 +50,7 @@ func TestAWSEndpoints(t *testing.T) {
 		environ []string
 		want    string
 	}{
-		{name: "the service's own endpoint goes before the general one", want: own, environ: []string{
+		{name: "the service's own endpoint overrides the general one", want: own, environ: []string{
 			"AWS_ENDPOINT_URL_DYNAMODB=" + own, "AWS_ENDPOINT_URL=" + general,
 		}},
 		{name: "the general endpoint serves a service without its own", want: general, environ: []string{
@@ -83,10 +83,10 @@ func TestEachServiceHasAnEndpointOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestACallIsNamedByItsTarget(t *testing.T) {
+func TestTheNameOfAnAWSCallIsItsTarget(t *testing.T) {
 	t.Parallel()
 	request := &http.Request{Header: http.Header{"X-Amz-Target": {"DynamoDB_20120810.UpdateItem"}}}
-	if got := config.AWSCallName(request); got != "DynamoDB_20120810.UpdateItem" {
-		t.Errorf("got %q", got)
+	if got, want := config.AWSCallName(request), "DynamoDB_20120810.UpdateItem"; got != want {
+		t.Errorf("AWSCallName = %q, want %q", got, want)
 	}
 }

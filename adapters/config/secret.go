@@ -8,17 +8,18 @@ import (
 
 const redacted = "[redacted]"
 
-// Secret is a text that prints as [redacted], however it is printed. Its zero value is the empty text.
+// Secret is a string that prints as [redacted] in every format. The zero value is the empty
+// string.
 type Secret struct {
-	// A pointer, because fmt calls no method on a Secret in another struct's unexported field, but prints its fields:
-	// it then prints an address.
+	// A pointer, because fmt calls no method of a Secret in an unexported field of another
+	// struct. It prints the field's value, which is an address then.
 	text *string
 }
 
-// NewSecret hides text.
+// NewSecret returns a Secret that holds text.
 func NewSecret(text string) Secret { return Secret{&text} }
 
-// Reveal returns the text. Every call of it is a place to review.
+// Reveal returns the secret as a string. Review each call.
 func (s Secret) Reveal() string {
 	if s.text == nil {
 		return ""
@@ -26,26 +27,27 @@ func (s Secret) Reveal() string {
 	return *s.text
 }
 
-// UnmarshalText hides what it is given; every text is a valid secret.
+// UnmarshalText sets the secret to text. It never returns an error.
 func (s *Secret) UnmarshalText(text []byte) error {
 	*s = NewSecret(string(text))
 	return nil
 }
 
-// String is [redacted], as is every other form below.
+// String returns [redacted].
 func (Secret) String() string { return redacted }
 
-// GoString serves %#v.
+// GoString returns [redacted]. It implements %#v.
 func (Secret) GoString() string { return redacted }
 
-// Format serves every verb of fmt, also those that would take String's result apart, such as %x.
+// Format writes [redacted] for every verb of fmt, including those that transform the result
+// of String, such as %x.
 func (Secret) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, redacted) }
 
-// MarshalText serves XML, YAML and map keys.
+// MarshalText returns [redacted], in XML, YAML and map keys too.
 func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
-// MarshalJSON serves encoding/json.
+// MarshalJSON returns "[redacted]".
 func (Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`), nil }
 
-// LogValue serves log/slog.
+// LogValue returns [redacted].
 func (Secret) LogValue() slog.Value { return slog.StringValue(redacted) }

@@ -10,12 +10,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"orderonce/adapters/config"
 )
 
 const canary = "sk_test_canary"
 
-// leaks lists the forms of the canary that a careless formatter may print.
+// leaks reports whether text contains the canary, as it is or in another format.
 func leaks(text string) bool {
 	lower := strings.ToLower(text)
 	for _, form := range []string{canary, fmt.Sprintf("%x", canary), fmt.Sprintf("% x", canary), fmt.Sprintf("%d", []byte(canary))} {
@@ -26,7 +28,7 @@ func leaks(text string) bool {
 	return false
 }
 
-func TestSecretIsNeverPrinted(t *testing.T) {
+func TestASecretIsNeverPrinted(t *testing.T) {
 	t.Parallel()
 	type outer struct {
 		Key    config.Secret
@@ -41,26 +43,26 @@ func TestSecretIsNeverPrinted(t *testing.T) {
 	for _, value := range []any{key, &key, holder, &holder, []any{key}, map[config.Secret]int{key: 1}} {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "% x", "%d", "%t", "%10s", "%.3s", "%w"} {
 			if text := fmt.Sprintf(verb, value); leaks(text) {
-				t.Errorf("%s of %T leaks: %s", verb, value, text)
+				t.Errorf("%s of %T shows the secret: %s", verb, value, text)
 			}
 		}
 		if text := fmt.Errorf("charge: %w", fmt.Errorf("with %v", value)).Error(); leaks(text) {
-			t.Errorf("an error leaks: %s", text)
+			t.Errorf("an error shows the secret: %s", text)
 		}
 		if text, err := json.Marshal(value); err == nil && leaks(string(text)) {
-			t.Errorf("json of %T leaks: %s", value, text)
+			t.Errorf("the JSON of %T shows the secret: %s", value, text)
 		}
 		var lines bytes.Buffer
 		for _, handler := range []slog.Handler{slog.NewJSONHandler(&lines, nil), slog.NewTextHandler(&lines, nil)} {
 			slog.New(handler).Info("m", slog.Any("value", value), slog.Any("error", errors.New(fmt.Sprint(value))))
 		}
 		if leaks(lines.String()) {
-			t.Errorf("slog of %T leaks: %s", value, &lines)
+			t.Errorf("the log line of %T shows the secret: %s", value, &lines)
 		}
 	}
 }
 
-func TestSecretSaysRedacted(t *testing.T) {
+func TestASecretPrintsAsRedacted(t *testing.T) {
 	t.Parallel()
 	key := config.NewSecret(canary)
 	jsonText, err := json.Marshal(map[string]any{"value": key})
@@ -71,18 +73,25 @@ func TestSecretSaysRedacted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for form, text := range map[string]string{
-		"String": key.String(), "GoString": key.GoString(), "%x": fmt.Sprintf("%x", key), "LogValue": key.LogValue().String(),
-		"json": string(jsonText), "xml": string(xmlText),
-	} {
-		if !strings.Contains(text, "[redacted]") {
-			t.Errorf("%s = %s, want [redacted]", form, text)
-		}
+	got := map[string]string{
+		"String": key.String(), "GoString": key.GoString(), "%x": fmt.Sprintf("%x", key),
+		"LogValue": key.LogValue().String(), "JSON": string(jsonText), "XML": string(xmlText),
 	}
-	if got := key.Reveal(); got != canary {
-		t.Errorf("Reveal = %q, want the text", got)
+	want := map[string]string{
+		"String": "[redacted]", "GoString": "[redacted]", "%x": "[redacted]",
+		"LogValue": "[redacted]", "JSON": `{"value":"[redacted]"}`, "XML": "<Secret>[redacted]</Secret>",
+	}
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("formats: got -, want +\n%s", diff)
+	}
+}
+
+func TestRevealReturnsTheSecret(t *testing.T) {
+	t.Parallel()
+	if got := config.NewSecret(canary).Reveal(); got != canary {
+		t.Errorf("Reveal = %q, want %q", got, canary)
 	}
 	if got := (config.Secret{}).Reveal(); got != "" {
-		t.Errorf("Reveal of the zero secret = %q, want nothing", got)
+		t.Errorf("Reveal of the zero value = %q, want the empty string", got)
 	}
 }

@@ -3,36 +3,45 @@ package config
 import (
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
-// A back end that hangs may cost a known part of an invocation's time at each step, and no more.
-func TestEveryStepOfACallIsBounded(t *testing.T) {
+// A service that hangs may cost a known part of an invocation's time at each step, and no more.
+func TestEveryStepOfACallHasABound(t *testing.T) {
 	t.Parallel()
 	transport := NewTransport(7, 3*time.Second)
-	for step, bound := range map[string]struct{ got, want time.Duration }{
-		"to connect":                       {dialer().Timeout, time.Second},
-		"to shake hands":                   {transport.TLSHandshakeTimeout, 2 * time.Second},
-		"to answer":                        {transport.ResponseHeaderTimeout, 3 * time.Second},
-		"to keep an idle connection":       {transport.IdleConnTimeout, 50 * time.Second},
-		"to notice a peer that is no more": {dialer().KeepAlive, 15 * time.Second},
-	} {
-		if bound.got != bound.want {
-			t.Errorf("time %s = %v, want %v", step, bound.got, bound.want)
-		}
+	got := map[string]time.Duration{
+		"connect":                dialer().Timeout,
+		"TLS handshake":          transport.TLSHandshakeTimeout,
+		"response header":        transport.ResponseHeaderTimeout,
+		"idle connection":        transport.IdleConnTimeout,
+		"keep-alive of a socket": dialer().KeepAlive,
+	}
+	want := map[string]time.Duration{
+		"connect":                time.Second,
+		"TLS handshake":          2 * time.Second,
+		"response header":        3 * time.Second,
+		"idle connection":        50 * time.Second,
+		"keep-alive of a socket": 15 * time.Second,
+	}
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("bounds: got -, want +\n%s", diff)
 	}
 }
 
-func TestTheTransportDependsOnNothingButItsArguments(t *testing.T) {
+func TestTheTransportDependsOnItsArgumentsOnly(t *testing.T) {
 	t.Parallel()
 	transport := NewTransport(7, 3*time.Second)
 	if transport.Proxy != nil {
-		t.Error("it has a proxy, which reads the environment")
+		t.Error("Proxy is set, which reads the environment")
 	}
-	if transport.MaxIdleConnsPerHost != 7 || transport.MaxIdleConns != 0 || transport.MaxConnsPerHost != 0 {
-		t.Errorf("idle connections for a host = %d, in all = %d; connections = %d; want 7 and no other bound",
-			transport.MaxIdleConnsPerHost, transport.MaxIdleConns, transport.MaxConnsPerHost)
+	type limits struct{ IdlePerHost, Idle, ConnectionsPerHost int }
+	got := limits{transport.MaxIdleConnsPerHost, transport.MaxIdleConns, transport.MaxConnsPerHost}
+	if want := (limits{IdlePerHost: 7}); got != want {
+		t.Errorf("limits = %+v, want %+v", got, want)
 	}
 	if transport.ForceAttemptHTTP2 {
-		t.Error("it attempts HTTP/2, whose one connection can stall a whole batch")
+		t.Error("ForceAttemptHTTP2 is set, and one connection can stall a whole batch")
 	}
 }

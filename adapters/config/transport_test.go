@@ -21,7 +21,7 @@ func TestTransportKeepsAConnectionForEachCall(t *testing.T) {
 		mu.Lock()
 		opened[r.RemoteAddr] = true
 		mu.Unlock()
-		together <- struct{}{} // nobody is answered before all have asked
+		together <- struct{}{} // no call gets a response before all have arrived
 		for len(together) < calls && r.Context().Err() == nil {
 			time.Sleep(time.Millisecond)
 		}
@@ -43,17 +43,17 @@ func TestTransportKeepsAConnectionForEachCall(t *testing.T) {
 		}
 	}
 	if len(opened) != calls {
-		t.Errorf("%d connections for three batches of %d calls, want them used again", len(opened), calls)
+		t.Errorf("connections of three batches of %d calls = %d, want %d", calls, len(opened), calls)
 	}
 }
 
-func TestTransportGivesUpOnASilentServer(t *testing.T) {
+func TestTransportEndsACallWithoutAResponse(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer server.Close()
 	client := &http.Client{Transport: config.NewTransport(1, 10*time.Millisecond)}
 	if err := get(t, client, server.URL); err == nil {
-		t.Error("a server that never answers was waited for")
+		t.Error("got no error of a server that never responds")
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"orderonce/domain/order"
 )
 
-// environment is the function's whole environment; docs/reference/configuration.md explains each name.
+// environment is the function's whole environment; docs/reference/configuration.md explains each variable.
 type environment struct {
 	AWS config.AWS
 
@@ -32,52 +32,55 @@ type environment struct {
 	Parallel      int           `env:"PARALLEL_ORDERS" envDefault:"10"`
 }
 
-// Problems are what one variable alone cannot show.
+// Problems returns what is wrong with several variables together, or with a value that has the right type.
 func (c environment) Problems() []string {
-	var all []string
+	var problems []string
 	check := func(ok bool, problem string) {
 		if !ok {
-			all = append(all, problem)
+			problems = append(problems, problem)
 		}
 	}
-	queue, dead, key := string(c.Queue), string(c.DeadLetters), c.StripeKey.Reveal()
-	check(queue != dead, "QUEUE_URL, DEAD_LETTER_QUEUE_URL: want two queues: what is parked must not come back")
-	check(strings.HasSuffix(queue, fifo) == strings.HasSuffix(dead, fifo),
-		"QUEUE_URL, DEAD_LETTER_QUEUE_URL: want both FIFO queues or none")
-	check((c.StripeSecret.Reveal() == "") != (key == ""), "STRIPE_SECRET_ARN, STRIPE_SECRET_KEY: want exactly one of them")
+	queue, deadLetters, key := string(c.Queue), string(c.DeadLetters), c.StripeKey.Reveal()
+	check(queue != deadLetters,
+		"QUEUE_URL, DEAD_LETTER_QUEUE_URL: want two queues, or parked messages would be received again")
+	check(strings.HasSuffix(queue, fifoSuffix) == strings.HasSuffix(deadLetters, fifoSuffix),
+		"QUEUE_URL, DEAD_LETTER_QUEUE_URL: want two FIFO queues or two standard queues")
+	check((c.StripeSecret.Reveal() == "") != (key == ""),
+		"STRIPE_SECRET_ARN, STRIPE_SECRET_KEY: want exactly one of them")
 	if err := stripe.CheckKey(key, string(c.StripeAddress)); key != "" && err != nil {
-		all = append(all, "STRIPE_SECRET_KEY: "+err.Error())
+		problems = append(problems, "STRIPE_SECRET_KEY: "+err.Error())
 	}
 	check(c.Parallel >= 1, "PARALLEL_ORDERS: want at least 1")
 	check(c.StripeTimeout > 0 && c.StripeTimeout < c.OrderBudget,
-		"STRIPE_TIMEOUT, ORDER_BUDGET: want a time-out above 0 and below the budget, or no order would have the time to be confirmed")
+		"STRIPE_TIMEOUT, ORDER_BUDGET: want a time-out above 0 and below the budget, or no order would be confirmed")
 	check(c.AnswerTime > 0, "ANSWER_TIME: want more than 0")
 	check(c.OrderBudget+c.AnswerTime < order.MaxLease,
-		"ORDER_BUDGET, ANSWER_TIME: want less than "+order.MaxLease.String()+" together, or no order would ever be begun")
+		"ORDER_BUDGET, ANSWER_TIME: want less than "+order.MaxLease.String()+" together, or no order would begin")
 	longest := c.policy().LongestDelay
 	check(c.FirstDelay > 0 && c.FirstDelay <= longest, "FIRST_DELAY: want more than 0 and at most "+longest.String())
-	check(c.Retention > 24*time.Hour, "QUEUE_RETENTION: want more than 24h, because orders are parked a day before it ends")
-	return all
+	check(c.Retention > 24*time.Hour,
+		"QUEUE_RETENTION: want more than 24h, because orders are parked a day before it ends")
+	return problems
 }
 
-// fifo ends the names of FIFO queues, and of no others (SQS developer guide, "FIFO queue and message identifiers").
-const fifo = ".fifo"
+// fifoSuffix ends the names of FIFO queues, and of no others (SQS developer guide, "FIFO queue and message
+// identifiers").
+const fifoSuffix = ".fifo"
 
-// policy is how patient the queue is.
+// policy returns when a message is redelivered or parked.
 func (c environment) policy() sqs.Policy {
 	p := sqs.DefaultPolicy()
 	p.FirstDelay, p.Retention = c.FirstDelay, c.Retention
 	return p
 }
 
-// budget is how an order's time is spent. A write to the table gets the time of one attempt.
+// budget returns how an order's time is spent. A write to the table gets the time of one attempt.
 func (c environment) budget() order.Budget {
 	return order.Budget{
 		Order: c.OrderBudget, Provider: c.StripeTimeout, Write: config.AWSResponseTimeout, Response: c.AnswerTime,
 	}
 }
 
-// stripe is how Stripe is called.
 func (c environment) stripe(key string, transport http.RoundTripper) stripe.Options {
 	return stripe.Options{
 		Key: key, Scope: c.Scope.order(), BaseURL: string(c.StripeAddress), Timeout: c.StripeTimeout, Transport: transport,
@@ -94,14 +97,14 @@ func (s *scope) UnmarshalText(text []byte) error {
 	return err
 }
 
-// arn is where a secret is. It prints as a secret does, because a key that was pasted in its place must not.
+// arn is the ARN of a secret. It prints as a [config.Secret] does, because somebody may paste the secret itself.
 type arn struct{ config.Secret }
 
-var errNotAnARN = errors.New(`not an ARN: want prefix "arn:"`)
+var errNotARN = errors.New(`not an ARN: want prefix "arn:"`)
 
 func (a *arn) UnmarshalText(text []byte) error {
 	if !strings.HasPrefix(string(text), "arn:") {
-		return errNotAnARN
+		return errNotARN
 	}
 	return a.Secret.UnmarshalText(text)
 }

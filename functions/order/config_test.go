@@ -17,14 +17,14 @@ import (
 
 const secretARN = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:stripe-AbCdEf"
 
-// complete is an environment that is right, with some changes.
+// complete returns a valid environment with changes.
 func complete(changes ...string) []string {
 	environ := []string{
 		"AWS_REGION=eu-west-1", "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=canary",
 		"ORDERS_TABLE=orders", "QUEUE_URL=https://sqs.example/1/orders", "DEAD_LETTER_QUEUE_URL=https://sqs.example/1/dead",
 		"SCOPE=test", "STRIPE_SECRET_KEY=sk_test_canary",
 	}
-	return append(environ, changes...) // the last of two wins
+	return append(environ, changes...) // the last of two values counts
 }
 
 func TestDefaults(t *testing.T) {
@@ -40,17 +40,17 @@ func TestDefaults(t *testing.T) {
 		Retention: 7 * 24 * time.Hour, Parallel: 10,
 	}
 	if diff := cmp.Diff(c, want, cmp.AllowUnexported(config.Secret{}, arn{})); diff != "" {
-		t.Errorf("- got, + want:\n%s", diff)
+		t.Errorf("environment: got -, want +\n%s", diff)
 	}
 	if diff := cmp.Diff(c.policy(), sqs.DefaultPolicy()); diff != "" {
-		t.Errorf("policy, - got, + want:\n%s", diff)
+		t.Errorf("policy: got -, want +\n%s", diff)
 	}
 	if got := c.stripe("", nil); got.Timeout != 8*time.Second || got.BaseURL != "" {
-		t.Errorf("Stripe is called as %+v, want it at its own address within 8s", got)
+		t.Errorf("Stripe options = %+v, want a time-out of 8s and no base URL", got)
 	}
 }
 
-func TestEveryProblemIsReportedAtOnceAndNoSecret(t *testing.T) {
+func TestEveryProblemIsReportedTogetherAndNoSecretIsShown(t *testing.T) {
 	t.Parallel()
 	_, err := config.Read[environment]([]string{
 		"AWS_REGION=eu-west-1", "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=canary",
@@ -67,70 +67,70 @@ func TestEveryProblemIsReportedAtOnceAndNoSecret(t *testing.T) {
 	}}
 	var got *config.Error
 	if !errors.As(err, &got) {
-		t.Fatalf("got %v, want an EnvError", err)
+		t.Fatalf("error = %v, want a *config.Error", err)
 	}
 	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("- got, + want:\n%s", diff)
+		t.Errorf("error: got -, want +\n%s", diff)
 	}
 }
 
-func TestWhatIsRefused(t *testing.T) {
+func TestInvalidEnvironments(t *testing.T) {
 	t.Parallel()
 	const (
 		oneKey    = "STRIPE_SECRET_ARN, STRIPE_SECRET_KEY: want exactly one of them"
 		noKey     = "STRIPE_SECRET_KEY: want a key that starts with sk_test_, sk_live_, rk_test_ or rk_live_"
 		live      = "STRIPE_SECRET_KEY: live key with another base URL: a live key may be sent to Stripe only"
-		noARN     = "STRIPE_SECRET_ARN: want the ARN of a secret, got [redacted]"
-		noURL     = `STRIPE_API_BASE: want a URL, or nothing for Stripe itself, got "localhost"`
+		notARN    = "STRIPE_SECRET_ARN: want the ARN of a secret, got [redacted]"
+		notURL    = `STRIPE_API_BASE: want a URL, or nothing for Stripe itself, got "localhost"`
 		parks     = "QUEUE_RETENTION: want more than 24h, because orders are parked a day before it ends"
-		oneKind   = "QUEUE_URL, DEAD_LETTER_QUEUE_URL: want both FIFO queues or none"
-		twoQueues = "QUEUE_URL, DEAD_LETTER_QUEUE_URL: want two queues: what is parked must not come back"
+		oneKind   = "QUEUE_URL, DEAD_LETTER_QUEUE_URL: want two FIFO queues or two standard queues"
+		twoQueues = "QUEUE_URL, DEAD_LETTER_QUEUE_URL: want two queues, or parked messages would be received again"
 		delay     = "FIRST_DELAY: want more than 0 and at most 15m0s"
-		timeout   = "STRIPE_TIMEOUT, ORDER_BUDGET: want a time-out above 0 and below the budget, or no order would have the time to be confirmed"
-		lease     = "ORDER_BUDGET, ANSWER_TIME: want less than 15m0s together, or no order would ever be begun"
+		timeout   = "STRIPE_TIMEOUT, ORDER_BUDGET: want a time-out above 0 and below the budget, or no order would be confirmed"
+		lease     = "ORDER_BUDGET, ANSWER_TIME: want less than 15m0s together, or no order would begin"
 	)
 	for claim, tt := range map[string]struct{ change, want string }{
-		"two keys are one too many":              {"STRIPE_SECRET_ARN=" + secretARN, oneKey},
-		"no key is one too few":                  {"STRIPE_SECRET_KEY=", oneKey},
-		"a publishable key opens nothing":        {"STRIPE_SECRET_KEY=pk_test_canary", noKey},
-		"a secret live key goes to Stripe":       {"STRIPE_SECRET_KEY=sk_live_canary\nSTRIPE_API_BASE=http://127.0.0.1:1", live},
-		"a restricted live key goes to Stripe":   {"STRIPE_SECRET_KEY=rk_live_canary\nSTRIPE_API_BASE=http://127.0.0.1:1", live},
-		"an address of Stripe has to be one":     {"STRIPE_API_BASE=localhost", noURL},
-		"a key is no ARN, and is not shown":      {"STRIPE_SECRET_KEY=\nSTRIPE_SECRET_ARN=sk_live_canary", noARN},
-		"what is parked must not come back":      {"DEAD_LETTER_QUEUE_URL=https://sqs.example/1/orders", twoQueues},
-		"a FIFO queue dead-letters to a FIFO":    {"QUEUE_URL=https://sqs.example/1/orders.fifo", oneKind},
-		"a standard queue to a standard queue":   {"DEAD_LETTER_QUEUE_URL=https://sqs.example/1/dead.fifo", oneKind},
-		"Stripe answers within an order's time":  {"STRIPE_TIMEOUT=10s", timeout},
-		"an order's time is above Stripe's":      {"ORDER_BUDGET=8s", timeout},
-		"Stripe needs time to answer":            {"STRIPE_TIMEOUT=0s", timeout},
-		"the queue's answer needs time":          {"ANSWER_TIME=0s", "ANSWER_TIME: want more than 0"},
-		"no order is longer than a lease":        {"ORDER_BUDGET=15m", lease},
-		"nor with the queue's answer":            {"ORDER_BUDGET=14m\nANSWER_TIME=1m", lease},
-		"a first delay of nothing is none":       {"FIRST_DELAY=0s", delay},
-		"a first delay is no longer than others": {"FIRST_DELAY=15m1s", delay},
-		"somebody has to work":                   {"PARALLEL_ORDERS=0", "PARALLEL_ORDERS: want at least 1"},
-		"an order is parked before it is lost":   {"QUEUE_RETENTION=24h", parks},
+		"a key and a secret":                       {"STRIPE_SECRET_ARN=" + secretARN, oneKey},
+		"neither a key nor a secret":               {"STRIPE_SECRET_KEY=", oneKey},
+		"a publishable key":                        {"STRIPE_SECRET_KEY=pk_test_canary", noKey},
+		"a secret live key for a base URL":         {"STRIPE_SECRET_KEY=sk_live_canary\nSTRIPE_API_BASE=http://127.0.0.1:1", live},
+		"a restricted live key for a base URL":     {"STRIPE_SECRET_KEY=rk_live_canary\nSTRIPE_API_BASE=http://127.0.0.1:1", live},
+		"a base URL without a scheme":              {"STRIPE_API_BASE=localhost", notURL},
+		"a key instead of an ARN is not shown":     {"STRIPE_SECRET_KEY=\nSTRIPE_SECRET_ARN=sk_live_canary", notARN},
+		"the order queue as dead-letter queue":     {"DEAD_LETTER_QUEUE_URL=https://sqs.example/1/orders", twoQueues},
+		"a FIFO queue with standard dead letters":  {"QUEUE_URL=https://sqs.example/1/orders.fifo", oneKind},
+		"a standard queue with FIFO dead letters":  {"DEAD_LETTER_QUEUE_URL=https://sqs.example/1/dead.fifo", oneKind},
+		"a Stripe time-out of the order's budget":  {"STRIPE_TIMEOUT=10s", timeout},
+		"an order budget of Stripe's time-out":     {"ORDER_BUDGET=8s", timeout},
+		"no time for Stripe":                       {"STRIPE_TIMEOUT=0s", timeout},
+		"no time to answer the queue":              {"ANSWER_TIME=0s", "ANSWER_TIME: want more than 0"},
+		"an order budget as long as a lease":       {"ORDER_BUDGET=15m", lease},
+		"budget and answer as long as a lease":     {"ORDER_BUDGET=14m\nANSWER_TIME=1m", lease},
+		"a first delay of zero":                    {"FIRST_DELAY=0s", delay},
+		"a first delay above the longest":          {"FIRST_DELAY=15m1s", delay},
+		"no order at a time":                       {"PARALLEL_ORDERS=0", "PARALLEL_ORDERS: want at least 1"},
+		"a retention of a day leaves none to park": {"QUEUE_RETENTION=24h", parks},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			_, err := config.Read[environment](complete(strings.Split(tt.change, "\n")...))
 			var got *config.Error
 			if !errors.As(err, &got) {
-				t.Fatalf("got %v, want an EnvError", err)
+				t.Fatalf("error = %v, want a *config.Error", err)
 			}
 			if diff := cmp.Diff(got.Problems, []string{tt.want}); diff != "" {
-				t.Errorf("- got, + want:\n%s", diff)
+				t.Errorf("problems: got -, want +\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestWhatIsTaken(t *testing.T) {
+func TestValidEnvironments(t *testing.T) {
 	t.Parallel()
 	for claim, change := range map[string]string{
 		"two FIFO queues":                      "QUEUE_URL=https://sqs.example/orders.fifo\nDEAD_LETTER_QUEUE_URL=https://sqs.example/dead.fifo",
-		"a live key, to Stripe":                "STRIPE_SECRET_KEY=rk_live_canary",
-		"a test key, to anybody":               "STRIPE_API_BASE=http://127.0.0.1:1",
+		"a live key for Stripe":                "STRIPE_SECRET_KEY=rk_live_canary",
+		"a test key for a base URL":            "STRIPE_API_BASE=http://127.0.0.1:1",
 		"a secret instead of a key":            "STRIPE_SECRET_KEY=\nSTRIPE_SECRET_ARN=" + secretARN,
 		"a secret in China":                    "STRIPE_SECRET_KEY=\nSTRIPE_SECRET_ARN=arn:aws-cn:secretsmanager:cn-north-1:1:secret:stripe",
 		"a first delay as long as the longest": "FIRST_DELAY=15m",
@@ -139,7 +139,7 @@ func TestWhatIsTaken(t *testing.T) {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			if _, err := config.Read[environment](complete(strings.Split(change, "\n")...)); err != nil {
-				t.Error(err)
+				t.Errorf("error = %v, want none", err)
 			}
 		})
 	}
@@ -154,26 +154,29 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestStripeIsCalledAsConfigured is for what no request shows.
-func TestStripeIsCalledAsConfigured(t *testing.T) {
+// No request shows the time-out of a call to Stripe.
+func TestStripeOptions(t *testing.T) {
 	t.Parallel()
 	c := environment{Scope: "test", StripeAddress: "http://127.0.0.1:1", StripeTimeout: 3 * time.Second}
-	want := stripe.Options{Key: "sk_test_canary", Scope: order.Scope("test"), BaseURL: "http://127.0.0.1:1", Timeout: 3 * time.Second}
+	want := stripe.Options{
+		Key: "sk_test_canary", Scope: "test", BaseURL: "http://127.0.0.1:1", Timeout: 3 * time.Second,
+	}
 	if diff := cmp.Diff(c.stripe("sk_test_canary", nil), want); diff != "" {
-		t.Errorf("- got, + want:\n%s", diff)
+		t.Errorf("options: got -, want +\n%s", diff)
 	}
 }
 
-func TestAnARNIsNotShown(t *testing.T) {
+func TestARN(t *testing.T) {
 	t.Parallel()
 	var got arn
-	if err := got.UnmarshalText([]byte("sk_live_canary")); !errors.Is(err, errNotAnARN) || strings.Contains(err.Error(), "canary") {
-		t.Errorf("a key: got %v, want %v", err, errNotAnARN)
+	err := got.UnmarshalText([]byte("sk_live_canary"))
+	if !errors.Is(err, errNotARN) || strings.Contains(err.Error(), "canary") {
+		t.Errorf("error of a key = %v, want %v, without the key", err, errNotARN)
 	}
 	if err := got.UnmarshalText([]byte(secretARN)); err != nil || got.Reveal() != secretARN {
-		t.Errorf("an ARN: got %q, %v", got.Reveal(), err)
+		t.Errorf("got %q, %v, want %q", got.Reveal(), err, secretARN)
 	}
 	if text := fmt.Sprintf("%v %+v %#v", got, environment{StripeSecret: got}, got); strings.Contains(text, "arn:aws") {
-		t.Errorf("printed as %s", text)
+		t.Errorf("got %s, want [redacted] instead of the ARN", text)
 	}
 }
