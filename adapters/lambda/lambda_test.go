@@ -25,14 +25,14 @@ func TestFunction(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	t.Run("a configured function answers with the invocation's id at hand", func(t *testing.T) {
+	t.Run("a handler gets the event and the invocation's id", func(t *testing.T) {
 		t.Parallel()
 		body, _, err := invoke(t, binary, map[string]string{"GREETING": "hello"})
 		if want := `{"Text":"hello, world","RequestID":"00000000-0000-4000-8000-000000000001"}`; err != nil || string(body) != want {
-			t.Errorf("answer = %s, %v; want %s", body, err, want)
+			t.Errorf("response = %s, %v, want %s", body, err, want)
 		}
 	})
-	t.Run("a function that cannot start says why in one line and exits", func(t *testing.T) {
+	t.Run("a function that cannot start logs its error in one line and exits", func(t *testing.T) {
 		t.Parallel()
 		_, output, err := invoke(t, binary, nil)
 		var exit *lambdatest.ExitError
@@ -41,7 +41,7 @@ func TestFunction(t *testing.T) {
 		}
 		line := decode(t, output)
 		if line["level"] != "ERROR" || line["error"] != "GREETING: missing" {
-			t.Errorf("line = %v, want level ERROR and the error", line)
+			t.Errorf("line = %v, want level ERROR and error %q", line, "GREETING: missing")
 		}
 	})
 }
@@ -76,7 +76,7 @@ func TestLogger(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	logger := lambda.NewLogger(&out, slog.LevelInfo)
-	logger.Debug("too fine")
+	logger.Debug("below the level")
 	logger.Warn("order parked", slog.String("order_id", "ORD1"))
 	line := decode(t, out.String())
 	text, _ := line["timestamp"].(string)
@@ -84,11 +84,11 @@ func TestLogger(t *testing.T) {
 		t.Error(err)
 	}
 	if line["level"] != "WARN" || line["message"] != "order parked" || line["order_id"] != "ORD1" || len(line) != 4 {
-		t.Errorf("line = %v", line)
+		t.Errorf("line = %v, want level WARN, the message, the order id and the timestamp", line)
 	}
 }
 
-func TestLoggerKeepsToItsLevel(t *testing.T) {
+func TestLoggerWritesLinesOfItsLevelAndAbove(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		level slog.Level
@@ -108,7 +108,7 @@ func TestLoggerKeepsToItsLevel(t *testing.T) {
 			got = append(got, decode(t, line)["level"].(string))
 		}
 		if diff := cmp.Diff(got, tt.want); diff != "" {
-			t.Errorf("level %s: got - want +\n%s", tt.level, diff)
+			t.Errorf("levels of a logger at %s: got -, want +\n%s", tt.level, diff)
 		}
 	}
 }
@@ -116,6 +116,6 @@ func TestLoggerKeepsToItsLevel(t *testing.T) {
 func TestRequestIDOutsideOfAnInvocation(t *testing.T) {
 	t.Parallel()
 	if got := lambda.RequestID(context.Background()); got != "" {
-		t.Errorf("id = %q, want none", got)
+		t.Errorf("RequestID = %q, want the empty string", got)
 	}
 }

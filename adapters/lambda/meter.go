@@ -15,15 +15,18 @@ import (
 const (
 	maxValues  = 100   // of one metric in a document
 	maxMetrics = 100   // of one directive
-	maxHeld    = 1_000 // values between flushes, so that a forgotten Flush costs no memory
+	maxHeld    = 1_000 // values between flushes, which bounds the memory if Flush is not called
 )
 
-// Meter collects metrics during an invocation and writes them as CloudWatch's embedded metric format, in one write.
-// It is safe for concurrent use.
+// Meter collects metrics during an invocation and writes them in CloudWatch's embedded metric
+// format, with one call of Write. It is safe for concurrent use.
 //
-// A metric is either counted or observed, and its name is neither a dimension's nor _aws, because all share one JSON object.
-// Lambda takes these lines, which have no level, for INFO: a stricter log level of the function drops them.
-// Source: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html.
+// A metric is either counted or observed. Its name must not be _aws or the name of a
+// dimension, because all are keys of one JSON object. Lambda treats these lines, which have no
+// level, as INFO, so a function with a stricter log level loses them.
+//
+// Source:
+// https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html.
 type Meter struct {
 	w          io.Writer
 	namespace  string
@@ -42,8 +45,8 @@ type metric struct {
 	values     []float64
 }
 
-// NewMeter makes a meter whose metrics all have the given dimensions. Each combination of dimension values is billed as a
-// metric of its own.
+// NewMeter returns a meter whose metrics all have the given dimensions. CloudWatch bills each
+// combination of dimension values as a metric.
 func NewMeter(w io.Writer, namespace string, dimensions map[string]string, now func() time.Time) *Meter {
 	return &Meter{
 		w: w, namespace: namespace, dimensions: maps.Clone(dimensions), now: now,
@@ -51,7 +54,8 @@ func NewMeter(w io.Writer, namespace string, dimensions map[string]string, now f
 	}
 }
 
-// Count adds one. The metric gets the further dimension, unless its name or its value is empty: CloudWatch would drop it.
+// Count adds one to a metric. The metric gets a further dimension unless the dimension's name
+// or value is empty, because CloudWatch drops metrics with an empty dimension.
 func (m *Meter) Count(name, dimension, value string) {
 	m.add(name, "Count", dimension, value, func(counts []float64) []float64 {
 		if len(counts) == 0 {
@@ -62,7 +66,8 @@ func (m *Meter) Count(name, dimension, value string) {
 	})
 }
 
-// Observe adds a duration, in milliseconds. For dimension and value see [Meter.Count].
+// Observe adds a duration to a metric, in milliseconds. For dimension and value see
+// [Meter.Count].
 func (m *Meter) Observe(name, dimension, value string, d time.Duration) {
 	m.add(name, "Milliseconds", dimension, value, func(values []float64) []float64 {
 		return append(values, float64(d.Microseconds())/1000)
@@ -91,8 +96,8 @@ func (m *Meter) add(name, unit, dimensionName, value string, change func([]float
 	}
 }
 
-// Flush writes what was collected, nothing if that is nothing. Call it before the invocation ends, because Lambda may
-// freeze or end the process then.
+// Flush writes the metrics since the last Flush, if there are any. Call it before the
+// invocation ends, because Lambda may then freeze or end the process.
 func (m *Meter) Flush() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -114,12 +119,12 @@ func (m *Meter) flush() {
 			_ = encoder.Encode(m.document(timestamp, key, metrics)) // strings and finite numbers always encode
 		}
 	}
-	_, _ = m.w.Write(lines.Bytes()) // metrics that can't be written must not fail the work that they count
+	_, _ = m.w.Write(lines.Bytes()) // an order must not fail because its metrics cannot be written
 	m.held = 0
 	clear(m.sets)
 }
 
-// documents cuts a set into parts that the format allows in one document.
+// documents splits a set into parts that fit the format's limits for one document.
 func documents(set map[string]*metric) iter.Seq[[]metric] {
 	names := slices.Sorted(maps.Keys(set))
 	return func(yield func([]metric) bool) {
@@ -142,7 +147,7 @@ func documents(set map[string]*metric) iter.Seq[[]metric] {
 	}
 }
 
-type directive struct {
+type metricDirective struct {
 	Namespace  string
 	Dimensions [][]string
 	Metrics    []definition
@@ -158,16 +163,16 @@ func (m *Meter) document(timestamp int64, key dimension, metrics []metric) map[s
 	if key.name != "" {
 		document[key.name] = key.value
 	}
-	names := slices.AppendSeq([]string{}, maps.Keys(document)) // not nil: an empty set of dimensions is [], never null
+	names := slices.AppendSeq([]string{}, maps.Keys(document)) // not nil: without dimensions, the format wants [] and not null
 	slices.Sort(names)
-	about := directive{Namespace: m.namespace, Dimensions: [][]string{names}}
+	directive := metricDirective{Namespace: m.namespace, Dimensions: [][]string{names}}
 	for _, metric := range metrics {
-		about.Metrics = append(about.Metrics, definition{metric.name, metric.unit})
+		directive.Metrics = append(directive.Metrics, definition{metric.name, metric.unit})
 		document[metric.name] = metric.values
 	}
 	document["_aws"] = struct {
 		Timestamp         int64
-		CloudWatchMetrics []directive
-	}{timestamp, []directive{about}}
+		CloudWatchMetrics []metricDirective
+	}{timestamp, []metricDirective{directive}}
 	return document
 }

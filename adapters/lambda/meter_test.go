@@ -38,32 +38,29 @@ func TestMeterWritesEmbeddedMetrics(t *testing.T) {
 	meter.Count("results", "reason", "paid")
 	meter.Count("results", "reason", "declined")
 	meter.Count("records", "", "")
-	meter.Count("records", "reason", "") // CloudWatch takes no empty value
+	meter.Count("records", "reason", "") // CloudWatch drops metrics with an empty dimension
 	meter.Observe("latency", "call", "charge", 1500*time.Microsecond)
 	meter.Observe("latency", "call", "charge", 2*time.Millisecond)
 	meter.Flush()
 
-	const about = `{"Timestamp":1700000000123,"CloudWatchMetrics":[{"Namespace":"shop",`
-	want := `{"_aws":` + about + `"Dimensions":[["service"]],"Metrics":[{"Name":"records","Unit":"Count"}]}]},"records":[2],"service":"order"}
-{"_aws":` + about + `"Dimensions":[["call","service"]],"Metrics":[{"Name":"latency","Unit":"Milliseconds"}]}]},` +
+	const directive = `{"Timestamp":1700000000123,"CloudWatchMetrics":[{"Namespace":"shop",`
+	want := `{"_aws":` + directive + `"Dimensions":[["service"]],"Metrics":[{"Name":"records","Unit":"Count"}]}]},"records":[2],"service":"order"}
+{"_aws":` + directive + `"Dimensions":[["call","service"]],"Metrics":[{"Name":"latency","Unit":"Milliseconds"}]}]},` +
 		`"call":"charge","latency":[1.5,2],"service":"order"}
-{"_aws":` + about + `"Dimensions":[["reason","service"]],"Metrics":[{"Name":"results","Unit":"Count"}]}]},` +
+{"_aws":` + directive + `"Dimensions":[["reason","service"]],"Metrics":[{"Name":"results","Unit":"Count"}]}]},` +
 		`"reason":"declined","results":[1],"service":"order"}
-{"_aws":` + about + `"Dimensions":[["reason","service"]],"Metrics":[{"Name":"results","Unit":"Count"}]}]},` +
+{"_aws":` + directive + `"Dimensions":[["reason","service"]],"Metrics":[{"Name":"results","Unit":"Count"}]}]},` +
 		`"reason":"paid","results":[2],"service":"order"}
 `
 	if diff := cmp.Diff(out.String(), want); diff != "" {
-		t.Error(diff)
-	}
-	if out.n != 1 {
-		t.Errorf("%d writes, want one", out.n)
+		t.Errorf("lines: got -, want +\n%s", diff)
 	}
 	if meter.Flush(); out.n != 1 {
-		t.Error("an empty meter wrote")
+		t.Errorf("writes = %d, want 1: the second Flush has nothing to write", out.n)
 	}
 }
 
-// document is a line as the specification has it.
+// document is one line in the embedded metric format.
 type document struct {
 	AWS struct {
 		Timestamp         int64
@@ -89,22 +86,23 @@ func parse(t *testing.T, text string) []document {
 			t.Fatal(err)
 		}
 		documents = append(documents, d)
-		about := d.AWS.CloudWatchMetrics[0]
-		if len(about.Metrics) > 100 || len(line) > 256<<10 || d.AWS.Timestamp == 0 {
-			t.Errorf("%d metrics in a line of %d bytes", len(about.Metrics), len(line))
+		directive := d.AWS.CloudWatchMetrics[0]
+		if len(directive.Metrics) > 100 || len(line) > 256<<10 || d.AWS.Timestamp == 0 {
+			t.Errorf("line has %d metrics, %d bytes and timestamp %d, want at most 100, 256 KiB and a timestamp",
+				len(directive.Metrics), len(line), d.AWS.Timestamp)
 		}
-		if len(about.Dimensions) != 1 || about.Dimensions[0] == nil {
-			t.Errorf("dimensions = %v, want one set", about.Dimensions)
+		if len(directive.Dimensions) != 1 || directive.Dimensions[0] == nil {
+			t.Errorf("dimensions = %v, want one set", directive.Dimensions)
 		}
-		for _, name := range about.Dimensions[0] {
+		for _, name := range directive.Dimensions[0] {
 			var value string
 			if err := json.Unmarshal(d.members[name], &value); err != nil || value == "" {
-				t.Errorf("dimension %s is %s, want a text", name, d.members[name])
+				t.Errorf("dimension %s is %s, want a string", name, d.members[name])
 			}
 		}
-		for _, metric := range about.Metrics {
+		for _, metric := range directive.Metrics {
 			if values := d.values(t, metric.Name); len(values) == 0 || len(values) > 100 {
-				t.Errorf("metric %s has %d values", metric.Name, len(values))
+				t.Errorf("metric %s has %d values, want 1 to 100", metric.Name, len(values))
 			}
 		}
 	}
@@ -120,7 +118,7 @@ func (d document) values(t *testing.T, metric string) []float64 {
 	return values
 }
 
-func TestMeterKeepsTheFormatsLimits(t *testing.T) {
+func TestMeterObeysTheLimitsOfTheFormat(t *testing.T) {
 	t.Parallel()
 	var out writes
 	meter := newMeter(&out, nil)
@@ -143,11 +141,11 @@ func TestMeterKeepsTheFormatsLimits(t *testing.T) {
 		}
 	}
 	if len(latencies) != 250 || latencies[249] != 249 || counts != 150 {
-		t.Errorf("%d latencies and %d counts came back, want 250 and 150", len(latencies), counts)
+		t.Errorf("got %d latencies and %d counts, want 250 and 150", len(latencies), counts)
 	}
 }
 
-func TestMeterKeepsTheDimensionsThatItWasMadeWith(t *testing.T) {
+func TestMeterCopiesItsDimensions(t *testing.T) {
 	t.Parallel()
 	var out writes
 	dimensions := map[string]string{"service": "order"}
@@ -160,7 +158,7 @@ func TestMeterKeepsTheDimensionsThatItWasMadeWith(t *testing.T) {
 	}
 }
 
-func TestMeterForgetsWhatItFlushed(t *testing.T) {
+func TestFlushResetsTheMeter(t *testing.T) {
 	t.Parallel()
 	var out writes
 	meter := newMeter(&out, nil)
@@ -178,11 +176,11 @@ func TestMeterForgetsWhatItFlushed(t *testing.T) {
 		}
 	}
 	if out.n != 3 {
-		t.Errorf("%d writes, want 3", out.n)
+		t.Errorf("writes = %d, want 3", out.n)
 	}
 }
 
-func TestMeterFlushesByItselfAtAThousandValues(t *testing.T) {
+func TestMeterFlushesItselfAtAThousandValues(t *testing.T) {
 	t.Parallel()
 	var out writes
 	meter := newMeter(&out, nil)
@@ -190,15 +188,15 @@ func TestMeterFlushesByItselfAtAThousandValues(t *testing.T) {
 		meter.Observe("latency", "", "", time.Millisecond)
 	}
 	if out.n != 0 {
-		t.Errorf("%d writes after 999 values, want none", out.n)
+		t.Errorf("writes after 999 values = %d, want 0", out.n)
 	}
 	meter.Observe("latency", "", "", time.Millisecond)
 	if out.n != 1 {
-		t.Errorf("%d writes after 1,000 values, want 1", out.n)
+		t.Errorf("writes after 1,000 values = %d, want 1", out.n)
 	}
 }
 
-func TestMeterIsBounded(t *testing.T) {
+func TestMeterWithoutFlushUsesBoundedMemory(t *testing.T) {
 	t.Parallel()
 	var out writes
 	meter := newMeter(&out, nil)
@@ -212,7 +210,7 @@ func TestMeterIsBounded(t *testing.T) {
 	}
 	workers.Wait()
 	if out.n != 2 {
-		t.Errorf("%d writes for 2,500 values without a Flush, want 2", out.n)
+		t.Errorf("writes of 2,500 values without a Flush = %d, want 2", out.n)
 	}
 	meter.Flush()
 	values := 0
@@ -220,6 +218,6 @@ func TestMeterIsBounded(t *testing.T) {
 		values += len(d.values(t, "latency"))
 	}
 	if values != 2500 {
-		t.Errorf("%d values came back, want 2500", values)
+		t.Errorf("values = %d, want 2500", values)
 	}
 }

@@ -19,66 +19,85 @@ const (
 	secret = "sk_test_canary"
 )
 
-// answering is a Secrets Manager that gives one answer, and notes what it was asked for.
-func answering(t *testing.T, status int, body string) (cfg aws.Config, asked *[]string) {
+// answering returns the configuration of a Secrets Manager that sends one response to every
+// request, and the requests that it received.
+func answering(t *testing.T, status int, body string) (cfg aws.Config, requests *[]string) {
 	t.Helper()
-	asked = new([]string)
+	requests = new([]string)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		in, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
 		}
-		*asked = append(*asked, r.Header.Get("X-Amz-Target")+" "+string(in))
+		*requests = append(*requests, r.Header.Get("X-Amz-Target")+" "+string(in))
 		w.Header().Set("Content-Type", "application/x-amz-json-1.1")
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, body)
 	}))
 	t.Cleanup(server.Close)
 	return aws.Config{
-		Region: "eu-west-1", BaseEndpoint: &server.URL, RetryMaxAttempts: 1, // what is retried, and how often, is the caller's choice
+		Region: "eu-west-1", BaseEndpoint: &server.URL, RetryMaxAttempts: 1, // the caller configures retries
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "pretend", SecretAccessKey: "pretend"}, nil
 		}),
-	}, asked
+	}, requests
 }
 
 func TestRead(t *testing.T) {
 	t.Parallel()
-	refused := func(kind string) string { return `{"__type":"` + kind + `","Message":"no"}` }
 	for claim, tt := range map[string]struct {
-		status int
-		body   string
-		want   string
-		err    string // "" for none
+		response string
+		want     string
 	}{
-		"a secret's text is returned as it is":         {200, `{"SecretString":"` + secret + `\n"}`, secret + "\n", ""},
-		"a secret in JSON is returned as it is":        {200, `{"SecretString":"{\"key\":\"` + secret + `\"}"}`, `{"key":"` + secret + `"}`, ""},
-		"an empty secret is an error":                  {200, `{"SecretString":""}`, "", "it holds no text"},
-		"a binary secret is an error":                  {200, `{"SecretBinary":"c2tfdGVzdF9jYW5hcnk="}`, "", "it holds no text"},
-		"a secret without a value yet is an error":     {200, `{}`, "", "it holds no text"},
-		"a role that may not read it is told so":       {400, refused("AccessDeniedException"), "", "AccessDeniedException"},
-		"a secret that is not there is told so":        {400, refused("ResourceNotFoundException"), "", "ResourceNotFoundException"},
-		"a service that fails is told so":              {500, refused("InternalServiceError"), "", "InternalServiceError"},
-		"half an answer is an error, and keeps silent": {200, `{"SecretString":"` + secret, "", "deserialization failed"},
+		"a secret in plain text is returned as it is": {`{"SecretString":"` + secret + `\n"}`, secret + "\n"},
+		"a secret in JSON is returned as it is": {
+			`{"SecretString":"{\"key\":\"` + secret + `\"}"}`, `{"key":"` + secret + `"}`,
+		},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			cfg, asked := answering(t, tt.status, tt.body)
+			cfg, requests := answering(t, http.StatusOK, tt.response)
 			got, err := secretsmanager.Read(t.Context(), cfg, arn)
-			if got != tt.want || (err == nil) != (tt.err == "") {
-				t.Errorf("got %q, %v, want %q, %q", got, err, tt.want, tt.err)
+			if err != nil || got != tt.want {
+				t.Errorf("Read = %q, %v, want %q", got, err, tt.want)
 			}
 			// Without a stage or a version, Secrets Manager returns the version labeled AWSCURRENT
 			// (API reference, GetSecretValue). A rotation's previous or pending version must not be read.
-			if diff := cmp.Diff(*asked, []string{`secretsmanager.GetSecretValue {"SecretId":"` + arn + `"}`}); diff != "" {
-				t.Errorf("- asked, + want:\n%s", diff)
+			if diff := cmp.Diff(*requests, []string{`secretsmanager.GetSecretValue {"SecretId":"` + arn + `"}`}); diff != "" {
+				t.Errorf("requests: got -, want +\n%s", diff)
 			}
-			if err == nil {
-				return
+		})
+	}
+}
+
+func TestAnErrorHasTheARNAndTheCauseAndNotTheSecret(t *testing.T) {
+	t.Parallel()
+	for claim, tt := range map[string]struct {
+		status   int
+		response string
+		want     string
+	}{
+		"an empty secret":               {200, `{"SecretString":""}`, "empty SecretString"},
+		"a binary secret":               {200, `{"SecretBinary":"c2tfdGVzdF9jYW5hcnk="}`, "empty SecretString"},
+		"a secret without a value":      {200, `{}`, "empty SecretString"},
+		"a role without the permission": {400, `{"__type":"AccessDeniedException"}`, "AccessDeniedException"},
+		"a secret that does not exist":  {400, `{"__type":"ResourceNotFoundException"}`, "ResourceNotFoundException"},
+		"a service that fails":          {500, `{"__type":"InternalServiceError"}`, "InternalServiceError"},
+		"a truncated response":          {200, `{"SecretString":"` + secret, "deserialization failed"},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			cfg, _ := answering(t, tt.status, tt.response)
+			got, err := secretsmanager.Read(t.Context(), cfg, arn)
+			if got != "" || err == nil {
+				t.Fatalf("Read = %q, %v, want an error", got, err)
 			}
 			text := err.Error()
-			if !strings.HasPrefix(text, "read secret "+arn+": ") || !strings.Contains(text, tt.err) || strings.Contains(text, secret) {
-				t.Errorf("got %q, want the ARN and %q, and nothing of the secret", text, tt.err)
+			if !strings.HasPrefix(text, "read secret "+arn+": ") || !strings.Contains(text, tt.want) {
+				t.Errorf("error = %q, want the ARN and %q", text, tt.want)
+			}
+			if strings.Contains(text, secret) {
+				t.Errorf("error = %q shows the secret", text)
 			}
 		})
 	}

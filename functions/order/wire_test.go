@@ -429,8 +429,8 @@ func TestAFunctionDoesNotStart(t *testing.T) {
 		want   string
 	}{
 		"without a secret":             {400, `{"__type":"AccessDeniedException","Message":"no"}`, secret},
-		"with an empty secret":         {200, `{"SecretString":""}`, secret + "it holds no text"},
-		"with a binary secret":         {200, `{"SecretBinary":"c2tfdGVzdF9jYW5hcnk="}`, secret + "it holds no text"},
+		"with an empty secret":         {200, `{"SecretString":""}`, secret + "empty SecretString"},
+		"with a binary secret":         {200, `{"SecretBinary":"c2tfdGVzdF9jYW5hcnk="}`, secret + "empty SecretString"},
 		"with the console's key/value": {200, `{"SecretString":"{\"key\":\"sk_test_canary\"}"}`, "want the key alone as plain text"},
 		"with another secret":          {200, `{"SecretString":"whsec_canary"}`, "want a key that starts with sk_test_"},
 		"with a live key for somebody": {200, `{"SecretString":"sk_live_canary"}`, "live key with another base URL"},
