@@ -34,9 +34,9 @@ type AWS struct {
 	IgnoreEndpoints        bool   `env:"AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"`
 }
 
-// Config returns the configuration of a service's client. The SDK's LoadDefaultConfig would
-// return the same, but it depends on profiles, SSO and STS, which cost a cold start about 6 ms
-// and 2 MB.
+// Config returns the configuration of a service's client. The SDK's LoadDefaultConfig
+// would return the same, but it depends on profiles, SSO and STS, which cost a cold start
+// about 6 ms and 2 MB.
 func (a AWS) Config(service Service, client aws.HTTPClient) aws.Config {
 	cfg := aws.Config{
 		Region:      a.Region,
@@ -63,7 +63,8 @@ func (a AWS) credentials() aws.CredentialsProviderFunc {
 	}
 }
 
-// endpoint returns the service's own endpoint, or else the general one, as in every AWS SDK.
+// endpoint returns the service's own endpoint, or else the general one, as in every AWS
+// SDK.
 func (a AWS) endpoint(service Service) string {
 	if a.IgnoreEndpoints {
 		return ""

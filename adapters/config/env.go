@@ -15,8 +15,8 @@ import (
 // URL is the http or https URL of a service.
 type URL string
 
-// UnmarshalText returns an error unless text is an http or https URL with a host. It refuses
-// a queue's name, for example, where the queue's URL should be.
+// UnmarshalText returns an error unless text is an http or https URL with a host. It
+// refuses a queue's name, for example, where the queue's URL should be.
 func (u *URL) UnmarshalText(text []byte) error {
 	parsed, err := url.Parse(string(text))
 	if err != nil || parsed.Host == "" || parsed.Scheme != "https" && parsed.Scheme != "http" {
@@ -26,11 +26,12 @@ func (u *URL) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Error reports everything that is wrong with an environment, so that one deployment shows it
-// all.
+// Error reports everything that is wrong with an environment, so that one deployment
+// shows it all.
 type Error struct {
-	// Problems has one element for each invalid variable, in the order of the struct's fields,
-	// such as `TIMEOUT: want a duration such as "30s", got "fast"`. It shows no secret.
+	// Problems has one element for each invalid variable, in the order of the struct's
+	// fields, such as `TIMEOUT: want a duration such as "30s", got "fast"`. It shows no
+	// secret.
 	Problems []string
 }
 
@@ -39,14 +40,14 @@ func (e *Error) Error() string {
 	return "invalid environment:\n  " + strings.Join(e.Problems, "\n  ")
 }
 
-// Read returns a T with its fields set from variables of the form NAME=value, by the tags of
-// github.com/caarlos0/env: `env:"NAME"` with the options required and notEmpty, envDefault,
-// envPrefix. A tag `want:"..."` describes a valid value in errors. A method
-// Problems() []string of T reports what no single variable shows, in the form
-// "NAME, NAME: want ...".
+// Read returns a T with its fields set from variables of the form NAME=value, by the tags
+// of github.com/caarlos0/env: `env:"NAME"` with the options required and notEmpty,
+// envDefault, envPrefix. A tag `want:"..."` describes a valid value in errors. A method
+// Problems() []string of T reports what no single variable shows, in the form "NAME,
+// NAME: want ...".
 //
-// The error is an [*Error]. It shows the values of variables, except those of a [Secret] and
-// of types that contain one.
+// The error is an [*Error]. It shows the values of variables, except those of a [Secret]
+// and of types that contain one.
 //
 //nolint:ireturn // T is the caller's struct
 func Read[T any](environ []string) (T, error) {
@@ -69,8 +70,8 @@ func Read[T any](environ []string) (T, error) {
 	return config, nil
 }
 
-// withoutConsequences returns the problems of several variables, without those that name a
-// variable which is invalid by itself.
+// withoutConsequences returns the problems of several variables, without those that name
+// a variable which is invalid by itself.
 func withoutConsequences(several, single []string) []string {
 	return slices.DeleteFunc(several, func(problem string) bool {
 		names, _, _ := strings.Cut(problem, ":")
@@ -81,9 +82,9 @@ func withoutConsequences(several, single []string) []string {
 	})
 }
 
-// invalidFields parses each variable again, in a struct of its own. The library's errors name
-// fields instead of variables, show values, and are ambiguous if two nested structs have the
-// same field.
+// invalidFields parses each variable again, in a struct of its own. The library's errors
+// name fields instead of variables, show values, and are ambiguous if two nested structs
+// have the same field.
 func invalidFields(config reflect.Type, variables map[string]string, prefix string) []string {
 	var problems []string
 	for field := range config.Fields() {

@@ -51,9 +51,9 @@ func standardRetryer(maxAttempts int, firstDelay time.Duration) func() aws.Retry
 	return func() aws.Retryer {
 		return retry.NewStandard(func(o *retry.StandardOptions) {
 			o.MaxAttempts = maxAttempts
-			// 500 tokens, 5 for a retry, 10 after a time-out: a process in an outage gets at most
-			// 100 retries, and then one attempt for each call. A call that succeeds adds one
-			// token.
+			// 500 tokens, 5 for a retry, 10 after a time-out: a process in an outage gets
+			// at most 100 retries, and then one attempt for each call. A call that
+			// succeeds adds one token.
 			o.RateLimiter = ratelimit.NewTokenRateLimit(500)
 			o.RetryCost, o.ThrottlingRetryCost, o.RetryTimeoutCost, o.NoRetryIncrement = 5, 5, 10, 1
 			jitter := retry.NewExponentialJitterBackoff(time.Minute) // up to 2 s, 4 s, 8 s

@@ -22,7 +22,8 @@ const (
 	throttled   = `{"__type":"ThrottlingException"}`
 )
 
-// failing is a service that fails every request at once. It records when each one arrives.
+// failing is a service that fails every request at once. It records when each one
+// arrives.
 type failing struct {
 	status   int // 0: the connection is lost
 	body     string
@@ -56,7 +57,8 @@ var clients = map[config.Service]func(context.Context, aws.Config) func() error{
 	},
 }
 
-// The SDK's defaults differ with AWS_NEW_RETRIES_2026 and between releases. Ours must not.
+// The SDK's defaults differ with AWS_NEW_RETRIES_2026 and between releases. Ours must
+// not.
 func TestRetriesAreOurOwnWhateverTheSDKsDefaultsAre(t *testing.T) { //nolint:paralleltest // it sets a variable of the process
 	const calls = 40
 	for service, maxDelays := range map[config.Service][]time.Duration{

@@ -8,8 +8,8 @@ import (
 
 const redacted = "[redacted]"
 
-// Secret is a string that prints as [redacted] in every format. The zero value is the empty
-// string.
+// Secret is a string that prints as [redacted] in every format. The zero value is the
+// empty string.
 type Secret struct {
 	// A pointer, because fmt calls no method of a Secret in an unexported field of another
 	// struct. It prints the field's value, which is an address then.
@@ -39,8 +39,8 @@ func (Secret) String() string { return redacted }
 // GoString returns [redacted]. It implements %#v.
 func (Secret) GoString() string { return redacted }
 
-// Format writes [redacted] for every verb of fmt, including those that transform the result
-// of String, such as %x.
+// Format writes [redacted] for every verb of fmt, including those that transform the
+// result of String, such as %x.
 func (Secret) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, redacted) }
 
 // MarshalText returns [redacted], in XML, YAML and map keys too.

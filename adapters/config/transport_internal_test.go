@@ -7,7 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A service that hangs may cost a known part of an invocation's time at each step, and no more.
+// A service that hangs may cost a known part of an invocation's time at each step, and no
+// more.
 func TestEveryStepOfACallHasABound(t *testing.T) {
 	t.Parallel()
 	transport := NewTransport(7, 3*time.Second)

@@ -18,12 +18,12 @@ const (
 	maxHeld    = 1_000 // values between flushes, which bounds the memory if Flush is not called
 )
 
-// Meter collects metrics during an invocation and writes them in CloudWatch's embedded metric
-// format, with one call of Write. It is safe for concurrent use.
+// Meter collects metrics during an invocation and writes them in CloudWatch's embedded
+// metric format, with one call of Write. It is safe for concurrent use.
 //
 // A metric is either counted or observed. Its name must not be _aws or the name of a
-// dimension, because all are keys of one JSON object. Lambda treats these lines, which have no
-// level, as INFO, so a function with a stricter log level loses them.
+// dimension, because all are keys of one JSON object. Lambda treats these lines, which
+// have no level, as INFO, so a function with a stricter log level loses them.
 //
 // Source:
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html.
@@ -45,8 +45,8 @@ type metric struct {
 	values     []float64
 }
 
-// NewMeter returns a meter whose metrics all have the given dimensions. CloudWatch bills each
-// combination of dimension values as a metric.
+// NewMeter returns a meter whose metrics all have the given dimensions. CloudWatch bills
+// each combination of dimension values as a metric.
 func NewMeter(w io.Writer, namespace string, dimensions map[string]string, now func() time.Time) *Meter {
 	return &Meter{
 		w: w, namespace: namespace, dimensions: maps.Clone(dimensions), now: now,
@@ -54,8 +54,8 @@ func NewMeter(w io.Writer, namespace string, dimensions map[string]string, now f
 	}
 }
 
-// Count adds one to a metric. The metric gets a further dimension unless the dimension's name
-// or value is empty, because CloudWatch drops metrics with an empty dimension.
+// Count adds one to a metric. The metric gets a further dimension unless the dimension's
+// name or value is empty, because CloudWatch drops metrics with an empty dimension.
 func (m *Meter) Count(name, dimension, value string) {
 	m.add(name, "Count", dimension, value, func(counts []float64) []float64 {
 		if len(counts) == 0 {

@@ -12,8 +12,8 @@ import (
 )
 
 // Read returns the current string of the secret with this ARN. The function needs
-// secretsmanager:GetSecretValue on it. A process calls Read once, so it uses a rotated secret
-// from its next cold start on. Keep the old secret valid until then
+// secretsmanager:GetSecretValue on it. A process calls Read once, so it uses a rotated
+// secret from its next cold start on. Keep the old secret valid until then
 // (docs.aws.amazon.com/secretsmanager, "Rotation strategy").
 func Read(ctx context.Context, cfg aws.Config, arn string) (string, error) {
 	out, err := secretsmanager.NewFromConfig(cfg).GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: &arn})

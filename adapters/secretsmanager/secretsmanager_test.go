@@ -19,8 +19,8 @@ const (
 	secret = "sk_test_canary"
 )
 
-// answering returns the configuration of a Secrets Manager that sends one response to every
-// request, and the requests that it received.
+// answering returns the configuration of a Secrets Manager that sends one response to
+// every request, and the requests that it received.
 func answering(t *testing.T, status int, body string) (cfg aws.Config, requests *[]string) {
 	t.Helper()
 	requests = new([]string)
@@ -61,8 +61,9 @@ func TestRead(t *testing.T) {
 			if err != nil || got != tt.want {
 				t.Errorf("Read = %q, %v, want %q", got, err, tt.want)
 			}
-			// Without a stage or a version, Secrets Manager returns the version labeled AWSCURRENT
-			// (API reference, GetSecretValue). A rotation's previous or pending version must not be read.
+			// Without a stage or a version, Secrets Manager returns the version labeled
+			// AWSCURRENT (API reference, GetSecretValue). A rotation's previous or
+			// pending version must not be read.
 			if diff := cmp.Diff(*requests, []string{`secretsmanager.GetSecretValue {"SecretId":"` + arn + `"}`}); diff != "" {
 				t.Errorf("requests: got -, want +\n%s", diff)
 			}

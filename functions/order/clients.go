@@ -9,8 +9,8 @@ import (
 	"orderonce/adapters/stripe"
 )
 
-// stripeKey returns the key from the environment, or reads the secret that the environment names. A key from the
-// environment was checked with it.
+// stripeKey returns the key from the environment, or reads the secret that the
+// environment names. A key from the environment was checked with it.
 func stripeKey(ctx context.Context, c environment, clients config.Clients) (string, error) {
 	arn := c.StripeSecret.Reveal()
 	if arn == "" {

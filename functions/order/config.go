@@ -12,7 +12,8 @@ import (
 	"orderonce/domain/order"
 )
 
-// environment is the function's whole environment; docs/reference/configuration.md explains each variable.
+// environment is the function's whole environment; docs/reference/configuration.md
+// explains each variable.
 type environment struct {
 	AWS config.AWS
 
@@ -32,7 +33,8 @@ type environment struct {
 	Parallel      int           `env:"PARALLEL_ORDERS" envDefault:"10"`
 }
 
-// Problems returns what is wrong with several variables together, or with a value that has the right type.
+// Problems returns what is wrong with several variables together, or with a value that
+// has the right type.
 func (c environment) Problems() []string {
 	var problems []string
 	check := func(ok bool, problem string) {
@@ -63,8 +65,8 @@ func (c environment) Problems() []string {
 	return problems
 }
 
-// fifoSuffix ends the names of FIFO queues, and of no others (SQS developer guide, "FIFO queue and message
-// identifiers").
+// fifoSuffix ends the names of FIFO queues, and of no others (SQS developer guide, "FIFO
+// queue and message identifiers").
 const fifoSuffix = ".fifo"
 
 // policy returns when a message is redelivered or parked.
@@ -74,7 +76,8 @@ func (c environment) policy() sqs.Policy {
 	return p
 }
 
-// budget returns how an order's time is spent. A write to the table gets the time of one attempt.
+// budget returns how an order's time is spent. A write to the table gets the time of one
+// attempt.
 func (c environment) budget() order.Budget {
 	return order.Budget{
 		Order: c.OrderBudget, Provider: c.StripeTimeout, Write: config.AWSResponseTimeout, Response: c.AnswerTime,
@@ -97,7 +100,8 @@ func (s *scope) UnmarshalText(text []byte) error {
 	return err
 }
 
-// arn is the ARN of a secret. It prints as a [config.Secret] does, because somebody may paste the secret itself.
+// arn is the ARN of a secret. It prints as a [config.Secret] does, because somebody may
+// paste the secret itself.
 type arn struct{ config.Secret }
 
 var errNotARN = errors.New(`not an ARN: want prefix "arn:"`)

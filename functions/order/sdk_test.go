@@ -21,7 +21,8 @@ import (
 	"orderonce/domain/order"
 )
 
-// remote is SQS as the AWS SDK reaches it, without a network. Its clock may differ from ours.
+// remote is SQS as the AWS SDK reaches it, without a network. Its clock may differ from
+// ours.
 type remote struct {
 	ahead time.Duration // of our clock
 	fails string        // the error code of every call; "" for none
@@ -69,7 +70,8 @@ func (r *remote) counts() map[string]int {
 	return counts
 }
 
-// parking returns a function, as it is wired, whose orders are all parked, and whose SQS is remote.
+// parking returns a function, as it is wired, whose orders are all parked, and whose SQS
+// is remote.
 func parking(t *testing.T, r *remote, out io.Writer) *sqs.Handler {
 	t.Helper()
 	c, err := config.Read[environment](complete("STRIPE_API_BASE=http://127.0.0.1:1"))
@@ -89,7 +91,8 @@ func parking(t *testing.T, r *remote, out io.Writer) *sqs.Handler {
 	return h
 }
 
-// parked delivers one order and reports whether it was parked, or else the error in its log line.
+// parked delivers one order and reports whether it was parked, or else the error in its
+// log line.
 func parked(t *testing.T, h *sqs.Handler, out *output) (ok bool, failure string) {
 	t.Helper()
 	out.text.Reset()
@@ -111,8 +114,9 @@ func parked(t *testing.T, h *sqs.Handler, out *output) (ok bool, failure string)
 	return len(answer.BatchItemFailures) == 0, failure
 }
 
-// A sandbox whose clock is wrong signs requests that AWS refuses. The SDK corrects that from the
-// Date of the response, so the first call costs an attempt more, and no message is left behind.
+// A sandbox whose clock is wrong signs requests that AWS refuses. The SDK corrects that
+// from the Date of the response, so the first call costs an attempt more, and no message
+// is left behind.
 func TestAClockThatIsWrongDelaysOneCall(t *testing.T) {
 	t.Parallel()
 	for claim, ahead := range map[string]time.Duration{"an hour behind": time.Hour, "an hour ahead": -time.Hour} {
@@ -134,8 +138,9 @@ func TestAClockThatIsWrongDelaysOneCall(t *testing.T) {
 	}
 }
 
-// Lambda replaces a sandbox before its credentials expire. If it did not, nothing is lost: what
-// cannot be parked comes back, and no attempt is wasted on what no attempt can change.
+// Lambda replaces a sandbox before its credentials expire. If it did not, nothing is
+// lost: what cannot be parked comes back, and no attempt is wasted on what no attempt can
+// change.
 func TestWithExpiredCredentialsMessagesComeBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -151,8 +156,9 @@ func TestWithExpiredCredentialsMessagesComeBack(t *testing.T) {
 	})
 }
 
-// The SDK stops retrying while its bucket of retries is empty, as after a long outage. Each call
-// still has its first attempt, so that the first message after the outage is parked.
+// The SDK stops retrying while its bucket of retries is empty, as after a long outage.
+// Each call still has its first attempt, so that the first message after the outage is
+// parked.
 func TestAnEmptyRetryBucketLeavesEachCallItsFirstAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -26,7 +26,8 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// cloud is everything that the function calls, at one address. It notes who was asked for what, and answers each just enough.
+// cloud is everything that the function calls, at one address. It notes who was asked for
+// what, and answers each just enough.
 type cloud struct {
 	url       string
 	secret    string // Secrets Manager's answer
@@ -119,7 +120,8 @@ func (c *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, answer)
 }
 
-// settings are the attributes of both queues as infra/terraform sets them, but for the order queue's retention.
+// settings are the attributes of both queues as infra/terraform sets them, but for the
+// order queue's retention.
 func (c *cloud) settings(queue string) string {
 	if strings.HasSuffix(queue, "/dead") {
 		return `{"Attributes":{"QueueArn":"arn:aws:sqs:eu-west-1:1:dead","MessageRetentionPeriod":"1209600"}}`
@@ -138,7 +140,8 @@ func claimed() string {
 		`"openShard":{"N":"1"},"dueAt":{"N":"1767226500000"}}}`
 }
 
-// TestWire has a wired function answer a batch of an order, which Stripe does not take now, and of what is no order.
+// TestWire has a wired function answer a batch of an order, which Stripe does not take
+// now, and of what is no order.
 func TestWire(t *testing.T) {
 	t.Parallel()
 	shared := []string{
@@ -199,7 +202,8 @@ func TestWire(t *testing.T) {
 	}
 }
 
-// Each service may have an endpoint of its own, as in every AWS SDK, and each call is timed.
+// Each service may have an endpoint of its own, as in every AWS SDK, and each call is
+// timed.
 func TestEachServiceIsCalledAtItsOwnEndpoint(t *testing.T) {
 	t.Parallel()
 	table, queue, secrets, stripe := newCloud(t), newCloud(t), newCloud(t), newCloud(t)
@@ -262,8 +266,8 @@ func TestAnAWSServiceHasItsOwnTimeToAnswer(t *testing.T) {
 	}
 }
 
-// meeting is a back end that answers the first call of each of n orders only when all n have called,
-// so that each needs a connection. It counts the connections.
+// meeting is a back end that answers the first call of each of n orders only when all n
+// have called, so that each needs a connection. It counts the connections.
 type meeting struct {
 	answer http.Handler
 
@@ -307,8 +311,9 @@ func (m *meeting) connections() int {
 	return len(m.opened)
 }
 
-// A connection costs a TLS handshake, so each client keeps one for each order of a batch. A few more
-// are opened: a call may look for an idle connection just before the last answer gives one back.
+// A connection costs a TLS handshake, so each client keeps one for each order of a batch.
+// A few more are opened: a call may look for an idle connection just before the last
+// answer gives one back.
 func TestEachClientKeepsAConnectionForEachOrder(t *testing.T) {
 	t.Parallel()
 	const orders, batches = 4, 10
@@ -342,7 +347,8 @@ func TestEachClientKeepsAConnectionForEachOrder(t *testing.T) {
 	}
 }
 
-// A queue with SQS's default retention loses orders before QUEUE_RETENTION has them parked.
+// A queue with SQS's default retention loses orders before QUEUE_RETENTION has them
+// parked.
 func TestTheQueuesSettingsAreComparedWithTheEnvironment(t *testing.T) {
 	t.Parallel()
 	for claim, tt := range map[string]struct {
@@ -484,8 +490,9 @@ func TestEveryOwnerIsNew(t *testing.T) {
 	}
 }
 
-// Without jitter all orders of an outage would come back in the same second, again and again. Of
-// 1,000 random numbers in [0, 1), fewer than 40 fall into one tenth with a probability below 1e-10.
+// Without jitter all orders of an outage would come back in the same second, again and
+// again. Of 1,000 random numbers in [0, 1), fewer than 40 fall into one tenth with a
+// probability below 1e-10.
 func TestJitterIsSpreadEvenly(t *testing.T) {
 	t.Parallel()
 	h, err := wire(t.Context(), complete(), io.Discard)

@@ -9,26 +9,28 @@ import (
 	"strconv"
 )
 
-// maxResponse is Lambda's limit of a buffered response: 6 MB and, by its own error message, 100 bytes.
+// maxResponse is Lambda's limit of a buffered response: 6 MB and, in its own error
+// message, 100 bytes more.
 const maxResponse = 6<<20 + 100
 
-// api is the Runtime API as the instance's process sees it.
+// api returns the Runtime API of the instance's process.
 func (in *instance) api() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /2018-06-01/runtime/invocation/next", in.next)
 	mux.HandleFunc("POST /2018-06-01/runtime/invocation/{id}/response", func(w http.ResponseWriter, r *http.Request) {
-		in.settle(w, r, readResponse(r.Body))
+		in.finish(w, r, readResponse(r.Body))
 	})
 	mux.HandleFunc("POST /2018-06-01/runtime/invocation/{id}/error", func(w http.ResponseWriter, r *http.Request) {
-		in.settle(w, r, answer{err: readError(r.Body)})
+		in.finish(w, r, result{err: readError(r.Body)})
 	})
 	mux.HandleFunc("POST /2018-06-01/runtime/init/error", in.initError)
 	return mux
 }
 
-// initError belongs before the first request for work. The runtime's states are those of Lambda's own Runtime Interface Emulator.
+// initError accepts a report before the first request for an invocation. The states of a
+// runtime are those of Lambda's Runtime Interface Emulator.
 func (in *instance) initError(w http.ResponseWriter, r *http.Request) {
-	if !in.asked.Load() {
+	if !in.started.Load() {
 		reported := readError(r.Body)
 		in.reported.CompareAndSwap(nil, reported)
 		select {
@@ -38,12 +40,12 @@ func (in *instance) initError(w http.ResponseWriter, r *http.Request) {
 		default: // a second report
 		}
 	}
-	refuse(w, http.StatusForbidden, "InvalidStateTransition")
+	writeError(w, http.StatusForbidden, "InvalidStateTransition")
 }
 
-// next blocks until there is work; the end of the process or of the host ends the request.
+// next waits for an invocation. The request ends with the process and with the host.
 func (in *instance) next(w http.ResponseWriter, r *http.Request) {
-	in.asked.Store(true)
+	in.started.Store(true)
 	select {
 	case in.ready <- struct{}{}:
 	case <-r.Context().Done():
@@ -59,55 +61,56 @@ func (in *instance) next(w http.ResponseWriter, r *http.Request) {
 		header.Set("Lambda-Runtime-Invoked-Function-Arn", "arn:aws:lambda:us-east-1:123456789012:function:"+functionName)
 		header.Set("Lambda-Runtime-Trace-Id", fmt.Sprintf("Root=1-%08x-%024x;Parent=%016x;Sampled=0",
 			call.began.Unix(), call.serial, call.serial))
-		_, _ = w.Write(call.payload) // a process that died meanwhile is seen by its end
+		_, _ = w.Write(call.payload) // reap sees a process that ended meanwhile
 	case <-r.Context().Done():
 	}
 }
 
-// settle ends the current invocation, before the process is told so and may exit.
-func (in *instance) settle(w http.ResponseWriter, r *http.Request, got answer) {
+// finish ends the current invocation, before the process gets the response and may exit.
+func (in *instance) finish(w http.ResponseWriter, r *http.Request, got result) {
 	call := in.current.Load()
 	if call == nil || call.id != r.PathValue("id") || !in.current.CompareAndSwap(call, nil) {
-		in.refuseAnswer(w, r.PathValue("id"))
+		in.rejectResult(w, r.PathValue("id"))
 		return
 	}
-	in.settled.Store(call)
-	call.answer <- got
-	if got.refused != "" {
-		refuse(w, got.status, got.refused)
+	in.last.Store(call)
+	call.result <- got
+	if got.errorType != "" {
+		writeError(w, got.status, got.errorType)
 		return
 	}
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// refuseAnswer tells a second answer to the latest invocation from an answer to another one.
-func (in *instance) refuseAnswer(w http.ResponseWriter, id string) {
-	if call := in.settled.Load(); call != nil && call.id == id {
-		refuse(w, http.StatusForbidden, "InvalidStateTransition")
+// rejectResult distinguishes a second result of the latest invocation from a result of
+// another one.
+func (in *instance) rejectResult(w http.ResponseWriter, id string) {
+	if call := in.last.Load(); call != nil && call.id == id {
+		writeError(w, http.StatusForbidden, "InvalidStateTransition")
 		return
 	}
-	refuse(w, http.StatusBadRequest, "InvalidRequestID")
+	writeError(w, http.StatusBadRequest, "InvalidRequestID")
 }
 
-// readResponse reads one byte more than is allowed, so that too much is seen.
-func readResponse(body io.Reader) answer {
+// readResponse reads one byte more than the limit, to detect a larger response.
+func readResponse(body io.Reader) result {
 	data, err := io.ReadAll(io.LimitReader(body, maxResponse+1))
 	switch {
 	case err != nil:
-		return answer{
+		return result{
 			err:    &FunctionError{Type: "Runtime.TruncatedResponse", Message: err.Error()},
-			status: http.StatusBadRequest, refused: "TruncatedHTTPRequest",
+			status: http.StatusBadRequest, errorType: "TruncatedHTTPRequest",
 		}
 	case len(data) > maxResponse:
-		return answer{
+		return result{
 			err: &FunctionError{
 				Type:    "Function.ResponseSizeTooLarge",
 				Message: fmt.Sprintf("Response payload size exceeded maximum allowed payload size (%d bytes).", maxResponse),
 			},
-			status: http.StatusRequestEntityTooLarge, refused: "RequestEntityTooLarge",
+			status: http.StatusRequestEntityTooLarge, errorType: "RequestEntityTooLarge",
 		}
 	}
-	return answer{body: data}
+	return result{body: data}
 }
 
 func readError(body io.Reader) *FunctionError {
@@ -119,8 +122,8 @@ func readError(body io.Reader) *FunctionError {
 	return &reported
 }
 
-func refuse(w http.ResponseWriter, status int, kind string) {
+func writeError(w http.ResponseWriter, status int, errorType string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = fmt.Fprintf(w, `{"errorType":%q,"errorMessage":%q}`, kind, http.StatusText(status))
+	_, _ = fmt.Fprintf(w, `{"errorType":%q,"errorMessage":%q}`, errorType, http.StatusText(status))
 }

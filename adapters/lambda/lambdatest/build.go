@@ -22,12 +22,12 @@ type Program struct {
 	Overlay string   // a file for go build -overlay; "" compiles the module as it is
 }
 
-// Build compiles a program for this machine. The error holds what the compiler says.
+// Build compiles a program for this machine. The error has the compiler's output.
 func Build(ctx context.Context, pkg, out string) error { return Program{Package: pkg}.Build(ctx, out) }
 
 // Build compiles the program into the file out. The same source, Go release and Arch make
-// the same bytes on every machine and in every folder. The error holds what the compiler
-// says.
+// the same bytes on every machine and in every folder. The error has the compiler's
+// output.
 //
 // It opens the sources as [OpenSources] does, so that a test that builds a binary runs
 // again when they change. Call it from a test and not from TestMain: go test records only
@@ -54,14 +54,14 @@ func (p Program) Build(ctx context.Context, out string) error {
 	return p.openSources(ctx)
 }
 
-// command is a go command for the program's module, tags and architecture.
+// command returns a go command with the program's module, tags and architecture.
 func (p Program) command(ctx context.Context, verb string, args ...string) *exec.Cmd {
 	tags := append([]string{
 		"lambda.norpc",           // without the retired go1.x protocol
 		"validator_novalidatefn", // without a method call by name, which keeps every exported method linked
 	}, p.Tags...)
 	args = slices.Concat([]string{verb, "-tags", strings.Join(tags, ","), "-overlay", p.Overlay}, args)
-	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // building the caller's package is the purpose
+	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // the caller chooses the package
 	cmd.Dir = p.Root
 	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
 	if p.Arch != "" {
@@ -70,8 +70,9 @@ func (p Program) command(ctx context.Context, verb string, args ...string) *exec
 	return cmd
 }
 
-// OpenSources opens what the go command reads of this module, and of modules that it replaces by folders, for the packages and their
-// dependencies: the folder of each package, the files that it embeds, go.mod and go.sum.
+// OpenSources opens the files that the go command reads for the packages and their
+// dependencies, in this module and in modules that it replaces by folders: the folder of
+// each package, its embedded files, go.mod and go.sum.
 //
 // Call it in a test that runs go build, go list or go test. The cache of go test compares
 // what the test opened through package os, and of a folder the names, sizes and times of

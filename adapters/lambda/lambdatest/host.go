@@ -1,9 +1,11 @@
-// Package lambdatest is a pretend Lambda service for one function. It runs the compiled binary, unchanged, in processes
-// of its own and speaks the Runtime API with them, so that time-outs, crashes and cold starts are the real ones. Between
-// invocations it freezes them, on Linux. It refuses to know what a payload means, where it comes from, and what becomes of an
+// Package lambdatest is a pretend Lambda service for one function. It runs the unchanged
+// binary in processes of its own and serves them the Runtime API, so that time-outs,
+// crashes and cold starts are real. On Linux it freezes processes between invocations. It
+// does not know what a payload means, where it comes from, and what happens after an
 // invocation that failed.
 //
-// The protocol is https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html; any runtime that speaks it will do.
+// It works with every runtime that implements
+// https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html.
 package lambdatest
 
 import (
@@ -21,30 +23,32 @@ import (
 	"time"
 )
 
-// What an invocation ends with when the function does not answer it.
+// The errors of an invocation without a response.
 var (
-	// ErrTimedOut says that the invocation reached its deadline and its process was killed.
+	// ErrTimedOut is returned if the invocation reached its deadline and its process was
+	// killed.
 	ErrTimedOut = errors.New("task timed out")
-	// ErrCrashed says that the process ended during the invocation; it wraps an [*ExitError].
+	// ErrCrashed is returned if the process ended during the invocation; it wraps an
+	// [*ExitError].
 	ErrCrashed = errors.New("runtime exited")
-	// ErrInit says that a new process did not ask for its first invocation; it wraps a [*FunctionError], an [*ExitError] or,
-	// if the process was merely too slow, and so was another one, ErrTimedOut.
+	// ErrInit is returned if a new process did not request its first invocation. It wraps
+	// a [*FunctionError], an [*ExitError] or, if two starts took too long, ErrTimedOut.
 	ErrInit = errors.New("init failed")
-	// ErrClosed says that the host was closed before the invocation started.
+	// ErrClosed is returned if the host was closed before the invocation started.
 	ErrClosed = errors.New("host is closed")
-	// ErrExited says that the function cannot start, or that a process of it exited by
-	// itself; it wraps an [*ExitError], or what was reported of the start. See
-	// [Host.UntilExit].
+	// ErrExited is the cause of [Host.UntilExit] if the function cannot start, or if a
+	// process of it exited by itself. It wraps an [*ExitError] or the reported
+	// [*FunctionError].
 	ErrExited = errors.New("function exited")
 )
 
-// FunctionError is what the function itself reported, through /error or /init/error.
+// FunctionError is an error that the function reported to /error or /init/error.
 type FunctionError struct {
 	Type    string `json:"errorType"`
 	Message string `json:"errorMessage"`
 }
 
-// Error is type and message, as Lambda logs them.
+// Error returns the type and the message, as in Lambda's log.
 func (e *FunctionError) Error() string { return e.Type + ": " + e.Message }
 
 // ExitError reports how a process ended.
@@ -67,25 +71,29 @@ func (e *ExitError) Error() string {
 	return e.Status + ": " + e.Output
 }
 
-// Options say which function to run and how.
+// Options configure a Host.
 type Options struct {
 	// Binary is the path of the executable, built as for Lambda; see [Build].
 	Binary string
-	// Env is the function's environment. Nothing is inherited from this process; what Lambda itself sets is added unless
-	// it is given here.
+	// Env is the function's environment, which inherits nothing from this process. The
+	// variables that Lambda sets are added unless they are set here.
 	Env map[string]string
-	// Timeout bounds each invocation, as in the function's configuration. Default 3 s, as in Lambda.
+	// Timeout bounds each invocation, as in the function's configuration. Default 3 s, as
+	// in Lambda.
 	Timeout time.Duration
-	// InitTimeout bounds the start of a process up to its first request for work. Default 10 s, as in Lambda. A start that takes
-	// longer is tried once more, under Timeout and at its expense.
+	// InitTimeout bounds the start of a process up to its first request for an
+	// invocation. Default 10 s, as in Lambda. If a start takes longer, a second one
+	// follows within Timeout, and its duration counts toward it.
 	InitTimeout time.Duration
-	// MemoryMB is told to the function and not enforced. Default 128, as in Lambda.
+	// MemoryMB is a variable of the function and is not enforced. Default 128, as in
+	// Lambda.
 	MemoryMB int
-	// Instances is how many processes may live at once. Default 1.
+	// Instances is the limit of concurrent processes. Default 1.
 	Instances int
-	// Output receives what the processes print, in whole lines, one line a Write. Nil discards it.
+	// Output receives the output of the processes, one whole line per Write. Nil discards
+	// it.
 	Output io.Writer
-	// Now is the clock of deadlines told to the function and of the report. Default [time.Now].
+	// Now is the clock of the function's deadlines and of the report. Default [time.Now].
 	Now func() time.Time
 }
 
@@ -104,7 +112,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.MemoryMB = max(o.MemoryMB, 128)
 	o.Instances = max(o.Instances, 1)
 	if o.Now == nil {
-		o.Now = time.Now //nolint:forbidigo // the default of a program that runs real processes is the real clock
+		o.Now = time.Now //nolint:forbidigo // real processes have the real clock
 	}
 	return o, nil
 }
@@ -114,13 +122,13 @@ const functionName = "function"
 // Host runs one function. It is safe for concurrent use.
 type Host struct {
 	opts  Options
-	slots chan struct{} // one for each invocation under way, so an instance is idle or there is room for a new one
+	slots chan struct{} // one per running invocation: the holder finds an idle instance or may start one
 	ctx   context.Context
 	close context.CancelFunc
 	ended sync.WaitGroup
 	print sync.Mutex
 
-	alive  context.Context // ends with the first process that exits by itself, and with that as the cause
+	alive  context.Context // canceled when a process exits by itself; the cause is an ErrExited
 	exited context.CancelCauseFunc
 
 	mu     sync.Mutex
@@ -131,7 +139,8 @@ type Host struct {
 	tally  tally
 }
 
-// Start makes a host; processes start with invocations. Callers must Close it.
+// Start returns a host, which starts processes as invocations need them. The caller must
+// Close it.
 func Start(opts Options) (*Host, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -169,8 +178,8 @@ func (h *Host) UntilExit(ctx context.Context) (context.Context, context.CancelFu
 	}
 }
 
-// Close kills every process and returns when all are reaped and their output is written. Invocations under way end with
-// ErrCrashed.
+// Close kills every process, and returns when all have ended and their output is written.
+// Running invocations end with ErrCrashed.
 func (h *Host) Close() error {
 	h.mu.Lock()
 	h.close()
@@ -179,11 +188,13 @@ func (h *Host) Close() error {
 	return nil
 }
 
-// Invoke runs the function once, on the most recently used idle instance, else on a new one, else on the first that
-// becomes free. It returns when that instance is ready for more work, or has ended.
+// Invoke runs the function once: on the most recently used idle instance, or else on a
+// new one, or else on the first one that becomes idle. It returns when that instance is
+// ready for another invocation, or has ended.
 //
-// The context bounds only the wait for an instance: nobody can call an invocation back once it has begun.
-// Errors: [*FunctionError], [ErrTimedOut], [ErrCrashed], [ErrInit], [ErrClosed], or the context's.
+// ctx bounds only the wait for an instance, because a running invocation cannot be
+// canceled. Errors: [*FunctionError], [ErrTimedOut], [ErrCrashed], [ErrInit], [ErrClosed]
+// and the context's.
 func (h *Host) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	select {
 	case h.slots <- struct{}{}:
@@ -217,26 +228,27 @@ func (h *Host) invoke(payload []byte) ([]byte, error) {
 	deadline := time.NewTimer(timeout)
 	defer deadline.Stop()
 
-	got := in.perform(call, deadline.C)
+	got := in.run(call, deadline.C)
 	h.observe(in, call, got)
-	if in.rest(deadline.C) {
-		h.park(in)
+	if in.waitReady(deadline.C) {
+		h.release(in)
 	}
 	return got.body, got.err
 }
 
-// Kill sends SIGKILL to the instances that now run an invocation whose payload matches, all of them if match is nil, and
-// returns how many. Their Invoke returns ErrCrashed.
+// Kill sends SIGKILL to the instances that run an invocation with a matching payload, or
+// to all that run one if match is nil. It returns their number. Their Invoke returns
+// ErrCrashed.
 func (h *Host) Kill(match func(payload []byte) bool) int {
 	return h.each(match, func(in *instance) { h.tally.Kills++; _ = in.kill() })
 }
 
-// Freeze stops the matching instances where they stand, until Thaw or their deadline.
+// Freeze stops the matching instances, as in Kill, until Thaw or their deadline.
 func (h *Host) Freeze(match func(payload []byte) bool) int {
 	return h.each(match, func(in *instance) { _ = in.cmd.Process.Signal(syscall.SIGSTOP) })
 }
 
-// Thaw lets the matching instances run on.
+// Thaw continues the matching instances, as in Kill.
 func (h *Host) Thaw(match func(payload []byte) bool) int {
 	return h.each(match, func(in *instance) { _ = in.cmd.Process.Signal(syscall.SIGCONT) })
 }
@@ -254,7 +266,8 @@ func (h *Host) each(match func([]byte) bool, do func(*instance)) int {
 	return n
 }
 
-// Replace deploys another binary, under another path: new instances run it, idle ones end now, and busy ones after their invocation.
+// Replace deploys a binary with another path. New instances run it, idle instances end
+// now, and busy ones after their invocation.
 func (h *Host) Replace(binary string) error {
 	path, err := filepath.Abs(binary)
 	if err != nil {
@@ -284,7 +297,7 @@ func (h *Host) takeIdle() *instance {
 	return nil
 }
 
-func (h *Host) park(in *instance) {
+func (h *Host) release(in *instance) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.live[in] = nil
@@ -307,13 +320,14 @@ func (h *Host) assign(in *instance, payload []byte, timeout time.Duration) *invo
 		payload:  payload,
 		began:    now,
 		deadline: now.Add(timeout),
-		answer:   make(chan answer, 1),
+		result:   make(chan result, 1),
 	}
 	h.live[in] = call
 	return call
 }
 
-// environ is what the documentation lists as defined runtime environment variables, under what the caller gives.
+// environ is what the documentation lists as defined runtime environment variables, under
+// what the caller gives.
 func (h *Host) environ(binary, api string) []string {
 	env := map[string]string{
 		"AWS_ACCESS_KEY_ID":               "pretend",
@@ -343,11 +357,11 @@ func (h *Host) environ(binary, api string) []string {
 	return list
 }
 
-// lastLines is how many lines an ExitError holds. A panic of a small program prints
+// lastLines is the number of lines in an ExitError. A panic of a small program prints
 // fewer.
 const lastLines = 40
 
-// lines hands whole lines to a writer that several processes share, and keeps the last
+// lines writes whole lines to a writer that several processes share, and keeps the last
 // ones.
 type lines struct {
 	mu   *sync.Mutex
@@ -368,7 +382,7 @@ func (l *lines) Write(p []byte) (int, error) {
 	}
 }
 
-// finish writes what a killed process left without its newline.
+// finish writes the last line if a killed process did not end it.
 func (l *lines) finish() {
 	if len(l.part) > 0 {
 		l.emit(append(l.part, '\n'))
@@ -385,8 +399,8 @@ func (l *lines) emit(line []byte) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, _ = l.to.Write(line) // a reader that went away must not end the function
+	_, _ = l.to.Write(line) // the function must not fail because nobody reads its output
 }
 
-// tail is the last lines.
+// tail returns the last lines.
 func (l *lines) tail() string { return strings.TrimSpace(strings.Join(l.last, "")) }

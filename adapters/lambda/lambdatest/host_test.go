@@ -475,7 +475,8 @@ func stopped(t *testing.T, pid string) bool {
 	return bytes.Contains(stat, []byte(") T "))
 }
 
-// await looks again and again until something is so, and fails a test that would wait for ever.
+// await looks again and again until something is so, and fails a test that would wait for
+// ever.
 func await(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -13,49 +13,54 @@ import (
 	"time"
 )
 
-// instance is one execution environment: a process and the Runtime API that it alone talks to.
-// A listener each, because other runtimes than Go's take only host:port from AWS_LAMBDA_RUNTIME_API.
+// instance is one execution environment: a process and a Runtime API of its own. Each has
+// a listener, because runtimes other than Go's read only host:port from
+// AWS_LAMBDA_RUNTIME_API.
 type instance struct {
-	binary   string
-	cmd      *exec.Cmd
-	server   *http.Server
-	output   *lines
-	began    time.Time
-	answered bool // the first answer was observed
+	binary string
+	cmd    *exec.Cmd
+	server *http.Server
+	output *lines
+	began  time.Time
+	warm   bool // the first response was observed
 
-	ready    chan struct{}                 // the process asks for work
-	work     chan *invocation              // and gets it
-	initFail chan *FunctionError           // or says that it never will
-	reported atomic.Pointer[FunctionError] // what it said then
-	dead     chan struct{}                 // closed when the process is reaped
+	ready    chan struct{}                 // the process requests an invocation
+	work     chan *invocation              // and receives it
+	initFail chan *FunctionError           // or reports that it cannot start
+	reported atomic.Pointer[FunctionError] // that report
+	dead     chan struct{}                 // closed when the process has ended
 	exit     *ExitError                    // set before dead is closed
-	asked    atomic.Bool                   // the process asked for work, so its init is over
+	started  atomic.Bool                   // the process requested an invocation: its init is over
 	current  atomic.Pointer[invocation]
-	settled  atomic.Pointer[invocation] // the latest that was answered
+	last     atomic.Pointer[invocation] // the latest one with a result
 	peakRSS  atomic.Int64               // bytes, as last sampled
 }
 
-// invocation is one piece of work for an instance.
+// invocation is one event for an instance.
 type invocation struct {
 	serial          int
 	id              string
 	payload         []byte
 	began, deadline time.Time
-	answer          chan answer // of one, so that the API never waits for the host
+	result          chan result // of capacity one, so that the API does not wait for the host
 }
 
-type answer struct {
+// result is how an invocation ended.
+type result struct {
 	body []byte
 	err  error
 
-	status  int    // of the refusal that the runtime gets
-	refused string // its type, empty if there is none
+	status    int    // of the error response to the runtime
+	errorType string // of the error response; "" if the runtime's request was accepted
 }
 
-// launch starts a process, and another one if the first takes too long to its first request for work: "If all three tasks do not complete
-// within 10 seconds, Lambda retries the Init phase at the time of the first function invocation with the configured function timeout"
-// (Lambda developer guide, "Lambda execution environment lifecycle"). What the second start takes is spent of the invocation's time.
-// A start that crashes or reports an error is not retried here; Lambda's INIT_REPORT lines tell of it (Phase: init, then invoke).
+// launch starts a process, and a second one if the first does not request an invocation
+// in time: "If all three tasks do not complete within 10 seconds, Lambda retries the Init
+// phase at the time of the first function invocation with the configured function
+// timeout" (Lambda developer guide, "Lambda execution environment lifecycle"). It returns
+// how much of the invocation's time-out the second start took. A start that crashes or
+// reports an error is not repeated, although Lambda does that (INIT_REPORT lines with
+// Phase: init, then invoke).
 func (h *Host) launch() (in *instance, spent time.Duration, err error) {
 	in, err = h.initialize(h.opts.InitTimeout)
 	if !errors.Is(err, ErrTimedOut) {
@@ -66,14 +71,14 @@ func (h *Host) launch() (in *instance, spent time.Duration, err error) {
 	return in, h.opts.Now().Sub(again), err
 }
 
-// initialize starts a process and waits until it asks for work.
+// initialize starts a process and waits until it requests an invocation.
 func (h *Host) initialize(limit time.Duration) (*instance, error) {
 	in, err := h.spawn()
 	if err != nil {
 		return nil, err
 	}
-	patience := time.NewTimer(limit)
-	defer patience.Stop()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
 	select {
 	case <-in.ready:
 		h.observeInit(in)
@@ -83,13 +88,13 @@ func (h *Host) initialize(limit time.Duration) (*instance, error) {
 	case reported := <-in.initFail:
 		err = reported
 		h.exited(fmt.Errorf("%w: %w", ErrExited, reported))
-	case <-patience.C:
+	case <-timer.C:
 		err = fmt.Errorf("%w after %v", ErrTimedOut, limit)
 	}
 	_ = in.kill()
 	<-in.dead
 	select {
-	case reported := <-in.initFail: // reported and then exited: the report says more
+	case reported := <-in.initFail: // the process reported and then exited: the report says more
 		err = reported
 	default:
 	}
@@ -101,11 +106,11 @@ func (h *Host) spawn() (*instance, error) {
 	if err != nil {
 		return nil, closedOr(h, fmt.Errorf("listen for a runtime: %w", err))
 	}
-	h.mu.Lock() // also fences Close, which waits for what is counted here
+	h.mu.Lock() // Close waits for h.ended only after it had the lock
 	defer h.mu.Unlock()
 	in := &instance{
 		binary:   h.binary,
-		cmd:      exec.CommandContext(h.ctx, h.binary), //nolint:gosec // running the caller's binary is the purpose
+		cmd:      exec.CommandContext(h.ctx, h.binary), //nolint:gosec // the caller chooses the binary
 		output:   &lines{mu: &h.print, to: h.opts.Output},
 		began:    h.opts.Now(),
 		ready:    make(chan struct{}),
@@ -134,9 +139,9 @@ func (h *Host) spawn() (*instance, error) {
 	return in, nil
 }
 
-// reap waits for the process, whatever ends it, and takes its figures.
+// reap waits until the process ends, and records its CPU time and memory.
 func (h *Host) reap(in *instance) {
-	_ = in.cmd.Wait() // the state says how it ended
+	_ = in.cmd.Wait() // ProcessState shows how it ended
 	in.output.finish()
 	in.exit = &ExitError{Status: in.cmd.ProcessState.String(), Output: in.output.tail()}
 	_ = in.server.Close()
@@ -145,48 +150,50 @@ func (h *Host) reap(in *instance) {
 	delete(h.live, in)
 	h.tally.ended(in)
 	if !killed(in.cmd.ProcessState) {
-		var why error = in.exit
+		var cause error = in.exit
 		if reported := in.reported.Load(); reported != nil { // it says more
-			why = reported
+			cause = reported
 		}
-		h.exited(fmt.Errorf("%w: %w", ErrExited, why))
+		h.exited(fmt.Errorf("%w: %w", ErrExited, cause))
 	}
 	close(in.dead)
 }
 
-// killed reports whether the host ended a process, or somebody else by hand. A program
-// does not end itself so: it exits, or a panic ends it with a status.
+// killed reports whether the host or a person killed the process. A program that ends by
+// itself has an exit status, also after a panic.
 func killed(state *os.ProcessState) bool {
 	status, ok := state.Sys().(syscall.WaitStatus)
 	return ok && status.Signaled() && (status.Signal() == syscall.SIGKILL || status.Signal() == syscall.SIGTERM)
 }
 
-// perform hands the invocation over and waits for its answer, its deadline or the end of the process.
-func (in *instance) perform(call *invocation, deadline <-chan time.Time) answer {
+// run hands the invocation over and waits for its result, its deadline or the end of the
+// process.
+func (in *instance) run(call *invocation, deadline <-chan time.Time) result {
 	select {
 	case in.work <- call:
 	case <-in.dead:
-		return answer{err: fmt.Errorf("%w: %w", ErrCrashed, in.exit)}
+		return result{err: fmt.Errorf("%w: %w", ErrCrashed, in.exit)}
 	}
 	select {
-	case got := <-call.answer:
+	case got := <-call.result:
 		return got
 	case <-deadline:
 		_ = in.kill()
 		<-in.dead
-		return answer{err: fmt.Errorf("%w after %v", ErrTimedOut, call.deadline.Sub(call.began))}
+		return result{err: fmt.Errorf("%w after %v", ErrTimedOut, call.deadline.Sub(call.began))}
 	case <-in.dead:
 	}
 	select {
-	case got := <-call.answer: // answered and then exited
+	case got := <-call.result: // the process responded and then exited
 		return got
 	default:
-		return answer{err: fmt.Errorf("%w: %w", ErrCrashed, in.exit)}
+		return result{err: fmt.Errorf("%w: %w", ErrCrashed, in.exit)}
 	}
 }
 
-// rest waits until the instance asks for more work; an invocation is over only then. False: it never will.
-func (in *instance) rest(deadline <-chan time.Time) bool {
+// waitReady waits until the instance requests another invocation, because the current one
+// is over only then. It returns false if the process ended instead.
+func (in *instance) waitReady(deadline <-chan time.Time) bool {
 	select {
 	case <-in.ready:
 		return true
@@ -208,7 +215,7 @@ func (in *instance) alive() bool {
 	}
 }
 
-// kill needs no thaw: SIGKILL ends a frozen process as well.
+// kill ends the process. SIGKILL ends a frozen process too.
 func (in *instance) kill() error {
 	in.sample()
 	return in.cmd.Process.Kill()

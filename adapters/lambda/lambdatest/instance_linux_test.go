@@ -18,8 +18,9 @@ import (
 	"orderonce/adapters/lambda/lambdatest"
 )
 
-// Lambda developer guide, "Lambda execution environment lifecycle": the environment is frozen between invocations, and "background
-// processes or callbacks that were initiated by your Lambda function and did not complete when the function ended resume if Lambda
+// Lambda developer guide, "Lambda execution environment lifecycle": the environment is
+// frozen between invocations, and "background processes or callbacks that were initiated
+// by your Lambda function and did not complete when the function ended resume if Lambda
 // reuses the execution environment".
 func TestAnIdleInstanceStandsStill(t *testing.T) {
 	t.Parallel()

@@ -4,7 +4,7 @@ package lambdatest
 
 import "os/exec"
 
-// freeze does nothing where no kernel ends the processes of a killed host: a frozen one would stay for ever.
+// freeze does nothing, because a frozen process would stay after its host is killed.
 func (in *instance) freeze() {}
 
 func (in *instance) thaw() {}

@@ -12,33 +12,34 @@ import (
 	"time"
 )
 
-// Report is what a host has seen so far. Times are in milliseconds, medians over the host's life.
+// Report has the counts and times of a host so far. Times are medians, in milliseconds.
 type Report struct {
-	// Live is how many processes there are now.
+	// Live is the number of processes that run or are frozen.
 	Live        int `json:"live"`
 	ColdStarts  int `json:"cold_starts"`
 	Invocations int `json:"invocations"`
 	// Errors counts the invocations that returned an error, of any kind.
 	Errors int `json:"errors"`
-	// Kills counts the processes that Kill or the deadline of an unanswered invocation ended.
+	// Kills counts the processes that Kill, or the deadline of an invocation, ended.
 	Kills int `json:"kills"`
-	// InitMS is from the start of a process to its first request for work.
+	// InitMS is the time from the start of a process to its first request for an
+	// invocation.
 	InitMS float64 `json:"init_ms"`
-	// FirstAnswerMS is from the start of a process to the answer of its first invocation.
+	// FirstAnswerMS is the time from the start of a process to its first response.
 	FirstAnswerMS float64 `json:"first_answer_ms"`
-	// LatencyMS is from the hand-over of an invocation to its answer.
+	// LatencyMS is the time from the hand-over of an invocation to its response.
 	LatencyMS float64 `json:"latency_ms"`
-	// CPUMS is the user and system time of all processes, their starts included. Live processes count on Linux only, in
-	// steps of 10 ms: for exact figures, ask after Close.
+	// CPUMS is the user and system time of all processes, including their starts. Live
+	// processes count on Linux only, in steps of 10 ms. It is exact after Close.
 	CPUMS float64 `json:"cpu_ms"`
 	// CPUPerInvocationMS is CPUMS divided by Invocations.
 	CPUPerInvocationMS float64 `json:"cpu_per_invocation_ms"`
-	// PeakRSSBytes is the largest resident set of any one process; on Linux it leaves out processes that ended by
-	// themselves before a Report.
+	// PeakRSSBytes is the largest resident set of any process. On Linux it does not count
+	// processes that exited by themselves before a Report.
 	PeakRSSBytes int64 `json:"peak_rss_bytes"`
 }
 
-// String is the report for people.
+// String returns the report in one line.
 func (r Report) String() string {
 	return fmt.Sprintf("%d invocations (%d errors, %d kills), %d cold starts; median init %.1f ms, first answer %.1f ms, "+
 		"answer %.2f ms; CPU %.2f ms an invocation; peak RSS %.1f MiB",
@@ -46,7 +47,8 @@ func (r Report) String() string {
 		r.CPUPerInvocationMS, float64(r.PeakRSSBytes)/(1<<20))
 }
 
-// Report may be asked for at any time, also after Close.
+// Report returns the counts and times so far. It may be called at any time, also after
+// Close.
 func (h *Host) Report() Report {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -67,7 +69,7 @@ func (h *Host) Report() Report {
 	return report
 }
 
-// tally holds the counters of the report, and what its medians and sums are made of.
+// tally has the counts of the report, and the samples for its medians and sums.
 type tally struct {
 	Report
 	inits, firsts, latencies []time.Duration
@@ -81,7 +83,7 @@ func (h *Host) observeInit(in *instance) {
 	h.tally.inits = append(h.tally.inits, h.opts.Now().Sub(in.began))
 }
 
-func (h *Host) observe(in *instance, call *invocation, got answer) {
+func (h *Host) observe(in *instance, call *invocation, got result) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := h.opts.Now()
@@ -92,8 +94,8 @@ func (h *Host) observe(in *instance, call *invocation, got answer) {
 		return
 	}
 	h.tally.latencies = append(h.tally.latencies, now.Sub(call.began))
-	if !in.answered {
-		in.answered = true
+	if !in.warm {
+		in.warm = true
 		h.tally.firsts = append(h.tally.firsts, now.Sub(in.began))
 	}
 }
@@ -102,13 +104,13 @@ func (t *tally) ended(in *instance) {
 	state := in.cmd.ProcessState
 	t.cpu += state.UserTime() + state.SystemTime()
 	t.peakRSS = max(t.peakRSS, in.peakRSS.Load())
-	// Elsewhere than on Linux there is no better figure. On Linux, a child of fork starts with its parent's maximum.
+	// Not on Linux, where a child of fork starts with its parent's maximum.
 	if usage, ok := state.SysUsage().(*syscall.Rusage); ok && runtime.GOOS != "linux" {
 		t.peakRSS = max(t.peakRSS, usage.Maxrss)
 	}
 }
 
-// sample notes the high-water mark of the resident set while the process still has one.
+// sample records the peak of the resident set while the process still runs.
 func (in *instance) sample() {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", in.cmd.Process.Pid))
 	if err != nil {
@@ -121,7 +123,8 @@ func (in *instance) sample() {
 	}
 }
 
-// liveCPU reads utime and stime, the 14th and 15th field of proc_pid_stat(5), in ticks of 10 ms; the 2nd may hold spaces.
+// liveCPU returns utime and stime, fields 14 and 15 of proc_pid_stat(5), which are in
+// ticks of 10 ms. Field 2 may contain spaces.
 func liveCPU(pid int) time.Duration {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
