@@ -69,7 +69,11 @@ func (a AWS) endpoint(service Service) string {
 	if a.IgnoreEndpoints {
 		return ""
 	}
-	own := map[Service]string{DynamoDB: a.DynamoDBEndpoint, SQS: a.SQSEndpoint, SecretsManager: a.SecretsManagerEndpoint}
+	own := map[Service]string{
+		DynamoDB:       a.DynamoDBEndpoint,
+		SQS:            a.SQSEndpoint,
+		SecretsManager: a.SecretsManagerEndpoint,
+	}
 	return cmp.Or(own[service], a.Endpoint)
 }
 

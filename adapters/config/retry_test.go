@@ -36,7 +36,12 @@ func (f *failing) Do(r *http.Request) (*http.Response, error) {
 		return nil, io.ErrUnexpectedEOF
 	}
 	header := http.Header{"Content-Type": {"application/x-amz-json-1.0"}}
-	return &http.Response{StatusCode: f.status, Header: header, Body: io.NopCloser(strings.NewReader(f.body)), Request: r}, nil
+	return &http.Response{
+		StatusCode: f.status,
+		Header:     header,
+		Body:       io.NopCloser(strings.NewReader(f.body)),
+		Request:    r,
+	}, nil
 }
 
 // clients make one call each with the client of a service, which fails.
@@ -44,7 +49,10 @@ var clients = map[config.Service]func(context.Context, aws.Config) func() error{
 	config.SQS: func(ctx context.Context, cfg aws.Config) func() error {
 		client := sqs.NewFromConfig(cfg)
 		return func() error {
-			_, err := client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: aws.String("https://sqs.example/1/dead"), MessageBody: aws.String("m")})
+			_, err := client.SendMessage(
+				ctx,
+				&sqs.SendMessageInput{QueueUrl: aws.String("https://sqs.example/1/dead"), MessageBody: aws.String("m")},
+			)
 			return err
 		}
 	},
@@ -57,9 +65,8 @@ var clients = map[config.Service]func(context.Context, aws.Config) func() error{
 	},
 }
 
-// The SDK's defaults differ with AWS_NEW_RETRIES_2026 and between releases. Ours must
-// not.
-func TestRetriesAreOurOwnWhateverTheSDKsDefaultsAre(t *testing.T) { //nolint:paralleltest // it sets a variable of the process
+// The SDK's defaults change with AWS_NEW_RETRIES_2026. The retries must not.
+func TestTheSDKsDefaultsDoNotChangeTheRetries(t *testing.T) {
 	const calls = 40
 	for service, maxDelays := range map[config.Service][]time.Duration{
 		config.SQS:            {100 * time.Millisecond, 200 * time.Millisecond},
@@ -90,7 +97,13 @@ func TestRetriesAreOurOwnWhateverTheSDKsDefaultsAre(t *testing.T) { //nolint:par
 						}
 						for i, most := range maxDelays {
 							if longest[i] > most || longest[i] < most/4 {
-								t.Errorf("longest delay %d of %d calls = %v, want at most %v and at least a quarter of it", i+1, calls, longest[i], most)
+								t.Errorf(
+									"longest delay %d of %d calls = %v, want at most %v and at least a quarter of it",
+									i+1,
+									calls,
+									longest[i],
+									most,
+								)
 							}
 						}
 					})
@@ -100,7 +113,7 @@ func TestRetriesAreOurOwnWhateverTheSDKsDefaultsAre(t *testing.T) { //nolint:par
 	}
 }
 
-func TestAnOutageLeavesAHundredRetriesAndThenOneAttemptForEachCall(t *testing.T) { //nolint:paralleltest // it sets a variable of the process
+func TestAnOutageLeavesAHundredRetriesAndThenOneAttemptForEachCall(t *testing.T) {
 	const calls = 60
 	for service, client := range clients {
 		for _, newRetries := range []string{"false", "true"} {
@@ -141,7 +154,7 @@ func TestACallEndsWithItsContextWhateverIsLeftOfItsAttempts(t *testing.T) {
 				})
 				start := time.Now() //nolint:forbidigo // the clock of the bubble
 				err := client(ctx, readAWS(t).Config(service, silent))()
-				if took := time.Now().Sub(start); took != time.Second { //nolint:forbidigo // the clock of the bubble
+				if took := time.Since(start); took != time.Second { //nolint:forbidigo // the clock of the bubble
 					t.Errorf("the call took %v, want 1s", took)
 				}
 				if !errors.Is(err, context.DeadlineExceeded) || attempts != 1 {

@@ -17,7 +17,7 @@ func NewTransport(maxCalls int, responseTimeout time.Duration) *http.Transport {
 		TLSHandshakeTimeout:   2 * time.Second,
 		ResponseHeaderTimeout: responseTimeout,
 		MaxIdleConns:          0,        // no limit over all hosts
-		MaxIdleConnsPerHost:   maxCalls, // with the default of 2, a batch repeats the TLS handshake for nearly every call
+		MaxIdleConnsPerHost:   maxCalls, // the default of 2 repeats TLS handshakes in every batch
 		IdleConnTimeout:       50 * time.Second,
 		// HTTP/1.1 only, as in stripe-go: one HTTP/2 connection for all calls would stall a
 		// whole batch at once.

@@ -71,10 +71,8 @@ func (f *failingTable) Do(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// The SDK's defaults differ with AWS_NEW_RETRIES_2026 and between releases. Ours must not.
-//
-//nolint:paralleltest // it sets a variable of the process
-func TestRetriesAreOurOwnWhateverTheSDKsDefaultsAre(t *testing.T) {
+// The SDK's defaults change with AWS_NEW_RETRIES_2026. The retries must not.
+func TestTheSDKsDefaultsDoNotChangeTheRetries(t *testing.T) {
 	const calls = 20
 	const ms = time.Millisecond
 	maxDelays := []time.Duration{50 * ms, 100 * ms, 200 * ms, 400 * ms}
@@ -114,7 +112,6 @@ func TestRetriesAreOurOwnWhateverTheSDKsDefaultsAre(t *testing.T) {
 	}
 }
 
-//nolint:paralleltest // it sets a variable of the process
 func TestAnOutageLeavesAHundredRetriesAndThenOneAttemptForEachCall(t *testing.T) {
 	const calls = 40
 	for _, newRetries := range []string{"false", "true"} {
@@ -151,7 +148,7 @@ func TestACallEndsWithItsContextWhateverIsLeftOfItsAttempts(t *testing.T) {
 		})
 		start := time.Now() //nolint:forbidigo // the clock of the bubble
 		_, err := newStore(silent).Load(ctx, "O1")
-		if took := time.Now().Sub(start); took != time.Second { //nolint:forbidigo // the clock of the bubble
+		if took := time.Since(start); took != time.Second { //nolint:forbidigo // the clock of the bubble
 			t.Errorf("the call took %v, want 1s", took)
 		}
 		if !errors.Is(err, context.DeadlineExceeded) || attempts != 1 {

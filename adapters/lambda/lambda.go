@@ -35,7 +35,9 @@ func Fail(w io.Writer, err error) {
 // The lines have no function name and version, because the log group and the log stream
 // show them.
 func NewLogger(w io.Writer, level slog.Leveler) *slog.Logger {
-	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: lambdacontext.ReplaceAttr}))
+	return slog.New(
+		slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: lambdacontext.ReplaceAttr}),
+	)
 }
 
 // RequestID returns the id of the invocation that ctx belongs to, as in Lambda's own log

@@ -28,7 +28,8 @@ func TestFunction(t *testing.T) {
 	t.Run("a handler gets the event and the invocation's id", func(t *testing.T) {
 		t.Parallel()
 		body, _, err := invoke(t, binary, map[string]string{"GREETING": "hello"})
-		if want := `{"Text":"hello, world","RequestID":"00000000-0000-4000-8000-000000000001"}`; err != nil || string(body) != want {
+		if want := `{"Text":"hello, world","RequestID":"00000000-0000-4000-8000-000000000001"}`; err != nil ||
+			string(body) != want {
 			t.Errorf("response = %s, %v, want %s", body, err, want)
 		}
 	})
@@ -49,7 +50,9 @@ func TestFunction(t *testing.T) {
 func invoke(t *testing.T, binary string, env map[string]string) (body []byte, printed string, err error) {
 	t.Helper()
 	var output bytes.Buffer
-	host, err := lambdatest.Start(lambdatest.Options{Binary: binary, Env: env, Output: &output, Timeout: time.Minute})
+	host, err := lambdatest.Start(
+		lambdatest.Options{Binary: binary, Env: env, Output: &output, Timeout: time.Minute},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +86,8 @@ func TestLogger(t *testing.T) {
 	if _, err := time.Parse(time.RFC3339Nano, text); err != nil {
 		t.Error(err)
 	}
-	if line["level"] != "WARN" || line["message"] != "order parked" || line["order_id"] != "ORD1" || len(line) != 4 {
+	if line["level"] != "WARN" || line["message"] != "order parked" || line["order_id"] != "ORD1" ||
+		len(line) != 4 {
 		t.Errorf("line = %v, want level WARN, the message, the order id and the timestamp", line)
 	}
 }

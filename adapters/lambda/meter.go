@@ -163,7 +163,10 @@ func (m *Meter) document(timestamp int64, key dimension, metrics []metric) map[s
 	if key.name != "" {
 		document[key.name] = key.value
 	}
-	names := slices.AppendSeq([]string{}, maps.Keys(document)) // not nil: without dimensions, the format wants [] and not null
+	names := slices.AppendSeq(
+		[]string{},
+		maps.Keys(document),
+	) // not nil: without dimensions, the format wants [] and not null
 	slices.Sort(names)
 	directive := metricDirective{Namespace: m.namespace, Dimensions: [][]string{names}}
 	for _, metric := range metrics {

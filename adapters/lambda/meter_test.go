@@ -44,7 +44,8 @@ func TestMeterWritesEmbeddedMetrics(t *testing.T) {
 	meter.Flush()
 
 	const directive = `{"Timestamp":1700000000123,"CloudWatchMetrics":[{"Namespace":"shop",`
-	want := `{"_aws":` + directive + `"Dimensions":[["service"]],"Metrics":[{"Name":"records","Unit":"Count"}]}]},"records":[2],"service":"order"}
+	want := `{"_aws":` + directive + `"Dimensions":[["service"]],"Metrics":[{"Name":"records","Unit":"Count"}]}]},` +
+		`"records":[2],"service":"order"}
 {"_aws":` + directive + `"Dimensions":[["call","service"]],"Metrics":[{"Name":"latency","Unit":"Milliseconds"}]}]},` +
 		`"call":"charge","latency":[1.5,2],"service":"order"}
 {"_aws":` + directive + `"Dimensions":[["reason","service"]],"Metrics":[{"Name":"results","Unit":"Count"}]}]},` +

@@ -16,7 +16,8 @@ import (
 // secret from its next cold start on. Keep the old secret valid until then
 // (docs.aws.amazon.com/secretsmanager, "Rotation strategy").
 func Read(ctx context.Context, cfg aws.Config, arn string) (string, error) {
-	out, err := secretsmanager.NewFromConfig(cfg).GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: &arn})
+	out, err := secretsmanager.NewFromConfig(cfg).
+		GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: &arn})
 	if err != nil {
 		return "", fmt.Errorf("read secret %s: %w", arn, err)
 	}

@@ -34,7 +34,11 @@ func TestConfirmTime(t *testing.T) {
 				t.Errorf("ConfirmTime = %v, want %v", got, tt.want)
 			}
 			if lease := tt.budget.Order + tt.budget.Response; got >= lease {
-				t.Errorf("ConfirmTime = %v, want less than %v, or an order that begins with its budget left is never confirmed", got, lease)
+				t.Errorf(
+					"ConfirmTime = %v, want less than %v, or an order that begins with its budget left is never confirmed",
+					got,
+					lease,
+				)
 			}
 		})
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"net/http"
 	"strings"
 	"time"
 
@@ -53,13 +52,18 @@ func (c environment) Problems() []string {
 		problems = append(problems, "STRIPE_SECRET_KEY: "+err.Error())
 	}
 	check(c.Parallel >= 1, "PARALLEL_ORDERS: want at least 1")
-	check(c.StripeTimeout > 0 && c.StripeTimeout < c.OrderBudget,
-		"STRIPE_TIMEOUT, ORDER_BUDGET: want a time-out above 0 and below the budget, or no order would be confirmed")
+	check(
+		c.StripeTimeout > 0 && c.StripeTimeout < c.OrderBudget,
+		"STRIPE_TIMEOUT, ORDER_BUDGET: want a time-out above 0 and below the budget, or no order would be confirmed",
+	)
 	check(c.AnswerTime > 0, "ANSWER_TIME: want more than 0")
 	check(c.OrderBudget+c.AnswerTime < order.MaxLease,
 		"ORDER_BUDGET, ANSWER_TIME: want less than "+order.MaxLease.String()+" together, or no order would begin")
 	longest := c.policy().LongestDelay
-	check(c.FirstDelay > 0 && c.FirstDelay <= longest, "FIRST_DELAY: want more than 0 and at most "+longest.String())
+	check(
+		c.FirstDelay > 0 && c.FirstDelay <= longest,
+		"FIRST_DELAY: want more than 0 and at most "+longest.String(),
+	)
 	check(c.Retention > 24*time.Hour,
 		"QUEUE_RETENTION: want more than 24h, because orders are parked a day before it ends")
 	return problems
@@ -84,9 +88,10 @@ func (c environment) budget() order.Budget {
 	}
 }
 
-func (c environment) stripe(key string, transport http.RoundTripper) stripe.Options {
+func (c environment) stripe(key string, clients config.Clients) stripe.Options {
 	return stripe.Options{
-		Key: key, Scope: c.Scope.order(), BaseURL: string(c.StripeAddress), Timeout: c.StripeTimeout, Transport: transport,
+		Key: key, Scope: c.Scope.order(), BaseURL: string(c.StripeAddress),
+		Timeout: c.StripeTimeout, Transport: clients.Transport(c.StripeTimeout, stripe.CallName),
 	}
 }
 

@@ -45,7 +45,7 @@ func TestDefaults(t *testing.T) {
 	if diff := cmp.Diff(c.policy(), sqs.DefaultPolicy()); diff != "" {
 		t.Errorf("policy: got -, want +\n%s", diff)
 	}
-	if got := c.stripe("", nil); got.Timeout != 8*time.Second || got.BaseURL != "" {
+	if got := c.stripe("", config.Clients{}); got.Timeout != 8*time.Second || got.BaseURL != "" {
 		t.Errorf("Stripe options = %+v, want a time-out of 8s and no base URL", got)
 	}
 }
@@ -148,7 +148,12 @@ func TestValidEnvironments(t *testing.T) {
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	c := environment{StripeTimeout: 8 * time.Second, OrderBudget: 10 * time.Second, AnswerTime: 3 * time.Second}
-	want := order.Budget{Order: 10 * time.Second, Provider: 8 * time.Second, Write: 2 * time.Second, Response: 3 * time.Second}
+	want := order.Budget{
+		Order:    10 * time.Second,
+		Provider: 8 * time.Second,
+		Write:    2 * time.Second,
+		Response: 3 * time.Second,
+	}
 	if diff := cmp.Diff(c.budget(), want); diff != "" {
 		t.Errorf("budget: got -, want +\n%s", diff)
 	}
@@ -161,7 +166,12 @@ func TestStripeOptions(t *testing.T) {
 	want := stripe.Options{
 		Key: "sk_test_canary", Scope: "test", BaseURL: "http://127.0.0.1:1", Timeout: 3 * time.Second,
 	}
-	if diff := cmp.Diff(c.stripe("sk_test_canary", nil), want); diff != "" {
+	got := c.stripe("sk_test_canary", config.Clients{})
+	if got.Transport == nil {
+		t.Error("transport is not set")
+	}
+	got.Transport = nil
+	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("options: got -, want +\n%s", diff)
 	}
 }
@@ -176,7 +186,10 @@ func TestARN(t *testing.T) {
 	if err := got.UnmarshalText([]byte(secretARN)); err != nil || got.Reveal() != secretARN {
 		t.Errorf("got %q, %v, want %q", got.Reveal(), err, secretARN)
 	}
-	if text := fmt.Sprintf("%v %+v %#v", got, environment{StripeSecret: got}, got); strings.Contains(text, "arn:aws") {
+	if text := fmt.Sprintf("%v %+v %#v", got, environment{StripeSecret: got}, got); strings.Contains(
+		text,
+		"arn:aws",
+	) {
 		t.Errorf("got %s, want [redacted] instead of the ARN", text)
 	}
 }

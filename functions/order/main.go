@@ -43,10 +43,10 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*sqs.Handler, e
 	}
 	store := dynamodb.New(c.AWS.Config(config.DynamoDB, clients.AWS()), c.Table)
 	return &sqs.Handler{
-		Process: newProcessor(c, clients, key, store).Process, NoteParked: store.Park, Decode: sqs.NewDecoder().Decode,
-		Queue:  sqs.NewQueue(c.AWS.Config(config.SQS, clients.AWS()), string(c.Queue), string(c.DeadLetters)),
-		Policy: c.policy(), Settings: new(sqs.SettingsCheck),
-		Log: lambda.NewLogger(out, slog.LevelInfo), Meter: meter, RequestID: lambda.RequestID,
+		Process: newProcessor(c, clients, key, store).Process, NoteParked: store.Park,
+		Decode: sqs.NewDecoder().Decode, Policy: c.policy(), Settings: new(sqs.SettingsCheck),
+		Queue: sqs.NewQueue(c.AWS.Config(config.SQS, clients.AWS()), string(c.Queue), string(c.DeadLetters)),
+		Log:   lambda.NewLogger(out, slog.LevelInfo), Meter: meter, RequestID: lambda.RequestID,
 		Now: time.Now, NewOwner: rand.Text, Jitter: mathrand.Float64,
 		Parallel: c.Parallel, OrderBudget: c.OrderBudget, AnswerTime: c.AnswerTime,
 	}, nil
@@ -54,8 +54,7 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*sqs.Handler, e
 
 func newProcessor(c environment, clients config.Clients, key string, claims order.Claims) *order.Processor {
 	return &order.Processor{
-		Claims:   claims,
-		Payments: stripe.New(c.stripe(key, clients.Transport(c.StripeTimeout, stripe.CallName))),
-		Scope:    c.Scope.order(), Now: time.Now, ConfirmTime: c.budget().ConfirmTime(),
+		Claims: claims, Payments: stripe.New(c.stripe(key, clients)),
+		Scope: c.Scope.order(), Now: time.Now, ConfirmTime: c.budget().ConfirmTime(),
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"orderonce/domain/order"
 )
 
-// remote is SQS as the AWS SDK reaches it, without a network. Its clock may differ from
+// remote is a pretend SQS behind the AWS SDK, without a network. Its clock may differ from
 // ours.
 type remote struct {
 	ahead time.Duration // of our clock
@@ -29,7 +29,7 @@ type remote struct {
 	calls []string
 }
 
-// Do answers like SQS: it refuses a signature that is more than five minutes old or ahead
+// Do responds like SQS: it rejects a signature that is more than five minutes old or ahead
 // (AWS General Reference, "Signature Version 4").
 func (r *remote) Do(request *http.Request) (*http.Response, error) {
 	now := time.Now().Add(r.ahead)
@@ -43,24 +43,32 @@ func (r *remote) Do(request *http.Request) (*http.Response, error) {
 	if err := json.Unmarshal(body, &in); err != nil {
 		return nil, err
 	}
-	sum := md5.Sum([]byte(in.MessageBody)) // which the SDK compares with what it sent
-	status, answer := http.StatusOK, `{"MessageId":"m","MD5OfMessageBody":"`+hex.EncodeToString(sum[:])+`"}`
+	sum := md5.Sum([]byte(in.MessageBody)) // which the SDK compares with the body that it sent
+	status, response := http.StatusOK, `{"MessageId":"m","MD5OfMessageBody":"`+hex.EncodeToString(sum[:])+`"}`
 	signed, err := time.Parse("20060102T150405Z", request.Header.Get("X-Amz-Date"))
 	switch {
 	case err != nil:
 		return nil, err
 	case r.fails == "ServiceUnavailable":
-		status, answer = http.StatusServiceUnavailable, `{"__type":"ServiceUnavailable","message":"try later"}`
+		status, response = http.StatusServiceUnavailable, `{"__type":"ServiceUnavailable","message":"try later"}`
 	case r.fails != "":
-		status, answer = http.StatusForbidden, `{"__type":"`+r.fails+`","message":"refused"}`
+		status, response = http.StatusForbidden, `{"__type":"`+r.fails+`","message":"refused"}`
 	case signed.Sub(now).Abs() > 5*time.Minute:
-		status, answer = http.StatusForbidden, `{"__type":"InvalidSignatureException","message":"Signature expired"}`
+		status, response = http.StatusForbidden, `{"__type":"InvalidSignatureException","message":"Signature expired"}`
 	}
-	header := http.Header{"Content-Type": {"application/x-amz-json-1.0"}, "Date": {now.UTC().Format(http.TimeFormat)}}
-	return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader(answer)), Request: request}, nil
+	header := http.Header{
+		"Content-Type": {"application/x-amz-json-1.0"},
+		"Date":         {now.UTC().Format(http.TimeFormat)},
+	}
+	return &http.Response{
+		StatusCode: status,
+		Header:     header,
+		Body:       io.NopCloser(strings.NewReader(response)),
+		Request:    request,
+	}, nil
 }
 
-// counts returns how often each operation was called since the last time.
+// counts returns the number of calls of each operation since the last counts.
 func (r *remote) counts() map[string]int {
 	counts := map[string]int{}
 	for _, c := range r.calls {
@@ -70,8 +78,8 @@ func (r *remote) counts() map[string]int {
 	return counts
 }
 
-// parking returns a function, as it is wired, whose orders are all parked, and whose SQS
-// is remote.
+// parking returns the wired function with a domain that parks every order and with a
+// pretend SQS.
 func parking(t *testing.T, r *remote, out io.Writer) *sqs.Handler {
 	t.Helper()
 	c, err := config.Read[environment](complete("STRIPE_API_BASE=http://127.0.0.1:1"))
@@ -82,7 +90,7 @@ func parking(t *testing.T, r *remote, out io.Writer) *sqs.Handler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Settings = nil // it is about the queues' settings, and works beside the batch
+	h.Settings = nil // its calls are not counted here
 	h.Queue = sqs.NewQueue(c.AWS.Config(config.SQS, r), string(c.Queue), string(c.DeadLetters))
 	h.NoteParked = func(context.Context, order.Order, order.Reason, time.Time) error { return nil }
 	h.Process = func(context.Context, order.Order, time.Time, order.Lease) order.Result {
@@ -91,14 +99,17 @@ func parking(t *testing.T, r *remote, out io.Writer) *sqs.Handler {
 	return h
 }
 
-// parked delivers one order and reports whether it was parked, or else the error in its
-// log line.
+// parked delivers one order and reports whether it was parked, and the error in its log
+// line.
 func parked(t *testing.T, h *sqs.Handler, out *output) (ok bool, failure string) {
 	t.Helper()
 	out.text.Reset()
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(30*time.Second))
 	defer cancel()
-	answer, err := h.Handle(ctx, events.SQSEvent{Records: []events.SQSMessage{{MessageId: "m-1", Body: message}}})
+	response, err := h.Handle(
+		ctx,
+		events.SQSEvent{Records: []events.SQSMessage{{MessageId: "m-1", Body: message}}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,13 +122,12 @@ func parked(t *testing.T, h *sqs.Handler, out *output) (ok bool, failure string)
 			failure = fmt.Sprint(fields.Reason, ": ", fields.Error)
 		}
 	}
-	return len(answer.BatchItemFailures) == 0, failure
+	return len(response.BatchItemFailures) == 0, failure
 }
 
-// A sandbox whose clock is wrong signs requests that AWS refuses. The SDK corrects that
-// from the Date of the response, so the first call costs an attempt more, and no message
-// is left behind.
-func TestAClockThatIsWrongDelaysOneCall(t *testing.T) {
+// With a wrong clock, AWS rejects the signature of the first request. The SDK corrects its
+// clock by the Date of the response, so only the first call takes a second attempt.
+func TestAWrongClockCostsOneMoreAttempt(t *testing.T) {
 	t.Parallel()
 	for claim, ahead := range map[string]time.Duration{"an hour behind": time.Hour, "an hour ahead": -time.Hour} {
 		t.Run(claim, func(t *testing.T) {
@@ -127,10 +137,10 @@ func TestAClockThatIsWrongDelaysOneCall(t *testing.T) {
 				h := parking(t, r, out)
 				for _, want := range []int{2, 1, 1} {
 					if ok, failure := parked(t, h, out); !ok {
-						t.Errorf("the order is not parked: %s", failure)
+						t.Errorf("the order was not parked: %s", failure)
 					}
 					if diff := cmp.Diff(r.counts(), map[string]int{"SendMessage": want}); diff != "" {
-						t.Errorf("calls: got - want +\n%s", diff)
+						t.Errorf("calls: got -, want +\n%s", diff)
 					}
 				}
 			})
@@ -138,28 +148,27 @@ func TestAClockThatIsWrongDelaysOneCall(t *testing.T) {
 	}
 }
 
-// Lambda replaces a sandbox before its credentials expire. If it did not, nothing is
-// lost: what cannot be parked comes back, and no attempt is wasted on what no attempt can
-// change.
-func TestWithExpiredCredentialsMessagesComeBack(t *testing.T) {
+// Lambda replaces an execution environment before its credentials expire. If it did not, a
+// message that cannot be parked would be redelivered, and the call would not be retried.
+func TestWithExpiredCredentialsMessagesAreRedelivered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, out := &remote{fails: "ExpiredTokenException"}, new(output)
 		ok, failure := parked(t, parking(t, r, out), out)
-		if ok || !strings.HasPrefix(failure, "park_failed: ") || !strings.Contains(failure, "ExpiredTokenException") {
-			t.Errorf("parked: %t, %q, want it back for park_failed with the code", ok, failure)
+		if ok || !strings.HasPrefix(failure, "park_failed: ") ||
+			!strings.Contains(failure, "ExpiredTokenException") {
+			t.Errorf("parked = %t, error %q, want a redelivery with park_failed and the code", ok, failure)
 		}
 		want := map[string]int{"SendMessage": 1, "ChangeMessageVisibilityBatch": 1}
 		if diff := cmp.Diff(r.counts(), want); diff != "" {
-			t.Errorf("calls: got - want +\n%s", diff)
+			t.Errorf("calls: got -, want +\n%s", diff)
 		}
 	})
 }
 
-// The SDK stops retrying while its bucket of retries is empty, as after a long outage.
-// Each call still has its first attempt, so that the first message after the outage is
-// parked.
-func TestAnEmptyRetryBucketLeavesEachCallItsFirstAttempt(t *testing.T) {
+// The SDK does not retry while its retry quota is exceeded, as in a long outage. Each call
+// still has its first attempt, so that the first message after the outage is parked.
+func TestAnExceededRetryQuotaLeavesEachCallItsFirstAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, out := &remote{fails: "ServiceUnavailable"}, new(output)
@@ -167,13 +176,13 @@ func TestAnEmptyRetryBucketLeavesEachCallItsFirstAttempt(t *testing.T) {
 		calls := func() (n int, failure string) {
 			ok, failure := parked(t, h, out)
 			if ok || !strings.HasPrefix(failure, "park_failed: ") || !strings.Contains(failure, "ServiceUnavailable") {
-				t.Fatalf("parked: %t, %q, want it back for park_failed with the code", ok, failure)
+				t.Fatalf("parked = %t, error %q, want a redelivery with park_failed and the code", ok, failure)
 			}
 			return r.counts()["SendMessage"], failure
 		}
 		first, _ := calls()
 		if first != 3 {
-			t.Errorf("SendMessage was attempted %d times, want 3", first)
+			t.Errorf("attempts of the first SendMessage = %d, want 3", first)
 		}
 		last, failure := calls()
 		for range 100 {
@@ -183,14 +192,14 @@ func TestAnEmptyRetryBucketLeavesEachCallItsFirstAttempt(t *testing.T) {
 			last, failure = calls()
 		}
 		if last != 1 || !strings.Contains(failure, "retry quota exceeded") {
-			t.Errorf("in a long outage SendMessage is attempted %d times (%s), want once with an empty bucket", last, failure)
+			t.Errorf("attempts of SendMessage in a long outage = %d (%s), want 1 and an exceeded quota", last, failure)
 		}
 		r.fails = ""
 		if ok, failure := parked(t, h, out); !ok {
-			t.Errorf("after the outage the order is not parked: %s", failure)
+			t.Errorf("the order after the outage was not parked: %s", failure)
 		}
 		if diff := cmp.Diff(r.counts(), map[string]int{"SendMessage": 1}); diff != "" {
-			t.Errorf("calls after the outage: got - want +\n%s", diff)
+			t.Errorf("calls after the outage: got -, want +\n%s", diff)
 		}
 	})
 }

@@ -26,12 +26,12 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// cloud is everything that the function calls, at one address. It notes who was asked for
-// what, and answers each just enough.
+// cloud is a server for every service that the function calls. It records the calls and
+// sends minimal responses.
 type cloud struct {
 	url       string
-	secret    string // Secrets Manager's answer
-	status    int    // and its status
+	secret    string // Secrets Manager's response
+	status    int    // of that response
 	retention string // MessageRetentionPeriod of the order queue, in seconds
 
 	mu    sync.Mutex
@@ -47,19 +47,19 @@ func newCloud(t *testing.T) *cloud {
 	return c
 }
 
-// environ leads every call to the cloud.
+// environ returns an environment that directs every call to the cloud.
 func (c *cloud) environ(changes ...string) []string {
 	return complete(append([]string{"AWS_ENDPOINT_URL=" + c.url, "STRIPE_API_BASE=" + c.url}, changes...)...)
 }
 
-// calls are who was asked for what, sorted.
+// calls returns the recorded calls, sorted.
 func (c *cloud) calls() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Sorted(slices.Values(c.asked))
 }
 
-// output is what the function prints, from several goroutines.
+// output is the function's standard output. It is safe for concurrent use.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -77,7 +77,7 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// message is one order's, and owner the one who claims it.
+// message is the body of a valid order, and owner the owner of its claim.
 const (
 	message = `{"orderId":"ORD-1","customerId":"CUST-1","currency":"usd","lines":[{"sku":"MUG","quantity":1,"unitAmount":1250}],` +
 		`"payment":{"customer":"cus_canary","method":"pm_canary"}}`
@@ -109,7 +109,13 @@ func (c *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer, status = c.secret, c.status
 	default:
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		asked = fmt.Sprintf("%s %s %s %s", r.Method, r.URL.Path, r.Header.Get("Authorization"), r.FormValue("metadata[scope]"))
+		asked = fmt.Sprintf(
+			"%s %s %s %s",
+			r.Method,
+			r.URL.Path,
+			r.Header.Get("Authorization"),
+			r.FormValue("metadata[scope]"),
+		)
 		answer, status = `{"error":{"type":"api_error","message":"try later"}}`, http.StatusServiceUnavailable
 	}
 	c.mu.Lock()
@@ -120,7 +126,7 @@ func (c *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, answer)
 }
 
-// settings are the attributes of both queues as infra/terraform sets them, but for the
+// settings returns the attributes of a queue as infra/terraform sets them, except for the
 // order queue's retention.
 func (c *cloud) settings(queue string) string {
 	if strings.HasSuffix(queue, "/dead") {
@@ -130,7 +136,7 @@ func (c *cloud) settings(queue string) string {
 		`"RedrivePolicy":"{\"deadLetterTargetArn\":\"arn:aws:sqs:eu-west-1:1:dead\",\"maxReceiveCount\":1000}"}}`
 }
 
-// claimed is the row of docs/reference/row.md after the owner's claim.
+// claimed returns the row of docs/reference/row.md after the owner's claim.
 func claimed() string {
 	o, _ := sqs.NewDecoder().Decode(message)
 	return `{"Attributes":{"orderId":{"S":"ORD-1"},"sk":{"S":"order"},"status":{"S":"open"},` +
@@ -140,8 +146,7 @@ func claimed() string {
 		`"openShard":{"N":"1"},"dueAt":{"N":"1767226500000"}}}`
 }
 
-// TestWire has a wired function answer a batch of an order, which Stripe does not take
-// now, and of what is no order.
+// The batch has an order, for which Stripe is unavailable, and an invalid message.
 func TestWire(t *testing.T) {
 	t.Parallel()
 	shared := []string{
@@ -180,10 +185,10 @@ func TestWire(t *testing.T) {
 			h.Settings.Wait()
 			want := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{{ItemIdentifier: "m-1"}}}
 			if diff := cmp.Diff(answer, want); err != nil || diff != "" {
-				t.Errorf("error %v, - got, + want:\n%s\n%s", err, diff, &out)
+				t.Errorf("error = %v; response: got -, want +\n%s\n%s", err, diff, &out)
 			}
 			if diff := cmp.Diff(c.calls(), append(slices.Clone(shared), tt.more...)); diff != "" {
-				t.Errorf("- asked, + want:\n%s", diff)
+				t.Errorf("calls: got -, want +\n%s", diff)
 			}
 			for _, line := range []string{
 				`"Namespace":"orderonce"`, `"Scope":"test"`, `"CallLatency"`,
@@ -192,36 +197,46 @@ func TestWire(t *testing.T) {
 				`"reason":"provider_unavailable"`, `"reason":"invalid_order"`,
 			} {
 				if !strings.Contains(out.String(), line) {
-					t.Errorf("nothing says %s in\n%s", line, &out)
+					t.Errorf("want %s in the output:\n%s", line, &out)
 				}
 			}
 			if strings.Contains(out.String(), "canary") || strings.Contains(out.String(), "rk_test_secret") {
-				t.Errorf("a secret was printed:\n%s", &out)
+				t.Errorf("the output shows a secret:\n%s", &out)
 			}
 		})
 	}
 }
 
-// Each service may have an endpoint of its own, as in every AWS SDK, and each call is
-// timed.
-func TestEachServiceIsCalledAtItsOwnEndpoint(t *testing.T) {
+// Each service may have an endpoint of its own, as in every AWS SDK.
+func TestEachServiceIsCalledAtItsOwnEndpointAndObserved(t *testing.T) {
 	t.Parallel()
 	table, queue, secrets, stripe := newCloud(t), newCloud(t), newCloud(t), newCloud(t)
 	secrets.secret = `{"SecretString":"rk_test_secret"}`
 	var out output
 	h, err := wire(t.Context(), complete(
-		"AWS_ENDPOINT_URL_DYNAMODB="+table.url, "AWS_ENDPOINT_URL_SQS="+queue.url, "AWS_ENDPOINT_URL_SECRETS_MANAGER="+secrets.url,
-		"STRIPE_API_BASE="+stripe.url, "STRIPE_SECRET_KEY=", "STRIPE_SECRET_ARN="+secretARN,
+		"AWS_ENDPOINT_URL_DYNAMODB="+table.url,
+		"AWS_ENDPOINT_URL_SQS="+queue.url,
+		"AWS_ENDPOINT_URL_SECRETS_MANAGER="+secrets.url,
+		"STRIPE_API_BASE="+stripe.url,
+		"STRIPE_SECRET_KEY=",
+		"STRIPE_SECRET_ARN="+secretARN,
 	), &out)
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.Settings, h.NewOwner = nil, func() string { return owner }
-	e := events.SQSEvent{Records: []events.SQSMessage{{MessageId: "m-1", Body: message}, {MessageId: "m-2", Body: "no order"}}}
+	e := events.SQSEvent{
+		Records: []events.SQSMessage{{MessageId: "m-1", Body: message}, {MessageId: "m-2", Body: "no order"}},
+	}
 	if _, err := h.Handle(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}
-	got := map[string][]string{"table": table.calls(), "queue": queue.calls(), "secrets": secrets.calls(), "stripe": stripe.calls()}
+	got := map[string][]string{
+		"table":   table.calls(),
+		"queue":   queue.calls(),
+		"secrets": secrets.calls(),
+		"stripe":  stripe.calls(),
+	}
 	want := map[string][]string{
 		"table": {"DynamoDB_20120810.UpdateItem orders", "DynamoDB_20120810.UpdateItem orders"},
 		"queue": {
@@ -231,20 +246,20 @@ func TestEachServiceIsCalledAtItsOwnEndpoint(t *testing.T) {
 		"stripe":  {"POST /v1/payment_intents Bearer rk_test_secret test"},
 	}
 	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("- got, + want:\n%s", diff)
+		t.Errorf("calls: got -, want +\n%s", diff)
 	}
 	for _, call := range []string{
 		"DynamoDB_20120810.UpdateItem", "AmazonSQS.SendMessage", "AmazonSQS.ChangeMessageVisibilityBatch",
 		"secretsmanager.GetSecretValue", "POST /v1/payment_intents",
 	} {
 		if !strings.Contains(out.String(), `"Call":"`+call+`"`) {
-			t.Errorf("no latency of %s in\n%s", call, &out)
+			t.Errorf("want a latency of %s in the output:\n%s", call, &out)
 		}
 	}
 }
 
-// STRIPE_TIMEOUT bounds Stripe alone: a table may take longer.
-func TestAnAWSServiceHasItsOwnTimeToAnswer(t *testing.T) {
+// STRIPE_TIMEOUT bounds calls to Stripe only: a response of the table may take longer.
+func TestAnAWSServiceHasItsOwnResponseTimeout(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -262,14 +277,14 @@ func TestAnAWSServiceHasItsOwnTimeToAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.Contains(out.String(), "store_unavailable") {
-		t.Errorf("a table that answers after 100ms is unavailable:\n%s", &out)
+		t.Errorf("got store_unavailable from a table that responds after 100ms:\n%s", &out)
 	}
 }
 
-// meeting is a back end that answers the first call of each of n orders only when all n
-// have called, so that each needs a connection. It counts the connections.
-type meeting struct {
-	answer http.Handler
+// barrier is a service that responds to the first call of each of n orders only when all n
+// calls have arrived, so that each needs a connection. It counts the connections.
+type barrier struct {
+	next http.Handler
 
 	mu     sync.Mutex
 	left   int
@@ -277,23 +292,23 @@ type meeting struct {
 	opened map[string]bool
 }
 
-func meet(t *testing.T, n int, answer http.Handler) (m *meeting, url string) {
+func newBarrier(t *testing.T, n int, next http.Handler) (m *barrier, url string) {
 	t.Helper()
-	m = &meeting{answer: answer, opened: map[string]bool{}}
-	m.again(n)
+	m = &barrier{next: next, opened: map[string]bool{}}
+	m.reset(n)
 	server := httptest.NewServer(m)
 	t.Cleanup(server.Close)
 	return m, server.URL
 }
 
-// again makes the next n calls meet.
-func (m *meeting) again(n int) {
+// reset holds the next n calls until all have arrived.
+func (m *barrier) reset(n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.left, m.all = n, make(chan struct{})
 }
 
-func (m *meeting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (m *barrier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.mu.Lock()
 	m.opened[r.RemoteAddr] = true
 	all := m.all
@@ -302,24 +317,24 @@ func (m *meeting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	m.mu.Unlock()
 	<-all
-	m.answer.ServeHTTP(w, r)
+	m.next.ServeHTTP(w, r)
 }
 
-func (m *meeting) connections() int {
+func (m *barrier) connections() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.opened)
 }
 
-// A connection costs a TLS handshake, so each client keeps one for each order of a batch.
-// A few more are opened: a call may look for an idle connection just before the last
-// answer gives one back.
+// A connection costs a TLS handshake, so each client keeps one for each order of a batch. A
+// few more are opened if a call looks for an idle connection just before the last call
+// releases its own.
 func TestEachClientKeepsAConnectionForEachOrder(t *testing.T) {
 	t.Parallel()
 	const orders, batches = 4, 10
 	c := newCloud(t)
-	table, tableURL := meet(t, orders, c)
-	stripe, stripeURL := meet(t, orders, c)
+	table, tableURL := newBarrier(t, orders, c)
+	stripe, stripeURL := newBarrier(t, orders, c)
 	h, err := wire(t.Context(), c.environ(
 		"PARALLEL_ORDERS=4", "AWS_ENDPOINT_URL_DYNAMODB="+tableURL, "STRIPE_API_BASE="+stripeURL,
 	), io.Discard)
@@ -333,22 +348,21 @@ func TestEachClientKeepsAConnectionForEachOrder(t *testing.T) {
 		e.Records = append(e.Records, events.SQSMessage{MessageId: fmt.Sprint("m-", n), Body: body})
 	}
 	for range batches {
-		table.again(orders)
-		stripe.again(orders)
+		table.reset(orders)
+		stripe.reset(orders)
 		if _, err := h.Handle(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, m := range map[string]*meeting{"DynamoDB": table, "Stripe": stripe} {
+	for name, m := range map[string]*barrier{"DynamoDB": table, "Stripe": stripe} {
 		if got := m.connections(); got < orders || got > orders+batches {
-			t.Errorf("%d connections to %s for %d batches of %d orders at once, want %d, and a few that came late",
-				got, name, batches, orders, orders)
+			t.Errorf("connections to %s for %d batches of %d concurrent orders = %d, want %d to %d",
+				name, batches, orders, got, orders, orders+batches)
 		}
 	}
 }
 
-// A queue with SQS's default retention loses orders before QUEUE_RETENTION has them
-// parked.
+// SQS deletes orders before QUEUE_RETENTION parks them if the queue's retention is shorter.
 func TestTheQueuesSettingsAreComparedWithTheEnvironment(t *testing.T) {
 	t.Parallel()
 	for claim, tt := range map[string]struct {
@@ -356,12 +370,12 @@ func TestTheQueuesSettingsAreComparedWithTheEnvironment(t *testing.T) {
 		variable  string
 		want      []string
 	}{
-		"the same retention is right": {retention: "604800", variable: "168h"},
-		"a shorter one is logged and counted": {"345600", "168h", []string{
+		"the same retention is valid": {retention: "604800", variable: "168h"},
+		"a shorter retention is logged and counted": {"345600", "168h", []string{
 			`{"Name":"QueueMisconfigured","Unit":"Count"}`, `"Setting":"retention"`, `"level":"ERROR"`, `"setting":"retention"`,
 			`"got":"96h0m0s","want":"at least 168h0m0s"`,
 		}},
-		"a shorter one that the function knows is right": {retention: "345600", variable: "96h"},
+		"a shorter retention of queue and function is valid": {retention: "345600", variable: "96h"},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
@@ -380,20 +394,25 @@ func TestTheQueuesSettingsAreComparedWithTheEnvironment(t *testing.T) {
 			}
 			for _, want := range tt.want {
 				if !strings.Contains(out.String(), want) {
-					t.Errorf("output has no %s:\n%s", want, &out)
+					t.Errorf("want %s in the output:\n%s", want, &out)
 				}
 			}
 			if got := strings.Contains(out.String(), "isconfigured"); got != (tt.want != nil) {
-				t.Errorf("a mismatch is reported: %t, want %t:\n%s", got, tt.want != nil, &out)
+				t.Errorf("mismatch reported = %t, want %t:\n%s", got, tt.want != nil, &out)
 			}
 		})
 	}
 }
 
-func TestNoFieldIsForgotten(t *testing.T) {
+func TestEveryFieldIsSet(t *testing.T) {
 	t.Parallel()
 	environ := complete(
-		"STRIPE_TIMEOUT=3s", "ORDER_BUDGET=5s", "ANSWER_TIME=2s", "FIRST_DELAY=7s", "QUEUE_RETENTION=48h", "PARALLEL_ORDERS=4",
+		"STRIPE_TIMEOUT=3s",
+		"ORDER_BUDGET=5s",
+		"ANSWER_TIME=2s",
+		"FIRST_DELAY=7s",
+		"QUEUE_RETENTION=48h",
+		"PARALLEL_ORDERS=4",
 	)
 	h, err := wire(t.Context(), environ, io.Discard)
 	if err != nil {
@@ -413,16 +432,30 @@ func TestNoFieldIsForgotten(t *testing.T) {
 		}
 	}
 	type durations struct{ OrderBudget, AnswerTime, FirstDelay, LongestDelay, Retention, ConfirmTime time.Duration }
-	got := durations{h.OrderBudget, h.AnswerTime, h.Policy.FirstDelay, h.Policy.LongestDelay, h.Policy.Retention, p.ConfirmTime}
-	want := durations{5 * time.Second, 2 * time.Second, 7 * time.Second, 15 * time.Minute, 48 * time.Hour, 6 * time.Second}
+	got := durations{
+		h.OrderBudget,
+		h.AnswerTime,
+		h.Policy.FirstDelay,
+		h.Policy.LongestDelay,
+		h.Policy.Retention,
+		p.ConfirmTime,
+	}
+	want := durations{
+		5 * time.Second,
+		2 * time.Second,
+		7 * time.Second,
+		15 * time.Minute,
+		48 * time.Hour,
+		6 * time.Second,
+	}
 	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("- got, + want:\n%s", diff)
+		t.Errorf("durations: got -, want +\n%s", diff)
 	}
 	if !h.Log.Enabled(t.Context(), slog.LevelInfo) || h.Log.Enabled(t.Context(), slog.LevelDebug) {
-		t.Error("want a log of level INFO and above: each order is a line of at least that level")
+		t.Error("want level INFO: each order is a line of that level or above")
 	}
 	if h.Parallel != 4 || p.Scope != order.Scope("test") {
-		t.Errorf("got %d orders at once in scope %q, want 4 in test", h.Parallel, p.Scope)
+		t.Errorf("parallel = %d, scope = %q, want 4 and test", h.Parallel, p.Scope)
 	}
 }
 
@@ -434,12 +467,12 @@ func TestAFunctionDoesNotStart(t *testing.T) {
 		secret string
 		want   string
 	}{
-		"without a secret":             {400, `{"__type":"AccessDeniedException","Message":"no"}`, secret},
-		"with an empty secret":         {200, `{"SecretString":""}`, secret + "empty SecretString"},
-		"with a binary secret":         {200, `{"SecretBinary":"c2tfdGVzdF9jYW5hcnk="}`, secret + "empty SecretString"},
-		"with the console's key/value": {200, `{"SecretString":"{\"key\":\"sk_test_canary\"}"}`, "want the key alone as plain text"},
-		"with another secret":          {200, `{"SecretString":"whsec_canary"}`, "want a key that starts with sk_test_"},
-		"with a live key for somebody": {200, `{"SecretString":"sk_live_canary"}`, "live key with another base URL"},
+		"without a secret":               {400, `{"__type":"AccessDeniedException","Message":"no"}`, secret},
+		"with an empty secret":           {200, `{"SecretString":""}`, secret + "empty SecretString"},
+		"with a binary secret":           {200, `{"SecretBinary":"c2tfdGVzdF9jYW5hcnk="}`, secret + "empty SecretString"},
+		"with the console's key/value":   {200, `{"SecretString":"{\"key\":\"sk_test_canary\"}"}`, "want the key alone as plain text"},
+		"with another secret":            {200, `{"SecretString":"whsec_canary"}`, "want a key that starts with sk_test_"},
+		"with a live key and a base URL": {200, `{"SecretString":"sk_live_canary"}`, "live key with another base URL"},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
@@ -447,18 +480,19 @@ func TestAFunctionDoesNotStart(t *testing.T) {
 			c := newCloud(t)
 			c.status, c.secret = tt.status, tt.secret
 			h, err := wire(t.Context(), c.environ("STRIPE_SECRET_KEY=", "STRIPE_SECRET_ARN="+secretARN), &out)
-			if h != nil || err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), secretARN) {
-				t.Errorf("got %v, %v, want %q and the ARN", h, err, tt.want)
+			if h != nil || err == nil || !strings.Contains(err.Error(), tt.want) ||
+				!strings.Contains(err.Error(), secretARN) {
+				t.Errorf("handler = %v, error = %v, want no handler, %q and the ARN", h, err, tt.want)
 			}
 			if text := out.String() + fmt.Sprint(err); strings.Contains(text, "canary") {
-				t.Errorf("a secret was printed: %s", text)
+				t.Errorf("the output or the error shows a secret: %s", text)
 			}
 		})
 	}
-	t.Run("with half an environment", func(t *testing.T) {
+	t.Run("with an invalid environment", func(t *testing.T) {
 		t.Parallel()
 		if h, err := wire(t.Context(), complete("QUEUE_URL="), io.Discard); h != nil || err == nil {
-			t.Errorf("got %v, %v, want an error", h, err)
+			t.Errorf("handler = %v, error = %v, want an error", h, err)
 		}
 	})
 }
@@ -467,10 +501,14 @@ func TestALiveKeyInASecretGoesToStripe(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	c.secret = `{"SecretString":"rk_live_canary"}`
-	environ := complete("AWS_ENDPOINT_URL_SECRETS_MANAGER="+c.url, "STRIPE_SECRET_KEY=", "STRIPE_SECRET_ARN="+secretARN)
+	environ := complete(
+		"AWS_ENDPOINT_URL_SECRETS_MANAGER="+c.url,
+		"STRIPE_SECRET_KEY=",
+		"STRIPE_SECRET_ARN="+secretARN,
+	)
 	h, err := wire(t.Context(), environ, io.Discard)
 	if err != nil || h == nil {
-		t.Errorf("got %v, %v", h, err)
+		t.Errorf("handler = %v, error = %v, want a handler", h, err)
 	}
 }
 
@@ -490,9 +528,8 @@ func TestEveryOwnerIsNew(t *testing.T) {
 	}
 }
 
-// Without jitter all orders of an outage would come back in the same second, again and
-// again. Of 1,000 random numbers in [0, 1), fewer than 40 fall into one tenth with a
-// probability below 1e-10.
+// Without jitter, all orders of an outage would be redelivered in the same second. Of 1,000
+// random numbers in [0, 1), fewer than 40 are in one tenth with a probability below 1e-10.
 func TestJitterIsSpreadEvenly(t *testing.T) {
 	t.Parallel()
 	h, err := wire(t.Context(), complete(), io.Discard)
@@ -501,11 +538,11 @@ func TestJitterIsSpreadEvenly(t *testing.T) {
 	}
 	var tenths [10]int
 	for range 1000 {
-		l := h.Jitter()
-		if l < 0 || l >= 1 {
-			t.Fatalf("jitter = %v, want it in [0, 1)", l)
+		jitter := h.Jitter()
+		if jitter < 0 || jitter >= 1 {
+			t.Fatalf("jitter = %v, want a number in [0, 1)", jitter)
 		}
-		tenths[int(l*10)]++
+		tenths[int(jitter*10)]++
 	}
 	if slices.Min(tenths[:]) < 40 {
 		t.Errorf("numbers in each tenth = %v, want about 100", tenths)

@@ -17,12 +17,18 @@ const maxResponse = 6<<20 + 100
 func (in *instance) api() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /2018-06-01/runtime/invocation/next", in.next)
-	mux.HandleFunc("POST /2018-06-01/runtime/invocation/{id}/response", func(w http.ResponseWriter, r *http.Request) {
-		in.finish(w, r, readResponse(r.Body))
-	})
-	mux.HandleFunc("POST /2018-06-01/runtime/invocation/{id}/error", func(w http.ResponseWriter, r *http.Request) {
-		in.finish(w, r, result{err: readError(r.Body)})
-	})
+	mux.HandleFunc(
+		"POST /2018-06-01/runtime/invocation/{id}/response",
+		func(w http.ResponseWriter, r *http.Request) {
+			in.finish(w, r, readResponse(r.Body))
+		},
+	)
+	mux.HandleFunc(
+		"POST /2018-06-01/runtime/invocation/{id}/error",
+		func(w http.ResponseWriter, r *http.Request) {
+			in.finish(w, r, result{err: readError(r.Body)})
+		},
+	)
 	mux.HandleFunc("POST /2018-06-01/runtime/init/error", in.initError)
 	return mux
 }
@@ -58,7 +64,10 @@ func (in *instance) next(w http.ResponseWriter, r *http.Request) {
 		header.Set("Content-Type", "application/json")
 		header.Set("Lambda-Runtime-Aws-Request-Id", call.id)
 		header.Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(call.deadline.UnixMilli(), 10))
-		header.Set("Lambda-Runtime-Invoked-Function-Arn", "arn:aws:lambda:us-east-1:123456789012:function:"+functionName)
+		header.Set(
+			"Lambda-Runtime-Invoked-Function-Arn",
+			"arn:aws:lambda:us-east-1:123456789012:function:"+functionName,
+		)
 		header.Set("Lambda-Runtime-Trace-Id", fmt.Sprintf("Root=1-%08x-%024x;Parent=%016x;Sampled=0",
 			call.began.Unix(), call.serial, call.serial))
 		_, _ = w.Write(call.payload) // reap sees a process that ended meanwhile
@@ -104,8 +113,11 @@ func readResponse(body io.Reader) result {
 	case len(data) > maxResponse:
 		return result{
 			err: &FunctionError{
-				Type:    "Function.ResponseSizeTooLarge",
-				Message: fmt.Sprintf("Response payload size exceeded maximum allowed payload size (%d bytes).", maxResponse),
+				Type: "Function.ResponseSizeTooLarge",
+				Message: fmt.Sprintf(
+					"Response payload size exceeded maximum allowed payload size (%d bytes).",
+					maxResponse,
+				),
 			},
 			status: http.StatusRequestEntityTooLarge, errorType: "RequestEntityTooLarge",
 		}

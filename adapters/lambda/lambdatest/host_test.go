@@ -25,7 +25,8 @@ import (
 // folder is where subject is built.
 var folder string //nolint:gochecknoglobals // TestMain removes it
 
-var built = sync.OnceValues(func() (path string, err error) { //nolint:gochecknoglobals // one build serves every test
+//nolint:gochecknoglobals // one build serves every test
+var built = sync.OnceValues(func() (path string, err error) {
 	path = filepath.Join(folder, "bootstrap")
 	return path, lambdatest.Build(context.Background(), "./internal/subject", path)
 })
@@ -134,7 +135,9 @@ func TestInvocation(t *testing.T) {
 
 func TestEnvironment(t *testing.T) {
 	t.Parallel()
-	host := start(t, lambdatest.Options{MemoryMB: 512, Env: map[string]string{"AWS_REGION": "eu-west-1", "TABLE": "orders"}})
+	host := start(t, lambdatest.Options{
+		MemoryMB: 512, Env: map[string]string{"AWS_REGION": "eu-west-1", "TABLE": "orders"},
+	})
 	env := ask(t, host, do("echo", "")).Env
 	for _, want := range []string{
 		"AWS_REGION=eu-west-1", "TABLE=orders", "AWS_LAMBDA_FUNCTION_NAME=function", "AWS_LAMBDA_FUNCTION_VERSION=$LATEST",
@@ -270,7 +273,8 @@ func TestInit(t *testing.T) {
 			}
 			host := start(t, opts)
 			_, err := host.Invoke(t.Context(), do("echo", ""))
-			if !errors.Is(err, lambdatest.ErrInit) || errors.Is(err, lambdatest.ErrCrashed) || err.Error() != tt.message {
+			if !errors.Is(err, lambdatest.ErrInit) || errors.Is(err, lambdatest.ErrCrashed) ||
+				err.Error() != tt.message {
 				t.Errorf("error = %v, want %s", err, tt.message)
 			}
 			if got := host.Report().ColdStarts; got != tt.processes {
@@ -328,7 +332,8 @@ func TestAWaitForTheFunctionEndsWhenItExits(t *testing.T) {
 				t.Error("the invocation was answered")
 			}
 			<-ctx.Done()
-			if got := context.Cause(ctx); !errors.Is(got, lambdatest.ErrExited) || !strings.Contains(got.Error(), tt.want) {
+			if got := context.Cause(ctx); !errors.Is(got, lambdatest.ErrExited) ||
+				!strings.Contains(got.Error(), tt.want) {
 				t.Errorf("cause = %v, want ErrExited with %q", got, tt.want)
 			}
 			late, cancel := host.UntilExit(t.Context())
@@ -407,7 +412,8 @@ func TestAnExitErrorHoldsTheLastLinesOfAPanic(t *testing.T) {
 	if !errors.As(err, &exit) {
 		t.Fatalf("error = %v, want an exit", err)
 	}
-	if exit.Status != "exit status 2" || !strings.Contains(exit.Output, "panic: no key") || !strings.Contains(exit.Output, "main.main") {
+	if exit.Status != "exit status 2" || !strings.Contains(exit.Output, "panic: no key") ||
+		!strings.Contains(exit.Output, "main.main") {
 		t.Errorf("status %q, output %q, want the panic with its trace", exit.Status, exit.Output)
 	}
 }

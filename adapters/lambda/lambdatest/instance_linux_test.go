@@ -55,7 +55,12 @@ func TestAFrozenInstanceDiesWithTheProcessOfItsHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parent := exec.CommandContext(t.Context(), program, "-test.run=^TestAFrozenInstanceDiesWithTheProcessOfItsHost$", "parent")
+	parent := exec.CommandContext(
+		t.Context(),
+		program,
+		"-test.run=^TestAFrozenInstanceDiesWithTheProcessOfItsHost$",
+		"parent",
+	)
 	stdout, err := parent.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

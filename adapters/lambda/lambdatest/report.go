@@ -41,10 +41,19 @@ type Report struct {
 
 // String returns the report in one line.
 func (r Report) String() string {
-	return fmt.Sprintf("%d invocations (%d errors, %d kills), %d cold starts; median init %.1f ms, first answer %.1f ms, "+
-		"answer %.2f ms; CPU %.2f ms an invocation; peak RSS %.1f MiB",
-		r.Invocations, r.Errors, r.Kills, r.ColdStarts, r.InitMS, r.FirstAnswerMS, r.LatencyMS,
-		r.CPUPerInvocationMS, float64(r.PeakRSSBytes)/(1<<20))
+	return fmt.Sprintf(
+		"%d invocations (%d errors, %d kills), %d cold starts; median init %.1f ms, first answer %.1f ms, "+
+			"answer %.2f ms; CPU %.2f ms an invocation; peak RSS %.1f MiB",
+		r.Invocations,
+		r.Errors,
+		r.Kills,
+		r.ColdStarts,
+		r.InitMS,
+		r.FirstAnswerMS,
+		r.LatencyMS,
+		r.CPUPerInvocationMS,
+		float64(r.PeakRSSBytes)/(1<<20),
+	)
 }
 
 // Report returns the counts and times so far. It may be called at any time, also after
