@@ -12,12 +12,12 @@ import (
 	"orderonce/adapters/lambda/lambdatest"
 )
 
-func TestABuildErrorHoldsTheCompilersWords(t *testing.T) {
+func TestABuildErrorHasTheCompilersOutput(t *testing.T) {
 	t.Parallel()
 	lambdatest.FullOnly(t)
 	err := lambdatest.Build(t.Context(), "./internal/nothing", filepath.Join(t.TempDir(), "bootstrap"))
 	if err == nil || !strings.Contains(err.Error(), "internal/nothing") {
-		t.Errorf("error = %v, want the compiler's words", err)
+		t.Errorf("error = %v, want the compiler's output", err)
 	}
 }
 
@@ -57,11 +57,11 @@ func TestATestThatBuildsABinaryIsRunAgainWhenItsSourcesChange(t *testing.T) {
 		"functions/order", "adapters/config", "adapters/lambda", "adapters/secretsmanager", "domain/order", "go.mod", "go.sum",
 	} {
 		if want := "open " + filepath.Join(root, path); !slices.Contains(opened, want) {
-			t.Errorf("go test is not told of %s, which is built into the binary", path)
+			t.Errorf("%s was not opened, although the binary is built from it", path)
 		}
 	}
 	if slices.Contains(opened, "open "+filepath.Join(root, "scripts/orders")) {
-		t.Error("go test is told of scripts/orders, which is not built into the binary")
+		t.Error("scripts/orders was opened, although the binary is not built from it")
 	}
 }
 

@@ -117,10 +117,10 @@ func TestInvocation(t *testing.T) {
 		t.Errorf("echoes = %q, %q, want a, b", first.Text, second.Text)
 	}
 	if first.PID != second.PID {
-		t.Errorf("processes %d and %d, want the idle one used again", first.PID, second.PID)
+		t.Errorf("processes = %d and %d, want one process for both invocations", first.PID, second.PID)
 	}
 	if first.RequestID == second.RequestID {
-		t.Errorf("both invocations have the id %q", first.RequestID)
+		t.Errorf("both invocations have the id %q, want two ids", first.RequestID)
 	}
 	if want := now.Add(30 * time.Second); !first.Deadline.Equal(want) {
 		t.Errorf("deadline = %v, want %v", first.Deadline, want)
@@ -144,12 +144,12 @@ func TestEnvironment(t *testing.T) {
 		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE=512", "AWS_LAMBDA_LOG_GROUP_NAME=/aws/lambda/function", "AWS_ACCESS_KEY_ID=pretend",
 	} {
 		if !slices.Contains(env, want) {
-			t.Errorf("the function's environment lacks %s", want)
+			t.Errorf("environment has no %s", want)
 		}
 	}
 	for _, pair := range env {
 		if name, _, _ := strings.Cut(pair, "="); name == "HOME" || name == "GOPATH" {
-			t.Errorf("%s was inherited", name)
+			t.Errorf("environment has %s, want nothing inherited", name)
 		}
 	}
 }
@@ -203,10 +203,10 @@ func TestFailures(t *testing.T) {
 				t.Error(diff)
 			}
 			if after := ask(t, host, do("echo", "")).PID; (after == before) != tt.survives {
-				t.Errorf("process %d, then %d; survives should be %v", before, after, tt.survives)
+				t.Errorf("processes = %d, then %d, want the same one: %t", before, after, tt.survives)
 			}
 			if gone(before) == tt.survives {
-				t.Errorf("process %d is reaped = %v", before, !tt.survives)
+				t.Errorf("process %d still runs: %t, want %t", before, !tt.survives, tt.survives)
 			}
 		})
 	}
@@ -214,7 +214,7 @@ func TestFailures(t *testing.T) {
 
 func TestTimeout(t *testing.T) {
 	t.Parallel()
-	t.Run("a process is killed at its deadline and the next invocation starts afresh", func(t *testing.T) {
+	t.Run("a process is killed at its deadline and the next invocation starts another", func(t *testing.T) {
 		t.Parallel()
 		began := make(starts, 1)
 		host := start(t, lambdatest.Options{Timeout: 500 * time.Millisecond, Output: began})
@@ -223,11 +223,11 @@ func TestTimeout(t *testing.T) {
 			t.Fatalf("error = %v, want ErrTimedOut", err)
 		}
 		if line := <-began; line != "begun" {
-			t.Errorf("printed %q, want begun", line)
+			t.Errorf("output = %q, want begun", line)
 		}
 		ask(t, host, do("echo", ""))
 		if got := host.Report(); got.Kills != 1 || got.ColdStarts != 2 {
-			t.Errorf("%d kills, %d cold starts; want 1, 2", got.Kills, got.ColdStarts)
+			t.Errorf("kills = %d, cold starts = %d, want 1 and 2", got.Kills, got.ColdStarts)
 		}
 	})
 	t.Run("a frozen process is killed at its deadline", func(t *testing.T) {
@@ -278,14 +278,14 @@ func TestInit(t *testing.T) {
 				t.Errorf("error = %v, want %s", err, tt.message)
 			}
 			if got := host.Report().ColdStarts; got != tt.processes {
-				t.Errorf("%d processes, want %d", got, tt.processes)
+				t.Errorf("processes = %d, want %d", got, tt.processes)
 			}
 			if _, err := host.Invoke(t.Context(), do("echo", "")); !errors.Is(err, lambdatest.ErrInit) {
-				t.Errorf("second error = %v, want init to be tried again", err)
+				t.Errorf("second error = %v, want another ErrInit", err)
 			}
 		})
 	}
-	t.Run("an init that takes too long is retried at the invocation's expense", func(t *testing.T) {
+	t.Run("an init that takes too long is repeated within the invocation's time-out", func(t *testing.T) {
 		t.Parallel()
 		var clock atomic.Int64
 		opts := lambdatest.Options{
@@ -300,10 +300,10 @@ func TestInit(t *testing.T) {
 			t.Fatal(err)
 		}
 		if left := told.Deadline.Sub(time.Unix(began, 0)); left >= opts.Timeout {
-			t.Errorf("%v are left, want less than %v after the second init", left, opts.Timeout)
+			t.Errorf("time left = %v, want less than %v after the second init", left, opts.Timeout)
 		}
 	})
-	t.Run("an init error after the first request for work is refused", func(t *testing.T) {
+	t.Run("an init error after the first request for an invocation is rejected", func(t *testing.T) {
 		t.Parallel()
 		if got := ask(t, start(t, lambdatest.Options{}), do("init error", "")).Text; got != "403 Forbidden" {
 			t.Errorf("status = %q, want 403", got)
@@ -329,7 +329,7 @@ func TestAWaitForTheFunctionEndsWhenItExits(t *testing.T) {
 			ctx, cancel := host.UntilExit(t.Context())
 			defer cancel()
 			if _, err := host.Invoke(t.Context(), tt.payload); err == nil {
-				t.Error("the invocation was answered")
+				t.Error("got a response of a function that exits")
 			}
 			<-ctx.Done()
 			if got := context.Cause(ctx); !errors.Is(got, lambdatest.ErrExited) ||
@@ -341,7 +341,7 @@ func TestAWaitForTheFunctionEndsWhenItExits(t *testing.T) {
 			<-late.Done() // who begins to wait later is told as well
 		})
 	}
-	t.Run("a binary that is not there", func(t *testing.T) {
+	t.Run("a binary that does not exist", func(t *testing.T) {
 		t.Parallel()
 		host, err := lambdatest.Start(lambdatest.Options{Binary: filepath.Join(t.TempDir(), "nothing")})
 		if err != nil {
@@ -353,12 +353,12 @@ func TestAWaitForTheFunctionEndsWhenItExits(t *testing.T) {
 		_, err = host.Invoke(t.Context(), do("echo", ""))
 		<-ctx.Done()
 		if got := context.Cause(ctx); !errors.Is(got, os.ErrNotExist) || !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("cause = %v, error = %v, want that there is no file", got, err)
+			t.Errorf("cause = %v, error = %v, want os.ErrNotExist in both", got, err)
 		}
 	})
 }
 
-func TestAWaitForTheFunctionOutlastsWhatTheHostEnds(t *testing.T) {
+func TestAWaitForTheFunctionContinuesWhenTheHostEndsAProcess(t *testing.T) {
 	t.Parallel()
 	t.Run("a kill, a returned error, a new binary and the end", func(t *testing.T) {
 		t.Parallel()
@@ -373,7 +373,7 @@ func TestAWaitForTheFunctionOutlastsWhatTheHostEnds(t *testing.T) {
 			t.Errorf("error = %v, want ErrCrashed", err)
 		}
 		if _, err := host.Invoke(t.Context(), do("fail", "no")); err == nil {
-			t.Error("a returned error was not reported")
+			t.Error("got no error of a handler that returns one")
 		}
 		if err := host.Replace(subject(t)); err != nil { // ends the idle instance
 			t.Fatal(err)
@@ -404,7 +404,7 @@ func TestAWaitForTheFunctionOutlastsWhatTheHostEnds(t *testing.T) {
 	})
 }
 
-func TestAnExitErrorHoldsTheLastLinesOfAPanic(t *testing.T) {
+func TestAnExitErrorHasTheLastLinesOfAPanic(t *testing.T) {
 	t.Parallel()
 	host := start(t, lambdatest.Options{Env: map[string]string{"INIT": "panic"}})
 	_, err := host.Invoke(t.Context(), do("echo", ""))
@@ -426,7 +426,7 @@ func TestKill(t *testing.T) {
 	<-began
 	<-began
 	if n := host.Kill(func(payload []byte) bool { return bytes.Contains(payload, []byte("bad")) }); n != 1 {
-		t.Errorf("killed %d, want the one whose payload matches", n)
+		t.Errorf("Kill = %d, want 1: the one with the matching payload", n)
 	}
 	err := <-bad
 	var exit *lambdatest.ExitError
@@ -435,18 +435,18 @@ func TestKill(t *testing.T) {
 	}
 	select {
 	case err := <-good:
-		t.Errorf("the other invocation ended with %v", err)
+		t.Errorf("error of the other invocation = %v, want none", err)
 	default:
 	}
 	ask(t, host, do("echo", "")) // there is room for a fresh instance
 	if n := host.Kill(nil); n != 1 {
-		t.Errorf("killed %d, want every instance that is at work", n)
+		t.Errorf("Kill = %d, want every instance that runs an invocation", n)
 	}
 	if err := <-good; !errors.Is(err, lambdatest.ErrCrashed) {
 		t.Errorf("error = %v, want ErrCrashed", err)
 	}
 	if n := host.Kill(nil); n != 0 {
-		t.Errorf("killed %d idle instances", n)
+		t.Errorf("Kill = %d, want 0: no invocation runs", n)
 	}
 }
 
@@ -458,17 +458,17 @@ func TestFreeze(t *testing.T) {
 	failed := invoke(t, host, do("until", end))
 	pid := <-began
 	if n := host.Freeze(nil); n != 1 {
-		t.Errorf("froze %d, want 1", n)
+		t.Errorf("Freeze = %d, want 1", n)
 	}
 	if runtime.GOOS == "linux" { // elsewhere the state is not a file
 		await(t, "the instance stands still", func() bool { return stopped(t, pid) })
 	}
 	touch(t, end)
 	if n := host.Thaw(nil); n != 1 {
-		t.Errorf("thawed %d, want 1", n)
+		t.Errorf("Thaw = %d, want 1", n)
 	}
 	if err := <-failed; err != nil {
-		t.Errorf("a thawed invocation ended with %v", err)
+		t.Errorf("error of the thawed invocation = %v, want none", err)
 	}
 }
 
@@ -493,7 +493,7 @@ func await(t *testing.T, what string, is func() bool) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			t.Fatalf("waited in vain until %s", what)
+			t.Fatalf("timed out waiting until %s", what)
 		}
 	}
 }
@@ -527,7 +527,7 @@ func TestInstances(t *testing.T) {
 	}
 }
 
-func TestAnInstanceThatDiedIdleIsNotUsed(t *testing.T) {
+func TestAnInstanceThatEndedWhileIdleIsNotUsed(t *testing.T) {
 	t.Parallel()
 	host := start(t, lambdatest.Options{})
 	before := ask(t, host, do("echo", "")).PID
@@ -536,23 +536,23 @@ func TestAnInstanceThatDiedIdleIsNotUsed(t *testing.T) {
 	}
 	await(t, "the idle instance is dead", func() bool { return host.Report().Live == 0 })
 	if after := ask(t, host, do("echo", "")).PID; after == before {
-		t.Errorf("process %d answered after its end", after)
+		t.Errorf("process %d responded after its end", after)
 	}
 }
 
-func TestAnAnswerToAnotherInvocationIsRefused(t *testing.T) {
+func TestAResponseToAnotherInvocationIsRejected(t *testing.T) {
 	t.Parallel()
 	if got := ask(t, start(t, lambdatest.Options{}), do("stray", "")).Text; got != "400 Bad Request" {
 		t.Errorf("status = %q, want 400", got)
 	}
 }
 
-func TestASecondAnswerIsRefused(t *testing.T) {
+func TestASecondResponseIsRejected(t *testing.T) {
 	t.Parallel()
 	said := make(starts, 9)
 	body, err := start(t, lambdatest.Options{Output: said}).Invoke(t.Context(), do("twice", ""))
 	if err != nil || string(body) != "early" {
-		t.Errorf("got %q, %v, want the first answer", body, err)
+		t.Errorf("got %q, %v, want the first response", body, err)
 	}
 	if got := <-said; got != "403 Forbidden" {
 		t.Errorf("status = %q, want 403", got)
@@ -590,7 +590,7 @@ func TestLinesOfTwoInstancesStayWhole(t *testing.T) {
 		lines[line]++
 	}
 	if diff := cmp.Diff(lines, map[string]int{strings.Repeat("a", 1000): 200, strings.Repeat("b", 1000): 200}); diff != "" {
-		t.Errorf("lines and how often: -got +want:\n%s", diff)
+		t.Errorf("counts of lines: got -, want +\n%s", diff)
 	}
 }
 
@@ -611,7 +611,7 @@ func TestReplace(t *testing.T) {
 	}
 	touch(t, end)
 	if err := <-busy; err != nil {
-		t.Errorf("the invocation under way ended with %v", err)
+		t.Errorf("error of the running invocation = %v, want none", err)
 	}
 	for range 2 {
 		after := ask(t, host, do("echo", ""))
@@ -630,7 +630,7 @@ func TestClose(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !gone(idle) {
-		t.Errorf("process %d is left", idle)
+		t.Errorf("process %d still runs, want it ended", idle)
 	}
 	if got := output.String(); got != "the last words\n" {
 		t.Errorf("output = %q, want all of it", got)
@@ -640,7 +640,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-func TestCloseEndsAnInvocationUnderWay(t *testing.T) {
+func TestCloseEndsARunningInvocation(t *testing.T) {
 	t.Parallel()
 	began := make(starts, 1)
 	host := start(t, lambdatest.Options{Output: began})
@@ -669,13 +669,13 @@ func TestReport(t *testing.T) {
 	}
 	got := host.Report()
 	if got.Invocations != 8 || got.Errors != 2 || got.Kills != 0 || got.ColdStarts != 2 {
-		t.Errorf("%v, want 8 invocations, 2 errors, no kill and 2 cold starts", got)
+		t.Errorf("report = %v, want 8 invocations, 2 errors, no kill and 2 cold starts", got)
 	}
 	if got.InitMS <= 0 || got.FirstAnswerMS < got.InitMS || got.LatencyMS <= 0 || got.CPUMS <= 0 {
-		t.Errorf("%+v lacks a figure", got)
+		t.Errorf("report = %+v, want medians above 0, and a first answer after its init", got)
 	}
 	if got.CPUPerInvocationMS*8 < got.CPUMS*0.99 || got.CPUPerInvocationMS*8 > got.CPUMS*1.01 {
-		t.Errorf("CPU %v ms, %v ms an invocation", got.CPUMS, got.CPUPerInvocationMS)
+		t.Errorf("CPU = %v ms, %v ms per invocation, want a ratio of 8 invocations", got.CPUMS, got.CPUPerInvocationMS)
 	}
 	if live.PeakRSSBytes < 1<<20 || got.PeakRSSBytes < live.PeakRSSBytes || got.PeakRSSBytes > 1<<28 {
 		t.Errorf("peak RSS %d bytes, %d live", got.PeakRSSBytes, live.PeakRSSBytes)

@@ -22,7 +22,7 @@ import (
 // frozen between invocations, and "background processes or callbacks that were initiated
 // by your Lambda function and did not complete when the function ended resume if Lambda
 // reuses the execution environment".
-func TestAnIdleInstanceStandsStill(t *testing.T) {
+func TestAnIdleInstanceIsFrozen(t *testing.T) {
 	t.Parallel()
 	host := start(t, lambdatest.Options{})
 	path := filepath.Join(t.TempDir(), "file")
@@ -30,7 +30,7 @@ func TestAnIdleInstanceStandsStill(t *testing.T) {
 	await(t, "the idle instance stands still", func() bool { return stopped(t, pid) })
 	touch(t, path)
 	if _, err := os.Stat(path + ".seen"); err == nil {
-		t.Error("the background went on between the invocations")
+		t.Error("a background goroutine ran between the invocations")
 	}
 	if again := ask(t, host, do("until", path+".seen")).PID; strconv.Itoa(again) != pid {
 		t.Errorf("process %d, want %s thawed", again, pid)
@@ -84,7 +84,7 @@ func TestAFrozenInstanceDiesWithTheProcessOfItsHost(t *testing.T) {
 	await(t, "the instance is dead", func() bool { return dead(strings.TrimSpace(pid)) })
 }
 
-func TestACrashIsSeenThoughAGrandchildKeepsTheOutputOpen(t *testing.T) {
+func TestACrashIsReportedThoughAGrandchildKeepsTheOutputOpen(t *testing.T) {
 	t.Parallel()
 	said := make(starts, 9)
 	_, err := start(t, lambdatest.Options{Output: said}).Invoke(t.Context(), do("child", ""))
@@ -93,7 +93,7 @@ func TestACrashIsSeenThoughAGrandchildKeepsTheOutputOpen(t *testing.T) {
 	}
 	child := <-said
 	if dead(child) {
-		t.Error("the crash was told after the grandchild's end")
+		t.Error("the crash was reported after the grandchild's end, want before")
 	}
 	if pid, err := strconv.Atoi(child); err == nil {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
