@@ -339,7 +339,7 @@ func settlingCases() []processCase {
 			calls: fresh,
 		},
 		{
-			name: "a bank that wants the customer did not decline", card: ordertest.WantsTheCustomer,
+			name: "an intent that needs authentication is not declined", card: ordertest.WantsTheCustomer,
 			want: done(order.ActionRequired, 1), calls: fresh,
 		},
 		{

@@ -128,7 +128,7 @@ func brokenFinds() []findBug {
 			func([]order.Intent, error) ([]order.Intent, error) { return []order.Intent{{ID: "pi_1"}}, nil },
 		},
 		{
-			"find that fails returns no intents", "a failure counts as nothing found",
+			"a failed find returns no intents", "a failure counts as nothing found",
 			func(found []order.Intent, _ error) ([]order.Intent, error) { return found, nil },
 		},
 	}
@@ -246,37 +246,37 @@ func brokenPrepares() []bankBug {
 			becomes(func(i *order.Intent) { i.Total.Amount++ }),
 		},
 		{"prepare moves no money", "it is read as charged", ordertest.Read, becomes(succeeds)},
-		{"prepare under one key makes one intent", "each call makes one", ordertest.Prepare, anew},
+		{"prepare twice under one key creates one intent", "each call makes one", ordertest.Prepare, anew},
 		{
-			"prepare under a forgotten key makes another intent",
+			"prepare under an expired key creates another intent",
 			"the first comes back for ever",
 			ordertest.Prepare,
 			repeats(byOrder),
 		},
 		{
-			"prepare again returns a canceled intent as canceled",
+			"prepare again returns a canceled intent in its current state",
 			"it is returned as it was",
 			ordertest.Prepare,
 			repeats(byKey),
 		},
 		{
-			"prepare of other content under one key says so",
+			"prepare with different content under one key is KeyReused",
 			"the first content's intent comes back",
 			ordertest.Prepare,
 			repeats(byKey),
 		},
 		{
-			"prepare of other content under one key says so",
+			"prepare with different content under one key is KeyReused",
 			"it is refused",
 			ordertest.Prepare,
 			takes(order.KeyReused, order.Refused),
 		},
 		{
-			"prepare of other content under one key says so", "a key may confirm what it prepared", ordertest.Confirm,
+			"prepare with different content under one key is KeyReused", "a key may confirm what it prepared", ordertest.Confirm,
 			takes(order.KeyReused, order.Replayed),
 		},
 		{
-			"prepare of other content under one key says so", "it says so, and brings an intent", ordertest.Prepare,
+			"prepare with different content under one key is KeyReused", "it says so, and brings an intent", ordertest.Prepare,
 			func(_ *till, c *payment) (order.Intent, error) {
 				i, err := c.pass()
 				if err != nil {
@@ -286,13 +286,13 @@ func brokenPrepares() []bankBug {
 			},
 		},
 		{
-			"prepare with a card that does not exist is refused",
+			"prepare with an unknown card is Refused",
 			"nobody knows",
 			ordertest.Prepare,
 			takes(order.Refused, order.Unknown),
 		},
 		{
-			"prepare with a card that does not exist is refused", "the error tells the card", ordertest.Prepare,
+			"prepare with an unknown card is Refused", "the error tells the card", ordertest.Prepare,
 			func(_ *till, c *payment) (order.Intent, error) {
 				i, err := c.pass()
 				if e, ok := errors.AsType[*order.PaymentError](err); ok {
@@ -301,9 +301,9 @@ func brokenPrepares() []bankBug {
 				return i, err
 			},
 		},
-		{"fifty prepare under one key and get one intent", "each call makes one", ordertest.Prepare, anew},
+		{"fifty concurrent prepares under one key create one intent", "each call makes one", ordertest.Prepare, anew},
 		{
-			"fifty prepare under one key and get one intent", "whoever comes second is refused", ordertest.Prepare,
+			"fifty concurrent prepares under one key create one intent", "whoever comes second is refused", ordertest.Prepare,
 			func(t *till, c *payment) (order.Intent, error) {
 				if t.calls > 1 {
 					return order.Intent{}, &order.PaymentError{Kind: order.Refused}
@@ -316,8 +316,8 @@ func brokenPrepares() []bankBug {
 
 func brokenConfirms() []bankBug {
 	const (
-		once    = "an intent is charged once, whatever the key"
-		decline = "a decline is an intent, and its card is not tried again"
+		once    = "an intent is charged once under any key"
+		decline = "a decline is an intent and its card is not charged again"
 		days    = "an intent that takes days is pending, then paid"
 		named   = "confirm charges the method that prepare named and no other"
 	)
@@ -342,13 +342,13 @@ func brokenConfirms() []bankBug {
 			return c.pass()
 		}},
 		{
-			"fifty confirm one intent with one key each and one charges",
+			"fifty concurrent confirms under fifty keys charge once",
 			"each confirm charges",
 			ordertest.Confirm,
 			chargesAgain,
 		},
 		{
-			"fifty confirm one intent with the same key and one charges",
+			"fifty concurrent confirms under one key charge once",
 			"each confirm charges",
 			ordertest.Confirm,
 			chargesAgain,
@@ -386,7 +386,7 @@ func brokenConfirms() []bankBug {
 			}),
 		},
 		{
-			"a bank that wants the customer did not decline", "it did", ordertest.Confirm,
+			"an intent that needs authentication is not declined", "it did", ordertest.Confirm,
 			becomes(func(i *order.Intent) { i.Failure = order.Failure{Code: "card_declined"} }),
 		},
 		{
@@ -406,7 +406,7 @@ func brokenConfirms() []bankBug {
 				i.State = order.NeedsConfirmation
 			}),
 		},
-		{"two intents do not disturb each other", "the key alone counts", ordertest.Confirm, repeats(byKey)},
+		{"two intents are independent", "the key alone counts", ordertest.Confirm, repeats(byKey)},
 		{named, "whoever has no money pays all the same", ordertest.Confirm, turns(func(i *order.Intent) {
 			if i.State == order.NeedsMethod {
 				succeeds(i)
@@ -432,13 +432,13 @@ func brokenConfirms() []bankBug {
 
 func brokenTroubles() []bankBug {
 	const (
-		unknown = "an unknown intent means a wrong account or mode"
-		request = "an error names the request exactly if the provider answered"
-		away    = "a call that was turned away happens later under the same key"
-		lost    = "a lost answer is found under the same key, and once"
-		burnt   = "a kept failure burns its key and no other"
-		hides   = "a kept failure may hide a charge"
-		dead    = "a dead context leaves everything unknown"
+		unknown = "an unknown intent is Misconfigured"
+		request = "an error has a request id if and only if the provider responded"
+		away    = "a call that was Unavailable succeeds later under the same key"
+		lost    = "a retry under the same key after a lost response charges once"
+		burnt   = "a stored failure is replayed under its key and no other"
+		hides   = "a stored failure may hide a charge"
+		dead    = "a canceled context is Unknown"
 	)
 	believes := func(_ *till, c *payment) (order.Intent, error) {
 		c.ctx = context.WithoutCancel(c.ctx)
@@ -449,7 +449,7 @@ func brokenTroubles() []bankBug {
 		{unknown, "a confirm of it is refused", ordertest.Confirm, takes(order.Misconfigured, order.Refused)},
 		{unknown, "a read of it is refused", ordertest.Read, takes(order.Misconfigured, order.Refused)},
 		{
-			"confirm of an id that no intent can have is refused", "it may come to be", ordertest.Confirm,
+			"confirm of an invalid intent id is Refused", "it may come to be", ordertest.Confirm,
 			takes(order.Refused, order.Misconfigured),
 		},
 		{request, "silence has a name", ordertest.Confirm, names("req_1")},
@@ -472,7 +472,7 @@ func brokenTroubles() []bankBug {
 		},
 		{lost, "nothing has happened", ordertest.Confirm, takes(order.Unknown, order.Unavailable)},
 		{lost, "each confirm charges", ordertest.Confirm, againAndAgain(order.Succeeded)},
-		{"money that moved behind a lost answer is read", "it is not", ordertest.Read, hopes},
+		{"read shows a charge whose response was lost", "it is not", ordertest.Read, hopes},
 		{burnt, "it fails anew each time", ordertest.Confirm, takes(order.Replayed, order.Unknown)},
 		{burnt, "it burns every key", ordertest.Prepare, func(t *till, c *payment) (order.Intent, error) {
 			i, err := c.pass()

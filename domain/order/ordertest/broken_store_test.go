@@ -171,16 +171,16 @@ func anyOwner(c *call, r *order.Record) { c.claim.Lease.Owner = r.Owner }
 func brokenBegins() []storeBug {
 	return []storeBug{
 		{
-			"a fresh order is claimed", "nobody knows since when", ordertest.Begin,
+			"a new order is claimed", "nobody knows since when", ordertest.Begin,
 			then(func(_ *call, r *order.Record) { r.CreatedAt = time.Time{} }),
 		},
-		{"a fresh order is claimed", "the first attempt is number 0", ordertest.Begin, func(c *call) error {
+		{"a new order is claimed", "the first attempt is number 0", ordertest.Begin, func(c *call) error {
 			err := c.pass()
 			c.claim.Attempt--
 			return err
 		}},
 		{
-			"an ended lease is taken over with its intent",
+			"an order whose lease has expired is taken over with its intent",
 			"the next attempt knows no intent",
 			ordertest.Begin,
 			func(c *call) error {
@@ -190,11 +190,11 @@ func brokenBegins() []storeBug {
 			},
 		},
 		{
-			"an ended lease is taken over with its intent", "the intent is forgotten", ordertest.Begin,
+			"an order whose lease has expired is taken over with its intent", "the intent is forgotten", ordertest.Begin,
 			first(func(_ *call, r *order.Record) { r.Intent = "" }),
 		},
 		{
-			"an ended lease is taken over with its intent", "the order is as old as its last attempt", ordertest.Begin,
+			"an order whose lease has expired is taken over with its intent", "the order is as old as its last attempt", ordertest.Begin,
 			then(func(c *call, r *order.Record) { r.CreatedAt = c.at }),
 		},
 	}
@@ -203,7 +203,7 @@ func brokenBegins() []storeBug {
 func brokenLeases() []storeBug {
 	return []storeBug{
 		{
-			"a lease holds through its last millisecond",
+			"a lease is respected through its last millisecond",
 			"a lease ends before its end",
 			ordertest.Begin,
 			func(c *call) error {
@@ -212,7 +212,7 @@ func brokenLeases() []storeBug {
 			},
 		},
 		{
-			"a lease holds through its last millisecond",
+			"a lease is respected through its last millisecond",
 			"a lease holds beyond its end",
 			ordertest.Begin,
 			func(c *call) error {
@@ -221,7 +221,7 @@ func brokenLeases() []storeBug {
 			},
 		},
 		{
-			"a lease holds through its last millisecond",
+			"a lease is respected through its last millisecond",
 			"nobody is told how long",
 			ordertest.Begin,
 			func(c *call) error {
@@ -233,7 +233,7 @@ func brokenLeases() []storeBug {
 			},
 		},
 		{
-			"a lease later than any honest one is taken over", "a clock that went backwards waits", ordertest.Begin,
+			"a lease longer than the maximum is ignored", "a clock that went backwards waits", ordertest.Begin,
 			func(c *call) error {
 				if r := c.row(); r.UpdatedAt.After(c.lease.From) {
 					return &order.InProgressError{Until: r.Until}
@@ -242,7 +242,7 @@ func brokenLeases() []storeBug {
 			},
 		},
 		{
-			"a lease later than any honest one is taken over", "every lease is believed", ordertest.Begin,
+			"a lease longer than the maximum is ignored", "every lease is believed", ordertest.Begin,
 			func(c *call) error {
 				if r := c.row(); r.Owner != c.lease.Owner && r.Until.After(c.lease.From) {
 					return &order.InProgressError{Until: r.Until}
@@ -251,7 +251,7 @@ func brokenLeases() []storeBug {
 			},
 		},
 		{
-			"the longest lease of the most skewed clock holds", "no clock is skewed", ordertest.Begin,
+			"the longest lease of the most skewed clock is respected", "no clock is skewed", ordertest.Begin,
 			first(func(c *call, r *order.Record) {
 				if r.Until.After(c.lease.From.Add(order.MaxLease)) {
 					r.Until = time.Time{}
@@ -259,7 +259,7 @@ func brokenLeases() []storeBug {
 			}),
 		},
 		{
-			"begin whose answer was lost is ours and no new attempt", "our own lease is in our way", ordertest.Begin,
+			"begin again by the same owner is no new attempt", "our own lease is in our way", ordertest.Begin,
 			func(c *call) error {
 				if r := c.row(); r.Owner == c.lease.Owner {
 					return &order.InProgressError{Until: r.Until}
@@ -268,7 +268,7 @@ func brokenLeases() []storeBug {
 			},
 		},
 		{
-			"begin whose answer was lost is ours and no new attempt", "it counts as another attempt", ordertest.Begin,
+			"begin again by the same owner is no new attempt", "it counts as another attempt", ordertest.Begin,
 			first(func(c *call, r *order.Record) {
 				if r.Owner == c.lease.Owner {
 					r.Attempt++
@@ -280,9 +280,9 @@ func brokenLeases() []storeBug {
 
 func brokenRefusals() []storeBug {
 	return []storeBug{
-		{"the same id with other content is a conflict", "only the id counts", ordertest.Begin, first(sameContent)},
+		{"begin with different content returns ErrConflict", "only the id counts", ordertest.Begin, first(sameContent)},
 		{
-			"the same id with other content is a conflict", "content counts once the lease is over", ordertest.Begin,
+			"begin with different content returns ErrConflict", "content counts once the lease is over", ordertest.Begin,
 			func(c *call) error {
 				if r := c.row(); !c.lease.From.After(r.Until) && c.known() && r.Owner != c.lease.Owner {
 					return &order.InProgressError{Until: r.Until}
@@ -291,11 +291,11 @@ func brokenRefusals() []storeBug {
 			},
 		},
 		{
-			"a settled order refuses with its status and intent", "what is settled is in progress", ordertest.Begin,
+			"begin of a settled order returns its record", "what is settled is in progress", ordertest.Begin,
 			unless(func(c *call) bool { return c.row().Seq > 0 }, &order.InProgressError{}),
 		},
 		{
-			"a settled order refuses with its status and intent", "nobody is told which intent", ordertest.Begin,
+			"begin of a settled order returns its record", "nobody is told which intent", ordertest.Begin,
 			func(c *call) error {
 				err := c.pass()
 				if settled, ok := errors.AsType[*order.SettledError](err); ok {
@@ -305,7 +305,7 @@ func brokenRefusals() []storeBug {
 			},
 		},
 		{
-			"a conflict is told before settled", "settled is told before a conflict", ordertest.Begin,
+			"a conflict is reported before the settled status", "settled is told before a conflict", ordertest.Begin,
 			first(func(c *call, r *order.Record) {
 				if r.Status == order.Paid {
 					sameContent(c, r)
@@ -313,15 +313,15 @@ func brokenRefusals() []storeBug {
 			}),
 		},
 		{
-			"our own settled order is settled, not ours", "an owner is remembered for ever", ordertest.Begin,
+			"begin by the owner that settled the order returns its record", "an owner is remembered for ever", ordertest.Begin,
 			unless(func(c *call) bool { return c.row().Seq > 0 && c.lease.Owner == "first" }, nil),
 		},
 		{
-			"a newer release's record is left alone", "what nobody can read is other content", ordertest.Begin,
+			"begin with an unknown fingerprint version changes nothing", "what nobody can read is other content", ordertest.Begin,
 			instead(order.ErrUnknownVersion, order.ErrConflict),
 		},
 		{
-			"a newer release's record is left alone", "what nobody can read is written anew", ordertest.Begin,
+			"begin with an unknown fingerprint version changes nothing", "what nobody can read is written anew", ordertest.Begin,
 			first(func(c *call, r *order.Record) {
 				if strings.HasPrefix(string(r.Fingerprint), "v999:") {
 					sameContent(c, r)
@@ -329,7 +329,7 @@ func brokenRefusals() []storeBug {
 			}),
 		},
 		{
-			"two orders do not disturb each other", "a settled order notes that another one was begun", ordertest.Begin,
+			"two orders are independent", "a settled order notes that another one was begun", ordertest.Begin,
 			func(c *call) error {
 				c.m.Edit(
 					order.ID(strings.TrimSuffix(string(c.id), "-2")),
@@ -352,35 +352,35 @@ func brokenBinds() []storeBug {
 			then(func(_ *call, r *order.Record) { r.Mode = "" }),
 		},
 		{
-			"bind of the same intent again is fine", "an intent is bound once and never again", ordertest.Bind,
+			"bind of the same intent again succeeds", "an intent is bound once and never again", ordertest.Bind,
 			unless(func(c *call) bool { return c.row().Intent != "" }, order.ErrClaimLost),
 		},
 		{
-			"bind of the same intent again is fine", "it counts as another attempt", ordertest.Bind,
+			"bind of the same intent again succeeds", "it counts as another attempt", ordertest.Bind,
 			first(func(c *call, r *order.Record) {
 				if r.Intent == c.intent.ID {
 					r.Attempt++
 				}
 			}),
 		},
-		{"bind of another intent is fenced", "the last bind counts", ordertest.Bind, first(noIntent)},
-		{"bind by a fenced owner leaves nothing behind", "anybody binds", ordertest.Bind, first(anyOwner)},
+		{"bind of another intent returns ErrClaimLost", "the last bind counts", ordertest.Bind, first(noIntent)},
+		{"bind after the claim was lost changes nothing", "anybody binds", ordertest.Bind, first(anyOwner)},
 		{
-			"bind by a fenced owner leaves nothing behind", "it is refused and written", ordertest.Bind,
+			"bind after the claim was lost changes nothing", "it is refused and written", ordertest.Bind,
 			func(c *call) error {
 				c.edit(func(r *order.Record) { r.LastError = "refused" })
 				return c.pass()
 			},
 		},
 		{
-			"bind by a fenced owner leaves nothing behind", "what is bound may be said by anybody", ordertest.Bind,
+			"bind after the claim was lost changes nothing", "what is bound may be said by anybody", ordertest.Bind,
 			unless(func(c *call) bool { return c.row().Intent == c.intent.ID }, nil),
 		},
 		{
-			"bind of a settled order is fenced", "a settled order can still be bound", ordertest.Bind,
+			"bind of a settled order returns ErrClaimLost", "a settled order can still be bound", ordertest.Bind,
 			unless(func(c *call) bool { return c.row().Seq > 0 }, nil),
 		},
-		{"bind of an order that nobody began makes none", "it makes one", ordertest.Bind, leaves},
+		{"bind of an unknown order creates no record", "it makes one", ordertest.Bind, leaves},
 	}
 }
 
@@ -403,19 +403,19 @@ func brokenFinishes() []storeBug {
 			then(func(c *call, r *order.Record) { r.UpdatedAt = c.at }),
 		},
 		{
-			"finish with another outcome is fenced", "a settled order swallows every outcome", ordertest.Finish,
+			"finish with another outcome returns ErrClaimLost", "a settled order swallows every outcome", ordertest.Finish,
 			unless(func(c *call) bool { return c.row().Seq > 0 }, nil),
 		},
 		{
-			"finish with another outcome is fenced", "another status is fine for the same intent", ordertest.Finish,
+			"finish with another outcome returns ErrClaimLost", "another status is fine for the same intent", ordertest.Finish,
 			unless(func(c *call) bool { return c.row().Seq > 0 && c.row().Intent == c.outcome.Intent }, nil),
 		},
 		{
-			"finish with another outcome is fenced", "another intent is fine for the same status", ordertest.Finish,
+			"finish with another outcome returns ErrClaimLost", "another intent is fine for the same status", ordertest.Finish,
 			unless(func(c *call) bool { return c.row().Status == c.outcome.Status }, nil),
 		},
 		{
-			"finish with a status that no open order takes is refused", "it is fenced", ordertest.Finish,
+			"finish with an invalid transition returns a TransitionError", "it is fenced", ordertest.Finish,
 			func(c *call) error {
 				if err := c.pass(); !errors.As(err, new(*order.TransitionError)) {
 					return err
@@ -424,34 +424,34 @@ func brokenFinishes() []storeBug {
 			},
 		},
 		{
-			"finish with an intent that is not bound is fenced", "any intent will do", ordertest.Finish,
+			"finish with an intent that is not bound returns ErrClaimLost", "any intent will do", ordertest.Finish,
 			first(func(c *call, r *order.Record) { c.outcome.Intent = r.Intent }),
 		},
 		{
-			"finish with an intent that is not bound is fenced", "any intent will do where none is bound", ordertest.Finish,
+			"finish with an intent that is not bound returns ErrClaimLost", "any intent will do where none is bound", ordertest.Finish,
 			first(func(c *call, r *order.Record) {
 				if r.Intent == "" {
 					r.Intent = c.outcome.Intent
 				}
 			}),
 		},
-		{"finish by a fenced owner leaves nothing behind", "anybody finishes", ordertest.Finish, first(anyOwner)},
+		{"finish after the claim was lost changes nothing", "anybody finishes", ordertest.Finish, first(anyOwner)},
 		{
-			"finish by a fenced owner is fine when the record says the same", "it is fenced all the same", ordertest.Finish,
+			"finish after the claim was lost succeeds if the outcome is recorded", "it is fenced all the same", ordertest.Finish,
 			unless(func(c *call) bool { return c.row().Owner != c.owner() }, order.ErrClaimLost),
 		},
 		{
-			"finish by a fenced owner is fine when the record says the same", "it is fine whatever the record says", ordertest.Finish,
+			"finish after the claim was lost succeeds if the outcome is recorded", "it is fine whatever the record says", ordertest.Finish,
 			unless(func(c *call) bool { return c.row().Seq > 0 }, nil),
 		},
-		{"finish of an order that nobody began makes none", "it makes one", ordertest.Finish, leaves},
+		{"finish of an unknown order creates no record", "it makes one", ordertest.Finish, leaves},
 	}
 }
 
 func brokenRefused() []storeBug {
 	return []storeBug{
 		{
-			"a refused order is open again, with an event", "there is no event", ordertest.Begin,
+			"begin reopens a refused order and adds an event", "there is no event", ordertest.Begin,
 			then(func(_ *call, r *order.Record) {
 				if r.Seq > 1 {
 					r.Events = r.Events[:1]
@@ -459,11 +459,11 @@ func brokenRefused() []storeBug {
 			}),
 		},
 		{
-			"a refused order is open again, with an event", "it is settled for ever", ordertest.Begin,
+			"begin reopens a refused order and adds an event", "it is settled for ever", ordertest.Begin,
 			unless(func(c *call) bool { return c.row().Status == order.StatusRefused }, &order.SettledError{}),
 		},
 		{
-			"a refused order is open again, with an event", "it stays parked", ordertest.Begin,
+			"begin reopens a refused order and adds an event", "it stays parked", ordertest.Begin,
 			then(func(c *call, r *order.Record) {
 				if r.Seq > 1 {
 					r.ParkedAt = c.at
@@ -471,31 +471,31 @@ func brokenRefused() []storeBug {
 			}),
 		},
 		{
-			"a refused order is open again with its intent", "the intent is forgotten", ordertest.Begin,
+			"begin reopens a refused order with its intent", "the intent is forgotten", ordertest.Begin,
 			first(func(_ *call, r *order.Record) { r.Intent = "" }),
 		},
 		{
-			"finish refuses an order without an intent", "it needs an intent", ordertest.Finish,
+			"finish records a refusal without an intent", "it needs an intent", ordertest.Finish,
 			unless(func(c *call) bool { return c.outcome.Intent == "" }, order.ErrClaimLost),
 		},
 		{
-			"finish refuses an order without an intent", "any outcome may do without", ordertest.Finish,
+			"finish records a refusal without an intent", "any outcome may do without", ordertest.Finish,
 			unless(func(c *call) bool { return c.outcome.Intent == "" && c.outcome.Status == order.Paid }, nil),
 		},
 		{
-			"settle of a refused order whose intent was paid after all", "refused is the end", settle,
+			"settle of a refused order records a late payment", "refused is the end", settle,
 			unless(func(c *call) bool { return c.record.Status == order.StatusRefused }, order.ErrStale),
 		},
 		{
-			"begin and load of a corrupt record say so", "it is begun", ordertest.Begin,
+			"begin and load of a corrupt record return ErrCorrupt", "it is begun", ordertest.Begin,
 			unless(func(c *call) bool { return c.row().Attempt > 0 }, nil),
 		},
 		{
-			"begin and load of a corrupt record say so", "it is loaded", load,
+			"begin and load of a corrupt record return ErrCorrupt", "it is loaded", load,
 			instead(order.ErrCorrupt, nil),
 		},
 		{
-			"begin and load of a status of a newer release say so", "it is corrupt", load,
+			"begin and load of an unknown status return ErrUnknownVersion", "it is corrupt", load,
 			instead(order.ErrUnknownVersion, order.ErrCorrupt),
 		},
 	}
@@ -504,11 +504,11 @@ func brokenRefused() []storeBug {
 func brokenParks() []storeBug {
 	return []storeBug{
 		{
-			"park notes when and why, and nothing else", "nobody knows since when", park,
+			"park records the time and the reason and nothing else", "nobody knows since when", park,
 			then(func(_ *call, r *order.Record) { r.ParkedAt = time.Time{} }),
 		},
 		{
-			"park notes when and why, and nothing else", "it ends the claim", park,
+			"park records the time and the reason and nothing else", "it ends the claim", park,
 			then(func(_ *call, r *order.Record) { r.Owner = "" }),
 		},
 		{
@@ -519,18 +519,18 @@ func brokenParks() []storeBug {
 			},
 		},
 		{
-			"park of other content changes nothing", "only the id counts", park,
+			"park with different content changes nothing", "only the id counts", park,
 			func(c *call) error {
 				c.order = ordertest.Order(c.id)
 				return c.pass()
 			},
 		},
-		{"park of an order that nobody began makes none", "it makes one", park, func(c *call) error {
+		{"park of an unknown order creates no record", "it makes one", park, func(c *call) error {
 			_, _ = c.m.Begin(c.ctx, c.order, order.Lease{Owner: "somebody", From: c.at, Until: c.at})
 			return nil
 		}},
 		{
-			"a settled order is not parked any more", "the note stays", ordertest.Finish,
+			"finish clears the park note", "the note stays", ordertest.Finish,
 			then(func(c *call, r *order.Record) { r.ParkedAt = c.at }),
 		},
 	}
@@ -556,34 +556,34 @@ func brokenReleases() []storeBug {
 			then(func(_ *call, r *order.Record) { r.Intent = "" }),
 		},
 		{
-			"release is final for its claim", "whoever let go may still bind", ordertest.Bind,
+			"a released claim is lost", "whoever let go may still bind", ordertest.Bind,
 			unless(func(c *call) bool { return c.row().Owner == "" }, nil),
 		},
 		{
-			"release is final for its claim", "whoever let go may still finish", ordertest.Finish,
+			"a released claim is lost", "whoever let go may still finish", ordertest.Finish,
 			unless(func(c *call) bool { return c.row().Owner == "" }, nil),
 		},
 		{
-			"release is final for its claim", "who let go still holds it", ordertest.Release,
+			"a released claim is lost", "who let go still holds it", ordertest.Release,
 			then(func(c *call, r *order.Record) { r.Owner = c.owner() }),
 		},
-		{"release by a fenced owner leaves nothing behind", "anybody lets go", ordertest.Release, first(anyOwner)},
+		{"release after the claim was lost changes nothing", "anybody lets go", ordertest.Release, first(anyOwner)},
 		{
-			"release of a settled order leaves nothing behind", "it notes why", ordertest.Release,
+			"release of a settled order changes nothing", "it notes why", ordertest.Release,
 			func(c *call) error {
 				c.edit(func(r *order.Record) { r.LastError = "too late" })
 				return c.pass()
 			},
 		},
-		{"release of an order that nobody began makes none", "it makes one", ordertest.Release, leaves},
+		{"release of an unknown order creates no record", "it makes one", ordertest.Release, leaves},
 	}
 }
 
 func brokenRecords() []storeBug {
 	return []storeBug{
-		{"an unknown order is not found", "it is found empty", load, instead(order.ErrNotFound, nil)},
+		{"load of an unknown order returns ErrNotFound", "it is found empty", load, instead(order.ErrNotFound, nil)},
 		{
-			"what a caller does to a loaded record stays with the caller", "it is the store's own", load,
+			"load returns a copy", "it is the store's own", load,
 			func(c *call) error {
 				err := c.pass()
 				if err == nil {
@@ -604,43 +604,43 @@ func brokenRecords() []storeBug {
 			}),
 		},
 		{
-			"settle clears the failure of an order that was paid after all", "it stays", settle,
+			"settle as paid clears the failure", "it stays", settle,
 			then(func(c *call, r *order.Record) { r.Failure = c.record.Failure }),
 		},
 		{
-			"settle under a working attempt fences it", "the attempt works on", settle,
+			"settle ends the claim of a running attempt", "the attempt works on", settle,
 			then(func(c *call, r *order.Record) { r.Owner = c.record.Owner }),
 		},
 		{
-			"settle under a working attempt fences it", "the attempt is not told that it was settled", ordertest.Finish,
+			"settle ends the claim of a running attempt", "the attempt is not told that it was settled", ordertest.Finish,
 			unless(func(c *call) bool { return c.row().Owner != c.owner() }, order.ErrClaimLost),
 		},
 		{
-			"settle as the record says already changes nothing", "it is stale", settle,
+			"settle with the recorded outcome changes nothing", "it is stale", settle,
 			unless(func(c *call) bool { return c.row().Seq > c.record.Seq }, order.ErrStale),
 		},
 		{
-			"settle as the record says already changes nothing", "the record says when it was said last", settle,
+			"settle with the recorded outcome changes nothing", "the record says when it was said last", settle,
 			then(func(c *call, r *order.Record) { r.UpdatedAt = c.at }),
 		},
 		{
-			"settle of a record that changed is stale", "its status does not count", settle,
+			"settle of a record that changed returns ErrStale", "its status does not count", settle,
 			first(func(c *call, r *order.Record) { c.record.Status = r.Status }),
 		},
 		{
-			"settle of a record that changed is stale", "its seq does not count", settle,
+			"settle of a record that changed returns ErrStale", "its seq does not count", settle,
 			first(func(c *call, r *order.Record) { c.record.Seq = r.Seq }),
 		},
 		{
-			"settle of a record that changed is stale", "its intent does not count", settle,
+			"settle of a record that changed returns ErrStale", "its intent does not count", settle,
 			first(func(c *call, r *order.Record) { c.record.Intent = r.Intent }),
 		},
 		{
-			"settle with another intent is stale", "any intent will do", settle,
+			"settle with another intent returns ErrStale", "any intent will do", settle,
 			first(func(c *call, r *order.Record) { c.outcome.Intent = r.Intent }),
 		},
 		{
-			"settle with a change that nobody drew is refused", "it is stale", settle,
+			"settle with an invalid transition returns a TransitionError", "it is stale", settle,
 			func(c *call) error {
 				if err := c.pass(); !errors.As(err, new(*order.TransitionError)) {
 					return err
@@ -648,7 +648,7 @@ func brokenRecords() []storeBug {
 				return order.ErrStale
 			},
 		},
-		{"settle of an order that nobody began makes none", "it makes one", settle, leaves},
+		{"settle of an unknown order creates no record", "it makes one", settle, leaves},
 	}
 }
 
@@ -672,11 +672,11 @@ func brokenRecreates() []storeBug {
 			then(func(_ *call, r *order.Record) { r.CustomerID = "" }),
 		},
 		{
-			"recreate binds the intent of an open record without one", "a record is never touched", recreate,
+			"recreate binds the intent to an open record without one", "a record is never touched", recreate,
 			unless((*call).known, &order.SettledError{}),
 		},
 		{
-			"recreate binds the intent of an open record without one", "it counts as another attempt", recreate,
+			"recreate binds the intent to an open record without one", "it counts as another attempt", recreate,
 			first(func(_ *call, r *order.Record) { r.Attempt++ }),
 		},
 		{
@@ -684,23 +684,23 @@ func brokenRecreates() []storeBug {
 			unless(bound, &order.SettledError{}),
 		},
 		{
-			"recreate with another intent bound is a mismatch", "the last intent counts", recreate,
+			"recreate over another bound intent returns a MismatchError", "the last intent counts", recreate,
 			first(func(c *call, r *order.Record) { r.Intent = c.record.Intent }),
 		},
 		{
-			"recreate with other content is a conflict", "only the id counts", recreate,
+			"recreate with different content returns ErrConflict", "only the id counts", recreate,
 			first(func(c *call, r *order.Record) { r.Fingerprint = c.record.Fingerprint }),
 		},
 		{
-			"recreate leaves a record of a newer release alone", "it is a conflict", recreate,
+			"recreate with an unknown fingerprint version returns ErrUnknownVersion", "it is a conflict", recreate,
 			instead(order.ErrUnknownVersion, order.ErrConflict),
 		},
 		{
-			"recreate under a running lease is refused", "it takes the order from its worker", recreate,
+			"recreate during a running lease returns an InProgressError", "it takes the order from its worker", recreate,
 			first(func(_ *call, r *order.Record) { r.Until = time.Time{} }),
 		},
 		{
-			"recreate fences the attempt whose lease has ended", "the attempt works on", recreate,
+			"recreate ends the claim of an expired lease", "the attempt works on", recreate,
 			func(c *call) error {
 				owner := c.row().Owner
 				err := c.pass()
@@ -716,7 +716,7 @@ func brokenRecreates() []storeBug {
 func brokenRaces() []storeBug {
 	return []storeBug{
 		{
-			"fifty begin one order and one wins", "everybody may", ordertest.Begin,
+			"of fifty concurrent begins one succeeds", "everybody may", ordertest.Begin,
 			func(c *call) error {
 				if err := c.pass(); !errors.As(err, new(*order.InProgressError)) {
 					return err
@@ -725,7 +725,7 @@ func brokenRaces() []storeBug {
 			},
 		},
 		{
-			"fifty begin a refused order and one wins", "everybody may", ordertest.Begin,
+			"of fifty concurrent begins of a refused order one succeeds", "everybody may", ordertest.Begin,
 			func(c *call) error {
 				if err := c.pass(); !errors.As(err, new(*order.InProgressError)) {
 					return err
@@ -734,31 +734,31 @@ func brokenRaces() []storeBug {
 			},
 		},
 		{
-			"fifty attempts bind and only the last one's intent is bound",
+			"of fifty concurrent attempts only the last binds its intent",
 			"nobody is told no",
 			ordertest.Bind,
 			instead(order.ErrClaimLost, nil),
 		},
 		{
-			"fifty binds of one claim bind one intent",
+			"fifty concurrent binds of one claim bind one intent",
 			"nobody is told no",
 			ordertest.Bind,
 			instead(order.ErrClaimLost, nil),
 		},
 		{
-			"fifty finishes agree on one outcome and one event",
+			"fifty concurrent finishes record one outcome and one event",
 			"nobody is told no",
 			ordertest.Finish,
 			instead(order.ErrClaimLost, nil),
 		},
 		{
-			"fifty finishes agree on one outcome and one event", "each one who agrees adds an event", ordertest.Finish,
+			"fifty concurrent finishes record one outcome and one event", "each one who agrees adds an event", ordertest.Finish,
 			then(func(_ *call, r *order.Record) {
 				r.Events = append(slices.Clip(r.Events), order.Event{Seq: len(r.Events) + 1})
 			}),
 		},
 		{
-			"fifty begin one order and one wins", "whoever loses is fenced", ordertest.Begin, func(c *call) error {
+			"of fifty concurrent begins one succeeds", "whoever loses is fenced", ordertest.Begin, func(c *call) error {
 				if err := c.pass(); !errors.As(err, new(*order.InProgressError)) {
 					return err
 				}
@@ -815,7 +815,7 @@ type unwritable struct{ ordertest.Store }
 
 func TestAPromiseThatCannotBeTriedSaysWhatItNeeds(t *testing.T) {
 	t.Parallel()
-	p := find(t, ordertest.StorePromises(), "a newer release's record is left alone")
+	p := find(t, ordertest.StorePromises(), "begin with an unknown fingerprint version changes nothing")
 	h := hear[ordertest.Store](t, p, unwritable{new(ordertest.Memory)})
 	if h.Failed() || !strings.Contains(h.String(), "ordertest.Rewriter") {
 		t.Errorf("got %q, failed: %t; want a skip that names what to add", h, h.Failed())

@@ -11,12 +11,12 @@ import (
 func preparePromises() []paymentPromise {
 	return []paymentPromise{
 		{"prepare moves no money", sale.prepareMovesNothing},
-		{"prepare under one key makes one intent", sale.prepareAgain},
-		{"prepare under a forgotten key makes another intent", sale.prepareForgotten},
-		{"prepare again returns a canceled intent as canceled", sale.prepareCanceled},
-		{"prepare of other content under one key says so", sale.prepareOther},
-		{"prepare with a card that does not exist is refused", sale.prepareNoCard},
-		{"fifty prepare under one key and get one intent", sale.prepareRace},
+		{"prepare twice under one key creates one intent", sale.prepareAgain},
+		{"prepare under an expired key creates another intent", sale.prepareForgotten},
+		{"prepare again returns a canceled intent in its current state", sale.prepareCanceled},
+		{"prepare with different content under one key is KeyReused", sale.prepareOther},
+		{"prepare with an unknown card is Refused", sale.prepareNoCard},
+		{"fifty concurrent prepares under one key create one intent", sale.prepareRace},
 	}
 }
 
@@ -91,18 +91,18 @@ func (x sale) notNow(err error) (none bool) {
 
 func confirmPromises() []paymentPromise {
 	return []paymentPromise{
-		{"an intent is charged once, whatever the key", sale.confirmOnce},
+		{"an intent is charged once under any key", sale.confirmOnce},
 		{
-			"fifty confirm one intent with one key each and one charges",
+			"fifty concurrent confirms under fifty keys charge once",
 			confirmRace(func(i int) int { return i + 1 }),
 		},
-		{"fifty confirm one intent with the same key and one charges", confirmRace(func(int) int { return 1 })},
-		{"a decline is an intent, and its card is not tried again", sale.confirmDeclined},
+		{"fifty concurrent confirms under one key charge once", confirmRace(func(int) int { return 1 })},
+		{"a decline is an intent and its card is not charged again", sale.confirmDeclined},
 		{"a customer can pay a declined intent", sale.confirmPaidLater},
-		{"a bank that wants the customer did not decline", sale.confirmWantsCustomer},
+		{"an intent that needs authentication is not declined", sale.confirmWantsCustomer},
 		{"an intent that takes days is pending, then paid", sale.confirmTakesDays},
 		{"a canceled intent is not charged", sale.confirmCanceled},
-		{"two intents do not disturb each other", sale.confirmApart},
+		{"two intents are independent", sale.confirmApart},
 		{"confirm charges the method that prepare named and no other", sale.confirmNamed},
 	}
 }
@@ -240,7 +240,7 @@ func findPromises() []paymentPromise {
 	return []paymentPromise{
 		{"find returns every intent of an order and of no other", sale.findAll},
 		{"find returns nothing for an order that was never prepared", sale.findNone},
-		{"find that fails returns no intents", sale.findFails},
+		{"a failed find returns no intents", sale.findFails},
 	}
 }
 
@@ -290,15 +290,15 @@ func (x sale) findFails() {
 
 func troublePromises() []paymentPromise {
 	return []paymentPromise{
-		{"an unknown intent means a wrong account or mode", sale.unknownIntent},
-		{"confirm of an id that no intent can have is refused", sale.noIntentsID},
-		{"an error names the request exactly if the provider answered", sale.requestIDs},
-		{"a call that was turned away happens later under the same key", sale.turnedAway},
-		{"a lost answer is found under the same key, and once", sale.lostAnswer},
-		{"money that moved behind a lost answer is read", sale.lostConfirm},
-		{"a kept failure burns its key and no other", sale.burntKey},
-		{"a kept failure may hide a charge", sale.burntKeyHidesCharge},
-		{"a dead context leaves everything unknown", sale.deadContext},
+		{"an unknown intent is Misconfigured", sale.unknownIntent},
+		{"confirm of an invalid intent id is Refused", sale.noIntentsID},
+		{"an error has a request id if and only if the provider responded", sale.requestIDs},
+		{"a call that was Unavailable succeeds later under the same key", sale.turnedAway},
+		{"a retry under the same key after a lost response charges once", sale.lostAnswer},
+		{"read shows a charge whose response was lost", sale.lostConfirm},
+		{"a stored failure is replayed under its key and no other", sale.burntKey},
+		{"a stored failure may hide a charge", sale.burntKeyHidesCharge},
+		{"a canceled context is Unknown", sale.deadContext},
 	}
 }
 

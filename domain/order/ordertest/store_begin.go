@@ -10,22 +10,22 @@ import (
 
 func beginPromises() []promise {
 	return []promise{
-		{"a fresh order is claimed", trial.freshIsClaimed},
-		{"an ended lease is taken over with its intent", trial.endedIsTakenOver},
-		{"a lease holds through its last millisecond", trial.leaseHoldsToItsEnd},
-		{"a lease later than any honest one is taken over", trial.absurdLeaseIsTakenOver},
-		{"the longest lease of the most skewed clock holds", trial.skewedLeaseHolds},
-		{"begin whose answer was lost is ours and no new attempt", trial.ownBeginIsOurs},
-		{"the same id with other content is a conflict", trial.otherContentConflicts},
-		{"a settled order refuses with its status and intent", trial.settledRefuses},
-		{"a refused order is open again, with an event", trial.refusedIsReopened},
-		{"a refused order is open again with its intent", trial.refusedKeepsItsIntent},
-		{"a conflict is told before settled", trial.conflictBeforeSettled},
-		{"our own settled order is settled, not ours", trial.ownSettledIsSettled},
-		{"a newer release's record is left alone", trial.unknownVersionIsLeftAlone},
-		{"begin and load of a corrupt record say so", trial.corruptIsLeftAlone},
-		{"begin and load of a status of a newer release say so", trial.unknownStatusIsLeftAlone},
-		{"two orders do not disturb each other", trial.ordersAreApart},
+		{"a new order is claimed", trial.freshIsClaimed},
+		{"an order whose lease has expired is taken over with its intent", trial.endedIsTakenOver},
+		{"a lease is respected through its last millisecond", trial.leaseHoldsToItsEnd},
+		{"a lease longer than the maximum is ignored", trial.absurdLeaseIsTakenOver},
+		{"the longest lease of the most skewed clock is respected", trial.skewedLeaseHolds},
+		{"begin again by the same owner is no new attempt", trial.ownBeginIsOurs},
+		{"begin with different content returns ErrConflict", trial.otherContentConflicts},
+		{"begin of a settled order returns its record", trial.settledRefuses},
+		{"begin reopens a refused order and adds an event", trial.refusedIsReopened},
+		{"begin reopens a refused order with its intent", trial.refusedKeepsItsIntent},
+		{"a conflict is reported before the settled status", trial.conflictBeforeSettled},
+		{"begin by the owner that settled the order returns its record", trial.ownSettledIsSettled},
+		{"begin with an unknown fingerprint version changes nothing", trial.unknownVersionIsLeftAlone},
+		{"begin and load of a corrupt record return ErrCorrupt", trial.corruptIsLeftAlone},
+		{"begin and load of an unknown status return ErrUnknownVersion", trial.unknownStatusIsLeftAlone},
+		{"two orders are independent", trial.ordersAreApart},
 	}
 }
 

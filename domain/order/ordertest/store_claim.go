@@ -11,11 +11,11 @@ import (
 func bindPromises() []promise {
 	return []promise{
 		{"bind writes the intent", trial.bindWrites},
-		{"bind of the same intent again is fine", trial.bindAgain},
-		{"bind of another intent is fenced", trial.bindOther},
-		{"bind by a fenced owner leaves nothing behind", trial.bindFenced},
-		{"bind of a settled order is fenced", trial.bindSettled},
-		{"bind of an order that nobody began makes none", trial.bindUnknown},
+		{"bind of the same intent again succeeds", trial.bindAgain},
+		{"bind of another intent returns ErrClaimLost", trial.bindOther},
+		{"bind after the claim was lost changes nothing", trial.bindFenced},
+		{"bind of a settled order returns ErrClaimLost", trial.bindSettled},
+		{"bind of an unknown order creates no record", trial.bindUnknown},
 	}
 }
 
@@ -68,13 +68,13 @@ func finishPromises() []promise {
 	return []promise{
 		{"finish settles with one event and ends the claim", trial.finishSettles},
 		{"finish again with the same outcome changes nothing", trial.finishAgain},
-		{"finish refuses an order without an intent", trial.finishRefuses},
-		{"finish with another outcome is fenced", trial.finishOther},
-		{"finish with a status that no open order takes is refused", trial.finishUndrawn},
-		{"finish with an intent that is not bound is fenced", trial.finishUnbound},
-		{"finish by a fenced owner leaves nothing behind", trial.finishFenced},
-		{"finish by a fenced owner is fine when the record says the same", trial.finishSaidAlready},
-		{"finish of an order that nobody began makes none", trial.finishUnknown},
+		{"finish records a refusal without an intent", trial.finishRefuses},
+		{"finish with another outcome returns ErrClaimLost", trial.finishOther},
+		{"finish with an invalid transition returns a TransitionError", trial.finishUndrawn},
+		{"finish with an intent that is not bound returns ErrClaimLost", trial.finishUnbound},
+		{"finish after the claim was lost changes nothing", trial.finishFenced},
+		{"finish after the claim was lost succeeds if the outcome is recorded", trial.finishSaidAlready},
+		{"finish of an unknown order creates no record", trial.finishUnknown},
 	}
 }
 
@@ -193,10 +193,10 @@ func (x trial) finishUnknown() {
 func releasePromises() []promise {
 	return []promise{
 		{"release lets the next attempt begin at once", trial.releaseFrees},
-		{"release is final for its claim", trial.releaseFences},
-		{"release by a fenced owner leaves nothing behind", trial.releaseFenced},
-		{"release of a settled order leaves nothing behind", trial.releaseSettled},
-		{"release of an order that nobody began makes none", trial.releaseUnknown},
+		{"a released claim is lost", trial.releaseFences},
+		{"release after the claim was lost changes nothing", trial.releaseFenced},
+		{"release of a settled order changes nothing", trial.releaseSettled},
+		{"release of an unknown order creates no record", trial.releaseUnknown},
 	}
 }
 

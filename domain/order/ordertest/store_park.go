@@ -8,11 +8,11 @@ import (
 
 func parkPromises() []promise {
 	return []promise{
-		{"park notes when and why, and nothing else", trial.parkNotes},
+		{"park records the time and the reason and nothing else", trial.parkNotes},
 		{"park of a settled order changes nothing", trial.parkSettled},
-		{"park of other content changes nothing", trial.parkOtherContent},
-		{"park of an order that nobody began makes none", trial.parkUnknown},
-		{"a settled order is not parked any more", trial.parkEnds},
+		{"park with different content changes nothing", trial.parkOtherContent},
+		{"park of an unknown order creates no record", trial.parkUnknown},
+		{"finish clears the park note", trial.parkEnds},
 	}
 }
 

@@ -14,11 +14,11 @@ const racers = 50
 
 func racePromises() []promise {
 	return []promise{
-		{"fifty begin one order and one wins", trial.oneBegins},
-		{"fifty begin a refused order and one wins", trial.oneReopens},
-		{"fifty attempts bind and only the last one's intent is bound", trial.lastBinds},
-		{"fifty binds of one claim bind one intent", trial.oneBinds},
-		{"fifty finishes agree on one outcome and one event", trial.oneFinishes},
+		{"of fifty concurrent begins one succeeds", trial.oneBegins},
+		{"of fifty concurrent begins of a refused order one succeeds", trial.oneReopens},
+		{"of fifty concurrent attempts only the last binds its intent", trial.lastBinds},
+		{"fifty concurrent binds of one claim bind one intent", trial.oneBinds},
+		{"fifty concurrent finishes record one outcome and one event", trial.oneFinishes},
 	}
 }
 

@@ -8,17 +8,17 @@ import (
 
 func recordsPromises() []promise {
 	return []promise{
-		{"an unknown order is not found", trial.absent},
-		{"what a caller does to a loaded record stays with the caller", trial.loadIsACopy},
+		{"load of an unknown order returns ErrNotFound", trial.absent},
+		{"load returns a copy", trial.loadIsACopy},
 		{"settle adds its events in order", trial.settleAdds},
-		{"settle clears the failure of an order that was paid after all", trial.settleClearsFailure},
-		{"settle of a refused order whose intent was paid after all", trial.settleRefused},
-		{"settle under a working attempt fences it", trial.settleUnderWorker},
-		{"settle as the record says already changes nothing", trial.settleAgain},
-		{"settle of a record that changed is stale", trial.settleStale},
-		{"settle with another intent is stale", trial.settleOtherIntent},
-		{"settle with a change that nobody drew is refused", trial.settleUndrawn},
-		{"settle of an order that nobody began makes none", trial.settleUnknown},
+		{"settle as paid clears the failure", trial.settleClearsFailure},
+		{"settle of a refused order records a late payment", trial.settleRefused},
+		{"settle ends the claim of a running attempt", trial.settleUnderWorker},
+		{"settle with the recorded outcome changes nothing", trial.settleAgain},
+		{"settle of a record that changed returns ErrStale", trial.settleStale},
+		{"settle with another intent returns ErrStale", trial.settleOtherIntent},
+		{"settle with an invalid transition returns a TransitionError", trial.settleUndrawn},
+		{"settle of an unknown order creates no record", trial.settleUnknown},
 	}
 }
 

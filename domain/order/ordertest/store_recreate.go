@@ -11,13 +11,13 @@ func recreatePromises() []promise {
 	return []promise{
 		{"recreate writes an open record with the intent bound", trial.recreateLost},
 		{"a recreated order is taken over with its intent and its customer", trial.recreateIsTakenOver},
-		{"recreate binds the intent of an open record without one", trial.recreateUnbound},
+		{"recreate binds the intent to an open record without one", trial.recreateUnbound},
 		{"recreate of the bound intent changes nothing", trial.recreateBound},
-		{"recreate with another intent bound is a mismatch", trial.recreateOtherIntent},
-		{"recreate with other content is a conflict", trial.recreateOtherContent},
-		{"recreate leaves a record of a newer release alone", trial.recreateNewerRelease},
-		{"recreate under a running lease is refused", trial.recreateLeased},
-		{"recreate fences the attempt whose lease has ended", trial.recreateFences},
+		{"recreate over another bound intent returns a MismatchError", trial.recreateOtherIntent},
+		{"recreate with different content returns ErrConflict", trial.recreateOtherContent},
+		{"recreate with an unknown fingerprint version returns ErrUnknownVersion", trial.recreateNewerRelease},
+		{"recreate during a running lease returns an InProgressError", trial.recreateLeased},
+		{"recreate ends the claim of an expired lease", trial.recreateFences},
 	}
 }
 
