@@ -28,7 +28,7 @@ type rewritable struct {
 	h *dynamodbtest.Harness
 }
 
-func (r rewritable) Rewrite(ctx context.Context, id order.ID, f order.Fingerprint) error {
+func (r rewritable) SetFingerprint(ctx context.Context, id order.ID, f order.Fingerprint) error {
 	_, err := r.h.Client.UpdateItem(ctx, &sdk.UpdateItemInput{
 		TableName:                 &r.h.Table,
 		Key:                       row{"orderId": text(id), "sk": text("order")},
@@ -39,7 +39,7 @@ func (r rewritable) Rewrite(ctx context.Context, id order.ID, f order.Fingerprin
 	return err
 }
 
-func (r rewritable) RewriteStatus(ctx context.Context, id order.ID, s order.Status) error {
+func (r rewritable) SetStatus(ctx context.Context, id order.ID, s order.Status) error {
 	_, err := r.h.Client.UpdateItem(ctx, &sdk.UpdateItemInput{
 		TableName:                 &r.h.Table,
 		Key:                       row{"orderId": text(id), "sk": text("order")},

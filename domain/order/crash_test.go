@@ -15,10 +15,10 @@ const mostCalls = 6
 // ends is what the order of each card must come to, whatever happens on the way.
 func ends() map[ordertest.Card]order.Status {
 	return map[ordertest.Card]order.Status{
-		ordertest.Pays:             order.Paid,
-		ordertest.Declines:         order.Declined,
-		ordertest.WantsTheCustomer: order.ActionRequired,
-		ordertest.TakesDays:        order.Pending,
+		ordertest.Pays:                order.Paid,
+		ordertest.Declines:            order.Declined,
+		ordertest.NeedsAuthentication: order.ActionRequired,
+		ordertest.TakesDays:           order.Pending,
 	}
 }
 
@@ -56,7 +56,7 @@ func TestCrashesAnywhereChargeOnce(t *testing.T) {
 		for i := range 2 * mostCalls * 2 * mostCalls * 2 * mostCalls {
 			w.again()
 			for n, rest := 0, i; n < 3; n, rest = n+1, rest/(2*mostCalls) {
-				if w.crash(ordertest.DiesAt(rest%(2*mostCalls)/2, rest%2 == 0)) {
+				if w.crash(ordertest.CrashAt(rest%(2*mostCalls)/2, rest%2 == 0)) {
 					deaths++
 				}
 				w.isTrue()
@@ -78,7 +78,7 @@ func TestLostCallsChargeOnce(t *testing.T) {
 	all := []ordertest.Call{
 		ordertest.Begin, ordertest.Prepare, ordertest.Bind, ordertest.Confirm, ordertest.Read, ordertest.Finish, ordertest.Release,
 	}
-	lose := []func(ordertest.Call) ordertest.Around{ordertest.LosesTheAnswerOf, ordertest.NeverReaches}
+	lose := []func(ordertest.Call) ordertest.Interceptor{ordertest.LoseResponseOf, ordertest.LoseRequestOf}
 	worlds(t, func(w *world, forget func(), end order.Status) {
 		for _, first := range all {
 			for _, second := range all {
@@ -157,9 +157,9 @@ func (w *world) otherWorks(forget func(), end order.Status) {
 func TestMishapsChargeOnce(t *testing.T) {
 	t.Parallel()
 	calls := []ordertest.Call{ordertest.Prepare, ordertest.Confirm, ordertest.Read}
-	mishaps := []ordertest.Mishap{
-		ordertest.SaysUnavailable, ordertest.SaysMisconfigured, ordertest.NeverArrives, ordertest.LosesTheAnswer,
-		ordertest.FailsForTheKey, ordertest.DoesItButFailsForTheKey,
+	mishaps := []ordertest.Fault{
+		ordertest.ReturnsUnavailable, ordertest.ReturnsMisconfigured, ordertest.LosesRequest, ordertest.LosesResponse,
+		ordertest.StoresFailure, ordertest.StoresFailureAfterEffect,
 	}
 	n := len(calls) * len(mishaps)
 	worlds(t, func(w *world, forget func(), end order.Status) {

@@ -96,7 +96,7 @@ func TestAFailureKeepsTheNameOfItsCall(t *testing.T) {
 // Every write has the time at which it is made, and not that of an earlier one.
 func TestEachWriteHasItsOwnTime(t *testing.T) {
 	t.Parallel()
-	for name, around := range map[string]ordertest.Around{
+	for name, around := range map[string]ordertest.Interceptor{
 		"a charge":          asIs,
 		"a refused prepare": fails(ordertest.Prepare, refused()),
 		"a lost confirm":    fails(ordertest.Confirm, ordertest.ErrConnection),

@@ -12,7 +12,7 @@ import (
 
 // lose takes the order's record away, as a restore from an older backup does.
 func (w *world) lose() {
-	w.store.Lose(w.order.ID())
+	w.store.Delete(w.order.ID())
 	w.lost = true
 }
 
@@ -104,7 +104,7 @@ func lostCases() []processCase {
 		},
 		{
 			name:   "a search that is not answered charges nobody",
-			before: func(w *world) { late(w, 25*time.Hour) }, around: always(ordertest.NeverReaches(ordertest.Find)),
+			before: func(w *world) { late(w, 25*time.Hour) }, around: always(ordertest.LoseRequestOf(ordertest.Find)),
 			want:  claimed(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnknown, Transient: true}),
 			calls: "begin find release",
 		},

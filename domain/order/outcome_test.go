@@ -23,7 +23,7 @@ func TestARefusedConfirmBelievesWhateverBecameOfTheIntent(t *testing.T) {
 	}{
 		{"it was paid", ordertest.Pays, confirms, order.Paid, ""},
 		{"it was declined", ordertest.Declines, confirms, order.Declined, "insufficient_funds"},
-		{"its bank wants the customer", ordertest.WantsTheCustomer, confirms, order.ActionRequired, "authentication_required"},
+		{"its bank wants the customer", ordertest.NeedsAuthentication, confirms, order.ActionRequired, "authentication_required"},
 		{"its bank takes days", ordertest.TakesDays, confirms, order.Pending, ""},
 		{"it was canceled", ordertest.Pays, func(w *world, _ func() error) { w.bank.Cancel("pi_1") }, order.Canceled, ""},
 		{"its customer paid another way", ordertest.Declines, func(w *world, confirm func() error) {
@@ -58,12 +58,12 @@ func confirms(w *world, confirm func() error) {
 // found it.
 func TestNothingIsAcknowledgedThatCouldNotBeFinished(t *testing.T) {
 	t.Parallel()
-	for _, card := range []ordertest.Card{ordertest.Pays, ordertest.Declines, ordertest.WantsTheCustomer, ordertest.TakesDays} {
+	for _, card := range []ordertest.Card{ordertest.Pays, ordertest.Declines, ordertest.NeedsAuthentication, ordertest.TakesDays} {
 		for _, takeover := range []bool{false, true} {
-			for name, finish := range map[string]func(*world) ordertest.Around{
-				"never arrives":          always(ordertest.NeverReaches(ordertest.Finish)),
-				"loses its answer":       always(ordertest.LosesTheAnswerOf(ordertest.Finish)),
-				"is too late":            func(w *world) ordertest.Around { return w.takenOverAt(ordertest.Finish) },
+			for name, finish := range map[string]func(*world) ordertest.Interceptor{
+				"never arrives":          always(ordertest.LoseRequestOf(ordertest.Finish)),
+				"loses its answer":       always(ordertest.LoseResponseOf(ordertest.Finish)),
+				"is too late":            func(w *world) ordertest.Interceptor { return w.takenOverAt(ordertest.Finish) },
 				"meets a damaged record": always(fails(ordertest.Finish, order.ErrCorrupt)),
 				"is no transition":       always(fails(ordertest.Finish, &order.TransitionError{From: order.Paid, To: order.Declined})),
 			} {

@@ -37,7 +37,7 @@ type world struct {
 
 func newWorld(t *testing.T, c ordertest.Card) *world {
 	t.Helper()
-	o, err := order.New(with(func(d *order.Draft) { d.Payment.Method = ordertest.CardOf(c) }))
+	o, err := order.New(with(func(d *order.Draft) { d.Payment.Method = ordertest.PaymentMethod(c) }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,13 +52,13 @@ func asIs(_ ordertest.Call, do func() error) error { return do() }
 
 // deliver processes the order once, under a new lease, with something around each call to
 // a port.
-func (w *world) deliver(around ordertest.Around) order.Result {
+func (w *world) deliver(around ordertest.Interceptor) order.Result {
 	w.calls = nil
 	w.attempts++
-	wire := ordertest.Wire{
+	wire := ordertest.Intercepted{
 		Claims:   w.store,
 		Payments: w.payments,
-		Around: func(c ordertest.Call, do func() error) error {
+		Intercept: func(c ordertest.Call, do func() error) error {
 			w.calls = append(w.calls, c)
 			return around(c, do)
 		},
@@ -76,13 +76,13 @@ func (w *world) deliver(around ordertest.Around) order.Result {
 }
 
 // redeliver is deliver once every earlier lease has ended.
-func (w *world) redeliver(around ordertest.Around) order.Result {
+func (w *world) redeliver(around ordertest.Interceptor) order.Result {
 	w.now = w.now.Add(time.Hour)
 	return w.deliver(around)
 }
 
 // crash is deliver to a worker that dies; it reports whether it lived to die.
-func (w *world) crash(around ordertest.Around) (died bool) {
+func (w *world) crash(around ordertest.Interceptor) (died bool) {
 	defer func() {
 		if r := recover(); r != nil {
 			if _, died = r.(ordertest.Crash); !died {
@@ -147,7 +147,7 @@ func (w *world) prepare(o order.Order, k order.Key) order.IntentID {
 
 // burn has the bank keep a failure under a key.
 func (w *world) burn(k order.Key) {
-	w.bank.Fail(ordertest.Prepare, ordertest.FailsForTheKey)
+	w.bank.Fail(ordertest.Prepare, ordertest.StoresFailure)
 	if _, err := w.bank.Prepare(w.Context(), w.order, k); err == nil {
 		w.Fatal("the key is not burnt")
 	}
@@ -206,7 +206,7 @@ func (w *world) settledAs(got order.Result, want order.Status) {
 }
 
 // only does something around one kind of call.
-func only(which ordertest.Call, around func(do func() error) error) ordertest.Around {
+func only(which ordertest.Call, around func(do func() error) error) ordertest.Interceptor {
 	return func(c ordertest.Call, do func() error) error {
 		if c == which {
 			return around(do)
@@ -216,7 +216,7 @@ func only(which ordertest.Call, around func(do func() error) error) ordertest.Ar
 }
 
 // fails lets one kind of call fail with err before it happens.
-func fails(which ordertest.Call, err error) ordertest.Around {
+func fails(which ordertest.Call, err error) ordertest.Interceptor {
 	return only(which, func(func() error) error { return err })
 }
 
@@ -231,7 +231,7 @@ type processCase struct {
 	name   string
 	card   ordertest.Card // "" pays
 	before func(w *world) // what happened before this delivery
-	around func(w *world) ordertest.Around
+	around func(w *world) ordertest.Interceptor
 	want   order.Result // without Err, and RequestID only where it is told
 	calls  string
 	after  func(w *world) // what else must be true
@@ -249,8 +249,8 @@ func claimed(attempt int, r order.Result) order.Result {
 	return r
 }
 
-func always(a ordertest.Around) func(*world) ordertest.Around {
-	return func(*world) ordertest.Around { return a }
+func always(a ordertest.Interceptor) func(*world) ordertest.Interceptor {
+	return func(*world) ordertest.Interceptor { return a }
 }
 
 func TestProcess(t *testing.T) {
@@ -262,7 +262,7 @@ func TestProcess(t *testing.T) {
 			if c.before != nil {
 				c.before(w)
 			}
-			around := ordertest.Around(asIs)
+			around := ordertest.Interceptor(asIs)
 			if c.around != nil {
 				around = c.around(w)
 			}
@@ -339,7 +339,7 @@ func settlingCases() []processCase {
 			calls: fresh,
 		},
 		{
-			name: "an intent that needs authentication is not declined", card: ordertest.WantsTheCustomer,
+			name: "an intent that needs authentication is not declined", card: ordertest.NeedsAuthentication,
 			want: done(order.ActionRequired, 1), calls: fresh,
 		},
 		{
@@ -348,7 +348,7 @@ func settlingCases() []processCase {
 			want:   done(order.Paid, 2), calls: "begin read finish",
 		},
 		{
-			name: "a wanted customer is not told declined by the next attempt", card: ordertest.WantsTheCustomer,
+			name: "a wanted customer is not told declined by the next attempt", card: ordertest.NeedsAuthentication,
 			before: func(w *world) { w.dieAfter(ordertest.Confirm) },
 			want:   done(order.ActionRequired, 2), calls: "begin read finish",
 		},
@@ -434,7 +434,7 @@ func claimCases() []processCase {
 			name: "a newer release's record is left to it",
 			before: func(w *world) {
 				w.claimAndRelease()
-				if err := w.store.Rewrite(w.Context(), w.order.ID(), "v999:0"); err != nil {
+				if err := w.store.SetFingerprint(w.Context(), w.order.ID(), "v999:0"); err != nil {
 					w.Fatal(err)
 				}
 			},
@@ -450,13 +450,13 @@ func claimCases() []processCase {
 		},
 		{
 			name:   "a worker that lost the order at bind stops",
-			around: func(w *world) ordertest.Around { return w.takenOverAt(ordertest.Bind) },
+			around: func(w *world) ordertest.Interceptor { return w.takenOverAt(ordertest.Bind) },
 			want:   claimed(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonClaimLost, Transient: true}),
 			calls:  "begin prepare bind",
 		},
 		{
 			name:   "a worker that lost the order at finish says nothing",
-			around: func(w *world) ordertest.Around { return w.takenOverAt(ordertest.Finish) },
+			around: func(w *world) ordertest.Interceptor { return w.takenOverAt(ordertest.Finish) },
 			want: claimed(
 				1,
 				order.Result{Verdict: order.Redeliver, Reason: order.ReasonClaimLost, Transient: true, Intent: "pi_1"},
@@ -467,7 +467,7 @@ func claimCases() []processCase {
 }
 
 // takenOverAt has another worker begin the order just before such a call.
-func (w *world) takenOverAt(call ordertest.Call) ordertest.Around {
+func (w *world) takenOverAt(call ordertest.Call) ordertest.Interceptor {
 	return only(call, func(do func() error) error {
 		w.now = w.now.Add(time.Hour)
 		w.claim()
@@ -482,27 +482,27 @@ func storeCases() []processCase {
 	confirmed.Intent = "pi_1"
 	return []processCase{
 		{
-			name: "a store that is down at begin is nobody's fault", around: always(ordertest.NeverReaches(ordertest.Begin)),
+			name: "a store that is down at begin is nobody's fault", around: always(ordertest.LoseRequestOf(ordertest.Begin)),
 			want: unclaimed, calls: "begin",
 		},
 		{
-			name: "a begin whose answer is lost does nothing more", around: always(ordertest.LosesTheAnswerOf(ordertest.Begin)),
+			name: "a begin whose answer is lost does nothing more", around: always(ordertest.LoseResponseOf(ordertest.Begin)),
 			want: unclaimed, calls: "begin",
 		},
 		{
-			name: "nothing is confirmed that was not bound", around: always(ordertest.NeverReaches(ordertest.Bind)),
+			name: "nothing is confirmed that was not bound", around: always(ordertest.LoseRequestOf(ordertest.Bind)),
 			want: prepared, calls: "begin prepare bind release",
 		},
 		{
-			name: "nothing is confirmed whose bind is uncertain", around: always(ordertest.LosesTheAnswerOf(ordertest.Bind)),
+			name: "nothing is confirmed whose bind is uncertain", around: always(ordertest.LoseResponseOf(ordertest.Bind)),
 			want: prepared, calls: "begin prepare bind release",
 		},
 		{
-			name: "a charge that was not recorded is not done", around: always(ordertest.NeverReaches(ordertest.Finish)),
+			name: "a charge that was not recorded is not done", around: always(ordertest.LoseRequestOf(ordertest.Finish)),
 			want: confirmed, calls: "begin prepare bind confirm finish release",
 		},
 		{
-			name: "a charge whose record is uncertain is not done", around: always(ordertest.LosesTheAnswerOf(ordertest.Finish)),
+			name: "a charge whose record is uncertain is not done", around: always(ordertest.LoseResponseOf(ordertest.Finish)),
 			want: confirmed, calls: "begin prepare bind confirm finish release",
 		},
 		{
@@ -523,30 +523,30 @@ func paymentCases() []processCase {
 			order.Result{Verdict: order.Redeliver, Reason: r, Transient: true, Intent: id, RequestID: request},
 		)
 	}
-	fail := func(c ordertest.Call, m ordertest.Mishap) func(*world) { return func(w *world) { w.bank.Fail(c, m) } }
+	fail := func(c ordertest.Call, m ordertest.Fault) func(*world) { return func(w *world) { w.bank.Fail(c, m) } }
 	parked := func(r order.Reason) order.Result {
 		return claimed(1, order.Result{Verdict: order.Park, Reason: r, Intent: "pi_1"})
 	}
 	const atPrepare, atConfirm = "begin prepare release", "begin prepare bind confirm release"
 	return []processCase{
 		{
-			name: "a provider that has no time is asked later", before: fail(ordertest.Prepare, ordertest.SaysUnavailable),
+			name: "a provider that has no time is asked later", before: fail(ordertest.Prepare, ordertest.ReturnsUnavailable),
 			want: patient(order.ReasonUnavailable, "", "req_1"), calls: atPrepare,
 		},
 		{
-			name: "a confirm that was turned away is asked later", before: fail(ordertest.Confirm, ordertest.SaysUnavailable),
+			name: "a confirm that was turned away is asked later", before: fail(ordertest.Confirm, ordertest.ReturnsUnavailable),
 			want: patient(order.ReasonUnavailable, "pi_1", "req_2"), calls: atConfirm,
 		},
 		{
-			name: "a lost confirm is not known", before: fail(ordertest.Confirm, ordertest.LosesTheAnswer),
+			name: "a lost confirm is not known", before: fail(ordertest.Confirm, ordertest.LosesResponse),
 			want: patient(order.ReasonUnknown, "pi_1", ""), calls: atConfirm,
 		},
 		{
-			name: "bad credentials are our mistake, not the order's", before: fail(ordertest.Prepare, ordertest.SaysMisconfigured),
+			name: "bad credentials are our mistake, not the order's", before: fail(ordertest.Prepare, ordertest.ReturnsMisconfigured),
 			want: patient(order.ReasonMisconfigured, "", "req_1"), calls: atPrepare,
 		},
 		{
-			name: "an error that says nothing of money may be about money", around: always(ordertest.NeverReaches(ordertest.Confirm)),
+			name: "an error that says nothing of money may be about money", around: always(ordertest.LoseRequestOf(ordertest.Confirm)),
 			want: patient(order.ReasonUnknown, "pi_1", ""), calls: atConfirm,
 		},
 		{
@@ -586,7 +586,7 @@ func paymentCases() []processCase {
 		},
 		{
 			name: "a refused confirm that cannot be looked into is not parked", around: always(fails(ordertest.Confirm, refused())),
-			before: fail(ordertest.Read, ordertest.SaysUnavailable),
+			before: fail(ordertest.Read, ordertest.ReturnsUnavailable),
 			want: patient(
 				order.ReasonUnavailable,
 				"pi_1",
@@ -680,19 +680,19 @@ func TestOnlyWhoReleasedTheOrderParksIt(t *testing.T) {
 	t.Parallel()
 	// A worker freezes in its first Prepare. Others see a burnt key, take another and
 	// settle. Then its own request arrives, and what it hears is that the key was reused.
-	frozen := func(w *world) ordertest.Around {
+	frozen := func(w *world) ordertest.Interceptor {
 		return only(ordertest.Prepare, func(func() error) error {
 			w.settledAs(w.redeliver(asIs), order.Paid)
 			return &order.PaymentError{Kind: order.KeyReused, Err: errors.New("too late")}
 		})
 	}
 	for name, tt := range map[string]struct {
-		release ordertest.Around
+		release ordertest.Interceptor
 		want    order.Reason
 	}{
 		"a release that is refused":         {asIs, order.ReasonClaimLost},
-		"a release that never arrives":      {ordertest.NeverReaches(ordertest.Release), order.ReasonStore},
-		"a release that is not known about": {ordertest.LosesTheAnswerOf(ordertest.Release), order.ReasonStore},
+		"a release that never arrives":      {ordertest.LoseRequestOf(ordertest.Release), order.ReasonStore},
+		"a release that is not known about": {ordertest.LoseResponseOf(ordertest.Release), order.ReasonStore},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -725,8 +725,8 @@ func TestOnlyWhoReleasedTheOrderParksIt(t *testing.T) {
 func TestReleaseThatFailsIsToldToo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, ordertest.Pays)
-	w.bank.Fail(ordertest.Prepare, ordertest.SaysUnavailable)
-	got := w.deliver(ordertest.NeverReaches(ordertest.Release))
+	w.bank.Fail(ordertest.Prepare, ordertest.ReturnsUnavailable)
+	got := w.deliver(ordertest.LoseRequestOf(ordertest.Release))
 	var payment *order.PaymentError
 	if !errors.Is(got.Err, ordertest.ErrConnection) || !errors.As(got.Err, &payment) ||
 		got.Reason != order.ReasonUnavailable {

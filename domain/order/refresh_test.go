@@ -35,7 +35,7 @@ func TestRefreshSettlesWhatTheProviderSays(t *testing.T) {
 			w.deliver(asIs)
 			w.bank.CustomerPays("pi_1")
 		}, order.Paid, 2},
-		{"a bank that wanted the customer, and got canceled", ordertest.WantsTheCustomer, func(w *world) {
+		{"a bank that wanted the customer, and got canceled", ordertest.NeedsAuthentication, func(w *world) {
 			w.deliver(asIs)
 			w.bank.Cancel("pi_1")
 		}, order.Canceled, 2},

@@ -22,12 +22,12 @@ const (
 	missingCard    = "pm_missing"
 )
 
-// CardOf is the payment method of a card that behaves so at the Bank.
-func CardOf(c Card) string {
+// PaymentMethod is the payment method of a card that behaves so at the Bank.
+func PaymentMethod(c Card) string {
 	switch c {
 	case Declines:
 		return declinedCard
-	case WantsTheCustomer:
+	case NeedsAuthentication:
 		return customerCard
 	case TakesDays:
 		return processingCard
@@ -47,7 +47,7 @@ type Bank struct {
 	mu       sync.Mutex
 	intents  map[order.IntentID]*account
 	keys     map[order.Key]answer
-	mishaps  map[Call][]Mishap
+	faults   map[Call][]Fault
 	requests int
 }
 
@@ -157,14 +157,14 @@ func (b *Bank) under(
 ) (order.Intent, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	mishap := b.nextMishap(c)
-	if ctx.Err() != nil || mishap == NeverArrives {
+	fault := b.nextFault(c)
+	if ctx.Err() != nil || fault == LosesRequest {
 		return order.Intent{}, &order.PaymentError{Kind: order.Unknown, Err: errUnanswered}
 	}
 	b.requests++
-	i, trouble := b.answer(mishap, k, request, effect)
+	i, trouble := b.answer(fault, k, request, effect)
 	switch {
-	case mishap == LosesTheAnswer:
+	case fault == LosesResponse:
 		return order.Intent{}, &order.PaymentError{Kind: order.Unknown, Err: errUnanswered}
 	case trouble != "":
 		return order.Intent{}, &order.PaymentError{
@@ -186,13 +186,13 @@ var (
 // request returns the intent as it is now: what was declined then may have been paid
 // since, and what was prepared may have been canceled.
 func (b *Bank) answer(
-	mishap Mishap, k order.Key, request string, effect func() (order.Intent, order.ErrorKind),
+	fault Fault, k order.Key, request string, effect func() (order.Intent, order.ErrorKind),
 ) (order.Intent, order.ErrorKind) {
 	a, used := b.keys[k]
 	switch {
-	case mishap == SaysUnavailable:
+	case fault == ReturnsUnavailable:
 		return order.Intent{}, order.Unavailable
-	case mishap == SaysMisconfigured:
+	case fault == ReturnsMisconfigured:
 		return order.Intent{}, order.Misconfigured
 	case used && a.request != request:
 		return order.Intent{}, order.KeyReused
@@ -201,8 +201,8 @@ func (b *Bank) answer(
 	case used:
 		return b.intents[a.intent.ID].Intent, ""
 	}
-	a = answer{request: request, failed: mishap == FailsForTheKey || mishap == DoesItButFailsForTheKey}
-	if mishap != FailsForTheKey {
+	a = answer{request: request, failed: fault == StoresFailure || fault == StoresFailureAfterEffect}
+	if fault != StoresFailure {
 		var refused order.ErrorKind
 		if a.intent, refused = effect(); refused != "" {
 			return order.Intent{}, refused
@@ -225,21 +225,21 @@ func (b *Bank) keep(k order.Key, a answer) {
 	b.keys[k] = a
 }
 
-func (b *Bank) nextMishap(c Call) (m Mishap) {
-	if waiting := b.mishaps[c]; len(waiting) > 0 {
-		m, b.mishaps[c] = waiting[0], waiting[1:]
+func (b *Bank) nextFault(c Call) (m Fault) {
+	if waiting := b.faults[c]; len(waiting) > 0 {
+		m, b.faults[c] = waiting[0], waiting[1:]
 	}
 	return m
 }
 
-// Fail makes the mishap happen to the next such call that nothing else is waiting for.
-func (b *Bank) Fail(c Call, m Mishap) {
+// Fail makes the fault happen to the next such call that nothing else is waiting for.
+func (b *Bank) Fail(c Call, m Fault) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.mishaps == nil {
-		b.mishaps = map[Call][]Mishap{}
+	if b.faults == nil {
+		b.faults = map[Call][]Fault{}
 	}
-	b.mishaps[c] = append(b.mishaps[c], m)
+	b.faults[c] = append(b.faults[c], m)
 }
 
 // ForgetKeys makes every key as good as new.

@@ -817,7 +817,7 @@ func TestAPromiseThatCannotBeTriedSaysWhatItNeeds(t *testing.T) {
 	t.Parallel()
 	p := find(t, ordertest.StorePromises(), "begin with an unknown fingerprint version changes nothing")
 	h := hear[ordertest.Store](t, p, unwritable{new(ordertest.Memory)})
-	if h.Failed() || !strings.Contains(h.String(), "ordertest.Rewriter") {
+	if h.Failed() || !strings.Contains(h.String(), "ordertest.Editor") {
 		t.Errorf("got %q, failed: %t; want a skip that names what to add", h, h.Failed())
 	}
 }

@@ -153,16 +153,16 @@ func (m *Memory) Park(_ context.Context, o order.Order, why order.Reason, at tim
 	return nil
 }
 
-// Lose forgets a record, as a restore from an older backup does.
-func (m *Memory) Lose(id order.ID) {
+// Delete forgets a record, as a restore from an older backup does.
+func (m *Memory) Delete(id order.ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.rows, id)
 }
 
-// Rewrite lets a person edit the fingerprint of a record, as a newer release would write
+// SetFingerprint lets a person edit the fingerprint of a record, as a newer release would write
 // it.
-func (m *Memory) Rewrite(_ context.Context, id order.ID, f order.Fingerprint) error {
+func (m *Memory) SetFingerprint(_ context.Context, id order.ID, f order.Fingerprint) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, known := m.rows[id]
@@ -174,9 +174,9 @@ func (m *Memory) Rewrite(_ context.Context, id order.ID, f order.Fingerprint) er
 	return nil
 }
 
-// RewriteStatus lets a person edit the status of a record, as a newer release would write
+// SetStatus lets a person edit the status of a record, as a newer release would write
 // it.
-func (m *Memory) RewriteStatus(_ context.Context, id order.ID, s order.Status) error {
+func (m *Memory) SetStatus(_ context.Context, id order.ID, s order.Status) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, known := m.rows[id]

@@ -25,7 +25,7 @@ func TestBank(t *testing.T) {
 // underTest is a port whose provider is b.
 func underTest(b *ordertest.Bank, p order.Payments) ordertest.PaymentsUnderTest {
 	return ordertest.PaymentsUnderTest{
-		Payments: p, Scope: b.Scope, Method: ordertest.CardOf, Charges: b.Charges, Declines: b.Declines, Fail: b.Fail,
+		Payments: p, Scope: b.Scope, Method: ordertest.PaymentMethod, Charges: b.Charges, Declines: b.Declines, Fail: b.Fail,
 		ForgetKeys: b.ForgetKeys, CatchUp: func() {}, CustomerPays: b.CustomerPays, Clear: b.Clear, Cancel: b.Cancel,
 	}
 }
@@ -64,7 +64,7 @@ func life(t *testing.T, m *ordertest.Memory, id order.ID) []func() error {
 			}
 			return m.Settle(ctx, r, order.Outcome{Status: order.Paid, Intent: "pi_1"}, from.Add(2*time.Hour))
 		},
-		func() error { return m.Rewrite(ctx, id, "v2:0") },
+		func() error { return m.SetFingerprint(ctx, id, "v2:0") },
 	}
 }
 
@@ -110,7 +110,7 @@ func TestMemoryStatesDoNotDependOnTheOrderOfOrders(t *testing.T) {
 
 func TestMemoryRewritesOnlyWhatItHas(t *testing.T) {
 	t.Parallel()
-	if err := new(ordertest.Memory).Rewrite(t.Context(), "ORD-1", "v2:0"); err == nil {
+	if err := new(ordertest.Memory).SetFingerprint(t.Context(), "ORD-1", "v2:0"); err == nil {
 		t.Error("a record was made out of nothing")
 	}
 }

@@ -30,28 +30,28 @@ type Card string
 
 // The cards that a provider under test must have.
 const (
-	Pays             Card = "pays"
-	Declines         Card = "declines"
-	WantsTheCustomer Card = "wants_the_customer" // the bank answers authentication_required
-	TakesDays        Card = "takes_days"
-	DoesNotExist     Card = "does_not_exist"
+	Pays                Card = "pays"
+	Declines            Card = "declines"
+	NeedsAuthentication Card = "needs_authentication" // the bank answers authentication_required
+	TakesDays           Card = "takes_days"
+	DoesNotExist        Card = "does_not_exist"
 )
 
-// Mishap is what goes wrong with one call to the provider.
-type Mishap string
+// Fault is what goes wrong with one call to the provider.
+type Fault string
 
-// The mishaps that a provider under test must be able to have.
+// The faults that a provider under test must be able to have.
 const (
-	SaysUnavailable         Mishap = "says_unavailable"              // rate limit, twin running: nothing happened
-	SaysMisconfigured       Mishap = "says_misconfigured"            // bad credentials: nothing happened
-	NeverArrives            Mishap = "never_arrives"                 // connection lost on the way there: nothing happened
-	LosesTheAnswer          Mishap = "loses_the_answer"              // connection lost on the way back
-	FailsForTheKey          Mishap = "fails_for_the_key"             // 500 without effect, kept and replayed under the key
-	DoesItButFailsForTheKey Mishap = "does_it_but_fails_for_the_key" // 500 after the effect, kept and replayed
+	ReturnsUnavailable       Fault = "returns_unavailable"         // rate limit, twin running: nothing happened
+	ReturnsMisconfigured     Fault = "returns_misconfigured"       // bad credentials: nothing happened
+	LosesRequest             Fault = "loses_request"               // connection lost on the way there: nothing happened
+	LosesResponse            Fault = "loses_response"              // connection lost on the way back
+	StoresFailure            Fault = "stores_failure"              // 500 without effect, kept and replayed under the key
+	StoresFailureAfterEffect Fault = "stores_failure_after_effect" // 500 after the effect, kept and replayed
 )
 
 // PaymentsUnderTest is a port and the provider behind it, which a test can tell to
-// misbehave. A provider starts without any intent or mishap.
+// misbehave. A provider starts without any intent or fault.
 type PaymentsUnderTest struct {
 	Payments order.Payments
 	Scope    order.Scope                  // that the port writes into its intents
@@ -59,7 +59,7 @@ type PaymentsUnderTest struct {
 	Charges  func(order.ID) []order.Money // successful ones, in the provider's books
 	Declines func(order.ID) int           // how often a card was tried in vain, in the provider's books
 
-	Fail         func(Call, Mishap)   // the next Prepare, Confirm, Read or Find
+	Fail         func(Call, Fault)    // the next Prepare, Confirm, Read or Find
 	ForgetKeys   func()               // as if they were too old
 	CatchUp      func()               // lets the search find what was prepared until now
 	CustomerPays func(order.IntentID) // with another card, at the provider's own page
@@ -104,7 +104,7 @@ func newSale(tb testing.TB, p PaymentsUnderTest) sale {
 }
 
 // Fail is the provider's, not the test's.
-func (x sale) Fail(c Call, m Mishap) { x.PaymentsUnderTest.Fail(c, m) }
+func (x sale) Fail(c Call, m Fault) { x.PaymentsUnderTest.Fail(c, m) }
 
 // of is a sale to somebody with such a card.
 func (x sale) of(c Card) sale { return x.named(string(c), c) }

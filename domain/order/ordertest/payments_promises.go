@@ -174,7 +174,7 @@ func (x sale) confirmPaidLater() {
 }
 
 func (x sale) confirmWantsCustomer() {
-	x = x.of(WantsTheCustomer)
+	x = x.of(NeedsAuthentication)
 	id := x.prepared()
 	x.settles(order.ActionRequired)(x.confirm(id, 1))
 	x.settles(order.ActionRequired)(x.read(id))
@@ -220,7 +220,7 @@ func (x sale) confirmApart() {
 // another of them would end as that one does.
 func (x sale) confirmNamed() {
 	ends := map[Card]order.IntentState{
-		Pays: order.Succeeded, Declines: order.NeedsMethod, WantsTheCustomer: order.NeedsMethod, TakesDays: order.Processing,
+		Pays: order.Succeeded, Declines: order.NeedsMethod, NeedsAuthentication: order.NeedsMethod, TakesDays: order.Processing,
 	}
 	ids := map[Card]order.IntentID{}
 	for c := range ends {
@@ -275,14 +275,14 @@ func (x sale) findNone() {
 func (x sale) findFails() {
 	x.prepared()
 	x.CatchUp()
-	for mishap, want := range map[Mishap]order.ErrorKind{
-		SaysUnavailable: order.Unavailable, SaysMisconfigured: order.Misconfigured,
-		NeverArrives: order.Unknown, LosesTheAnswer: order.Unknown,
+	for fault, want := range map[Fault]order.ErrorKind{
+		ReturnsUnavailable: order.Unavailable, ReturnsMisconfigured: order.Misconfigured,
+		LosesRequest: order.Unknown, LosesResponse: order.Unknown,
 	} {
-		x.Fail(Find, mishap)
+		x.Fail(Find, fault)
 		found, err := x.find()
 		if len(found) != 0 {
-			x.Errorf("%s: got intents %+v with an error", mishap, found)
+			x.Errorf("%s: got intents %+v with an error", fault, found)
 		}
 		x.fails(want)(order.Intent{}, err)
 	}
@@ -316,10 +316,10 @@ func (x sale) noIntentsID() {
 // requestIDs are what the provider's support asks for. One that is made up sends people
 // looking for nothing.
 func (x sale) requestIDs() {
-	for mishap, answers := range map[Mishap]bool{
-		SaysUnavailable: true, SaysMisconfigured: true, FailsForTheKey: true, NeverArrives: false, LosesTheAnswer: false,
+	for fault, answers := range map[Fault]bool{
+		ReturnsUnavailable: true, ReturnsMisconfigured: true, StoresFailure: true, LosesRequest: false, LosesResponse: false,
 	} {
-		x := x.named(string(mishap), Pays)
+		x := x.named(string(fault), Pays)
 		id := x.prepared()
 		for call, do := range map[Call]func() (order.Intent, error){
 			Prepare: func() (order.Intent, error) {
@@ -328,7 +328,7 @@ func (x sale) requestIDs() {
 			Confirm: func() (order.Intent, error) { return x.confirm(id, 1) },
 			Read:    func() (order.Intent, error) { return x.read(id) },
 		} {
-			x.Fail(call, mishap)
+			x.Fail(call, fault)
 			_, err := do()
 			x.namesRequest(err, answers)
 		}
@@ -346,17 +346,17 @@ func (x sale) namesRequest(err error, want bool) {
 }
 
 func (x sale) turnedAway() {
-	for mishap, trouble := range map[Mishap]order.ErrorKind{
-		SaysUnavailable: order.Unavailable, SaysMisconfigured: order.Misconfigured, NeverArrives: order.Unknown,
+	for fault, trouble := range map[Fault]order.ErrorKind{
+		ReturnsUnavailable: order.Unavailable, ReturnsMisconfigured: order.Misconfigured, LosesRequest: order.Unknown,
 	} {
-		x := x.named(string(mishap), Pays)
-		x.Fail(Prepare, mishap)
+		x := x.named(string(fault), Pays)
+		x.Fail(Prepare, fault)
 		x.fails(trouble)(x.Payments.Prepare(x.Context(), x.order, x.firstKey()))
 		id := x.prepared()
-		x.Fail(Confirm, mishap)
+		x.Fail(Confirm, fault)
 		x.fails(trouble)(x.confirm(id, 1))
 		x.charged(0)
-		x.Fail(Read, mishap)
+		x.Fail(Read, fault)
 		x.fails(trouble)(x.read(id))
 		x.gets(order.NeedsConfirmation)(x.read(id))
 		x.gets(order.Succeeded)(x.confirm(id, 1))
@@ -365,12 +365,12 @@ func (x sale) turnedAway() {
 }
 
 func (x sale) lostAnswer() {
-	x.Fail(Prepare, LosesTheAnswer)
+	x.Fail(Prepare, LosesResponse)
 	x.fails(order.Unknown)(x.Payments.Prepare(x.Context(), x.order, x.firstKey()))
 	id := x.prepared()
-	x.Fail(Confirm, LosesTheAnswer)
+	x.Fail(Confirm, LosesResponse)
 	x.fails(order.Unknown)(x.confirm(id, 1))
-	x.Fail(Read, LosesTheAnswer)
+	x.Fail(Read, LosesResponse)
 	x.fails(order.Unknown)(x.read(id))
 	x.gets(order.Succeeded)(x.confirm(id, 1))
 	x.charged(1)
@@ -378,7 +378,7 @@ func (x sale) lostAnswer() {
 
 func (x sale) lostConfirm() {
 	id := x.prepared()
-	x.Fail(Confirm, LosesTheAnswer)
+	x.Fail(Confirm, LosesResponse)
 	x.fails(order.Unknown)(x.confirm(id, 1))
 	x.ForgetKeys()
 	x.gets(order.Succeeded)(x.read(id))
@@ -388,11 +388,11 @@ func (x sale) lostConfirm() {
 
 func (x sale) burntKey() {
 	again := order.PrepareAgainKey(x.Scope, x.order.ID(), 1)
-	x.Fail(Prepare, FailsForTheKey)
+	x.Fail(Prepare, StoresFailure)
 	x.fails(order.Unknown)(x.Payments.Prepare(x.Context(), x.order, x.firstKey()))
 	x.fails(order.Replayed)(x.Payments.Prepare(x.Context(), x.order, x.firstKey()))
 	id := x.gets(order.NeedsConfirmation)(x.Payments.Prepare(x.Context(), x.order, again)).ID
-	x.Fail(Confirm, FailsForTheKey)
+	x.Fail(Confirm, StoresFailure)
 	x.fails(order.Unknown)(x.confirm(id, 1))
 	x.fails(order.Replayed)(x.confirm(id, 1))
 	x.charged(0)
@@ -403,7 +403,7 @@ func (x sale) burntKey() {
 
 func (x sale) burntKeyHidesCharge() {
 	id := x.prepared()
-	x.Fail(Confirm, DoesItButFailsForTheKey)
+	x.Fail(Confirm, StoresFailureAfterEffect)
 	x.fails(order.Unknown)(x.confirm(id, 1))
 	x.fails(order.Replayed)(x.confirm(id, 1))
 	x.gets(order.Succeeded)(x.read(id))

@@ -13,18 +13,18 @@ import (
 	"orderonce/domain/order"
 )
 
-// Store is a store's two ports. One that also is a Rewriter is held to what it does with
+// Store is a store's two ports. One that also is a Editor is held to what it does with
 // a newer release's records.
 type Store interface {
 	order.Claims
 	order.Records
 }
 
-// Rewriter is a store in which a test can edit a record, as a newer release or a person
+// Editor is a store in which a test can edit a record, as a newer release or a person
 // would write it.
-type Rewriter interface {
-	Rewrite(ctx context.Context, id order.ID, f order.Fingerprint) error
-	RewriteStatus(ctx context.Context, id order.ID, s order.Status) error
+type Editor interface {
+	SetFingerprint(ctx context.Context, id order.ID, f order.Fingerprint) error
+	SetStatus(ctx context.Context, id order.ID, s order.Status) error
 }
 
 // TestStore holds a store to the contract of order.Claims and order.Records. open may

@@ -227,7 +227,7 @@ func (x trial) ownSettledIsSettled() {
 func (x trial) unknownVersionIsLeftAlone() {
 	w := x.rewriter()
 	c := x.begin(lease("first", at(0)))
-	x.ok(w.Rewrite(x.Context(), x.order.ID(), "v999:0"))
+	x.ok(w.SetFingerprint(x.Context(), x.order.ID(), "v999:0"))
 	for _, l := range []order.Lease{c.Lease, lease("second", at(time.Hour))} {
 		x.untouched(func() {
 			_, err := x.Begin(x.Context(), x.order, l)
@@ -236,13 +236,13 @@ func (x trial) unknownVersionIsLeftAlone() {
 	}
 }
 
-// rewriter skips the promise if the store is not a Rewriter.
-func (x trial) rewriter() Rewriter { //nolint:ireturn // the store's own type is its own
+// rewriter skips the promise if the store is not a Editor.
+func (x trial) rewriter() Editor { //nolint:ireturn // the store's own type is its own
 	x.Helper()
-	w, can := x.Store.(Rewriter)
+	w, can := x.Store.(Editor)
 	if !can {
 		x.Skip(
-			"the suite cannot write what a newer release would: make the store that open returns an ordertest.Rewriter",
+			"the suite cannot write what a newer release would: make the store that open returns an ordertest.Editor",
 		)
 	}
 	return w
@@ -251,14 +251,14 @@ func (x trial) rewriter() Rewriter { //nolint:ireturn // the store's own type is
 func (x trial) corruptIsLeftAlone() {
 	w := x.rewriter()
 	x.begin(lease("first", at(0)))
-	x.ok(w.Rewrite(x.Context(), x.order.ID(), ""))
+	x.ok(w.SetFingerprint(x.Context(), x.order.ID(), ""))
 	x.unreadable(order.ErrCorrupt)
 }
 
 func (x trial) unknownStatusIsLeftAlone() {
 	w := x.rewriter()
 	x.begin(lease("first", at(0)))
-	x.ok(w.RewriteStatus(x.Context(), x.order.ID(), "shipped"))
+	x.ok(w.SetStatus(x.Context(), x.order.ID(), "shipped"))
 	x.unreadable(order.ErrUnknownVersion)
 }
 
