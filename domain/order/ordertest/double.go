@@ -8,11 +8,12 @@ import (
 	"orderonce/domain/order"
 )
 
-// Interceptor is told of each call to a port. It makes the call, or does not, and may lose its
-// answer.
+// Interceptor runs in place of each call to a port. do makes the call: an Interceptor may
+// skip it, and may replace its error.
 type Interceptor func(c Call, do func() error) error
 
-// Intercepted stands between a Processor and its two ports, as a network does.
+// Intercepted passes each call to Claims and Payments through Intercept, so that a test
+// can fail calls as a network does.
 type Intercepted struct {
 	Claims    order.Claims
 	Payments  order.Payments
@@ -24,42 +25,42 @@ var (
 	_ order.Payments = Intercepted{}
 )
 
-// Begin is the Claims' own, through Interceptor.
+// Begin calls Claims.Begin through Intercept.
 func (w Intercepted) Begin(ctx context.Context, o order.Order, l order.Lease) (order.Claim, error) {
 	return through(w.Intercept, Begin, func() (order.Claim, error) { return w.Claims.Begin(ctx, o, l) })
 }
 
-// Bind is the Claims' own, through Interceptor.
+// Bind calls Claims.Bind through Intercept.
 func (w Intercepted) Bind(ctx context.Context, c order.Claim, i order.Intent, at time.Time) error {
 	return w.Intercept(Bind, func() error { return w.Claims.Bind(ctx, c, i, at) })
 }
 
-// Finish is the Claims' own, through Interceptor.
+// Finish calls Claims.Finish through Intercept.
 func (w Intercepted) Finish(ctx context.Context, c order.Claim, o order.Outcome, at time.Time) error {
 	return w.Intercept(Finish, func() error { return w.Claims.Finish(ctx, c, o, at) })
 }
 
-// Release is the Claims' own, through Interceptor.
+// Release calls Claims.Release through Intercept.
 func (w Intercepted) Release(ctx context.Context, c order.Claim, why order.Reason, at time.Time) error {
 	return w.Intercept(Release, func() error { return w.Claims.Release(ctx, c, why, at) })
 }
 
-// Prepare is the Payments' own, through Interceptor.
+// Prepare calls Payments.Prepare through Intercept.
 func (w Intercepted) Prepare(ctx context.Context, o order.Order, k order.Key) (order.Intent, error) {
 	return through(w.Intercept, Prepare, func() (order.Intent, error) { return w.Payments.Prepare(ctx, o, k) })
 }
 
-// Confirm is the Payments' own, through Interceptor.
+// Confirm calls Payments.Confirm through Intercept.
 func (w Intercepted) Confirm(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
 	return through(w.Intercept, Confirm, func() (order.Intent, error) { return w.Payments.Confirm(ctx, id, k) })
 }
 
-// Read is the Payments' own, through Interceptor.
+// Read calls Payments.Read through Intercept.
 func (w Intercepted) Read(ctx context.Context, id order.IntentID) (order.Intent, error) {
 	return through(w.Intercept, Read, func() (order.Intent, error) { return w.Payments.Read(ctx, id) })
 }
 
-// Find is the Payments' own, through Interceptor.
+// Find calls Payments.Find through Intercept.
 func (w Intercepted) Find(ctx context.Context, id order.ID) ([]order.Intent, error) {
 	return through(w.Intercept, Find, func() ([]order.Intent, error) { return w.Payments.Find(ctx, id) })
 }
@@ -76,10 +77,11 @@ func through[T any](
 	return got, nil
 }
 
-// ErrConnection is what is left of a call whose answer never came.
+// ErrConnection is the error of a call whose request or response was lost.
 var ErrConnection = errors.New("connection lost")
 
-// LoseResponseOf lets every call happen, but loses the answer to calls of this kind.
+// LoseResponseOf makes every call, and replaces the result of this kind of call by
+// ErrConnection.
 func LoseResponseOf(lost Call) Interceptor {
 	return func(c Call, do func() error) error {
 		if err := do(); c != lost {
@@ -89,7 +91,7 @@ func LoseResponseOf(lost Call) Interceptor {
 	}
 }
 
-// LoseRequestOf drops calls of this kind before they happen; others go through.
+// LoseRequestOf returns ErrConnection for this kind of call without making it.
 func LoseRequestOf(lost Call) Interceptor {
 	return func(c Call, do func() error) error {
 		if c == lost {
@@ -99,11 +101,10 @@ func LoseRequestOf(lost Call) Interceptor {
 	}
 }
 
-// Crash is what CrashAt panics with, standing in for a process that died.
+// Crash is the panic value of CrashAt. It stands for the end of the process.
 type Crash struct{ Call Call }
 
-// CrashAt kills the worker at its nth call, from 0: before the call happens or just after
-// it did.
+// CrashAt panics with a Crash at the nth call, from 0: just before or just after it.
 func CrashAt(n int, before bool) Interceptor {
 	return func(c Call, do func() error) error {
 		n--
