@@ -125,7 +125,7 @@ func (f fixture) conflict() {
 	f.Proxy.Fail(dynamodbtest.Fault{Kind: dynamodbtest.Throttled})
 }
 
-func TestPassingTrouble(t *testing.T) {
+func TestTransientErrors(t *testing.T) {
 	t.Parallel()
 	kinds := map[string]dynamodbtest.Kind{
 		"capacity":                dynamodbtest.ThroughputExceeded,
@@ -139,7 +139,7 @@ func TestPassingTrouble(t *testing.T) {
 		"answer lost":             dynamodbtest.LoseAfter,
 	}
 	for method, ready := range calls() {
-		t.Run(method+" succeeds on the second try and has one effect", func(t *testing.T) {
+		t.Run(method+" succeeds on the second attempt with one effect", func(t *testing.T) {
 			t.Parallel()
 			f := open(t)
 			for name, kind := range kinds {
@@ -172,10 +172,10 @@ func TestPassingTrouble(t *testing.T) {
 	}
 }
 
-func TestTroubleThatStays(t *testing.T) {
+func TestPersistentErrors(t *testing.T) {
 	t.Parallel()
 	for method, ready := range calls() {
-		t.Run(method+" gives up after five tries", func(t *testing.T) {
+		t.Run(method+" gives up after five attempts", func(t *testing.T) {
 			t.Parallel()
 			f := open(t)
 			do, _ := ready(f, "O1")
@@ -219,7 +219,7 @@ func isDomain(err error) bool {
 		errors.As(err, new(*order.TransitionError))
 }
 
-func TestRefusals(t *testing.T) {
+func TestARejectedCallCostsOneRequest(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	paid, open := f.settled("PAID", order.Paid), f.bound("OPEN")
@@ -316,7 +316,7 @@ func TestSettleOfARecordLoadedBeforeBind(t *testing.T) {
 	}
 }
 
-func TestUndrawnSettleOfNoOrder(t *testing.T) {
+func TestInvalidTransitionOfAnUnknownOrder(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	none := order.Record{OrderID: "NONE", Status: order.Paid, Intent: intent, Seq: 1}

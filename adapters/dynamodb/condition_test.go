@@ -16,7 +16,7 @@ import (
 // Each write compares several attributes of the row. In the rows that the store itself
 // writes they go together: a settled order, for example, has no owner. A row that a
 // person repaired, or another release wrote, differs in one of them alone.
-func TestEveryPartOfAConditionRefusesByItself(t *testing.T) {
+func TestEachPartOfAConditionRejectsOnItsOwn(t *testing.T) {
 	t.Parallel()
 	claim := order.Claim{Order: ordertest.Order("O1"), Lease: lease("first"), Attempt: 1, Intent: intent}
 	pending := order.Record{
@@ -83,7 +83,7 @@ func TestEveryPartOfAConditionRefusesByItself(t *testing.T) {
 
 // The fence of later writes and the domain's time checks go by the claim, so the claim
 // says what the row says.
-func TestAClaimIsWhatTheRowHolds(t *testing.T) {
+func TestAClaimMatchesItsRow(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	between := order.Lease{
@@ -102,7 +102,7 @@ func TestAClaimIsWhatTheRowHolds(t *testing.T) {
 
 // Settle reads the order again to find out whether somebody else has made the change.
 // Where it cannot, it has learnt nothing.
-func TestASettleThatCannotReadSaysNothingAboutTheOrder(t *testing.T) {
+func TestSettleThatCannotReadReturnsAStoreError(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	f.settled("O1", order.Paid)

@@ -39,7 +39,7 @@ func TestRecreateWritesTheRow(t *testing.T) {
 	}
 }
 
-func TestARecreatedOrdersNextEventTakesNoOthersPlace(t *testing.T) {
+func TestARecreatedOrderDoesNotOverwriteEvents(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	f.put(settledRows()[0]) // event 1 survived its order
@@ -56,7 +56,7 @@ func TestARecreatedOrdersNextEventTakesNoOthersPlace(t *testing.T) {
 	}
 }
 
-func TestARecreatedOrderIsNamedInEachError(t *testing.T) {
+func TestRecreateErrorsNameTheOrder(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	f.settled("O1", order.Paid)
@@ -69,7 +69,7 @@ func TestARecreatedOrderIsNamedInEachError(t *testing.T) {
 	}
 }
 
-func TestRecreateIsRepeatedAfterPassingTrouble(t *testing.T) {
+func TestRecreateRetriesTransientErrors(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []dynamodbtest.Kind{
 		dynamodbtest.Throttled, dynamodbtest.InternalErrorAfter, dynamodbtest.LoseBefore, dynamodbtest.LoseAfter,

@@ -123,7 +123,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-func TestIndexHoldsWhatWaits(t *testing.T) {
+func TestIndexHoldsOrdersThatWait(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	f.claimed("claimed")
@@ -155,7 +155,7 @@ func TestIndexHoldsWhatWaits(t *testing.T) {
 	}
 }
 
-func TestDamagedRows(t *testing.T) {
+func TestACorruptRowIsRejected(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	decimal := func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
@@ -200,7 +200,7 @@ func TestDamagedRows(t *testing.T) {
 }
 
 // What stands in a damaged attribute may be a customer's.
-func TestTheErrorOfADamagedRowTellsNoValue(t *testing.T) {
+func TestTheErrorOfACorruptRowContainsNoValue(t *testing.T) {
 	t.Parallel()
 	const private = "private-4711"
 	for _, name := range []string{"amount", "attempt", "seq", "createdAt", "updatedAt", "leaseUntil", "dueAt"} {
@@ -257,7 +257,7 @@ func (f fixture) names(err, is error, attribute string) {
 	}
 }
 
-func TestDamagedTable(t *testing.T) {
+func TestFinishFailsIfItsEventExists(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	c := f.bound("O1")
@@ -276,7 +276,7 @@ func TestDamagedTable(t *testing.T) {
 	}
 }
 
-func TestLiftedSeq(t *testing.T) {
+func TestTheNextEventFollowsARepairedSeq(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	repaired := openRow() // by a person, after the table was restored
@@ -305,7 +305,7 @@ func TestUnknownRowsAreSkipped(t *testing.T) {
 	}
 }
 
-func TestManyPages(t *testing.T) {
+func TestLoadReadsSeveralPages(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	f.put(openRow())
@@ -358,7 +358,7 @@ func TestEveryRowIsOneWriteUnit(t *testing.T) {
 	}
 }
 
-func TestEventSurvivesItsRow(t *testing.T) {
+func TestEventRoundTrip(t *testing.T) {
 	t.Parallel()
 	for _, want := range []order.Event{
 		{Seq: 1, From: order.Open, To: order.Paid, Intent: intent, At: at(0)},

@@ -22,7 +22,7 @@ import (
 // Developer guide, "Error handling with DynamoDB": AccessDeniedException is not worth a
 // retry. "IAM and DynamoDB transactions": the permissions of a transaction are those of
 // its UpdateItem and PutItem.
-func TestEachDeniedActionStopsAnOrderWithNothingHalfDone(t *testing.T) {
+func TestADeniedActionLeavesNoPartialWrite(t *testing.T) {
 	t.Parallel()
 	for action, tt := range map[string]struct {
 		operations []string
@@ -78,7 +78,7 @@ func TestEachDeniedActionStopsAnOrderWithNothingHalfDone(t *testing.T) {
 	}
 }
 
-func TestRefusedCredentialsAreAnErrorOfTheStore(t *testing.T) {
+func TestRejectedCredentialsAreAStoreError(t *testing.T) {
 	t.Parallel()
 	for name, kind := range map[string]dynamodbtest.Kind{
 		"AccessDeniedException": dynamodbtest.AccessDenied, "ExpiredTokenException": dynamodbtest.ExpiredToken,
@@ -157,7 +157,7 @@ func failing() *http.Response {
 // A wrong clock makes signatures that DynamoDB refuses. The SDK learns the difference
 // from the Date of the refusal and signs again; without a Date that is far off, the
 // signature is wrong for another reason, and no retry helps.
-func TestAClockThatIsOffCostsOneTry(t *testing.T) {
+func TestClockSkewCostsOneRetry(t *testing.T) {
 	t.Parallel()
 	const refused = `{"__type":"com.amazon.coral.service#InvalidSignatureException","message":"Signature expired"}`
 	for claim, tt := range map[string]struct {
@@ -197,7 +197,7 @@ func TestAClockThatIsOffCostsOneTry(t *testing.T) {
 // The SDK's bucket of retries holds 500 tokens, of which a retry costs 5: when many calls
 // fail, it is empty, and a call that fails is not tried again, so that an outage is not
 // made worse. What succeeds at its first try fills the bucket again.
-func TestAnEmptyBucketOfRetriesFailsAtOnce(t *testing.T) {
+func TestAnExhaustedRetryQuotaFailsAtOnce(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64
 	var healthy atomic.Bool
@@ -242,7 +242,7 @@ func TestAnEmptyBucketOfRetriesFailsAtOnce(t *testing.T) {
 
 // API reference, TransactWriteItems: a canceled transaction has a reason for each item.
 // One without any says nothing about the order.
-func TestACanceledTransactionWithoutReasonsIsAnErrorOfTheStore(t *testing.T) {
+func TestACanceledTransactionWithoutReasonsIsAStoreError(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{
 		"no list":       `{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException"}`,

@@ -10,45 +10,45 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// lose takes the order's record away, as a restore from an older backup does.
-func (w *world) lose() {
+// deleteRecord deletes the record, as a restore from an older backup does.
+func (w *world) deleteRecord() {
 	w.store.Delete(w.order.ID())
 	w.lost = true
 }
 
-// late makes the delivery one of a message that was first sent so long ago.
-func late(w *world, by time.Duration) { w.sent = w.now.Add(-by) }
+// ageMessage sets the age of the message.
+func ageMessage(w *world, by time.Duration) { w.sent = w.now.Add(-by) }
 
-// lostCases are orders whose record the store lost, and orders that only look like it.
+// lostCases are orders whose record was lost, and orders that only seem so.
 func lostCases() []processCase {
 	lost := order.Result{Verdict: order.Park, Reason: order.ReasonRecordLost, Intent: "pi_1"}
 	return []processCase{
 		{
 			name: "an old message whose record was lost is parked if the provider knows an intent",
 			before: func(w *world) {
-				w.deliver(asIs)
+				w.deliver(noFault)
 				w.bank.ForgetKeys()
-				w.lose()
-				late(w, 25*time.Hour)
+				w.deleteRecord()
+				ageMessage(w, 25*time.Hour)
 			},
-			want: claimed(1, lost), calls: "begin find release",
+			want: unsettled(1, lost), calls: "begin find release",
 		},
 		{
-			name: "a redrive of it is parked again, because the record is still younger than the message",
+			name: "a redrive after a lost record is parked again",
 			before: func(w *world) {
-				w.deliver(asIs)
+				w.deliver(noFault)
 				w.bank.ForgetKeys()
-				w.lose()
-				late(w, 25*time.Hour)
-				w.deliver(asIs)
+				w.deleteRecord()
+				ageMessage(w, 25*time.Hour)
+				w.deliver(noFault)
 			},
-			want: claimed(2, lost), calls: "begin find release",
+			want: unsettled(2, lost), calls: "begin find release",
 		},
 		{
-			name: "the intent that an attempt prepared before it died is used, although its record is late",
+			name: "the intent of a crashed attempt is used although its record is young",
 			before: func(w *world) {
-				late(w, 25*time.Hour)
-				w.dieAfter(ordertest.Prepare)
+				ageMessage(w, 25*time.Hour)
+				w.crashAfter(ordertest.Prepare)
 				w.bank.ForgetKeys()
 			},
 			want: order.Result{
@@ -57,34 +57,34 @@ func lostCases() []processCase {
 			calls: "begin find bind confirm finish",
 		},
 		{
-			name: "an intent for other content is not used",
+			name: "an intent for different content is not used",
 			before: func(w *world) {
-				w.prepare(w.twice(), w.firstKey())
-				late(w, 25*time.Hour)
+				w.prepare(w.differentContent(), w.prepareKey())
+				ageMessage(w, 25*time.Hour)
 			},
-			want: claimed(1, lost), calls: "begin find release",
+			want: unsettled(1, lost), calls: "begin find release",
 		},
 		{
-			name: "two intents that wait are for a person to look at",
+			name: "two unconfirmed intents are parked",
 			before: func(w *world) {
-				w.prepare(w.order, w.firstKey())
-				w.prepare(w.order, w.againKey(1))
-				late(w, 25*time.Hour)
+				w.prepare(w.order, w.prepareKey())
+				w.prepare(w.order, w.prepareAgainKey(1))
+				ageMessage(w, 25*time.Hour)
 			},
-			want: claimed(1, lost), calls: "begin find release",
+			want: unsettled(1, lost), calls: "begin find release",
 		},
 		{
-			name: "an old message of an order that nobody prepared is charged", before: func(w *world) { late(w, 25*time.Hour) },
+			name: "an old message of an order without intents is charged", before: func(w *world) { ageMessage(w, 25*time.Hour) },
 			want: done(order.Paid, 1), calls: "begin find prepare bind confirm finish",
 		},
 		{
-			name: "a message of exactly a day is not searched for", before: func(w *world) { late(w, 24*time.Hour) },
+			name: "an order whose message is exactly a day old is not searched for", before: func(w *world) { ageMessage(w, 24*time.Hour) },
 			want: done(order.Paid, 1), calls: "begin prepare bind confirm finish",
 		},
 		{
 			name: "an order whose record is as old as its message is not searched for",
 			before: func(w *world) {
-				w.dieAfter(ordertest.Prepare)
+				w.crashAfter(ordertest.Prepare)
 				w.bank.ForgetKeys()
 				w.sent, w.now = w.record().CreatedAt, w.now.Add(48*time.Hour)
 			},
@@ -94,24 +94,24 @@ func lostCases() []processCase {
 			calls: "begin prepare bind confirm finish",
 		},
 		{
-			name:   "a search that fails charges nobody",
-			before: func(w *world) { late(w, 25*time.Hour) }, around: always(fails(ordertest.Find, refused())),
-			want: claimed(
+			name:   "a failed search charges nothing",
+			before: func(w *world) { ageMessage(w, 25*time.Hour) }, fault: always(failCall(ordertest.Find, refused())),
+			want: unsettled(
 				1,
 				order.Result{Verdict: order.Redeliver, Reason: order.ReasonMisconfigured, Transient: true},
 			),
 			calls: "begin find release",
 		},
 		{
-			name:   "a search that is not answered charges nobody",
-			before: func(w *world) { late(w, 25*time.Hour) }, around: always(ordertest.LoseRequestOf(ordertest.Find)),
-			want:  claimed(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnknown, Transient: true}),
+			name:   "a search without a response charges nothing",
+			before: func(w *world) { ageMessage(w, 25*time.Hour) }, fault: always(ordertest.LoseRequestOf(ordertest.Find)),
+			want:  unsettled(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnknown, Transient: true}),
 			calls: "begin find release",
 		},
 		{
 			name: "an intent that was canceled before it was bound is prepared again",
 			before: func(w *world) {
-				w.dieAfter(ordertest.Prepare)
+				w.crashAfter(ordertest.Prepare)
 				w.bank.Cancel("pi_1")
 				w.now = w.now.Add(time.Hour)
 			},
@@ -123,30 +123,30 @@ func lostCases() []processCase {
 		{
 			name: "an intent that was canceled after it was bound cancels the order",
 			before: func(w *world) {
-				w.dieAfter(ordertest.Bind)
+				w.crashAfter(ordertest.Bind)
 				w.bank.Cancel("pi_1")
 				w.now = w.now.Add(time.Hour)
 			},
 			want: done(order.Canceled, 2), calls: "begin read finish",
 		},
 		{
-			name: "an order whose every intent is canceled at once comes back",
+			name: "an order whose intents are all canceled is redelivered",
 			before: func(w *world) {
-				w.payments = changes{Payments: w.bank, on: ordertest.Prepare, times: 2, change: func(i *order.Intent) {
+				w.payments = changedIntents{Payments: w.bank, on: ordertest.Prepare, times: 2, change: func(i *order.Intent) {
 					i.State = order.IntentCanceled
 				}}.fresh()
 			},
-			want:  claimed(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonReplayed, Transient: true}),
+			want:  unsettled(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonReplayed, Transient: true}),
 			calls: "begin prepare prepare release",
 		},
 	}
 }
 
-// wrongAnswerCases are providers that answer one call about another order.
+// wrongAnswerCases are providers that return the intent of another order once.
 func wrongAnswerCases() []processCase {
 	wrong := func(on ordertest.Call) func(w *world) {
 		return func(w *world) {
-			w.payments = changes{
+			w.payments = changedIntents{
 				Payments: w.bank,
 				on:       on,
 				times:    1,
@@ -156,28 +156,28 @@ func wrongAnswerCases() []processCase {
 	}
 	return []processCase{
 		{
-			name: "one wrong answer to prepare is asked again", before: wrong(ordertest.Prepare),
+			name: "one wrong response to prepare is retried", before: wrong(ordertest.Prepare),
 			want: done(order.Paid, 1), calls: "begin prepare prepare bind confirm finish",
 		},
 		{
-			name: "one wrong answer to confirm is read again", before: wrong(ordertest.Confirm),
+			name: "one wrong response to confirm is read again", before: wrong(ordertest.Confirm),
 			want: done(order.Paid, 1), calls: "begin prepare bind confirm read finish",
 		},
 		{
-			name: "one wrong answer to read is asked again",
+			name: "one wrong response to read is retried",
 			before: func(w *world) {
-				w.dieAfter(ordertest.Confirm)
+				w.crashAfter(ordertest.Confirm)
 				wrong(ordertest.Read)(w)
 				w.now = w.now.Add(time.Hour)
 			},
 			want: done(order.Paid, 2), calls: "begin read read finish",
 		},
 		{
-			name: "a wrong answer to a confirm that never happened leaves the order unconfirmed",
+			name: "a wrong response to a confirm without effect is unconfirmed",
 			before: func(w *world) {
-				w.payments = confirmsAnother{w.bank}
+				w.payments = wrongConfirms{w.bank}
 			},
-			want:  claimed(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Intent: "pi_1"}),
+			want:  unsettled(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Intent: "pi_1"}),
 			calls: "begin prepare bind confirm read release",
 		},
 	}
@@ -185,46 +185,50 @@ func wrongAnswerCases() []processCase {
 
 func TestRestore(t *testing.T) {
 	t.Parallel()
-	recovered := func(w *world, id order.IntentID) (order.Record, error) {
+	restore := func(w *world, id order.IntentID) (order.Record, error) {
 		return order.Restore(w.Context(), w.store, w.bank, "test", w.order.ID(), id, w.now)
 	}
-	t.Run("a lost record of a charged order is paid again, and its message charges nobody", func(t *testing.T) {
+	t.Run("a restored order that was charged is paid, and its message charges nothing", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, ordertest.Pays)
-		w.deliver(asIs)
+		w.deliver(noFault)
 		w.bank.ForgetKeys()
-		w.lose()
-		r, err := recovered(w, "pi_1")
+		w.deleteRecord()
+		r, err := restore(w, "pi_1")
 		if err != nil || r.Status != order.Paid || r.Intent != "pi_1" || r.Mode != order.TestMode {
 			t.Fatalf("got %+v, %v, want it paid with pi_1 in test mode", r, err)
 		}
-		late(w, 25*time.Hour)
-		if got := w.redeliver(asIs); got.Reason != order.ReasonDuplicate {
+		ageMessage(w, 25*time.Hour)
+		if got := w.redeliver(noFault); got.Reason != order.ReasonDuplicate {
 			t.Errorf("got %+v, want a duplicate", got)
 		}
-		w.isTrue()
+		if v := w.violations(); v != "" {
+			t.Error(v)
+		}
 	})
-	t.Run("a parked order is recovered and a redrive charges its intent once", func(t *testing.T) {
+	t.Run("a parked order is restored and a redrive charges its intent once", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, ordertest.Pays)
-		w.dieAfter(ordertest.Bind)
-		w.prepare(w.order, w.againKey(1))
+		w.crashAfter(ordertest.Bind)
+		w.prepare(w.order, w.prepareAgainKey(1))
 		w.bank.ForgetKeys()
-		w.lose()
-		late(w, 25*time.Hour)
-		if got := w.redeliver(asIs); got.Reason != order.ReasonRecordLost {
-			t.Fatalf("got %+v, want it parked as record_lost", got)
+		w.deleteRecord()
+		ageMessage(w, 25*time.Hour)
+		if got := w.redeliver(noFault); got.Reason != order.ReasonRecordLost {
+			t.Fatalf("got %+v, want reason record_lost", got)
 		}
-		if r, err := recovered(w, "pi_1"); err != nil || r.Status != order.Open || r.Intent != "pi_1" {
+		if r, err := restore(w, "pi_1"); err != nil || r.Status != order.Open || r.Intent != "pi_1" {
 			t.Fatalf("got %+v, %v, want it open with pi_1", r, err)
 		}
-		w.settledAs(w.redeliver(asIs), order.Paid)
+		if got, want := w.final(w.redeliver(noFault)), settled(order.Paid); got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
 	})
-	t.Run("recover again changes nothing", func(t *testing.T) {
+	t.Run("a second restore changes nothing", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, ordertest.Pays)
-		w.deliver(asIs)
-		if r, err := recovered(w, "pi_1"); err != nil || r.Seq != 1 || r.Status != order.Paid {
+		w.deliver(noFault)
+		if r, err := restore(w, "pi_1"); err != nil || r.Seq != 1 || r.Status != order.Paid {
 			t.Errorf("got %+v, %v, want it paid after one transition", r, err)
 		}
 	})
@@ -241,23 +245,23 @@ func TestRestore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, ordertest.Pays)
-			w.deliver(asIs)
-			w.lose()
-			p := changes{Payments: w.bank, on: ordertest.Read, times: 9, change: c.change}.fresh()
+			w.deliver(noFault)
+			w.deleteRecord()
+			p := changedIntents{Payments: w.bank, on: ordertest.Read, times: 9, change: c.change}.fresh()
 			_, err := order.Restore(w.Context(), w.store, p, "test", w.order.ID(), "pi_1", w.now)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want it to name %q", err, c.want)
+				t.Errorf("got %v, want an error with %q", err, c.want)
 			}
 			if _, err := w.store.Load(w.Context(), w.order.ID()); !errors.Is(err, order.ErrNotFound) {
 				t.Errorf("got %v, want no record", err)
 			}
 		})
 	}
-	t.Run("an intent that the provider does not know recovers nothing", func(t *testing.T) {
+	t.Run("an unknown intent restores nothing", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, ordertest.Pays)
-		if _, err := recovered(w, "pi_1"); err == nil || !strings.Contains(err.Error(), "read intent pi_1") {
-			t.Errorf("got %v, want that pi_1 cannot be read", err)
+		if _, err := restore(w, "pi_1"); err == nil || !strings.Contains(err.Error(), "read intent pi_1") {
+			t.Errorf("got %v, want an error with %q", err, "read intent pi_1")
 		}
 	})
 }
