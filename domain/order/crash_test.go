@@ -73,7 +73,8 @@ func TestThreeCrashesAnywhereChargeOnce(t *testing.T) {
 func TestTwoLostCallsAnywhereChargeOnce(t *testing.T) {
 	t.Parallel()
 	all := []ordertest.Call{
-		ordertest.Begin, ordertest.Prepare, ordertest.Bind, ordertest.Confirm, ordertest.Read, ordertest.Finish, ordertest.Release,
+		ordertest.Begin, ordertest.Prepare, ordertest.Bind, ordertest.Confirm,
+		ordertest.Read, ordertest.Finish, ordertest.Release,
 	}
 	lose := []func(ordertest.Call) ordertest.Interceptor{ordertest.LoseResponseOf, ordertest.LoseRequestOf}
 	forEachCard(t, func(w *world, want final) {
@@ -166,8 +167,8 @@ func TestTwoProviderFaultsChargeOnce(t *testing.T) {
 	t.Parallel()
 	calls := []ordertest.Call{ordertest.Prepare, ordertest.Confirm, ordertest.Read}
 	faults := []ordertest.Fault{
-		ordertest.ReturnsUnavailable, ordertest.ReturnsMisconfigured, ordertest.LosesRequest, ordertest.LosesResponse,
-		ordertest.StoresFailure, ordertest.StoresFailureAfterEffect,
+		ordertest.ReturnsUnavailable, ordertest.ReturnsMisconfigured, ordertest.LosesRequest,
+		ordertest.LosesResponse, ordertest.StoresFailure, ordertest.StoresFailureAfterEffect,
 	}
 	n := len(calls) * len(faults)
 	forEachCard(t, func(w *world, want final) {

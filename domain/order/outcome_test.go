@@ -58,14 +58,14 @@ func mustConfirm(w *world, confirm func() error) {
 // the order or an earlier one.
 func TestAnOrderThatCouldNotBeFinishedIsNotAcknowledged(t *testing.T) {
 	t.Parallel()
-	for _, card := range []ordertest.Card{ordertest.Pays, ordertest.Declines, ordertest.NeedsAuthentication, ordertest.TakesDays} {
+	for card := range finalStatuses() {
 		for _, takeover := range []bool{false, true} {
 			for name, finish := range map[string]func(*world) ordertest.Interceptor{
 				"loses the request":        always(ordertest.LoseRequestOf(ordertest.Finish)),
 				"loses the response":       always(ordertest.LoseResponseOf(ordertest.Finish)),
 				"loses the claim":          func(w *world) ordertest.Interceptor { return w.takeOverBefore(ordertest.Finish) },
 				"meets a corrupt record":   always(failCall(ordertest.Finish, order.ErrCorrupt)),
-				"is an invalid transition": always(failCall(ordertest.Finish, &order.TransitionError{From: order.Paid, To: order.Declined})),
+				"is an invalid transition": always(failCall(ordertest.Finish, &order.TransitionError{})),
 			} {
 				w := newWorld(t, card)
 				if takeover {
@@ -73,7 +73,8 @@ func TestAnOrderThatCouldNotBeFinishedIsNotAcknowledged(t *testing.T) {
 				}
 				got := w.deliver(finish(w))
 				if got.Verdict != order.Redeliver || got.Takeover != takeover || got.Err == nil {
-					t.Errorf("%s, takeover %t, finish %s: got %+v, want a redelivery with an error", card, takeover, name, got)
+					t.Errorf("%s, takeover %t, finish %s: got %+v, want a redelivery with an error",
+						card, takeover, name, got)
 				}
 			}
 		}
@@ -92,7 +93,9 @@ func TestAnIntentIsNotConfirmedLate(t *testing.T) {
 		{slow: ordertest.Bind},
 		{slow: ordertest.Read, before: func(w *world) { w.crashAfter(ordertest.Bind) }},
 	} {
-		for left, want := range map[time.Duration]order.Reason{confirmTime: order.ReasonSettled, confirmTime - 1: order.ReasonOutOfTime} {
+		for left, want := range map[time.Duration]order.Reason{
+			confirmTime: order.ReasonSettled, confirmTime - 1: order.ReasonOutOfTime,
+		} {
 			w := newWorld(t, ordertest.Pays)
 			if tt.before != nil {
 				tt.before(w)
@@ -132,8 +135,9 @@ func TestRecheckAfterOfEachStatus(t *testing.T) {
 func TestReleaseRecordsTheReasonOfTheResult(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[order.ErrorKind]order.Reason{
-		order.Unavailable: order.ReasonUnavailable, order.Unknown: order.ReasonUnknown, order.Replayed: order.ReasonReplayed,
-		order.Misconfigured: order.ReasonMisconfigured, order.KeyReused: order.ReasonKeyReused,
+		order.Unavailable: order.ReasonUnavailable, order.Unknown: order.ReasonUnknown,
+		order.Replayed: order.ReasonReplayed, order.Misconfigured: order.ReasonMisconfigured,
+		order.KeyReused: order.ReasonKeyReused,
 	} {
 		w := newWorld(t, ordertest.Pays)
 		got := w.deliver(failCall(ordertest.Confirm, &order.PaymentError{Kind: kind, Err: errors.New("no")}))

@@ -252,7 +252,8 @@ type processCase struct {
 
 func done(s order.Status, attempt int) order.Result {
 	return order.Result{
-		Verdict: order.Done, Reason: order.ReasonSettled, Status: s, Attempt: attempt, Intent: "pi_1", Takeover: attempt > 1,
+		Verdict: order.Done, Reason: order.ReasonSettled, Status: s, Attempt: attempt, Intent: "pi_1",
+		Takeover: attempt > 1,
 	}
 }
 
@@ -260,6 +261,11 @@ func done(s order.Status, attempt int) order.Result {
 func unsettled(attempt int, r order.Result) order.Result {
 	r.Attempt, r.Status = attempt, order.Open
 	return r
+}
+
+// transient is the result of an attempt that failed for a cause outside of the order.
+func transient(r order.Reason, i order.IntentID) order.Result {
+	return order.Result{Verdict: order.Redeliver, Reason: r, Transient: true, Intent: i}
 }
 
 func always(a ordertest.Interceptor) func(*world) ordertest.Interceptor {
@@ -345,7 +351,8 @@ func settlingCases() []processCase {
 			calls: fresh,
 		},
 		{
-			name: "an intent that needs authentication is not declined", card: ordertest.NeedsAuthentication,
+			name: "an intent that needs authentication is not declined",
+			card: ordertest.NeedsAuthentication,
 			want: done(order.ActionRequired, 1), calls: fresh,
 		},
 		{
@@ -354,7 +361,8 @@ func settlingCases() []processCase {
 			want:   done(order.Paid, 2), calls: "begin read finish",
 		},
 		{
-			name: "the next attempt does not settle an authentication as declined", card: ordertest.NeedsAuthentication,
+			name:   "the next attempt does not settle an authentication as declined",
+			card:   ordertest.NeedsAuthentication,
 			before: func(w *world) { w.crashAfter(ordertest.Confirm) },
 			want:   done(order.ActionRequired, 2), calls: "begin read finish",
 		},
@@ -433,7 +441,8 @@ func claimCases() []processCase {
 			name:   "an order under a running lease is redelivered when the lease ends",
 			before: func(w *world) { w.claim() },
 			want: order.Result{
-				Verdict: order.Redeliver, Reason: order.ReasonInProgress, Transient: true, NotBefore: noon().Add(time.Minute),
+				Verdict: order.Redeliver, Reason: order.ReasonInProgress, Transient: true,
+				NotBefore: noon().Add(time.Minute),
 			},
 			calls: "begin",
 		},
@@ -445,29 +454,23 @@ func claimCases() []processCase {
 					w.Fatal(err)
 				}
 			},
-			want: order.Result{
-				Verdict:   order.Redeliver,
-				Reason:    order.ReasonUnknownVersion,
-				Transient: true,
-			}, calls: "begin",
+			want: transient(order.ReasonUnknownVersion, ""), calls: "begin",
 		},
 		{
-			name: "a corrupt record is redelivered", fault: always(failCall(ordertest.Begin, order.ErrCorrupt)),
-			want: order.Result{Verdict: order.Redeliver, Reason: order.ReasonCorrupt, Transient: true}, calls: "begin",
+			name:  "a corrupt record is redelivered",
+			fault: always(failCall(ordertest.Begin, order.ErrCorrupt)),
+			want:  transient(order.ReasonCorrupt, ""), calls: "begin",
 		},
 		{
 			name:  "a worker whose claim is lost at bind stops",
 			fault: func(w *world) ordertest.Interceptor { return w.takeOverBefore(ordertest.Bind) },
-			want:  unsettled(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonClaimLost, Transient: true}),
+			want:  unsettled(1, transient(order.ReasonClaimLost, "")),
 			calls: "begin prepare bind",
 		},
 		{
 			name:  "a worker whose claim is lost at finish does not acknowledge",
 			fault: func(w *world) ordertest.Interceptor { return w.takeOverBefore(ordertest.Finish) },
-			want: unsettled(
-				1,
-				order.Result{Verdict: order.Redeliver, Reason: order.ReasonClaimLost, Transient: true, Intent: "pi_1"},
-			),
+			want:  unsettled(1, transient(order.ReasonClaimLost, "pi_1")),
 			calls: "begin prepare bind confirm finish",
 		},
 	}
@@ -483,126 +486,142 @@ func (w *world) takeOverBefore(call ordertest.Call) ordertest.Interceptor {
 }
 
 func storeCases() []processCase {
-	unclaimed := order.Result{Verdict: order.Redeliver, Reason: order.ReasonStore, Transient: true}
+	unclaimed := transient(order.ReasonStore, "")
 	prepared := unsettled(1, unclaimed)
 	confirmed := prepared
 	confirmed.Intent = "pi_1"
 	return []processCase{
 		{
-			name: "an unavailable store at begin is transient", fault: always(ordertest.LoseRequestOf(ordertest.Begin)),
-			want: unclaimed, calls: "begin",
+			name:  "an unavailable store at begin is transient",
+			fault: always(ordertest.LoseRequestOf(ordertest.Begin)),
+			want:  unclaimed, calls: "begin",
 		},
 		{
-			name: "a begin whose response is lost ends the attempt", fault: always(ordertest.LoseResponseOf(ordertest.Begin)),
-			want: unclaimed, calls: "begin",
+			name:  "a begin whose response is lost ends the attempt",
+			fault: always(ordertest.LoseResponseOf(ordertest.Begin)),
+			want:  unclaimed, calls: "begin",
 		},
 		{
-			name: "an intent that was not bound is not confirmed", fault: always(ordertest.LoseRequestOf(ordertest.Bind)),
-			want: prepared, calls: "begin prepare bind release",
+			name:  "an intent that was not bound is not confirmed",
+			fault: always(ordertest.LoseRequestOf(ordertest.Bind)),
+			want:  prepared, calls: "begin prepare bind release",
 		},
 		{
-			name: "an intent whose bind is uncertain is not confirmed", fault: always(ordertest.LoseResponseOf(ordertest.Bind)),
-			want: prepared, calls: "begin prepare bind release",
+			name:  "an intent whose bind is uncertain is not confirmed",
+			fault: always(ordertest.LoseResponseOf(ordertest.Bind)),
+			want:  prepared, calls: "begin prepare bind release",
 		},
 		{
-			name: "a charge that was not recorded is redelivered", fault: always(ordertest.LoseRequestOf(ordertest.Finish)),
-			want: confirmed, calls: "begin prepare bind confirm finish release",
+			name:  "a charge that was not recorded is redelivered",
+			fault: always(ordertest.LoseRequestOf(ordertest.Finish)),
+			want:  confirmed, calls: "begin prepare bind confirm finish release",
 		},
 		{
-			name: "a charge whose record is uncertain is redelivered", fault: always(ordertest.LoseResponseOf(ordertest.Finish)),
-			want: confirmed, calls: "begin prepare bind confirm finish release",
+			name:  "a charge whose record is uncertain is redelivered",
+			fault: always(ordertest.LoseResponseOf(ordertest.Finish)),
+			want:  confirmed, calls: "begin prepare bind confirm finish release",
 		},
 		{
-			name: "with too little time left nothing is confirmed", before: func(w *world) { w.lease = confirmTime - 1 },
-			want: unsettled(
-				1,
-				order.Result{Verdict: order.Redeliver, Reason: order.ReasonOutOfTime, Transient: true, Intent: "pi_1"},
-			),
-			calls: "begin prepare bind release",
+			name:   "with too little time left nothing is confirmed",
+			before: func(w *world) { w.lease = confirmTime - 1 },
+			want:   unsettled(1, transient(order.ReasonOutOfTime, "pi_1")),
+			calls:  "begin prepare bind release",
 		},
 	}
 }
 
 func paymentCases() []processCase {
-	transient := func(r order.Reason, id order.IntentID, request string) order.Result {
-		return unsettled(
-			1,
-			order.Result{Verdict: order.Redeliver, Reason: r, Transient: true, Intent: id, RequestID: request},
-		)
+	failed := func(r order.Reason, id order.IntentID, request string) order.Result {
+		result := unsettled(1, transient(r, id))
+		result.RequestID = request
+		return result
 	}
-	fail := func(c ordertest.Call, m ordertest.Fault) func(*world) { return func(w *world) { w.bank.Fail(c, m) } }
+	fail := func(c ordertest.Call, f ordertest.Fault) func(*world) {
+		return func(w *world) { w.bank.Fail(c, f) }
+	}
 	parked := func(r order.Reason) order.Result {
 		return unsettled(1, order.Result{Verdict: order.Park, Reason: r, Intent: "pi_1"})
 	}
 	const atPrepare, atConfirm = "begin prepare release", "begin prepare bind confirm release"
 	return []processCase{
 		{
-			name: "an unavailable provider at prepare is transient", before: fail(ordertest.Prepare, ordertest.ReturnsUnavailable),
-			want: transient(order.ReasonUnavailable, "", "req_1"), calls: atPrepare,
+			name:   "an unavailable provider at prepare is transient",
+			before: fail(ordertest.Prepare, ordertest.ReturnsUnavailable),
+			want:   failed(order.ReasonUnavailable, "", "req_1"), calls: atPrepare,
 		},
 		{
-			name: "an unavailable provider at confirm is transient", before: fail(ordertest.Confirm, ordertest.ReturnsUnavailable),
-			want: transient(order.ReasonUnavailable, "pi_1", "req_2"), calls: atConfirm,
+			name:   "an unavailable provider at confirm is transient",
+			before: fail(ordertest.Confirm, ordertest.ReturnsUnavailable),
+			want:   failed(order.ReasonUnavailable, "pi_1", "req_2"), calls: atConfirm,
 		},
 		{
-			name: "a confirm whose response is lost is unknown", before: fail(ordertest.Confirm, ordertest.LosesResponse),
-			want: transient(order.ReasonUnknown, "pi_1", ""), calls: atConfirm,
+			name:   "a confirm whose response is lost is unknown",
+			before: fail(ordertest.Confirm, ordertest.LosesResponse),
+			want:   failed(order.ReasonUnknown, "pi_1", ""), calls: atConfirm,
 		},
 		{
-			name: "wrong credentials are misconfigured", before: fail(ordertest.Prepare, ordertest.ReturnsMisconfigured),
-			want: transient(order.ReasonMisconfigured, "", "req_1"), calls: atPrepare,
+			name:   "wrong credentials are misconfigured",
+			before: fail(ordertest.Prepare, ordertest.ReturnsMisconfigured),
+			want:   failed(order.ReasonMisconfigured, "", "req_1"), calls: atPrepare,
 		},
 		{
-			name: "an untyped error of confirm is unknown", fault: always(ordertest.LoseRequestOf(ordertest.Confirm)),
-			want: transient(order.ReasonUnknown, "pi_1", ""), calls: atConfirm,
+			name:  "an untyped error of confirm is unknown",
+			fault: always(ordertest.LoseRequestOf(ordertest.Confirm)),
+			want:  failed(order.ReasonUnknown, "pi_1", ""), calls: atConfirm,
 		},
 		{
-			name: "an unlisted error kind is unknown", fault: always(failCall(ordertest.Confirm, &order.PaymentError{
+			name: "an unlisted error kind is unknown",
+			fault: always(failCall(ordertest.Confirm, &order.PaymentError{
 				Kind: "new", Err: ordertest.ErrConnection,
 			})),
-			want: transient(order.ReasonUnknown, "pi_1", ""), calls: atConfirm,
+			want: failed(order.ReasonUnknown, "pi_1", ""), calls: atConfirm,
 		},
 		{
-			name: "an unknown card is refused and parked", card: ordertest.DoesNotExist,
+			name: "an unknown card is refused and parked",
+			card: ordertest.DoesNotExist,
 			want: order.Result{
-				Verdict: order.Park, Reason: order.ReasonRefused, Status: order.StatusRefused, Attempt: 1, RequestID: "req_1",
+				Verdict: order.Park, Reason: order.ReasonRefused, Status: order.StatusRefused,
+				Attempt: 1, RequestID: "req_1",
 			},
 			calls: "begin prepare finish",
 		},
 		{
 			name:   "a confirm without effect is redelivered",
 			before: func(w *world) { w.payments = confirmsWithoutEffect{w.bank} },
-			want: unsettled(
-				1,
-				order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Intent: "pi_1"},
-			),
+			want: unsettled(1, order.Result{
+				Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Intent: "pi_1",
+			}),
 			calls: atConfirm,
 		},
 		{
-			name: "a refused confirm of an unconfirmed intent is parked", fault: always(failCall(ordertest.Confirm, refused())),
+			name:  "a refused confirm of an unconfirmed intent is parked",
+			fault: always(failCall(ordertest.Confirm, refused())),
 			want: order.Result{
 				Verdict: order.Park, Reason: order.ReasonRefused, Status: order.StatusRefused, Attempt: 1, Intent: "pi_1",
 			},
 			calls: "begin prepare bind confirm read finish",
 		},
 		{
-			name: "a refused confirm of an intent that was paid is paid", fault: always(intercept(ordertest.Confirm, func(do func() error) error {
+			name: "a refused confirm of an intent that was paid is paid",
+			fault: always(intercept(ordertest.Confirm, func(do func() error) error {
 				return errors.Join(do(), refused())
 			})),
 			want: done(order.Paid, 1), calls: "begin prepare bind confirm read finish",
 		},
 		{
-			name: "a refused confirm whose intent cannot be read is redelivered", fault: always(failCall(ordertest.Confirm, refused())),
+			name:   "a refused confirm whose intent cannot be read is redelivered",
+			fault:  always(failCall(ordertest.Confirm, refused())),
 			before: fail(ordertest.Read, ordertest.ReturnsUnavailable),
-			want: transient(
+			want: failed(
 				order.ReasonUnavailable,
 				"pi_1",
 				"req_2",
 			), calls: "begin prepare bind confirm read release",
 		},
 		{
-			name: "an intent of another scope is not confirmed", before: func(w *world) { w.bank.Scope = "other" },
-			want: parked(order.ReasonMismatch), calls: "begin prepare prepare release",
+			name:   "an intent of another scope is not confirmed",
+			before: func(w *world) { w.bank.Scope = "other" },
+			want:   parked(order.ReasonMismatch), calls: "begin prepare prepare release",
 		},
 		{
 			name:   "an intent with another amount is not confirmed",
@@ -616,12 +635,14 @@ func paymentCases() []processCase {
 		},
 		{
 			name:   "a bound intent that the provider refuses to read is misconfigured",
-			before: func(w *world) { w.crashAfter(ordertest.Confirm) }, fault: always(failCall(ordertest.Read, refused())),
-			want: takeover(transient(order.ReasonMisconfigured, "pi_1", "")), calls: "begin read release",
+			before: func(w *world) { w.crashAfter(ordertest.Confirm) },
+			fault:  always(failCall(ordertest.Read, refused())),
+			want:   takeover(failed(order.ReasonMisconfigured, "pi_1", "")), calls: "begin read release",
 		},
 		{
-			name: "a bound intent that the provider does not know is misconfigured", before: func(w *world) { w.bind("pi_gone") },
-			want: takeover(transient(order.ReasonMisconfigured, "pi_gone", "req_1")), calls: "begin read release",
+			name:   "a bound intent that the provider does not know is misconfigured",
+			before: func(w *world) { w.bind("pi_gone") },
+			want:   takeover(failed(order.ReasonMisconfigured, "pi_gone", "req_1")), calls: "begin read release",
 		},
 	}
 }
@@ -643,10 +664,9 @@ func keyCases() []processCase {
 		Intent:  "pi_1",
 	}
 	reused := func(attempt int, request string) order.Result {
-		return unsettled(
-			attempt,
-			order.Result{Verdict: order.Park, Reason: order.ReasonKeyReused, RequestID: request},
-		)
+		return unsettled(attempt, order.Result{
+			Verdict: order.Park, Reason: order.ReasonKeyReused, RequestID: request,
+		})
 	}
 	forgotten := func(w *world) { w.prepare(w.differentContent(), w.prepareKey()) }
 	return []processCase{
@@ -664,15 +684,18 @@ func keyCases() []processCase {
 			calls: "begin prepare prepare release",
 		},
 		{
-			name: "a reused prepare key is parked", before: forgotten,
-			want: reused(1, "req_2"), calls: "begin prepare release",
+			name:   "a reused prepare key is parked",
+			before: forgotten,
+			want:   reused(1, "req_2"), calls: "begin prepare release",
 		},
 		{
-			name: "a reused prepare key is parked at every delivery", before: func(w *world) { forgotten(w); w.deliver(noFault) },
-			want: reused(2, "req_3"), calls: "begin prepare release",
+			name:   "a reused prepare key is parked at every delivery",
+			before: func(w *world) { forgotten(w); w.deliver(noFault) },
+			want:   reused(2, "req_3"), calls: "begin prepare release",
 		},
 		{
-			name: "a reused key after a spent one is parked", before: func(w *world) {
+			name: "a reused key after a spent one is parked",
+			before: func(w *world) {
 				w.claimAndRelease()
 				w.storeFailure(w.prepareKey())
 				w.prepare(w.differentContent(), w.prepareAgainKey(2))

@@ -74,12 +74,14 @@ func lostCases() []processCase {
 			want: unsettled(1, lost), calls: "begin find release",
 		},
 		{
-			name: "an old message of an order without intents is charged", before: func(w *world) { ageMessage(w, 25*time.Hour) },
-			want: done(order.Paid, 1), calls: "begin find prepare bind confirm finish",
+			name:   "an old message of an order without intents is charged",
+			before: func(w *world) { ageMessage(w, 25*time.Hour) },
+			want:   done(order.Paid, 1), calls: "begin find prepare bind confirm finish",
 		},
 		{
-			name: "an order whose message is exactly a day old is not searched for", before: func(w *world) { ageMessage(w, 24*time.Hour) },
-			want: done(order.Paid, 1), calls: "begin prepare bind confirm finish",
+			name:   "an order whose message is exactly a day old is not searched for",
+			before: func(w *world) { ageMessage(w, 24*time.Hour) },
+			want:   done(order.Paid, 1), calls: "begin prepare bind confirm finish",
 		},
 		{
 			name: "an order whose record is as old as its message is not searched for",
@@ -95,18 +97,17 @@ func lostCases() []processCase {
 		},
 		{
 			name:   "a failed search charges nothing",
-			before: func(w *world) { ageMessage(w, 25*time.Hour) }, fault: always(failCall(ordertest.Find, refused())),
-			want: unsettled(
-				1,
-				order.Result{Verdict: order.Redeliver, Reason: order.ReasonMisconfigured, Transient: true},
-			),
-			calls: "begin find release",
+			before: func(w *world) { ageMessage(w, 25*time.Hour) },
+			fault:  always(failCall(ordertest.Find, refused())),
+			want:   unsettled(1, transient(order.ReasonMisconfigured, "")),
+			calls:  "begin find release",
 		},
 		{
 			name:   "a search without a response charges nothing",
-			before: func(w *world) { ageMessage(w, 25*time.Hour) }, fault: always(ordertest.LoseRequestOf(ordertest.Find)),
-			want:  unsettled(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnknown, Transient: true}),
-			calls: "begin find release",
+			before: func(w *world) { ageMessage(w, 25*time.Hour) },
+			fault:  always(ordertest.LoseRequestOf(ordertest.Find)),
+			want:   unsettled(1, transient(order.ReasonUnknown, "")),
+			calls:  "begin find release",
 		},
 		{
 			name: "an intent that was canceled before it was bound is prepared again",
@@ -136,7 +137,7 @@ func lostCases() []processCase {
 					i.State = order.IntentCanceled
 				}}.fresh()
 			},
-			want:  unsettled(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonReplayed, Transient: true}),
+			want:  unsettled(1, transient(order.ReasonReplayed, "")),
 			calls: "begin prepare prepare release",
 		},
 	}
@@ -156,12 +157,14 @@ func wrongAnswerCases() []processCase {
 	}
 	return []processCase{
 		{
-			name: "one wrong response to prepare is retried", before: wrong(ordertest.Prepare),
-			want: done(order.Paid, 1), calls: "begin prepare prepare bind confirm finish",
+			name:   "one wrong response to prepare is retried",
+			before: wrong(ordertest.Prepare),
+			want:   done(order.Paid, 1), calls: "begin prepare prepare bind confirm finish",
 		},
 		{
-			name: "one wrong response to confirm is read again", before: wrong(ordertest.Confirm),
-			want: done(order.Paid, 1), calls: "begin prepare bind confirm read finish",
+			name:   "one wrong response to confirm is read again",
+			before: wrong(ordertest.Confirm),
+			want:   done(order.Paid, 1), calls: "begin prepare bind confirm read finish",
 		},
 		{
 			name: "one wrong response to read is retried",
@@ -177,7 +180,9 @@ func wrongAnswerCases() []processCase {
 			before: func(w *world) {
 				w.payments = wrongConfirms{w.bank}
 			},
-			want:  unsettled(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Intent: "pi_1"}),
+			want: unsettled(1, order.Result{
+				Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Intent: "pi_1",
+			}),
 			calls: "begin prepare bind confirm read release",
 		},
 	}

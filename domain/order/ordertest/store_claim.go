@@ -38,20 +38,28 @@ func (x storeTest) bindAgain() {
 
 func (x storeTest) bindOther() {
 	c := x.mustBind("pi_1")
-	x.wantUnchanged(func() { x.wantError(x.Bind(x.Context(), c, intent("pi_2"), at(time.Minute)), order.ErrClaimLost) })
+	x.wantUnchanged(func() {
+		x.wantError(x.Bind(x.Context(), c, intent("pi_2"), at(time.Minute)), order.ErrClaimLost)
+	})
 }
 
 func (x storeTest) bindClaimLost() {
 	first := x.mustBegin(lease("first", at(0)))
 	second := x.mustBegin(lease("second", at(time.Hour)))
-	x.wantUnchanged(func() { x.wantError(x.Bind(x.Context(), first, intent("pi_1"), at(time.Hour)), order.ErrClaimLost) })
+	x.wantUnchanged(func() {
+		x.wantError(x.Bind(x.Context(), first, intent("pi_1"), at(time.Hour)), order.ErrClaimLost)
+	})
 	x.must(x.Bind(x.Context(), second, intent("pi_2"), at(time.Hour)))
-	x.wantUnchanged(func() { x.wantError(x.Bind(x.Context(), first, intent("pi_2"), at(time.Hour)), order.ErrClaimLost) })
+	x.wantUnchanged(func() {
+		x.wantError(x.Bind(x.Context(), first, intent("pi_2"), at(time.Hour)), order.ErrClaimLost)
+	})
 }
 
 func (x storeTest) bindSettled() {
 	c := x.mustFinish(order.Paid)
-	x.wantUnchanged(func() { x.wantError(x.Bind(x.Context(), c, intent("pi_2"), at(time.Minute)), order.ErrClaimLost) })
+	x.wantUnchanged(func() {
+		x.wantError(x.Bind(x.Context(), c, intent("pi_2"), at(time.Minute)), order.ErrClaimLost)
+	})
 }
 
 // unknownClaim returns a claim on an order that has no record.
@@ -165,7 +173,9 @@ func (x storeTest) finishUnbound() {
 func (x storeTest) finishClaimLost() {
 	first, second := x.mustTakeOver()
 	paid := order.Outcome{Status: order.Paid, Intent: "pi_1"}
-	x.wantUnchanged(func() { x.wantError(x.Finish(x.Context(), first, paid, at(time.Hour)), order.ErrClaimLost) })
+	x.wantUnchanged(func() {
+		x.wantError(x.Finish(x.Context(), first, paid, at(time.Hour)), order.ErrClaimLost)
+	})
 	x.must(x.Finish(x.Context(), second, paid, at(time.Hour)))
 }
 

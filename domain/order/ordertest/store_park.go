@@ -35,7 +35,9 @@ func (x storeTest) parkSettled() {
 
 func (x storeTest) parkDifferentContent() {
 	x.mustBind("pi_1")
-	x.wantUnchanged(func() { x.must(x.Park(x.Context(), differentContent(x.order), order.ReasonConflict, at(time.Hour))) })
+	x.wantUnchanged(func() {
+		x.must(x.Park(x.Context(), differentContent(x.order), order.ReasonConflict, at(time.Hour)))
+	})
 }
 
 func (x storeTest) parkUnknown() {
