@@ -13,7 +13,7 @@ import (
 	"orderonce/adapters/dynamodb/dynamodbtest"
 )
 
-func TestTheTableIsAsDefined(t *testing.T) {
+func TestTheTableHasItsDefinition(t *testing.T) {
 	t.Parallel()
 	h := dynamodbtest.Open(t)
 	described, err := h.Client.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &h.Table})
@@ -48,7 +48,7 @@ func TestTheTableIsAsDefined(t *testing.T) {
 		types.StreamSpecification{},
 	)
 	if diff := cmp.Diff(got, dynamodbtest.TableDefinition(h.Table), byName, ours); diff != "" {
-		t.Errorf("-got +want:\n%s", diff)
+		t.Errorf("(-got +want):\n%s", diff)
 	}
 
 	expiry, err := h.Client.DescribeTimeToLive(
@@ -59,7 +59,7 @@ func TestTheTableIsAsDefined(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := aws.ToString(expiry.TimeToLiveDescription.AttributeName); got != "expiresAt" {
-		t.Errorf("got expiry by %q, want expiresAt", got)
+		t.Errorf("got time to live attribute %q, want expiresAt", got)
 	}
 }
 
@@ -82,7 +82,7 @@ func TestWithoutStream(t *testing.T) {
 	}
 }
 
-func TestADroppedTableFreesItsName(t *testing.T) {
+func TestTheNameOfADroppedTableIsFree(t *testing.T) {
 	t.Parallel()
 	h := dynamodbtest.Open(t)
 	name := h.Table + "-again"
@@ -120,16 +120,16 @@ func TestConfig(t *testing.T) {
 		endpoint, wantKey, wantRegion string
 		environment                   map[string]string
 	}{
-		"an engine gets pretend credentials": {
+		"an engine gets pretended credentials": {
 			endpoint: "http://127.0.0.1:8000", wantKey: "PRETEND", wantRegion: "us-east-1",
 		},
-		"an engine never sees the environment's credentials": {
+		"an engine does not get the credentials of the environment": {
 			endpoint: "http://127.0.0.1:8000", environment: environment, wantKey: "PRETEND", wantRegion: "eu-central-1",
 		},
-		"a host that only looks like Amazon's never sees them": {
+		"a host with a similar name gets pretended credentials": {
 			endpoint: "http://amazonaws.com.example", environment: environment, wantKey: "PRETEND", wantRegion: "eu-central-1",
 		},
-		"Amazon gets the environment's credentials": {
+		"Amazon gets the credentials of the environment": {
 			endpoint: "https://dynamodb.eu-central-1.amazonaws.com", environment: environment, wantKey: "REAL", wantRegion: "eu-central-1",
 		},
 	}
@@ -152,6 +152,6 @@ func TestAmazonWithoutCredentialsIsAnError(t *testing.T) {
 	t.Parallel()
 	config := dynamodbtest.Config("https://dynamodb.eu-central-1.amazonaws.com", noEnvironment)
 	if _, err := config.Credentials.Retrieve(t.Context()); err == nil {
-		t.Error("got credentials out of nothing")
+		t.Error("got no error, want one")
 	}
 }
