@@ -49,7 +49,7 @@ func (f fixture) put(item row) {
 }
 
 // values makes cmp compare the attribute values of rows.
-func values() cmp.Option {
+func values() cmp.Option { //nolint:ireturn // cmp's own type
 	return cmpopts.IgnoreUnexported(types.AttributeValueMemberS{}, types.AttributeValueMemberN{})
 }
 
@@ -356,7 +356,8 @@ func FuzzItem(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name string, kind byte, value string) {
 		values := []types.AttributeValue{
 			text(value), &types.AttributeValueMemberN{Value: value},
-			&types.AttributeValueMemberBOOL{Value: value == "true"}, &types.AttributeValueMemberNULL{Value: true}, &types.AttributeValueMemberM{}, nil,
+			&types.AttributeValueMemberBOOL{Value: value == "true"}, &types.AttributeValueMemberNULL{Value: true},
+			&types.AttributeValueMemberM{}, nil,
 		}
 		item := openRow()
 		set(item, name, values[int(kind)%len(values)])

@@ -53,13 +53,10 @@ func TestARefusedOrderIsParkedOnlyIfTheRefusalIsRecorded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, ordertest.Pays)
 	got := w.deliver(func(c ordertest.Call, do func() error) error {
-		switch c {
-		case ordertest.Prepare:
+		if c == ordertest.Prepare {
 			return unknownMethod()
-		case ordertest.Finish:
-			return ordertest.ErrConnection
 		}
-		return do()
+		return ordertest.LoseRequestOf(ordertest.Finish)(c, do)
 	})
 	if got.Verdict != order.Redeliver || got.Reason != order.ReasonStore || got.Status != order.Open {
 		t.Errorf("got %+v, want it redelivered as store_unavailable", got)

@@ -191,7 +191,8 @@ func (p *Proxy) wait(delay time.Duration) {
 // forward sends the call to the engine even if its client has disconnected: a request
 // that was sent cannot be recalled.
 func (p *Proxy) forward(r *http.Request, body []byte) (*response, error) {
-	url := p.upstream + r.URL.RequestURI() //nolint:gosec // the host is the engine's for any path
+	url := p.upstream + r.URL.RequestURI()
+	//nolint:gosec // the host is the engine's for any path
 	request, err := http.NewRequestWithContext(p.closed, r.Method, url, bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("forward %s: %w", r.URL, err)

@@ -65,11 +65,8 @@ func (w Intercepted) Find(ctx context.Context, id order.ID) ([]order.Intent, err
 	return through(w.Intercept, Find, func() ([]order.Intent, error) { return w.Payments.Find(ctx, id) })
 }
 
-func through[T any](
-	intercept Interceptor,
-	c Call,
-	do func() (T, error),
-) (T, error) { //nolint:ireturn // T is a struct or a list at every call
+//nolint:ireturn // T is a struct or a list at every call
+func through[T any](intercept Interceptor, c Call, do func() (T, error)) (T, error) {
 	var got, none T
 	if err := intercept(c, func() (err error) { got, err = do(); return err }); err != nil {
 		return none, err
