@@ -32,12 +32,8 @@ func ExampleProcessor_Process() {
 		ConfirmTime: 10 * time.Second,
 	}
 	for _, owner := range []string{"first delivery", "second delivery"} {
-		r := p.Process(
-			context.Background(),
-			o,
-			now,
-			order.Lease{Owner: owner, From: now, Until: now.Add(time.Minute)},
-		)
+		l := order.Lease{Owner: owner, From: now, Until: now.Add(time.Minute)}
+		r := p.Process(context.Background(), o, now, l)
 		fmt.Println(owner+":", r.Verdict, r.Reason, r.Status)
 	}
 	fmt.Println("charged:", bank.Charges(o.ID()))

@@ -156,9 +156,8 @@ func problems(t *testing.T, d order.Draft) []order.Problem {
 
 func TestNewListsEveryProblem(t *testing.T) {
 	t.Parallel()
-	_, err := order.New(
-		order.Draft{ID: "a b", Currency: "USD", Lines: []order.Line{{SKU: "A", Quantity: 0, UnitAmount: -1}}},
-	)
+	lines := []order.Line{{SKU: "A", Quantity: 0, UnitAmount: -1}}
+	_, err := order.New(order.Draft{ID: "a b", Currency: "USD", Lines: lines})
 	for _, want := range []string{
 		`orderId [withheld: length 3, with ' ']: want 1 to 64`, "customerId: want", `currency "USD"`,
 		"payment.customer: want", "payment.method: want",

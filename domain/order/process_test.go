@@ -612,11 +612,7 @@ func paymentCases() []processCase {
 			name:   "a refused confirm whose intent cannot be read is redelivered",
 			fault:  always(failCall(ordertest.Confirm, refused())),
 			before: fail(ordertest.Read, ordertest.ReturnsUnavailable),
-			want: failed(
-				order.ReasonUnavailable,
-				"pi_1",
-				"req_2",
-			), calls: "begin prepare bind confirm read release",
+			want:   failed(order.ReasonUnavailable, "pi_1", "req_2"), calls: "begin prepare bind confirm read release",
 		},
 		{
 			name:   "an intent of another scope is not confirmed",

@@ -66,10 +66,8 @@ func TestAFailedStartIsRetriedOnAnotherPort(t *testing.T) {
 	t.Parallel()
 	location := ownEngine(t)
 	mark := filepath.Join(t.TempDir(), "ran")
-	location.Binary = script(
-		t,
-		fmt.Sprintf("[ -e %q ] || { touch %q; exit 1; }\nexec %q \"$@\"", mark, mark, location.Binary),
-	)
+	lines := fmt.Sprintf("[ -e %q ] || { touch %q; exit 1; }\nexec %q \"$@\"", mark, mark, location.Binary)
+	location.Binary = script(t, lines)
 	engine := start(t, dynamodbtest.Options{Location: location})
 	if _, err := client(engine.Endpoint).ListTables(t.Context(), nil); err != nil {
 		t.Error(err)
@@ -90,10 +88,8 @@ func TestStartEndsWithTheContext(t *testing.T) {
 func TestAMissingBinaryIsAnError(t *testing.T) {
 	t.Parallel()
 	missing := dynamodbtest.Location{Binary: filepath.Join(t.TempDir(), "dynoxide")}
-	if _, err := dynamodbtest.Start(t.Context(), dynamodbtest.Options{Location: missing}); !errors.Is(
-		err,
-		os.ErrNotExist,
-	) {
+	_, err := dynamodbtest.Start(t.Context(), dynamodbtest.Options{Location: missing})
+	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v, want os.ErrNotExist", err)
 	}
 }

@@ -36,10 +36,8 @@ func Find(getenv func(string) string, dir string) (Location, error) {
 		return Location{}, err
 	}
 	for _, root := range roots {
-		folders = append(
-			folders,
-			filepath.Join(root, "adapters/dynamodb/dynamodbtest/engine/node_modules/@dynoxide/linux-x64"),
-		)
+		npm := "adapters/dynamodb/dynamodbtest/engine/node_modules/@dynoxide/linux-x64"
+		folders = append(folders, filepath.Join(root, npm))
 	}
 	for _, folder := range folders {
 		if binary, err := exec.LookPath(filepath.Join(folder, "dynoxide")); err == nil {

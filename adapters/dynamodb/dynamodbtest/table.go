@@ -36,9 +36,7 @@ func Config(endpoint string, getenv func(string) string) aws.Config {
 		BaseEndpoint: aws.String(endpoint),
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			if !credentials.HasKeys() {
-				return aws.Credentials{}, errors.New(
-					"AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are needed for " + endpoint,
-				)
+				return aws.Credentials{}, errors.New("missing AWS_ACCESS_KEY_ID or AWS_SECRET_ACCESS_KEY for " + endpoint)
 			}
 			return credentials, nil
 		}),

@@ -16,10 +16,10 @@ type Promise[T any] struct {
 // StorePromises returns the promises that TestStore tests.
 func StorePromises() (all []Promise[Store]) {
 	for _, p := range storePromises() {
-		all = append(
-			all,
-			Promise[Store]{p.name, func(tb testing.TB, s Store) { tb.Helper(); p.test(newStoreTest(tb, s)) }},
-		)
+		all = append(all, Promise[Store]{p.name, func(tb testing.TB, s Store) {
+			tb.Helper()
+			p.test(newStoreTest(tb, s))
+		}})
 	}
 	return all
 }
@@ -27,13 +27,10 @@ func StorePromises() (all []Promise[Store]) {
 // PaymentPromises returns the promises that TestPayments tests.
 func PaymentPromises() (all []Promise[PaymentsUnderTest]) {
 	for _, p := range paymentPromises() {
-		all = append(
-			all,
-			Promise[PaymentsUnderTest]{
-				p.name,
-				func(tb testing.TB, u PaymentsUnderTest) { tb.Helper(); p.test(newPaymentsTest(tb, u)) },
-			},
-		)
+		all = append(all, Promise[PaymentsUnderTest]{p.name, func(tb testing.TB, u PaymentsUnderTest) {
+			tb.Helper()
+			p.test(newPaymentsTest(tb, u))
+		}})
 	}
 	return all
 }

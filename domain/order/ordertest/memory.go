@@ -206,14 +206,8 @@ func (m *Memory) AppendState(b []byte) []byte {
 			r.Failure, r.LastError,
 		)
 		b = appendInts(
-			b,
-			int64(r.Attempt),
-			int64(r.Seq),
-			millis(r.Until),
-			millis(r.CreatedAt),
-			millis(r.UpdatedAt),
-			millis(r.DueAt),
-			millis(r.ParkedAt),
+			b, int64(r.Attempt), int64(r.Seq), millis(r.Until), millis(r.CreatedAt), millis(r.UpdatedAt),
+			millis(r.DueAt), millis(r.ParkedAt),
 		)
 		for _, e := range r.Events { // their number is Seq
 			b = appendStrings(b, string(e.From), string(e.To), string(e.Intent), e.Failure)

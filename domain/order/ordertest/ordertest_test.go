@@ -41,11 +41,8 @@ func lifeCycle(t *testing.T, m *ordertest.Memory, id order.ID) []func() error {
 	)
 	begin := func(owner string, from time.Time) func() error {
 		return func() (err error) {
-			c, err = m.Begin(
-				ctx,
-				ordertest.Order(id),
-				order.Lease{Owner: owner, From: from, Until: from.Add(time.Minute)},
-			)
+			l := order.Lease{Owner: owner, From: from, Until: from.Add(time.Minute)}
+			c, err = m.Begin(ctx, ordertest.Order(id), l)
 			return err
 		}
 	}

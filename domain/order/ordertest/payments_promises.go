@@ -36,11 +36,8 @@ func (x paymentsTest) prepareAgain() {
 func (x paymentsTest) prepareCanceled() {
 	x.Cancel(x.mustPrepare())
 	x.wantIntent(order.IntentCanceled)(x.Payments.Prepare(x.Context(), x.order, x.firstKey()))
-	x.wantIntent(
-		order.NeedsConfirmation,
-	)(
-		x.Payments.Prepare(x.Context(), x.order, order.PrepareAgainKey(x.Scope, x.order.ID(), 1)),
-	)
+	again := order.PrepareAgainKey(x.Scope, x.order.ID(), 1)
+	x.wantIntent(order.NeedsConfirmation)(x.Payments.Prepare(x.Context(), x.order, again))
 }
 
 func (x paymentsTest) prepareForgotten() {

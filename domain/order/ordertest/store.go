@@ -94,6 +94,10 @@ func intent(id order.IntentID) order.Intent {
 	return order.Intent{ID: id, State: order.NeedsConfirmation, Mode: order.TestMode}
 }
 
+func outcome(s order.Status, i order.IntentID) order.Outcome {
+	return order.Outcome{Status: s, Intent: i}
+}
+
 // mustBind claims the order at time 0 and binds the intent a second later.
 func (x storeTest) mustBind(id order.IntentID) order.Claim {
 	x.Helper()
@@ -115,7 +119,7 @@ func (x storeTest) mustTakeOver() (lost, current order.Claim) {
 func (x storeTest) mustFinish(s order.Status) order.Claim {
 	x.Helper()
 	c := x.mustBind("pi_1")
-	x.must(x.Finish(x.Context(), c, order.Outcome{Status: s, Intent: "pi_1"}, at(2*time.Second)))
+	x.must(x.Finish(x.Context(), c, outcome(s, "pi_1"), at(2*time.Second)))
 	return c
 }
 

@@ -120,7 +120,7 @@ func (x storeTest) beginAgain() {
 			x.Errorf("got claim %+v, want %+v", again, first)
 		}
 	})
-	x.must(x.Finish(x.Context(), first, order.Outcome{Status: order.Paid, Intent: "pi_1"}, at(time.Second)))
+	x.must(x.Finish(x.Context(), first, outcome(order.Paid, "pi_1"), at(time.Second)))
 }
 
 func (x storeTest) beginDifferentContent() {
@@ -164,14 +164,8 @@ func (x storeTest) wantSettled(s order.Status, l order.Lease) {
 
 func (x storeTest) beginRefused() {
 	first := x.mustBegin(lease("first", at(0)))
-	x.must(
-		x.Finish(
-			x.Context(),
-			first,
-			order.Outcome{Status: order.StatusRefused, Failure: "resource_missing"},
-			at(time.Second),
-		),
-	)
+	refused := order.Outcome{Status: order.StatusRefused, Failure: "resource_missing"}
+	x.must(x.Finish(x.Context(), first, refused, at(time.Second)))
 	x.must(x.Park(x.Context(), x.order, order.ReasonRefused, at(2*time.Second)))
 	x.wantUnchanged(func() {
 		_, err := x.Begin(x.Context(), differentContent(x.order), lease("other", at(time.Minute)))
@@ -186,9 +180,9 @@ func (x storeTest) beginRefusedWithIntent() {
 	if c.Intent != "pi_1" {
 		x.Errorf("got intent %q, want pi_1", c.Intent)
 	}
-	x.must(x.Finish(x.Context(), c, order.Outcome{Status: order.StatusRefused, Intent: "pi_1"}, at(2*time.Minute)))
+	x.must(x.Finish(x.Context(), c, outcome(order.StatusRefused, "pi_1"), at(2*time.Minute)))
 	again := x.mustReopen("third", 3, at(time.Hour))
-	x.must(x.Finish(x.Context(), again, order.Outcome{Status: order.Paid, Intent: "pi_1"}, at(2*time.Hour)))
+	x.must(x.Finish(x.Context(), again, outcome(order.Paid, "pi_1"), at(2*time.Hour)))
 }
 
 // mustReopen begins a refused order whose last event is seq, and checks claim and record.
@@ -271,14 +265,8 @@ func (x storeTest) ordersAreIndependent() {
 	other := x.with(Order(x.order.ID() + "-2"))
 	x.mustFinish(order.Paid)
 	mine, theirs := x.mustLoad(), other.mustBind("pi_2")
-	x.must(
-		x.Finish(
-			x.Context(),
-			theirs,
-			order.Outcome{Status: order.Declined, Intent: "pi_2", Failure: "lost_card"},
-			at(time.Second),
-		),
-	)
+	declined := order.Outcome{Status: order.Declined, Intent: "pi_2", Failure: "lost_card"}
+	x.must(x.Finish(x.Context(), theirs, declined, at(time.Second)))
 	x.wantRecord(mine)
 	if r := other.mustLoad(); r.Status != order.Declined || r.Intent != "pi_2" || len(r.Events) != 1 {
 		x.Errorf("got the other order %+v, want it declined with pi_2 and one event", r)

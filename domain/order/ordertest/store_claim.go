@@ -91,7 +91,7 @@ func (x storeTest) finishSettles() {
 		x := x.with(Order(x.order.ID() + order.ID(s)))
 		c, now := x.mustBind("pi_1"), at(2*time.Second)
 		want := x.mustLoad()
-		o := order.Outcome{Status: s, Intent: "pi_1"}
+		o := outcome(s, "pi_1")
 		if s != order.Paid && s != order.Pending {
 			o.Failure = "code_of_" + string(s)
 		}
@@ -113,7 +113,7 @@ func recordAfter(r order.Record, o order.Outcome, now time.Time) order.Record {
 
 func (x storeTest) finishAgain() {
 	c := x.mustFinish(order.Declined)
-	same := order.Outcome{Status: order.Declined, Intent: "pi_1"}
+	same := outcome(order.Declined, "pi_1")
 	x.wantUnchanged(func() { x.must(x.Finish(x.Context(), c, same, at(time.Minute))) })
 }
 
@@ -133,14 +133,8 @@ func (x storeTest) finishRefused() {
 func (x storeTest) finishOther() {
 	c := x.mustFinish(order.Declined)
 	x.wantUnchanged(func() {
-		x.wantError(
-			x.Finish(x.Context(), c, order.Outcome{Status: order.Paid, Intent: "pi_1"}, at(time.Minute)),
-			order.ErrClaimLost,
-		)
-		x.wantError(
-			x.Finish(x.Context(), c, order.Outcome{Status: order.Declined, Intent: "pi_2"}, at(time.Minute)),
-			order.ErrClaimLost,
-		)
+		x.wantError(x.Finish(x.Context(), c, outcome(order.Paid, "pi_1"), at(time.Minute)), order.ErrClaimLost)
+		x.wantError(x.Finish(x.Context(), c, outcome(order.Declined, "pi_2"), at(time.Minute)), order.ErrClaimLost)
 	})
 }
 
@@ -148,7 +142,7 @@ func (x storeTest) finishInvalidTransition() {
 	c := x.mustBind("pi_1")
 	for _, s := range []order.Status{order.Open, "lost"} {
 		x.wantUnchanged(func() {
-			err := x.Finish(x.Context(), c, order.Outcome{Status: s, Intent: "pi_1"}, at(time.Second))
+			err := x.Finish(x.Context(), c, outcome(s, "pi_1"), at(time.Second))
 			x.wantTransitionError(err, order.TransitionError{From: order.Open, To: s})
 		})
 	}
@@ -164,7 +158,7 @@ func (x storeTest) wantTransitionError(err error, want order.TransitionError) {
 
 func (x storeTest) finishUnbound() {
 	c := x.mustBegin(lease("first", at(0)))
-	paid := order.Outcome{Status: order.Paid, Intent: "pi_1"}
+	paid := outcome(order.Paid, "pi_1")
 	x.wantUnchanged(func() { x.wantError(x.Finish(x.Context(), c, paid, at(time.Second)), order.ErrClaimLost) })
 	x.must(x.Bind(x.Context(), c, intent("pi_2"), at(time.Second)))
 	x.wantUnchanged(func() { x.wantError(x.Finish(x.Context(), c, paid, at(time.Second)), order.ErrClaimLost) })
@@ -172,7 +166,7 @@ func (x storeTest) finishUnbound() {
 
 func (x storeTest) finishClaimLost() {
 	first, second := x.mustTakeOver()
-	paid := order.Outcome{Status: order.Paid, Intent: "pi_1"}
+	paid := outcome(order.Paid, "pi_1")
 	x.wantUnchanged(func() {
 		x.wantError(x.Finish(x.Context(), first, paid, at(time.Hour)), order.ErrClaimLost)
 	})
@@ -181,22 +175,19 @@ func (x storeTest) finishClaimLost() {
 
 func (x storeTest) finishRecorded() {
 	first, second := x.mustTakeOver()
-	paid := order.Outcome{Status: order.Paid, Intent: "pi_1"}
+	paid := outcome(order.Paid, "pi_1")
 	x.must(x.Finish(x.Context(), second, paid, at(time.Hour)))
 	x.wantUnchanged(func() {
 		x.must(x.Finish(x.Context(), first, paid, at(2*time.Hour)))
 		x.wantError(
-			x.Finish(x.Context(), first, order.Outcome{Status: order.Declined, Intent: "pi_1"}, at(2*time.Hour)),
+			x.Finish(x.Context(), first, outcome(order.Declined, "pi_1"), at(2*time.Hour)),
 			order.ErrClaimLost,
 		)
 	})
 }
 
 func (x storeTest) finishUnknown() {
-	x.wantError(
-		x.Finish(x.Context(), x.unknownClaim(), order.Outcome{Status: order.Paid, Intent: "pi_1"}, at(0)),
-		order.ErrClaimLost,
-	)
+	x.wantError(x.Finish(x.Context(), x.unknownClaim(), outcome(order.Paid, "pi_1"), at(0)), order.ErrClaimLost)
 	x.wantNoRecord()
 }
 
@@ -238,7 +229,7 @@ func (x storeTest) wantClaimLost(c order.Claim) {
 	ctx, now := x.Context(), at(time.Hour)
 	x.wantUnchanged(func() {
 		x.wantError(x.Bind(ctx, c, intent("pi_1"), now), order.ErrClaimLost)
-		x.wantError(x.Finish(ctx, c, order.Outcome{Status: order.Canceled, Intent: "pi_1"}, now), order.ErrClaimLost)
+		x.wantError(x.Finish(ctx, c, outcome(order.Canceled, "pi_1"), now), order.ErrClaimLost)
 		x.wantError(x.Release(ctx, c, order.ReasonStore, now), order.ErrClaimLost)
 	})
 }

@@ -48,7 +48,7 @@ func (x storeTest) parkUnknown() {
 func (x storeTest) finishClearsPark() {
 	c := x.mustBind("pi_1")
 	x.must(x.Park(x.Context(), x.order, order.ReasonUnknown, at(time.Second)))
-	want, paid := x.mustLoad(), order.Outcome{Status: order.Paid, Intent: "pi_1"}
+	want, paid := x.mustLoad(), outcome(order.Paid, "pi_1")
 	x.must(x.Finish(x.Context(), c, paid, at(time.Minute)))
 	want.ParkedAt = time.Time{}
 	x.wantRecord(recordAfter(want, paid, at(time.Minute)))

@@ -45,33 +45,33 @@ func (x storeTest) settleAdds() {
 		order.Outcome{Status: order.Declined, Intent: "pi_1", Failure: "insufficient_funds"},
 		at(time.Hour),
 	)
-	x.wantSettle(order.Outcome{Status: order.Paid, Intent: "pi_1"}, at(2*time.Hour))
+	x.wantSettle(outcome(order.Paid, "pi_1"), at(2*time.Hour))
 }
 
 func (x storeTest) settleClearsFailure() {
 	c := x.mustBind("pi_1")
 	wants := order.Outcome{Status: order.ActionRequired, Intent: "pi_1", Failure: "authentication_required"}
 	x.must(x.Finish(x.Context(), c, wants, at(time.Second)))
-	x.wantSettle(order.Outcome{Status: order.Paid, Intent: "pi_1"}, at(time.Hour))
+	x.wantSettle(outcome(order.Paid, "pi_1"), at(time.Hour))
 }
 
 func (x storeTest) settleRefused() {
 	x.mustFinish(order.StatusRefused)
-	x.wantSettle(order.Outcome{Status: order.Paid, Intent: "pi_1"}, at(time.Hour))
+	x.wantSettle(outcome(order.Paid, "pi_1"), at(time.Hour))
 }
 
 func (x storeTest) settleDuringAttempt() {
 	c := x.mustBind("pi_1")
-	x.wantSettle(order.Outcome{Status: order.Paid, Intent: "pi_1"}, at(2*time.Second))
+	x.wantSettle(outcome(order.Paid, "pi_1"), at(2*time.Second))
 	x.wantUnchanged(func() {
-		x.must(x.Finish(x.Context(), c, order.Outcome{Status: order.Paid, Intent: "pi_1"}, at(3*time.Second)))
+		x.must(x.Finish(x.Context(), c, outcome(order.Paid, "pi_1"), at(3*time.Second)))
 	})
 	x.wantClaimLost(c)
 }
 
 func (x storeTest) settleAgain() {
 	x.mustBind("pi_1")
-	loaded, paid := x.mustLoad(), order.Outcome{Status: order.Paid, Intent: "pi_1"}
+	loaded, paid := x.mustLoad(), outcome(order.Paid, "pi_1")
 	x.wantSettle(paid, at(time.Minute))
 	x.wantUnchanged(func() {
 		x.must(x.Settle(x.Context(), loaded, paid, at(time.Hour)))
@@ -90,7 +90,7 @@ func (x storeTest) settleStale() {
 		seen := loaded
 		age(&seen)
 		x.wantUnchanged(func() {
-			err := x.Settle(x.Context(), seen, order.Outcome{Status: order.Paid, Intent: "pi_1"}, at(time.Hour))
+			err := x.Settle(x.Context(), seen, outcome(order.Paid, "pi_1"), at(time.Hour))
 			if x.wantError(err, order.ErrStale); x.Failed() {
 				x.Fatalf("with another %s", name)
 			}
@@ -101,10 +101,7 @@ func (x storeTest) settleStale() {
 func (x storeTest) settleOtherIntent() {
 	x.mustFinish(order.Pending)
 	x.wantUnchanged(func() {
-		x.wantError(
-			x.Settle(x.Context(), x.mustLoad(), order.Outcome{Status: order.Paid, Intent: "pi_2"}, at(time.Hour)),
-			order.ErrStale,
-		)
+		x.wantError(x.Settle(x.Context(), x.mustLoad(), outcome(order.Paid, "pi_2"), at(time.Hour)), order.ErrStale)
 	})
 }
 
@@ -112,7 +109,7 @@ func (x storeTest) settleInvalidTransition() {
 	x.mustFinish(order.Declined)
 	for _, s := range []order.Status{order.Open, order.Pending, order.Canceled, order.StatusRefused} {
 		x.wantUnchanged(func() {
-			err := x.Settle(x.Context(), x.mustLoad(), order.Outcome{Status: s, Intent: "pi_1"}, at(time.Hour))
+			err := x.Settle(x.Context(), x.mustLoad(), outcome(s, "pi_1"), at(time.Hour))
 			x.wantTransitionError(err, order.TransitionError{From: order.Declined, To: s})
 		})
 	}
@@ -120,6 +117,6 @@ func (x storeTest) settleInvalidTransition() {
 
 func (x storeTest) settleUnknown() {
 	seen := order.Record{OrderID: x.order.ID(), Status: order.Pending, Intent: "pi_1", Seq: 1}
-	x.wantError(x.Settle(x.Context(), seen, order.Outcome{Status: order.Paid, Intent: "pi_1"}, at(0)), order.ErrStale)
+	x.wantError(x.Settle(x.Context(), seen, outcome(order.Paid, "pi_1"), at(0)), order.ErrStale)
 	x.wantNoRecord()
 }

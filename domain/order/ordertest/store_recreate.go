@@ -42,7 +42,7 @@ func (x storeTest) recreateLost() {
 		CreatedAt: now, UpdatedAt: now, DueAt: dueAfter(order.Open, now),
 	})
 	r := x.mustLoad()
-	paid := order.Outcome{Status: order.Paid, Intent: "pi_1"}
+	paid := outcome(order.Paid, "pi_1")
 	x.must(x.Settle(x.Context(), r, paid, at(2*time.Hour)))
 	x.wantRecord(recordAfter(r, paid, at(2*time.Hour)))
 }
@@ -97,7 +97,7 @@ func (x storeTest) recreateOtherIntent() {
 func (x storeTest) mustSettleWith(id order.IntentID) {
 	x.Helper()
 	c := x.mustBind(id)
-	x.must(x.Finish(x.Context(), c, order.Outcome{Status: order.Paid, Intent: id}, at(time.Second)))
+	x.must(x.Finish(x.Context(), c, outcome(order.Paid, id), at(time.Second)))
 }
 
 func (x storeTest) recreateDifferentContent() {
