@@ -213,7 +213,9 @@ func TestPersistentErrors(t *testing.T) {
 
 // isDomain reports whether err is an error of package order, and not one of the store.
 func isDomain(err error) bool {
-	for _, sentinel := range []error{order.ErrConflict, order.ErrClaimLost, order.ErrStale, order.ErrNotFound, order.ErrUnknownVersion} {
+	for _, sentinel := range []error{
+		order.ErrConflict, order.ErrClaimLost, order.ErrStale, order.ErrNotFound, order.ErrUnknownVersion,
+	} {
 		if errors.Is(err, sentinel) {
 			return true
 		}

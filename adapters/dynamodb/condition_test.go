@@ -82,7 +82,8 @@ func TestEachPartOfAConditionRejectsOnItsOwn(t *testing.T) {
 func TestAClaimMatchesItsRow(t *testing.T) {
 	t.Parallel()
 	f := open(t)
-	between := order.Lease{Owner: "first", From: at(400 * time.Microsecond), Until: at(time.Minute + 600*time.Microsecond)}
+	from, until := at(400*time.Microsecond), at(time.Minute+600*time.Microsecond)
+	between := order.Lease{Owner: "first", From: from, Until: until}
 	c, err := f.Begin(t.Context(), ordertest.Order("O1"), between)
 	f.must(err)
 	r := f.loaded("O1")
@@ -127,7 +128,8 @@ func TestATransitionToAWaitingStatusSetsBothKeysOfTheIndex(t *testing.T) {
 	f.must(f.Finish(t.Context(), claim, outcome(order.Pending), at(time.Second)))
 	got := f.rows()[1]
 	keys := row{"openShard": got["openShard"], "dueAt": got["dueAt"]}
-	if diff := cmp.Diff(row{"openShard": want, "dueAt": millis(time.Hour + time.Second)}, keys, values()); diff != "" {
+	wantKeys := row{"openShard": want, "dueAt": millis(time.Hour + time.Second)}
+	if diff := cmp.Diff(wantKeys, keys, values()); diff != "" {
 		t.Errorf("keys of the index (-want +got):\n%s", diff)
 	}
 }

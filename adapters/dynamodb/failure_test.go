@@ -140,7 +140,8 @@ func respond(status int, body string) *http.Response {
 }
 
 func failing() *http.Response {
-	return respond(http.StatusInternalServerError, `{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError"}`)
+	const body = `{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError"}`
+	return respond(http.StatusInternalServerError, body)
 }
 
 // DynamoDB rejects the signature of a wrong clock. The SDK computes the skew from the
@@ -171,7 +172,8 @@ func TestClockSkewCostsOneRetry(t *testing.T) {
 			c := order.Claim{Order: ordertest.Order("O1"), Lease: lease("first")}
 			err := s.Release(t.Context(), c, order.ReasonUnavailable, at(1))
 			if (err != nil) != tt.fails || isDomain(err) || calls.Load() != tt.calls {
-				t.Errorf("got %d calls and error %v, want %d calls and a store error: %t", calls.Load(), err, tt.calls, tt.fails)
+				t.Errorf("got %d calls and error %v, want %d calls and a store error: %t",
+					calls.Load(), err, tt.calls, tt.fails)
 			}
 		})
 	}

@@ -127,7 +127,8 @@ func TestIndexHoldsOrdersThatWait(t *testing.T) {
 	}
 	for shard := range int64(16) {
 		out, err := f.Client.Query(t.Context(), &sdk.QueryInput{
-			TableName: &f.Table, IndexName: aws.String("open"), KeyConditionExpression: aws.String("openShard = :shard"),
+			TableName: &f.Table, IndexName: aws.String("open"),
+			KeyConditionExpression:    aws.String("openShard = :shard"),
 			ExpressionAttributeValues: row{":shard": number(shard)},
 		})
 		f.must(err)
@@ -199,7 +200,9 @@ func TestTheErrorOfACorruptRowContainsNoValue(t *testing.T) {
 			t.Errorf("string in %s: got error %v, want one without the value", name, err)
 		}
 	}
-	for _, name := range []string{"orderId", "customerId", "currency", "fingerprint", "owner", "intentId", "failure", "lastError"} {
+	for _, name := range []string{
+		"orderId", "customerId", "currency", "fingerprint", "owner", "intentId", "failure", "lastError",
+	} {
 		item := openRow()
 		item[name] = number(4711)
 		if _, err := dynamodb.DecodeOrder(item); err == nil || strings.Contains(err.Error(), "4711") {

@@ -115,7 +115,9 @@ func TestNewEnforcesEveryLimit(t *testing.T) {
 		{oneLine("xxx", 1, 100_000_000), "currency"},
 		{oneLine("xxx", 1, 1_000_000_000_000), "currency,lines[0].unitAmount"},
 		{with(func(d *order.Draft) {
-			d.Lines = []order.Line{{SKU: "A", Quantity: 1, UnitAmount: 100_000_000}, {SKU: "B", Quantity: 1, UnitAmount: 200_000_000}}
+			d.Lines = []order.Line{
+				{SKU: "A", Quantity: 1, UnitAmount: 100_000_000}, {SKU: "B", Quantity: 1, UnitAmount: 200_000_000},
+			}
 		}), "lines[0].unitAmount,lines[1].unitAmount"},
 		{oneLine("usd", 1, 1<<63-1), "lines[0].unitAmount"},
 		{oneLine("usd", 1_000_000, 99_999_999), "total"},

@@ -60,7 +60,7 @@ func noFault(_ ordertest.Call, do func() error) error { return do() }
 func (w *world) deliver(fault ordertest.Interceptor) order.Result {
 	w.calls = nil
 	w.attempts++
-	wire := ordertest.Intercepted{
+	ports := ordertest.Intercepted{
 		Claims:   w.store,
 		Payments: w.payments,
 		Intercept: func(c ordertest.Call, do func() error) error {
@@ -69,7 +69,8 @@ func (w *world) deliver(fault ordertest.Interceptor) order.Result {
 		},
 	}
 	p := order.Processor{
-		Claims: wire, Payments: wire, Scope: "test", Now: func() time.Time { return w.now }, ConfirmTime: confirmTime,
+		Claims: ports, Payments: ports, Scope: "test", ConfirmTime: confirmTime,
+		Now: func() time.Time { return w.now },
 	}
 	l := order.Lease{Owner: "worker " + strconv.Itoa(w.attempts), From: w.now, Until: w.now.Add(w.lease)}
 	return p.Process(w.Context(), w.order, w.sent, l)
@@ -356,7 +357,7 @@ func settlingCases() []processCase {
 			want: done(order.ActionRequired, 1), calls: fresh,
 		},
 		{
-			name:   "a charge whose worker died is found, not made again",
+			name:   "a charge by a crashed worker is found and not repeated",
 			before: func(w *world) { w.crashAfter(ordertest.Confirm) },
 			want:   done(order.Paid, 2), calls: "begin read finish",
 		},
@@ -703,8 +704,8 @@ func keyCases() []processCase {
 
 func TestAnOrderIsParkedOnlyIfItWasReleased(t *testing.T) {
 	t.Parallel()
-	// A worker freezes in its first Prepare, and another one settles the order under another
-	// key. Then the first request fails with KeyReused.
+	// A worker freezes in its first Prepare, and another one settles the order under
+	// another key. Then the first request fails with KeyReused.
 	frozen := func(w *world) ordertest.Interceptor {
 		return intercept(ordertest.Prepare, func(func() error) error {
 			if got, want := w.final(w.redeliver(noFault)), settled(order.Paid); got != want {

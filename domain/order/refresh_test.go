@@ -30,7 +30,10 @@ func TestRefreshRecordsTheProvidersState(t *testing.T) {
 		want   order.Status
 		events int
 	}{
-		{"pending, and the payment cleared", ordertest.TakesDays, func(w *world) { w.deliver(noFault); w.bank.Clear("pi_1") }, order.Paid, 2},
+		{"pending, and the payment cleared", ordertest.TakesDays, func(w *world) {
+			w.deliver(noFault)
+			w.bank.Clear("pi_1")
+		}, order.Paid, 2},
 		{"declined, and the customer paid later", ordertest.Declines, func(w *world) {
 			w.deliver(noFault)
 			w.bank.CustomerPays("pi_1")
@@ -39,7 +42,9 @@ func TestRefreshRecordsTheProvidersState(t *testing.T) {
 			w.deliver(noFault)
 			w.bank.Cancel("pi_1")
 		}, order.Canceled, 2},
-		{"open, and charged by a crashed worker", ordertest.Pays, func(w *world) { w.crashAfter(ordertest.Confirm) }, order.Paid, 1},
+		{"open, and charged by a crashed worker", ordertest.Pays, func(w *world) {
+			w.crashAfter(ordertest.Confirm)
+		}, order.Paid, 1},
 		{"open, and never confirmed", ordertest.Pays, func(w *world) { w.crashAfter(ordertest.Bind) }, order.Open, 0},
 		{"declined, and the intent was canceled", ordertest.Declines, func(w *world) {
 			w.deliver(noFault)
@@ -78,7 +83,9 @@ func TestRefreshChangesNothingOnAnError(t *testing.T) {
 		before  func(w *world)
 		wantErr func(error) bool
 	}{
-		{"no intent is bound", func(w *world) { w.claim() }, func(err error) bool { return errors.Is(err, order.ErrNoIntent) }},
+		{"no intent is bound", func(w *world) { w.claim() }, func(err error) bool {
+			return errors.Is(err, order.ErrNoIntent)
+		}},
 		{"the provider does not know the intent", func(w *world) { w.bind("pi_gone") }, func(err error) bool {
 			return errors.As(err, &misconfigured) && misconfigured.Kind == order.Misconfigured
 		}},

@@ -28,8 +28,8 @@ func TestAConditionalUpdateReturnsTheNewRow(t *testing.T) {
 	want := map[string]string{
 		"orderId": "ORD1", "sk": "order", "status": "open", "owner": "a", "attempt": "1", "openShard": "3", "dueAt": "100",
 	}
-	if diff := cmp.Diff(plain(out.Attributes), want); diff != "" {
-		t.Errorf("(-got +want):\n%s", diff)
+	if diff := cmp.Diff(want, plain(out.Attributes)); diff != "" {
+		t.Errorf("row (-want +got):\n%s", diff)
 	}
 }
 
@@ -119,14 +119,14 @@ func TestTheOpenIndexContainsOnlyKeysOfWaitingRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []map[string]string{{"orderId": "ORD1", "sk": "order", "openShard": "3", "dueAt": "100"}}
-	if diff := cmp.Diff(waiting(t, h), want); diff != "" {
-		t.Errorf("waiting order (-got +want):\n%s", diff)
+	if diff := cmp.Diff(want, waiting(t, h)); diff != "" {
+		t.Errorf("waiting order (-want +got):\n%s", diff)
 	}
 	if err := finish(t, h, "a", "token"); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(waiting(t, h), []map[string]string(nil)); diff != "" {
-		t.Errorf("settled order (-got +want):\n%s", diff)
+	if diff := cmp.Diff([]map[string]string(nil), waiting(t, h)); diff != "" {
+		t.Errorf("settled order (-want +got):\n%s", diff)
 	}
 }
 

@@ -25,7 +25,7 @@ import (
 
 func TestARequestAndItsResponsePassUnchanged(t *testing.T) {
 	t.Parallel()
-	request, answer := []byte("{ \"Key\" :1}\n"), []byte("\x1f\x8bnot really compressed")
+	requestBody, responseBody := []byte("{ \"Key\" :1}\n"), []byte("\x1f\x8bnot really compressed")
 	var got []byte
 	var host string
 	header := http.Header{}
@@ -36,9 +36,9 @@ func TestARequestAndItsResponsePassUnchanged(t *testing.T) {
 		w.Header().Set("X-Amz-Crc32", "4711")
 		w.Header().Set("Date", "Thu, 01 Jan 1970 00:00:00 GMT")
 		w.WriteHeader(http.StatusTeapot)
-		_, _ = w.Write(answer)
+		_, _ = w.Write(responseBody)
 	})
-	call, err := http.NewRequestWithContext(t.Context(), http.MethodPost, proxy.URL, bytes.NewReader(request))
+	call, err := http.NewRequestWithContext(t.Context(), http.MethodPost, proxy.URL, bytes.NewReader(requestBody))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,9 +54,10 @@ func TestARequestAndItsResponsePassUnchanged(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if diff := cmp.Diff([]string{string(got), host, header.Get("Authorization"), header.Get("Accept-Encoding")},
-		[]string{string(request), call.URL.Host, "AWS4-HMAC-SHA256 pretend", ""}); diff != "" {
-		t.Errorf("request at the engine (-got +want):\n%s", diff)
+	received := []string{string(got), host, header.Get("Authorization"), header.Get("Accept-Encoding")}
+	sent := []string{string(requestBody), call.URL.Host, "AWS4-HMAC-SHA256 pretend", ""}
+	if diff := cmp.Diff(sent, received); diff != "" {
+		t.Errorf("request at the engine (-want +got):\n%s", diff)
 	}
 	want := http.Header{
 		"Content-Encoding": {"gzip"},
@@ -64,11 +65,11 @@ func TestARequestAndItsResponsePassUnchanged(t *testing.T) {
 		"Date":             {"Thu, 01 Jan 1970 00:00:00 GMT"},
 		"X-Amz-Crc32":      {"4711"},
 	}
-	if response.StatusCode != http.StatusTeapot || !bytes.Equal(body, answer) {
-		t.Errorf("got %d %q, want %d %q", response.StatusCode, body, http.StatusTeapot, answer)
+	if response.StatusCode != http.StatusTeapot || !bytes.Equal(body, responseBody) {
+		t.Errorf("got %d %q, want %d %q", response.StatusCode, body, http.StatusTeapot, responseBody)
 	}
-	if diff := cmp.Diff(response.Header, want); diff != "" {
-		t.Errorf("response headers (-got +want):\n%s", diff)
+	if diff := cmp.Diff(want, response.Header); diff != "" {
+		t.Errorf("response headers (-want +got):\n%s", diff)
 	}
 }
 
@@ -80,8 +81,8 @@ func TestTheProxyCountsByOperation(t *testing.T) {
 	for _, call := range []func(*testing.T, *dynamodb.Client) error{update, update, transact} {
 		_ = call(t, c)
 	}
-	if diff := cmp.Diff(proxy.Counts(), map[string]int{"UpdateItem": 2, "TransactWriteItems": 1}); diff != "" {
-		t.Errorf("(-got +want):\n%s", diff)
+	if diff := cmp.Diff(map[string]int{"UpdateItem": 2, "TransactWriteItems": 1}, proxy.Counts()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := proxy.Total(); got != 3 {
 		t.Errorf("got %d calls, want 3", got)
@@ -182,7 +183,7 @@ func TestALostRequestHasNoEffectAndALostResponseHas(t *testing.T) {
 		proxy, reached := newProxy(t, accept)
 		proxy.Fail(dynamodbtest.Fault{Kind: kind})
 		err := update(t, client(proxy.URL))
-		if _, answered := errors.AsType[smithy.APIError](err); err == nil || answered {
+		if _, isAPI := errors.AsType[smithy.APIError](err); err == nil || isAPI {
 			t.Errorf("%v: got %v, want a broken connection", kind, err)
 		}
 		if got := reached.Load(); got != want {
@@ -313,8 +314,8 @@ func TestCallbacksRunBeforeAndAfterTheEffect(t *testing.T) {
 		t.Fatal(err)
 	}
 	call := dynamodbtest.Call{Operation: "UpdateItem", Number: 1}
-	if diff := cmp.Diff(got, []moment{{call, 0}, {call, 1}}); diff != "" {
-		t.Errorf("(-got +want):\n%s", diff)
+	if diff := cmp.Diff([]moment{{call, 0}, {call, 1}}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -428,7 +429,7 @@ func TestAClosedEngineIsABrokenConnection(t *testing.T) {
 	}
 	defer func() { _ = proxy.Close() }()
 	err = update(t, client(proxy.URL))
-	if _, answered := errors.AsType[smithy.APIError](err); err == nil || answered {
+	if _, isAPI := errors.AsType[smithy.APIError](err); err == nil || isAPI {
 		t.Errorf("got %v, want a broken connection", err)
 	}
 }

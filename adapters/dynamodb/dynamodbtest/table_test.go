@@ -36,25 +36,18 @@ func TestTheTableHasItsDefinition(t *testing.T) {
 			IndexName: index.IndexName, KeySchema: index.KeySchema, Projection: index.Projection,
 		})
 	}
-	byName := cmpopts.SortSlices(
-		func(a, b types.AttributeDefinition) bool { return *a.AttributeName < *b.AttributeName },
+	byName := cmpopts.SortSlices(func(a, b types.AttributeDefinition) bool {
+		return *a.AttributeName < *b.AttributeName
+	})
+	exported := cmpopts.IgnoreUnexported(
+		dynamodb.CreateTableInput{}, types.AttributeDefinition{}, types.KeySchemaElement{},
+		types.GlobalSecondaryIndex{}, types.Projection{}, types.StreamSpecification{},
 	)
-	ours := cmpopts.IgnoreUnexported(
-		dynamodb.CreateTableInput{},
-		types.AttributeDefinition{},
-		types.KeySchemaElement{},
-		types.GlobalSecondaryIndex{},
-		types.Projection{},
-		types.StreamSpecification{},
-	)
-	if diff := cmp.Diff(got, dynamodbtest.TableDefinition(h.Table), byName, ours); diff != "" {
-		t.Errorf("(-got +want):\n%s", diff)
+	if diff := cmp.Diff(dynamodbtest.TableDefinition(h.Table), got, byName, exported); diff != "" {
+		t.Errorf("table (-want +got):\n%s", diff)
 	}
 
-	expiry, err := h.Client.DescribeTimeToLive(
-		t.Context(),
-		&dynamodb.DescribeTimeToLiveInput{TableName: &h.Table},
-	)
+	expiry, err := h.Client.DescribeTimeToLive(t.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: &h.Table})
 	if err != nil {
 		t.Fatal(err)
 	}

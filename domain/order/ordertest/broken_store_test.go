@@ -158,7 +158,7 @@ func createRecord(c *call) error {
 	if c.exists() {
 		return c.pass()
 	}
-	_, _ = c.m.Begin(c.ctx, ordertest.Order(c.id), order.Lease{Owner: "somebody", From: c.at, Until: c.at})
+	_, _ = c.m.Begin(c.ctx, ordertest.Order(c.id), order.Lease{Owner: "other", From: c.at, Until: c.at})
 	if c.record.OrderID != "" {
 		return order.ErrStale // to Settle
 	}
@@ -526,7 +526,7 @@ func brokenParks() []storeBug {
 			},
 		},
 		{"park of an unknown order creates no record", "it creates one", park, func(c *call) error {
-			_, _ = c.m.Begin(c.ctx, c.order, order.Lease{Owner: "somebody", From: c.at, Until: c.at})
+			_, _ = c.m.Begin(c.ctx, c.order, order.Lease{Owner: "other", From: c.at, Until: c.at})
 			return nil
 		}},
 		{

@@ -26,8 +26,9 @@ func TestBank(t *testing.T) {
 // underTest returns the controls of b for the port p.
 func underTest(b *ordertest.Bank, p order.Payments) ordertest.PaymentsUnderTest {
 	return ordertest.PaymentsUnderTest{
-		Payments: p, Scope: b.Scope, Method: ordertest.PaymentMethod, Charges: b.Charges, Declines: b.Declines, Fail: b.Fail,
-		ForgetKeys: b.ForgetKeys, CatchUp: func() {}, CustomerPays: b.CustomerPays, Clear: b.Clear, Cancel: b.Cancel,
+		Payments: p, Scope: b.Scope, Method: ordertest.PaymentMethod, Charges: b.Charges, Declines: b.Declines,
+		Fail: b.Fail, ForgetKeys: b.ForgetKeys, CatchUp: func() {}, CustomerPays: b.CustomerPays,
+		Clear: b.Clear, Cancel: b.Cancel,
 	}
 }
 
@@ -95,7 +96,8 @@ func TestMemoryStateDoesNotDependOnTheOrderOfWrites(t *testing.T) {
 	t.Parallel()
 	one, two := new(ordertest.Memory), new(ordertest.Memory)
 	for _, err := range []error{
-		lifeCycle(t, one, "ORD-1")[0](), lifeCycle(t, one, "ORD-2")[0](), lifeCycle(t, two, "ORD-2")[0](), lifeCycle(t, two, "ORD-1")[0](),
+		lifeCycle(t, one, "ORD-1")[0](), lifeCycle(t, one, "ORD-2")[0](),
+		lifeCycle(t, two, "ORD-2")[0](), lifeCycle(t, two, "ORD-1")[0](),
 	} {
 		if err != nil {
 			t.Fatal(err)

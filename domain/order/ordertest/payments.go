@@ -32,7 +32,7 @@ type Card string
 const (
 	Pays                Card = "pays"
 	Declines            Card = "declines"
-	NeedsAuthentication Card = "needs_authentication" // the bank answers authentication_required
+	NeedsAuthentication Card = "needs_authentication" // the bank returns authentication_required
 	TakesDays           Card = "takes_days"
 	DoesNotExist        Card = "does_not_exist"
 )

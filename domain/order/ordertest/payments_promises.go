@@ -217,7 +217,8 @@ func (x paymentsTest) intentsAreIndependent() {
 // another card would return that card's state.
 func (x paymentsTest) confirmNamed() {
 	ends := map[Card]order.IntentState{
-		Pays: order.Succeeded, Declines: order.NeedsMethod, NeedsAuthentication: order.NeedsMethod, TakesDays: order.Processing,
+		Pays: order.Succeeded, Declines: order.NeedsMethod,
+		NeedsAuthentication: order.NeedsMethod, TakesDays: order.Processing,
 	}
 	ids := map[Card]order.IntentID{}
 	for c := range ends {
@@ -315,8 +316,9 @@ func (x paymentsTest) invalidIntentID() {
 // requestIDs tests the ids that the provider's support asks for. It cannot find an
 // invented one.
 func (x paymentsTest) requestIDs() {
-	for fault, answers := range map[Fault]bool{
-		ReturnsUnavailable: true, ReturnsMisconfigured: true, StoresFailure: true, LosesRequest: false, LosesResponse: false,
+	for fault, responds := range map[Fault]bool{
+		ReturnsUnavailable: true, ReturnsMisconfigured: true, StoresFailure: true,
+		LosesRequest: false, LosesResponse: false,
 	} {
 		x := x.withOrder(string(fault), Pays)
 		id := x.mustPrepare()
@@ -329,7 +331,7 @@ func (x paymentsTest) requestIDs() {
 		} {
 			x.Fail(call, fault)
 			_, err := do()
-			x.wantRequestID(err, answers)
+			x.wantRequestID(err, responds)
 		}
 	}
 	_, err := x.Payments.Read(x.canceled(), x.mustPrepare())
@@ -345,18 +347,19 @@ func (x paymentsTest) wantRequestID(err error, want bool) {
 }
 
 func (x paymentsTest) unavailableCall() {
-	for fault, trouble := range map[Fault]order.ErrorKind{
-		ReturnsUnavailable: order.Unavailable, ReturnsMisconfigured: order.Misconfigured, LosesRequest: order.Unknown,
+	for fault, want := range map[Fault]order.ErrorKind{
+		ReturnsUnavailable: order.Unavailable, ReturnsMisconfigured: order.Misconfigured,
+		LosesRequest: order.Unknown,
 	} {
 		x := x.withOrder(string(fault), Pays)
 		x.Fail(Prepare, fault)
-		x.wantFailure(trouble)(x.Payments.Prepare(x.Context(), x.order, x.firstKey()))
+		x.wantFailure(want)(x.Payments.Prepare(x.Context(), x.order, x.firstKey()))
 		id := x.mustPrepare()
 		x.Fail(Confirm, fault)
-		x.wantFailure(trouble)(x.confirm(id, 1))
+		x.wantFailure(want)(x.confirm(id, 1))
 		x.wantCharges(0)
 		x.Fail(Read, fault)
-		x.wantFailure(trouble)(x.read(id))
+		x.wantFailure(want)(x.read(id))
 		x.wantIntent(order.NeedsConfirmation)(x.read(id))
 		x.wantIntent(order.Succeeded)(x.confirm(id, 1))
 		x.wantCharges(1)

@@ -84,8 +84,8 @@ func (x storeTest) wantInProgress(until time.Time, l order.Lease) {
 const (
 	maxRun = 900 * time.Second // of a function (Lambda quotas, "Function timeout")
 	// maxSkew is the largest difference between two correct clocks. AWS rejects requests
-	// signed with a larger one (IAM user guide, "Signature Version 4": "a request must reach
-	// AWS within five minutes of the time stamp in the request").
+	// signed with a larger one (IAM user guide, "Signature Version 4": "a request must
+	// reach AWS within five minutes of the time stamp in the request").
 	maxSkew = 5 * time.Minute
 )
 

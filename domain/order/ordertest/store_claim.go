@@ -202,7 +202,9 @@ func releasePromises() []promise {
 }
 
 func (x storeTest) releaseFrees() {
-	for name, now := range map[string]time.Time{"-same": at(time.Second), "-later": at(time.Minute), "-behind": at(-time.Hour)} {
+	for name, now := range map[string]time.Time{
+		"-same": at(time.Second), "-later": at(time.Minute), "-behind": at(-time.Hour),
+	} {
 		x := x.with(Order(x.order.ID() + order.ID(name)))
 		c := x.mustBind("pi_1")
 		want := x.mustLoad()
