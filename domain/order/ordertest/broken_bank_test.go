@@ -27,7 +27,7 @@ type brokenBank struct {
 	*ordertest.Bank
 
 	on   ordertest.Call
-	do   func(t *brokenBank, c *bankCall) (order.Intent, error)
+	do   behavior
 	find func(found []order.Intent, err error) ([]order.Intent, error) // replaces do for Find
 
 	mu        sync.Mutex
@@ -42,63 +42,65 @@ type ledgerKey struct {
 	end order.IntentState
 }
 
-func (t *brokenBank) call(kind ordertest.Call, c *bankCall) (order.Intent, error) {
-	if kind != t.on {
+func (b *brokenBank) call(kind ordertest.Call, c *bankCall) (order.Intent, error) {
+	if kind != b.on {
 		return c.pass()
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.calls++
-	return t.do(t, c)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.calls++
+	return b.do(b, c)
 }
 
-func (t *brokenBank) Prepare(ctx context.Context, o order.Order, k order.Key) (order.Intent, error) {
+func (b *brokenBank) Prepare(ctx context.Context, o order.Order, k order.Key) (order.Intent, error) {
 	c := &bankCall{ctx: ctx, order: o, key: k}
-	c.pass = func() (order.Intent, error) { return t.Bank.Prepare(c.ctx, c.order, c.key) }
-	return t.call(ordertest.Prepare, c)
+	c.pass = func() (order.Intent, error) { return b.Bank.Prepare(c.ctx, c.order, c.key) }
+	return b.call(ordertest.Prepare, c)
 }
 
-func (t *brokenBank) Confirm(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
+func (b *brokenBank) Confirm(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
 	c := &bankCall{ctx: ctx, id: id, key: k}
-	c.pass = func() (order.Intent, error) { return t.Bank.Confirm(c.ctx, c.id, c.key) }
-	return t.call(ordertest.Confirm, c)
+	c.pass = func() (order.Intent, error) { return b.Bank.Confirm(c.ctx, c.id, c.key) }
+	return b.call(ordertest.Confirm, c)
 }
 
-func (t *brokenBank) Read(ctx context.Context, id order.IntentID) (order.Intent, error) {
+func (b *brokenBank) Read(ctx context.Context, id order.IntentID) (order.Intent, error) {
 	c := &bankCall{ctx: ctx, id: id}
-	c.pass = func() (order.Intent, error) { return t.Bank.Read(c.ctx, c.id) }
-	return t.call(ordertest.Read, c)
+	c.pass = func() (order.Intent, error) { return b.Bank.Read(c.ctx, c.id) }
+	return b.call(ordertest.Read, c)
 }
 
-func (t *brokenBank) Find(ctx context.Context, id order.ID) ([]order.Intent, error) {
-	found, err := t.Bank.Find(ctx, id)
-	if t.find == nil {
+func (b *brokenBank) Find(ctx context.Context, id order.ID) ([]order.Intent, error) {
+	found, err := b.Bank.Find(ctx, id)
+	if b.find == nil {
 		return found, err
 	}
-	return t.find(found, err)
+	return b.find(found, err)
 }
 
 // underTest includes the extra charges and declines.
-func (t *brokenBank) underTest() ordertest.PaymentsUnderTest {
-	b := t.Bank
-	u := underTest(b, t)
+func (b *brokenBank) underTest() ordertest.PaymentsUnderTest {
+	u := underTest(b.Bank, b)
 	u.Charges = func(id order.ID) []order.Money {
 		all := b.Charges(id)
-		for range t.extra[ledgerKey{id, order.Succeeded}] {
+		for range b.extra[ledgerKey{id, order.Succeeded}] {
 			all = append(all, all[0])
 		}
 		return all
 	}
-	u.Declines = func(id order.ID) int { return b.Declines(id) + t.extra[ledgerKey{id, order.NeedsMethod}] }
+	u.Declines = func(id order.ID) int { return b.Declines(id) + b.extra[ledgerKey{id, order.NeedsMethod}] }
 	return u
 }
+
+// behavior handles one call in place of the Bank.
+type behavior func(b *brokenBank, c *bankCall) (order.Intent, error)
 
 // bankBug is a bank that breaks one promise.
 type bankBug struct {
 	breaks string // the promise, as TestPayments names it
 	bug    string
 	on     ordertest.Call
-	do     func(t *brokenBank, c *bankCall) (order.Intent, error)
+	do     behavior
 }
 
 // findBug is a bank whose Find breaks one promise.
@@ -134,7 +136,7 @@ func brokenFinds() []findBug {
 }
 
 // changeResponse changes the returned intent.
-func changeResponse(change func(i *order.Intent)) func(*brokenBank, *bankCall) (order.Intent, error) {
+func changeResponse(change func(i *order.Intent)) behavior {
 	return func(_ *brokenBank, c *bankCall) (order.Intent, error) {
 		i, err := c.pass()
 		if err == nil {
@@ -145,11 +147,11 @@ func changeResponse(change func(i *order.Intent)) func(*brokenBank, *bankCall) (
 }
 
 // changeIntent changes the intent in the bank, too.
-func changeIntent(change func(i *order.Intent)) func(*brokenBank, *bankCall) (order.Intent, error) {
-	return func(t *brokenBank, c *bankCall) (order.Intent, error) {
+func changeIntent(change func(i *order.Intent)) behavior {
+	return func(b *brokenBank, c *bankCall) (order.Intent, error) {
 		i, err := c.pass()
 		if err == nil {
-			t.Edit(i.ID, change)
+			b.Edit(i.ID, change)
 			change(&i)
 		}
 		return i, err
@@ -157,7 +159,7 @@ func changeIntent(change func(i *order.Intent)) func(*brokenBank, *bankCall) (or
 }
 
 // replaceKind replaces one error kind by another; "" stands for every kind.
-func replaceKind(one, another order.ErrorKind) func(*brokenBank, *bankCall) (order.Intent, error) {
+func replaceKind(one, another order.ErrorKind) behavior {
 	return func(_ *brokenBank, c *bankCall) (order.Intent, error) {
 		i, err := c.pass()
 		if e, ok := errors.AsType[*order.PaymentError](err); ok && (e.Kind == one || one == "") {
@@ -168,7 +170,7 @@ func replaceKind(one, another order.ErrorKind) func(*brokenBank, *bankCall) (ord
 }
 
 // setRequestID sets the request id of every error.
-func setRequestID(requestID string) func(*brokenBank, *bankCall) (order.Intent, error) {
+func setRequestID(requestID string) behavior {
 	return func(_ *brokenBank, c *bankCall) (order.Intent, error) {
 		i, err := c.pass()
 		if e, ok := errors.AsType[*order.PaymentError](err); ok {
@@ -179,14 +181,14 @@ func setRequestID(requestID string) func(*brokenBank, *bankCall) (order.Intent, 
 }
 
 // replayBy returns the first response with the same name.
-func replayBy(name func(c *bankCall) string) func(*brokenBank, *bankCall) (order.Intent, error) {
-	return func(t *brokenBank, c *bankCall) (order.Intent, error) {
-		if i, known := t.responses[name(c)]; known {
+func replayBy(name func(c *bankCall) string) behavior {
+	return func(b *brokenBank, c *bankCall) (order.Intent, error) {
+		if i, known := b.responses[name(c)]; known {
 			return i, nil
 		}
 		i, err := c.pass()
 		if err == nil {
-			t.responses[name(c)] = i
+			b.responses[name(c)] = i
 		}
 		return i, err
 	}
@@ -197,19 +199,19 @@ func byIntent(c *bankCall) string { return string(c.id) }
 func byOrder(c *bankCall) string  { return string(c.order.ID()) }
 
 // ignoreKey uses another key for each call.
-func ignoreKey(t *brokenBank, c *bankCall) (order.Intent, error) {
-	c.key = order.PrepareAgainKey(t.Scope, c.order.ID(), t.calls)
+func ignoreKey(b *brokenBank, c *bankCall) (order.Intent, error) {
+	c.key = order.PrepareAgainKey(b.Scope, c.order.ID(), b.calls)
 	return c.pass()
 }
 
 // repeatEffect charges or declines again if an intent is confirmed that is in state end
 // already.
-func repeatEffect(end order.IntentState) func(*brokenBank, *bankCall) (order.Intent, error) {
-	return func(t *brokenBank, c *bankCall) (order.Intent, error) {
-		before, _ := t.Bank.Read(c.ctx, c.id)
+func repeatEffect(end order.IntentState) behavior {
+	return func(b *brokenBank, c *bankCall) (order.Intent, error) {
+		before, _ := b.Bank.Read(c.ctx, c.id)
 		i, err := c.pass()
 		if before.State == end {
-			t.extra[ledgerKey{before.OrderID, end}]++
+			b.extra[ledgerKey{before.OrderID, end}]++
 		}
 		return i, err
 	}
@@ -220,9 +222,10 @@ func succeeds(i *order.Intent) { i.State, i.Failure = order.Succeeded, order.Fai
 func brokenPrepares() []bankBug {
 	return []bankBug{
 		{
-			"prepare moves no money", "it charges at once", ordertest.Prepare, func(t *brokenBank, c *bankCall) (order.Intent, error) {
+			"prepare moves no money",
+			"it charges at once", ordertest.Prepare, func(b *brokenBank, c *bankCall) (order.Intent, error) {
 				i, err := c.pass()
-				t.Edit(i.ID, succeeds)
+				b.Edit(i.ID, succeeds)
 				return i, err
 			},
 		},
@@ -271,11 +274,13 @@ func brokenPrepares() []bankBug {
 			replaceKind(order.KeyReused, order.Refused),
 		},
 		{
-			"prepare with different content under one key is KeyReused", "a prepare key can confirm", ordertest.Confirm,
+			"prepare with different content under one key is KeyReused",
+			"a prepare key can confirm", ordertest.Confirm,
 			replaceKind(order.KeyReused, order.Replayed),
 		},
 		{
-			"prepare with different content under one key is KeyReused", "it returns an intent with the error", ordertest.Prepare,
+			"prepare with different content under one key is KeyReused",
+			"it returns an intent with the error", ordertest.Prepare,
 			func(_ *brokenBank, c *bankCall) (order.Intent, error) {
 				i, err := c.pass()
 				if err != nil {
@@ -300,11 +305,15 @@ func brokenPrepares() []bankBug {
 				return i, err
 			},
 		},
-		{"fifty concurrent prepares under one key create one intent", "each call creates one", ordertest.Prepare, ignoreKey},
 		{
-			"fifty concurrent prepares under one key create one intent", "the second one is Refused", ordertest.Prepare,
-			func(t *brokenBank, c *bankCall) (order.Intent, error) {
-				if t.calls > 1 {
+			"fifty concurrent prepares under one key create one intent",
+			"each call creates one", ordertest.Prepare, ignoreKey,
+		},
+		{
+			"fifty concurrent prepares under one key create one intent",
+			"the second one is Refused", ordertest.Prepare,
+			func(b *brokenBank, c *bankCall) (order.Intent, error) {
+				if b.calls > 1 {
 					return order.Intent{}, &order.PaymentError{Kind: order.Refused}
 				}
 				return c.pass()
@@ -323,9 +332,9 @@ func brokenConfirms() []bankBug {
 	chargesAgain := repeatEffect(order.Succeeded)
 	return []bankBug{
 		{once, "each confirm charges", ordertest.Confirm, chargesAgain},
-		{once, "another amount is charged", ordertest.Confirm, func(t *brokenBank, c *bankCall) (order.Intent, error) {
+		{once, "another amount is charged", ordertest.Confirm, func(b *brokenBank, c *bankCall) (order.Intent, error) {
 			i, err := c.pass()
-			t.Edit(i.ID, func(i *order.Intent) { i.Total.Amount++ })
+			b.Edit(i.ID, func(i *order.Intent) { i.Total.Amount++ })
 			return i, err
 		}},
 		{
@@ -334,8 +343,8 @@ func brokenConfirms() []bankBug {
 			ordertest.Read,
 			changeResponse(func(i *order.Intent) { i.State = order.NeedsConfirmation }),
 		},
-		{once, "confirm of a charged intent is Refused", ordertest.Confirm, func(t *brokenBank, c *bankCall) (order.Intent, error) {
-			if before, _ := t.Bank.Read(c.ctx, c.id); before.State == order.Succeeded {
+		{once, "confirm of a charged intent is Refused", ordertest.Confirm, func(b *brokenBank, c *bankCall) (order.Intent, error) {
+			if before, _ := b.Bank.Read(c.ctx, c.id); before.State == order.Succeeded {
 				return order.Intent{}, &order.PaymentError{Kind: order.Refused}
 			}
 			return c.pass()
@@ -369,7 +378,10 @@ func brokenConfirms() []bankBug {
 			ordertest.Confirm,
 			changeResponse(func(i *order.Intent) { i.Failure = order.Failure{} }),
 		},
-		{"a customer can pay a declined intent", "a key replays its first response", ordertest.Confirm, replayBy(byKey)},
+		{
+			"a customer can pay a declined intent",
+			"a key replays its first response", ordertest.Confirm, replayBy(byKey),
+		},
 		{
 			"a customer can pay a declined intent",
 			"a declined intent stays declined",
@@ -415,11 +427,11 @@ func brokenConfirms() []bankBug {
 			named,
 			"every confirm charges the first card",
 			ordertest.Confirm,
-			func(t *brokenBank, c *bankCall) (order.Intent, error) {
-				first, known := t.responses["first"]
+			func(b *brokenBank, c *bankCall) (order.Intent, error) {
+				first, known := b.responses["first"]
 				i, err := c.pass()
 				if !known {
-					t.responses["first"] = i
+					b.responses["first"] = i
 					return i, err
 				}
 				i.State, i.Failure = first.State, first.Failure
@@ -471,11 +483,14 @@ func brokenFailures() []bankBug {
 		},
 		{lost, "it is Unavailable", ordertest.Confirm, replaceKind(order.Unknown, order.Unavailable)},
 		{lost, "each confirm charges", ordertest.Confirm, repeatEffect(order.Succeeded)},
-		{"read shows a charge whose response was lost", "read returns it as unconfirmed", ordertest.Read, unconfirmed},
+		{
+			"read shows a charge whose response was lost",
+			"read returns it as unconfirmed", ordertest.Read, unconfirmed,
+		},
 		{stored, "it is Unknown again", ordertest.Confirm, replaceKind(order.Replayed, order.Unknown)},
-		{stored, "it is replayed under every key", ordertest.Prepare, func(t *brokenBank, c *bankCall) (order.Intent, error) {
+		{stored, "it is replayed under every key", ordertest.Prepare, func(b *brokenBank, c *bankCall) (order.Intent, error) {
 			i, err := c.pass()
-			if t.calls > 2 {
+			if b.calls > 2 {
 				return order.Intent{}, &order.PaymentError{Kind: order.Replayed}
 			}
 			return i, err
@@ -493,7 +508,10 @@ func TestEveryBrokenBankFailsItsPromise(t *testing.T) {
 	t.Parallel()
 	var broken []string
 	bank := func() *brokenBank {
-		return &brokenBank{Bank: &ordertest.Bank{Scope: "test"}, extra: map[ledgerKey]int{}, responses: map[string]order.Intent{}}
+		return &brokenBank{
+			Bank:  &ordertest.Bank{Scope: "test"},
+			extra: map[ledgerKey]int{}, responses: map[string]order.Intent{},
+		}
 	}
 	for _, b := range brokenFinds() {
 		broken = append(broken, b.breaks)

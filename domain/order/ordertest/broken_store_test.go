@@ -194,7 +194,8 @@ func brokenBegins() []storeBug {
 			beforeCall(func(_ *call, r *order.Record) { r.Intent = "" }),
 		},
 		{
-			"an order whose lease has expired is taken over with its intent", "the order is as old as its last attempt", ordertest.Begin,
+			"an order whose lease has expired is taken over with its intent",
+			"the order is as old as its last attempt", ordertest.Begin,
 			afterCall(func(c *call, r *order.Record) { r.CreatedAt = c.at }),
 		},
 	}
@@ -233,7 +234,8 @@ func brokenLeases() []storeBug {
 			},
 		},
 		{
-			"a lease longer than the maximum is ignored", "a clock that went backwards blocks the order", ordertest.Begin,
+			"a lease longer than the maximum is ignored",
+			"a clock that went backwards blocks the order", ordertest.Begin,
 			func(c *call) error {
 				if r := c.row(); r.UpdatedAt.After(c.lease.From) {
 					return &order.InProgressError{Until: r.Until}
@@ -280,9 +282,13 @@ func brokenLeases() []storeBug {
 
 func brokenRefusals() []storeBug {
 	return []storeBug{
-		{"begin with different content returns ErrConflict", "only the id counts", ordertest.Begin, beforeCall(sameContent)},
 		{
-			"begin with different content returns ErrConflict", "content is compared only after the lease", ordertest.Begin,
+			"begin with different content returns ErrConflict",
+			"only the id counts", ordertest.Begin, beforeCall(sameContent),
+		},
+		{
+			"begin with different content returns ErrConflict",
+			"content is compared only after the lease", ordertest.Begin,
 			func(c *call) error {
 				if r := c.row(); !c.lease.From.After(r.Until) && c.exists() && r.Owner != c.lease.Owner {
 					return &order.InProgressError{Until: r.Until}
@@ -305,7 +311,8 @@ func brokenRefusals() []storeBug {
 			},
 		},
 		{
-			"a conflict is reported before the settled status", "the settled status is reported first", ordertest.Begin,
+			"a conflict is reported before the settled status",
+			"the settled status is reported first", ordertest.Begin,
 			beforeCall(func(c *call, r *order.Record) {
 				if r.Status == order.Paid {
 					sameContent(c, r)
@@ -313,7 +320,8 @@ func brokenRefusals() []storeBug {
 			}),
 		},
 		{
-			"begin by the owner that settled the order returns its record", "the owner can begin again", ordertest.Begin,
+			"begin by the owner that settled the order returns its record",
+			"the owner can begin again", ordertest.Begin,
 			returnIf(func(c *call) bool { return c.row().Seq > 0 && c.lease.Owner == "first" }, nil),
 		},
 		{
@@ -363,8 +371,14 @@ func brokenBinds() []storeBug {
 				}
 			}),
 		},
-		{"bind of another intent returns ErrClaimLost", "the last bind counts", ordertest.Bind, beforeCall(noIntent)},
-		{"bind after the claim was lost changes nothing", "the owner is not compared", ordertest.Bind, beforeCall(anyOwner)},
+		{
+			"bind of another intent returns ErrClaimLost",
+			"the last bind counts", ordertest.Bind, beforeCall(noIntent),
+		},
+		{
+			"bind after the claim was lost changes nothing",
+			"the owner is not compared", ordertest.Bind, beforeCall(anyOwner),
+		},
 		{
 			"bind after the claim was lost changes nothing", "it fails and writes", ordertest.Bind,
 			func(c *call) error {
@@ -373,7 +387,8 @@ func brokenBinds() []storeBug {
 			},
 		},
 		{
-			"bind after the claim was lost changes nothing", "the owner is not compared if the intent is bound", ordertest.Bind,
+			"bind after the claim was lost changes nothing",
+			"the owner is not compared if the intent is bound", ordertest.Bind,
 			returnIf(func(c *call) bool { return c.row().Intent == c.intent.ID }, nil),
 		},
 		{
@@ -424,24 +439,31 @@ func brokenFinishes() []storeBug {
 			},
 		},
 		{
-			"finish with an intent that is not bound returns ErrClaimLost", "the intent is not compared", ordertest.Finish,
+			"finish with an intent that is not bound returns ErrClaimLost",
+			"the intent is not compared", ordertest.Finish,
 			beforeCall(func(c *call, r *order.Record) { c.outcome.Intent = r.Intent }),
 		},
 		{
-			"finish with an intent that is not bound returns ErrClaimLost", "the intent is not compared if none is bound", ordertest.Finish,
+			"finish with an intent that is not bound returns ErrClaimLost",
+			"the intent is not compared if none is bound", ordertest.Finish,
 			beforeCall(func(c *call, r *order.Record) {
 				if r.Intent == "" {
 					r.Intent = c.outcome.Intent
 				}
 			}),
 		},
-		{"finish after the claim was lost changes nothing", "the owner is not compared", ordertest.Finish, beforeCall(anyOwner)},
 		{
-			"finish after the claim was lost succeeds if the outcome is recorded", "it returns ErrClaimLost", ordertest.Finish,
+			"finish after the claim was lost changes nothing",
+			"the owner is not compared", ordertest.Finish, beforeCall(anyOwner),
+		},
+		{
+			"finish after the claim was lost succeeds if the outcome is recorded",
+			"it returns ErrClaimLost", ordertest.Finish,
 			returnIf(func(c *call) bool { return c.row().Owner != c.owner() }, order.ErrClaimLost),
 		},
 		{
-			"finish after the claim was lost succeeds if the outcome is recorded", "it always succeeds", ordertest.Finish,
+			"finish after the claim was lost succeeds if the outcome is recorded",
+			"it always succeeds", ordertest.Finish,
 			returnIf(func(c *call) bool { return c.row().Seq > 0 }, nil),
 		},
 		{"finish of an unknown order creates no record", "it creates one", ordertest.Finish, createRecord},
@@ -567,7 +589,10 @@ func brokenReleases() []storeBug {
 			"a released claim is lost", "the claim can be released again", ordertest.Release,
 			afterCall(func(c *call, r *order.Record) { r.Owner = c.owner() }),
 		},
-		{"release after the claim was lost changes nothing", "the owner is not compared", ordertest.Release, beforeCall(anyOwner)},
+		{
+			"release after the claim was lost changes nothing",
+			"the owner is not compared", ordertest.Release, beforeCall(anyOwner),
+		},
 		{
 			"release of a settled order changes nothing", "it writes the reason", ordertest.Release,
 			func(c *call) error {
@@ -581,7 +606,10 @@ func brokenReleases() []storeBug {
 
 func brokenRecords() []storeBug {
 	return []storeBug{
-		{"load of an unknown order returns ErrNotFound", "it returns an empty record", load, replaceError(order.ErrNotFound, nil)},
+		{
+			"load of an unknown order returns ErrNotFound",
+			"it returns an empty record", load, replaceError(order.ErrNotFound, nil),
+		},
 		{
 			"load returns a copy", "it returns the stored events", load,
 			func(c *call) error {
@@ -668,7 +696,8 @@ func brokenRecreates() []storeBug {
 			afterCall(func(_ *call, r *order.Record) { r.DueAt = time.Time{} }),
 		},
 		{
-			"a recreated order is taken over with its intent and its customer", "the customer stays empty", ordertest.Begin,
+			"a recreated order is taken over with its intent and its customer",
+			"the customer stays empty", ordertest.Begin,
 			afterCall(func(_ *call, r *order.Record) { r.CustomerID = "" }),
 		},
 		{
@@ -757,7 +786,8 @@ func brokenRaces() []storeBug {
 			}),
 		},
 		{
-			"of fifty concurrent begins one succeeds", "the others get ErrClaimLost", ordertest.Begin, func(c *call) error {
+			"of fifty concurrent begins one succeeds",
+			"the others get ErrClaimLost", ordertest.Begin, func(c *call) error {
 				if err := c.pass(); !errors.As(err, new(*order.InProgressError)) {
 					return err
 				}
