@@ -19,7 +19,7 @@ import (
 
 const intent order.IntentID = "pi_pretend"
 
-// prepared is what Bind is given.
+// prepared returns the intent that Bind gets.
 func prepared() order.Intent {
 	return order.Intent{ID: intent, State: order.NeedsConfirmation, Mode: order.TestMode}
 }
@@ -32,7 +32,7 @@ func lease(owner string) order.Lease {
 
 func outcome(s order.Status) order.Outcome { return order.Outcome{Status: s, Intent: intent} }
 
-// fixture is a store behind a proxy, and steps that must not fail.
+// fixture is a store behind a proxy, with setup steps that fail the test on an error.
 type fixture struct {
 	*testing.T
 	*dynamodbtest.Harness
@@ -42,7 +42,7 @@ type fixture struct {
 func open(t *testing.T) fixture {
 	t.Helper()
 	h := dynamodbtest.Open(t)
-	h.Config.RetryMaxAttempts = 1 // how often a call is tried is the store's choice
+	h.Config.RetryMaxAttempts = 1 // the store must set its own number of attempts
 	return fixture{t, h, dynamodb.New(h.Config, h.Table)}
 }
 
@@ -81,11 +81,12 @@ func (f fixture) loaded(id order.ID) order.Record {
 	return r
 }
 
-// calls are the methods of a Store, each with an order that is ready for it.
-func calls() map[string]func(f fixture, id order.ID) (do func(context.Context) error, done order.Status) {
-	type do = func(context.Context) error
-	return map[string]func(fixture, order.ID) (do, order.Status){
-		"Begin": func(f fixture, id order.ID) (do, order.Status) {
+// calls maps the methods of a Store to functions that prepare an order for a call and
+// return the call.
+func calls() map[string]func(f fixture, id order.ID) (call func(context.Context) error, after order.Status) {
+	type call = func(context.Context) error
+	return map[string]func(fixture, order.ID) (call, order.Status){
+		"Begin": func(f fixture, id order.ID) (call, order.Status) {
 			return func(ctx context.Context) error {
 				c, err := f.Begin(ctx, ordertest.Order(id), lease("first"))
 				if err == nil && c.Attempt != 1 {
@@ -94,38 +95,38 @@ func calls() map[string]func(f fixture, id order.ID) (do func(context.Context) e
 				return err
 			}, order.Open
 		},
-		"Bind": func(f fixture, id order.ID) (do, order.Status) {
+		"Bind": func(f fixture, id order.ID) (call, order.Status) {
 			c := f.claimed(id)
 			return func(ctx context.Context) error { return f.Bind(ctx, c, prepared(), at(1)) }, order.Open
 		},
-		"Finish": func(f fixture, id order.ID) (do, order.Status) {
+		"Finish": func(f fixture, id order.ID) (call, order.Status) {
 			c := f.bound(id)
 			return func(ctx context.Context) error { return f.Finish(ctx, c, outcome(order.Paid), at(2)) }, order.Paid
 		},
-		"Release": func(f fixture, id order.ID) (do, order.Status) {
+		"Release": func(f fixture, id order.ID) (call, order.Status) {
 			c := f.bound(id)
 			return func(ctx context.Context) error { return f.Release(ctx, c, order.ReasonUnavailable, at(2)) }, order.Open
 		},
-		"Settle": func(f fixture, id order.ID) (do, order.Status) {
+		"Settle": func(f fixture, id order.ID) (call, order.Status) {
 			f.settled(id, order.Pending)
 			r := f.loaded(id)
 			return func(ctx context.Context) error { return f.Settle(ctx, r, outcome(order.Paid), at(3)) }, order.Paid
 		},
-		"Load": func(f fixture, id order.ID) (do, order.Status) {
+		"Load": func(f fixture, id order.ID) (call, order.Status) {
 			f.bound(id)
 			return func(ctx context.Context) error { _, err := f.Load(ctx, id); return err }, order.Open
 		},
 	}
 }
 
-// conflict lets every call fail: a write for a transaction in its way, a read, which
-// knows none, for the load.
-func (f fixture) conflict() {
+// failAll makes every call fail: writes with a transaction conflict, which reads cannot
+// have, and reads with throttling.
+func (f fixture) failAll() {
 	f.Proxy.Fail(dynamodbtest.Fault{Kind: dynamodbtest.TransactionConflict})
 	f.Proxy.Fail(dynamodbtest.Fault{Kind: dynamodbtest.Throttled})
 }
 
-func TestPassingTrouble(t *testing.T) {
+func TestTransientErrors(t *testing.T) {
 	t.Parallel()
 	kinds := map[string]dynamodbtest.Kind{
 		"capacity":                dynamodbtest.ThroughputExceeded,
@@ -136,10 +137,10 @@ func TestPassingTrouble(t *testing.T) {
 		"transaction conflict":    dynamodbtest.TransactionConflict,
 		"transaction in progress": dynamodbtest.TransactionInProgress,
 		"request lost":            dynamodbtest.LoseBefore,
-		"answer lost":             dynamodbtest.LoseAfter,
+		"response lost":           dynamodbtest.LoseAfter,
 	}
 	for method, ready := range calls() {
-		t.Run(method+" succeeds on the second try and has one effect", func(t *testing.T) {
+		t.Run(method+" succeeds on the second attempt with one effect", func(t *testing.T) {
 			t.Parallel()
 			f := open(t)
 			for name, kind := range kinds {
@@ -149,44 +150,45 @@ func TestPassingTrouble(t *testing.T) {
 				f.Proxy.Fail(dynamodbtest.Fault{Kind: kind, Times: 1})
 				err := do(t.Context())
 				f.Proxy.Heal()
-				obeyed := kind == dynamodbtest.LoseAfter || kind == dynamodbtest.InternalErrorAfter
-				if method == "Release" && obeyed && errors.Is(err, order.ErrClaimLost) {
-					err = nil // released all the same, by the try that nobody heard of
+				applied := kind == dynamodbtest.LoseAfter || kind == dynamodbtest.InternalErrorAfter
+				if method == "Release" && applied && errors.Is(err, order.ErrClaimLost) {
+					err = nil // the first attempt released the claim
 				}
-				wants := map[string]int{}
+				wantCalls := map[string]int{}
 				for operation := range f.Proxy.Counts() {
-					wants[operation] = 1
+					wantCalls[operation] = 1
 					if kind.Possible(operation) {
-						wants[operation] = 2
+						wantCalls[operation] = 2
 					}
 				}
-				if d := cmp.Diff(f.Proxy.Counts(), wants); err != nil || d != "" || len(wants) != 1 {
-					t.Errorf("%s: got error %v, want none, and calls: -got +want\n%s", name, err, d)
+				diff := cmp.Diff(wantCalls, f.Proxy.Counts())
+				if err != nil || diff != "" || len(wantCalls) != 1 {
+					t.Errorf("%s: got error %v, want none; calls of one operation (-want +got):\n%s", name, err, diff)
 				}
 				r := f.loaded(id)
 				if r.Status != want || r.Attempt != 1 || len(r.Events) != r.Seq {
-					t.Errorf("%s: got %+v, want it %s, at its first attempt, with one event a transition", name, r, want)
+					t.Errorf("%s: got %+v, want %s at attempt 1 with one event per transition", name, r, want)
 				}
 			}
 		})
 	}
 }
 
-func TestTroubleThatStays(t *testing.T) {
+func TestPersistentErrors(t *testing.T) {
 	t.Parallel()
 	for method, ready := range calls() {
-		t.Run(method+" gives up after five tries", func(t *testing.T) {
+		t.Run(method+" gives up after five attempts", func(t *testing.T) {
 			t.Parallel()
 			f := open(t)
 			do, _ := ready(f, "O1")
 			f.Proxy.Reset()
-			f.conflict()
+			f.failAll()
 			err := do(t.Context())
 			if got := f.Proxy.Total(); err == nil || got != 5 {
 				t.Errorf("got %d calls and error %v, want 5 and an error", got, err)
 			}
 			if isDomain(err) {
-				t.Errorf("got %v, which says something about the order", err)
+				t.Errorf("got domain error %v, want a store error", err)
 			}
 		})
 		t.Run(method+" gives up with its context", func(t *testing.T) {
@@ -194,7 +196,7 @@ func TestTroubleThatStays(t *testing.T) {
 			f := open(t)
 			do, _ := ready(f, "O1")
 			f.Proxy.Reset()
-			f.conflict()
+			f.failAll()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			f.Proxy.Before(func(c dynamodbtest.Call) {
@@ -209,8 +211,11 @@ func TestTroubleThatStays(t *testing.T) {
 	}
 }
 
+// isDomain reports whether err is an error of package order, and not one of the store.
 func isDomain(err error) bool {
-	for _, sentinel := range []error{order.ErrConflict, order.ErrClaimLost, order.ErrStale, order.ErrNotFound, order.ErrUnknownVersion} {
+	for _, sentinel := range []error{
+		order.ErrConflict, order.ErrClaimLost, order.ErrStale, order.ErrNotFound, order.ErrUnknownVersion,
+	} {
 		if errors.Is(err, sentinel) {
 			return true
 		}
@@ -219,22 +224,22 @@ func isDomain(err error) bool {
 		errors.As(err, new(*order.TransitionError))
 }
 
-func TestRefusals(t *testing.T) {
+func TestARejectedCallCostsOneRequest(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	paid, open := f.settled("PAID", order.Paid), f.bound("OPEN")
-	stranger := open
-	stranger.Lease.Owner = "stranger"
+	other := open
+	other.Lease.Owner = "other"
 	stale := f.loaded("OPEN")
 	stale.Seq++
 	ctx := t.Context()
 	for name, do := range map[string]func() error{
 		"a duplicate of a settled order": func() error { _, err := f.Begin(ctx, paid.Order, lease("second")); return err },
 		"begin under a running lease":    func() error { _, err := f.Begin(ctx, open.Order, lease("second")); return err },
-		"bind by a stranger":             func() error { return f.Bind(ctx, stranger, order.Intent{ID: "pi_other"}, at(2)) },
-		"finish by a stranger":           func() error { return f.Finish(ctx, stranger, outcome(order.Paid), at(2)) },
+		"bind by another owner":          func() error { return f.Bind(ctx, other, order.Intent{ID: "pi_other"}, at(2)) },
+		"finish by another owner":        func() error { return f.Finish(ctx, other, outcome(order.Paid), at(2)) },
 		"finish with another outcome":    func() error { return f.Finish(ctx, paid, outcome(order.Declined), at(2)) },
-		"release by a stranger":          func() error { return f.Release(ctx, stranger, order.ReasonStore, at(2)) },
+		"release by another owner":       func() error { return f.Release(ctx, other, order.ReasonStore, at(2)) },
 		"settle of a stale record":       func() error { return f.Settle(ctx, stale, outcome(order.Paid), at(2)) },
 		"bind of an order without a row": func() error {
 			return f.Bind(ctx, order.Claim{Order: ordertest.Order("NONE"), Lease: lease("first")}, prepared(), at(2))
@@ -243,11 +248,11 @@ func TestRefusals(t *testing.T) {
 		f.Proxy.Reset()
 		err := do()
 		if got := f.Proxy.Total(); !isDomain(err) || got != 1 {
-			t.Errorf("%s: got %d calls and error %v, want 1 and what the order says", name, got, err)
+			t.Errorf("%s: got %d calls and error %v, want 1 and a domain error", name, got, err)
 		}
 		for _, private := range []string{"CUST987", "cus_", "pm_"} {
 			if strings.Contains(err.Error(), private) {
-				t.Errorf("%s: %q tells %q", name, err, private)
+				t.Errorf("%s: got error %q, want one without %q", name, err, private)
 			}
 		}
 	}
@@ -265,16 +270,16 @@ func TestProcess(t *testing.T) {
 	if r := p.Process(t.Context(), o, at(0), lease("first")); r.Status != order.Paid {
 		t.Fatalf("got %+v, want it paid", r)
 	}
-	if d := cmp.Diff(f.Proxy.Counts(), map[string]int{"UpdateItem": 2, "TransactWriteItems": 1}); d != "" {
-		t.Errorf("calls of a fresh order (-got +want):\n%s", d)
+	if diff := cmp.Diff(map[string]int{"UpdateItem": 2, "TransactWriteItems": 1}, f.Proxy.Counts()); diff != "" {
+		t.Errorf("calls of a new order (-want +got):\n%s", diff)
 	}
 
 	f.Proxy.Reset()
 	if r := p.Process(t.Context(), o, at(0), lease("second")); r.Reason != order.ReasonDuplicate {
 		t.Fatalf("got %+v, want a duplicate", r)
 	}
-	if d := cmp.Diff(f.Proxy.Counts(), map[string]int{"UpdateItem": 1}); d != "" {
-		t.Errorf("calls of a duplicate (-got +want):\n%s", d)
+	if diff := cmp.Diff(map[string]int{"UpdateItem": 1}, f.Proxy.Counts()); diff != "" {
+		t.Errorf("calls of a duplicate (-want +got):\n%s", diff)
 	}
 }
 
@@ -286,7 +291,7 @@ func TestLeaseBetweenMilliseconds(t *testing.T) {
 	_, err := f.Begin(t.Context(), first.Order, l)
 	if progress, ok := errors.AsType[*order.InProgressError](err); !ok ||
 		!progress.Until.Equal(first.Lease.Until) {
-		t.Errorf("in the lease's last millisecond: got %v, want it in progress until %v", err, first.Lease.Until)
+		t.Errorf("in the last millisecond of the lease: got %v, want an InProgressError until %v", err, first.Lease.Until)
 	}
 	l.From = l.From.Add(time.Millisecond)
 	if c, err := f.Begin(t.Context(), first.Order, l); err != nil || c.Attempt != 2 {
@@ -316,12 +321,12 @@ func TestSettleOfARecordLoadedBeforeBind(t *testing.T) {
 	}
 }
 
-func TestUndrawnSettleOfNoOrder(t *testing.T) {
+func TestInvalidTransitionOfAnUnknownOrder(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	none := order.Record{OrderID: "NONE", Status: order.Paid, Intent: intent, Seq: 1}
 	err := f.Settle(t.Context(), none, outcome(order.Pending), at(0))
 	if _, ok := errors.AsType[*order.TransitionError](err); !ok {
-		t.Errorf("got %v, want a transition that nobody drew", err)
+		t.Errorf("got %v, want a TransitionError", err)
 	}
 }

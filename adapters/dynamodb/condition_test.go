@@ -7,27 +7,24 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 )
 
-// Each write compares several attributes of the row. In the rows that the store itself
-// writes they go together: a settled order, for example, has no owner. A row that a
-// person repaired, or another release wrote, differs in one of them alone.
-func TestEveryPartOfAConditionRefusesByItself(t *testing.T) {
+// Each write compares several attributes of the row. In rows that the store wrote they
+// change together: a settled order, for example, has no owner. A row that was repaired by
+// hand, or written by another release, may differ in a single attribute.
+func TestEachPartOfAConditionRejectsOnItsOwn(t *testing.T) {
 	t.Parallel()
 	claim := order.Claim{Order: ordertest.Order("O1"), Lease: lease("first"), Attempt: 1, Intent: intent}
 	pending := order.Record{
-		OrderID: "O1",
-		Total:   claim.Order.Total(),
-		Status:  order.Pending,
-		Intent:  intent,
-		Seq:     1,
+		OrderID: "O1", Total: claim.Order.Total(), Status: order.Pending, Intent: intent, Seq: 1,
 	}
 	claimed := func(fixture) row { return openRow() }
-	waiting := func(fixture) row { // an order that waits for the bank
+	waiting := func(fixture) row { // pending
 		item := settledRows()[1]
 		item["status"] = text(order.Pending)
 		delete(item, "failure")
@@ -37,7 +34,7 @@ func TestEveryPartOfAConditionRefusesByItself(t *testing.T) {
 	release := func(f fixture) error { return f.Release(f.Context(), claim, order.ReasonUnavailable, at(2)) }
 	finish := func(f fixture) error { return f.Finish(f.Context(), claim, outcome(order.Paid), at(2)) }
 	settle := func(f fixture) error { return f.Settle(f.Context(), pending, outcome(order.Paid), at(2)) }
-	for claim, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		row       func(fixture) row
 		do        func(fixture) error
 		attribute string
@@ -59,7 +56,7 @@ func TestEveryPartOfAConditionRefusesByItself(t *testing.T) {
 		"settle: another intent":    {waiting, settle, "intentId", text("pi_other"), order.ErrStale},
 		"settle: a transition more": {waiting, settle, "seq", number(2), order.ErrStale},
 	} {
-		t.Run(claim, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := open(t)
 			item := tt.row(f)
@@ -67,62 +64,58 @@ func TestEveryPartOfAConditionRefusesByItself(t *testing.T) {
 			f.put(item)
 			before := f.rows()
 			if err := tt.do(f); !errors.Is(err, tt.want) {
-				t.Errorf("error = %v, want %v", err, tt.want)
+				t.Errorf("got error %v, want %v", err, tt.want)
 			}
-			if d := diff(f.rows(), before); d != "" {
-				t.Errorf("the row has changed (-got +want):\n%s", d)
+			if diff := cmp.Diff(before, f.rows(), values()); diff != "" {
+				t.Errorf("rows after the rejected write (-want +got):\n%s", diff)
 			}
-			set(item, tt.attribute, tt.row(f)[tt.attribute]) // as it should be
+			set(item, tt.attribute, tt.row(f)[tt.attribute]) // the matching value
 			f.put(item)
 			if err := tt.do(f); err != nil {
-				t.Errorf("with the row as it should be: error = %v, want none", err)
+				t.Errorf("with a matching row: got error %v, want none", err)
 			}
 		})
 	}
 }
 
-// The fence of later writes and the domain's time checks go by the claim, so the claim
-// says what the row says.
-func TestAClaimIsWhatTheRowHolds(t *testing.T) {
+// Later writes and the domain's time checks use the claim, so it must match the row.
+func TestAClaimMatchesItsRow(t *testing.T) {
 	t.Parallel()
 	f := open(t)
-	between := order.Lease{
-		Owner: "first",
-		From:  at(0).Add(400 * time.Microsecond),
-		Until: at(time.Minute).Add(600 * time.Microsecond),
-	}
+	from, until := at(400*time.Microsecond), at(time.Minute+600*time.Microsecond)
+	between := order.Lease{Owner: "first", From: from, Until: until}
 	c, err := f.Begin(t.Context(), ordertest.Order("O1"), between)
 	f.must(err)
 	r := f.loaded("O1")
 	if !c.Lease.Until.Equal(r.Until) || !c.Lease.From.Equal(r.UpdatedAt) || c.Lease.Owner != r.Owner ||
 		c.Attempt != r.Attempt {
-		t.Errorf("claim %+v, attempt %d, want what the row holds: %+v", c.Lease, c.Attempt, r)
+		t.Errorf("got claim %+v, attempt %d, want the values of the row: %+v", c.Lease, c.Attempt, r)
 	}
 }
 
-// Settle reads the order again to find out whether somebody else has made the change.
-// Where it cannot, it has learnt nothing.
-func TestASettleThatCannotReadSaysNothingAboutTheOrder(t *testing.T) {
+// Settle reads the order to check whether the outcome is recorded already. If it cannot
+// read it, it returns that error.
+func TestSettleThatCannotReadReturnsAStoreError(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	f.settled("O1", order.Paid)
 	r := f.loaded("O1")
 	f.Proxy.Reset()
 	f.Proxy.Fail(dynamodbtest.Fault{Operation: "Query", Kind: dynamodbtest.AccessDenied})
-	err := f.Settle(t.Context(), r, outcome(order.Pending), at(time.Hour)) // which no diagram has
+	err := f.Settle(t.Context(), r, outcome(order.Pending), at(time.Hour)) // invalid
 	if err == nil || isDomain(err) || !strings.Contains(err.Error(), "AccessDeniedException") ||
 		f.Proxy.Total() != 1 {
-		t.Errorf("%d calls, error %v, want 1 and that the order could not be read", f.Proxy.Total(), err)
+		t.Errorf("got %d calls and error %v, want 1 and AccessDeniedException", f.Proxy.Total(), err)
 	}
 	f.Proxy.Heal()
 	err = f.Settle(t.Context(), r, outcome(order.Pending), at(time.Hour))
 	if _, ok := errors.AsType[*order.TransitionError](err); !ok {
-		t.Errorf("error = %v, want the transition, now that the order can be read", err)
+		t.Errorf("after Heal: got error %v, want a TransitionError", err)
 	}
 }
 
-// An order that waits is in the index, whatever the row held before: a repaired one may
-// have lost its place there.
+// A row that was repaired by hand may lack the keys of the index. A waiting order must be
+// in the index all the same.
 func TestATransitionToAWaitingStatusSetsBothKeysOfTheIndex(t *testing.T) {
 	t.Parallel()
 	f := open(t)
@@ -134,8 +127,9 @@ func TestATransitionToAWaitingStatusSetsBothKeysOfTheIndex(t *testing.T) {
 	claim := order.Claim{Order: ordertest.Order("O1"), Lease: lease("first"), Attempt: 1, Intent: intent}
 	f.must(f.Finish(t.Context(), claim, outcome(order.Pending), at(time.Second)))
 	got := f.rows()[1]
-	if d := diff([]row{{"openShard": got["openShard"], "dueAt": got["dueAt"]}},
-		[]row{{"openShard": want, "dueAt": number(at(time.Hour + time.Second).UnixMilli())}}); d != "" {
-		t.Errorf("keys of the index (-got +want):\n%s", d)
+	keys := row{"openShard": got["openShard"], "dueAt": got["dueAt"]}
+	wantKeys := row{"openShard": want, "dueAt": millis(time.Hour + time.Second)}
+	if diff := cmp.Diff(wantKeys, keys, values()); diff != "" {
+		t.Errorf("keys of the index (-want +got):\n%s", diff)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"orderonce/domain/order"
 )
 
-// What tests look at from inside: the codec and the retry policy.
+// The codec and the retry policy, for tests.
 
 func DecodeOrder(item row) (order.Record, error) { return decodeOrder(item) }
 
@@ -14,4 +14,4 @@ func DecodeEvent(item row) (order.Event, error) { return decodeEvent(item) }
 
 func EncodeEvent(id order.ID, total order.Money, e order.Event) row { return encodeEvent(id, total, e) }
 
-func Retryer() aws.RetryerV2 { return retryer() } //nolint:ireturn // as the client sees it
+func Retryer() aws.RetryerV2 { return retryer() } //nolint:ireturn // the type that the client uses

@@ -12,7 +12,7 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// lost is what the intent of order O1 says of its lost row.
+// lost returns the part of the record of order O1 that its intent determines.
 func lost() order.Record {
 	o := ordertest.Order("O1")
 	return order.Record{
@@ -25,24 +25,24 @@ func TestRecreateWritesTheRow(t *testing.T) {
 	f := open(t)
 	f.Proxy.Reset()
 	f.must(f.Recreate(t.Context(), lost(), at(time.Second)))
-	if d := cmp.Diff(f.Proxy.Counts(), map[string]int{"Query": 1, "UpdateItem": 1}); d != "" {
-		t.Errorf("calls (-got +want):\n%s", d)
+	if diff := cmp.Diff(map[string]int{"Query": 1, "UpdateItem": 1}, f.Proxy.Counts()); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 	want := openRow()
 	for _, unknown := range []string{"customerId", "owner", "leaseUntil"} {
 		delete(want, unknown)
 	}
-	want["createdAt"] = number(at(time.Second).UnixMilli())
-	want["dueAt"] = number(at(15*time.Minute + time.Second).UnixMilli())
-	if d := diff(f.rows(), []row{want}); d != "" {
-		t.Errorf("(-got +want):\n%s", d)
+	want["createdAt"] = millis(time.Second)
+	want["dueAt"] = millis(15*time.Minute + time.Second)
+	if diff := cmp.Diff([]row{want}, f.rows(), values()); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
 	}
 }
 
-func TestARecreatedOrdersNextEventTakesNoOthersPlace(t *testing.T) {
+func TestARecreatedOrderDoesNotOverwriteEvents(t *testing.T) {
 	t.Parallel()
 	f := open(t)
-	f.put(settledRows()[0]) // event 1 survived its order
+	f.put(settledRows()[0]) // the event remained when the order was lost
 	f.must(f.Recreate(t.Context(), lost(), at(time.Hour)))
 	r := f.loaded("O1")
 	if r.Seq != 1 {
@@ -52,11 +52,11 @@ func TestARecreatedOrdersNextEventTakesNoOthersPlace(t *testing.T) {
 	events := f.loaded("O1").Events
 	if len(events) != 2 || events[0].To != order.ActionRequired || events[1].Seq != 2 ||
 		events[1].To != order.Paid {
-		t.Errorf("got events %+v, want the surviving one and a second", events)
+		t.Errorf("got events %+v, want the remaining one and a second", events)
 	}
 }
 
-func TestARecreatedOrderIsNamedInEachError(t *testing.T) {
+func TestRecreateErrorsNameTheOrder(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	f.settled("O1", order.Paid)
@@ -69,7 +69,7 @@ func TestARecreatedOrderIsNamedInEachError(t *testing.T) {
 	}
 }
 
-func TestRecreateIsRepeatedAfterPassingTrouble(t *testing.T) {
+func TestRecreateRetriesTransientErrors(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []dynamodbtest.Kind{
 		dynamodbtest.Throttled, dynamodbtest.InternalErrorAfter, dynamodbtest.LoseBefore, dynamodbtest.LoseAfter,

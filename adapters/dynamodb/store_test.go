@@ -17,18 +17,18 @@ func TestStore(t *testing.T) {
 	t.Parallel()
 	h := dynamodbtest.Open(t)
 	ordertest.TestStore(t, func(*testing.T) ordertest.Store {
-		return rewritable{dynamodb.New(h.Config, h.Table), h}
+		return editable{dynamodb.New(h.Config, h.Table), h}
 	})
 }
 
-// rewritable is a store whose rows a person edits.
-type rewritable struct {
+// editable is a store whose rows a test can edit.
+type editable struct {
 	*dynamodb.Store
 
 	h *dynamodbtest.Harness
 }
 
-func (r rewritable) Rewrite(ctx context.Context, id order.ID, f order.Fingerprint) error {
+func (r editable) SetFingerprint(ctx context.Context, id order.ID, f order.Fingerprint) error {
 	_, err := r.h.Client.UpdateItem(ctx, &sdk.UpdateItemInput{
 		TableName:                 &r.h.Table,
 		Key:                       row{"orderId": text(id), "sk": text("order")},
@@ -39,7 +39,7 @@ func (r rewritable) Rewrite(ctx context.Context, id order.ID, f order.Fingerprin
 	return err
 }
 
-func (r rewritable) RewriteStatus(ctx context.Context, id order.ID, s order.Status) error {
+func (r editable) SetStatus(ctx context.Context, id order.ID, s order.Status) error {
 	_, err := r.h.Client.UpdateItem(ctx, &sdk.UpdateItemInput{
 		TableName:                 &r.h.Table,
 		Key:                       row{"orderId": text(id), "sk": text("order")},

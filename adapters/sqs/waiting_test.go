@@ -189,7 +189,7 @@ func (w *world) byPeriod(metric, dimension string) map[int][]float64 {
 }
 
 // failing makes the processor's calls of these types fail.
-func failing(err error, kinds ...ordertest.Call) ordertest.Around {
+func failing(err error, kinds ...ordertest.Call) ordertest.Interceptor {
 	return func(c ordertest.Call, do func() error) error {
 		if slices.Contains(kinds, c) {
 			return err
@@ -212,7 +212,7 @@ func TestAnOutageCrossesTheThresholdsOfItsAlarms(t *testing.T) {
 	stripeIsDown := failing(&order.PaymentError{Kind: order.Unavailable, Err: errors.New("503 from Stripe")},
 		ordertest.Prepare, ordertest.Confirm, ordertest.Read)
 	for name, tt := range map[string]struct {
-		fails  ordertest.Around
+		fails  ordertest.Interceptor
 		reason order.Reason
 		orders int // one a minute, from the start
 	}{
@@ -265,9 +265,9 @@ func TestAnOutageCrossesTheThresholdsOfItsAlarms(t *testing.T) {
 
 // processThrough gives the handler the real processor, over a store and a provider in
 // memory, and calls around for each call to them.
-func (w *world) processThrough(around ordertest.Around) {
-	ports := ordertest.Wire{
-		Claims: new(ordertest.Memory), Payments: &ordertest.Bank{Scope: "test"}, Around: around,
+func (w *world) processThrough(around ordertest.Interceptor) {
+	ports := ordertest.Intercepted{
+		Claims: new(ordertest.Memory), Payments: &ordertest.Bank{Scope: "test"}, Intercept: around,
 	}
 	p := &order.Processor{Claims: ports, Payments: ports, Scope: "test", Now: w.Now, ConfirmTime: time.Second}
 	w.Process = p.Process
@@ -280,7 +280,7 @@ func (w *world) runFor(d, step time.Duration, orders int) {
 	for passed := time.Duration(0); passed < d; passed += step {
 		if minute := int(passed / time.Minute); passed%time.Minute == 0 && minute < orders {
 			body := orderWithID(fmt.Sprintf("ORD%d", minute))
-			w.send(strings.Replace(body, "pm_1MqLiJLkdIwHu7ix", ordertest.CardOf(ordertest.Pays), 1))
+			w.send(strings.Replace(body, "pm_1MqLiJLkdIwHu7ix", ordertest.PaymentMethod(ordertest.Pays), 1))
 		}
 		if len(w.visible()) > 0 {
 			w.deliverVisible()

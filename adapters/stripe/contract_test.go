@@ -33,7 +33,7 @@ func TestPayments(t *testing.T) {
 			},
 			Declines:   func(id order.ID) int { return len(ledger(s, id, stripetest.Declined)) },
 			CatchUp:    func() { s.Advance(searchLag) },
-			Fail:       func(c ordertest.Call, m ordertest.Mishap) { s.Fail(faultOf(c, m)) },
+			Fail:       func(c ordertest.Call, m ordertest.Fault) { s.Fail(faultOf(c, m)) },
 			ForgetKeys: func() { do(func(m *stripetest.Machine) error { m.ForgetKeys(); return nil }) },
 			CustomerPays: func(id order.IntentID) {
 				do(func(m *stripetest.Machine) error { return m.CustomerPays(s.Now(), string(id)) })
@@ -83,7 +83,7 @@ func methodOf(c ordertest.Card) string {
 	switch c {
 	case ordertest.Declines:
 		return "pm_card_chargeDeclinedInsufficientFunds"
-	case ordertest.WantsTheCustomer:
+	case ordertest.NeedsAuthentication:
 		return "pm_card_authenticationRequired"
 	case ordertest.TakesDays:
 		return "pm_usBankAccount_processing"
@@ -94,18 +94,18 @@ func methodOf(c ordertest.Card) string {
 	return "pm_card_visa"
 }
 
-func faultOf(c ordertest.Call, m ordertest.Mishap) stripetest.Fault {
+func faultOf(c ordertest.Call, m ordertest.Fault) stripetest.Fault {
 	on := map[ordertest.Call]stripetest.Endpoint{
 		ordertest.Prepare: stripetest.Create, ordertest.Confirm: stripetest.Confirm, ordertest.Read: stripetest.Read,
 		ordertest.Find: stripetest.Search,
 	}
-	kind := map[ordertest.Mishap]stripetest.FaultKind{
-		ordertest.SaysUnavailable:         stripetest.RateLimited,
-		ordertest.SaysMisconfigured:       stripetest.Unauthorized,
-		ordertest.NeverArrives:            stripetest.LoseRequest,
-		ordertest.LosesTheAnswer:          stripetest.LoseResponse,
-		ordertest.FailsForTheKey:          stripetest.ServerErrorBeforeEffect,
-		ordertest.DoesItButFailsForTheKey: stripetest.ServerErrorAfterEffect,
+	kind := map[ordertest.Fault]stripetest.FaultKind{
+		ordertest.ReturnsUnavailable:       stripetest.RateLimited,
+		ordertest.ReturnsMisconfigured:     stripetest.Unauthorized,
+		ordertest.LosesRequest:             stripetest.LoseRequest,
+		ordertest.LosesResponse:            stripetest.LoseResponse,
+		ordertest.StoresFailure:            stripetest.ServerErrorBeforeEffect,
+		ordertest.StoresFailureAfterEffect: stripetest.ServerErrorAfterEffect,
 	}
 	return stripetest.Fault{Kind: kind[m], On: on[c]}
 }

@@ -9,89 +9,87 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// mostCalls is what the longest delivery of these tests makes.
-const mostCalls = 6
+// maxCalls is the number of calls of the longest delivery in these tests.
+const maxCalls = 6
 
-// ends is what the order of each card must come to, whatever happens on the way.
-func ends() map[ordertest.Card]order.Status {
+// finalStatuses maps each card to the status that its order must reach.
+func finalStatuses() map[ordertest.Card]order.Status {
 	return map[ordertest.Card]order.Status{
-		ordertest.Pays:             order.Paid,
-		ordertest.Declines:         order.Declined,
-		ordertest.WantsTheCustomer: order.ActionRequired,
-		ordertest.TakesDays:        order.Pending,
+		ordertest.Pays:                order.Paid,
+		ordertest.Declines:            order.Declined,
+		ordertest.NeedsAuthentication: order.ActionRequired,
+		ordertest.TakesDays:           order.Pending,
 	}
 }
 
-// worlds runs do once for each card, with a provider that keeps its keys and with one
-// that forgets them between any two deliveries.
-func worlds(t *testing.T, do func(w *world, forget func(), end order.Status)) {
+// forEachCard runs do for each card, with a provider that keeps its keys and with one
+// that forgets them after each delivery.
+func forEachCard(t *testing.T, do func(w *world, want final)) {
 	t.Helper()
-	for card, end := range ends() {
+	for card, status := range finalStatuses() {
 		for _, forgets := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, keys forgotten: %t", card, forgets), func(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t, card)
-				do(w, func() {
-					if forgets {
-						w.bank.ForgetKeys()
-					}
-				}, end)
+				w.forgetsKeys = forgets
+				do(w, settled(status))
 			})
 		}
 	}
 }
 
-// again is the same world before anything happened.
-func (w *world) again() {
+// reset returns the world to its initial state.
+func (w *world) reset() {
 	w.store, w.bank = new(ordertest.Memory), &ordertest.Bank{Scope: "test"}
 	w.payments, w.now = w.bank, noon()
 }
 
-// Three workers in a row die, each at any call, just before or just after it; the fourth
-// one lives.
-func TestCrashesAnywhereChargeOnce(t *testing.T) {
+// Three workers in a row crash, each just before or just after any call. The fourth one
+// completes.
+func TestThreeCrashesAnywhereChargeOnce(t *testing.T) {
 	t.Parallel()
-	worlds(t, func(w *world, forget func(), end order.Status) {
-		var deaths int
-		for i := range 2 * mostCalls * 2 * mostCalls * 2 * mostCalls {
-			w.again()
-			for n, rest := 0, i; n < 3; n, rest = n+1, rest/(2*mostCalls) {
-				if w.crash(ordertest.DiesAt(rest%(2*mostCalls)/2, rest%2 == 0)) {
-					deaths++
+	forEachCard(t, func(w *world, want final) {
+		var crashes int
+		for i := range 2 * maxCalls * 2 * maxCalls * 2 * maxCalls {
+			w.reset()
+			for n, rest := 0, i; n < 3; n, rest = n+1, rest/(2*maxCalls) {
+				if w.crash(ordertest.CrashAt(rest%(2*maxCalls)/2, rest%2 == 0)) {
+					crashes++
 				}
-				w.isTrue()
-				forget()
+				if v := w.violations(); v != "" {
+					w.Fatalf("history %d, after crash %d: %s", i, n, v)
+				}
 			}
-			w.settledAs(w.redeliver(asIs), end)
-			if w.Failed() {
-				w.Fatalf("in world %d", i)
+			if got := w.final(w.redeliver(noFault)); got != want {
+				w.Fatalf("history %d: got %+v, want %+v", i, got, want)
 			}
 		}
-		if deaths == 0 {
-			w.Error("nobody died")
+		if crashes == 0 {
+			w.Error("got no crash, want some")
 		}
 	})
 }
 
-func TestLostCallsChargeOnce(t *testing.T) {
+func TestTwoLostCallsAnywhereChargeOnce(t *testing.T) {
 	t.Parallel()
 	all := []ordertest.Call{
-		ordertest.Begin, ordertest.Prepare, ordertest.Bind, ordertest.Confirm, ordertest.Read, ordertest.Finish, ordertest.Release,
+		ordertest.Begin, ordertest.Prepare, ordertest.Bind, ordertest.Confirm,
+		ordertest.Read, ordertest.Finish, ordertest.Release,
 	}
-	lose := []func(ordertest.Call) ordertest.Around{ordertest.LosesTheAnswerOf, ordertest.NeverReaches}
-	worlds(t, func(w *world, forget func(), end order.Status) {
+	lose := []func(ordertest.Call) ordertest.Interceptor{ordertest.LoseResponseOf, ordertest.LoseRequestOf}
+	forEachCard(t, func(w *world, want final) {
 		for _, first := range all {
 			for _, second := range all {
 				for i := range 4 {
-					w.again()
-					w.redeliver(lose[i%2](first))
-					w.isTrue()
-					forget()
-					w.redeliver(lose[i/2](second))
-					w.isTrue()
-					forget()
-					if w.settledAs(w.redeliver(asIs), end); w.Failed() {
-						w.Fatalf("lost %s, then %s (%d)", first, second, i)
+					w.reset()
+					for _, fault := range []ordertest.Interceptor{lose[i%2](first), lose[i/2](second)} {
+						w.redeliver(fault)
+						if v := w.violations(); v != "" {
+							w.Fatalf("lost %s, then %s (%d): %s", first, second, i, v)
+						}
+					}
+					if got := w.final(w.redeliver(noFault)); got != want {
+						w.Fatalf("lost %s, then %s (%d): got %+v, want %+v", first, second, i, got, want)
 					}
 				}
 			}
@@ -99,83 +97,95 @@ func TestLostCallsChargeOnce(t *testing.T) {
 	})
 }
 
-// A worker freezes at any call, just before or just after it. Its lease ends, another one
-// does all the work, and the frozen one goes on as if nothing had happened.
-func TestFrozenWorkersChargeOnce(t *testing.T) {
+// A worker freezes just before or just after any call. Its lease expires, another worker
+// settles the order, and then the frozen worker continues.
+func TestAFrozenWorkerDoesNotChargeTwice(t *testing.T) {
 	t.Parallel()
-	worlds(t, func(w *world, forget func(), end order.Status) {
-		for i := range 2 * mostCalls {
-			w.again()
+	forEachCard(t, func(w *world, want final) {
+		for i := range 2 * maxCalls {
+			w.reset()
+			settleElsewhere := func() {
+				if got := w.processElsewhere(); got != want {
+					w.Fatalf("frozen at call %d, the other worker: got %+v, want %+v", i, got, want)
+				}
+			}
 			n := i / 2
-			got := w.deliver(func(_ ordertest.Call, do func() error) error {
+			frozen := w.deliver(func(_ ordertest.Call, do func() error) error {
 				n--
 				if n == -1 && i%2 == 0 {
-					w.otherWorks(forget, end)
+					settleElsewhere()
 				}
 				err := do()
 				if n == -1 && i%2 == 1 {
-					w.otherWorks(forget, end)
+					settleElsewhere()
 				}
 				return err
 			})
-			w.isTrue()
-			if got.Verdict == order.Park || got.Verdict == order.Done && got.Status != end {
-				w.Fatalf("frozen at call %d: got %+v, want it to end as %s", i, got, end)
+			if frozen.Verdict == order.Park || frozen.Verdict == order.Done && frozen.Status != want.Status {
+				w.Fatalf("frozen at call %d: got %+v, want it settled as %s or redelivered", i, frozen, want.Status)
 			}
-			w.settledAs(w.redeliver(asIs), end)
+			if got := w.final(w.redeliver(noFault)); got != want {
+				w.Fatalf("frozen at call %d: got %+v, want %+v", i, got, want)
+			}
 		}
 	})
 }
 
-// A worker that froze in its first Prepare hears, once it goes on, that the key was used
-// for something else: by the one that settled the order meanwhile, perhaps of an older
-// release. That is no reason to call a person.
-func TestAFrozenWorkerDoesNotParkWhatOthersSettled(t *testing.T) {
+// A worker freezes in its first Prepare. The key is used with other parameters meanwhile,
+// for example by an older release, and the order is settled. The frozen worker then gets
+// KeyReused, which must not park the order.
+func TestAFrozenWorkerDoesNotParkASettledOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, ordertest.Pays)
-	got := w.deliver(only(ordertest.Prepare, func(func() error) error {
-		w.otherWorks(func() {}, order.Paid)
+	want := settled(order.Paid)
+	got := w.deliver(intercept(ordertest.Prepare, func(func() error) error {
+		if got := w.processElsewhere(); got != want {
+			t.Errorf("the other worker: got %+v, want %+v", got, want)
+		}
 		return &order.PaymentError{Kind: order.KeyReused, Err: ordertest.ErrConnection}
 	}))
 	if got.Verdict != order.Redeliver || got.Reason != order.ReasonClaimLost {
 		t.Errorf("got %s for %s, want %s for %s", got.Verdict, got.Reason, order.Redeliver, order.ReasonClaimLost)
 	}
-	w.settledAs(w.redeliver(asIs), order.Paid)
+	if got := w.final(w.redeliver(noFault)); got != want {
+		t.Errorf("after the redelivery: got %+v, want %+v", got, want)
+	}
 }
 
-// otherWorks is a delivery to another worker while the first one is frozen.
-func (w *world) otherWorks(forget func(), end order.Status) {
+// processElsewhere delivers the order to another worker while the first one is frozen.
+func (w *world) processElsewhere() final {
 	now := w.now
-	forget()
-	w.settledAs(w.redeliver(asIs), end)
-	forget()
+	w.forgetKeys()
+	got := w.final(w.redeliver(noFault))
+	w.forgetKeys()
 	w.now = now.Add(2 * time.Hour)
+	return got
 }
 
-// The provider has any two mishaps in a row, at any calls, and also keeps failures under
-// keys.
-func TestMishapsChargeOnce(t *testing.T) {
+// The provider has any two faults at any calls, including stored failures.
+func TestTwoProviderFaultsChargeOnce(t *testing.T) {
 	t.Parallel()
 	calls := []ordertest.Call{ordertest.Prepare, ordertest.Confirm, ordertest.Read}
-	mishaps := []ordertest.Mishap{
-		ordertest.SaysUnavailable, ordertest.SaysMisconfigured, ordertest.NeverArrives, ordertest.LosesTheAnswer,
-		ordertest.FailsForTheKey, ordertest.DoesItButFailsForTheKey,
+	faults := []ordertest.Fault{
+		ordertest.ReturnsUnavailable, ordertest.ReturnsMisconfigured, ordertest.LosesRequest,
+		ordertest.LosesResponse, ordertest.StoresFailure, ordertest.StoresFailureAfterEffect,
 	}
-	n := len(calls) * len(mishaps)
-	worlds(t, func(w *world, forget func(), end order.Status) {
+	n := len(calls) * len(faults)
+	forEachCard(t, func(w *world, want final) {
 		for i := range n * n {
-			w.again()
+			w.reset()
 			for _, j := range []int{i % n, i / n} {
-				w.bank.Fail(calls[j%len(calls)], mishaps[j/len(calls)])
+				w.bank.Fail(calls[j%len(calls)], faults[j/len(calls)])
 			}
 			var last order.Result
 			for deliveries := 0; deliveries < 4 && last.Verdict != order.Done; deliveries++ {
-				last = w.redeliver(asIs)
-				w.isTrue()
-				forget()
+				last = w.redeliver(noFault)
+				if v := w.violations(); v != "" {
+					w.Fatalf("history %d: %s", i, v)
+				}
 			}
-			if w.settledAs(last, end); w.Failed() {
-				w.Fatalf("in world %d", i)
+			if got := w.final(last); got != want {
+				w.Fatalf("history %d: got %+v, want %+v", i, got, want)
 			}
 		}
 	})

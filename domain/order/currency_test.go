@@ -8,10 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"orderonce/domain/order"
 )
 
-// presentment lists the currencies of docs.stripe.com/currencies (2026), section
+// presentment has the currencies of docs.stripe.com/currencies (2026), section
 // "Supported presentment currencies", in lower case, with the three-decimal currencies
 // that the page lists for accounts in the United Arab Emirates. XCG replaced ANG in 2025,
 // and the page lists both. BGN is gone: Bulgaria has paid in EUR since 2026-01-01
@@ -34,7 +36,7 @@ const (
 	wholeHundreds = "isk ugx"
 )
 
-// maxima has what the section "Minimum and maximum charge amounts" names. See
+// maxima has the maxima of the section "Minimum and maximum charge amounts". See
 // Currency.Max.
 func maxima() map[string]int64 {
 	return map[string]int64{
@@ -52,14 +54,17 @@ func TestTheCurrenciesAreThoseOfTheDocumentation(t *testing.T) {
 		}
 	}
 	if want := strings.Fields(presentment); !slices.Equal(valid, want) {
-		t.Errorf("ValidCurrency accepts\n%v, want\n%v", valid, want)
+		t.Errorf("valid currencies (-want +got):\n%s", cmp.Diff(want, valid))
 	}
 	if list := strings.Fields(order.Currencies); !slices.Equal(valid, list) {
-		t.Errorf("listed are\n%v, want each once, sorted\n%v", list, valid)
+		t.Errorf("listed currencies, want each once, sorted (-want +got):\n%s", cmp.Diff(valid, list))
 	}
-	for _, s := range []string{"", "US", "USD", "usdd", " us", "us ", "d e", "   ", "xxx", "bgn", "hrk"} {
+	for _, s := range []string{
+		"", " ", "us", "US", "USD", "Usd", "usdd", "usd ", " usd", "usd\n", " us", "us ", "d e", "   ", "usd eur", "aed afn all",
+		"xxx", "bgn", "hrk",
+	} {
 		if order.ValidCurrency(s) {
-			t.Errorf("%q is accepted", s)
+			t.Errorf("%q: got a valid currency, want an invalid one", s)
 		}
 	}
 }
@@ -116,7 +121,7 @@ func TestMoneyIsValidWithinItsLimitsAndSteps(t *testing.T) {
 	}
 }
 
-func TestAnAmountBeyondItsCurrencyIsRefusedWithTheCurrencysLimit(t *testing.T) {
+func TestAnInvalidAmountIsRejectedWithTheLimitOfItsCurrency(t *testing.T) {
 	t.Parallel()
 	for want, m := range map[string]order.Money{
 		"amount 100000000: want 1 to 99999999 in usd":         {Amount: 100_000_000, Currency: "usd"},
@@ -130,8 +135,7 @@ func TestAnAmountBeyondItsCurrencyIsRefusedWithTheCurrencysLimit(t *testing.T) {
 	}
 }
 
-// TestNoOrderOverflows compares the sum of the largest lines with arithmetic that cannot
-// overflow.
+// The sums of the largest lines are compared with math/big, which cannot overflow.
 func TestNoOrderOverflows(t *testing.T) {
 	t.Parallel()
 	units := []int64{0, 1, 99_999_999, 1 << 40, order.MaxUnitAmount - 1, order.MaxUnitAmount}
@@ -151,7 +155,7 @@ func TestNoOrderOverflows(t *testing.T) {
 					possible := exact.Sign() > 0 && exact.Cmp(big.NewInt(order.Currency(code).Max())) <= 0
 					o, err := order.New(d)
 					if (err == nil) != possible || possible && o.Total().Amount != exact.Int64() {
-						t.Errorf("%s, 1 x %d + 99 x %d x %d: got %v, %v, want %v to be possible: %t",
+						t.Errorf("%s, 1 x %d + 99 x %d x %d: got %v, %v, want %v, valid: %t",
 							code, first, quantity, unit, o.Total(), err, exact, possible)
 					}
 				}
@@ -167,10 +171,15 @@ func TestNoOrderOverflows(t *testing.T) {
 	}
 }
 
-func TestMoneyIsWrittenAsPeopleWriteIt(t *testing.T) {
+func TestMoneyString(t *testing.T) {
 	t.Parallel()
 	for want, m := range map[string]order.Money{
 		"19.99 USD":         {1999, "usd"},
+		"12.00 SEK":         {1200, "sek"},
+		"12.00 ISK":         {1200, "isk"},
+		"12.00 UGX":         {1200, "ugx"},
+		"1200 JPY":          {1200, "jpy"},
+		"1.200 KWD":         {1200, "kwd"},
 		"0.05 EUR":          {5, "eur"},
 		"0.00 EUR":          {0, "eur"},
 		"999999.99 GBP":     {99_999_999, "gbp"},

@@ -7,9 +7,9 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// changes is a provider that answers its first calls of one kind with another intent than
-// it holds.
-type changes struct {
+// changedIntents is a provider that changes the intent in its first responses to one kind
+// of call.
+type changedIntents struct {
 	order.Payments
 
 	on     ordertest.Call
@@ -18,12 +18,12 @@ type changes struct {
 	left   *int
 }
 
-func (p changes) fresh() changes {
+func (p changedIntents) fresh() changedIntents {
 	p.left = new(p.times)
 	return p
 }
 
-func (p changes) answer(c ordertest.Call, i order.Intent, err error) (order.Intent, error) {
+func (p changedIntents) response(c ordertest.Call, i order.Intent, err error) (order.Intent, error) {
 	if err == nil && c == p.on && *p.left > 0 {
 		*p.left--
 		p.change(&i)
@@ -31,26 +31,26 @@ func (p changes) answer(c ordertest.Call, i order.Intent, err error) (order.Inte
 	return i, err
 }
 
-func (p changes) Prepare(ctx context.Context, o order.Order, k order.Key) (order.Intent, error) {
+func (p changedIntents) Prepare(ctx context.Context, o order.Order, k order.Key) (order.Intent, error) {
 	i, err := p.Payments.Prepare(ctx, o, k)
-	return p.answer(ordertest.Prepare, i, err)
+	return p.response(ordertest.Prepare, i, err)
 }
 
-func (p changes) Confirm(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
+func (p changedIntents) Confirm(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
 	i, err := p.Payments.Confirm(ctx, id, k)
-	return p.answer(ordertest.Confirm, i, err)
+	return p.response(ordertest.Confirm, i, err)
 }
 
-func (p changes) Read(ctx context.Context, id order.IntentID) (order.Intent, error) {
+func (p changedIntents) Read(ctx context.Context, id order.IntentID) (order.Intent, error) {
 	i, err := p.Payments.Read(ctx, id)
-	return p.answer(ordertest.Read, i, err)
+	return p.response(ordertest.Read, i, err)
 }
 
-// confirmsAnother is a provider that answers Confirm about another order, and confirms
-// nothing.
-type confirmsAnother struct{ order.Payments }
+// wrongConfirms is a provider whose Confirm has no effect and returns the intent of
+// another order.
+type wrongConfirms struct{ order.Payments }
 
-func (p confirmsAnother) Confirm(ctx context.Context, id order.IntentID, _ order.Key) (order.Intent, error) {
+func (p wrongConfirms) Confirm(ctx context.Context, id order.IntentID, _ order.Key) (order.Intent, error) {
 	i, err := p.Read(ctx, id)
 	i.OrderID = "ORD-2"
 	return i, err

@@ -9,7 +9,7 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// An order is delivered twice, as any queue may, and charged once.
+// An order is delivered twice and charged once.
 func ExampleProcessor_Process() {
 	o, err := order.New(order.Draft{
 		ID:         "ORD12345",
@@ -32,12 +32,8 @@ func ExampleProcessor_Process() {
 		ConfirmTime: 10 * time.Second,
 	}
 	for _, owner := range []string{"first delivery", "second delivery"} {
-		r := p.Process(
-			context.Background(),
-			o,
-			now,
-			order.Lease{Owner: owner, From: now, Until: now.Add(time.Minute)},
-		)
+		l := order.Lease{Owner: owner, From: now, Until: now.Add(time.Minute)}
+		r := p.Process(context.Background(), o, now, l)
 		fmt.Println(owner+":", r.Verdict, r.Reason, r.Status)
 	}
 	fmt.Println("charged:", bank.Charges(o.ID()))
@@ -47,8 +43,7 @@ func ExampleProcessor_Process() {
 	// charged: [39.98 USD]
 }
 
-// A bank that only wants the customer has not declined, although the intent is in the
-// same state.
+// An intent that needs authentication is not declined, although its state is the same.
 func ExampleOutcomeOf() {
 	for _, code := range []string{"insufficient_funds", "authentication_required"} {
 		o, settled := order.OutcomeOf(order.Intent{
@@ -94,7 +89,7 @@ func ExampleMoney_String() {
 	// 5.120 KWD
 }
 
-// Every problem is named, but nothing that may be personal or payment data.
+// The problems list every invalid field, without personal or payment data.
 func ExampleNew() {
 	_, err := order.New(order.Draft{
 		ID:         "ORD12345",
@@ -103,7 +98,7 @@ func ExampleNew() {
 		Lines:      []order.Line{{SKU: "TSHIRT-M", Quantity: 0, UnitAmount: 1999}},
 		Payment:    order.Payment{Customer: "cus_pretend", Method: "4242424242424242"},
 	})
-	for _, p := range err.(*order.InvalidError).Problems { //nolint:errorlint,forcetypeassert // New promises the type
+	for _, p := range err.(*order.InvalidError).Problems { //nolint:errorlint,forcetypeassert // New documents the type
 		fmt.Println(p)
 	}
 	// Output:

@@ -3,14 +3,14 @@ package order
 // Currencies is the list behind ValidCurrency.
 const Currencies = currencies
 
-// NewInRelease2 is New of a later release, which writes fingerprints of a second version
-// and still knows the first.
+// NewInRelease2 is New of a later release that writes fingerprints of a second version
+// and knows the first.
 func NewInRelease2(d Draft) (Order, error) {
 	o, err := New(d)
 	if err != nil {
 		return Order{}, err
 	}
-	v2 := "v2:" + o.fingerprint // as good as any other hash of every field
+	v2 := "v2:" + o.fingerprint // stands for another hash of every field
 	o.fingerprint, o.known = v2, append([]Fingerprint{v2}, o.known...)
 	return o, nil
 }

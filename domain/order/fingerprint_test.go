@@ -1,6 +1,7 @@
 package order_test
 
 import (
+	"strings"
 	"testing"
 
 	"orderonce/domain/order"
@@ -16,8 +17,8 @@ func fingerprint(t *testing.T, d order.Draft) order.Fingerprint {
 	return o.Fingerprint()
 }
 
-// Every row in every table carries such a value. If this test fails, redelivered orders
-// would be parked as conflicts: do not change the value, add a version.
+// Every record contains this value. If it changed, redelivered orders would be parked as
+// conflicts. Add a version instead.
 func TestFingerprintV1NeverChanges(t *testing.T) {
 	t.Parallel()
 	const want = "v1:9951b066c51941c9e23486dfe07cac343a46d9a8c6f699f6c4f0f3ed3fed20eb"
@@ -46,17 +47,17 @@ func TestFingerprintDiffersWithEveryField(t *testing.T) {
 		"same total": func(d *order.Draft) {
 			d.Lines[0].Quantity, d.Lines[0].UnitAmount = 1999, 1
 		},
-		"letter moved on": func(d *order.Draft) { d.ID, d.CustomerID = "ORD-", "1CUST987" },
+		"a letter moved to the next field": func(d *order.Draft) { d.ID, d.CustomerID = "ORD-", "1CUST987" },
 		"payment swapped": func(d *order.Draft) {
 			d.Payment = order.Payment{Customer: d.Payment.Method, Method: d.Payment.Customer}
 		},
-		"payment moved on": func(d *order.Draft) {
+		"letters moved within the payment": func(d *order.Draft) {
 			d.Payment = order.Payment{Customer: "cus_pretendpm", Method: "x_card_visa"}
 		},
 	} {
 		f := fingerprint(t, with(change))
 		if other, taken := seen[f]; taken {
-			t.Errorf("%q and %q have one fingerprint", name, other)
+			t.Errorf("%q: got the fingerprint of %q, want another one", name, other)
 		}
 		seen[f] = name
 	}
@@ -78,6 +79,17 @@ func TestFingerprintMatchesInItsOwnVersion(t *testing.T) {
 	} {
 		if same, known := c.f.Matches(o); same != c.same || known != c.known {
 			t.Errorf("%q: got same %t, known %t, want %t, %t", c.f, same, known, c.same, c.known)
+		}
+	}
+}
+
+func TestAFingerprintIsComparedInFull(t *testing.T) {
+	t.Parallel()
+	o := ordertest.Order("ORD-1")
+	mine := string(o.Fingerprint())
+	for _, other := range []string{strings.ToUpper(mine[3:]), mine[3:10], mine[3:] + "0", ""} {
+		if same, known := order.Fingerprint(mine[:3] + other).Matches(o); same || !known {
+			t.Errorf("%q: got same %t, known %t, want false, true", other, same, known)
 		}
 	}
 }

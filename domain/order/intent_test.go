@@ -6,7 +6,7 @@ import (
 	"orderonce/domain/order"
 )
 
-func TestOutcomeOfReadsEveryState(t *testing.T) {
+func TestOutcomeOfEveryIntentState(t *testing.T) {
 	t.Parallel()
 	var (
 		none     order.Failure
@@ -18,7 +18,7 @@ func TestOutcomeOfReadsEveryState(t *testing.T) {
 	for _, c := range []struct {
 		state   order.IntentState
 		failure order.Failure
-		status  order.Status // "" if it is not settled
+		status  order.Status // "" if the order is not settled
 		code    string
 	}{
 		{order.Succeeded, none, order.Paid, ""},
@@ -49,7 +49,7 @@ func TestOutcomeOfReadsEveryState(t *testing.T) {
 			t.Errorf("%s %+v: got %+v, settled %t, want %+v", c.state, c.failure, got, settled, want)
 		}
 		if settled && order.Open.Transition(got.Status) != nil {
-			t.Errorf("%s: no open order can become %s", c.state, got.Status)
+			t.Errorf("%s: got %s, want a status that may follow open", c.state, got.Status)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"orderonce/domain/order"
 )
 
-func TestKeysAreMadeOfScopeOrderStepAndAttempt(t *testing.T) {
+func TestKeysConsistOfScopeOrderStepAndAttempt(t *testing.T) {
 	t.Parallel()
 	for want, k := range map[string]order.Key{
 		"prod/order/ORD-1/prepare":   order.PrepareKey("prod", "ORD-1"),
@@ -20,7 +20,7 @@ func TestKeysAreMadeOfScopeOrderStepAndAttempt(t *testing.T) {
 	}
 }
 
-func TestKeysFitWhatStripeAllows(t *testing.T) {
+func TestKeysFitStripesLimit(t *testing.T) {
 	t.Parallel()
 	scope, id := order.Scope(strings.Repeat("s", 32)), order.ID(strings.Repeat("i", 64))
 	for _, k := range []order.Key{order.PrepareAgainKey(scope, id, 1<<62), order.ConfirmKey(scope, id, 1<<62)} {
@@ -34,13 +34,26 @@ func TestScopeIsAShortName(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{"p", "prod", "staging-eu", "a1-", strings.Repeat("s", 32)} {
 		if got, err := order.NewScope(s); string(got) != s || err != nil {
-			t.Errorf("%q: got %q, %v, want it accepted", s, got, err)
+			t.Errorf("%q: got %q, %v, want the scope", s, got, err)
 		}
 	}
 	for _, s := range []string{"", "1a", "-a", "Prod", "pRod", "a/b", "a b", "ä", "a_b", strings.Repeat("s", 33)} {
 		if got, err := order.NewScope(s); got != "" || err == nil ||
 			!strings.Contains(err.Error(), order.ScopeRule) {
-			t.Errorf("%q: got %q, %v, want an error that tells the rule", s, got, err)
+			t.Errorf("%q: got %q, %v, want an error with the rule", s, got, err)
+		}
+	}
+}
+
+func TestNewScopeAcceptsExactlyItsRanges(t *testing.T) {
+	t.Parallel()
+	for scope, want := range map[string]bool{
+		"a": true, "z": true, "az09-": true,
+		"aA": false, "aZ": false, "`": false, "{": false, "a@": false, "a[": false, "0": false, "-": false,
+	} {
+		_, err := order.NewScope(scope)
+		if got := err == nil; got != want {
+			t.Errorf("scope %q: got valid %t (%v), want %t", scope, got, err, want)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-func TestNewTakesWhatTheDraftSays(t *testing.T) {
+func TestNewReturnsTheOrderOfTheDraft(t *testing.T) {
 	t.Parallel()
 	d := ordertest.Draft("ORD-1")
 	o, err := order.New(d)
@@ -21,28 +21,28 @@ func TestNewTakesWhatTheDraftSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	if o.ID() != "ORD-1" || o.CustomerID() != d.CustomerID || o.Payment() != d.Payment {
-		t.Errorf("got %+v, want what %+v says", o, d)
+		t.Errorf("got %+v, want the values of %+v", o, d)
 	}
 	if got, want := o.Total(), (order.Money{Amount: 3998, Currency: "usd"}); got != want {
 		t.Errorf("got total %v, want %v", got, want)
 	}
 }
 
-// with is a valid draft with one change.
+// with returns a valid draft with one change.
 func with(change func(*order.Draft)) order.Draft {
 	d := ordertest.Draft("ORD-1")
 	change(&d)
 	return d
 }
 
-// oneLine is a draft of one line in one currency.
+// oneLine returns a draft of one line.
 func oneLine(currency string, quantity, unitAmount int64) order.Draft {
 	return with(func(d *order.Draft) {
 		d.Currency, d.Lines = currency, []order.Line{{SKU: "MUG", Quantity: quantity, UnitAmount: unitAmount}}
 	})
 }
 
-func TestNewHoldsEveryLimit(t *testing.T) {
+func TestNewEnforcesEveryLimit(t *testing.T) {
 	t.Parallel()
 	id := func(s string) order.Draft { return with(func(d *order.Draft) { d.ID = s }) }
 	customer := func(s string) order.Draft { return with(func(d *order.Draft) { d.CustomerID = s }) }
@@ -56,7 +56,7 @@ func TestNewHoldsEveryLimit(t *testing.T) {
 	}
 	for _, c := range []struct {
 		draft order.Draft
-		field string // of the one problem; "" if there is none
+		field string // of the problems, separated by commas; "" if there are none
 	}{
 		{id(""), "orderId"},
 		{id("A"), ""},
@@ -115,7 +115,9 @@ func TestNewHoldsEveryLimit(t *testing.T) {
 		{oneLine("xxx", 1, 100_000_000), "currency"},
 		{oneLine("xxx", 1, 1_000_000_000_000), "currency,lines[0].unitAmount"},
 		{with(func(d *order.Draft) {
-			d.Lines = []order.Line{{SKU: "A", Quantity: 1, UnitAmount: 100_000_000}, {SKU: "B", Quantity: 1, UnitAmount: 200_000_000}}
+			d.Lines = []order.Line{
+				{SKU: "A", Quantity: 1, UnitAmount: 100_000_000}, {SKU: "B", Quantity: 1, UnitAmount: 200_000_000},
+			}
 		}), "lines[0].unitAmount,lines[1].unitAmount"},
 		{oneLine("usd", 1, 1<<63-1), "lines[0].unitAmount"},
 		{oneLine("usd", 1_000_000, 99_999_999), "total"},
@@ -139,8 +141,8 @@ func TestNewHoldsEveryLimit(t *testing.T) {
 	}
 }
 
-// problems is what New says of d; its error must be an InvalidError with at least one, or
-// nil.
+// problems returns the problems of d. The error of New must be nil or an InvalidError
+// with at least one.
 func problems(t *testing.T, d order.Draft) []order.Problem {
 	t.Helper()
 	o, err := order.New(d)
@@ -154,23 +156,22 @@ func problems(t *testing.T, d order.Draft) []order.Problem {
 	return invalid.Problems
 }
 
-func TestNewNamesEveryProblemAtOnce(t *testing.T) {
+func TestNewListsEveryProblem(t *testing.T) {
 	t.Parallel()
-	_, err := order.New(
-		order.Draft{ID: "a b", Currency: "USD", Lines: []order.Line{{SKU: "A", Quantity: 0, UnitAmount: -1}}},
-	)
+	lines := []order.Line{{SKU: "A", Quantity: 0, UnitAmount: -1}}
+	_, err := order.New(order.Draft{ID: "a b", Currency: "USD", Lines: lines})
 	for _, want := range []string{
 		`orderId [withheld: length 3, with ' ']: want 1 to 64`, "customerId: want", `currency "USD"`,
 		"payment.customer: want", "payment.method: want",
 		"lines[0].quantity 0: want 1 to 1000000", "lines[0].unitAmount -1: want 0 to 999999999999",
 	} {
 		if !strings.Contains(fmt.Sprint(err), want) {
-			t.Errorf("got %v, want it to say %q", err, want)
+			t.Errorf("got %v, want an error with %q", err, want)
 		}
 	}
 }
 
-func TestATotalThatNoChargeCanHoldIsSaid(t *testing.T) {
+func TestNewReportsATotalThatCannotBeCharged(t *testing.T) {
 	t.Parallel()
 	for want, d := range map[string]order.Draft{
 		"total: want at most 99999999 in usd: the lines add up to more than one charge can hold":     oneLine("usd", 2, 50_000_000),
@@ -187,46 +188,13 @@ func TestATotalThatNoChargeCanHoldIsSaid(t *testing.T) {
 	}
 }
 
-func TestAStrangersTextIsRepeatedOnlyIfItIsShortAndPlain(t *testing.T) {
-	t.Parallel()
-	for s, want := range map[string]string{
-		"":                                   `""`,
-		"USD":                                `"USD"`,
-		".ORD-12_3":                          `".ORD-12_3"`,
-		strings.Repeat("x", 32):              `"` + strings.Repeat("x", 32) + `"`,
-		strings.Repeat("x", 33):              "[withheld: length 33]",
-		"1234567":                            `"1234567"`,
-		"1980-02-30":                         "[withheld: length 10, with 8 digits]",
-		strings.Repeat("4", 33):              "[withheld: length 33, with 33 digits]",
-		"jane.doe@example.com":               "[withheld: length 20, with '@']",
-		"Jane Doe, 1 Main Street":            "[withheld: length 23, with ' ']",
-		"J\u00fcrgen":                        "[withheld: length 6, with '\\u00fc']",
-		"a\nb":                               "[withheld: length 3, with '\\n']",
-		"a\xff":                              "[withheld: length 2, with '\\ufffd']",
-		strings.Repeat("x", 80) + cardNumber: "[withheld: length 96, with 16 digits]", // no head of it is shown either
-		strings.Repeat("x ", 1<<20):          "[withheld: length 2097152, with ' ']",
-	} {
-		if got := order.Quote(s); got != want {
-			t.Errorf("%.40q: got %s, want %s", s, got, want)
-		}
-		if got, want := order.Printable(s), want[0] == '"'; got != want {
-			t.Errorf("%.40q: got plain: %t, want %t", s, got, want)
-		}
-	}
-	for n, want := range map[int64]string{
-		0: "0", -2500: "-2500", 9_999_999: "9999999", -19_800_230: "[withheld: 8 digits]", 1<<63 - 1: "[withheld: 19 digits]",
-	} {
-		if got := order.QuoteInt(n); got != want {
-			t.Errorf("%d: got %s, want %s", n, got, want)
-		}
-	}
-}
-
 const cardNumber = "4242424242424242" // Stripe's test card
 
-func TestProblemsNeverTellWhoPaysWithWhat(t *testing.T) {
+func TestProblemsContainNoPersonalOrPaymentData(t *testing.T) {
 	t.Parallel()
-	for _, secret := range []string{"jane.doe@example.com", "Jane Doe, 1 Main Street", "+49 151 23456", cardNumber, "4242-4242-4242"} {
+	for _, secret := range []string{
+		"jane.doe@example.com", "Jane Doe, 1 Main Street", "+49 151 23456", cardNumber, "4242-4242-4242",
+	} {
 		d := order.Draft{
 			ID: " " + secret, CustomerID: " " + secret, Currency: secret, Lines: []order.Line{{SKU: " " + secret}},
 			Payment: order.Payment{Customer: secret, Method: secret},
@@ -238,7 +206,7 @@ func TestProblemsNeverTellWhoPaysWithWhat(t *testing.T) {
 	d := ordertest.Draft("ORD-1")
 	d.CustomerID, d.Payment, d.Lines = "CANARY", order.Payment{Customer: "cus_CANARY", Method: "pm_CANARY"}, nil
 	if _, err := order.New(d); err == nil || strings.Contains(err.Error(), "CANARY") {
-		t.Errorf("got %v, want an error about the lines alone", err)
+		t.Errorf("got %v, want an error about the lines only", err)
 	}
 }
 
@@ -258,17 +226,8 @@ func FuzzNew(f *testing.F) {
 	)
 	f.Add("ORD-1", "CUST", "usd", "cus_1", "pm_1", "MUG", int64(1), int64(1999), uint8(2))
 	f.Add("", "a b", "USD", "", "4242", "\n", int64(-1), int64(1<<62), uint8(101))
-	f.Add(
-		"jane.doe@example.com",
-		"c",
-		"Jane Doe, 1 Main Street",
-		"Jane",
-		"Doe",
-		"J\u00fcrgen",
-		int64(19800230),
-		int64(15551234567),
-		uint8(1),
-	)
+	f.Add("jane.doe@example.com", "c", "Jane Doe, 1 Main Street", "Jane", "Doe", "J\u00fcrgen",
+		int64(19800230), int64(15551234567), uint8(1))
 	f.Add("A", "c", "kwd", "cus_1", "pm_1", "s", int64(1_000_000), int64(99_999_999), uint8(100))
 	f.Fuzz(
 		func(t *testing.T, id, customer, currency, payer, method, sku string, quantity, unit int64, lines uint8) {
@@ -278,10 +237,10 @@ func FuzzNew(f *testing.F) {
 			}
 			for _, p := range problems(t, d) {
 				if p.Value != "" && !shown.MatchString(p.Value) {
-					t.Fatalf("%s tells %s", p.Field, p.Value)
+					t.Fatalf("%s: got value %s, want it quoted or withheld", p.Field, p.Value)
 				}
 				if hidden := p.Field == "customerId" || strings.HasPrefix(p.Field, "payment."); hidden && p.Value != "" {
-					t.Fatalf("%s tells %q", p.Field, p.Value)
+					t.Fatalf("%s: got value %q, want none", p.Field, p.Value)
 				}
 			}
 			o, err := order.New(d)
@@ -289,19 +248,19 @@ func FuzzNew(f *testing.F) {
 				return
 			}
 			if err := o.Total().Validate(); err != nil || o.Total().Amount != int64(lines)*quantity*unit {
-				t.Fatalf("an order that cannot be charged was believed: %v, %v", o.Total(), err)
+				t.Fatalf("got total %v (%v), want one that can be charged", o.Total(), err)
 			}
 			if len(order.PrepareAgainKey(order.Scope(strings.Repeat("s", 32)), o.ID(), 1<<62).String()) > 255 {
-				t.Fatal("its key is too long")
+				t.Fatalf("order %q: got a key longer than 255 characters", o.ID())
 			}
 			if again, err := order.New(d); err != nil || !reflect.DeepEqual(again, o) {
-				t.Fatalf("the second time it is %+v, %v, want %+v", again, err, o)
+				t.Fatalf("second call: got %+v, %v, want %+v", again, err, o)
 			}
 		},
 	)
 }
 
-func TestACardNumberInTheWrongFieldIsNotRepeated(t *testing.T) {
+func TestACardNumberInAnyFieldIsNotQuoted(t *testing.T) {
 	t.Parallel()
 	const number = 4242424242424242
 	d := ordertest.Draft("ORD-1")
@@ -310,9 +269,50 @@ func TestACardNumberInTheWrongFieldIsNotRepeated(t *testing.T) {
 	d.CustomerID, d.Payment.Customer, d.Payment.Method = "4242 4242", "4242424242424242", "4242424242424242"
 	_, err := order.New(d)
 	if err == nil {
-		t.Fatal("it was accepted")
+		t.Fatal("got no error, want one")
 	}
 	if strings.Contains(err.Error(), "4242") {
-		t.Errorf("the error repeats it: %v", err)
+		t.Errorf("got error %v, want one without the card number", err)
+	}
+}
+
+// The rules of ids name ranges of letters and digits; each range includes its ends and
+// nothing beside them.
+func TestValidIDAcceptsExactlyItsRanges(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string]bool{
+		"AZaz09": true, "A": true, "Z": true, "a": true, "z": true, "0": true, "9": true,
+		"A@": false, "A[": false, "A`": false, "A{": false, "A/": false, "A:": false,
+	} {
+		if got := order.ValidID(id); got != want {
+			t.Errorf("id %q: valid %v, want %v", id, got, want)
+		}
+	}
+}
+
+func TestValidReferenceAcceptsExactlyItsRanges(t *testing.T) {
+	t.Parallel()
+	for reference, want := range map[string]bool{
+		"az_AZaz09": true, "a_1": true, "z_1": true,
+		"`_1": false, "{_1": false, "A_1": false, "az_@": false, "az_[": false, "az_`": false, "az_{": false,
+	} {
+		if got := order.ValidReference(reference); got != want {
+			t.Errorf("reference %q: valid %v, want %v", reference, got, want)
+		}
+	}
+}
+
+func TestTheTotalMultipliesByQuantity(t *testing.T) {
+	t.Parallel()
+	for _, quantity := range []int64{1, 2, 999, 1000, 1001, 65_537, order.MaxQuantity} {
+		d := ordertest.Draft("ORD-1")
+		d.Lines = []order.Line{
+			{SKU: "MUG", Quantity: quantity, UnitAmount: 50},
+			{SKU: "CAP", Quantity: 2, UnitAmount: 7},
+		}
+		o, err := order.New(d)
+		if want := (order.Money{Amount: 50*quantity + 14, Currency: "usd"}); err != nil || o.Total() != want {
+			t.Errorf("%d pieces: got %v, %v, want %v", quantity, o.Total(), err, want)
+		}
 	}
 }

@@ -10,85 +10,79 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// A refused confirmation says nothing about the intent, so whatever became of it counts,
+// A refused Confirm does not prove the state of the intent, so every outcome is recorded,
 // and not only a payment.
-func TestARefusedConfirmBelievesWhateverBecameOfTheIntent(t *testing.T) {
+func TestARefusedConfirmRecordsTheIntentsOutcome(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name    string
 		card    ordertest.Card
-		happens func(w *world, confirm func() error)
+		during  func(w *world, confirm func() error)
 		want    order.Status
 		failure string
 	}{
-		{"it was paid", ordertest.Pays, confirms, order.Paid, ""},
-		{"it was declined", ordertest.Declines, confirms, order.Declined, "insufficient_funds"},
-		{"its bank wants the customer", ordertest.WantsTheCustomer, confirms, order.ActionRequired, "authentication_required"},
-		{"its bank takes days", ordertest.TakesDays, confirms, order.Pending, ""},
+		{"it was paid", ordertest.Pays, mustConfirm, order.Paid, ""},
+		{"it was declined", ordertest.Declines, mustConfirm, order.Declined, "insufficient_funds"},
+		{"it needs authentication", ordertest.NeedsAuthentication, mustConfirm, order.ActionRequired, "authentication_required"},
+		{"it takes days", ordertest.TakesDays, mustConfirm, order.Pending, ""},
 		{"it was canceled", ordertest.Pays, func(w *world, _ func() error) { w.bank.Cancel("pi_1") }, order.Canceled, ""},
-		{"its customer paid another way", ordertest.Declines, func(w *world, confirm func() error) {
-			confirms(w, confirm)
+		{"it was declined and paid later", ordertest.Declines, func(w *world, confirm func() error) {
+			mustConfirm(w, confirm)
 			w.bank.CustomerPays("pi_1")
 		}, order.Paid, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, tt.card)
-			got := w.deliver(only(ordertest.Confirm, func(confirm func() error) error {
-				tt.happens(w, confirm)
+			got := w.deliver(intercept(ordertest.Confirm, func(confirm func() error) error {
+				tt.during(w, confirm)
 				return refused()
 			}))
 			r := w.record()
 			if got.Verdict != order.Done || got.Status != tt.want || r.Status != tt.want || r.Failure != tt.failure {
-				t.Errorf("got %s as %s (%v) and a record that is %s (%q), want it done as %s (%q)",
-					got.Verdict, got.Status, got.Err, r.Status, r.Failure, tt.want, tt.failure)
+				t.Errorf("got %+v, record status %s and failure %q, want %s, %s and %q",
+					got, r.Status, r.Failure, order.Done, tt.want, tt.failure)
 			}
 		})
 	}
 }
 
-func confirms(w *world, confirm func() error) {
+func mustConfirm(w *world, confirm func() error) {
 	w.Helper()
 	if err := confirm(); err != nil {
 		w.Errorf("confirm: %v", err)
 	}
 }
 
-// What an attempt could not write down is not acknowledged, whether it made the charge or
-// found it.
-func TestNothingIsAcknowledgedThatCouldNotBeFinished(t *testing.T) {
+// An outcome that could not be recorded is not acknowledged, whether this attempt charged
+// the order or an earlier one.
+func TestAnOrderThatCouldNotBeFinishedIsNotAcknowledged(t *testing.T) {
 	t.Parallel()
-	for _, card := range []ordertest.Card{ordertest.Pays, ordertest.Declines, ordertest.WantsTheCustomer, ordertest.TakesDays} {
+	for card := range finalStatuses() {
 		for _, takeover := range []bool{false, true} {
-			for name, finish := range map[string]func(*world) ordertest.Around{
-				"never arrives":          always(ordertest.NeverReaches(ordertest.Finish)),
-				"loses its answer":       always(ordertest.LosesTheAnswerOf(ordertest.Finish)),
-				"is too late":            func(w *world) ordertest.Around { return w.takenOverAt(ordertest.Finish) },
-				"meets a damaged record": always(fails(ordertest.Finish, order.ErrCorrupt)),
-				"is no transition":       always(fails(ordertest.Finish, &order.TransitionError{From: order.Paid, To: order.Declined})),
+			for name, finish := range map[string]func(*world) ordertest.Interceptor{
+				"loses the request":        always(ordertest.LoseRequestOf(ordertest.Finish)),
+				"loses the response":       always(ordertest.LoseResponseOf(ordertest.Finish)),
+				"loses the claim":          func(w *world) ordertest.Interceptor { return w.takeOverBefore(ordertest.Finish) },
+				"meets a corrupt record":   always(failCall(ordertest.Finish, order.ErrCorrupt)),
+				"is an invalid transition": always(failCall(ordertest.Finish, &order.TransitionError{})),
 			} {
 				w := newWorld(t, card)
 				if takeover {
-					w.dieAfter(ordertest.Confirm)
+					w.crashAfter(ordertest.Confirm)
 				}
 				got := w.deliver(finish(w))
 				if got.Verdict != order.Redeliver || got.Takeover != takeover || got.Err == nil {
-					t.Errorf(
-						"%s, takeover %t, a finish that %s: got %+v, want a redelivery with an error",
-						card,
-						takeover,
-						name,
-						got,
-					)
+					t.Errorf("%s, takeover %t, finish %s: got %+v, want a redelivery with an error",
+						card, takeover, name, got)
 				}
 			}
 		}
 	}
 }
 
-// The lease is compared just before the confirmation: what went before may have used up
-// the time.
-func TestWhatTookTooLongIsNotConfirmed(t *testing.T) {
+// The lease is checked just before Confirm, because earlier calls may have used its time.
+func TestAnIntentIsNotConfirmedLate(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		slow   ordertest.Call
@@ -97,28 +91,29 @@ func TestWhatTookTooLongIsNotConfirmed(t *testing.T) {
 		{slow: ordertest.Begin},
 		{slow: ordertest.Prepare},
 		{slow: ordertest.Bind},
-		{slow: ordertest.Read, before: func(w *world) { w.dieAfter(ordertest.Bind) }},
+		{slow: ordertest.Read, before: func(w *world) { w.crashAfter(ordertest.Bind) }},
 	} {
-		for left, want := range map[time.Duration]order.Reason{confirmTime: order.ReasonSettled, confirmTime - 1: order.ReasonOutOfTime} {
+		for left, want := range map[time.Duration]order.Reason{
+			confirmTime: order.ReasonSettled, confirmTime - 1: order.ReasonOutOfTime,
+		} {
 			w := newWorld(t, ordertest.Pays)
 			if tt.before != nil {
 				tt.before(w)
 			}
-			got := w.deliver(only(tt.slow, func(do func() error) error {
+			got := w.deliver(intercept(tt.slow, func(do func() error) error {
 				err := do()
 				w.now = w.now.Add(w.lease - left)
 				return err
 			}))
 			if confirmed := slices.Contains(w.calls, ordertest.Confirm); got.Reason != want ||
 				confirmed != (want == order.ReasonSettled) {
-				t.Errorf("%s leaves %v: got %s, confirmed: %t, want %s", tt.slow, left, got.Reason, confirmed, want)
+				t.Errorf("%v left after %s: got %s, confirmed %t, want %s", left, tt.slow, got.Reason, confirmed, want)
 			}
 		}
 	}
 }
 
-// An order that waits is due when there can be news; one that waits for nothing never is.
-func TestEachStatusIsLookedAtAgainInItsOwnTime(t *testing.T) {
+func TestRecheckAfterOfEachStatus(t *testing.T) {
 	t.Parallel()
 	want := map[order.Status]time.Duration{
 		order.Open:           15 * time.Minute,
@@ -128,29 +123,75 @@ func TestEachStatusIsLookedAtAgainInItsOwnTime(t *testing.T) {
 	for _, s := range order.Statuses() {
 		got, waits := s.RecheckAfter()
 		if _, should := want[s]; got != want[s] || waits != should {
-			t.Errorf("%s: got %v, waits: %t, want %v, %t", s, got, waits, want[s], should)
+			t.Errorf("%s: got %v, %t, want %v, %t", s, got, waits, want[s], should)
 		}
 	}
 	if open, _ := order.Open.RecheckAfter(); open < order.MaxLease {
-		t.Errorf("an open order is due after %v, while a lease of %v may be running", open, order.MaxLease)
+		t.Errorf("got RecheckAfter of an open order %v, want at least MaxLease, %v", open, order.MaxLease)
 	}
 }
 
-// A row says why the last attempt gave up, in the word that the message gets too.
-func TestTheRecordNotesTheReasonOfTheResult(t *testing.T) {
+// LastError is the reason that the message and the log have, too.
+func TestReleaseRecordsTheReasonOfTheResult(t *testing.T) {
 	t.Parallel()
-	for trouble, want := range map[order.ErrorKind]order.Reason{
-		order.Unavailable: order.ReasonUnavailable, order.Unknown: order.ReasonUnknown, order.Replayed: order.ReasonReplayed,
-		order.Misconfigured: order.ReasonMisconfigured, order.KeyReused: order.ReasonKeyReused,
+	for kind, want := range map[order.ErrorKind]order.Reason{
+		order.Unavailable: order.ReasonUnavailable, order.Unknown: order.ReasonUnknown,
+		order.Replayed: order.ReasonReplayed, order.Misconfigured: order.ReasonMisconfigured,
+		order.KeyReused: order.ReasonKeyReused,
 	} {
 		w := newWorld(t, ordertest.Pays)
-		got := w.deliver(fails(ordertest.Confirm, &order.PaymentError{Kind: trouble, Err: errors.New("no")}))
+		got := w.deliver(failCall(ordertest.Confirm, &order.PaymentError{Kind: kind, Err: errors.New("no")}))
 		if r := w.record(); got.Reason != want || r.LastError != string(want) || r.Owner != "" ||
 			!r.Until.IsZero() {
-			t.Errorf(
-				"%s: got %s and a record that says %q, held by %q until %v, want %s and nobody", trouble, got.Reason,
-				r.LastError, r.Owner, r.Until, want,
-			)
+			t.Errorf("%s: got reason %s and record %+v, want %s and a released record", kind, got.Reason, r, want)
+		}
+	}
+}
+
+// The provider's support asks for the request id of a failed call.
+func TestAFailureKeepsItsRequestID(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		call   ordertest.Call
+		kind   order.ErrorKind
+		before func(w *world)
+	}{
+		{call: ordertest.Prepare, kind: order.Refused},
+		{call: ordertest.Confirm, kind: order.Unavailable},
+		{call: ordertest.Read, kind: order.Refused, before: func(w *world) { w.crashAfter(ordertest.Bind) }},
+		{call: ordertest.Read, kind: order.Unknown, before: func(w *world) { w.crashAfter(ordertest.Bind) }},
+	} {
+		w := newWorld(t, ordertest.Pays)
+		if tt.before != nil {
+			tt.before(w)
+		}
+		failure := &order.PaymentError{Kind: tt.kind, RequestID: "req_1", Err: errors.New("no")}
+		if got := w.deliver(failCall(tt.call, failure)); got.RequestID != failure.RequestID {
+			t.Errorf("%s at %s: got request id %q, want %q", tt.kind, tt.call, got.RequestID, failure.RequestID)
+		}
+	}
+}
+
+// Every write has its own time, and not that of an earlier call.
+func TestEachWriteHasItsOwnTime(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]ordertest.Interceptor{
+		"a charge":          noFault,
+		"a refused prepare": failCall(ordertest.Prepare, refused()),
+		"a lost confirm":    failCall(ordertest.Confirm, ordertest.ErrConnection),
+	} {
+		w := newWorld(t, ordertest.Pays)
+		w.deliver(func(c ordertest.Call, do func() error) error {
+			now := w.now
+			err := fault(c, do)
+			if r := w.record(); c != ordertest.Prepare && c != ordertest.Confirm && !r.UpdatedAt.Equal(now) {
+				t.Errorf("%s, %s: got UpdatedAt %v, want %v", name, c, r.UpdatedAt, now)
+			}
+			w.now = w.now.Add(time.Second)
+			return err
+		})
+		if r := w.record(); r.Status != order.Open && !r.Events[0].At.Equal(r.UpdatedAt) {
+			t.Errorf("%s: got event at %v, want UpdatedAt of the record, %v", name, r.Events[0].At, r.UpdatedAt)
 		}
 	}
 }

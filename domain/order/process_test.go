@@ -3,7 +3,7 @@ package order_test
 import (
 	"context"
 	"errors"
-	"reflect"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,33 +11,38 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 )
 
-// confirmTime is how long a Confirm of the tests may take.
+// confirmTime is Processor.ConfirmTime in these tests.
 const confirmTime = 10 * time.Second
 
-// world is one order's store, provider and clock. Its time moves only when a test moves
-// it.
+// world is one order with its store, provider and clock. Time passes only when a test
+// sets it.
 type world struct {
 	*testing.T
 
 	order    order.Order
 	store    *ordertest.Memory
 	bank     *ordertest.Bank
-	payments order.Payments // the bank, or what stands before it
+	payments order.Payments // the bank, or a double in front of it
 	sent     time.Time      // when the order's message was first sent
 	now      time.Time
 	lease    time.Duration
 	attempts int
-	lost     bool             // the store lost the record, which therefore may not name a charged intent
+	lost     bool             // the record was deleted: a charge without a bound intent is possible
 	calls    []ordertest.Call // of the last delivery
+
+	forgetsKeys bool // the bank forgets its keys after each delivery by redeliver and crash
 }
 
 func newWorld(t *testing.T, c ordertest.Card) *world {
 	t.Helper()
-	o, err := order.New(with(func(d *order.Draft) { d.Payment.Method = ordertest.CardOf(c) }))
+	o, err := order.New(with(func(d *order.Draft) { d.Payment.Method = ordertest.PaymentMethod(c) }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,49 +53,52 @@ func newWorld(t *testing.T, c ordertest.Card) *world {
 	}
 }
 
-func asIs(_ ordertest.Call, do func() error) error { return do() }
+func noFault(_ ordertest.Call, do func() error) error { return do() }
 
-// deliver processes the order once, under a new lease, with something around each call to
-// a port.
-func (w *world) deliver(around ordertest.Around) order.Result {
+// deliver processes the order once under a new lease, with each call to a port
+// intercepted.
+func (w *world) deliver(fault ordertest.Interceptor) order.Result {
 	w.calls = nil
 	w.attempts++
-	wire := ordertest.Wire{
+	ports := ordertest.Intercepted{
 		Claims:   w.store,
 		Payments: w.payments,
-		Around: func(c ordertest.Call, do func() error) error {
+		Intercept: func(c ordertest.Call, do func() error) error {
 			w.calls = append(w.calls, c)
-			return around(c, do)
+			return fault(c, do)
 		},
 	}
 	p := order.Processor{
-		Claims: wire, Payments: wire, Scope: "test", Now: func() time.Time { return w.now }, ConfirmTime: confirmTime,
+		Claims: ports, Payments: ports, Scope: "test", ConfirmTime: confirmTime,
+		Now: func() time.Time { return w.now },
 	}
-	owner := "worker " + strconv.Itoa(w.attempts)
-	return p.Process(
-		w.Context(),
-		w.order,
-		w.sent,
-		order.Lease{Owner: owner, From: w.now, Until: w.now.Add(w.lease)},
-	)
+	l := order.Lease{Owner: "worker " + strconv.Itoa(w.attempts), From: w.now, Until: w.now.Add(w.lease)}
+	return p.Process(w.Context(), w.order, w.sent, l)
 }
 
-// redeliver is deliver once every earlier lease has ended.
-func (w *world) redeliver(around ordertest.Around) order.Result {
+// redeliver delivers the order after every earlier lease has expired.
+func (w *world) redeliver(fault ordertest.Interceptor) order.Result {
 	w.now = w.now.Add(time.Hour)
-	return w.deliver(around)
+	defer w.forgetKeys()
+	return w.deliver(fault)
 }
 
-// crash is deliver to a worker that dies; it reports whether it lived to die.
-func (w *world) crash(around ordertest.Around) (died bool) {
+func (w *world) forgetKeys() {
+	if w.forgetsKeys {
+		w.bank.ForgetKeys()
+	}
+}
+
+// crash redelivers the order to a worker that may crash, and reports whether it did.
+func (w *world) crash(fault ordertest.Interceptor) (crashed bool) {
 	defer func() {
 		if r := recover(); r != nil {
-			if _, died = r.(ordertest.Crash); !died {
+			if _, crashed = r.(ordertest.Crash); !crashed {
 				panic(r)
 			}
 		}
 	}()
-	w.redeliver(around)
+	w.redeliver(fault)
 	return false
 }
 
@@ -103,21 +111,18 @@ func (w *world) record() order.Record {
 	return r
 }
 
-// claim begins the order as an earlier attempt did.
+// claim claims the order as an earlier attempt does.
 func (w *world) claim() order.Claim {
 	w.Helper()
-	c, err := w.store.Begin(
-		w.Context(),
-		w.order,
-		order.Lease{Owner: "earlier", From: w.now, Until: w.now.Add(w.lease)},
-	)
+	l := order.Lease{Owner: "earlier", From: w.now, Until: w.now.Add(w.lease)}
+	c, err := w.store.Begin(w.Context(), w.order, l)
 	if err != nil {
 		w.Fatal(err)
 	}
 	return c
 }
 
-// claimAndRelease leaves a record behind that one attempt gave up.
+// claimAndRelease creates a record as an earlier attempt that gave up does.
 func (w *world) claimAndRelease() {
 	w.Helper()
 	if err := w.store.Release(w.Context(), w.claim(), order.ReasonUnknown, w.now); err != nil {
@@ -125,7 +130,7 @@ func (w *world) claimAndRelease() {
 	}
 }
 
-// bind has an earlier attempt bind the intent and give up.
+// bind binds the intent as an earlier attempt that gave up does.
 func (w *world) bind(id order.IntentID) {
 	w.Helper()
 	c := w.claim()
@@ -135,7 +140,7 @@ func (w *world) bind(id order.IntentID) {
 	}
 }
 
-// prepare has somebody use a key at the bank before.
+// prepare creates an intent at the bank without the processor.
 func (w *world) prepare(o order.Order, k order.Key) order.IntentID {
 	w.Helper()
 	i, err := w.bank.Prepare(w.Context(), o, k)
@@ -145,16 +150,16 @@ func (w *world) prepare(o order.Order, k order.Key) order.IntentID {
 	return i.ID
 }
 
-// burn has the bank keep a failure under a key.
-func (w *world) burn(k order.Key) {
-	w.bank.Fail(ordertest.Prepare, ordertest.FailsForTheKey)
+// storeFailure makes the bank store a failure under a key.
+func (w *world) storeFailure(k order.Key) {
+	w.bank.Fail(ordertest.Prepare, ordertest.StoresFailure)
 	if _, err := w.bank.Prepare(w.Context(), w.order, k); err == nil {
-		w.Fatal("the key is not burnt")
+		w.Fatal("got no error, want a failure stored under the key")
 	}
 }
 
-// twice is the order with other content.
-func (w *world) twice() order.Order {
+// differentContent returns an order with the same id and another quantity.
+func (w *world) differentContent() order.Order {
 	w.Helper()
 	o, err := order.New(with(func(d *order.Draft) { d.Lines[0].Quantity = 7 }))
 	if err != nil {
@@ -163,122 +168,143 @@ func (w *world) twice() order.Order {
 	return o
 }
 
-func (w *world) firstKey() order.Key { return order.PrepareKey("test", w.order.ID()) }
-func (w *world) againKey(attempt int) order.Key {
+func (w *world) prepareKey() order.Key { return order.PrepareKey("test", w.order.ID()) }
+func (w *world) prepareAgainKey(attempt int) order.Key {
 	return order.PrepareAgainKey("test", w.order.ID(), attempt)
 }
 
-// isTrue checks what holds of every world at any time: at most one charge, of the order's
-// total; no money without a bound intent; a paid record if and only if money moved, once
-// it is settled; an event for each transition.
-func (w *world) isTrue() {
-	w.Helper()
+// violations lists the invariants that do not hold: at most one charge, of the order's
+// total; no charge without a bound intent; a settled record is paid if and only if there
+// is a charge; one event for each transition.
+func (w *world) violations() string {
+	var all []string
+	report := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	charges := w.bank.Charges(w.order.ID())
 	if len(charges) > 1 {
-		w.Fatalf("charged %d times: %v", len(charges), charges)
+		report("charged %d times: %v", len(charges), charges)
 	}
 	r, err := w.store.Load(w.Context(), w.order.ID())
 	if err != nil {
-		return
+		return strings.Join(all, "; ")
 	}
 	if len(charges) == 1 && charges[0] != r.Total {
-		w.Errorf("charged %v, want %v", charges[0], r.Total)
+		report("charged %v, want %v", charges[0], r.Total)
 	}
-	paid := r.Status == order.Paid
-	if r.Status != order.Open && paid != (len(charges) == 1) {
-		w.Errorf("the record says %s, but the bank charged %v", r.Status, charges)
+	if r.Status != order.Open && (r.Status == order.Paid) != (len(charges) == 1) {
+		report("ledger mismatch: the record is %s, the charges are %v", r.Status, charges)
 	}
 	if r.Intent == "" && len(charges) > 0 && !w.lost {
-		w.Error("money moved without a bound intent")
+		report("charged without a bound intent")
 	}
 	if len(r.Events) != r.Seq || (r.Seq == 0) != (r.Status == order.Open) {
-		w.Errorf("%d events for seq %d of an order that is %s", len(r.Events), r.Seq, r.Status)
+		report("%d events for seq %d and status %s", len(r.Events), r.Seq, r.Status)
 	}
+	return strings.Join(all, "; ")
 }
 
-// settledAs checks that the order has come to rest.
-func (w *world) settledAs(got order.Result, want order.Status) {
-	w.Helper()
-	w.isTrue()
-	if got.Verdict != order.Done || got.Status != want || w.record().Status != want || got.Err != nil {
-		w.Errorf("got %+v and a record that is %s, want it done as %s", got, w.record().Status, want)
-	}
+// final is the state of an order after its last delivery.
+type final struct {
+	Verdict    order.Verdict
+	Status     order.Status // of the result
+	Err        error
+	Record     order.Status // "" if there is no record
+	Violations string
 }
 
-// only does something around one kind of call.
-func only(which ordertest.Call, around func(do func() error) error) ordertest.Around {
+// settled is the final state of an order that was settled as s.
+func settled(s order.Status) final { return final{Verdict: order.Done, Status: s, Record: s} }
+
+func (w *world) final(last order.Result) final {
+	r, _ := w.store.Load(w.Context(), w.order.ID())
+	return final{last.Verdict, last.Status, last.Err, r.Status, w.violations()}
+}
+
+// intercept replaces one kind of call by f.
+func intercept(which ordertest.Call, f func(do func() error) error) ordertest.Interceptor {
 	return func(c ordertest.Call, do func() error) error {
 		if c == which {
-			return around(do)
+			return f(do)
 		}
 		return do()
 	}
 }
 
-// fails lets one kind of call fail with err before it happens.
-func fails(which ordertest.Call, err error) ordertest.Around {
-	return only(which, func(func() error) error { return err })
+// failCall makes one kind of call return err without an effect.
+func failCall(which ordertest.Call, err error) ordertest.Interceptor {
+	return intercept(which, func(func() error) error { return err })
 }
 
-// confirmsNothing is a provider whose Confirm returns the intent as it was.
-type confirmsNothing struct{ order.Payments }
+// confirmsWithoutEffect is a provider whose Confirm only reads the intent.
+type confirmsWithoutEffect struct{ order.Payments }
 
-func (p confirmsNothing) Confirm(ctx context.Context, id order.IntentID, _ order.Key) (order.Intent, error) {
+func (p confirmsWithoutEffect) Confirm(ctx context.Context, id order.IntentID, _ order.Key) (order.Intent, error) {
 	return p.Read(ctx, id)
 }
 
 type processCase struct {
 	name   string
 	card   ordertest.Card // "" pays
-	before func(w *world) // what happened before this delivery
-	around func(w *world) ordertest.Around
-	want   order.Result // without Err, and RequestID only where it is told
+	before func(w *world) // runs before this delivery
+	fault  func(w *world) ordertest.Interceptor
+	want   order.Result // except Err
 	calls  string
-	after  func(w *world) // what else must be true
+	after  func(w *world) // checks more
 }
 
 func done(s order.Status, attempt int) order.Result {
 	return order.Result{
-		Verdict: order.Done, Reason: order.ReasonSettled, Status: s, Attempt: attempt, Intent: "pi_1", Takeover: attempt > 1,
+		Verdict: order.Done, Reason: order.ReasonSettled, Status: s, Attempt: attempt, Intent: "pi_1",
+		Takeover: attempt > 1,
 	}
 }
 
-// claimed is the result of an attempt that held the order and did not settle it.
-func claimed(attempt int, r order.Result) order.Result {
+// unsettled is the result of an attempt that claimed the order and did not settle it.
+func unsettled(attempt int, r order.Result) order.Result {
 	r.Attempt, r.Status = attempt, order.Open
 	return r
 }
 
-func always(a ordertest.Around) func(*world) ordertest.Around {
-	return func(*world) ordertest.Around { return a }
+// transient is the result of an attempt that failed for a cause outside of the order.
+func transient(r order.Reason, i order.IntentID) order.Result {
+	return order.Result{Verdict: order.Redeliver, Reason: r, Transient: true, Intent: i}
+}
+
+func always(a ordertest.Interceptor) func(*world) ordertest.Interceptor {
+	return func(*world) ordertest.Interceptor { return a }
 }
 
 func TestProcess(t *testing.T) {
 	t.Parallel()
-	for _, c := range slices.Concat(settlingCases(), claimCases(), storeCases(), paymentCases(), keyCases(), lostCases(), wrongAnswerCases()) {
+	for _, c := range processCases() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, c.card)
 			if c.before != nil {
 				c.before(w)
 			}
-			around := ordertest.Around(asIs)
-			if c.around != nil {
-				around = c.around(w)
+			fault := ordertest.Interceptor(noFault)
+			if c.fault != nil {
+				fault = c.fault(w)
 			}
-			got := w.deliver(around)
+			got := w.deliver(fault)
 			if (got.Err == nil) != (got.Verdict == order.Done) {
-				t.Errorf("got verdict %s with error %v", got.Verdict, got.Err)
+				t.Errorf("got error %v with verdict %s, want an error unless done", got.Err, got.Verdict)
 			}
-			w.noted(got)
-			got.Err = nil
-			if !reflect.DeepEqual(got, c.want) {
-				t.Errorf("got  %+v\nwant %+v", got, c.want)
+			if diff := cmp.Diff(c.want, got, cmpopts.IgnoreFields(order.Result{}, "Err")); diff != "" {
+				t.Errorf("result (-want +got):\n%s", diff)
 			}
-			if calls := joined(w.calls); calls != c.calls {
+			if calls := strings.Trim(fmt.Sprint(w.calls), "[]"); calls != c.calls {
 				t.Errorf("got calls %q, want %q", calls, c.calls)
 			}
-			w.isTrue()
+			if slices.Contains(w.calls, ordertest.Release) && got.Reason != order.ReasonClaimLost {
+				r := w.record()
+				if r.Status == order.Open && (r.LastError != string(got.Reason) || r.Owner != "") {
+					t.Errorf("got a record released by %q for %q, want no owner and %q", r.Owner, r.LastError, got.Reason)
+				}
+			}
+			if v := w.violations(); v != "" {
+				t.Error(v)
+			}
 			if c.after != nil {
 				c.after(w)
 			}
@@ -286,34 +312,21 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-func joined(calls []ordertest.Call) string {
-	words := make([]string, len(calls))
-	for i, c := range calls {
-		words[i] = string(c)
-	}
-	return strings.Join(words, " ")
+func processCases() []processCase {
+	return slices.Concat(
+		settlingCases(), claimCases(), storeCases(), paymentCases(), keyCases(), lostCases(), wrongAnswerCases(),
+	)
 }
 
-// noted checks that a claim that gave up said why, and let go.
-func (w *world) noted(got order.Result) {
-	w.Helper()
-	if !slices.Contains(w.calls, ordertest.Release) || got.Reason == order.ReasonClaimLost {
-		return
-	}
-	if r := w.record(); r.Status == order.Open && (r.LastError != string(got.Reason) || r.Owner != "") {
-		w.Errorf("the record says %q and is held by %q, want %q and nobody", r.LastError, r.Owner, got.Reason)
-	}
-}
-
-func TestEveryReasonIsReachedByACase(t *testing.T) {
+func TestEveryReasonHasACase(t *testing.T) {
 	t.Parallel()
-	seen := map[order.Reason]bool{order.ReasonInvalid: true} // the edge's: an invalid message is no order
-	for _, c := range slices.Concat(settlingCases(), claimCases(), storeCases(), paymentCases(), keyCases(), lostCases(), wrongAnswerCases()) {
+	seen := map[order.Reason]bool{order.ReasonInvalid: true} // of messages that are not orders
+	for _, c := range processCases() {
 		seen[c.want.Reason] = true
 	}
 	for _, r := range order.Reasons() {
 		if !seen[r] {
-			t.Errorf("no case ends with %s", r)
+			t.Errorf("no case has the reason %s", r)
 		}
 		delete(seen, r)
 	}
@@ -325,7 +338,7 @@ func TestEveryReasonIsReachedByACase(t *testing.T) {
 func settlingCases() []processCase {
 	const fresh = "begin prepare bind confirm finish"
 	return []processCase{
-		{name: "a fresh order is charged", want: done(order.Paid, 1), calls: fresh},
+		{name: "a new order is charged", want: done(order.Paid, 1), calls: fresh},
 		{
 			name:  "a declined order is settled",
 			card:  ordertest.Declines,
@@ -333,57 +346,60 @@ func settlingCases() []processCase {
 			calls: fresh,
 		},
 		{
-			name:  "a bank that takes days leaves it pending",
+			name:  "a payment that takes days is pending",
 			card:  ordertest.TakesDays,
 			want:  done(order.Pending, 1),
 			calls: fresh,
 		},
 		{
-			name: "a bank that wants the customer did not decline", card: ordertest.WantsTheCustomer,
+			name: "an intent that needs authentication is not declined",
+			card: ordertest.NeedsAuthentication,
 			want: done(order.ActionRequired, 1), calls: fresh,
 		},
 		{
-			name:   "a charge whose worker died is found, not made again",
-			before: func(w *world) { w.dieAfter(ordertest.Confirm) },
+			name:   "a charge by a crashed worker is found and not repeated",
+			before: func(w *world) { w.crashAfter(ordertest.Confirm) },
 			want:   done(order.Paid, 2), calls: "begin read finish",
 		},
 		{
-			name: "a wanted customer is not told declined by the next attempt", card: ordertest.WantsTheCustomer,
-			before: func(w *world) { w.dieAfter(ordertest.Confirm) },
+			name:   "the next attempt does not settle an authentication as declined",
+			card:   ordertest.NeedsAuthentication,
+			before: func(w *world) { w.crashAfter(ordertest.Confirm) },
 			want:   done(order.ActionRequired, 2), calls: "begin read finish",
 		},
 		{
 			name:   "a bound intent that waits is confirmed",
-			before: func(w *world) { w.dieAfter(ordertest.Bind) },
+			before: func(w *world) { w.crashAfter(ordertest.Bind) },
 			want:   done(order.Paid, 2), calls: "begin read confirm finish",
 		},
 		{
 			name: "an intent that was canceled meanwhile is not charged",
 			before: func(w *world) {
-				w.dieAfter(ordertest.Bind)
+				w.crashAfter(ordertest.Bind)
 				w.bank.Cancel("pi_1")
 			},
 			want: done(order.Canceled, 2), calls: "begin read finish",
 		},
 		{
-			name:   "exactly enough time is enough",
+			name:   "exactly the confirm time is enough",
 			before: func(w *world) { w.lease = confirmTime },
 			want:   done(order.Paid, 1), calls: fresh,
 		},
 	}
 }
 
-// dieAfter has a worker die just after such a call, and lets its lease end.
-func (w *world) dieAfter(last ordertest.Call) {
+// crashAfter delivers the order to a worker that crashes just after this call, and lets
+// its lease expire.
+func (w *world) crashAfter(last ordertest.Call) {
 	w.Helper()
-	died := w.crash(only(last, func(do func() error) error {
+	crashed := w.crash(intercept(last, func(do func() error) error {
 		if err := do(); err != nil {
 			w.Errorf("%s before the crash: %v", last, err)
 		}
 		panic(ordertest.Crash{Call: last})
 	}))
-	if !died {
-		w.Fatalf("no worker died at %s", last)
+	if !crashed {
+		w.Fatalf("got no crash at %s, want one", last)
 	}
 	w.now = w.now.Add(time.Hour)
 }
@@ -398,77 +414,72 @@ func claimCases() []processCase {
 	return []processCase{
 		{
 			name:   "a duplicate costs one call",
-			before: func(w *world) { w.deliver(asIs) },
+			before: func(w *world) { w.deliver(noFault) },
 			want:   duplicate, calls: "begin",
 		},
 		{
 			name:   "a duplicate a year later is still one",
-			before: func(w *world) { w.deliver(asIs); w.bank.ForgetKeys(); w.now = w.now.AddDate(1, 0, 0) },
+			before: func(w *world) { w.deliver(noFault); w.bank.ForgetKeys(); w.now = w.now.AddDate(1, 0, 0) },
 			want:   duplicate, calls: "begin",
 		},
 		{
-			name: "the same id with other content is parked",
+			name: "the same id with different content is parked",
 			before: func(w *world) {
-				mine := w.order
-				w.order = w.twice()
-				w.deliver(asIs)
-				w.order = mine
+				original := w.order
+				w.order = w.differentContent()
+				w.deliver(noFault)
+				w.order = original
 			},
 			want: order.Result{Verdict: order.Park, Reason: order.ReasonConflict}, calls: "begin",
 			after: func(w *world) {
-				if r := w.record(); r.Fingerprint != w.twice().Fingerprint() || r.Status != order.Paid ||
+				if r := w.record(); r.Fingerprint != w.differentContent().Fingerprint() || r.Status != order.Paid ||
 					r.LastError != "" {
-					w.Errorf("got %+v, want the first order untouched", r)
+					w.Errorf("got record %+v, want the first order unchanged", r)
 				}
 			},
 		},
 		{
-			name:   "an order that somebody holds is delivered again when the lease ends",
+			name:   "an order under a running lease is redelivered when the lease ends",
 			before: func(w *world) { w.claim() },
 			want: order.Result{
-				Verdict: order.Redeliver, Reason: order.ReasonInProgress, Transient: true, NotBefore: noon().Add(time.Minute),
+				Verdict: order.Redeliver, Reason: order.ReasonInProgress, Transient: true,
+				NotBefore: noon().Add(time.Minute),
 			},
 			calls: "begin",
 		},
 		{
-			name: "a newer release's record is left to it",
+			name: "a record of a newer release is redelivered",
 			before: func(w *world) {
 				w.claimAndRelease()
-				if err := w.store.Rewrite(w.Context(), w.order.ID(), "v999:0"); err != nil {
+				if err := w.store.SetFingerprint(w.Context(), w.order.ID(), "v999:0"); err != nil {
 					w.Fatal(err)
 				}
 			},
-			want: order.Result{
-				Verdict:   order.Redeliver,
-				Reason:    order.ReasonUnknownVersion,
-				Transient: true,
-			}, calls: "begin",
+			want: transient(order.ReasonUnknownVersion, ""), calls: "begin",
 		},
 		{
-			name: "a record that no store wrote is left to a person", around: always(fails(ordertest.Begin, order.ErrCorrupt)),
-			want: order.Result{Verdict: order.Redeliver, Reason: order.ReasonCorrupt, Transient: true}, calls: "begin",
+			name:  "a corrupt record is redelivered",
+			fault: always(failCall(ordertest.Begin, order.ErrCorrupt)),
+			want:  transient(order.ReasonCorrupt, ""), calls: "begin",
 		},
 		{
-			name:   "a worker that lost the order at bind stops",
-			around: func(w *world) ordertest.Around { return w.takenOverAt(ordertest.Bind) },
-			want:   claimed(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonClaimLost, Transient: true}),
-			calls:  "begin prepare bind",
+			name:  "a worker whose claim is lost at bind stops",
+			fault: func(w *world) ordertest.Interceptor { return w.takeOverBefore(ordertest.Bind) },
+			want:  unsettled(1, transient(order.ReasonClaimLost, "")),
+			calls: "begin prepare bind",
 		},
 		{
-			name:   "a worker that lost the order at finish says nothing",
-			around: func(w *world) ordertest.Around { return w.takenOverAt(ordertest.Finish) },
-			want: claimed(
-				1,
-				order.Result{Verdict: order.Redeliver, Reason: order.ReasonClaimLost, Transient: true, Intent: "pi_1"},
-			),
+			name:  "a worker whose claim is lost at finish does not acknowledge",
+			fault: func(w *world) ordertest.Interceptor { return w.takeOverBefore(ordertest.Finish) },
+			want:  unsettled(1, transient(order.ReasonClaimLost, "pi_1")),
 			calls: "begin prepare bind confirm finish",
 		},
 	}
 }
 
-// takenOverAt has another worker begin the order just before such a call.
-func (w *world) takenOverAt(call ordertest.Call) ordertest.Around {
-	return only(call, func(do func() error) error {
+// takeOverBefore lets another worker claim the order just before this call.
+func (w *world) takeOverBefore(call ordertest.Call) ordertest.Interceptor {
+	return intercept(call, func(do func() error) error {
 		w.now = w.now.Add(time.Hour)
 		w.claim()
 		return do()
@@ -476,153 +487,167 @@ func (w *world) takenOverAt(call ordertest.Call) ordertest.Around {
 }
 
 func storeCases() []processCase {
-	unclaimed := order.Result{Verdict: order.Redeliver, Reason: order.ReasonStore, Transient: true}
-	prepared := claimed(1, unclaimed)
+	unclaimed := transient(order.ReasonStore, "")
+	prepared := unsettled(1, unclaimed)
 	confirmed := prepared
 	confirmed.Intent = "pi_1"
 	return []processCase{
 		{
-			name: "a store that is down at begin is nobody's fault", around: always(ordertest.NeverReaches(ordertest.Begin)),
-			want: unclaimed, calls: "begin",
+			name:  "an unavailable store at begin is transient",
+			fault: always(ordertest.LoseRequestOf(ordertest.Begin)),
+			want:  unclaimed, calls: "begin",
 		},
 		{
-			name: "a begin whose answer is lost does nothing more", around: always(ordertest.LosesTheAnswerOf(ordertest.Begin)),
-			want: unclaimed, calls: "begin",
+			name:  "a begin whose response is lost ends the attempt",
+			fault: always(ordertest.LoseResponseOf(ordertest.Begin)),
+			want:  unclaimed, calls: "begin",
 		},
 		{
-			name: "nothing is confirmed that was not bound", around: always(ordertest.NeverReaches(ordertest.Bind)),
-			want: prepared, calls: "begin prepare bind release",
+			name:  "an intent that was not bound is not confirmed",
+			fault: always(ordertest.LoseRequestOf(ordertest.Bind)),
+			want:  prepared, calls: "begin prepare bind release",
 		},
 		{
-			name: "nothing is confirmed whose bind is uncertain", around: always(ordertest.LosesTheAnswerOf(ordertest.Bind)),
-			want: prepared, calls: "begin prepare bind release",
+			name:  "an intent whose bind is uncertain is not confirmed",
+			fault: always(ordertest.LoseResponseOf(ordertest.Bind)),
+			want:  prepared, calls: "begin prepare bind release",
 		},
 		{
-			name: "a charge that was not recorded is not done", around: always(ordertest.NeverReaches(ordertest.Finish)),
-			want: confirmed, calls: "begin prepare bind confirm finish release",
+			name:  "a charge that was not recorded is redelivered",
+			fault: always(ordertest.LoseRequestOf(ordertest.Finish)),
+			want:  confirmed, calls: "begin prepare bind confirm finish release",
 		},
 		{
-			name: "a charge whose record is uncertain is not done", around: always(ordertest.LosesTheAnswerOf(ordertest.Finish)),
-			want: confirmed, calls: "begin prepare bind confirm finish release",
+			name:  "a charge whose record is uncertain is redelivered",
+			fault: always(ordertest.LoseResponseOf(ordertest.Finish)),
+			want:  confirmed, calls: "begin prepare bind confirm finish release",
 		},
 		{
-			name: "too little time confirms nothing", before: func(w *world) { w.lease = confirmTime - 1 },
-			want: claimed(
-				1,
-				order.Result{Verdict: order.Redeliver, Reason: order.ReasonOutOfTime, Transient: true, Intent: "pi_1"},
-			),
-			calls: "begin prepare bind release",
+			name:   "with too little time left nothing is confirmed",
+			before: func(w *world) { w.lease = confirmTime - 1 },
+			want:   unsettled(1, transient(order.ReasonOutOfTime, "pi_1")),
+			calls:  "begin prepare bind release",
 		},
 	}
 }
 
 func paymentCases() []processCase {
-	patient := func(r order.Reason, id order.IntentID, request string) order.Result {
-		return claimed(
-			1,
-			order.Result{Verdict: order.Redeliver, Reason: r, Transient: true, Intent: id, RequestID: request},
-		)
+	failed := func(r order.Reason, id order.IntentID, request string) order.Result {
+		result := unsettled(1, transient(r, id))
+		result.RequestID = request
+		return result
 	}
-	fail := func(c ordertest.Call, m ordertest.Mishap) func(*world) { return func(w *world) { w.bank.Fail(c, m) } }
+	fail := func(c ordertest.Call, f ordertest.Fault) func(*world) {
+		return func(w *world) { w.bank.Fail(c, f) }
+	}
 	parked := func(r order.Reason) order.Result {
-		return claimed(1, order.Result{Verdict: order.Park, Reason: r, Intent: "pi_1"})
+		return unsettled(1, order.Result{Verdict: order.Park, Reason: r, Intent: "pi_1"})
 	}
 	const atPrepare, atConfirm = "begin prepare release", "begin prepare bind confirm release"
 	return []processCase{
 		{
-			name: "a provider that has no time is asked later", before: fail(ordertest.Prepare, ordertest.SaysUnavailable),
-			want: patient(order.ReasonUnavailable, "", "req_1"), calls: atPrepare,
+			name:   "an unavailable provider at prepare is transient",
+			before: fail(ordertest.Prepare, ordertest.ReturnsUnavailable),
+			want:   failed(order.ReasonUnavailable, "", "req_1"), calls: atPrepare,
 		},
 		{
-			name: "a confirm that was turned away is asked later", before: fail(ordertest.Confirm, ordertest.SaysUnavailable),
-			want: patient(order.ReasonUnavailable, "pi_1", "req_2"), calls: atConfirm,
+			name:   "an unavailable provider at confirm is transient",
+			before: fail(ordertest.Confirm, ordertest.ReturnsUnavailable),
+			want:   failed(order.ReasonUnavailable, "pi_1", "req_2"), calls: atConfirm,
 		},
 		{
-			name: "a lost confirm is not known", before: fail(ordertest.Confirm, ordertest.LosesTheAnswer),
-			want: patient(order.ReasonUnknown, "pi_1", ""), calls: atConfirm,
+			name:   "a confirm whose response is lost is unknown",
+			before: fail(ordertest.Confirm, ordertest.LosesResponse),
+			want:   failed(order.ReasonUnknown, "pi_1", ""), calls: atConfirm,
 		},
 		{
-			name: "bad credentials are our mistake, not the order's", before: fail(ordertest.Prepare, ordertest.SaysMisconfigured),
-			want: patient(order.ReasonMisconfigured, "", "req_1"), calls: atPrepare,
+			name:   "wrong credentials are misconfigured",
+			before: fail(ordertest.Prepare, ordertest.ReturnsMisconfigured),
+			want:   failed(order.ReasonMisconfigured, "", "req_1"), calls: atPrepare,
 		},
 		{
-			name: "an error that says nothing of money may be about money", around: always(ordertest.NeverReaches(ordertest.Confirm)),
-			want: patient(order.ReasonUnknown, "pi_1", ""), calls: atConfirm,
+			name:  "an untyped error of confirm is unknown",
+			fault: always(ordertest.LoseRequestOf(ordertest.Confirm)),
+			want:  failed(order.ReasonUnknown, "pi_1", ""), calls: atConfirm,
 		},
 		{
-			name: "a trouble that nobody listed is unknown", around: always(fails(ordertest.Confirm, &order.PaymentError{
+			name: "an unlisted error kind is unknown",
+			fault: always(failCall(ordertest.Confirm, &order.PaymentError{
 				Kind: "new", Err: ordertest.ErrConnection,
 			})),
-			want: patient(order.ReasonUnknown, "pi_1", ""), calls: atConfirm,
+			want: failed(order.ReasonUnknown, "pi_1", ""), calls: atConfirm,
 		},
 		{
-			name: "a card that does not exist parks", card: ordertest.DoesNotExist,
+			name: "an unknown card is refused and parked",
+			card: ordertest.DoesNotExist,
 			want: order.Result{
-				Verdict: order.Park, Reason: order.ReasonRefused, Status: order.StatusRefused, Attempt: 1, RequestID: "req_1",
+				Verdict: order.Park, Reason: order.ReasonRefused, Status: order.StatusRefused,
+				Attempt: 1, RequestID: "req_1",
 			},
 			calls: "begin prepare finish",
 		},
 		{
-			name:   "a confirm that stays without effect is delivered again",
-			before: func(w *world) { w.payments = confirmsNothing{w.bank} },
-			want: claimed(
-				1,
-				order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Intent: "pi_1"},
-			),
+			name:   "a confirm without effect is redelivered",
+			before: func(w *world) { w.payments = confirmsWithoutEffect{w.bank} },
+			want: unsettled(1, order.Result{
+				Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Intent: "pi_1",
+			}),
 			calls: atConfirm,
 		},
 		{
-			name: "a refused confirm of an intent that waits parks", around: always(fails(ordertest.Confirm, refused())),
+			name:  "a refused confirm of an unconfirmed intent is parked",
+			fault: always(failCall(ordertest.Confirm, refused())),
 			want: order.Result{
 				Verdict: order.Park, Reason: order.ReasonRefused, Status: order.StatusRefused, Attempt: 1, Intent: "pi_1",
 			},
 			calls: "begin prepare bind confirm read finish",
 		},
 		{
-			name: "a refused confirm of an intent that was paid is paid", around: always(only(ordertest.Confirm, func(do func() error) error {
+			name: "a refused confirm of an intent that was paid is paid",
+			fault: always(intercept(ordertest.Confirm, func(do func() error) error {
 				return errors.Join(do(), refused())
 			})),
 			want: done(order.Paid, 1), calls: "begin prepare bind confirm read finish",
 		},
 		{
-			name: "a refused confirm that cannot be looked into is not parked", around: always(fails(ordertest.Confirm, refused())),
-			before: fail(ordertest.Read, ordertest.SaysUnavailable),
-			want: patient(
-				order.ReasonUnavailable,
-				"pi_1",
-				"req_2",
-			), calls: "begin prepare bind confirm read release",
+			name:   "a refused confirm whose intent cannot be read is redelivered",
+			fault:  always(failCall(ordertest.Confirm, refused())),
+			before: fail(ordertest.Read, ordertest.ReturnsUnavailable),
+			want:   failed(order.ReasonUnavailable, "pi_1", "req_2"), calls: "begin prepare bind confirm read release",
 		},
 		{
-			name: "an intent of another deployment is not confirmed", before: func(w *world) { w.bank.Scope = "other" },
-			want: parked(order.ReasonMismatch), calls: "begin prepare prepare release",
+			name:   "an intent of another scope is not confirmed",
+			before: func(w *world) { w.bank.Scope = "other" },
+			want:   parked(order.ReasonMismatch), calls: "begin prepare prepare release",
 		},
 		{
-			name:   "an intent of another sum is not confirmed",
-			before: func(w *world) { w.bind(w.prepare(w.twice(), w.firstKey())) },
-			want:   second(parked(order.ReasonMismatch)), calls: "begin read read release",
+			name:   "an intent with another amount is not confirmed",
+			before: func(w *world) { w.bind(w.prepare(w.differentContent(), w.prepareKey())) },
+			want:   takeover(parked(order.ReasonMismatch)), calls: "begin read read release",
 		},
 		{
 			name:   "an intent of another order is not confirmed",
-			before: func(w *world) { w.bind(w.prepare(ordertest.Order("ORD-2"), w.firstKey())) },
-			want:   second(parked(order.ReasonMismatch)), calls: "begin read read release",
+			before: func(w *world) { w.bind(w.prepare(ordertest.Order("ORD-2"), w.prepareKey())) },
+			want:   takeover(parked(order.ReasonMismatch)), calls: "begin read read release",
 		},
 		{
-			name:   "a bound intent that the provider refuses to show is our mistake",
-			before: func(w *world) { w.dieAfter(ordertest.Confirm) }, around: always(fails(ordertest.Read, refused())),
-			want: second(patient(order.ReasonMisconfigured, "pi_1", "")), calls: "begin read release",
+			name:   "a bound intent that the provider refuses to read is misconfigured",
+			before: func(w *world) { w.crashAfter(ordertest.Confirm) },
+			fault:  always(failCall(ordertest.Read, refused())),
+			want:   takeover(failed(order.ReasonMisconfigured, "pi_1", "")), calls: "begin read release",
 		},
 		{
-			name: "a bound intent that the provider does not know is our mistake", before: func(w *world) { w.bind("pi_gone") },
-			want: second(patient(order.ReasonMisconfigured, "pi_gone", "req_1")), calls: "begin read release",
+			name:   "a bound intent that the provider does not know is misconfigured",
+			before: func(w *world) { w.bind("pi_gone") },
+			want:   takeover(failed(order.ReasonMisconfigured, "pi_gone", "req_1")), calls: "begin read release",
 		},
 	}
 }
 
 func refused() error { return &order.PaymentError{Kind: order.Refused, Err: errors.New("no")} }
 
-// second is the result of an attempt that found an intent.
-func second(r order.Result) order.Result {
+// takeover is r of a second attempt that found a bound intent.
+func takeover(r order.Result) order.Result {
 	r.Attempt, r.Takeover = 2, true
 	return r
 }
@@ -636,63 +661,66 @@ func keyCases() []processCase {
 		Intent:  "pi_1",
 	}
 	reused := func(attempt int, request string) order.Result {
-		return claimed(
-			attempt,
-			order.Result{Verdict: order.Park, Reason: order.ReasonKeyReused, RequestID: request},
-		)
+		return unsettled(attempt, order.Result{
+			Verdict: order.Park, Reason: order.ReasonKeyReused, RequestID: request,
+		})
 	}
-	forgotten := func(w *world) { w.prepare(w.twice(), w.firstKey()) }
+	forgotten := func(w *world) { w.prepare(w.differentContent(), w.prepareKey()) }
 	return []processCase{
 		{
-			name:   "a burnt prepare key gives way to the attempt's own",
-			before: func(w *world) { w.claimAndRelease(); w.burn(w.firstKey()) },
+			name:   "a spent prepare key is replaced by the attempt's own key",
+			before: func(w *world) { w.claimAndRelease(); w.storeFailure(w.prepareKey()) },
 			want:   settled, calls: "begin prepare prepare bind confirm finish",
 		},
 		{
-			name:   "two burnt prepare keys wait for the next attempt",
-			before: func(w *world) { w.burn(w.firstKey()); w.burn(w.againKey(1)) },
-			want: claimed(1, order.Result{
+			name:   "two spent prepare keys are retried by the next attempt",
+			before: func(w *world) { w.storeFailure(w.prepareKey()); w.storeFailure(w.prepareAgainKey(1)) },
+			want: unsettled(1, order.Result{
 				Verdict: order.Redeliver, Reason: order.ReasonReplayed, Transient: true, RequestID: "req_4",
 			}),
 			calls: "begin prepare prepare release",
 		},
 		{
-			name: "an intent that the store does not know parks", before: forgotten,
-			want: reused(1, "req_2"), calls: "begin prepare release",
+			name:   "a reused prepare key is parked",
+			before: forgotten,
+			want:   reused(1, "req_2"), calls: "begin prepare release",
 		},
 		{
-			// Whatever brought the message again: a lost answer, a second copy, an operator.
-			name: "an intent that the store does not know parks at every delivery", before: func(w *world) { forgotten(w); w.deliver(asIs) },
-			want: reused(2, "req_3"), calls: "begin prepare release",
+			name:   "a reused prepare key is parked at every delivery",
+			before: func(w *world) { forgotten(w); w.deliver(noFault) },
+			want:   reused(2, "req_3"), calls: "begin prepare release",
 		},
 		{
-			name: "a reused key behind a burnt one parks too", before: func(w *world) {
+			name: "a reused key after a spent one is parked",
+			before: func(w *world) {
 				w.claimAndRelease()
-				w.burn(w.firstKey())
-				w.prepare(w.twice(), w.againKey(2))
+				w.storeFailure(w.prepareKey())
+				w.prepare(w.differentContent(), w.prepareAgainKey(2))
 			},
 			want: reused(2, "req_4"), calls: "begin prepare prepare release",
 		},
 	}
 }
 
-func TestOnlyWhoReleasedTheOrderParksIt(t *testing.T) {
+func TestAnOrderIsParkedOnlyIfItWasReleased(t *testing.T) {
 	t.Parallel()
-	// A worker freezes in its first Prepare. Others see a burnt key, take another and
-	// settle. Then its own request arrives, and what it hears is that the key was reused.
-	frozen := func(w *world) ordertest.Around {
-		return only(ordertest.Prepare, func(func() error) error {
-			w.settledAs(w.redeliver(asIs), order.Paid)
+	// A worker freezes in its first Prepare, and another one settles the order under
+	// another key. Then the first request fails with KeyReused.
+	frozen := func(w *world) ordertest.Interceptor {
+		return intercept(ordertest.Prepare, func(func() error) error {
+			if got, want := w.final(w.redeliver(noFault)), settled(order.Paid); got != want {
+				w.Errorf("the other worker: got %+v, want %+v", got, want)
+			}
 			return &order.PaymentError{Kind: order.KeyReused, Err: errors.New("too late")}
 		})
 	}
 	for name, tt := range map[string]struct {
-		release ordertest.Around
+		release ordertest.Interceptor
 		want    order.Reason
 	}{
-		"a release that is refused":         {asIs, order.ReasonClaimLost},
-		"a release that never arrives":      {ordertest.NeverReaches(ordertest.Release), order.ReasonStore},
-		"a release that is not known about": {ordertest.LosesTheAnswerOf(ordertest.Release), order.ReasonStore},
+		"the claim is lost":    {noFault, order.ReasonClaimLost},
+		"the request is lost":  {ordertest.LoseRequestOf(ordertest.Release), order.ReasonStore},
+		"the response is lost": {ordertest.LoseResponseOf(ordertest.Release), order.ReasonStore},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -705,34 +733,29 @@ func TestOnlyWhoReleasedTheOrderParksIt(t *testing.T) {
 				return prepare(c, do)
 			})
 			if got.Verdict != order.Redeliver || got.Reason != tt.want || !got.Transient {
-				t.Errorf(
-					"got %s for %s, patient: %t, want a patient redelivery for %s",
-					got.Verdict,
-					got.Reason,
-					got.Transient,
-					tt.want,
-				)
+				t.Errorf("got %+v, want a transient redelivery for %s", got, tt.want)
 			}
-			duplicate := w.redeliver(asIs)
-			if duplicate.Verdict != order.Done || duplicate.Reason != order.ReasonDuplicate {
-				t.Errorf("then got %s for %s, want it done as a duplicate", duplicate.Verdict, duplicate.Reason)
+			duplicate := w.redeliver(noFault)
+			if duplicate.Reason != order.ReasonDuplicate || w.final(duplicate) != settled(order.Paid) {
+				t.Errorf("after the redelivery: got %+v, want a duplicate of a paid order", duplicate)
 			}
-			w.isTrue()
 		})
 	}
 }
 
-func TestReleaseThatFailsIsToldToo(t *testing.T) {
+func TestAFailedReleaseIsReportedToo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, ordertest.Pays)
-	w.bank.Fail(ordertest.Prepare, ordertest.SaysUnavailable)
-	got := w.deliver(ordertest.NeverReaches(ordertest.Release))
+	w.bank.Fail(ordertest.Prepare, ordertest.ReturnsUnavailable)
+	got := w.deliver(ordertest.LoseRequestOf(ordertest.Release))
 	var payment *order.PaymentError
 	if !errors.Is(got.Err, ordertest.ErrConnection) || !errors.As(got.Err, &payment) ||
 		got.Reason != order.ReasonUnavailable {
-		t.Errorf("got %s: %v, want both errors and the first one's reason", got.Reason, got.Err)
+		t.Errorf("got %s: %v, want both errors and the reason of the first", got.Reason, got.Err)
 	}
-	w.settledAs(w.redeliver(asIs), order.Paid)
+	if got, want := w.final(w.redeliver(noFault)), settled(order.Paid); got != want {
+		t.Errorf("after the redelivery: got %+v, want %+v", got, want)
+	}
 }
 
 func TestFiftyWorkersChargeOneOrderOnce(t *testing.T) {
@@ -745,8 +768,7 @@ func TestFiftyWorkersChargeOneOrderOnce(t *testing.T) {
 	for i := range results {
 		wg.Go(func() {
 			p := order.Processor{Claims: w.store, Payments: w.bank, Scope: "test", Now: noon, ConfirmTime: confirmTime}
-			// Each one's clock is hours from the next one's, so that they take the order from each
-			// other all the time.
+			// The clocks differ by hours, so that the workers keep taking the order over.
 			from := noon().Add(time.Duration(i*7%50) * time.Hour)
 			results[i] = p.Process(t.Context(), w.order, w.sent, order.Lease{
 				Owner: strconv.Itoa(i), From: from, Until: from.Add(order.MaxLease),
@@ -755,13 +777,15 @@ func TestFiftyWorkersChargeOneOrderOnce(t *testing.T) {
 	}
 	wg.Wait()
 	if n := len(w.bank.Charges(w.order.ID())); n > 1 {
-		t.Errorf("charged %d times", n)
+		t.Errorf("got %d charges, want at most 1", n)
 	}
 	for i, r := range results {
 		if r.Verdict == order.Park {
-			t.Errorf("worker %d parked: %v", i, r.Err)
+			t.Errorf("worker %d: got %+v, want no park", i, r)
 		}
 	}
 	w.now = w.now.AddDate(1, 0, 0)
-	w.settledAs(w.deliver(asIs), order.Paid)
+	if got, want := w.final(w.deliver(noFault)), settled(order.Paid); got != want {
+		t.Errorf("after a year: got %+v, want %+v", got, want)
+	}
 }

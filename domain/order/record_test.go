@@ -11,10 +11,10 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// noon is when the tests happen.
+// noon is the current time of the tests.
 func noon() time.Time { return time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC) }
 
-// held is the record of an open order that somebody holds for a minute from noon.
+// held returns the record of an open order with a lease of one minute from noon.
 func held(o order.Order) order.Record {
 	return order.Record{
 		OrderID: o.ID(), Total: o.Total(), Fingerprint: o.Fingerprint(), Status: order.Open,
@@ -22,14 +22,14 @@ func held(o order.Order) order.Record {
 	}
 }
 
-func TestWhyNotAnswersInOrder(t *testing.T) {
+func TestCheckClaimReturnsTheFirstReason(t *testing.T) {
 	t.Parallel()
 	o := ordertest.Order("ORD-1")
 	other := ordertest.Order("ORD-2").Fingerprint()
 	most := noon().Add(order.MaxLease + order.MaxSkew)
 	for _, c := range []struct {
 		name string
-		from string // who asks
+		from string // owner of the new lease
 		edit func(*order.Record)
 		want string
 	}{
@@ -41,24 +41,24 @@ func TestWhyNotAnswersInOrder(t *testing.T) {
 		{"the longest lease", "second", func(r *order.Record) {
 			r.Until = most
 		}, "order in progress: leased to another attempt until 2026-01-02T12:20:00Z"},
-		{"an absurd lease", "second", func(r *order.Record) { r.Until = most.Add(1) }, "<nil>"},
+		{"a lease longer than the maximum", "second", func(r *order.Record) { r.Until = most.Add(1) }, "<nil>"},
 		{"no lease", "second", func(r *order.Record) { r.Owner, r.Until = "", time.Time{} }, "<nil>"},
-		{"my own lease", "first", func(*order.Record) {}, "<nil>"},
+		{"the owner's own lease", "first", func(*order.Record) {}, "<nil>"},
 		{"settled", "second", func(r *order.Record) { r.Status = order.Paid }, "order already settled: paid"},
-		{"settled by me", "first", func(r *order.Record) { r.Status = order.Declined }, "order already settled: declined"},
-		{"other content", "second", func(r *order.Record) { r.Fingerprint = other }, order.ErrConflict.Error()},
-		{"other content, mine", "first", func(r *order.Record) { r.Fingerprint = other }, order.ErrConflict.Error()},
-		{"other content, settled", "second", func(r *order.Record) {
+		{"settled by the owner", "first", func(r *order.Record) { r.Status = order.Declined }, "order already settled: declined"},
+		{"different content", "second", func(r *order.Record) { r.Fingerprint = other }, order.ErrConflict.Error()},
+		{"different content, same owner", "first", func(r *order.Record) { r.Fingerprint = other }, order.ErrConflict.Error()},
+		{"different content, settled", "second", func(r *order.Record) {
 			r.Fingerprint, r.Status = other, order.Paid
 		}, order.ErrConflict.Error()},
-		{"a newer release's, settled", "first", func(r *order.Record) {
+		{"a newer version, settled", "first", func(r *order.Record) {
 			r.Fingerprint, r.Status = "v2:x", order.Paid
 		}, order.ErrUnknownVersion.Error()},
 	} {
 		r := held(o)
 		c.edit(&r)
 		err := order.CheckClaim(r, o, order.Lease{Owner: c.from, From: noon(), Until: noon().Add(time.Minute)})
-		if got := errText(err); got != c.want {
+		if got := text(err); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 		var settled *order.SettledError
@@ -68,18 +68,18 @@ func TestWhyNotAnswersInOrder(t *testing.T) {
 	}
 }
 
-func errText(err error) string {
+func text(err error) string {
 	if err == nil {
 		return "<nil>"
 	}
 	return err.Error()
 }
 
-func TestRestoreRefusesWhatNoStoreWrites(t *testing.T) {
+func TestLoadRecordRejectsCorruptRecords(t *testing.T) {
 	t.Parallel()
 	good := held(ordertest.Order("ORD-1"))
 	if got, err := order.LoadRecord(good); err != nil || !reflect.DeepEqual(got, good) {
-		t.Errorf("got %+v, %v, want the record as it is", got, err)
+		t.Errorf("got %+v, %v, want the record unchanged", got, err)
 	}
 	for want, tt := range map[string]struct {
 		is   error
@@ -96,14 +96,14 @@ func TestRestoreRefusesWhatNoStoreWrites(t *testing.T) {
 		r := good
 		tt.edit(&r)
 		got, err := order.LoadRecord(r)
-		if !errors.Is(err, tt.is) || !strings.Contains(errText(err), want) ||
+		if !errors.Is(err, tt.is) || !strings.Contains(text(err), want) ||
 			!reflect.DeepEqual(got, order.Record{}) {
-			t.Errorf("got %+v, %v, want %q that says %q", got, err, tt.is, want)
+			t.Errorf("got %+v, %v, want error %v with %q", got, err, tt.is, want)
 		}
 	}
 	paid := good
 	paid.Status, paid.Intent, paid.Seq = order.Paid, "pi_1", 1
 	if _, err := order.LoadRecord(paid); err != nil {
-		t.Errorf("got %v, want a paid order restored", err)
+		t.Errorf("paid record: got %v, want no error", err)
 	}
 }

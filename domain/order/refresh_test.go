@@ -10,10 +10,10 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// changedMeanwhile is a store in which every record changes between a Load and a Settle.
-type changedMeanwhile struct{ order.Records }
+// staleRecords is a store in which every record changes between Load and Settle.
+type staleRecords struct{ order.Records }
 
-func (changedMeanwhile) Settle(context.Context, order.Record, order.Outcome, time.Time) error {
+func (staleRecords) Settle(context.Context, order.Record, order.Outcome, time.Time) error {
 	return order.ErrStale
 }
 
@@ -21,7 +21,7 @@ func (w *world) refresh(rs order.Records) (order.Record, error) {
 	return order.Refresh(w.Context(), rs, w.bank, "test", w.order.ID(), w.now)
 }
 
-func TestRefreshSettlesWhatTheProviderSays(t *testing.T) {
+func TestRefreshRecordsTheProvidersState(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
@@ -30,27 +30,32 @@ func TestRefreshSettlesWhatTheProviderSays(t *testing.T) {
 		want   order.Status
 		events int
 	}{
-		{"pending, and it cleared", ordertest.TakesDays, func(w *world) { w.deliver(asIs); w.bank.Clear("pi_1") }, order.Paid, 2},
-		{"declined, and the customer paid", ordertest.Declines, func(w *world) {
-			w.deliver(asIs)
+		{"pending, and the payment cleared", ordertest.TakesDays, func(w *world) {
+			w.deliver(noFault)
+			w.bank.Clear("pi_1")
+		}, order.Paid, 2},
+		{"declined, and the customer paid later", ordertest.Declines, func(w *world) {
+			w.deliver(noFault)
 			w.bank.CustomerPays("pi_1")
 		}, order.Paid, 2},
-		{"a bank that wanted the customer, and got canceled", ordertest.WantsTheCustomer, func(w *world) {
-			w.deliver(asIs)
+		{"action_required, and the intent was canceled", ordertest.NeedsAuthentication, func(w *world) {
+			w.deliver(noFault)
 			w.bank.Cancel("pi_1")
 		}, order.Canceled, 2},
-		{"open, and charged by a worker that died", ordertest.Pays, func(w *world) { w.dieAfter(ordertest.Confirm) }, order.Paid, 1},
-		{"open, and never confirmed", ordertest.Pays, func(w *world) { w.dieAfter(ordertest.Bind) }, order.Open, 0},
-		{"declined, and somebody canceled the intent", ordertest.Declines, func(w *world) {
-			w.deliver(asIs)
+		{"open, and charged by a crashed worker", ordertest.Pays, func(w *world) {
+			w.crashAfter(ordertest.Confirm)
+		}, order.Paid, 1},
+		{"open, and never confirmed", ordertest.Pays, func(w *world) { w.crashAfter(ordertest.Bind) }, order.Open, 0},
+		{"declined, and the intent was canceled", ordertest.Declines, func(w *world) {
+			w.deliver(noFault)
 			w.bank.Cancel("pi_1")
 		}, order.Declined, 1},
-		{"pending, then refused and canceled before anybody asked", ordertest.TakesDays, func(w *world) {
-			w.deliver(asIs)
+		{"pending, and the intent was canceled", ordertest.TakesDays, func(w *world) {
+			w.deliver(noFault)
 			w.bank.Cancel("pi_1")
 		}, order.Canceled, 2},
-		{"pending still", ordertest.TakesDays, func(w *world) { w.deliver(asIs) }, order.Pending, 1},
-		{"paid already", ordertest.Pays, func(w *world) { w.deliver(asIs) }, order.Paid, 1},
+		{"pending, and unchanged", ordertest.TakesDays, func(w *world) { w.deliver(noFault) }, order.Pending, 1},
+		{"paid, and unchanged", ordertest.Pays, func(w *world) { w.deliver(noFault) }, order.Paid, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -60,28 +65,32 @@ func TestRefreshSettlesWhatTheProviderSays(t *testing.T) {
 			if err != nil || got.Status != c.want || len(got.Events) != c.events || w.record().Status != c.want {
 				t.Errorf("got %s with %d events, %v, want %s with %d", got.Status, len(got.Events), err, c.want, c.events)
 			}
-			w.isTrue()
-			if again, err := w.refresh(changedMeanwhile{w.store}); err != nil || again.Seq != got.Seq {
-				t.Errorf("again: got seq %d, %v, want %d and nothing written", again.Seq, err, got.Seq)
+			if v := w.violations(); v != "" {
+				t.Error(v)
+			}
+			if again, err := w.refresh(staleRecords{w.store}); err != nil || again.Seq != got.Seq {
+				t.Errorf("again: got seq %d, %v, want seq %d and no write", again.Seq, err, got.Seq)
 			}
 		})
 	}
 }
 
-func TestRefreshChangesNothingWhenItCannotKnow(t *testing.T) {
+func TestRefreshChangesNothingOnAnError(t *testing.T) {
 	t.Parallel()
 	misconfigured := &order.PaymentError{}
 	for _, c := range []struct {
-		name   string
-		before func(w *world)
-		is     func(error) bool
+		name    string
+		before  func(w *world)
+		wantErr func(error) bool
 	}{
-		{"no intent is bound", func(w *world) { w.claim() }, func(err error) bool { return errors.Is(err, order.ErrNoIntent) }},
+		{"no intent is bound", func(w *world) { w.claim() }, func(err error) bool {
+			return errors.Is(err, order.ErrNoIntent)
+		}},
 		{"the provider does not know the intent", func(w *world) { w.bind("pi_gone") }, func(err error) bool {
 			return errors.As(err, &misconfigured) && misconfigured.Kind == order.Misconfigured
 		}},
-		{"the intent is another order's", func(w *world) {
-			w.bind(w.prepare(w.twice(), w.firstKey()))
+		{"the intent belongs to another order", func(w *world) {
+			w.bind(w.prepare(w.differentContent(), w.prepareKey()))
 			w.bank.CustomerPays("pi_1")
 		}, func(err error) bool { return errors.As(err, new(*order.MismatchError)) }},
 	} {
@@ -90,11 +99,11 @@ func TestRefreshChangesNothingWhenItCannotKnow(t *testing.T) {
 			w := newWorld(t, ordertest.Pays)
 			c.before(w)
 			before := w.store.AppendState(nil)
-			if got, err := w.refresh(w.store); !c.is(err) || got.OrderID != w.order.ID() {
-				t.Errorf("got %+v, %v", got, err)
+			if got, err := w.refresh(w.store); !c.wantErr(err) || got.OrderID != w.order.ID() {
+				t.Errorf("got record %+v, error %v, want the record and the error of this case", got, err)
 			}
 			if after := w.store.AppendState(nil); string(after) != string(before) {
-				t.Errorf("got state %q, want it as before: %q", after, before)
+				t.Errorf("got state %q, want it unchanged: %q", after, before)
 			}
 		})
 	}
@@ -108,21 +117,21 @@ func TestRefreshOfAnUnknownOrderIsNotFound(t *testing.T) {
 	}
 }
 
-func TestRefreshOfARecordThatChangesMeanwhileIsStale(t *testing.T) {
+func TestRefreshOfARecordThatChangesConcurrentlyIsStale(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, ordertest.TakesDays)
-	w.deliver(asIs)
+	w.deliver(noFault)
 	w.bank.Clear("pi_1")
-	if r, err := w.refresh(changedMeanwhile{w.store}); !errors.Is(err, order.ErrStale) ||
+	if r, err := w.refresh(staleRecords{w.store}); !errors.Is(err, order.ErrStale) ||
 		r.Status != order.Pending {
 		t.Errorf("got %s, %v, want the record as loaded and %v", r.Status, err, order.ErrStale)
 	}
 }
 
-// tookItBack is a provider whose intents have all lost their money again.
-type tookItBack struct{ order.Payments }
+// canceledAfterwards is a provider whose intents are all canceled.
+type canceledAfterwards struct{ order.Payments }
 
-func (p tookItBack) Read(ctx context.Context, id order.IntentID) (order.Intent, error) {
+func (p canceledAfterwards) Read(ctx context.Context, id order.IntentID) (order.Intent, error) {
 	i, err := p.Payments.Read(ctx, id)
 	i.State = order.IntentCanceled
 	return i, err
@@ -131,23 +140,25 @@ func (p tookItBack) Read(ctx context.Context, id order.IntentID) (order.Intent, 
 func TestAPaidOrderThatIsNotPaidAtTheProviderIsAnError(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, ordertest.Pays)
-	w.deliver(asIs)
-	_, err := order.Refresh(w.Context(), w.store, tookItBack{w.bank}, "test", w.order.ID(), w.now)
+	w.deliver(noFault)
+	_, err := order.Refresh(w.Context(), w.store, canceledAfterwards{w.bank}, "test", w.order.ID(), w.now)
 	if e, ok := errors.AsType[*order.TransitionError](err); !ok || e.From != order.Paid {
 		t.Errorf("got %v, want a *TransitionError from paid", err)
 	}
 }
 
-func TestFinishAfterRefreshIsFine(t *testing.T) {
+func TestFinishAfterRefreshSucceeds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, ordertest.Pays)
-	got := w.deliver(only(ordertest.Finish, func(do func() error) error {
+	got := w.deliver(intercept(ordertest.Finish, func(do func() error) error {
 		if _, err := w.refresh(w.store); err != nil {
-			t.Errorf("refresh under the worker: %v", err)
+			t.Errorf("refresh during the attempt: %v", err)
 		}
 		return do()
 	}))
-	w.settledAs(got, order.Paid)
+	if got, want := w.final(got), settled(order.Paid); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
 	if n := len(w.record().Events); n != 1 {
 		t.Errorf("got %d events, want 1", n)
 	}

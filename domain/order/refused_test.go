@@ -10,28 +10,28 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// unknownMethod is how a provider refuses an order whose payment method it does not know.
+// unknownMethod returns the error of a provider that does not know the payment method.
 func unknownMethod() error {
 	return &order.PaymentError{Kind: order.Refused, Code: "resource_missing", Err: ordertest.ErrConnection}
 }
 
-func TestARefusedOrderSaysSoAndIsChargedAfterTheRedrive(t *testing.T) {
+func TestARefusedOrderIsRecordedAndChargedAfterARedrive(t *testing.T) {
 	t.Parallel()
 	for _, refuses := range []ordertest.Call{ordertest.Prepare, ordertest.Confirm} {
 		t.Run(string(refuses), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, ordertest.Pays)
-			got := w.deliver(fails(refuses, unknownMethod()))
+			got := w.deliver(failCall(refuses, unknownMethod()))
 			if got.Verdict != order.Park || got.Reason != order.ReasonRefused || got.Status != order.StatusRefused {
 				t.Errorf("got %+v, want it parked as refused", got)
 			}
 			r := w.record()
 			if r.Status != order.StatusRefused || r.Failure != "resource_missing" || r.Owner != "" ||
 				!r.DueAt.IsZero() {
-				t.Errorf("got record %+v, want it refused with resource_missing, free and not due", r)
+				t.Errorf("got record %+v, want status refused, failure resource_missing, no owner and no due time", r)
 			}
 
-			got = w.redeliver(asIs)
+			got = w.redeliver(noFault)
 			if got.Verdict != order.Done || got.Status != order.Paid || len(w.bank.Charges(w.order.ID())) != 1 {
 				t.Errorf("after the redrive: got %+v, charges %v, want one charge", got, w.bank.Charges(w.order.ID()))
 			}
@@ -49,31 +49,28 @@ func TestARefusedOrderSaysSoAndIsChargedAfterTheRedrive(t *testing.T) {
 	}
 }
 
-func TestARefusedOrderIsNotParkedUnlessItsRecordSaysSo(t *testing.T) {
+func TestARefusedOrderIsParkedOnlyIfTheRefusalIsRecorded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, ordertest.Pays)
 	got := w.deliver(func(c ordertest.Call, do func() error) error {
-		switch c {
-		case ordertest.Prepare:
+		if c == ordertest.Prepare {
 			return unknownMethod()
-		case ordertest.Finish:
-			return ordertest.ErrConnection
 		}
-		return do()
+		return ordertest.LoseRequestOf(ordertest.Finish)(c, do)
 	})
 	if got.Verdict != order.Redeliver || got.Reason != order.ReasonStore || got.Status != order.Open {
 		t.Errorf("got %+v, want it redelivered as store_unavailable", got)
 	}
 	if r := w.record(); r.Status != order.Open {
-		t.Errorf("got a record that is %s, want open", r.Status)
+		t.Errorf("got record status %s, want open", r.Status)
 	}
 }
 
 // An earlier attempt's Confirm may be executed after a later attempt was refused.
-func TestARefusedOrderWhoseIntentWasPaidAfterAllIsPaid(t *testing.T) {
+func TestARefusedOrderWhoseIntentSucceedsLaterIsPaid(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, ordertest.Pays)
-	w.deliver(fails(ordertest.Confirm, unknownMethod()))
+	w.deliver(failCall(ordertest.Confirm, unknownMethod()))
 	if _, err := w.bank.Confirm(t.Context(), "pi_1", order.ConfirmKey("test", w.order.ID(), 9)); err != nil {
 		t.Fatal(err)
 	}

@@ -12,13 +12,13 @@ import (
 	"orderonce/domain/order"
 )
 
-// drawn reads the state diagram of docs/design.md: what may follow each status, and the
-// first one as what follows "".
-func drawn(t *testing.T) map[order.Status][]order.Status {
+// readDiagram returns the transitions of the state diagram in docs/design.md. The first
+// status follows "".
+func readDiagram(t *testing.T) map[order.Status][]order.Status {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(moduleRoot(t), "docs", "design.md"))
 	if err != nil {
-		t.Fatalf("the drawing of the statuses: %v", err)
+		t.Fatal(err)
 	}
 	_, rest, found := strings.Cut(string(page), "```mermaid\nstateDiagram-v2\n")
 	block, _, closed := strings.Cut(rest, "```")
@@ -48,16 +48,16 @@ func moduleRoot(t *testing.T) string {
 	return ""
 }
 
-func TestTransitionsAreTheDrawing(t *testing.T) {
+func TestTransitionsMatchTheDiagram(t *testing.T) {
 	t.Parallel()
-	arrows := drawn(t)
+	arrows := readDiagram(t)
 	if got, want := arrows[""], []order.Status{order.Open}; !slices.Equal(got, want) {
-		t.Errorf("the drawing begins at %v, want %v", got, want)
+		t.Errorf("first status: got %v, want %v", got, want)
 	}
 	for from, nexts := range arrows {
 		for _, s := range append([]order.Status{from}, nexts...) {
 			if _, err := order.ParseStatus(string(s)); s != "" && err != nil {
-				t.Errorf("the drawing shows %q: %v", s, err)
+				t.Errorf("unknown status %q in the diagram: %v", s, err)
 			}
 		}
 	}
@@ -65,20 +65,20 @@ func TestTransitionsAreTheDrawing(t *testing.T) {
 		for _, to := range order.Statuses() {
 			err := from.Transition(to)
 			if want := slices.Contains(arrows[from], to); (err == nil) != want {
-				t.Errorf("%s to %s: got %v, drawn: %t", from, to, err, want)
+				t.Errorf("%s -> %s: got error %v, in the diagram: %t", from, to, err, want)
 			}
 			var e *order.TransitionError
 			if err != nil && (!errors.As(err, &e) || e.From != from || e.To != to) {
-				t.Errorf("%s to %s: got %v, want a TransitionError that names both", from, to, err)
+				t.Errorf("%s -> %s: got %v, want a TransitionError with both", from, to, err)
 			}
 			if allowed := slices.Contains(from.Next(), to); allowed != (err == nil) {
-				t.Errorf("%s to %s: Next says %t, Transition %v", from, to, allowed, err)
+				t.Errorf("%s -> %s: got %t from Next and %v from Transition, want them to agree", from, to, allowed, err)
 			}
 		}
 	}
 }
 
-func TestParseStatusKnowsWhatItListsAndNothingElse(t *testing.T) {
+func TestParseStatusAcceptsOnlyKnownStatuses(t *testing.T) {
 	t.Parallel()
 	for _, want := range order.Statuses() {
 		if got, err := order.ParseStatus(string(want)); got != want || err != nil {
@@ -92,20 +92,20 @@ func TestParseStatusKnowsWhatItListsAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestOnlyStatusesThatCanChangeByThemselvesWait(t *testing.T) {
+func TestOnlyWaitingStatusesAreRechecked(t *testing.T) {
 	t.Parallel()
 	waiting := []order.Status{order.Open, order.ActionRequired, order.Pending}
 	for _, s := range order.Statuses() {
 		after, waits := s.RecheckAfter()
 		if want := slices.Contains(waiting, s); waits != want || (after > 0) != want {
-			t.Errorf("%s: got %v, %t, want waiting: %t", s, after, waits, want)
+			t.Errorf("%s: got %v, %t, want waits %t", s, after, waits, want)
 		}
 	}
 	if after, _ := order.Open.RecheckAfter(); after < order.MaxLease {
-		t.Errorf("an open order is looked at after %v, while a worker may hold it for %v", after, order.MaxLease)
+		t.Errorf("open: got %v, want at least MaxLease, %v", after, order.MaxLease)
 	}
 	if after, waits := order.Status("lost").RecheckAfter(); after != 0 || waits ||
 		order.Status("lost").Next() != nil {
-		t.Error("an unknown status waits for something")
+		t.Errorf("unknown status: got %v, %t and Next, want none", after, waits)
 	}
 }

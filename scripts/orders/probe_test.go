@@ -46,7 +46,7 @@ func (w *world) probe(o order.Order, stopped bool) probe {
 func orderWith(t *testing.T, card ordertest.Card) order.Order {
 	t.Helper()
 	d := ordertest.Draft("SMOKE-1")
-	d.Payment.Method = ordertest.CardOf(card)
+	d.Payment.Method = ordertest.PaymentMethod(card)
 	o, err := order.New(d)
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestFollow(t *testing.T) {
 	for claim, tt := range map[string]struct {
 		card    ordertest.Card
 		stopped bool
-		mishap  ordertest.Mishap
+		mishap  ordertest.Fault
 		err     string // "" for none
 		printed []string
 	}{
@@ -74,7 +74,7 @@ func TestFollow(t *testing.T) {
 			card: ordertest.Pays, stopped: true, err: "not settled after 1m0s: no row yet: check the function's log",
 		},
 		"an order that stays open is an error with the row's last error": {
-			card: ordertest.Pays, mishap: ordertest.SaysUnavailable,
+			card: ordertest.Pays, mishap: ordertest.ReturnsUnavailable,
 			err:     "not settled after 1m0s: open, attempt 1, no intent bound, last error provider_unavailable: see docs/reference/failures.md",
 			printed: []string{"  3.0 s  open, attempt 1"},
 		},

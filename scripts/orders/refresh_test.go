@@ -41,9 +41,9 @@ func TestRefresh(t *testing.T) {
 	const id = order.ID("ORD-1")
 	for claim, tt := range map[string]struct {
 		card      ordertest.Card
-		mishap    ordertest.Mishap // at Prepare
-		ask       order.ID         // "" for that of the order
-		scope     order.Scope      // "" for that of the order
+		mishap    ordertest.Fault // at Prepare
+		ask       order.ID        // "" for that of the order
+		scope     order.Scope     // "" for that of the order
 		meanwhile func(*ordertest.Bank, order.IntentID)
 		printed   string
 		status    order.Status
@@ -64,7 +64,7 @@ func TestRefresh(t *testing.T) {
 			card: ordertest.Pays, printed: "unchanged: Stripe has no newer status than paid\n\norder      ORD-1\n", status: order.Paid,
 		},
 		"an order without an intent is an error": {
-			card: ordertest.Pays, mishap: ordertest.SaysUnavailable, status: order.Open, err: order.ErrNoIntent,
+			card: ordertest.Pays, mishap: ordertest.ReturnsUnavailable, status: order.Open, err: order.ErrNoIntent,
 		},
 		"an order that was not posted is not found": {
 			card: ordertest.Pays, ask: "ORD-2", status: order.Paid, err: order.ErrNotFound,
@@ -79,7 +79,7 @@ func TestRefresh(t *testing.T) {
 			if tt.mishap != "" {
 				bank.Fail(ordertest.Prepare, tt.mishap)
 			}
-			process(t, store, bank, id, ordertest.CardOf(tt.card))
+			process(t, store, bank, id, ordertest.PaymentMethod(tt.card))
 			before, err := store.Load(t.Context(), id)
 			if err != nil {
 				t.Fatal(err)

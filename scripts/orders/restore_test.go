@@ -14,12 +14,12 @@ func TestRestoreWritesALostRow(t *testing.T) {
 	t.Parallel()
 	const id = order.ID("ORD-1")
 	store, bank := &ordertest.Memory{}, &ordertest.Bank{Scope: scope}
-	process(t, store, bank, id, ordertest.CardOf(ordertest.Pays))
+	process(t, store, bank, id, ordertest.PaymentMethod(ordertest.Pays))
 	before, err := store.Load(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	store.Lose(id)
+	store.Delete(id)
 	bank.ForgetKeys()
 
 	var out strings.Builder
@@ -32,7 +32,7 @@ func TestRestoreWritesALostRow(t *testing.T) {
 	if got := out.String(); !strings.HasPrefix(got, want) {
 		t.Errorf("printed\n%s\nwant it to begin with\n%s", got, want)
 	}
-	process(t, store, bank, id, ordertest.CardOf(ordertest.Pays))
+	process(t, store, bank, id, ordertest.PaymentMethod(ordertest.Pays))
 	if charged := len(bank.Charges(id)); charged != 1 {
 		t.Errorf("charged %d times after a redelivery, want once", charged)
 	}
@@ -41,8 +41,8 @@ func TestRestoreWritesALostRow(t *testing.T) {
 func TestRestoreRefusesAnIntentOfAnotherOrderOrScope(t *testing.T) {
 	t.Parallel()
 	store, bank := &ordertest.Memory{}, &ordertest.Bank{Scope: scope}
-	process(t, store, bank, "ORD-1", ordertest.CardOf(ordertest.Pays))
-	process(t, store, bank, "ORD-2", ordertest.CardOf(ordertest.Pays))
+	process(t, store, bank, "ORD-1", ordertest.PaymentMethod(ordertest.Pays))
+	process(t, store, bank, "ORD-2", ordertest.PaymentMethod(ordertest.Pays))
 	for name, c := range map[string]struct {
 		operator operator
 		id       order.ID

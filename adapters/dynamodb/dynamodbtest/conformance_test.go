@@ -15,8 +15,8 @@ import (
 	"orderonce/adapters/dynamodb/dynamodbtest"
 )
 
-// These tests hold the engine to what the store builds on, so that a red store test
-// points at the store.
+// These tests check what the store requires of the engine, so that a failing store test
+// means a bug in the store.
 
 func TestAConditionalUpdateReturnsTheNewRow(t *testing.T) {
 	t.Parallel()
@@ -28,12 +28,12 @@ func TestAConditionalUpdateReturnsTheNewRow(t *testing.T) {
 	want := map[string]string{
 		"orderId": "ORD1", "sk": "order", "status": "open", "owner": "a", "attempt": "1", "openShard": "3", "dueAt": "100",
 	}
-	if diff := cmp.Diff(plain(out.Attributes), want); diff != "" {
-		t.Errorf("-got +want:\n%s", diff)
+	if diff := cmp.Diff(want, plain(out.Attributes)); diff != "" {
+		t.Errorf("row (-want +got):\n%s", diff)
 	}
 }
 
-func TestAFailedConditionReturnsTheOldRowAndLeavesIt(t *testing.T) {
+func TestAFailedConditionReturnsTheOldRowUnchanged(t *testing.T) {
 	t.Parallel()
 	h := dynamodbtest.Open(t)
 	if _, err := begin(t, h, "a"); err != nil {
@@ -52,7 +52,7 @@ func TestAFailedConditionReturnsTheOldRowAndLeavesIt(t *testing.T) {
 	}
 }
 
-func TestOfFiftyRacingWritersOneWins(t *testing.T) {
+func TestOfFiftyConcurrentWritersOneSucceeds(t *testing.T) {
 	t.Parallel()
 	h := dynamodbtest.Open(t)
 	var won, lost atomic.Int32
@@ -83,11 +83,11 @@ func TestATransactionChangesBothRowsOrNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := finish(t, h, "a", "token"); err != nil {
-		t.Errorf("the same token again: %v", err)
+		t.Errorf("the same token again: got %v, want no error", err)
 	}
 	_, mismatch := errors.AsType[*types.IdempotentParameterMismatchException](finish(t, h, "b", "token"))
 	if !mismatch {
-		t.Error("the same token with another owner is accepted")
+		t.Error("the same token with another owner: got no error, want one")
 	}
 
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](finish(t, h, "b", "other"))
@@ -107,11 +107,11 @@ func TestATransactionChangesBothRowsOrNone(t *testing.T) {
 		}
 	}
 	if got := load(t, h)["seq"]; got != "1" {
-		t.Errorf("got seq %q, want 1: one of the transactions counted", got)
+		t.Errorf("got seq %q, want 1: one transaction was applied", got)
 	}
 }
 
-func TestTheOpenIndexHoldsOnlyKeysOfWaitingRows(t *testing.T) {
+func TestTheOpenIndexContainsOnlyKeysOfWaitingRows(t *testing.T) {
 	t.Parallel()
 	h := dynamodbtest.Open(t)
 	put(t, h, "ORD0")
@@ -119,18 +119,18 @@ func TestTheOpenIndexHoldsOnlyKeysOfWaitingRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []map[string]string{{"orderId": "ORD1", "sk": "order", "openShard": "3", "dueAt": "100"}}
-	if diff := cmp.Diff(waiting(t, h), want); diff != "" {
-		t.Errorf("while it waits: -got +want:\n%s", diff)
+	if diff := cmp.Diff(want, waiting(t, h)); diff != "" {
+		t.Errorf("waiting order (-want +got):\n%s", diff)
 	}
 	if err := finish(t, h, "a", "token"); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(waiting(t, h), []map[string]string(nil)); diff != "" {
-		t.Errorf("when it is settled: -got +want:\n%s", diff)
+	if diff := cmp.Diff([]map[string]string(nil), waiting(t, h)); diff != "" {
+		t.Errorf("settled order (-want +got):\n%s", diff)
 	}
 }
 
-func TestSizeBoundsAnAttribute(t *testing.T) {
+func TestASizeConditionLimitsAnAttribute(t *testing.T) {
 	t.Parallel()
 	h := dynamodbtest.Open(t)
 	grow := func() error {
@@ -148,11 +148,11 @@ func TestSizeBoundsAnAttribute(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ok := errors.AsType[*types.ConditionalCheckFailedException](grow()); !ok {
-		t.Error("size() does not bound the note")
+		t.Error("got no error for a note above the limit, want one")
 	}
 }
 
-func TestAnExpiredRowIsStillRead(t *testing.T) {
+func TestAnExpiredRowIsStillReturned(t *testing.T) {
 	t.Parallel()
 	h := dynamodbtest.Open(t)
 	if _, err := h.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &h.Table, Item: map[string]types.AttributeValue{
@@ -161,7 +161,7 @@ func TestAnExpiredRowIsStillRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if load(t, h) == nil {
-		t.Error("the row is gone at once, which no real table promises")
+		t.Error("got no row, want the expired row: DynamoDB deletes it later")
 	}
 }
 
@@ -175,9 +175,7 @@ func begin(t *testing.T, h *dynamodbtest.Harness, owner string) (*dynamodb.Updat
 			"SET #status = :open, #owner = :owner, attempt = if_not_exists(attempt, :zero) + :one, " +
 				"openShard = :shard, dueAt = :due",
 		),
-		ConditionExpression: aws.String(
-			"attribute_not_exists(orderId) OR (#status = :open AND #owner = :owner)",
-		),
+		ConditionExpression:      aws.String("attribute_not_exists(orderId) OR (#status = :open AND #owner = :owner)"),
 		ExpressionAttributeNames: map[string]string{"#status": "status", "#owner": "owner"},
 		ExpressionAttributeValues: map[string]types.AttributeValue{
 			":open": text("open"), ":owner": text(owner), ":zero": number("0"), ":one": number("1"),
@@ -238,7 +236,7 @@ func put(t *testing.T, h *dynamodbtest.Harness, id string) {
 	}
 }
 
-// load reads ORD1, and returns nil when it is not there.
+// load returns the row of ORD1, or nil.
 func load(t *testing.T, h *dynamodbtest.Harness) map[string]string {
 	t.Helper()
 	out, err := h.Client.GetItem(t.Context(), &dynamodb.GetItemInput{
@@ -261,7 +259,7 @@ func text(s string) *types.AttributeValueMemberS { return &types.AttributeValueM
 
 func number(s string) *types.AttributeValueMemberN { return &types.AttributeValueMemberN{Value: s} }
 
-// plain drops the types of strings and numbers, for a readable comparison.
+// plain returns strings and numbers without their types.
 func plain(item map[string]types.AttributeValue) map[string]string {
 	row := map[string]string{}
 	for name, value := range item {

@@ -13,24 +13,23 @@ import (
 	"sync"
 )
 
-// Options say which engine to start, and how.
+// Options are the options of Start.
 type Options struct {
 	Location Location
-	DBPath   string // SQLite file that outlives the engine; empty: in memory
-	Port     int    // on 127.0.0.1; 0: a free one
+	Port     int // on 127.0.0.1; 0: a free one
 }
 
 // Engine is a running engine.
 type Engine struct {
 	Endpoint string // base URL
 
-	process *os.Process   // nil for an engine that somebody else runs
+	process *os.Process   // nil if Start did not start it
 	ended   chan struct{} // closed once the process is reaped
 }
 
-// Start starts the engine and returns once it accepts connections. For a Location with an
-// Endpoint it starts nothing. ctx bounds the start only; the engine runs until Close, and
-// on Linux at most as long as this process.
+// Start starts the engine and returns when it accepts connections. It starts nothing for
+// a Location with an Endpoint. ctx limits only the start; the engine runs until Close,
+// and on Linux at most as long as this process.
 func Start(ctx context.Context, options Options) (*Engine, error) {
 	if options.Location.Endpoint != "" {
 		return &Engine{Endpoint: options.Location.Endpoint}, nil
@@ -38,7 +37,7 @@ func Start(ctx context.Context, options Options) (*Engine, error) {
 	if options.Port != 0 {
 		return launch(ctx, options, options.Port)
 	}
-	// Between the choice of a free port and its use, another process can take it.
+	// Another process can take the free port before the engine listens on it.
 	var engine *Engine
 	err := ctx.Err()
 	for range 5 {
@@ -53,8 +52,7 @@ func Start(ctx context.Context, options Options) (*Engine, error) {
 	return engine, err
 }
 
-// Close kills the engine's process and returns once it is reaped. Killing loses no
-// answered write: SQLite commits first.
+// Close kills the engine's process and returns when it is reaped.
 func (e *Engine) Close() error {
 	if e.process == nil {
 		return nil
@@ -69,14 +67,10 @@ func (e *Engine) Close() error {
 func launch(ctx context.Context, options Options, port int) (*Engine, error) {
 	engine := &Engine{Endpoint: "http://127.0.0.1:" + strconv.Itoa(port), ended: make(chan struct{})}
 	args := []string{"--host", "127.0.0.1", "--port", strconv.Itoa(port)}
-	if options.DBPath != "" {
-		args = append(args, "--db-path", options.DBPath)
-	}
-	//nolint:gosec // running the program that the caller names is the purpose
+	//nolint:gosec // the caller chooses the program
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), options.Location.Binary, args...)
-	// Only the engine's own word counts: a stranger on the port would answer a probe just as
-	// well.
-	output := &transcript{awaited: []byte(engine.Endpoint), heard: make(chan struct{})}
+	// Wait for the engine's output: another process on the port could answer a probe.
+	output := &transcript{awaited: []byte(engine.Endpoint), found: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = output, output
 	dieWithParent(cmd)
 
@@ -84,10 +78,10 @@ func launch(ctx context.Context, options Options, port int) (*Engine, error) {
 		return nil, fmt.Errorf("start %q: %w", options.Location.Binary, err)
 	}
 	select {
-	case <-output.heard:
+	case <-output.found:
 		return engine, nil
 	case <-engine.ended:
-		return nil, fmt.Errorf("start %q on port %d: it ended: %s", options.Location.Binary, port, output)
+		return nil, fmt.Errorf("start %q on port %d: engine exited: %s", options.Location.Binary, port, output)
 	case <-ctx.Done():
 		return nil, errors.Join(
 			fmt.Errorf("start %q on port %d: %w", options.Location.Binary, port, ctx.Err()),
@@ -96,8 +90,8 @@ func launch(ctx context.Context, options Options, port int) (*Engine, error) {
 	}
 }
 
-// run starts and reaps cmd on one locked thread: Linux ends the child when the thread
-// that started it ends, not the process.
+// run starts and reaps cmd on one locked thread: with Pdeathsig, Linux kills the child
+// when the thread that started it ends.
 func (e *Engine) run(cmd *exec.Cmd) error {
 	started := make(chan error)
 	go func() {
@@ -107,7 +101,7 @@ func (e *Engine) run(cmd *exec.Cmd) error {
 		e.process = cmd.Process
 		started <- err
 		if err == nil {
-			_ = cmd.Wait() // an engine always ends by a kill
+			_ = cmd.Wait() // the engine is always killed
 			close(e.ended)
 		}
 	}()
@@ -126,10 +120,11 @@ func freePort(ctx context.Context) (int, error) {
 	return port, nil
 }
 
-// transcript keeps what an engine prints and tells when it has printed the awaited bytes.
+// transcript records the engine's output and closes found when it contains the awaited
+// bytes.
 type transcript struct {
 	awaited []byte
-	heard   chan struct{}
+	found   chan struct{}
 
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -141,7 +136,7 @@ func (t *transcript) Write(p []byte) (int, error) {
 	defer t.mu.Unlock()
 	t.text.Write(p)
 	if bytes.Contains(t.text.Bytes(), t.awaited) {
-		t.once.Do(func() { close(t.heard) })
+		t.once.Do(func() { close(t.found) })
 	}
 	return len(p), nil
 }

@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// dieWithParent lets no engine outlive a killed test, and keeps a terminal's Ctrl-C from
-// the engine while its parent still drains.
+// dieWithParent makes the kernel kill the engine when this process ends, and protects the
+// engine from the terminal's Ctrl-C while this process shuts down.
 func dieWithParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 }

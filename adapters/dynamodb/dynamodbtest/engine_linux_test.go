@@ -16,15 +16,15 @@ import (
 	"orderonce/adapters/dynamodb/dynamodbtest"
 )
 
-// The test runs itself once more as the process that starts an engine, and kills that
+// The test runs itself again as the process that starts an engine, and kills that
 // process.
-func TestAnEngineDiesWithTheProcessThatStartedIt(t *testing.T) {
+func TestAnEngineEndsWithTheProcessThatStartedIt(t *testing.T) {
 	t.Parallel()
 	location := ownEngine(t)
 	if flag.Arg(0) == "parent" {
 		engine := start(t, dynamodbtest.Options{Location: location})
 		_, _ = os.Stdout.WriteString(engine.Endpoint + "\n")
-		_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed
+		_, _ = io.Copy(io.Discard, os.Stdin) // until this process is killed
 		return
 	}
 	parent, endpoint := runParent(t)
@@ -36,14 +36,14 @@ func TestAnEngineDiesWithTheProcessThatStartedIt(t *testing.T) {
 	if err := parent.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	// The kernel ends the connection when the engine ends. The deadline is for a red test
-	// only.
+	// The kernel closes the connection when the engine ends. Only a failing test reaches
+	// the deadline.
 	deadline := time.Now().Add(10 * time.Second) //nolint:forbidigo // sockets live on the wall clock
 	if err := connection.SetReadDeadline(deadline); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := connection.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("the engine at %s outlives its parent", endpoint)
+		t.Errorf("got a running engine at %s, want it killed with its parent", endpoint)
 	}
 }
 
@@ -56,7 +56,7 @@ func runParent(t *testing.T) (*exec.Cmd, *url.URL) {
 	parent := exec.CommandContext(
 		t.Context(),
 		program,
-		"-test.run=^TestAnEngineDiesWithTheProcessThatStartedIt$",
+		"-test.run=^TestAnEngineEndsWithTheProcessThatStartedIt$",
 		"parent",
 	)
 	stdout, err := parent.StdoutPipe()
@@ -72,7 +72,7 @@ func runParent(t *testing.T) (*exec.Cmd, *url.URL) {
 	}
 	t.Cleanup(func() {
 		_ = stdin.Close()
-		_ = parent.Wait() // it was killed
+		_ = parent.Wait() // killed by the test
 	})
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil {

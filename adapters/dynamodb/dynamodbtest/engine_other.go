@@ -4,5 +4,5 @@ package dynamodbtest
 
 import "os/exec"
 
-// dieWithParent has no counterpart here: only Close ends the engine.
+// dieWithParent does nothing on this system: only Close ends the engine.
 func dieWithParent(*exec.Cmd) {}

@@ -26,11 +26,11 @@ func TestEnginesDoNotShareTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := dynamodbtest.CreateTable(t.Context(), other, "orders"); err != nil {
-		t.Errorf("the name is taken by the first engine's table: %v", err)
+		t.Errorf("the same name in the second engine: got %v, want no error", err)
 	}
 }
 
-func TestAClosedEngineIsGone(t *testing.T) {
+func TestCloseEndsTheEngine(t *testing.T) {
 	t.Parallel()
 	engine := start(t, dynamodbtest.Options{Location: ownEngine(t)})
 	if err := engine.Close(); err != nil {
@@ -38,33 +38,14 @@ func TestAClosedEngineIsGone(t *testing.T) {
 	}
 	if connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", address(t, engine)); err == nil {
 		_ = connection.Close()
-		t.Error("the port still answers after Close")
+		t.Error("got a connection after Close, want an error")
 	}
 	if err := engine.Close(); err != nil {
-		t.Errorf("a second Close: %v", err)
+		t.Errorf("second Close: got %v, want no error", err)
 	}
 }
 
-func TestAKilledEngineKeepsWhatItAnswered(t *testing.T) {
-	t.Parallel()
-	options := dynamodbtest.Options{Location: ownEngine(t), DBPath: filepath.Join(t.TempDir(), "orders.db")}
-	first := start(t, options)
-	h := &dynamodbtest.Harness{Client: client(first.Endpoint), Table: "orders"}
-	if err := dynamodbtest.CreateTable(t.Context(), h.Client, h.Table); err != nil {
-		t.Fatal(err)
-	}
-	put(t, h, "ORD1")
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
-
-	h.Client = client(start(t, options).Endpoint)
-	if row := load(t, h); row == nil {
-		t.Error("the row is lost")
-	}
-}
-
-func TestAPortThatIsTakenIsAnError(t *testing.T) {
+func TestAPortInUseIsAnError(t *testing.T) {
 	t.Parallel()
 	first := start(t, dynamodbtest.Options{Location: ownEngine(t)})
 	_, port, err := net.SplitHostPort(address(t, first))
@@ -77,25 +58,23 @@ func TestAPortThatIsTakenIsAnError(t *testing.T) {
 	}
 	_, err = dynamodbtest.Start(t.Context(), dynamodbtest.Options{Location: ownEngine(t), Port: number})
 	if err == nil || !strings.Contains(err.Error(), "in use") {
-		t.Errorf("got %v, want the engine's own word that the port is in use", err)
+		t.Errorf("got %v, want the engine's error that the port is in use", err)
 	}
 }
 
-func TestAPortLostToAnotherProcessIsReplaced(t *testing.T) {
+func TestAFailedStartIsRetriedOnAnotherPort(t *testing.T) {
 	t.Parallel()
 	location := ownEngine(t)
 	mark := filepath.Join(t.TempDir(), "ran")
-	location.Binary = script(
-		t,
-		fmt.Sprintf("[ -e %q ] || { touch %q; exit 1; }\nexec %q \"$@\"", mark, mark, location.Binary),
-	)
+	lines := fmt.Sprintf("[ -e %q ] || { touch %q; exit 1; }\nexec %q \"$@\"", mark, mark, location.Binary)
+	location.Binary = script(t, lines)
 	engine := start(t, dynamodbtest.Options{Location: location})
 	if _, err := client(engine.Endpoint).ListTables(t.Context(), nil); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestAnEngineThatNeverStartsEndsWithTheContext(t *testing.T) {
+func TestStartEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -106,18 +85,16 @@ func TestAnEngineThatNeverStartsEndsWithTheContext(t *testing.T) {
 	}
 }
 
-func TestAnEngineThatCanNotRunIsAnError(t *testing.T) {
+func TestAMissingBinaryIsAnError(t *testing.T) {
 	t.Parallel()
 	missing := dynamodbtest.Location{Binary: filepath.Join(t.TempDir(), "dynoxide")}
-	if _, err := dynamodbtest.Start(t.Context(), dynamodbtest.Options{Location: missing}); !errors.Is(
-		err,
-		os.ErrNotExist,
-	) {
+	_, err := dynamodbtest.Start(t.Context(), dynamodbtest.Options{Location: missing})
+	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v, want os.ErrNotExist", err)
 	}
 }
 
-func TestAnEndpointIsUsedAsItIs(t *testing.T) {
+func TestAnEndpointIsUsedUnchanged(t *testing.T) {
 	t.Parallel()
 	engine := start(t, dynamodbtest.Options{Location: dynamodbtest.Location{Endpoint: "http://127.0.0.1:1"}})
 	if engine.Endpoint != "http://127.0.0.1:1" {
@@ -125,8 +102,7 @@ func TestAnEndpointIsUsedAsItIs(t *testing.T) {
 	}
 }
 
-// ownEngine finds a program to start. An engine that somebody else runs can't be killed
-// or doubled.
+// ownEngine finds a binary to start: a running engine cannot be killed or started twice.
 func ownEngine(t *testing.T) dynamodbtest.Location {
 	t.Helper()
 	location, err := dynamodbtest.Find(withoutEndpoint, ".")
@@ -162,7 +138,7 @@ func start(t *testing.T, options dynamodbtest.Options) *dynamodbtest.Engine {
 
 func client(endpoint string) *dynamodb.Client {
 	return dynamodb.NewFromConfig(dynamodbtest.Config(endpoint, noEnvironment), func(o *dynamodb.Options) {
-		o.Retryer = aws.NopRetryer{} // a test sees each answer
+		o.Retryer = aws.NopRetryer{} // a test sees each response
 	})
 }
 

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Kind says what happens to a spoiled call. The quotation is from "Error handling with
+// Kind is what happens to a failed call. The quotation is from "Error handling with
 // DynamoDB" in the developer guide.
 type Kind int
 
@@ -21,17 +21,17 @@ const (
 	ThroughputExceeded                // the table or an index is over its capacity
 	Throttled                         // DynamoDB sheds load
 	RequestLimitExceeded              // the account is over its quota
-	InternalError                     // 500, without effect
-	InternalErrorAfter                // 500, after the engine has obeyed: a write "may have succeeded or failed"
+	InternalError                     // 500 without effect
+	InternalErrorAfter                // 500 after the effect: a write "may have succeeded or failed"
 	TransactionConflict               // another transaction holds an item
-	TransactionInProgress             // the same client request token is being worked on
-	LoseBefore                        // the connection ends before the engine hears of the call
-	LoseAfter                         // the connection ends after the engine has obeyed
-	AccessDenied                      // the caller's policy lacks the action; never worth a retry
-	ExpiredToken                      // the caller's temporary credentials are too old
+	TransactionInProgress             // a request with the same client request token is in progress
+	LoseBefore                        // the connection is lost before the engine receives the call
+	LoseAfter                         // the connection is lost after the effect
+	AccessDenied                      // the caller's policy lacks the action; a retry does not help
+	ExpiredToken                      // the caller's temporary credentials have expired
 )
 
-// String is the name of the constant.
+// String returns the name of the constant.
 func (k Kind) String() string {
 	names := [...]string{
 		Slow: "Slow", ThroughputExceeded: "ThroughputExceeded", Throttled: "Throttled", RequestLimitExceeded: "RequestLimitExceeded",
@@ -45,13 +45,13 @@ func (k Kind) String() string {
 	return names[k]
 }
 
-// Possible reports whether an operation can end so, as DynamoDB documents it: a fault
-// leaves calls alone that can't. API reference: TransactionConflictException is an error
-// of the three writes, and a reason to cancel a transaction;
-// TransactionInProgressException one of TransactWriteItems. Developer guide, "DynamoDB
-// transactions: how it works": a transaction and a GetItem "can both succeed".
+// Possible reports whether DynamoDB documents k for an operation. Faults apply to such
+// operations only. API reference: TransactionConflictException is an error of the three
+// writes and a cancellation reason of transactions, TransactionInProgressException is an
+// error of TransactWriteItems. Developer guide, "DynamoDB transactions: how it works": a
+// transaction and a GetItem "can both succeed".
 func (k Kind) Possible(operation string) bool {
-	switch k { //nolint:exhaustive // any operation can have the others
+	switch k { //nolint:exhaustive // the others are possible for any operation
 	case TransactionConflict:
 		return operation == "PutItem" || operation == "UpdateItem" || operation == "DeleteItem" ||
 			isTransaction(operation)
@@ -65,22 +65,23 @@ func isTransaction(operation string) bool {
 	return operation == "TransactWriteItems" || operation == "TransactGetItems"
 }
 
-// Fault describes calls to spoil and how. Zero fields restrict nothing.
+// Fault describes calls and how they fail. Zero fields match every call.
 type Fault struct {
 	Operation string                 // for example UpdateItem
 	Number    int                    // Call.Number
 	Match     func(body []byte) bool // on the request's JSON; must not call the proxy
-	Times     int                    // calls to spoil; 0: all until Heal
-	Delay     time.Duration          // first, whatever the Kind
+	Times     int                    // number of calls; 0: all until Heal
+	Delay     time.Duration          // before the Kind's effect
 	Kind      Kind
 }
 
-// choose returns the fault that acts on a call, or one that does nothing, and uses it up.
+// choose returns the first fault that matches a call and counts down its Times, or
+// returns the zero Fault.
 func (p *Proxy) choose(call Call, body []byte) Fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, fault := range p.faults {
-		if !fault.fits(call, body) {
+		if !fault.matches(call, body) {
 			continue
 		}
 		switch fault.Times {
@@ -95,17 +96,16 @@ func (p *Proxy) choose(call Call, body []byte) Fault {
 	return Fault{}
 }
 
-func (f *Fault) fits(call Call, body []byte) bool {
+func (f *Fault) matches(call Call, body []byte) bool {
 	return f.Kind.Possible(call.Operation) &&
 		(f.Operation == "" || f.Operation == call.Operation) &&
 		(f.Number == 0 || f.Number == call.Number) &&
 		(f.Match == nil || f.Match(body))
 }
 
-// refuse returns the answer that DynamoDB would give, or nil for a fault that is no
-// answer. Codes and shapes are those of the API reference: "Error handling with DynamoDB"
-// and TransactWriteItems.
-func (f *Fault) refuse(operation string, body []byte) *answer {
+// reject returns DynamoDB's error response, or nil for a Kind without one. The codes and
+// formats are documented in "Error handling with DynamoDB" and TransactWriteItems.
+func (f *Fault) reject(operation string, body []byte) *response {
 	inTransaction := isTransaction(operation)
 	switch f.Kind {
 	case Slow, LoseBefore, LoseAfter, InternalErrorAfter:
@@ -114,48 +114,48 @@ func (f *Fault) refuse(operation string, body []byte) *answer {
 		if inTransaction {
 			return cancellation("ProvisionedThroughputExceeded", body)
 		}
-		return refusal(
-			http.StatusBadRequest,
-			"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException",
-		)
+		return errorResponse(http.StatusBadRequest, dynamoDB+"ProvisionedThroughputExceededException")
 	case Throttled:
 		if inTransaction {
 			return cancellation("ThrottlingError", body)
 		}
-		return refusal(http.StatusBadRequest, "com.amazon.coral.availability#ThrottlingException")
+		return errorResponse(http.StatusBadRequest, "com.amazon.coral.availability#ThrottlingException")
 	case RequestLimitExceeded:
-		return refusal(http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#RequestLimitExceeded")
+		return errorResponse(http.StatusBadRequest, dynamoDB+"RequestLimitExceeded")
 	case InternalError:
 		return internalError()
 	case TransactionConflict:
 		if inTransaction {
 			return cancellation("TransactionConflict", body)
 		}
-		return refusal(http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#TransactionConflictException")
+		return errorResponse(http.StatusBadRequest, dynamoDB+"TransactionConflictException")
 	case TransactionInProgress:
-		return refusal(http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#TransactionInProgressException")
+		return errorResponse(http.StatusBadRequest, dynamoDB+"TransactionInProgressException")
 	case AccessDenied:
-		return refusal(http.StatusBadRequest, "com.amazon.coral.service#AccessDeniedException")
+		return errorResponse(http.StatusBadRequest, "com.amazon.coral.service#AccessDeniedException")
 	case ExpiredToken:
-		return refusal(http.StatusBadRequest, "com.amazon.coral.service#ExpiredTokenException")
+		return errorResponse(http.StatusBadRequest, "com.amazon.coral.service#ExpiredTokenException")
 	}
-	panic(fmt.Sprintf("dynamodbtest: no such kind of fault: %v", f.Kind))
+	panic(fmt.Sprintf("dynamodbtest: unknown fault kind: %v", f.Kind))
 }
 
-func internalError() *answer {
-	return refusal(http.StatusInternalServerError, "com.amazonaws.dynamodb.v20120810#InternalServerError")
+// dynamoDB is the prefix of DynamoDB's own error types.
+const dynamoDB = "com.amazonaws.dynamodb.v20120810#"
+
+func internalError() *response {
+	return errorResponse(http.StatusInternalServerError, dynamoDB+"InternalServerError")
 }
 
-func refusal(status int, kind string) *answer {
-	return jsonAnswer(status, map[string]any{"__type": kind, "message": "Refused by the test's proxy."})
+func errorResponse(status int, kind string) *response {
+	return jsonResponse(status, map[string]any{"__type": kind, "message": "Rejected by the test proxy."})
 }
 
-// cancellation blames the first item of the transaction. DynamoDB gives one reason for
-// each item, in their order.
-func cancellation(code string, body []byte) *answer {
+// cancellation returns a canceled transaction whose first item has the code. DynamoDB
+// returns one reason for each item, in order.
+func cancellation(code string, body []byte) *response {
 	var transaction struct{ TransactItems []json.RawMessage }
 	if err := json.Unmarshal(body, &transaction); err != nil {
-		return refusal(http.StatusBadRequest, "com.amazon.coral.service#SerializationException")
+		return errorResponse(http.StatusBadRequest, "com.amazon.coral.service#SerializationException")
 	}
 	codes := make([]string, len(transaction.TransactItems))
 	reasons := make([]map[string]string, len(codes))
@@ -166,22 +166,22 @@ func cancellation(code string, body []byte) *answer {
 		}
 		reasons[i] = map[string]string{"Code": codes[i]}
 	}
-	return jsonAnswer(http.StatusBadRequest, map[string]any{
-		"__type": "com.amazonaws.dynamodb.v20120810#TransactionCanceledException",
+	return jsonResponse(http.StatusBadRequest, map[string]any{
+		"__type": dynamoDB + "TransactionCanceledException",
 		"Message": "Transaction cancelled, please refer cancellation reasons for specific reasons [" +
 			strings.Join(codes, ", ") + "]",
 		"CancellationReasons": reasons,
 	})
 }
 
-func jsonAnswer(status int, content map[string]any) *answer {
+func jsonResponse(status int, content map[string]any) *response {
 	body, err := json.Marshal(content)
 	if err != nil {
-		panic(err) // strings only
+		panic(err) // a bug in this file: the values are strings
 	}
 	header := http.Header{}
 	header.Set("Content-Type", "application/x-amz-json-1.0")
 	header.Set("X-Amz-Crc32", strconv.FormatUint(uint64(crc32.ChecksumIEEE(body)), 10))
 	header.Set("X-Amzn-Requestid", "PRETEND")
-	return &answer{status: status, header: header, body: body}
+	return &response{status: status, header: header, body: body}
 }

@@ -1,6 +1,6 @@
-// Package dynamodbtest gives tests and the local system a real DynamoDB-compatible
-// engine, the orders table in it, and a proxy that counts, delays, refuses or loses any
-// call. It refuses to know what the calls are for: it imports neither the store nor the
+// Package dynamodbtest provides tests and the local system with a DynamoDB-compatible
+// engine, the orders table in it, and a proxy that counts, delays, rejects or loses
+// calls. It does not know what the calls are for: it imports neither the store nor the
 // domain.
 package dynamodbtest
 
@@ -12,21 +12,20 @@ import (
 	"path/filepath"
 )
 
-// ErrNoEngine is what Find returns when there is no engine to run. Its text says how to
-// get one.
+// ErrNoEngine reports that Find found no engine. Its text describes how to get one.
 var ErrNoEngine = errors.New(`no DynamoDB engine found; do one of these:
   make engine    (linux x64, needs npm: installs the pinned binary with npm ci --ignore-scripts)
   docker run -d -p 127.0.0.1:8000:8000 amazon/dynamodb-local && export DYNAMODB_ENDPOINT=http://127.0.0.1:8000`)
 
-// Location says where an engine is. Exactly one field is set.
+// Location is the place of an engine. Exactly one field is set.
 type Location struct {
-	Endpoint string // URL of an engine that runs already
-	Binary   string // path of a dynoxide program to start
+	Endpoint string // URL of a running engine
+	Binary   string // path of a dynoxide binary to start
 }
 
 // Find looks for an engine: $DYNAMODB_ENDPOINT, then dynoxide on $PATH, then the npm
-// package in this folder, which it finds from dir, any directory of this repository. It
-// returns ErrNoEngine when there is none.
+// package in this folder, relative to the module that contains dir. It returns
+// ErrNoEngine if there is none.
 func Find(getenv func(string) string, dir string) (Location, error) {
 	if endpoint := getenv("DYNAMODB_ENDPOINT"); endpoint != "" {
 		return Location{Endpoint: endpoint}, nil
@@ -37,10 +36,8 @@ func Find(getenv func(string) string, dir string) (Location, error) {
 		return Location{}, err
 	}
 	for _, root := range roots {
-		folders = append(
-			folders,
-			filepath.Join(root, "adapters/dynamodb/dynamodbtest/engine/node_modules/@dynoxide/linux-x64"),
-		)
+		npm := "adapters/dynamodb/dynamodbtest/engine/node_modules/@dynoxide/linux-x64"
+		folders = append(folders, filepath.Join(root, npm))
 	}
 	for _, folder := range folders {
 		if binary, err := exec.LookPath(filepath.Join(folder, "dynoxide")); err == nil {
@@ -50,8 +47,8 @@ func Find(getenv func(string) string, dir string) (Location, error) {
 	return Location{}, ErrNoEngine
 }
 
-// moduleRoots returns the roots of the modules that contain dir, the innermost first. The
-// lab is a module inside the product's, which has the engine.
+// moduleRoots returns the roots of the modules that contain dir, the innermost first: the
+// engine is in the root module, and scripts/lab is a module inside it.
 func moduleRoots(dir string) (roots []string, err error) {
 	folder, err := filepath.Abs(dir)
 	if err != nil {

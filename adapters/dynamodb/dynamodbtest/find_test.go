@@ -30,7 +30,7 @@ func TestFind(t *testing.T) {
 		dir  string // "" is a folder of the root module
 		want dynamodbtest.Location
 	}{
-		"an endpoint in the environment wins": {
+		"an endpoint in the environment comes first": {
 			env:  map[string]string{"DYNAMODB_ENDPOINT": "http://127.0.0.1:8000", "PATH": filepath.Join(root, "path")},
 			want: dynamodbtest.Location{Endpoint: "http://127.0.0.1:8000"},
 		},
@@ -41,11 +41,11 @@ func TestFind(t *testing.T) {
 		"the installed one is found from any folder of the module": {
 			want: dynamodbtest.Location{Binary: filepath.Join(root, installed)},
 		},
-		"the installed one is found from a module inside the module": {
+		"the installed one is found from a nested module": {
 			dir:  nested,
 			want: dynamodbtest.Location{Binary: filepath.Join(root, installed)},
 		},
-		"a file that can't be executed is no engine": {
+		"a file that is not executable is ignored": {
 			env:  map[string]string{"PATH": filepath.Join(root, "plain")},
 			want: dynamodbtest.Location{Binary: filepath.Join(root, installed)},
 		},
@@ -57,14 +57,14 @@ func TestFind(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(got, tt.want); diff != "" {
-				t.Errorf("-got +want:\n%s", diff)
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("location (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestFindSaysHowToGetAnEngine(t *testing.T) {
+func TestTheErrorOfFindDescribesHowToGetAnEngine(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	write(t, filepath.Join(root, "go.mod"), 0o600)
@@ -78,7 +78,7 @@ func TestFindSaysHowToGetAnEngine(t *testing.T) {
 		"DYNAMODB_ENDPOINT=http://127.0.0.1:8000",
 	} {
 		if !strings.Contains(err.Error(), step) {
-			t.Errorf("the message does not say %q:\n%v", step, err)
+			t.Errorf("got error %v, want one with %q", err, step)
 		}
 	}
 }

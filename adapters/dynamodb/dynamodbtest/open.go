@@ -15,13 +15,13 @@ import (
 type Harness struct {
 	Engine *Engine
 	Proxy  *Proxy
-	Config aws.Config       // leads through the proxy
-	Client *dynamodb.Client // leads through the proxy
-	Table  string           // no other test's
+	Config aws.Config       // of clients that use the proxy
+	Client *dynamodb.Client // uses the proxy
+	Table  string           // not used by another test
 }
 
 // Locate finds the engine of a test that starts one itself. Without an engine it skips
-// the test, or fails it where ORDERONCE_ALL=1 or CI=true says that a skip is a hole.
+// the test, or fails it if ORDERONCE_ALL=1 or CI=true is set.
 func Locate(tb testing.TB) Location {
 	tb.Helper()
 	return locate(tb, os.Getenv, ".") //nolint:forbidigo // a test has no composition root; Locate is one
@@ -39,8 +39,8 @@ func locate(tb testing.TB, getenv func(string) string, dir string) Location {
 	return location
 }
 
-// Open starts an engine for this test alone and ends it with the test. Without an engine
-// it does as Locate does.
+// Open starts an engine for this test only and closes it with the test. Without an engine
+// it skips or fails the test, as Locate does.
 func Open(tb testing.TB) *Harness {
 	tb.Helper()
 	getenv := os.Getenv //nolint:forbidigo // a test has no composition root; Open is one
@@ -51,7 +51,7 @@ func Open(tb testing.TB) *Harness {
 	}
 	closeWith(tb, engine.Close)
 
-	// The proxy counts the test's calls, so the table is made and dropped past it.
+	// The proxy counts the test's calls only, so the table is created without it.
 	direct := dynamodb.NewFromConfig(Config(engine.Endpoint, getenv))
 	table := "orders-" + rand.Text() // an engine named by $DYNAMODB_ENDPOINT is shared by all test binaries
 	if err := CreateTable(tb.Context(), direct, table); err != nil {
@@ -65,18 +65,9 @@ func Open(tb testing.TB) *Harness {
 		tb.Fatal(err)
 	}
 	closeWith(tb, proxy.Close)
-	config := Config(
-		engine.Endpoint,
-		getenv,
-	) // a real account wants its own credentials, through the proxy as well
+	config := Config(engine.Endpoint, getenv) // with the credentials for the engine's endpoint
 	config.BaseEndpoint = aws.String(proxy.URL)
-	return &Harness{
-		Engine: engine,
-		Proxy:  proxy,
-		Config: config,
-		Client: dynamodb.NewFromConfig(config),
-		Table:  table,
-	}
+	return &Harness{engine, proxy, config, dynamodb.NewFromConfig(config), table}
 }
 
 func closeWith(tb testing.TB, end func() error) {

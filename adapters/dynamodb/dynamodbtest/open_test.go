@@ -9,40 +9,40 @@ import (
 	"orderonce/adapters/dynamodb/dynamodbtest"
 )
 
-// witness is a test that notes how it ends, and lives on.
-type witness struct {
+// recorder records how a test ends, and continues.
+type recorder struct {
 	testing.TB
 
 	skipped, failed string
 }
 
-func (*witness) Helper() {}
+func (*recorder) Helper() {}
 
-func (w *witness) Skip(args ...any) { w.skipped = fmt.Sprint(args...) }
+func (w *recorder) Skip(args ...any) { w.skipped = fmt.Sprint(args...) }
 
-func (w *witness) Fatal(args ...any) { w.failed = fmt.Sprint(args...) }
+func (w *recorder) Fatal(args ...any) { w.failed = fmt.Sprint(args...) }
 
 func TestLocate(t *testing.T) {
 	t.Parallel()
 	module := t.TempDir()
 	write(t, filepath.Join(module, "go.mod"), 0o600)
-	for claim, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		env   map[string]string
 		dir   string
 		skips string
 		fails string
 	}{
-		"a test without an engine is skipped and told how to get one": {dir: module, skips: "make engine"},
-		"it fails where an engine is required": {
+		"a test without an engine is skipped with instructions": {dir: module, skips: "make engine"},
+		"it fails if an engine is required": {
 			dir: module, env: map[string]string{"ORDERONCE_ALL": "1"}, fails: "make engine",
 		},
 		"it fails in CI": {dir: module, env: map[string]string{"CI": "true"}, fails: "make engine"},
-		"a search that fails is no missing engine": {dir: t.TempDir(), fails: "module root above"},
-		"a test with an engine runs":               {dir: module, env: map[string]string{"DYNAMODB_ENDPOINT": "http://127.0.0.1:8000"}},
+		"a failed search is not a missing engine": {dir: t.TempDir(), fails: "module root above"},
+		"a test with an engine runs":              {dir: module, env: map[string]string{"DYNAMODB_ENDPOINT": "http://127.0.0.1:8000"}},
 	} {
-		t.Run(claim, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &witness{}
+			w := &recorder{}
 			got := dynamodbtest.LocateFrom(w, func(name string) string { return tt.env[name] }, tt.dir)
 			if !strings.Contains(w.skipped, tt.skips) || (w.skipped == "") != (tt.skips == "") {
 				t.Errorf("skipped with %q, want %q", w.skipped, tt.skips)

@@ -23,9 +23,9 @@ import (
 	"orderonce/adapters/dynamodb/dynamodbtest"
 )
 
-func TestACallAndItsAnswerPassUnchanged(t *testing.T) {
+func TestARequestAndItsResponsePassUnchanged(t *testing.T) {
 	t.Parallel()
-	request, answer := []byte("{ \"Key\" :1}\n"), []byte("\x1f\x8bnot really compressed")
+	requestBody, responseBody := []byte("{ \"Key\" :1}\n"), []byte("\x1f\x8bnot really compressed")
 	var got []byte
 	var host string
 	header := http.Header{}
@@ -36,9 +36,9 @@ func TestACallAndItsAnswerPassUnchanged(t *testing.T) {
 		w.Header().Set("X-Amz-Crc32", "4711")
 		w.Header().Set("Date", "Thu, 01 Jan 1970 00:00:00 GMT")
 		w.WriteHeader(http.StatusTeapot)
-		_, _ = w.Write(answer)
+		_, _ = w.Write(responseBody)
 	})
-	call, err := http.NewRequestWithContext(t.Context(), http.MethodPost, proxy.URL, bytes.NewReader(request))
+	call, err := http.NewRequestWithContext(t.Context(), http.MethodPost, proxy.URL, bytes.NewReader(requestBody))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,9 +54,10 @@ func TestACallAndItsAnswerPassUnchanged(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if diff := cmp.Diff([]string{string(got), host, header.Get("Authorization"), header.Get("Accept-Encoding")},
-		[]string{string(request), call.URL.Host, "AWS4-HMAC-SHA256 pretend", ""}); diff != "" {
-		t.Errorf("what the engine sees: -got +want:\n%s", diff)
+	received := []string{string(got), host, header.Get("Authorization"), header.Get("Accept-Encoding")}
+	sent := []string{string(requestBody), call.URL.Host, "AWS4-HMAC-SHA256 pretend", ""}
+	if diff := cmp.Diff(sent, received); diff != "" {
+		t.Errorf("request at the engine (-want +got):\n%s", diff)
 	}
 	want := http.Header{
 		"Content-Encoding": {"gzip"},
@@ -64,11 +65,11 @@ func TestACallAndItsAnswerPassUnchanged(t *testing.T) {
 		"Date":             {"Thu, 01 Jan 1970 00:00:00 GMT"},
 		"X-Amz-Crc32":      {"4711"},
 	}
-	if response.StatusCode != http.StatusTeapot || !bytes.Equal(body, answer) {
-		t.Errorf("got %d %q, want %d %q", response.StatusCode, body, http.StatusTeapot, answer)
+	if response.StatusCode != http.StatusTeapot || !bytes.Equal(body, responseBody) {
+		t.Errorf("got %d %q, want %d %q", response.StatusCode, body, http.StatusTeapot, responseBody)
 	}
-	if diff := cmp.Diff(response.Header, want); diff != "" {
-		t.Errorf("the answer's headers: -got +want:\n%s", diff)
+	if diff := cmp.Diff(want, response.Header); diff != "" {
+		t.Errorf("response headers (-want +got):\n%s", diff)
 	}
 }
 
@@ -78,10 +79,10 @@ func TestTheProxyCountsByOperation(t *testing.T) {
 	c := client(proxy.URL)
 	proxy.Fail(dynamodbtest.Fault{Operation: "UpdateItem", Kind: dynamodbtest.LoseBefore})
 	for _, call := range []func(*testing.T, *dynamodb.Client) error{update, update, transact} {
-		_ = call(t, c) // the answer is another test's
+		_ = call(t, c)
 	}
-	if diff := cmp.Diff(proxy.Counts(), map[string]int{"UpdateItem": 2, "TransactWriteItems": 1}); diff != "" {
-		t.Errorf("-got +want:\n%s", diff)
+	if diff := cmp.Diff(map[string]int{"UpdateItem": 2, "TransactWriteItems": 1}, proxy.Counts()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := proxy.Total(); got != 3 {
 		t.Errorf("got %d calls, want 3", got)
@@ -92,7 +93,7 @@ func TestTheProxyCountsByOperation(t *testing.T) {
 	}
 }
 
-func TestRefusalsAreThoseOfDynamoDB(t *testing.T) {
+func TestErrorResponsesAreThoseOfDynamoDB(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		kind       dynamodbtest.Kind
@@ -123,32 +124,32 @@ func TestRefusalsAreThoseOfDynamoDB(t *testing.T) {
 			"",
 		},
 		"a 500": {dynamodbtest.InternalError, update, "InternalServerError", ""},
-		"a write that meets a transaction": {
+		"a write during a transaction": {
 			dynamodbtest.TransactionConflict,
 			update,
 			"TransactionConflictException",
 			"",
 		},
-		"a reading transaction that waits": {
+		"a reading transaction in conflict": {
 			dynamodbtest.TransactionConflict,
 			getAll,
 			"TransactionCanceledException",
 			"TransactionConflict",
 		},
-		"two transactions that meet": {
+		"two transactions in conflict": {
 			dynamodbtest.TransactionConflict,
 			transact,
 			"TransactionCanceledException",
 			"TransactionConflict",
 		},
-		"a token that is being worked upon": {
+		"a client request token in progress": {
 			dynamodbtest.TransactionInProgress,
 			transact,
 			"TransactionInProgressException",
 			"",
 		},
-		"a policy without the action":  {dynamodbtest.AccessDenied, transact, "AccessDeniedException", ""},
-		"credentials that are too old": {dynamodbtest.ExpiredToken, update, "ExpiredTokenException", ""},
+		"a policy without the action": {dynamodbtest.AccessDenied, transact, "AccessDeniedException", ""},
+		"expired credentials":         {dynamodbtest.ExpiredToken, update, "ExpiredTokenException", ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -158,7 +159,7 @@ func TestRefusalsAreThoseOfDynamoDB(t *testing.T) {
 			err := tt.call(t, client(proxy.URL))
 			refused, ok := errors.AsType[smithy.APIError](err)
 			if !ok || refused.ErrorCode() != tt.want {
-				t.Fatalf("got %v, want %s", err, tt.want)
+				t.Fatalf("got error %v, want %s", err, tt.want)
 			}
 			var reasons []string
 			if canceled, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
@@ -170,23 +171,23 @@ func TestRefusalsAreThoseOfDynamoDB(t *testing.T) {
 				t.Errorf("got reasons %q, want %q for the first of two items", got, tt.wantReason)
 			}
 			if got := reached.Load(); got != 0 {
-				t.Errorf("%d calls reached the engine, want none", got)
+				t.Errorf("got %d calls at the engine, want none", got)
 			}
 		})
 	}
 }
 
-func TestALostCallHasNoEffectAndALostAnswerHas(t *testing.T) {
+func TestALostRequestHasNoEffectAndALostResponseHas(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[dynamodbtest.Kind]int64{dynamodbtest.LoseBefore: 0, dynamodbtest.LoseAfter: 1} {
 		proxy, reached := newProxy(t, accept)
 		proxy.Fail(dynamodbtest.Fault{Kind: kind})
 		err := update(t, client(proxy.URL))
-		if _, answered := errors.AsType[smithy.APIError](err); err == nil || answered {
+		if _, isAPI := errors.AsType[smithy.APIError](err); err == nil || isAPI {
 			t.Errorf("%v: got %v, want a broken connection", kind, err)
 		}
 		if got := reached.Load(); got != want {
-			t.Errorf("%v: %d calls reached the engine, want %d", kind, got, want)
+			t.Errorf("%v: got %d calls at the engine, want %d", kind, got, want)
 		}
 	}
 }
@@ -205,17 +206,17 @@ func TestA500MayComeBeforeOrAfterTheEffect(t *testing.T) {
 			t.Errorf("%v: got %v, want a 500", kind, err)
 		}
 		if got := reached.Load(); got != want || after != int(want) {
-			t.Errorf("%v: %d calls reached the engine and %d were told of, want %d", kind, got, after, want)
+			t.Errorf("%v: got %d calls at the engine and %d calls of After, want %d", kind, got, after, want)
 		}
 	}
 }
 
 // API reference: the errors of each operation.
-func TestAFaultLeavesCallsAloneThatCanNotEndSo(t *testing.T) {
+func TestAFaultAppliesOnlyToPossibleOperations(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		kind dynamodbtest.Kind
-		want string // of get, update, transact, getAll: x is spoiled
+		want string // of get, update, transact, getAll: x is a failed call
 	}{
 		"a transaction in progress": {dynamodbtest.TransactionInProgress, "..x."},
 		"a transaction conflict":    {dynamodbtest.TransactionConflict, ".xxx"},
@@ -228,43 +229,43 @@ func TestAFaultLeavesCallsAloneThatCanNotEndSo(t *testing.T) {
 			proxy, _ := newProxy(t, accept)
 			c := client(proxy.URL)
 			proxy.Fail(dynamodbtest.Fault{Kind: tt.kind})
-			if got := spoiled(t, c, get, update, transact, getAll); got != tt.want {
+			if got := outcomes(t, c, get, update, transact, getAll); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 			proxy.Heal()
 			proxy.Fail(dynamodbtest.Fault{Kind: tt.kind, Times: 1})
-			if got := strings.Count(spoiled(t, c, get, getAll, transact, transact), "x"); got != 1 {
-				t.Errorf("got %d spoiled, want 1: a call that was left alone uses nothing up", got)
+			if got := strings.Count(outcomes(t, c, get, getAll, transact, transact), "x"); got != 1 {
+				t.Errorf("got %d failed calls, want 1: a call without the fault must not count down Times", got)
 			}
 		})
 	}
 }
 
-func TestAFaultThatCanNeverActPanics(t *testing.T) {
+func TestAnImpossibleFaultPanics(t *testing.T) {
 	t.Parallel()
 	proxy, _ := newProxy(t, accept)
 	proxy.Fail(dynamodbtest.Fault{Operation: "UpdateItem", Kind: dynamodbtest.TransactionConflict})
 	defer func() {
-		if got, want := recover(), "dynamodbtest: GetItem can't end in TransactionInProgress"; got != want {
+		if got, want := recover(), "dynamodbtest: TransactionInProgress is not possible for GetItem"; got != want {
 			t.Errorf("got %v, want %s", got, want)
 		}
 	}()
 	proxy.Fail(dynamodbtest.Fault{Operation: "GetItem", Kind: dynamodbtest.TransactionInProgress})
 }
 
-func TestAFaultActsOnWhatItDescribes(t *testing.T) {
+func TestAFaultAppliesToTheCallsItDescribes(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		fault dynamodbtest.Fault
-		want  string // of update, transact, update, update: x is spoiled
+		want  string // of update, transact, update, update: x is a failed call
 	}{
-		"without limits: on all": {dynamodbtest.Fault{}, "xxxx"},
-		"on an operation":        {dynamodbtest.Fault{Operation: "TransactWriteItems"}, ".x.."},
-		"on a numbered call":     {dynamodbtest.Fault{Number: 3}, "..x."},
-		"on a few calls":         {dynamodbtest.Fault{Times: 2}, "xx.."},
-		"on a few of one kind":   {dynamodbtest.Fault{Operation: "UpdateItem", Times: 2}, "x.x."},
-		"on a body that matches": {dynamodbtest.Fault{Match: contains("TransactItems")}, ".x.."},
-		"on all conditions alike": {
+		"without fields: all":         {dynamodbtest.Fault{}, "xxxx"},
+		"with an operation":           {dynamodbtest.Fault{Operation: "TransactWriteItems"}, ".x.."},
+		"with a number":               {dynamodbtest.Fault{Number: 3}, "..x."},
+		"with Times":                  {dynamodbtest.Fault{Times: 2}, "xx.."},
+		"with Times and an operation": {dynamodbtest.Fault{Operation: "UpdateItem", Times: 2}, "x.x."},
+		"with a match":                {dynamodbtest.Fault{Match: contains("TransactItems")}, ".x.."},
+		"with several fields": {
 			dynamodbtest.Fault{Operation: "UpdateItem", Match: contains("TransactItems")},
 			"....",
 		},
@@ -276,29 +277,29 @@ func TestAFaultActsOnWhatItDescribes(t *testing.T) {
 			c := client(proxy.URL)
 			tt.fault.Kind = dynamodbtest.InternalError
 			proxy.Fail(tt.fault)
-			if got := spoiled(t, c, update, transact, update, update); got != tt.want {
+			if got := outcomes(t, c, update, transact, update, update); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 		})
 	}
 }
 
-func TestFaultsActInTheirOrderUntilTheyAreHealed(t *testing.T) {
+func TestFaultsApplyInOrderUntilHeal(t *testing.T) {
 	t.Parallel()
 	proxy, _ := newProxy(t, accept)
 	proxy.Fail(dynamodbtest.Fault{Kind: dynamodbtest.Slow, Times: 2})
 	proxy.Fail(dynamodbtest.Fault{Kind: dynamodbtest.InternalError})
 	c := client(proxy.URL)
-	if got := spoiled(t, c, update, update, update, update); got != "..xx" {
+	if got := outcomes(t, c, update, update, update, update); got != "..xx" {
 		t.Errorf("got %s, want ..xx: the first fault for two calls, then the second", got)
 	}
 	proxy.Heal()
-	if got := spoiled(t, c, update); got != "." {
-		t.Error("a healed proxy still spoils calls")
+	if got := outcomes(t, c, update); got != "." {
+		t.Error("after Heal: got an error, want none")
 	}
 }
 
-func TestCallbacksSurroundTheEffect(t *testing.T) {
+func TestCallbacksRunBeforeAndAfterTheEffect(t *testing.T) {
 	t.Parallel()
 	proxy, reached := newProxy(t, accept)
 	type moment struct {
@@ -312,20 +313,20 @@ func TestCallbacksSurroundTheEffect(t *testing.T) {
 	if err := update(t, client(proxy.URL)); err != nil {
 		t.Fatal(err)
 	}
-	call := dynamodbtest.Call{Operation: "UpdateItem", Number: 1, OrderID: "ORD1"}
-	if diff := cmp.Diff(got, []moment{{call, 0}, {call, 1}}); diff != "" {
-		t.Errorf("-got +want:\n%s", diff)
+	call := dynamodbtest.Call{Operation: "UpdateItem", Number: 1}
+	if diff := cmp.Diff([]moment{{call, 0}, {call, 1}}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-func TestBeforeCanSpoilItsOwnCall(t *testing.T) {
+func TestBeforeCanFailItsOwnCall(t *testing.T) {
 	t.Parallel()
 	proxy, reached := newProxy(t, accept)
 	proxy.Before(func(call dynamodbtest.Call) {
 		proxy.Fail(dynamodbtest.Fault{Number: call.Number, Kind: dynamodbtest.LoseBefore})
 	})
 	if err := update(t, client(proxy.URL)); err == nil || reached.Load() != 0 {
-		t.Errorf("got error %v after %d effects, want an error and none", err, reached.Load())
+		t.Errorf("got error %v and %d effects, want an error and none", err, reached.Load())
 	}
 }
 
@@ -340,13 +341,13 @@ func TestACallOutlivesItsClient(t *testing.T) {
 		<-gone
 	})
 	if _, err := client(proxy.URL).UpdateItem(ctx, updateInput()); err == nil {
-		t.Error("a dead client got an answer")
+		t.Error("got a response for a canceled client, want an error")
 	}
 	close(gone)
 	<-arrived
 }
 
-func TestADelayHoldsOneCallAndEndsWithTheProxy(t *testing.T) {
+func TestADelayBlocksOneCallAndEndsWithTheProxy(t *testing.T) {
 	t.Parallel()
 	proxy, _ := newProxy(t, accept)
 	held, ended := make(chan struct{}), make(chan struct{})
@@ -366,11 +367,11 @@ func TestADelayHoldsOneCallAndEndsWithTheProxy(t *testing.T) {
 	}()
 	<-held
 	if err := update(t, client(proxy.URL)); err != nil {
-		t.Errorf("the call beside it: %v", err)
+		t.Errorf("a call without delay: got %v, want no error", err)
 	}
 	select {
 	case <-ended:
-		t.Error("the call was not delayed")
+		t.Error("got no delay, want the call to block")
 	default:
 	}
 	if err := proxy.Close(); err != nil {
@@ -379,11 +380,11 @@ func TestADelayHoldsOneCallAndEndsWithTheProxy(t *testing.T) {
 	<-ended
 }
 
-func TestCloseDropsWhatTheEngineIsWorkingOn(t *testing.T) {
+func TestCloseDropsCallsInFlight(t *testing.T) {
 	t.Parallel()
 	arrived, dropped := make(chan struct{}), make(chan struct{})
 	proxy, _ := newProxy(t, func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // the server notices a lost client only once the request is read
+		_, _ = io.Copy(io.Discard, r.Body) // the server detects a disconnected client only after it has read the request
 		close(arrived)
 		<-r.Context().Done()
 		close(dropped)
@@ -396,7 +397,7 @@ func TestCloseDropsWhatTheEngineIsWorkingOn(t *testing.T) {
 	<-dropped
 }
 
-func TestARefusalCarriesItsChecksum(t *testing.T) {
+func TestAnErrorResponseHasItsChecksum(t *testing.T) {
 	t.Parallel()
 	proxy, _ := newProxy(t, accept)
 	proxy.Fail(dynamodbtest.Fault{Kind: dynamodbtest.InternalError})
@@ -418,7 +419,7 @@ func TestARefusalCarriesItsChecksum(t *testing.T) {
 	}
 }
 
-func TestAnEngineThatIsGoneIsABrokenConnection(t *testing.T) {
+func TestAClosedEngineIsABrokenConnection(t *testing.T) {
 	t.Parallel()
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
@@ -428,7 +429,7 @@ func TestAnEngineThatIsGoneIsABrokenConnection(t *testing.T) {
 	}
 	defer func() { _ = proxy.Close() }()
 	err = update(t, client(proxy.URL))
-	if _, answered := errors.AsType[smithy.APIError](err); err == nil || answered {
+	if _, isAPI := errors.AsType[smithy.APIError](err); err == nil || isAPI {
 		t.Errorf("got %v, want a broken connection", err)
 	}
 }
@@ -444,7 +445,7 @@ func TestTheHarnessCountsOnlyTheTestsCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := load(t, h)["attempt"]; got != "2" {
-		t.Errorf("got attempt %q, want 2: the lost answer and the client's retry", got)
+		t.Errorf("got attempt %q, want 2: the lost response and the retry", got)
 	}
 }
 
@@ -463,7 +464,8 @@ func BenchmarkProxy(b *testing.B) {
 	}
 }
 
-// newProxy puts a proxy in front of a pretend engine, and counts what reaches the engine.
+// newProxy returns a proxy in front of a pretend engine, and the number of calls at the
+// engine.
 func newProxy(t *testing.T, engine http.HandlerFunc) (*dynamodbtest.Proxy, *atomic.Int64) {
 	t.Helper()
 	reached := new(atomic.Int64)
@@ -490,8 +492,9 @@ func contains(part string) func([]byte) bool {
 	return func(body []byte) bool { return bytes.Contains(body, []byte(part)) }
 }
 
-// spoiled makes the calls and draws the answers: x for an error, a point for none.
-func spoiled(t *testing.T, c *dynamodb.Client, calls ...func(*testing.T, *dynamodb.Client) error) string {
+// outcomes makes the calls and returns a string with x for each error and a dot for each
+// success.
+func outcomes(t *testing.T, c *dynamodb.Client, calls ...func(*testing.T, *dynamodb.Client) error) string {
 	t.Helper()
 	var drawing strings.Builder
 	for _, call := range calls {

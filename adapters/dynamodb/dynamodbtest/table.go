@@ -15,9 +15,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Config is a client configuration for the engine at endpoint. The region comes from
-// AWS_REGION, or is us-east-1. Credentials are pretend, unless the endpoint is Amazon's:
-// then AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN.
+// Config returns a client configuration for the engine at endpoint. The region is
+// AWS_REGION or us-east-1. The credentials are pretended, unless the endpoint is
+// Amazon's: then they are AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN.
 func Config(endpoint string, getenv func(string) string) aws.Config {
 	region := getenv("AWS_REGION")
 	if region == "" {
@@ -36,14 +36,12 @@ func Config(endpoint string, getenv func(string) string) aws.Config {
 		BaseEndpoint: aws.String(endpoint),
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			if !credentials.HasKeys() {
-				return aws.Credentials{}, errors.New(
-					"AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are needed for " + endpoint,
-				)
+				return aws.Credentials{}, errors.New("missing AWS_ACCESS_KEY_ID or AWS_SECRET_ACCESS_KEY for " + endpoint)
 			}
 			return credentials, nil
 		}),
-		// The default keeps ten connections to a host, so fifty racing writers would measure
-		// handshakes.
+		// The default keeps ten idle connections per host: fifty concurrent writers would
+		// measure handshakes.
 		HTTPClient: awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 			t.MaxIdleConns, t.MaxIdleConnsPerHost = idleConnections, idleConnections
 		}),
@@ -58,8 +56,8 @@ func isAmazon(endpoint string) bool {
 		(strings.HasSuffix(parsed.Hostname(), ".amazonaws.com") || strings.HasSuffix(parsed.Hostname(), ".api.aws"))
 }
 
-// TableDefinition is the orders table as data. TimeToLiveDefinition completes it:
-// DynamoDB sets expiry in a call of its own.
+// TableDefinition returns the definition of the orders table. DynamoDB sets its time to
+// live in another call: see TimeToLiveDefinition.
 func TableDefinition(name string) *dynamodb.CreateTableInput {
 	attribute := func(name string, kind types.ScalarAttributeType) types.AttributeDefinition {
 		return types.AttributeDefinition{AttributeName: aws.String(name), AttributeType: kind}
@@ -92,8 +90,8 @@ func TableDefinition(name string) *dynamodb.CreateTableInput {
 	}
 }
 
-// TimeToLiveDefinition lets rows with an expiresAt (Unix seconds) expire. Only event rows
-// carry one.
+// TimeToLiveDefinition makes rows with the attribute expiresAt (Unix seconds) expire.
+// Only event rows have it.
 func TimeToLiveDefinition(name string) *dynamodb.UpdateTimeToLiveInput {
 	return &dynamodb.UpdateTimeToLiveInput{
 		TableName: aws.String(name),
@@ -104,13 +102,13 @@ func TimeToLiveDefinition(name string) *dynamodb.UpdateTimeToLiveInput {
 	}
 }
 
-// WithoutStream is an option of CreateTable for long runs: in dynoxide 1.2.1 a write gets
-// slower with each record in the table's stream (after 8,000 records a transaction of two
-// writes took 8.5 ms, and 0.7 ms without a stream).
+// WithoutStream is an option of CreateTable for long runs: in dynoxide 1.2.1 each record
+// in the table's stream makes writes slower. After 8,000 records a transaction of two
+// writes took 8.5 ms, and 0.7 ms without a stream.
 func WithoutStream(definition *dynamodb.CreateTableInput) { definition.StreamSpecification = nil }
 
-// CreateTable creates the orders table and returns once it is active and rows in it can
-// expire. The options change its definition.
+// CreateTable creates the orders table and returns when it is active and has a time to
+// live. The options change its definition.
 func CreateTable(
 	ctx context.Context,
 	client *dynamodb.Client,
@@ -125,9 +123,9 @@ func CreateTable(
 		return fmt.Errorf("create table %q: %w", name, err)
 	}
 	active := dynamodb.NewTableExistsWaiter(client, func(o *dynamodb.TableExistsWaiterOptions) {
-		o.MinDelay, o.MaxDelay = shortestPoll, longestPoll
+		o.MinDelay, o.MaxDelay = minPoll, maxPoll
 	})
-	if err := active.Wait(ctx, describe(name), patience); err != nil {
+	if err := active.Wait(ctx, describe(name), maxWait); err != nil {
 		return fmt.Errorf("wait for table %q: %w", name, err)
 	}
 	if _, err := client.UpdateTimeToLive(ctx, TimeToLiveDefinition(name)); err != nil {
@@ -136,25 +134,25 @@ func CreateTable(
 	return nil
 }
 
-// DropTable deletes the table and returns once its name is free again.
+// DropTable deletes the table and returns when its name is free again.
 func DropTable(ctx context.Context, client *dynamodb.Client, name string) error {
 	if _, err := client.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: aws.String(name)}); err != nil {
 		return fmt.Errorf("delete table %q: %w", name, err)
 	}
-	gone := dynamodb.NewTableNotExistsWaiter(client, func(o *dynamodb.TableNotExistsWaiterOptions) {
-		o.MinDelay, o.MaxDelay = shortestPoll, longestPoll
+	deleted := dynamodb.NewTableNotExistsWaiter(client, func(o *dynamodb.TableNotExistsWaiterOptions) {
+		o.MinDelay, o.MaxDelay = minPoll, maxPoll
 	})
-	if err := gone.Wait(ctx, describe(name), patience); err != nil {
-		return fmt.Errorf("wait for the end of table %q: %w", name, err)
+	if err := deleted.Wait(ctx, describe(name), maxWait); err != nil {
+		return fmt.Errorf("wait for the deletion of table %q: %w", name, err)
 	}
 	return nil
 }
 
 // Creating a table takes milliseconds in an engine and up to a minute in a real account.
 const (
-	shortestPoll = 10 * time.Millisecond
-	longestPoll  = 2 * time.Second
-	patience     = 2 * time.Minute
+	minPoll = 10 * time.Millisecond
+	maxPoll = 2 * time.Second
+	maxWait = 2 * time.Minute
 )
 
 func describe(name string) *dynamodb.DescribeTableInput {

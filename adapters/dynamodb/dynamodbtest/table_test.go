@@ -13,7 +13,7 @@ import (
 	"orderonce/adapters/dynamodb/dynamodbtest"
 )
 
-func TestTheTableIsAsDefined(t *testing.T) {
+func TestTheTableHasItsDefinition(t *testing.T) {
 	t.Parallel()
 	h := dynamodbtest.Open(t)
 	described, err := h.Client.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &h.Table})
@@ -36,30 +36,23 @@ func TestTheTableIsAsDefined(t *testing.T) {
 			IndexName: index.IndexName, KeySchema: index.KeySchema, Projection: index.Projection,
 		})
 	}
-	byName := cmpopts.SortSlices(
-		func(a, b types.AttributeDefinition) bool { return *a.AttributeName < *b.AttributeName },
+	byName := cmpopts.SortSlices(func(a, b types.AttributeDefinition) bool {
+		return *a.AttributeName < *b.AttributeName
+	})
+	exported := cmpopts.IgnoreUnexported(
+		dynamodb.CreateTableInput{}, types.AttributeDefinition{}, types.KeySchemaElement{},
+		types.GlobalSecondaryIndex{}, types.Projection{}, types.StreamSpecification{},
 	)
-	ours := cmpopts.IgnoreUnexported(
-		dynamodb.CreateTableInput{},
-		types.AttributeDefinition{},
-		types.KeySchemaElement{},
-		types.GlobalSecondaryIndex{},
-		types.Projection{},
-		types.StreamSpecification{},
-	)
-	if diff := cmp.Diff(got, dynamodbtest.TableDefinition(h.Table), byName, ours); diff != "" {
-		t.Errorf("-got +want:\n%s", diff)
+	if diff := cmp.Diff(dynamodbtest.TableDefinition(h.Table), got, byName, exported); diff != "" {
+		t.Errorf("table (-want +got):\n%s", diff)
 	}
 
-	expiry, err := h.Client.DescribeTimeToLive(
-		t.Context(),
-		&dynamodb.DescribeTimeToLiveInput{TableName: &h.Table},
-	)
+	expiry, err := h.Client.DescribeTimeToLive(t.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: &h.Table})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := aws.ToString(expiry.TimeToLiveDescription.AttributeName); got != "expiresAt" {
-		t.Errorf("got expiry by %q, want expiresAt", got)
+		t.Errorf("got time to live attribute %q, want expiresAt", got)
 	}
 }
 
@@ -82,7 +75,7 @@ func TestWithoutStream(t *testing.T) {
 	}
 }
 
-func TestADroppedTableFreesItsName(t *testing.T) {
+func TestTheNameOfADroppedTableIsFree(t *testing.T) {
 	t.Parallel()
 	h := dynamodbtest.Open(t)
 	name := h.Table + "-again"
@@ -120,16 +113,16 @@ func TestConfig(t *testing.T) {
 		endpoint, wantKey, wantRegion string
 		environment                   map[string]string
 	}{
-		"an engine gets pretend credentials": {
+		"an engine gets pretended credentials": {
 			endpoint: "http://127.0.0.1:8000", wantKey: "PRETEND", wantRegion: "us-east-1",
 		},
-		"an engine never sees the environment's credentials": {
+		"an engine does not get the credentials of the environment": {
 			endpoint: "http://127.0.0.1:8000", environment: environment, wantKey: "PRETEND", wantRegion: "eu-central-1",
 		},
-		"a host that only looks like Amazon's never sees them": {
+		"a host with a similar name gets pretended credentials": {
 			endpoint: "http://amazonaws.com.example", environment: environment, wantKey: "PRETEND", wantRegion: "eu-central-1",
 		},
-		"Amazon gets the environment's credentials": {
+		"Amazon gets the credentials of the environment": {
 			endpoint: "https://dynamodb.eu-central-1.amazonaws.com", environment: environment, wantKey: "REAL", wantRegion: "eu-central-1",
 		},
 	}
@@ -152,6 +145,6 @@ func TestAmazonWithoutCredentialsIsAnError(t *testing.T) {
 	t.Parallel()
 	config := dynamodbtest.Config("https://dynamodb.eu-central-1.amazonaws.com", noEnvironment)
 	if _, err := config.Credentials.Retrieve(t.Context()); err == nil {
-		t.Error("got credentials out of nothing")
+		t.Error("got no error, want one")
 	}
 }

@@ -16,19 +16,19 @@ var _ order.Payments = (*Bank)(nil)
 // The payment methods that Bank knows; every other one whose name begins with "pm_card"
 // succeeds.
 const (
-	declinedCard   = "pm_card_chargeDeclined"
-	customerCard   = "pm_card_authenticationRequired"
-	processingCard = "pm_card_takesDays"
-	missingCard    = "pm_missing"
+	declinedCard       = "pm_card_chargeDeclined"
+	authenticationCard = "pm_card_authenticationRequired"
+	processingCard     = "pm_card_takesDays"
+	missingCard        = "pm_missing"
 )
 
-// CardOf is the payment method of a card that behaves so at the Bank.
-func CardOf(c Card) string {
+// PaymentMethod returns the Bank's payment method for a kind of card.
+func PaymentMethod(c Card) string {
 	switch c {
 	case Declines:
 		return declinedCard
-	case WantsTheCustomer:
-		return customerCard
+	case NeedsAuthentication:
+		return authenticationCard
 	case TakesDays:
 		return processingCard
 	case DoesNotExist:
@@ -38,38 +38,38 @@ func CardOf(c Card) string {
 	return "pm_card_visa"
 }
 
-// Bank is a payment provider in a map, and the specification of one: a key does its work
-// once and repeats a failure, until it is forgotten; an intent succeeds once, for ever.
-// Its zero value with a Scope is ready.
+// Bank is a payment provider in a map, and the specification of one. A key has one effect
+// and replays a stored failure until ForgetKeys. An intent succeeds at most once. A Bank
+// with a Scope is ready to use.
 type Bank struct {
 	Scope order.Scope
 
 	mu       sync.Mutex
 	intents  map[order.IntentID]*account
-	keys     map[order.Key]answer
-	mishaps  map[Call][]Mishap
+	keys     map[order.Key]response
+	faults   map[Call][]Fault
 	requests int
 }
 
-// account is an intent, the card on it and what was done with it.
+// account is an intent with its payment method.
 type account struct {
 	order.Intent
 
-	method   string // "" after a refusal: an intent does not keep a card that failed
+	method   string // "" after a decline: an intent does not keep a card that failed
 	declines int
 }
 
-// answer is what a key was first used for, and what came of it.
-type answer struct {
+// response is the first request under a key and its result.
+type response struct {
 	request string
 	intent  order.Intent
 	failed  bool
 }
 
-// Prepare makes an unconfirmed intent.
+// Prepare creates an unconfirmed intent.
 func (b *Bank) Prepare(ctx context.Context, o order.Order, k order.Key) (order.Intent, error) {
 	request := fmt.Sprint("prepare ", o.Total(), o.Payment(), o.Fingerprint())
-	return b.under(ctx, Prepare, k, request, func() (order.Intent, order.ErrorKind) {
+	return b.call(ctx, Prepare, k, request, func() (order.Intent, order.ErrorKind) {
 		if !strings.HasPrefix(o.Payment().Method, "pm_card") {
 			return order.Intent{}, order.Refused
 		}
@@ -85,14 +85,14 @@ func (b *Bank) Prepare(ctx context.Context, o order.Order, k order.Key) (order.I
 	})
 }
 
-// Confirm charges the card on the intent, if it waits for that; any other intent is
-// answered as it is.
+// Confirm charges the card of an intent that waits for it, and returns any other intent
+// in its current state.
 func (b *Bank) Confirm(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
-	return b.under(ctx, Confirm, k, "confirm "+string(id), func() (order.Intent, order.ErrorKind) {
+	return b.call(ctx, Confirm, k, "confirm "+string(id), func() (order.Intent, order.ErrorKind) {
 		a, known := b.intents[id]
 		switch {
 		case !order.ValidReference(string(id)):
-			return order.Intent{}, order.Refused // no intent will ever have this id
+			return order.Intent{}, order.Refused // not an intent id
 		case !known:
 			return order.Intent{}, order.Misconfigured
 		}
@@ -106,9 +106,9 @@ func (b *Bank) Confirm(ctx context.Context, id order.IntentID, k order.Key) (ord
 func (a *account) charge() {
 	switch a.method {
 	case declinedCard:
-		a.refuse(order.Failure{Code: "card_declined", DeclineCode: "insufficient_funds"})
-	case customerCard:
-		a.refuse(order.Failure{Code: "authentication_required", DeclineCode: "authentication_required"})
+		a.decline(order.Failure{Code: "card_declined", DeclineCode: "insufficient_funds"})
+	case authenticationCard:
+		a.decline(order.Failure{Code: "authentication_required", DeclineCode: "authentication_required"})
 	case processingCard:
 		a.State = order.Processing
 	default:
@@ -116,14 +116,14 @@ func (a *account) charge() {
 	}
 }
 
-func (a *account) refuse(why order.Failure) {
+func (a *account) decline(why order.Failure) {
 	a.State, a.Failure, a.method = order.NeedsMethod, why, ""
 	a.declines++
 }
 
-// Read is the intent as it is now. It has no key, so nothing is replayed.
+// Read returns the intent in its current state. It has no key, so nothing is replayed.
 func (b *Bank) Read(ctx context.Context, id order.IntentID) (order.Intent, error) {
-	return b.under(ctx, Read, order.Key{}, "", func() (order.Intent, order.ErrorKind) {
+	return b.call(ctx, Read, order.Key{}, "", func() (order.Intent, order.ErrorKind) {
 		a, known := b.intents[id]
 		if !known {
 			return order.Intent{}, order.Misconfigured
@@ -134,7 +134,7 @@ func (b *Bank) Read(ctx context.Context, id order.IntentID) (order.Intent, error
 
 // Find returns every intent of an order. It does not lag.
 func (b *Bank) Find(ctx context.Context, id order.ID) (found []order.Intent, err error) {
-	_, err = b.under(ctx, Find, order.Key{}, "", func() (order.Intent, order.ErrorKind) {
+	_, err = b.call(ctx, Find, order.Key{}, "", func() (order.Intent, order.ErrorKind) {
 		for i := range len(b.intents) {
 			if a := b.intents[intentID(i+1)]; a.OrderID == id {
 				found = append(found, a.Intent)
@@ -150,106 +150,105 @@ func (b *Bank) Find(ctx context.Context, id order.ID) (found []order.Intent, err
 
 func intentID(n int) order.IntentID { return order.IntentID(fmt.Sprintf("pi_%d", n)) }
 
-// under carries one request to the bank and its answer back, as far as each of them
-// comes.
-func (b *Bank) under(
+// call sends one request to the bank and returns its response, unless a fault loses one
+// of them.
+func (b *Bank) call(
 	ctx context.Context, c Call, k order.Key, request string, effect func() (order.Intent, order.ErrorKind),
 ) (order.Intent, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	mishap := b.nextMishap(c)
-	if ctx.Err() != nil || mishap == NeverArrives {
-		return order.Intent{}, &order.PaymentError{Kind: order.Unknown, Err: errUnanswered}
+	fault := b.nextFault(c)
+	if ctx.Err() != nil || fault == LosesRequest {
+		return order.Intent{}, &order.PaymentError{Kind: order.Unknown, Err: errNoResponse}
 	}
 	b.requests++
-	i, trouble := b.answer(mishap, k, request, effect)
+	i, kind := b.respond(fault, k, request, effect)
 	switch {
-	case mishap == LosesTheAnswer:
-		return order.Intent{}, &order.PaymentError{Kind: order.Unknown, Err: errUnanswered}
-	case trouble != "":
-		return order.Intent{}, &order.PaymentError{
-			Kind:      trouble,
-			RequestID: fmt.Sprintf("req_%d", b.requests),
-			Err:       errSaidSo,
-		}
+	case fault == LosesResponse:
+		return order.Intent{}, &order.PaymentError{Kind: order.Unknown, Err: errNoResponse}
+	case kind != "":
+		id := fmt.Sprintf("req_%d", b.requests)
+		return order.Intent{}, &order.PaymentError{Kind: kind, RequestID: id, Err: errRejected}
 	}
 	return i, nil
 }
 
 var (
-	errUnanswered = errors.New("the bank did not answer")
-	errSaidSo     = errors.New("the bank was told to say so, or had to")
+	errNoResponse = errors.New("no response from the bank")
+	errRejected   = errors.New("the bank rejected the call, or a fault was injected")
 )
 
-// answer answers one request: from its key, or by its effect. A refusal is not kept under
-// the key, because it comes before anything was done; everything later is. A repeated
-// request returns the intent as it is now: what was declined then may have been paid
-// since, and what was prepared may have been canceled.
-func (b *Bank) answer(
-	mishap Mishap, k order.Key, request string, effect func() (order.Intent, order.ErrorKind),
+// respond returns the response to one request: the one stored under its key, or that of
+// its effect. A refusal is not stored under the key, because it precedes any effect;
+// every other response is. A repeated request returns the intent in its current state: an
+// intent that was declined then may have been paid since, and a prepared one may have
+// been canceled.
+func (b *Bank) respond(
+	fault Fault, k order.Key, request string, effect func() (order.Intent, order.ErrorKind),
 ) (order.Intent, order.ErrorKind) {
-	a, used := b.keys[k]
+	r, used := b.keys[k]
 	switch {
-	case mishap == SaysUnavailable:
+	case fault == ReturnsUnavailable:
 		return order.Intent{}, order.Unavailable
-	case mishap == SaysMisconfigured:
+	case fault == ReturnsMisconfigured:
 		return order.Intent{}, order.Misconfigured
-	case used && a.request != request:
+	case used && r.request != request:
 		return order.Intent{}, order.KeyReused
-	case used && a.failed:
+	case used && r.failed:
 		return order.Intent{}, order.Replayed
 	case used:
-		return b.intents[a.intent.ID].Intent, ""
+		return b.intents[r.intent.ID].Intent, ""
 	}
-	a = answer{request: request, failed: mishap == FailsForTheKey || mishap == DoesItButFailsForTheKey}
-	if mishap != FailsForTheKey {
+	r = response{request: request, failed: fault == StoresFailure || fault == StoresFailureAfterEffect}
+	if fault != StoresFailure {
 		var refused order.ErrorKind
-		if a.intent, refused = effect(); refused != "" {
+		if r.intent, refused = effect(); refused != "" {
 			return order.Intent{}, refused
 		}
 	}
-	b.keep(k, a)
-	if a.failed {
+	b.store(k, r)
+	if r.failed {
 		return order.Intent{}, order.Unknown
 	}
-	return a.intent, ""
+	return r.intent, ""
 }
 
-func (b *Bank) keep(k order.Key, a answer) {
+func (b *Bank) store(k order.Key, r response) {
 	if k == (order.Key{}) {
 		return
 	}
 	if b.keys == nil {
-		b.keys = map[order.Key]answer{}
+		b.keys = map[order.Key]response{}
 	}
-	b.keys[k] = a
+	b.keys[k] = r
 }
 
-func (b *Bank) nextMishap(c Call) (m Mishap) {
-	if waiting := b.mishaps[c]; len(waiting) > 0 {
-		m, b.mishaps[c] = waiting[0], waiting[1:]
+func (b *Bank) nextFault(c Call) (m Fault) {
+	if waiting := b.faults[c]; len(waiting) > 0 {
+		m, b.faults[c] = waiting[0], waiting[1:]
 	}
 	return m
 }
 
-// Fail makes the mishap happen to the next such call that nothing else is waiting for.
-func (b *Bank) Fail(c Call, m Mishap) {
+// Fail injects the fault into the next call of this kind. Several faults apply to one
+// call each, in order.
+func (b *Bank) Fail(c Call, m Fault) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.mishaps == nil {
-		b.mishaps = map[Call][]Mishap{}
+	if b.faults == nil {
+		b.faults = map[Call][]Fault{}
 	}
-	b.mishaps[c] = append(b.mishaps[c], m)
+	b.faults[c] = append(b.faults[c], m)
 }
 
-// ForgetKeys makes every key as good as new.
+// ForgetKeys expires every key.
 func (b *Bank) ForgetKeys() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.keys = nil
 }
 
-// Charges lists the successful charges of one order, in the order of their intents.
+// Charges returns the successful charges of one order, in the order of their intents.
 func (b *Bank) Charges(id order.ID) (all []order.Money) {
 	for _, a := range b.accounts(id) {
 		if a.State == order.Succeeded {
@@ -259,7 +258,7 @@ func (b *Bank) Charges(id order.ID) (all []order.Money) {
 	return all
 }
 
-// Declines is how often a card of the order was tried in vain.
+// Declines returns how many charges of the order were declined.
 func (b *Bank) Declines(id order.ID) (n int) {
 	for _, a := range b.accounts(id) {
 		n += a.declines
@@ -278,16 +277,16 @@ func (b *Bank) accounts(id order.ID) (all []account) {
 	return slices.Clip(all)
 }
 
-// CustomerPays lets the customer pay an intent another way.
-func (b *Bank) CustomerPays(id order.IntentID) { b.become(id, order.Succeeded) }
+// CustomerPays has the customer pay an intent with another payment method.
+func (b *Bank) CustomerPays(id order.IntentID) { b.setState(id, order.Succeeded) }
 
-// Clear lets a processing intent succeed.
-func (b *Bank) Clear(id order.IntentID) { b.become(id, order.Succeeded) }
+// Clear makes a processing intent succeed.
+func (b *Bank) Clear(id order.IntentID) { b.setState(id, order.Succeeded) }
 
-// Cancel lets a person cancel an intent.
-func (b *Bank) Cancel(id order.IntentID) { b.become(id, order.IntentCanceled) }
+// Cancel cancels an intent, as a person can at the provider.
+func (b *Bank) Cancel(id order.IntentID) { b.setState(id, order.IntentCanceled) }
 
-func (b *Bank) become(id order.IntentID, s order.IntentState) {
+func (b *Bank) setState(id order.IntentID, s order.IntentState) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := b.intents[id]

@@ -11,113 +11,114 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// payment is a call to a bank on its way.
-type payment struct {
+// bankCall is one call to a bank.
+type bankCall struct {
 	ctx   context.Context
 	order order.Order // of Prepare
 	id    order.IntentID
 	key   order.Key
 
-	pass func() (order.Intent, error) // what Bank does with all this
+	pass func() (order.Intent, error) // calls the Bank
 }
 
-// till is a Bank that does one kind of call its own way, and keeps books of what it did
-// to people behind the Bank's back.
-type till struct {
+// brokenBank is a Bank that handles one kind of call in its own way. It adds its extra
+// charges and declines to the Bank's ledger.
+type brokenBank struct {
 	*ordertest.Bank
 
-	on    ordertest.Call
-	does  func(t *till, c *payment) (order.Intent, error)
-	finds func(found []order.Intent, err error) ([]order.Intent, error) // instead of does for Find
+	on   ordertest.Call
+	do   behavior
+	find func(found []order.Intent, err error) ([]order.Intent, error) // replaces do for Find
 
-	mu     sync.Mutex
-	extra  map[line]int
-	memory map[string]order.Intent
-	calls  int
+	mu        sync.Mutex
+	extra     map[ledgerKey]int
+	responses map[string]order.Intent
+	calls     int
 }
 
-// line is one of the till's own books: how often an order's card was charged, or tried in
-// vain.
-type line struct {
+// ledgerKey counts the extra charges or declines of one order.
+type ledgerKey struct {
 	id  order.ID
 	end order.IntentState
 }
 
-func (t *till) call(kind ordertest.Call, c *payment) (order.Intent, error) {
-	if kind != t.on {
+func (b *brokenBank) call(kind ordertest.Call, c *bankCall) (order.Intent, error) {
+	if kind != b.on {
 		return c.pass()
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.calls++
-	return t.does(t, c)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.calls++
+	return b.do(b, c)
 }
 
-func (t *till) Prepare(ctx context.Context, o order.Order, k order.Key) (order.Intent, error) {
-	c := &payment{ctx: ctx, order: o, key: k}
-	c.pass = func() (order.Intent, error) { return t.Bank.Prepare(c.ctx, c.order, c.key) }
-	return t.call(ordertest.Prepare, c)
+func (b *brokenBank) Prepare(ctx context.Context, o order.Order, k order.Key) (order.Intent, error) {
+	c := &bankCall{ctx: ctx, order: o, key: k}
+	c.pass = func() (order.Intent, error) { return b.Bank.Prepare(c.ctx, c.order, c.key) }
+	return b.call(ordertest.Prepare, c)
 }
 
-func (t *till) Confirm(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
-	c := &payment{ctx: ctx, id: id, key: k}
-	c.pass = func() (order.Intent, error) { return t.Bank.Confirm(c.ctx, c.id, c.key) }
-	return t.call(ordertest.Confirm, c)
+func (b *brokenBank) Confirm(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
+	c := &bankCall{ctx: ctx, id: id, key: k}
+	c.pass = func() (order.Intent, error) { return b.Bank.Confirm(c.ctx, c.id, c.key) }
+	return b.call(ordertest.Confirm, c)
 }
 
-func (t *till) Read(ctx context.Context, id order.IntentID) (order.Intent, error) {
-	c := &payment{ctx: ctx, id: id}
-	c.pass = func() (order.Intent, error) { return t.Bank.Read(c.ctx, c.id) }
-	return t.call(ordertest.Read, c)
+func (b *brokenBank) Read(ctx context.Context, id order.IntentID) (order.Intent, error) {
+	c := &bankCall{ctx: ctx, id: id}
+	c.pass = func() (order.Intent, error) { return b.Bank.Read(c.ctx, c.id) }
+	return b.call(ordertest.Read, c)
 }
 
-func (t *till) Find(ctx context.Context, id order.ID) ([]order.Intent, error) {
-	found, err := t.Bank.Find(ctx, id)
-	if t.finds == nil {
+func (b *brokenBank) Find(ctx context.Context, id order.ID) ([]order.Intent, error) {
+	found, err := b.Bank.Find(ctx, id)
+	if b.find == nil {
 		return found, err
 	}
-	return t.finds(found, err)
+	return b.find(found, err)
 }
 
-// underTest is the till with its books.
-func (t *till) underTest() ordertest.PaymentsUnderTest {
-	b := t.Bank
-	u := underTest(b, t)
+// underTest includes the extra charges and declines.
+func (b *brokenBank) underTest() ordertest.PaymentsUnderTest {
+	u := underTest(b.Bank, b)
 	u.Charges = func(id order.ID) []order.Money {
 		all := b.Charges(id)
-		for range t.extra[line{id, order.Succeeded}] {
+		for range b.extra[ledgerKey{id, order.Succeeded}] {
 			all = append(all, all[0])
 		}
 		return all
 	}
-	u.Declines = func(id order.ID) int { return b.Declines(id) + t.extra[line{id, order.NeedsMethod}] }
+	u.Declines = func(id order.ID) int { return b.Declines(id) + b.extra[ledgerKey{id, order.NeedsMethod}] }
 	return u
 }
+
+// behavior handles one call in place of the Bank.
+type behavior func(b *brokenBank, c *bankCall) (order.Intent, error)
 
 // bankBug is a bank that breaks one promise.
 type bankBug struct {
 	breaks string // the promise, as TestPayments names it
 	bug    string
 	on     ordertest.Call
-	does   func(t *till, c *payment) (order.Intent, error)
+	do     behavior
 }
 
 // findBug is a bank whose Find breaks one promise.
 type findBug struct {
 	breaks, bug string
-	finds       func(found []order.Intent, err error) ([]order.Intent, error)
+	find        func(found []order.Intent, err error) ([]order.Intent, error)
 }
 
 func brokenFinds() []findBug {
 	const all = "find returns every intent of an order and of no other"
 	return []findBug{
-		{all, "it returns the first alone", func(found []order.Intent, err error) ([]order.Intent, error) {
+		{all, "it returns only the first", func(found []order.Intent, err error) ([]order.Intent, error) {
 			return found[:min(1, len(found))], err
 		}},
-		{all, "it returns those that wait alone", func(found []order.Intent, err error) ([]order.Intent, error) {
+		{all, "it returns only unconfirmed intents", func(found []order.Intent, err error) ([]order.Intent, error) {
 			return slices.DeleteFunc(found, func(i order.Intent) bool { return i.State == order.Succeeded }), err
 		}},
-		{all, "its intents carry no fingerprint", func(found []order.Intent, err error) ([]order.Intent, error) {
+		{all, "its intents have no fingerprint", func(found []order.Intent, err error) ([]order.Intent, error) {
 			for i := range found {
 				found[i].Fingerprint = ""
 			}
@@ -128,15 +129,15 @@ func brokenFinds() []findBug {
 			func([]order.Intent, error) ([]order.Intent, error) { return []order.Intent{{ID: "pi_1"}}, nil },
 		},
 		{
-			"find that fails returns no intents", "a failure counts as nothing found",
+			"a failed find returns no intents", "the error is dropped",
 			func(found []order.Intent, _ error) ([]order.Intent, error) { return found, nil },
 		},
 	}
 }
 
-// becomes answers with the intent as change leaves it.
-func becomes(change func(i *order.Intent)) func(*till, *payment) (order.Intent, error) {
-	return func(_ *till, c *payment) (order.Intent, error) {
+// changeResponse changes the returned intent.
+func changeResponse(change func(i *order.Intent)) behavior {
+	return func(_ *brokenBank, c *bankCall) (order.Intent, error) {
 		i, err := c.pass()
 		if err == nil {
 			change(&i)
@@ -145,21 +146,21 @@ func becomes(change func(i *order.Intent)) func(*till, *payment) (order.Intent, 
 	}
 }
 
-// turns changes the intent itself.
-func turns(change func(i *order.Intent)) func(*till, *payment) (order.Intent, error) {
-	return func(t *till, c *payment) (order.Intent, error) {
+// changeIntent changes the intent in the bank, too.
+func changeIntent(change func(i *order.Intent)) behavior {
+	return func(b *brokenBank, c *bankCall) (order.Intent, error) {
 		i, err := c.pass()
 		if err == nil {
-			t.Edit(i.ID, change)
+			b.Edit(i.ID, change)
 			change(&i)
 		}
 		return i, err
 	}
 }
 
-// takes one trouble for another; "" is every trouble.
-func takes(one, another order.ErrorKind) func(*till, *payment) (order.Intent, error) {
-	return func(_ *till, c *payment) (order.Intent, error) {
+// replaceKind replaces one error kind by another; "" stands for every kind.
+func replaceKind(one, another order.ErrorKind) behavior {
+	return func(_ *brokenBank, c *bankCall) (order.Intent, error) {
 		i, err := c.pass()
 		if e, ok := errors.AsType[*order.PaymentError](err); ok && (e.Kind == one || one == "") {
 			e.Kind = another
@@ -168,9 +169,9 @@ func takes(one, another order.ErrorKind) func(*till, *payment) (order.Intent, er
 	}
 }
 
-// names gives every error this name of a request.
-func names(requestID string) func(*till, *payment) (order.Intent, error) {
-	return func(_ *till, c *payment) (order.Intent, error) {
+// setRequestID sets the request id of every error.
+func setRequestID(requestID string) behavior {
+	return func(_ *brokenBank, c *bankCall) (order.Intent, error) {
 		i, err := c.pass()
 		if e, ok := errors.AsType[*order.PaymentError](err); ok {
 			e.RequestID = requestID
@@ -179,38 +180,38 @@ func names(requestID string) func(*till, *payment) (order.Intent, error) {
 	}
 }
 
-// repeats answers with the first intent that was told under such a name.
-func repeats(name func(c *payment) string) func(*till, *payment) (order.Intent, error) {
-	return func(t *till, c *payment) (order.Intent, error) {
-		if i, told := t.memory[name(c)]; told {
+// replayBy returns the first response with the same name.
+func replayBy(name func(c *bankCall) string) behavior {
+	return func(b *brokenBank, c *bankCall) (order.Intent, error) {
+		if i, known := b.responses[name(c)]; known {
 			return i, nil
 		}
 		i, err := c.pass()
 		if err == nil {
-			t.memory[name(c)] = i
+			b.responses[name(c)] = i
 		}
 		return i, err
 	}
 }
 
-func byKey(c *payment) string    { return c.key.String() }
-func byIntent(c *payment) string { return string(c.id) }
-func byOrder(c *payment) string  { return string(c.order.ID()) }
+func byKey(c *bankCall) string    { return c.key.String() }
+func byIntent(c *bankCall) string { return string(c.id) }
+func byOrder(c *bankCall) string  { return string(c.order.ID()) }
 
-// anew makes an intent at each call.
-func anew(t *till, c *payment) (order.Intent, error) {
-	c.key = order.PrepareAgainKey(t.Scope, c.order.ID(), t.calls)
+// ignoreKey uses another key for each call.
+func ignoreKey(b *brokenBank, c *bankCall) (order.Intent, error) {
+	c.key = order.PrepareAgainKey(b.Scope, c.order.ID(), b.calls)
 	return c.pass()
 }
 
-// againAndAgain does to people once more what it did, when an intent is confirmed that
-// needs it no more.
-func againAndAgain(end order.IntentState) func(*till, *payment) (order.Intent, error) {
-	return func(t *till, c *payment) (order.Intent, error) {
-		before, _ := t.Bank.Read(c.ctx, c.id)
+// repeatEffect charges or declines again if an intent is confirmed that is in state end
+// already.
+func repeatEffect(end order.IntentState) behavior {
+	return func(b *brokenBank, c *bankCall) (order.Intent, error) {
+		before, _ := b.Bank.Read(c.ctx, c.id)
 		i, err := c.pass()
 		if before.State == end {
-			t.extra[line{before.OrderID, end}]++
+			b.extra[ledgerKey{before.OrderID, end}]++
 		}
 		return i, err
 	}
@@ -221,63 +222,66 @@ func succeeds(i *order.Intent) { i.State, i.Failure = order.Succeeded, order.Fai
 func brokenPrepares() []bankBug {
 	return []bankBug{
 		{
-			"prepare moves no money", "it charges at once", ordertest.Prepare, func(t *till, c *payment) (order.Intent, error) {
+			"prepare moves no money",
+			"it charges at once", ordertest.Prepare, func(b *brokenBank, c *bankCall) (order.Intent, error) {
 				i, err := c.pass()
-				t.Edit(i.ID, succeeds)
+				b.Edit(i.ID, succeeds)
 				return i, err
 			},
 		},
 		{
 			"prepare moves no money",
-			"its intent is another order's",
+			"the intent has another order id",
 			ordertest.Prepare,
-			becomes(func(i *order.Intent) { i.OrderID = "ORD-2" }),
+			changeResponse(func(i *order.Intent) { i.OrderID = "ORD-2" }),
 		},
 		{
 			"prepare moves no money",
-			"its intent is another deployment's",
+			"the intent has another scope",
 			ordertest.Prepare,
-			becomes(func(i *order.Intent) { i.Scope = "" }),
+			changeResponse(func(i *order.Intent) { i.Scope = "" }),
 		},
 		{
 			"prepare moves no money",
-			"its intent is for another sum",
+			"the intent has another amount",
 			ordertest.Prepare,
-			becomes(func(i *order.Intent) { i.Total.Amount++ }),
+			changeResponse(func(i *order.Intent) { i.Total.Amount++ }),
 		},
-		{"prepare moves no money", "it is read as charged", ordertest.Read, becomes(succeeds)},
-		{"prepare under one key makes one intent", "each call makes one", ordertest.Prepare, anew},
+		{"prepare moves no money", "read returns it as charged", ordertest.Read, changeResponse(succeeds)},
+		{"prepare twice under one key creates one intent", "each call creates one", ordertest.Prepare, ignoreKey},
 		{
-			"prepare under a forgotten key makes another intent",
-			"the first comes back for ever",
+			"prepare under an expired key creates another intent",
+			"the first one is returned for ever",
 			ordertest.Prepare,
-			repeats(byOrder),
+			replayBy(byOrder),
 		},
 		{
-			"prepare again returns a canceled intent as canceled",
-			"it is returned as it was",
+			"prepare again returns a canceled intent in its current state",
+			"its old state is returned",
 			ordertest.Prepare,
-			repeats(byKey),
+			replayBy(byKey),
 		},
 		{
-			"prepare of other content under one key says so",
-			"the first content's intent comes back",
+			"prepare with different content under one key is KeyReused",
+			"the first intent is returned",
 			ordertest.Prepare,
-			repeats(byKey),
+			replayBy(byKey),
 		},
 		{
-			"prepare of other content under one key says so",
-			"it is refused",
+			"prepare with different content under one key is KeyReused",
+			"it is rejected",
 			ordertest.Prepare,
-			takes(order.KeyReused, order.Refused),
+			replaceKind(order.KeyReused, order.Refused),
 		},
 		{
-			"prepare of other content under one key says so", "a key may confirm what it prepared", ordertest.Confirm,
-			takes(order.KeyReused, order.Replayed),
+			"prepare with different content under one key is KeyReused",
+			"a prepare key can confirm", ordertest.Confirm,
+			replaceKind(order.KeyReused, order.Replayed),
 		},
 		{
-			"prepare of other content under one key says so", "it says so, and brings an intent", ordertest.Prepare,
-			func(_ *till, c *payment) (order.Intent, error) {
+			"prepare with different content under one key is KeyReused",
+			"it returns an intent with the error", ordertest.Prepare,
+			func(_ *brokenBank, c *bankCall) (order.Intent, error) {
 				i, err := c.pass()
 				if err != nil {
 					i.ID = "pi_1"
@@ -286,14 +290,14 @@ func brokenPrepares() []bankBug {
 			},
 		},
 		{
-			"prepare with a card that does not exist is refused",
-			"nobody knows",
+			"prepare with an unknown card is Refused",
+			"it is Unknown",
 			ordertest.Prepare,
-			takes(order.Refused, order.Unknown),
+			replaceKind(order.Refused, order.Unknown),
 		},
 		{
-			"prepare with a card that does not exist is refused", "the error tells the card", ordertest.Prepare,
-			func(_ *till, c *payment) (order.Intent, error) {
+			"prepare with an unknown card is Refused", "the error contains the card", ordertest.Prepare,
+			func(_ *brokenBank, c *bankCall) (order.Intent, error) {
 				i, err := c.pass()
 				if e, ok := errors.AsType[*order.PaymentError](err); ok {
 					e.Err = errors.New("no such card: " + c.order.Payment().Method)
@@ -301,11 +305,15 @@ func brokenPrepares() []bankBug {
 				return i, err
 			},
 		},
-		{"fifty prepare under one key and get one intent", "each call makes one", ordertest.Prepare, anew},
 		{
-			"fifty prepare under one key and get one intent", "whoever comes second is refused", ordertest.Prepare,
-			func(t *till, c *payment) (order.Intent, error) {
-				if t.calls > 1 {
+			"fifty concurrent prepares under one key create one intent",
+			"each call creates one", ordertest.Prepare, ignoreKey,
+		},
+		{
+			"fifty concurrent prepares under one key create one intent",
+			"the second one is Refused", ordertest.Prepare,
+			func(b *brokenBank, c *bankCall) (order.Intent, error) {
+				if b.calls > 1 {
 					return order.Intent{}, &order.PaymentError{Kind: order.Refused}
 				}
 				return c.pass()
@@ -316,111 +324,114 @@ func brokenPrepares() []bankBug {
 
 func brokenConfirms() []bankBug {
 	const (
-		once    = "an intent is charged once, whatever the key"
-		decline = "a decline is an intent, and its card is not tried again"
+		once    = "an intent is charged once under any key"
+		decline = "a decline is an intent and its card is not charged again"
 		days    = "an intent that takes days is pending, then paid"
 		named   = "confirm charges the method that prepare named and no other"
 	)
-	chargesAgain := againAndAgain(order.Succeeded)
+	chargesAgain := repeatEffect(order.Succeeded)
 	return []bankBug{
 		{once, "each confirm charges", ordertest.Confirm, chargesAgain},
-		{once, "another sum is charged", ordertest.Confirm, func(t *till, c *payment) (order.Intent, error) {
+		{once, "another amount is charged", ordertest.Confirm, func(b *brokenBank, c *bankCall) (order.Intent, error) {
 			i, err := c.pass()
-			t.Edit(i.ID, func(i *order.Intent) { i.Total.Amount++ })
+			b.Edit(i.ID, func(i *order.Intent) { i.Total.Amount++ })
 			return i, err
 		}},
 		{
 			once,
-			"a charged intent is read as if it waited",
+			"read returns a charged intent as unconfirmed",
 			ordertest.Read,
-			becomes(func(i *order.Intent) { i.State = order.NeedsConfirmation }),
+			changeResponse(func(i *order.Intent) { i.State = order.NeedsConfirmation }),
 		},
-		{once, "a charged intent is refused", ordertest.Confirm, func(t *till, c *payment) (order.Intent, error) {
-			if before, _ := t.Bank.Read(c.ctx, c.id); before.State == order.Succeeded {
+		{once, "confirm of a charged intent is Refused", ordertest.Confirm, func(b *brokenBank, c *bankCall) (order.Intent, error) {
+			if before, _ := b.Bank.Read(c.ctx, c.id); before.State == order.Succeeded {
 				return order.Intent{}, &order.PaymentError{Kind: order.Refused}
 			}
 			return c.pass()
 		}},
 		{
-			"fifty confirm one intent with one key each and one charges",
+			"fifty concurrent confirms under fifty keys charge once",
 			"each confirm charges",
 			ordertest.Confirm,
 			chargesAgain,
 		},
 		{
-			"fifty confirm one intent with the same key and one charges",
+			"fifty concurrent confirms under one key charge once",
 			"each confirm charges",
 			ordertest.Confirm,
 			chargesAgain,
 		},
-		{decline, "a decline is an error", ordertest.Confirm, func(_ *till, c *payment) (order.Intent, error) {
+		{decline, "a decline is an error", ordertest.Confirm, func(_ *brokenBank, c *bankCall) (order.Intent, error) {
 			i, err := c.pass()
 			if i.State == order.NeedsMethod {
 				return order.Intent{}, &order.PaymentError{Kind: order.Refused}
 			}
 			return i, err
 		}},
-		{decline, "each confirm tries the card", ordertest.Confirm, againAndAgain(order.NeedsMethod)},
-		{decline, "it is read as if it had not been tried", ordertest.Read, becomes(func(i *order.Intent) {
+		{decline, "each confirm charges the card", ordertest.Confirm, repeatEffect(order.NeedsMethod)},
+		{decline, "read returns it as unconfirmed", ordertest.Read, changeResponse(func(i *order.Intent) {
 			i.State, i.Failure = order.NeedsConfirmation, order.Failure{}
 		})},
 		{
 			decline,
-			"nobody is told why",
+			"the reason is missing",
 			ordertest.Confirm,
-			becomes(func(i *order.Intent) { i.Failure = order.Failure{} }),
-		},
-		{"a customer can pay a declined intent", "a key repeats what it said", ordertest.Confirm, repeats(byKey)},
-		{
-			"a customer can pay a declined intent",
-			"what was declined once stays so",
-			ordertest.Confirm,
-			repeats(byIntent),
+			changeResponse(func(i *order.Intent) { i.Failure = order.Failure{} }),
 		},
 		{
 			"a customer can pay a declined intent",
-			"an intent is read as it was",
+			"a key replays its first response", ordertest.Confirm, replayBy(byKey),
+		},
+		{
+			"a customer can pay a declined intent",
+			"a declined intent stays declined",
+			ordertest.Confirm,
+			replayBy(byIntent),
+		},
+		{
+			"a customer can pay a declined intent",
+			"read returns the old state",
 			ordertest.Read,
-			becomes(func(i *order.Intent) {
+			changeResponse(func(i *order.Intent) {
 				i.State = order.NeedsMethod
 			}),
 		},
 		{
-			"a bank that wants the customer did not decline", "it did", ordertest.Confirm,
-			becomes(func(i *order.Intent) { i.Failure = order.Failure{Code: "card_declined"} }),
+			"an intent that needs authentication is not declined", "it is declined", ordertest.Confirm,
+			changeResponse(func(i *order.Intent) { i.Failure = order.Failure{Code: "card_declined"} }),
 		},
 		{
 			days,
-			"it is read as it was",
+			"read returns the old state",
 			ordertest.Read,
-			becomes(func(i *order.Intent) { i.State = order.Processing }),
+			changeResponse(func(i *order.Intent) { i.State = order.Processing }),
 		},
-		{days, "it counts as paid", ordertest.Confirm, becomes(succeeds)},
-		{days, "a key repeats what it said", ordertest.Confirm, repeats(byKey)},
-		{"a canceled intent is not charged", "it is", ordertest.Confirm, turns(succeeds)},
+		{days, "it is returned as paid", ordertest.Confirm, changeResponse(succeeds)},
+		{days, "a key replays its first response", ordertest.Confirm, replayBy(byKey)},
+		{"a canceled intent is not charged", "it is charged", ordertest.Confirm, changeIntent(succeeds)},
 		{
 			"a canceled intent is not charged",
-			"it is read as if it waited",
+			"read returns it as unconfirmed",
 			ordertest.Read,
-			becomes(func(i *order.Intent) {
+			changeResponse(func(i *order.Intent) {
 				i.State = order.NeedsConfirmation
 			}),
 		},
-		{"two intents do not disturb each other", "the key alone counts", ordertest.Confirm, repeats(byKey)},
-		{named, "whoever has no money pays all the same", ordertest.Confirm, turns(func(i *order.Intent) {
+		{"two intents are independent", "a key returns the other intent", ordertest.Confirm, replayBy(byKey)},
+		{named, "a declined card succeeds", ordertest.Confirm, changeIntent(func(i *order.Intent) {
 			if i.State == order.NeedsMethod {
 				succeeds(i)
 			}
 		})},
 		{
 			named,
-			"the first card that was charged is charged for everything",
+			"every confirm charges the first card",
 			ordertest.Confirm,
-			func(t *till, c *payment) (order.Intent, error) {
-				first, known := t.memory["first"]
+			func(b *brokenBank, c *bankCall) (order.Intent, error) {
+				first, known := b.responses["first"]
 				i, err := c.pass()
 				if !known {
-					t.memory["first"] = i
+					b.responses["first"] = i
 					return i, err
 				}
 				i.State, i.Failure = first.State, first.Failure
@@ -430,98 +441,106 @@ func brokenConfirms() []bankBug {
 	}
 }
 
-func brokenTroubles() []bankBug {
+func brokenFailures() []bankBug {
 	const (
-		unknown = "an unknown intent means a wrong account or mode"
-		request = "an error names the request exactly if the provider answered"
-		away    = "a call that was turned away happens later under the same key"
-		lost    = "a lost answer is found under the same key, and once"
-		burnt   = "a kept failure burns its key and no other"
-		hides   = "a kept failure may hide a charge"
-		dead    = "a dead context leaves everything unknown"
+		unknown     = "an unknown intent is Misconfigured"
+		request     = "an error has a request id if and only if the provider responded"
+		unavailable = "a call that was Unavailable succeeds later under the same key"
+		lost        = "a retry under the same key after a lost response charges once"
+		stored      = "a stored failure is replayed under its key and no other"
+		hides       = "a stored failure may hide a charge"
+		canceled    = "a canceled context is Unknown"
 	)
-	believes := func(_ *till, c *payment) (order.Intent, error) {
+	ignoreContext := func(_ *brokenBank, c *bankCall) (order.Intent, error) {
 		c.ctx = context.WithoutCancel(c.ctx)
 		return c.pass()
 	}
-	hopes := becomes(func(i *order.Intent) { i.State = order.NeedsConfirmation })
+	unconfirmed := changeResponse(func(i *order.Intent) { i.State = order.NeedsConfirmation })
 	return []bankBug{
-		{unknown, "a confirm of it is refused", ordertest.Confirm, takes(order.Misconfigured, order.Refused)},
-		{unknown, "a read of it is refused", ordertest.Read, takes(order.Misconfigured, order.Refused)},
+		{unknown, "confirm is Refused", ordertest.Confirm, replaceKind(order.Misconfigured, order.Refused)},
+		{unknown, "read is Refused", ordertest.Read, replaceKind(order.Misconfigured, order.Refused)},
 		{
-			"confirm of an id that no intent can have is refused", "it may come to be", ordertest.Confirm,
-			takes(order.Refused, order.Misconfigured),
+			"confirm of an invalid intent id is Refused", "it is Misconfigured", ordertest.Confirm,
+			replaceKind(order.Refused, order.Misconfigured),
 		},
-		{request, "silence has a name", ordertest.Confirm, names("req_1")},
-		{request, "no request of a confirm has one", ordertest.Confirm, names("")},
-		{request, "no request of a prepare has one", ordertest.Prepare, names("")},
-		{request, "no request of a read has one", ordertest.Read, names("")},
-		{away, "it has happened already", ordertest.Confirm, func(_ *till, c *payment) (order.Intent, error) {
+		{request, "a lost call has a request id", ordertest.Confirm, setRequestID("req_1")},
+		{request, "confirm has none", ordertest.Confirm, setRequestID("")},
+		{request, "prepare has none", ordertest.Prepare, setRequestID("")},
+		{request, "read has none", ordertest.Read, setRequestID("")},
+		{unavailable, "the call had an effect", ordertest.Confirm, func(_ *brokenBank, c *bankCall) (order.Intent, error) {
 			i, err := c.pass()
 			if e, ok := errors.AsType[*order.PaymentError](err); ok && e.Kind == order.Unavailable {
 				_, _ = c.pass()
 			}
 			return i, err
 		}},
-		{away, "nobody knows", ordertest.Confirm, takes(order.Unavailable, order.Unknown)},
+		{unavailable, "it is Unknown", ordertest.Confirm, replaceKind(order.Unavailable, order.Unknown)},
 		{
-			away,
-			"a read that never arrived is our mistake",
+			unavailable,
+			"a lost read is Misconfigured",
 			ordertest.Read,
-			takes(order.Unknown, order.Misconfigured),
+			replaceKind(order.Unknown, order.Misconfigured),
 		},
-		{lost, "nothing has happened", ordertest.Confirm, takes(order.Unknown, order.Unavailable)},
-		{lost, "each confirm charges", ordertest.Confirm, againAndAgain(order.Succeeded)},
-		{"money that moved behind a lost answer is read", "it is not", ordertest.Read, hopes},
-		{burnt, "it fails anew each time", ordertest.Confirm, takes(order.Replayed, order.Unknown)},
-		{burnt, "it burns every key", ordertest.Prepare, func(t *till, c *payment) (order.Intent, error) {
+		{lost, "it is Unavailable", ordertest.Confirm, replaceKind(order.Unknown, order.Unavailable)},
+		{lost, "each confirm charges", ordertest.Confirm, repeatEffect(order.Succeeded)},
+		{
+			"read shows a charge whose response was lost",
+			"read returns it as unconfirmed", ordertest.Read, unconfirmed,
+		},
+		{stored, "it is Unknown again", ordertest.Confirm, replaceKind(order.Replayed, order.Unknown)},
+		{stored, "it is replayed under every key", ordertest.Prepare, func(b *brokenBank, c *bankCall) (order.Intent, error) {
 			i, err := c.pass()
-			if t.calls > 2 {
+			if b.calls > 2 {
 				return order.Intent{}, &order.PaymentError{Kind: order.Replayed}
 			}
 			return i, err
 		}},
-		{hides, "it is a reason to try again", ordertest.Confirm, takes(order.Replayed, order.Unavailable)},
-		{hides, "the charge is not read", ordertest.Read, hopes},
-		{dead, "a prepare does not look at it", ordertest.Prepare, believes},
-		{dead, "a confirm does not look at it", ordertest.Confirm, believes},
-		{dead, "a read does not look at it", ordertest.Read, believes},
-		{dead, "it says that nothing has happened", ordertest.Confirm, takes("", order.Unavailable)},
+		{hides, "it is Unavailable", ordertest.Confirm, replaceKind(order.Replayed, order.Unavailable)},
+		{hides, "read returns it as unconfirmed", ordertest.Read, unconfirmed},
+		{canceled, "prepare ignores it", ordertest.Prepare, ignoreContext},
+		{canceled, "confirm ignores it", ordertest.Confirm, ignoreContext},
+		{canceled, "read ignores it", ordertest.Read, ignoreContext},
+		{canceled, "it is Unavailable", ordertest.Confirm, replaceKind("", order.Unavailable)},
 	}
 }
 
-func TestEveryBrokenBankIsSeenByItsPromise(t *testing.T) {
+func TestEveryBrokenBankFailsItsPromise(t *testing.T) {
 	t.Parallel()
 	var broken []string
-	bank := func() *till {
-		return &till{Bank: &ordertest.Bank{Scope: "test"}, extra: map[line]int{}, memory: map[string]order.Intent{}}
+	bank := func() *brokenBank {
+		return &brokenBank{
+			Bank:  &ordertest.Bank{Scope: "test"},
+			extra: map[ledgerKey]int{}, responses: map[string]order.Intent{},
+		}
 	}
 	for _, b := range brokenFinds() {
 		broken = append(broken, b.breaks)
-		p := find(t, ordertest.PaymentPromises(), b.breaks)
+		p := findPromise(t, ordertest.PaymentPromises(), b.breaks)
 		t.Run(b.breaks+" - "+b.bug, func(t *testing.T) {
 			t.Parallel()
 			wrong := bank()
-			wrong.finds = b.finds
-			if h := hear(t, p, wrong.underTest()); !h.Failed() {
-				t.Error("the suite sees nothing wrong")
+			wrong.find = b.find
+			if got := runPromise(t, p, wrong.underTest()); !got.Failed() {
+				t.Error("got no failure, want the promise to fail")
 			}
 		})
 	}
-	for _, b := range slices.Concat(brokenPrepares(), brokenConfirms(), brokenTroubles()) {
+	for _, b := range slices.Concat(brokenPrepares(), brokenConfirms(), brokenFailures()) {
 		broken = append(broken, b.breaks)
-		p := find(t, ordertest.PaymentPromises(), b.breaks)
+		p := findPromise(t, ordertest.PaymentPromises(), b.breaks)
 		t.Run(b.breaks+" - "+b.bug, func(t *testing.T) {
 			t.Parallel()
 			wrong, right := bank(), bank()
-			wrong.on, wrong.does = b.on, b.does
-			if h := hear(t, p, wrong.underTest()); !h.Failed() {
-				t.Error("the suite sees nothing wrong")
+			wrong.on, wrong.do = b.on, b.do
+			if got := runPromise(t, p, wrong.underTest()); !got.Failed() {
+				t.Error("got no failure, want the promise to fail")
 			}
-			if h := hear(t, p, right.underTest()); h.Failed() {
-				t.Errorf("the suite sees something wrong without the bug: %s", h)
+			if got := runPromise(t, p, right.underTest()); got.Failed() {
+				t.Errorf("without the bug: got failure %s, want none", got)
 			}
 		})
 	}
-	covered(t, ordertest.PaymentPromises(), broken)
+	if missing := uncovered(ordertest.PaymentPromises(), broken); len(missing) > 0 {
+		t.Errorf("no broken double for the promises %q", missing)
+	}
 }

@@ -12,7 +12,7 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// The calls that ordertest does not name.
+// Calls that ordertest has no name for.
 const (
 	load     ordertest.Call = "load"
 	settle   ordertest.Call = "settle"
@@ -20,7 +20,7 @@ const (
 	park     ordertest.Call = "park"
 )
 
-// call is a call to a store on its way, with what it brings and what it is answered.
+// call is one call to a store with its arguments and results.
 type call struct {
 	ctx context.Context
 	m   *ordertest.Memory
@@ -28,32 +28,32 @@ type call struct {
 	id      order.ID
 	order   order.Order
 	lease   order.Lease
-	claim   order.Claim // of Begin: its answer
+	claim   order.Claim // of Begin: its result
 	intent  order.Intent
 	outcome order.Outcome
-	record  order.Record // of Load: its answer; of Settle: as it was seen; of Recreate: as it was lost
+	record  order.Record // of Load: its result; of Settle and Recreate: the argument
 	at      time.Time
 
-	pass func() error // what Memory does with all this
+	pass func() error // calls the Memory
 }
 
 func (c *call) row() order.Record                 { return c.m.Row(c.id) }
 func (c *call) edit(change func(r *order.Record)) { c.m.Edit(c.id, change) }
-func (c *call) known() bool                       { return c.row().Attempt > 0 }
+func (c *call) exists() bool                      { return c.row().Attempt > 0 }
 func (c *call) owner() string                     { return c.claim.Lease.Owner }
 
-// store is a Memory that does one kind of call its own way.
+// store is a Memory that handles one kind of call in its own way.
 type store struct {
 	*ordertest.Memory
 
-	on   ordertest.Call
-	does func(c *call) error
+	on ordertest.Call
+	do func(c *call) error
 }
 
 func (s store) call(kind ordertest.Call, c *call, pass func() error) error {
 	c.m, c.pass = s.Memory, pass
 	if kind == s.on {
-		return s.does(c)
+		return s.do(c)
 	}
 	return pass()
 }
@@ -111,11 +111,11 @@ type storeBug struct {
 	breaks string // the promise, as TestStore names it
 	bug    string
 	on     ordertest.Call
-	does   func(c *call) error
+	do     func(c *call) error
 }
 
-// then lets the call happen, and what it wrote be otherwise.
-func then(change func(c *call, r *order.Record)) func(*call) error {
+// afterCall changes the record after a successful call.
+func afterCall(change func(c *call, r *order.Record)) func(*call) error {
 	return func(c *call) error {
 		err := c.pass()
 		if err == nil {
@@ -125,62 +125,62 @@ func then(change func(c *call, r *order.Record)) func(*call) error {
 	}
 }
 
-// first lets the call find a record, or its own arguments, otherwise than they are.
-func first(change func(c *call, r *order.Record)) func(*call) error {
+// beforeCall changes the record, or the arguments, before the call.
+func beforeCall(change func(c *call, r *order.Record)) func(*call) error {
 	return func(c *call) error {
 		c.edit(func(r *order.Record) { change(c, r) })
 		return c.pass()
 	}
 }
 
-// unless answers some calls without a look at the rules.
-func unless(when func(c *call) bool, answer error) func(*call) error {
+// returnIf returns err without a call if when holds.
+func returnIf(when func(c *call) bool, err error) func(*call) error {
 	return func(c *call) error {
 		if when(c) {
-			return answer
-		}
-		return c.pass()
-	}
-}
-
-// instead is another answer to what would be refused with this error.
-func instead(of, answer error) func(*call) error {
-	return func(c *call) error {
-		if err := c.pass(); !errors.Is(err, of) {
 			return err
 		}
-		return answer
+		return c.pass()
 	}
 }
 
-// leaves makes a record for an order that nobody began.
-func leaves(c *call) error {
-	if c.known() {
+// replaceError replaces the error of a call.
+func replaceError(old, replacement error) func(*call) error {
+	return func(c *call) error {
+		if err := c.pass(); !errors.Is(err, old) {
+			return err
+		}
+		return replacement
+	}
+}
+
+// createRecord creates a record for an unknown order.
+func createRecord(c *call) error {
+	if c.exists() {
 		return c.pass()
 	}
-	_, _ = c.m.Begin(c.ctx, ordertest.Order(c.id), order.Lease{Owner: "somebody", From: c.at, Until: c.at})
+	_, _ = c.m.Begin(c.ctx, ordertest.Order(c.id), order.Lease{Owner: "other", From: c.at, Until: c.at})
 	if c.record.OrderID != "" {
 		return order.ErrStale // to Settle
 	}
 	return order.ErrClaimLost
 }
 
-// anyOwner takes every claim for the one that holds the order.
+// anyOwner accepts every claim.
 func anyOwner(c *call, r *order.Record) { c.claim.Lease.Owner = r.Owner }
 
 func brokenBegins() []storeBug {
 	return []storeBug{
 		{
-			"a fresh order is claimed", "nobody knows since when", ordertest.Begin,
-			then(func(_ *call, r *order.Record) { r.CreatedAt = time.Time{} }),
+			"a new order is claimed", "the time is missing", ordertest.Begin,
+			afterCall(func(_ *call, r *order.Record) { r.CreatedAt = time.Time{} }),
 		},
-		{"a fresh order is claimed", "the first attempt is number 0", ordertest.Begin, func(c *call) error {
+		{"a new order is claimed", "the first attempt is number 0", ordertest.Begin, func(c *call) error {
 			err := c.pass()
 			c.claim.Attempt--
 			return err
 		}},
 		{
-			"an ended lease is taken over with its intent",
+			"an order whose lease has expired is taken over with its intent",
 			"the next attempt knows no intent",
 			ordertest.Begin,
 			func(c *call) error {
@@ -190,12 +190,13 @@ func brokenBegins() []storeBug {
 			},
 		},
 		{
-			"an ended lease is taken over with its intent", "the intent is forgotten", ordertest.Begin,
-			first(func(_ *call, r *order.Record) { r.Intent = "" }),
+			"an order whose lease has expired is taken over with its intent", "the intent is lost", ordertest.Begin,
+			beforeCall(func(_ *call, r *order.Record) { r.Intent = "" }),
 		},
 		{
-			"an ended lease is taken over with its intent", "the order is as old as its last attempt", ordertest.Begin,
-			then(func(c *call, r *order.Record) { r.CreatedAt = c.at }),
+			"an order whose lease has expired is taken over with its intent",
+			"the order is as old as its last attempt", ordertest.Begin,
+			afterCall(func(c *call, r *order.Record) { r.CreatedAt = c.at }),
 		},
 	}
 }
@@ -203,8 +204,8 @@ func brokenBegins() []storeBug {
 func brokenLeases() []storeBug {
 	return []storeBug{
 		{
-			"a lease holds through its last millisecond",
-			"a lease ends before its end",
+			"a lease is respected through its last millisecond",
+			"a lease ends early",
 			ordertest.Begin,
 			func(c *call) error {
 				c.lease.From = c.lease.From.Add(time.Millisecond)
@@ -212,8 +213,8 @@ func brokenLeases() []storeBug {
 			},
 		},
 		{
-			"a lease holds through its last millisecond",
-			"a lease holds beyond its end",
+			"a lease is respected through its last millisecond",
+			"a lease ends late",
 			ordertest.Begin,
 			func(c *call) error {
 				c.lease.From = c.lease.From.Add(-time.Millisecond)
@@ -221,8 +222,8 @@ func brokenLeases() []storeBug {
 			},
 		},
 		{
-			"a lease holds through its last millisecond",
-			"nobody is told how long",
+			"a lease is respected through its last millisecond",
+			"the error has no time",
 			ordertest.Begin,
 			func(c *call) error {
 				err := c.pass()
@@ -233,7 +234,8 @@ func brokenLeases() []storeBug {
 			},
 		},
 		{
-			"a lease later than any honest one is taken over", "a clock that went backwards waits", ordertest.Begin,
+			"a lease longer than the maximum is ignored",
+			"a clock that went backwards blocks the order", ordertest.Begin,
 			func(c *call) error {
 				if r := c.row(); r.UpdatedAt.After(c.lease.From) {
 					return &order.InProgressError{Until: r.Until}
@@ -242,7 +244,7 @@ func brokenLeases() []storeBug {
 			},
 		},
 		{
-			"a lease later than any honest one is taken over", "every lease is believed", ordertest.Begin,
+			"a lease longer than the maximum is ignored", "every lease is respected", ordertest.Begin,
 			func(c *call) error {
 				if r := c.row(); r.Owner != c.lease.Owner && r.Until.After(c.lease.From) {
 					return &order.InProgressError{Until: r.Until}
@@ -251,15 +253,15 @@ func brokenLeases() []storeBug {
 			},
 		},
 		{
-			"the longest lease of the most skewed clock holds", "no clock is skewed", ordertest.Begin,
-			first(func(c *call, r *order.Record) {
+			"the longest lease of the most skewed clock is respected", "skew is not allowed for", ordertest.Begin,
+			beforeCall(func(c *call, r *order.Record) {
 				if r.Until.After(c.lease.From.Add(order.MaxLease)) {
 					r.Until = time.Time{}
 				}
 			}),
 		},
 		{
-			"begin whose answer was lost is ours and no new attempt", "our own lease is in our way", ordertest.Begin,
+			"begin again by the same owner is no new attempt", "the owner's own lease blocks it", ordertest.Begin,
 			func(c *call) error {
 				if r := c.row(); r.Owner == c.lease.Owner {
 					return &order.InProgressError{Until: r.Until}
@@ -268,8 +270,8 @@ func brokenLeases() []storeBug {
 			},
 		},
 		{
-			"begin whose answer was lost is ours and no new attempt", "it counts as another attempt", ordertest.Begin,
-			first(func(c *call, r *order.Record) {
+			"begin again by the same owner is no new attempt", "it counts as another attempt", ordertest.Begin,
+			beforeCall(func(c *call, r *order.Record) {
 				if r.Owner == c.lease.Owner {
 					r.Attempt++
 				}
@@ -280,22 +282,26 @@ func brokenLeases() []storeBug {
 
 func brokenRefusals() []storeBug {
 	return []storeBug{
-		{"the same id with other content is a conflict", "only the id counts", ordertest.Begin, first(sameContent)},
 		{
-			"the same id with other content is a conflict", "content counts once the lease is over", ordertest.Begin,
+			"begin with different content returns ErrConflict",
+			"only the id counts", ordertest.Begin, beforeCall(sameContent),
+		},
+		{
+			"begin with different content returns ErrConflict",
+			"content is compared only after the lease", ordertest.Begin,
 			func(c *call) error {
-				if r := c.row(); !c.lease.From.After(r.Until) && c.known() && r.Owner != c.lease.Owner {
+				if r := c.row(); !c.lease.From.After(r.Until) && c.exists() && r.Owner != c.lease.Owner {
 					return &order.InProgressError{Until: r.Until}
 				}
 				return c.pass()
 			},
 		},
 		{
-			"a settled order refuses with its status and intent", "what is settled is in progress", ordertest.Begin,
-			unless(func(c *call) bool { return c.row().Seq > 0 }, &order.InProgressError{}),
+			"begin of a settled order returns its record", "it is in progress", ordertest.Begin,
+			returnIf(func(c *call) bool { return c.row().Seq > 0 }, &order.InProgressError{}),
 		},
 		{
-			"a settled order refuses with its status and intent", "nobody is told which intent", ordertest.Begin,
+			"begin of a settled order returns its record", "the intent is missing", ordertest.Begin,
 			func(c *call) error {
 				err := c.pass()
 				if settled, ok := errors.AsType[*order.SettledError](err); ok {
@@ -305,31 +311,33 @@ func brokenRefusals() []storeBug {
 			},
 		},
 		{
-			"a conflict is told before settled", "settled is told before a conflict", ordertest.Begin,
-			first(func(c *call, r *order.Record) {
+			"a conflict is reported before the settled status",
+			"the settled status is reported first", ordertest.Begin,
+			beforeCall(func(c *call, r *order.Record) {
 				if r.Status == order.Paid {
 					sameContent(c, r)
 				}
 			}),
 		},
 		{
-			"our own settled order is settled, not ours", "an owner is remembered for ever", ordertest.Begin,
-			unless(func(c *call) bool { return c.row().Seq > 0 && c.lease.Owner == "first" }, nil),
+			"begin by the owner that settled the order returns its record",
+			"the owner can begin again", ordertest.Begin,
+			returnIf(func(c *call) bool { return c.row().Seq > 0 && c.lease.Owner == "first" }, nil),
 		},
 		{
-			"a newer release's record is left alone", "what nobody can read is other content", ordertest.Begin,
-			instead(order.ErrUnknownVersion, order.ErrConflict),
+			"begin with an unknown fingerprint version changes nothing", "it is a conflict", ordertest.Begin,
+			replaceError(order.ErrUnknownVersion, order.ErrConflict),
 		},
 		{
-			"a newer release's record is left alone", "what nobody can read is written anew", ordertest.Begin,
-			first(func(c *call, r *order.Record) {
+			"begin with an unknown fingerprint version changes nothing", "the record is overwritten", ordertest.Begin,
+			beforeCall(func(c *call, r *order.Record) {
 				if strings.HasPrefix(string(r.Fingerprint), "v999:") {
 					sameContent(c, r)
 				}
 			}),
 		},
 		{
-			"two orders do not disturb each other", "a settled order notes that another one was begun", ordertest.Begin,
+			"two orders are independent", "begin of one writes to the other", ordertest.Begin,
 			func(c *call) error {
 				c.m.Edit(
 					order.ID(strings.TrimSuffix(string(c.id), "-2")),
@@ -349,38 +357,45 @@ func brokenBinds() []storeBug {
 		{"bind writes the intent", "nothing is written", ordertest.Bind, func(*call) error { return nil }},
 		{
 			"bind writes the intent", "its mode is not written", ordertest.Bind,
-			then(func(_ *call, r *order.Record) { r.Mode = "" }),
+			afterCall(func(_ *call, r *order.Record) { r.Mode = "" }),
 		},
 		{
-			"bind of the same intent again is fine", "an intent is bound once and never again", ordertest.Bind,
-			unless(func(c *call) bool { return c.row().Intent != "" }, order.ErrClaimLost),
+			"bind of the same intent again succeeds", "the second bind fails", ordertest.Bind,
+			returnIf(func(c *call) bool { return c.row().Intent != "" }, order.ErrClaimLost),
 		},
 		{
-			"bind of the same intent again is fine", "it counts as another attempt", ordertest.Bind,
-			first(func(c *call, r *order.Record) {
+			"bind of the same intent again succeeds", "it counts as another attempt", ordertest.Bind,
+			beforeCall(func(c *call, r *order.Record) {
 				if r.Intent == c.intent.ID {
 					r.Attempt++
 				}
 			}),
 		},
-		{"bind of another intent is fenced", "the last bind counts", ordertest.Bind, first(noIntent)},
-		{"bind by a fenced owner leaves nothing behind", "anybody binds", ordertest.Bind, first(anyOwner)},
 		{
-			"bind by a fenced owner leaves nothing behind", "it is refused and written", ordertest.Bind,
+			"bind of another intent returns ErrClaimLost",
+			"the last bind counts", ordertest.Bind, beforeCall(noIntent),
+		},
+		{
+			"bind after the claim was lost changes nothing",
+			"the owner is not compared", ordertest.Bind, beforeCall(anyOwner),
+		},
+		{
+			"bind after the claim was lost changes nothing", "it fails and writes", ordertest.Bind,
 			func(c *call) error {
 				c.edit(func(r *order.Record) { r.LastError = "refused" })
 				return c.pass()
 			},
 		},
 		{
-			"bind by a fenced owner leaves nothing behind", "what is bound may be said by anybody", ordertest.Bind,
-			unless(func(c *call) bool { return c.row().Intent == c.intent.ID }, nil),
+			"bind after the claim was lost changes nothing",
+			"the owner is not compared if the intent is bound", ordertest.Bind,
+			returnIf(func(c *call) bool { return c.row().Intent == c.intent.ID }, nil),
 		},
 		{
-			"bind of a settled order is fenced", "a settled order can still be bound", ordertest.Bind,
-			unless(func(c *call) bool { return c.row().Seq > 0 }, nil),
+			"bind of a settled order returns ErrClaimLost", "a settled order can still be bound", ordertest.Bind,
+			returnIf(func(c *call) bool { return c.row().Seq > 0 }, nil),
 		},
-		{"bind of an order that nobody began makes none", "it makes one", ordertest.Bind, leaves},
+		{"bind of an unknown order creates no record", "it creates one", ordertest.Bind, createRecord},
 	}
 }
 
@@ -388,34 +403,34 @@ func brokenFinishes() []storeBug {
 	return []storeBug{
 		{
 			"finish settles with one event and ends the claim", "there is no event", ordertest.Finish,
-			then(func(_ *call, r *order.Record) { r.Events = nil }),
+			afterCall(func(_ *call, r *order.Record) { r.Events = nil }),
 		},
 		{
 			"finish settles with one event and ends the claim", "the claim goes on", ordertest.Finish,
-			then(func(c *call, r *order.Record) { r.Owner = c.owner() }),
+			afterCall(func(c *call, r *order.Record) { r.Owner = c.owner() }),
 		},
 		{
 			"finish settles with one event and ends the claim", "a pending order waits for nothing", ordertest.Finish,
-			then(func(_ *call, r *order.Record) { r.DueAt = time.Time{} }),
+			afterCall(func(_ *call, r *order.Record) { r.DueAt = time.Time{} }),
 		},
 		{
-			"finish again with the same outcome changes nothing", "the record says when it was said last", ordertest.Finish,
-			then(func(c *call, r *order.Record) { r.UpdatedAt = c.at }),
+			"finish again with the same outcome changes nothing", "it updates the time", ordertest.Finish,
+			afterCall(func(c *call, r *order.Record) { r.UpdatedAt = c.at }),
 		},
 		{
-			"finish with another outcome is fenced", "a settled order swallows every outcome", ordertest.Finish,
-			unless(func(c *call) bool { return c.row().Seq > 0 }, nil),
+			"finish with another outcome returns ErrClaimLost", "every outcome succeeds", ordertest.Finish,
+			returnIf(func(c *call) bool { return c.row().Seq > 0 }, nil),
 		},
 		{
-			"finish with another outcome is fenced", "another status is fine for the same intent", ordertest.Finish,
-			unless(func(c *call) bool { return c.row().Seq > 0 && c.row().Intent == c.outcome.Intent }, nil),
+			"finish with another outcome returns ErrClaimLost", "the status is not compared", ordertest.Finish,
+			returnIf(func(c *call) bool { return c.row().Seq > 0 && c.row().Intent == c.outcome.Intent }, nil),
 		},
 		{
-			"finish with another outcome is fenced", "another intent is fine for the same status", ordertest.Finish,
-			unless(func(c *call) bool { return c.row().Status == c.outcome.Status }, nil),
+			"finish with another outcome returns ErrClaimLost", "the intent is not compared", ordertest.Finish,
+			returnIf(func(c *call) bool { return c.row().Status == c.outcome.Status }, nil),
 		},
 		{
-			"finish with a status that no open order takes is refused", "it is fenced", ordertest.Finish,
+			"finish with an invalid transition returns a TransitionError", "it returns ErrClaimLost", ordertest.Finish,
 			func(c *call) error {
 				if err := c.pass(); !errors.As(err, new(*order.TransitionError)) {
 					return err
@@ -424,79 +439,86 @@ func brokenFinishes() []storeBug {
 			},
 		},
 		{
-			"finish with an intent that is not bound is fenced", "any intent will do", ordertest.Finish,
-			first(func(c *call, r *order.Record) { c.outcome.Intent = r.Intent }),
+			"finish with an intent that is not bound returns ErrClaimLost",
+			"the intent is not compared", ordertest.Finish,
+			beforeCall(func(c *call, r *order.Record) { c.outcome.Intent = r.Intent }),
 		},
 		{
-			"finish with an intent that is not bound is fenced", "any intent will do where none is bound", ordertest.Finish,
-			first(func(c *call, r *order.Record) {
+			"finish with an intent that is not bound returns ErrClaimLost",
+			"the intent is not compared if none is bound", ordertest.Finish,
+			beforeCall(func(c *call, r *order.Record) {
 				if r.Intent == "" {
 					r.Intent = c.outcome.Intent
 				}
 			}),
 		},
-		{"finish by a fenced owner leaves nothing behind", "anybody finishes", ordertest.Finish, first(anyOwner)},
 		{
-			"finish by a fenced owner is fine when the record says the same", "it is fenced all the same", ordertest.Finish,
-			unless(func(c *call) bool { return c.row().Owner != c.owner() }, order.ErrClaimLost),
+			"finish after the claim was lost changes nothing",
+			"the owner is not compared", ordertest.Finish, beforeCall(anyOwner),
 		},
 		{
-			"finish by a fenced owner is fine when the record says the same", "it is fine whatever the record says", ordertest.Finish,
-			unless(func(c *call) bool { return c.row().Seq > 0 }, nil),
+			"finish after the claim was lost succeeds if the outcome is recorded",
+			"it returns ErrClaimLost", ordertest.Finish,
+			returnIf(func(c *call) bool { return c.row().Owner != c.owner() }, order.ErrClaimLost),
 		},
-		{"finish of an order that nobody began makes none", "it makes one", ordertest.Finish, leaves},
+		{
+			"finish after the claim was lost succeeds if the outcome is recorded",
+			"it always succeeds", ordertest.Finish,
+			returnIf(func(c *call) bool { return c.row().Seq > 0 }, nil),
+		},
+		{"finish of an unknown order creates no record", "it creates one", ordertest.Finish, createRecord},
 	}
 }
 
 func brokenRefused() []storeBug {
 	return []storeBug{
 		{
-			"a refused order is open again, with an event", "there is no event", ordertest.Begin,
-			then(func(_ *call, r *order.Record) {
+			"begin reopens a refused order and adds an event", "there is no event", ordertest.Begin,
+			afterCall(func(_ *call, r *order.Record) {
 				if r.Seq > 1 {
 					r.Events = r.Events[:1]
 				}
 			}),
 		},
 		{
-			"a refused order is open again, with an event", "it is settled for ever", ordertest.Begin,
-			unless(func(c *call) bool { return c.row().Status == order.StatusRefused }, &order.SettledError{}),
+			"begin reopens a refused order and adds an event", "it stays settled", ordertest.Begin,
+			returnIf(func(c *call) bool { return c.row().Status == order.StatusRefused }, &order.SettledError{}),
 		},
 		{
-			"a refused order is open again, with an event", "it stays parked", ordertest.Begin,
-			then(func(c *call, r *order.Record) {
+			"begin reopens a refused order and adds an event", "it stays parked", ordertest.Begin,
+			afterCall(func(c *call, r *order.Record) {
 				if r.Seq > 1 {
 					r.ParkedAt = c.at
 				}
 			}),
 		},
 		{
-			"a refused order is open again with its intent", "the intent is forgotten", ordertest.Begin,
-			first(func(_ *call, r *order.Record) { r.Intent = "" }),
+			"begin reopens a refused order with its intent", "the intent is lost", ordertest.Begin,
+			beforeCall(func(_ *call, r *order.Record) { r.Intent = "" }),
 		},
 		{
-			"finish refuses an order without an intent", "it needs an intent", ordertest.Finish,
-			unless(func(c *call) bool { return c.outcome.Intent == "" }, order.ErrClaimLost),
+			"finish records a refusal without an intent", "it needs an intent", ordertest.Finish,
+			returnIf(func(c *call) bool { return c.outcome.Intent == "" }, order.ErrClaimLost),
 		},
 		{
-			"finish refuses an order without an intent", "any outcome may do without", ordertest.Finish,
-			unless(func(c *call) bool { return c.outcome.Intent == "" && c.outcome.Status == order.Paid }, nil),
+			"finish records a refusal without an intent", "paid needs no intent either", ordertest.Finish,
+			returnIf(func(c *call) bool { return c.outcome.Intent == "" && c.outcome.Status == order.Paid }, nil),
 		},
 		{
-			"settle of a refused order whose intent was paid after all", "refused is the end", settle,
-			unless(func(c *call) bool { return c.record.Status == order.StatusRefused }, order.ErrStale),
+			"settle of a refused order records a late payment", "no status follows refused", settle,
+			returnIf(func(c *call) bool { return c.record.Status == order.StatusRefused }, order.ErrStale),
 		},
 		{
-			"begin and load of a corrupt record say so", "it is begun", ordertest.Begin,
-			unless(func(c *call) bool { return c.row().Attempt > 0 }, nil),
+			"begin and load of a corrupt record return ErrCorrupt", "begin ignores it", ordertest.Begin,
+			returnIf(func(c *call) bool { return c.row().Attempt > 0 }, nil),
 		},
 		{
-			"begin and load of a corrupt record say so", "it is loaded", load,
-			instead(order.ErrCorrupt, nil),
+			"begin and load of a corrupt record return ErrCorrupt", "load ignores it", load,
+			replaceError(order.ErrCorrupt, nil),
 		},
 		{
-			"begin and load of a status of a newer release say so", "it is corrupt", load,
-			instead(order.ErrUnknownVersion, order.ErrCorrupt),
+			"begin and load of an unknown status return ErrUnknownVersion", "it is corrupt", load,
+			replaceError(order.ErrUnknownVersion, order.ErrCorrupt),
 		},
 	}
 }
@@ -504,34 +526,34 @@ func brokenRefused() []storeBug {
 func brokenParks() []storeBug {
 	return []storeBug{
 		{
-			"park notes when and why, and nothing else", "nobody knows since when", park,
-			then(func(_ *call, r *order.Record) { r.ParkedAt = time.Time{} }),
+			"park records the time and the reason and nothing else", "the time is missing", park,
+			afterCall(func(_ *call, r *order.Record) { r.ParkedAt = time.Time{} }),
 		},
 		{
-			"park notes when and why, and nothing else", "it ends the claim", park,
-			then(func(_ *call, r *order.Record) { r.Owner = "" }),
+			"park records the time and the reason and nothing else", "it ends the claim", park,
+			afterCall(func(_ *call, r *order.Record) { r.Owner = "" }),
 		},
 		{
-			"park of a settled order changes nothing", "it is parked all the same", park,
+			"park of a settled order changes nothing", "it is parked", park,
 			func(c *call) error {
 				c.edit(func(r *order.Record) { r.ParkedAt = c.at })
 				return nil
 			},
 		},
 		{
-			"park of other content changes nothing", "only the id counts", park,
+			"park with different content changes nothing", "only the id counts", park,
 			func(c *call) error {
 				c.order = ordertest.Order(c.id)
 				return c.pass()
 			},
 		},
-		{"park of an order that nobody began makes none", "it makes one", park, func(c *call) error {
-			_, _ = c.m.Begin(c.ctx, c.order, order.Lease{Owner: "somebody", From: c.at, Until: c.at})
+		{"park of an unknown order creates no record", "it creates one", park, func(c *call) error {
+			_, _ = c.m.Begin(c.ctx, c.order, order.Lease{Owner: "other", From: c.at, Until: c.at})
 			return nil
 		}},
 		{
-			"a settled order is not parked any more", "the note stays", ordertest.Finish,
-			then(func(c *call, r *order.Record) { r.ParkedAt = c.at }),
+			"finish clears the park note", "the note stays", ordertest.Finish,
+			afterCall(func(c *call, r *order.Record) { r.ParkedAt = c.at }),
 		},
 	}
 }
@@ -548,42 +570,48 @@ func brokenReleases() []storeBug {
 			},
 		},
 		{
-			"release lets the next attempt begin at once", "nobody is told why", ordertest.Release,
-			then(func(_ *call, r *order.Record) { r.LastError = "" }),
+			"release lets the next attempt begin at once", "the reason is missing", ordertest.Release,
+			afterCall(func(_ *call, r *order.Record) { r.LastError = "" }),
 		},
 		{
-			"release lets the next attempt begin at once", "the intent goes with the claim", ordertest.Release,
-			then(func(_ *call, r *order.Record) { r.Intent = "" }),
+			"release lets the next attempt begin at once", "the intent is removed", ordertest.Release,
+			afterCall(func(_ *call, r *order.Record) { r.Intent = "" }),
 		},
 		{
-			"release is final for its claim", "whoever let go may still bind", ordertest.Bind,
-			unless(func(c *call) bool { return c.row().Owner == "" }, nil),
+			"a released claim is lost", "the claim can still bind", ordertest.Bind,
+			returnIf(func(c *call) bool { return c.row().Owner == "" }, nil),
 		},
 		{
-			"release is final for its claim", "whoever let go may still finish", ordertest.Finish,
-			unless(func(c *call) bool { return c.row().Owner == "" }, nil),
+			"a released claim is lost", "the claim can still finish", ordertest.Finish,
+			returnIf(func(c *call) bool { return c.row().Owner == "" }, nil),
 		},
 		{
-			"release is final for its claim", "who let go still holds it", ordertest.Release,
-			then(func(c *call, r *order.Record) { r.Owner = c.owner() }),
+			"a released claim is lost", "the claim can be released again", ordertest.Release,
+			afterCall(func(c *call, r *order.Record) { r.Owner = c.owner() }),
 		},
-		{"release by a fenced owner leaves nothing behind", "anybody lets go", ordertest.Release, first(anyOwner)},
 		{
-			"release of a settled order leaves nothing behind", "it notes why", ordertest.Release,
+			"release after the claim was lost changes nothing",
+			"the owner is not compared", ordertest.Release, beforeCall(anyOwner),
+		},
+		{
+			"release of a settled order changes nothing", "it writes the reason", ordertest.Release,
 			func(c *call) error {
 				c.edit(func(r *order.Record) { r.LastError = "too late" })
 				return c.pass()
 			},
 		},
-		{"release of an order that nobody began makes none", "it makes one", ordertest.Release, leaves},
+		{"release of an unknown order creates no record", "it creates one", ordertest.Release, createRecord},
 	}
 }
 
 func brokenRecords() []storeBug {
 	return []storeBug{
-		{"an unknown order is not found", "it is found empty", load, instead(order.ErrNotFound, nil)},
 		{
-			"what a caller does to a loaded record stays with the caller", "it is the store's own", load,
+			"load of an unknown order returns ErrNotFound",
+			"it returns an empty record", load, replaceError(order.ErrNotFound, nil),
+		},
+		{
+			"load returns a copy", "it returns the stored events", load,
 			func(c *call) error {
 				err := c.pass()
 				if err == nil {
@@ -593,54 +621,54 @@ func brokenRecords() []storeBug {
 			},
 		},
 		{
-			"settle adds its events in order", "the last event is the only one", settle,
-			then(func(_ *call, r *order.Record) { r.Events = r.Events[len(r.Events)-1:] }),
+			"settle adds its events in order", "earlier events are lost", settle,
+			afterCall(func(_ *call, r *order.Record) { r.Events = r.Events[len(r.Events)-1:] }),
 		},
 		{
 			"settle adds its events in order", "the newest event comes first", settle,
-			then(func(_ *call, r *order.Record) {
+			afterCall(func(_ *call, r *order.Record) {
 				r.Events = slices.Clone(r.Events)
 				slices.Reverse(r.Events)
 			}),
 		},
 		{
-			"settle clears the failure of an order that was paid after all", "it stays", settle,
-			then(func(c *call, r *order.Record) { r.Failure = c.record.Failure }),
+			"settle as paid clears the failure", "it stays", settle,
+			afterCall(func(c *call, r *order.Record) { r.Failure = c.record.Failure }),
 		},
 		{
-			"settle under a working attempt fences it", "the attempt works on", settle,
-			then(func(c *call, r *order.Record) { r.Owner = c.record.Owner }),
+			"settle ends the claim of a running attempt", "the claim stays", settle,
+			afterCall(func(c *call, r *order.Record) { r.Owner = c.record.Owner }),
 		},
 		{
-			"settle under a working attempt fences it", "the attempt is not told that it was settled", ordertest.Finish,
-			unless(func(c *call) bool { return c.row().Owner != c.owner() }, order.ErrClaimLost),
+			"settle ends the claim of a running attempt", "finish with the same outcome fails", ordertest.Finish,
+			returnIf(func(c *call) bool { return c.row().Owner != c.owner() }, order.ErrClaimLost),
 		},
 		{
-			"settle as the record says already changes nothing", "it is stale", settle,
-			unless(func(c *call) bool { return c.row().Seq > c.record.Seq }, order.ErrStale),
+			"settle with the recorded outcome changes nothing", "it is stale", settle,
+			returnIf(func(c *call) bool { return c.row().Seq > c.record.Seq }, order.ErrStale),
 		},
 		{
-			"settle as the record says already changes nothing", "the record says when it was said last", settle,
-			then(func(c *call, r *order.Record) { r.UpdatedAt = c.at }),
+			"settle with the recorded outcome changes nothing", "it updates the time", settle,
+			afterCall(func(c *call, r *order.Record) { r.UpdatedAt = c.at }),
 		},
 		{
-			"settle of a record that changed is stale", "its status does not count", settle,
-			first(func(c *call, r *order.Record) { c.record.Status = r.Status }),
+			"settle of a record that changed returns ErrStale", "the status is not compared", settle,
+			beforeCall(func(c *call, r *order.Record) { c.record.Status = r.Status }),
 		},
 		{
-			"settle of a record that changed is stale", "its seq does not count", settle,
-			first(func(c *call, r *order.Record) { c.record.Seq = r.Seq }),
+			"settle of a record that changed returns ErrStale", "the seq is not compared", settle,
+			beforeCall(func(c *call, r *order.Record) { c.record.Seq = r.Seq }),
 		},
 		{
-			"settle of a record that changed is stale", "its intent does not count", settle,
-			first(func(c *call, r *order.Record) { c.record.Intent = r.Intent }),
+			"settle of a record that changed returns ErrStale", "the intent is not compared", settle,
+			beforeCall(func(c *call, r *order.Record) { c.record.Intent = r.Intent }),
 		},
 		{
-			"settle with another intent is stale", "any intent will do", settle,
-			first(func(c *call, r *order.Record) { c.outcome.Intent = r.Intent }),
+			"settle with another intent returns ErrStale", "the intent is not compared", settle,
+			beforeCall(func(c *call, r *order.Record) { c.outcome.Intent = r.Intent }),
 		},
 		{
-			"settle with a change that nobody drew is refused", "it is stale", settle,
+			"settle with an invalid transition returns a TransitionError", "it is stale", settle,
 			func(c *call) error {
 				if err := c.pass(); !errors.As(err, new(*order.TransitionError)) {
 					return err
@@ -648,7 +676,7 @@ func brokenRecords() []storeBug {
 				return order.ErrStale
 			},
 		},
-		{"settle of an order that nobody began makes none", "it makes one", settle, leaves},
+		{"settle of an unknown order creates no record", "it creates one", settle, createRecord},
 	}
 }
 
@@ -657,50 +685,51 @@ func brokenRecreates() []storeBug {
 	return []storeBug{
 		{
 			"recreate writes an open record with the intent bound", "it binds no intent", recreate,
-			then(func(_ *call, r *order.Record) { r.Intent = "" }),
+			afterCall(func(_ *call, r *order.Record) { r.Intent = "" }),
 		},
 		{
-			"recreate writes an open record with the intent bound", "its mode is lost", recreate,
-			then(func(_ *call, r *order.Record) { r.Mode = "" }),
+			"recreate writes an open record with the intent bound", "the mode is missing", recreate,
+			afterCall(func(_ *call, r *order.Record) { r.Mode = "" }),
 		},
 		{
-			"recreate writes an open record with the intent bound", "nobody looks at it again", recreate,
-			then(func(_ *call, r *order.Record) { r.DueAt = time.Time{} }),
+			"recreate writes an open record with the intent bound", "its due time is missing", recreate,
+			afterCall(func(_ *call, r *order.Record) { r.DueAt = time.Time{} }),
 		},
 		{
-			"a recreated order is taken over with its intent and its customer", "its customer stays unknown", ordertest.Begin,
-			then(func(_ *call, r *order.Record) { r.CustomerID = "" }),
+			"a recreated order is taken over with its intent and its customer",
+			"the customer stays empty", ordertest.Begin,
+			afterCall(func(_ *call, r *order.Record) { r.CustomerID = "" }),
 		},
 		{
-			"recreate binds the intent of an open record without one", "a record is never touched", recreate,
-			unless((*call).known, &order.SettledError{}),
+			"recreate binds the intent to an open record without one", "every existing record is rejected", recreate,
+			returnIf((*call).exists, &order.SettledError{}),
 		},
 		{
-			"recreate binds the intent of an open record without one", "it counts as another attempt", recreate,
-			first(func(_ *call, r *order.Record) { r.Attempt++ }),
+			"recreate binds the intent to an open record without one", "it counts as another attempt", recreate,
+			beforeCall(func(_ *call, r *order.Record) { r.Attempt++ }),
 		},
 		{
-			"recreate of the bound intent changes nothing", "it is refused", recreate,
-			unless(bound, &order.SettledError{}),
+			"recreate of the bound intent changes nothing", "it is rejected", recreate,
+			returnIf(bound, &order.SettledError{}),
 		},
 		{
-			"recreate with another intent bound is a mismatch", "the last intent counts", recreate,
-			first(func(c *call, r *order.Record) { r.Intent = c.record.Intent }),
+			"recreate over another bound intent returns a MismatchError", "it overwrites the intent", recreate,
+			beforeCall(func(c *call, r *order.Record) { r.Intent = c.record.Intent }),
 		},
 		{
-			"recreate with other content is a conflict", "only the id counts", recreate,
-			first(func(c *call, r *order.Record) { r.Fingerprint = c.record.Fingerprint }),
+			"recreate with different content returns ErrConflict", "only the id counts", recreate,
+			beforeCall(func(c *call, r *order.Record) { r.Fingerprint = c.record.Fingerprint }),
 		},
 		{
-			"recreate leaves a record of a newer release alone", "it is a conflict", recreate,
-			instead(order.ErrUnknownVersion, order.ErrConflict),
+			"recreate with an unknown fingerprint version returns ErrUnknownVersion", "it is a conflict", recreate,
+			replaceError(order.ErrUnknownVersion, order.ErrConflict),
 		},
 		{
-			"recreate under a running lease is refused", "it takes the order from its worker", recreate,
-			first(func(_ *call, r *order.Record) { r.Until = time.Time{} }),
+			"recreate during a running lease returns an InProgressError", "it ignores the lease", recreate,
+			beforeCall(func(_ *call, r *order.Record) { r.Until = time.Time{} }),
 		},
 		{
-			"recreate fences the attempt whose lease has ended", "the attempt works on", recreate,
+			"recreate ends the claim of an expired lease", "the claim stays", recreate,
 			func(c *call) error {
 				owner := c.row().Owner
 				err := c.pass()
@@ -711,12 +740,11 @@ func brokenRecreates() []storeBug {
 	}
 }
 
-// brokenRaces say yes to everybody: whoever wins by jitter alone would be caught only now
-// and then.
+// brokenRaces lose no race: a bug that depends on timing would fail only sometimes.
 func brokenRaces() []storeBug {
 	return []storeBug{
 		{
-			"fifty begin one order and one wins", "everybody may", ordertest.Begin,
+			"of fifty concurrent begins one succeeds", "all succeed", ordertest.Begin,
 			func(c *call) error {
 				if err := c.pass(); !errors.As(err, new(*order.InProgressError)) {
 					return err
@@ -725,7 +753,7 @@ func brokenRaces() []storeBug {
 			},
 		},
 		{
-			"fifty begin a refused order and one wins", "everybody may", ordertest.Begin,
+			"of fifty concurrent begins of a refused order one succeeds", "all succeed", ordertest.Begin,
 			func(c *call) error {
 				if err := c.pass(); !errors.As(err, new(*order.InProgressError)) {
 					return err
@@ -734,31 +762,32 @@ func brokenRaces() []storeBug {
 			},
 		},
 		{
-			"fifty attempts bind and only the last one's intent is bound",
-			"nobody is told no",
+			"of fifty concurrent attempts only the last binds its intent",
+			"all succeed",
 			ordertest.Bind,
-			instead(order.ErrClaimLost, nil),
+			replaceError(order.ErrClaimLost, nil),
 		},
 		{
-			"fifty binds of one claim bind one intent",
-			"nobody is told no",
+			"fifty concurrent binds of one claim bind one intent",
+			"all succeed",
 			ordertest.Bind,
-			instead(order.ErrClaimLost, nil),
+			replaceError(order.ErrClaimLost, nil),
 		},
 		{
-			"fifty finishes agree on one outcome and one event",
-			"nobody is told no",
+			"fifty concurrent finishes record one outcome and one event",
+			"all succeed",
 			ordertest.Finish,
-			instead(order.ErrClaimLost, nil),
+			replaceError(order.ErrClaimLost, nil),
 		},
 		{
-			"fifty finishes agree on one outcome and one event", "each one who agrees adds an event", ordertest.Finish,
-			then(func(_ *call, r *order.Record) {
+			"fifty concurrent finishes record one outcome and one event", "each one adds an event", ordertest.Finish,
+			afterCall(func(_ *call, r *order.Record) {
 				r.Events = append(slices.Clip(r.Events), order.Event{Seq: len(r.Events) + 1})
 			}),
 		},
 		{
-			"fifty begin one order and one wins", "whoever loses is fenced", ordertest.Begin, func(c *call) error {
+			"of fifty concurrent begins one succeeds",
+			"the others get ErrClaimLost", ordertest.Begin, func(c *call) error {
 				if err := c.pass(); !errors.As(err, new(*order.InProgressError)) {
 					return err
 				}
@@ -784,40 +813,42 @@ func brokenStores() []storeBug {
 	)
 }
 
-func TestEveryBrokenStoreIsSeenByItsPromise(t *testing.T) {
+func TestEveryBrokenStoreFailsItsPromise(t *testing.T) {
 	t.Parallel()
 	var broken []string
 	for _, b := range brokenStores() {
 		broken = append(broken, b.breaks)
-		p := find(t, ordertest.StorePromises(), b.breaks)
+		p := findPromise(t, ordertest.StorePromises(), b.breaks)
 		t.Run(b.breaks+" - "+b.bug, func(t *testing.T) {
 			t.Parallel()
 			wrong, right := store{
 				Memory: new(ordertest.Memory),
 				on:     b.on,
-				does:   b.does,
+				do:     b.do,
 			}, store{
 				Memory: new(ordertest.Memory),
 			}
-			if h := hear[ordertest.Store](t, p, wrong); !h.Failed() {
-				t.Error("the suite sees nothing wrong")
+			if got := runPromise[ordertest.Store](t, p, wrong); !got.Failed() {
+				t.Error("got no failure, want the promise to fail")
 			}
-			if h := hear[ordertest.Store](t, p, right); h.Failed() {
-				t.Errorf("the suite sees something wrong without the bug: %s", h)
+			if got := runPromise[ordertest.Store](t, p, right); got.Failed() {
+				t.Errorf("without the bug: got failure %s, want none", got)
 			}
 		})
 	}
-	covered(t, ordertest.StorePromises(), broken)
+	if missing := uncovered(ordertest.StorePromises(), broken); len(missing) > 0 {
+		t.Errorf("no broken double for the promises %q", missing)
+	}
 }
 
-// unwritable is a store whose records no test can edit.
-type unwritable struct{ ordertest.Store }
+// notEditable is a store that is not an Editor.
+type notEditable struct{ ordertest.Store }
 
-func TestAPromiseThatCannotBeTriedSaysWhatItNeeds(t *testing.T) {
+func TestWithoutAnEditorAPromiseIsSkippedWithInstructions(t *testing.T) {
 	t.Parallel()
-	p := find(t, ordertest.StorePromises(), "a newer release's record is left alone")
-	h := hear[ordertest.Store](t, p, unwritable{new(ordertest.Memory)})
-	if h.Failed() || !strings.Contains(h.String(), "ordertest.Rewriter") {
-		t.Errorf("got %q, failed: %t; want a skip that names what to add", h, h.Failed())
+	p := findPromise(t, ordertest.StorePromises(), "begin with an unknown fingerprint version changes nothing")
+	h := runPromise[ordertest.Store](t, p, notEditable{new(ordertest.Memory)})
+	if h.Failed() || !strings.Contains(h.String(), "ordertest.Editor") {
+		t.Errorf("got %q, failed: %t, want a skip that names ordertest.Editor", h, h.Failed())
 	}
 }

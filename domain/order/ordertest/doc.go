@@ -1,8 +1,9 @@
-// Package ordertest is the promises of package order's ports as tests, and the smallest
-// implementations that keep them.
+// Package ordertest tests implementations of package order's ports, and provides the
+// smallest correct ones.
 //
-// TestStore holds any order.Claims and order.Records to their contract, TestPayments any
+// TestStore tests the contract of order.Claims and order.Records, TestPayments that of
 // order.Payments. Memory and Bank are a store and a payment provider in a map: read them
-// as specifications. The doubles in double.go are named by what they do to a call. It
-// knows nothing of tables, HTTP or clocks: every time is an argument.
+// as specifications. Intercepted passes each call to a port through a function that may
+// fail it. The package knows nothing of tables, HTTP or clocks: every time is an
+// argument.
 package ordertest

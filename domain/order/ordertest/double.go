@@ -8,79 +8,78 @@ import (
 	"orderonce/domain/order"
 )
 
-// Around is told of each call to a port. It makes the call, or does not, and may lose its
-// answer.
-type Around func(c Call, do func() error) error
+// Interceptor runs in place of each call to a port. do makes the call: an Interceptor may
+// skip it, and may replace its error.
+type Interceptor func(c Call, do func() error) error
 
-// Wire stands between a Processor and its two ports, as a network does.
-type Wire struct {
-	Claims   order.Claims
-	Payments order.Payments
-	Around   Around
+// Intercepted passes each call to Claims and Payments through Intercept, so that a test
+// can fail calls as a network does.
+type Intercepted struct {
+	Claims    order.Claims
+	Payments  order.Payments
+	Intercept Interceptor
 }
 
 var (
-	_ order.Claims   = Wire{}
-	_ order.Payments = Wire{}
+	_ order.Claims   = Intercepted{}
+	_ order.Payments = Intercepted{}
 )
 
-// Begin is the Claims' own, through Around.
-func (w Wire) Begin(ctx context.Context, o order.Order, l order.Lease) (order.Claim, error) {
-	return through(w.Around, Begin, func() (order.Claim, error) { return w.Claims.Begin(ctx, o, l) })
+// Begin calls Claims.Begin through Intercept.
+func (w Intercepted) Begin(ctx context.Context, o order.Order, l order.Lease) (order.Claim, error) {
+	return through(w.Intercept, Begin, func() (order.Claim, error) { return w.Claims.Begin(ctx, o, l) })
 }
 
-// Bind is the Claims' own, through Around.
-func (w Wire) Bind(ctx context.Context, c order.Claim, i order.Intent, at time.Time) error {
-	return w.Around(Bind, func() error { return w.Claims.Bind(ctx, c, i, at) })
+// Bind calls Claims.Bind through Intercept.
+func (w Intercepted) Bind(ctx context.Context, c order.Claim, i order.Intent, at time.Time) error {
+	return w.Intercept(Bind, func() error { return w.Claims.Bind(ctx, c, i, at) })
 }
 
-// Finish is the Claims' own, through Around.
-func (w Wire) Finish(ctx context.Context, c order.Claim, o order.Outcome, at time.Time) error {
-	return w.Around(Finish, func() error { return w.Claims.Finish(ctx, c, o, at) })
+// Finish calls Claims.Finish through Intercept.
+func (w Intercepted) Finish(ctx context.Context, c order.Claim, o order.Outcome, at time.Time) error {
+	return w.Intercept(Finish, func() error { return w.Claims.Finish(ctx, c, o, at) })
 }
 
-// Release is the Claims' own, through Around.
-func (w Wire) Release(ctx context.Context, c order.Claim, why order.Reason, at time.Time) error {
-	return w.Around(Release, func() error { return w.Claims.Release(ctx, c, why, at) })
+// Release calls Claims.Release through Intercept.
+func (w Intercepted) Release(ctx context.Context, c order.Claim, why order.Reason, at time.Time) error {
+	return w.Intercept(Release, func() error { return w.Claims.Release(ctx, c, why, at) })
 }
 
-// Prepare is the Payments' own, through Around.
-func (w Wire) Prepare(ctx context.Context, o order.Order, k order.Key) (order.Intent, error) {
-	return through(w.Around, Prepare, func() (order.Intent, error) { return w.Payments.Prepare(ctx, o, k) })
+// Prepare calls Payments.Prepare through Intercept.
+func (w Intercepted) Prepare(ctx context.Context, o order.Order, k order.Key) (order.Intent, error) {
+	return through(w.Intercept, Prepare, func() (order.Intent, error) { return w.Payments.Prepare(ctx, o, k) })
 }
 
-// Confirm is the Payments' own, through Around.
-func (w Wire) Confirm(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
-	return through(w.Around, Confirm, func() (order.Intent, error) { return w.Payments.Confirm(ctx, id, k) })
+// Confirm calls Payments.Confirm through Intercept.
+func (w Intercepted) Confirm(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
+	return through(w.Intercept, Confirm, func() (order.Intent, error) { return w.Payments.Confirm(ctx, id, k) })
 }
 
-// Read is the Payments' own, through Around.
-func (w Wire) Read(ctx context.Context, id order.IntentID) (order.Intent, error) {
-	return through(w.Around, Read, func() (order.Intent, error) { return w.Payments.Read(ctx, id) })
+// Read calls Payments.Read through Intercept.
+func (w Intercepted) Read(ctx context.Context, id order.IntentID) (order.Intent, error) {
+	return through(w.Intercept, Read, func() (order.Intent, error) { return w.Payments.Read(ctx, id) })
 }
 
-// Find is the Payments' own, through Around.
-func (w Wire) Find(ctx context.Context, id order.ID) ([]order.Intent, error) {
-	return through(w.Around, Find, func() ([]order.Intent, error) { return w.Payments.Find(ctx, id) })
+// Find calls Payments.Find through Intercept.
+func (w Intercepted) Find(ctx context.Context, id order.ID) ([]order.Intent, error) {
+	return through(w.Intercept, Find, func() ([]order.Intent, error) { return w.Payments.Find(ctx, id) })
 }
 
-func through[T any](
-	around Around,
-	c Call,
-	do func() (T, error),
-) (T, error) { //nolint:ireturn // T is a struct or a list at every call
+//nolint:ireturn // T is a struct or a list at every call
+func through[T any](intercept Interceptor, c Call, do func() (T, error)) (T, error) {
 	var got, none T
-	if err := around(c, func() (err error) { got, err = do(); return err }); err != nil {
+	if err := intercept(c, func() (err error) { got, err = do(); return err }); err != nil {
 		return none, err
 	}
 	return got, nil
 }
 
-// ErrConnection is what is left of a call whose answer never came.
+// ErrConnection is the error of a call whose request or response was lost.
 var ErrConnection = errors.New("connection lost")
 
-// LosesTheAnswerOf lets every call happen, but loses the answer to calls of this kind.
-func LosesTheAnswerOf(lost Call) Around {
+// LoseResponseOf makes every call, and replaces the result of this kind of call by
+// ErrConnection.
+func LoseResponseOf(lost Call) Interceptor {
 	return func(c Call, do func() error) error {
 		if err := do(); c != lost {
 			return err
@@ -89,8 +88,8 @@ func LosesTheAnswerOf(lost Call) Around {
 	}
 }
 
-// NeverReaches drops calls of this kind before they happen; others go through.
-func NeverReaches(lost Call) Around {
+// LoseRequestOf returns ErrConnection for this kind of call without making it.
+func LoseRequestOf(lost Call) Interceptor {
 	return func(c Call, do func() error) error {
 		if c == lost {
 			return ErrConnection
@@ -99,12 +98,11 @@ func NeverReaches(lost Call) Around {
 	}
 }
 
-// Crash is what DiesAt panics with, standing in for a process that died.
+// Crash is the panic value of CrashAt. It stands for the end of the process.
 type Crash struct{ Call Call }
 
-// DiesAt kills the worker at its nth call, from 0: before the call happens or just after
-// it did.
-func DiesAt(n int, before bool) Around {
+// CrashAt panics with a Crash at the nth call, from 0: just before or just after it.
+func CrashAt(n int, before bool) Interceptor {
 	return func(c Call, do func() error) error {
 		n--
 		if n == -1 && before {

@@ -8,7 +8,7 @@ import (
 	"orderonce/domain/order"
 )
 
-// Draft is a valid order of 39.98 USD in two lines.
+// Draft returns a valid draft of 39.98 USD in two lines.
 func Draft(id order.ID) order.Draft {
 	return order.Draft{
 		ID:         string(id),
@@ -22,11 +22,11 @@ func Draft(id order.ID) order.Draft {
 	}
 }
 
-// Order is Draft, believed.
+// Order returns the order of Draft.
 func Order(id order.ID) order.Order { return must(order.New(Draft(id))) }
 
-// otherContent is an order that claims to be o, with twice the articles.
-func otherContent(o order.Order) order.Order {
+// differentContent returns an order with the id of o and another quantity.
+func differentContent(o order.Order) order.Order {
 	d := Draft(o.ID())
 	d.Lines[0].Quantity++
 	return must(order.New(d))
@@ -34,23 +34,23 @@ func otherContent(o order.Order) order.Order {
 
 func must(o order.Order, err error) order.Order {
 	if err != nil {
-		panic(err) // a mistake in this package
+		panic(err) // a bug in this package
 	}
 	return o
 }
 
-// idOf makes an order id that no other test of a run uses: a store that is tested may be
-// one shared table.
+// idOf returns an order id that is unique to the test, because all tests of a run may
+// share one table.
 func idOf(testName string) order.ID {
 	h := sha256.Sum256([]byte(testName))
 	return order.ID("T" + hex.EncodeToString(h[:12]))
 }
 
-// at is a time of the tests, d after they begin. Stores keep milliseconds, so it has
-// some.
+// at returns the start time of the tests plus d. It has milliseconds, because stores keep
+// them.
 func at(d time.Duration) time.Time { return time.UnixMilli(1_767_225_600_123).UTC().Add(d) }
 
-// lease is a minute for owner.
+// lease returns a lease of one minute for owner.
 func lease(owner string, from time.Time) order.Lease {
 	return order.Lease{Owner: owner, From: from, Until: from.Add(time.Minute)}
 }

@@ -6,46 +6,43 @@ import (
 	"orderonce/domain/order"
 )
 
-// Promise is one sentence of a contract, for a test of the suite itself: Keep tells tb
-// alone.
+// Promise is one sentence of a contract. Test reports to tb alone, so that a test of the
+// suite can observe the failures.
 type Promise[T any] struct {
-	Says string
-	Keep func(tb testing.TB, kept T)
+	Name string
+	Test func(tb testing.TB, subject T)
 }
 
-// StorePromises is what TestStore holds a store to.
+// StorePromises returns the promises that TestStore tests.
 func StorePromises() (all []Promise[Store]) {
 	for _, p := range storePromises() {
-		all = append(
-			all,
-			Promise[Store]{p.says, func(tb testing.TB, s Store) { tb.Helper(); p.keep(newTrial(tb, s)) }},
-		)
+		all = append(all, Promise[Store]{p.name, func(tb testing.TB, s Store) {
+			tb.Helper()
+			p.test(newStoreTest(tb, s))
+		}})
 	}
 	return all
 }
 
-// PaymentPromises is what TestPayments holds a provider to.
+// PaymentPromises returns the promises that TestPayments tests.
 func PaymentPromises() (all []Promise[PaymentsUnderTest]) {
 	for _, p := range paymentPromises() {
-		all = append(
-			all,
-			Promise[PaymentsUnderTest]{
-				p.says,
-				func(tb testing.TB, u PaymentsUnderTest) { tb.Helper(); p.keep(newSale(tb, u)) },
-			},
-		)
+		all = append(all, Promise[PaymentsUnderTest]{p.name, func(tb testing.TB, u PaymentsUnderTest) {
+			tb.Helper()
+			p.test(newPaymentsTest(tb, u))
+		}})
 	}
 	return all
 }
 
-// Row is a record as it stands in the store, not a copy.
+// Row returns the record in the store, not a copy.
 func (m *Memory) Row(id order.ID) order.Record {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.rows[id]
 }
 
-// Edit changes a record behind the port's back.
+// Edit changes a record without a call to the port.
 func (m *Memory) Edit(id order.ID, change func(r *order.Record)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -55,7 +52,7 @@ func (m *Memory) Edit(id order.ID, change func(r *order.Record)) {
 	}
 }
 
-// Edit changes an intent behind the port's back.
+// Edit changes an intent without a call to the port.
 func (b *Bank) Edit(id order.IntentID, change func(i *order.Intent)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -20,7 +20,7 @@ type Memory struct {
 	rows map[order.ID]order.Record
 }
 
-// Begin takes the order, or says why not.
+// Begin claims the order.
 func (m *Memory) Begin(_ context.Context, o order.Order, l order.Lease) (order.Claim, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -30,10 +30,10 @@ func (m *Memory) Begin(_ context.Context, o order.Order, l order.Lease) (order.C
 			OrderID: o.ID(), CustomerID: o.CustomerID(), Total: o.Total(), Fingerprint: o.Fingerprint(),
 			Status: order.Open, CreatedAt: l.From,
 		}
-	} else if err := mayClaim(r, o, l); err != nil {
+	} else if err := checkClaim(r, o, l); err != nil {
 		return order.Claim{}, err
 	}
-	if r.Owner != l.Owner { // equal: the answer of our own write was lost
+	if r.Owner != l.Owner { // equal: a retry, because the response to the first call was lost
 		if r.Status == order.StatusRefused {
 			r = order.Reopened(r, l)
 		}
@@ -45,12 +45,12 @@ func (m *Memory) Begin(_ context.Context, o order.Order, l order.Lease) (order.C
 	return order.NewClaim(r, o, l), nil
 }
 
-// Bind writes the one intent.
+// Bind records the intent.
 func (m *Memory) Bind(_ context.Context, c order.Claim, i order.Intent, at time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r, ours := m.owned(c)
-	if !ours || r.Intent != "" && r.Intent != i.ID {
+	r, held := m.recordOf(c)
+	if !held || r.Intent != "" && r.Intent != i.ID {
 		return order.ErrClaimLost
 	}
 	r.Intent, r.Mode = i.ID, i.Mode
@@ -58,30 +58,30 @@ func (m *Memory) Bind(_ context.Context, c order.Claim, i order.Intent, at time.
 	return nil
 }
 
-// Finish settles an order that is ours.
+// Finish settles or refuses the order.
 func (m *Memory) Finish(_ context.Context, c order.Claim, o order.Outcome, at time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := order.Open.Transition(o.Status); err != nil {
 		return err
 	}
-	r, ours := m.owned(c)
+	r, held := m.recordOf(c)
 	switch {
-	case says(m.rows[c.Order.ID()], o):
+	case hasOutcome(m.rows[c.Order.ID()], o):
 		return nil
-	case !ours || r.Intent != o.Intent || o.Intent == "" && o.Status != order.StatusRefused:
+	case !held || r.Intent != o.Intent || o.Intent == "" && o.Status != order.StatusRefused:
 		return order.ErrClaimLost
 	}
 	m.put(settled(r, o, at), at)
 	return nil
 }
 
-// Release ends a claim that settled nothing.
+// Release ends the claim and records the reason.
 func (m *Memory) Release(_ context.Context, c order.Claim, why order.Reason, at time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r, ours := m.owned(c)
-	if !ours {
+	r, held := m.recordOf(c)
+	if !held {
 		return order.ErrClaimLost
 	}
 	r.Owner, r.Until, r.LastError = "", time.Time{}, string(why)
@@ -101,12 +101,12 @@ func (m *Memory) Load(_ context.Context, id order.ID) (order.Record, error) {
 	return order.LoadRecord(r)
 }
 
-// Settle writes what the provider said later.
+// Settle records an outcome that the provider reported later.
 func (m *Memory) Settle(_ context.Context, seen order.Record, o order.Outcome, at time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.rows[seen.OrderID]
-	if says(r, o) {
+	if hasOutcome(r, o) {
 		return nil
 	}
 	if err := seen.Status.Transition(o.Status); err != nil {
@@ -119,7 +119,7 @@ func (m *Memory) Settle(_ context.Context, seen order.Record, o order.Outcome, a
 	return nil
 }
 
-// Recreate writes the record again that the store lost.
+// Recreate writes a record that was lost.
 func (m *Memory) Recreate(_ context.Context, lost order.Record, at time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -139,7 +139,7 @@ func (m *Memory) Recreate(_ context.Context, lost order.Record, at time.Time) er
 	return nil
 }
 
-// Park notes that the order's message is a dead letter.
+// Park records that the order's message was moved to the dead-letter queue.
 func (m *Memory) Park(_ context.Context, o order.Order, why order.Reason, at time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -153,16 +153,15 @@ func (m *Memory) Park(_ context.Context, o order.Order, why order.Reason, at tim
 	return nil
 }
 
-// Lose forgets a record, as a restore from an older backup does.
-func (m *Memory) Lose(id order.ID) {
+// Delete deletes a record, as a restore from an older backup does.
+func (m *Memory) Delete(id order.ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.rows, id)
 }
 
-// Rewrite lets a person edit the fingerprint of a record, as a newer release would write
-// it.
-func (m *Memory) Rewrite(_ context.Context, id order.ID, f order.Fingerprint) error {
+// SetFingerprint overwrites the fingerprint of a record.
+func (m *Memory) SetFingerprint(_ context.Context, id order.ID, f order.Fingerprint) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, known := m.rows[id]
@@ -174,9 +173,8 @@ func (m *Memory) Rewrite(_ context.Context, id order.ID, f order.Fingerprint) er
 	return nil
 }
 
-// RewriteStatus lets a person edit the status of a record, as a newer release would write
-// it.
-func (m *Memory) RewriteStatus(_ context.Context, id order.ID, s order.Status) error {
+// SetStatus overwrites the status of a record.
+func (m *Memory) SetStatus(_ context.Context, id order.ID, s order.Status) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, known := m.rows[id]
@@ -188,16 +186,16 @@ func (m *Memory) RewriteStatus(_ context.Context, id order.ID, s order.Status) e
 	return nil
 }
 
-// Clone is a store with the same records, which goes its own way from here.
+// Clone returns an independent store with the same records.
 func (m *Memory) Clone() *Memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return &Memory{rows: maps.Clone(m.rows)} // event slices are shared, but never written to
 }
 
-// AppendState appends a form of all records that is equal for equal stores, so that a
-// search can merge its states. Customer and total are left out, because the fingerprint
-// implies them.
+// AppendState appends an encoding of all records. It is equal for equal stores, so that a
+// search can merge states. Customer and total are omitted, because the fingerprint
+// determines them.
 func (m *Memory) AppendState(b []byte) []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -208,16 +206,10 @@ func (m *Memory) AppendState(b []byte) []byte {
 			r.Failure, r.LastError,
 		)
 		b = appendInts(
-			b,
-			int64(r.Attempt),
-			int64(r.Seq),
-			millis(r.Until),
-			millis(r.CreatedAt),
-			millis(r.UpdatedAt),
-			millis(r.DueAt),
-			millis(r.ParkedAt),
+			b, int64(r.Attempt), int64(r.Seq), millis(r.Until), millis(r.CreatedAt), millis(r.UpdatedAt),
+			millis(r.DueAt), millis(r.ParkedAt),
 		)
-		for _, e := range r.Events { // as many as Seq says
+		for _, e := range r.Events { // their number is Seq
 			b = appendStrings(b, string(e.From), string(e.To), string(e.Intent), e.Failure)
 			b = appendInts(b, int64(e.Seq), millis(e.At))
 		}
@@ -246,13 +238,13 @@ func millis(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// owned is the claim's record; ours is false once somebody else owns it, or nobody.
-func (m *Memory) owned(c order.Claim) (r order.Record, ours bool) {
+// recordOf returns the claim's record. held is false if the claim was lost.
+func (m *Memory) recordOf(c order.Claim) (r order.Record, held bool) {
 	r, known := m.rows[c.Order.ID()]
 	return r, known && r.Owner == c.Lease.Owner
 }
 
-// put stores r as changed at that time.
+// put stores r with its update and due times.
 func (m *Memory) put(r order.Record, at time.Time) {
 	r.UpdatedAt, r.DueAt = at, time.Time{}
 	if after, waits := r.Status.RecheckAfter(); waits {
@@ -264,7 +256,7 @@ func (m *Memory) put(r order.Record, at time.Time) {
 	m.rows[r.OrderID] = r
 }
 
-// settled is r after the outcome: one event more, and nobody's.
+// settled returns r after the outcome: with one more event and without an owner.
 func settled(r order.Record, o order.Outcome, at time.Time) order.Record {
 	r.Seq++
 	e := order.Event{Seq: r.Seq, From: r.Status, To: o.Status, Intent: o.Intent, Failure: o.Failure, At: at}
@@ -273,9 +265,11 @@ func settled(r order.Record, o order.Outcome, at time.Time) order.Record {
 	return r
 }
 
-func says(r order.Record, o order.Outcome) bool { return r.Status == o.Status && r.Intent == o.Intent }
+func hasOutcome(r order.Record, o order.Outcome) bool {
+	return r.Status == o.Status && r.Intent == o.Intent
+}
 
-func mayClaim(r order.Record, o order.Order, l order.Lease) error {
+func checkClaim(r order.Record, o order.Order, l order.Lease) error {
 	if _, err := order.LoadRecord(r); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package ordertest_test
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 	"time"
 
@@ -22,16 +23,17 @@ func TestBank(t *testing.T) {
 	})
 }
 
-// underTest is a port whose provider is b.
+// underTest returns the controls of b for the port p.
 func underTest(b *ordertest.Bank, p order.Payments) ordertest.PaymentsUnderTest {
 	return ordertest.PaymentsUnderTest{
-		Payments: p, Scope: b.Scope, Method: ordertest.CardOf, Charges: b.Charges, Declines: b.Declines, Fail: b.Fail,
-		ForgetKeys: b.ForgetKeys, CatchUp: func() {}, CustomerPays: b.CustomerPays, Clear: b.Clear, Cancel: b.Cancel,
+		Payments: p, Scope: b.Scope, Method: ordertest.PaymentMethod, Charges: b.Charges, Declines: b.Declines,
+		Fail: b.Fail, ForgetKeys: b.ForgetKeys, CatchUp: func() {}, CustomerPays: b.CustomerPays,
+		Clear: b.Clear, Cancel: b.Cancel,
 	}
 }
 
-// life is an order's way through a store, one step after the other.
-func life(t *testing.T, m *ordertest.Memory, id order.ID) []func() error {
+// lifeCycle returns the steps of an order from its first claim to its last settlement.
+func lifeCycle(t *testing.T, m *ordertest.Memory, id order.ID) []func() error {
 	t.Helper()
 	var (
 		ctx  = t.Context()
@@ -40,11 +42,8 @@ func life(t *testing.T, m *ordertest.Memory, id order.ID) []func() error {
 	)
 	begin := func(owner string, from time.Time) func() error {
 		return func() (err error) {
-			c, err = m.Begin(
-				ctx,
-				ordertest.Order(id),
-				order.Lease{Owner: owner, From: from, Until: from.Add(time.Minute)},
-			)
+			l := order.Lease{Owner: owner, From: from, Until: from.Add(time.Minute)}
+			c, err = m.Begin(ctx, ordertest.Order(id), l)
 			return err
 		}
 	}
@@ -64,16 +63,16 @@ func life(t *testing.T, m *ordertest.Memory, id order.ID) []func() error {
 			}
 			return m.Settle(ctx, r, order.Outcome{Status: order.Paid, Intent: "pi_1"}, from.Add(2*time.Hour))
 		},
-		func() error { return m.Rewrite(ctx, id, "v2:0") },
+		func() error { return m.SetFingerprint(ctx, id, "v2:0") },
 	}
 }
 
-func TestMemoryStatesAreEqualExactlyForEqualHistories(t *testing.T) {
+func TestMemoryStatesAreEqualIfAndOnlyIfHistoriesAre(t *testing.T) {
 	t.Parallel()
 	one, two := new(ordertest.Memory), new(ordertest.Memory)
-	again := life(t, two, "ORD-1")
+	again := lifeCycle(t, two, "ORD-1")
 	seen := map[string]bool{"": true}
-	for i, step := range life(t, one, "ORD-1") {
+	for i, step := range lifeCycle(t, one, "ORD-1") {
 		before := one.Clone()
 		state := one.AppendState(nil)
 		if err := step(); err != nil {
@@ -81,36 +80,38 @@ func TestMemoryStatesAreEqualExactlyForEqualHistories(t *testing.T) {
 		}
 		after := one.AppendState(nil)
 		if seen[string(after)] {
-			t.Errorf("step %d left a state that was there before", i)
+			t.Errorf("step %d: got a state that an earlier step had, want a new one", i)
 		}
 		seen[string(after)] = true
 		if !bytes.Equal(before.AppendState(nil), state) {
-			t.Errorf("step %d changed the clone that was made before it", i)
+			t.Errorf("step %d changed an earlier clone", i)
 		}
 		if err := again[i](); err != nil || !bytes.Equal(two.AppendState(nil), after) {
-			t.Errorf("step %d: the same history (%v) has another state", i, err)
+			t.Errorf("step %d: the same history (error %v) has another state", i, err)
 		}
 	}
 }
 
-func TestMemoryStatesDoNotDependOnTheOrderOfOrders(t *testing.T) {
+func TestMemoryStateDoesNotDependOnTheOrderOfWrites(t *testing.T) {
 	t.Parallel()
 	one, two := new(ordertest.Memory), new(ordertest.Memory)
 	for _, err := range []error{
-		life(t, one, "ORD-1")[0](), life(t, one, "ORD-2")[0](), life(t, two, "ORD-2")[0](), life(t, two, "ORD-1")[0](),
+		lifeCycle(t, one, "ORD-1")[0](), lifeCycle(t, one, "ORD-2")[0](),
+		lifeCycle(t, two, "ORD-2")[0](), lifeCycle(t, two, "ORD-1")[0](),
 	} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	if !bytes.Equal(one.AppendState(nil), two.AppendState(nil)) {
-		t.Error("the same records, made in another order, are another state")
+		t.Error("got different states for the same records, want equal ones")
 	}
 }
 
-func TestMemoryRewritesOnlyWhatItHas(t *testing.T) {
+func TestMemorySetFingerprintOfAnUnknownOrderIsNotFound(t *testing.T) {
 	t.Parallel()
-	if err := new(ordertest.Memory).Rewrite(t.Context(), "ORD-1", "v2:0"); err == nil {
-		t.Error("a record was made out of nothing")
+	err := new(ordertest.Memory).SetFingerprint(t.Context(), "ORD-1", "v2:0")
+	if !errors.Is(err, order.ErrNotFound) {
+		t.Errorf("got %v, want %v", err, order.ErrNotFound)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // Call names a method of a port.
 type Call string
 
-// The calls that processing an order makes.
+// The calls that a Processor makes.
 const (
 	Begin   Call = "begin"
 	Bind    Call = "bind"
@@ -25,165 +25,164 @@ const (
 	Find    Call = "find"
 )
 
-// Card is how a payment method behaves when it is charged off session.
+// Card is a kind of payment method: what happens when it is charged off session.
 type Card string
 
 // The cards that a provider under test must have.
 const (
-	Pays             Card = "pays"
-	Declines         Card = "declines"
-	WantsTheCustomer Card = "wants_the_customer" // the bank answers authentication_required
-	TakesDays        Card = "takes_days"
-	DoesNotExist     Card = "does_not_exist"
+	Pays                Card = "pays"
+	Declines            Card = "declines"
+	NeedsAuthentication Card = "needs_authentication" // the bank returns authentication_required
+	TakesDays           Card = "takes_days"
+	DoesNotExist        Card = "does_not_exist"
 )
 
-// Mishap is what goes wrong with one call to the provider.
-type Mishap string
+// Fault is a failure of one call to the provider.
+type Fault string
 
-// The mishaps that a provider under test must be able to have.
+// The faults that a provider under test must support.
 const (
-	SaysUnavailable         Mishap = "says_unavailable"              // rate limit, twin running: nothing happened
-	SaysMisconfigured       Mishap = "says_misconfigured"            // bad credentials: nothing happened
-	NeverArrives            Mishap = "never_arrives"                 // connection lost on the way there: nothing happened
-	LosesTheAnswer          Mishap = "loses_the_answer"              // connection lost on the way back
-	FailsForTheKey          Mishap = "fails_for_the_key"             // 500 without effect, kept and replayed under the key
-	DoesItButFailsForTheKey Mishap = "does_it_but_fails_for_the_key" // 500 after the effect, kept and replayed
+	ReturnsUnavailable       Fault = "returns_unavailable"         // rate limit or a concurrent request: no effect
+	ReturnsMisconfigured     Fault = "returns_misconfigured"       // wrong credentials: no effect
+	LosesRequest             Fault = "loses_request"               // connection lost before the effect
+	LosesResponse            Fault = "loses_response"              // connection lost after the effect
+	StoresFailure            Fault = "stores_failure"              // 500 without effect, replayed under the key
+	StoresFailureAfterEffect Fault = "stores_failure_after_effect" // 500 after the effect, replayed under the key
 )
 
-// PaymentsUnderTest is a port and the provider behind it, which a test can tell to
-// misbehave. A provider starts without any intent or mishap.
+// PaymentsUnderTest is a port and controls of the provider behind it. A provider starts
+// without intents and faults.
 type PaymentsUnderTest struct {
 	Payments order.Payments
 	Scope    order.Scope                  // that the port writes into its intents
-	Method   func(Card) string            // a payment method that behaves so
-	Charges  func(order.ID) []order.Money // successful ones, in the provider's books
-	Declines func(order.ID) int           // how often a card was tried in vain, in the provider's books
+	Method   func(Card) string            // a payment method of this kind
+	Charges  func(order.ID) []order.Money // successful ones, in the provider's ledger
+	Declines func(order.ID) int           // number of declined charges, in the provider's ledger
 
-	Fail         func(Call, Mishap)   // the next Prepare, Confirm, Read or Find
-	ForgetKeys   func()               // as if they were too old
-	CatchUp      func()               // lets the search find what was prepared until now
-	CustomerPays func(order.IntentID) // with another card, at the provider's own page
-	Clear        func(order.IntentID) // a Processing intent succeeds
-	Cancel       func(order.IntentID) // somebody cancels it at the provider
+	Fail         func(Call, Fault)    // the next Prepare, Confirm, Read or Find
+	ForgetKeys   func()               // expires every idempotency key
+	CatchUp      func()               // makes the search find every intent prepared so far
+	CustomerPays func(order.IntentID) // with another card, at the provider
+	Clear        func(order.IntentID) // makes a Processing intent succeed
+	Cancel       func(order.IntentID) // as a person can at the provider
 }
 
-// TestPayments holds a payment provider's port to the contract of order.Payments.
+// TestPayments tests the contract of order.Payments.
 //
-//nolint:tparallel // the caller says t.Parallel
+//nolint:tparallel // the caller calls t.Parallel
 func TestPayments(t *testing.T, open func(t *testing.T) PaymentsUnderTest) {
 	t.Helper()
 	for _, p := range paymentPromises() {
-		t.Run(p.says, func(t *testing.T) {
+		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			p.keep(newSale(t, open(t)))
+			p.test(newPaymentsTest(t, open(t)))
 		})
 	}
 }
 
 func paymentPromises() []paymentPromise {
-	return slices.Concat(preparePromises(), confirmPromises(), findPromises(), troublePromises())
+	return slices.Concat(preparePromises(), confirmPromises(), findPromises(), failurePromises())
 }
 
 type paymentPromise struct {
-	says string
-	keep func(sale)
+	name string
+	test func(paymentsTest)
 }
 
-// sale is one order and the provider that is to charge it. It asks for a testing.TB for
-// the same reason as trial does.
-type sale struct {
+// paymentsTest is one order and the provider under test. It embeds a testing.TB for the
+// same reason as storeTest.
+type paymentsTest struct {
 	testing.TB
 	PaymentsUnderTest
 
 	order order.Order
 }
 
-func newSale(tb testing.TB, p PaymentsUnderTest) sale {
+func newPaymentsTest(tb testing.TB, p PaymentsUnderTest) paymentsTest {
 	tb.Helper()
-	return sale{TB: tb, PaymentsUnderTest: p}.of(Pays)
+	return paymentsTest{TB: tb, PaymentsUnderTest: p}.withCard(Pays)
 }
 
-// Fail is the provider's, not the test's.
-func (x sale) Fail(c Call, m Mishap) { x.PaymentsUnderTest.Fail(c, m) }
+// Fail injects a fault; testing.TB has a method of the same name.
+func (x paymentsTest) Fail(c Call, m Fault) { x.PaymentsUnderTest.Fail(c, m) }
 
-// of is a sale to somebody with such a card.
-func (x sale) of(c Card) sale { return x.named(string(c), c) }
+// withCard returns the test of an order that is paid with this kind of card.
+func (x paymentsTest) withCard(c Card) paymentsTest { return x.withOrder(string(c), c) }
 
-func (x sale) named(name string, c Card) sale {
+func (x paymentsTest) withOrder(name string, c Card) paymentsTest {
 	d := Draft(idOf(x.Name() + name))
 	d.Payment.Method = x.Method(c)
 	x.order = must(order.New(d))
 	return x
 }
 
-func (x sale) firstKey() order.Key { return order.PrepareKey(x.Scope, x.order.ID()) }
+func (x paymentsTest) firstKey() order.Key { return order.PrepareKey(x.Scope, x.order.ID()) }
 
-func (x sale) key(attempt int) order.Key { return order.ConfirmKey(x.Scope, x.order.ID(), attempt) }
-
-// prepared is the sale's intent under its first key.
-func (x sale) prepared() order.IntentID {
-	x.Helper()
-	return x.gets(order.NeedsConfirmation)(x.Payments.Prepare(x.Context(), x.order, x.firstKey())).ID
+func (x paymentsTest) key(attempt int) order.Key {
+	return order.ConfirmKey(x.Scope, x.order.ID(), attempt)
 }
 
-func (x sale) confirm(id order.IntentID, attempt int) (order.Intent, error) {
+// mustPrepare returns the order's intent under its first key.
+func (x paymentsTest) mustPrepare() order.IntentID {
+	x.Helper()
+	return x.wantIntent(order.NeedsConfirmation)(x.Payments.Prepare(x.Context(), x.order, x.firstKey())).ID
+}
+
+func (x paymentsTest) confirm(id order.IntentID, attempt int) (order.Intent, error) {
 	return x.Payments.Confirm(x.Context(), id, x.key(attempt))
 }
 
-func (x sale) read(id order.IntentID) (order.Intent, error) { return x.Payments.Read(x.Context(), id) }
+func (x paymentsTest) read(id order.IntentID) (order.Intent, error) {
+	return x.Payments.Read(x.Context(), id)
+}
 
-// gets checks that a call brought this sale's intent in that state.
-func (x sale) gets(want order.IntentState) func(order.Intent, error) order.Intent {
+// wantIntent checks that a call returned the order's intent in this state.
+func (x paymentsTest) wantIntent(want order.IntentState) func(order.Intent, error) order.Intent {
 	return func(i order.Intent, err error) order.Intent {
 		x.Helper()
 		if err != nil {
-			x.Fatalf("got %v, want an intent that is %s", err, want)
+			x.Fatalf("got error %v, want an intent in state %s", err, want)
 		}
 		if i.State != want || i.ID == "" {
-			x.Fatalf("got intent %q that is %s, want it %s", i.ID, i.State, want)
+			x.Fatalf("got intent %q in state %s, want state %s", i.ID, i.State, want)
 		}
-		if i.Fingerprint != x.order.Fingerprint() || i.Mode != order.TestMode {
-			x.Errorf(
-				"got fingerprint %q in mode %q, want %q in %q",
-				i.Fingerprint,
-				i.Mode,
-				x.order.Fingerprint(),
-				order.TestMode,
-			)
+		expected := order.Intent{
+			ID: i.ID, State: want, Failure: i.Failure, Total: x.order.Total(), OrderID: x.order.ID(), Scope: x.Scope,
+			Fingerprint: x.order.Fingerprint(), Mode: order.TestMode,
 		}
-		if i.OrderID != x.order.ID() || i.Scope != x.Scope || i.Total != x.order.Total() {
-			x.Errorf("got an intent for %s of order %q in %q, want %s, %q, %q",
-				i.Total, i.OrderID, i.Scope, x.order.Total(), x.order.ID(), x.Scope)
+		if d := diff(i, expected); d != "" {
+			x.Errorf("intent %s:%s", i.ID, d)
 		}
 		return i
 	}
 }
 
-// fails checks that a call failed with that trouble and told nothing about who pays with
-// what.
-func (x sale) fails(want order.ErrorKind) func(order.Intent, error) {
+// wantFailure checks that a call failed with this kind of error, and that the error
+// contains no payment data.
+func (x paymentsTest) wantFailure(want order.ErrorKind) func(order.Intent, error) {
 	return func(i order.Intent, err error) {
 		x.Helper()
 		var e *order.PaymentError
 		if !errors.As(err, &e) {
-			x.Fatalf("got intent %+v and error %v, want a PaymentError %s", i, err, want)
+			x.Fatalf("got intent %+v and error %v, want a PaymentError of kind %s", i, err, want)
 		}
 		if e.Kind != want {
-			x.Errorf("got trouble %s (%v), want %s", e.Kind, err, want)
+			x.Errorf("got error kind %s (%v), want %s", e.Kind, err, want)
 		}
 		if i != (order.Intent{}) {
-			x.Errorf("got an intent with an error: %+v", i)
+			x.Errorf("got intent %+v with an error, want none", i)
 		}
 		for _, secret := range []string{x.order.Payment().Method, x.order.Payment().Customer} {
 			if strings.Contains(err.Error(), secret) {
-				x.Errorf("the error tells the payment data %q: %v", secret, err)
+				x.Errorf("error %v contains payment data %q", err, secret)
 			}
 		}
 	}
 }
 
-// charged checks the provider's books.
-func (x sale) charged(times int) {
+// wantCharges checks the number and the amount of the order's charges in the provider's
+// ledger.
+func (x paymentsTest) wantCharges(times int) {
 	x.Helper()
 	got := x.Charges(x.order.ID())
 	if len(got) != times {
@@ -196,8 +195,8 @@ func (x sale) charged(times int) {
 	}
 }
 
-// dead is a context that ended before the call.
-func (x sale) dead() context.Context {
+// canceled returns a canceled context.
+func (x paymentsTest) canceled() context.Context {
 	ctx, cancel := context.WithCancel(x.Context())
 	cancel()
 	return ctx

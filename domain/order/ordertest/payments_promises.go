@@ -10,151 +10,148 @@ import (
 
 func preparePromises() []paymentPromise {
 	return []paymentPromise{
-		{"prepare moves no money", sale.prepareMovesNothing},
-		{"prepare under one key makes one intent", sale.prepareAgain},
-		{"prepare under a forgotten key makes another intent", sale.prepareForgotten},
-		{"prepare again returns a canceled intent as canceled", sale.prepareCanceled},
-		{"prepare of other content under one key says so", sale.prepareOther},
-		{"prepare with a card that does not exist is refused", sale.prepareNoCard},
-		{"fifty prepare under one key and get one intent", sale.prepareRace},
+		{"prepare moves no money", paymentsTest.prepareMovesNothing},
+		{"prepare twice under one key creates one intent", paymentsTest.prepareAgain},
+		{"prepare under an expired key creates another intent", paymentsTest.prepareForgotten},
+		{"prepare again returns a canceled intent in its current state", paymentsTest.prepareCanceled},
+		{"prepare with different content under one key is KeyReused", paymentsTest.prepareDifferentContent},
+		{"prepare with an unknown card is Refused", paymentsTest.prepareUnknownCard},
+		{"fifty concurrent prepares under one key create one intent", paymentsTest.prepareRace},
 	}
 }
 
-func (x sale) prepareMovesNothing() {
-	id := x.prepared()
-	x.gets(order.NeedsConfirmation)(x.read(id))
-	x.charged(0)
+func (x paymentsTest) prepareMovesNothing() {
+	id := x.mustPrepare()
+	x.wantIntent(order.NeedsConfirmation)(x.read(id))
+	x.wantCharges(0)
 }
 
-func (x sale) prepareAgain() {
-	first, again := x.prepared(), x.prepared()
+func (x paymentsTest) prepareAgain() {
+	first, again := x.mustPrepare(), x.mustPrepare()
 	if first != again {
 		x.Errorf("got %s, then %s, want one intent", first, again)
 	}
 }
 
-func (x sale) prepareCanceled() {
-	x.Cancel(x.prepared())
-	x.gets(order.IntentCanceled)(x.Payments.Prepare(x.Context(), x.order, x.firstKey()))
-	x.gets(
-		order.NeedsConfirmation,
-	)(
-		x.Payments.Prepare(x.Context(), x.order, order.PrepareAgainKey(x.Scope, x.order.ID(), 1)),
-	)
+func (x paymentsTest) prepareCanceled() {
+	x.Cancel(x.mustPrepare())
+	x.wantIntent(order.IntentCanceled)(x.Payments.Prepare(x.Context(), x.order, x.firstKey()))
+	again := order.PrepareAgainKey(x.Scope, x.order.ID(), 1)
+	x.wantIntent(order.NeedsConfirmation)(x.Payments.Prepare(x.Context(), x.order, again))
 }
 
-func (x sale) prepareForgotten() {
-	first := x.prepared()
+func (x paymentsTest) prepareForgotten() {
+	first := x.mustPrepare()
 	x.ForgetKeys()
-	if again := x.prepared(); again == first {
+	if again := x.mustPrepare(); again == first {
 		x.Errorf("got %s again, want another intent", again)
 	}
-	x.charged(0)
+	x.wantCharges(0)
 }
 
-func (x sale) prepareOther() {
-	id := x.prepared()
-	x.fails(order.KeyReused)(x.Payments.Prepare(x.Context(), otherContent(x.order), x.firstKey()))
-	x.gets(order.NeedsConfirmation)(x.read(id))
-	x.fails(order.KeyReused)(x.Payments.Confirm(x.Context(), id, x.firstKey()))
-	x.charged(0)
+func (x paymentsTest) prepareDifferentContent() {
+	id := x.mustPrepare()
+	x.wantFailure(order.KeyReused)(x.Payments.Prepare(x.Context(), differentContent(x.order), x.firstKey()))
+	x.wantIntent(order.NeedsConfirmation)(x.read(id))
+	x.wantFailure(order.KeyReused)(x.Payments.Confirm(x.Context(), id, x.firstKey()))
+	x.wantCharges(0)
 }
 
-func (x sale) prepareNoCard() {
-	x = x.of(DoesNotExist)
-	x.fails(order.Refused)(x.Payments.Prepare(x.Context(), x.order, x.firstKey()))
-	x.charged(0)
+func (x paymentsTest) prepareUnknownCard() {
+	x = x.withCard(DoesNotExist)
+	x.wantFailure(order.Refused)(x.Payments.Prepare(x.Context(), x.order, x.firstKey()))
+	x.wantCharges(0)
 }
 
-func (x sale) prepareRace() {
+func (x paymentsTest) prepareRace() {
 	intents := make([]order.Intent, racers)
 	errs := race(func(i int) (err error) {
 		intents[i], err = x.Payments.Prepare(x.Context(), x.order, x.firstKey())
 		return err
 	})
-	id := x.prepared()
+	id := x.mustPrepare()
 	for i, err := range errs {
-		if x.notNow(err) && intents[i].ID != id {
+		if x.succeeded(err) && intents[i].ID != id {
 			x.Errorf("racer %d got %s, want %s", i, intents[i].ID, id)
 		}
 	}
 }
 
-// notNow reports whether err is nil; if not, it must say that nothing happened.
-func (x sale) notNow(err error) (none bool) {
+// succeeded reports whether err is nil. Any other error must be Unavailable.
+func (x paymentsTest) succeeded(err error) bool {
 	x.Helper()
 	if err != nil {
-		x.fails(order.Unavailable)(order.Intent{}, err)
+		x.wantFailure(order.Unavailable)(order.Intent{}, err)
 	}
 	return err == nil
 }
 
 func confirmPromises() []paymentPromise {
 	return []paymentPromise{
-		{"an intent is charged once, whatever the key", sale.confirmOnce},
+		{"an intent is charged once under any key", paymentsTest.confirmOnce},
 		{
-			"fifty confirm one intent with one key each and one charges",
+			"fifty concurrent confirms under fifty keys charge once",
 			confirmRace(func(i int) int { return i + 1 }),
 		},
-		{"fifty confirm one intent with the same key and one charges", confirmRace(func(int) int { return 1 })},
-		{"a decline is an intent, and its card is not tried again", sale.confirmDeclined},
-		{"a customer can pay a declined intent", sale.confirmPaidLater},
-		{"a bank that wants the customer did not decline", sale.confirmWantsCustomer},
-		{"an intent that takes days is pending, then paid", sale.confirmTakesDays},
-		{"a canceled intent is not charged", sale.confirmCanceled},
-		{"two intents do not disturb each other", sale.confirmApart},
-		{"confirm charges the method that prepare named and no other", sale.confirmNamed},
+		{"fifty concurrent confirms under one key charge once", confirmRace(func(int) int { return 1 })},
+		{"a decline is an intent and its card is not charged again", paymentsTest.confirmDeclined},
+		{"a customer can pay a declined intent", paymentsTest.confirmPaidLater},
+		{"an intent that needs authentication is not declined", paymentsTest.confirmNeedsAuthentication},
+		{"an intent that takes days is pending, then paid", paymentsTest.confirmTakesDays},
+		{"a canceled intent is not charged", paymentsTest.confirmCanceled},
+		{"two intents are independent", paymentsTest.intentsAreIndependent},
+		{"confirm charges the method that prepare named and no other", paymentsTest.confirmNamed},
 	}
 }
 
-func (x sale) confirmOnce() {
-	id := x.prepared()
+func (x paymentsTest) confirmOnce() {
+	id := x.mustPrepare()
 	for _, attempt := range []int{1, 1, 2} {
-		x.gets(order.Succeeded)(x.confirm(id, attempt))
+		x.wantIntent(order.Succeeded)(x.confirm(id, attempt))
 	}
 	x.ForgetKeys()
-	x.gets(order.Succeeded)(x.confirm(id, 1))
-	x.gets(order.Succeeded)(x.read(id))
-	x.charged(1)
+	x.wantIntent(order.Succeeded)(x.confirm(id, 1))
+	x.wantIntent(order.Succeeded)(x.read(id))
+	x.wantCharges(1)
 }
 
-func confirmRace(attempt func(i int) int) func(sale) {
-	return func(x sale) {
-		id := x.prepared()
+func confirmRace(attempt func(i int) int) func(paymentsTest) {
+	return func(x paymentsTest) {
+		id := x.mustPrepare()
 		intents := make([]order.Intent, racers)
 		errs := race(func(i int) (err error) {
 			intents[i], err = x.confirm(id, attempt(i))
 			return err
 		})
 		for i, err := range errs {
-			if x.notNow(err) {
-				x.gets(order.Succeeded)(intents[i], nil)
+			if x.succeeded(err) {
+				x.wantIntent(order.Succeeded)(intents[i], nil)
 			}
 		}
-		x.gets(order.Succeeded)(x.confirm(id, racers+1))
-		x.charged(1)
+		x.wantIntent(order.Succeeded)(x.confirm(id, racers+1))
+		x.wantCharges(1)
 	}
 }
 
-func (x sale) confirmDeclined() {
-	x = x.of(Declines)
-	id := x.prepared()
-	x.settles(order.Declined)(x.confirm(id, 1))
-	x.settles(order.Declined)(x.confirm(id, 2))
+func (x paymentsTest) confirmDeclined() {
+	x = x.withCard(Declines)
+	id := x.mustPrepare()
+	x.wantOutcome(order.Declined)(x.confirm(id, 1))
+	x.wantOutcome(order.Declined)(x.confirm(id, 2))
 	x.ForgetKeys()
-	x.settles(order.Declined)(x.confirm(id, 1))
-	x.settles(order.Declined)(x.read(id))
-	x.charged(0)
+	x.wantOutcome(order.Declined)(x.confirm(id, 1))
+	x.wantOutcome(order.Declined)(x.read(id))
+	x.wantCharges(0)
 	if n := x.Declines(x.order.ID()); n != 1 {
-		x.Errorf("the card was tried %d times, want once", n)
+		x.Errorf("got %d declined charges, want 1", n)
 	}
 }
 
-// settles checks what an order settles to with a refused intent: the failure must tell.
-func (x sale) settles(want order.Status) func(order.Intent, error) {
+// wantOutcome checks the outcome of a declined intent, which must have a failure code.
+func (x paymentsTest) wantOutcome(want order.Status) func(order.Intent, error) {
 	return func(i order.Intent, err error) {
 		x.Helper()
-		x.gets(order.NeedsMethod)(i, err)
+		x.wantIntent(order.NeedsMethod)(i, err)
 		o, settled := order.OutcomeOf(i)
 		if !settled || o.Status != want || o.Failure == "" {
 			x.Errorf("got outcome %+v, settled %t, want %s with a failure", o, settled, want)
@@ -162,96 +159,99 @@ func (x sale) settles(want order.Status) func(order.Intent, error) {
 	}
 }
 
-func (x sale) confirmPaidLater() {
-	x = x.of(Declines)
-	id := x.prepared()
-	x.settles(order.Declined)(x.confirm(id, 1))
+func (x paymentsTest) confirmPaidLater() {
+	x = x.withCard(Declines)
+	id := x.mustPrepare()
+	x.wantOutcome(order.Declined)(x.confirm(id, 1))
 	x.CustomerPays(id)
-	x.gets(order.Succeeded)(x.read(id))
-	x.gets(order.Succeeded)(x.confirm(id, 1)) // the key's first answer was a decline
-	x.gets(order.Succeeded)(x.confirm(id, 2))
-	x.charged(1)
+	x.wantIntent(order.Succeeded)(x.read(id))
+	x.wantIntent(order.Succeeded)(x.confirm(id, 1)) // the first response under this key was a decline
+	x.wantIntent(order.Succeeded)(x.confirm(id, 2))
+	x.wantCharges(1)
 }
 
-func (x sale) confirmWantsCustomer() {
-	x = x.of(WantsTheCustomer)
-	id := x.prepared()
-	x.settles(order.ActionRequired)(x.confirm(id, 1))
-	x.settles(order.ActionRequired)(x.read(id))
-	x.settles(order.ActionRequired)(x.confirm(id, 2))
-	x.charged(0)
+func (x paymentsTest) confirmNeedsAuthentication() {
+	x = x.withCard(NeedsAuthentication)
+	id := x.mustPrepare()
+	x.wantOutcome(order.ActionRequired)(x.confirm(id, 1))
+	x.wantOutcome(order.ActionRequired)(x.read(id))
+	x.wantOutcome(order.ActionRequired)(x.confirm(id, 2))
+	x.wantCharges(0)
 	x.CustomerPays(id)
-	x.gets(order.Succeeded)(x.read(id))
-	x.charged(1)
+	x.wantIntent(order.Succeeded)(x.read(id))
+	x.wantCharges(1)
 }
 
-func (x sale) confirmTakesDays() {
-	x = x.of(TakesDays)
-	id := x.prepared()
-	x.gets(order.Processing)(x.confirm(id, 1))
-	x.gets(order.Processing)(x.confirm(id, 2))
-	x.charged(0)
+func (x paymentsTest) confirmTakesDays() {
+	x = x.withCard(TakesDays)
+	id := x.mustPrepare()
+	x.wantIntent(order.Processing)(x.confirm(id, 1))
+	x.wantIntent(order.Processing)(x.confirm(id, 2))
+	x.wantCharges(0)
 	x.Clear(id)
-	x.gets(order.Succeeded)(x.read(id))
-	x.gets(order.Succeeded)(x.confirm(id, 1))
-	x.gets(order.Succeeded)(x.confirm(id, 3))
-	x.charged(1)
+	x.wantIntent(order.Succeeded)(x.read(id))
+	x.wantIntent(order.Succeeded)(x.confirm(id, 1))
+	x.wantIntent(order.Succeeded)(x.confirm(id, 3))
+	x.wantCharges(1)
 }
 
-func (x sale) confirmCanceled() {
-	id := x.prepared()
+func (x paymentsTest) confirmCanceled() {
+	id := x.mustPrepare()
 	x.Cancel(id)
-	x.gets(order.IntentCanceled)(x.confirm(id, 1))
-	x.gets(order.IntentCanceled)(x.read(id))
-	x.charged(0)
+	x.wantIntent(order.IntentCanceled)(x.confirm(id, 1))
+	x.wantIntent(order.IntentCanceled)(x.read(id))
+	x.wantCharges(0)
 }
 
-func (x sale) confirmApart() {
-	other := x.of(Declines)
-	mine, theirs := x.prepared(), other.prepared()
-	x.gets(order.Succeeded)(x.confirm(mine, 1))
-	other.fails(order.KeyReused)(x.Payments.Confirm(x.Context(), theirs, x.key(1)))
-	other.settles(order.Declined)(other.confirm(theirs, 1))
-	x.charged(1)
-	other.charged(0)
+func (x paymentsTest) intentsAreIndependent() {
+	other := x.withCard(Declines)
+	mine, theirs := x.mustPrepare(), other.mustPrepare()
+	x.wantIntent(order.Succeeded)(x.confirm(mine, 1))
+	other.wantFailure(order.KeyReused)(x.Payments.Confirm(x.Context(), theirs, x.key(1)))
+	other.wantOutcome(order.Declined)(other.confirm(theirs, 1))
+	x.wantCharges(1)
+	other.wantCharges(0)
 }
 
-// confirmNamed is one customer with a card of each kind: a Confirm that reached for
-// another of them would end as that one does.
-func (x sale) confirmNamed() {
+// confirmNamed tests one customer with a card of each kind. A Confirm that charged
+// another card would return that card's state.
+func (x paymentsTest) confirmNamed() {
 	ends := map[Card]order.IntentState{
-		Pays: order.Succeeded, Declines: order.NeedsMethod, WantsTheCustomer: order.NeedsMethod, TakesDays: order.Processing,
+		Pays: order.Succeeded, Declines: order.NeedsMethod,
+		NeedsAuthentication: order.NeedsMethod, TakesDays: order.Processing,
 	}
 	ids := map[Card]order.IntentID{}
 	for c := range ends {
-		ids[c] = x.of(c).prepared()
+		ids[c] = x.withCard(c).mustPrepare()
 	}
-	for attempt := 1; attempt <= 2; attempt++ { // the second time every card has been tried, and those that failed are off
+	for attempt := 1; attempt <= 2; attempt++ { // in the second, failed cards are detached from their intents
 		for c, end := range ends {
-			x.of(c).gets(end)(x.of(c).confirm(ids[c], attempt))
+			x.withCard(c).wantIntent(end)(x.withCard(c).confirm(ids[c], attempt))
 		}
 	}
 	for c, end := range ends {
-		x.of(c).charged(map[order.IntentState]int{order.Succeeded: 1}[end])
+		x.withCard(c).wantCharges(map[order.IntentState]int{order.Succeeded: 1}[end])
 	}
 }
 
 func findPromises() []paymentPromise {
 	return []paymentPromise{
-		{"find returns every intent of an order and of no other", sale.findAll},
-		{"find returns nothing for an order that was never prepared", sale.findNone},
-		{"find that fails returns no intents", sale.findFails},
+		{"find returns every intent of an order and of no other", paymentsTest.findAll},
+		{"find returns nothing for an order that was never prepared", paymentsTest.findNone},
+		{"a failed find returns no intents", paymentsTest.findFails},
 	}
 }
 
-func (x sale) find() ([]order.Intent, error) { return x.Payments.Find(x.Context(), x.order.ID()) }
+func (x paymentsTest) find() ([]order.Intent, error) {
+	return x.Payments.Find(x.Context(), x.order.ID())
+}
 
-func (x sale) findAll() {
-	x.named("-neighbor", Pays).prepared()
-	first := x.prepared()
-	x.gets(order.Succeeded)(x.confirm(first, 1))
+func (x paymentsTest) findAll() {
+	x.withOrder("-neighbor", Pays).mustPrepare()
+	first := x.mustPrepare()
+	x.wantIntent(order.Succeeded)(x.confirm(first, 1))
 	x.ForgetKeys()
-	second := x.prepared()
+	second := x.mustPrepare()
 	x.CatchUp()
 	found, err := x.find()
 	if err != nil || len(found) != 2 {
@@ -260,67 +260,68 @@ func (x sale) findAll() {
 	slices.SortFunc(found, func(a, b order.Intent) int { return strings.Compare(string(a.ID), string(b.ID)) })
 	states := map[order.IntentID]order.IntentState{first: order.Succeeded, second: order.NeedsConfirmation}
 	for _, i := range found {
-		x.gets(states[i.ID])(i, nil)
+		x.wantIntent(states[i.ID])(i, nil)
 	}
 }
 
-func (x sale) findNone() {
-	x.named("-neighbor", Pays).prepared()
+func (x paymentsTest) findNone() {
+	x.withOrder("-neighbor", Pays).mustPrepare()
 	x.CatchUp()
 	if found, err := x.find(); err != nil || len(found) != 0 {
 		x.Errorf("got intents %+v, error %v, want none", found, err)
 	}
 }
 
-func (x sale) findFails() {
-	x.prepared()
+func (x paymentsTest) findFails() {
+	x.mustPrepare()
 	x.CatchUp()
-	for mishap, want := range map[Mishap]order.ErrorKind{
-		SaysUnavailable: order.Unavailable, SaysMisconfigured: order.Misconfigured,
-		NeverArrives: order.Unknown, LosesTheAnswer: order.Unknown,
+	for fault, want := range map[Fault]order.ErrorKind{
+		ReturnsUnavailable: order.Unavailable, ReturnsMisconfigured: order.Misconfigured,
+		LosesRequest: order.Unknown, LosesResponse: order.Unknown,
 	} {
-		x.Fail(Find, mishap)
+		x.Fail(Find, fault)
 		found, err := x.find()
 		if len(found) != 0 {
-			x.Errorf("%s: got intents %+v with an error", mishap, found)
+			x.Errorf("%s: got intents %+v with an error", fault, found)
 		}
-		x.fails(want)(order.Intent{}, err)
+		x.wantFailure(want)(order.Intent{}, err)
 	}
 }
 
-func troublePromises() []paymentPromise {
+func failurePromises() []paymentPromise {
 	return []paymentPromise{
-		{"an unknown intent means a wrong account or mode", sale.unknownIntent},
-		{"confirm of an id that no intent can have is refused", sale.noIntentsID},
-		{"an error names the request exactly if the provider answered", sale.requestIDs},
-		{"a call that was turned away happens later under the same key", sale.turnedAway},
-		{"a lost answer is found under the same key, and once", sale.lostAnswer},
-		{"money that moved behind a lost answer is read", sale.lostConfirm},
-		{"a kept failure burns its key and no other", sale.burntKey},
-		{"a kept failure may hide a charge", sale.burntKeyHidesCharge},
-		{"a dead context leaves everything unknown", sale.deadContext},
+		{"an unknown intent is Misconfigured", paymentsTest.unknownIntent},
+		{"confirm of an invalid intent id is Refused", paymentsTest.invalidIntentID},
+		{"an error has a request id if and only if the provider responded", paymentsTest.requestIDs},
+		{"a call that was Unavailable succeeds later under the same key", paymentsTest.unavailableCall},
+		{"a retry under the same key after a lost response charges once", paymentsTest.lostResponse},
+		{"read shows a charge whose response was lost", paymentsTest.lostConfirm},
+		{"a stored failure is replayed under its key and no other", paymentsTest.storedFailure},
+		{"a stored failure may hide a charge", paymentsTest.storedFailureHidesCharge},
+		{"a canceled context is Unknown", paymentsTest.canceledContext},
 	}
 }
 
-func (x sale) unknownIntent() {
-	x.fails(order.Misconfigured)(x.read("pi_nobody_made"))
-	x.fails(order.Misconfigured)(x.confirm("pi_nobody_made", 1))
+func (x paymentsTest) unknownIntent() {
+	x.wantFailure(order.Misconfigured)(x.read("pi_unknown"))
+	x.wantFailure(order.Misconfigured)(x.confirm("pi_unknown", 1))
 }
 
-func (x sale) noIntentsID() {
+func (x paymentsTest) invalidIntentID() {
 	for _, id := range []order.IntentID{"", "pi 1", "pi_1/cancel"} {
-		x.fails(order.Refused)(x.confirm(id, 1))
+		x.wantFailure(order.Refused)(x.confirm(id, 1))
 	}
 }
 
-// requestIDs are what the provider's support asks for. One that is made up sends people
-// looking for nothing.
-func (x sale) requestIDs() {
-	for mishap, answers := range map[Mishap]bool{
-		SaysUnavailable: true, SaysMisconfigured: true, FailsForTheKey: true, NeverArrives: false, LosesTheAnswer: false,
+// requestIDs tests the ids that the provider's support asks for. It cannot find an
+// invented one.
+func (x paymentsTest) requestIDs() {
+	for fault, responds := range map[Fault]bool{
+		ReturnsUnavailable: true, ReturnsMisconfigured: true, StoresFailure: true,
+		LosesRequest: false, LosesResponse: false,
 	} {
-		x := x.named(string(mishap), Pays)
-		id := x.prepared()
+		x := x.withOrder(string(fault), Pays)
+		id := x.mustPrepare()
 		for call, do := range map[Call]func() (order.Intent, error){
 			Prepare: func() (order.Intent, error) {
 				return x.Payments.Prepare(x.Context(), x.order, order.PrepareAgainKey(x.Scope, x.order.ID(), 1))
@@ -328,16 +329,16 @@ func (x sale) requestIDs() {
 			Confirm: func() (order.Intent, error) { return x.confirm(id, 1) },
 			Read:    func() (order.Intent, error) { return x.read(id) },
 		} {
-			x.Fail(call, mishap)
+			x.Fail(call, fault)
 			_, err := do()
-			x.namesRequest(err, answers)
+			x.wantRequestID(err, responds)
 		}
 	}
-	_, err := x.Payments.Read(x.dead(), x.prepared())
-	x.namesRequest(err, false)
+	_, err := x.Payments.Read(x.canceled(), x.mustPrepare())
+	x.wantRequestID(err, false)
 }
 
-func (x sale) namesRequest(err error, want bool) {
+func (x paymentsTest) wantRequestID(err error, want bool) {
 	x.Helper()
 	var e *order.PaymentError
 	if !errors.As(err, &e) || (e.RequestID != "") != want {
@@ -345,77 +346,78 @@ func (x sale) namesRequest(err error, want bool) {
 	}
 }
 
-func (x sale) turnedAway() {
-	for mishap, trouble := range map[Mishap]order.ErrorKind{
-		SaysUnavailable: order.Unavailable, SaysMisconfigured: order.Misconfigured, NeverArrives: order.Unknown,
+func (x paymentsTest) unavailableCall() {
+	for fault, want := range map[Fault]order.ErrorKind{
+		ReturnsUnavailable: order.Unavailable, ReturnsMisconfigured: order.Misconfigured,
+		LosesRequest: order.Unknown,
 	} {
-		x := x.named(string(mishap), Pays)
-		x.Fail(Prepare, mishap)
-		x.fails(trouble)(x.Payments.Prepare(x.Context(), x.order, x.firstKey()))
-		id := x.prepared()
-		x.Fail(Confirm, mishap)
-		x.fails(trouble)(x.confirm(id, 1))
-		x.charged(0)
-		x.Fail(Read, mishap)
-		x.fails(trouble)(x.read(id))
-		x.gets(order.NeedsConfirmation)(x.read(id))
-		x.gets(order.Succeeded)(x.confirm(id, 1))
-		x.charged(1)
+		x := x.withOrder(string(fault), Pays)
+		x.Fail(Prepare, fault)
+		x.wantFailure(want)(x.Payments.Prepare(x.Context(), x.order, x.firstKey()))
+		id := x.mustPrepare()
+		x.Fail(Confirm, fault)
+		x.wantFailure(want)(x.confirm(id, 1))
+		x.wantCharges(0)
+		x.Fail(Read, fault)
+		x.wantFailure(want)(x.read(id))
+		x.wantIntent(order.NeedsConfirmation)(x.read(id))
+		x.wantIntent(order.Succeeded)(x.confirm(id, 1))
+		x.wantCharges(1)
 	}
 }
 
-func (x sale) lostAnswer() {
-	x.Fail(Prepare, LosesTheAnswer)
-	x.fails(order.Unknown)(x.Payments.Prepare(x.Context(), x.order, x.firstKey()))
-	id := x.prepared()
-	x.Fail(Confirm, LosesTheAnswer)
-	x.fails(order.Unknown)(x.confirm(id, 1))
-	x.Fail(Read, LosesTheAnswer)
-	x.fails(order.Unknown)(x.read(id))
-	x.gets(order.Succeeded)(x.confirm(id, 1))
-	x.charged(1)
+func (x paymentsTest) lostResponse() {
+	x.Fail(Prepare, LosesResponse)
+	x.wantFailure(order.Unknown)(x.Payments.Prepare(x.Context(), x.order, x.firstKey()))
+	id := x.mustPrepare()
+	x.Fail(Confirm, LosesResponse)
+	x.wantFailure(order.Unknown)(x.confirm(id, 1))
+	x.Fail(Read, LosesResponse)
+	x.wantFailure(order.Unknown)(x.read(id))
+	x.wantIntent(order.Succeeded)(x.confirm(id, 1))
+	x.wantCharges(1)
 }
 
-func (x sale) lostConfirm() {
-	id := x.prepared()
-	x.Fail(Confirm, LosesTheAnswer)
-	x.fails(order.Unknown)(x.confirm(id, 1))
+func (x paymentsTest) lostConfirm() {
+	id := x.mustPrepare()
+	x.Fail(Confirm, LosesResponse)
+	x.wantFailure(order.Unknown)(x.confirm(id, 1))
 	x.ForgetKeys()
-	x.gets(order.Succeeded)(x.read(id))
-	x.gets(order.Succeeded)(x.confirm(id, 2))
-	x.charged(1)
+	x.wantIntent(order.Succeeded)(x.read(id))
+	x.wantIntent(order.Succeeded)(x.confirm(id, 2))
+	x.wantCharges(1)
 }
 
-func (x sale) burntKey() {
+func (x paymentsTest) storedFailure() {
 	again := order.PrepareAgainKey(x.Scope, x.order.ID(), 1)
-	x.Fail(Prepare, FailsForTheKey)
-	x.fails(order.Unknown)(x.Payments.Prepare(x.Context(), x.order, x.firstKey()))
-	x.fails(order.Replayed)(x.Payments.Prepare(x.Context(), x.order, x.firstKey()))
-	id := x.gets(order.NeedsConfirmation)(x.Payments.Prepare(x.Context(), x.order, again)).ID
-	x.Fail(Confirm, FailsForTheKey)
-	x.fails(order.Unknown)(x.confirm(id, 1))
-	x.fails(order.Replayed)(x.confirm(id, 1))
-	x.charged(0)
-	x.gets(order.NeedsConfirmation)(x.read(id))
-	x.gets(order.Succeeded)(x.confirm(id, 2))
-	x.charged(1)
+	x.Fail(Prepare, StoresFailure)
+	x.wantFailure(order.Unknown)(x.Payments.Prepare(x.Context(), x.order, x.firstKey()))
+	x.wantFailure(order.Replayed)(x.Payments.Prepare(x.Context(), x.order, x.firstKey()))
+	id := x.wantIntent(order.NeedsConfirmation)(x.Payments.Prepare(x.Context(), x.order, again)).ID
+	x.Fail(Confirm, StoresFailure)
+	x.wantFailure(order.Unknown)(x.confirm(id, 1))
+	x.wantFailure(order.Replayed)(x.confirm(id, 1))
+	x.wantCharges(0)
+	x.wantIntent(order.NeedsConfirmation)(x.read(id))
+	x.wantIntent(order.Succeeded)(x.confirm(id, 2))
+	x.wantCharges(1)
 }
 
-func (x sale) burntKeyHidesCharge() {
-	id := x.prepared()
-	x.Fail(Confirm, DoesItButFailsForTheKey)
-	x.fails(order.Unknown)(x.confirm(id, 1))
-	x.fails(order.Replayed)(x.confirm(id, 1))
-	x.gets(order.Succeeded)(x.read(id))
-	x.gets(order.Succeeded)(x.confirm(id, 2))
-	x.charged(1)
+func (x paymentsTest) storedFailureHidesCharge() {
+	id := x.mustPrepare()
+	x.Fail(Confirm, StoresFailureAfterEffect)
+	x.wantFailure(order.Unknown)(x.confirm(id, 1))
+	x.wantFailure(order.Replayed)(x.confirm(id, 1))
+	x.wantIntent(order.Succeeded)(x.read(id))
+	x.wantIntent(order.Succeeded)(x.confirm(id, 2))
+	x.wantCharges(1)
 }
 
-func (x sale) deadContext() {
-	x.fails(order.Unknown)(x.Payments.Prepare(x.dead(), x.order, x.firstKey()))
-	id := x.prepared()
-	x.fails(order.Unknown)(x.Payments.Confirm(x.dead(), id, x.key(1)))
-	x.fails(order.Unknown)(x.Payments.Read(x.dead(), id))
-	x.gets(order.Succeeded)(x.confirm(id, 2))
-	x.charged(1)
+func (x paymentsTest) canceledContext() {
+	x.wantFailure(order.Unknown)(x.Payments.Prepare(x.canceled(), x.order, x.firstKey()))
+	id := x.mustPrepare()
+	x.wantFailure(order.Unknown)(x.Payments.Confirm(x.canceled(), id, x.key(1)))
+	x.wantFailure(order.Unknown)(x.Payments.Read(x.canceled(), id))
+	x.wantIntent(order.Succeeded)(x.confirm(id, 2))
+	x.wantCharges(1)
 }

@@ -13,38 +13,38 @@ import (
 	"orderonce/domain/order"
 )
 
-// Store is a store's two ports. One that also is a Rewriter is held to what it does with
-// a newer release's records.
+// Store is both ports of a store. If it is also an Editor, TestStore tests records of a
+// newer release too.
 type Store interface {
 	order.Claims
 	order.Records
 }
 
-// Rewriter is a store in which a test can edit a record, as a newer release or a person
-// would write it.
-type Rewriter interface {
-	Rewrite(ctx context.Context, id order.ID, f order.Fingerprint) error
-	RewriteStatus(ctx context.Context, id order.ID, s order.Status) error
+// Editor is a store in which a test can edit records, as a newer release or a person
+// would.
+type Editor interface {
+	SetFingerprint(ctx context.Context, id order.ID, f order.Fingerprint) error
+	SetStatus(ctx context.Context, id order.ID, s order.Status) error
 }
 
-// TestStore holds a store to the contract of order.Claims and order.Records. open may
-// return the same store each time, or a new one: no two tests of one run use the same
-// order. Stores keep times to the millisecond.
+// TestStore tests the contract of order.Claims and order.Records. open may return the
+// same store each time, or a new one: no two tests of one run use the same order. Stores
+// keep times to the millisecond.
 //
-// What the ports' comments leave to it: an outcome of an intent that is not the bound one
-// is ErrClaimLost to Finish and ErrStale to Settle. Settle asks in this order: does the
-// record say so already (nil), did somebody draw the change from the record as loaded
-// (*TransitionError), is the record still as loaded and the intent its own (ErrStale).
-// Every write sets UpdatedAt to its time; DueAt is Status.RecheckAfter after a Begin,
-// Finish or Settle.
+// It also defines what the ports' comments leave open. For an outcome of an intent that
+// is not bound, Finish returns ErrClaimLost and Settle returns ErrStale. Settle checks in
+// this order: the record already has the outcome (nil), the transition from the loaded
+// record is invalid (*TransitionError), the record changed or the intent differs
+// (ErrStale). Every write sets UpdatedAt to its time. Begin, Finish and Settle set DueAt
+// to that time plus Status.RecheckAfter.
 //
-//nolint:tparallel // the caller says t.Parallel
+//nolint:tparallel // the caller calls t.Parallel
 func TestStore(t *testing.T, open func(t *testing.T) Store) {
 	t.Helper()
 	for _, p := range storePromises() {
-		t.Run(p.says, func(t *testing.T) {
+		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			p.keep(newTrial(t, open(t)))
+			p.test(newStoreTest(t, open(t)))
 		})
 	}
 }
@@ -54,33 +54,33 @@ func storePromises() []promise {
 		recreatePromises(), parkPromises(), racePromises())
 }
 
-// promise is one sentence of the contract, and how to see that it is kept.
+// promise is one sentence of the contract and its test.
 type promise struct {
-	says string
-	keep func(trial)
+	name string
+	test func(storeTest)
 }
 
-// trial is one order in the store under test. It asks for a testing.TB and not for a
-// *testing.T, so that a test of the suite itself can see it fail.
-type trial struct {
+// storeTest is one order in the store under test. It embeds a testing.TB and not a
+// *testing.T, so that a test of the suite itself can observe its failures.
+type storeTest struct {
 	testing.TB
 	Store
 
 	order order.Order
 }
 
-func newTrial(tb testing.TB, s Store) trial {
+func newStoreTest(tb testing.TB, s Store) storeTest {
 	tb.Helper()
-	return trial{tb, s, Order(idOf(tb.Name()))}
+	return storeTest{tb, s, Order(idOf(tb.Name()))}
 }
 
-// with is the trial of another order in the same store.
-func (x trial) with(o order.Order) trial {
+// with returns the test of another order in the same store.
+func (x storeTest) with(o order.Order) storeTest {
 	x.order = o
 	return x
 }
 
-func (x trial) begin(l order.Lease) order.Claim {
+func (x storeTest) mustBegin(l order.Lease) order.Claim {
 	x.Helper()
 	c, err := x.Begin(x.Context(), x.order, l)
 	if err != nil {
@@ -89,37 +89,41 @@ func (x trial) begin(l order.Lease) order.Claim {
 	return c
 }
 
-// intent is what Bind is given.
+// intent returns an intent for Bind.
 func intent(id order.IntentID) order.Intent {
 	return order.Intent{ID: id, State: order.NeedsConfirmation, Mode: order.TestMode}
 }
 
-// bound is a claim at time 0 whose intent is bound a second later.
-func (x trial) bound(id order.IntentID) order.Claim {
+func outcome(s order.Status, i order.IntentID) order.Outcome {
+	return order.Outcome{Status: s, Intent: i}
+}
+
+// mustBind claims the order at time 0 and binds the intent a second later.
+func (x storeTest) mustBind(id order.IntentID) order.Claim {
 	x.Helper()
-	c := x.begin(lease("first", at(0)))
-	x.ok(x.Bind(x.Context(), c, intent(id), at(time.Second)))
+	c := x.mustBegin(lease("first", at(0)))
+	x.must(x.Bind(x.Context(), c, intent(id), at(time.Second)))
 	c.Intent = id
 	return c
 }
 
-// takenOver is two claims: the first, with pi_1 bound, and the one that followed when its
-// lease had ended.
-func (x trial) takenOver() (fenced, now order.Claim) {
+// mustTakeOver returns two claims: the first one, with pi_1 bound, and the one that took
+// the order over after the first lease expired.
+func (x storeTest) mustTakeOver() (lost, current order.Claim) {
 	x.Helper()
-	fenced = x.bound("pi_1")
-	return fenced, x.begin(lease("second", fenced.Lease.Until.Add(time.Millisecond)))
+	lost = x.mustBind("pi_1")
+	return lost, x.mustBegin(lease("second", lost.Lease.Until.Add(time.Millisecond)))
 }
 
-// finished is an order that a worker settled at two seconds.
-func (x trial) finished(s order.Status) order.Claim {
+// mustFinish claims the order, binds pi_1 and finishes with status s at two seconds.
+func (x storeTest) mustFinish(s order.Status) order.Claim {
 	x.Helper()
-	c := x.bound("pi_1")
-	x.ok(x.Finish(x.Context(), c, order.Outcome{Status: s, Intent: "pi_1"}, at(2*time.Second)))
+	c := x.mustBind("pi_1")
+	x.must(x.Finish(x.Context(), c, outcome(s, "pi_1"), at(2*time.Second)))
 	return c
 }
 
-func (x trial) load() order.Record {
+func (x storeTest) mustLoad() order.Record {
 	x.Helper()
 	r, err := x.Load(x.Context(), x.order.ID())
 	if err != nil {
@@ -128,44 +132,44 @@ func (x trial) load() order.Record {
 	return inMillis(r)
 }
 
-func (x trial) ok(err error) {
+func (x storeTest) must(err error) {
 	x.Helper()
 	if err != nil {
-		x.Fatalf("got %v, want no error", err)
+		x.Fatalf("got error %v, want none", err)
 	}
 }
 
-func (x trial) is(got, want error) {
+func (x storeTest) wantError(got, want error) {
 	x.Helper()
 	if !errors.Is(got, want) {
 		x.Errorf("got error %v, want %v", got, want)
 	}
 }
 
-// absent checks that a refused write on an order that nobody began made no record of it.
-func (x trial) absent() {
+// wantNoRecord checks that the order has no record.
+func (x storeTest) wantNoRecord() {
 	x.Helper()
 	_, err := x.Load(x.Context(), x.order.ID())
-	x.is(err, order.ErrNotFound)
+	x.wantError(err, order.ErrNotFound)
 }
 
-// changed checks the whole record: a write changes what it promises and nothing else.
-func (x trial) changed(want order.Record) {
+// wantRecord compares the whole record, so that a write that changes another field fails.
+func (x storeTest) wantRecord(want order.Record) {
 	x.Helper()
-	if d := diff(x.load(), inMillis(want)); d != "" {
-		x.Errorf("the record is not what it should be:%s", d)
+	if d := diff(x.mustLoad(), inMillis(want)); d != "" {
+		x.Errorf("wrong record:%s", d)
 	}
 }
 
-// untouched checks that do leaves nothing behind.
-func (x trial) untouched(do func()) {
+// wantUnchanged checks that do does not change the record.
+func (x storeTest) wantUnchanged(do func()) {
 	x.Helper()
-	before := x.load()
+	before := x.mustLoad()
 	do()
-	x.changed(before)
+	x.wantRecord(before)
 }
 
-// dueAfter is Record.DueAt of an order that became s at that time.
+// dueAfter returns Record.DueAt of an order that entered s at this time.
 func dueAfter(s order.Status, at time.Time) time.Time {
 	if after, waits := s.RecheckAfter(); waits {
 		return at.Add(after)
@@ -173,7 +177,7 @@ func dueAfter(s order.Status, at time.Time) time.Time {
 	return time.Time{}
 }
 
-// inMillis is r with its times as every store can keep them.
+// inMillis returns r with its times in UTC and rounded down to the millisecond.
 func inMillis(r order.Record) order.Record {
 	times := []*time.Time{&r.Until, &r.CreatedAt, &r.UpdatedAt, &r.DueAt, &r.ParkedAt}
 	r.Events = slices.Clone(r.Events)
@@ -191,8 +195,7 @@ func inMillis(r order.Record) order.Record {
 	return r
 }
 
-// diff names the fields in which two values of one struct type differ; "" if there are
-// none.
+// diff lists the fields in which two values of one struct type differ, or returns "".
 func diff[T any](got, want T) string {
 	var b strings.Builder
 	g, w := reflect.ValueOf(got), reflect.ValueOf(want)

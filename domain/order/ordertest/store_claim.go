@@ -10,90 +10,98 @@ import (
 
 func bindPromises() []promise {
 	return []promise{
-		{"bind writes the intent", trial.bindWrites},
-		{"bind of the same intent again is fine", trial.bindAgain},
-		{"bind of another intent is fenced", trial.bindOther},
-		{"bind by a fenced owner leaves nothing behind", trial.bindFenced},
-		{"bind of a settled order is fenced", trial.bindSettled},
-		{"bind of an order that nobody began makes none", trial.bindUnknown},
+		{"bind writes the intent", storeTest.bindWrites},
+		{"bind of the same intent again succeeds", storeTest.bindAgain},
+		{"bind of another intent returns ErrClaimLost", storeTest.bindOther},
+		{"bind after the claim was lost changes nothing", storeTest.bindClaimLost},
+		{"bind of a settled order returns ErrClaimLost", storeTest.bindSettled},
+		{"bind of an unknown order creates no record", storeTest.bindUnknown},
 	}
 }
 
-func (x trial) bindWrites() {
-	c := x.begin(lease("first", at(0)))
-	want := x.load()
-	x.ok(x.Bind(x.Context(), c, intent("pi_1"), at(time.Second)))
+func (x storeTest) bindWrites() {
+	c := x.mustBegin(lease("first", at(0)))
+	want := x.mustLoad()
+	x.must(x.Bind(x.Context(), c, intent("pi_1"), at(time.Second)))
 	want.Intent, want.Mode, want.UpdatedAt = "pi_1", order.TestMode, at(time.Second)
-	want.DueAt = x.load().DueAt // the store's choice
-	x.changed(want)
+	want.DueAt = x.mustLoad().DueAt // not specified
+	x.wantRecord(want)
 }
 
-func (x trial) bindAgain() {
-	c := x.bound("pi_1")
-	x.ok(x.Bind(x.Context(), c, intent("pi_1"), at(time.Second)))
-	if r := x.load(); r.Intent != "pi_1" || r.Owner != "first" || r.Attempt != 1 {
-		x.Errorf("got %+v, want it with pi_1, still the first owner's", r)
+func (x storeTest) bindAgain() {
+	c := x.mustBind("pi_1")
+	x.must(x.Bind(x.Context(), c, intent("pi_1"), at(time.Second)))
+	if r := x.mustLoad(); r.Intent != "pi_1" || r.Owner != "first" || r.Attempt != 1 {
+		x.Errorf("got record %+v, want pi_1 and the first owner at attempt 1", r)
 	}
 }
 
-func (x trial) bindOther() {
-	c := x.bound("pi_1")
-	x.untouched(func() { x.is(x.Bind(x.Context(), c, intent("pi_2"), at(time.Minute)), order.ErrClaimLost) })
+func (x storeTest) bindOther() {
+	c := x.mustBind("pi_1")
+	x.wantUnchanged(func() {
+		x.wantError(x.Bind(x.Context(), c, intent("pi_2"), at(time.Minute)), order.ErrClaimLost)
+	})
 }
 
-func (x trial) bindFenced() {
-	first := x.begin(lease("first", at(0)))
-	second := x.begin(lease("second", at(time.Hour)))
-	x.untouched(func() { x.is(x.Bind(x.Context(), first, intent("pi_1"), at(time.Hour)), order.ErrClaimLost) })
-	x.ok(x.Bind(x.Context(), second, intent("pi_2"), at(time.Hour)))
-	x.untouched(func() { x.is(x.Bind(x.Context(), first, intent("pi_2"), at(time.Hour)), order.ErrClaimLost) })
+func (x storeTest) bindClaimLost() {
+	first := x.mustBegin(lease("first", at(0)))
+	second := x.mustBegin(lease("second", at(time.Hour)))
+	x.wantUnchanged(func() {
+		x.wantError(x.Bind(x.Context(), first, intent("pi_1"), at(time.Hour)), order.ErrClaimLost)
+	})
+	x.must(x.Bind(x.Context(), second, intent("pi_2"), at(time.Hour)))
+	x.wantUnchanged(func() {
+		x.wantError(x.Bind(x.Context(), first, intent("pi_2"), at(time.Hour)), order.ErrClaimLost)
+	})
 }
 
-func (x trial) bindSettled() {
-	c := x.finished(order.Paid)
-	x.untouched(func() { x.is(x.Bind(x.Context(), c, intent("pi_2"), at(time.Minute)), order.ErrClaimLost) })
+func (x storeTest) bindSettled() {
+	c := x.mustFinish(order.Paid)
+	x.wantUnchanged(func() {
+		x.wantError(x.Bind(x.Context(), c, intent("pi_2"), at(time.Minute)), order.ErrClaimLost)
+	})
 }
 
-// nobodys is a claim on an order that has no record.
-func (x trial) nobodys() order.Claim {
+// unknownClaim returns a claim on an order that has no record.
+func (x storeTest) unknownClaim() order.Claim {
 	return order.Claim{Order: x.order, Lease: lease("first", at(0)), Attempt: 1, Intent: "pi_1"}
 }
 
-func (x trial) bindUnknown() {
-	x.is(x.Bind(x.Context(), x.nobodys(), intent("pi_1"), at(0)), order.ErrClaimLost)
-	x.absent()
+func (x storeTest) bindUnknown() {
+	x.wantError(x.Bind(x.Context(), x.unknownClaim(), intent("pi_1"), at(0)), order.ErrClaimLost)
+	x.wantNoRecord()
 }
 
 func finishPromises() []promise {
 	return []promise{
-		{"finish settles with one event and ends the claim", trial.finishSettles},
-		{"finish again with the same outcome changes nothing", trial.finishAgain},
-		{"finish refuses an order without an intent", trial.finishRefuses},
-		{"finish with another outcome is fenced", trial.finishOther},
-		{"finish with a status that no open order takes is refused", trial.finishUndrawn},
-		{"finish with an intent that is not bound is fenced", trial.finishUnbound},
-		{"finish by a fenced owner leaves nothing behind", trial.finishFenced},
-		{"finish by a fenced owner is fine when the record says the same", trial.finishSaidAlready},
-		{"finish of an order that nobody began makes none", trial.finishUnknown},
+		{"finish settles with one event and ends the claim", storeTest.finishSettles},
+		{"finish again with the same outcome changes nothing", storeTest.finishAgain},
+		{"finish records a refusal without an intent", storeTest.finishRefused},
+		{"finish with another outcome returns ErrClaimLost", storeTest.finishOther},
+		{"finish with an invalid transition returns a TransitionError", storeTest.finishInvalidTransition},
+		{"finish with an intent that is not bound returns ErrClaimLost", storeTest.finishUnbound},
+		{"finish after the claim was lost changes nothing", storeTest.finishClaimLost},
+		{"finish after the claim was lost succeeds if the outcome is recorded", storeTest.finishRecorded},
+		{"finish of an unknown order creates no record", storeTest.finishUnknown},
 	}
 }
 
-func (x trial) finishSettles() {
+func (x storeTest) finishSettles() {
 	for _, s := range order.Open.Next() {
 		x := x.with(Order(x.order.ID() + order.ID(s)))
-		c, now := x.bound("pi_1"), at(2*time.Second)
-		want := x.load()
-		o := order.Outcome{Status: s, Intent: "pi_1"}
+		c, now := x.mustBind("pi_1"), at(2*time.Second)
+		want := x.mustLoad()
+		o := outcome(s, "pi_1")
 		if s != order.Paid && s != order.Pending {
 			o.Failure = "code_of_" + string(s)
 		}
-		x.ok(x.Finish(x.Context(), c, o, now))
-		x.changed(after(want, o, now))
+		x.must(x.Finish(x.Context(), c, o, now))
+		x.wantRecord(recordAfter(want, o, now))
 	}
 }
 
-// after is the record r once it has settled to o.
-func after(r order.Record, o order.Outcome, now time.Time) order.Record {
+// recordAfter returns the record r after the outcome o.
+func recordAfter(r order.Record, o order.Outcome, now time.Time) order.Record {
 	r.Seq++
 	r.Events = append(slices.Clone(r.Events), order.Event{
 		Seq: r.Seq, From: r.Status, To: o.Status, Intent: o.Intent, Failure: o.Failure, At: now,
@@ -103,50 +111,44 @@ func after(r order.Record, o order.Outcome, now time.Time) order.Record {
 	return r
 }
 
-func (x trial) finishAgain() {
-	c := x.finished(order.Declined)
-	same := order.Outcome{Status: order.Declined, Intent: "pi_1"}
-	x.untouched(func() { x.ok(x.Finish(x.Context(), c, same, at(time.Minute))) })
+func (x storeTest) finishAgain() {
+	c := x.mustFinish(order.Declined)
+	same := outcome(order.Declined, "pi_1")
+	x.wantUnchanged(func() { x.must(x.Finish(x.Context(), c, same, at(time.Minute))) })
 }
 
-func (x trial) finishRefuses() {
-	c, want := x.begin(lease("first", at(0))), x.load()
+func (x storeTest) finishRefused() {
+	c, want := x.mustBegin(lease("first", at(0))), x.mustLoad()
 	refused := order.Outcome{Status: order.StatusRefused, Failure: "resource_missing"}
-	x.ok(x.Finish(x.Context(), c, refused, at(time.Second)))
-	x.changed(after(want, refused, at(time.Second)))
+	x.must(x.Finish(x.Context(), c, refused, at(time.Second)))
+	x.wantRecord(recordAfter(want, refused, at(time.Second)))
 
 	x = x.with(Order(x.order.ID() + "-paid"))
-	c = x.begin(lease("first", at(0)))
-	x.untouched(func() {
-		x.is(x.Finish(x.Context(), c, order.Outcome{Status: order.Paid}, at(time.Second)), order.ErrClaimLost)
+	c = x.mustBegin(lease("first", at(0)))
+	x.wantUnchanged(func() {
+		x.wantError(x.Finish(x.Context(), c, order.Outcome{Status: order.Paid}, at(time.Second)), order.ErrClaimLost)
 	})
 }
 
-func (x trial) finishOther() {
-	c := x.finished(order.Declined)
-	x.untouched(func() {
-		x.is(
-			x.Finish(x.Context(), c, order.Outcome{Status: order.Paid, Intent: "pi_1"}, at(time.Minute)),
-			order.ErrClaimLost,
-		)
-		x.is(
-			x.Finish(x.Context(), c, order.Outcome{Status: order.Declined, Intent: "pi_2"}, at(time.Minute)),
-			order.ErrClaimLost,
-		)
+func (x storeTest) finishOther() {
+	c := x.mustFinish(order.Declined)
+	x.wantUnchanged(func() {
+		x.wantError(x.Finish(x.Context(), c, outcome(order.Paid, "pi_1"), at(time.Minute)), order.ErrClaimLost)
+		x.wantError(x.Finish(x.Context(), c, outcome(order.Declined, "pi_2"), at(time.Minute)), order.ErrClaimLost)
 	})
 }
 
-func (x trial) finishUndrawn() {
-	c := x.bound("pi_1")
+func (x storeTest) finishInvalidTransition() {
+	c := x.mustBind("pi_1")
 	for _, s := range []order.Status{order.Open, "lost"} {
-		x.untouched(func() {
-			err := x.Finish(x.Context(), c, order.Outcome{Status: s, Intent: "pi_1"}, at(time.Second))
-			x.undrawn(err, order.TransitionError{From: order.Open, To: s})
+		x.wantUnchanged(func() {
+			err := x.Finish(x.Context(), c, outcome(s, "pi_1"), at(time.Second))
+			x.wantTransitionError(err, order.TransitionError{From: order.Open, To: s})
 		})
 	}
 }
 
-func (x trial) undrawn(err error, want order.TransitionError) {
+func (x storeTest) wantTransitionError(err error, want order.TransitionError) {
 	x.Helper()
 	var got *order.TransitionError
 	if !errors.As(err, &got) || *got != want {
@@ -154,94 +156,95 @@ func (x trial) undrawn(err error, want order.TransitionError) {
 	}
 }
 
-func (x trial) finishUnbound() {
-	c := x.begin(lease("first", at(0)))
-	paid := order.Outcome{Status: order.Paid, Intent: "pi_1"}
-	x.untouched(func() { x.is(x.Finish(x.Context(), c, paid, at(time.Second)), order.ErrClaimLost) })
-	x.ok(x.Bind(x.Context(), c, intent("pi_2"), at(time.Second)))
-	x.untouched(func() { x.is(x.Finish(x.Context(), c, paid, at(time.Second)), order.ErrClaimLost) })
+func (x storeTest) finishUnbound() {
+	c := x.mustBegin(lease("first", at(0)))
+	paid := outcome(order.Paid, "pi_1")
+	x.wantUnchanged(func() { x.wantError(x.Finish(x.Context(), c, paid, at(time.Second)), order.ErrClaimLost) })
+	x.must(x.Bind(x.Context(), c, intent("pi_2"), at(time.Second)))
+	x.wantUnchanged(func() { x.wantError(x.Finish(x.Context(), c, paid, at(time.Second)), order.ErrClaimLost) })
 }
 
-func (x trial) finishFenced() {
-	first, second := x.takenOver()
-	paid := order.Outcome{Status: order.Paid, Intent: "pi_1"}
-	x.untouched(func() { x.is(x.Finish(x.Context(), first, paid, at(time.Hour)), order.ErrClaimLost) })
-	x.ok(x.Finish(x.Context(), second, paid, at(time.Hour)))
+func (x storeTest) finishClaimLost() {
+	first, second := x.mustTakeOver()
+	paid := outcome(order.Paid, "pi_1")
+	x.wantUnchanged(func() {
+		x.wantError(x.Finish(x.Context(), first, paid, at(time.Hour)), order.ErrClaimLost)
+	})
+	x.must(x.Finish(x.Context(), second, paid, at(time.Hour)))
 }
 
-func (x trial) finishSaidAlready() {
-	first, second := x.takenOver()
-	paid := order.Outcome{Status: order.Paid, Intent: "pi_1"}
-	x.ok(x.Finish(x.Context(), second, paid, at(time.Hour)))
-	x.untouched(func() {
-		x.ok(x.Finish(x.Context(), first, paid, at(2*time.Hour)))
-		x.is(
-			x.Finish(x.Context(), first, order.Outcome{Status: order.Declined, Intent: "pi_1"}, at(2*time.Hour)),
+func (x storeTest) finishRecorded() {
+	first, second := x.mustTakeOver()
+	paid := outcome(order.Paid, "pi_1")
+	x.must(x.Finish(x.Context(), second, paid, at(time.Hour)))
+	x.wantUnchanged(func() {
+		x.must(x.Finish(x.Context(), first, paid, at(2*time.Hour)))
+		x.wantError(
+			x.Finish(x.Context(), first, outcome(order.Declined, "pi_1"), at(2*time.Hour)),
 			order.ErrClaimLost,
 		)
 	})
 }
 
-func (x trial) finishUnknown() {
-	x.is(
-		x.Finish(x.Context(), x.nobodys(), order.Outcome{Status: order.Paid, Intent: "pi_1"}, at(0)),
-		order.ErrClaimLost,
-	)
-	x.absent()
+func (x storeTest) finishUnknown() {
+	x.wantError(x.Finish(x.Context(), x.unknownClaim(), outcome(order.Paid, "pi_1"), at(0)), order.ErrClaimLost)
+	x.wantNoRecord()
 }
 
 func releasePromises() []promise {
 	return []promise{
-		{"release lets the next attempt begin at once", trial.releaseFrees},
-		{"release is final for its claim", trial.releaseFences},
-		{"release by a fenced owner leaves nothing behind", trial.releaseFenced},
-		{"release of a settled order leaves nothing behind", trial.releaseSettled},
-		{"release of an order that nobody began makes none", trial.releaseUnknown},
+		{"release lets the next attempt begin at once", storeTest.releaseFrees},
+		{"a released claim is lost", storeTest.releaseLosesClaim},
+		{"release after the claim was lost changes nothing", storeTest.releaseClaimLost},
+		{"release of a settled order changes nothing", storeTest.releaseSettled},
+		{"release of an unknown order creates no record", storeTest.releaseUnknown},
 	}
 }
 
-func (x trial) releaseFrees() {
-	for name, now := range map[string]time.Time{"-same": at(time.Second), "-later": at(time.Minute), "-behind": at(-time.Hour)} {
+func (x storeTest) releaseFrees() {
+	for name, now := range map[string]time.Time{
+		"-same": at(time.Second), "-later": at(time.Minute), "-behind": at(-time.Hour),
+	} {
 		x := x.with(Order(x.order.ID() + order.ID(name)))
-		c := x.bound("pi_1")
-		want := x.load()
-		x.ok(x.Release(x.Context(), c, order.ReasonUnavailable, at(time.Second)))
-		got := x.load()
+		c := x.mustBind("pi_1")
+		want := x.mustLoad()
+		x.must(x.Release(x.Context(), c, order.ReasonUnavailable, at(time.Second)))
+		got := x.mustLoad()
 		want.Owner, want.LastError, want.UpdatedAt = "", string(order.ReasonUnavailable), at(time.Second)
-		want.Until, want.DueAt = got.Until, got.DueAt // the store's choice: nobody holds it
-		x.changed(want)
-		if next := x.begin(lease("second", now)); next.Attempt != 2 || next.Intent != "pi_1" {
+		want.Until, want.DueAt = got.Until, got.DueAt // not specified without an owner
+		x.wantRecord(want)
+		if next := x.mustBegin(lease("second", now)); next.Attempt != 2 || next.Intent != "pi_1" {
 			x.Errorf("begin %s: got %+v, want attempt 2 with pi_1", name, next)
 		}
 	}
 }
 
-func (x trial) releaseFences() {
-	c := x.bound("pi_1")
-	x.ok(x.Release(x.Context(), c, order.ReasonUnknown, at(time.Second)))
-	x.fenced(c)
+func (x storeTest) releaseLosesClaim() {
+	c := x.mustBind("pi_1")
+	x.must(x.Release(x.Context(), c, order.ReasonUnknown, at(time.Second)))
+	x.wantClaimLost(c)
 }
 
-// fenced checks that nothing can be done with c any more.
-func (x trial) fenced(c order.Claim) {
+// wantClaimLost checks that every write with c returns ErrClaimLost and changes nothing.
+func (x storeTest) wantClaimLost(c order.Claim) {
 	x.Helper()
 	ctx, now := x.Context(), at(time.Hour)
-	x.untouched(func() {
-		x.is(x.Bind(ctx, c, intent("pi_1"), now), order.ErrClaimLost)
-		x.is(x.Finish(ctx, c, order.Outcome{Status: order.Canceled, Intent: "pi_1"}, now), order.ErrClaimLost)
-		x.is(x.Release(ctx, c, order.ReasonStore, now), order.ErrClaimLost)
+	x.wantUnchanged(func() {
+		x.wantError(x.Bind(ctx, c, intent("pi_1"), now), order.ErrClaimLost)
+		x.wantError(x.Finish(ctx, c, outcome(order.Canceled, "pi_1"), now), order.ErrClaimLost)
+		x.wantError(x.Release(ctx, c, order.ReasonStore, now), order.ErrClaimLost)
 	})
 }
 
-func (x trial) releaseFenced() {
-	first, second := x.takenOver()
-	x.fenced(first)
-	x.ok(x.Release(x.Context(), second, order.ReasonUnknown, at(time.Hour)))
+func (x storeTest) releaseClaimLost() {
+	first, second := x.mustTakeOver()
+	x.wantClaimLost(first)
+	x.must(x.Release(x.Context(), second, order.ReasonUnknown, at(time.Hour)))
 }
 
-func (x trial) releaseSettled() { x.fenced(x.finished(order.Paid)) }
+func (x storeTest) releaseSettled() { x.wantClaimLost(x.mustFinish(order.Paid)) }
 
-func (x trial) releaseUnknown() {
-	x.is(x.Release(x.Context(), x.nobodys(), order.ReasonStore, at(0)), order.ErrClaimLost)
-	x.absent()
+func (x storeTest) releaseUnknown() {
+	x.wantError(x.Release(x.Context(), x.unknownClaim(), order.ReasonStore, at(0)), order.ErrClaimLost)
+	x.wantNoRecord()
 }

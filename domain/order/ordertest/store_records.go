@@ -8,80 +8,80 @@ import (
 
 func recordsPromises() []promise {
 	return []promise{
-		{"an unknown order is not found", trial.absent},
-		{"what a caller does to a loaded record stays with the caller", trial.loadIsACopy},
-		{"settle adds its events in order", trial.settleAdds},
-		{"settle clears the failure of an order that was paid after all", trial.settleClearsFailure},
-		{"settle of a refused order whose intent was paid after all", trial.settleRefused},
-		{"settle under a working attempt fences it", trial.settleUnderWorker},
-		{"settle as the record says already changes nothing", trial.settleAgain},
-		{"settle of a record that changed is stale", trial.settleStale},
-		{"settle with another intent is stale", trial.settleOtherIntent},
-		{"settle with a change that nobody drew is refused", trial.settleUndrawn},
-		{"settle of an order that nobody began makes none", trial.settleUnknown},
+		{"load of an unknown order returns ErrNotFound", storeTest.wantNoRecord},
+		{"load returns a copy", storeTest.loadIsACopy},
+		{"settle adds its events in order", storeTest.settleAdds},
+		{"settle as paid clears the failure", storeTest.settleClearsFailure},
+		{"settle of a refused order records a late payment", storeTest.settleRefused},
+		{"settle ends the claim of a running attempt", storeTest.settleDuringAttempt},
+		{"settle with the recorded outcome changes nothing", storeTest.settleAgain},
+		{"settle of a record that changed returns ErrStale", storeTest.settleStale},
+		{"settle with another intent returns ErrStale", storeTest.settleOtherIntent},
+		{"settle with an invalid transition returns a TransitionError", storeTest.settleInvalidTransition},
+		{"settle of an unknown order creates no record", storeTest.settleUnknown},
 	}
 }
 
-func (x trial) loadIsACopy() {
-	x.finished(order.Paid)
-	x.untouched(func() {
+func (x storeTest) loadIsACopy() {
+	x.mustFinish(order.Paid)
+	x.wantUnchanged(func() {
 		r, err := x.Load(x.Context(), x.order.ID())
-		x.ok(err)
+		x.must(err)
 		r.Events[0].To = order.Canceled
 	})
 }
 
-// settles settles the record as it is and checks what became of it.
-func (x trial) settles(o order.Outcome, now time.Time) {
+// wantSettle settles the current record and checks the new one.
+func (x storeTest) wantSettle(o order.Outcome, now time.Time) {
 	x.Helper()
-	r := x.load()
-	x.ok(x.Settle(x.Context(), r, o, now))
-	x.changed(after(r, o, now))
+	r := x.mustLoad()
+	x.must(x.Settle(x.Context(), r, o, now))
+	x.wantRecord(recordAfter(r, o, now))
 }
 
-func (x trial) settleAdds() {
-	x.finished(order.Pending)
-	x.settles(
+func (x storeTest) settleAdds() {
+	x.mustFinish(order.Pending)
+	x.wantSettle(
 		order.Outcome{Status: order.Declined, Intent: "pi_1", Failure: "insufficient_funds"},
 		at(time.Hour),
 	)
-	x.settles(order.Outcome{Status: order.Paid, Intent: "pi_1"}, at(2*time.Hour))
+	x.wantSettle(outcome(order.Paid, "pi_1"), at(2*time.Hour))
 }
 
-func (x trial) settleClearsFailure() {
-	c := x.bound("pi_1")
+func (x storeTest) settleClearsFailure() {
+	c := x.mustBind("pi_1")
 	wants := order.Outcome{Status: order.ActionRequired, Intent: "pi_1", Failure: "authentication_required"}
-	x.ok(x.Finish(x.Context(), c, wants, at(time.Second)))
-	x.settles(order.Outcome{Status: order.Paid, Intent: "pi_1"}, at(time.Hour))
+	x.must(x.Finish(x.Context(), c, wants, at(time.Second)))
+	x.wantSettle(outcome(order.Paid, "pi_1"), at(time.Hour))
 }
 
-func (x trial) settleRefused() {
-	x.finished(order.StatusRefused)
-	x.settles(order.Outcome{Status: order.Paid, Intent: "pi_1"}, at(time.Hour))
+func (x storeTest) settleRefused() {
+	x.mustFinish(order.StatusRefused)
+	x.wantSettle(outcome(order.Paid, "pi_1"), at(time.Hour))
 }
 
-func (x trial) settleUnderWorker() {
-	c := x.bound("pi_1")
-	x.settles(order.Outcome{Status: order.Paid, Intent: "pi_1"}, at(2*time.Second))
-	x.untouched(func() {
-		x.ok(x.Finish(x.Context(), c, order.Outcome{Status: order.Paid, Intent: "pi_1"}, at(3*time.Second)))
+func (x storeTest) settleDuringAttempt() {
+	c := x.mustBind("pi_1")
+	x.wantSettle(outcome(order.Paid, "pi_1"), at(2*time.Second))
+	x.wantUnchanged(func() {
+		x.must(x.Finish(x.Context(), c, outcome(order.Paid, "pi_1"), at(3*time.Second)))
 	})
-	x.fenced(c)
+	x.wantClaimLost(c)
 }
 
-func (x trial) settleAgain() {
-	x.bound("pi_1")
-	loaded, paid := x.load(), order.Outcome{Status: order.Paid, Intent: "pi_1"}
-	x.settles(paid, at(time.Minute))
-	x.untouched(func() {
-		x.ok(x.Settle(x.Context(), loaded, paid, at(time.Hour)))
-		x.ok(x.Settle(x.Context(), x.load(), paid, at(time.Hour)))
+func (x storeTest) settleAgain() {
+	x.mustBind("pi_1")
+	loaded, paid := x.mustLoad(), outcome(order.Paid, "pi_1")
+	x.wantSettle(paid, at(time.Minute))
+	x.wantUnchanged(func() {
+		x.must(x.Settle(x.Context(), loaded, paid, at(time.Hour)))
+		x.must(x.Settle(x.Context(), x.mustLoad(), paid, at(time.Hour)))
 	})
 }
 
-func (x trial) settleStale() {
-	x.finished(order.Pending)
-	loaded := x.load()
+func (x storeTest) settleStale() {
+	x.mustFinish(order.Pending)
+	loaded := x.mustLoad()
 	for name, age := range map[string]func(*order.Record){
 		"status": func(r *order.Record) { r.Status = order.ActionRequired },
 		"seq":    func(r *order.Record) { r.Seq++ },
@@ -89,37 +89,34 @@ func (x trial) settleStale() {
 	} {
 		seen := loaded
 		age(&seen)
-		x.untouched(func() {
-			err := x.Settle(x.Context(), seen, order.Outcome{Status: order.Paid, Intent: "pi_1"}, at(time.Hour))
-			if x.is(err, order.ErrStale); x.Failed() {
+		x.wantUnchanged(func() {
+			err := x.Settle(x.Context(), seen, outcome(order.Paid, "pi_1"), at(time.Hour))
+			if x.wantError(err, order.ErrStale); x.Failed() {
 				x.Fatalf("with another %s", name)
 			}
 		})
 	}
 }
 
-func (x trial) settleOtherIntent() {
-	x.finished(order.Pending)
-	x.untouched(func() {
-		x.is(
-			x.Settle(x.Context(), x.load(), order.Outcome{Status: order.Paid, Intent: "pi_2"}, at(time.Hour)),
-			order.ErrStale,
-		)
+func (x storeTest) settleOtherIntent() {
+	x.mustFinish(order.Pending)
+	x.wantUnchanged(func() {
+		x.wantError(x.Settle(x.Context(), x.mustLoad(), outcome(order.Paid, "pi_2"), at(time.Hour)), order.ErrStale)
 	})
 }
 
-func (x trial) settleUndrawn() {
-	x.finished(order.Declined)
+func (x storeTest) settleInvalidTransition() {
+	x.mustFinish(order.Declined)
 	for _, s := range []order.Status{order.Open, order.Pending, order.Canceled, order.StatusRefused} {
-		x.untouched(func() {
-			err := x.Settle(x.Context(), x.load(), order.Outcome{Status: s, Intent: "pi_1"}, at(time.Hour))
-			x.undrawn(err, order.TransitionError{From: order.Declined, To: s})
+		x.wantUnchanged(func() {
+			err := x.Settle(x.Context(), x.mustLoad(), outcome(s, "pi_1"), at(time.Hour))
+			x.wantTransitionError(err, order.TransitionError{From: order.Declined, To: s})
 		})
 	}
 }
 
-func (x trial) settleUnknown() {
+func (x storeTest) settleUnknown() {
 	seen := order.Record{OrderID: x.order.ID(), Status: order.Pending, Intent: "pi_1", Seq: 1}
-	x.is(x.Settle(x.Context(), seen, order.Outcome{Status: order.Paid, Intent: "pi_1"}, at(0)), order.ErrStale)
-	x.absent()
+	x.wantError(x.Settle(x.Context(), seen, outcome(order.Paid, "pi_1"), at(0)), order.ErrStale)
+	x.wantNoRecord()
 }

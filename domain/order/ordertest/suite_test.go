@@ -10,67 +10,66 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// hearing is a test that fails nobody: what a promise says of a broken double goes here.
-// It runs in this process and not in one of its own, so that a promise can be held to a
-// hundred doubles in a moment, and nobody has to read what go test prints.
-type hearing struct {
+// recorder records the failures of a promise instead of reporting them. It runs in this
+// process, so that hundreds of broken doubles can be tested quickly and without output.
+type recorder struct {
 	testing.TB
 
-	name   string
-	said   []string
-	failed bool
+	name     string
+	messages []string
+	failed   bool
 }
 
-// hear holds a double to a promise, to its end, also if that is a FailNow.
-func hear[T any](t *testing.T, p ordertest.Promise[T], double T) *hearing {
+// runPromise tests a promise with a double until it returns or calls FailNow.
+func runPromise[T any](t *testing.T, p ordertest.Promise[T], double T) *recorder {
 	t.Helper()
-	h := &hearing{TB: t, name: p.Says}
-	over := make(chan struct{})
+	r := &recorder{TB: t, name: p.Name}
+	done := make(chan struct{})
 	go func() {
-		defer close(over)
-		p.Keep(h, double)
+		defer close(done)
+		p.Test(r, double)
 	}()
-	<-over
-	return h
+	<-done
+	return r
 }
 
-func (h *hearing) Name() string   { return h.name }
-func (h *hearing) Helper()        {}
-func (h *hearing) Failed() bool   { return h.failed }
-func (h *hearing) String() string { return strings.Join(h.said, "\n") }
+func (r *recorder) Name() string   { return r.name }
+func (r *recorder) Helper()        {}
+func (r *recorder) Failed() bool   { return r.failed }
+func (r *recorder) String() string { return strings.Join(r.messages, "\n") }
 
-func (h *hearing) Error(args ...any) { h.Errorf("%s", fmt.Sprint(args...)) }
+func (r *recorder) Error(args ...any) { r.Errorf("%s", fmt.Sprint(args...)) }
 
-func (h *hearing) Errorf(format string, args ...any) {
-	h.failed, h.said = true, append(h.said, fmt.Sprintf(format, args...))
+func (r *recorder) Errorf(format string, args ...any) {
+	r.failed, r.messages = true, append(r.messages, fmt.Sprintf(format, args...))
 }
 
-func (h *hearing) Fatalf(format string, args ...any) {
-	h.Errorf(format, args...)
+func (r *recorder) Fatalf(format string, args ...any) {
+	r.Errorf(format, args...)
 	runtime.Goexit()
 }
 
-func (h *hearing) Skip(args ...any) {
-	h.said = append(h.said, fmt.Sprint(args...))
+func (r *recorder) Skip(args ...any) {
+	r.messages = append(r.messages, fmt.Sprint(args...))
 	runtime.Goexit()
 }
 
-// find is the promise that says so.
-func find[T any](t *testing.T, all []ordertest.Promise[T], says string) ordertest.Promise[T] {
+// findPromise returns the promise of this name.
+func findPromise[T any](t *testing.T, all []ordertest.Promise[T], name string) ordertest.Promise[T] {
 	t.Helper()
-	i := slices.IndexFunc(all, func(p ordertest.Promise[T]) bool { return p.Says == says })
+	i := slices.IndexFunc(all, func(p ordertest.Promise[T]) bool { return p.Name == name })
 	if i < 0 {
-		t.Fatalf("the suite has no promise %q", says)
+		t.Fatalf("the suite has no promise %q", name)
 	}
 	return all[i]
 }
 
-// covered checks that every promise has a double that breaks it.
-func covered[T any](t *testing.T, all []ordertest.Promise[T], broken []string) {
-	t.Helper()
+// uncovered returns the promises that no broken double breaks.
+func uncovered[T any](all []ordertest.Promise[T], broken []string) (names []string) {
 	for _, p := range all {
-		if !slices.Contains(broken, p.Says) {
-			t.Errorf("no double breaks the promise %q", p.Says)
+		if !slices.Contains(broken, p.Name) {
+			names = append(names, p.Name)
 		}
 	}
+	return names
 }

@@ -57,7 +57,7 @@ func Random() Catcher { return Catcher{Test: "TestWorlds", Pkg: "./scripts/lab/s
 // Tells reports whether the catcher names the broken invariant itself.
 func (c Catcher) Tells() bool { return c == Search() || c == Random() }
 
-// String is the test as people look for it, such as `TestStore "bind of another intent is fenced" in ./adapters/dynamodb`.
+// String is the test as people look for it, such as `TestStore "bind of another intent returns ErrClaimLost" in ./adapters/dynamodb`.
 func (c Catcher) String() string {
 	if c.Claim == "" {
 		return c.Test + " in " + c.Pkg
@@ -142,7 +142,7 @@ func Find(root, name string) (Guard, error) {
 
 // Parse reads the comment lines before a diff. The second one is "# caught by: I1", or with random worlds instead of the
 // search "# caught by: I1, within 10000 worlds", or with another test
-// `# caught by: I1, by TestStore "bind of another intent is fenced" in ./adapters/dynamodb`. If worlds catch it, the third
+// `# caught by: I1, by TestStore "bind of another intent returns ErrClaimLost" in ./adapters/dynamodb`. If worlds catch it, the third
 // one is "# needs: 429; a declined card": the kinds of trouble in the shortest story. break --update writes it.
 func Parse(text string) (Guard, error) {
 	header := regexp.MustCompile(`^# (.+)\n# caught by: (I\d+)` +

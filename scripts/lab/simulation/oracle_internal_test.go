@@ -262,14 +262,14 @@ func aboutRows() []handmade {
 		{"a row gets another content", ConflictParked, "other content took over", one(visa), func(h *hand, right bool) {
 			c := h.begins(0)
 			content := either(right, strings.Replace(string(c.Order.Fingerprint()), "v1:", "v2:", 1), "v1:0")
-			must(h.store.Rewrite(h.t.Context(), "ORD-1", order.Fingerprint(content))) // another release may write it in its own version
+			must(h.store.SetFingerprint(h.t.Context(), "ORD-1", order.Fingerprint(content))) // another release may write it in its own version
 			h.looks()
 		}},
 		{"a row gets another total", ConflictParked, "other content took over", twoContents(), func(h *hand, right bool) {
 			c := h.begins(0)
 			h.forgets()
 			h.claims(either(right, 0, 1))
-			must(h.store.Rewrite(h.t.Context(), "ORD-1", c.Order.Fingerprint()))
+			must(h.store.SetFingerprint(h.t.Context(), "ORD-1", c.Order.Fingerprint()))
 			h.looks()
 		}},
 		{"a paid order becomes declined", AsAllowed, "from paid to declined", one(visa), func(h *hand, right bool) {

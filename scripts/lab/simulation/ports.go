@@ -119,7 +119,7 @@ func (c claims) versions(ctx context.Context, id order.ID, do func()) {
 func (c claims) rewrite(ctx context.Context, id order.ID, from, to string) {
 	r, err := c.store.Load(ctx, id)
 	if hash, ours := strings.CutPrefix(string(r.Fingerprint), from); err == nil && ours {
-		must(c.store.Rewrite(ctx, id, order.Fingerprint(to+hash)))
+		must(c.store.SetFingerprint(ctx, id, order.Fingerprint(to+hash)))
 	}
 }
 

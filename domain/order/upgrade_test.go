@@ -7,8 +7,8 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// upgrade makes the worlds's next deliveries those of a release that writes a second
-// version of fingerprints.
+// upgrade switches the next deliveries to a release that writes a second fingerprint
+// version.
 func (w *world) upgrade() {
 	w.Helper()
 	o, err := order.NewInRelease2(with(func(d *order.Draft) {
@@ -20,16 +20,18 @@ func (w *world) upgrade() {
 	w.order = o
 }
 
-func TestAReleaseWithANewFingerprintVersionGoesOnWithOrdersUnderWay(t *testing.T) {
+func TestANewFingerprintVersionContinuesOpenOrders(t *testing.T) {
 	t.Parallel()
 	for _, last := range []ordertest.Call{ordertest.Begin, ordertest.Prepare, ordertest.Bind, ordertest.Confirm} {
 		t.Run("after "+string(last), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, ordertest.Pays)
 			written := w.order.Fingerprint()
-			w.dieAfter(last)
+			w.crashAfter(last)
 			w.upgrade()
-			w.settledAs(w.redeliver(asIs), order.Paid)
+			if got, want := w.final(w.redeliver(noFault)), settled(order.Paid); got != want {
+				t.Errorf("got %+v, want %+v", got, want)
+			}
 			if r := w.record(); r.Fingerprint != written || r.Intent != "pi_1" {
 				t.Errorf("got fingerprint %s and intent %s, want %s and pi_1", r.Fingerprint, r.Intent, written)
 			}
@@ -37,25 +39,27 @@ func TestAReleaseWithANewFingerprintVersionGoesOnWithOrdersUnderWay(t *testing.T
 	}
 }
 
-func TestTheOldReleaseLeavesOrdersOfTheNewOneAlone(t *testing.T) {
+func TestAnOldReleaseRedeliversOrdersOfANewerOne(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, ordertest.Pays)
 	old := w.order
 	w.upgrade()
-	w.dieAfter(ordertest.Prepare)
+	w.crashAfter(ordertest.Prepare)
 	newer := w.order
 	w.order = old
-	if got := w.redeliver(asIs); got.Reason != order.ReasonUnknownVersion || got.Verdict != order.Redeliver {
+	if got := w.redeliver(noFault); got.Reason != order.ReasonUnknownVersion || got.Verdict != order.Redeliver {
 		t.Fatalf("got %+v, want it redelivered as unknown_version", got)
 	}
 	w.order = newer
-	w.settledAs(w.redeliver(asIs), order.Paid)
+	if got, want := w.final(w.redeliver(noFault)), settled(order.Paid); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
 	if r := w.record(); r.Fingerprint != newer.Fingerprint() || r.Intent != "pi_1" {
 		t.Errorf("got fingerprint %s and intent %s, want %s and pi_1", r.Fingerprint, r.Intent, newer.Fingerprint())
 	}
 }
 
-func TestAFingerprintIsComparedInItsOwnVersion(t *testing.T) {
+func TestFingerprintsAreComparedAcrossReleases(t *testing.T) {
 	t.Parallel()
 	d := ordertest.Draft("ORD-1")
 	first, err := order.New(d)

@@ -1,0 +1,272 @@
+package order_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+)
+
+// deleteRecord deletes the record, as a restore from an older backup does.
+func (w *world) deleteRecord() {
+	w.store.Delete(w.order.ID())
+	w.lost = true
+}
+
+// ageMessage sets the age of the message.
+func ageMessage(w *world, by time.Duration) { w.sent = w.now.Add(-by) }
+
+// lostCases are orders whose record was lost, and orders that only seem so.
+func lostCases() []processCase {
+	lost := order.Result{Verdict: order.Park, Reason: order.ReasonRecordLost, Intent: "pi_1"}
+	return []processCase{
+		{
+			name: "an old message whose record was lost is parked if the provider knows an intent",
+			before: func(w *world) {
+				w.deliver(noFault)
+				w.bank.ForgetKeys()
+				w.deleteRecord()
+				ageMessage(w, 25*time.Hour)
+			},
+			want: unsettled(1, lost), calls: "begin find release",
+		},
+		{
+			name: "a redrive after a lost record is parked again",
+			before: func(w *world) {
+				w.deliver(noFault)
+				w.bank.ForgetKeys()
+				w.deleteRecord()
+				ageMessage(w, 25*time.Hour)
+				w.deliver(noFault)
+			},
+			want: unsettled(2, lost), calls: "begin find release",
+		},
+		{
+			name: "the intent of a crashed attempt is used although its record is young",
+			before: func(w *world) {
+				ageMessage(w, 25*time.Hour)
+				w.crashAfter(ordertest.Prepare)
+				w.bank.ForgetKeys()
+			},
+			want: order.Result{
+				Verdict: order.Done, Reason: order.ReasonSettled, Status: order.Paid, Attempt: 2, Intent: "pi_1",
+			},
+			calls: "begin find bind confirm finish",
+		},
+		{
+			name: "an intent for different content is not used",
+			before: func(w *world) {
+				w.prepare(w.differentContent(), w.prepareKey())
+				ageMessage(w, 25*time.Hour)
+			},
+			want: unsettled(1, lost), calls: "begin find release",
+		},
+		{
+			name: "two unconfirmed intents are parked",
+			before: func(w *world) {
+				w.prepare(w.order, w.prepareKey())
+				w.prepare(w.order, w.prepareAgainKey(1))
+				ageMessage(w, 25*time.Hour)
+			},
+			want: unsettled(1, lost), calls: "begin find release",
+		},
+		{
+			name:   "an old message of an order without intents is charged",
+			before: func(w *world) { ageMessage(w, 25*time.Hour) },
+			want:   done(order.Paid, 1), calls: "begin find prepare bind confirm finish",
+		},
+		{
+			name:   "an order whose message is exactly a day old is not searched for",
+			before: func(w *world) { ageMessage(w, 24*time.Hour) },
+			want:   done(order.Paid, 1), calls: "begin prepare bind confirm finish",
+		},
+		{
+			name: "an order whose record is as old as its message is not searched for",
+			before: func(w *world) {
+				w.crashAfter(ordertest.Prepare)
+				w.bank.ForgetKeys()
+				w.sent, w.now = w.record().CreatedAt, w.now.Add(48*time.Hour)
+			},
+			want: order.Result{
+				Verdict: order.Done, Reason: order.ReasonSettled, Status: order.Paid, Attempt: 2, Intent: "pi_2",
+			},
+			calls: "begin prepare bind confirm finish",
+		},
+		{
+			name:   "a failed search charges nothing",
+			before: func(w *world) { ageMessage(w, 25*time.Hour) },
+			fault:  always(failCall(ordertest.Find, refused())),
+			want:   unsettled(1, transient(order.ReasonMisconfigured, "")),
+			calls:  "begin find release",
+		},
+		{
+			name:   "a search without a response charges nothing",
+			before: func(w *world) { ageMessage(w, 25*time.Hour) },
+			fault:  always(ordertest.LoseRequestOf(ordertest.Find)),
+			want:   unsettled(1, transient(order.ReasonUnknown, "")),
+			calls:  "begin find release",
+		},
+		{
+			name: "an intent that was canceled before it was bound is prepared again",
+			before: func(w *world) {
+				w.crashAfter(ordertest.Prepare)
+				w.bank.Cancel("pi_1")
+				w.now = w.now.Add(time.Hour)
+			},
+			want: order.Result{
+				Verdict: order.Done, Reason: order.ReasonSettled, Status: order.Paid, Attempt: 2, Intent: "pi_2",
+			},
+			calls: "begin prepare prepare bind confirm finish",
+		},
+		{
+			name: "an intent that was canceled after it was bound cancels the order",
+			before: func(w *world) {
+				w.crashAfter(ordertest.Bind)
+				w.bank.Cancel("pi_1")
+				w.now = w.now.Add(time.Hour)
+			},
+			want: done(order.Canceled, 2), calls: "begin read finish",
+		},
+		{
+			name: "an order whose intents are all canceled is redelivered",
+			before: func(w *world) {
+				w.payments = changedIntents{Payments: w.bank, on: ordertest.Prepare, times: 2, change: func(i *order.Intent) {
+					i.State = order.IntentCanceled
+				}}.fresh()
+			},
+			want:  unsettled(1, transient(order.ReasonReplayed, "")),
+			calls: "begin prepare prepare release",
+		},
+	}
+}
+
+// wrongAnswerCases are providers that return the intent of another order once.
+func wrongAnswerCases() []processCase {
+	wrong := func(on ordertest.Call) func(w *world) {
+		return func(w *world) {
+			w.payments = changedIntents{
+				Payments: w.bank,
+				on:       on,
+				times:    1,
+				change:   func(i *order.Intent) { i.OrderID = "ORD-2" },
+			}.fresh()
+		}
+	}
+	return []processCase{
+		{
+			name:   "one wrong response to prepare is retried",
+			before: wrong(ordertest.Prepare),
+			want:   done(order.Paid, 1), calls: "begin prepare prepare bind confirm finish",
+		},
+		{
+			name:   "one wrong response to confirm is read again",
+			before: wrong(ordertest.Confirm),
+			want:   done(order.Paid, 1), calls: "begin prepare bind confirm read finish",
+		},
+		{
+			name: "one wrong response to read is retried",
+			before: func(w *world) {
+				w.crashAfter(ordertest.Confirm)
+				wrong(ordertest.Read)(w)
+				w.now = w.now.Add(time.Hour)
+			},
+			want: done(order.Paid, 2), calls: "begin read read finish",
+		},
+		{
+			name: "a wrong response to a confirm without effect is unconfirmed",
+			before: func(w *world) {
+				w.payments = wrongConfirms{w.bank}
+			},
+			want: unsettled(1, order.Result{
+				Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Intent: "pi_1",
+			}),
+			calls: "begin prepare bind confirm read release",
+		},
+	}
+}
+
+func TestRestore(t *testing.T) {
+	t.Parallel()
+	restore := func(w *world, id order.IntentID) (order.Record, error) {
+		return order.Restore(w.Context(), w.store, w.bank, "test", w.order.ID(), id, w.now)
+	}
+	t.Run("a restored order that was charged is paid, and its message charges nothing", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, ordertest.Pays)
+		w.deliver(noFault)
+		w.bank.ForgetKeys()
+		w.deleteRecord()
+		r, err := restore(w, "pi_1")
+		if err != nil || r.Status != order.Paid || r.Intent != "pi_1" || r.Mode != order.TestMode {
+			t.Fatalf("got %+v, %v, want it paid with pi_1 in test mode", r, err)
+		}
+		ageMessage(w, 25*time.Hour)
+		if got := w.redeliver(noFault); got.Reason != order.ReasonDuplicate {
+			t.Errorf("got %+v, want a duplicate", got)
+		}
+		if v := w.violations(); v != "" {
+			t.Error(v)
+		}
+	})
+	t.Run("a parked order is restored and a redrive charges its intent once", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, ordertest.Pays)
+		w.crashAfter(ordertest.Bind)
+		w.prepare(w.order, w.prepareAgainKey(1))
+		w.bank.ForgetKeys()
+		w.deleteRecord()
+		ageMessage(w, 25*time.Hour)
+		if got := w.redeliver(noFault); got.Reason != order.ReasonRecordLost {
+			t.Fatalf("got %+v, want reason record_lost", got)
+		}
+		if r, err := restore(w, "pi_1"); err != nil || r.Status != order.Open || r.Intent != "pi_1" {
+			t.Fatalf("got %+v, %v, want it open with pi_1", r, err)
+		}
+		if got, want := w.final(w.redeliver(noFault)), settled(order.Paid); got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	})
+	t.Run("a second restore changes nothing", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, ordertest.Pays)
+		w.deliver(noFault)
+		if r, err := restore(w, "pi_1"); err != nil || r.Seq != 1 || r.Status != order.Paid {
+			t.Errorf("got %+v, %v, want it paid after one transition", r, err)
+		}
+	})
+	for name, c := range map[string]struct {
+		change func(i *order.Intent)
+		want   string
+	}{
+		"an intent of another order is refused": {func(i *order.Intent) { i.OrderID = "ORD-2" }, "orderId"},
+		"an intent of another scope is refused": {func(i *order.Intent) { i.Scope = "staging" }, "scope"},
+		"an intent without a fingerprint is refused": {
+			func(i *order.Intent) { i.Fingerprint = "" }, order.ErrNoFingerprint.Error(),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, ordertest.Pays)
+			w.deliver(noFault)
+			w.deleteRecord()
+			p := changedIntents{Payments: w.bank, on: ordertest.Read, times: 9, change: c.change}.fresh()
+			_, err := order.Restore(w.Context(), w.store, p, "test", w.order.ID(), "pi_1", w.now)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want an error with %q", err, c.want)
+			}
+			if _, err := w.store.Load(w.Context(), w.order.ID()); !errors.Is(err, order.ErrNotFound) {
+				t.Errorf("got %v, want no record", err)
+			}
+		})
+	}
+	t.Run("an unknown intent restores nothing", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, ordertest.Pays)
+		if _, err := restore(w, "pi_1"); err == nil || !strings.Contains(err.Error(), "read intent pi_1") {
+			t.Errorf("got %v, want an error with %q", err, "read intent pi_1")
+		}
+	})
+}
