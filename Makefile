@@ -9,7 +9,7 @@ STRIPE_MOCK_VERSION := v0.203.0
 STRIPE_MOCK := build/stripe-mock-$(STRIPE_MOCK_VERSION)
 ENGINE   := adapters/dynamodb/dynamodbtest/engine
 FUZZTIME ?= 10s
-ONE_PROCESS := TestPairs|TestThePageTellsOfEveryControl|TestEveryMissingGuardIsCaughtAndTheTreeStaysAsItIs|TestTheStormSees
+ONE_PROCESS := TestPairs|TestEveryBaselineHasARowAndAStory|TestTheSimulationFindsADoubleChargeInEveryBaseline|TestEveryMissingGuardIsCaughtAndTheTreeStaysAsItIs|TestTheStormSees
 LAB      := go -C scripts/lab run
 TERRAFORM := terraform -chdir=infra/terraform
 OPENTOFU  := 1.12.6
@@ -47,7 +47,7 @@ prove: ## every schedule of two faults and a million drawn worlds, in at most fi
 prove-long: ## three faults and a hundred million worlds; hours, and resumable
 	@mkdir -p build && $(LAB) ./simulation/run --long --resume ../../build/prove.state
 
-proof-page: ## the same as make prove, and docs/reference/proof.md
+proof-page: ## the same as make prove, and docs/reference/proof.md with build/proof-full.md
 	@$(LAB) ./simulation/run --page ../../docs/reference/proof.md
 
 storm: engine ## real binaries under kills and outages, beside others; ORDERS=100000 or WITHOUT=bind: ours alone

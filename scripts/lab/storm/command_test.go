@@ -118,15 +118,15 @@ func TestAnUnknownNameIsToldTheKnownOnes(t *testing.T) {
 func TestAHandlerWithoutAGuardSaysSo(t *testing.T) {
 	t.Parallel()
 	h, err := withoutGuard(t.Context(), "bind")
-	if err != nil || !strings.HasPrefix(h.Pattern, "without bind: ") {
-		t.Errorf("pattern %q, %v, want what is taken away", h.Pattern, err)
+	if err != nil || !strings.HasPrefix(h.Does, "without bind: ") {
+		t.Errorf("pattern %q, %v, want what is taken away", h.Does, err)
 	}
 }
 
 func TestTheProgramOfAllDesignsIsBuiltOnce(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	all := others("orderonce/scripts/lab/storm/no-such-package", folder)
+	all := baselineHandlers("orderonce/scripts/lab/storm/no-such-package", folder)
 	_, _, first := all[0].Build(t.Context(), t.TempDir())
 	_, _, second := all[1].Build(t.Context(), t.TempDir())
 	if first == nil || !errors.Is(second, first) {
@@ -136,20 +136,17 @@ func TestTheProgramOfAllDesignsIsBuiltOnce(t *testing.T) {
 
 func TestEachDesignIsToldWhichOneItIs(t *testing.T) {
 	t.Parallel()
-	for _, h := range others("pkg", "folder") {
+	for _, h := range baselineHandlers("pkg", "folder") {
 		o := system.Options{FunctionTimeout: 2 * time.Second}
 		h.Options(&o)
-		want := map[string]string{"DESIGN": h.Name, "ORDERS_TABLE": "others", "FUNCTION_TIMEOUT": "2s"}
+		want := map[string]string{"BASELINE": h.Name, "ORDERS_TABLE": "baselines", "FUNCTION_TIMEOUT": "2s"}
 		if diff := cmp.Diff(o.Env, want); diff != "" {
 			t.Errorf("%s: - got, + want:\n%s", h.Name, diff)
-		}
-		if o.FIFO != h.OneEach {
-			t.Errorf("%s: FIFO queue %t, one message for each order %t, want both or none", h.Name, o.FIFO, h.OneEach)
 		}
 	}
 }
 
-func TestTheirRow(t *testing.T) {
+func TestBaselineRow(t *testing.T) {
 	t.Parallel()
 	item := func(id, status string) system.Item {
 		i := system.Item{baselines.ID: &types.AttributeValueMemberS{Value: id}, "amount": &types.AttributeValueMemberN{Value: "1999"}}
@@ -164,15 +161,15 @@ func TestTheirRow(t *testing.T) {
 		order bool
 	}{
 		"a paid order": {
-			item("order#A", string(baselines.Paid)), play.Row{OrderID: "A", Settled: true, Says: order.Paid, Amount: 1999}, true,
+			item("order#A", string(baselines.Paid)), play.Row{OrderID: "A", Settled: true, Status: order.Paid, Amount: 1999}, true,
 		},
 		"an order with another status is one whose customer is told no": {
-			item("order#A", string(baselines.Failed)), play.Row{OrderID: "A", Settled: true, Says: order.Declined, Amount: 1999}, true,
+			item("order#A", string(baselines.Failed)), play.Row{OrderID: "A", Settled: true, Status: order.Declined, Amount: 1999}, true,
 		},
-		"an order without a status is not settled": {item("order#A", ""), play.Row{OrderID: "A", Says: order.Declined, Amount: 1999}, true},
-		"a lock is no order":                       {item("lock#A", ""), play.Row{OrderID: "lock#A", Says: order.Declined, Amount: 1999}, false},
+		"an order without a status is not settled": {item("order#A", ""), play.Row{OrderID: "A", Status: order.Declined, Amount: 1999}, true},
+		"a lock is no order":                       {item("lock#A", ""), play.Row{OrderID: "lock#A", Status: order.Declined, Amount: 1999}, false},
 	} {
-		if got, isOrder := theirRow(tt.item); got != tt.want || isOrder != tt.order {
+		if got, isOrder := baselineRow(tt.item); got != tt.want || isOrder != tt.order {
 			t.Errorf("%s: got %+v, %t, want %+v, %t", claim, got, isOrder, tt.want, tt.order)
 		}
 	}
@@ -247,7 +244,7 @@ func TestTheBarOfATerminalAddsUpTheStorms(t *testing.T) {
 	b := newBar(file)
 	b.terminal = true
 	b.of("orderonce")(play.Progress{Phase: "storm", Done: 1, Total: 10})
-	b.of("patterns")(play.Progress{Phase: "storm", Done: 2, Total: 5})
+	b.of("short-lock")(play.Progress{Phase: "storm", Done: 2, Total: 5})
 	b.of("orderonce")(play.Progress{Phase: "5 days later", Done: 4, Total: 10})
 	if s := b.bar.State(); s.Max != 15 || s.CurrentNum != 6 {
 		t.Errorf("%d of %d messages, want 6 of 15", s.CurrentNum, s.Max)

@@ -42,9 +42,9 @@ func page(c storm, outcomes []play.Outcome, spent cost) string {
 			}
 		}
 	}
-	b.WriteString("\n## The handlers\n\n| handler | what it does | what its authors promise |\n|---|---|---|\n")
+	b.WriteString("\n## The handlers\n\n| handler | what it does | where it fails |\n|---|---|---|\n")
 	for _, o := range outcomes {
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", o.Handler.Name, o.Handler.Pattern, o.Handler.Claim)
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", o.Handler.Name, o.Handler.Does, o.Handler.Fails)
 	}
 	fmt.Fprintf(&b, again, c.command(), spent)
 	return b.String()

@@ -26,21 +26,21 @@ func powertools() (play.Handler, error) {
 		return play.Handler{}, errors.New("powertools-typescript is left out: run make storm-powertools, which needs npm")
 	}
 	return play.Handler{
-		Name:    "powertools-typescript",
-		Pattern: "the library itself: record by orderId for 24 h, payload check, a Stripe key",
-		Claim:   "the function runs once for a key while the record lives",
-		Build:   bundle,
+		Name:  "powertools-typescript",
+		Does:  "Powertools itself: an idempotency record by orderId for 24 h with payload check, and a Stripe key",
+		Fails: "as idempotency-record-24h",
+		Build: bundle,
 		Options: func(o *system.Options) {
 			o.Travels = true
 			o.FunctionTimeout, o.Visibility = 5*time.Second, 6*time.Second // Node.js starts slowly, the more so beside others
 			o.Env = map[string]string{
-				tableVariable: system.TableIn(o.Engine, "others"), "PATH": filepath.Dir(node),
+				tableVariable: system.TableIn(o.Engine, "baselines"), "PATH": filepath.Dir(node),
 				"STRIPE_TIMEOUT_MS":   milliseconds(system.StripeWaits),
 				"FUNCTION_TIMEOUT_MS": milliseconds(o.FunctionTimeout),
 			}
 		},
 		Prepare: createTable,
-		Rows:    theirRows,
+		Rows:    baselineRows,
 	}, nil
 }
 

@@ -134,7 +134,7 @@ func (c storm) options(engine dynamodbtest.Location, h play.Handler) play.Option
 // conclude shows and writes what happened, and is an error if ours broke something.
 func (c storm) conclude(outcomes []play.Outcome, spent cost) error {
 	if c.Without != "" {
-		fmt.Printf("%s %s\n", ourName, outcomes[0].Handler.Pattern)
+		fmt.Printf("%s %s\n", ourName, outcomes[0].Handler.Does)
 	}
 	show(os.Stdout, outcomes)
 	fmt.Printf("\n%v\n", spent)
@@ -168,7 +168,7 @@ func (c storm) handlers(ctx context.Context) ([]play.Handler, error) {
 	if c.Only == ourName || c.Others == 0 {
 		return []play.Handler{ours}, nil
 	}
-	all := append([]play.Handler{ours}, others("./storm/other", filepath.Join(c.Dir, "others"))...)
+	all := append([]play.Handler{ours}, baselineHandlers("./storm/baseline", filepath.Join(c.Dir, "others"))...)
 	if ts, err := powertools(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	} else {
@@ -195,7 +195,7 @@ const (
 // ourselves is the product.
 func ourselves() play.Handler {
 	return play.Handler{
-		Name: ourName, Pattern: "claim, prepare, bind, confirm, finish", Claim: "an order is charged exactly once, and its row says so",
+		Name: ourName, Does: "claim, prepare, bind, confirm, finish",
 		Build: func(ctx context.Context, dir string) (binary, next string, err error) {
 			root, err := guards.Root(ctx)
 			if err != nil {
@@ -217,7 +217,7 @@ func withoutGuard(ctx context.Context, name string) (play.Handler, error) {
 		return play.Handler{}, err
 	}
 	h := ourselves()
-	h.Pattern = "without " + name + ": " + guard.Says
+	h.Does = "without " + name + ": " + guard.Says
 	h.Build = func(ctx context.Context, dir string) (binary, next string, err error) {
 		copies, err := filepath.Abs(filepath.Join(dir, "without"))
 		if err := errors.Join(err, os.RemoveAll(copies), os.MkdirAll(copies, 0o700)); err != nil {

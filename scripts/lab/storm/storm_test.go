@@ -102,7 +102,7 @@ func TestSizes(t *testing.T) {
 	t.Parallel()
 	c := storm{Orders: 10_000, Others: 500, Kills: 500, Instances: 16}
 	ours := c.options(dynamodbtest.Location{}, play.Handler{Name: ourName})
-	theirs := c.options(dynamodbtest.Location{}, play.Handler{Name: "patterns"})
+	theirs := c.options(dynamodbtest.Location{}, play.Handler{Name: "short-lock"})
 	if ours.Script.Orders != 10_000 || ours.Kills != 500 || theirs.Script.Orders != 500 || theirs.Kills != 25 {
 		t.Errorf("ours has %d orders and %d kills, another one %d and %d, want 10000, 500, 500 and 25",
 			ours.Script.Orders, ours.Kills, theirs.Script.Orders, theirs.Kills)
@@ -128,7 +128,7 @@ func TestTheStormSees(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			all := others("orderonce/scripts/lab/storm/other", folder)
+			all := baselineHandlers("orderonce/scripts/lab/storm/baseline", folder)
 			h := all[slices.IndexFunc(all, func(h play.Handler) bool { return h.Name == name })]
 			o := play.Options{
 				Script: play.Script{Seed: 1, Orders: 100}, Kills: 30, Instances: 4, Calm: tt.calm, Dir: t.TempDir(), Engine: engine,

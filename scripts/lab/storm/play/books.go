@@ -184,7 +184,7 @@ func (b *books) take(rows []Row) {
 			b.breaks("I2", amounts, fmt.Sprintf("order %s was charged %v, and not what was sent", row.OrderID, sums(charges)))
 		}
 		if b.count.ToldWrong > before.ToldWrong {
-			b.breaks("I15", truth, fmt.Sprintf("order %s is %s, and the bank's word on its card is %s", row.OrderID, row.Says, messages[0].ends))
+			b.breaks("I15", truth, fmt.Sprintf("order %s is %s, and the bank's word on its card is %s", row.OrderID, row.Status, messages[0].ends))
 		}
 	}
 	if b.ours {
@@ -236,8 +236,8 @@ func (b *books) judge(row Row, messages []message, ledger []stripetest.Charge) {
 	tell(&b.count.Settled, row.Settled)
 	tell(&b.count.Lost, !row.Settled && left[original]+left[other] == 0)
 	tell(&b.count.Stuck, !row.Settled && left[original]+left[other] > 0)
-	tell(&b.count.BooksDiffer, row.Settled && (row.Says == order.Paid) != (len(charges) > 0))
-	tell(&b.count.ToldWrong, row.Settled && row.Says != messages[0].ends)
+	tell(&b.count.BooksDiffer, row.Settled && (row.Status == order.Paid) != (len(charges) > 0))
+	tell(&b.count.ToldWrong, row.Settled && row.Status != messages[0].ends)
 	tell(&b.count.Swallowed, swallowed(row, messages, ledger, left))
 }
 

@@ -56,7 +56,7 @@ func (e *end) settle(m play.Message) {
 		e.t.Fatal(err)
 	}
 	intent := "pi_" + m.OrderID
-	e.Rows = append(e.Rows, play.Row{OrderID: m.OrderID, Settled: true, Says: m.Ends, Amount: m.Total.Amount, Record: &order.Record{
+	e.Rows = append(e.Rows, play.Row{OrderID: m.OrderID, Settled: true, Status: m.Ends, Amount: m.Total.Amount, Record: &order.Record{
 		OrderID: o.ID(), Total: o.Total(), Fingerprint: o.Fingerprint(), Status: m.Ends, Intent: order.IntentID(intent), Seq: 1,
 		Events: []order.Event{{Seq: 1, From: order.Open, To: m.Ends}},
 	}})
@@ -124,14 +124,14 @@ func (e *end) forgetDead(name string) {
 func (e *end) reopen(m play.Message) {
 	e.forgetCharge(m)
 	row := e.row(m)
-	row.Settled, row.Says = false, order.Open
+	row.Settled, row.Status = false, order.Open
 	row.Record.Status, row.Record.Seq, row.Record.Events = order.Open, 0, nil
 }
 
 // decline makes a row say declined, with a history to match.
 func (e *end) decline(m play.Message) {
 	row := e.row(m)
-	row.Says, row.Record.Status, row.Record.Events[0].To = order.Declined, order.Declined, order.Declined
+	row.Status, row.Record.Status, row.Record.Events[0].To = order.Declined, order.Declined, order.Declined
 }
 
 // flaw is one way in which a storm can end wrong, with the invariants and the figures that have to say so.

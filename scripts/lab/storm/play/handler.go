@@ -14,9 +14,9 @@ import (
 
 // Handler is a program that consumes the order queue as a Lambda function, and how to read its table.
 type Handler struct {
-	Name    string
-	Pattern string // what it does, in a few words
-	Claim   string // what its authors promise
+	Name  string
+	Does  string // what it does, in a few words
+	Fails string // where it fails; "" for the product
 	// Build makes the program and a second version of it, and returns their paths. The version is rolled out in the middle.
 	Build func(ctx context.Context, dir string) (binary, next string, err error)
 	// Options change the system that the handler runs in. Nil changes nothing.
@@ -25,15 +25,13 @@ type Handler struct {
 	Prepare func(context.Context, *system.System) error
 	// Rows reads the handler's table. Nil reads ours.
 	Rows func(context.Context, *system.System) iter.Seq2[Row, error]
-	// OneEach sends an order's messages to a FIFO queue under one deduplication id, as its pattern wants.
-	OneEach bool
 }
 
 // Row is what a table says of one order at the end.
 type Row struct {
 	OrderID string
 	Settled bool         // no more work is due
-	Says    order.Status // the last word, if it is settled
+	Status  order.Status // the last word, if it is settled
 	Amount  int64        // what was claimed; 0 if the table does not say
 	// Record is ours, for the invariants; nil for another handler.
 	Record *order.Record
@@ -42,7 +40,7 @@ type Row struct {
 func ourRows(ctx context.Context, s *system.System) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		for r, err := range s.Records(ctx) {
-			row := Row{OrderID: string(r.OrderID), Settled: r.Status != order.Open, Says: r.Status, Amount: r.Total.Amount, Record: &r}
+			row := Row{OrderID: string(r.OrderID), Settled: r.Status != order.Open, Status: r.Status, Amount: r.Total.Amount, Record: &r}
 			if !yield(row, err) || err != nil {
 				return
 			}

@@ -266,9 +266,7 @@ func (st *storm) post(ctx context.Context, s *system.System, from, to int, next 
 
 func (st *storm) draft(m message) sqstest.Draft {
 	d := sqstest.Draft{Body: m.body, Attributes: map[string]sqstest.Attribute{AttrName: sqstest.Text(m.name())}}
-	if st.handler.OneEach {
-		d.Group, d.DeduplicationID = orderID(m.order), orderID(m.order)
-	} else if st.FIFO {
+	if st.FIFO {
 		d.Group, d.DeduplicationID = orderID(m.order), m.name()
 	}
 	return d

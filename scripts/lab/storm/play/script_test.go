@@ -75,7 +75,7 @@ func TestJudge(t *testing.T) {
 	refused := func(m []play.Message) bool { return len(m) == 1 && m[0].Ends == order.Declined }
 	wanted := func(m []play.Message) bool { return len(m) == 1 && m[0].Ends == order.ActionRequired }
 	none := func(m []play.Message) bool { return m[0].Invalid }
-	paid := play.Row{Settled: true, Says: order.Paid}
+	paid := play.Row{Settled: true, Status: order.Paid}
 
 	for name, tt := range map[string]struct {
 		order   func([]play.Message) bool
@@ -96,15 +96,15 @@ func TestJudge(t *testing.T) {
 		"a dead letter of an order that is not settled": {order: plain, dead: []int{0}, want: play.Count{Stuck: 1}},
 		"a row that says paid without a charge":         {order: plain, row: paid, want: play.Count{Settled: 1, BooksDiffer: 1}},
 		"a charge that the row calls failed": {
-			order: plain, row: play.Row{Settled: true, Says: order.Declined}, charged: []int{0},
+			order: plain, row: play.Row{Settled: true, Status: order.Declined}, charged: []int{0},
 			want: play.Count{Settled: 1, BooksDiffer: 1, ToldWrong: 1},
 		},
 		"another sum than the row's": {
-			order: plain, row: play.Row{Settled: true, Says: order.Paid, Amount: 1}, charged: []int{0},
+			order: plain, row: play.Row{Settled: true, Status: order.Paid, Amount: 1}, charged: []int{0},
 			want: play.Count{Settled: 1, WrongAmount: 1},
 		},
 		"a sum that nobody sent, in the row and the ledger alike": {
-			order: plain, row: play.Row{Settled: true, Says: order.Paid, Amount: 1},
+			order: plain, row: play.Row{Settled: true, Status: order.Paid, Amount: 1},
 			ledger: []stripetest.Charge{{Amount: 1, Currency: "usd", Outcome: stripetest.Charged}},
 			want:   play.Count{Settled: 1, WrongAmount: 1},
 		},
@@ -113,15 +113,15 @@ func TestJudge(t *testing.T) {
 			want: play.Count{Settled: 1, WrongAmount: 1},
 		},
 		"a good card that nobody has declined": {
-			order: plain, row: play.Row{Settled: true, Says: order.Declined},
+			order: plain, row: play.Row{Settled: true, Status: order.Declined},
 			want: play.Count{Settled: 1, ToldWrong: 1},
 		},
 		"a declined card is told so": {
-			order: refused, row: play.Row{Settled: true, Says: order.Declined},
+			order: refused, row: play.Row{Settled: true, Status: order.Declined},
 			want: play.Count{Settled: 1},
 		},
 		"declined, although the bank only wants the customer": {
-			order: wanted, row: play.Row{Settled: true, Says: order.Declined},
+			order: wanted, row: play.Row{Settled: true, Status: order.Declined},
 			want: play.Count{Settled: 1, ToldWrong: 1},
 		},
 		"other content is a dead letter": {

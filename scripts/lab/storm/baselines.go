@@ -14,12 +14,12 @@ import (
 	"orderonce/scripts/local/system"
 )
 
-// theirTable is the table of a handler that is not ours, in the system that it runs in.
-func theirTable(s *system.System) string { return s.Options.Env[tableVariable] }
-
 const tableVariable = "ORDERS_TABLE"
 
-// program is the one program of all designs. It is built once, for whoever asks first.
+// baselineTable returns the table of a baseline in its system.
+func baselineTable(s *system.System) string { return s.Options.Env[tableVariable] }
+
+// program is the one program of all baselines, built on first use.
 type program struct {
 	pkg, folder  string
 	once         sync.Once
@@ -32,24 +32,24 @@ func (p *program) build(ctx context.Context, _ string) (binary, next string, err
 	return p.binary, p.next, p.err
 }
 
-// others are the designs that people copy. They are one program, built into a folder, which is told which of them it is.
-func others(pkg, folder string) []play.Handler {
-	one := &program{pkg: pkg, folder: folder}
+// baselineHandlers returns a handler for each baseline. They share the program of package pkg, built
+// into folder; its environment selects the baseline.
+func baselineHandlers(pkg, folder string) []play.Handler {
+	shared := &program{pkg: pkg, folder: folder}
 	var all []play.Handler
-	for _, d := range baselines.All() {
+	for _, b := range baselines.All() {
 		all = append(all, play.Handler{
-			Name: d.Name, Pattern: d.Pattern, Claim: d.Claim, OneEach: d.FIFO,
-			Build: one.build,
+			Name: b.Name, Does: b.Does, Fails: b.Fails,
+			Build: shared.build,
 			Options: func(o *system.Options) {
-				o.FIFO = o.FIFO || d.FIFO
-				o.Rules.ListLag = d.ListLag
 				o.Travels = true
 				o.Env = map[string]string{
-					"DESIGN": d.Name, tableVariable: system.TableIn(o.Engine, "others"), "FUNCTION_TIMEOUT": o.FunctionTimeout.String(),
+					"BASELINE": b.Name, tableVariable: system.TableIn(o.Engine, "baselines"),
+					"FUNCTION_TIMEOUT": o.FunctionTimeout.String(),
 				}
 			},
 			Prepare: createTable,
-			Rows:    theirRows,
+			Rows:    baselineRows,
 		})
 	}
 	return all
@@ -57,18 +57,18 @@ func others(pkg, folder string) []play.Handler {
 
 func createTable(ctx context.Context, s *system.System) error {
 	config := dynamodbtest.Config(s.Engine.Endpoint, func(string) string { return "" })
-	if err := baselines.NewDynamoDB(config, theirTable(s)).Create(ctx); err != nil {
+	if err := baselines.NewDynamoDB(config, baselineTable(s)).Create(ctx); err != nil {
 		return err
 	}
-	s.DropOnClose(ctx, theirTable(s))
+	s.DropOnClose(ctx, baselineTable(s))
 	return nil
 }
 
-// theirRows are the orders' rows among the other items of the table.
-func theirRows(ctx context.Context, s *system.System) iter.Seq2[play.Row, error] {
+// baselineRows returns the order rows of a table that also holds locks and idempotency records.
+func baselineRows(ctx context.Context, s *system.System) iter.Seq2[play.Row, error] {
 	return func(yield func(play.Row, error) bool) {
-		for item, err := range s.Items(ctx, theirTable(s)) {
-			row, isOrder := theirRow(item)
+		for item, err := range s.Items(ctx, baselineTable(s)) {
+			row, isOrder := baselineRow(item)
 			if (isOrder || err != nil) && !yield(row, err) {
 				return
 			}
@@ -76,12 +76,12 @@ func theirRows(ctx context.Context, s *system.System) iter.Seq2[play.Row, error]
 	}
 }
 
-func theirRow(item system.Item) (row play.Row, isOrder bool) {
+func baselineRow(item system.Item) (row play.Row, isOrder bool) {
 	row.OrderID, isOrder = strings.CutPrefix(system.Text(item, baselines.ID), "order#")
 	status := baselines.Status(system.Text(item, "status"))
-	row.Settled, row.Says, row.Amount = status != "", order.Declined, system.Number(item, "amount")
+	row.Settled, row.Status, row.Amount = status != "", order.Declined, system.Number(item, "amount")
 	if status == baselines.Paid {
-		row.Says = order.Paid
+		row.Status = order.Paid
 	}
 	return row, isOrder
 }
