@@ -10,7 +10,7 @@ import (
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/domain/order"
 	"orderonce/scripts/lab/baselines"
-	"orderonce/scripts/lab/storm/play"
+	"orderonce/scripts/lab/storm/run"
 	"orderonce/scripts/local/system"
 )
 
@@ -32,13 +32,13 @@ func (p *program) build(ctx context.Context, _ string) (binary, next string, err
 	return p.binary, p.next, p.err
 }
 
-// baselineHandlers returns a handler for each baseline. They share the program of package pkg, built
-// into folder; its environment selects the baseline.
-func baselineHandlers(pkg, folder string) []play.Handler {
+// baselineHandlers returns a handler for each baseline. They share the program of package
+// pkg, built into folder; its environment selects the baseline.
+func baselineHandlers(pkg, folder string) []run.Handler {
 	shared := &program{pkg: pkg, folder: folder}
-	var all []play.Handler
+	var all []run.Handler
 	for _, b := range baselines.All() {
-		all = append(all, play.Handler{
+		all = append(all, run.Handler{
 			Name: b.Name, Does: b.Does, Fails: b.Fails,
 			Build: shared.build,
 			Options: func(o *system.Options) {
@@ -64,9 +64,10 @@ func createTable(ctx context.Context, s *system.System) error {
 	return nil
 }
 
-// baselineRows returns the order rows of a table that also holds locks and idempotency records.
-func baselineRows(ctx context.Context, s *system.System) iter.Seq2[play.Row, error] {
-	return func(yield func(play.Row, error) bool) {
+// baselineRows returns the order rows of a table that also holds locks and idempotency
+// records.
+func baselineRows(ctx context.Context, s *system.System) iter.Seq2[run.Row, error] {
+	return func(yield func(run.Row, error) bool) {
 		for item, err := range s.Items(ctx, baselineTable(s)) {
 			row, isOrder := baselineRow(item)
 			if (isOrder || err != nil) && !yield(row, err) {
@@ -76,7 +77,7 @@ func baselineRows(ctx context.Context, s *system.System) iter.Seq2[play.Row, err
 	}
 }
 
-func baselineRow(item system.Item) (row play.Row, isOrder bool) {
+func baselineRow(item system.Item) (row run.Row, isOrder bool) {
 	row.OrderID, isOrder = strings.CutPrefix(system.Text(item, baselines.ID), "order#")
 	status := baselines.Status(system.Text(item, "status"))
 	row.Settled, row.Status, row.Amount = status != "", order.Declined, system.Number(item, "amount")

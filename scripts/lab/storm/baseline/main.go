@@ -1,6 +1,6 @@
-// Command baseline is a Lambda function that runs one baseline of package baselines, with what a
-// careful user would add: records in parallel, partial batch responses, and a timeout for Stripe
-// below the function's own.
+// Command baseline is a Lambda function that runs one baseline of package baselines, with
+// what a careful user would add: records in parallel, partial batch responses, and a
+// timeout for Stripe below the function's own.
 package main
 
 import (
@@ -66,11 +66,12 @@ func newFunction(environ []string) (*function, error) {
 	}, nil
 }
 
-// batchSize is the largest batch of the event source mapping, and all its records run in parallel.
+// batchSize is the largest batch of the event source mapping, and all its records run in
+// parallel.
 const batchSize = 10
 
-// handle calls the baseline for each record. In a FIFO group, every record after a failed one fails
-// too.
+// handle calls the baseline for each record. In a FIFO group, every record after a failed
+// one fails too.
 func (f *function) handle(ctx context.Context, e events.SQSEvent) (events.SQSEventResponse, error) {
 	lanes := map[string][]events.SQSMessage{}
 	for i, r := range e.Records {
@@ -91,7 +92,8 @@ func (f *function) handle(ctx context.Context, e events.SQSEvent) (events.SQSEve
 				failed = failed || !f.handleRecord(ctx, env, r)
 				if failed {
 					mu.Lock()
-					out.BatchItemFailures = append(out.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: r.MessageId})
+					out.BatchItemFailures = append(out.BatchItemFailures,
+						events.SQSBatchItemFailure{ItemIdentifier: r.MessageId})
 					mu.Unlock()
 				}
 			}
@@ -101,7 +103,8 @@ func (f *function) handle(ctx context.Context, e events.SQSEvent) (events.SQSEve
 	return out, nil
 }
 
-// env uses the storm's clock: the deadline of the invocation less the timeout is its start.
+// env uses the storm's clock: the deadline of the invocation less the timeout is its
+// start.
 func (f *function) env(ctx context.Context) baselines.Env {
 	deadline, _ := ctx.Deadline()
 	ahead := time.Until(deadline) - f.timeout

@@ -15,7 +15,8 @@ import (
 	"orderonce/scripts/lab/baselines"
 )
 
-// batch returns an event with a record for each "id=body", or "group/id=body" for a FIFO record.
+// batch returns an event with a record for each "id=body", or "group/id=body" for a FIFO
+// record.
 func batch(records ...string) (e events.SQSEvent) {
 	for _, text := range records {
 		name, body, _ := strings.Cut(text, "=")
@@ -29,7 +30,8 @@ func batch(records ...string) (e events.SQSEvent) {
 	return e
 }
 
-// scripted returns a handler that fails or panics as the body says, and appends each id to seen.
+// scripted returns a handler that fails or panics as the body says, and appends each id
+// to seen.
 func scripted(seen *[]string) baselines.Handler {
 	var mu sync.Mutex
 	return func(_ context.Context, _ baselines.Env, m baselines.Message) error {
@@ -91,12 +93,15 @@ func TestARecordIsPassedWithItsDeadline(t *testing.T) {
 	deadline := time.Now().Add(24 * time.Hour)
 	ctx, cancel := context.WithDeadline(t.Context(), deadline)
 	defer cancel()
-	f := &function{timeout: time.Hour, baseline: baselines.Baseline{Handle: func(_ context.Context, e baselines.Env, m baselines.Message) error {
-		if m != (baselines.Message{ID: "1", Body: "body"}) || !e.Deadline.Equal(deadline) {
-			t.Errorf("got message %+v, deadline %v, want record 1, deadline %v", m, e.Deadline, deadline)
-		}
-		return nil
-	}}}
+	f := &function{
+		timeout: time.Hour,
+		baseline: baselines.Baseline{Handle: func(_ context.Context, e baselines.Env, m baselines.Message) error {
+			if m != (baselines.Message{ID: "1", Body: "body"}) || !e.Deadline.Equal(deadline) {
+				t.Errorf("got message %+v, deadline %v, want record 1, deadline %v", m, e.Deadline, deadline)
+			}
+			return nil
+		}},
+	}
 	if _, err := f.handle(ctx, batch("1=body")); err != nil {
 		t.Error(err)
 	}
@@ -124,11 +129,13 @@ func TestNewFunction(t *testing.T) {
 		}
 	}
 	for _, b := range baselines.All() {
-		if f, err := newFunction(environ(b.Name)); err != nil || f.baseline.Name != b.Name || f.timeout != 2*time.Second {
+		if f, err := newFunction(environ(b.Name)); err != nil || f.baseline.Name != b.Name ||
+			f.timeout != 2*time.Second {
 			t.Errorf("%s: got %+v, %v, want that baseline with a timeout of 2 s", b.Name, f, err)
 		}
 	}
-	if _, err := newFunction(environ("no-such")); err == nil || !strings.Contains(err.Error(), `unknown baseline "no-such"`) {
+	if _, err := newFunction(environ("no-such")); err == nil ||
+		!strings.Contains(err.Error(), `unknown baseline "no-such"`) {
 		t.Errorf("got error %v, want one that names the baseline", err)
 	}
 	_, err := newFunction(nil)

@@ -1,4 +1,4 @@
-package play
+package run
 
 import (
 	"context"
@@ -17,20 +17,20 @@ import (
 	"orderonce/scripts/local/system"
 )
 
-// Options say how large the storm is. Nothing has a default.
+// Options configure a storm. There are no defaults.
 type Options struct {
-	Script    Script
+	Workload  Workload
 	Kills     int
 	Instances int
 	FIFO      bool
 	Calm      bool   // no faults and no kills
 	Dir       string // for binaries and the log
 	Engine    dynamodbtest.Location
-	// Progress is told ten times a second how far the storm is. Nil: nobody is.
+	// Progress is called ten times a second, unless nil.
 	Progress func(Progress)
 }
 
-// Progress is a look at a running storm.
+// Progress is how far a storm is.
 type Progress struct {
 	Phase                              string
 	Done, Total                        int // messages
@@ -38,21 +38,21 @@ type Progress struct {
 	Waiting                            int // messages in the order queue
 }
 
-// Outcome is what a storm did to a handler, and what the handler did.
+// Outcome is the result of a storm.
 type Outcome struct {
 	Handler    Handler
 	Count      Count
-	Checks     []system.Check // of our own table; none for another handler
+	Checks     []system.Check // of the product; nil for another handler
 	Deliveries int
 	Kills      int
-	Faults     map[string]int // calls spoiled, by who was how unwell, such as "Stripe outage"
+	Faults     map[string]int // failed calls, by profile, such as "Stripe outage"
 	Redriven   int
 	LostDelete int
 	Calls      struct{ DynamoDB, Stripe int }
 	Took       time.Duration
 }
 
-// Broken are the invariants that did not hold.
+// Broken returns the invariants that were broken.
 func (o Outcome) Broken() (broken []system.Check) {
 	for _, c := range o.Checks {
 		if len(c.Broken) > 0 {
@@ -62,14 +62,14 @@ func (o Outcome) Broken() (broken []system.Check) {
 	return broken
 }
 
-// The storm's settings that every handler shares. Five receives are what AWS advises at least.
+// Settings that every handler shares. AWS recommends at least five receives.
 const (
 	maxReceives     = 5
 	functionTimeout = 2 * time.Second
 	visibility      = 3 * time.Second
-	largestWave     = 500  // orders that are sent at once
-	depth           = 2000 // messages in the queue at which the next wave waits
-	// instanceMemory keeps sixteen processes small: frozen ones give nothing back to the system.
+	largestWave     = 500  // orders sent at once
+	depth           = 2000 // messages in the queue above which the next wave waits
+	// instanceMemory limits each process: a frozen one returns no memory to the system.
 	instanceMemory = "18MiB"
 )
 
@@ -79,24 +79,24 @@ type storm struct {
 
 	handler Handler
 	system  atomic.Pointer[system.System]
-	weather *weather
-	scribe  *scribe
+	faults  *injector
+	log     *functionLog
 
 	phase      atomic.Pointer[string]
 	posted     atomic.Int64
-	total      int // messages of the script
+	total      int // messages of the workload
 	deliveries atomic.Int64
 	lost       atomic.Int64 // deletes
 	kills      atomic.Int64
 	redriven   atomic.Int64
 }
 
-// Run plays the storm with one handler. Its error says that the storm could not be played or did not end; what the handler did
-// wrong is in the outcome.
-func Run(ctx context.Context, o Options, h Handler) (Outcome, error) {
-	st := &storm{Options: o, handler: h, weather: newWeather(o.Script.Seed)}
-	for n := range o.Script.Orders {
-		st.total += len(o.Script.messages(n))
+// Storm runs a storm with one handler. An error means that the storm could not run or did
+// not end; errors of the handler are in the outcome.
+func Storm(ctx context.Context, o Options, h Handler) (Outcome, error) {
+	st := &storm{Options: o, handler: h, faults: newInjector(o.Workload.Seed)}
+	for n := range o.Workload.Orders {
+		st.total += len(o.Workload.messages(n))
 	}
 	dir := filepath.Join(o.Dir, h.Name)
 	if err := os.MkdirAll(dir, 0o750); err != nil {
@@ -106,29 +106,29 @@ func Run(ctx context.Context, o Options, h Handler) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	if st.scribe, err = newScribe(filepath.Join(dir, "function.log")); err != nil {
+	if st.log, err = newFunctionLog(filepath.Join(dir, "function.log")); err != nil {
 		return Outcome{}, err
 	}
 	began := time.Now()
 	s, err := system.Start(ctx, st.options(binary))
 	if err != nil {
-		return Outcome{}, errors.Join(err, st.scribe.Close())
+		return Outcome{}, errors.Join(err, st.log.Close())
 	}
 	st.system.Store(s)
-	ctx, cancel := s.Function.UntilExit(ctx) // the storm kills functions; one that exits by itself is broken
+	ctx, cancel := s.Function.UntilExit(ctx) // the storm kills functions; one that exits by itself is an error
 	defer cancel()
-	out, err := st.play(ctx, s, next)
+	out, err := st.execute(ctx, s, next)
 	out.Took = time.Since(began)
-	return out, errors.Join(err, s.Close(), st.scribe.Close())
+	return out, errors.Join(err, s.Close(), st.log.Close())
 }
 
 func (st *storm) options(binary string) system.Options {
 	o := system.Options{
 		Binary: binary, Engine: st.Engine, Instances: st.Instances, FIFO: st.FIFO,
 		MaxReceives: maxReceives, FunctionTimeout: functionTimeout, Visibility: visibility,
-		Output: st.scribe, Observe: st.observe, BeforeStripe: st.weather.onStripe(st.system.Load),
-		Duplicate:  func(sqstest.Message) sqstest.Twice { return st.weather.twice(st.Script.Duplicates) },
-		LoseDelete: func(sqstest.Message) bool { return st.weather.loses() },
+		Output: st.log, Observe: st.observe, BeforeStripe: st.faults.beforeStripe(st.system.Load),
+		Duplicate:  func(sqstest.Message) sqstest.Twice { return st.faults.duplicate(st.Workload.Duplicates) },
+		LoseDelete: func(sqstest.Message) bool { return st.faults.losesDelete() },
 	}
 	if st.handler.Options != nil {
 		st.handler.Options(&o)
@@ -137,7 +137,7 @@ func (st *storm) options(binary string) system.Options {
 	if o.Env == nil {
 		o.Env = map[string]string{}
 	}
-	o.Env["GOMEMLIMIT"] = instanceMemory // a program that is not in Go does not mind
+	o.Env["GOMEMLIMIT"] = instanceMemory // other programs than Go ignore it
 	return o
 }
 
@@ -146,15 +146,15 @@ func (st *storm) observe(b sqstest.Batch) {
 	st.lost.Add(int64(len(b.Lost)))
 }
 
-// play is the storm from the first message to the closed books.
-func (st *storm) play(ctx context.Context, s *system.System, next string) (Outcome, error) {
+// execute runs the storm from the first message to the audit.
+func (st *storm) execute(ctx context.Context, s *system.System, next string) (Outcome, error) {
 	out := Outcome{Handler: st.handler}
 	if st.handler.Prepare != nil {
 		if err := st.handler.Prepare(ctx, s); err != nil {
 			return out, err
 		}
 	}
-	s.Proxy.Before(st.weather.onDynamoDB(s))
+	s.Proxy.Before(st.faults.beforeDynamoDB(s))
 	watching, stop := context.WithCancel(ctx)
 	var watch sync.WaitGroup
 	if st.Progress != nil {
@@ -162,28 +162,31 @@ func (st *storm) play(ctx context.Context, s *system.System, next string) (Outco
 	}
 	err := st.phases(ctx, s, next)
 	if err == nil {
-		st.enters("closing the books")
-		err = s.Function.Close() // nothing may change any more
+		st.setPhase("audit")
+		err = s.Function.Close() // nothing may change during the audit
 	}
 	if err == nil {
-		out.Count, out.Checks, err = audit(ctx, s, st.handler, st.Script, st.scribe.found())
+		out.Count, out.Checks, err = auditSystem(ctx, s, st.handler, st.Workload, st.log.leaked())
 	}
 	stop()
 	watch.Wait()
-	out.Deliveries, out.Kills, out.Redriven = int(st.deliveries.Load()), int(st.kills.Load()), int(st.redriven.Load())
+	out.Deliveries, out.Kills, out.Redriven = int(
+		st.deliveries.Load(),
+	), int(st.kills.Load()), int(st.redriven.Load())
 	out.LostDelete = int(st.lost.Load())
-	out.Faults = st.weather.report()
+	out.Faults = st.faults.counts()
 	out.Calls.DynamoDB, out.Calls.Stripe = s.Proxy.Total(), stripeCalls(s)
 	out.Count.Extra = out.Deliveries - s.Counts().Sent
 	return out, err
 }
 
-// phases: the storm itself; the dead letters come back after 25 hours, 5 days and 20 days, and once between, because a
-// queue keeps a dead letter for 14. The last orders come in on the last day. Then the weather is fine, and everything gets its retries
-// while Stripe still repeats what it has stored: an order that only waits for its key to be forgotten is stuck.
+// phases runs the storm with faults, redrives the dead letters after 25 hours and after
+// 5, 13 and 20 days (a queue keeps a dead letter for 14), and sends the last orders on
+// the last day. Then it redrives twice without faults, while Stripe still replays stored
+// responses: an order that can only be settled after its key has expired is stuck.
 func (st *storm) phases(ctx context.Context, s *system.System, next string) error {
-	last := st.Script.Orders - st.Script.Orders/lastDay
-	if err := st.under(ctx, s, "storm", func() error { return st.post(ctx, s, 0, last, next) }); err != nil {
+	last := st.Workload.Orders - st.Workload.Orders/lastDay
+	if err := st.withFaults(ctx, s, "storm", func() error { return st.post(ctx, s, 0, last, next) }); err != nil {
 		return err
 	}
 	for _, later := range []struct {
@@ -195,16 +198,16 @@ func (st *storm) phases(ctx context.Context, s *system.System, next string) erro
 		{"13 days later", 8 * 24 * time.Hour},
 		{"20 days later", 7 * 24 * time.Hour},
 	} {
-		err := st.under(ctx, s, later.name, func() error { return st.redrive(ctx, s, later.wait) })
+		err := st.withFaults(ctx, s, later.name, func() error { return st.redrive(ctx, s, later.wait) })
 		if err != nil {
 			return err
 		}
 	}
-	if err := st.under(ctx, s, "the last day", func() error { return st.post(ctx, s, last, st.Script.Orders, next) }); err != nil {
+	if err := st.withFaults(ctx, s, "the last day", func() error { return st.post(ctx, s, last, st.Workload.Orders, next) }); err != nil {
 		return err
 	}
 	for range calmRounds {
-		st.enters("fine weather")
+		st.setPhase("without faults")
 		if err := st.redrive(ctx, s, 0); err != nil {
 			return err
 		}
@@ -213,42 +216,42 @@ func (st *storm) phases(ctx context.Context, s *system.System, next string) erro
 }
 
 const (
-	// lastDay is the part of the orders that comes in on the last day: one in so many.
+	// One order in lastDay is sent on the last day.
 	lastDay = 10
-	// calmRounds is how often dead letters come back in fine weather.
+	// calmRounds is how often dead letters are redriven without faults.
 	calmRounds = 2
 )
 
-// under runs one phase in bad weather.
-func (st *storm) under(ctx context.Context, s *system.System, name string, phase func() error) error {
-	st.enters(name)
+// withFaults runs one phase with faults and kills.
+func (st *storm) withFaults(ctx context.Context, s *system.System, name string, phase func() error) error {
+	st.setPhase(name)
 	if st.Calm {
 		return phase()
 	}
-	blowing, stop := context.WithCancel(ctx)
-	var wind sync.WaitGroup
-	wind.Go(func() { st.weather.blow(blowing, s) })
-	wind.Go(func() { st.kill(blowing, s) })
+	faulty, stop := context.WithCancel(ctx)
+	var injecting sync.WaitGroup
+	injecting.Go(func() { st.faults.rotate(faulty, s) })
+	injecting.Go(func() { st.kill(faulty, s) })
 	err := phase()
 	stop()
-	wind.Wait()
+	injecting.Wait()
 	return err
 }
 
-func (st *storm) enters(phase string) { st.phase.Store(&phase) }
+func (st *storm) setPhase(phase string) { st.phase.Store(&phase) }
 
-// post sends some orders of the script wave by wave, rolls the next version out in the middle of the script, and waits until the
-// queue is empty.
+// post sends some orders of the workload in waves, deploys the next version in the middle
+// of the workload, and waits until the queue is empty.
 func (st *storm) post(ctx context.Context, s *system.System, from, to int, next string) error {
-	wave := max(1, min(largestWave, st.Script.Orders/4))
+	wave := max(1, min(largestWave, st.Workload.Orders/4))
 	for ; from < to; from += wave {
 		var drafts []sqstest.Draft
 		for n := from; n < min(from+wave, to); n++ {
-			for _, m := range st.Script.messages(n) {
+			for _, m := range st.Workload.messages(n) {
 				drafts = append(drafts, st.draft(m))
 			}
 		}
-		if from <= st.Script.Orders/2 && st.Script.Orders/2 < from+wave {
+		if from <= st.Workload.Orders/2 && st.Workload.Orders/2 < from+wave {
 			if err := s.Function.Replace(next); err != nil {
 				return err
 			}
@@ -257,11 +260,11 @@ func (st *storm) post(ctx context.Context, s *system.System, from, to int, next 
 			return err
 		}
 		st.posted.Add(int64(len(drafts)))
-		if err := st.until(ctx, s, depth); err != nil {
+		if err := st.drain(ctx, s, depth); err != nil {
 			return err
 		}
 	}
-	return st.until(ctx, s, 0)
+	return st.drain(ctx, s, 0)
 }
 
 func (st *storm) draft(m message) sqstest.Draft {
@@ -272,37 +275,39 @@ func (st *storm) draft(m message) sqstest.Draft {
 	return d
 }
 
-// redrive lets time pass and brings the dead letters back.
+// redrive advances the clocks and redrives the dead letters.
 func (st *storm) redrive(ctx context.Context, s *system.System, wait time.Duration) error {
 	s.Advance(wait)
 	now := s.Stripe.Now()
 	s.Stripe.Machine(func(m *stripetest.Machine) { m.PruneKeys(now) })
 	moved, err := s.Redrive()
 	st.redriven.Add(int64(moved))
-	return errors.Join(err, st.until(ctx, s, 0))
+	return errors.Join(err, st.drain(ctx, s, 0))
 }
 
-// patience is how long nothing may be delivered before the storm is given up; nap is how long nothing happens before the clocks are
-// moved on.
+// The storm fails after stallTimeout without a delivery. After idleAfter without work it
+// advances the clocks.
 const (
-	patience = time.Minute
-	nap      = 100 * time.Millisecond
-	look     = 20 * time.Millisecond
+	stallTimeout = time.Minute
+	idleAfter    = 100 * time.Millisecond
+	pollInterval = 20 * time.Millisecond
 )
 
-// until waits until at most so many messages are in the order queue. Where all that happens is waiting, it moves the clocks.
-func (st *storm) until(ctx context.Context, s *system.System, waiting int) error {
-	tick := time.NewTicker(look)
+// drain waits until at most so many messages are in the order queue. While the system is
+// idle, it advances the clocks.
+func (st *storm) drain(ctx context.Context, s *system.System, waiting int) error {
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
-	for v := (vigil{delivered: -1}); s.Waiting() > waiting || waiting == 0 && s.Busy(); {
+	for w := (idleWatch{delivered: -1}); s.Waiting() > waiting || waiting == 0 && s.Busy(); {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		idle, over := v.look(s.Busy(), st.deliveries.Load())
-		if over {
-			return fmt.Errorf("%s: %d messages wait, and nothing was delivered for %v", *st.phase.Load(), s.Waiting(), patience)
+		idle, stalled := w.poll(s.Busy(), st.deliveries.Load())
+		if stalled {
+			return fmt.Errorf("%s: stalled: %d messages waiting, no delivery for %v", *st.phase.Load(),
+				s.Waiting(), stallTimeout)
 		}
 		if idle {
 			s.Skip()
@@ -311,28 +316,30 @@ func (st *storm) until(ctx context.Context, s *system.System, waiting int) error
 	return nil
 }
 
-// vigil is what was seen of a system by somebody who waits for it.
-type vigil struct {
-	quiet, silent time.Duration // without work, without a delivery
+// idleWatch detects that a system is idle or stalled.
+type idleWatch struct {
+	quiet, silent time.Duration // time without work, and without a delivery
 	delivered     int64
 }
 
-// look is one look, and says whether the system only waits for a clock, and whether it is time to give up.
-func (v *vigil) look(busy bool, delivered int64) (idle, over bool) {
-	v.quiet, v.silent = v.quiet+look, v.silent+look
+// poll is called once per pollInterval. It reports whether the system only waits for a
+// clock, and whether it is stalled.
+func (v *idleWatch) poll(busy bool, delivered int64) (idle, stalled bool) {
+	v.quiet, v.silent = v.quiet+pollInterval, v.silent+pollInterval
 	if busy {
 		v.quiet = 0
 	}
 	if delivered != v.delivered {
 		v.delivered, v.silent = delivered, 0
 	}
-	if idle = v.quiet >= nap; idle {
+	if idle = v.quiet >= idleAfter; idle {
 		v.quiet = 0
 	}
-	return idle, v.silent >= patience
+	return idle, v.silent >= stallTimeout
 }
 
-// kill ends busy instances one by one, evenly over the messages that are done with, so that nobody is killed more often for being slow.
+// kill kills busy instances one by one, in proportion to the finished messages, so that a
+// slow handler is not killed more often.
 func (st *storm) kill(ctx context.Context, s *system.System) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -342,23 +349,23 @@ func (st *storm) kill(ctx context.Context, s *system.System) {
 		case <-ctx.Done():
 			return
 		}
-		if st.killIsDue(int(st.posted.Load()+st.redriven.Load()) - s.Waiting()) {
+		if st.killDue(int(st.posted.Load()+st.redriven.Load()) - s.Waiting()) {
 			st.kills.Add(int64(s.Function.Kill(one())))
 		}
 	}
 }
 
-// killIsDue reports whether fewer were killed than the messages that are done with call for.
-func (st *storm) killIsDue(done int) bool {
+// killDue reports whether the next kill is due after so many finished messages.
+func (st *storm) killDue(done int) bool {
 	return int(st.kills.Load()) < st.Kills*done/max(st.total, 1)
 }
 
-// one matches the first instance that it is asked about.
+// one returns a function that matches the first instance only.
 func one() func([]byte) bool {
-	taken := false
+	matched := false
 	return func([]byte) bool {
-		first := !taken
-		taken = true
+		first := !matched
+		matched = true
 		return first
 	}
 }
@@ -383,12 +390,12 @@ func (st *storm) progress(s *system.System) Progress {
 		Deliveries: int(st.deliveries.Load()), Kills: int(st.kills.Load()),
 	}
 	p.Done = max(0, int(st.posted.Load())-p.Waiting)
-	p.Faults = Sum(st.weather.report())
+	p.Faults = Sum(st.faults.counts())
 	p.Charges = s.Stripe.Count(stripetest.Confirm)
 	return p
 }
 
-// Sum adds up the faults of an outcome.
+// Sum returns the number of all faults of an outcome.
 func Sum(faults map[string]int) (n int) {
 	for _, some := range faults {
 		n += some
