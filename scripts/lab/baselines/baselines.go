@@ -1,8 +1,8 @@
-// Package baselines holds common ways to charge an order once for an SQS message, each written
-// against the same small table and the same Stripe client. The simulation and the storm run them
-// beside the product: a search that finds no fault in them would prove nothing about the product.
-// Where a text leaves a choice, the baseline takes the safer one. README.md shows where each
-// fails.
+// Package baselines holds common ways to charge an order once for an SQS message, each
+// written against the same small table and the same Stripe client. The simulation and the
+// storm run them beside the product: a search that finds no fault in them would prove
+// nothing about the product. Where a text leaves a choice, the baseline takes the safer
+// one. README.md shows where each fails.
 package baselines
 
 import (
@@ -18,13 +18,13 @@ type Baseline struct {
 	Handle Handler
 }
 
-// Handler handles one message. Nil deletes the message; after an error it is redelivered. A
-// handler keeps no state between messages, starts no goroutine and sets no timer, and it reaches
-// everything through Env.
+// Handler handles one message. Nil deletes the message; after an error it is redelivered.
+// A handler keeps no state between messages, starts no goroutine and sets no timer, and
+// it reaches everything through Env.
 type Handler func(context.Context, Env, Message) error
 
-// Message is an SQS message. A redelivery has the same ID; a redrive, or a producer that sends the
-// order again, has another one.
+// Message is an SQS message. A redelivery has the same ID; a redrive, or a producer that
+// sends the order again, has another one.
 type Message struct{ ID, Body string }
 
 // Env is what a handler may use.

@@ -51,15 +51,14 @@ func TestAMalformedBodyIsRedeliveredWithoutACall(t *testing.T) {
 	}
 }
 
-// concurrently delivers m1 while its first delivery is before the step.
-func concurrently(step int) func(*harness) {
-	return func(h *harness) {
-		h.before = h.atStep(step, func() { _ = h.deliver(paidBy("m1")) })
-		_ = h.deliver(paidBy("m1"))
-	}
+// concurrently delivers m1 while its first delivery is between its first two calls.
+func concurrently(h *harness) {
+	h.before = h.atStep(1, func() { _ = h.deliver(paidBy("m1")) })
+	_ = h.deliver(paidBy("m1"))
 }
 
-// crashing crashes the first delivery of m1 after the step, and delivers it again after a gap.
+// crashing crashes the first delivery of m1 after the step, and delivers it again after a
+// gap.
 func crashing(step int, gap time.Duration) func(*harness) {
 	return func(h *harness) {
 		h.after = h.atStep(step, func() { panic(crash{}) })
@@ -82,8 +81,8 @@ func TestCharges(t *testing.T) {
 			h.table.Expire(h.now)
 			_ = h.deliver(paidBy("m2"))
 		}, 1},
-		{"check-then-act", "two concurrent deliveries charge twice", concurrently(1), 2},
-		{"message-id-before", "a concurrent duplicate is skipped", concurrently(1), 1},
+		{"check-then-act", "two concurrent deliveries charge twice", concurrently, 2},
+		{"message-id-before", "a concurrent duplicate is skipped", concurrently, 1},
 		{"message-id-before", "a charge that failed once is never retried", func(h *harness) {
 			h.stripe.Fail(stripetest.Fault{Kind: stripetest.RateLimited})
 			_, _ = h.deliver(paidBy("m1")), h.deliver(paidBy("m1"))
@@ -109,14 +108,14 @@ func TestCharges(t *testing.T) {
 			h.now = h.now.Add(keyExpired)
 			_ = h.deliver(paidBy("m1"))
 		}, 2},
-		{"idempotency-record-24h", "two concurrent deliveries charge once", concurrently(1), 1},
+		{"idempotency-record-24h", "two concurrent deliveries charge once", concurrently, 1},
 		{"idempotency-record-24h", "a crash after the charge, retried after 24 h, charges twice", crashing(1, keyExpired), 2},
 		{"idempotency-record-24h", "a conflicting duplicate within 24 h is not charged", func(h *harness) {
 			_, _ = h.deliver(paidBy("m1")), h.deliver(message("m2", 2, "pm_card_visa"))
 		}, 1},
 		{"look-up", "a crash after the charge is found a second later", crashing(1, time.Second), 1},
 		{"look-up", "a crash after the charge is found a year later", crashing(1, 365*24*time.Hour), 1},
-		{"look-up", "two concurrent deliveries charge twice", concurrently(1), 2},
+		{"look-up", "two concurrent deliveries charge twice", concurrently, 2},
 	} {
 		t.Run(tt.baseline+": "+tt.claim, func(t *testing.T) {
 			t.Parallel()
@@ -220,7 +219,7 @@ func TestAHistoryIsDeterministic(t *testing.T) {
 	for _, b := range baselines.All() {
 		run := func() []stripetest.Charge {
 			h := newHarness(t, b)
-			concurrently(1)(h)
+			concurrently(h)
 			_ = h.deliverUntilDeleted(paidBy("m1"))
 			return h.stripe.Ledger()
 		}

@@ -15,9 +15,9 @@ import (
 
 var _ Table = (*DynamoDB)(nil)
 
-// DynamoDB is a Table in DynamoDB, with the retries of its aws.Config. When the response to a
-// conditional write is lost, the SDK retries it, and the retry fails on the item that the first
-// attempt wrote. It is safe for concurrent use.
+// DynamoDB is a Table in DynamoDB, with the retries of its aws.Config. When the response
+// to a conditional write is lost, the SDK retries it, and the retry fails on the item
+// that the first attempt wrote. It is safe for concurrent use.
 type DynamoDB struct {
 	client *dynamodb.Client
 	name   string
@@ -31,17 +31,21 @@ func NewDynamoDB(cfg aws.Config, name string) *DynamoDB {
 // createTimeout is how long Create waits until the table is active.
 const createTimeout = 2 * time.Minute
 
-// Create creates the table, with on-demand capacity and a time to live, and waits until it is active.
+// Create creates the table, with on-demand capacity and a time to live, and waits until
+// it is active.
 func (d *DynamoDB) Create(ctx context.Context) error {
 	_, err := d.client.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName: &d.name, BillingMode: types.BillingModePayPerRequest,
-		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String(ID), AttributeType: types.ScalarAttributeTypeS}},
-		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String(ID), KeyType: types.KeyTypeHash}},
+		AttributeDefinitions: []types.AttributeDefinition{
+			{AttributeName: aws.String(ID), AttributeType: types.ScalarAttributeTypeS},
+		},
+		KeySchema: []types.KeySchemaElement{{AttributeName: aws.String(ID), KeyType: types.KeyTypeHash}},
 	})
 	if err != nil {
 		return fmt.Errorf("create table %q: %w", d.name, err)
 	}
-	active := dynamodb.NewTableExistsWaiter(d.client, func(o *dynamodb.TableExistsWaiterOptions) { o.MinDelay = 10 * time.Millisecond })
+	active := dynamodb.NewTableExistsWaiter(d.client,
+		func(o *dynamodb.TableExistsWaiterOptions) { o.MinDelay = 10 * time.Millisecond })
 	if err := active.Wait(ctx, &dynamodb.DescribeTableInput{TableName: &d.name}, createTimeout); err != nil {
 		return fmt.Errorf("wait for table %q: %w", d.name, err)
 	}
@@ -117,8 +121,8 @@ func (d *DynamoDB) Delete(ctx context.Context, id string) error {
 	return nil
 }
 
-// expression holds the names and values of a condition. Empty maps stay nil, because DynamoDB
-// rejects empty ones.
+// expression holds the names and values of a condition. Empty maps stay nil, because
+// DynamoDB rejects empty ones.
 type expression struct {
 	names  map[string]string
 	values map[string]types.AttributeValue

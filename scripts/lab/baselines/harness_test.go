@@ -21,8 +21,8 @@ const orderID = "ORD-1"
 // visibility is the queue's visibility timeout.
 const visibility = 6 * time.Minute
 
-// harness runs one baseline with a table, a Stripe and a clock. Each call to the table or to Stripe
-// is a numbered step.
+// harness runs one baseline with a table, a Stripe and a clock. Each call to the table or
+// to Stripe is a numbered step.
 type harness struct {
 	testing.TB
 	baselines.Baseline
@@ -67,7 +67,11 @@ func harnessOf(tb testing.TB, name string) *harness {
 func message(id string, quantity int, method string) baselines.Message {
 	return baselines.Message{ID: id, Body: fmt.Sprintf(
 		`{"orderId":%q,"customerId":"CUST987","currency":"usd","lines":[{"sku":"MUG","quantity":%d,"unitAmount":1999}],`+
-			`"payment":{"customer":"cus_pretend","method":%q}}`, orderID, quantity, method)}
+			`"payment":{"customer":"cus_pretend","method":%q}}`,
+		orderID,
+		quantity,
+		method,
+	)}
 }
 
 func paidBy(id string) baselines.Message { return message(id, 1, "pm_card_visa") }
@@ -176,7 +180,7 @@ type transport struct{ *harness }
 var errConnection = errors.New("connection lost")
 
 func (t transport) RoundTrip(r *http.Request) (out *http.Response, err error) {
-	t.step(func() { out, err = t.roundTrip(r) }) //nolint:bodyclose // the caller closes it, as of any RoundTripper
+	t.step(func() { out, err = t.roundTrip(r) }) //nolint:bodyclose // closed by the caller
 	return out, err
 }
 
@@ -199,5 +203,10 @@ func (t transport) roundTrip(r *http.Request) (*http.Response, error) {
 		return nil, errConnection
 	}
 	header := http.Header{"Content-Type": {"application/json"}, "Stripe-Should-Retry": {a.ShouldRetry}}
-	return &http.Response{StatusCode: a.Status, Header: header, Body: io.NopCloser(bytes.NewReader(a.Body())), Request: r}, nil
+	return &http.Response{
+		StatusCode: a.Status,
+		Header:     header,
+		Body:       io.NopCloser(bytes.NewReader(a.Body())),
+		Request:    r,
+	}, nil
 }

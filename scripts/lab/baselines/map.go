@@ -55,8 +55,8 @@ func (m *Map) Delete(_ context.Context, id string) error {
 	return nil
 }
 
-// Expire deletes every item whose time to live has passed. Until then they stay readable, because
-// DynamoDB may delete them days late. A search must cover both cases.
+// Expire deletes every item whose time to live has passed. Until then they stay readable,
+// because DynamoDB may delete them days late. A search must cover both cases.
 func (m *Map) Expire(now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

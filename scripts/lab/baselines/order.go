@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// order is the body of a message. Unknown fields are ignored, as encoding/json does by default.
+// order is the body of a message. Unknown fields are ignored, as encoding/json does by
+// default.
 type order struct {
 	ID       string `json:"orderId"`
 	Currency string `json:"currency"`
@@ -58,8 +59,8 @@ func StatusOf(ctx context.Context, t Table, orderID string) (Status, error) {
 
 func rowID(orderID string) string { return "order#" + orderID }
 
-// chargeAndSave charges the order and writes its row. idempotencyKey is Stripe's, or "" for a random
-// one.
+// chargeAndSave charges the order and writes its row. idempotencyKey is Stripe's, or ""
+// for a random one.
 func chargeAndSave(ctx context.Context, e Env, o order, idempotencyKey string) error {
 	p, err := e.Stripe.charge(ctx, o, idempotencyKey)
 	if err != nil {

@@ -42,8 +42,9 @@ func (h *harness) outcome() outcome {
 // keyExpired is a little more than the 24 h for which Stripe keeps an idempotency key.
 const keyExpired = 25 * time.Hour
 
-// history is what happens to an order. If it is stepped, it runs once for each step of the first
-// delivery. expire deletes expired items in half of the runs. The worst outcome counts.
+// history is what happens to an order. If it is stepped, it runs once for each step of
+// the first delivery. expire deletes expired items in half of the runs. The worst outcome
+// counts.
 type history struct {
 	name    string
 	stepped bool
@@ -160,7 +161,10 @@ func TestTheTablesInTheReadmeAreTrue(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, b := range baselines.All() {
-		if row := fmt.Sprintf("| %s | %s | %s |\n", b.Name, b.Does, b.Fails); !strings.Contains(string(readme), row) {
+		if row := fmt.Sprintf("| %s | %s | %s |\n", b.Name, b.Does, b.Fails); !strings.Contains(
+			string(readme),
+			row,
+		) {
 			t.Errorf("README.md lacks the row\n%s", row)
 		}
 	}

@@ -15,14 +15,15 @@ import (
 type StripeOptions struct {
 	Key     string // the secret API key
 	BaseURL string // without /v1
-	// Transport sends the requests, in the calling goroutine; nil is http.DefaultTransport.
+	// Transport sends the requests, in the calling goroutine; nil is
+	// http.DefaultTransport.
 	Transport http.RoundTripper
 	Timeout   time.Duration // of one request; 0 sets no timer, which a simulated clock needs
 	NewKey    func() string // the idempotency key of a charge without one; nil: stripe-go's random keys
 }
 
-// Stripe is a client with the defaults of stripe-go, among them two retries. The retries come
-// without stripe-go's delay. It is safe for concurrent use.
+// Stripe is a client with the defaults of stripe-go, among them two retries. The retries
+// come without stripe-go's delay. It is safe for concurrent use.
 type Stripe struct {
 	key     string
 	newKey  func() string
@@ -59,9 +60,9 @@ type page struct {
 	HasMore bool     `json:"has_more"`
 }
 
-// charge creates and confirms an intent in one call, as Stripe's quickstarts do. key is the
-// idempotency key, or "" for a random one. A decline is a result and is not retried. Any other
-// failure is an error, after which the message is redelivered.
+// charge creates and confirms an intent in one call, as Stripe's quickstarts do. key is
+// the idempotency key, or "" for a random one. A decline is a result and is not retried.
+// Any other failure is an error, after which the message is redelivered.
 func (s *Stripe) charge(ctx context.Context, o order, key string) (payment, error) {
 	if key == "" {
 		key = s.newKey()
@@ -69,7 +70,9 @@ func (s *Stripe) charge(ctx context.Context, o order, key string) (payment, erro
 	var got intent
 	err := s.backend.Call(http.MethodPost, intents, s.key, &stripe.PaymentIntentParams{
 		Params: stripe.Params{Context: ctx, IdempotencyKey: &key},
-		Amount: new(o.amount()), Currency: &o.Currency, Customer: &o.Payment.Customer, PaymentMethod: &o.Payment.Method,
+		Amount: new(
+			o.amount(),
+		), Currency: &o.Currency, Customer: &o.Payment.Customer, PaymentMethod: &o.Payment.Method,
 		Confirm: new(true), OffSession: new(true), Metadata: map[string]string{"orderId": o.ID},
 	}, &got)
 	var declined *stripe.Error
@@ -114,8 +117,8 @@ func (s *Stripe) find(ctx context.Context, o order) (p payment, found bool, err 
 	return payment{}, false, nil
 }
 
-// statusOf maps the status of an intent. An intent that was created and confirmed in one call lacks
-// a payment method only after a decline.
+// statusOf maps the status of an intent. An intent that was created and confirmed in one
+// call lacks a payment method only after a decline.
 func statusOf(s stripe.PaymentIntentStatus) Status {
 	if s == stripe.PaymentIntentStatusSucceeded {
 		return Paid

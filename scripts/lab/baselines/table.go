@@ -6,17 +6,18 @@ import (
 	"slices"
 )
 
-// Table is a table with the partition key "id" and the time-to-live attribute "expiration": what
-// the baselines need of DynamoDB.
+// Table is a table with the partition key "id" and the time-to-live attribute
+// "expiration": what the baselines need of DynamoDB.
 type Table interface {
-	// Get returns the item, or one of length 0 if there is none. It may be stale, like an eventually consistent read.
+	// Get returns the item, or one of length 0 if there is none. It may be stale, like an
+	// eventually consistent read.
 	Get(ctx context.Context, id string) (Item, error)
 
 	// Put writes the item and replaces an existing one.
 	Put(ctx context.Context, item Item) error
 
-	// PutIf writes the item if the condition holds for the existing item, and otherwise returns
-	// *ConditionFailedError.
+	// PutIf writes the item if the condition holds for the existing item, and otherwise
+	// returns *ConditionFailedError.
 	PutIf(ctx context.Context, item Item, c Condition) error
 
 	// Delete removes the item. It returns nil if there is none.
@@ -93,8 +94,8 @@ func Or(of ...Condition) Condition { return Condition{kind: either, of: of} }
 // And holds if all conditions hold. It needs at least one condition.
 func And(of ...Condition) Condition { return Condition{kind: both, of: of} }
 
-// Holds reports whether the condition holds for the existing item; length 0 means that there is
-// none.
+// Holds reports whether the condition holds for the existing item; length 0 means that
+// there is none.
 func (c Condition) Holds(old Item) bool {
 	fails := func(c Condition) bool { return !c.Holds(old) }
 	switch c.kind {

@@ -57,14 +57,15 @@ func TestConcurrentDeliveriesEndTheSameInMemoryAndOnDynamoDB(t *testing.T) {
 				return h.outcome()
 			}
 			if got, want := concurrent(newDynamoDB(t, engine)), concurrent(nil); got != want {
-				t.Errorf("%s, second delivery at step %d: got %q on DynamoDB, want %q as in memory", b.Name, step, got, want)
+				t.Errorf("%s, second delivery at step %d: got %q on DynamoDB, want %q as in memory", b.Name,
+					step, got, want)
 			}
 		}
 	}
 }
 
-// After a lost response the SDK repeats the conditional put, which fails on its own item: the
-// handler takes the message for a duplicate and deletes it.
+// After a lost response the SDK repeats the conditional put, which fails on its own item:
+// the handler takes the message for a duplicate and deletes it.
 func TestALostDynamoDBResponseLosesTheOrderOfMessageIDBefore(t *testing.T) {
 	t.Parallel()
 	engine := dynamodbtest.Open(t)
@@ -85,7 +86,11 @@ func TestALostDynamoDBResponseLosesTheOrderOfMessageIDBefore(t *testing.T) {
 // testTable tests the promises of Table.
 func testTable(t *testing.T, open func(*testing.T) baselines.Table) {
 	t.Helper()
-	item := baselines.Item{baselines.ID: baselines.S("a"), "status": baselines.S("INPROGRESS"), "n": baselines.N(-5)}
+	item := baselines.Item{
+		baselines.ID: baselines.S("a"),
+		"status":     baselines.S("INPROGRESS"),
+		"n":          baselines.N(-5),
+	}
 	for name, test := range map[string]func(*testing.T, baselines.Table){
 		"a put item is readable until it is deleted": func(t *testing.T, table baselines.Table) {
 			t.Helper()
@@ -187,7 +192,8 @@ func TestExpiredItemsStayUntilTheyAreDeleted(t *testing.T) {
 		must(t, table.Put(t.Context(), baselines.Item{baselines.ID: id, baselines.Expiration: expiration}))
 	}
 	must(t, table.Put(t.Context(), baselines.Item{baselines.ID: baselines.S("without expiration")}))
-	wantItem(t, table, "old", baselines.Item{baselines.ID: baselines.S("old"), baselines.Expiration: baselines.N(999)})
+	wantItem(t, table, "old",
+		baselines.Item{baselines.ID: baselines.S("old"), baselines.Expiration: baselines.N(999)})
 	table.Expire(now)
 	for id, want := range map[string]bool{"old": false, "due": true, "young": true, "without expiration": true} {
 		if got, err := table.Get(t.Context(), id); err != nil || (len(got) > 0) != want {

@@ -1,7 +1,7 @@
-// Package guards reads the patches in guards/patches. Each patch removes one guard of the product. A
-// patch is never applied to the tree: it changes copies, and an overlay makes the go command compile
-// those. The package does not know what happens without a guard; the test that a patch names, and the
-// storm, find that out.
+// Package guards reads the patches in guards/patches. Each patch removes one guard of the
+// product. A patch is never applied to the tree: it changes copies, and an overlay makes
+// the go command compile those. The package does not know what happens without a guard;
+// the test that a patch names, and the storm, find that out.
 package guards
 
 import (
@@ -17,7 +17,8 @@ import (
 	"strings"
 )
 
-// Guard is one thing of the product that keeps a promise, and the patch that takes it away.
+// Guard is one thing of the product that keeps a promise, and the patch that takes it
+// away.
 type Guard struct {
 	Name    string // of the patch, without its extension
 	Says    string // what is taken away, and why people do that
@@ -39,8 +40,8 @@ type Catcher struct {
 // lab is the folder of the lab's module, relative to the product's.
 const lab = "scripts/lab"
 
-// Module returns the folder of the module that has the catcher's package, and the package relative to
-// it.
+// Module returns the folder of the module that has the catcher's package, and the package
+// relative to it.
 func (c Catcher) Module(root string) (dir, pkg string) {
 	if inLab, ok := strings.CutPrefix(c.Pkg, "./"+lab+"/"); ok {
 		return filepath.Join(root, lab), "./" + inLab
@@ -48,7 +49,8 @@ func (c Catcher) Module(root string) (dir, pkg string) {
 	return root, c.Pkg
 }
 
-// Search is what catches most patches: it names the broken invariant itself, and tells the shortest history.
+// Search is what catches most patches: it names the broken invariant itself, and tells
+// the shortest history.
 func Search() Catcher { return Catcher{Test: "TestScenario", Pkg: "./scripts/lab/simulation"} }
 
 // Random is the same for what takes more than one or two things to go wrong.
@@ -57,7 +59,8 @@ func Random() Catcher { return Catcher{Test: "TestWorlds", Pkg: "./scripts/lab/s
 // Tells reports whether the catcher names the broken invariant itself.
 func (c Catcher) Tells() bool { return c == Search() || c == Random() }
 
-// String is the test as people look for it, such as `TestStore "bind of another intent is fenced" in ./adapters/dynamodb`.
+// String is the test as people look for it, such as `TestStore "bind of another intent is
+// fenced" in ./adapters/dynamodb`.
 func (c Catcher) String() string {
 	if c.Claim == "" {
 		return c.Test + " in " + c.Pkg
@@ -96,12 +99,14 @@ func (g Guard) CaughtBy() string {
 // ErrUnknown says that no patch has the name that was asked for.
 var ErrUnknown = errors.New("no guard has this name; make break lists them")
 
-// Root returns the root folder of the product's module, also for a caller in the lab's module.
+// Root returns the root folder of the product's module, also for a caller in the lab's
+// module.
 func Root(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "orderonce").Output()
 	root := strings.TrimSpace(string(out))
 	if err != nil || root == "" {
-		return "", fmt.Errorf("go list -m orderonce: %w: run this inside the repository", cmp.Or(err, os.ErrNotExist))
+		return "", fmt.Errorf("go list -m orderonce: %w: run this inside the repository",
+			cmp.Or(err, os.ErrNotExist))
 	}
 	return root, nil
 }
@@ -140,19 +145,29 @@ func Find(root, name string) (Guard, error) {
 	return Guard{}, fmt.Errorf("%q: %w", name, ErrUnknown)
 }
 
-// Parse reads the comment lines before a diff. The second one is "# caught by: I1", or with random worlds instead of the
-// search "# caught by: I1, within 10000 worlds", or with another test
-// `# caught by: I1, by TestStore "bind of another intent is fenced" in ./adapters/dynamodb`. If worlds catch it, the third
-// one is "# needs: 429; a declined card": the kinds of trouble in the shortest story. break --update writes it.
+// Parse reads the comment lines before a diff. The second one is "# caught by: I1", or
+// with random worlds instead of the search "# caught by: I1, within 10000 worlds", or
+// with another test `# caught by: I1, by TestStore "bind of another intent is fenced" in
+// ./adapters/dynamodb`. If worlds catch it, the third one is "# needs: 429; a declined
+// card": the kinds of trouble in the shortest story. break --update writes it.
 func Parse(text string) (Guard, error) {
 	header := regexp.MustCompile(`^# (.+)\n# caught by: (I\d+)` +
 		`(?:, within (\d+) worlds|, by (Test\w+)(?: "([^"]+)")? in (\./\S+))?\n(?:# needs: (.+)\n)?(--- (?s:.*))$`)
 	m := header.FindStringSubmatch(text)
 	if m == nil {
-		return Guard{}, errors.New(`want "# what is taken away", "# caught by: I1" (and where, if not by the search), ` +
-			`"# needs: 429" if worlds catch it, and a diff`)
+		return Guard{}, errors.New(
+			`want "# what is taken away", "# caught by: I1" (and where, if not by the search), ` +
+				`"# needs: 429" if worlds catch it, and a diff`,
+		)
 	}
-	g := Guard{Says: m[1], Promise: m[2], Worlds: m[3], Catcher: Catcher{m[4], m[5], m[6]}, Needs: m[7], Diff: m[8]}
+	g := Guard{
+		Says:    m[1],
+		Promise: m[2],
+		Worlds:  m[3],
+		Catcher: Catcher{m[4], m[5], m[6]},
+		Needs:   m[7],
+		Diff:    m[8],
+	}
 	if g.Needs != "" && g.Catcher.Test != "" {
 		return Guard{}, fmt.Errorf("want no needs beside %s: they are of stories", g.Catcher)
 	}
@@ -194,7 +209,8 @@ func (g Guard) Changes() string {
 	return b.String()
 }
 
-// File is one that a patch changes, or adds: a call that the product does not make needs a place.
+// File is one that a patch changes, or adds: a call that the product does not make needs
+// a place.
 type File struct {
 	Path  string // with slashes, relative to the module's root
 	Added bool
@@ -214,8 +230,9 @@ func (g Guard) Files() (all []File) {
 	return all
 }
 
-// TakeAway applies the patch to copies below dir, and returns the overlay that makes the go command compile those in the place of
-// the module's own files. Dir is the caller's, and empty. An error says that the patch does not apply any more.
+// TakeAway applies the patch to copies below dir, and returns the overlay that makes the
+// go command compile those in the place of the module's own files. Dir is the caller's,
+// and empty. An error says that the patch does not apply any more.
 func (g Guard) TakeAway(ctx context.Context, root, dir string) (overlay string, err error) {
 	replace := map[string]string{}
 	for _, f := range g.Files() {
@@ -230,7 +247,8 @@ func (g Guard) TakeAway(ctx context.Context, root, dir string) (overlay string, 
 	}
 	cmd := exec.CommandContext(ctx, "git", "apply", g.Patch) //nolint:gosec // G204: the path is our own
 	cmd.Dir = dir
-	// Inside a repository git apply skips, in silence, what lies outside the current folder.
+	// Inside a repository git apply skips, in silence, what lies outside the current
+	// folder.
 	cmd.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("the patch %s does not apply any more: %w\n%s", g.Name, err, out)

@@ -53,7 +53,11 @@ func TestEveryPatchAppliesAndNamesAnInvariant(t *testing.T) {
 				t.Errorf("docs/design.md has no %q", g.Promise)
 			}
 			if g.Catcher.Tells() != (g.Needs != "") {
-				t.Errorf("needs %q, caught by %s: what worlds catch says what it needs, and nothing else does", g.Needs, g.CaughtBy())
+				t.Errorf(
+					"needs %q, caught by %s: what worlds catch says what it needs, and nothing else does",
+					g.Needs,
+					g.CaughtBy(),
+				)
 			}
 			if g.Catcher.Tells() && !slices.Contains(simulation.Invariants(), simulation.Invariant(g.Promise)) {
 				t.Errorf("no world sees %q", g.Promise)
@@ -70,7 +74,8 @@ func TestFind(t *testing.T) {
 			t.Errorf("got %+v, %v, want %+v", got, err, want)
 		}
 	}
-	if _, err := guards.Find(root, "nope"); !errors.Is(err, guards.ErrUnknown) || !strings.Contains(err.Error(), `"nope"`) {
+	if _, err := guards.Find(root, "nope"); !errors.Is(err, guards.ErrUnknown) ||
+		!strings.Contains(err.Error(), `"nope"`) {
 		t.Errorf("got %v, want %v with the name", err, guards.ErrUnknown)
 	}
 	if none, err := guards.All(t.TempDir()); err != nil || len(none) > 0 {
@@ -89,7 +94,8 @@ func TestAPatchThatDoesNotApplySaysSo(t *testing.T) {
 	gone := all[0]
 	gone.Diff = "--- a/gone.go\n+++ b/gone.go\n"
 	for name, g := range map[string]guards.Guard{"other lines": stale, "no such file": gone} {
-		if _, err := g.TakeAway(t.Context(), root, t.TempDir()); err == nil || !strings.Contains(err.Error(), "does not apply any more") {
+		if _, err := g.TakeAway(t.Context(), root, t.TempDir()); err == nil ||
+			!strings.Contains(err.Error(), "does not apply any more") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -168,7 +174,9 @@ func TestAPatchIsToldWhatItNeeds(t *testing.T) {
 
 func TestAPatchMayAddAFile(t *testing.T) {
 	t.Parallel()
-	g := guards.Guard{Diff: "--- a/x.go\n+++ b/x.go\n@@ -1 +1 @@\n-1\n+2\n--- /dev/null\n+++ b/y.go\n@@ -0,0 +1 @@\n+3\n"}
+	g := guards.Guard{
+		Diff: "--- a/x.go\n+++ b/x.go\n@@ -1 +1 @@\n-1\n+2\n--- /dev/null\n+++ b/y.go\n@@ -0,0 +1 @@\n+3\n",
+	}
 	if d := cmp.Diff(g.Files(), []guards.File{{Path: "x.go"}, {Path: "y.go", Added: true}}); d != "" {
 		t.Errorf("(-got +want):\n%s", d)
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Every returns a function that prints a line to out, at most one in each interval, and the first
-// one after an interval. It is safe for concurrent use.
+// Every returns a function that prints a line to out, at most one in each interval, and
+// the first one after an interval. It is safe for concurrent use.
 func Every(interval time.Duration, out io.Writer, now func() time.Time) func(format string, args ...any) {
 	var mu sync.Mutex
 	last := now()

@@ -42,7 +42,8 @@ func read(out []byte, c guards.Catcher) verdict {
 				continue
 			}
 			v.told += e.Output
-			// A panic elsewhere than in the test's own goroutine ends the process before the test is said to have failed.
+			// A panic elsewhere than in the test's own goroutine ends the process before
+			// the test is said to have failed.
 			v.failed = v.failed || itself && strings.HasPrefix(e.Output, "panic: ")
 		case "run":
 			v.ran = v.ran || itself
@@ -65,8 +66,13 @@ type needsError struct{ guard, got, want string }
 
 // Error says what is right, and how to write it.
 func (e *needsError) Error() string {
-	return fmt.Sprintf("without %s, the shortest story needs %q; the patch says %q: go -C scripts/lab run ./guards/break --update %s",
-		e.guard, e.got, e.want, e.guard)
+	return fmt.Sprintf(
+		"without %s, the shortest story needs %q; the patch says %q: go -C scripts/lab run ./guards/break --update %s",
+		e.guard,
+		e.got,
+		e.want,
+		e.guard,
+	)
 }
 
 // judge says whether the guard was missed, and for the right reason.
@@ -80,13 +86,16 @@ func judge(g guards.Guard, v verdict) (story string, err error) {
 	case !v.ran:
 		return "", fmt.Errorf("there is no %s any more, which %s names:\n%s%s", g.Catcher, g.Name, v.told, v.all)
 	case !v.failed:
-		return "", fmt.Errorf("%w: without %s, %s passed: it sees too little, or the guard is not needed", errNotCaught, g.Name, g.Catcher)
+		return "", fmt.Errorf("%w: without %s, %s passed: it sees too little, or the guard is not needed",
+			errNotCaught, g.Name, g.Catcher)
 	case !g.Catcher.Tells():
 		return fmt.Sprintf("%s:\n%s", g.Catcher, brief(v.told)), nil
 	case broken == nil:
 		return "", fmt.Errorf("without %s the search itself failed:\n%s", g.Name, v.told)
 	case broken[1] != g.Promise:
-		return told(v.told), fmt.Errorf("without %s, %s was broken; the patch expects %s", g.Name, broken[1], g.Promise)
+		return told(
+			v.told,
+		), fmt.Errorf("without %s, %s was broken; the patch expects %s", g.Name, broken[1], g.Promise)
 	}
 	if got := needs(v.told); got != g.Needs {
 		return told(v.told), &needsError{guard: g.Name, got: got, want: g.Needs}
@@ -120,13 +129,15 @@ const (
 	mostWidth = 160
 )
 
-// brief is the beginning of what a test told: what was wrong, without the stacks of a panic.
+// brief is the beginning of what a test told: what was wrong, without the stacks of a
+// panic.
 func brief(out string) string {
 	out, _, _ = strings.Cut(out, "\n\ngoroutine ")
 	var kept []string
 	for line := range strings.Lines(out) {
 		line = strings.TrimRight(line, "\n ")
-		noise := line == "" || strings.HasPrefix(line, "=== ") || strings.HasPrefix(strings.TrimLeft(line, " "), "--- ")
+		noise := line == "" || strings.HasPrefix(line, "=== ") ||
+			strings.HasPrefix(strings.TrimLeft(line, " "), "--- ")
 		if noise {
 			continue
 		}

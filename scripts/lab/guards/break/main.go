@@ -1,10 +1,12 @@
-// Command break takes one guard of the product away, lets package prove search for what that costs, and prints the history
-// of the broken promise. What no small world can see, such as a panic that takes a batch along or a condition inside a
-// DynamoDB expression, is left to the test that the patch names, and its message is printed. The product knows nothing of
-// it: a guard is a patch, applied to copies and put over the module by `go test -overlay`. Nothing in the tree changes.
+// Command break takes one guard of the product away, lets package prove search for what
+// that costs, and prints the history of the broken promise. What no small world can see,
+// such as a panic that takes a batch along or a condition inside a DynamoDB expression,
+// is left to the test that the patch names, and its message is printed. The product knows
+// nothing of it: a guard is a patch, applied to copies and put over the module by `go
+// test -overlay`. Nothing in the tree changes.
 //
-// It fails if nothing was broken without the guard, or another promise than the patch says: then either the guard or its
-// patch is out of date.
+// It fails if nothing was broken without the guard, or another promise than the patch
+// says: then either the guard or its patch is out of date.
 package main
 
 import (
@@ -101,7 +103,10 @@ func show(ctx context.Context, out io.Writer, root string, g guards.Guard) error
 	}
 	story, err := take(ctx, root, g)
 	if err == nil {
-		story += fmt.Sprintf("\nCaught, as expected: %s is broken. Nothing was changed: the patch was applied to copies.\n", g.Promise)
+		story += fmt.Sprintf(
+			"\nCaught, as expected: %s is broken. Nothing was changed: the patch was applied to copies.\n",
+			g.Promise,
+		)
 	}
 	_, writeErr := io.WriteString(out, story)
 	return errors.Join(err, writeErr)

@@ -97,7 +97,8 @@ func TestWithoutANameEveryGuardIsListed(t *testing.T) {
 
 func TestAnUnknownGuardIsAnError(t *testing.T) {
 	t.Parallel()
-	if err := run(t.Context(), new(strings.Builder), "nope", false); err == nil || !strings.Contains(err.Error(), `"nope"`) {
+	if err := run(t.Context(), new(strings.Builder), "nope", false); err == nil ||
+		!strings.Contains(err.Error(), `"nope"`) {
 		t.Errorf("got %v, want an error that names it", err)
 	}
 }
@@ -126,13 +127,25 @@ func TestOnlyTheExpectedInvariantIsASuccess(t *testing.T) {
 		story   string
 		wantErr string
 	}{
-		"caught":               {ran(printed) + failed, story, ""},
-		"not caught":           {ran("ok\n") + jsonLine("pass", "TestScenario", ""), "", "NOT CAUGHT"},
-		"does not compile":     {`{"Action":"fail","FailedBuild":"orderonce/domain/order"}` + "\n", "", "does not compile any more"},
-		"no such test":         {jsonLine("output", "", "testing: warning: no tests to run\n"), "", "there is no TestScenario in"},
+		"caught":     {ran(printed) + failed, story, ""},
+		"not caught": {ran("ok\n") + jsonLine("pass", "TestScenario", ""), "", "NOT CAUGHT"},
+		"does not compile": {
+			`{"Action":"fail","FailedBuild":"orderonce/domain/order"}` + "\n",
+			"",
+			"does not compile any more",
+		},
+		"no such test": {
+			jsonLine("output", "", "testing: warning: no tests to run\n"),
+			"",
+			"there is no TestScenario in",
+		},
 		"the module is broken": {"go: no go.mod\n", "", "go: no go.mod"},
 		"the search panicked":  {ran("panic: oh\n"), "", "the search itself failed:\npanic: oh"},
-		"caught by another":    {ran(instead("I4", printed)) + failed, instead("I4", story), "I4 was broken; the patch expects I1"},
+		"caught by another": {
+			ran(instead("I4", printed)) + failed,
+			instead("I4", story),
+			"I4 was broken; the patch expects I1",
+		},
 		"it needs something else": {
 			ran(strings.ReplaceAll(printed, "429", "503")) + failed, strings.ReplaceAll(story, "429", "503"),
 			`needs "503"; the patch says "429"`,
@@ -153,17 +166,38 @@ func TestATestCatchesOnlyByFailingItself(t *testing.T) {
 	t.Parallel()
 	const itself, other = "TestStore/bind_of_another_intent", "TestStore/finish"
 	ran := jsonLine("run", "TestStore", "") + jsonLine("run", itself, "")
-	message := jsonLine("output", itself, "=== RUN   "+itself+"\n") + jsonLine("output", itself, "    store.go:4: got <nil>\n") +
+	message := jsonLine("output", itself,
+		"=== RUN   "+itself+"\n") + jsonLine("output", itself, "    store.go:4: got <nil>\n") +
 		jsonLine("output", itself, "    --- FAIL: "+itself+" (0.0s)\n")
 	outer := func(action, output string) string { return jsonLine(action, "TestStore", output) }
 	inner := func(action, output string) string { return jsonLine(action, itself, output) }
 	const says = "TestStore \"bind of another intent\" in ./adapters/dynamodb:\n"
 	tests := map[string]struct{ out, story, wantErr string }{
-		"it fails":                      {ran + message + inner("fail", "") + outer("fail", ""), says + "    store.go:4: got <nil>\n", ""},
-		"it panics in another place":    {ran + inner("output", "panic: oh\n\ngoroutine 1 [running]:\nmain.go:1\n"), says + "panic: oh\n", ""},
-		"another one fails":             {ran + message + inner("pass", "") + jsonLine("fail", other, "") + outer("fail", ""), "", "NOT CAUGHT"},
-		"it is not there any more":      {outer("run", "") + outer("pass", ""), "", `there is no TestStore "bind of another intent"`},
-		"what it needs is not here":     {outer("run", "") + outer("output", "no engine: make engine\n") + outer("skip", ""), "", "no engine: "},
+		"it fails": {
+			ran + message + inner("fail", "") + outer("fail", ""),
+			says + "    store.go:4: got <nil>\n",
+			"",
+		},
+		"it panics in another place": {
+			ran + inner("output", "panic: oh\n\ngoroutine 1 [running]:\nmain.go:1\n"),
+			says + "panic: oh\n",
+			"",
+		},
+		"another one fails": {
+			ran + message + inner("pass", "") + jsonLine("fail", other, "") + outer("fail", ""),
+			"",
+			"NOT CAUGHT",
+		},
+		"it is not there any more": {
+			outer("run", "") + outer("pass", ""),
+			"",
+			`there is no TestStore "bind of another intent"`,
+		},
+		"what it needs is not here": {
+			outer("run", "") + outer("output", "no engine: make engine\n") + outer("skip", ""),
+			"",
+			"no engine: ",
+		},
 		"it is skipped":                 {ran + inner("skip", ""), "", errSkipped.Error()},
 		"what it needs cannot be begun": {outer("run", "") + outer("fail", ""), "", "there is no TestStore"},
 	}
@@ -193,7 +227,8 @@ func TestALongMessageIsCut(t *testing.T) {
 	t.Parallel()
 	got := brief(strings.Repeat(strings.Repeat("x", 2*mostWidth)+"\n", mostLines+3))
 	lines := strings.Split(strings.TrimSpace(got), "\n")
-	if len(lines) != mostLines+1 || lines[0] != strings.Repeat("x", mostWidth)+" ..." || lines[mostLines] != "    and 3 lines more" {
+	if len(lines) != mostLines+1 || lines[0] != strings.Repeat("x", mostWidth)+" ..." ||
+		lines[mostLines] != "    and 3 lines more" {
 		t.Errorf("got\n%s", got)
 	}
 }

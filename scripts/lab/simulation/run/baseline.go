@@ -10,8 +10,8 @@ import (
 	"orderonce/scripts/lab/simulation"
 )
 
-// searchBaseline runs a baseline in random worlds until one breaks the invariant, or any invariant
-// if it is "".
+// searchBaseline runs a baseline in random worlds until one breaks the invariant, or any
+// invariant if it is "".
 func searchBaseline(b baselines.Baseline, invariant simulation.Invariant, worlds int) simulation.Report {
 	draw := simulation.Draw{
 		Seed: 1, Worlds: worlds, Only: invariant, Change: func(c *simulation.Case) { *c = baselineCase(b, *c) },
@@ -19,8 +19,8 @@ func searchBaseline(b baselines.Baseline, invariant simulation.Invariant, worlds
 	return draw.Run(nil)
 }
 
-// baselineCase removes from a case what only the product's table can have. Stripe keeps its
-// documented promises.
+// baselineCase removes from a case what only the product's table can have. Stripe keeps
+// its documented promises.
 func baselineCase(b baselines.Baseline, c simulation.Case) simulation.Case {
 	c.People, c.Mistake, c.Releases, c.Adapter = false, false, false, false
 	c.Clocks, c.KeyLife, c.Batch, c.ListLag = nil, 0, 0, 0
@@ -52,8 +52,8 @@ func (c *consumer) Consume(w *simulation.Worker, messageID, body string) error {
 	return c.Handle(context.Background(), env, baselines.Message{ID: messageID, Body: body})
 }
 
-// Done implements simulation.Consumer: it reports whether the baseline's row says that the order is
-// paid.
+// Done implements simulation.Consumer: it reports whether the baseline's row says that
+// the order is paid.
 func (c *consumer) Done(id order.ID) bool {
 	s, err := baselines.StatusOf(context.Background(), &c.table, string(id))
 	return err == nil && s == baselines.Paid

@@ -1,6 +1,6 @@
-// Command run is `make prove`. It searches every schedule of a bounded world, runs a million random
-// worlds, and prints what happened in them and the shortest history that breaks an invariant, if
-// there is one. With --replay it prints one history again.
+// Command run is `make prove`. It searches every schedule of a bounded world, runs a
+// million random worlds, and prints what happened in them and the shortest history that
+// breaks an invariant, if there is one. With --replay it prints one history again.
 package main
 
 import (
@@ -132,7 +132,8 @@ func replay(out io.Writer, o options) error {
 	return err
 }
 
-// replayed returns the history of a seed such as 42, or of a schedule such as pairs/7/000100.
+// replayed returns the history of a seed such as 42, or of a schedule such as
+// pairs/7/000100.
 func replayed(name string) (simulation.History, *simulation.Finding, error) {
 	if search, schedule, ok := strings.Cut(name, "/"); ok {
 		return simulation.ReplaySchedule(search, schedule)
@@ -164,7 +165,8 @@ func printTables(out io.Writer, most int, r simulation.Report, searched, all tim
 	for _, c := range r.Tally.Unusual() {
 		t.AppendRow(table.Row{c.What, c.Times})
 	}
-	_, _ = fmt.Fprintf(out, "%s\n%.0f s, of which %.0f s for the schedules\n", t.Render(), all.Seconds(), searched.Seconds())
+	_, _ = fmt.Fprintf(out, "%s\n%.0f s, of which %.0f s for the schedules\n", t.Render(), all.Seconds(),
+		searched.Seconds())
 }
 
 func newTable(header ...any) table.Writer { //nolint:ireturn // as the library has it

@@ -22,11 +22,13 @@ func TestASeedAndAScheduleAreReplayed(t *testing.T) {
 	for replay, want := range map[string]string{"42": "0 violations", "pairs/0/01": "0 violations"} {
 		var out bytes.Buffer
 		err := run(&out, new(bytes.Buffer), options{Replay: replay})
-		if err != nil || !strings.Contains(out.String(), want) || !strings.Contains(out.String(), "delivers message 1") {
+		if err != nil || !strings.Contains(out.String(), want) ||
+			!strings.Contains(out.String(), "delivers message 1") {
 			t.Errorf("%s: %v\n%s", replay, err, out.String())
 		}
 	}
-	if err := run(new(bytes.Buffer), new(bytes.Buffer), options{Replay: "nope"}); err == nil || !strings.Contains(err.Error(), `"nope"`) {
+	if err := run(new(bytes.Buffer), new(bytes.Buffer), options{Replay: "nope"}); err == nil ||
+		!strings.Contains(err.Error(), `"nope"`) {
 		t.Errorf("got %v, want an error that names it", err)
 	}
 }
@@ -115,7 +117,8 @@ func TestThePageHasThreeStoriesAndTheFullPageHasAll(t *testing.T) {
 	if _, got, _ := strings.Cut(read(t, page), "\n\nthe figures\n\nthe bugs\n\n"); got != three {
 		t.Errorf("proof.md: (-got +want)\n%s", cmp.Diff(got, three))
 	}
-	if got := read(t, full); !strings.Contains(got, "the baselines\n") || !strings.HasSuffix(got, "### fence\n\nAbout fence.\n\nI1 broken\n") {
+	if got := read(t, full); !strings.Contains(got, "the baselines\n") ||
+		!strings.HasSuffix(got, "### fence\n\nAbout fence.\n\nI1 broken\n") {
 		t.Errorf("proof-full.md lacks the baselines or the last story:\n%s", got)
 	}
 	r.stories = r.stories[1:]
@@ -141,7 +144,8 @@ func TestEveryBaselineHasARowAndAStory(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, b := range baselines.All() {
-		if row := "| " + b.Name + " | " + b.Does + " | I1 | "; !strings.Contains(table, row) || stories[i].name != b.Name {
+		if row := "| " + b.Name + " | " + b.Does + " | I1 | "; !strings.Contains(table, row) ||
+			stories[i].name != b.Name {
 			t.Errorf("%s lacks a row in the table, or a story:\n%s", b.Name, table)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"orderonce/scripts/lab/simulation"
 )
 
-// showBugs prints which faults each planted bug needs, which bugs the simulation cannot find, and
-// which faults no planted bug needs.
+// showBugs prints which faults each planted bug needs, which bugs the simulation cannot
+// find, and which faults no planted bug needs.
 func showBugs(out io.Writer, all []guards.Guard, r simulation.Report) error {
 	seen, unseen := split(all)
 	t := newWideTable("planted bug", "breaks", "faults that it needs")
@@ -24,7 +24,8 @@ func showBugs(out io.Writer, all []guards.Guard, r simulation.Report) error {
 	for _, g := range unseen {
 		u.AppendRow(table.Row{g.Name, g.Promise, g.Catcher})
 	}
-	_, err := fmt.Fprintf(out, "%s\n%s\n%d planted bugs: the simulation finds %d, named tests find %d (make break GUARD=NAME shows one)\n",
+	_, err := fmt.Fprintf(out,
+		"%s\n%s\n%d planted bugs: the simulation finds %d, named tests find %d (make break GUARD=NAME shows one)\n",
 		t.Render(), u.Render(), len(all), len(seen), len(unseen))
 	if spare := unneeded(seen, r); err == nil && len(spare) > 0 {
 		_, err = fmt.Fprintf(out, "faults that no planted bug needs: %s\n", strings.Join(spare, "; "))
@@ -44,7 +45,8 @@ func split(all []guards.Guard) (seen, unseen []guards.Guard) {
 	return seen, unseen
 }
 
-// unneeded returns the faults of a run without which every planted bug would still be found.
+// unneeded returns the faults of a run without which every planted bug would still be
+// found.
 func unneeded(seen []guards.Guard, r simulation.Report) (kinds []string) {
 	for _, c := range r.Tally.Unusual() {
 		if !slices.ContainsFunc(seen, func(g guards.Guard) bool { return needs(g, c.What) }) {
