@@ -70,9 +70,8 @@ func (s *Stripe) charge(ctx context.Context, o order, key string) (payment, erro
 	var got intent
 	err := s.backend.Call(http.MethodPost, intents, s.key, &stripe.PaymentIntentParams{
 		Params: stripe.Params{Context: ctx, IdempotencyKey: &key},
-		Amount: new(
-			o.amount(),
-		), Currency: &o.Currency, Customer: &o.Payment.Customer, PaymentMethod: &o.Payment.Method,
+		Amount: new(o.amount()), Currency: &o.Currency,
+		Customer: &o.Payment.Customer, PaymentMethod: &o.Payment.Method,
 		Confirm: new(true), OffSession: new(true), Metadata: map[string]string{"orderId": o.ID},
 	}, &got)
 	var declined *stripe.Error

@@ -116,12 +116,9 @@ func respondToUpdate(body []byte) (status int, response string) {
 	case !strings.HasPrefix(u.UpdateExpression, "SET #status = :open"): // not Begin
 		return unknown(u.UpdateExpression)
 	case strings.HasPrefix(id, settledPrefix):
+		row := rowOf(id, u.ExpressionAttributeValues, settledRow)
 		return http.StatusBadRequest, `{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException",` +
-			`"message":"The conditional request failed","Item":` + rowOf(
-			id,
-			u.ExpressionAttributeValues,
-			settledRow,
-		) + `}`
+			`"message":"The conditional request failed","Item":` + row + `}`
 	}
 	return http.StatusOK, `{"Attributes":` + rowOf(id, u.ExpressionAttributeValues, begunRow) + `}`
 }
@@ -142,9 +139,8 @@ func rowOf(id string, v values, form string) string {
 
 func unknown(what string) (status int, response string) {
 	message, _ := json.Marshal("unsupported: " + what) // a string
-	return http.StatusBadRequest, `{"__type":"com.amazonaws.dynamodb.v20120810#ValidationException","message":` + string(
-		message,
-	) + `}`
+	return http.StatusBadRequest,
+		`{"__type":"com.amazonaws.dynamodb.v20120810#ValidationException","message":` + string(message) + `}`
 }
 
 // serveStripe responds to Prepare and Confirm. The id of an intent contains the id of its

@@ -36,10 +36,8 @@ func start(t *testing.T) (*backends, *dynamodb.Store, *stripe.Payments) {
 		}
 	})
 	config := dynamodbtest.Config(b.dynamodbURL, func(string) string { return "" })
-	return b, dynamodb.New(
-		config,
-		"orders",
-	), stripe.New(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: b.stripeURL})
+	store := dynamodb.New(config, "orders")
+	return b, store, stripe.New(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: b.stripeURL})
 }
 
 func newOrder(t *testing.T, id string) order.Order {

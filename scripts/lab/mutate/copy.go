@@ -76,8 +76,7 @@ func TestMutationControl(t *testing.T) {
 func controls(pkg string) map[place]string {
 	at := func(name string) place {
 		return place{
-			path.Join(pkg, control),
-			"ARITHMETIC_BASE",
+			path.Join(pkg, control), "ARITHMETIC_BASE",
 			"func " + name + "(n int) int { return n " + mark + "+ 1 }",
 		}
 	}

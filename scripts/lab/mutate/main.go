@@ -48,11 +48,7 @@ type arguments struct {
 // packages returns the packages of the product.
 func packages() []string {
 	return []string{
-		"./domain/order",
-		"./adapters/sqs",
-		"./adapters/stripe",
-		"./adapters/dynamodb",
-		"./functions/order",
+		"./domain/order", "./adapters/sqs", "./adapters/stripe", "./adapters/dynamodb", "./functions/order",
 	}
 }
 

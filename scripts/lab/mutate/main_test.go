@@ -184,8 +184,7 @@ func TestJudge(t *testing.T) {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			other := survivor{
-				place{"adapters/sqs/b.go", "INVERT_LOGICAL", "elsewhere"},
-				"so",
+				place{"adapters/sqs/b.go", "INVERT_LOGICAL", "elsewhere"}, "so",
 			} // of another package: ignored
 			r := judge("domain/order", tt.mutants, append(tt.known, other))
 			if r.efficacy() != tt.efficacy || r.coverage() != tt.coverage {

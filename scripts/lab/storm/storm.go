@@ -177,9 +177,8 @@ func (a arguments) handlers(ctx context.Context) ([]run.Handler, error) {
 	if a.Only == productName || a.Baselines == 0 {
 		return []run.Handler{product()}, nil
 	}
-	all := append(
-		[]run.Handler{product()},
-		baselineHandlers("./storm/baseline", filepath.Join(a.Dir, "baselines"))...)
+	folder := filepath.Join(a.Dir, "baselines")
+	all := append([]run.Handler{product()}, baselineHandlers("./storm/baseline", folder)...)
 	if ts, err := powertools(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	} else {
@@ -227,13 +226,13 @@ func withoutGuard(ctx context.Context, name string) (run.Handler, error) {
 		return run.Handler{}, err
 	}
 	h := product()
-	h.Does = "without " + name + ": " + guard.Says
+	h.Does = "without " + name + ": " + guard.Summary
 	h.Build = func(ctx context.Context, dir string) (binary, next string, err error) {
 		copies, err := filepath.Abs(filepath.Join(dir, "without"))
 		if err := errors.Join(err, os.RemoveAll(copies), os.MkdirAll(copies, 0o700)); err != nil {
 			return "", "", err
 		}
-		overlay, err := guard.TakeAway(ctx, root, copies)
+		overlay, err := guard.Remove(ctx, root, copies)
 		if err != nil {
 			return "", "", err
 		}

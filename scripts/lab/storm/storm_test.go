@@ -53,8 +53,7 @@ func TestPage(t *testing.T) {
 	}
 	for _, want := range []string{
 		"| orderonce | 980 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 980 | 2900 |\n",
-		"| other | 490 | 49 | 0 | 10 | 0 | 0 | 0 | 0 | 480 | 50 |\n",
-		"| I9 | parked | 1 |\n",
+		"| other | 490 | 49 | 0 | 10 | 0 | 0 | 0 | 0 | 480 | 50 |\n", "| I9 | parked | 1 |\n",
 		"The run took 1m30s, 2m0s of CPU time, and at most 5 MiB of memory in all processes.\n",
 		"--seed=9 --orders=1000 --baselines=500 --kills=500 --duplicates=0.3 --instances=16 --fifo --docs=../../docs",
 	} {
@@ -111,11 +110,7 @@ func TestBaselinesGetASmallerStorm(t *testing.T) {
 		baseline.Kills != 25 {
 		t.Errorf(
 			"got %d orders and %d kills for the product, %d and %d for a baseline; want 10000, 500, 500 and 25",
-			product.Workload.Orders,
-			product.Kills,
-			baseline.Workload.Orders,
-			baseline.Kills,
-		)
+			product.Workload.Orders, product.Kills, baseline.Workload.Orders, baseline.Kills)
 	}
 }
 

@@ -45,9 +45,9 @@ func TestABaselineThatIsNotCaughtIsAnError(t *testing.T) {
 func TestEveryPlantedBugIsListedWithItsNeedsOrItsTest(t *testing.T) {
 	t.Parallel()
 	all := []guards.Guard{
-		{Name: "one", Promise: "I1", Catcher: guards.Search(), Needs: "429; action denied: dynamodb:PutItem"},
-		{Name: "two", Promise: "I4", Catcher: guards.Random(), Worlds: "99", Needs: "nothing unusual"},
-		{Name: "three", Promise: "I8", Catcher: guards.Catcher{Test: "TestRows", Pkg: "./x"}},
+		{Name: "one", Invariant: "I1", Catcher: guards.Search(), Needs: "429; action denied: dynamodb:PutItem"},
+		{Name: "two", Invariant: "I4", Catcher: guards.Random(), Worlds: "99", Needs: "nothing unusual"},
+		{Name: "three", Invariant: "I8", Catcher: guards.Catcher{Test: "TestRows", Pkg: "./x"}},
 	}
 	r := simulation.Report{Tally: simulation.Tally{
 		Faults: map[simulation.Fault]int{"429": 3, "503": 2}, Events: map[string]int{"action denied": 1},

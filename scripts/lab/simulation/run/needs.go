@@ -18,11 +18,11 @@ func showBugs(out io.Writer, all []guards.Guard, r simulation.Report) error {
 	seen, unseen := split(all)
 	t := newWideTable("planted bug", "breaks", "faults that it needs")
 	for _, g := range seen {
-		t.AppendRow(table.Row{g.Name, g.Promise, g.Needs})
+		t.AppendRow(table.Row{g.Name, g.Invariant, g.Needs})
 	}
 	u := newWideTable("planted bug outside the simulation", "breaks", "the test that finds it")
 	for _, g := range unseen {
-		u.AppendRow(table.Row{g.Name, g.Promise, g.Catcher})
+		u.AppendRow(table.Row{g.Name, g.Invariant, g.Catcher})
 	}
 	_, err := fmt.Fprintf(out,
 		"%s\n%s\n%d planted bugs: the simulation finds %d, named tests find %d (make break GUARD=NAME shows one)\n",
@@ -36,7 +36,7 @@ func showBugs(out io.Writer, all []guards.Guard, r simulation.Report) error {
 // split separates the bugs that the simulation finds from those that a named test finds.
 func split(all []guards.Guard) (seen, unseen []guards.Guard) {
 	for _, g := range all {
-		if g.Catcher.Tells() {
+		if g.Catcher.IsSimulation() {
 			seen = append(seen, g)
 		} else {
 			unseen = append(unseen, g)

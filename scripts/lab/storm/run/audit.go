@@ -13,11 +13,12 @@ import (
 	"orderonce/scripts/local/system"
 )
 
-// Count is the result of a storm. Fields count orders unless they say otherwise.
+// Count is the result of a storm. Fields count orders unless they say otherwise. A charge of an
+// invalid order counts as WrongAmount.
 type Count struct {
 	Orders, Messages int // of the workload; Orders without the invalid ones
 	ChargedTwice     int // or more often
-	WrongAmount      int // charged an amount that was not sent or differs from the row or an earlier charge, or an invalid order was charged
+	WrongAmount      int // the amount was not sent, or differs from the row or an earlier charge
 	Lost             int // not settled, and no message is left
 	Stuck            int // not settled after all retries, and a message is left
 	ConflictLost     int // a conflicting duplicate was deleted, neither charged nor parked

@@ -61,13 +61,12 @@ func (e *end) settle(m run.Message) {
 		e.t.Fatal(err)
 	}
 	intent := "pi_" + m.OrderID
-	e.Rows = append(
-		e.Rows,
-		run.Row{OrderID: m.OrderID, Settled: true, Status: m.Want, Amount: m.Total.Amount, Record: &order.Record{
-			OrderID: o.ID(), Total: o.Total(), Fingerprint: o.Fingerprint(), Status: m.Want, Intent: order.IntentID(intent), Seq: 1,
-			Events: []order.Event{{Seq: 1, From: order.Open, To: m.Want}},
-		}},
-	)
+	record := order.Record{
+		OrderID: o.ID(), Total: o.Total(), Fingerprint: o.Fingerprint(), Status: m.Want,
+		Intent: order.IntentID(intent), Seq: 1, Events: []order.Event{{Seq: 1, From: order.Open, To: m.Want}},
+	}
+	row := run.Row{OrderID: m.OrderID, Settled: true, Status: m.Want, Amount: m.Total.Amount, Record: &record}
+	e.Rows = append(e.Rows, row)
 	at := stripetest.Intent{
 		Status:    stripetest.StatusRequiresPaymentMethod,
 		LastError: &stripetest.Error{Code: "card_declined"},

@@ -20,18 +20,10 @@ type Message struct {
 // Messages returns the messages of an order.
 func (s Workload) Messages(n int) (all []Message) {
 	for _, m := range s.messages(n) {
-		all = append(
-			all,
-			Message{
-				m.name(),
-				orderID(m.order),
-				m.body,
-				m.content == invalid,
-				m.content == conflicting,
-				m.total,
-				m.want,
-			},
-		)
+		all = append(all, Message{
+			m.name(), orderID(m.order), m.body, m.content == invalid, m.content == conflicting, m.total,
+			m.want,
+		})
 	}
 	return all
 }

@@ -33,49 +33,36 @@ type weightedFault[F any] struct {
 
 // dynamoDBProfiles returns the fault profiles of DynamoDB.
 func dynamoDBProfiles() []profile[dynamodbtest.Fault] {
+	type faults = []weightedFault[dynamodbtest.Fault]
 	of := func(share float64, kind dynamodbtest.Kind) weightedFault[dynamodbtest.Fault] {
 		return weightedFault[dynamodbtest.Fault]{share, dynamodbtest.Fault{Kind: kind, Times: 1}}
 	}
 	slow := func(share float64, delay time.Duration) weightedFault[dynamodbtest.Fault] {
 		return weightedFault[dynamodbtest.Fault]{
-			share,
-			dynamodbtest.Fault{Kind: dynamodbtest.Slow, Delay: delay, Times: 1},
+			share, dynamodbtest.Fault{Kind: dynamodbtest.Slow, Delay: delay, Times: 1},
 		}
 	}
 	return []profile[dynamodbtest.Fault]{
 		{"DynamoDB healthy", nil},
-		{"DynamoDB throttling", []weightedFault[dynamodbtest.Fault]{
-			of(
-				0.15,
-				dynamodbtest.ThroughputExceeded,
-			), of(0.1, dynamodbtest.Throttled), of(0.05, dynamodbtest.RequestLimitExceeded),
+		{"DynamoDB throttling", faults{
+			of(0.15, dynamodbtest.ThroughputExceeded), of(0.1, dynamodbtest.Throttled),
+			of(0.05, dynamodbtest.RequestLimitExceeded),
 		}},
-		{"DynamoDB errors", []weightedFault[dynamodbtest.Fault]{
+		{"DynamoDB errors", faults{
 			of(0.1, dynamodbtest.InternalError), of(0.05, dynamodbtest.InternalErrorAfter),
 			of(0.05, dynamodbtest.TransactionConflict), of(0.02, dynamodbtest.TransactionInProgress),
 		}},
-		{
-			"DynamoDB lost responses",
-			[]weightedFault[dynamodbtest.Fault]{of(0.1, dynamodbtest.LoseBefore), of(0.1, dynamodbtest.LoseAfter)},
-		},
-		{
-			"DynamoDB latency",
-			[]weightedFault[dynamodbtest.Fault]{slow(0.2, 40*time.Millisecond), slow(0.02, time.Second)},
-		},
-		{"DynamoDB late arrivals", []weightedFault[dynamodbtest.Fault]{slow(0.02, longDelay)}},
-		{
-			"DynamoDB brownout",
-			[]weightedFault[dynamodbtest.Fault]{of(0.3, dynamodbtest.InternalError), slow(0.4, 200*time.Millisecond)},
-		},
-		{
-			"DynamoDB outage",
-			[]weightedFault[dynamodbtest.Fault]{of(0.7, dynamodbtest.InternalError), of(0.3, dynamodbtest.LoseBefore)},
-		},
+		{"DynamoDB lost responses", faults{of(0.1, dynamodbtest.LoseBefore), of(0.1, dynamodbtest.LoseAfter)}},
+		{"DynamoDB latency", faults{slow(0.2, 40*time.Millisecond), slow(0.02, time.Second)}},
+		{"DynamoDB late arrivals", faults{slow(0.02, longDelay)}},
+		{"DynamoDB brownout", faults{of(0.3, dynamodbtest.InternalError), slow(0.4, 200*time.Millisecond)}},
+		{"DynamoDB outage", faults{of(0.7, dynamodbtest.InternalError), of(0.3, dynamodbtest.LoseBefore)}},
 	}
 }
 
 // stripeProfiles returns the fault profiles of Stripe.
 func stripeProfiles() []profile[stripetest.Fault] {
+	type faults = []weightedFault[stripetest.Fault]
 	of := func(share float64, kind stripetest.FaultKind) weightedFault[stripetest.Fault] {
 		return weightedFault[stripetest.Fault]{share, stripetest.Fault{Kind: kind}}
 	}
@@ -84,42 +71,26 @@ func stripeProfiles() []profile[stripetest.Fault] {
 	}
 	return []profile[stripetest.Fault]{
 		{"Stripe healthy", nil},
-		{
-			"Stripe throttling",
-			[]weightedFault[stripetest.Fault]{of(0.25, stripetest.RateLimited), of(0.05, stripetest.LockTimeout)},
-		},
-		{"Stripe errors", []weightedFault[stripetest.Fault]{
-			of(
-				0.05,
-				stripetest.ServerErrorBeforeEffect,
-			), of(0.05, stripetest.ServerErrorAfterEffect), of(0.1, stripetest.Unavailable),
-			of(0.02, stripetest.KeyInUse), of(0.01, stripetest.Unauthorized),
+		{"Stripe throttling", faults{of(0.25, stripetest.RateLimited), of(0.05, stripetest.LockTimeout)}},
+		{"Stripe errors", faults{
+			of(0.05, stripetest.ServerErrorBeforeEffect), of(0.05, stripetest.ServerErrorAfterEffect),
+			of(0.1, stripetest.Unavailable), of(0.02, stripetest.KeyInUse), of(0.01, stripetest.Unauthorized),
 		}},
-		{"Stripe lost responses", []weightedFault[stripetest.Fault]{
-			of(
-				0.08,
-				stripetest.LoseRequest,
-			), of(0.08, stripetest.LoseResponse), of(0.04, stripetest.Garbage),
+		{"Stripe lost responses", faults{
+			of(0.08, stripetest.LoseRequest), of(0.08, stripetest.LoseResponse),
+			of(0.04, stripetest.Garbage),
 		}},
-		{"Stripe latency", []weightedFault[stripetest.Fault]{
-			slow(0.15, stripetest.Latency,
-				100*time.Millisecond), slow(0.05, stripetest.SlowSuccess, 300*time.Millisecond),
+		{"Stripe latency", faults{
+			slow(0.15, stripetest.Latency, 100*time.Millisecond),
+			slow(0.05, stripetest.SlowSuccess, 300*time.Millisecond),
 			slow(0.02, stripetest.SlowSuccess, 1200*time.Millisecond),
 		}},
-		{"Stripe late arrivals", []weightedFault[stripetest.Fault]{slow(0.02, stripetest.Latency, longDelay)}},
-		{"Stripe brownout", []weightedFault[stripetest.Fault]{
-			of(
-				0.3,
-				stripetest.Unavailable,
-			), slow(0.4, stripetest.Latency, 200*time.Millisecond), slow(0.05, stripetest.SlowSuccess, time.Second),
+		{"Stripe late arrivals", faults{slow(0.02, stripetest.Latency, longDelay)}},
+		{"Stripe brownout", faults{
+			of(0.3, stripetest.Unavailable), slow(0.4, stripetest.Latency, 200*time.Millisecond),
+			slow(0.05, stripetest.SlowSuccess, time.Second),
 		}},
-		{
-			"Stripe outage",
-			[]weightedFault[stripetest.Fault]{
-				of(0.7, stripetest.Unavailable),
-				of(0.3, stripetest.LoseRequest),
-			},
-		},
+		{"Stripe outage", faults{of(0.7, stripetest.Unavailable), of(0.3, stripetest.LoseRequest)}},
 	}
 }
 

@@ -160,9 +160,7 @@ func TestPersonalDataAndKeysInTheLogAreFound(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "function.log")
 	lines := []string{
-		"{\"order_id\":\"storm-000001\"}\n",
-		"cus_canary1\n",
-		"the key " + system.PretendKey + "\n",
+		"{\"order_id\":\"storm-000001\"}\n", "cus_canary1\n", "the key " + system.PretendKey + "\n",
 	}
 	leaks, err := run.Leaks(path, lines...)
 	if err != nil {

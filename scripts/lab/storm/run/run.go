@@ -170,9 +170,8 @@ func (st *storm) execute(ctx context.Context, s *system.System, next string) (Ou
 	}
 	stop()
 	watch.Wait()
-	out.Deliveries, out.Kills, out.Redriven = int(
-		st.deliveries.Load(),
-	), int(st.kills.Load()), int(st.redriven.Load())
+	out.Deliveries, out.Kills = int(st.deliveries.Load()), int(st.kills.Load())
+	out.Redriven = int(st.redriven.Load())
 	out.LostDelete = int(st.lost.Load())
 	out.Faults = st.faults.counts()
 	out.Calls.DynamoDB, out.Calls.Stripe = s.Proxy.Total(), stripeCalls(s)

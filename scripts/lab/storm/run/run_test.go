@@ -105,7 +105,7 @@ func without(t *testing.T, guard string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	overlay, err := g.TakeAway(t.Context(), root, t.TempDir())
+	overlay, err := g.Remove(t.Context(), root, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
