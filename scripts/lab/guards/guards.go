@@ -249,8 +249,7 @@ func (g Guard) Remove(ctx context.Context, root, dir string) (overlay string, er
 	}
 	cmd := exec.CommandContext(ctx, "git", "apply", g.Patch) //nolint:gosec // G204: our own path
 	cmd.Dir = dir
-	// Inside a repository git apply skips, in silence, what lies outside the current
-	// folder.
+	// Inside a repository git apply silently skips files outside the current folder.
 	cmd.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("patch %s does not apply: %w\n%s", g.Name, err, out)

@@ -30,7 +30,7 @@ type options struct {
 	Long    bool   `help:"Triples and a hundred million worlds."`
 	Resume  string `type:"path"       help:"Save the progress in this file, and continue from it."`
 	Page    string `help:"Also write this page, and --full, which takes minutes more."`
-	Full    string `help:"With --page: the page with every story." default:"../../build/proof-full.md"`
+	Full    string `help:"With --page: the page with every history." default:"../../build/proof-full.md"`
 	Replay  string `help:"Print the history of one seed, or of one schedule as a run prints it."`
 	Mermaid bool   `help:"With --replay: as a mermaid sequence diagram."`
 }

@@ -96,7 +96,7 @@ func TestFlagsSetTheBoundsOfARun(t *testing.T) {
 
 func TestOnlyTheHistoryOfAStoryIsKept(t *testing.T) {
 	t.Parallel()
-	got := historyIn("Without x:\n  diff │\n┌─\n│ a\n└─\n\nI1 broken for order ORD-1: 2\n\nCaught\n")
+	got := historyOf("Without x:\n  diff │\n┌─\n│ a\n└─\n\nI1 broken for order ORD-1: 2\n\nCaught\n")
 	if want := "  diff │\n┌─\n│ a\n└─\nI1 broken for order ORD-1: 2\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -107,23 +107,23 @@ func TestThePageHasThreeStoriesAndTheFullPageHasAll(t *testing.T) {
 	page, full := filepath.Join(t.TempDir(), "proof.md"), filepath.Join(t.TempDir(), "build", "proof-full.md")
 	r := proof{figures: "the figures\n", baselines: "the baselines\n", bugs: "the bugs\n"}
 	for _, name := range append(selected(), "fence") {
-		r.stories = append(r.stories, story{name: name, about: "About " + name + ".", text: "I1 broken\n"})
+		r.histories = append(r.histories, history{name: name, about: "About " + name + ".", text: "I1 broken\n"})
 	}
 	if err := writePages(page, full, r); err != nil {
 		t.Fatal(err)
 	}
-	const three = "## Three stories\n\n### bind\n\nAbout bind.\n\nI1 broken\n\n### idempotency-record-24h\n\n" +
+	const three = "## Three histories\n\n### bind\n\nAbout bind.\n\nI1 broken\n\n### idempotency-record-24h\n\n" +
 		"About idempotency-record-24h.\n\nI1 broken\n\n### prepare-again\n\nAbout prepare-again.\n\nI1 broken\n"
 	if _, got, _ := strings.Cut(read(t, page), "\n\nthe figures\n\nthe bugs\n\n"); got != three {
 		t.Errorf("proof.md: (-got +want)\n%s", cmp.Diff(got, three))
 	}
 	if got := read(t, full); !strings.Contains(got, "the baselines\n") ||
 		!strings.HasSuffix(got, "### fence\n\nAbout fence.\n\nI1 broken\n") {
-		t.Errorf("proof-full.md lacks the baselines or the last story:\n%s", got)
+		t.Errorf("proof-full.md lacks the baselines or the last history:\n%s", got)
 	}
-	r.stories = r.stories[1:]
-	if err := writePages(page, full, r); err == nil || !strings.Contains(err.Error(), "no story of bind") {
-		t.Errorf("got error %v without the story of bind, want one that names it", err)
+	r.histories = r.histories[1:]
+	if err := writePages(page, full, r); err == nil || !strings.Contains(err.Error(), "no history of bind") {
+		t.Errorf("got error %v without the history of bind, want one that names it", err)
 	}
 }
 
@@ -139,14 +139,14 @@ func read(t *testing.T, path string) string {
 func TestEveryBaselineHasARowAndAStory(t *testing.T) {
 	t.Parallel()
 	lambdatest.FullOnly(t)
-	table, stories, err := baselineReport(baselines.All(), baselineWorlds)
+	table, histories, err := baselineReport(baselines.All(), baselineWorlds)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, b := range baselines.All() {
 		if row := "| " + b.Name + " | " + b.Does + " | I1 | "; !strings.Contains(table, row) ||
-			stories[i].name != b.Name {
-			t.Errorf("%s lacks a row in the table, or a story:\n%s", b.Name, table)
+			histories[i].name != b.Name {
+			t.Errorf("%s lacks a row in the table, or a history:\n%s", b.Name, table)
 		}
 	}
 }

@@ -52,11 +52,11 @@ type audit struct {
 
 // Invariants of docs/design.md that are checked here as well, or only here.
 const (
-	agree   = "table and Stripe's ledger agree, both ways"
-	settles = "with faults off, everything settles"
-	amounts = "the charge is the claimed amount and currency"
-	truth   = "no order shows \"declined\" if it was charged or only needs authentication"
-	silence = "no customer, card or key in any log line"
+	ledgersAgree = "table and Stripe's ledger agree, both ways"
+	allSettle    = "with faults off, everything settles"
+	rightAmount  = "the charge is the claimed amount and currency"
+	rightStatus  = "no order shows \"declined\" if it was charged or only needs authentication"
+	cleanLog     = "no customer, card or key in any log line"
 )
 
 // chunk is how many orders are checked at once.
@@ -99,7 +99,7 @@ func (b *audit) check(table iter.Seq2[Row, error], leaks []string) error {
 	if err := b.checkTable(table); err != nil {
 		return err
 	}
-	b.report("I13", silence, leaks...)
+	b.report("I13", cleanLog, leaks...)
 	return nil
 }
 
@@ -127,7 +127,7 @@ func (b *audit) addCharges(ledger []stripetest.Charge) {
 	for _, c := range ledger {
 		b.ledger[c.OrderID] = append(b.ledger[c.OrderID], c)
 		if b.numberOf(c.OrderID) < 0 {
-			b.report("I4", agree, fmt.Sprintf("a charge through %s is for the unknown order %q", c.Intent, c.OrderID))
+			b.report("I4", ledgersAgree, fmt.Sprintf("a charge through %s is for the unknown order %q", c.Intent, c.OrderID))
 		}
 	}
 }
@@ -175,7 +175,7 @@ func (b *audit) checkRows(rows []Row) {
 	for _, row := range rows {
 		n := b.numberOf(row.OrderID)
 		if n < 0 || b.seen[n] {
-			b.report("I4", agree, fmt.Sprintf("row %q is of an unknown order, or a duplicate", row.OrderID))
+			b.report("I4", ledgersAgree, fmt.Sprintf("row %q is of an unknown order, or a duplicate", row.OrderID))
 			continue
 		}
 		b.seen[n] = true
@@ -187,14 +187,14 @@ func (b *audit) checkRows(rows []Row) {
 		}
 		b.addOrder(&one, row, messages, charges)
 		if b.count.Stuck > before.Stuck {
-			b.report("I11", settles, fmt.Sprintf("order %s is not settled, and its message is left", row.OrderID))
+			b.report("I11", allSettle, fmt.Sprintf("order %s is not settled, and its message is left", row.OrderID))
 		}
 		if b.count.WrongAmount > before.WrongAmount {
-			b.report("I2", amounts,
+			b.report("I2", rightAmount,
 				fmt.Sprintf("order %s was charged %v, which was not sent", row.OrderID, sums(charges)))
 		}
 		if b.count.WrongStatus > before.WrongStatus {
-			b.report("I15", truth,
+			b.report("I15", rightStatus,
 				fmt.Sprintf("wrong status: order %s is %s, want %s", row.OrderID, row.Status, messages[0].want))
 		}
 	}
@@ -202,7 +202,7 @@ func (b *audit) checkRows(rows []Row) {
 		for _, c := range one.Audit() {
 			b.report(c.ID, c.Claim, c.Broken...)
 		}
-		b.report("I11", settles)
+		b.report("I11", allSettle)
 	}
 }
 
