@@ -9,7 +9,7 @@ STRIPE_MOCK_VERSION := v0.203.0
 STRIPE_MOCK := build/stripe-mock-$(STRIPE_MOCK_VERSION)
 ENGINE   := adapters/dynamodb/dynamodbtest/engine
 FUZZTIME ?= 10s
-ONE_PROCESS := TestPairs|TestThePageTellsOfEveryControl|TestEveryMissingGuardIsCaughtAndTheTreeStaysAsItIs|TestTheStormSees
+ONE_PROCESS := TestPairs|TestEveryBaselineHasARowAndAStory|TestTheSimulationFindsADoubleChargeInEveryBaseline|TestEveryMissingGuardIsCaughtAndTheTreeIsUnchanged|TestTheStormFindsTheKnownFailures
 LAB      := go -C scripts/lab run
 TERRAFORM := terraform -chdir=infra/terraform
 OPENTOFU  := 1.12.6
@@ -38,23 +38,23 @@ up: engine ## keep the same system running, to post and look at orders by hand
 	$(call compile,build/up/local,./scripts/local)
 	@build/up/local up
 
-break: ## take a guard away and see what catches it: make break GUARD=bind
+break: ## remove a guard and see what catches it: make break GUARD=bind
 	@$(LAB) ./guards/break $(GUARD)
 
-prove: ## every schedule of two faults and a million drawn worlds, in at most five minutes
+prove: ## every schedule of two faults and a million random worlds, in about five minutes
 	@$(LAB) ./simulation/run
 
 prove-long: ## three faults and a hundred million worlds; hours, and resumable
 	@mkdir -p build && $(LAB) ./simulation/run --long --resume ../../build/prove.state
 
-proof-page: ## the same as make prove, and docs/reference/proof.md
+proof-page: ## the same as make prove, and docs/reference/proof.md with build/proof-full.md
 	@$(LAB) ./simulation/run --page ../../docs/reference/proof.md
 
-storm: engine ## real binaries under kills and outages, beside others; ORDERS=100000 or WITHOUT=bind: ours alone
-	@$(LAB) ./storm $(if $(ORDERS)$(WITHOUT),--others=0) $(if $(ORDERS),--orders=$(ORDERS)) \
+storm: engine ## real binaries under kills and outages, beside the baselines; ORDERS=100000 or WITHOUT=bind: the product alone
+	@$(LAB) ./storm $(if $(ORDERS)$(WITHOUT),--baselines=0) $(if $(ORDERS),--orders=$(ORDERS)) \
 	  $(if $(WITHOUT),--without=$(WITHOUT)) $(STORM)
 
-storm-page: engine ## the same as make storm, and docs/reference/storm.md with its picture
+storm-page: engine ## the same as make storm, and docs/reference/storm.md with its chart
 	@$(LAB) ./storm --docs=../../docs $(STORM)
 
 storm-powertools: scripts/lab/storm/powertools/node_modules ## install the Powertools handler of the storm (needs npm)

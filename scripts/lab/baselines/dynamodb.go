@@ -15,33 +15,38 @@ import (
 
 var _ Table = (*DynamoDB)(nil)
 
-// DynamoDB is a Table in DynamoDB, with the retries that its aws.Config asks for or else the SDK's own. When the answer to a
-// conditional write is lost, the SDK writes again, and is refused by its own item. It is safe for concurrent use.
+// DynamoDB is a Table in DynamoDB, with the retries of its aws.Config. When the response
+// to a conditional write is lost, the SDK retries it, and the retry fails on the item
+// that the first attempt wrote. It is safe for concurrent use.
 type DynamoDB struct {
 	client *dynamodb.Client
 	name   string
 }
 
-// NewDynamoDB is the named table, which Create makes.
+// NewDynamoDB returns the table called name. Create creates it.
 func NewDynamoDB(cfg aws.Config, name string) *DynamoDB {
 	return &DynamoDB{client: dynamodb.NewFromConfig(cfg), name: name}
 }
 
-// patience is how long a table may take to come or go.
-const patience = 2 * time.Minute
+// createTimeout is how long Create waits until the table is active.
+const createTimeout = 2 * time.Minute
 
-// Create makes the table, paid by the request, and returns once it is active and its items expire.
+// Create creates the table, with on-demand capacity and a time to live, and waits until
+// it is active.
 func (d *DynamoDB) Create(ctx context.Context) error {
 	_, err := d.client.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName: &d.name, BillingMode: types.BillingModePayPerRequest,
-		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String(ID), AttributeType: types.ScalarAttributeTypeS}},
-		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String(ID), KeyType: types.KeyTypeHash}},
+		AttributeDefinitions: []types.AttributeDefinition{
+			{AttributeName: aws.String(ID), AttributeType: types.ScalarAttributeTypeS},
+		},
+		KeySchema: []types.KeySchemaElement{{AttributeName: aws.String(ID), KeyType: types.KeyTypeHash}},
 	})
 	if err != nil {
 		return fmt.Errorf("create table %q: %w", d.name, err)
 	}
-	active := dynamodb.NewTableExistsWaiter(d.client, func(o *dynamodb.TableExistsWaiterOptions) { o.MinDelay = 10 * time.Millisecond })
-	if err := active.Wait(ctx, &dynamodb.DescribeTableInput{TableName: &d.name}, patience); err != nil {
+	active := dynamodb.NewTableExistsWaiter(d.client,
+		func(o *dynamodb.TableExistsWaiterOptions) { o.MinDelay = 10 * time.Millisecond })
+	if err := active.Wait(ctx, &dynamodb.DescribeTableInput{TableName: &d.name}, createTimeout); err != nil {
 		return fmt.Errorf("wait for table %q: %w", d.name, err)
 	}
 	_, err = d.client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
@@ -64,7 +69,7 @@ func (d *DynamoDB) Drop(ctx context.Context) error {
 	return nil
 }
 
-// Get implements Table with GetItem as the SDKs call it unless told otherwise: eventually consistent.
+// Get implements Table. The read is eventually consistent, the default of GetItem.
 func (d *DynamoDB) Get(ctx context.Context, id string) (Item, error) {
 	out, err := d.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &d.name, Key: encode(Item{ID: S(id)})})
 	if err != nil {
@@ -94,14 +99,14 @@ func (d *DynamoDB) put(ctx context.Context, item Item, in *dynamodb.PutItemInput
 	}
 	in.TableName, in.Item = &d.name, encode(item)
 	_, err := d.client.PutItem(ctx, in)
-	var refused *types.ConditionalCheckFailedException
+	var failed *types.ConditionalCheckFailedException
 	switch {
-	case errors.As(err, &refused):
-		old, err := decodeItem(refused.Item)
+	case errors.As(err, &failed):
+		old, err := decodeItem(failed.Item)
 		if err != nil {
 			return err
 		}
-		return &RefusedError{old}
+		return &ConditionFailedError{old}
 	case err != nil:
 		return fmt.Errorf("put %q: %w", item.id(), err)
 	}
@@ -116,7 +121,8 @@ func (d *DynamoDB) Delete(ctx context.Context, id string) error {
 	return nil
 }
 
-// expression collects what a condition's text stands for. Maps stay nil as long as they are empty: DynamoDB refuses empty ones.
+// expression holds the names and values of a condition. Empty maps stay nil, because
+// DynamoDB rejects empty ones.
 type expression struct {
 	names  map[string]string
 	values map[string]types.AttributeValue
@@ -139,12 +145,12 @@ func (e *expression) render(c Condition) string {
 	return "(attribute_exists(" + e.name(ID) + ") AND attribute_not_exists(" + e.name(ID) + "))"
 }
 
-func (e *expression) list(of []Condition, word string) string {
+func (e *expression) list(of []Condition, operator string) string {
 	parts := make([]string, len(of))
 	for i, c := range of {
 		parts[i] = e.render(c)
 	}
-	return "(" + strings.Join(parts, word) + ")"
+	return "(" + strings.Join(parts, operator) + ")"
 }
 
 func (e *expression) name(name string) string {

@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// order is a message's body as the articles read one: plain JSON, and what they do not know is dropped.
+// order is the body of a message. Unknown fields are ignored, as encoding/json does by
+// default.
 type order struct {
 	ID       string `json:"orderId"`
 	Currency string `json:"currency"`
@@ -20,9 +21,9 @@ type order struct {
 	} `json:"payment"`
 }
 
-func orderOf(m Message) (o order, err error) {
+func parseOrder(m Message) (o order, err error) {
 	if err := json.Unmarshal([]byte(m.Body), &o); err != nil {
-		return order{}, fmt.Errorf("message %q: %w", m.ID, err)
+		return order{}, fmt.Errorf("parse message %q: %w", m.ID, err)
 	}
 	return o, nil
 }
@@ -34,13 +35,13 @@ func (o order) amount() (total int64) {
 	return total
 }
 
-// Status is what a design tells the customer.
+// Status is the status in an order's row.
 type Status string
 
-// The statuses.
+// The statuses of a row.
 const (
 	Paid    Status = "PAID"
-	Failed  Status = "FAILED" // the card was declined, or the bank wants the customer: they do not look which
+	Failed  Status = "FAILED" // declined, or authentication required: no baseline distinguishes them
 	Pending Status = "PENDING"
 )
 
@@ -49,25 +50,27 @@ type payment struct {
 	intent string
 }
 
-// StatusOf is what the order's row says, or "" if there is none.
+// StatusOf returns the status in the order's row, or "" if there is no row.
 func StatusOf(ctx context.Context, t Table, orderID string) (Status, error) {
-	row, err := t.Get(ctx, rowOf(orderID))
+	row, err := t.Get(ctx, rowID(orderID))
 	s, _ := row["status"].(S)
 	return Status(s), err
 }
 
-func rowOf(orderID string) string { return "order#" + orderID }
+func rowID(orderID string) string { return "order#" + orderID }
 
-// work is what the message is for: the order is charged, under the Stripe key or none, and its row says so. Between the two
-// lies every design's gap.
-func work(ctx context.Context, e Env, o order, stripeKey string) error {
-	p, err := e.Stripe.pay(ctx, o, stripeKey)
+// chargeAndSave charges the order and writes its row. idempotencyKey is Stripe's, or ""
+// for a random one.
+func chargeAndSave(ctx context.Context, e Env, o order, idempotencyKey string) error {
+	p, err := e.Stripe.charge(ctx, o, idempotencyKey)
 	if err != nil {
 		return err
 	}
-	return save(ctx, e, o, p)
+	return saveRow(ctx, e, o, p)
 }
 
-func save(ctx context.Context, e Env, o order, p payment) error {
-	return e.Table.Put(ctx, Item{ID: S(rowOf(o.ID)), "status": S(p.status), "intent": S(p.intent), "amount": N(o.amount())})
+func saveRow(ctx context.Context, e Env, o order, p payment) error {
+	return e.Table.Put(ctx, Item{
+		ID: S(rowID(o.ID)), "status": S(p.status), "intent": S(p.intent), "amount": N(o.amount()),
+	})
 }

@@ -11,25 +11,26 @@ import (
 	"github.com/stripe/stripe-go/v76/form"
 )
 
-// StripeOptions are how to reach Stripe.
+// StripeOptions configure a Stripe client.
 type StripeOptions struct {
-	Key     string // secret
+	Key     string // the secret API key
 	BaseURL string // without /v1
-	// Transport carries the requests, in the goroutine of the design that asks; nil is net/http's.
+	// Transport sends the requests, in the calling goroutine; nil is
+	// http.DefaultTransport.
 	Transport http.RoundTripper
-	Timeout   time.Duration // of one request; 0 sets no timer, as a world needs whose time is a number. stripe-go's is 80 s
-	NewKey    func() string // what stripe-go draws for a write without a key; nil lets it draw
+	Timeout   time.Duration // of one request; 0 sets no timer, which a simulated clock needs
+	NewKey    func() string // the idempotency key of a charge without one; nil: stripe-go's random keys
 }
 
-// Stripe is a typical integration: stripe-go with its defaults, of which two retries of what may be retried matter most.
-// They come at once, without its half second of sleep. It is safe for concurrent use.
+// Stripe is a client with the defaults of stripe-go, among them two retries. The retries
+// come without stripe-go's delay. It is safe for concurrent use.
 type Stripe struct {
 	key     string
 	newKey  func() string
 	backend *stripe.BackendImplementation
 }
 
-// NewStripe makes a Stripe. Nothing is sent before the first order.
+// NewStripe returns a client. It sends nothing before the first charge.
 func NewStripe(o StripeOptions) *Stripe {
 	if o.NewKey == nil {
 		o.NewKey = stripe.NewIdempotencyKey
@@ -43,7 +44,7 @@ func NewStripe(o StripeOptions) *Stripe {
 
 const intents = "/v1/payment_intents"
 
-// intent is what a typical integration reads of one.
+// intent is the part of a PaymentIntent that is read.
 type intent struct {
 	stripe.APIResource
 
@@ -59,23 +60,24 @@ type page struct {
 	HasMore bool     `json:"has_more"`
 }
 
-// pay creates and confirms an intent in one call, as quickstarts do, under the key or, if that is "", under one that nobody will
-// ever use again. A decline is a result: it is not tried again. Everything else that is no intent is an error, for which the
-// message comes back.
-func (s *Stripe) pay(ctx context.Context, o order, key string) (payment, error) {
+// charge creates and confirms an intent in one call, as Stripe's quickstarts do. key is
+// the idempotency key, or "" for a random one. A decline is a result and is not retried.
+// Any other failure is an error, after which the message is redelivered.
+func (s *Stripe) charge(ctx context.Context, o order, key string) (payment, error) {
 	if key == "" {
 		key = s.newKey()
 	}
 	var got intent
 	err := s.backend.Call(http.MethodPost, intents, s.key, &stripe.PaymentIntentParams{
 		Params: stripe.Params{Context: ctx, IdempotencyKey: &key},
-		Amount: new(o.amount()), Currency: &o.Currency, Customer: &o.Payment.Customer, PaymentMethod: &o.Payment.Method,
+		Amount: new(o.amount()), Currency: &o.Currency,
+		Customer: &o.Payment.Customer, PaymentMethod: &o.Payment.Method,
 		Confirm: new(true), OffSession: new(true), Metadata: map[string]string{"orderId": o.ID},
 	}, &got)
-	var refused *stripe.Error
+	var declined *stripe.Error
 	switch {
-	case errors.As(err, &refused) && refused.Type == stripe.ErrorTypeCard:
-		return payment{Failed, idOf(refused)}, nil
+	case errors.As(err, &declined) && declined.Type == stripe.ErrorTypeCard:
+		return payment{Failed, intentID(declined)}, nil
 	case err != nil:
 		return payment{}, fmt.Errorf("charge order %q: %w", o.ID, err)
 	case got.Status == stripe.PaymentIntentStatusSucceeded:
@@ -84,14 +86,14 @@ func (s *Stripe) pay(ctx context.Context, o order, key string) (payment, error) 
 	return payment{Pending, got.ID}, nil
 }
 
-func idOf(e *stripe.Error) string {
+func intentID(e *stripe.Error) string {
 	if e.PaymentIntent == nil {
 		return ""
 	}
 	return e.PaymentIntent.ID
 }
 
-// find looks for an intent of the order among all of the customer's, newest first.
+// find searches all intents of the customer for one of the order, newest first.
 func (s *Stripe) find(ctx context.Context, o order) (p payment, found bool, err error) {
 	params := &stripe.PaymentIntentListParams{
 		ListParams: stripe.ListParams{Limit: new(int64(100))}, Customer: &o.Payment.Customer,
@@ -101,7 +103,7 @@ func (s *Stripe) find(ctx context.Context, o order) (p payment, found bool, err 
 		form.AppendTo(values, params)
 		var got page
 		if err := s.backend.CallRaw(http.MethodGet, intents, s.key, values, &stripe.Params{Context: ctx}, &got); err != nil {
-			return payment{}, false, fmt.Errorf("look order %q up: %w", o.ID, err)
+			return payment{}, false, fmt.Errorf("look up order %q: %w", o.ID, err)
 		}
 		for _, i := range got.Data {
 			if i.Metadata["orderId"] == o.ID {
@@ -114,7 +116,8 @@ func (s *Stripe) find(ctx context.Context, o order) (p payment, found bool, err 
 	return payment{}, false, nil
 }
 
-// statusOf is what a found intent means. One that was created and confirmed in one call has no payment method only after a decline.
+// statusOf maps the status of an intent. An intent that was created and confirmed in one
+// call lacks a payment method only after a decline.
 func statusOf(s stripe.PaymentIntentStatus) Status {
 	if s == stripe.PaymentIntentStatusSucceeded {
 		return Paid

@@ -6,32 +6,34 @@ import (
 	"slices"
 )
 
-// Table is a table with the partition key "id" and the time-to-live attribute "expiration". It is what the designs ask of
-// DynamoDB, and no more.
+// Table is a table with the partition key "id" and the time-to-live attribute
+// "expiration": what the baselines need of DynamoDB.
 type Table interface {
-	// Get returns the item, or one of length 0 if there is none. It may be stale, like an eventually consistent read.
+	// Get returns the item, or one of length 0 if there is none. It may be stale, like an
+	// eventually consistent read.
 	Get(ctx context.Context, id string) (Item, error)
 
-	// Put writes the item, whatever stands there.
+	// Put writes the item and replaces an existing one.
 	Put(ctx context.Context, item Item) error
 
-	// PutIf writes the item if the condition holds for what stands there. It returns *RefusedError if it does not.
+	// PutIf writes the item if the condition holds for the existing item, and otherwise
+	// returns *ConditionFailedError.
 	PutIf(ctx context.Context, item Item, c Condition) error
 
-	// Delete removes the item, whatever it is. It returns nil also if there is none.
+	// Delete removes the item. It returns nil if there is none.
 	Delete(ctx context.Context, id string) error
 }
 
-// Attributes that every design's items share. They are the defaults of Powertools for AWS Lambda.
+// Attributes of every item. The names are the defaults of Powertools for AWS Lambda.
 const (
 	ID         = "id"         // the key, S
-	Expiration = "expiration" // from when on DynamoDB may delete the item, N, in Unix seconds
+	Expiration = "expiration" // when DynamoDB may delete the item, N, in Unix seconds
 )
 
-// Item is an item of a table. Whoever gets one may keep it and must not change it.
+// Item is an item of a table. Callers must not modify an item that Get returned.
 type Item map[string]Value
 
-var errNoID = errors.New("an item without an id")
+var errNoID = errors.New("item has no id")
 
 func (i Item) id() string {
 	id, _ := i[ID].(S)
@@ -50,13 +52,15 @@ type N int64
 func (S) isValue() {}
 func (N) isValue() {}
 
-// RefusedError is a condition that did not hold: for Old (ALL_OLD), which has length 0 if there was no item.
-type RefusedError struct{ Old Item }
+// ConditionFailedError is a failed condition of PutIf.
+type ConditionFailedError struct {
+	Old Item // the existing item (ALL_OLD); length 0 if there was none
+}
 
-// Error does not repeat the item.
-func (e *RefusedError) Error() string { return "the condition does not hold" }
+// Error does not contain the item.
+func (e *ConditionFailedError) Error() string { return "condition failed" }
 
-// Condition is a condition of PutIf as data. Its zero value holds for nothing.
+// Condition is a condition of PutIf. The zero value never holds.
 type Condition struct {
 	kind  kind
 	name  string
@@ -75,22 +79,23 @@ const (
 	both
 )
 
-// Absent is attribute_not_exists(name).
+// Absent returns attribute_not_exists(name).
 func Absent(name string) Condition { return Condition{kind: absent, name: name} }
 
-// Equal is name = v. It does not hold for an item without the attribute.
+// Equal returns name = v. It does not hold for an item without the attribute.
 func Equal(name string, v Value) Condition { return Condition{kind: equal, name: name, value: v} }
 
-// Less is name < n. It does not hold for an item without the attribute.
+// Less returns name < n. It does not hold for an item without the attribute.
 func Less(name string, n N) Condition { return Condition{kind: less, name: name, value: n} }
 
-// Or holds if one of the conditions does. There must be at least one.
+// Or holds if at least one of the conditions holds. It needs at least one condition.
 func Or(of ...Condition) Condition { return Condition{kind: either, of: of} }
 
-// And holds if all the conditions do. There must be at least one.
+// And holds if all conditions hold. It needs at least one condition.
 func And(of ...Condition) Condition { return Condition{kind: both, of: of} }
 
-// Holds reports whether the condition holds for the item that stands in the table, or for one of length 0.
+// Holds reports whether the condition holds for the existing item; length 0 means that
+// there is none.
 func (c Condition) Holds(old Item) bool {
 	fails := func(c Condition) bool { return !c.Holds(old) }
 	switch c.kind {

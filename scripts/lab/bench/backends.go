@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// An order's id says what the canned table holds of it: nothing, however often it comes, or that it was paid long ago.
+// The prefix of an order's id decides its row in the canned table: none, or paid.
 const (
 	freshPrefix   = "FRESH"
 	settledPrefix = "PAID"
 )
 
-// total is every order's amount, in cents: Confirm's request names an intent and no amount, and the canned Stripe
-// remembers none.
+// total is the amount of every order in cents: a Confirm request has no amount, and the
+// canned Stripe has no state.
 const total = 1999
 
 const (
@@ -30,7 +30,8 @@ const (
 	pretendKey = "sk_test_pretend"
 )
 
-// backends are the canned DynamoDB and the canned Stripe. They keep nothing but counts.
+// backends are the canned DynamoDB and the canned Stripe. Their only state is the number
+// of calls.
 type backends struct {
 	dynamodb, stripe           *http.Server
 	dynamodbURL, stripeURL     string
@@ -41,8 +42,8 @@ type backends struct {
 
 func serveBackends() (*backends, error) {
 	b := &backends{}
-	b.dynamodb = &http.Server{Handler: http.HandlerFunc(b.answerDynamoDB), ReadHeaderTimeout: time.Minute}
-	b.stripe = &http.Server{Handler: http.HandlerFunc(b.answerStripe), ReadHeaderTimeout: time.Minute}
+	b.dynamodb = &http.Server{Handler: http.HandlerFunc(b.serveDynamoDB), ReadHeaderTimeout: time.Minute}
+	b.stripe = &http.Server{Handler: http.HandlerFunc(b.serveStripe), ReadHeaderTimeout: time.Minute}
 	var err, other error
 	b.dynamodbURL, err = b.serve(b.dynamodb)
 	b.stripeURL, other = b.serve(b.stripe)
@@ -55,53 +56,55 @@ func serveBackends() (*backends, error) {
 func (b *backends) serve(s *http.Server) (url string, err error) {
 	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
-		return "", fmt.Errorf("serve a canned back end: %w", err)
+		return "", fmt.Errorf("listen for a canned back end: %w", err)
 	}
-	b.served.Go(func() { _ = s.Serve(listener) }) // ends with ErrServerClosed, by Close
+	b.served.Go(func() { _ = s.Serve(listener) }) // Close makes it return ErrServerClosed
 	return "http://" + listener.Addr().String(), nil
 }
 
-// Close ends both servers.
+// Close stops both servers.
 func (b *backends) Close() error {
 	err := errors.Join(b.dynamodb.Close(), b.stripe.Close())
 	b.served.Wait()
 	return err
 }
 
-// values are an expression's, as far as they are read here.
+// values are the attributes of a request that are read here.
 type values map[string]struct{ S, N string }
 
-// update is an UpdateItem request, as far as it is read here.
+// update is the part of an UpdateItem request that is read here.
 type update struct {
 	Key                       values
 	UpdateExpression          string
 	ExpressionAttributeValues values
 }
 
-// answerDynamoDB answers Begin, Bind and Finish from the request alone. Anything else is an error, so that a function
-// which gives an order back is noticed.
-func (b *backends) answerDynamoDB(w http.ResponseWriter, r *http.Request) {
+// serveDynamoDB responds to Begin, Bind and Finish from the request alone. Anything else
+// is an error, so that an order that is not settled is noticed.
+func (b *backends) serveDynamoDB(w http.ResponseWriter, r *http.Request) {
 	b.dynamodbCalls.Add(1)
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // the function hung up
+		return // the function closed the connection
 	}
-	status, answer := http.StatusOK, "{}"
+	status, response := http.StatusOK, "{}"
 	switch _, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), "."); operation {
 	case "UpdateItem":
-		status, answer = answerUpdate(body)
-	case "TransactWriteItems": // Finish, which reads nothing of the answer
+		status, response = respondToUpdate(body)
+	case "TransactWriteItems": // Finish, which reads nothing of the response
 	default:
-		status, answer = unknown(operation)
+		status, response = unknown(operation)
 	}
 	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
-	w.Header().Set("X-Amz-Crc32", strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(answer))), 10)) // the SDK compares it
-	w.Header().Set("Content-Length", strconv.Itoa(len(answer)))
+	w.Header().
+		Set("X-Amz-Crc32", strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(response))), 10))
+		// the SDK verifies it
+	w.Header().Set("Content-Length", strconv.Itoa(len(response)))
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, answer) //nolint:gosec // G705: JSON, and no browser
+	_, _ = io.WriteString(w, response) //nolint:gosec // G705: JSON, and no browser
 }
 
-func answerUpdate(body []byte) (status int, answer string) {
+func respondToUpdate(body []byte) (status int, response string) {
 	var u update
 	if err := json.Unmarshal(body, &u); err != nil {
 		return unknown(err.Error())
@@ -113,8 +116,9 @@ func answerUpdate(body []byte) (status int, answer string) {
 	case !strings.HasPrefix(u.UpdateExpression, "SET #status = :open"): // not Begin
 		return unknown(u.UpdateExpression)
 	case strings.HasPrefix(id, settledPrefix):
+		row := rowOf(id, u.ExpressionAttributeValues, settledRow)
 		return http.StatusBadRequest, `{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException",` +
-			`"message":"The conditional request failed","Item":` + rowOf(id, u.ExpressionAttributeValues, settledRow) + `}`
+			`"message":"The conditional request failed","Item":` + row + `}`
 	}
 	return http.StatusOK, `{"Attributes":` + rowOf(id, u.ExpressionAttributeValues, begunRow) + `}`
 }
@@ -127,19 +131,21 @@ const (
 	settledRow = anyRow + `"status":{"S":"paid"},"seq":{"N":"1"},"intentId":{"S":"pi_settled"}}`
 )
 
-// rowOf is the order's row after Begin: what the request says, or that it was paid long ago.
+// rowOf returns the order's row after Begin.
 func rowOf(id string, v values, form string) string {
-	return fmt.Sprintf(form, id, v[":fingerprint"].S, v[":customer"].S, v[":amount"].N, v[":currency"].S, v[":now"].N,
-		v[":owner"].S, v[":until"].N, v[":shard"].N, v[":due"].N)
+	return fmt.Sprintf(form, id, v[":fingerprint"].S, v[":customer"].S, v[":amount"].N, v[":currency"].S,
+		v[":now"].N, v[":owner"].S, v[":until"].N, v[":shard"].N, v[":due"].N)
 }
 
-func unknown(what string) (status int, answer string) {
-	message, _ := json.Marshal("the bench knows no " + what) // a string
-	return http.StatusBadRequest, `{"__type":"com.amazonaws.dynamodb.v20120810#ValidationException","message":` + string(message) + `}`
+func unknown(what string) (status int, response string) {
+	message, _ := json.Marshal("unsupported: " + what) // a string
+	return http.StatusBadRequest,
+		`{"__type":"com.amazonaws.dynamodb.v20120810#ValidationException","message":` + string(message) + `}`
 }
 
-// answerStripe answers Prepare and Confirm. An intent's id is the order's, so that Confirm can tell whose it is.
-func (b *backends) answerStripe(w http.ResponseWriter, r *http.Request) {
+// serveStripe responds to Prepare and Confirm. The id of an intent contains the id of its
+// order.
+func (b *backends) serveStripe(w http.ResponseWriter, r *http.Request) {
 	b.stripeCalls.Add(1)
 	path := strings.TrimPrefix(r.URL.Path, "/v1/payment_intents")
 	orderID, status, charge := "", "requires_confirmation", "null"
@@ -149,18 +155,22 @@ func (b *backends) answerStripe(w http.ResponseWriter, r *http.Request) {
 		orderID = r.PostForm.Get("metadata[orderId]")
 	}
 	if r.Method != http.MethodPost || orderID == "" {
-		http.Error(w, `{"error":{"type":"invalid_request_error","message":"the bench knows no such request"}}`, http.StatusBadRequest)
+		http.Error(
+			w,
+			`{"error":{"type":"invalid_request_error","message":"unsupported request"}}`,
+			http.StatusBadRequest,
+		)
 		return
 	}
-	answer := fmt.Sprintf(intent, orderID, total, scope, status, charge)
+	response := fmt.Sprintf(intent, orderID, total, scope, status, charge)
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Request-Id", "req_pretend")
-	w.Header().Set("Content-Length", strconv.Itoa(len(answer)))
-	_, _ = io.WriteString(w, answer) //nolint:gosec // G705: JSON, and no browser
+	w.Header().Set("Content-Length", strconv.Itoa(len(response)))
+	_, _ = io.WriteString(w, response) //nolint:gosec // G705: JSON, and no browser
 }
 
-// intent is a PaymentIntent with all the fields that Stripe sends, because the function has to read over them
-// (docs.stripe.com/api/payment_intents/object, API version 2023-10-16).
+// intent is a PaymentIntent with all the fields that Stripe sends, because the function
+// has to parse them (docs.stripe.com/api/payment_intents/object, API version 2023-10-16).
 const intent = `{
   "id": "pi_%[1]s",
   "object": "payment_intent",

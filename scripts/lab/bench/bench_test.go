@@ -36,7 +36,8 @@ func start(t *testing.T) (*backends, *dynamodb.Store, *stripe.Payments) {
 		}
 	})
 	config := dynamodbtest.Config(b.dynamodbURL, func(string) string { return "" })
-	return b, dynamodb.New(config, "orders"), stripe.New(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: b.stripeURL})
+	store := dynamodb.New(config, "orders")
+	return b, store, stripe.New(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: b.stripeURL})
 }
 
 func newOrder(t *testing.T, id string) order.Order {
@@ -51,7 +52,7 @@ func newOrder(t *testing.T, id string) order.Order {
 	return o
 }
 
-var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // a constant, as far as Go has one
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // a constant
 
 func TestCannedBackEnds(t *testing.T) {
 	t.Parallel()
@@ -61,14 +62,14 @@ func TestCannedBackEnds(t *testing.T) {
 		dynamodb, stripe int64
 	}{
 		{
-			name: "a fresh order is charged with three calls and two", id: freshPrefix + "1", dynamodb: 3, stripe: 2,
+			name: "a fresh order takes three DynamoDB calls and two Stripe calls", id: freshPrefix + "1", dynamodb: 3, stripe: 2,
 			want: order.Result{
 				Verdict: order.Done, Reason: order.ReasonSettled, Status: order.Paid, Attempt: 1,
 				Intent: "pi_" + freshPrefix + "1",
 			},
 		},
 		{
-			name: "a duplicate costs one call and none", id: settledPrefix + "1", dynamodb: 1,
+			name: "a duplicate takes one DynamoDB call", id: settledPrefix + "1", dynamodb: 1,
 			want: order.Result{Verdict: order.Done, Reason: order.ReasonDuplicate, Status: order.Paid, Intent: "pi_settled"},
 		},
 	} {
@@ -78,31 +79,36 @@ func TestCannedBackEnds(t *testing.T) {
 			processor := order.Processor{
 				Claims: claims, Payments: payments, Scope: scope, ConfirmTime: time.Second, Now: func() time.Time { return noon },
 			}
-			got := processor.Process(t.Context(), newOrder(t, tt.id), noon, order.Lease{Owner: "me", From: noon, Until: noon.Add(time.Minute)})
+			got := processor.Process(t.Context(), newOrder(t, tt.id), noon,
+				order.Lease{Owner: "me", From: noon, Until: noon.Add(time.Minute)})
 			if diff := cmp.Diff(got, tt.want, cmpopts.IgnoreFields(order.Result{}, "Err", "RequestID")); diff != "" {
 				t.Error(diff, got.Err)
 			}
 			if d, s := b.dynamodbCalls.Load(), b.stripeCalls.Load(); d != tt.dynamodb || s != tt.stripe {
-				t.Errorf("%d calls to DynamoDB and %d to Stripe, want %d and %d", d, s, tt.dynamodb, tt.stripe)
+				t.Errorf("got %d calls to DynamoDB and %d to Stripe, want %d and %d", d, s, tt.dynamodb, tt.stripe)
 			}
 		})
 	}
 }
 
-func TestCannedBackEndsRefuseWhatNoSettledOrderAsks(t *testing.T) {
+func TestCannedBackEndsRejectWhatAnUnsettledOrderNeeds(t *testing.T) {
 	t.Parallel()
 	_, store, payments := start(t)
 	o := newOrder(t, freshPrefix+"1")
-	claim := order.Claim{Order: o, Lease: order.Lease{Owner: "me", From: noon, Until: noon.Add(time.Minute)}, Attempt: 1}
+	claim := order.Claim{
+		Order:   o,
+		Lease:   order.Lease{Owner: "me", From: noon, Until: noon.Add(time.Minute)},
+		Attempt: 1,
+	}
 	if err := store.Release(t.Context(), claim, order.ReasonUnknown, noon); err == nil {
-		t.Error("Release was answered")
+		t.Error("Release: got no error")
 	}
 	if _, err := store.Load(t.Context(), o.ID()); err == nil || errors.Is(err, order.ErrNotFound) {
-		t.Errorf("Load: error = %v, want a refusal", err)
+		t.Errorf("Load: got error %v, want one other than ErrNotFound", err)
 	}
 	_, err := payments.Read(t.Context(), "pi_1")
 	if refused, ok := errors.AsType[*order.PaymentError](err); !ok || refused.Kind != order.Misconfigured {
-		t.Errorf("Read: error = %v, want a refusal, which a read takes for our mistake", err)
+		t.Errorf("Read: got error %v, want Misconfigured", err)
 	}
 }
 
@@ -117,37 +123,39 @@ func TestMeasure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.FirstAnswerMS <= 0 || f.Fresh.PerSecond <= 0 || f.Duplicates.PerSecond <= 0 || f.ZipBytes <= 0 || f.PeakRSSBytes < 0 {
-		t.Errorf("%+v lacks a figure", f)
+	if f.FirstResponseMS <= 0 || f.Fresh.PerSecond <= 0 || f.Duplicates.PerSecond <= 0 || f.ZipBytes <= 0 ||
+		f.PeakRSSBytes < 0 {
+		t.Errorf("got %+v, want every figure", f)
 	}
 	if f.CallsPerOrder != 5 || f.CallsDuplicate != 1 {
-		t.Errorf("%v calls for a fresh order and %v for a duplicate, want 5 and 1", f.CallsPerOrder, f.CallsDuplicate)
+		t.Errorf("got %v calls for a fresh order and %v for a duplicate, want 5 and 1", f.CallsPerOrder,
+			f.CallsDuplicate)
 	}
 	if _, err := measure(t.Context(), plan{}, filepath.Join(t.TempDir(), "nothing"), io.Discard); err == nil {
-		t.Error("a binary that does not exist was measured")
+		t.Error("got no error for a missing binary")
 	}
 }
 
-func TestPlanMeasuresEveryFigure(t *testing.T) {
+func TestPlanNeedsAtLeastOneOfEach(t *testing.T) {
 	t.Parallel()
 	if err := (plan{1, 1, 1, 1}).Validate(); err != nil {
-		t.Errorf("error = %v, want none", err)
+		t.Errorf("got error %v, want none", err)
 	}
 	for _, p := range []plan{{0, 1, 1, 1}, {1, 0, 1, 1}, {1, 1, 0, 1}, {1, 1, 1, -1}} {
 		if err := p.Validate(); !errors.Is(err, errNothing) {
-			t.Errorf("%+v: error = %v, want errNothing", p, err)
+			t.Errorf("%+v: got error %v, want errNothing", p, err)
 		}
 	}
 }
 
-func TestAnOrderThatComesBackSpoilsTheMeasurement(t *testing.T) {
+func TestABatchItemFailureFailsTheMeasurement(t *testing.T) {
 	t.Parallel()
 	if err := settled([]byte(`{"batchItemFailures":[]}`)); err != nil {
-		t.Errorf("error = %v, want none", err)
+		t.Errorf("got error %v, want none", err)
 	}
-	for _, answer := range []string{`{"batchItemFailures":[{"itemIdentifier":"1"}]}`, `null`, ``} {
-		if err := settled([]byte(answer)); !errors.Is(err, errGivenBack) {
-			t.Errorf("answer %q: error = %v, want errGivenBack", answer, err)
+	for _, response := range []string{`{"batchItemFailures":[{"itemIdentifier":"1"}]}`, `null`, ``} {
+		if err := settled([]byte(response)); !errors.Is(err, errNotSettled) {
+			t.Errorf("response %q: got error %v, want errNotSettled", response, err)
 		}
 	}
 }
@@ -159,12 +167,12 @@ func TestMedian(t *testing.T) {
 		want float64
 	}{{nil, 0}, {[]float64{7}, 7}, {[]float64{900, 1, 2}, 2}} {
 		if got := median(tt.all); got != tt.want {
-			t.Errorf("median of %v = %v, want %v", tt.all, got, tt.want)
+			t.Errorf("median of %v: got %v, want %v", tt.all, got, tt.want)
 		}
 	}
 	got := medianSpeed([]speed{{900, 3}, {1, 2}, {2, 1}})
 	if want := (speed{PerSecond: 2, CPUMS: 2}); got != want {
-		t.Errorf("median speed = %+v, want %+v", got, want)
+		t.Errorf("median speed: got %+v, want %+v", got, want)
 	}
 }
 
@@ -178,15 +186,16 @@ func TestSpeed(t *testing.T) {
 	}{
 		{10, time.Second, 5, speed{PerSecond: 10, CPUMS: 0.5}},
 		{2860, 2 * time.Second, 1430, speed{PerSecond: 1430, CPUMS: 0.5}},
-		{1, 20 * time.Millisecond, 0, speed{PerSecond: 50}}, // a system that tells no CPU time
+		{1, 20 * time.Millisecond, 0, speed{PerSecond: 50}}, // no CPU time available
 	} {
 		if got := speedOf(tt.orders, tt.took, tt.cpuMS); got != tt.want {
-			t.Errorf("%d orders in %v with %v ms of CPU: %+v, want %+v", tt.orders, tt.took, tt.cpuMS, got, tt.want)
+			t.Errorf("%d orders in %v with %v ms of CPU: got %+v, want %+v", tt.orders, tt.took, tt.cpuMS,
+				got, tt.want)
 		}
 	}
 }
 
-func TestNoTwoOrdersAreTheSame(t *testing.T) {
+func TestOrderAndMessageIDsAreUnique(t *testing.T) {
 	t.Parallel()
 	b := &bench{}
 	decoder := sqs.NewDecoder()
@@ -194,43 +203,44 @@ func TestNoTwoOrdersAreTheSame(t *testing.T) {
 	for _, prefix := range []string{freshPrefix, settledPrefix, freshPrefix} {
 		var e events.SQSEvent
 		if err := json.Unmarshal(b.event(prefix, batchSize), &e); err != nil || len(e.Records) != batchSize {
-			t.Fatalf("an event of %d records, %v, want %d", len(e.Records), err, batchSize)
+			t.Fatalf("got an event of %d records, %v, want %d", len(e.Records), err, batchSize)
 		}
 		for _, r := range e.Records {
 			o, err := decoder.Decode(r.Body)
-			if err != nil || o.Total() != (order.Money{Amount: total, Currency: "usd"}) || !strings.HasPrefix(string(o.ID()), prefix) {
-				t.Errorf("order %q of %v, %v, want %s... of %d", o.ID(), o.Total(), err, prefix, total)
+			if err != nil || o.Total() != (order.Money{Amount: total, Currency: "usd"}) ||
+				!strings.HasPrefix(string(o.ID()), prefix) {
+				t.Errorf("got order %q of %v, %v, want %s... of %d", o.ID(), o.Total(), err, prefix, total)
 			}
 			if seen[string(o.ID())] || seen[r.MessageId] {
-				t.Errorf("order %s or message %s comes twice", o.ID(), r.MessageId)
+				t.Errorf("got order %s or message %s twice", o.ID(), r.MessageId)
 			}
 			seen[string(o.ID())], seen[r.MessageId] = true, true
 		}
 	}
 }
 
-func TestCannedBackEndsAnswerNothingElse(t *testing.T) {
+func TestCannedBackEndsRejectOtherRequests(t *testing.T) {
 	t.Parallel()
 	b, _, _ := start(t)
 	intents, post, get := b.stripeURL+"/v1/payment_intents", http.MethodPost, http.MethodGet
 	for claim, tt := range map[string]struct{ method, url, target, body, want string }{
-		"an operation that settles nothing":    {post, b.dynamodbURL, "GetItem", "{}", "GetItem"},
-		"an update that is neither of the two": {post, b.dynamodbURL, "UpdateItem", `{"UpdateExpression":"ADD x"}`, "ADD x"},
-		"a body that is no request":            {post, b.dynamodbURL, "UpdateItem", "{", "unexpected end"},
-		"a read of an intent":                  {get, intents + "/pi_1", "", "", "such request"},
-		"a confirmation that posts nothing":    {get, intents + "/pi_1/confirm", "", "", "such request"},
-		"an intent that is of no order":        {post, intents, "", "amount=1999", "such request"},
-		"another thing of Stripe's":            {post, b.stripeURL + "/v1/customers", "", "", "such request"},
+		"another operation":          {post, b.dynamodbURL, "GetItem", "{}", "GetItem"},
+		"another update":             {post, b.dynamodbURL, "UpdateItem", `{"UpdateExpression":"ADD x"}`, "ADD x"},
+		"a truncated body":           {post, b.dynamodbURL, "UpdateItem", "{", "unexpected end"},
+		"a read of an intent":        {get, intents + "/pi_1", "", "", "unsupported request"},
+		"a GET of a confirmation":    {get, intents + "/pi_1/confirm", "", "", "unsupported request"},
+		"an intent without an order": {post, intents, "", "amount=1999", "unsupported request"},
+		"another Stripe resource":    {post, b.stripeURL + "/v1/customers", "", "", "unsupported request"},
 	} {
-		status, answer := ask(t, tt.method, tt.url, tt.target, tt.body)
-		if want := "the bench knows no " + tt.want; status != http.StatusBadRequest || !strings.Contains(answer, want) {
-			t.Errorf("%s: %d %s, want 400 and %q", claim, status, answer, want)
+		status, body := send(t, tt.method, tt.url, tt.target, tt.body)
+		if status != http.StatusBadRequest || !strings.Contains(body, tt.want) {
+			t.Errorf("%s: got %d %s, want 400 and %q", claim, status, body, tt.want)
 		}
 	}
 }
 
-// ask calls a back end without an adapter. target is DynamoDB's name of the operation.
-func ask(t *testing.T, method, url, target, body string) (status int, answer string) {
+// send calls a back end without an adapter. target is the DynamoDB operation.
+func send(t *testing.T, method, url, target, body string) (status int, response string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
@@ -249,21 +259,26 @@ func ask(t *testing.T, method, url, target, body string) (status int, answer str
 	return got.StatusCode, string(text)
 }
 
-func TestAims(t *testing.T) {
+func TestTargets(t *testing.T) {
 	t.Parallel()
-	good := figures{FirstAnswerMS: 20, Fresh: speed{800, 1}, PeakRSSBytes: 30 << 20, ZipBytes: 4_500_000}
+	good := figures{FirstResponseMS: 20, Fresh: speed{800, 1}, PeakRSSBytes: 30 << 20, ZipBytes: 4_500_000}
 	if got := missed(good); got != nil {
-		t.Errorf("missed %q, want none at the very aims", got)
+		t.Errorf("got %q missed, want none at the limits", got)
 	}
-	bad := figures{FirstAnswerMS: 21, Fresh: speed{799, math.MaxInt32}, PeakRSSBytes: 31 << 20, ZipBytes: 4_600_000}
-	want := []string{"process start to first answer, one order", "fresh orders, one instance", "peak memory (RSS)", "zip"}
+	bad := figures{
+		FirstResponseMS: 21,
+		Fresh:           speed{799, math.MaxInt32},
+		PeakRSSBytes:    31 << 20,
+		ZipBytes:        4_600_000,
+	}
+	want := []string{"process start to first response", "fresh orders, one instance", "peak memory (RSS)", "zip"}
 	if diff := cmp.Diff(missed(bad), want); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func missed(f figures) (names []string) {
-	for _, a := range aims(f) {
+	for _, a := range targets(f) {
 		if a.missed() {
 			names = append(names, a.figure)
 		}
@@ -275,7 +290,7 @@ func TestFiguresAreShownInTheirUnits(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	show(&out, plan{Rounds: 2, ColdStarts: 3, Batches: 4, Duplicates: 5}, figures{
-		FirstAnswerMS: 15.04, Fresh: speed{1234.4, 0.456}, Duplicates: speed{4321.6, 0.123}, PeakRSSBytes: 25<<20 + 1<<19,
+		FirstResponseMS: 15.04, Fresh: speed{1234.4, 0.456}, Duplicates: speed{4321.6, 0.123}, PeakRSSBytes: 25<<20 + 1<<19,
 		ZipBytes: 3_614_999, CallsPerOrder: 5, CallsDuplicate: 1,
 	}, 12400*time.Millisecond)
 	for _, want := range []string{
@@ -288,17 +303,18 @@ func TestFiguresAreShownInTheirUnits(t *testing.T) {
 		}
 	}
 	if strings.Contains(out.String(), "missed") {
-		t.Errorf("an aim is missed in\n%s", out.String())
+		t.Errorf("got a missed target in\n%s", out.String())
 	}
 }
 
-func TestShow(t *testing.T) {
+func TestMissedTargetsAndMissingFiguresAreShown(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	show(&out, plan{Rounds: 7, Batches: 286}, figures{FirstAnswerMS: 21.04, Fresh: speed{900, 0}, CallsPerOrder: 5}, time.Minute)
+	show(&out, plan{Rounds: 7, Batches: 286},
+		figures{FirstResponseMS: 21.04, Fresh: speed{900, 0}, CallsPerOrder: 5}, time.Minute)
 	for _, want := range []string{
-		"21.0 ms │ missed", "900 /s │        │", "not known here",
-		"20020 fresh orders in batches of 10", "5.00 calls", "1 missed.",
+		"21.0 ms │ missed", "900 /s │        │", "not available",
+		"20020 fresh orders in batches of 10", "5.00 calls", "1 targets missed.",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in\n%s", want, out.String())

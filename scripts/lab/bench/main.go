@@ -1,5 +1,6 @@
-// Command bench is `make bench-quick`: it measures the compiled order function, as it would run in one Lambda instance,
-// and compares four figures with what we aim at. It is a measurement and no test: it fails only if an order did.
+// Command bench is `make bench-quick`. It measures the compiled order function in one
+// instance and compares four figures with targets. It is not a test: it fails only if an
+// order is not settled.
 package main
 
 import (
@@ -22,14 +23,14 @@ const (
 
 const about = `Measure the compiled order function: cold start, orders a second, CPU, memory and zip size.
 
-The function's own process runs under a Runtime API host, one instance, and works on batches of 10. Its back ends are
-canned: they answer at once over loopback HTTP, so what is measured is the function and not DynamoDB or Stripe. There is no
-TLS and no network. Back ends and host live in this program's process and share the processors with the function, which alone
-would do more orders a second than the table says; the CPU figures are the function's alone.
+The function runs as one process under a Runtime API host and gets batches of 10. DynamoDB and Stripe
+are canned back ends that respond at once over loopback HTTP, without TLS. They run in this program's
+process and share the processors with the function, so the throughput is a lower bound; the CPU
+figures are those of the function alone.
 
-Each round makes some cold starts, then fresh orders, then duplicates of settled orders; the table shows medians over the
-rounds, so that a neighbor's burst of work spoils one round and not a figure. A missed aim is said and changes no exit code.
-Compare two versions on the same quiet machine only.`
+Each round measures cold starts, then fresh orders, then duplicates of settled orders. The table shows
+medians over the rounds. A missed target does not change the exit status. Compare two versions on the
+same quiet machine only.`
 
 func main() {
 	var p plan

@@ -11,14 +11,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
-
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/sqs/sqstest"
+	"orderonce/scripts/lab/progress"
 	"orderonce/scripts/package/release"
 )
 
-// plan says how much is measured.
+// plan is how much is measured.
 type plan struct {
 	Rounds     int `default:"7" help:"Rounds; every figure is a median over them."`
 	ColdStarts int `default:"3" help:"Cold starts in each round."`
@@ -40,35 +39,35 @@ func (p plan) Validate() error {
 
 func (p plan) orders() int { return p.Rounds * p.Batches * batchSize }
 
-// figures are what was measured, medians unless they say otherwise.
+// figures are the results, medians unless they say otherwise.
 type figures struct {
-	FirstAnswerMS  float64 // from the start of a process to the answer of its first batch, of one order
-	Fresh          speed
-	Duplicates     speed
-	PeakRSSBytes   int64 // of the instance that did all the orders, at the end
-	ZipBytes       int   // of the very binary that ran
-	CallsPerOrder  float64
-	CallsDuplicate float64
+	FirstResponseMS float64 // from the start of a process to its first response, for a batch of one order
+	Fresh           speed
+	Duplicates      speed
+	PeakRSSBytes    int64 // of the warm instance, at the end
+	ZipBytes        int   // of the measured binary
+	CallsPerOrder   float64
+	CallsDuplicate  float64
 }
 
 // speed is of one instance.
 type speed struct {
 	PerSecond float64
-	CPUMS     float64 // of the function's process for each order; 0 where the system does not tell
+	CPUMS     float64 // of the function's process per order; 0 if the system does not report it
 }
 
-// bench is one measurement under way.
+// bench is a running measurement.
 type bench struct {
 	plan   plan
 	binary string
 	back   *backends
 	warm   *lambdatest.Host
-	bar    *progressbar.ProgressBar // of rounds: it prints, so it moves only where no clock runs
-	serial int                      // of the last order
+	serial int // of the last order
 }
 
-// measure runs the whole plan and shows on progress how far it is.
-func measure(ctx context.Context, p plan, binary string, progress io.Writer) (f figures, err error) {
+// measure runs the plan. It prints the progress between rounds only, while nothing is
+// measured.
+func measure(ctx context.Context, p plan, binary string, errOut io.Writer) (f figures, err error) {
 	b := &bench{plan: p, binary: binary}
 	if f.ZipBytes, err = zipBytes(binary); err != nil {
 		return f, err
@@ -81,9 +80,8 @@ func measure(ctx context.Context, p plan, binary string, progress io.Writer) (f 
 		return f, err
 	}
 	defer func() { err = errors.Join(err, b.warm.Close()) }()
-	b.bar = progressbar.NewOptions(p.Rounds, progressbar.OptionSetDescription("rounds"), progressbar.OptionSetWriter(progress),
-		progressbar.OptionShowCount(), progressbar.OptionSetWidth(30), progressbar.OptionClearOnFinish())
-	err = b.rounds(ctx, &f)
+	printLine := progress.Every(10*time.Second, errOut, time.Now)
+	err = b.rounds(ctx, &f, func(round int) { printLine("%d of %d rounds", round, p.Rounds) })
 	f.PeakRSSBytes = b.warm.Report().PeakRSSBytes
 	return f, err
 }
@@ -113,11 +111,11 @@ func (b *bench) start() (*lambdatest.Host, error) {
 	})
 }
 
-// rounds interleaves the three kinds of work.
-func (b *bench) rounds(ctx context.Context, f *figures) error {
+// rounds measures cold starts, fresh orders and duplicates in each round.
+func (b *bench) rounds(ctx context.Context, f *figures, done func(round int)) error {
 	var firsts []float64
 	var fresh, duplicates []speed
-	for range b.plan.Rounds {
+	for round := range b.plan.Rounds {
 		for range b.plan.ColdStarts {
 			first, err := b.coldStart(ctx)
 			if err != nil {
@@ -134,15 +132,13 @@ func (b *bench) rounds(ctx context.Context, f *figures) error {
 			return err
 		}
 		duplicates, f.CallsDuplicate = append(duplicates, s), calls
-		if err := b.bar.Add(1); err != nil {
-			return err
-		}
+		done(round + 1)
 	}
-	f.FirstAnswerMS, f.Fresh, f.Duplicates = median(firsts), medianSpeed(fresh), medianSpeed(duplicates)
+	f.FirstResponseMS, f.Fresh, f.Duplicates = median(firsts), medianSpeed(fresh), medianSpeed(duplicates)
 	return nil
 }
 
-func (b *bench) coldStart(ctx context.Context) (firstAnswerMS float64, err error) {
+func (b *bench) coldStart(ctx context.Context) (firstResponseMS float64, err error) {
 	host, err := b.start()
 	if err != nil {
 		return 0, err
@@ -152,7 +148,8 @@ func (b *bench) coldStart(ctx context.Context) (firstAnswerMS float64, err error
 	return host.Report().FirstAnswerMS, err
 }
 
-// round sends batches one after the other, all made before the clock starts, and returns how many calls an order cost.
+// round sends batches one after the other, all made before the clock starts, and returns
+// the calls per order.
 func (b *bench) round(ctx context.Context, prefix string, batches int) (s speed, calls float64, err error) {
 	events := make([][]byte, batches)
 	for i := range events {
@@ -169,22 +166,23 @@ func (b *bench) round(ctx context.Context, prefix string, batches int) (s speed,
 	return s, float64(b.calls()-callsBefore) / float64(orders), nil
 }
 
-// speedOf is what an instance does that took so long over some orders, with so many milliseconds of CPU.
+// speedOf returns the speed of some orders that took a duration and milliseconds of CPU.
 func speedOf(orders int, took time.Duration, cpuMS float64) speed {
 	return speed{PerSecond: float64(orders) / took.Seconds(), CPUMS: cpuMS / float64(orders)}
 }
 
 func (b *bench) calls() int64 { return b.back.dynamodbCalls.Load() + b.back.stripeCalls.Load() }
 
-// event is a batch of orders with ids that no other has.
+// event returns a batch of orders with unique ids.
 func (b *bench) event(prefix string, orders int) []byte {
 	now := time.Now()
 	messages := make([]sqstest.Message, orders)
 	for i := range messages {
 		b.serial++
 		messages[i] = sqstest.Message{
-			ID: fmt.Sprintf("00000000-0000-4000-8000-%012d", b.serial), Receipt: strings.Repeat("r", 180), // as long as SQS makes them
-			Body: fmt.Sprintf(body, prefix, b.serial, total), Sent: now, FirstReceived: now, Receives: 1,
+			ID:      fmt.Sprintf("00000000-0000-4000-8000-%012d", b.serial),
+			Receipt: strings.Repeat("r", 180), // as long as SQS makes them
+			Body:    fmt.Sprintf(body, prefix, b.serial, total), Sent: now, FirstReceived: now, Receives: 1,
 		}
 	}
 	return sqstest.Event("orders", messages)
@@ -194,21 +192,22 @@ const body = `{"orderId":"%s%06d","customerId":"CUST-1","currency":"usd",` +
 	`"lines":[{"sku":"TSHIRT-M","quantity":1,"unitAmount":%d},{"sku":"STICKER","quantity":3,"unitAmount":0}],` +
 	`"payment":{"customer":"cus_Bench","method":"pm_card_visa"}}`
 
-// errGivenBack says that the function did not settle an order, so that no figure would mean anything.
-var errGivenBack = errors.New("the function gave orders back")
+// errNotSettled means that the function did not settle an order, which makes the figures
+// useless.
+var errNotSettled = errors.New("orders not settled")
 
 func invoke(ctx context.Context, host *lambdatest.Host, event []byte) error {
-	answer, err := host.Invoke(ctx, event)
+	response, err := host.Invoke(ctx, event)
 	if err != nil {
 		return err
 	}
-	return errors.Join(settled(answer), ctx.Err())
+	return errors.Join(settled(response), ctx.Err())
 }
 
-// settled checks that an answer gives no order back.
-func settled(answer []byte) error {
-	if string(answer) != `{"batchItemFailures":[]}` {
-		return fmt.Errorf("%w: %s", errGivenBack, answer)
+// settled returns an error if the response has a batch item failure.
+func settled(response []byte) error {
+	if string(response) != `{"batchItemFailures":[]}` {
+		return fmt.Errorf("%w: %s", errNotSettled, response)
 	}
 	return nil
 }

@@ -1,7 +1,7 @@
-// Package guards reads the patches in guards/patches. Each patch removes one guard of the product. A
-// patch is never applied to the tree: it changes copies, and an overlay makes the go command compile
-// those. The package does not know what happens without a guard; the test that a patch names, and the
-// storm, find that out.
+// Package guards reads the patches in guards/patches. Each patch removes one guard of the
+// product. A patch is never applied to the tree: it changes copies, and an overlay makes
+// the go command compile those. The package does not know what happens without a guard;
+// the test that a patch names, and the storm, find that out.
 package guards
 
 import (
@@ -17,30 +17,30 @@ import (
 	"strings"
 )
 
-// Guard is one thing of the product that keeps a promise, and the patch that takes it away.
+// Guard is one safeguard of the product, and the patch that removes it.
 type Guard struct {
-	Name    string // of the patch, without its extension
-	Says    string // what is taken away, and why people do that
-	Promise string // the invariant of docs/design.md that breaks
-	Catcher Catcher
-	Worlds  string // how many random worlds may be needed at most; "" if the search catches it
-	Needs   string // the kinds of trouble that its shortest story needs, with "; " between them; "" if no world sees it
-	Patch   string // its path
-	Diff    string // of unified form, as git apply takes it
+	Name      string // of the patch, without its extension
+	Summary   string // what is removed, and why people write it that way
+	Invariant string // the invariant of docs/design.md that breaks
+	Catcher   Catcher
+	Worlds    string // the most random worlds that are needed; "" if the search catches it
+	Needs     string // the faults of the shortest history, separated by "; "; "" if the simulation cannot catch it
+	Patch     string // the path of the patch
+	Diff      string // unified, for git apply
 }
 
-// Catcher is the test that notices what a patch takes away.
+// Catcher is the test that fails without the guard.
 type Catcher struct {
 	Test  string
-	Claim string // the subtest that has to fail, in words; "" if the test has none
+	Claim string // the subtest that must fail; "" if the test has none
 	Pkg   string // as go test takes it
 }
 
 // lab is the folder of the lab's module, relative to the product's.
 const lab = "scripts/lab"
 
-// Module returns the folder of the module that has the catcher's package, and the package relative to
-// it.
+// Module returns the folder of the module that has the catcher's package, and the package
+// relative to it.
 func (c Catcher) Module(root string) (dir, pkg string) {
 	if inLab, ok := strings.CutPrefix(c.Pkg, "./"+lab+"/"); ok {
 		return filepath.Join(root, lab), "./" + inLab
@@ -48,16 +48,17 @@ func (c Catcher) Module(root string) (dir, pkg string) {
 	return root, c.Pkg
 }
 
-// Search is what catches most patches: it names the broken invariant itself, and tells the shortest history.
+// Search catches most patches. It prints the broken invariant and the shortest history.
 func Search() Catcher { return Catcher{Test: "TestScenario", Pkg: "./scripts/lab/simulation"} }
 
-// Random is the same for what takes more than one or two things to go wrong.
+// Random is the same for patches that need more than two faults.
 func Random() Catcher { return Catcher{Test: "TestWorlds", Pkg: "./scripts/lab/simulation"} }
 
-// Tells reports whether the catcher names the broken invariant itself.
-func (c Catcher) Tells() bool { return c == Search() || c == Random() }
+// IsSimulation reports whether the simulation catches the patch, and so prints the invariant.
+func (c Catcher) IsSimulation() bool { return c == Search() || c == Random() }
 
-// String is the test as people look for it, such as `TestStore "bind of another intent returns ErrClaimLost" in ./adapters/dynamodb`.
+// String returns the test for people, such as
+// `TestStore "bind of another intent returns ErrClaimLost" in ./adapters/dynamodb`.
 func (c Catcher) String() string {
 	if c.Claim == "" {
 		return c.Test + " in " + c.Pkg
@@ -65,7 +66,7 @@ func (c Catcher) String() string {
 	return fmt.Sprintf("%s %q in %s", c.Test, c.Claim, c.Pkg)
 }
 
-// Path is the name of the test that has to fail, as package testing writes it.
+// Path returns the name of the test that must fail, as package testing writes it.
 func (c Catcher) Path() string {
 	if c.Claim == "" {
 		return c.Test
@@ -73,7 +74,7 @@ func (c Catcher) Path() string {
 	return c.Test + "/" + strings.ReplaceAll(c.Claim, " ", "_")
 }
 
-// Pattern makes go test -run run this test alone.
+// Pattern returns the pattern for go test -run that matches this test only.
 func (c Catcher) Pattern() string {
 	levels := strings.Split(c.Path(), "/")
 	for i, l := range levels {
@@ -82,31 +83,33 @@ func (c Catcher) Pattern() string {
 	return strings.Join(levels, "/")
 }
 
-// CaughtBy tells what notices that the guard is missing, in the words of the patch.
+// CaughtBy returns the invariant and the catcher, in the format of the patch.
 func (g Guard) CaughtBy() string {
 	switch g.Catcher {
 	case Search():
-		return g.Promise
+		return g.Invariant
 	case Random():
-		return g.Promise + ", within " + g.Worlds + " worlds"
+		return g.Invariant + ", within " + g.Worlds + " worlds"
 	}
-	return g.Promise + ", by " + g.Catcher.String()
+	return g.Invariant + ", by " + g.Catcher.String()
 }
 
-// ErrUnknown says that no patch has the name that was asked for.
-var ErrUnknown = errors.New("no guard has this name; make break lists them")
+// ErrUnknown means that no patch has the requested name.
+var ErrUnknown = errors.New("unknown guard; make break lists them")
 
-// Root returns the root folder of the product's module, also for a caller in the lab's module.
+// Root returns the root folder of the product's module, also for a caller in the lab's
+// module.
 func Root(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "orderonce").Output()
 	root := strings.TrimSpace(string(out))
 	if err != nil || root == "" {
-		return "", fmt.Errorf("go list -m orderonce: %w: run this inside the repository", cmp.Or(err, os.ErrNotExist))
+		return "", fmt.Errorf("go list -m orderonce: %w: run this inside the repository",
+			cmp.Or(err, os.ErrNotExist))
 	}
 	return root, nil
 }
 
-// All reads the patches of the module at root, in the order of their names.
+// All returns the guards of the module at root, sorted by name.
 func All(root string) ([]Guard, error) {
 	paths, err := filepath.Glob(filepath.Join(root, lab, "guards", "patches", "*.patch"))
 	if err != nil {
@@ -126,7 +129,7 @@ func All(root string) ([]Guard, error) {
 	return all, nil
 }
 
-// Find returns one guard of the module at root, or ErrUnknown.
+// Find returns a guard of the module at root, or ErrUnknown.
 func Find(root, name string) (Guard, error) {
 	all, err := All(root)
 	if err != nil {
@@ -140,21 +143,36 @@ func Find(root, name string) (Guard, error) {
 	return Guard{}, fmt.Errorf("%q: %w", name, ErrUnknown)
 }
 
-// Parse reads the comment lines before a diff. The second one is "# caught by: I1", or with random worlds instead of the
-// search "# caught by: I1, within 10000 worlds", or with another test
-// `# caught by: I1, by TestStore "bind of another intent returns ErrClaimLost" in ./adapters/dynamodb`. If worlds catch it, the third
-// one is "# needs: 429; a declined card": the kinds of trouble in the shortest story. break --update writes it.
+// Parse parses a patch. Before the diff it has two or three comment lines:
+//
+//	# What is removed.
+//	# caught by: I1
+//	# needs: 429; a declined card
+//
+// "caught by" names the search by default, "I1, within 10000 worlds" random worlds, and
+// `I1, by TestStore "bind of another intent returns ErrClaimLost" in ./adapters/dynamodb` another test. The
+// third line lists the faults of the shortest history, if the simulation catches the patch;
+// break --update writes it.
 func Parse(text string) (Guard, error) {
 	header := regexp.MustCompile(`^# (.+)\n# caught by: (I\d+)` +
 		`(?:, within (\d+) worlds|, by (Test\w+)(?: "([^"]+)")? in (\./\S+))?\n(?:# needs: (.+)\n)?(--- (?s:.*))$`)
 	m := header.FindStringSubmatch(text)
 	if m == nil {
-		return Guard{}, errors.New(`want "# what is taken away", "# caught by: I1" (and where, if not by the search), ` +
-			`"# needs: 429" if worlds catch it, and a diff`)
+		return Guard{}, errors.New(
+			`want "# what is removed", "# caught by: I1" (and where, if not by the search), ` +
+				`"# needs: 429" if worlds catch it, and a diff`,
+		)
 	}
-	g := Guard{Says: m[1], Promise: m[2], Worlds: m[3], Catcher: Catcher{m[4], m[5], m[6]}, Needs: m[7], Diff: m[8]}
+	g := Guard{
+		Summary:   m[1],
+		Invariant: m[2],
+		Worlds:    m[3],
+		Catcher:   Catcher{m[4], m[5], m[6]},
+		Needs:     m[7],
+		Diff:      m[8],
+	}
 	if g.Needs != "" && g.Catcher.Test != "" {
-		return Guard{}, fmt.Errorf("want no needs beside %s: they are of stories", g.Catcher)
+		return Guard{}, fmt.Errorf("needs: not possible with %s, which prints no history", g.Catcher)
 	}
 	switch {
 	case g.Worlds != "":
@@ -165,7 +183,7 @@ func Parse(text string) (Guard, error) {
 	return g, nil
 }
 
-// Update writes into the patch which kinds of trouble it needs.
+// Update writes the needs into the patch.
 func (g Guard) Update(needs string) error {
 	text, err := os.ReadFile(g.Patch)
 	if err != nil {
@@ -176,7 +194,7 @@ func (g Guard) Update(needs string) error {
 	return os.WriteFile(g.Patch, []byte(updated), 0o600) //nolint:gosec // G703: a patch of this module
 }
 
-// Changes is the diff without what only git needs, indented.
+// Changes returns the diff for people: indented and without the parts that only git needs.
 func (g Guard) Changes() string {
 	var b strings.Builder
 	for line := range strings.Lines(g.Diff) {
@@ -194,13 +212,14 @@ func (g Guard) Changes() string {
 	return b.String()
 }
 
-// File is one that a patch changes, or adds: a call that the product does not make needs a place.
+// File is one that a patch changes, or adds: a call that the product does not make needs
+// a place.
 type File struct {
-	Path  string // with slashes, relative to the module's root
+	Path  string // slash-separated, relative to the module's root
 	Added bool
 }
 
-// Files are what the patch changes and adds, in its order.
+// Files returns the files that the patch changes or adds.
 func (g Guard) Files() (all []File) {
 	added := false
 	for line := range strings.Lines(g.Diff) {
@@ -214,9 +233,9 @@ func (g Guard) Files() (all []File) {
 	return all
 }
 
-// TakeAway applies the patch to copies below dir, and returns the overlay that makes the go command compile those in the place of
-// the module's own files. Dir is the caller's, and empty. An error says that the patch does not apply any more.
-func (g Guard) TakeAway(ctx context.Context, root, dir string) (overlay string, err error) {
+// Remove applies the patch to copies in dir, which must be empty, and returns the path of the overlay
+// that makes the go command compile the copies. An error means that the patch does not apply.
+func (g Guard) Remove(ctx context.Context, root, dir string) (overlay string, err error) {
 	replace := map[string]string{}
 	for _, f := range g.Files() {
 		from, to := filepath.Join(root, f.Path), filepath.Join(dir, f.Path)
@@ -225,15 +244,15 @@ func (g Guard) TakeAway(ctx context.Context, root, dir string) (overlay string, 
 			continue
 		}
 		if err := copyFile(from, to); err != nil {
-			return "", fmt.Errorf("the patch %s does not apply any more: %w", g.Name, err)
+			return "", fmt.Errorf("patch %s does not apply: %w", g.Name, err)
 		}
 	}
-	cmd := exec.CommandContext(ctx, "git", "apply", g.Patch) //nolint:gosec // G204: the path is our own
+	cmd := exec.CommandContext(ctx, "git", "apply", g.Patch) //nolint:gosec // G204: our own path
 	cmd.Dir = dir
-	// Inside a repository git apply skips, in silence, what lies outside the current folder.
+	// Inside a repository git apply silently skips files outside the current folder.
 	cmd.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("the patch %s does not apply any more: %w\n%s", g.Name, err, out)
+		return "", fmt.Errorf("patch %s does not apply: %w\n%s", g.Name, err, out)
 	}
 	text, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
@@ -244,7 +263,7 @@ func (g Guard) TakeAway(ctx context.Context, root, dir string) (overlay string, 
 }
 
 func copyFile(from, to string) error {
-	text, err := os.ReadFile(from) //nolint:gosec // G304: a file that our own patch names
+	text, err := os.ReadFile(from) //nolint:gosec // G304: a file of our own patch
 	if err != nil {
 		return err
 	}

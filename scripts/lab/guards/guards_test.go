@@ -25,7 +25,7 @@ func allGuards(t *testing.T) (root string, all []guards.Guard) {
 		t.Fatal(err)
 	}
 	if len(all) < 32 {
-		t.Fatalf("%d patches, want at least 32", len(all))
+		t.Fatalf("got %d patches, want at least 32", len(all))
 	}
 	return root, all
 }
@@ -38,25 +38,25 @@ func TestEveryPatchAppliesAndNamesAnInvariant(t *testing.T) {
 		t.Run(g.Name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			if _, err := g.TakeAway(t.Context(), root, dir); err != nil {
+			if _, err := g.Remove(t.Context(), root, dir); err != nil {
 				t.Fatal(err)
 			}
 			if len(g.Files()) == 0 {
-				t.Error("it touches no file")
+				t.Error("the patch touches no file")
 			}
 			for _, f := range g.Files() {
 				if !f.Added && content(t, filepath.Join(root, f.Path)) == content(t, filepath.Join(dir, f.Path)) {
-					t.Errorf("it does not change %s", f.Path)
+					t.Errorf("the patch does not change %s", f.Path)
 				}
 			}
-			if !strings.Contains(design, "| "+g.Promise+" |") {
-				t.Errorf("docs/design.md has no %q", g.Promise)
+			if !strings.Contains(design, "| "+g.Invariant+" |") {
+				t.Errorf("docs/design.md has no %q", g.Invariant)
 			}
-			if g.Catcher.Tells() != (g.Needs != "") {
-				t.Errorf("needs %q, caught by %s: what worlds catch says what it needs, and nothing else does", g.Needs, g.CaughtBy())
+			if g.Catcher.IsSimulation() != (g.Needs != "") {
+				t.Errorf("got needs %q, caught by %s, want needs only with the simulation", g.Needs, g.CaughtBy())
 			}
-			if g.Catcher.Tells() && !slices.Contains(simulation.Invariants(), simulation.Invariant(g.Promise)) {
-				t.Errorf("no world sees %q", g.Promise)
+			if g.Catcher.IsSimulation() && !slices.Contains(simulation.Invariants(), simulation.Invariant(g.Invariant)) {
+				t.Errorf("the simulation does not check %q", g.Invariant)
 			}
 		})
 	}
@@ -70,15 +70,16 @@ func TestFind(t *testing.T) {
 			t.Errorf("got %+v, %v, want %+v", got, err, want)
 		}
 	}
-	if _, err := guards.Find(root, "nope"); !errors.Is(err, guards.ErrUnknown) || !strings.Contains(err.Error(), `"nope"`) {
+	if _, err := guards.Find(root, "nope"); !errors.Is(err, guards.ErrUnknown) ||
+		!strings.Contains(err.Error(), `"nope"`) {
 		t.Errorf("got %v, want %v with the name", err, guards.ErrUnknown)
 	}
 	if none, err := guards.All(t.TempDir()); err != nil || len(none) > 0 {
-		t.Errorf("a folder without patches has %d guards, error %v", len(none), err)
+		t.Errorf("folder without patches: got %d guards, error %v", len(none), err)
 	}
 }
 
-func TestAPatchThatDoesNotApplySaysSo(t *testing.T) {
+func TestAPatchThatDoesNotApplyIsAnError(t *testing.T) {
 	t.Parallel()
 	root, all := allGuards(t)
 	stale := all[0]
@@ -89,7 +90,8 @@ func TestAPatchThatDoesNotApplySaysSo(t *testing.T) {
 	gone := all[0]
 	gone.Diff = "--- a/gone.go\n+++ b/gone.go\n"
 	for name, g := range map[string]guards.Guard{"other lines": stale, "no such file": gone} {
-		if _, err := g.TakeAway(t.Context(), root, t.TempDir()); err == nil || !strings.Contains(err.Error(), "does not apply any more") {
+		if _, err := g.Remove(t.Context(), root, t.TempDir()); err == nil ||
+			!strings.Contains(err.Error(), "does not apply") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -108,7 +110,7 @@ func TestACatcherRunsItsOwnTestAlone(t *testing.T) {
 	}
 }
 
-func TestAPatchWithoutItsTwoLinesIsRefused(t *testing.T) {
+func TestAPatchNeedsItsTwoLines(t *testing.T) {
 	t.Parallel()
 	const diff = "--- a/x.go\n+++ b/x.go\n"
 	for _, head := range []string{
@@ -118,25 +120,25 @@ func TestAPatchWithoutItsTwoLinesIsRefused(t *testing.T) {
 		"# what\n# needs: 429\n# caught by: I1\n",
 	} {
 		if _, err := guards.Parse(head + diff); err == nil {
-			t.Errorf("%q was taken for a guard", head+diff)
+			t.Errorf("%q: got no error", head+diff)
 		}
 	}
 	if _, err := guards.Parse("# what\n# caught by: I1\n"); err == nil {
-		t.Error("a guard without a diff was taken for one")
+		t.Error("no diff: got no error")
 	}
 	for caught, want := range map[string]guards.Guard{
-		"I1":                              {Promise: "I1", Catcher: guards.Search()},
-		"I2 needs 429; a declined card":   {Promise: "I2", Catcher: guards.Search()},
-		"I11, within 10000 worlds":        {Promise: "I11", Catcher: guards.Random(), Worlds: "10000"},
-		"I10, by TestX in ./adapters/sqs": {Promise: "I10", Catcher: guards.Catcher{Test: "TestX", Pkg: "./adapters/sqs"}},
+		"I1":                              {Invariant: "I1", Catcher: guards.Search()},
+		"I2 needs 429; a declined card":   {Invariant: "I2", Catcher: guards.Search()},
+		"I11, within 10000 worlds":        {Invariant: "I11", Catcher: guards.Random(), Worlds: "10000"},
+		"I10, by TestX in ./adapters/sqs": {Invariant: "I10", Catcher: guards.Catcher{Test: "TestX", Pkg: "./adapters/sqs"}},
 		`I4, by TestX "it's, so" in ./a/b/c`: {
-			Promise: "I4", Catcher: guards.Catcher{Test: "TestX", Claim: "it's, so", Pkg: "./a/b/c"},
+			Invariant: "I4", Catcher: guards.Catcher{Test: "TestX", Claim: "it's, so", Pkg: "./a/b/c"},
 		},
 	} {
 		if needs, rest, ok := strings.Cut(caught, " needs "); ok {
 			caught, want.Needs = needs+"\n# needs: "+rest, rest
 		}
-		want.Says, want.Diff = "what", diff
+		want.Summary, want.Diff = "what", diff
 		if got, err := guards.Parse("# what\n# caught by: " + caught + "\n" + diff); err != nil || got != want {
 			t.Errorf("%q: got %+v and %v, want %+v", caught, got, err, want)
 		}
@@ -146,7 +148,7 @@ func TestAPatchWithoutItsTwoLinesIsRefused(t *testing.T) {
 	}
 }
 
-func TestAPatchIsToldWhatItNeeds(t *testing.T) {
+func TestUpdateWritesTheNeeds(t *testing.T) {
 	t.Parallel()
 	const diff = "--- a/x.go\n+++ b/x.go\n"
 	path := filepath.Join(t.TempDir(), "x.patch")
@@ -168,12 +170,14 @@ func TestAPatchIsToldWhatItNeeds(t *testing.T) {
 
 func TestAPatchMayAddAFile(t *testing.T) {
 	t.Parallel()
-	g := guards.Guard{Diff: "--- a/x.go\n+++ b/x.go\n@@ -1 +1 @@\n-1\n+2\n--- /dev/null\n+++ b/y.go\n@@ -0,0 +1 @@\n+3\n"}
+	g := guards.Guard{
+		Diff: "--- a/x.go\n+++ b/x.go\n@@ -1 +1 @@\n-1\n+2\n--- /dev/null\n+++ b/y.go\n@@ -0,0 +1 @@\n+3\n",
+	}
 	if d := cmp.Diff(g.Files(), []guards.File{{Path: "x.go"}, {Path: "y.go", Added: true}}); d != "" {
-		t.Errorf("(-got +want):\n%s", d)
+		t.Errorf("(-got +want)\n%s", d)
 	}
 	if d := cmp.Diff(g.Changes(), "    x.go\n    ...\n    -1\n    +2\n    y.go\n    ...\n    +3\n"); d != "" {
-		t.Errorf("what is shown (-got +want):\n%s", d)
+		t.Errorf("changes: (-got +want)\n%s", d)
 	}
 }
 

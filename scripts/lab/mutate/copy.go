@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// copyModule copies a module without its history and without what was built or installed:
-// gremlins copies it again for each worker.
+// copyModule copies a module without .git, build and node_modules: gremlins copies it
+// again for each worker.
 func copyModule(from, to string) error {
 	return filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -45,10 +45,10 @@ func copyModule(from, to string) error {
 	})
 }
 
-// control is a file of each mutated package with two mutants: no test looks at what the
-// first function returns, and one looks at what the second returns. If the first is
-// killed, the tests fail for another reason than a mutant, such as an engine that does
-// not start. If the second lives, other tests were run than those of the package.
+// control is a file with two mutants that is added to each package. No test checks the
+// first function; one checks the second. If the first is killed, the tests fail for
+// another reason, such as an engine that does not start. If the second lives, tests of
+// another package were run.
 const (
 	control     = "mutation_control.go"
 	controlTest = "mutation_control_test.go"
@@ -72,21 +72,20 @@ func TestMutationControl(t *testing.T) {
 `
 )
 
-// controls are the two mutants and what has to become of them.
+// controls returns the two control mutants and their expected status.
 func controls(pkg string) map[place]string {
 	at := func(name string) place {
 		return place{
-			path.Join(pkg, control),
-			"ARITHMETIC_BASE",
+			path.Join(pkg, control), "ARITHMETIC_BASE",
 			"func " + name + "(n int) int { return n " + mark + "+ 1 }",
 		}
 	}
 	return map[place]string{at("mutationControlLives"): lived, at("mutationControlDies"): killed}
 }
 
-// prepare adds the controls to a package of the copy. gremlins guesses a package's path
-// from its folders and the name in its files, and runs the tests of the module's root if
-// no folder is called so. So a package main takes the name of its folder.
+// prepare adds the controls to a package of the copy. gremlins derives the path of a
+// package from the package clause, and runs the tests of the module's root if no folder
+// has that name. So a package main is renamed to its folder.
 func (r runner) prepare(pkg string) error {
 	folder := filepath.Join(r.dir, filepath.FromSlash(pkg))
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
@@ -125,7 +124,7 @@ func packageName(file string) (string, error) {
 	return parsed.Name.Name, nil
 }
 
-// rename replaces the package clause, which is a line of its own.
+// rename replaces the package clause.
 func rename(file, from, to string) error {
 	source, err := os.ReadFile(file) //nolint:gosec // G304: a file of the copy
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// The words that gremlins has for what became of a mutant.
+// The statuses of gremlins.
 const (
 	killed     = "KILLED"
 	lived      = "LIVED"
@@ -20,7 +20,7 @@ const (
 	notViable  = "NOT VIABLE" // it does not compile
 )
 
-// mutant is one change of the code, and what became of it.
+// mutant is one change of the code and its status.
 type mutant struct {
 	place
 
@@ -28,7 +28,7 @@ type mutant struct {
 	line   int
 }
 
-// result is what became of the mutants of one package.
+// result is the result of one package.
 type result struct {
 	pkg                                 string
 	killed, lived, timedOut, notCovered int
@@ -37,8 +37,7 @@ type result struct {
 	problems                            []string
 }
 
-// judge counts the mutants of a package and holds them against the list of known
-// survivors.
+// judge counts the mutants of a package and compares them with the known survivors.
 func judge(pkg string, mutants []mutant, known []survivor) result {
 	r := result{pkg: pkg}
 	found, controls := map[place]map[string]int{}, controls(pkg)
@@ -46,16 +45,8 @@ func judge(pkg string, mutants []mutant, known []survivor) result {
 		if want, isControl := controls[m.place]; isControl {
 			delete(controls, m.place)
 			if m.status != want {
-				r.problems = append(
-					r.problems,
-					fmt.Sprintf(
-						"a control mutant of %s is %s, want %s: the tests of the package fail for another "+
-							"reason, or others were run, and no figure counts",
-						pkg,
-						m.status,
-						want,
-					),
-				)
+				r.problems = append(r.problems, fmt.Sprintf("control mutant of %s is %s, want %s: its tests fail for "+
+					"another reason, or other tests were run; the figures are invalid", pkg, m.status, want))
 			}
 			continue
 		}
@@ -66,7 +57,7 @@ func judge(pkg string, mutants []mutant, known []survivor) result {
 		found[m.place][m.status]++
 	}
 	if len(controls) > 0 {
-		r.problems = append(r.problems, fmt.Sprintf("%s lacks a control mutant: was anything tested?", pkg))
+		r.problems = append(r.problems, fmt.Sprintf("no control mutant of %s: nothing was tested", pkg))
 	}
 	for _, s := range known {
 		if path.Dir(s.File) != pkg {
@@ -74,15 +65,11 @@ func judge(pkg string, mutants []mutant, known []survivor) result {
 		}
 		switch at := found[s.place]; {
 		case len(at) == 0:
-			r.problems = append(
-				r.problems,
-				fmt.Sprintf("a listed survivor is gone; remove it from the list:\n%s", s.place),
-			)
+			r.problems = append(r.problems,
+				fmt.Sprintf("listed survivor not found; remove it from the list:\n%s", s.place))
 		case at[lived]+at[timedOut] == 0:
-			r.problems = append(
-				r.problems,
-				fmt.Sprintf("a listed survivor survives no more; remove it from the list:\n%s", s.place),
-			)
+			r.problems = append(r.problems,
+				fmt.Sprintf("listed survivor is killed; remove it from the list:\n%s", s.place))
 		}
 	}
 	return r
@@ -108,13 +95,13 @@ func (r *result) count(m mutant, listed bool) {
 	}
 }
 
-// efficacy is the percentage of the tested mutants that were killed, without the listed
-// ones. A mutant that timed out was not killed: the machine may have been busy.
+// efficacy returns the percentage of killed mutants among the tested ones, without the
+// listed ones. A timeout does not count as a kill: the machine may have been busy.
 func (r result) efficacy() float64 {
 	return percent(r.killed, r.killed+r.lived+r.timedOut-r.listed)
 }
 
-// coverage is the percentage of the mutants that a test reaches.
+// coverage returns the percentage of the mutants that a test reaches.
 func (r result) coverage() float64 {
 	tested := r.killed + r.lived + r.timedOut
 	return percent(tested, tested+r.notCovered)
@@ -127,25 +114,16 @@ func percent(part, whole int) float64 {
 	return 100 * float64(part) / float64(whole)
 }
 
-// show prints the survivors that are not listed, in the form of the list, and a line for
-// each package.
+// show prints the unlisted survivors in the format of the list, and a row for each
+// package.
 func show(out io.Writer, results []result) error {
 	var b strings.Builder
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
-	t.AppendHeader(
-		table.Row{
-			"package",
-			"killed",
-			"lived",
-			"timed out",
-			"listed",
-			"not covered",
-			"efficacy",
-			"mutator coverage",
-		},
-	)
+	t.AppendHeader(table.Row{
+		"package", "killed", "lived", "timed out", "listed", "not covered", "efficacy", "mutator coverage",
+	})
 	for _, r := range results {
 		for _, m := range r.survivors {
 			fmt.Fprintf(&b, "%s, line %d of\n%s%s\n\n", m.status, m.line, m.place, because)
@@ -159,7 +137,7 @@ func show(out io.Writer, results []result) error {
 	return err
 }
 
-// verdict is nil if every package has the efficacy that is wanted and the list is true.
+// verdict returns nil if every package has the wanted efficacy and no problem.
 func verdict(results []result, want float64) error {
 	var all []error
 	for _, r := range results {

@@ -1,7 +1,7 @@
-// Command mutate is `make mutate`: mutation testing. It has gremlins change the code of a
-// package in one place, such as < to <=, and run the package's tests, for one place after
-// the other. A change that no test notices is a survivor: either a test is missing, or
-// the change makes no difference, and then survivors.txt says why.
+// Command mutate is `make mutate`: mutation testing with gremlins, which changes the code
+// in one place, such as < to <=, runs the package's tests, and continues with the next
+// place. A change that no test detects is a survivor: a test is missing, or the mutant is
+// equivalent, and then survivors.txt says why.
 package main
 
 import (
@@ -20,42 +20,35 @@ import (
 	"orderonce/scripts/lab/guards"
 )
 
-const about = `Change the code in one place, run the tests of its package, and count the
-changes that no test notices.
+const about = `Change the code in one place, run the tests of its package, and count the changes that no test detects.
 
-Each change is a mutant: it is killed if a test fails, lives if all pass, and times out if they do
-not end. A package passes when its efficacy, killed / (killed + lived + timed out), is at least
---want percent, without the survivors that --survivors lists with a reason. A listed survivor that
-is killed or gone is an error too, so that the list stays true.
+Each change is a mutant. It is killed if a test fails, lives if all pass, and times out if they do not
+end. A package passes if its efficacy, killed / (killed + lived + timed out), is at least --want
+percent, without the survivors that --survivors lists with a reason. A listed survivor that is killed
+or gone is an error.
 
-A survivor is either a missing test or a change that makes no difference. Write the test, or copy
-the three lines that are printed into the list and say why.
+For a survivor, write the missing test; or, if the mutant is equivalent, copy the three printed lines
+into the list and add the reason.
 
-The tests run in a copy of the module. There each package has a mutant that nothing kills and one
-that a test kills: where it is otherwise, the tests fail for another reason, or others were run, and
-no figure counts. Changes that do not compile are left out. A test that fails for a busy machine
-looks like a kill: let nothing else run.
+The tests run in a copy of the module, in which each package has one control mutant that must live and
+one that must be killed. If they are not, the tests fail for another reason, or other tests were run,
+and the figures are invalid. Mutants that do not compile are ignored. A test that fails on a busy
+machine looks like a kill: run nothing else.
 
-One package takes 5 to 20 minutes: make mutate PACKAGES=./domain/order runs one
-alone.`
+One package takes 5 to 20 minutes: make mutate PACKAGES=./domain/order`
 
 type arguments struct {
-	Packages  []string `arg:"" optional:"" help:"Folders of the product's module, without their doubles: ${packages}."`
-	Gremlins  string   `required:"" placeholder:"MODULE@VERSION" help:"As go run takes it. The Makefile pins it."`
-	Want      float64  `default:"97" help:"The least efficacy of each package, in percent."`
-	Survivors string   `default:"mutate/survivors.txt" help:"The known survivors, each with a reason."`
-	Workers   int      `default:"1" help:"Mutants at the same time. More are faster, and time out sooner."`
+	Packages  []string `arg:"" optional:"" help:"Folders of the product's module: ${packages}."`
+	Gremlins  string   `required:"" placeholder:"MODULE@VERSION" help:"Module and version, as for go run. The Makefile pins it."`
+	Want      float64  `default:"97" help:"Minimum efficacy of each package, in percent."`
+	Survivors string   `default:"mutate/survivors.txt" help:"Known survivors, each with a reason."`
+	Workers   int      `default:"1" help:"Concurrent mutants. More are faster, but time out more often."`
 }
 
-// packages are those whose tests have to notice every change: the product, without what
-// it is proved with.
+// packages returns the packages of the product.
 func packages() []string {
 	return []string{
-		"./domain/order",
-		"./adapters/sqs",
-		"./adapters/stripe",
-		"./adapters/dynamodb",
-		"./functions/order",
+		"./domain/order", "./adapters/sqs", "./adapters/stripe", "./adapters/dynamodb", "./functions/order",
 	}
 }
 
@@ -93,7 +86,7 @@ func (a arguments) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // what is left of it is the system's to clean
+	defer func() { _ = os.RemoveAll(dir) }() // a leftover in the temporary folder is harmless
 	r := runner{
 		gremlins: a.Gremlins,
 		workers:  a.Workers,

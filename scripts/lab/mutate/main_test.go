@@ -16,7 +16,7 @@ import (
 	"orderonce/adapters/dynamodb/dynamodbtest"
 )
 
-// code is the module that the tests judge mutants of.
+// code is a module with mutants.
 func code() fstest.MapFS {
 	return fstest.MapFS{
 		"domain/order/a.go": {
@@ -25,7 +25,7 @@ func code() fstest.MapFS {
 	}
 }
 
-func TestAReportNamesTheCodeAndNotTheLine(t *testing.T) {
+func TestAReportIsParsedIntoLinesOfCode(t *testing.T) {
 	t.Parallel()
 	report := `{"go_module":"m","files":[{"file_name":"a.go","mutations":[
 		{"type":"CONDITIONALS_BOUNDARY","status":"LIVED","line":4,"column":11},
@@ -42,7 +42,7 @@ func TestAReportNamesTheCodeAndNotTheLine(t *testing.T) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	for broken, want := range map[string]string{
-		"not JSON":                         "report of gremlins on domain/order",
+		"not JSON":                         "parse gremlins report of domain/order",
 		`{"files":[{"file_name":"b.go"}]}`: "b.go",
 		`{"files":[{"file_name":"a.go","mutations":[{"line":4,"column":99}]}]}`: "has no line 4, column 99",
 		`{"files":[{"file_name":"a.go","mutations":[{"line":7,"column":1}]}]}`:  "has no line 7, column 1",
@@ -65,7 +65,7 @@ adapters/sqs/b.go INVERT_LOGICAL
 because: a is b
 `
 
-func TestTheListHasAReasonForEachSurvivor(t *testing.T) {
+func TestEveryListedSurvivorNeedsAReason(t *testing.T) {
 	t.Parallel()
 	got, err := parseSurvivors(list)
 	if err != nil {
@@ -80,11 +80,11 @@ func TestTheListHasAReasonForEachSurvivor(t *testing.T) {
 	}
 	for broken, want := range map[string]string{
 		"domain/order/a.go CONDITIONALS_BOUNDARY\n\treturn n ▸> 3":                       "2 lines, want 3",
-		"domain/order/a.go CONDITIONALS_BOUNDARY\n\treturn n ▸> 3\nbecause:":             "is not a reason",
-		"domain/order/a.go CONDITIONALS_BOUNDARY\n\treturn n ▸> 3\nit is so":             "is not a reason",
-		"domain/order/a.go CONDITIONALS_BOUNDARY\n\treturn n > 3\nbecause: so":           "has no ▸",
-		"domain/order/a.go\n\treturn n ▸> 3\nbecause: so":                                "is not a file and a type",
-		list + "\ndomain/order/a.go CONDITIONALS_BOUNDARY\n\treturn n ▸> 3\nbecause: so": "listed twice",
+		"domain/order/a.go CONDITIONALS_BOUNDARY\n\treturn n ▸> 3\nbecause:":             "and a reason",
+		"domain/order/a.go CONDITIONALS_BOUNDARY\n\treturn n ▸> 3\nit is so":             "and a reason",
+		"domain/order/a.go CONDITIONALS_BOUNDARY\n\treturn n > 3\nbecause: so":           "no ▸ before",
+		"domain/order/a.go\n\treturn n ▸> 3\nbecause: so":                                "want a file and a type",
+		list + "\ndomain/order/a.go CONDITIONALS_BOUNDARY\n\treturn n ▸> 3\nbecause: so": "duplicate survivor",
 	} {
 		if _, err := parseSurvivors(broken); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error = %v, want one with %q", broken, err, want)
@@ -92,7 +92,7 @@ func TestTheListHasAReasonForEachSurvivor(t *testing.T) {
 	}
 }
 
-func TestTheCheckedInListIsInOrder(t *testing.T) {
+func TestTheCheckedInListIsValid(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("survivors.txt")
 	if err != nil {
@@ -109,7 +109,7 @@ func TestTheCheckedInListIsInOrder(t *testing.T) {
 			continue
 		}
 		if line := strings.ReplaceAll(s.Code, mark, ""); !strings.Contains(string(source), line) {
-			t.Errorf("%s has no line %q: the survivor is gone", s.File, line)
+			t.Errorf("%s has no line %q: survivor not found", s.File, line)
 		}
 	}
 }
@@ -134,16 +134,8 @@ func TestJudge(t *testing.T) {
 	t.Parallel()
 	var good, failing, wrong []mutant // controls
 	for at, status := range controls("domain/order") {
-		good, failing, wrong = append(
-			good,
-			mutant{at, status, 3},
-		), append(
-			failing,
-			mutant{at, killed, 3},
-		), append(
-			wrong,
-			mutant{at, lived, 3},
-		)
+		good, failing, wrong = append(good,
+			mutant{at, status, 3}), append(failing, mutant{at, killed, 3}), append(wrong, mutant{at, lived, 3})
 	}
 	many := mutants(killed, strings.Split(strings.Repeat("x", 97), "")...)
 	for claim, tt := range map[string]struct {
@@ -153,57 +145,51 @@ func TestJudge(t *testing.T) {
 		err                string // "" for none
 	}{
 		"all are killed": {slices.Concat(many, good), nil, 100, 100, ""},
-		"97 % are enough": {
+		"97 % is enough": {
 			slices.Concat(many, mutants(lived, "a", "b", "c"), good), nil, 97, 100, "",
 		},
-		"less is not": {
+		"96 % is not": {
 			slices.Concat(many, mutants(lived, "a", "b", "c", "d"), good), nil, 100 * 97. / 101, 100,
 			"domain/order: efficacy 96.0 %, want at least 97 %",
 		},
-		"what timed out was not killed": {
+		"a timeout is not a kill": {
 			slices.Concat(many, mutants(timedOut, "a", "b", "c", "d"), good), nil, 100 * 97. / 101, 100, "efficacy 96.0 %",
 		},
-		"what is listed does not count": {
+		"a listed survivor does not count": {
 			slices.Concat(many, mutants(lived, "a", "b", "c"), mutants(timedOut, "d"), good), survivors("a", "d"),
 			100 * 97. / 99, 100, "",
 		},
-		"what does not compile does not count": {slices.Concat(many, mutants(notViable, "a"), good), nil, 100, 100, ""},
-		"what no test reaches counts for the coverage alone": {
+		"a mutant that does not compile does not count": {slices.Concat(many, mutants(notViable, "a"), good), nil, 100, 100, ""},
+		"an uncovered mutant counts for the coverage only": {
 			slices.Concat(many, mutants(notCovered, "a", "b", "c"), good), nil, 100, 97, "",
 		},
 		"a listed survivor that is killed is an error": {
-			slices.Concat(many, mutants(killed, "a"), good), survivors("a"), 100, 100, "survives no more",
+			slices.Concat(many, mutants(killed, "a"), good), survivors("a"), 100, 100, "listed survivor is killed",
 		},
-		"a listed survivor that no test reaches any more is an error": {
-			slices.Concat(many, mutants(notCovered, "a"), good), survivors("a"), 100, 100 * 97. / 98, "survives no more",
+		"a listed survivor that no test reaches is an error": {
+			slices.Concat(many, mutants(notCovered, "a"), good), survivors("a"), 100, 100 * 97. / 98, "listed survivor is killed",
 		},
 		"a listed survivor that is gone is an error": {
-			slices.Concat(many, good), survivors("a"), 100, 100, "a listed survivor is gone",
+			slices.Concat(many, good), survivors("a"), 100, 100, "listed survivor not found",
 		},
 		"tests that fail for another reason are an error": {
-			slices.Concat(many, failing), nil, 100, 100, "a control mutant of domain/order is KILLED, want LIVED",
+			slices.Concat(many, failing), nil, 100, 100, "control mutant of domain/order is KILLED, want LIVED",
 		},
 		"tests of another package are an error": {
-			slices.Concat(many, wrong), nil, 100, 100, "a control mutant of domain/order is LIVED, want KILLED",
+			slices.Concat(many, wrong), nil, 100, 100, "control mutant of domain/order is LIVED, want KILLED",
 		},
-		"a package without its control is an error": {many, nil, 100, 100, "lacks a control mutant"},
+		"a package without its control is an error": {many, nil, 100, 100, "no control mutant of domain/order"},
 		"nothing tested is an error":                {good, nil, 0, 0, "efficacy 0.0 %"},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			other := survivor{
-				place{"adapters/sqs/b.go", "INVERT_LOGICAL", "elsewhere"},
-				"so",
-			} // another package's is left alone
+				place{"adapters/sqs/b.go", "INVERT_LOGICAL", "elsewhere"}, "so",
+			} // of another package: ignored
 			r := judge("domain/order", tt.mutants, append(tt.known, other))
 			if r.efficacy() != tt.efficacy || r.coverage() != tt.coverage {
-				t.Errorf(
-					"efficacy %v, coverage %v, want %v and %v",
-					r.efficacy(),
-					r.coverage(),
-					tt.efficacy,
-					tt.coverage,
-				)
+				t.Errorf("got efficacy %v, coverage %v, want %v and %v", r.efficacy(), r.coverage(),
+					tt.efficacy, tt.coverage)
 			}
 			err := verdict([]result{r}, 97)
 			if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
@@ -213,7 +199,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func TestASurvivorIsShownAsTheListWantsIt(t *testing.T) {
+func TestASurvivorIsPrintedInTheFormatOfTheList(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	r := judge("domain/order", mutants(lived, "if a ▸&& b {"), nil)
@@ -229,7 +215,7 @@ func TestASurvivorIsShownAsTheListWantsIt(t *testing.T) {
 	}
 }
 
-func TestTheCopyHasTheSourcesAndAControlThatRuns(t *testing.T) {
+func TestTheCopyHasTheSourcesAndTheControls(t *testing.T) {
 	t.Parallel()
 	from, to := t.TempDir(), filepath.Join(t.TempDir(), "module")
 	for name, text := range map[string]string{
@@ -259,7 +245,7 @@ func TestTheCopyHasTheSourcesAndAControlThatRuns(t *testing.T) {
 	}
 	want := []string{"a/a.go", "a/a_test.go", "a/" + control, "a/" + controlTest, "go.mod"}
 	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("- got, + want:\n%s", diff)
+		t.Errorf("(-got +want)\n%s", diff)
 	}
 	for file, want := range map[string]string{
 		"a.go": "// Command a.\npackage a\n", "a_test.go": "package a_test\n", control: "package a\n", controlTest: "package a\n",
@@ -270,11 +256,11 @@ func TestTheCopyHasTheSourcesAndAControlThatRuns(t *testing.T) {
 		}
 	}
 	if err := (runner{dir: to}).prepare("nowhere"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("error = %v, want that there is no such package", err)
+		t.Errorf("got error %v, want ErrNotExist", err)
 	}
 }
 
-func TestWhatDoesNotCompileIsNotKilled(t *testing.T) {
+func TestAMutantThatDoesNotCompileIsNotViable(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	source := "package a\n\nfunc sum(a, b int) int {\n\treturn a + b\n}\n\nfunc text(a, b string) string {\n\treturn a + b\n}\n"
@@ -289,7 +275,7 @@ func TestWhatDoesNotCompileIsNotKilled(t *testing.T) {
 		{place{"a/a.go", "ARITHMETIC_BASE", "return a ▸+ b"}, killed, 8},
 		{place{"a/a.go", "ARITHMETIC_BASE", "return a ▸+ b"}, lived, 8},
 	}
-	if err := (runner{dir: dir}).sortOut(t.Context(), "a", all); err != nil {
+	if err := (runner{dir: dir}).markNotViable(t.Context(), "a", all); err != nil {
 		t.Fatal(err)
 	}
 	if all[0].status != killed || all[1].status != notViable || all[2].status != lived {
@@ -297,22 +283,18 @@ func TestWhatDoesNotCompileIsNotKilled(t *testing.T) {
 	}
 }
 
-func TestTheTestsRunUncachedWithTheEngine(t *testing.T) {
+func TestTheTestsRunUncachedAndWithTheEngine(t *testing.T) {
 	t.Parallel()
 	env := runner{
 		engine: dynamodbtest.Location{Binary: "/somewhere/dynoxide"},
-	}.environ(
-		[]string{"HOME=/home"},
-	)
+	}.environ([]string{"HOME=/home"})
 	for _, want := range []string{"HOME=/home", "GOFLAGS=-count=1", "ORDERONCE_ALL=1"} {
 		if !slices.Contains(env, want) {
 			t.Errorf("got %q, want %s in it", env, want)
 		}
 	}
-	if !slices.ContainsFunc(
-		env,
-		func(v string) bool { return strings.HasPrefix(v, "PATH=/somewhere"+string(filepath.ListSeparator)) },
-	) {
+	if !slices.ContainsFunc(env,
+		func(v string) bool { return strings.HasPrefix(v, "PATH=/somewhere"+string(filepath.ListSeparator)) }) {
 		t.Errorf("got %q, want the engine's folder first in PATH", env)
 	}
 }

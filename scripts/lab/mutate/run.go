@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/scripts/lab/progress"
 )
 
 // runner runs gremlins over packages of a copy of the module.
@@ -28,13 +29,13 @@ type runner struct {
 	out      io.Writer // for progress
 }
 
-// mutate tests every mutant of one package, by its folder in the module.
+// mutate tests every mutant of one package, named by its folder.
 func (r runner) mutate(ctx context.Context, pkg string) ([]mutant, error) {
 	if err := r.prepare(pkg); err != nil {
 		return nil, err
 	}
 	report := filepath.Join(r.dir, "mutants.json")
-	cmd := exec.CommandContext(ctx, "go", r.args(pkg, report)...) //nolint:gosec // G204: as asked for
+	cmd := exec.CommandContext(ctx, "go", r.args(pkg, report)...) //nolint:gosec // G204: our own arguments
 	cmd.Dir, cmd.Env = r.dir, r.environ(os.Environ())
 	printed, err := cmd.StdoutPipe()
 	if err != nil {
@@ -56,12 +57,13 @@ func (r runner) mutate(ctx context.Context, pkg string) ([]mutant, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mutants, r.sortOut(ctx, pkg, mutants)
+	return mutants, r.markNotViable(ctx, pkg, mutants)
 }
 
-// sortOut finds the mutants that do not compile: gremlins takes them for killed, because
-// go test fails. They come of a + between strings, for which gremlins writes a -.
-func (r runner) sortOut(ctx context.Context, pkg string, mutants []mutant) error {
+// markNotViable marks the mutants that do not compile. gremlins counts them as killed,
+// because go test fails. They are string concatenations, in which gremlins replaces + by
+// -.
+func (r runner) markNotViable(ctx context.Context, pkg string, mutants []mutant) error {
 	for i, m := range mutants {
 		before, after, _ := strings.Cut(m.Code, mark+"+")
 		if m.status != killed || m.Type != "ARITHMETIC_BASE" || before == m.Code {
@@ -78,7 +80,7 @@ func (r runner) sortOut(ctx context.Context, pkg string, mutants []mutant) error
 	return nil
 }
 
-// compiles builds the package with another line of code.
+// compiles reports whether the package compiles with another line of code.
 func (r runner) compiles(ctx context.Context, pkg string, m mutant, line string) (bool, error) {
 	file := filepath.Join(r.dir, filepath.FromSlash(m.File))
 	source, err := os.ReadFile(file) //nolint:gosec // G304: a file of the copy
@@ -109,8 +111,8 @@ func (r runner) compiles(ctx context.Context, pkg string, m mutant, line string)
 	return true, nil
 }
 
-// args are those of go. The tests run ten times as long as they take before a mutant
-// times out.
+// args returns the arguments of go. A mutant times out after ten times the duration of
+// the tests.
 func (r runner) args(pkg, report string) []string {
 	return []string{
 		"run", r.gremlins, "unleash", "--output", report,
@@ -121,27 +123,22 @@ func (r runner) args(pkg, report string) []string {
 	}
 }
 
-// environ lets the tests run for certain and in full: never from go test's cache, which
-// would also make a time-out of the time that the cache takes, and with the engine. The
-// engine is not the one in the copies that gremlins makes: gremlins keeps each file open
-// that it has written, and Linux does not start a program that is open for writing.
+// environ disables go test's cache, whose short durations would also shorten the timeout,
+// and enables every test. The engine is not one of gremlins' copies: gremlins keeps every
+// file open that it wrote, and Linux does not execute a file that is open for writing.
 func (r runner) environ(environ []string) []string {
 	env := append(environ, "GOFLAGS=-count=1", "ORDERONCE_ALL=1")
 	if r.engine.Binary != "" {
-		folder, _ := filepath.Abs(filepath.Dir(r.engine.Binary)) // Find's is absolute, or was found in PATH
+		folder, _ := filepath.Abs(filepath.Dir(r.engine.Binary)) // Find returns an absolute path, or one from PATH
 		env = append(env, "PATH="+folder+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	}
 	return env
 }
 
-// tellEvery is how often the progress is printed.
-const tellEvery = 30 * time.Second
-
-// follow prints the survivors as they are found, and how far the run is, and returns the
-// last line.
+// follow prints the survivors and the progress, and returns the last line.
 func (r runner) follow(pkg string, printed io.Reader) (last string) {
 	lines := bufio.NewScanner(printed)
-	done, told := 0, time.Now()
+	done, printLine := 0, progress.Every(30*time.Second, r.out, time.Now)
 	for lines.Scan() {
 		last = strings.TrimSpace(lines.Text())
 		status, _, isMutant := strings.Cut(last, " ")
@@ -152,18 +149,15 @@ func (r runner) follow(pkg string, printed io.Reader) (last string) {
 		case status == "KILLED":
 			done++
 		}
-		if time.Since(told) >= tellEvery {
-			told = time.Now()
-			_, _ = fmt.Fprintf(r.out, "%s: %d mutants tested\n", pkg, done)
-		}
+		printLine("%s: %d mutants tested", pkg, done)
 	}
 	return last
 }
 
-// report is what gremlins writes.
+// report is the JSON report of gremlins.
 type report struct {
 	Files []struct {
-		Name      string `json:"file_name"` // in the folder of the package
+		Name      string `json:"file_name"` // relative to the package
 		Mutations []struct {
 			Type   string `json:"type"`
 			Status string `json:"status"`
@@ -173,11 +167,11 @@ type report struct {
 	} `json:"files"`
 }
 
-// parseReport reads a report, and the lines of code that it names.
+// parseReport parses a report and reads the lines of code that it names.
 func parseReport(text []byte, pkg string, module fs.FS) ([]mutant, error) {
 	var rep report
 	if err := json.Unmarshal(text, &rep); err != nil {
-		return nil, fmt.Errorf("report of gremlins on %s: %w", pkg, err)
+		return nil, fmt.Errorf("parse gremlins report of %s: %w", pkg, err)
 	}
 	var all []mutant
 	for _, f := range rep.Files {
@@ -189,12 +183,7 @@ func parseReport(text []byte, pkg string, module fs.FS) ([]mutant, error) {
 		lines := strings.Split(string(source), "\n")
 		for _, m := range f.Mutations {
 			if m.Line < 1 || m.Line > len(lines) || m.Column < 1 || m.Column > len(lines[m.Line-1])+1 {
-				return nil, fmt.Errorf(
-					"report of gremlins: %s has no line %d, column %d",
-					name,
-					m.Line,
-					m.Column,
-				)
+				return nil, fmt.Errorf("gremlins report: %s has no line %d, column %d", name, m.Line, m.Column)
 			}
 			line := lines[m.Line-1]
 			all = append(all, mutant{

@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// mark stands in a line of code before the operator that is changed.
+// mark precedes the changed operator in a line of code.
 const mark = "▸"
 
 // because begins the reason of a survivor.
 const because = "because: "
 
-// place is where a mutant is and what it changes. It has no line number, so that it stays
-// true when other lines come and go.
+// place identifies a mutant. It has no line number, so that it stays valid when other
+// lines change.
 type place struct {
-	File string // from the module's root
-	Type string // in gremlins' words, such as CONDITIONALS_BOUNDARY
+	File string // relative to the module's root
+	Type string // gremlins' type, such as CONDITIONALS_BOUNDARY
 	Code string // the line without its indentation, with a mark
 }
 
-// String is the place in the two lines of the list.
+// String returns the two lines of the list.
 func (p place) String() string { return fmt.Sprintf("%s %s\n\t%s\n", p.File, p.Type, p.Code) }
 
-// survivor is a mutant that no test can kill.
+// survivor is a mutant that no test can kill, with the reason.
 type survivor struct {
 	place
 
@@ -34,8 +34,8 @@ func listed(known []survivor, p place) bool {
 	return slices.ContainsFunc(known, func(s survivor) bool { return s.place == p })
 }
 
-// parseSurvivors reads the list: blocks of three lines with an empty line between them,
-// and comments that begin with #.
+// parseSurvivors parses the list: blocks of three lines, separated by empty lines, and
+// comments that begin with #.
 func parseSurvivors(text string) ([]survivor, error) {
 	var all []survivor
 	for block := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
@@ -53,7 +53,7 @@ func parseSurvivors(text string) ([]survivor, error) {
 			return nil, fmt.Errorf("%w in\n%s", err, block)
 		}
 		if listed(all, s.place) {
-			return nil, fmt.Errorf("listed twice:\n%s", s.place)
+			return nil, fmt.Errorf("duplicate survivor:\n%s", s.place)
 		}
 		all = append(all, s)
 	}
@@ -68,11 +68,11 @@ func parseSurvivor(lines []string) (survivor, error) {
 	s := survivor{place{file, kind, lines[1]}, strings.TrimPrefix(lines[2], because)}
 	switch {
 	case kind == "":
-		return survivor{}, fmt.Errorf("%q is not a file and a type", lines[0])
+		return survivor{}, fmt.Errorf("%q: want a file and a type", lines[0])
 	case strings.Count(s.Code, mark) != 1:
-		return survivor{}, fmt.Errorf("%q has no %s before what is changed", s.Code, mark)
+		return survivor{}, fmt.Errorf("%q: no %s before the changed operator", s.Code, mark)
 	case s.Reason == "" || !strings.HasPrefix(lines[2], because):
-		return survivor{}, fmt.Errorf("%q is not a reason, want %q and the reason", lines[2], because)
+		return survivor{}, fmt.Errorf("%q: want %q and a reason", lines[2], because)
 	}
 	return s, nil
 }

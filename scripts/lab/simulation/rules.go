@@ -135,7 +135,9 @@ func (c *change) isNew() bool { return c.before.OrderID == "" }
 func (c *change) claims() bool { return c.after.Owner != "" && c.after.Owner != c.before.Owner }
 
 // parks reports whether the change notes that a message was parked.
-func (c *change) parks() bool { return !c.after.ParkedAt.IsZero() && !c.after.ParkedAt.Equal(c.before.ParkedAt) }
+func (c *change) parks() bool {
+	return !c.after.ParkedAt.IsZero() && !c.after.ParkedAt.Equal(c.before.ParkedAt)
+}
 
 func (c *change) isFresh() bool {
 	r := c.after

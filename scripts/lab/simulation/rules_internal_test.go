@@ -271,7 +271,9 @@ func actedCases(now time.Time) []acted {
 			func(k *knowledge) { k.asked, k.last = ordertest.Prepare, ordertest.Prepare },
 		},
 		{
-			"a refused order is released", call{name: ordertest.Release, detail: "refused"}, but(func(*knowledge) {}),
+			"a refused order is released",
+			call{name: ordertest.Release, detail: "refused"},
+			but(func(*knowledge) {}),
 			EverythingEnds, "its row stays open", none,
 		},
 		{"a refused confirmation is believed", refused, but(func(k *knowledge) {

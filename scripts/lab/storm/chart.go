@@ -13,14 +13,15 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
 
-	"orderonce/scripts/lab/storm/play"
+	"orderonce/scripts/lab/storm/run"
 )
 
-// perRow is how many panels stand side by side.
+// perRow is the number of panels in a row.
 const perRow = 3
 
-// chart draws one panel for each column, with a bar for each handler, so that they are compared on one scale: figures per 100 orders.
-func chart(outcomes []play.Outcome) ([]byte, error) {
+// chart draws a panel for each column, with a bar for each handler: figures per 100
+// orders.
+func chart(outcomes []run.Outcome) ([]byte, error) {
 	var rows [][]*plot.Plot
 	for i, c := range columns() {
 		p, err := panel(c, outcomes)
@@ -30,13 +31,20 @@ func chart(outcomes []play.Outcome) ([]byte, error) {
 		if i%perRow == 0 {
 			rows = append(rows, nil)
 			p.NominalY(names(outcomes)...)
-			p.Y.Tick.Label.Font, p.Y.Padding = sans(9), vg.Points(22) // a reader's letters may be wider than ours
+			p.Y.Tick.Label.Font, p.Y.Padding = sans(9), vg.Points(22) // a reader's font may be wider
 		}
 		rows[len(rows)-1] = append(rows[len(rows)-1], p)
 	}
 	height := vg.Points(float64(len(rows)) * (60 + 17*float64(len(outcomes))))
 	canvas := vgsvg.New(vg.Points(900), height)
-	tiles := draw.Tiles{Rows: len(rows), Cols: perRow, PadX: vg.Points(8), PadY: vg.Points(16), PadTop: vg.Points(4), PadRight: vg.Points(4)}
+	tiles := draw.Tiles{
+		Rows:     len(rows),
+		Cols:     perRow,
+		PadX:     vg.Points(8),
+		PadY:     vg.Points(16),
+		PadTop:   vg.Points(4),
+		PadRight: vg.Points(4),
+	}
 	for r, line := range plot.Align(rows, tiles, draw.New(canvas)) {
 		for c, tile := range line {
 			rows[r][c].Draw(tile)
@@ -49,8 +57,8 @@ func chart(outcomes []play.Outcome) ([]byte, error) {
 	return readable(svg.Bytes()), nil
 }
 
-// panel is one column.
-func panel(c column, outcomes []play.Outcome) (*plot.Plot, error) {
+// panel draws one column.
+func panel(c column, outcomes []run.Outcome) (*plot.Plot, error) {
 	p := plot.New()
 	p.BackgroundColor = color.Transparent
 	p.Title.Text = c.name
@@ -59,7 +67,7 @@ func panel(c column, outcomes []play.Outcome) (*plot.Plot, error) {
 	values := make(plotter.Values, len(outcomes))
 	labels := plotter.XYLabels{}
 	for i, o := range outcomes {
-		at := len(outcomes) - 1 - i // the first one stands on top
+		at := len(outcomes) - 1 - i // the first one is on top
 		values[at] = 100 * float64(c.of(o)) / float64(max(o.Count.Orders, 1))
 		labels.XYs = append(labels.XYs, plotter.XY{X: values[at], Y: float64(at)})
 		labels.Labels = append(labels.Labels, perHundred(values[at]))
@@ -82,7 +90,7 @@ func panel(c column, outcomes []play.Outcome) (*plot.Plot, error) {
 	return p, nil
 }
 
-// shade is red for what must not be, and blue for the rest; both are readable on white and on black.
+// shade is red for errors and blue for the rest. Both are readable on white and on black.
 func shade(c column) color.Color {
 	if c.bad {
 		return color.RGBA{R: 0xd1, G: 0x3c, B: 0x3c, A: 0xff}
@@ -90,7 +98,7 @@ func shade(c column) color.Color {
 	return color.RGBA{R: 0x4c, G: 0x8b, B: 0xe0, A: 0xff}
 }
 
-// perHundred writes a figure; only what is nothing at all is 0.
+// perHundred formats a figure. Only an exact zero is "0".
 func perHundred(v float64) string {
 	switch {
 	case v == 0:
@@ -103,7 +111,7 @@ func perHundred(v float64) string {
 	return fmt.Sprintf("%.0f", v)
 }
 
-func names(outcomes []play.Outcome) []string {
+func names(outcomes []run.Outcome) []string {
 	all := make([]string, len(outcomes))
 	for i, o := range outcomes {
 		all[len(all)-1-i] = o.Handler.Name
@@ -115,7 +123,8 @@ func sans(size float64) font.Font {
 	return font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, vg.Points(size))
 }
 
-// readable lets the letters follow the reader's light or dark page, which the drawing library cannot.
+// readable makes the text follow the light or dark theme of the page, which the plot
+// library cannot.
 func readable(svg []byte) []byte {
 	const style = `<style>
 text { fill: #1f2328 !important; font-family: "Liberation Sans", Arial, Helvetica, sans-serif !important; }

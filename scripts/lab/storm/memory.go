@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// memory looks once a second at what this process and its children have in memory, until the context ends, and returns the most
-// that it saw, in bytes. Pages that several of them share count once, or else each instance would count the whole program
-// again. It knows Linux only; elsewhere it is 0.
+// memory samples the memory of this process and its children once a second until the
+// context ends, and returns the peak in bytes. Shared pages count once. It is 0 on other
+// systems than Linux.
 func memory(ctx context.Context) (peak int64) {
-	tick := time.NewTicker(time.Second) // the kernel counts pages for each look
+	tick := time.NewTicker(time.Second) // each sample costs the kernel a page walk
 	defer tick.Stop()
 	for {
-		peak = max(peak, inUse())
+		peak = max(peak, sampleMemory())
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -25,21 +25,22 @@ func memory(ctx context.Context) (peak int64) {
 	}
 }
 
-func inUse() int64 {
-	sum := share(os.Getpid())
+func sampleMemory() int64 {
+	sum := proportionalSetSize(os.Getpid())
 	tasks, _ := filepath.Glob("/proc/self/task/*/children")
 	for _, task := range tasks {
-		text, _ := os.ReadFile(task) //nolint:gosec // a file of the kernel; a thread that ended has none
+		text, _ := os.ReadFile(task) //nolint:gosec // G304: /proc; an ended thread has no file
 		for pid := range bytes.FieldsSeq(text) {
 			n, _ := strconv.Atoi(string(pid))
-			sum += share(n)
+			sum += proportionalSetSize(n)
 		}
 	}
 	return sum
 }
 
-// share is Pss of proc_pid_smaps(5), "the process's proportional share" of what it has mapped. A process that ended has none.
-func share(pid int) int64 {
+// proportionalSetSize returns the Pss of proc_pid_smaps(5), or 0 for a process that has
+// ended.
+func proportionalSetSize(pid int) int64 {
 	text, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "smaps_rollup"))
 	_, rest, _ := bytes.Cut(text, []byte("\nPss:"))
 	fields := bytes.Fields(rest)

@@ -10,41 +10,44 @@ import (
 	"strconv"
 	"time"
 
-	"orderonce/scripts/lab/storm/play"
+	"orderonce/scripts/lab/storm/run"
 	"orderonce/scripts/local/system"
 )
 
 const powertoolsFolder = "storm/powertools"
 
-// powertools is the real library under the handler that its pages teach, on Node.js. The error says what is missing.
-func powertools() (play.Handler, error) {
+// powertools returns the handler that Powertools for AWS Lambda documents, on Node.js.
+// The error says what is missing.
+func powertools() (run.Handler, error) {
 	node, err := exec.LookPath("node")
 	if err != nil {
-		return play.Handler{}, errors.New("powertools-typescript is left out: there is no node on PATH")
+		return run.Handler{}, errors.New("powertools-typescript skipped: no node on PATH")
 	}
 	if _, err := os.Stat(filepath.Join(powertoolsFolder, "node_modules")); err != nil {
-		return play.Handler{}, errors.New("powertools-typescript is left out: run make storm-powertools, which needs npm")
+		return run.Handler{}, errors.New(
+			"powertools-typescript skipped: run make storm-powertools, which needs npm",
+		)
 	}
-	return play.Handler{
-		Name:    "powertools-typescript",
-		Pattern: "the library itself: record by orderId for 24 h, payload check, a Stripe key",
-		Claim:   "the function runs once for a key while the record lives",
-		Build:   bundle,
+	return run.Handler{
+		Name:  "powertools-typescript",
+		Does:  "Powertools itself: an idempotency record by orderId for 24 h with payload check, and a Stripe key",
+		Fails: "as idempotency-record-24h",
+		Build: bundle,
 		Options: func(o *system.Options) {
 			o.Travels = true
-			o.FunctionTimeout, o.Visibility = 5*time.Second, 6*time.Second // Node.js starts slowly, the more so beside others
+			o.FunctionTimeout, o.Visibility = 5*time.Second, 6*time.Second // Node.js starts slowly
 			o.Env = map[string]string{
-				tableVariable: system.TableIn(o.Engine, "others"), "PATH": filepath.Dir(node),
+				tableVariable: system.TableIn(o.Engine, "baselines"), "PATH": filepath.Dir(node),
 				"STRIPE_TIMEOUT_MS":   milliseconds(system.StripeWaits),
 				"FUNCTION_TIMEOUT_MS": milliseconds(o.FunctionTimeout),
 			}
 		},
 		Prepare: createTable,
-		Rows:    theirRows,
+		Rows:    baselineRows,
 	}, nil
 }
 
-// bundle makes one executable file of the handler and all that it imports, twice.
+// bundle bundles the handler and its imports into one executable file, twice.
 func bundle(ctx context.Context, dir string) (binary, next string, err error) {
 	bundled := func(version string) (string, error) {
 		path, err := filepath.Abs(filepath.Join(dir, version, "bootstrap"))
@@ -52,11 +55,12 @@ func bundle(ctx context.Context, dir string) (binary, next string, err error) {
 			return "", err
 		}
 		//nolint:gosec // G204: our own paths
-		cmd := exec.CommandContext(ctx, "npm", "run", "--silent", "build", "--prefix", powertoolsFolder, "--", "--outfile="+path)
+		cmd := exec.CommandContext(ctx, "npm", "run", "--silent", "build", "--prefix", powertoolsFolder, "--",
+			"--outfile="+path)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return "", fmt.Errorf("bundle %s: %w\n%s", powertoolsFolder, err, out)
 		}
-		return path, os.Chmod(path, 0o700) //nolint:gosec // G302: it is a program
+		return path, os.Chmod(path, 0o700) //nolint:gosec // G302: an executable
 	}
 	binary, first := bundled("v1")
 	next, second := bundled("v2")

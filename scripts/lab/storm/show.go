@@ -8,32 +8,32 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
-	"orderonce/scripts/lab/storm/play"
+	"orderonce/scripts/lab/storm/run"
 )
 
-// column is one figure of an outcome.
+// column is a figure of an outcome.
 type column struct {
 	name string
-	of   func(play.Outcome) int
-	bad  bool // it must be 0
+	of   func(run.Outcome) int
+	bad  bool // must be 0
 }
 
 func columns() []column {
 	return []column{
-		{"charged twice", func(o play.Outcome) int { return o.Count.ChargedTwice }, true},
-		{"wrong amount", func(o play.Outcome) int { return o.Count.WrongAmount }, true},
-		{"lost", func(o play.Outcome) int { return o.Count.Lost }, true},
-		{"stuck", func(o play.Outcome) int { return o.Count.Stuck }, true},
-		{"swallowed", func(o play.Outcome) int { return o.Count.Swallowed }, true},
-		{"books differ", func(o play.Outcome) int { return o.Count.BooksDiffer }, true},
-		{"told wrong", func(o play.Outcome) int { return o.Count.ToldWrong }, true},
-		{"settled", func(o play.Outcome) int { return o.Count.Settled }, false},
-		{"extra deliveries", func(o play.Outcome) int { return o.Count.Extra }, false},
+		{"charged twice", func(o run.Outcome) int { return o.Count.ChargedTwice }, true},
+		{"wrong amount", func(o run.Outcome) int { return o.Count.WrongAmount }, true},
+		{"lost", func(o run.Outcome) int { return o.Count.Lost }, true},
+		{"stuck", func(o run.Outcome) int { return o.Count.Stuck }, true},
+		{"conflict lost", func(o run.Outcome) int { return o.Count.ConflictLost }, true},
+		{"ledger mismatch", func(o run.Outcome) int { return o.Count.LedgerMismatch }, true},
+		{"wrong status", func(o run.Outcome) int { return o.Count.WrongStatus }, true},
+		{"settled", func(o run.Outcome) int { return o.Count.Settled }, false},
+		{"extra deliveries", func(o run.Outcome) int { return o.Count.Extra }, false},
 	}
 }
 
-// show prints the table, and the invariants of ours.
-func show(w io.Writer, outcomes []play.Outcome) {
+// show prints the table, and the invariants of the product.
+func show(w io.Writer, outcomes []run.Outcome) {
 	t := table.NewWriter()
 	t.SetOutputMirror(w)
 	t.SetStyle(table.StyleLight)
@@ -58,7 +58,7 @@ func show(w io.Writer, outcomes []play.Outcome) {
 	}
 }
 
-func showChecks(w io.Writer, o play.Outcome) {
+func showChecks(w io.Writer, o run.Outcome) {
 	fmt.Fprintf(w, "\n%s: %s\n\nInvariants (docs/design.md):\n", o.Handler.Name, summary(o))
 	for _, c := range o.Checks {
 		mark := "ok    "
@@ -75,10 +75,21 @@ func showChecks(w io.Writer, o play.Outcome) {
 	}
 }
 
-// summary is one storm in a sentence.
-func summary(o play.Outcome) string {
-	return fmt.Sprintf("%d messages of %d orders, %d deliveries, %d processes killed, %d faults, %d dead letters redriven, %d deletes lost; "+
-		"%d calls to DynamoDB, %d to Stripe; %d messages parked with a reason; %v",
-		o.Count.Messages, o.Count.Orders, o.Deliveries, o.Kills, play.Sum(o.Faults), o.Redriven, o.LostDelete,
-		o.Calls.DynamoDB, o.Calls.Stripe, o.Count.Parked, o.Took.Round(time.Second))
+// summary returns an outcome in one sentence.
+func summary(o run.Outcome) string {
+	return fmt.Sprintf(
+		"%d messages of %d orders, %d deliveries, %d processes killed, %d failed calls, %d dead letters redriven, %d deletes lost; "+
+			"%d calls to DynamoDB, %d to Stripe; %d messages parked with a reason; %v",
+		o.Count.Messages,
+		o.Count.Orders,
+		o.Deliveries,
+		o.Kills,
+		run.Sum(o.Faults),
+		o.Redriven,
+		o.LostDelete,
+		o.Calls.DynamoDB,
+		o.Calls.Stripe,
+		o.Count.Parked,
+		o.Took.Round(time.Second),
+	)
 }

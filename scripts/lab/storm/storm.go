@@ -16,100 +16,109 @@ import (
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/scripts/lab/guards"
-	"orderonce/scripts/lab/storm/play"
+	"orderonce/scripts/lab/progress"
+	"orderonce/scripts/lab/storm/run"
 )
 
-// storm is the command line.
-type storm struct {
-	Orders     int     `default:"10000" help:"Orders that our function gets."`
-	Duplicates float64 `default:"0.3" help:"Share of messages that come twice: in one batch, to two instances at once, or sent again."`
+// arguments are those of the command line.
+type arguments struct {
+	Orders     int     `default:"10000" help:"Orders of the product."`
+	Duplicates float64 `default:"0.3" help:"Share of messages that are delivered or sent twice."`
 	Copies     int     `default:"1" help:"How often every message is sent."`
-	Kills      int     `default:"-1" help:"Processes of ours to kill while orders come in; -1 is one for 20 orders."`
-	Instances  int     `default:"16" help:"Processes of ours at once."`
-	Seed       uint64  `default:"1" help:"Decides the messages and the dice. The interleaving is this machine's own."`
+	Kills      int     `default:"-1" help:"Processes of the product to kill; -1 is one for 20 orders."`
+	Instances  int     `default:"16" help:"Concurrent processes of the product."`
+	Seed       uint64  `default:"1" help:"Seed of the messages and the faults. The interleaving differs between runs."`
 	FIFO       bool    `name:"fifo" help:"Use a FIFO queue, one group for each order."`
 	Calm       bool    `help:"No faults and no kills."`
-	Others     int     `default:"500" help:"Orders that each of the other handlers gets, with as many kills for an order; 0 plays ours alone."`
-	Only       string  `help:"Play one handler alone, by its name; orderonce is ours."`
-	Without    string  `placeholder:"GUARD" help:"Play ours alone, and with a guard taken away: make break lists them."`
-	Dir        string  `default:"../../build/storm" help:"Where programs and logs go; two runs at once need two."`
+	Baselines  int     `default:"500" help:"Orders of each baseline, with kills in proportion; 0 runs the product alone."`
+	Only       string  `help:"Run one handler alone, by its name; orderonce is the product."`
+	Without    string  `placeholder:"GUARD" help:"Run the product alone, without this guard; make break lists them."`
+	Dir        string  `default:"../../build/storm" help:"Folder for programs and logs; concurrent runs need different ones."`
 	Docs       string  `type:"existingdir" help:"Write the page reference/storm.md and the picture storm.svg into this folder."`
 }
 
-var errBroken = errors.New("our function broke an invariant")
+var errBroken = errors.New("invariant broken")
 
 const (
-	// Most of a storm is waiting. Eight at a time keep two cores busy.
-	atOnce = 8
-	// heapLimit lets the collector work harder before a storm of 100,000 orders needs 1 GiB with the engine and all processes.
-	heapLimit      = 320 << 20
-	theirInstances = 4
-	// ordersPerKill is how many orders come in for each process that is killed, unless --kills says otherwise.
+	// A storm mostly waits. Eight concurrent ones keep two cores busy.
+	concurrent = 8
+	// heapLimit keeps a storm of 100,000 orders below 1 GiB with the engine and all
+	// processes.
+	heapLimit         = 320 << 20
+	baselineInstances = 4
+	// ordersPerKill is the number of orders for each kill, unless --kills is set.
 	ordersPerKill = 20
 )
 
-// Run plays the storms.
-func (c storm) Run(ctx context.Context) error {
-	if c.Docs != "" && c.Without != "" {
-		return errors.New("--docs writes of the product as it is: leave out --without")
+// Run runs the storms.
+func (a arguments) Run(ctx context.Context) error {
+	if a.Docs != "" && a.Without != "" {
+		return errors.New("--docs: not possible with --without")
 	}
-	if c.Kills < 0 {
-		c.Kills = c.Orders / ordersPerKill
+	if a.Kills < 0 {
+		a.Kills = a.Orders / ordersPerKill
 	}
 	engine, err := dynamodbtest.Find(os.Getenv, ".")
 	if err != nil {
 		return err
 	}
-	handlers, err := c.handlers(ctx)
+	handlers, err := a.handlers(ctx)
 	if err != nil {
 		return err
 	}
 	debug.SetMemoryLimit(heapLimit)
-	looking, stop := context.WithCancel(ctx)
+	sampling, stop := context.WithCancel(ctx)
 	peak := make(chan int64, 1)
-	go func() { peak <- memory(looking) }()
+	go func() { peak <- memory(sampling) }()
 	began := time.Now()
-	outcomes, err := c.play(ctx, engine, handlers)
-	spent := cost{took: time.Since(began), processor: processorTime()}
+	outcomes, err := a.storms(ctx, engine, handlers)
+	used := usage{took: time.Since(began), cpu: cpuTime()}
 	stop()
-	if spent.memory = <-peak; err != nil {
+	if used.memory = <-peak; err != nil {
 		return err
 	}
-	return c.conclude(outcomes, spent)
+	return a.report(outcomes, used)
 }
 
-// play runs the storms of all handlers, and returns what they came to in the same order.
-func (c storm) play(ctx context.Context, engine dynamodbtest.Location, handlers []play.Handler) ([]play.Outcome, error) {
-	bar := newBar(os.Stderr)
-	outcomes := make([]play.Outcome, len(handlers))
+// storms runs a storm for each handler, and returns the outcomes in the same order.
+func (a arguments) storms(
+	ctx context.Context,
+	engine dynamodbtest.Location,
+	handlers []run.Handler,
+) ([]run.Outcome, error) {
+	outcomes := make([]run.Outcome, len(handlers))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(atOnce)
+	group.SetLimit(concurrent)
 	for i, h := range handlers {
-		o := c.options(engine, h)
-		o.Progress = bar.of(h.Name)
+		o := a.options(engine, h)
+		printLine := progress.Every(10*time.Second, os.Stderr, time.Now)
+		o.Progress = func(p run.Progress) {
+			printLine("%s: %d of %d messages done; %s: %d deliveries, %d kills, %d faults, %d waiting",
+				h.Name, p.Done, p.Total, p.Phase, p.Deliveries, p.Kills, p.Faults, p.Waiting)
+		}
 		group.Go(func() (err error) {
-			if outcomes[i], err = play.Run(ctx, o, h); err != nil {
+			if outcomes[i], err = run.Storm(ctx, o, h); err != nil {
 				return fmt.Errorf("%s: %w", h.Name, err)
 			}
 			return nil
 		})
 	}
-	return outcomes, errors.Join(group.Wait(), bar.end())
+	return outcomes, group.Wait()
 }
 
-// cost is what all storms of a run took. Beside other work the clock says little, and the processors' time more.
-type cost struct {
-	took, processor time.Duration
-	memory          int64 // at most at once, in bytes
+// usage is what a run used. On a busy machine the CPU time says more than the duration.
+type usage struct {
+	took, cpu time.Duration
+	memory    int64 // peak, in bytes
 }
 
-func (c cost) String() string {
-	return fmt.Sprintf("The whole run took %v, %v of processor time, and at most %d MiB of memory in all its processes.",
-		c.took.Round(time.Second), c.processor.Round(time.Second), c.memory>>20)
+func (u usage) String() string {
+	return fmt.Sprintf("The run took %v, %v of CPU time, and at most %d MiB of memory in all processes.",
+		u.took.Round(time.Second), u.cpu.Round(time.Second), u.memory>>20)
 }
 
-// processorTime is that of this process and of every process that it started and that ended.
-func processorTime() (sum time.Duration) {
+// cpuTime returns that of this process and of its ended children.
+func cpuTime() (sum time.Duration) {
 	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
 		var u syscall.Rusage
 		if err := syscall.Getrusage(who, &u); err == nil {
@@ -119,27 +128,28 @@ func processorTime() (sum time.Duration) {
 	return sum
 }
 
-func (c storm) options(engine dynamodbtest.Location, h play.Handler) play.Options {
-	o := play.Options{
-		Script: play.Script{Seed: c.Seed, Orders: c.Orders, Duplicates: c.Duplicates, Copies: c.Copies},
-		Kills:  c.Kills, Instances: c.Instances, FIFO: c.FIFO, Calm: c.Calm, Dir: c.Dir, Engine: engine,
+func (a arguments) options(engine dynamodbtest.Location, h run.Handler) run.Options {
+	o := run.Options{
+		Workload: run.Workload{Seed: a.Seed, Orders: a.Orders, Duplicates: a.Duplicates, Copies: a.Copies},
+		Kills:    a.Kills, Instances: a.Instances, FIFO: a.FIFO, Calm: a.Calm, Dir: a.Dir, Engine: engine,
 	}
-	if h.Name != ourName {
-		o.Script.Orders, o.Instances = c.Others, theirInstances
-		o.Kills = c.Kills * c.Others / max(c.Orders, 1)
+	if h.Name != productName {
+		o.Workload.Orders, o.Instances = a.Baselines, baselineInstances
+		o.Kills = a.Kills * a.Baselines / max(a.Orders, 1)
 	}
 	return o
 }
 
-// conclude shows and writes what happened, and is an error if ours broke something.
-func (c storm) conclude(outcomes []play.Outcome, spent cost) error {
-	if c.Without != "" {
-		fmt.Printf("%s %s\n", ourName, outcomes[0].Handler.Pattern)
+// report prints and writes the outcomes. It returns errBroken if the product broke an
+// invariant.
+func (a arguments) report(outcomes []run.Outcome, used usage) error {
+	if a.Without != "" {
+		fmt.Printf("%s %s\n", productName, outcomes[0].Handler.Does)
 	}
 	show(os.Stdout, outcomes)
-	fmt.Printf("\n%v\n", spent)
-	if c.Docs != "" {
-		if err := write(c.Docs, c, outcomes, spent); err != nil {
+	fmt.Printf("\n%v\n", used)
+	if a.Docs != "" {
+		if err := write(a.Docs, a, outcomes, used); err != nil {
 			return err
 		}
 	}
@@ -149,7 +159,7 @@ func (c storm) conclude(outcomes []play.Outcome, spent cost) error {
 			broken = append(broken, check.ID)
 		}
 		if o.Checks != nil && len(broken) == 0 && o.Count.Wrong() > 0 {
-			broken = append(broken, fmt.Sprintf("%d orders are wrong by a rule that no invariant names", o.Count.Wrong()))
+			broken = append(broken, fmt.Sprintf("%d errors that no invariant covers", o.Count.Wrong()))
 		}
 	}
 	if len(broken) > 0 {
@@ -158,81 +168,80 @@ func (c storm) conclude(outcomes []play.Outcome, spent cost) error {
 	return nil
 }
 
-// handlers are those to play, ours first.
-func (c storm) handlers(ctx context.Context) ([]play.Handler, error) {
-	if c.Without != "" {
-		ours, err := withoutGuard(ctx, c.Without)
-		return []play.Handler{ours}, err
+// handlers returns the handlers to run, the product first.
+func (a arguments) handlers(ctx context.Context) ([]run.Handler, error) {
+	if a.Without != "" {
+		h, err := withoutGuard(ctx, a.Without)
+		return []run.Handler{h}, err
 	}
-	ours := ourselves()
-	if c.Only == ourName || c.Others == 0 {
-		return []play.Handler{ours}, nil
+	if a.Only == productName || a.Baselines == 0 {
+		return []run.Handler{product()}, nil
 	}
-	all := append([]play.Handler{ours}, others("./storm/other", filepath.Join(c.Dir, "others"))...)
+	folder := filepath.Join(a.Dir, "baselines")
+	all := append([]run.Handler{product()}, baselineHandlers("./storm/baseline", folder)...)
 	if ts, err := powertools(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	} else {
 		all = append(all, ts)
 	}
-	if c.Only == "" {
+	if a.Only == "" {
 		return all, nil
 	}
 	var names []string
 	for _, h := range all {
-		if h.Name == c.Only {
-			return []play.Handler{h}, nil
+		if h.Name == a.Only {
+			return []run.Handler{h}, nil
 		}
 		names = append(names, h.Name)
 	}
-	return nil, fmt.Errorf("no handler is named %q, want one of %s", c.Only, strings.Join(names, ", "))
+	return nil, fmt.Errorf("unknown handler %q, want one of %s", a.Only, strings.Join(names, ", "))
 }
 
 const (
-	ourName = "orderonce"
-	product = "./functions/order"
+	productName    = "orderonce"
+	productPackage = "./functions/order"
 )
 
-// ourselves is the product.
-func ourselves() play.Handler {
-	return play.Handler{
-		Name: ourName, Pattern: "claim, prepare, bind, confirm, finish", Claim: "an order is charged exactly once, and its row says so",
+func product() run.Handler {
+	return run.Handler{
+		Name: productName, Does: "claim, prepare, bind, confirm, finish",
 		Build: func(ctx context.Context, dir string) (binary, next string, err error) {
 			root, err := guards.Root(ctx)
 			if err != nil {
 				return "", "", err
 			}
-			return build(ctx, lambdatest.Program{Root: root, Package: product}, dir)
+			return build(ctx, lambdatest.Program{Root: root, Package: productPackage}, dir)
 		},
 	}
 }
 
-// withoutGuard is the product without one of its guards.
-func withoutGuard(ctx context.Context, name string) (play.Handler, error) {
+// withoutGuard returns the product without one of its guards.
+func withoutGuard(ctx context.Context, name string) (run.Handler, error) {
 	root, err := guards.Root(ctx)
 	if err != nil {
-		return play.Handler{}, err
+		return run.Handler{}, err
 	}
 	guard, err := guards.Find(root, name)
 	if err != nil {
-		return play.Handler{}, err
+		return run.Handler{}, err
 	}
-	h := ourselves()
-	h.Pattern = "without " + name + ": " + guard.Says
+	h := product()
+	h.Does = "without " + name + ": " + guard.Summary
 	h.Build = func(ctx context.Context, dir string) (binary, next string, err error) {
 		copies, err := filepath.Abs(filepath.Join(dir, "without"))
 		if err := errors.Join(err, os.RemoveAll(copies), os.MkdirAll(copies, 0o700)); err != nil {
 			return "", "", err
 		}
-		overlay, err := guard.TakeAway(ctx, root, copies)
+		overlay, err := guard.Remove(ctx, root, copies)
 		if err != nil {
 			return "", "", err
 		}
-		return build(ctx, lambdatest.Program{Root: root, Package: product, Overlay: overlay}, dir)
+		return build(ctx, lambdatest.Program{Root: root, Package: productPackage, Overlay: overlay}, dir)
 	}
 	return h, nil
 }
 
-// build makes a program twice; the second one differs by a tag that no file knows.
+// build builds a program twice; the second version differs by an unused build tag.
 func build(ctx context.Context, p lambdatest.Program, dir string) (binary, next string, err error) {
 	binary, next = filepath.Join(dir, "v1", "bootstrap"), filepath.Join(dir, "v2", "bootstrap")
 	err = p.Build(ctx, binary)

@@ -14,21 +14,25 @@ import (
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/lambda/lambdatest"
-	"orderonce/scripts/lab/storm/play"
+	"orderonce/scripts/lab/storm/run"
 	"orderonce/scripts/local/system"
 )
 
-// two outcomes: ours, and one that charges twice.
-func two() []play.Outcome {
-	return []play.Outcome{
+// two returns an outcome of the product with a broken check, and one of a handler that
+// charges twice.
+func two() []run.Outcome {
+	return []run.Outcome{
 		{
-			Handler: play.Handler{Name: "orderonce"}, Deliveries: 4000, Kills: 500,
-			Count:  play.Count{Orders: 980, Messages: 1100, Settled: 980, Extra: 2900},
-			Checks: []system.Check{{ID: "I1", Claim: "at most one"}, {ID: "I9", Claim: "parked", Broken: []string{"order storm-000001"}}},
+			Handler: run.Handler{Name: "orderonce"}, Deliveries: 4000, Kills: 500,
+			Count: run.Count{Orders: 980, Messages: 1100, Settled: 980, Extra: 2900},
+			Checks: []system.Check{
+				{ID: "I1", Claim: "at most one"},
+				{ID: "I9", Claim: "parked", Broken: []string{"order storm-000001"}},
+			},
 		},
 		{
-			Handler: play.Handler{Name: "other"}, Deliveries: 600,
-			Count: play.Count{Orders: 490, Messages: 550, Settled: 480, ChargedTwice: 49, Lost: 10, Extra: 50},
+			Handler: run.Handler{Name: "other"}, Deliveries: 600,
+			Count: run.Count{Orders: 490, Messages: 550, Settled: 480, ChargedTwice: 49, Lost: 10, Extra: 50},
 		},
 	}
 }
@@ -39,8 +43,8 @@ func TestPage(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(docs, "reference"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	c := storm{Orders: 1000, Others: 500, Kills: 500, Instances: 16, Duplicates: 0.3, Seed: 9, FIFO: true}
-	if err := write(docs, c, two(), cost{took: 90 * time.Second, processor: 2 * time.Minute, memory: 5 << 20}); err != nil {
+	a := arguments{Orders: 1000, Baselines: 500, Kills: 500, Instances: 16, Duplicates: 0.3, Seed: 9, FIFO: true}
+	if err := write(docs, a, two(), usage{took: 90 * time.Second, cpu: 2 * time.Minute, memory: 5 << 20}); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(docs, "reference", "storm.md"))
@@ -49,10 +53,9 @@ func TestPage(t *testing.T) {
 	}
 	for _, want := range []string{
 		"| orderonce | 980 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 980 | 2900 |\n",
-		"| other | 490 | 49 | 0 | 10 | 0 | 0 | 0 | 0 | 480 | 50 |\n",
-		"| I9 | parked | 1 |\n",
-		"The whole run took 1m30s, 2m0s of processor time, and at most 5 MiB of memory in all its processes.\n",
-		"--seed=9 --orders=1000 --others=500 --kills=500 --duplicates=0.3 --instances=16 --fifo --docs=../../docs",
+		"| other | 490 | 49 | 0 | 10 | 0 | 0 | 0 | 0 | 480 | 50 |\n", "| I9 | parked | 1 |\n",
+		"The run took 1m30s, 2m0s of CPU time, and at most 5 MiB of memory in all processes.\n",
+		"--seed=9 --orders=1000 --baselines=500 --kills=500 --duplicates=0.3 --instances=16 --fifo --docs=../../docs",
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the page lacks %q:\n%s", want, text)
@@ -75,7 +78,7 @@ func TestChart(t *testing.T) {
 		if _, err := d.Token(); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			t.Fatalf("the chart is no XML: %v", err)
+			t.Fatalf("the chart is not XML: %v", err)
 		}
 	}
 	for _, want := range []string{
@@ -87,7 +90,7 @@ func TestChart(t *testing.T) {
 	}
 }
 
-func TestShowNamesWhatIsBroken(t *testing.T) {
+func TestShowListsViolations(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	show(&b, two())
@@ -98,71 +101,55 @@ func TestShowNamesWhatIsBroken(t *testing.T) {
 	}
 }
 
-func TestSizes(t *testing.T) {
+func TestBaselinesGetASmallerStorm(t *testing.T) {
 	t.Parallel()
-	c := storm{Orders: 10_000, Others: 500, Kills: 500, Instances: 16}
-	ours := c.options(dynamodbtest.Location{}, play.Handler{Name: ourName})
-	theirs := c.options(dynamodbtest.Location{}, play.Handler{Name: "patterns"})
-	if ours.Script.Orders != 10_000 || ours.Kills != 500 || theirs.Script.Orders != 500 || theirs.Kills != 25 {
-		t.Errorf("ours has %d orders and %d kills, another one %d and %d, want 10000, 500, 500 and 25",
-			ours.Script.Orders, ours.Kills, theirs.Script.Orders, theirs.Kills)
+	a := arguments{Orders: 10_000, Baselines: 500, Kills: 500, Instances: 16}
+	product := a.options(dynamodbtest.Location{}, run.Handler{Name: productName})
+	baseline := a.options(dynamodbtest.Location{}, run.Handler{Name: "short-lock"})
+	if product.Workload.Orders != 10_000 || product.Kills != 500 || baseline.Workload.Orders != 500 ||
+		baseline.Kills != 25 {
+		t.Errorf(
+			"got %d orders and %d kills for the product, %d and %d for a baseline; want 10000, 500, 500 and 25",
+			product.Workload.Orders, product.Kills, baseline.Workload.Orders, baseline.Kills)
 	}
 }
 
-// TestTheStormSees holds the storm itself to something: designs that are known to fail fail in it, and not without it.
-func TestTheStormSees(t *testing.T) {
+// Without faults, check-then-act charges only conflicting orders twice.
+func TestTheStormFindsTheKnownFailures(t *testing.T) {
 	t.Parallel()
 	lambdatest.FullOnly(t)
 	engine := dynamodbtest.Locate(t)
 	folder := t.TempDir()
 	for name, tt := range map[string]struct {
 		calm bool
-		see  func(play.Count) bool
+		want func(run.Count) bool
 	}{
-		"message-id-before": {see: func(c play.Count) bool { return c.Lost > 0 }},
-		"short-lock":        {see: func(c play.Count) bool { return c.ChargedTwice > 0 }},
-		// In fine weather it charges twice only what came with two contents.
-		"check-then-act": {calm: true, see: func(c play.Count) bool {
+		"message-id-before": {want: func(c run.Count) bool { return c.Lost > 0 }},
+		"short-lock":        {want: func(c run.Count) bool { return c.ChargedTwice > 0 }},
+		"check-then-act": {calm: true, want: func(c run.Count) bool {
 			return c.ChargedTwice <= c.WrongAmount && c.Lost+c.Stuck == 0 && c.Settled == c.Orders
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			all := others("orderonce/scripts/lab/storm/other", folder)
-			h := all[slices.IndexFunc(all, func(h play.Handler) bool { return h.Name == name })]
-			o := play.Options{
-				Script: play.Script{Seed: 1, Orders: 100}, Kills: 30, Instances: 4, Calm: tt.calm, Dir: t.TempDir(), Engine: engine,
+			all := baselineHandlers("orderonce/scripts/lab/storm/baseline", folder)
+			h := all[slices.IndexFunc(all, func(h run.Handler) bool { return h.Name == name })]
+			o := run.Options{
+				Workload: run.Workload{
+					Seed:   1,
+					Orders: 100,
+				}, Kills: 30, Instances: 4, Calm: tt.calm, Dir: t.TempDir(), Engine: engine,
 			}
 			if !tt.calm {
-				o.Script.Duplicates = 0.5
+				o.Workload.Duplicates = 0.5
 			}
-			out, err := play.Run(t.Context(), o, h)
+			out, err := run.Storm(t.Context(), o, h)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !tt.see(out.Count) {
-				t.Errorf("%+v", out.Count)
+			if !tt.want(out.Count) {
+				t.Errorf("got %+v", out.Count)
 			}
 		})
-	}
-}
-
-func TestBarTellsAFileSeldom(t *testing.T) {
-	t.Parallel()
-	file, err := os.Create(filepath.Join(t.TempDir(), "err"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := newBar(file)
-	b.now = func() time.Time { return time.Unix(0, 0).Add(time.Duration(len(b.told)) * time.Second) }
-	for range 3 {
-		b.of("orderonce")(play.Progress{Phase: "storm", Done: 1, Total: 2})
-	}
-	if err := errors.Join(b.end(), file.Close()); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(file.Name())
-	if want := "1 of 2 messages done; orderonce, storm: 0 deliveries, 0 kills, 0 faults, 0 wait\n"; err != nil || string(text) != want {
-		t.Errorf("got %q, %v, want %q", text, err, want)
 	}
 }

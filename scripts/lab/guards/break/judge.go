@@ -16,94 +16,97 @@ type event struct {
 	Action, Test, Output, FailedBuild string
 }
 
-// verdict is what one run of a catcher came to.
-type verdict struct {
+// result is the result of one run of a catcher.
+type result struct {
 	ran, failed, skipped bool   // the catcher
 	built                bool   // its package
-	told                 string // by the catcher itself, or by the test around it that was skipped
-	all                  string // by everything else
+	output               string // of the catcher, or of the enclosing test
+	rest                 string // all other output
 }
 
-// read finds in the lines of `go test -json` what became of the catcher.
-func read(out []byte, c guards.Catcher) verdict {
-	v := verdict{built: true}
+// parse parses the lines of `go test -json`.
+func parse(out []byte, c guards.Catcher) result {
+	r := result{built: true}
 	for line := range bytes.Lines(out) {
 		var e event
 		if json.Unmarshal(line, &e) != nil {
-			v.all += string(line)
+			r.rest += string(line)
 			continue
 		}
-		v.built = v.built && e.FailedBuild == ""
+		r.built = r.built && e.FailedBuild == ""
 		itself := e.Test == c.Path()
 		switch e.Action {
 		case "output", "build-output":
 			if !itself && e.Test != c.Test {
-				v.all += e.Output
+				r.rest += e.Output
 				continue
 			}
-			v.told += e.Output
-			// A panic elsewhere than in the test's own goroutine ends the process before the test is said to have failed.
-			v.failed = v.failed || itself && strings.HasPrefix(e.Output, "panic: ")
+			r.output += e.Output
+			// A panic in another goroutine ends the process before the test fails.
+			r.failed = r.failed || itself && strings.HasPrefix(e.Output, "panic: ")
 		case "run":
-			v.ran = v.ran || itself
+			r.ran = r.ran || itself
 		case "fail":
-			v.failed = v.failed || itself
+			r.failed = r.failed || itself
 		case "skip":
-			v.skipped = v.skipped || itself || e.Test == c.Test
+			r.skipped = r.skipped || itself || e.Test == c.Test
 		}
 	}
-	return v
+	return r
 }
 
 var (
-	errSkipped   = errors.New("its test was skipped")
-	errNotCaught = errors.New("NOT CAUGHT")
+	errSkipped   = errors.New("test skipped")
+	errNotCaught = errors.New("not caught")
 )
 
-// needsError reports that a story needs other kinds of trouble than the patch says.
+// needsError means that the history needs other faults than the patch says.
 type needsError struct{ guard, got, want string }
 
-// Error says what is right, and how to write it.
+// Error contains the right needs and the command that writes them.
 func (e *needsError) Error() string {
-	return fmt.Sprintf("without %s, the shortest story needs %q; the patch says %q: go -C scripts/lab run ./guards/break --update %s",
+	return fmt.Sprintf(
+		"without %s, the history needs %q; the patch says %q: go -C scripts/lab run ./guards/break --update %s",
 		e.guard, e.got, e.want, e.guard)
 }
 
-// judge says whether the guard was missed, and for the right reason.
-func judge(g guards.Guard, v verdict) (story string, err error) {
-	broken := regexp.MustCompile(`(?m)^ *(I\d+) broken for order`).FindStringSubmatch(v.told)
+// judge returns an error unless the catcher failed for the reason that the patch says.
+func judge(g guards.Guard, r result) (history string, err error) {
+	broken := regexp.MustCompile(`(?m)^ *(I\d+) broken for order`).FindStringSubmatch(r.output)
 	switch {
-	case !v.built:
-		return "", fmt.Errorf("with the patch %s the product does not compile any more:\n%s", g.Name, v.all)
-	case v.skipped:
-		return "", fmt.Errorf("without %s: %w:\n%s", g.Name, errSkipped, brief(v.told))
-	case !v.ran:
-		return "", fmt.Errorf("there is no %s any more, which %s names:\n%s%s", g.Catcher, g.Name, v.told, v.all)
-	case !v.failed:
-		return "", fmt.Errorf("%w: without %s, %s passed: it sees too little, or the guard is not needed", errNotCaught, g.Name, g.Catcher)
-	case !g.Catcher.Tells():
-		return fmt.Sprintf("%s:\n%s", g.Catcher, brief(v.told)), nil
+	case !r.built:
+		return "", fmt.Errorf("patch %s: product does not compile:\n%s", g.Name, r.rest)
+	case r.skipped:
+		return "", fmt.Errorf("without %s: %w:\n%s", g.Name, errSkipped, brief(r.output))
+	case !r.ran:
+		return "", fmt.Errorf("no test %s, which %s names:\n%s%s", g.Catcher, g.Name, r.output, r.rest)
+	case !r.failed:
+		return "", fmt.Errorf("%w: without %s, %s passed: the test is too weak, or the guard is not needed",
+			errNotCaught, g.Name, g.Catcher)
+	case !g.Catcher.IsSimulation():
+		return fmt.Sprintf("%s:\n%s", g.Catcher, brief(r.output)), nil
 	case broken == nil:
-		return "", fmt.Errorf("without %s the search itself failed:\n%s", g.Name, v.told)
-	case broken[1] != g.Promise:
-		return told(v.told), fmt.Errorf("without %s, %s was broken; the patch expects %s", g.Name, broken[1], g.Promise)
+		return "", fmt.Errorf("without %s the simulation failed:\n%s", g.Name, r.output)
+	case broken[1] != g.Invariant:
+		err := fmt.Errorf("without %s, %s was broken; the patch expects %s", g.Name, broken[1], g.Invariant)
+		return unindent(r.output), err
 	}
-	if got := needs(v.told); got != g.Needs {
-		return told(v.told), &needsError{guard: g.Name, got: got, want: g.Needs}
+	if got := needs(r.output); got != g.Needs {
+		return unindent(r.output), &needsError{guard: g.Name, got: got, want: g.Needs}
 	}
-	return told(v.told), nil
+	return unindent(r.output), nil
 }
 
-// needs is what a story says that it needs.
-func needs(story string) string {
-	if m := regexp.MustCompile(`(?m)^ *Needs: (.+)$`).FindStringSubmatch(story); m != nil {
+// needs returns the needs that a history prints.
+func needs(history string) string {
+	if m := regexp.MustCompile(`(?m)^ *Needs: (.+)$`).FindStringSubmatch(history); m != nil {
 		return m[1]
 	}
 	return ""
 }
 
-// told is what a test itself printed, without what package testing adds.
-func told(out string) string {
+// unindent returns the output of a test without what package testing adds.
+func unindent(out string) string {
 	var b strings.Builder
 	for line := range strings.Lines(out) {
 		text, indented := strings.CutPrefix(line, "    ")
@@ -114,19 +117,20 @@ func told(out string) string {
 	return strings.TrimRight(b.String(), "\n ") + "\n"
 }
 
-// What a test tells, where it tells more than a person reads.
+// The limits of brief.
 const (
 	mostLines = 12
 	mostWidth = 160
 )
 
-// brief is the beginning of what a test told: what was wrong, without the stacks of a panic.
+// brief returns the first lines of the output of a test, without the stacks of a panic.
 func brief(out string) string {
 	out, _, _ = strings.Cut(out, "\n\ngoroutine ")
 	var kept []string
 	for line := range strings.Lines(out) {
 		line = strings.TrimRight(line, "\n ")
-		noise := line == "" || strings.HasPrefix(line, "=== ") || strings.HasPrefix(strings.TrimLeft(line, " "), "--- ")
+		noise := line == "" || strings.HasPrefix(line, "=== ") ||
+			strings.HasPrefix(strings.TrimLeft(line, " "), "--- ")
 		if noise {
 			continue
 		}

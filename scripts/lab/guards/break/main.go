@@ -1,10 +1,11 @@
-// Command break takes one guard of the product away, lets package prove search for what that costs, and prints the history
-// of the broken promise. What no small world can see, such as a panic that takes a batch along or a condition inside a
-// DynamoDB expression, is left to the test that the patch names, and its message is printed. The product knows nothing of
-// it: a guard is a patch, applied to copies and put over the module by `go test -overlay`. Nothing in the tree changes.
+// Command break is `make break`. It removes one guard of the product and runs the test that catches it:
+// mostly the simulation, which prints the shortest history that breaks an invariant. What the
+// simulation cannot see, such as a panic or a condition of a DynamoDB expression, is caught by the test
+// that the patch names, and its message is printed. The patch is applied to copies, which
+// `go test -overlay` compiles; the tree does not change.
 //
-// It fails if nothing was broken without the guard, or another promise than the patch says: then either the guard or its
-// patch is out of date.
+// It fails if nothing breaks without the guard, or another invariant than the patch says: then the
+// guard or its patch is out of date.
 package main
 
 import (
@@ -24,11 +25,11 @@ import (
 
 func main() {
 	var c struct {
-		Guard  string `arg:"" optional:"" help:"The guard to take away; none lists them all."`
-		Update bool   `help:"Write into the patch, or into all of them, which kinds of trouble the story needs."`
+		Guard  string `arg:"" optional:"" help:"The guard to remove; without it, all guards are listed."`
+		Update bool   `help:"Write into the patch, or into all, the faults that its history needs."`
 	}
 	k := kong.Parse(&c, kong.Name("break"), kong.UsageOnError(), kong.Description(
-		"Take one guard against double charges (or worse) away, and see the history of what happens then."))
+		"Remove one guard of the product, and print the history that breaks an invariant."))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := run(ctx, os.Stdout, c.Guard, c.Update)
 	stop()
@@ -57,24 +58,24 @@ func run(ctx context.Context, out io.Writer, name string, write bool) error {
 	return show(ctx, out, root, g)
 }
 
-// update takes guards away and writes into their patches what their stories need.
+// update writes the faults that the histories need into the patches.
 func update(ctx context.Context, out io.Writer, root, name string) error {
 	all, err := guards.All(root)
 	if err != nil {
 		return err
 	}
 	for _, g := range all {
-		if !g.Catcher.Tells() || name != "" && name != g.Name {
+		if !g.Catcher.IsSimulation() || name != "" && name != g.Name {
 			continue
 		}
-		_, err := take(ctx, root, g)
-		wrong, differs := errors.AsType[*needsError](err)
+		_, err := runCatcher(ctx, root, g)
+		needs, differs := errors.AsType[*needsError](err)
 		switch {
 		case differs:
-			if err := g.Update(wrong.got); err != nil {
+			if err := g.Update(needs.got); err != nil {
 				return err
 			}
-			_, _ = fmt.Fprintf(out, "%s needs %s\n", g.Name, wrong.got)
+			_, _ = fmt.Fprintf(out, "%s needs %s\n", g.Name, needs.got)
 		case err != nil:
 			_, _ = fmt.Fprintf(out, "%s: %v\n", g.Name, err)
 		}
@@ -86,23 +87,23 @@ func list(out io.Writer, all []guards.Guard) error {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
-	t.AppendHeader(table.Row{"guard", "breaks", "seen in", "what is taken away"})
+	t.AppendHeader(table.Row{"guard", "breaks", "caught in", "what is removed"})
 	for _, g := range all {
-		t.AppendRow(table.Row{g.Name, g.Promise, g.Catcher.Pkg, g.Says})
+		t.AppendRow(table.Row{g.Name, g.Invariant, g.Catcher.Pkg, g.Summary})
 	}
-	const more = "make break GUARD=bind takes one away. The invariants are in docs/design.md."
+	const more = "make break GUARD=bind removes one. The invariants are in docs/design.md."
 	_, err := fmt.Fprintf(out, "%s\n\n%d guards. %s\n", t.Render(), len(all), more)
 	return err
 }
 
 func show(ctx context.Context, out io.Writer, root string, g guards.Guard) error {
-	if _, err := fmt.Fprintf(out, "Without %s: %s\n\n%s\n", g.Name, g.Says, g.Changes()); err != nil {
+	if _, err := fmt.Fprintf(out, "Without %s: %s\n\n%s\n", g.Name, g.Summary, g.Changes()); err != nil {
 		return err
 	}
-	story, err := take(ctx, root, g)
+	history, err := runCatcher(ctx, root, g)
 	if err == nil {
-		story += fmt.Sprintf("\nCaught, as expected: %s is broken. Nothing was changed: the patch was applied to copies.\n", g.Promise)
+		history += fmt.Sprintf("\nCaught: %s is broken, as expected. The patch was applied to copies only.\n", g.Invariant)
 	}
-	_, writeErr := io.WriteString(out, story)
+	_, writeErr := io.WriteString(out, history)
 	return errors.Join(err, writeErr)
 }

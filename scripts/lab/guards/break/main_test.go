@@ -27,10 +27,10 @@ func allGuards(t *testing.T) (root string, all []guards.Guard) {
 	return root, all
 }
 
-func TestEveryMissingGuardIsCaughtAndTheTreeStaysAsItIs(t *testing.T) {
+func TestEveryMissingGuardIsCaughtAndTheTreeIsUnchanged(t *testing.T) {
 	t.Parallel()
 	lambdatest.FullOnly(t)
-	if err := lambdatest.OpenSources(t.Context(), "orderonce/..."); err != nil { // the catchers run in processes of their own
+	if err := lambdatest.OpenSources(t.Context(), "orderonce/..."); err != nil { // the catchers run in other processes
 		t.Fatal(err)
 	}
 	root, all := allGuards(t)
@@ -46,35 +46,35 @@ func TestEveryMissingGuardIsCaughtAndTheTreeStaysAsItIs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			told := []string{g.Says, "Caught, as expected: " + g.Promise + " is broken."}
-			if g.Catcher.Tells() {
-				told = append(told, "message 1", g.Promise+" broken for order ORD-")
+			wants := []string{g.Summary, "Caught: " + g.Invariant + " is broken, as expected."}
+			if g.Catcher.IsSimulation() {
+				wants = append(wants, "message 1", g.Invariant+" broken for order ORD-")
 			} else {
-				told = append(told, g.Catcher.String())
+				wants = append(wants, g.Catcher.String())
 			}
-			for _, want := range told {
+			for _, want := range wants {
 				if !strings.Contains(out.String(), want) {
 					t.Errorf("got\n%s\nwant %q in it", out.String(), want)
 				}
 			}
 			if d := cmp.Diff(tree(t, root, g), before); d != "" {
-				t.Errorf("the tree has changed (-got +want):\n%s", d)
+				t.Errorf("the tree has changed: (-got +want)\n%s", d)
 			}
 		})
 	}
 }
 
-// tree is what the tree holds of the files that a patch touches.
+// tree returns the content of the files that a patch touches.
 func tree(t *testing.T, root string, g guards.Guard) map[string]string {
 	t.Helper()
-	held := map[string]string{}
+	files := map[string]string{}
 	for _, f := range g.Files() {
 		path := filepath.Join(root, f.Path)
 		if _, err := os.Stat(path); err == nil {
-			held[f.Path] = content(t, path)
+			files[f.Path] = content(t, path)
 		}
 	}
-	return held
+	return files
 }
 
 func TestWithoutANameEveryGuardIsListed(t *testing.T) {
@@ -86,18 +86,19 @@ func TestWithoutANameEveryGuardIsListed(t *testing.T) {
 	}
 	for _, g := range all {
 		listed := func(line string) bool {
-			return strings.Contains(line, " "+g.Name+" ") && strings.Contains(line, " "+g.Promise+" ") &&
-				strings.Contains(line, g.Catcher.Pkg) && strings.Contains(line, g.Says)
+			return strings.Contains(line, " "+g.Name+" ") && strings.Contains(line, " "+g.Invariant+" ") &&
+				strings.Contains(line, g.Catcher.Pkg) && strings.Contains(line, g.Summary)
 		}
 		if !slices.ContainsFunc(strings.Split(out.String(), "\n"), listed) {
-			t.Errorf("%s has no line with all that is known of it in\n%s", g.Name, out.String())
+			t.Errorf("%s has no complete row in\n%s", g.Name, out.String())
 		}
 	}
 }
 
 func TestAnUnknownGuardIsAnError(t *testing.T) {
 	t.Parallel()
-	if err := run(t.Context(), new(strings.Builder), "nope", false); err == nil || !strings.Contains(err.Error(), `"nope"`) {
+	if err := run(t.Context(), new(strings.Builder), "nope", false); err == nil ||
+		!strings.Contains(err.Error(), `"nope"`) {
 		t.Errorf("got %v, want an error that names it", err)
 	}
 }
@@ -107,7 +108,7 @@ func jsonLine(action, test, output string) string {
 	return fmt.Sprintf(`{"Action":%q,"Test":%q,"Output":%q}`+"\n", action, test, output)
 }
 
-func TestOnlyTheExpectedInvariantIsASuccess(t *testing.T) {
+func TestOnlyTheExpectedInvariantIsACatch(t *testing.T) {
 	t.Parallel()
 	const story = "a world:\n\ntime  who\n0s    A\n\nI1 broken for order ORD-1: 2 successful charges\nNeeds: 429\n"
 	printed := "=== RUN   TestScenario\n    " + strings.ReplaceAll(story, "\n", "\n    ") +
@@ -123,77 +124,102 @@ func TestOnlyTheExpectedInvariantIsASuccess(t *testing.T) {
 	failed := jsonLine("fail", "TestScenario", "")
 	tests := map[string]struct {
 		out     string
-		story   string
+		history string
 		wantErr string
 	}{
-		"caught":               {ran(printed) + failed, story, ""},
-		"not caught":           {ran("ok\n") + jsonLine("pass", "TestScenario", ""), "", "NOT CAUGHT"},
-		"does not compile":     {`{"Action":"fail","FailedBuild":"orderonce/domain/order"}` + "\n", "", "does not compile any more"},
-		"no such test":         {jsonLine("output", "", "testing: warning: no tests to run\n"), "", "there is no TestScenario in"},
-		"the module is broken": {"go: no go.mod\n", "", "go: no go.mod"},
-		"the search panicked":  {ran("panic: oh\n"), "", "the search itself failed:\npanic: oh"},
-		"caught by another":    {ran(instead("I4", printed)) + failed, instead("I4", story), "I4 was broken; the patch expects I1"},
-		"it needs something else": {
+		"caught":     {ran(printed) + failed, story, ""},
+		"not caught": {ran("ok\n") + jsonLine("pass", "TestScenario", ""), "", "not caught"},
+		"does not compile": {
+			`{"Action":"fail","FailedBuild":"orderonce/domain/order"}` + "\n",
+			"",
+			"product does not compile",
+		},
+		"no such test": {
+			jsonLine("output", "", "testing: warning: no tests to run\n"), "", "no test TestScenario in",
+		},
+		"the module is broken":    {"go: no go.mod\n", "", "go: no go.mod"},
+		"the simulation panicked": {ran("panic: oh\n"), "", "the simulation failed:\npanic: oh"},
+		"another invariant is broken": {
+			ran(instead("I4", printed)) + failed, instead("I4", story), "I4 was broken; the patch expects I1",
+		},
+		"it needs other faults": {
 			ran(strings.ReplaceAll(printed, "429", "503")) + failed, strings.ReplaceAll(story, "429", "503"),
 			`needs "503"; the patch says "429"`,
 		},
-		"I11 is another than I1": {ran(instead("I11", printed)) + failed, instead("I11", story), "I11 was broken"},
+		"I11 is not I1": {ran(instead("I11", printed)) + failed, instead("I11", story), "I11 was broken"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g := guards.Guard{Name: "bind", Promise: "I1", Catcher: guards.Search(), Needs: "429"}
-			told, err := judge(g, read([]byte(tt.out), g.Catcher))
-			check(t, told, err, tt.story, tt.wantErr)
+			g := guards.Guard{Name: "bind", Invariant: "I1", Catcher: guards.Search(), Needs: "429"}
+			got, err := judge(g, parse([]byte(tt.out), g.Catcher))
+			check(t, got, err, tt.history, tt.wantErr)
 		})
 	}
 }
 
-func TestATestCatchesOnlyByFailingItself(t *testing.T) {
+func TestACatchIsAFailureOfTheNamedTest(t *testing.T) {
 	t.Parallel()
 	const itself, other = "TestStore/bind_of_another_intent", "TestStore/finish"
 	ran := jsonLine("run", "TestStore", "") + jsonLine("run", itself, "")
-	message := jsonLine("output", itself, "=== RUN   "+itself+"\n") + jsonLine("output", itself, "    store.go:4: got <nil>\n") +
+	message := jsonLine("output", itself,
+		"=== RUN   "+itself+"\n") + jsonLine("output", itself, "    store.go:4: got <nil>\n") +
 		jsonLine("output", itself, "    --- FAIL: "+itself+" (0.0s)\n")
 	outer := func(action, output string) string { return jsonLine(action, "TestStore", output) }
 	inner := func(action, output string) string { return jsonLine(action, itself, output) }
 	const says = "TestStore \"bind of another intent\" in ./adapters/dynamodb:\n"
-	tests := map[string]struct{ out, story, wantErr string }{
-		"it fails":                      {ran + message + inner("fail", "") + outer("fail", ""), says + "    store.go:4: got <nil>\n", ""},
-		"it panics in another place":    {ran + inner("output", "panic: oh\n\ngoroutine 1 [running]:\nmain.go:1\n"), says + "panic: oh\n", ""},
-		"another one fails":             {ran + message + inner("pass", "") + jsonLine("fail", other, "") + outer("fail", ""), "", "NOT CAUGHT"},
-		"it is not there any more":      {outer("run", "") + outer("pass", ""), "", `there is no TestStore "bind of another intent"`},
-		"what it needs is not here":     {outer("run", "") + outer("output", "no engine: make engine\n") + outer("skip", ""), "", "no engine: "},
-		"it is skipped":                 {ran + inner("skip", ""), "", errSkipped.Error()},
-		"what it needs cannot be begun": {outer("run", "") + outer("fail", ""), "", "there is no TestStore"},
+	tests := map[string]struct{ out, history, wantErr string }{
+		"it fails": {
+			ran + message + inner("fail", "") + outer("fail", ""), says + "    store.go:4: got <nil>\n", "",
+		},
+		"it panics in another goroutine": {
+			ran + inner("output", "panic: oh\n\ngoroutine 1 [running]:\nmain.go:1\n"), says + "panic: oh\n",
+			"",
+		},
+		"another subtest fails": {
+			ran + message + inner("pass", "") + jsonLine("fail", other, "") + outer("fail", ""), "",
+			"not caught",
+		},
+		"it does not exist": {
+			outer("run", "") + outer("pass", ""),
+			"",
+			`no test TestStore "bind of another intent"`,
+		},
+		"its engine is missing": {
+			outer("run", "") + outer("output", "no engine: make engine\n") + outer("skip", ""), "",
+			"no engine: ",
+		},
+		"it is skipped":             {ran + inner("skip", ""), "", errSkipped.Error()},
+		"its engine does not start": {outer("run", "") + outer("fail", ""), "", "no test TestStore"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g := guards.Guard{Name: "bind", Promise: "I1", Catcher: guards.Catcher{
+			g := guards.Guard{Name: "bind", Invariant: "I1", Catcher: guards.Catcher{
 				Test: "TestStore", Claim: "bind of another intent", Pkg: "./adapters/dynamodb",
 			}}
-			told, err := judge(g, read([]byte(tt.out), g.Catcher))
-			check(t, told, err, tt.story, tt.wantErr)
+			got, err := judge(g, parse([]byte(tt.out), g.Catcher))
+			check(t, got, err, tt.history, tt.wantErr)
 		})
 	}
 }
 
-func check(t *testing.T, told string, err error, story, wantErr string) {
+func check(t *testing.T, got string, err error, want, wantErr string) {
 	t.Helper()
-	if d := cmp.Diff(told, story); d != "" {
-		t.Errorf("the story (-got +want):\n%s", d)
+	if d := cmp.Diff(got, want); d != "" {
+		t.Errorf("output: (-got +want)\n%s", d)
 	}
 	if (err == nil) != (wantErr == "") || err != nil && !strings.Contains(err.Error(), wantErr) {
-		t.Errorf("got %v, want %q", err, wantErr)
+		t.Errorf("got error %v, want %q", err, wantErr)
 	}
 }
 
-func TestALongMessageIsCut(t *testing.T) {
+func TestLongOutputIsShortened(t *testing.T) {
 	t.Parallel()
 	got := brief(strings.Repeat(strings.Repeat("x", 2*mostWidth)+"\n", mostLines+3))
 	lines := strings.Split(strings.TrimSpace(got), "\n")
-	if len(lines) != mostLines+1 || lines[0] != strings.Repeat("x", mostWidth)+" ..." || lines[mostLines] != "    and 3 lines more" {
+	if len(lines) != mostLines+1 || lines[0] != strings.Repeat("x", mostWidth)+" ..." ||
+		lines[mostLines] != "    and 3 lines more" {
 		t.Errorf("got\n%s", got)
 	}
 }

@@ -1,5 +1,6 @@
-// Command run is `make prove`: it searches every schedule of a bounded world, draws a million larger worlds, and prints what it
-// has gone through and the shortest story of a broken promise, if there is one. With --replay it tells one story again.
+// Command run is `make prove`. It searches every schedule of a bounded world, runs a
+// million random worlds, and prints what happened in them and the shortest history that
+// breaks an invariant, if there is one. With --replay it prints one history again.
 package main
 
 import (
@@ -18,29 +19,31 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"orderonce/scripts/lab/guards"
+	"orderonce/scripts/lab/progress"
 	"orderonce/scripts/lab/simulation"
 )
 
 type options struct {
-	Worlds  int    `default:"1000000" help:"How many worlds to draw."`
+	Worlds  int    `default:"1000000" help:"How many random worlds to run."`
 	Seed    uint64 `default:"1"       help:"The first world's seed."`
 	Triples bool   `help:"Search every three deviations, not two: ten minutes more."`
 	Long    bool   `help:"Triples and a hundred million worlds."`
-	Resume  string `type:"path"       help:"Keep in this file what is done, and go on from there."`
-	Page    string `help:"Also write this page, with every control and every planted bug; this takes minutes more."`
-	Replay  string `help:"Tell the story of one seed, or of one schedule as a run prints it."`
+	Resume  string `type:"path"       help:"Save the progress in this file, and continue from it."`
+	Page    string `help:"Also write this page, and --full, which takes minutes more."`
+	Full    string `help:"With --page: the page with every history." default:"../../build/proof-full.md"`
+	Replay  string `help:"Print the history of one seed, or of one schedule as a run prints it."`
 	Mermaid bool   `help:"With --replay: as a mermaid sequence diagram."`
 }
 
 func main() {
 	var o options
 	k := kong.Parse(&o, kong.Name("prove"), kong.UsageOnError(), kong.Description(
-		"Search and draw worlds in which everything goes wrong, for one in which an order is charged twice, or lost."))
-	debug.SetGCPercent(400) // worlds are small and many
+		"Search schedules and random worlds with faults for one in which an order is charged twice, or lost."))
+	debug.SetGCPercent(400) // many small allocations
 	k.FatalIfErrorf(run(os.Stdout, os.Stderr, o))
 }
 
-func run(out, progress io.Writer, o options) error {
+func run(out, errOut io.Writer, o options) error {
 	if o.Replay != "" {
 		return replay(out, o)
 	}
@@ -51,22 +54,19 @@ func run(out, progress io.Writer, o options) error {
 		return err
 	}
 	searches := simulation.Deep(most)
-	b := newBar(progress, "searches", len(searches))
-	total, err := done.Searches(searches, b.set)
-	b.end()
+	show := progress.Every(10*time.Second, errOut, time.Now)
+	total, err := done.Searches(searches, func(n int) { show("%d of %d searches", n, len(searches)) })
 	searched := time.Since(start)
 	if err != nil {
 		return err
 	}
 	if total.Worst == nil {
-		b = newBar(progress, "worlds", worlds)
-		total, err = done.Worlds(o.Seed, worlds, b.set)
-		b.end()
+		total, err = done.Worlds(o.Seed, worlds, func(n int) { show("%d of %d worlds", n, worlds) })
 		if err != nil {
 			return err
 		}
 	}
-	show(out, most, total, searched, time.Since(start))
+	printTables(out, most, total, searched, time.Since(start))
 	all, err := planted()
 	if err != nil {
 		return err
@@ -75,14 +75,15 @@ func run(out, progress io.Writer, o options) error {
 		return err
 	}
 	if o.Page != "" {
-		if err := writePage(o.Page, o, total, all, time.Since(start)); err != nil {
+		p, err := newProof(o, total, all, time.Since(start))
+		if err := errors.Join(err, writePages(o.Page, o.Full, p)); err != nil {
 			return err
 		}
 	}
 	return verdict(out, total)
 }
 
-// planted reads the bugs of this module.
+// planted reads the patches of this module.
 func planted() ([]guards.Guard, error) {
 	root, err := guards.Root(context.Background())
 	if err != nil {
@@ -91,7 +92,7 @@ func planted() ([]guards.Guard, error) {
 	return guards.All(root)
 }
 
-// bounds says how far a run goes: the most deviations of a schedule, and how many worlds are drawn.
+// bounds returns the most deviations of a schedule and the number of random worlds.
 func (o options) bounds() (most, worlds int) {
 	switch {
 	case o.Long:
@@ -107,32 +108,33 @@ func verdict(out io.Writer, r simulation.Report) error {
 		_, err := fmt.Fprintln(out, "0 violations")
 		return err
 	}
-	_, _ = fmt.Fprintf(out, "%s\n%s\nTell it again: go -C scripts/lab run ./simulation/run --replay %s\n",
+	_, _ = fmt.Fprintf(out, "%s\n%s\nReplay: go -C scripts/lab run ./simulation/run --replay %s\n",
 		r.Worst, r.Worst.History.Mermaid(), r.Worst.Replay)
-	return errors.New("a promise is broken")
+	return errors.New("invariant broken")
 }
 
 func replay(out io.Writer, o options) error {
-	story, worst, err := story(o.Replay)
+	history, worst, err := replayed(o.Replay)
 	if err != nil {
 		return err
 	}
 	if worst != nil {
-		if _, err := fmt.Fprintf(out, "As drawn:\n\n%s\n\nThe shortest story in it:\n\n", story); err != nil {
+		if _, err := fmt.Fprintf(out, "As generated:\n\n%s\n\nShrunk:\n\n", history); err != nil {
 			return err
 		}
 		return verdict(out, simulation.Report{Worst: worst})
 	}
-	shown := story.String()
+	shown := history.String()
 	if o.Mermaid {
-		shown = story.Mermaid()
+		shown = history.Mermaid()
 	}
 	_, err = fmt.Fprintf(out, "%s\n0 violations\n", shown)
 	return err
 }
 
-// story is that of a seed such as 42, or of a schedule such as pairs/7/000100.
-func story(name string) (simulation.History, *simulation.Finding, error) {
+// replayed returns the history of a seed such as 42, or of a schedule such as
+// pairs/7/000100.
+func replayed(name string) (simulation.History, *simulation.Finding, error) {
 	if search, schedule, ok := strings.Cut(name, "/"); ok {
 		return simulation.ReplaySchedule(search, schedule)
 	}
@@ -144,26 +146,27 @@ func story(name string) (simulation.History, *simulation.Finding, error) {
 	return h, f, nil
 }
 
-func show(out io.Writer, most int, r simulation.Report, searched, all time.Duration) {
+func printTables(out io.Writer, most int, r simulation.Report, searched, all time.Duration) {
 	what := map[int]string{2: "every pair", 3: "every triple"}[most]
 	rows := []table.Row{
 		{"schedules: " + what + " of deviations", r.Schedules},
 		{"  of them merged into an equal state", r.Merged},
-		{"worlds drawn", r.Drawn},
+		{"random worlds", r.Drawn},
 		{"  with the deployed batch handler", r.Tally.Handler},
 		{"steps", r.Tally.Steps},
 		{"deliveries", r.Tally.Deliveries},
 		{"charges", r.Tally.Charges},
 		{"declines", r.Tally.Declines},
 	}
-	t := newTable("what a run went through", "times")
+	t := newTable("the run", "times")
 	t.AppendRows(rows)
 	_, _ = fmt.Fprintln(out, t.Render())
-	t = newTable("what went wrong in it", "times")
+	t = newTable("fault", "times")
 	for _, c := range r.Tally.Unusual() {
 		t.AppendRow(table.Row{c.What, c.Times})
 	}
-	_, _ = fmt.Fprintf(out, "%s\n%.0f s, of which %.0f s for the schedules\n", t.Render(), all.Seconds(), searched.Seconds())
+	_, _ = fmt.Fprintf(out, "%s\n%.0f s, of which %.0f s for the schedules\n", t.Render(), all.Seconds(),
+		searched.Seconds())
 }
 
 func newTable(header ...any) table.Writer { //nolint:ireturn // as the library has it

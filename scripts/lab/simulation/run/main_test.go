@@ -3,10 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/alecthomas/kong"
+	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/scripts/lab/baselines"
@@ -14,35 +17,37 @@ import (
 	"orderonce/scripts/lab/simulation"
 )
 
-func TestASeedIsToldAgain(t *testing.T) {
+func TestASeedAndAScheduleAreReplayed(t *testing.T) {
 	t.Parallel()
 	for replay, want := range map[string]string{"42": "0 violations", "pairs/0/01": "0 violations"} {
 		var out bytes.Buffer
 		err := run(&out, new(bytes.Buffer), options{Replay: replay})
-		if err != nil || !strings.Contains(out.String(), want) || !strings.Contains(out.String(), "delivers message 1") {
+		if err != nil || !strings.Contains(out.String(), want) ||
+			!strings.Contains(out.String(), "delivers message 1") {
 			t.Errorf("%s: %v\n%s", replay, err, out.String())
 		}
 	}
-	if err := run(new(bytes.Buffer), new(bytes.Buffer), options{Replay: "nope"}); err == nil || !strings.Contains(err.Error(), `"nope"`) {
+	if err := run(new(bytes.Buffer), new(bytes.Buffer), options{Replay: "nope"}); err == nil ||
+		!strings.Contains(err.Error(), `"nope"`) {
 		t.Errorf("got %v, want an error that names it", err)
 	}
 }
 
-func TestAControlThatIsNotCaughtFails(t *testing.T) {
+func TestABaselineThatIsNotCaughtIsAnError(t *testing.T) {
 	t.Parallel()
-	harmless := baselines.Design{Name: "does-nothing", Handle: func(context.Context, baselines.Env, baselines.Message) error { return nil }}
-	err := writeControls(new(strings.Builder), []baselines.Design{harmless}, 20)
-	if err == nil || !strings.Contains(err.Error(), `"does-nothing"`) || !strings.Contains(err.Error(), "20 worlds") {
-		t.Errorf("got %v, want an error that names the control", err)
+	noop := func(context.Context, baselines.Env, baselines.Message) error { return nil }
+	_, _, err := baselineReport([]baselines.Baseline{{Name: "noop", Handle: noop}}, 20)
+	if err == nil || err.Error() != `baseline "noop": no order was charged twice in 20 worlds` {
+		t.Errorf("got %v, want an error that names the baseline", err)
 	}
 }
 
-func TestEveryPlantedBugIsToldWithItsNeedsOrItsTest(t *testing.T) {
+func TestEveryPlantedBugIsListedWithItsNeedsOrItsTest(t *testing.T) {
 	t.Parallel()
 	all := []guards.Guard{
-		{Name: "one", Promise: "I1", Catcher: guards.Search(), Needs: "429; action denied: dynamodb:PutItem"},
-		{Name: "two", Promise: "I4", Catcher: guards.Random(), Worlds: "99", Needs: "nothing unusual"},
-		{Name: "three", Promise: "I8", Catcher: guards.Catcher{Test: "TestRows", Pkg: "./x"}},
+		{Name: "one", Invariant: "I1", Catcher: guards.Search(), Needs: "429; action denied: dynamodb:PutItem"},
+		{Name: "two", Invariant: "I4", Catcher: guards.Random(), Worlds: "99", Needs: "nothing unusual"},
+		{Name: "three", Invariant: "I8", Catcher: guards.Catcher{Test: "TestRows", Pkg: "./x"}},
 	}
 	r := simulation.Report{Tally: simulation.Tally{
 		Faults: map[simulation.Fault]int{"429": 3, "503": 2}, Events: map[string]int{"action denied": 1},
@@ -53,8 +58,8 @@ func TestEveryPlantedBugIsToldWithItsNeedsOrItsTest(t *testing.T) {
 	}
 	for _, want := range []string{
 		"│ one         │ I1     │ 429; action denied: dynamodb:PutItem ", "│ two         │ I4     │ nothing unusual ",
-		"│ three                             │ I8     │ TestRows in ./x ",
-		"3 planted bugs: the worlds see 2, and no world can see 1 ", "kinds of trouble that no planted bug needs: 503\n",
+		"│ three                              │ I8     │ TestRows in ./x ",
+		"3 planted bugs: the simulation finds 2, named tests find 1 ", "faults that no planted bug needs: 503\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("got\n%s\nwant %q in it", out.String(), want)
@@ -62,7 +67,7 @@ func TestEveryPlantedBugIsToldWithItsNeedsOrItsTest(t *testing.T) {
 	}
 }
 
-func TestFlagsSayHowFarARunGoes(t *testing.T) {
+func TestFlagsSetTheBoundsOfARun(t *testing.T) {
 	t.Parallel()
 	type bounds struct{ Most, Worlds int }
 	for flags, want := range map[string]bounds{
@@ -89,38 +94,59 @@ func TestFlagsSayHowFarARunGoes(t *testing.T) {
 	}
 }
 
-func TestAFileHearsOfProgressOnlyNowAndThen(t *testing.T) {
+func TestOnlyTheHistoryOfAStoryIsKept(t *testing.T) {
 	t.Parallel()
-	var out bytes.Buffer
-	b := newBar(&out, "worlds", 10)
-	b.set(1)
-	b.told = b.told.Add(-tellEvery)
-	b.set(2)
-	b.set(3)
-	b.end()
-	if got := out.String(); got != "worlds: 2 of 10\n" {
-		t.Errorf("got %q", got)
-	}
-}
-
-func TestOnlyTheTableOfAStoryIsKept(t *testing.T) {
-	t.Parallel()
-	got := tableOf("Without x:\n  diff │\n┌─\n│ a\n└─\n\nI1 broken for order ORD-1: 2\n\nCaught\n")
+	got := historyOf("Without x:\n  diff │\n┌─\n│ a\n└─\n\nI1 broken for order ORD-1: 2\n\nCaught\n")
 	if want := "  diff │\n┌─\n│ a\n└─\nI1 broken for order ORD-1: 2\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
-func TestThePageTellsOfEveryControl(t *testing.T) {
+func TestThePageHasThreeStoriesAndTheFullPageHasAll(t *testing.T) {
 	t.Parallel()
-	lambdatest.FullOnly(t)
-	var b strings.Builder
-	if err := writeControls(&b, baselines.All(), controlWorlds); err != nil {
+	page, full := filepath.Join(t.TempDir(), "proof.md"), filepath.Join(t.TempDir(), "build", "proof-full.md")
+	r := proof{figures: "the figures\n", baselines: "the baselines\n", bugs: "the bugs\n"}
+	for _, name := range append(selected(), "fence") {
+		r.histories = append(r.histories, history{name: name, about: "About " + name + ".", text: "I1 broken\n"})
+	}
+	if err := writePages(page, full, r); err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range baselines.All() {
-		if !strings.Contains(b.String(), "| "+d.Name+" | "+d.Pattern+" | I1 | ") || !strings.Contains(b.String(), "### "+d.Name+"\n") {
-			t.Errorf("%s is missing in\n%s", d.Name, b.String())
+	const three = "## Three histories\n\n### bind\n\nAbout bind.\n\nI1 broken\n\n### idempotency-record-24h\n\n" +
+		"About idempotency-record-24h.\n\nI1 broken\n\n### prepare-again\n\nAbout prepare-again.\n\nI1 broken\n"
+	if _, got, _ := strings.Cut(read(t, page), "\n\nthe figures\n\nthe bugs\n\n"); got != three {
+		t.Errorf("proof.md: (-got +want)\n%s", cmp.Diff(got, three))
+	}
+	if got := read(t, full); !strings.Contains(got, "the baselines\n") ||
+		!strings.HasSuffix(got, "### fence\n\nAbout fence.\n\nI1 broken\n") {
+		t.Errorf("proof-full.md lacks the baselines or the last history:\n%s", got)
+	}
+	r.histories = r.histories[1:]
+	if err := writePages(page, full, r); err == nil || !strings.Contains(err.Error(), "no history of bind") {
+		t.Errorf("got error %v without the history of bind, want one that names it", err)
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestEveryBaselineHasARowAndAStory(t *testing.T) {
+	t.Parallel()
+	lambdatest.FullOnly(t)
+	table, histories, err := baselineReport(baselines.All(), baselineWorlds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, b := range baselines.All() {
+		if row := "| " + b.Name + " | " + b.Does + " | I1 | "; !strings.Contains(table, row) ||
+			histories[i].name != b.Name {
+			t.Errorf("%s lacks a row in the table, or a history:\n%s", b.Name, table)
 		}
 	}
 }

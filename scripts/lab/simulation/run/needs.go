@@ -12,30 +12,31 @@ import (
 	"orderonce/scripts/lab/simulation"
 )
 
-// showBugs prints which kinds of trouble each planted bug needs, which bugs no world can see, and which kinds of trouble no
-// planted bug needs.
+// showBugs prints which faults each planted bug needs, which bugs the simulation cannot
+// find, and which faults no planted bug needs.
 func showBugs(out io.Writer, all []guards.Guard, r simulation.Report) error {
 	seen, unseen := split(all)
-	t := newWideTable("planted bug", "breaks", "kinds of trouble that it needs")
+	t := newWideTable("planted bug", "breaks", "faults that it needs")
 	for _, g := range seen {
-		t.AppendRow(table.Row{g.Name, g.Promise, g.Needs})
+		t.AppendRow(table.Row{g.Name, g.Invariant, g.Needs})
 	}
-	u := newWideTable("planted bug that no world can see", "breaks", "the test that finds it")
+	u := newWideTable("planted bug outside the simulation", "breaks", "the test that finds it")
 	for _, g := range unseen {
-		u.AppendRow(table.Row{g.Name, g.Promise, g.Catcher})
+		u.AppendRow(table.Row{g.Name, g.Invariant, g.Catcher})
 	}
-	_, err := fmt.Fprintf(out, "%s\n%s\n%d planted bugs: the worlds see %d, and no world can see %d (make break GUARD=NAME shows one)\n",
+	_, err := fmt.Fprintf(out,
+		"%s\n%s\n%d planted bugs: the simulation finds %d, named tests find %d (make break GUARD=NAME shows one)\n",
 		t.Render(), u.Render(), len(all), len(seen), len(unseen))
 	if spare := unneeded(seen, r); err == nil && len(spare) > 0 {
-		_, err = fmt.Fprintf(out, "kinds of trouble that no planted bug needs: %s\n", strings.Join(spare, "; "))
+		_, err = fmt.Fprintf(out, "faults that no planted bug needs: %s\n", strings.Join(spare, "; "))
 	}
 	return err
 }
 
-// split separates the bugs that worlds see from those that a test finds.
+// split separates the bugs that the simulation finds from those that a named test finds.
 func split(all []guards.Guard) (seen, unseen []guards.Guard) {
 	for _, g := range all {
-		if g.Catcher.Tells() {
+		if g.Catcher.IsSimulation() {
 			seen = append(seen, g)
 		} else {
 			unseen = append(unseen, g)
@@ -44,7 +45,8 @@ func split(all []guards.Guard) (seen, unseen []guards.Guard) {
 	return seen, unseen
 }
 
-// unneeded lists the kinds of trouble of a run without which every planted bug would still be seen.
+// unneeded returns the faults of a run without which every planted bug would still be
+// found.
 func unneeded(seen []guards.Guard, r simulation.Report) (kinds []string) {
 	for _, c := range r.Tally.Unusual() {
 		if !slices.ContainsFunc(seen, func(g guards.Guard) bool { return needs(g, c.What) }) {
@@ -54,14 +56,14 @@ func unneeded(seen []guards.Guard, r simulation.Report) (kinds []string) {
 	return kinds
 }
 
-// needs reports whether a bug needs a kind of trouble, or a special case of it.
+// needs reports whether a bug needs a kind of fault, or a special case of it.
 func needs(g guards.Guard, kind string) bool {
 	return slices.ContainsFunc(strings.Split(g.Needs, "; "), func(need string) bool {
 		return need == kind || strings.HasPrefix(need, kind+": ")
 	})
 }
 
-// newWideTable is a table whose last column wraps.
+// newWideTable returns a table whose last column wraps.
 func newWideTable(header ...any) table.Writer { //nolint:ireturn // as the library has it
 	t := newTable(header...)
 	t.SetColumnConfigs([]table.ColumnConfig{{Number: len(header), WidthMax: 90}})

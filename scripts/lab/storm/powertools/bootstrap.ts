@@ -10,16 +10,16 @@ async function main() {
     const next = await fetch(`${api}/next`);
     const id = next.headers.get('Lambda-Runtime-Aws-Request-Id')!;
     const deadline = Number(next.headers.get('Lambda-Runtime-Deadline-Ms'));
-    // The clock of the storm: the deadline less the time-out is when the invocation began.
+    // The storm's clock: the deadline of the invocation less the timeout is its start.
     const ahead = deadline - timeout - real();
     Date.now = () => real() + ahead;
     const context = { awsRequestId: id, functionName: 'function', getRemainingTimeInMillis: () => deadline - Date.now() };
     try {
-      const answer = await handler(await next.json(), context);
-      await fetch(`${api}/${id}/response`, { method: 'POST', body: JSON.stringify(answer) });
+      const response = await handler(await next.json(), context);
+      await fetch(`${api}/${id}/response`, { method: 'POST', body: JSON.stringify(response) });
     } catch (error) {
-      const told = { errorType: (error as Error).name, errorMessage: (error as Error).message };
-      await fetch(`${api}/${id}/error`, { method: 'POST', body: JSON.stringify(told) });
+      const body = { errorType: (error as Error).name, errorMessage: (error as Error).message };
+      await fetch(`${api}/${id}/error`, { method: 'POST', body: JSON.stringify(body) });
     }
   }
 }

@@ -1,6 +1,6 @@
-// What a careful user of Powertools for AWS Lambda writes for "charge each order once", after its pages on idempotency and batch
-// processing: an idempotency record by orderId that lives for 24 hours, payload validation, partial batch responses, and the
-// orderId as Stripe's idempotency key. A control of the storm; nothing here is deployed.
+// Charge each order once, as the documentation of Powertools for AWS Lambda on idempotency and batch
+// processing suggests: an idempotency record by orderId for 24 hours, payload validation, partial
+// batch responses, and the orderId as Stripe's idempotency key. A baseline of the storm; never deployed.
 import { BatchProcessor, EventType, processPartialResponse } from '@aws-lambda-powertools/batch';
 import { IdempotencyConfig, makeIdempotent } from '@aws-lambda-powertools/idempotency';
 import { DynamoDBPersistenceLayer } from '@aws-lambda-powertools/idempotency/dynamodb';

@@ -1,5 +1,6 @@
-// Command other is a Lambda function around one of the designs that people copy. It does for each of them what a careful user would:
-// records in parallel, partial batch responses, a time-out for Stripe below the function's own.
+// Command baseline is a Lambda function that runs one baseline of package baselines, with
+// what a careful user would add: records in parallel, partial batch responses, and a
+// timeout for Stripe below the function's own.
 package main
 
 import (
@@ -21,9 +22,9 @@ import (
 )
 
 type environment struct {
-	AWS    config.AWS
-	Design string `env:"DESIGN,notEmpty"`
-	Table  string `env:"ORDERS_TABLE,notEmpty"`
+	AWS      config.AWS
+	Baseline string `env:"BASELINE,notEmpty"`
+	Table    string `env:"ORDERS_TABLE,notEmpty"`
 
 	StripeKey     config.Secret `env:"STRIPE_SECRET_KEY,notEmpty"`
 	StripeBase    string        `env:"STRIPE_API_BASE,notEmpty"`
@@ -32,7 +33,7 @@ type environment struct {
 }
 
 func main() {
-	f, err := wire(os.Environ())
+	f, err := newFunction(os.Environ())
 	if err != nil {
 		lambda.Fail(os.Stdout, err)
 	}
@@ -40,36 +41,38 @@ func main() {
 }
 
 type function struct {
-	design  baselines.Design
-	table   baselines.Table
-	stripe  *baselines.Stripe
-	timeout time.Duration
+	baseline baselines.Baseline
+	table    baselines.Table
+	stripe   *baselines.Stripe
+	timeout  time.Duration
 }
 
-func wire(environ []string) (*function, error) {
+func newFunction(environ []string) (*function, error) {
 	c, err := config.Read[environment](environ)
 	if err != nil {
 		return nil, err
 	}
 	all := baselines.All()
-	at := slices.IndexFunc(all, func(d baselines.Design) bool { return d.Name == c.Design })
+	at := slices.IndexFunc(all, func(b baselines.Baseline) bool { return b.Name == c.Baseline })
 	if at < 0 {
-		return nil, fmt.Errorf("no design is named %q", c.Design)
+		return nil, fmt.Errorf("BASELINE: unknown baseline %q", c.Baseline)
 	}
-	transport := config.NewTransport(parallel, c.StripeTimeout)
-	cfg := c.AWS.Config(config.DynamoDB, &http.Client{Transport: config.NewTransport(parallel, c.Timeout)})
+	transport := config.NewTransport(batchSize, c.StripeTimeout)
+	cfg := c.AWS.Config(config.DynamoDB, &http.Client{Transport: config.NewTransport(batchSize, c.Timeout)})
 	return &function{
-		design: all[at], table: baselines.NewDynamoDB(cfg, c.Table), timeout: c.Timeout,
+		baseline: all[at], table: baselines.NewDynamoDB(cfg, c.Table), timeout: c.Timeout,
 		stripe: baselines.NewStripe(baselines.StripeOptions{
 			Key: c.StripeKey.Reveal(), BaseURL: c.StripeBase, Timeout: c.StripeTimeout, Transport: transport,
 		}),
 	}, nil
 }
 
-// parallel is Lambda's batch.
-const parallel = 10
+// batchSize is the largest batch of the event source mapping, and all its records run in
+// parallel.
+const batchSize = 10
 
-// handle gives each record to the design. In a FIFO batch, what follows a failure in its group fails too.
+// handle calls the baseline for each record. In a FIFO group, every record after a failed
+// one fails too.
 func (f *function) handle(ctx context.Context, e events.SQSEvent) (events.SQSEventResponse, error) {
 	lanes := map[string][]events.SQSMessage{}
 	for i, r := range e.Records {
@@ -80,50 +83,52 @@ func (f *function) handle(ctx context.Context, e events.SQSEvent) (events.SQSEve
 		lanes[lane] = append(lanes[lane], r)
 	}
 	var mu sync.Mutex
-	var work sync.WaitGroup
+	var running sync.WaitGroup
 	out := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
 	env := f.env(ctx)
 	for _, records := range lanes {
-		work.Go(func() {
+		running.Go(func() {
 			failed := false
 			for _, r := range records {
-				failed = failed || !f.one(ctx, env, r)
+				failed = failed || !f.handleRecord(ctx, env, r)
 				if failed {
 					mu.Lock()
-					out.BatchItemFailures = append(out.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: r.MessageId})
+					out.BatchItemFailures = append(out.BatchItemFailures,
+						events.SQSBatchItemFailure{ItemIdentifier: r.MessageId})
 					mu.Unlock()
 				}
 			}
 		})
 	}
-	work.Wait()
+	running.Wait()
 	return out, nil
 }
 
-// env has the clock of the storm: the deadline that the host told, less the time-out, is when the invocation began.
+// env uses the storm's clock: the deadline of the invocation less the timeout is its
+// start.
 func (f *function) env(ctx context.Context) baselines.Env {
 	deadline, _ := ctx.Deadline()
 	ahead := time.Until(deadline) - f.timeout
 	return baselines.Env{
 		Table: f.table, Stripe: f.stripe, Deadline: deadline, Now: func() time.Time { return time.Now().Add(ahead) },
-		Warn: func(text string) { say("warn", text) },
+		Warn: func(text string) { log("warn", text) },
 	}
 }
 
-func (f *function) one(ctx context.Context, e baselines.Env, r events.SQSMessage) (ok bool) {
+func (f *function) handleRecord(ctx context.Context, e baselines.Env, r events.SQSMessage) (ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
-			say("panic", fmt.Sprint(p))
+			log("panic", fmt.Sprint(p))
 		}
 	}()
-	if err := f.design.Handle(ctx, e, baselines.Message{ID: r.MessageId, Body: r.Body}); err != nil {
-		say("error", err.Error())
+	if err := f.baseline.Handle(ctx, e, baselines.Message{ID: r.MessageId, Body: r.Body}); err != nil {
+		log("error", err.Error())
 		return false
 	}
 	return true
 }
 
-func say(level, text string) {
+func log(level, text string) {
 	line, _ := json.Marshal(map[string]string{"level": level, "message": strings.TrimSpace(text)})
 	fmt.Println(string(line))
 }

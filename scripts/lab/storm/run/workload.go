@@ -1,4 +1,4 @@
-package play
+package run
 
 import (
 	"fmt"
@@ -9,34 +9,34 @@ import (
 	"orderonce/domain/order"
 )
 
-// Script is what the producers send. The same script always sends the same messages.
-type Script struct {
+// Workload is what the producers send. The same Workload always sends the same messages.
+type Workload struct {
 	Seed   uint64
 	Orders int
-	// Duplicates is the share of messages that are delivered or sent more than once: a third each twice in a batch, to two
-	// instances at once, and sent again by the producer.
+	// Duplicates is the share of duplicated messages: a third each delivered twice in a
+	// batch, delivered to two instances at once, and sent twice by the producer.
 	Duplicates float64
 	Copies     int // how often every message is sent; 0 is once
 }
 
-// content says what a message holds.
+// content is the kind of a message.
 type content int
 
 const (
-	original content = iota
-	other            // the same order with another amount
-	invalid          // no order, or one that must not be charged
+	original    content = iota
+	conflicting         // the same order id with another amount
+	invalid             // not an order, or one that must not be charged
 )
 
-// message is one message of the script. Its name stays with it through redrives, which give it new ids. What its order must come
-// to is the script's own knowledge, and no handler's.
+// message is one message of the workload. Its name survives a redrive, which gives it a
+// new id.
 type message struct {
 	order   int
 	number  int // among the messages of its order
 	content content
 	body    string
-	total   order.Money  // what may be charged for it
-	ends    order.Status // what the bank says to its card
+	total   order.Money  // what may be charged
+	want    order.Status // the status that its card leads to
 }
 
 func (m message) name() string { return strconv.Itoa(m.order) + "." + strconv.Itoa(m.number) }
@@ -44,12 +44,12 @@ func (m message) name() string { return strconv.Itoa(m.order) + "." + strconv.It
 // AttrName is the message attribute that carries a message's name.
 const AttrName = "storm-message"
 
-// Every personal value starts with the canary, so that one look at a log line is enough.
+// canary is in every personal value, so that a leak into the log is found by one search.
 const canary = "canary"
 
 func orderID(n int) string { return fmt.Sprintf("storm-%06d", n) }
 
-// numberOf is the inverse of orderID: -1 for what is no id of ours.
+// numberOf is the inverse of orderID. It returns -1 for any other id.
 func numberOf(id string) int {
 	n, err := strconv.Atoi(strings.TrimPrefix(id, "storm-"))
 	if err != nil || orderID(n) != id {
@@ -58,9 +58,10 @@ func numberOf(id string) int {
 	return n
 }
 
-// messages returns all messages of one order: of 100 orders, about two are none and three come with two contents.
-func (s Script) messages(n int) []message {
-	dice := rand.New(rand.NewPCG(s.Seed, uint64(n))) //nolint:gosec // a script must be the same each time
+// messages returns all messages of one order. Of 100 orders, about two are invalid and
+// three have a conflicting duplicate.
+func (s Workload) messages(n int) []message {
+	dice := rand.New(rand.NewPCG(s.Seed, uint64(n))) //nolint:gosec // a workload must be reproducible
 	roll := dice.Float64()
 	if roll < 0.02 {
 		return []message{{order: n, content: invalid, body: malformed(dice, newDraft(n, dice).body())}}
@@ -70,7 +71,7 @@ func (s Script) messages(n int) []message {
 	if roll < 0.05 {
 		d.quantity += 10
 		all = append(all, d.message())
-		all[1].content = other
+		all[1].content = conflicting
 	}
 	for range max(s.Copies, 1) - 1 {
 		all = append(all, all[0])
@@ -84,18 +85,18 @@ func (s Script) messages(n int) []message {
 	return all
 }
 
-// draft is an order that the script sends.
+// draft is a valid order of the workload.
 type draft struct {
 	n              int
 	currency       order.Currency
 	method         string
-	ends           order.Status
+	want           order.Status
 	quantity, unit int64
 }
 
-// newDraft is a valid order; most cards are good.
+// newDraft returns a random valid order. Most cards succeed.
 func newDraft(n int, dice *rand.Rand) draft {
-	d := draft{n: n, currency: "usd", unit: 1, method: "pm_" + canary + "Card", ends: order.Paid}
+	d := draft{n: n, currency: "usd", unit: 1, method: "pm_" + canary + "Card", want: order.Paid}
 	switch dice.IntN(10) {
 	case 0, 1, 2:
 		d.currency = "eur"
@@ -104,9 +105,9 @@ func newDraft(n int, dice *rand.Rand) draft {
 	}
 	switch dice.IntN(40) {
 	case 0, 1:
-		d.method, d.ends = "pm_card_chargeDeclined", order.Declined
+		d.method, d.want = "pm_card_chargeDeclined", order.Declined
 	case 2:
-		d.method, d.ends = "pm_card_authenticationRequired", order.ActionRequired
+		d.method, d.want = "pm_card_authenticationRequired", order.ActionRequired
 	}
 	d.quantity, d.unit = 1+dice.Int64N(5), d.unit*(100+dice.Int64N(9_900))
 	return d
@@ -114,28 +115,38 @@ func newDraft(n int, dice *rand.Rand) draft {
 
 func (d draft) message() message {
 	return message{
-		order: d.n, body: d.body(), total: order.Money{Amount: d.quantity * d.unit, Currency: d.currency}, ends: d.ends,
+		order: d.n, body: d.body(), total: order.Money{Amount: d.quantity * d.unit, Currency: d.currency}, want: d.want,
 	}
 }
 
 func (d draft) body() string {
-	return fmt.Sprintf(`{"orderId":%q,"customerId":"%s-%d","currency":%q,"lines":[{"sku":"TSHIRT-M","quantity":%d,"unitAmount":%d}],`+
-		`"payment":{"customer":"cus_%s%d","method":%q}}`,
-		orderID(d.n), canary, d.n, d.currency, d.quantity, d.unit, canary, d.n, d.method)
+	return fmt.Sprintf(
+		`{"orderId":%q,"customerId":"%s-%d","currency":%q,"lines":[{"sku":"TSHIRT-M","quantity":%d,"unitAmount":%d}],`+
+			`"payment":{"customer":"cus_%s%d","method":%q}}`,
+		orderID(d.n),
+		canary,
+		d.n,
+		d.currency,
+		d.quantity,
+		d.unit,
+		canary,
+		d.n,
+		d.method,
+	)
 }
 
-// malformed spoils an order in a way that a decoder has to see. Some are still an order to a reader that is not strict.
+// malformed makes the body invalid. A lenient decoder accepts some of the results.
 func malformed(dice *rand.Rand, body string) string {
 	switch dice.IntN(6) {
 	case 0:
 		return body[:len(body)/2]
-	case 1: // a discount that the reader does not know
+	case 1: // unknown field
 		return strings.Replace(body, `"currency"`, `"discount":500,"currency"`, 1)
-	case 2: // which of two amounts is meant?
+	case 2: // duplicate field
 		return strings.Replace(body, `"unitAmount"`, `"unitAmount":100,"UNITAMOUNT"`, 1)
 	case 3:
 		return strings.Replace(body, `"unitAmount":`, `"unitAmount":-`, 1)
-	case 4: // two orders in one body
+	case 4: // trailing data
 		return body + body
 	}
 	return strings.Replace(body, `"lines"`, `"articles"`, 1)

@@ -1,0 +1,186 @@
+package baselines
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// checkThenAct reads the order's row and charges if there is none. The put has no
+// condition. It handles duplicates that arrive one after the other at any age, because
+// the row never expires.
+func checkThenAct(ctx context.Context, e Env, m Message) error {
+	o, err := parseOrder(m)
+	if err != nil {
+		return err
+	}
+	row, err := e.Table.Get(ctx, rowID(o.ID))
+	if err != nil || len(row) > 0 {
+		return err
+	}
+	return chargeAndSave(ctx, e, o, "")
+}
+
+// messageIDLife is how long a message id is kept.
+const messageIDLife = 24 * time.Hour
+
+func messageItem(e Env, m Message, life time.Duration) Item {
+	return Item{ID: S("message#" + m.ID), Expiration: N(e.Now().Add(life).Unix())}
+}
+
+// messageIDBefore puts the messageId with a condition and charges only if the put
+// succeeds. It fits work that may be lost but not repeated within a day.
+func messageIDBefore(ctx context.Context, e Env, m Message) error {
+	o, err := parseOrder(m)
+	if err != nil {
+		return err
+	}
+	err = e.Table.PutIf(ctx, messageItem(e, m, messageIDLife), Absent(ID))
+	if _, failed := errors.AsType[*ConditionFailedError](err); failed {
+		return nil // a duplicate
+	}
+	if err != nil {
+		return err
+	}
+	return chargeAndSave(ctx, e, o, "")
+}
+
+// messageIDAfter charges and then puts the messageId. It fits work that may be repeated
+// but not lost.
+func messageIDAfter(ctx context.Context, e Env, m Message) error {
+	o, err := parseOrder(m)
+	if err != nil {
+		return err
+	}
+	seen := messageItem(e, m, messageIDLife)
+	row, err := e.Table.Get(ctx, seen.id())
+	if err != nil || len(row) > 0 {
+		return err
+	}
+	if err := chargeAndSave(ctx, e, o, ""); err != nil {
+		return err
+	}
+	err = e.Table.PutIf(ctx, seen, Absent(ID))
+	if _, failed := errors.AsType[*ConditionFailedError](err); failed {
+		return nil // a concurrent delivery was faster: both have charged
+	}
+	return err
+}
+
+// lockLife is the time to live of shortLock's item.
+const lockLife = 5 * time.Second
+
+// shortLock puts the messageId with a condition and a short time to live. It logs a
+// warning if the condition fails, and charges in either case.
+func shortLock(ctx context.Context, e Env, m Message) error {
+	o, err := parseOrder(m)
+	if err != nil {
+		return err
+	}
+	err = e.Table.PutIf(ctx, messageItem(e, m, lockLife), Absent(ID))
+	_, locked := errors.AsType[*ConditionFailedError](err)
+	if err != nil && !locked {
+		return err
+	}
+	if locked {
+		e.warn("message " + m.ID + " is already being processed")
+	}
+	return chargeAndSave(ctx, e, o, "")
+}
+
+// stripeKey relies on Stripe's idempotency key alone, which Stripe keeps for at least 24
+// h.
+func stripeKey(ctx context.Context, e Env, m Message) error {
+	o, err := parseOrder(m)
+	if err != nil {
+		return err
+	}
+	return chargeAndSave(ctx, e, o, o.ID)
+}
+
+// recordLife is how long an idempotency record is kept: 24 h, as long as Stripe keeps a
+// key. Powertools' default is one hour.
+const recordLife = 24 * time.Hour
+
+var (
+	errInProgress = errors.New("idempotency record is in progress")
+	errPayload    = errors.New("payload does not match the idempotency record")
+)
+
+// idempotencyRecord follows the idempotency utility of Powertools for AWS Lambda: a
+// record by orderId goes from INPROGRESS to COMPLETED around the charge. It also sends
+// the orderId as Stripe's key, which the utility does not ask for.
+//
+// The update to COMPLETED and the delete after an error have no condition, so an attempt
+// whose deadline has passed can overwrite or delete the record of another one. A record
+// that is not COMPLETED does not say whether the order was charged; then only Stripe's
+// key prevents a second charge.
+func idempotencyRecord(ctx context.Context, e Env, m Message) error {
+	o, err := parseOrder(m)
+	if err != nil {
+		return err
+	}
+	record := recordItem(e, o, "INPROGRESS")
+	record["in_progress_expiration"] = N(e.Deadline.UnixMilli())
+	err = e.Table.PutIf(ctx, record, recordFree(e.Now()))
+	if held, failed := errors.AsType[*ConditionFailedError](err); failed {
+		return replay(held.Old, record)
+	}
+	if err != nil {
+		return err
+	}
+	if err := chargeAndSave(ctx, e, o, o.ID); err != nil {
+		return errors.Join(err, e.Table.Delete(ctx, record.id()))
+	}
+	// Powertools sends an UpdateItem of these attributes without a condition, which
+	// creates a missing record. A put has the same effect.
+	return e.Table.Put(ctx, recordItem(e, o, "COMPLETED"))
+}
+
+// recordFree is the condition under which an attempt takes the record.
+func recordFree(now time.Time) Condition {
+	return Or(Absent(ID), Less(Expiration, N(now.Unix())),
+		And(Equal("status", S("INPROGRESS")), Less("in_progress_expiration", N(now.UnixMilli()))))
+}
+
+// replay returns nil for a COMPLETED record of the same payload: the message is a
+// duplicate.
+func replay(held, want Item) error {
+	switch {
+	case held["validation"] != want["validation"]:
+		return fmt.Errorf("%s: %w", want.id(), errPayload)
+	case held["status"] != S("COMPLETED"):
+		return fmt.Errorf("%s: %w", want.id(), errInProgress)
+	}
+	return nil
+}
+
+func recordItem(e Env, o order, status S) Item {
+	payload := sha256.Sum256(fmt.Appendf(nil, "%+v", o))
+	return Item{
+		ID: S("process#" + o.ID), "status": status, Expiration: N(e.Now().Add(recordLife).Unix()),
+		"validation": S(hex.EncodeToString(payload[:])),
+	}
+}
+
+// lookUp searches Stripe for a PaymentIntent of the order before each charge. It uses the
+// list of the customer's intents, which is consistent; Stripe's search can lag by an hour
+// in an outage. Nothing prevents a second worker from charging between the look-up and
+// the charge.
+func lookUp(ctx context.Context, e Env, m Message) error {
+	o, err := parseOrder(m)
+	if err != nil {
+		return err
+	}
+	p, found, err := e.Stripe.find(ctx, o)
+	if err != nil {
+		return err
+	}
+	if found {
+		return saveRow(ctx, e, o, p)
+	}
+	return chargeAndSave(ctx, e, o, "")
+}

@@ -1,0 +1,212 @@
+package baselines_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/scripts/lab/baselines"
+)
+
+const orderID = "ORD-1"
+
+// visibility is the queue's visibility timeout.
+const visibility = 6 * time.Minute
+
+// harness runs one baseline with a table, a Stripe and a clock. Each call to the table or
+// to Stripe is a numbered step.
+type harness struct {
+	testing.TB
+	baselines.Baseline
+
+	table         *baselines.Map
+	store         baselines.Table // the table, unless a test replaces it
+	stripe        *stripetest.Machine
+	client        *baselines.Stripe
+	now           time.Time
+	steps         int
+	before, after func(step int)  // called before and after each step, unless nil
+	deleted       map[string]bool // messages, by id
+	warnings      []string
+	keys          int
+}
+
+func newHarness(tb testing.TB, b baselines.Baseline) *harness {
+	tb.Helper()
+	h := &harness{
+		TB: tb, Baseline: b, table: &baselines.Map{}, stripe: stripetest.New(stripetest.Rules{}),
+		now: time.Unix(1_767_225_600, 0).UTC(), deleted: map[string]bool{},
+	}
+	h.client = baselines.NewStripe(baselines.StripeOptions{
+		Key: "sk_test_pretend", BaseURL: "http://stripe.test", Transport: transport{h},
+		NewKey: func() string { h.keys++; return fmt.Sprintf("random-%d", h.keys) },
+	})
+	h.store = h.table
+	return h
+}
+
+func harnessOf(tb testing.TB, name string) *harness {
+	tb.Helper()
+	for _, b := range baselines.All() {
+		if b.Name == name {
+			return newHarness(tb, b)
+		}
+	}
+	tb.Fatalf("no baseline %q", name)
+	return nil
+}
+
+func message(id string, quantity int, method string) baselines.Message {
+	return baselines.Message{ID: id, Body: fmt.Sprintf(
+		`{"orderId":%q,"customerId":"CUST987","currency":"usd","lines":[{"sku":"MUG","quantity":%d,"unitAmount":1999}],`+
+			`"payment":{"customer":"cus_pretend","method":%q}}`,
+		orderID,
+		quantity,
+		method,
+	)}
+}
+
+func paidBy(id string) baselines.Message { return message(id, 1, "pm_card_visa") }
+
+// otherPurchase creates an intent of the same customer for another order.
+func otherPurchase() stripetest.Request {
+	return stripetest.Request{
+		Method: http.MethodPost, Path: "/v1/payment_intents", APIKey: "sk_test_pretend",
+		Form: url.Values{"amount": {"500"}, "currency": {"usd"}, "customer": {"cus_pretend"}},
+	}
+}
+
+// crash is the panic value of a worker that crashes.
+type crash struct{}
+
+// deliver calls the handler once. It returns an error if the worker crashes.
+func (h *harness) deliver(m baselines.Message) (err error) {
+	defer func() {
+		if p := recover(); p != nil && p != (crash{}) {
+			panic(p)
+		} else if p != nil {
+			err = errors.New("worker crashed")
+		}
+	}()
+	err = h.Handle(h.Context(), baselines.Env{
+		Table: table{h}, Stripe: h.client, Now: func() time.Time { return h.now }, Deadline: h.now.Add(time.Minute),
+		Warn: func(text string) { h.warnings = append(h.warnings, text) },
+	}, m)
+	h.deleted[m.ID] = h.deleted[m.ID] || err == nil
+	return err
+}
+
+// deliverUntilDeleted delivers the message up to five times.
+func (h *harness) deliverUntilDeleted(m baselines.Message) error {
+	err := h.deliver(m)
+	for range 4 {
+		if h.deleted[m.ID] {
+			return nil
+		}
+		h.now = h.now.Add(visibility)
+		err = h.deliver(m)
+	}
+	return err
+}
+
+// atStep runs f at the numbered step only, and at no step within f.
+func (h *harness) atStep(step int, f func()) func(int) {
+	return func(n int) {
+		if n == step {
+			h.before, h.after = nil, nil
+			f()
+		}
+	}
+}
+
+func (h *harness) charges() int { return len(h.stripe.Charges(orderID)) }
+
+func (h *harness) status() baselines.Status {
+	h.Helper()
+	s, err := baselines.StatusOf(h.Context(), h.store, orderID)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return s
+}
+
+func (h *harness) step(do func()) {
+	n := h.steps
+	h.steps++
+	if h.before != nil {
+		h.before(n)
+	}
+	h.now = h.now.Add(100 * time.Millisecond)
+	do()
+	if h.after != nil {
+		h.after(n)
+	}
+}
+
+// table makes each call to the table a step.
+type table struct{ *harness }
+
+func (t table) Get(ctx context.Context, id string) (item baselines.Item, err error) {
+	t.step(func() { item, err = t.store.Get(ctx, id) })
+	return item, err
+}
+
+func (t table) Put(ctx context.Context, i baselines.Item) (err error) {
+	t.step(func() { err = t.store.Put(ctx, i) })
+	return err
+}
+
+func (t table) PutIf(ctx context.Context, i baselines.Item, c baselines.Condition) (err error) {
+	t.step(func() { err = t.store.PutIf(ctx, i, c) })
+	return err
+}
+
+func (t table) Delete(ctx context.Context, id string) (err error) {
+	t.step(func() { err = t.store.Delete(ctx, id) })
+	return err
+}
+
+// transport makes each request to Stripe a step, without a socket.
+type transport struct{ *harness }
+
+var errConnection = errors.New("connection lost")
+
+func (t transport) RoundTrip(r *http.Request) (out *http.Response, err error) {
+	t.step(func() { out, err = t.roundTrip(r) }) //nolint:bodyclose // closed by the caller
+	return out, err
+}
+
+func (t transport) roundTrip(r *http.Request) (*http.Response, error) {
+	form := r.URL.Query()
+	if r.Method == http.MethodPost {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		if form, err = url.ParseQuery(string(body)); err != nil {
+			return nil, err
+		}
+	}
+	a := t.stripe.Do(t.now, stripetest.Request{
+		Method: r.Method, Path: r.URL.Path, APIKey: strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "),
+		Key: r.Header.Get("Idempotency-Key"), Form: form,
+	})
+	if a.Lost {
+		return nil, errConnection
+	}
+	header := http.Header{"Content-Type": {"application/json"}, "Stripe-Should-Retry": {a.ShouldRetry}}
+	return &http.Response{
+		StatusCode: a.Status,
+		Header:     header,
+		Body:       io.NopCloser(bytes.NewReader(a.Body())),
+		Request:    r,
+	}, nil
+}

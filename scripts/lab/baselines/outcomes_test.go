@@ -1,0 +1,174 @@
+package baselines_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/scripts/lab/baselines"
+)
+
+// outcome is how a history ended, the better ones first.
+type outcome int
+
+const (
+	ok           outcome = iota
+	stuck                // not deleted after five deliveries
+	conflictLost         // a conflicting duplicate was deleted and not charged
+	lost                 // the message is deleted, and the row does not say that the order is paid
+	twice                // charged twice
+)
+
+func (o outcome) String() string { return []string{"ok", "stuck", "conflict lost", "lost", "twice"}[o] }
+
+func (h *harness) outcome() outcome {
+	h.Helper()
+	switch {
+	case h.charges() > 1:
+		return twice
+	case !h.deleted["m1"]:
+		return stuck
+	case h.charges() == 0 || h.status() != baselines.Paid:
+		return lost
+	}
+	return ok
+}
+
+// keyExpired is a little more than the 24 h for which Stripe keeps an idempotency key.
+const keyExpired = 25 * time.Hour
+
+// history is what happens to an order. If it is stepped, it runs once for each step of
+// the first delivery. expire deletes expired items in half of the runs. The worst outcome
+// counts.
+type history struct {
+	name    string
+	stepped bool
+	run     func(h *harness, step int, expire func())
+}
+
+func histories() []history {
+	return []history{
+		{name: "redelivered", run: func(h *harness, _ int, _ func()) { h.deliverAgain(time.Minute, "m1") }},
+		{name: "resent", run: func(h *harness, _ int, _ func()) { h.deliverAgain(time.Minute, "m2") }},
+		{name: "concurrent", stepped: true, run: func(h *harness, step int, _ func()) {
+			h.before = h.atStep(step, func() { _ = h.deliver(paidBy("m1")) })
+			_ = h.deliverUntilDeleted(paidBy("m1"))
+		}},
+		{name: "paused", stepped: true, run: func(h *harness, step int, expire func()) {
+			h.before = h.atStep(step, func() {
+				h.now = h.now.Add(visibility)
+				_ = h.deliverUntilDeleted(paidBy("m1"))
+				h.now = h.now.Add(keyExpired)
+				expire()
+			})
+			_ = h.deliverUntilDeleted(paidBy("m1"))
+		}},
+		{name: "crash", stepped: true, run: func(h *harness, step int, _ func()) {
+			h.after = h.atStep(step, func() { h.now = h.now.Add(visibility); panic(crash{}) })
+			_ = h.deliverUntilDeleted(paidBy("m1"))
+		}},
+		{name: "crash, 25 h", stepped: true, run: func(h *harness, step int, expire func()) {
+			h.after = h.atStep(step, func() { h.now = h.now.Add(keyExpired); expire(); panic(crash{}) })
+			_ = h.deliverUntilDeleted(paidBy("m1"))
+		}},
+		{name: "redrive, 4 d", run: func(h *harness, _ int, expire func()) {
+			_ = h.deliverUntilDeleted(paidBy("m1"))
+			h.now = h.now.Add(4 * keyExpired)
+			expire()
+			_ = h.deliverUntilDeleted(paidBy("m2"))
+		}},
+		{name: "timeout", run: failing(stripetest.LoseResponse, 3)}, // stripe-go sends three times
+		{name: "500, charged", run: failing(stripetest.ServerErrorAfterEffect, 1)},
+		{name: "500", run: failing(stripetest.ServerErrorBeforeEffect, 1)},
+	}
+}
+
+func (h *harness) deliverAgain(gap time.Duration, id string) {
+	_ = h.deliver(paidBy("m1"))
+	h.now = h.now.Add(gap)
+	_ = h.deliverUntilDeleted(paidBy(id))
+}
+
+func failing(kind stripetest.FaultKind, times int) func(*harness, int, func()) {
+	return func(h *harness, _ int, _ func()) {
+		h.stripe.Fail(stripetest.Fault{Kind: kind, On: stripetest.Create, Times: times})
+		_ = h.deliverUntilDeleted(paidBy("m1"))
+	}
+}
+
+func (hi history) worst(t *testing.T, b baselines.Baseline) (worst outcome) {
+	t.Helper()
+	for step := 0; ; step++ {
+		for _, expires := range []bool{false, true} {
+			h := newHarness(t, b)
+			hi.run(h, step, func() {
+				if expires {
+					h.table.Expire(h.now)
+				}
+			})
+			if hi.stepped && (h.before != nil || h.after != nil) {
+				return worst // the first delivery has no such step
+			}
+			worst = max(worst, h.outcome())
+		}
+		if !hi.stepped {
+			return worst
+		}
+	}
+}
+
+// conflict sends another order with the same id, a minute or two hours later.
+func conflict(t *testing.T, b baselines.Baseline) (worst outcome) {
+	t.Helper()
+	for _, gap := range []time.Duration{time.Minute, 2 * time.Hour} {
+		h := newHarness(t, b)
+		_ = h.deliver(paidBy("m1"))
+		h.now = h.now.Add(gap)
+		_ = h.deliverUntilDeleted(message("m2", 2, "pm_card_visa"))
+		switch {
+		case h.charges() > 1:
+			worst = max(worst, twice)
+		case h.deleted["m2"]:
+			worst = max(worst, conflictLost)
+		}
+	}
+	return worst
+}
+
+func TestTheTablesInTheReadmeAreTrue(t *testing.T) {
+	t.Parallel()
+	all := histories()
+	var want strings.Builder
+	want.WriteString("| |")
+	for _, h := range all {
+		fmt.Fprintf(&want, " %s |", h.name)
+	}
+	want.WriteString(" conflict |\n|---|" + strings.Repeat("---|", len(all)+1) + "\n")
+	for _, b := range baselines.All() {
+		fmt.Fprintf(&want, "| %s |", b.Name)
+		for _, h := range all {
+			fmt.Fprintf(&want, " %s |", h.worst(t, b))
+		}
+		fmt.Fprintf(&want, " %s |\n", conflict(t, b))
+	}
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range baselines.All() {
+		row := fmt.Sprintf("| %s | %s | %s |\n", b.Name, b.Does, b.Fails)
+		if !strings.Contains(string(readme), row) {
+			t.Errorf("README.md lacks the row\n%s", row)
+		}
+	}
+	_, got, _ := strings.Cut(string(readme), "## Outcomes\n\n")
+	got, _, _ = strings.Cut(got, "\n\n")
+	if diff := cmp.Diff(got+"\n", want.String()); diff != "" {
+		t.Errorf("README.md: (-got +want)\n%s\n%s", diff, want.String())
+	}
+}

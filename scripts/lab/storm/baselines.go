@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"iter"
+	"strings"
+	"sync"
+
+	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/adapters/lambda/lambdatest"
+	"orderonce/domain/order"
+	"orderonce/scripts/lab/baselines"
+	"orderonce/scripts/lab/storm/run"
+	"orderonce/scripts/local/system"
+)
+
+const tableVariable = "ORDERS_TABLE"
+
+// baselineTable returns the table of a baseline in its system.
+func baselineTable(s *system.System) string { return s.Options.Env[tableVariable] }
+
+// program is the one program of all baselines, built on first use.
+type program struct {
+	pkg, folder  string
+	once         sync.Once
+	binary, next string
+	err          error
+}
+
+func (p *program) build(ctx context.Context, _ string) (binary, next string, err error) {
+	p.once.Do(func() { p.binary, p.next, p.err = build(ctx, lambdatest.Program{Package: p.pkg}, p.folder) })
+	return p.binary, p.next, p.err
+}
+
+// baselineHandlers returns a handler for each baseline. They share the program of package
+// pkg, built into folder; its environment selects the baseline.
+func baselineHandlers(pkg, folder string) []run.Handler {
+	shared := &program{pkg: pkg, folder: folder}
+	var all []run.Handler
+	for _, b := range baselines.All() {
+		all = append(all, run.Handler{
+			Name: b.Name, Does: b.Does, Fails: b.Fails,
+			Build: shared.build,
+			Options: func(o *system.Options) {
+				o.Travels = true
+				o.Env = map[string]string{
+					"BASELINE": b.Name, tableVariable: system.TableIn(o.Engine, "baselines"),
+					"FUNCTION_TIMEOUT": o.FunctionTimeout.String(),
+				}
+			},
+			Prepare: createTable,
+			Rows:    baselineRows,
+		})
+	}
+	return all
+}
+
+func createTable(ctx context.Context, s *system.System) error {
+	config := dynamodbtest.Config(s.Engine.Endpoint, func(string) string { return "" })
+	if err := baselines.NewDynamoDB(config, baselineTable(s)).Create(ctx); err != nil {
+		return err
+	}
+	s.DropOnClose(ctx, baselineTable(s))
+	return nil
+}
+
+// baselineRows returns the order rows of a table that also holds locks and idempotency
+// records.
+func baselineRows(ctx context.Context, s *system.System) iter.Seq2[run.Row, error] {
+	return func(yield func(run.Row, error) bool) {
+		for item, err := range s.Items(ctx, baselineTable(s)) {
+			row, isOrder := baselineRow(item)
+			if (isOrder || err != nil) && !yield(row, err) {
+				return
+			}
+		}
+	}
+}
+
+func baselineRow(item system.Item) (row run.Row, isOrder bool) {
+	row.OrderID, isOrder = strings.CutPrefix(system.Text(item, baselines.ID), "order#")
+	status := baselines.Status(system.Text(item, "status"))
+	row.Settled, row.Status, row.Amount = status != "", order.Declined, system.Number(item, "amount")
+	if status == baselines.Paid {
+		row.Status = order.Paid
+	}
+	return row, isOrder
+}

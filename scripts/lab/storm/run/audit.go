@@ -1,0 +1,314 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+
+	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/sqstest"
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
+	"orderonce/scripts/local/system"
+)
+
+// Count is the result of a storm. Fields count orders unless they say otherwise. A charge of an
+// invalid order counts as WrongAmount.
+type Count struct {
+	Orders, Messages int // of the workload; Orders without the invalid ones
+	ChargedTwice     int // or more often
+	WrongAmount      int // the amount was not sent, or differs from the row or an earlier charge
+	Lost             int // not settled, and no message is left
+	Stuck            int // not settled after all retries, and a message is left
+	ConflictLost     int // a conflicting duplicate was deleted, neither charged nor parked
+	LedgerMismatch   int // the row says paid and Stripe does not, or the other way round
+	WrongStatus      int // the row's status is not the result of the card
+	Settled          int
+	Parked           int // messages in the dead-letter queue that have a reason
+	Extra            int // deliveries beyond one for each message sent
+	ExtraCharges     int
+}
+
+// Wrong returns the number of errors.
+func (c Count) Wrong() int {
+	return c.ChargedTwice + c.WrongAmount + c.Lost + c.Stuck + c.ConflictLost + c.LedgerMismatch + c.WrongStatus
+}
+
+// audit compares the workload, the table, Stripe's ledger and the queues at the end of a
+// storm.
+type audit struct {
+	workload Workload
+	decoder  *sqs.Decoder
+	ledger   map[string][]stripetest.Charge // by order id, with declines
+	intent   func(id string) stripetest.Intent
+	dead     map[string]sqstest.Message // by name
+	left     sqstest.Counts
+	product  bool   // the handler is the product: the invariants are checked
+	seen     []bool // whether a row was found, by order number
+	count    Count
+	checks   []system.Check
+}
+
+// Invariants of docs/design.md that are checked here as well, or only here.
+const (
+	ledgersAgree = "table and Stripe's ledger agree, both ways"
+	allSettle    = "with faults off, everything settles"
+	rightAmount  = "the charge is the claimed amount and currency"
+	rightStatus  = "no order shows \"declined\" if it was charged or only needs authentication"
+	cleanLog     = "no customer, card or key in any log line"
+)
+
+// chunk is how many orders are checked at once.
+const chunk = 1000
+
+// auditSystem audits a system at rest. It checks the invariants of the product only: no
+// other handler promises them.
+func auditSystem(
+	ctx context.Context,
+	s *system.System,
+	h Handler,
+	workload Workload,
+	leaks []string,
+) (Count, []system.Check, error) {
+	dead, err := s.Dead()
+	if err != nil {
+		return Count{}, nil, err
+	}
+	b := newAudit(workload, dead)
+	b.left, b.product = s.Counts(), h.Rows == nil
+	s.Stripe.Machine(func(m *stripetest.Machine) { b.addCharges(m.Ledger()) })
+	b.intent = func(id string) (i stripetest.Intent) {
+		s.Stripe.Machine(func(m *stripetest.Machine) {
+			if found := m.Intent(id); found != nil {
+				i = *found
+			}
+		})
+		return i
+	}
+	read := h.Rows
+	if b.product {
+		read = productRows
+	}
+	err = b.check(read(ctx, s), leaks)
+	return b.count, b.checks, err
+}
+
+// check runs every check. leaks are log lines that contain personal data or a key.
+func (b *audit) check(table iter.Seq2[Row, error], leaks []string) error {
+	if err := b.checkTable(table); err != nil {
+		return err
+	}
+	b.report("I13", cleanLog, leaks...)
+	return nil
+}
+
+// newAudit returns an audit with the dead letters.
+func newAudit(workload Workload, dead []sqstest.Message) *audit {
+	b := &audit{
+		workload: workload, decoder: sqs.NewDecoder(), ledger: map[string][]stripetest.Charge{}, dead: map[string]sqstest.Message{},
+		seen: make([]bool, workload.Orders),
+	}
+	for _, m := range dead {
+		name := m.Attributes[AttrName].Text
+		if before, twice := b.dead[name]; !twice || before.Attributes[sqs.AttrReason].Text != "" {
+			b.dead[name] = m // if there are two, the one without a reason
+		}
+	}
+	for _, m := range b.dead {
+		if m.Attributes[sqs.AttrReason].Text != "" {
+			b.count.Parked++
+		}
+	}
+	return b
+}
+
+func (b *audit) addCharges(ledger []stripetest.Charge) {
+	for _, c := range ledger {
+		b.ledger[c.OrderID] = append(b.ledger[c.OrderID], c)
+		if b.numberOf(c.OrderID) < 0 {
+			b.report("I4", ledgersAgree, fmt.Sprintf("a charge through %s is for the unknown order %q", c.Intent, c.OrderID))
+		}
+	}
+}
+
+// numberOf returns the number of an order of the workload, or -1.
+func (b *audit) numberOf(id string) int {
+	n := numberOf(id)
+	if n >= b.workload.Orders {
+		return -1
+	}
+	return n
+}
+
+// checkTable checks every row of the table, and then the orders without a row.
+func (b *audit) checkTable(table iter.Seq2[Row, error]) error {
+	var rows []Row
+	for row, err := range table {
+		if err != nil {
+			return err
+		}
+		if rows = append(rows, row); len(rows) == chunk {
+			b.checkRows(rows)
+			rows = rows[:0]
+		}
+	}
+	b.checkRows(rows)
+	rows = rows[:0]
+	for n, seen := range b.seen {
+		if !seen {
+			rows = append(rows, Row{OrderID: orderID(n)})
+		}
+	}
+	for some := range slices.Chunk(rows, chunk) {
+		b.checkRows(some)
+	}
+	return nil
+}
+
+// checkRows checks some orders with their rows.
+func (b *audit) checkRows(rows []Row) {
+	one := system.Books{
+		Records: map[order.ID]order.Record{}, Charges: map[order.ID][]stripetest.Charge{},
+		Intents: map[string]stripetest.Intent{}, Parked: map[string]sqstest.Message{}, Left: b.left,
+	}
+	for _, row := range rows {
+		n := b.numberOf(row.OrderID)
+		if n < 0 || b.seen[n] {
+			b.report("I4", ledgersAgree, fmt.Sprintf("row %q is of an unknown order, or a duplicate", row.OrderID))
+			continue
+		}
+		b.seen[n] = true
+		messages, charges := b.workload.messages(n), b.ledger[row.OrderID]
+		before := b.count
+		b.countOrder(row, messages, charges)
+		if !b.product {
+			continue
+		}
+		b.addOrder(&one, row, messages, charges)
+		if b.count.Stuck > before.Stuck {
+			b.report("I11", allSettle, fmt.Sprintf("order %s is not settled, and its message is left", row.OrderID))
+		}
+		if b.count.WrongAmount > before.WrongAmount {
+			b.report("I2", rightAmount,
+				fmt.Sprintf("order %s was charged %v, which was not sent", row.OrderID, sums(charges)))
+		}
+		if b.count.WrongStatus > before.WrongStatus {
+			b.report("I15", rightStatus,
+				fmt.Sprintf("wrong status: order %s is %s, want %s", row.OrderID, row.Status, messages[0].want))
+		}
+	}
+	if b.product {
+		for _, c := range one.Audit() {
+			b.report(c.ID, c.Claim, c.Broken...)
+		}
+		b.report("I11", allSettle)
+	}
+}
+
+// addOrder adds an order to what package system audits.
+func (b *audit) addOrder(to *system.Books, row Row, messages []message, charges []stripetest.Charge) {
+	for _, m := range messages {
+		to.Posted = append(to.Posted, system.NewPosted(b.decoder, m.body, m.name()))
+		if dead, parked := b.dead[m.name()]; parked {
+			to.Parked[m.name()] = dead
+		}
+	}
+	if row.Record != nil {
+		to.Records[row.Record.OrderID] = *row.Record
+		to.Intents[string(row.Record.Intent)] = b.intent(string(row.Record.Intent))
+	}
+	for _, c := range charges {
+		if c.Outcome == stripetest.Charged {
+			to.Charges[order.ID(row.OrderID)] = append(to.Charges[order.ID(row.OrderID)], c)
+		}
+	}
+}
+
+// countOrder counts one order, for any handler.
+func (b *audit) countOrder(row Row, messages []message, ledger []stripetest.Charge) {
+	b.count.Messages += len(messages)
+	charges := slices.DeleteFunc(slices.Clone(ledger),
+		func(c stripetest.Charge) bool { return c.Outcome != stripetest.Charged })
+	left := b.deadLetters(messages)
+	add := func(n *int, condition bool) {
+		if condition {
+			*n++
+		}
+	}
+	if messages[0].content == invalid {
+		add(&b.count.WrongAmount, len(charges) > 0)
+		add(&b.count.Lost, len(charges) == 0 && left[invalid] == 0)
+		return
+	}
+	b.count.Orders++
+	b.count.ExtraCharges += max(0, len(charges)-1)
+	add(&b.count.ChargedTwice, len(charges) > 1)
+	add(&b.count.WrongAmount, wrongAmount(row, messages, charges))
+	add(&b.count.Settled, row.Settled)
+	add(&b.count.Lost, !row.Settled && left[original]+left[conflicting] == 0)
+	add(&b.count.Stuck, !row.Settled && left[original]+left[conflicting] > 0)
+	add(&b.count.LedgerMismatch, row.Settled && (row.Status == order.Paid) != (len(charges) > 0))
+	add(&b.count.WrongStatus, row.Settled && row.Status != messages[0].want)
+	add(&b.count.ConflictLost, conflictLost(row, messages, ledger, left))
+}
+
+// deadLetters counts the dead letters of an order, by content.
+func (b *audit) deadLetters(messages []message) (left [3]int) {
+	for _, m := range messages {
+		if _, dead := b.dead[m.name()]; dead {
+			left[m.content]++
+		}
+	}
+	return left
+}
+
+// wrongAmount reports whether a charge differs from every message of the order, from the
+// first charge, or from the row.
+func wrongAmount(row Row, messages []message, charges []stripetest.Charge) bool {
+	return slices.ContainsFunc(charges, func(c stripetest.Charge) bool {
+		sent := func(m message) bool { return m.total == totalOf(c) }
+		return !slices.ContainsFunc(messages, sent) || c.Amount != charges[0].Amount ||
+			row.Amount != 0 && c.Amount != row.Amount
+	})
+}
+
+func totalOf(c stripetest.Charge) order.Money {
+	return order.Money{Amount: c.Amount, Currency: order.Currency(c.Currency)}
+}
+
+func sums(charges []stripetest.Charge) (all []order.Money) {
+	for _, c := range charges {
+		all = append(all, totalOf(c))
+	}
+	return all
+}
+
+// conflictLost reports whether one of two conflicting messages was neither sent to Stripe
+// nor left in a queue.
+func conflictLost(row Row, messages []message, ledger []stripetest.Charge, left [3]int) bool {
+	if !row.Settled || len(messages) < 2 || messages[1].content != conflicting {
+		return false
+	}
+	for _, m := range messages[:2] {
+		tried := func(c stripetest.Charge) bool { return totalOf(c) == m.total }
+		if left[m.content] == 0 && !slices.ContainsFunc(ledger, tried) && row.Amount != m.total.Amount {
+			return true
+		}
+	}
+	return false
+}
+
+// report adds violations, or none, to the check of an invariant. It ignores other
+// handlers than the product.
+func (b *audit) report(id, claim string, broken ...string) {
+	if !b.product {
+		return
+	}
+	at := slices.IndexFunc(b.checks, func(c system.Check) bool { return c.ID == id })
+	if at < 0 {
+		at = len(b.checks)
+		b.checks = append(b.checks, system.Check{ID: id, Claim: claim})
+	}
+	b.checks[at].Broken = append(b.checks[at].Broken, broken...)
+}

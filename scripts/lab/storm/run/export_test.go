@@ -1,0 +1,190 @@
+package run
+
+import (
+	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/sqstest"
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
+	"orderonce/scripts/local/system"
+)
+
+// Message is a message of a workload.
+type Message struct {
+	Name, OrderID, Body  string
+	Invalid, Conflicting bool
+	Total                order.Money
+	Want                 order.Status
+}
+
+// Messages returns the messages of an order.
+func (s Workload) Messages(n int) (all []Message) {
+	for _, m := range s.messages(n) {
+		all = append(all, Message{
+			m.name(), orderID(m.order), m.body, m.content == invalid, m.content == conflicting, m.total,
+			m.want,
+		})
+	}
+	return all
+}
+
+// CountOrder counts one order of a workload, with its charges and the names of its dead
+// letters.
+func CountOrder(s Workload, n int, row Row, ledger []stripetest.Charge, dead ...string) Count {
+	b := &audit{workload: s, decoder: sqs.NewDecoder(), dead: map[string]sqstest.Message{}}
+	for _, name := range dead {
+		b.dead[name] = sqstest.Message{}
+	}
+	b.countOrder(row, s.messages(n), ledger)
+	return b.count
+}
+
+// End is the state at the end of a storm.
+type End struct {
+	Product bool
+	Rows    []Row
+	Ledger  []stripetest.Charge
+	Dead    []sqstest.Message
+	Intents map[string]stripetest.Intent
+	Leaks   []string
+	Waiting int   // messages in the order queue
+	ReadErr error // of the table, after its rows
+}
+
+// Audit audits the end of a storm.
+func Audit(s Workload, e End) (Count, []system.Check, error) {
+	b := newAudit(s, e.Dead)
+	b.product, b.left.Visible = e.Product, e.Waiting
+	b.intent = func(id string) stripetest.Intent { return e.Intents[id] }
+	b.addCharges(e.Ledger)
+	err := b.check(func(yield func(Row, error) bool) {
+		for _, row := range e.Rows {
+			if !yield(row, nil) {
+				return
+			}
+		}
+		if e.ReadErr != nil {
+			yield(Row{}, e.ReadErr)
+		}
+	}, e.Leaks)
+	return b.count, b.checks, err
+}
+
+// NextProfiles returns the names of the next profiles of both services.
+func NextProfiles(seed uint64, rounds int) (dynamo, stripe []string) {
+	w := newInjector(seed)
+	var d []profile[dynamodbtest.Fault]
+	var s []profile[stripetest.Fault]
+	for range rounds {
+		dynamo, stripe = append(dynamo,
+			next(w, &d, dynamoDBProfiles).name), append(stripe, next(w, &s, stripeProfiles).name)
+	}
+	return dynamo, stripe
+}
+
+// Profiles returns the names of all profiles of both services.
+func Profiles() (dynamo, stripe []string) {
+	for _, s := range dynamoDBProfiles() {
+		dynamo = append(dynamo, s.name)
+	}
+	for _, s := range stripeProfiles() {
+		stripe = append(stripe, s.name)
+	}
+	return dynamo, stripe
+}
+
+// Inject runs calls through a profile with one fault, which applies to them or not. It
+// returns how many calls were selected, and the counters.
+func Inject(seed uint64, calls int, share float64, applies bool) (selected int, counts map[string]int) {
+	w := newInjector(seed)
+	p := profile[int]{"one fault", []weightedFault[int]{{share, 1}}}
+	for range calls {
+		inject(w, &p, func(int) bool { selected++; return applies })
+	}
+	return selected, w.counts()
+}
+
+// Deliveries counts how some messages are delivered.
+func Deliveries(seed uint64, messages int, share float64) map[sqstest.Twice]int {
+	w, n := newInjector(seed), map[sqstest.Twice]int{}
+	for range messages {
+		n[w.duplicate(share)]++
+	}
+	return n
+}
+
+// LostDeletes counts the lost deletes under the profiles with these numbers; 0 is
+// healthy.
+func LostDeletes(seed uint64, deletes, dynamo, stripe int) (lost int) {
+	w := newInjector(seed)
+	w.set(dynamoDBProfiles()[dynamo], stripeProfiles()[stripe])
+	for range deletes {
+		if w.losesDelete() {
+			lost++
+		}
+	}
+	return lost
+}
+
+// Polls polls a system at most so often. It returns the polls at which the clocks are
+// advanced, and the one at which the storm stalls; 0 is never.
+func Polls(
+	most int,
+	busy func(poll int) bool,
+	delivered func(poll int) int64,
+) (advanced []int, stalledAt int) {
+	v := idleWatch{delivered: -1}
+	for n := 1; n <= most; n++ {
+		idle, stalled := v.poll(busy(n), delivered(n))
+		if idle {
+			advanced = append(advanced, n)
+		}
+		if stalled {
+			return advanced, n
+		}
+	}
+	return advanced, 0
+}
+
+// StallTimeout returns the number of polls in it.
+func StallTimeout() int { return int(stallTimeout / pollInterval) }
+
+// IdleAfter returns the number of polls in it.
+func IdleAfter() int { return int(idleAfter / pollInterval) }
+
+// KillsAt returns the number of finished messages at each kill.
+func KillsAt(kills, total int) (at []int) {
+	st := &storm{Options: Options{Kills: kills}, total: total}
+	for done := range total + 1 {
+		for st.killDue(done) {
+			st.kills.Add(1)
+			at = append(at, done)
+		}
+	}
+	return at
+}
+
+// Killed returns which of some instances one kill matches.
+func Killed(instances int) (killed []int) {
+	match := one()
+	for n := range instances {
+		if match(nil) {
+			killed = append(killed, n)
+		}
+	}
+	return killed
+}
+
+// Leaks writes lines to a function log and returns the leaks.
+func Leaks(path string, lines ...string) (leaks []string, err error) {
+	s, err := newFunctionLog(path)
+	if err != nil {
+		return nil, err
+	}
+	for _, line := range lines {
+		if _, err := s.Write([]byte(line)); err != nil {
+			return nil, err
+		}
+	}
+	return s.leaked(), s.Close()
+}

@@ -1,0 +1,56 @@
+// Package run runs one handler of the order queue through a storm: its binary in many
+// processes, which are killed at random, over services with injected faults, with
+// duplicate, late and invalid messages. Then it compares the messages with Stripe's
+// charges, the table and the queues. It does not know how a handler works.
+package run
+
+import (
+	"context"
+	"iter"
+
+	"orderonce/domain/order"
+	"orderonce/scripts/local/system"
+)
+
+// Handler is a Lambda function that consumes the order queue, and how to read its table.
+type Handler struct {
+	Name  string
+	Does  string // what it does, in a few words
+	Fails string // where it fails; "" for the product
+	// Build builds two versions of the program and returns their paths. The second one is
+	// deployed in the middle of the storm.
+	Build func(ctx context.Context, dir string) (binary, next string, err error)
+	// Options changes the system that the handler runs in. Nil changes nothing.
+	Options func(*system.Options)
+	// Prepare is called before the first message. Nil does nothing.
+	Prepare func(context.Context, *system.System) error
+	// Rows reads the handler's table. Nil means that the handler is the product.
+	Rows func(context.Context, *system.System) iter.Seq2[Row, error]
+}
+
+// Row is the row of an order at the end.
+type Row struct {
+	OrderID string
+	Settled bool         // no work is left
+	Status  order.Status // if it is settled
+	Amount  int64        // 0 if the row has none
+	// Record is the product's record, for the invariants; nil for another handler.
+	Record *order.Record
+}
+
+func productRows(ctx context.Context, s *system.System) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		for r, err := range s.Records(ctx) {
+			row := Row{
+				OrderID: string(r.OrderID),
+				Settled: r.Status != order.Open,
+				Status:  r.Status,
+				Amount:  r.Total.Amount,
+				Record:  &r,
+			}
+			if !yield(row, err) || err != nil {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,410 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/adapters/sqs/sqstest"
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/scripts/local/system"
+)
+
+// Options configure a storm. There are no defaults.
+type Options struct {
+	Workload  Workload
+	Kills     int
+	Instances int
+	FIFO      bool
+	Calm      bool   // no faults and no kills
+	Dir       string // for binaries and the log
+	Engine    dynamodbtest.Location
+	// Progress is called ten times a second, unless nil.
+	Progress func(Progress)
+}
+
+// Progress is how far a storm is.
+type Progress struct {
+	Phase                              string
+	Done, Total                        int // messages
+	Deliveries, Kills, Faults, Charges int
+	Waiting                            int // messages in the order queue
+}
+
+// Outcome is the result of a storm.
+type Outcome struct {
+	Handler    Handler
+	Count      Count
+	Checks     []system.Check // of the product; nil for another handler
+	Deliveries int
+	Kills      int
+	Faults     map[string]int // failed calls, by profile, such as "Stripe outage"
+	Redriven   int
+	LostDelete int
+	Calls      struct{ DynamoDB, Stripe int }
+	Took       time.Duration
+}
+
+// Broken returns the invariants that were broken.
+func (o Outcome) Broken() (broken []system.Check) {
+	for _, c := range o.Checks {
+		if len(c.Broken) > 0 {
+			broken = append(broken, c)
+		}
+	}
+	return broken
+}
+
+// Settings that every handler shares. AWS recommends at least five receives.
+const (
+	maxReceives     = 5
+	functionTimeout = 2 * time.Second
+	visibility      = 3 * time.Second
+	largestWave     = 500  // orders sent at once
+	depth           = 2000 // messages in the queue above which the next wave waits
+	// instanceMemory limits each process: a frozen one returns no memory to the system.
+	instanceMemory = "18MiB"
+)
+
+// storm is one run.
+type storm struct {
+	Options
+
+	handler Handler
+	system  atomic.Pointer[system.System]
+	faults  *injector
+	log     *functionLog
+
+	phase      atomic.Pointer[string]
+	posted     atomic.Int64
+	total      int // messages of the workload
+	deliveries atomic.Int64
+	lost       atomic.Int64 // deletes
+	kills      atomic.Int64
+	redriven   atomic.Int64
+}
+
+// Storm runs a storm with one handler. An error means that the storm could not run or did
+// not end; errors of the handler are in the outcome.
+func Storm(ctx context.Context, o Options, h Handler) (Outcome, error) {
+	st := &storm{Options: o, handler: h, faults: newInjector(o.Workload.Seed)}
+	for n := range o.Workload.Orders {
+		st.total += len(o.Workload.messages(n))
+	}
+	dir := filepath.Join(o.Dir, h.Name)
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return Outcome{}, err
+	}
+	binary, next, err := h.Build(ctx, dir)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if st.log, err = newFunctionLog(filepath.Join(dir, "function.log")); err != nil {
+		return Outcome{}, err
+	}
+	began := time.Now()
+	s, err := system.Start(ctx, st.options(binary))
+	if err != nil {
+		return Outcome{}, errors.Join(err, st.log.Close())
+	}
+	st.system.Store(s)
+	ctx, cancel := s.Function.UntilExit(ctx) // the storm kills functions; one that exits by itself is an error
+	defer cancel()
+	out, err := st.execute(ctx, s, next)
+	out.Took = time.Since(began)
+	return out, errors.Join(err, s.Close(), st.log.Close())
+}
+
+func (st *storm) options(binary string) system.Options {
+	o := system.Options{
+		Binary: binary, Engine: st.Engine, Instances: st.Instances, FIFO: st.FIFO,
+		MaxReceives: maxReceives, FunctionTimeout: functionTimeout, Visibility: visibility,
+		Output: st.log, Observe: st.observe, BeforeStripe: st.faults.beforeStripe(st.system.Load),
+		Duplicate:  func(sqstest.Message) sqstest.Twice { return st.faults.duplicate(st.Workload.Duplicates) },
+		LoseDelete: func(sqstest.Message) bool { return st.faults.losesDelete() },
+	}
+	if st.handler.Options != nil {
+		st.handler.Options(&o)
+	}
+	o.Env = maps.Clone(o.Env)
+	if o.Env == nil {
+		o.Env = map[string]string{}
+	}
+	o.Env["GOMEMLIMIT"] = instanceMemory // other programs than Go ignore it
+	return o
+}
+
+func (st *storm) observe(b sqstest.Batch) {
+	st.deliveries.Add(int64(len(b.Messages)))
+	st.lost.Add(int64(len(b.Lost)))
+}
+
+// execute runs the storm from the first message to the audit.
+func (st *storm) execute(ctx context.Context, s *system.System, next string) (Outcome, error) {
+	out := Outcome{Handler: st.handler}
+	if st.handler.Prepare != nil {
+		if err := st.handler.Prepare(ctx, s); err != nil {
+			return out, err
+		}
+	}
+	s.Proxy.Before(st.faults.beforeDynamoDB(s))
+	watching, stop := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	if st.Progress != nil {
+		watch.Go(func() { st.watch(watching, s) })
+	}
+	err := st.phases(ctx, s, next)
+	if err == nil {
+		st.setPhase("audit")
+		err = s.Function.Close() // nothing may change during the audit
+	}
+	if err == nil {
+		out.Count, out.Checks, err = auditSystem(ctx, s, st.handler, st.Workload, st.log.leaked())
+	}
+	stop()
+	watch.Wait()
+	out.Deliveries, out.Kills = int(st.deliveries.Load()), int(st.kills.Load())
+	out.Redriven = int(st.redriven.Load())
+	out.LostDelete = int(st.lost.Load())
+	out.Faults = st.faults.counts()
+	out.Calls.DynamoDB, out.Calls.Stripe = s.Proxy.Total(), stripeCalls(s)
+	out.Count.Extra = out.Deliveries - s.Counts().Sent
+	return out, err
+}
+
+// phases runs the storm with faults, redrives the dead letters after 25 hours and after
+// 5, 13 and 20 days (a queue keeps a dead letter for 14), and sends the last orders on
+// the last day. Then it redrives twice without faults, while Stripe still replays stored
+// responses: an order that can only be settled after its key has expired is stuck.
+func (st *storm) phases(ctx context.Context, s *system.System, next string) error {
+	last := st.Workload.Orders - st.Workload.Orders/lastDay
+	if err := st.withFaults(ctx, s, "storm", func() error { return st.post(ctx, s, 0, last, next) }); err != nil {
+		return err
+	}
+	for _, later := range []struct {
+		name string
+		wait time.Duration
+	}{
+		{"25 hours later", 25 * time.Hour},
+		{"5 days later", 95 * time.Hour},
+		{"13 days later", 8 * 24 * time.Hour},
+		{"20 days later", 7 * 24 * time.Hour},
+	} {
+		err := st.withFaults(ctx, s, later.name, func() error { return st.redrive(ctx, s, later.wait) })
+		if err != nil {
+			return err
+		}
+	}
+	if err := st.withFaults(ctx, s, "the last day", func() error { return st.post(ctx, s, last, st.Workload.Orders, next) }); err != nil {
+		return err
+	}
+	for range calmRounds {
+		st.setPhase("without faults")
+		if err := st.redrive(ctx, s, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	// One order in lastDay is sent on the last day.
+	lastDay = 10
+	// calmRounds is how often dead letters are redriven without faults.
+	calmRounds = 2
+)
+
+// withFaults runs one phase with faults and kills.
+func (st *storm) withFaults(ctx context.Context, s *system.System, name string, phase func() error) error {
+	st.setPhase(name)
+	if st.Calm {
+		return phase()
+	}
+	faulty, stop := context.WithCancel(ctx)
+	var injecting sync.WaitGroup
+	injecting.Go(func() { st.faults.rotate(faulty, s) })
+	injecting.Go(func() { st.kill(faulty, s) })
+	err := phase()
+	stop()
+	injecting.Wait()
+	return err
+}
+
+func (st *storm) setPhase(phase string) { st.phase.Store(&phase) }
+
+// post sends some orders of the workload in waves, deploys the next version in the middle
+// of the workload, and waits until the queue is empty.
+func (st *storm) post(ctx context.Context, s *system.System, from, to int, next string) error {
+	wave := max(1, min(largestWave, st.Workload.Orders/4))
+	for ; from < to; from += wave {
+		var drafts []sqstest.Draft
+		for n := from; n < min(from+wave, to); n++ {
+			for _, m := range st.Workload.messages(n) {
+				drafts = append(drafts, st.draft(m))
+			}
+		}
+		if from <= st.Workload.Orders/2 && st.Workload.Orders/2 < from+wave {
+			if err := s.Function.Replace(next); err != nil {
+				return err
+			}
+		}
+		if _, err := s.Post(drafts); err != nil {
+			return err
+		}
+		st.posted.Add(int64(len(drafts)))
+		if err := st.drain(ctx, s, depth); err != nil {
+			return err
+		}
+	}
+	return st.drain(ctx, s, 0)
+}
+
+func (st *storm) draft(m message) sqstest.Draft {
+	d := sqstest.Draft{Body: m.body, Attributes: map[string]sqstest.Attribute{AttrName: sqstest.Text(m.name())}}
+	if st.FIFO {
+		d.Group, d.DeduplicationID = orderID(m.order), m.name()
+	}
+	return d
+}
+
+// redrive advances the clocks and redrives the dead letters.
+func (st *storm) redrive(ctx context.Context, s *system.System, wait time.Duration) error {
+	s.Advance(wait)
+	now := s.Stripe.Now()
+	s.Stripe.Machine(func(m *stripetest.Machine) { m.PruneKeys(now) })
+	moved, err := s.Redrive()
+	st.redriven.Add(int64(moved))
+	return errors.Join(err, st.drain(ctx, s, 0))
+}
+
+// The storm fails after stallTimeout without a delivery. After idleAfter without work it
+// advances the clocks.
+const (
+	stallTimeout = time.Minute
+	idleAfter    = 100 * time.Millisecond
+	pollInterval = 20 * time.Millisecond
+)
+
+// drain waits until at most so many messages are in the order queue. While the system is
+// idle, it advances the clocks.
+func (st *storm) drain(ctx context.Context, s *system.System, waiting int) error {
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	for w := (idleWatch{delivered: -1}); s.Waiting() > waiting || waiting == 0 && s.Busy(); {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		idle, stalled := w.poll(s.Busy(), st.deliveries.Load())
+		if stalled {
+			return fmt.Errorf("%s: stalled: %d messages waiting, no delivery for %v", *st.phase.Load(),
+				s.Waiting(), stallTimeout)
+		}
+		if idle {
+			s.Skip()
+		}
+	}
+	return nil
+}
+
+// idleWatch detects that a system is idle or stalled.
+type idleWatch struct {
+	quiet, silent time.Duration // time without work, and without a delivery
+	delivered     int64
+}
+
+// poll is called once per pollInterval. It reports whether the system only waits for a
+// clock, and whether it is stalled.
+func (v *idleWatch) poll(busy bool, delivered int64) (idle, stalled bool) {
+	v.quiet, v.silent = v.quiet+pollInterval, v.silent+pollInterval
+	if busy {
+		v.quiet = 0
+	}
+	if delivered != v.delivered {
+		v.delivered, v.silent = delivered, 0
+	}
+	if idle = v.quiet >= idleAfter; idle {
+		v.quiet = 0
+	}
+	return idle, v.silent >= stallTimeout
+}
+
+// kill kills busy instances one by one, in proportion to the finished messages, so that a
+// slow handler is not killed more often.
+func (st *storm) kill(ctx context.Context, s *system.System) {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		if st.killDue(int(st.posted.Load()+st.redriven.Load()) - s.Waiting()) {
+			st.kills.Add(int64(s.Function.Kill(one())))
+		}
+	}
+}
+
+// killDue reports whether the next kill is due after so many finished messages.
+func (st *storm) killDue(done int) bool {
+	return int(st.kills.Load()) < st.Kills*done/max(st.total, 1)
+}
+
+// one returns a function that matches the first instance only.
+func one() func([]byte) bool {
+	matched := false
+	return func([]byte) bool {
+		first := !matched
+		matched = true
+		return first
+	}
+}
+
+// watch reports progress.
+func (st *storm) watch(ctx context.Context, s *system.System) {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		st.Progress(st.progress(s))
+	}
+}
+
+func (st *storm) progress(s *system.System) Progress {
+	p := Progress{
+		Phase: *st.phase.Load(), Total: st.total, Waiting: s.Waiting(),
+		Deliveries: int(st.deliveries.Load()), Kills: int(st.kills.Load()),
+	}
+	p.Done = max(0, int(st.posted.Load())-p.Waiting)
+	p.Faults = Sum(st.faults.counts())
+	p.Charges = s.Stripe.Count(stripetest.Confirm)
+	return p
+}
+
+// Sum returns the number of all faults of an outcome.
+func Sum(faults map[string]int) (n int) {
+	for _, some := range faults {
+		n += some
+	}
+	return n
+}
+
+func stripeCalls(s *system.System) (n int) {
+	for _, e := range []stripetest.Endpoint{stripetest.Create, stripetest.Confirm, stripetest.Read, stripetest.List, stripetest.Cancel} {
+		n += s.Stripe.Count(e)
+	}
+	return n
+}

@@ -1,0 +1,113 @@
+package run_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/adapters/lambda/lambdatest"
+	"orderonce/scripts/lab/guards"
+	"orderonce/scripts/lab/storm/run"
+	"orderonce/scripts/local/system"
+)
+
+// engineOrSkip returns the engine, or skips the test without ORDERONCE_ALL.
+func engineOrSkip(t *testing.T) dynamodbtest.Location {
+	t.Helper()
+	lambdatest.FullOnly(t)
+	return dynamodbtest.Locate(t)
+}
+
+// product builds the order function with an overlay, or "" for none.
+func product(overlay string) run.Handler {
+	return run.Handler{
+		Name: "orderonce",
+		Build: func(ctx context.Context, dir string) (binary, next string, err error) {
+			path := filepath.Join(dir, "bootstrap")
+			root, err := guards.Root(ctx)
+			if err != nil {
+				return "", "", err
+			}
+			return path, path, lambdatest.Program{
+				Root:    root,
+				Package: "./functions/order",
+				Overlay: overlay,
+			}.Build(ctx, path)
+		},
+	}
+}
+
+func small(t *testing.T, engine dynamodbtest.Location) run.Options {
+	t.Helper()
+	return run.Options{
+		Workload: run.Workload{Seed: 1, Orders: 300, Duplicates: 0.3}, Kills: 20, Instances: 4,
+		Dir: t.TempDir(), Engine: engine,
+	}
+}
+
+func TestStorm(t *testing.T) {
+	t.Parallel()
+	engine := engineOrSkip(t)
+	for name, fifo := range map[string]bool{
+		"300 orders are settled once":                 false,
+		"300 orders on a FIFO queue are settled once": true,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := small(t, engine)
+			o.FIFO = fifo
+			out, err := run.Storm(t.Context(), o, product(""))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range out.Broken() {
+				t.Errorf("%s (%s): %q", c.ID, c.Claim, c.Broken)
+			}
+			if out.Count.Wrong() > 0 || out.Count.Settled != out.Count.Orders {
+				t.Errorf("got %+v, want every order settled and no error", out.Count)
+			}
+			if len(out.Faults) < 8 { // of 14 fault profiles
+				t.Errorf("got faults of %v, want at least eight profiles", out.Faults)
+			}
+			if out.Kills < o.Kills || out.Redriven == 0 || out.Deliveries <= out.Count.Messages {
+				t.Errorf("got %d kills, %d redriven, %d deliveries, want more of each", out.Kills,
+					out.Redriven, out.Deliveries)
+			}
+		})
+	}
+	for guard, invariant := range map[string]string{"conflict-as-done": "I9", "unknown-as-declined": "I15"} {
+		t.Run(fmt.Sprintf("without %s the storm reports %s", guard, invariant), func(t *testing.T) {
+			t.Parallel()
+			out, err := run.Storm(t.Context(), small(t, engine), product(without(t, guard)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			broken := out.Broken()
+			if !slices.ContainsFunc(broken, func(c system.Check) bool { return c.ID == invariant }) ||
+				out.Count.Wrong() == 0 {
+				t.Errorf("got %+v, %+v, want %s broken", out.Count, broken, invariant)
+			}
+		})
+	}
+}
+
+// without returns an overlay without the guard.
+func without(t *testing.T, guard string) string {
+	t.Helper()
+	root, err := guards.Root(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := guards.Find(root, guard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay, err := g.Remove(t.Context(), root, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return overlay
+}
