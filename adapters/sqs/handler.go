@@ -30,10 +30,10 @@ type Handler struct {
 	// NoteParked records that an order's message was moved to the dead-letter queue. An
 	// error is logged and changes nothing: the message has its reason.
 	NoteParked func(ctx context.Context, o order.Order, why order.Reason, at time.Time) error
-	Queue   *Queue
-	Policy  Policy
-	Log     *slog.Logger
-	Meter   Meter
+	Queue      *Queue
+	Policy     Policy
+	Log        *slog.Logger
+	Meter      Meter
 	// Settings compares the queues' settings with Policy. If it is nil, nothing is
 	// compared.
 	Settings *SettingsCheck
