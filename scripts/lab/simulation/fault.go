@@ -53,8 +53,8 @@ const (
 	load     ordertest.Call = "load"
 	settle   ordertest.Call = "settle"
 	recreate ordertest.Call = "recreate"
-	stored   ordertest.Call = "table"  // of a design
-	pays     ordertest.Call = "stripe" // of a design
+	stored   ordertest.Call = "table"  // of a baseline
+	pays     ordertest.Call = "stripe" // of a baseline
 )
 
 // faultsOf lists what can go wrong with a call.

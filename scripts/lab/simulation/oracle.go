@@ -217,7 +217,7 @@ func (o *oracle) afterStep(w *World) {
 	}
 	for _, x := range o.orders {
 		if w.other != nil {
-			o.design(w, x)
+			o.baseline(w, x)
 			continue
 		}
 		r, known := w.row(x.id)
@@ -284,8 +284,8 @@ func (o *oracle) tries(w *World) {
 	o.audited = len(ledger)
 }
 
-// design checks a design that people copy, whose table the oracle cannot read: it has the ledger alone.
-func (o *oracle) design(w *World, x *watched) {
+// baseline checks a baseline against the ledger alone, because the oracle cannot read its table.
+func (o *oracle) baseline(w *World, x *watched) {
 	if charges := w.charges(x.id); len(charges) > 0 {
 		if x.claimed == nil {
 			x.claimed = &w.Messages[w.acting]
@@ -369,7 +369,7 @@ func (x *watched) needsPerson() bool {
 	return slices.ContainsFunc(x.dead, func(why order.Reason) bool { return forPeople(why) && why != "refused" })
 }
 
-// lost asks a design at rest whether an order that can be paid was forgotten, or whether its messages come back for ever.
+// lost reports whether a baseline at rest has lost an order that can be paid, or redelivers its message for ever.
 func (o *oracle) lost(w *World, x *watched) {
 	for i, m := range w.Messages {
 		o.must(m.ID != x.id || x.answered[i], SettlesSoon, x.id, "nothing goes wrong any more, and message %d is a dead letter again", i+1)

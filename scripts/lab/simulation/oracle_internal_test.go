@@ -450,14 +450,14 @@ func aboutEnds() []handmade {
 	}
 }
 
-// copied is a design in the place of the product, whose table says what the test wants.
+// copied is a baseline whose table says what the test wants.
 type copied struct{ done *bool }
 
 func (copied) Consume(*Worker, string, string) error { return nil }
 func (c copied) Done(order.ID) bool                  { return *c.done }
 
 func aboutDesigns() []handmade {
-	design := func(lives func(h *hand, right bool, done *bool)) (Case, func(h *hand, right bool)) {
+	baseline := func(lives func(h *hand, right bool, done *bool)) (Case, func(h *hand, right bool)) {
 		done, c := new(bool), one(visa)
 		c.Consumer = func() Consumer { return copied{done} }
 		return c, func(h *hand, right bool) {
@@ -465,36 +465,36 @@ func aboutDesigns() []handmade {
 			lives(h, right, done)
 		}
 	}
-	twice, chargesTwice := design(func(h *hand, right bool, _ *bool) {
+	twice, chargesTwice := baseline(func(h *hand, right bool, _ *bool) {
 		h.charges(0)
 		if !right {
 			h.charges(0)
 		}
 		h.looks()
 	})
-	again, comesAgain := design(func(h *hand, right bool, _ *bool) {
+	again, comesAgain := baseline(func(h *hand, right bool, _ *bool) {
 		h.charges(0)
 		h.oracle.orders[0].answered[0] = right
 		h.rests()
 	})
-	lost, losesIt := design(func(h *hand, right bool, _ *bool) {
+	lost, losesIt := baseline(func(h *hand, right bool, _ *bool) {
 		if right {
 			h.charges(0)
 		}
 		h.acknowledges(0)
 		h.rests()
 	})
-	silent, saysNothing := design(func(h *hand, right bool, done *bool) {
+	silent, saysNothing := baseline(func(h *hand, right bool, done *bool) {
 		*done = right
 		h.charges(0)
 		h.acknowledges(0)
 		h.rests()
 	})
 	return []handmade{
-		{"a design charges twice", ChargedOnce, "2 successful charges", twice, chargesTwice},
-		{"a design's message comes again and again", SettlesSoon, "is a dead letter again", again, comesAgain},
-		{"a design loses an order", EverythingEnds, "nothing was charged", lost, losesIt},
-		{"a design does not write down a charge", BooksAgree, "the table does not say so", silent, saysNothing},
+		{"a baseline charges twice", ChargedOnce, "2 successful charges", twice, chargesTwice},
+		{"a baseline's message comes again and again", SettlesSoon, "is a dead letter again", again, comesAgain},
+		{"a baseline loses an order", EverythingEnds, "nothing was charged", lost, losesIt},
+		{"a baseline does not write down a charge", BooksAgree, "the table does not say so", silent, saysNothing},
 	}
 }
 
@@ -569,8 +569,8 @@ type innocent struct {
 }
 
 func innocents() []innocent {
-	designed := one(declined)
-	designed.Consumer = func() Consumer { return copied{new(bool)} }
+	ofBaseline := one(declined)
+	ofBaseline.Consumer = func() Consumer { return copied{new(bool)} }
 	poison, pair := one(visa), one(visa, visa)
 	poison.Messages[0].Poison = "{"
 	batch := func(h *hand, finished bool) *invocation {
@@ -580,7 +580,7 @@ func innocents() []innocent {
 		}
 	}
 	return []innocent{
-		{"a design's order that nobody can pay is gone", designed, func(h *hand) {
+		{"a baseline's order that nobody can pay is gone", ofBaseline, func(h *hand) {
 			h.acknowledges(0)
 			h.rests()
 		}},

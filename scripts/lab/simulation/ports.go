@@ -220,7 +220,7 @@ func (p payments) intent(c call, do func() (order.Intent, error)) (got order.Int
 	return got, err
 }
 
-// Table makes a call of a design to its table, as a step.
+// Table makes a call of a baseline to its table, as a step.
 func (k *Worker) Table(what string, do func() error) error {
 	return k.call(call{name: stored, detail: what}, func() (answer, error) { return answer{text: "ok"}, do() })
 }

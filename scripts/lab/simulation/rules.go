@@ -93,15 +93,18 @@ func contentRules() []rule {
 			BooksAgree, "failure is Stripe's code of an order that was refused or waits for its customer",
 			"what a customer is told", (*change).isExplained,
 		},
-		{EverythingEnds, "lastError is why the last attempt released its claim, or why the message was parked", "what an operator reads first", func(c *change) bool {
-			if c.parks() {
-				return slices.Contains(c.order.dead, order.Reason(c.after.LastError))
-			}
-			if c.deed.by != nil && c.deed.call.name == ordertest.Release {
-				return c.after.LastError != "" && c.after.LastError == c.deed.call.detail
-			}
-			return c.after.LastError == c.before.LastError
-		}},
+		{
+			EverythingEnds, "lastError is why the last attempt released its claim, or why the message was parked",
+			"what an operator reads first", func(c *change) bool {
+				if c.parks() {
+					return slices.Contains(c.order.dead, order.Reason(c.after.LastError))
+				}
+				if c.deed.by != nil && c.deed.call.name == ordertest.Release {
+					return c.after.LastError != "" && c.after.LastError == c.deed.call.detail
+				}
+				return c.after.LastError == c.before.LastError
+			},
+		},
 		{OneEventEach, "events are only added", "the history, and the outbox", func(c *change) bool {
 			n := len(c.before.Events)
 			return len(c.after.Events) >= n && slices.Equal(c.after.Events[:n], c.before.Events)

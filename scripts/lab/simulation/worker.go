@@ -13,7 +13,7 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// Consumer is what runs in a world instead of the product, such as a design that people copy. Each of its calls to a table
+// Consumer is what runs in a world instead of the product, such as a baseline. Each of its calls to a table
 // goes through Worker.Table and each to Stripe through Worker.RoundTrip, so that each is a step. It has no clock but Worker.Now.
 type Consumer interface {
 	// Consume handles one delivery. An error is a message that comes back.
