@@ -97,7 +97,7 @@ func (s *Store) Begin(ctx context.Context, o order.Order, l order.Lease) (order.
 	r, err := s.take(ctx, o, l, o.Fingerprint())
 	switch {
 	case err != nil || r.Owner == l.Owner:
-	case r.Status == order.StatusRefused:
+	case r.Status == order.Refused:
 		r, err = s.reopen(ctx, o, l, r)
 	default: // the row allows the claim, so an older release wrote the fingerprint
 		r, err = s.take(ctx, o, l, r.Fingerprint)
@@ -165,7 +165,7 @@ func (s *Store) reopen(
 				TableName: &s.table, Key: orderKey(r.OrderID), ExpressionAttributeNames: aliases(),
 				ConditionExpression: aws.String(mayReopen), UpdateExpression: aws.String(reopen),
 				ExpressionAttributeValues: row{
-					":refused": text(order.StatusRefused), ":fingerprint": text(r.Fingerprint), ":seq": number(refused.Seq),
+					":refused": text(order.Refused), ":fingerprint": text(r.Fingerprint), ":seq": number(refused.Seq),
 					":attempt": number(refused.Attempt), ":open": text(order.Open), ":customer": text(o.CustomerID()),
 					":owner": text(l.Owner), ":now": millis(l.From), ":until": millis(l.Until), ":next": number(r.Seq),
 					":shard": number(shardOf(r.OrderID)), ":due": millis(dueAt(order.Open, l.From)), ":one": number(1),
@@ -272,7 +272,7 @@ func (s *Store) Park(ctx context.Context, o order.Order, why order.Reason, at ti
 		// DynamoDB refuses a name that no expression uses.
 		ExpressionAttributeNames: map[string]string{"#status": "status"},
 		ExpressionAttributeValues: row{
-			":open": text(order.Open), ":refused": text(order.StatusRefused), ":fingerprint": text(o.Fingerprint()),
+			":open": text(order.Open), ":refused": text(order.Refused), ":fingerprint": text(o.Fingerprint()),
 			":why": text(why), ":at": millis(at),
 		},
 	})
@@ -408,7 +408,7 @@ func (s *Store) moveUpdate(r order.Record, e order.Event, owner string) *types.U
 		":next": number(e.Seq),
 		":at":   millis(e.At),
 	}
-	if e.Intent == "" && e.To == order.StatusRefused {
+	if e.Intent == "" && e.To == order.Refused {
 		condition += noID
 	} else {
 		condition += sameID

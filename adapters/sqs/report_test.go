@@ -53,7 +53,7 @@ func TestEveryRecordIsOneLogLine(t *testing.T) {
 			order.Result{
 				Verdict: order.Redeliver, Reason: order.ReasonUnknown, Transient: true, Status: order.Open, Attempt: 3, Intent: "pi_3",
 				RequestID: "req_1", Err: &order.PaymentError{
-					Kind: order.Unknown, RequestID: "req_1", Err: context.DeadlineExceeded,
+					Kind: order.KindUnknown, RequestID: "req_1", Err: context.DeadlineExceeded,
 				},
 			},
 			map[string]any{

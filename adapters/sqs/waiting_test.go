@@ -209,7 +209,7 @@ func TestAnOutageCrossesTheThresholdsOfItsAlarms(t *testing.T) {
 	tableIsDown := failing(
 		ordertest.ErrConnection, ordertest.Begin, ordertest.Bind, ordertest.Finish, ordertest.Release,
 	)
-	stripeIsDown := failing(&order.PaymentError{Kind: order.Unavailable, Err: errors.New("503 from Stripe")},
+	stripeIsDown := failing(&order.PaymentError{Kind: order.KindUnavailable, Err: errors.New("503 from Stripe")},
 		ordertest.Prepare, ordertest.Confirm, ordertest.Read)
 	for name, tt := range map[string]struct {
 		fails  ordertest.Interceptor

@@ -43,7 +43,7 @@ func (c call) classifyPage(p parsed) ([]order.Intent, error) {
 	for _, i := range p.page {
 		intent, err := i.toOrder(order.Failure{})
 		if errors.Is(err, errNoIntent) {
-			return nil, c.fail(order.Unknown, p, errResultNoID)
+			return nil, c.fail(order.KindUnknown, p, errResultNoID)
 		}
 		if err != nil {
 			intent = order.Intent{ID: order.IntentID(i.ID)}
@@ -81,7 +81,7 @@ func (c call) settles(p parsed, i order.Intent) bool {
 	}
 	switch _, settled := order.OutcomeOf(i); p.status {
 	case http.StatusPaymentRequired:
-		return settled || kindOfCode(p.apiError.Code) == order.Refused
+		return settled || kindOfCode(p.apiError.Code) == order.KindRefused
 	case http.StatusBadRequest:
 		return p.apiError.Code == stripe.ErrorCodePaymentIntentUnexpectedState
 	}
@@ -93,23 +93,23 @@ func (c call) settles(p parsed, i order.Intent) bool {
 func (c call) kindOf(p parsed) order.ErrorKind {
 	switch code := p.apiError.Code; {
 	case p.status >= http.StatusBadRequest && p.replayed:
-		return order.Replayed
+		return order.KindReplayed
 	case isUnavailable(p.status):
-		return order.Unavailable
+		return order.KindUnavailable
 	case p.status < 400, p.status >= 500, p.status == http.StatusFailedDependency: // 424: Stripe's upstream failed
-		return order.Unknown
+		return order.KindUnknown
 	case p.status == http.StatusUnauthorized, p.status == http.StatusForbidden:
-		return order.Misconfigured
-	case kindOfCode(code) != order.Refused:
+		return order.KindMisconfigured
+	case kindOfCode(code) != order.KindRefused:
 		return kindOfCode(code)
 	case c.Method == http.MethodGet: // Stripe gave us the id, so the order cannot be wrong
-		return order.Misconfigured
+		return order.KindMisconfigured
 	case p.apiError.Type == stripe.ErrorTypeIdempotency:
-		return order.KeyReused
+		return order.KindKeyReused
 	case p.status == http.StatusNotFound && c.isElsewhere(p.apiError):
-		return order.Misconfigured
+		return order.KindMisconfigured
 	}
-	return order.Refused
+	return order.KindRefused
 }
 
 // isUnavailable reports whether a status means that Stripe did nothing and a retry may
@@ -153,7 +153,7 @@ func (c call) fail(k order.ErrorKind, p parsed, err error) error {
 
 // isAccountError reports whether an error code is about our key, account, mode or
 // integration.
-func isAccountError(code stripe.ErrorCode) bool { return kindOfCode(code) == order.Misconfigured }
+func isAccountError(code stripe.ErrorCode) bool { return kindOfCode(code) == order.KindMisconfigured }
 
 // kindOfCode says what an error code means, whatever the status is
 // (docs.stripe.com/error-codes). The default, Refused, is for codes about the order and
@@ -189,7 +189,7 @@ func kindOfCode(code stripe.ErrorCode) order.ErrorKind {
 		stripe.ErrorCodeParameterUnknown, stripe.ErrorCodeParameterMissing, stripe.ErrorCodeParametersExclusive,
 		stripe.ErrorCodeParameterInvalidEmpty, stripe.ErrorCodeParameterInvalidStringBlank,
 		stripe.ErrorCodeParameterInvalidStringEmpty:
-		return order.Misconfigured
+		return order.KindMisconfigured
 
 	// Too many concurrent requests, in total or for one object.
 	case stripe.ErrorCodeRateLimit, stripe.ErrorCodeLockTimeout,
@@ -198,13 +198,13 @@ func kindOfCode(code stripe.ErrorCode) order.ErrorKind {
 		stripe.ErrorCodePaymentMethodNotAvailable, stripe.ErrorCodeACSSDebitSessionIncomplete,
 		// The account's limit for a rolling period is used up.
 		stripe.ErrorCodeChargeExceedsSourceLimit:
-		return order.Unavailable
+		return order.KindUnavailable
 
 	// The bank or the processor timed out: money may have moved.
 	case stripe.ErrorCodeProcessingError, stripe.ErrorCodePaymentMethodProviderTimeout:
-		return order.Unknown
+		return order.KindUnknown
 	}
-	return order.Refused
+	return order.KindRefused
 }
 
 // chargeExceedsTransactionLimit is newer than stripe-go v76

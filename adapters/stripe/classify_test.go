@@ -104,9 +104,9 @@ const (
 func kindByCode() map[string]order.ErrorKind {
 	all := map[string]order.ErrorKind{}
 	for codes, kind := range map[string]order.ErrorKind{
-		codesMisconfigured: order.Misconfigured, codesMisconfiguredSince: order.Misconfigured,
-		codesUnavailable: order.Unavailable, codesUnknown: order.Unknown,
-		codesDeclined: order.Refused, codesRefused: order.Refused, codesOfOtherRequests: order.Refused,
+		codesMisconfigured: order.KindMisconfigured, codesMisconfiguredSince: order.KindMisconfigured,
+		codesUnavailable: order.KindUnavailable, codesUnknown: order.KindUnknown,
+		codesDeclined: order.KindRefused, codesRefused: order.KindRefused, codesOfOtherRequests: order.KindRefused,
 	} {
 		for code := range strings.FieldsSeq(codes) {
 			all[code] = kind
@@ -128,15 +128,15 @@ func TestEveryErrorCodeHasAKind(t *testing.T) {
 			"with a 400":                   {"prepare confirm", failure(400, rest, ""), want},
 			"with a 402 without an intent": {"prepare confirm", failure(402, rest, ""), want},
 			"of a read":                    {"read", failure(400, rest, ""), kindOfRead(want)},
-			"with a 401":                   {all, failure(401, rest, ""), order.Misconfigured},
-			"with a 403":                   {all, failure(403, rest, ""), order.Misconfigured},
-			"with a 429":                   {all, failure(429, rest, ""), order.Unavailable},
-			"with a 500":                   {all, failure(500, rest, ""), order.Unknown},
+			"with a 401":                   {all, failure(401, rest, ""), order.KindMisconfigured},
+			"with a 403":                   {all, failure(403, rest, ""), order.KindMisconfigured},
+			"with a 429":                   {all, failure(429, rest, ""), order.KindUnavailable},
+			"with a 500":                   {all, failure(500, rest, ""), order.KindUnknown},
 			"replayed": {
-				"prepare confirm", response{400, true, errorJSON(rest)}, order.Replayed,
+				"prepare confirm", response{400, true, errorJSON(rest)}, order.KindReplayed,
 			},
 		}
-		if want != order.Refused { // an unconfirmed intent does not hide the error
+		if want != order.KindRefused { // an unconfirmed intent does not hide the error
 			unconfirmed := failure(402, rest, intentJSON("requires_confirmation", null))
 			tests["with a 402 and an unconfirmed intent"] = row{"prepare confirm", unconfirmed, want}
 		}
@@ -157,8 +157,8 @@ func TestEveryErrorCodeHasAKind(t *testing.T) {
 // kindOfRead is the kind of a Read's error: Stripe gave us the id, so the order cannot be
 // wrong.
 func kindOfRead(k order.ErrorKind) order.ErrorKind {
-	if k == order.Refused {
-		return order.Misconfigured
+	if k == order.KindRefused {
+		return order.KindMisconfigured
 	}
 	return k
 }
@@ -182,7 +182,7 @@ func TestAnIntentThatShowsAnOutcomeWinsOverEveryErrorCode(t *testing.T) {
 			},
 			"its cancellation": {intentJSON("canceled", null), order.Failure{Code: code}},
 		}
-		if kind == order.Misconfigured { // the outer error is about the account, and not about the payment
+		if kind == order.KindMisconfigured { // the outer error is about the account, and not about the payment
 			tests["its cancellation"] = row{intentJSON("canceled", null), order.Failure{}}
 		} else {
 			tests["the outer error"] = row{intentJSON("requires_payment_method", null), order.Failure{Code: code}}
@@ -196,8 +196,8 @@ func TestAnIntentThatShowsAnOutcomeWinsOverEveryErrorCode(t *testing.T) {
 		}
 	}
 	p := responding(t, failure(402, `"code":"testmode_charges_only"`, intentJSON("requires_payment_method", null)))
-	if got, err := methods(t, p)["confirm"](t.Context()); kindOf(t, err) != order.Misconfigured {
-		t.Errorf("an intent that has not failed: got %+v, %v, want %s", got, err, order.Misconfigured)
+	if got, err := methods(t, p)["confirm"](t.Context()); kindOf(t, err) != order.KindMisconfigured {
+		t.Errorf("an intent that has not failed: got %+v, %v, want %s", got, err, order.KindMisconfigured)
 	}
 }
 
@@ -256,16 +256,16 @@ func responding(tb testing.TB, res response) *stripe.Payments {
 func TestAMissingResourceIsRefusedUnlessItIsTheIntent(t *testing.T) {
 	t.Parallel()
 	for param, want := range map[string]order.ErrorKind{
-		`"customer"`: order.Refused, `"payment_method"`: order.Refused,
-		`"intent"`: order.Misconfigured, `"payment_intent"`: order.Misconfigured,
-		`""`: order.Misconfigured, `null`: order.Misconfigured,
+		`"customer"`: order.KindRefused, `"payment_method"`: order.KindRefused,
+		`"intent"`: order.KindMisconfigured, `"payment_intent"`: order.KindMisconfigured,
+		`""`: order.KindMisconfigured, `null`: order.KindMisconfigured,
 	} {
-		for status, want := range map[int]order.ErrorKind{404: want, 400: order.Refused} {
+		for status, want := range map[int]order.ErrorKind{404: want, 400: order.KindRefused} {
 			res := failure(status, resourceMissing+`,"param":`+param, "")
 			for _, name := range []string{"confirm", "read"} {
 				want := want
 				if name == "read" {
-					want = order.Misconfigured
+					want = order.KindMisconfigured
 				}
 				if _, err := methods(t, responding(t, res))[name](t.Context()); kindOf(t, err) != want {
 					t.Errorf("%s, %d with param %s: got %v, want %s", name, status, param, err, want)

@@ -117,11 +117,11 @@ func TestFaultsOfStripe(t *testing.T) {
 		want order.ErrorKind
 		paid bool
 	}{
-		stripetest.LockTimeout: {order.Unavailable, false},
-		stripetest.KeyInUse:    {order.Unavailable, false},
-		stripetest.Unavailable: {order.Unavailable, false},
-		stripetest.Forbidden:   {order.Misconfigured, false},
-		stripetest.Garbage:     {order.Unknown, true},
+		stripetest.LockTimeout: {order.KindUnavailable, false},
+		stripetest.KeyInUse:    {order.KindUnavailable, false},
+		stripetest.Unavailable: {order.KindUnavailable, false},
+		stripetest.Forbidden:   {order.KindMisconfigured, false},
+		stripetest.Garbage:     {order.KindUnknown, true},
 	}
 	for kind, tt := range tests {
 		t.Run(string(kind), func(t *testing.T) {

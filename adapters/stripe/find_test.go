@@ -57,20 +57,20 @@ func TestAFailedSearchIsNeverAnEmptyResult(t *testing.T) {
 		response response
 		want     order.ErrorKind
 	}{
-		"an unreadable body": {response{200, false, `{"data":`}, order.Unknown},
+		"an unreadable body": {response{200, false, `{"data":`}, order.KindUnknown},
 		"an intent without an id": {
-			response{200, false, `{"data":[{"status":"succeeded"}]}`}, order.Unknown,
+			response{200, false, `{"data":[{"status":"succeeded"}]}`}, order.KindUnknown,
 		},
 		"a missing permission": {
-			failure(403, `"type":"invalid_request_error"`, ""), order.Misconfigured,
+			failure(403, `"type":"invalid_request_error"`, ""), order.KindMisconfigured,
 		},
 		"no search in this country": {
-			failure(400, `"type":"invalid_request_error"`, ""), order.Misconfigured,
+			failure(400, `"type":"invalid_request_error"`, ""), order.KindMisconfigured,
 		},
-		"402 with an intent": {failure(402, cardDeclined, declinedIntent()), order.Misconfigured},
-		"a rate limit":       {failure(429, `"code":"rate_limit"`, ""), order.Unavailable},
-		"a server error":     {failure(500, `"type":"api_error"`, ""), order.Unknown},
-		"204":                {response{204, false, ""}, order.Unknown},
+		"402 with an intent": {failure(402, cardDeclined, declinedIntent()), order.KindMisconfigured},
+		"a rate limit":       {failure(429, `"code":"rate_limit"`, ""), order.KindUnavailable},
+		"a server error":     {failure(500, `"type":"api_error"`, ""), order.KindUnknown},
+		"204":                {response{204, false, ""}, order.KindUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -98,7 +98,7 @@ func TestALiveKeyIsSentToStripeOnly(t *testing.T) {
 			p := stripe.New(stripe.Options{Key: tt.key, BaseURL: tt.base, Transport: transport})
 			for name, call := range methods(t, p) {
 				_, err := call(t.Context())
-				refused := kindOf(t, err) == order.Misconfigured && errors.Is(err, stripe.ErrLiveKey)
+				refused := kindOf(t, err) == order.KindMisconfigured && errors.Is(err, stripe.ErrLiveKey)
 				if want := tt.sent == 0; refused != want {
 					t.Errorf("%s: got %v, want %v: %t", name, err, stripe.ErrLiveKey, want)
 				}

@@ -159,8 +159,8 @@ func TestAMissingPermissionToReadChargesIsMisconfigured(t *testing.T) {
 		},
 	} {
 		got, err := call()
-		if kindOf(t, err) != order.Misconfigured || got != (order.Intent{}) {
-			t.Errorf("%s: got %+v, %v, want %s", name, got, err, order.Misconfigured)
+		if kindOf(t, err) != order.KindMisconfigured || got != (order.Intent{}) {
+			t.Errorf("%s: got %+v, %v, want %s", name, got, err, order.KindMisconfigured)
 			continue
 		}
 		for _, want := range []string{
@@ -185,11 +185,11 @@ func TestA403NamesTheMissingPermission(t *testing.T) {
 		"read":    `(a restricted key needs the permission "PaymentIntents: Read")`,
 	} {
 		_, err := methods(t, responding(t, failure(403, invalidRequest, "")))[name](t.Context())
-		if kindOf(t, err) != order.Misconfigured || !strings.Contains(err.Error(), want) {
+		if kindOf(t, err) != order.KindMisconfigured || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want it misconfigured and %s", name, err, want)
 		}
 		_, err = methods(t, responding(t, failure(401, invalidRequest, "")))[name](t.Context())
-		if kindOf(t, err) != order.Misconfigured || strings.Contains(err.Error(), "permission") {
+		if kindOf(t, err) != order.KindMisconfigured || strings.Contains(err.Error(), "permission") {
 			t.Errorf("%s, 401: got %v, want it misconfigured without a permission", name, err)
 		}
 	}
@@ -219,15 +219,15 @@ func TestTheSecondReadDecides(t *testing.T) {
 			failure: order.Failure{Code: "card_declined", DeclineCode: "insufficient_funds"},
 		},
 		"the charge is not expanded": {
-			second: edited, kind: order.Misconfigured,
+			second: edited, kind: order.KindMisconfigured,
 			text: "read intent pi_3Pretend with its latest charge: latest charge not expanded: got only its id",
 		},
-		"the property cannot be expanded": {second: failure(400, invalidRequest, ""), kind: order.Misconfigured},
-		"a rate limit":                    {second: failure(429, invalidRequest, ""), kind: order.Unavailable},
-		"a server error":                  {second: failure(500, apiError, ""), kind: order.Unknown},
-		"a charge that is not an object":  {second: needsMethod(null, "5"), kind: order.Unknown},
-		"a failure code that is a number": {second: needsMethod(null, `{"failure_code":5}`), kind: order.Unknown},
-		"another intent":                  {second: ok(`{"id":"pi_4","status":"succeeded"}`), kind: order.Unknown},
+		"the property cannot be expanded": {second: failure(400, invalidRequest, ""), kind: order.KindMisconfigured},
+		"a rate limit":                    {second: failure(429, invalidRequest, ""), kind: order.KindUnavailable},
+		"a server error":                  {second: failure(500, apiError, ""), kind: order.KindUnknown},
+		"a charge that is not an object":  {second: needsMethod(null, "5"), kind: order.KindUnknown},
+		"a failure code that is a number": {second: needsMethod(null, `{"failure_code":5}`), kind: order.KindUnknown},
+		"another intent":                  {second: ok(`{"id":"pi_4","status":"succeeded"}`), kind: order.KindUnknown},
 	} {
 		for _, first := range []string{"read", "confirm"} {
 			var sent []string

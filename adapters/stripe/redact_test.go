@@ -55,8 +55,8 @@ func TestErrorsDoNotRepeatTheRequest(t *testing.T) {
 			res := response{400, false, errorWithMessage(t, message)}
 			p := responding(t, res)
 			_, err := p.Prepare(t.Context(), o, key)
-			if kindOf(t, err) != order.Refused {
-				t.Fatalf("%q: got %v, want %s", message, err, order.Refused)
+			if kindOf(t, err) != order.KindRefused {
+				t.Fatalf("%q: got %v, want %s", message, err, order.KindRefused)
 			}
 			shown := strings.Replace(err.Error(), "prepare order ORD-1:", "", 1)
 			for _, secret := range []string{customer, method, key.String(), testKey, string(o.Fingerprint())} {

@@ -43,15 +43,15 @@ func TestConfirmIsRefusedIfTheCustomerOrMethodIsGone(t *testing.T) {
 			}
 			s.Machine(refused.cause)
 			got, err := p.Confirm(t.Context(), intent.ID, order.ConfirmKey(scope, o.ID(), 1))
-			if kindOf(t, err) != order.Refused || got != (order.Intent{}) {
-				t.Errorf("Confirm: got %+v, %v, want %s", got, err, order.Refused)
+			if kindOf(t, err) != order.KindRefused || got != (order.Intent{}) {
+				t.Errorf("Confirm: got %+v, %v, want %s", got, err, order.KindRefused)
 			}
 			if got := codeOf(t, err); got != refused.code {
 				t.Errorf("Confirm: got code %q, want %q", got, refused.code)
 			}
 			got, err = p.Prepare(t.Context(), o, order.PrepareAgainKey(scope, o.ID(), 1))
-			if kindOf(t, err) != order.Refused {
-				t.Errorf("Prepare another: got %+v, %v, want %s", got, err, order.Refused)
+			if kindOf(t, err) != order.KindRefused {
+				t.Errorf("Prepare another: got %+v, %v, want %s", got, err, order.KindRefused)
 			}
 			if got, err := p.Read(t.Context(), intent.ID); err != nil || got.State != order.NeedsConfirmation {
 				t.Errorf("Read: got %+v, %v, want %s", got, err, order.NeedsConfirmation)
@@ -148,9 +148,9 @@ func TestARefusedConfirmationIsRecordedWithStripesCode(t *testing.T) {
 			}
 			want := cmp.Or(refused.code, "unexplained")
 			r, err := store.Load(t.Context(), o.ID())
-			if err != nil || r.Status != order.StatusRefused || r.Failure != want || r.Intent != "pi_000001" {
+			if err != nil || r.Status != order.Refused || r.Failure != want || r.Intent != "pi_000001" {
 				t.Errorf("record: got %q, failure %q, intent %q, %v, want %q, failure %q, intent pi_000001",
-					r.Status, r.Failure, r.Intent, err, order.StatusRefused, want)
+					r.Status, r.Failure, r.Intent, err, order.Refused, want)
 			}
 			if got := ledger(s, o.ID(), stripetest.Charged); len(got) != 0 {
 				t.Errorf("got charges %v, want none", got)

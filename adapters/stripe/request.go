@@ -115,13 +115,13 @@ func (c call) validate() error {
 	named := c.Path != intentsPath && c.Path != searchPath
 	switch {
 	case c.Method != http.MethodGet && c.Key == (order.Key{}):
-		return c.fail(order.Refused, parsed{}, errNoKey)
+		return c.fail(order.KindRefused, parsed{}, errNoKey)
 	case !named || order.ValidReference(string(c.intent)):
 		return nil
 	case c.Method == http.MethodGet:
-		return c.fail(order.Misconfigured, parsed{}, errNotIntentID)
+		return c.fail(order.KindMisconfigured, parsed{}, errNotIntentID)
 	}
-	return c.fail(order.Refused, parsed{}, errNotIntentID)
+	return c.fail(order.KindRefused, parsed{}, errNotIntentID)
 }
 
 // permission is the permission that a restricted key needs for the call, as the Dashboard

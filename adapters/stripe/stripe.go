@@ -184,7 +184,7 @@ func (p *Payments) explain(ctx context.Context, r result, err error) (order.Inte
 	c := readChargeCall(r.ID)
 	r, err = p.do(ctx, c)
 	if err == nil && r.needsCharge {
-		err = c.fail(order.Misconfigured, parsed{}, errNotExpanded)
+		err = c.fail(order.KindMisconfigured, parsed{}, errNotExpanded)
 	}
 	if err != nil {
 		return order.Intent{}, err
@@ -210,11 +210,11 @@ func (p *Payments) send(ctx context.Context, c *call) (Response, error) {
 		return Response{}, err
 	}
 	if p.misconfigured != nil {
-		return Response{}, c.fail(order.Misconfigured, parsed{}, p.misconfigured)
+		return Response{}, c.fail(order.KindMisconfigured, parsed{}, p.misconfigured)
 	}
 	response, err := p.exchange(ctx, c.Request)
 	if err != nil {
-		return Response{}, c.fail(order.Unknown, parsed{}, c.redactNetwork(err))
+		return Response{}, c.fail(order.KindUnknown, parsed{}, c.redactNetwork(err))
 	}
 	return response, nil
 }

@@ -84,12 +84,12 @@ func TestInvalidRequestsAreNotSent(t *testing.T) {
 		},
 	}
 	for name, call := range tests {
-		if got, err := call(); kindOf(t, err) != order.Refused || got != (order.Intent{}) {
-			t.Errorf("%s: got %v, %v, want %s", name, got, err, order.Refused)
+		if got, err := call(); kindOf(t, err) != order.KindRefused || got != (order.Intent{}) {
+			t.Errorf("%s: got %v, %v, want %s", name, got, err, order.KindRefused)
 		}
 	}
-	if got, err := p.Read(ctx, ""); kindOf(t, err) != order.Misconfigured || got != (order.Intent{}) {
-		t.Errorf("a read without an id: got %v, %v, want %s", got, err, order.Misconfigured)
+	if got, err := p.Read(ctx, ""); kindOf(t, err) != order.KindMisconfigured || got != (order.Intent{}) {
+		t.Errorf("a read without an id: got %v, %v, want %s", got, err, order.KindMisconfigured)
 	}
 }
 
@@ -105,27 +105,27 @@ func TestNoResponse(t *testing.T) {
 		want     order.ErrorKind
 		cause    error // that the error wraps; nil: any
 	}{
-		"a refused connection": {newPayments(t, closed.URL, nil), order.Unknown, nil},
-		"an invalid base URL":  {newPayments(t, "http://[::1", nil), order.Misconfigured, nil},
+		"a refused connection": {newPayments(t, closed.URL, nil), order.KindUnknown, nil},
+		"an invalid base URL":  {newPayments(t, "http://[::1", nil), order.KindMisconfigured, nil},
 		"a broken connection": {
-			serving(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), order.Unknown, nil,
+			serving(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), order.KindUnknown, nil,
 		},
 		"a truncated body": {serving(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
 			_, _ = io.WriteString(w, intentJSON("succeeded", null))
-		}), order.Unknown, nil},
+		}), order.KindUnknown, nil},
 		"a response that is not HTTP": {serving(t, func(w http.ResponseWriter, _ *http.Request) {
 			conn, _, _ := http.NewResponseController(w).Hijack()
 			_, _ = io.WriteString(conn, `{"customer":"cus_canary"}`+"\r\n\r\n")
 			_ = conn.Close()
-		}), order.Unknown, nil},
+		}), order.KindUnknown, nil},
 		"a time-out before the headers": {hasty(func(r *http.Request) (*http.Response, error) {
 			<-r.Context().Done()
 			return nil, r.Context().Err()
-		}), order.Unknown, context.DeadlineExceeded},
+		}), order.KindUnknown, context.DeadlineExceeded},
 		"a time-out in the body": {hasty(func(r *http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusOK, Body: endless{r}, Request: r}, nil
-		}), order.Unknown, context.DeadlineExceeded},
+		}), order.KindUnknown, context.DeadlineExceeded},
 	}
 	for name, tt := range tests {
 		for method, call := range methods(t, tt.payments) {
@@ -165,8 +165,8 @@ func TestACanceledCallIsUnknown(t *testing.T) {
 		return nil, r.Context().Err()
 	}))
 	_, err := p.Confirm(ctx, intentID, order.ConfirmKey(scope, "ORD-1", 1))
-	if kindOf(t, err) != order.Unknown || !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want %s that wraps %v", err, order.Unknown, context.Canceled)
+	if kindOf(t, err) != order.KindUnknown || !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %s that wraps %v", err, order.KindUnknown, context.Canceled)
 	}
 }
 
@@ -252,7 +252,7 @@ func TestTheDefaultBaseURLIsStripe(t *testing.T) {
 		}
 		return nil, errors.New("offline")
 	}))
-	if _, err := p.Read(t.Context(), intentID); kindOf(t, err) != order.Unknown {
+	if _, err := p.Read(t.Context(), intentID); kindOf(t, err) != order.KindUnknown {
 		t.Error(err)
 	}
 }

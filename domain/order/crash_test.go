@@ -142,7 +142,7 @@ func TestAFrozenWorkerDoesNotParkASettledOrder(t *testing.T) {
 		if got := w.processElsewhere(); got != want {
 			t.Errorf("the other worker: got %+v, want %+v", got, want)
 		}
-		return &order.PaymentError{Kind: order.KeyReused, Err: ordertest.ErrConnection}
+		return &order.PaymentError{Kind: order.KindKeyReused, Err: ordertest.ErrConnection}
 	}))
 	if got.Verdict != order.Redeliver || got.Reason != order.ReasonClaimLost {
 		t.Errorf("got %s for %s, want %s for %s", got.Verdict, got.Reason, order.Redeliver, order.ReasonClaimLost)

@@ -135,9 +135,9 @@ func TestRecheckAfterOfEachStatus(t *testing.T) {
 func TestReleaseRecordsTheReasonOfTheResult(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[order.ErrorKind]order.Reason{
-		order.Unavailable: order.ReasonUnavailable, order.Unknown: order.ReasonUnknown,
-		order.Replayed: order.ReasonReplayed, order.Misconfigured: order.ReasonMisconfigured,
-		order.KeyReused: order.ReasonKeyReused,
+		order.KindUnavailable: order.ReasonUnavailable, order.KindUnknown: order.ReasonUnknown,
+		order.KindReplayed: order.ReasonReplayed, order.KindMisconfigured: order.ReasonMisconfigured,
+		order.KindKeyReused: order.ReasonKeyReused,
 	} {
 		w := newWorld(t, ordertest.Pays)
 		got := w.deliver(failCall(ordertest.Confirm, &order.PaymentError{Kind: kind, Err: errors.New("no")}))
@@ -156,10 +156,10 @@ func TestAFailureKeepsItsRequestID(t *testing.T) {
 		kind   order.ErrorKind
 		before func(w *world)
 	}{
-		{call: ordertest.Prepare, kind: order.Refused},
-		{call: ordertest.Confirm, kind: order.Unavailable},
-		{call: ordertest.Read, kind: order.Refused, before: func(w *world) { w.crashAfter(ordertest.Bind) }},
-		{call: ordertest.Read, kind: order.Unknown, before: func(w *world) { w.crashAfter(ordertest.Bind) }},
+		{call: ordertest.Prepare, kind: order.KindRefused},
+		{call: ordertest.Confirm, kind: order.KindUnavailable},
+		{call: ordertest.Read, kind: order.KindRefused, before: func(w *world) { w.crashAfter(ordertest.Bind) }},
+		{call: ordertest.Read, kind: order.KindUnknown, before: func(w *world) { w.crashAfter(ordertest.Bind) }},
 	} {
 		w := newWorld(t, ordertest.Pays)
 		if tt.before != nil {

@@ -144,12 +144,12 @@ type ErrorKind string
 
 // The error kinds.
 const (
-	Unavailable   ErrorKind = "unavailable"   // the call had no effect; retry later
-	Unknown       ErrorKind = "unknown"       // money may have moved
-	Replayed      ErrorKind = "replayed"      // the key is spent: it replays a stored failure
-	Misconfigured ErrorKind = "misconfigured" // wrong credentials, account or mode
-	Refused       ErrorKind = "refused"       // the provider will never accept this call
-	KeyReused     ErrorKind = "key_reused"    // the key was used before with other parameters
+	KindUnavailable   ErrorKind = "unavailable"   // the call had no effect; retry later
+	KindUnknown       ErrorKind = "unknown"       // money may have moved
+	KindReplayed      ErrorKind = "replayed"      // the key is spent: it replays a stored failure
+	KindMisconfigured ErrorKind = "misconfigured" // wrong credentials, account or mode
+	KindRefused       ErrorKind = "refused"       // the provider will never accept this call
+	KindKeyReused     ErrorKind = "key_reused"    // the key was used before with other parameters
 )
 
 // PaymentError is a failed call to the provider. It contains no secret and no payment

@@ -17,14 +17,14 @@ func TestErrorsNameTheirDetails(t *testing.T) {
 		`intent pi_1: total is "1.00 USD", want "2.00 USD"`: &order.MismatchError{
 			Intent: "pi_1", Field: "total", Got: "1.00 USD", Want: "2.00 USD",
 		},
-		"refused: no such card":                 &order.PaymentError{Kind: order.Refused, Err: cause},
-		"refused: no such card (request req_1)": &order.PaymentError{Kind: order.Refused, RequestID: "req_1", Err: cause},
+		"refused: no such card":                 &order.PaymentError{Kind: order.KindRefused, Err: cause},
+		"refused: no such card (request req_1)": &order.PaymentError{Kind: order.KindRefused, RequestID: "req_1", Err: cause},
 	} {
 		if got := err.Error(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	if !errors.Is(&order.PaymentError{Kind: order.Unknown, Err: cause}, cause) {
+	if !errors.Is(&order.PaymentError{Kind: order.KindUnknown, Err: cause}, cause) {
 		t.Error("got a PaymentError that does not wrap its cause, want one that does")
 	}
 }

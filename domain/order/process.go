@@ -64,8 +64,8 @@ func (p *Processor) Process(ctx context.Context, o Order, sent time.Time, l Leas
 func (p *Processor) giveUp(ctx context.Context, c Claim, r Result) Result {
 	var err error
 	if r.Status = Open; r.Reason == ReasonRefused {
-		r.Status = StatusRefused
-		refusal := Outcome{Status: StatusRefused, Intent: c.Intent, Failure: codeOf(r.Err)}
+		r.Status = Refused
+		refusal := Outcome{Status: Refused, Intent: c.Intent, Failure: codeOf(r.Err)}
 		err = p.Claims.Finish(ctx, c, refusal, p.Now())
 	} else {
 		err = p.Claims.Release(ctx, c, r.Reason, p.Now())
@@ -153,7 +153,7 @@ func (p *Processor) findOrPrepare(ctx context.Context, c Claim) (Intent, error) 
 // may be about to charge, an order that the store lost.
 func (p *Processor) prepare(ctx context.Context, c Claim) (Intent, error) {
 	intent, err := p.prepareUnder(ctx, c, PrepareKey(p.Scope, c.Order.ID()))
-	if kindOf(err) == Replayed {
+	if kindOf(err) == KindReplayed {
 		return p.prepareUnder(ctx, c, PrepareAgainKey(p.Scope, c.Order.ID(), c.Attempt))
 	}
 	return intent, err
@@ -164,7 +164,7 @@ var errCanceledUnbound = errors.New("the prepared intent was canceled before it 
 func (p *Processor) prepareUnder(ctx context.Context, c Claim, k Key) (Intent, error) {
 	intent, err := p.verifiedTwice(c, func() (Intent, error) { return p.Payments.Prepare(ctx, c.Order, k) })
 	if err == nil && intent.State == IntentCanceled {
-		return Intent{}, &PaymentError{Kind: Replayed, Err: errCanceledUnbound}
+		return Intent{}, &PaymentError{Kind: KindReplayed, Err: errCanceledUnbound}
 	}
 	return intent, err
 }
@@ -181,7 +181,7 @@ func (p *Processor) read(ctx context.Context, c Claim) (Intent, error) {
 // refuses an intent that another attempt has settled meanwhile.
 func (p *Processor) confirm(ctx context.Context, c Claim) (Intent, error) {
 	intent, err := p.verified(c)(p.Payments.Confirm(ctx, c.Intent, ConfirmKey(p.Scope, c.Order.ID(), c.Attempt)))
-	refused := kindOf(err) == Refused
+	refused := kindOf(err) == KindRefused
 	if !refused && !isMismatch(err) {
 		return intent, err
 	}
@@ -226,10 +226,10 @@ func isMismatch(err error) bool {
 // is not at fault.
 func asMisconfigured(err error) error {
 	e, ok := errors.AsType[*PaymentError](err)
-	if !ok || e.Kind != Refused && e.Kind != KeyReused {
+	if !ok || e.Kind != KindRefused && e.Kind != KindKeyReused {
 		return err
 	}
-	return &PaymentError{Kind: Misconfigured, Code: e.Code, RequestID: e.RequestID, Err: e.Err}
+	return &PaymentError{Kind: KindMisconfigured, Code: e.Code, RequestID: e.RequestID, Err: e.Err}
 }
 
 // asPaymentError treats an error that is not a *PaymentError as Unknown: money may have
@@ -238,7 +238,7 @@ func asPaymentError(err error) error {
 	if kindOf(err) != "" {
 		return err
 	}
-	return &PaymentError{Kind: Unknown, Err: err}
+	return &PaymentError{Kind: KindUnknown, Err: err}
 }
 
 // codeOf returns the provider's code of an error, or "unexplained" if there is none.

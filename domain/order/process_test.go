@@ -581,7 +581,7 @@ func paymentCases() []processCase {
 			name: "an unknown card is refused and parked",
 			card: ordertest.DoesNotExist,
 			want: order.Result{
-				Verdict: order.Park, Reason: order.ReasonRefused, Status: order.StatusRefused,
+				Verdict: order.Park, Reason: order.ReasonRefused, Status: order.Refused,
 				Attempt: 1, RequestID: "req_1",
 			},
 			calls: "begin prepare finish",
@@ -598,7 +598,7 @@ func paymentCases() []processCase {
 			name:  "a refused confirm of an unconfirmed intent is parked",
 			fault: always(failCall(ordertest.Confirm, refused())),
 			want: order.Result{
-				Verdict: order.Park, Reason: order.ReasonRefused, Status: order.StatusRefused, Attempt: 1, Intent: "pi_1",
+				Verdict: order.Park, Reason: order.ReasonRefused, Status: order.Refused, Attempt: 1, Intent: "pi_1",
 			},
 			calls: "begin prepare bind confirm read finish",
 		},
@@ -644,7 +644,7 @@ func paymentCases() []processCase {
 	}
 }
 
-func refused() error { return &order.PaymentError{Kind: order.Refused, Err: errors.New("no")} }
+func refused() error { return &order.PaymentError{Kind: order.KindRefused, Err: errors.New("no")} }
 
 // takeover is r of a second attempt that found a bound intent.
 func takeover(r order.Result) order.Result {
@@ -711,7 +711,7 @@ func TestAnOrderIsParkedOnlyIfItWasReleased(t *testing.T) {
 			if got, want := w.final(w.redeliver(noFault)), settled(order.Paid); got != want {
 				w.Errorf("the other worker: got %+v, want %+v", got, want)
 			}
-			return &order.PaymentError{Kind: order.KeyReused, Err: errors.New("too late")}
+			return &order.PaymentError{Kind: order.KindKeyReused, Err: errors.New("too late")}
 		})
 	}
 	for name, tt := range map[string]struct {

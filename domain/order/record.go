@@ -86,7 +86,7 @@ func LoadRecord(r Record) (Record, error) {
 		err = fmt.Errorf("%w: attempt %d, seq %d", ErrCorrupt, r.Attempt, r.Seq)
 	case r.Fingerprint == "":
 		err = fmt.Errorf("%w: missing fingerprint", ErrCorrupt)
-	case r.Status != Open && r.Status != StatusRefused && r.Intent == "":
+	case r.Status != Open && r.Status != Refused && r.Intent == "":
 		err = fmt.Errorf("%w: status %s without an intent", ErrCorrupt, r.Status)
 	}
 	if err != nil {
@@ -106,7 +106,7 @@ func CheckClaim(r Record, o Order, l Lease) error {
 		return ErrUnknownVersion
 	case !same:
 		return ErrConflict
-	case r.Status != Open && r.Status != StatusRefused:
+	case r.Status != Open && r.Status != Refused:
 		return &SettledError{Record: r}
 	case r.Owner == l.Owner:
 		return nil
@@ -120,7 +120,7 @@ func CheckClaim(r Record, o Order, l Lease) error {
 // event of that transition.
 func Reopened(r Record, l Lease) Record {
 	r.Seq++
-	e := Event{Seq: r.Seq, From: StatusRefused, To: Open, Intent: r.Intent, At: l.From}
+	e := Event{Seq: r.Seq, From: Refused, To: Open, Intent: r.Intent, At: l.From}
 	r.Events = append(slices.Clip(r.Events), e)
 	r.Status, r.Failure = Open, ""
 	return r

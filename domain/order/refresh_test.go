@@ -87,7 +87,7 @@ func TestRefreshChangesNothingOnAnError(t *testing.T) {
 			return errors.Is(err, order.ErrNoIntent)
 		}},
 		{"the provider does not know the intent", func(w *world) { w.bind("pi_gone") }, func(err error) bool {
-			return errors.As(err, &misconfigured) && misconfigured.Kind == order.Misconfigured
+			return errors.As(err, &misconfigured) && misconfigured.Kind == order.KindMisconfigured
 		}},
 		{"the intent belongs to another order", func(w *world) {
 			w.bind(w.prepare(w.differentContent(), w.prepareKey()))

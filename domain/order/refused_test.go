@@ -12,7 +12,7 @@ import (
 
 // unknownMethod returns the error of a provider that does not know the payment method.
 func unknownMethod() error {
-	return &order.PaymentError{Kind: order.Refused, Code: "resource_missing", Err: ordertest.ErrConnection}
+	return &order.PaymentError{Kind: order.KindRefused, Code: "resource_missing", Err: ordertest.ErrConnection}
 }
 
 func TestARefusedOrderIsRecordedAndChargedAfterARedrive(t *testing.T) {
@@ -22,11 +22,11 @@ func TestARefusedOrderIsRecordedAndChargedAfterARedrive(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, ordertest.Pays)
 			got := w.deliver(failCall(refuses, unknownMethod()))
-			if got.Verdict != order.Park || got.Reason != order.ReasonRefused || got.Status != order.StatusRefused {
+			if got.Verdict != order.Park || got.Reason != order.ReasonRefused || got.Status != order.Refused {
 				t.Errorf("got %+v, want it parked as refused", got)
 			}
 			r := w.record()
-			if r.Status != order.StatusRefused || r.Failure != "resource_missing" || r.Owner != "" ||
+			if r.Status != order.Refused || r.Failure != "resource_missing" || r.Owner != "" ||
 				!r.DueAt.IsZero() {
 				t.Errorf("got record %+v, want status refused, failure resource_missing, no owner and no due time", r)
 			}
@@ -40,7 +40,7 @@ func TestARefusedOrderIsRecordedAndChargedAfterARedrive(t *testing.T) {
 				changes = append(changes, [2]order.Status{e.From, e.To})
 			}
 			want := [][2]order.Status{
-				{order.Open, order.StatusRefused}, {order.StatusRefused, order.Open}, {order.Open, order.Paid},
+				{order.Open, order.Refused}, {order.Refused, order.Open}, {order.Open, order.Paid},
 			}
 			if diff := cmp.Diff(want, changes); diff != "" {
 				t.Errorf("events (-want +got):\n%s", diff)

@@ -119,17 +119,17 @@ func resultOf(err error) Result {
 
 func resultOfPayment(kind ErrorKind) Result {
 	switch kind {
-	case Unavailable:
+	case KindUnavailable:
 		return Result{Verdict: Redeliver, Reason: ReasonUnavailable, Transient: true}
-	case Unknown:
+	case KindUnknown:
 		return Result{Verdict: Redeliver, Reason: ReasonUnknown, Transient: true}
-	case Replayed:
+	case KindReplayed:
 		return Result{Verdict: Redeliver, Reason: ReasonReplayed, Transient: true}
-	case Misconfigured:
+	case KindMisconfigured:
 		return Result{Verdict: Redeliver, Reason: ReasonMisconfigured, Transient: true}
-	case Refused:
+	case KindRefused:
 		return Result{Verdict: Park, Reason: ReasonRefused}
-	case KeyReused:
+	case KindKeyReused:
 		return Result{Verdict: Park, Reason: ReasonKeyReused}
 	}
 	return Result{Verdict: Redeliver, Reason: ReasonUnknown, Transient: true}

@@ -18,12 +18,12 @@ const (
 	Canceled       Status = "canceled"        // the intent was canceled at the provider
 	ActionRequired Status = "action_required" // the customer must authenticate: neither declined nor paid
 	Pending        Status = "pending"         // the bank needs days
-	StatusRefused  Status = "refused"         // the provider does not accept the order; a redrive retries it
+	Refused  Status = "refused"         // the provider does not accept the order; a redrive retries it
 )
 
 // Statuses returns every status.
 func Statuses() []Status {
-	return []Status{Open, Paid, Declined, Canceled, ActionRequired, Pending, StatusRefused}
+	return []Status{Open, Paid, Declined, Canceled, ActionRequired, Pending, Refused}
 }
 
 // ParseStatus returns the status that a record holds, or ErrUnknownVersion.
@@ -40,8 +40,8 @@ func ParseStatus(s string) (Status, error) {
 func (s Status) Next() []Status {
 	switch s {
 	case Open:
-		return []Status{Paid, Declined, Canceled, ActionRequired, Pending, StatusRefused}
-	case StatusRefused: // a bound intent may still get any outcome
+		return []Status{Paid, Declined, Canceled, ActionRequired, Pending, Refused}
+	case Refused: // a bound intent may still get any outcome
 		return []Status{Open, Paid, Declined, Canceled, ActionRequired, Pending}
 	case ActionRequired:
 		return []Status{Paid, Declined, Canceled}
@@ -82,7 +82,7 @@ func (s Status) RecheckAfter() (after time.Duration, waits bool) {
 		return time.Hour, true
 	case ActionRequired:
 		return 24 * time.Hour, true
-	case Paid, Declined, Canceled, StatusRefused:
+	case Paid, Declined, Canceled, Refused:
 		return 0, false
 	}
 	return 0, false

@@ -71,7 +71,7 @@ func (b *Bank) Prepare(ctx context.Context, o order.Order, k order.Key) (order.I
 	request := fmt.Sprint("prepare ", o.Total(), o.Payment(), o.Fingerprint())
 	return b.call(ctx, Prepare, k, request, func() (order.Intent, order.ErrorKind) {
 		if !strings.HasPrefix(o.Payment().Method, "pm_card") {
-			return order.Intent{}, order.Refused
+			return order.Intent{}, order.KindRefused
 		}
 		if b.intents == nil {
 			b.intents = map[order.IntentID]*account{}
@@ -92,9 +92,9 @@ func (b *Bank) Confirm(ctx context.Context, id order.IntentID, k order.Key) (ord
 		a, known := b.intents[id]
 		switch {
 		case !order.ValidReference(string(id)):
-			return order.Intent{}, order.Refused // not an intent id
+			return order.Intent{}, order.KindRefused // not an intent id
 		case !known:
-			return order.Intent{}, order.Misconfigured
+			return order.Intent{}, order.KindMisconfigured
 		}
 		if a.State == order.NeedsConfirmation {
 			a.charge()
@@ -126,7 +126,7 @@ func (b *Bank) Read(ctx context.Context, id order.IntentID) (order.Intent, error
 	return b.call(ctx, Read, order.Key{}, "", func() (order.Intent, order.ErrorKind) {
 		a, known := b.intents[id]
 		if !known {
-			return order.Intent{}, order.Misconfigured
+			return order.Intent{}, order.KindMisconfigured
 		}
 		return a.Intent, ""
 	})
@@ -159,13 +159,13 @@ func (b *Bank) call(
 	defer b.mu.Unlock()
 	fault := b.nextFault(c)
 	if ctx.Err() != nil || fault == LosesRequest {
-		return order.Intent{}, &order.PaymentError{Kind: order.Unknown, Err: errNoResponse}
+		return order.Intent{}, &order.PaymentError{Kind: order.KindUnknown, Err: errNoResponse}
 	}
 	b.requests++
 	i, kind := b.respond(fault, k, request, effect)
 	switch {
 	case fault == LosesResponse:
-		return order.Intent{}, &order.PaymentError{Kind: order.Unknown, Err: errNoResponse}
+		return order.Intent{}, &order.PaymentError{Kind: order.KindUnknown, Err: errNoResponse}
 	case kind != "":
 		id := fmt.Sprintf("req_%d", b.requests)
 		return order.Intent{}, &order.PaymentError{Kind: kind, RequestID: id, Err: errRejected}
@@ -189,13 +189,13 @@ func (b *Bank) respond(
 	r, used := b.keys[k]
 	switch {
 	case fault == ReturnsUnavailable:
-		return order.Intent{}, order.Unavailable
+		return order.Intent{}, order.KindUnavailable
 	case fault == ReturnsMisconfigured:
-		return order.Intent{}, order.Misconfigured
+		return order.Intent{}, order.KindMisconfigured
 	case used && r.request != request:
-		return order.Intent{}, order.KeyReused
+		return order.Intent{}, order.KindKeyReused
 	case used && r.failed:
-		return order.Intent{}, order.Replayed
+		return order.Intent{}, order.KindReplayed
 	case used:
 		return b.intents[r.intent.ID].Intent, ""
 	}
@@ -208,7 +208,7 @@ func (b *Bank) respond(
 	}
 	b.store(k, r)
 	if r.failed {
-		return order.Intent{}, order.Unknown
+		return order.Intent{}, order.KindUnknown
 	}
 	return r.intent, ""
 }

@@ -271,12 +271,12 @@ func brokenPrepares() []bankBug {
 			"prepare with different content under one key is KeyReused",
 			"it is rejected",
 			ordertest.Prepare,
-			replaceKind(order.KeyReused, order.Refused),
+			replaceKind(order.KindKeyReused, order.KindRefused),
 		},
 		{
 			"prepare with different content under one key is KeyReused",
 			"a prepare key can confirm", ordertest.Confirm,
-			replaceKind(order.KeyReused, order.Replayed),
+			replaceKind(order.KindKeyReused, order.KindReplayed),
 		},
 		{
 			"prepare with different content under one key is KeyReused",
@@ -293,7 +293,7 @@ func brokenPrepares() []bankBug {
 			"prepare with an unknown card is Refused",
 			"it is Unknown",
 			ordertest.Prepare,
-			replaceKind(order.Refused, order.Unknown),
+			replaceKind(order.KindRefused, order.KindUnknown),
 		},
 		{
 			"prepare with an unknown card is Refused", "the error contains the card", ordertest.Prepare,
@@ -314,7 +314,7 @@ func brokenPrepares() []bankBug {
 			"the second one is Refused", ordertest.Prepare,
 			func(b *brokenBank, c *bankCall) (order.Intent, error) {
 				if b.calls > 1 {
-					return order.Intent{}, &order.PaymentError{Kind: order.Refused}
+					return order.Intent{}, &order.PaymentError{Kind: order.KindRefused}
 				}
 				return c.pass()
 			},
@@ -345,7 +345,7 @@ func brokenConfirms() []bankBug {
 		},
 		{once, "confirm of a charged intent is Refused", ordertest.Confirm, func(b *brokenBank, c *bankCall) (order.Intent, error) {
 			if before, _ := b.Bank.Read(c.ctx, c.id); before.State == order.Succeeded {
-				return order.Intent{}, &order.PaymentError{Kind: order.Refused}
+				return order.Intent{}, &order.PaymentError{Kind: order.KindRefused}
 			}
 			return c.pass()
 		}},
@@ -364,7 +364,7 @@ func brokenConfirms() []bankBug {
 		{decline, "a decline is an error", ordertest.Confirm, func(_ *brokenBank, c *bankCall) (order.Intent, error) {
 			i, err := c.pass()
 			if i.State == order.NeedsMethod {
-				return order.Intent{}, &order.PaymentError{Kind: order.Refused}
+				return order.Intent{}, &order.PaymentError{Kind: order.KindRefused}
 			}
 			return i, err
 		}},
@@ -457,11 +457,11 @@ func brokenFailures() []bankBug {
 	}
 	unconfirmed := changeResponse(func(i *order.Intent) { i.State = order.NeedsConfirmation })
 	return []bankBug{
-		{unknown, "confirm is Refused", ordertest.Confirm, replaceKind(order.Misconfigured, order.Refused)},
-		{unknown, "read is Refused", ordertest.Read, replaceKind(order.Misconfigured, order.Refused)},
+		{unknown, "confirm is Refused", ordertest.Confirm, replaceKind(order.KindMisconfigured, order.KindRefused)},
+		{unknown, "read is Refused", ordertest.Read, replaceKind(order.KindMisconfigured, order.KindRefused)},
 		{
 			"confirm of an invalid intent id is Refused", "it is Misconfigured", ordertest.Confirm,
-			replaceKind(order.Refused, order.Misconfigured),
+			replaceKind(order.KindRefused, order.KindMisconfigured),
 		},
 		{request, "a lost call has a request id", ordertest.Confirm, setRequestID("req_1")},
 		{request, "confirm has none", ordertest.Confirm, setRequestID("")},
@@ -469,38 +469,38 @@ func brokenFailures() []bankBug {
 		{request, "read has none", ordertest.Read, setRequestID("")},
 		{unavailable, "the call had an effect", ordertest.Confirm, func(_ *brokenBank, c *bankCall) (order.Intent, error) {
 			i, err := c.pass()
-			if e, ok := errors.AsType[*order.PaymentError](err); ok && e.Kind == order.Unavailable {
+			if e, ok := errors.AsType[*order.PaymentError](err); ok && e.Kind == order.KindUnavailable {
 				_, _ = c.pass()
 			}
 			return i, err
 		}},
-		{unavailable, "it is Unknown", ordertest.Confirm, replaceKind(order.Unavailable, order.Unknown)},
+		{unavailable, "it is Unknown", ordertest.Confirm, replaceKind(order.KindUnavailable, order.KindUnknown)},
 		{
 			unavailable,
 			"a lost read is Misconfigured",
 			ordertest.Read,
-			replaceKind(order.Unknown, order.Misconfigured),
+			replaceKind(order.KindUnknown, order.KindMisconfigured),
 		},
-		{lost, "it is Unavailable", ordertest.Confirm, replaceKind(order.Unknown, order.Unavailable)},
+		{lost, "it is Unavailable", ordertest.Confirm, replaceKind(order.KindUnknown, order.KindUnavailable)},
 		{lost, "each confirm charges", ordertest.Confirm, repeatEffect(order.Succeeded)},
 		{
 			"read shows a charge whose response was lost",
 			"read returns it as unconfirmed", ordertest.Read, unconfirmed,
 		},
-		{stored, "it is Unknown again", ordertest.Confirm, replaceKind(order.Replayed, order.Unknown)},
+		{stored, "it is Unknown again", ordertest.Confirm, replaceKind(order.KindReplayed, order.KindUnknown)},
 		{stored, "it is replayed under every key", ordertest.Prepare, func(b *brokenBank, c *bankCall) (order.Intent, error) {
 			i, err := c.pass()
 			if b.calls > 2 {
-				return order.Intent{}, &order.PaymentError{Kind: order.Replayed}
+				return order.Intent{}, &order.PaymentError{Kind: order.KindReplayed}
 			}
 			return i, err
 		}},
-		{hides, "it is Unavailable", ordertest.Confirm, replaceKind(order.Replayed, order.Unavailable)},
+		{hides, "it is Unavailable", ordertest.Confirm, replaceKind(order.KindReplayed, order.KindUnavailable)},
 		{hides, "read returns it as unconfirmed", ordertest.Read, unconfirmed},
 		{canceled, "prepare ignores it", ordertest.Prepare, ignoreContext},
 		{canceled, "confirm ignores it", ordertest.Confirm, ignoreContext},
 		{canceled, "read ignores it", ordertest.Read, ignoreContext},
-		{canceled, "it is Unavailable", ordertest.Confirm, replaceKind("", order.Unavailable)},
+		{canceled, "it is Unavailable", ordertest.Confirm, replaceKind("", order.KindUnavailable)},
 	}
 }
 

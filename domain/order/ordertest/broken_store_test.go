@@ -482,7 +482,7 @@ func brokenRefused() []storeBug {
 		},
 		{
 			"begin reopens a refused order and adds an event", "it stays settled", ordertest.Begin,
-			returnIf(func(c *call) bool { return c.row().Status == order.StatusRefused }, &order.SettledError{}),
+			returnIf(func(c *call) bool { return c.row().Status == order.Refused }, &order.SettledError{}),
 		},
 		{
 			"begin reopens a refused order and adds an event", "it stays parked", ordertest.Begin,
@@ -506,7 +506,7 @@ func brokenRefused() []storeBug {
 		},
 		{
 			"settle of a refused order records a late payment", "no status follows refused", settle,
-			returnIf(func(c *call) bool { return c.record.Status == order.StatusRefused }, order.ErrStale),
+			returnIf(func(c *call) bool { return c.record.Status == order.Refused }, order.ErrStale),
 		},
 		{
 			"begin and load of a corrupt record return ErrCorrupt", "begin ignores it", ordertest.Begin,

@@ -34,7 +34,7 @@ func (m *Memory) Begin(_ context.Context, o order.Order, l order.Lease) (order.C
 		return order.Claim{}, err
 	}
 	if r.Owner != l.Owner { // equal: a retry, because the response to the first call was lost
-		if r.Status == order.StatusRefused {
+		if r.Status == order.Refused {
 			r = order.Reopened(r, l)
 		}
 		r.CustomerID = o.CustomerID() // a recreated record has none
@@ -69,7 +69,7 @@ func (m *Memory) Finish(_ context.Context, c order.Claim, o order.Outcome, at ti
 	switch {
 	case hasOutcome(m.rows[c.Order.ID()], o):
 		return nil
-	case !held || r.Intent != o.Intent || o.Intent == "" && o.Status != order.StatusRefused:
+	case !held || r.Intent != o.Intent || o.Intent == "" && o.Status != order.Refused:
 		return order.ErrClaimLost
 	}
 	m.put(settled(r, o, at), at)
@@ -144,7 +144,7 @@ func (m *Memory) Park(_ context.Context, o order.Order, why order.Reason, at tim
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, known := m.rows[o.ID()]
-	waits := r.Status == order.Open || r.Status == order.StatusRefused
+	waits := r.Status == order.Open || r.Status == order.Refused
 	if !known || !waits || r.Fingerprint != o.Fingerprint() {
 		return nil
 	}

@@ -51,15 +51,15 @@ func (x paymentsTest) prepareForgotten() {
 
 func (x paymentsTest) prepareDifferentContent() {
 	id := x.mustPrepare()
-	x.wantFailure(order.KeyReused)(x.Payments.Prepare(x.Context(), differentContent(x.order), x.firstKey()))
+	x.wantFailure(order.KindKeyReused)(x.Payments.Prepare(x.Context(), differentContent(x.order), x.firstKey()))
 	x.wantIntent(order.NeedsConfirmation)(x.read(id))
-	x.wantFailure(order.KeyReused)(x.Payments.Confirm(x.Context(), id, x.firstKey()))
+	x.wantFailure(order.KindKeyReused)(x.Payments.Confirm(x.Context(), id, x.firstKey()))
 	x.wantCharges(0)
 }
 
 func (x paymentsTest) prepareUnknownCard() {
 	x = x.withCard(DoesNotExist)
-	x.wantFailure(order.Refused)(x.Payments.Prepare(x.Context(), x.order, x.firstKey()))
+	x.wantFailure(order.KindRefused)(x.Payments.Prepare(x.Context(), x.order, x.firstKey()))
 	x.wantCharges(0)
 }
 
@@ -81,7 +81,7 @@ func (x paymentsTest) prepareRace() {
 func (x paymentsTest) succeeded(err error) bool {
 	x.Helper()
 	if err != nil {
-		x.wantFailure(order.Unavailable)(order.Intent{}, err)
+		x.wantFailure(order.KindUnavailable)(order.Intent{}, err)
 	}
 	return err == nil
 }
@@ -207,7 +207,7 @@ func (x paymentsTest) intentsAreIndependent() {
 	other := x.withCard(Declines)
 	mine, theirs := x.mustPrepare(), other.mustPrepare()
 	x.wantIntent(order.Succeeded)(x.confirm(mine, 1))
-	other.wantFailure(order.KeyReused)(x.Payments.Confirm(x.Context(), theirs, x.key(1)))
+	other.wantFailure(order.KindKeyReused)(x.Payments.Confirm(x.Context(), theirs, x.key(1)))
 	other.wantOutcome(order.Declined)(other.confirm(theirs, 1))
 	x.wantCharges(1)
 	other.wantCharges(0)
@@ -276,8 +276,8 @@ func (x paymentsTest) findFails() {
 	x.mustPrepare()
 	x.CatchUp()
 	for fault, want := range map[Fault]order.ErrorKind{
-		ReturnsUnavailable: order.Unavailable, ReturnsMisconfigured: order.Misconfigured,
-		LosesRequest: order.Unknown, LosesResponse: order.Unknown,
+		ReturnsUnavailable: order.KindUnavailable, ReturnsMisconfigured: order.KindMisconfigured,
+		LosesRequest: order.KindUnknown, LosesResponse: order.KindUnknown,
 	} {
 		x.Fail(Find, fault)
 		found, err := x.find()
@@ -303,13 +303,13 @@ func failurePromises() []paymentPromise {
 }
 
 func (x paymentsTest) unknownIntent() {
-	x.wantFailure(order.Misconfigured)(x.read("pi_unknown"))
-	x.wantFailure(order.Misconfigured)(x.confirm("pi_unknown", 1))
+	x.wantFailure(order.KindMisconfigured)(x.read("pi_unknown"))
+	x.wantFailure(order.KindMisconfigured)(x.confirm("pi_unknown", 1))
 }
 
 func (x paymentsTest) invalidIntentID() {
 	for _, id := range []order.IntentID{"", "pi 1", "pi_1/cancel"} {
-		x.wantFailure(order.Refused)(x.confirm(id, 1))
+		x.wantFailure(order.KindRefused)(x.confirm(id, 1))
 	}
 }
 
@@ -348,8 +348,8 @@ func (x paymentsTest) wantRequestID(err error, want bool) {
 
 func (x paymentsTest) unavailableCall() {
 	for fault, want := range map[Fault]order.ErrorKind{
-		ReturnsUnavailable: order.Unavailable, ReturnsMisconfigured: order.Misconfigured,
-		LosesRequest: order.Unknown,
+		ReturnsUnavailable: order.KindUnavailable, ReturnsMisconfigured: order.KindMisconfigured,
+		LosesRequest: order.KindUnknown,
 	} {
 		x := x.withOrder(string(fault), Pays)
 		x.Fail(Prepare, fault)
@@ -368,12 +368,12 @@ func (x paymentsTest) unavailableCall() {
 
 func (x paymentsTest) lostResponse() {
 	x.Fail(Prepare, LosesResponse)
-	x.wantFailure(order.Unknown)(x.Payments.Prepare(x.Context(), x.order, x.firstKey()))
+	x.wantFailure(order.KindUnknown)(x.Payments.Prepare(x.Context(), x.order, x.firstKey()))
 	id := x.mustPrepare()
 	x.Fail(Confirm, LosesResponse)
-	x.wantFailure(order.Unknown)(x.confirm(id, 1))
+	x.wantFailure(order.KindUnknown)(x.confirm(id, 1))
 	x.Fail(Read, LosesResponse)
-	x.wantFailure(order.Unknown)(x.read(id))
+	x.wantFailure(order.KindUnknown)(x.read(id))
 	x.wantIntent(order.Succeeded)(x.confirm(id, 1))
 	x.wantCharges(1)
 }
@@ -381,7 +381,7 @@ func (x paymentsTest) lostResponse() {
 func (x paymentsTest) lostConfirm() {
 	id := x.mustPrepare()
 	x.Fail(Confirm, LosesResponse)
-	x.wantFailure(order.Unknown)(x.confirm(id, 1))
+	x.wantFailure(order.KindUnknown)(x.confirm(id, 1))
 	x.ForgetKeys()
 	x.wantIntent(order.Succeeded)(x.read(id))
 	x.wantIntent(order.Succeeded)(x.confirm(id, 2))
@@ -391,12 +391,12 @@ func (x paymentsTest) lostConfirm() {
 func (x paymentsTest) storedFailure() {
 	again := order.PrepareAgainKey(x.Scope, x.order.ID(), 1)
 	x.Fail(Prepare, StoresFailure)
-	x.wantFailure(order.Unknown)(x.Payments.Prepare(x.Context(), x.order, x.firstKey()))
-	x.wantFailure(order.Replayed)(x.Payments.Prepare(x.Context(), x.order, x.firstKey()))
+	x.wantFailure(order.KindUnknown)(x.Payments.Prepare(x.Context(), x.order, x.firstKey()))
+	x.wantFailure(order.KindReplayed)(x.Payments.Prepare(x.Context(), x.order, x.firstKey()))
 	id := x.wantIntent(order.NeedsConfirmation)(x.Payments.Prepare(x.Context(), x.order, again)).ID
 	x.Fail(Confirm, StoresFailure)
-	x.wantFailure(order.Unknown)(x.confirm(id, 1))
-	x.wantFailure(order.Replayed)(x.confirm(id, 1))
+	x.wantFailure(order.KindUnknown)(x.confirm(id, 1))
+	x.wantFailure(order.KindReplayed)(x.confirm(id, 1))
 	x.wantCharges(0)
 	x.wantIntent(order.NeedsConfirmation)(x.read(id))
 	x.wantIntent(order.Succeeded)(x.confirm(id, 2))
@@ -406,18 +406,18 @@ func (x paymentsTest) storedFailure() {
 func (x paymentsTest) storedFailureHidesCharge() {
 	id := x.mustPrepare()
 	x.Fail(Confirm, StoresFailureAfterEffect)
-	x.wantFailure(order.Unknown)(x.confirm(id, 1))
-	x.wantFailure(order.Replayed)(x.confirm(id, 1))
+	x.wantFailure(order.KindUnknown)(x.confirm(id, 1))
+	x.wantFailure(order.KindReplayed)(x.confirm(id, 1))
 	x.wantIntent(order.Succeeded)(x.read(id))
 	x.wantIntent(order.Succeeded)(x.confirm(id, 2))
 	x.wantCharges(1)
 }
 
 func (x paymentsTest) canceledContext() {
-	x.wantFailure(order.Unknown)(x.Payments.Prepare(x.canceled(), x.order, x.firstKey()))
+	x.wantFailure(order.KindUnknown)(x.Payments.Prepare(x.canceled(), x.order, x.firstKey()))
 	id := x.mustPrepare()
-	x.wantFailure(order.Unknown)(x.Payments.Confirm(x.canceled(), id, x.key(1)))
-	x.wantFailure(order.Unknown)(x.Payments.Read(x.canceled(), id))
+	x.wantFailure(order.KindUnknown)(x.Payments.Confirm(x.canceled(), id, x.key(1)))
+	x.wantFailure(order.KindUnknown)(x.Payments.Read(x.canceled(), id))
 	x.wantIntent(order.Succeeded)(x.confirm(id, 2))
 	x.wantCharges(1)
 }

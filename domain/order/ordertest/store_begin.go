@@ -139,7 +139,7 @@ func (x storeTest) beginDifferentContent() {
 
 func (x storeTest) beginSettled() {
 	for _, s := range order.Open.Next() {
-		if s == order.StatusRefused {
+		if s == order.Refused {
 			continue
 		}
 		x := x.with(Order(x.order.ID() + order.ID(s)))
@@ -164,7 +164,7 @@ func (x storeTest) wantSettled(s order.Status, l order.Lease) {
 
 func (x storeTest) beginRefused() {
 	first := x.mustBegin(lease("first", at(0)))
-	refused := order.Outcome{Status: order.StatusRefused, Failure: "resource_missing"}
+	refused := order.Outcome{Status: order.Refused, Failure: "resource_missing"}
 	x.must(x.Finish(x.Context(), first, refused, at(time.Second)))
 	x.must(x.Park(x.Context(), x.order, order.ReasonRefused, at(2*time.Second)))
 	x.wantUnchanged(func() {
@@ -175,12 +175,12 @@ func (x storeTest) beginRefused() {
 }
 
 func (x storeTest) beginRefusedWithIntent() {
-	x.mustFinish(order.StatusRefused)
+	x.mustFinish(order.Refused)
 	c := x.mustReopen("second", 1, at(time.Minute))
 	if c.Intent != "pi_1" {
 		x.Errorf("got intent %q, want pi_1", c.Intent)
 	}
-	x.must(x.Finish(x.Context(), c, outcome(order.StatusRefused, "pi_1"), at(2*time.Minute)))
+	x.must(x.Finish(x.Context(), c, outcome(order.Refused, "pi_1"), at(2*time.Minute)))
 	again := x.mustReopen("third", 3, at(time.Hour))
 	x.must(x.Finish(x.Context(), again, outcome(order.Paid, "pi_1"), at(2*time.Hour)))
 }
@@ -194,7 +194,7 @@ func (x storeTest) mustReopen(owner string, seq int, now time.Time) order.Claim 
 		x.Errorf("got claim %+v, want attempt %d for %q", c, want.Attempt+1, owner)
 	}
 	want.Events = append(want.Events, order.Event{
-		Seq: seq + 1, From: order.StatusRefused, To: order.Open, Intent: want.Intent, At: now,
+		Seq: seq + 1, From: order.Refused, To: order.Open, Intent: want.Intent, At: now,
 	})
 	want.Status, want.Failure, want.Seq, want.Attempt = order.Open, "", seq+1, want.Attempt+1
 	want.Owner, want.Until, want.UpdatedAt, want.DueAt = owner, l.Until, now, dueAfter(order.Open, now)

@@ -119,7 +119,7 @@ func (x storeTest) finishAgain() {
 
 func (x storeTest) finishRefused() {
 	c, want := x.mustBegin(lease("first", at(0))), x.mustLoad()
-	refused := order.Outcome{Status: order.StatusRefused, Failure: "resource_missing"}
+	refused := order.Outcome{Status: order.Refused, Failure: "resource_missing"}
 	x.must(x.Finish(x.Context(), c, refused, at(time.Second)))
 	x.wantRecord(recordAfter(want, refused, at(time.Second)))
 

@@ -71,7 +71,7 @@ func (x storeTest) oneBegins() {
 }
 
 func (x storeTest) oneReopens() {
-	x.mustFinish(order.StatusRefused)
+	x.mustFinish(order.Refused)
 	won := x.winners(race(func(i int) error {
 		_, err := x.Begin(x.Context(), x.order, lease(fmt.Sprintf("racer %d", i), at(time.Minute)))
 		return err

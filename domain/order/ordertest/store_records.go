@@ -56,7 +56,7 @@ func (x storeTest) settleClearsFailure() {
 }
 
 func (x storeTest) settleRefused() {
-	x.mustFinish(order.StatusRefused)
+	x.mustFinish(order.Refused)
 	x.wantSettle(outcome(order.Paid, "pi_1"), at(time.Hour))
 }
 
@@ -107,7 +107,7 @@ func (x storeTest) settleOtherIntent() {
 
 func (x storeTest) settleInvalidTransition() {
 	x.mustFinish(order.Declined)
-	for _, s := range []order.Status{order.Open, order.Pending, order.Canceled, order.StatusRefused} {
+	for _, s := range []order.Status{order.Open, order.Pending, order.Canceled, order.Refused} {
 		x.wantUnchanged(func() {
 			err := x.Settle(x.Context(), x.mustLoad(), outcome(s, "pi_1"), at(time.Hour))
 			x.wantTransitionError(err, order.TransitionError{From: order.Declined, To: s})

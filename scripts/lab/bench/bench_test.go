@@ -107,7 +107,7 @@ func TestCannedBackEndsRejectWhatAnUnsettledOrderNeeds(t *testing.T) {
 		t.Errorf("Load: got error %v, want one other than ErrNotFound", err)
 	}
 	_, err := payments.Read(t.Context(), "pi_1")
-	if refused, ok := errors.AsType[*order.PaymentError](err); !ok || refused.Kind != order.Misconfigured {
+	if refused, ok := errors.AsType[*order.PaymentError](err); !ok || refused.Kind != order.KindMisconfigured {
 		t.Errorf("Read: got error %v, want Misconfigured", err)
 	}
 }

@@ -42,7 +42,7 @@ func nextLook(s order.Status) (after time.Duration, waits bool) {
 		return time.Hour, true
 	case order.ActionRequired:
 		return day, true
-	case order.Paid, order.Declined, order.Canceled, order.StatusRefused:
+	case order.Paid, order.Declined, order.Canceled, order.Refused:
 	}
 	return 0, false
 }

@@ -26,7 +26,7 @@ func (r register) next(op simulation.StoreCall) (after register, ok bool) {
 	may, after := false, r
 	switch op.Call { //nolint:exhaustive // the others are Stripe's
 	case ordertest.Begin:
-		may = r.status == "" || r.status == order.Open || r.status == order.StatusRefused
+		may = r.status == "" || r.status == order.Open || r.status == order.Refused
 		after.owner, after.status, after.attempt = op.Owner, order.Open, r.attempt+1
 		if op.Refused {
 			return r, r.attempt > 0 // only a row can refuse, and one that is held may

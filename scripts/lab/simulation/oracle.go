@@ -362,7 +362,7 @@ func (o *oracle) atRest(w *World) {
 
 // atEnd reports whether an order in s needs no more work by itself. A refused order is worked on again
 // when its message comes back.
-func atEnd(s order.Status) bool { return s != order.Open && s != order.StatusRefused }
+func atEnd(s order.Status) bool { return s != order.Open && s != order.Refused }
 
 // needsPerson reports whether a message of the order was parked for a reason that leaves it open.
 func (x *watched) needsPerson() bool {
@@ -404,7 +404,7 @@ func (o *oracle) books(w *World, id order.ID) {
 // untold are the states of an intent after it failed of which nobody is told (order.Refresh): the customer tries again.
 func untold(row, said order.Status) bool {
 	return row == order.Declined && said != order.Paid || row == order.ActionRequired && said == order.Pending ||
-		row == order.StatusRefused && said == order.Open
+		row == order.Refused && said == order.Open
 }
 
 // saidBy is what an intent means to a customer.

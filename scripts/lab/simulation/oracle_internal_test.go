@@ -669,7 +669,7 @@ func TestTheOracleAllowsWhatTheDiagramShows(t *testing.T) {
 
 func statuses() []order.Status {
 	return []order.Status{
-		order.Open, order.Paid, order.Declined, order.Canceled, order.ActionRequired, order.Pending, order.StatusRefused,
+		order.Open, order.Paid, order.Declined, order.Canceled, order.ActionRequired, order.Pending, order.Refused,
 	}
 }
 

@@ -136,7 +136,7 @@ func (c claims) Finish(ctx context.Context, claim order.Claim, o order.Outcome, 
 	err := c.noted(what, sent, func() (answer, error) {
 		return answer{text: "ok"}, c.store.Finish(ctx, claim, o, at)
 	})
-	if c.in != nil && err == nil && o.Status != order.StatusRefused {
+	if c.in != nil && err == nil && o.Status != order.Refused {
 		c.in.finished[claim.Order.ID()] = true
 	}
 	return err

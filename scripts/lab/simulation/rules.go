@@ -170,7 +170,7 @@ func (c *change) isExplained() bool {
 		return r.Failure == c.before.Failure
 	case r.Status == order.Declined || r.Status == order.Canceled || r.Status == order.ActionRequired:
 		return c.deed.by == nil || r.Failure == c.deed.knows.failure
-	case r.Status == order.StatusRefused:
+	case r.Status == order.Refused:
 		return r.Failure != ""
 	}
 	return r.Failure == ""
@@ -300,26 +300,26 @@ func (n *knowledge) unlike(why order.Reason) string {
 
 // refused reports whether nothing but a refusal is left of what Stripe said.
 func (n *knowledge) refused() bool {
-	return n.asked == ordertest.Prepare && n.trouble == order.Refused || n.trouble == "" && n.status == order.Open
+	return n.asked == ordertest.Prepare && n.trouble == order.KindRefused || n.trouble == "" && n.status == order.Open
 }
 
 // means says which reason a person reads for an answer (docs/reference/failures.md).
 func means(t order.ErrorKind, c ordertest.Call) order.Reason {
-	if c == ordertest.Read && (t == order.Refused || t == order.KeyReused) {
+	if c == ordertest.Read && (t == order.KindRefused || t == order.KindKeyReused) {
 		return "misconfigured" // the intent is bound, so it is not the order that is refused
 	}
 	switch t {
-	case order.Unavailable:
+	case order.KindUnavailable:
 		return "provider_unavailable"
-	case order.Unknown:
+	case order.KindUnknown:
 		return "provider_unknown"
-	case order.Replayed:
+	case order.KindReplayed:
 		return "provider_replayed_failure"
-	case order.Misconfigured:
+	case order.KindMisconfigured:
 		return "misconfigured"
-	case order.Refused:
+	case order.KindRefused:
 		return "refused"
-	case order.KeyReused:
+	case order.KindKeyReused:
 		return "key_reused"
 	}
 	return ""

@@ -256,17 +256,17 @@ func actedCases(now time.Time) []acted {
 			"say paid, and Stripe did not", func(k *knowledge) { *k = base },
 		},
 		{
-			"a finish after no answer", finish, but(func(k *knowledge) { k.trouble = order.Unknown }), BooksAgree,
+			"a finish after no answer", finish, but(func(k *knowledge) { k.trouble = order.KindUnknown }), BooksAgree,
 			"say paid, and Stripe did not", func(k *knowledge) { k.trouble = "" },
 		},
 		{
 			"another reason than Stripe's",
 			call{name: ordertest.Release, detail: "misconfigured"},
-			but(func(k *knowledge) { k.trouble = order.Unavailable }), EverythingEnds, "Stripe's answer was: unavailable",
-			func(k *knowledge) { k.trouble = order.Misconfigured },
+			but(func(k *knowledge) { k.trouble = order.KindUnavailable }), EverythingEnds, "Stripe's answer was: unavailable",
+			func(k *knowledge) { k.trouble = order.KindMisconfigured },
 		},
 		{
-			"a refused read refuses the order", refused, but(func(k *knowledge) { k.trouble, k.status = order.Refused, "" }),
+			"a refused read refuses the order", refused, but(func(k *knowledge) { k.trouble, k.status = order.KindRefused, "" }),
 			BooksAgree, "was not asked what became",
 			func(k *knowledge) { k.asked, k.last = ordertest.Prepare, ordertest.Prepare },
 		},
@@ -277,7 +277,7 @@ func actedCases(now time.Time) []acted {
 			EverythingEnds, "its row stays open", none,
 		},
 		{"a refused confirmation is believed", refused, but(func(k *knowledge) {
-			k.asked, k.last, k.trouble, k.status = ordertest.Confirm, ordertest.Confirm, order.Refused, ""
+			k.asked, k.last, k.trouble, k.status = ordertest.Confirm, ordertest.Confirm, order.KindRefused, ""
 		}), BooksAgree, "was not asked what became", func(k *knowledge) { k.asked, k.last = ordertest.Prepare, ordertest.Prepare }},
 		{
 			"an intent with an outcome is given up", refused, but(func(k *knowledge) { k.status = order.Canceled }),

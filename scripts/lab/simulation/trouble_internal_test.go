@@ -58,7 +58,7 @@ func TestAnActionThatIsDeniedForAWhileCostsNoOrder(t *testing.T) {
 			t.Parallel()
 			w, broken := chosen(tt.world, 1, denies1(tt.of, tt.at))
 			refused := slices.ContainsFunc(w.history, func(l Line) bool {
-				return strings.Contains(l.Answer, "AccessDenied") || l.Answer == string(order.Misconfigured)
+				return strings.Contains(l.Answer, "AccessDenied") || l.Answer == string(order.KindMisconfigured)
 			})
 			if r, _ := w.row("ORD-1"); broken != nil || !refused || r.Status == order.Open {
 				t.Errorf("the order is %s, some call was refused: %t, broken: %v\n%s", r.Status, refused, broken, w.history)
