@@ -1,5 +1,5 @@
-// Package orderonce_test checks what no single package can see: who imports whom, and that the documents say what the
-// code does.
+// Package orderonce_test checks what no single package can see: who imports whom, and
+// that the documents say what the code does.
 package orderonce_test
 
 import (
@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -36,7 +37,8 @@ func TestNoAdapterDependsOnAnother(t *testing.T) {
 		own := strings.Split(pkg, "/")[2]
 		for _, path := range list(t, "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", pkg) {
 			another := strings.HasPrefix(path, "orderonce/adapters/") && strings.Split(path, "/")[2] != own
-			if another || strings.HasPrefix(path, "orderonce/functions/") || strings.HasPrefix(path, "orderonce/scripts/") {
+			if another || strings.HasPrefix(path, "orderonce/functions/") ||
+				strings.HasPrefix(path, "orderonce/scripts/") {
 				t.Errorf("%s depends on %s", pkg, path)
 			}
 		}
@@ -59,11 +61,13 @@ var opened sync.Once //nolint:gochecknoglobals // once for every test
 // list runs go list and returns its lines.
 func list(t *testing.T, args ...string) []string {
 	t.Helper()
-	opened.Do(func() { // so that go test runs this again when a source changes: what go list reads, go test does not see
-		if err := lambdatest.OpenSources(t.Context(), "orderonce/..."); err != nil {
-			t.Fatal(err)
-		}
-	})
+	opened.Do(
+		func() { // so that go test runs this again when a source changes: what go list reads, go test does not see
+			if err := lambdatest.OpenSources(t.Context(), "orderonce/..."); err != nil {
+				t.Fatal(err)
+			}
+		},
+	)
 	out, err := exec.CommandContext(t.Context(), "go", append([]string{"list"}, args...)...).Output()
 	if err != nil {
 		t.Fatalf("go list %s: %v", strings.Join(args, " "), err)
@@ -85,7 +89,10 @@ func TestEveryVariableHasARowInTheDocuments(t *testing.T) {
 	var want []string
 	for _, file := range []string{"functions/order/config.go", "adapters/config/aws.go"} {
 		for _, match := range regexp.MustCompile(`env:"([A-Z_]+)`).FindAllStringSubmatch(read(t, file), -1) {
-			if !slices.Contains([]string{"AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"}, match[1]) {
+			if !slices.Contains(
+				[]string{"AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"},
+				match[1],
+			) {
 				want = append(want, match[1])
 			}
 		}
@@ -153,7 +160,8 @@ func TestTheREADMEIsShort(t *testing.T) {
 	}
 }
 
-// firstColumn returns what stands in backquotes in the first column of a document's tables.
+// firstColumn returns what stands in backquotes in the first column of a document's
+// tables.
 func firstColumn(document string) []string {
 	var names []string
 	for line := range strings.Lines(document) {
@@ -181,5 +189,37 @@ func same(t *testing.T, got, want []string) {
 	slices.Sort(want)
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("- in the document, + in the code:\n%s", diff)
+	}
+}
+
+// Wider comments do not fit beside a diff. An address and the output of an example stay
+// on one line.
+func TestCommentsWrapAtNinetyColumns(t *testing.T) {
+	t.Parallel()
+	const widest = 90
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{"adapters", "domain", "functions", "infra", "scripts"} {
+		err := fs.WalkDir(os.DirFS(folder), ".", func(path string, d fs.DirEntry, err error) error {
+			if err == nil && filepath.Ext(path) == ".go" && !d.IsDir() {
+				files = append(files, filepath.Join(folder, path))
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range files {
+		output := false
+		for n, line := range strings.Split(read(t, file), "\n") {
+			text, comment := strings.CutPrefix(strings.TrimLeft(line, "\t"), "// ")
+			output = comment && (output || strings.HasSuffix(text, "Output:"))
+			if comment && !output && utf8.RuneCountInString(line) > widest && !strings.Contains(text, "://") {
+				t.Errorf("%s:%d: comment of %d columns, want at most %d", file, n+1, utf8.RuneCountInString(line), widest)
+			}
+		}
 	}
 }

@@ -291,7 +291,11 @@ func TestLeaseBetweenMilliseconds(t *testing.T) {
 	_, err := f.Begin(t.Context(), first.Order, l)
 	if progress, ok := errors.AsType[*order.InProgressError](err); !ok ||
 		!progress.Until.Equal(first.Lease.Until) {
-		t.Errorf("in the last millisecond of the lease: got %v, want an InProgressError until %v", err, first.Lease.Until)
+		t.Errorf(
+			"in the last millisecond of the lease: got %v, want an InProgressError until %v",
+			err,
+			first.Lease.Until,
+		)
 	}
 	l.From = l.From.Add(time.Millisecond)
 	if c, err := f.Begin(t.Context(), first.Order, l); err != nil || c.Attempt != 2 {

@@ -46,8 +46,9 @@ func retryer() *retry.Standard {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts = maxAttempts
 		o.Retryables = append(o.Retryables, retry.IsErrorRetryableFunc(isTransient))
-		// 500 tokens, 5 for a retry, 10 after a time-out: a process in an outage gets at most
-		// 100 retries, and then one attempt for each call. A call that succeeds adds one token.
+		// 500 tokens, 5 for a retry, 10 after a time-out: a process in an outage gets at
+		// most 100 retries, and then one attempt for each call. A call that succeeds adds
+		// one token.
 		o.RateLimiter = ratelimit.NewTokenRateLimit(500)
 		o.RetryCost, o.ThrottlingRetryCost, o.RetryTimeoutCost, o.NoRetryIncrement = 5, 5, 10, 1
 		jitter := retry.NewExponentialJitterBackoff(time.Minute) // up to 2, 4, 8, 16 s

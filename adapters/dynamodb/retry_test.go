@@ -53,7 +53,8 @@ func TestWhatIsRetried(t *testing.T) {
 	}
 }
 
-// failingTable is a table that fails every request at once. It records when each one arrives.
+// failingTable is a table that fails every request at once. It records when each one
+// arrives.
 type failingTable struct {
 	status   int // 0: the connection is lost
 	code     string

@@ -55,8 +55,8 @@ const (
 	noID      = "attribute_not_exists(intentId)"
 	absent    = "attribute_not_exists(orderId)"
 	// mayRecreate is order.CheckRestore as an expression.
-	mayRecreate = absent + " OR (#status = :open AND fingerprint = :fingerprint AND attribute_not_exists(intentId) AND" +
-		" (attribute_not_exists(leaseUntil) OR leaseUntil < :at OR leaseUntil > :latest))"
+	mayRecreate = absent + " OR (#status = :open AND fingerprint = :fingerprint" +
+		" AND attribute_not_exists(intentId) AND (attribute_not_exists(leaseUntil) OR leaseUntil < :at OR leaseUntil > :latest))"
 )
 
 // The updates. begin keeps the createdAt, seq, intentId and lastError of earlier
@@ -231,7 +231,8 @@ func (s *Store) Finish(ctx context.Context, c order.Claim, o order.Outcome, at t
 	if err := order.Open.Transition(o.Status); err != nil {
 		return wrap("finish", c.Order.ID(), err)
 	}
-	// The seq of an open order is 0, unless it was refused before, or restored with events.
+	// The seq of an open order is 0, unless it was refused before, or restored with
+	// events.
 	seen := order.Record{OrderID: c.Order.ID(), Total: c.Order.Total(), Status: order.Open, Intent: o.Intent}
 	now, err := s.move(ctx, seen, o, at, c.Lease.Owner)
 	if errors.Is(err, order.ErrStale) && now.Owner == c.Lease.Owner && now.Seq != seen.Seq {

@@ -131,7 +131,10 @@ func TestADelayIsTheLongestAfterTwentyDoublings(t *testing.T) {
 // attempts and the lease. TestDecide has the exception, messages that were not started.
 func TestDecideKeepsItsBounds(t *testing.T) {
 	t.Parallel()
-	reasons := slices.DeleteFunc(append(order.Reasons(), sqs.Reasons()...), func(r order.Reason) bool { return r == sqs.ReasonNotStarted })
+	reasons := slices.DeleteFunc(
+		append(order.Reasons(), sqs.Reasons()...),
+		func(r order.Reason) bool { return r == sqs.ReasonNotStarted },
+	)
 	rapid.Check(t, func(t *rapid.T) {
 		r := order.Result{
 			Verdict:   rapid.SampledFrom([]order.Verdict{order.Done, order.Redeliver, order.Park}).Draw(t, "verdict"),
@@ -168,7 +171,8 @@ func TestDecideKeepsItsBounds(t *testing.T) {
 			t.Fatalf("got %+v, want whole seconds, at most 11 h", got)
 		}
 		full := min(5*time.Second<<(min(count, 20)-1), 15*time.Minute)
-		if least := full - min(full/2, 5*time.Minute); got.Delay < least || got.Delay > full && r.NotBefore.IsZero() {
+		if least := full - min(full/2, 5*time.Minute); got.Delay < least ||
+			got.Delay > full && r.NotBefore.IsZero() {
 			t.Fatalf("got a delay of %v at delivery %d, want %v to %v", got.Delay, count, least, full)
 		}
 		if end := start().Add(got.Delay); got.Delay < 11*time.Hour && !end.After(r.NotBefore) {
@@ -194,7 +198,8 @@ func TestALastingFailureIsRedeliveredUntilTheLastDay(t *testing.T) {
 			}
 			a := sqs.Decide(r, sqs.Delivery{Count: count, SentAt: start()}, now, jitter, p)
 			if a.Verdict == order.Park {
-				if age := now.Sub(start()); age < p.Retention-day || count >= 900 { // docs/guides/operate.md gives this number
+				if age := now.Sub(start()); age < p.Retention-day ||
+					count >= 900 { // docs/guides/operate.md gives this number
 					t.Fatalf("parked at an age of %v, after %d of %d receives", age, count, p.MaxReceives)
 				}
 				return

@@ -45,7 +45,9 @@ func fromSNS(message string) string {
 		panic(err)
 	}
 	return `{"Type":"Notification","MessageId":"22b80b92-fdea-4c2c-8f9d-bdfb0c7bf324","TopicArn":"arn:aws:sns:us-east-1:000000000000:t",` +
-		`"Message":` + string(text) + `,"Timestamp":"2026-01-02T03:04:05.000Z","SignatureVersion":"1"}`
+		`"Message":` + string(
+		text,
+	) + `,"Timestamp":"2026-01-02T03:04:05.000Z","SignatureVersion":"1"}`
 }
 
 // Rules that appear in several errors.
@@ -188,7 +190,12 @@ func malformed() []badBody {
 		{"a notification without a message", `{"Type":"Notification"}`, `unknown field "Type"`},
 		{
 			"another message of a topic",
-			strings.Replace(fromSNS(good), `"Type":"Notification"`, `"Type":"UnsubscribeConfirmation","Subject":"Notification"`, 1),
+			strings.Replace(
+				fromSNS(good),
+				`"Type":"Notification"`,
+				`"Type":"UnsubscribeConfirmation","Subject":"Notification"`,
+				1,
+			),
 			`unknown field "Type"`,
 		},
 		{
@@ -250,9 +257,13 @@ func malformedLayers() []badBody {
 func invalid() []badBody {
 	line := func(sku string) string { return `{"sku":"` + sku + `","quantity":1,"unitAmount":1}` }
 	return []badBody{
-		{"no fields", `{}`, `orderId "": ` + wantID + "; customerId: want 1 to 128 printable characters without blanks" +
-			`; currency "": ` + wantCurrency + "; lines 0: want 1 to 100 lines; payment.customer: " + wantReference +
-			"; payment.method: " + wantReference},
+		{
+			"no fields",
+			`{}`,
+			`orderId "": ` + wantID + "; customerId: want 1 to 128 printable characters without blanks" +
+				`; currency "": ` + wantCurrency + "; lines 0: want 1 to 100 lines; payment.customer: " + wantReference +
+				"; payment.method: " + wantReference,
+		},
 		{"no orderId", with(`"orderId":"ORD12345",`, ""), `orderId "": ` + wantID},
 		{
 			"no customerId", with(`"customerId":"CUST987",`, ""),
@@ -429,7 +440,13 @@ func TestDecodeRejects(t *testing.T) {
 
 func TestDecodeAccepts(t *testing.T) {
 	t.Parallel()
-	hundred := with(goodLines, "["+strings.Repeat(`{"sku":"x","quantity":1,"unitAmount":1},`, 99)+`{"sku":"x","quantity":1,"unitAmount":0}]`)
+	hundred := with(
+		goodLines,
+		"["+strings.Repeat(
+			`{"sku":"x","quantity":1,"unitAmount":1},`,
+			99,
+		)+`{"sku":"x","quantity":1,"unitAmount":0}]`,
+	)
 	for _, tt := range []struct{ name, body, total string }{
 		{"a plain order", good, "39.98 USD"},
 		{"blanks around it", "\n\t " + good + "\r\n", "39.98 USD"},
@@ -544,15 +561,21 @@ func problems(t *rapid.T, err error) []order.Problem {
 	if !ok {
 		t.Fatalf("got error %T %v, want *order.InvalidError", err, err)
 	}
-	return slices.SortedFunc(slices.Values(invalid.Problems), func(a, b order.Problem) int { return strings.Compare(a.Field, b.Field) })
+	return slices.SortedFunc(
+		slices.Values(invalid.Problems),
+		func(a, b order.Problem) int { return strings.Compare(a.Field, b.Field) },
+	)
 }
 
 // drafts generates orders with valid and invalid fields.
 func drafts() *rapid.Generator[order.Draft] {
 	oneOf := func(usual string, others ...string) *rapid.Generator[string] {
-		lengths := rapid.Map(rapid.SampledFrom([]int{63, 64, 65, 127, 128, 129, 254, 255, 256}), func(n int) string {
-			return usual + strings.Repeat("x", n-len(usual))
-		})
+		lengths := rapid.Map(
+			rapid.SampledFrom([]int{63, 64, 65, 127, 128, 129, 254, 255, 256}),
+			func(n int) string {
+				return usual + strings.Repeat("x", n-len(usual))
+			},
+		)
 		return rapid.OneOf(rapid.Just(usual), rapid.SampledFrom(others), lengths, rapid.StringN(0, 100, 300))
 	}
 	numbers := rapid.OneOf(

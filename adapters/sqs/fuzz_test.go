@@ -75,7 +75,8 @@ func canonical(t *testing.T, body string) string {
 // of fields.
 func plant(body string) []string {
 	var fields map[string]any
-	if strings.Contains(body, "canary") || len(body) > 1<<15 || json.Unmarshal([]byte(body), &fields) != nil || fields == nil {
+	if strings.Contains(body, "canary") || len(body) > 1<<15 || json.Unmarshal([]byte(body), &fields) != nil ||
+		fields == nil {
 		return nil
 	}
 	twice := map[string]int{canary + "s": 1, canary + "S": 2}

@@ -75,7 +75,8 @@ func TestAPoisonMessageIsParkedAtOnceAndDelaysNoOther(t *testing.T) {
 	}
 	for _, m := range w.messages(w.dead) {
 		got := m.Attributes[sqs.AttrReason].Text
-		if first := m.Attributes[sqs.AttrFirstMessageID].Text; got != "invalid_order" || first != ids[1] && first != ids[3] {
+		if first := m.Attributes[sqs.AttrFirstMessageID].Text; got != "invalid_order" ||
+			first != ids[1] && first != ids[3] {
 			t.Errorf("message %s was parked for %q", first, got)
 		}
 	}
@@ -748,7 +749,8 @@ func TestAQueueThatNeverRespondsDoesNotUseUpTheFunctionTimeout(t *testing.T) {
 		if left := deadline.Sub(w.Handler.Now()); left != answerTime/4 {
 			t.Errorf("%v of the function timeout left for the response, want %v", left, answerTime/4)
 		}
-		if want := []events.SQSBatchItemFailure{{ItemIdentifier: ids[1]}}; err != nil || !slices.Equal(response.BatchItemFailures, want) {
+		if want := []events.SQSBatchItemFailure{{ItemIdentifier: ids[1]}}; err != nil ||
+			!slices.Equal(response.BatchItemFailures, want) {
 			t.Errorf("got %v, %v, want %v", response, err, want)
 		}
 	})
@@ -844,7 +846,12 @@ func TestEachMessageHasItsOwnJitter(t *testing.T) {
 	for _, line := range w.lines() {
 		got[fmt.Sprint(line["order_id"])] = line["retry_after_s"]
 	}
-	want := map[string]any{"A": 630.0, "B": 660.0, "C": 720.0, "D": 780.0} // a message that cannot be parked uses jitter twice
+	want := map[string]any{
+		"A": 630.0,
+		"B": 660.0,
+		"C": 720.0,
+		"D": 780.0,
+	} // a message that cannot be parked uses jitter twice
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("delays in seconds (-got +want):\n%s", diff)
 	}
@@ -1068,7 +1075,8 @@ func TestFiftyBatchesInParallelKeepApart(t *testing.T) {
 	for b, e := range batches {
 		all.Go(func() {
 			response, err := w.Handle(t.Context(), e)
-			if err != nil || len(response.BatchItemFailures) != 1 || response.BatchItemFailures[0].ItemIdentifier != e.Records[1].MessageId {
+			if err != nil || len(response.BatchItemFailures) != 1 ||
+				response.BatchItemFailures[0].ItemIdentifier != e.Records[1].MessageId {
 				t.Errorf("batch %d: got %v, %v; want its second message alone", b, response, err)
 			}
 		})

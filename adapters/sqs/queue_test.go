@@ -93,7 +93,10 @@ func TestAParkedMessageKeepsTheProducersAttributes(t *testing.T) {
 			if got := dead.Attributes[sqs.AttrDropped].Text; got != tt.dropped {
 				t.Errorf("dropped attributes = %q, want %q", got, tt.dropped)
 			}
-			maps.DeleteFunc(dead.Attributes, func(name string, _ sqstest.Attribute) bool { return strings.HasPrefix(name, "orderonce-") })
+			maps.DeleteFunc(
+				dead.Attributes,
+				func(name string, _ sqstest.Attribute) bool { return strings.HasPrefix(name, "orderonce-") },
+			)
 			if diff := cmp.Diff(dead.Attributes, theirs(tt.kept)); diff != "" {
 				t.Errorf("mismatch (-got +want):\n%s", diff)
 			}

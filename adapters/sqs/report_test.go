@@ -222,10 +222,20 @@ func TestNoPersonalOrPaymentDataLeavesTheMessage(t *testing.T) {
 	bodies := []string{
 		body("PAID"), body("WAITS"), body("CLASHES"), body("PANICS"), body("PANICS-AGAIN"),
 		cardNumber, `"` + cardNumber + `"`, `{"payment":` + cardNumber + `}`,
-		strings.Replace(body("A"), secrets[2], cardNumber, 1), strings.Replace(body("B"), secrets[1], cardNumber, 1),
+		strings.Replace(
+			body("A"),
+			secrets[2],
+			cardNumber,
+			1,
+		), strings.Replace(body("B"), secrets[1], cardNumber, 1),
 		strings.Replace(body("C"), `"`+secrets[2]+`"`, cardNumber, 1),
 		strings.Replace(body("D"), `"`+secrets[0]+`"`, `["`+secrets[0]+`"]`, 1),
-		strings.Replace(body("E"), secrets[0], secrets[0]+" Doe", 1), body("F")[:150], body("G") + body("G"), body("H") + secrets[0],
+		strings.Replace(
+			body("E"),
+			secrets[0],
+			secrets[0]+" Doe",
+			1,
+		), body("F")[:150], body("G") + body("G"), body("H") + secrets[0],
 		strings.Replace(body("I"), `"usd"`, `"USD"`, 1), strings.Replace(body("J"), "1999", "19.99", 1),
 		fromSNS(body("K") + "x"),
 	}

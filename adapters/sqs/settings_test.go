@@ -324,7 +324,8 @@ func TestSettingsThatCannotBeReadAreTriedAgainWithTheNextInvocations(t *testing.
 		)
 		for _, queue := range []string{w.orders, w.dead} {
 			want := "read the settings of queue " + w.server.QueueURL(queue)
-			if text := fmt.Sprint(line["error"]); !strings.Contains(text, want) || !strings.Contains(text, "AccessDenied") {
+			if text := fmt.Sprint(line["error"]); !strings.Contains(text, want) ||
+				!strings.Contains(text, "AccessDenied") {
 				t.Errorf("error = %q, want it to contain %q and AccessDenied", text, want)
 			}
 		}
@@ -377,7 +378,8 @@ func TestAnUnreadableQueueHidesNoMismatchOfTheOther(t *testing.T) {
 		if err := json.Unmarshal(body, &in); err != nil {
 			return nil, err
 		}
-		if r.Header.Get("X-Amz-Target") == "AmazonSQS.GetQueueAttributes" && in.QueueURL == w.server.QueueURL(w.dead) {
+		if r.Header.Get("X-Amz-Target") == "AmazonSQS.GetQueueAttributes" &&
+			in.QueueURL == w.server.QueueURL(w.dead) {
 			return sqsResponse(http.StatusForbidden, `{"__type":"com.amazonaws.sqs#AccessDenied","message":"no"}`), nil
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
@@ -413,7 +415,10 @@ func TestALaterMismatchIsReportedToo(t *testing.T) {
 	w.Queue = w.queueThrough(doer(func(r *http.Request) (*http.Response, error) {
 		if r.Header.Get("X-Amz-Target") == "AmazonSQS.GetQueueAttributes" {
 			if calls++; calls == 2 { // the dead-letter queue, in the first try
-				return sqsResponse(http.StatusForbidden, `{"__type":"com.amazonaws.sqs#AccessDenied","message":"no"}`), nil
+				return sqsResponse(
+					http.StatusForbidden,
+					`{"__type":"com.amazonaws.sqs#AccessDenied","message":"no"}`,
+				), nil
 			}
 		}
 		return http.DefaultClient.Do(r)
@@ -518,7 +523,8 @@ func TestAnInvocationThatEndsFirstDoesNotEndTheComparison(t *testing.T) {
 	cancel()
 	close(held)
 	w.Settings.Wait()
-	if got := w.counted("QueueMisconfigured retention"); err != nil || len(response.BatchItemFailures) > 0 || got != 1 {
+	if got := w.counted("QueueMisconfigured retention"); err != nil || len(response.BatchItemFailures) > 0 ||
+		got != 1 {
 		t.Errorf("got %v, %v and %d mismatches, want the order settled and one mismatch", response, err, got)
 	}
 }

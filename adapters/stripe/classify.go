@@ -96,7 +96,9 @@ func (c call) kindOf(p parsed) order.ErrorKind {
 		return order.KindReplayed
 	case isUnavailable(p.status):
 		return order.KindUnavailable
-	case p.status < 400, p.status >= 500, p.status == http.StatusFailedDependency: // 424: Stripe's upstream failed
+	case p.status < 400,
+		p.status >= 500,
+		p.status == http.StatusFailedDependency: // 424: Stripe's upstream failed
 		return order.KindUnknown
 	case p.status == http.StatusUnauthorized, p.status == http.StatusForbidden:
 		return order.KindMisconfigured

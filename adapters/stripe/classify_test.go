@@ -195,7 +195,10 @@ func TestAnIntentThatShowsAnOutcomeWinsOverEveryErrorCode(t *testing.T) {
 			}
 		}
 	}
-	p := responding(t, failure(402, `"code":"testmode_charges_only"`, intentJSON("requires_payment_method", null)))
+	p := responding(
+		t,
+		failure(402, `"code":"testmode_charges_only"`, intentJSON("requires_payment_method", null)),
+	)
 	if got, err := methods(t, p)["confirm"](t.Context()); kindOf(t, err) != order.KindMisconfigured {
 		t.Errorf("an intent that has not failed: got %+v, %v, want %s", got, err, order.KindMisconfigured)
 	}

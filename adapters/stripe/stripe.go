@@ -121,8 +121,10 @@ func newClient(key string, o Options) *client {
 				// points.
 				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 			},
-			LeveledLogger:     &stripe.LeveledLogger{Level: stripe.LevelNull}, // it would print responses
-			MaxNetworkRetries: 0,                                              // redelivery is our retry; stripe-go's retries sleep past deadlines
+			// The default would print responses.
+			LeveledLogger: &stripe.LeveledLogger{Level: stripe.LevelNull},
+			// Redelivery is our retry; stripe-go's retries sleep past deadlines.
+			MaxNetworkRetries: 0,
 		},
 	}
 }

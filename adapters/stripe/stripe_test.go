@@ -108,7 +108,10 @@ func TestNoResponse(t *testing.T) {
 		"a refused connection": {newPayments(t, closed.URL, nil), order.KindUnknown, nil},
 		"an invalid base URL":  {newPayments(t, "http://[::1", nil), order.KindMisconfigured, nil},
 		"a broken connection": {
-			serving(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), order.KindUnknown, nil,
+			serving(
+				t,
+				func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+			), order.KindUnknown, nil,
 		},
 		"a truncated body": {serving(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
@@ -265,12 +268,16 @@ func TestCallName(t *testing.T) {
 		"read":    "GET /v1/payment_intents/{id}",
 	}
 	for name, want := range names {
-		p := newPayments(t, "https://proxy.test/stripe", roundTripFunc(func(r *http.Request) (*http.Response, error) {
-			if got := stripe.CallName(r); got != want {
-				t.Errorf("%s: got %q, want %q", name, got, want)
-			}
-			return nil, errors.New("offline")
-		}))
+		p := newPayments(
+			t,
+			"https://proxy.test/stripe",
+			roundTripFunc(func(r *http.Request) (*http.Response, error) {
+				if got := stripe.CallName(r); got != want {
+					t.Errorf("%s: got %q, want %q", name, got, want)
+				}
+				return nil, errors.New("offline")
+			}),
+		)
 		_, _ = methods(t, p)[name](t.Context())
 	}
 }

@@ -12,25 +12,25 @@ import (
 // that a method does not name means that the write may or may not have happened; the next
 // Begin reads what did. ordertest.TestStore tests this contract.
 type Claims interface {
-	// Begin claims the order for the lease, or takes over an order whose lease has expired.
-	// The claim is NewClaim of the record. A refused order is open again: Begin adds the
-	// event of that transition in the same write.
+	// Begin claims the order for the lease, or takes over an order whose lease has
+	// expired. The claim is NewClaim of the record. A refused order is open again: Begin
+	// adds the event of that transition in the same write.
 	//
 	// It returns the errors of CheckClaim: ErrUnknownVersion if a newer release wrote the
 	// record, ErrConflict if the id is used with different content, *SettledError if the
-	// order is settled, *InProgressError if another lease is running. It returns ErrCorrupt
-	// for an invalid record.
+	// order is settled, *InProgressError if another lease is running. It returns
+	// ErrCorrupt for an invalid record.
 	Begin(ctx context.Context, o Order, l Lease) (Claim, error)
 
-	// Bind records the one intent that may ever be confirmed for this order, and its mode.
-	// It returns nil if this intent is already bound, and ErrClaimLost if the claim was lost
-	// or another intent is bound.
+	// Bind records the one intent that may ever be confirmed for this order, and its
+	// mode. It returns nil if this intent is already bound, and ErrClaimLost if the claim
+	// was lost or another intent is bound.
 	Bind(ctx context.Context, c Claim, i Intent, at time.Time) error
 
-	// Finish settles or refuses the order, adds one event and ends the claim. It returns nil
-	// if the record already has this status and intent, ErrClaimLost if the claim was lost
-	// or the outcome is not that of the bound intent, and a *TransitionError for a status
-	// that cannot follow open.
+	// Finish settles or refuses the order, adds one event and ends the claim. It returns
+	// nil if the record already has this status and intent, ErrClaimLost if the claim was
+	// lost or the outcome is not that of the bound intent, and a *TransitionError for a
+	// status that cannot follow open.
 	Finish(ctx context.Context, c Claim, o Outcome, at time.Time) error
 
 	// Release ends the claim of an attempt that did not settle the order, and records the
@@ -40,32 +40,32 @@ type Claims interface {
 
 // Records is the store as operators and other processes use it, outside of an attempt.
 type Records interface {
-	// Load returns the record with its events, strongly consistent. It returns ErrNotFound
-	// if there is no record, ErrUnknownVersion for a status that this release does not know,
-	// and ErrCorrupt for an invalid record.
+	// Load returns the record with its events, strongly consistent. It returns
+	// ErrNotFound if there is no record, ErrUnknownVersion for a status that this release
+	// does not know, and ErrCorrupt for an invalid record.
 	Load(ctx context.Context, id ID) (Record, error)
 
 	// Settle records an outcome that the provider reported later. It is guarded by the
 	// status, seq and intent of r as loaded: it returns ErrStale if the record changed
-	// since, a *TransitionError for an invalid transition, and nil, changing nothing, if the
-	// record already has this status and intent.
+	// since, a *TransitionError for an invalid transition, and nil, changing nothing, if
+	// the record already has this status and intent.
 	Settle(ctx context.Context, r Record, o Outcome, at time.Time) error
 
-	// Recreate writes an open record bound to r.Intent after the store lost it. The record
-	// must be missing, or open with r's fingerprint, without an intent and without a running
-	// lease. It takes the id, total, fingerprint, intent and mode from r, and keeps attempts
-	// and events that exist. It returns nil, changing nothing, if this intent is already
-	// bound.
+	// Recreate writes an open record bound to r.Intent after the store lost it. The
+	// record must be missing, or open with r's fingerprint, without an intent and without
+	// a running lease. It takes the id, total, fingerprint, intent and mode from r, and
+	// keeps attempts and events that exist. It returns nil, changing nothing, if this
+	// intent is already bound.
 	//
 	// It returns the errors of CheckRestore: ErrConflict for another fingerprint,
-	// ErrUnknownVersion for one in another version, *MismatchError for another bound intent,
-	// *SettledError for another status, *InProgressError for a running lease.
+	// ErrUnknownVersion for one in another version, *MismatchError for another bound
+	// intent, *SettledError for another status, *InProgressError for a running lease.
 	Recreate(ctx context.Context, r Record, at time.Time) error
 
-	// Park records that the order's message was moved to the dead-letter queue, and why. It
-	// changes nothing else. It returns nil, changing nothing, if there is no record, or the
-	// order is neither open nor refused, or the record has another fingerprint. The next
-	// Begin, Finish or Settle removes the note.
+	// Park records that the order's message was moved to the dead-letter queue, and why.
+	// It changes nothing else. It returns nil, changing nothing, if there is no record,
+	// or the order is neither open nor refused, or the record has another fingerprint.
+	// The next Begin, Finish or Settle removes the note.
 	Park(ctx context.Context, o Order, why Reason, at time.Time) error
 }
 
@@ -74,9 +74,9 @@ type Records interface {
 // Misconfigured are possible for every call, each method lists the others.
 // ordertest.TestPayments tests this contract.
 type Payments interface {
-	// Prepare creates an unconfirmed intent for the order: no money can move yet. While the
-	// provider remembers the key, the same key returns the same intent in its current state;
-	// somebody may have canceled it since.
+	// Prepare creates an unconfirmed intent for the order: no money can move yet. While
+	// the provider remembers the key, the same key returns the same intent in its current
+	// state; somebody may have canceled it since.
 	//
 	// Replayed: the key holds a stored failure. KeyReused: the key was used with other
 	// parameters. Refused: the provider does not accept the order.
@@ -86,13 +86,13 @@ type Payments interface {
 	// intent that already succeeded or was declined is not charged: it is returned in its
 	// current state, also under a key that was used before.
 	//
-	// KeyReused: the key was used for another intent. Refused: the provider does not confirm
-	// the intent, which does not prove that nobody else has confirmed it.
+	// KeyReused: the key was used for another intent. Refused: the provider does not
+	// confirm the intent, which does not prove that nobody else has confirmed it.
 	Confirm(ctx context.Context, id IntentID, k Key) (Intent, error)
 
-	// Read returns the intent in its current state, never an older copy. An intent that the
-	// provider does not know or does not show is Misconfigured, because the provider issued
-	// the id.
+	// Read returns the intent in its current state, never an older copy. An intent that
+	// the provider does not know or does not show is Misconfigured, because the provider
+	// issued the id.
 	Read(ctx context.Context, id IntentID) (Intent, error)
 
 	// Find returns the intents that were prepared for an order in the provider's scope, in

@@ -15,8 +15,8 @@ type Processor struct {
 	Payments Payments
 	Scope    Scope
 	Now      func() time.Time
-	// ConfirmTime is the time that one Confirm, the Finish after it and the response to the
-	// queue need. No Confirm starts with less of the lease left.
+	// ConfirmTime is the time that one Confirm, the Finish after it and the response to
+	// the queue need. No Confirm starts with less of the lease left.
 	ConfirmTime time.Duration
 }
 

@@ -237,7 +237,11 @@ func failCall(which ordertest.Call, err error) ordertest.Interceptor {
 // confirmsWithoutEffect is a provider whose Confirm only reads the intent.
 type confirmsWithoutEffect struct{ order.Payments }
 
-func (p confirmsWithoutEffect) Confirm(ctx context.Context, id order.IntentID, _ order.Key) (order.Intent, error) {
+func (p confirmsWithoutEffect) Confirm(
+	ctx context.Context,
+	id order.IntentID,
+	_ order.Key,
+) (order.Intent, error) {
 	return p.Read(ctx, id)
 }
 

@@ -133,9 +133,14 @@ func lostCases() []processCase {
 		{
 			name: "an order whose intents are all canceled is redelivered",
 			before: func(w *world) {
-				w.payments = changedIntents{Payments: w.bank, on: ordertest.Prepare, times: 2, change: func(i *order.Intent) {
-					i.State = order.IntentCanceled
-				}}.fresh()
+				w.payments = changedIntents{
+					Payments: w.bank,
+					on:       ordertest.Prepare,
+					times:    2,
+					change: func(i *order.Intent) {
+						i.State = order.IntentCanceled
+					},
+				}.fresh()
 			},
 			want:  unsettled(1, transient(order.ReasonReplayed, "")),
 			calls: "begin prepare prepare release",

@@ -18,7 +18,7 @@ const (
 	Canceled       Status = "canceled"        // the intent was canceled at the provider
 	ActionRequired Status = "action_required" // the customer must authenticate: neither declined nor paid
 	Pending        Status = "pending"         // the bank needs days
-	Refused  Status = "refused"         // the provider does not accept the order; a redrive retries it
+	Refused        Status = "refused"         // the provider does not accept the order; a redrive retries it
 )
 
 // Statuses returns every status.

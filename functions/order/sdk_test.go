@@ -21,16 +21,16 @@ import (
 	"orderonce/domain/order"
 )
 
-// remote is a pretend SQS behind the AWS SDK, without a network. Its clock may differ from
-// ours.
+// remote is a pretend SQS behind the AWS SDK, without a network. Its clock may differ
+// from ours.
 type remote struct {
 	ahead time.Duration // of our clock
 	fails string        // the error code of every call; "" for none
 	calls []string
 }
 
-// Do responds like SQS: it rejects a signature that is more than five minutes old or ahead
-// (AWS General Reference, "Signature Version 4").
+// Do responds like SQS: it rejects a signature that is more than five minutes old or
+// ahead (AWS General Reference, "Signature Version 4").
 func (r *remote) Do(request *http.Request) (*http.Response, error) {
 	now := time.Now().Add(r.ahead)
 	_, operation, _ := strings.Cut(request.Header.Get("X-Amz-Target"), ".")
@@ -125,8 +125,8 @@ func parked(t *testing.T, h *sqs.Handler, out *output) (ok bool, failure string)
 	return len(response.BatchItemFailures) == 0, failure
 }
 
-// With a wrong clock, AWS rejects the signature of the first request. The SDK corrects its
-// clock by the Date of the response, so only the first call takes a second attempt.
+// With a wrong clock, AWS rejects the signature of the first request. The SDK corrects
+// its clock by the Date of the response, so only the first call takes a second attempt.
 func TestAWrongClockCostsOneMoreAttempt(t *testing.T) {
 	t.Parallel()
 	for claim, ahead := range map[string]time.Duration{"an hour behind": time.Hour, "an hour ahead": -time.Hour} {
@@ -148,8 +148,9 @@ func TestAWrongClockCostsOneMoreAttempt(t *testing.T) {
 	}
 }
 
-// Lambda replaces an execution environment before its credentials expire. If it did not, a
-// message that cannot be parked would be redelivered, and the call would not be retried.
+// Lambda replaces an execution environment before its credentials expire. If it did not,
+// a message that cannot be parked would be redelivered, and the call would not be
+// retried.
 func TestWithExpiredCredentialsMessagesAreRedelivered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -166,8 +167,8 @@ func TestWithExpiredCredentialsMessagesAreRedelivered(t *testing.T) {
 	})
 }
 
-// The SDK does not retry while its retry quota is exceeded, as in a long outage. Each call
-// still has its first attempt, so that the first message after the outage is parked.
+// The SDK does not retry while its retry quota is exceeded, as in a long outage. Each
+// call still has its first attempt, so that the first message after the outage is parked.
 func TestAnExceededRetryQuotaLeavesEachCallItsFirstAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

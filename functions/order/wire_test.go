@@ -281,8 +281,8 @@ func TestAnAWSServiceHasItsOwnResponseTimeout(t *testing.T) {
 	}
 }
 
-// barrier is a service that responds to the first call of each of n orders only when all n
-// calls have arrived, so that each needs a connection. It counts the connections.
+// barrier is a service that responds to the first call of each of n orders only when all
+// n calls have arrived, so that each needs a connection. It counts the connections.
 type barrier struct {
 	next http.Handler
 
@@ -326,8 +326,8 @@ func (m *barrier) connections() int {
 	return len(m.opened)
 }
 
-// A connection costs a TLS handshake, so each client keeps one for each order of a batch. A
-// few more are opened if a call looks for an idle connection just before the last call
+// A connection costs a TLS handshake, so each client keeps one for each order of a batch.
+// A few more are opened if a call looks for an idle connection just before the last call
 // releases its own.
 func TestEachClientKeepsAConnectionForEachOrder(t *testing.T) {
 	t.Parallel()
@@ -362,7 +362,8 @@ func TestEachClientKeepsAConnectionForEachOrder(t *testing.T) {
 	}
 }
 
-// SQS deletes orders before QUEUE_RETENTION parks them if the queue's retention is shorter.
+// SQS deletes orders before QUEUE_RETENTION parks them if the queue's retention is
+// shorter.
 func TestTheQueuesSettingsAreComparedWithTheEnvironment(t *testing.T) {
 	t.Parallel()
 	for claim, tt := range map[string]struct {
@@ -528,8 +529,9 @@ func TestEveryOwnerIsNew(t *testing.T) {
 	}
 }
 
-// Without jitter, all orders of an outage would be redelivered in the same second. Of 1,000
-// random numbers in [0, 1), fewer than 40 are in one tenth with a probability below 1e-10.
+// Without jitter, all orders of an outage would be redelivered in the same second. Of
+// 1,000 random numbers in [0, 1), fewer than 40 are in one tenth with a probability below
+// 1e-10.
 func TestJitterIsSpreadEvenly(t *testing.T) {
 	t.Parallel()
 	h, err := wire(t.Context(), complete(), io.Discard)

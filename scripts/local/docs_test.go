@@ -48,7 +48,13 @@ func TestTheCommandsOfTheDocumentsPrintWhatTheDocumentsShow(t *testing.T) {
 					got = reader.run(t, b.commands) // a busy machine delivers a message more often
 				}
 				if b.output != "" && !matches(got, b.output) {
-					t.Errorf("%s\ngot\n%s\nwant\n%s\n- got, + want:\n%s", b.commands, got, b.output, cmp.Diff(neutral(got), neutral(b.output)))
+					t.Errorf(
+						"%s\ngot\n%s\nwant\n%s\n- got, + want:\n%s",
+						b.commands,
+						got,
+						b.output,
+						cmp.Diff(neutral(got), neutral(b.output)),
+					)
 				}
 			}
 		})

@@ -39,10 +39,17 @@ func (r run) Run(ctx context.Context) error {
 		return err
 	}
 	began := time.Now()
-	fmt.Println("Compiling functions/order and starting a queue, an engine and a pretend Stripe on 127.0.0.1 ...")
+	fmt.Println(
+		"Compiling functions/order and starting a queue, an engine and a pretend Stripe on 127.0.0.1 ...",
+	)
 	tally := &tally{deliveries: map[string]int{}}
 	killer := &killer{orderID: r.Kill}
-	s, err := start(ctx, runFolder, engine, system.Options{AfterStripe: killer.afterStripe, Observe: tally.observe, Instances: 1})
+	s, err := start(
+		ctx,
+		runFolder,
+		engine,
+		system.Options{AfterStripe: killer.afterStripe, Observe: tally.observe, Instances: 1},
+	)
 	if err != nil {
 		return err
 	}
@@ -121,7 +128,8 @@ func (l *local) post(ctx context.Context, waves [][]string, limit time.Duration)
 		for i, body := range wave {
 			posted = append(posted, system.NewPosted(decoder, body, ids[i]))
 		}
-		if err := l.drain(ctx, func(waiting int) { c.show("%d of %d messages done", len(posted)-waiting, total) }); err != nil {
+		show := func(waiting int) { c.show("%d of %d messages done", len(posted)-waiting, total) }
+		if err := l.drain(ctx, show); err != nil {
 			return nil, err
 		}
 	}

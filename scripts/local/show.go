@@ -54,7 +54,11 @@ func showParked(w io.Writer, s summary) {
 	for i, p := range s.Posted {
 		if dead, ok := s.Parked[p.MessageID]; ok {
 			parked.AppendRow(table.Row{
-				fmt.Sprintf("%d: %s", i+1, nameOf(p)), dead.Attributes[sqs.AttrReason].Text, dead.Attributes[sqs.AttrDetail].Text,
+				fmt.Sprintf(
+					"%d: %s",
+					i+1,
+					nameOf(p),
+				), dead.Attributes[sqs.AttrReason].Text, dead.Attributes[sqs.AttrDetail].Text,
 			})
 		}
 	}

@@ -175,7 +175,8 @@ func TestNothingParkedPrintsNoTable(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	show(&b, summary{})
-	if strings.Contains(b.String(), "parked message") || !strings.Contains(b.String(), "0 messages, 0 deliveries, 0 orders") {
+	if strings.Contains(b.String(), "parked message") ||
+		!strings.Contains(b.String(), "0 messages, 0 deliveries, 0 orders") {
 		t.Errorf("printed\n%s\nwant the orders and the totals alone", b.String())
 	}
 }

@@ -18,8 +18,8 @@ func ownTerminal(tty *os.File) (release func()) {
 	if err != nil || before != unix.Getpgrp() || before == os.Getpid() {
 		return func() {}
 	}
-	// SIGTTOU would stop this process when it gives the terminal back, from the background.
-	// At Ctrl-Z the shell would not notice that this process has stopped.
+	// SIGTTOU would stop this process when it gives the terminal back, from the
+	// background. At Ctrl-Z the shell would not notice that this process has stopped.
 	signal.Ignore(syscall.SIGTTOU, syscall.SIGTSTP)
 	if err := unix.Setpgid(0, 0); err != nil {
 		return func() {}

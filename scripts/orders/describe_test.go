@@ -28,7 +28,12 @@ func TestDescribe(t *testing.T) {
 			{Seq: 2, From: order.Declined, To: order.Paid, Intent: "pi_2", At: noon().Add(time.Hour)},
 		},
 	}
-	waits := order.Record{OrderID: "ORD-3", Status: order.ActionRequired, Failure: "authentication_required", Intent: "pi_3"}
+	waits := order.Record{
+		OrderID: "ORD-3",
+		Status:  order.ActionRequired,
+		Failure: "authentication_required",
+		Intent:  "pi_3",
+	}
 	for claim, tt := range map[string]struct {
 		record order.Record
 		want   []string

@@ -33,7 +33,8 @@ func main() {
 	k := kong.Parse(&c, kong.Name("orders"), kong.UsageOnError(), kong.Description(
 		"Post, show and settle orders, and check a deployment. Credentials and region come from AWS_REGION, AWS_ACCESS_KEY_ID,\n"+
 			"AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN; with profiles or SSO: eval \"$(aws configure export-credentials --format env)\".\n"+
-			"For the system that `make up` runs: . ./build/up/env"))
+			"For the system that `make up` runs: . ./build/up/env",
+	))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	k.BindTo(ctx, (*context.Context)(nil))
 	k.Bind(shell{environ: os.Environ(), in: os.Stdin, out: os.Stdout, now: time.Now})

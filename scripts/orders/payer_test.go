@@ -19,7 +19,10 @@ func serveStripe(t *testing.T, status int, responses map[string]string) (c strip
 	requests = new([]string)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		form, _ := io.ReadAll(r.Body)
-		*requests = append(*requests, fmt.Sprintf("%s %s %s %s", r.Method, r.URL.Path, form, r.Header.Get("Idempotency-Key")))
+		*requests = append(
+			*requests,
+			fmt.Sprintf("%s %s %s %s", r.Method, r.URL.Path, form, r.Header.Get("Idempotency-Key")),
+		)
 		w.Header().Set("Stripe-Should-Retry", "false")
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, responses[r.URL.Path])
@@ -30,23 +33,26 @@ func serveStripe(t *testing.T, status int, responses map[string]string) (c strip
 
 func TestCreatePayer(t *testing.T) {
 	t.Parallel()
-	t.Run("a customer is created and Stripe's test card attached, each under a key of this order", func(t *testing.T) {
-		t.Parallel()
-		c, requests := serveStripe(t, http.StatusOK, map[string]string{
-			"/v1/customers": `{"id":"cus_New"}`, "/v1/payment_methods/pm_card_visa/attach": `{"id":"pm_New"}`,
-		})
-		got, err := newPayers(c).create(t.Context(), "dev/smoke/SMOKE-1")
-		if want := (payer{"cus_New", "pm_New"}); err != nil || got != want {
-			t.Errorf("payer %v, %v, want %v", got, err, want)
-		}
-		want := []string{
-			"POST /v1/customers description=dev%2Fsmoke%2FSMOKE-1 dev/smoke/SMOKE-1/customer",
-			"POST /v1/payment_methods/pm_card_visa/attach customer=cus_New dev/smoke/SMOKE-1/method",
-		}
-		if diff := cmp.Diff(*requests, want); diff != "" {
-			t.Errorf("- got, + want:\n%s", diff)
-		}
-	})
+	t.Run(
+		"a customer is created and Stripe's test card attached, each under a key of this order",
+		func(t *testing.T) {
+			t.Parallel()
+			c, requests := serveStripe(t, http.StatusOK, map[string]string{
+				"/v1/customers": `{"id":"cus_New"}`, "/v1/payment_methods/pm_card_visa/attach": `{"id":"pm_New"}`,
+			})
+			got, err := newPayers(c).create(t.Context(), "dev/smoke/SMOKE-1")
+			if want := (payer{"cus_New", "pm_New"}); err != nil || got != want {
+				t.Errorf("payer %v, %v, want %v", got, err, want)
+			}
+			want := []string{
+				"POST /v1/customers description=dev%2Fsmoke%2FSMOKE-1 dev/smoke/SMOKE-1/customer",
+				"POST /v1/payment_methods/pm_card_visa/attach customer=cus_New dev/smoke/SMOKE-1/method",
+			}
+			if diff := cmp.Diff(*requests, want); diff != "" {
+				t.Errorf("- got, + want:\n%s", diff)
+			}
+		},
+	)
 	for claim, tt := range map[string]struct {
 		status         int
 		response, want string
@@ -64,7 +70,8 @@ func TestCreatePayer(t *testing.T) {
 			t.Parallel()
 			c, requests := serveStripe(t, tt.status, map[string]string{"/v1/customers": tt.response})
 			_, err := newPayers(c).create(t.Context(), "dev/smoke/SMOKE-1")
-			if err == nil || err.Error() != tt.want || len(*requests) != 1 || strings.Contains(err.Error(), "sk_test_") {
+			if err == nil || err.Error() != tt.want || len(*requests) != 1 ||
+				strings.Contains(err.Error(), "sk_test_") {
 				t.Errorf("error = %v after %q, want %q", err, *requests, tt.want)
 			}
 		})

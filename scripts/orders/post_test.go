@@ -50,7 +50,9 @@ func newOrderQueue(t *testing.T, second string) *orderQueue {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	s.Machine(func(m *sqstest.Machine, now time.Time) { err = m.Create(now, "orders", sqstest.DefaultSettings()) })
+	s.Machine(
+		func(m *sqstest.Machine, now time.Time) { err = m.Create(now, "orders", sqstest.DefaultSettings()) },
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

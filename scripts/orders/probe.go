@@ -34,7 +34,14 @@ func (p probe) follow(ctx context.Context, o order.Order, body string, limit tim
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.out, "row     %s, %s, attempt %d, %s\n", r.Status, r.Total, r.Attempt, cmp.Or(string(r.Intent), "no intent bound"))
+	fmt.Fprintf(
+		p.out,
+		"row     %s, %s, attempt %d, %s\n",
+		r.Status,
+		r.Total,
+		r.Attempt,
+		cmp.Or(string(r.Intent), "no intent bound"),
+	)
 	var intent order.Intent
 	if r.Intent != "" {
 		if intent, err = p.read(ctx, r.Intent); err != nil {
@@ -66,7 +73,13 @@ func (p probe) wait(ctx context.Context, id order.ID, limit time.Duration) (orde
 		}
 		select {
 		case <-ctx.Done():
-			return r, fmt.Errorf("order %q: not settled after %s: %s%s", id, p.now().Sub(began).Round(time.Second), summary(r), advice(r))
+			return r, fmt.Errorf(
+				"order %q: not settled after %s: %s%s",
+				id,
+				p.now().Sub(began).Round(time.Second),
+				summary(r),
+				advice(r),
+			)
 		case <-tick.C:
 		}
 	}
@@ -94,7 +107,8 @@ func summary(r order.Record) string {
 func advice(r order.Record) string {
 	switch {
 	case r.Status == "":
-		return ": check the function's log, that its event source mapping is enabled, and that ORDERS_TABLE is its table"
+		return ": check the function's log, that its event source mapping is enabled, " +
+			"and that ORDERS_TABLE is its table"
 	case r.LastError != "":
 		return ": see docs/reference/failures.md"
 	}
@@ -109,8 +123,19 @@ func (p probe) compare(o order.Order, r order.Record, i order.Intent) error {
 	case r.Total != o.Total():
 		return fmt.Errorf("order %q: amount mismatch: the row has %s, want %s", o.ID(), r.Total, o.Total())
 	case i.State != order.Succeeded || i.Total != o.Total() || i.OrderID != o.ID() || i.Scope != p.scope:
-		return fmt.Errorf("order %q: ledger mismatch: intent %s is %s, %s, order %q, scope %q: want %s, %s, %q, %q", o.ID(), i.ID,
-			i.State, i.Total, i.OrderID, i.Scope, order.Succeeded, o.Total(), o.ID(), p.scope)
+		return fmt.Errorf(
+			"order %q: ledger mismatch: intent %s is %s, %s, order %q, scope %q: want %s, %s, %q, %q",
+			o.ID(),
+			i.ID,
+			i.State,
+			i.Total,
+			i.OrderID,
+			i.Scope,
+			order.Succeeded,
+			o.Total(),
+			o.ID(),
+			p.scope,
+		)
 	}
 	return nil
 }

@@ -26,7 +26,13 @@ func newWorld() *world {
 
 // probe has a worker that processes the order after the latency, unless it is stopped.
 func (w *world) probe(o order.Order, stopped bool) probe {
-	processor := &order.Processor{Claims: &w.store, Payments: &w.bank, Scope: scope, Now: time.Now, ConfirmTime: time.Second}
+	processor := &order.Processor{
+		Claims:      &w.store,
+		Payments:    &w.bank,
+		Scope:       scope,
+		Now:         time.Now,
+		ConfirmTime: time.Second,
+	}
 	return probe{
 		send: func(ctx context.Context, _ order.ID, _ string) error {
 			if stopped {
@@ -35,7 +41,12 @@ func (w *world) probe(o order.Order, stopped bool) probe {
 			go func() {
 				time.Sleep(w.latency)
 				now := time.Now()
-				processor.Process(context.WithoutCancel(ctx), o, now, order.Lease{Owner: "w", From: now, Until: now.Add(time.Minute)})
+				processor.Process(
+					context.WithoutCancel(ctx),
+					o,
+					now,
+					order.Lease{Owner: "w", From: now, Until: now.Add(time.Minute)},
+				)
 			}()
 			return nil
 		},

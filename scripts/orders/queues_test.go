@@ -15,7 +15,11 @@ const day = 24 * time.Hour
 
 // serveQueues serves two queues with the settings of infra/terraform, apart from a
 // change. It returns a config that names the order queue and has more variables.
-func serveQueues(t *testing.T, change func(orders, dead *sqstest.Settings), more ...string) (smokeConfig, *sqstest.Server) {
+func serveQueues(
+	t *testing.T,
+	change func(orders, dead *sqstest.Settings),
+	more ...string,
+) (smokeConfig, *sqstest.Server) {
 	t.Helper()
 	server, err := sqstest.Serve(sqstest.Options{})
 	if err != nil {
@@ -36,9 +40,17 @@ func serveQueues(t *testing.T, change func(orders, dead *sqstest.Settings), more
 			t.Fatal(err)
 		}
 	})
-	c, err := config.Read[smokeConfig](append(more,
-		"AWS_REGION="+sqstest.Region, "AWS_ACCESS_KEY_ID=pretend", "AWS_SECRET_ACCESS_KEY=canary", "ORDERS_TABLE=orders",
-		"SCOPE=test", "AWS_ENDPOINT_URL="+server.URL, "QUEUE_URL="+server.QueueURL("orders"), "STRIPE_SECRET_KEY=sk_test_canary"))
+	c, err := config.Read[smokeConfig](append(
+		more,
+		"AWS_REGION="+sqstest.Region,
+		"AWS_ACCESS_KEY_ID=pretend",
+		"AWS_SECRET_ACCESS_KEY=canary",
+		"ORDERS_TABLE=orders",
+		"SCOPE=test",
+		"AWS_ENDPOINT_URL="+server.URL,
+		"QUEUE_URL="+server.QueueURL("orders"),
+		"STRIPE_SECRET_KEY=sk_test_canary",
+	))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +121,11 @@ func TestTheDeadLetterQueueIsThatOfTheEnvironment(t *testing.T) {
 	c, server := serveQueues(t, func(_, _ *sqstest.Settings) {})
 	c.DeadLetters = config.URL(server.QueueURL("other"))
 	err := c.compareQueues(t.Context(), new(strings.Builder))
-	want := "deadLetterTargetArn in the RedrivePolicy of the order queue is " + sqstest.ARN("dead") + ", want " + sqstest.ARN("other")
+	want := "deadLetterTargetArn in the RedrivePolicy of the order queue is " + sqstest.ARN(
+		"dead",
+	) + ", want " + sqstest.ARN(
+		"other",
+	)
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error = %v, want %q", err, want)
 	}

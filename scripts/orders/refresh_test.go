@@ -33,7 +33,12 @@ func process(t *testing.T, claims order.Claims, payments order.Payments, id orde
 		t.Fatal(err)
 	}
 	p := &order.Processor{Claims: claims, Payments: payments, Scope: scope, Now: noon, ConfirmTime: time.Second}
-	p.Process(t.Context(), o, noon(), order.Lease{Owner: "owner-of-" + string(id), From: noon(), Until: noon().Add(time.Minute)})
+	p.Process(
+		t.Context(),
+		o,
+		noon(),
+		order.Lease{Owner: "owner-of-" + string(id), From: noon(), Until: noon().Add(time.Minute)},
+	)
 }
 
 func TestRefresh(t *testing.T) {
@@ -154,7 +159,13 @@ func TestCommands(t *testing.T) {
 		"AWS_SESSION_TOKEN="+credentials.SessionToken,
 	)
 	store := dynamodb.New(h.Config, h.Table)
-	process(t, store, stripe.New(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: s.URL}), "ORD-1", "pm_usBankAccount_processing")
+	process(
+		t,
+		store,
+		stripe.New(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: s.URL}),
+		"ORD-1",
+		"pm_usBankAccount_processing",
+	)
 	s.Machine(func(m *stripetest.Machine) { err = m.Settle(s.Now(), "pi_000001", true) })
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +186,10 @@ func TestCommands(t *testing.T) {
 		{"refresh finds nothing", refresh{ID: "ORD-2"}, nil, order.ErrNotFound},
 	} {
 		var out strings.Builder
-		if err := step.run.Run(t.Context(), shell{environ: environ, out: &out, now: noon}); !sameError(err, step.err) {
+		if err := step.run.Run(t.Context(), shell{environ: environ, out: &out, now: noon}); !sameError(
+			err,
+			step.err,
+		) {
 			t.Errorf("%s: error = %v, want %v", step.claim, err, step.err)
 		}
 		for _, want := range step.printed {
@@ -240,7 +254,12 @@ func TestRefreshSendsNothingWithAWrongEnvironment(t *testing.T) {
 			t.Parallel()
 			s := pretendStripe(t)
 			var out strings.Builder
-			err := refresh{ID: "ORD-1"}.Run(t.Context(), shell{environ: operatorEnv(s, tt.changes...), out: &out, now: noon})
+			err := refresh{
+				ID: "ORD-1",
+			}.Run(
+				t.Context(),
+				shell{environ: operatorEnv(s, tt.changes...), out: &out, now: noon},
+			)
 			problems, _ := errors.AsType[*config.Error](err)
 			if problems == nil {
 				t.Fatalf("got %v, want an EnvError", err)
@@ -248,7 +267,8 @@ func TestRefreshSendsNothingWithAWrongEnvironment(t *testing.T) {
 			if diff := cmp.Diff(problems.Problems, tt.want); diff != "" {
 				t.Errorf("- got, + want:\n%s", diff)
 			}
-			if strings.Contains(hint(err).Error(), "canary") || !strings.Contains(hint(err).Error(), "build/up/env") || out.Len() > 0 {
+			if strings.Contains(hint(err).Error(), "canary") || !strings.Contains(hint(err).Error(), "build/up/env") ||
+				out.Len() > 0 {
 				t.Errorf("printed %q, and the error is %v", &out, hint(err))
 			}
 			if sent := len(s.Calls()); sent > 0 {

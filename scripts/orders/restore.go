@@ -18,10 +18,12 @@ type restore struct {
 
 // Help explains the command beyond its one line.
 func (restore) Help() string {
-	return `Use it after the table was restored from a backup, for an order that was parked as record_lost. It writes a row that is missing, or
-open without an intent, from the metadata of the order's PaymentIntent, binds the intent, and settles the row from the intent's
-status. It moves no money, and it does not overwrite a row with another intent or with different content. Afterwards a redelivered
-message of the order finds the intent and cannot charge the order again.
+	return `Use it after the table was restored from a backup, for an order that was parked as
+record_lost. It writes a row that is missing, or open without an intent, from the metadata of
+the order's PaymentIntent, binds the intent, and settles the row from the intent's status. It
+moves no money, and it does not overwrite a row with another intent or with different content.
+Afterwards a redelivered message of the order finds the intent and cannot charge the order
+again.
 
 Example: orders restore ORD-1001 pi_3PretendIntent`
 }
@@ -43,7 +45,13 @@ func (r restore) Run(ctx context.Context, sh shell) error {
 }
 
 // restore writes the row from the intent, and prints the order.
-func (o operator) restore(ctx context.Context, id order.ID, intent order.IntentID, now time.Time, out io.Writer) error {
+func (o operator) restore(
+	ctx context.Context,
+	id order.ID,
+	intent order.IntentID,
+	now time.Time,
+	out io.Writer,
+) error {
 	after, err := order.Restore(ctx, o.records, o.payments, o.scope, id, intent, now)
 	if err != nil {
 		return err

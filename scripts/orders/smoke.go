@@ -37,7 +37,12 @@ func (s smoke) Run(ctx context.Context, sh shell) error {
 		if who, err = newPayers(c.Stripe).create(ctx, c.Stripe.Scope+"/smoke/"+id); err != nil {
 			return err
 		}
-		fmt.Fprintf(sh.out, "Created customer %s with payment method %s in Stripe's test mode\n", who.Customer, who.Method)
+		fmt.Fprintf(
+			sh.out,
+			"Created customer %s with payment method %s in Stripe's test mode\n",
+			who.Customer,
+			who.Method,
+		)
 	}
 	body, o, err := compose(id, who)
 	if err != nil {

@@ -60,7 +60,8 @@ func TestSmokeConfig(t *testing.T) {
 		t.Run("with "+change, func(t *testing.T) {
 			t.Parallel()
 			_, err := config.Read[smokeConfig](append(slices.Clone(complete), change))
-			if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "canary")) {
+			if (err == nil) != (want == "") ||
+				err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "canary")) {
 				t.Errorf("error = %v, want %q", err, want)
 			}
 		})
@@ -74,7 +75,8 @@ func TestEveryOrderIsNew(t *testing.T) {
 	if one == other || !regexp.MustCompile(`^SMOKE-20260102-030405-[a-z2-7]{6}$`).MatchString(one) {
 		t.Errorf("ids %q and %q", one, other)
 	}
-	if _, o, err := compose(one, payer{"cus_1", "pm_1"}); err != nil || o.Total() != (order.Money{Amount: 100, Currency: "usd"}) {
+	if _, o, err := compose(one, payer{"cus_1", "pm_1"}); err != nil ||
+		o.Total() != (order.Money{Amount: 100, Currency: "usd"}) {
 		t.Errorf("order %v of %s, %v", o.ID(), o.Total(), err)
 	}
 }
@@ -83,7 +85,10 @@ func TestEveryOrderIsNew(t *testing.T) {
 func TestSmokeEndsBeforeItWaits(t *testing.T) {
 	t.Parallel()
 	const compared = "queues  orders are kept 168h0m0s and received 1000 times, dead letters are kept 336h0m0s\n"
-	payers := map[string]string{"/v1/customers": `{"id":"cus_New"}`, "/v1/payment_methods/pm_card_visa/attach": `{"id":"pm_New"}`}
+	payers := map[string]string{
+		"/v1/customers": `{"id":"cus_New"}`,
+		"/v1/payment_methods/pm_card_visa/attach": `{"id":"pm_New"}`,
+	}
 	for claim, tt := range map[string]struct {
 		run     smoke
 		change  string // of the environment
@@ -120,7 +125,10 @@ func TestSmokeEndsBeforeItWaits(t *testing.T) {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			c, asked := serveStripe(t, http.StatusOK, tt.payers)
-			_, queue := serveQueues(t, func(orders, _ *sqstest.Settings) { orders.Retention = cmp.Or(tt.keeps, orders.Retention) })
+			_, queue := serveQueues(
+				t,
+				func(orders, _ *sqstest.Settings) { orders.Retention = cmp.Or(tt.keeps, orders.Retention) },
+			)
 			queue.Fail(tt.refuses, 1, "AccessDenied")
 			environ := []string{
 				"AWS_REGION=" + sqstest.Region, "AWS_ACCESS_KEY_ID=pretend", "AWS_SECRET_ACCESS_KEY=canary", "ORDERS_TABLE=orders", "SCOPE=test",

@@ -26,7 +26,8 @@ func main() {
 	var c commands
 	k := kong.Parse(&c, kong.Name("package"), kong.UsageOnError(), kong.Description(
 		"Compile every function under functions/. Run it in the module's root. The same source and the same Go release make the "+
-			"same bytes on any machine: compare yours with `sha256sum --check SHA256SUMS`."))
+			"same bytes on any machine: compare yours with `sha256sum --check SHA256SUMS`.",
+	))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	k.BindTo(ctx, (*context.Context)(nil))
 	err := k.Run()
@@ -57,7 +58,9 @@ func (z zip) show(w io.Writer, artifacts []release.Artifact) {
 	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: text.AlignRight}})
 	t.AppendHeader(table.Row{"linux/" + z.Arch, "size", "sha256"})
 	for _, artifact := range artifacts {
-		t.AppendRow(table.Row{artifact.Name + ".zip", fmt.Sprintf("%.2f MB", float64(artifact.Bytes)/1e6), artifact.SHA256})
+		t.AppendRow(
+			table.Row{artifact.Name + ".zip", fmt.Sprintf("%.2f MB", float64(artifact.Bytes)/1e6), artifact.SHA256},
+		)
 	}
 	t.Render()
 	fmt.Fprintf(w, "In %s, each with its bill of materials NAME.cdx.json, and %s.\n", z.Dir, release.Sums)

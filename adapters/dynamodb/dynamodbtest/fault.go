@@ -34,8 +34,9 @@ const (
 // String returns the name of the constant.
 func (k Kind) String() string {
 	names := [...]string{
-		Slow: "Slow", ThroughputExceeded: "ThroughputExceeded", Throttled: "Throttled", RequestLimitExceeded: "RequestLimitExceeded",
-		InternalError: "InternalError", InternalErrorAfter: "InternalErrorAfter", TransactionConflict: "TransactionConflict",
+		Slow: "Slow", ThroughputExceeded: "ThroughputExceeded", Throttled: "Throttled",
+		RequestLimitExceeded: "RequestLimitExceeded", InternalError: "InternalError",
+		InternalErrorAfter: "InternalErrorAfter", TransactionConflict: "TransactionConflict",
 		TransactionInProgress: "TransactionInProgress", LoseBefore: "LoseBefore", LoseAfter: "LoseAfter",
 		AccessDenied: "AccessDenied", ExpiredToken: "ExpiredToken",
 	}

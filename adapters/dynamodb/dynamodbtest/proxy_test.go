@@ -38,7 +38,12 @@ func TestARequestAndItsResponsePassUnchanged(t *testing.T) {
 		w.WriteHeader(http.StatusTeapot)
 		_, _ = w.Write(responseBody)
 	})
-	call, err := http.NewRequestWithContext(t.Context(), http.MethodPost, proxy.URL, bytes.NewReader(requestBody))
+	call, err := http.NewRequestWithContext(
+		t.Context(),
+		http.MethodPost,
+		proxy.URL,
+		bytes.NewReader(requestBody),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -384,7 +389,10 @@ func TestCloseDropsCallsInFlight(t *testing.T) {
 	t.Parallel()
 	arrived, dropped := make(chan struct{}), make(chan struct{})
 	proxy, _ := newProxy(t, func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // the server detects a disconnected client only after it has read the request
+		_, _ = io.Copy(
+			io.Discard,
+			r.Body,
+		) // the server detects a disconnected client only after it has read the request
 		close(arrived)
 		<-r.Context().Done()
 		close(dropped)

@@ -47,7 +47,10 @@ func TestTheTableHasItsDefinition(t *testing.T) {
 		t.Errorf("table (-want +got):\n%s", diff)
 	}
 
-	expiry, err := h.Client.DescribeTimeToLive(t.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: &h.Table})
+	expiry, err := h.Client.DescribeTimeToLive(
+		t.Context(),
+		&dynamodb.DescribeTimeToLiveInput{TableName: &h.Table},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -88,7 +88,8 @@ func OpenSources(ctx context.Context, packages ...string) error {
 }
 
 func (p Program) openSources(ctx context.Context) error {
-	const sources = `{{$dir := .Dir}}{{with .Module}}{{if or .Main .Replace}}{{$dir}}{{"\n"}}{{.GoMod}}{{"\n"}}` +
+	const sources = `{{$dir := .Dir}}{{with .Module}}{{if or .Main .Replace}}` +
+		`{{$dir}}{{"\n"}}{{.GoMod}}{{"\n"}}` +
 		`{{range $.EmbedFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}`
 	listed, err := p.command(ctx, "list", "-deps", "-f", sources, p.Package).Output()
 	if err != nil {

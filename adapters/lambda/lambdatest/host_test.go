@@ -675,7 +675,11 @@ func TestReport(t *testing.T) {
 		t.Errorf("report = %+v, want medians above 0, and a first answer after its init", got)
 	}
 	if got.CPUPerInvocationMS*8 < got.CPUMS*0.99 || got.CPUPerInvocationMS*8 > got.CPUMS*1.01 {
-		t.Errorf("CPU = %v ms, %v ms per invocation, want a ratio of 8 invocations", got.CPUMS, got.CPUPerInvocationMS)
+		t.Errorf(
+			"CPU = %v ms, %v ms per invocation, want a ratio of 8 invocations",
+			got.CPUMS,
+			got.CPUPerInvocationMS,
+		)
 	}
 	if live.PeakRSSBytes < 1<<20 || got.PeakRSSBytes < live.PeakRSSBytes || got.PeakRSSBytes > 1<<28 {
 		t.Errorf("peak RSS %d bytes, %d live", got.PeakRSSBytes, live.PeakRSSBytes)

@@ -24,7 +24,9 @@ func BenchmarkServerAndMapping(b *testing.B) {
 	}
 	defer func() { _ = s.Close() }()
 	sdk, url := newClient(s.URL), s.QueueURL("orders")
-	s.Machine(func(m *sqstest.Machine, now time.Time) { err = m.Create(now, "orders", sqstest.DefaultSettings()) })
+	s.Machine(
+		func(m *sqstest.Machine, now time.Time) { err = m.Create(now, "orders", sqstest.DefaultSettings()) },
+	)
 	if err != nil {
 		b.Fatal(err)
 	}

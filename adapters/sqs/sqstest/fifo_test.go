@@ -92,7 +92,10 @@ func TestAGroupInFlightIsBlockedUntilIts(t *testing.T) {
 		change func(w *world, m sqstest.Message)
 		want   string
 	}{
-		"message is deleted":       {func(w *world, m sqstest.Message) { w.must(w.Delete(w.now, "orders.fifo", m.Receipt)) }, "a2 a3"},
+		"message is deleted": {
+			func(w *world, m sqstest.Message) { w.must(w.Delete(w.now, "orders.fifo", m.Receipt)) },
+			"a2 a3",
+		},
 		"message is visible again": {func(w *world, _ sqstest.Message) { w.pass(30 * time.Second) }, "a1 a2 a3"},
 		"message is shown by its user": {func(w *world, m sqstest.Message) {
 			w.must(w.ChangeVisibility(w.now, "orders.fifo", m.Receipt, 0))
@@ -194,7 +197,9 @@ func TestADuplicate(t *testing.T) {
 				return m
 			}
 			first := send(tt.first)
-			w.must(w.Delete(w.now, "orders.fifo", w.one("orders.fifo").Receipt)) // "even after the message is received and deleted"
+			w.must(
+				w.Delete(w.now, "orders.fifo", w.one("orders.fifo").Receipt),
+			) // "even after the message is received and deleted"
 			w.pass(tt.after)
 			second := send(tt.second)
 			if got := second.ID == first.ID && second.Sequence == first.Sequence; got != tt.want {
@@ -223,10 +228,18 @@ func TestSendRejectsForTheTypeOfQueue(t *testing.T) {
 		"FIFO: a delay":              {"orders.fifo", draft{Group: "g", Delay: new(time.Second)}, invalid},
 		"FIFO: nothing at no delay":  {"orders.fifo", draft{Group: "g", Delay: new(time.Duration(0))}, ""},
 		"FIFO: a group with a space": {"orders.fifo", draft{Group: "a b"}, invalid},
-		"FIFO: an id of 129":         {"orders.fifo", draft{Group: "g", DeduplicationID: strings.Repeat("!", 129)}, invalid},
-		"FIFO: nothing at 128":       {"orders.fifo", draft{Group: "g", DeduplicationID: strings.Repeat("~", 128)}, ""},
-		"standard: an id":            {"orders", draft{DeduplicationID: "x"}, invalid},
-		"standard: no group at all":  {"orders", draft{Group: "fair"}, ""},
+		"FIFO: an id of 129": {
+			"orders.fifo",
+			draft{Group: "g", DeduplicationID: strings.Repeat("!", 129)},
+			invalid,
+		},
+		"FIFO: nothing at 128": {
+			"orders.fifo",
+			draft{Group: "g", DeduplicationID: strings.Repeat("~", 128)},
+			"",
+		},
+		"standard: an id":           {"orders", draft{DeduplicationID: "x"}, invalid},
+		"standard: no group at all": {"orders", draft{Group: "fair"}, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -178,10 +178,17 @@ func TestChangingVisibility(t *testing.T) {
 		after, timeout time.Duration
 		want           string
 	}{
-		"counts from the call":                    {after: 20 * time.Second, timeout: 50 * time.Second},
-		"may be zero":                             {timeout: 0},
-		"may last until 12 h after the receive":   {after: 10 * time.Second, timeout: 12*time.Hour - 10*time.Second},
-		"may not last longer":                     {after: 10 * time.Second, timeout: 12*time.Hour - 9*time.Second, want: invalid},
+		"counts from the call": {after: 20 * time.Second, timeout: 50 * time.Second},
+		"may be zero":          {timeout: 0},
+		"may last until 12 h after the receive": {
+			after:   10 * time.Second,
+			timeout: 12*time.Hour - 10*time.Second,
+		},
+		"may not last longer": {
+			after:   10 * time.Second,
+			timeout: 12*time.Hour - 9*time.Second,
+			want:    invalid,
+		},
 		"may not be negative":                     {timeout: -time.Second, want: invalid},
 		"may not exceed 12 h by itself":           {timeout: 12*time.Hour + time.Second, want: invalid},
 		"is rejected once the message is deleted": {after: 4 * 24 * time.Hour, timeout: time.Minute, want: invalid},
@@ -365,7 +372,10 @@ func TestSendRejects(t *testing.T) {
 		"U+FFFE":                       {draft: sqstest.Draft{Body: "a\uFFFE"}, want: contents},
 		"eleven attributes":            {draft: sqstest.Draft{Body: "a", Attributes: eleven}, want: invalid},
 		"an attribute without a value": {draft: attributes("a", "a", sqstest.Text("")), want: invalid},
-		"an attribute of another type": {draft: attributes("a", "a", sqstest.Attribute{Type: "Bool", Text: "x"}), want: invalid},
+		"an attribute of another type": {
+			draft: attributes("a", "a", sqstest.Attribute{Type: "Bool", Text: "x"}),
+			want:  invalid,
+		},
 		"nothing about a labeled type": {draft: attributes("a", "a.b-c_d", sqstest.Attribute{
 			Type: "Number.int", Text: "1",
 		})},
@@ -377,13 +387,19 @@ func TestSendRejects(t *testing.T) {
 		"a number in hexadecimal": {draft: attributes("a", "a", number("0x1p4")), want: invalid},
 		"a number above 10^126":   {draft: attributes("a", "a", number("2E126")), want: invalid},
 		"a number below 10^-128":  {draft: attributes("a", "a", number("9e-129")), want: invalid},
-		"a number of 39 digits":   {draft: attributes("a", "a", number("123456789012345678901234567890123456789")), want: invalid},
+		"a number of 39 digits": {
+			draft: attributes("a", "a", number("123456789012345678901234567890123456789")),
+			want:  invalid,
+		},
 		// LocalStack's suite, recorded against AWS:
 		// test_invalid_string_attributes_cause_invalid_parameter_value_error
 		"a control character in an attribute": {draft: attributes("a", "a", sqstest.Text("a\x08")), want: invalid},
 		"a reserved name":                     {draft: attributes("a", "aws.a", sqstest.Text("x")), want: invalid},
 		"a name with two dots":                {draft: attributes("a", "a..b", sqstest.Text("x")), want: invalid},
-		"a delay above 15 min":                {draft: sqstest.Draft{Body: "a", Delay: new(15*time.Minute + time.Second)}, want: invalid},
+		"a delay above 15 min": {
+			draft: sqstest.Draft{Body: "a", Delay: new(15*time.Minute + time.Second)},
+			want:  invalid,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -413,29 +429,75 @@ func TestCreateRejects(t *testing.T) {
 		settings settings
 		want     string
 	}{
-		"nothing new":                {name: "q", settings: sqstest.DefaultSettings()},
-		"other settings":             {name: "q", settings: change(func(s *settings) { s.Delay = 1e9 }), want: sqstest.CodeQueueNameExists},
-		"a bad name":                 {name: "q.q", settings: sqstest.DefaultSettings(), want: invalid},
-		"a standard queue .fifo":     {name: "q.fifo", settings: sqstest.DefaultSettings(), want: invalid},
-		"a FIFO queue without .fifo": {name: "r", settings: change(func(s *settings) { s.FIFO = true }), want: invalid},
-		"a name of 81 with .fifo": {
-			name: strings.Repeat("a", 76) + ".fifo", settings: change(func(s *settings) { s.FIFO = true }), want: invalid,
+		"nothing new": {name: "q", settings: sqstest.DefaultSettings()},
+		"other settings": {
+			name:     "q",
+			settings: change(func(s *settings) { s.Delay = 1e9 }),
+			want:     sqstest.CodeQueueNameExists,
 		},
-		"nothing at 80 with .fifo": {name: strings.Repeat("a", 75) + ".fifo", settings: change(func(s *settings) { s.FIFO = true })},
+		"a bad name":             {name: "q.q", settings: sqstest.DefaultSettings(), want: invalid},
+		"a standard queue .fifo": {name: "q.fifo", settings: sqstest.DefaultSettings(), want: invalid},
+		"a FIFO queue without .fifo": {
+			name:     "r",
+			settings: change(func(s *settings) { s.FIFO = true }),
+			want:     invalid,
+		},
+		"a name of 81 with .fifo": {
+			name: strings.Repeat(
+				"a",
+				76,
+			) + ".fifo", settings: change(func(s *settings) { s.FIFO = true }), want: invalid,
+		},
+		"nothing at 80 with .fifo": {
+			name:     strings.Repeat("a", 75) + ".fifo",
+			settings: change(func(s *settings) { s.FIFO = true }),
+		},
 		"standard dead letters of FIFO": {
 			name: "r.fifo", settings: change(func(s *settings) { s.FIFO, s.DeadLetters, s.MaxReceives = true, "q", 1 }), want: invalid,
 		},
 		"FIFO deduplication": {
 			name: "r", settings: change(func(s *settings) { s.ContentDeduplication = true }), want: sqstest.CodeInvalidAttributeName,
 		},
-		"an unknown dead-letter queue": {name: "r", settings: change(func(s *settings) { s.DeadLetters = "x" }), want: invalid},
-		"no receives":                  {name: "r", settings: change(func(s *settings) { s.DeadLetters = "q" }), want: value},
-		"15 days":                      {name: "r", settings: change(func(s *settings) { s.Retention = 15 * 24 * time.Hour }), want: value},
-		"59 seconds":                   {name: "r", settings: change(func(s *settings) { s.Retention = 59 * time.Second }), want: value},
-		"13 hours of visibility":       {name: "r", settings: change(func(s *settings) { s.Visibility = 13 * time.Hour }), want: value},
-		"21 seconds of wait":           {name: "r", settings: change(func(s *settings) { s.Wait = 21 * time.Second }), want: value},
-		"messages of 2 MiB":            {name: "r", settings: change(func(s *settings) { s.MaxSize = 2 << 20 }), want: value},
-		"a day's delay":                {name: "r", settings: change(func(s *settings) { s.Delay = 24 * time.Hour }), want: value},
+		"an unknown dead-letter queue": {
+			name:     "r",
+			settings: change(func(s *settings) { s.DeadLetters = "x" }),
+			want:     invalid,
+		},
+		"no receives": {
+			name:     "r",
+			settings: change(func(s *settings) { s.DeadLetters = "q" }),
+			want:     value,
+		},
+		"15 days": {
+			name:     "r",
+			settings: change(func(s *settings) { s.Retention = 15 * 24 * time.Hour }),
+			want:     value,
+		},
+		"59 seconds": {
+			name:     "r",
+			settings: change(func(s *settings) { s.Retention = 59 * time.Second }),
+			want:     value,
+		},
+		"13 hours of visibility": {
+			name:     "r",
+			settings: change(func(s *settings) { s.Visibility = 13 * time.Hour }),
+			want:     value,
+		},
+		"21 seconds of wait": {
+			name:     "r",
+			settings: change(func(s *settings) { s.Wait = 21 * time.Second }),
+			want:     value,
+		},
+		"messages of 2 MiB": {
+			name:     "r",
+			settings: change(func(s *settings) { s.MaxSize = 2 << 20 }),
+			want:     value,
+		},
+		"a day's delay": {
+			name:     "r",
+			settings: change(func(s *settings) { s.Delay = 24 * time.Hour }),
+			want:     value,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -29,22 +29,35 @@ func TestVerdict(t *testing.T) {
 		err             error
 		deleted, failed []string
 	}{
-		"null is success":                         {response: `null`, deleted: ids},
-		"an empty object is success":              {response: `{}`, deleted: ids},
-		"an empty list is success":                {response: `{"batchItemFailures":[]}`, deleted: ids},
-		"a null list is success":                  {response: `{"batchItemFailures":null}`, deleted: ids},
-		"an empty response is success":            {deleted: ids},
-		"another spelling of the list is success": {response: `{"BatchItemFailures":[{"itemIdentifier":"a"}]}`, deleted: ids},
-		"a reported message stays":                {response: list(`{"itemIdentifier":"a"}`), deleted: ids[1:], failed: ids[:1]},
+		"null is success":              {response: `null`, deleted: ids},
+		"an empty object is success":   {response: `{}`, deleted: ids},
+		"an empty list is success":     {response: `{"batchItemFailures":[]}`, deleted: ids},
+		"a null list is success":       {response: `{"batchItemFailures":null}`, deleted: ids},
+		"an empty response is success": {deleted: ids},
+		"another spelling of the list is success": {
+			response: `{"BatchItemFailures":[{"itemIdentifier":"a"}]}`,
+			deleted:  ids,
+		},
+		"a reported message stays": {
+			response: list(`{"itemIdentifier":"a"}`),
+			deleted:  ids[1:],
+			failed:   ids[:1],
+		},
 		"reported twice is reported once": {
 			response: list(`{"itemIdentifier":"a"},{"itemIdentifier":"a"}`), deleted: ids[1:], failed: ids[:1],
 		},
-		"all reported stay":                          {response: list(`{"itemIdentifier":"b"},{"itemIdentifier":"a"}`), failed: ids},
+		"all reported stay": {
+			response: list(`{"itemIdentifier":"b"},{"itemIdentifier":"a"}`),
+			failed:   ids,
+		},
 		"an error is failure, whatever the response": {response: `{}`, err: errors.New("pretend"), failed: ids},
 		"invalid JSON is failure":                    {response: `{"batchItemFailures":[`, failed: ids},
 		"JSON that is not an object is failure":      {response: `"ok"`, failed: ids},
 		"a list of another kind is failure":          {response: `{"batchItemFailures":["a"]}`, failed: ids},
-		"an empty identifier is failure":             {response: list(`{"itemIdentifier":"a"},{"itemIdentifier":""}`), failed: ids},
+		"an empty identifier is failure": {
+			response: list(`{"itemIdentifier":"a"},{"itemIdentifier":""}`),
+			failed:   ids,
+		},
 		"a null identifier is failure":               {response: list(`{"itemIdentifier":null}`), failed: ids},
 		"an identifier under another key is failure": {response: list(`{"ItemIdentifier":"a"}`), failed: ids},
 		"an unknown identifier is failure":           {response: list(`{"itemIdentifier":"c"}`), failed: ids},
@@ -64,9 +77,13 @@ func TestVerdict(t *testing.T) {
 func TestAnEventIsTheOneThatLambdaSends(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	_, err := w.Send(w.now, "orders", sqstest.Draft{Body: `{"a":"<é>"}`, Attributes: map[string]sqstest.Attribute{
-		"text": sqstest.Text("x"), "bytes": {Type: "Binary", Binary: []byte{1}},
-	}})
+	_, err := w.Send(
+		w.now,
+		"orders",
+		sqstest.Draft{Body: `{"a":"<é>"}`, Attributes: map[string]sqstest.Attribute{
+			"text": sqstest.Text("x"), "bytes": {Type: "Binary", Binary: []byte{1}},
+		}},
+	)
 	w.must(err)
 	m := w.one("orders")
 	decoder := json.NewDecoder(strings.NewReader(string(sqstest.Event("orders", []sqstest.Message{m}))))
@@ -81,8 +98,18 @@ func TestAnEventIsTheOneThatLambdaSends(t *testing.T) {
 			"SenderId": "AIDAPRETENDSENDER",
 		},
 		MessageAttributes: map[string]events.SQSMessageAttribute{
-			"text":  {StringValue: new("x"), StringListValues: []string{}, BinaryListValues: [][]byte{}, DataType: "String"},
-			"bytes": {BinaryValue: []byte{1}, StringListValues: []string{}, BinaryListValues: [][]byte{}, DataType: "Binary"},
+			"text": {
+				StringValue:      new("x"),
+				StringListValues: []string{},
+				BinaryListValues: [][]byte{},
+				DataType:         "String",
+			},
+			"bytes": {
+				BinaryValue:      []byte{1},
+				StringListValues: []string{},
+				BinaryListValues: [][]byte{},
+				DataType:         "Binary",
+			},
 		},
 		EventSource: "aws:sqs", EventSourceARN: "arn:aws:sqs:us-east-1:000000000000:orders", AWSRegion: "us-east-1",
 	}}}

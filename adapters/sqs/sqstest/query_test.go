@@ -46,7 +46,8 @@ func TestTheQueryProtocolIsRejectedWithAReadableError(t *testing.T) {
 		if err := errors.Join(err, response.Body.Close()); err != nil {
 			t.Fatal(err)
 		}
-		if kind := response.Header.Get("Content-Type"); response.StatusCode != http.StatusBadRequest || kind != "text/xml" {
+		if kind := response.Header.Get("Content-Type"); response.StatusCode != http.StatusBadRequest ||
+			kind != "text/xml" {
 			t.Errorf("%s: got status %d and %s, want 400 and text/xml", name, response.StatusCode, kind)
 		}
 		if diff := cmp.Diff(string(body), want); diff != "" {

@@ -146,7 +146,8 @@ func TestAMessageGoesThroughTheSDK(t *testing.T) {
 	if diff := cmp.Diff(got[0].Attributes, want); diff != "" {
 		t.Errorf("attributes (-got +want):\n%s", diff)
 	}
-	if len(got[0].MessageAttributes) != 1 || *got[0].MD5OfMessageAttributes != "19e27d4e946b072f3f58da80d94fd778" {
+	if len(got[0].MessageAttributes) != 1 ||
+		*got[0].MD5OfMessageAttributes != "19e27d4e946b072f3f58da80d94fd778" {
 		t.Errorf("got %v with digest %s, want attribName1 alone",
 			got[0].MessageAttributes, *got[0].MD5OfMessageAttributes)
 	}
@@ -173,7 +174,11 @@ func TestTheDigestOfMessageAttributes(t *testing.T) {
 		"19e27d4e946b072f3f58da80d94fd778": {"attribName1": one},
 		"9fe1b90bbd9965bdf77bac517c7d2495": {"customNumberTypeAttrib": two},
 		"31a92b15d92f8db860eda32aceb656c3": {"binaryAttribute": three},
-		"c932db14a896c663f83c260297d594ff": {"attribName1": one, "customNumberTypeAttrib": two, "binaryAttribute": three},
+		"c932db14a896c663f83c260297d594ff": {
+			"attribName1":            one,
+			"customNumberTypeAttrib": two,
+			"binaryAttribute":        three,
+		},
 	}
 	f := newServer(t, sqstest.Options{})
 	for want, attributes := range tests {
@@ -247,14 +252,23 @@ func TestErrorsHaveTheCodesOfSQS(t *testing.T) {
 			entry("8"), entry("9"), entry("10"),
 		),
 		"AWS.SimpleQueueService.BatchRequestTooLong": func() error {
-			body, long := strings.Repeat("a", 500_000), strings.Repeat("a", 50_000) // more than 1 MiB with the attributes only
+			body, long := strings.Repeat(
+				"a",
+				500_000,
+			), strings.Repeat(
+				"a",
+				50_000,
+			) // more than 1 MiB with the attributes only
 			attributes := map[string]types.MessageAttributeValue{
 				"long": {DataType: aws.String("String"), StringValue: &long},
 			}
-			_, err := f.sdk.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &f.url, Entries: []types.SendMessageBatchRequestEntry{
-				{Id: aws.String("a"), MessageBody: &body, MessageAttributes: attributes},
-				{Id: aws.String("b"), MessageBody: &body, MessageAttributes: attributes},
-			}})
+			_, err := f.sdk.SendMessageBatch(
+				ctx,
+				&sqs.SendMessageBatchInput{QueueUrl: &f.url, Entries: []types.SendMessageBatchRequestEntry{
+					{Id: aws.String("a"), MessageBody: &body, MessageAttributes: attributes},
+					{Id: aws.String("b"), MessageBody: &body, MessageAttributes: attributes},
+				}},
+			)
 			return err
 		},
 	}
@@ -363,14 +377,18 @@ func TestABatchSucceedsAndFailsByEntry(t *testing.T) {
 	t.Parallel()
 	f := newServer(t, sqstest.Options{})
 	ctx := t.Context()
-	out, err := f.sdk.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &f.url, Entries: []types.SendMessageBatchRequestEntry{
-		{Id: aws.String("good"), MessageBody: aws.String("a")},
-		{Id: aws.String("bad"), MessageBody: aws.String("\x01")},
-	}})
+	out, err := f.sdk.SendMessageBatch(
+		ctx,
+		&sqs.SendMessageBatchInput{QueueUrl: &f.url, Entries: []types.SendMessageBatchRequestEntry{
+			{Id: aws.String("good"), MessageBody: aws.String("a")},
+			{Id: aws.String("bad"), MessageBody: aws.String("\x01")},
+		}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(out.Successful) != 1 || len(out.Failed) != 1 || *out.Successful[0].Id != "good" || *out.Failed[0].Code != "InvalidMessageContents" {
+	if len(out.Successful) != 1 || len(out.Failed) != 1 || *out.Successful[0].Id != "good" ||
+		*out.Failed[0].Code != "InvalidMessageContents" {
 		t.Errorf("got %v and %v, want good sent and bad rejected", out.Successful, out.Failed)
 	}
 	handle := f.receive(sqs.ReceiveMessageInput{})[0].ReceiptHandle
@@ -383,7 +401,8 @@ func TestABatchSucceedsAndFailsByEntry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(change.Successful) != 1 || len(change.Failed) != 1 || *change.Failed[0].Code != "ReceiptHandleIsInvalid" {
+	if len(change.Successful) != 1 || len(change.Failed) != 1 ||
+		*change.Failed[0].Code != "ReceiptHandleIsInvalid" {
 		t.Errorf("got %v and %v, want good changed and bad rejected", change.Successful, change.Failed)
 	}
 	if got := f.receive(sqs.ReceiveMessageInput{}); len(got) != 1 {
@@ -462,7 +481,8 @@ func TestReceiveRejects(t *testing.T) {
 		`"VisibilityTimeout":43201`: "Value 43201 for parameter VisibilityTimeout is invalid. Reason: Must be between 0 and 43200, if provided.",
 	} {
 		status, got := f.post("ReceiveMessage", `{"QueueUrl":"`+f.url+`",`+body+`}`)
-		if status != http.StatusBadRequest || got["__type"] != "com.amazonaws.sqs#InvalidParameterValue" || got["message"] != want {
+		if status != http.StatusBadRequest || got["__type"] != "com.amazonaws.sqs#InvalidParameterValue" ||
+			got["message"] != want {
 			t.Errorf("%s: got %d, %v, want %q", body, status, got, want)
 		}
 	}
@@ -502,7 +522,9 @@ func TestGetQueueAttributesReportsAllOfAQueue(t *testing.T) {
 		"VisibilityTimeout": "12", "MessageRetentionPeriod": "345600", "DelaySeconds": "3", "ReceiveMessageWaitTimeSeconds": "0",
 		"MaximumMessageSize": "1048576", "ApproximateNumberOfMessages": "0", "ApproximateNumberOfMessagesNotVisible": "0",
 		"ApproximateNumberOfMessagesDelayed": "0",
-		"RedrivePolicy":                      `{"deadLetterTargetArn":"` + sqstest.ARN("dead") + `","maxReceiveCount":50}`,
+		"RedrivePolicy": `{"deadLetterTargetArn":"` + sqstest.ARN(
+			"dead",
+		) + `","maxReceiveCount":50}`,
 	}
 	if diff := cmp.Diff(got.Attributes, want); diff != "" {
 		t.Errorf("mismatch (-got +want):\n%s", diff)
@@ -543,10 +565,13 @@ func TestAFIFOQueueThroughTheSDK(t *testing.T) {
 			Id: &id, MessageBody: &body, MessageGroupId: &group, MessageDeduplicationId: &duplicate,
 		}
 	}
-	sent, err := f.sdk.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &f.url, Entries: []types.SendMessageBatchRequestEntry{
-		entry("0", "first", "g", "x"), entry("1", "second", "g", "y"), entry("2", "first again", "g", "x"),
-		entry("3", "no such group", "a group", "z"),
-	}})
+	sent, err := f.sdk.SendMessageBatch(
+		ctx,
+		&sqs.SendMessageBatchInput{QueueUrl: &f.url, Entries: []types.SendMessageBatchRequestEntry{
+			entry("0", "first", "g", "x"), entry("1", "second", "g", "y"), entry("2", "first again", "g", "x"),
+			entry("3", "no such group", "a group", "z"),
+		}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -581,7 +606,9 @@ func TestAnOptionalAttributeIsNotUnknown(t *testing.T) {
 	t.Parallel()
 	f := newServer(t, sqstest.Options{})
 	got, err := f.sdk.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{
-		QueueUrl: aws.String(f.QueueURL("dead")), AttributeNames: types.QueueAttributeName("").Values()[1:], // but All
+		QueueUrl: aws.String(
+			f.QueueURL("dead"),
+		), AttributeNames: types.QueueAttributeName("").Values()[1:], // but All
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,10 @@ func BenchmarkOrder(b *testing.B) {
 	form := creation("pm_card_visa")
 	for n := 0; b.Loop(); n++ {
 		created := m.Do(now, request("POST", root, fmt.Sprintf("p%d", n), form))
-		paid := m.Do(now, request("POST", root+"/"+created.Intent.ID+"/confirm", fmt.Sprintf("c%d", n), "off_session=true"))
+		paid := m.Do(
+			now,
+			request("POST", root+"/"+created.Intent.ID+"/confirm", fmt.Sprintf("c%d", n), "off_session=true"),
+		)
 		if paid.Status != 200 {
 			b.Fatal(paid.Status)
 		}
@@ -24,7 +27,8 @@ func BenchmarkOrder(b *testing.B) {
 
 // BenchmarkBody is the JSON of one response.
 func BenchmarkBody(b *testing.B) {
-	res := stripetest.New(stripetest.Rules{}).Do(time.Unix(0, 0), request("POST", root, "", creation("pm_card_visa")))
+	res := stripetest.New(stripetest.Rules{}).
+		Do(time.Unix(0, 0), request("POST", root, "", creation("pm_card_visa")))
 	for b.Loop() {
 		res.Body()
 	}

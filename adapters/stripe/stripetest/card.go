@@ -148,7 +148,8 @@ func declineOf(card Card, method string) *Error {
 	case NeedsCustomer:
 		e.Code, e.Message = string(card), "Your card was declined. This transaction requires authentication."
 	case VelocityExceeded:
-		e.Message = "Your card was declined for making repeated attempts too frequently or exceeding its amount limit."
+		e.Message = "Your card was declined for making repeated attempts too frequently " +
+			"or exceeding its amount limit."
 	case DeclinesUncoded:
 		e.Code, e.DeclineCode = "", ""
 	case Declines, LostCard, StolenCard, Blocked, Succeeds, Processing, SetUpForOffSession, FundlessOffSession:

@@ -96,7 +96,10 @@ func TestHTTPResponses(t *testing.T) {
 	want := map[string]any{
 		"id": "pi_000001", "object": "payment_intent", "livemode": false, "created": 1.7e9, "amount": 1999.0, "amount_received": 0.0,
 		"currency": "usd", "capture_method": "automatic", "client_secret": "pi_000001_secret_pretend", "status": "requires_confirmation",
-		"metadata": map[string]any{"orderId": "ORD1", "scope": "test"}, "customer": "cus_1", "payment_method": "pm_card_visa",
+		"metadata": map[string]any{
+			"orderId": "ORD1",
+			"scope":   "test",
+		}, "customer": "cus_1", "payment_method": "pm_card_visa",
 		"latest_charge": nil, "description": nil, "cancellation_reason": nil, "last_payment_error": nil, "next_action": nil,
 	}
 	if diff := cmp.Diff(got, want); diff != "" {
@@ -136,7 +139,9 @@ func TestHTTPClock(t *testing.T) {
 	s := serve(t, stripetest.Options{Now: func() time.Time { return time.Unix(0, 0) }})
 	s.mustSend("POST", root, "k", creation("pm_card_visa"))
 	s.Advance(24 * time.Hour)
-	if got := s.mustSend("POST", root, "k", creation("pm_card_visa")); got.header.Get("Idempotent-Replayed") != "" ||
+	if got := s.mustSend("POST", root, "k", creation("pm_card_visa")); got.header.Get(
+		"Idempotent-Replayed",
+	) != "" ||
 		!strings.Contains(got.body, `"id":"pi_000002"`) {
 		t.Errorf("an expired key: got %+v, want a new intent", got)
 	}
@@ -171,7 +176,8 @@ func TestHTTPConnectionFaults(t *testing.T) {
 		t.Parallel()
 		s := serve(t, stripetest.Options{})
 		s.Fail(stripetest.Fault{Kind: stripetest.Garbage})
-		if got := s.mustSend("POST", root, "", creation("pm_card_visa")); got.status != 200 || json.Valid([]byte(got.body)) {
+		if got := s.mustSend("POST", root, "", creation("pm_card_visa")); got.status != 200 ||
+			json.Valid([]byte(got.body)) {
 			t.Errorf("got %+v", got)
 		}
 	})
@@ -202,7 +208,8 @@ func TestHTTPConcurrentRequests(t *testing.T) {
 			for key, want := range map[string]string{"k": "409 idempotency_key_in_use", "other": "429 lock_timeout"} {
 				got := s.mustSend("POST", confirmFirst, key, "off_session=true")
 				status, code, _ := strings.Cut(want, " ")
-				if fmt.Sprint(got.status) != status || !strings.Contains(got.body, code) || got.header.Get("Stripe-Should-Retry") != "true" {
+				if fmt.Sprint(got.status) != status || !strings.Contains(got.body, code) ||
+					got.header.Get("Stripe-Should-Retry") != "true" {
 					t.Errorf("key %q: got %+v, want %s", key, got, want)
 				}
 			}
@@ -219,7 +226,9 @@ func TestHTTPConcurrentRequests(t *testing.T) {
 
 // locked reports whether a request executes on an intent.
 func (s *site) locked(id string) (locked bool) {
-	s.Machine(func(m *stripetest.Machine) { locked = errors.Is(m.Settle(s.Now(), id, true), stripetest.ErrLocked) })
+	s.Machine(
+		func(m *stripetest.Machine) { locked = errors.Is(m.Settle(s.Now(), id, true), stripetest.ErrLocked) },
+	)
 	return locked
 }
 
@@ -237,7 +246,13 @@ func TestHTTPHooks(t *testing.T) {
 	s.mustSend("POST", confirmFirst, "c", "off_session=true")
 	s.mustSend("POST", confirmFirst, "c", "off_session=true")
 	prepare := stripetest.Call{Number: 1, Endpoint: stripetest.Create, OrderID: "ORD1", Key: "p"}
-	confirm := stripetest.Call{Number: 2, Endpoint: stripetest.Confirm, Intent: "pi_000001", OrderID: "ORD1", Key: "c"}
+	confirm := stripetest.Call{
+		Number:   2,
+		Endpoint: stripetest.Confirm,
+		Intent:   "pi_000001",
+		OrderID:  "ORD1",
+		Key:      "c",
+	}
 	again := confirm
 	again.Number = 3
 	done := func(c stripetest.Call, number stripetest.RequestID, replayed bool) stripetest.Call {

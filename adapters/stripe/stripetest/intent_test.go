@@ -275,7 +275,8 @@ func TestChangesWithoutARequest(t *testing.T) {
 			t.Errorf("refused: got %q, want %q", got, want)
 		}
 		var state *stripetest.StateError
-		if err := w.Settle(w.now, paid, true); !errors.As(err, &state) || state.Status != stripetest.StatusSucceeded {
+		if err := w.Settle(w.now, paid, true); !errors.As(err, &state) ||
+			state.Status != stripetest.StatusSucceeded {
 			t.Errorf("a second settlement: got %v, want a *StateError", err)
 		}
 		if got := w.Charges("ORD1"); len(got) != 1 {
@@ -318,7 +319,11 @@ func TestChangesWithoutARequest(t *testing.T) {
 		}
 		after := w.Intent(id)
 		if before.LastError == nil || after.LastError != nil {
-			t.Errorf("last error: got %v before and %v after the edit, want one and none", before.LastError, after.LastError)
+			t.Errorf(
+				"last error: got %v before and %v after the edit, want one and none",
+				before.LastError,
+				after.LastError,
+			)
 		}
 		if after.LatestCharge == "" || after.LatestCharge != before.LatestCharge {
 			t.Errorf("latest charge: got %q, want %q", after.LatestCharge, before.LatestCharge)

@@ -37,7 +37,9 @@ func (m *Machine) replay(c *call) *Response {
 	case !known || m.expired(first, c.begun):
 		return nil
 	case first.path != c.Path:
-		return keyMismatch(fmt.Sprintf("for the same endpoint they were first used for (%q vs %q)", c.Path, first.path))
+		return keyMismatch(
+			fmt.Sprintf("for the same endpoint they were first used for (%q vs %q)", c.Path, first.path),
+		)
 	case first.params != c.params:
 		return keyMismatch("with the same parameters they were first used with")
 	case first.running:

@@ -60,7 +60,10 @@ func TestAppendState(t *testing.T) {
 			{"a card", func() { w.Card("pm_x", stripetest.Declines) }},
 			{"a fault", func() { w.Fail(stripetest.Fault{Kind: stripetest.Garbage, On: stripetest.List, Times: 2}) }},
 			{"a fault used once", func() { w.Do(w.now, request("GET", root, "", "")) }},
-			{"a begun call", func() { ticket, _ = w.Begin(w.now, request("POST", root+"/"+id+"/confirm", "k", "off_session=true")) }},
+			{
+				"a begun call",
+				func() { ticket, _ = w.Begin(w.now, request("POST", root+"/"+id+"/confirm", "k", "off_session=true")) },
+			},
 			{"its effect", func() { w.Effect(w.now, ticket) }},
 			{"its end", func() { w.End(w.now, ticket) }},
 			{"an older key", func() { w.now = w.now.Add(time.Hour) }},

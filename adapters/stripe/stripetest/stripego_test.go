@@ -48,7 +48,8 @@ func TestStripeGoUnderstandsTheDouble(t *testing.T) {
 		t.Parallel()
 		api := stripeClient(serve(t, stripetest.Options{}), 0)
 		created, err := api.PaymentIntents.New(createParams("pm_card_visa", "p"))
-		if err != nil || created.Status != stripe.PaymentIntentStatusRequiresConfirmation || created.Metadata["orderId"] != "ORD1" {
+		if err != nil || created.Status != stripe.PaymentIntentStatusRequiresConfirmation ||
+			created.Metadata["orderId"] != "ORD1" {
 			t.Fatalf("new: %+v, %v", created, err)
 		}
 		paid, err := api.PaymentIntents.Confirm(created.ID, confirmParams("c"))
@@ -80,15 +81,18 @@ func TestStripeGoUnderstandsTheDouble(t *testing.T) {
 		}
 		_, err = api.PaymentIntents.Confirm(created.ID, confirmParams("c"))
 		if got := stripeError(t, err); got.Code != stripe.ErrorCodeAuthenticationRequired || got.HTTPStatusCode != 402 ||
-			got.Type != stripe.ErrorTypeCard || got.PaymentIntent.Status != stripe.PaymentIntentStatusRequiresPaymentMethod ||
+			got.Type != stripe.ErrorTypeCard ||
+			got.PaymentIntent.Status != stripe.PaymentIntentStatusRequiresPaymentMethod ||
 			got.PaymentIntent.LastPaymentError.PaymentMethod.ID != "pm_card_authenticationRequired" {
 			t.Errorf("decline: %+v", got)
 		}
 		_, err = api.PaymentIntents.Confirm(created.ID, confirmParams("c2"))
-		if got := stripeError(t, err); got.Code != stripe.ErrorCodePaymentIntentUnexpectedState || got.PaymentIntent.ID != created.ID {
+		if got := stripeError(t, err); got.Code != stripe.ErrorCodePaymentIntentUnexpectedState ||
+			got.PaymentIntent.ID != created.ID {
 			t.Errorf("unexpected state: %+v", got)
 		}
-		if canceled, err := api.PaymentIntents.Cancel(created.ID, nil); err != nil || canceled.Status != stripe.PaymentIntentStatusCanceled {
+		if canceled, err := api.PaymentIntents.Cancel(created.ID, nil); err != nil ||
+			canceled.Status != stripe.PaymentIntentStatusCanceled {
 			t.Errorf("cancel: %+v, %v", canceled, err)
 		}
 	})
@@ -103,7 +107,8 @@ func TestStripeGoUnderstandsTheDouble(t *testing.T) {
 			t.Errorf("500: %+v after %d calls", got, s.Count(stripetest.Create))
 		}
 		s.Fail(stripetest.Fault{Kind: stripetest.LockTimeout, On: stripetest.Confirm})
-		if _, err := api.PaymentIntents.Confirm("pi_000001", confirmParams("c")); err != nil || s.Count(stripetest.Confirm) != 2 {
+		if _, err := api.PaymentIntents.Confirm("pi_000001", confirmParams("c")); err != nil ||
+			s.Count(stripetest.Confirm) != 2 {
 			t.Errorf("lock timeout: %v after %d calls", err, s.Count(stripetest.Confirm))
 		}
 		if got := s.charges(); len(got) != 1 {

@@ -332,23 +332,33 @@ func brokenConfirms() []bankBug {
 	chargesAgain := repeatEffect(order.Succeeded)
 	return []bankBug{
 		{once, "each confirm charges", ordertest.Confirm, chargesAgain},
-		{once, "another amount is charged", ordertest.Confirm, func(b *brokenBank, c *bankCall) (order.Intent, error) {
-			i, err := c.pass()
-			b.Edit(i.ID, func(i *order.Intent) { i.Total.Amount++ })
-			return i, err
-		}},
+		{
+			once,
+			"another amount is charged",
+			ordertest.Confirm,
+			func(b *brokenBank, c *bankCall) (order.Intent, error) {
+				i, err := c.pass()
+				b.Edit(i.ID, func(i *order.Intent) { i.Total.Amount++ })
+				return i, err
+			},
+		},
 		{
 			once,
 			"read returns a charged intent as unconfirmed",
 			ordertest.Read,
 			changeResponse(func(i *order.Intent) { i.State = order.NeedsConfirmation }),
 		},
-		{once, "confirm of a charged intent is Refused", ordertest.Confirm, func(b *brokenBank, c *bankCall) (order.Intent, error) {
-			if before, _ := b.Bank.Read(c.ctx, c.id); before.State == order.Succeeded {
-				return order.Intent{}, &order.PaymentError{Kind: order.KindRefused}
-			}
-			return c.pass()
-		}},
+		{
+			once,
+			"confirm of a charged intent is Refused",
+			ordertest.Confirm,
+			func(b *brokenBank, c *bankCall) (order.Intent, error) {
+				if before, _ := b.Bank.Read(c.ctx, c.id); before.State == order.Succeeded {
+					return order.Intent{}, &order.PaymentError{Kind: order.KindRefused}
+				}
+				return c.pass()
+			},
+		},
 		{
 			"fifty concurrent confirms under fifty keys charge once",
 			"each confirm charges",
@@ -361,13 +371,18 @@ func brokenConfirms() []bankBug {
 			ordertest.Confirm,
 			chargesAgain,
 		},
-		{decline, "a decline is an error", ordertest.Confirm, func(_ *brokenBank, c *bankCall) (order.Intent, error) {
-			i, err := c.pass()
-			if i.State == order.NeedsMethod {
-				return order.Intent{}, &order.PaymentError{Kind: order.KindRefused}
-			}
-			return i, err
-		}},
+		{
+			decline,
+			"a decline is an error",
+			ordertest.Confirm,
+			func(_ *brokenBank, c *bankCall) (order.Intent, error) {
+				i, err := c.pass()
+				if i.State == order.NeedsMethod {
+					return order.Intent{}, &order.PaymentError{Kind: order.KindRefused}
+				}
+				return i, err
+			},
+		},
 		{decline, "each confirm charges the card", ordertest.Confirm, repeatEffect(order.NeedsMethod)},
 		{decline, "read returns it as unconfirmed", ordertest.Read, changeResponse(func(i *order.Intent) {
 			i.State, i.Failure = order.NeedsConfirmation, order.Failure{}
@@ -467,13 +482,18 @@ func brokenFailures() []bankBug {
 		{request, "confirm has none", ordertest.Confirm, setRequestID("")},
 		{request, "prepare has none", ordertest.Prepare, setRequestID("")},
 		{request, "read has none", ordertest.Read, setRequestID("")},
-		{unavailable, "the call had an effect", ordertest.Confirm, func(_ *brokenBank, c *bankCall) (order.Intent, error) {
-			i, err := c.pass()
-			if e, ok := errors.AsType[*order.PaymentError](err); ok && e.Kind == order.KindUnavailable {
-				_, _ = c.pass()
-			}
-			return i, err
-		}},
+		{
+			unavailable,
+			"the call had an effect",
+			ordertest.Confirm,
+			func(_ *brokenBank, c *bankCall) (order.Intent, error) {
+				i, err := c.pass()
+				if e, ok := errors.AsType[*order.PaymentError](err); ok && e.Kind == order.KindUnavailable {
+					_, _ = c.pass()
+				}
+				return i, err
+			},
+		},
 		{unavailable, "it is Unknown", ordertest.Confirm, replaceKind(order.KindUnavailable, order.KindUnknown)},
 		{
 			unavailable,
@@ -488,13 +508,18 @@ func brokenFailures() []bankBug {
 			"read returns it as unconfirmed", ordertest.Read, unconfirmed,
 		},
 		{stored, "it is Unknown again", ordertest.Confirm, replaceKind(order.KindReplayed, order.KindUnknown)},
-		{stored, "it is replayed under every key", ordertest.Prepare, func(b *brokenBank, c *bankCall) (order.Intent, error) {
-			i, err := c.pass()
-			if b.calls > 2 {
-				return order.Intent{}, &order.PaymentError{Kind: order.KindReplayed}
-			}
-			return i, err
-		}},
+		{
+			stored,
+			"it is replayed under every key",
+			ordertest.Prepare,
+			func(b *brokenBank, c *bankCall) (order.Intent, error) {
+				i, err := c.pass()
+				if b.calls > 2 {
+					return order.Intent{}, &order.PaymentError{Kind: order.KindReplayed}
+				}
+				return i, err
+			},
+		},
 		{hides, "it is Unavailable", ordertest.Confirm, replaceKind(order.KindReplayed, order.KindUnavailable)},
 		{hides, "read returns it as unconfirmed", ordertest.Read, unconfirmed},
 		{canceled, "prepare ignores it", ordertest.Prepare, ignoreContext},

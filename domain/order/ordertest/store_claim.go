@@ -126,7 +126,10 @@ func (x storeTest) finishRefused() {
 	x = x.with(Order(x.order.ID() + "-paid"))
 	c = x.mustBegin(lease("first", at(0)))
 	x.wantUnchanged(func() {
-		x.wantError(x.Finish(x.Context(), c, order.Outcome{Status: order.Paid}, at(time.Second)), order.ErrClaimLost)
+		x.wantError(
+			x.Finish(x.Context(), c, order.Outcome{Status: order.Paid}, at(time.Second)),
+			order.ErrClaimLost,
+		)
 	})
 }
 

@@ -15,7 +15,10 @@ func recreatePromises() []promise {
 		{"recreate of the bound intent changes nothing", storeTest.recreateBound},
 		{"recreate over another bound intent returns a MismatchError", storeTest.recreateOtherIntent},
 		{"recreate with different content returns ErrConflict", storeTest.recreateDifferentContent},
-		{"recreate with an unknown fingerprint version returns ErrUnknownVersion", storeTest.recreateUnknownVersion},
+		{
+			"recreate with an unknown fingerprint version returns ErrUnknownVersion",
+			storeTest.recreateUnknownVersion,
+		},
 		{"recreate during a running lease returns an InProgressError", storeTest.recreateRunningLease},
 		{"recreate ends the claim of an expired lease", storeTest.recreateExpiredLease},
 	}

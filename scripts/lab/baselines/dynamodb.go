@@ -115,7 +115,8 @@ func (d *DynamoDB) put(ctx context.Context, item Item, in *dynamodb.PutItemInput
 
 // Delete implements Table.
 func (d *DynamoDB) Delete(ctx context.Context, id string) error {
-	if _, err := d.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &d.name, Key: encode(Item{ID: S(id)})}); err != nil {
+	in := &dynamodb.DeleteItemInput{TableName: &d.name, Key: encode(Item{ID: S(id)})}
+	if _, err := d.client.DeleteItem(ctx, in); err != nil {
 		return fmt.Errorf("delete %q: %w", id, err)
 	}
 	return nil

@@ -36,7 +36,8 @@ func NewStripe(o StripeOptions) *Stripe {
 		o.NewKey = stripe.NewIdempotencyKey
 	}
 	return &Stripe{key: o.Key, newKey: o.NewKey, backend: &stripe.BackendImplementation{
-		Type: stripe.APIBackend, URL: o.BaseURL, HTTPClient: &http.Client{Transport: o.Transport, Timeout: o.Timeout},
+		Type: stripe.APIBackend, URL: o.BaseURL,
+		HTTPClient:        &http.Client{Transport: o.Transport, Timeout: o.Timeout},
 		LeveledLogger:     &stripe.LeveledLogger{Level: stripe.LevelNull},
 		MaxNetworkRetries: stripe.DefaultMaxNetworkRetries,
 	}}
@@ -102,7 +103,8 @@ func (s *Stripe) find(ctx context.Context, o order) (p payment, found bool, err 
 		values := &form.Values{}
 		form.AppendTo(values, params)
 		var got page
-		if err := s.backend.CallRaw(http.MethodGet, intents, s.key, values, &stripe.Params{Context: ctx}, &got); err != nil {
+		raw := &stripe.Params{Context: ctx}
+		if err := s.backend.CallRaw(http.MethodGet, intents, s.key, values, raw, &got); err != nil {
 			return payment{}, false, fmt.Errorf("look up order %q: %w", o.ID, err)
 		}
 		for _, i := range got.Data {

@@ -117,14 +117,16 @@ func respondToUpdate(body []byte) (status int, response string) {
 		return unknown(u.UpdateExpression)
 	case strings.HasPrefix(id, settledPrefix):
 		row := rowOf(id, u.ExpressionAttributeValues, settledRow)
-		return http.StatusBadRequest, `{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException",` +
-			`"message":"The conditional request failed","Item":` + row + `}`
+		return http.StatusBadRequest,
+			`{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException",` +
+				`"message":"The conditional request failed","Item":` + row + `}`
 	}
 	return http.StatusOK, `{"Attributes":` + rowOf(id, u.ExpressionAttributeValues, begunRow) + `}`
 }
 
 const (
-	anyRow = `{"orderId":{"S":%[1]q},"sk":{"S":"order"},"fingerprint":{"S":%[2]q},"customerId":{"S":%[3]q},"amount":{"N":%[4]q},` +
+	anyRow = `{"orderId":{"S":%[1]q},"sk":{"S":"order"},"fingerprint":{"S":%[2]q},` +
+		`"customerId":{"S":%[3]q},"amount":{"N":%[4]q},` +
 		`"currency":{"S":%[5]q},"attempt":{"N":"1"},"createdAt":{"N":%[6]q},"updatedAt":{"N":%[6]q},`
 	begunRow = anyRow + `"status":{"S":"open"},"owner":{"S":%[7]q},"leaseUntil":{"N":%[8]q},"seq":{"N":"0"},` +
 		`"openShard":{"N":%[9]q},"dueAt":{"N":%[10]q}}`

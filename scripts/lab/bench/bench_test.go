@@ -295,7 +295,7 @@ func TestFiguresAreShownInTheirUnits(t *testing.T) {
 	}, 12400*time.Millisecond)
 	for _, want := range []string{
 		"15.0 ms", "1234 /s", "0.46 ms", "4322 /s", "0.12 ms", "25.5 MiB", "3.61 MB",
-		"Medians of 2 rounds: 6 cold starts, 80 fresh orders in batches of 10, 100 duplicates; 12 s on ",
+		"Medians of 2 rounds: 6 cold starts, 80 fresh orders in batches of 10, 100 duplicates; 12 s on\n",
 		"A fresh order made 5.00 calls to DynamoDB and Stripe, a duplicate 1.00.",
 	} {
 		if !strings.Contains(out.String(), want) {

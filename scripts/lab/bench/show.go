@@ -73,9 +73,10 @@ func show(w io.Writer, p plan, f figures, took time.Duration) {
 	}
 	t.Render()
 	fmt.Fprintf(w, `
-Medians of %d rounds: %d cold starts, %d fresh orders in batches of %d, %d duplicates; %.0f s on %s/%s, %d processors, %s.
-A fresh order made %.2f calls to DynamoDB and Stripe, a duplicate %.2f. The canned back ends respond at once and share the
-processors with the function. Memory is the peak after all orders; the zip contains the measured binary.
+Medians of %d rounds: %d cold starts, %d fresh orders in batches of %d, %d duplicates; %.0f s on
+%s/%s, %d processors, %s. A fresh order made %.2f calls to DynamoDB and Stripe, a duplicate %.2f.
+The canned back ends respond at once and share the processors with the function. Memory is the peak
+after all orders; the zip contains the measured binary.
 `, p.Rounds, p.Rounds*p.ColdStarts, p.orders(), batchSize, p.Rounds*p.Duplicates*batchSize, took.Seconds(),
 		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), f.CallsPerOrder, f.CallsDuplicate)
 	if missed > 0 {

@@ -24,7 +24,7 @@ type Guard struct {
 	Invariant string // the invariant of docs/design.md that breaks
 	Catcher   Catcher
 	Worlds    string // the most random worlds that are needed; "" if the search catches it
-	Needs     string // the faults of the shortest history, separated by "; "; "" if the simulation cannot catch it
+	Needs     string // faults of the shortest history, separated by "; "; "" if no history shows it
 	Patch     string // the path of the patch
 	Diff      string // unified, for git apply
 }
@@ -54,7 +54,8 @@ func Search() Catcher { return Catcher{Test: "TestScenario", Pkg: "./scripts/lab
 // Random is the same for patches that need more than two faults.
 func Random() Catcher { return Catcher{Test: "TestWorlds", Pkg: "./scripts/lab/simulation"} }
 
-// IsSimulation reports whether the simulation catches the patch, and so prints the invariant.
+// IsSimulation reports whether the simulation catches the patch, and so prints the
+// invariant.
 func (c Catcher) IsSimulation() bool { return c == Search() || c == Random() }
 
 // String returns the test for people, such as
@@ -150,9 +151,9 @@ func Find(root, name string) (Guard, error) {
 //	# needs: 429; a declined card
 //
 // "caught by" names the search by default, "I1, within 10000 worlds" random worlds, and
-// `I1, by TestStore "bind of another intent returns ErrClaimLost" in ./adapters/dynamodb` another test. The
-// third line lists the faults of the shortest history, if the simulation catches the patch;
-// break --update writes it.
+// `I1, by TestStore "bind of another intent returns ErrClaimLost" in ./adapters/dynamodb`
+// another test. The third line lists the faults of the shortest history, if the
+// simulation catches the patch; break --update writes it.
 func Parse(text string) (Guard, error) {
 	header := regexp.MustCompile(`^# (.+)\n# caught by: (I\d+)` +
 		`(?:, within (\d+) worlds|, by (Test\w+)(?: "([^"]+)")? in (\./\S+))?\n(?:# needs: (.+)\n)?(--- (?s:.*))$`)
@@ -194,7 +195,8 @@ func (g Guard) Update(needs string) error {
 	return os.WriteFile(g.Patch, []byte(updated), 0o600) //nolint:gosec // G703: a patch of this module
 }
 
-// Changes returns the diff for people: indented and without the parts that only git needs.
+// Changes returns the diff for people: indented and without the parts that only git
+// needs.
 func (g Guard) Changes() string {
 	var b strings.Builder
 	for line := range strings.Lines(g.Diff) {
@@ -233,8 +235,9 @@ func (g Guard) Files() (all []File) {
 	return all
 }
 
-// Remove applies the patch to copies in dir, which must be empty, and returns the path of the overlay
-// that makes the go command compile the copies. An error means that the patch does not apply.
+// Remove applies the patch to copies in dir, which must be empty, and returns the path of
+// the overlay that makes the go command compile the copies. An error means that the patch
+// does not apply.
 func (g Guard) Remove(ctx context.Context, root, dir string) (overlay string, err error) {
 	replace := map[string]string{}
 	for _, f := range g.Files() {

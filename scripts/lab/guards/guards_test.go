@@ -55,7 +55,8 @@ func TestEveryPatchAppliesAndNamesAnInvariant(t *testing.T) {
 			if g.Catcher.IsSimulation() != (g.Needs != "") {
 				t.Errorf("got needs %q, caught by %s, want needs only with the simulation", g.Needs, g.CaughtBy())
 			}
-			if g.Catcher.IsSimulation() && !slices.Contains(simulation.Invariants(), simulation.Invariant(g.Invariant)) {
+			if g.Catcher.IsSimulation() &&
+				!slices.Contains(simulation.Invariants(), simulation.Invariant(g.Invariant)) {
 				t.Errorf("the simulation does not check %q", g.Invariant)
 			}
 		})

@@ -20,7 +20,8 @@ import (
 	"orderonce/scripts/lab/guards"
 )
 
-const about = `Change the code in one place, run the tests of its package, and count the changes that no test detects.
+const about = `Change the code in one place, run the tests of its package, and count the changes that no
+test detects.
 
 Each change is a mutant. It is killed if a test fails, lives if all pass, and times out if they do not
 end. A package passes if its efficacy, killed / (killed + lived + timed out), is at least --want

@@ -21,8 +21,9 @@ func Gaps() []time.Duration {
 	return []time.Duration{0, 30 * time.Second, 10 * time.Minute, time.Hour, day, 5 * day, 14 * day}
 }
 
-// cases are about one or two orders. What the orders are about depends on the search's turn, so
-// that the searches together have every currency and every conflict without being any more.
+// cases are about one or two orders. What the orders are about depends on the search's
+// turn, so that the searches together have every currency and every conflict without
+// being any more.
 func cases(gap time.Duration, turn int) []Case {
 	names := []string{
 		"one order", "sent twice", "same id, another content", "a declined card", "a bank that wants the customer",
@@ -41,7 +42,12 @@ func cases(gap time.Duration, turn int) []Case {
 			{one(takesDays)},
 			{one(visa), contentOf(place+1, "ORD-2", visa)},
 		}
-		all[i] = Case{Name: names[i] + ", back after " + gap.String(), Gap: gap, Messages: messages[i], Variety: place}
+		all[i] = Case{
+			Name:     names[i] + ", back after " + gap.String(),
+			Gap:      gap,
+			Messages: messages[i],
+			Variety:  place,
+		}
 	}
 	return all
 }
@@ -50,14 +56,19 @@ func cases(gap time.Duration, turn int) []Case {
 func conflicts() (all []Search) {
 	for i, f := range fields() {
 		first := contentOf(i, "ORD-1", visa)
-		c := Case{Name: "same id, another " + string(f), Gap: time.Hour, Messages: []Message{first, first.but(f)}, Variety: i}
+		c := Case{
+			Name:     "same id, another " + string(f),
+			Gap:      time.Hour,
+			Messages: []Message{first, first.but(f)},
+			Variety:  i,
+		}
 		all = append(all, Search{Case: c})
 	}
 	return all
 }
 
-// Scenarios are small enough for every day: whatever happens once, and for one order whatever happens twice. They run the
-// deployed Stripe adapter.
+// Scenarios are small enough for every day: whatever happens once, and for one order
+// whatever happens twice. They run the deployed Stripe adapter.
 func Scenarios() (all []Search) {
 	for turn, gap := range []time.Duration{0, 30 * time.Second, 25 * time.Hour, 5 * 24 * time.Hour} {
 		for i, c := range cases(gap, turn) {
@@ -77,11 +88,17 @@ func Scenarios() (all []Search) {
 		all[i].Adapter = true
 	}
 	// What people do matters most just before something else goes wrong.
-	pairs := Case{Name: "people, and whatever happens twice", Messages: []Message{contentOf(5, "ORD-1", visa)}, People: true, Gap: time.Hour}
+	pairs := Case{
+		Name:     "people, and whatever happens twice",
+		Messages: []Message{contentOf(5, "ORD-1", visa)},
+		People:   true,
+		Gap:      time.Hour,
+	}
 	return placed("scenario", append(all, Search{Case: pairs, Most: 2}))
 }
 
-// Deep are all schedules of one order with at most so many deviations, on up to two consumers, with every gap.
+// Deep are all schedules of one order with at most so many deviations, on up to two
+// consumers, with every gap.
 func Deep(most int) (all []Search) {
 	for turn, gap := range Gaps() {
 		for _, c := range cases(gap, turn) {
@@ -109,7 +126,10 @@ func oddities(most int) (all []Search) {
 	hour("keys that are never kept", Case{Messages: one(visa), KeyLife: -1})
 	hour("an older release beside ours", Case{Messages: one(visa), Releases: true})
 	hour("wrong clocks", Case{Messages: one(visa), Clocks: wrongClocks()})
-	hour("a mistake of an operator", Case{Messages: append(one(visa), contentOf(len(all)+1, "ORD-2", visa)), Mistake: true})
+	hour(
+		"a mistake of an operator",
+		Case{Messages: append(one(visa), contentOf(len(all)+1, "ORD-2", visa)), Mistake: true},
+	)
 	hour("another deployment that charges its own order", Case{Messages: one(visa), Neighbor: true})
 	hour("another deployment that prepares its own order", Case{Messages: one(visa), Neighbor: true})
 	hour("an action that is denied", Case{Messages: one(visa), Denials: true})
@@ -117,8 +137,8 @@ func oddities(most int) (all []Search) {
 	return all
 }
 
-// groups are FIFO queues before the deployed handler: two orders of one customer and one of
-// another, the first of which cannot be charged, or is no order.
+// groups are FIFO queues before the deployed handler: two orders of one customer and one
+// of another, the first of which cannot be charged, or is no order.
 func groups(most int) (all []Search) {
 	first, second, third := contentOf(1, "ORD-1", visa), contentOf(2, "ORD-2", visa), contentOf(3, "ORD-3", visa)
 	second.Customer, third.Customer = first.Customer, first.Customer+"0"
@@ -126,7 +146,12 @@ func groups(most int) (all []Search) {
 	refused := first
 	refused.Method = noSuchCard
 	for _, head := range []Message{first, refused, poison} {
-		c := Case{Name: fmt.Sprintf("a FIFO group behind %s %s", head.ID, head.Method), Gap: visibility, FIFO: true, Batch: 3}
+		c := Case{
+			Name:  fmt.Sprintf("a FIFO group behind %s %s", head.ID, head.Method),
+			Gap:   visibility,
+			FIFO:  true,
+			Batch: 3,
+		}
 		c.Messages = []Message{head, second, third}
 		all = append(all, Search{Case: c, Most: most})
 	}

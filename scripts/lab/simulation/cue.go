@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// cue says what a choice was and where, and not its number among the ways: in a world with fewer
-// messages the numbers are others.
+// cue says what a choice was and where, and not its number among the ways: in a world
+// with fewer messages the numbers are others.
 type cue struct {
 	what  string
 	after int // how often it could have been taken before, since the last one was
@@ -64,7 +64,8 @@ func (l *Lab) cues(c Case, t Tape) (all []cue) {
 	return all
 }
 
-// perform plays another case with the same cues, and returns the schedule that comes of it.
+// perform plays another case with the same cues, and returns the schedule that comes of
+// it.
 func (l *Lab) perform(c Case, cues []cue) (Tape, *Violation) {
 	var w *World
 	seen := 0
@@ -86,12 +87,12 @@ func (l *Lab) perform(c Case, cues []cue) (Tape, *Violation) {
 	return w.tape.trimmed(), broken
 }
 
-// mostWaits is how long a cue is waited for, in chances to take it, if the story is to be told
-// with fewer messages.
+// mostWaits is how long a cue is waited for, in chances to take it, if the story is to be
+// told with fewer messages.
 const mostWaits = 6
 
-// retold lists cues that may tell the same story in a simpler world: the same ones, each taken at
-// the first chance, and each one alone taken earlier or later.
+// retold lists cues that may tell the same story in a simpler world: the same ones, each
+// taken at the first chance, and each one alone taken earlier or later.
 func retold(cues []cue) [][]cue {
 	eager := slices.Clone(cues)
 	for i := range eager {

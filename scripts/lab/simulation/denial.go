@@ -13,8 +13,8 @@ import (
 // action is what the function's role allows, or its Stripe key.
 type action string
 
-// The actions that the product needs. A transaction needs those of its parts (DynamoDB developer
-// guide, "Using IAM with DynamoDB transactions").
+// The actions that the product needs. A transaction needs those of its parts (DynamoDB
+// developer guide, "Using IAM with DynamoDB transactions").
 const (
 	updateItem       action = "dynamodb:UpdateItem"
 	putItem          action = "dynamodb:PutItem"
@@ -32,14 +32,15 @@ func actions() []action {
 	}
 }
 
-// denial is one action that nobody may take until somebody notices. The zero denial denies nothing.
+// denial is one action that nobody may take until somebody notices. The zero denial
+// denies nothing.
 type denial struct {
 	of    action
 	until time.Time
 }
 
-// How long a denial lasts: longer than a lease, and in some worlds longer than the 20 deliveries
-// after which an order that fails by itself is parked.
+// How long a denial lasts: longer than a lease, and in some worlds longer than the 20
+// deliveries after which an order that fails by itself is parked.
 const (
 	denialLasts     = 10 * time.Minute
 	longDenialLasts = 4 * time.Hour
@@ -72,7 +73,8 @@ func (c call) needs() []action {
 	return nil
 }
 
-// needsOf lists what an answer to the queue needs. In a batch Lambda deletes what is done.
+// needsOf lists what an answer to the queue needs. In a batch Lambda deletes what is
+// done.
 func needsOf(v order.Verdict) []action {
 	switch v {
 	case order.Park:

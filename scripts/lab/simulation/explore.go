@@ -2,12 +2,13 @@ package simulation
 
 import "slices"
 
-// Choose picks one of n ways to go on, 0 to n-1. Way 0 is the usual one; every other one is a deviation. Whoever chooses
-// owns all that is not determined: a search goes through every choice, a random world draws them.
+// Choose picks one of n ways to go on, 0 to n-1. Way 0 is the usual one; every other one
+// is a deviation. Whoever chooses owns all that is not determined: a search goes through
+// every choice, a random world draws them.
 type Choose func(n int) int
 
-// Tape is a series of choices; behind its end everything is as usual. What is no way any more counts as the usual one, so
-// that every tape plays: a schedule is a byte string.
+// Tape is a series of choices; behind its end everything is as usual. What is no way any
+// more counts as the usual one, so that every tape plays: a schedule is a byte string.
 type Tape []byte
 
 // Deviations counts the choices that are not the usual one.
@@ -40,9 +41,10 @@ func (t Tape) trimmed() Tape {
 	return t
 }
 
-// Explore calls run once for every tape with at most so many deviations, those with fewer first but for the last two
-// numbers, which alternate to save memory. The same run has to choose in the same way each time. A run that gives up early
-// has no deviations behind that point. It returns how often it called.
+// Explore calls run once for every tape with at most so many deviations, those with fewer
+// first but for the last two numbers, which alternate to save memory. The same run has to
+// choose in the same way each time. A run that gives up early has no deviations behind
+// that point. It returns how often it called.
 func Explore(most int, run func(t Tape, choose Choose)) (runs int) {
 	wave := []Tape{nil}
 	for left := most; len(wave) > 0; left-- {
@@ -77,7 +79,8 @@ func play(t Tape, run func(Tape, Choose)) (widths []byte) {
 	return widths
 }
 
-// branches are the tapes with one deviation more, behind the end of this one. The next one overwrites the last.
+// branches are the tapes with one deviation more, behind the end of this one. The next
+// one overwrites the last.
 func branches(t Tape, widths []byte) func(yield func(Tape) bool) {
 	return func(yield func(Tape) bool) {
 		b := append(slices.Clone(t), make(Tape, max(0, len(widths)-len(t)))...)
@@ -93,7 +96,8 @@ func branches(t Tape, widths []byte) func(yield func(Tape) bool) {
 	}
 }
 
-// Shrink returns a simpler tape for which bad still holds: with fewer deviations, then with fewer steps.
+// Shrink returns a simpler tape for which bad still holds: with fewer deviations, then
+// with fewer steps.
 func Shrink(t Tape, bad func(Tape) bool) Tape {
 	for again := true; again; {
 		again = false
@@ -107,8 +111,8 @@ func Shrink(t Tape, bad func(Tape) bool) Tape {
 	return t
 }
 
-// simpler are tapes that lack one thing of this one: its second half, a deviation, or a step; and two deviations at once,
-// because what one begins another may have to end.
+// simpler are tapes that lack one thing of this one: its second half, a deviation, or a
+// step; and two deviations at once, because what one begins another may have to end.
 func simpler(t Tape) (all []Tape) {
 	all = append(all, t[:len(t)/2].trimmed())
 	for i, way := range t {

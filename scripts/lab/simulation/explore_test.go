@@ -13,7 +13,10 @@ func TestExploreVisitsEachSeriesOnceAndTheUsualOneFirst(t *testing.T) {
 	var got [][]int
 	runs := simulation.Explore(2, func(tape simulation.Tape, choose simulation.Choose) {
 		a := choose(2)
-		got = append(got, []int{tape.Deviations(), a, choose(3 - a)}) // how many ways there are may depend on the way so far
+		got = append(
+			got,
+			[]int{tape.Deviations(), a, choose(3 - a)},
+		) // how many ways there are may depend on the way so far
 	})
 	want := [][]int{{0, 0, 0}, {1, 1, 0}, {2, 1, 1}, {1, 0, 1}, {1, 0, 2}}
 	if diff := cmp.Diff(got, want); diff != "" || runs != len(want) {
@@ -68,7 +71,16 @@ func TestMergingLosesNoViolation(t *testing.T) {
 		}
 	})
 	r := simulation.Run([]simulation.Search{known}, nil)
-	if without == 0 || r.Worst == nil || r.Worst.Violation.Invariant != simulation.AsAllowed || r.Schedules >= all || r.Merged == 0 {
-		t.Errorf("%d of %d schedules break a promise; merged: %d schedules, %d merged, worst %v", without, all, r.Schedules, r.Merged, r.Worst)
+	if without == 0 || r.Worst == nil || r.Worst.Violation.Invariant != simulation.AsAllowed ||
+		r.Schedules >= all ||
+		r.Merged == 0 {
+		t.Errorf(
+			"%d of %d schedules break a promise; merged: %d schedules, %d merged, worst %v",
+			without,
+			all,
+			r.Schedules,
+			r.Merged,
+			r.Worst,
+		)
 	}
 }

@@ -5,7 +5,8 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// Fault is what goes wrong with one call. Dying before a call is dying after the one before it.
+// Fault is what goes wrong with one call. Dying before a call is dying after the one
+// before it.
 type Fault string
 
 // The faults.
@@ -62,8 +63,8 @@ func faultsOf(c ordertest.Call) []Fault {
 	switch c {
 	case ordertest.Prepare, ordertest.Confirm, pays:
 		return []Fault{
-			Dies, LosesAnswer, NeverArrives, FailsAfter, FailsBefore, NotNow, Freezes, Suspends, ArrivesLate, TimesOut, Unauthorized,
-			Refuses,
+			Dies, LosesAnswer, NeverArrives, FailsAfter, FailsBefore, NotNow, Freezes, Suspends,
+			ArrivesLate, TimesOut, Unauthorized, Refuses,
 		}
 	case ordertest.Read, ordertest.Find:
 		return []Fault{Dies, NeverArrives, NotNow, Freezes, Suspends, Unauthorized}
@@ -96,7 +97,8 @@ func rareFaultsOf(c ordertest.Call) []Fault {
 	return nil
 }
 
-// atStripe is the fault as the pretend Stripe knows it, so that an adapter has to make sense of it.
+// atStripe is the fault as the pretend Stripe knows it, so that an adapter has to make
+// sense of it.
 func (f Fault) atStripe() (kind stripetest.FaultKind, known bool) {
 	switch f {
 	case NeverArrives:
@@ -123,7 +125,19 @@ func (f Fault) atStripe() (kind stripetest.FaultKind, known bool) {
 		kind = stripetest.Garbage
 	case BankSaysNo:
 		kind = stripetest.Decline
-	case None, Dies, ArrivesLate, TimesOut, Freezes, Suspends, Throttled, Conflicts, Slow, Overruns, Panics, Refuses, Mistakes:
+	case None,
+		Dies,
+		ArrivesLate,
+		TimesOut,
+		Freezes,
+		Suspends,
+		Throttled,
+		Conflicts,
+		Slow,
+		Overruns,
+		Panics,
+		Refuses,
+		Mistakes:
 		return "", false
 	}
 	return kind, true

@@ -6,7 +6,8 @@ import (
 	"orderonce/scripts/lab/simulation"
 )
 
-// FuzzWorld lets coverage guide the choices: the first bytes draw the world, the others are its schedule.
+// FuzzWorld lets coverage guide the choices: the first bytes draw the world, the others
+// are its schedule.
 func FuzzWorld(f *testing.F) {
 	for seed := range byte(8) {
 		f.Add([]byte{seed, 0, 0, 0, 3, 0, 0, 0, 0, 0, 1})

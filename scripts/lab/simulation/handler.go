@@ -30,8 +30,9 @@ const (
 	answerTime  = 3 * time.Second
 )
 
-// invocation is a worker that runs the deployed handler with one batch, over a pretend SQS. The handler has goroutines of its
-// own, one at a time, so the world and it hand a turn to one another instead of being one coroutine.
+// invocation is a worker that runs the deployed handler with one batch, over a pretend
+// SQS. The handler has goroutines of its own, one at a time, so the world and it hand a
+// turn to one another instead of being one coroutine.
 type invocation struct {
 	*Worker
 
@@ -96,21 +97,25 @@ func (v *invocation) live() {
 		return // nobody hears what a dead function says
 	}
 	text := must1(json.Marshal(said))
-	_ = v.call(call{name: reply, subject: "answers", detail: strconv.Itoa(len(said.BatchItemFailures)) + " failures"}, func() (answer, error) {
-		ids := make([]string, len(v.messages))
-		for i, m := range v.messages {
-			ids[i] = m.ID
-		}
-		deleted, _ := sqstest.Verdict(ids, text, err)
-		v.remove(deleted)
-		return answer{text: strconv.Itoa(len(deleted)) + " deleted"}, nil
-	})
+	_ = v.call(
+		call{name: reply, subject: "answers", detail: strconv.Itoa(len(said.BatchItemFailures)) + " failures"},
+		func() (answer, error) {
+			ids := make([]string, len(v.messages))
+			for i, m := range v.messages {
+				ids[i] = m.ID
+			}
+			deleted, _ := sqstest.Verdict(ids, text, err)
+			v.remove(deleted)
+			return answer{text: strconv.Itoa(len(deleted)) + " deleted"}, nil
+		},
+	)
 }
 
 // remove deletes what the function had done, and asks the oracle whether it may.
 func (v *invocation) remove(deleted []string) {
 	received := v.counts[sqs.MetricReceived]
-	answered := v.counts[sqs.MetricSettled] + v.counts[sqs.MetricDuplicates] + v.counts[sqs.MetricRedelivered] + v.counts[sqs.MetricParked]
+	answered := v.counts[sqs.MetricSettled] + v.counts[sqs.MetricDuplicates] +
+		v.counts[sqs.MetricRedelivered] + v.counts[sqs.MetricParked]
 	id := v.Messages[numberOf(v.messages[0])].ID
 	v.oracle.must(received == answered && received == len(v.messages), AllAnswered, id,
 		"%d messages were received, and %d answered of %d", received, answered, len(v.messages))
@@ -125,19 +130,26 @@ func (v *invocation) remove(deleted []string) {
 			continue
 		}
 		id := v.Messages[i].ID
-		v.oracle.must(!v.finished[id] || v.several(id), NeighborsApart, id, "message %d comes back, although its order was settled", i+1)
+		v.oracle.must(
+			!v.finished[id] || v.several(id),
+			NeighborsApart,
+			id,
+			"message %d comes back, although its order was settled",
+			i+1,
+		)
 	}
 }
 
-// starts notes that the handler begins to work on an order. In a FIFO group nothing overtakes a
-// message that has to come back or could not be parked.
+// starts notes that the handler begins to work on an order. In a FIFO group nothing
+// overtakes a message that has to come back or could not be parked.
 func (k *Worker) starts(o order.Order) {
 	v := k.in
 	if v == nil {
 		return
 	}
 	place := slices.IndexFunc(v.messages, func(m sqstest.Message) bool {
-		return !v.started[m.ID] && v.Messages[numberOf(m)].Poison == "" && v.lab.order(m.Body).Fingerprint() == o.Fingerprint()
+		return !v.started[m.ID] && v.Messages[numberOf(m)].Poison == "" &&
+			v.lab.order(m.Body).Fingerprint() == o.Fingerprint()
 	})
 	if place < 0 {
 		return
@@ -147,12 +159,18 @@ func (k *Worker) starts(o order.Order) {
 		i := numberOf(m)
 		r, known := v.row(v.Messages[i].ID)
 		gone := v.parked[i] || known && atEnd(r.Status) && *v.oracle.of(r.OrderID).claimed == v.Messages[i]
-		v.oracle.must(gone, NeighborsApart, o.ID(), "work on it begins, and message %d of its group, which comes first, is not done", i+1)
+		v.oracle.must(
+			gone,
+			NeighborsApart,
+			o.ID(),
+			"work on it begins, and message %d of its group, which comes first, is not done",
+			i+1,
+		)
 	}
 }
 
-// inOrder checks an answer about a batch: what follows a message that comes back comes back too,
-// and was not worked on.
+// inOrder checks an answer about a batch: what follows a message that comes back comes
+// back too, and was not worked on.
 func (v *invocation) inOrder(deleted []string) {
 	for place, m := range v.messages {
 		for _, first := range v.ahead(place) {
@@ -169,13 +187,17 @@ func (v *invocation) ahead(place int) []sqstest.Message {
 		return nil
 	}
 	group := v.messages[place].Group
-	return slices.DeleteFunc(slices.Clone(v.messages[:place]), func(m sqstest.Message) bool { return m.Group != group })
+	return slices.DeleteFunc(
+		slices.Clone(v.messages[:place]),
+		func(m sqstest.Message) bool { return m.Group != group },
+	)
 }
 
 func (v *invocation) handler() *sqs.Handler {
 	url := "http://sqs.test/"
 	cfg := aws.Config{
-		Region: sqstest.Region, BaseEndpoint: &url, HTTPClient: v, Retryer: func() aws.Retryer { return aws.NopRetryer{} },
+		Region: sqstest.Region, BaseEndpoint: &url, HTTPClient: v,
+		Retryer: func() aws.Retryer { return aws.NopRetryer{} },
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "pretend", SecretAccessKey: "pretend"}, nil
 		}),
@@ -214,7 +236,8 @@ func (k *Worker) panics() bool {
 	return k.in != nil && k.at.name != reply && k.at.name != park && k.at.name != back
 }
 
-// request is what the handler asks of SQS (API reference, SendMessage and ChangeMessageVisibilityBatch).
+// request is what the handler asks of SQS (API reference, SendMessage and
+// ChangeMessageVisibilityBatch).
 type request struct {
 	MessageBody       string
 	MessageAttributes map[string]struct{ DataType, StringValue string }
@@ -244,7 +267,10 @@ func (v *invocation) Do(r *http.Request) (*http.Response, error) {
 	})
 	switch {
 	case errors.Is(err, errDenied):
-		status, out = http.StatusForbidden, map[string]string{"__type": "com.amazon.coral.service#AccessDeniedException", "message": "denied"}
+		status, out = http.StatusForbidden, map[string]string{
+			"__type":  "com.amazon.coral.service#AccessDeniedException",
+			"message": "denied",
+		}
 	case err != nil:
 		return nil, err
 	}
@@ -261,7 +287,8 @@ func (v *invocation) park(in request) any {
 		attributes[name] = sqstest.Attribute{Type: a.DataType, Text: a.StringValue}
 	}
 	must1(v.queue.Send(v.now, v.deadQueue, sqstest.Draft{
-		Body: in.MessageBody, Attributes: attributes, Group: in.MessageGroupID, DeduplicationID: in.MessageDeduplicationID,
+		Body: in.MessageBody, Attributes: attributes,
+		Group: in.MessageGroupID, DeduplicationID: in.MessageDeduplicationID,
 	}))
 	for _, m := range v.messages {
 		if i := numberOf(m); strconv.Itoa(i) == attributes[number].Text {

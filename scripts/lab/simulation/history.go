@@ -62,7 +62,16 @@ func (h History) Mermaid() string {
 		case l.Answer == "":
 			fmt.Fprintf(&b, "  %s->>%s: %s\n", l.Who, l.To, plain(l.What, ""))
 		default:
-			fmt.Fprintf(&b, "  %s->>%s: %s\n  %s-->>%s: %s\n", l.Who, l.To, plain(l.What, ""), l.To, l.Who, plain(l.Answer, ""))
+			fmt.Fprintf(
+				&b,
+				"  %s->>%s: %s\n  %s-->>%s: %s\n",
+				l.Who,
+				l.To,
+				plain(l.What, ""),
+				l.To,
+				l.Who,
+				plain(l.Answer, ""),
+			)
 		}
 	}
 	return b.String()
@@ -89,7 +98,8 @@ func (w *World) toldMoney() int {
 	return len(w.stripe.Ledger())
 }
 
-// noteMoney adds to the history what the card networks saw since the ledger had so many lines.
+// noteMoney adds to the history what the card networks saw since the ledger had so many
+// lines.
 func (w *World) noteMoney(told int) {
 	if !w.telling {
 		return

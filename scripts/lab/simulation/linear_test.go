@@ -13,15 +13,16 @@ import (
 	"orderonce/scripts/lab/simulation"
 )
 
-// register is an order's row in a few words, written without a look at ordertest.Memory: what a caller may be told.
+// register is an order's row in a few words, written without a look at ordertest.Memory:
+// what a caller may be told.
 type register struct {
 	owner, intent string
 	status        order.Status
 	attempt       int
 }
 
-// next says what the row is after a call, and whether the row may have answered it so. What was lost may have been answered
-// in any way.
+// next says what the row is after a call, and whether the row may have answered it so.
+// What was lost may have been answered in any way.
 func (r register) next(op simulation.StoreCall) (after register, ok bool) {
 	may, after := false, r
 	switch op.Call { //nolint:exhaustive // the others are Stripe's
@@ -51,7 +52,8 @@ func (r register) next(op simulation.StoreCall) (after register, ok bool) {
 	return after, ok || op.Lost
 }
 
-// model is one register for each order. A call whose answer was lost may have happened or not, so there are two.
+// model is one register for each order. A call whose answer was lost may have happened or
+// not, so there are two.
 func model() porcupine.Model {
 	one := porcupine.NondeterministicModel{
 		Partition: func(history []porcupine.Operation) (parts [][]porcupine.Operation) {
@@ -110,8 +112,8 @@ func operations(calls []simulation.StoreCall) (history []porcupine.Operation) {
 	return history
 }
 
-// What the store told its callers, whose answers may be lost and whose calls may arrive long after, is what one row could have
-// told one caller after the other.
+// What the store told its callers, whose answers may be lost and whose calls may arrive
+// long after, is what one row could have told one caller after the other.
 func TestTheStoreIsLinearizable(t *testing.T) {
 	t.Parallel()
 	lab, checked := simulation.NewLab(), 0

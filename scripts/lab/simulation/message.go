@@ -11,8 +11,8 @@ import (
 // maxLines is the number of lines that an order of these worlds can have.
 const maxLines = 3
 
-// Message is what a producer sends: an order, or a body that is not one. Two messages with the
-// same ID are a conflict unless they are equal.
+// Message is what a producer sends: an order, or a body that is not one. Two messages
+// with the same ID are a conflict unless they are equal.
 type Message struct {
 	ID       order.ID
 	Customer string // the producer's name for the customer; in a FIFO world also the message group
@@ -81,13 +81,21 @@ func (m *Message) String() string {
 		price := order.Money{Amount: l.Price, Currency: order.Currency(m.Currency)}
 		articles[i] = strconv.FormatInt(l.Quantity, 10) + " " + l.SKU + " at " + price.String()
 	}
-	return fmt.Sprintf("order %s of %s: %s, %s pays with %s", m.ID, m.Customer, strings.Join(articles, " and "), m.Payer, m.Method)
+	return fmt.Sprintf(
+		"order %s of %s: %s, %s pays with %s",
+		m.ID,
+		m.Customer,
+		strings.Join(articles, " and "),
+		m.Payer,
+		m.Method,
+	)
 }
 
 // field is a part of an order's content.
 type field string
 
-// The fields in which two orders with the same id can differ. Each is part of the fingerprint.
+// The fields in which two orders with the same id can differ. Each is part of the
+// fingerprint.
 const (
 	customerField field = "customer"
 	currencyField field = "currency"
@@ -109,8 +117,8 @@ func fields() []field {
 	}
 }
 
-// but returns the order with another content: in this field alone, or in a quantity if the order
-// has nothing of the kind, such as a second line to swap.
+// but returns the order with another content: in this field alone, or in a quantity if
+// the order has nothing of the kind, such as a second line to swap.
 func (m Message) but(f field) Message {
 	if other := m.changed(f); other != m {
 		return other
@@ -155,8 +163,8 @@ type price struct {
 	other    string // a currency in which the same number is another sum
 }
 
-// prices are in currencies with two, no and three decimals, and in one that Stripe takes in
-// hundredths although it has none (docs.stripe.com/currencies, special cases).
+// prices are in currencies with two, no and three decimals, and in one that Stripe takes
+// in hundredths although it has none (docs.stripe.com/currencies, special cases).
 func prices() []price {
 	return []price{
 		{"usd", 1998, "eur"},

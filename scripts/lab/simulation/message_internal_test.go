@@ -7,7 +7,8 @@ import (
 	"orderonce/domain/order"
 )
 
-// Each field by which two orders with one id can differ makes them a conflict, and only that one.
+// Each field by which two orders with one id can differ makes them a conflict, and only
+// that one.
 func TestEveryFieldIsPartOfTheFingerprint(t *testing.T) {
 	t.Parallel()
 	lab := NewLab()
@@ -32,8 +33,17 @@ func TestWhatAnOrderCostsIsWhatTheProductCharges(t *testing.T) {
 	for n := range baskets {
 		m := contentOf(n, "ORD-1", visa)
 		got, want := lab.order(m.body()), order.Money{Amount: m.amount(), Currency: order.Currency(m.Currency)}
-		if got.Total() != want || got.CustomerID() != m.Customer || got.Payment() != (order.Payment{Customer: m.Payer, Method: m.Method}) {
-			t.Errorf("basket %d: got %v by %s with %+v, want %v of %s", n, got.Total(), got.CustomerID(), got.Payment(), want, m.String())
+		if got.Total() != want || got.CustomerID() != m.Customer ||
+			got.Payment() != (order.Payment{Customer: m.Payer, Method: m.Method}) {
+			t.Errorf(
+				"basket %d: got %v by %s with %+v, want %v of %s",
+				n,
+				got.Total(),
+				got.CustomerID(),
+				got.Payment(),
+				want,
+				m.String(),
+			)
 		}
 	}
 }

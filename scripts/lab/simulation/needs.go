@@ -2,9 +2,10 @@ package simulation
 
 import "slices"
 
-// Needs lists the kinds of trouble without which a story does not happen, sorted: what was chosen
-// in it, and what is unusual about its world. It is empty if the usual course is enough. A story is
-// short enough for this only after Shortest, which has tried to leave out each of them.
+// Needs lists the kinds of trouble without which a story does not happen, sorted: what
+// was chosen in it, and what is unusual about its world. It is empty if the usual course
+// is enough. A story is short enough for this only after Shortest, which has tried to
+// leave out each of them.
 func (f Finding) Needs() []string {
 	w := NewLab().World(f.Case, f.Tape.Chooser())
 	w.Run()

@@ -8,11 +8,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A story that needs little is told with little: here an order is canceled where none may be.
+// A story that needs little is told with little: here an order is canceled where none may
+// be.
 func TestAStoryNamesTheTroubleThatItNeeds(t *testing.T) {
 	t.Parallel()
 	c := Case{
-		Messages: []Message{sold(takesDays), sold(takesDays), another("ORD-2", declined)}, People: true, Strict: true, KeyLife: -1,
+		Messages: []Message{
+			sold(takesDays),
+			sold(takesDays),
+			another("ORD-2", declined),
+		}, People: true, Strict: true, KeyLife: -1,
 		Gap: visibility + 1, Name: "strict",
 	}
 	r := Run([]Search{{Case: c, Most: 1}}, nil)
@@ -28,7 +33,8 @@ func TestAStoryNamesTheTroubleThatItNeeds(t *testing.T) {
 	}
 }
 
-// Everything that a world can have beyond the usual has a name, or a story that needs it would seem to need nothing.
+// Everything that a world can have beyond the usual has a name, or a story that needs it
+// would seem to need nothing.
 func TestEveryOddityHasAName(t *testing.T) {
 	t.Parallel()
 	poison := Message{ID: "POISON", Poison: "{"}
@@ -58,7 +64,14 @@ func TestEveryOddityHasAName(t *testing.T) {
 // What a plainer world lacks is one thing, and the others stay.
 func TestAPlainerWorldLacksOneThing(t *testing.T) {
 	t.Parallel()
-	c := Case{Messages: []Message{sold(declined), sold(declined)}, Gap: 10 * visibility, KeyLife: -1, Receives: 3, Batch: 2, FIFO: true}
+	c := Case{
+		Messages: []Message{sold(declined), sold(declined)},
+		Gap:      10 * visibility,
+		KeyLife:  -1,
+		Receives: 3,
+		Batch:    2,
+		FIFO:     true,
+	}
 	before := len(c.oddities())
 	for _, plain := range c.plainer() {
 		if after := len(plain.oddities()); after >= before {
@@ -66,7 +79,10 @@ func TestAPlainerWorldLacksOneThing(t *testing.T) {
 		}
 	}
 	if got := len(c.plainer()); got != 6 {
-		t.Errorf("got %d plainer worlds, want one for the pause, the keys, the receives, the group and each method", got)
+		t.Errorf(
+			"got %d plainer worlds, want one for the pause, the keys, the receives, the group and each method",
+			got,
+		)
 	}
 	if c.Messages[0].Method != declined || c.Gap != 10*visibility {
 		t.Error("the world itself has changed")

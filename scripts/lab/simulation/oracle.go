@@ -41,7 +41,8 @@ const (
 func Invariants() []Invariant {
 	return []Invariant{
 		ChargedOnce, ChargedAmount, ConflictParked, NoFalseDecline, BooksAgree,
-		AckedWhenDurable, AsAllowed, OneEventEach, NeighborsApart, AllAnswered, EverythingEnds, SettlesSoon, CheapDuplicate, SameHistory,
+		AckedWhenDurable, AsAllowed, OneEventEach, NeighborsApart, AllAnswered,
+		EverythingEnds, SettlesSoon, CheapDuplicate, SameHistory,
 	}
 }
 
@@ -122,7 +123,13 @@ func (o *oracle) disturbed() { clear(o.calm) }
 func (o *oracle) delivered(w *World, m sqstest.Message) {
 	o.calm[m.ID]++
 	if o.calm[m.ID] > mostCalm && w.other == nil {
-		o.must(false, SettlesSoon, w.Messages[numberOf(m)].ID, "nothing went wrong any more, and yet delivery %d was needed", m.Receives)
+		o.must(
+			false,
+			SettlesSoon,
+			w.Messages[numberOf(m)].ID,
+			"nothing went wrong any more, and yet delivery %d was needed",
+			m.Receives,
+		)
 	}
 }
 
@@ -139,7 +146,13 @@ func (o *oracle) buried(w *World, k *Worker) {
 		o.disturbed() // what it did, such as a long delay, is over only now
 	}
 	if k.settled && k.calls > 1 {
-		o.must(false, CheapDuplicate, w.Messages[numberOf(k.messages[0])].ID, "a duplicate of a settled order made %d calls", k.calls)
+		o.must(
+			false,
+			CheapDuplicate,
+			w.Messages[numberOf(k.messages[0])].ID,
+			"a duplicate of a settled order made %d calls",
+			k.calls,
+		)
 	}
 }
 
@@ -173,13 +186,15 @@ func (o *oracle) parked(k *Worker, message sqstest.Message, why order.Reason) {
 		"message %d was parked, although the table knows its order", i+1,
 	)
 	old := w.now.Sub(message.Sent)+honestSkew >= retention-lastDay
-	worn := message.Receives >= maxFailures && (byItself(why) || w.other != nil) || message.Receives > maxReceives-lastChances
+	worn := message.Receives >= maxFailures && (byItself(why) || w.other != nil) ||
+		message.Receives > maxReceives-lastChances
 	o.must(forPeople(why) || old || k.absurd || worn, SettlesSoon, x.id,
 		"message %d was parked for %s, which passes", i+1, why)
 }
 
-// looksLost reports whether a row looks as if it replaced a lost one: it is younger than its
-// message by more than a day, and Stripe has more of its order than one intent that waits.
+// looksLost reports whether a row looks as if it replaced a lost one: it is younger than
+// its message by more than a day, and Stripe has more of its order than one intent that
+// waits.
 func (w *World) looksLost(message sqstest.Message, id order.ID) bool {
 	r, known := w.row(id)
 	sent := message.Sent
@@ -204,10 +219,14 @@ func (w *World) looksLost(message sqstest.Message, id order.ID) bool {
 
 // forPeople are the reasons that no waiting removes.
 func forPeople(r order.Reason) bool {
-	return slices.Contains([]order.Reason{"conflict", "mismatch", "refused", "key_reused", "record_lost", "invalid_order"}, r)
+	return slices.Contains(
+		[]order.Reason{"conflict", "mismatch", "refused", "key_reused", "record_lost", "invalid_order"},
+		r,
+	)
 }
 
-// byItself are the reasons of an order that fails, and not of something around it that will be better one day.
+// byItself are the reasons of an order that fails, and not of something around it that
+// will be better one day.
 func byItself(r order.Reason) bool { return r == "unconfirmed" || r == "panic" }
 
 // afterStep checks what must hold at every moment.
@@ -249,23 +268,38 @@ func (o *oracle) money(w *World, x *watched) {
 		return
 	}
 	for _, c := range charges {
-		o.must(c.Amount == x.claimed.amount() && c.Currency == x.claimed.Currency, ChargedAmount, x.id,
-			"%d %s were charged for something that costs %d %s", c.Amount, c.Currency, x.claimed.amount(), x.claimed.Currency)
+		o.must(
+			c.Amount == x.claimed.amount() && c.Currency == x.claimed.Currency,
+			ChargedAmount,
+			x.id,
+			"%d %s were charged for something that costs %d %s",
+			c.Amount,
+			c.Currency,
+			x.claimed.amount(),
+			x.claimed.Currency,
+		)
 		payer := w.stripe.Intent(c.Intent).Customer
-		o.must(payer == x.claimed.Payer || w.other != nil, ChargedAmount, x.id, "%s was charged for an order of %s", payer, x.claimed.Payer)
+		o.must(
+			payer == x.claimed.Payer || w.other != nil,
+			ChargedAmount,
+			x.id,
+			"%s was charged for an order of %s",
+			payer,
+			x.claimed.Payer,
+		)
 	}
 }
 
-// charges lists what was charged for an order, leaving out what other deployments and people
-// charge for things of their own.
+// charges lists what was charged for an order, leaving out what other deployments and
+// people charge for things of their own.
 func (w *World) charges(id order.ID) []stripetest.Charge {
 	return slices.DeleteFunc(w.stripe.Charges(string(id)), func(c stripetest.Charge) bool {
 		return slices.Contains(w.strays, c.Intent)
 	})
 }
 
-// tries checks what this deployment has asked of cards: once for each order, and never for an
-// intent that it did not make.
+// tries checks what this deployment has asked of cards: once for each order, and never
+// for an intent that it did not make.
 func (o *oracle) tries(w *World) {
 	ledger := w.stripe.Ledger()
 	for n := o.audited; n < len(ledger); n++ {
@@ -274,7 +308,13 @@ func (o *oracle) tries(w *World) {
 			continue // a person, a bank or another deployment
 		}
 		id := order.ID(c.OrderID)
-		o.must(!slices.Contains(w.strays, c.Intent), ChargedAmount, id, "%s was confirmed, which was made for something else", c.Intent)
+		o.must(
+			!slices.Contains(w.strays, c.Intent),
+			ChargedAmount,
+			id,
+			"%s was confirmed, which was made for something else",
+			c.Intent,
+		)
 		for _, earlier := range ledger[:n] {
 			if earlier.Key != "" && earlier.Intent == c.Intent {
 				o.note(w, 0, NoFalseDecline, id, "the card of "+c.Intent+" was asked for money twice")
@@ -284,7 +324,8 @@ func (o *oracle) tries(w *World) {
 	o.audited = len(ledger)
 }
 
-// baseline checks a baseline against the ledger alone, because the oracle cannot read its table.
+// baseline checks a baseline against the ledger alone, because the oracle cannot read its
+// table.
 func (o *oracle) baseline(w *World, x *watched) {
 	if charges := w.charges(x.id); len(charges) > 0 {
 		if x.claimed == nil {
@@ -315,8 +356,9 @@ func (o *oracle) record(w *World, x *watched, r order.Record) {
 	}
 }
 
-// decline is asked when the row begins to say "declined". What a person outside did between Stripe's answer and our write is
-// nobody's lie, and the next one who asks Stripe mends it.
+// decline is asked when the row begins to say "declined". What a person outside did
+// between Stripe's answer and our write is nobody's lie, and the next one who asks Stripe
+// mends it.
 func (o *oracle) decline(w *World, id order.ID, r order.Record) {
 	if o.of(id).outside {
 		return
@@ -346,7 +388,13 @@ func lastIs(events []order.Event, from, to order.Status) bool {
 // atRest checks what must hold once nothing is left to do.
 func (o *oracle) atRest(w *World) {
 	counts := must1(w.queue.Counts(w.now, w.ordersQueue))
-	o.must(counts.Expired == 0 || w.Gap >= retention, EverythingEnds, w.Messages[0].ID, "the queue lost a message: %+v", counts)
+	o.must(
+		counts.Expired == 0 || w.Gap >= retention,
+		EverythingEnds,
+		w.Messages[0].ID,
+		"the queue lost a message: %+v",
+		counts,
+	)
 	for i, m := range w.Messages {
 		x := o.of(m.ID)
 		if w.other != nil {
@@ -354,28 +402,54 @@ func (o *oracle) atRest(w *World) {
 			continue
 		}
 		why := x.dead[i]
-		o.must(x.status != order.Open || x.needsPerson(), EverythingEnds, m.ID, "message %d is gone (%s) and the order is open", i+1, why)
-		o.must(x.claimed == nil || *x.claimed == m || why != "", ConflictParked, m.ID, "message %d has other content and was not parked", i+1)
+		o.must(
+			x.status != order.Open || x.needsPerson(),
+			EverythingEnds,
+			m.ID,
+			"message %d is gone (%s) and the order is open",
+			i+1,
+			why,
+		)
+		o.must(
+			x.claimed == nil || *x.claimed == m || why != "",
+			ConflictParked,
+			m.ID,
+			"message %d has other content and was not parked",
+			i+1,
+		)
 		o.books(w, m.ID)
 	}
 }
 
-// atEnd reports whether an order in s needs no more work by itself. A refused order is worked on again
-// when its message comes back.
+// atEnd reports whether an order in s needs no more work by itself. A refused order is
+// worked on again when its message comes back.
 func atEnd(s order.Status) bool { return s != order.Open && s != order.Refused }
 
-// needsPerson reports whether a message of the order was parked for a reason that leaves it open.
+// needsPerson reports whether a message of the order was parked for a reason that leaves
+// it open.
 func (x *watched) needsPerson() bool {
 	return slices.ContainsFunc(x.dead, func(why order.Reason) bool { return forPeople(why) && why != "refused" })
 }
 
-// lost reports whether a baseline at rest has lost an order that can be paid, or redelivers its message for ever.
+// lost reports whether a baseline at rest has lost an order that can be paid, or
+// redelivers its message for ever.
 func (o *oracle) lost(w *World, x *watched) {
 	for i, m := range w.Messages {
-		o.must(m.ID != x.id || x.answered[i], SettlesSoon, x.id, "nothing goes wrong any more, and message %d is a dead letter again", i+1)
+		o.must(
+			m.ID != x.id || x.answered[i],
+			SettlesSoon,
+			x.id,
+			"nothing goes wrong any more, and message %d is a dead letter again",
+			i+1,
+		)
 	}
 	charges := len(w.charges(x.id))
-	o.must(charges > 0 || !w.payable(x.id), EverythingEnds, x.id, "every message is gone and nothing was charged")
+	o.must(
+		charges > 0 || !w.payable(x.id),
+		EverythingEnds,
+		x.id,
+		"every message is gone and nothing was charged",
+	)
 	o.must(charges == 0 || w.other.Done(x.id), BooksAgree, x.id, "the money moved and the table does not say so")
 }
 
@@ -398,10 +472,18 @@ func (o *oracle) books(w *World, id order.ID) {
 	}
 	now := cmp.Or(r.Status, order.Open)
 	o.must(now == said || untold(now, said), BooksAgree, id, "the row says %s and Stripe says %s", now, said)
-	o.must((r.Status == order.Paid) == (moved == 1), BooksAgree, id, "the row says %s and there are %d charges", r.Status, moved)
+	o.must(
+		(r.Status == order.Paid) == (moved == 1),
+		BooksAgree,
+		id,
+		"the row says %s and there are %d charges",
+		r.Status,
+		moved,
+	)
 }
 
-// untold are the states of an intent after it failed of which nobody is told (order.Refresh): the customer tries again.
+// untold are the states of an intent after it failed of which nobody is told
+// (order.Refresh): the customer tries again.
 func untold(row, said order.Status) bool {
 	return row == order.Declined && said != order.Paid || row == order.ActionRequired && said == order.Pending ||
 		row == order.Refused && said == order.Open
@@ -446,7 +528,10 @@ func (w *World) row(id order.ID) (r order.Record, known bool) {
 func (o *oracle) appendState(b []byte) []byte {
 	for _, x := range o.orders {
 		b = append(append(b, x.status...), x.fingerprint...)
-		b = binary.AppendVarint(b, int64(x.changes)<<4|bit(x.restored)<<3|bit(x.outside)<<2|bit(x.touched)<<1|bit(x.mistaken))
+		b = binary.AppendVarint(
+			b,
+			int64(x.changes)<<4|bit(x.restored)<<3|bit(x.outside)<<2|bit(x.touched)<<1|bit(x.mistaken),
+		)
 		for i := range x.dead {
 			b = append(append(b, x.dead[i]...), byte(bit(x.answered[i]))) //nolint:gosec // G115: 0 or 1
 		}

@@ -32,7 +32,8 @@ func another(id order.ID, method string) Message {
 	return m
 }
 
-// hand is a world in which a test does by hand what the product would do, and what it must not do.
+// hand is a world in which a test does by hand what the product would do, and what it
+// must not do.
 type hand struct {
 	*World
 
@@ -77,7 +78,11 @@ func (h *hand) begins(i int) order.Claim {
 func (h *hand) claims(i int) order.Claim {
 	h.t.Helper()
 	h.acting = i
-	c, err := h.store.Begin(h.t.Context(), h.order(i), order.Lease{Owner: "hand", From: h.now, Until: h.now.Add(functionTime)})
+	c, err := h.store.Begin(
+		h.t.Context(),
+		h.order(i),
+		order.Lease{Owner: "hand", From: h.now, Until: h.now.Add(functionTime)},
+	)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -143,7 +148,8 @@ func (h *hand) sells() {
 	h.looks()
 }
 
-// forgets empties the table. Then a test can write what no store would write over what was there.
+// forgets empties the table. Then a test can write what no store would write over what
+// was there.
 func (h *hand) forgets() { h.store = ordertest.Memory{} }
 
 func (h *hand) acknowledges(i int)      { h.oracle.acknowledged(h.k, h.got[i]) }
@@ -157,7 +163,8 @@ func either[T any](right bool, yes, no T) T { //nolint:ireturn // T is a number 
 	return no
 }
 
-// handmade is a short history that breaks one promise, and that breaks none if it goes right.
+// handmade is a short history that breaks one promise, and that breaks none if it goes
+// right.
 type handmade struct {
 	name   string
 	breaks Invariant
@@ -183,49 +190,85 @@ func twoContents() Case {
 
 func aboutMoney() []handmade {
 	return []handmade{
-		{"two intents of one order are charged", ChargedOnce, "2 successful charges", one(visa), func(h *hand, right bool) {
-			h.begins(0)
-			h.charges(0)
-			if !right {
-				h.charges(0)
-			}
-			h.looks()
-		}},
-		{"an order is charged before it has a row", BooksAgree, "without a row", one(visa), func(h *hand, right bool) {
-			if right {
+		{
+			"two intents of one order are charged",
+			ChargedOnce,
+			"2 successful charges",
+			one(visa),
+			func(h *hand, right bool) {
 				h.begins(0)
-			}
-			h.charges(0)
-			h.looks()
-		}},
-		{"another amount is charged", ChargedAmount, "5997 usd were charged", twoContents(), func(h *hand, right bool) {
-			h.begins(0)
-			h.charges(either(right, 0, 1))
-			h.looks()
-		}},
-		{"another currency is charged", ChargedAmount, "3998 eur were charged", one(visa), func(h *hand, right bool) {
-			h.begins(0)
-			d := ordertest.Draft("ORD-1") // as much
-			if !right {
-				d.Currency = "eur"
-			}
-			h.confirms(h.prepares(must1(order.New(d))))
-			h.looks()
-		}},
-		{"a charge is not in the row", BooksAgree, "the row says open and Stripe says paid", one(visa), func(h *hand, right bool) {
-			c, id := h.begins(0), h.charges(0)
-			h.says(c, id, either(right, order.Paid, order.Open))
-			h.oracle.of("ORD-1").dead[0] = "mismatch" // so that an open order is nobody's surprise
-			h.rests()
-		}},
-		{"a row says paid and nothing was charged", BooksAgree, "the row says paid and Stripe says open", one(visa), func(h *hand, right bool) {
-			c, id := h.begins(0), h.prepares(h.order(0))
-			if right {
-				h.confirms(id)
-			}
-			h.says(c, id, order.Paid)
-			h.rests()
-		}},
+				h.charges(0)
+				if !right {
+					h.charges(0)
+				}
+				h.looks()
+			},
+		},
+		{
+			"an order is charged before it has a row",
+			BooksAgree,
+			"without a row",
+			one(visa),
+			func(h *hand, right bool) {
+				if right {
+					h.begins(0)
+				}
+				h.charges(0)
+				h.looks()
+			},
+		},
+		{
+			"another amount is charged",
+			ChargedAmount,
+			"5997 usd were charged",
+			twoContents(),
+			func(h *hand, right bool) {
+				h.begins(0)
+				h.charges(either(right, 0, 1))
+				h.looks()
+			},
+		},
+		{
+			"another currency is charged",
+			ChargedAmount,
+			"3998 eur were charged",
+			one(visa),
+			func(h *hand, right bool) {
+				h.begins(0)
+				d := ordertest.Draft("ORD-1") // as much
+				if !right {
+					d.Currency = "eur"
+				}
+				h.confirms(h.prepares(must1(order.New(d))))
+				h.looks()
+			},
+		},
+		{
+			"a charge is not in the row",
+			BooksAgree,
+			"the row says open and Stripe says paid",
+			one(visa),
+			func(h *hand, right bool) {
+				c, id := h.begins(0), h.charges(0)
+				h.says(c, id, either(right, order.Paid, order.Open))
+				h.oracle.of("ORD-1").dead[0] = "mismatch" // so that an open order is nobody's surprise
+				h.rests()
+			},
+		},
+		{
+			"a row says paid and nothing was charged",
+			BooksAgree,
+			"the row says paid and Stripe says open",
+			one(visa),
+			func(h *hand, right bool) {
+				c, id := h.begins(0), h.prepares(h.order(0))
+				if right {
+					h.confirms(id)
+				}
+				h.says(c, id, order.Paid)
+				h.rests()
+			},
+		},
 		{
 			"a charge by an intent that is not the bound one", BooksAgree, "the row says declined and there are 1 charges",
 			Case{Messages: []Message{sold(declined), sold(visa)}},
@@ -259,19 +302,33 @@ func aboutMoney() []handmade {
 
 func aboutRows() []handmade {
 	return []handmade{
-		{"a row gets another content", ConflictParked, "other content took over", one(visa), func(h *hand, right bool) {
-			c := h.begins(0)
-			content := either(right, strings.Replace(string(c.Order.Fingerprint()), "v1:", "v2:", 1), "v1:0")
-			must(h.store.SetFingerprint(h.t.Context(), "ORD-1", order.Fingerprint(content))) // another release may write it in its own version
-			h.looks()
-		}},
-		{"a row gets another total", ConflictParked, "other content took over", twoContents(), func(h *hand, right bool) {
-			c := h.begins(0)
-			h.forgets()
-			h.claims(either(right, 0, 1))
-			must(h.store.SetFingerprint(h.t.Context(), "ORD-1", c.Order.Fingerprint()))
-			h.looks()
-		}},
+		{
+			"a row gets another content",
+			ConflictParked,
+			"other content took over",
+			one(visa),
+			func(h *hand, right bool) {
+				c := h.begins(0)
+				content := either(right, strings.Replace(string(c.Order.Fingerprint()), "v1:", "v2:", 1), "v1:0")
+				must(
+					h.store.SetFingerprint(h.t.Context(), "ORD-1", order.Fingerprint(content)),
+				) // another release may write it in its own version
+				h.looks()
+			},
+		},
+		{
+			"a row gets another total",
+			ConflictParked,
+			"other content took over",
+			twoContents(),
+			func(h *hand, right bool) {
+				c := h.begins(0)
+				h.forgets()
+				h.claims(either(right, 0, 1))
+				must(h.store.SetFingerprint(h.t.Context(), "ORD-1", c.Order.Fingerprint()))
+				h.looks()
+			},
+		},
 		{"a paid order becomes declined", AsAllowed, "from paid to declined", one(visa), func(h *hand, right bool) {
 			h.sells()
 			if !right {
@@ -280,39 +337,63 @@ func aboutRows() []handmade {
 			}
 			h.looks()
 		}},
-		{"an order is canceled where none may be", AsAllowed, "from open to canceled", one(visa), func(h *hand, right bool) {
-			h.Strict = !right
-			h.says(h.begins(0), h.prepares(h.order(0)), order.Canceled)
-			h.looks()
-		}},
-		{"a row makes two changes at once", OneEventEach, "change 1 was from open to paid", one(takesDays), func(h *hand, right bool) {
-			h.says(h.begins(0), h.charges(0), order.Pending)
-			if right {
+		{
+			"an order is canceled where none may be",
+			AsAllowed,
+			"from open to canceled",
+			one(visa),
+			func(h *hand, right bool) {
+				h.Strict = !right
+				h.says(h.begins(0), h.prepares(h.order(0)), order.Canceled)
 				h.looks()
-			}
-			h.turns(order.Paid)
-			h.looks()
-		}},
-		{"an event tells of another change", OneEventEach, "change 2 was from declined to paid", one(visa), func(h *hand, right bool) {
-			h.oracle.orders[0].outside = true // so that the decline is nobody's lie
-			h.says(h.begins(0), h.prepares(h.order(0)), order.Declined)
-			h.looks()
-			if !right {
-				h.forgets()
-				h.says(h.claims(0), "pi_1", order.Pending)
-			}
-			h.turns(order.Paid)
-			h.looks()
-		}},
-		{"an event comes without a change", OneEventEach, "1 changes, 2 events", one(visa), func(h *hand, right bool) {
-			h.sells()
-			if !right {
-				h.forgets()
-				h.says(h.claims(0), "pi_1", order.Declined)
+			},
+		},
+		{
+			"a row makes two changes at once",
+			OneEventEach,
+			"change 1 was from open to paid",
+			one(takesDays),
+			func(h *hand, right bool) {
+				h.says(h.begins(0), h.charges(0), order.Pending)
+				if right {
+					h.looks()
+				}
 				h.turns(order.Paid)
-			}
-			h.looks()
-		}},
+				h.looks()
+			},
+		},
+		{
+			"an event tells of another change",
+			OneEventEach,
+			"change 2 was from declined to paid",
+			one(visa),
+			func(h *hand, right bool) {
+				h.oracle.orders[0].outside = true // so that the decline is nobody's lie
+				h.says(h.begins(0), h.prepares(h.order(0)), order.Declined)
+				h.looks()
+				if !right {
+					h.forgets()
+					h.says(h.claims(0), "pi_1", order.Pending)
+				}
+				h.turns(order.Paid)
+				h.looks()
+			},
+		},
+		{
+			"an event comes without a change",
+			OneEventEach,
+			"1 changes, 2 events",
+			one(visa),
+			func(h *hand, right bool) {
+				h.sells()
+				if !right {
+					h.forgets()
+					h.says(h.claims(0), "pi_1", order.Declined)
+					h.turns(order.Paid)
+				}
+				h.looks()
+			},
+		},
 	}
 }
 
@@ -333,79 +414,139 @@ func aboutDeclines() []handmade {
 		{"nobody was asked for money", NoFalseDecline, "no bank has declined it", one(visa), told(false)},
 		{"the bank only wants the customer", NoFalseDecline, "no bank has declined it", one(wantsMe), told(true)},
 		{"the bank takes its time", NoFalseDecline, "no bank has declined it", one(takesDays), told(true)},
-		{"an intent that is none", NoFalseDecline, "no bank has declined it", one(declined), func(h *hand, right bool) {
-			c, id := h.begins(0), h.charges(0)
-			if !right {
-				id = "pi_nobody_made"
-			}
-			h.says(c, id, order.Declined)
-			h.looks()
-		}},
+		{
+			"an intent that is none",
+			NoFalseDecline,
+			"no bank has declined it",
+			one(declined),
+			func(h *hand, right bool) {
+				c, id := h.begins(0), h.charges(0)
+				if !right {
+					id = "pi_nobody_made"
+				}
+				h.says(c, id, order.Declined)
+				h.looks()
+			},
+		},
 	}
 }
 
 func aboutMessages() []handmade {
 	sixDays := 6*24*time.Hour - 5*time.Minute // by a clock that is as slow as an honest one can be
 	return []handmade{
-		{"an open order is acknowledged", AckedWhenDurable, "the row is not settled", one(visa), func(h *hand, right bool) {
-			c, id := h.begins(0), h.charges(0)
-			if right {
-				h.says(c, id, order.Paid)
-			}
-			h.acknowledges(0)
-		}},
-		{"an order without a row is acknowledged", AckedWhenDurable, "the row is not settled", one(visa), func(h *hand, right bool) {
-			if right {
+		{
+			"an open order is acknowledged",
+			AckedWhenDurable,
+			"the row is not settled",
+			one(visa),
+			func(h *hand, right bool) {
+				c, id := h.begins(0), h.charges(0)
+				if right {
+					h.says(c, id, order.Paid)
+				}
+				h.acknowledges(0)
+			},
+		},
+		{
+			"an order without a row is acknowledged",
+			AckedWhenDurable,
+			"the row is not settled",
+			one(visa),
+			func(h *hand, right bool) {
+				if right {
+					h.sells()
+				}
+				h.acknowledges(0)
+			},
+		},
+		{
+			"other content is acknowledged",
+			ConflictParked,
+			"acknowledged, not parked",
+			twoContents(),
+			func(h *hand, right bool) {
 				h.sells()
-			}
-			h.acknowledges(0)
-		}},
-		{"other content is acknowledged", ConflictParked, "acknowledged, not parked", twoContents(), func(h *hand, right bool) {
-			h.sells()
-			h.acknowledges(either(right, 0, 1))
-		}},
-		{"a message is parked for nothing", EverythingEnds, "without a reason", one(visa), func(h *hand, right bool) {
-			h.parks(0, either(right, "refused", ""))
-		}},
-		{"a key that this order used parks it", SettlesSoon, "the table knows its order", one(visa), func(h *hand, right bool) {
-			h.parks(0, either(right, "refused", "key_reused"))
-		}},
+				h.acknowledges(either(right, 0, 1))
+			},
+		},
+		{
+			"a message is parked for nothing",
+			EverythingEnds,
+			"without a reason",
+			one(visa),
+			func(h *hand, right bool) {
+				h.parks(0, either(right, "refused", ""))
+			},
+		},
+		{
+			"a key that this order used parks it",
+			SettlesSoon,
+			"the table knows its order",
+			one(visa),
+			func(h *hand, right bool) {
+				h.parks(0, either(right, "refused", "key_reused"))
+			},
+		},
 		{"an outage parks", SettlesSoon, "store_unavailable, which passes", one(visa), func(h *hand, right bool) {
 			h.parks(0, either(right, "mismatch", "store_unavailable"))
 		}},
-		{"an outage parks too early", SettlesSoon, "store_unavailable, which passes", one(visa), func(h *hand, right bool) {
-			h.now = h.got[0].Sent.Add(sixDays - either(right, 0, time.Duration(1)))
-			h.parks(0, "store_unavailable")
-		}},
+		{
+			"an outage parks too early",
+			SettlesSoon,
+			"store_unavailable, which passes",
+			one(visa),
+			func(h *hand, right bool) {
+				h.now = h.got[0].Sent.Add(sixDays - either(right, 0, time.Duration(1)))
+				h.parks(0, "store_unavailable")
+			},
+		},
 		{"too few failures park", SettlesSoon, "unconfirmed, which passes", one(visa), func(h *hand, right bool) {
 			h.got[0].Receives = either(right, 20, 19)
 			h.parks(0, "unconfirmed")
 		}},
-		{"an outage parks after many deliveries", SettlesSoon, "provider_unknown, which passes", one(visa), func(h *hand, right bool) {
-			h.got[0].Receives = 900
-			h.parks(0, either(right, "panic", "provider_unknown"))
-		}},
+		{
+			"an outage parks after many deliveries",
+			SettlesSoon,
+			"provider_unknown, which passes",
+			one(visa),
+			func(h *hand, right bool) {
+				h.got[0].Receives = 900
+				h.parks(0, either(right, "panic", "provider_unknown"))
+			},
+		},
 		{"an honest clock parks", SettlesSoon, "misconfigured, which passes", one(visa), func(h *hand, right bool) {
 			h.k.absurd = right
 			h.parks(0, "misconfigured")
 		}},
-		{"calm needs a third delivery", SettlesSoon, "nothing went wrong any more", one(visa), func(h *hand, right bool) {
-			for n := range 3 {
-				if n == 2 && right {
-					h.oracle.disturbed()
+		{
+			"calm needs a third delivery",
+			SettlesSoon,
+			"nothing went wrong any more",
+			one(visa),
+			func(h *hand, right bool) {
+				for n := range 3 {
+					if n == 2 && right {
+						h.oracle.disturbed()
+					}
+					h.oracle.delivered(h.World, h.got[0])
 				}
-				h.oracle.delivered(h.World, h.got[0])
-			}
-		}},
-		{"an odd worker's end is calm", SettlesSoon, "nothing went wrong any more", one(visa), func(h *hand, right bool) {
-			h.k.old = right
-			for n := range 3 {
-				if n == 2 {
-					h.oracle.buried(h.World, h.k)
+			},
+		},
+		{
+			"an odd worker's end is calm",
+			SettlesSoon,
+			"nothing went wrong any more",
+			one(visa),
+			func(h *hand, right bool) {
+				h.k.old = right
+				for n := range 3 {
+					if n == 2 {
+						h.oracle.buried(h.World, h.k)
+					}
+					h.oracle.delivered(h.World, h.got[0])
 				}
-				h.oracle.delivered(h.World, h.got[0])
-			}
-		}},
+			},
+		},
 		{"a duplicate asks twice", CheapDuplicate, "made 2 calls", one(visa), func(h *hand, right bool) {
 			h.sells()
 			h.oracle.born(h.World, h.k)
@@ -419,34 +560,58 @@ func aboutEnds() []handmade {
 	lost := one(visa)
 	lost.Gap = time.Hour
 	return []handmade{
-		{"the queue forgets a message", EverythingEnds, "the queue lost a message", lost, func(h *hand, right bool) {
-			h.sells()
-			h.now = h.now.Add(7*24*time.Hour + time.Second)
-			if right {
-				h.Gap = 14 * 24 * time.Hour // so long an outage loses messages, and the producer sends them again
-			}
-			h.rests()
-		}},
-		{"an order stays open", EverythingEnds, "message 1 is gone () and the order is open", one(visa), func(h *hand, right bool) {
-			h.begins(0)
-			if right {
-				h.parks(0, "mismatch")
-			}
-			h.rests()
-		}},
-		{"an outage leaves an order open", EverythingEnds, "is gone (misconfigured)", one(visa), func(h *hand, right bool) {
-			h.begins(0)
-			h.k.absurd = true // so that it may park
-			h.parks(0, either(right, "mismatch", "misconfigured"))
-			h.rests()
-		}},
-		{"other content is gone", ConflictParked, "has other content and was not parked", twoContents(), func(h *hand, right bool) {
-			h.sells()
-			if right {
-				h.parks(1, "conflict")
-			}
-			h.rests()
-		}},
+		{
+			"the queue forgets a message",
+			EverythingEnds,
+			"the queue lost a message",
+			lost,
+			func(h *hand, right bool) {
+				h.sells()
+				h.now = h.now.Add(7*24*time.Hour + time.Second)
+				if right {
+					h.Gap = 14 * 24 * time.Hour // so long an outage loses messages, and the producer sends them again
+				}
+				h.rests()
+			},
+		},
+		{
+			"an order stays open",
+			EverythingEnds,
+			"message 1 is gone () and the order is open",
+			one(visa),
+			func(h *hand, right bool) {
+				h.begins(0)
+				if right {
+					h.parks(0, "mismatch")
+				}
+				h.rests()
+			},
+		},
+		{
+			"an outage leaves an order open",
+			EverythingEnds,
+			"is gone (misconfigured)",
+			one(visa),
+			func(h *hand, right bool) {
+				h.begins(0)
+				h.k.absurd = true // so that it may park
+				h.parks(0, either(right, "mismatch", "misconfigured"))
+				h.rests()
+			},
+		},
+		{
+			"other content is gone",
+			ConflictParked,
+			"has other content and was not parked",
+			twoContents(),
+			func(h *hand, right bool) {
+				h.sells()
+				if right {
+					h.parks(1, "conflict")
+				}
+				h.rests()
+			},
+		},
 	}
 }
 
@@ -501,38 +666,62 @@ func aboutDesigns() []handmade {
 func aboutBatches() []handmade {
 	poison := Message{ID: "POISON", Poison: "{"}
 	batch := func(h *hand, counts map[string]int) *invocation {
-		return &invocation{Worker: h.k, counts: counts, parked: map[int]bool{1: true}, finished: map[order.ID]bool{"ORD-1": true}}
+		return &invocation{
+			Worker:   h.k,
+			counts:   counts,
+			parked:   map[int]bool{1: true},
+			finished: map[order.ID]bool{"ORD-1": true},
+		}
 	}
 	two := Case{Messages: []Message{sold(visa), poison}}
 	return []handmade{
-		{"a message of a batch gets no answer", AllAnswered, "2 messages were received, and 1 answered of 2", two, func(h *hand, right bool) {
-			h.sells()
-			counts := map[string]int{sqs.MetricReceived: 2, sqs.MetricSettled: 1}
-			if right {
-				counts[sqs.MetricParked] = 1
-			}
-			batch(h, counts).remove([]string{h.got[0].ID, h.got[1].ID})
-		}},
-		{"a message of a batch is not looked at", AllAnswered, "1 messages were received, and 1 answered of 2", two, func(h *hand, right bool) {
-			h.sells()
-			counts := map[string]int{sqs.MetricReceived: 1, sqs.MetricSettled: 1}
-			if right {
-				counts = map[string]int{sqs.MetricReceived: 2, sqs.MetricDuplicates: 1, sqs.MetricRedelivered: 1}
-			}
-			batch(h, counts).remove([]string{h.got[0].ID, h.got[1].ID})
-		}},
-		{"a settled order comes back with its neighbor", NeighborsApart, "message 1 comes back", two, func(h *hand, right bool) {
-			h.sells()
-			deleted := []string{h.got[1].ID}
-			if right {
-				deleted = append(deleted, h.got[0].ID)
-			}
-			batch(h, map[string]int{sqs.MetricReceived: 2, sqs.MetricSettled: 1, sqs.MetricParked: 1}).remove(deleted)
-		}},
+		{
+			"a message of a batch gets no answer",
+			AllAnswered,
+			"2 messages were received, and 1 answered of 2",
+			two,
+			func(h *hand, right bool) {
+				h.sells()
+				counts := map[string]int{sqs.MetricReceived: 2, sqs.MetricSettled: 1}
+				if right {
+					counts[sqs.MetricParked] = 1
+				}
+				batch(h, counts).remove([]string{h.got[0].ID, h.got[1].ID})
+			},
+		},
+		{
+			"a message of a batch is not looked at",
+			AllAnswered,
+			"1 messages were received, and 1 answered of 2",
+			two,
+			func(h *hand, right bool) {
+				h.sells()
+				counts := map[string]int{sqs.MetricReceived: 1, sqs.MetricSettled: 1}
+				if right {
+					counts = map[string]int{sqs.MetricReceived: 2, sqs.MetricDuplicates: 1, sqs.MetricRedelivered: 1}
+				}
+				batch(h, counts).remove([]string{h.got[0].ID, h.got[1].ID})
+			},
+		},
+		{
+			"a settled order comes back with its neighbor",
+			NeighborsApart,
+			"message 1 comes back",
+			two,
+			func(h *hand, right bool) {
+				h.sells()
+				deleted := []string{h.got[1].ID}
+				if right {
+					deleted = append(deleted, h.got[0].ID)
+				}
+				batch(h, map[string]int{sqs.MetricReceived: 2, sqs.MetricSettled: 1, sqs.MetricParked: 1}).remove(deleted)
+			},
+		},
 	}
 }
 
-// An oracle that went blind would find no violation in any world, and nobody would be the wiser.
+// An oracle that went blind would find no violation in any world, and nobody would be the
+// wiser.
 func TestTheOracleSeesEachViolationAndNoneInItsTwin(t *testing.T) {
 	t.Parallel()
 	seen := map[Invariant]bool{SameHistory: true} // which takes two worlds: see below
@@ -544,7 +733,8 @@ func TestTheOracleSeesEachViolationAndNoneInItsTwin(t *testing.T) {
 			t.Parallel()
 			wrong := byHand(t, m.world)
 			m.lives(wrong, false)
-			if got := wrong.oracle.broken; got == nil || got.Invariant != m.breaks || !strings.Contains(got.Detail, m.says) {
+			if got := wrong.oracle.broken; got == nil || got.Invariant != m.breaks ||
+				!strings.Contains(got.Detail, m.says) {
 				t.Errorf("got %v, want %s: ... %s ...", got, m.breaks, m.says)
 			}
 			right := byHand(t, m.world)
@@ -684,7 +874,13 @@ func TestTheReasonsForPeopleAreThoseThatThePageParksAtOnce(t *testing.T) {
 	for _, r := range order.Reasons() {
 		parks, known := page[r]
 		if !known || parks != forPeople(r) {
-			t.Errorf("%s: the page has it: %t, and parks it: %t; the oracle says that it is for people: %t", r, known, parks, forPeople(r))
+			t.Errorf(
+				"%s: the page has it: %t, and parks it: %t; the oracle says that it is for people: %t",
+				r,
+				known,
+				parks,
+				forPeople(r),
+			)
 		}
 		delete(page, r)
 	}
@@ -697,7 +893,16 @@ func TestTheReasonsForPeopleAreThoseThatThePageParksAtOnce(t *testing.T) {
 
 func TestTheLimitsAreThoseOfTheirSources(t *testing.T) {
 	t.Parallel()
-	queue, design, row := document(t, "infra/terraform/queue.tf"), document(t, "docs/design.md"), document(t, "docs/reference/row.md")
+	queue, design, row := document(
+		t,
+		"infra/terraform/queue.tf",
+	), document(
+		t,
+		"docs/design.md",
+	), document(
+		t,
+		"docs/reference/row.md",
+	)
 	look := func(s order.Status, unit time.Duration) int {
 		after, _ := nextLook(s)
 		return int(after / unit)

@@ -29,7 +29,8 @@ func (w *World) arrive(n int) {
 	w.noteMoney(told)
 }
 
-// redrive moves every dead letter back: new message ids, no receives, and retention starts again. Each is to be answered once more.
+// redrive moves every dead letter back: new message ids, no receives, and retention
+// starts again. Each is to be answered once more.
 func (w *World) redrive() {
 	for _, m := range must1(w.queue.Messages(w.now, w.deadQueue)) {
 		i := numberOf(m)
@@ -46,7 +47,8 @@ func (w *World) redrive() {
 	}
 }
 
-// restore binds the order's first intent to its row, as the operator's tool does, and then asks Stripe.
+// restore binds the order's first intent to its row, as the operator's tool does, and
+// then asks Stripe.
 func (w *World) restore(x *watched) {
 	x.restored = true
 	r, known := w.row(x.id)
@@ -55,7 +57,13 @@ func (w *World) restore(x *watched) {
 		if !known || i.OrderID() != string(x.id) || content(prepared) != content(r) {
 			continue
 		}
-		lost := order.Record{OrderID: x.id, Total: r.Total, Fingerprint: r.Fingerprint, Intent: order.IntentID(i.ID), Mode: order.TestMode}
+		lost := order.Record{
+			OrderID:     x.id,
+			Total:       r.Total,
+			Fingerprint: r.Fingerprint,
+			Intent:      order.IntentID(i.ID),
+			Mode:        order.TestMode,
+		}
 		if err := w.store.Recreate(context.Background(), lost, w.now); err == nil {
 			w.happens("operator", fmt.Sprintf("restores the row of %s with %s", x.id, i.ID))
 			x.touched = true

@@ -16,7 +16,8 @@ var (
 	_ order.Payments = payments{}
 )
 
-// call is what a worker is about to do. Its words are made only if somebody wants to read them.
+// call is what a worker is about to do. Its words are made only if somebody wants to read
+// them.
 type call struct {
 	name            ordertest.Call
 	subject, detail string
@@ -38,7 +39,15 @@ func (c call) String() string {
 		return c.subject + " message " + strconv.Itoa(c.n) + " (" + c.detail + ")"
 	case stored, pays:
 		return c.detail
-	case ordertest.Begin, ordertest.Bind, ordertest.Confirm, ordertest.Read, ordertest.Find, load, recreate, park, back:
+	case ordertest.Begin,
+		ordertest.Bind,
+		ordertest.Confirm,
+		ordertest.Read,
+		ordertest.Find,
+		load,
+		recreate,
+		park,
+		back:
 	}
 	return strings.TrimSpace(string(c.name) + " " + c.subject)
 }
@@ -132,7 +141,12 @@ func (c claims) Bind(ctx context.Context, claim order.Claim, i order.Intent, at 
 
 func (c claims) Finish(ctx context.Context, claim order.Claim, o order.Outcome, at time.Time) error {
 	what := call{name: ordertest.Finish, subject: string(claim.Order.ID()), detail: string(o.Status)}
-	sent := StoreCall{Order: claim.Order.ID(), Owner: claim.Lease.Owner, Intent: string(o.Intent), Status: o.Status}
+	sent := StoreCall{
+		Order:  claim.Order.ID(),
+		Owner:  claim.Lease.Owner,
+		Intent: string(o.Intent),
+		Status: o.Status,
+	}
 	err := c.noted(what, sent, func() (answer, error) {
 		return answer{text: "ok"}, c.store.Finish(ctx, claim, o, at)
 	})
@@ -161,12 +175,16 @@ func (r records) Load(ctx context.Context, id order.ID) (got order.Record, err e
 }
 
 func (r records) Settle(ctx context.Context, seen order.Record, o order.Outcome, at time.Time) error {
-	return r.call(call{name: settle, subject: string(seen.OrderID), detail: string(o.Status)}, func() (answer, error) {
-		return answer{text: "ok"}, r.store.Settle(ctx, seen, o, at)
-	})
+	return r.call(
+		call{name: settle, subject: string(seen.OrderID), detail: string(o.Status)},
+		func() (answer, error) {
+			return answer{text: "ok"}, r.store.Settle(ctx, seen, o, at)
+		},
+	)
 }
 
-// Park is not a step: the edge does it beside its answer to the queue, and goes on if it fails.
+// Park is not a step: the edge does it beside its answer to the queue, and goes on if it
+// fails.
 func (r records) Park(ctx context.Context, o order.Order, why order.Reason, at time.Time) error {
 	return r.store.Park(ctx, o, why, at)
 }
@@ -181,9 +199,12 @@ func (r records) Recreate(ctx context.Context, lost order.Record, at time.Time) 
 type payments struct{ *Worker }
 
 func (p payments) Prepare(ctx context.Context, o order.Order, k order.Key) (order.Intent, error) {
-	return p.intent(call{name: ordertest.Prepare, subject: string(o.ID()), detail: k.String()}, func() (order.Intent, error) {
-		return p.pay.Prepare(ctx, o, k)
-	})
+	return p.intent(
+		call{name: ordertest.Prepare, subject: string(o.ID()), detail: k.String()},
+		func() (order.Intent, error) {
+			return p.pay.Prepare(ctx, o, k)
+		},
+	)
 }
 
 func (p payments) Confirm(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {

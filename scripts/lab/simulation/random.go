@@ -58,8 +58,8 @@ func draw(r *rand.Rand) Case {
 	return c
 }
 
-// drawMessages are of one to three orders, and now and then of ten; each order sent up to three times, perhaps with another
-// content under the same id.
+// drawMessages are of one to three orders, and now and then of ten; each order sent up to
+// three times, perhaps with another content under the same id.
 func drawMessages(r *rand.Rand) (all []Message) {
 	n := 1 + r.IntN(3)
 	if oneIn(r, 100) {
@@ -80,17 +80,20 @@ func drawMessages(r *rand.Rand) (all []Message) {
 	return all
 }
 
-// baskets is how many contents there are to draw from. Few enough that a lab decodes each body
-// once, and more than there are currencies, customers, payers and lines.
+// baskets is how many contents there are to draw from. Few enough that a lab decodes each
+// body once, and more than there are currencies, customers, payers and lines.
 const baskets = 56
 
-// contentOf returns an order with the nth content: who buys what in which currency at which
-// prices, and who pays. Few enough customers that some orders share one, and with it a FIFO group.
+// contentOf returns an order with the nth content: who buys what in which currency at
+// which prices, and who pays. Few enough customers that some orders share one, and with
+// it a FIFO group.
 func contentOf(n int, id order.ID, method string) Message {
-	r := rand.New(rand.NewPCG(uint64(n%baskets), 1)) //nolint:gosec // G115, G404: not negative, and to be repeated
+	//nolint:gosec // G115, G404: not negative, and to be repeated
+	r := rand.New(rand.NewPCG(uint64(n%baskets), 1))
 	p := prices()[n%len(prices())]
 	m := Message{
-		ID: id, Currency: p.currency, Customer: "CUST-" + strconv.Itoa(1+r.IntN(2)), Payer: "cus_" + strconv.Itoa(1+r.IntN(3)), Method: method,
+		ID: id, Currency: p.currency, Method: method,
+		Customer: "CUST-" + strconv.Itoa(1+r.IntN(2)), Payer: "cus_" + strconv.Itoa(1+r.IntN(3)),
 	}
 	for i := range 1 + r.IntN(maxLines) {
 		sku := []string{"MUG", "TSHIRT-M", "CAP"}[i] //nolint:gosec // G602: maxLines is 3
@@ -110,8 +113,8 @@ type Draw struct {
 	Only   Invariant   // the only promise that counts; "" is each
 }
 
-// Run draws the worlds, and stops early when one broke a promise. One world of each thousand runs twice: the same seed has to
-// give the same history.
+// Run draws the worlds, and stops early when one broke a promise. One world of each
+// thousand runs twice: the same seed has to give the same history.
 func (d Draw) Run(progress func(done int)) Report {
 	var found atomic.Int64 // the first block in which a promise was broken, so far: the ones before it go on
 	found.Store(math.MaxInt64)
@@ -166,7 +169,8 @@ func (l *Lab) draw(seed uint64) *World {
 	return l.World(c, choose)
 }
 
-// Replay plays a seed once more, and tells the shortest story that it can find in it; nil if no promise is broken.
+// Replay plays a seed once more, and tells the shortest story that it can find in it; nil
+// if no promise is broken.
 func (l *Lab) Replay(seed uint64) (History, *Finding) {
 	w := l.draw(seed).Tell()
 	broken := w.Run()
@@ -178,7 +182,8 @@ func (l *Lab) Replay(seed uint64) (History, *Finding) {
 	return w.History(), &f
 }
 
-// Shortest shrinks a story: its choices, the messages that it does not need, and what is unusual about its world.
+// Shortest shrinks a story: its choices, the messages that it does not need, and what is
+// unusual about its world.
 func (l *Lab) Shortest(c Case, t Tape, v Violation) Finding {
 	bad := func(c Case, t Tape) bool {
 		broken := l.World(c, t.Chooser()).Run()
@@ -217,7 +222,8 @@ func (l *Lab) retell(simpler, c Case, t Tape, v Violation) (Tape, bool) {
 	return nil, false
 }
 
-// Bytes reads a world out of bytes: the first ones draw its case, the others are its schedule.
+// Bytes reads a world out of bytes: the first ones draw its case, the others are its
+// schedule.
 func Bytes(b []byte) (Case, Tape) {
 	var seed uint64
 	for _, x := range b[:min(len(b), 3)] {

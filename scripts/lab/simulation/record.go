@@ -28,12 +28,14 @@ func (w *World) Record() *World {
 	return w
 }
 
-// StoreCalls are the calls that a recording world has noted, without those that never reached its store.
+// StoreCalls are the calls that a recording world has noted, without those that never
+// reached its store.
 func (w *World) StoreCalls() []StoreCall {
 	return slices.DeleteFunc(slices.Clone(w.calls), func(c StoreCall) bool { return c.Denied })
 }
 
-// noted makes a call to the store, and notes it in a world that records: as lost, until an answer comes.
+// noted makes a call to the store, and notes it in a world that records: as lost, until
+// an answer comes.
 func (k *Worker) noted(c call, sent StoreCall, do func() (answer, error)) error {
 	if !k.recording {
 		return k.call(c, do)

@@ -11,7 +11,8 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// knowledge is what a worker was told. The oracle holds what the worker does next against it.
+// knowledge is what a worker was told. The oracle holds what the worker does next against
+// it.
 type knowledge struct {
 	order   order.ID       // of its last claim
 	until   time.Time      // the end of its lease
@@ -41,8 +42,8 @@ type rule struct {
 	holds    func(c *change) bool
 }
 
-// rules lists what a row must say. They are about every attribute of docs/reference/row.md, and
-// about every field of an event.
+// rules lists what a row must say. They are about every attribute of
+// docs/reference/row.md, and about every field of an event.
 func rules() []rule {
 	return slices.Concat(claimRules(), contentRules(), timeRules())
 }
@@ -60,8 +61,18 @@ func claimRules() []rule {
 				return held != c.after.Until.IsZero() && (!held || c.after.Status == order.Open)
 			},
 		},
-		{AsAllowed, "each claim counts one attempt and has an owner of its own", "the fencing token", (*change).isClaimed},
-		{SettlesSoon, "nobody takes over an order whose lease is running", "the work of the attempt that holds it", (*change).awaitsLease},
+		{
+			AsAllowed,
+			"each claim counts one attempt and has an owner of its own",
+			"the fencing token",
+			(*change).isClaimed,
+		},
+		{
+			SettlesSoon,
+			"nobody takes over an order whose lease is running",
+			"the work of the attempt that holds it",
+			(*change).awaitsLease,
+		},
 		{
 			SettlesSoon, "a lease ends after its claim, and within the longest run of a function",
 			"the attempts that wait for it", func(c *change) bool {
@@ -77,13 +88,24 @@ func claimRules() []rule {
 				return by == nil || !writes || by.owns(c.before.Owner)
 			},
 		},
-		{AsAllowed, "an intent is bound once and stays bound", "the one intent that may be confirmed", func(c *change) bool {
-			return c.before.Intent == "" || c.after.Intent == c.before.Intent
-		}},
-		{BooksAgree, "the intent that is bound is the one that Stripe answered with", "the intent's id in the row", func(c *change) bool {
-			d := c.deed
-			return c.after.Intent == c.before.Intent || d.by == nil || d.call.name == ordertest.Bind && string(c.after.Intent) == d.knows.intent
-		}},
+		{
+			AsAllowed,
+			"an intent is bound once and stays bound",
+			"the one intent that may be confirmed",
+			func(c *change) bool {
+				return c.before.Intent == "" || c.after.Intent == c.before.Intent
+			},
+		},
+		{
+			BooksAgree,
+			"the intent that is bound is the one that Stripe answered with",
+			"the intent's id in the row",
+			func(c *change) bool {
+				d := c.deed
+				return c.after.Intent == c.before.Intent || d.by == nil ||
+					d.call.name == ordertest.Bind && string(c.after.Intent) == d.knows.intent
+			},
+		},
 	}
 }
 
@@ -109,7 +131,12 @@ func contentRules() []rule {
 			n := len(c.before.Events)
 			return len(c.after.Events) >= n && slices.Equal(c.after.Events[:n], c.before.Events)
 		}},
-		{OneEventEach, "an event says what the change of its row says", "those who read events and no rows", (*change).isTold},
+		{
+			OneEventEach,
+			"an event says what the change of its row says",
+			"those who read events and no rows",
+			(*change).isTold,
+		},
 	}
 }
 
@@ -144,8 +171,9 @@ func (c *change) parks() bool {
 
 func (c *change) isFresh() bool {
 	r := c.after
-	return !c.isNew() || r.OrderID == c.order.id && r.Status == order.Open && r.Attempt == 1 && r.Owner != "" && r.Seq == 0 &&
-		r.Intent == "" && r.Failure == "" && r.LastError == ""
+	return !c.isNew() ||
+		r.OrderID == c.order.id && r.Status == order.Open && r.Attempt == 1 && r.Owner != "" && r.Seq == 0 &&
+			r.Intent == "" && r.Failure == "" && r.LastError == ""
 }
 
 func (c *change) isClaimed() bool {
@@ -157,10 +185,12 @@ func (c *change) isClaimed() bool {
 	return !used && c.after.Attempt == c.before.Attempt+1
 }
 
-// awaitsLease reports whether the lease before was over, or one that no honest clock could write.
+// awaitsLease reports whether the lease before was over, or one that no honest clock
+// could write.
 func (c *change) awaitsLease() bool {
 	until, now := c.before.Until, c.after.UpdatedAt
-	return !c.claims() || c.before.Owner == "" || until.Before(now) || until.After(now.Add(longestRun+honestSkew))
+	return !c.claims() || c.before.Owner == "" || until.Before(now) ||
+		until.After(now.Add(longestRun+honestSkew))
 }
 
 func (c *change) isExplained() bool {
@@ -176,7 +206,8 @@ func (c *change) isExplained() bool {
 	return r.Failure == ""
 }
 
-// isDated compares the time with that of the call; an operator's refresh takes it once, when it begins.
+// isDated compares the time with that of the call; an operator's refresh takes it once,
+// when it begins.
 func (c *change) isDated() bool {
 	d := c.deed
 	switch {
@@ -231,12 +262,14 @@ func (o *oracle) look(w *World, x *watched, r order.Record) {
 	}
 }
 
-// same reports whether nothing has changed but the version of the fingerprint. Each write has its
-// own time, owner, status, intent or number.
+// same reports whether nothing has changed but the version of the fingerprint. Each write
+// has its own time, owner, status, intent or number.
 func same(a, b order.Record) bool {
-	return a.OrderID == b.OrderID && a.Owner == b.Owner && a.Status == b.Status && a.Intent == b.Intent && a.Attempt == b.Attempt &&
-		a.Seq == b.Seq && a.UpdatedAt.Equal(b.UpdatedAt) && a.CreatedAt.Equal(b.CreatedAt) && a.DueAt.Equal(b.DueAt) &&
-		a.Until.Equal(b.Until) && a.Failure == b.Failure && a.LastError == b.LastError && slices.Equal(a.Events, b.Events)
+	return a.OrderID == b.OrderID && a.Owner == b.Owner && a.Status == b.Status &&
+		a.Intent == b.Intent && a.Attempt == b.Attempt && a.Seq == b.Seq &&
+		a.UpdatedAt.Equal(b.UpdatedAt) && a.CreatedAt.Equal(b.CreatedAt) && a.DueAt.Equal(b.DueAt) &&
+		a.Until.Equal(b.Until) && a.Failure == b.Failure && a.LastError == b.LastError &&
+		slices.Equal(a.Events, b.Events)
 }
 
 // asks checks a call before it is made: a worker acts only on what it was told.
@@ -281,16 +314,24 @@ func (o *oracle) asks(k *Worker, c call) {
 	knows.last = c.name
 }
 
-// uses checks that an intent may be used: Stripe's last answer said that it is the order's, and it is.
+// uses checks that an intent may be used: Stripe's last answer said that it is the
+// order's, and it is.
 func (o *oracle) uses(k *Worker, id string) {
 	i := k.stripe.Intent(id)
 	made := i != nil && k.ours(i) && i.OrderID() == string(k.knows.order)
 	if k.knows.wrong || !made {
-		o.note(k.World, 1, ChargedAmount, k.knows.order, "intent "+id+" is used, and Stripe says that it was made for something else")
+		o.note(
+			k.World,
+			1,
+			ChargedAmount,
+			k.knows.order,
+			"intent "+id+" is used, and Stripe says that it was made for something else",
+		)
 	}
 }
 
-// unlike compares the reason that a worker gives with what Stripe answered to its last call.
+// unlike compares the reason that a worker gives with what Stripe answered to its last
+// call.
 func (n *knowledge) unlike(why order.Reason) string {
 	if n.trouble == "" || n.last != n.asked || why == means(n.trouble, n.asked) {
 		return ""
@@ -300,7 +341,8 @@ func (n *knowledge) unlike(why order.Reason) string {
 
 // refused reports whether nothing but a refusal is left of what Stripe said.
 func (n *knowledge) refused() bool {
-	return n.asked == ordertest.Prepare && n.trouble == order.KindRefused || n.trouble == "" && n.status == order.Open
+	return n.asked == ordertest.Prepare && n.trouble == order.KindRefused ||
+		n.trouble == "" && n.status == order.Open
 }
 
 // means says which reason a person reads for an answer (docs/reference/failures.md).
@@ -334,7 +376,8 @@ func (o *oracle) hears(k *Worker, c call, said answer, err error) {
 	switch {
 	case c.toStripe():
 		*knows = knowledge{
-			order: knows.order, until: knows.until, last: c.name, asked: c.name, trouble: troubleIn(err), intent: said.intent, wrong: knows.wrong,
+			order: knows.order, until: knows.until, last: c.name, asked: c.name,
+			trouble: troubleIn(err), intent: said.intent, wrong: knows.wrong,
 		}
 		if i := k.stripe.Intent(said.intent); i != nil {
 			knows.status, knows.failure = saidBy(i), codeOf(i)
@@ -344,7 +387,8 @@ func (o *oracle) hears(k *Worker, c call, said answer, err error) {
 		knows.until = r.Until
 	case c.name == load:
 		*knows = knowledge{order: order.ID(c.subject), last: c.name}
-	case c.name == ordertest.Release && err == nil, c.name == ordertest.Finish && err == nil && c.detail == "refused":
+	case c.name == ordertest.Release && err == nil,
+		c.name == ordertest.Finish && err == nil && c.detail == "refused":
 		knows.noted = order.Reason(c.detail)
 	}
 }
@@ -370,12 +414,18 @@ func codeOf(i *stripetest.Intent) string {
 // replies checks the reason with which a message is answered against the one in its row.
 func (o *oracle) replies(k *Worker, id order.ID, why order.Reason) {
 	if k.knows.order == id && k.knows.noted != "" && k.knows.noted != why {
-		o.note(k.World, 1, EverythingEnds, id, "the row says "+string(k.knows.noted)+" and the message says "+string(why))
+		o.note(
+			k.World,
+			1,
+			EverythingEnds,
+			id,
+			"the row says "+string(k.knows.noted)+" and the message says "+string(why),
+		)
 	}
 }
 
-// note keeps the first promise that a row or a call broke, and lets the world go on: a graver one
-// may follow from it. lines is how much of the history is still to be told.
+// note keeps the first promise that a row or a call broke, and lets the world go on: a
+// graver one may follow from it. lines is how much of the history is still to be told.
 func (o *oracle) note(w *World, lines int, i Invariant, id order.ID, text string) {
 	if o.noticed == nil {
 		o.noticed, o.noticedAt, o.noticedStep = &Violation{i, id, text}, len(w.history)+lines, w.done.Steps
@@ -387,7 +437,8 @@ func (o *oracle) conclude(w *World) {
 	if o.noticed == nil {
 		return
 	}
-	if all := Invariants(); o.broken != nil && slices.Index(all, o.broken.Invariant) <= slices.Index(all, o.noticed.Invariant) {
+	if all := Invariants(); o.broken != nil &&
+		slices.Index(all, o.broken.Invariant) <= slices.Index(all, o.noticed.Invariant) {
 		return
 	}
 	o.broken, w.history = o.noticed, w.history[:min(o.noticedAt, len(w.history))]

@@ -48,18 +48,40 @@ func steps(t *testing.T) map[string]*change {
 	add(bound, first, call{name: ordertest.Bind}, knowledge{intent: "pi_000001"}, func(r *order.Record) {
 		r.Intent, r.UpdatedAt = "pi_000001", at(time.Second)
 	})
-	add(released, first, call{name: ordertest.Release, detail: "provider_unknown"}, knowledge{}, func(r *order.Record) {
-		r.Owner, r.Until, r.LastError, r.UpdatedAt = "", time.Time{}, "provider_unknown", at(2*time.Second)
-	})
+	add(
+		released,
+		first,
+		call{name: ordertest.Release, detail: "provider_unknown"},
+		knowledge{},
+		func(r *order.Record) {
+			r.Owner, r.Until, r.LastError, r.UpdatedAt = "", time.Time{}, "provider_unknown", at(2*time.Second)
+		},
+	)
 	add("another claim", second, call{name: ordertest.Begin}, knowledge{}, func(r *order.Record) {
-		r.Owner, r.Attempt, r.Until, r.UpdatedAt, r.DueAt = "owner-B", 2, at(2*time.Minute), at(time.Minute), at(16*time.Minute)
+		r.Owner, r.Attempt, r.Until, r.UpdatedAt, r.DueAt = "owner-B", 2, at(
+			2*time.Minute,
+		), at(
+			time.Minute,
+		), at(
+			16*time.Minute,
+		)
 	})
 	add(takenOver, first, call{name: ordertest.Begin}, knowledge{}, func(r *order.Record) {
-		r.Owner, r.Attempt, r.Until, r.UpdatedAt, r.DueAt = "owner-A-2", 3, at(time.Hour), at(50*time.Minute), at(65*time.Minute)
+		r.Owner, r.Attempt, r.Until, r.UpdatedAt, r.DueAt = "owner-A-2", 3, at(
+			time.Hour,
+		), at(
+			50*time.Minute,
+		), at(
+			65*time.Minute,
+		)
 	})
 	add(finished, first, call{name: ordertest.Finish}, knowledge{failure: "no_money"}, func(r *order.Record) {
 		r.Status, r.Owner, r.Until, r.Failure, r.Seq, r.UpdatedAt, r.DueAt = order.ActionRequired, "", time.Time{}, "no_money", 1,
-			at(51*time.Minute), at(51*time.Minute+day)
+			at(
+				51*time.Minute,
+			), at(
+				51*time.Minute+day,
+			)
 		r.Events = append(r.Events, order.Event{
 			Seq: 1, From: order.Open, To: order.ActionRequired, Intent: r.Intent, Failure: "no_money", At: r.UpdatedAt,
 		})
@@ -93,20 +115,70 @@ func spoiltClaims() []spoilt {
 		{"owner and lease", finished, "a settled order is held", func(c *change) {
 			c.after.Owner, c.after.Until = c.before.Owner, c.before.Until
 		}},
-		{"each claim counts", takenOver, "it is not counted", func(c *change) { c.after.Attempt = c.before.Attempt }},
+		{
+			"each claim counts",
+			takenOver,
+			"it is not counted",
+			func(c *change) { c.after.Attempt = c.before.Attempt },
+		},
 		{"each claim counts", takenOver, "it is counted twice", func(c *change) { c.after.Attempt++ }},
 		{"each claim counts", bound, "a bind is counted", func(c *change) { c.after.Attempt++ }},
-		{"each claim counts", takenOver, "the owner had a claim before", func(c *change) { c.oracle.owners = []string{"owner-A-2"} }},
-		{"nobody takes over", takenOver, "the lease runs", func(c *change) { c.before.Until = c.after.UpdatedAt.Add(time.Minute) }},
-		{"nobody takes over", takenOver, "it is the last instant of the lease", func(c *change) { c.before.Until = c.after.UpdatedAt }},
-		{"a lease ends", takenOver, "it is over when it begins", func(c *change) { c.after.Until = c.after.UpdatedAt }},
-		{"a lease ends", claimed, "it lasts an hour", func(c *change) { c.after.Until = c.after.UpdatedAt.Add(time.Hour) }},
-		{"only the owner", bound, "another one binds", func(c *change) { c.before.Owner, c.after.Owner = "owner-B", "owner-B" }},
+		{
+			"each claim counts",
+			takenOver,
+			"the owner had a claim before",
+			func(c *change) { c.oracle.owners = []string{"owner-A-2"} },
+		},
+		{
+			"nobody takes over",
+			takenOver,
+			"the lease runs",
+			func(c *change) { c.before.Until = c.after.UpdatedAt.Add(time.Minute) },
+		},
+		{
+			"nobody takes over",
+			takenOver,
+			"it is the last instant of the lease",
+			func(c *change) { c.before.Until = c.after.UpdatedAt },
+		},
+		{
+			"a lease ends",
+			takenOver,
+			"it is over when it begins",
+			func(c *change) { c.after.Until = c.after.UpdatedAt },
+		},
+		{
+			"a lease ends",
+			claimed,
+			"it lasts an hour",
+			func(c *change) { c.after.Until = c.after.UpdatedAt.Add(time.Hour) },
+		},
+		{
+			"only the owner",
+			bound,
+			"another one binds",
+			func(c *change) { c.before.Owner, c.after.Owner = "owner-B", "owner-B" },
+		},
 		{"only the owner", finished, "nobody has the order", func(c *change) { c.before.Owner = "" }},
-		{"only the owner", released, "an owner with a longer name has it", func(c *change) { c.before.Owner = "owner-A1" }},
-		{"an intent is bound once", finished, "there is another one", func(c *change) { c.after.Intent = "pi_000002" }},
+		{
+			"only the owner",
+			released,
+			"an owner with a longer name has it",
+			func(c *change) { c.before.Owner = "owner-A1" },
+		},
+		{
+			"an intent is bound once",
+			finished,
+			"there is another one",
+			func(c *change) { c.after.Intent = "pi_000002" },
+		},
 		{"an intent is bound once", takenOver, "it is forgotten", func(c *change) { c.after.Intent = "" }},
-		{"the intent that is bound", bound, "Stripe answered with another one", func(c *change) { c.deed.knows.intent = "pi_000002" }},
+		{
+			"the intent that is bound",
+			bound,
+			"Stripe answered with another one",
+			func(c *change) { c.deed.knows.intent = "pi_000002" },
+		},
 		{"the intent that is bound", claimed, "a claim binds it", func(c *change) { c.after.Intent = "pi_000001" }},
 	}
 }
@@ -130,12 +202,42 @@ func spoiltContents() []spoilt {
 		{"an event says", finished, "its failure", func(c *change) { told(c).Failure = "" }},
 		{"an event says", finished, "its time", func(c *change) { told(c).At = c.before.UpdatedAt }},
 		{"updatedAt is", finished, "it is the claim's", func(c *change) { c.after.UpdatedAt = c.before.UpdatedAt }},
-		{"updatedAt is", turned, "it is before the operator asked", func(c *change) { c.deed.by.begun = c.after.UpdatedAt.Add(1) }},
-		{"updatedAt is", turned, "it is later than the call", func(c *change) { c.deed.at = c.after.UpdatedAt.Add(-1) }},
-		{"createdAt is", takenOver, "it is the takeover's", func(c *change) { c.after.CreatedAt = c.after.UpdatedAt }},
-		{"createdAt is", claimed, "it is not the claim's", func(c *change) { c.after.CreatedAt = c.after.UpdatedAt.Add(1) }},
-		{"an order is in the index", turned, "a paid order is due", func(c *change) { c.after.DueAt = c.before.DueAt }},
-		{"an order is in the index", finished, "it waits and is never due", func(c *change) { c.after.DueAt = time.Time{} }},
+		{
+			"updatedAt is",
+			turned,
+			"it is before the operator asked",
+			func(c *change) { c.deed.by.begun = c.after.UpdatedAt.Add(1) },
+		},
+		{
+			"updatedAt is",
+			turned,
+			"it is later than the call",
+			func(c *change) { c.deed.at = c.after.UpdatedAt.Add(-1) },
+		},
+		{
+			"createdAt is",
+			takenOver,
+			"it is the takeover's",
+			func(c *change) { c.after.CreatedAt = c.after.UpdatedAt },
+		},
+		{
+			"createdAt is",
+			claimed,
+			"it is not the claim's",
+			func(c *change) { c.after.CreatedAt = c.after.UpdatedAt.Add(1) },
+		},
+		{
+			"an order is in the index",
+			turned,
+			"a paid order is due",
+			func(c *change) { c.after.DueAt = c.before.DueAt },
+		},
+		{
+			"an order is in the index",
+			finished,
+			"it waits and is never due",
+			func(c *change) { c.after.DueAt = time.Time{} },
+		},
 		{
 			"an order is in the index", finished, "it is due as an open one",
 			func(c *change) { c.after.DueAt = c.after.UpdatedAt.Add(15 * time.Minute) },
@@ -144,7 +246,12 @@ func spoiltContents() []spoilt {
 			"an order is in the index", claimed, "it is due while it is worked on",
 			func(c *change) { c.after.DueAt = c.after.UpdatedAt.Add(time.Minute) },
 		},
-		{"an order is in the index", bound, "it is due too late", func(c *change) { c.after.DueAt = c.after.UpdatedAt.Add(16 * time.Minute) }},
+		{
+			"an order is in the index",
+			bound,
+			"it is due too late",
+			func(c *change) { c.after.DueAt = c.after.UpdatedAt.Add(16 * time.Minute) },
+		},
 		{"an order is in the index", released, "it is never due", func(c *change) { c.after.DueAt = time.Time{} }},
 	}
 }
@@ -199,7 +306,8 @@ func TestWhatAPersonWritesBreaksNoRule(t *testing.T) {
 	}
 }
 
-// acted is a call that a worker must not make, knowing what it knows; and what makes it right.
+// acted is a call that a worker must not make, knowing what it knows; and what makes it
+// right.
 type acted struct {
 	name   string
 	call   call
@@ -262,7 +370,9 @@ func actedCases(now time.Time) []acted {
 		{
 			"another reason than Stripe's",
 			call{name: ordertest.Release, detail: "misconfigured"},
-			but(func(k *knowledge) { k.trouble = order.KindUnavailable }), EverythingEnds, "Stripe's answer was: unavailable",
+			but(
+				func(k *knowledge) { k.trouble = order.KindUnavailable },
+			), EverythingEnds, "Stripe's answer was: unavailable",
 			func(k *knowledge) { k.trouble = order.KindMisconfigured },
 		},
 		{
@@ -283,7 +393,14 @@ func actedCases(now time.Time) []acted {
 			"an intent with an outcome is given up", refused, but(func(k *knowledge) { k.status = order.Canceled }),
 			BooksAgree, "was not asked what became", func(k *knowledge) { k.status = order.Open },
 		},
-		{"a stray is confirmed", call{name: ordertest.Confirm, subject: "pi_000002"}, base, ChargedAmount, "made for something else", none},
+		{
+			"a stray is confirmed",
+			call{name: ordertest.Confirm, subject: "pi_000002"},
+			base,
+			ChargedAmount,
+			"made for something else",
+			none,
+		},
 	}
 }
 
@@ -322,7 +439,8 @@ func TestEachCallThatAWorkerMustNotMakeIsSeen(t *testing.T) {
 	}
 }
 
-// A graver promise that breaks later is what the story is about; else the story ends where the first one broke.
+// A graver promise that breaks later is what the story is about; else the story ends
+// where the first one broke.
 func TestTheGraverPromiseIsTold(t *testing.T) {
 	t.Parallel()
 	w := NewLab().World(one(visa), func(int) int { return 0 }).Tell()
@@ -349,7 +467,10 @@ func TestThePageListsEveryRule(t *testing.T) {
 	for _, r := range rules() {
 		want = append(want, "| "+r.says+" | "+string(r.breaks)+" | "+r.protects+" |")
 	}
-	_, table, _ := strings.Cut(document(t, "docs/reference/proof-in-words.md"), "| rule | breaks | protects |\n|---|---|---|\n")
+	_, table, _ := strings.Cut(
+		document(t, "docs/reference/proof-in-words.md"),
+		"| rule | breaks | protects |\n|---|---|---|\n",
+	)
 	table, _, _ = strings.Cut(table, "\n\n")
 	if d := cmp.Diff(strings.Split(table, "\n"), want); d != "" {
 		t.Errorf("(-page +rules)\n%s", d)

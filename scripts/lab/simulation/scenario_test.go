@@ -10,8 +10,8 @@ import (
 	"orderonce/scripts/lab/simulation"
 )
 
-// TestScenario goes through every schedule of a bounded number. `make break` runs it with a guard taken away, and reads
-// what it prints.
+// TestScenario goes through every schedule of a bounded number. `make break` runs it with
+// a guard taken away, and reads what it prints.
 func TestScenario(t *testing.T) {
 	t.Parallel()
 	r := simulation.Run(simulation.Scenarios(), nil)
@@ -19,7 +19,8 @@ func TestScenario(t *testing.T) {
 	tell(t, r)
 }
 
-// TestWorlds draws worlds. `make break` may run it with a guard taken away and as many worlds as ORDERONCE_WORLDS says.
+// TestWorlds draws worlds. `make break` may run it with a guard taken away and as many
+// worlds as ORDERONCE_WORLDS says.
 func TestWorlds(t *testing.T) {
 	t.Parallel()
 	worlds := 2000
@@ -49,6 +50,10 @@ func tell(t *testing.T, r simulation.Report) {
 		story := simulation.NewLab().Shortest(r.Worst.Case, r.Worst.Tape, r.Worst.Violation)
 		story.After = r.Worst.After
 		_, _ = fmt.Fprintf(t.Output(), "%s", story)
-		t.Errorf("%s is broken; go -C scripts/lab run ./simulation/run --replay %s", r.Worst.Violation.Invariant, r.Worst.Replay)
+		t.Errorf(
+			"%s is broken; go -C scripts/lab run ./simulation/run --replay %s",
+			r.Worst.Violation.Invariant,
+			r.Worst.Replay,
+		)
 	}
 }

@@ -22,8 +22,8 @@ type Finding struct {
 	After     int // schedules of its search, or drawn worlds, until the first broken promise
 }
 
-// compare puts the first drawn world first; of schedules, a double charge before all else, then the simpler story, then the
-// graver promise, then the shorter story.
+// compare puts the first drawn world first; of schedules, a double charge before all
+// else, then the simpler story, then the graver promise, then the shorter story.
 func (f Finding) compare(o Finding) int {
 	if f.seeded && o.seeded {
 		return cmp.Compare(f.After, o.After)
@@ -35,7 +35,8 @@ func (f Finding) compare(o Finding) int {
 	return cmp.Or(slices.Compare(rank(f), rank(o)), cmp.Compare(f.Replay, o.Replay))
 }
 
-// String is the story: the case, the history, the promise and what it takes to break it, in the form that guards/break reads.
+// String is the story: the case, the history, the promise and what it takes to break it,
+// in the form that guards/break reads.
 func (f Finding) String() string {
 	needs := strings.Join(f.Needs(), "; ")
 	return fmt.Sprintf("%s (found after %d):\n\n%s\n\n%s\nNeeds: %s\n",
@@ -71,7 +72,8 @@ type Search struct {
 	place int    // in this list
 }
 
-// Run explores every search, as many at once as there are processors. progress is told of each that is over; nil is nobody.
+// Run explores every search, as many at once as there are processors. progress is told of
+// each that is over; nil is nobody.
 func Run(searches []Search, progress func(done int)) (total Report) {
 	return inParallel(len(searches), progress, func(l *Lab, i int) Report { return l.explore(searches[i]) })
 }
@@ -101,8 +103,9 @@ func inParallel(n int, progress func(done int), work func(l *Lab, i int) Report)
 	return total
 }
 
-// explore visits every schedule of a search. It gives a schedule up where it comes, behind its last deviation, to a state
-// from which another has gone on with as many deviations left.
+// explore visits every schedule of a search. It gives a schedule up where it comes,
+// behind its last deviation, to a state from which another has gone on with as many
+// deviations left.
 func (l *Lab) explore(s Search) (r Report) {
 	seed, seen, first := maphash.MakeSeed(), map[uint64]int8{}, 0
 	r.Schedules = Explore(s.Most, func(t Tape, choose Choose) {
@@ -138,7 +141,8 @@ func (l *Lab) explore(s Search) (r Report) {
 	return r
 }
 
-// find plays a tape that broke a promise once more, with its history. The finding has a copy of the tape, which a search overwrites.
+// find plays a tape that broke a promise once more, with its history. The finding has a
+// copy of the tape, which a search overwrites.
 func (l *Lab) find(c Case, t Tape, v Violation, replay string) Finding {
 	w := l.World(c, t.Chooser()).Tell()
 	w.Run()

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// State is how far a run is, so that a long one can be interrupted. Its zero value has done nothing and keeps no file.
+// State is how far a run is, so that a long one can be interrupted. Its zero value has
+// done nothing and keeps no file.
 type State struct {
 	path   string
 	Report Report
@@ -19,7 +20,8 @@ type State struct {
 	First  uint64          // the first one's seed
 }
 
-// LoadState reads a state that was saved at path; no file is a state that has done nothing, and "" keeps none.
+// LoadState reads a state that was saved at path; no file is a state that has done
+// nothing, and "" keeps none.
 func LoadState(path string) (*State, error) {
 	s := &State{path: path, Done: map[string]bool{}}
 	if path == "" {
@@ -62,7 +64,8 @@ const (
 	worldsPerRound   = 100_000
 )
 
-// Searches runs those that are not done, and returns all that the run has gone through so far.
+// Searches runs those that are not done, and returns all that the run has gone through so
+// far.
 func (s *State) Searches(all []Search, progress func(done int)) (Report, error) {
 	var left []Search
 	for place, search := range all {
@@ -92,7 +95,8 @@ func (s *State) Searches(all []Search, progress func(done int)) (Report, error) 
 
 func (s Search) key() string { return fmt.Sprintf("%s, %d", s.Name, s.Most) }
 
-// Worlds draws worlds until there are n, and returns all that the run has gone through so far.
+// Worlds draws worlds until there are n, and returns all that the run has gone through so
+// far.
 func (s *State) Worlds(seed uint64, n int, progress func(done int)) (Report, error) {
 	if s.Next == 0 {
 		s.First = seed
@@ -111,7 +115,8 @@ func (s *State) Worlds(seed uint64, n int, progress func(done int)) (Report, err
 	return s.Report, nil
 }
 
-// ReplaySchedule tells the story of one schedule, as a Finding names it: pairs/7/000100 is the search at place 7 of Deep(2).
+// ReplaySchedule tells the story of one schedule, as a Finding names it: pairs/7/000100
+// is the search at place 7 of Deep(2).
 func ReplaySchedule(kind, schedule string) (History, *Finding, error) {
 	searches := map[string][]Search{"scenario": Scenarios(), "pairs": Deep(2), "triples": Deep(3)}[kind]
 	var place int

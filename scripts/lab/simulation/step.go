@@ -45,15 +45,19 @@ type way struct {
 	old   bool
 }
 
-// waiting are the times for which nobody runs in a restless world; an outage is shorter than the queue's memory.
+// waiting are the times for which nobody runs in a restless world; an outage is shorter
+// than the queue's memory.
 func waiting(n int) time.Duration {
-	return []time.Duration{30 * time.Second, 10 * time.Minute, time.Hour, 14 * time.Hour, 25 * time.Hour, 5 * 24 * time.Hour}[n]
+	return []time.Duration{
+		30 * time.Second, 10 * time.Minute, time.Hour, 14 * time.Hour, 25 * time.Hour, 5 * 24 * time.Hour,
+	}[n]
 }
 
 const waitings = 6
 
-// ways lists what can happen next, the usual one first: whoever is running goes on, else what is on its way arrives, else
-// the queue delivers, else a frozen worker thaws, else operators look after what is left. No way at all is rest.
+// ways lists what can happen next, the usual one first: whoever is running goes on, else
+// what is on its way arrives, else the queue delivers, else a frozen worker thaws, else
+// operators look after what is left. No way at all is rest.
 func (w *World) ways() []way {
 	at, waiting := w.nextDelivery()
 	usual, more := w.usual(at, waiting)
@@ -64,7 +68,8 @@ func (w *World) ways() []way {
 	if k := w.current; k != nil {
 		ways = w.faults(ways, k)
 	}
-	if waiting && !at.After(w.now) && len(w.workers) < cmp.Or(w.Workers, 2) && (w.current != nil || len(w.late) > 0) {
+	if waiting && !at.After(w.now) && len(w.workers) < cmp.Or(w.Workers, 2) &&
+		(w.current != nil || len(w.late) > 0) {
 		ways = append(ways, way{does: delivers, at: w.now})
 	}
 	if waiting && w.current == nil {
@@ -266,7 +271,8 @@ func (w *World) happens(who, what string) {
 	}
 }
 
-// step lets a worker make the call before which it stands, with a fault, and go on to its next one.
+// step lets a worker make the call before which it stands, with a fault, and go on to its
+// next one.
 func (w *World) step(k *Worker, f Fault) {
 	if f != None {
 		w.oracle.disturbed()
@@ -364,8 +370,8 @@ func (w *World) nextDelivery() (at time.Time, waiting bool) {
 	return at, true
 }
 
-// deliverable reports whether the queue has something to deliver now. A visible message of a FIFO
-// queue waits as long as one of its group is in flight.
+// deliverable reports whether the queue has something to deliver now. A visible message
+// of a FIFO queue waits as long as one of its group is in flight.
 func (w *World) deliverable(counts sqstest.Counts) bool {
 	if !w.FIFO || counts.Visible == 0 {
 		return counts.Visible > 0
@@ -419,7 +425,8 @@ func (w *World) received(k *Worker, m sqstest.Message) {
 	}
 }
 
-// sendAgain is for a gap beyond the queue's memory: what it forgot, the producer sends again, under a new message id.
+// sendAgain is for a gap beyond the queue's memory: what it forgot, the producer sends
+// again, under a new message id.
 func (w *World) sendAgain() {
 	if w.Gap < retention || w.paused {
 		return
@@ -444,7 +451,8 @@ func (w *World) begin(k *Worker) {
 
 func (w *World) showTwice(k *Worker) {
 	m := k.messages[0]
-	if state, latest := w.latest(m.Receipt); !latest || state != sqstest.InFlight { // it has been shown again since
+	if state, latest := w.latest(m.Receipt); !latest ||
+		state != sqstest.InFlight { // it has been shown again since
 		return
 	}
 	must(w.queue.ChangeVisibility(w.now, w.ordersQueue, m.Receipt, 0))

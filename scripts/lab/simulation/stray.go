@@ -11,8 +11,8 @@ import (
 	"orderonce/domain/order"
 )
 
-// stray is what is wrong with an intent that this deployment did not make, or with an answer
-// about one that it did make.
+// stray is what is wrong with an intent that this deployment did not make, or with an
+// answer about one that it did make.
 type stray string
 
 // What can be wrong, each alone: verification must look at every field.
@@ -32,7 +32,8 @@ const (
 // strays lists what a person can write into a row.
 func strays() []stray {
 	return []stray{
-		otherOrder, otherAmount, otherCurrency, otherScope, noMetadata, paidAmount, paidCurrency, paidScope, paidNoData,
+		otherOrder, otherAmount, otherCurrency, otherScope, noMetadata,
+		paidAmount, paidCurrency, paidScope, paidNoData,
 	}
 }
 
@@ -57,8 +58,8 @@ func (s stray) paid() bool {
 	return s == paidAmount || s == paidCurrency || s == paidScope || s == paidNoData
 }
 
-// wrong returns an intent as an answer about something else describes it. The world decides what
-// is wrong with it.
+// wrong returns an intent as an answer about something else describes it. The world
+// decides what is wrong with it.
 func (w *World) wrong(i *stripetest.Intent) *stripetest.Intent {
 	answers := []stray{otherOrder, otherAmount, otherCurrency, otherScope, noMetadata}
 	spoiled, kind := *i, answers[w.Variety%len(answers)]
@@ -69,8 +70,8 @@ func (w *World) wrong(i *stripetest.Intent) *stripetest.Intent {
 	return &spoiled
 }
 
-// straying returns an intent that is not this order's: one of another order in this world, or one
-// that a person or another deployment makes now.
+// straying returns an intent that is not this order's: one of another order in this
+// world, or one that a person or another deployment makes now.
 func (w *World) straying(x *watched, kind stray) *stripetest.Intent {
 	if kind == otherOrder {
 		return w.foreign(x.id)
@@ -83,7 +84,8 @@ func (w *World) straying(x *watched, kind stray) *stripetest.Intent {
 	return w.makes(like, kind.paid(), "", "")
 }
 
-// foreign returns an intent that this deployment made for another order, nil if there is none.
+// foreign returns an intent that this deployment made for another order, nil if there is
+// none.
 func (w *World) foreign(id order.ID) *stripetest.Intent {
 	for _, i := range w.stripe.Intents() {
 		if i.OrderID() != string(id) && w.ours(i) {
@@ -93,8 +95,8 @@ func (w *World) foreign(id order.ID) *stripetest.Intent {
 	return nil
 }
 
-// meet lets the neighbor charge an order with the same id and content, or only prepare it. It runs
-// the same release, so its keys differ from ours in the scope alone.
+// meet lets the neighbor charge an order with the same id and content, or only prepare
+// it. It runs the same release, so its keys differ from ours in the scope alone.
 func (w *World) meet(pays bool) {
 	w.met = true
 	m := &w.Messages[0]
@@ -102,7 +104,12 @@ func (w *World) meet(pays bool) {
 		Amount: m.amount(), Currency: m.Currency, Customer: m.Payer, PaymentMethod: visa,
 		Metadata: map[string]string{"orderId": string(m.ID), "scope": string(neighbor)},
 	}
-	made := w.makes(like, pays, order.PrepareKey(neighbor, m.ID).String(), order.ConfirmKey(neighbor, m.ID, 1).String())
+	made := w.makes(
+		like,
+		pays,
+		order.PrepareKey(neighbor, m.ID).String(),
+		order.ConfirmKey(neighbor, m.ID, 1).String(),
+	)
 	what := "prepares "
 	if pays {
 		what = "charges "
@@ -122,7 +129,10 @@ func (w *World) makes(like stripetest.Intent, pay bool, create, confirm string) 
 	for _, name := range slices.Sorted(maps.Keys(like.Metadata)) {
 		form.Set("metadata["+name+"]", like.Metadata[name])
 	}
-	made := w.stripe.Do(w.now, stripetest.Request{Method: http.MethodPost, Path: root, APIKey: apiKey, Key: create, Form: form}).Intent
+	made := w.stripe.Do(
+		w.now,
+		stripetest.Request{Method: http.MethodPost, Path: root, APIKey: apiKey, Key: create, Form: form},
+	).Intent
 	if made == nil {
 		return nil
 	}
@@ -132,7 +142,10 @@ func (w *World) makes(like stripetest.Intent, pay bool, create, confirm string) 
 	if pay {
 		path := root + "/" + made.ID + "/confirm"
 		form := url.Values{"off_session": {"true"}}
-		w.stripe.Do(w.now, stripetest.Request{Method: http.MethodPost, Path: path, APIKey: apiKey, Key: confirm, Form: form})
+		w.stripe.Do(
+			w.now,
+			stripetest.Request{Method: http.MethodPost, Path: path, APIKey: apiKey, Key: confirm, Form: form},
+		)
 	}
 	return made
 }

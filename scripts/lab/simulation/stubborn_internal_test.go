@@ -8,7 +8,8 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// stubborn is a world in which the same goes wrong at every delivery, for longer than any search goes.
+// stubborn is a world in which the same goes wrong at every delivery, for longer than any
+// search goes.
 type stubborn struct {
 	world  Case
 	fault  func(delivery int) Fault
@@ -62,7 +63,8 @@ func stubborns() map[string]stubborn {
 	}
 }
 
-// A message is parked with a reason before the queue parks it without one, or forgets it; and not before waiting is of no use.
+// A message is parked with a reason before the queue parks it without one, or forgets it;
+// and not before waiting is of no use.
 func TestWhatNeverEndsIsParkedInTimeWithItsReason(t *testing.T) {
 	t.Parallel()
 	for name, tt := range stubborns() {
@@ -71,7 +73,8 @@ func TestWhatNeverEndsIsParkedInTimeWithItsReason(t *testing.T) {
 			var w *World
 			w = NewLab().World(tt.world, func(int) int {
 				for i, way := range w.lab.ways {
-					if tt.fault != nil && way.does == goes && way.k.at.name == tt.at && way.fault == tt.fault(w.done.Deliveries) {
+					if tt.fault != nil && way.does == goes && way.k.at.name == tt.at &&
+						way.fault == tt.fault(w.done.Deliveries) {
 						return i
 					}
 				}
@@ -81,7 +84,14 @@ func TestWhatNeverEndsIsParkedInTimeWithItsReason(t *testing.T) {
 			broken := w.RunUntil(func() bool { return must1(w.queue.Counts(w.now, w.deadQueue)).Visible > 0 })
 			age, receives := w.now.Sub(w.start), w.done.Deliveries
 			if why := w.oracle.orders[0].dead[0]; broken != nil || why != tt.why || !tt.parked(age, receives) {
-				t.Errorf("parked for %q after %v and %d deliveries, want %q; broken: %v", why, age, receives, tt.why, broken)
+				t.Errorf(
+					"parked for %q after %v and %d deliveries, want %q; broken: %v",
+					why,
+					age,
+					receives,
+					tt.why,
+					broken,
+				)
 			}
 		})
 	}

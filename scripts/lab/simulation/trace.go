@@ -31,8 +31,9 @@ func (t *trace) answer(a answer, err error) {
 	}
 }
 
-// digest stands for all that can still make a difference: two worlds of one case with the same digest have the same future.
-// A worker's own state is what it was told, because it knows nothing else.
+// digest stands for all that can still make a difference: two worlds of one case with the
+// same digest have the same future. A worker's own state is what it was told, because it
+// knows nothing else.
 func (w *World) digest(seed maphash.Seed) uint64 {
 	b := w.store.AppendState(w.lab.state[:0])
 	b = w.stripe.AppendState(w.now, b)
@@ -42,16 +43,38 @@ func (w *World) digest(seed maphash.Seed) uint64 {
 			b = binary.AppendVarint(b, n)
 		}
 	}
-	number(w.now.UnixNano(), int64(len(w.workers)), int64(len(w.late)), int64(w.unseen), int64(w.born), int64(w.acting),
-		bit(w.paused), bit(w.forgot), bit(w.redriven), bit(w.mistaken), bit(w.met), w.denial.until.UnixNano())
+	number(
+		w.now.UnixNano(),
+		int64(len(w.workers)),
+		int64(len(w.late)),
+		int64(w.unseen),
+		int64(w.born),
+		int64(w.acting),
+		bit(w.paused),
+		bit(w.forgot),
+		bit(w.redriven),
+		bit(w.mistaken),
+		bit(w.met),
+		w.denial.until.UnixNano(),
+	)
 	b = append(b, w.denial.of...)
 	for _, id := range w.strays {
 		b = append(b, id...)
 	}
 	for _, k := range w.workers {
 		b = append(append(b, k.name...), k.asks...)
-		number(int64(k.seen), int64(k.calls), k.frozenAt.UnixNano(), k.stood.UnixNano(), int64(k.behind), //nolint:gosec // G115: a bit pattern
-			bit(k.frozen), bit(k.losesTime), bit(k == w.current), bit(k.old), bit(k.settled))
+		number(
+			int64(k.seen), //nolint:gosec // G115: a bit pattern
+			int64(k.calls),
+			k.frozenAt.UnixNano(),
+			k.stood.UnixNano(),
+			int64(k.behind),
+			bit(k.frozen),
+			bit(k.losesTime),
+			bit(k == w.current),
+			bit(k.old),
+			bit(k.settled),
+		)
 		for _, m := range k.messages {
 			b = append(b, m.Receipt...)
 		}

@@ -12,8 +12,8 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// chosen plays a world in which the first way that fits is taken whenever it is open, up to so
-// often.
+// chosen plays a world in which the first way that fits is taken whenever it is open, up
+// to so often.
 func chosen(c Case, times int, fits func(w *World, y way) bool) (*World, *Violation) {
 	var w *World
 	w = NewLab().World(c, func(int) int {
@@ -61,13 +61,20 @@ func TestAnActionThatIsDeniedForAWhileCostsNoOrder(t *testing.T) {
 				return strings.Contains(l.Answer, "AccessDenied") || l.Answer == string(order.KindMisconfigured)
 			})
 			if r, _ := w.row("ORD-1"); broken != nil || !refused || r.Status == order.Open {
-				t.Errorf("the order is %s, some call was refused: %t, broken: %v\n%s", r.Status, refused, broken, w.history)
+				t.Errorf(
+					"the order is %s, some call was refused: %t, broken: %v\n%s",
+					r.Status,
+					refused,
+					broken,
+					w.history,
+				)
 			}
 		})
 	}
 }
 
-// What SQS refuses in a batch: the message that cannot be parked comes back, and so does one whose delay cannot be said.
+// What SQS refuses in a batch: the message that cannot be parked comes back, and so does
+// one whose delay cannot be said.
 func TestWhatTheQueueDeniesIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	for of, method := range map[action]string{sendMessage: noSuchCard, changeVisibility: visa} {
@@ -80,7 +87,10 @@ func TestWhatTheQueueDeniesIsTriedAgain(t *testing.T) {
 			}
 			return of == changeVisibility && y.fault == NeverArrives && y.k.at.name == ordertest.Begin
 		})
-		refused := slices.ContainsFunc(w.history, func(l Line) bool { return strings.Contains(l.Answer, "AccessDenied") })
+		refused := slices.ContainsFunc(
+			w.history,
+			func(l Line) bool { return strings.Contains(l.Answer, "AccessDenied") },
+		)
 		if broken != nil || !refused || !w.oracle.orders[0].answered[0] {
 			t.Errorf("%s: refused %t, broken: %v\n%s", of, refused, broken, w.history)
 		}
@@ -117,7 +127,8 @@ func TestARefusedRequestNeedsItsAction(t *testing.T) {
 	}
 }
 
-// group is two orders of one customer, the first of which ends as its payment method says, and one of another customer.
+// group is two orders of one customer, the first of which ends as its payment method
+// says, and one of another customer.
 func group(head Message) Case {
 	second, other := another("ORD-2", visa), another("ORD-3", visa)
 	other.Customer = "CUST-other"
@@ -137,7 +148,11 @@ func TestAFIFOGroupIsChargedInItsOrderWhateverGoesWrongFirst(t *testing.T) {
 	for name, at := range map[string]ordertest.Call{
 		"the claim": ordertest.Begin, "the intent": ordertest.Prepare, "the bind": ordertest.Bind,
 	} {
-		w, broken := chosen(group(sold(visa)), 1, func(_ *World, y way) bool { return y.fault == NeverArrives && y.k.at.name == at })
+		w, broken := chosen(
+			group(sold(visa)),
+			1,
+			func(_ *World, y way) bool { return y.fault == NeverArrives && y.k.at.name == at },
+		)
 		mine := slices.DeleteFunc(worked(w), func(id string) bool { return id == "ORD-3" })
 		if d := cmp.Diff(mine, []string{"ORD-1", "ORD-2"}); d != "" || broken != nil {
 			t.Errorf("%s is lost: broken: %v, charges (-got +want)\n%s\n%s", name, broken, d, w.history)
@@ -145,16 +160,31 @@ func TestAFIFOGroupIsChargedInItsOrderWhateverGoesWrongFirst(t *testing.T) {
 	}
 }
 
-// A head that cannot be charged is parked, and the group goes on; one that cannot be parked holds it up.
+// A head that cannot be charged is parked, and the group goes on; one that cannot be
+// parked holds it up.
 func TestAFIFOGroupWaitsForWhatCannotBeParked(t *testing.T) {
 	t.Parallel()
 	poison := Message{ID: "POISON", Customer: "CUST987", Poison: "{"}
 	for name, head := range map[string]Message{"a refused order": sold(noSuchCard), "a message that is no order": poison} {
-		w, broken := chosen(group(head), 3, func(_ *World, y way) bool { return y.fault == NeverArrives && y.k.at.name == park })
-		parked := slices.IndexFunc(w.history, func(l Line) bool { return strings.HasPrefix(l.What, "park for") && l.Answer == "ok" })
+		w, broken := chosen(
+			group(head),
+			3,
+			func(_ *World, y way) bool { return y.fault == NeverArrives && y.k.at.name == park },
+		)
+		parked := slices.IndexFunc(
+			w.history,
+			func(l Line) bool { return strings.HasPrefix(l.What, "park for") && l.Answer == "ok" },
+		)
 		begun := slices.IndexFunc(w.history, func(l Line) bool { return l.What == "begin ORD-2" })
 		if broken != nil || parked < 0 || begun < parked {
-			t.Errorf("%s: parked at line %d, the next one begins at %d, broken: %v\n%s", name, parked, begun, broken, w.history)
+			t.Errorf(
+				"%s: parked at line %d, the next one begins at %d, broken: %v\n%s",
+				name,
+				parked,
+				begun,
+				broken,
+				w.history,
+			)
 		}
 	}
 }
@@ -191,13 +221,21 @@ func TestANeighborIsNotInTheWay(t *testing.T) {
 	for n := range 2 {
 		c := Case{Messages: []Message{sold(visa)}, Neighbor: true, Variety: n, Gap: visibility}
 		w, broken := chosen(c, 1, func(_ *World, y way) bool { return y.does == neighbors })
-		if r, _ := w.row("ORD-1"); broken != nil || r.Status != order.Paid || len(w.strays) != 1 || len(worked(w)) != 1+n {
-			t.Errorf("the order is %s, %d intents of the neighbor, charges %v, broken: %v", r.Status, len(w.strays), worked(w), broken)
+		if r, _ := w.row("ORD-1"); broken != nil || r.Status != order.Paid || len(w.strays) != 1 ||
+			len(worked(w)) != 1+n {
+			t.Errorf(
+				"the order is %s, %d intents of the neighbor, charges %v, broken: %v",
+				r.Status,
+				len(w.strays),
+				worked(w),
+				broken,
+			)
 		}
 	}
 }
 
-// Whatever intent a person writes into a row, it is not charged, and the order ends with a person.
+// Whatever intent a person writes into a row, it is not charged, and the order ends with
+// a person.
 func TestAStrayIntentIsNeverCharged(t *testing.T) {
 	t.Parallel()
 	for _, kind := range strays() {
@@ -207,7 +245,15 @@ func TestAStrayIntentIsNeverCharged(t *testing.T) {
 		})
 		charges := len(w.charges("ORD-1"))
 		if why := w.oracle.of("ORD-1").dead[1]; !w.mistaken || broken != nil || charges > 0 || why != "mismatch" {
-			t.Errorf("%s: written %t, charged %d times, parked for %q, broken: %v\n%s", kind, w.mistaken, charges, why, broken, w.history)
+			t.Errorf(
+				"%s: written %t, charged %d times, parked for %q, broken: %v\n%s",
+				kind,
+				w.mistaken,
+				charges,
+				why,
+				broken,
+				w.history,
+			)
 		}
 	}
 }
@@ -224,7 +270,8 @@ func TestAWrongAnswerIsNeverUsed(t *testing.T) {
 				}
 				return y.fault == Mistakes && y.k.at.name == at && !slices.Contains(w.unusual, string(Mistakes))
 			})
-			if r, _ := w.row("ORD-1"); broken != nil || r.Status != order.Paid || !slices.Contains(w.unusual, string(Mistakes)) {
+			if r, _ := w.row("ORD-1"); broken != nil || r.Status != order.Paid ||
+				!slices.Contains(w.unusual, string(Mistakes)) {
 				t.Errorf("%s, variety %d: the order is %s, broken: %v\n%s", at, variety, r.Status, broken, w.history)
 			}
 		}

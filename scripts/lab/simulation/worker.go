@@ -13,16 +13,19 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// Consumer is what runs in a world instead of the product, such as a baseline. Each of its calls to a table
-// goes through Worker.Table and each to Stripe through Worker.RoundTrip, so that each is a step. It has no clock but Worker.Now.
+// Consumer is what runs in a world instead of the product, such as a baseline. Each of
+// its calls to a table goes through Worker.Table and each to Stripe through
+// Worker.RoundTrip, so that each is a step. It has no clock but Worker.Now.
 type Consumer interface {
 	// Consume handles one delivery. An error is a message that comes back.
 	Consume(k *Worker, messageID, body string) error
-	// Done reports whether the consumer's table says that the order needs no work any more.
+	// Done reports whether the consumer's table says that the order needs no work any
+	// more.
 	Done(id order.ID) bool
 }
 
-// Worker is one delivery, or one operator: a coroutine that stands still before each of its calls until the world lets it go on.
+// Worker is one delivery, or one operator: a coroutine that stands still before each of
+// its calls until the world lets it go on.
 type Worker struct {
 	*World
 
@@ -95,7 +98,12 @@ func (k *Worker) live() {
 	d := sqs.Delivery{Count: m.Receives, SentAt: m.Sent}
 	action := sqs.Decide(result, d, k.Now(), 0.5, k.policy)
 	for {
-		what := call{name: reply, subject: string(action.Verdict), n: numberOf(m) + 1, detail: string(result.Reason)}
+		what := call{
+			name:    reply,
+			subject: string(action.Verdict),
+			n:       numberOf(m) + 1,
+			detail:  string(result.Reason),
+		}
 		err := k.call(what, func() (answer, error) {
 			return k.answer(m, action, result.Reason), nil
 		})
@@ -131,7 +139,13 @@ func (k *Worker) work(m sqstest.Message) order.Result {
 }
 
 func (k *Worker) processor() *order.Processor {
-	return &order.Processor{Claims: claims{k}, Payments: payments{k}, Scope: scope, Now: k.Now, ConfirmTime: confirmTime}
+	return &order.Processor{
+		Claims:      claims{k},
+		Payments:    payments{k},
+		Scope:       scope,
+		Now:         k.Now,
+		ConfirmTime: confirmTime,
+	}
 }
 
 // Now is the worker's own clock.
@@ -148,7 +162,8 @@ func (k *Worker) oddity() string {
 	return ""
 }
 
-// answer does to the queue what the handler and Lambda do. The queue may refuse: it has delivered the message again since.
+// answer does to the queue what the handler and Lambda do. The queue may refuse: it has
+// delivered the message again since.
 func (k *Worker) answer(m sqstest.Message, a sqs.Action, why order.Reason) answer {
 	var err error
 	said := answer{text: "ok"}
@@ -158,8 +173,12 @@ func (k *Worker) answer(m sqstest.Message, a sqs.Action, why order.Reason) answe
 		err = k.queue.Delete(k.now, k.ordersQueue, m.Receipt)
 	case order.Park:
 		k.parks(m, why)
-		attributes := map[string]sqstest.Attribute{sqs.AttrReason: sqstest.Text(string(why)), number: m.Attributes[number]}
-		if _, err = k.queue.Send(k.now, k.deadQueue, sqstest.Draft{Body: m.Body, Attributes: attributes}); err == nil {
+		attributes := map[string]sqstest.Attribute{
+			sqs.AttrReason: sqstest.Text(string(why)),
+			number:         m.Attributes[number],
+		}
+		draft := sqstest.Draft{Body: m.Body, Attributes: attributes}
+		if _, err = k.queue.Send(k.now, k.deadQueue, draft); err == nil {
 			err = k.queue.Delete(k.now, k.ordersQueue, m.Receipt)
 		}
 	case order.Redeliver:
@@ -182,7 +201,8 @@ func (k *Worker) parks(m sqstest.Message, why order.Reason) {
 	}
 }
 
-// call stands still, then makes a call with the fault that the world has chosen meanwhile.
+// call stands still, then makes a call with the fault that the world has chosen
+// meanwhile.
 func (k *Worker) call(c call, do func() (answer, error)) error {
 	k.stood = k.Now()
 	if k.dead || !k.wait(c) {
@@ -248,10 +268,14 @@ func (k *Worker) later(what string, c call, happen func()) {
 	if k.telling {
 		what += c.String()
 	}
-	k.late = append(k.late, late{what: what, acting: k.acting, deed: k.World.deed, state: k.seen, happen: happen})
+	k.late = append(
+		k.late,
+		late{what: what, acting: k.acting, deed: k.World.deed, state: k.seen, happen: happen},
+	)
 }
 
-// deed is what changes the world in a step: a call, and what its worker knew when it made it.
+// deed is what changes the world in a step: a call, and what its worker knew when it made
+// it.
 type deed struct {
 	by    *Worker // nil: no worker
 	call  call

@@ -1,15 +1,20 @@
-// Package simulation runs the real product in a small world: time is a number, each call to the outside is a step, and what can
-// go wrong at a step does, in whatever order somebody chooses. The processor, the decoder, the Stripe adapter and the answer to
-// the queue are the deployed ones, in some worlds also the batch handler and the adapter's HTTP client; the store, Stripe and the
-// queue are the ones in memory, held to the same contracts as the real ones.
+// Package simulation runs the real product in a small world: time is a number, each call
+// to the outside is a step, and what can go wrong at a step does, in whatever order
+// somebody chooses. The processor, the decoder, the Stripe adapter and the answer to the
+// queue are the deployed ones, in some worlds also the batch handler and the adapter's
+// HTTP client; the store, Stripe and the queue are the ones in memory, held to the same
+// contracts as the real ones.
 //
-// It refuses to know why the product is right. The oracle says in its own words what must be true. It shares the product's
-// vocabulary (package order's statuses, reasons, records and ids) and neither a rule nor a number: what may follow what, what an
-// intent means, which reasons are for people and every limit stand here once more, so that a bug or a wrong constant cannot
-// hide by being on both sides. The content of a message, which says what is a conflict, the worlds know because they sent it.
+// It refuses to know why the product is right. The oracle says in its own words what must
+// be true. It shares the product's vocabulary (package order's statuses, reasons, records
+// and ids) and neither a rule nor a number: what may follow what, what an intent means,
+// which reasons are for people and every limit stand here once more, so that a bug or a
+// wrong constant cannot hide by being on both sides. The content of a message, which says
+// what is a conflict, the worlds know because they sent it.
 //
-// Read world.go (what there is), limits.go (in which limits), step.go (what can happen next), fault.go (what can go wrong),
-// worker.go (one delivery), oracle.go (what must hold), cases.go (which worlds are searched) and random.go (which are drawn).
+// Read world.go (what there is), limits.go (in which limits), step.go (what can happen
+// next), fault.go (what can go wrong), worker.go (one delivery), oracle.go (what must
+// hold), cases.go (which worlds are searched) and random.go (which are drawn).
 package simulation
 
 import (
@@ -45,24 +50,25 @@ const (
 type Case struct {
 	Name     string
 	Messages []Message
-	// Gap is how long after its first delivery a message comes back if nobody acknowledges it. Below the visibility
-	// time-out it is a queue that delivers at least once, and now and then twice; above it, an outage or a redrive. Beyond
-	// the queue's retention the producer sends the message again.
+	// Gap is how long after its first delivery a message comes back if nobody
+	// acknowledges it. Below the visibility time-out it is a queue that delivers at least
+	// once, and now and then twice; above it, an outage or a redrive. Beyond the queue's
+	// retention the producer sends the message again.
 	Gap time.Duration
 
 	Workers  int             // how many deliveries overlap by choice; 0 is 2
 	Rare     bool            // also the faults that the protocol cannot tell from others
 	People   bool            // cancel, pay, refresh; and Stripe forgets its keys
-	Restless bool            // the queue shows messages twice and in any order, consumers pause, dead letters come back early
+	Restless bool            // the queue delivers twice and in any order; pauses; early redrives
 	Mistake  bool            // a person writes an intent into a row that was made for something else
 	Neighbor bool            // another deployment on the same Stripe account has an order with the same id
 	Denials  bool            // one action that the function needs is denied for a while
-	Releases bool            // an older release beside ours prepares in other words, under another key, and reads no fingerprint of ours
+	Releases bool            // an older release runs too: other parameters, keys and fingerprints
 	Clocks   []time.Duration // how wrong a worker's clock can be
 	KeyLife  time.Duration   // as in stripetest.Rules
 	ListLag  time.Duration   // likewise
 	Receives int             // the queue's maxReceiveCount; 0 is the deployed one
-	Strict   bool            // no order may be canceled: a promise that the product breaks, for tests of the search itself
+	Strict   bool            // no order may be canceled: false, for tests of the search itself
 	Adapter  bool            // the Stripe adapter sends its requests through net/http
 	Batch    int             // if not 0: the deployed handler, with so many messages a batch, over a pretend SQS
 	FIFO     bool            // with Batch: FIFO queues, with the customer as message group
@@ -120,7 +126,8 @@ type World struct {
 	done      Tally
 }
 
-// World returns a world in which the case's messages have been sent and nothing was delivered.
+// World returns a world in which the case's messages have been sent and nothing was
+// delivered.
 func (l *Lab) World(c Case, choose Choose) *World {
 	w := &World{
 		Case: c, lab: l, choose: choose, start: dawn(), now: dawn(), oldest: dawn(), policy: sqs.DefaultPolicy(),
@@ -143,13 +150,15 @@ func (l *Lab) World(c Case, choose Choose) *World {
 	return w
 }
 
-// Bounds of a world that goes on as usual. The longest ones of the product need some hundred steps.
+// Bounds of a world that goes on as usual. The longest ones of the product need some
+// hundred steps.
 const (
 	mostUsualSteps = 3000
 	mostStepsAfter = 100 // a rule was broken: for what comes of it
 )
 
-// restless counts the usual steps, and reports whether they are too many: nothing goes wrong any more, and yet it does not end.
+// restless counts the usual steps, and reports whether they are too many: nothing goes
+// wrong any more, and yet it does not end.
 func (w *World) restless() bool {
 	w.usualSteps++
 	if w.done.Steps > 0 && len(w.tape) > 0 && w.tape[len(w.tape)-1] != 0 || w.denying() {
@@ -200,7 +209,8 @@ func (w *World) Tell() *World {
 	return w
 }
 
-// Run lets the world go on until nothing is left to do or a promise is broken, and returns which one.
+// Run lets the world go on until nothing is left to do or a promise is broken, and
+// returns which one.
 func (w *World) Run() *Violation { return w.RunUntil(func() bool { return false }) }
 
 // RunUntil is Run that may be given up: over is asked before each choice.
@@ -271,7 +281,8 @@ func (w *World) send(i int) {
 // numberOf is a message's place in the case.
 func numberOf(m sqstest.Message) int { return must1(strconv.Atoi(m.Attributes[number].Text)) }
 
-// Lab is what worlds of one goroutine share, to save work. It is not safe for concurrent use.
+// Lab is what worlds of one goroutine share, to save work. It is not safe for concurrent
+// use.
 type Lab struct {
 	decoder *sqs.Decoder
 	decoded map[string]order.Order
@@ -298,7 +309,10 @@ func (l *Lab) order(body string) order.Order {
 
 func (l *Lab) numbered(i int) map[string]sqstest.Attribute {
 	for len(l.marks) <= i {
-		l.marks = append(l.marks, map[string]sqstest.Attribute{number: {Type: "Number", Text: strconv.Itoa(len(l.marks))}})
+		l.marks = append(
+			l.marks,
+			map[string]sqstest.Attribute{number: {Type: "Number", Text: strconv.Itoa(len(l.marks))}},
+		)
 	}
 	return l.marks[i]
 }

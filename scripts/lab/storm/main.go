@@ -21,8 +21,8 @@ func main() {
 	k.FatalIfErrorf(err)
 }
 
-const about = `Run the compiled order function in many processes. The queue delivers twice and loses deletes; the
-DynamoDB engine and the pretend Stripe throttle, fail, lose responses before and after the effect, get
+const about = `Run the compiled order function in many processes. The queue delivers twice and loses deletes;
+the DynamoDB engine and the pretend Stripe throttle, fail, lose responses before and after the effect, get
 slow, and have outages. Processes are killed at random, and a new version is deployed in the middle.
 Dead letters are redriven after 25 hours, 5, 13 and 20 days, and twice more without faults. Then the
 ledger, the table, its events and the queues are compared.

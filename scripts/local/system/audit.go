@@ -141,7 +141,10 @@ func (b *Books) wrongAmount() (broken []string) {
 		for _, c := range charges {
 			got := order.Money{Amount: c.Amount, Currency: order.Currency(c.Currency)}
 			if want := b.Records[id].Total; got != want {
-				broken = append(broken, fmt.Sprintf("amount mismatch: order %s was charged %s, its row has %s", id, got, want))
+				broken = append(
+					broken,
+					fmt.Sprintf("amount mismatch: order %s was charged %s, its row has %s", id, got, want),
+				)
 			}
 		}
 	}
@@ -161,7 +164,10 @@ func (b *Books) unended() (broken []string) {
 		}
 		record, found := b.Records[p.Order.ID()]
 		if p.Invalid != nil || !found || record.Status == order.Open {
-			broken = append(broken, fmt.Sprintf("message lost: %s of order %q is neither settled nor parked", p.MessageID, p.Order.ID()))
+			broken = append(
+				broken,
+				fmt.Sprintf("message lost: %s of order %q is neither settled nor parked", p.MessageID, p.Order.ID()),
+			)
 		}
 	}
 	return broken
@@ -172,11 +178,22 @@ func (b *Books) ledgerMismatches() (broken []string) {
 		charges := b.Charges[id]
 		paid := r.Status == order.Paid
 		if paid != (len(charges) > 0) {
-			broken = append(broken, fmt.Sprintf("ledger mismatch: order %s is %s with %d charges", id, r.Status, len(charges)))
+			broken = append(
+				broken,
+				fmt.Sprintf("ledger mismatch: order %s is %s with %d charges", id, r.Status, len(charges)),
+			)
 		}
 		for _, c := range charges {
 			if c.Intent != string(r.Intent) {
-				broken = append(broken, fmt.Sprintf("ledger mismatch: order %s was charged through %s, its row is bound to %s", id, c.Intent, r.Intent))
+				broken = append(
+					broken,
+					fmt.Sprintf(
+						"ledger mismatch: order %s was charged through %s, its row is bound to %s",
+						id,
+						c.Intent,
+						r.Intent,
+					),
+				)
 			}
 		}
 	}
@@ -198,7 +215,10 @@ func (b *Books) invalidTransitions() (broken []string) {
 			at = e.To
 		}
 		if at != r.Status {
-			broken = append(broken, fmt.Sprintf("event missing: order %s is %s, its events end with %s", id, r.Status, at))
+			broken = append(
+				broken,
+				fmt.Sprintf("event missing: order %s is %s, its events end with %s", id, r.Status, at),
+			)
 		}
 	}
 	return sorted(broken)
@@ -212,7 +232,10 @@ func (b *Books) wrongEvents() (broken []string) {
 			}
 		}
 		if len(r.Events) != r.Seq {
-			broken = append(broken, fmt.Sprintf("event count: order %s has %d transitions and %d event rows", id, r.Seq, len(r.Events)))
+			broken = append(
+				broken,
+				fmt.Sprintf("event count: order %s has %d transitions and %d event rows", id, r.Seq, len(r.Events)),
+			)
 		}
 	}
 	return sorted(broken)
@@ -225,8 +248,11 @@ func (b *Books) lostConflicts() (broken []string) {
 			continue
 		}
 		if b.Parked[p.MessageID].Attributes[sqs.AttrReason].Text != string(order.ReasonConflict) {
-			broken = append(broken, fmt.Sprintf("conflict lost: message %s has different content for order %s and was not parked",
-				p.MessageID, p.Order.ID()))
+			broken = append(
+				broken,
+				fmt.Sprintf("conflict lost: message %s has different content for order %s and was not parked",
+					p.MessageID, p.Order.ID()),
+			)
 		}
 	}
 	return broken
@@ -242,7 +268,10 @@ func (b *Books) wrongStatuses() (broken []string) {
 		intent := b.Intents[string(r.Intent)]
 		notDeclined := intent.LastError == nil || intent.LastError.Code == "authentication_required"
 		if notDeclined || intent.Status == stripetest.StatusSucceeded {
-			broken = append(broken, fmt.Sprintf("wrong status: order %s is declined, its intent %s is %s", id, r.Intent, intent.Status))
+			broken = append(
+				broken,
+				fmt.Sprintf("wrong status: order %s is declined, its intent %s is %s", id, r.Intent, intent.Status),
+			)
 		}
 	}
 	return sorted(broken)

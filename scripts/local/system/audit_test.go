@@ -49,14 +49,22 @@ func (a *accounts) post(messageID, body string) {
 }
 
 func (a *accounts) park(messageID string, reason order.Reason) {
-	a.Parked[messageID] = sqstest.Message{Attributes: map[string]sqstest.Attribute{sqs.AttrReason: sqstest.Text(string(reason))}}
+	a.Parked[messageID] = sqstest.Message{
+		Attributes: map[string]sqstest.Attribute{sqs.AttrReason: sqstest.Text(string(reason))},
+	}
 }
 
 // settle writes the row of an order, its events, and the final state of its intent.
 func (a *accounts) settle(id order.ID, path ...order.Status) {
 	at := slices.IndexFunc(a.Posted, func(p system.Posted) bool { return p.Order.ID() == id })
 	o, intent := a.Posted[at].Order, "pi_"+string(id)
-	r := order.Record{OrderID: id, Total: o.Total(), Fingerprint: o.Fingerprint(), Intent: order.IntentID(intent), Status: order.Open}
+	r := order.Record{
+		OrderID:     id,
+		Total:       o.Total(),
+		Fingerprint: o.Fingerprint(),
+		Intent:      order.IntentID(intent),
+		Status:      order.Open,
+	}
 	for _, next := range path {
 		r.Seq++
 		r.Events = append(r.Events, order.Event{Seq: r.Seq, From: r.Status, To: next})
@@ -83,7 +91,9 @@ func (a *accounts) refuse(intent, code string) {
 func (a *accounts) charge(id order.ID, change func(*stripetest.Charge)) {
 	r := a.Records[id]
 	c := stripetest.Charge{
-		OrderID: string(id), Intent: string(r.Intent), Amount: r.Total.Amount, Currency: string(r.Total.Currency), Outcome: stripetest.Charged,
+		OrderID: string(
+			id,
+		), Intent: string(r.Intent), Amount: r.Total.Amount, Currency: string(r.Total.Currency), Outcome: stripetest.Charged,
 	}
 	if change != nil {
 		change(&c)
@@ -167,15 +177,19 @@ func nothingWrong() []spoiled {
 			a.charge("short", nil)
 			a.Logged += `{"level":"INFO","message":"order","order_id":"short"}` + "\n"
 		}},
-		{"a customer id that is also an order id or a word of every log line breaks nothing", "", func(a *accounts) {
-			a.post("order", strings.Replace(body("same"), "CUST-same", "order", 1))
-			a.post("same", strings.Replace(body("other-id"), "CUST-other-id", "same", 1))
-			a.settle("same", order.Paid)
-			a.settle("other-id", order.Paid)
-			a.charge("same", nil)
-			a.charge("other-id", nil)
-			a.Logged += `{"level":"INFO","message":"order","order_id":"same"}` + "\n"
-		}},
+		{
+			"a customer id that is also an order id or a word of every log line breaks nothing",
+			"",
+			func(a *accounts) {
+				a.post("order", strings.Replace(body("same"), "CUST-same", "order", 1))
+				a.post("same", strings.Replace(body("other-id"), "CUST-other-id", "same", 1))
+				a.settle("same", order.Paid)
+				a.settle("other-id", order.Paid)
+				a.charge("same", nil)
+				a.charge("other-id", nil)
+				a.Logged += `{"level":"INFO","message":"order","order_id":"same"}` + "\n"
+			},
+		},
 		{"an order that the customer pays after a decline breaks nothing", "", func(a *accounts) {
 			a.settle("declined", order.Declined, order.Paid)
 			a.charge("declined", nil)
@@ -219,7 +233,11 @@ func lostMessages() []spoiled {
 		{"a message is in flight", "I3", func(a *accounts) { a.Left.InFlight++ }},
 		{"a message is delayed", "I3", func(a *accounts) { a.Left.Delayed++ }},
 		{"different content is acknowledged", "I9", func(a *accounts) { delete(a.Parked, "other") }},
-		{"different content is parked for another reason", "I9", func(a *accounts) { a.park("other", order.ReasonRefused) }},
+		{
+			"different content is parked for another reason",
+			"I9",
+			func(a *accounts) { a.park("other", order.ReasonRefused) },
+		},
 	}
 }
 

@@ -15,7 +15,8 @@ import (
 func (b *Books) leaks() (broken []string) {
 	texts := loggedTexts(b.Logged)
 	appears := func(what, secret string, in func(loggedText) bool) {
-		if secret != "" && slices.ContainsFunc(texts, func(t loggedText) bool { return in(t) && holdsWord(t.value, secret) }) {
+		if secret != "" &&
+			slices.ContainsFunc(texts, func(t loggedText) bool { return in(t) && holdsWord(t.value, secret) }) {
 			broken = append(broken, "leak: the log holds "+what)
 		}
 	}

@@ -36,11 +36,20 @@ func TestALostRowIsNotChargedAgain(t *testing.T) {
 
 	s.postRedriven(id, 96*time.Hour) // two days of them passed above
 	dead, err := s.Dead()
-	if err != nil || len(dead) != 1 || dead[0].Attributes[sqs.AttrReason].Text != string(order.ReasonRecordLost) {
+	if err != nil || len(dead) != 1 ||
+		dead[0].Attributes[sqs.AttrReason].Text != string(order.ReasonRecordLost) {
 		t.Fatalf("got dead letters %+v, %v, want one with reason record_lost", dead, err)
 	}
 
-	restored, err := order.Restore(t.Context(), s.Store, s.Payments, system.Scope, id, charged.Intent, s.Stripe.Now())
+	restored, err := order.Restore(
+		t.Context(),
+		s.Store,
+		s.Payments,
+		system.Scope,
+		id,
+		charged.Intent,
+		s.Stripe.Now(),
+	)
 	if err != nil || restored.Status != order.Paid || restored.Intent != charged.Intent {
 		t.Fatalf("got %+v, %v, want it paid with %s", restored, err, charged.Intent)
 	}

@@ -50,7 +50,10 @@ func buildRelease2(t *testing.T) (binary string) {
 		}
 	}
 	binary = filepath.Join(dir, "bootstrap")
-	release2 := lambdatest.Program{Package: "orderonce/functions/order", Overlay: filepath.Join(dir, "overlay.json")}
+	release2 := lambdatest.Program{
+		Package: "orderonce/functions/order",
+		Overlay: filepath.Join(dir, "overlay.json"),
+	}
 	if err := release2.Build(t.Context(), binary); err != nil {
 		t.Fatal(err)
 	}

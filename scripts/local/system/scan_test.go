@@ -11,9 +11,15 @@ import (
 	"orderonce/scripts/local/system"
 )
 
-func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} } //nolint:ireturn // as the SDK has it
+//nolint:ireturn // as the SDK has it
+func text(s string) types.AttributeValue {
+	return &types.AttributeValueMemberS{Value: s}
+}
 
-func number(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} } //nolint:ireturn // as the SDK has it
+//nolint:ireturn // as the SDK has it
+func number(s string) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: s}
+}
 
 func TestAttributes(t *testing.T) {
 	t.Parallel()
@@ -57,7 +63,9 @@ func TestAdd(t *testing.T) {
 	want := order.Record{
 		OrderID: "A", CustomerID: "CUST-1", Total: order.Money{Amount: 1999, Currency: "usd"}, Fingerprint: "v1:00",
 		Status: order.Declined, Owner: "me", Attempt: 2, Intent: "pi_1", Failure: "card_declined", LastError: "provider_unknown", Seq: 1,
-		Events: []order.Event{{Seq: 1, From: order.Open, To: order.Declined, Intent: "pi_1", Failure: "card_declined"}},
+		Events: []order.Event{
+			{Seq: 1, From: order.Open, To: order.Declined, Intent: "pi_1", Failure: "card_declined"},
+		},
 	}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("- got, + want:\n%s", diff)

@@ -128,7 +128,9 @@ type System struct {
 // Start starts everything, the function and its event source mapping last.
 func Start(ctx context.Context, o Options) (*System, error) {
 	s := &System{Options: o.withDefaults()}
-	for _, step := range []func(context.Context) error{s.startEngine, s.startStripe, s.startQueue, s.startFunction, s.startMapping} {
+	for _, step := range []func(context.Context) error{
+		s.startEngine, s.startStripe, s.startQueue, s.startFunction, s.startMapping,
+	} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
@@ -147,14 +149,18 @@ func (s *System) Close() error {
 }
 
 func (s *System) startEngine(ctx context.Context) error {
-	engine, err := dynamodbtest.Start(ctx, dynamodbtest.Options{Location: s.Options.Engine, Port: s.Options.Ports.DynamoDB})
+	engine, err := dynamodbtest.Start(
+		ctx,
+		dynamodbtest.Options{Location: s.Options.Engine, Port: s.Options.Ports.DynamoDB},
+	)
 	if err != nil {
 		return err
 	}
 	s.Engine = engine
 	s.closers = append(s.closers, engine.Close)
 	config := s.engineConfig(engine.Endpoint)
-	if err := dynamodbtest.CreateTable(ctx, sdk.NewFromConfig(config), s.Options.Table, dynamodbtest.WithoutStream); err != nil {
+	client := sdk.NewFromConfig(config)
+	if err := dynamodbtest.CreateTable(ctx, client, s.Options.Table, dynamodbtest.WithoutStream); err != nil {
 		return fmt.Errorf("engine at %s: %w", engine.Endpoint, err)
 	}
 	s.DropOnClose(ctx, s.Options.Table)
@@ -182,7 +188,8 @@ func (s *System) engineConfig(endpoint string) aws.Config {
 
 func (s *System) startStripe(context.Context) error {
 	server, err := stripetest.Serve(stripetest.Options{
-		Rules: s.Options.Rules, Port: s.Options.Ports.Stripe, Before: s.Options.BeforeStripe, After: s.Options.AfterStripe,
+		Rules: s.Options.Rules, Port: s.Options.Ports.Stripe,
+		Before: s.Options.BeforeStripe, After: s.Options.AfterStripe,
 	})
 	if err != nil {
 		return err
@@ -305,7 +312,9 @@ func (s *System) startMapping(ctx context.Context) error {
 	if err := s.Mapping.Check(); err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancel(context.WithoutCancel(ctx)) // it runs until Close, not until Start's context ends
+	ctx, stop := context.WithCancel(
+		context.WithoutCancel(ctx),
+	) // it runs until Close, not until Start's context ends
 	var run sync.WaitGroup
 	var failed error
 	run.Go(func() { failed = s.Mapping.Run(ctx) })
@@ -365,7 +374,9 @@ func (s *System) Dead() (dead []sqstest.Message, err error) {
 
 // Counts returns the numbers of messages in the order queue, by state.
 func (s *System) Counts() (c sqstest.Counts) {
-	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) { c, _ = m.Counts(now, s.OrderQueue()) }) // it was created by Start
+	s.SQS.Machine(
+		func(m *sqstest.Machine, now time.Time) { c, _ = m.Counts(now, s.OrderQueue()) },
+	) // it was created by Start
 	return c
 }
 
@@ -419,6 +430,7 @@ func (s *System) Drained(ctx context.Context) error {
 // NewPayments returns an operator's client of a pretend Stripe.
 func NewPayments(url string) *stripe.Payments {
 	return stripe.New(stripe.Options{
-		Key: PretendKey, BaseURL: url, Scope: order.Scope(Scope), Timeout: 10 * time.Second, Transport: http.DefaultTransport,
+		Key: PretendKey, BaseURL: url, Scope: order.Scope(Scope),
+		Timeout: 10 * time.Second, Transport: http.DefaultTransport,
 	})
 }

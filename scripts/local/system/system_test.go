@@ -122,7 +122,13 @@ func (o *running) skipUntilEmpty() {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			o.t.Fatalf("%v: %d messages are still in the queue: %+v\n%s", context.Cause(ctx), o.Waiting(), o.Counts(), o.log.Text())
+			o.t.Fatalf(
+				"%v: %d messages are still in the queue: %+v\n%s",
+				context.Cause(ctx),
+				o.Waiting(),
+				o.Counts(),
+				o.log.Text(),
+			)
 		}
 	}
 }
@@ -162,7 +168,12 @@ func (w world) countsCalls(t *testing.T) {
 		t.Errorf("- got, + want:\n%s", diff)
 	}
 	if dynamo, stripe := s.Proxy.Total(), len(s.Stripe.Calls()); dynamo != 3 || stripe != 2 {
-		t.Errorf("a fresh order: %d DynamoDB and %d Stripe calls, want 3 and 2: %v", dynamo, stripe, s.Proxy.Counts())
+		t.Errorf(
+			"a fresh order: %d DynamoDB and %d Stripe calls, want 3 and 2: %v",
+			dynamo,
+			stripe,
+			s.Proxy.Counts(),
+		)
 	}
 	s.Proxy.Reset()
 	s.post(body("fresh"))
@@ -249,11 +260,17 @@ func (w world) redeliveredAfterDays(t *testing.T) {
 			t.Run(fmt.Sprintf("%v later, %s", gap, name), func(t *testing.T) {
 				t.Parallel()
 				k := &trap{}
-				o := quick(system.Options{Rules: stripetest.Rules{KeyLife: keyLife}, MaxReceives: 1, AfterStripe: func(c stripetest.Call) {
-					if c.Endpoint == stripetest.Confirm {
-						k.spring()
-					}
-				}})
+				o := quick(
+					system.Options{
+						Rules:       stripetest.Rules{KeyLife: keyLife},
+						MaxReceives: 1,
+						AfterStripe: func(c stripetest.Call) {
+							if c.Endpoint == stripetest.Confirm {
+								k.spring()
+							}
+						},
+					},
+				)
 				s := w.start(t, o)
 				k.system.Store(s.System)
 				s.post(body("late"))
@@ -328,7 +345,15 @@ func (w world) authenticationRequired(t *testing.T) {
 func (w world) thousandTwice(t *testing.T) {
 	t.Helper()
 	const orders = 1000
-	s := w.start(t, system.Options{Instances: 8, FunctionTimeout: 10 * time.Second, Visibility: 12 * time.Second, Duplicate: everyTenth()})
+	s := w.start(
+		t,
+		system.Options{
+			Instances:       8,
+			FunctionTimeout: 10 * time.Second,
+			Visibility:      12 * time.Second,
+			Duplicate:       everyTenth(),
+		},
+	)
 	bodies := make([]string, 0, 2*orders)
 	for range 2 {
 		for i := range orders {
@@ -347,7 +372,14 @@ func (w world) thousandTwice(t *testing.T) {
 		}
 	}
 	if charges != orders || paid != orders || s.Waiting() != 0 {
-		t.Errorf("%d charges, %d paid rows, %d messages left, want %d, %d and 0", charges, paid, s.Waiting(), orders, orders)
+		t.Errorf(
+			"%d charges, %d paid rows, %d messages left, want %d, %d and 0",
+			charges,
+			paid,
+			s.Waiting(),
+			orders,
+			orders,
+		)
 	}
 }
 
@@ -368,8 +400,13 @@ func (w world) canaries(t *testing.T) {
 		"STRIPE_SECRET_KEY": "sk_test_canaryKey", "AWS_SECRET_ACCESS_KEY": "canaryAWS", "AWS_SESSION_TOKEN": "canaryToken",
 	}})
 	bodyOf := func(id, customer, method string) string {
-		return fmt.Sprintf(`{"orderId":%q,"customerId":"canaryCustomer","currency":"usd","lines":[{"sku":"MUG","quantity":1,"unitAmount":900}],`+
-			`"payment":{"customer":%q,"method":%q}}`, id, customer, method)
+		return fmt.Sprintf(
+			`{"orderId":%q,"customerId":"canaryCustomer","currency":"usd","lines":[{"sku":"MUG","quantity":1,"unitAmount":900}],`+
+				`"payment":{"customer":%q,"method":%q}}`,
+			id,
+			customer,
+			method,
+		)
 	}
 	s.post(
 		bodyOf("paid", "cus_canaryPayer", "pm_canaryMethod"),
@@ -379,7 +416,9 @@ func (w world) canaries(t *testing.T) {
 		`{"orderId":"wrong-type","customerId":{"name":"canaryCustomer"},"payment":"canaryMethod"}`,
 		`{"orderId":"cut","customerId":"canaryCustomer`,
 	)
-	s.Stripe.Fail(stripetest.Fault{Kind: stripetest.Unauthorized, OrderID: "paid"}) // Stripe's error repeats the key
+	s.Stripe.Fail(
+		stripetest.Fault{Kind: stripetest.Unauthorized, OrderID: "paid"},
+	) // Stripe's error repeats the key
 	s.drain()
 	outputs := map[string]string{"the log and the metrics": s.log.Text()}
 	dead, err := s.Dead()
@@ -424,8 +463,14 @@ func (w world) poison(t *testing.T) {
 		t.Errorf("%d parked and %d rows, want 6 and 2", len(b.Parked), len(b.Records))
 	}
 	for id, m := range b.Parked {
-		if m.Attributes[sqs.AttrReason].Text != string(order.ReasonInvalid) || m.Attributes[sqs.AttrDetail].Text == "" {
-			t.Errorf("message %s is parked for %q: %q", id, m.Attributes[sqs.AttrReason].Text, m.Attributes[sqs.AttrDetail].Text)
+		if m.Attributes[sqs.AttrReason].Text != string(order.ReasonInvalid) ||
+			m.Attributes[sqs.AttrDetail].Text == "" {
+			t.Errorf(
+				"message %s is parked for %q: %q",
+				id,
+				m.Attributes[sqs.AttrReason].Text,
+				m.Attributes[sqs.AttrDetail].Text,
+			)
 		}
 	}
 	for _, l := range b.Log {
@@ -466,7 +511,11 @@ func (w world) fifo(t *testing.T) {
 func (w world) scanned(t *testing.T) {
 	t.Helper()
 	s := w.start(t, system.Options{})
-	s.post(body("paid"), bodyWith("declined", "pm_card_chargeDeclined"), bodyWith("bank", "pm_card_authenticationRequired"))
+	s.post(
+		body("paid"),
+		bodyWith("declined", "pm_card_chargeDeclined"),
+		bodyWith("bank", "pm_card_authenticationRequired"),
+	)
 	loaded := s.settle().Records
 	scanned := map[order.ID]order.Record{}
 	for r, err := range s.Records(t.Context()) {

@@ -44,7 +44,8 @@ func BOM(name string, executable []byte) ([]byte, error) {
 		Properties: settings(info.Settings),
 	}}
 	var out bytes.Buffer
-	if err := cdx.NewBOMEncoder(&out, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom, cdx.SpecVersion1_6); err != nil {
+	encoder := cdx.NewBOMEncoder(&out, cdx.BOMFileFormatJSON).SetPretty(true)
+	if err := encoder.EncodeVersion(bom, cdx.SpecVersion1_6); err != nil {
 		return nil, fmt.Errorf("bill of materials of %s: %w", name, err)
 	}
 	return out.Bytes(), nil
@@ -56,8 +57,15 @@ func library(path, version, sum string) cdx.Component {
 	// A package URL of Go is lower case (purl-spec, types/golang), and a version such as
 	// v2.0.0+incompatible is escaped.
 	ref := "pkg:golang/" + strings.ToLower(path) + "@" + url.QueryEscape(version)
-	c := cdx.Component{BOMRef: ref, Type: cdx.ComponentTypeLibrary, Name: path, Version: version, PackageURL: ref}
-	if hash, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(sum, "h1:")); err == nil && len(hash) == sha256.Size {
+	c := cdx.Component{
+		BOMRef:     ref,
+		Type:       cdx.ComponentTypeLibrary,
+		Name:       path,
+		Version:    version,
+		PackageURL: ref,
+	}
+	if hash, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(sum, "h1:")); err == nil &&
+		len(hash) == sha256.Size {
 		c.Hashes = sha256Of(hash)
 	}
 	return c

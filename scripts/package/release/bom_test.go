@@ -74,7 +74,8 @@ func TestBOM(t *testing.T) {
 	t.Run("it names the executable by its content", func(t *testing.T) {
 		t.Parallel()
 		sum := sha256.Sum256(executable)
-		if got := (*bom.Metadata.Component.Hashes)[0]; got.Algorithm != cdx.HashAlgoSHA256 || got.Value != hex.EncodeToString(sum[:]) {
+		if got := (*bom.Metadata.Component.Hashes)[0]; got.Algorithm != cdx.HashAlgoSHA256 ||
+			got.Value != hex.EncodeToString(sum[:]) {
 			t.Errorf("hash %v, want SHA-256 %x", got, sum)
 		}
 		// As the format's JSON schema has it, with version and variant.
@@ -96,7 +97,8 @@ func TestBOM(t *testing.T) {
 
 func TestAFileThatIsNotAnExecutableHasNoBill(t *testing.T) {
 	t.Parallel()
-	if bill, err := release.BOM("order", []byte("#!/bin/sh")); err == nil || !strings.Contains(err.Error(), "order") {
+	if bill, err := release.BOM("order", []byte("#!/bin/sh")); err == nil ||
+		!strings.Contains(err.Error(), "order") {
 		t.Errorf("got %d bytes, error %v, want an error that names the function", len(bill), err)
 	}
 }

@@ -60,7 +60,8 @@ func Build(ctx context.Context, root, dir string) error {
 		return err
 	}
 	for _, name := range names {
-		if err := (lambdatest.Program{Package: "./functions/" + name, Root: root}).Build(ctx, filepath.Join(dir, name)); err != nil {
+		program := lambdatest.Program{Package: "./functions/" + name, Root: root}
+		if err := program.Build(ctx, filepath.Join(dir, name)); err != nil {
 			return err
 		}
 	}
@@ -124,7 +125,8 @@ func build(ctx context.Context, root, arch, name string) ([]byte, error) {
 
 // write replaces each file by a rename, so that no half-written file is deployed.
 func write(dir string, files map[string][]byte) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // G301: a release is no secret, and others deploy it
+	//nolint:gosec // G301: a release is no secret, and others deploy it
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	for name, data := range files {

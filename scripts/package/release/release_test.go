@@ -28,7 +28,12 @@ func newModule(t *testing.T) (root string) {
 	root = t.TempDir()
 	put(t, root, "go.mod", "module pretend\n\ngo 1.26.0\n")
 	put(t, root, "functions/refund/main.go", "package main\n\nfunc main() {}\n")
-	put(t, root, "functions/order/main.go", "package main\n\nfunc main() { panic(\"a trace names this file\") }\n")
+	put(
+		t,
+		root,
+		"functions/order/main.go",
+		"package main\n\nfunc main() { panic(\"a trace names this file\") }\n",
+	)
 	return root
 }
 
@@ -144,7 +149,8 @@ func TestBuildCompilesEveryFunctionWithTheFlagsOfARelease(t *testing.T) {
 			}
 		}
 	}
-	if err := release.Build(t.Context(), t.TempDir(), dir); err == nil || !strings.Contains(err.Error(), "functions/NAME/main.go") {
+	if err := release.Build(t.Context(), t.TempDir(), dir); err == nil ||
+		!strings.Contains(err.Error(), "functions/NAME/main.go") {
 		t.Errorf("error = %v, want that there is no function", err)
 	}
 }
@@ -161,7 +167,8 @@ func TestPackageReportsWhatIsWrong(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "build")
-			if _, err := release.Package(t.Context(), tt.root, tt.arch, dir); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if _, err := release.Package(t.Context(), tt.root, tt.arch, dir); err == nil ||
+				!strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error = %v, want %q in it", err, tt.want)
 			}
 			if left, _ := filepath.Glob(filepath.Join(dir, "*")); left != nil {
@@ -202,7 +209,12 @@ func TestZipHeader(t *testing.T) {
 		t.Errorf("checksum %x, want %x", file.CRC32, want) // the reader takes 0 for one that is unknown
 	}
 	if file.Name != "bootstrap" || file.Mode() != 0o755 || len(file.Extra) != 0 || file.Comment != "" {
-		t.Errorf("%q has mode %v, %d extra bytes, want bootstrap, -rwxr-xr-x, none", file.Name, file.Mode(), len(file.Extra))
+		t.Errorf(
+			"%q has mode %v, %d extra bytes, want bootstrap, -rwxr-xr-x, none",
+			file.Name,
+			file.Mode(),
+			len(file.Extra),
+		)
 	}
 	if got := file.Modified.Format("2006-01-02 15:04:05"); got != "1980-01-01 00:00:00" {
 		t.Errorf("modified %s, want the earliest date of the format", got)

@@ -1,5 +1,5 @@
-// Command minimal is the smallest function that package lambda can start. The tests of the
-// package run it in a Runtime API host.
+// Command minimal is the smallest function that package lambda can start. The tests of
+// the package run it in a Runtime API host.
 package main
 
 import (

@@ -1,11 +1,12 @@
-// Command break is `make break`. It removes one guard of the product and runs the test that catches it:
-// mostly the simulation, which prints the shortest history that breaks an invariant. What the
-// simulation cannot see, such as a panic or a condition of a DynamoDB expression, is caught by the test
-// that the patch names, and its message is printed. The patch is applied to copies, which
-// `go test -overlay` compiles; the tree does not change.
+// Command break is `make break`. It removes one guard of the product and runs the test
+// that catches it: mostly the simulation, which prints the shortest history that breaks
+// an invariant. What the simulation cannot see, such as a panic or a condition of a
+// DynamoDB expression, is caught by the test that the patch names, and its message is
+// printed. The patch is applied to copies, which `go test -overlay` compiles; the tree
+// does not change.
 //
-// It fails if nothing breaks without the guard, or another invariant than the patch says: then the
-// guard or its patch is out of date.
+// It fails if nothing breaks without the guard, or another invariant than the patch says:
+// then the guard or its patch is out of date.
 package main
 
 import (
@@ -102,7 +103,10 @@ func show(ctx context.Context, out io.Writer, root string, g guards.Guard) error
 	}
 	history, err := runCatcher(ctx, root, g)
 	if err == nil {
-		history += fmt.Sprintf("\nCaught: %s is broken, as expected. The patch was applied to copies only.\n", g.Invariant)
+		history += fmt.Sprintf(
+			"\nCaught: %s is broken, as expected. The patch was applied to copies only.\n",
+			g.Invariant,
+		)
 	}
 	_, writeErr := io.WriteString(out, history)
 	return errors.Join(err, writeErr)

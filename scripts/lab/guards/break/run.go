@@ -9,8 +9,8 @@ import (
 	"orderonce/scripts/lab/guards"
 )
 
-// runCatcher runs the catcher without the guard and returns its output. It is an error if the
-// catcher passes, or if another invariant is broken than the patch says.
+// runCatcher runs the catcher without the guard and returns its output. It is an error if
+// the catcher passes, or if another invariant is broken than the patch says.
 func runCatcher(ctx context.Context, root string, g guards.Guard) (history string, err error) {
 	dir, err := os.MkdirTemp("", "orderonce-break-")
 	if err != nil {

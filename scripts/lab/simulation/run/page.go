@@ -23,7 +23,8 @@ const baselineWorlds = 100_000
 // after the charge, a record that expires, and a 500 that Stripe stores under the key.
 func selected() []string { return []string{"bind", "idempotency-record-24h", "prepare-again"} }
 
-// history is the shortest history in which a planted bug or a baseline breaks an invariant.
+// history is the shortest history in which a planted bug or a baseline breaks an
+// invariant.
 type history struct {
 	name, about string
 	text        string // Markdown
@@ -83,9 +84,17 @@ func newProof(o options, r simulation.Report, all []guards.Guard, took time.Dura
 
 func figuresText(o options, r simulation.Report, took time.Duration) string {
 	var b strings.Builder
-	fmt.Fprintf(&b,
+	fmt.Fprintf(
+		&b,
 		"## The run\n\n%d schedules and %d random worlds (seeds from %d), %d steps, %d charges, %.0f s: **%s**.\n\n",
-		r.Schedules, r.Drawn, o.Seed, r.Tally.Steps, r.Tally.Charges, took.Seconds(), violations(r))
+		r.Schedules,
+		r.Drawn,
+		o.Seed,
+		r.Tally.Steps,
+		r.Tally.Charges,
+		took.Seconds(),
+		violations(r),
+	)
 	b.WriteString("| fault | times |\n|---|---:|\n")
 	for _, c := range r.Tally.Unusual() {
 		fmt.Fprintf(&b, "| %s | %d |\n", c.What, c.Times)

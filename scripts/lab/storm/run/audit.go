@@ -13,8 +13,8 @@ import (
 	"orderonce/scripts/local/system"
 )
 
-// Count is the result of a storm. Fields count orders unless they say otherwise. A charge of an
-// invalid order counts as WrongAmount.
+// Count is the result of a storm. Fields count orders unless they say otherwise. A charge
+// of an invalid order counts as WrongAmount.
 type Count struct {
 	Orders, Messages int // of the workload; Orders without the invalid ones
 	ChargedTwice     int // or more often
@@ -106,7 +106,8 @@ func (b *audit) check(table iter.Seq2[Row, error], leaks []string) error {
 // newAudit returns an audit with the dead letters.
 func newAudit(workload Workload, dead []sqstest.Message) *audit {
 	b := &audit{
-		workload: workload, decoder: sqs.NewDecoder(), ledger: map[string][]stripetest.Charge{}, dead: map[string]sqstest.Message{},
+		workload: workload, decoder: sqs.NewDecoder(),
+		ledger: map[string][]stripetest.Charge{}, dead: map[string]sqstest.Message{},
 		seen: make([]bool, workload.Orders),
 	}
 	for _, m := range dead {
@@ -127,7 +128,11 @@ func (b *audit) addCharges(ledger []stripetest.Charge) {
 	for _, c := range ledger {
 		b.ledger[c.OrderID] = append(b.ledger[c.OrderID], c)
 		if b.numberOf(c.OrderID) < 0 {
-			b.report("I4", ledgersAgree, fmt.Sprintf("a charge through %s is for the unknown order %q", c.Intent, c.OrderID))
+			b.report(
+				"I4",
+				ledgersAgree,
+				fmt.Sprintf("a charge through %s is for the unknown order %q", c.Intent, c.OrderID),
+			)
 		}
 	}
 }

@@ -185,7 +185,8 @@ func (st *storm) execute(ctx context.Context, s *system.System, next string) (Ou
 // responses: an order that can only be settled after its key has expired is stuck.
 func (st *storm) phases(ctx context.Context, s *system.System, next string) error {
 	last := st.Workload.Orders - st.Workload.Orders/lastDay
-	if err := st.withFaults(ctx, s, "storm", func() error { return st.post(ctx, s, 0, last, next) }); err != nil {
+	post := func() error { return st.post(ctx, s, 0, last, next) }
+	if err := st.withFaults(ctx, s, "storm", post); err != nil {
 		return err
 	}
 	for _, later := range []struct {
@@ -202,7 +203,8 @@ func (st *storm) phases(ctx context.Context, s *system.System, next string) erro
 			return err
 		}
 	}
-	if err := st.withFaults(ctx, s, "the last day", func() error { return st.post(ctx, s, last, st.Workload.Orders, next) }); err != nil {
+	post = func() error { return st.post(ctx, s, last, st.Workload.Orders, next) }
+	if err := st.withFaults(ctx, s, "the last day", post); err != nil {
 		return err
 	}
 	for range calmRounds {
@@ -403,7 +405,9 @@ func Sum(faults map[string]int) (n int) {
 }
 
 func stripeCalls(s *system.System) (n int) {
-	for _, e := range []stripetest.Endpoint{stripetest.Create, stripetest.Confirm, stripetest.Read, stripetest.List, stripetest.Cancel} {
+	for _, e := range []stripetest.Endpoint{
+		stripetest.Create, stripetest.Confirm, stripetest.Read, stripetest.List, stripetest.Cancel,
+	} {
 		n += s.Stripe.Count(e)
 	}
 	return n

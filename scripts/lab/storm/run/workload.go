@@ -115,13 +115,15 @@ func newDraft(n int, dice *rand.Rand) draft {
 
 func (d draft) message() message {
 	return message{
-		order: d.n, body: d.body(), total: order.Money{Amount: d.quantity * d.unit, Currency: d.currency}, want: d.want,
+		order: d.n, body: d.body(), want: d.want,
+		total: order.Money{Amount: d.quantity * d.unit, Currency: d.currency},
 	}
 }
 
 func (d draft) body() string {
 	return fmt.Sprintf(
-		`{"orderId":%q,"customerId":"%s-%d","currency":%q,"lines":[{"sku":"TSHIRT-M","quantity":%d,"unitAmount":%d}],`+
+		`{"orderId":%q,"customerId":"%s-%d","currency":%q,`+
+			`"lines":[{"sku":"TSHIRT-M","quantity":%d,"unitAmount":%d}],`+
 			`"payment":{"customer":"cus_%s%d","method":%q}}`,
 		orderID(d.n),
 		canary,

@@ -1,4 +1,5 @@
-// Command subject is the function that the tests of lambdatest run: it does what its payload says.
+// Command subject is the function that the tests of lambdatest run: it does what its
+// payload says.
 package main
 
 import (
@@ -110,7 +111,10 @@ func handle(ctx context.Context, o order) (any, error) {
 	call, _ := lambdacontext.FromContext(ctx)
 	deadline, _ := ctx.Deadline()
 	trace, _ := ctx.Value("x-amzn-trace-id").(string)
-	return told{os.Getpid(), call.AwsRequestID, call.InvokedFunctionArn, trace, o.Text, deadline, os.Environ()}, nil
+	return told{
+		os.Getpid(), call.AwsRequestID, call.InvokedFunctionArn, trace, o.Text, deadline,
+		os.Environ(),
+	}, nil
 }
 
 // post speaks the Runtime API by hand and returns the status.
@@ -135,7 +139,11 @@ func truncate(ctx context.Context, path string) string {
 		return err.Error()
 	}
 	defer func() { _ = connection.Close() }()
-	_, _ = fmt.Fprintf(connection, "POST /2018-06-01/runtime/%s HTTP/1.1\r\nHost: lambda\r\nContent-Length: 100\r\n\r\nhalf", path)
+	_, _ = fmt.Fprintf(
+		connection,
+		"POST /2018-06-01/runtime/%s HTTP/1.1\r\nHost: lambda\r\nContent-Length: 100\r\n\r\nhalf",
+		path,
+	)
 	if half, ok := connection.(*net.TCPConn); ok {
 		_ = half.CloseWrite()
 	}
