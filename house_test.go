@@ -160,7 +160,7 @@ func TestTheREADMEIsShort(t *testing.T) {
 	}
 }
 
-// firstColumn returns what stands in backquotes in the first column of a document's
+// firstColumn returns what is in backquotes in the first column of a document's
 // tables.
 func firstColumn(document string) []string {
 	var names []string

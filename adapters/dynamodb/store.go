@@ -70,7 +70,7 @@ const (
 	recreate = "SET #status = :open, fingerprint = :fingerprint, amount = :amount, currency = :currency, intentId = :intent," +
 		" stripeMode = :mode, attempt = if_not_exists(attempt, :one), seq = if_not_exists(seq, :seq)," +
 		" createdAt = if_not_exists(createdAt, :at), updatedAt = :at, openShard = :shard, dueAt = :due REMOVE #owner, leaseUntil"
-	// A refused order has no claim. The attempt tells two releases of one claim apart.
+	// A refused order has no claim. The attempt distinguishes two refusals of one seq.
 	mayReopen = "#status = :refused AND fingerprint = :fingerprint AND seq = :seq AND attempt = :attempt"
 	reopen    = "SET #status = :open, customerId = :customer, #owner = :owner, leaseUntil = :until," +
 		" attempt = attempt + :one, seq = :next, updatedAt = :now, openShard = :shard, dueAt = :due REMOVE failure, parkedAt"

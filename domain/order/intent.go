@@ -77,7 +77,7 @@ type Outcome struct {
 // A failed off-session payment leaves the intent in NeedsMethod, both if the bank
 // declined and if the bank only wants the customer to authenticate (support.stripe.com,
 // manual confirmation for off-session payments requiring SCA). The second is not a
-// decline. Only the failure's code tells them apart.
+// decline. Only the failure's code distinguishes them.
 func OutcomeOf(i Intent) (o Outcome, settled bool) {
 	switch i.State {
 	case Succeeded:

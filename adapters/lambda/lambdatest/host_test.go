@@ -55,8 +55,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// told is what the subject says of itself.
-type told struct {
+// report is what the subject returns about itself.
+type report struct {
 	PID                         int
 	RequestID, ARN, Trace, Text string
 	Deadline                    time.Time
@@ -83,13 +83,13 @@ func start(t *testing.T, opts lambdatest.Options) *lambdatest.Host {
 
 func do(what, text string) []byte { return fmt.Appendf(nil, `{"do":%q,"text":%q}`, what, text) }
 
-func ask(t *testing.T, host *lambdatest.Host, payload []byte) told {
+func ask(t *testing.T, host *lambdatest.Host, payload []byte) report {
 	t.Helper()
 	body, err := host.Invoke(t.Context(), payload)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var answer told
+	var answer report
 	if err := json.Unmarshal(body, &answer); err != nil {
 		t.Fatalf("%v in %q", err, body)
 	}
@@ -243,7 +243,7 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
-// invoke runs in the background and tells the error.
+// invoke runs in the background and returns the error.
 func invoke(t *testing.T, host *lambdatest.Host, payload []byte) <-chan error {
 	t.Helper()
 	failed := make(chan error, 1)
@@ -294,12 +294,12 @@ func TestInit(t *testing.T) {
 			Timeout:     time.Minute,
 			Now:         func() time.Time { return time.Unix(clock.Add(1), 0) }, // a second passes whenever somebody looks
 		}
-		told := ask(t, start(t, opts), do("echo", ""))
+		got := ask(t, start(t, opts), do("echo", ""))
 		var began int64
-		if _, err := fmt.Sscanf(told.Trace, "Root=1-%08x-", &began); err != nil {
+		if _, err := fmt.Sscanf(got.Trace, "Root=1-%08x-", &began); err != nil {
 			t.Fatal(err)
 		}
-		if left := told.Deadline.Sub(time.Unix(began, 0)); left >= opts.Timeout {
+		if left := got.Deadline.Sub(time.Unix(began, 0)); left >= opts.Timeout {
 			t.Errorf("time left = %v, want less than %v after the second init", left, opts.Timeout)
 		}
 	})
@@ -338,7 +338,7 @@ func TestAWaitForTheFunctionEndsWhenItExits(t *testing.T) {
 			}
 			late, cancel := host.UntilExit(t.Context())
 			defer cancel()
-			<-late.Done() // who begins to wait later is told as well
+			<-late.Done() // later waits end as well
 		})
 	}
 	t.Run("a binary that does not exist", func(t *testing.T) {
@@ -461,7 +461,7 @@ func TestFreeze(t *testing.T) {
 		t.Errorf("Freeze = %d, want 1", n)
 	}
 	if runtime.GOOS == "linux" { // elsewhere the state is not a file
-		await(t, "the instance stands still", func() bool { return stopped(t, pid) })
+		await(t, "the instance is frozen", func() bool { return stopped(t, pid) })
 	}
 	touch(t, end)
 	if n := host.Thaw(nil); n != 1 {

@@ -27,7 +27,7 @@ func TestAnIdleInstanceIsFrozen(t *testing.T) {
 	host := start(t, lambdatest.Options{})
 	path := filepath.Join(t.TempDir(), "file")
 	pid := strconv.Itoa(ask(t, host, do("later", path)).PID)
-	await(t, "the idle instance stands still", func() bool { return stopped(t, pid) })
+	await(t, "the idle instance is frozen", func() bool { return stopped(t, pid) })
 	touch(t, path)
 	if _, err := os.Stat(path + ".seen"); err == nil {
 		t.Error("a background goroutine ran between the invocations")
@@ -35,7 +35,7 @@ func TestAnIdleInstanceIsFrozen(t *testing.T) {
 	if again := ask(t, host, do("until", path+".seen")).PID; strconv.Itoa(again) != pid {
 		t.Errorf("process %d, want %s thawed", again, pid)
 	}
-	await(t, "it stands still again", func() bool { return stopped(t, pid) })
+	await(t, "it is frozen again", func() bool { return stopped(t, pid) })
 	if err := host.Replace(subject(t)); err != nil { // kills what is idle
 		t.Fatal(err)
 	}

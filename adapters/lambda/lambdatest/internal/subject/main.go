@@ -22,7 +22,7 @@ type order struct {
 	Text string `json:"text"`
 }
 
-type told struct {
+type report struct {
 	PID                         int
 	RequestID, ARN, Trace, Text string
 	Deadline                    time.Time
@@ -111,7 +111,7 @@ func handle(ctx context.Context, o order) (any, error) {
 	call, _ := lambdacontext.FromContext(ctx)
 	deadline, _ := ctx.Deadline()
 	trace, _ := ctx.Value("x-amzn-trace-id").(string)
-	return told{
+	return report{
 		os.Getpid(), call.AwsRequestID, call.InvokedFunctionArn, trace, o.Text, deadline,
 		os.Environ(),
 	}, nil
