@@ -84,6 +84,24 @@ func ExampleMoney_String() {
 	fmt.Println(order.Money{Amount: 500, Currency: "jpy"})
 	fmt.Println(order.Money{Amount: 5120, Currency: "kwd"})
 	// Output:
+	// 19.99 USD
+	// 500 JPY
+	// 5.120 KWD
+}
+
+// The problems list every invalid field, without personal or payment data.
+func ExampleNew() {
+	_, err := order.New(order.Draft{
+		ID:         "ORD12345",
+		CustomerID: "Jane Doe",
+		Currency:   "USD",
+		Lines:      []order.Line{{SKU: "TSHIRT-M", Quantity: 0, UnitAmount: 1999}},
+		Payment:    order.Payment{Customer: "cus_pretend", Method: "4242424242424242"},
+	})
+	for _, p := range err.(*order.InvalidError).Problems { //nolint:errorlint,forcetypeassert // New documents the type
+		fmt.Println(p)
+	}
+	// Output:
 	// customerId: want 1 to 128 printable characters without blanks
 	// currency "USD": want a lower-case three-letter code that Stripe charges in, such as "usd"
 	// payment.method: want an id such as "pm_..." or "cus_...": lower-case letters, '_', then letters, digits or '_', at most 255
