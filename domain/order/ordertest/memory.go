@@ -101,6 +101,15 @@ func (m *Memory) Load(_ context.Context, id order.ID) (order.Record, error) {
 	return order.LoadRecord(r)
 }
 
+// Peek returns the record without copying or validating it, for a search that reads it
+// after every step. Its events are the store's own: do not change them.
+func (m *Memory) Peek(id order.ID) (r order.Record, known bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, known = m.rows[id]
+	return r, known
+}
+
 // Settle records an outcome that the provider reported later.
 func (m *Memory) Settle(_ context.Context, seen order.Record, o order.Outcome, at time.Time) error {
 	m.mu.Lock()
