@@ -67,7 +67,7 @@ scripts/lab/storm/powertools/node_modules: scripts/lab/storm/powertools/package-
 define run-tests
 	@mkdir -p build; rm -f build/test-*.json; failed=; for module in . scripts/lab; do \
 	  (cd $$module && ORDERONCE_ALL=1 STRIPE_MOCK=$(CURDIR)/$(STRIPE_MOCK) $(2) $(GOTESTSUM) --format=pkgname \
-	    --jsonfile=$(CURDIR)/build/test-$$(basename $$PWD).json -- -count=1 $(1) ./...) || failed=1; done; \
+	    --jsonfile=$(CURDIR)/build/test-$$(basename $$PWD).json -- -count=1 -timeout=30m $(1) ./...) || failed=1; done; \
 	if grep -h '"Action":"skip","Package":"[^"]*","Test"' build/test-*.json; then echo 'these tests were skipped'; exit 1; fi; \
 	test -z "$$failed"
 endef
