@@ -158,23 +158,15 @@ func (s *Store) reopen(
 ) (order.Record, error) {
 	r := order.Reopened(refused, l)
 	r.Owner, r.Until, r.Attempt = l.Owner, l.Until, r.Attempt+1
-	_, err := s.client.TransactWriteItems(
-		ctx,
-		&dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
-			{Update: &types.Update{
-				TableName: &s.table, Key: orderKey(r.OrderID), ExpressionAttributeNames: aliases(),
-				ConditionExpression: aws.String(mayReopen), UpdateExpression: aws.String(reopen),
-				ExpressionAttributeValues: row{
-					":refused": text(order.Refused), ":fingerprint": text(r.Fingerprint), ":seq": number(refused.Seq),
-					":attempt": number(refused.Attempt), ":open": text(order.Open), ":customer": text(o.CustomerID()),
-					":owner": text(l.Owner), ":now": millis(l.From), ":until": millis(l.Until), ":next": number(r.Seq),
-					":shard": number(shardOf(r.OrderID)), ":due": millis(dueAt(order.Open, l.From)), ":one": number(1),
-				},
-				ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-			}},
-			s.putEvent(r.OrderID, r.Total, r.Events[len(r.Events)-1]),
-		}},
-	)
+	err := s.transact(ctx, &types.Update{
+		ConditionExpression: aws.String(mayReopen), UpdateExpression: aws.String(reopen),
+		ExpressionAttributeValues: row{
+			":refused": text(order.Refused), ":fingerprint": text(r.Fingerprint), ":seq": number(refused.Seq),
+			":attempt": number(refused.Attempt), ":open": text(order.Open), ":customer": text(o.CustomerID()),
+			":owner": text(l.Owner), ":now": millis(l.From), ":until": millis(l.Until), ":next": number(r.Seq),
+			":shard": number(shardOf(r.OrderID)), ":due": millis(dueAt(order.Open, l.From)), ":one": number(1),
+		},
+	}, r, r.Events[len(r.Events)-1])
 	now, isRefused := refusedBy(err)
 	switch {
 	case err == nil:
@@ -191,10 +183,17 @@ func (s *Store) reopen(
 	return there, order.CheckClaim(there, o, l)
 }
 
-func (s *Store) putEvent(id order.ID, total order.Money, e order.Event) types.TransactWriteItem {
-	return types.TransactWriteItem{Put: &types.Put{
-		TableName: &s.table, Item: encodeEvent(id, total, e), ConditionExpression: aws.String(absent),
-	}}
+// transact updates the order item and puts the event of its transition, both or neither.
+func (s *Store) transact(ctx context.Context, u *types.Update, r order.Record, e order.Event) error {
+	u.TableName, u.Key, u.ExpressionAttributeNames = &s.table, orderKey(r.OrderID), aliases()
+	u.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
+	event := &types.Put{
+		TableName: &s.table, Item: encodeEvent(r.OrderID, r.Total, e), ConditionExpression: aws.String(absent),
+	}
+	_, err := s.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
+		TransactItems: []types.TransactWriteItem{{Update: u}, {Put: event}},
+	})
+	return err
 }
 
 // Bind implements order.Claims with one UpdateItem. Repeating it is safe, because the
@@ -204,9 +203,8 @@ func (s *Store) Bind(ctx context.Context, c order.Claim, i order.Intent, at time
 		ConditionExpression: aws.String(mayBind),
 		UpdateExpression:    aws.String(bind),
 		ExpressionAttributeValues: row{
-			":owner": text(
-				c.Lease.Owner,
-			), ":open": text(order.Open), ":intent": text(i.ID), ":mode": text(i.Mode), ":at": millis(at),
+			":owner": text(c.Lease.Owner), ":open": text(order.Open),
+			":intent": text(i.ID), ":mode": text(i.Mode), ":at": millis(at),
 		},
 	})
 	return wrap("bind", c.Order.ID(), claimError(err))
@@ -338,10 +336,9 @@ func (s *Store) Recreate(ctx context.Context, lost order.Record, at time.Time) e
 		ExpressionAttributeValues: row{
 			":open": text(order.Open), ":fingerprint": text(lost.Fingerprint), ":amount": number(lost.Total.Amount),
 			":currency": text(lost.Total.Currency), ":intent": text(lost.Intent), ":mode": text(lost.Mode),
-			":one": number(
-				1,
-			), ":seq": number(seq), ":at": millis(at), ":latest": millis(at.Add(order.MaxLease + order.MaxSkew)),
-			":shard": number(shardOf(lost.OrderID)), ":due": millis(dueAt(order.Open, at)),
+			":one": number(1), ":seq": number(seq), ":at": millis(at),
+			":latest": millis(at.Add(order.MaxLease + order.MaxSkew)),
+			":shard":  number(shardOf(lost.OrderID)), ":due": millis(dueAt(order.Open, at)),
 		},
 	})
 	if refusing, refused := refusedBy(err); refused {
@@ -372,13 +369,7 @@ func (s *Store) move(
 	owner string,
 ) (order.Record, error) {
 	e := order.Event{Seq: r.Seq + 1, From: r.Status, To: o.Status, Intent: o.Intent, Failure: o.Failure, At: at}
-	_, err := s.client.TransactWriteItems(
-		ctx,
-		&dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
-			{Update: s.moveUpdate(r, e, owner)},
-			s.putEvent(r.OrderID, r.Total, e),
-		}},
-	)
+	err := s.transact(ctx, moveUpdate(r, e, owner), r, e)
 	refusing, refused := refusedBy(err)
 	switch {
 	case !refused:
@@ -399,7 +390,7 @@ func hasOutcome(r order.Record, o order.Outcome) bool {
 
 // moveUpdate ends any claim on the order, and keeps the order in the index of waiting
 // orders only while it waits.
-func (s *Store) moveUpdate(r order.Record, e order.Event, owner string) *types.Update {
+func moveUpdate(r order.Record, e order.Event, owner string) *types.Update {
 	condition := unchanged
 	set, remove := "SET #status = :to, seq = :next, updatedAt = :at", " REMOVE #owner, leaseUntil, parkedAt"
 	values := row{
@@ -432,10 +423,8 @@ func (s *Store) moveUpdate(r order.Record, e order.Event, owner string) *types.U
 		remove += ", openShard, dueAt"
 	}
 	return &types.Update{
-		TableName: &s.table, Key: orderKey(r.OrderID),
 		ConditionExpression: &condition, UpdateExpression: aws.String(set + remove),
-		ExpressionAttributeNames: aliases(), ExpressionAttributeValues: values,
-		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		ExpressionAttributeValues: values,
 	}
 }
 

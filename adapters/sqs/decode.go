@@ -46,6 +46,7 @@ type payment struct {
 // private.
 type BodyError struct{ Problem string }
 
+// Error names the problem of the body.
 func (e *BodyError) Error() string { return "message body: " + e.Problem }
 
 // Decoder decodes and validates orders in JSON. It is safe for concurrent use, and

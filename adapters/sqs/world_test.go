@@ -102,10 +102,8 @@ func newWorldWith(t tester, orderQueue, deadQueue string, fifo bool) *world {
 	})
 	w.Handler = &sqs.Handler{
 		Process: w.process, NoteParked: w.noteParked, Decode: sqs.NewDecoder().Decode,
-		Queue:  w.queueThrough(nil),
-		Policy: sqs.DefaultPolicy(), Log: slog.New(slog.NewJSONHandler(&lockedWriter{w: w}, nil)), Meter: counter{
-			w,
-		},
+		Queue: w.queueThrough(nil), Policy: sqs.DefaultPolicy(), Meter: counter{w},
+		Log: slog.New(slog.NewJSONHandler(&lockedWriter{w: w}, nil)),
 		Now: w.Now, NewOwner: w.newOwner, Jitter: func() float64 { return minJitter },
 		RequestID: func(context.Context) string { return "request-1" },
 		Parallel:  4, OrderBudget: orderBudget, AnswerTime: answerTime,

@@ -606,9 +606,8 @@ func TestAnOptionalAttributeIsNotUnknown(t *testing.T) {
 	t.Parallel()
 	f := newServer(t, sqstest.Options{})
 	got, err := f.sdk.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{
-		QueueUrl: aws.String(
-			f.QueueURL("dead"),
-		), AttributeNames: types.QueueAttributeName("").Values()[1:], // but All
+		QueueUrl:       aws.String(f.QueueURL("dead")),
+		AttributeNames: types.QueueAttributeName("").Values()[1:], // but All
 	})
 	if err != nil {
 		t.Fatal(err)

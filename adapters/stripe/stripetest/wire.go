@@ -138,9 +138,8 @@ func wireCharge(id string, c *Charge) *chargeJSON {
 	wire := &chargeJSON{
 		ID: id, Object: "charge", Amount: c.Amount, Created: c.At.Unix(), Currency: c.Currency,
 		PaymentIntent: c.Intent,
-		FailureCode: orNull(
-			c.Failure.Code,
-		), FailureMessage: orNull(c.Failure.Message), Paid: c.Outcome == Charged,
+		FailureCode:   orNull(c.Failure.Code), FailureMessage: orNull(c.Failure.Message),
+		Paid:   c.Outcome == Charged,
 		Status: "succeeded", Outcome: outcomeJSON{NetworkStatus: "approved_by_network", Type: "authorized"},
 	}
 	if c.Outcome == Declined {

@@ -58,30 +58,16 @@ func steps(t *testing.T) map[string]*change {
 		},
 	)
 	add("another claim", second, call{name: ordertest.Begin}, knowledge{}, func(r *order.Record) {
-		r.Owner, r.Attempt, r.Until, r.UpdatedAt, r.DueAt = "owner-B", 2, at(
-			2*time.Minute,
-		), at(
-			time.Minute,
-		), at(
-			16*time.Minute,
-		)
+		r.Owner, r.Attempt, r.Until = "owner-B", 2, at(2*time.Minute)
+		r.UpdatedAt, r.DueAt = at(time.Minute), at(16*time.Minute)
 	})
 	add(takenOver, first, call{name: ordertest.Begin}, knowledge{}, func(r *order.Record) {
-		r.Owner, r.Attempt, r.Until, r.UpdatedAt, r.DueAt = "owner-A-2", 3, at(
-			time.Hour,
-		), at(
-			50*time.Minute,
-		), at(
-			65*time.Minute,
-		)
+		r.Owner, r.Attempt, r.Until = "owner-A-2", 3, at(time.Hour)
+		r.UpdatedAt, r.DueAt = at(50*time.Minute), at(65*time.Minute)
 	})
 	add(finished, first, call{name: ordertest.Finish}, knowledge{failure: "no_money"}, func(r *order.Record) {
-		r.Status, r.Owner, r.Until, r.Failure, r.Seq, r.UpdatedAt, r.DueAt = order.ActionRequired, "", time.Time{}, "no_money", 1,
-			at(
-				51*time.Minute,
-			), at(
-				51*time.Minute+day,
-			)
+		r.Status, r.Owner, r.Until, r.Failure, r.Seq = order.ActionRequired, "", time.Time{}, "no_money", 1
+		r.UpdatedAt, r.DueAt = at(51*time.Minute), at(51*time.Minute+day)
 		r.Events = append(r.Events, order.Event{
 			Seq: 1, From: order.Open, To: order.ActionRequired, Intent: r.Intent, Failure: "no_money", At: r.UpdatedAt,
 		})
@@ -370,9 +356,8 @@ func actedCases(now time.Time) []acted {
 		{
 			"another reason than Stripe's",
 			call{name: ordertest.Release, detail: "misconfigured"},
-			but(
-				func(k *knowledge) { k.trouble = order.KindUnavailable },
-			), EverythingEnds, "Stripe's answer was: unavailable",
+			but(func(k *knowledge) { k.trouble = order.KindUnavailable }),
+			EverythingEnds, "Stripe's answer was: unavailable",
 			func(k *knowledge) { k.trouble = order.KindMisconfigured },
 		},
 		{

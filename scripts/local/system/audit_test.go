@@ -91,9 +91,8 @@ func (a *accounts) refuse(intent, code string) {
 func (a *accounts) charge(id order.ID, change func(*stripetest.Charge)) {
 	r := a.Records[id]
 	c := stripetest.Charge{
-		OrderID: string(
-			id,
-		), Intent: string(r.Intent), Amount: r.Total.Amount, Currency: string(r.Total.Currency), Outcome: stripetest.Charged,
+		OrderID: string(id), Intent: string(r.Intent), Outcome: stripetest.Charged,
+		Amount: r.Total.Amount, Currency: string(r.Total.Currency),
 	}
 	if change != nil {
 		change(&c)

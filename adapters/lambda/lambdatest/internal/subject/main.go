@@ -108,13 +108,16 @@ func handle(ctx context.Context, o order) (any, error) {
 	case "print":
 		say(o.Text + "\n")
 	}
+	return reportOn(ctx, o.Text), nil
+}
+
+func reportOn(ctx context.Context, text string) report {
 	call, _ := lambdacontext.FromContext(ctx)
 	deadline, _ := ctx.Deadline()
 	trace, _ := ctx.Value("x-amzn-trace-id").(string)
 	return report{
-		os.Getpid(), call.AwsRequestID, call.InvokedFunctionArn, trace, o.Text, deadline,
-		os.Environ(),
-	}, nil
+		os.Getpid(), call.AwsRequestID, call.InvokedFunctionArn, trace, text, deadline, os.Environ(),
+	}
 }
 
 // post speaks the Runtime API by hand and returns the status.
