@@ -209,6 +209,9 @@ func (st *storm) phases(ctx context.Context, s *system.System, next string) erro
 	}
 	for range calmRounds {
 		st.setPhase("without faults")
+		if err := awaitLeases(ctx); err != nil {
+			return err
+		}
 		if err := st.redrive(ctx, s, 0); err != nil {
 			return err
 		}
@@ -222,6 +225,18 @@ const (
 	// calmRounds is how often dead letters are redriven without faults.
 	calmRounds = 2
 )
+
+// awaitLeases waits until the leases of killed and frozen workers have expired. The function
+// uses this machine's clock, which Advance does not move: without the wait, a redrive
+// would use up its five receives while one lease runs.
+func awaitLeases(ctx context.Context) error {
+	select {
+	case <-time.After(functionTimeout + time.Second):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
 
 // withFaults runs one phase with faults and kills.
 func (st *storm) withFaults(ctx context.Context, s *system.System, name string, phase func() error) error {
