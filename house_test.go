@@ -90,8 +90,7 @@ func TestEveryVariableHasARowInTheDocuments(t *testing.T) {
 	for _, file := range []string{"functions/order/config.go", "adapters/config/aws.go"} {
 		for _, match := range regexp.MustCompile(`env:"([A-Z_]+)`).FindAllStringSubmatch(read(t, file), -1) {
 			if !slices.Contains(
-				[]string{"AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"},
-				match[1],
+				[]string{"AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"}, match[1],
 			) {
 				want = append(want, match[1])
 			}

@@ -62,12 +62,9 @@ func TestReadReportsEveryProblemTogether(t *testing.T) {
 		t.Fatalf("error = %v, want a *config.Error", err)
 	}
 	want := []string{
-		`TABLE: want the table's name, got missing`,
-		`LEVEL: want a value of type slog.Level, got "loud"`,
-		`WORKERS: want an integer, got "many"`,
-		`DEBUG: want true or false, got "perhaps"`,
-		`HOME_PAGE: want a URL, got ":"`,
-		`QUEUE: want a URL, got "orders"`,
+		`TABLE: want the table's name, got missing`, `LEVEL: want a value of type slog.Level, got "loud"`,
+		`WORKERS: want an integer, got "many"`, `DEBUG: want true or false, got "perhaps"`,
+		`HOME_PAGE: want a URL, got ":"`, `QUEUE: want a URL, got "orders"`,
 		`KEY: want a secret, got empty`,
 		`BY_NAME: want a value of type map[string]config.Secret, got [redacted]`,
 		`TWO_TIMEOUT: want a duration such as "30s", got "soon\n"`,

@@ -98,11 +98,8 @@ func TestTheSDKsDefaultsDoNotChangeTheRetries(t *testing.T) {
 						for i, most := range maxDelays {
 							if longest[i] > most || longest[i] < most/4 {
 								t.Errorf(
-									"longest delay %d of %d calls = %v, want at most %v and at least a quarter of it",
-									i+1,
-									calls,
-									longest[i],
-									most,
+									"longest delay %d of %d calls = %v, want at most %v and at least a quarter of it", i+1, calls,
+									longest[i], most,
 								)
 							}
 						}

@@ -292,9 +292,7 @@ func TestLeaseBetweenMilliseconds(t *testing.T) {
 	if progress, ok := errors.AsType[*order.InProgressError](err); !ok ||
 		!progress.Until.Equal(first.Lease.Until) {
 		t.Errorf(
-			"in the last millisecond of the lease: got %v, want an InProgressError until %v",
-			err,
-			first.Lease.Until,
+			"in the last millisecond of the lease: got %v, want an InProgressError until %v", err, first.Lease.Until,
 		)
 	}
 	l.From = l.From.Add(time.Millisecond)

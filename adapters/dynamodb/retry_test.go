@@ -222,9 +222,7 @@ func TestOlderFingerprint(t *testing.T) {
 		delete(free, "owner")
 		delete(free, "leaseUntil")
 		return answer{
-			http.StatusBadRequest,
-			"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException",
-			free,
+			http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException", free,
 		}
 	}
 	taken := openRow()
@@ -240,9 +238,7 @@ func TestOlderFingerprint(t *testing.T) {
 	_, err = newStore(s).Begin(t.Context(), ordertest.Order("O1"), lease("second"))
 	if err == nil || isDomain(err) || len(s.asked) != 2 {
 		t.Errorf(
-			"refused twice without a reason: got %d calls and %v, want 2 and an error of the store",
-			len(s.asked),
-			err,
+			"refused twice without a reason: got %d calls and %v, want 2 and an error of the store", len(s.asked), err,
 		)
 	}
 	want := `":fingerprint":{"S":"` + string(ordertest.Order("O1").Fingerprint()) + `"}`

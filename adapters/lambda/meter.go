@@ -164,8 +164,7 @@ func (m *Meter) document(timestamp int64, key dimension, metrics []metric) map[s
 		document[key.name] = key.value
 	}
 	names := slices.AppendSeq(
-		[]string{},
-		maps.Keys(document),
+		[]string{}, maps.Keys(document),
 	) // not nil: without dimensions, the format wants [] and not null
 	slices.Sort(names)
 	directive := metricDirective{Namespace: m.namespace, Dimensions: [][]string{names}}

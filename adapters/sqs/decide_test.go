@@ -132,8 +132,7 @@ func TestADelayIsTheLongestAfterTwentyDoublings(t *testing.T) {
 func TestDecideKeepsItsBounds(t *testing.T) {
 	t.Parallel()
 	reasons := slices.DeleteFunc(
-		append(order.Reasons(), sqs.Reasons()...),
-		func(r order.Reason) bool { return r == sqs.ReasonNotStarted },
+		append(order.Reasons(), sqs.Reasons()...), func(r order.Reason) bool { return r == sqs.ReasonNotStarted },
 	)
 	rapid.Check(t, func(t *rapid.T) {
 		r := order.Result{

@@ -45,9 +45,7 @@ func fromSNS(message string) string {
 		panic(err)
 	}
 	return `{"Type":"Notification","MessageId":"22b80b92-fdea-4c2c-8f9d-bdfb0c7bf324","TopicArn":"arn:aws:sns:us-east-1:000000000000:t",` +
-		`"Message":` + string(
-		text,
-	) + `,"Timestamp":"2026-01-02T03:04:05.000Z","SignatureVersion":"1"}`
+		`"Message":` + string(text) + `,"Timestamp":"2026-01-02T03:04:05.000Z","SignatureVersion":"1"}`
 }
 
 // Rules that appear in several errors.
@@ -191,10 +189,7 @@ func malformed() []badBody {
 		{
 			"another message of a topic",
 			strings.Replace(
-				fromSNS(good),
-				`"Type":"Notification"`,
-				`"Type":"UnsubscribeConfirmation","Subject":"Notification"`,
-				1,
+				fromSNS(good), `"Type":"Notification"`, `"Type":"UnsubscribeConfirmation","Subject":"Notification"`, 1,
 			),
 			`unknown field "Type"`,
 		},
@@ -443,8 +438,7 @@ func TestDecodeAccepts(t *testing.T) {
 	hundred := with(
 		goodLines,
 		"["+strings.Repeat(
-			`{"sku":"x","quantity":1,"unitAmount":1},`,
-			99,
+			`{"sku":"x","quantity":1,"unitAmount":1},`, 99,
 		)+`{"sku":"x","quantity":1,"unitAmount":0}]`,
 	)
 	for _, tt := range []struct{ name, body, total string }{
@@ -562,8 +556,7 @@ func problems(t *rapid.T, err error) []order.Problem {
 		t.Fatalf("got error %T %v, want *order.InvalidError", err, err)
 	}
 	return slices.SortedFunc(
-		slices.Values(invalid.Problems),
-		func(a, b order.Problem) int { return strings.Compare(a.Field, b.Field) },
+		slices.Values(invalid.Problems), func(a, b order.Problem) int { return strings.Compare(a.Field, b.Field) },
 	)
 }
 

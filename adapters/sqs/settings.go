@@ -114,8 +114,7 @@ func readSettings(ctx context.Context, client *sqs.Client, url string) (QueueSet
 	out, err := client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
 		QueueUrl: &url,
 		AttributeNames: []types.QueueAttributeName{
-			types.QueueAttributeNameQueueArn,
-			types.QueueAttributeNameMessageRetentionPeriod,
+			types.QueueAttributeNameQueueArn, types.QueueAttributeNameMessageRetentionPeriod,
 			types.QueueAttributeNameRedrivePolicy,
 		},
 	})

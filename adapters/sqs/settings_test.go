@@ -416,8 +416,7 @@ func TestALaterMismatchIsReportedToo(t *testing.T) {
 		if r.Header.Get("X-Amz-Target") == "AmazonSQS.GetQueueAttributes" {
 			if calls++; calls == 2 { // the dead-letter queue, in the first try
 				return sqsResponse(
-					http.StatusForbidden,
-					`{"__type":"com.amazonaws.sqs#AccessDenied","message":"no"}`,
+					http.StatusForbidden, `{"__type":"com.amazonaws.sqs#AccessDenied","message":"no"}`,
 				), nil
 			}
 		}

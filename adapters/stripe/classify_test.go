@@ -132,9 +132,7 @@ func TestEveryErrorCodeHasAKind(t *testing.T) {
 			"with a 403":                   {all, failure(403, rest, ""), order.KindMisconfigured},
 			"with a 429":                   {all, failure(429, rest, ""), order.KindUnavailable},
 			"with a 500":                   {all, failure(500, rest, ""), order.KindUnknown},
-			"replayed": {
-				"prepare confirm", response{400, true, errorJSON(rest)}, order.KindReplayed,
-			},
+			"replayed":                     {"prepare confirm", response{400, true, errorJSON(rest)}, order.KindReplayed},
 		}
 		if want != order.KindRefused { // an unconfirmed intent does not hide the error
 			unconfirmed := failure(402, rest, intentJSON("requires_confirmation", null))
@@ -196,8 +194,7 @@ func TestAnIntentThatShowsAnOutcomeWinsOverEveryErrorCode(t *testing.T) {
 		}
 	}
 	p := responding(
-		t,
-		failure(402, `"code":"testmode_charges_only"`, intentJSON("requires_payment_method", null)),
+		t, failure(402, `"code":"testmode_charges_only"`, intentJSON("requires_payment_method", null)),
 	)
 	if got, err := methods(t, p)["confirm"](t.Context()); kindOf(t, err) != order.KindMisconfigured {
 		t.Errorf("an intent that has not failed: got %+v, %v, want %s", got, err, order.KindMisconfigured)

@@ -40,13 +40,9 @@ func TestCheckKey(t *testing.T) {
 		"a webhook secret is invalid":      {"whsec_canary", "", stripe.ErrNotAKey},
 		"an organization's key is invalid": {"sk_org_live_canary", "", stripe.ErrNotAKey},
 		"a prefix alone is invalid":        {"sk_test_", "", stripe.ErrNotAKey},
-		"two keys are invalid": {
-			"sk_test_canary sk_test_canary", "", stripe.ErrNotAKey,
-		},
-		"two lines are invalid": {
-			"sk_test_canary\nsk_test_canary", "", stripe.ErrNotAKey,
-		},
-		"a quoted key is invalid": {`"sk_test_canary"`, "", stripe.ErrNotAKey},
+		"two keys are invalid":             {"sk_test_canary sk_test_canary", "", stripe.ErrNotAKey},
+		"two lines are invalid":            {"sk_test_canary\nsk_test_canary", "", stripe.ErrNotAKey},
+		"a quoted key is invalid":          {`"sk_test_canary"`, "", stripe.ErrNotAKey},
 		"JSON has an error of its own": {
 			"\n" + `{"STRIPE_SECRET_KEY":"sk_test_canary"}`, "", stripe.ErrKeyInJSON,
 		},

@@ -84,9 +84,7 @@ func TestARefusedConfirmationSettlesAsTheIntentShows(t *testing.T) {
 		charges int
 	}{
 		"a payment": {card: stripetest.Succeeds, want: order.Paid, charges: 1},
-		"a decline": {
-			card: stripetest.LostCard, want: order.Declined, failure: "lost_card",
-		},
+		"a decline": {card: stripetest.LostCard, want: order.Declined, failure: "lost_card"},
 		"an authentication request": {
 			card: stripetest.NeedsCustomer, want: order.ActionRequired, failure: "authentication_required",
 		},

@@ -42,23 +42,17 @@ func TestAResponseShowsTheIntent(t *testing.T) {
 		"a new intent":                {all, ok(waiting), order.NeedsConfirmation, noFailure},
 		"a new intent without a card": {all, ok(needsMethod), order.NeedsMethod, noFailure},
 		"a paid intent":               {all, ok(paid), order.Succeeded, noFailure},
-		"a processing intent": {
-			all, ok(intentJSON("processing", null)), order.Processing, noFailure,
-		},
+		"a processing intent":         {all, ok(intentJSON("processing", null)), order.Processing, noFailure},
 		"an intent that requires action": {
 			all, ok(intentJSON("requires_action", null)), order.NeedsAction, noFailure,
 		},
-		"a canceled intent": {
-			all, ok(intentJSON("canceled", null)), order.IntentCanceled, noFailure,
-		},
+		"a canceled intent":              {all, ok(intentJSON("canceled", null)), order.IntentCanceled, noFailure},
 		"a declined intent that is read": {"read", ok(declined), order.NeedsMethod, funds},
 		"an intent paid after a decline": {
 			"read", ok(intentJSON("succeeded", declinedError)), order.Succeeded, funds,
 		},
-		"a replayed creation": {
-			"prepare", replay(200, waiting), order.NeedsConfirmation, noFailure,
-		},
-		"a replayed success": {"confirm", replay(200, paid), order.Succeeded, noFailure},
+		"a replayed creation": {"prepare", replay(200, waiting), order.NeedsConfirmation, noFailure},
+		"a replayed success":  {"confirm", replay(200, paid), order.Succeeded, noFailure},
 		"a last error without a code": {
 			all, ok(intentJSON("requires_payment_method", typedError)), order.NeedsMethod, order.Failure{Code: "api_error"},
 		},
@@ -144,9 +138,7 @@ func TestAResponseIsAnError(t *testing.T) {
 	tests := map[string]row{
 		"409, the key is in use": {all, failure(409, keyInUse, ""), order.KindUnavailable},
 		"409":                    {all, failure(409, invalidRequest, ""), order.KindUnavailable},
-		"429": {
-			all, failure(429, invalidRequest+`,"code":"rate_limit"`, ""), order.KindUnavailable,
-		},
+		"429":                    {all, failure(429, invalidRequest+`,"code":"rate_limit"`, ""), order.KindUnavailable},
 		"429 with the locked intent": {
 			"confirm", failure(429, `"code":"lock_timeout"`, waiting), order.KindUnavailable,
 		},
@@ -180,9 +172,7 @@ func TestAResponseIsAnError(t *testing.T) {
 		"402 with a number as intent":  {all, failure(402, cardDeclined, "5"), order.KindUnknown},
 		"replayed 500":                 {"prepare confirm", replay(500, errorJSON(apiError)), order.KindReplayed},
 		"replayed 503":                 {"prepare confirm", replay(503, errorJSON(apiError)), order.KindReplayed},
-		"replayed 400": {
-			"prepare confirm", replay(400, errorJSON(invalidRequest)), order.KindReplayed,
-		},
+		"replayed 400":                 {"prepare confirm", replay(400, errorJSON(invalidRequest)), order.KindReplayed},
 		"replayed 400 about our account": {
 			"prepare confirm", replay(400, errorJSON(`"code":"livemode_mismatch"`)), order.KindReplayed,
 		},
@@ -196,12 +186,10 @@ func TestAResponseIsAnError(t *testing.T) {
 		"400, the key was used before": {"prepare confirm", failure(400, keyMismatch, ""), order.KindKeyReused},
 		"401":                          {all, failure(401, invalidRequest, ""), order.KindMisconfigured},
 		"403":                          {all, failure(403, invalidRequest, ""), order.KindMisconfigured},
-		"404 of the intent": {
-			"confirm read", failure(404, resourceMissing, ""), order.KindMisconfigured,
-		},
-		"404 of the URL":              {all, failure(404, invalidRequest, ""), order.KindMisconfigured},
-		"404 of the customer":         {"prepare", failure(404, resourceMissing, ""), order.KindRefused},
-		"400, no such payment method": {"prepare confirm", failure(400, resourceMissing, ""), order.KindRefused},
+		"404 of the intent":            {"confirm read", failure(404, resourceMissing, ""), order.KindMisconfigured},
+		"404 of the URL":               {all, failure(404, invalidRequest, ""), order.KindMisconfigured},
+		"404 of the customer":          {"prepare", failure(404, resourceMissing, ""), order.KindRefused},
+		"400, no such payment method":  {"prepare confirm", failure(400, resourceMissing, ""), order.KindRefused},
 		"400 with the intent": {
 			"confirm", failure(400, `"code":"amount_too_small"`, waiting), order.KindRefused,
 		},

@@ -109,8 +109,7 @@ func TestNoResponse(t *testing.T) {
 		"an invalid base URL":  {newPayments(t, "http://[::1", nil), order.KindMisconfigured, nil},
 		"a broken connection": {
 			serving(
-				t,
-				func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+				t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 			), order.KindUnknown, nil,
 		},
 		"a truncated body": {serving(t, func(w http.ResponseWriter, _ *http.Request) {

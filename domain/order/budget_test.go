@@ -36,8 +36,7 @@ func TestConfirmTime(t *testing.T) {
 			if lease := tt.budget.Order + tt.budget.Response; got >= lease {
 				t.Errorf(
 					"ConfirmTime = %v, want less than %v, or an order that begins with its budget left is never confirmed",
-					got,
-					lease,
+					got, lease,
 				)
 			}
 		})

@@ -197,9 +197,7 @@ func problemsOf(d Draft) []Problem {
 		check(ValidSKU(l.SKU), at+"sku", Quote(l.SKU), SKURule)
 		check(1 <= l.Quantity && l.Quantity <= MaxQuantity, at+"quantity", QuoteInt(l.Quantity), QuantityRule())
 		check(
-			0 <= l.UnitAmount && l.UnitAmount <= MaxUnitAmount,
-			at+"unitAmount",
-			QuoteInt(l.UnitAmount),
+			0 <= l.UnitAmount && l.UnitAmount <= MaxUnitAmount, at+"unitAmount", QuoteInt(l.UnitAmount),
 			UnitAmountRule(),
 		)
 	}

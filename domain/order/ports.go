@@ -120,8 +120,7 @@ type RecordLostError struct{ Intent IntentID }
 // Error names the intent.
 func (e *RecordLostError) Error() string {
 	return fmt.Sprintf(
-		"record lost: intent %s was prepared for this order, but its record names no intent",
-		e.Intent,
+		"record lost: intent %s was prepared for this order, but its record names no intent", e.Intent,
 	)
 }
 

@@ -61,8 +61,7 @@ func (c environment) Problems() []string {
 		"ORDER_BUDGET, ANSWER_TIME: want less than "+order.MaxLease.String()+" together, or no order would begin")
 	longest := c.policy().LongestDelay
 	check(
-		c.FirstDelay > 0 && c.FirstDelay <= longest,
-		"FIRST_DELAY: want more than 0 and at most "+longest.String(),
+		c.FirstDelay > 0 && c.FirstDelay <= longest, "FIRST_DELAY: want more than 0 and at most "+longest.String(),
 	)
 	check(c.Retention > 24*time.Hour,
 		"QUEUE_RETENTION: want more than 24h, because orders are parked a day before it ends")

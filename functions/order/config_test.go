@@ -187,8 +187,7 @@ func TestARN(t *testing.T) {
 		t.Errorf("got %q, %v, want %q", got.Reveal(), err, secretARN)
 	}
 	if text := fmt.Sprintf("%v %+v %#v", got, environment{StripeSecret: got}, got); strings.Contains(
-		text,
-		"arn:aws",
+		text, "arn:aws",
 	) {
 		t.Errorf("got %s, want [redacted] instead of the ARN", text)
 	}

@@ -107,8 +107,7 @@ func parked(t *testing.T, h *sqs.Handler, out *output) (ok bool, failure string)
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(30*time.Second))
 	defer cancel()
 	response, err := h.Handle(
-		ctx,
-		events.SQSEvent{Records: []events.SQSMessage{{MessageId: "m-1", Body: message}}},
+		ctx, events.SQSEvent{Records: []events.SQSMessage{{MessageId: "m-1", Body: message}}},
 	)
 	if err != nil {
 		t.Fatal(err)

@@ -110,11 +110,7 @@ func (c *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		asked = fmt.Sprintf(
-			"%s %s %s %s",
-			r.Method,
-			r.URL.Path,
-			r.Header.Get("Authorization"),
-			r.FormValue("metadata[scope]"),
+			"%s %s %s %s", r.Method, r.URL.Path, r.Header.Get("Authorization"), r.FormValue("metadata[scope]"),
 		)
 		answer, status = `{"error":{"type":"api_error","message":"try later"}}`, http.StatusServiceUnavailable
 	}
@@ -214,11 +210,8 @@ func TestEachServiceIsCalledAtItsOwnEndpointAndObserved(t *testing.T) {
 	secrets.secret = `{"SecretString":"rk_test_secret"}`
 	var out output
 	h, err := wire(t.Context(), complete(
-		"AWS_ENDPOINT_URL_DYNAMODB="+table.url,
-		"AWS_ENDPOINT_URL_SQS="+queue.url,
-		"AWS_ENDPOINT_URL_SECRETS_MANAGER="+secrets.url,
-		"STRIPE_API_BASE="+stripe.url,
-		"STRIPE_SECRET_KEY=",
+		"AWS_ENDPOINT_URL_DYNAMODB="+table.url, "AWS_ENDPOINT_URL_SQS="+queue.url,
+		"AWS_ENDPOINT_URL_SECRETS_MANAGER="+secrets.url, "STRIPE_API_BASE="+stripe.url, "STRIPE_SECRET_KEY=",
 		"STRIPE_SECRET_ARN="+secretARN,
 	), &out)
 	if err != nil {
@@ -408,11 +401,7 @@ func TestTheQueuesSettingsAreComparedWithTheEnvironment(t *testing.T) {
 func TestEveryFieldIsSet(t *testing.T) {
 	t.Parallel()
 	environ := complete(
-		"STRIPE_TIMEOUT=3s",
-		"ORDER_BUDGET=5s",
-		"ANSWER_TIME=2s",
-		"FIRST_DELAY=7s",
-		"QUEUE_RETENTION=48h",
+		"STRIPE_TIMEOUT=3s", "ORDER_BUDGET=5s", "ANSWER_TIME=2s", "FIRST_DELAY=7s", "QUEUE_RETENTION=48h",
 		"PARALLEL_ORDERS=4",
 	)
 	h, err := wire(t.Context(), environ, io.Discard)
@@ -434,11 +423,7 @@ func TestEveryFieldIsSet(t *testing.T) {
 	}
 	type durations struct{ OrderBudget, AnswerTime, FirstDelay, LongestDelay, Retention, ConfirmTime time.Duration }
 	got := durations{
-		h.OrderBudget,
-		h.AnswerTime,
-		h.Policy.FirstDelay,
-		h.Policy.LongestDelay,
-		h.Policy.Retention,
+		h.OrderBudget, h.AnswerTime, h.Policy.FirstDelay, h.Policy.LongestDelay, h.Policy.Retention,
 		p.ConfirmTime,
 	}
 	want := durations{
@@ -503,9 +488,7 @@ func TestALiveKeyInASecretGoesToStripe(t *testing.T) {
 	c := newCloud(t)
 	c.secret = `{"SecretString":"rk_live_canary"}`
 	environ := complete(
-		"AWS_ENDPOINT_URL_SECRETS_MANAGER="+c.url,
-		"STRIPE_SECRET_KEY=",
-		"STRIPE_SECRET_ARN="+secretARN,
+		"AWS_ENDPOINT_URL_SECRETS_MANAGER="+c.url, "STRIPE_SECRET_KEY=", "STRIPE_SECRET_ARN="+secretARN,
 	)
 	h, err := wire(t.Context(), environ, io.Discard)
 	if err != nil || h == nil {

@@ -49,10 +49,7 @@ func TestTheCommandsOfTheDocumentsPrintWhatTheDocumentsShow(t *testing.T) {
 				}
 				if b.output != "" && !matches(got, b.output) {
 					t.Errorf(
-						"%s\ngot\n%s\nwant\n%s\n- got, + want:\n%s",
-						b.commands,
-						got,
-						b.output,
+						"%s\ngot\n%s\nwant\n%s\n- got, + want:\n%s", b.commands, got, b.output,
 						cmp.Diff(neutral(got), neutral(b.output)),
 					)
 				}

@@ -41,9 +41,7 @@ func TestPost(t *testing.T) {
 			s := begin(t, system.Options{AfterStripe: killer.afterStripe, Observe: tally.observe})
 			killer.system.Store(s.System)
 			posted, err := s.post(
-				t.Context(),
-				[][]string{{body("killed")}, {body("killed"), body("later")}},
-				time.Minute,
+				t.Context(), [][]string{{body("killed")}, {body("killed"), body("later")}}, time.Minute,
 			)
 			if err != nil {
 				t.Fatal(err)

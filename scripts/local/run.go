@@ -45,9 +45,7 @@ func (r run) Run(ctx context.Context) error {
 	tally := &tally{deliveries: map[string]int{}}
 	killer := &killer{orderID: r.Kill}
 	s, err := start(
-		ctx,
-		runFolder,
-		engine,
+		ctx, runFolder, engine,
 		system.Options{AfterStripe: killer.afterStripe, Observe: tally.observe, Instances: 1},
 	)
 	if err != nil {

@@ -187,8 +187,7 @@ func TestAWrongDynamoDBEndpointIsNamedWithItsValue(t *testing.T) {
 		fmt.Sprintf("http://127.0.0.1:%d", free): "",
 	} {
 		engine, err := findEngine(
-			t.Context(),
-			func(name string) string { return map[string]string{"DYNAMODB_ENDPOINT": endpoint}[name] },
+			t.Context(), func(name string) string { return map[string]string{"DYNAMODB_ENDPOINT": endpoint}[name] },
 		)
 		if want == "" && (err != nil || engine.Endpoint != endpoint) {
 			t.Errorf("%s: got %+v, %v, want no error", endpoint, engine, err)

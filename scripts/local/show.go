@@ -55,9 +55,7 @@ func showParked(w io.Writer, s summary) {
 		if dead, ok := s.Parked[p.MessageID]; ok {
 			parked.AppendRow(table.Row{
 				fmt.Sprintf(
-					"%d: %s",
-					i+1,
-					nameOf(p),
+					"%d: %s", i+1, nameOf(p),
 				), dead.Attributes[sqs.AttrReason].Text, dead.Attributes[sqs.AttrDetail].Text,
 			})
 		}

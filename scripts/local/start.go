@@ -73,9 +73,7 @@ func findEngine(ctx context.Context, getenv func(string) string) (dynamodbtest.L
 	}
 	if err := reachable(ctx, engine.Endpoint); err != nil {
 		return engine, fmt.Errorf(
-			"DYNAMODB_ENDPOINT %q: %w; unset it to use the engine of `make engine`",
-			engine.Endpoint,
-			err,
+			"DYNAMODB_ENDPOINT %q: %w; unset it to use the engine of `make engine`", engine.Endpoint, err,
 		)
 	}
 	return engine, nil

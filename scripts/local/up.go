@@ -35,9 +35,7 @@ func (u up) Run(ctx context.Context) error {
 		"Compiling functions/order and starting a queue, an engine and a pretend Stripe on 127.0.0.1 ...",
 	)
 	s, err := start(
-		ctx,
-		upFolder,
-		engine,
+		ctx, upFolder, engine,
 		system.Options{Ports: system.Ports{DynamoDB: u.DynamoDB, SQS: u.SQS, Stripe: u.Stripe}},
 	)
 	if err != nil {
@@ -51,12 +49,7 @@ func (u up) Run(ctx context.Context) error {
 		return errors.Join(err, s.Close())
 	}
 	fmt.Printf(
-		usage,
-		env,
-		s.SQS.URL,
-		s.SQS.QueueURL(system.OrderQueue),
-		s.Engine.Endpoint,
-		s.Options.Table,
+		usage, env, s.SQS.URL, s.SQS.QueueURL(system.OrderQueue), s.Engine.Endpoint, s.Options.Table,
 		s.folder.log(),
 	)
 	err = s.wait(ctx)

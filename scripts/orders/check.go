@@ -40,8 +40,7 @@ func (m machine) needs() []need {
 	program, _ := m.lookPath("terraform")
 	return []need{
 		{
-			"terraform",
-			program,
+			"terraform", program,
 			"install Terraform 1.11 or later: https://developer.hashicorp.com/terraform/install",
 		},
 		{

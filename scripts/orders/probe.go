@@ -35,11 +35,7 @@ func (p probe) follow(ctx context.Context, o order.Order, body string, limit tim
 		return err
 	}
 	fmt.Fprintf(
-		p.out,
-		"row     %s, %s, attempt %d, %s\n",
-		r.Status,
-		r.Total,
-		r.Attempt,
+		p.out, "row     %s, %s, attempt %d, %s\n", r.Status, r.Total, r.Attempt,
 		cmp.Or(string(r.Intent), "no intent bound"),
 	)
 	var intent order.Intent
@@ -74,11 +70,7 @@ func (p probe) wait(ctx context.Context, id order.ID, limit time.Duration) (orde
 		select {
 		case <-ctx.Done():
 			return r, fmt.Errorf(
-				"order %q: not settled after %s: %s%s",
-				id,
-				p.now().Sub(began).Round(time.Second),
-				summary(r),
-				advice(r),
+				"order %q: not settled after %s: %s%s", id, p.now().Sub(began).Round(time.Second), summary(r), advice(r),
 			)
 		case <-tick.C:
 		}
@@ -124,17 +116,8 @@ func (p probe) compare(o order.Order, r order.Record, i order.Intent) error {
 		return fmt.Errorf("order %q: amount mismatch: the row has %s, want %s", o.ID(), r.Total, o.Total())
 	case i.State != order.Succeeded || i.Total != o.Total() || i.OrderID != o.ID() || i.Scope != p.scope:
 		return fmt.Errorf(
-			"order %q: ledger mismatch: intent %s is %s, %s, order %q, scope %q: want %s, %s, %q, %q",
-			o.ID(),
-			i.ID,
-			i.State,
-			i.Total,
-			i.OrderID,
-			i.Scope,
-			order.Succeeded,
-			o.Total(),
-			o.ID(),
-			p.scope,
+			"order %q: ledger mismatch: intent %s is %s, %s, order %q, scope %q: want %s, %s, %q, %q", o.ID(), i.ID,
+			i.State, i.Total, i.OrderID, i.Scope, order.Succeeded, o.Total(), o.ID(), p.scope,
 		)
 	}
 	return nil

@@ -42,10 +42,7 @@ func (w *world) probe(o order.Order, stopped bool) probe {
 				time.Sleep(w.latency)
 				now := time.Now()
 				processor.Process(
-					context.WithoutCancel(ctx),
-					o,
-					now,
-					order.Lease{Owner: "w", From: now, Until: now.Add(time.Minute)},
+					context.WithoutCancel(ctx), o, now, order.Lease{Owner: "w", From: now, Until: now.Add(time.Minute)},
 				)
 			}()
 			return nil

@@ -57,8 +57,7 @@ func (c smokeConfig) deadLetters(ctx context.Context, cfg aws.Config, target str
 	parts := strings.Split(target, ":") // arn:aws:sqs:REGION:ACCOUNT:NAME
 	if len(parts) != 6 {
 		return "", fmt.Errorf(
-			"deadLetterTargetArn %q: not a queue ARN: want arn:aws:sqs:REGION:ACCOUNT:NAME",
-			target,
+			"deadLetterTargetArn %q: not a queue ARN: want arn:aws:sqs:REGION:ACCOUNT:NAME", target,
 		)
 	}
 	out, err := sdk.NewFromConfig(cfg).GetQueueUrl(ctx, &sdk.GetQueueUrlInput{

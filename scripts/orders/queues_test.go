@@ -41,14 +41,8 @@ func serveQueues(
 		}
 	})
 	c, err := config.Read[smokeConfig](append(
-		more,
-		"AWS_REGION="+sqstest.Region,
-		"AWS_ACCESS_KEY_ID=pretend",
-		"AWS_SECRET_ACCESS_KEY=canary",
-		"ORDERS_TABLE=orders",
-		"SCOPE=test",
-		"AWS_ENDPOINT_URL="+server.URL,
-		"QUEUE_URL="+server.QueueURL("orders"),
+		more, "AWS_REGION="+sqstest.Region, "AWS_ACCESS_KEY_ID=pretend", "AWS_SECRET_ACCESS_KEY=canary",
+		"ORDERS_TABLE=orders", "SCOPE=test", "AWS_ENDPOINT_URL="+server.URL, "QUEUE_URL="+server.QueueURL("orders"),
 		"STRIPE_SECRET_KEY=sk_test_canary",
 	))
 	if err != nil {
@@ -123,9 +117,7 @@ func TestTheDeadLetterQueueIsThatOfTheEnvironment(t *testing.T) {
 	err := c.compareQueues(t.Context(), new(strings.Builder))
 	want := "deadLetterTargetArn in the RedrivePolicy of the order queue is " + sqstest.ARN(
 		"dead",
-	) + ", want " + sqstest.ARN(
-		"other",
-	)
+	) + ", want " + sqstest.ARN("other")
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error = %v, want %q", err, want)
 	}

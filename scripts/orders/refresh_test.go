@@ -34,9 +34,7 @@ func process(t *testing.T, claims order.Claims, payments order.Payments, id orde
 	}
 	p := &order.Processor{Claims: claims, Payments: payments, Scope: scope, Now: noon, ConfirmTime: time.Second}
 	p.Process(
-		t.Context(),
-		o,
-		noon(),
+		t.Context(), o, noon(),
 		order.Lease{Owner: "owner-of-" + string(id), From: noon(), Until: noon().Add(time.Minute)},
 	)
 }
@@ -160,10 +158,7 @@ func TestCommands(t *testing.T) {
 	)
 	store := dynamodb.New(h.Config, h.Table)
 	process(
-		t,
-		store,
-		stripe.New(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: s.URL}),
-		"ORD-1",
+		t, store, stripe.New(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: s.URL}), "ORD-1",
 		"pm_usBankAccount_processing",
 	)
 	s.Machine(func(m *stripetest.Machine) { err = m.Settle(s.Now(), "pi_000001", true) })
@@ -187,8 +182,7 @@ func TestCommands(t *testing.T) {
 	} {
 		var out strings.Builder
 		if err := step.run.Run(t.Context(), shell{environ: environ, out: &out, now: noon}); !sameError(
-			err,
-			step.err,
+			err, step.err,
 		) {
 			t.Errorf("%s: error = %v, want %v", step.claim, err, step.err)
 		}
@@ -241,8 +235,7 @@ func TestRefreshSendsNothingWithAWrongEnvironment(t *testing.T) {
 			[]string{"STRIPE_SECRET_KEY=", "STRIPE_API_BASE=localhost", "SCOPE=", "ORDERS_TABLE="},
 			[]string{
 				"ORDERS_TABLE: want the name of the orders table, got empty",
-				"SCOPE: want the deployment's scope, got empty",
-				"STRIPE_SECRET_KEY: want a secret, got empty",
+				"SCOPE: want the deployment's scope, got empty", "STRIPE_SECRET_KEY: want a secret, got empty",
 				`STRIPE_API_BASE: want a URL, or nothing for Stripe itself, got "localhost"`,
 			},
 		},
@@ -254,12 +247,7 @@ func TestRefreshSendsNothingWithAWrongEnvironment(t *testing.T) {
 			t.Parallel()
 			s := pretendStripe(t)
 			var out strings.Builder
-			err := refresh{
-				ID: "ORD-1",
-			}.Run(
-				t.Context(),
-				shell{environ: operatorEnv(s, tt.changes...), out: &out, now: noon},
-			)
+			err := refresh{ID: "ORD-1"}.Run(t.Context(), shell{environ: operatorEnv(s, tt.changes...), out: &out, now: noon})
 			problems, _ := errors.AsType[*config.Error](err)
 			if problems == nil {
 				t.Fatalf("got %v, want an EnvError", err)

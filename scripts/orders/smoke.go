@@ -38,10 +38,7 @@ func (s smoke) Run(ctx context.Context, sh shell) error {
 			return err
 		}
 		fmt.Fprintf(
-			sh.out,
-			"Created customer %s with payment method %s in Stripe's test mode\n",
-			who.Customer,
-			who.Method,
+			sh.out, "Created customer %s with payment method %s in Stripe's test mode\n", who.Customer, who.Method,
 		)
 	}
 	body, o, err := compose(id, who)

@@ -126,8 +126,7 @@ func TestSmokeEndsBeforeItWaits(t *testing.T) {
 			t.Parallel()
 			c, asked := serveStripe(t, http.StatusOK, tt.payers)
 			_, queue := serveQueues(
-				t,
-				func(orders, _ *sqstest.Settings) { orders.Retention = cmp.Or(tt.keeps, orders.Retention) },
+				t, func(orders, _ *sqstest.Settings) { orders.Retention = cmp.Or(tt.keeps, orders.Retention) },
 			)
 			queue.Fail(tt.refuses, 1, "AccessDenied")
 			environ := []string{

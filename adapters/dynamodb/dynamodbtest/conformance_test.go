@@ -98,10 +98,7 @@ func TestATransactionChangesBothRowsOrNone(t *testing.T) {
 		reason := canceled.CancellationReasons[i]
 		if got := plain(reason.Item)["sk"]; aws.ToString(reason.Code) != "ConditionalCheckFailed" || got != sk {
 			t.Errorf(
-				"got reason %d %q with row %q, want ConditionalCheckFailed with %q",
-				i,
-				aws.ToString(reason.Code),
-				got,
+				"got reason %d %q with row %q, want ConditionalCheckFailed with %q", i, aws.ToString(reason.Code), got,
 				sk,
 			)
 		}
@@ -175,9 +172,7 @@ func begin(t *testing.T, h *dynamodbtest.Harness, owner string) (*dynamodb.Updat
 			"SET #status = :open, #owner = :owner, attempt = if_not_exists(attempt, :zero) + :one, " +
 				"openShard = :shard, dueAt = :due",
 		),
-		ConditionExpression: aws.String(
-			"attribute_not_exists(orderId) OR (#status = :open AND #owner = :owner)",
-		),
+		ConditionExpression:      aws.String("attribute_not_exists(orderId) OR (#status = :open AND #owner = :owner)"),
 		ExpressionAttributeNames: map[string]string{"#status": "status", "#owner": "owner"},
 		ExpressionAttributeValues: map[string]types.AttributeValue{
 			":open": text("open"), ":owner": text(owner), ":zero": number("0"), ":one": number("1"),

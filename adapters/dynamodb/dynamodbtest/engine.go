@@ -84,8 +84,7 @@ func launch(ctx context.Context, options Options, port int) (*Engine, error) {
 		return nil, fmt.Errorf("start %q on port %d: engine exited: %s", options.Location.Binary, port, output)
 	case <-ctx.Done():
 		return nil, errors.Join(
-			fmt.Errorf("start %q on port %d: %w", options.Location.Binary, port, ctx.Err()),
-			engine.Close(),
+			fmt.Errorf("start %q on port %d: %w", options.Location.Binary, port, ctx.Err()), engine.Close(),
 		)
 	}
 }

@@ -54,10 +54,7 @@ func runParent(t *testing.T) (*exec.Cmd, *url.URL) {
 		t.Fatal(err)
 	}
 	parent := exec.CommandContext(
-		t.Context(),
-		program,
-		"-test.run=^TestAnEngineEndsWithTheProcessThatStartedIt$",
-		"parent",
+		t.Context(), program, "-test.run=^TestAnEngineEndsWithTheProcessThatStartedIt$", "parent",
 	)
 	stdout, err := parent.StdoutPipe()
 	if err != nil {

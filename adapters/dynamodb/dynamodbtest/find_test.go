@@ -73,8 +73,7 @@ func TestTheErrorOfFindDescribesHowToGetAnEngine(t *testing.T) {
 		t.Fatalf("got %v, want ErrNoEngine", err)
 	}
 	for _, step := range []string{
-		"make engine",
-		"docker run -d -p 127.0.0.1:8000:8000 amazon/dynamodb-local",
+		"make engine", "docker run -d -p 127.0.0.1:8000:8000 amazon/dynamodb-local",
 		"DYNAMODB_ENDPOINT=http://127.0.0.1:8000",
 	} {
 		if !strings.Contains(err.Error(), step) {

@@ -39,10 +39,7 @@ func TestARequestAndItsResponsePassUnchanged(t *testing.T) {
 		_, _ = w.Write(responseBody)
 	})
 	call, err := http.NewRequestWithContext(
-		t.Context(),
-		http.MethodPost,
-		proxy.URL,
-		bytes.NewReader(requestBody),
+		t.Context(), http.MethodPost, proxy.URL, bytes.NewReader(requestBody),
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -107,51 +104,31 @@ func TestErrorResponsesAreThoseOfDynamoDB(t *testing.T) {
 		wantReason string
 	}{
 		"a table over its capacity": {
-			dynamodbtest.ThroughputExceeded,
-			update,
-			"ProvisionedThroughputExceededException",
-			"",
+			dynamodbtest.ThroughputExceeded, update, "ProvisionedThroughputExceededException", "",
 		},
 		"a transaction over its capacity": {
 			dynamodbtest.ThroughputExceeded, transact, "TransactionCanceledException", "ProvisionedThroughputExceeded",
 		},
 		"a throttled write": {dynamodbtest.Throttled, update, "ThrottlingException", ""},
 		"a throttled transaction": {
-			dynamodbtest.Throttled,
-			transact,
-			"TransactionCanceledException",
-			"ThrottlingError",
+			dynamodbtest.Throttled, transact, "TransactionCanceledException", "ThrottlingError",
 		},
 		"an account over its quota": {
-			dynamodbtest.RequestLimitExceeded,
-			transact,
-			"RequestLimitExceeded",
-			"",
+			dynamodbtest.RequestLimitExceeded, transact, "RequestLimitExceeded", "",
 		},
 		"a 500": {dynamodbtest.InternalError, update, "InternalServerError", ""},
 		"a write during a transaction": {
-			dynamodbtest.TransactionConflict,
-			update,
-			"TransactionConflictException",
-			"",
+			dynamodbtest.TransactionConflict, update, "TransactionConflictException", "",
 		},
 		"a reading transaction in conflict": {
-			dynamodbtest.TransactionConflict,
-			getAll,
-			"TransactionCanceledException",
-			"TransactionConflict",
+			dynamodbtest.TransactionConflict, getAll, "TransactionCanceledException", "TransactionConflict",
 		},
 		"two transactions in conflict": {
-			dynamodbtest.TransactionConflict,
-			transact,
-			"TransactionCanceledException",
+			dynamodbtest.TransactionConflict, transact, "TransactionCanceledException",
 			"TransactionConflict",
 		},
 		"a client request token in progress": {
-			dynamodbtest.TransactionInProgress,
-			transact,
-			"TransactionInProgressException",
-			"",
+			dynamodbtest.TransactionInProgress, transact, "TransactionInProgressException", "",
 		},
 		"a policy without the action": {dynamodbtest.AccessDenied, transact, "AccessDeniedException", ""},
 		"expired credentials":         {dynamodbtest.ExpiredToken, update, "ExpiredTokenException", ""},
@@ -390,8 +367,7 @@ func TestCloseDropsCallsInFlight(t *testing.T) {
 	arrived, dropped := make(chan struct{}), make(chan struct{})
 	proxy, _ := newProxy(t, func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(
-			io.Discard,
-			r.Body,
+			io.Discard, r.Body,
 		) // the server detects a disconnected client only after it has read the request
 		close(arrived)
 		<-r.Context().Done()
@@ -531,8 +507,7 @@ func transact(t *testing.T, c *dynamodb.Client) error {
 		Put: &types.Put{TableName: aws.String("orders"), Item: key("ORD1", "order")},
 	}
 	_, err := c.TransactWriteItems(
-		t.Context(),
-		&dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{write, write}},
+		t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{write, write}},
 	)
 	return err
 }
@@ -540,8 +515,7 @@ func transact(t *testing.T, c *dynamodb.Client) error {
 func get(t *testing.T, c *dynamodb.Client) error {
 	t.Helper()
 	_, err := c.GetItem(
-		t.Context(),
-		&dynamodb.GetItemInput{TableName: aws.String("orders"), Key: key("ORD1", "order")},
+		t.Context(), &dynamodb.GetItemInput{TableName: aws.String("orders"), Key: key("ORD1", "order")},
 	)
 	return err
 }
@@ -550,8 +524,7 @@ func getAll(t *testing.T, c *dynamodb.Client) error {
 	t.Helper()
 	read := types.TransactGetItem{Get: &types.Get{TableName: aws.String("orders"), Key: key("ORD1", "order")}}
 	_, err := c.TransactGetItems(
-		t.Context(),
-		&dynamodb.TransactGetItemsInput{TransactItems: []types.TransactGetItem{read, read}},
+		t.Context(), &dynamodb.TransactGetItemsInput{TransactItems: []types.TransactGetItem{read, read}},
 	)
 	return err
 }

@@ -48,8 +48,7 @@ func TestTheTableHasItsDefinition(t *testing.T) {
 	}
 
 	expiry, err := h.Client.DescribeTimeToLive(
-		t.Context(),
-		&dynamodb.DescribeTimeToLiveInput{TableName: &h.Table},
+		t.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: &h.Table},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -67,8 +66,7 @@ func TestWithoutStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	described, err := h.Client.DescribeTable(
-		t.Context(),
-		&dynamodb.DescribeTableInput{TableName: aws.String(name)},
+		t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String(name)},
 	)
 	if err != nil {
 		t.Fatal(err)

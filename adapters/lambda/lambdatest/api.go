@@ -65,8 +65,7 @@ func (in *instance) next(w http.ResponseWriter, r *http.Request) {
 		header.Set("Lambda-Runtime-Aws-Request-Id", call.id)
 		header.Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(call.deadline.UnixMilli(), 10))
 		header.Set(
-			"Lambda-Runtime-Invoked-Function-Arn",
-			"arn:aws:lambda:us-east-1:123456789012:function:"+functionName,
+			"Lambda-Runtime-Invoked-Function-Arn", "arn:aws:lambda:us-east-1:123456789012:function:"+functionName,
 		)
 		header.Set("Lambda-Runtime-Trace-Id", fmt.Sprintf("Root=1-%08x-%024x;Parent=%016x;Sampled=0",
 			call.began.Unix(), call.serial, call.serial))
@@ -115,8 +114,7 @@ func readResponse(body io.Reader) result {
 			err: &FunctionError{
 				Type: "Function.ResponseSizeTooLarge",
 				Message: fmt.Sprintf(
-					"Response payload size exceeded maximum allowed payload size (%d bytes).",
-					maxResponse,
+					"Response payload size exceeded maximum allowed payload size (%d bytes).", maxResponse,
 				),
 			},
 			status: http.StatusRequestEntityTooLarge, errorType: "RequestEntityTooLarge",

@@ -676,9 +676,7 @@ func TestReport(t *testing.T) {
 	}
 	if got.CPUPerInvocationMS*8 < got.CPUMS*0.99 || got.CPUPerInvocationMS*8 > got.CPUMS*1.01 {
 		t.Errorf(
-			"CPU = %v ms, %v ms per invocation, want a ratio of 8 invocations",
-			got.CPUMS,
-			got.CPUPerInvocationMS,
+			"CPU = %v ms, %v ms per invocation, want a ratio of 8 invocations", got.CPUMS, got.CPUPerInvocationMS,
 		)
 	}
 	if live.PeakRSSBytes < 1<<20 || got.PeakRSSBytes < live.PeakRSSBytes || got.PeakRSSBytes > 1<<28 {

@@ -56,10 +56,7 @@ func TestAFrozenInstanceDiesWithTheProcessOfItsHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	parent := exec.CommandContext(
-		t.Context(),
-		program,
-		"-test.run=^TestAFrozenInstanceDiesWithTheProcessOfItsHost$",
-		"parent",
+		t.Context(), program, "-test.run=^TestAFrozenInstanceDiesWithTheProcessOfItsHost$", "parent",
 	)
 	stdout, err := parent.StdoutPipe()
 	if err != nil {

@@ -444,8 +444,7 @@ func TestCreateRejects(t *testing.T) {
 		},
 		"a name of 81 with .fifo": {
 			name: strings.Repeat(
-				"a",
-				76,
+				"a", 76,
 			) + ".fifo", settings: change(func(s *settings) { s.FIFO = true }), want: invalid,
 		},
 		"nothing at 80 with .fifo": {

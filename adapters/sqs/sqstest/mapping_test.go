@@ -274,10 +274,7 @@ func TestOnlyAFailedMessageIsRedelivered(t *testing.T) {
 	})
 	f.put("a", "b", "c")
 	f.drain()
-	want := []string{
-		"a1 b1 c1: 2 deleted, 1 failed, 0 lost",
-		"a2: 1 deleted, 0 failed, 0 lost",
-	}
+	want := []string{"a1 b1 c1: 2 deleted, 1 failed, 0 lost", "a2: 1 deleted, 0 failed, 0 lost"}
 	if diff := cmp.Diff(f.bodies(), want); diff != "" {
 		t.Errorf("batches (-got +want):\n%s", diff)
 	}
@@ -298,8 +295,7 @@ func TestAFailingFunctionDeadLettersItsMessageAndTheMappingContinues(t *testing.
 	f.put("a")
 	f.drain()
 	want := []string{
-		"poison1: 0 deleted, 1 failed, 0 lost",
-		"poison2: 0 deleted, 1 failed, 0 lost",
+		"poison1: 0 deleted, 1 failed, 0 lost", "poison2: 0 deleted, 1 failed, 0 lost",
 		"a1: 1 deleted, 0 failed, 0 lost",
 	}
 	if diff := cmp.Diff(f.bodies(), want); diff != "" {
@@ -390,10 +386,7 @@ func TestAMessageWithALostDeleteIsRedelivered(t *testing.T) {
 	f.LoseDelete = func(m sqstest.Message) bool { return m.Body == "a" && m.Receives == 1 }
 	f.put("a", "b")
 	f.drain()
-	want := []string{
-		"a1 b1: 1 deleted, 0 failed, 1 lost",
-		"a2: 1 deleted, 0 failed, 0 lost",
-	}
+	want := []string{"a1 b1: 1 deleted, 0 failed, 1 lost", "a2: 1 deleted, 0 failed, 0 lost"}
 	if diff := cmp.Diff(f.bodies(), want); diff != "" {
 		t.Errorf("batches (-got +want):\n%s", diff)
 	}

@@ -252,13 +252,7 @@ func TestErrorsHaveTheCodesOfSQS(t *testing.T) {
 			entry("8"), entry("9"), entry("10"),
 		),
 		"AWS.SimpleQueueService.BatchRequestTooLong": func() error {
-			body, long := strings.Repeat(
-				"a",
-				500_000,
-			), strings.Repeat(
-				"a",
-				50_000,
-			) // more than 1 MiB with the attributes only
+			body, long := strings.Repeat("a", 500_000), strings.Repeat("a", 50_000) // more than 1 MiB with the attributes only
 			attributes := map[string]types.MessageAttributeValue{
 				"long": {DataType: aws.String("String"), StringValue: &long},
 			}
@@ -522,9 +516,7 @@ func TestGetQueueAttributesReportsAllOfAQueue(t *testing.T) {
 		"VisibilityTimeout": "12", "MessageRetentionPeriod": "345600", "DelaySeconds": "3", "ReceiveMessageWaitTimeSeconds": "0",
 		"MaximumMessageSize": "1048576", "ApproximateNumberOfMessages": "0", "ApproximateNumberOfMessagesNotVisible": "0",
 		"ApproximateNumberOfMessagesDelayed": "0",
-		"RedrivePolicy": `{"deadLetterTargetArn":"` + sqstest.ARN(
-			"dead",
-		) + `","maxReceiveCount":50}`,
+		"RedrivePolicy":                      `{"deadLetterTargetArn":"` + sqstest.ARN("dead") + `","maxReceiveCount":50}`,
 	}
 	if diff := cmp.Diff(got.Attributes, want); diff != "" {
 		t.Errorf("mismatch (-got +want):\n%s", diff)

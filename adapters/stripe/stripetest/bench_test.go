@@ -16,8 +16,7 @@ func BenchmarkOrder(b *testing.B) {
 	for n := 0; b.Loop(); n++ {
 		created := m.Do(now, request("POST", root, fmt.Sprintf("p%d", n), form))
 		paid := m.Do(
-			now,
-			request("POST", root+"/"+created.Intent.ID+"/confirm", fmt.Sprintf("c%d", n), "off_session=true"),
+			now, request("POST", root+"/"+created.Intent.ID+"/confirm", fmt.Sprintf("c%d", n), "off_session=true"),
 		)
 		if paid.Status != 200 {
 			b.Fatal(paid.Status)

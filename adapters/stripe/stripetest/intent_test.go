@@ -320,9 +320,7 @@ func TestChangesWithoutARequest(t *testing.T) {
 		after := w.Intent(id)
 		if before.LastError == nil || after.LastError != nil {
 			t.Errorf(
-				"last error: got %v before and %v after the edit, want one and none",
-				before.LastError,
-				after.LastError,
+				"last error: got %v before and %v after the edit, want one and none", before.LastError, after.LastError,
 			)
 		}
 		if after.LatestCharge == "" || after.LatestCharge != before.LatestCharge {

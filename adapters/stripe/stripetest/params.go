@@ -147,9 +147,8 @@ func knownParameters(e Endpoint) []string {
 	case Create:
 		return []string{
 			"amount", "currency", "customer", "payment_method", "capture_method", "confirm", "off_session",
-			"return_url", "description", "error_on_requires_action",
-			"automatic_payment_methods[enabled]", "automatic_payment_methods[allow_redirects]",
-			"payment_method_types[", "metadata[",
+			"return_url", "description", "error_on_requires_action", "automatic_payment_methods[enabled]",
+			"automatic_payment_methods[allow_redirects]", "payment_method_types[", "metadata[",
 		}
 	case Confirm:
 		return []string{"payment_method", "off_session", "return_url", "error_on_requires_action"}

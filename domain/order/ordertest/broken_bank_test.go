@@ -360,15 +360,11 @@ func brokenConfirms() []bankBug {
 			},
 		},
 		{
-			"fifty concurrent confirms under fifty keys charge once",
-			"each confirm charges",
-			ordertest.Confirm,
-			chargesAgain,
+			"fifty concurrent confirms under fifty keys charge once", "each confirm charges",
+			ordertest.Confirm, chargesAgain,
 		},
 		{
-			"fifty concurrent confirms under one key charge once",
-			"each confirm charges",
-			ordertest.Confirm,
+			"fifty concurrent confirms under one key charge once", "each confirm charges", ordertest.Confirm,
 			chargesAgain,
 		},
 		{

@@ -799,17 +799,8 @@ func brokenRaces() []storeBug {
 
 func brokenStores() []storeBug {
 	return slices.Concat(
-		brokenBegins(),
-		brokenLeases(),
-		brokenRefusals(),
-		brokenBinds(),
-		brokenFinishes(),
-		brokenRefused(),
-		brokenParks(),
-		brokenReleases(),
-		brokenRecords(),
-		brokenRecreates(),
-		brokenRaces(),
+		brokenBegins(), brokenLeases(), brokenRefusals(), brokenBinds(), brokenFinishes(), brokenRefused(),
+		brokenParks(), brokenReleases(), brokenRecords(), brokenRecreates(), brokenRaces(),
 	)
 }
 
@@ -821,13 +812,7 @@ func TestEveryBrokenStoreFailsItsPromise(t *testing.T) {
 		p := findPromise(t, ordertest.StorePromises(), b.breaks)
 		t.Run(b.breaks+" - "+b.bug, func(t *testing.T) {
 			t.Parallel()
-			wrong, right := store{
-				Memory: new(ordertest.Memory),
-				on:     b.on,
-				do:     b.do,
-			}, store{
-				Memory: new(ordertest.Memory),
-			}
+			wrong, right := store{Memory: new(ordertest.Memory), on: b.on, do: b.do}, store{Memory: new(ordertest.Memory)}
 			if got := runPromise[ordertest.Store](t, p, wrong); !got.Failed() {
 				t.Error("got no failure, want the promise to fail")
 			}

@@ -127,8 +127,7 @@ func (x storeTest) finishRefused() {
 	c = x.mustBegin(lease("first", at(0)))
 	x.wantUnchanged(func() {
 		x.wantError(
-			x.Finish(x.Context(), c, order.Outcome{Status: order.Paid}, at(time.Second)),
-			order.ErrClaimLost,
+			x.Finish(x.Context(), c, order.Outcome{Status: order.Paid}, at(time.Second)), order.ErrClaimLost,
 		)
 	})
 }
@@ -183,8 +182,7 @@ func (x storeTest) finishRecorded() {
 	x.wantUnchanged(func() {
 		x.must(x.Finish(x.Context(), first, paid, at(2*time.Hour)))
 		x.wantError(
-			x.Finish(x.Context(), first, outcome(order.Declined, "pi_1"), at(2*time.Hour)),
-			order.ErrClaimLost,
+			x.Finish(x.Context(), first, outcome(order.Declined, "pi_1"), at(2*time.Hour)), order.ErrClaimLost,
 		)
 	})
 }

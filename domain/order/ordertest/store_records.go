@@ -42,8 +42,7 @@ func (x storeTest) wantSettle(o order.Outcome, now time.Time) {
 func (x storeTest) settleAdds() {
 	x.mustFinish(order.Pending)
 	x.wantSettle(
-		order.Outcome{Status: order.Declined, Intent: "pi_1", Failure: "insufficient_funds"},
-		at(time.Hour),
+		order.Outcome{Status: order.Declined, Intent: "pi_1", Failure: "insufficient_funds"}, at(time.Hour),
 	)
 	x.wantSettle(outcome(order.Paid, "pi_1"), at(2*time.Hour))
 }

@@ -158,9 +158,7 @@ func (b *backends) serveStripe(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.Method != http.MethodPost || orderID == "" {
 		http.Error(
-			w,
-			`{"error":{"type":"invalid_request_error","message":"unsupported request"}}`,
-			http.StatusBadRequest,
+			w, `{"error":{"type":"invalid_request_error","message":"unsupported request"}}`, http.StatusBadRequest,
 		)
 		return
 	}

@@ -145,9 +145,7 @@ func TestJudge(t *testing.T) {
 		err                string // "" for none
 	}{
 		"all are killed": {slices.Concat(many, good), nil, 100, 100, ""},
-		"97 % is enough": {
-			slices.Concat(many, mutants(lived, "a", "b", "c"), good), nil, 97, 100, "",
-		},
+		"97 % is enough": {slices.Concat(many, mutants(lived, "a", "b", "c"), good), nil, 97, 100, ""},
 		"96 % is not": {
 			slices.Concat(many, mutants(lived, "a", "b", "c", "d"), good), nil, 100 * 97. / 101, 100,
 			"domain/order: efficacy 96.0 %, want at least 97 %",

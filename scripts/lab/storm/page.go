@@ -71,12 +71,7 @@ func writeTable(b *strings.Builder, outcomes []run.Outcome) {
 func (a arguments) command() string {
 	line := fmt.Sprintf(
 		"go -C scripts/lab run ./storm --seed=%d --orders=%d --baselines=%d --kills=%d --duplicates=%g --instances=%d",
-		a.Seed,
-		a.Orders,
-		a.Baselines,
-		a.Kills,
-		a.Duplicates,
-		a.Instances,
+		a.Seed, a.Orders, a.Baselines, a.Kills, a.Duplicates, a.Instances,
 	)
 	if a.FIFO {
 		line += " --fifo"

@@ -142,8 +142,7 @@ func (b *Books) wrongAmount() (broken []string) {
 			got := order.Money{Amount: c.Amount, Currency: order.Currency(c.Currency)}
 			if want := b.Records[id].Total; got != want {
 				broken = append(
-					broken,
-					fmt.Sprintf("amount mismatch: order %s was charged %s, its row has %s", id, got, want),
+					broken, fmt.Sprintf("amount mismatch: order %s was charged %s, its row has %s", id, got, want),
 				)
 			}
 		}
@@ -179,8 +178,7 @@ func (b *Books) ledgerMismatches() (broken []string) {
 		paid := r.Status == order.Paid
 		if paid != (len(charges) > 0) {
 			broken = append(
-				broken,
-				fmt.Sprintf("ledger mismatch: order %s is %s with %d charges", id, r.Status, len(charges)),
+				broken, fmt.Sprintf("ledger mismatch: order %s is %s with %d charges", id, r.Status, len(charges)),
 			)
 		}
 		for _, c := range charges {
@@ -188,10 +186,7 @@ func (b *Books) ledgerMismatches() (broken []string) {
 				broken = append(
 					broken,
 					fmt.Sprintf(
-						"ledger mismatch: order %s was charged through %s, its row is bound to %s",
-						id,
-						c.Intent,
-						r.Intent,
+						"ledger mismatch: order %s was charged through %s, its row is bound to %s", id, c.Intent, r.Intent,
 					),
 				)
 			}
@@ -216,8 +211,7 @@ func (b *Books) invalidTransitions() (broken []string) {
 		}
 		if at != r.Status {
 			broken = append(
-				broken,
-				fmt.Sprintf("event missing: order %s is %s, its events end with %s", id, r.Status, at),
+				broken, fmt.Sprintf("event missing: order %s is %s, its events end with %s", id, r.Status, at),
 			)
 		}
 	}

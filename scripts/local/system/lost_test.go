@@ -42,13 +42,7 @@ func TestALostRowIsNotChargedAgain(t *testing.T) {
 	}
 
 	restored, err := order.Restore(
-		t.Context(),
-		s.Store,
-		s.Payments,
-		system.Scope,
-		id,
-		charged.Intent,
-		s.Stripe.Now(),
+		t.Context(), s.Store, s.Payments, system.Scope, id, charged.Intent, s.Stripe.Now(),
 	)
 	if err != nil || restored.Status != order.Paid || restored.Intent != charged.Intent {
 		t.Fatalf("got %+v, %v, want it paid with %s", restored, err, charged.Intent)

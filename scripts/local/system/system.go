@@ -150,8 +150,7 @@ func (s *System) Close() error {
 
 func (s *System) startEngine(ctx context.Context) error {
 	engine, err := dynamodbtest.Start(
-		ctx,
-		dynamodbtest.Options{Location: s.Options.Engine, Port: s.Options.Ports.DynamoDB},
+		ctx, dynamodbtest.Options{Location: s.Options.Engine, Port: s.Options.Ports.DynamoDB},
 	)
 	if err != nil {
 		return err

@@ -123,10 +123,7 @@ func (o *running) skipUntilEmpty() {
 		case <-tick.C:
 		case <-ctx.Done():
 			o.t.Fatalf(
-				"%v: %d messages are still in the queue: %+v\n%s",
-				context.Cause(ctx),
-				o.Waiting(),
-				o.Counts(),
+				"%v: %d messages are still in the queue: %+v\n%s", context.Cause(ctx), o.Waiting(), o.Counts(),
 				o.log.Text(),
 			)
 		}
@@ -169,10 +166,7 @@ func (w world) countsCalls(t *testing.T) {
 	}
 	if dynamo, stripe := s.Proxy.Total(), len(s.Stripe.Calls()); dynamo != 3 || stripe != 2 {
 		t.Errorf(
-			"a fresh order: %d DynamoDB and %d Stripe calls, want 3 and 2: %v",
-			dynamo,
-			stripe,
-			s.Proxy.Counts(),
+			"a fresh order: %d DynamoDB and %d Stripe calls, want 3 and 2: %v", dynamo, stripe, s.Proxy.Counts(),
 		)
 	}
 	s.Proxy.Reset()
@@ -260,17 +254,15 @@ func (w world) redeliveredAfterDays(t *testing.T) {
 			t.Run(fmt.Sprintf("%v later, %s", gap, name), func(t *testing.T) {
 				t.Parallel()
 				k := &trap{}
-				o := quick(
-					system.Options{
-						Rules:       stripetest.Rules{KeyLife: keyLife},
-						MaxReceives: 1,
-						AfterStripe: func(c stripetest.Call) {
-							if c.Endpoint == stripetest.Confirm {
-								k.spring()
-							}
-						},
+				o := quick(system.Options{
+					Rules:       stripetest.Rules{KeyLife: keyLife},
+					MaxReceives: 1,
+					AfterStripe: func(c stripetest.Call) {
+						if c.Endpoint == stripetest.Confirm {
+							k.spring()
+						}
 					},
-				)
+				})
 				s := w.start(t, o)
 				k.system.Store(s.System)
 				s.post(body("late"))
@@ -345,15 +337,12 @@ func (w world) authenticationRequired(t *testing.T) {
 func (w world) thousandTwice(t *testing.T) {
 	t.Helper()
 	const orders = 1000
-	s := w.start(
-		t,
-		system.Options{
-			Instances:       8,
-			FunctionTimeout: 10 * time.Second,
-			Visibility:      12 * time.Second,
-			Duplicate:       everyTenth(),
-		},
-	)
+	s := w.start(t, system.Options{
+		Instances:       8,
+		FunctionTimeout: 10 * time.Second,
+		Visibility:      12 * time.Second,
+		Duplicate:       everyTenth(),
+	})
 	bodies := make([]string, 0, 2*orders)
 	for range 2 {
 		for i := range orders {
@@ -373,11 +362,7 @@ func (w world) thousandTwice(t *testing.T) {
 	}
 	if charges != orders || paid != orders || s.Waiting() != 0 {
 		t.Errorf(
-			"%d charges, %d paid rows, %d messages left, want %d, %d and 0",
-			charges,
-			paid,
-			s.Waiting(),
-			orders,
+			"%d charges, %d paid rows, %d messages left, want %d, %d and 0", charges, paid, s.Waiting(), orders,
 			orders,
 		)
 	}
@@ -466,9 +451,7 @@ func (w world) poison(t *testing.T) {
 		if m.Attributes[sqs.AttrReason].Text != string(order.ReasonInvalid) ||
 			m.Attributes[sqs.AttrDetail].Text == "" {
 			t.Errorf(
-				"message %s is parked for %q: %q",
-				id,
-				m.Attributes[sqs.AttrReason].Text,
+				"message %s is parked for %q: %q", id, m.Attributes[sqs.AttrReason].Text,
 				m.Attributes[sqs.AttrDetail].Text,
 			)
 		}
@@ -512,8 +495,7 @@ func (w world) scanned(t *testing.T) {
 	t.Helper()
 	s := w.start(t, system.Options{})
 	s.post(
-		body("paid"),
-		bodyWith("declined", "pm_card_chargeDeclined"),
+		body("paid"), bodyWith("declined", "pm_card_chargeDeclined"),
 		bodyWith("bank", "pm_card_authenticationRequired"),
 	)
 	loaded := s.settle().Records

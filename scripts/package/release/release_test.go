@@ -29,10 +29,7 @@ func newModule(t *testing.T) (root string) {
 	put(t, root, "go.mod", "module pretend\n\ngo 1.26.0\n")
 	put(t, root, "functions/refund/main.go", "package main\n\nfunc main() {}\n")
 	put(
-		t,
-		root,
-		"functions/order/main.go",
-		"package main\n\nfunc main() { panic(\"a trace names this file\") }\n",
+		t, root, "functions/order/main.go", "package main\n\nfunc main() { panic(\"a trace names this file\") }\n",
 	)
 	return root
 }
@@ -210,9 +207,7 @@ func TestZipHeader(t *testing.T) {
 	}
 	if file.Name != "bootstrap" || file.Mode() != 0o755 || len(file.Extra) != 0 || file.Comment != "" {
 		t.Errorf(
-			"%q has mode %v, %d extra bytes, want bootstrap, -rwxr-xr-x, none",
-			file.Name,
-			file.Mode(),
+			"%q has mode %v, %d extra bytes, want bootstrap, -rwxr-xr-x, none", file.Name, file.Mode(),
 			len(file.Extra),
 		)
 	}

@@ -104,8 +104,7 @@ func show(ctx context.Context, out io.Writer, root string, g guards.Guard) error
 	history, err := runCatcher(ctx, root, g)
 	if err == nil {
 		history += fmt.Sprintf(
-			"\nCaught: %s is broken, as expected. The patch was applied to copies only.\n",
-			g.Invariant,
+			"\nCaught: %s is broken, as expected. The patch was applied to copies only.\n", g.Invariant,
 		)
 	}
 	_, writeErr := io.WriteString(out, history)

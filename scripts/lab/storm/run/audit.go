@@ -129,9 +129,7 @@ func (b *audit) addCharges(ledger []stripetest.Charge) {
 		b.ledger[c.OrderID] = append(b.ledger[c.OrderID], c)
 		if b.numberOf(c.OrderID) < 0 {
 			b.report(
-				"I4",
-				ledgersAgree,
-				fmt.Sprintf("a charge through %s is for the unknown order %q", c.Intent, c.OrderID),
+				"I4", ledgersAgree, fmt.Sprintf("a charge through %s is for the unknown order %q", c.Intent, c.OrderID),
 			)
 		}
 	}

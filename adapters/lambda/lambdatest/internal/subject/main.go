@@ -143,9 +143,7 @@ func truncate(ctx context.Context, path string) string {
 	}
 	defer func() { _ = connection.Close() }()
 	_, _ = fmt.Fprintf(
-		connection,
-		"POST /2018-06-01/runtime/%s HTTP/1.1\r\nHost: lambda\r\nContent-Length: 100\r\n\r\nhalf",
-		path,
+		connection, "POST /2018-06-01/runtime/%s HTTP/1.1\r\nHost: lambda\r\nContent-Length: 100\r\n\r\nhalf", path,
 	)
 	if half, ok := connection.(*net.TCPConn); ok {
 		_ = half.CloseWrite()
