@@ -32,8 +32,7 @@ func (c Clients) AWS() *http.Client {
 // Transport returns a transport for one service. Each response should arrive within
 // responseTimeout, and callName returns a call's value of DimensionCall.
 func (c Clients) Transport(
-	responseTimeout time.Duration,
-	callName func(*http.Request) string,
+	responseTimeout time.Duration, callName func(*http.Request) string,
 ) http.RoundTripper {
 	return c.timed(NewTransport(c.MaxCalls, responseTimeout), callName)
 }

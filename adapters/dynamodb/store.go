@@ -116,10 +116,7 @@ func (s *Store) Begin(ctx context.Context, o order.Order, l order.Lease) (order.
 // and the SDK repeated the write, the row that refuses carries our own owner, and
 // CheckClaim returns nil.
 func (s *Store) take(
-	ctx context.Context,
-	o order.Order,
-	l order.Lease,
-	expected order.Fingerprint,
+	ctx context.Context, o order.Order, l order.Lease, expected order.Fingerprint,
 ) (order.Record, error) {
 	out, err := s.update(ctx, o.ID(), &dynamodb.UpdateItemInput{
 		ConditionExpression: aws.String(mayBegin),
@@ -151,10 +148,7 @@ func (s *Store) take(
 // reopen claims a refused order with one TransactWriteItems, which writes the row and the
 // event of its transition. It returns what take returns.
 func (s *Store) reopen(
-	ctx context.Context,
-	o order.Order,
-	l order.Lease,
-	refused order.Record,
+	ctx context.Context, o order.Order, l order.Lease, refused order.Record,
 ) (order.Record, error) {
 	r := order.Reopened(refused, l)
 	r.Owner, r.Until, r.Attempt = l.Owner, l.Until, r.Attempt+1
@@ -362,11 +356,7 @@ func (s *Store) Recreate(ctx context.Context, lost order.Record, at time.Time) e
 // refuse another attempt's move for ten minutes, because its parameters differ. The
 // conditions hold at any age.
 func (s *Store) move(
-	ctx context.Context,
-	r order.Record,
-	o order.Outcome,
-	at time.Time,
-	owner string,
+	ctx context.Context, r order.Record, o order.Outcome, at time.Time, owner string,
 ) (order.Record, error) {
 	e := order.Event{Seq: r.Seq + 1, From: r.Status, To: o.Status, Intent: o.Intent, Failure: o.Failure, At: at}
 	err := s.transact(ctx, moveUpdate(r, e, owner), r, e)
@@ -429,9 +419,7 @@ func moveUpdate(r order.Record, e order.Event, owner string) *types.Update {
 }
 
 func (s *Store) update(
-	ctx context.Context,
-	id order.ID,
-	in *dynamodb.UpdateItemInput,
+	ctx context.Context, id order.ID, in *dynamodb.UpdateItemInput,
 ) (*dynamodb.UpdateItemOutput, error) {
 	in.TableName, in.Key = &s.table, orderKey(id)
 	if in.ExpressionAttributeNames == nil {

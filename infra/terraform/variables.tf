@@ -354,7 +354,7 @@ variable "deletion_protection" {
 }
 
 variable "alarm_topic_arn" {
-  description = "SNS topic that alarms notify. Without it, alarms change state and notify nobody."
+  description = "SNS topic that alarms notify. Without it, alarms change state and send no notification."
   type        = string
   default     = null
 

@@ -399,7 +399,7 @@ func (l *lines) emit(line []byte) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, _ = l.to.Write(line) // the function must not fail because nobody reads its output
+	_, _ = l.to.Write(line) // the function must not fail because its output is not read
 }
 
 // tail returns the last lines.

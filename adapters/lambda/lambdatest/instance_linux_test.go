@@ -97,7 +97,7 @@ func TestACrashIsReportedThoughAGrandchildKeepsTheOutputOpen(t *testing.T) {
 	}
 }
 
-// dead says that a process is gone, or a zombie that nobody reaps.
+// dead reports whether a process is gone, or a zombie.
 func dead(pid string) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%s/stat", pid))
 	return err != nil || bytes.Contains(stat, []byte(") Z "))

@@ -98,7 +98,7 @@ func LoseRequestOf(lost Call) Interceptor {
 	}
 }
 
-// Crash is the panic value of CrashAt. It stands for the end of the process.
+// Crash is the panic value of CrashAt. It represents the end of the process.
 type Crash struct{ Call Call }
 
 // CrashAt panics with a Crash at the nth call, from 0: just before or just after it.

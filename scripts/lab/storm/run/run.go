@@ -226,9 +226,9 @@ const (
 	calmRounds = 2
 )
 
-// awaitLeases waits until the leases of killed and frozen workers have expired. The function
-// uses this machine's clock, which Advance does not move: without the wait, a redrive
-// would use up its five receives while one lease runs.
+// awaitLeases waits until the leases of killed workers have expired. The function uses
+// this machine's clock, which Advance does not move: without the wait, a redrive would
+// use up its five receives while one lease runs.
 func awaitLeases(ctx context.Context) error {
 	select {
 	case <-time.After(functionTimeout + time.Second):
