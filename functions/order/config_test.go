@@ -129,6 +129,7 @@ func TestValidEnvironments(t *testing.T) {
 	t.Parallel()
 	for claim, change := range map[string]string{
 		"two FIFO queues":                      "QUEUE_URL=https://sqs.example/orders.fifo\nDEAD_LETTER_QUEUE_URL=https://sqs.example/dead.fifo",
+		"one order at a time":                  "PARALLEL_ORDERS=1",
 		"a live key for Stripe":                "STRIPE_SECRET_KEY=rk_live_canary",
 		"a test key for a base URL":            "STRIPE_API_BASE=http://127.0.0.1:1",
 		"a secret instead of a key":            "STRIPE_SECRET_KEY=\nSTRIPE_SECRET_ARN=" + secretARN,

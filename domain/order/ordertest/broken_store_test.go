@@ -729,6 +729,15 @@ func brokenRecreates() []storeBug {
 			beforeCall(func(_ *call, r *order.Record) { r.Until = time.Time{} }),
 		},
 		{
+			"recreate ignores a lease longer than a function can run", "every lease is respected", recreate,
+			func(c *call) error {
+				if r := c.row(); r.Until.After(c.at) {
+					return &order.InProgressError{Until: r.Until}
+				}
+				return c.pass()
+			},
+		},
+		{
 			"recreate ends the claim of an expired lease", "the claim stays", recreate,
 			func(c *call) error {
 				owner := c.row().Owner

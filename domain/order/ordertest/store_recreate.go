@@ -21,6 +21,7 @@ func recreatePromises() []promise {
 		},
 		{"recreate during a running lease returns an InProgressError", storeTest.recreateRunningLease},
 		{"recreate ends the claim of an expired lease", storeTest.recreateExpiredLease},
+		{"recreate ignores a lease longer than a function can run", storeTest.recreateLongLease},
 	}
 }
 
@@ -118,13 +119,23 @@ func (x storeTest) recreateUnknownVersion() {
 }
 
 func (x storeTest) recreateRunningLease() {
-	c := x.mustBegin(lease("first", at(0)))
-	x.wantUnchanged(func() {
-		err := x.recreate(x.lost(), c.Lease.Until)
-		if held, ok := errors.AsType[*order.InProgressError](err); !ok || !held.Until.Equal(c.Lease.Until) {
-			x.Errorf("got %v, want an InProgressError until %v", err, c.Lease.Until)
-		}
-	})
+	until := at(0).Add(maxRun + maxSkew)
+	x.mustBegin(order.Lease{Owner: "first", From: at(0), Until: until})
+	for _, now := range []time.Time{at(0), until} { // the longest that is left of a lease, and the shortest
+		x.wantUnchanged(func() {
+			err := x.recreate(x.lost(), now)
+			if held, ok := errors.AsType[*order.InProgressError](err); !ok || !held.Until.Equal(until) {
+				x.Errorf("at %v: got %v, want an InProgressError until %v", now, err, until)
+			}
+		})
+	}
+}
+
+func (x storeTest) recreateLongLease() {
+	years := order.Lease{Owner: "broken clock", From: at(0), Until: at(20_000 * time.Hour)}
+	c := x.mustBegin(years)
+	x.must(x.recreate(x.lost(), years.Until.Add(-maxRun-maxSkew-time.Millisecond)))
+	x.wantClaimLost(c)
 }
 
 func (x storeTest) recreateExpiredLease() {
