@@ -9,6 +9,7 @@ STRIPE_MOCK_VERSION := v0.203.0
 STRIPE_MOCK := build/stripe-mock-$(STRIPE_MOCK_VERSION)
 ENGINE   := adapters/dynamodb/dynamodbtest/engine
 FUZZTIME ?= 10s
+AWS_CLI  ?= /usr/bin/aws
 ONE_PROCESS := TestPairs|TestEveryBaselineHasARowAndAStory|TestTheSimulationFindsADoubleChargeInEveryBaseline|TestEveryMissingGuardIsCaughtAndTheTreeIsUnchanged|TestTheStormFindsTheKnownFailures
 LAB      := go -C scripts/lab run
 TERRAFORM := terraform -chdir=infra/terraform
@@ -16,7 +17,7 @@ OPENTOFU  := 1.12.6
 TOFU      := build/tofu-$(OPENTOFU)
 
 .DEFAULT_GOAL := help
-.PHONY: help run up break prove prove-long proof-page storm storm-powertools test race mutate lint fuzz build package bench-quick stripe-mock tf tofu environment deploy smoke destroy engine clean
+.PHONY: help run up break prove prove-long proof-page storm storm-powertools test race mutate lint fuzz build package bench-quick stripe-mock awscli tf tofu environment deploy smoke destroy engine clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,7 +68,7 @@ scripts/lab/storm/powertools/node_modules: scripts/lab/storm/powertools/package-
 define run-tests
 	@mkdir -p build; rm -f build/test-*.json; failed=; for module in . scripts/lab; do \
 	  (cd $$module && ORDERONCE_ALL=1 STRIPE_MOCK=$(CURDIR)/$(STRIPE_MOCK) $(2) $(GOTESTSUM) --format=pkgname \
-	    --jsonfile=$(CURDIR)/build/test-$$(basename $$PWD).json -- -count=1 -timeout=30m $(1) ./...) || failed=1; done; \
+	    --jsonfile=$(CURDIR)/build/test-$$(basename $$PWD).json -- -count=1 -timeout=30m -skip='^(TestTheAWSCLI$(1))$$' $(3) ./...) || failed=1; done; \
 	if grep -h '"Action":"skip","Package":"[^"]*","Test"' build/test-*.json; then echo 'these tests were skipped'; exit 1; fi; \
 	test -z "$$failed"
 endef
@@ -78,7 +79,7 @@ test: engine $(STRIPE_MOCK) ## every test of both modules, with the engine; a sk
 # The race detector finds nothing in a search without a second goroutine, or in processes of their own, and takes minutes there.
 race: engine $(STRIPE_MOCK) ## every test under the race detector; needs a C compiler
 	@command -v $${CC:-cc} >/dev/null || { echo 'make race needs a C compiler: install gcc or clang, or set CC'; exit 1; }
-	$(call run-tests,-race -skip='^($(ONE_PROCESS))$$',ORDERONCE_WORLDS=2000)
+	$(call run-tests,|$(ONE_PROCESS),ORDERONCE_WORLDS=2000,-race)
 
 mutate: engine ## change the code in one place at a time, and name the changes that no test notices: an hour; PACKAGES=./domain/order
 	@$(LAB) ./mutate --gremlins=$(GREMLINS) $(PACKAGES)
@@ -107,6 +108,10 @@ bench-quick: engine ## cold start, orders a second, memory and zip size of the f
 
 stripe-mock: $(STRIPE_MOCK) ## send every request of the Stripe adapter to stripe-mock
 	STRIPE_MOCK=$(CURDIR)/$(STRIPE_MOCK) go test -count=1 -run='^TestStripeMockAcceptsEveryRequest$$' -v ./adapters/stripe
+
+awscli: ## send a message to the queue double with an AWS CLI; AWS_CLI=/usr/bin/aws, where Debian installs its own
+	@[ -x "$(AWS_CLI)" ] || { echo '$(AWS_CLI) is missing: apt-get install awscli, or set AWS_CLI'; exit 1; }
+	AWS_CLI=$(AWS_CLI) go test -count=1 -run='^TestTheAWSCLI$$' -v ./adapters/sqs/sqstest
 
 $(STRIPE_MOCK):
 	@mkdir -p build && GOBIN=$(CURDIR)/build go install github.com/stripe/stripe-mock@$(STRIPE_MOCK_VERSION) && \
