@@ -18,7 +18,7 @@ func TestCheckKey(t *testing.T) {
 		key, base string
 		want      error
 	}{
-		"a secret test key may be sent anywhere":      {"sk_test_canary4242", elsewhere, nil},
+		"a secret test key may be sent anywhere":      {"sk_test_canary_azAZ09", elsewhere, nil},
 		"a restricted test key may be sent anywhere":  {"rk_test_canary4242", elsewhere, nil},
 		"a key may be stored with a newline":          {" sk_test_canary4242\r\n", elsewhere, nil},
 		"a secret live key may be sent to Stripe":     {"sk_live_canary4242", "", nil},
@@ -35,14 +35,20 @@ func TestCheckKey(t *testing.T) {
 		"a live key may not be sent to another name of Stripe": {
 			"sk_live_canary4242", "https://api.stripe.com", stripe.ErrLiveKey,
 		},
-		"an empty key is invalid":          {"", "", stripe.ErrNotAKey},
-		"a publishable key is invalid":     {"pk_test_canary", "", stripe.ErrNotAKey},
-		"a webhook secret is invalid":      {"whsec_canary", "", stripe.ErrNotAKey},
-		"an organization's key is invalid": {"sk_org_live_canary", "", stripe.ErrNotAKey},
-		"a prefix alone is invalid":        {"sk_test_", "", stripe.ErrNotAKey},
-		"two keys are invalid":             {"sk_test_canary sk_test_canary", "", stripe.ErrNotAKey},
-		"two lines are invalid":            {"sk_test_canary\nsk_test_canary", "", stripe.ErrNotAKey},
-		"a quoted key is invalid":          {`"sk_test_canary"`, "", stripe.ErrNotAKey},
+		"an empty key is invalid":           {"", "", stripe.ErrNotAKey},
+		"a publishable key is invalid":      {"pk_test_canary", "", stripe.ErrNotAKey},
+		"a webhook secret is invalid":       {"whsec_canary", "", stripe.ErrNotAKey},
+		"an organization's key is invalid":  {"sk_org_live_canary", "", stripe.ErrNotAKey},
+		"a prefix alone is invalid":         {"sk_test_", "", stripe.ErrNotAKey},
+		"two keys are invalid":              {"sk_test_canary sk_test_canary", "", stripe.ErrNotAKey},
+		"two lines are invalid":             {"sk_test_canary\nsk_test_canary", "", stripe.ErrNotAKey},
+		"a quoted key is invalid":           {`"sk_test_canary"`, "", stripe.ErrNotAKey},
+		"a key with a slash is invalid":     {"sk_test_/", "", stripe.ErrNotAKey},
+		"a key with a colon is invalid":     {"sk_test_:", "", stripe.ErrNotAKey},
+		"a key with an at sign is invalid":  {"sk_test_@", "", stripe.ErrNotAKey},
+		"a key with a bracket is invalid":   {"sk_test_[", "", stripe.ErrNotAKey},
+		"a key with a backquote is invalid": {"sk_test_`", "", stripe.ErrNotAKey},
+		"a key with a brace is invalid":     {"sk_test_{", "", stripe.ErrNotAKey},
 		"JSON has an error of its own": {
 			"\n" + `{"STRIPE_SECRET_KEY":"sk_test_canary"}`, "", stripe.ErrKeyInJSON,
 		},
