@@ -280,3 +280,42 @@ func TestCallName(t *testing.T) {
 		_, _ = methods(t, p)[name](t.Context())
 	}
 }
+
+// An Exchange may return what stripe-go's backend would have refused.
+func TestAnUnreadableErrorOfAnExchangeIsUnknown(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{
+		"", "<html>", "{}", `{"error":null}`, `{"error":"no"}`, `{"error":{"message":5,"code":"amount_too_small"}}`,
+	} {
+		p := stripe.New(stripe.Options{
+			Key: testKey, Scope: scope, Exchange: func(context.Context, stripe.Request) (stripe.Response, error) {
+				return stripe.Response{Status: http.StatusBadRequest, Body: []byte(body)}, nil
+			},
+		})
+		if got, err := p.Read(t.Context(), intentID); kindOf(t, err) != order.KindUnknown || got != (order.Intent{}) {
+			t.Errorf("%s: got %v, %v, want %s", body, got, err, order.KindUnknown)
+		}
+	}
+}
+
+func TestACallWithoutATimeoutGetsTheDefault(t *testing.T) {
+	t.Parallel()
+	for timeout, want := range map[time.Duration]time.Duration{
+		0: stripe.DefaultTimeout, -1: stripe.DefaultTimeout, time.Hour: time.Hour,
+	} {
+		var left time.Duration
+		p := stripe.New(stripe.Options{
+			Key: testKey, Scope: scope, Timeout: timeout, Transport: roundTripFunc(func(r *http.Request) (*http.Response, error) {
+				deadline, _ := r.Context().Deadline()
+				left = time.Until(deadline)
+				return nil, http.ErrHandlerTimeout
+			}),
+		})
+		if _, err := p.Read(t.Context(), intentID); kindOf(t, err) != order.KindUnknown {
+			t.Errorf("got %v, want %s", err, order.KindUnknown)
+		}
+		if left > want || left <= want-want/2 {
+			t.Errorf("timeout %v: got %v left of a call, want almost %v", timeout, left, want)
+		}
+	}
+}
