@@ -307,7 +307,7 @@ func TestACallWithoutATimeoutGetsTheDefault(t *testing.T) {
 		p := stripe.New(stripe.Options{
 			Key: testKey, Scope: scope, Timeout: timeout, Transport: roundTripFunc(func(r *http.Request) (*http.Response, error) {
 				deadline, _ := r.Context().Deadline()
-				left = time.Until(deadline)
+				left = time.Until(deadline) //nolint:forbidigo // net/http sets the deadline by this clock
 				return nil, http.ErrHandlerTimeout
 			}),
 		})
