@@ -41,16 +41,20 @@ func TestRequests(t *testing.T) {
 			"Idempotency-Key: test/order/ORD-1/confirm/1\n" + agent + "\noff_session=true",
 		"read": "GET /v1/payment_intents/pi_3Pretend\n" + common + "\n" + agent + "\n",
 	}
-	got := make(chan string, 1)
+	requests := make(chan string, 10)
 	p := serving(t, func(w http.ResponseWriter, r *http.Request) {
-		got <- canonical(r)
+		requests <- canonical(r)
 		ok(intentJSON("succeeded", null)).ServeHTTP(w, r)
 	})
 	for name, call := range methods(t, p) {
 		if _, err := call(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(strings.Split(<-got, "\n"), strings.Split(want[name], "\n")); diff != "" {
+		var got []string
+		for range len(requests) {
+			got = append(got, strings.Split(<-requests, "\n")...)
+		}
+		if diff := cmp.Diff(got, strings.Split(want[name], "\n")); diff != "" {
 			t.Errorf("%s (-got +want):\n%s", name, diff)
 		}
 	}
@@ -194,8 +198,8 @@ func TestNoRequestIsRetriedOrRedirected(t *testing.T) {
 func TestConnectionsAreReused(t *testing.T) {
 	t.Parallel()
 	var opened atomic.Int64
-	const orders = 20
-	arrived, failed := make(chan struct{}, orders), make(chan error, orders)
+	const orders, rounds = 20, 3
+	arrived, failed := make(chan struct{}, rounds*orders), make(chan error, rounds*orders)
 	var all sync.WaitGroup
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		arrived <- struct{}{} // wait for the whole round, so that each request has its own connection
@@ -210,7 +214,7 @@ func TestConnectionsAreReused(t *testing.T) {
 	server.Start()
 	t.Cleanup(server.Close)
 	p := stripe.New(stripe.Options{Key: testKey, BaseURL: server.URL})
-	for range 3 {
+	for range rounds {
 		var done sync.WaitGroup
 		all.Add(1)
 		for range orders {
@@ -231,7 +235,7 @@ func TestConnectionsAreReused(t *testing.T) {
 		done.Wait()
 	}
 	if got := opened.Load(); got != orders {
-		t.Errorf("got %d connections for three rounds of %d orders, want %d", got, orders, orders)
+		t.Errorf("got %d connections for %d rounds of %d orders, want %d", got, rounds, orders, orders)
 	}
 }
 
