@@ -11,29 +11,44 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// bankCall is one call to a bank.
+const (
+	prepare = ordertest.Prepare
+	confirm = ordertest.Confirm
+	read    = ordertest.Read
+	find    = ordertest.Find
+)
+
+// bankCall is one call to a bank with its arguments and results.
 type bankCall struct {
 	ctx   context.Context
+	bank  *brokenBank
 	order order.Order // of Prepare
 	id    order.IntentID
 	key   order.Key
 
-	pass func() (order.Intent, error) // calls the Bank
+	before order.Intent   // of Confirm: the intent before the call
+	intent order.Intent   // the result
+	found  []order.Intent // the result of Find
+
+	pass func() error // calls the Bank
 }
 
-// brokenBank is a Bank that handles one kind of call in its own way. It adds its extra
-// charges and declines to the Bank's ledger.
+// brokenBank is a Bank with a bug. It adds its extra charges and declines to the Bank's
+// ledger.
 type brokenBank struct {
 	*ordertest.Bank
-
-	on   ordertest.Call
-	do   behavior
-	find func(found []order.Intent, err error) ([]order.Intent, error) // replaces do for Find
+	bankBug
 
 	mu        sync.Mutex
 	extra     map[ledgerKey]int
 	responses map[string]order.Intent
 	calls     int
+}
+
+// bankBug handles one kind of call in place of the Bank.
+type bankBug struct {
+	on ordertest.Call
+	do func(c *bankCall) error
 }
 
 // ledgerKey counts the extra charges or declines of one order.
@@ -42,40 +57,49 @@ type ledgerKey struct {
 	end order.IntentState
 }
 
-func (b *brokenBank) call(kind ordertest.Call, c *bankCall) (order.Intent, error) {
+func (b *brokenBank) call(
+	kind ordertest.Call, c *bankCall, pass func() (order.Intent, error),
+) (order.Intent, error) {
+	c.bank = b
+	c.pass = func() (err error) {
+		c.intent, err = pass()
+		return err
+	}
 	if kind != b.on {
-		return c.pass()
+		return pass()
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.calls++
-	return b.do(b, c)
+	if kind == confirm {
+		c.before, _ = b.Bank.Read(c.ctx, c.id)
+	}
+	err := b.do(c)
+	return c.intent, err
 }
 
 func (b *brokenBank) Prepare(ctx context.Context, o order.Order, k order.Key) (order.Intent, error) {
 	c := &bankCall{ctx: ctx, order: o, key: k}
-	c.pass = func() (order.Intent, error) { return b.Bank.Prepare(c.ctx, c.order, c.key) }
-	return b.call(ordertest.Prepare, c)
+	return b.call(prepare, c, func() (order.Intent, error) { return b.Bank.Prepare(c.ctx, c.order, c.key) })
 }
 
 func (b *brokenBank) Confirm(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
 	c := &bankCall{ctx: ctx, id: id, key: k}
-	c.pass = func() (order.Intent, error) { return b.Bank.Confirm(c.ctx, c.id, c.key) }
-	return b.call(ordertest.Confirm, c)
+	return b.call(confirm, c, func() (order.Intent, error) { return b.Bank.Confirm(c.ctx, c.id, c.key) })
 }
 
 func (b *brokenBank) Read(ctx context.Context, id order.IntentID) (order.Intent, error) {
 	c := &bankCall{ctx: ctx, id: id}
-	c.pass = func() (order.Intent, error) { return b.Bank.Read(c.ctx, c.id) }
-	return b.call(ordertest.Read, c)
+	return b.call(read, c, func() (order.Intent, error) { return b.Bank.Read(c.ctx, c.id) })
 }
 
 func (b *brokenBank) Find(ctx context.Context, id order.ID) ([]order.Intent, error) {
-	found, err := b.Bank.Find(ctx, id)
-	if b.find == nil {
-		return found, err
-	}
-	return b.find(found, err)
+	c := &bankCall{ctx: ctx}
+	_, err := b.call(find, c, func() (i order.Intent, err error) {
+		c.found, err = b.Bank.Find(ctx, id)
+		return i, err
+	})
+	return c.found, err
 }
 
 // underTest includes the extra charges and declines.
@@ -92,476 +116,346 @@ func (b *brokenBank) underTest() ordertest.PaymentsUnderTest {
 	return u
 }
 
-// behavior handles one call in place of the Bank.
-type behavior func(b *brokenBank, c *bankCall) (order.Intent, error)
-
-// bankBug is a bank that breaks one promise.
-type bankBug struct {
-	breaks string // the promise, as TestPayments names it
-	bug    string
-	on     ordertest.Call
-	do     behavior
-}
-
-// findBug is a bank whose Find breaks one promise.
-type findBug struct {
-	breaks, bug string
-	find        func(found []order.Intent, err error) ([]order.Intent, error)
-}
-
-func brokenFinds() []findBug {
-	const all = "find returns every intent of an order and of no other"
-	return []findBug{
-		{all, "it returns only the first", func(found []order.Intent, err error) ([]order.Intent, error) {
-			return found[:min(1, len(found))], err
-		}},
-		{all, "it returns only unconfirmed intents", func(found []order.Intent, err error) ([]order.Intent, error) {
-			return slices.DeleteFunc(found, func(i order.Intent) bool { return i.State == order.Succeeded }), err
-		}},
-		{all, "its intents have no fingerprint", func(found []order.Intent, err error) ([]order.Intent, error) {
-			for i := range found {
-				found[i].Fingerprint = ""
-			}
-			return found, err
-		}},
-		{
-			"find returns nothing for an order that was never prepared", "it returns a neighbor's intent",
-			func([]order.Intent, error) ([]order.Intent, error) { return []order.Intent{{ID: "pi_1"}}, nil },
-		},
-		{
-			"a failed find returns no intents", "the error is dropped",
-			func(found []order.Intent, _ error) ([]order.Intent, error) { return found, nil },
-		},
-	}
-}
-
 // changeResponse changes the returned intent.
-func changeResponse(change func(i *order.Intent)) behavior {
-	return func(_ *brokenBank, c *bankCall) (order.Intent, error) {
-		i, err := c.pass()
+func changeResponse(on ordertest.Call, change func(i *order.Intent)) bankBug {
+	return bankBug{on, func(c *bankCall) error {
+		err := c.pass()
 		if err == nil {
-			change(&i)
+			change(&c.intent)
 		}
-		return i, err
-	}
+		return err
+	}}
 }
 
-// changeIntent changes the intent in the bank, too.
-func changeIntent(change func(i *order.Intent)) behavior {
-	return func(b *brokenBank, c *bankCall) (order.Intent, error) {
-		i, err := c.pass()
-		if err == nil {
-			b.Edit(i.ID, change)
-			change(&i)
-		}
-		return i, err
-	}
+// changeLedger changes the intent in the bank, but not in the response.
+func changeLedger(on ordertest.Call, change func(i *order.Intent)) bankBug {
+	return bankBug{on, func(c *bankCall) error {
+		err := c.pass()
+		c.bank.Edit(c.intent.ID, change)
+		return err
+	}}
 }
 
-// replaceKind replaces one error kind by another; "" stands for every kind.
-func replaceKind(one, another order.ErrorKind) behavior {
-	return func(_ *brokenBank, c *bankCall) (order.Intent, error) {
-		i, err := c.pass()
-		if e, ok := errors.AsType[*order.PaymentError](err); ok && (e.Kind == one || one == "") {
+// changeIntent changes the intent in the bank and in the response.
+func changeIntent(on ordertest.Call, change func(i *order.Intent)) bankBug {
+	return bankBug{on, func(c *bankCall) error {
+		err := c.pass()
+		c.bank.Edit(c.intent.ID, change)
+		change(&c.intent)
+		return err
+	}}
+}
+
+// changePaymentError changes every error.
+func changePaymentError(on ordertest.Call, change func(c *bankCall, e *order.PaymentError)) bankBug {
+	return bankBug{on, func(c *bankCall) error {
+		err := c.pass()
+		if e, ok := errors.AsType[*order.PaymentError](err); ok {
+			change(c, e)
+		}
+		return err
+	}}
+}
+
+// replaceKind replaces one error kind by another; "" means every kind.
+func replaceKind(on ordertest.Call, one, another order.ErrorKind) bankBug {
+	return changePaymentError(on, func(_ *bankCall, e *order.PaymentError) {
+		if e.Kind == one || one == "" {
 			e.Kind = another
 		}
-		return i, err
-	}
+	})
 }
 
 // setRequestID sets the request id of every error.
-func setRequestID(requestID string) behavior {
-	return func(_ *brokenBank, c *bankCall) (order.Intent, error) {
-		i, err := c.pass()
-		if e, ok := errors.AsType[*order.PaymentError](err); ok {
-			e.RequestID = requestID
+func setRequestID(on ordertest.Call, id string) bankBug {
+	return changePaymentError(on, func(_ *bankCall, e *order.PaymentError) { e.RequestID = id })
+}
+
+// failIf returns an error of this kind, after the call, if when holds.
+func failIf(on ordertest.Call, kind order.ErrorKind, when func(c *bankCall) bool) bankBug {
+	return bankBug{on, func(c *bankCall) error {
+		if err := c.pass(); !when(c) {
+			return err
 		}
-		return i, err
-	}
+		c.intent = order.Intent{}
+		return &order.PaymentError{Kind: kind}
+	}}
 }
 
 // replayBy returns the first response with the same name.
-func replayBy(name func(c *bankCall) string) behavior {
-	return func(b *brokenBank, c *bankCall) (order.Intent, error) {
-		if i, known := b.responses[name(c)]; known {
-			return i, nil
+func replayBy(on ordertest.Call, name func(c *bankCall) string) bankBug {
+	return bankBug{on, func(c *bankCall) error {
+		responses, name := c.bank.responses, name(c)
+		if i, known := responses[name]; known {
+			c.intent = i
+			return nil
 		}
-		i, err := c.pass()
+		err := c.pass()
 		if err == nil {
-			b.responses[name(c)] = i
+			responses[name] = c.intent
 		}
-		return i, err
-	}
+		return err
+	}}
 }
 
 func byKey(c *bankCall) string    { return c.key.String() }
 func byIntent(c *bankCall) string { return string(c.id) }
 func byOrder(c *bankCall) string  { return string(c.order.ID()) }
 
-// ignoreKey uses another key for each call.
-func ignoreKey(b *brokenBank, c *bankCall) (order.Intent, error) {
-	c.key = order.PrepareAgainKey(b.Scope, c.order.ID(), b.calls)
-	return c.pass()
+// ignoreKey uses another key for each Prepare.
+func ignoreKey() bankBug {
+	return bankBug{prepare, func(c *bankCall) error {
+		c.key = order.PrepareAgainKey(c.bank.Scope, c.order.ID(), c.bank.calls)
+		return c.pass()
+	}}
+}
+
+// ignoreContext continues after the end of the context.
+func ignoreContext(on ordertest.Call) bankBug {
+	return bankBug{on, func(c *bankCall) error {
+		c.ctx = context.WithoutCancel(c.ctx)
+		return c.pass()
+	}}
 }
 
 // repeatEffect charges or declines again if an intent is confirmed that is in state end
 // already.
-func repeatEffect(end order.IntentState) behavior {
-	return func(b *brokenBank, c *bankCall) (order.Intent, error) {
-		before, _ := b.Bank.Read(c.ctx, c.id)
-		i, err := c.pass()
-		if before.State == end {
-			b.extra[ledgerKey{before.OrderID, end}]++
+func repeatEffect(end order.IntentState) bankBug {
+	return bankBug{confirm, func(c *bankCall) error {
+		if c.before.State == end {
+			c.bank.extra[ledgerKey{c.before.OrderID, end}]++
 		}
-		return i, err
+		return c.pass()
+	}}
+}
+
+func addOne(i *order.Intent)      { i.Total.Amount++ }
+func loseFailure(i *order.Intent) { i.Failure = order.Failure{} }
+func succeed(i *order.Intent)     { i.State, i.Failure = order.Succeeded, order.Failure{} }
+func unconfirm(i *order.Intent)   { i.State, i.Failure = order.NeedsConfirmation, order.Failure{} }
+
+// bankBugs are the bugs that break a promise of TestPayments, by promise and by name.
+type bankBugs map[string]map[string]bankBug
+
+func findBugs() bankBugs {
+	return bankBugs{
+		"find returns every intent of an order and of no other": {
+			"it returns only the first": {find, func(c *bankCall) error {
+				err := c.pass()
+				c.found = c.found[:min(1, len(c.found))]
+				return err
+			}},
+			"it returns only unconfirmed intents": {find, func(c *bankCall) error {
+				err := c.pass()
+				c.found = slices.DeleteFunc(c.found, func(i order.Intent) bool { return i.State == order.Succeeded })
+				return err
+			}},
+			"its intents have no fingerprint": {find, func(c *bankCall) error {
+				err := c.pass()
+				for i := range c.found {
+					c.found[i].Fingerprint = ""
+				}
+				return err
+			}},
+		},
+		"find returns nothing for an order that was never prepared": {
+			"it returns a neighbor's intent": {find, func(c *bankCall) error {
+				c.found = []order.Intent{{ID: "pi_1"}}
+				return nil
+			}},
+		},
+		"a failed find returns no intents": {
+			"the error is dropped": {find, func(c *bankCall) error {
+				_ = c.pass()
+				return nil
+			}},
+		},
 	}
 }
 
-func succeeds(i *order.Intent) { i.State, i.Failure = order.Succeeded, order.Failure{} }
-
-func brokenPrepares() []bankBug {
-	return []bankBug{
-		{
-			"prepare moves no money",
-			"it charges at once", ordertest.Prepare, func(b *brokenBank, c *bankCall) (order.Intent, error) {
-				i, err := c.pass()
-				b.Edit(i.ID, succeeds)
-				return i, err
-			},
+func prepareBugs() bankBugs {
+	return bankBugs{
+		"prepare moves no money": {
+			"it charges at once":              changeLedger(prepare, succeed),
+			"the intent has another order id": changeResponse(prepare, func(i *order.Intent) { i.OrderID = "ORD-2" }),
+			"the intent has another scope":    changeResponse(prepare, func(i *order.Intent) { i.Scope = "" }),
+			"the intent has another amount":   changeResponse(prepare, addOne),
+			"read returns it as charged":      changeResponse(read, succeed),
 		},
-		{
-			"prepare moves no money",
-			"the intent has another order id",
-			ordertest.Prepare,
-			changeResponse(func(i *order.Intent) { i.OrderID = "ORD-2" }),
+		"prepare twice under one key creates one intent": {
+			"each call creates one": ignoreKey(),
 		},
-		{
-			"prepare moves no money",
-			"the intent has another scope",
-			ordertest.Prepare,
-			changeResponse(func(i *order.Intent) { i.Scope = "" }),
+		"prepare under an expired key creates another intent": {
+			"the first one is returned for ever": replayBy(prepare, byOrder),
 		},
-		{
-			"prepare moves no money",
-			"the intent has another amount",
-			ordertest.Prepare,
-			changeResponse(func(i *order.Intent) { i.Total.Amount++ }),
+		"prepare again returns a canceled intent in its current state": {
+			"its old state is returned": replayBy(prepare, byKey),
 		},
-		{"prepare moves no money", "read returns it as charged", ordertest.Read, changeResponse(succeeds)},
-		{"prepare twice under one key creates one intent", "each call creates one", ordertest.Prepare, ignoreKey},
-		{
-			"prepare under an expired key creates another intent",
-			"the first one is returned for ever",
-			ordertest.Prepare,
-			replayBy(byOrder),
-		},
-		{
-			"prepare again returns a canceled intent in its current state",
-			"its old state is returned",
-			ordertest.Prepare,
-			replayBy(byKey),
-		},
-		{
-			"prepare with different content under one key is KeyReused",
-			"the first intent is returned",
-			ordertest.Prepare,
-			replayBy(byKey),
-		},
-		{
-			"prepare with different content under one key is KeyReused",
-			"it is rejected",
-			ordertest.Prepare,
-			replaceKind(order.KindKeyReused, order.KindRefused),
-		},
-		{
-			"prepare with different content under one key is KeyReused",
-			"a prepare key can confirm", ordertest.Confirm,
-			replaceKind(order.KindKeyReused, order.KindReplayed),
-		},
-		{
-			"prepare with different content under one key is KeyReused",
-			"it returns an intent with the error", ordertest.Prepare,
-			func(_ *brokenBank, c *bankCall) (order.Intent, error) {
-				i, err := c.pass()
+		"prepare with different content under one key is KeyReused": {
+			"the first intent is returned": replayBy(prepare, byKey),
+			"it is rejected":               replaceKind(prepare, order.KindKeyReused, order.KindRefused),
+			"a prepare key can confirm":    replaceKind(confirm, order.KindKeyReused, order.KindReplayed),
+			"it returns an intent with the error": {prepare, func(c *bankCall) error {
+				err := c.pass()
 				if err != nil {
-					i.ID = "pi_1"
+					c.intent.ID = "pi_1"
 				}
-				return i, err
-			},
+				return err
+			}},
 		},
-		{
-			"prepare with an unknown card is Refused",
-			"it is Unknown",
-			ordertest.Prepare,
-			replaceKind(order.KindRefused, order.KindUnknown),
+		"prepare with an unknown card is Refused": {
+			"it is Unknown": replaceKind(prepare, order.KindRefused, order.KindUnknown),
+			"the error contains the card": changePaymentError(prepare, func(c *bankCall, e *order.PaymentError) {
+				e.Err = errors.New("no such card: " + c.order.Payment().Method)
+			}),
 		},
-		{
-			"prepare with an unknown card is Refused", "the error contains the card", ordertest.Prepare,
-			func(_ *brokenBank, c *bankCall) (order.Intent, error) {
-				i, err := c.pass()
-				if e, ok := errors.AsType[*order.PaymentError](err); ok {
-					e.Err = errors.New("no such card: " + c.order.Payment().Method)
-				}
-				return i, err
-			},
-		},
-		{
-			"fifty concurrent prepares under one key create one intent",
-			"each call creates one", ordertest.Prepare, ignoreKey,
-		},
-		{
-			"fifty concurrent prepares under one key create one intent",
-			"the second one is Refused", ordertest.Prepare,
-			func(b *brokenBank, c *bankCall) (order.Intent, error) {
-				if b.calls > 1 {
-					return order.Intent{}, &order.PaymentError{Kind: order.KindRefused}
-				}
-				return c.pass()
-			},
+		"fifty concurrent prepares under one key create one intent": {
+			"each call creates one": ignoreKey(),
+			"the second one is Refused": failIf(prepare, order.KindRefused, func(c *bankCall) bool {
+				return c.bank.calls > 1
+			}),
 		},
 	}
 }
 
-func brokenConfirms() []bankBug {
-	const (
-		once    = "an intent is charged once under any key"
-		decline = "a decline is an intent and its card is not charged again"
-		days    = "an intent that takes days is pending, then paid"
-		named   = "confirm charges the method that prepare named and no other"
-	)
+func confirmBugs() bankBugs {
 	chargesAgain := repeatEffect(order.Succeeded)
-	return []bankBug{
-		{once, "each confirm charges", ordertest.Confirm, chargesAgain},
-		{
-			once,
-			"another amount is charged",
-			ordertest.Confirm,
-			func(b *brokenBank, c *bankCall) (order.Intent, error) {
-				i, err := c.pass()
-				b.Edit(i.ID, func(i *order.Intent) { i.Total.Amount++ })
-				return i, err
-			},
+	return bankBugs{
+		"an intent is charged once under any key": {
+			"each confirm charges":                         chargesAgain,
+			"another amount is charged":                    changeLedger(confirm, addOne),
+			"read returns a charged intent as unconfirmed": changeResponse(read, unconfirm),
+			"confirm of a charged intent is Refused": failIf(confirm, order.KindRefused, func(c *bankCall) bool {
+				return c.before.State == order.Succeeded
+			}),
 		},
-		{
-			once,
-			"read returns a charged intent as unconfirmed",
-			ordertest.Read,
-			changeResponse(func(i *order.Intent) { i.State = order.NeedsConfirmation }),
+		"fifty concurrent confirms under fifty keys charge once": {"each confirm charges": chargesAgain},
+		"fifty concurrent confirms under one key charge once":    {"each confirm charges": chargesAgain},
+		"a decline is an intent and its card is not charged again": {
+			"a decline is an error": failIf(confirm, order.KindRefused, func(c *bankCall) bool {
+				return c.intent.State == order.NeedsMethod
+			}),
+			"each confirm charges the card":  repeatEffect(order.NeedsMethod),
+			"read returns it as unconfirmed": changeResponse(read, unconfirm),
+			"the reason is missing":          changeResponse(confirm, loseFailure),
 		},
-		{
-			once,
-			"confirm of a charged intent is Refused",
-			ordertest.Confirm,
-			func(b *brokenBank, c *bankCall) (order.Intent, error) {
-				if before, _ := b.Bank.Read(c.ctx, c.id); before.State == order.Succeeded {
-					return order.Intent{}, &order.PaymentError{Kind: order.KindRefused}
-				}
-				return c.pass()
-			},
-		},
-		{
-			"fifty concurrent confirms under fifty keys charge once", "each confirm charges",
-			ordertest.Confirm, chargesAgain,
-		},
-		{
-			"fifty concurrent confirms under one key charge once", "each confirm charges", ordertest.Confirm,
-			chargesAgain,
-		},
-		{
-			decline,
-			"a decline is an error",
-			ordertest.Confirm,
-			func(_ *brokenBank, c *bankCall) (order.Intent, error) {
-				i, err := c.pass()
-				if i.State == order.NeedsMethod {
-					return order.Intent{}, &order.PaymentError{Kind: order.KindRefused}
-				}
-				return i, err
-			},
-		},
-		{decline, "each confirm charges the card", ordertest.Confirm, repeatEffect(order.NeedsMethod)},
-		{decline, "read returns it as unconfirmed", ordertest.Read, changeResponse(func(i *order.Intent) {
-			i.State, i.Failure = order.NeedsConfirmation, order.Failure{}
-		})},
-		{
-			decline,
-			"the reason is missing",
-			ordertest.Confirm,
-			changeResponse(func(i *order.Intent) { i.Failure = order.Failure{} }),
-		},
-		{
-			"a customer can pay a declined intent",
-			"a key replays its first response", ordertest.Confirm, replayBy(byKey),
-		},
-		{
-			"a customer can pay a declined intent",
-			"a declined intent stays declined",
-			ordertest.Confirm,
-			replayBy(byIntent),
-		},
-		{
-			"a customer can pay a declined intent",
-			"read returns the old state",
-			ordertest.Read,
-			changeResponse(func(i *order.Intent) {
+		"a customer can pay a declined intent": {
+			"a key replays its first response": replayBy(confirm, byKey),
+			"a declined intent stays declined": replayBy(confirm, byIntent),
+			"read returns the old state": changeResponse(read, func(i *order.Intent) {
 				i.State = order.NeedsMethod
 			}),
 		},
-		{
-			"an intent that needs authentication is not declined", "it is declined", ordertest.Confirm,
-			changeResponse(func(i *order.Intent) { i.Failure = order.Failure{Code: "card_declined"} }),
-		},
-		{
-			days,
-			"read returns the old state",
-			ordertest.Read,
-			changeResponse(func(i *order.Intent) { i.State = order.Processing }),
-		},
-		{days, "it is returned as paid", ordertest.Confirm, changeResponse(succeeds)},
-		{days, "a key replays its first response", ordertest.Confirm, replayBy(byKey)},
-		{"a canceled intent is not charged", "it is charged", ordertest.Confirm, changeIntent(succeeds)},
-		{
-			"a canceled intent is not charged",
-			"read returns it as unconfirmed",
-			ordertest.Read,
-			changeResponse(func(i *order.Intent) {
-				i.State = order.NeedsConfirmation
+		"an intent that needs authentication is not declined": {
+			"it is declined": changeResponse(confirm, func(i *order.Intent) {
+				i.Failure = order.Failure{Code: "card_declined"}
 			}),
 		},
-		{"two intents are independent", "a key returns the other intent", ordertest.Confirm, replayBy(byKey)},
-		{named, "a declined card succeeds", ordertest.Confirm, changeIntent(func(i *order.Intent) {
-			if i.State == order.NeedsMethod {
-				succeeds(i)
-			}
-		})},
-		{
-			named,
-			"every confirm charges the first card",
-			ordertest.Confirm,
-			func(b *brokenBank, c *bankCall) (order.Intent, error) {
-				first, known := b.responses["first"]
-				i, err := c.pass()
-				if !known {
-					b.responses["first"] = i
-					return i, err
+		"an intent that takes days is pending, then paid": {
+			"read returns the old state": changeResponse(read, func(i *order.Intent) {
+				i.State = order.Processing
+			}),
+			"it is returned as paid":           changeResponse(confirm, succeed),
+			"a key replays its first response": replayBy(confirm, byKey),
+		},
+		"a canceled intent is not charged": {
+			"it is charged":                  changeIntent(confirm, succeed),
+			"read returns it as unconfirmed": changeResponse(read, unconfirm),
+		},
+		"two intents are independent": {
+			"a key returns the other intent": replayBy(confirm, byKey),
+		},
+		"confirm charges the method that prepare named and no other": {
+			"a declined card succeeds": changeIntent(confirm, func(i *order.Intent) {
+				if i.State == order.NeedsMethod {
+					succeed(i)
 				}
-				i.State, i.Failure = first.State, first.Failure
-				return i, err
-			},
+			}),
+			"every confirm charges the first card": {confirm, func(c *bankCall) error {
+				err := c.pass()
+				if first, known := c.bank.responses["first"]; known {
+					c.intent.State, c.intent.Failure = first.State, first.Failure
+				} else {
+					c.bank.responses["first"] = c.intent
+				}
+				return err
+			}},
 		},
 	}
 }
 
-func brokenFailures() []bankBug {
-	const (
-		unknown     = "an unknown intent is Misconfigured"
-		request     = "an error has a request id if and only if the provider responded"
-		unavailable = "a call that was Unavailable succeeds later under the same key"
-		lost        = "a retry under the same key after a lost response charges once"
-		stored      = "a stored failure is replayed under its key and no other"
-		hides       = "a stored failure may hide a charge"
-		canceled    = "a canceled context is Unknown"
-	)
-	ignoreContext := func(_ *brokenBank, c *bankCall) (order.Intent, error) {
-		c.ctx = context.WithoutCancel(c.ctx)
-		return c.pass()
-	}
-	unconfirmed := changeResponse(func(i *order.Intent) { i.State = order.NeedsConfirmation })
-	return []bankBug{
-		{unknown, "confirm is Refused", ordertest.Confirm, replaceKind(order.KindMisconfigured, order.KindRefused)},
-		{unknown, "read is Refused", ordertest.Read, replaceKind(order.KindMisconfigured, order.KindRefused)},
-		{
-			"confirm of an invalid intent id is Refused", "it is Misconfigured", ordertest.Confirm,
-			replaceKind(order.KindRefused, order.KindMisconfigured),
+func failureBugs() bankBugs {
+	return bankBugs{
+		"an unknown intent is Misconfigured": {
+			"confirm is Refused": replaceKind(confirm, order.KindMisconfigured, order.KindRefused),
+			"read is Refused":    replaceKind(read, order.KindMisconfigured, order.KindRefused),
 		},
-		{request, "a lost call has a request id", ordertest.Confirm, setRequestID("req_1")},
-		{request, "confirm has none", ordertest.Confirm, setRequestID("")},
-		{request, "prepare has none", ordertest.Prepare, setRequestID("")},
-		{request, "read has none", ordertest.Read, setRequestID("")},
-		{
-			unavailable,
-			"the call had an effect",
-			ordertest.Confirm,
-			func(_ *brokenBank, c *bankCall) (order.Intent, error) {
-				i, err := c.pass()
-				if e, ok := errors.AsType[*order.PaymentError](err); ok && e.Kind == order.KindUnavailable {
-					_, _ = c.pass()
+		"confirm of an invalid intent id is Refused": {
+			"it is Misconfigured": replaceKind(confirm, order.KindRefused, order.KindMisconfigured),
+		},
+		"an error has a request id if and only if the provider responded": {
+			"a lost call has a request id": setRequestID(confirm, "req_1"),
+			"confirm has none":             setRequestID(confirm, ""),
+			"prepare has none":             setRequestID(prepare, ""),
+			"read has none":                setRequestID(read, ""),
+		},
+		"a call that was Unavailable succeeds later under the same key": {
+			"the call had an effect": changePaymentError(confirm, func(c *bankCall, e *order.PaymentError) {
+				if e.Kind == order.KindUnavailable {
+					_, _ = c.bank.Bank.Confirm(c.ctx, c.id, c.key)
 				}
-				return i, err
-			},
+			}),
+			"it is Unknown":                replaceKind(confirm, order.KindUnavailable, order.KindUnknown),
+			"a lost read is Misconfigured": replaceKind(read, order.KindUnknown, order.KindMisconfigured),
 		},
-		{unavailable, "it is Unknown", ordertest.Confirm, replaceKind(order.KindUnavailable, order.KindUnknown)},
-		{
-			unavailable,
-			"a lost read is Misconfigured",
-			ordertest.Read,
-			replaceKind(order.KindUnknown, order.KindMisconfigured),
+		"a retry under the same key after a lost response charges once": {
+			"it is Unavailable":    replaceKind(confirm, order.KindUnknown, order.KindUnavailable),
+			"each confirm charges": repeatEffect(order.Succeeded),
 		},
-		{lost, "it is Unavailable", ordertest.Confirm, replaceKind(order.KindUnknown, order.KindUnavailable)},
-		{lost, "each confirm charges", ordertest.Confirm, repeatEffect(order.Succeeded)},
-		{
-			"read shows a charge whose response was lost",
-			"read returns it as unconfirmed", ordertest.Read, unconfirmed,
+		"read shows a charge whose response was lost": {
+			"read returns it as unconfirmed": changeResponse(read, unconfirm),
 		},
-		{stored, "it is Unknown again", ordertest.Confirm, replaceKind(order.KindReplayed, order.KindUnknown)},
-		{
-			stored,
-			"it is replayed under every key",
-			ordertest.Prepare,
-			func(b *brokenBank, c *bankCall) (order.Intent, error) {
-				i, err := c.pass()
-				if b.calls > 2 {
-					return order.Intent{}, &order.PaymentError{Kind: order.KindReplayed}
-				}
-				return i, err
-			},
+		"a stored failure is replayed under its key and no other": {
+			"it is Unknown again": replaceKind(confirm, order.KindReplayed, order.KindUnknown),
+			"it is replayed under every key": failIf(prepare, order.KindReplayed, func(c *bankCall) bool {
+				return c.bank.calls > 2
+			}),
 		},
-		{hides, "it is Unavailable", ordertest.Confirm, replaceKind(order.KindReplayed, order.KindUnavailable)},
-		{hides, "read returns it as unconfirmed", ordertest.Read, unconfirmed},
-		{canceled, "prepare ignores it", ordertest.Prepare, ignoreContext},
-		{canceled, "confirm ignores it", ordertest.Confirm, ignoreContext},
-		{canceled, "read ignores it", ordertest.Read, ignoreContext},
-		{canceled, "it is Unavailable", ordertest.Confirm, replaceKind("", order.KindUnavailable)},
+		"a stored failure may hide a charge": {
+			"it is Unavailable":              replaceKind(confirm, order.KindReplayed, order.KindUnavailable),
+			"read returns it as unconfirmed": changeResponse(read, unconfirm),
+		},
+		"a canceled context is Unknown": {
+			"prepare ignores it": ignoreContext(prepare),
+			"confirm ignores it": ignoreContext(confirm),
+			"read ignores it":    ignoreContext(read),
+			"it is Unavailable":  replaceKind(confirm, "", order.KindUnavailable),
+		},
 	}
 }
 
 func TestEveryBrokenBankFailsItsPromise(t *testing.T) {
 	t.Parallel()
-	var broken []string
-	bank := func() *brokenBank {
-		return &brokenBank{
-			Bank:  &ordertest.Bank{Scope: "test"},
+	covered := map[string]bool{}
+	bank := func(bug bankBug) ordertest.PaymentsUnderTest {
+		b := &brokenBank{
+			Bank: &ordertest.Bank{Scope: "test"}, bankBug: bug,
 			extra: map[ledgerKey]int{}, responses: map[string]order.Intent{},
 		}
+		return b.underTest()
 	}
-	for _, b := range brokenFinds() {
-		broken = append(broken, b.breaks)
-		p := findPromise(t, ordertest.PaymentPromises(), b.breaks)
-		t.Run(b.breaks+" - "+b.bug, func(t *testing.T) {
-			t.Parallel()
-			wrong := bank()
-			wrong.find = b.find
-			if got := runPromise(t, p, wrong.underTest()); !got.Failed() {
-				t.Error("got no failure, want the promise to fail")
+	for _, bugs := range []bankBugs{findBugs(), prepareBugs(), confirmBugs(), failureBugs()} {
+		for promise, byName := range bugs {
+			covered[promise] = true
+			for name, bug := range byName {
+				t.Run(promise+" - "+name, func(t *testing.T) {
+					t.Parallel()
+					testBug(t, ordertest.PaymentPromises(), promise, bank(bug), bank(bankBug{}))
+				})
 			}
-		})
+		}
 	}
-	for _, b := range slices.Concat(brokenPrepares(), brokenConfirms(), brokenFailures()) {
-		broken = append(broken, b.breaks)
-		p := findPromise(t, ordertest.PaymentPromises(), b.breaks)
-		t.Run(b.breaks+" - "+b.bug, func(t *testing.T) {
-			t.Parallel()
-			wrong, right := bank(), bank()
-			wrong.on, wrong.do = b.on, b.do
-			if got := runPromise(t, p, wrong.underTest()); !got.Failed() {
-				t.Error("got no failure, want the promise to fail")
-			}
-			if got := runPromise(t, p, right.underTest()); got.Failed() {
-				t.Errorf("without the bug: got failure %s, want none", got)
-			}
-		})
-	}
-	if missing := uncovered(ordertest.PaymentPromises(), broken); len(missing) > 0 {
+	if missing := uncovered(ordertest.PaymentPromises(), covered); len(missing) > 0 {
 		t.Errorf("no broken double for the promises %q", missing)
 	}
 }

@@ -64,10 +64,23 @@ func findPromise[T any](t *testing.T, all []ordertest.Promise[T], name string) o
 	return all[i]
 }
 
+// testBug checks that the promise fails with a double that has a bug, and holds with the
+// one without it.
+func testBug[T any](t *testing.T, all []ordertest.Promise[T], promise string, wrong, right T) {
+	t.Helper()
+	p := findPromise(t, all, promise)
+	if got := runPromise(t, p, wrong); !got.Failed() {
+		t.Error("got no failure, want the promise to fail")
+	}
+	if got := runPromise(t, p, right); got.Failed() {
+		t.Errorf("without the bug: got failure %s, want none", got)
+	}
+}
+
 // uncovered returns the promises that no broken double breaks.
-func uncovered[T any](all []ordertest.Promise[T], broken []string) (names []string) {
+func uncovered[T any](all []ordertest.Promise[T], broken map[string]bool) (names []string) {
 	for _, p := range all {
-		if !slices.Contains(broken, p.Name) {
+		if !broken[p.Name] {
 			names = append(names, p.Name)
 		}
 	}
