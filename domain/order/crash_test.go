@@ -131,27 +131,6 @@ func TestAFrozenWorkerDoesNotChargeTwice(t *testing.T) {
 	})
 }
 
-// A worker freezes in its first Prepare. The key is used with other parameters meanwhile,
-// for example by an older release, and the order is settled. The frozen worker then gets
-// KeyReused, which must not park the order.
-func TestAFrozenWorkerDoesNotParkASettledOrder(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, ordertest.Pays)
-	want := settled(order.Paid)
-	got := w.deliver(intercept(ordertest.Prepare, func(func() error) error {
-		if got := w.processElsewhere(); got != want {
-			t.Errorf("the other worker: got %+v, want %+v", got, want)
-		}
-		return &order.PaymentError{Kind: order.KindKeyReused, Err: ordertest.ErrConnection}
-	}))
-	if got.Verdict != order.Redeliver || got.Reason != order.ReasonClaimLost {
-		t.Errorf("got %s for %s, want %s for %s", got.Verdict, got.Reason, order.Redeliver, order.ReasonClaimLost)
-	}
-	if got := w.final(w.redeliver(noFault)); got != want {
-		t.Errorf("after the redelivery: got %+v, want %+v", got, want)
-	}
-}
-
 // processElsewhere delivers the order to another worker while the first one is frozen.
 func (w *world) processElsewhere() final {
 	now := w.now

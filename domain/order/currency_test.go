@@ -175,21 +175,16 @@ func TestMoneyString(t *testing.T) {
 	t.Parallel()
 	for want, m := range map[string]order.Money{
 		"19.99 USD":         {1999, "usd"},
-		"12.00 SEK":         {1200, "sek"},
 		"12.00 ISK":         {1200, "isk"},
 		"12.00 UGX":         {1200, "ugx"},
 		"1200 JPY":          {1200, "jpy"},
-		"1.200 KWD":         {1200, "kwd"},
 		"0.05 EUR":          {5, "eur"},
 		"0.00 EUR":          {0, "eur"},
 		"999999.99 GBP":     {99_999_999, "gbp"},
 		"9999999999.99 IDR": {999_999_999_999, "idr"},
-		"500 JPY":           {500, "jpy"},
 		"5 KRW":             {5, "krw"},
 		"5.120 KWD":         {5120, "kwd"},
 		"0.010 TND":         {10, "tnd"},
-		"100.00 ISK":        {10_000, "isk"},
-		"1.00 UGX":          {100, "ugx"},
 		"99999.990 BHD":     {99_999_990, "bhd"},
 		"99999999 XOF":      {99_999_999, "xof"},
 	} {

@@ -7,26 +7,36 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// changedIntents is a provider that changes the intent in its first responses to one kind
-// of call.
+// changedIntents is a provider that changes the intents of its responses.
 type changedIntents struct {
 	order.Payments
 
-	on     ordertest.Call
-	times  int
-	change func(i *order.Intent)
-	left   *int
+	change func(c ordertest.Call, i *order.Intent)
 }
 
-func (p changedIntents) fresh() changedIntents {
-	p.left = new(p.times)
-	return p
+// changeFirst changes the first n intents that one kind of call returns.
+func changeFirst(n int, on ordertest.Call, change func(*order.Intent)) func(ordertest.Call, *order.Intent) {
+	return func(c ordertest.Call, i *order.Intent) {
+		if c == on && n > 0 {
+			n--
+			change(i)
+		}
+	}
+}
+
+// changeFrom changes all intents from the first that one kind of call returns.
+func changeFrom(first ordertest.Call, change func(*order.Intent)) func(ordertest.Call, *order.Intent) {
+	changes := false
+	return func(c ordertest.Call, i *order.Intent) {
+		if changes = changes || c == first; changes {
+			change(i)
+		}
+	}
 }
 
 func (p changedIntents) response(c ordertest.Call, i order.Intent, err error) (order.Intent, error) {
-	if err == nil && c == p.on && *p.left > 0 {
-		*p.left--
-		p.change(&i)
+	if err == nil {
+		p.change(c, &i)
 	}
 	return i, err
 }
@@ -46,12 +56,9 @@ func (p changedIntents) Read(ctx context.Context, id order.IntentID) (order.Inte
 	return p.response(ordertest.Read, i, err)
 }
 
-// wrongConfirms is a provider whose Confirm has no effect and returns the intent of
-// another order.
-type wrongConfirms struct{ order.Payments }
+// confirmsWithoutEffect is a provider whose Confirm only reads the intent.
+type confirmsWithoutEffect struct{ order.Payments }
 
-func (p wrongConfirms) Confirm(ctx context.Context, id order.IntentID, _ order.Key) (order.Intent, error) {
-	i, err := p.Read(ctx, id)
-	i.OrderID = "ORD-2"
-	return i, err
+func (p confirmsWithoutEffect) Confirm(ctx context.Context, id order.IntentID, _ order.Key) (order.Intent, error) {
+	return p.Read(ctx, id)
 }

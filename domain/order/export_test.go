@@ -10,7 +10,7 @@ func NewInRelease2(d Draft) (Order, error) {
 	if err != nil {
 		return Order{}, err
 	}
-	v2 := "v2:" + o.fingerprint // stands for another hash of every field
+	v2 := "v2:" + o.fingerprint // in place of another hash of every field
 	o.fingerprint, o.known = v2, append([]Fingerprint{v2}, o.known...)
 	return o, nil
 }

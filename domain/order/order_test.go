@@ -16,16 +16,23 @@ import (
 func TestNewReturnsTheOrderOfTheDraft(t *testing.T) {
 	t.Parallel()
 	d := ordertest.Draft("ORD-1")
-	o, err := order.New(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := newOrder(t, d)
 	if o.ID() != "ORD-1" || o.CustomerID() != d.CustomerID || o.Payment() != d.Payment {
 		t.Errorf("got %+v, want the values of %+v", o, d)
 	}
 	if got, want := o.Total(), (order.Money{Amount: 3998, Currency: "usd"}); got != want {
 		t.Errorf("got total %v, want %v", got, want)
 	}
+}
+
+// newOrder returns the order of a valid draft.
+func newOrder(t *testing.T, d order.Draft) order.Order {
+	t.Helper()
+	o, err := order.New(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
 }
 
 // with returns a valid draft with one change.
@@ -203,10 +210,20 @@ func TestProblemsContainNoPersonalOrPaymentData(t *testing.T) {
 			t.Errorf("got %v, want an error without %q", err, secret)
 		}
 	}
-	d := ordertest.Draft("ORD-1")
-	d.CustomerID, d.Payment, d.Lines = "CANARY", order.Payment{Customer: "cus_CANARY", Method: "pm_CANARY"}, nil
-	if _, err := order.New(d); err == nil || strings.Contains(err.Error(), "CANARY") {
-		t.Errorf("got %v, want an error about the lines only", err)
+	for secret, d := range map[string]order.Draft{
+		"CANARY": with(func(d *order.Draft) { // only the lines are invalid
+			d.CustomerID, d.Payment = "CANARY", order.Payment{Customer: "cus_CANARY", Method: "pm_CANARY"}
+			d.Lines = nil
+		}),
+		"4242": with(func(d *order.Draft) {
+			d.ID, d.CustomerID, d.Currency = " 4242 4242 4242 4242", "4242 4242", "4242-4242-4242"
+			d.Payment = order.Payment{Customer: cardNumber, Method: cardNumber}
+			d.Lines[0] = order.Line{SKU: "4242 424242424242", Quantity: 4242424242424242, UnitAmount: 4242424242424242}
+		}),
+	} {
+		if _, err := order.New(d); err == nil || strings.Contains(err.Error(), secret) {
+			t.Errorf("got %v, want an error without %q", err, secret)
+		}
 	}
 }
 
@@ -258,22 +275,6 @@ func FuzzNew(f *testing.F) {
 			}
 		},
 	)
-}
-
-func TestACardNumberInAnyFieldIsNotQuoted(t *testing.T) {
-	t.Parallel()
-	const number = 4242424242424242
-	d := ordertest.Draft("ORD-1")
-	d.ID, d.Currency, d.Lines[0].SKU = " 4242 4242 4242 4242", "4242-4242-4242", "4242 424242424242"
-	d.Lines[0].Quantity, d.Lines[0].UnitAmount = number, number
-	d.CustomerID, d.Payment.Customer, d.Payment.Method = "4242 4242", "4242424242424242", "4242424242424242"
-	_, err := order.New(d)
-	if err == nil {
-		t.Fatal("got no error, want one")
-	}
-	if strings.Contains(err.Error(), "4242") {
-		t.Errorf("got error %v, want one without the card number", err)
-	}
 }
 
 // The rules of ids name ranges of letters and digits; each range includes its ends and

@@ -88,18 +88,16 @@ func TestAnIntentIsNotConfirmedLate(t *testing.T) {
 		slow   ordertest.Call
 		before func(w *world)
 	}{
-		{slow: ordertest.Begin},
-		{slow: ordertest.Prepare},
-		{slow: ordertest.Bind},
-		{slow: ordertest.Read, before: func(w *world) { w.crashAfter(ordertest.Bind) }},
+		{ordertest.Begin, func(*world) {}},
+		{ordertest.Prepare, func(*world) {}},
+		{ordertest.Bind, func(*world) {}},
+		{ordertest.Read, crashAfter(ordertest.Bind)},
 	} {
 		for left, want := range map[time.Duration]order.Reason{
 			confirmTime: order.ReasonSettled, confirmTime - 1: order.ReasonOutOfTime,
 		} {
 			w := newWorld(t, ordertest.Pays)
-			if tt.before != nil {
-				tt.before(w)
-			}
+			tt.before(w)
 			got := w.deliver(intercept(tt.slow, func(do func() error) error {
 				err := do()
 				w.now = w.now.Add(w.lease - left)
@@ -110,24 +108,6 @@ func TestAnIntentIsNotConfirmedLate(t *testing.T) {
 				t.Errorf("%v left after %s: got %s, confirmed %t, want %s", left, tt.slow, got.Reason, confirmed, want)
 			}
 		}
-	}
-}
-
-func TestRecheckAfterOfEachStatus(t *testing.T) {
-	t.Parallel()
-	want := map[order.Status]time.Duration{
-		order.Open:           15 * time.Minute,
-		order.Pending:        time.Hour,
-		order.ActionRequired: 24 * time.Hour,
-	}
-	for _, s := range order.Statuses() {
-		got, waits := s.RecheckAfter()
-		if _, should := want[s]; got != want[s] || waits != should {
-			t.Errorf("%s: got %v, %t, want %v, %t", s, got, waits, want[s], should)
-		}
-	}
-	if open, _ := order.Open.RecheckAfter(); open < order.MaxLease {
-		t.Errorf("got RecheckAfter of an open order %v, want at least MaxLease, %v", open, order.MaxLease)
 	}
 }
 
@@ -144,30 +124,6 @@ func TestReleaseRecordsTheReasonOfTheResult(t *testing.T) {
 		if r := w.record(); got.Reason != want || r.LastError != string(want) || r.Owner != "" ||
 			!r.Until.IsZero() {
 			t.Errorf("%s: got reason %s and record %+v, want %s and a released record", kind, got.Reason, r, want)
-		}
-	}
-}
-
-// The provider's support asks for the request id of a failed call.
-func TestAFailureKeepsItsRequestID(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		call   ordertest.Call
-		kind   order.ErrorKind
-		before func(w *world)
-	}{
-		{call: ordertest.Prepare, kind: order.KindRefused},
-		{call: ordertest.Confirm, kind: order.KindUnavailable},
-		{call: ordertest.Read, kind: order.KindRefused, before: func(w *world) { w.crashAfter(ordertest.Bind) }},
-		{call: ordertest.Read, kind: order.KindUnknown, before: func(w *world) { w.crashAfter(ordertest.Bind) }},
-	} {
-		w := newWorld(t, ordertest.Pays)
-		if tt.before != nil {
-			tt.before(w)
-		}
-		failure := &order.PaymentError{Kind: tt.kind, RequestID: "req_1", Err: errors.New("no")}
-		if got := w.deliver(failCall(tt.call, failure)); got.RequestID != failure.RequestID {
-			t.Errorf("%s at %s: got request id %q, want %q", tt.kind, tt.call, got.RequestID, failure.RequestID)
 		}
 	}
 }

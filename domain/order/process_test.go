@@ -1,9 +1,9 @@
 package order_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,13 +42,10 @@ type world struct {
 
 func newWorld(t *testing.T, c ordertest.Card) *world {
 	t.Helper()
-	o, err := order.New(with(func(d *order.Draft) { d.Payment.Method = ordertest.PaymentMethod(c) }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := with(func(d *order.Draft) { d.Payment.Method = ordertest.PaymentMethod(c) })
 	bank := &ordertest.Bank{Scope: "test"}
 	return &world{
-		T: t, order: o, store: new(ordertest.Memory), bank: bank, payments: bank, sent: noon(), now: noon(),
+		T: t, order: newOrder(t, d), store: new(ordertest.Memory), bank: bank, payments: bank, sent: noon(), now: noon(),
 		lease: time.Minute,
 	}
 }
@@ -161,11 +158,7 @@ func (w *world) storeFailure(k order.Key) {
 // differentContent returns an order with the same id and another quantity.
 func (w *world) differentContent() order.Order {
 	w.Helper()
-	o, err := order.New(with(func(d *order.Draft) { d.Lines[0].Quantity = 7 }))
-	if err != nil {
-		w.Fatal(err)
-	}
-	return o
+	return newOrder(w.T, with(func(d *order.Draft) { d.Lines[0].Quantity = 7 }))
 }
 
 func (w *world) prepareKey() order.Key { return order.PrepareKey("test", w.order.ID()) }
@@ -234,19 +227,8 @@ func failCall(which ordertest.Call, err error) ordertest.Interceptor {
 	return intercept(which, func(func() error) error { return err })
 }
 
-// confirmsWithoutEffect is a provider whose Confirm only reads the intent.
-type confirmsWithoutEffect struct{ order.Payments }
-
-func (p confirmsWithoutEffect) Confirm(
-	ctx context.Context,
-	id order.IntentID,
-	_ order.Key,
-) (order.Intent, error) {
-	return p.Read(ctx, id)
-}
-
+// processCase is one delivery of an order.
 type processCase struct {
-	name   string
 	card   ordertest.Card // "" pays
 	before func(w *world) // runs before this delivery
 	fault  func(w *world) ordertest.Interceptor
@@ -260,6 +242,13 @@ func done(s order.Status, attempt int) order.Result {
 		Verdict: order.Done, Reason: order.ReasonSettled, Status: s, Attempt: attempt, Intent: "pi_1",
 		Takeover: attempt > 1,
 	}
+}
+
+// doneLate is the result of a second attempt that found no bound intent and charged one.
+func doneLate(i order.IntentID) order.Result {
+	r := done(order.Paid, 2)
+	r.Intent, r.Takeover = i, false
+	return r
 }
 
 // unsettled is the result of an attempt that claimed the order and did not settle it.
@@ -279,8 +268,8 @@ func always(a ordertest.Interceptor) func(*world) ordertest.Interceptor {
 
 func TestProcess(t *testing.T) {
 	t.Parallel()
-	for _, c := range processCases() {
-		t.Run(c.name, func(t *testing.T) {
+	for name, c := range processCases() {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, c.card)
 			if c.before != nil {
@@ -316,10 +305,15 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-func processCases() []processCase {
-	return slices.Concat(
+// processCases returns the cases by their claims.
+func processCases() map[string]processCase {
+	all := map[string]processCase{}
+	for _, some := range []map[string]processCase{
 		settlingCases(), claimCases(), storeCases(), paymentCases(), keyCases(), lostCases(), wrongAnswerCases(),
-	)
+	} {
+		maps.Copy(all, some)
+	}
+	return all
 }
 
 func TestEveryReasonHasACase(t *testing.T) {
@@ -339,57 +333,43 @@ func TestEveryReasonHasACase(t *testing.T) {
 	}
 }
 
-func settlingCases() []processCase {
+func settlingCases() map[string]processCase {
 	const fresh = "begin prepare bind confirm finish"
-	return []processCase{
-		{name: "a new order is charged", want: done(order.Paid, 1), calls: fresh},
-		{
-			name:  "a declined order is settled",
-			card:  ordertest.Declines,
-			want:  done(order.Declined, 1),
-			calls: fresh,
-		},
-		{
-			name:  "a payment that takes days is pending",
-			card:  ordertest.TakesDays,
-			want:  done(order.Pending, 1),
-			calls: fresh,
-		},
-		{
-			name: "an intent that needs authentication is not declined",
+	return map[string]processCase{
+		"a new order is charged":               {want: done(order.Paid, 1), calls: fresh},
+		"a declined order is settled":          {card: ordertest.Declines, want: done(order.Declined, 1), calls: fresh},
+		"a payment that takes days is pending": {card: ordertest.TakesDays, want: done(order.Pending, 1), calls: fresh},
+		"an intent that needs authentication is not declined": {
 			card: ordertest.NeedsAuthentication,
 			want: done(order.ActionRequired, 1), calls: fresh,
 		},
-		{
-			name:   "a charge by a crashed worker is found and not repeated",
-			before: func(w *world) { w.crashAfter(ordertest.Confirm) },
+		"a charge by a crashed worker is found and not repeated": {
+			before: crashAfter(ordertest.Confirm),
 			want:   done(order.Paid, 2), calls: "begin read finish",
 		},
-		{
-			name:   "the next attempt does not settle an authentication as declined",
+		"the next attempt does not settle an authentication as declined": {
 			card:   ordertest.NeedsAuthentication,
-			before: func(w *world) { w.crashAfter(ordertest.Confirm) },
+			before: crashAfter(ordertest.Confirm),
 			want:   done(order.ActionRequired, 2), calls: "begin read finish",
 		},
-		{
-			name:   "a bound intent that waits is confirmed",
-			before: func(w *world) { w.crashAfter(ordertest.Bind) },
+		"a bound intent that waits is confirmed": {
+			before: crashAfter(ordertest.Bind),
 			want:   done(order.Paid, 2), calls: "begin read confirm finish",
 		},
-		{
-			name: "an intent that was canceled meanwhile is not charged",
-			before: func(w *world) {
-				w.crashAfter(ordertest.Bind)
-				w.bank.Cancel("pi_1")
-			},
-			want: done(order.Canceled, 2), calls: "begin read finish",
+		"an intent that was canceled after it was bound cancels the order": {
+			before: func(w *world) { w.crashAfter(ordertest.Bind); w.bank.Cancel("pi_1") },
+			want:   done(order.Canceled, 2), calls: "begin read finish",
 		},
-		{
-			name:   "exactly the confirm time is enough",
+		"exactly the confirm time is enough": {
 			before: func(w *world) { w.lease = confirmTime },
 			want:   done(order.Paid, 1), calls: fresh,
 		},
 	}
+}
+
+// crashAfter is the setup of a case in which an earlier worker crashed after this call.
+func crashAfter(last ordertest.Call) func(*world) {
+	return func(w *world) { w.crashAfter(last) }
 }
 
 // crashAfter delivers the order to a worker that crashes just after this call, and lets
@@ -408,26 +388,20 @@ func (w *world) crashAfter(last ordertest.Call) {
 	w.now = w.now.Add(time.Hour)
 }
 
-func claimCases() []processCase {
+func claimCases() map[string]processCase {
 	duplicate := order.Result{
-		Verdict: order.Done,
-		Reason:  order.ReasonDuplicate,
-		Status:  order.Paid,
-		Intent:  "pi_1",
+		Verdict: order.Done, Reason: order.ReasonDuplicate, Status: order.Paid, Intent: "pi_1",
 	}
-	return []processCase{
-		{
-			name:   "a duplicate costs one call",
+	return map[string]processCase{
+		"a duplicate costs one call": {
 			before: func(w *world) { w.deliver(noFault) },
 			want:   duplicate, calls: "begin",
 		},
-		{
-			name:   "a duplicate a year later is still one",
+		"a duplicate a year later is still one": {
 			before: func(w *world) { w.deliver(noFault); w.bank.ForgetKeys(); w.now = w.now.AddDate(1, 0, 0) },
 			want:   duplicate, calls: "begin",
 		},
-		{
-			name: "the same id with different content is parked",
+		"the same id with different content is parked": {
 			before: func(w *world) {
 				original := w.order
 				w.order = w.differentContent()
@@ -442,8 +416,7 @@ func claimCases() []processCase {
 				}
 			},
 		},
-		{
-			name:   "an order under a running lease is redelivered when the lease ends",
+		"an order under a running lease is redelivered when the lease ends": {
 			before: func(w *world) { w.claim() },
 			want: order.Result{
 				Verdict: order.Redeliver, Reason: order.ReasonInProgress, Transient: true,
@@ -451,8 +424,7 @@ func claimCases() []processCase {
 			},
 			calls: "begin",
 		},
-		{
-			name: "a record of a newer release is redelivered",
+		"a record of a newer release is redelivered": {
 			before: func(w *world) {
 				w.claimAndRelease()
 				if err := w.store.SetFingerprint(w.Context(), w.order.ID(), "v999:0"); err != nil {
@@ -461,19 +433,16 @@ func claimCases() []processCase {
 			},
 			want: transient(order.ReasonUnknownVersion, ""), calls: "begin",
 		},
-		{
-			name:  "a corrupt record is redelivered",
+		"a corrupt record is redelivered": {
 			fault: always(failCall(ordertest.Begin, order.ErrCorrupt)),
 			want:  transient(order.ReasonCorrupt, ""), calls: "begin",
 		},
-		{
-			name:  "a worker whose claim is lost at bind stops",
+		"a worker whose claim is lost at bind stops": {
 			fault: func(w *world) ordertest.Interceptor { return w.takeOverBefore(ordertest.Bind) },
 			want:  unsettled(1, transient(order.ReasonClaimLost, "")),
 			calls: "begin prepare bind",
 		},
-		{
-			name:  "a worker whose claim is lost at finish does not acknowledge",
+		"a worker whose claim is lost at finish does not acknowledge": {
 			fault: func(w *world) ordertest.Interceptor { return w.takeOverBefore(ordertest.Finish) },
 			want:  unsettled(1, transient(order.ReasonClaimLost, "pi_1")),
 			calls: "begin prepare bind confirm finish",
@@ -490,44 +459,37 @@ func (w *world) takeOverBefore(call ordertest.Call) ordertest.Interceptor {
 	})
 }
 
-func storeCases() []processCase {
+func storeCases() map[string]processCase {
 	unclaimed := transient(order.ReasonStore, "")
 	prepared := unsettled(1, unclaimed)
 	confirmed := prepared
 	confirmed.Intent = "pi_1"
-	return []processCase{
-		{
-			name:  "an unavailable store at begin is transient",
+	return map[string]processCase{
+		"an unavailable store at begin is transient": {
 			fault: always(ordertest.LoseRequestOf(ordertest.Begin)),
 			want:  unclaimed, calls: "begin",
 		},
-		{
-			name:  "a begin whose response is lost ends the attempt",
+		"a begin whose response is lost ends the attempt": {
 			fault: always(ordertest.LoseResponseOf(ordertest.Begin)),
 			want:  unclaimed, calls: "begin",
 		},
-		{
-			name:  "an intent that was not bound is not confirmed",
+		"an intent that was not bound is not confirmed": {
 			fault: always(ordertest.LoseRequestOf(ordertest.Bind)),
 			want:  prepared, calls: "begin prepare bind release",
 		},
-		{
-			name:  "an intent whose bind is uncertain is not confirmed",
+		"an intent whose bind is uncertain is not confirmed": {
 			fault: always(ordertest.LoseResponseOf(ordertest.Bind)),
 			want:  prepared, calls: "begin prepare bind release",
 		},
-		{
-			name:  "a charge that was not recorded is redelivered",
+		"a charge that was not recorded is redelivered": {
 			fault: always(ordertest.LoseRequestOf(ordertest.Finish)),
 			want:  confirmed, calls: "begin prepare bind confirm finish release",
 		},
-		{
-			name:  "a charge whose record is uncertain is redelivered",
+		"a charge whose record is uncertain is redelivered": {
 			fault: always(ordertest.LoseResponseOf(ordertest.Finish)),
 			want:  confirmed, calls: "begin prepare bind confirm finish release",
 		},
-		{
-			name:   "with too little time left nothing is confirmed",
+		"with too little time left nothing is confirmed": {
 			before: func(w *world) { w.lease = confirmTime - 1 },
 			want:   unsettled(1, transient(order.ReasonOutOfTime, "pi_1")),
 			calls:  "begin prepare bind release",
@@ -535,7 +497,7 @@ func storeCases() []processCase {
 	}
 }
 
-func paymentCases() []processCase {
+func paymentCases() map[string]processCase {
 	failed := func(r order.Reason, id order.IntentID, request string) order.Result {
 		result := unsettled(1, transient(r, id))
 		result.RequestID = request
@@ -548,41 +510,34 @@ func paymentCases() []processCase {
 		return unsettled(1, order.Result{Verdict: order.Park, Reason: r, Intent: "pi_1"})
 	}
 	const atPrepare, atConfirm = "begin prepare release", "begin prepare bind confirm release"
-	return []processCase{
-		{
-			name:   "an unavailable provider at prepare is transient",
+	return map[string]processCase{
+		"an unavailable provider at prepare is transient": {
 			before: fail(ordertest.Prepare, ordertest.ReturnsUnavailable),
 			want:   failed(order.ReasonUnavailable, "", "req_1"), calls: atPrepare,
 		},
-		{
-			name:   "an unavailable provider at confirm is transient",
+		"an unavailable provider at confirm is transient": {
 			before: fail(ordertest.Confirm, ordertest.ReturnsUnavailable),
 			want:   failed(order.ReasonUnavailable, "pi_1", "req_2"), calls: atConfirm,
 		},
-		{
-			name:   "a confirm whose response is lost is unknown",
+		"a confirm whose response is lost is unknown": {
 			before: fail(ordertest.Confirm, ordertest.LosesResponse),
 			want:   failed(order.ReasonUnknown, "pi_1", ""), calls: atConfirm,
 		},
-		{
-			name:   "wrong credentials are misconfigured",
+		"wrong credentials are misconfigured": {
 			before: fail(ordertest.Prepare, ordertest.ReturnsMisconfigured),
 			want:   failed(order.ReasonMisconfigured, "", "req_1"), calls: atPrepare,
 		},
-		{
-			name:  "an untyped error of confirm is unknown",
+		"an untyped error of confirm is unknown": {
 			fault: always(ordertest.LoseRequestOf(ordertest.Confirm)),
 			want:  failed(order.ReasonUnknown, "pi_1", ""), calls: atConfirm,
 		},
-		{
-			name: "an unlisted error kind is unknown",
+		"an unlisted error kind is unknown": {
 			fault: always(failCall(ordertest.Confirm, &order.PaymentError{
 				Kind: "new", Err: ordertest.ErrConnection,
 			})),
 			want: failed(order.ReasonUnknown, "pi_1", ""), calls: atConfirm,
 		},
-		{
-			name: "an unknown card is refused and parked",
+		"an unknown card is refused and parked": {
 			card: ordertest.DoesNotExist,
 			want: order.Result{
 				Verdict: order.Park, Reason: order.ReasonRefused, Status: order.Refused,
@@ -590,58 +545,51 @@ func paymentCases() []processCase {
 			},
 			calls: "begin prepare finish",
 		},
-		{
-			name:   "a confirm without effect is redelivered",
+		"a confirm without effect is redelivered": {
 			before: func(w *world) { w.payments = confirmsWithoutEffect{w.bank} },
 			want: unsettled(1, order.Result{
 				Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Intent: "pi_1",
 			}),
 			calls: atConfirm,
 		},
-		{
-			name:  "a refused confirm of an unconfirmed intent is parked",
+		"a refused confirm of an unconfirmed intent is parked": {
 			fault: always(failCall(ordertest.Confirm, refused())),
 			want: order.Result{
 				Verdict: order.Park, Reason: order.ReasonRefused, Status: order.Refused, Attempt: 1, Intent: "pi_1",
 			},
 			calls: "begin prepare bind confirm read finish",
 		},
-		{
-			name: "a refused confirm of an intent that was paid is paid",
+		"a refused confirm of an intent that was paid is paid": {
 			fault: always(intercept(ordertest.Confirm, func(do func() error) error {
 				return errors.Join(do(), refused())
 			})),
 			want: done(order.Paid, 1), calls: "begin prepare bind confirm read finish",
 		},
-		{
-			name:   "a refused confirm whose intent cannot be read is redelivered",
+		"a refused confirm whose intent cannot be read is redelivered": {
 			fault:  always(failCall(ordertest.Confirm, refused())),
 			before: fail(ordertest.Read, ordertest.ReturnsUnavailable),
 			want:   failed(order.ReasonUnavailable, "pi_1", "req_2"), calls: "begin prepare bind confirm read release",
 		},
-		{
-			name:   "an intent of another scope is not confirmed",
+		"an intent of another scope is not confirmed": {
 			before: func(w *world) { w.bank.Scope = "other" },
 			want:   parked(order.ReasonMismatch), calls: "begin prepare prepare release",
 		},
-		{
-			name:   "an intent with another amount is not confirmed",
+		"an intent with another amount is not confirmed": {
 			before: func(w *world) { w.bind(w.prepare(w.differentContent(), w.prepareKey())) },
 			want:   takeover(parked(order.ReasonMismatch)), calls: "begin read read release",
 		},
-		{
-			name:   "an intent of another order is not confirmed",
+		"an intent of another order is not confirmed": {
 			before: func(w *world) { w.bind(w.prepare(ordertest.Order("ORD-2"), w.prepareKey())) },
 			want:   takeover(parked(order.ReasonMismatch)), calls: "begin read read release",
 		},
-		{
-			name:   "a bound intent that the provider refuses to read is misconfigured",
-			before: func(w *world) { w.crashAfter(ordertest.Confirm) },
-			fault:  always(failCall(ordertest.Read, refused())),
-			want:   takeover(failed(order.ReasonMisconfigured, "pi_1", "")), calls: "begin read release",
+		"a bound intent that the provider refuses to read is misconfigured": {
+			before: crashAfter(ordertest.Confirm),
+			fault: always(failCall(ordertest.Read, &order.PaymentError{
+				Kind: order.KindRefused, RequestID: "req_9", Err: errors.New("no"),
+			})),
+			want: takeover(failed(order.ReasonMisconfigured, "pi_1", "req_9")), calls: "begin read release",
 		},
-		{
-			name:   "a bound intent that the provider does not know is misconfigured",
+		"a bound intent that the provider does not know is misconfigured": {
 			before: func(w *world) { w.bind("pi_gone") },
 			want:   takeover(failed(order.ReasonMisconfigured, "pi_gone", "req_1")), calls: "begin read release",
 		},
@@ -656,46 +604,34 @@ func takeover(r order.Result) order.Result {
 	return r
 }
 
-func keyCases() []processCase {
-	settled := order.Result{
-		Verdict: order.Done,
-		Reason:  order.ReasonSettled,
-		Status:  order.Paid,
-		Attempt: 2,
-		Intent:  "pi_1",
-	}
+func keyCases() map[string]processCase {
 	reused := func(attempt int, request string) order.Result {
 		return unsettled(attempt, order.Result{
 			Verdict: order.Park, Reason: order.ReasonKeyReused, RequestID: request,
 		})
 	}
 	forgotten := func(w *world) { w.prepare(w.differentContent(), w.prepareKey()) }
-	return []processCase{
-		{
-			name:   "a spent prepare key is replaced by the attempt's own key",
+	return map[string]processCase{
+		"a spent prepare key is replaced by the attempt's own key": {
 			before: func(w *world) { w.claimAndRelease(); w.storeFailure(w.prepareKey()) },
-			want:   settled, calls: "begin prepare prepare bind confirm finish",
+			want:   doneLate("pi_1"), calls: "begin prepare prepare bind confirm finish",
 		},
-		{
-			name:   "two spent prepare keys are retried by the next attempt",
+		"two spent prepare keys are retried by the next attempt": {
 			before: func(w *world) { w.storeFailure(w.prepareKey()); w.storeFailure(w.prepareAgainKey(1)) },
 			want: unsettled(1, order.Result{
 				Verdict: order.Redeliver, Reason: order.ReasonReplayed, Transient: true, RequestID: "req_4",
 			}),
 			calls: "begin prepare prepare release",
 		},
-		{
-			name:   "a reused prepare key is parked",
+		"a reused prepare key is parked": {
 			before: forgotten,
 			want:   reused(1, "req_2"), calls: "begin prepare release",
 		},
-		{
-			name:   "a reused prepare key is parked at every delivery",
+		"a reused prepare key is parked at every delivery": {
 			before: func(w *world) { forgotten(w); w.deliver(noFault) },
 			want:   reused(2, "req_3"), calls: "begin prepare release",
 		},
-		{
-			name: "a reused key after a spent one is parked",
+		"a reused key after a spent one is parked": {
 			before: func(w *world) {
 				w.claimAndRelease()
 				w.storeFailure(w.prepareKey())

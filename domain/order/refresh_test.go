@@ -23,44 +23,37 @@ func (w *world) refresh(rs order.Records) (order.Record, error) {
 
 func TestRefreshRecordsTheProvidersState(t *testing.T) {
 	t.Parallel()
+	settled := func(w *world) { w.deliver(noFault) }
+	unchanged := func(*ordertest.Bank, order.IntentID) {}
 	for _, c := range []struct {
 		name   string
 		card   ordertest.Card
 		before func(w *world)
+		later  func(b *ordertest.Bank, id order.IntentID)
 		want   order.Status
 		events int
 	}{
-		{"pending, and the payment cleared", ordertest.TakesDays, func(w *world) {
-			w.deliver(noFault)
-			w.bank.Clear("pi_1")
-		}, order.Paid, 2},
-		{"declined, and the customer paid later", ordertest.Declines, func(w *world) {
-			w.deliver(noFault)
-			w.bank.CustomerPays("pi_1")
-		}, order.Paid, 2},
-		{"action_required, and the intent was canceled", ordertest.NeedsAuthentication, func(w *world) {
-			w.deliver(noFault)
-			w.bank.Cancel("pi_1")
-		}, order.Canceled, 2},
-		{"open, and charged by a crashed worker", ordertest.Pays, func(w *world) {
-			w.crashAfter(ordertest.Confirm)
-		}, order.Paid, 1},
-		{"open, and never confirmed", ordertest.Pays, func(w *world) { w.crashAfter(ordertest.Bind) }, order.Open, 0},
-		{"declined, and the intent was canceled", ordertest.Declines, func(w *world) {
-			w.deliver(noFault)
-			w.bank.Cancel("pi_1")
-		}, order.Declined, 1},
-		{"pending, and the intent was canceled", ordertest.TakesDays, func(w *world) {
-			w.deliver(noFault)
-			w.bank.Cancel("pi_1")
-		}, order.Canceled, 2},
-		{"pending, and unchanged", ordertest.TakesDays, func(w *world) { w.deliver(noFault) }, order.Pending, 1},
-		{"paid, and unchanged", ordertest.Pays, func(w *world) { w.deliver(noFault) }, order.Paid, 1},
+		{"pending, and the payment cleared", ordertest.TakesDays, settled, (*ordertest.Bank).Clear, order.Paid, 2},
+		{"pending, and the intent was canceled", ordertest.TakesDays, settled, (*ordertest.Bank).Cancel, order.Canceled, 2},
+		{"pending, and unchanged", ordertest.TakesDays, settled, unchanged, order.Pending, 1},
+		{
+			"declined, and the customer paid later", ordertest.Declines, settled,
+			(*ordertest.Bank).CustomerPays, order.Paid, 2,
+		},
+		{"declined, and the intent was canceled", ordertest.Declines, settled, (*ordertest.Bank).Cancel, order.Declined, 1},
+		{
+			"action_required, and the intent was canceled", ordertest.NeedsAuthentication, settled,
+			(*ordertest.Bank).Cancel, order.Canceled, 2,
+		},
+		{"open, and charged by a crashed worker", ordertest.Pays, crashAfter(ordertest.Confirm), unchanged, order.Paid, 1},
+		{"open, and never confirmed", ordertest.Pays, crashAfter(ordertest.Bind), unchanged, order.Open, 0},
+		{"paid, and unchanged", ordertest.Pays, settled, unchanged, order.Paid, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, c.card)
 			c.before(w)
+			c.later(w.bank, "pi_1")
 			got, err := w.refresh(w.store)
 			if err != nil || got.Status != c.want || len(got.Events) != c.events || w.record().Status != c.want {
 				t.Errorf("got %s with %d events, %v, want %s with %d", got.Status, len(got.Events), err, c.want, c.events)
@@ -128,20 +121,13 @@ func TestRefreshOfARecordThatChangesConcurrentlyIsStale(t *testing.T) {
 	}
 }
 
-// canceledAfterwards is a provider whose intents are all canceled.
-type canceledAfterwards struct{ order.Payments }
-
-func (p canceledAfterwards) Read(ctx context.Context, id order.IntentID) (order.Intent, error) {
-	i, err := p.Payments.Read(ctx, id)
-	i.State = order.IntentCanceled
-	return i, err
-}
-
 func TestAPaidOrderThatIsNotPaidAtTheProviderIsAnError(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, ordertest.Pays)
 	w.deliver(noFault)
-	_, err := order.Refresh(w.Context(), w.store, canceledAfterwards{w.bank}, "test", w.order.ID(), w.now)
+	cancel := func(i *order.Intent) { i.State = order.IntentCanceled }
+	canceled := changedIntents{w.bank, changeFrom(ordertest.Read, cancel)}
+	_, err := order.Refresh(w.Context(), w.store, canceled, "test", w.order.ID(), w.now)
 	if e, ok := errors.AsType[*order.TransitionError](err); !ok || e.From != order.Paid {
 		t.Errorf("got %v, want a *TransitionError from paid", err)
 	}

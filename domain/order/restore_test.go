@@ -19,171 +19,112 @@ func (w *world) deleteRecord() {
 // ageMessage sets the age of the message.
 func ageMessage(w *world, by time.Duration) { w.sent = w.now.Add(-by) }
 
+// loseRecord processes the order, then loses its record and, for the age of its message,
+// the bank's keys.
+func (w *world) loseRecord() {
+	w.deliver(noFault)
+	w.bank.ForgetKeys()
+	w.deleteRecord()
+	ageMessage(w, 25*time.Hour)
+}
+
 // lostCases are orders whose record was lost, and orders that only seem so.
-func lostCases() []processCase {
+func lostCases() map[string]processCase {
 	lost := order.Result{Verdict: order.Park, Reason: order.ReasonRecordLost, Intent: "pi_1"}
-	return []processCase{
-		{
-			name: "an old message whose record was lost is parked if the provider knows an intent",
-			before: func(w *world) {
-				w.deliver(noFault)
-				w.bank.ForgetKeys()
-				w.deleteRecord()
-				ageMessage(w, 25*time.Hour)
-			},
-			want: unsettled(1, lost), calls: "begin find release",
+	old := func(w *world) { ageMessage(w, 25*time.Hour) }
+	canceled := func(i *order.Intent) { i.State = order.IntentCanceled }
+	return map[string]processCase{
+		"an old message whose record was lost is parked if the provider knows an intent": {
+			before: (*world).loseRecord,
+			want:   unsettled(1, lost), calls: "begin find release",
 		},
-		{
-			name: "a redrive after a lost record is parked again",
-			before: func(w *world) {
-				w.deliver(noFault)
-				w.bank.ForgetKeys()
-				w.deleteRecord()
-				ageMessage(w, 25*time.Hour)
-				w.deliver(noFault)
-			},
-			want: unsettled(2, lost), calls: "begin find release",
+		"a redrive after a lost record is parked again": {
+			before: func(w *world) { w.loseRecord(); w.deliver(noFault) },
+			want:   unsettled(2, lost), calls: "begin find release",
 		},
-		{
-			name: "the intent of a crashed attempt is used although its record is young",
+		"the intent of a crashed attempt is used although its record is young": {
 			before: func(w *world) {
-				ageMessage(w, 25*time.Hour)
+				old(w)
 				w.crashAfter(ordertest.Prepare)
 				w.bank.ForgetKeys()
 			},
-			want: order.Result{
-				Verdict: order.Done, Reason: order.ReasonSettled, Status: order.Paid, Attempt: 2, Intent: "pi_1",
-			},
-			calls: "begin find bind confirm finish",
+			want: doneLate("pi_1"), calls: "begin find bind confirm finish",
 		},
-		{
-			name: "an intent for different content is not used",
+		"an intent for different content is not used": {
 			before: func(w *world) {
 				w.prepare(w.differentContent(), w.prepareKey())
-				ageMessage(w, 25*time.Hour)
+				old(w)
 			},
 			want: unsettled(1, lost), calls: "begin find release",
 		},
-		{
-			name: "two unconfirmed intents are parked",
+		"two unconfirmed intents are parked": {
 			before: func(w *world) {
 				w.prepare(w.order, w.prepareKey())
 				w.prepare(w.order, w.prepareAgainKey(1))
-				ageMessage(w, 25*time.Hour)
+				old(w)
 			},
 			want: unsettled(1, lost), calls: "begin find release",
 		},
-		{
-			name:   "an old message of an order without intents is charged",
-			before: func(w *world) { ageMessage(w, 25*time.Hour) },
+		"an old message of an order without intents is charged": {
+			before: old,
 			want:   done(order.Paid, 1), calls: "begin find prepare bind confirm finish",
 		},
-		{
-			name:   "an order whose message is exactly a day old is not searched for",
+		"an order whose message is exactly a day old is not searched for": {
 			before: func(w *world) { ageMessage(w, 24*time.Hour) },
 			want:   done(order.Paid, 1), calls: "begin prepare bind confirm finish",
 		},
-		{
-			name: "an order whose record is as old as its message is not searched for",
+		"an order whose record is as old as its message is not searched for": {
 			before: func(w *world) {
 				w.crashAfter(ordertest.Prepare)
 				w.bank.ForgetKeys()
 				w.sent, w.now = w.record().CreatedAt, w.now.Add(48*time.Hour)
 			},
-			want: order.Result{
-				Verdict: order.Done, Reason: order.ReasonSettled, Status: order.Paid, Attempt: 2, Intent: "pi_2",
-			},
-			calls: "begin prepare bind confirm finish",
+			want: doneLate("pi_2"), calls: "begin prepare bind confirm finish",
 		},
-		{
-			name:   "a failed search charges nothing",
-			before: func(w *world) { ageMessage(w, 25*time.Hour) },
+		"a failed search charges nothing": {
+			before: old,
 			fault:  always(failCall(ordertest.Find, refused())),
-			want:   unsettled(1, transient(order.ReasonMisconfigured, "")),
-			calls:  "begin find release",
+			want:   unsettled(1, transient(order.ReasonMisconfigured, "")), calls: "begin find release",
 		},
-		{
-			name:   "a search without a response charges nothing",
-			before: func(w *world) { ageMessage(w, 25*time.Hour) },
+		"a search without a response charges nothing": {
+			before: old,
 			fault:  always(ordertest.LoseRequestOf(ordertest.Find)),
-			want:   unsettled(1, transient(order.ReasonUnknown, "")),
-			calls:  "begin find release",
+			want:   unsettled(1, transient(order.ReasonUnknown, "")), calls: "begin find release",
 		},
-		{
-			name: "an intent that was canceled before it was bound is prepared again",
-			before: func(w *world) {
-				w.crashAfter(ordertest.Prepare)
-				w.bank.Cancel("pi_1")
-				w.now = w.now.Add(time.Hour)
-			},
-			want: order.Result{
-				Verdict: order.Done, Reason: order.ReasonSettled, Status: order.Paid, Attempt: 2, Intent: "pi_2",
-			},
-			calls: "begin prepare prepare bind confirm finish",
+		"an intent that was canceled before it was bound is prepared again": {
+			before: func(w *world) { w.crashAfter(ordertest.Prepare); w.bank.Cancel("pi_1") },
+			want:   doneLate("pi_2"), calls: "begin prepare prepare bind confirm finish",
 		},
-		{
-			name: "an intent that was canceled after it was bound cancels the order",
-			before: func(w *world) {
-				w.crashAfter(ordertest.Bind)
-				w.bank.Cancel("pi_1")
-				w.now = w.now.Add(time.Hour)
-			},
-			want: done(order.Canceled, 2), calls: "begin read finish",
-		},
-		{
-			name: "an order whose intents are all canceled is redelivered",
-			before: func(w *world) {
-				w.payments = changedIntents{
-					Payments: w.bank,
-					on:       ordertest.Prepare,
-					times:    2,
-					change: func(i *order.Intent) {
-						i.State = order.IntentCanceled
-					},
-				}.fresh()
-			},
-			want:  unsettled(1, transient(order.ReasonReplayed, "")),
-			calls: "begin prepare prepare release",
+		"an order whose intents are all canceled is redelivered": {
+			before: func(w *world) { w.payments = changedIntents{w.bank, changeFirst(2, ordertest.Prepare, canceled)} },
+			want:   unsettled(1, transient(order.ReasonReplayed, "")), calls: "begin prepare prepare release",
 		},
 	}
 }
 
 // wrongAnswerCases are providers that return the intent of another order once.
-func wrongAnswerCases() []processCase {
+func wrongAnswerCases() map[string]processCase {
+	otherOrder := func(i *order.Intent) { i.OrderID = "ORD-2" }
 	wrong := func(on ordertest.Call) func(w *world) {
-		return func(w *world) {
-			w.payments = changedIntents{
-				Payments: w.bank,
-				on:       on,
-				times:    1,
-				change:   func(i *order.Intent) { i.OrderID = "ORD-2" },
-			}.fresh()
-		}
+		return func(w *world) { w.payments = changedIntents{w.bank, changeFirst(1, on, otherOrder)} }
 	}
-	return []processCase{
-		{
-			name:   "one wrong response to prepare is retried",
+	return map[string]processCase{
+		"one wrong response to prepare is retried": {
 			before: wrong(ordertest.Prepare),
 			want:   done(order.Paid, 1), calls: "begin prepare prepare bind confirm finish",
 		},
-		{
-			name:   "one wrong response to confirm is read again",
+		"one wrong response to confirm is read again": {
 			before: wrong(ordertest.Confirm),
 			want:   done(order.Paid, 1), calls: "begin prepare bind confirm read finish",
 		},
-		{
-			name: "one wrong response to read is retried",
-			before: func(w *world) {
-				w.crashAfter(ordertest.Confirm)
-				wrong(ordertest.Read)(w)
-				w.now = w.now.Add(time.Hour)
-			},
-			want: done(order.Paid, 2), calls: "begin read read finish",
+		"one wrong response to read is retried": {
+			before: func(w *world) { w.crashAfter(ordertest.Confirm); wrong(ordertest.Read)(w) },
+			want:   done(order.Paid, 2), calls: "begin read read finish",
 		},
-		{
-			name: "a wrong response to a confirm without effect is unconfirmed",
+		"a wrong response to a confirm without effect is unconfirmed": {
 			before: func(w *world) {
-				w.payments = wrongConfirms{w.bank}
+				without := confirmsWithoutEffect{w.bank}
+				w.payments = changedIntents{without, changeFirst(1, ordertest.Confirm, otherOrder)}
 			},
 			want: unsettled(1, order.Result{
 				Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Intent: "pi_1",
@@ -257,7 +198,7 @@ func TestRestore(t *testing.T) {
 			w := newWorld(t, ordertest.Pays)
 			w.deliver(noFault)
 			w.deleteRecord()
-			p := changedIntents{Payments: w.bank, on: ordertest.Read, times: 9, change: c.change}.fresh()
+			p := changedIntents{w.bank, changeFrom(ordertest.Read, c.change)}
 			_, err := order.Restore(w.Context(), w.store, p, "test", w.order.ID(), "pi_1", w.now)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want an error with %q", err, c.want)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"orderonce/domain/order"
 )
@@ -94,18 +95,22 @@ func TestParseStatusAcceptsOnlyKnownStatuses(t *testing.T) {
 
 func TestOnlyWaitingStatusesAreRechecked(t *testing.T) {
 	t.Parallel()
-	waiting := []order.Status{order.Open, order.ActionRequired, order.Pending}
-	for _, s := range order.Statuses() {
-		after, waits := s.RecheckAfter()
-		if want := slices.Contains(waiting, s); waits != want || (after > 0) != want {
-			t.Errorf("%s: got %v, %t, want waits %t", s, after, waits, want)
+	want := map[order.Status]time.Duration{
+		order.Open:           15 * time.Minute, // at least MaxLease
+		order.Pending:        time.Hour,
+		order.ActionRequired: 24 * time.Hour,
+	}
+	const unknown order.Status = "lost"
+	for _, s := range append(order.Statuses(), unknown) {
+		got, waits := s.RecheckAfter()
+		if _, wantWaits := want[s]; got != want[s] || waits != wantWaits {
+			t.Errorf("%s: got %v, %t, want %v, %t", s, got, waits, want[s], wantWaits)
 		}
 	}
-	if after, _ := order.Open.RecheckAfter(); after < order.MaxLease {
-		t.Errorf("open: got %v, want at least MaxLease, %v", after, order.MaxLease)
+	if want[order.Open] < order.MaxLease {
+		t.Errorf("open: got %v, want at least MaxLease, %v", want[order.Open], order.MaxLease)
 	}
-	if after, waits := order.Status("lost").RecheckAfter(); after != 0 || waits ||
-		order.Status("lost").Next() != nil {
-		t.Errorf("unknown status: got %v, %t and Next, want none", after, waits)
+	if got := unknown.Next(); got != nil {
+		t.Errorf("unknown status: got Next %v, want none", got)
 	}
 }

@@ -62,10 +62,7 @@ func TestAnOldReleaseRedeliversOrdersOfANewerOne(t *testing.T) {
 func TestFingerprintsAreComparedAcrossReleases(t *testing.T) {
 	t.Parallel()
 	d := ordertest.Draft("ORD-1")
-	first, err := order.New(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := newOrder(t, d)
 	second, err := order.NewInRelease2(d)
 	if err != nil {
 		t.Fatal(err)
