@@ -16,9 +16,7 @@ import (
 func (w *world) line(bodies ...string) (sent []sqstest.Message) {
 	w.t.Helper()
 	for _, body := range bodies {
-		m, err := w.Send(w.now, "orders.fifo", sqstest.Draft{Body: body, Group: body[:1]})
-		w.must(err)
-		sent = append(sent, m)
+		sent = append(sent, w.sendTo("orders.fifo", sqstest.Draft{Body: body, Group: body[:1]}))
 	}
 	return sent
 }
@@ -47,6 +45,12 @@ func (w *world) take(limit int) []sqstest.Message {
 	return got
 }
 
+// hide changes the visibility timeout of a message in the FIFO queue.
+func (w *world) hide(receipt string, timeout time.Duration) {
+	w.t.Helper()
+	w.must(w.ChangeVisibility(w.now, "orders.fifo", receipt, timeout))
+}
+
 // SQS developer guide, "FIFO queue delivery logic": "attempts to return as many messages
 // with the same message group ID as possible"; API reference, SendMessage:
 // "SequenceNumber continues to increase for a particular MessageGroupId".
@@ -54,21 +58,16 @@ func TestAGroupIsDeliveredInTheOrderOfArrival(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.line("a1", "b1", "a2", "b2", "a3")
-	got := w.take(10)
-	if want := "a1 a2 a3 b1 b2"; bodies(got) != want {
-		t.Fatalf("received %q, want %q", bodies(got), want)
+	all := w.take(10)
+	w.pass(30 * time.Second)
+	got := []string{bodies(all), bodies(w.take(2)), bodies(w.take(2))}
+	if diff := cmp.Diff(got, []string{"a1 a2 a3 b1 b2", "a1 a2", "b1 b2"}); diff != "" {
+		t.Fatalf("received (-got +want):\n%s", diff)
 	}
-	for i, m := range got[1:3] {
-		if before := got[i]; len(m.Sequence) != 20 || m.Sequence <= before.Sequence {
+	for i, m := range all[1:3] {
+		if before := all[i]; len(m.Sequence) != 20 || m.Sequence <= before.Sequence {
 			t.Errorf("got sequence number %q after %q", m.Sequence, before.Sequence)
 		}
-	}
-	w.pass(30 * time.Second)
-	if got, want := bodies(w.take(2)), "a1 a2"; got != want {
-		t.Errorf("received %q, want %q", got, want)
-	}
-	if got, want := bodies(w.take(2)), "b1 b2"; got != want {
-		t.Errorf("received %q, want %q", got, want)
 	}
 }
 
@@ -89,42 +88,26 @@ func TestPickChoosesTheOrderOfGroups(t *testing.T) {
 func TestAGroupInFlightIsBlockedUntilIts(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		change func(w *world, m sqstest.Message)
+		change func(w *world, receipt string)
 		want   string
 	}{
-		"message is deleted": {
-			func(w *world, m sqstest.Message) { w.must(w.Delete(w.now, "orders.fifo", m.Receipt)) },
-			"a2 a3",
-		},
-		"message is visible again": {func(w *world, _ sqstest.Message) { w.pass(30 * time.Second) }, "a1 a2 a3"},
-		"message is shown by its user": {func(w *world, m sqstest.Message) {
-			w.must(w.ChangeVisibility(w.now, "orders.fifo", m.Receipt, 0))
-		}, "a1 a2 a3"},
-		"messages expire": {func(w *world, _ sqstest.Message) {
-			w.pass(4 * 24 * time.Hour)
-			w.line("a5")
-		}, "a5"},
+		"message is deleted":           {func(w *world, r string) { w.must(w.Delete(w.now, "orders.fifo", r)) }, "a2 a3"},
+		"message is visible again":     {func(w *world, _ string) { w.pass(30 * time.Second) }, "a1 a2 a3"},
+		"message is shown by its user": {func(w *world, r string) { w.hide(r, 0) }, "a1 a2 a3"},
+		"messages expire":              {func(w *world, _ string) { w.pass(4 * day); w.line("a5") }, "a5"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.line("a1", "b1", "a2", "a3")
-			first := w.take(1)[0]
-			if want := "a1"; first.Body != want {
-				t.Fatalf("received %q, want %q", first.Body, want)
-			}
-			others := w.take(10)
-			if want := "b1"; bodies(others) != want {
-				t.Fatalf("received %q, want %q", bodies(others), want)
-			}
-			w.must(w.ChangeVisibility(w.now, "orders.fifo", others[0].Receipt, time.Hour))
-			if got, want := bodies(w.take(10)), ""; got != want {
-				t.Errorf("received %q, want %q", got, want)
-			}
-			tt.change(w, first)
-			if got, want := bodies(w.take(10)), tt.want; got != want {
-				t.Errorf("received %q, want %q", got, want)
+			first, others := w.take(1), w.take(10)
+			w.hide(others[0].Receipt, time.Hour)
+			blocked := w.take(10)
+			tt.change(w, first[0].Receipt)
+			got := []string{bodies(first), bodies(others), bodies(blocked), bodies(w.take(10))}
+			if diff := cmp.Diff(got, []string{"a1", "b1", "", tt.want}); diff != "" {
+				t.Errorf("received (-got +want):\n%s", diff)
 			}
 		})
 	}
@@ -134,24 +117,16 @@ func TestNothingOvertakesWithinAGroup(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.line("a1", "a2", "a3")
-	got := w.take(10)
-	if want := "a1 a2 a3"; bodies(got) != want {
-		t.Fatalf("received %q, want %q", bodies(got), want)
-	}
-	w.must(w.ChangeVisibility(w.now, "orders.fifo", got[0].Receipt, 0))
-	// two are in flight
-	if got, want := bodies(w.take(10)), ""; got != want {
-		t.Errorf("received %q, want %q", got, want)
-	}
-	w.must(w.ChangeVisibility(w.now, "orders.fifo", got[1].Receipt, time.Hour))
+	all := w.take(10)
+	w.hide(all[0].Receipt, 0)
+	twoInFlight := w.take(10)
+	w.hide(all[1].Receipt, time.Hour)
 	w.pass(30 * time.Second)
-	// a1 and a3 are visible, a2 is in flight
-	if got, want := bodies(w.take(10)), ""; got != want {
-		t.Errorf("received %q, want %q", got, want)
-	}
-	w.must(w.ChangeVisibility(w.now, "orders.fifo", got[1].Receipt, 0))
-	if got, want := bodies(w.take(10)), "a1 a2 a3"; got != want {
-		t.Errorf("received %q, want %q", got, want)
+	secondInFlight := w.take(10)
+	w.hide(all[1].Receipt, 0)
+	got := []string{bodies(all), bodies(twoInFlight), bodies(secondInFlight), bodies(w.take(10))}
+	if diff := cmp.Diff(got, []string{"a1 a2 a3", "", "", "a1 a2 a3"}); diff != "" {
+		t.Errorf("received (-got +want):\n%s", diff)
 	}
 }
 
@@ -170,9 +145,9 @@ func TestADuplicate(t *testing.T) {
 		"is one by its id, whatever the body": {
 			first: draft{DeduplicationID: "x"}, second: draft{Body: "b", DeduplicationID: "x"}, want: true,
 		},
-		"is none by its body if the ids differ": {first: draft{DeduplicationID: "x"}, second: draft{
-			DeduplicationID: "y",
-		}},
+		"is none by its body if the ids differ": {
+			first: draft{DeduplicationID: "x"}, second: draft{DeduplicationID: "y"},
+		},
 		"is one by its body, whatever the metadata": {
 			second: draft{Attributes: map[string]sqstest.Attribute{"n": sqstest.Text("x")}}, want: true,
 		},
@@ -192,14 +167,11 @@ func TestADuplicate(t *testing.T) {
 				if d.Group == "" {
 					d.Group = "g"
 				}
-				m, err := w.Send(w.now, "orders.fifo", d)
-				w.must(err)
-				return m
+				return w.sendTo("orders.fifo", d)
 			}
 			first := send(tt.first)
-			w.must(
-				w.Delete(w.now, "orders.fifo", w.one("orders.fifo").Receipt),
-			) // "even after the message is received and deleted"
+			// "even after the message is received and deleted"
+			w.must(w.Delete(w.now, "orders.fifo", w.one("orders.fifo").Receipt))
 			w.pass(tt.after)
 			second := send(tt.second)
 			if got := second.ID == first.ID && second.Sequence == first.Sequence; got != tt.want {
@@ -228,18 +200,10 @@ func TestSendRejectsForTheTypeOfQueue(t *testing.T) {
 		"FIFO: a delay":              {"orders.fifo", draft{Group: "g", Delay: new(time.Second)}, invalid},
 		"FIFO: nothing at no delay":  {"orders.fifo", draft{Group: "g", Delay: new(time.Duration(0))}, ""},
 		"FIFO: a group with a space": {"orders.fifo", draft{Group: "a b"}, invalid},
-		"FIFO: an id of 129": {
-			"orders.fifo",
-			draft{Group: "g", DeduplicationID: strings.Repeat("!", 129)},
-			invalid,
-		},
-		"FIFO: nothing at 128": {
-			"orders.fifo",
-			draft{Group: "g", DeduplicationID: strings.Repeat("~", 128)},
-			"",
-		},
-		"standard: an id":           {"orders", draft{DeduplicationID: "x"}, invalid},
-		"standard: no group at all": {"orders", draft{Group: "fair"}, ""},
+		"FIFO: an id of 129":         {"orders.fifo", draft{Group: "g", DeduplicationID: strings.Repeat("!", 129)}, invalid},
+		"FIFO: nothing at 128":       {"orders.fifo", draft{Group: "g", DeduplicationID: strings.Repeat("~", 128)}, ""},
+		"standard: an id":            {"orders", draft{DeduplicationID: "x"}, invalid},
+		"standard: no group at all":  {"orders", draft{Group: "fair"}, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -270,63 +234,49 @@ func TestANewDelayAppliesToMessagesInAFIFOQueue(t *testing.T) {
 	w.pass(10 * time.Second)
 	delay(20 * time.Second)
 	w.pass(10*time.Second - 1)
-	if got, want := bodies(w.take(10)), ""; got != want {
-		t.Errorf("received %q, want %q", got, want)
-	}
+	before := w.take(10)
 	w.pass(1)
-	if got, want := bodies(w.take(10)), "a1 a2"; got != want {
-		t.Errorf("received %q, want %q", got, want)
-	}
-	if got := w.receive("orders"); len(got) > 0 {
-		t.Errorf("received %d messages, want none", len(got))
+	got := []string{bodies(before), bodies(w.take(10)), bodies(w.receive("orders"))}
+	if diff := cmp.Diff(got, []string{"", "a1 a2", ""}); diff != "" {
+		t.Errorf("received before and after the delay, and from the standard queue (-got +want):\n%s", diff)
 	}
 }
 
 // API reference, ReceiveMessage: "if a consumer whose message processing time is longer
 // than the visibility timeout tries to delete the processed messages, the action fails
-// with an error".
-func TestAnExpiredHandleDeletesNothingFromAFIFOQueue(t *testing.T) {
+// with an error". The documents do not say so of ChangeMessageVisibility. Chosen: it fails
+// too, because its page says that it "might", and the function has to work without the
+// delay.
+func TestAnExpiredHandleOfAFIFOQueue(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.line("a1")
-	old := w.take(1)[0]
-	if want := "a1"; old.Body != want {
-		t.Fatalf("received %q, want %q", old.Body, want)
-	}
-	w.pass(30 * time.Second)
-	for range 2 { // visible, then in flight for another consumer
-		if got, want := code(w.Delete(w.now, "orders.fifo", old.Receipt)), sqstest.CodeInvalidParameterValue; got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-		w.receive("orders.fifo")
-	}
-	if got := w.counts("orders.fifo").InFlight; got != 1 {
-		t.Errorf("got %d in flight, want 1", got)
-	}
-}
-
-// The documents say of DeleteMessage alone that it fails with an expired handle on a FIFO
-// queue. Chosen for ChangeMessageVisibility: it fails too, because its page says that it
-// "might", and the function has to work without the delay.
-func TestAnExpiredHandleChangesNothingInAFIFOQueue(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.line("a1")
-	old := w.take(1)[0]
-	if want := "a1"; old.Body != want {
-		t.Fatalf("received %q, want %q", old.Body, want)
-	}
-	w.pass(30 * time.Second)
-	for range 2 { // visible, then in flight for another consumer
-		err := w.ChangeVisibility(w.now, "orders.fifo", old.Receipt, time.Hour)
-		if got, want := code(err), sqstest.CodeInvalidParameterValue; got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-		w.receive("orders.fifo")
-	}
-	w.pass(30 * time.Second)
-	if got := w.counts("orders.fifo").Visible; got != 1 {
-		t.Errorf("got %d visible after the queue's own timeout, want 1", got)
+	for name, call := range map[string]func(w *world, receipt string) error{
+		"deletes nothing": func(w *world, receipt string) error {
+			return w.Delete(w.now, "orders.fifo", receipt)
+		},
+		"changes no visibility": func(w *world, receipt string) error {
+			return w.ChangeVisibility(w.now, "orders.fifo", receipt, time.Hour)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.line("a1")
+			old := w.take(1)[0].Receipt
+			w.pass(30 * time.Second)
+			for range 2 { // visible, then in flight for another consumer
+				if got, want := code(call(w, old)), sqstest.CodeInvalidParameterValue; got != want {
+					t.Errorf("got %q, want %q", got, want)
+				}
+				w.receive("orders.fifo")
+			}
+			if got := w.counts("orders.fifo").InFlight; got != 1 {
+				t.Errorf("got %d in flight, want 1", got)
+			}
+			w.pass(30 * time.Second)
+			if got := w.counts("orders.fifo").Visible; got != 1 {
+				t.Errorf("got %d visible after the queue's own timeout, want 1", got)
+			}
+		})
 	}
 }
 
@@ -354,7 +304,7 @@ func TestADeadLetterLeavesItsGroupToTheNext(t *testing.T) {
 	if diff := cmp.Diff(dead, want); diff != "" || dead.Sequence <= sent.Sequence {
 		t.Errorf("got -, want +, and a sequence number above %s\n%s", sent.Sequence, diff)
 	}
-	w.pass(5*24*time.Hour - 1)
+	w.pass(5*day - 1)
 	w.one("dead.fifo")
 }
 
@@ -364,10 +314,7 @@ func TestARedriveKeepsTheOrderOfAGroup(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for i := range 3 {
-		_, err := w.Send(w.now, "dead.fifo", sqstest.Draft{
-			Body: fmt.Sprint("a", i), Group: "a", DeduplicationID: fmt.Sprint(i),
-		})
-		w.must(err)
+		w.sendTo("dead.fifo", sqstest.Draft{Body: fmt.Sprint("a", i), Group: "a", DeduplicationID: fmt.Sprint(i)})
 	}
 	_, err := w.Redrive(w.now, "dead.fifo", "orders")
 	if got, want := code(err), sqstest.CodeInvalidParameterValue; got != want {
@@ -394,10 +341,7 @@ func TestAFIFOQueueAtTheInFlightLimitReturnsNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for i := range sqstest.InFlightLimit + 5 {
-		_, err := w.Send(w.now, "orders.fifo", sqstest.Draft{
-			Body: "a", Group: fmt.Sprint(i), DeduplicationID: fmt.Sprint(i),
-		})
-		w.must(err)
+		w.sendTo("orders.fifo", sqstest.Draft{Body: "a", Group: fmt.Sprint(i), DeduplicationID: fmt.Sprint(i)})
 	}
 	for range sqstest.InFlightLimit / 10 {
 		w.receive("orders.fifo")

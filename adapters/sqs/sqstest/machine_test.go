@@ -12,6 +12,8 @@ import (
 	"orderonce/adapters/sqs/sqstest"
 )
 
+const day = 24 * time.Hour
+
 func start() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 
 // world is a machine with a clock, a queue "orders" and its dead-letter queue "dead", and
@@ -29,7 +31,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{Machine: sqstest.New(1), t: t, now: start()}
 	dead := sqstest.DefaultSettings()
-	dead.Retention = 5 * 24 * time.Hour
+	dead.Retention = 5 * day
 	w.must(w.Create(w.now, "dead", dead))
 	orders := sqstest.DefaultSettings()
 	orders.DeadLetters, orders.MaxReceives = "dead", 2
@@ -50,7 +52,12 @@ func (w *world) must(err error) {
 
 func (w *world) send(body string) sqstest.Message {
 	w.t.Helper()
-	m, err := w.Send(w.now, "orders", sqstest.Draft{Body: body})
+	return w.sendTo("orders", sqstest.Draft{Body: body})
+}
+
+func (w *world) sendTo(queue string, d sqstest.Draft) sqstest.Message {
+	w.t.Helper()
+	m, err := w.Send(w.now, queue, d)
 	w.must(err)
 	return m
 }
@@ -131,8 +138,7 @@ func TestReceiveTakesAVisibilityTimeout(t *testing.T) {
 func TestADelayedMessageIsNotDeliveredBeforeItsDelay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	_, err := w.Send(w.now, "orders", sqstest.Draft{Body: "a", Delay: new(time.Minute)})
-	w.must(err)
+	w.sendTo("orders", sqstest.Draft{Body: "a", Delay: new(time.Minute)})
 	if got := w.receive("orders"); len(got) > 0 {
 		t.Errorf("received %d messages, want none", len(got))
 	}
@@ -178,20 +184,13 @@ func TestChangingVisibility(t *testing.T) {
 		after, timeout time.Duration
 		want           string
 	}{
-		"counts from the call": {after: 20 * time.Second, timeout: 50 * time.Second},
-		"may be zero":          {timeout: 0},
-		"may last until 12 h after the receive": {
-			after:   10 * time.Second,
-			timeout: 12*time.Hour - 10*time.Second,
-		},
-		"may not last longer": {
-			after:   10 * time.Second,
-			timeout: 12*time.Hour - 9*time.Second,
-			want:    invalid,
-		},
+		"counts from the call":                    {after: 20 * time.Second, timeout: 50 * time.Second},
+		"may be zero":                             {timeout: 0},
+		"may last until 12 h after the receive":   {after: 10 * time.Second, timeout: 12*time.Hour - 10*time.Second},
+		"may not last longer":                     {10 * time.Second, 12*time.Hour - 9*time.Second, invalid},
 		"may not be negative":                     {timeout: -time.Second, want: invalid},
 		"may not exceed 12 h by itself":           {timeout: 12*time.Hour + time.Second, want: invalid},
-		"is rejected once the message is deleted": {after: 4 * 24 * time.Hour, timeout: time.Minute, want: invalid},
+		"is rejected once the message is deleted": {4 * day, time.Minute, invalid},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -290,7 +289,7 @@ func TestADeadLetterKeepsItsIDAndAge(t *testing.T) {
 	if diff := cmp.Diff(dead, want); diff != "" {
 		t.Errorf("mismatch (-got +want):\n%s", diff)
 	}
-	w.now = start().Add(5*24*time.Hour - 1)
+	w.now = start().Add(5*day - 1)
 	w.one("dead")
 	w.pass(1)
 	if got := w.counts("dead"); got.Expired != 1 {
@@ -308,7 +307,7 @@ func TestAnExpiredMessageIsDeletedAndNotDeadLettered(t *testing.T) {
 		w.one("orders")
 		w.pass(30 * time.Second)
 	}
-	w.now = start().Add(4 * 24 * time.Hour)
+	w.now = start().Add(4 * day)
 	if got := w.receive("orders"); len(got) > 0 {
 		t.Errorf("received %d messages, want none", len(got))
 	}
@@ -331,14 +330,14 @@ func TestARedrivenMessageIsANewMessage(t *testing.T) {
 		w.receive("orders")
 		w.pass(30 * time.Second)
 	}
-	w.pass(4*24*time.Hour + 12*time.Hour)
+	w.pass(4*day + 12*time.Hour)
 	moved, err := w.Redrive(w.now, "dead", "")
 	w.must(err)
 	if moved != 1 {
 		t.Fatalf("got %d moved, want 1", moved)
 	}
 	redriven := w.now
-	w.pass(4*24*time.Hour - 1)
+	w.pass(4*day - 1)
 	got := w.one("orders")
 	if got.ID == sent.ID || got.Receives != 1 || !got.Sent.Equal(redriven) || got.Source != "" {
 		t.Errorf("got %+v, want a new id, one receive, sent %v", got, redriven)
@@ -350,56 +349,45 @@ func TestARedrivenMessageIsANewMessage(t *testing.T) {
 func TestSendRejects(t *testing.T) {
 	t.Parallel()
 	const invalid, contents = sqstest.CodeInvalidParameterValue, sqstest.CodeInvalidMessageContents
+	type draft = sqstest.Draft
 	mebibyte := strings.Repeat("a", 1<<20)
-	attributes := func(body, name string, a sqstest.Attribute) sqstest.Draft {
-		return sqstest.Draft{Body: body, Attributes: map[string]sqstest.Attribute{name: a}}
+	attributes := func(body, name string, a sqstest.Attribute) draft {
+		return draft{Body: body, Attributes: map[string]sqstest.Attribute{name: a}}
 	}
-	number := func(text string) sqstest.Attribute { return sqstest.Attribute{Type: "Number", Text: text} }
+	number := func(text string) draft { return attributes("a", "a", sqstest.Attribute{Type: "Number", Text: text}) }
 	eleven := map[string]sqstest.Attribute{}
 	for i := range 11 {
 		eleven[fmt.Sprint("a", i)] = sqstest.Text("x")
 	}
+	body := func(text string) draft { return draft{Body: text} }
 	tests := map[string]struct {
-		draft sqstest.Draft
+		draft draft
 		want  string
 	}{
-		"nothing at 1 MiB":             {draft: sqstest.Draft{Body: mebibyte}},
-		"above 1 MiB":                  {draft: sqstest.Draft{Body: mebibyte + "a"}, want: invalid},
-		"1 MiB with an attribute":      {draft: attributes(mebibyte, "a", sqstest.Text("x")), want: invalid},
-		"no body":                      {want: sqstest.CodeMissingParameter},
-		"nothing about tab and line":   {draft: sqstest.Draft{Body: "\t\r\n\U0001F600"}},
-		"a control character":          {draft: sqstest.Draft{Body: "a\x01"}, want: contents},
-		"U+FFFE":                       {draft: sqstest.Draft{Body: "a\uFFFE"}, want: contents},
-		"eleven attributes":            {draft: sqstest.Draft{Body: "a", Attributes: eleven}, want: invalid},
-		"an attribute without a value": {draft: attributes("a", "a", sqstest.Text("")), want: invalid},
-		"an attribute of another type": {
-			draft: attributes("a", "a", sqstest.Attribute{Type: "Bool", Text: "x"}),
-			want:  invalid,
-		},
-		"nothing about a labeled type": {draft: attributes("a", "a.b-c_d", sqstest.Attribute{
-			Type: "Number.int", Text: "1",
-		})},
-		"nothing about a long number": {draft: attributes(
-			"a", "a", number("-0.12345678901234567890123456789012345678e126"),
-		)},
-		"nothing about zero":      {draft: attributes("a", "a", number("0"))},
-		"a number that is none":   {draft: attributes("a", "a", number("abc")), want: invalid},
-		"a number in hexadecimal": {draft: attributes("a", "a", number("0x1p4")), want: invalid},
-		"a number above 10^126":   {draft: attributes("a", "a", number("2E126")), want: invalid},
-		"a number below 10^-128":  {draft: attributes("a", "a", number("9e-129")), want: invalid},
-		"a number of 39 digits": {
-			draft: attributes("a", "a", number("123456789012345678901234567890123456789")),
-			want:  invalid,
-		},
+		"nothing at 1 MiB":             {body(mebibyte), ""},
+		"above 1 MiB":                  {body(mebibyte + "a"), invalid},
+		"1 MiB with an attribute":      {attributes(mebibyte, "a", sqstest.Text("x")), invalid},
+		"no body":                      {body(""), sqstest.CodeMissingParameter},
+		"nothing about tab and line":   {body("\t\r\n\U0001F600"), ""},
+		"a control character":          {body("a\x01"), contents},
+		"U+FFFE":                       {body("a\uFFFE"), contents},
+		"eleven attributes":            {draft{Body: "a", Attributes: eleven}, invalid},
+		"an attribute without a value": {attributes("a", "a", sqstest.Text("")), invalid},
+		"an attribute of another type": {attributes("a", "a", sqstest.Attribute{Type: "Bool", Text: "x"}), invalid},
+		"nothing about a labeled type": {attributes("a", "a.b-c_d", sqstest.Attribute{Type: "Number.int", Text: "1"}), ""},
+		"nothing about a long number":  {number("-0.12345678901234567890123456789012345678e126"), ""},
+		"nothing about zero":           {number("0"), ""},
+		"a number that is none":        {number("abc"), invalid},
+		"a number in hexadecimal":      {number("0x1p4"), invalid},
+		"a number above 10^126":        {number("2E126"), invalid},
+		"a number below 10^-128":       {number("9e-129"), invalid},
+		"a number of 39 digits":        {number("123456789012345678901234567890123456789"), invalid},
 		// LocalStack's suite, recorded against AWS:
 		// test_invalid_string_attributes_cause_invalid_parameter_value_error
-		"a control character in an attribute": {draft: attributes("a", "a", sqstest.Text("a\x08")), want: invalid},
-		"a reserved name":                     {draft: attributes("a", "aws.a", sqstest.Text("x")), want: invalid},
-		"a name with two dots":                {draft: attributes("a", "a..b", sqstest.Text("x")), want: invalid},
-		"a delay above 15 min": {
-			draft: sqstest.Draft{Body: "a", Delay: new(15*time.Minute + time.Second)},
-			want:  invalid,
-		},
+		"a control character in an attribute": {attributes("a", "a", sqstest.Text("a\x08")), invalid},
+		"a reserved name":                     {attributes("a", "aws.a", sqstest.Text("x")), invalid},
+		"a name with two dots":                {attributes("a", "a..b", sqstest.Text("x")), invalid},
+		"a delay above 15 min":                {draft{Body: "a", Delay: new(15*time.Minute + time.Second)}, invalid},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -419,84 +407,34 @@ func TestCreateRejects(t *testing.T) {
 	t.Parallel()
 	const value, invalid = sqstest.CodeInvalidAttributeValue, sqstest.CodeInvalidParameterValue
 	type settings = sqstest.Settings
-	change := func(f func(*sqstest.Settings)) sqstest.Settings {
-		s := sqstest.DefaultSettings()
-		f(&s)
-		return s
-	}
+	nothing := func(*settings) {}
+	fifo := func(s *settings) { s.FIFO = true }
 	tests := map[string]struct {
-		name     string
-		settings settings
-		want     string
+		queue  string // "q" exists, with the default settings
+		change func(*settings)
+		want   string
 	}{
-		"nothing new": {name: "q", settings: sqstest.DefaultSettings()},
-		"other settings": {
-			name:     "q",
-			settings: change(func(s *settings) { s.Delay = 1e9 }),
-			want:     sqstest.CodeQueueNameExists,
-		},
-		"a bad name":             {name: "q.q", settings: sqstest.DefaultSettings(), want: invalid},
-		"a standard queue .fifo": {name: "q.fifo", settings: sqstest.DefaultSettings(), want: invalid},
-		"a FIFO queue without .fifo": {
-			name:     "r",
-			settings: change(func(s *settings) { s.FIFO = true }),
-			want:     invalid,
-		},
-		"a name of 81 with .fifo": {
-			name: strings.Repeat(
-				"a", 76,
-			) + ".fifo", settings: change(func(s *settings) { s.FIFO = true }), want: invalid,
-		},
-		"nothing at 80 with .fifo": {
-			name:     strings.Repeat("a", 75) + ".fifo",
-			settings: change(func(s *settings) { s.FIFO = true }),
-		},
+		"nothing new":                {"q", nothing, ""},
+		"other settings":             {"q", func(s *settings) { s.Delay = 1e9 }, sqstest.CodeQueueNameExists},
+		"a bad name":                 {"q.q", nothing, invalid},
+		"a standard queue .fifo":     {"q.fifo", nothing, invalid},
+		"a FIFO queue without .fifo": {"r", fifo, invalid},
+		"a name of 81 with .fifo":    {strings.Repeat("a", 76) + ".fifo", fifo, invalid},
+		"nothing at 80 with .fifo":   {strings.Repeat("a", 75) + ".fifo", fifo, ""},
 		"standard dead letters of FIFO": {
-			name: "r.fifo", settings: change(func(s *settings) { s.FIFO, s.DeadLetters, s.MaxReceives = true, "q", 1 }), want: invalid,
+			"r.fifo", func(s *settings) { s.FIFO, s.DeadLetters, s.MaxReceives = true, "q", 1 }, invalid,
 		},
 		"FIFO deduplication": {
-			name: "r", settings: change(func(s *settings) { s.ContentDeduplication = true }), want: sqstest.CodeInvalidAttributeName,
+			"r", func(s *settings) { s.ContentDeduplication = true }, sqstest.CodeInvalidAttributeName,
 		},
-		"an unknown dead-letter queue": {
-			name:     "r",
-			settings: change(func(s *settings) { s.DeadLetters = "x" }),
-			want:     invalid,
-		},
-		"no receives": {
-			name:     "r",
-			settings: change(func(s *settings) { s.DeadLetters = "q" }),
-			want:     value,
-		},
-		"15 days": {
-			name:     "r",
-			settings: change(func(s *settings) { s.Retention = 15 * 24 * time.Hour }),
-			want:     value,
-		},
-		"59 seconds": {
-			name:     "r",
-			settings: change(func(s *settings) { s.Retention = 59 * time.Second }),
-			want:     value,
-		},
-		"13 hours of visibility": {
-			name:     "r",
-			settings: change(func(s *settings) { s.Visibility = 13 * time.Hour }),
-			want:     value,
-		},
-		"21 seconds of wait": {
-			name:     "r",
-			settings: change(func(s *settings) { s.Wait = 21 * time.Second }),
-			want:     value,
-		},
-		"messages of 2 MiB": {
-			name:     "r",
-			settings: change(func(s *settings) { s.MaxSize = 2 << 20 }),
-			want:     value,
-		},
-		"a day's delay": {
-			name:     "r",
-			settings: change(func(s *settings) { s.Delay = 24 * time.Hour }),
-			want:     value,
-		},
+		"an unknown dead-letter queue": {"r", func(s *settings) { s.DeadLetters = "x" }, invalid},
+		"no receives":                  {"r", func(s *settings) { s.DeadLetters = "q" }, value},
+		"15 days":                      {"r", func(s *settings) { s.Retention = 15 * day }, value},
+		"59 seconds":                   {"r", func(s *settings) { s.Retention = 59 * time.Second }, value},
+		"13 hours of visibility":       {"r", func(s *settings) { s.Visibility = 13 * time.Hour }, value},
+		"21 seconds of wait":           {"r", func(s *settings) { s.Wait = 21 * time.Second }, value},
+		"messages of 2 MiB":            {"r", func(s *settings) { s.MaxSize = 2 << 20 }, value},
+		"a day's delay":                {"r", func(s *settings) { s.Delay = day }, value},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -505,7 +443,9 @@ func TestCreateRejects(t *testing.T) {
 			if err := m.Create(start(), "q", sqstest.DefaultSettings()); err != nil {
 				t.Fatal(err)
 			}
-			if got := code(m.Create(start(), tt.name, tt.settings)); got != tt.want {
+			changed := sqstest.DefaultSettings()
+			tt.change(&changed)
+			if got := code(m.Create(start(), tt.queue, changed)); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
@@ -614,7 +554,7 @@ func TestNextIsTheNextVisibilityOrExpiry(t *testing.T) {
 		t.Errorf("got %v, want the end of the visibility timeout", got)
 	}
 	w.pass(30 * time.Second)
-	if got, _ := w.Next(w.now); !got.Equal(start().Add(4 * 24 * time.Hour)) {
+	if got, _ := w.Next(w.now); !got.Equal(start().Add(4 * day)) {
 		t.Errorf("got %v, want the end of retention", got)
 	}
 }

@@ -12,22 +12,13 @@ import (
 	"orderonce/adapters/sqs/sqstest"
 )
 
-// park sends messages to the dead-letter queue, so that they have no source.
-func (w *world) park(bodies ...string) {
-	w.t.Helper()
-	for _, body := range bodies {
-		_, err := w.Send(w.now, "dead", sqstest.Draft{Body: body})
-		w.must(err)
-	}
-}
-
 // API reference, StartMessageMoveTask, and its failure reason
 // CouldNotDetermineMessageSource: a message that was sent to the dead-letter queue has no
 // source.
 func TestAMessageSentToTheDeadLetterQueueNeedsANamedDestination(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.park("parked")
+	w.sendTo("dead", sqstest.Draft{Body: "parked"})
 	_, err := w.Redrive(w.now, "dead", "")
 	if got, want := code(err), sqstest.CodeNoSource; got != want {
 		t.Fatalf("got %q, want %q", got, want)
@@ -70,13 +61,11 @@ func TestStartMessageMoveTaskMovesAllVisibleMessagesAtOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newServer(t, sqstest.Options{})
-			f.Machine(func(m *sqstest.Machine, now time.Time) {
-				for _, body := range []string{"a", "b"} {
-					if _, err := m.Send(now, "orders", sqstest.Draft{Body: body}); err != nil {
-						t.Error(err)
-					}
+			for _, body := range []string{"a", "b"} {
+				if err := f.trySend(body); err != nil {
+					t.Fatal(err)
 				}
-			})
+			}
 			for range 3 { // the third receive moves both to the dead-letter queue
 				f.receive(sqs.ReceiveMessageInput{MaxNumberOfMessages: 10})
 				f.add(30 * time.Second)
@@ -106,26 +95,22 @@ func TestStartMessageMoveTaskMovesAllVisibleMessagesAtOnce(t *testing.T) {
 func TestStartMessageMoveTaskRejects(t *testing.T) {
 	t.Parallel()
 	f := newServer(t, sqstest.Options{})
-	f.Machine(func(m *sqstest.Machine, now time.Time) {
-		if _, err := m.Send(now, "dead", sqstest.Draft{Body: "without a source"}); err != nil {
-			t.Error(err)
-		}
-	})
-	dead, nowhere := sqstest.ARN("dead"), sqstest.ARN("nowhere")
+	f.url = f.QueueURL("dead")
+	f.send() // a message without a source
+	dead, orders, nowhere := sqstest.ARN("dead"), sqstest.ARN("orders"), sqstest.ARN("nowhere")
+	type input = sqs.StartMessageMoveTaskInput
 	for name, tt := range map[string]struct {
-		in   sqs.StartMessageMoveTaskInput
+		in   input
 		want string
 	}{
-		"an unknown source":          {sqs.StartMessageMoveTaskInput{SourceArn: &nowhere}, sqstest.CodeResourceNotFound},
-		"a name instead of an ARN":   {sqs.StartMessageMoveTaskInput{SourceArn: aws.String("dead")}, sqstest.CodeResourceNotFound},
-		"an empty source":            {sqs.StartMessageMoveTaskInput{SourceArn: aws.String("")}, sqstest.CodeMissingParameter},
-		"a message without a source": {sqs.StartMessageMoveTaskInput{SourceArn: &dead}, sqstest.CodeNoSource},
-		"an unknown destination":     {sqs.StartMessageMoveTaskInput{SourceArn: &dead, DestinationArn: &nowhere}, sqstest.CodeResourceNotFound},
-		"a queue without dead letters": {
-			sqs.StartMessageMoveTaskInput{SourceArn: aws.String(sqstest.ARN("orders"))}, sqstest.CodeInvalidParameterValue,
-		},
+		"an unknown source":            {input{SourceArn: &nowhere}, sqstest.CodeResourceNotFound},
+		"a name instead of an ARN":     {input{SourceArn: aws.String("dead")}, sqstest.CodeResourceNotFound},
+		"an empty source":              {input{SourceArn: aws.String("")}, sqstest.CodeMissingParameter},
+		"a message without a source":   {input{SourceArn: &dead}, sqstest.CodeNoSource},
+		"an unknown destination":       {input{SourceArn: &dead, DestinationArn: &nowhere}, sqstest.CodeResourceNotFound},
+		"a queue without dead letters": {input{SourceArn: &orders}, sqstest.CodeInvalidParameterValue},
 		"a rate": {
-			sqs.StartMessageMoveTaskInput{SourceArn: &dead, MaxNumberOfMessagesPerSecond: aws.Int32(1)},
+			input{SourceArn: &dead, MaxNumberOfMessagesPerSecond: aws.Int32(1)},
 			"AWS.SimpleQueueService.UnsupportedOperation",
 		},
 	} {
@@ -150,12 +135,7 @@ func TestAQueueIsNotItsOwnDeadLetterQueue(t *testing.T) {
 func TestACycleOfDeadLetterQueuesDoesNotLoop(t *testing.T) {
 	t.Parallel()
 	f := newServer(t, sqstest.Options{})
-	f.Machine(func(m *sqstest.Machine, now time.Time) {
-		back := sqstest.DefaultSettings()
-		back.DeadLetters, back.MaxReceives = "orders", 1
-		if err := m.Configure(now, "dead", back); err != nil {
-			t.Error(err)
-		}
+	f.edit(func(m *sqstest.Machine, now time.Time) error {
 		picks := 0
 		m.Pick = func(int) int {
 			if picks++; picks > 100 {
@@ -163,6 +143,9 @@ func TestACycleOfDeadLetterQueuesDoesNotLoop(t *testing.T) {
 			}
 			return 0
 		}
+		back := sqstest.DefaultSettings()
+		back.DeadLetters, back.MaxReceives = "orders", 1
+		return m.Configure(now, "dead", back)
 	})
 	f.send()
 	f.receive(sqs.ReceiveMessageInput{VisibilityTimeout: 1})
@@ -178,11 +161,7 @@ func TestACycleOfDeadLetterQueuesDoesNotLoop(t *testing.T) {
 	if a, b := <-orders, <-dead; len(a)+len(b) != 0 {
 		t.Errorf("got %v and %v, want no message", a, b)
 	}
-	f.Machine(func(m *sqstest.Machine, now time.Time) {
-		a, _ := m.Counts(now, "orders")
-		b, _ := m.Counts(now, "dead")
-		if a.Visible+b.Visible != 1 {
-			t.Errorf("got %+v and %+v, want the message in one of them", a, b)
-		}
-	})
+	if a, b := f.counts("orders"), f.counts("dead"); a.Visible+b.Visible != 1 {
+		t.Errorf("got %+v and %+v, want the message in one of them", a, b)
+	}
 }

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -54,11 +53,9 @@ func TestTheQueryProtocolIsRejectedWithAReadableError(t *testing.T) {
 			t.Errorf("%s (-got +want):\n%s", name, diff)
 		}
 	}
-	f.Machine(func(m *sqstest.Machine, now time.Time) {
-		if c, err := m.Counts(now, "orders"); err != nil || c.Sent != 0 {
-			t.Errorf("%d messages sent, %v, want none", c.Sent, err)
-		}
-	})
+	if got := f.counts("orders").Sent; got != 0 {
+		t.Errorf("%d messages sent, want none", got)
+	}
 	if called != 0 {
 		t.Errorf("Before was called %d times, want 0: a rejected request is not an operation", called)
 	}
@@ -67,8 +64,8 @@ func TestTheQueryProtocolIsRejectedWithAReadableError(t *testing.T) {
 func TestAFormInAJSONRequestIsNotTheQueryProtocol(t *testing.T) {
 	t.Parallel()
 	f := newServer(t, sqstest.Options{})
-	status, got := f.post("SendMessage", `Action=SendMessage`)
-	if status != http.StatusBadRequest || got["__type"] != "com.amazonaws.sqs#InvalidParameterValue" {
-		t.Errorf("got %d, %v, want an InvalidParameterValue in JSON", status, got)
+	got := f.post("SendMessage", `Action=SendMessage`)
+	if got.Status != http.StatusBadRequest || got.Type != "com.amazonaws.sqs#InvalidParameterValue" {
+		t.Errorf("got %+v, want an InvalidParameterValue in JSON", got)
 	}
 }
