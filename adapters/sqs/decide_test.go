@@ -24,17 +24,8 @@ const (
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	done, park := order.Result{Verdict: order.Done}, order.Result{Verdict: order.Park}
-	store := order.Result{Verdict: order.Redeliver, Reason: order.ReasonStore, Transient: true}
 	late := order.Result{Verdict: order.Redeliver, Reason: sqs.ReasonNotStarted, Transient: true}
 	panicked := order.Result{Verdict: order.Redeliver, Reason: sqs.ReasonPanic}
-	unconfirmed := func(attempt int) order.Result {
-		return order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Attempt: attempt}
-	}
-	until := func(d time.Duration) order.Result {
-		return order.Result{
-			Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(d), Transient: true,
-		}
-	}
 	again := func(d time.Duration) sqs.Action { return sqs.Action{Verdict: order.Redeliver, Delay: d} }
 	parked := sqs.Action{Verdict: order.Park}
 	for _, tt := range []struct {
@@ -50,33 +41,31 @@ func TestDecide(t *testing.T) {
 		{"an order to park is parked at its first delivery", park, 1, 0, minJitter, parked},
 		{"without a verdict the message is redelivered", order.Result{}, 1, 0, maxJitter, again(5 * time.Second)},
 
-		{"the first delay is 5 s", store, 1, 0, maxJitter, again(5 * time.Second)},
+		{"the first delay is 5 s", outage(), 1, 0, maxJitter, again(5 * time.Second)},
 		{
-			"the first delay is at least half of that, rounded up to seconds", store, 1, 0, minJitter,
+			"the first delay is at least half of that, rounded up to seconds", outage(), 1, 0, minJitter,
 			again(3 * time.Second),
 		},
-		{"the second delay is twice the first", store, 2, 0, maxJitter, again(10 * time.Second)},
-		{"the second delay is at least half of that", store, 2, 0, minJitter, again(5 * time.Second)},
-		{"jitter in the middle is three quarters", store, 3, 0, 0.5, again(15 * time.Second)},
-		{"the eighth delay is the last that doubles", store, 8, 0, maxJitter, again(640 * time.Second)},
-		{"the ninth delay is 15 min", store, 9, 0, maxJitter, again(15 * time.Minute)},
-		{"jitter shortens the eighth delay by at most 5 min", store, 8, 0, minJitter, again(340 * time.Second)},
-		{"jitter shortens the ninth delay by at most 5 min", store, 9, 0, minJitter, again(10 * time.Minute)},
-		{"the 990th delay is 15 min", store, 990, 0, maxJitter, again(15 * time.Minute)},
-		{"a missing count counts as the first", store, 0, 0, maxJitter, again(5 * time.Second)},
+		{"the second delay is twice the first", outage(), 2, 0, maxJitter, again(10 * time.Second)},
+		{"the second delay is at least half of that", outage(), 2, 0, minJitter, again(5 * time.Second)},
+		{"jitter in the middle is three quarters", outage(), 3, 0, 0.5, again(15 * time.Second)},
+		{"the eighth delay is the last that doubles", outage(), 8, 0, maxJitter, again(640 * time.Second)},
+		{"the ninth delay is 15 min", outage(), 9, 0, maxJitter, again(15 * time.Minute)},
+		{"jitter shortens the eighth delay by at most 5 min", outage(), 8, 0, minJitter, again(340 * time.Second)},
+		{"jitter shortens the ninth delay by at most 5 min", outage(), 9, 0, minJitter, again(10 * time.Minute)},
+		{"the 990th delay is 15 min", outage(), 990, 0, maxJitter, again(15 * time.Minute)},
+		{"a missing count counts as the first", outage(), 0, 0, maxJitter, again(5 * time.Second)},
 
 		{
-			"a lease delays by its rest and a second", until(30 * time.Second), 1, 0, maxJitter,
+			"a lease delays by its rest and a second", held(30 * time.Second), 1, 0, maxJitter,
 			again(31 * time.Second),
 		},
-		{"a lease delays by whole seconds", until(30*time.Second + 1), 1, 0, minJitter, again(32 * time.Second)},
-		{"a lease that has just ended does not delay", until(0), 1, 0, minJitter, again(3 * time.Second)},
-		{"a lease that ended long ago does not delay", until(-time.Hour), 1, 0, minJitter, again(3 * time.Second)},
+		{"a lease delays by whole seconds", held(30*time.Second + 1), 1, 0, minJitter, again(32 * time.Second)},
+		{"a lease that has just ended does not delay", held(0), 1, 0, minJitter, again(3 * time.Second)},
+		{"a lease that ended long ago does not delay", held(-time.Hour), 1, 0, minJitter, again(3 * time.Second)},
+		{"a short lease does not shorten the delay", held(time.Second), 500, 0, minJitter, again(10 * time.Minute)},
 		{
-			"a short lease does not shorten the delay", until(time.Second), 500, 0, minJitter, again(10 * time.Minute),
-		},
-		{
-			"the longest delay leaves an hour of SQS's 12", until(100 * time.Hour), 1, 0, minJitter,
+			"the longest delay leaves an hour of SQS's 12", held(100 * time.Hour), 1, 0, minJitter,
 			again(11 * time.Hour),
 		},
 
@@ -98,11 +87,11 @@ func TestDecide(t *testing.T) {
 			again(5 * time.Second),
 		},
 		{"the twentieth failure without a claim is parked", panicked, 20, 0, maxJitter, parked},
-		{"an outage does not park after 990 receives", store, 990, 0, maxJitter, again(15 * time.Minute)},
-		{"an outage does not park before the last day", store, 990, 6*day - 1, maxJitter, again(15 * time.Minute)},
-		{"the 991st receive is parked, before SQS dead-letters without a reason", store, 991, 0, maxJitter, parked},
-		{"the last day parks", store, 2, 6 * day, maxJitter, parked},
-		{"a message from the future is not old", store, 1, -time.Hour, maxJitter, again(5 * time.Second)},
+		{"an outage does not park after 990 receives", outage(), 990, 0, maxJitter, again(15 * time.Minute)},
+		{"an outage does not park before the last day", outage(), 990, 6*day - 1, maxJitter, again(15 * time.Minute)},
+		{"the 991st receive is parked, before SQS dead-letters without a reason", outage(), 991, 0, maxJitter, parked},
+		{"the last day parks", outage(), 2, 6 * day, maxJitter, parked},
+		{"a message from the future is not old", outage(), 1, -time.Hour, maxJitter, again(5 * time.Second)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -148,9 +137,8 @@ func TestDecideKeepsItsBounds(t *testing.T) {
 		age := time.Duration(rapid.Int64Range(0, int64(7*day)).Draw(t, "age"))
 		jitter := rapid.Float64Range(0, maxJitter).Draw(t, "jitter")
 		decide := func(count int) sqs.Action {
-			return sqs.Decide(
-				r, sqs.Delivery{Count: count, SentAt: start().Add(-age)}, start(), jitter, sqs.DefaultPolicy(),
-			)
+			d := sqs.Delivery{Count: count, SentAt: start().Add(-age)}
+			return sqs.Decide(r, d, start(), jitter, sqs.DefaultPolicy())
 		}
 		got := decide(count)
 		ownFault := !r.Transient && count >= 20 && (r.Attempt == 0 || r.Attempt >= 20)
@@ -209,7 +197,7 @@ func TestALastingFailureIsRedeliveredUntilTheLastDay(t *testing.T) {
 	late := order.Result{Verdict: order.Redeliver, Reason: sqs.ReasonNotStarted, Transient: true}
 	for name, r := range map[string]order.Result{
 		"an outage": outage(), "no worker": late,
-		"a lease": {Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start(), Transient: true},
+		"a lease": held(0),
 	} {
 		t.Run(name+" without any jitter", func(t *testing.T) {
 			t.Parallel()
@@ -220,10 +208,8 @@ func TestALastingFailureIsRedeliveredUntilTheLastDay(t *testing.T) {
 		t.Parallel()
 		rapid.Check(t, func(t *rapid.T) {
 			lease := time.Duration(rapid.Int64Range(0, int64(order.MaxLease)).Draw(t, "lease"))
-			held := order.Result{
-				Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(lease), Transient: true,
-			}
-			all := rapid.SliceOfN(rapid.SampledFrom([]order.Result{outage(), late, held}), 1, 20).Draw(t, "results")
+			some := []order.Result{outage(), late, held(lease)}
+			all := rapid.SliceOfN(rapid.SampledFrom(some), 1, 20).Draw(t, "results")
 			jitter := rapid.Float64Range(0, maxJitter).Draw(t, "jitter")
 			i := 0
 			wait(t, func() (order.Result, float64) {

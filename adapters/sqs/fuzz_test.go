@@ -14,7 +14,7 @@ import (
 const canary = "4242 4242 canary"
 
 func FuzzDecode(f *testing.F) {
-	for _, seed := range [][]badBody{malformed(), malformedLayers(), invalid()} {
+	for _, seed := range [][]badBody{malformed(), malformedLayers(), absent(), invalid()} {
 		for _, bad := range seed {
 			if len(bad.body) < 4096 { // large seeds only slow the fuzzer down
 				f.Add(bad.body)

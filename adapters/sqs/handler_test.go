@@ -17,7 +17,6 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"orderonce/adapters/sqs"
@@ -29,15 +28,17 @@ func TestOnlyRedeliveredMessagesAreBatchItemFailures(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.script["WAITS"], w.script["CLASHES"] = outage(), conflict()
-	ids := w.send(orderWithID("PAID"), orderWithID("WAITS"), orderWithID("CLASHES"), "no order")
-	if diff := cmp.Diff(w.deliverVisible(), []string{ids[1]}); diff != "" {
-		t.Errorf("batch item failures (-got +want):\n%s", diff)
+	w.send(orderWithID("PAID"), orderWithID("WAITS"), orderWithID("CLASHES"), "no order")
+	want := outcome{
+		Failed:    []string{"WAITS"},
+		Processed: []string{"CLASHES", "PAID", "WAITS"},
+		Parked:    []string{"CLASHES: conflict", "no order: invalid_order"},
 	}
-	if diff := cmp.Diff(w.messageIDs(w.orders), []string{ids[1]}); diff != "" {
-		t.Errorf("order queue (-got +want):\n%s", diff)
+	if diff := cmp.Diff(w.outcome(), want); diff != "" {
+		t.Errorf("mismatch (-got +want):\n%s", diff)
 	}
-	if got := len(w.messageIDs(w.dead)); got != 2 {
-		t.Errorf("got %d dead letters, want 2", got)
+	if got := w.messages(w.orders); len(got) != 1 || nameOf(got[0].Body) != "WAITS" {
+		t.Errorf("order queue: got %+v, want WAITS alone", got)
 	}
 	if got := w.counted("flush"); got != 1 {
 		t.Errorf("got %d flushes of the meter, want 1", got)
@@ -63,22 +64,17 @@ func TestBatchItemFailuresIsNeverNull(t *testing.T) {
 func TestAPoisonMessageIsParkedAtOnceAndDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	ids := w.send(orderWithID("A"), "{", orderWithID("B"), strings.Repeat("x", sqs.MaxBody+1), orderWithID("C"))
-	if got := w.deliverVisible(); len(got) > 0 {
-		t.Errorf("batch item failures: got %q, want none", got)
+	large := strings.Repeat("x", sqs.MaxBody+1)
+	w.send(orderWithID("A"), "{", orderWithID("B"), large, orderWithID("C"))
+	want := outcome{
+		Processed: []string{"A", "B", "C"},
+		Parked:    []string{large + ": invalid_order", "{: invalid_order"},
+	}
+	if diff := cmp.Diff(w.outcome(), want); diff != "" {
+		t.Errorf("mismatch (-got +want):\n%s", diff)
 	}
 	if got := w.messageIDs(w.orders); len(got) > 0 {
 		t.Errorf("order queue: got %q, want none", got)
-	}
-	if diff := cmp.Diff(processedIDs(w), []string{"A", "B", "C"}); diff != "" {
-		t.Errorf("processed orders (-got +want):\n%s", diff)
-	}
-	for _, m := range w.messages(w.dead) {
-		got := m.Attributes[sqs.AttrReason].Text
-		if first := m.Attributes[sqs.AttrFirstMessageID].Text; got != "invalid_order" ||
-			first != ids[1] && first != ids[3] {
-			t.Errorf("message %s was parked for %q", first, got)
-		}
 	}
 }
 
@@ -94,47 +90,25 @@ func TestDecodeMayReadAnotherFormat(t *testing.T) {
 		return sqs.NewDecoder().Decode(orderWithID(id))
 	}
 	w.send("order:A", "B")
-	if got := w.deliverVisible(); len(got) > 0 {
-		t.Errorf("batch item failures: got %q, want none", got)
+	want := outcome{Processed: []string{"A"}, Parked: []string{"B: invalid_order"}}
+	if diff := cmp.Diff(w.outcome(), want); diff != "" {
+		t.Errorf("mismatch (-got +want):\n%s", diff)
 	}
-	if diff := cmp.Diff(processedIDs(w), []string{"A"}); diff != "" {
-		t.Errorf("processed orders (-got +want):\n%s", diff)
+	if got := w.messages(w.dead)[0].Attributes[sqs.AttrDetail].Text; got != "missing prefix" {
+		t.Errorf("detail = %q, want the error of Decode", got)
 	}
-	var parked []string
-	for _, m := range w.messages(w.dead) {
-		parked = append(parked, m.Attributes[sqs.AttrReason].Text+": "+m.Attributes[sqs.AttrDetail].Text)
-	}
-	if diff := cmp.Diff(parked, []string{"invalid_order: missing prefix"}); diff != "" {
-		t.Errorf("parked messages (-got +want):\n%s", diff)
-	}
-}
-
-// processedIDs returns the ids of the processed orders, sorted.
-func processedIDs(w *world) (ids []string) {
-	for _, d := range w.processed() {
-		ids = append(ids, string(d.ID))
-	}
-	slices.Sort(ids)
-	return ids
 }
 
 func TestAPanicFailsOnlyItsRecord(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.Process = func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result {
-		if o.ID() == "BAD" {
-			panic("boom " + canary)
-		}
-		return w.process(ctx, o, sent, l)
-	}
+	w.failsFor("BAD", func() { panic("boom " + canary) })
 	ids := w.send(orderWithID("A"), orderWithID("BAD"), orderWithID("C"))
-	if diff := cmp.Diff(w.deliverVisible(), []string{ids[1]}); diff != "" {
-		t.Errorf("batch item failures (-got +want):\n%s", diff)
+	want := outcome{Failed: []string{"BAD"}, Processed: []string{"A", "C"}}
+	if diff := cmp.Diff(w.outcome(), want); diff != "" {
+		t.Errorf("mismatch (-got +want):\n%s", diff)
 	}
-	if diff := cmp.Diff(processedIDs(w), []string{"A", "C"}); diff != "" {
-		t.Errorf("processed orders (-got +want):\n%s", diff)
-	}
-	line := w.lineOf("BAD")
+	line := w.line("order_id", "BAD")
 	if line["reason"] != "panic" || !strings.Contains(fmt.Sprint(line["error"]), "panic of type string at") {
 		t.Errorf("got the line %v", line)
 	}
@@ -152,92 +126,58 @@ type brokenError struct{}
 func (brokenError) Error() string { panic("boom " + canary) }
 
 // A panic in any step redelivers its message, unless the message is settled or parked
-// already.
-func TestAPanicInAnyStepFailsOnlyItsRecord(t *testing.T) {
+// already. runtime.Goexit ends a goroutine without a panic, so recover does not see it; it
+// has the same effect.
+func TestACrashInAnyStepFailsOnlyItsRecord(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		name    string
-		breaks  func(*world)
-		failed  []int  // which of the three messages
-		wantLog string // in the log, of the second one
-	}{
-		{"decoding", func(w *world) { w.Decode = new(sqs.Decoder).Decode }, []int{1}, "WARN panic"},
-		{
-			"creating an owner", func(w *world) { w.NewOwner = func() string { panic("boom " + canary) } },
-			[]int{1},
-			"WARN panic",
-		},
-		{"choosing the delay", func(w *world) {
-			w.script["BAD"], w.Jitter = outage(), func() float64 { panic("boom " + canary) }
-		}, []int{0, 1, 2}, "WARN panic"},
-		{"parking", func(w *world) {
-			w.script["BAD"] = order.Result{Verdict: order.Park, Reason: order.ReasonRefused, Err: brokenError{}}
-		}, []int{1}, "WARN panic"},
-		{"reporting a redelivered message", func(w *world) {
-			w.script["BAD"] = order.Result{
-				Verdict: order.Redeliver, Reason: order.ReasonStore, Transient: true, Err: brokenError{},
-			}
-		}, []int{1}, "ERROR <nil>"},
-		{"reporting a settled message", func(w *world) {
-			w.script["BAD"] = order.Result{Verdict: order.Done, Reason: order.ReasonSettled, Err: brokenError{}}
-		}, nil, "ERROR <nil>"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			tt.breaks(w)
-			ids := w.send("no order", orderWithID("BAD"), "no order either")
-			var want []string
-			for _, i := range tt.failed {
-				want = append(want, ids[i])
-			}
-			if diff := cmp.Diff(w.deliverVisible(), want); diff != "" {
-				t.Errorf("batch item failures (-got +want):\n%s", diff)
-			}
-			got := ""
-			for _, line := range w.lines() {
-				if line["message_id"] == ids[1] {
-					got += fmt.Sprint(line["level"], " ", line["reason"])
-					if !strings.Contains(fmt.Sprint(line["error"]), "panic of type ") {
-						t.Errorf("got the line %v, want the type of the panic and its stack", line)
-					}
-				}
-			}
-			if got != tt.wantLog || strings.Contains(w.log.String(), canary) {
-				t.Errorf("log of the second message = %q, want %q without the value of the panic", got, tt.wantLog)
-			}
-		})
+	const panics, exits = "panic of type ", "worker goroutine exited"
+	boom := func() { panic("boom " + canary) }
+	poison := []string{"no order", orderWithID("BAD"), "no order either"}
+	lane := []string{good, good, good}
+	unprintable := func(r order.Result) order.Result {
+		r.Err = brokenError{}
+		return r
 	}
-}
-
-// runtime.Goexit ends a goroutine without a panic, so recover does not see it. The
-// message of such a worker is redelivered, and the rest of its lane is processed.
-func TestAWorkerThatExitsFailsOnlyItsRecord(t *testing.T) {
-	t.Parallel()
 	for _, tt := range []struct {
 		name    string
+		bodies  []string
 		breaks  func(*world)
 		failed  []int  // which of the three messages
-		wantLog string // in the log, of the second message
+		wantLog string // of the second message
+		wantErr string
 	}{
-		{"processing the order", func(w *world) {
-			w.Process = func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result {
-				if len(w.processed()) == 1 {
-					_ = w.process(ctx, o, sent, l)
+		{"decoding", poison, func(w *world) { w.Decode = new(sqs.Decoder).Decode }, []int{1}, "WARN panic", panics},
+		{"creating an owner", poison, func(w *world) {
+			w.NewOwner = func() string { boom(); return "" }
+		}, []int{1}, "WARN panic", panics},
+		{"choosing the delay", poison, func(w *world) {
+			w.Jitter = func() float64 { boom(); return 0 }
+		}, []int{0, 1, 2}, "WARN panic", panics},
+		{"parking", poison, func(w *world) { w.script["BAD"] = refused(brokenError{}) }, []int{1}, "WARN panic", panics},
+		{"reporting a redelivered message", poison, func(w *world) {
+			w.script["BAD"] = unprintable(outage())
+		}, []int{1}, "ERROR <nil>", panics},
+		{"reporting a settled message", poison, func(w *world) {
+			w.script["BAD"] = unprintable(paid())
+		}, nil, "ERROR <nil>", panics},
+
+		{"exits while processing the order", lane, func(w *world) {
+			calls := 0
+			w.failsFor("ORD12345", func() {
+				if calls++; calls == 2 {
 					runtime.Goexit()
 				}
-				return w.process(ctx, o, sent, l)
-			}
-		}, []int{1}, "WARN panic"},
-		{"creating an owner", func(w *world) {
+			})
+		}, []int{1}, "WARN panic", exits},
+		{"exits while creating an owner", lane, func(w *world) {
 			w.NewOwner = func() string {
 				if len(w.processed()) > 0 {
 					runtime.Goexit()
 				}
 				return "owner"
 			}
-		}, []int{1, 2}, "WARN panic"},
-		{"reading the clock", func(w *world) {
+		}, []int{1, 2}, "WARN panic", exits},
+		{"exits while reading the clock", lane, func(w *world) {
 			first := sync.OnceValue(w.Handler.Now)
 			calls := 0
 			w.Handler.Now = func() time.Time {
@@ -246,44 +186,36 @@ func TestAWorkerThatExitsFailsOnlyItsRecord(t *testing.T) {
 				}
 				return first()
 			}
-		}, []int{0, 1, 2}, "ERROR <nil>"}, // its age cannot be reported either
-		{
-			"choosing the delay", func(w *world) { w.Jitter = func() float64 { runtime.Goexit(); return 0 } },
-			[]int{0, 1, 2},
-			"WARN panic",
-		},
+		}, []int{0, 1, 2}, "ERROR <nil>", exits}, // its age cannot be reported either
+		{"exits while choosing the delay", lane, func(w *world) {
+			w.Jitter = func() float64 { runtime.Goexit(); return 0 }
+		}, []int{0, 1, 2}, "WARN panic", exits},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.Parallel = 1
 			tt.breaks(w)
-			ids := w.send(good, good, good) // one lane
+			ids := w.send(tt.bodies...)
 			var want []string
 			for _, i := range tt.failed {
 				want = append(want, ids[i])
 			}
-			got := w.deliverVisible()
-			if diff := cmp.Diff(got, want); diff != "" {
+			if diff := cmp.Diff(w.deliverVisible(), want); diff != "" {
 				t.Errorf("batch item failures (-got +want):\n%s", diff)
 			}
 			if diff := cmp.Diff(w.messageIDs(w.orders), want); diff != "" {
 				t.Errorf("order queue (-got +want):\n%s", diff)
 			}
-			gotLog := ""
-			for _, line := range w.lines() {
-				if line["message_id"] == ids[1] {
-					gotLog += fmt.Sprint(line["level"], " ", line["reason"])
-					if text := fmt.Sprint(line["error"]); !strings.Contains(text, "worker goroutine exited") {
-						t.Errorf("error = %q, want it to name the exit", text)
-					}
-				}
+			line := w.line("message_id", ids[1])
+			got := fmt.Sprint(line["level"], " ", line["reason"])
+			if text := fmt.Sprint(line["error"]); got != tt.wantLog || !strings.Contains(text, tt.wantErr) {
+				t.Errorf("log of the second message = %q with the error %q, want %q with %q", got, text, tt.wantLog, tt.wantErr)
 			}
-			if gotLog != tt.wantLog {
-				t.Errorf("log of the second message = %q, want %q", gotLog, tt.wantLog)
+			if strings.Contains(w.log.String(), canary) {
+				t.Error("the log contains the value of the panic")
 			}
-			if received := w.counted("Received"); received != 3 {
-				t.Errorf("Received = %d, want 3", received)
+			if got := w.counted("Received"); got != 3 {
+				t.Errorf("Received = %d, want 3", got)
 			}
 		})
 	}
@@ -319,22 +251,16 @@ func TestMessagesOfOneOrderRunOneAfterTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		started, gate := gated(w)
 		go func() { _, _ = w.Handle(t.Context(), e) }()
-		synctest.Wait()
-		if diff := cmp.Diff(*started, []string{"A", "B"}, cmpopts.SortSlices(strings.Compare)); diff != "" {
-			t.Errorf("started orders (-got +want):\n%s", diff)
+		for _, want := range [][]string{{"A", "B"}, {"A", "A", "B"}, {"A", "A", "A", "B"}} {
+			synctest.Wait()
+			if diff := cmp.Diff(slices.Sorted(slices.Values(*started)), want); diff != "" {
+				t.Errorf("started orders (-got +want):\n%s", diff)
+			}
+			if len(want) == 2 {
+				gate <- struct{}{} // of B
+			}
+			gate <- struct{}{}
 		}
-		gate <- struct{}{}
-		gate <- struct{}{}
-		synctest.Wait()
-		if diff := cmp.Diff(*started, []string{"A", "B", "A"}, cmpopts.SortSlices(strings.Compare)); diff != "" {
-			t.Errorf("started orders (-got +want):\n%s", diff)
-		}
-		gate <- struct{}{}
-		synctest.Wait()
-		if diff := cmp.Diff(*started, []string{"A", "B", "A", "A"}, cmpopts.SortSlices(strings.Compare)); diff != "" {
-			t.Errorf("started orders (-got +want):\n%s", diff)
-		}
-		gate <- struct{}{}
 	})
 }
 
@@ -348,12 +274,10 @@ func TestOnAStandardQueueAFailureStopsNoOtherMessage(t *testing.T) {
 		}
 		return outage()
 	}
-	ids := w.send(orderWithID("A"), orderWithID("A"), orderWithID("B"))
-	if diff := cmp.Diff(w.deliverVisible(), []string{ids[0]}); diff != "" {
-		t.Errorf("batch item failures (-got +want):\n%s", diff)
-	}
-	if diff := cmp.Diff(processedIDs(w), []string{"A", "A", "B"}); diff != "" {
-		t.Errorf("processed orders (-got +want):\n%s", diff)
+	w.send(orderWithID("A"), orderWithID("A"), orderWithID("B"))
+	want := outcome{Failed: []string{"A"}, Processed: []string{"A", "A", "B"}}
+	if diff := cmp.Diff(w.outcome(), want); diff != "" {
+		t.Errorf("mismatch (-got +want):\n%s", diff)
 	}
 }
 
@@ -375,33 +299,17 @@ func gated(w *world) (started *[]string, gate chan struct{}) {
 func TestAFIFOGroupStopsAtItsFirstFailure(t *testing.T) {
 	t.Parallel()
 	w := newFIFOWorld(t)
-	w.script["A2"] = order.Result{
-		Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(time.Minute),
-		Transient: true,
+	w.script["A2"], w.script["C1"] = held(time.Minute), conflict()
+	a := w.sendGrouped("a", orderWithID("A1"), orderWithID("A2"), orderWithID("A3"), "no order", orderWithID("A4"))
+	w.sendGrouped("b", orderWithID("B1"))
+	w.sendGrouped("c", orderWithID("C1"), orderWithID("C2"))
+	want := outcome{
+		Failed:    []string{"A2", "A3", "no order", "A4"},
+		Processed: []string{"A1", "A2", "B1", "C1", "C2"},
+		Parked:    []string{"C1: conflict"}, // not "no order", which is behind the head of its group
 	}
-	w.script["C1"] = conflict()
-	var ids []string
-	for _, m := range [][2]string{
-		{"a", orderWithID("A1")},
-		{"a", orderWithID("A2")},
-		{"b", orderWithID("B1")},
-		{"a", orderWithID("A3")},
-		{"a", "no order"},
-		{"c", orderWithID("C1")},
-		{"c", orderWithID("C2")},
-		{"a", orderWithID("A4")},
-	} {
-		ids = append(ids, w.sendGrouped(m[0], m[1]))
-	}
-	failed := w.deliverVisible()
-	if diff := cmp.Diff(failed, []string{ids[1], ids[3], ids[4], ids[7]}); diff != "" {
-		t.Errorf("batch item failures (-got +want):\n%s", diff)
-	}
-	if diff := cmp.Diff(processedIDs(w), []string{"A1", "A2", "B1", "C1", "C2"}); diff != "" {
-		t.Errorf("processed orders (-got +want):\n%s", diff)
-	}
-	if got := len(w.messageIDs(w.dead)); got != 1 {
-		t.Errorf("%d dead letters, want 1: messages behind the head of a group are not parked", got)
+	if diff := cmp.Diff(w.outcome(), want); diff != "" {
+		t.Errorf("mismatch (-got +want):\n%s", diff)
 	}
 	if got := w.counted("Redelivered behind_in_group"); got != 3 {
 		t.Errorf("Redelivered for behind_in_group = %d, want 3", got)
@@ -411,7 +319,7 @@ func TestAFIFOGroupStopsAtItsFirstFailure(t *testing.T) {
 		t.Errorf("visible before the lease ends: got %q, want none", got)
 	}
 	w.advance(time.Second)
-	if diff := cmp.Diff(w.visible(), []string{ids[1], ids[3], ids[4], ids[7]}); diff != "" {
+	if diff := cmp.Diff(w.visible(), a[1:]); diff != "" {
 		t.Errorf("visible after the lease (-got +want):\n%s", diff)
 	}
 }
@@ -420,51 +328,47 @@ func TestAFIFOGroupStopsAtItsFirstFailure(t *testing.T) {
 // behind it are not processed and not parked, and are redelivered with the head.
 func TestNothingOvertakesTheHeadOfItsFIFOGroup(t *testing.T) {
 	t.Parallel()
+	unavailable := func(w *world) { w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable) }
 	for name, tt := range map[string]struct {
-		head   string // its body
 		breaks func(*world)
-		delay  time.Duration
+		result order.Result  // of the head, if it is an order
+		body   string        // of the head, if it is not an order
+		delay  time.Duration // 0 means 3 s
 	}{
-		"the store is unavailable": {orderWithID("HEAD"), func(w *world) { w.script["HEAD"] = outage() }, 3 * time.Second},
-		"the order failed by itself": {orderWithID("HEAD"), func(w *world) {
-			w.script["HEAD"] = order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Attempt: 1}
-		}, 3 * time.Second},
-		"another attempt holds the order": {orderWithID("HEAD"), func(w *world) {
-			w.script["HEAD"] = order.Result{
-				Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(time.Minute), Transient: true,
-			}
-		}, 61 * time.Second},
-		"it cannot be parked": {orderWithID("HEAD"), func(w *world) {
-			w.script["HEAD"] = conflict()
-			w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
-		}, 3 * time.Second},
-		"it is not an order and cannot be parked": {"no order", func(w *world) {
-			w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
-		}, 3 * time.Second},
-		"the response to parking it is lost": {orderWithID("HEAD"), func(w *world) {
-			w.script["HEAD"] = conflict()
-			w.server.Lose("SendMessage", 1)
-		}, 3 * time.Second},
-		"it panics":        {orderWithID("HEAD"), func(w *world) { w.failsFor("HEAD", func() { panic("boom") }) }, 3 * time.Second},
-		"its worker exits": {orderWithID("HEAD"), func(w *world) { w.failsFor("HEAD", runtime.Goexit) }, 3 * time.Second},
-		"parking it panics": {orderWithID("HEAD"), func(w *world) {
-			w.script["HEAD"] = order.Result{Verdict: order.Park, Reason: order.ReasonRefused, Err: brokenError{}}
-		}, 5 * time.Second},
-		"its result has no verdict":         {orderWithID("HEAD"), func(w *world) { w.script["HEAD"] = order.Result{} }, 3 * time.Second},
-		"the function timeout is too short": {orderWithID("HEAD"), func(w *world) { w.OrderBudget = order.MaxLease }, 3 * time.Second},
+		"the store is unavailable":                {result: outage()},
+		"the order failed by itself":              {result: unconfirmed(1)},
+		"another attempt holds the order":         {result: held(time.Minute), delay: 61 * time.Second},
+		"its result has no verdict":               {},
+		"it cannot be parked":                     {result: conflict(), breaks: unavailable},
+		"it is not an order and cannot be parked": {body: "no order", breaks: unavailable},
+		"the response to parking it is lost": {
+			result: conflict(), breaks: func(w *world) { w.server.Lose("SendMessage", 1) },
+		},
+		"parking it panics":                 {result: refused(brokenError{}), delay: 5 * time.Second},
+		"it panics":                         {breaks: func(w *world) { w.failsFor("HEAD", func() { panic("boom") }) }},
+		"its worker exits":                  {breaks: func(w *world) { w.failsFor("HEAD", runtime.Goexit) }},
+		"the function timeout is too short": {breaks: func(w *world) { w.OrderBudget = order.MaxLease }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newFIFOWorld(t)
-			tt.breaks(w)
-			ids := []string{
-				w.sendGrouped("g", tt.head), w.sendGrouped("g", orderWithID("NEXT")), w.sendGrouped("g", "no order"),
+			w.script["HEAD"] = tt.result
+			if tt.breaks != nil {
+				tt.breaks(w)
 			}
+			head, delay := orderWithID("HEAD"), 3*time.Second
+			if tt.body != "" {
+				head = tt.body
+			}
+			if tt.delay > 0 {
+				delay = tt.delay
+			}
+			ids := w.sendGrouped("g", head, orderWithID("NEXT"), "no order")
 			if diff := cmp.Diff(w.deliverVisible(), ids); diff != "" {
 				t.Errorf("batch item failures (-got +want):\n%s", diff)
 			}
-			if worked := processedIDs(w); slices.Contains(worked, "NEXT") {
-				t.Errorf("orders %q were processed, want none behind the head", worked)
+			if got := processedIDs(w); slices.Contains(got, "NEXT") {
+				t.Errorf("orders %q were processed, want none behind the head", got)
 			}
 			for _, m := range w.messages(w.dead) {
 				if got := m.Attributes[sqs.AttrFirstMessageID].Text; got != ids[0] {
@@ -472,13 +376,13 @@ func TestNothingOvertakesTheHeadOfItsFIFOGroup(t *testing.T) {
 				}
 			}
 			for _, id := range ids[1:] {
-				if got := w.reasonOf(id); got != "behind_in_group" {
+				if got := w.line("message_id", id)["reason"]; got != "behind_in_group" {
 					t.Errorf("message %s is redelivered for %q, want behind_in_group", id, got)
 				}
 			}
-			w.advance(tt.delay - time.Second)
+			w.advance(delay - time.Second)
 			if got := w.visible(); len(got) > 0 {
-				t.Errorf("messages %q are visible before the head's delay of %v ends", got, tt.delay)
+				t.Errorf("messages %q are visible before the head's delay of %v ends", got, delay)
 			}
 			w.advance(time.Second)
 			if diff := cmp.Diff(w.visible(), ids); diff != "" {
@@ -486,27 +390,6 @@ func TestNothingOvertakesTheHeadOfItsFIFOGroup(t *testing.T) {
 			}
 		})
 	}
-}
-
-// failsFor makes Process call f for one order.
-func (w *world) failsFor(id order.ID, f func()) {
-	w.Process = func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result {
-		if o.ID() == id {
-			f()
-		}
-		return w.process(ctx, o, sent, l)
-	}
-}
-
-// reasonOf returns the reason in the log line of a message.
-func (w *world) reasonOf(messageID string) string {
-	w.t.Helper()
-	for _, line := range w.lines() {
-		if line["message_id"] == messageID {
-			return fmt.Sprint(line["reason"])
-		}
-	}
-	return ""
 }
 
 // In every batch, the redelivered messages of a FIFO group are its last ones: the first
@@ -530,9 +413,8 @@ func TestAFIFOGroupIsProcessedInOrder(t *testing.T) {
 			body := rapid.SampledFrom([]string{orderWithID(id), orderWithID(id), "no order"}).Draw(t, "body")
 			w.sendGrouped(rapid.SampledFrom([]string{"g", "h"}).Draw(t, "group"), body)
 		}
-		w.server.Fail(
-			"SendMessage", rapid.IntRange(0, 2).Draw(t, "times that parking fails"), sqstest.CodeServiceUnavailable,
-		)
+		fails := rapid.IntRange(0, 2).Draw(t, "times that parking fails")
+		w.server.Fail("SendMessage", fails, sqstest.CodeServiceUnavailable)
 
 		e := w.receive()
 		failed := w.deliver(t.Context(), e)
@@ -540,11 +422,12 @@ func TestAFIFOGroupIsProcessedInOrder(t *testing.T) {
 		for _, m := range e.Records {
 			group, id := m.Attributes["MessageGroupId"], m.MessageId
 			head, stopped := heads[group]
+			reason := w.line("message_id", id)["reason"]
 			switch {
 			case stopped && !slices.Contains(failed, id):
 				t.Fatalf("message %s is acknowledged, although %s of its group is redelivered", id, head)
-			case stopped && w.reasonOf(id) != "behind_in_group":
-				t.Fatalf("message %s is redelivered for %s, want behind_in_group after %s", id, w.reasonOf(id), head)
+			case stopped && reason != "behind_in_group":
+				t.Fatalf("message %s is redelivered for %s, want behind_in_group after %s", id, reason, head)
 			case !stopped && slices.Contains(failed, id):
 				heads[group] = id
 			}
@@ -560,9 +443,9 @@ func TestAMessageIsNotParkedForTheFailuresOfItsGroupsHead(t *testing.T) {
 	tried := map[order.ID]int{}
 	w.Process = func(_ context.Context, o order.Order, _ time.Time, _ order.Lease) order.Result {
 		tried[o.ID()]++
-		return order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Attempt: tried[o.ID()]}
+		return unconfirmed(tried[o.ID()])
 	}
-	ids := []string{w.sendGrouped("g", orderWithID("HEAD")), w.sendGrouped("g", orderWithID("NEXT"))}
+	ids := w.sendGrouped("g", orderWithID("HEAD"), orderWithID("NEXT"))
 	for range 19 {
 		if diff := cmp.Diff(w.deliverVisible(), ids); diff != "" {
 			t.Errorf("batch item failures (-got +want):\n%s", diff)
@@ -592,15 +475,10 @@ func TestAGroupOfAFairQueueHasNoOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.script["A1"] = outage()
-	ids := []string{
-		w.sendDraft(sqstest.Draft{Body: orderWithID("A1"), Group: "tenant"}),
-		w.sendDraft(sqstest.Draft{Body: orderWithID("A2"), Group: "tenant"}),
-	}
-	if diff := cmp.Diff(w.deliverVisible(), []string{ids[0]}); diff != "" {
-		t.Errorf("batch item failures (-got +want):\n%s", diff)
-	}
-	if diff := cmp.Diff(processedIDs(w), []string{"A1", "A2"}); diff != "" {
-		t.Errorf("processed orders (-got +want):\n%s", diff)
+	w.sendGrouped("tenant", orderWithID("A1"), orderWithID("A2"))
+	want := outcome{Failed: []string{"A1"}, Processed: []string{"A1", "A2"}}
+	if diff := cmp.Diff(w.outcome(), want); diff != "" {
+		t.Errorf("mismatch (-got +want):\n%s", diff)
 	}
 }
 
@@ -612,37 +490,23 @@ func TestNoOrderStartsWithoutTimeToFinish(t *testing.T) {
 		starts bool
 	}{
 		{"the second order starts with one budget left", 30*time.Second - answerTime - orderBudget, true},
-		{
-			"the second order does not start with less", 30*time.Second - answerTime - orderBudget + time.Nanosecond,
-			false,
-		},
+		{"the second order does not start with less", 30*time.Second - answerTime - orderBudget + 1, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.Parallel = 1
-			w.Process = func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result {
-				defer w.advance(tt.first)
-				return w.process(ctx, o, sent, l)
-			}
+			w.processFor(tt.first)
 			ids := w.send(orderWithID("A"), orderWithID("B"))
-			ctx, cancel := context.WithDeadline(t.Context(), start().Add(30*time.Second))
-			defer cancel()
-			failed := w.deliver(ctx, w.receive())
-			if tt.starts {
-				if got := failed; len(got) > 0 {
-					t.Errorf("batch item failures: got %q, want none", got)
-				}
-				return
+			failed := w.deliverWithin(30*time.Second, w.receive())
+			line := w.line("order_id", "B")
+			got := fmt.Sprint(line["level"], " ", line["reason"], " ", failed, " ", w.visible())
+			want := "INFO settled [] []"
+			if !tt.starts { // and is visible at once
+				want = fmt.Sprint("INFO not_started ", ids[1:], " ", ids[1:])
 			}
-			if diff := cmp.Diff(failed, []string{ids[1]}); diff != "" {
-				t.Errorf("batch item failures (-got +want):\n%s", diff)
-			}
-			if diff := cmp.Diff(w.visible(), []string{ids[1]}); diff != "" {
-				t.Errorf("visible at once (-got +want):\n%s", diff)
-			}
-			if got := w.lineOf("B"); got["reason"] != "not_started" || got["level"] != "INFO" {
-				t.Errorf("got the line %v", got)
+			if got != want {
+				t.Errorf("level, reason, batch item failures and visible messages: got %q, want %q", got, want)
 			}
 		})
 	}
@@ -652,10 +516,7 @@ func TestAMessageThatIsNotStartedAFourthTimeIsDelayed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.Parallel = 1
-	w.Process = func(context.Context, order.Order, time.Time, order.Lease) order.Result {
-		w.advance(30*time.Second - answerTime)
-		return paid()
-	}
+	w.processFor(30*time.Second - answerTime)
 	late := w.send(orderWithID("LATE"))[0]
 	for delivery, want := range []time.Duration{0, 0, 0, 20 * time.Second, 40 * time.Second} {
 		w.send(orderWithID("FIRST"))
@@ -663,11 +524,9 @@ func TestAMessageThatIsNotStartedAFourthTimeIsDelayed(t *testing.T) {
 		if e.Records[0].MessageId == late {
 			slices.Reverse(e.Records)
 		}
-		ctx, cancel := context.WithDeadline(t.Context(), w.Now().Add(30*time.Second))
-		if diff := cmp.Diff(w.deliver(ctx, e), []string{late}); diff != "" {
+		if diff := cmp.Diff(w.deliverWithin(30*time.Second, e), []string{late}); diff != "" {
 			t.Errorf("batch item failures of delivery %d (-got +want):\n%s", delivery+1, diff)
 		}
-		cancel()
 		if got := w.untilVisible(late); got != want {
 			t.Errorf("message becomes visible after %v, want %v", got, want)
 		}
@@ -692,34 +551,32 @@ func TestAFunctionWithoutTimeForOneOrderIsMisconfigured(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			id := w.send(orderWithID("A"))[0]
-			ctx, cancel := context.WithDeadline(t.Context(), start().Add(tt.timeout))
-			defer cancel()
-			failed := w.deliver(ctx, w.receive())
+			failed := w.deliverWithin(tt.timeout, w.receive())
+			if started := len(w.processed()) > 0; started != tt.starts || (len(failed) == 0) != tt.starts {
+				t.Fatalf("started = %t, batch item failures = %q, want started %t", started, failed, tt.starts)
+			}
 			if tt.starts {
-				if got := failed; len(got) > 0 {
-					t.Errorf("batch item failures: got %q, want none", got)
-				}
 				return
 			}
-			if diff := cmp.Diff(failed, []string{id}); diff != "" {
-				t.Errorf("batch item failures (-got +want):\n%s", diff)
-			}
-			if got := processedIDs(w); len(got) > 0 {
-				t.Errorf("processed orders: got %q, want none", got)
-			}
-			line := w.lineOf("A")
-			got := []any{line["level"], line["reason"], line["error"]}
+			line := w.line("order_id", "A")
+			got := []any{line["level"], line["reason"], line["error"], w.untilVisible(id)}
 			want := []any{
 				"WARN", "misconfigured", "function timeout too short: 4.999999999s left for orders, ORDER_BUDGET is 5s",
+				3 * time.Second,
 			}
 			if diff := cmp.Diff(got, want); diff != "" {
-				t.Errorf("mismatch (-got +want):\n%s", diff)
-			}
-			if got, want := w.untilVisible(id), 3*time.Second; got != want {
-				t.Errorf("message becomes visible after %v, want %v", got, want)
+				t.Errorf("level, reason, error and delay (-got +want):\n%s", diff)
 			}
 		})
 	}
+}
+
+// queueOf returns queues behind an HTTP client.
+func queueOf(client aws.HTTPClient) *sqs.Queue {
+	return sqs.NewQueue(aws.Config{
+		Region: sqstest.Region, Credentials: aws.AnonymousCredentials{}, HTTPClient: client,
+		Retryer: func() aws.Retryer { return aws.NopRetryer{} },
+	}, "http://queue.test/orders", "http://queue.test/dead")
 }
 
 // silentQueue is a queue that never responds.
@@ -739,9 +596,7 @@ func TestAQueueThatNeverRespondsDoesNotUseUpTheFunctionTimeout(t *testing.T) {
 	e := w.receive()
 	synctest.Test(t, func(t *testing.T) {
 		w.Handler.Now = time.Now //nolint:forbidigo // the clock of the bubble, which also ends contexts
-		w.Queue = sqs.NewQueue(aws.Config{
-			Region: sqstest.Region, HTTPClient: silentQueue{}, Credentials: aws.AnonymousCredentials{},
-		}, "http://queue.test/orders", "http://queue.test/dead")
+		w.Queue = queueOf(silentQueue{})
 		deadline := w.Handler.Now().Add(30 * time.Second)
 		ctx, cancel := context.WithDeadline(t.Context(), deadline)
 		defer cancel()
@@ -803,7 +658,8 @@ func TestALeaseEndsWithTheFunction(t *testing.T) {
 			if tt.deadline < 0 {
 				contextEnds = start().Add(tt.deadline) // a context ends with its parent
 			}
-			want := []work{{"ORD12345", order.Lease{Owner: "owner-0", From: start(), Until: until}, contextEnds}}
+			lease := order.Lease{Owner: "owner-0", From: start(), Until: until}
+			want := []work{{ID: "ORD12345", Sent: start(), Lease: lease, Deadline: contextEnds}}
 			if diff := cmp.Diff(w.processed(), want); diff != "" {
 				t.Errorf("mismatch (-got +want):\n%s", diff)
 			}
@@ -837,21 +693,13 @@ func TestEachMessageHasItsOwnJitter(t *testing.T) {
 	w.script = map[order.ID]order.Result{"A": outage(), "B": outage(), "C": conflict(), "D": conflict()}
 	w.send(orderWithID("A"), orderWithID("B"), orderWithID("C"), orderWithID("D"))
 	w.server.Fail("SendMessage", 2, sqstest.CodeServiceUnavailable)
-	e := w.receive()
-	for i := range e.Records {
-		e.Records[i].Attributes["ApproximateReceiveCount"] = "9" // 10 to 15 minutes
-	}
-	w.deliver(t.Context(), e)
+	w.deliver(t.Context(), w.receivedTimes(9)) // 10 to 15 minutes
 	got := map[string]any{}
 	for _, line := range w.lines() {
 		got[fmt.Sprint(line["order_id"])] = line["retry_after_s"]
 	}
-	want := map[string]any{
-		"A": 630.0,
-		"B": 660.0,
-		"C": 720.0,
-		"D": 780.0,
-	} // a message that cannot be parked uses jitter twice
+	// a message that cannot be parked uses jitter twice
+	want := map[string]any{"A": 630.0, "B": 660.0, "C": 720.0, "D": 780.0}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("delays in seconds (-got +want):\n%s", diff)
 	}
@@ -860,7 +708,7 @@ func TestEachMessageHasItsOwnJitter(t *testing.T) {
 func TestAMessageIsRedeliveredAfterItsDelay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.script["ORD12345"] = order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed}
+	w.script["ORD12345"] = unconfirmed(0)
 	id := w.send(good)[0]
 	delays := []int{3, 5, 10, 20, 40, 80, 160, 340, 600, 600, 600, 600, 600, 600, 600, 600, 600, 600, 600}
 	for _, seconds := range delays {
@@ -905,94 +753,72 @@ func TestAnOutageParksNoMessageBeforeItsLastDay(t *testing.T) {
 
 func TestAVisibilityChangeThatFailsIsOnlyAWarning(t *testing.T) {
 	t.Parallel()
-	warnings := func(w *world) (all []string) {
-		for _, line := range w.lines() {
-			if _, ofOrder := line["order_id"]; !ofOrder {
-				all = append(all, fmt.Sprint(line["level"], " ", line["request_id"], " ", line["error"]))
+	for claim, tt := range map[string]struct {
+		messages int
+		breaks   func(w *world, e events.SQSEvent)
+		warning  string // how it begins
+		calls    int
+		delayed  int // messages that become visible after their delay of 3 s, the others after 3 min
+	}{
+		"after a failed call the queue's visibility timeout applies": {
+			2, func(w *world, _ events.SQSEvent) {
+				w.server.Fail("ChangeMessageVisibilityBatch", 1, sqstest.CodeServiceUnavailable)
+			}, "change the visibility of 2 messages: ", 1, 0,
+		},
+		"the warning names an entry that fails, and the others are delayed": {
+			2, func(_ *world, e events.SQSEvent) {
+				e.Records[1].MessageId, e.Records[1].ReceiptHandle = "the second", "not a handle"
+			}, "change the visibility of message the second: ReceiptHandleIsInvalid", 1, 1,
+		},
+		"more than ten messages take several calls, of which one may fail": {
+			23, func(w *world, _ events.SQSEvent) {
+				w.server.Fail("ChangeMessageVisibilityBatch", 1, sqstest.CodeServiceUnavailable)
+			}, "change the visibility of 10 messages: ", 3, 13,
+		},
+		"a lost response is only a warning": {
+			1, func(w *world, _ events.SQSEvent) {
+				w.server.Lose("ChangeMessageVisibilityBatch", 1)
+			}, "change the visibility of 1 messages: ", 1, 1,
+		},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			for i := range tt.messages {
+				id := fmt.Sprintf("ORD%d", i)
+				w.script[order.ID(id)] = outage()
+				w.send(orderWithID(id))
 			}
-		}
-		return all
+			e := w.receive()
+			tt.breaks(w, e)
+			if got := len(w.deliver(t.Context(), e)); got != tt.messages || len(w.calls) != tt.calls {
+				t.Errorf("%d batch item failures in %d calls, want %d in %d", got, len(w.calls), tt.messages, tt.calls)
+			}
+			line := w.line("msg", "visibility not changed: the queue's visibility timeout applies")
+			got := fmt.Sprint(line["level"], " ", line["request_id"], " ", line["error"])
+			if want := "WARN request-1 " + tt.warning; !strings.HasPrefix(got, want) {
+				t.Errorf("warning = %q, want %q", got, want)
+			}
+			w.advance(3 * time.Second)
+			if got := len(w.visible()); got != tt.delayed {
+				t.Errorf("%d messages are visible after their delay, want %d", got, tt.delayed)
+			}
+			w.advance(3*time.Minute - 3*time.Second)
+			if got := len(w.visible()); got != tt.messages {
+				t.Errorf("%d messages are visible after the queue's timeout, want %d", got, tt.messages)
+			}
+		})
 	}
-	t.Run("after a failed call the queue's visibility timeout applies", func(t *testing.T) {
-		t.Parallel()
-		w := newWorld(t)
-		w.script["A"], w.script["B"] = outage(), outage()
-		ids := w.send(orderWithID("A"), orderWithID("B"))
-		w.server.Fail("ChangeMessageVisibilityBatch", 1, sqstest.CodeServiceUnavailable)
-		if diff := cmp.Diff(w.deliverVisible(), ids); diff != "" {
-			t.Errorf("batch item failures (-got +want):\n%s", diff)
-		}
-		got := warnings(w)
-		if len(got) != 1 || !strings.HasPrefix(got[0], "WARN request-1 change the visibility of 2 messages: ") {
-			t.Errorf("got %q, want one warning", got)
-		}
-		if got, want := w.untilVisible(ids[0]), 3*time.Minute; got != want {
-			t.Errorf("message becomes visible after %v, want %v", got, want)
-		}
-	})
-	t.Run("the warning names an entry that fails, and the others are delayed", func(t *testing.T) {
-		t.Parallel()
-		w := newWorld(t)
-		w.script["A"], w.script["B"] = outage(), outage()
-		ids := w.send(orderWithID("A"), orderWithID("B"))
-		e := w.receive()
-		e.Records[1].ReceiptHandle = "not a handle"
-		if diff := cmp.Diff(w.deliver(t.Context(), e), ids); diff != "" {
-			t.Errorf("batch item failures (-got +want):\n%s", diff)
-		}
-		want := []string{"WARN request-1 change the visibility of message " + ids[1] + ": ReceiptHandleIsInvalid"}
-		if diff := cmp.Diff(warnings(w), want); diff != "" {
-			t.Errorf("mismatch (-got +want):\n%s", diff)
-		}
-		if got, want := w.untilVisible(ids[0]), 3*time.Second; got != want {
-			t.Errorf("message becomes visible after %v, want %v", got, want)
-		}
-	})
-	t.Run("more than ten messages take several calls, of which one may fail", func(t *testing.T) {
-		t.Parallel()
-		w := newWorld(t)
-		var ids []string
-		for i := range 23 {
-			id := fmt.Sprintf("ORD%d", i)
-			w.script[order.ID(id)] = outage()
-			ids = append(ids, w.send(orderWithID(id))...)
-		}
-		w.server.Fail("ChangeMessageVisibilityBatch", 1, sqstest.CodeServiceUnavailable)
-		if diff := cmp.Diff(w.deliverVisible(), ids); diff != "" {
-			t.Errorf("batch item failures (-got +want):\n%s", diff)
-		}
-		w.advance(3 * time.Second)
-		if got := len(w.visible()); len(w.calls) != 3 || got != 13 {
-			t.Errorf("got %d calls and %d messages visible, want 3 and 13", len(w.calls), got)
-		}
-	})
-	t.Run("a lost response is only a warning", func(t *testing.T) {
-		t.Parallel()
-		w := newWorld(t)
-		w.script["ORD12345"] = outage()
-		id := w.send(good)[0]
-		w.server.Lose("ChangeMessageVisibilityBatch", 1)
-		if diff := cmp.Diff(w.deliverVisible(), []string{id}); diff != "" {
-			t.Errorf("batch item failures (-got +want):\n%s", diff)
-		}
-		if got := warnings(w); len(got) != 1 {
-			t.Errorf("got %q, want one warning", got)
-		}
-		if got, want := w.untilVisible(id), 3*time.Second; got != want {
-			t.Errorf("message becomes visible after %v, want %v", got, want)
-		}
-	})
 }
 
 // results generates results that the domain returns.
 func results() *rapid.Generator[order.Result] {
 	return rapid.SampledFrom([]order.Result{
-		paid(), conflict(), outage(),
+		paid(), conflict(), outage(), held(0),
 		{Verdict: order.Done, Reason: order.ReasonDuplicate, Status: order.Declined},
 		{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Attempt: 2, Takeover: true},
 		{Verdict: order.Redeliver, Reason: order.ReasonClaimLost, Transient: true},
 		{Verdict: order.Redeliver, Reason: order.ReasonUnknown, Transient: true, RequestID: "req_1"},
-		{Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start(), Transient: true},
 	})
 }
 
@@ -1053,7 +879,7 @@ func sendAnything(t *rapid.T, w *world) (sent int) {
 		w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
 	}
 	for _, body := range bodies {
-		w.sendInto(rapid.SampledFrom([]string{"g", "h", "i"}).Draw(t, "group"), body)
+		w.sendGrouped(rapid.SampledFrom([]string{"g", "h", "i"}).Draw(t, "group"), body)
 	}
 	return len(bodies)
 }

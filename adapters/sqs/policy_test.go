@@ -1,7 +1,6 @@
 package sqs_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"runtime"
@@ -10,8 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/sqs"
@@ -19,45 +16,14 @@ import (
 	"orderonce/domain/order"
 )
 
-// receivedTimes receives all visible messages as if it was the nth receive of each.
-func (w *world) receivedTimes(n int) events.SQSEvent {
-	w.t.Helper()
-	e := w.receive()
-	for i := range e.Records {
-		e.Records[i].Attributes["ApproximateReceiveCount"] = fmt.Sprint(n)
-	}
-	return e
-}
-
-// lineOfMessage returns the log line of a message, without its time.
-func (w *world) lineOfMessage(id string) map[string]any {
-	w.t.Helper()
-	var found []map[string]any
-	for _, line := range w.lines() {
-		if line["message_id"] == id {
-			delete(line, "time")
-			found = append(found, line)
-		}
-	}
-	if len(found) != 1 {
-		w.t.Fatalf("message %s has %d lines, want 1", id, len(found))
-	}
-	return found[0]
-}
-
 // Only an order's own failures count toward parking, however often its message was
 // received.
 func TestOnlyAnOrdersOwnFailuresCountTowardParking(t *testing.T) {
 	t.Parallel()
 	for reason, breaks := range map[order.Reason]func(*world){
 		order.ReasonMisconfigured: func(w *world) { w.OrderBudget = time.Minute },
-		sqs.ReasonNotStarted: func(w *world) {
-			w.Process = func(context.Context, order.Order, time.Time, order.Lease) order.Result {
-				w.advance(25 * time.Second)
-				return paid()
-			}
-		},
-		sqs.ReasonBehind: func(w *world) { w.script["HEAD"] = outage() },
+		sqs.ReasonNotStarted:      func(w *world) { w.processFor(25 * time.Second) },
+		sqs.ReasonBehind:          func(w *world) { w.script["HEAD"] = outage() },
 		sqs.ReasonParkFailed: func(w *world) {
 			w.script["ORD12345"] = conflict()
 			w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
@@ -67,14 +33,12 @@ func TestOnlyAnOrdersOwnFailuresCountTowardParking(t *testing.T) {
 			t.Parallel()
 			w := newFIFOWorld(t)
 			breaks(w)
-			ids := []string{w.sendGrouped("g", orderWithID("HEAD")), w.sendGrouped("g", good)}
+			ids := w.sendGrouped("g", orderWithID("HEAD"), good)
 			if reason == order.ReasonMisconfigured {
 				ids = ids[:1] // the others are behind it
 			}
-			ctx, cancel := context.WithDeadline(t.Context(), start().Add(30*time.Second))
-			defer cancel()
-			w.deliver(ctx, w.receivedTimes(500))
-			line := w.lineOfMessage(ids[len(ids)-1])
+			w.deliverWithin(30*time.Second, w.receivedTimes(500))
+			line := w.line("message_id", ids[len(ids)-1])
 			if got := fmt.Sprint(line["verdict"], " ", line["reason"]); got != "redeliver "+string(reason) {
 				t.Errorf("after 500 receives got %q, want it redelivered for %s", got, reason)
 			}
@@ -95,7 +59,7 @@ func TestAMessageThatPanicsTwentyTimesIsParked(t *testing.T) {
 				w.failsFor("ORD12345", crash)
 				id := w.send(good)[0]
 				w.deliver(t.Context(), w.receivedTimes(count))
-				line := w.lineOfMessage(id)
+				line := w.line("message_id", id)
 				if got := fmt.Sprint(line["level"], " ", line["verdict"], " ", line["reason"]); got != want {
 					t.Errorf("got %q, want %q", got, want)
 				}
@@ -106,41 +70,72 @@ func TestAMessageThatPanicsTwentyTimesIsParked(t *testing.T) {
 
 func TestTheHandlerAppliesItsPolicy(t *testing.T) {
 	t.Parallel()
+	type policy = sqs.Policy
 	for name, tt := range map[string]struct {
-		policy func(*sqs.Policy)
-		fails  bool // the dead-letter queue
+		policy func(*policy)
+		takes  time.Duration // the order
+		fails  bool          // the dead-letter queue
 		result order.Result
 		count  int
 		age    time.Duration
-		want   string
+		want   string // verdict and delay in seconds
 	}{
 		"the first delay": {
-			policy: func(p *sqs.Policy) { p.FirstDelay = 40 * time.Second }, result: outage(), count: 1, want: "redeliver 20",
+			policy: func(p *policy) { p.FirstDelay = 40 * time.Second },
+			result: outage(), count: 1, want: "redeliver 20",
 		},
 		"the longest delay": {
-			policy: func(p *sqs.Policy) { p.LongestDelay = 20 * time.Second }, result: outage(), count: 9, want: "redeliver 10",
+			policy: func(p *policy) { p.LongestDelay = 20 * time.Second },
+			result: outage(), count: 9, want: "redeliver 10",
 		},
 		"the most deliveries of an order that fails by itself": {
-			policy: func(p *sqs.Policy) { p.MaxDeliveries = 2 },
-			result: order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Attempt: 2}, count: 2, want: "park <nil>",
+			policy: func(p *policy) { p.MaxDeliveries = 2 },
+			result: unconfirmed(2), count: 2, want: "park <nil>",
 		},
 		"the queue's maxReceiveCount": {
-			policy: func(p *sqs.Policy) { p.MaxReceives = 15 }, result: outage(), count: 6, want: "park <nil>",
+			policy: func(p *policy) { p.MaxReceives = 15 },
+			result: outage(), count: 6, want: "park <nil>",
 		},
 		"the queue's retention": {
-			policy: func(p *sqs.Policy) { p.Retention = 2 * day }, result: outage(), count: 1, age: day, want: "park <nil>",
+			policy: func(p *policy) { p.Retention = 2 * day },
+			result: outage(), count: 1, age: day, want: "park <nil>",
 		},
 		"the first delay of a message that cannot be parked": {
-			policy: func(p *sqs.Policy) { p.FirstDelay = 40 * time.Second }, fails: true, result: conflict(), count: 1, want: "redeliver 20",
+			policy: func(p *policy) { p.FirstDelay = 40 * time.Second },
+			fails:  true, result: conflict(), count: 1, want: "redeliver 20",
 		},
 		"the last day of a message that cannot be parked": {
-			policy: func(p *sqs.Policy) { p.Retention = 2 * day }, fails: true, result: conflict(), count: 9, age: day, want: "redeliver 30",
+			policy: func(p *policy) { p.Retention = 2 * day },
+			fails:  true, result: conflict(), count: 9, age: day, want: "redeliver 30",
+		},
+
+		// A batch may take 15 minutes, so the action depends on the time at the end of
+		// processing, not on the start of the batch.
+		"a lease, at the end of processing": {
+			takes: 10 * time.Second, result: held(time.Minute), count: 1, want: "redeliver 51",
+		},
+		"the last day begins while processing": {
+			takes: 10 * time.Second, result: outage(), count: 9, age: 6*day - 10*time.Second, want: "park <nil>",
+		},
+		"the last day begins while processing, and parking fails": {
+			takes: 10 * time.Second, fails: true, result: conflict(), count: 9, age: 6*day - 10*time.Second,
+			want: "redeliver 30",
+		},
+		"the last day has not begun after processing": {
+			takes: 10 * time.Second, result: outage(), count: 9, age: 6*day - 11*time.Second, want: "redeliver 600",
+		},
+		"the last day has not begun after processing, and parking fails": {
+			takes: 10 * time.Second, fails: true, result: conflict(), count: 9, age: 6*day - 11*time.Second,
+			want: "redeliver 600",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			tt.policy(&w.Policy)
+			if tt.policy != nil {
+				tt.policy(&w.Policy)
+			}
+			w.processFor(tt.takes)
 			w.script["ORD12345"] = tt.result
 			if tt.fails {
 				w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
@@ -148,55 +143,7 @@ func TestTheHandlerAppliesItsPolicy(t *testing.T) {
 			id := w.send(good)[0]
 			w.advance(tt.age)
 			w.deliver(t.Context(), w.receivedTimes(tt.count))
-			line := w.lineOfMessage(id)
-			if got := fmt.Sprint(line["verdict"], " ", line["retry_after_s"]); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
-		})
-	}
-}
-
-// A batch may take 15 minutes, so the action depends on the time at the end of
-// processing, not on the start of the batch.
-func TestTheActionDependsOnTheTimeAfterProcessing(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		result order.Result
-		fails  bool // the dead-letter queue
-		age    time.Duration
-		want   string
-	}{
-		"a lease": {
-			order.Result{
-				Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(time.Minute),
-				Transient: true,
-			},
-			false, 0, "redeliver 51",
-		},
-		"the last day begins":                          {outage(), false, 6*day - 10*time.Second, "park <nil>"},
-		"the last day begins and parking fails":        {conflict(), true, 6*day - 10*time.Second, "redeliver 30"},
-		"the last day has not begun":                   {outage(), false, 6*day - 11*time.Second, "redeliver 600"},
-		"the last day has not begun and parking fails": {conflict(), true, 6*day - 11*time.Second, "redeliver 600"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			w.Process = func(context.Context, order.Order, time.Time, order.Lease) order.Result {
-				w.advance(10 * time.Second)
-				return tt.result
-			}
-			if tt.fails {
-				w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
-			}
-			id := w.send(good)[0]
-			count := 9
-			if tt.age == 0 {
-				count = 1
-			}
-			e := w.receivedTimes(count)
-			e.Records[0].Attributes["SentTimestamp"] = fmt.Sprint(start().Add(-tt.age).UnixMilli())
-			w.deliver(t.Context(), e)
-			line := w.lineOfMessage(id)
+			line := w.line("message_id", id)
 			if got := fmt.Sprint(line["verdict"], " ", line["retry_after_s"]); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
@@ -207,11 +154,7 @@ func TestTheActionDependsOnTheTimeAfterProcessing(t *testing.T) {
 func TestALeaseBeginsWithItsOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.Process = func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result {
-		w.process(ctx, o, sent, l)
-		w.advance(7 * time.Second)
-		return paid()
-	}
+	w.processFor(7 * time.Second)
 	w.send(good, good, good) // one lane
 	w.deliverVisible()
 	var got []time.Duration
@@ -240,7 +183,7 @@ func TestAnOrderThatWaitedTooLongIsReportedAsParked(t *testing.T) {
 		"status": "open", "verdict": "park", "reason": "provider_unavailable", "intent_id": "", "request_id": "request-1",
 		"provider_request_id": "req_9",
 	}
-	if diff := cmp.Diff(w.lineOfMessage(id), want); diff != "" {
+	if diff := cmp.Diff(w.line("message_id", id), want); diff != "" {
 		t.Errorf("log (-got +want):\n%s", diff)
 	}
 	counts := map[string]int{
@@ -261,7 +204,7 @@ func TestAMessageThatCannotBeParkedIsReportedAsRedelivered(t *testing.T) {
 	w.server.Fail("SendMessage", 1, "AccessDenied")
 	id := w.send(good)[0]
 	w.deliverVisible()
-	line := w.lineOfMessage(id)
+	line := w.line("message_id", id)
 	text := fmt.Sprint(line["error"])
 	if !strings.Contains(text, "park message "+id+" for refused: ") || !strings.Contains(text, "AccessDenied") {
 		t.Errorf("error = %q, want the message, its reason and AccessDenied", text)
@@ -291,14 +234,11 @@ func TestPoisonMessagesAreParkedInParallelUpToTheLimit(t *testing.T) {
 	for _, parallel := range []int{1, 3} {
 		synctest.Test(t, func(t *testing.T) {
 			parked, gate := make(chan string, 10), make(chan struct{})
-			w.Queue = sqs.NewQueue(aws.Config{
-				Region: sqstest.Region, Credentials: aws.AnonymousCredentials{}, Retryer: func() aws.Retryer { return aws.NopRetryer{} },
-				HTTPClient: doer(func(r *http.Request) (*http.Response, error) {
-					parked <- r.Header.Get("X-Amz-Target")
-					<-gate
-					return sqsResponse(http.StatusServiceUnavailable, "{}"), nil
-				}),
-			}, "http://queue.test/orders", "http://queue.test/dead")
+			w.Queue = queueOf(doer(func(r *http.Request) (*http.Response, error) {
+				parked <- r.Header.Get("X-Amz-Target")
+				<-gate
+				return sqsResponse(http.StatusServiceUnavailable, "{}"), nil
+			}))
 			w.Parallel = parallel
 			go func() { _, _ = w.Handle(t.Context(), e) }()
 			synctest.Wait()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +14,6 @@ import (
 
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
-	"orderonce/domain/order"
 )
 
 // park sends a message whose order is parked, and returns its id and the dead letter.
@@ -93,10 +93,9 @@ func TestAParkedMessageKeepsTheProducersAttributes(t *testing.T) {
 			if got := dead.Attributes[sqs.AttrDropped].Text; got != tt.dropped {
 				t.Errorf("dropped attributes = %q, want %q", got, tt.dropped)
 			}
-			maps.DeleteFunc(
-				dead.Attributes,
-				func(name string, _ sqstest.Attribute) bool { return strings.HasPrefix(name, "orderonce-") },
-			)
+			maps.DeleteFunc(dead.Attributes, func(name string, _ sqstest.Attribute) bool {
+				return strings.HasPrefix(name, "orderonce-")
+			})
 			if diff := cmp.Diff(dead.Attributes, theirs(tt.kept)); diff != "" {
 				t.Errorf("mismatch (-got +want):\n%s", diff)
 			}
@@ -127,11 +126,8 @@ func TestASecondParkKeepsTheOrigin(t *testing.T) {
 		Body: good, Attributes: map[string]sqstest.Attribute{"trace": sqstest.Text("1")},
 	})
 	w.advance(3 * day)
-	w.server.Machine(func(m *sqstest.Machine, now time.Time) {
-		_, err := m.Redrive(now, w.dead, w.orders)
-		w.must(err)
-	})
-	w.script["ORD12345"] = order.Result{Verdict: order.Park, Reason: order.ReasonRefused}
+	w.redrive()
+	w.script["ORD12345"] = refused(nil)
 	if got := w.deliverVisible(); len(got) > 0 {
 		t.Errorf("batch item failures: got %q, want none", got)
 	}
@@ -148,29 +144,41 @@ func TestASecondParkKeepsTheOrigin(t *testing.T) {
 	}
 }
 
+// After a lost response the message is parked twice, which is better than never.
 func TestAMessageThatCannotBeParkedIsRedelivered(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	id := w.send("no order")[0]
-	w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
-	if diff := cmp.Diff(w.deliverVisible(), []string{id}); diff != "" {
-		t.Errorf("batch item failures (-got +want):\n%s", diff)
-	}
-	if got := w.messageIDs(w.dead); len(got) > 0 {
-		t.Errorf("dead-letter queue: got %q, want none", got)
-	}
-	line := w.lines()[0]
-	if got := fmt.Sprint(line["verdict"], " ", line["reason"], " ", line["level"]); got != "redeliver park_failed WARN" {
-		t.Errorf("got %q", got)
-	}
-	if got, want := w.untilVisible(id), 3*time.Second; got != want {
-		t.Errorf("message becomes visible after %v, want %v", got, want)
-	}
-	if got := w.deliverVisible(); len(got) > 0 {
-		t.Errorf("batch item failures the second time: got %q, want none", got)
-	}
-	if got := len(w.messageIDs(w.dead)); got != 1 {
-		t.Errorf("got %d dead letters, want 1", got)
+	for name, tt := range map[string]struct {
+		breaks       func(*world)
+		parked, then int // dead letters after the first delivery and after the second
+	}{
+		"the call fails": {
+			func(w *world) { w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable) }, 0, 1,
+		},
+		"the response is lost": {func(w *world) { w.server.Lose("SendMessage", 1) }, 1, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			id := w.send("no order")[0]
+			tt.breaks(w)
+			first := w.deliverVisible()
+			if got := len(w.messageIDs(w.dead)); !slices.Equal(first, []string{id}) || got != tt.parked {
+				t.Errorf("batch item failures = %q, %d dead letters, want %q and %d", first, got, id, tt.parked)
+			}
+			if got, want := w.untilVisible(id), 3*time.Second; got != want {
+				t.Errorf("message becomes visible after %v, want %v", got, want)
+			}
+			second, dead := w.deliverVisible(), w.messages(w.dead)
+			if len(second) > 0 || len(dead) != tt.then {
+				t.Errorf("the second time: batch item failures = %q, %d dead letters, want none and %d",
+					second, len(dead), tt.then)
+			}
+			for _, m := range dead {
+				if got := m.Attributes[sqs.AttrFirstMessageID].Text; got != id {
+					t.Errorf("first message id = %s, want %s", got, id)
+				}
+			}
+		})
 	}
 }
 
@@ -218,102 +226,76 @@ func TestAMessageThatCanNeverBeParkedIsDeadLetteredBeforeItIsDeleted(t *testing.
 	}
 }
 
-// After a lost response the message is parked twice, which is better than never.
-func TestAParkWithALostResponseIsRepeated(t *testing.T) {
+func TestAnEmptyFirstMessageIDIsIgnored(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.send("no order")[0]
-	w.server.Lose("SendMessage", 1)
-	if diff := cmp.Diff(w.deliverVisible(), []string{id}); diff != "" {
-		t.Errorf("batch item failures (-got +want):\n%s", diff)
+	e := w.receive()
+	e.Records[0].MessageAttributes = map[string]events.SQSMessageAttribute{
+		sqs.AttrFirstMessageID: {DataType: "String", StringValue: new("")},
 	}
-	if got, want := w.untilVisible(id), 3*time.Second; got != want {
-		t.Errorf("message becomes visible after %v, want %v", got, want)
-	}
-	if got := w.deliverVisible(); len(got) > 0 {
-		t.Errorf("batch item failures the second time: got %q, want none", got)
-	}
-	for _, m := range w.messages(w.dead) {
-		if got := m.Attributes[sqs.AttrFirstMessageID].Text; got != id {
-			t.Errorf("first message id = %s, want %s", got, id)
-		}
-	}
-	if got := len(w.messageIDs(w.dead)); got != 2 {
-		t.Errorf("got %d dead letters, want 2", got)
-	}
-}
-
-func TestADetailIsTruncatedAndPrintable(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.script["ORD12345"] = order.Result{
-		Verdict: order.Park, Reason: order.ReasonRefused,
-		Err: fmt.Errorf("line one\nünï\x00%s", strings.Repeat("x", 5000)),
-	}
-	_, dead := w.park(sqstest.Draft{Body: good})
-	if got, want := dead.Attributes[sqs.AttrDetail].Text, "line one??n??"+strings.Repeat("x", 1024-13); got != want {
-		t.Errorf("detail has %d bytes and starts with %.20q, want %d", len(got), got, len(want))
+	w.deliver(t.Context(), e)
+	if got := w.messages(w.dead)[0].Attributes[sqs.AttrFirstMessageID].Text; got != id {
+		t.Errorf("first message id = %q, want the message's own id %s", got, id)
 	}
 }
 
 // Printable ASCII is unchanged, so that operators can search for the error.
-func TestADetailKeepsEveryPrintableCharacter(t *testing.T) {
+func TestADetailIsTruncatedAndPrintable(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
 	printable := ""
 	for c := ' '; c <= '~'; c++ {
 		printable += string(c)
 	}
-	w.script["ORD12345"] = order.Result{
-		Verdict: order.Park, Reason: order.ReasonRefused, Err: errors.New(printable + "\x7f\x1f"),
-	}
-	_, dead := w.park(sqstest.Draft{Body: good})
-	if got, want := dead.Attributes[sqs.AttrDetail].Text, printable+"??"; got != want {
-		t.Errorf("detail = %q, want %q", got, want)
+	for detail, want := range map[string]string{
+		"line one\nünï\x00" + strings.Repeat("x", 5000): "line one??n??" + strings.Repeat("x", 1024-13),
+		printable + "\x7f\x1f":                          printable + "??",
+	} {
+		w := newWorld(t)
+		w.script["ORD12345"] = refused(errors.New(detail))
+		_, dead := w.park(sqstest.Draft{Body: good})
+		if diff := cmp.Diff(dead.Attributes[sqs.AttrDetail].Text, want); diff != "" {
+			t.Errorf("detail (-got +want):\n%s", diff)
+		}
 	}
 }
 
 // A FIFO dead-letter queue requires a group, and a deduplication id that is the same for
-// the same message.
-func TestAParkedFIFOMessageKeepsItsGroup(t *testing.T) {
+// the same message. A standard queue rejects a deduplication id, so a message with a group
+// for fairness is parked without one.
+func TestAParkedMessageKeepsItsGroup(t *testing.T) {
 	t.Parallel()
-	w := newFIFOWorld(t)
-	w.script["ORD12345"] = conflict()
-	id := w.sendGrouped("g", good)
-	w.deliverVisible()
-	dead := w.messages(w.dead)
-	if len(dead) != 1 || dead[0].Group != "g" || dead[0].DeduplicationID != id {
-		t.Errorf("got %+v, want one of group g with the deduplication id %s", dead, id)
-	}
-}
-
-// A standard queue rejects a deduplication id, so a message with a group for fairness is
-// parked without one.
-func TestAParkedMessageOfAFairQueueKeepsItsGroup(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.script["ORD12345"] = conflict()
-	w.sendDraft(sqstest.Draft{Body: good, Group: "tenant"})
-	w.deliverVisible()
-	if dead := w.messages(w.dead); len(dead) != 1 || dead[0].Group != "tenant" {
-		t.Errorf("got %+v, want one of group tenant", dead)
+	for name, newWorld := range map[string]func(tester) *world{"standard": newWorld, "FIFO": newFIFOWorld} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.script["ORD12345"] = conflict()
+			id := w.sendGrouped("g", good)[0]
+			w.deliverVisible()
+			wantID := ""
+			if name == "FIFO" {
+				wantID = id
+			}
+			dead := w.messages(w.dead)
+			if len(dead) != 1 || dead[0].Group != "g" || dead[0].DeduplicationID != wantID {
+				t.Errorf("got %+v, want one of group g with the deduplication id %q", dead, wantID)
+			}
+		})
 	}
 }
 
 func TestADeliveryWithoutAttributesCountsAsTheFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.script["ORD12345"] = order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed}
+	w.script["ORD12345"] = unconfirmed(0)
 	for _, attributes := range []map[string]string{
 		nil,
 		{"ApproximateReceiveCount": "many", "SentTimestamp": "today"},
 		{"ApproximateReceiveCount": "-1"},
 		{"ApproximateReceiveCount": "0"},
 	} {
-		e := events.SQSEvent{
-			Records: []events.SQSMessage{{MessageId: "1", ReceiptHandle: "1", Body: good, Attributes: attributes}},
-		}
-		response, err := w.Handle(t.Context(), e)
+		record := events.SQSMessage{MessageId: "1", ReceiptHandle: "1", Body: good, Attributes: attributes}
+		response, err := w.Handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{record}})
 		w.must(err)
 		if len(response.BatchItemFailures) != 1 {
 			t.Errorf("got %v for the attributes %v, want it redelivered", response, attributes)

@@ -16,25 +16,6 @@ import (
 	"orderonce/domain/order"
 )
 
-// lineOf returns the log line of an order.
-func (w *world) lineOf(id string) map[string]any {
-	w.t.Helper()
-	var found map[string]any
-	for _, line := range w.lines() {
-		if line["order_id"] != id {
-			continue
-		}
-		if found != nil {
-			w.t.Fatalf("order %s has more than one line", id)
-		}
-		found = line
-	}
-	if found == nil {
-		w.t.Fatalf("order %s has no line", id)
-	}
-	return found
-}
-
 func TestEveryRecordIsOneLogLine(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -62,10 +43,7 @@ func TestEveryRecordIsOneLogLine(t *testing.T) {
 			},
 		},
 		{
-			"an order that another attempt holds",
-			order.Result{
-				Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(time.Minute),
-			},
+			"an order that another attempt holds", held(time.Minute),
 			map[string]any{
 				"verdict": "redeliver", "reason": "in_progress", "status": "", "attempt": 0.0, "intent_id": "",
 				"retry_after_s": 61.0,
@@ -107,15 +85,11 @@ func TestEveryResultIsCounted(t *testing.T) {
 		verdict order.Verdict
 		want    []string
 	}{
-		order.ReasonSettled:   {order.Done, []string{"Settled", "Settled paid", "OrderAge", "OrderAge 90"}},
-		order.ReasonDuplicate: {order.Done, []string{"Duplicates"}},
-		order.ReasonInProgress: {order.Redeliver, []string{
-			"InProgress", "Redelivered", "Redelivered in_progress",
-		}},
-		order.ReasonClaimLost: {order.Redeliver, []string{"ClaimsLost", "Redelivered", "Redelivered claim_lost"}},
-		order.ReasonUnknown: {order.Redeliver, []string{
-			"Unknown", "Redelivered", "Redelivered provider_unknown",
-		}},
+		order.ReasonSettled:     {order.Done, []string{"Settled", "Settled paid", "OrderAge", "OrderAge 90"}},
+		order.ReasonDuplicate:   {order.Done, []string{"Duplicates"}},
+		order.ReasonInProgress:  {order.Redeliver, []string{"InProgress", "Redelivered", "Redelivered in_progress"}},
+		order.ReasonClaimLost:   {order.Redeliver, []string{"ClaimsLost", "Redelivered", "Redelivered claim_lost"}},
+		order.ReasonUnknown:     {order.Redeliver, []string{"Unknown", "Redelivered", "Redelivered provider_unknown"}},
 		order.ReasonUnavailable: {order.Redeliver, []string{"Redelivered", "Redelivered provider_unavailable"}},
 		order.ReasonConflict:    {order.Park, []string{"Parked", "Parked conflict"}},
 	} {
@@ -167,10 +141,7 @@ func TestTheAgeOfASettledOrderCountsFromItsRedrive(t *testing.T) {
 	w.send(good)
 	w.deliverVisible()
 	w.advance(3 * day)
-	w.server.Machine(func(m *sqstest.Machine, now time.Time) {
-		_, err := m.Redrive(now, w.dead, w.orders)
-		w.must(err)
-	})
+	w.redrive()
 	w.script["ORD12345"] = paid()
 	w.advance(2 * time.Second)
 	w.deliverVisible()
@@ -192,17 +163,16 @@ func TestTheLogLevelFollowsFromTheVerdict(t *testing.T) {
 			w.script["ORD12345"] = order.Result{Verdict: verdict, Reason: reason, Transient: true}
 			w.send(good)
 			w.deliverVisible()
-			if got := w.lineOf("ORD12345")["level"]; got != want {
+			if got := w.line("order_id", "ORD12345")["level"]; got != want {
 				t.Errorf("%s for %s has level %v, want %s", verdict, reason, got, want)
 			}
 		}
 	}
 	w := newFIFOWorld(t)
 	w.script["HEAD"] = outage()
-	w.sendGrouped("g", orderWithID("HEAD"))
-	w.sendGrouped("g", orderWithID("NEXT"))
+	w.sendGrouped("g", orderWithID("HEAD"), orderWithID("NEXT"))
 	w.deliverVisible()
-	if got := w.lineOf("NEXT")["level"]; got != "INFO" {
+	if got := w.line("order_id", "NEXT")["level"]; got != "INFO" {
 		t.Errorf("a message behind the head of its group has level %v, want INFO", got)
 	}
 }
@@ -211,36 +181,35 @@ func TestTheLogLevelFollowsFromTheVerdict(t *testing.T) {
 // value.
 func TestNoPersonalOrPaymentDataLeavesTheMessage(t *testing.T) {
 	t.Parallel()
-	secrets := []string{
-		"CANARY-JANE", "cus_CANARY", "pm_CANARY", "CANARY-SKU", "CANARY-TRACE", "canary panic", cardNumber,
-		"jane.doe@example.com", "Jane Doe, 1 Main Street", "+49 151 23456",
-	}
+	const (
+		customer, payer, method = "CANARY-JANE", "cus_CANARY", "pm_CANARY"
+		sku, trace, panicked    = "CANARY-SKU", "CANARY-TRACE", "canary panic"
+	)
+	personal := []string{cardNumber, "jane.doe@example.com", "Jane Doe, 1 Main Street", "+49 151 23456"}
 	body := func(id string) string {
-		return strings.NewReplacer("ORD12345", id, "CUST987", secrets[0], "cus_NffrFeUfNV2Hib", secrets[1],
-			"pm_1MqLiJLkdIwHu7ix", secrets[2], "TSHIRT-M", secrets[3]).Replace(good)
+		return strings.NewReplacer("ORD12345", id, "CUST987", customer, "cus_NffrFeUfNV2Hib", payer,
+			"pm_1MqLiJLkdIwHu7ix", method, "TSHIRT-M", sku).Replace(good)
 	}
 	bodies := []string{
 		body("PAID"), body("WAITS"), body("CLASHES"), body("PANICS"), body("PANICS-AGAIN"),
 		cardNumber, `"` + cardNumber + `"`, `{"payment":` + cardNumber + `}`,
-		strings.Replace(
-			body("A"), secrets[2], cardNumber, 1,
-		), strings.Replace(body("B"), secrets[1], cardNumber, 1),
-		strings.Replace(body("C"), `"`+secrets[2]+`"`, cardNumber, 1),
-		strings.Replace(body("D"), `"`+secrets[0]+`"`, `["`+secrets[0]+`"]`, 1),
-		strings.Replace(
-			body("E"), secrets[0], secrets[0]+" Doe", 1,
-		), body("F")[:150], body("G") + body("G"), body("H") + secrets[0],
+		strings.Replace(body("A"), method, cardNumber, 1),
+		strings.Replace(body("B"), payer, cardNumber, 1),
+		strings.Replace(body("C"), `"`+method+`"`, cardNumber, 1),
+		strings.Replace(body("D"), `"`+customer+`"`, `["`+customer+`"]`, 1),
+		strings.Replace(body("E"), customer, customer+" Doe", 1),
+		body("F")[:150], body("G") + body("G"), body("H") + customer,
 		strings.Replace(body("I"), `"usd"`, `"USD"`, 1), strings.Replace(body("J"), "1999", "19.99", 1),
 		fromSNS(body("K") + "x"),
 	}
-	for _, misplaced := range []string{cardNumber, secrets[7], secrets[8], secrets[9]} {
+	for _, misplaced := range personal {
 		for old, replacement := range map[string]string{
-			`"L"`:                `" ` + misplaced + `"`,
-			`"usd"`:              `"` + misplaced + `"`,
-			`"sku":"CANARY-SKU"`: `"sku":" ` + misplaced + strings.Repeat("x", 80) + `"`,
-			`"quantity"`:         `"` + misplaced + `":1,"quantity"`,
-			`"orderId"`:          `"` + misplaced + `":1,"orderId"`,
-			`"method"`:           `"` + misplaced + `":1,"method"`,
+			`"L"`:                 `" ` + misplaced + `"`,
+			`"usd"`:               `"` + misplaced + `"`,
+			`"sku":"` + sku + `"`: `"sku":" ` + misplaced + strings.Repeat("x", 80) + `"`,
+			`"quantity"`:          `"` + misplaced + `":1,"quantity"`,
+			`"orderId"`:           `"` + misplaced + `":1,"orderId"`,
+			`"method"`:            `"` + misplaced + `":1,"method"`,
 		} {
 			bad := strings.Replace(body("L"), old, replacement, 1)
 			twice := strings.Replace(fromEventBridge(good), `"account"`, `"`+misplaced+`":{"a":1,"A":2},"account"`, 1)
@@ -248,23 +217,18 @@ func TestNoPersonalOrPaymentDataLeavesTheMessage(t *testing.T) {
 		}
 	}
 	w := newWorld(t)
-	w.Process = func(_ context.Context, o order.Order, _ time.Time, _ order.Lease) order.Result {
+	w.script["WAITS"], w.script["CLASHES"] = outage(), conflict()
+	w.Process = func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result {
 		switch o.ID() {
 		case "PANICS":
-			panic(secrets[5] + o.CustomerID())
+			panic(panicked + o.CustomerID())
 		case "PANICS-AGAIN":
-			panic(fmt.Errorf("%s %v", secrets[5], o.Payment()))
-		case "WAITS":
-			return outage()
-		case "CLASHES":
-			return conflict()
+			panic(fmt.Errorf("%s %v", panicked, o.Payment()))
 		}
-		return paid()
+		return w.process(ctx, o, sent, l)
 	}
 	for _, b := range bodies {
-		w.sendDraft(sqstest.Draft{
-			Body: b, Attributes: map[string]sqstest.Attribute{"trace": sqstest.Text(secrets[4])},
-		})
+		w.sendDraft(sqstest.Draft{Body: b, Attributes: map[string]sqstest.Attribute{"trace": sqstest.Text(trace)}})
 	}
 	w.deliverVisible()
 	if got := w.counted("Parked"); got != len(bodies)-4 {
@@ -277,7 +241,7 @@ func TestNoPersonalOrPaymentDataLeavesTheMessage(t *testing.T) {
 			output += name + a.Text
 		}
 	}
-	for _, secret := range secrets {
+	for _, secret := range append(personal, customer, payer, method, sku, trace, panicked) {
 		if at := strings.Index(output, secret); at >= 0 {
 			t.Errorf("%q was disclosed: ...%s", secret, output[max(0, at-100):at+len(secret)])
 		}

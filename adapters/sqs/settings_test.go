@@ -3,7 +3,6 @@ package sqs_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -37,65 +36,57 @@ func deployed() sqs.Settings {
 
 func TestSettingsThatCanLoseMessagesAreMismatches(t *testing.T) {
 	t.Parallel()
+	type settings = sqs.Settings
 	for name, tt := range map[string]struct {
-		change func(*sqs.Settings)
-		want   []string
+		change func(*settings)
+		want   string // setting, got and want of each mismatch
 	}{
-		"what Terraform deploys":     {func(*sqs.Settings) {}, nil},
-		"a longer retention is safe": {func(s *sqs.Settings) { s.Orders.Retention = 13 * day }, nil},
+		"what Terraform deploys":            {func(*settings) {}, ""},
+		"a longer retention is safe":        {func(s *settings) { s.Orders.Retention = 13 * day }, ""},
+		"dead letters kept a second longer": {func(s *settings) { s.DeadLetters.Retention = 7*day + time.Second }, ""},
+		"an unknown order queue is not compared": {
+			func(s *settings) { s.Orders = sqs.QueueSettings{} }, "",
+		},
 		"a retention a second shorter": {
-			func(s *sqs.Settings) { s.Orders.Retention -= time.Second },
-			[]string{"retention 167h59m59s, want at least 168h0m0s"},
+			func(s *settings) { s.Orders.Retention -= time.Second },
+			"retention 167h59m59s, want at least 168h0m0s\n",
 		},
 		"SQS's default retention": {
-			func(s *sqs.Settings) { s.Orders.Retention = 4 * day },
-			[]string{"retention 96h0m0s, want at least 168h0m0s"},
+			func(s *settings) { s.Orders.Retention = 4 * day },
+			"retention 96h0m0s, want at least 168h0m0s\n",
 		},
-		"one receive less": {func(s *sqs.Settings) { s.Orders.MaxReceives-- }, []string{
-			"max_receives 999, want at least 1000",
-		}},
+		"one receive less": {
+			func(s *settings) { s.Orders.MaxReceives-- },
+			"max_receives 999, want at least 1000\n",
+		},
 		"another dead-letter queue": {
-			func(s *sqs.Settings) { s.Orders.RedriveTarget = ordersARN },
-			[]string{"redrive_target " + ordersARN + ", want " + deadARN},
+			func(s *settings) { s.Orders.RedriveTarget = ordersARN },
+			"redrive_target " + ordersARN + ", want " + deadARN + "\n",
 		},
 		"no redrive policy": {
-			func(s *sqs.Settings) { s.Orders.RedriveTarget, s.Orders.MaxReceives = "", 0 },
-			[]string{"redrive_target none, want " + deadARN},
+			func(s *settings) { s.Orders.RedriveTarget, s.Orders.MaxReceives = "", 0 },
+			"redrive_target none, want " + deadARN + "\n",
 		},
 		"dead letters kept as long as orders": {
-			func(s *sqs.Settings) { s.DeadLetters.Retention = 7 * day },
-			[]string{"dead_letter_retention 168h0m0s, want more than the order queue's 168h0m0s"},
-		},
-		"dead letters kept a second longer": {func(s *sqs.Settings) { s.DeadLetters.Retention = 7*day + time.Second }, nil},
-		"everything at once": {
-			func(s *sqs.Settings) {
-				s.Orders = sqs.QueueSettings{ARN: ordersARN, Retention: 4 * day, RedriveTarget: ordersARN, MaxReceives: 3}
-				s.DeadLetters.Retention = day
-			},
-			[]string{
-				"retention 96h0m0s, want at least 168h0m0s", "redrive_target " + ordersARN + ", want " + deadARN,
-				"max_receives 3, want at least 1000", "dead_letter_retention 24h0m0s, want more than the order queue's 96h0m0s",
-			},
+			func(s *settings) { s.DeadLetters.Retention = 7 * day },
+			"dead_letter_retention 168h0m0s, want more than the order queue's 168h0m0s\n",
 		},
 		"an unknown dead-letter queue is not compared": {
-			func(s *sqs.Settings) { s.DeadLetters = sqs.QueueSettings{}; s.Orders.Retention = day },
-			[]string{"retention 24h0m0s, want at least 168h0m0s"},
+			func(s *settings) { s.DeadLetters, s.Orders.Retention = sqs.QueueSettings{}, day },
+			"retention 24h0m0s, want at least 168h0m0s\n",
 		},
 		"a missing redrive policy is a mismatch also then": {
-			func(s *sqs.Settings) { s.DeadLetters = sqs.QueueSettings{}; s.Orders.RedriveTarget = "" },
-			[]string{"redrive_target none, want the dead-letter queue"},
-		},
-		"an unknown order queue is not compared": {
-			func(s *sqs.Settings) { s.Orders = sqs.QueueSettings{} }, nil,
+			func(s *settings) { s.DeadLetters, s.Orders.RedriveTarget = sqs.QueueSettings{}, "" },
+			"redrive_target none, want the dead-letter queue\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := deployed()
 			tt.change(&s)
-			var got []string
+			got := ""
 			for _, m := range s.Mismatches(sqs.DefaultPolicy()) {
-				got = append(got, fmt.Sprintf("%s %s, want %s", m.Setting, m.Got, m.Want))
+				got += fmt.Sprintf("%s %s, want %s\n", m.Setting, m.Got, m.Want)
 			}
 			if diff := cmp.Diff(got, tt.want); diff != "" {
 				t.Errorf("mismatch (-got +want):\n%s", diff)
@@ -166,29 +157,27 @@ func TestSettingsAreParsedInEveryFormThatSQSReturns(t *testing.T) {
 	t.Parallel()
 	const arn, kept = `"QueueArn":"` + ordersARN + `"`, `"MessageRetentionPeriod":"345600"`
 	policy := func(text string) string { return arn + "," + kept + `,"RedrivePolicy":` + text }
+	plain := sqs.QueueSettings{ARN: ordersARN, Retention: 4 * day}
+	redriven := sqs.QueueSettings{ARN: ordersARN, Retention: 4 * day, RedriveTarget: deadARN, MaxReceives: 7}
+	const target = `\"deadLetterTargetArn\":\"` + deadARN + `\",`
 	for name, tt := range map[string]struct {
 		attributes string
 		want       sqs.QueueSettings
 		err        string // "" for none
 	}{
-		"without a redrive policy": {arn + "," + kept, sqs.QueueSettings{ARN: ordersARN, Retention: 4 * day}, ""},
-		"with one": {
-			policy(`"{\"deadLetterTargetArn\":\"` + deadARN + `\",\"maxReceiveCount\":7}"`),
-			sqs.QueueSettings{ARN: ordersARN, Retention: 4 * day, RedriveTarget: deadARN, MaxReceives: 7},
-			"",
-		},
-		"with a quoted count": {
-			policy(`"{\"deadLetterTargetArn\":\"` + deadARN + `\",\"maxReceiveCount\":\"7\"}"`),
-			sqs.QueueSettings{ARN: ordersARN, Retention: 4 * day, RedriveTarget: deadARN, MaxReceives: 7},
-			"",
-		},
-		"no ARN":       {kept, sqs.QueueSettings{}, "missing attribute QueueArn"},
-		"no retention": {arn, sqs.QueueSettings{}, `attribute MessageRetentionPeriod "": want seconds`},
+		"without a redrive policy": {arn + "," + kept, plain, ""},
+		"with one":                 {policy(`"{` + target + `\"maxReceiveCount\":7}"`), redriven, ""},
+		"with a quoted count":      {policy(`"{` + target + `\"maxReceiveCount\":\"7\"}"`), redriven, ""},
+		"no ARN":                   {attributes: kept, err: "missing attribute QueueArn"},
+		"no retention":             {attributes: arn, err: `attribute MessageRetentionPeriod "": want seconds`},
 		"a retention in words": {
-			arn + `,"MessageRetentionPeriod":"4 days"`, sqs.QueueSettings{}, `attribute MessageRetentionPeriod "4 days": want seconds`,
+			attributes: arn + `,"MessageRetentionPeriod":"4 days"`,
+			err:        `attribute MessageRetentionPeriod "4 days": want seconds`,
 		},
-		"a policy that is truncated JSON": {policy(`"{"`), sqs.QueueSettings{}, "attribute RedrivePolicy: unexpected end of JSON input"},
-		"a policy without count":          {policy(`"{}"`), sqs.QueueSettings{}, "attribute RedrivePolicy: maxReceiveCount: "},
+		"a policy that is truncated JSON": {
+			attributes: policy(`"{"`), err: "attribute RedrivePolicy: unexpected end of JSON input",
+		},
+		"a policy without count": {attributes: policy(`"{}"`), err: "attribute RedrivePolicy: maxReceiveCount: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -224,215 +213,156 @@ func (w *world) configure(queue string, change func(*sqstest.Settings)) {
 	})
 }
 
-// settingsLines returns the log lines about the queues' settings, without their time.
-func (w *world) settingsLines() (all []map[string]any) {
+// comparison is what a SettingsCheck did.
+type comparison struct {
+	Calls    int      // of GetQueueAttributes
+	Errors   int      // settings that could not be read
+	Reported []string // mismatches, in the log
+	Counted  int      // mismatches, in the metric
+}
+
+// comparison returns what the handler's SettingsCheck did.
+func (w *world) comparison() (c comparison) {
 	w.t.Helper()
 	for _, line := range w.lines() {
-		if line["msg"] == "queue misconfigured" || line["msg"] == "queue settings not compared" {
-			delete(line, "time")
-			all = append(all, line)
+		switch line["msg"] {
+		case "queue misconfigured":
+			c.Reported = append(c.Reported, fmt.Sprint(line["setting"]))
+		case "queue settings not compared":
+			c.Errors++
 		}
 	}
-	return all
-}
-
-// settingsCalls returns the number of calls to GetQueueAttributes.
-func (w *world) settingsCalls() (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, c := range w.calls {
-		if c.Operation == "GetQueueAttributes" {
-			n++
+	for _, call := range w.calls {
+		if call.Operation == "GetQueueAttributes" {
+			c.Calls++
 		}
 	}
-	return n
+	c.Counted = w.meter["QueueMisconfigured"]
+	return c
 }
 
-func TestTheSettingsAreComparedOnceInTheLifeOfAProcess(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.Settings = new(sqs.SettingsCheck)
-	for range 3 {
-		w.send(good)
-		w.deliverVisible()
-		w.Settings.Wait()
-	}
-	if got := w.settingsCalls(); got != 2 {
-		t.Errorf("GetQueueAttributes was called %d times, want 2: once for each queue", got)
-	}
-	if got := w.settingsLines(); len(got) > 0 {
-		t.Errorf("log = %v, want nothing about settings that match", got)
-	}
-	if got := w.counted("QueueMisconfigured"); got != 0 {
-		t.Errorf("QueueMisconfigured = %d, want 0", got)
-	}
-}
-
-// An order queue with SQS's default retention of four days loses orders in an outage of
-// five, although the function is configured for seven.
-func TestAMismatchIsLoggedAndCountedOnce(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.Settings = new(sqs.SettingsCheck)
-	w.configure(w.orders, func(s *sqstest.Settings) { s.Retention, s.MaxReceives = 4*day, 5 })
-	w.configure(w.dead, func(s *sqstest.Settings) { s.Retention = 4 * day })
-	for range 3 {
+// invoke settles a good order n times, and lets each comparison end.
+func (w *world) invoke(n int) {
+	w.t.Helper()
+	for range n {
 		w.send(good)
 		if got := w.deliverVisible(); len(got) > 0 {
-			t.Errorf("batch item failures: got %q, want none", got)
+			w.t.Errorf("batch item failures: got %q, want none", got)
 		}
 		w.Settings.Wait()
 	}
-	s := deployed()
-	s.Orders.Retention, s.Orders.MaxReceives, s.DeadLetters.Retention = 4*day, 5, 4*day
-	var want []map[string]any
-	for _, m := range s.Mismatches(w.Policy) {
-		want = append(want, map[string]any{
-			"level": "ERROR", "msg": "queue misconfigured", "setting": string(m.Setting), "attribute": m.Attribute,
-			"got": m.Got, "want": m.Want, "remedy": m.Remedy, "request_id": "request-1",
-		})
-	}
-	if diff := cmp.Diff(w.settingsLines(), want); diff != "" || len(want) != 3 {
-		t.Errorf("log (-got +want):\n%s", diff)
-	}
-	for _, setting := range []string{"retention", "max_receives", "dead_letter_retention"} {
-		if got := w.counted("QueueMisconfigured " + setting); got != 1 {
-			t.Errorf("QueueMisconfigured for %s = %d, want 1", setting, got)
-		}
-	}
-	if got := w.counted("QueueMisconfigured"); got != 3 {
-		t.Errorf("QueueMisconfigured = %d, want 3", got)
-	}
 }
 
-func TestSettingsThatCannotBeReadAreTriedAgainWithTheNextInvocations(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.Settings = new(sqs.SettingsCheck)
-	w.server.Fail("GetQueueAttributes", 4, "AccessDenied") // both queues, twice
-	for range 5 {
-		w.send(good)
-		if got := w.deliverVisible(); len(got) > 0 {
-			t.Errorf("batch item failures: got %q, want none", got)
-		}
-		w.Settings.Wait()
-	}
-	var got []string
-	for _, line := range w.settingsLines() {
-		got = append(
-			got, fmt.Sprint(line["level"], " ", line["msg"], " ", line["tries_left"], " ", line["request_id"]),
-		)
-		for _, queue := range []string{w.orders, w.dead} {
-			want := "read the settings of queue " + w.server.QueueURL(queue)
-			if text := fmt.Sprint(line["error"]); !strings.Contains(text, want) ||
-				!strings.Contains(text, "AccessDenied") {
-				t.Errorf("error = %q, want it to contain %q and AccessDenied", text, want)
-			}
-		}
-	}
-	want := []string{
-		"WARN queue settings not compared 4 request-1", "WARN queue settings not compared 3 request-1",
-	}
-	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("log (-got +want):\n%s", diff)
-	}
-	if got := w.settingsCalls(); got != 6 {
-		t.Errorf("GetQueueAttributes was called %d times, want 6: twice in each of three invocations", got)
-	}
-}
-
-func TestSettingsThatCanNeverBeReadAreTriedFiveTimes(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.Settings = new(sqs.SettingsCheck)
-	w.server.Fail("GetQueueAttributes", 1000, sqstest.CodeServiceUnavailable)
-	for range 7 {
-		w.send(good)
-		if got := w.deliverVisible(); len(got) > 0 {
-			t.Errorf("batch item failures: got %q, want none", got)
-		}
-		w.Settings.Wait()
-	}
-	if got := w.settingsCalls(); got != 10 {
-		t.Errorf("GetQueueAttributes was called %d times, want 10: twice in each of five invocations", got)
-	}
-	if got := len(w.settingsLines()); got != 5 {
-		t.Errorf("%d log lines, want 5", got)
-	}
-}
-
-// The role of an older deployment may read only the order queue's attributes.
-func TestAnUnreadableQueueHidesNoMismatchOfTheOther(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.Settings = new(sqs.SettingsCheck)
-	w.configure(w.orders, func(s *sqstest.Settings) { s.Retention = 4 * day })
+// rejectSettings makes reading the settings of a queue fail a number of times.
+func (w *world) rejectSettings(queue string, times int) {
 	w.Queue = w.queueThrough(doer(func(r *http.Request) (*http.Response, error) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			return nil, err
 		}
-		var in struct {
-			QueueURL string `json:"QueueUrl"`
-		}
-		if err := json.Unmarshal(body, &in); err != nil {
-			return nil, err
-		}
-		if r.Header.Get("X-Amz-Target") == "AmazonSQS.GetQueueAttributes" &&
-			in.QueueURL == w.server.QueueURL(w.dead) {
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		reads := r.Header.Get("X-Amz-Target") == "AmazonSQS.GetQueueAttributes"
+		if reads && times > 0 && bytes.Contains(body, []byte(`"`+w.server.QueueURL(queue)+`"`)) {
+			times--
 			return sqsResponse(http.StatusForbidden, `{"__type":"com.amazonaws.sqs#AccessDenied","message":"no"}`), nil
 		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
 		return http.DefaultClient.Do(r)
 	}))
-	for range 7 {
-		w.send(good)
-		if got := w.deliverVisible(); len(got) > 0 {
-			t.Errorf("batch item failures: got %q, want none", got)
-		}
-		w.Settings.Wait()
-	}
-	if got := w.counted("QueueMisconfigured retention"); got != 1 {
-		t.Errorf("QueueMisconfigured for retention = %d, want 1", got)
-	}
-	if got := w.counted("QueueMisconfigured"); got != 1 {
-		t.Errorf("QueueMisconfigured = %d, want 1", got)
-	}
-	if got := len(w.settingsLines()); got != 6 {
-		t.Errorf("%d log lines, want the mismatch and five errors", got)
+}
+
+func TestTheComparisonOfSettings(t *testing.T) {
+	t.Parallel()
+	fourDays := func(s *sqstest.Settings) { s.Retention = 4 * day } // SQS's default loses orders in an outage of five
+	for claim, tt := range map[string]struct {
+		before      func(*world)
+		invocations int
+		want        comparison
+	}{
+		"is made once in the life of a process": {func(*world) {}, 3, comparison{Calls: 2}},
+		"logs and counts a mismatch once": {func(w *world) {
+			w.configure(w.orders, func(s *sqstest.Settings) { s.Retention, s.MaxReceives = 4*day, 5 })
+			w.configure(w.dead, fourDays)
+		}, 3, comparison{
+			Calls: 2, Reported: []string{"retention", "max_receives", "dead_letter_retention"}, Counted: 3,
+		}},
+		"is tried again with the next invocations if settings cannot be read": {func(w *world) {
+			w.server.Fail("GetQueueAttributes", 4, "AccessDenied") // both queues, twice
+		}, 5, comparison{Calls: 6, Errors: 2}},
+		"is tried five times": {func(w *world) {
+			w.server.Fail("GetQueueAttributes", 1000, sqstest.CodeServiceUnavailable)
+		}, 7, comparison{Calls: 10, Errors: 5}},
+		// The role of an older deployment may read only the order queue's attributes.
+		"reports a mismatch of one queue although the other is unreadable": {func(w *world) {
+			w.configure(w.orders, fourDays)
+			w.rejectSettings(w.dead, 1000)
+		}, 7, comparison{Calls: 5, Errors: 5, Reported: []string{"retention"}, Counted: 1}},
+		// The role may get its permission while the function runs. A mismatch is not
+		// reported twice, and does not hide a new one.
+		"reports a later mismatch, too": {func(w *world) {
+			w.configure(w.orders, fourDays)
+			w.configure(w.dead, fourDays)
+			w.rejectSettings(w.dead, 1)
+		}, 2, comparison{Calls: 3, Errors: 1, Reported: []string{"retention", "dead_letter_retention"}, Counted: 2}},
+		"fails nothing if it panics": {func(w *world) {
+			w.Queue = w.queueThrough(doer(func(*http.Request) (*http.Response, error) { panic("boom") }))
+		}, 1, comparison{}},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.Settings = new(sqs.SettingsCheck)
+			tt.before(w)
+			w.invoke(tt.invocations)
+			if diff := cmp.Diff(w.comparison(), tt.want); diff != "" {
+				t.Errorf("mismatch (-got +want):\n%s", diff)
+			}
+		})
 	}
 }
 
-// The role may get its permission while the function runs. A mismatch is not reported
-// twice, and does not hide a new one.
-func TestALaterMismatchIsReportedToo(t *testing.T) {
+func TestAMismatchIsLoggedWithItsRemedyAndCountedByItsSetting(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.Settings = new(sqs.SettingsCheck)
 	w.configure(w.orders, func(s *sqstest.Settings) { s.Retention = 4 * day })
-	w.configure(w.dead, func(s *sqstest.Settings) { s.Retention = 4 * day })
-	calls := 0
-	w.Queue = w.queueThrough(doer(func(r *http.Request) (*http.Response, error) {
-		if r.Header.Get("X-Amz-Target") == "AmazonSQS.GetQueueAttributes" {
-			if calls++; calls == 2 { // the dead-letter queue, in the first try
-				return sqsResponse(
-					http.StatusForbidden, `{"__type":"com.amazonaws.sqs#AccessDenied","message":"no"}`,
-				), nil
-			}
+	w.invoke(1)
+	s := deployed()
+	s.Orders.Retention = 4 * day
+	m := s.Mismatches(w.Policy)[0]
+	want := map[string]any{
+		"level": "ERROR", "msg": "queue misconfigured", "setting": "retention", "attribute": m.Attribute,
+		"got": m.Got, "want": m.Want, "remedy": m.Remedy, "request_id": "request-1",
+	}
+	if diff := cmp.Diff(w.line("msg", "queue misconfigured"), want); diff != "" {
+		t.Errorf("log (-got +want):\n%s", diff)
+	}
+	if got := w.counted("QueueMisconfigured retention"); got != 1 {
+		t.Errorf("QueueMisconfigured for retention = %d, want 1", got)
+	}
+}
+
+func TestSettingsThatCannotBeReadAreLogged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Settings = new(sqs.SettingsCheck)
+	w.server.Fail("GetQueueAttributes", 2, "AccessDenied")
+	w.invoke(2)
+	line := w.line("msg", "queue settings not compared")
+	text := fmt.Sprint(line["error"])
+	delete(line, "error")
+	want := map[string]any{
+		"level": "WARN", "msg": "queue settings not compared", "tries_left": 4.0, "request_id": "request-1",
+	}
+	if diff := cmp.Diff(line, want); diff != "" {
+		t.Errorf("log (-got +want):\n%s", diff)
+	}
+	for _, queue := range []string{w.orders, w.dead} {
+		want := "read the settings of queue " + w.server.QueueURL(queue)
+		if !strings.Contains(text, want) || strings.Count(text, "AccessDenied") < 2 {
+			t.Errorf("error = %q, want it to contain %q and AccessDenied for both", text, want)
 		}
-		return http.DefaultClient.Do(r)
-	}))
-	for range 2 {
-		w.send(good)
-		w.deliverVisible()
-		w.Settings.Wait()
-	}
-	var got []any
-	for _, line := range w.settingsLines() {
-		got = append(got, line["setting"])
-	}
-	if diff := cmp.Diff(got, []any{nil, "retention", "dead_letter_retention"}); diff != "" {
-		t.Errorf("settings in the log lines, of which the first is an error (-got +want):\n%s", diff)
 	}
 }
 
@@ -447,13 +377,10 @@ func TestABatchDoesNotWaitForTheComparison(t *testing.T) {
 		tries := 0
 		w.Settings = new(sqs.SettingsCheck)
 		w.Handler.Now = time.Now //nolint:forbidigo // the clock of the bubble
-		w.Queue = sqs.NewQueue(aws.Config{
-			Region: sqstest.Region, Credentials: aws.AnonymousCredentials{},
-			HTTPClient: doer(func(r *http.Request) (*http.Response, error) {
-				tries++
-				return silentQueue{}.Do(r)
-			}),
-		}, "http://queue.test/orders", "http://queue.test/dead")
+		w.Queue = queueOf(doer(func(r *http.Request) (*http.Response, error) {
+			tries++
+			return silentQueue{}.Do(r)
+		}))
 		began := w.Handler.Now()
 		for range 3 {
 			response, err := w.Handle(t.Context(), e)
@@ -469,18 +396,6 @@ func TestABatchDoesNotWaitForTheComparison(t *testing.T) {
 			t.Errorf("%d calls, want 1: three invocations share one comparison", tries)
 		}
 	})
-}
-
-func TestAPanicInTheComparisonFailsNothing(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.send(good)
-	w.Settings = new(sqs.SettingsCheck)
-	w.Queue = w.queueThrough(doer(func(*http.Request) (*http.Response, error) { panic("boom") }))
-	if got := w.deliverVisible(); len(got) > 0 {
-		t.Errorf("batch item failures: got %q, want none", got)
-	}
-	w.Settings.Wait()
 }
 
 func TestManyBatchesAtOnceShareOneComparison(t *testing.T) {
@@ -499,8 +414,8 @@ func TestManyBatchesAtOnceShareOneComparison(t *testing.T) {
 	}
 	all.Wait()
 	w.Settings.Wait()
-	if got := w.settingsCalls(); got != 2 {
-		t.Errorf("GetQueueAttributes was called %d times, want 2", got)
+	if diff := cmp.Diff(w.comparison(), comparison{Calls: 2}); diff != "" {
+		t.Errorf("mismatch (-got +want):\n%s", diff)
 	}
 }
 

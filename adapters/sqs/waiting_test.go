@@ -1,7 +1,6 @@
 package sqs_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -28,41 +27,24 @@ func TestEveryRedeliveredMessageReportsItsWaitingAge(t *testing.T) {
 		breaks func(*world)
 		want   []float64 // ages in seconds of the redelivered ones of two messages
 	}{
-		order.ReasonStore: {func(w *world) { w.script["B"] = outage() }, []float64{90}},
-		order.ReasonUnconfirmed: {func(w *world) {
-			w.script["B"] = order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Attempt: 1}
-		}, []float64{90}},
-		sqs.ReasonBehind: {func(w *world) { w.script["A"] = outage() }, []float64{90, 90}},
-		sqs.ReasonPanic: {func(w *world) {
-			w.Process = func(_ context.Context, o order.Order, _ time.Time, _ order.Lease) order.Result {
-				if o.ID() == "B" {
-					runtime.Goexit()
-				}
-				return paid()
-			}
-		}, []float64{90}},
+		order.ReasonStore:       {func(w *world) { w.script["B"] = outage() }, []float64{90}},
+		order.ReasonUnconfirmed: {func(w *world) { w.script["B"] = unconfirmed(1) }, []float64{90}},
+		sqs.ReasonBehind:        {func(w *world) { w.script["A"] = outage() }, []float64{90, 90}},
+		sqs.ReasonPanic:         {func(w *world) { w.failsFor("B", runtime.Goexit) }, []float64{90}},
 		sqs.ReasonParkFailed: {func(w *world) {
 			w.script["B"] = conflict()
 			w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
 		}, []float64{90}},
-		sqs.ReasonNotStarted: {func(w *world) {
-			w.Process = func(context.Context, order.Order, time.Time, order.Lease) order.Result {
-				w.advance(25 * time.Second)
-				return paid()
-			}
-		}, []float64{115}},
+		sqs.ReasonNotStarted:      {func(w *world) { w.processFor(25 * time.Second) }, []float64{115}},
 		order.ReasonMisconfigured: {func(w *world) { w.OrderBudget = 30 * time.Second }, []float64{90, 90}},
 	} {
 		t.Run(string(reason), func(t *testing.T) {
 			t.Parallel()
 			w := newFIFOWorld(t)
 			tt.breaks(w)
-			w.sendGrouped("g", orderWithID("A"))
-			w.sendGrouped("g", orderWithID("B"))
+			w.sendGrouped("g", orderWithID("A"), orderWithID("B"))
 			w.advance(90 * time.Second)
-			ctx, cancel := context.WithDeadline(t.Context(), w.Now().Add(30*time.Second))
-			defer cancel()
-			w.deliver(ctx, w.receive())
+			w.deliverWithin(30*time.Second, w.receive())
 			if diff := cmp.Diff(w.waitingAges(), tt.want); diff != "" {
 				t.Errorf("WaitingAge (-got +want):\n%s", diff)
 			}
@@ -70,18 +52,6 @@ func TestEveryRedeliveredMessageReportsItsWaitingAge(t *testing.T) {
 				t.Errorf("no message was redelivered for %s", reason)
 			}
 		})
-	}
-}
-
-func TestAnAcknowledgedOrParkedMessageReportsNoWaitingAge(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.script["CLASHES"] = conflict()
-	w.send(orderWithID("PAID"), orderWithID("CLASHES"), "no order")
-	w.advance(time.Hour)
-	w.deliverVisible()
-	if got := w.waitingAges(); len(got) > 0 {
-		t.Errorf("WaitingAge = %v, want none", got)
 	}
 }
 
@@ -94,19 +64,13 @@ func TestTheAgeOfARedrivenMessageCountsFromItsFirstSend(t *testing.T) {
 	w.send(good)
 	for _, wait := range []time.Duration{time.Hour, 3 * day, 9 * day} { // parked three times, redriven twice
 		w.advance(wait)
-		w.server.Machine(func(m *sqstest.Machine, now time.Time) {
-			_, err := m.Redrive(now, w.dead, w.orders)
-			w.must(err)
-		})
+		w.redrive()
 		w.deliverVisible()
 	}
 	if got := w.messages(w.dead)[0].Attributes[sqs.AttrFirstSent].Text; got != "2100-01-02T03:04:05Z" {
 		t.Errorf("%s = %s, want the time of the first send", sqs.AttrFirstSent, got)
 	}
-	w.server.Machine(func(m *sqstest.Machine, now time.Time) {
-		_, err := m.Redrive(now, w.dead, w.orders)
-		w.must(err)
-	})
+	w.redrive()
 	w.script["ORD12345"] = outage()
 	w.deliverVisible()
 	want := []float64{(12*day + time.Hour).Seconds()}
@@ -118,7 +82,7 @@ func TestTheAgeOfARedrivenMessageCountsFromItsFirstSend(t *testing.T) {
 	}
 }
 
-func TestFirstSentIsReadFromTheMessage(t *testing.T) {
+func TestTheTimeOfTheFirstSendIsReadFromTheMessage(t *testing.T) {
 	t.Parallel()
 	attribute := func(text string) map[string]events.SQSMessageAttribute {
 		return map[string]events.SQSMessageAttribute{sqs.AttrFirstSent: {DataType: "String", StringValue: &text}}
@@ -162,9 +126,12 @@ func TestFirstSentIsReadFromTheMessage(t *testing.T) {
 			if diff := cmp.Diff(w.waitingAges(), []float64{tt.age.Seconds()}); diff != "" {
 				t.Errorf("WaitingAge (-got +want):\n%s", diff)
 			}
-			want := start().Add(-tt.age).Format(time.RFC3339)
-			if got := w.messages(w.dead)[0].Attributes[sqs.AttrFirstSent].Text; got != want {
+			want := start().Add(-tt.age)
+			if got := w.messages(w.dead)[0].Attributes[sqs.AttrFirstSent].Text; got != want.Format(time.RFC3339) {
 				t.Errorf("parked with %s = %s, want %s", sqs.AttrFirstSent, got, want)
+			}
+			if got := w.processed()[0].Sent; !got.Equal(want) {
+				t.Errorf("processed as sent at %v, want %v", got, want)
 			}
 		})
 	}
@@ -286,23 +253,5 @@ func (w *world) runFor(d, step time.Duration, orders int) {
 			w.deliverVisible()
 		}
 		w.advance(step)
-	}
-}
-
-func TestProcessReceivesTheTimeOfTheFirstSend(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	var got time.Time
-	w.Process = func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result {
-		got = sent
-		return w.process(ctx, o, sent, l)
-	}
-	first := start().Add(-48 * time.Hour)
-	w.sendDraft(sqstest.Draft{Body: good, Attributes: map[string]sqstest.Attribute{
-		sqs.AttrFirstSent: sqstest.Text(first.Format(time.RFC3339)),
-	}})
-	w.deliverVisible()
-	if !got.Equal(first) {
-		t.Errorf("got %v, want %v", got, first)
 	}
 }

@@ -67,6 +67,7 @@ type datapoint struct {
 // work is one call of Process.
 type work struct {
 	ID       order.ID
+	Sent     time.Time // when its message was first sent
 	Lease    order.Lease
 	Deadline time.Time // of its context
 }
@@ -152,12 +153,30 @@ func (w *world) called(c sqstest.Call) {
 
 func (w *world) newOwner() string { return fmt.Sprintf("owner-%d", len(w.processed())) }
 
+// processFor makes each order take d.
+func (w *world) processFor(d time.Duration) {
+	w.Process = func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result {
+		defer w.advance(d)
+		return w.process(ctx, o, sent, l)
+	}
+}
+
+// failsFor makes Process call f for one order.
+func (w *world) failsFor(id order.ID, f func()) {
+	w.Process = func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result {
+		if o.ID() == id {
+			f()
+		}
+		return w.process(ctx, o, sent, l)
+	}
+}
+
 // process records the call and returns the scripted result.
-func (w *world) process(ctx context.Context, o order.Order, _ time.Time, l order.Lease) order.Result {
+func (w *world) process(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result {
 	deadline, _ := ctx.Deadline()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.calledWith = append(w.calledWith, work{o.ID(), l, deadline})
+	w.calledWith = append(w.calledWith, work{o.ID(), sent.UTC(), l, deadline})
 	if r, scripted := w.script[o.ID()]; scripted {
 		return r
 	}
@@ -207,6 +226,22 @@ func (w *world) lines() []map[string]any {
 		all = append(all, fields)
 	}
 	return all
+}
+
+// line returns the only log line with this field, without its time.
+func (w *world) line(field, value string) map[string]any {
+	w.t.Helper()
+	var found []map[string]any
+	for _, line := range w.lines() {
+		if line[field] == value {
+			delete(line, "time")
+			found = append(found, line)
+		}
+	}
+	if len(found) != 1 {
+		w.t.Fatalf("%d log lines with %s %q, want 1", len(found), field, value)
+	}
+	return found[0]
 }
 
 // counter is a sqs.Meter that counts in its world.
@@ -264,6 +299,21 @@ func outage() order.Result {
 	}
 }
 
+func unconfirmed(attempt int) order.Result {
+	return order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Attempt: attempt}
+}
+
+// held is the result of an order that another attempt holds for d.
+func held(d time.Duration) order.Result {
+	return order.Result{
+		Verdict: order.Redeliver, Reason: order.ReasonInProgress, NotBefore: start().Add(d), Transient: true,
+	}
+}
+
+func refused(err error) order.Result {
+	return order.Result{Verdict: order.Park, Reason: order.ReasonRefused, Err: err}
+}
+
 func conflict() order.Result {
 	return order.Result{Verdict: order.Park, Reason: order.ReasonConflict, Err: order.ErrConflict}
 }
@@ -280,21 +330,19 @@ func (w *world) send(bodies ...string) (ids []string) {
 	return ids
 }
 
-// sendGrouped sends a body to a group, with a new deduplication id.
-func (w *world) sendGrouped(group, body string) (id string) {
+// sendGrouped sends bodies to a group, on either type of queue, and returns their message
+// ids.
+func (w *world) sendGrouped(group string, bodies ...string) (ids []string) {
 	w.t.Helper()
-	w.sent++
-	return w.sendDraft(sqstest.Draft{Body: body, Group: group, DeduplicationID: fmt.Sprint(w.sent)})
-}
-
-// sendInto sends a body to a group, on either type of queue.
-func (w *world) sendInto(group, body string) {
-	w.t.Helper()
-	if w.orders == "orders.fifo" {
-		w.sendGrouped(group, body)
-		return
+	for _, body := range bodies {
+		d := sqstest.Draft{Body: body, Group: group}
+		if w.orders == "orders.fifo" {
+			w.sent++
+			d.DeduplicationID = fmt.Sprint(w.sent)
+		}
+		ids = append(ids, w.sendDraft(d))
 	}
-	w.sendDraft(sqstest.Draft{Body: body, Group: group})
+	return ids
 }
 
 func (w *world) sendDraft(d sqstest.Draft) (id string) {
@@ -351,10 +399,82 @@ func (w *world) deliver(ctx context.Context, e events.SQSEvent) (failed []string
 	return failed
 }
 
+// deliverWithin delivers an event to a function with this time left.
+func (w *world) deliverWithin(left time.Duration, e events.SQSEvent) (failed []string) {
+	w.t.Helper()
+	ctx, cancel := context.WithDeadline(w.t.Context(), w.Now().Add(left))
+	defer cancel()
+	return w.deliver(ctx, e)
+}
+
 // deliverVisible delivers all visible messages.
 func (w *world) deliverVisible() (failed []string) {
 	w.t.Helper()
 	return w.deliver(w.t.Context(), w.receive())
+}
+
+// outcome is what a delivery did. A message is named by its order id, or by its body if it
+// is not an order.
+type outcome struct {
+	Failed    []string // the batch item failures
+	Processed []string // so far, sorted
+	Parked    []string // so far, each with its reason, sorted
+}
+
+// outcome delivers all visible messages and returns the outcome.
+func (w *world) outcome() outcome {
+	w.t.Helper()
+	e := w.receive()
+	names := map[string]string{}
+	for _, r := range e.Records {
+		names[r.MessageId] = nameOf(r.Body)
+	}
+	var o outcome
+	for _, id := range w.deliver(w.t.Context(), e) {
+		o.Failed = append(o.Failed, names[id])
+	}
+	for _, m := range w.messages(w.dead) {
+		o.Parked = append(o.Parked, nameOf(m.Body)+": "+m.Attributes[sqs.AttrReason].Text)
+	}
+	slices.Sort(o.Parked)
+	o.Processed = processedIDs(w)
+	return o
+}
+
+func nameOf(body string) string {
+	var m struct{ OrderID string }
+	if err := json.Unmarshal([]byte(body), &m); err != nil {
+		return body
+	}
+	return m.OrderID
+}
+
+// processedIDs returns the ids of the processed orders, sorted.
+func processedIDs(w *world) (ids []string) {
+	for _, d := range w.processed() {
+		ids = append(ids, string(d.ID))
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// receivedTimes receives all visible messages as if it was the nth receive of each.
+func (w *world) receivedTimes(n int) events.SQSEvent {
+	w.t.Helper()
+	e := w.receive()
+	for i := range e.Records {
+		e.Records[i].Attributes["ApproximateReceiveCount"] = fmt.Sprint(n)
+	}
+	return e
+}
+
+// redrive moves the dead letters back to the order queue.
+func (w *world) redrive() {
+	w.t.Helper()
+	w.server.Machine(func(m *sqstest.Machine, now time.Time) {
+		_, err := m.Redrive(now, w.dead, w.orders)
+		w.must(err)
+	})
 }
 
 // messageIDs returns the ids of all messages in a queue, in any state.
