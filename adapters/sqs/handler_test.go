@@ -126,8 +126,8 @@ type brokenError struct{}
 func (brokenError) Error() string { panic("boom " + canary) }
 
 // A panic in any step redelivers its message, unless the message is settled or parked
-// already. runtime.Goexit ends a goroutine without a panic, so recover does not see it; it
-// has the same effect.
+// already. runtime.Goexit ends a goroutine without a panic, so recover does not see it;
+// it has the same effect.
 func TestACrashInAnyStepFailsOnlyItsRecord(t *testing.T) {
 	t.Parallel()
 	const panics, exits = "panic of type ", "worker goroutine exited"

@@ -261,8 +261,8 @@ func TestADetailIsTruncatedAndPrintable(t *testing.T) {
 }
 
 // A FIFO dead-letter queue requires a group, and a deduplication id that is the same for
-// the same message. A standard queue rejects a deduplication id, so a message with a group
-// for fairness is parked without one.
+// the same message. A standard queue rejects a deduplication id, so a message with a
+// group for fairness is parked without one.
 func TestAParkedMessageKeepsItsGroup(t *testing.T) {
 	t.Parallel()
 	for name, newWorld := range map[string]func(tester) *world{"standard": newWorld, "FIFO": newFIFOWorld} {

@@ -413,8 +413,8 @@ func (w *world) deliverVisible() (failed []string) {
 	return w.deliver(w.t.Context(), w.receive())
 }
 
-// outcome is what a delivery did. A message is named by its order id, or by its body if it
-// is not an order.
+// outcome is what a delivery did. A message is named by its order id, or by its body if
+// it is not an order.
 type outcome struct {
 	Failed    []string // the batch item failures
 	Processed []string // so far, sorted

@@ -244,9 +244,9 @@ func TestANewDelayAppliesToMessagesInAFIFOQueue(t *testing.T) {
 
 // API reference, ReceiveMessage: "if a consumer whose message processing time is longer
 // than the visibility timeout tries to delete the processed messages, the action fails
-// with an error". The documents do not say so of ChangeMessageVisibility. Chosen: it fails
-// too, because its page says that it "might", and the function has to work without the
-// delay.
+// with an error". The documents do not say so of ChangeMessageVisibility. Chosen: it
+// fails too, because its page says that it "might", and the function has to work without
+// the delay.
 func TestAnExpiredHandleOfAFIFOQueue(t *testing.T) {
 	t.Parallel()
 	for name, call := range map[string]func(w *world, receipt string) error{
