@@ -76,19 +76,33 @@ func (s *site) mustSend(method, path, key, form string) httpResponse {
 	return res
 }
 
+// create creates an intent under a key, and confirm confirms the first one.
+func (s *site) create(key string) httpResponse {
+	s.tb.Helper()
+	return s.mustSend("POST", root, key, creation("pm_card_visa"))
+}
+
+func (s *site) confirm(key string) httpResponse {
+	s.tb.Helper()
+	return s.mustSend("POST", confirmFirst, key, offSession)
+}
+
 // charges returns the successful charges of the order.
 func (s *site) charges() (charges []stripetest.Charge) {
 	s.Machine(func(m *stripetest.Machine) { charges = m.Charges("ORD1") })
 	return charges
 }
 
-const confirmFirst = root + "/pi_000001/confirm"
+const (
+	confirmFirst = root + "/pi_000001/confirm"
+	offSession   = "off_session=true"
+)
 
 func TestHTTPResponses(t *testing.T) {
 	t.Parallel()
 	s := serve(t, stripetest.Options{Now: func() time.Time { return time.Unix(1_700_000_000, 0) }})
 
-	first := s.mustSend("POST", root, "k", creation("pm_card_visa"))
+	first := s.create("k")
 	var got map[string]any
 	if err := json.Unmarshal([]byte(first.body), &got); err != nil {
 		t.Fatal(err)
@@ -96,31 +110,28 @@ func TestHTTPResponses(t *testing.T) {
 	want := map[string]any{
 		"id": "pi_000001", "object": "payment_intent", "livemode": false, "created": 1.7e9, "amount": 1999.0, "amount_received": 0.0,
 		"currency": "usd", "capture_method": "automatic", "client_secret": "pi_000001_secret_pretend", "status": "requires_confirmation",
-		"metadata": map[string]any{
-			"orderId": "ORD1",
-			"scope":   "test",
-		}, "customer": "cus_1", "payment_method": "pm_card_visa",
+		"metadata": map[string]any{"orderId": "ORD1", "scope": "test"}, "customer": "cus_1", "payment_method": "pm_card_visa",
 		"latest_charge": nil, "description": nil, "cancellation_reason": nil, "last_payment_error": nil, "next_action": nil,
 	}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("intent (-got +want):\n%s", diff)
 	}
 
-	again := s.mustSend("POST", root, "k", creation("pm_card_visa"))
-	headers := map[string]string{}
-	for _, name := range []string{"Request-Id", "Original-Request", "Idempotent-Replayed", "Idempotency-Key", "Content-Type"} {
-		headers[name] = again.header.Get(name)
-	}
-	wantHeaders := map[string]string{
+	again := s.create("k")
+	for name, want := range map[string]string{
 		"Request-Id": "req_000002", "Original-Request": "req_000001", "Idempotent-Replayed": "true", "Idempotency-Key": "k",
 		"Content-Type": "application/json",
+	} {
+		if got := again.header.Get(name); got != want {
+			t.Errorf("header %s of a replay: got %q, want %q", name, got, want)
+		}
 	}
-	if diff := cmp.Diff(headers, wantHeaders); diff != "" || again.body != first.body {
-		t.Errorf("replay (-got +want):\n%s%s", diff, again.body)
+	if again.body != first.body {
+		t.Errorf("body of a replay: got %s, want %s", again.body, first.body)
 	}
 
-	s.mustSend("POST", confirmFirst, "c", "off_session=true")
-	refused := s.mustSend("POST", confirmFirst, "c2", "off_session=true")
+	s.confirm("c")
+	refused := s.confirm("c2")
 	if refused.status != 400 || refused.header.Get("Stripe-Should-Retry") != "false" ||
 		!strings.Contains(refused.body, `"amount_received":1999`) {
 		t.Errorf("a second confirmation: got %+v, want a 400 with the paid intent", refused)
@@ -137,12 +148,10 @@ func TestHTTPResponses(t *testing.T) {
 func TestHTTPClock(t *testing.T) {
 	t.Parallel()
 	s := serve(t, stripetest.Options{Now: func() time.Time { return time.Unix(0, 0) }})
-	s.mustSend("POST", root, "k", creation("pm_card_visa"))
+	s.create("k")
 	s.Advance(24 * time.Hour)
-	if got := s.mustSend("POST", root, "k", creation("pm_card_visa")); got.header.Get(
-		"Idempotent-Replayed",
-	) != "" ||
-		!strings.Contains(got.body, `"id":"pi_000002"`) {
+	got := s.create("k")
+	if got.header.Get("Idempotent-Replayed") != "" || !strings.Contains(got.body, `"id":"pi_000002"`) {
 		t.Errorf("an expired key: got %+v, want a new intent", got)
 	}
 	if got := s.Now(); !got.Equal(time.Unix(86_400, 0)) {
@@ -158,9 +167,9 @@ func TestHTTPConnectionFaults(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			s := serve(t, stripetest.Options{})
-			s.mustSend("POST", root, "", creation("pm_card_visa"))
+			s.create("")
 			s.Fail(stripetest.Fault{Kind: kind})
-			if got, err := s.send("POST", confirmFirst, "k", "off_session=true"); err == nil {
+			if got, err := s.send("POST", confirmFirst, "k", offSession); err == nil {
 				t.Errorf("got %+v, want a broken connection", got)
 			}
 			if got := s.Count(stripetest.Confirm); got != 1 {
@@ -176,9 +185,8 @@ func TestHTTPConnectionFaults(t *testing.T) {
 		t.Parallel()
 		s := serve(t, stripetest.Options{})
 		s.Fail(stripetest.Fault{Kind: stripetest.Garbage})
-		if got := s.mustSend("POST", root, "", creation("pm_card_visa")); got.status != 200 ||
-			json.Valid([]byte(got.body)) {
-			t.Errorf("got %+v", got)
+		if got := s.create(""); got.status != 200 || json.Valid([]byte(got.body)) {
+			t.Errorf("got %+v, want status 200 and invalid JSON", got)
 		}
 	})
 }
@@ -191,11 +199,11 @@ func TestHTTPConcurrentRequests(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			s := serve(t, stripetest.Options{})
-			s.mustSend("POST", root, "", creation("pm_card_visa"))
+			s.create("")
 			s.Fail(stripetest.Fault{Kind: kind, On: stripetest.Confirm, Delay: time.Hour})
 			var slow sync.WaitGroup
 			slow.Go(func() {
-				if got, err := s.send("POST", confirmFirst, "k", "off_session=true"); err == nil {
+				if got, err := s.send("POST", confirmFirst, "k", offSession); err == nil {
 					t.Errorf("got %+v an hour early, want a broken connection", got)
 				}
 			})
@@ -206,7 +214,7 @@ func TestHTTPConcurrentRequests(t *testing.T) {
 				t.Errorf("got charges %v, want %d", got, charges)
 			}
 			for key, want := range map[string]string{"k": "409 idempotency_key_in_use", "other": "429 lock_timeout"} {
-				got := s.mustSend("POST", confirmFirst, key, "off_session=true")
+				got := s.confirm(key)
 				status, code, _ := strings.Cut(want, " ")
 				if fmt.Sprint(got.status) != status || !strings.Contains(got.body, code) ||
 					got.header.Get("Stripe-Should-Retry") != "true" {
@@ -226,9 +234,9 @@ func TestHTTPConcurrentRequests(t *testing.T) {
 
 // locked reports whether a request executes on an intent.
 func (s *site) locked(id string) (locked bool) {
-	s.Machine(
-		func(m *stripetest.Machine) { locked = errors.Is(m.Settle(s.Now(), id, true), stripetest.ErrLocked) },
-	)
+	s.Machine(func(m *stripetest.Machine) {
+		locked = errors.Is(m.Settle(s.Now(), id, true), stripetest.ErrLocked)
+	})
 	return locked
 }
 
@@ -242,17 +250,12 @@ func TestHTTPHooks(t *testing.T) {
 		seen = append(seen, c)
 	}
 	s := serve(t, stripetest.Options{Before: see, After: see})
-	s.mustSend("POST", root, "p", creation("pm_card_visa"))
-	s.mustSend("POST", confirmFirst, "c", "off_session=true")
-	s.mustSend("POST", confirmFirst, "c", "off_session=true")
+	s.create("p")
+	s.confirm("c")
+	s.confirm("c")
 	prepare := stripetest.Call{Number: 1, Endpoint: stripetest.Create, OrderID: "ORD1", Key: "p"}
-	confirm := stripetest.Call{
-		Number:   2,
-		Endpoint: stripetest.Confirm,
-		Intent:   "pi_000001",
-		OrderID:  "ORD1",
-		Key:      "c",
-	}
+	confirm := stripetest.Call{Endpoint: stripetest.Confirm, Intent: "pi_000001", OrderID: "ORD1", Key: "c"}
+	confirm.Number = 2
 	again := confirm
 	again.Number = 3
 	done := func(c stripetest.Call, number stripetest.RequestID, replayed bool) stripetest.Call {
@@ -287,85 +290,71 @@ func TestHTTPFaultsOfOneCall(t *testing.T) {
 		}
 	}})
 	close(ready)
-	s.mustSend("POST", root, "p", creation("pm_card_visa"))
-	s.mustSend("POST", confirmFirst, "c", "off_session=true")
-	replayed := s.mustSend("POST", confirmFirst, "c", "off_session=true")
-	if got := replayed; got.status != 200 || got.header.Get("Idempotent-Replayed") != "true" {
+	s.create("p")
+	s.confirm("c")
+	if got := s.confirm("c"); got.status != 200 || got.header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("got %+v, want the first response again", got)
 	}
 	if got := s.mustSend("GET", root+"/pi_000001", "", ""); got.status != 429 {
 		t.Errorf("got %+v, want 429, the fault of this call", got)
 	}
-	if got := s.mustSend("POST", root, "q", creation("pm_card_visa")); got.status != 200 {
+	if got := s.create("q"); got.status != 200 {
 		t.Errorf("the call after the fault: got %+v, want 200", got)
 	}
 }
 
 // docs.stripe.com/api/versioning: the version is the header's, or the account's own.
-func TestHTTPVersion(t *testing.T) {
+func TestHTTPRequestHeaders(t *testing.T) {
 	t.Parallel()
 	s := serve(t, stripetest.Options{})
-	for sent, want := range map[string]string{"": "2023-10-16", "2026-01-28.clover": "2026-01-28.clover"} {
+	for claim, tt := range map[string]struct {
+		user, version string
+		status        int
+		want          string
+	}{
+		"the default version":  {"sk_test_pretend", "", 200, "2023-10-16"},
+		"another version":      {"sk_test_pretend", "2026-01-28.clover", 200, "2026-01-28.clover"},
+		"a live key as a user": {"sk_live_pretend", "", 401, "2023-10-16"},
+	} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+root, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.SetBasicAuth("sk_test_pretend", "")
-		if sent != "" {
-			r.Header.Set("Stripe-Version", sent)
+		r.SetBasicAuth(tt.user, "")
+		if tt.version != "" {
+			r.Header.Set("Stripe-Version", tt.version)
 		}
 		res, err := s.client.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _ = res.Body.Close(); res.Header.Get("Stripe-Version") != want {
-			t.Errorf("version %q: got %q, want %q", sent, res.Header.Get("Stripe-Version"), want)
+		_ = res.Body.Close()
+		if got := res.Header.Get("Stripe-Version"); res.StatusCode != tt.status || got != tt.want {
+			t.Errorf("%s: got %d, version %q, want %d, %q", claim, res.StatusCode, got, tt.status, tt.want)
 		}
 	}
 }
 
-func TestHTTPRefusesLiveKeys(t *testing.T) {
+func TestAPortServesOneDouble(t *testing.T) {
 	t.Parallel()
-	s := serve(t, stripetest.Options{})
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+root, nil)
-	if err != nil {
+	var port int
+	if _, err := fmt.Sscanf(serve(t, stripetest.Options{}).URL, "http://127.0.0.1:%d", &port); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct {
-		user string
-		want int
-	}{{"sk_test_pretend", 200}, {"sk_live_pretend", 401}} {
-		r.SetBasicAuth(c.user, "")
-		res, err := s.client.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _ = res.Body.Close(); res.StatusCode != c.want {
-			t.Errorf("basic authentication as %q: got %d, want %d", c.user, res.StatusCode, c.want)
-		}
-	}
-	if second, err := stripetest.Serve(stripetest.Options{Port: portOf(t, s.URL)}); err == nil {
+	if second, err := stripetest.Serve(stripetest.Options{Port: port}); err == nil {
 		_ = second.Close()
 		t.Error("a second server on the port: got no error, want one")
 	}
 }
 
-func portOf(t *testing.T, url string) (port int) {
-	t.Helper()
-	if _, err := fmt.Sscanf(url, "http://127.0.0.1:%d", &port); err != nil {
-		t.Fatal(err)
-	}
-	return port
-}
-
 func TestHTTPRace(t *testing.T) {
 	t.Parallel()
 	s := serve(t, stripetest.Options{})
-	s.mustSend("POST", root, "", creation("pm_card_visa"))
+	s.create("")
 	var group sync.WaitGroup
 	for client := range 50 {
 		group.Go(func() {
-			if _, err := s.send("POST", confirmFirst, fmt.Sprintf("k%d", client%25), "off_session=true"); err != nil {
+			if _, err := s.send("POST", confirmFirst, fmt.Sprintf("k%d", client%25), offSession); err != nil {
 				t.Error(err)
 			}
 		})

@@ -50,9 +50,7 @@ func (i *Intent) OrderID() string { return i.Metadata["orderId"] }
 func (m *Machine) Intents() []*Intent { return slices.Clone(m.intents) }
 
 // Intent returns the current version of an intent, or nil.
-func (m *Machine) Intent(id string) *Intent { return m.intent(id) }
-
-func (m *Machine) intent(id string) *Intent {
+func (m *Machine) Intent(id string) *Intent {
 	if n := position(id); n >= 0 && n < len(m.intents) && m.intents[n].ID == id {
 		return m.intents[n]
 	}

@@ -186,11 +186,11 @@ func (m *Machine) execute(now time.Time, c call) Response {
 	case Create:
 		return m.createIntent(now, c)
 	case Confirm:
-		return m.confirmIntent(now, c, m.intent(c.intent), c.confirm)
+		return m.confirmIntent(now, c, m.Intent(c.intent), c.confirm)
 	case Cancel:
-		return m.cancelIntent(m.intent(c.intent), c.Form.Get("cancellation_reason"))
+		return m.cancelIntent(m.Intent(c.intent), c.Form.Get("cancellation_reason"))
 	case Read:
-		response := Response{Status: 200, Intent: m.intent(c.intent)}
+		response := Response{Status: 200, Intent: m.Intent(c.intent)}
 		if hasList(c.Form, "expand") {
 			response.Charge = m.latestCharge(response.Intent)
 		}

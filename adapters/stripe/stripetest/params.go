@@ -89,7 +89,7 @@ func (m *Machine) validate(c *call) *Response {
 		response := notFound(*c)
 		return &response
 	}
-	if intent := m.intent(c.intent); c.intent != "" && (intent == nil || intent.Account != c.account()) {
+	if intent := m.Intent(c.intent); c.intent != "" && (intent == nil || intent.Account != c.account()) {
 		return refusal(404, Error{
 			Type: "invalid_request_error", Code: "resource_missing", Param: "intent",
 			Message: fmt.Sprintf("No such payment_intent: '%s'", c.intent),
@@ -102,7 +102,7 @@ func (m *Machine) validate(c *call) *Response {
 	case Create:
 		return m.readCreate(c.Form, &c.create)
 	case Confirm:
-		return m.readConfirm(c.Form, m.intent(c.intent), &c.confirm)
+		return m.readConfirm(c.Form, m.Intent(c.intent), &c.confirm)
 	case Search:
 		return readSearch(c)
 	case List:
@@ -300,7 +300,7 @@ func (m *Machine) partiesRemain(customer, method string) *Response {
 
 func (m *Machine) readList(form url.Values, p *listParams) *Response {
 	p.customer, p.after, p.limit = form.Get("customer"), form.Get("starting_after"), 10
-	if after := m.intent(p.after); p.after != "" && (after == nil || after.Account != p.account) {
+	if after := m.Intent(p.after); p.after != "" && (after == nil || after.Account != p.account) {
 		return missing("starting_after", "payment_intent", p.after)
 	}
 	if !form.Has("limit") {

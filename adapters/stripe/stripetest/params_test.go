@@ -1,6 +1,7 @@
 package stripetest_test
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -130,25 +131,22 @@ func TestCreateValidation(t *testing.T) {
 // docs.stripe.com/error-codes: amount_too_small.
 func TestSmallAmounts(t *testing.T) {
 	t.Parallel()
+	const anyAmount, small = "200 requires_payment_method", "400 invalid_request_error amount_too_small"
 	for currency, least := range map[string]int64{
 		"usd": 50, "eur": 50, "jpy": 50, "krw": 50, "idr": 50, "gbp": 30, "aed": 200, "pln": 200, "dkk": 250, "nok": 300, "sek": 300,
 		"hkd": 400, "mxn": 1000, "thb": 1000, "czk": 1500, "huf": 17_500, "kes": 1, "isk": 100, "kwd": 10,
 	} {
 		w := newWorld(t, stripetest.Rules{})
-		form := func(amount int64) string { return "amount=" + strconv.FormatInt(amount, 10) + "&currency=" + currency }
-		if got, want := summary(w.post(root, "", form(least))), "200 requires_payment_method"; got != want {
-			t.Errorf("%s: got %q, want %q", form(least), got, want)
+		form := func(amount int64) string { return fmt.Sprintf("amount=%d&currency=%s", amount, currency) }
+		if got := summary(w.post(root, "", form(least))); got != anyAmount {
+			t.Errorf("%s: got %q, want %q", form(least), got, anyAmount)
 		}
-		if least < 30 || currency == "isk" { // held to nothing but its own rules
+		if least < 30 || currency == "isk" { // these have no minimum charge amount
 			continue
 		}
-		if got, want := summary(w.post(root, "k", form(least-1))),
-			"400 invalid_request_error amount_too_small"; got != want {
-			t.Errorf("%s: got %q, want %q", form(least-1), got, want)
+		if got := summary(w.post(root, "", form(least-1))); got != small {
+			t.Errorf("%s: got %q, want %q", form(least-1), got, small)
 		}
-		if got, want := summary(w.post(root, "k", form(least))), "200 requires_payment_method"; got != want {
-			t.Errorf("the same key later: got %q, want %q", got, want)
-		} // as for any parameter
 	}
 }
 
@@ -173,45 +171,30 @@ func TestUnknownTestNames(t *testing.T) {
 	}
 }
 
-// docs.stripe.com/keys: a key belongs to an account, and reaches nothing of another
-// one's.
+// docs.stripe.com/keys: a key belongs to an account and cannot access another one's objects.
 func TestAccounts(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, stripetest.Rules{})
-	as := func(apiKey, method, path, key, form string) stripetest.Response {
-		r := request(method, path, key, form)
-		r.APIKey = apiKey
-		return w.Do(w.now, r)
-	}
 	const ours, restricted, theirs = "sk_test_ours", "rk_test_ours", "sk_test_theirs"
-	id := as(ours, "POST", root, "k", creation("pm_card_visa")).Intent.ID
-	if got, want := summary(as(theirs, "POST", root, "k", "amount=50&currency=usd")),
-		"200 requires_payment_method"; got != want {
-		t.Errorf("their key of the same name: got %q, want %q", got, want)
-	}
-	if got, want := summary(as(theirs, "GET", root+"/"+id, "", "")),
-		"404 invalid_request_error resource_missing"; got != want {
-		t.Errorf("read by them: got %q, want %q", got, want)
-	}
-	if got, want := summary(as(theirs, "POST", root+"/"+id+"/confirm", "", "off_session=true")),
-		"404 invalid_request_error resource_missing"; got != want {
-		t.Errorf("confirmed by them: got %q, want %q", got, want)
-	}
-	if got, want := summary(as(theirs, "GET", root, "", "starting_after="+id)),
-		"400 invalid_request_error resource_missing"; got != want {
-		t.Errorf("listed after ours: got %q, want %q", got, want)
-	}
-	if got, want := summary(as(restricted, "GET", root+"/"+id, "", "")),
-		"200 requires_confirmation"; got != want {
-		t.Errorf("read with our restricted key: got %q, want %q", got, want)
-	}
-	if got, want := summary(as(restricted, "POST", root, "k", creation("pm_card_visa"))),
-		"200 requires_confirmation replayed"; got != want {
-		t.Errorf("our key again: got %q, want %q", got, want)
-	}
-	if got := as(theirs, "GET", root, "", "").List.Intents; len(got) != 1 || got[0].ID == id {
-		t.Errorf("they list %v, want their own intent", got)
-	}
+	testScenarios(t, map[string]scenario{"an account has its own intents and keys": {exchanges: func(w *world) []exchange {
+		as := func(apiKey, method, path, key, form string) stripetest.Response {
+			r := request(method, path, key, form)
+			r.APIKey = apiKey
+			return w.Do(w.now, r)
+		}
+		id := as(ours, "POST", root, "k", creation("pm_card_visa")).Intent.ID
+		exchanges := []exchange{
+			{as(theirs, "POST", root, "k", "amount=50&currency=usd"), "200 requires_payment_method"},
+			{as(theirs, "GET", root+"/"+id, "", ""), "404 invalid_request_error resource_missing"},
+			{as(theirs, "POST", root+"/"+id+"/confirm", "", ""), "404 invalid_request_error resource_missing"},
+			{as(theirs, "GET", root, "", "starting_after="+id), resourceMissing},
+			{as(restricted, "GET", root+"/"+id, "", ""), confirmable},
+			{as(restricted, "POST", root, "k", creation("pm_card_visa")), confirmable + " replayed"},
+		}
+		if got := as(theirs, "GET", root, "", "").List.Intents; len(got) != 1 || got[0].ID == id {
+			w.t.Errorf("they list %v, want their own intent", got)
+		}
+		return exchanges
+	}}})
 }
 
 func TestOtherValidation(t *testing.T) {
@@ -220,13 +203,14 @@ func TestOtherValidation(t *testing.T) {
 	id := w.create("pm_card_visa")
 	for _, c := range []struct{ method, path, form, want string }{
 		{"POST", root + "/" + id + "/confirm", "off_session=maybe", "400 invalid_request_error"},
-		{"POST", root + "/" + id + "/confirm", "amount=1", "400 invalid_request_error parameter_unknown"},
-		{"POST", root + "/" + id + "/confirm", "payment_method=card", "400 invalid_request_error resource_missing"},
+		{"POST", root + "/" + id + "/confirm", "amount=1", parameterUnknown},
+		{"POST", root + "/" + id + "/confirm", "off_session=true&expand[]=latest_charge", parameterUnknown},
+		{"POST", root + "/" + id + "/confirm", "payment_method=card", resourceMissing},
 		{"POST", root + "/" + id + "/confirm", "error_on_requires_action=true", "400 invalid_request_error"},
 		{"POST", root + "/" + id + "/cancel", "cancellation_reason=boredom", "400 invalid_request_error"},
 		{"GET", root, "limit=0", "400 invalid_request_error parameter_invalid_integer"},
 		{"GET", root, "limit=101", "400 invalid_request_error parameter_invalid_integer"},
-		{"GET", root, "starting_after=pi_9", "400 invalid_request_error resource_missing"},
+		{"GET", root, "starting_after=pi_9", resourceMissing},
 		{"POST", root + "/" + id + "/capture", "", "404 invalid_request_error"},
 		{"POST", root + "/" + id, "", "404 invalid_request_error"},
 		{"DELETE", root + "/" + id, "", "404 invalid_request_error"},
@@ -234,14 +218,14 @@ func TestOtherValidation(t *testing.T) {
 		{"GET", "/v1/charges", "", "404 invalid_request_error"},
 		{"GET", root + "/search", "query=status:'succeeded'", "400 invalid_request_error"},
 		{"GET", root + "/search", "", "400 invalid_request_error parameter_missing"},
-		{"GET", root + "/search", "query=metadata['a']:'b'&page=2", "400 invalid_request_error parameter_unknown"},
+		{"GET", root + "/search", "query=metadata['a']:'b'&page=2", parameterUnknown},
 	} {
 		if got := summary(w.Do(w.now, request(c.method, c.path, "", c.form))); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.method+" "+c.path+" "+c.form, got, c.want)
 		}
 	}
-	if got, want := summary(w.get(root+"/"+id)), "200 requires_confirmation"; got != want {
-		t.Errorf("nothing happened to it: got %q, want %q", got, want)
+	if got := summary(w.read(id)); got != confirmable {
+		t.Errorf("the intent afterwards: got %q, want %q", got, confirmable)
 	}
 	if got := w.get("/v1/charges").Error.Message; !strings.Contains(got, "Not modeled") {
 		t.Errorf("the list of charges says %q, want that it is not modeled", got)

@@ -85,7 +85,7 @@ func (m *Machine) Settle(now time.Time, id string, ok bool) error {
 
 // unlocked returns an intent that no request has locked and whose status is allowed.
 func (m *Machine) unlocked(id string, allowed func(Status) bool) (*Intent, error) {
-	intent := m.intent(id)
+	intent := m.Intent(id)
 	switch {
 	case intent == nil:
 		return nil, ErrNoIntent

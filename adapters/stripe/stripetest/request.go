@@ -94,7 +94,7 @@ func (m *Machine) route(r Request) call {
 	case r.Method == post && verb == "cancel":
 		c.endpoint, c.intent = Cancel, id
 	}
-	if intent := m.intent(c.intent); intent != nil {
+	if intent := m.Intent(c.intent); intent != nil {
 		c.orderID = intent.OrderID()
 	}
 	return c

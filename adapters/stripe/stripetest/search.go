@@ -13,16 +13,14 @@ type searchParams struct {
 	metadata map[string]string
 }
 
-// clause matches the only modeled clause: docs.stripe.com/search (query language),
-// metadata fields with exact match.
-var clause = regexp.MustCompile(`^metadata\['([^']+)'\]:'([^']*)'$`)
-
 // readSearch parses a query. docs.stripe.com/api/payment_intents/search: query is
 // required, limit is 1 to 100.
 func readSearch(c *call) *Response {
 	if c.Form.Get("query") == "" {
 		return invalid("parameter_missing", "query", "Missing required param: query.")
 	}
+	// The only modeled clause is an exact match of metadata (docs.stripe.com/search, query language).
+	clause := regexp.MustCompile(`^metadata\['([^']+)'\]:'([^']*)'$`)
 	c.search = searchParams{account: c.account(), metadata: map[string]string{}}
 	for part := range strings.SplitSeq(c.Form.Get("query"), " AND ") {
 		match := clause.FindStringSubmatch(part)

@@ -91,7 +91,7 @@ func (s *state) problem(e *Error) {
 	s.intent(e.Intent)
 }
 
-// answer omits List and Charge, because only a GET has them, and no key stores the
+// response omits List and Charge, because only a GET has them, and no key stores the
 // response to a GET.
 func (s *state) response(r Response) {
 	s.number(int64(r.Status))

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"orderonce/adapters/stripe/stripetest"
 )
 
@@ -23,24 +25,22 @@ func TestClone(t *testing.T) {
 	if other.state() != before {
 		t.Fatal("a clone is not in the state of its original")
 	}
-	other.get(root + "/" + id)
+	other.read(id)
 	other.Card("pm_x", stripetest.Declines)
 	other.DeleteCustomer("cus_2")
-	if got, want := summary(other.End(other.now, ticket)), "200 succeeded"; got != want {
-		t.Errorf("the clone ends the call: got %q, want %q", got, want)
-	}
-	other.post(root, "k2", creation("pm_card_visa"))
+	got := []string{summary(other.End(other.now, ticket))}
+	other.createUnder("k2")
 	if w.state() != before {
-		t.Error("what happened to the clone happened to its original")
+		t.Error("got a change of the original, want one of the clone only")
 	}
-	if got, want := summary(w.End(w.now, ticket)), "200 succeeded"; got != want {
-		t.Errorf("the original ends the same call: got %q, want %q", got, want)
+	got = append(got, summary(w.End(w.now, ticket)))
+	if diff := cmp.Diff(got, []string{"200 succeeded", "200 succeeded"}); diff != "" {
+		t.Errorf("responses of the clone and its original (-got +want):\n%s", diff)
 	}
-	if got := w.Charges("ORD1"); len(got) != 1 {
-		t.Errorf("got charges %v, want 1", got)
-	}
-	if got := other.Charges("ORD1"); len(got) != 1 {
-		t.Errorf("got charges %v, want 1", got)
+	for name, each := range map[string]*world{"clone": other, "original": w} {
+		if got := each.Charges("ORD1"); len(got) != 1 {
+			t.Errorf("%s: got charges %v, want 1", name, got)
+		}
 	}
 }
 
@@ -82,27 +82,21 @@ func TestAppendState(t *testing.T) {
 		}
 	})
 
-	t.Run("a fault of an executing call is part of the state", func(t *testing.T) {
+	t.Run("the fault of an executing call, and the call of a fault, are part of the state", func(t *testing.T) {
 		t.Parallel()
-		without := newWorld(t, stripetest.Rules{})
-		with := without.clone()
-		with.Fail(stripetest.Fault{Kind: stripetest.ServerErrorBeforeEffect})
-		for _, each := range []*world{without, with} {
-			each.Begin(each.now, request("POST", root, "k", creation("pm_card_visa")))
+		seen := map[string]bool{}
+		for _, fault := range []stripetest.Fault{
+			{}, {Kind: stripetest.ServerErrorBeforeEffect}, {Kind: stripetest.Garbage, Number: 1}, {Kind: stripetest.Garbage, Number: 2},
+		} {
+			w := newWorld(t, stripetest.Rules{})
+			if fault.Kind != "" {
+				w.Fail(fault)
+			}
+			w.Begin(w.now, request("POST", root, "k", creation("pm_card_visa")))
+			seen[w.state()] = true
 		}
-		if without.state() == with.state() {
-			t.Error("got equal states with and without a fault, want different ones")
-		}
-	})
-
-	t.Run("the call of a fault is part of the state", func(t *testing.T) {
-		t.Parallel()
-		one := newWorld(t, stripetest.Rules{})
-		other := one.clone()
-		one.Fail(stripetest.Fault{Kind: stripetest.Garbage, Number: 1})
-		other.Fail(stripetest.Fault{Kind: stripetest.Garbage, Number: 2})
-		if one.state() == other.state() {
-			t.Error("got equal states with faults of different calls, want different ones")
+		if len(seen) != 4 {
+			t.Errorf("got %d states, want 4", len(seen))
 		}
 	})
 

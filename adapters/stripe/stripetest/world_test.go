@@ -15,10 +15,14 @@ const root = "/v1/payment_intents"
 
 // Summaries of responses.
 const (
-	declined               = "402 card_error card_declined "
-	requiresAuthentication = "402 card_error authentication_required authentication_required requires_payment_method"
-	genericDecline         = declined + "generic_decline requires_payment_method"
-	unexpectedState        = "400 invalid_request_error payment_intent_unexpected_state"
+	declined         = "402 card_error card_declined "
+	needsMethod      = " requires_payment_method"
+	genericDecline   = declined + "generic_decline" + needsMethod
+	unexpectedState  = "400 invalid_request_error payment_intent_unexpected_state"
+	resourceMissing  = "400 invalid_request_error resource_missing"
+	parameterUnknown = "400 invalid_request_error parameter_unknown"
+	keyInUse         = "409 invalid_request_error idempotency_key_in_use"
+	confirmable      = "200 requires_confirmation"
 )
 
 // world is a machine with a clock, and with methods that send requests.
@@ -57,8 +61,16 @@ func (w *world) get(path string) stripetest.Response {
 	return w.Do(w.now, request("GET", path, "", ""))
 }
 
-func (w *world) confirm(id, key string) stripetest.Response {
-	return w.post(root+"/"+id+"/confirm", key, "off_session=true")
+func (w *world) read(id string) stripetest.Response { return w.get(root + "/" + id) }
+
+// confirm confirms an intent off session, with more parameters.
+func (w *world) confirm(id, key string, more ...string) stripetest.Response {
+	return w.post(root+"/"+id+"/confirm", key, strings.Join(append([]string{"off_session=true"}, more...), "&"))
+}
+
+// createUnder creates an intent with a card that succeeds, under a key.
+func (w *world) createUnder(key string) stripetest.Response {
+	return w.post(root, key, creation("pm_card_visa"))
 }
 
 // create creates an unconfirmed intent and returns its id.
@@ -69,6 +81,45 @@ func (w *world) create(method string) string {
 		w.t.Fatalf("create with %s: %s", method, res.Body())
 	}
 	return res.Intent.ID
+}
+
+// must fails the test if a change without a request is refused.
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// exchange is the response to a request, and the summary that it must have.
+type exchange struct {
+	got  stripetest.Response
+	want string
+}
+
+// scenario is a sequence of requests to a new machine, and the number of charges that succeed.
+type scenario struct {
+	charges   int
+	exchanges func(*world) []exchange
+}
+
+// testScenarios runs each scenario as a subtest.
+func testScenarios(t *testing.T, scenarios map[string]scenario) {
+	t.Helper()
+	for claim, tt := range scenarios {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, stripetest.Rules{})
+			for i, e := range tt.exchanges(w) {
+				if got := summary(e.got); got != e.want {
+					t.Errorf("response %d: got %q, want %q", i+1, got, e.want)
+				}
+			}
+			if got := w.Charges("ORD1"); len(got) != tt.charges {
+				t.Errorf("got charges %v, want %d", got, tt.charges)
+			}
+		})
+	}
 }
 
 // summary is the part of a response that most tests compare: the status, the error, the
