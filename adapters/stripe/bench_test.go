@@ -2,9 +2,6 @@ package stripe_test
 
 import (
 	"encoding/json"
-	"io"
-	"net/http"
-	"strings"
 	"testing"
 
 	stripego "github.com/stripe/stripe-go/v76"
@@ -21,10 +18,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 	for name, res := range responses {
 		b.Run(name, func(b *testing.B) {
-			confirm := methods(b, newPayments(b, "", roundTripFunc(func(r *http.Request) (*http.Response, error) {
-				body := io.NopCloser(strings.NewReader(res.body))
-				return &http.Response{StatusCode: res.status, Body: body, Header: http.Header{}, Request: r}, nil
-			})))["confirm"]
+			confirm := methods(b, responding(b, res))["confirm"]
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := confirm(b.Context()); err != nil {

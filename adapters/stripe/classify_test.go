@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"orderonce/adapters/stripe"
 	"orderonce/domain/order"
 )
 
@@ -144,7 +143,7 @@ func TestEveryErrorCodeHasAKind(t *testing.T) {
 				if kind := kindOf(t, err); kind != tt.want || got != (order.Intent{}) {
 					t.Errorf("%s %s, %s: got %q (%v), want %q", code, name, call, kind, err, tt.want)
 				}
-				if got := codeOf(t, err); got != code {
+				if got := paymentError(t, err).Code; got != code {
 					t.Errorf("%s %s, %s: got code %q", code, name, call, got)
 				}
 			}
@@ -193,9 +192,7 @@ func TestAnIntentThatShowsAnOutcomeWinsOverEveryErrorCode(t *testing.T) {
 			}
 		}
 	}
-	p := responding(
-		t, failure(402, `"code":"testmode_charges_only"`, intentJSON("requires_payment_method", null)),
-	)
+	p := responding(t, failure(402, `"code":"testmode_charges_only"`, intentJSON("requires_payment_method", null)))
 	if got, err := methods(t, p)["confirm"](t.Context()); kindOf(t, err) != order.KindMisconfigured {
 		t.Errorf("an intent that has not failed: got %+v, %v, want %s", got, err, order.KindMisconfigured)
 	}
@@ -243,12 +240,6 @@ func TestTheTableOfErrorCodesIsComplete(t *testing.T) {
 	if len(known) < 160 {
 		t.Errorf("found %d codes in stripe-go, want at least 160", len(known))
 	}
-}
-
-// responding is a Payments whose every request gets one response, without a network.
-func responding(tb testing.TB, res response) *stripe.Payments {
-	tb.Helper()
-	return newPayments(tb, "", roundTripFunc(res.roundTrip))
 }
 
 // A missing intent is in another account or mode. A missing customer or payment method is

@@ -1,9 +1,11 @@
 package stripe_test
 
 import (
+	"net/http"
 	"testing"
 	"time"
 
+	"orderonce/adapters/stripe"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
@@ -68,6 +70,56 @@ func newStripeWith(t *testing.T, rules stripetest.Rules) *stripetest.Server {
 	return s
 }
 
+// preparedOrder is an order that a Payments has prepared in a Stripe double.
+type preparedOrder struct {
+	*stripetest.Server
+
+	t        *testing.T
+	payments *stripe.Payments
+	order    order.Order
+	intent   order.Intent
+}
+
+// prepare prepares an order whose payment method acts as the card.
+func prepare(t *testing.T, card stripetest.Card) preparedOrder {
+	t.Helper()
+	return prepareWith(t, testKey, stripetest.Rules{Key: testKey}, card)
+}
+
+func prepareWith(t *testing.T, key string, rules stripetest.Rules, card stripetest.Card) preparedOrder {
+	t.Helper()
+	s := newStripeWith(t, rules)
+	s.Machine(func(m *stripetest.Machine) { m.Card("pm_1", card) })
+	p := stripe.New(stripe.Options{
+		Key: key, BaseURL: s.URL, Scope: scope, Transport: requireKey{t, http.DefaultTransport},
+	})
+	o := newOrder(t, "pm_1")
+	intent, err := p.Prepare(t.Context(), o, order.PrepareKey(scope, o.ID()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return preparedOrder{s, t, p, o, intent}
+}
+
+// confirm is an attempt to confirm the intent.
+func (p preparedOrder) confirm(attempt int) (order.Intent, error) {
+	return p.payments.Confirm(p.t.Context(), p.intent.ID, order.ConfirmKey(scope, p.order.ID(), attempt))
+}
+
+func (p preparedOrder) read() (order.Intent, error) {
+	return p.payments.Read(p.t.Context(), p.intent.ID)
+}
+
+// edit edits the intent in the Dashboard, which clears its last error.
+func (p preparedOrder) edit() {
+	p.t.Helper()
+	p.Machine(func(m *stripetest.Machine) {
+		if err := m.EditInDashboard(p.Now(), string(p.intent.ID)); err != nil {
+			p.t.Error(err)
+		}
+	})
+}
+
 func ledger(s *stripetest.Server, id order.ID, outcome stripetest.Outcome) (all []stripetest.Charge) {
 	s.Machine(func(m *stripetest.Machine) {
 		for _, c := range m.Ledger() {
@@ -113,32 +165,25 @@ func faultOf(c ordertest.Call, m ordertest.Fault) stripetest.Fault {
 // TestFaultsOfStripe covers the faults that the contract does not name.
 func TestFaultsOfStripe(t *testing.T) {
 	t.Parallel()
-	tests := map[stripetest.FaultKind]struct {
-		want order.ErrorKind
-		paid bool
+	for kind, tt := range map[stripetest.FaultKind]struct {
+		want  order.ErrorKind
+		state order.IntentState
 	}{
-		stripetest.LockTimeout: {order.KindUnavailable, false},
-		stripetest.KeyInUse:    {order.KindUnavailable, false},
-		stripetest.Unavailable: {order.KindUnavailable, false},
-		stripetest.Forbidden:   {order.KindMisconfigured, false},
-		stripetest.Garbage:     {order.KindUnknown, true},
-	}
-	for kind, tt := range tests {
+		stripetest.LockTimeout: {order.KindUnavailable, order.NeedsConfirmation},
+		stripetest.KeyInUse:    {order.KindUnavailable, order.NeedsConfirmation},
+		stripetest.Unavailable: {order.KindUnavailable, order.NeedsConfirmation},
+		stripetest.Forbidden:   {order.KindMisconfigured, order.NeedsConfirmation},
+		stripetest.Garbage:     {order.KindUnknown, order.Succeeded},
+	} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			s := newStripe(t)
-			p, ctx, o := newPayments(t, s.URL, nil), t.Context(), newOrder(t, "pm_card_visa")
-			intent, err := p.Prepare(ctx, o, order.PrepareKey(scope, o.ID()))
-			if err != nil {
-				t.Fatal(err)
-			}
-			s.Fail(stripetest.Fault{Kind: kind, On: stripetest.Confirm})
-			if _, err := p.Confirm(ctx, intent.ID, order.ConfirmKey(scope, o.ID(), 1)); kindOf(t, err) != tt.want {
+			p := prepare(t, stripetest.Succeeds)
+			p.Fail(stripetest.Fault{Kind: kind, On: stripetest.Confirm})
+			if _, err := p.confirm(1); kindOf(t, err) != tt.want {
 				t.Errorf("got %v, want %s", err, tt.want)
 			}
-			intent, err = p.Read(ctx, intent.ID)
-			if paid := intent.State == order.Succeeded; err != nil || paid != tt.paid {
-				t.Errorf("Read: got %v, %v, want it paid: %t", intent, err, tt.paid)
+			if got, err := p.read(); err != nil || got.State != tt.state {
+				t.Errorf("Read: got %v, %v, want it %s", got, err, tt.state)
 			}
 		})
 	}
@@ -148,25 +193,20 @@ func TestFaultsOfStripe(t *testing.T) {
 // response from before the customer paid.
 func TestAReplayedDeclineDoesNotHideAPayment(t *testing.T) {
 	t.Parallel()
-	s := newStripe(t)
-	p, ctx, o := newPayments(t, s.URL, nil), t.Context(), newOrder(t, "pm_card_chargeDeclined")
-	key := order.ConfirmKey(scope, o.ID(), 1)
-	intent, err := p.Prepare(ctx, o, order.PrepareKey(scope, o.ID()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := p.Confirm(ctx, intent.ID, key); err != nil || got.State != order.NeedsMethod {
+	p := prepare(t, stripetest.Declines)
+	if got, err := p.confirm(1); err != nil || got.State != order.NeedsMethod {
 		t.Fatalf("Confirm: got %v, %v, want it declined", got, err)
 	}
-	s.Machine(func(m *stripetest.Machine) { err = m.CustomerPays(s.Now(), string(intent.ID)) })
+	var err error
+	p.Machine(func(m *stripetest.Machine) { err = m.CustomerPays(p.Now(), string(p.intent.ID)) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := p.Confirm(ctx, intent.ID, key); err != nil || got.State != order.Succeeded {
+	if got, err := p.confirm(1); err != nil || got.State != order.Succeeded {
 		t.Errorf("Confirm again: got %v, %v, want it paid", got, err)
 	}
-	if got := s.Count(stripetest.Read); got != 1 {
-		t.Errorf("read %d times, want once", got)
+	if got := p.Count(stripetest.Read); got != 1 {
+		t.Errorf("got %d reads, want 1", got)
 	}
 }
 
@@ -175,42 +215,29 @@ func TestAReplayedDeclineDoesNotHideAPayment(t *testing.T) {
 func TestReadShowsADecline(t *testing.T) {
 	t.Parallel()
 	for claim, tt := range map[string]struct {
-		card    stripetest.Card
-		cleared bool
-		why     string
+		card   stripetest.Card
+		edited bool
+		why    string
 	}{
-		"by its code":                   {card: stripetest.LostCard, why: "lost_card"},
-		"by its type if it has no code": {card: stripetest.DeclinesUncoded, why: "card_error"},
-		"by its charge if the error is cleared": {
-			card: stripetest.LostCard, cleared: true, why: "lost_card",
-		},
-		"as unexplained if neither has any reason": {
-			card: stripetest.DeclinesUncoded, cleared: true, why: "unexplained",
-		},
+		"by its code":                              {stripetest.LostCard, false, "lost_card"},
+		"by its type if it has no code":            {stripetest.DeclinesUncoded, false, "card_error"},
+		"by its charge if the error is cleared":    {stripetest.LostCard, true, "lost_card"},
+		"as unexplained if neither has any reason": {stripetest.DeclinesUncoded, true, "unexplained"},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			s := newStripe(t)
-			s.Machine(func(m *stripetest.Machine) { m.Card("pm_card_visa", tt.card) })
-			p, ctx, o := newPayments(t, s.URL, nil), t.Context(), newOrder(t, "pm_card_visa")
-			intent, err := p.Prepare(ctx, o, order.PrepareKey(scope, o.ID()))
-			if err != nil {
+			p := prepare(t, tt.card)
+			if _, settled := order.OutcomeOf(p.intent); settled {
+				t.Fatalf("got %v, want no outcome before Confirm", p.intent)
+			}
+			if _, err := p.confirm(1); err != nil {
 				t.Fatal(err)
 			}
-			if _, settled := order.OutcomeOf(intent); settled {
-				t.Fatalf("got %v, want no outcome before Confirm", intent)
+			if tt.edited {
+				p.edit()
 			}
-			if _, err := p.Confirm(ctx, intent.ID, order.ConfirmKey(scope, o.ID(), 1)); err != nil {
-				t.Fatal(err)
-			}
-			if tt.cleared {
-				s.Machine(func(m *stripetest.Machine) { err = m.EditInDashboard(s.Now(), string(intent.ID)) })
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := order.Outcome{Status: order.Declined, Intent: intent.ID, Failure: tt.why}
-			intent, err = p.Read(ctx, intent.ID)
+			intent, err := p.read()
+			want := order.Outcome{Status: order.Declined, Intent: p.intent.ID, Failure: tt.why}
 			if got, settled := order.OutcomeOf(intent); err != nil || !settled || got != want {
 				t.Errorf("got %v, %v, want %v", got, err, want)
 			}

@@ -22,14 +22,7 @@ func TestTheDomainAndTheStripeDoubleHaveTheSameLimits(t *testing.T) {
 		currencies++
 		c := order.Currency(code)
 		largest := c.Max() / c.Step() * c.Step()
-		o, err := order.New(order.Draft{
-			ID: "ORD-" + code, CustomerID: "CUST-1", Currency: code,
-			Lines:   []order.Line{{SKU: "MUG", Quantity: 1, UnitAmount: largest}},
-			Payment: order.Payment{Customer: "cus_pretend", Method: "pm_card_visa"},
-		})
-		if err != nil {
-			t.Fatalf("%s: the domain refuses %d: %v", code, largest, err)
-		}
+		o := newOrder(t, "pm_card_visa", total(order.Money{Amount: largest, Currency: c}))
 		got, err := p.Prepare(t.Context(), o, order.PrepareKey(scope, o.ID()))
 		if want := (order.Money{Amount: largest, Currency: c}); err != nil || got.Total != want {
 			t.Errorf("%s: got %v, %v, want an intent of %v", code, got.Total, err, want)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -97,23 +98,24 @@ func failure(status int, rest, intent string) response {
 	return response{status, false, errorWithIntent(rest, intent)}
 }
 
-func (r response) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Request-Id", "req_pretend")
+func (r response) header() http.Header {
+	header := http.Header{"Request-Id": {"req_pretend"}}
 	if r.replayed {
-		w.Header().Set("Idempotent-Replayed", "true")
+		header.Set("Idempotent-Replayed", "true")
 	}
+	return header
+}
+
+func (r response) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	maps.Copy(w.Header(), r.header())
 	w.WriteHeader(r.status)
 	_, _ = io.WriteString(w, r.body)
 }
 
 // roundTrip is the response without a network.
 func (r response) roundTrip(req *http.Request) (*http.Response, error) {
-	header := http.Header{"Request-Id": {"req_pretend"}}
-	if r.replayed {
-		header.Set("Idempotent-Replayed", "true")
-	}
 	body := io.NopCloser(strings.NewReader(r.body))
-	return &http.Response{StatusCode: r.status, Header: header, Body: body, Request: req}, nil
+	return &http.Response{StatusCode: r.status, Header: r.header(), Body: body, Request: req}, nil
 }
 
 // methods are the methods of order.Payments that return an intent, by name.
@@ -175,38 +177,58 @@ func serving(tb testing.TB, handler http.HandlerFunc) *stripe.Payments {
 	return newPayments(tb, server.URL, nil)
 }
 
-func newOrder(tb testing.TB, method string) order.Order {
+// responding is a Payments whose every request gets one response, without a network.
+func responding(tb testing.TB, res response) *stripe.Payments {
 	tb.Helper()
-	o, err := order.New(order.Draft{
+	return newPayments(tb, "", roundTripFunc(res.roundTrip))
+}
+
+// newOrder is an order of 2500 eur with a payment method, apart from the changes.
+func newOrder(tb testing.TB, method string, changes ...func(*order.Draft)) order.Order {
+	tb.Helper()
+	draft := order.Draft{
 		ID: "ORD-1", CustomerID: "CUST-1", Currency: "eur",
 		Lines:   []order.Line{{SKU: "MUG", Quantity: 2, UnitAmount: 1250}},
 		Payment: order.Payment{Customer: "cus_pretend", Method: method},
-	})
+	}
+	for _, change := range changes {
+		change(&draft)
+	}
+	o, err := order.New(draft)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return o
 }
 
-// codeOf is Stripe's code in an error of a Payments.
-func codeOf(tb testing.TB, err error) string {
-	tb.Helper()
-	e, ok := errors.AsType[*order.PaymentError](err)
-	if !ok {
-		tb.Fatalf("got %T %v, want an *order.PaymentError", err, err)
+// payer changes the customer of an order. order.New accepts a name in place of Stripe's
+// id if it has the form of an id.
+func payer(customer string) func(*order.Draft) {
+	return func(d *order.Draft) { d.Payment.Customer = customer }
+}
+
+// total changes the total of an order, which has its currency in its id.
+func total(m order.Money) func(*order.Draft) {
+	return func(d *order.Draft) {
+		d.ID, d.Currency = "ORD-"+string(m.Currency), string(m.Currency)
+		d.Lines = []order.Line{{SKU: "MUG", Quantity: 1, UnitAmount: m.Amount}}
 	}
-	return e.Code
 }
 
 // kindOf is the kind of an error of a Payments, which must be a *order.PaymentError.
 func kindOf(tb testing.TB, err error) order.ErrorKind {
 	tb.Helper()
-	var e *order.PaymentError
-	if err != nil && !errors.As(err, &e) {
-		tb.Fatalf("got %T %v, want an *order.PaymentError", err, err)
-	}
 	if err == nil {
 		return ""
 	}
-	return e.Kind
+	return paymentError(tb, err).Kind
+}
+
+func paymentError(tb testing.TB, err error) *order.PaymentError {
+	tb.Helper()
+	e, ok := errors.AsType[*order.PaymentError](err)
+	if !ok {
+		tb.Fatalf("got %T %v, want an *order.PaymentError", err, err)
+	}
+	return e
 }

@@ -23,12 +23,8 @@ func TestCheckKey(t *testing.T) {
 		"a key may be stored with a newline":          {" sk_test_canary4242\r\n", elsewhere, nil},
 		"a secret live key may be sent to Stripe":     {"sk_live_canary4242", "", nil},
 		"a restricted live key may be sent to Stripe": {"rk_live_canary4242\n", "", nil},
-		"a secret live key may not be sent elsewhere": {
-			"sk_live_canary4242", elsewhere, stripe.ErrLiveKey,
-		},
-		"a restricted live key is sent nowhere else": {
-			"rk_live_canary4242", elsewhere, stripe.ErrLiveKey,
-		},
+		"a secret live key may not be sent elsewhere": {"sk_live_canary4242", elsewhere, stripe.ErrLiveKey},
+		"a restricted live key is sent nowhere else":  {"rk_live_canary4242", elsewhere, stripe.ErrLiveKey},
 		"a live key with a newline may not be sent elsewhere": {
 			"\nsk_live_canary4242", elsewhere, stripe.ErrLiveKey,
 		},

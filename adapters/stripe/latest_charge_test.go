@@ -1,7 +1,6 @@
 package stripe_test
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -18,71 +17,42 @@ import (
 func TestAnEditInTheDashboardHidesNoFailure(t *testing.T) {
 	t.Parallel()
 	for claim, tt := range map[string]struct {
-		card stripetest.Card
-		want order.Outcome
+		card    stripetest.Card
+		status  order.Status
+		failure string
 	}{
 		"a payment that requires authentication is not declined": {
-			stripetest.NeedsCustomer, order.Outcome{Status: order.ActionRequired, Failure: "authentication_required"},
+			stripetest.NeedsCustomer, order.ActionRequired, "authentication_required",
 		},
 		"a card without sufficient funds is declined": {
-			stripetest.InsufficientFunds, order.Outcome{Status: order.Declined, Failure: "insufficient_funds"},
+			stripetest.InsufficientFunds, order.Declined, "insufficient_funds",
 		},
-		"an expired card is declined": {
-			stripetest.ExpiredCard, order.Outcome{Status: order.Declined, Failure: "expired_card"},
-		},
-		"a payment that Radar blocks is declined": {
-			stripetest.Blocked, order.Outcome{Status: order.Declined, Failure: "highest_risk_level"},
-		},
+		"an expired card is declined":             {stripetest.ExpiredCard, order.Declined, "expired_card"},
+		"a payment that Radar blocks is declined": {stripetest.Blocked, order.Declined, "highest_risk_level"},
 	} {
-		type method func(context.Context, *stripe.Payments, order.IntentID) (order.Intent, error)
-		confirm := func(attempt int) method {
-			return func(ctx context.Context, p *stripe.Payments, id order.IntentID) (order.Intent, error) {
-				return p.Confirm(ctx, id, order.ConfirmKey(scope, "ORD-1", attempt))
-			}
-		}
-		for name, method := range map[string]method{
-			"read": func(ctx context.Context, p *stripe.Payments, id order.IntentID) (order.Intent, error) {
-				return p.Read(ctx, id)
-			},
-			"confirmed again": confirm(2), "confirmed again under the same key": confirm(1),
+		for name, call := range map[string]func(preparedOrder) (order.Intent, error){
+			"read":                               preparedOrder.read,
+			"confirmed again":                    func(p preparedOrder) (order.Intent, error) { return p.confirm(2) },
+			"confirmed again under the same key": func(p preparedOrder) (order.Intent, error) { return p.confirm(1) },
 		} {
 			t.Run(claim+", "+name, func(t *testing.T) {
 				t.Parallel()
-				s := newStripe(t)
-				p, o := newPayments(t, s.URL, nil), newOrder(t, "pm_1")
-				var err error
-				s.Machine(func(m *stripetest.Machine) { m.Card("pm_1", tt.card) })
-				id := declineOrder(t, p, o)
-				s.Machine(func(m *stripetest.Machine) { err = m.EditInDashboard(s.Now(), string(id)) })
-				if err != nil {
-					t.Fatal(err)
+				p := prepare(t, tt.card)
+				if got, err := p.confirm(1); err != nil || got.State != order.NeedsMethod {
+					t.Fatalf("got %+v, %v, want an intent that needs a method", got, err)
 				}
-				intent, err := method(t.Context(), p, id)
-				want := tt.want
-				want.Intent = id
+				p.edit()
+				intent, err := call(p)
+				want := order.Outcome{Status: tt.status, Intent: p.intent.ID, Failure: tt.failure}
 				if got, settled := order.OutcomeOf(intent); err != nil || !settled || got != want {
 					t.Errorf("got %+v, %v, want %+v", got, err, want)
 				}
-				if got := ledger(s, o.ID(), stripetest.Charged); len(got) != 0 {
+				if got := ledger(p.Server, p.order.ID(), stripetest.Charged); len(got) != 0 {
 					t.Errorf("got charges %v, want none", got)
 				}
 			})
 		}
 	}
-}
-
-// declineOrder prepares and confirms an order whose payment fails.
-func declineOrder(t *testing.T, p *stripe.Payments, o order.Order) order.IntentID {
-	t.Helper()
-	intent, err := p.Prepare(t.Context(), o, order.PrepareKey(scope, o.ID()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	intent, err = p.Confirm(t.Context(), intent.ID, order.ConfirmKey(scope, o.ID(), 1))
-	if err != nil || intent.State != order.NeedsMethod {
-		t.Fatalf("got %+v, %v, want an intent that needs a method", intent, err)
-	}
-	return intent.ID
 }
 
 // Only an intent that has failed and was edited since costs one more call.
@@ -104,31 +74,22 @@ func TestTheChargeIsReadOnlyIfNothingElseExplainsTheFailure(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			s := newStripe(t)
-			p, ctx, o := newPayments(t, s.URL, nil), t.Context(), newOrder(t, "pm_1")
-			intent, err := p.Prepare(ctx, o, order.PrepareKey(scope, o.ID()))
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := prepare(t, tt.card)
 			if tt.card != "" {
-				s.Machine(func(m *stripetest.Machine) { m.Card("pm_1", tt.card) })
-				if _, err := p.Confirm(ctx, intent.ID, order.ConfirmKey(scope, o.ID(), 1)); err != nil {
+				if _, err := p.confirm(1); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if got := s.Count(stripetest.Read); got != 0 {
+			if got := p.Count(stripetest.Read); got != 0 {
 				t.Errorf("before Read: got %d reads, want 0", got)
 			}
 			if tt.edited {
-				s.Machine(func(m *stripetest.Machine) { err = m.EditInDashboard(s.Now(), string(intent.ID)) })
+				p.edit()
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := p.Read(ctx, intent.ID); err != nil {
+			if _, err := p.read(); err != nil {
 				t.Error(err)
 			}
-			if got := s.Count(stripetest.Read); got != tt.reads {
+			if got := p.Count(stripetest.Read); got != tt.reads {
 				t.Errorf("got %d reads, want %d", got, tt.reads)
 			}
 		})
@@ -138,25 +99,17 @@ func TestTheChargeIsReadOnlyIfNothingElseExplainsTheFailure(t *testing.T) {
 func TestAMissingPermissionToReadChargesIsMisconfigured(t *testing.T) {
 	t.Parallel()
 	const restricted = "rk_test_pretend4242"
-	s := newStripeWith(t, stripetest.Rules{NoCharges: true})
-	p := stripe.New(stripe.Options{
-		Key: restricted, BaseURL: s.URL, Scope: scope, Transport: requireKey{t, http.DefaultTransport},
-	})
-	o := newOrder(t, "pm_card_authenticationRequired")
-	id := declineOrder(t, p, o)
-	if got, err := p.Read(t.Context(), id); err != nil || got.Failure.Code != "authentication_required" {
-		t.Errorf("before the edit: got %+v, %v, want the intent", got, err)
-	}
-	var err error
-	s.Machine(func(m *stripetest.Machine) { err = m.EditInDashboard(s.Now(), string(id)) })
-	if err != nil {
+	p := prepareWith(t, restricted, stripetest.Rules{NoCharges: true}, stripetest.NeedsCustomer)
+	if _, err := p.confirm(1); err != nil {
 		t.Fatal(err)
 	}
+	if got, err := p.read(); err != nil || got.Failure.Code != "authentication_required" {
+		t.Errorf("before the edit: got %+v, %v, want the intent", got, err)
+	}
+	p.edit()
 	for name, call := range map[string]func() (order.Intent, error){
-		"read": func() (order.Intent, error) { return p.Read(t.Context(), id) },
-		"confirm": func() (order.Intent, error) {
-			return p.Confirm(t.Context(), id, order.ConfirmKey(scope, o.ID(), 2))
-		},
+		"read":    p.read,
+		"confirm": func() (order.Intent, error) { return p.confirm(2) },
 	} {
 		got, err := call()
 		if kindOf(t, err) != order.KindMisconfigured || got != (order.Intent{}) {
@@ -164,7 +117,7 @@ func TestAMissingPermissionToReadChargesIsMisconfigured(t *testing.T) {
 			continue
 		}
 		for _, want := range []string{
-			": read intent " + string(id) + " with its latest charge: status 403", "'rak_charge_read'",
+			": read intent " + string(p.intent.ID) + " with its latest charge: status 403", "'rak_charge_read'",
 			`(a restricted key needs the permission "Charges and Refunds: Read")`,
 		} {
 			if !strings.Contains(err.Error(), want) {

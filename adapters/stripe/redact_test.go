@@ -10,21 +10,6 @@ import (
 	"orderonce/domain/order"
 )
 
-// newOrderFor is an order with names in place of Stripe's ids. order.New accepts them,
-// because they have the form of ids.
-func newOrderFor(tb testing.TB, customer, method string) order.Order {
-	tb.Helper()
-	o, err := order.New(order.Draft{
-		ID: "ORD-1", CustomerID: "CUST-1", Currency: "eur",
-		Lines:   []order.Line{{SKU: "MUG", Quantity: 2, UnitAmount: 1250}},
-		Payment: order.Payment{Customer: customer, Method: method},
-	})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return o
-}
-
 // Stripe's messages may repeat the values of the request, such as a person's name in
 // place of a customer's id.
 func TestErrorsDoNotRepeatTheRequest(t *testing.T) {
@@ -33,7 +18,7 @@ func TestErrorsDoNotRepeatTheRequest(t *testing.T) {
 		{"john_smith", "jane_doe"}, {"john_smith", "john_smith_junior"}, {"a_b", "payment_method"}, {"cus_1", "cus_12"},
 	} {
 		customer, method := names[0], names[1]
-		o := newOrderFor(t, customer, method)
+		o := newOrder(t, method, payer(customer))
 		key := order.PrepareKey(scope, o.ID())
 		for _, message := range []string{
 			"No such customer: '" + customer + "'",
@@ -52,9 +37,7 @@ func TestErrorsDoNotRepeatTheRequest(t *testing.T) {
 			"Invalid API Key provided: " + testKey,
 			"fingerprint " + string(o.Fingerprint()),
 		} {
-			res := response{400, false, errorWithMessage(t, message)}
-			p := responding(t, res)
-			_, err := p.Prepare(t.Context(), o, key)
+			_, err := responding(t, response{400, false, errorWithMessage(t, message)}).Prepare(t.Context(), o, key)
 			if kindOf(t, err) != order.KindRefused {
 				t.Fatalf("%q: got %v, want %s", message, err, order.KindRefused)
 			}
@@ -150,7 +133,7 @@ func TestErrorsKeepValuesThatAreNotPersonal(t *testing.T) {
 // quotes it in its error.
 func TestNetworkErrorsDoNotRepeatTheRequest(t *testing.T) {
 	t.Parallel()
-	o := newOrderFor(t, "john_smith", "jane_doe")
+	o := newOrder(t, "jane_doe", payer("john_smith"))
 	for text, want := range map[string]string{
 		`malformed HTTP response "{\"customer\":\"john_smith\",\"name\":\"Smith\"}"`: "malformed HTTP response [redacted]",
 		"malformed MIME header line: john_smith Bearer " + testKey:                   "malformed MIME header line: [redacted] Bearer [redacted]",
@@ -179,7 +162,7 @@ func FuzzErrorsDoNotRepeatTheRequest(f *testing.F) {
 	f.Add("`", "")
 	f.Add("\u2018\xff", "\u2019")
 	f.Fuzz(func(t *testing.T, before, after string) {
-		o := newOrderFor(t, "john_smith", "jane_doe")
+		o := newOrder(t, "jane_doe", payer("john_smith"))
 		res := response{400, false, errorWithMessage(t, before+"john_smith"+after+"jane_doe"+before)}
 		_, err := responding(t, res).Prepare(t.Context(), o, order.PrepareKey(scope, o.ID()))
 		if strings.Contains(before+after, "john") || strings.Contains(before+after, "jane") {

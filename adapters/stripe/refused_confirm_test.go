@@ -35,25 +35,20 @@ func TestConfirmIsRefusedIfTheCustomerOrMethodIsGone(t *testing.T) {
 	for claim, refused := range refusals() {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			s := newStripe(t)
-			p, o := newPayments(t, s.URL, nil), newOrder(t, "pm_1")
-			intent, err := p.Prepare(t.Context(), o, order.PrepareKey(scope, o.ID()))
-			if err != nil {
-				t.Fatal(err)
-			}
-			s.Machine(refused.cause)
-			got, err := p.Confirm(t.Context(), intent.ID, order.ConfirmKey(scope, o.ID(), 1))
+			p := prepare(t, stripetest.Succeeds)
+			p.Machine(refused.cause)
+			got, err := p.confirm(1)
 			if kindOf(t, err) != order.KindRefused || got != (order.Intent{}) {
 				t.Errorf("Confirm: got %+v, %v, want %s", got, err, order.KindRefused)
 			}
-			if got := codeOf(t, err); got != refused.code {
+			if got := paymentError(t, err).Code; got != refused.code {
 				t.Errorf("Confirm: got code %q, want %q", got, refused.code)
 			}
-			got, err = p.Prepare(t.Context(), o, order.PrepareAgainKey(scope, o.ID(), 1))
+			got, err = p.payments.Prepare(t.Context(), p.order, order.PrepareAgainKey(scope, p.order.ID(), 1))
 			if kindOf(t, err) != order.KindRefused {
 				t.Errorf("Prepare another: got %+v, %v, want %s", got, err, order.KindRefused)
 			}
-			if got, err := p.Read(t.Context(), intent.ID); err != nil || got.State != order.NeedsConfirmation {
+			if got, err := p.read(); err != nil || got.State != order.NeedsConfirmation {
 				t.Errorf("Read: got %+v, %v, want %s", got, err, order.NeedsConfirmation)
 			}
 		})
@@ -72,35 +67,48 @@ func (m beforeConfirm) Confirm(ctx context.Context, id order.IntentID, k order.K
 	return m.Payments.Confirm(ctx, id, k)
 }
 
+// settlement is the result of one delivery, and what the books hold afterwards.
+type settlement struct {
+	verdict order.Verdict
+	reason  order.Reason
+	status  order.Status
+	failure string
+	charges int
+}
+
 // Another worker may have confirmed the intent before Stripe refuses this worker's
-// confirmation. Every outcome of the intent settles the order, not only a payment.
+// confirmation. Every outcome of the intent settles the order, not only a payment. Without
+// an outcome, the order is parked with Stripe's code.
 func TestARefusedConfirmationSettlesAsTheIntentShows(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
-		card    stripetest.Card // for the other worker's confirmation; "" if there is none
-		cancel  bool
-		want    order.Status
-		failure string
-		charges int
-	}{
-		"a payment": {card: stripetest.Succeeds, want: order.Paid, charges: 1},
-		"a decline": {card: stripetest.LostCard, want: order.Declined, failure: "lost_card"},
-		"an authentication request": {
-			card: stripetest.NeedsCustomer, want: order.ActionRequired, failure: "authentication_required",
-		},
-		"a payment that takes days":       {card: stripetest.Processing, want: order.Pending},
-		"a cancellation in the Dashboard": {cancel: true, want: order.Canceled},
-	}
 	for claim, refused := range refusals() {
-		for before, tt := range tests {
+		for before, tt := range map[string]struct {
+			card   stripetest.Card // for the other worker's confirmation; "" if there is none
+			cancel bool
+			want   settlement
+		}{
+			"a payment": {card: stripetest.Succeeds, want: settlement{order.Done, order.ReasonSettled, order.Paid, "", 1}},
+			"a decline": {
+				card: stripetest.LostCard, want: settlement{order.Done, order.ReasonSettled, order.Declined, "lost_card", 0},
+			},
+			"an authentication request": {
+				card: stripetest.NeedsCustomer,
+				want: settlement{order.Done, order.ReasonSettled, order.ActionRequired, "authentication_required", 0},
+			},
+			"a payment that takes days": {
+				card: stripetest.Processing, want: settlement{order.Done, order.ReasonSettled, order.Pending, "", 0},
+			},
+			"a cancellation in the Dashboard": {
+				cancel: true, want: settlement{order.Done, order.ReasonSettled, order.Canceled, "", 0},
+			},
+			"nothing": {
+				want: settlement{order.Park, order.ReasonRefused, order.Refused, cmp.Or(refused.code, "unexplained"), 0},
+			},
+		} {
 			t.Run(claim+" after "+before, func(t *testing.T) {
 				t.Parallel()
 				s := newStripe(t)
-				s.Machine(func(m *stripetest.Machine) {
-					if tt.card != "" {
-						m.Card("pm_1", tt.card)
-					}
-				})
+				s.Machine(func(m *stripetest.Machine) { m.Card("pm_1", cmp.Or(tt.card, stripetest.Succeeds)) })
 				p, o, store := newPayments(t, s.URL, nil), newOrder(t, "pm_1"), new(ordertest.Memory)
 				result := process(t, s, store, o, beforeConfirm{p, func() {
 					if tt.card != "" {
@@ -115,45 +123,17 @@ func TestARefusedConfirmationSettlesAsTheIntentShows(t *testing.T) {
 						refused.cause(m)
 					})
 				}})
-				if result.Verdict != order.Done || result.Reason != order.ReasonSettled || result.Status != tt.want {
-					t.Errorf("got %s, %s, %q (%v), want %s, %s, %q", result.Verdict, result.Reason, result.Status,
-						result.Err, order.Done, order.ReasonSettled, tt.want)
-				}
 				r, err := store.Load(t.Context(), o.ID())
-				if err != nil || r.Status != tt.want || r.Failure != tt.failure || r.Intent != "pi_000001" {
-					t.Errorf("record: got %q, failure %q, intent %q, %v, want %q, failure %q, intent pi_000001",
-						r.Status, r.Failure, r.Intent, err, tt.want, tt.failure)
+				if err != nil || r.Intent != "pi_000001" || result.Verdict == order.Done && result.Status != r.Status {
+					t.Errorf("got record %+v, %v, want it bound to pi_000001, with the status of %+v", r, err, result)
 				}
-				if got := len(ledger(s, o.ID(), stripetest.Charged)); got != tt.charges {
-					t.Errorf("got %d charges, want %d", got, tt.charges)
+				charges := len(ledger(s, o.ID(), stripetest.Charged))
+				got := settlement{result.Verdict, result.Reason, r.Status, r.Failure, charges}
+				if got != tt.want {
+					t.Errorf("got %+v (%v), want %+v", got, result.Err, tt.want)
 				}
 			})
 		}
-	}
-}
-
-func TestARefusedConfirmationIsRecordedWithStripesCode(t *testing.T) {
-	t.Parallel()
-	for claim, refused := range refusals() {
-		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
-			s := newStripe(t)
-			p, o, store := newPayments(t, s.URL, nil), newOrder(t, "pm_1"), new(ordertest.Memory)
-			result := process(t, s, store, o, beforeConfirm{p, func() { s.Machine(refused.cause) }})
-			if result.Verdict != order.Park || result.Reason != order.ReasonRefused {
-				t.Errorf("got %s, %s (%v), want %s, %s",
-					result.Verdict, result.Reason, result.Err, order.Park, order.ReasonRefused)
-			}
-			want := cmp.Or(refused.code, "unexplained")
-			r, err := store.Load(t.Context(), o.ID())
-			if err != nil || r.Status != order.Refused || r.Failure != want || r.Intent != "pi_000001" {
-				t.Errorf("record: got %q, failure %q, intent %q, %v, want %q, failure %q, intent pi_000001",
-					r.Status, r.Failure, r.Intent, err, order.Refused, want)
-			}
-			if got := ledger(s, o.ID(), stripetest.Charged); len(got) != 0 {
-				t.Errorf("got charges %v, want none", got)
-			}
-		})
 	}
 }
 

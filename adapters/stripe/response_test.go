@@ -1,7 +1,6 @@
 package stripe_test
 
 import (
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -73,9 +72,7 @@ func TestAResponseShowsTheIntent(t *testing.T) {
 			order.Failure{Code: "card_error", DeclineCode: "do_not_honor"},
 		},
 
-		"402 with a declined intent": {
-			all, failure(402, cardDeclined, declined), order.NeedsMethod, funds,
-		},
+		"402 with a declined intent": {all, failure(402, cardDeclined, declined), order.NeedsMethod, funds},
 		"402 that requires authentication": {
 			"confirm", failure(402, cardDeclined, needsAuth), order.NeedsMethod, auth,
 		},
@@ -88,9 +85,7 @@ func TestAResponseShowsTheIntent(t *testing.T) {
 		"402 without a type and a code": {
 			"confirm", failure(402, `"param":""`, needsMethod), order.NeedsMethod, unexplained,
 		},
-		"402 wins over the charge": {
-			"confirm", failure(402, cardDeclined, edited), order.NeedsMethod, generic,
-		},
+		"402 wins over the charge": {"confirm", failure(402, cardDeclined, edited), order.NeedsMethod, generic},
 		"400 because the intent is paid": {
 			"confirm", failure(400, unexpectedState, paid), order.Succeeded, noFailure,
 		},
@@ -148,31 +143,29 @@ func TestAResponseIsAnError(t *testing.T) {
 		"a server error about our key":   {all, failure(500, `"code":"api_key_expired"`, ""), order.KindUnknown},
 		"504":                            {all, failure(504, apiError, ""), order.KindUnknown},
 		"424":                            {all, failure(424, apiError, ""), order.KindUnknown},
-		"a proxy's 502 in HTML": {
-			all, response{502, false, "<html>Bad Gateway</html>"}, order.KindUnknown,
-		},
-		"a proxy's 403 in HTML":        {all, response{403, false, "<html>"}, order.KindUnknown},
-		"an empty body":                {all, ok(""), order.KindUnknown},
-		"a body that is not JSON":      {all, ok("ok"), order.KindUnknown},
-		"a JSON array":                 {all, ok("[]"), order.KindUnknown},
-		"null":                         {all, ok("null"), order.KindUnknown},
-		"a truncated intent":           {all, ok(half), order.KindUnknown},
-		"trailing data":                {all, ok(paid + paid), order.KindUnknown},
-		"a string for an amount":       {all, ok(strings.Replace(paid, "2500", `"2500"`, 1)), order.KindUnknown},
-		"a fraction for an amount":     {all, ok(strings.Replace(paid, "2500", "2500.5", 1)), order.KindUnknown},
-		"an intent without an id":      {all, ok(noID), order.KindUnknown},
-		"another intent":               {"confirm read", ok(another), order.KindUnknown},
-		"an unknown status":            {all, ok(intentJSON("requires_capture", null)), order.KindUnknown},
-		"a redirect":                   {all, response{302, false, paid}, order.KindUnknown},
-		"202":                          {all, response{202, false, paid}, order.KindUnknown},
-		"400 without an error":         {all, response{400, false, paid}, order.KindUnknown},
-		"400 with a null error":        {all, response{400, false, `{"error":null}`}, order.KindUnknown},
-		"400 with a number as message": {all, response{400, false, `{"error":{"message":5}}`}, order.KindUnknown},
-		"400 with a string as error":   {all, response{400, false, `{"error":"no"}`}, order.KindUnknown},
-		"402 with a number as intent":  {all, failure(402, cardDeclined, "5"), order.KindUnknown},
-		"replayed 500":                 {"prepare confirm", replay(500, errorJSON(apiError)), order.KindReplayed},
-		"replayed 503":                 {"prepare confirm", replay(503, errorJSON(apiError)), order.KindReplayed},
-		"replayed 400":                 {"prepare confirm", replay(400, errorJSON(invalidRequest)), order.KindReplayed},
+		"a proxy's 502 in HTML":          {all, response{502, false, "<html>Bad Gateway</html>"}, order.KindUnknown},
+		"a proxy's 403 in HTML":          {all, response{403, false, "<html>"}, order.KindUnknown},
+		"an empty body":                  {all, ok(""), order.KindUnknown},
+		"a body that is not JSON":        {all, ok("ok"), order.KindUnknown},
+		"a JSON array":                   {all, ok("[]"), order.KindUnknown},
+		"null":                           {all, ok("null"), order.KindUnknown},
+		"a truncated intent":             {all, ok(half), order.KindUnknown},
+		"trailing data":                  {all, ok(paid + paid), order.KindUnknown},
+		"a string for an amount":         {all, ok(strings.Replace(paid, "2500", `"2500"`, 1)), order.KindUnknown},
+		"a fraction for an amount":       {all, ok(strings.Replace(paid, "2500", "2500.5", 1)), order.KindUnknown},
+		"an intent without an id":        {all, ok(noID), order.KindUnknown},
+		"another intent":                 {"confirm read", ok(another), order.KindUnknown},
+		"an unknown status":              {all, ok(intentJSON("requires_capture", null)), order.KindUnknown},
+		"a redirect":                     {all, response{302, false, paid}, order.KindUnknown},
+		"202":                            {all, response{202, false, paid}, order.KindUnknown},
+		"400 without an error":           {all, response{400, false, paid}, order.KindUnknown},
+		"400 with a null error":          {all, response{400, false, `{"error":null}`}, order.KindUnknown},
+		"400 with a number as message":   {all, response{400, false, `{"error":{"message":5}}`}, order.KindUnknown},
+		"400 with a string as error":     {all, response{400, false, `{"error":"no"}`}, order.KindUnknown},
+		"402 with a number as intent":    {all, failure(402, cardDeclined, "5"), order.KindUnknown},
+		"replayed 500":                   {"prepare confirm", replay(500, errorJSON(apiError)), order.KindReplayed},
+		"replayed 503":                   {"prepare confirm", replay(503, errorJSON(apiError)), order.KindReplayed},
+		"replayed 400":                   {"prepare confirm", replay(400, errorJSON(invalidRequest)), order.KindReplayed},
 		"replayed 400 about our account": {
 			"prepare confirm", replay(400, errorJSON(`"code":"livemode_mismatch"`)), order.KindReplayed,
 		},
@@ -366,15 +359,10 @@ func FuzzResponse(f *testing.F) {
 		{404, false, errorJSON(resourceMissing)},
 		{200, false, "<html>"},
 	} {
-		f.Add(seed.status, strconv.FormatBool(seed.replayed), seed.body)
+		f.Add(seed.status, seed.replayed, seed.body)
 	}
-	f.Fuzz(func(t *testing.T, status int, replayed, body string) {
-		p := newPayments(t, "", roundTripFunc(func(r *http.Request) (*http.Response, error) {
-			header := http.Header{"Idempotent-Replayed": {replayed}, "Request-Id": {"req_pretend"}}
-			body := io.NopCloser(strings.NewReader(body))
-			return &http.Response{StatusCode: status, Header: header, Body: body, Request: r}, nil
-		}))
-		for name, call := range methods(t, p) {
+	f.Fuzz(func(t *testing.T, status int, replayed bool, body string) {
+		for name, call := range methods(t, responding(t, response{status, replayed, body})) {
 			got, err := call(t.Context())
 			switch kind := kindOf(t, err); {
 			case err == nil && (got.ID == "" || got.State == "" || name != "prepare" && got.ID != intentID):

@@ -77,23 +77,19 @@ func TestInvalidRequestsAreNotSent(t *testing.T) {
 	}))
 	o, ctx := newOrder(t, "pm_card_visa"), t.Context()
 	key := order.ConfirmKey(scope, o.ID(), 1)
-	tests := map[string]func() (order.Intent, error){
-		"a creation without a key": func() (order.Intent, error) { return p.Prepare(ctx, o, order.Key{}) },
-		"a confirmation without a key": func() (order.Intent, error) {
-			return p.Confirm(ctx, intentID, order.Key{})
-		},
-		"a confirmation without an id": func() (order.Intent, error) { return p.Confirm(ctx, "", key) },
-		"a confirmation with a path as id": func() (order.Intent, error) {
-			return p.Confirm(ctx, "pi_1/cancel?", key)
-		},
-	}
-	for name, call := range tests {
-		if got, err := call(); kindOf(t, err) != order.KindRefused || got != (order.Intent{}) {
-			t.Errorf("%s: got %v, %v, want %s", name, got, err, order.KindRefused)
+	for claim, tt := range map[string]struct {
+		call func() (order.Intent, error)
+		want order.ErrorKind
+	}{
+		"a creation without a key":         {func() (order.Intent, error) { return p.Prepare(ctx, o, order.Key{}) }, order.KindRefused},
+		"a confirmation without a key":     {func() (order.Intent, error) { return p.Confirm(ctx, intentID, order.Key{}) }, order.KindRefused},
+		"a confirmation without an id":     {func() (order.Intent, error) { return p.Confirm(ctx, "", key) }, order.KindRefused},
+		"a confirmation with a path as id": {func() (order.Intent, error) { return p.Confirm(ctx, "pi_1/cancel?", key) }, order.KindRefused},
+		"a read without an id":             {func() (order.Intent, error) { return p.Read(ctx, "") }, order.KindMisconfigured},
+	} {
+		if got, err := tt.call(); kindOf(t, err) != tt.want || got != (order.Intent{}) {
+			t.Errorf("%s: got %v, %v, want %s", claim, got, err, tt.want)
 		}
-	}
-	if got, err := p.Read(ctx, ""); kindOf(t, err) != order.KindMisconfigured || got != (order.Intent{}) {
-		t.Errorf("a read without an id: got %v, %v, want %s", got, err, order.KindMisconfigured)
 	}
 }
 
@@ -111,11 +107,9 @@ func TestNoResponse(t *testing.T) {
 	}{
 		"a refused connection": {newPayments(t, closed.URL, nil), order.KindUnknown, nil},
 		"an invalid base URL":  {newPayments(t, "http://[::1", nil), order.KindMisconfigured, nil},
-		"a broken connection": {
-			serving(
-				t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-			), order.KindUnknown, nil,
-		},
+		"a broken connection": {serving(t, func(http.ResponseWriter, *http.Request) {
+			panic(http.ErrAbortHandler)
+		}), order.KindUnknown, nil},
 		"a truncated body": {serving(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
 			_, _ = io.WriteString(w, intentJSON("succeeded", null))
@@ -239,53 +233,37 @@ func TestConnectionsAreReused(t *testing.T) {
 	}
 }
 
-func TestABaseURLMayEndInASlashAndAKeyInANewline(t *testing.T) {
+func TestURLs(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/v1/payment_intents/pi_3Pretend" || r.Header.Get("Authorization") != "Bearer "+testKey {
-			t.Errorf("got %q, %q", r.URL.Path, r.Header["Authorization"])
-		}
-		ok(intentJSON("succeeded", null)).ServeHTTP(w, r)
-	}))
-	t.Cleanup(server.Close)
-	p := stripe.New(stripe.Options{Key: testKey + "\n", BaseURL: server.URL + "/", Scope: scope})
-	if _, err := p.Read(t.Context(), intentID); err != nil {
-		t.Error(err)
+	paths := map[string]struct{ path, name string }{
+		"prepare": {"/v1/payment_intents", "POST /v1/payment_intents"},
+		"confirm": {"/v1/payment_intents/pi_3Pretend/confirm", "POST /v1/payment_intents/{id}/confirm"},
+		"read":    {"/v1/payment_intents/pi_3Pretend", "GET /v1/payment_intents/{id}"},
 	}
-}
-
-func TestTheDefaultBaseURLIsStripe(t *testing.T) {
-	t.Parallel()
-	p := newPayments(t, "", roundTripFunc(func(r *http.Request) (*http.Response, error) {
-		if got := r.URL.String(); got != "https://api.stripe.com/v1/payment_intents/pi_3Pretend" {
-			t.Errorf("got %s", got)
-		}
-		return nil, errors.New("offline")
-	}))
-	if _, err := p.Read(t.Context(), intentID); kindOf(t, err) != order.KindUnknown {
-		t.Error(err)
-	}
-}
-
-func TestCallName(t *testing.T) {
-	t.Parallel()
-	names := map[string]string{
-		"prepare": "POST /v1/payment_intents",
-		"confirm": "POST /v1/payment_intents/{id}/confirm",
-		"read":    "GET /v1/payment_intents/{id}",
-	}
-	for name, want := range names {
-		p := newPayments(
-			t,
-			"https://proxy.test/stripe",
-			roundTripFunc(func(r *http.Request) (*http.Response, error) {
-				if got := stripe.CallName(r); got != want {
-					t.Errorf("%s: got %q, want %q", name, got, want)
-				}
+	for claim, tt := range map[string]struct{ base, want string }{
+		"the default is Stripe":     {"", "https://api.stripe.com"},
+		"a URL may end in a slash":  {"https://proxy.test/", "https://proxy.test"},
+		"a proxy may have a path":   {"https://proxy.test/stripe", "https://proxy.test/stripe"},
+		"a path may end in a slash": {"https://proxy.test/stripe/", "https://proxy.test/stripe"},
+	} {
+		var sent *http.Request
+		p := stripe.New(stripe.Options{
+			Key: testKey + "\n", BaseURL: tt.base, Scope: scope,
+			Transport: roundTripFunc(func(r *http.Request) (*http.Response, error) {
+				sent = r
 				return nil, errors.New("offline")
 			}),
-		)
-		_, _ = methods(t, p)[name](t.Context())
+		})
+		for name, call := range methods(t, p) {
+			if _, err := call(t.Context()); kindOf(t, err) != order.KindUnknown {
+				t.Errorf("%s, %s: got %v, want %s", claim, name, err, order.KindUnknown)
+			}
+			got := []string{sent.URL.String(), stripe.CallName(sent), sent.Header.Get("Authorization")}
+			want := []string{tt.want + paths[name].path, paths[name].name, "Bearer " + testKey}
+			if diff := cmp.Diff(got, want); diff != "" {
+				t.Errorf("%s, %s (-got +want):\n%s", claim, name, diff)
+			}
+		}
 	}
 }
 

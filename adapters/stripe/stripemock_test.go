@@ -36,7 +36,7 @@ func TestStripeMockAcceptsEveryRequest(t *testing.T) {
 			return http.DefaultTransport.RoundTrip(r)
 		})},
 	})
-	for _, total := range []order.Money{ // the currencies differ in how Stripe writes amounts
+	for _, amount := range []order.Money{ // the currencies differ in how Stripe writes amounts
 		{Amount: 1, Currency: "usd"},
 		{Amount: order.Currency("eur").Max(), Currency: "eur"},
 		{Amount: 500, Currency: "jpy"},
@@ -44,26 +44,19 @@ func TestStripeMockAcceptsEveryRequest(t *testing.T) {
 		{Amount: 900, Currency: "isk"},
 		{Amount: 1200, Currency: "ugx"},
 	} {
-		o, err := order.New(order.Draft{
-			ID: "ORD-" + string(total.Currency), CustomerID: "CUST-1", Currency: string(total.Currency),
-			Lines:   []order.Line{{SKU: "MUG", Quantity: 1, UnitAmount: total.Amount}},
-			Payment: order.Payment{Customer: "cus_pretend", Method: "pm_card_visa"},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := newOrder(t, "pm_card_visa", total(amount))
 		intent, err := p.Prepare(t.Context(), o, order.PrepareKey(scope, o.ID()))
 		if err != nil {
-			t.Fatalf("Prepare %v: %v", total, err)
+			t.Fatalf("Prepare %v: %v", amount, err)
 		}
 		if _, err := p.Confirm(t.Context(), intent.ID, order.ConfirmKey(scope, o.ID(), 1)); err != nil {
-			t.Errorf("Confirm %v: %v", total, err)
+			t.Errorf("Confirm %v: %v", amount, err)
 		}
 		if _, err := p.Read(t.Context(), intent.ID); err != nil {
-			t.Errorf("Read %v: %v", total, err)
+			t.Errorf("Read %v: %v", amount, err)
 		}
 		if _, err := p.Find(t.Context(), o.ID()); err != nil {
-			t.Errorf("Find %v: %v", total, err)
+			t.Errorf("Find %v: %v", amount, err)
 		}
 	}
 	if _, err := p.Read(t.Context(), intentID); err != nil {
