@@ -177,37 +177,34 @@ func TestTransientErrors(t *testing.T) {
 func TestPersistentErrors(t *testing.T) {
 	t.Parallel()
 	for method, ready := range calls() {
-		t.Run(method+" gives up after five attempts", func(t *testing.T) {
-			t.Parallel()
-			f := open(t)
-			do, _ := ready(f, "O1")
-			f.Proxy.Reset()
-			f.failAll()
-			err := do(t.Context())
-			if got := f.Proxy.Total(); err == nil || got != 5 {
-				t.Errorf("got %d calls and error %v, want 5 and an error", got, err)
-			}
-			if isDomain(err) {
-				t.Errorf("got domain error %v, want a store error", err)
-			}
-		})
-		t.Run(method+" gives up with its context", func(t *testing.T) {
-			t.Parallel()
-			f := open(t)
-			do, _ := ready(f, "O1")
-			f.Proxy.Reset()
-			f.failAll()
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			f.Proxy.Before(func(c dynamodbtest.Call) {
-				if c.Number == 2 {
-					cancel()
+		for end, tt := range map[string]struct {
+			cancelAt, calls int
+		}{
+			"after five attempts": {cancelAt: 0, calls: 5},
+			"with its context":    {cancelAt: 2, calls: 2},
+		} {
+			t.Run(method+" gives up "+end, func(t *testing.T) {
+				t.Parallel()
+				f := open(t)
+				do, _ := ready(f, "O1")
+				f.Proxy.Reset()
+				f.failAll()
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				f.Proxy.Before(func(c dynamodbtest.Call) {
+					if c.Number == tt.cancelAt {
+						cancel()
+					}
+				})
+				err := do(ctx)
+				if got := f.Proxy.Total(); err == nil || isDomain(err) || got != tt.calls {
+					t.Errorf("got %d calls and error %v, want %d and a store error", got, err, tt.calls)
+				}
+				if got := errors.Is(err, context.Canceled); got != (tt.cancelAt > 0) {
+					t.Errorf("got error %v, want it to be context.Canceled: %t", err, tt.cancelAt > 0)
 				}
 			})
-			if err := do(ctx); !errors.Is(err, context.Canceled) || f.Proxy.Total() != 2 {
-				t.Errorf("got %d calls and error %v, want 2 and %v", f.Proxy.Total(), err, context.Canceled)
-			}
-		})
+		}
 	}
 }
 
@@ -289,11 +286,8 @@ func TestLeaseBetweenMilliseconds(t *testing.T) {
 	first := f.claimed("O1")
 	l := order.Lease{Owner: "second", From: first.Lease.Until.Add(time.Microsecond), Until: at(time.Hour)}
 	_, err := f.Begin(t.Context(), first.Order, l)
-	if progress, ok := errors.AsType[*order.InProgressError](err); !ok ||
-		!progress.Until.Equal(first.Lease.Until) {
-		t.Errorf(
-			"in the last millisecond of the lease: got %v, want an InProgressError until %v", err, first.Lease.Until,
-		)
+	if got, ok := errors.AsType[*order.InProgressError](err); !ok || !got.Until.Equal(first.Lease.Until) {
+		t.Errorf("in the last millisecond of the lease: got %v, want InProgressError until %v", err, first.Lease.Until)
 	}
 	l.From = l.From.Add(time.Millisecond)
 	if c, err := f.Begin(t.Context(), first.Order, l); err != nil || c.Attempt != 2 {

@@ -23,8 +23,7 @@ func TestEachPartOfAConditionRejectsOnItsOwn(t *testing.T) {
 	pending := order.Record{
 		OrderID: "O1", Total: claim.Order.Total(), Status: order.Pending, Intent: intent, Seq: 1,
 	}
-	claimed := func(fixture) row { return openRow() }
-	waiting := func(fixture) row { // pending
+	waiting := func() row { // pending
 		item := settledRows()[1]
 		item["status"] = text(order.Pending)
 		delete(item, "failure")
@@ -35,23 +34,23 @@ func TestEachPartOfAConditionRejectsOnItsOwn(t *testing.T) {
 	finish := func(f fixture) error { return f.Finish(f.Context(), claim, outcome(order.Paid), at(2)) }
 	settle := func(f fixture) error { return f.Settle(f.Context(), pending, outcome(order.Paid), at(2)) }
 	for name, tt := range map[string]struct {
-		row       func(fixture) row
+		row       func() row
 		do        func(fixture) error
 		attribute string
 		value     types.AttributeValue
 		want      error
 	}{
-		"bind: another owner":       {claimed, bind, "owner", text("second"), order.ErrClaimLost},
-		"bind: no owner":            {claimed, bind, "owner", nil, order.ErrClaimLost},
-		"bind: not open":            {claimed, bind, "status", text(order.Declined), order.ErrClaimLost},
-		"bind: another intent":      {claimed, bind, "intentId", text("pi_other"), order.ErrClaimLost},
-		"release: another owner":    {claimed, release, "owner", text("second"), order.ErrClaimLost},
-		"release: no owner":         {claimed, release, "owner", nil, order.ErrClaimLost},
-		"release: not open":         {claimed, release, "status", text(order.Declined), order.ErrClaimLost},
-		"finish: another owner":     {claimed, finish, "owner", text("second"), order.ErrClaimLost},
-		"finish: no owner":          {claimed, finish, "owner", nil, order.ErrClaimLost},
-		"finish: another intent":    {claimed, finish, "intentId", text("pi_other"), order.ErrClaimLost},
-		"finish: no intent":         {claimed, finish, "intentId", nil, order.ErrClaimLost},
+		"bind: another owner":       {openRow, bind, "owner", text("second"), order.ErrClaimLost},
+		"bind: no owner":            {openRow, bind, "owner", nil, order.ErrClaimLost},
+		"bind: not open":            {openRow, bind, "status", text(order.Declined), order.ErrClaimLost},
+		"bind: another intent":      {openRow, bind, "intentId", text("pi_other"), order.ErrClaimLost},
+		"release: another owner":    {openRow, release, "owner", text("second"), order.ErrClaimLost},
+		"release: no owner":         {openRow, release, "owner", nil, order.ErrClaimLost},
+		"release: not open":         {openRow, release, "status", text(order.Declined), order.ErrClaimLost},
+		"finish: another owner":     {openRow, finish, "owner", text("second"), order.ErrClaimLost},
+		"finish: no owner":          {openRow, finish, "owner", nil, order.ErrClaimLost},
+		"finish: another intent":    {openRow, finish, "intentId", text("pi_other"), order.ErrClaimLost},
+		"finish: no intent":         {openRow, finish, "intentId", nil, order.ErrClaimLost},
 		"settle: another status":    {waiting, settle, "status", text(order.ActionRequired), order.ErrStale},
 		"settle: another intent":    {waiting, settle, "intentId", text("pi_other"), order.ErrStale},
 		"settle: a transition more": {waiting, settle, "seq", number(2), order.ErrStale},
@@ -59,7 +58,7 @@ func TestEachPartOfAConditionRejectsOnItsOwn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := open(t)
-			item := tt.row(f)
+			item := tt.row()
 			set(item, tt.attribute, tt.value)
 			f.put(item)
 			before := f.rows()
@@ -69,7 +68,7 @@ func TestEachPartOfAConditionRejectsOnItsOwn(t *testing.T) {
 			if diff := cmp.Diff(before, f.rows(), values()); diff != "" {
 				t.Errorf("rows after the rejected write (-want +got):\n%s", diff)
 			}
-			set(item, tt.attribute, tt.row(f)[tt.attribute]) // the matching value
+			set(item, tt.attribute, tt.row()[tt.attribute]) // the matching value
 			f.put(item)
 			if err := tt.do(f); err != nil {
 				t.Errorf("with a matching row: got error %v, want none", err)
@@ -87,9 +86,9 @@ func TestAClaimMatchesItsRow(t *testing.T) {
 	c, err := f.Begin(t.Context(), ordertest.Order("O1"), between)
 	f.must(err)
 	r := f.loaded("O1")
-	if !c.Lease.Until.Equal(r.Until) || !c.Lease.From.Equal(r.UpdatedAt) || c.Lease.Owner != r.Owner ||
-		c.Attempt != r.Attempt {
-		t.Errorf("got claim %+v, attempt %d, want the values of the row: %+v", c.Lease, c.Attempt, r)
+	want := order.Lease{Owner: r.Owner, From: r.UpdatedAt, Until: r.Until}
+	if diff := cmp.Diff(c.Lease, want); diff != "" || c.Attempt != r.Attempt {
+		t.Errorf("got attempt %d, want %d; lease (-got +want):\n%s", c.Attempt, r.Attempt, diff)
 	}
 }
 

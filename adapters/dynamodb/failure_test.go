@@ -1,19 +1,12 @@
 package dynamodb_test
 
 import (
-	"context"
 	"errors"
-	"io"
 	"net/http"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-
-	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
@@ -110,40 +103,6 @@ func TestRejectedCredentialsAreAStoreError(t *testing.T) {
 	}
 }
 
-// responses is a DynamoDB endpoint as a function of the call number. It is safe for
-// concurrent use.
-type responses func(call int) *http.Response
-
-func (f responses) store(calls *atomic.Int64) *dynamodb.Store {
-	return dynamodb.New(aws.Config{
-		Region: "us-east-1", BaseEndpoint: aws.String("http://pretend.invalid"),
-		HTTPClient: doer(func(r *http.Request) (*http.Response, error) {
-			response := f(int(calls.Add(1)))
-			response.Request = r
-			return response, nil
-		}),
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: "PRETEND", SecretAccessKey: "pretend"}, nil
-		}),
-	}, "orders")
-}
-
-type doer func(*http.Request) (*http.Response, error)
-
-func (d doer) Do(r *http.Request) (*http.Response, error) { return d(r) }
-
-func respond(status int, body string) *http.Response {
-	return &http.Response{
-		StatusCode: status, Body: io.NopCloser(strings.NewReader(body)),
-		Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}},
-	}
-}
-
-func failing() *http.Response {
-	const body = `{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError"}`
-	return respond(http.StatusInternalServerError, body)
-}
-
 // DynamoDB rejects the signature of a wrong clock. The SDK computes the skew from the
 // Date of the response and signs again. Without skew the signature is wrong for another
 // reason, and the SDK does not retry.
@@ -152,7 +111,7 @@ func TestClockSkewCostsOneRetry(t *testing.T) {
 	const refused = `{"__type":"com.amazon.coral.service#InvalidSignatureException","message":"Signature expired"}`
 	for name, tt := range map[string]struct {
 		date  string // of the refusal
-		calls int64
+		calls int
 		fails bool
 	}{
 		"the clock is years off":  {"Tue, 01 Jan 2030 00:00:00 GMT", 2, false},
@@ -160,64 +119,20 @@ func TestClockSkewCostsOneRetry(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var calls atomic.Int64
-			s := responses(func(call int) *http.Response {
+			table := &pretendTable{respond: func(call int, _ *http.Request) *http.Response {
 				if call > 1 {
 					return respond(http.StatusOK, `{}`)
 				}
 				r := respond(http.StatusBadRequest, refused)
 				r.Header.Set("Date", tt.date)
 				return r
-			}).store(&calls)
+			}}
 			c := order.Claim{Order: ordertest.Order("O1"), Lease: lease("first")}
-			err := s.Release(t.Context(), c, order.ReasonUnavailable, at(1))
-			if (err != nil) != tt.fails || isDomain(err) || calls.Load() != tt.calls {
-				t.Errorf("got %d calls and error %v, want %d calls and a store error: %t",
-					calls.Load(), err, tt.calls, tt.fails)
+			err := newStore(table).Release(t.Context(), c, order.ReasonUnavailable, at(1))
+			if calls := len(table.asked); (err != nil) != tt.fails || isDomain(err) || calls != tt.calls {
+				t.Errorf("got %d calls and error %v, want %d calls and a store error: %t", calls, err, tt.calls, tt.fails)
 			}
 		})
-	}
-}
-
-// The SDK's retry quota holds 500 tokens, and a retry costs 5. When many calls fail, the
-// quota is exhausted and a failed call is not retried, so that retries do not prolong an
-// outage. A call that succeeds at its first attempt returns a token.
-func TestAnExhaustedRetryQuotaFailsAtOnce(t *testing.T) {
-	t.Parallel()
-	var calls atomic.Int64
-	var healthy atomic.Bool
-	s := responses(func(int) *http.Response {
-		if healthy.Load() {
-			return respond(http.StatusOK, `{}`)
-		}
-		return failing()
-	}).store(&calls)
-	release := func() error {
-		c := order.Claim{Order: ordertest.Order("O1"), Lease: lease("first")}
-		return s.Release(t.Context(), c, order.ReasonUnavailable, at(1))
-	}
-	var many sync.WaitGroup
-	for range 40 { // with four retries each
-		many.Go(func() { _ = release() })
-	}
-	many.Wait()
-
-	calls.Store(0)
-	err := release()
-	if err == nil || isDomain(err) || calls.Load() != 1 ||
-		!strings.Contains(err.Error(), "retry quota exceeded") {
-		t.Errorf("exhausted quota: got %d calls and error %v, want 1 and a store error", calls.Load(), err)
-	}
-	healthy.Store(true)
-	for range 5 {
-		if err := release(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	healthy.Store(false)
-	calls.Store(0)
-	if err := release(); err == nil || calls.Load() != 2 {
-		t.Errorf("five tokens: got %d calls and error %v, want one retry and an error", calls.Load(), err)
 	}
 }
 
@@ -229,12 +144,11 @@ func TestACanceledTransactionWithoutReasonsIsAStoreError(t *testing.T) {
 		"no list":       `{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException"}`,
 		"an empty list": `{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","CancellationReasons":[]}`,
 	} {
-		var calls atomic.Int64
-		s := responses(func(int) *http.Response { return respond(http.StatusBadRequest, body) }).store(&calls)
+		table := alwaysResponds(http.StatusBadRequest, body)
 		c := order.Claim{Order: ordertest.Order("O1"), Lease: lease("first")}
-		if err := s.Finish(t.Context(), c, outcome(order.Paid), at(1)); err == nil || isDomain(err) ||
-			calls.Load() != 1 {
-			t.Errorf("%s: got %d calls and error %v, want 1 and a store error", name, calls.Load(), err)
+		err := newStore(table).Finish(t.Context(), c, outcome(order.Paid), at(1))
+		if calls := len(table.asked); err == nil || isDomain(err) || calls != 1 {
+			t.Errorf("%s: got %d calls and error %v, want 1 and a store error", name, calls, err)
 		}
 	}
 }

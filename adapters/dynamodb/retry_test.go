@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"orderonce/adapters/dynamodb"
+	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 )
 
@@ -53,41 +54,58 @@ func TestWhatIsRetried(t *testing.T) {
 	}
 }
 
-// failingTable is a table that fails every request at once. It records when each one
-// arrives.
-type failingTable struct {
-	status   int // 0: the connection is lost
-	code     string
+// pretendTable responds to each call by its number, from 1; nil is a lost connection. It
+// records the calls and when they arrive. It is not safe for concurrent use.
+type pretendTable struct {
+	respond  func(call int, r *http.Request) *http.Response
+	asked    []string
 	arrivals []time.Time
 }
 
-func (f *failingTable) Do(r *http.Request) (*http.Response, error) {
-	f.arrivals = append(f.arrivals, time.Now()) //nolint:forbidigo // the clock of the bubble
-	if f.status == 0 {
+func (p *pretendTable) Do(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	p.asked = append(p.asked, string(body))
+	p.arrivals = append(p.arrivals, time.Now()) //nolint:forbidigo // the clock of the bubble
+	response := p.respond(len(p.asked), r)
+	if response == nil {
 		return nil, io.ErrUnexpectedEOF
 	}
-	return &http.Response{
-		StatusCode: f.status, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}},
-		Body: io.NopCloser(strings.NewReader(`{"__type":"` + f.code + `"}`)), Request: r,
-	}, nil
+	response.Request = r
+	return response, nil
 }
+
+func alwaysResponds(status int, body string) *pretendTable {
+	return &pretendTable{respond: func(int, *http.Request) *http.Response { return respond(status, body) }}
+}
+
+func respond(status int, body string) *http.Response {
+	return &http.Response{
+		StatusCode: status, Body: io.NopCloser(strings.NewReader(body)),
+		Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}},
+	}
+}
+
+const unavailable = `{"__type":"ServiceUnavailable"}`
 
 // The SDK's defaults change with AWS_NEW_RETRIES_2026. The retries must not.
 func TestTheSDKsDefaultsDoNotChangeTheRetries(t *testing.T) {
 	const calls = 20
 	const ms = time.Millisecond
 	maxDelays := []time.Duration{50 * ms, 100 * ms, 200 * ms, 400 * ms}
-	for failure, table := range map[string]failingTable{
-		"unavailable":          {status: http.StatusServiceUnavailable, code: "ServiceUnavailable"},
-		"throttled":            {status: http.StatusBadRequest, code: "ProvisionedThroughputExceededException"},
-		"transaction conflict": {status: http.StatusBadRequest, code: "TransactionConflictException"},
-		"connection lost":      {},
+	for failure, table := range map[string]*pretendTable{
+		"unavailable":          alwaysResponds(http.StatusServiceUnavailable, unavailable),
+		"throttled":            alwaysResponds(http.StatusBadRequest, `{"__type":"ProvisionedThroughputExceededException"}`),
+		"transaction conflict": alwaysResponds(http.StatusBadRequest, `{"__type":"TransactionConflictException"}`),
+		"connection lost":      {respond: func(int, *http.Request) *http.Response { return nil }},
 	} {
 		for _, newRetries := range []string{"false", "true"} {
 			t.Run(failure+", AWS_NEW_RETRIES_2026="+newRetries, func(t *testing.T) {
 				t.Setenv("AWS_NEW_RETRIES_2026", newRetries)
 				synctest.Test(t, func(t *testing.T) {
-					store := newStore(&table)
+					store := newStore(table)
 					longest := make([]time.Duration, len(maxDelays))
 					for range calls {
 						table.arrivals = nil
@@ -113,23 +131,40 @@ func TestTheSDKsDefaultsDoNotChangeTheRetries(t *testing.T) {
 	}
 }
 
+// The SDK's retry quota holds 500 tokens, and a retry costs 5. When many calls fail, the
+// quota is exhausted and a failed call is not retried, so that retries do not prolong an
+// outage. A call that succeeds at its first attempt returns a token.
 func TestAnOutageLeavesAHundredRetriesAndThenOneAttemptForEachCall(t *testing.T) {
 	const calls = 40
 	for _, newRetries := range []string{"false", "true"} {
 		t.Run("AWS_NEW_RETRIES_2026="+newRetries, func(t *testing.T) {
 			t.Setenv("AWS_NEW_RETRIES_2026", newRetries)
 			synctest.Test(t, func(t *testing.T) {
-				table := &failingTable{status: http.StatusServiceUnavailable, code: "ServiceUnavailable"}
-				store := newStore(table)
+				table := alwaysResponds(http.StatusServiceUnavailable, unavailable)
+				outage, store := table.respond, newStore(table)
+				release := func() error {
+					c := order.Claim{Order: ordertest.Order("O1"), Lease: lease("first")}
+					return store.Release(t.Context(), c, order.ReasonUnavailable, at(1))
+				}
 				var err error
 				for range calls {
-					_, err = store.Load(t.Context(), "O1")
+					err = release()
 				}
 				if got, want := len(table.arrivals), calls+100; got != want {
 					t.Errorf("attempts of %d calls = %d, want %d", calls, got, want)
 				}
-				if err == nil || !strings.Contains(err.Error(), "retry quota exceeded") {
-					t.Errorf("last error = %v, want one that says the retry quota is exceeded", err)
+				if err == nil || isDomain(err) || !strings.Contains(err.Error(), "retry quota exceeded") {
+					t.Errorf("last error = %v, want a store error that says the retry quota is exceeded", err)
+				}
+				table.respond = func(int, *http.Request) *http.Response { return respond(http.StatusOK, `{}`) }
+				for range 5 {
+					if err := release(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				table.respond, table.arrivals = outage, nil
+				if err := release(); err == nil || len(table.arrivals) != 2 {
+					t.Errorf("five tokens: got %d attempts and error %v, want one retry and an error", len(table.arrivals), err)
 				}
 			})
 		})
@@ -141,18 +176,16 @@ func TestACallEndsWithItsContextWhateverIsLeftOfItsAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		attempts := 0
-		silent := doer(func(r *http.Request) (*http.Response, error) {
-			attempts++
+		silent := &pretendTable{respond: func(_ int, r *http.Request) *http.Response {
 			<-r.Context().Done()
-			return nil, r.Context().Err()
-		})
+			return nil
+		}}
 		start := time.Now() //nolint:forbidigo // the clock of the bubble
 		_, err := newStore(silent).Load(ctx, "O1")
 		if took := time.Since(start); took != time.Second { //nolint:forbidigo // the clock of the bubble
 			t.Errorf("the call took %v, want 1s", took)
 		}
-		if !errors.Is(err, context.DeadlineExceeded) || attempts != 1 {
+		if attempts := len(silent.arrivals); !errors.Is(err, context.DeadlineExceeded) || attempts != 1 {
 			t.Errorf("got %d attempts and error %v, want 1 and %v", attempts, err, context.DeadlineExceeded)
 		}
 	})
@@ -165,39 +198,6 @@ func newStore(client aws.HTTPClient) *dynamodb.Store {
 			return aws.Credentials{AccessKeyID: "PRETEND", SecretAccessKey: "pretend"}, nil
 		}),
 	}, "orders")
-}
-
-// scripted is a table that gives these answers, whatever the store asks, and keeps the
-// questions.
-type scripted struct {
-	answers []answer
-	asked   []string
-}
-
-type answer struct {
-	status int
-	kind   string
-	item   row
-}
-
-func (s *scripted) Do(r *http.Request) (*http.Response, error) {
-	question, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
-	}
-	if len(s.asked) == len(s.answers) {
-		return nil, errors.New("the script is over")
-	}
-	a := s.answers[len(s.asked)]
-	s.asked = append(s.asked, string(question))
-	body, err := json.Marshal(map[string]any{"__type": a.kind, "Item": wire(a.item), "Attributes": wire(a.item)})
-	if err != nil {
-		return nil, err
-	}
-	return &http.Response{
-		StatusCode: a.status, Request: r, Body: io.NopCloser(strings.NewReader(string(body))),
-		Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}},
-	}, nil
 }
 
 func wire(item row) map[string]map[string]string {
@@ -213,36 +213,43 @@ func wire(item row) map[string]map[string]string {
 	return out
 }
 
-// No release writes a second version of the fingerprint yet, so a script plays the table
+// No release writes a second version of the fingerprint yet, so the pretended table is one
 // that holds one: it refuses although CheckClaim finds nothing wrong.
 func TestOlderFingerprint(t *testing.T) {
 	t.Parallel()
-	refused := func() answer {
-		free := openRow()
-		delete(free, "owner")
-		delete(free, "leaseUntil")
-		return answer{
-			http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException", free,
+	with := func(status int, kind string, item row) *http.Response {
+		body, err := json.Marshal(map[string]any{"__type": kind, "Item": wire(item), "Attributes": wire(item)})
+		if err != nil {
+			t.Fatal(err)
 		}
+		return respond(status, string(body))
 	}
-	taken := openRow()
+	free, taken := openRow(), openRow()
+	delete(free, "owner")
+	delete(free, "leaseUntil")
 	taken["owner"], taken["attempt"] = text("second"), number(2)
+	refused := func(int, *http.Request) *http.Response {
+		return with(http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException", free)
+	}
 
-	s := &scripted{answers: []answer{refused(), {http.StatusOK, "", taken}}}
+	s := &pretendTable{respond: func(call int, r *http.Request) *http.Response {
+		if call == 1 {
+			return refused(call, r)
+		}
+		return with(http.StatusOK, "", taken)
+	}}
 	c, err := newStore(s).Begin(t.Context(), ordertest.Order("O1"), lease("second"))
 	if err != nil || c.Attempt != 2 || c.Intent != intent {
 		t.Errorf("got %+v and error %v, want attempt 2 with its intent", c, err)
 	}
 
-	s = &scripted{answers: []answer{refused(), refused()}}
+	s = &pretendTable{respond: refused}
 	_, err = newStore(s).Begin(t.Context(), ordertest.Order("O1"), lease("second"))
 	if err == nil || isDomain(err) || len(s.asked) != 2 {
-		t.Errorf(
-			"refused twice without a reason: got %d calls and %v, want 2 and an error of the store", len(s.asked), err,
-		)
+		t.Fatalf("refused twice: got %d calls and %v, want 2 and an error of the store", len(s.asked), err)
 	}
 	want := `":fingerprint":{"S":"` + string(ordertest.Order("O1").Fingerprint()) + `"}`
 	if !strings.Contains(s.asked[1], want) {
-		t.Errorf("got second question %s, want one that expects the row's fingerprint", s.asked[1])
+		t.Errorf("got second request %s, want one that expects the row's fingerprint", s.asked[1])
 	}
 }

@@ -70,7 +70,6 @@ func openRow() row {
 }
 
 // settledRows returns the event and the row of order O1 when it needs authentication.
-
 func settledRows() []row {
 	settled := openRow()
 	delete(settled, "owner")
@@ -164,13 +163,12 @@ func TestACorruptRowIsRejected(t *testing.T) {
 		if name == "status" {
 			want = order.ErrUnknownVersion
 		}
-		_, err := f.Load(t.Context(), id)
-		if !errors.Is(err, want) || !names(err, name) {
-			t.Errorf("load with a corrupt %s: got %v, want %v with the attribute", name, err, want)
-		}
-		_, err = f.Begin(t.Context(), ordertest.Order(id), lease("second"))
-		if !errors.Is(err, want) || !names(err, name) {
-			t.Errorf("begin with a corrupt %s: got %v, want %v with the attribute", name, err, want)
+		_, loadErr := f.Load(t.Context(), id)
+		_, beginErr := f.Begin(t.Context(), ordertest.Order(id), lease("second"))
+		for call, err := range map[string]error{"load": loadErr, "begin": beginErr} {
+			if !errors.Is(err, want) || !names(err, name) {
+				t.Errorf("%s with a corrupt %s: got %v, want %v with the attribute", call, name, err, want)
+			}
 		}
 	}
 	damaged = map[string]types.AttributeValue{
@@ -192,21 +190,16 @@ func TestACorruptRowIsRejected(t *testing.T) {
 // A corrupt attribute may contain personal data.
 func TestTheErrorOfACorruptRowContainsNoValue(t *testing.T) {
 	t.Parallel()
-	const private = "private-4711"
-	for _, name := range []string{"amount", "attempt", "seq", "createdAt", "updatedAt", "leaseUntil", "dueAt"} {
-		item := openRow()
-		item[name] = text(private)
-		if _, err := dynamodb.DecodeOrder(item); err == nil || strings.Contains(err.Error(), private) {
-			t.Errorf("string in %s: got error %v, want one without the value", name, err)
-		}
-	}
-	for _, name := range []string{
-		"orderId", "customerId", "currency", "fingerprint", "owner", "intentId", "failure", "lastError",
+	for value, names := range map[types.AttributeValue]string{
+		text("private-4711"): "amount attempt seq createdAt updatedAt leaseUntil dueAt",
+		number(4711):         "orderId customerId currency fingerprint owner intentId failure lastError",
 	} {
-		item := openRow()
-		item[name] = number(4711)
-		if _, err := dynamodb.DecodeOrder(item); err == nil || strings.Contains(err.Error(), "4711") {
-			t.Errorf("number in %s: got error %v, want one without the value", name, err)
+		for name := range strings.FieldsSeq(names) {
+			item := openRow()
+			item[name] = value
+			if _, err := dynamodb.DecodeOrder(item); err == nil || strings.Contains(err.Error(), "4711") {
+				t.Errorf("%T in %s: got error %v, want one without the value", value, name, err)
+			}
 		}
 	}
 }

@@ -29,24 +29,21 @@ type editable struct {
 }
 
 func (r editable) SetFingerprint(ctx context.Context, id order.ID, f order.Fingerprint) error {
-	_, err := r.h.Client.UpdateItem(ctx, &sdk.UpdateItemInput{
-		TableName:                 &r.h.Table,
-		Key:                       row{"orderId": text(id), "sk": text("order")},
-		ConditionExpression:       aws.String("attribute_exists(orderId)"),
-		UpdateExpression:          aws.String("SET fingerprint = :f"),
-		ExpressionAttributeValues: row{":f": text(f)},
-	})
-	return err
+	return r.set(ctx, id, "fingerprint", string(f))
 }
 
 func (r editable) SetStatus(ctx context.Context, id order.ID, s order.Status) error {
+	return r.set(ctx, id, "status", string(s))
+}
+
+func (r editable) set(ctx context.Context, id order.ID, attribute, value string) error {
 	_, err := r.h.Client.UpdateItem(ctx, &sdk.UpdateItemInput{
 		TableName:                 &r.h.Table,
 		Key:                       row{"orderId": text(id), "sk": text("order")},
 		ConditionExpression:       aws.String("attribute_exists(orderId)"),
-		UpdateExpression:          aws.String("SET #status = :s"),
-		ExpressionAttributeNames:  map[string]string{"#status": "status"},
-		ExpressionAttributeValues: row{":s": text(s)},
+		UpdateExpression:          aws.String("SET #name = :value"),
+		ExpressionAttributeNames:  map[string]string{"#name": attribute},
+		ExpressionAttributeValues: row{":value": text(value)},
 	})
 	return err
 }

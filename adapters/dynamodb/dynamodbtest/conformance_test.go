@@ -21,10 +21,7 @@ import (
 func TestAConditionalUpdateReturnsTheNewRow(t *testing.T) {
 	t.Parallel()
 	h := dynamodbtest.Open(t)
-	out, err := begin(t, h, "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := claim(t, h)
 	want := map[string]string{
 		"orderId": "ORD1", "sk": "order", "status": "open", "owner": "a", "attempt": "1", "openShard": "3", "dueAt": "100",
 	}
@@ -36,9 +33,7 @@ func TestAConditionalUpdateReturnsTheNewRow(t *testing.T) {
 func TestAFailedConditionReturnsTheOldRowUnchanged(t *testing.T) {
 	t.Parallel()
 	h := dynamodbtest.Open(t)
-	if _, err := begin(t, h, "a"); err != nil {
-		t.Fatal(err)
-	}
+	claim(t, h)
 	_, err := begin(t, h, "b")
 	failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err)
 	if !ok {
@@ -76,12 +71,8 @@ func TestOfFiftyConcurrentWritersOneSucceeds(t *testing.T) {
 func TestATransactionChangesBothRowsOrNone(t *testing.T) {
 	t.Parallel()
 	h := dynamodbtest.Open(t)
-	if _, err := begin(t, h, "a"); err != nil {
-		t.Fatal(err)
-	}
-	if err := finish(t, h, "a", "token"); err != nil {
-		t.Fatal(err)
-	}
+	claim(t, h)
+	must(t, finish(t, h, "a", "token"))
 	if err := finish(t, h, "a", "token"); err != nil {
 		t.Errorf("the same token again: got %v, want no error", err)
 	}
@@ -97,10 +88,8 @@ func TestATransactionChangesBothRowsOrNone(t *testing.T) {
 	for i, sk := range []string{"order", "event#000001"} {
 		reason := canceled.CancellationReasons[i]
 		if got := plain(reason.Item)["sk"]; aws.ToString(reason.Code) != "ConditionalCheckFailed" || got != sk {
-			t.Errorf(
-				"got reason %d %q with row %q, want ConditionalCheckFailed with %q", i, aws.ToString(reason.Code), got,
-				sk,
-			)
+			t.Errorf("got reason %d %q with row %q, want ConditionalCheckFailed with %q",
+				i, aws.ToString(reason.Code), got, sk)
 		}
 	}
 	if got := load(t, h)["seq"]; got != "1" {
@@ -111,17 +100,13 @@ func TestATransactionChangesBothRowsOrNone(t *testing.T) {
 func TestTheOpenIndexContainsOnlyKeysOfWaitingRows(t *testing.T) {
 	t.Parallel()
 	h := dynamodbtest.Open(t)
-	put(t, h, "ORD0")
-	if _, err := begin(t, h, "a"); err != nil {
-		t.Fatal(err)
-	}
+	put(t, h, key("ORD0", "order"))
+	claim(t, h)
 	want := []map[string]string{{"orderId": "ORD1", "sk": "order", "openShard": "3", "dueAt": "100"}}
 	if diff := cmp.Diff(want, waiting(t, h)); diff != "" {
 		t.Errorf("waiting order (-want +got):\n%s", diff)
 	}
-	if err := finish(t, h, "a", "token"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, finish(t, h, "a", "token"))
 	if diff := cmp.Diff([]map[string]string(nil), waiting(t, h)); diff != "" {
 		t.Errorf("settled order (-want +got):\n%s", diff)
 	}
@@ -133,17 +118,13 @@ func TestASizeConditionLimitsAnAttribute(t *testing.T) {
 	grow := func() error {
 		_, err := h.Client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 			TableName: &h.Table, Key: key("ORD1", "order"),
-			UpdateExpression:    aws.String("SET note = :note"),
-			ConditionExpression: aws.String("attribute_not_exists(note) OR size(note) < :limit"),
-			ExpressionAttributeValues: map[string]types.AttributeValue{
-				":note": text("five!"), ":limit": number("5"),
-			},
+			UpdateExpression:          aws.String("SET note = :note"),
+			ConditionExpression:       aws.String("attribute_not_exists(note) OR size(note) < :limit"),
+			ExpressionAttributeValues: map[string]types.AttributeValue{":note": text("five!"), ":limit": number("5")},
 		})
 		return err
 	}
-	if err := grow(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, grow())
 	if _, ok := errors.AsType[*types.ConditionalCheckFailedException](grow()); !ok {
 		t.Error("got no error for a note above the limit, want one")
 	}
@@ -152,14 +133,20 @@ func TestASizeConditionLimitsAnAttribute(t *testing.T) {
 func TestAnExpiredRowIsStillReturned(t *testing.T) {
 	t.Parallel()
 	h := dynamodbtest.Open(t)
-	if _, err := h.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &h.Table, Item: map[string]types.AttributeValue{
-		"orderId": text("ORD1"), "sk": text("order"), "expiresAt": number("1"),
-	}}); err != nil {
-		t.Fatal(err)
-	}
+	row := key("ORD1", "order")
+	row["expiresAt"] = number("1")
+	put(t, h, row)
 	if load(t, h) == nil {
 		t.Error("got no row, want the expired row: DynamoDB deletes it later")
 	}
+}
+
+// claim claims ORD1 for owner a.
+func claim(t *testing.T, h *dynamodbtest.Harness) *dynamodb.UpdateItemOutput {
+	t.Helper()
+	out, err := begin(t, h, "a")
+	must(t, err)
+	return out
 }
 
 // begin claims ORD1.
@@ -216,9 +203,7 @@ func waiting(t *testing.T, h *dynamodbtest.Harness) []map[string]string {
 		KeyConditionExpression:    aws.String("openShard = :shard AND dueAt <= :now"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{":shard": number("3"), ":now": number("100")},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var rows []map[string]string
 	for _, item := range out.Items {
 		rows = append(rows, plain(item))
@@ -226,11 +211,10 @@ func waiting(t *testing.T, h *dynamodbtest.Harness) []map[string]string {
 	return rows
 }
 
-func put(t *testing.T, h *dynamodbtest.Harness, id string) {
+func put(t *testing.T, h *dynamodbtest.Harness, item map[string]types.AttributeValue) {
 	t.Helper()
-	if _, err := h.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &h.Table, Item: key(id, "order")}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := h.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &h.Table, Item: item})
+	must(t, err)
 }
 
 // load returns the row of ORD1, or nil.
@@ -239,9 +223,7 @@ func load(t *testing.T, h *dynamodbtest.Harness) map[string]string {
 	out, err := h.Client.GetItem(t.Context(), &dynamodb.GetItemInput{
 		TableName: &h.Table, Key: key("ORD1", "order"), ConsistentRead: aws.Bool(true),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if out.Item == nil {
 		return nil
 	}

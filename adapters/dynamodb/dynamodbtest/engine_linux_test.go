@@ -29,19 +29,13 @@ func TestAnEngineEndsWithTheProcessThatStartedIt(t *testing.T) {
 	}
 	parent, endpoint := runParent(t)
 	connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", endpoint.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = connection.Close() }()
-	if err := parent.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, parent.Process.Kill())
 	// The kernel closes the connection when the engine ends. Only a failing test reaches
 	// the deadline.
 	deadline := time.Now().Add(10 * time.Second) //nolint:forbidigo // sockets live on the wall clock
-	if err := connection.SetReadDeadline(deadline); err != nil {
-		t.Fatal(err)
-	}
+	must(t, connection.SetReadDeadline(deadline))
 	if _, err := connection.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("got a running engine at %s, want it killed with its parent", endpoint)
 	}
@@ -50,34 +44,22 @@ func TestAnEngineEndsWithTheProcessThatStartedIt(t *testing.T) {
 func runParent(t *testing.T) (*exec.Cmd, *url.URL) {
 	t.Helper()
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	parent := exec.CommandContext(
 		t.Context(), program, "-test.run=^TestAnEngineEndsWithTheProcessThatStartedIt$", "parent",
 	)
 	stdout, err := parent.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stdin, err := parent.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, parent.Start())
 	t.Cleanup(func() {
 		_ = stdin.Close()
 		_ = parent.Wait() // killed by the test
 	})
 	line, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	endpoint, err := url.Parse(strings.TrimSpace(line))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return parent, endpoint
 }

@@ -22,9 +22,7 @@ func TestEnginesDoNotShareTables(t *testing.T) {
 	t.Parallel()
 	options := dynamodbtest.Options{Location: ownEngine(t)}
 	one, other := client(start(t, options).Endpoint), client(start(t, options).Endpoint)
-	if err := dynamodbtest.CreateTable(t.Context(), one, "orders"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, dynamodbtest.CreateTable(t.Context(), one, "orders"))
 	if err := dynamodbtest.CreateTable(t.Context(), other, "orders"); err != nil {
 		t.Errorf("the same name in the second engine: got %v, want no error", err)
 	}
@@ -33,9 +31,7 @@ func TestEnginesDoNotShareTables(t *testing.T) {
 func TestCloseEndsTheEngine(t *testing.T) {
 	t.Parallel()
 	engine := start(t, dynamodbtest.Options{Location: ownEngine(t)})
-	if err := engine.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, engine.Close())
 	if connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", address(t, engine)); err == nil {
 		_ = connection.Close()
 		t.Error("got a connection after Close, want an error")
@@ -49,13 +45,9 @@ func TestAPortInUseIsAnError(t *testing.T) {
 	t.Parallel()
 	first := start(t, dynamodbtest.Options{Location: ownEngine(t)})
 	_, port, err := net.SplitHostPort(address(t, first))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	number, err := strconv.Atoi(port)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = dynamodbtest.Start(t.Context(), dynamodbtest.Options{Location: ownEngine(t), Port: number})
 	if err == nil || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("got %v, want the engine's error that the port is in use", err)
@@ -109,9 +101,7 @@ func ownEngine(t *testing.T) dynamodbtest.Location {
 	if errors.Is(err, dynamodbtest.ErrNoEngine) {
 		t.Skip(err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return location
 }
 
@@ -125,14 +115,8 @@ func withoutEndpoint(name string) string {
 func start(t *testing.T, options dynamodbtest.Options) *dynamodbtest.Engine {
 	t.Helper()
 	engine, err := dynamodbtest.Start(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := engine.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must(t, err)
+	t.Cleanup(func() { must(t, engine.Close()) })
 	return engine
 }
 
@@ -145,17 +129,13 @@ func client(endpoint string) *dynamodb.Client {
 func address(t *testing.T, engine *dynamodbtest.Engine) string {
 	t.Helper()
 	parsed, err := url.Parse(engine.Endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return parsed.Host
 }
 
 func script(t *testing.T, lines string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "engine")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+lines+"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("#!/bin/sh\n"+lines+"\n"), 0o700))
 	return path
 }

@@ -13,9 +13,10 @@ import (
 )
 
 // ErrNoEngine reports that Find found no engine. Its text describes how to get one.
-var ErrNoEngine = errors.New(`no DynamoDB engine found; do one of these:
-  make engine    (linux x64, needs npm: installs the pinned binary with npm ci --ignore-scripts)
-  docker run -d -p 127.0.0.1:8000:8000 amazon/dynamodb-local && export DYNAMODB_ENDPOINT=http://127.0.0.1:8000`) //nolint:lll // to be copied
+var ErrNoEngine = errors.New("no DynamoDB engine found; do one of these:\n" +
+	"  make engine    (linux x64, needs npm: installs the pinned binary with npm ci --ignore-scripts)\n" +
+	"  docker run -d -p 127.0.0.1:8000:8000 amazon/dynamodb-local && " +
+	"export DYNAMODB_ENDPOINT=http://127.0.0.1:8000")
 
 // Location is the place of an engine. Exactly one field is set.
 type Location struct {

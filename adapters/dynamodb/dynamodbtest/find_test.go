@@ -54,9 +54,7 @@ func TestFind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, err := dynamodbtest.Find(func(name string) string { return tt.env[name] }, stdcmp.Or(tt.dir, deep))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("location (-want +got):\n%s", diff)
 			}
@@ -93,10 +91,6 @@ func noEnvironment(string) string { return "" }
 
 func write(t *testing.T, path string, mode os.FileMode) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, nil, mode); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(path), 0o750))
+	must(t, os.WriteFile(path, nil, mode))
 }

@@ -110,10 +110,7 @@ func WithoutStream(definition *dynamodb.CreateTableInput) { definition.StreamSpe
 // CreateTable creates the orders table and returns when it is active and has a time to
 // live. The options change its definition.
 func CreateTable(
-	ctx context.Context,
-	client *dynamodb.Client,
-	name string,
-	options ...func(*dynamodb.CreateTableInput),
+	ctx context.Context, client *dynamodb.Client, name string, options ...func(*dynamodb.CreateTableInput),
 ) error {
 	definition := TableDefinition(name)
 	for _, option := range options {

@@ -17,9 +17,7 @@ func TestTheTableHasItsDefinition(t *testing.T) {
 	t.Parallel()
 	h := dynamodbtest.Open(t)
 	described, err := h.Client.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &h.Table})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	table := described.Table
 	if table.TableStatus != types.TableStatusActive {
 		t.Errorf("got status %s, want ACTIVE", table.TableStatus)
@@ -47,12 +45,8 @@ func TestTheTableHasItsDefinition(t *testing.T) {
 		t.Errorf("table (-want +got):\n%s", diff)
 	}
 
-	expiry, err := h.Client.DescribeTimeToLive(
-		t.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: &h.Table},
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expiry, err := h.Client.DescribeTimeToLive(t.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: &h.Table})
+	must(t, err)
 	if got := aws.ToString(expiry.TimeToLiveDescription.AttributeName); got != "expiresAt" {
 		t.Errorf("got time to live attribute %q, want expiresAt", got)
 	}
@@ -62,15 +56,9 @@ func TestWithoutStream(t *testing.T) {
 	t.Parallel()
 	h := dynamodbtest.Open(t)
 	name := h.Table + "-plain"
-	if err := dynamodbtest.CreateTable(t.Context(), h.Client, name, dynamodbtest.WithoutStream); err != nil {
-		t.Fatal(err)
-	}
-	described, err := h.Client.DescribeTable(
-		t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String(name)},
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, dynamodbtest.CreateTable(t.Context(), h.Client, name, dynamodbtest.WithoutStream))
+	described, err := h.Client.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String(name)})
+	must(t, err)
 	if got := described.Table.StreamSpecification; got != nil && aws.ToBool(got.StreamEnabled) {
 		t.Errorf("got stream %v, want none", got.StreamViewType)
 	}
@@ -81,12 +69,8 @@ func TestTheNameOfADroppedTableIsFree(t *testing.T) {
 	h := dynamodbtest.Open(t)
 	name := h.Table + "-again"
 	for range 2 {
-		if err := dynamodbtest.CreateTable(t.Context(), h.Client, name); err != nil {
-			t.Fatal(err)
-		}
-		if err := dynamodbtest.DropTable(t.Context(), h.Client, name); err != nil {
-			t.Fatal(err)
-		}
+		must(t, dynamodbtest.CreateTable(t.Context(), h.Client, name))
+		must(t, dynamodbtest.DropTable(t.Context(), h.Client, name))
 	}
 }
 
@@ -105,47 +89,31 @@ func TestTableErrorsNameTheTable(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	t.Parallel()
-	environment := map[string]string{
-		"AWS_ACCESS_KEY_ID":     "REAL",
-		"AWS_SECRET_ACCESS_KEY": "pretend",
-		"AWS_REGION":            "eu-central-1",
+	const engine, amazon = "http://127.0.0.1:8000", "https://dynamodb.eu-central-1.amazonaws.com"
+	actual := map[string]string{
+		"AWS_ACCESS_KEY_ID": "REAL", "AWS_SECRET_ACCESS_KEY": "pretend", "AWS_REGION": "eu-central-1",
 	}
-	tests := map[string]struct {
-		endpoint, wantKey, wantRegion string
-		environment                   map[string]string
+	for claim, tt := range map[string]struct {
+		endpoint    string
+		environment map[string]string
+		want        string // the key and the region
 	}{
-		"an engine gets pretended credentials": {
-			endpoint: "http://127.0.0.1:8000", wantKey: "PRETEND", wantRegion: "us-east-1",
-		},
-		"an engine does not get the credentials of the environment": {
-			endpoint: "http://127.0.0.1:8000", environment: environment, wantKey: "PRETEND", wantRegion: "eu-central-1",
-		},
-		"a host with a similar name gets pretended credentials": {
-			endpoint: "http://amazonaws.com.example", environment: environment, wantKey: "PRETEND", wantRegion: "eu-central-1",
-		},
-		"Amazon gets the credentials of the environment": {
-			endpoint: "https://dynamodb.eu-central-1.amazonaws.com", environment: environment, wantKey: "REAL", wantRegion: "eu-central-1",
-		},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
+		"an engine gets pretended credentials":                      {engine, nil, "PRETEND us-east-1"},
+		"an engine does not get the credentials of the environment": {engine, actual, "PRETEND eu-central-1"},
+		"a host with a similar name gets pretended credentials":     {"http://amazonaws.com.example", actual, "PRETEND eu-central-1"},
+		"Amazon gets the credentials of the environment":            {amazon, actual, "REAL eu-central-1"},
+		"Amazon without credentials is an error":                    {amazon, nil, ""},
+	} {
+		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			config := dynamodbtest.Config(tt.endpoint, func(name string) string { return tt.environment[name] })
 			credentials, err := config.Credentials.Retrieve(t.Context())
-			if err != nil {
-				t.Fatal(err)
+			if (err != nil) != (tt.want == "") {
+				t.Fatalf("got error %v, want one: %t", err, tt.want == "")
 			}
-			if credentials.AccessKeyID != tt.wantKey || config.Region != tt.wantRegion {
-				t.Errorf("got %s in %s, want %s in %s", credentials.AccessKeyID, config.Region, tt.wantKey, tt.wantRegion)
+			if got := credentials.AccessKeyID + " " + config.Region; err == nil && got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
-	}
-}
-
-func TestAmazonWithoutCredentialsIsAnError(t *testing.T) {
-	t.Parallel()
-	config := dynamodbtest.Config("https://dynamodb.eu-central-1.amazonaws.com", noEnvironment)
-	if _, err := config.Credentials.Retrieve(t.Context()); err == nil {
-		t.Error("got no error, want one")
 	}
 }
