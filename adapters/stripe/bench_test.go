@@ -30,9 +30,7 @@ func BenchmarkCall(b *testing.B) {
 	b.Run("stripe.PaymentIntent", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if err := json.Unmarshal([]byte(responses["paid"].body), &stripego.PaymentIntent{}); err != nil {
-				b.Fatal(err)
-			}
+			must(b, json.Unmarshal([]byte(responses["paid"].body), &stripego.PaymentIntent{}))
 		}
 	})
 }

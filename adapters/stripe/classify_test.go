@@ -203,14 +203,10 @@ func TestAnIntentThatShowsAnOutcomeWinsOverEveryErrorCode(t *testing.T) {
 func TestTheTableOfErrorCodesIsComplete(t *testing.T) {
 	t.Parallel()
 	library, err := build.Import("github.com/stripe/stripe-go/v76", ".", build.FindOnly)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	source := filepath.Join(library.Dir, "error.go")
 	file, err := parser.ParseFile(token.NewFileSet(), source, nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var known []string
 	ast.Inspect(file, func(n ast.Node) bool {
 		constant, ok := n.(*ast.ValueSpec)

@@ -63,9 +63,7 @@ func newStripeWith(t *testing.T, rules stripetest.Rules) *stripetest.Server {
 	t.Helper()
 	now := func() time.Time { return time.Unix(1_767_225_600, 0) }
 	s, err := stripetest.Serve(stripetest.Options{Rules: rules, Now: now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -95,9 +93,7 @@ func prepareWith(t *testing.T, key string, rules stripetest.Rules, card stripete
 	})
 	o := newOrder(t, "pm_1")
 	intent, err := p.Prepare(t.Context(), o, order.PrepareKey(scope, o.ID()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return preparedOrder{s, t, p, o, intent}
 }
 
@@ -199,9 +195,7 @@ func TestAReplayedDeclineDoesNotHideAPayment(t *testing.T) {
 	}
 	var err error
 	p.Machine(func(m *stripetest.Machine) { err = m.CustomerPays(p.Now(), string(p.intent.ID)) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got, err := p.confirm(1); err != nil || got.State != order.Succeeded {
 		t.Errorf("Confirm again: got %v, %v, want it paid", got, err)
 	}

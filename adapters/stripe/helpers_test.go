@@ -43,9 +43,7 @@ func errorJSON(rest string) string { return `{"error":{"message":"m","doc_url":"
 func errorWithMessage(tb testing.TB, message string) string {
 	tb.Helper()
 	text, err := json.Marshal(message)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	return `{"error":{"type":"invalid_request_error","message":` + string(text) + `}}`
 }
 
@@ -195,9 +193,7 @@ func newOrder(tb testing.TB, method string, changes ...func(*order.Draft)) order
 		change(&draft)
 	}
 	o, err := order.New(draft)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	return o
 }
 
@@ -231,4 +227,12 @@ func paymentError(tb testing.TB, err error) *order.PaymentError {
 		tb.Fatalf("got %T %v, want an *order.PaymentError", err, err)
 	}
 	return e
+}
+
+// must ends the test on an error.
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
 }

@@ -85,12 +85,8 @@ func startStripeMock(t *testing.T, binary string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary, "-http-addr", "127.0.0.1:0", "-https-addr", "127.0.0.1:0")
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Wait() }) // the end of the test's context kills it
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {

@@ -60,7 +60,7 @@ func TestAnExpandedChargeShowsWhyItFailed(t *testing.T) {
 func latestCharge(w *world, id, form string) any {
 	w.t.Helper()
 	var intent map[string]any
-	w.must(json.Unmarshal(w.Do(w.now, request("GET", root+"/"+id, "", form)).Body(), &intent))
+	must(w.t, json.Unmarshal(w.Do(w.now, request("GET", root+"/"+id, "", form)).Body(), &intent))
 	return intent["latest_charge"]
 }
 
@@ -80,7 +80,7 @@ func TestTheLatestChargeIsAnIDUnlessItIsExpanded(t *testing.T) {
 	if _, expanded := latestCharge(w, id, "expand[0]=latest_charge").(map[string]any); !expanded {
 		t.Error("the charge is not expanded")
 	}
-	w.must(w.EditInDashboard(w.now, id))
+	must(w.t, w.EditInDashboard(w.now, id))
 	if got := latestCharge(w, id, ""); got != "ch_000001" {
 		t.Errorf("after an edit: got %v, want the id ch_000001", got)
 	}

@@ -28,9 +28,7 @@ type site struct {
 func serve(tb testing.TB, options stripetest.Options) *site {
 	tb.Helper()
 	server, err := stripetest.Serve(options)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	transport := &http.Transport{}
 	tb.Cleanup(func() {
 		transport.CloseIdleConnections()
@@ -70,9 +68,7 @@ func (s *site) send(method, path, key, form string) (httpResponse, error) {
 func (s *site) mustSend(method, path, key, form string) httpResponse {
 	s.tb.Helper()
 	res, err := s.send(method, path, key, form)
-	if err != nil {
-		s.tb.Fatal(err)
-	}
+	must(s.tb, err)
 	return res
 }
 
@@ -104,9 +100,7 @@ func TestHTTPResponses(t *testing.T) {
 
 	first := s.create("k")
 	var got map[string]any
-	if err := json.Unmarshal([]byte(first.body), &got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(first.body), &got))
 	want := map[string]any{
 		"id": "pi_000001", "object": "payment_intent", "livemode": false, "created": 1.7e9, "amount": 1999.0, "amount_received": 0.0,
 		"currency": "usd", "capture_method": "automatic", "client_secret": "pi_000001_secret_pretend", "status": "requires_confirmation",
@@ -317,17 +311,13 @@ func TestHTTPRequestHeaders(t *testing.T) {
 		"a live key as a user": {"sk_live_pretend", "", 401, "2023-10-16"},
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+root, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r.SetBasicAuth(tt.user, "")
 		if tt.version != "" {
 			r.Header.Set("Stripe-Version", tt.version)
 		}
 		res, err := s.client.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_ = res.Body.Close()
 		if got := res.Header.Get("Stripe-Version"); res.StatusCode != tt.status || got != tt.want {
 			t.Errorf("%s: got %d, version %q, want %d, %q", claim, res.StatusCode, got, tt.status, tt.want)

@@ -99,7 +99,7 @@ func TestLifecycle(t *testing.T) {
 		"a payment on session may wait for the customer": {charges: 1, exchanges: func(w *world) []exchange {
 			id := w.create("pm_card_authenticationRequired")
 			first := w.post(root+"/"+id+"/confirm", "", "")
-			w.must(w.CustomerPays(w.now, id))
+			must(w.t, w.CustomerPays(w.now, id))
 			return []exchange{{first, "200 requires_action"}, {w.read(id), "200 succeeded"}}
 		}},
 		"a canceled or processing intent cannot be confirmed": {exchanges: func(w *world) []exchange {
@@ -162,7 +162,7 @@ func TestChangesWithoutARequest(t *testing.T) {
 			paid, refused := w.create("pm_usBankAccount_processing"), w.create("pm_usBankAccount_processing")
 			w.confirm(paid, "")
 			w.confirm(refused, "")
-			w.must(errors.Join(w.Settle(w.now, paid, true), w.Settle(w.now, refused, false)))
+			must(w.t, errors.Join(w.Settle(w.now, paid, true), w.Settle(w.now, refused, false)))
 			err := w.Settle(w.now, paid, true)
 			if got, ok := errors.AsType[*stripetest.StateError](err); !ok || got.Status != stripetest.StatusSucceeded {
 				w.t.Errorf("a second settlement: got %v, want a *StateError", err)
@@ -173,7 +173,7 @@ func TestChangesWithoutARequest(t *testing.T) {
 			charges: 1, exchanges: func(w *world) []exchange {
 				declined, canceled := w.create("pm_card_chargeDeclined"), w.create("pm_card_visa")
 				w.confirm(declined, "")
-				w.must(errors.Join(w.CustomerPays(w.now, declined), w.CancelInDashboard(w.now, canceled)))
+				must(w.t, errors.Join(w.CustomerPays(w.now, declined), w.CancelInDashboard(w.now, canceled)))
 				for _, id := range []string{declined, canceled} {
 					err := w.CustomerPays(w.now, id)
 					if _, ok := errors.AsType[*stripetest.StateError](err); !ok {
@@ -191,7 +191,7 @@ func TestChangesWithoutARequest(t *testing.T) {
 				w.t.Errorf("got %+v before the edit, want an error and a charge", want)
 			}
 			want.LastError, want.Description = nil, "edited"
-			w.must(w.EditInDashboard(w.now, id))
+			must(w.t, w.EditInDashboard(w.now, id))
 			if diff := cmp.Diff(*w.Intent(id), want); diff != "" {
 				w.t.Errorf("intent after the edit (-got +want):\n%s", diff)
 			}

@@ -64,7 +64,7 @@ func TestKeysReplayTheFirstResponse(t *testing.T) {
 			id := w.create("pm_usBankAccount_processing")
 			w.confirm(id, "")
 			first := w.confirm(id, "k")
-			w.must(w.Settle(w.now, id, true))
+			must(w.t, w.Settle(w.now, id, true))
 			return []exchange{
 				{first, unexpectedState + " processing"},
 				{w.confirm(id, "k"), unexpectedState + " processing replayed"},

@@ -61,7 +61,9 @@ func (m *Machine) Ledger() []Charge { return slices.Clone(m.ledger) }
 // Charges returns the successful charges of one order, oldest first. It scans the ledger,
 // so for many orders use Ledger once.
 func (m *Machine) Charges(orderID string) []Charge {
-	return slices.DeleteFunc(m.Ledger(), func(c Charge) bool { return c.OrderID != orderID || c.Outcome != Charged })
+	return slices.DeleteFunc(m.Ledger(), func(c Charge) bool {
+		return c.OrderID != orderID || c.Outcome != Charged
+	})
 }
 
 // record appends a charge of an intent and returns its id.

@@ -76,9 +76,7 @@ func TestStripeGoUnderstandsTheDouble(t *testing.T) {
 		t.Parallel()
 		api := stripeClient(serve(t, stripetest.Options{}), 0)
 		created, err := api.PaymentIntents.New(createParams("pm_card_authenticationRequired", "p"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, err = api.PaymentIntents.Confirm(created.ID, confirmParams("c"))
 		if got := stripeError(t, err); got.Code != stripe.ErrorCodeAuthenticationRequired || got.HTTPStatusCode != 402 ||
 			got.Type != stripe.ErrorTypeCard ||

@@ -83,14 +83,6 @@ func (w *world) create(method string) string {
 	return res.Intent.ID
 }
 
-// must fails the test if a change without a request is refused.
-func (w *world) must(err error) {
-	w.t.Helper()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-}
-
 // exchange is the response to a request, and the summary that it must have.
 type exchange struct {
 	got  stripetest.Response
@@ -140,4 +132,12 @@ func summary(r stripetest.Response) string {
 		parts = append(parts, "lost")
 	}
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " ")
+}
+
+// must ends the test on an error.
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
 }
