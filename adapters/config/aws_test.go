@@ -17,9 +17,7 @@ var given = []string{ //nolint:gochecknoglobals // what every test's environment
 func readAWS(t *testing.T, more ...string) config.AWS {
 	t.Helper()
 	environment, err := config.Read[struct{ config.AWS }](append(more, given...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return environment.AWS
 }
 
@@ -31,9 +29,7 @@ func TestAWSConfig(t *testing.T) {
 		t.Errorf("config = %+v, want the region, the client and no endpoint", cfg)
 	}
 	got, err := cfg.Credentials.Retrieve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := aws.Credentials{
 		AccessKeyID: "pretend", SecretAccessKey: canary, SessionToken: "token", Source: "Lambda environment",
 	}
@@ -44,41 +40,31 @@ func TestAWSConfig(t *testing.T) {
 
 func TestAWSEndpoints(t *testing.T) {
 	t.Parallel()
-	const own, other, general = "http://127.0.0.1:1", "http://127.0.0.1:2", "http://127.0.0.1:3"
-	for _, tt := range []struct {
-		name    string
+	const general, ofTable = "AWS_ENDPOINT_URL=http://general", "AWS_ENDPOINT_URL_DYNAMODB=http://table"
+	const ofQueue, ofSecrets = "AWS_ENDPOINT_URL_SQS=http://queue", "AWS_ENDPOINT_URL_SECRETS_MANAGER=http://secrets"
+	type endpoints map[config.Service]string
+	for claim, tt := range map[string]struct {
 		environ []string
-		want    string
+		want    endpoints
 	}{
-		{name: "the service's own endpoint overrides the general one", want: own, environ: []string{
-			"AWS_ENDPOINT_URL_DYNAMODB=" + own, "AWS_ENDPOINT_URL=" + general,
-		}},
-		{name: "the general endpoint serves a service without its own", want: general, environ: []string{
-			"AWS_ENDPOINT_URL_SQS=" + other, "AWS_ENDPOINT_URL_SECRETS_MANAGER=" + other, "AWS_ENDPOINT_URL=" + general,
-		}},
-		{name: "endpoints can be ignored", environ: []string{
-			"AWS_ENDPOINT_URL_DYNAMODB=" + own, "AWS_ENDPOINT_URL=" + general, "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS=true",
-		}},
+		"a service's own endpoint overrides the general one": {
+			[]string{general, ofTable, ofQueue, ofSecrets},
+			endpoints{
+				config.DynamoDB: "http://table", config.SQS: "http://queue", config.SecretsManager: "http://secrets",
+			},
+		},
+		"the general endpoint serves a service without its own": {
+			[]string{general, ofQueue, ofSecrets}, endpoints{config.DynamoDB: "http://general"},
+		},
+		"endpoints can be ignored": {
+			[]string{general, ofTable, "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS=true"}, endpoints{config.DynamoDB: ""},
+		},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			cfg := readAWS(t, tt.environ...).Config(config.DynamoDB, nil)
-			if got := aws.ToString(cfg.BaseEndpoint); got != tt.want {
-				t.Errorf("endpoint = %q, want %q", got, tt.want)
+		environment := readAWS(t, tt.environ...)
+		for service, want := range tt.want {
+			if got := aws.ToString(environment.Config(service, nil).BaseEndpoint); got != want {
+				t.Errorf("%s: endpoint of %s = %q, want %q", claim, service, got, want)
 			}
-		})
-	}
-}
-
-func TestEachServiceHasAnEndpointOfItsOwn(t *testing.T) {
-	t.Parallel()
-	environment := readAWS(t, "AWS_ENDPOINT_URL=http://general", "AWS_ENDPOINT_URL_DYNAMODB=http://table",
-		"AWS_ENDPOINT_URL_SQS=http://queue", "AWS_ENDPOINT_URL_SECRETS_MANAGER=http://secrets")
-	for service, want := range map[config.Service]string{
-		config.DynamoDB: "http://table", config.SQS: "http://queue", config.SecretsManager: "http://secrets",
-	} {
-		if got := aws.ToString(environment.Config(service, nil).BaseEndpoint); got != want {
-			t.Errorf("endpoint of %s = %q, want %q", service, got, want)
 		}
 	}
 }
@@ -88,5 +74,13 @@ func TestTheNameOfAnAWSCallIsItsTarget(t *testing.T) {
 	request := &http.Request{Header: http.Header{"X-Amz-Target": {"DynamoDB_20120810.UpdateItem"}}}
 	if got, want := config.AWSCallName(request), "DynamoDB_20120810.UpdateItem"; got != want {
 		t.Errorf("AWSCallName = %q, want %q", got, want)
+	}
+}
+
+// must ends the test on an error.
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
 	}
 }

@@ -66,16 +66,12 @@ func TestAnAWSCallIsObservedUnderItsTarget(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	request.Header.Set("X-Amz-Target", "DynamoDB_20120810.UpdateItem")
 
 	var got []observation
 	response, err := observing(&got).AWS().Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = response.Body.Close() }()
 
 	want := []observation{{"CallLatency", "Call", "DynamoDB_20120810.UpdateItem", time.Second}}

@@ -38,9 +38,7 @@ func TestRead(t *testing.T) {
 		"TABLE=orders", "LEVEL=debug", "QUEUE=https://sqs.example/1/orders", "KEY=" + canary, "KEYS=a,b",
 		"ONE_TIMEOUT=1s", "TWO_TIMEOUT=2s", "OTHER=x",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := settings{
 		Table: "orders", Level: slog.LevelDebug, Workers: 10, Queue: "https://sqs.example/1/orders",
 		Key: config.NewSecret(canary), Keys: []config.Secret{config.NewSecret("a"), config.NewSecret("b")},

@@ -35,12 +35,9 @@ func (f *failing) Do(r *http.Request) (*http.Response, error) {
 	if f.status == 0 {
 		return nil, io.ErrUnexpectedEOF
 	}
-	header := http.Header{"Content-Type": {"application/x-amz-json-1.0"}}
 	return &http.Response{
-		StatusCode: f.status,
-		Header:     header,
-		Body:       io.NopCloser(strings.NewReader(f.body)),
-		Request:    r,
+		StatusCode: f.status, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}},
+		Body: io.NopCloser(strings.NewReader(f.body)), Request: r,
 	}, nil
 }
 
@@ -49,10 +46,9 @@ var clients = map[config.Service]func(context.Context, aws.Config) func() error{
 	config.SQS: func(ctx context.Context, cfg aws.Config) func() error {
 		client := sqs.NewFromConfig(cfg)
 		return func() error {
-			_, err := client.SendMessage(
-				ctx,
-				&sqs.SendMessageInput{QueueUrl: aws.String("https://sqs.example/1/dead"), MessageBody: aws.String("m")},
-			)
+			_, err := client.SendMessage(ctx, &sqs.SendMessageInput{
+				QueueUrl: aws.String("https://sqs.example/1/dead"), MessageBody: aws.String("m"),
+			})
 			return err
 		}
 	},
@@ -97,10 +93,8 @@ func TestTheSDKsDefaultsDoNotChangeTheRetries(t *testing.T) {
 						}
 						for i, most := range maxDelays {
 							if longest[i] > most || longest[i] < most/4 {
-								t.Errorf(
-									"longest delay %d of %d calls = %v, want at most %v and at least a quarter of it", i+1, calls,
-									longest[i], most,
-								)
+								t.Errorf("longest delay %d of %d calls = %v, want at most %v and at least a quarter of it",
+									i+1, calls, longest[i], most)
 							}
 						}
 					})

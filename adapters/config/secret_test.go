@@ -66,13 +66,9 @@ func TestASecretPrintsAsRedacted(t *testing.T) {
 	t.Parallel()
 	key := config.NewSecret(canary)
 	jsonText, err := json.Marshal(map[string]any{"value": key})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	xmlText, err := xml.Marshal([]config.Secret{key})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := map[string]string{
 		"String": key.String(), "GoString": key.GoString(), "%x": fmt.Sprintf("%x", key),
 		"LogValue": key.LogValue().String(), "JSON": string(jsonText), "XML": string(xmlText),

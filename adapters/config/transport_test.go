@@ -49,9 +49,9 @@ func TestTransportKeepsAConnectionForEachCall(t *testing.T) {
 
 func TestTransportEndsACallWithoutAResponse(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(
-		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }),
-	)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		<-r.Context().Done()
+	}))
 	defer server.Close()
 	client := &http.Client{Transport: config.NewTransport(1, 10*time.Millisecond)}
 	if err := get(t, client, server.URL); err == nil {
