@@ -17,18 +17,13 @@ const maxResponse = 6<<20 + 100
 func (in *instance) api() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /2018-06-01/runtime/invocation/next", in.next)
-	mux.HandleFunc(
-		"POST /2018-06-01/runtime/invocation/{id}/response",
-		func(w http.ResponseWriter, r *http.Request) {
-			in.finish(w, r, readResponse(r.Body))
-		},
-	)
-	mux.HandleFunc(
-		"POST /2018-06-01/runtime/invocation/{id}/error",
-		func(w http.ResponseWriter, r *http.Request) {
-			in.finish(w, r, result{err: readError(r.Body)})
-		},
-	)
+	const invocation = "POST /2018-06-01/runtime/invocation/{id}/"
+	mux.HandleFunc(invocation+"response", func(w http.ResponseWriter, r *http.Request) {
+		in.finish(w, r, readResponse(r.Body))
+	})
+	mux.HandleFunc(invocation+"error", func(w http.ResponseWriter, r *http.Request) {
+		in.finish(w, r, result{err: readError(r.Body)})
+	})
 	mux.HandleFunc("POST /2018-06-01/runtime/init/error", in.initError)
 	return mux
 }

@@ -37,16 +37,11 @@ func (p Program) Build(ctx context.Context, out string) error {
 	if err != nil {
 		return fmt.Errorf("build %s: %w", p.Package, err)
 	}
-	cmd := p.command(
-		ctx,
-		"build",
-		"-trimpath",       // no path of this machine
-		"-buildvcs=false", // a clone and an archive of one commit make the same bytes
-		"-ldflags",
-		"-s -w", // no symbols: a panic's trace has its names without them
-		"-o",
-		out,
-		p.Package,
+	cmd := p.command(ctx, "build",
+		"-trimpath",         // no path of this machine
+		"-buildvcs=false",   // a clone and an archive of one commit make the same bytes
+		"-ldflags", "-s -w", // no symbols: a panic's trace has its names without them
+		"-o", out, p.Package,
 	)
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s: %w\n%s", p.Package, err, output)

@@ -33,15 +33,11 @@ func TestATestThatBuildsABinaryIsRunAgainWhenItsSourcesChange(t *testing.T) {
 	lambdatest.FullOnly(t)
 	if flag.Arg(0) == "child" {
 		out := filepath.Join(t.TempDir(), "bootstrap")
-		if err := lambdatest.Build(t.Context(), "orderonce/functions/order", out); err != nil {
-			t.Fatal(err)
-		}
+		must(t, lambdatest.Build(t.Context(), "orderonce/functions/order", out))
 		return
 	}
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	notes := filepath.Join(t.TempDir(), "testlog")
 	child := exec.CommandContext(t.Context(), program,
 		"-test.run=^"+t.Name()+"$", "-test.testlogfile="+notes, "child")
@@ -50,9 +46,7 @@ func TestATestThatBuildsABinaryIsRunAgainWhenItsSourcesChange(t *testing.T) {
 	}
 	opened := linesOf(t, notes)
 	root, err := filepath.Abs("../../..") // go test looks only at what is below the folder of its own go.mod
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, path := range []string{
 		"functions/order", "adapters/config", "adapters/lambda", "adapters/secretsmanager", "domain/order", "go.mod", "go.sum",
 	} {
@@ -68,8 +62,6 @@ func TestATestThatBuildsABinaryIsRunAgainWhenItsSourcesChange(t *testing.T) {
 func linesOf(t *testing.T, path string) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Clean(path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return strings.Split(string(text), "\n")
 }

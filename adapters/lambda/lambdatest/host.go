@@ -10,6 +10,7 @@ package lambdatest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -85,9 +85,6 @@ type Options struct {
 	// invocation. Default 10 s, as in Lambda. If a start takes longer, a second one
 	// follows within Timeout, and its duration counts toward it.
 	InitTimeout time.Duration
-	// MemoryMB is a variable of the function and is not enforced. Default 128, as in
-	// Lambda.
-	MemoryMB int
 	// Instances is the limit of concurrent processes. Default 1.
 	Instances int
 	// Output receives the output of the processes, one whole line per Write. Nil discards
@@ -103,13 +100,8 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("locate %q: %w", o.Binary, err)
 	}
 	o.Binary = binary
-	if o.Timeout == 0 {
-		o.Timeout = 3 * time.Second
-	}
-	if o.InitTimeout == 0 {
-		o.InitTimeout = 10 * time.Second
-	}
-	o.MemoryMB = max(o.MemoryMB, 128)
+	o.Timeout = cmp.Or(o.Timeout, 3*time.Second)
+	o.InitTimeout = cmp.Or(o.InitTimeout, 10*time.Second)
 	o.Instances = max(o.Instances, 1)
 	if o.Now == nil {
 		o.Now = time.Now //nolint:forbidigo // real processes have the real clock
@@ -149,22 +141,16 @@ func Start(opts Options) (*Host, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	alive, exited := context.WithCancelCause(context.Background())
 	return &Host{
-		opts:   opts,
-		slots:  make(chan struct{}, opts.Instances),
-		ctx:    ctx,
-		close:  cancel,
-		alive:  alive,
-		exited: exited,
-		binary: opts.Binary,
-		live:   map[*instance]*invocation{},
+		opts: opts, binary: opts.Binary, slots: make(chan struct{}, opts.Instances),
+		live: map[*instance]*invocation{},
+		ctx:  ctx, close: cancel, alive: alive, exited: exited,
 	}, nil
 }
 
 // UntilExit returns a copy of ctx that is canceled when the function cannot start, or
 // when a process of it exits by itself: at its start, during an invocation or after one.
 // The cause is then an [ErrExited] with the exit status and the last lines of output.
-// What the host ends itself does not count, nor does a process that somebody killed by a
-// signal.
+// What the host ends itself does not count, nor does a process that is killed by a signal.
 //
 // A test or a program that waits for what the function does should wait under this
 // context. Without it, a function that exits each time is started again until the end of
@@ -229,7 +215,7 @@ func (h *Host) invoke(payload []byte) ([]byte, error) {
 	defer deadline.Stop()
 
 	got := in.run(call, deadline.C)
-	h.observe(in, call, got)
+	h.observe(in, got.err)
 	if in.waitReady(deadline.C) {
 		h.release(in)
 	}
@@ -239,31 +225,17 @@ func (h *Host) invoke(payload []byte) ([]byte, error) {
 // Kill sends SIGKILL to the instances that run an invocation with a matching payload, or
 // to all that run one if match is nil. It returns their number. Their Invoke returns
 // ErrCrashed.
-func (h *Host) Kill(match func(payload []byte) bool) int {
-	return h.each(match, func(in *instance) { h.tally.Kills++; _ = in.kill() })
-}
-
-// Freeze stops the matching instances, as in Kill, until Thaw or their deadline.
-func (h *Host) Freeze(match func(payload []byte) bool) int {
-	return h.each(match, func(in *instance) { _ = in.cmd.Process.Signal(syscall.SIGSTOP) })
-}
-
-// Thaw continues the matching instances, as in Kill.
-func (h *Host) Thaw(match func(payload []byte) bool) int {
-	return h.each(match, func(in *instance) { _ = in.cmd.Process.Signal(syscall.SIGCONT) })
-}
-
-func (h *Host) each(match func([]byte) bool, do func(*instance)) int {
+func (h *Host) Kill(match func(payload []byte) bool) (killed int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	n := 0
 	for in, call := range h.live {
 		if call != nil && (match == nil || match(call.payload)) {
-			do(in)
-			n++
+			_ = in.kill()
+			killed++
 		}
 	}
-	return n
+	h.tally.Kills += killed
+	return killed
 }
 
 // Replace deploys a binary with another path. New instances run it, idle instances end
@@ -338,7 +310,7 @@ func (h *Host) environ(binary, api string) []string {
 		"AWS_EXECUTION_ENV":               "AWS_Lambda_provided.al2023",
 		"AWS_LAMBDA_FUNCTION_NAME":        functionName,
 		"AWS_LAMBDA_FUNCTION_VERSION":     "$LATEST",
-		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": fmt.Sprint(h.opts.MemoryMB),
+		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "128",
 		"AWS_LAMBDA_INITIALIZATION_TYPE":  "on-demand",
 		"AWS_LAMBDA_LOG_GROUP_NAME":       "/aws/lambda/" + functionName,
 		"AWS_LAMBDA_LOG_STREAM_NAME":      "pretend",

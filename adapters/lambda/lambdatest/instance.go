@@ -81,7 +81,6 @@ func (h *Host) initialize(limit time.Duration) (*instance, error) {
 	defer timer.Stop()
 	select {
 	case <-in.ready:
-		h.observeInit(in)
 		return in, nil
 	case <-in.dead:
 		err = in.exit

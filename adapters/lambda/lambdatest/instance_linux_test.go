@@ -42,6 +42,13 @@ func TestAnIdleInstanceIsFrozen(t *testing.T) {
 	await(t, "the frozen instance is dead", func() bool { return host.Report().Live == 0 })
 }
 
+func stopped(t *testing.T, pid string) bool {
+	t.Helper()
+	stat, err := os.ReadFile(filepath.Join("/proc", pid, "stat"))
+	must(t, err)
+	return bytes.Contains(stat, []byte(") T "))
+}
+
 // The test runs itself once more as the process that has a host, and kills that process.
 func TestAFrozenInstanceDiesWithTheProcessOfItsHost(t *testing.T) {
 	t.Parallel()
@@ -52,31 +59,17 @@ func TestAFrozenInstanceDiesWithTheProcessOfItsHost(t *testing.T) {
 		return
 	}
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	parent := exec.CommandContext(
-		t.Context(), program, "-test.run=^TestAFrozenInstanceDiesWithTheProcessOfItsHost$", "parent",
-	)
+	must(t, err)
+	parent := exec.CommandContext(t.Context(), program, "-test.run=^"+t.Name()+"$", "parent")
 	stdout, err := parent.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stdin, err := parent.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, parent.Start())
 	defer func() { _ = stdin.Close() }()
 	pid, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := parent.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, parent.Process.Kill())
 	_ = parent.Wait() // it was killed
 	await(t, "the instance is dead", func() bool { return dead(strings.TrimSpace(pid)) })
 }

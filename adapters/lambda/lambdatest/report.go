@@ -12,48 +12,22 @@ import (
 	"time"
 )
 
-// Report has the counts and times of a host so far. Times are medians, in milliseconds.
+// Report has the counts and times of a host so far.
 type Report struct {
-	// Live is the number of processes that run or are frozen.
-	Live        int `json:"live"`
-	ColdStarts  int `json:"cold_starts"`
-	Invocations int `json:"invocations"`
-	// Errors counts the invocations that returned an error, of any kind.
-	Errors int `json:"errors"`
-	// Kills counts the processes that Kill, or the deadline of an invocation, ended.
-	Kills int `json:"kills"`
-	// InitMS is the time from the start of a process to its first request for an
-	// invocation.
-	InitMS float64 `json:"init_ms"`
-	// FirstAnswerMS is the time from the start of a process to its first response.
-	FirstAnswerMS float64 `json:"first_answer_ms"`
-	// LatencyMS is the time from the hand-over of an invocation to its response.
-	LatencyMS float64 `json:"latency_ms"`
+	Live        int // processes that run or are frozen
+	ColdStarts  int
+	Invocations int
+	Errors      int // invocations that returned an error, of any kind
+	Kills       int // processes that Kill, or the deadline of an invocation, ended
+	// FirstResponseMS is the median time from the start of a process to its first
+	// response, in milliseconds.
+	FirstResponseMS float64
 	// CPUMS is the user and system time of all processes, including their starts. Live
 	// processes count on Linux only, in steps of 10 ms. It is exact after Close.
-	CPUMS float64 `json:"cpu_ms"`
-	// CPUPerInvocationMS is CPUMS divided by Invocations.
-	CPUPerInvocationMS float64 `json:"cpu_per_invocation_ms"`
+	CPUMS float64
 	// PeakRSSBytes is the largest resident set of any process. On Linux it does not count
 	// processes that exited by themselves before a Report.
-	PeakRSSBytes int64 `json:"peak_rss_bytes"`
-}
-
-// String returns the report in one line.
-func (r Report) String() string {
-	return fmt.Sprintf(
-		"%d invocations (%d errors, %d kills), %d cold starts; median init %.1f ms, first answer %.1f ms, "+
-			"answer %.2f ms; CPU %.2f ms an invocation; peak RSS %.1f MiB",
-		r.Invocations,
-		r.Errors,
-		r.Kills,
-		r.ColdStarts,
-		r.InitMS,
-		r.FirstAnswerMS,
-		r.LatencyMS,
-		r.CPUPerInvocationMS,
-		float64(r.PeakRSSBytes)/(1<<20),
-	)
+	PeakRSSBytes int64
 }
 
 // Report returns the counts and times so far. It may be called at any time, also after
@@ -69,43 +43,29 @@ func (h *Host) Report() Report {
 	}
 	report := h.tally.Report
 	report.Live = len(h.live)
-	report.InitMS = medianMS(h.tally.inits)
-	report.FirstAnswerMS = medianMS(h.tally.firsts)
-	report.LatencyMS = medianMS(h.tally.latencies)
+	report.FirstResponseMS = medianMS(h.tally.firsts)
 	report.CPUMS = ms(cpu)
-	report.CPUPerInvocationMS = ms(cpu) / float64(max(report.Invocations, 1))
 	report.PeakRSSBytes = peak
 	return report
 }
 
-// tally has the counts of the report, and the samples for its medians and sums.
+// tally has the counts of the report, and the samples for its median and sums.
 type tally struct {
 	Report
-	inits, firsts, latencies []time.Duration
-	cpu                      time.Duration // of ended processes
-	peakRSS                  int64         // of ended processes
+	firsts  []time.Duration
+	cpu     time.Duration // of ended processes
+	peakRSS int64         // of ended processes
 }
 
-func (h *Host) observeInit(in *instance) {
+func (h *Host) observe(in *instance, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.tally.inits = append(h.tally.inits, h.opts.Now().Sub(in.began))
-}
-
-func (h *Host) observe(in *instance, call *invocation, got result) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	now := h.opts.Now()
-	if errors.Is(got.err, ErrTimedOut) {
+	if errors.Is(err, ErrTimedOut) {
 		h.tally.Kills++
 	}
-	if got.err != nil {
-		return
-	}
-	h.tally.latencies = append(h.tally.latencies, now.Sub(call.began))
-	if !in.warm {
+	if err == nil && !in.warm {
 		in.warm = true
-		h.tally.firsts = append(h.tally.firsts, now.Sub(in.began))
+		h.tally.firsts = append(h.tally.firsts, h.opts.Now().Sub(in.began))
 	}
 }
 

@@ -145,7 +145,7 @@ func (b *bench) coldStart(ctx context.Context) (firstResponseMS float64, err err
 	}
 	defer func() { err = errors.Join(err, host.Close()) }()
 	err = invoke(ctx, host, b.event(freshPrefix, 1))
-	return host.Report().FirstAnswerMS, err
+	return host.Report().FirstResponseMS, err
 }
 
 // round sends batches one after the other, all made before the clock starts, and returns

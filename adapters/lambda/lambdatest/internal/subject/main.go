@@ -115,9 +115,7 @@ func reportOn(ctx context.Context, text string) report {
 	call, _ := lambdacontext.FromContext(ctx)
 	deadline, _ := ctx.Deadline()
 	trace, _ := ctx.Value("x-amzn-trace-id").(string)
-	return report{
-		os.Getpid(), call.AwsRequestID, call.InvokedFunctionArn, trace, text, deadline, os.Environ(),
-	}
+	return report{os.Getpid(), call.AwsRequestID, call.InvokedFunctionArn, trace, text, deadline, os.Environ()}
 }
 
 // post speaks the Runtime API by hand and returns the status.
