@@ -30,9 +30,7 @@ func complete(changes ...string) []string {
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 	c, err := config.Read[environment](complete())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c.AWS, c.StripeKey = config.AWS{}, config.Secret{}
 	want := environment{
 		Table: "orders", Queue: "https://sqs.example/1/orders", DeadLetters: "https://sqs.example/1/dead", Scope: "test",
@@ -56,7 +54,7 @@ func TestEveryProblemIsReportedTogetherAndNoSecretIsShown(t *testing.T) {
 		"AWS_REGION=eu-west-1", "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=canary",
 		"QUEUE_URL=orders", "SCOPE=Prod EU", "STRIPE_SECRET_KEY=canary", "STRIPE_TIMEOUT=fast", "PARALLEL_ORDERS=0",
 	})
-	want := &config.Error{Problems: []string{
+	want := []string{
 		"ORDERS_TABLE: want the name of the orders table, got missing",
 		`QUEUE_URL: want the URL of the order queue, got "orders"`,
 		"DEAD_LETTER_QUEUE_URL: want the URL of the dead-letter queue, got missing",
@@ -64,14 +62,20 @@ func TestEveryProblemIsReportedTogetherAndNoSecretIsShown(t *testing.T) {
 		`STRIPE_TIMEOUT: want a duration such as "30s", got "fast"`,
 		"STRIPE_SECRET_KEY: want a key that starts with sk_test_, sk_live_, rk_test_ or rk_live_",
 		"PARALLEL_ORDERS: want at least 1",
-	}}
-	var got *config.Error
-	if !errors.As(err, &got) {
+	}
+	if diff := cmp.Diff(problemsOf(t, err), want); diff != "" {
+		t.Errorf("problems: got -, want +\n%s", diff)
+	}
+}
+
+// problemsOf returns the problems of a *config.Error.
+func problemsOf(t *testing.T, err error) []string {
+	t.Helper()
+	got, ok := errors.AsType[*config.Error](err)
+	if !ok {
 		t.Fatalf("error = %v, want a *config.Error", err)
 	}
-	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("error: got -, want +\n%s", diff)
-	}
+	return got.Problems
 }
 
 func TestInvalidEnvironments(t *testing.T) {
@@ -114,11 +118,7 @@ func TestInvalidEnvironments(t *testing.T) {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			_, err := config.Read[environment](complete(strings.Split(tt.change, "\n")...))
-			var got *config.Error
-			if !errors.As(err, &got) {
-				t.Fatalf("error = %v, want a *config.Error", err)
-			}
-			if diff := cmp.Diff(got.Problems, []string{tt.want}); diff != "" {
+			if diff := cmp.Diff(problemsOf(t, err), []string{tt.want}); diff != "" {
 				t.Errorf("problems: got -, want +\n%s", diff)
 			}
 		})
@@ -150,10 +150,7 @@ func TestBudget(t *testing.T) {
 	t.Parallel()
 	c := environment{StripeTimeout: 8 * time.Second, OrderBudget: 10 * time.Second, AnswerTime: 3 * time.Second}
 	want := order.Budget{
-		Order:    10 * time.Second,
-		Provider: 8 * time.Second,
-		Write:    2 * time.Second,
-		Response: 3 * time.Second,
+		Order: 10 * time.Second, Provider: 8 * time.Second, Write: 2 * time.Second, Response: 3 * time.Second,
 	}
 	if diff := cmp.Diff(c.budget(), want); diff != "" {
 		t.Errorf("budget: got -, want +\n%s", diff)
@@ -187,9 +184,8 @@ func TestARN(t *testing.T) {
 	if err := got.UnmarshalText([]byte(secretARN)); err != nil || got.Reveal() != secretARN {
 		t.Errorf("got %q, %v, want %q", got.Reveal(), err, secretARN)
 	}
-	if text := fmt.Sprintf("%v %+v %#v", got, environment{StripeSecret: got}, got); strings.Contains(
-		text, "arn:aws",
-	) {
+	text := fmt.Sprintf("%v %+v %#v", got, environment{StripeSecret: got}, got)
+	if strings.Contains(text, "arn:aws") {
 		t.Errorf("got %s, want [redacted] instead of the ARN", text)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-lambda-go/events"
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/config"
@@ -49,22 +48,14 @@ func (r *remote) Do(request *http.Request) (*http.Response, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case r.fails == "ServiceUnavailable":
-		status, response = http.StatusServiceUnavailable, `{"__type":"ServiceUnavailable","message":"try later"}`
 	case r.fails != "":
 		status, response = http.StatusForbidden, `{"__type":"`+r.fails+`","message":"refused"}`
 	case signed.Sub(now).Abs() > 5*time.Minute:
 		status, response = http.StatusForbidden, `{"__type":"InvalidSignatureException","message":"Signature expired"}`
 	}
-	header := http.Header{
-		"Content-Type": {"application/x-amz-json-1.0"},
-		"Date":         {now.UTC().Format(http.TimeFormat)},
-	}
+	header := http.Header{"Content-Type": {"application/x-amz-json-1.0"}, "Date": {now.UTC().Format(http.TimeFormat)}}
 	return &http.Response{
-		StatusCode: status,
-		Header:     header,
-		Body:       io.NopCloser(strings.NewReader(response)),
-		Request:    request,
+		StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader(response)), Request: request,
 	}, nil
 }
 
@@ -83,13 +74,9 @@ func (r *remote) counts() map[string]int {
 func parking(t *testing.T, r *remote, out io.Writer) *sqs.Handler {
 	t.Helper()
 	c, err := config.Read[environment](complete("STRIPE_API_BASE=http://127.0.0.1:1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	h, err := wire(t.Context(), complete("STRIPE_API_BASE=http://127.0.0.1:1"), out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	h.Settings = nil // its calls are not counted here
 	h.Queue = sqs.NewQueue(c.AWS.Config(config.SQS, r), string(c.Queue), string(c.DeadLetters))
 	h.NoteParked = func(context.Context, order.Order, order.Reason, time.Time) error { return nil }
@@ -106,17 +93,11 @@ func parked(t *testing.T, h *sqs.Handler, out *output) (ok bool, failure string)
 	out.text.Reset()
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(30*time.Second))
 	defer cancel()
-	response, err := h.Handle(
-		ctx, events.SQSEvent{Records: []events.SQSMessage{{MessageId: "m-1", Body: message}}},
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response, err := h.Handle(ctx, batchOf(message))
+	must(t, err)
 	for line := range strings.Lines(out.String()) {
 		var fields struct{ Message, Verdict, Reason, Error string }
-		if err := json.Unmarshal([]byte(line), &fields); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(line), &fields))
 		if fields.Message == "order" {
 			failure = fmt.Sprint(fields.Reason, ": ", fields.Error)
 		}
@@ -162,44 +143,6 @@ func TestWithExpiredCredentialsMessagesAreRedelivered(t *testing.T) {
 		want := map[string]int{"SendMessage": 1, "ChangeMessageVisibilityBatch": 1}
 		if diff := cmp.Diff(r.counts(), want); diff != "" {
 			t.Errorf("calls: got -, want +\n%s", diff)
-		}
-	})
-}
-
-// The SDK does not retry while its retry quota is exceeded, as in a long outage. Each
-// call still has its first attempt, so that the first message after the outage is parked.
-func TestAnExceededRetryQuotaLeavesEachCallItsFirstAttempt(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r, out := &remote{fails: "ServiceUnavailable"}, new(output)
-		h := parking(t, r, out)
-		calls := func() (n int, failure string) {
-			ok, failure := parked(t, h, out)
-			if ok || !strings.HasPrefix(failure, "park_failed: ") || !strings.Contains(failure, "ServiceUnavailable") {
-				t.Fatalf("parked = %t, error %q, want a redelivery with park_failed and the code", ok, failure)
-			}
-			return r.counts()["SendMessage"], failure
-		}
-		first, _ := calls()
-		if first != 3 {
-			t.Errorf("attempts of the first SendMessage = %d, want 3", first)
-		}
-		last, failure := calls()
-		for range 100 {
-			if last == 1 {
-				break
-			}
-			last, failure = calls()
-		}
-		if last != 1 || !strings.Contains(failure, "retry quota exceeded") {
-			t.Errorf("attempts of SendMessage in a long outage = %d (%s), want 1 and an exceeded quota", last, failure)
-		}
-		r.fails = ""
-		if ok, failure := parked(t, h, out); !ok {
-			t.Errorf("the order after the outage was not parked: %s", failure)
-		}
-		if diff := cmp.Diff(r.counts(), map[string]int{"SendMessage": 1}); diff != "" {
-			t.Errorf("calls after the outage: got -, want +\n%s", diff)
 		}
 	})
 }

@@ -59,6 +59,25 @@ func (c *cloud) calls() []string {
 	return slices.Sorted(slices.Values(c.asked))
 }
 
+// wired returns the wired function, and what it writes. The owner of its claims is known,
+// and it does not read the settings of the queue.
+func wired(t *testing.T, environ []string) (*sqs.Handler, *output) {
+	t.Helper()
+	out := new(output)
+	h, err := wire(t.Context(), environ, out)
+	must(t, err)
+	h.Settings, h.NewOwner = nil, func() string { return owner }
+	return h, out
+}
+
+// batchOf returns a batch of messages whose ids are m-1, m-2 and so on.
+func batchOf(bodies ...string) (e events.SQSEvent) {
+	for i, body := range bodies {
+		e.Records = append(e.Records, events.SQSMessage{MessageId: fmt.Sprintf("m-%d", i+1), Body: body})
+	}
+	return e
+}
+
 // output is the function's standard output. It is safe for concurrent use.
 type output struct {
 	mu   sync.Mutex
@@ -171,13 +190,9 @@ func TestWire(t *testing.T) {
 			c := newCloud(t)
 			c.secret = tt.secret
 			h, err := wire(t.Context(), c.environ(tt.changes...), &out)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			h.NewOwner = func() string { return owner }
-			answer, err := h.Handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{
-				{MessageId: "m-1", Body: message}, {MessageId: "m-2", Body: "no order"},
-			}})
+			answer, err := h.Handle(t.Context(), batchOf(message, "no order"))
 			h.Settings.Wait()
 			want := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{{ItemIdentifier: "m-1"}}}
 			if diff := cmp.Diff(answer, want); err != nil || diff != "" {
@@ -208,27 +223,15 @@ func TestEachServiceIsCalledAtItsOwnEndpointAndObserved(t *testing.T) {
 	t.Parallel()
 	table, queue, secrets, stripe := newCloud(t), newCloud(t), newCloud(t), newCloud(t)
 	secrets.secret = `{"SecretString":"rk_test_secret"}`
-	var out output
-	h, err := wire(t.Context(), complete(
+	h, out := wired(t, complete(
 		"AWS_ENDPOINT_URL_DYNAMODB="+table.url, "AWS_ENDPOINT_URL_SQS="+queue.url,
 		"AWS_ENDPOINT_URL_SECRETS_MANAGER="+secrets.url, "STRIPE_API_BASE="+stripe.url, "STRIPE_SECRET_KEY=",
 		"STRIPE_SECRET_ARN="+secretARN,
-	), &out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.Settings, h.NewOwner = nil, func() string { return owner }
-	e := events.SQSEvent{
-		Records: []events.SQSMessage{{MessageId: "m-1", Body: message}, {MessageId: "m-2", Body: "no order"}},
-	}
-	if _, err := h.Handle(t.Context(), e); err != nil {
-		t.Fatal(err)
-	}
+	))
+	_, err := h.Handle(t.Context(), batchOf(message, "no order"))
+	must(t, err)
 	got := map[string][]string{
-		"table":   table.calls(),
-		"queue":   queue.calls(),
-		"secrets": secrets.calls(),
-		"stripe":  stripe.calls(),
+		"table": table.calls(), "queue": queue.calls(), "secrets": secrets.calls(), "stripe": stripe.calls(),
 	}
 	want := map[string][]string{
 		"table": {"DynamoDB_20120810.UpdateItem orders", "DynamoDB_20120810.UpdateItem orders"},
@@ -246,7 +249,7 @@ func TestEachServiceIsCalledAtItsOwnEndpointAndObserved(t *testing.T) {
 		"secretsmanager.GetSecretValue", "POST /v1/payment_intents",
 	} {
 		if !strings.Contains(out.String(), `"Call":"`+call+`"`) {
-			t.Errorf("want a latency of %s in the output:\n%s", call, &out)
+			t.Errorf("want a latency of %s in the output:\n%s", call, out)
 		}
 	}
 }
@@ -260,17 +263,11 @@ func TestAnAWSServiceHasItsOwnResponseTimeout(t *testing.T) {
 		c.ServeHTTP(w, r)
 	}))
 	t.Cleanup(slow.Close)
-	var out output
-	h, err := wire(t.Context(), c.environ("AWS_ENDPOINT_URL_DYNAMODB="+slow.URL, "STRIPE_TIMEOUT=10ms"), &out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.Settings, h.NewOwner = nil, func() string { return owner }
-	if _, err := h.Handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{{MessageId: "m-1", Body: message}}}); err != nil {
-		t.Fatal(err)
-	}
+	h, out := wired(t, c.environ("AWS_ENDPOINT_URL_DYNAMODB="+slow.URL, "STRIPE_TIMEOUT=10ms"))
+	_, err := h.Handle(t.Context(), batchOf(message))
+	must(t, err)
 	if strings.Contains(out.String(), "store_unavailable") {
-		t.Errorf("got store_unavailable from a table that responds after 100ms:\n%s", &out)
+		t.Errorf("got store_unavailable from a table that responds after 100ms:\n%s", out)
 	}
 }
 
@@ -328,24 +325,18 @@ func TestEachClientKeepsAConnectionForEachOrder(t *testing.T) {
 	c := newCloud(t)
 	table, tableURL := newBarrier(t, orders, c)
 	stripe, stripeURL := newBarrier(t, orders, c)
-	h, err := wire(t.Context(), c.environ(
+	h, _ := wired(t, c.environ(
 		"PARALLEL_ORDERS=4", "AWS_ENDPOINT_URL_DYNAMODB="+tableURL, "STRIPE_API_BASE="+stripeURL,
-	), io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.NewOwner = func() string { return owner }
-	var e events.SQSEvent
-	for n := range orders {
-		body := strings.Replace(message, "ORD-1", fmt.Sprint("ORD-", n), 1)
-		e.Records = append(e.Records, events.SQSMessage{MessageId: fmt.Sprint("m-", n), Body: body})
+	))
+	bodies := make([]string, orders)
+	for n := range bodies {
+		bodies[n] = strings.Replace(message, "ORD-1", fmt.Sprint("ORD-", n), 1)
 	}
 	for range batches {
 		table.reset(orders)
 		stripe.reset(orders)
-		if _, err := h.Handle(t.Context(), e); err != nil {
-			t.Fatal(err)
-		}
+		_, err := h.Handle(t.Context(), batchOf(bodies...))
+		must(t, err)
 	}
 	for name, m := range map[string]*barrier{"DynamoDB": table, "Stripe": stripe} {
 		if got := m.connections(); got < orders || got > orders+batches {
@@ -377,13 +368,10 @@ func TestTheQueuesSettingsAreComparedWithTheEnvironment(t *testing.T) {
 			c := newCloud(t)
 			c.retention = tt.retention
 			h, err := wire(t.Context(), c.environ("QUEUE_RETENTION="+tt.variable), &out)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for range 2 { // the second batch writes what was counted after the first
-				if _, err := h.Handle(t.Context(), events.SQSEvent{}); err != nil {
-					t.Fatal(err)
-				}
+				_, err := h.Handle(t.Context(), batchOf())
+				must(t, err)
 				h.Settings.Wait()
 			}
 			for _, want := range tt.want {
@@ -405,13 +393,9 @@ func TestEveryFieldIsSet(t *testing.T) {
 		"PARALLEL_ORDERS=4",
 	)
 	h, err := wire(t.Context(), environ, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c, err := config.Read[environment](environ)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := newProcessor(c, config.Clients{}, "sk_test_canary", new(ordertest.Memory))
 	for _, wired := range []any{*h, *p} {
 		v := reflect.ValueOf(wired)
@@ -423,17 +407,9 @@ func TestEveryFieldIsSet(t *testing.T) {
 	}
 	type durations struct{ OrderBudget, AnswerTime, FirstDelay, LongestDelay, Retention, ConfirmTime time.Duration }
 	got := durations{
-		h.OrderBudget, h.AnswerTime, h.Policy.FirstDelay, h.Policy.LongestDelay, h.Policy.Retention,
-		p.ConfirmTime,
+		h.OrderBudget, h.AnswerTime, h.Policy.FirstDelay, h.Policy.LongestDelay, h.Policy.Retention, p.ConfirmTime,
 	}
-	want := durations{
-		5 * time.Second,
-		2 * time.Second,
-		7 * time.Second,
-		15 * time.Minute,
-		48 * time.Hour,
-		6 * time.Second,
-	}
+	want := durations{5 * time.Second, 2 * time.Second, 7 * time.Second, 15 * time.Minute, 48 * time.Hour, 6 * time.Second}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("durations: got -, want +\n%s", diff)
 	}
@@ -466,12 +442,12 @@ func TestAFunctionDoesNotStart(t *testing.T) {
 			c := newCloud(t)
 			c.status, c.secret = tt.status, tt.secret
 			h, err := wire(t.Context(), c.environ("STRIPE_SECRET_KEY=", "STRIPE_SECRET_ARN="+secretARN), &out)
-			if h != nil || err == nil || !strings.Contains(err.Error(), tt.want) ||
-				!strings.Contains(err.Error(), secretARN) {
+			text := fmt.Sprint(err)
+			if h != nil || err == nil || !strings.Contains(text, tt.want) || !strings.Contains(text, secretARN) {
 				t.Errorf("handler = %v, error = %v, want no handler, %q and the ARN", h, err, tt.want)
 			}
-			if text := out.String() + fmt.Sprint(err); strings.Contains(text, "canary") {
-				t.Errorf("the output or the error shows a secret: %s", text)
+			if strings.Contains(out.String()+text, "canary") {
+				t.Errorf("the output or the error shows a secret: %s%s", &out, text)
 			}
 		})
 	}
@@ -499,9 +475,7 @@ func TestALiveKeyInASecretGoesToStripe(t *testing.T) {
 func TestEveryOwnerIsNew(t *testing.T) {
 	t.Parallel()
 	h, err := wire(t.Context(), complete(), io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	seen := map[string]bool{}
 	for range 1000 {
 		owner := h.NewOwner()
@@ -518,9 +492,7 @@ func TestEveryOwnerIsNew(t *testing.T) {
 func TestJitterIsSpreadEvenly(t *testing.T) {
 	t.Parallel()
 	h, err := wire(t.Context(), complete(), io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var tenths [10]int
 	for range 1000 {
 		jitter := h.Jitter()
@@ -531,5 +503,13 @@ func TestJitterIsSpreadEvenly(t *testing.T) {
 	}
 	if slices.Min(tenths[:]) < 40 {
 		t.Errorf("numbers in each tenth = %v, want about 100", tenths)
+	}
+}
+
+// must ends the test on an error.
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
 	}
 }
