@@ -24,25 +24,17 @@ func build(t *testing.T) []byte {
 	t.Helper()
 	lambdatest.FullOnly(t)
 	path := filepath.Join(t.TempDir(), "package")
-	if err := lambdatest.Build(t.Context(), "orderonce/scripts/package", path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, lambdatest.Build(t.Context(), "orderonce/scripts/package", path))
 	executable, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return executable
 }
 
 func billOf(t *testing.T, executable []byte) (text string, bom cdx.BOM) {
 	t.Helper()
 	bill, err := release.BOM("order", executable)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cdx.NewBOMDecoder(bytes.NewReader(bill), cdx.BOMFileFormatJSON).Decode(&bom); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cdx.NewBOMDecoder(bytes.NewReader(bill), cdx.BOMFileFormatJSON).Decode(&bom))
 	return string(bill), bom
 }
 
@@ -53,9 +45,7 @@ func TestBOM(t *testing.T) {
 	t.Run("it holds every module of the executable, with go.sum's checksum", func(t *testing.T) {
 		t.Parallel()
 		info, err := buildinfo.Read(bytes.NewReader(executable))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want := []string{"pkg:golang/std@" + strings.TrimPrefix(info.GoVersion, "go")}
 		for _, m := range info.Deps {
 			want = append(want, "pkg:golang/"+strings.ToLower(m.Path)+"@"+m.Version)

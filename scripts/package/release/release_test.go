@@ -28,21 +28,15 @@ func newModule(t *testing.T) (root string) {
 	root = t.TempDir()
 	put(t, root, "go.mod", "module pretend\n\ngo 1.26.0\n")
 	put(t, root, "functions/refund/main.go", "package main\n\nfunc main() {}\n")
-	put(
-		t, root, "functions/order/main.go", "package main\n\nfunc main() { panic(\"a trace names this file\") }\n",
-	)
+	put(t, root, "functions/order/main.go", "package main\n\nfunc main() { panic(\"a trace names this file\") }\n")
 	return root
 }
 
 func put(t *testing.T, root, path, content string) {
 	t.Helper()
 	path = filepath.Join(root, path)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must(t, os.WriteFile(path, []byte(content), 0o600))
 }
 
 // built packages a module for this machine's processor, whose standard library is
@@ -51,19 +45,13 @@ func built(t *testing.T, root string) (artifacts []release.Artifact, files map[s
 	t.Helper()
 	dir := filepath.Join(root, "build")
 	artifacts, err := release.Package(t.Context(), root, runtime.GOARCH, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	files = map[string]string{}
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, e := range entries {
 		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		files[e.Name()] = string(data)
 	}
 	return artifacts, files
@@ -98,52 +86,46 @@ func TestTheExecutableIsBuiltForLambda(t *testing.T) {
 	_, files := built(t, newModule(t))
 	executable := bytes.NewReader(unzip(t, []byte(files["order.zip"])))
 	info, err := buildinfo.Read(executable)
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings := map[string]string{}
-	for _, s := range info.Settings {
-		settings[s.Key] = s.Value
-	}
-	for name, want := range map[string]string{
-		"CGO_ENABLED": "0", "GOOS": "linux", "GOARCH": runtime.GOARCH, "-trimpath": "true",
-		"-tags": "lambda.norpc,validator_novalidatefn",
-	} {
-		if settings[name] != want {
-			t.Errorf("%s = %q, want %q", name, settings[name], want)
-		}
+	must(t, err)
+	if diff := cmp.Diff(settings(info), releaseSettings("linux")); diff != "" {
+		t.Errorf("settings (-got +want):\n%s", diff)
 	}
 	file, err := elf.NewFile(executable)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := file.Symbols(); !errors.Is(err, elf.ErrNoSymbols) {
 		t.Errorf("error = %v, want no symbols in it", err)
 	}
+}
+
+// releaseSettings are the build settings of a release.
+func releaseSettings(goos string) map[string]string {
+	return map[string]string{
+		"CGO_ENABLED": "0", "GOOS": goos, "GOARCH": runtime.GOARCH, "-trimpath": "true",
+		"-tags": "lambda.norpc,validator_novalidatefn",
+	}
+}
+
+// settings returns the build settings that a release decides.
+func settings(info *buildinfo.BuildInfo) map[string]string {
+	got := map[string]string{}
+	for _, s := range info.Settings {
+		if _, decided := releaseSettings("")[s.Key]; decided {
+			got[s.Key] = s.Value
+		}
+	}
+	return got
 }
 
 func TestBuildCompilesEveryFunctionWithTheFlagsOfARelease(t *testing.T) {
 	t.Parallel()
 	root := newModule(t)
 	dir := filepath.Join(root, "build")
-	if err := release.Build(t.Context(), root, dir); err != nil {
-		t.Fatal(err)
-	}
+	must(t, release.Build(t.Context(), root, dir))
 	for _, name := range []string{"order", "refund"} {
 		info, err := buildinfo.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := map[string]string{}
-		for _, s := range info.Settings {
-			got[s.Key] = s.Value
-		}
-		for key, want := range map[string]string{
-			"CGO_ENABLED": "0", "GOOS": runtime.GOOS, "-trimpath": "true", "-tags": "lambda.norpc,validator_novalidatefn",
-		} {
-			if got[key] != want {
-				t.Errorf("%s: %s = %q, want %q", name, key, got[key], want)
-			}
+		must(t, err)
+		if diff := cmp.Diff(settings(info), releaseSettings(runtime.GOOS)); diff != "" {
+			t.Errorf("settings of %s (-got +want):\n%s", name, diff)
 		}
 	}
 	if err := release.Build(t.Context(), t.TempDir(), dir); err == nil ||
@@ -155,10 +137,10 @@ func TestBuildCompilesEveryFunctionWithTheFlagsOfARelease(t *testing.T) {
 func TestPackageReportsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	broken := newModule(t)
-	put(t, broken, "functions/refund/main.go", "package main\n\nfunc main() { nobody() }\n")
+	put(t, broken, "functions/refund/main.go", "package main\n\nfunc main() { undeclared() }\n")
 	for _, tt := range []struct{ name, root, arch, want string }{
 		{"a folder without functions", t.TempDir(), runtime.GOARCH, "functions/NAME/main.go"},
-		{"the compiler's words", broken, runtime.GOARCH, "undefined: nobody"},
+		{"the compiler's error", broken, runtime.GOARCH, "undefined: undeclared"},
 		{"a processor that Go does not know", newModule(t), "arm65", "arm65"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -179,9 +161,7 @@ func TestZip(t *testing.T) {
 	t.Parallel()
 	executable := bytes.Repeat([]byte("an executable "), 10_000)
 	zipped, err := release.Zip(executable)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	again, err := release.Zip(executable)
 	if err != nil || !bytes.Equal(zipped, again) {
 		t.Errorf("the same executable made different bytes, error %v", err)
@@ -198,18 +178,13 @@ func TestZipHeader(t *testing.T) {
 	t.Parallel()
 	executable := []byte("executable")
 	zipped, err := release.Zip(executable)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	file := entry(t, zipped)
 	if want := crc32.ChecksumIEEE(executable); file.CRC32 != want {
 		t.Errorf("checksum %x, want %x", file.CRC32, want) // the reader takes 0 for one that is unknown
 	}
 	if file.Name != "bootstrap" || file.Mode() != 0o755 || len(file.Extra) != 0 || file.Comment != "" {
-		t.Errorf(
-			"%q has mode %v, %d extra bytes, want bootstrap, -rwxr-xr-x, none", file.Name, file.Mode(),
-			len(file.Extra),
-		)
+		t.Errorf("%q has mode %v, %d extra bytes, want bootstrap, -rwxr-xr-x, none", file.Name, file.Mode(), len(file.Extra))
 	}
 	if got := file.Modified.Format("2006-01-02 15:04:05"); got != "1980-01-01 00:00:00" {
 		t.Errorf("modified %s, want the earliest date of the format", got)
@@ -225,9 +200,7 @@ func TestZipHeader(t *testing.T) {
 func entry(t *testing.T, zipped []byte) *zip.File {
 	t.Helper()
 	r, err := zip.NewReader(bytes.NewReader(zipped), int64(len(zipped)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(r.File) != 1 {
 		t.Fatalf("%d files, want one", len(r.File))
 	}
@@ -237,12 +210,18 @@ func entry(t *testing.T, zipped []byte) *zip.File {
 func unzip(t *testing.T, zipped []byte) []byte {
 	t.Helper()
 	file, err := entry(t, zipped).Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	data, err := io.ReadAll(file)
 	if err != nil { // also a wrong checksum
 		t.Fatal(err)
 	}
 	return data
+}
+
+// must ends the test on an error.
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
 }
