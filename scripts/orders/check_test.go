@@ -83,11 +83,7 @@ func TestCheck(t *testing.T) {
 
 func TestCredentialsAreFoundInTheOrderOfTheSDKs(t *testing.T) {
 	t.Parallel()
-	pair := map[string]string{
-		"AWS_ACCESS_KEY_ID":     "id",
-		"AWS_SECRET_ACCESS_KEY": "canary",
-		"AWS_PROFILE":           "shop",
-	}
+	pair := map[string]string{"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "canary", "AWS_PROFILE": "shop"}
 	for want, changes := range map[string]map[string]string{
 		"AWS_ACCESS_KEY_ID":                      pair, // before a profile
 		"AWS_PROFILE":                            {"AWS_PROFILE": "shop"},

@@ -34,10 +34,8 @@ func describe(r order.Record) string {
 		line("recheck at", stamp(r.DueAt))
 	}
 	for _, e := range r.Events {
-		line(
-			fmt.Sprintf("event %d", e.Seq),
-			strings.TrimSpace(fmt.Sprintf("%s  %s -> %s  %s", stamp(e.At), e.From, e.To, e.Failure)),
-		)
+		transition := fmt.Sprintf("%s  %s -> %s  %s", stamp(e.At), e.From, e.To, e.Failure)
+		line(fmt.Sprintf("event %d", e.Seq), strings.TrimSpace(transition))
 	}
 	return b.String()
 }

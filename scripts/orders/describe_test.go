@@ -29,10 +29,7 @@ func TestDescribe(t *testing.T) {
 		},
 	}
 	waits := order.Record{
-		OrderID: "ORD-3",
-		Status:  order.ActionRequired,
-		Failure: "authentication_required",
-		Intent:  "pi_3",
+		OrderID: "ORD-3", Status: order.ActionRequired, Failure: "authentication_required", Intent: "pi_3",
 	}
 	for claim, tt := range map[string]struct {
 		record order.Record
@@ -51,14 +48,9 @@ func TestDescribe(t *testing.T) {
 			"event 2    2026-11-21 13:00:00.123 UTC  declined -> paid",
 		}},
 		"an order that needs the customer shows why": {waits, []string{
-			"order      ORD-3",
-			"status     action_required",
-			"amount     " + waits.Total.String(),
-			"intent     pi_3",
-			"failure    authentication_required",
-			"attempts   0",
-			"created    0001-01-01 00:00:00.000 UTC",
-			"updated    0001-01-01 00:00:00.000 UTC",
+			"order      ORD-3", "status     action_required", "amount     " + waits.Total.String(),
+			"intent     pi_3", "failure    authentication_required", "attempts   0",
+			"created    0001-01-01 00:00:00.000 UTC", "updated    0001-01-01 00:00:00.000 UTC",
 		}},
 	} {
 		t.Run(claim, func(t *testing.T) {

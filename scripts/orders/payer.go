@@ -61,8 +61,8 @@ func stripeMessage(err error) error {
 		return err
 	}
 	text := fmt.Sprintf("status %d: %s", e.HTTPStatusCode, e.Msg)
-	if e.HTTPStatusCode == http.StatusForbidden ||
-		e.HTTPStatusCode == http.StatusNotFound { // a restricted key, or a pretend Stripe
+	switch e.HTTPStatusCode {
+	case http.StatusForbidden, http.StatusNotFound: // a restricted key, or a pretend Stripe
 		text += "; name an existing payer with --customer and --method"
 	}
 	return errors.New(text)

@@ -32,26 +32,23 @@ func serveStripe(t *testing.T, status int, responses map[string]string) (c strip
 
 func TestCreatePayer(t *testing.T) {
 	t.Parallel()
-	t.Run(
-		"a customer is created and Stripe's test card attached, each under a key of this order",
-		func(t *testing.T) {
-			t.Parallel()
-			c, requests := serveStripe(t, http.StatusOK, map[string]string{
-				"/v1/customers": `{"id":"cus_New"}`, "/v1/payment_methods/pm_card_visa/attach": `{"id":"pm_New"}`,
-			})
-			got, err := newPayers(c).create(t.Context(), "dev/smoke/SMOKE-1")
-			if want := (payer{"cus_New", "pm_New"}); err != nil || got != want {
-				t.Errorf("payer %v, %v, want %v", got, err, want)
-			}
-			want := []string{
-				"POST /v1/customers description=dev%2Fsmoke%2FSMOKE-1 dev/smoke/SMOKE-1/customer",
-				"POST /v1/payment_methods/pm_card_visa/attach customer=cus_New dev/smoke/SMOKE-1/method",
-			}
-			if diff := cmp.Diff(*requests, want); diff != "" {
-				t.Errorf("- got, + want:\n%s", diff)
-			}
-		},
-	)
+	t.Run("a customer and Stripe's test card are created, each under a key of this order", func(t *testing.T) {
+		t.Parallel()
+		c, requests := serveStripe(t, http.StatusOK, map[string]string{
+			"/v1/customers": `{"id":"cus_New"}`, "/v1/payment_methods/pm_card_visa/attach": `{"id":"pm_New"}`,
+		})
+		got, err := newPayers(c).create(t.Context(), "dev/smoke/SMOKE-1")
+		if want := (payer{"cus_New", "pm_New"}); err != nil || got != want {
+			t.Errorf("payer %v, %v, want %v", got, err, want)
+		}
+		want := []string{
+			"POST /v1/customers description=dev%2Fsmoke%2FSMOKE-1 dev/smoke/SMOKE-1/customer",
+			"POST /v1/payment_methods/pm_card_visa/attach customer=cus_New dev/smoke/SMOKE-1/method",
+		}
+		if diff := cmp.Diff(*requests, want); diff != "" {
+			t.Errorf("- got, + want:\n%s", diff)
+		}
+	})
 	for claim, tt := range map[string]struct {
 		status         int
 		response, want string

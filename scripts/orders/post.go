@@ -190,10 +190,8 @@ func (q queue) sendOnce(ctx context.Context, messages []message) (failed []error
 		return nil, err
 	}
 	for _, f := range out.Failed {
-		failed = append(
-			failed,
-			fmt.Errorf("%s:%s: %s: %s", q.file, aws.ToString(f.Id), aws.ToString(f.Code), aws.ToString(f.Message)),
-		)
+		failed = append(failed,
+			fmt.Errorf("%s:%s: %s: %s", q.file, aws.ToString(f.Id), aws.ToString(f.Code), aws.ToString(f.Message)))
 	}
 	return failed, nil
 }

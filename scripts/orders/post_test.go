@@ -46,16 +46,12 @@ func newOrderQueue(t *testing.T, second string) *orderQueue {
 			q.Fail(c.Operation, 1, second)
 		}
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	s.Machine(
 		func(m *sqstest.Machine, now time.Time) { err = m.Create(now, "orders", sqstest.DefaultSettings()) },
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	q.Server = s
 	return q
 }
@@ -89,6 +85,7 @@ func TestPost(t *testing.T) {
 	mixed := append(append(append([]string{broken}, good[:10]...), broken), good[10:12]...)
 	for claim, tt := range map[string]struct {
 		in           []string
+		file         bool // in is a file's text, and not that of standard input
 		allowInvalid bool
 		fails        string // the second call, with this code
 		held         []string
@@ -102,6 +99,7 @@ func TestPost(t *testing.T) {
 			in: []string{"# mine", "", "  " + good[0] + "\t", "   ", "#" + good[1], good[2]}, held: []string{good[0], good[2]}, calls: 1,
 			printed: "messages posted: 2\n",
 		},
+		"a file is read":                {in: good[:1], file: true, held: good[:1], calls: 1, printed: "messages posted: 1\n"},
 		"nothing to post needs no call": {in: []string{"# nothing"}, printed: "messages posted: 0\n"},
 		"invalid orders are posted with --allow-invalid": {
 			in: []string{good[0], `{"orderId":"ORD-2"`}, allowInvalid: true, held: []string{good[0], `{"orderId":"ORD-2"`}, calls: 1,
@@ -132,8 +130,12 @@ func TestPost(t *testing.T) {
 			t.Parallel()
 			q := newOrderQueue(t, tt.fails)
 			var out strings.Builder
+			command := post{File: "-", AllowInvalid: tt.allowInvalid}
 			sh := shell{environ: q.environ(), in: strings.NewReader(strings.Join(tt.in, "\n")), out: &out}
-			err := post{File: "-", AllowInvalid: tt.allowInvalid}.Run(t.Context(), sh)
+			if tt.file {
+				command.File, sh.in = ordersFile(t, strings.Join(tt.in, "\n")), strings.NewReader("not this")
+			}
+			err := command.Run(t.Context(), sh)
 			if (err == nil) != (tt.err == nil) || out.String() != tt.printed {
 				t.Errorf("error %v, printed %q, want %q, %q", err, &out, tt.err, tt.printed)
 			}
@@ -153,6 +155,13 @@ func TestPost(t *testing.T) {
 			}
 		})
 	}
+}
+
+func ordersFile(t *testing.T, text string) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "orders.jsonl")
+	must(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
 }
 
 func TestPostSendsNothingIfALineIsInvalid(t *testing.T) {
@@ -183,17 +192,13 @@ func TestPostSendsNothingIfALineIsInvalid(t *testing.T) {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			q := newOrderQueue(t, "")
-			dir := t.TempDir()
-			if err := os.WriteFile(filepath.Join(dir, "orders.jsonl"), []byte(tt.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
 			var out strings.Builder
-			sh := shell{environ: q.environ(), out: &out}
-			err := post{File: filepath.Join(dir, "orders.jsonl")}.Run(t.Context(), sh)
+			file := ordersFile(t, tt.text)
+			err := post{File: file}.Run(t.Context(), shell{environ: q.environ(), out: &out})
 			if err == nil || q.calls > 0 || out.Len() > 0 {
 				t.Fatalf("error %v after %d calls, printed %q, want an error alone", err, q.calls, &out)
 			}
-			got := strings.ReplaceAll(err.Error(), dir+"/", "")
+			got := strings.ReplaceAll(err.Error(), filepath.Dir(file)+"/", "")
 			for _, want := range tt.want {
 				if !strings.Contains(got, want) {
 					t.Errorf("got error\n%s\nwant %q in it", got, want)
@@ -203,23 +208,6 @@ func TestPostSendsNothingIfALineIsInvalid(t *testing.T) {
 				t.Errorf("got error\n%s\nwant no payer and at most 20 lines", got)
 			}
 		})
-	}
-}
-
-func TestPostReadsAFile(t *testing.T) {
-	t.Parallel()
-	q := newOrderQueue(t, "")
-	file := filepath.Join(t.TempDir(), "orders.jsonl")
-	if err := os.WriteFile(file, []byte(line("ORD-1")+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var out strings.Builder
-	sh := shell{environ: q.environ(), in: strings.NewReader("not this"), out: &out}
-	if err := (post{File: file}).Run(t.Context(), sh); err != nil {
-		t.Error(err)
-	}
-	if diff := cmp.Diff(q.bodies(t), []string{line("ORD-1")}); diff != "" {
-		t.Errorf("- in the queue, + want:\n%s", diff)
 	}
 }
 
@@ -247,16 +235,16 @@ func TestPostSendsNothing(t *testing.T) {
 }
 
 // TestARefusedConnectionAsksWhetherTheLocalSystemRuns runs each command against addresses
-// where nobody listens.
+// where nothing listens.
 func TestARefusedConnectionAsksWhetherTheLocalSystemRuns(t *testing.T) {
 	t.Parallel()
 	lambdatest.FullOnly(t) // the SDK tries three times
-	const nobody = "http://127.0.0.1:1"
+	const closed = "http://127.0.0.1:1"
 	environ := []string{
-		"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=pretend", "AWS_SECRET_ACCESS_KEY=pretend", "AWS_ENDPOINT_URL=" + nobody,
-		"ORDERS_TABLE=orders", "QUEUE_URL=" + nobody + "/orders", "SCOPE=test", "STRIPE_SECRET_KEY=" + pretendKey, "STRIPE_API_BASE=" + nobody,
+		"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=pretend", "AWS_SECRET_ACCESS_KEY=pretend", "AWS_ENDPOINT_URL=" + closed,
+		"ORDERS_TABLE=orders", "QUEUE_URL=" + closed + "/orders", "SCOPE=test", "STRIPE_SECRET_KEY=" + pretendKey, "STRIPE_API_BASE=" + closed,
 	}
-	payments := stripeConfig{Scope: "test", Key: config.NewSecret(pretendKey), Address: nobody}.payments()
+	payments := stripeConfig{Scope: "test", Key: config.NewSecret(pretendKey), Address: closed}.payments()
 	sh := shell{environ: environ, in: strings.NewReader(line("ORD-1")), out: new(strings.Builder), now: noon}
 	for name, run := range map[string]func(context.Context) error{
 		"post": func(ctx context.Context) error { return post{File: "-"}.Run(ctx, sh) },
@@ -294,11 +282,17 @@ func TestTheCommandLine(t *testing.T) {
 		change(&want)
 		var got commands
 		k, err := kong.New(&got)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := k.Parse(strings.Fields(args)); err != nil || got != want {
 			t.Errorf("%s: got %+v, %v, want %+v", args, got, err, want)
 		}
+	}
+}
+
+// must ends the test on an error.
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
 	}
 }

@@ -34,10 +34,8 @@ func (p probe) follow(ctx context.Context, o order.Order, body string, limit tim
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(
-		p.out, "row     %s, %s, attempt %d, %s\n", r.Status, r.Total, r.Attempt,
-		cmp.Or(string(r.Intent), "no intent bound"),
-	)
+	bound := cmp.Or(string(r.Intent), "no intent bound")
+	fmt.Fprintf(p.out, "row     %s, %s, attempt %d, %s\n", r.Status, r.Total, r.Attempt, bound)
 	var intent order.Intent
 	if r.Intent != "" {
 		if intent, err = p.read(ctx, r.Intent); err != nil {
@@ -69,9 +67,8 @@ func (p probe) wait(ctx context.Context, id order.ID, limit time.Duration) (orde
 		}
 		select {
 		case <-ctx.Done():
-			return r, fmt.Errorf(
-				"order %q: not settled after %s: %s%s", id, p.now().Sub(began).Round(time.Second), summary(r), advice(r),
-			)
+			took := p.now().Sub(began).Round(time.Second)
+			return r, fmt.Errorf("order %q: not settled after %s: %s%s", id, took, summary(r), advice(r))
 		case <-tick.C:
 		}
 	}
@@ -115,10 +112,8 @@ func (p probe) compare(o order.Order, r order.Record, i order.Intent) error {
 	case r.Total != o.Total():
 		return fmt.Errorf("order %q: amount mismatch: the row has %s, want %s", o.ID(), r.Total, o.Total())
 	case i.State != order.Succeeded || i.Total != o.Total() || i.OrderID != o.ID() || i.Scope != p.scope:
-		return fmt.Errorf(
-			"order %q: ledger mismatch: intent %s is %s, %s, order %q, scope %q: want %s, %s, %q, %q", o.ID(), i.ID,
-			i.State, i.Total, i.OrderID, i.Scope, order.Succeeded, o.Total(), o.ID(), p.scope,
-		)
+		return fmt.Errorf("order %q: ledger mismatch: intent %s is %s, %s, order %q, scope %q: want %s, %s, %q, %q",
+			o.ID(), i.ID, i.State, i.Total, i.OrderID, i.Scope, order.Succeeded, o.Total(), o.ID(), p.scope)
 	}
 	return nil
 }

@@ -27,11 +27,7 @@ func newWorld() *world {
 // probe has a worker that processes the order after the latency, unless it is stopped.
 func (w *world) probe(o order.Order, stopped bool) probe {
 	processor := &order.Processor{
-		Claims:      &w.store,
-		Payments:    &w.bank,
-		Scope:       scope,
-		Now:         time.Now,
-		ConfirmTime: time.Second,
+		Claims: &w.store, Payments: &w.bank, Scope: scope, Now: time.Now, ConfirmTime: time.Second,
 	}
 	return probe{
 		send: func(ctx context.Context, _ order.ID, _ string) error {
@@ -41,9 +37,8 @@ func (w *world) probe(o order.Order, stopped bool) probe {
 			go func() {
 				time.Sleep(w.latency)
 				now := time.Now()
-				processor.Process(
-					context.WithoutCancel(ctx), o, now, order.Lease{Owner: "w", From: now, Until: now.Add(time.Minute)},
-				)
+				lease := order.Lease{Owner: "w", From: now, Until: now.Add(time.Minute)}
+				processor.Process(context.WithoutCancel(ctx), o, now, lease)
 			}()
 			return nil
 		},
@@ -56,9 +51,7 @@ func orderWith(t *testing.T, card ordertest.Card) order.Order {
 	d := ordertest.Draft("SMOKE-1")
 	d.Payment.Method = ordertest.PaymentMethod(card)
 	o, err := order.New(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return o
 }
 

@@ -16,15 +16,11 @@ const day = 24 * time.Hour
 // serveQueues serves two queues with the settings of infra/terraform, apart from a
 // change. It returns a config that names the order queue and has more variables.
 func serveQueues(
-	t *testing.T,
-	change func(orders, dead *sqstest.Settings),
-	more ...string,
+	t *testing.T, change func(orders, dead *sqstest.Settings), more ...string,
 ) (smokeConfig, *sqstest.Server) {
 	t.Helper()
 	server, err := sqstest.Serve(sqstest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = server.Close() })
 	orders, dead := sqstest.DefaultSettings(), sqstest.DefaultSettings()
 	orders.Retention, orders.DeadLetters, orders.MaxReceives = 7*day, "dead", 1000
@@ -32,22 +28,16 @@ func serveQueues(
 	change(&orders, &dead)
 	server.Machine(func(m *sqstest.Machine, now time.Time) {
 		for _, name := range []string{"dead", "other"} {
-			if err := m.Create(now, name, dead); err != nil {
-				t.Fatal(err)
-			}
+			must(t, m.Create(now, name, dead))
 		}
-		if err := m.Create(now, "orders", orders); err != nil {
-			t.Fatal(err)
-		}
+		must(t, m.Create(now, "orders", orders))
 	})
 	c, err := config.Read[smokeConfig](append(
 		more, "AWS_REGION="+sqstest.Region, "AWS_ACCESS_KEY_ID=pretend", "AWS_SECRET_ACCESS_KEY=canary",
 		"ORDERS_TABLE=orders", "SCOPE=test", "AWS_ENDPOINT_URL="+server.URL, "QUEUE_URL="+server.QueueURL("orders"),
 		"STRIPE_SECRET_KEY=sk_test_canary",
 	))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c, server
 }
 
@@ -115,9 +105,8 @@ func TestTheDeadLetterQueueIsThatOfTheEnvironment(t *testing.T) {
 	c, server := serveQueues(t, func(_, _ *sqstest.Settings) {})
 	c.DeadLetters = config.URL(server.QueueURL("other"))
 	err := c.compareQueues(t.Context(), new(strings.Builder))
-	want := "deadLetterTargetArn in the RedrivePolicy of the order queue is " + sqstest.ARN(
-		"dead",
-	) + ", want " + sqstest.ARN("other")
+	want := "deadLetterTargetArn in the RedrivePolicy of the order queue is " +
+		sqstest.ARN("dead") + ", want " + sqstest.ARN("other")
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error = %v, want %q", err, want)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	stdcmp "cmp"
 	"context"
 	"errors"
 	"strings"
@@ -29,14 +30,10 @@ func process(t *testing.T, claims order.Claims, payments order.Payments, id orde
 	d := ordertest.Draft(id)
 	d.Payment.Method = method
 	o, err := order.New(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := &order.Processor{Claims: claims, Payments: payments, Scope: scope, Now: noon, ConfirmTime: time.Second}
-	p.Process(
-		t.Context(), o, noon(),
-		order.Lease{Owner: "owner-of-" + string(id), From: noon(), Until: noon().Add(time.Minute)},
-	)
+	lease := order.Lease{Owner: "owner-of-" + string(id), From: noon(), Until: noon().Add(time.Minute)}
+	p.Process(t.Context(), o, noon(), lease)
 }
 
 func TestRefresh(t *testing.T) {
@@ -84,21 +81,14 @@ func TestRefresh(t *testing.T) {
 			}
 			process(t, store, bank, id, ordertest.PaymentMethod(tt.card))
 			before, err := store.Load(t.Context(), id)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if tt.meanwhile != nil {
 				tt.meanwhile(bank, before.Intent)
 			}
-			o := operator{store, bank, scope}
-			if tt.scope != "" {
-				o.scope = tt.scope
-			}
-			if tt.ask == "" {
-				tt.ask = id
-			}
+			o := operator{store, bank, stdcmp.Or(tt.scope, scope)}
 			var out strings.Builder
-			if err := o.refresh(t.Context(), tt.ask, noon().Add(time.Hour), &out); !sameError(err, tt.err) {
+			err = o.refresh(t.Context(), stdcmp.Or(tt.ask, id), noon().Add(time.Hour), &out)
+			if !sameError(err, tt.err) {
 				t.Errorf("error = %v, want %v", err, tt.err)
 			}
 			if got := out.String(); !strings.HasPrefix(got, tt.printed) || tt.printed == "" && got != "" {
@@ -123,7 +113,7 @@ func sameError(got, want error) bool {
 	return errors.Is(got, want)
 }
 
-// operatorEnv returns an environment with a pretend Stripe. Nobody listens at its table's
+// operatorEnv returns an environment with a pretend Stripe. Nothing listens at its table's
 // address, unless the changes set another one.
 func operatorEnv(s *stripetest.Server, changes ...string) []string {
 	return append([]string{
@@ -135,9 +125,7 @@ func operatorEnv(s *stripetest.Server, changes ...string) []string {
 func pretendStripe(t *testing.T) *stripetest.Server {
 	t.Helper()
 	s, err := stripetest.Serve(stripetest.Options{Rules: stripetest.Rules{Key: pretendKey}, Now: noon})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -148,23 +136,17 @@ func TestCommands(t *testing.T) {
 	h := dynamodbtest.Open(t)
 	s := pretendStripe(t)
 	credentials, err := h.Config.Credentials.Retrieve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	environ := operatorEnv(
 		s, "AWS_ENDPOINT_URL_DYNAMODB="+h.Proxy.URL, "ORDERS_TABLE="+h.Table, "AWS_REGION="+h.Config.Region,
 		"AWS_ACCESS_KEY_ID="+credentials.AccessKeyID, "AWS_SECRET_ACCESS_KEY="+credentials.SecretAccessKey,
 		"AWS_SESSION_TOKEN="+credentials.SessionToken,
 	)
 	store := dynamodb.New(h.Config, h.Table)
-	process(
-		t, store, stripe.New(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: s.URL}), "ORD-1",
-		"pm_usBankAccount_processing",
-	)
+	payments := stripe.New(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: s.URL})
+	process(t, store, payments, "ORD-1", "pm_usBankAccount_processing")
 	s.Machine(func(m *stripetest.Machine) { err = m.Settle(s.Now(), "pi_000001", true) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, step := range []struct {
 		claim string
 		run   interface {
@@ -181,9 +163,8 @@ func TestCommands(t *testing.T) {
 		{"refresh finds nothing", refresh{ID: "ORD-2"}, nil, order.ErrNotFound},
 	} {
 		var out strings.Builder
-		if err := step.run.Run(t.Context(), shell{environ: environ, out: &out, now: noon}); !sameError(
-			err, step.err,
-		) {
+		err := step.run.Run(t.Context(), shell{environ: environ, out: &out, now: noon})
+		if !sameError(err, step.err) {
 			t.Errorf("%s: error = %v, want %v", step.claim, err, step.err)
 		}
 		for _, want := range step.printed {
@@ -255,8 +236,8 @@ func TestRefreshSendsNothingWithAWrongEnvironment(t *testing.T) {
 			if diff := cmp.Diff(problems.Problems, tt.want); diff != "" {
 				t.Errorf("- got, + want:\n%s", diff)
 			}
-			if strings.Contains(hint(err).Error(), "canary") || !strings.Contains(hint(err).Error(), "build/up/env") ||
-				out.Len() > 0 {
+			text := hint(err).Error()
+			if strings.Contains(text, "canary") || !strings.Contains(text, "build/up/env") || out.Len() > 0 {
 				t.Errorf("printed %q, and the error is %v", &out, hint(err))
 			}
 			if sent := len(s.Calls()); sent > 0 {

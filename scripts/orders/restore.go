@@ -46,11 +46,7 @@ func (r restore) Run(ctx context.Context, sh shell) error {
 
 // restore writes the row from the intent, and prints the order.
 func (o operator) restore(
-	ctx context.Context,
-	id order.ID,
-	intent order.IntentID,
-	now time.Time,
-	out io.Writer,
+	ctx context.Context, id order.ID, intent order.IntentID, now time.Time, out io.Writer,
 ) error {
 	after, err := order.Restore(ctx, o.records, o.payments, o.scope, id, intent, now)
 	if err != nil {

@@ -16,17 +16,13 @@ func TestRestoreWritesALostRow(t *testing.T) {
 	store, bank := &ordertest.Memory{}, &ordertest.Bank{Scope: scope}
 	process(t, store, bank, id, ordertest.PaymentMethod(ordertest.Pays))
 	before, err := store.Load(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	store.Delete(id)
 	bank.ForgetKeys()
 
 	var out strings.Builder
 	o := operator{store, bank, scope}
-	if err := o.restore(t.Context(), id, before.Intent, noon().Add(48*time.Hour), &out); err != nil {
-		t.Fatal(err)
-	}
+	must(t, o.restore(t.Context(), id, before.Intent, noon().Add(48*time.Hour), &out))
 	want := "restored: the row names pi_1 and is paid\n\norder      ORD-1\nstatus     paid\namount     39.98 USD\n" +
 		"intent     pi_1\nmode       test\n"
 	if got := out.String(); !strings.HasPrefix(got, want) {

@@ -100,34 +100,37 @@ func TestSmokeEndsBeforeItWaits(t *testing.T) {
 		err     string
 	}{
 		"a live key, which is not shown": {
-			change: "STRIPE_SECRET_KEY=sk_live_canary", payers: payers, err: "got a live one",
+			change: "STRIPE_SECRET_KEY=sk_live_canary", err: "got a live one",
 		},
 		"a queue that does not exist": {
-			change: "QUEUE_URL=http://127.0.0.1:1/none", payers: payers, err: "read the settings of queue http://127.0.0.1:1/none: ",
+			change: "QUEUE_URL=http://127.0.0.1:1/none", err: "read the settings of queue http://127.0.0.1:1/none: ",
 		},
 		"queues that would lose orders": {
-			keeps: 4 * day, payers: payers, err: "MessageRetentionPeriod of the order queue is 96h0m0s",
+			keeps: 4 * day, err: "MessageRetentionPeriod of the order queue is 96h0m0s",
 		},
 		"a payer that cannot be created": {
 			payers: map[string]string{"/v1/customers": "{"}, asked: 1, printed: compared, err: "create a customer at Stripe: ",
 		},
 		"a queue that refuses the message, with a new payer": {
-			refuses: "SendMessage", payers: payers, asked: 2,
+			refuses: "SendMessage", asked: 2,
 			printed: compared + "Created customer cus_New with payment method pm_New in Stripe's test mode\n", err: "post to ",
 		},
 		"a queue that refuses the message, with an existing payer": {
-			run: smoke{Customer: "cus_Me", Method: "pm_Mine"}, refuses: "SendMessage", payers: payers, printed: compared, err: "post to ",
+			run: smoke{Customer: "cus_Me", Method: "pm_Mine"}, refuses: "SendMessage", printed: compared, err: "post to ",
 		},
 		"a payment method that is not valid in an order": {
-			run: smoke{Customer: "cus_Me", Method: "no method"}, payers: payers, printed: compared, err: "payment.method",
+			run: smoke{Customer: "cus_Me", Method: "no method"}, printed: compared, err: "payment.method",
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
+			if tt.payers == nil {
+				tt.payers = payers
+			}
 			c, asked := serveStripe(t, http.StatusOK, tt.payers)
-			_, queue := serveQueues(
-				t, func(orders, _ *sqstest.Settings) { orders.Retention = cmp.Or(tt.keeps, orders.Retention) },
-			)
+			_, queue := serveQueues(t, func(orders, _ *sqstest.Settings) {
+				orders.Retention = cmp.Or(tt.keeps, orders.Retention)
+			})
 			queue.Fail(tt.refuses, 1, "AccessDenied")
 			environ := []string{
 				"AWS_REGION=" + sqstest.Region, "AWS_ACCESS_KEY_ID=pretend", "AWS_SECRET_ACCESS_KEY=canary", "ORDERS_TABLE=orders", "SCOPE=test",
