@@ -27,9 +27,7 @@ func TestTheCommandsOfTheDocumentsPrintWhatTheDocumentsShow(t *testing.T) {
 	t.Parallel()
 	lambdatest.FullOnly(t)
 	dynamodbtest.Locate(t)
-	if err := lambdatest.OpenSources(t.Context(), "orderonce/scripts/local", "orderonce/scripts/orders"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, lambdatest.OpenSources(t.Context(), "orderonce/scripts/local", "orderonce/scripts/orders"))
 	for _, page := range []string{"README.md", "docs/tutorial.md"} {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
@@ -64,9 +62,7 @@ type block struct{ commands, output string }
 func commandBlocks(t *testing.T, path string) (all []block) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Clean(path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, fence := range regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
 		switch language, content := fence[1], fence[2]; language {
 		case "sh":
@@ -118,21 +114,15 @@ type reader struct{ dir string }
 func newReader(t *testing.T) reader {
 	t.Helper()
 	root, err := filepath.Abs(repository)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	entries, err := os.ReadDir(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
 	for _, e := range entries {
 		if e.Name() == "build" || strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
-		if err := os.Symlink(filepath.Join(root, e.Name()), filepath.Join(dir, e.Name())); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink(filepath.Join(root, e.Name()), filepath.Join(dir, e.Name())))
 	}
 	return reader{dir}
 }
@@ -169,9 +159,7 @@ func (r reader) makeUp(t *testing.T) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	ready := &awaited{text: []byte("Ctrl-C ends everything"), seen: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = ready, ready
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	select {
@@ -182,9 +170,7 @@ func (r reader) makeUp(t *testing.T) {
 		t.Error("make up is not ready after 5 minutes")
 	}
 	t.Cleanup(func() {
-		if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil {
-			t.Error(err)
-		}
+		must(t, syscall.Kill(-cmd.Process.Pid, syscall.SIGINT))
 		if err := <-ended; err == nil { // the signal ends make as well
 			t.Error("make up ended by itself")
 		}

@@ -46,22 +46,19 @@ func wrongLines(block string) (wrong []string) {
 func TestEveryMermaidDiagramParses(t *testing.T) {
 	t.Parallel()
 	diagrams := 0
-	err := filepath.WalkDir(
-		filepath.Join(repository, "docs"),
-		func(path string, _ fs.DirEntry, err error) error {
-			if err != nil || filepath.Ext(path) != ".md" {
-				return err
-			}
-			text, err := os.ReadFile(filepath.Clean(path))
-			for _, fence := range regexp.MustCompile("(?ms)^```mermaid\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
-				diagrams++
-				for _, line := range wrongLines(fence[1]) {
-					t.Errorf("%s: mermaid does not parse the line %q", path, line)
-				}
-			}
+	err := filepath.WalkDir(filepath.Join(repository, "docs"), func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".md" {
 			return err
-		},
-	)
+		}
+		text, err := os.ReadFile(filepath.Clean(path))
+		for _, fence := range regexp.MustCompile("(?ms)^```mermaid\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
+			diagrams++
+			for _, line := range wrongLines(fence[1]) {
+				t.Errorf("%s: mermaid does not parse the line %q", path, line)
+			}
+		}
+		return err
+	})
 	if err != nil || diagrams == 0 {
 		t.Errorf("%d diagrams, %v, want some and no error", diagrams, err)
 	}

@@ -39,15 +39,11 @@ func (r run) Run(ctx context.Context) error {
 		return err
 	}
 	began := time.Now()
-	fmt.Println(
-		"Compiling functions/order and starting a queue, an engine and a pretend Stripe on 127.0.0.1 ...",
-	)
 	tally := &tally{deliveries: map[string]int{}}
 	killer := &killer{orderID: r.Kill}
-	s, err := start(
-		ctx, runFolder, engine,
-		system.Options{AfterStripe: killer.afterStripe, Observe: tally.observe, Instances: 1},
-	)
+	s, err := start(ctx, runFolder, engine, system.Options{
+		AfterStripe: killer.afterStripe, Observe: tally.observe, Instances: 1,
+	})
 	if err != nil {
 		return err
 	}
@@ -119,7 +115,11 @@ func (l *local) post(ctx context.Context, waves [][]string, limit time.Duration)
 	total, c := len(slices.Concat(waves...)), newCounter(os.Stderr)
 	defer c.clear()
 	for _, wave := range waves {
-		ids, err := l.PostBatch(wave)
+		drafts := make([]sqstest.Draft, len(wave))
+		for i, body := range wave {
+			drafts[i].Body = body
+		}
+		ids, err := l.Post(drafts)
 		if err != nil {
 			return nil, err
 		}

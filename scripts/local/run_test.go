@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/lambda/lambdatest"
@@ -38,9 +39,7 @@ func TestReadWaves(t *testing.T) {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			got, err := readWaves(file(t, tt.text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if diff := cmp.Diff(got, tt.want); diff != "" {
 				t.Errorf("- got, + want:\n%s", diff)
 			}
@@ -57,9 +56,7 @@ func TestReadWaves(t *testing.T) {
 func file(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "orders.jsonl")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -78,9 +75,7 @@ func TestTallyCountsEveryDelivery(t *testing.T) {
 func TestTheKillerKillsAtTheConfirmationOfItsOrder(t *testing.T) {
 	t.Parallel()
 	host, err := lambdatest.Start(lambdatest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = host.Close() }) // nothing runs in it
 	k := &killer{orderID: "A"}
 	k.system.Store(&system.System{Function: host})
@@ -146,9 +141,7 @@ func TestRunAndUpShareNoFile(t *testing.T) {
 func listen(t *testing.T) (port int) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = listener.Close() }) // it was only held
 	return listener.Addr().(*net.TCPAddr).Port
 }
@@ -177,18 +170,17 @@ func TestUpLeavesThePortOfAnEngineThatRunsAlready(t *testing.T) {
 
 func TestAWrongDynamoDBEndpointIsNamedWithItsValue(t *testing.T) {
 	t.Parallel()
-	free := listen(t) // refuses nothing, but nobody accepts
+	occupied := listen(t) // connections succeed, although nothing accepts them
 	for endpoint, want := range map[string]string{
-		"localhost:8000":                         `DYNAMODB_ENDPOINT "localhost:8000": not a URL: want http or https, host and port`,
-		"ftp://127.0.0.1:8000":                   `DYNAMODB_ENDPOINT "ftp://127.0.0.1:8000": not a URL`,
-		"http://":                                `DYNAMODB_ENDPOINT "http://": not a URL`,
-		"http://127.0.0.1:1":                     `DYNAMODB_ENDPOINT "http://127.0.0.1:1": no engine answers: dial tcp 127.0.0.1:1: `,
-		"http://[::1]:1":                         `DYNAMODB_ENDPOINT "http://[::1]:1": no engine answers: `,
-		fmt.Sprintf("http://127.0.0.1:%d", free): "",
+		"localhost:8000":       `DYNAMODB_ENDPOINT "localhost:8000": not a URL: want http or https, host and port`,
+		"ftp://127.0.0.1:8000": `DYNAMODB_ENDPOINT "ftp://127.0.0.1:8000": not a URL`,
+		"http://":              `DYNAMODB_ENDPOINT "http://": not a URL`,
+		"http://127.0.0.1:1":   `DYNAMODB_ENDPOINT "http://127.0.0.1:1": no engine answers: dial tcp 127.0.0.1:1: `,
+		"http://[::1]:1":       `DYNAMODB_ENDPOINT "http://[::1]:1": no engine answers: `,
+		fmt.Sprintf("http://127.0.0.1:%d", occupied): "",
 	} {
-		engine, err := findEngine(
-			t.Context(), func(name string) string { return map[string]string{"DYNAMODB_ENDPOINT": endpoint}[name] },
-		)
+		getenv := func(name string) string { return map[string]string{"DYNAMODB_ENDPOINT": endpoint}[name] }
+		engine, err := findEngine(t.Context(), getenv)
 		if want == "" && (err != nil || engine.Endpoint != endpoint) {
 			t.Errorf("%s: got %+v, %v, want no error", endpoint, engine, err)
 		}
@@ -213,17 +205,25 @@ func TestTheCounterPrintsNothingToAFile(t *testing.T) {
 	t.Parallel()
 	path := file(t, "")
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c := newCounter(f)
 	c.show("%d", 1)
 	c.seconds("compiling")()
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Close())
 	if text, err := os.ReadFile(path); err != nil || len(text) > 0 {
 		t.Errorf("printed %q, %v, want nothing", text, err)
+	}
+}
+
+func TestAFileIsNotTakenOverAsATerminal(t *testing.T) {
+	t.Parallel()
+	f, err := os.Open(file(t, ""))
+	must(t, err)
+	t.Cleanup(func() { _ = f.Close() }) // it was only read
+	before := unix.Getpgrp()
+	ownTerminal(f)()
+	if got := unix.Getpgrp(); got != before {
+		t.Errorf("got process group %d, want the same as before: %d", got, before)
 	}
 }
 
@@ -254,14 +254,18 @@ func TestTheEnvironmentFileNamesEverything(t *testing.T) {
 func TestCloseClosesTheLog(t *testing.T) {
 	t.Parallel()
 	log, err := os.Create(file(t, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l := &local{System: &system.System{}, file: log}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Close())
 	if _, err := log.WriteString("late"); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("error = %v, want that the file is closed", err)
+	}
+}
+
+// must ends the test on an error.
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
 	}
 }

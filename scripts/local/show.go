@@ -53,11 +53,8 @@ func showParked(w io.Writer, s summary) {
 	parked.SetColumnConfigs([]table.ColumnConfig{{Number: 3, WidthMax: 72, WidthMaxEnforcer: text.WrapSoft}})
 	for i, p := range s.Posted {
 		if dead, ok := s.Parked[p.MessageID]; ok {
-			parked.AppendRow(table.Row{
-				fmt.Sprintf(
-					"%d: %s", i+1, nameOf(p),
-				), dead.Attributes[sqs.AttrReason].Text, dead.Attributes[sqs.AttrDetail].Text,
-			})
+			reason, detail := dead.Attributes[sqs.AttrReason].Text, dead.Attributes[sqs.AttrDetail].Text
+			parked.AppendRow(table.Row{fmt.Sprintf("%d: %s", i+1, nameOf(p)), reason, detail})
 		}
 	}
 	fmt.Fprintln(w)
@@ -96,18 +93,7 @@ var errBroken = errors.New("invariant broken")
 
 // showChecks prints the invariants. It returns errBroken with the ids of the broken ones.
 func showChecks(w io.Writer, checks []system.Check) error {
-	var broken []string
-	fmt.Fprintln(w, "\nInvariants (docs/design.md):")
-	for _, c := range checks {
-		mark := "ok    "
-		if len(c.Broken) > 0 {
-			mark, broken = "BROKEN", append(broken, c.ID)
-		}
-		fmt.Fprintf(w, "  %s %-4s %s\n", mark, c.ID, c.Claim)
-		for _, b := range c.Broken {
-			fmt.Fprintf(w, "              %s\n", b)
-		}
-	}
+	broken := system.Show(w, checks)
 	if len(broken) > 0 {
 		return fmt.Errorf("%w: %s", errBroken, strings.Join(broken, ", "))
 	}

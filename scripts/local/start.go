@@ -42,6 +42,9 @@ func (l *local) Close() error { return errors.Join(l.System.Close(), l.file.Clos
 // start compiles the function and starts the system around it. The function's log goes to
 // folder.log() as well.
 func start(ctx context.Context, f folder, engine dynamodbtest.Location, o system.Options) (*local, error) {
+	fmt.Println(
+		"Compiling functions/order and starting a queue, an engine and a pretend Stripe on 127.0.0.1 ...",
+	)
 	if err := compile(ctx, f.binary(), newCounter(os.Stderr)); err != nil {
 		return nil, err
 	}

@@ -31,13 +31,9 @@ func (u up) Run(ctx context.Context) error {
 		return err
 	}
 	defer ownTerminal(os.Stdin)()
-	fmt.Println(
-		"Compiling functions/order and starting a queue, an engine and a pretend Stripe on 127.0.0.1 ...",
-	)
-	s, err := start(
-		ctx, upFolder, engine,
-		system.Options{Ports: system.Ports{DynamoDB: u.DynamoDB, SQS: u.SQS, Stripe: u.Stripe}},
-	)
+	s, err := start(ctx, upFolder, engine, system.Options{
+		Ports: system.Ports{DynamoDB: u.DynamoDB, SQS: u.SQS, Stripe: u.Stripe},
+	})
 	if err != nil {
 		if ctx.Err() != nil { // Ctrl-C is how it ends
 			return nil
@@ -48,37 +44,24 @@ func (u up) Run(ctx context.Context) error {
 	if err := os.WriteFile(env, []byte(environment(s.System)), 0o600); err != nil {
 		return errors.Join(err, s.Close())
 	}
-	fmt.Printf(
-		usage, env, s.SQS.URL, s.SQS.QueueURL(system.OrderQueue), s.Engine.Endpoint, s.Options.Table,
-		s.folder.log(),
-	)
+	fmt.Printf(usage, env, s.SQS.URL, s.SQS.QueueURL(system.OrderQueue), s.Engine.Endpoint, s.Options.Table,
+		s.folder.log())
 	err = s.wait(ctx)
 	fmt.Println("\nEnding ...")
 	return errors.Join(err, s.Close(), os.Remove(env))
 }
 
 // portsFree returns an error that names the flag of a port in use. The port of an engine
-// that somebody else runs is in use.
+// that runs already is in use.
 func (u up) portsFree(ctx context.Context, engine dynamodbtest.Location) error {
-	ports := []struct {
-		flag string
-		port int
-	}{{"sqs-port", u.SQS}, {"stripe-port", u.Stripe}}
+	ports := map[string]int{"sqs-port": u.SQS, "stripe-port": u.Stripe}
 	if engine.Endpoint == "" {
-		ports = append(ports, struct {
-			flag string
-			port int
-		}{"dynamodb-port", u.DynamoDB})
+		ports["dynamodb-port"] = u.DynamoDB
 	}
-	for _, p := range ports {
-		if err := free(ctx, p.port); err != nil {
-			return fmt.Errorf(
-				"port %d is in use: end the program that uses it, perhaps another make up, or choose another: "+
-					"go run ./scripts/local up --%s=PORT: %w",
-				p.port,
-				p.flag,
-				err,
-			)
+	for flag, port := range ports {
+		if err := free(ctx, port); err != nil {
+			return fmt.Errorf("port %d is in use: end the program that uses it, perhaps another make up, "+
+				"or choose another: go run ./scripts/local up --%s=PORT: %w", port, flag, err)
 		}
 	}
 	return nil

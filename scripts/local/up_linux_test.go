@@ -21,16 +21,12 @@ func TestCtrlCEndsMakeUpWithStatus0(t *testing.T) {
 	t.Parallel()
 	lambdatest.FullOnly(t)
 	dynamodbtest.Locate(t)
-	if err := lambdatest.OpenSources(t.Context(), "orderonce/scripts/local"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, lambdatest.OpenSources(t.Context(), "orderonce/scripts/local"))
 	keyboard, screen := openTerminal(t)
 	cmd := newReader(t).command(t.Context(), "make", "up")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = screen, screen, screen
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	if err := screen.Close(); err != nil { // so that reading ends with make
 		t.Error(err)
 	}
@@ -63,20 +59,12 @@ func TestCtrlCEndsMakeUpWithStatus0(t *testing.T) {
 func openTerminal(t *testing.T) (keyboard, screen *os.File) {
 	t.Helper()
 	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = keyboard.Close() }) // all of it was read
-	if err := unix.IoctlSetPointerInt(int(keyboard.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.IoctlSetPointerInt(int(keyboard.Fd()), unix.TIOCSPTLCK, 0))
 	n, err := unix.IoctlGetInt(int(keyboard.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	screen, err = os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return keyboard, screen
 }

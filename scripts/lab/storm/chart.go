@@ -38,12 +38,8 @@ func chart(outcomes []run.Outcome) ([]byte, error) {
 	height := vg.Points(float64(len(rows)) * (60 + 17*float64(len(outcomes))))
 	canvas := vgsvg.New(vg.Points(900), height)
 	tiles := draw.Tiles{
-		Rows:     len(rows),
-		Cols:     perRow,
-		PadX:     vg.Points(8),
-		PadY:     vg.Points(16),
-		PadTop:   vg.Points(4),
-		PadRight: vg.Points(4),
+		Rows: len(rows), Cols: perRow,
+		PadX: vg.Points(8), PadY: vg.Points(16), PadTop: vg.Points(4), PadRight: vg.Points(4),
 	}
 	for r, line := range plot.Align(rows, tiles, draw.New(canvas)) {
 		for c, tile := range line {

@@ -29,7 +29,7 @@ func page(a arguments, outcomes []run.Outcome, used usage) string {
 	var b strings.Builder
 	b.WriteString(opening)
 	b.WriteString("\n## What became of the orders\n\n")
-	writeTable(&b, outcomes)
+	b.WriteString(figures(outcomes).RenderMarkdown() + "\n")
 	b.WriteString(columnsExplained)
 	for _, o := range outcomes {
 		if len(o.Checks) > 0 {
@@ -50,21 +50,6 @@ func page(a arguments, outcomes []run.Outcome, used usage) string {
 	}
 	fmt.Fprintf(&b, reproduce, a.command(), used)
 	return b.String()
-}
-
-func writeTable(b *strings.Builder, outcomes []run.Outcome) {
-	b.WriteString("| handler | orders |")
-	for _, column := range columns() {
-		fmt.Fprintf(b, " %s |", column.name)
-	}
-	b.WriteString("\n|---|---:|" + strings.Repeat("---:|", len(columns())) + "\n")
-	for _, o := range outcomes {
-		fmt.Fprintf(b, "| %s | %d |", o.Handler.Name, o.Count.Orders)
-		for _, column := range columns() {
-			fmt.Fprintf(b, " %d |", column.of(o))
-		}
-		b.WriteString("\n")
-	}
 }
 
 // command returns the command line that repeats the run.

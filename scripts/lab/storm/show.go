@@ -9,6 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"orderonce/scripts/lab/storm/run"
+	"orderonce/scripts/local/system"
 )
 
 // column is a figure of an outcome.
@@ -32,10 +33,9 @@ func columns() []column {
 	}
 }
 
-// show prints the table, and the invariants of the product.
-func show(w io.Writer, outcomes []run.Outcome) {
+// figures returns the table of the figures.
+func figures(outcomes []run.Outcome) table.Writer { //nolint:ireturn // the library has no concrete type
 	t := table.NewWriter()
-	t.SetOutputMirror(w)
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
 	header := table.Row{"handler", "orders"}
@@ -50,46 +50,28 @@ func show(w io.Writer, outcomes []run.Outcome) {
 		}
 		t.AppendRow(row)
 	}
+	return t
+}
+
+// show prints the table, and the invariants of the product.
+func show(w io.Writer, outcomes []run.Outcome) {
+	t := figures(outcomes)
+	t.SetOutputMirror(w)
 	t.Render()
 	for _, o := range outcomes {
 		if len(o.Checks) > 0 {
-			showChecks(w, o)
-		}
-	}
-}
-
-func showChecks(w io.Writer, o run.Outcome) {
-	fmt.Fprintf(w, "\n%s: %s\n\nInvariants (docs/design.md):\n", o.Handler.Name, summary(o))
-	for _, c := range o.Checks {
-		mark := "ok    "
-		if len(c.Broken) > 0 {
-			mark = "BROKEN"
-		}
-		fmt.Fprintf(w, "  %s %-4s %s\n", mark, c.ID, c.Claim)
-		for _, b := range c.Broken[:min(len(c.Broken), 5)] {
-			fmt.Fprintf(w, "              %s\n", b)
-		}
-		if more := len(c.Broken) - 5; more > 0 {
-			fmt.Fprintf(w, "              and %d more\n", more)
+			fmt.Fprintf(w, "\n%s: %s\n", o.Handler.Name, summary(o))
+			system.Show(w, o.Checks)
 		}
 	}
 }
 
 // summary returns an outcome in one sentence.
 func summary(o run.Outcome) string {
-	return fmt.Sprintf(
-		"%d messages of %d orders, %d deliveries, %d processes killed, %d failed calls, %d dead letters redriven, %d deletes lost; "+
-			"%d calls to DynamoDB, %d to Stripe; %d messages parked with a reason; %v",
-		o.Count.Messages,
-		o.Count.Orders,
-		o.Deliveries,
-		o.Kills,
-		run.Sum(o.Faults),
-		o.Redriven,
-		o.LostDelete,
-		o.Calls.DynamoDB,
-		o.Calls.Stripe,
-		o.Count.Parked,
-		o.Took.Round(time.Second),
-	)
+	return fmt.Sprintf("%d messages of %d orders, %d deliveries, %d processes killed, %d failed calls, "+
+		"%d dead letters redriven, %d deletes lost; %d calls to DynamoDB, %d to Stripe; "+
+		"%d messages parked with a reason; %v",
+		o.Count.Messages, o.Count.Orders, o.Deliveries, o.Kills, run.Sum(o.Faults),
+		o.Redriven, o.LostDelete, o.Calls.DynamoDB, o.Calls.Stripe,
+		o.Count.Parked, o.Took.Round(time.Second))
 }

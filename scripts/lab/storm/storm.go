@@ -24,7 +24,6 @@ import (
 type arguments struct {
 	Orders     int     `default:"10000" help:"Orders of the product."`
 	Duplicates float64 `default:"0.3" help:"Share of messages that are delivered or sent twice."`
-	Copies     int     `default:"1" help:"How often every message is sent."`
 	Kills      int     `default:"-1" help:"Processes of the product to kill; -1 is one for 20 orders."`
 	Instances  int     `default:"16" help:"Concurrent processes of the product."`
 	Seed       uint64  `default:"1" help:"Seed of the messages and the faults. The interleaving differs between runs."`
@@ -82,9 +81,7 @@ func (a arguments) Run(ctx context.Context) error {
 
 // storms runs a storm for each handler, and returns the outcomes in the same order.
 func (a arguments) storms(
-	ctx context.Context,
-	engine dynamodbtest.Location,
-	handlers []run.Handler,
+	ctx context.Context, engine dynamodbtest.Location, handlers []run.Handler,
 ) ([]run.Outcome, error) {
 	outcomes := make([]run.Outcome, len(handlers))
 	group, ctx := errgroup.WithContext(ctx)
@@ -130,7 +127,7 @@ func cpuTime() (sum time.Duration) {
 
 func (a arguments) options(engine dynamodbtest.Location, h run.Handler) run.Options {
 	o := run.Options{
-		Workload: run.Workload{Seed: a.Seed, Orders: a.Orders, Duplicates: a.Duplicates, Copies: a.Copies},
+		Workload: run.Workload{Seed: a.Seed, Orders: a.Orders, Duplicates: a.Duplicates},
 		Kills:    a.Kills, Instances: a.Instances, FIFO: a.FIFO, Calm: a.Calm, Dir: a.Dir, Engine: engine,
 	}
 	if h.Name != productName {

@@ -40,22 +40,16 @@ func two() []run.Outcome {
 func TestPage(t *testing.T) {
 	t.Parallel()
 	docs := t.TempDir()
-	if err := os.Mkdir(filepath.Join(docs, "reference"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	a := arguments{Orders: 1000, Baselines: 500, Kills: 500, Instances: 16, Duplicates: 0.3, Seed: 9, FIFO: true}
-	if err := write(docs, a, two(), usage{took: 90 * time.Second, cpu: 2 * time.Minute, memory: 5 << 20}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(docs, "reference"), 0o700))
+	a := arguments{Orders: 1000, Baselines: 500, Kills: 500, Instances: 16, Duplicates: 0.3, Seed: 9, FIFO: true, Calm: true}
+	must(t, write(docs, a, two(), usage{took: 90 * time.Second, cpu: 2 * time.Minute, memory: 5 << 20}))
 	text, err := os.ReadFile(filepath.Join(docs, "reference", "storm.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, want := range []string{
 		"| orderonce | 980 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 980 | 2900 |\n",
 		"| other | 490 | 49 | 0 | 10 | 0 | 0 | 0 | 0 | 480 | 50 |\n", "| I9 | parked | 1 |\n",
 		"The run took 1m30s, 2m0s of CPU time, and at most 5 MiB of memory in all processes.\n",
-		"--seed=9 --orders=1000 --baselines=500 --kills=500 --duplicates=0.3 --instances=16 --fifo --docs=../../docs",
+		"--seed=9 --orders=1000 --baselines=500 --kills=500 --duplicates=0.3 --instances=16 --fifo --calm --docs=../../docs",
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the page lacks %q:\n%s", want, text)
@@ -71,9 +65,7 @@ func TestPage(t *testing.T) {
 func TestChart(t *testing.T) {
 	t.Parallel()
 	svg, err := chart(two())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
 		if _, err := d.Token(); errors.Is(err, io.EOF) {
 			break
@@ -104,13 +96,11 @@ func TestShowListsViolations(t *testing.T) {
 func TestBaselinesGetASmallerStorm(t *testing.T) {
 	t.Parallel()
 	a := arguments{Orders: 10_000, Baselines: 500, Kills: 500, Instances: 16}
-	product := a.options(dynamodbtest.Location{}, run.Handler{Name: productName})
-	baseline := a.options(dynamodbtest.Location{}, run.Handler{Name: "short-lock"})
-	if product.Workload.Orders != 10_000 || product.Kills != 500 || baseline.Workload.Orders != 500 ||
-		baseline.Kills != 25 {
-		t.Errorf(
-			"got %d orders and %d kills for the product, %d and %d for a baseline; want 10000, 500, 500 and 25",
-			product.Workload.Orders, product.Kills, baseline.Workload.Orders, baseline.Kills)
+	for name, want := range map[string][2]int{productName: {10_000, 500}, "short-lock": {500, 25}} {
+		o := a.options(dynamodbtest.Location{}, run.Handler{Name: name})
+		if got := [2]int{o.Workload.Orders, o.Kills}; got != want {
+			t.Errorf("%s: got %v orders and kills, want %v", name, got, want)
+		}
 	}
 }
 
@@ -135,21 +125,25 @@ func TestTheStormFindsTheKnownFailures(t *testing.T) {
 			all := baselineHandlers("orderonce/scripts/lab/storm/baseline", folder)
 			h := all[slices.IndexFunc(all, func(h run.Handler) bool { return h.Name == name })]
 			o := run.Options{
-				Workload: run.Workload{
-					Seed:   1,
-					Orders: 100,
-				}, Kills: 30, Instances: 4, Calm: tt.calm, Dir: t.TempDir(), Engine: engine,
+				Workload: run.Workload{Seed: 1, Orders: 100}, Kills: 30, Instances: 4, Calm: tt.calm,
+				Dir: t.TempDir(), Engine: engine,
 			}
 			if !tt.calm {
 				o.Workload.Duplicates = 0.5
 			}
 			out, err := run.Storm(t.Context(), o, h)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if !tt.want(out.Count) {
 				t.Errorf("got %+v", out.Count)
 			}
 		})
+	}
+}
+
+// must ends the test on an error.
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
 	}
 }

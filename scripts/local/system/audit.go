@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -32,6 +33,26 @@ func NewPosted(d *sqs.Decoder, body, messageID string) Posted {
 type Check struct {
 	ID, Claim string
 	Broken    []string
+}
+
+// Show prints checks, each with at most five of its violations, and returns the ids of the
+// broken ones.
+func Show(w io.Writer, checks []Check) (broken []string) {
+	fmt.Fprintln(w, "\nInvariants (docs/design.md):")
+	for _, c := range checks {
+		mark := "ok    "
+		if len(c.Broken) > 0 {
+			mark, broken = "BROKEN", append(broken, c.ID)
+		}
+		fmt.Fprintf(w, "  %s %-4s %s\n", mark, c.ID, c.Claim)
+		for _, b := range c.Broken[:min(len(c.Broken), 5)] {
+			fmt.Fprintf(w, "              %s\n", b)
+		}
+		if more := len(c.Broken) - 5; more > 0 {
+			fmt.Fprintf(w, "              and %d more\n", more)
+		}
+	}
+	return broken
 }
 
 // Books hold what Audit compares: the messages, the table, Stripe's ledger, the queues
@@ -108,7 +129,7 @@ func (b *Books) collectQueues(s *System, m *sqstest.Machine, now time.Time) erro
 func (b *Books) Audit() []Check {
 	checks := []struct {
 		id, claim string
-		broken    func() []string
+		broken    func() findings
 	}{
 		{"I1", "at most one successful charge per order", b.chargedTwice},
 		{"I2", "the charge is the claimed amount and currency", b.wrongAmount},
@@ -127,126 +148,107 @@ func (b *Books) Audit() []Check {
 	return out
 }
 
-func (b *Books) chargedTwice() (broken []string) {
+func (b *Books) chargedTwice() (broken findings) {
 	for id, charges := range b.Charges {
 		if len(charges) > 1 {
-			broken = append(broken, fmt.Sprintf("double charge: order %s was charged %d times", id, len(charges)))
+			broken.add("double charge: order %s was charged %d times", id, len(charges))
 		}
 	}
-	return sorted(broken)
+	return broken.sorted()
 }
 
-func (b *Books) wrongAmount() (broken []string) {
+func (b *Books) wrongAmount() (broken findings) {
 	for id, charges := range b.Charges {
 		for _, c := range charges {
 			got := order.Money{Amount: c.Amount, Currency: order.Currency(c.Currency)}
 			if want := b.Records[id].Total; got != want {
-				broken = append(
-					broken, fmt.Sprintf("amount mismatch: order %s was charged %s, its row has %s", id, got, want),
-				)
+				broken.add("amount mismatch: order %s was charged %s, its row has %s", id, got, want)
 			}
 		}
 	}
-	return sorted(broken)
+	return broken.sorted()
 }
 
-func (b *Books) unended() (broken []string) {
+func (b *Books) unended() (broken findings) {
 	if !b.Left.Empty() {
-		broken = append(broken, fmt.Sprintf("the order queue is not empty: %+v", b.Left))
+		broken.add("the order queue is not empty: %+v", b.Left)
 	}
 	for _, p := range b.Posted {
 		if dead, parked := b.Parked[p.MessageID]; parked {
 			if dead.Attributes[sqs.AttrReason].Text == "" {
-				broken = append(broken, "no reason: message "+p.MessageID+" is parked without one")
+				broken.add("no reason: message %s is parked without one", p.MessageID)
 			}
 			continue
 		}
 		record, found := b.Records[p.Order.ID()]
 		if p.Invalid != nil || !found || record.Status == order.Open {
-			broken = append(
-				broken,
-				fmt.Sprintf("message lost: %s of order %q is neither settled nor parked", p.MessageID, p.Order.ID()),
-			)
+			broken.add("message lost: %s of order %q is neither settled nor parked", p.MessageID, p.Order.ID())
 		}
 	}
 	return broken
 }
 
-func (b *Books) ledgerMismatches() (broken []string) {
+func (b *Books) ledgerMismatches() (broken findings) {
 	for id, r := range b.Records {
 		charges := b.Charges[id]
 		paid := r.Status == order.Paid
 		if paid != (len(charges) > 0) {
-			broken = append(
-				broken, fmt.Sprintf("ledger mismatch: order %s is %s with %d charges", id, r.Status, len(charges)),
-			)
+			broken.add("ledger mismatch: order %s is %s with %d charges", id, r.Status, len(charges))
 		}
 		for _, c := range charges {
 			if c.Intent != string(r.Intent) {
-				broken = append(
-					broken,
-					fmt.Sprintf(
-						"ledger mismatch: order %s was charged through %s, its row is bound to %s", id, c.Intent, r.Intent,
-					),
-				)
+				broken.add("ledger mismatch: order %s was charged through %s, its row is bound to %s",
+					id, c.Intent, r.Intent)
 			}
 		}
 	}
 	for id := range b.Charges {
 		if _, found := b.Records[id]; !found {
-			broken = append(broken, fmt.Sprintf("ledger mismatch: order %s was charged and has no row", id))
+			broken.add("ledger mismatch: order %s was charged and has no row", id)
 		}
 	}
-	return sorted(broken)
+	return broken.sorted()
 }
 
-func (b *Books) invalidTransitions() (broken []string) {
+func (b *Books) invalidTransitions() (broken findings) {
 	for id, r := range b.Records {
 		at := order.Open
 		for _, e := range r.Events {
 			if e.From != at || e.From.Transition(e.To) != nil {
-				broken = append(broken, fmt.Sprintf("invalid transition: order %s: %s -> %s", id, e.From, e.To))
+				broken.add("invalid transition: order %s: %s -> %s", id, e.From, e.To)
 			}
 			at = e.To
 		}
 		if at != r.Status {
-			broken = append(
-				broken, fmt.Sprintf("event missing: order %s is %s, its events end with %s", id, r.Status, at),
-			)
+			broken.add("event missing: order %s is %s, its events end with %s", id, r.Status, at)
 		}
 	}
-	return sorted(broken)
+	return broken.sorted()
 }
 
-func (b *Books) wrongEvents() (broken []string) {
+func (b *Books) wrongEvents() (broken findings) {
 	for id, r := range b.Records {
 		for i, e := range r.Events {
 			if e.Seq != i+1 {
-				broken = append(broken, fmt.Sprintf("event missing: order %s: event %d has seq %d", id, i+1, e.Seq))
+				broken.add("event missing: order %s: event %d has seq %d", id, i+1, e.Seq)
 			}
 		}
 		if len(r.Events) != r.Seq {
-			broken = append(
-				broken,
-				fmt.Sprintf("event count: order %s has %d transitions and %d event rows", id, r.Seq, len(r.Events)),
-			)
+			broken.add("event count: order %s has %d transitions and %d event rows", id, r.Seq, len(r.Events))
 		}
 	}
-	return sorted(broken)
+	return broken.sorted()
 }
 
-func (b *Books) lostConflicts() (broken []string) {
+func (b *Books) lostConflicts() (broken findings) {
 	for _, p := range b.Posted {
 		record, found := b.Records[p.Order.ID()]
 		if p.Invalid != nil || !found || record.Fingerprint == p.Order.Fingerprint() {
 			continue
 		}
 		if b.Parked[p.MessageID].Attributes[sqs.AttrReason].Text != string(order.ReasonConflict) {
-			broken = append(
-				broken,
-				fmt.Sprintf("conflict lost: message %s has different content for order %s and was not parked",
-					p.MessageID, p.Order.ID()),
-			)
+			broken.add("conflict lost: message %s has different content for order %s and was not parked",
+				p.MessageID, p.Order.ID())
 		}
 	}
 	return broken
@@ -254,7 +256,7 @@ func (b *Books) lostConflicts() (broken []string) {
 
 // wrongStatuses returns the orders that are declined although their intent succeeded, or
 // although no bank declined it.
-func (b *Books) wrongStatuses() (broken []string) {
+func (b *Books) wrongStatuses() (broken findings) {
 	for id, r := range b.Records {
 		if r.Status != order.Declined {
 			continue
@@ -262,16 +264,18 @@ func (b *Books) wrongStatuses() (broken []string) {
 		intent := b.Intents[string(r.Intent)]
 		notDeclined := intent.LastError == nil || intent.LastError.Code == "authentication_required"
 		if notDeclined || intent.Status == stripetest.StatusSucceeded {
-			broken = append(
-				broken,
-				fmt.Sprintf("wrong status: order %s is declined, its intent %s is %s", id, r.Intent, intent.Status),
-			)
+			broken.add("wrong status: order %s is declined, its intent %s is %s", id, r.Intent, intent.Status)
 		}
 	}
-	return sorted(broken)
+	return broken.sorted()
 }
 
-func sorted(s []string) []string {
-	slices.Sort(s)
-	return s
+// findings are the places where an invariant is broken.
+type findings []string
+
+func (f *findings) add(format string, args ...any) { *f = append(*f, fmt.Sprintf(format, args...)) }
+
+func (f findings) sorted() findings {
+	slices.Sort(f)
+	return f
 }

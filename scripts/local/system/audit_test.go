@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
@@ -48,6 +50,13 @@ func (a *accounts) post(messageID, body string) {
 	a.Posted = append(a.Posted, system.NewPosted(sqs.NewDecoder(), body, messageID))
 }
 
+// paidBy adds a paid order of a customer.
+func (a *accounts) paidBy(id order.ID, customer string) {
+	a.post(string(id), strings.Replace(body(string(id)), "CUST-"+string(id), customer, 1))
+	a.settle(id, order.Paid)
+	a.charge(id, nil)
+}
+
 func (a *accounts) park(messageID string, reason order.Reason) {
 	a.Parked[messageID] = sqstest.Message{
 		Attributes: map[string]sqstest.Attribute{sqs.AttrReason: sqstest.Text(string(reason))},
@@ -59,11 +68,7 @@ func (a *accounts) settle(id order.ID, path ...order.Status) {
 	at := slices.IndexFunc(a.Posted, func(p system.Posted) bool { return p.Order.ID() == id })
 	o, intent := a.Posted[at].Order, "pi_"+string(id)
 	r := order.Record{
-		OrderID:     id,
-		Total:       o.Total(),
-		Fingerprint: o.Fingerprint(),
-		Intent:      order.IntentID(intent),
-		Status:      order.Open,
+		OrderID: id, Total: o.Total(), Fingerprint: o.Fingerprint(), Intent: order.IntentID(intent), Status: order.Open,
 	}
 	for _, next := range path {
 		r.Seq++
@@ -126,7 +131,7 @@ type spoiled struct {
 
 func TestAudit(t *testing.T) {
 	t.Parallel()
-	for _, tt := range slices.Concat(nothingWrong(), wrongCharges(), lostMessages(), wrongRows(), wrongAnswers()) {
+	for _, tt := range slices.Concat(nothingWrong(), wrongCharges(), lostMessages(), wrongRows(), wrongStatusesAndLogs()) {
 		t.Run(tt.claim, func(t *testing.T) {
 			t.Parallel()
 			a := correct()
@@ -142,7 +147,7 @@ func TestAudit(t *testing.T) {
 func TestEveryCheckCanFail(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
-	for _, tt := range slices.Concat(wrongCharges(), lostMessages(), wrongRows(), wrongAnswers()) {
+	for _, tt := range slices.Concat(wrongCharges(), lostMessages(), wrongRows(), wrongStatusesAndLogs()) {
 		for id := range strings.FieldsSeq(tt.want) {
 			seen[id] = true
 		}
@@ -151,6 +156,35 @@ func TestEveryCheckCanFail(t *testing.T) {
 		if !seen[c.ID] {
 			t.Errorf("no case breaks %s", c.ID)
 		}
+	}
+}
+
+func TestShowPrintsFiveViolationsOfACheck(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	broken := system.Show(&b, []system.Check{
+		{ID: "I1", Claim: "at most one", Broken: []string{"order A", "order B", "order C", "order D", "order E", "order F", "order G"}},
+		{ID: "I2", Claim: "the amount"},
+		{ID: "I13", Claim: "no card", Broken: []string{"the log holds it"}},
+	})
+	if got := strings.Join(broken, " "); got != "I1 I13" {
+		t.Errorf("got broken %q, want I1 I13", got)
+	}
+	const want = `
+Invariants (docs/design.md):
+  BROKEN I1   at most one
+              order A
+              order B
+              order C
+              order D
+              order E
+              and 2 more
+  ok     I2   the amount
+  BROKEN I13  no card
+              the log holds it
+`
+	if diff := cmp.Diff(b.String(), want); diff != "" {
+		t.Errorf("- got, + want:\n%s", diff)
 	}
 }
 
@@ -171,24 +205,14 @@ func nothingWrong() []spoiled {
 			a.park("refusal", order.ReasonRefused)
 		}},
 		{"a customer id that is part of a logged word breaks nothing", "", func(a *accounts) {
-			a.post("me", strings.Replace(body("short"), "CUST-short", "me", 1))
-			a.settle("short", order.Paid)
-			a.charge("short", nil)
+			a.paidBy("short", "me")
 			a.Logged += `{"level":"INFO","message":"order","order_id":"short"}` + "\n"
 		}},
-		{
-			"a customer id that is also an order id or a word of every log line breaks nothing",
-			"",
-			func(a *accounts) {
-				a.post("order", strings.Replace(body("same"), "CUST-same", "order", 1))
-				a.post("same", strings.Replace(body("other-id"), "CUST-other-id", "same", 1))
-				a.settle("same", order.Paid)
-				a.settle("other-id", order.Paid)
-				a.charge("same", nil)
-				a.charge("other-id", nil)
-				a.Logged += `{"level":"INFO","message":"order","order_id":"same"}` + "\n"
-			},
-		},
+		{"a customer id that is also an order id or a word of every log line breaks nothing", "", func(a *accounts) {
+			a.paidBy("same", "order")
+			a.paidBy("other-id", "same")
+			a.Logged += `{"level":"INFO","message":"order","order_id":"same"}` + "\n"
+		}},
 		{"an order that the customer pays after a decline breaks nothing", "", func(a *accounts) {
 			a.settle("declined", order.Declined, order.Paid)
 			a.charge("declined", nil)
@@ -217,7 +241,7 @@ func wrongCharges() []spoiled {
 			a.recharge("paid", func(c *stripetest.Charge) { c.Intent = "pi_stray" })
 		}},
 		{"an order without a row is charged", "I2 I4", func(a *accounts) {
-			a.charge("nobody", func(c *stripetest.Charge) { c.Amount, c.Currency = 1, "usd" })
+			a.charge("unknown", func(c *stripetest.Charge) { c.Amount, c.Currency = 1, "usd" })
 		}},
 	}
 }
@@ -232,11 +256,7 @@ func lostMessages() []spoiled {
 		{"a message is in flight", "I3", func(a *accounts) { a.Left.InFlight++ }},
 		{"a message is delayed", "I3", func(a *accounts) { a.Left.Delayed++ }},
 		{"different content is acknowledged", "I9", func(a *accounts) { delete(a.Parked, "other") }},
-		{
-			"different content is parked for another reason",
-			"I9",
-			func(a *accounts) { a.park("other", order.ReasonRefused) },
-		},
+		{"different content is parked for another reason", "I9", func(a *accounts) { a.park("other", order.ReasonRefused) }},
 	}
 }
 
@@ -271,7 +291,7 @@ func wrongRows() []spoiled {
 	}
 }
 
-func wrongAnswers() []spoiled {
+func wrongStatusesAndLogs() []spoiled {
 	logs := func(secret string) func(*accounts) {
 		return func(a *accounts) { a.Logged += `{"error":"` + secret + `"}` + "\n" }
 	}
@@ -285,9 +305,7 @@ func wrongAnswers() []spoiled {
 			a.Logged += `{"order":{"notes":["CUST-paid"]}}` + "\n"
 		}},
 		{"the log holds a customer whose id JSON escapes", "I13", func(a *accounts) {
-			a.post("quoted", strings.Replace(body("quoted"), "CUST-quoted", `O\"Brien`, 1))
-			a.settle("quoted", order.Paid)
-			a.charge("quoted", nil)
+			a.paidBy("quoted", `O\"Brien`)
 			logs(`no customer O\"Brien`)(a)
 		}},
 		{"a line that is not JSON holds the API key", "I13", func(a *accounts) {

@@ -12,12 +12,12 @@ import (
 // leaks returns the orders whose customer, payer or payment method appears in the log,
 // and whether the API key does. It compares decoded values: JSON may escape an id in the
 // raw text, and an id such as "me" is part of many words.
-func (b *Books) leaks() (broken []string) {
+func (b *Books) leaks() (broken findings) {
 	texts := loggedTexts(b.Logged)
 	appears := func(what, secret string, in func(loggedText) bool) {
 		if secret != "" &&
 			slices.ContainsFunc(texts, func(t loggedText) bool { return in(t) && holdsWord(t.value, secret) }) {
-			broken = append(broken, "leak: the log holds "+what)
+			broken.add("leak: the log holds %s", what)
 		}
 	}
 	anywhere := func(loggedText) bool { return true }

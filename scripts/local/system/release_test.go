@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
@@ -25,38 +23,28 @@ func buildRelease2(t *testing.T) (binary string) {
 	const before = "return []Fingerprint{fingerprintV1(d)}"
 	const after = `return []Fingerprint{"v2:" + fingerprintV1(d)[3:], fingerprintV1(d)}`
 	source, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if strings.Count(string(source), before) != 1 {
 		t.Fatalf("%s does not hold %q once", file, before)
 	}
 	dir := t.TempDir()
 	path, err := filepath.Abs(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	patched := filepath.Join(dir, "fingerprint.go")
 	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{path: patched}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, text := range map[string]string{
 		patched:                            strings.Replace(string(source), before, after, 1),
 		filepath.Join(dir, "overlay.json"): string(overlay),
 	} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	binary = filepath.Join(dir, "bootstrap")
 	release2 := lambdatest.Program{
 		Package: "orderonce/functions/order",
 		Overlay: filepath.Join(dir, "overlay.json"),
 	}
-	if err := release2.Build(t.Context(), binary); err != nil {
-		t.Fatal(err)
-	}
+	must(t, release2.Build(t.Context(), binary))
 	return binary
 }
 
@@ -94,21 +82,15 @@ func TestANewFingerprintVersionParksNoOrderUnderWay(t *testing.T) {
 			s.post(body("under-way"))
 			if c.last != c.then {
 				s.waitForReason(order.ReasonUnknownVersion)
-				if err := s.Function.Replace(c.last); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.Function.Replace(c.last))
 			}
 			s.drain()
 			books, err := s.Collect(t.Context(), s.posted, s.log) // no audit: it computes the first version alone
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if len(books.Parked) != 0 {
 				t.Errorf("parked %+v, want nothing parked", books.Parked)
 			}
-			if diff := cmp.Diff(outcomeOf(books, "under-way"), outcome{order.Paid, 1, 1}); diff != "" {
-				t.Errorf("- got, + want:\n%s", diff)
-			}
+			s.settlesOnce(books, "under-way")
 			if got := books.Records["under-way"].Fingerprint; !strings.HasPrefix(string(got), c.wantVersion) {
 				t.Errorf("got fingerprint %s, want version %s", got, c.wantVersion)
 			}

@@ -56,9 +56,7 @@ func TestAdd(t *testing.T) {
 			"failure": text("card_declined"),
 		},
 	} {
-		if err := system.Add(&got, item); err != nil {
-			t.Fatal(err)
-		}
+		must(t, system.Add(&got, item))
 	}
 	want := order.Record{
 		OrderID: "A", CustomerID: "CUST-1", Total: order.Money{Amount: 1999, Currency: "usd"}, Fingerprint: "v1:00",

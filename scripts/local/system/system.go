@@ -75,20 +75,11 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	set := func(n *int, to int) {
-		if *n == 0 {
-			*n = to
-		}
-	}
-	set(&o.Instances, 2)
-	set(&o.BatchSize, 10)
-	set(&o.MaxReceives, sqs.DefaultPolicy().MaxReceives)
-	if o.FunctionTimeout == 0 {
-		o.FunctionTimeout = 2 * time.Second
-	}
-	if o.Visibility == 0 {
-		o.Visibility = 3 * time.Second
-	}
+	o.Instances = cmp.Or(o.Instances, 2)
+	o.BatchSize = cmp.Or(o.BatchSize, 10)
+	o.MaxReceives = cmp.Or(o.MaxReceives, sqs.DefaultPolicy().MaxReceives)
+	o.FunctionTimeout = cmp.Or(o.FunctionTimeout, 2*time.Second)
+	o.Visibility = cmp.Or(o.Visibility, 3*time.Second)
 	if o.Table == "" {
 		o.Table = TableIn(o.Engine, "orders")
 	}
@@ -149,9 +140,8 @@ func (s *System) Close() error {
 }
 
 func (s *System) startEngine(ctx context.Context) error {
-	engine, err := dynamodbtest.Start(
-		ctx, dynamodbtest.Options{Location: s.Options.Engine, Port: s.Options.Ports.DynamoDB},
-	)
+	options := dynamodbtest.Options{Location: s.Options.Engine, Port: s.Options.Ports.DynamoDB}
+	engine, err := dynamodbtest.Start(ctx, options)
 	if err != nil {
 		return err
 	}
@@ -200,10 +190,8 @@ func (s *System) startStripe(context.Context) error {
 }
 
 func (s *System) startQueue(context.Context) error {
-	server, err := sqstest.Serve(sqstest.Options{
-		Addr: "127.0.0.1:" + strconv.Itoa(s.Options.Ports.SQS),
-		Now:  s.now,
-	})
+	address := "127.0.0.1:" + strconv.Itoa(s.Options.Ports.SQS)
+	server, err := sqstest.Serve(sqstest.Options{Addr: address, Now: s.now})
 	if err != nil {
 		return err
 	}
@@ -311,9 +299,7 @@ func (s *System) startMapping(ctx context.Context) error {
 	if err := s.Mapping.Check(); err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancel(
-		context.WithoutCancel(ctx),
-	) // it runs until Close, not until Start's context ends
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx)) // until Close, not until Start's context ends
 	var run sync.WaitGroup
 	var failed error
 	run.Go(func() { failed = s.Mapping.Run(ctx) })
@@ -331,17 +317,7 @@ func (s *System) invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	return s.Function.Invoke(ctx, payload)
 }
 
-// PostBatch sends message bodies, all before the first is delivered, and returns their
-// message ids.
-func (s *System) PostBatch(bodies []string) (ids []string, err error) {
-	drafts := make([]sqstest.Draft, len(bodies))
-	for i, body := range bodies {
-		drafts[i].Body = body
-	}
-	return s.Post(drafts)
-}
-
-// Post is PostBatch for messages with attributes, or for a FIFO queue.
+// Post sends messages, all before the first is delivered, and returns their message ids.
 func (s *System) Post(drafts []sqstest.Draft) (ids []string, err error) {
 	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
 		for _, draft := range drafts {
@@ -373,9 +349,9 @@ func (s *System) Dead() (dead []sqstest.Message, err error) {
 
 // Counts returns the numbers of messages in the order queue, by state.
 func (s *System) Counts() (c sqstest.Counts) {
-	s.SQS.Machine(
-		func(m *sqstest.Machine, now time.Time) { c, _ = m.Counts(now, s.OrderQueue()) },
-	) // it was created by Start
+	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
+		c, _ = m.Counts(now, s.OrderQueue()) // it was created by Start
+	})
 	return c
 }
 

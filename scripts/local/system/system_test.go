@@ -68,14 +68,23 @@ func (w world) start(t *testing.T, o system.Options) *running {
 // post sends bodies and records them.
 func (o *running) post(bodies ...string) {
 	o.t.Helper()
-	ids, err := o.PostBatch(bodies)
-	if err != nil {
-		o.t.Fatal(err)
-	}
-	decoder := sqs.NewDecoder()
+	drafts := make([]sqstest.Draft, len(bodies))
 	for i, body := range bodies {
-		o.posted = append(o.posted, system.NewPosted(decoder, body, ids[i]))
+		drafts[i].Body = body
 	}
+	o.postDrafts(drafts...)
+}
+
+// postDrafts is post for messages with attributes, or for a FIFO queue.
+func (o *running) postDrafts(drafts ...sqstest.Draft) (ids []string) {
+	o.t.Helper()
+	ids, err := o.Post(drafts)
+	must(o.t, err)
+	decoder := sqs.NewDecoder()
+	for i, d := range drafts {
+		o.posted = append(o.posted, system.NewPosted(decoder, d.Body, ids[i]))
+	}
+	return ids
 }
 
 // settle waits for an empty queue and checks every invariant.
@@ -83,9 +92,7 @@ func (o *running) settle() system.Books {
 	o.t.Helper()
 	o.drain()
 	books, err := o.Collect(o.t.Context(), o.posted, o.log)
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	must(o.t, err)
 	for _, c := range books.Audit() {
 		for _, broken := range c.Broken {
 			o.t.Errorf("%s (%s): %s", c.ID, c.Claim, broken)
@@ -122,10 +129,7 @@ func (o *running) skipUntilEmpty() {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			o.t.Fatalf(
-				"%v: %d messages are still in the queue: %+v\n%s", context.Cause(ctx), o.Waiting(), o.Counts(),
-				o.log.Text(),
-			)
+			o.t.Fatalf("%v: the queue is not empty: %+v\n%s", context.Cause(ctx), o.Counts(), o.log.Text())
 		}
 	}
 }
@@ -134,6 +138,14 @@ func (o *running) skipUntilEmpty() {
 type outcome struct {
 	Status          order.Status
 	Charges, Events int
+}
+
+// settlesOnce checks that an order is paid with one charge and one event.
+func (o *running) settlesOnce(b system.Books, id order.ID) {
+	o.t.Helper()
+	if got, want := outcomeOf(b, id), (outcome{order.Paid, 1, 1}); got != want {
+		o.t.Errorf("order %s: got %+v, want %+v", id, got, want)
+	}
 }
 
 func outcomeOf(b system.Books, id order.ID) outcome {
@@ -161,25 +173,20 @@ func (w world) countsCalls(t *testing.T) {
 	t.Helper()
 	s := w.start(t, generous(system.Options{}))
 	s.post(body("fresh"))
-	if diff := cmp.Diff(outcomeOf(s.settle(), "fresh"), outcome{order.Paid, 1, 1}); diff != "" {
-		t.Errorf("- got, + want:\n%s", diff)
-	}
+	s.settlesOnce(s.settle(), "fresh")
 	if dynamo, stripe := s.Proxy.Total(), len(s.Stripe.Calls()); dynamo != 3 || stripe != 2 {
-		t.Errorf(
-			"a fresh order: %d DynamoDB and %d Stripe calls, want 3 and 2: %v", dynamo, stripe, s.Proxy.Counts(),
-		)
+		t.Errorf("a fresh order: %d DynamoDB calls (%v) and %d Stripe calls, want 3 and 2",
+			dynamo, s.Proxy.Counts(), stripe)
 	}
 	s.Proxy.Reset()
 	s.post(body("fresh"))
-	if diff := cmp.Diff(outcomeOf(s.settle(), "fresh"), outcome{order.Paid, 1, 1}); diff != "" {
-		t.Errorf("- got, + want:\n%s", diff)
-	}
+	s.settlesOnce(s.settle(), "fresh")
 	if dynamo, stripe := s.Proxy.Total(), len(s.Stripe.Calls()); dynamo != 1 || stripe != 2 {
 		t.Errorf("a duplicate: %d DynamoDB and %d Stripe calls, want 1 and 0", dynamo, stripe-2)
 	}
 }
 
-// trap kills the function once, when it springs.
+// trap kills the function once, when it is sprung.
 type trap struct {
 	system atomic.Pointer[system.System]
 	sprung atomic.Bool
@@ -189,6 +196,20 @@ func (k *trap) spring() {
 	if s := k.system.Load(); s != nil && k.sprung.CompareAndSwap(false, true) {
 		s.Function.Kill(nil)
 	}
+}
+
+// startTrapped starts a system whose function is killed after Stripe has confirmed an intent.
+func (w world) startTrapped(t *testing.T, o system.Options) (*running, *trap) {
+	t.Helper()
+	k := &trap{}
+	o.AfterStripe = func(c stripetest.Call) {
+		if c.Endpoint == stripetest.Confirm {
+			k.spring()
+		}
+	}
+	s := w.start(t, quick(o))
+	k.system.Store(s.System)
+	return s, k
 }
 
 // quick lets an order recover from a crash within two seconds. SQS counts visibility in
@@ -236,9 +257,7 @@ func (w world) killedAtEveryCall(t *testing.T) {
 					s.Proxy.After(dynamo)
 				}
 				s.post(body("killed"))
-				if diff := cmp.Diff(outcomeOf(s.settle(), "killed"), outcome{order.Paid, 1, 1}); diff != "" {
-					t.Errorf("- got, + want:\n%s", diff)
-				}
+				s.settlesOnce(s.settle(), "killed")
 				if !k.sprung.Load() {
 					t.Error("nothing was killed")
 				}
@@ -253,18 +272,7 @@ func (w world) redeliveredAfterDays(t *testing.T) {
 		for _, gap := range []time.Duration{25 * time.Hour, 5 * 24 * time.Hour, 20 * 24 * time.Hour} {
 			t.Run(fmt.Sprintf("%v later, %s", gap, name), func(t *testing.T) {
 				t.Parallel()
-				k := &trap{}
-				o := quick(system.Options{
-					Rules:       stripetest.Rules{KeyLife: keyLife},
-					MaxReceives: 1,
-					AfterStripe: func(c stripetest.Call) {
-						if c.Endpoint == stripetest.Confirm {
-							k.spring()
-						}
-					},
-				})
-				s := w.start(t, o)
-				k.system.Store(s.System)
+				s, k := w.startTrapped(t, system.Options{Rules: stripetest.Rules{KeyLife: keyLife}, MaxReceives: 1})
 				s.post(body("late"))
 				s.drain() // after one receive the message is in the dead-letter queue
 
@@ -278,9 +286,7 @@ func (w world) redeliveredAfterDays(t *testing.T) {
 					redrive(t, s)
 					s.drain()
 				}
-				if diff := cmp.Diff(outcomeOf(s.settle(), "late"), outcome{order.Paid, 1, 1}); diff != "" {
-					t.Errorf("- got, + want:\n%s", diff)
-				}
+				s.settlesOnce(s.settle(), "late")
 				if n := s.Stripe.Count(stripetest.Read); n == 0 {
 					t.Error("the late delivery did not read the intent")
 				}
@@ -308,9 +314,7 @@ func (w world) storedServerErrors(t *testing.T) {
 				s.Stripe.Fail(stripetest.Fault{Kind: kind, On: on})
 				s.post(body("stored"))
 				b := s.settle()
-				if diff := cmp.Diff(outcomeOf(b, "stored"), outcome{order.Paid, 1, 1}); diff != "" {
-					t.Errorf("- got, + want:\n%s", diff)
-				}
+				s.settlesOnce(b, "stored")
 				if got := b.Records["stored"].Attempt; got != 2 {
 					t.Errorf("it took %d attempts, want 2", got)
 				}
@@ -321,16 +325,10 @@ func (w world) storedServerErrors(t *testing.T) {
 
 func (w world) authenticationRequired(t *testing.T) {
 	t.Helper()
-	k := &trap{}
-	s := w.start(t, quick(system.Options{AfterStripe: func(c stripetest.Call) {
-		if c.Endpoint == stripetest.Confirm {
-			k.spring()
-		}
-	}}))
-	k.system.Store(s.System)
+	s, _ := w.startTrapped(t, system.Options{})
 	s.post(bodyWith("bank", "pm_card_authenticationRequired"))
-	if diff := cmp.Diff(outcomeOf(s.settle(), "bank"), outcome{order.ActionRequired, 0, 1}); diff != "" {
-		t.Errorf("- got, + want:\n%s", diff)
+	if got, want := outcomeOf(s.settle(), "bank"), (outcome{order.ActionRequired, 0, 1}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
@@ -338,10 +336,7 @@ func (w world) thousandTwice(t *testing.T) {
 	t.Helper()
 	const orders = 1000
 	s := w.start(t, system.Options{
-		Instances:       8,
-		FunctionTimeout: 10 * time.Second,
-		Visibility:      12 * time.Second,
-		Duplicate:       everyTenth(),
+		Instances: 8, FunctionTimeout: 10 * time.Second, Visibility: 12 * time.Second, Duplicate: everyTenth(),
 	})
 	bodies := make([]string, 0, 2*orders)
 	for range 2 {
@@ -361,10 +356,7 @@ func (w world) thousandTwice(t *testing.T) {
 		}
 	}
 	if charges != orders || paid != orders || s.Waiting() != 0 {
-		t.Errorf(
-			"%d charges, %d paid rows, %d messages left, want %d, %d and 0", charges, paid, s.Waiting(), orders,
-			orders,
-		)
+		t.Errorf("%d charges, %d paid rows, %d messages left, want %d, %[4]d and 0", charges, paid, s.Waiting(), orders)
 	}
 }
 
@@ -385,13 +377,8 @@ func (w world) canaries(t *testing.T) {
 		"STRIPE_SECRET_KEY": "sk_test_canaryKey", "AWS_SECRET_ACCESS_KEY": "canaryAWS", "AWS_SESSION_TOKEN": "canaryToken",
 	}})
 	bodyOf := func(id, customer, method string) string {
-		return fmt.Sprintf(
-			`{"orderId":%q,"customerId":"canaryCustomer","currency":"usd","lines":[{"sku":"MUG","quantity":1,"unitAmount":900}],`+
-				`"payment":{"customer":%q,"method":%q}}`,
-			id,
-			customer,
-			method,
-		)
+		return fmt.Sprintf(`{"orderId":%q,"customerId":"canaryCustomer","currency":"usd",`+
+			`"lines":[{"sku":"MUG","quantity":1,"unitAmount":900}],"payment":{"customer":%q,"method":%q}}`, id, customer, method)
 	}
 	s.post(
 		bodyOf("paid", "cus_canaryPayer", "pm_canaryMethod"),
@@ -401,9 +388,7 @@ func (w world) canaries(t *testing.T) {
 		`{"orderId":"wrong-type","customerId":{"name":"canaryCustomer"},"payment":"canaryMethod"}`,
 		`{"orderId":"cut","customerId":"canaryCustomer`,
 	)
-	s.Stripe.Fail(
-		stripetest.Fault{Kind: stripetest.Unauthorized, OrderID: "paid"},
-	) // Stripe's error repeats the key
+	s.Stripe.Fail(stripetest.Fault{Kind: stripetest.Unauthorized, OrderID: "paid"}) // its error repeats the key
 	s.drain()
 	outputs := map[string]string{"the log and the metrics": s.log.Text()}
 	dead, err := s.Dead()
@@ -438,22 +423,15 @@ func (w world) poison(t *testing.T) {
 		strings.Replace(body("discount"), `"currency"`, `"discount":500,"currency"`, 1),
 		body("neighbor"))
 	b := s.settle()
-	if diff := cmp.Diff(outcomeOf(b, "good"), outcome{order.Paid, 1, 1}); diff != "" {
-		t.Errorf("- got, + want:\n%s", diff)
-	}
-	if diff := cmp.Diff(outcomeOf(b, "neighbor"), outcome{order.Paid, 1, 1}); diff != "" {
-		t.Errorf("- got, + want:\n%s", diff)
-	}
+	s.settlesOnce(b, "good")
+	s.settlesOnce(b, "neighbor")
 	if len(b.Parked) != 6 || len(b.Records) != 2 {
 		t.Errorf("%d parked and %d rows, want 6 and 2", len(b.Parked), len(b.Records))
 	}
 	for id, m := range b.Parked {
-		if m.Attributes[sqs.AttrReason].Text != string(order.ReasonInvalid) ||
-			m.Attributes[sqs.AttrDetail].Text == "" {
-			t.Errorf(
-				"message %s is parked for %q: %q", id, m.Attributes[sqs.AttrReason].Text,
-				m.Attributes[sqs.AttrDetail].Text,
-			)
+		reason, detail := m.Attributes[sqs.AttrReason].Text, m.Attributes[sqs.AttrDetail].Text
+		if reason != string(order.ReasonInvalid) || detail == "" {
+			t.Errorf("message %s is parked for %q: %q, want %q and a detail", id, reason, detail, order.ReasonInvalid)
 		}
 	}
 	for _, l := range b.Log {
@@ -470,22 +448,13 @@ func (w world) fifo(t *testing.T) {
 	t.Helper()
 	s := w.start(t, system.Options{FIFO: true})
 	other := otherContent(body("grouped"))
-	ids, err := s.Post([]sqstest.Draft{
-		{Body: body("grouped"), Group: "grouped", DeduplicationID: "1"},
-		{Body: body("grouped"), Group: "grouped", DeduplicationID: "2"},
-		{Body: other, Group: "grouped", DeduplicationID: "3"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	decoder := sqs.NewDecoder()
-	for i, body := range []string{body("grouped"), body("grouped"), other} {
-		s.posted = append(s.posted, system.NewPosted(decoder, body, ids[i]))
-	}
+	ids := s.postDrafts(
+		sqstest.Draft{Body: body("grouped"), Group: "grouped", DeduplicationID: "1"},
+		sqstest.Draft{Body: body("grouped"), Group: "grouped", DeduplicationID: "2"},
+		sqstest.Draft{Body: other, Group: "grouped", DeduplicationID: "3"},
+	)
 	b := s.settle()
-	if diff := cmp.Diff(outcomeOf(b, "grouped"), outcome{order.Paid, 1, 1}); diff != "" {
-		t.Errorf("- got, + want:\n%s", diff)
-	}
+	s.settlesOnce(b, "grouped")
 	if reason := b.Parked[ids[2]].Attributes[sqs.AttrReason].Text; reason != string(order.ReasonConflict) {
 		t.Errorf("reason of the different content = %q, want %q", reason, order.ReasonConflict)
 	}
@@ -501,9 +470,7 @@ func (w world) scanned(t *testing.T) {
 	loaded := s.settle().Records
 	scanned := map[order.ID]order.Record{}
 	for r, err := range s.Records(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		scanned[r.OrderID] = r
 	}
 	times := cmpopts.IgnoreTypes(time.Time{})
@@ -523,28 +490,18 @@ func (w world) skipped(t *testing.T) {
 		s.Skip() // nothing to skip: a dead letter does not count
 	}
 	redrive(t, s)
-	if diff := cmp.Diff(outcomeOf(s.settle(), "waits"), outcome{order.Paid, 1, 1}); diff != "" {
-		t.Errorf("- got, + want:\n%s", diff)
-	}
+	s.settlesOnce(s.settle(), "waits")
 }
 
 func (w world) shared(t *testing.T) {
 	t.Helper()
 	engine, err := dynamodbtest.Start(t.Context(), dynamodbtest.Options{Location: w.Engine})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := engine.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must(t, err)
+	t.Cleanup(func() { must(t, engine.Close()) })
 	w.Engine = dynamodbtest.Location{Endpoint: engine.Endpoint}
 	for _, s := range []*running{w.start(t, system.Options{}), w.start(t, system.Options{})} {
 		s.post(body("shared"))
-		if diff := cmp.Diff(outcomeOf(s.settle(), "shared"), outcome{order.Paid, 1, 1}); diff != "" {
-			t.Errorf("- got, + want:\n%s", diff)
-		}
+		s.settlesOnce(s.settle(), "shared")
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
@@ -569,5 +526,13 @@ func (o *running) waitForReason(r order.Reason) {
 		case <-ctx.Done():
 			o.t.Fatalf("no log line with reason %s:\n%s", r, o.log.Text())
 		}
+	}
+}
+
+// must ends the test on an error.
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
 	}
 }

@@ -65,11 +65,7 @@ const chunk = 1000
 // auditSystem audits a system at rest. It checks the invariants of the product only: no
 // other handler promises them.
 func auditSystem(
-	ctx context.Context,
-	s *system.System,
-	h Handler,
-	workload Workload,
-	leaks []string,
+	ctx context.Context, s *system.System, h Handler, workload Workload, leaks []string,
 ) (Count, []system.Check, error) {
 	dead, err := s.Dead()
 	if err != nil {
@@ -128,9 +124,8 @@ func (b *audit) addCharges(ledger []stripetest.Charge) {
 	for _, c := range ledger {
 		b.ledger[c.OrderID] = append(b.ledger[c.OrderID], c)
 		if b.numberOf(c.OrderID) < 0 {
-			b.report(
-				"I4", ledgersAgree, fmt.Sprintf("a charge through %s is for the unknown order %q", c.Intent, c.OrderID),
-			)
+			b.report("I4", ledgersAgree,
+				fmt.Sprintf("a charge through %s is for the unknown order %q", c.Intent, c.OrderID))
 		}
 	}
 }

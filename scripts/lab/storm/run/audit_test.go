@@ -57,9 +57,7 @@ func (e *end) park(m run.Message, reason order.Reason) {
 func (e *end) settle(m run.Message) {
 	e.t.Helper()
 	o, err := sqs.NewDecoder().Decode(m.Body)
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	must(e.t, err)
 	intent := "pi_" + m.OrderID
 	record := order.Record{
 		OrderID: o.ID(), Total: o.Total(), Fingerprint: o.Fingerprint(), Status: m.Want,
@@ -91,16 +89,21 @@ func (e *end) charge(m run.Message) {
 	})
 }
 
-// first returns the first message of the first order that fits.
-func (e *end) first(fits func([]run.Message) bool) run.Message {
+// number returns the number of the first order that fits, and first its first message.
+func (e *end) number(fits func([]run.Message) bool) int {
 	e.t.Helper()
 	for n := range e.workload.Orders {
-		if messages := e.workload.Messages(n); fits(messages) {
-			return messages[0]
+		if fits(e.workload.Messages(n)) {
+			return n
 		}
 	}
 	e.t.Fatal("no order of the workload fits")
-	return run.Message{}
+	return 0
+}
+
+func (e *end) first(fits func([]run.Message) bool) run.Message {
+	e.t.Helper()
+	return e.workload.Messages(e.number(fits))[0]
 }
 
 func paidOrder(m []run.Message) bool { return len(m) == 1 && !m[0].Invalid && m[0].Want == order.Paid }
@@ -163,9 +166,7 @@ func TestAuditFindsEachViolation(t *testing.T) {
 			e := newEnd(t, 200)
 			tt.change(e)
 			got, checks, err := run.Audit(e.workload, e.End)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var broken []string
 			for _, c := range checks {
 				if len(c.Broken) > 0 {
@@ -201,10 +202,19 @@ func wrongCharges() []violation {
 			run.Count{ChargedTwice: 1, ExtraCharges: 1},
 		},
 		{
-			"another amount is charged",
-			"I2",
-			func(e *end) { e.ledgerOf(e.first(paidOrder)).Amount++ },
+			"another amount is charged", "I2", func(e *end) { e.ledgerOf(e.first(paidOrder)).Amount++ },
 			run.Count{WrongAmount: 1},
+		},
+		{
+			"another currency is charged", "I2", func(e *end) { e.ledgerOf(e.first(paidOrder)).Currency = "jpy" },
+			run.Count{WrongAmount: 1},
+		},
+		{
+			"both orders of a conflict are charged", "I1 I2", func(e *end) {
+				messages := e.workload.Messages(e.number(conflictingOrder))
+				e.charge(messages[1])
+			},
+			run.Count{ChargedTwice: 1, ExtraCharges: 1, WrongAmount: 1},
 		},
 		{
 			"an amount that was not sent is charged and in the row", "I2", func(e *end) {
@@ -244,9 +254,7 @@ func lostOrders() []violation {
 			run.Count{Settled: -1, Lost: 1},
 		},
 		{
-			"a message is lost and its row is open",
-			"I3",
-			func(e *end) { e.reopen(e.first(paidOrder)) },
+			"a message is lost and its row is open", "I3", func(e *end) { e.reopen(e.first(paidOrder)) },
 			run.Count{Settled: -1, Lost: 1},
 		},
 		{
@@ -257,9 +265,7 @@ func lostOrders() []violation {
 			run.Count{Settled: -1, Stuck: 1, Parked: 1},
 		},
 		{
-			"an invalid message is lost",
-			"I3",
-			func(e *end) { e.removeDead(e.first(invalidOrder).Name) },
+			"an invalid message is lost", "I3", func(e *end) { e.removeDead(e.first(invalidOrder).Name) },
 			run.Count{Lost: 1, Parked: -1},
 		},
 		{
@@ -284,6 +290,16 @@ func lostOrders() []violation {
 		},
 		{"a message is left in the queue", "I3", func(e *end) { e.Waiting = 1 }, run.Count{}},
 		{
+			"the original of a conflict is deleted and its duplicate charged", "I2 I9", func(e *end) {
+				messages := e.workload.Messages(e.number(conflictingOrder))
+				e.removeDead(messages[1].Name)
+				e.removeCharge(messages[0])
+				e.charge(messages[1])
+				e.row(messages[0]).Amount = messages[1].Total.Amount
+			},
+			run.Count{ConflictLost: 1, Parked: -1},
+		},
+		{
 			"a conflicting duplicate is deleted", "I9", func(e *end) {
 				e.removeDead(strings.TrimSuffix(e.first(conflictingOrder).Name, ".0") + ".1")
 			},
@@ -300,9 +316,7 @@ func wrongRows() []violation {
 			run.Count{},
 		},
 		{
-			"a row has an unknown order id",
-			"I4",
-			func(e *end) { e.Rows = append(e.Rows, run.Row{OrderID: "ORD-1"}) },
+			"a row has an unknown order id", "I4", func(e *end) { e.Rows = append(e.Rows, run.Row{OrderID: "ORD-1"}) },
 			run.Count{},
 		},
 		{
@@ -336,9 +350,7 @@ func wrongRows() []violation {
 			run.Count{},
 		},
 		{
-			"the log contains personal data",
-			"I13",
-			func(e *end) { e.Leaks = []string{`{"error":"canary"}`} },
+			"the log contains personal data", "I13", func(e *end) { e.Leaks = []string{`{"error":"canary"}`} },
 			run.Count{},
 		},
 	}
@@ -348,9 +360,7 @@ func TestEveryInvariantIsListedIfNoneIsBroken(t *testing.T) {
 	t.Parallel()
 	e := newEnd(t, 200)
 	_, checks, err := run.Audit(e.workload, e.End)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var ids []string
 	for _, c := range checks {
 		ids = append(ids, c.ID)

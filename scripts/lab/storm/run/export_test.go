@@ -2,7 +2,6 @@ package run
 
 import (
 	"orderonce/adapters/dynamodb/dynamodbtest"
-	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
@@ -26,17 +25,6 @@ func (s Workload) Messages(n int) (all []Message) {
 		})
 	}
 	return all
-}
-
-// CountOrder counts one order of a workload, with its charges and the names of its dead
-// letters.
-func CountOrder(s Workload, n int, row Row, ledger []stripetest.Charge, dead ...string) Count {
-	b := &audit{workload: s, decoder: sqs.NewDecoder(), dead: map[string]sqstest.Message{}}
-	for _, name := range dead {
-		b.dead[name] = sqstest.Message{}
-	}
-	b.countOrder(row, s.messages(n), ledger)
-	return b.count
 }
 
 // End is the state at the end of a storm.
@@ -129,9 +117,7 @@ func LostDeletes(seed uint64, deletes, dynamo, stripe int) (lost int) {
 // Polls polls a system at most so often. It returns the polls at which the clocks are
 // advanced, and the one at which the storm stalls; 0 is never.
 func Polls(
-	most int,
-	busy func(poll int) bool,
-	delivered func(poll int) int64,
+	most int, busy func(poll int) bool, delivered func(poll int) int64,
 ) (advanced []int, stalledAt int) {
 	v := idleWatch{delivered: -1}
 	for n := 1; n <= most; n++ {

@@ -163,9 +163,7 @@ func TestPersonalDataAndKeysInTheLogAreFound(t *testing.T) {
 		"{\"order_id\":\"storm-000001\"}\n", "cus_canary1\n", "the key " + system.PretendKey + "\n",
 	}
 	leaks, err := run.Leaks(path, lines...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(leaks, []string{"cus_canary1", "the key " + system.PretendKey}); diff != "" {
 		t.Errorf("(-got +want)\n%s", diff)
 	}

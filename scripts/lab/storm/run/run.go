@@ -32,10 +32,10 @@ type Options struct {
 
 // Progress is how far a storm is.
 type Progress struct {
-	Phase                              string
-	Done, Total                        int // messages
-	Deliveries, Kills, Faults, Charges int
-	Waiting                            int // messages in the order queue
+	Phase                     string
+	Done, Total               int // messages
+	Deliveries, Kills, Faults int
+	Waiting                   int // messages in the order queue
 }
 
 // Outcome is the result of a storm.
@@ -230,8 +230,10 @@ const (
 // this machine's clock, which Advance does not move: without the wait, a redrive would
 // use up its five receives while one lease runs.
 func awaitLeases(ctx context.Context) error {
+	expired := time.NewTicker(functionTimeout + time.Second)
+	defer expired.Stop()
 	select {
-	case <-time.After(functionTimeout + time.Second):
+	case <-expired.C:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -407,7 +409,6 @@ func (st *storm) progress(s *system.System) Progress {
 	}
 	p.Done = max(0, int(st.posted.Load())-p.Waiting)
 	p.Faults = Sum(st.faults.counts())
-	p.Charges = s.Stripe.Count(stripetest.Confirm)
 	return p
 }
 

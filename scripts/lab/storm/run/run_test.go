@@ -60,9 +60,7 @@ func TestStorm(t *testing.T) {
 			o := small(t, engine)
 			o.FIFO = fifo
 			out, err := run.Storm(t.Context(), o, product(""))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, c := range out.Broken() {
 				t.Errorf("%s (%s): %q", c.ID, c.Claim, c.Broken)
 			}
@@ -82,9 +80,7 @@ func TestStorm(t *testing.T) {
 		t.Run(fmt.Sprintf("without %s the storm reports %s", guard, invariant), func(t *testing.T) {
 			t.Parallel()
 			out, err := run.Storm(t.Context(), small(t, engine), product(without(t, guard)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			broken := out.Broken()
 			if !slices.ContainsFunc(broken, func(c system.Check) bool { return c.ID == invariant }) ||
 				out.Count.Wrong() == 0 {
@@ -98,16 +94,18 @@ func TestStorm(t *testing.T) {
 func without(t *testing.T, guard string) string {
 	t.Helper()
 	root, err := guards.Root(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	g, err := guards.Find(root, guard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	overlay, err := g.Remove(t.Context(), root, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return overlay
+}
+
+// must ends the test on an error.
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
 }

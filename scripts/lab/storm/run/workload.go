@@ -16,7 +16,6 @@ type Workload struct {
 	// Duplicates is the share of duplicated messages: a third each delivered twice in a
 	// batch, delivered to two instances at once, and sent twice by the producer.
 	Duplicates float64
-	Copies     int // how often every message is sent; 0 is once
 }
 
 // content is the kind of a message.
@@ -73,9 +72,6 @@ func (s Workload) messages(n int) []message {
 		all = append(all, d.message())
 		all[1].content = conflicting
 	}
-	for range max(s.Copies, 1) - 1 {
-		all = append(all, all[0])
-	}
 	if dice.Float64() < s.Duplicates/3 {
 		all = append(all, all[0])
 	}
@@ -121,20 +117,10 @@ func (d draft) message() message {
 }
 
 func (d draft) body() string {
-	return fmt.Sprintf(
-		`{"orderId":%q,"customerId":"%s-%d","currency":%q,`+
-			`"lines":[{"sku":"TSHIRT-M","quantity":%d,"unitAmount":%d}],`+
-			`"payment":{"customer":"cus_%s%d","method":%q}}`,
-		orderID(d.n),
-		canary,
-		d.n,
-		d.currency,
-		d.quantity,
-		d.unit,
-		canary,
-		d.n,
-		d.method,
-	)
+	return fmt.Sprintf(`{"orderId":%q,"customerId":"%[2]s-%[3]d","currency":%[4]q,`+
+		`"lines":[{"sku":"TSHIRT-M","quantity":%[5]d,"unitAmount":%[6]d}],`+
+		`"payment":{"customer":"cus_%[2]s%[3]d","method":%[7]q}}`,
+		orderID(d.n), canary, d.n, d.currency, d.quantity, d.unit, d.method)
 }
 
 // malformed makes the body invalid. A lenient decoder accepts some of the results.
