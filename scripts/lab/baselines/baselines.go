@@ -46,37 +46,37 @@ func (e Env) warn(text string) {
 func All() []Baseline {
 	return []Baseline{
 		{
-			Name: "check-then-act", Handle: checkThenAct,
+			Name: "check-then-act", Handle: parsed(checkThenAct),
 			Does:  "read the order's row; if there is none, charge and put the row",
 			Fails: "two concurrent deliveries find no row; a crash or timeout before the put hides the charge",
 		},
 		{
-			Name: "message-id-before", Handle: messageIDBefore,
+			Name: "message-id-before", Handle: parsed(messageIDBefore),
 			Does:  "put the messageId if it is absent, then charge",
 			Fails: "a charge that fails after the put is never retried; a redrive has another messageId",
 		},
 		{
-			Name: "message-id-after", Handle: messageIDAfter,
+			Name: "message-id-after", Handle: parsed(messageIDAfter),
 			Does:  "charge, then put the messageId",
 			Fails: "two concurrent deliveries; a crash or timeout before the put",
 		},
 		{
-			Name: "short-lock", Handle: shortLock,
+			Name: "short-lock", Handle: parsed(shortLock),
 			Does:  "lock the messageId for five seconds; log a warning if it is locked; charge",
 			Fails: "every duplicate is charged: the lock stops no one",
 		},
 		{
-			Name: "stripe-key", Handle: stripeKey,
+			Name: "stripe-key", Handle: parsed(stripeKey),
 			Does:  "one call with the orderId as Stripe's idempotency key",
 			Fails: "a retry after 24 h; a 500 that Stripe stored under the key",
 		},
 		{
-			Name: "idempotency-record-24h", Handle: idempotencyRecord,
+			Name: "idempotency-record-24h", Handle: parsed(idempotencyRecord),
 			Does:  "an idempotency record by orderId for 24 h with payload check, and a Stripe key",
 			Fails: "a redrive after 24 h; a crash between charge and record, retried after 24 h",
 		},
 		{
-			Name: "look-up", Handle: lookUp,
+			Name: "look-up", Handle: parsed(lookUp),
 			Does:  "look for the order's PaymentIntent in Stripe's list; if there is none, charge",
 			Fails: "two concurrent deliveries find no intent",
 		},

@@ -9,14 +9,24 @@ import (
 	"time"
 )
 
+// handler handles a message whose body is an order.
+type handler func(context.Context, Env, Message, order) error
+
+// parsed returns a Handler that parses the body. It returns an error for an invalid one.
+func parsed(handle handler) Handler {
+	return func(ctx context.Context, e Env, m Message) error {
+		o, err := parseOrder(m)
+		if err != nil {
+			return err
+		}
+		return handle(ctx, e, m, o)
+	}
+}
+
 // checkThenAct reads the order's row and charges if there is none. The put has no
 // condition. It handles duplicates that arrive one after the other at any age, because
 // the row never expires.
-func checkThenAct(ctx context.Context, e Env, m Message) error {
-	o, err := parseOrder(m)
-	if err != nil {
-		return err
-	}
+func checkThenAct(ctx context.Context, e Env, _ Message, o order) error {
 	row, err := e.Table.Get(ctx, rowID(o.ID))
 	if err != nil || len(row) > 0 {
 		return err
@@ -33,12 +43,8 @@ func messageItem(e Env, m Message, life time.Duration) Item {
 
 // messageIDBefore puts the messageId with a condition and charges only if the put
 // succeeds. It fits work that may be lost but not repeated within a day.
-func messageIDBefore(ctx context.Context, e Env, m Message) error {
-	o, err := parseOrder(m)
-	if err != nil {
-		return err
-	}
-	err = e.Table.PutIf(ctx, messageItem(e, m, messageIDLife), Absent(ID))
+func messageIDBefore(ctx context.Context, e Env, m Message, o order) error {
+	err := e.Table.PutIf(ctx, messageItem(e, m, messageIDLife), Absent(ID))
 	if _, failed := errors.AsType[*ConditionFailedError](err); failed {
 		return nil // a duplicate
 	}
@@ -50,11 +56,7 @@ func messageIDBefore(ctx context.Context, e Env, m Message) error {
 
 // messageIDAfter charges and then puts the messageId. It fits work that may be repeated
 // but not lost.
-func messageIDAfter(ctx context.Context, e Env, m Message) error {
-	o, err := parseOrder(m)
-	if err != nil {
-		return err
-	}
+func messageIDAfter(ctx context.Context, e Env, m Message, o order) error {
 	seen := messageItem(e, m, messageIDLife)
 	row, err := e.Table.Get(ctx, seen.id())
 	if err != nil || len(row) > 0 {
@@ -75,12 +77,8 @@ const lockLife = 5 * time.Second
 
 // shortLock puts the messageId with a condition and a short time to live. It logs a
 // warning if the condition fails, and charges in either case.
-func shortLock(ctx context.Context, e Env, m Message) error {
-	o, err := parseOrder(m)
-	if err != nil {
-		return err
-	}
-	err = e.Table.PutIf(ctx, messageItem(e, m, lockLife), Absent(ID))
+func shortLock(ctx context.Context, e Env, m Message, o order) error {
+	err := e.Table.PutIf(ctx, messageItem(e, m, lockLife), Absent(ID))
 	_, locked := errors.AsType[*ConditionFailedError](err)
 	if err != nil && !locked {
 		return err
@@ -93,11 +91,7 @@ func shortLock(ctx context.Context, e Env, m Message) error {
 
 // stripeKey relies on Stripe's idempotency key alone, which Stripe keeps for at least 24
 // h.
-func stripeKey(ctx context.Context, e Env, m Message) error {
-	o, err := parseOrder(m)
-	if err != nil {
-		return err
-	}
+func stripeKey(ctx context.Context, e Env, _ Message, o order) error {
 	return chargeAndSave(ctx, e, o, o.ID)
 }
 
@@ -118,14 +112,10 @@ var (
 // whose deadline has passed can overwrite or delete the record of another one. A record
 // that is not COMPLETED does not say whether the order was charged; then only Stripe's
 // key prevents a second charge.
-func idempotencyRecord(ctx context.Context, e Env, m Message) error {
-	o, err := parseOrder(m)
-	if err != nil {
-		return err
-	}
+func idempotencyRecord(ctx context.Context, e Env, _ Message, o order) error {
 	record := recordItem(e, o, "INPROGRESS")
 	record["in_progress_expiration"] = N(e.Deadline.UnixMilli())
-	err = e.Table.PutIf(ctx, record, recordFree(e.Now()))
+	err := e.Table.PutIf(ctx, record, recordFree(e.Now()))
 	if held, failed := errors.AsType[*ConditionFailedError](err); failed {
 		return replay(held.Old, record)
 	}
@@ -170,11 +160,7 @@ func recordItem(e Env, o order, status S) Item {
 // list of the customer's intents, which is consistent; Stripe's search can lag by an hour
 // in an outage. Nothing prevents a second worker from charging between the look-up and
 // the charge.
-func lookUp(ctx context.Context, e Env, m Message) error {
-	o, err := parseOrder(m)
-	if err != nil {
-		return err
-	}
+func lookUp(ctx context.Context, e Env, _ Message, o order) error {
 	p, found, err := e.Stripe.find(ctx, o)
 	if err != nil {
 		return err

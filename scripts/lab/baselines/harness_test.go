@@ -65,13 +65,9 @@ func harnessOf(tb testing.TB, name string) *harness {
 }
 
 func message(id string, quantity int, method string) baselines.Message {
-	return baselines.Message{ID: id, Body: fmt.Sprintf(
-		`{"orderId":%q,"customerId":"CUST987","currency":"usd","lines":[{"sku":"MUG","quantity":%d,"unitAmount":1999}],`+
-			`"payment":{"customer":"cus_pretend","method":%q}}`,
-		orderID,
-		quantity,
-		method,
-	)}
+	return baselines.Message{ID: id, Body: fmt.Sprintf(`{"orderId":%q,"customerId":"CUST987","currency":"usd",`+
+		`"lines":[{"sku":"MUG","quantity":%d,"unitAmount":1999}],"payment":{"customer":"cus_pretend","method":%q}}`,
+		orderID, quantity, method)}
 }
 
 func paidBy(id string) baselines.Message { return message(id, 1, "pm_card_visa") }
@@ -132,9 +128,7 @@ func (h *harness) charges() int { return len(h.stripe.Charges(orderID)) }
 func (h *harness) status() baselines.Status {
 	h.Helper()
 	s, err := baselines.StatusOf(h.Context(), h.store, orderID)
-	if err != nil {
-		h.Fatal(err)
-	}
+	must(h.TB, err)
 	return s
 }
 
@@ -203,10 +197,6 @@ func (t transport) roundTrip(r *http.Request) (*http.Response, error) {
 		return nil, errConnection
 	}
 	header := http.Header{"Content-Type": {"application/json"}, "Stripe-Should-Retry": {a.ShouldRetry}}
-	return &http.Response{
-		StatusCode: a.Status,
-		Header:     header,
-		Body:       io.NopCloser(bytes.NewReader(a.Body())),
-		Request:    r,
-	}, nil
+	body := io.NopCloser(bytes.NewReader(a.Body()))
+	return &http.Response{StatusCode: a.Status, Header: header, Body: body, Request: r}, nil
 }

@@ -157,9 +157,7 @@ func TestTheTablesInTheReadmeAreTrue(t *testing.T) {
 		fmt.Fprintf(&want, " %s |\n", conflict(t, b))
 	}
 	readme, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, b := range baselines.All() {
 		row := fmt.Sprintf("| %s | %s | %s |\n", b.Name, b.Does, b.Fails)
 		if !strings.Contains(string(readme), row) {

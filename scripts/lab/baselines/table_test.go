@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -33,11 +34,7 @@ func newDynamoDB(t *testing.T, engine *dynamodbtest.Harness) *baselines.DynamoDB
 	t.Helper()
 	d := baselines.NewDynamoDB(engine.Config, "baselines-"+rand.Text())
 	must(t, d.Create(t.Context()))
-	t.Cleanup(func() {
-		if err := d.Drop(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must(t, d.Drop(context.WithoutCancel(t.Context()))) })
 	return d
 }
 
@@ -167,6 +164,22 @@ func testTable(t *testing.T, open func(*testing.T) baselines.Table) {
 	}
 }
 
+func TestATableThatCannotBeReachedIsAnErrorOfEachCall(t *testing.T) {
+	t.Parallel()
+	config := dynamodbtest.Config("http://127.0.0.1:1", func(string) string { return "" })
+	config.Retryer = func() aws.Retryer { return aws.NopRetryer{} }
+	d, ctx := baselines.NewDynamoDB(config, "unreachable"), t.Context()
+	_, getErr := d.Get(ctx, "a")
+	for call, err := range map[string]error{
+		"create table": d.Create(ctx), "delete table": d.Drop(ctx), "get": getErr,
+		"put": d.Put(ctx, baselines.Item{baselines.ID: baselines.S("a")}), "delete": d.Delete(ctx, "a"),
+	} {
+		if err == nil || !strings.HasPrefix(err.Error(), call+" ") {
+			t.Errorf("got error %v, want one that names the call: %s", err, call)
+		}
+	}
+}
+
 type condition struct {
 	baselines.Condition
 
@@ -216,10 +229,11 @@ func TestExpiredItemsStayUntilTheyAreDeleted(t *testing.T) {
 	}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
+// must ends the test on an error.
+func must(tb testing.TB, err error) {
+	tb.Helper()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 

@@ -96,9 +96,8 @@ func (b *backends) serveDynamoDB(w http.ResponseWriter, r *http.Request) {
 		status, response = unknown(operation)
 	}
 	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
-	w.Header().
-		Set("X-Amz-Crc32", strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(response))), 10))
-		// the SDK verifies it
+	checksum := crc32.ChecksumIEEE([]byte(response)) // the SDK verifies it
+	w.Header().Set("X-Amz-Crc32", strconv.FormatUint(uint64(checksum), 10))
 	w.Header().Set("Content-Length", strconv.Itoa(len(response)))
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, response) //nolint:gosec // G705: JSON, and no browser
@@ -157,9 +156,8 @@ func (b *backends) serveStripe(w http.ResponseWriter, r *http.Request) {
 		orderID = r.PostForm.Get("metadata[orderId]")
 	}
 	if r.Method != http.MethodPost || orderID == "" {
-		http.Error(
-			w, `{"error":{"type":"invalid_request_error","message":"unsupported request"}}`, http.StatusBadRequest,
-		)
+		const unsupported = `{"error":{"type":"invalid_request_error","message":"unsupported request"}}`
+		http.Error(w, unsupported, http.StatusBadRequest)
 		return
 	}
 	response := fmt.Sprintf(intent, orderID, total, scope, status, charge)

@@ -33,19 +33,14 @@ func (t target) String() string {
 }
 
 func targets(f figures) []target {
+	const mebi = 1 << 20
 	return []target{
 		{figure: "process start to first response", unit: "ms", digits: 1, measured: f.FirstResponseMS, most: 20},
 		{figure: "fresh orders, one instance", unit: "/s", measured: f.Fresh.PerSecond, least: 800},
 		{figure: "CPU of a fresh order", unit: "ms", digits: 2, measured: f.Fresh.CPUMS},
 		{figure: "duplicates, one instance", unit: "/s", measured: f.Duplicates.PerSecond},
 		{figure: "CPU of a duplicate", unit: "ms", digits: 2, measured: f.Duplicates.CPUMS},
-		{
-			figure:   "peak memory (RSS)",
-			unit:     "MiB",
-			digits:   1,
-			measured: float64(f.PeakRSSBytes) / (1 << 20),
-			most:     30,
-		},
+		{figure: "peak memory (RSS)", unit: "MiB", digits: 1, measured: float64(f.PeakRSSBytes) / mebi, most: 30},
 		{figure: "zip", unit: "MB", digits: 2, measured: float64(f.ZipBytes) / 1e6, most: 4.5},
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -136,12 +137,11 @@ func Find(root, name string) (Guard, error) {
 	if err != nil {
 		return Guard{}, err
 	}
-	for _, g := range all {
-		if g.Name == name {
-			return g, nil
-		}
+	at := slices.IndexFunc(all, func(g Guard) bool { return g.Name == name })
+	if at < 0 {
+		return Guard{}, fmt.Errorf("%q: %w", name, ErrUnknown)
 	}
-	return Guard{}, fmt.Errorf("%q: %w", name, ErrUnknown)
+	return all[at], nil
 }
 
 // Parse parses a patch. Before the diff it has two or three comment lines:
@@ -159,18 +159,11 @@ func Parse(text string) (Guard, error) {
 		`(?:, within (\d+) worlds|, by (Test\w+)(?: "([^"]+)")? in (\./\S+))?\n(?:# needs: (.+)\n)?(--- (?s:.*))$`)
 	m := header.FindStringSubmatch(text)
 	if m == nil {
-		return Guard{}, errors.New(
-			`want "# what is removed", "# caught by: I1" (and where, if not by the search), ` +
-				`"# needs: 429" if worlds catch it, and a diff`,
-		)
+		return Guard{}, errors.New(`want "# what is removed", "# caught by: I1" (and where, if not by the ` +
+			`search), "# needs: 429" if worlds catch it, and a diff`)
 	}
 	g := Guard{
-		Summary:   m[1],
-		Invariant: m[2],
-		Worlds:    m[3],
-		Catcher:   Catcher{m[4], m[5], m[6]},
-		Needs:     m[7],
-		Diff:      m[8],
+		Summary: m[1], Invariant: m[2], Worlds: m[3], Catcher: Catcher{m[4], m[5], m[6]}, Needs: m[7], Diff: m[8],
 	}
 	if g.Needs != "" && g.Catcher.Test != "" {
 		return Guard{}, fmt.Errorf("needs: not possible with %s, which prints no history", g.Catcher)

@@ -97,8 +97,8 @@ func TestWithoutANameEveryGuardIsListed(t *testing.T) {
 
 func TestAnUnknownGuardIsAnError(t *testing.T) {
 	t.Parallel()
-	if err := run(t.Context(), new(strings.Builder), "nope", false); err == nil ||
-		!strings.Contains(err.Error(), `"nope"`) {
+	if err := run(t.Context(), new(strings.Builder), "unknown", false); err == nil ||
+		!strings.Contains(err.Error(), `"unknown"`) {
 		t.Errorf("got %v, want an error that names it", err)
 	}
 }
@@ -130,9 +130,7 @@ func TestOnlyTheExpectedInvariantIsACatch(t *testing.T) {
 		"caught":     {ran(printed) + failed, story, ""},
 		"not caught": {ran("ok\n") + jsonLine("pass", "TestScenario", ""), "", "not caught"},
 		"does not compile": {
-			`{"Action":"fail","FailedBuild":"orderonce/domain/order"}` + "\n",
-			"",
-			"product does not compile",
+			`{"Action":"fail","FailedBuild":"orderonce/domain/order"}` + "\n", "", "product does not compile",
 		},
 		"no such test": {
 			jsonLine("output", "", "testing: warning: no tests to run\n"), "", "no test TestScenario in",
@@ -173,21 +171,16 @@ func TestACatchIsAFailureOfTheNamedTest(t *testing.T) {
 			ran + message + inner("fail", "") + outer("fail", ""), says + "    store.go:4: got <nil>\n", "",
 		},
 		"it panics in another goroutine": {
-			ran + inner("output", "panic: oh\n\ngoroutine 1 [running]:\nmain.go:1\n"), says + "panic: oh\n",
-			"",
+			ran + inner("output", "panic: oh\n\ngoroutine 1 [running]:\nmain.go:1\n"), says + "panic: oh\n", "",
 		},
 		"another subtest fails": {
-			ran + message + inner("pass", "") + jsonLine("fail", other, "") + outer("fail", ""), "",
-			"not caught",
+			ran + message + inner("pass", "") + jsonLine("fail", other, "") + outer("fail", ""), "", "not caught",
 		},
 		"it does not exist": {
-			outer("run", "") + outer("pass", ""),
-			"",
-			`no test TestStore "bind of another intent"`,
+			outer("run", "") + outer("pass", ""), "", `no test TestStore "bind of another intent"`,
 		},
 		"its engine is missing": {
-			outer("run", "") + outer("output", "no engine: make engine\n") + outer("skip", ""), "",
-			"no engine: ",
+			outer("run", "") + outer("output", "no engine: make engine\n") + outer("skip", ""), "", "no engine: ",
 		},
 		"it is skipped":             {ran + inner("skip", ""), "", errSkipped.Error()},
 		"its engine does not start": {outer("run", "") + outer("fail", ""), "", "no test TestStore"},
