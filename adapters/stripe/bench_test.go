@@ -11,10 +11,8 @@ import (
 // interpreting the response. The last row decodes into stripe-go's own type.
 func BenchmarkCall(b *testing.B) {
 	responses := map[string]response{
-		"paid": {200, false, intentJSON("succeeded", null)},
-		"declined": {
-			402, false, errorWithIntent(cardDeclined, intentJSON("requires_payment_method", declinedError)),
-		},
+		"paid":     {200, false, intentJSON("succeeded", null)},
+		"declined": {402, false, errorWithIntent(cardDeclined, intentJSON("requires_payment_method", declinedError))},
 	}
 	for name, res := range responses {
 		b.Run(name, func(b *testing.B) {

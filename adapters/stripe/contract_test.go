@@ -203,38 +203,3 @@ func TestAReplayedDeclineDoesNotHideAPayment(t *testing.T) {
 		t.Errorf("got %d reads, want 1", got)
 	}
 }
-
-// The attempt whose card was declined may crash before it records the decline. The next
-// attempt reads the decline from the intent.
-func TestReadShowsADecline(t *testing.T) {
-	t.Parallel()
-	for claim, tt := range map[string]struct {
-		card   stripetest.Card
-		edited bool
-		why    string
-	}{
-		"by its code":                              {stripetest.LostCard, false, "lost_card"},
-		"by its type if it has no code":            {stripetest.DeclinesUncoded, false, "card_error"},
-		"by its charge if the error is cleared":    {stripetest.LostCard, true, "lost_card"},
-		"as unexplained if neither has any reason": {stripetest.DeclinesUncoded, true, "unexplained"},
-	} {
-		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
-			p := prepare(t, tt.card)
-			if _, settled := order.OutcomeOf(p.intent); settled {
-				t.Fatalf("got %v, want no outcome before Confirm", p.intent)
-			}
-			if _, err := p.confirm(1); err != nil {
-				t.Fatal(err)
-			}
-			if tt.edited {
-				p.edit()
-			}
-			intent, err := p.read()
-			want := order.Outcome{Status: order.Declined, Intent: p.intent.ID, Failure: tt.why}
-			if got, settled := order.OutcomeOf(intent); err != nil || !settled || got != want {
-				t.Errorf("got %v, %v, want %v", got, err, want)
-			}
-		})
-	}
-}

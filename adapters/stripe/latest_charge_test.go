@@ -13,22 +13,26 @@ import (
 )
 
 // An attempt may crash before it records the failure, and a person may then edit the
-// intent, which clears its last error.
-func TestAnEditInTheDashboardHidesNoFailure(t *testing.T) {
+// intent, which clears its last error. The next attempt finds the failure.
+func TestTheNextAttemptFindsTheFailure(t *testing.T) {
 	t.Parallel()
 	for claim, tt := range map[string]struct {
 		card    stripetest.Card
+		edited  bool
 		status  order.Status
 		failure string
 	}{
-		"a payment that requires authentication is not declined": {
-			stripetest.NeedsCustomer, order.ActionRequired, "authentication_required",
-		},
+		"a decline has its code":                  {stripetest.LostCard, false, order.Declined, "lost_card"},
+		"a decline without a code has its type":   {stripetest.DeclinesUncoded, false, order.Declined, "card_error"},
+		"an edited one may have neither":          {stripetest.DeclinesUncoded, true, order.Declined, "unexplained"},
+		"an expired card is declined":             {stripetest.ExpiredCard, true, order.Declined, "expired_card"},
+		"a payment that Radar blocks is declined": {stripetest.Blocked, true, order.Declined, "highest_risk_level"},
 		"a card without sufficient funds is declined": {
-			stripetest.InsufficientFunds, order.Declined, "insufficient_funds",
+			stripetest.InsufficientFunds, true, order.Declined, "insufficient_funds",
 		},
-		"an expired card is declined":             {stripetest.ExpiredCard, order.Declined, "expired_card"},
-		"a payment that Radar blocks is declined": {stripetest.Blocked, order.Declined, "highest_risk_level"},
+		"a payment that requires authentication is not declined": {
+			stripetest.NeedsCustomer, true, order.ActionRequired, "authentication_required",
+		},
 	} {
 		for name, call := range map[string]func(preparedOrder) (order.Intent, error){
 			"read":                               preparedOrder.read,
@@ -38,10 +42,15 @@ func TestAnEditInTheDashboardHidesNoFailure(t *testing.T) {
 			t.Run(claim+", "+name, func(t *testing.T) {
 				t.Parallel()
 				p := prepare(t, tt.card)
+				if _, settled := order.OutcomeOf(p.intent); settled {
+					t.Fatalf("got %v, want no outcome before Confirm", p.intent)
+				}
 				if got, err := p.confirm(1); err != nil || got.State != order.NeedsMethod {
 					t.Fatalf("got %+v, %v, want an intent that needs a method", got, err)
 				}
-				p.edit()
+				if tt.edited {
+					p.edit()
+				}
 				intent, err := call(p)
 				want := order.Outcome{Status: tt.status, Intent: p.intent.ID, Failure: tt.failure}
 				if got, settled := order.OutcomeOf(intent); err != nil || !settled || got != want {

@@ -23,9 +23,7 @@ func refusals() map[string]refusal {
 		"the customer was deleted": {
 			cause: func(m *stripetest.Machine) { m.DeleteCustomer("cus_pretend") }, code: "resource_missing",
 		},
-		"the payment method was detached": {
-			cause: func(m *stripetest.Machine) { m.DetachMethod("pm_1") }, code: "",
-		},
+		"the payment method was detached": {cause: func(m *stripetest.Machine) { m.DetachMethod("pm_1") }, code: ""},
 	}
 }
 
@@ -77,8 +75,8 @@ type settlement struct {
 }
 
 // Another worker may have confirmed the intent before Stripe refuses this worker's
-// confirmation. Every outcome of the intent settles the order, not only a payment. Without
-// an outcome, the order is parked with Stripe's code.
+// confirmation. Every outcome of the intent settles the order, not only a payment.
+// Without an outcome, the order is parked with Stripe's code.
 func TestARefusedConfirmationSettlesAsTheIntentShows(t *testing.T) {
 	t.Parallel()
 	for claim, refused := range refusals() {

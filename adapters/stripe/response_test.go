@@ -38,20 +38,16 @@ func TestAResponseShowsTheIntent(t *testing.T) {
 		state    order.IntentState
 		failure  order.Failure
 	}{
-		"a new intent":                {all, ok(waiting), order.NeedsConfirmation, noFailure},
-		"a new intent without a card": {all, ok(needsMethod), order.NeedsMethod, noFailure},
-		"a paid intent":               {all, ok(paid), order.Succeeded, noFailure},
-		"a processing intent":         {all, ok(intentJSON("processing", null)), order.Processing, noFailure},
-		"an intent that requires action": {
-			all, ok(intentJSON("requires_action", null)), order.NeedsAction, noFailure,
-		},
+		"a new intent":                   {all, ok(waiting), order.NeedsConfirmation, noFailure},
+		"a new intent without a card":    {all, ok(needsMethod), order.NeedsMethod, noFailure},
+		"a paid intent":                  {all, ok(paid), order.Succeeded, noFailure},
+		"a processing intent":            {all, ok(intentJSON("processing", null)), order.Processing, noFailure},
+		"an intent that requires action": {all, ok(intentJSON("requires_action", null)), order.NeedsAction, noFailure},
 		"a canceled intent":              {all, ok(intentJSON("canceled", null)), order.IntentCanceled, noFailure},
 		"a declined intent that is read": {"read", ok(declined), order.NeedsMethod, funds},
-		"an intent paid after a decline": {
-			"read", ok(intentJSON("succeeded", declinedError)), order.Succeeded, funds,
-		},
-		"a replayed creation": {"prepare", replay(200, waiting), order.NeedsConfirmation, noFailure},
-		"a replayed success":  {"confirm", replay(200, paid), order.Succeeded, noFailure},
+		"an intent paid after a decline": {"read", ok(intentJSON("succeeded", declinedError)), order.Succeeded, funds},
+		"a replayed creation":            {"prepare", replay(200, waiting), order.NeedsConfirmation, noFailure},
+		"a replayed success":             {"confirm", replay(200, paid), order.Succeeded, noFailure},
 		"a last error without a code": {
 			all, ok(intentJSON("requires_payment_method", typedError)), order.NeedsMethod, order.Failure{Code: "api_error"},
 		},
@@ -60,9 +56,7 @@ func TestAResponseShowsTheIntent(t *testing.T) {
 		},
 		"a cleared error, with the charge":   {all, ok(editedExpanded), order.NeedsMethod, auth},
 		"a cleared error, with empty charge": {all, ok(emptyCharge), order.NeedsMethod, unexplained},
-		"a paid intent with its charge": {
-			all, ok(intentWithCharge("succeeded", null, charge)), order.Succeeded, noFailure,
-		},
+		"a paid intent with its charge":      {all, ok(intentWithCharge("succeeded", null, charge)), order.Succeeded, noFailure},
 		"a last error wins over the charge": {
 			all, ok(intentWithCharge("requires_payment_method", declinedError, charge)), order.NeedsMethod, funds,
 		},
@@ -72,26 +66,18 @@ func TestAResponseShowsTheIntent(t *testing.T) {
 			order.Failure{Code: "card_error", DeclineCode: "do_not_honor"},
 		},
 
-		"402 with a declined intent": {all, failure(402, cardDeclined, declined), order.NeedsMethod, funds},
-		"402 that requires authentication": {
-			"confirm", failure(402, cardDeclined, needsAuth), order.NeedsMethod, auth,
-		},
-		"402 that alone shows the decline": {
-			"confirm", failure(402, cardDeclined, needsMethod), order.NeedsMethod, generic,
-		},
+		"402 with a declined intent":       {all, failure(402, cardDeclined, declined), order.NeedsMethod, funds},
+		"402 that requires authentication": {"confirm", failure(402, cardDeclined, needsAuth), order.NeedsMethod, auth},
+		"402 that alone shows the decline": {"confirm", failure(402, cardDeclined, needsMethod), order.NeedsMethod, generic},
 		"402 without a code": {
 			all, failure(402, cardError, needsMethod), order.NeedsMethod, order.Failure{Code: "card_error"},
 		},
 		"402 without a type and a code": {
 			"confirm", failure(402, `"param":""`, needsMethod), order.NeedsMethod, unexplained,
 		},
-		"402 wins over the charge": {"confirm", failure(402, cardDeclined, edited), order.NeedsMethod, generic},
-		"400 because the intent is paid": {
-			"confirm", failure(400, unexpectedState, paid), order.Succeeded, noFailure,
-		},
-		"400 because it is declined": {
-			"confirm", failure(400, unexpectedState, declined), order.NeedsMethod, funds,
-		},
+		"402 wins over the charge":       {"confirm", failure(402, cardDeclined, edited), order.NeedsMethod, generic},
+		"400 because the intent is paid": {"confirm", failure(400, unexpectedState, paid), order.Succeeded, noFailure},
+		"400 because it is declined":     {"confirm", failure(400, unexpectedState, declined), order.NeedsMethod, funds},
 		"400 is no failure of a payment": {
 			"confirm", failure(400, unexpectedState, needsMethod), order.NeedsMethod, noFailure,
 		},
@@ -169,9 +155,7 @@ func TestAResponseIsAnError(t *testing.T) {
 		"replayed 400 about our account": {
 			"prepare confirm", replay(400, errorJSON(`"code":"livemode_mismatch"`)), order.KindReplayed,
 		},
-		"replayed 402 without an intent": {
-			"prepare confirm", replay(402, errorJSON(cardDeclined)), order.KindReplayed,
-		},
+		"replayed 402 without an intent": {"prepare confirm", replay(402, errorJSON(cardDeclined)), order.KindReplayed},
 		"replayed 402 of a creation": {
 			"prepare", replay(402, errorWithIntent(cardDeclined, declinedIntent())), order.KindReplayed,
 		},

@@ -77,18 +77,23 @@ func TestInvalidRequestsAreNotSent(t *testing.T) {
 	}))
 	o, ctx := newOrder(t, "pm_card_visa"), t.Context()
 	key := order.ConfirmKey(scope, o.ID(), 1)
+	type result struct {
+		intent order.Intent
+		err    error
+	}
+	of := func(intent order.Intent, err error) result { return result{intent, err} }
 	for claim, tt := range map[string]struct {
-		call func() (order.Intent, error)
+		got  result
 		want order.ErrorKind
 	}{
-		"a creation without a key":         {func() (order.Intent, error) { return p.Prepare(ctx, o, order.Key{}) }, order.KindRefused},
-		"a confirmation without a key":     {func() (order.Intent, error) { return p.Confirm(ctx, intentID, order.Key{}) }, order.KindRefused},
-		"a confirmation without an id":     {func() (order.Intent, error) { return p.Confirm(ctx, "", key) }, order.KindRefused},
-		"a confirmation with a path as id": {func() (order.Intent, error) { return p.Confirm(ctx, "pi_1/cancel?", key) }, order.KindRefused},
-		"a read without an id":             {func() (order.Intent, error) { return p.Read(ctx, "") }, order.KindMisconfigured},
+		"a creation without a key":         {of(p.Prepare(ctx, o, order.Key{})), order.KindRefused},
+		"a confirmation without a key":     {of(p.Confirm(ctx, intentID, order.Key{})), order.KindRefused},
+		"a confirmation without an id":     {of(p.Confirm(ctx, "", key)), order.KindRefused},
+		"a confirmation with a path as id": {of(p.Confirm(ctx, "pi_1/cancel?", key)), order.KindRefused},
+		"a read without an id":             {of(p.Read(ctx, "")), order.KindMisconfigured},
 	} {
-		if got, err := tt.call(); kindOf(t, err) != tt.want || got != (order.Intent{}) {
-			t.Errorf("%s: got %v, %v, want %s", claim, got, err, tt.want)
+		if got := tt.got; kindOf(t, got.err) != tt.want || got.intent != (order.Intent{}) {
+			t.Errorf("%s: got %v, %v, want %s", claim, got.intent, got.err, tt.want)
 		}
 	}
 }

@@ -15,9 +15,7 @@ func BenchmarkOrder(b *testing.B) {
 	form := creation("pm_card_visa")
 	for n := 0; b.Loop(); n++ {
 		created := m.Do(now, request("POST", root, fmt.Sprintf("p%d", n), form))
-		paid := m.Do(
-			now, request("POST", root+"/"+created.Intent.ID+"/confirm", fmt.Sprintf("c%d", n), "off_session=true"),
-		)
+		paid := m.Do(now, request("POST", root+"/"+created.Intent.ID+"/confirm", fmt.Sprintf("c%d", n), "off_session=true"))
 		if paid.Status != 200 {
 			b.Fatal(paid.Status)
 		}

@@ -93,25 +93,12 @@ func isCountry(name string) bool {
 // declinedBy returns the card for a documented decline. A misspelled one must not become
 // a card that succeeds.
 func declinedBy(reason string) (Card, bool) {
-	switch reason {
-	case "":
-		return Declines, true
-	case "InsufficientFunds":
-		return InsufficientFunds, true
-	case "LostCard":
-		return LostCard, true
-	case "StolenCard":
-		return StolenCard, true
-	case "ExpiredCard":
-		return ExpiredCard, true
-	case "IncorrectCvc":
-		return IncorrectCVC, true
-	case "ProcessingError":
-		return ProcessingError, true
-	case "VelocityLimitExceeded":
-		return VelocityExceeded, true
-	}
-	return "", false
+	card, ok := map[string]Card{
+		"": Declines, "InsufficientFunds": InsufficientFunds, "LostCard": LostCard, "StolenCard": StolenCard,
+		"ExpiredCard": ExpiredCard, "IncorrectCvc": IncorrectCVC, "ProcessingError": ProcessingError,
+		"VelocityLimitExceeded": VelocityExceeded,
+	}[reason]
+	return card, ok
 }
 
 // session is what a card does when it is charged off session, or on session.

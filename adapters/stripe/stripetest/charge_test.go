@@ -16,15 +16,11 @@ func TestAnExpandedChargeShowsWhyItFailed(t *testing.T) {
 	t.Parallel()
 	const declined, byIssuer = "declined_by_network", "issuer_declined"
 	for method, want := range map[string]struct{ code, message, network, kind, reason any }{
-		"pm_card_chargeDeclined": {
-			"card_declined", "Your card was declined.", declined, byIssuer, "generic_decline",
-		},
+		"pm_card_chargeDeclined": {"card_declined", "Your card was declined.", declined, byIssuer, "generic_decline"},
 		"pm_card_chargeDeclinedInsufficientFunds": {
 			"card_declined", "Your card has insufficient funds.", declined, byIssuer, "insufficient_funds",
 		},
-		"pm_card_chargeDeclinedExpiredCard": {
-			"expired_card", "Your card has expired.", declined, byIssuer, "expired_card",
-		},
+		"pm_card_chargeDeclinedExpiredCard": {"expired_card", "Your card has expired.", declined, byIssuer, "expired_card"},
 		"pm_card_authenticationRequired": {
 			"authentication_required", "Your card was declined. This transaction requires authentication.",
 			declined, byIssuer, "authentication_required",

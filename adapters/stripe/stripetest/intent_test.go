@@ -16,7 +16,7 @@ import (
 // docs.stripe.com/api/payment_intents/confirm: off_session means that the customer cannot
 // authenticate. On session, a card may require authentication that an off-session payment
 // does not need.
-func TestTestMethods(t *testing.T) {
+func TestOutcomesOfTestPaymentMethods(t *testing.T) {
 	t.Parallel()
 	for session, methods := range map[string]map[string]string{
 		"off_session=true": {

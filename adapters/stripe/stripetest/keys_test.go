@@ -94,8 +94,9 @@ func TestKeysReplayTheFirstResponse(t *testing.T) {
 			}
 		}},
 		// The same page: "The idempotency layer compares incoming parameters to those of
-		// the original request and errors if they're not the same"; docs.stripe.com/api/errors:
-		// type idempotency_error covers endpoint and parameters.
+		// the original request and errors if they're not the same";
+		// docs.stripe.com/api/errors: type idempotency_error covers endpoint and
+		// parameters.
 		"a key is for one request only": {charges: 1, exchanges: func(w *world) []exchange {
 			id, other := w.create("pm_card_visa"), w.create("pm_card_visa")
 			const parameters = "off_session=false&return_url=https://example.com"

@@ -171,7 +171,8 @@ func TestUnknownTestNames(t *testing.T) {
 	}
 }
 
-// docs.stripe.com/keys: a key belongs to an account and cannot access another one's objects.
+// docs.stripe.com/keys: a key belongs to an account and cannot access another one's
+// objects.
 func TestAccounts(t *testing.T) {
 	t.Parallel()
 	const ours, restricted, theirs = "sk_test_ours", "rk_test_ours", "sk_test_theirs"

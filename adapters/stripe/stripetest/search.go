@@ -19,7 +19,8 @@ func readSearch(c *call) *Response {
 	if c.Form.Get("query") == "" {
 		return invalid("parameter_missing", "query", "Missing required param: query.")
 	}
-	// The only modeled clause is an exact match of metadata (docs.stripe.com/search, query language).
+	// The only modeled clause is an exact match of metadata (docs.stripe.com/search,
+	// query language).
 	clause := regexp.MustCompile(`^metadata\['([^']+)'\]:'([^']*)'$`)
 	c.search = searchParams{account: c.account(), metadata: map[string]string{}}
 	for part := range strings.SplitSeq(c.Form.Get("query"), " AND ") {

@@ -89,7 +89,8 @@ type exchange struct {
 	want string
 }
 
-// scenario is a sequence of requests to a new machine, and the number of charges that succeed.
+// scenario is a sequence of requests to a new machine, and the number of charges that
+// succeed.
 type scenario struct {
 	charges   int
 	exchanges func(*world) []exchange
