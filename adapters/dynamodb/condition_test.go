@@ -20,9 +20,7 @@ import (
 func TestEachPartOfAConditionRejectsOnItsOwn(t *testing.T) {
 	t.Parallel()
 	claim := order.Claim{Order: ordertest.Order("O1"), Lease: lease("first"), Attempt: 1, Intent: intent}
-	pending := order.Record{
-		OrderID: "O1", Total: claim.Order.Total(), Status: order.Pending, Intent: intent, Seq: 1,
-	}
+	pending := order.Record{OrderID: "O1", Total: claim.Order.Total(), Status: order.Pending, Intent: intent, Seq: 1}
 	waiting := func() row { // pending
 		item := settledRows()[1]
 		item["status"] = text(order.Pending)

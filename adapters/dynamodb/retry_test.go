@@ -213,8 +213,8 @@ func wire(item row) map[string]map[string]string {
 	return out
 }
 
-// No release writes a second version of the fingerprint yet, so the pretended table is one
-// that holds one: it refuses although CheckClaim finds nothing wrong.
+// No release writes a second version of the fingerprint yet, so the pretended table is
+// one that holds one: it refuses although CheckClaim finds nothing wrong.
 func TestOlderFingerprint(t *testing.T) {
 	t.Parallel()
 	with := func(status int, kind string, item row) *http.Response {

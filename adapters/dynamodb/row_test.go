@@ -313,12 +313,6 @@ func size(item row) (bytes int) {
 
 func TestEveryRowIsOneWriteUnit(t *testing.T) {
 	t.Parallel()
-	typical, settled := openRow(), settledRows()
-	id := text("pi_" + strings.Repeat("x", 24)) // as long as Stripe's
-	typical["intentId"], settled[0]["intentId"], settled[1]["intentId"] = id, id, id
-	typical["owner"] = text(strings.Repeat("f", 32)) // 128 bits
-	t.Logf("typical sizes: open order %d bytes, settled order %d, event %d",
-		size(typical), size(settled[1]), size(settled[0]))
 	largest := openRow()
 	largest["orderId"], largest["customerId"] = text(strings.Repeat("O", 64)), text(strings.Repeat("C", 128))
 	largest["owner"], largest["intentId"] = text(strings.Repeat("f", 32)), text(strings.Repeat("i", 64))

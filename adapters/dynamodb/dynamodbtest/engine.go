@@ -130,6 +130,7 @@ type transcript struct {
 	once sync.Once
 }
 
+// Write records output of the engine.
 func (t *transcript) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -140,6 +141,7 @@ func (t *transcript) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// String returns the output so far.
 func (t *transcript) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -107,35 +107,32 @@ func (f *Fault) matches(call Call, body []byte) bool {
 // reject returns DynamoDB's error response, or nil for a Kind without one. The codes and
 // formats are documented in "Error handling with DynamoDB" and TransactWriteItems.
 func (f *Fault) reject(operation string, body []byte) *response {
-	inTransaction := isTransaction(operation)
+	// refuse is an error response, or for a transaction a cancellation for a reason.
+	refuse := func(code, reason string) *response {
+		if isTransaction(operation) && reason != "" {
+			return cancellation(reason, body)
+		}
+		return errorResponse(http.StatusBadRequest, code)
+	}
 	switch f.Kind {
 	case Slow, LoseBefore, LoseAfter, InternalErrorAfter:
 		return nil
 	case ThroughputExceeded:
-		if inTransaction {
-			return cancellation("ProvisionedThroughputExceeded", body)
-		}
-		return errorResponse(http.StatusBadRequest, dynamoDB+"ProvisionedThroughputExceededException")
+		return refuse(dynamoDB+"ProvisionedThroughputExceededException", "ProvisionedThroughputExceeded")
 	case Throttled:
-		if inTransaction {
-			return cancellation("ThrottlingError", body)
-		}
-		return errorResponse(http.StatusBadRequest, "com.amazon.coral.availability#ThrottlingException")
+		return refuse("com.amazon.coral.availability#ThrottlingException", "ThrottlingError")
 	case RequestLimitExceeded:
-		return errorResponse(http.StatusBadRequest, dynamoDB+"RequestLimitExceeded")
+		return refuse(dynamoDB+"RequestLimitExceeded", "")
 	case InternalError:
 		return internalError()
 	case TransactionConflict:
-		if inTransaction {
-			return cancellation("TransactionConflict", body)
-		}
-		return errorResponse(http.StatusBadRequest, dynamoDB+"TransactionConflictException")
+		return refuse(dynamoDB+"TransactionConflictException", "TransactionConflict")
 	case TransactionInProgress:
-		return errorResponse(http.StatusBadRequest, dynamoDB+"TransactionInProgressException")
+		return refuse(dynamoDB+"TransactionInProgressException", "")
 	case AccessDenied:
-		return errorResponse(http.StatusBadRequest, "com.amazon.coral.service#AccessDeniedException")
+		return refuse("com.amazon.coral.service#AccessDeniedException", "")
 	case ExpiredToken:
-		return errorResponse(http.StatusBadRequest, "com.amazon.coral.service#ExpiredTokenException")
+		return refuse("com.amazon.coral.service#ExpiredTokenException", "")
 	}
 	panic(fmt.Sprintf("dynamodbtest: unknown fault kind: %v", f.Kind))
 }

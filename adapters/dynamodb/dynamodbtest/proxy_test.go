@@ -91,21 +91,15 @@ func TestErrorResponsesAreThoseOfDynamoDB(t *testing.T) {
 		want       string
 		wantReason string
 	}{
-		"a table over its capacity": {
-			dynamodbtest.ThroughputExceeded, update, "ProvisionedThroughputExceededException", "",
-		},
+		"a table over its capacity": {dynamodbtest.ThroughputExceeded, update, "ProvisionedThroughputExceededException", ""},
 		"a transaction over its capacity": {
 			dynamodbtest.ThroughputExceeded, transact, "TransactionCanceledException", "ProvisionedThroughputExceeded",
 		},
-		"a throttled write": {dynamodbtest.Throttled, update, "ThrottlingException", ""},
-		"a throttled transaction": {
-			dynamodbtest.Throttled, transact, "TransactionCanceledException", "ThrottlingError",
-		},
-		"an account over its quota": {dynamodbtest.RequestLimitExceeded, transact, "RequestLimitExceeded", ""},
-		"a 500":                     {dynamodbtest.InternalError, update, "InternalServerError", ""},
-		"a write during a transaction": {
-			dynamodbtest.TransactionConflict, update, "TransactionConflictException", "",
-		},
+		"a throttled write":            {dynamodbtest.Throttled, update, "ThrottlingException", ""},
+		"a throttled transaction":      {dynamodbtest.Throttled, transact, "TransactionCanceledException", "ThrottlingError"},
+		"an account over its quota":    {dynamodbtest.RequestLimitExceeded, transact, "RequestLimitExceeded", ""},
+		"a 500":                        {dynamodbtest.InternalError, update, "InternalServerError", ""},
+		"a write during a transaction": {dynamodbtest.TransactionConflict, update, "TransactionConflictException", ""},
 		"a reading transaction in conflict": {
 			dynamodbtest.TransactionConflict, getAll, "TransactionCanceledException", "TransactionConflict",
 		},
