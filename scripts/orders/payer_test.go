@@ -19,9 +19,7 @@ func serveStripe(t *testing.T, status int, responses map[string]string) (c strip
 	requests = new([]string)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		form, _ := io.ReadAll(r.Body)
-		*requests = append(
-			*requests, fmt.Sprintf("%s %s %s %s", r.Method, r.URL.Path, form, r.Header.Get("Idempotency-Key")),
-		)
+		*requests = append(*requests, fmt.Sprintf("%s %s %s %s", r.Method, r.URL.Path, form, r.Header.Get("Idempotency-Key")))
 		w.Header().Set("Stripe-Should-Retry", "false")
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, responses[r.URL.Path])

@@ -48,19 +48,14 @@ func newOrderQueue(t *testing.T, second string) *orderQueue {
 	}})
 	must(t, err)
 	t.Cleanup(func() { _ = s.Close() })
-	s.Machine(
-		func(m *sqstest.Machine, now time.Time) { err = m.Create(now, "orders", sqstest.DefaultSettings()) },
-	)
+	s.Machine(func(m *sqstest.Machine, now time.Time) { err = m.Create(now, "orders", sqstest.DefaultSettings()) })
 	must(t, err)
 	q.Server = s
 	return q
 }
 
 func (q *orderQueue) environ() []string {
-	return []string{
-		"AWS_REGION=" + sqstest.Region, "AWS_ACCESS_KEY_ID=pretend", "AWS_SECRET_ACCESS_KEY=pretend",
-		"AWS_ENDPOINT_URL_SQS=" + q.URL, "QUEUE_URL=" + q.QueueURL("orders"),
-	}
+	return environment("AWS_ENDPOINT_URL_SQS="+q.URL, "QUEUE_URL="+q.QueueURL("orders"))
 }
 
 // bodies returns the bodies in the queue, in the order of their posting.
@@ -240,10 +235,7 @@ func TestARefusedConnectionAsksWhetherTheLocalSystemRuns(t *testing.T) {
 	t.Parallel()
 	lambdatest.FullOnly(t) // the SDK tries three times
 	const closed = "http://127.0.0.1:1"
-	environ := []string{
-		"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=pretend", "AWS_SECRET_ACCESS_KEY=pretend", "AWS_ENDPOINT_URL=" + closed,
-		"ORDERS_TABLE=orders", "QUEUE_URL=" + closed + "/orders", "SCOPE=test", "STRIPE_SECRET_KEY=" + pretendKey, "STRIPE_API_BASE=" + closed,
-	}
+	environ := environment("AWS_ENDPOINT_URL="+closed, "QUEUE_URL="+closed+"/orders", "STRIPE_API_BASE="+closed)
 	payments := stripeConfig{Scope: "test", Key: config.NewSecret(pretendKey), Address: closed}.payments()
 	sh := shell{environ: environ, in: strings.NewReader(line("ORD-1")), out: new(strings.Builder), now: noon}
 	for name, run := range map[string]func(context.Context) error{

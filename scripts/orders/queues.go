@@ -56,8 +56,8 @@ func (c smokeConfig) deadLetters(ctx context.Context, cfg aws.Config, target str
 	}
 	parts := strings.Split(target, ":") // arn:aws:sqs:REGION:ACCOUNT:NAME
 	if len(parts) != 6 {
-		const want = "arn:aws:sqs:REGION:ACCOUNT:NAME"
-		return "", fmt.Errorf("deadLetterTargetArn %q: not a queue ARN: want %s", target, want)
+		return "", fmt.Errorf("deadLetterTargetArn %q: not a queue ARN: "+
+			"want arn:aws:sqs:REGION:ACCOUNT:NAME", target)
 	}
 	out, err := sdk.NewFromConfig(cfg).GetQueueUrl(ctx, &sdk.GetQueueUrlInput{
 		QueueName: &parts[5], QueueOwnerAWSAccountId: &parts[4],

@@ -32,11 +32,8 @@ func serveQueues(
 		}
 		must(t, m.Create(now, "orders", orders))
 	})
-	c, err := config.Read[smokeConfig](append(
-		more, "AWS_REGION="+sqstest.Region, "AWS_ACCESS_KEY_ID=pretend", "AWS_SECRET_ACCESS_KEY=canary",
-		"ORDERS_TABLE=orders", "SCOPE=test", "AWS_ENDPOINT_URL="+server.URL, "QUEUE_URL="+server.QueueURL("orders"),
-		"STRIPE_SECRET_KEY=sk_test_canary",
-	))
+	c, err := config.Read[smokeConfig](environment(append(more,
+		"AWS_ENDPOINT_URL="+server.URL, "QUEUE_URL="+server.QueueURL("orders"))...))
 	must(t, err)
 	return c, server
 }

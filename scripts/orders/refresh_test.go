@@ -13,6 +13,7 @@ import (
 	"orderonce/adapters/config"
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
@@ -113,13 +114,18 @@ func sameError(got, want error) bool {
 	return errors.Is(got, want)
 }
 
-// operatorEnv returns an environment with a pretend Stripe. Nothing listens at its table's
-// address, unless the changes set another one.
+// operatorEnv returns an environment with a pretend Stripe. Nothing listens at its
+// table's address, unless the changes set another one.
 func operatorEnv(s *stripetest.Server, changes ...string) []string {
+	return environment(append([]string{"AWS_ENDPOINT_URL=http://127.0.0.1:1", "STRIPE_API_BASE=" + s.URL}, changes...)...)
+}
+
+// environment returns a valid environment with changes, the last of which counts.
+func environment(changes ...string) []string {
 	return append([]string{
-		"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=pretend", "AWS_SECRET_ACCESS_KEY=canary", "AWS_ENDPOINT_URL=http://127.0.0.1:1",
-		"ORDERS_TABLE=orders", "SCOPE=" + string(scope), "STRIPE_SECRET_KEY=" + pretendKey, "STRIPE_API_BASE=" + s.URL,
-	}, changes...) // the last of two wins
+		"AWS_REGION=" + sqstest.Region, "AWS_ACCESS_KEY_ID=pretend", "AWS_SECRET_ACCESS_KEY=canary", "ORDERS_TABLE=orders",
+		"QUEUE_URL=https://sqs.example/1/orders", "SCOPE=" + string(scope), "STRIPE_SECRET_KEY=" + pretendKey,
+	}, changes...)
 }
 
 func pretendStripe(t *testing.T) *stripetest.Server {
@@ -159,6 +165,7 @@ func TestCommands(t *testing.T) {
 		{"refresh settles it", refresh{ID: "ORD-1"}, []string{"settled: paid, it was pending\n\norder      ORD-1\n"}, nil},
 		{"refresh settles it once", refresh{ID: "ORD-1"}, []string{"unchanged: Stripe has no newer status than paid\n\norder      ORD-1\n"}, nil},
 		{"show prints the settled row", show{"ORD-1"}, []string{"status     paid\n", "pending -> paid\n"}, nil},
+		{"restore leaves a paid row", restore{ID: "ORD-1", Intent: "pi_000001"}, []string{"restored: the row names pi_000001 and is paid"}, nil},
 		{"show finds nothing", show{"ORD-2"}, nil, order.ErrNotFound},
 		{"refresh finds nothing", refresh{ID: "ORD-2"}, nil, order.ErrNotFound},
 	} {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"net/http"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,11 +40,6 @@ func TestSmoke(t *testing.T) {
 
 func TestSmokeConfig(t *testing.T) {
 	t.Parallel()
-	complete := []string{
-		"AWS_REGION=eu-west-1", "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=canary",
-		"ORDERS_TABLE=orders", "QUEUE_URL=https://sqs.example/1/orders", "SCOPE=test",
-		"STRIPE_SECRET_KEY=sk_test_canary", "STRIPE_API_BASE=https://stripe.example",
-	}
 	for change, want := range map[string]string{
 		"STRIPE_SECRET_KEY=sk_test_canary":   "",
 		"STRIPE_SECRET_KEY=rk_test_canary\n": "",
@@ -59,7 +53,7 @@ func TestSmokeConfig(t *testing.T) {
 	} {
 		t.Run("with "+change, func(t *testing.T) {
 			t.Parallel()
-			_, err := config.Read[smokeConfig](append(slices.Clone(complete), change))
+			_, err := config.Read[smokeConfig](environment("STRIPE_API_BASE=https://stripe.example", change))
 			if (err == nil) != (want == "") ||
 				err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "canary")) {
 				t.Errorf("error = %v, want %q", err, want)
@@ -99,15 +93,11 @@ func TestSmokeEndsBeforeItWaits(t *testing.T) {
 		printed string
 		err     string
 	}{
-		"a live key, which is not shown": {
-			change: "STRIPE_SECRET_KEY=sk_live_canary", err: "got a live one",
-		},
+		"a live key, which is not shown": {change: "STRIPE_SECRET_KEY=sk_live_canary", err: "got a live one"},
 		"a queue that does not exist": {
 			change: "QUEUE_URL=http://127.0.0.1:1/none", err: "read the settings of queue http://127.0.0.1:1/none: ",
 		},
-		"queues that would lose orders": {
-			keeps: 4 * day, err: "MessageRetentionPeriod of the order queue is 96h0m0s",
-		},
+		"queues that would lose orders": {keeps: 4 * day, err: "MessageRetentionPeriod of the order queue is 96h0m0s"},
 		"a payer that cannot be created": {
 			payers: map[string]string{"/v1/customers": "{"}, asked: 1, printed: compared, err: "create a customer at Stripe: ",
 		},
@@ -132,11 +122,8 @@ func TestSmokeEndsBeforeItWaits(t *testing.T) {
 				orders.Retention = cmp.Or(tt.keeps, orders.Retention)
 			})
 			queue.Fail(tt.refuses, 1, "AccessDenied")
-			environ := []string{
-				"AWS_REGION=" + sqstest.Region, "AWS_ACCESS_KEY_ID=pretend", "AWS_SECRET_ACCESS_KEY=canary", "ORDERS_TABLE=orders", "SCOPE=test",
-				"AWS_ENDPOINT_URL=" + queue.URL, "QUEUE_URL=" + queue.QueueURL("orders"), "STRIPE_API_BASE=" + string(c.Address),
-				"STRIPE_SECRET_KEY=sk_test_canary", tt.change, // the last of two wins
-			}
+			environ := environment("AWS_ENDPOINT_URL="+queue.URL, "QUEUE_URL="+queue.QueueURL("orders"),
+				"STRIPE_API_BASE="+string(c.Address), tt.change)
 			var out strings.Builder
 			err := tt.run.Run(t.Context(), shell{environ: environ, out: &out, now: time.Now})
 			if err == nil || !strings.Contains(err.Error(), tt.err) || strings.Contains(hint(err).Error(), "canary") {
