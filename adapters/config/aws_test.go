@@ -49,9 +49,7 @@ func TestAWSEndpoints(t *testing.T) {
 	}{
 		"a service's own endpoint overrides the general one": {
 			[]string{general, ofTable, ofQueue, ofSecrets},
-			endpoints{
-				config.DynamoDB: "http://table", config.SQS: "http://queue", config.SecretsManager: "http://secrets",
-			},
+			endpoints{config.DynamoDB: "http://table", config.SQS: "http://queue", config.SecretsManager: "http://secrets"},
 		},
 		"the general endpoint serves a service without its own": {
 			[]string{general, ofQueue, ofSecrets}, endpoints{config.DynamoDB: "http://general"},

@@ -102,9 +102,7 @@ func TestAURLHasASchemeAndAHost(t *testing.T) {
 			t.Errorf("UnmarshalText(%q) = %q, %v, want the URL", text, got, err)
 		}
 	}
-	for _, text := range []string{
-		"", "orders", "127.0.0.1:4242", "ftp://files.example", "https://", "http://[::1",
-	} {
+	for _, text := range []string{"", "orders", "127.0.0.1:4242", "ftp://files.example", "https://", "http://[::1"} {
 		var got config.URL
 		want := fmt.Sprintf("not a URL: %q: want http:// or https:// and a host", text)
 		if err := got.UnmarshalText([]byte(text)); err == nil || err.Error() != want || got != "" {

@@ -50,9 +50,7 @@ func TestFunction(t *testing.T) {
 func invoke(t *testing.T, binary string, env map[string]string) (body []byte, printed string, err error) {
 	t.Helper()
 	var output bytes.Buffer
-	host, err := lambdatest.Start(
-		lambdatest.Options{Binary: binary, Env: env, Output: &output, Timeout: time.Minute},
-	)
+	host, err := lambdatest.Start(lambdatest.Options{Binary: binary, Env: env, Output: &output, Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

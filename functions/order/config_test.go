@@ -161,9 +161,7 @@ func TestBudget(t *testing.T) {
 func TestStripeOptions(t *testing.T) {
 	t.Parallel()
 	c := environment{Scope: "test", StripeAddress: "http://127.0.0.1:1", StripeTimeout: 3 * time.Second}
-	want := stripe.Options{
-		Key: "sk_test_canary", Scope: "test", BaseURL: "http://127.0.0.1:1", Timeout: 3 * time.Second,
-	}
+	want := stripe.Options{Key: "sk_test_canary", Scope: "test", BaseURL: "http://127.0.0.1:1", Timeout: 3 * time.Second}
 	got := c.stripe("sk_test_canary", config.Clients{})
 	if got.Transport == nil {
 		t.Error("transport is not set")

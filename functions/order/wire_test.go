@@ -325,9 +325,7 @@ func TestEachClientKeepsAConnectionForEachOrder(t *testing.T) {
 	c := newCloud(t)
 	table, tableURL := newBarrier(t, orders, c)
 	stripe, stripeURL := newBarrier(t, orders, c)
-	h, _ := wired(t, c.environ(
-		"PARALLEL_ORDERS=4", "AWS_ENDPOINT_URL_DYNAMODB="+tableURL, "STRIPE_API_BASE="+stripeURL,
-	))
+	h, _ := wired(t, c.environ("PARALLEL_ORDERS=4", "AWS_ENDPOINT_URL_DYNAMODB="+tableURL, "STRIPE_API_BASE="+stripeURL))
 	bodies := make([]string, orders)
 	for n := range bodies {
 		bodies[n] = strings.Replace(message, "ORD-1", fmt.Sprint("ORD-", n), 1)
@@ -463,9 +461,7 @@ func TestALiveKeyInASecretGoesToStripe(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	c.secret = `{"SecretString":"rk_live_canary"}`
-	environ := complete(
-		"AWS_ENDPOINT_URL_SECRETS_MANAGER="+c.url, "STRIPE_SECRET_KEY=", "STRIPE_SECRET_ARN="+secretARN,
-	)
+	environ := complete("AWS_ENDPOINT_URL_SECRETS_MANAGER="+c.url, "STRIPE_SECRET_KEY=", "STRIPE_SECRET_ARN="+secretARN)
 	h, err := wire(t.Context(), environ, io.Discard)
 	if err != nil || h == nil {
 		t.Errorf("handler = %v, error = %v, want a handler", h, err)

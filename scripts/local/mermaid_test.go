@@ -14,8 +14,8 @@ import (
 const repository = "../.."
 
 // mermaid holds the syntax of the lines in use. In a sequence diagram "#" and ";" end a
-// message, and in a state diagram ":" ends a label as well; an entity such as #35; stands
-// for a character. In a flowchart a label with brackets or quotation marks needs quotes.
+// message, and in a state diagram ":" ends a label as well; an entity such as #35; is
+// a character. In a flowchart a label with brackets or quotation marks needs quotes.
 // "end" is a keyword.
 // Source: mermaid's lexers sequenceDiagram.jison, stateDiagram.jison and flow.jison.
 //

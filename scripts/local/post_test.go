@@ -35,9 +35,7 @@ func TestPost(t *testing.T) {
 		tally, killer := &tally{deliveries: map[string]int{}}, &killer{orderID: "killed"}
 		s := begin(t, system.Options{AfterStripe: killer.afterStripe, Observe: tally.observe})
 		killer.system.Store(s.System)
-		posted, err := s.post(
-			t.Context(), [][]string{{body("killed")}, {body("killed"), body("later")}}, time.Minute,
-		)
+		posted, err := s.post(t.Context(), [][]string{{body("killed")}, {body("killed"), body("later")}}, time.Minute)
 		must(t, err)
 		books, err := s.Collect(t.Context(), posted, s.log)
 		must(t, err)

@@ -21,7 +21,7 @@ type summary struct {
 	system.Books
 
 	deliveries       map[string]int // by message id
-	crashes          int            // invocations that ended without an answer
+	crashes          int            // invocations that ended without a response
 	killed           order.ID       // its function was killed after the charge; "" if none was
 	dynamoDB, stripe int            // calls
 }

@@ -44,7 +44,7 @@ func TestCtrlCEndsMakeUpWithStatus0(t *testing.T) {
 	if _, err := keyboard.WriteString("\x03"); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-ended; err != nil && !errors.Is(err, syscall.EIO) { // a terminal that nobody has open
+	if err := <-ended; err != nil && !errors.Is(err, syscall.EIO) { // a terminal without a reader
 		t.Error(err)
 	}
 	if err := cmd.Wait(); err != nil || strings.Contains(shown.String(), "Error") {

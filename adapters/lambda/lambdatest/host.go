@@ -150,7 +150,8 @@ func Start(opts Options) (*Host, error) {
 // UntilExit returns a copy of ctx that is canceled when the function cannot start, or
 // when a process of it exits by itself: at its start, during an invocation or after one.
 // The cause is then an [ErrExited] with the exit status and the last lines of output.
-// What the host ends itself does not count, nor does a process that is killed by a signal.
+// What the host ends itself does not count, nor does a process that is killed by a
+// signal.
 //
 // A test or a program that waits for what the function does should wait under this
 // context. Without it, a function that exits each time is started again until the end of
@@ -342,6 +343,7 @@ type lines struct {
 	last []string
 }
 
+// Write emits every whole line, and keeps the rest for the next call.
 func (l *lines) Write(p []byte) (int, error) {
 	l.part = append(l.part, p...)
 	for {

@@ -22,6 +22,7 @@ func (t target) missed() bool {
 	return t.most > 0 && t.measured > t.most || t.measured < t.least
 }
 
+// String returns the bound, or "" if there is none.
 func (t target) String() string {
 	switch {
 	case t.most > 0:

@@ -171,9 +171,7 @@ func TestUpdateWritesTheNeeds(t *testing.T) {
 
 func TestAPatchMayAddAFile(t *testing.T) {
 	t.Parallel()
-	g := guards.Guard{
-		Diff: "--- a/x.go\n+++ b/x.go\n@@ -1 +1 @@\n-1\n+2\n--- /dev/null\n+++ b/y.go\n@@ -0,0 +1 @@\n+3\n",
-	}
+	g := guards.Guard{Diff: "--- a/x.go\n+++ b/x.go\n@@ -1 +1 @@\n-1\n+2\n--- /dev/null\n+++ b/y.go\n@@ -0,0 +1 @@\n+3\n"}
 	if d := cmp.Diff(g.Files(), []guards.File{{Path: "x.go"}, {Path: "y.go", Added: true}}); d != "" {
 		t.Errorf("(-got +want)\n%s", d)
 	}

@@ -109,6 +109,7 @@ type usage struct {
 	memory    int64 // peak, in bytes
 }
 
+// String returns a sentence for the page and the terminal.
 func (u usage) String() string {
 	return fmt.Sprintf("The run took %v, %v of CPU time, and at most %d MiB of memory in all processes.",
 		u.took.Round(time.Second), u.cpu.Round(time.Second), u.memory>>20)

@@ -35,8 +35,8 @@ type Check struct {
 	Broken    []string
 }
 
-// Show prints checks, each with at most five of its violations, and returns the ids of the
-// broken ones.
+// Show prints checks, each with at most five of its violations, and returns the ids of
+// the broken ones.
 func Show(w io.Writer, checks []Check) (broken []string) {
 	fmt.Fprintln(w, "\nInvariants (docs/design.md):")
 	for _, c := range checks {

@@ -40,9 +40,7 @@ func TestALostRowIsNotChargedAgain(t *testing.T) {
 		t.Fatalf("got dead letters %+v, %v, want one with reason record_lost", dead, err)
 	}
 
-	restored, err := order.Restore(
-		t.Context(), s.Store, s.Payments, system.Scope, id, charged.Intent, s.Stripe.Now(),
-	)
+	restored, err := order.Restore(t.Context(), s.Store, s.Payments, system.Scope, id, charged.Intent, s.Stripe.Now())
 	if err != nil || restored.Status != order.Paid || restored.Intent != charged.Intent {
 		t.Fatalf("got %+v, %v, want it paid with %s", restored, err, charged.Intent)
 	}

@@ -61,9 +61,7 @@ func TestAdd(t *testing.T) {
 	want := order.Record{
 		OrderID: "A", CustomerID: "CUST-1", Total: order.Money{Amount: 1999, Currency: "usd"}, Fingerprint: "v1:00",
 		Status: order.Declined, Owner: "me", Attempt: 2, Intent: "pi_1", Failure: "card_declined", LastError: "provider_unknown", Seq: 1,
-		Events: []order.Event{
-			{Seq: 1, From: order.Open, To: order.Declined, Intent: "pi_1", Failure: "card_declined"},
-		},
+		Events: []order.Event{{Seq: 1, From: order.Open, To: order.Declined, Intent: "pi_1", Failure: "card_declined"}},
 	}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("- got, + want:\n%s", diff)

@@ -198,7 +198,8 @@ func (k *trap) spring() {
 	}
 }
 
-// startTrapped starts a system whose function is killed after Stripe has confirmed an intent.
+// startTrapped starts a system whose function is killed after Stripe has confirmed an
+// intent.
 func (w world) startTrapped(t *testing.T, o system.Options) (*running, *trap) {
 	t.Helper()
 	k := &trap{}

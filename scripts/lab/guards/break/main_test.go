@@ -132,9 +132,7 @@ func TestOnlyTheExpectedInvariantIsACatch(t *testing.T) {
 		"does not compile": {
 			`{"Action":"fail","FailedBuild":"orderonce/domain/order"}` + "\n", "", "product does not compile",
 		},
-		"no such test": {
-			jsonLine("output", "", "testing: warning: no tests to run\n"), "", "no test TestScenario in",
-		},
+		"no such test":            {jsonLine("output", "", "testing: warning: no tests to run\n"), "", "no test TestScenario in"},
 		"the module is broken":    {"go: no go.mod\n", "", "go: no go.mod"},
 		"the simulation panicked": {ran("panic: oh\n"), "", "the simulation failed:\npanic: oh"},
 		"another invariant is broken": {
@@ -167,9 +165,7 @@ func TestACatchIsAFailureOfTheNamedTest(t *testing.T) {
 	inner := func(action, output string) string { return jsonLine(action, itself, output) }
 	const says = "TestStore \"bind of another intent\" in ./adapters/dynamodb:\n"
 	tests := map[string]struct{ out, history, wantErr string }{
-		"it fails": {
-			ran + message + inner("fail", "") + outer("fail", ""), says + "    store.go:4: got <nil>\n", "",
-		},
+		"it fails": {ran + message + inner("fail", "") + outer("fail", ""), says + "    store.go:4: got <nil>\n", ""},
 		"it panics in another goroutine": {
 			ran + inner("output", "panic: oh\n\ngoroutine 1 [running]:\nmain.go:1\n"), says + "panic: oh\n", "",
 		},

@@ -116,9 +116,7 @@ func LostDeletes(seed uint64, deletes, dynamo, stripe int) (lost int) {
 
 // Polls polls a system at most so often. It returns the polls at which the clocks are
 // advanced, and the one at which the storm stalls; 0 is never.
-func Polls(
-	most int, busy func(poll int) bool, delivered func(poll int) int64,
-) (advanced []int, stalledAt int) {
+func Polls(most int, busy func(poll int) bool, delivered func(poll int) int64) (advanced []int, stalledAt int) {
 	v := idleWatch{delivered: -1}
 	for n := 1; n <= most; n++ {
 		idle, stalled := v.poll(busy(n), delivered(n))

@@ -110,9 +110,7 @@ func TestIdleAndStalled(t *testing.T) {
 		"stalled without a delivery, although busy":    {always, nothing, false, run.StallTimeout() + 1},
 		"advances the clocks while idle, then stalled": {never, nothing, true, run.StallTimeout() + 1},
 		"never stalled while messages are delivered":   {always, func(n int) int64 { return int64(n) }, false, 0},
-		"every delivery resets the timeout": {
-			always, func(n int) int64 { return int64(n / run.StallTimeout()) }, false, 0,
-		},
+		"every delivery resets the timeout":            {always, func(n int) int64 { return int64(n / run.StallTimeout()) }, false, 0},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
@@ -159,9 +157,7 @@ func TestKillsAreSpreadEvenlyOverTheMessages(t *testing.T) {
 func TestPersonalDataAndKeysInTheLogAreFound(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "function.log")
-	lines := []string{
-		"{\"order_id\":\"storm-000001\"}\n", "cus_canary1\n", "the key " + system.PretendKey + "\n",
-	}
+	lines := []string{"{\"order_id\":\"storm-000001\"}\n", "cus_canary1\n", "the key " + system.PretendKey + "\n"}
 	leaks, err := run.Leaks(path, lines...)
 	must(t, err)
 	if diff := cmp.Diff(leaks, []string{"cus_canary1", "the key " + system.PretendKey}); diff != "" {
