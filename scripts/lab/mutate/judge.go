@@ -32,7 +32,7 @@ type mutant struct {
 type result struct {
 	pkg                                 string
 	killed, lived, timedOut, notCovered int
-	listed                              int // of those that lived or timed out
+	listed                              int // of those that lived
 	survivors                           []mutant
 	problems                            []string
 }
@@ -67,7 +67,7 @@ func judge(pkg string, mutants []mutant, known []survivor) result {
 		case len(at) == 0:
 			r.problems = append(r.problems,
 				fmt.Sprintf("listed survivor not found; remove it from the list:\n%s", s.place))
-		case at[lived]+at[timedOut] == 0:
+		case at[lived] == 0:
 			r.problems = append(r.problems,
 				fmt.Sprintf("listed survivor is killed; remove it from the list:\n%s", s.place))
 		}
@@ -87,7 +87,7 @@ func (r *result) count(m mutant, listed bool) {
 		r.notCovered++
 	}
 	switch {
-	case m.status != lived && m.status != timedOut:
+	case m.status != lived:
 	case listed:
 		r.listed++
 	default:
@@ -95,10 +95,12 @@ func (r *result) count(m mutant, listed bool) {
 	}
 }
 
-// efficacy returns the percentage of killed mutants among the tested ones, without the
-// listed ones. A timeout does not count as a kill: the machine may have been busy.
+// efficacy returns the percentage of killed mutants among those that were killed or
+// lived, without the listed ones, as gremlins counts. A mutant that timed out has an
+// endless loop, waits for something that never comes, or had a busy machine: it counts
+// neither way.
 func (r result) efficacy() float64 {
-	return percent(r.killed, r.killed+r.lived+r.timedOut-r.listed)
+	return percent(r.killed, r.killed+r.lived-r.listed)
 }
 
 // coverage returns the percentage of the mutants that a test reaches.

@@ -24,7 +24,7 @@ const about = `Change the code in one place, run the tests of its package, and c
 test detects.
 
 Each change is a mutant. It is killed if a test fails, lives if all pass, and times out if they do not
-end. A package passes if its efficacy, killed / (killed + lived + timed out), is at least --want
+end. A package passes if its efficacy, killed / (killed + lived), is at least --want
 percent, without the survivors that --survivors lists with a reason. A listed survivor that is killed
 or gone is an error.
 
