@@ -111,12 +111,12 @@ func (r runner) compiles(ctx context.Context, pkg string, m mutant, line string)
 	return true, nil
 }
 
-// args returns the arguments of go. A mutant times out after ten times the duration of
+// args returns the arguments of go. A mutant times out after five times the duration of
 // the tests.
 func (r runner) args(pkg, report string) []string {
 	return []string{
 		"run", r.gremlins, "unleash", "--output", report,
-		"--workers", strconv.Itoa(r.workers), "--timeout-coefficient", "10",
+		"--workers", strconv.Itoa(r.workers), "--timeout-coefficient", "5",
 		"--exclude-files", `[a-z]test/`, // the doubles
 		"--invert-logical", "--invert-loopctrl",
 		"./" + pkg,
