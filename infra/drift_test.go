@@ -113,7 +113,7 @@ func TestTheQueuesEqualThoseOfTheLocalSystem(t *testing.T) {
 	local := queues{
 		Retention:           system.assigned(t, "live.Retention"),
 		DeadLetterRetention: system.assigned(t, "dead.Retention"),
-		BatchSize:           system.set(t, "&o.BatchSize"),
+		BatchSize:           system.set(t, "o.BatchSize"),
 	}
 	m := parse(t)
 	orders := m.one(t, "resource", "aws_sqs_queue", "orders")
@@ -474,7 +474,7 @@ func (f goFile) assigned(t *testing.T, field string) time.Duration {
 	return time.Duration(constant(t, field, found)) * time.Second
 }
 
-// set returns the number of the only call set(field, number) in the file.
+// set returns the number of the only call with the arguments (field, number) in the file.
 func (f goFile) set(t *testing.T, field string) int {
 	t.Helper()
 	var found []ast.Expr
