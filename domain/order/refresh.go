@@ -18,21 +18,31 @@ func Refresh(ctx context.Context, rs Records, ps Payments, s Scope, id ID, at ti
 	if r.Intent == "" {
 		return r, ErrNoIntent
 	}
+	settled, err := settleFrom(ctx, rs, ps, s, r, at)
+	if err != nil || !settled {
+		return r, err
+	}
+	return rs.Load(ctx, id)
+}
+
+// settleFrom reads the record's intent and settles the record if the intent has an
+// outcome that the record does not show.
+func settleFrom(ctx context.Context, rs Records, ps Payments, s Scope, r Record, at time.Time) (bool, error) {
 	intent, err := ps.Read(ctx, r.Intent)
 	if err != nil {
-		return r, fmt.Errorf("read intent %s of order %s: %w", r.Intent, id, err)
+		return false, fmt.Errorf("read intent %s of order %s: %w", r.Intent, r.OrderID, err)
 	}
-	if err := verify(intent, s, id, r.Total); err != nil {
-		return r, err
+	if err := verify(intent, s, r.OrderID, r.Total); err != nil {
+		return false, err
 	}
 	outcome, settled := OutcomeOf(intent)
 	if !settled || !worthRecording(r.Status, outcome.Status) {
-		return r, nil
+		return false, nil
 	}
 	if err := rs.Settle(ctx, r, outcome, at); err != nil {
-		return r, fmt.Errorf("settle order %s as %s: %w", id, outcome.Status, err)
+		return false, fmt.Errorf("settle order %s as %s: %w", r.OrderID, outcome.Status, err)
 	}
-	return rs.Load(ctx, id)
+	return true, nil
 }
 
 // worthRecording reports whether the provider's status belongs in the record. An intent

@@ -1,0 +1,102 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Hint is a reason to look at an order: a webhook, or an order that is due for a recheck.
+// It is never a fact. Follow reads the provider before it writes anything, so the age,
+// the order and the number of hints do not matter.
+type Hint struct {
+	OrderID ID       // "" if the hint names only the intent
+	Scope   Scope    // "" if the hint does not say
+	Intent  IntentID // "" if the hint names only the order
+	Status  Status   // the status that the record should have; "" if the hint does not say
+}
+
+// Followed is what came of a hint.
+type Followed string
+
+// The results of Follow.
+const (
+	HintForeign   Followed = "foreign"   // of another scope, or not of an order
+	HintUnbound   Followed = "unbound"   // of an intent that is not the order's, and that took no money
+	HintAgrees    Followed = "agrees"    // the record already shows it; the provider was not called
+	HintLeased    Followed = "leased"    // a worker holds the order and will record it
+	HintNoIntent  Followed = "no_intent" // the order has no intent: its message must come back
+	HintUnchanged Followed = "unchanged" // the provider reports nothing that the record does not show
+	HintSettled   Followed = "settled"   // the record was settled
+)
+
+// Follower acts on hints.
+type Follower struct {
+	Records  Records
+	Payments Payments
+	Scope    Scope
+	Now      func() time.Time
+}
+
+// Follow settles the order of a hint if the provider reports an outcome that the record
+// does not show. It never moves money. A hint that the record already shows costs one
+// Load; any other costs one Read and at most one Settle more.
+//
+// An open order with a running lease is left to its worker. Errors: those of Records and
+// Payments, and *MismatchError, also for money that an intent took which is not the
+// order's.
+func (f *Follower) Follow(ctx context.Context, h Hint) (Followed, error) {
+	if h.Scope != "" && h.Scope != f.Scope {
+		return HintForeign, nil
+	}
+	if h.OrderID == "" {
+		i, err := f.Payments.Read(ctx, h.Intent)
+		if err != nil {
+			return "", fmt.Errorf("read intent %s: %w", h.Intent, err)
+		}
+		if i.Scope != f.Scope || !ValidID(string(i.OrderID)) {
+			return HintForeign, nil
+		}
+		h.OrderID = i.OrderID
+	}
+	followed, err := f.follow(ctx, h)
+	if errors.Is(err, ErrStale) { // the order's worker, or another hint, was faster
+		followed, err = f.follow(ctx, h)
+	}
+	return followed, err
+}
+
+func (f *Follower) follow(ctx context.Context, h Hint) (Followed, error) {
+	r, err := f.Records.Load(ctx, h.OrderID)
+	if err != nil {
+		return "", fmt.Errorf("load order %s: %w", h.OrderID, err)
+	}
+	switch {
+	case h.Intent != "" && r.Intent != h.Intent:
+		return unbound(r, h)
+	case h.Status != "" && r.Status.Transition(h.Status) != nil:
+		return HintAgrees, nil
+	case r.Status == Open && held(r.Until, f.Now()):
+		return HintLeased, nil
+	case r.Intent == "":
+		return HintNoIntent, nil
+	}
+	now, err := settleFrom(ctx, f.Records, f.Payments, f.Scope, r, f.Now())
+	switch {
+	case err != nil:
+		return "", err
+	case now:
+		return HintSettled, nil
+	}
+	return HintUnchanged, nil
+}
+
+// unbound judges a hint about an intent that is not the record's. A worker confirms only
+// a bound intent, so such an intent took money only if somebody else confirmed it.
+func unbound(r Record, h Hint) (Followed, error) {
+	if h.Status != Paid && h.Status != Pending {
+		return HintUnbound, nil
+	}
+	return "", &MismatchError{Intent: h.Intent, Field: "intent", Got: string(h.Intent), Want: string(r.Intent)}
+}

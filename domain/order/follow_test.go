@@ -1,0 +1,151 @@
+package order_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+)
+
+// follow sends a hint to a Follower and returns the names of its calls to the store and
+// to the provider.
+func (w *world) follow(h order.Hint) (followed order.Followed, err error, calls []string) { //nolint:revive // the calls are an extra
+	f := order.Follower{
+		Records: countedRecords{w.store, &calls}, Payments: countedPayments{w.bank, &calls}, Scope: "test",
+		Now: func() time.Time { return w.now },
+	}
+	followed, err = f.Follow(w.Context(), h)
+	return followed, err, calls
+}
+
+type countedRecords struct {
+	order.Records
+	calls *[]string
+}
+
+func (r countedRecords) Load(ctx context.Context, id order.ID) (order.Record, error) {
+	*r.calls = append(*r.calls, "load")
+	return r.Records.Load(ctx, id)
+}
+
+func (r countedRecords) Settle(ctx context.Context, was order.Record, o order.Outcome, at time.Time) error {
+	*r.calls = append(*r.calls, "settle")
+	return r.Records.Settle(ctx, was, o, at)
+}
+
+type countedPayments struct {
+	order.Payments
+	calls *[]string
+}
+
+func (p countedPayments) Read(ctx context.Context, id order.IntentID) (order.Intent, error) {
+	*p.calls = append(*p.calls, "read")
+	return p.Payments.Read(ctx, id)
+}
+
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	hint := func(s order.Status) order.Hint {
+		return order.Hint{OrderID: "ORD-1", Scope: "test", Intent: "pi_1", Status: s}
+	}
+	deliver := func(w *world) { w.deliver(noFault) }
+	load, look, settle := []string{"load"}, []string{"load", "read"}, []string{"load", "read", "settle"}
+	for claim, tt := range map[string]struct {
+		card   ordertest.Card
+		before func(w *world)
+		hint   order.Hint
+		want   order.Followed
+		status order.Status
+		calls  []string
+	}{
+		"a paid order agrees with a hint that it is paid":      {ordertest.Pays, deliver, hint(order.Paid), order.HintAgrees, order.Paid, load},
+		"a paid order agrees with an older hint":               {ordertest.Pays, deliver, hint(order.Pending), order.HintAgrees, order.Paid, load},
+		"an order that the customer authenticated is settled":  {ordertest.NeedsAuthentication, func(w *world) { deliver(w); w.bank.CustomerPays("pi_1") }, hint(order.Paid), order.HintSettled, order.Paid, settle},
+		"a pending order that cleared is settled":              {ordertest.TakesDays, func(w *world) { deliver(w); w.bank.Clear("pi_1") }, hint(order.Paid), order.HintSettled, order.Paid, settle},
+		"a hint is not believed":                               {ordertest.TakesDays, deliver, hint(order.Paid), order.HintUnchanged, order.Pending, look},
+		"the provider's word counts, not the hint's":           {ordertest.TakesDays, func(w *world) { deliver(w); w.bank.Cancel("pi_1") }, hint(order.Paid), order.HintSettled, order.Canceled, settle},
+		"a hint without a status is read":                      {ordertest.TakesDays, deliver, hint(""), order.HintUnchanged, order.Pending, look},
+		"an order of a crashed worker is settled":              {ordertest.Pays, func(w *world) { w.crashAfter(ordertest.Confirm); w.now = w.now.Add(time.Hour) }, hint(order.Paid), order.HintSettled, order.Paid, settle},
+		"an order under a running lease is left to its worker": {ordertest.Pays, func(w *world) { w.crashAfter(ordertest.Confirm); w.now = w.record().Until }, hint(order.Paid), order.HintLeased, order.Open, load},
+		"an order without an intent waits for its message":     {ordertest.Pays, func(w *world) { w.crashAfter(ordertest.Begin); w.now = w.now.Add(time.Hour) }, order.Hint{OrderID: "ORD-1"}, order.HintNoIntent, order.Open, load},
+		"a canceled intent of another attempt is unbound":      {ordertest.Pays, deliver, order.Hint{OrderID: "ORD-1", Intent: "pi_2", Status: order.Canceled}, order.HintUnbound, order.Paid, load},
+		"another scope is foreign":                             {ordertest.Pays, deliver, order.Hint{OrderID: "ORD-1", Scope: "other", Intent: "pi_1", Status: order.Paid}, order.HintForeign, order.Paid, nil},
+		"a thin hint is read first":                            {ordertest.TakesDays, func(w *world) { deliver(w); w.bank.Clear("pi_1") }, order.Hint{Intent: "pi_1"}, order.HintSettled, order.Paid, []string{"read", "load", "read", "settle"}},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, tt.card)
+			tt.before(w)
+			got, err, calls := w.follow(tt.hint)
+			if err != nil || got != tt.want || w.record().Status != tt.status {
+				t.Errorf("got %s, %v and status %s, want %s and %s", got, err, w.record().Status, tt.want, tt.status)
+			}
+			if diff := cmp.Diff(calls, tt.calls); diff != "" {
+				t.Errorf("calls (-got +want):\n%s", diff)
+			}
+			if v := w.violations(); v != "" {
+				t.Error(v)
+			}
+		})
+	}
+}
+
+func TestFollowErrors(t *testing.T) {
+	t.Parallel()
+	for claim, tt := range map[string]struct {
+		hint order.Hint
+		want string
+	}{
+		"a missing record": {order.Hint{OrderID: "ORD-2"}, `load order ORD-2: order not found`},
+		"money that another intent took": {
+			order.Hint{OrderID: "ORD-1", Intent: "pi_2", Status: order.Paid}, `intent pi_2: intent is "pi_2", want "pi_1"`,
+		},
+		"an intent that the provider does not know": {
+			order.Hint{Intent: "pi_9"}, `read intent pi_9: misconfigured: the bank rejected the call, or a fault was injected (request req_3)`,
+		},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, ordertest.Pays)
+			w.deliver(noFault)
+			followed, err, _ := w.follow(tt.hint)
+			if err == nil || err.Error() != tt.want || followed != "" {
+				t.Errorf("got %q, %v, want %s", followed, err, tt.want)
+			}
+		})
+	}
+}
+
+// changedOnce is a store in which the record changes once between Load and Settle.
+type changedOnce struct {
+	order.Records
+	left int
+}
+
+func (s *changedOnce) Settle(ctx context.Context, r order.Record, o order.Outcome, at time.Time) error {
+	if s.left--; s.left >= 0 {
+		return order.ErrStale
+	}
+	return s.Records.Settle(ctx, r, o, at)
+}
+
+func TestFollowTriesAgainIfTheRecordChanged(t *testing.T) {
+	t.Parallel()
+	for changes, want := range []error{nil, nil, order.ErrStale} {
+		w := newWorld(t, ordertest.TakesDays)
+		w.deliver(noFault)
+		w.bank.Clear("pi_1")
+		f := order.Follower{
+			Records: &changedOnce{w.store, changes}, Payments: w.bank, Scope: "test",
+			Now: func() time.Time { return w.now },
+		}
+		if _, err := f.Follow(w.Context(), order.Hint{OrderID: "ORD-1", Intent: "pi_1"}); !errors.Is(err, want) {
+			t.Errorf("%d changes: got %v, want %v", changes, err, want)
+		}
+	}
+}
