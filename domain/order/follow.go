@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -75,7 +76,7 @@ func (f *Follower) follow(ctx context.Context, h Hint) (Followed, error) {
 	switch {
 	case h.Intent != "" && r.Intent != h.Intent:
 		return unbound(r, h)
-	case h.Status != "" && r.Status.Transition(h.Status) != nil:
+	case h.Status != "" && !slices.Contains(r.Status.Next(), h.Status):
 		return HintAgrees, nil
 	case r.Status == Open && held(r.Until, f.Now()):
 		return HintLeased, nil

@@ -14,13 +14,13 @@ import (
 
 // follow sends a hint to a Follower and returns the names of its calls to the store and
 // to the provider.
-func (w *world) follow(h order.Hint) (followed order.Followed, err error, calls []string) { //nolint:revive // the calls are an extra
+func (w *world) follow(h order.Hint) (followed order.Followed, calls []string, err error) {
 	f := order.Follower{
 		Records: countedRecords{w.store, &calls}, Payments: countedPayments{w.bank, &calls}, Scope: "test",
 		Now: func() time.Time { return w.now },
 	}
 	followed, err = f.Follow(w.Context(), h)
-	return followed, err, calls
+	return followed, calls, err
 }
 
 type countedRecords struct {
@@ -81,7 +81,7 @@ func TestFollow(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, tt.card)
 			tt.before(w)
-			got, err, calls := w.follow(tt.hint)
+			got, calls, err := w.follow(tt.hint)
 			if err != nil || got != tt.want || w.record().Status != tt.status {
 				t.Errorf("got %s, %v and status %s, want %s and %s", got, err, w.record().Status, tt.want, tt.status)
 			}
@@ -113,7 +113,7 @@ func TestFollowErrors(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, ordertest.Pays)
 			w.deliver(noFault)
-			followed, err, _ := w.follow(tt.hint)
+			followed, _, err := w.follow(tt.hint)
 			if err == nil || err.Error() != tt.want || followed != "" {
 				t.Errorf("got %q, %v, want %s", followed, err, tt.want)
 			}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"strings"
 	"time"
 
@@ -9,6 +8,7 @@ import (
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/stripe"
 	"orderonce/domain/order"
+	"orderonce/functions/internal/setup"
 )
 
 // environment is the function's whole environment; docs/reference/configuration.md
@@ -16,13 +16,11 @@ import (
 type environment struct {
 	AWS config.AWS
 
-	Table         string        `env:"ORDERS_TABLE,notEmpty"          want:"the name of the orders table"`
-	Queue         config.URL    `env:"QUEUE_URL,notEmpty"             want:"the URL of the order queue"`
-	DeadLetters   config.URL    `env:"DEAD_LETTER_QUEUE_URL,notEmpty" want:"the URL of the dead-letter queue"`
-	Scope         scope         `env:"SCOPE,notEmpty"                 want:"1 to 32 lower-case letters, digits or '-', the first a letter"`
-	StripeSecret  arn           `env:"STRIPE_SECRET_ARN"              want:"the ARN of a secret"`
-	StripeKey     config.Secret `env:"STRIPE_SECRET_KEY"`
-	StripeAddress config.URL    `env:"STRIPE_API_BASE"                want:"a URL, or nothing for Stripe itself"`
+	Table       string      `env:"ORDERS_TABLE,notEmpty"          want:"the name of the orders table"`
+	Queue       config.URL  `env:"QUEUE_URL,notEmpty"             want:"the URL of the order queue"`
+	DeadLetters config.URL  `env:"DEAD_LETTER_QUEUE_URL,notEmpty" want:"the URL of the dead-letter queue"`
+	Scope       setup.Scope `env:"SCOPE,notEmpty"                 want:"1 to 32 lower-case letters, digits or '-', the first a letter"`
+	Stripe      setup.Stripe
 
 	StripeTimeout time.Duration `env:"STRIPE_TIMEOUT"  envDefault:"8s"`
 	OrderBudget   time.Duration `env:"ORDER_BUDGET"    envDefault:"10s"`
@@ -35,22 +33,17 @@ type environment struct {
 // Problems returns what is wrong with several variables together, or with a value that
 // has the right type.
 func (c environment) Problems() []string {
-	var problems []string
+	problems := c.Stripe.Problems()
 	check := func(ok bool, problem string) {
 		if !ok {
 			problems = append(problems, problem)
 		}
 	}
-	queue, deadLetters, key := string(c.Queue), string(c.DeadLetters), c.StripeKey.Reveal()
+	queue, deadLetters := string(c.Queue), string(c.DeadLetters)
 	check(queue != deadLetters,
 		"QUEUE_URL, DEAD_LETTER_QUEUE_URL: want two queues, or parked messages would be received again")
 	check(strings.HasSuffix(queue, fifoSuffix) == strings.HasSuffix(deadLetters, fifoSuffix),
 		"QUEUE_URL, DEAD_LETTER_QUEUE_URL: want two FIFO queues or two standard queues")
-	check((c.StripeSecret.Reveal() == "") != (key == ""),
-		"STRIPE_SECRET_ARN, STRIPE_SECRET_KEY: want exactly one of them")
-	if err := stripe.CheckKey(key, string(c.StripeAddress)); key != "" && err != nil {
-		problems = append(problems, "STRIPE_SECRET_KEY: "+err.Error())
-	}
 	check(c.Parallel >= 1, "PARALLEL_ORDERS: want at least 1")
 	check(
 		c.StripeTimeout > 0 && c.StripeTimeout < c.OrderBudget,
@@ -89,30 +82,7 @@ func (c environment) budget() order.Budget {
 
 func (c environment) stripe(key string, clients config.Clients) stripe.Options {
 	return stripe.Options{
-		Key: key, Scope: c.Scope.order(), BaseURL: string(c.StripeAddress),
+		Key: key, Scope: c.Scope.Order(), BaseURL: string(c.Stripe.Address),
 		Timeout: c.StripeTimeout, Transport: clients.Transport(c.StripeTimeout, stripe.CallName),
 	}
-}
-
-type scope order.Scope
-
-func (s scope) order() order.Scope { return order.Scope(s) }
-
-func (s *scope) UnmarshalText(text []byte) error {
-	parsed, err := order.NewScope(string(text))
-	*s = scope(parsed)
-	return err
-}
-
-// arn is the ARN of a secret. It prints as a [config.Secret] does, because somebody may
-// paste the secret itself.
-type arn struct{ config.Secret }
-
-var errNotARN = errors.New(`not an ARN: want prefix "arn:"`)
-
-func (a *arn) UnmarshalText(text []byte) error {
-	if !strings.HasPrefix(string(text), "arn:") {
-		return errNotARN
-	}
-	return a.Secret.UnmarshalText(text)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/stripe"
 	"orderonce/domain/order"
+	"orderonce/functions/internal/setup"
 )
 
 const secretARN = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:stripe-AbCdEf"
@@ -31,13 +31,13 @@ func TestDefaults(t *testing.T) {
 	t.Parallel()
 	c, err := config.Read[environment](complete())
 	must(t, err)
-	c.AWS, c.StripeKey = config.AWS{}, config.Secret{}
+	c.AWS, c.Stripe.Key = config.AWS{}, config.Secret{}
 	want := environment{
 		Table: "orders", Queue: "https://sqs.example/1/orders", DeadLetters: "https://sqs.example/1/dead", Scope: "test",
 		StripeTimeout: 8 * time.Second, OrderBudget: 10 * time.Second, AnswerTime: 3 * time.Second, FirstDelay: 5 * time.Second,
 		Retention: 7 * 24 * time.Hour, Parallel: 10,
 	}
-	if diff := cmp.Diff(c, want, cmp.AllowUnexported(config.Secret{}, arn{})); diff != "" {
+	if diff := cmp.Diff(c, want, cmp.AllowUnexported(config.Secret{})); diff != "" {
 		t.Errorf("environment: got -, want +\n%s", diff)
 	}
 	if diff := cmp.Diff(c.policy(), sqs.DefaultPolicy()); diff != "" {
@@ -160,7 +160,7 @@ func TestBudget(t *testing.T) {
 // No request shows the time-out of a call to Stripe.
 func TestStripeOptions(t *testing.T) {
 	t.Parallel()
-	c := environment{Scope: "test", StripeAddress: "http://127.0.0.1:1", StripeTimeout: 3 * time.Second}
+	c := environment{Scope: "test", Stripe: setup.Stripe{Address: "http://127.0.0.1:1"}, StripeTimeout: 3 * time.Second}
 	want := stripe.Options{Key: "sk_test_canary", Scope: "test", BaseURL: "http://127.0.0.1:1", Timeout: 3 * time.Second}
 	got := c.stripe("sk_test_canary", config.Clients{})
 	if got.Transport == nil {
@@ -169,21 +169,5 @@ func TestStripeOptions(t *testing.T) {
 	got.Transport = nil
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("options: got -, want +\n%s", diff)
-	}
-}
-
-func TestARN(t *testing.T) {
-	t.Parallel()
-	var got arn
-	err := got.UnmarshalText([]byte("sk_live_canary"))
-	if !errors.Is(err, errNotARN) || strings.Contains(err.Error(), "canary") {
-		t.Errorf("error of a key = %v, want %v, without the key", err, errNotARN)
-	}
-	if err := got.UnmarshalText([]byte(secretARN)); err != nil || got.Reveal() != secretARN {
-		t.Errorf("got %q, %v, want %q", got.Reveal(), err, secretARN)
-	}
-	text := fmt.Sprintf("%v %+v %#v", got, environment{StripeSecret: got}, got)
-	if strings.Contains(text, "arn:aws") {
-		t.Errorf("got %s, want [redacted] instead of the ARN", text)
 	}
 }

@@ -34,10 +34,10 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*sqs.Handler, e
 	if err != nil {
 		return nil, err
 	}
-	config.LoadCertificates(c.StripeAddress)
+	config.LoadCertificates(c.Stripe.Address)
 	meter := lambda.NewMeter(out, "orderonce", map[string]string{"Scope": string(c.Scope)}, time.Now)
 	clients := config.Clients{MaxCalls: c.Parallel, Observe: meter.Observe, Now: time.Now}
-	key, err := stripeKey(ctx, c, clients)
+	key, err := c.Stripe.ReadKey(ctx, c.AWS, clients)
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +55,6 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*sqs.Handler, e
 func newProcessor(c environment, clients config.Clients, key string, claims order.Claims) *order.Processor {
 	return &order.Processor{
 		Claims: claims, Payments: stripe.New(c.stripe(key, clients)),
-		Scope: c.Scope.order(), Now: time.Now, ConfirmTime: c.budget().ConfirmTime(),
+		Scope: c.Scope.Order(), Now: time.Now, ConfirmTime: c.budget().ConfirmTime(),
 	}
 }

@@ -1,0 +1,130 @@
+package apigateway_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/apigateway"
+)
+
+// received is a request as a handler sees it.
+type received struct {
+	Method, URL, Host, RemoteAddr, Body string
+	Header                              http.Header
+}
+
+// parse decodes an event as Lambda delivers it.
+func parse(t *testing.T, event string) events.APIGatewayV2HTTPRequest {
+	t.Helper()
+	var e events.APIGatewayV2HTTPRequest
+	if err := json.Unmarshal([]byte(event), &e); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// post is an event of payload format 2.0. rest are further fields.
+func post(rest string) string {
+	return `{"version":"2.0","routeKey":"POST /stripe/webhook","rawPath":"/stripe/webhook","rawQueryString":"a=1&b=%20",` +
+		`"headers":{"stripe-signature":"t=1,v1=00,v1=11","host":"api.example"},` +
+		`"requestContext":{"http":{"method":"POST","path":"/stripe/webhook","sourceIp":"192.0.2.1"}},` + rest + `}`
+}
+
+func TestTheHandlerGetsTheRequestAsItWasSent(t *testing.T) {
+	t.Parallel()
+	header := http.Header{"Stripe-Signature": {"t=1,v1=00,v1=11"}, "Host": {"api.example"}}
+	cookies := header.Clone()
+	cookies.Set("Cookie", "a=1; b=2")
+	for claim, tt := range map[string]struct {
+		event string
+		want  received
+	}{
+		"text":    {post(`"body":"{\"id\": 1}","isBase64Encoded":false`), received{Body: `{"id": 1}`, Header: header}},
+		"base64":  {post(`"body":"eyJpZCI6IDF9","isBase64Encoded":true`), received{Body: `{"id": 1}`, Header: header}},
+		"bytes":   {post(`"body":"/wA=","isBase64Encoded":true`), received{Body: "\xff\x00", Header: header}},
+		"no body": {post(`"isBase64Encoded":false`), received{Header: header}},
+		"cookies": {post(`"cookies":["a=1","b=2"]`), received{Header: cookies}},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			var got received
+			handle := apigateway.Handle(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					t.Error(err)
+				}
+				got = received{r.Method, r.URL.String(), r.Host, r.RemoteAddr, string(body), r.Header}
+			}))
+			if _, err := handle(t.Context(), parse(t, tt.event)); err != nil {
+				t.Fatal(err)
+			}
+			tt.want.Method, tt.want.URL = http.MethodPost, "/stripe/webhook?a=1&b=%20"
+			tt.want.Host, tt.want.RemoteAddr = "api.example", "192.0.2.1"
+			if diff := cmp.Diff(got, tt.want); diff != "" {
+				t.Errorf("(-got +want):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTheAPIGetsTheHandlersResponse(t *testing.T) {
+	t.Parallel()
+	for claim, tt := range map[string]struct {
+		handler http.HandlerFunc
+		want    events.APIGatewayV2HTTPResponse
+	}{
+		"nothing": {func(http.ResponseWriter, *http.Request) {}, events.APIGatewayV2HTTPResponse{StatusCode: 200}},
+		"a status": {
+			func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(http.StatusAccepted)
+				w.WriteHeader(http.StatusOK)
+			},
+			events.APIGatewayV2HTTPResponse{StatusCode: 202},
+		},
+		"text": {
+			func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "été") },
+			events.APIGatewayV2HTTPResponse{StatusCode: 200, Body: "été"},
+		},
+		"bytes": {
+			func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte{0xff, 0}) },
+			events.APIGatewayV2HTTPResponse{StatusCode: 200, Body: "/wA=", IsBase64Encoded: true},
+		},
+		"headers and cookies": {
+			func(w http.ResponseWriter, _ *http.Request) {
+				w.Header()["Vary"] = []string{"Accept", "Origin"}
+				w.Header()["Set-Cookie"] = []string{"a=1", "b=2"}
+			},
+			events.APIGatewayV2HTTPResponse{
+				StatusCode: 200, Headers: map[string]string{"Vary": "Accept,Origin"}, Cookies: []string{"a=1", "b=2"},
+			},
+		},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			if tt.want.Headers == nil {
+				tt.want.Headers = map[string]string{}
+			}
+			got, err := apigateway.Handle(tt.handler)(t.Context(), parse(t, post(`"body":""`)))
+			if diff := cmp.Diff(got, tt.want); diff != "" || err != nil {
+				t.Errorf("got error %v, (-got +want):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestAnEventThatIsNotOfAnHTTPAPIIsAnError(t *testing.T) {
+	t.Parallel()
+	for _, event := range []string{
+		post(`"body":"no base64!","isBase64Encoded":true`), `{"requestContext":{"http":{"method":"a b"}}}`,
+	} {
+		handle := apigateway.Handle(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Errorf("%s: served", event) }))
+		if got, err := handle(t.Context(), parse(t, event)); err == nil {
+			t.Errorf("%s: got %+v, want an error", event, got)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package stripe
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"orderonce/domain/order"
+)
+
+// Event is a webhook event, as far as it is read. Its content is a hint to look at an
+// order, so neither its API version nor its age matters.
+type Event struct {
+	ID      string
+	Type    string
+	Created time.Time
+	Hint    order.Hint // empty if the event is not about a PaymentIntent
+	Dispute bool       // the event reports a change of a dispute
+}
+
+// ErrNotAnEvent means that a body is not a Stripe event.
+var ErrNotAnEvent = errors.New("not a Stripe event")
+
+// event is a snapshot event (docs.stripe.com/api/events/object) or a thin one
+// (docs.stripe.com/event-destinations#thin-events).
+type event struct {
+	ID      string          `json:"id"`
+	Object  string          `json:"object"` // "event", or "v2.core.event" of a thin one
+	Type    string          `json:"type"`
+	Created json.RawMessage `json:"created"` // seconds since 1970, or RFC 3339 in a thin one
+	Data    struct {
+		Object json.RawMessage `json:"object"`
+	} `json:"data"`
+	Related *struct {
+		ID   string `json:"id"`
+		Type string `json:"type"`
+	} `json:"related_object"`
+}
+
+// ParseEvent parses the body of a webhook request. The signature must be verified before,
+// over the same bytes.
+func ParseEvent(body []byte) (Event, error) {
+	var e event
+	if err := json.Unmarshal(body, &e); err != nil {
+		return Event{}, fmt.Errorf("%w: %s", ErrNotAnEvent, jsonProblem(err))
+	}
+	if e.ID == "" || e.Type == "" || e.Object != "event" && e.Object != "v2.core.event" {
+		return Event{}, fmt.Errorf("%w: want an object with id and type", ErrNotAnEvent)
+	}
+	parsed := Event{ID: e.ID, Type: e.Type, Created: e.created()}
+	switch e.Type {
+	case "payment_intent.succeeded", "payment_intent.payment_failed", "payment_intent.canceled",
+		"payment_intent.processing", "payment_intent.requires_action":
+		parsed.Hint = e.intentHint()
+	case "charge.dispute.created", "charge.dispute.closed":
+		parsed.Hint, parsed.Dispute = e.disputeHint(), true
+	}
+	return parsed, nil
+}
+
+// jsonProblem describes a syntax error without the text that caused it.
+func jsonProblem(err error) string {
+	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Sprintf("invalid JSON at byte %d", e.Offset)
+	}
+	return "invalid JSON"
+}
+
+func (e *event) created() time.Time {
+	var seconds int64
+	if json.Unmarshal(e.Created, &seconds) == nil {
+		return time.Unix(seconds, 0)
+	}
+	var t time.Time
+	_ = json.Unmarshal(e.Created, &t) // the zero time is as good as any age that we cannot read
+	return t
+}
+
+// intentHint returns the hint of an event about a PaymentIntent. An object that cannot be
+// read, such as one of another API version, is a hint without a status.
+func (e *event) intentHint() order.Hint {
+	if e.Related != nil && e.Related.Type == "payment_intent" {
+		return order.Hint{Intent: order.IntentID(e.Related.ID)}
+	}
+	var object paymentIntent
+	if json.Unmarshal(e.Data.Object, &object) != nil || object.ID == "" {
+		return order.Hint{}
+	}
+	hint := order.Hint{Intent: order.IntentID(object.ID)}
+	intent, err := object.toOrder(order.Failure{})
+	if err != nil {
+		return hint
+	}
+	if hint.Scope = intent.Scope; order.ValidID(string(intent.OrderID)) {
+		hint.OrderID = intent.OrderID
+	}
+	if outcome, settled := order.OutcomeOf(intent); settled {
+		hint.Status = outcome.Status
+	}
+	return hint
+}
+
+func (e *event) disputeHint() order.Hint {
+	var object struct {
+		Intent string `json:"payment_intent"`
+	}
+	_ = json.Unmarshal(e.Data.Object, &object) // no intent is no hint
+	return order.Hint{Intent: order.IntentID(object.Intent)}
+}

@@ -1,0 +1,72 @@
+package stripe_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	sdk "github.com/stripe/stripe-go/v76/webhook"
+
+	"orderonce/adapters/stripe"
+)
+
+const (
+	endpointSecret = "whsec_pretend_current"
+	rolledSecret   = "whsec_pretend_rolled"
+)
+
+func signedAt() time.Time { return time.Unix(1_790_000_000, 0) }
+
+func TestVerifySignature(t *testing.T) {
+	t.Parallel()
+	body := []byte(`{"id":"evt_1"}`)
+	current, both := []string{endpointSecret}, []string{endpointSecret, rolledSecret}
+	signed := stripe.Signature(body, signedAt(), endpointSecret)
+	_, v1, _ := strings.Cut(signed, ",")
+	byStripe := sdk.GenerateTestSignedPayload(&sdk.UnsignedPayload{
+		Payload: body, Secret: endpointSecret, Timestamp: signedAt(),
+	})
+	for claim, tt := range map[string]struct {
+		body    string
+		header  string
+		secrets []string
+		after   time.Duration // between signature and verification
+		want    error
+	}{
+		"a signature of ours":                       {string(body), signed, current, 0, nil},
+		"a signature of Stripe's library":           {string(body), byStripe.Header, current, 0, nil},
+		"an old secret that was rolled":             {string(body), stripe.Signature(body, signedAt(), rolledSecret), both, 0, nil},
+		"the second of two signatures":              {string(body), stripe.Signature(body, signedAt(), "whsec_other", endpointSecret), current, 0, nil},
+		"another scheme beside v1":                  {string(body), signed + ",v0=00", current, 0, nil},
+		"a space after the comma":                   {string(body), strings.ReplaceAll(signed, ",", ", "), current, 0, nil},
+		"a signature of five minutes ago":           {string(body), signed, current, 300 * time.Second, nil},
+		"a clock that is five minutes behind":       {string(body), signed, current, -300 * time.Second, nil},
+		"a signature that is too old":               {string(body), signed, current, 301 * time.Second, stripe.ErrSignature},
+		"a signature from the future":               {string(body), signed, current, -301 * time.Second, stripe.ErrSignature},
+		"another body":                              {`{"id":"evt_2"}`, signed, current, 0, stripe.ErrSignature},
+		"the same JSON in other bytes":              {`{"id": "evt_1"}`, signed, current, 0, stripe.ErrSignature},
+		"another secret":                            {string(body), signed, []string{rolledSecret}, 0, stripe.ErrSignature},
+		"no secret":                                 {string(body), signed, nil, 0, stripe.ErrSignature},
+		"an empty secret, signed with an empty one": {string(body), stripe.Signature(body, signedAt(), ""), []string{""}, 0, stripe.ErrSignature},
+		"another time":                              {string(body), "t=1790000001," + v1, current, 0, stripe.ErrSignature},
+		"no time":                                   {string(body), v1, current, 0, stripe.ErrSignature},
+		"a time that is not a number":               {string(body), "t=now," + v1, current, 0, stripe.ErrSignature},
+		"no signature":                              {string(body), "t=1790000000", current, 0, stripe.ErrSignature},
+		"a signature that is not hexadecimal":       {string(body), "t=1790000000,v1=signature", current, 0, stripe.ErrSignature},
+		"half a signature":                          {string(body), signed[:len(signed)-32], current, 0, stripe.ErrSignature},
+		"the scheme v0 alone":                       {string(body), strings.Replace(signed, "v1=", "v0=", 1), current, 0, stripe.ErrSignature},
+		"no header":                                 {string(body), "", current, 0, stripe.ErrSignature},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			err := stripe.VerifySignature([]byte(tt.body), tt.header, tt.secrets, signedAt().Add(tt.after))
+			if !errors.Is(err, tt.want) || tt.want == nil && err != nil {
+				t.Fatalf("got %v, want %v", err, tt.want)
+			}
+			if err != nil && (strings.Contains(err.Error(), "whsec") || strings.Contains(err.Error(), v1[3:])) {
+				t.Errorf("error contains a secret or a signature: %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,115 @@
+package stripe
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"orderonce/domain/order"
+)
+
+// MaxWebhookBody is the largest body of a webhook request. Stripe's events are far
+// smaller; a larger body is not read to its end.
+const MaxWebhookBody = 256 << 10
+
+// rowLate is how long a missing row is a reason for Stripe to send an event again. An
+// event about an older order has lost its row, by a restore or an erasure, and another
+// delivery does not help.
+const rowLate = time.Hour
+
+// Webhook is the endpoint of Stripe's webhooks. It believes nothing but the signature: an
+// event is a hint to look at an order, so duplicates, old events and events out of order
+// do no harm.
+//
+// A 5xx makes Stripe send the event again, for up to three days, and disable an endpoint
+// that never succeeds (docs.stripe.com/webhooks). So only what another delivery can mend
+// is a 5xx: the table or Stripe is unavailable, or the row is not there yet.
+type Webhook struct {
+	Secrets []string // of the endpoint; two while one is rolled
+	Follow  func(context.Context, order.Hint) (order.Followed, error)
+	Now     func() time.Time
+	Log     *slog.Logger
+	Count   func(result string) // of each request
+}
+
+// The results of a request, beside those of order.Follow. Each is a value of the metric
+// Webhooks.
+const (
+	webhookTooLarge    = "too_large"         // 413: the body has more than MaxWebhookBody bytes
+	webhookUnsigned    = "invalid_signature" // 400
+	webhookNotAnEvent  = "not_an_event"      // 400
+	webhookIgnored     = "ignored"           // 200: an event of another type, or without a PaymentIntent
+	webhookRowNotYet   = "row_not_yet"       // 503: no row, and the event is younger than an hour
+	webhookRowMissing  = "row_missing"       // 200: no row, and the event is older
+	webhookMismatch    = "mismatch"          // 200: the row and Stripe disagree; a person must look
+	webhookUnavailable = "unavailable"       // 503: the table or Stripe did not answer
+	webhookUnreadable  = "unreadable"        // 400: the body ended early
+)
+
+// outcome is the answer to a request.
+type outcome struct {
+	status int
+	result string
+	err    error
+}
+
+// ServeHTTP verifies, parses and follows an event. The response has no body: Stripe shows
+// it in the Dashboard, and a forger learns nothing from it.
+func (h *Webhook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	e, out := h.receive(r)
+	if out.status == 0 {
+		out = h.follow(r.Context(), e)
+	}
+	h.Count(out.result)
+	level := slog.LevelInfo
+	if out.err != nil {
+		level = slog.LevelWarn
+	}
+	h.Log.LogAttrs(r.Context(), level, "webhook",
+		slog.String("event_id", e.ID), slog.String("event_type", e.Type),
+		slog.String("order_id", string(e.Hint.OrderID)), slog.String("intent_id", string(e.Hint.Intent)),
+		slog.String("result", out.result), slog.Int("status", out.status), slog.Any("error", out.err))
+	w.WriteHeader(out.status)
+}
+
+// receive reads the event of a request. The outcome is zero if there is one.
+func (h *Webhook) receive(r *http.Request) (Event, outcome) {
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, MaxWebhookBody))
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return Event{}, outcome{http.StatusRequestEntityTooLarge, webhookTooLarge, err}
+	}
+	if err != nil {
+		return Event{}, outcome{http.StatusBadRequest, webhookUnreadable, err}
+	}
+	if err := VerifySignature(body, r.Header.Get("Stripe-Signature"), h.Secrets, h.Now()); err != nil {
+		return Event{}, outcome{http.StatusBadRequest, webhookUnsigned, err}
+	}
+	e, err := ParseEvent(body)
+	if err != nil {
+		return Event{}, outcome{http.StatusBadRequest, webhookNotAnEvent, err}
+	}
+	return e, outcome{}
+}
+
+func (h *Webhook) follow(ctx context.Context, e Event) outcome {
+	if e.Hint.Intent == "" {
+		return outcome{http.StatusOK, webhookIgnored, nil}
+	}
+	followed, err := h.Follow(ctx, e.Hint)
+	_, mismatch := errors.AsType[*order.MismatchError](err)
+	_, transition := errors.AsType[*order.TransitionError](err)
+	switch {
+	case err == nil:
+		return outcome{http.StatusOK, string(followed), nil}
+	case mismatch || transition:
+		return outcome{http.StatusOK, webhookMismatch, err}
+	case !errors.Is(err, order.ErrNotFound):
+		return outcome{http.StatusServiceUnavailable, webhookUnavailable, err}
+	case h.Now().Sub(e.Created) < rowLate:
+		return outcome{http.StatusServiceUnavailable, webhookRowNotYet, err}
+	}
+	return outcome{http.StatusOK, webhookRowMissing, err}
+}

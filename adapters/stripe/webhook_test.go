@@ -1,0 +1,211 @@
+package stripe_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/stripe"
+	"orderonce/domain/order"
+)
+
+// delivery is one request to an endpoint, and what came of it.
+type delivery struct {
+	Status int
+	Count  string
+	Hint   order.Hint // what was followed; empty if nothing was
+}
+
+// endpoint is a Webhook whose Follow returns followed and err.
+type endpoint struct {
+	followed order.Followed
+	err      error
+	later    time.Duration // between the event and the request
+}
+
+func (e endpoint) deliver(tb testing.TB, body []byte, header string) (d delivery, log string) {
+	tb.Helper()
+	var out bytes.Buffer
+	h := &stripe.Webhook{
+		Secrets: []string{endpointSecret, rolledSecret},
+		Follow: func(_ context.Context, hint order.Hint) (order.Followed, error) {
+			d.Hint = hint
+			return e.followed, e.err
+		},
+		Now: func() time.Time { return signedAt().Add(e.later) },
+		Log: slog.New(slog.NewJSONHandler(&out, nil)), Count: func(result string) { d.Count = result },
+	}
+	r := httptest.NewRequestWithContext(tb.Context(), http.MethodPost, "/stripe/webhook", bytes.NewReader(body))
+	r.Header.Set("Stripe-Signature", header)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	if d.Status = w.Code; w.Body.Len() > 0 {
+		tb.Errorf("got a body %q, want none", w.Body)
+	}
+	return d, out.String()
+}
+
+// signed returns a signature of the moment at which the endpoint receives the body.
+func (e endpoint) signed(body []byte) string {
+	return stripe.Signature(body, signedAt().Add(e.later), endpointSecret)
+}
+
+func snapshot(kind, object string) []byte {
+	return fmt.Appendf(nil, `{"id":"evt_1","object":"event","type":%q,"created":1790000000,"data":{"object":%s}}`,
+		kind, object)
+}
+
+const paidIntent = `{"id":"pi_1","object":"payment_intent","status":"succeeded","amount":1998,"currency":"usd",` +
+	`"receipt_email":"canary@example.com","metadata":{"orderId":"ORD-1","scope":"test"}}`
+
+func TestAWebhookIsAHint(t *testing.T) {
+	t.Parallel()
+	intent := func(status, rest string) string {
+		return strings.Replace(paidIntent, `"succeeded"`, fmt.Sprintf("%q%s", status, rest), 1)
+	}
+	hint := func(s order.Status) order.Hint {
+		return order.Hint{OrderID: "ORD-1", Scope: "test", Intent: "pi_1", Status: s}
+	}
+	const failed = `,"last_payment_error":{"type":"card_error","code":"card_declined","decline_code":"lost_card"}`
+	for claim, tt := range map[string]struct {
+		body []byte
+		want order.Hint
+	}{
+		"paid":              {snapshot("payment_intent.succeeded", paidIntent), hint(order.Paid)},
+		"pending":           {snapshot("payment_intent.processing", intent("processing", "")), hint(order.Pending)},
+		"declined":          {snapshot("payment_intent.payment_failed", intent("requires_payment_method", failed)), hint(order.Declined)},
+		"canceled":          {snapshot("payment_intent.canceled", intent("canceled", "")), hint(order.Canceled)},
+		"action required":   {snapshot("payment_intent.requires_action", intent("requires_action", "")), hint(order.ActionRequired)},
+		"an unknown status": {snapshot("payment_intent.succeeded", intent("settled", "")), order.Hint{Intent: "pi_1"}},
+		"another API version": {
+			snapshot("payment_intent.succeeded", `{"id":"pi_1","amount":{"value":1998}}`), order.Hint{},
+		},
+		"an intent without metadata": {
+			snapshot("payment_intent.succeeded", `{"id":"pi_1","status":"succeeded"}`), order.Hint{Intent: "pi_1", Status: order.Paid},
+		},
+		"an order id that is not ours": {
+			snapshot("payment_intent.succeeded", strings.Replace(paidIntent, "ORD-1", "a b", 1)),
+			order.Hint{Scope: "test", Intent: "pi_1", Status: order.Paid},
+		},
+		"a thin event": {
+			[]byte(`{"id":"evt_1","object":"v2.core.event","type":"payment_intent.succeeded","created":"2026-09-21T13:33:20Z",` +
+				`"related_object":{"id":"pi_1","type":"payment_intent","url":"/v1/payment_intents/pi_1"}}`),
+			order.Hint{Intent: "pi_1"},
+		},
+		"a dispute": {snapshot("charge.dispute.created", `{"id":"dp_1","payment_intent":"pi_1"}`), order.Hint{Intent: "pi_1"}},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			e := endpoint{followed: order.HintSettled}
+			got, log := e.deliver(t, tt.body, e.signed(tt.body))
+			want := delivery{http.StatusOK, "settled", tt.want}
+			if tt.want.Intent == "" {
+				want.Count = "ignored"
+			}
+			if diff := cmp.Diff(got, want); diff != "" {
+				t.Errorf("(-got +want):\n%s", diff)
+			}
+			if strings.Contains(log, "canary") || !strings.Contains(log, `"event_id":"evt_1"`) {
+				t.Errorf("got log %s, want the event's id and nothing of the customer", log)
+			}
+		})
+	}
+}
+
+func TestTheResponseToAWebhook(t *testing.T) {
+	t.Parallel()
+	unavailable := &order.PaymentError{Kind: order.KindUnavailable, Err: errors.New("503")}
+	for claim, tt := range map[string]struct {
+		endpoint
+		status int
+		count  string
+	}{
+		"a row that agrees":                       {endpoint{followed: order.HintAgrees}, 200, "agrees"},
+		"an order that a worker holds":            {endpoint{followed: order.HintLeased}, 200, "leased"},
+		"another scope":                           {endpoint{followed: order.HintForeign}, 200, "foreign"},
+		"Stripe is unavailable":                   {endpoint{err: unavailable}, 503, "unavailable"},
+		"the table is unavailable":                {endpoint{err: context.DeadlineExceeded}, 503, "unavailable"},
+		"a row that changed again and again":      {endpoint{err: order.ErrStale}, 503, "unavailable"},
+		"a record of a newer release":             {endpoint{err: order.ErrUnknownVersion}, 503, "unavailable"},
+		"money that another intent took":          {endpoint{err: &order.MismatchError{}}, 200, "mismatch"},
+		"a paid order that is not paid at Stripe": {endpoint{err: &order.TransitionError{}}, 200, "mismatch"},
+		"no row, an event of now":                 {endpoint{err: order.ErrNotFound}, 503, "row_not_yet"},
+		"no row, an event of almost an hour ago":  {endpoint{err: order.ErrNotFound, later: time.Hour - time.Second}, 503, "row_not_yet"},
+		"no row, an event of an hour ago":         {endpoint{err: order.ErrNotFound, later: time.Hour}, 200, "row_missing"},
+		"no row, an event of three days ago":      {endpoint{err: order.ErrNotFound, later: 72 * time.Hour}, 200, "row_missing"},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			body := snapshot("payment_intent.succeeded", paidIntent)
+			got, _ := tt.deliver(t, body, tt.signed(body))
+			if got.Status != tt.status || got.Count != tt.count {
+				t.Errorf("got %d, %s, want %d, %s", got.Status, got.Count, tt.status, tt.count)
+			}
+		})
+	}
+}
+
+func TestARejectedRequestReadsNothing(t *testing.T) {
+	t.Parallel()
+	var e endpoint
+	body := snapshot("payment_intent.succeeded", paidIntent)
+	large := append(bytes.Clone(body), bytes.Repeat([]byte(" "), 1<<20)...)
+	full := append(bytes.Clone(body), bytes.Repeat([]byte(" "), stripe.MaxWebhookBody-len(body))...)
+	over := append(bytes.Clone(full), ' ')
+	for claim, tt := range map[string]struct {
+		body   []byte
+		header string
+		want   delivery
+	}{
+		"a forged request":               {body, stripe.Signature(body, signedAt(), "whsec_forged"), delivery{Status: 400, Count: "invalid_signature"}},
+		"a stale request":                {body, stripe.Signature(body, signedAt().Add(-time.Hour), endpointSecret), delivery{Status: 400, Count: "invalid_signature"}},
+		"a truncated request":            {body[:len(body)-9], e.signed(body), delivery{Status: 400, Count: "invalid_signature"}},
+		"a truncated and signed request": {body[:40], e.signed(body[:40]), delivery{Status: 400, Count: "not_an_event"}},
+		"an unsigned request":            {body, "", delivery{Status: 400, Count: "invalid_signature"}},
+		"a megabyte":                     {large, e.signed(large), delivery{Status: 413, Count: "too_large"}},
+		"one byte too many":              {over, e.signed(over), delivery{Status: 413, Count: "too_large"}},
+		"an array":                       {[]byte(`[]`), e.signed([]byte(`[]`)), delivery{Status: 400, Count: "not_an_event"}},
+		"an object that is not an event": {[]byte(`{"id":"pi_1","object":"payment_intent","type":"x"}`), e.signed([]byte(`{"id":"pi_1","object":"payment_intent","type":"x"}`)), delivery{Status: 400, Count: "not_an_event"}},
+		"another type of event":          {snapshot("customer.created", paidIntent), e.signed(snapshot("customer.created", paidIntent)), delivery{Status: 200, Count: "ignored"}},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			got, log := e.deliver(t, tt.body, tt.header)
+			if diff := cmp.Diff(got, tt.want); diff != "" {
+				t.Errorf("(-got +want):\n%s", diff)
+			}
+			if strings.Contains(log, "canary") || strings.Contains(log, "whsec") {
+				t.Errorf("log contains personal data or a secret: %s", log)
+			}
+		})
+	}
+	if got, _ := (endpoint{followed: order.HintAgrees}).deliver(t, full, e.signed(full)); got.Status != http.StatusOK {
+		t.Errorf("a body of the largest size: got %d, want 200", got.Status)
+	}
+}
+
+func FuzzWebhook(f *testing.F) {
+	body := snapshot("payment_intent.succeeded", paidIntent)
+	f.Add(body, stripe.Signature(body, signedAt(), endpointSecret))
+	f.Add([]byte(`{"id":"evt_1","object":"event","type":"charge.dispute.created","data":{"object":{"payment_intent":1}}}`), "t=1,v1=00")
+	f.Add([]byte("null"), "t=,v1=,t=1790000000")
+	f.Fuzz(func(t *testing.T, body []byte, header string) {
+		e := endpoint{followed: order.HintAgrees}
+		if got, _ := e.deliver(t, body, header); got.Hint != (order.Hint{}) && header != e.signed(body) {
+			t.Errorf("a request that was not signed was followed: %+v", got)
+		}
+		got, _ := e.deliver(t, body, e.signed(body))
+		if got.Status >= 500 || got.Hint.OrderID != "" && !order.ValidID(string(got.Hint.OrderID)) {
+			t.Errorf("got %+v, want no server error and a valid order id", got)
+		}
+	})
+}

@@ -1,0 +1,59 @@
+// Command webhook is the Lambda function of Stripe's webhooks. It settles the order that
+// an event is about, after it has read the order's PaymentIntent at Stripe.
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"orderonce/adapters/apigateway"
+	"orderonce/adapters/config"
+	"orderonce/adapters/dynamodb"
+	"orderonce/adapters/lambda"
+	"orderonce/adapters/stripe"
+	"orderonce/domain/order"
+	"orderonce/functions/internal/setup"
+)
+
+func main() {
+	ctx := context.Background()
+	handler, err := wire(ctx, os.Environ(), os.Stdout)
+	if err != nil {
+		lambda.Fail(os.Stdout, err)
+	}
+	lambda.Start(ctx, apigateway.Handle(handler))
+}
+
+func wire(ctx context.Context, environ []string, out io.Writer) (http.Handler, error) {
+	c, err := config.Read[environment](environ)
+	if err != nil {
+		return nil, err
+	}
+	config.LoadCertificates(c.Stripe.Address)
+	meter := lambda.NewMeter(out, "orderonce", map[string]string{"Scope": string(c.Scope)}, time.Now)
+	clients := config.Clients{MaxCalls: 1, Observe: meter.Observe, Now: time.Now}
+	key, err := c.Stripe.ReadKey(ctx, c.AWS, clients)
+	if err != nil {
+		return nil, err
+	}
+	secrets, err := setup.Secret(ctx, c.AWS, clients, c.Secret, c.Secrets)
+	if err != nil {
+		return nil, err
+	}
+	follower := order.Follower{
+		Records:  dynamodb.New(c.AWS.Config(config.DynamoDB, clients.AWS()), c.Table),
+		Payments: stripe.New(c.stripe(key, clients)), Scope: c.Scope.Order(), Now: time.Now,
+	}
+	return &stripe.Webhook{
+		Secrets: strings.Fields(secrets), Follow: follower.Follow, Now: time.Now,
+		Log: lambda.NewLogger(out, slog.LevelInfo), Count: func(result string) {
+			meter.Count("Webhooks", "Result", result)
+			meter.Flush() // one request is one invocation
+		},
+	}, nil
+}
