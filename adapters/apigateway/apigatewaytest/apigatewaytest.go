@@ -1,0 +1,170 @@
+// Package apigatewaytest is a double of an HTTP API of Amazon API Gateway with one Lambda
+// function behind it. It turns requests into events of payload format 2.0 and knows
+// nothing of what they are about.
+//
+// Sources, in
+// https://docs.aws.amazon.com/apigateway/latest/developerguide/: payload format and
+// responses: http-api-develop-integrations-lambda.html; quotas (a request of 10 MB, an
+// integration of 30 s, not adjustable): http-api-quotas.html.
+package apigatewaytest
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+)
+
+// The limits of an HTTP API.
+const (
+	MaxBody = 10 << 20
+	Timeout = 30 * time.Second
+)
+
+// API is an HTTP API. Its zero value has no routes.
+type API struct {
+	// Routes are the functions by route key, such as "POST /stripe/webhook". A function gets
+	// an event and returns the response, both JSON.
+	Routes map[string]func(context.Context, []byte) ([]byte, error)
+	// Now is the clock of the events' time.
+	Now func() time.Time
+}
+
+// Server is an API that listens on 127.0.0.1.
+type Server struct {
+	URL  string // such as http://127.0.0.1:4243
+	http *http.Server
+	done chan struct{}
+}
+
+// Serve starts a server for the API. Port 0 means a free one. Close stops it.
+func Serve(api *API, port int) (*Server, error) {
+	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
+	if err != nil {
+		return nil, fmt.Errorf("serve HTTP API double on port %d: %w", port, err)
+	}
+	s := &Server{
+		URL:  "http://" + listener.Addr().String(),
+		http: &http.Server{Handler: api, ReadHeaderTimeout: 10 * time.Second},
+		done: make(chan struct{}),
+	}
+	go func() {
+		defer close(s.done)
+		_ = s.http.Serve(listener) // it returns after Close, or if the listener fails, which clients notice
+	}()
+	return s, nil
+}
+
+// Close closes every connection.
+func (s *Server) Close() error {
+	err := s.http.Close()
+	<-s.done
+	return err
+}
+
+// ServeHTTP invokes the function of the request's route.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	function, found := a.Routes[r.Method+" "+r.URL.Path]
+	if !found {
+		refuse(w, http.StatusNotFound, "Not Found")
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
+	if err != nil {
+		refuse(w, http.StatusRequestEntityTooLarge, "Request Entity Too Large")
+		return
+	}
+	payload, err := json.Marshal(a.event(r, body))
+	if err != nil {
+		refuse(w, http.StatusInternalServerError, "Internal Server Error")
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), Timeout)
+	defer cancel()
+	out, err := function(ctx, payload)
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		refuse(w, http.StatusServiceUnavailable, "Service Unavailable")
+	case err != nil:
+		refuse(w, http.StatusInternalServerError, "Internal Server Error")
+	default:
+		respond(w, out)
+	}
+}
+
+// event returns the event of a request. A body is text if its content type says so, else
+// base64.
+func (a *API) event(r *http.Request, body []byte) events.APIGatewayV2HTTPRequest {
+	e := events.APIGatewayV2HTTPRequest{
+		Version: "2.0", RouteKey: r.Method + " " + r.URL.Path, RawPath: r.URL.Path, RawQueryString: r.URL.RawQuery,
+		Headers: map[string]string{"host": r.Host}, Body: string(body),
+		RequestContext: events.APIGatewayV2HTTPRequestContext{
+			RouteKey: r.Method + " " + r.URL.Path, Stage: "$default", TimeEpoch: a.Now().UnixMilli(),
+			HTTP: events.APIGatewayV2HTTPRequestContextHTTPDescription{
+				Method: r.Method, Path: r.URL.Path, Protocol: r.Proto, SourceIP: "127.0.0.1", UserAgent: r.UserAgent(),
+			},
+		},
+	}
+	for name, values := range r.Header {
+		if name == "Cookie" {
+			e.Cookies = strings.Split(strings.Join(values, "; "), "; ")
+			continue
+		}
+		e.Headers[strings.ToLower(name)] = strings.Join(values, ",")
+	}
+	if !isText(r.Header.Get("Content-Type")) {
+		e.Body, e.IsBase64Encoded = base64.StdEncoding.EncodeToString(body), true
+	}
+	return e
+}
+
+func isText(contentType string) bool {
+	kind, _, _ := mime.ParseMediaType(contentType) // an unknown type is not text
+	switch kind {
+	case "application/json", "application/javascript", "application/xml":
+		return true
+	}
+	return strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "+json")
+}
+
+// respond sends a function's response. What is not a response with a status is the body of
+// a 200.
+func respond(w http.ResponseWriter, out []byte) {
+	var e events.APIGatewayV2HTTPResponse
+	if json.Unmarshal(out, &e) != nil || e.StatusCode == 0 {
+		e = events.APIGatewayV2HTTPResponse{
+			StatusCode: http.StatusOK, Headers: map[string]string{"Content-Type": "application/json"}, Body: string(out),
+		}
+	}
+	body := []byte(e.Body)
+	if e.IsBase64Encoded {
+		var err error
+		if body, err = base64.StdEncoding.DecodeString(e.Body); err != nil {
+			refuse(w, http.StatusInternalServerError, "Internal Server Error")
+			return
+		}
+	}
+	for name, value := range e.Headers {
+		w.Header().Set(name, value)
+	}
+	for _, cookie := range e.Cookies {
+		w.Header().Add("Set-Cookie", cookie)
+	}
+	w.WriteHeader(e.StatusCode)
+	_, _ = w.Write(body)
+}
+
+func refuse(w http.ResponseWriter, status int, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = fmt.Fprintf(w, `{"message":%q}`, message)
+}
