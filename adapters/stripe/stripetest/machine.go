@@ -43,6 +43,7 @@ type Machine struct {
 	requests RequestID
 	intents  []*Intent // Immutable: a change replaces the pointer, so responses and clones share them.
 	ledger   []Charge
+	events   []Event
 	keys     map[string]stored
 	running  map[Ticket]call
 	cards    map[string]Card
@@ -86,6 +87,7 @@ func New(rules Rules) *Machine {
 func (m *Machine) Clone() *Machine {
 	c := *m
 	c.intents, c.ledger, c.faults = slices.Clone(m.intents), slices.Clone(m.ledger), slices.Clone(m.faults)
+	c.events = slices.Clone(m.events)
 	c.keys, c.running = maps.Clone(m.keys), maps.Clone(m.running)
 	c.cards, c.gone = maps.Clone(m.cards), maps.Clone(m.gone)
 	return &c

@@ -1,0 +1,172 @@
+package stripetest
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/stripe/stripe-go/v76/webhook"
+)
+
+// WebhookEndpoint is a webhook endpoint. Each of its secrets signs a request: two for the day
+// after one was rolled.
+type WebhookEndpoint struct {
+	URL     string
+	Secrets []string
+}
+
+// Webhooks sends a server's events to endpoints: at least once, in no promised order, and
+// again after a response that is not a 2xx, for three days (docs.stripe.com/webhooks).
+type Webhooks struct {
+	Server    *Server
+	Endpoints []WebhookEndpoint
+	// Deliveries returns how long after an event each of its deliveries is sent. nil, or
+	// no pendingEvent, means one at once.
+	Deliveries func(Event) []time.Duration
+
+	mu      sync.Mutex
+	taken   int // events of the server that are in waiting or were sent
+	waiting []pendingEvent
+	sending int
+	sent    []Sent
+}
+
+// Sent is one request to an endpoint.
+type Sent struct {
+	Event  Event
+	URL    string
+	At     time.Time
+	Status int // 0 if no response came
+}
+
+type pendingEvent struct {
+	event   Event
+	to      WebhookEndpoint
+	created time.Time
+	due     time.Time
+	tries   int
+}
+
+// Stripe does not say when it retries; it does for up to three days "with an exponential
+// back off".
+const (
+	firstRetry = time.Minute
+	lastRetry  = 72 * time.Hour
+)
+
+// Run sends events until the context ends. Its clock is the server's, so Advance makes
+// retries due.
+func (w *Webhooks) Run(ctx context.Context) {
+	var sending sync.WaitGroup
+	defer sending.Wait()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		for _, d := range w.due() {
+			sending.Go(func() { w.send(ctx, d) })
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Idle reports whether every event was delivered, or waits for a later time.
+func (w *Webhooks) Idle() bool {
+	now := w.Server.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.take(now)
+	return w.sending == 0 && !slices.ContainsFunc(w.waiting, func(d pendingEvent) bool { return !d.due.After(now) })
+}
+
+// Sent returns the requests so far.
+func (w *Webhooks) Sent() []Sent {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.sent)
+}
+
+// due takes the deliveries that must be sent now.
+func (w *Webhooks) due() (due []pendingEvent) {
+	now := w.Server.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.take(now)
+	w.waiting = slices.DeleteFunc(w.waiting, func(d pendingEvent) bool {
+		if d.due.After(now) {
+			return false
+		}
+		due = append(due, d)
+		return true
+	})
+	w.sending += len(due)
+	return due
+}
+
+// take plans the deliveries of new events.
+func (w *Webhooks) take(now time.Time) {
+	var events []Event
+	w.Server.Machine(func(m *Machine) { events = m.Events() })
+	for _, e := range events[w.taken:] {
+		delays := []time.Duration{0}
+		if w.Deliveries != nil {
+			if planned := w.Deliveries(e); len(planned) > 0 {
+				delays = planned
+			}
+		}
+		for _, to := range w.Endpoints {
+			for _, delay := range delays {
+				w.waiting = append(w.waiting, pendingEvent{event: e, to: to, created: now, due: now.Add(delay)})
+			}
+		}
+	}
+	w.taken = len(events)
+}
+
+func (w *Webhooks) send(ctx context.Context, d pendingEvent) {
+	now := w.Server.Now()
+	status := sendEvent(ctx, d.to, d.event.Body(d.created), now)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sending--
+	w.sent = append(w.sent, Sent{Event: d.event, URL: d.to.URL, At: now, Status: status})
+	if status/100 == 2 {
+		return
+	}
+	d.due = now.Add(firstRetry << min(d.tries, 12))
+	if d.tries++; d.due.Sub(d.created) <= lastRetry {
+		w.waiting = append(w.waiting, d)
+	}
+}
+
+// sendEvent sends one request and returns the status of the response, or 0.
+func sendEvent(ctx context.Context, to WebhookEndpoint, body []byte, at time.Time) int {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to.URL, bytes.NewReader(body))
+	if err != nil {
+		return 0
+	}
+	signature := "t=" + strconv.FormatInt(at.Unix(), 10)
+	for _, secret := range to.Secrets {
+		signature += fmt.Sprintf(",v1=%s", hex.EncodeToString(webhook.ComputeSignature(at, body, secret)))
+	}
+	r.Header.Set("Content-Type", "application/json; charset=utf-8")
+	r.Header.Set("Stripe-Signature", signature)
+	r.Header.Set("User-Agent", "Stripe/1.0 (+https://stripe.com/docs/webhooks)")
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0
+	}
+	_, _ = io.Copy(io.Discard, response.Body)
+	_ = response.Body.Close()
+	return response.StatusCode
+}
