@@ -30,6 +30,9 @@ type Webhooks struct {
 	// Deliveries returns how long after an event each of its deliveries is sent. nil, or
 	// no pendingEvent, means one at once.
 	Deliveries func(Event) []time.Duration
+	// Now is the time of signatures, for receivers whose clock Advance does not move. nil
+	// means the server's.
+	Now func() time.Time
 
 	mu      sync.Mutex
 	taken   int // events of the server that are in waiting or were sent
@@ -135,7 +138,11 @@ func (w *Webhooks) take(now time.Time) {
 
 func (w *Webhooks) send(ctx context.Context, d pendingEvent) {
 	now := w.Server.Now()
-	status := sendEvent(ctx, d.to, d.event.Body(d.created), now)
+	signed := now
+	if w.Now != nil {
+		signed = w.Now()
+	}
+	status := sendEvent(ctx, d.to, d.event.Body(d.created), signed)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sending--

@@ -22,6 +22,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"orderonce/adapters/apigateway/apigatewaytest"
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/lambda/lambdatest"
@@ -45,11 +46,12 @@ const (
 )
 
 // Ports are where the local system listens on 127.0.0.1; zero means a free port.
-type Ports struct{ DynamoDB, SQS, Stripe int }
+type Ports struct{ DynamoDB, SQS, Stripe, API int }
 
 // Options configure a system. The zero value is a small one.
 type Options struct {
-	Binary    string // the function, built for this machine; see lambdatest.Build
+	Binary    string // the order function, built for this machine; see lambdatest.Build
+	Webhook   string // the webhook function; "" for none
 	Engine    dynamodbtest.Location
 	Table     string // default "orders", see TableIn
 	Ports     Ports
@@ -67,8 +69,10 @@ type Options struct {
 	Observe                     func(sqstest.Batch)
 	Duplicate                   func(sqstest.Message) sqstest.Twice
 	LoseDelete                  func(sqstest.Message) bool
-	Env                         map[string]string // further variables of the function
-	FIFO                        bool              // both queues
+	// Deliveries plans the deliveries of Stripe's events, see stripetest.Webhooks.
+	Deliveries func(stripetest.Event) []time.Duration
+	Env        map[string]string // further variables of the function
+	FIFO       bool              // both queues
 	// Travels makes the function's deadlines follow Advance, for a function that takes its
 	// clock from them.
 	Travels bool
@@ -107,6 +111,9 @@ type System struct {
 	Stripe   *stripetest.Server
 	SQS      *sqstest.Server
 	Function *lambdatest.Host
+	Webhook  *lambdatest.Host       // nil without Options.Webhook, as the two below
+	API      *apigatewaytest.Server // of the webhook
+	Events   *stripetest.Webhooks
 	Mapping  *sqstest.Mapping
 	Store    *dynamodb.Store  // past the proxy
 	Payments *stripe.Payments // as an operator uses it
@@ -120,7 +127,7 @@ type System struct {
 func Start(ctx context.Context, o Options) (*System, error) {
 	s := &System{Options: o.withDefaults()}
 	for _, step := range []func(context.Context) error{
-		s.startEngine, s.startStripe, s.startQueue, s.startFunction, s.startMapping,
+		s.startEngine, s.startStripe, s.startQueue, s.startWebhook, s.startFunction, s.startMapping,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, s.Close())

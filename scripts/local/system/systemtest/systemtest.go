@@ -35,6 +35,16 @@ func WithFunction(tb testing.TB, pkg string) Kit {
 	return k
 }
 
+// Build compiles the function of another package and returns its path.
+func (k Kit) Build(tb testing.TB, pkg string) string {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), filepath.Base(pkg))
+	if err := lambdatest.Build(tb.Context(), pkg, path); err != nil {
+		tb.Fatal(err)
+	}
+	return path
+}
+
 // Start starts a system with the kit's engine and function, and closes it with the test.
 // The log keeps what the function prints.
 func (k Kit) Start(tb testing.TB, o system.Options) (*system.System, *system.Log) {
