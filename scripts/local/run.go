@@ -54,13 +54,17 @@ func (r run) Run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
+	later, err := s.later(ctx)
+	if err != nil {
+		return errors.Join(err, s.Close())
+	}
 	books, err := s.Collect(ctx, posted, s.log)
 	if err := errors.Join(err, s.Close()); err != nil {
 		return err
 	}
 	show(os.Stdout, summary{
-		Books: books, deliveries: tally.deliveries, crashes: tally.crashes, killed: killer.victim(),
-		dynamoDB: s.Proxy.Total(), stripe: len(s.Stripe.Calls()),
+		Books: books, deliveries: tally.deliveries, crashes: tally.crashes, killed: killer.victim(), later: later,
+		dynamoDB: s.Proxy.Total(), stripe: len(s.Stripe.Calls()), webhooks: len(s.Events.Sent()),
 	})
 	fmt.Printf("All done in %.1f s. The function's log: %s\n", time.Since(ready).Seconds(), s.folder.log())
 	if err := showChecks(os.Stdout, books.Audit()); err != nil {
@@ -151,6 +155,34 @@ func (l *local) drain(ctx context.Context, progress func(waiting int)) error {
 			progress(l.Waiting())
 		}
 	}
+}
+
+// later lets the customer authenticate each order that waits for it, and the bank clear
+// each pending one, and waits until the webhooks of that were answered. It returns what
+// happened, by order.
+func (l *local) later(ctx context.Context) (map[order.ID]string, error) {
+	happened := map[order.ID]string{}
+	for r, err := range l.Records(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		var change func(*stripetest.Machine) error
+		switch r.Status { //nolint:exhaustive // the others wait for nothing
+		case order.ActionRequired:
+			happened[r.OrderID] = "authenticated"
+			change = func(m *stripetest.Machine) error { return m.CustomerPays(l.Stripe.Now(), string(r.Intent)) }
+		case order.Pending:
+			happened[r.OrderID] = "cleared"
+			change = func(m *stripetest.Machine) error { return m.Settle(l.Stripe.Now(), string(r.Intent), true) }
+		default:
+			continue
+		}
+		l.Stripe.Machine(func(m *stripetest.Machine) { err = change(m) })
+		if err != nil {
+			return nil, err
+		}
+	}
+	return happened, l.Heard(ctx)
 }
 
 // tally counts deliveries by message, and invocations that ended without a response.

@@ -130,7 +130,8 @@ func TestRunAnnouncesAKillOnlyOfAnOrderInTheFile(t *testing.T) {
 
 func TestRunAndUpShareNoFile(t *testing.T) {
 	t.Parallel()
-	for _, path := range []func(folder) string{folder.binary, folder.log, folder.env} {
+	binary := func(f folder) string { return f.binary("order") }
+	for _, path := range []func(folder) string{binary, folder.log, folder.env} {
 		if run, up := path(runFolder), path(upFolder); run == up {
 			t.Errorf("both use %s", run)
 		}
@@ -151,7 +152,7 @@ func TestUpNamesAPortInUse(t *testing.T) {
 	port := listen(t)
 	pinned := dynamodbtest.Location{Binary: "dynoxide"}
 	for flag, u := range map[string]up{
-		"--dynamodb-port=PORT": {DynamoDB: port}, "--sqs-port=PORT": {SQS: port}, "--stripe-port=PORT": {Stripe: port},
+		"--dynamodb-port=PORT": {DynamoDB: port}, "--sqs-port=PORT": {SQS: port}, "--stripe-port=PORT": {Stripe: port}, "--api-port=PORT": {API: port},
 	} {
 		if err := u.portsFree(t.Context(), pinned); err == nil || !strings.Contains(err.Error(), flag) {
 			t.Errorf("error = %v, want one that names %s", err, flag)

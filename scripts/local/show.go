@@ -20,10 +20,12 @@ import (
 type summary struct {
 	system.Books
 
-	deliveries       map[string]int // by message id
-	crashes          int            // invocations that ended without a response
-	killed           order.ID       // its function was killed after the charge; "" if none was
-	dynamoDB, stripe int            // calls
+	deliveries       map[string]int      // by message id
+	crashes          int                 // invocations that ended without a response
+	killed           order.ID            // its function was killed after the charge; "" if none was
+	later            map[order.ID]string // what happened after the messages
+	dynamoDB, stripe int                 // calls
+	webhooks         int
 }
 
 // show prints every order, every parked message and the totals.
@@ -79,7 +81,11 @@ func showTotals(w io.Writer, s summary) {
 	if s.crashes > 0 {
 		fmt.Fprint(w, ", "+count(s.crashes, "crash", "crashes"))
 	}
-	fmt.Fprintf(w, "; %s to DynamoDB, %d to Stripe\n", count(s.dynamoDB, "call", "calls"), s.stripe)
+	fmt.Fprintf(w, "; %s to DynamoDB, %d to Stripe", count(s.dynamoDB, "call", "calls"), s.stripe)
+	if s.webhooks > 0 {
+		fmt.Fprint(w, ", "+count(s.webhooks, "webhook", "webhooks"))
+	}
+	fmt.Fprintln(w)
 }
 
 func count(n int, one, many string) string {
@@ -136,6 +142,9 @@ func (s summary) history(id order.ID) string {
 			steps = append(steps, step)
 		}
 	}
+	if event := s.later[id]; event != "" {
+		steps = append(steps, event+", settled by webhook")
+	}
 	return strings.Join(steps, "; ")
 }
 
@@ -158,10 +167,14 @@ func (s summary) settled(attempt int, id order.ID) string {
 		return "function killed after the charge, next delivery settled it"
 	}
 	r, end := s.Records[id], "charged once"
+	first := order.Event{To: r.Status, Failure: r.Failure}
+	if len(r.Events) > 0 {
+		first = r.Events[0]
+	}
 	if n := len(s.Charges[id]); n > 1 {
 		end = fmt.Sprintf("charged %d times", n)
-	} else if n == 0 {
-		end = cmp.Or(r.Failure, string(r.Status))
+	} else if first.To != order.Paid {
+		end = cmp.Or(first.Failure, string(first.To))
 	}
 	if attempt > 1 {
 		end += fmt.Sprintf(", settled at attempt %d", attempt)

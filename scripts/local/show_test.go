@@ -27,14 +27,15 @@ func example(t *testing.T) summary {
 		Books: system.Books{
 			Records: map[order.ID]order.Record{}, Charges: map[order.ID][]stripetest.Charge{}, Parked: map[string]sqstest.Message{},
 		},
-		deliveries: map[string]int{}, crashes: 1, killed: "ORD-1012", dynamoDB: 33, stripe: 19,
+		deliveries: map[string]int{}, crashes: 1, killed: "ORD-1012", dynamoDB: 50, stripe: 23,
+		later: map[order.ID]string{}, webhooks: 12,
 	}
 	waves, err := readWaves("../../examples/orders.jsonl")
 	must(t, err)
 	for i, body := range slices.Concat(waves...) {
 		add(&a, system.NewPosted(sqs.NewDecoder(), body, strconv.Itoa(i+1)))
 	}
-	for _, again := range []string{"11", "12", "13"} { // the batch of the function that was killed
+	for _, again := range []string{"11", "12", "13", "14"} { // the batch of the function that was killed
 		a.deliveries[again]++
 	}
 	return a
@@ -79,8 +80,13 @@ func settle(a *summary, o order.Order) {
 	case "pm_card_chargeDeclinedInsufficientFunds":
 		r.Status, r.Failure = order.Declined, "insufficient_funds"
 	case "pm_card_authenticationRequired":
-		r.Status, r.Failure = order.ActionRequired, "authentication_required"
-	default:
+		r.Events = []order.Event{{To: order.ActionRequired, Failure: "authentication_required"}}
+		a.later[o.ID()] = "authenticated"
+	case "pm_usBankAccount_processing":
+		r.Events = []order.Event{{To: order.Pending}}
+		a.later[o.ID()] = "cleared"
+	}
+	if r.Status == order.Paid {
 		a.Charges[o.ID()] = []stripetest.Charge{{}}
 	}
 	a.Records[o.ID()] = r

@@ -23,11 +23,11 @@ const (
 	upFolder  folder = "build/up"
 )
 
-func (f folder) binary() string { return filepath.Join(string(f), "bootstrap") }
-func (f folder) log() string    { return filepath.Join(string(f), "function.log") }
-func (f folder) env() string    { return filepath.Join(string(f), "env") }
+func (f folder) binary(function string) string { return filepath.Join(string(f), function) }
+func (f folder) log() string                   { return filepath.Join(string(f), "function.log") }
+func (f folder) env() string                   { return filepath.Join(string(f), "env") }
 
-// local is a running system with the log of its function.
+// local is a running system with the log of its functions.
 type local struct {
 	*system.System
 
@@ -39,13 +39,13 @@ type local struct {
 // Close ends the system, which writes to the file until then, and closes the file.
 func (l *local) Close() error { return errors.Join(l.System.Close(), l.file.Close()) }
 
-// start compiles the function and starts the system around it. The function's log goes to
+// start compiles the functions and starts the system around them. Their log goes to
 // folder.log() as well.
 func start(ctx context.Context, f folder, engine dynamodbtest.Location, o system.Options) (*local, error) {
 	fmt.Println(
-		"Compiling functions/order and starting a queue, an engine and a pretend Stripe on 127.0.0.1 ...",
+		"Compiling the functions and starting a queue, an engine and a pretend Stripe on 127.0.0.1 ...",
 	)
-	if err := compile(ctx, f.binary(), newCounter(os.Stderr)); err != nil {
+	if err := compile(ctx, f, newCounter(os.Stderr)); err != nil {
 		return nil, err
 	}
 	file, err := os.Create(filepath.Clean(f.log()))
@@ -53,7 +53,7 @@ func start(ctx context.Context, f folder, engine dynamodbtest.Location, o system
 		return nil, err
 	}
 	log := &system.Log{To: file}
-	o.Binary, o.Engine, o.Output = f.binary(), engine, log
+	o.Binary, o.Webhook, o.Engine, o.Output = f.binary("order"), f.binary("webhook"), engine, log
 	s, err := system.Start(ctx, o)
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -61,10 +61,15 @@ func start(ctx context.Context, f folder, engine dynamodbtest.Location, o system
 	return &local{s, f, log, file}, nil
 }
 
-// compile builds the function and shows on a terminal how long it has taken so far.
-func compile(ctx context.Context, out string, c counter) error {
-	defer c.seconds("compiling functions/order")()
-	return lambdatest.Build(ctx, "./functions/order", out)
+// compile builds the functions and shows on a terminal how long it has taken so far.
+func compile(ctx context.Context, f folder, c counter) error {
+	defer c.seconds("compiling the functions")()
+	for _, function := range []string{"order", "webhook"} {
+		if err := lambdatest.Build(ctx, "./functions/"+function, f.binary(function)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // findEngine returns the engine to start or to use, once it is known that the one of

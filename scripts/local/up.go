@@ -19,6 +19,7 @@ type up struct {
 	DynamoDB int `name:"dynamodb-port" default:"8000" env:"DYNAMODB_PORT" help:"Port of the DynamoDB-compatible engine; 0: any."`
 	SQS      int `name:"sqs-port" default:"9324" env:"SQS_PORT" help:"Port of the queue; 0: any."`
 	Stripe   int `name:"stripe-port" default:"12111" env:"STRIPE_PORT" help:"Port of the pretend Stripe; 0: any."`
+	API      int `name:"api-port" default:"12112" env:"API_PORT" help:"Port of the HTTP API with Stripe's webhook; 0: any."`
 }
 
 // Run keeps the system running until the context ends or the function exits by itself.
@@ -32,7 +33,7 @@ func (u up) Run(ctx context.Context) error {
 	}
 	defer ownTerminal(os.Stdin)()
 	s, err := start(ctx, upFolder, engine, system.Options{
-		Ports: system.Ports{DynamoDB: u.DynamoDB, SQS: u.SQS, Stripe: u.Stripe},
+		Ports: system.Ports{DynamoDB: u.DynamoDB, SQS: u.SQS, Stripe: u.Stripe, API: u.API},
 	})
 	if err != nil {
 		if ctx.Err() != nil { // Ctrl-C is how it ends
@@ -54,7 +55,7 @@ func (u up) Run(ctx context.Context) error {
 // portsFree returns an error that names the flag of a port in use. The port of an engine
 // that runs already is in use.
 func (u up) portsFree(ctx context.Context, engine dynamodbtest.Location) error {
-	ports := map[string]int{"sqs-port": u.SQS, "stripe-port": u.Stripe}
+	ports := map[string]int{"sqs-port": u.SQS, "stripe-port": u.Stripe, "api-port": u.API}
 	if engine.Endpoint == "" {
 		ports["dynamodb-port"] = u.DynamoDB
 	}
