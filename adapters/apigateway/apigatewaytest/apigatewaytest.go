@@ -32,8 +32,8 @@ const (
 
 // API is an HTTP API. Its zero value has no routes.
 type API struct {
-	// Routes are the functions by route key, such as "POST /stripe/webhook". A function gets
-	// an event and returns the response, both JSON.
+	// Routes are the functions by route key, such as "POST /stripe/webhook". A function
+	// gets an event and returns the response, both JSON.
 	Routes map[string]func(context.Context, []byte) ([]byte, error)
 	// Now is the clock of the events' time.
 	Now func() time.Time
@@ -136,14 +136,13 @@ func isText(contentType string) bool {
 	return strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "+json")
 }
 
-// respond sends a function's response. What is not a response with a status is the body of
-// a 200.
+// respond sends a function's response. What is not a response with a status is the body
+// of a 200.
 func respond(w http.ResponseWriter, out []byte) {
 	var e events.APIGatewayV2HTTPResponse
 	if json.Unmarshal(out, &e) != nil || e.StatusCode == 0 {
-		e = events.APIGatewayV2HTTPResponse{
-			StatusCode: http.StatusOK, Headers: map[string]string{"Content-Type": "application/json"}, Body: string(out),
-		}
+		e = events.APIGatewayV2HTTPResponse{StatusCode: http.StatusOK, Body: string(out)}
+		e.Headers = map[string]string{"Content-Type": "application/json"}
 	}
 	body := []byte(e.Body)
 	if e.IsBase64Encoded {

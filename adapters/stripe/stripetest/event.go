@@ -2,6 +2,7 @@ package stripetest
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -14,7 +15,7 @@ type Event struct {
 
 // Events returns every event so far. docs.stripe.com/webhooks: Stripe does not promise to
 // deliver them in this order.
-func (m *Machine) Events() []Event { return m.events[:len(m.events):len(m.events)] }
+func (m *Machine) Events() []Event { return slices.Clip(m.events) }
 
 // eventOf returns the type of the event of a change, or "" if it has none
 // (docs.stripe.com/api/events/types).

@@ -4,19 +4,19 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/stripe/stripe-go/v76/webhook"
 )
 
-// WebhookEndpoint is a webhook endpoint. Each of its secrets signs a request: two for the day
-// after one was rolled.
+// WebhookEndpoint is a webhook endpoint. Each of its secrets signs a request: two for the
+// day after one was rolled.
 type WebhookEndpoint struct {
 	URL     string
 	Secrets []string
@@ -89,7 +89,8 @@ func (w *Webhooks) Idle() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.take(now)
-	return w.sending == 0 && !slices.ContainsFunc(w.waiting, func(d pendingEvent) bool { return !d.due.After(now) })
+	due := func(d pendingEvent) bool { return !d.due.After(now) }
+	return w.sending == 0 && !slices.ContainsFunc(w.waiting, due)
 }
 
 // Sent returns the requests so far.
@@ -162,12 +163,12 @@ func sendEvent(ctx context.Context, to WebhookEndpoint, body []byte, at time.Tim
 	if err != nil {
 		return 0
 	}
-	signature := "t=" + strconv.FormatInt(at.Unix(), 10)
+	signature := []string{"t=" + strconv.FormatInt(at.Unix(), 10)}
 	for _, secret := range to.Secrets {
-		signature += fmt.Sprintf(",v1=%s", hex.EncodeToString(webhook.ComputeSignature(at, body, secret)))
+		signature = append(signature, "v1="+hex.EncodeToString(webhook.ComputeSignature(at, body, secret)))
 	}
 	r.Header.Set("Content-Type", "application/json; charset=utf-8")
-	r.Header.Set("Stripe-Signature", signature)
+	r.Header.Set("Stripe-Signature", strings.Join(signature, ","))
 	r.Header.Set("User-Agent", "Stripe/1.0 (+https://stripe.com/docs/webhooks)")
 	response, err := http.DefaultClient.Do(r)
 	if err != nil {

@@ -57,9 +57,9 @@ func (e *endpoint) received() []string {
 // stripeWithWebhooks is a server that sends its events.
 type stripeWithWebhooks struct {
 	*stripetest.Server
-	*stripetest.Webhooks
 
-	t *testing.T
+	hooks *stripetest.Webhooks
+	t     *testing.T
 }
 
 func sendWebhooks(
@@ -89,7 +89,7 @@ func sendWebhooks(
 
 // wait returns when every event that is due was sent.
 func (s stripeWithWebhooks) wait() {
-	for !s.Idle() {
+	for !s.hooks.Idle() {
 		time.Sleep(time.Millisecond) //nolint:forbidigo // requests take real time
 	}
 }
@@ -164,7 +164,7 @@ func TestAnEventIsSentAgainUntilItIsAccepted(t *testing.T) {
 		t.Errorf("the other endpoint (-got +want):\n%s", diff)
 	}
 	var status []int
-	for _, sent := range s.Sent() {
+	for _, sent := range s.hooks.Sent() {
 		if sent.URL == failing.URL {
 			status = append(status, sent.Status)
 		}

@@ -23,8 +23,8 @@ func (s *System) startWebhook(ctx context.Context) error {
 		return nil
 	}
 	host, err := lambdatest.Start(lambdatest.Options{
-		Binary: s.Options.Webhook, Env: s.webhookEnv(), Timeout: s.Options.FunctionTimeout, Instances: s.Options.Instances,
-		Output: s.Options.Output,
+		Binary: s.Options.Webhook, Env: s.webhookEnv(), Timeout: s.Options.FunctionTimeout,
+		Instances: s.Options.Instances, Output: s.Options.Output,
 	})
 	if err != nil {
 		return err
@@ -41,7 +41,9 @@ func (s *System) startWebhook(ctx context.Context) error {
 	s.closers = append(s.closers, api.Close)
 	s.Events = &stripetest.Webhooks{
 		Server: s.Stripe, Deliveries: s.Options.Deliveries, Now: time.Now,
-		Endpoints: []stripetest.WebhookEndpoint{{URL: api.URL + "/stripe/webhook", Secrets: []string{WebhookSecret}}},
+		Endpoints: []stripetest.WebhookEndpoint{
+			{URL: api.URL + "/stripe/webhook", Secrets: []string{WebhookSecret}},
+		},
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var run sync.WaitGroup
