@@ -61,36 +61,38 @@ func (f *Follower) Follow(ctx context.Context, h Hint) (Followed, error) {
 		}
 		h.OrderID = i.OrderID
 	}
-	followed, err := f.follow(ctx, h)
+	followed, _, err := f.follow(ctx, h)
 	if errors.Is(err, ErrStale) { // the order's worker, or another hint, was faster
-		followed, err = f.follow(ctx, h)
+		followed, _, err = f.follow(ctx, h)
 	}
 	return followed, err
 }
 
-func (f *Follower) follow(ctx context.Context, h Hint) (Followed, error) {
+// follow also returns the record as it was loaded.
+func (f *Follower) follow(ctx context.Context, h Hint) (Followed, Record, error) {
 	r, err := f.Records.Load(ctx, h.OrderID)
 	if err != nil {
-		return "", fmt.Errorf("load order %s: %w", h.OrderID, err)
+		return "", Record{}, fmt.Errorf("load order %s: %w", h.OrderID, err)
 	}
 	switch {
 	case h.Intent != "" && r.Intent != h.Intent:
-		return unbound(r, h)
+		followed, err := unbound(r, h)
+		return followed, r, err
 	case h.Status != "" && !slices.Contains(r.Status.Next(), h.Status):
-		return HintAgrees, nil
+		return HintAgrees, r, nil
 	case r.Status == Open && held(r.Until, f.Now()):
-		return HintLeased, nil
+		return HintLeased, r, nil
 	case r.Intent == "":
-		return HintNoIntent, nil
+		return HintNoIntent, r, nil
 	}
 	now, err := settleFrom(ctx, f.Records, f.Payments, f.Scope, r, f.Now())
 	switch {
 	case err != nil:
-		return "", err
+		return "", r, err
 	case now:
-		return HintSettled, nil
+		return HintSettled, r, nil
 	}
-	return HintUnchanged, nil
+	return HintUnchanged, r, nil
 }
 
 // unbound judges a hint about an intent that is not the record's. A worker confirms only

@@ -115,3 +115,8 @@ func TestMemorySetFingerprintOfAnUnknownOrderIsNotFound(t *testing.T) {
 		t.Errorf("got %v, want %v", err, order.ErrNotFound)
 	}
 }
+
+func TestMemoryIndexesWhatWaits(t *testing.T) {
+	t.Parallel()
+	ordertest.TestWaiting(t, func(*testing.T) ordertest.WaitingStore { return new(ordertest.Memory) })
+}

@@ -1,0 +1,62 @@
+package dynamodb
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"orderonce/domain/order"
+)
+
+var _ order.Waiting = (*Store)(nil)
+
+// duePage is how many orders one page of the index has.
+const duePage = 100
+
+// Due implements order.Waiting with one Query per shard and page of the index, each shard
+// in the order of the due times. The index is eventually consistent.
+func (s *Store) Due(ctx context.Context, at time.Time) iter.Seq2[order.ID, error] {
+	return func(yield func(order.ID, error) bool) {
+		for shard := range shards {
+			pages := dynamodb.NewQueryPaginator(s.client, &dynamodb.QueryInput{
+				TableName: &s.table, IndexName: aws.String("open"), Limit: aws.Int32(duePage),
+				KeyConditionExpression:    aws.String("openShard = :shard AND dueAt <= :at"),
+				ExpressionAttributeValues: row{":shard": number(shard), ":at": millis(at)},
+			})
+			for pages.HasMorePages() {
+				page, err := pages.NextPage(ctx)
+				if err != nil {
+					yield("", fmt.Errorf("query due orders: %w", err))
+					return
+				}
+				for _, item := range page.Items {
+					d := decoder{item: item}
+					id := order.ID(d.text("orderId"))
+					if !yield(id, d.err) || d.err != nil {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// Postpone implements order.Waiting with one UpdateItem.
+func (s *Store) Postpone(ctx context.Context, r order.Record, due time.Time) error {
+	_, err := s.update(ctx, r.OrderID, &dynamodb.UpdateItemInput{
+		ConditionExpression:      aws.String("#status = :status AND seq = :seq AND dueAt = :was"),
+		UpdateExpression:         aws.String("SET dueAt = :due"),
+		ExpressionAttributeNames: map[string]string{"#status": "status"},
+		ExpressionAttributeValues: row{
+			":status": text(r.Status), ":seq": number(r.Seq), ":was": millis(r.DueAt), ":due": millis(due),
+		},
+	})
+	if _, refused := refusedBy(err); refused {
+		err = order.ErrStale
+	}
+	return wrap("postpone", r.OrderID, err)
+}

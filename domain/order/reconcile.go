@@ -1,0 +1,147 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"sync"
+	"time"
+)
+
+// Waiting is the store's index of orders that wait: open past every lease, pending, or
+// for the customer. ordertest.TestWaiting tests this contract.
+type Waiting interface {
+	// Due returns the orders whose recheck is due at the given time, page by page. The
+	// index may lag behind the records, so an order may be missing, or be returned
+	// although it does not wait any more. It ends at the first error.
+	Due(ctx context.Context, at time.Time) iter.Seq2[ID, error]
+
+	// Postpone moves the recheck of an order to due. It is guarded by the status, the seq
+	// and the due time of r as loaded: it returns ErrStale if they changed since. It
+	// changes nothing else.
+	Postpone(ctx context.Context, r Record, due time.Time) error
+}
+
+// Reconciler looks at the orders that wait, and settles those that the provider has
+// settled. It never moves money.
+//
+// The index is its cursor: an order that was looked at is due later, or never again, so
+// a run that was killed is continued by the next one. Nothing rests on webhooks.
+type Reconciler struct {
+	Follower
+	Waiting Waiting
+	// Allow waits until the provider may be called once more, or the context ends.
+	Allow    func(context.Context) error
+	Parallel int // orders at once
+}
+
+// Reconciled is what one run did.
+type Reconciled struct {
+	Followed    map[Followed]int         // orders, by what came of the look
+	Unavailable int                      // orders for which the store or the provider failed; still due
+	Mismatched  []ID                     // orders that disagree with the provider; a person must look
+	NoIntent    []ID                     // open orders without an intent and a lease, whose message may be gone
+	Oldest      map[Status]time.Duration // longest time since the last change of an order that still waits
+	More        bool                     // the time was over before the last order
+}
+
+const (
+	// maxPostponed is the longest time between two looks at an order.
+	maxPostponed = 24 * time.Hour
+	// maxUnavailable is after how many failed looks in a run the provider counts as down.
+	maxUnavailable = 10
+)
+
+// Run looks at the due orders until none is left, or the time is over. It returns the
+// first error of Due, or nil.
+func (r *Reconciler) Run(ctx context.Context, until time.Time) (Reconciled, error) {
+	run := reconciling{
+		Reconciler: r, done: Reconciled{Followed: map[Followed]int{}, Oldest: map[Status]time.Duration{}},
+	}
+	var working sync.WaitGroup
+	slots := make(chan struct{}, max(r.Parallel, 1))
+	var err error
+	for id, dueErr := range r.Waiting.Due(ctx, r.Now()) {
+		if err = dueErr; err != nil {
+			break
+		}
+		if !r.Now().Before(until) || run.down() || r.Allow(ctx) != nil {
+			run.done.More = true
+			break
+		}
+		slots <- struct{}{}
+		working.Go(func() {
+			defer func() { <-slots }()
+			run.look(ctx, id)
+		})
+	}
+	working.Wait()
+	return run.done, err
+}
+
+// reconciling is one run.
+type reconciling struct {
+	*Reconciler
+
+	mu   sync.Mutex
+	done Reconciled
+}
+
+// down reports whether so many looks failed that the rest waits for the next run.
+func (r *reconciling) down() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.done.Unavailable >= maxUnavailable
+}
+
+// look looks at one order and postpones the next look if the order still waits.
+func (r *reconciling) look(ctx context.Context, id ID) {
+	followed, record, err := r.follow(ctx, Hint{OrderID: id})
+	now := r.Now()
+	if err == nil && followed != HintSettled {
+		err = r.postpone(ctx, record, now)
+	}
+	_, mismatch := errors.AsType[*MismatchError](err)
+	_, transition := errors.AsType[*TransitionError](err)
+	if mismatch || transition {
+		_ = r.postpone(ctx, record, now) // the next run reports it again if this fails
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case errors.Is(err, ErrStale), errors.Is(err, ErrNotFound): // another one settled or erased it
+		return
+	case mismatch || transition:
+		r.done.Mismatched = append(r.done.Mismatched, id)
+	case err != nil:
+		r.done.Unavailable++
+		return
+	case followed == HintNoIntent:
+		r.done.NoIntent = append(r.done.NoIntent, id)
+	}
+	if err == nil {
+		r.done.Followed[followed]++
+	}
+	if followed != HintSettled {
+		r.done.Oldest[record.Status] = max(r.done.Oldest[record.Status], now.Sub(lastChange(record)))
+	}
+}
+
+// postpone moves the next look away as far as the order has waited, between the status's
+// own time and a day. A record that does not wait any more is left.
+func (r *reconciling) postpone(ctx context.Context, record Record, now time.Time) error {
+	least, waits := record.Status.RecheckAfter()
+	if !waits {
+		return nil
+	}
+	after := min(max(now.Sub(lastChange(record)), least), maxPostponed)
+	return r.Waiting.Postpone(ctx, record, now.Add(after))
+}
+
+// lastChange returns the time of the record's last transition, or of its first claim.
+func lastChange(r Record) time.Time {
+	if n := len(r.Events); n > 0 {
+		return r.Events[n-1].At
+	}
+	return r.CreatedAt
+}

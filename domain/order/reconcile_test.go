@@ -1,0 +1,240 @@
+package order_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+)
+
+// night is a store with orders that wait, and a bank.
+type night struct {
+	t     *testing.T
+	store *ordertest.Memory
+	bank  *ordertest.Bank
+	now   time.Time
+
+	mu    sync.Mutex
+	calls map[string]int
+	down  bool // the bank
+	// overcharges is how much more the records say than the bank.
+	overcharges int64
+}
+
+func peek(s *ordertest.Memory, id order.ID) order.Record {
+	r, _ := s.Peek(id)
+	return r
+}
+
+func newNight(t *testing.T) *night {
+	t.Helper()
+	return &night{
+		t: t, store: new(ordertest.Memory), bank: &ordertest.Bank{Scope: "test"}, now: noon(), calls: map[string]int{},
+	}
+}
+
+// add processes an order up to a call, after which its worker dies; "" is to the end.
+func (n *night) add(id order.ID, card ordertest.Card, last ordertest.Call) {
+	n.t.Helper()
+	o, err := order.New(with(func(d *order.Draft) { d.ID, d.Payment.Method = string(id), ordertest.PaymentMethod(card) }))
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	w := &world{
+		T: n.t, order: o, store: n.store, bank: n.bank, payments: n.bank, sent: n.now, now: n.now, lease: time.Minute,
+	}
+	if last == "" {
+		w.deliver(noFault)
+		return
+	}
+	w.crashAfter(last)
+}
+
+func (n *night) count(call string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.calls[call]++
+}
+
+func (n *night) Load(ctx context.Context, id order.ID) (order.Record, error) {
+	n.count("load")
+	r, err := n.store.Load(ctx, id)
+	r.Total.Amount += n.overcharges
+	return r, err
+}
+
+func (n *night) Settle(ctx context.Context, r order.Record, o order.Outcome, at time.Time) error {
+	n.count("settle")
+	return n.store.Settle(ctx, r, o, at)
+}
+
+func (n *night) Due(ctx context.Context, at time.Time) iter.Seq2[order.ID, error] {
+	return n.store.Due(ctx, at)
+}
+
+func (n *night) Postpone(ctx context.Context, r order.Record, due time.Time) error {
+	n.count("postpone")
+	return n.store.Postpone(ctx, r, due)
+}
+
+func (n *night) Read(ctx context.Context, id order.IntentID) (order.Intent, error) {
+	n.count("read")
+	if n.down {
+		return order.Intent{}, &order.PaymentError{Kind: order.KindUnavailable, Err: errors.New("down")}
+	}
+	return n.bank.Read(ctx, id)
+}
+
+// records and payments are the other methods of the ports, which a run never calls.
+type records struct {
+	*night
+	order.Records
+}
+
+func (r records) Load(ctx context.Context, id order.ID) (order.Record, error) {
+	return r.night.Load(ctx, id)
+}
+func (r records) Settle(ctx context.Context, x order.Record, o order.Outcome, at time.Time) error {
+	return r.night.Settle(ctx, x, o, at)
+}
+
+type payments struct {
+	*night
+	order.Payments
+}
+
+func (p payments) Read(ctx context.Context, id order.IntentID) (order.Intent, error) {
+	return p.night.Read(ctx, id)
+}
+
+// run reconciles until the time is over, or for as many orders as the budget allows.
+func (n *night) run(budget int) order.Reconciled {
+	n.t.Helper()
+	r := order.Reconciler{
+		Follower: order.Follower{
+			Records: records{night: n}, Payments: payments{night: n}, Scope: "test", Now: func() time.Time { return n.now },
+		},
+		Waiting: n, Parallel: 4,
+		Allow: func(context.Context) error {
+			if budget--; budget < 0 {
+				return context.DeadlineExceeded
+			}
+			return nil
+		},
+	}
+	done, err := r.Run(n.t.Context(), n.now.Add(time.Minute))
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return done
+}
+
+func TestReconcileSettlesWhatTheProviderSettled(t *testing.T) {
+	t.Parallel()
+	n := newNight(t)
+	n.add("paid", ordertest.Pays, "")
+	n.add("died", ordertest.Pays, ordertest.Confirm)
+	n.add("never-confirmed", ordertest.Pays, ordertest.Bind)
+	n.add("no-intent", ordertest.Pays, ordertest.Begin)
+	n.add("cleared", ordertest.TakesDays, "")
+	n.add("pending", ordertest.TakesDays, "")
+	n.bank.Clear("pi_4")
+	n.now = n.now.Add(3 * time.Hour)
+	got := n.run(100)
+	want := order.Reconciled{
+		Followed: map[order.Followed]int{order.HintSettled: 2, order.HintUnchanged: 2, order.HintNoIntent: 1},
+		NoIntent: []order.ID{"no-intent"},
+		Oldest:   map[order.Status]time.Duration{order.Open: 2 * time.Hour, order.Pending: 3 * time.Hour},
+	}
+	if diff := cmp.Diff(got, want, cmpopts.EquateApprox(0, 0)); diff != "" {
+		t.Errorf("(-got +want):\n%s", diff)
+	}
+	for id, status := range map[order.ID]order.Status{
+		"paid": order.Paid, "died": order.Paid, "cleared": order.Paid, "pending": order.Pending, "no-intent": order.Open,
+		"never-confirmed": order.Open,
+	} {
+		if r := peek(n.store, id); r.Status != status {
+			t.Errorf("%s is %s, want %s", id, r.Status, status)
+		}
+	}
+	if diff := cmp.Diff(n.calls, map[string]int{"load": 5, "read": 4, "settle": 2, "postpone": 3}); diff != "" {
+		t.Errorf("calls (-got +want):\n%s", diff)
+	}
+	if again := n.run(100); len(again.Followed) > 0 {
+		t.Errorf("a second run at once looked at %v, want none", again.Followed)
+	}
+}
+
+func TestReconcileGoesOnWhereARunEnded(t *testing.T) {
+	t.Parallel()
+	n := newNight(t)
+	const orders = 100
+	for i := range orders {
+		n.add(order.ID(fmt.Sprintf("order-%d", i)), ordertest.TakesDays, "")
+	}
+	n.now = n.now.Add(2 * time.Hour)
+	runs := 0
+	for more := true; more; runs++ {
+		more = n.run(30).More
+	}
+	if diff := cmp.Diff(n.calls, map[string]int{"load": orders, "read": orders, "postpone": orders}); diff != "" || runs != 4 {
+		t.Errorf("got %d runs, want 4; calls (-got +want):\n%s", runs, diff)
+	}
+}
+
+func TestReconcileStopsWhileTheProviderIsDown(t *testing.T) {
+	t.Parallel()
+	n := newNight(t)
+	for i := range 50 {
+		n.add(order.ID(fmt.Sprintf("order-%d", i)), ordertest.TakesDays, "")
+	}
+	n.now, n.down = n.now.Add(2*time.Hour), true
+	got := n.run(1000)
+	if got.Unavailable < 10 || got.Unavailable > 14 || !got.More || n.calls["postpone"] > 0 {
+		t.Errorf("got %+v and calls %v, want about ten looks, and no order postponed", got, n.calls)
+	}
+	n.down = false
+	if got := n.run(1000); got.Followed[order.HintUnchanged] != 50 {
+		t.Errorf("afterwards: got %+v, want every order looked at", got)
+	}
+}
+
+func TestALookIsPostponedByTheTimeThatTheOrderHasWaited(t *testing.T) {
+	t.Parallel()
+	n := newNight(t)
+	n.add("order", ordertest.TakesDays, "")
+	began, looks := n.now, []string{}
+	for range 8 {
+		n.now = peek(n.store, "order").DueAt
+		looks = append(looks, n.now.Sub(began).String())
+		n.run(10)
+	}
+	want := []string{"1h0m0s", "2h0m0s", "4h0m0s", "8h0m0s", "16h0m0s", "32h0m0s", "56h0m0s", "80h0m0s"}
+	if diff := cmp.Diff(looks, want); diff != "" {
+		t.Errorf("looks after (-got +want):\n%s", diff)
+	}
+}
+
+func TestReconcileReportsADisagreementOnce(t *testing.T) {
+	t.Parallel()
+	n := newNight(t)
+	n.add("order", ordertest.TakesDays, "")
+	n.overcharges = 1
+	n.now = n.now.Add(2 * time.Hour)
+	got := n.run(10)
+	if diff := cmp.Diff(got.Mismatched, []order.ID{"order"}); diff != "" || n.calls["postpone"] != 1 {
+		t.Errorf("got calls %v, (-got +want):\n%s", n.calls, diff)
+	}
+	if again := n.run(10); len(again.Mismatched) > 0 {
+		t.Errorf("at once again: got %v, want nothing due", again.Mismatched)
+	}
+}
