@@ -88,7 +88,8 @@ func TestEveryVariableHasARowInTheDocuments(t *testing.T) {
 	t.Parallel()
 	var want []string
 	for _, file := range []string{
-		"functions/order/config.go", "functions/webhook/config.go", "functions/internal/setup/setup.go", "adapters/config/aws.go",
+		"functions/order/config.go", "functions/webhook/config.go", "functions/reconcile/config.go",
+		"functions/internal/setup/setup.go", "adapters/config/aws.go",
 	} {
 		for _, match := range regexp.MustCompile(`env:"([A-Z_]+)`).FindAllStringSubmatch(read(t, file), -1) {
 			if !slices.Contains(

@@ -56,12 +56,15 @@ func NewMeter(w io.Writer, namespace string, dimensions map[string]string, now f
 
 // Count adds one to a metric. The metric gets a further dimension unless the dimension's
 // name or value is empty, because CloudWatch drops metrics with an empty dimension.
-func (m *Meter) Count(name, dimension, value string) {
+func (m *Meter) Count(name, dimension, value string) { m.Add(name, dimension, value, 1) }
+
+// Add is [Meter.Count] for n at once.
+func (m *Meter) Add(name, dimension, value string, n int) {
 	m.add(name, "Count", dimension, value, func(counts []float64) []float64 {
 		if len(counts) == 0 {
-			return []float64{1}
+			counts = []float64{0}
 		}
-		counts[0]++
+		counts[0] += float64(n)
 		return counts
 	})
 }

@@ -103,6 +103,7 @@ type records struct {
 func (r records) Load(ctx context.Context, id order.ID) (order.Record, error) {
 	return r.night.Load(ctx, id)
 }
+
 func (r records) Settle(ctx context.Context, x order.Record, o order.Outcome, at time.Time) error {
 	return r.night.Settle(ctx, x, o, at)
 }

@@ -52,6 +52,7 @@ type Ports struct{ DynamoDB, SQS, Stripe, API int }
 type Options struct {
 	Binary    string // the order function, built for this machine; see lambdatest.Build
 	Webhook   string // the webhook function; "" for none
+	Reconcile string // the function of the schedule; "" for none
 	Engine    dynamodbtest.Location
 	Table     string // default "orders", see TableIn
 	Ports     Ports
@@ -105,18 +106,19 @@ func TableIn(engine dynamodbtest.Location, plain string) string {
 
 // System is a running system. Close ends it.
 type System struct {
-	Options  Options
-	Engine   *dynamodbtest.Engine
-	Proxy    *dynamodbtest.Proxy // between function and engine
-	Stripe   *stripetest.Server
-	SQS      *sqstest.Server
-	Function *lambdatest.Host
-	Webhook  *lambdatest.Host       // nil without Options.Webhook, as the two below
-	API      *apigatewaytest.Server // of the webhook
-	Events   *stripetest.Webhooks
-	Mapping  *sqstest.Mapping
-	Store    *dynamodb.Store  // past the proxy
-	Payments *stripe.Payments // as an operator uses it
+	Options   Options
+	Engine    *dynamodbtest.Engine
+	Proxy     *dynamodbtest.Proxy // between function and engine
+	Stripe    *stripetest.Server
+	SQS       *sqstest.Server
+	Function  *lambdatest.Host
+	Reconcile *lambdatest.Host       // nil without Options.Reconcile
+	Webhook   *lambdatest.Host       // nil without Options.Webhook, as the two below
+	API       *apigatewaytest.Server // of the webhook
+	Events    *stripetest.Webhooks
+	Mapping   *sqstest.Mapping
+	Store     *dynamodb.Store  // past the proxy
+	Payments  *stripe.Payments // as an operator uses it
 
 	ahead   atomic.Int64 // how far Advance moved the queue's clock
 	working atomic.Int64 // invocations under way or waiting for an instance
@@ -127,7 +129,8 @@ type System struct {
 func Start(ctx context.Context, o Options) (*System, error) {
 	s := &System{Options: o.withDefaults()}
 	for _, step := range []func(context.Context) error{
-		s.startEngine, s.startStripe, s.startQueue, s.startWebhook, s.startFunction, s.startMapping,
+		s.startEngine, s.startStripe, s.startQueue, s.startWebhook, s.startReconcile, s.startFunction,
+		s.startMapping,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, s.Close())

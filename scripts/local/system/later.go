@@ -2,9 +2,15 @@ package system
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"strconv"
 	"sync"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"orderonce/adapters/apigateway/apigatewaytest"
 	"orderonce/adapters/lambda/lambdatest"
@@ -15,7 +21,62 @@ import (
 // WebhookSecret signs the local system's webhooks. It is valid nowhere.
 const WebhookSecret = "whsec_pretend"
 
+// LookRate is how many orders the function of the schedule looks at in a second.
+const LookRate = 400
+
+// lookTime is its timeout, of which it keeps 5 s for the last orders.
+const lookTime = 8 * time.Second
+
 const webhookRoute = "POST /stripe/webhook"
+
+// startReconcile starts the function of the schedule. Only Look invokes it.
+func (s *System) startReconcile(context.Context) error {
+	if s.Options.Reconcile == "" {
+		return nil
+	}
+	env := s.laterEnv()
+	env["STRIPE_RATE"] = strconv.Itoa(LookRate)
+	host, err := lambdatest.Start(lambdatest.Options{
+		Binary: s.Options.Reconcile, Env: env, Timeout: lookTime, Instances: 1, Output: s.Options.Output,
+	})
+	if err == nil {
+		s.Reconcile = host
+		s.closers = append(s.closers, host.Close)
+	}
+	return err
+}
+
+// Look makes every waiting order due, as if a day had passed, and invokes the function of
+// the schedule once.
+func (s *System) Look(ctx context.Context) error {
+	if err := s.makeDue(ctx); err != nil {
+		return err
+	}
+	_, err := s.Reconcile.Invoke(ctx, []byte(`{}`))
+	return err
+}
+
+func (s *System) makeDue(ctx context.Context) error {
+	client := sdk.NewFromConfig(s.engineConfig(s.Engine.Endpoint))
+	for item, err := range s.Items(ctx, s.Options.Table) {
+		if err != nil {
+			return err
+		}
+		if Number(item, "dueAt") == 0 {
+			continue
+		}
+		_, err = client.UpdateItem(ctx, &sdk.UpdateItemInput{
+			TableName:                 &s.Options.Table,
+			Key:                       Item{"orderId": item["orderId"], "sk": item["sk"]},
+			UpdateExpression:          aws.String("SET dueAt = :one"),
+			ExpressionAttributeValues: Item{":one": &types.AttributeValueMemberN{Value: "1"}},
+		})
+		if err != nil {
+			return fmt.Errorf("make order %q due: %w", Text(item, "orderId"), err)
+		}
+	}
+	return nil
+}
 
 // startWebhook starts the webhook function behind an HTTP API, and Stripe's events to it.
 func (s *System) startWebhook(ctx context.Context) error {
@@ -23,7 +84,7 @@ func (s *System) startWebhook(ctx context.Context) error {
 		return nil
 	}
 	host, err := lambdatest.Start(lambdatest.Options{
-		Binary: s.Options.Webhook, Env: s.webhookEnv(), Timeout: s.Options.FunctionTimeout,
+		Binary: s.Options.Webhook, Env: s.laterEnv(), Timeout: s.Options.FunctionTimeout,
 		Instances: s.Options.Instances, Output: s.Options.Output,
 	})
 	if err != nil {
@@ -56,7 +117,8 @@ func (s *System) startWebhook(ctx context.Context) error {
 	return nil
 }
 
-func (s *System) webhookEnv() map[string]string {
+// laterEnv is the environment of the functions that work after the charge.
+func (s *System) laterEnv() map[string]string {
 	env := map[string]string{
 		"AWS_REGION":                sqstest.Region,
 		"AWS_ACCESS_KEY_ID":         "pretend",

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"time"
+
+	"orderonce/adapters/config"
+	"orderonce/adapters/stripe"
+	"orderonce/functions/internal/setup"
+)
+
+// environment is the function's whole environment; docs/reference/configuration.md
+// explains each variable.
+type environment struct {
+	AWS config.AWS
+
+	Table         string      `env:"ORDERS_TABLE,notEmpty" want:"the name of the orders table"`
+	Scope         setup.Scope `env:"SCOPE,notEmpty"        want:"1 to 32 lower-case letters, digits or '-', the first a letter"`
+	Stripe        setup.Stripe
+	StripeTimeout time.Duration `env:"STRIPE_TIMEOUT"  envDefault:"8s"`
+	Parallel      int           `env:"PARALLEL_ORDERS" envDefault:"10"`
+	Rate          int           `env:"STRIPE_RATE"     envDefault:"10"`
+}
+
+// Problems returns what is wrong with several variables together.
+func (c environment) Problems() []string {
+	problems := c.Stripe.Problems()
+	if c.StripeTimeout <= 0 {
+		problems = append(problems, "STRIPE_TIMEOUT: want more than 0")
+	}
+	if c.Parallel < 1 {
+		problems = append(problems, "PARALLEL_ORDERS: want at least 1")
+	}
+	if c.Rate < 1 || c.Rate > 1000 {
+		problems = append(problems, "STRIPE_RATE: want 1 to 1000 calls a second")
+	}
+	return problems
+}
+
+// margin is the time that the last orders need: a call to Stripe and two writes.
+func (c environment) margin() time.Duration { return c.StripeTimeout + 2*config.AWSResponseTimeout }
+
+func (c environment) stripe(key string, clients config.Clients) stripe.Options {
+	return stripe.Options{
+		Key: key, Scope: c.Scope.Order(), BaseURL: string(c.Stripe.Address),
+		Timeout: c.StripeTimeout, Transport: clients.Transport(c.StripeTimeout, stripe.CallName),
+	}
+}

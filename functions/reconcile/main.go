@@ -1,0 +1,63 @@
+// Command reconcile is the Lambda function of a schedule. It looks at the orders that
+// wait and settles those that Stripe has settled. It never moves money.
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"orderonce/adapters/config"
+	"orderonce/adapters/dynamodb"
+	"orderonce/adapters/lambda"
+	"orderonce/adapters/stripe"
+	"orderonce/domain/order"
+)
+
+func main() {
+	ctx := context.Background()
+	run, err := wire(ctx, os.Environ(), os.Stdout)
+	if err != nil {
+		lambda.Fail(os.Stdout, err)
+	}
+	lambda.Start(ctx, run.handle)
+}
+
+func wire(ctx context.Context, environ []string, out io.Writer) (*run, error) {
+	c, err := config.Read[environment](environ)
+	if err != nil {
+		return nil, err
+	}
+	config.LoadCertificates(c.Stripe.Address)
+	meter := lambda.NewMeter(out, "orderonce", map[string]string{"Scope": string(c.Scope)}, time.Now)
+	clients := config.Clients{MaxCalls: c.Parallel, Observe: meter.Observe, Now: time.Now}
+	key, err := c.Stripe.ReadKey(ctx, c.AWS, clients)
+	if err != nil {
+		return nil, err
+	}
+	store := dynamodb.New(c.AWS.Config(config.DynamoDB, clients.AWS()), c.Table)
+	return &run{
+		reconciler: order.Reconciler{
+			Follower: order.Follower{
+				Records: store, Payments: stripe.New(c.stripe(key, clients)), Scope: c.Scope.Order(), Now: time.Now,
+			},
+			Waiting: store, Allow: perSecond(c.Rate), Parallel: c.Parallel,
+		},
+		margin: c.margin(), log: lambda.NewLogger(out, slog.LevelInfo), meter: meter, now: time.Now,
+	}, nil
+}
+
+// perSecond returns a function that lets n calls a second pass.
+func perSecond(n int) func(context.Context) error {
+	tick := time.NewTicker(time.Second / time.Duration(n))
+	return func(ctx context.Context) error {
+		select {
+		case <-tick.C:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

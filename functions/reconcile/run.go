@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"time"
+
+	"orderonce/adapters/lambda"
+	"orderonce/domain/order"
+)
+
+// run handles one event of the schedule.
+type run struct {
+	reconciler order.Reconciler
+	margin     time.Duration // kept of the function's time for the last orders
+	log        *slog.Logger
+	meter      *lambda.Meter
+	now        func() time.Time
+}
+
+// handle looks at due orders until none is left or the function's time is over. The
+// event's content does not matter. An error is one of the index; the next event tries
+// again.
+func (r *run) handle(ctx context.Context, _ json.RawMessage) (struct{}, error) {
+	defer r.meter.Flush()
+	until := r.now().Add(r.margin)
+	if deadline, ok := ctx.Deadline(); ok {
+		until = deadline.Add(-r.margin)
+	}
+	done, err := r.reconciler.Run(ctx, until)
+	r.report(ctx, done, err)
+	return struct{}{}, err
+}
+
+func (r *run) report(ctx context.Context, done order.Reconciled, err error) {
+	counts := map[string]int{"unavailable": done.Unavailable, "mismatch": len(done.Mismatched)}
+	for followed, n := range done.Followed {
+		counts[string(followed)] = n
+	}
+	var logged []slog.Attr
+	for result, n := range counts {
+		if n > 0 {
+			r.meter.Add("Reconciled", "Result", result, n)
+			logged = append(logged, slog.Int(result, n))
+		}
+	}
+	for status, age := range done.Oldest {
+		r.meter.Observe("OldestWaiting", "Status", string(status), age)
+	}
+	for _, id := range done.Mismatched {
+		r.log.LogAttrs(ctx, slog.LevelError, "order and Stripe disagree", slog.String("order_id", string(id)))
+	}
+	for _, id := range done.NoIntent {
+		r.log.LogAttrs(ctx, slog.LevelWarn, "open order without an intent: its message must come back",
+			slog.String("order_id", string(id)))
+	}
+	level := slog.LevelInfo
+	if err != nil || done.Unavailable > 0 {
+		level = slog.LevelError
+	}
+	r.log.LogAttrs(ctx, level, "reconciled", slog.Any("results", slog.GroupValue(logged...)),
+		slog.Bool("more", done.More), slog.Any("error", err))
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/config"
+	"orderonce/adapters/lambda"
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+)
+
+// noon is in the future, because the deadline of a context is on the real clock.
+func noon() time.Time { return time.Date(2126, 5, 1, 12, 0, 0, 0, time.UTC) }
+
+// waiting returns a store and a bank in which n payments wait for the bank since noon.
+func waiting(t *testing.T, n int) (*ordertest.Memory, *ordertest.Bank) {
+	t.Helper()
+	store, bank := new(ordertest.Memory), &ordertest.Bank{Scope: "test"}
+	p := order.Processor{Claims: store, Payments: bank, Scope: "test", Now: noon, ConfirmTime: time.Second}
+	for i := range n {
+		d := ordertest.Draft(order.ID(fmt.Sprintf("ORD-%d", i+1)))
+		d.Payment.Method = ordertest.PaymentMethod(ordertest.TakesDays)
+		o, err := order.New(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := order.Lease{Owner: fmt.Sprint(i), From: noon(), Until: noon().Add(time.Minute)}
+		if got := p.Process(t.Context(), o, noon(), l); got.Status != order.Pending {
+			t.Fatalf("got %+v, want a pending order", got)
+		}
+	}
+	return store, bank
+}
+
+func TestARunReportsWhatItDid(t *testing.T) {
+	t.Parallel()
+	store, bank := waiting(t, 3)
+	bank.Clear("pi_1")
+	bank.Clear("pi_3")
+	var out bytes.Buffer
+	now := func() time.Time { return noon().Add(2 * time.Hour) }
+	r := &run{
+		reconciler: order.Reconciler{
+			Follower: order.Follower{Records: store, Payments: bank, Scope: "test", Now: now}, Waiting: store,
+			Allow: func(context.Context) error { return nil }, Parallel: 1,
+		},
+		margin: 12 * time.Second, now: now, log: slog.New(slog.NewJSONHandler(&out, nil)),
+		meter: lambda.NewMeter(&out, "orderonce", map[string]string{"Scope": "test"}, now),
+	}
+	if _, err := r.handle(t.Context(), json.RawMessage(`{}`)); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for line := range strings.Lines(out.String()) {
+		var metric struct {
+			Result, Status            string
+			Reconciled, OldestWaiting []float64
+		}
+		if err := json.Unmarshal([]byte(line), &metric); err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range append(metric.Reconciled, metric.OldestWaiting...) {
+			got[metric.Result+metric.Status] = n
+		}
+	}
+	want := map[string]float64{"settled": 2, "unchanged": 1, "pending": (2 * time.Hour).Seconds() * 1000}
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("metrics (-got +want):\n%s\n%s", diff, out.String())
+	}
+	if !strings.Contains(out.String(), `"results":{"settled":2,"unchanged":1}`) &&
+		!strings.Contains(out.String(), `"results":{"unchanged":1,"settled":2}`) {
+		t.Errorf("got the log %s, want the results", out.String())
+	}
+}
+
+func TestARunEndsBeforeTheFunctionsDeadline(t *testing.T) {
+	t.Parallel()
+	store, bank := waiting(t, 20)
+	clock := noon().Add(2 * time.Hour)
+	now := func() time.Time { return clock }
+	var out bytes.Buffer
+	r := &run{
+		reconciler: order.Reconciler{
+			Follower: order.Follower{Records: store, Payments: bank, Scope: "test", Now: now}, Waiting: store, Parallel: 1,
+			Allow: func(context.Context) error { clock = clock.Add(time.Second); return nil },
+		},
+		margin: 12 * time.Second, now: now, log: slog.New(slog.DiscardHandler),
+		meter: lambda.NewMeter(&out, "orderonce", nil, now),
+	}
+	ctx, cancel := context.WithDeadline(t.Context(), clock.Add(20*time.Second))
+	defer cancel()
+	if _, err := r.handle(ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), `"Reconciled":[8]`) {
+		t.Errorf("got %s, want eight orders, because the last twelve seconds are kept", out.String())
+	}
+}
+
+// failing is an index that cannot be read.
+type failing struct{ order.Waiting }
+
+var errIndex = errors.New("index unavailable")
+
+func (failing) Due(context.Context, time.Time) iter.Seq2[order.ID, error] {
+	return func(yield func(order.ID, error) bool) { yield("", errIndex) }
+}
+
+func TestAFailedIndexIsAnErrorOfTheFunction(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	r := &run{
+		reconciler: order.Reconciler{Follower: order.Follower{Now: noon}, Waiting: failing{}}, now: noon,
+		log: slog.New(slog.NewJSONHandler(&out, nil)), meter: lambda.NewMeter(&out, "orderonce", nil, noon),
+	}
+	if _, err := r.handle(t.Context(), nil); !errors.Is(err, errIndex) || !strings.Contains(out.String(), `"level":"ERROR"`) {
+		t.Errorf("got %v and %s, want %v at level ERROR", err, out.String(), errIndex)
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	t.Parallel()
+	valid := []string{
+		"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=pretend", "AWS_SECRET_ACCESS_KEY=pretend",
+		"ORDERS_TABLE=orders", "SCOPE=test", "STRIPE_SECRET_KEY=sk_test_canary", "STRIPE_API_BASE=http://127.0.0.1:1",
+	}
+	for change, want := range map[string]string{
+		"SCOPE=test":        "",
+		"STRIPE_TIMEOUT=0s": "STRIPE_TIMEOUT: want more than 0",
+		"PARALLEL_ORDERS=0": "PARALLEL_ORDERS: want at least 1",
+		"STRIPE_RATE=0":     "STRIPE_RATE: want 1 to 1000 calls a second",
+		"STRIPE_RATE=1001":  "STRIPE_RATE: want 1 to 1000 calls a second",
+		"STRIPE_RATE=1000":  "",
+		"STRIPE_RATE=1":     "",
+	} {
+		c, err := config.Read[environment](append(valid, change))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: got %v, want %q", change, err, want)
+		}
+		if want == "" && c.margin() != 12*time.Second {
+			t.Errorf("%s: got a margin of %v, want 12s", change, c.margin())
+		}
+	}
+}
