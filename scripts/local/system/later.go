@@ -22,10 +22,15 @@ import (
 const WebhookSecret = "whsec_pretend"
 
 // LookRate is how many orders the function of the schedule looks at in a second.
-const LookRate = 400
+const LookRate = 200
 
-// lookTime is its timeout, of which it keeps 5 s for the last orders.
-const lookTime = 8 * time.Second
+// The timeouts of the functions that work after the charge. The function of the schedule
+// keeps 7 s of its own for the last orders: a call to Stripe, and two writes.
+const (
+	laterStripe = 3 * time.Second
+	webhookTime = 10 * time.Second
+	lookTime    = 12 * time.Second
+)
 
 const webhookRoute = "POST /stripe/webhook"
 
@@ -84,7 +89,7 @@ func (s *System) startWebhook(ctx context.Context) error {
 		return nil
 	}
 	host, err := lambdatest.Start(lambdatest.Options{
-		Binary: s.Options.Webhook, Env: s.laterEnv(), Timeout: s.Options.FunctionTimeout,
+		Binary: s.Options.Webhook, Env: s.laterEnv(), Timeout: webhookTime,
 		Instances: s.Options.Instances, Output: s.Options.Output,
 	})
 	if err != nil {
@@ -128,7 +133,7 @@ func (s *System) laterEnv() map[string]string {
 		"SCOPE":                     Scope,
 		"STRIPE_SECRET_KEY":         PretendKey,
 		"STRIPE_API_BASE":           s.Stripe.URL,
-		"STRIPE_TIMEOUT":            StripeWaits.String(),
+		"STRIPE_TIMEOUT":            laterStripe.String(),
 		"WEBHOOK_SECRETS":           WebhookSecret,
 	}
 	maps.Copy(env, s.Options.Env)
