@@ -186,40 +186,52 @@ func maxReceives(t *testing.T, queue body) (count int) {
 	return count
 }
 
-func TestTheModuleSetsTheVariablesOfTheFunction(t *testing.T) {
+func TestTheModuleSetsTheVariablesOfTheFunctions(t *testing.T) {
 	t.Parallel()
-	known := map[string]string{} // name and default
-	config := read(t, "../functions/order/config.go")
 	variable := regexp.MustCompile(`env:"([A-Z_]+)[^\x60]*?"(?:\s+envDefault:"(\w+)")?`)
-	for _, match := range variable.FindAllStringSubmatch(config, -1) {
-		known[match[1]] = match[2]
+	shared := read(t, "../functions/internal/setup/setup.go")
+	given := map[string][]string{}
+	for function, environment := range environments(t) {
+		known := map[string]string{} // name and default
+		config := read(t, "../functions/"+function+"/config.go") + shared
+		for _, match := range variable.FindAllStringSubmatch(config, -1) {
+			known[match[1]] = match[2]
+		}
+		fields(environment, func(name string, value hclsyntax.Expression) {
+			given[function] = append(given[function], name)
+			want, ok := known[name]
+			if !ok {
+				t.Errorf("%s: %s: not a variable of the function", function, name)
+			}
+			if got, problems := value.Value(nil); !problems.HasErrors() && got.AsString() != want {
+				t.Errorf("%s: %s: got %q, want the function's default %q", function, name, got.AsString(), want)
+			}
+		})
 	}
-	var given []string
+	for function, needed := range map[string][]string{
+		"order": {"ORDERS_TABLE", "QUEUE_URL", "DEAD_LETTER_QUEUE_URL", "SCOPE", "STRIPE_SECRET_ARN"},
+	} {
+		for _, name := range needed {
+			if !slices.Contains(given[function], name) {
+				t.Errorf("%s: %s: not set", function, name)
+			}
+		}
+	}
+}
+
+// environments returns the object of each function in the local value environments.
+func environments(t *testing.T) map[string]hclsyntax.Expression {
+	t.Helper()
+	all := map[string]hclsyntax.Expression{}
 	for _, locals := range parse(t).blocks("locals") {
 		if locals.Attributes["environments"] == nil {
 			continue
 		}
-		fields(locals.attribute(t, "environments").Expr, func(name string, value hclsyntax.Expression) {
-			if name != strings.ToUpper(name) {
-				return
-			}
-			given = append(given, name)
-			want, ok := known[name]
-			if !ok {
-				t.Errorf("%s: not a variable of the function", name)
-			}
-			if got, problems := value.Value(nil); !problems.HasErrors() && got.AsString() != want {
-				t.Errorf("%s: got %q, want the function's default %q", name, got.AsString(), want)
-			}
-		})
-	}
-	for _, needed := range []string{
-		"ORDERS_TABLE", "QUEUE_URL", "DEAD_LETTER_QUEUE_URL", "SCOPE", "STRIPE_SECRET_ARN",
-	} {
-		if !slices.Contains(given, needed) {
-			t.Errorf("%s: not set", needed)
+		for _, item := range locals.attribute(t, "environments").Expr.(*hclsyntax.ObjectConsExpr).Items {
+			all[hcl.ExprAsKeyword(item.KeyExpr)] = item.ValueExpr
 		}
 	}
+	return all
 }
 
 func TestAlarmsAndDashboardReadMetricsThatTheFunctionWrites(t *testing.T) {
