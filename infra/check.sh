@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")/.."
 tofu=${1:-}
 work=$PWD/build/tf
-canary=sk_test_canary # the Stripe key in tests/secrets.tftest.hcl
+canaries='sk_test_canary whsec_canary' # the secrets in tests/secrets.tftest.hcl
 
 fail() { echo "FAIL  $*" && exit 1; }
 
@@ -52,13 +52,17 @@ check 'terraform fmt' terraform fmt -check -diff -recursive -no-color "$work"
 
 validate_and_test terraform "$work/module"
 
-# With -verbose, terraform test prints every plan and state of the tests that set a key.
-grep -q "\"$canary\"" infra/terraform/tests/secrets.tftest.hcl || fail "no test sets the key $canary"
+# With -verbose, terraform test prints every plan and state of the tests that set a secret.
+for canary in $canaries; do
+  grep -q "\"$canary\"" infra/terraform/tests/secrets.tftest.hcl || fail "no test sets the secret $canary"
+done
 for format in -no-color -json; do
   check "terraform test -verbose $format" \
     terraform -chdir="$work/module" test -verbose "$format" -filter=tests/secrets.tftest.hcl
   grep -q secret_string_wo_version "$work/log" || fail 'no plan was printed, so there is nothing to search'
-  ! grep -q "$canary" "$work/log" || fail 'a plan, state, output or log line contains the Stripe key'
+  for canary in $canaries; do
+    ! grep -q "$canary" "$work/log" || fail "a plan, state, output or log line contains $canary"
+  done
 done
 
 # terraform test cannot destroy with other variables than it applied with. So apply pins.tf

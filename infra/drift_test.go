@@ -1,6 +1,6 @@
 // Package infra_test compares infra/terraform with the rest of the repository: the table
 // and the queues of the tests and the local system, the variables and metrics of the
-// function, and the documentation. It parses the module and does not run Terraform. What
+// functions, and the documentation. It parses the module and does not run Terraform. What
 // Terraform plans is tested by infra/terraform/tests.
 package infra_test
 
@@ -186,6 +186,10 @@ func maxReceives(t *testing.T, queue body) (count int) {
 	return count
 }
 
+// setToAnotherValue has the variables that the module sets to another value than the
+// function's default. tests/webhook.tftest.hcl says why.
+var setToAnotherValue = []string{"webhook STRIPE_TIMEOUT"}
+
 func TestTheModuleSetsTheVariablesOfTheFunctions(t *testing.T) {
 	t.Parallel()
 	variable := regexp.MustCompile(`env:"([A-Z_]+)[^\x60]*?"(?:\s+envDefault:"(\w+)")?`)
@@ -203,13 +207,17 @@ func TestTheModuleSetsTheVariablesOfTheFunctions(t *testing.T) {
 			if !ok {
 				t.Errorf("%s: %s: not a variable of the function", function, name)
 			}
+			if slices.Contains(setToAnotherValue, function+" "+name) {
+				return
+			}
 			if got, problems := value.Value(nil); !problems.HasErrors() && got.AsString() != want {
 				t.Errorf("%s: %s: got %q, want the function's default %q", function, name, got.AsString(), want)
 			}
 		})
 	}
 	for function, needed := range map[string][]string{
-		"order": {"ORDERS_TABLE", "QUEUE_URL", "DEAD_LETTER_QUEUE_URL", "SCOPE", "STRIPE_SECRET_ARN"},
+		"order":   {"ORDERS_TABLE", "QUEUE_URL", "DEAD_LETTER_QUEUE_URL", "SCOPE", "STRIPE_SECRET_ARN"},
+		"webhook": {"ORDERS_TABLE", "SCOPE", "STRIPE_SECRET_ARN", "WEBHOOK_SECRET_ARN"},
 	} {
 		for _, name := range needed {
 			if !slices.Contains(given[function], name) {
@@ -247,6 +255,10 @@ func TestAlarmsAndDashboardReadMetricsThatTheFunctionWrites(t *testing.T) {
 	for _, s := range order.Statuses() {
 		written = append(written, "Status="+string(s))
 	}
+	for _, result := range webhookResults(t) {
+		written = append(written, "Result="+result)
+	}
+	written = append(written, webhookMetric(t))
 	setting := regexp.MustCompile(`Setting\w+ +Setting = "(\w+)"`)
 	settings := setting.FindAllStringSubmatch(read(t, "../adapters/sqs/settings.go"), -1)
 	for _, match := range settings {
@@ -268,8 +280,56 @@ func TestAlarmsAndDashboardReadMetricsThatTheFunctionWrites(t *testing.T) {
 	}
 }
 
-// readMetrics returns the function's metrics, reasons, settings and statuses that
-// alarms.tf and dashboard.tf read.
+// webhookResults returns the results of the webhook function.
+func webhookResults(t *testing.T) (results []string) {
+	t.Helper()
+	for pattern, file := range map[string]string{
+		`\n\twebhook\w+ += "(\w+)"`:       "../adapters/stripe/webhook.go",
+		`\n\tHint\w+ +Followed = "(\w+)"`: "../domain/order/follow.go",
+	} {
+		found := regexp.MustCompile(pattern).FindAllStringSubmatch(read(t, file), -1)
+		if len(found) == 0 {
+			t.Fatalf("%s: no results", file)
+		}
+		for _, match := range found {
+			results = append(results, match[1])
+		}
+	}
+	return results
+}
+
+// webhookMetric returns the name of the metric that has a Result.
+func webhookMetric(t *testing.T) string {
+	t.Helper()
+	found := regexp.MustCompile(`meter\.Count\("(\w+)", "Result", `).FindStringSubmatch(
+		read(t, "../functions/webhook/main.go"))
+	if found == nil {
+		t.Fatal("functions/webhook: no metric with the dimension Result")
+	}
+	return found[1]
+}
+
+func TestEveryWebhookResultHasARowInTheReference(t *testing.T) {
+	t.Parallel()
+	_, section, ok := strings.Cut(read(t, "../docs/reference/metrics.md"), "\n| `Result` |")
+	if !ok {
+		t.Fatal("metrics.md: no table of the results")
+	}
+	table, _, _ := strings.Cut(section, "\n\n")
+	var document []string
+	for _, match := range regexp.MustCompile("(?m)^\\| `(\\w+)`").FindAllStringSubmatch(table, -1) {
+		document = append(document, match[1])
+	}
+	code := webhookResults(t)
+	slices.Sort(code)
+	slices.Sort(document)
+	if diff := cmp.Diff(document, code); diff != "" {
+		t.Errorf("results differ (- docs/reference/metrics.md, + code):\n%s", diff)
+	}
+}
+
+// readMetrics returns the functions' metrics, reasons, settings, statuses and results
+// that alarms.tf and dashboard.tf read.
 func readMetrics(t *testing.T) (metrics []string) {
 	t.Helper()
 	alarms, dashboard := read(t, "terraform/alarms.tf"), read(t, "terraform/dashboard.tf")
@@ -285,6 +345,7 @@ func readMetrics(t *testing.T) (metrics []string) {
 	for dimension, pattern := range map[string]string{
 		"Reason=":  `for reason in \[([^\]]+)\]`,
 		"Setting=": `for setting in \[([^\]]+)\]`,
+		"Result=":  `for result in \[([^\]]+)\]`,
 		"Status=":  `Status = ([^ ]+) \}`,
 	} {
 		for value := range strings.SplitSeq(regexp.MustCompile(pattern).FindStringSubmatch(alarms)[1], ", ") {
@@ -339,22 +400,36 @@ func TestDocumentsStateTheNumberOfAlarms(t *testing.T) {
 }
 
 // A rotation writes the secret and publishes the function in one apply. If the secret
-// were written second, new execution environments would read the old key.
-func TestTheFunctionIsPublishedAfterItsSecretIsWritten(t *testing.T) {
+// were written second, new execution environments would read the old one.
+func TestTheFunctionsArePublishedAfterTheirSecretsAreWritten(t *testing.T) {
 	t.Parallel()
 	function := parse(t).one(t, "resource", "aws_lambda_function", "functions")
 	var uses []string
 	for _, traversal := range function.attribute(t, "description").Expr.Variables() {
-		uses = append(uses, traversal.RootName())
+		uses = append(uses, reference(traversal))
 	}
-	if !slices.Contains(uses, "aws_secretsmanager_secret_version") {
-		t.Errorf("description: got references to %q, want one to the secret's version", uses)
+	for _, secret := range []string{"stripe", "webhook"} {
+		if want := "aws_secretsmanager_secret_version." + secret; !slices.Contains(uses, want) {
+			t.Errorf("description: got references to %q, want one to %s", uses, want)
+		}
 	}
 }
 
-// The role must be allowed to use a new key before messages, rows and the secret are
+// reference returns the first two parts of a reference, such as the type and the name of
+// a resource.
+func reference(traversal hcl.Traversal) string {
+	name := traversal.RootName()
+	if len(traversal) > 1 {
+		if second, ok := traversal[1].(hcl.TraverseAttr); ok {
+			name += "." + second.Name
+		}
+	}
+	return name
+}
+
+// The roles must be allowed to use a new key before messages, rows and secrets are
 // encrypted with it.
-func TestTheRoleMayUseAKeyBeforeAnythingIsEncryptedWithIt(t *testing.T) {
+func TestTheRolesMayUseAKeyBeforeAnythingIsEncryptedWithIt(t *testing.T) {
 	t.Parallel()
 	module := parse(t)
 	for _, resource := range [][2]string{
@@ -362,12 +437,13 @@ func TestTheRoleMayUseAKeyBeforeAnythingIsEncryptedWithIt(t *testing.T) {
 		{"aws_sqs_queue", "dead_letters"},
 		{"aws_dynamodb_table", "orders"},
 		{"aws_secretsmanager_secret", "stripe"},
+		{"aws_secretsmanager_secret", "webhook"},
 	} {
 		var after []string
 		block := module.one(t, "resource", resource[0], resource[1])
 		if attribute := block.Attributes["depends_on"]; attribute != nil {
 			for _, traversal := range attribute.Expr.Variables() {
-				after = append(after, traversal.RootName()+"."+traversal[1].(hcl.TraverseAttr).Name)
+				after = append(after, reference(traversal))
 			}
 		}
 		if !slices.Contains(after, "aws_iam_role_policy.keys") {

@@ -10,6 +10,10 @@ locals {
     namespace  = "AWS/Lambda"
     dimensions = { FunctionName = aws_lambda_function.functions["order"].function_name }
   }
+  webhook_api = {
+    namespace  = "AWS/ApiGateway"
+    dimensions = { ApiId = one(aws_apigatewayv2_api.webhook[*].id) }
+  }
 
   app_by_reason = {
     for reason in ["mismatch", "key_reused", "misconfigured", "store_unavailable", "provider_unavailable"] :
@@ -18,6 +22,10 @@ locals {
   app_by_setting = {
     for setting in ["retention", "max_receives", "redrive_target", "dead_letter_retention"] :
     setting => { namespace = "orderonce", dimensions = { Scope = local.scope, Setting = setting } }
+  }
+  app_by_result = {
+    for result in ["unavailable", "invalid_signature", "mismatch", "row_missing"] :
+    result => { namespace = "orderonce", dimensions = { Scope = local.scope, Result = result } }
   }
   app_declined = { namespace = "orderonce", dimensions = { Scope = local.scope, Status = "declined" } }
 
@@ -251,7 +259,78 @@ locals {
       above   = 0
       periods = [1, 12]
     }
-  })
+    }, { for name, alarm in {
+      # Requests may be rare, and Stripe repeats one after minutes, then after hours. So
+      # three periods within an hour raise the alarm, not three in a row.
+      webhook-failing = {
+        description = <<-EOT
+          A quarter of the webhook requests got a 5xx in three five-minute periods of an hour: the
+          function crashes, times out, is throttled or does not start, or the alarm
+          webhook-unavailable names the cause. Stripe sends the events again for three days:
+          ${local.runbook}, "The webhook fails".
+        EOT
+        metrics = {
+          errors   = merge(local.webhook_api, { name = "5xx", stat = "Sum" })
+          requests = merge(local.webhook_api, { name = "Count", stat = "Sum" })
+        }
+        expression = "100 * errors / requests"
+        above      = 25
+        periods    = [3, 12]
+      }
+      webhook-unavailable = {
+        description = <<-EOT
+          A quarter of the webhook requests failed at DynamoDB or Stripe in three five-minute periods
+          of an hour. No event is lost. Read error in the function's log: ${local.runbook},
+          "The webhook fails".
+        EOT
+        metrics = {
+          failed   = merge(local.app_by_result["unavailable"], { name = "Webhooks", stat = "Sum" })
+          requests = merge(local.webhook_api, { name = "Count", stat = "Sum" })
+        }
+        expression = "100 * failed / requests"
+        above      = 25
+        periods    = [3, 12]
+      }
+      # The URL is public, so a few unsigned requests are normal. With a wrong secret all
+      # events fail, several per order, and Stripe repeats them: more than five in each of
+      # two periods. The threshold is a number and not a share, because scanners may send
+      # most of the requests of a quiet shop.
+      webhook-signatures = {
+        description = <<-EOT
+          Webhook requests have an invalid signature. If Stripe sends them, the stored secret is not
+          that of the endpoint, and no order is settled by webhooks. Otherwise somebody forges
+          requests, which are rejected: ${local.runbook}, "Webhook signatures are rejected".
+        EOT
+        metrics = {
+          m = merge(local.app_by_result["invalid_signature"], { name = "Webhooks", stat = "Sum" })
+        }
+        above   = 5
+        periods = [2, 12]
+      }
+      webhook-mismatch = {
+        description = <<-EOT
+          A webhook's PaymentIntent and the order's row disagree: another PaymentIntent may have taken
+          money, or two deployments may share a scope. Compare the two before anything else:
+          ${local.runbook}, "A webhook does not match its row".
+        EOT
+        metrics = {
+          m = merge(local.app_by_result["mismatch"], { name = "Webhooks", stat = "Sum" })
+        }
+        above   = 0
+        periods = [1, 1]
+      }
+      webhook-row-missing = {
+        description = <<-EOT
+          A webhook of this scope names an order that has no row: the row was lost or deleted, so the
+          order could be charged again. ${local.runbook}, "A webhook has no row".
+        EOT
+        metrics = {
+          m = merge(local.app_by_result["row_missing"], { name = "Webhooks", stat = "Sum" })
+        }
+        above   = 0
+        periods = [1, 1]
+      }
+  } : name => alarm if var.create_webhook })
 }
 
 resource "aws_cloudwatch_metric_alarm" "alarms" {

@@ -1,15 +1,21 @@
 locals {
   # One entry for each directory of functions/. Each gets a zip, a role, a log group and
-  # the alias live. Its event source is below, its permissions are in iam.tf. publish,
-  # webhook and reconcile will be added here.
-  functions = {
+  # the alias live. Its permissions are in iam.tf. The event source of order is below,
+  # that of webhook in webhook.tf. publish and reconcile will be added here.
+  functions = { for name, function in {
     order = {
       description = "Charges each order exactly once"
       timeout     = var.function_timeout
       memory_size = var.memory_size
       reserved    = var.reserved_concurrency
     }
-  }
+    webhook = {
+      description = "Settles orders after Stripe's webhooks"
+      timeout     = 15 # two calls of STRIPE_TIMEOUT and the table's; an HTTP API waits for 30 s
+      memory_size = var.webhook_memory_size
+      reserved    = var.webhook_reserved_concurrency
+    }
+  } : name => function if name != "webhook" || var.create_webhook }
 
   # Separate from local.functions to avoid a cycle: queues and table depend on the roles,
   # so that a role is allowed to use a key before they do.
@@ -25,6 +31,13 @@ locals {
       ORDER_BUDGET          = "10s"
       PARALLEL_ORDERS       = tostring(var.batch_size)
     }
+    webhook = {
+      ORDERS_TABLE       = aws_dynamodb_table.orders.name
+      SCOPE              = local.scope
+      STRIPE_SECRET_ARN  = aws_secretsmanager_secret.stripe.arn
+      STRIPE_TIMEOUT     = "5s" # an event about a dispute needs two calls
+      WEBHOOK_SECRET_ARN = one(aws_secretsmanager_secret.webhook[*].arn)
+    }
   }
 
   package_dir = coalesce(var.package_dir, "${path.module}/../../build/package")
@@ -39,14 +52,19 @@ resource "aws_lambda_function" "functions" {
 
   function_name = "${local.prefix}-${each.key}"
   # The description identifies the zip of each version: compare with
-  # build/package/SHA256SUMS. It contains the secret's version, so that a rotation
-  # publishes a new version of the function after the secret is written. Its new execution
-  # environments read the new key.
-  description = join(" ", [
-    "${each.value.description}.",
-    "Key ${aws_secretsmanager_secret_version.stripe.secret_string_wo_version}.",
-    "Zip ${local.zip_sha256[each.key]}",
-  ])
+  # build/package/SHA256SUMS. It contains the versions of the function's secrets, so that
+  # a rotation publishes a new version of the function after the secret is written. Its
+  # new execution environments read the new secret.
+  description = join(" ", concat(
+    [
+      "${each.value.description}.",
+      "Key ${aws_secretsmanager_secret_version.stripe.secret_string_wo_version}.",
+    ],
+    each.key != "webhook" ? [] : [
+      "Webhook secret ${try(aws_secretsmanager_secret_version.webhook[0].secret_string_wo_version, 0)}.",
+    ],
+    ["Zip ${local.zip_sha256[each.key]}"],
+  ))
   role                           = aws_iam_role.functions[each.key].arn
   runtime                        = "provided.al2023"
   architectures                  = ["arm64"]

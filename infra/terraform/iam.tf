@@ -72,14 +72,60 @@ resource "aws_iam_role_policy" "order" {
   })
 }
 
-# A separate policy, because queues, table and secret depend on it: the role must be
+resource "aws_iam_role_policy" "webhook" {
+  count = var.create_webhook ? 1 : 0
+
+  name = "webhook"
+  role = aws_iam_role.functions["webhook"].id
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = concat(
+      [
+        {
+          Sid      = "LoadOrders"
+          Effect   = "Allow"
+          Action   = "dynamodb:Query"
+          Resource = aws_dynamodb_table.orders.arn
+        },
+        {
+          Sid      = "SettleOrders"
+          Effect   = "Allow"
+          Action   = ["dynamodb:UpdateItem", "dynamodb:PutItem"]
+          Resource = aws_dynamodb_table.orders.arn
+        },
+        {
+          Sid      = "ReadKeyAndWebhookSecret"
+          Effect   = "Allow"
+          Action   = "secretsmanager:GetSecretValue"
+          Resource = [aws_secretsmanager_secret.stripe.arn, aws_secretsmanager_secret.webhook[0].arn]
+        },
+        {
+          Sid      = "WriteWebhookLogs"
+          Effect   = "Allow"
+          Action   = ["logs:CreateLogStream", "logs:PutLogEvents"]
+          Resource = "${aws_cloudwatch_log_group.functions["webhook"].arn}:log-stream:*"
+        },
+      ],
+      var.tracing ? [{
+        Sid      = "WriteWebhookTraces"
+        Effect   = "Allow"
+        Action   = ["xray:PutTraceSegments", "xray:PutTelemetryRecords"]
+        Resource = "*" # as above
+      }] : [],
+    )
+  })
+}
+
+# A separate policy, because queues, table and secrets depend on it: a role must be
 # allowed to use a key before anything is encrypted with it. It includes the previous
 # keys, because waiting messages and backups stay encrypted with them.
 resource "aws_iam_role_policy" "keys" {
-  count = length(local.kms_keys) > 0 ? 1 : 0
+  for_each = { for name, services in local.key_services :
+    name => services if contains(keys(local.functions), name) && length(local.kms_keys) > 0
+  }
 
   name = "keys"
-  role = aws_iam_role.functions["order"].id
+  role = aws_iam_role.functions[each.key].id
   policy = jsonencode({
     Version = "2012-10-17"
     Statement = [{
@@ -87,9 +133,16 @@ resource "aws_iam_role_policy" "keys" {
       Effect    = "Allow"
       Action    = ["kms:Decrypt", "kms:GenerateDataKey"]
       Resource  = local.kms_keys
-      Condition = { StringEquals = { "kms:ViaService" = local.key_services } }
+      Condition = { StringEquals = { "kms:ViaService" = each.value } }
     }]
   })
+}
+
+# Without it, an apply would delete the policy of the order function after it has created
+# the one of the same name.
+moved {
+  from = aws_iam_role_policy.keys[0]
+  to   = aws_iam_role_policy.keys["order"]
 }
 
 # Queue policies. A statement has at most 7 actions (SQS developer guide, "Amazon SQS
@@ -105,9 +158,13 @@ locals {
   # Who may send orders. While it is empty, IAM policies of this account decide.
   sender_arns = setunion(var.producer_arns, var.producer_rule_arns, var.producer_topic_arns)
 
-  key_services = [for service in ["sqs", "dynamodb", "secretsmanager"] :
+  # The services through which each function may use the keys.
+  key_services = { for name, services in {
+    order   = ["sqs", "dynamodb", "secretsmanager"]
+    webhook = ["dynamodb", "secretsmanager"]
+    } : name => [for service in services :
     "${service}.${data.aws_region.current.region}.${data.aws_partition.current.dns_suffix}"
-  ]
+  ] }
 
   message_actions = [
     "sqs:SendMessage", "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility",

@@ -43,6 +43,31 @@ output "stripe_secret_arn" {
   value       = aws_secretsmanager_secret.stripe.arn
 }
 
+output "webhook_url" {
+  description = "URL for the webhook endpoint at Stripe. Null without create_webhook."
+  value       = one([for api in aws_apigatewayv2_api.webhook : "${api.api_endpoint}/stripe/webhook"])
+}
+
+output "webhook_function_name" {
+  description = "Name of the webhook function. Null without create_webhook."
+  value       = var.create_webhook ? aws_lambda_function.functions["webhook"].function_name : null
+}
+
+output "webhook_log_group" {
+  description = "Log group of the webhook function. Null without create_webhook."
+  value       = var.create_webhook ? aws_cloudwatch_log_group.functions["webhook"].name : null
+}
+
+output "webhook_access_log_group" {
+  description = "Log group of the requests to webhook_url. Null without create_webhook."
+  value       = one(aws_cloudwatch_log_group.webhook_access[*].name)
+}
+
+output "webhook_secret_arn" {
+  description = "ARN of the secret with the webhook's signing secret. Null without create_webhook."
+  value       = one(aws_secretsmanager_secret.webhook[*].arn)
+}
+
 output "function_aliases" {
   description = "ARN of the alias live of each function, by function name."
   value       = { for name, alias in aws_lambda_alias.live : name => alias.arn }

@@ -21,4 +21,29 @@ resource "aws_secretsmanager_secret_version" "stripe" {
   secret_string_wo_version = var.stripe_secret_version
 }
 
-# functions/webhook will add its signing secret here, in the same way.
+# The signing secret of the webhook endpoint, stored in the same way. During a rotation it
+# holds two, one per line.
+resource "aws_secretsmanager_secret" "webhook" {
+  count = var.create_webhook ? 1 : 0
+
+  name = "${local.prefix}/stripe-webhook-secret"
+  description = join(" ", [
+    "Signing secret of the webhook endpoint of ${local.prefix}.",
+    "Terraform writes it when webhook_secret_version changes.",
+  ])
+  kms_key_id              = coalesce(var.kms_key_arn, "alias/aws/secretsmanager") # as above
+  recovery_window_in_days = var.secret_recovery_days
+
+  depends_on = [aws_iam_role_policy.keys]
+}
+
+# Stripe creates the secret together with the endpoint, and the endpoint needs the URL of
+# the API. So the first apply stores none (version 0), and the function does not start
+# until a later apply stores it.
+resource "aws_secretsmanager_secret_version" "webhook" {
+  count = var.create_webhook && var.webhook_secret_version > 0 ? 1 : 0
+
+  secret_id                = aws_secretsmanager_secret.webhook[0].id
+  secret_string_wo         = var.webhook_secret == null ? "" : var.webhook_secret # as above
+  secret_string_wo_version = var.webhook_secret_version
+}

@@ -91,6 +91,105 @@ variable "stripe_secret_version" {
   }
 }
 
+variable "create_webhook" {
+  description = <<-EOT
+    Create the endpoint of Stripe's webhooks: an HTTP API, the webhook function, its secret and its alarms.
+    False removes all of it.
+  EOT
+  type        = bool
+  default     = true
+  nullable    = false
+}
+
+variable "webhook_secret" {
+  description = <<-EOT
+    Signing secret of the webhook endpoint at Stripe, or two, one per line. Needed by the apply that raises
+    webhook_secret_version, null otherwise. Pass it as TF_VAR_webhook_secret. It is never stored in plan or
+    state.
+  EOT
+  type        = string
+  default     = null
+  ephemeral   = true
+  sensitive   = true
+
+  validation {
+    condition = var.webhook_secret == null || can(
+      regex("^whsec_[A-Za-z0-9+/=_-]+(\nwhsec_[A-Za-z0-9+/=_-]+)?$", var.webhook_secret)
+    )
+    error_message = "webhook_secret: must be one secret that starts with whsec_, or two, one per line"
+  }
+}
+
+variable "webhook_secret_version" {
+  description = <<-EOT
+    Version of the stored webhook_secret. Raise it to store and use a new one. 0 until the endpoint exists at
+    Stripe: no secret is stored, and the webhook function does not start.
+  EOT
+  type        = number
+  default     = 0
+  nullable    = false
+
+  validation {
+    condition = (
+      var.webhook_secret_version >= 0 && floor(var.webhook_secret_version) == var.webhook_secret_version
+    )
+    error_message = "webhook_secret_version: must be a whole number, at least 0"
+  }
+}
+
+# Stripe sends a throttled event again. An event that the row does not show yet costs one
+# request at Stripe, or two, so a much higher rate would compete with the order function
+# for Stripe's rate limit.
+variable "webhook_rate_limit" {
+  description = "Webhook requests per second that the API accepts. It answers 429 to the others."
+  type        = number
+  default     = 50
+  nullable    = false
+
+  validation { # API Gateway developer guide: 10,000 per second is the default quota of a region
+    condition     = var.webhook_rate_limit >= 1 && var.webhook_rate_limit <= 10000
+    error_message = "webhook_rate_limit: must be 1 to 10000"
+  }
+}
+
+variable "webhook_burst_limit" {
+  description = "Webhook requests that the API accepts at once, above webhook_rate_limit."
+  type        = number
+  default     = 100
+  nullable    = false
+
+  validation { # API Gateway developer guide: 5,000 is the default quota of a region
+    condition = (
+      var.webhook_burst_limit >= 1 && var.webhook_burst_limit <= 5000
+      && floor(var.webhook_burst_limit) == var.webhook_burst_limit
+    )
+    error_message = "webhook_burst_limit: must be a whole number, 1 to 5000"
+  }
+}
+
+variable "webhook_memory_size" {
+  description = "Memory of the webhook function in MB. Its share of a CPU is proportional."
+  type        = number
+  default     = 256
+  nullable    = false
+
+  validation {
+    condition     = var.webhook_memory_size >= 128 && var.webhook_memory_size <= 256
+    error_message = "webhook_memory_size: must be 128 to 256 (the function mostly waits)"
+  }
+}
+
+variable "webhook_reserved_concurrency" {
+  description = "Reserved concurrency of the webhook function. Null shares the concurrency of the account."
+  type        = number
+  default     = null
+
+  validation { # 0 would stop the function
+    condition     = var.webhook_reserved_concurrency == null ? true : var.webhook_reserved_concurrency >= 1
+    error_message = "webhook_reserved_concurrency: must be at least 1 (or disable the endpoint at Stripe)"
+  }
+}
+
 variable "secret_recovery_days" {
   description = "Days for which a deleted secret can be restored and its name is reserved. 0 for none."
   type        = number
@@ -260,7 +359,7 @@ variable "tracing" {
 }
 
 variable "log_retention_days" {
-  description = "Retention of the log group in days. At least 30: a redrive can return an order after weeks."
+  description = "Retention of the log groups in days. At least 30: a redrive can return an order after weeks."
   type        = number
   default     = 90
   nullable    = false
@@ -275,7 +374,7 @@ variable "log_retention_days" {
 }
 
 variable "permissions_boundary" {
-  description = "ARN of the permissions boundary of the function's role. Null for none."
+  description = "ARN of the permissions boundary of the functions' roles. Null for none."
   type        = string
   default     = null
 
@@ -288,7 +387,7 @@ variable "permissions_boundary" {
 }
 
 variable "kms_key_arn" {
-  description = "Customer managed KMS key of queues, table and secret. Null for keys of AWS."
+  description = "Customer managed KMS key of queues, table and secrets. Null for keys of AWS."
   type        = string
   default     = null
 

@@ -48,7 +48,18 @@ mock_provider "aws" {
   }
 
   mock_resource "aws_lambda_alias" {
-    defaults = { arn = "arn:aws:lambda:eu-west-1:123456789012:function:function:live" }
+    defaults = {
+      arn        = "arn:aws:lambda:eu-west-1:123456789012:function:function:live"
+      invoke_arn = "arn:aws:apigateway:eu-west-1:lambda:path/2015-03-31/functions/live/invocations"
+    }
+  }
+
+  mock_resource "aws_apigatewayv2_api" {
+    defaults = {
+      id            = "a1b2c3d4e5"
+      api_endpoint  = "https://a1b2c3d4e5.execute-api.eu-west-1.amazonaws.com"
+      execution_arn = "arn:aws:execute-api:eu-west-1:123456789012:a1b2c3d4e5"
+    }
   }
 
   mock_resource "aws_lambda_event_source_mapping" {
@@ -59,6 +70,7 @@ mock_provider "aws" {
 variables {
   package_dir       = "tests/packages"
   stripe_secret_key = "sk_test_canary"
+  webhook_secret    = "whsec_canary"
   alarm_topic_arn   = "arn:aws:sns:eu-west-1:123456789012:ops"
 }
 
@@ -71,6 +83,8 @@ run "every_failure_has_an_alarm" {
       "errors", "throttles", "duration", "duplicates", "unknown-outcomes", "declines",
       "mismatch", "key-reused", "misconfigured", "store-unavailable", "provider-unavailable",
       "queue-retention", "queue-max-receives", "queue-redrive-target", "queue-dead-letter-retention",
+      "webhook-failing", "webhook-unavailable", "webhook-signatures", "webhook-mismatch",
+      "webhook-row-missing",
     ])
     error_message = "alarms: names differ from this list"
   }
@@ -80,14 +94,14 @@ run "deploy_md_counts_alarms_and_metrics_correctly" {
   command = plan
 
   assert {
-    condition     = length(aws_cloudwatch_metric_alarm.alarms) == 20
+    condition     = length(aws_cloudwatch_metric_alarm.alarms) == 25
     error_message = "${length(aws_cloudwatch_metric_alarm.alarms)} alarms: update docs/guides/deploy.md"
   }
 
   assert {
     condition = length(flatten([for alarm in aws_cloudwatch_metric_alarm.alarms :
       [for query in alarm.metric_query : query.metric]
-    ])) == 24
+    ])) == 31
     error_message = "number of alarm metrics changed: update docs/guides/deploy.md"
   }
 }
@@ -149,6 +163,7 @@ run "thresholds_leave_time_to_act" {
     condition = alltrue([for name in [
       "dead-letters", "mismatch", "key-reused", "misconfigured", "errors",
       "queue-retention", "queue-max-receives", "queue-redrive-target", "queue-dead-letter-retention",
+      "webhook-mismatch", "webhook-row-missing",
     ] : aws_cloudwatch_metric_alarm.alarms[name].threshold == 0])
     error_message = "threshold: must be 0, a single occurrence needs a person"
   }
@@ -194,6 +209,59 @@ run "an_outage_raises_an_alarm_and_a_short_throttle_does_not" {
       [for metric in query.metric : "${metric.metric_name} ${metric.stat}"]
     ]) == ["WaitingAge Maximum"]
     error_message = "orders-retrying: must read WaitingAge (SQS's own age excludes retried orders)"
+  }
+}
+
+run "alarms_on_webhooks_read_the_api_and_the_results_of_the_function" {
+  assert {
+    condition = jsonencode({ for name, alarm in aws_cloudwatch_metric_alarm.alarms : name => sort(flatten([
+      for query in alarm.metric_query : [for metric in query.metric : join(" ", concat(
+        [metric.namespace, metric.metric_name, metric.stat],
+        [for dimension in sort(keys(metric.dimensions)) : "${dimension}=${metric.dimensions[dimension]}"],
+      ))]
+      ])) if startswith(name, "webhook-") }) == jsonencode({
+      webhook-failing = [
+        "AWS/ApiGateway 5xx Sum ApiId=a1b2c3d4e5", "AWS/ApiGateway Count Sum ApiId=a1b2c3d4e5",
+      ]
+      webhook-unavailable = [
+        "AWS/ApiGateway Count Sum ApiId=a1b2c3d4e5",
+        "orderonce Webhooks Sum Result=unavailable Scope=orderonce-dev-836569",
+      ]
+      webhook-signatures = [
+        "orderonce Webhooks Sum Result=invalid_signature Scope=orderonce-dev-836569",
+      ]
+      webhook-mismatch    = ["orderonce Webhooks Sum Result=mismatch Scope=orderonce-dev-836569"]
+      webhook-row-missing = ["orderonce Webhooks Sum Result=row_missing Scope=orderonce-dev-836569"]
+    })
+    error_message = "webhook alarms: metrics differ from this list"
+  }
+
+  assert {
+    condition = { for name in ["webhook-failing", "webhook-unavailable"] : name => flatten([
+      for query in aws_cloudwatch_metric_alarm.alarms[name].metric_query :
+      [query.expression] if query.return_data
+      ]) } == {
+      webhook-failing     = ["100 * errors / requests"]
+      webhook-unavailable = ["100 * failed / requests"]
+    }
+    error_message = "webhook-failing, webhook-unavailable: must be a share of the requests"
+  }
+
+  assert {
+    condition = alltrue([for name in ["webhook-failing", "webhook-unavailable"] :
+      aws_cloudwatch_metric_alarm.alarms[name].threshold == 25
+      && aws_cloudwatch_metric_alarm.alarms[name].datapoints_to_alarm == 3
+      && aws_cloudwatch_metric_alarm.alarms[name].evaluation_periods == 12
+    ])
+    error_message = "must need three periods of an hour: Stripe may repeat a rare event only after hours"
+  }
+
+  assert {
+    condition = (
+      aws_cloudwatch_metric_alarm.alarms["webhook-signatures"].threshold == 5
+      && aws_cloudwatch_metric_alarm.alarms["webhook-signatures"].datapoints_to_alarm == 2
+    )
+    error_message = "webhook-signatures: must allow a few unsigned requests, because the URL is public"
   }
 }
 

@@ -48,7 +48,18 @@ mock_provider "aws" {
   }
 
   mock_resource "aws_lambda_alias" {
-    defaults = { arn = "arn:aws:lambda:eu-west-1:123456789012:function:function:live" }
+    defaults = {
+      arn        = "arn:aws:lambda:eu-west-1:123456789012:function:function:live"
+      invoke_arn = "arn:aws:apigateway:eu-west-1:lambda:path/2015-03-31/functions/live/invocations"
+    }
+  }
+
+  mock_resource "aws_apigatewayv2_api" {
+    defaults = {
+      id            = "a1b2c3d4e5"
+      api_endpoint  = "https://a1b2c3d4e5.execute-api.eu-west-1.amazonaws.com"
+      execution_arn = "arn:aws:execute-api:eu-west-1:123456789012:a1b2c3d4e5"
+    }
   }
 
   mock_resource "aws_lambda_event_source_mapping" {
@@ -59,6 +70,7 @@ mock_provider "aws" {
 variables {
   package_dir       = "tests/packages"
   stripe_secret_key = "sk_test_canary"
+  webhook_secret    = "whsec_canary"
 }
 
 run "only_failed_orders_of_a_batch_are_redelivered" {
@@ -301,8 +313,11 @@ run "the_environment_is_complete" {
 run "outputs_have_what_the_runbooks_need" {
   assert {
     condition = (output.event_source_mapping_uuid == aws_lambda_event_source_mapping.orders.uuid
-      && output.function_role_arns == { order = aws_iam_role.functions["order"].arn }
-      && output.log_groups == { order = "/aws/lambda/orderonce-dev-order" }
+      && output.function_role_arns == { for name, role in aws_iam_role.functions : name => role.arn }
+      && output.log_groups == {
+        order   = "/aws/lambda/orderonce-dev-order"
+        webhook = "/aws/lambda/orderonce-dev-webhook"
+      }
       && output.orders_table_arn == aws_dynamodb_table.orders.arn
     && output.orders_stream_arn == aws_dynamodb_table.orders.stream_arn)
     error_message = "outputs: one is missing or wrong"

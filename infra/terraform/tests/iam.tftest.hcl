@@ -48,7 +48,18 @@ mock_provider "aws" {
   }
 
   mock_resource "aws_lambda_alias" {
-    defaults = { arn = "arn:aws:lambda:eu-west-1:123456789012:function:function:live" }
+    defaults = {
+      arn        = "arn:aws:lambda:eu-west-1:123456789012:function:function:live"
+      invoke_arn = "arn:aws:apigateway:eu-west-1:lambda:path/2015-03-31/functions/live/invocations"
+    }
+  }
+
+  mock_resource "aws_apigatewayv2_api" {
+    defaults = {
+      id            = "a1b2c3d4e5"
+      api_endpoint  = "https://a1b2c3d4e5.execute-api.eu-west-1.amazonaws.com"
+      execution_arn = "arn:aws:execute-api:eu-west-1:123456789012:a1b2c3d4e5"
+    }
   }
 
   mock_resource "aws_lambda_event_source_mapping" {
@@ -69,6 +80,7 @@ override_resource {
 variables {
   package_dir       = "tests/packages"
   stripe_secret_key = "sk_test_canary"
+  webhook_secret    = "whsec_canary"
   producer_arns     = ["arn:aws:iam::123456789012:role/shop", "arn:aws:iam::210987654321:role/marketplace"]
 }
 
@@ -115,13 +127,23 @@ run "only_tracing_allows_actions_on_any_resource" {
     ]
     error_message = "only X-Ray's actions, which support no resources, may have Resource *"
   }
+
+  assert {
+    condition = [for s in jsondecode(aws_iam_role_policy.webhook[0].policy).Statement :
+      flatten([s.Action]) if contains(flatten([s.Resource]), "*")
+      ] == [
+      ["xray:PutTraceSegments", "xray:PutTelemetryRecords"]
+    ]
+    error_message = "webhook: only X-Ray's actions, which support no resources, may have Resource *"
+  }
 }
 
 run "only_lambda_can_assume_the_role" {
   assert {
-    condition = [for s in jsondecode(aws_iam_role.functions["order"].assume_role_policy).Statement :
-      s.Principal
-    ] == [{ Service = "lambda.amazonaws.com" }]
+    condition = alltrue([for role in aws_iam_role.functions :
+      [for s in jsondecode(role.assume_role_policy).Statement : s.Principal]
+      == [{ Service = "lambda.amazonaws.com" }]
+    ])
     error_message = "assume_role_policy: must allow Lambda only"
   }
 }
@@ -273,7 +295,8 @@ run "no_policy_has_a_wildcard" {
 
   assert {
     condition = alltrue([for policy in concat(
-      [aws_iam_role_policy.order.policy, aws_iam_role_policy.keys[0].policy],
+      [aws_iam_role_policy.order.policy, aws_iam_role_policy.webhook[0].policy],
+      [for keys in aws_iam_role_policy.keys : keys.policy],
       [aws_sqs_queue_policy.orders.policy, aws_sqs_queue_policy.dead_letters.policy],
       [for role in aws_iam_role.functions : role.assume_role_policy],
     ) : !can(regex("[*?]", replace(policy, ":log-stream:*\"", "\"")))])
@@ -282,7 +305,8 @@ run "no_policy_has_a_wildcard" {
 
   assert {
     condition = alltrue(flatten([for policy in [
-      aws_iam_role_policy.order.policy, aws_iam_role_policy.keys[0].policy,
+      aws_iam_role_policy.order.policy, aws_iam_role_policy.keys["order"].policy,
+      aws_iam_role_policy.webhook[0].policy, aws_iam_role_policy.keys["webhook"].policy,
       aws_sqs_queue_policy.orders.policy, aws_sqs_queue_policy.dead_letters.policy,
       ] : [for s in jsondecode(policy).Statement :
       [for action in flatten([s.Action]) : can(regex("^[a-z]+:[A-Z][A-Za-z]+$", action))]
@@ -293,7 +317,8 @@ run "no_policy_has_a_wildcard" {
 
   assert {
     condition = alltrue(flatten([for policy in [
-      aws_iam_role_policy.order.policy, aws_iam_role_policy.keys[0].policy,
+      aws_iam_role_policy.order.policy, aws_iam_role_policy.keys["order"].policy,
+      aws_iam_role_policy.webhook[0].policy, aws_iam_role_policy.keys["webhook"].policy,
       aws_sqs_queue_policy.orders.policy, aws_sqs_queue_policy.dead_letters.policy,
       ] : [for s in jsondecode(policy).Statement :
       [for arn in flatten([s.Resource]) : startswith(arn, "arn:aws:")]
@@ -313,13 +338,16 @@ run "no_policy_has_a_wildcard" {
   }
 
   assert {
-    condition = [for s in jsondecode(aws_iam_role_policy.keys[0].policy).Statement :
-      s.Condition.StringEquals["kms:ViaService"]
-      ] == [[
+    condition = jsonencode({ for name, keys in aws_iam_role_policy.keys : name =>
+      [for s in jsondecode(keys.policy).Statement : s.Condition.StringEquals["kms:ViaService"]]
+      }) == jsonencode({
+      order = [[
         "sqs.eu-west-1.amazonaws.com", "dynamodb.eu-west-1.amazonaws.com",
         "secretsmanager.eu-west-1.amazonaws.com",
-    ]]
-    error_message = "kms:ViaService: must be SQS, DynamoDB and Secrets Manager only"
+      ]]
+      webhook = [["dynamodb.eu-west-1.amazonaws.com", "secretsmanager.eu-west-1.amazonaws.com"]]
+    })
+    error_message = "kms:ViaService: must be the services that the function uses"
   }
 }
 
@@ -347,10 +375,12 @@ run "the_role_may_use_previous_kms_keys" {
   }
 
   assert {
-    condition = [for s in jsondecode(aws_iam_role_policy.keys[0].policy).Statement : s.Resource] == [[
-      "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000",
-      "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000001",
-    ]]
+    condition = alltrue([for name in ["order", "webhook"] :
+      [for s in jsondecode(aws_iam_role_policy.keys[name].policy).Statement : s.Resource] == [[
+        "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000",
+        "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000001",
+      ]]
+    ])
     error_message = "role: must keep the previous key, or older messages cannot be received"
   }
 }

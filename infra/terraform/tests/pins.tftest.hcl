@@ -48,7 +48,18 @@ mock_provider "aws" {
   }
 
   mock_resource "aws_lambda_alias" {
-    defaults = { arn = "arn:aws:lambda:eu-west-1:123456789012:function:function:live" }
+    defaults = {
+      arn        = "arn:aws:lambda:eu-west-1:123456789012:function:function:live"
+      invoke_arn = "arn:aws:apigateway:eu-west-1:lambda:path/2015-03-31/functions/live/invocations"
+    }
+  }
+
+  mock_resource "aws_apigatewayv2_api" {
+    defaults = {
+      id            = "a1b2c3d4e5"
+      api_endpoint  = "https://a1b2c3d4e5.execute-api.eu-west-1.amazonaws.com"
+      execution_arn = "arn:aws:execute-api:eu-west-1:123456789012:a1b2c3d4e5"
+    }
   }
 
   mock_resource "aws_lambda_event_source_mapping" {
@@ -59,6 +70,7 @@ mock_provider "aws" {
 variables {
   package_dir       = "tests/packages"
   stripe_secret_key = "sk_test_canary"
+  webhook_secret    = "whsec_canary"
   kms_key_arn       = "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000"
 }
 
@@ -204,8 +216,11 @@ run "a_removed_kms_key_can_be_kept_as_previous" {
   }
 
   assert {
-    condition     = aws_secretsmanager_secret.stripe.kms_key_id == "alias/aws/secretsmanager"
-    error_message = "secret: still encrypted with the removed key (the provider ignores null)"
+    condition = alltrue([for secret in concat(
+      [aws_secretsmanager_secret.stripe], aws_secretsmanager_secret.webhook,
+      ) : secret.kms_key_id == "alias/aws/secretsmanager"
+    ])
+    error_message = "secrets: still encrypted with the removed key (the provider ignores null)"
   }
 
   assert {
@@ -214,7 +229,7 @@ run "a_removed_kms_key_can_be_kept_as_previous" {
   }
 
   assert {
-    condition     = length(aws_iam_role_policy.keys) == 1
+    condition     = can(aws_iam_role_policy.keys["order"])
     error_message = "role: waiting messages could not be received"
   }
 }

@@ -48,7 +48,18 @@ mock_provider "aws" {
   }
 
   mock_resource "aws_lambda_alias" {
-    defaults = { arn = "arn:aws:lambda:eu-west-1:123456789012:function:function:live" }
+    defaults = {
+      arn        = "arn:aws:lambda:eu-west-1:123456789012:function:function:live"
+      invoke_arn = "arn:aws:apigateway:eu-west-1:lambda:path/2015-03-31/functions/live/invocations"
+    }
+  }
+
+  mock_resource "aws_apigatewayv2_api" {
+    defaults = {
+      id            = "a1b2c3d4e5"
+      api_endpoint  = "https://a1b2c3d4e5.execute-api.eu-west-1.amazonaws.com"
+      execution_arn = "arn:aws:execute-api:eu-west-1:123456789012:a1b2c3d4e5"
+    }
   }
 
   mock_resource "aws_lambda_event_source_mapping" {
@@ -59,6 +70,7 @@ mock_provider "aws" {
 variables {
   package_dir       = "tests/packages"
   stripe_secret_key = "sk_test_canary"
+  webhook_secret    = "whsec_canary"
 }
 
 # First, because pins.tf rejects it once standard queues are in the state.
@@ -181,7 +193,7 @@ run "queues_long_poll_and_encrypt" {
   }
 }
 
-run "kms_key_arn_encrypts_queues_table_and_secret" {
+run "kms_key_arn_encrypts_queues_table_and_secrets" {
   command = plan
 
   variables {
@@ -201,8 +213,11 @@ run "kms_key_arn_encrypts_queues_table_and_secret" {
   }
 
   assert {
-    condition     = aws_secretsmanager_secret.stripe.kms_key_id == var.kms_key_arn
-    error_message = "secret: kms_key_arn ignored"
+    condition = alltrue([for secret in concat(
+      [aws_secretsmanager_secret.stripe], aws_secretsmanager_secret.webhook,
+      ) : secret.kms_key_id == var.kms_key_arn
+    ])
+    error_message = "secrets: kms_key_arn ignored"
   }
 }
 

@@ -48,7 +48,18 @@ mock_provider "aws" {
   }
 
   mock_resource "aws_lambda_alias" {
-    defaults = { arn = "arn:aws:lambda:eu-west-1:123456789012:function:function:live" }
+    defaults = {
+      arn        = "arn:aws:lambda:eu-west-1:123456789012:function:function:live"
+      invoke_arn = "arn:aws:apigateway:eu-west-1:lambda:path/2015-03-31/functions/live/invocations"
+    }
+  }
+
+  mock_resource "aws_apigatewayv2_api" {
+    defaults = {
+      id            = "a1b2c3d4e5"
+      api_endpoint  = "https://a1b2c3d4e5.execute-api.eu-west-1.amazonaws.com"
+      execution_arn = "arn:aws:execute-api:eu-west-1:123456789012:a1b2c3d4e5"
+    }
   }
 
   mock_resource "aws_lambda_event_source_mapping" {
@@ -59,6 +70,7 @@ mock_provider "aws" {
 variables {
   package_dir       = "tests/packages"
   stripe_secret_key = "sk_test_canary"
+  webhook_secret    = "whsec_canary"
 }
 
 run "the_default_scope_is_name_environment_and_hash" {
@@ -136,7 +148,9 @@ run "every_name_contains_the_environment" {
     condition = alltrue([for name in [
       aws_sqs_queue.orders.name, aws_sqs_queue.dead_letters.name, aws_dynamodb_table.orders.name,
       aws_lambda_function.functions["order"].function_name, aws_iam_role.functions["order"].name,
-      aws_secretsmanager_secret.stripe.name,
+      aws_secretsmanager_secret.stripe.name, aws_secretsmanager_secret.webhook[0].name,
+      aws_apigatewayv2_api.webhook[0].name, aws_lambda_function.functions["webhook"].function_name,
+      trimprefix(aws_cloudwatch_log_group.webhook_access[0].name, "/aws/vendedlogs/"),
       trimprefix(aws_cloudwatch_log_group.functions["order"].name, "/aws/lambda/"),
       aws_cloudwatch_dashboard.orders.dashboard_name,
       aws_cloudwatch_metric_alarm.alarms["dead-letters"].alarm_name,

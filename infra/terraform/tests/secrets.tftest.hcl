@@ -48,7 +48,18 @@ mock_provider "aws" {
   }
 
   mock_resource "aws_lambda_alias" {
-    defaults = { arn = "arn:aws:lambda:eu-west-1:123456789012:function:function:live" }
+    defaults = {
+      arn        = "arn:aws:lambda:eu-west-1:123456789012:function:function:live"
+      invoke_arn = "arn:aws:apigateway:eu-west-1:lambda:path/2015-03-31/functions/live/invocations"
+    }
+  }
+
+  mock_resource "aws_apigatewayv2_api" {
+    defaults = {
+      id            = "a1b2c3d4e5"
+      api_endpoint  = "https://a1b2c3d4e5.execute-api.eu-west-1.amazonaws.com"
+      execution_arn = "arn:aws:execute-api:eu-west-1:123456789012:a1b2c3d4e5"
+    }
   }
 
   mock_resource "aws_lambda_event_source_mapping" {
@@ -56,25 +67,31 @@ mock_provider "aws" {
   }
 }
 
-# `make tf` runs this file with -verbose and looks for the canary in every plan and state
-# that it prints.
+# `make tf` runs this file with -verbose and looks for the canaries in every plan and
+# state that it prints.
 variables {
-  package_dir       = "tests/packages"
-  stripe_secret_key = "sk_test_canary"
+  package_dir            = "tests/packages"
+  stripe_secret_key      = "sk_test_canary"
+  webhook_secret         = "whsec_canary"
+  webhook_secret_version = 1
 }
 
-run "no_attribute_or_output_contains_the_key" {
+run "no_attribute_or_output_contains_a_secret" {
   assert {
-    condition = (
-      aws_secretsmanager_secret_version.stripe.secret_string == null
-      && aws_secretsmanager_secret_version.stripe.secret_binary == null
-    )
-    error_message = "the key is in an argument that is stored in the state"
+    condition = alltrue([for version in [
+      aws_secretsmanager_secret_version.stripe, aws_secretsmanager_secret_version.webhook[0],
+    ] : version.secret_string == null && version.secret_binary == null])
+    error_message = "a secret is in an argument that is stored in the state"
   }
 
   assert {
     condition     = aws_secretsmanager_secret_version.stripe.secret_string_wo_version == 1
     error_message = "secret_string_wo_version: must be stripe_secret_version"
+  }
+
+  assert {
+    condition     = aws_secretsmanager_secret_version.webhook[0].secret_string_wo_version == 1
+    error_message = "secret_string_wo_version: must be webhook_secret_version"
   }
 
   assert {
@@ -87,8 +104,12 @@ run "no_attribute_or_output_contains_the_key" {
       aws_dynamodb_table.orders,
       aws_iam_role.functions, aws_iam_role_policy.order, aws_iam_role_policy.keys,
       aws_cloudwatch_log_group.functions, aws_cloudwatch_metric_alarm.alarms, aws_cloudwatch_dashboard.orders,
+      aws_secretsmanager_secret.webhook, aws_secretsmanager_secret_version.webhook,
+      aws_apigatewayv2_api.webhook, aws_apigatewayv2_integration.webhook, aws_apigatewayv2_route.webhook,
+      aws_apigatewayv2_stage.webhook, aws_lambda_permission.webhook,
+      aws_cloudwatch_log_group.webhook_access, aws_iam_role_policy.webhook,
     ])), "canary")
-    error_message = "an attribute contains the Stripe key"
+    error_message = "an attribute contains the Stripe key or the webhook secret"
   }
 
   assert {
@@ -98,44 +119,82 @@ run "no_attribute_or_output_contains_the_key" {
       output.orders_table, output.stripe_secret_arn, output.function_aliases, output.dashboard,
       output.function_role_arns, output.log_groups, output.event_source_mapping_uuid,
       output.orders_table_arn, output.orders_stream_arn,
+      output.webhook_url, output.webhook_function_name, output.webhook_log_group,
+      output.webhook_access_log_group, output.webhook_secret_arn,
       output.operator_environment,
     ]), "canary")
-    error_message = "an output contains the Stripe key"
+    error_message = "an output contains the Stripe key or the webhook secret"
   }
 }
 
 run "a_rotation_raises_the_version" {
   variables {
-    stripe_secret_key     = "sk_test_canary_2"
-    stripe_secret_version = 2
+    stripe_secret_key      = "sk_test_canary_2"
+    stripe_secret_version  = 2
+    webhook_secret         = "whsec_canary_2\nwhsec_canary"
+    webhook_secret_version = 2
   }
 
   assert {
     condition     = aws_secretsmanager_secret_version.stripe.secret_string_wo_version == 2
     error_message = "secret_string_wo_version: a raised version must store the new key"
   }
+
+  assert {
+    condition     = aws_secretsmanager_secret_version.webhook[0].secret_string_wo_version == 2
+    error_message = "secret_string_wo_version: a raised version must store both webhook secrets"
+  }
 }
 
-run "later_applies_need_no_key" {
+run "later_applies_need_no_secret" {
   command = plan # Terraform 1.11 rejects a null ephemeral variable in a test that applies
 
   variables {
-    stripe_secret_key     = null
-    stripe_secret_version = 2
+    stripe_secret_key      = null
+    stripe_secret_version  = 2
+    webhook_secret         = null
+    webhook_secret_version = 2
   }
 
   assert {
     condition     = aws_secretsmanager_secret_version.stripe.secret_string_wo_version == 2
     error_message = "secret_string_wo_version: changed without a new version"
   }
+
+  assert {
+    condition     = aws_secretsmanager_secret_version.webhook[0].secret_string_wo_version == 2
+    error_message = "webhook: secret_string_wo_version: changed without a new version"
+  }
 }
 
-run "the_function_s_environment_has_no_key" {
+run "no_function_s_environment_has_a_secret" {
   assert {
-    condition = (
-      !contains(keys(aws_lambda_function.functions["order"].environment[0].variables), "STRIPE_SECRET_KEY")
-    )
-    error_message = "environment: contains the Stripe key"
+    condition = alltrue([for function in aws_lambda_function.functions :
+      length(setintersection(
+        keys(function.environment[0].variables), ["STRIPE_SECRET_KEY", "WEBHOOK_SECRETS"],
+      )) == 0
+    ])
+    error_message = "environment: contains the Stripe key or the webhook secret"
+  }
+}
+
+# The endpoint at Stripe needs the URL of the API, so its secret comes later.
+run "before_the_endpoint_exists_no_webhook_secret_is_stored" {
+  command = plan
+
+  variables {
+    webhook_secret         = null
+    webhook_secret_version = 0
+  }
+
+  assert {
+    condition     = length(aws_secretsmanager_secret_version.webhook) == 0
+    error_message = "secret version: Secrets Manager rejects an empty value, so the first apply would fail"
+  }
+
+  assert {
+    condition     = length(aws_secretsmanager_secret.webhook) == 1
+    error_message = "secret: must exist before its value"
   }
 }
 
@@ -147,7 +206,10 @@ run "a_secret_can_be_deleted_without_recovery" {
   }
 
   assert {
-    condition     = aws_secretsmanager_secret.stripe.recovery_window_in_days == 0
+    condition = alltrue([for secret in concat(
+      [aws_secretsmanager_secret.stripe], aws_secretsmanager_secret.webhook,
+      ) : secret.recovery_window_in_days == 0
+    ])
     error_message = "secret_recovery_days: ignored"
   }
 }

@@ -48,7 +48,18 @@ mock_provider "aws" {
   }
 
   mock_resource "aws_lambda_alias" {
-    defaults = { arn = "arn:aws:lambda:eu-west-1:123456789012:function:function:live" }
+    defaults = {
+      arn        = "arn:aws:lambda:eu-west-1:123456789012:function:function:live"
+      invoke_arn = "arn:aws:apigateway:eu-west-1:lambda:path/2015-03-31/functions/live/invocations"
+    }
+  }
+
+  mock_resource "aws_apigatewayv2_api" {
+    defaults = {
+      id            = "a1b2c3d4e5"
+      api_endpoint  = "https://a1b2c3d4e5.execute-api.eu-west-1.amazonaws.com"
+      execution_arn = "arn:aws:execute-api:eu-west-1:123456789012:a1b2c3d4e5"
+    }
   }
 
   mock_resource "aws_lambda_event_source_mapping" {
@@ -59,6 +70,7 @@ mock_provider "aws" {
 variables {
   package_dir       = "tests/packages"
   stripe_secret_key = "sk_test_canary"
+  webhook_secret    = "whsec_canary"
 }
 
 run "a_name_with_capitals_is_rejected" {
@@ -349,4 +361,138 @@ run "an_email_address_as_topic_is_rejected" {
   }
 
   expect_failures = [var.alarm_topic_arn]
+}
+
+run "a_stripe_key_as_webhook_secret_is_rejected" {
+  command = plan
+
+  variables {
+    webhook_secret = "sk_test_canary"
+  }
+
+  expect_failures = [var.webhook_secret]
+}
+
+run "three_webhook_secrets_are_rejected" {
+  command = plan
+
+  variables {
+    webhook_secret = "whsec_a\nwhsec_b\nwhsec_c"
+  }
+
+  expect_failures = [var.webhook_secret]
+}
+
+run "a_second_webhook_secret_of_another_kind_is_rejected" {
+  command = plan
+
+  variables {
+    webhook_secret = "whsec_a\nsk_test_b"
+  }
+
+  expect_failures = [var.webhook_secret]
+}
+
+run "two_webhook_secrets_are_accepted" {
+  command = plan
+
+  variables {
+    webhook_secret         = "whsec_a\nwhsec_b"
+    webhook_secret_version = 1
+  }
+
+  assert {
+    condition     = aws_secretsmanager_secret_version.webhook[0].secret_string_wo_version == 1
+    error_message = "webhook_secret: two secrets are not stored"
+  }
+}
+
+run "half_a_webhook_secret_version_is_rejected" {
+  command = plan
+
+  variables {
+    webhook_secret_version = 1.5
+  }
+
+  expect_failures = [var.webhook_secret_version]
+}
+
+run "a_negative_webhook_secret_version_is_rejected" {
+  command = plan
+
+  variables {
+    webhook_secret_version = -1
+  }
+
+  expect_failures = [var.webhook_secret_version]
+}
+
+run "a_webhook_rate_of_zero_is_rejected" {
+  command = plan
+
+  variables {
+    webhook_rate_limit = 0
+  }
+
+  expect_failures = [var.webhook_rate_limit]
+}
+
+run "a_webhook_rate_above_the_region_s_quota_is_rejected" {
+  command = plan
+
+  variables {
+    webhook_rate_limit = 10001
+  }
+
+  expect_failures = [var.webhook_rate_limit]
+}
+
+run "a_webhook_burst_of_zero_is_rejected" {
+  command = plan
+
+  variables {
+    webhook_burst_limit = 0
+  }
+
+  expect_failures = [var.webhook_burst_limit]
+}
+
+run "a_webhook_burst_above_the_region_s_quota_is_rejected" {
+  command = plan
+
+  variables {
+    webhook_burst_limit = 5001
+  }
+
+  expect_failures = [var.webhook_burst_limit]
+}
+
+run "a_webhook_function_of_64_mb_is_rejected" {
+  command = plan
+
+  variables {
+    webhook_memory_size = 64
+  }
+
+  expect_failures = [var.webhook_memory_size]
+}
+
+run "a_webhook_function_of_512_mb_is_rejected" {
+  command = plan
+
+  variables {
+    webhook_memory_size = 512
+  }
+
+  expect_failures = [var.webhook_memory_size]
+}
+
+run "a_webhook_function_without_concurrency_is_rejected" {
+  command = plan
+
+  variables {
+    webhook_reserved_concurrency = 0
+  }
+
+  expect_failures = [var.webhook_reserved_concurrency]
 }
