@@ -53,9 +53,7 @@ func TestDueReturnsEveryPage(t *testing.T) {
 
 func TestDueEndsAtTheFirstError(t *testing.T) {
 	t.Parallel()
-	s := newStore(&scripted{answers: []answer{
-		{http.StatusBadRequest, "com.amazon.coral.service#AccessDeniedException", nil},
-	}})
+	s := newStore(alwaysResponds(http.StatusBadRequest, `{"__type":"AccessDeniedException"}`))
 	n := 0
 	for id, err := range s.Due(t.Context(), time.UnixMilli(1)) {
 		if n++; id != "" || err == nil {
