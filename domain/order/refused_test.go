@@ -35,17 +35,27 @@ func TestARefusedOrderIsRecordedAndChargedAfterARedrive(t *testing.T) {
 			if got.Verdict != order.Done || got.Status != order.Paid || len(w.bank.Charges(w.order.ID())) != 1 {
 				t.Errorf("after the redrive: got %+v, charges %v, want one charge", got, w.bank.Charges(w.order.ID()))
 			}
-			var changes [][2]order.Status
+			var changes []order.Event
 			for _, e := range w.record().Events {
-				changes = append(changes, [2]order.Status{e.From, e.To})
+				changes = append(changes, order.Event{Seq: e.Seq, From: e.From, To: e.To})
 			}
-			want := [][2]order.Status{
-				{order.Open, order.Refused}, {order.Refused, order.Open}, {order.Open, order.Paid},
+			want := []order.Event{
+				{Seq: 1, From: order.Open, To: order.Refused}, {Seq: 2, From: order.Refused, To: order.Open},
+				{Seq: 3, From: order.Open, To: order.Paid},
 			}
-			if diff := cmp.Diff(want, changes); diff != "" {
-				t.Errorf("events (-want +got):\n%s", diff)
+			if diff := cmp.Diff(changes, want); diff != "" {
+				t.Errorf("events (-got +want):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestARefusalWithoutACodeIsUnexplained(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordertest.Pays)
+	w.deliver(failCall(ordertest.Prepare, &order.PaymentError{Kind: order.KindRefused, Err: ordertest.ErrConnection}))
+	if r := w.record(); r.Status != order.Refused || r.Failure != "unexplained" {
+		t.Errorf("got status %s, failure %q, want refused and unexplained", r.Status, r.Failure)
 	}
 }
 
