@@ -214,8 +214,9 @@ func TestTheModuleSetsTheVariablesOfTheFunctions(t *testing.T) {
 		})
 	}
 	for function, needed := range map[string][]string{
-		"order":   {"ORDERS_TABLE", "QUEUE_URL", "DEAD_LETTER_QUEUE_URL", "SCOPE", "STRIPE_SECRET_ARN"},
-		"webhook": {"ORDERS_TABLE", "SCOPE", "STRIPE_SECRET_ARN", "WEBHOOK_SECRET_ARN"},
+		"order":     {"ORDERS_TABLE", "QUEUE_URL", "DEAD_LETTER_QUEUE_URL", "SCOPE", "STRIPE_SECRET_ARN"},
+		"webhook":   {"ORDERS_TABLE", "SCOPE", "STRIPE_SECRET_ARN", "WEBHOOK_SECRET_ARN"},
+		"reconcile": {"ORDERS_TABLE", "SCOPE", "STRIPE_SECRET_ARN", "STRIPE_TIMEOUT", "STRIPE_RATE"},
 	} {
 		for _, name := range needed {
 			if !slices.Contains(given[function], name) {
@@ -257,6 +258,12 @@ func TestAlarmsAndDashboardReadMetricsThatTheFunctionWrites(t *testing.T) {
 		written = append(written, "Result="+result)
 	}
 	written = append(written, webhookMetric(t))
+	for name, dimension := range reconcileMetrics(t) {
+		written = append(written, name)
+		for _, result := range reconcileResults(t) {
+			written = append(written, dimension+"="+result)
+		}
+	}
 	setting := regexp.MustCompile(`Setting\w+ +Setting = "(\w+)"`)
 	settings := setting.FindAllStringSubmatch(read(t, "../adapters/sqs/settings.go"), -1)
 	for _, match := range settings {
@@ -330,6 +337,98 @@ func TestEveryWebhookResultHasARowInTheReference(t *testing.T) {
 	}
 }
 
+// reconcileMetrics returns the metrics of the reconcile function and their dimension.
+func reconcileMetrics(t *testing.T) map[string]string {
+	t.Helper()
+	metrics := map[string]string{}
+	for _, match := range regexp.MustCompile(`meter\.\w+\("(\w+)", "(\w+)"`).FindAllStringSubmatch(
+		read(t, "../functions/reconcile/run.go"), -1) {
+		metrics[match[1]] = match[2]
+	}
+	if len(metrics) == 0 {
+		t.Fatal("functions/reconcile: no metrics")
+	}
+	return metrics
+}
+
+// reconcileResults returns the results of the reconcile function: its own, and those of
+// Follow for a hint that names only the order.
+func reconcileResults(t *testing.T) (results []string) {
+	t.Helper()
+	otherHints := []order.Followed{order.HintForeign, order.HintUnbound, order.HintAgrees}
+	for pattern, file := range map[string]string{
+		`"(\w+)": +(?:done\.|len\(done\.)`: "../functions/reconcile/run.go",
+		`\n\tHint\w+ +Followed = "(\w+)"`:  "../domain/order/follow.go",
+	} {
+		for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(read(t, file), -1) {
+			if !slices.Contains(otherHints, order.Followed(match[1])) {
+				results = append(results, match[1])
+			}
+		}
+	}
+	return results
+}
+
+func TestEveryReconcileMetricAndResultHasARowInTheReference(t *testing.T) {
+	t.Parallel()
+	_, section, ok := strings.Cut(read(t, "../docs/reference/metrics.md"), "\n## The reconcile function\n")
+	if !ok {
+		t.Fatal("metrics.md: no section of the reconcile function")
+	}
+	for name, dimension := range reconcileMetrics(t) {
+		if want := "\n| `" + name + "` | `" + dimension + "` |"; !strings.Contains(section, want) {
+			t.Errorf("metrics.md: does not contain %q", want)
+		}
+	}
+	_, table, _ := strings.Cut(section, "\n| `Result` |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	var document []string
+	for _, match := range regexp.MustCompile("(?m)^\\| `(\\w+)`").FindAllStringSubmatch(table, -1) {
+		document = append(document, match[1])
+	}
+	code := reconcileResults(t)
+	slices.Sort(code)
+	slices.Sort(document)
+	if diff := cmp.Diff(document, code); diff != "" {
+		t.Errorf("results differ (- docs/reference/metrics.md, + code):\n%s", diff)
+	}
+}
+
+func TestTheModuleReconcilesAtTheDefaultRateOfTheFunction(t *testing.T) {
+	t.Parallel()
+	got := parse(t).one(t, "variable", "reconcile_rate").number(t, "default")
+	want := fmt.Sprintf(`env:"STRIPE_RATE"     envDefault:"%d"`, got)
+	if !strings.Contains(read(t, "../functions/reconcile/config.go"), want) {
+		t.Errorf("reconcile_rate: default: got %d, want that of STRIPE_RATE", got)
+	}
+}
+
+// In the tests of the module all aliases have the same ARN.
+func TestTheScheduleInvokesTheReconcileFunctionOnly(t *testing.T) {
+	t.Parallel()
+	module := parse(t)
+	schedule := module.one(t, "resource", "aws_scheduler_schedule", "reconcile").one(t, "target")
+	config := module.one(t, "resource", "aws_lambda_function_event_invoke_config", "reconcile")
+	policy := module.one(t, "resource", "aws_iam_role_policy", "reconcile_schedule")
+	for name, attribute := range map[string]*hclsyntax.Attribute{
+		"target": schedule.attribute(t, "arn"), "policy": policy.attribute(t, "policy"),
+		"event invoke config": config.attribute(t, "function_name"),
+	} {
+		var aliases []string
+		for _, traversal := range attribute.Expr.Variables() {
+			if len(traversal) < 3 || reference(traversal) != "aws_lambda_alias.live" {
+				continue
+			}
+			if key, ok := traversal[2].(hcl.TraverseIndex); ok {
+				aliases = append(aliases, key.Key.AsString())
+			}
+		}
+		if diff := cmp.Diff(aliases, []string{"reconcile"}); diff != "" {
+			t.Errorf("%s: aliases differ (-got +want):\n%s", name, diff)
+		}
+	}
+}
+
 // readMetrics returns the functions' metrics, reasons, settings, statuses and results
 // that alarms.tf and dashboard.tf read.
 func readMetrics(t *testing.T) (metrics []string) {
@@ -344,11 +443,13 @@ func readMetrics(t *testing.T) (metrics []string) {
 			metrics = append(metrics, match[1])
 		}
 	}
+	declined := regexp.MustCompile(`Status = "(\w+)" \}`).FindStringSubmatch(alarms)
+	metrics = append(metrics, "Status="+declined[1])
 	for dimension, pattern := range map[string]string{
 		"Reason=":  `for reason in \[([^\]]+)\]`,
 		"Setting=": `for setting in \[([^\]]+)\]`,
 		"Result=":  `for result in \[([^\]]+)\]`,
-		"Status=":  `Status = ([^ ]+) \}`,
+		"Status=":  `for status in \[([^\]]+)\]`,
 	} {
 		for value := range strings.SplitSeq(regexp.MustCompile(pattern).FindStringSubmatch(alarms)[1], ", ") {
 			metrics = append(metrics, dimension+strings.Trim(value, `"`))

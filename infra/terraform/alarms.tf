@@ -10,6 +10,10 @@ locals {
     namespace  = "AWS/Lambda"
     dimensions = { FunctionName = aws_lambda_function.functions["order"].function_name }
   }
+  reconcile = {
+    namespace  = "AWS/Lambda"
+    dimensions = { FunctionName = aws_lambda_function.functions["reconcile"].function_name }
+  }
   webhook_api = {
     namespace  = "AWS/ApiGateway"
     dimensions = { ApiId = one(aws_apigatewayv2_api.webhook[*].id) }
@@ -24,10 +28,14 @@ locals {
     setting => { namespace = "orderonce", dimensions = { Scope = local.scope, Setting = setting } }
   }
   app_by_result = {
-    for result in ["unavailable", "invalid_signature", "mismatch", "row_missing"] :
+    for result in ["unavailable", "invalid_signature", "mismatch", "row_missing", "no_intent"] :
     result => { namespace = "orderonce", dimensions = { Scope = local.scope, Result = result } }
   }
   app_declined = { namespace = "orderonce", dimensions = { Scope = local.scope, Status = "declined" } }
+  app_by_status = {
+    for status in ["open", "action_required", "pending"] :
+    status => { namespace = "orderonce", dimensions = { Scope = local.scope, Status = status } }
+  }
 
   # Each description says what happened, what to do, and where to read on.
   runbook  = "docs/guides/operate.md"
@@ -55,11 +63,29 @@ locals {
     dead_letter_retention = "The dead-letter queue's retention is too short: SQS deletes parked orders."
   }
 
+  # The hours after which an order of each status has waited too long, and what it waits
+  # for.
+  waiting_limits = {
+    open = {
+      hours = 1
+      cause = "its message is being retried, or is lost"
+    }
+    action_required = {
+      hours = 72
+      cause = "the customer has not confirmed the payment"
+    }
+    pending = {
+      hours = 14 * 24
+      cause = "the bank has not decided"
+    }
+  }
+
   # Each alarm has a description, its metrics by id, an expression over them unless there
   # is one metric, a threshold that must be exceeded (above), and in how many of how many
-  # five-minute periods. CloudWatch allows no SEARCH in an alarm, so each metric is named.
-  # An expression has no result while one of its metrics is missing, and no result is not
-  # breaching: so a metric that may never be written appears only in numerators.
+  # periods. A period is 300 s, or as many seconds as period says. CloudWatch allows no
+  # SEARCH in an alarm, so each metric is named. An expression has no result while one of
+  # its metrics is missing, and no result is not breaching: so a metric that may never be
+  # written appears only in numerators.
   alarms = merge({
     dead-letters = {
       description = <<-EOT
@@ -330,7 +356,61 @@ locals {
         above   = 0
         periods = [1, 1]
       }
-  } : name => alarm if var.create_webhook })
+    } : name => alarm if var.create_webhook }, {
+    # Two failed runs within an hour, or two consecutive ones if they are an hour apart.
+    reconcile-errors = {
+      description = <<-EOT
+        The reconcile function failed twice: it crashed, timed out, failed to start, or could not read
+        the index. Orders that wait are not settled by it; none is lost. Read its log:
+        ${local.runbook}, "Reconcile fails".
+      EOT
+      metrics     = { m = merge(local.reconcile, { name = "Errors", stat = "Sum" }) }
+      above       = 0
+      periods     = [2, max(12, ceil(var.reconcile_minutes / 5) + 2)]
+    }
+    reconcile-mismatch = {
+      description = <<-EOT
+        An order that waits and its PaymentIntent disagree: another PaymentIntent may have taken
+        money, or two deployments may share a scope. The function's log has order_id. Compare the two
+        before anything else: ${local.runbook}, "A webhook does not match its row".
+      EOT
+      metrics = {
+        m = merge(local.app_by_result["mismatch"], { name = "Reconciled", stat = "Sum" })
+      }
+      above   = 0
+      periods = [1, 1]
+    }
+    orders-without-intent = {
+      description = <<-EOT
+        An order has been open for at least 15 minutes without a PaymentIntent and without a worker.
+        It was not charged. Only its message can charge it, and the message may be gone:
+        ${local.runbook}, "An open order without an intent".
+      EOT
+      metrics = {
+        m = merge(local.app_by_result["no_intent"], { name = "Reconciled", stat = "Sum" })
+      }
+      above   = 0
+      periods = [1, 1]
+    }
+    }, {
+    # The metric has a value only when the function looks at an order, and it postpones the
+    # next look by the time that the order has waited, up to a day. The next run is at most
+    # an hour later. So one breaching hour of 26 raises the alarm and keeps it on until the
+    # next look. CloudWatch allows more than a day only with periods of at least an hour.
+    for status, limit in local.waiting_limits : "orders-waiting-${replace(status, "_", "-")}" => {
+      description = <<-EOT
+        An order has had the status ${status} for more than ${limit.hours} h: ${limit.cause}. Find it
+        with the index open: ${local.runbook}, "Orders wait too long". The alarm stays on for up to 26
+        hours after the order is settled.
+      EOT
+      metrics = {
+        m = merge(local.app_by_status[status], { name = "OldestWaiting", stat = "Maximum" })
+      }
+      above   = limit.hours * 60 * 60 * 1000
+      periods = [1, 26]
+      period  = 60 * 60
+    }
+  })
 }
 
 resource "aws_cloudwatch_metric_alarm" "alarms" {
@@ -358,7 +438,7 @@ resource "aws_cloudwatch_metric_alarm" "alarms" {
         metric_name = metric_query.value.name
         dimensions  = metric_query.value.dimensions
         stat        = metric_query.value.stat
-        period      = 300
+        period      = try(each.value.period, 300)
       }
     }
   }

@@ -1,7 +1,8 @@
 locals {
   # One entry for each directory of functions/. Each gets a zip, a role, a log group and
   # the alias live. Its permissions are in iam.tf. The event source of order is below,
-  # that of webhook in webhook.tf. publish and reconcile will be added here.
+  # that of webhook in webhook.tf, and the schedule of reconcile in reconcile.tf. publish
+  # will be added here.
   functions = { for name, function in {
     order = {
       description = "Charges each order exactly once"
@@ -14,6 +15,12 @@ locals {
       timeout     = 15 # two calls of STRIPE_TIMEOUT and the table's; an HTTP API waits for 30 s
       memory_size = var.webhook_memory_size
       reserved    = var.webhook_reserved_concurrency
+    }
+    reconcile = {
+      description = "Settles orders that wait"
+      timeout     = 60
+      memory_size = 256
+      reserved    = 1 # no two runs overlap
     }
   } : name => function if name != "webhook" || var.create_webhook }
 
@@ -37,6 +44,13 @@ locals {
       STRIPE_SECRET_ARN  = aws_secretsmanager_secret.stripe.arn
       STRIPE_TIMEOUT     = "5s" # an event about a dispute needs two calls
       WEBHOOK_SECRET_ARN = one(aws_secretsmanager_secret.webhook[*].arn)
+    }
+    reconcile = {
+      ORDERS_TABLE      = aws_dynamodb_table.orders.name
+      SCOPE             = local.scope
+      STRIPE_SECRET_ARN = aws_secretsmanager_secret.stripe.arn
+      STRIPE_TIMEOUT    = "8s"
+      STRIPE_RATE       = tostring(var.reconcile_rate)
     }
   }
 

@@ -116,6 +116,48 @@ resource "aws_iam_role_policy" "webhook" {
   })
 }
 
+resource "aws_iam_role_policy" "reconcile" {
+  name = "reconcile"
+  role = aws_iam_role.functions["reconcile"].id
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = concat(
+      [
+        {
+          Sid      = "FindAndLoadWaitingOrders"
+          Effect   = "Allow"
+          Action   = "dynamodb:Query"
+          Resource = [aws_dynamodb_table.orders.arn, "${aws_dynamodb_table.orders.arn}/index/open"]
+        },
+        {
+          Sid      = "SettleWaitingOrders"
+          Effect   = "Allow"
+          Action   = ["dynamodb:UpdateItem", "dynamodb:PutItem"]
+          Resource = aws_dynamodb_table.orders.arn
+        },
+        {
+          Sid      = "ReadKeyToReconcile"
+          Effect   = "Allow"
+          Action   = "secretsmanager:GetSecretValue"
+          Resource = aws_secretsmanager_secret.stripe.arn
+        },
+        {
+          Sid      = "WriteReconcileLogs"
+          Effect   = "Allow"
+          Action   = ["logs:CreateLogStream", "logs:PutLogEvents"]
+          Resource = "${aws_cloudwatch_log_group.functions["reconcile"].arn}:log-stream:*"
+        },
+      ],
+      var.tracing ? [{
+        Sid      = "WriteReconcileTraces"
+        Effect   = "Allow"
+        Action   = ["xray:PutTraceSegments", "xray:PutTelemetryRecords"]
+        Resource = "*" # as above
+      }] : [],
+    )
+  })
+}
+
 # A separate policy, because queues, table and secrets depend on it: a role must be
 # allowed to use a key before anything is encrypted with it. It includes the previous
 # keys, because waiting messages and backups stay encrypted with them.
@@ -160,8 +202,9 @@ locals {
 
   # The services through which each function may use the keys.
   key_services = { for name, services in {
-    order   = ["sqs", "dynamodb", "secretsmanager"]
-    webhook = ["dynamodb", "secretsmanager"]
+    order     = ["sqs", "dynamodb", "secretsmanager"]
+    webhook   = ["dynamodb", "secretsmanager"]
+    reconcile = ["dynamodb", "secretsmanager"]
     } : name => [for service in services :
     "${service}.${data.aws_region.current.region}.${data.aws_partition.current.dns_suffix}"
   ] }

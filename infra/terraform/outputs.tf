@@ -68,6 +68,16 @@ output "webhook_secret_arn" {
   value       = one(aws_secretsmanager_secret.webhook[*].arn)
 }
 
+output "reconcile_function_name" {
+  description = "Name of the reconcile function."
+  value       = aws_lambda_function.functions["reconcile"].function_name
+}
+
+output "reconcile_log_group" {
+  description = "Log group of the reconcile function."
+  value       = aws_cloudwatch_log_group.functions["reconcile"].name
+}
+
 output "function_aliases" {
   description = "ARN of the alias live of each function, by function name."
   value       = { for name, alias in aws_lambda_alias.live : name => alias.arn }

@@ -190,6 +190,38 @@ variable "webhook_reserved_concurrency" {
   }
 }
 
+variable "reconcile_minutes" {
+  description = "Minutes between two runs of the reconcile function, which settles orders that wait."
+  type        = number
+  default     = 5
+  nullable    = false
+
+  validation {
+    condition = (
+      var.reconcile_minutes >= 1 && var.reconcile_minutes <= 60
+      && floor(var.reconcile_minutes) == var.reconcile_minutes
+    )
+    error_message = "reconcile_minutes: must be a whole number, 1 to 60"
+  }
+}
+
+# Stripe's default rate limit is 100 requests per second in live mode, and 25 in a sandbox
+# (docs.stripe.com/rate-limits). The order function needs most of it.
+variable "reconcile_rate" {
+  description = "Orders per second that the reconcile function reads at Stripe. Mind Stripe's rate limit."
+  type        = number
+  default     = 10
+  nullable    = false
+
+  validation {
+    condition = (
+      var.reconcile_rate >= 1 && var.reconcile_rate <= 100
+      && floor(var.reconcile_rate) == var.reconcile_rate
+    )
+    error_message = "reconcile_rate: must be a whole number, 1 to 100"
+  }
+}
+
 variable "secret_recovery_days" {
   description = "Days for which a deleted secret can be restored and its name is reserved. 0 for none."
   type        = number
@@ -374,7 +406,7 @@ variable "log_retention_days" {
 }
 
 variable "permissions_boundary" {
-  description = "ARN of the permissions boundary of the functions' roles. Null for none."
+  description = "ARN of the permissions boundary of every role. Null for none."
   type        = string
   default     = null
 

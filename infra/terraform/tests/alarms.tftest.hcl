@@ -85,6 +85,8 @@ run "every_failure_has_an_alarm" {
       "queue-retention", "queue-max-receives", "queue-redrive-target", "queue-dead-letter-retention",
       "webhook-failing", "webhook-unavailable", "webhook-signatures", "webhook-mismatch",
       "webhook-row-missing",
+      "reconcile-errors", "reconcile-mismatch", "orders-without-intent", "orders-waiting-open",
+      "orders-waiting-action-required", "orders-waiting-pending",
     ])
     error_message = "alarms: names differ from this list"
   }
@@ -94,14 +96,14 @@ run "deploy_md_counts_alarms_and_metrics_correctly" {
   command = plan
 
   assert {
-    condition     = length(aws_cloudwatch_metric_alarm.alarms) == 25
+    condition     = length(aws_cloudwatch_metric_alarm.alarms) == 31
     error_message = "${length(aws_cloudwatch_metric_alarm.alarms)} alarms: update docs/guides/deploy.md"
   }
 
   assert {
     condition = length(flatten([for alarm in aws_cloudwatch_metric_alarm.alarms :
       [for query in alarm.metric_query : query.metric]
-    ])) == 31
+    ])) == 37
     error_message = "number of alarm metrics changed: update docs/guides/deploy.md"
   }
 }

@@ -190,7 +190,8 @@ run "the_role_gets_the_permissions_boundary" {
   }
 
   assert {
-    condition = alltrue([for role in aws_iam_role.functions :
+    condition = alltrue([
+      for role in concat(values(aws_iam_role.functions), [aws_iam_role.reconcile_schedule]) :
       role.permissions_boundary == var.permissions_boundary
     ])
     error_message = "permissions_boundary: ignored"
@@ -315,8 +316,9 @@ run "outputs_have_what_the_runbooks_need" {
     condition = (output.event_source_mapping_uuid == aws_lambda_event_source_mapping.orders.uuid
       && output.function_role_arns == { for name, role in aws_iam_role.functions : name => role.arn }
       && output.log_groups == {
-        order   = "/aws/lambda/orderonce-dev-order"
-        webhook = "/aws/lambda/orderonce-dev-webhook"
+        order     = "/aws/lambda/orderonce-dev-order"
+        webhook   = "/aws/lambda/orderonce-dev-webhook"
+        reconcile = "/aws/lambda/orderonce-dev-reconcile"
       }
       && output.orders_table_arn == aws_dynamodb_table.orders.arn
     && output.orders_stream_arn == aws_dynamodb_table.orders.stream_arn)

@@ -136,6 +136,15 @@ run "only_tracing_allows_actions_on_any_resource" {
     ]
     error_message = "webhook: only X-Ray's actions, which support no resources, may have Resource *"
   }
+
+  assert {
+    condition = [for s in jsondecode(aws_iam_role_policy.reconcile.policy).Statement :
+      flatten([s.Action]) if contains(flatten([s.Resource]), "*")
+      ] == [
+      ["xray:PutTraceSegments", "xray:PutTelemetryRecords"]
+    ]
+    error_message = "reconcile: only X-Ray's actions, which support no resources, may have Resource *"
+  }
 }
 
 run "only_lambda_can_assume_the_role" {
@@ -296,9 +305,11 @@ run "no_policy_has_a_wildcard" {
   assert {
     condition = alltrue([for policy in concat(
       [aws_iam_role_policy.order.policy, aws_iam_role_policy.webhook[0].policy],
+      [aws_iam_role_policy.reconcile.policy, aws_iam_role_policy.reconcile_schedule.policy],
       [for keys in aws_iam_role_policy.keys : keys.policy],
       [aws_sqs_queue_policy.orders.policy, aws_sqs_queue_policy.dead_letters.policy],
       [for role in aws_iam_role.functions : role.assume_role_policy],
+      [aws_iam_role.reconcile_schedule.assume_role_policy],
     ) : !can(regex("[*?]", replace(policy, ":log-stream:*\"", "\"")))])
     error_message = "a policy has a wildcard other than for log streams"
   }
@@ -307,6 +318,8 @@ run "no_policy_has_a_wildcard" {
     condition = alltrue(flatten([for policy in [
       aws_iam_role_policy.order.policy, aws_iam_role_policy.keys["order"].policy,
       aws_iam_role_policy.webhook[0].policy, aws_iam_role_policy.keys["webhook"].policy,
+      aws_iam_role_policy.reconcile.policy, aws_iam_role_policy.keys["reconcile"].policy,
+      aws_iam_role_policy.reconcile_schedule.policy,
       aws_sqs_queue_policy.orders.policy, aws_sqs_queue_policy.dead_letters.policy,
       ] : [for s in jsondecode(policy).Statement :
       [for action in flatten([s.Action]) : can(regex("^[a-z]+:[A-Z][A-Za-z]+$", action))]
@@ -319,6 +332,8 @@ run "no_policy_has_a_wildcard" {
     condition = alltrue(flatten([for policy in [
       aws_iam_role_policy.order.policy, aws_iam_role_policy.keys["order"].policy,
       aws_iam_role_policy.webhook[0].policy, aws_iam_role_policy.keys["webhook"].policy,
+      aws_iam_role_policy.reconcile.policy, aws_iam_role_policy.keys["reconcile"].policy,
+      aws_iam_role_policy.reconcile_schedule.policy,
       aws_sqs_queue_policy.orders.policy, aws_sqs_queue_policy.dead_letters.policy,
       ] : [for s in jsondecode(policy).Statement :
       [for arn in flatten([s.Resource]) : startswith(arn, "arn:aws:")]
@@ -345,7 +360,8 @@ run "no_policy_has_a_wildcard" {
         "sqs.eu-west-1.amazonaws.com", "dynamodb.eu-west-1.amazonaws.com",
         "secretsmanager.eu-west-1.amazonaws.com",
       ]]
-      webhook = [["dynamodb.eu-west-1.amazonaws.com", "secretsmanager.eu-west-1.amazonaws.com"]]
+      webhook   = [["dynamodb.eu-west-1.amazonaws.com", "secretsmanager.eu-west-1.amazonaws.com"]]
+      reconcile = [["dynamodb.eu-west-1.amazonaws.com", "secretsmanager.eu-west-1.amazonaws.com"]]
     })
     error_message = "kms:ViaService: must be the services that the function uses"
   }
@@ -375,7 +391,7 @@ run "the_role_may_use_previous_kms_keys" {
   }
 
   assert {
-    condition = alltrue([for name in ["order", "webhook"] :
+    condition = alltrue([for name in ["order", "webhook", "reconcile"] :
       [for s in jsondecode(aws_iam_role_policy.keys[name].policy).Statement : s.Resource] == [[
         "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000",
         "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000001",

@@ -496,3 +496,63 @@ run "a_webhook_function_without_concurrency_is_rejected" {
 
   expect_failures = [var.webhook_reserved_concurrency]
 }
+
+run "a_reconcile_interval_of_zero_is_rejected" {
+  command = plan
+
+  variables {
+    reconcile_minutes = 0
+  }
+
+  expect_failures = [var.reconcile_minutes]
+}
+
+run "a_reconcile_interval_above_an_hour_is_rejected" {
+  command = plan
+
+  variables {
+    reconcile_minutes = 61
+  }
+
+  expect_failures = [var.reconcile_minutes]
+}
+
+run "a_reconcile_interval_of_half_minutes_is_rejected" {
+  command = plan
+
+  variables {
+    reconcile_minutes = 2.5
+  }
+
+  expect_failures = [var.reconcile_minutes]
+}
+
+run "a_reconcile_rate_of_zero_is_rejected" {
+  command = plan
+
+  variables {
+    reconcile_rate = 0
+  }
+
+  expect_failures = [var.reconcile_rate]
+}
+
+run "a_reconcile_rate_above_stripe_s_limit_is_rejected" {
+  command = plan
+
+  variables {
+    reconcile_rate = 101
+  }
+
+  expect_failures = [var.reconcile_rate]
+}
+
+run "a_fraction_as_reconcile_rate_is_rejected" {
+  command = plan
+
+  variables {
+    reconcile_rate = 1.5
+  }
+
+  expect_failures = [var.reconcile_rate]
+}
