@@ -122,7 +122,7 @@ func (r *reconciling) look(ctx context.Context, id ID) {
 	if err == nil {
 		r.done.Followed[followed]++
 	}
-	if followed != HintSettled {
+	if _, waits := record.Status.RecheckAfter(); waits && followed != HintSettled {
 		r.done.Oldest[record.Status] = max(r.done.Oldest[record.Status], now.Sub(lastChange(record)))
 	}
 }

@@ -239,3 +239,28 @@ func TestReconcileReportsADisagreementOnce(t *testing.T) {
 		t.Errorf("at once again: got %v, want nothing due", again.Mismatched)
 	}
 }
+
+// laggingIndex returns an order that is settled already.
+type laggingIndex struct {
+	*night
+	id order.ID
+}
+
+func (x laggingIndex) Due(context.Context, time.Time) iter.Seq2[order.ID, error] {
+	return func(yield func(order.ID, error) bool) { yield(x.id, nil) }
+}
+
+func TestASettledOrderOfALaggingIndexIsLeft(t *testing.T) {
+	t.Parallel()
+	n := newNight(t)
+	n.add("paid", ordertest.Pays, "")
+	now := func() time.Time { return n.now }
+	r := order.Reconciler{
+		Follower: order.Follower{Records: records{night: n}, Payments: payments{night: n}, Scope: "test", Now: now},
+		Waiting:  laggingIndex{n, "paid"}, Allow: func(context.Context) error { return nil },
+	}
+	got, err := r.Run(t.Context(), n.now.Add(time.Minute))
+	if err != nil || len(got.Oldest) > 0 || n.calls["postpone"]+n.calls["settle"] > 0 {
+		t.Errorf("got %+v, %v and calls %v, want no waiting order and no write", got, err, n.calls)
+	}
+}

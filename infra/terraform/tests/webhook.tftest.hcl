@@ -392,7 +392,7 @@ run "create_webhook_false_removes_all_of_it" {
     condition = alltrue([for resources in [
       aws_lambda_function.functions, aws_lambda_alias.live, aws_iam_role.functions,
       aws_cloudwatch_log_group.functions, aws_iam_role_policy.keys,
-    ] : keys(resources) == ["order"]])
+    ] : keys(resources) == ["order", "reconcile"]])
     error_message = "create_webhook: a part of the function remains"
   }
 
