@@ -40,7 +40,8 @@ func TestARefusedOrderIsRecordedAndChargedAfterARedrive(t *testing.T) {
 				changes = append(changes, order.Event{Seq: e.Seq, From: e.From, To: e.To})
 			}
 			want := []order.Event{
-				{Seq: 1, From: order.Open, To: order.Refused}, {Seq: 2, From: order.Refused, To: order.Open},
+				{Seq: 1, From: order.Open, To: order.Refused},
+				{Seq: 2, From: order.Refused, To: order.Open},
 				{Seq: 3, From: order.Open, To: order.Paid},
 			}
 			if diff := cmp.Diff(changes, want); diff != "" {
