@@ -43,10 +43,7 @@ func cases(gap time.Duration, turn int) []Case {
 			{one(visa), contentOf(place+1, "ORD-2", visa)},
 		}
 		all[i] = Case{
-			Name:     names[i] + ", back after " + gap.String(),
-			Gap:      gap,
-			Messages: messages[i],
-			Variety:  place,
+			Name: names[i] + ", back after " + gap.String(), Gap: gap, Messages: messages[i], Variety: place,
 		}
 	}
 	return all
@@ -57,10 +54,8 @@ func conflicts() (all []Search) {
 	for i, f := range fields() {
 		first := contentOf(i, "ORD-1", visa)
 		c := Case{
-			Name:     "same id, another " + string(f),
-			Gap:      time.Hour,
-			Messages: []Message{first, first.but(f)},
-			Variety:  i,
+			Name: "same id, another " + string(f), Gap: time.Hour, Messages: []Message{first, first.but(f)},
+			Variety: i,
 		}
 		all = append(all, Search{Case: c})
 	}
@@ -89,10 +84,8 @@ func Scenarios() (all []Search) {
 	}
 	// What people do matters most just before something else goes wrong.
 	pairs := Case{
-		Name:     "people, and whatever happens twice",
-		Messages: []Message{contentOf(5, "ORD-1", visa)},
-		People:   true,
-		Gap:      time.Hour,
+		Name: "people, and whatever happens twice", Messages: []Message{contentOf(5, "ORD-1", visa)}, People: true,
+		Gap: time.Hour,
 	}
 	return placed("scenario", append(all, Search{Case: pairs, Most: 2}))
 }
@@ -147,9 +140,7 @@ func groups(most int) (all []Search) {
 	refused.Method = noSuchCard
 	for _, head := range []Message{first, refused, poison} {
 		c := Case{
-			Name:  fmt.Sprintf("a FIFO group behind %s %s", head.ID, head.Method),
-			Gap:   visibility,
-			FIFO:  true,
+			Name: fmt.Sprintf("a FIFO group behind %s %s", head.ID, head.Method), Gap: visibility, FIFO: true,
 			Batch: 3,
 		}
 		c.Messages = []Message{head, second, third}

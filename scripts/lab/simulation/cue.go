@@ -3,6 +3,8 @@ package simulation
 import (
 	"fmt"
 	"slices"
+
+	"orderonce/scripts/lab/simulation/schedule"
 )
 
 // cue says what a choice was and where, and not its number among the ways: in a world
@@ -42,7 +44,7 @@ func (w *World) offers(n int) []string {
 }
 
 // cues plays a schedule and lists the cues of what was not usual in it.
-func (l *Lab) cues(c Case, t Tape) (all []cue) {
+func (l *Lab) cues(c Case, t schedule.Tape) (all []cue) {
 	var w *World
 	var before []string // offers since the last cue
 	play := t.Chooser()
@@ -66,7 +68,7 @@ func (l *Lab) cues(c Case, t Tape) (all []cue) {
 
 // perform plays another case with the same cues, and returns the schedule that comes of
 // it.
-func (l *Lab) perform(c Case, cues []cue) (Tape, *Violation) {
+func (l *Lab) perform(c Case, cues []cue) (schedule.Tape, *Violation) {
 	var w *World
 	seen := 0
 	w = l.World(c, func(n int) int {
@@ -84,7 +86,7 @@ func (l *Lab) perform(c Case, cues []cue) (Tape, *Violation) {
 		return i
 	})
 	broken := w.Run()
-	return w.tape.trimmed(), broken
+	return w.tape.Trimmed(), broken
 }
 
 // mostWaits is how long a cue is waited for, in chances to take it, if the story is to be

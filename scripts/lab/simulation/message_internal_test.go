@@ -35,15 +35,7 @@ func TestWhatAnOrderCostsIsWhatTheProductCharges(t *testing.T) {
 		got, want := lab.order(m.body()), order.Money{Amount: m.amount(), Currency: order.Currency(m.Currency)}
 		if got.Total() != want || got.CustomerID() != m.Customer ||
 			got.Payment() != (order.Payment{Customer: m.Payer, Method: m.Method}) {
-			t.Errorf(
-				"basket %d: got %v by %s with %+v, want %v of %s",
-				n,
-				got.Total(),
-				got.CustomerID(),
-				got.Payment(),
-				want,
-				m.String(),
-			)
+			t.Errorf("basket %d: got %v by %s with %+v, want %v of %s", n, got.Total(), got.CustomerID(), got.Payment(), want, m.String())
 		}
 	}
 }

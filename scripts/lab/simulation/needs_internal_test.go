@@ -64,14 +64,7 @@ func TestEveryOddityHasAName(t *testing.T) {
 // What a plainer world lacks is one thing, and the others stay.
 func TestAPlainerWorldLacksOneThing(t *testing.T) {
 	t.Parallel()
-	c := Case{
-		Messages: []Message{sold(declined), sold(declined)},
-		Gap:      10 * visibility,
-		KeyLife:  -1,
-		Receives: 3,
-		Batch:    2,
-		FIFO:     true,
-	}
+	c := Case{Messages: []Message{sold(declined), sold(declined)}, Gap: 10 * visibility, KeyLife: -1, Receives: 3, Batch: 2, FIFO: true}
 	before := len(c.oddities())
 	for _, plain := range c.plainer() {
 		if after := len(plain.oddities()); after >= before {
@@ -79,10 +72,7 @@ func TestAPlainerWorldLacksOneThing(t *testing.T) {
 		}
 	}
 	if got := len(c.plainer()); got != 6 {
-		t.Errorf(
-			"got %d plainer worlds, want one for the pause, the keys, the receives, the group and each method",
-			got,
-		)
+		t.Errorf("got %d plainer worlds, want one for the pause, the keys, the receives, the group and each method", got)
 	}
 	if c.Messages[0].Method != declined || c.Gap != 10*visibility {
 		t.Error("the world itself has changed")

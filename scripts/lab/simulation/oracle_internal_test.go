@@ -78,11 +78,7 @@ func (h *hand) begins(i int) order.Claim {
 func (h *hand) claims(i int) order.Claim {
 	h.t.Helper()
 	h.acting = i
-	c, err := h.store.Begin(
-		h.t.Context(),
-		h.order(i),
-		order.Lease{Owner: "hand", From: h.now, Until: h.now.Add(functionTime)},
-	)
+	c, err := h.store.Begin(h.t.Context(), h.order(i), order.Lease{Owner: "hand", From: h.now, Until: h.now.Add(functionTime)})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -190,44 +186,26 @@ func twoContents() Case {
 
 func aboutMoney() []handmade {
 	return []handmade{
-		{
-			"two intents of one order are charged",
-			ChargedOnce,
-			"2 successful charges",
-			one(visa),
-			func(h *hand, right bool) {
-				h.begins(0)
+		{"two intents of one order are charged", ChargedOnce, "2 successful charges", one(visa), func(h *hand, right bool) {
+			h.begins(0)
+			h.charges(0)
+			if !right {
 				h.charges(0)
-				if !right {
-					h.charges(0)
-				}
-				h.looks()
-			},
-		},
-		{
-			"an order is charged before it has a row",
-			BooksAgree,
-			"without a row",
-			one(visa),
-			func(h *hand, right bool) {
-				if right {
-					h.begins(0)
-				}
-				h.charges(0)
-				h.looks()
-			},
-		},
-		{
-			"another amount is charged",
-			ChargedAmount,
-			"5997 usd were charged",
-			twoContents(),
-			func(h *hand, right bool) {
+			}
+			h.looks()
+		}},
+		{"an order is charged before it has a row", BooksAgree, "without a row", one(visa), func(h *hand, right bool) {
+			if right {
 				h.begins(0)
-				h.charges(either(right, 0, 1))
-				h.looks()
-			},
-		},
+			}
+			h.charges(0)
+			h.looks()
+		}},
+		{"another amount is charged", ChargedAmount, "5997 usd were charged", twoContents(), func(h *hand, right bool) {
+			h.begins(0)
+			h.charges(either(right, 0, 1))
+			h.looks()
+		}},
 		{
 			"another currency is charged",
 			ChargedAmount,
@@ -255,20 +233,14 @@ func aboutMoney() []handmade {
 				h.rests()
 			},
 		},
-		{
-			"a row says paid and nothing was charged",
-			BooksAgree,
-			"the row says paid and Stripe says open",
-			one(visa),
-			func(h *hand, right bool) {
-				c, id := h.begins(0), h.prepares(h.order(0))
-				if right {
-					h.confirms(id)
-				}
-				h.says(c, id, order.Paid)
-				h.rests()
-			},
-		},
+		{"a row says paid and nothing was charged", BooksAgree, "the row says paid and Stripe says open", one(visa), func(h *hand, right bool) {
+			c, id := h.begins(0), h.prepares(h.order(0))
+			if right {
+				h.confirms(id)
+			}
+			h.says(c, id, order.Paid)
+			h.rests()
+		}},
 		{
 			"a charge by an intent that is not the bound one", BooksAgree, "the row says declined and there are 1 charges",
 			Case{Messages: []Message{sold(declined), sold(visa)}},
@@ -316,19 +288,13 @@ func aboutRows() []handmade {
 				h.looks()
 			},
 		},
-		{
-			"a row gets another total",
-			ConflictParked,
-			"other content took over",
-			twoContents(),
-			func(h *hand, right bool) {
-				c := h.begins(0)
-				h.forgets()
-				h.claims(either(right, 0, 1))
-				must(h.store.SetFingerprint(h.t.Context(), "ORD-1", c.Order.Fingerprint()))
-				h.looks()
-			},
-		},
+		{"a row gets another total", ConflictParked, "other content took over", twoContents(), func(h *hand, right bool) {
+			c := h.begins(0)
+			h.forgets()
+			h.claims(either(right, 0, 1))
+			must(h.store.SetFingerprint(h.t.Context(), "ORD-1", c.Order.Fingerprint()))
+			h.looks()
+		}},
 		{"a paid order becomes declined", AsAllowed, "from paid to declined", one(visa), func(h *hand, right bool) {
 			h.sells()
 			if !right {
@@ -337,31 +303,19 @@ func aboutRows() []handmade {
 			}
 			h.looks()
 		}},
-		{
-			"an order is canceled where none may be",
-			AsAllowed,
-			"from open to canceled",
-			one(visa),
-			func(h *hand, right bool) {
-				h.Strict = !right
-				h.says(h.begins(0), h.prepares(h.order(0)), order.Canceled)
+		{"an order is canceled where none may be", AsAllowed, "from open to canceled", one(visa), func(h *hand, right bool) {
+			h.Strict = !right
+			h.says(h.begins(0), h.prepares(h.order(0)), order.Canceled)
+			h.looks()
+		}},
+		{"a row makes two changes at once", OneEventEach, "change 1 was from open to paid", one(takesDays), func(h *hand, right bool) {
+			h.says(h.begins(0), h.charges(0), order.Pending)
+			if right {
 				h.looks()
-			},
-		},
-		{
-			"a row makes two changes at once",
-			OneEventEach,
-			"change 1 was from open to paid",
-			one(takesDays),
-			func(h *hand, right bool) {
-				h.says(h.begins(0), h.charges(0), order.Pending)
-				if right {
-					h.looks()
-				}
-				h.turns(order.Paid)
-				h.looks()
-			},
-		},
+			}
+			h.turns(order.Paid)
+			h.looks()
+		}},
 		{
 			"an event tells of another change",
 			OneEventEach,
@@ -379,21 +333,15 @@ func aboutRows() []handmade {
 				h.looks()
 			},
 		},
-		{
-			"an event comes without a change",
-			OneEventEach,
-			"1 changes, 2 events",
-			one(visa),
-			func(h *hand, right bool) {
-				h.sells()
-				if !right {
-					h.forgets()
-					h.says(h.claims(0), "pi_1", order.Declined)
-					h.turns(order.Paid)
-				}
-				h.looks()
-			},
-		},
+		{"an event comes without a change", OneEventEach, "1 changes, 2 events", one(visa), func(h *hand, right bool) {
+			h.sells()
+			if !right {
+				h.forgets()
+				h.says(h.claims(0), "pi_1", order.Declined)
+				h.turns(order.Paid)
+			}
+			h.looks()
+		}},
 	}
 }
 
@@ -414,139 +362,79 @@ func aboutDeclines() []handmade {
 		{"nobody was asked for money", NoFalseDecline, "no bank has declined it", one(visa), told(false)},
 		{"the bank only wants the customer", NoFalseDecline, "no bank has declined it", one(wantsMe), told(true)},
 		{"the bank takes its time", NoFalseDecline, "no bank has declined it", one(takesDays), told(true)},
-		{
-			"an intent that is none",
-			NoFalseDecline,
-			"no bank has declined it",
-			one(declined),
-			func(h *hand, right bool) {
-				c, id := h.begins(0), h.charges(0)
-				if !right {
-					id = "pi_nobody_made"
-				}
-				h.says(c, id, order.Declined)
-				h.looks()
-			},
-		},
+		{"an intent that is none", NoFalseDecline, "no bank has declined it", one(declined), func(h *hand, right bool) {
+			c, id := h.begins(0), h.charges(0)
+			if !right {
+				id = "pi_nobody_made"
+			}
+			h.says(c, id, order.Declined)
+			h.looks()
+		}},
 	}
 }
 
 func aboutMessages() []handmade {
 	sixDays := 6*24*time.Hour - 5*time.Minute // by a clock that is as slow as an honest one can be
 	return []handmade{
-		{
-			"an open order is acknowledged",
-			AckedWhenDurable,
-			"the row is not settled",
-			one(visa),
-			func(h *hand, right bool) {
-				c, id := h.begins(0), h.charges(0)
-				if right {
-					h.says(c, id, order.Paid)
-				}
-				h.acknowledges(0)
-			},
-		},
-		{
-			"an order without a row is acknowledged",
-			AckedWhenDurable,
-			"the row is not settled",
-			one(visa),
-			func(h *hand, right bool) {
-				if right {
-					h.sells()
-				}
-				h.acknowledges(0)
-			},
-		},
-		{
-			"other content is acknowledged",
-			ConflictParked,
-			"acknowledged, not parked",
-			twoContents(),
-			func(h *hand, right bool) {
+		{"an open order is acknowledged", AckedWhenDurable, "the row is not settled", one(visa), func(h *hand, right bool) {
+			c, id := h.begins(0), h.charges(0)
+			if right {
+				h.says(c, id, order.Paid)
+			}
+			h.acknowledges(0)
+		}},
+		{"an order without a row is acknowledged", AckedWhenDurable, "the row is not settled", one(visa), func(h *hand, right bool) {
+			if right {
 				h.sells()
-				h.acknowledges(either(right, 0, 1))
-			},
-		},
-		{
-			"a message is parked for nothing",
-			EverythingEnds,
-			"without a reason",
-			one(visa),
-			func(h *hand, right bool) {
-				h.parks(0, either(right, "refused", ""))
-			},
-		},
-		{
-			"a key that this order used parks it",
-			SettlesSoon,
-			"the table knows its order",
-			one(visa),
-			func(h *hand, right bool) {
-				h.parks(0, either(right, "refused", "key_reused"))
-			},
-		},
+			}
+			h.acknowledges(0)
+		}},
+		{"other content is acknowledged", ConflictParked, "acknowledged, not parked", twoContents(), func(h *hand, right bool) {
+			h.sells()
+			h.acknowledges(either(right, 0, 1))
+		}},
+		{"a message is parked for nothing", EverythingEnds, "without a reason", one(visa), func(h *hand, right bool) {
+			h.parks(0, either(right, "refused", ""))
+		}},
+		{"a key that this order used parks it", SettlesSoon, "the table knows its order", one(visa), func(h *hand, right bool) {
+			h.parks(0, either(right, "refused", "key_reused"))
+		}},
 		{"an outage parks", SettlesSoon, "store_unavailable, which passes", one(visa), func(h *hand, right bool) {
 			h.parks(0, either(right, "mismatch", "store_unavailable"))
 		}},
-		{
-			"an outage parks too early",
-			SettlesSoon,
-			"store_unavailable, which passes",
-			one(visa),
-			func(h *hand, right bool) {
-				h.now = h.got[0].Sent.Add(sixDays - either(right, 0, time.Duration(1)))
-				h.parks(0, "store_unavailable")
-			},
-		},
+		{"an outage parks too early", SettlesSoon, "store_unavailable, which passes", one(visa), func(h *hand, right bool) {
+			h.now = h.got[0].Sent.Add(sixDays - either(right, 0, time.Duration(1)))
+			h.parks(0, "store_unavailable")
+		}},
 		{"too few failures park", SettlesSoon, "unconfirmed, which passes", one(visa), func(h *hand, right bool) {
 			h.got[0].Receives = either(right, 20, 19)
 			h.parks(0, "unconfirmed")
 		}},
-		{
-			"an outage parks after many deliveries",
-			SettlesSoon,
-			"provider_unknown, which passes",
-			one(visa),
-			func(h *hand, right bool) {
-				h.got[0].Receives = 900
-				h.parks(0, either(right, "panic", "provider_unknown"))
-			},
-		},
+		{"an outage parks after many deliveries", SettlesSoon, "provider_unknown, which passes", one(visa), func(h *hand, right bool) {
+			h.got[0].Receives = 900
+			h.parks(0, either(right, "panic", "provider_unknown"))
+		}},
 		{"an honest clock parks", SettlesSoon, "misconfigured, which passes", one(visa), func(h *hand, right bool) {
 			h.k.absurd = right
 			h.parks(0, "misconfigured")
 		}},
-		{
-			"calm needs a third delivery",
-			SettlesSoon,
-			"nothing went wrong any more",
-			one(visa),
-			func(h *hand, right bool) {
-				for n := range 3 {
-					if n == 2 && right {
-						h.oracle.disturbed()
-					}
-					h.oracle.delivered(h.World, h.got[0])
+		{"calm needs a third delivery", SettlesSoon, "nothing went wrong any more", one(visa), func(h *hand, right bool) {
+			for n := range 3 {
+				if n == 2 && right {
+					h.oracle.disturbed()
 				}
-			},
-		},
-		{
-			"an odd worker's end is calm",
-			SettlesSoon,
-			"nothing went wrong any more",
-			one(visa),
-			func(h *hand, right bool) {
-				h.k.old = right
-				for n := range 3 {
-					if n == 2 {
-						h.oracle.buried(h.World, h.k)
-					}
-					h.oracle.delivered(h.World, h.got[0])
+				h.oracle.delivered(h.World, h.got[0])
+			}
+		}},
+		{"an odd worker's end is calm", SettlesSoon, "nothing went wrong any more", one(visa), func(h *hand, right bool) {
+			h.k.old = right
+			for n := range 3 {
+				if n == 2 {
+					h.oracle.buried(h.World, h.k)
 				}
-			},
-		},
+				h.oracle.delivered(h.World, h.got[0])
+			}
+		}},
 		{"a duplicate asks twice", CheapDuplicate, "made 2 calls", one(visa), func(h *hand, right bool) {
 			h.sells()
 			h.oracle.born(h.World, h.k)
@@ -574,19 +462,13 @@ func aboutEnds() []handmade {
 				h.rests()
 			},
 		},
-		{
-			"an order stays open",
-			EverythingEnds,
-			"message 1 is gone () and the order is open",
-			one(visa),
-			func(h *hand, right bool) {
-				h.begins(0)
-				if right {
-					h.parks(0, "mismatch")
-				}
-				h.rests()
-			},
-		},
+		{"an order stays open", EverythingEnds, "message 1 is gone () and the order is open", one(visa), func(h *hand, right bool) {
+			h.begins(0)
+			if right {
+				h.parks(0, "mismatch")
+			}
+			h.rests()
+		}},
 		{
 			"an outage leaves an order open",
 			EverythingEnds,
@@ -599,19 +481,13 @@ func aboutEnds() []handmade {
 				h.rests()
 			},
 		},
-		{
-			"other content is gone",
-			ConflictParked,
-			"has other content and was not parked",
-			twoContents(),
-			func(h *hand, right bool) {
-				h.sells()
-				if right {
-					h.parks(1, "conflict")
-				}
-				h.rests()
-			},
-		},
+		{"other content is gone", ConflictParked, "has other content and was not parked", twoContents(), func(h *hand, right bool) {
+			h.sells()
+			if right {
+				h.parks(1, "conflict")
+			}
+			h.rests()
+		}},
 	}
 }
 
@@ -666,57 +542,34 @@ func aboutDesigns() []handmade {
 func aboutBatches() []handmade {
 	poison := Message{ID: "POISON", Poison: "{"}
 	batch := func(h *hand, counts map[string]int) *invocation {
-		return &invocation{
-			Worker:   h.k,
-			counts:   counts,
-			parked:   map[int]bool{1: true},
-			finished: map[order.ID]bool{"ORD-1": true},
-		}
+		return &invocation{Worker: h.k, counts: counts, parked: map[int]bool{1: true}, finished: map[order.ID]bool{"ORD-1": true}}
 	}
 	two := Case{Messages: []Message{sold(visa), poison}}
 	return []handmade{
-		{
-			"a message of a batch gets no answer",
-			AllAnswered,
-			"2 messages were received, and 1 answered of 2",
-			two,
-			func(h *hand, right bool) {
-				h.sells()
-				counts := map[string]int{sqs.MetricReceived: 2, sqs.MetricSettled: 1}
-				if right {
-					counts[sqs.MetricParked] = 1
-				}
-				batch(h, counts).remove([]string{h.got[0].ID, h.got[1].ID})
-			},
-		},
-		{
-			"a message of a batch is not looked at",
-			AllAnswered,
-			"1 messages were received, and 1 answered of 2",
-			two,
-			func(h *hand, right bool) {
-				h.sells()
-				counts := map[string]int{sqs.MetricReceived: 1, sqs.MetricSettled: 1}
-				if right {
-					counts = map[string]int{sqs.MetricReceived: 2, sqs.MetricDuplicates: 1, sqs.MetricRedelivered: 1}
-				}
-				batch(h, counts).remove([]string{h.got[0].ID, h.got[1].ID})
-			},
-		},
-		{
-			"a settled order comes back with its neighbor",
-			NeighborsApart,
-			"message 1 comes back",
-			two,
-			func(h *hand, right bool) {
-				h.sells()
-				deleted := []string{h.got[1].ID}
-				if right {
-					deleted = append(deleted, h.got[0].ID)
-				}
-				batch(h, map[string]int{sqs.MetricReceived: 2, sqs.MetricSettled: 1, sqs.MetricParked: 1}).remove(deleted)
-			},
-		},
+		{"a message of a batch gets no answer", AllAnswered, "2 messages were received, and 1 answered of 2", two, func(h *hand, right bool) {
+			h.sells()
+			counts := map[string]int{sqs.MetricReceived: 2, sqs.MetricSettled: 1}
+			if right {
+				counts[sqs.MetricParked] = 1
+			}
+			batch(h, counts).remove([]string{h.got[0].ID, h.got[1].ID})
+		}},
+		{"a message of a batch is not looked at", AllAnswered, "1 messages were received, and 1 answered of 2", two, func(h *hand, right bool) {
+			h.sells()
+			counts := map[string]int{sqs.MetricReceived: 1, sqs.MetricSettled: 1}
+			if right {
+				counts = map[string]int{sqs.MetricReceived: 2, sqs.MetricDuplicates: 1, sqs.MetricRedelivered: 1}
+			}
+			batch(h, counts).remove([]string{h.got[0].ID, h.got[1].ID})
+		}},
+		{"a settled order comes back with its neighbor", NeighborsApart, "message 1 comes back", two, func(h *hand, right bool) {
+			h.sells()
+			deleted := []string{h.got[1].ID}
+			if right {
+				deleted = append(deleted, h.got[0].ID)
+			}
+			batch(h, map[string]int{sqs.MetricReceived: 2, sqs.MetricSettled: 1, sqs.MetricParked: 1}).remove(deleted)
+		}},
 	}
 }
 
@@ -858,9 +711,7 @@ func TestTheOracleAllowsWhatTheDiagramShows(t *testing.T) {
 }
 
 func statuses() []order.Status {
-	return []order.Status{
-		order.Open, order.Paid, order.Declined, order.Canceled, order.ActionRequired, order.Pending, order.Refused,
-	}
+	return []order.Status{order.Open, order.Paid, order.Declined, order.Canceled, order.ActionRequired, order.Pending, order.Refused}
 }
 
 // The oracle asks a person to look exactly where the documents do.
@@ -874,13 +725,7 @@ func TestTheReasonsForPeopleAreThoseThatThePageParksAtOnce(t *testing.T) {
 	for _, r := range order.Reasons() {
 		parks, known := page[r]
 		if !known || parks != forPeople(r) {
-			t.Errorf(
-				"%s: the page has it: %t, and parks it: %t; the oracle says that it is for people: %t",
-				r,
-				known,
-				parks,
-				forPeople(r),
-			)
+			t.Errorf("%s: the page has it: %t, and parks it: %t; the oracle says that it is for people: %t", r, known, parks, forPeople(r))
 		}
 		delete(page, r)
 	}
@@ -893,16 +738,7 @@ func TestTheReasonsForPeopleAreThoseThatThePageParksAtOnce(t *testing.T) {
 
 func TestTheLimitsAreThoseOfTheirSources(t *testing.T) {
 	t.Parallel()
-	queue, design, row := document(
-		t,
-		"infra/terraform/queue.tf",
-	), document(
-		t,
-		"docs/design.md",
-	), document(
-		t,
-		"docs/reference/row.md",
-	)
+	queue, design, row := document(t, "infra/terraform/queue.tf"), document(t, "docs/design.md"), document(t, "docs/reference/row.md")
 	look := func(s order.Status, unit time.Duration) int {
 		after, _ := nextLook(s)
 		return int(after / unit)

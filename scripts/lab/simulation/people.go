@@ -58,11 +58,8 @@ func (w *World) restore(x *watched) {
 			continue
 		}
 		lost := order.Record{
-			OrderID:     x.id,
-			Total:       r.Total,
-			Fingerprint: r.Fingerprint,
-			Intent:      order.IntentID(i.ID),
-			Mode:        order.TestMode,
+			OrderID: x.id, Total: r.Total, Fingerprint: r.Fingerprint, Intent: order.IntentID(i.ID),
+			Mode: order.TestMode,
 		}
 		if err := w.store.Recreate(context.Background(), lost, w.now); err == nil {
 			w.happens("operator", fmt.Sprintf("restores the row of %s with %s", x.id, i.ID))

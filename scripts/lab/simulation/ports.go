@@ -142,10 +142,7 @@ func (c claims) Bind(ctx context.Context, claim order.Claim, i order.Intent, at 
 func (c claims) Finish(ctx context.Context, claim order.Claim, o order.Outcome, at time.Time) error {
 	what := call{name: ordertest.Finish, subject: string(claim.Order.ID()), detail: string(o.Status)}
 	sent := StoreCall{
-		Order:  claim.Order.ID(),
-		Owner:  claim.Lease.Owner,
-		Intent: string(o.Intent),
-		Status: o.Status,
+		Order: claim.Order.ID(), Owner: claim.Lease.Owner, Intent: string(o.Intent), Status: o.Status,
 	}
 	err := c.noted(what, sent, func() (answer, error) {
 		return answer{text: "ok"}, c.store.Finish(ctx, claim, o, at)

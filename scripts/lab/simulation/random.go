@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"orderonce/domain/order"
+	"orderonce/scripts/lab/simulation/schedule"
 )
 
 // mostSteps is how long a drawn world may be disturbed; then everything is as usual.
 const mostSteps = 300
 
 // Drawn is the world that a seed stands for: its case, and who chooses in it.
-func Drawn(seed uint64) (Case, Choose) {
+func Drawn(seed uint64) (Case, schedule.Choose) {
 	r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // G404: to be repeated
 	c := draw(r)
 	c.Name = "seed " + strconv.FormatUint(seed, 10)
@@ -184,12 +185,14 @@ func (l *Lab) Replay(seed uint64) (History, *Finding) {
 
 // Shortest shrinks a story: its choices, the messages that it does not need, and what is
 // unusual about its world.
-func (l *Lab) Shortest(c Case, t Tape, v Violation) Finding {
-	bad := func(c Case, t Tape) bool {
+func (l *Lab) Shortest(c Case, t schedule.Tape, v Violation) Finding {
+	bad := func(c Case, t schedule.Tape) bool {
 		broken := l.World(c, t.Chooser()).Run()
 		return broken != nil && broken.Invariant == v.Invariant
 	}
-	shrunk := func(c Case, t Tape) Tape { return Shrink(t, func(t Tape) bool { return bad(c, t) }) }
+	shrunk := func(c Case, t schedule.Tape) schedule.Tape {
+		return schedule.Shrink(t, func(t schedule.Tape) bool { return bad(c, t) })
+	}
 	t = shrunk(c, t)
 	for again := true; again; {
 		again = false
@@ -209,7 +212,7 @@ func (l *Lab) Shortest(c Case, t Tape, v Violation) Finding {
 }
 
 // retell looks for a schedule of a simpler case that breaks the same promise.
-func (l *Lab) retell(simpler, c Case, t Tape, v Violation) (Tape, bool) {
+func (l *Lab) retell(simpler, c Case, t schedule.Tape, v Violation) (schedule.Tape, bool) {
 	is := func(broken *Violation) bool { return broken != nil && broken.Invariant == v.Invariant }
 	if is(l.World(simpler, t.Chooser()).Run()) {
 		return t, true
@@ -224,7 +227,7 @@ func (l *Lab) retell(simpler, c Case, t Tape, v Violation) (Tape, bool) {
 
 // Bytes reads a world out of bytes: the first ones draw its case, the others are its
 // schedule.
-func Bytes(b []byte) (Case, Tape) {
+func Bytes(b []byte) (Case, schedule.Tape) {
 	var seed uint64
 	for _, x := range b[:min(len(b), 3)] {
 		seed = seed<<8 | uint64(x)

@@ -48,15 +48,9 @@ func steps(t *testing.T) map[string]*change {
 	add(bound, first, call{name: ordertest.Bind}, knowledge{intent: "pi_000001"}, func(r *order.Record) {
 		r.Intent, r.UpdatedAt = "pi_000001", at(time.Second)
 	})
-	add(
-		released,
-		first,
-		call{name: ordertest.Release, detail: "provider_unknown"},
-		knowledge{},
-		func(r *order.Record) {
-			r.Owner, r.Until, r.LastError, r.UpdatedAt = "", time.Time{}, "provider_unknown", at(2*time.Second)
-		},
-	)
+	add(released, first, call{name: ordertest.Release, detail: "provider_unknown"}, knowledge{}, func(r *order.Record) {
+		r.Owner, r.Until, r.LastError, r.UpdatedAt = "", time.Time{}, "provider_unknown", at(2*time.Second)
+	})
 	add("another claim", second, call{name: ordertest.Begin}, knowledge{}, func(r *order.Record) {
 		r.Owner, r.Attempt, r.Until = "owner-B", 2, at(2*time.Minute)
 		r.UpdatedAt, r.DueAt = at(time.Minute), at(16*time.Minute)
@@ -74,9 +68,7 @@ func steps(t *testing.T) map[string]*change {
 	})
 	add(turned, second, call{name: settle}, knowledge{}, func(r *order.Record) {
 		r.Status, r.Failure, r.Seq, r.UpdatedAt, r.DueAt = order.Paid, "", 2, at(52*time.Minute), time.Time{}
-		r.Events = append(r.Events, order.Event{
-			Seq: 2, From: order.ActionRequired, To: order.Paid, Intent: r.Intent, At: r.UpdatedAt,
-		})
+		r.Events = append(r.Events, order.Event{Seq: 2, From: order.ActionRequired, To: order.Paid, Intent: r.Intent, At: r.UpdatedAt})
 	})
 	return did
 }
@@ -101,70 +93,20 @@ func spoiltClaims() []spoilt {
 		{"owner and lease", finished, "a settled order is held", func(c *change) {
 			c.after.Owner, c.after.Until = c.before.Owner, c.before.Until
 		}},
-		{
-			"each claim counts",
-			takenOver,
-			"it is not counted",
-			func(c *change) { c.after.Attempt = c.before.Attempt },
-		},
+		{"each claim counts", takenOver, "it is not counted", func(c *change) { c.after.Attempt = c.before.Attempt }},
 		{"each claim counts", takenOver, "it is counted twice", func(c *change) { c.after.Attempt++ }},
 		{"each claim counts", bound, "a bind is counted", func(c *change) { c.after.Attempt++ }},
-		{
-			"each claim counts",
-			takenOver,
-			"the owner had a claim before",
-			func(c *change) { c.oracle.owners = []string{"owner-A-2"} },
-		},
-		{
-			"nobody takes over",
-			takenOver,
-			"the lease runs",
-			func(c *change) { c.before.Until = c.after.UpdatedAt.Add(time.Minute) },
-		},
-		{
-			"nobody takes over",
-			takenOver,
-			"it is the last instant of the lease",
-			func(c *change) { c.before.Until = c.after.UpdatedAt },
-		},
-		{
-			"a lease ends",
-			takenOver,
-			"it is over when it begins",
-			func(c *change) { c.after.Until = c.after.UpdatedAt },
-		},
-		{
-			"a lease ends",
-			claimed,
-			"it lasts an hour",
-			func(c *change) { c.after.Until = c.after.UpdatedAt.Add(time.Hour) },
-		},
-		{
-			"only the owner",
-			bound,
-			"another one binds",
-			func(c *change) { c.before.Owner, c.after.Owner = "owner-B", "owner-B" },
-		},
+		{"each claim counts", takenOver, "the owner had a claim before", func(c *change) { c.oracle.owners = []string{"owner-A-2"} }},
+		{"nobody takes over", takenOver, "the lease runs", func(c *change) { c.before.Until = c.after.UpdatedAt.Add(time.Minute) }},
+		{"nobody takes over", takenOver, "it is the last instant of the lease", func(c *change) { c.before.Until = c.after.UpdatedAt }},
+		{"a lease ends", takenOver, "it is over when it begins", func(c *change) { c.after.Until = c.after.UpdatedAt }},
+		{"a lease ends", claimed, "it lasts an hour", func(c *change) { c.after.Until = c.after.UpdatedAt.Add(time.Hour) }},
+		{"only the owner", bound, "another one binds", func(c *change) { c.before.Owner, c.after.Owner = "owner-B", "owner-B" }},
 		{"only the owner", finished, "nobody has the order", func(c *change) { c.before.Owner = "" }},
-		{
-			"only the owner",
-			released,
-			"an owner with a longer name has it",
-			func(c *change) { c.before.Owner = "owner-A1" },
-		},
-		{
-			"an intent is bound once",
-			finished,
-			"there is another one",
-			func(c *change) { c.after.Intent = "pi_000002" },
-		},
+		{"only the owner", released, "an owner with a longer name has it", func(c *change) { c.before.Owner = "owner-A1" }},
+		{"an intent is bound once", finished, "there is another one", func(c *change) { c.after.Intent = "pi_000002" }},
 		{"an intent is bound once", takenOver, "it is forgotten", func(c *change) { c.after.Intent = "" }},
-		{
-			"the intent that is bound",
-			bound,
-			"Stripe answered with another one",
-			func(c *change) { c.deed.knows.intent = "pi_000002" },
-		},
+		{"the intent that is bound", bound, "Stripe answered with another one", func(c *change) { c.deed.knows.intent = "pi_000002" }},
 		{"the intent that is bound", claimed, "a claim binds it", func(c *change) { c.after.Intent = "pi_000001" }},
 	}
 }
@@ -188,42 +130,12 @@ func spoiltContents() []spoilt {
 		{"an event says", finished, "its failure", func(c *change) { told(c).Failure = "" }},
 		{"an event says", finished, "its time", func(c *change) { told(c).At = c.before.UpdatedAt }},
 		{"updatedAt is", finished, "it is the claim's", func(c *change) { c.after.UpdatedAt = c.before.UpdatedAt }},
-		{
-			"updatedAt is",
-			turned,
-			"it is before the operator asked",
-			func(c *change) { c.deed.by.begun = c.after.UpdatedAt.Add(1) },
-		},
-		{
-			"updatedAt is",
-			turned,
-			"it is later than the call",
-			func(c *change) { c.deed.at = c.after.UpdatedAt.Add(-1) },
-		},
-		{
-			"createdAt is",
-			takenOver,
-			"it is the takeover's",
-			func(c *change) { c.after.CreatedAt = c.after.UpdatedAt },
-		},
-		{
-			"createdAt is",
-			claimed,
-			"it is not the claim's",
-			func(c *change) { c.after.CreatedAt = c.after.UpdatedAt.Add(1) },
-		},
-		{
-			"an order is in the index",
-			turned,
-			"a paid order is due",
-			func(c *change) { c.after.DueAt = c.before.DueAt },
-		},
-		{
-			"an order is in the index",
-			finished,
-			"it waits and is never due",
-			func(c *change) { c.after.DueAt = time.Time{} },
-		},
+		{"updatedAt is", turned, "it is before the operator asked", func(c *change) { c.deed.by.begun = c.after.UpdatedAt.Add(1) }},
+		{"updatedAt is", turned, "it is later than the call", func(c *change) { c.deed.at = c.after.UpdatedAt.Add(-1) }},
+		{"createdAt is", takenOver, "it is the takeover's", func(c *change) { c.after.CreatedAt = c.after.UpdatedAt }},
+		{"createdAt is", claimed, "it is not the claim's", func(c *change) { c.after.CreatedAt = c.after.UpdatedAt.Add(1) }},
+		{"an order is in the index", turned, "a paid order is due", func(c *change) { c.after.DueAt = c.before.DueAt }},
+		{"an order is in the index", finished, "it waits and is never due", func(c *change) { c.after.DueAt = time.Time{} }},
 		{
 			"an order is in the index", finished, "it is due as an open one",
 			func(c *change) { c.after.DueAt = c.after.UpdatedAt.Add(15 * time.Minute) },
@@ -232,12 +144,7 @@ func spoiltContents() []spoilt {
 			"an order is in the index", claimed, "it is due while it is worked on",
 			func(c *change) { c.after.DueAt = c.after.UpdatedAt.Add(time.Minute) },
 		},
-		{
-			"an order is in the index",
-			bound,
-			"it is due too late",
-			func(c *change) { c.after.DueAt = c.after.UpdatedAt.Add(16 * time.Minute) },
-		},
+		{"an order is in the index", bound, "it is due too late", func(c *change) { c.after.DueAt = c.after.UpdatedAt.Add(16 * time.Minute) }},
 		{"an order is in the index", released, "it is never due", func(c *change) { c.after.DueAt = time.Time{} }},
 	}
 }
@@ -378,14 +285,7 @@ func actedCases(now time.Time) []acted {
 			"an intent with an outcome is given up", refused, but(func(k *knowledge) { k.status = order.Canceled }),
 			BooksAgree, "was not asked what became", func(k *knowledge) { k.status = order.Open },
 		},
-		{
-			"a stray is confirmed",
-			call{name: ordertest.Confirm, subject: "pi_000002"},
-			base,
-			ChargedAmount,
-			"made for something else",
-			none,
-		},
+		{"a stray is confirmed", call{name: ordertest.Confirm, subject: "pi_000002"}, base, ChargedAmount, "made for something else", none},
 	}
 }
 
@@ -452,10 +352,7 @@ func TestThePageListsEveryRule(t *testing.T) {
 	for _, r := range rules() {
 		want = append(want, "| "+r.says+" | "+string(r.breaks)+" | "+r.protects+" |")
 	}
-	_, table, _ := strings.Cut(
-		document(t, "docs/reference/proof-in-words.md"),
-		"| rule | breaks | protects |\n|---|---|---|\n",
-	)
+	_, table, _ := strings.Cut(document(t, "docs/reference/proof-in-words.md"), "| rule | breaks | protects |\n|---|---|---|\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	if d := cmp.Diff(strings.Split(table, "\n"), want); d != "" {
 		t.Errorf("(-page +rules)\n%s", d)

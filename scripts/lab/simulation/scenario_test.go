@@ -50,10 +50,6 @@ func tell(t *testing.T, r simulation.Report) {
 		story := simulation.NewLab().Shortest(r.Worst.Case, r.Worst.Tape, r.Worst.Violation)
 		story.After = r.Worst.After
 		_, _ = fmt.Fprintf(t.Output(), "%s", story)
-		t.Errorf(
-			"%s is broken; go -C scripts/lab run ./simulation/run --replay %s",
-			r.Worst.Violation.Invariant,
-			r.Worst.Replay,
-		)
+		t.Errorf("%s is broken; go -C scripts/lab run ./simulation/run --replay %s", r.Worst.Violation.Invariant, r.Worst.Replay)
 	}
 }

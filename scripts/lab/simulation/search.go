@@ -9,12 +9,14 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"orderonce/scripts/lab/simulation/schedule"
 )
 
 // Finding is a schedule that broke a promise, as short as it could be made.
 type Finding struct {
 	Case      Case
-	Tape      Tape
+	Tape      schedule.Tape
 	Replay    string // what the command wants to know to show it again
 	Violation Violation
 	History   History
@@ -108,7 +110,7 @@ func inParallel(n int, progress func(done int), work func(l *Lab, i int) Report)
 // deviations left.
 func (l *Lab) explore(s Search) (r Report) {
 	seed, seen, first := maphash.MakeSeed(), map[uint64]int8{}, 0
-	r.Schedules = Explore(s.Most, func(t Tape, choose Choose) {
+	r.Schedules = schedule.Explore(s.Most, func(t schedule.Tape, choose schedule.Choose) {
 		w := l.World(s.Case, choose)
 		left := int8(s.Most - t.Deviations() + 1) //nolint:gosec // G115: a few
 		broken := w.RunUntil(func() bool {
@@ -143,7 +145,7 @@ func (l *Lab) explore(s Search) (r Report) {
 
 // find plays a tape that broke a promise once more, with its history. The finding has a
 // copy of the tape, which a search overwrites.
-func (l *Lab) find(c Case, t Tape, v Violation, replay string) Finding {
+func (l *Lab) find(c Case, t schedule.Tape, v Violation, replay string) Finding {
 	w := l.World(c, t.Chooser()).Tell()
 	w.Run()
 	return Finding{Case: c, Tape: slices.Clone(t), Replay: replay, Violation: v, History: w.History()}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"orderonce/scripts/lab/simulation/schedule"
 )
 
 // State is how far a run is, so that a long one can be interrupted. Its zero value has
@@ -117,23 +119,23 @@ func (s *State) Worlds(seed uint64, n int, progress func(done int)) (Report, err
 
 // ReplaySchedule tells the story of one schedule, as a Finding names it: pairs/7/000100
 // is the search at place 7 of Deep(2).
-func ReplaySchedule(kind, schedule string) (History, *Finding, error) {
+func ReplaySchedule(kind, name string) (History, *Finding, error) {
 	searches := map[string][]Search{"scenario": Scenarios(), "pairs": Deep(2), "triples": Deep(3)}[kind]
 	var place int
 	var tape []byte
-	at, hex, _ := strings.Cut(schedule, "/")
+	at, hex, _ := strings.Cut(name, "/")
 	_, err := fmt.Sscanf(at, "%d", &place)
 	if err == nil && hex != "" {
 		_, err = fmt.Sscanf(hex, "%x", &tape)
 	}
 	if err != nil || place < 0 || place >= len(searches) {
-		return nil, nil, fmt.Errorf("replay %s/%s: no such schedule", kind, schedule)
+		return nil, nil, fmt.Errorf("replay %s/%s: no such schedule", kind, name)
 	}
 	l, c := NewLab(), searches[place].Case
-	w := l.World(c, Tape(tape).Chooser()).Tell()
+	w := l.World(c, schedule.Tape(tape).Chooser()).Tell()
 	if broken := w.Run(); broken != nil {
 		f := l.Shortest(c, tape, *broken)
-		f.Replay = kind + "/" + schedule
+		f.Replay = kind + "/" + name
 		return w.History(), &f, nil
 	}
 	return w.History(), nil, nil

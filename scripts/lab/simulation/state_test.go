@@ -17,10 +17,7 @@ func someSearches() []simulation.Search {
 	for _, name := range []string{"a", "b", "c"} {
 		all = append(
 			all,
-			simulation.Search{
-				Case: simulation.Case{Name: name, Messages: []simulation.Message{sold(1, "pm_card_visa")}},
-				Most: 1,
-			},
+			simulation.Search{Case: simulation.Case{Name: name, Messages: []simulation.Message{sold(1, "pm_card_visa")}}, Most: 1},
 		)
 	}
 	return all
@@ -48,13 +45,7 @@ func TestAnInterruptedRunGoesOn(t *testing.T) {
 	got, want := run(load(path), 3, 700), run(load(""), 3, 700)
 	if diff := cmp.Diff(got.Tally, want.Tally); diff != "" || got.Schedules != want.Schedules ||
 		got.Drawn != 700 {
-		t.Errorf(
-			"%d schedules and %d worlds, want %d and 700; (-got +want)\n%s",
-			got.Schedules,
-			got.Drawn,
-			want.Schedules,
-			diff,
-		)
+		t.Errorf("%d schedules and %d worlds, want %d and 700; (-got +want)\n%s", got.Schedules, got.Drawn, want.Schedules, diff)
 	}
 }
 
@@ -87,13 +78,7 @@ func TestAnInterruptedRunKeepsItsSeedAndGoesBehindNoFinding(t *testing.T) {
 	}
 	again, err := load().Searches(append(someSearches(), strict()), nobody)
 	if err != nil || again.Schedules != first.Schedules || again.Worst == nil {
-		t.Fatalf(
-			"got %d schedules, %v and %v, want %d and the finding",
-			again.Schedules,
-			again.Worst,
-			err,
-			first.Schedules,
-		)
+		t.Fatalf("got %d schedules, %v and %v, want %d and the finding", again.Schedules, again.Worst, err, first.Schedules)
 	}
 	if diff := cmp.Diff(again.Worst.String(), first.Worst.String()); diff != "" {
 		t.Errorf("another story: (-after +before)\n%s", diff)

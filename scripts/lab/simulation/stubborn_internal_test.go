@@ -84,14 +84,7 @@ func TestWhatNeverEndsIsParkedInTimeWithItsReason(t *testing.T) {
 			broken := w.RunUntil(func() bool { return must1(w.queue.Counts(w.now, w.deadQueue)).Visible > 0 })
 			age, receives := w.now.Sub(w.start), w.done.Deliveries
 			if why := w.oracle.orders[0].dead[0]; broken != nil || why != tt.why || !tt.parked(age, receives) {
-				t.Errorf(
-					"parked for %q after %v and %d deliveries, want %q; broken: %v",
-					why,
-					age,
-					receives,
-					tt.why,
-					broken,
-				)
+				t.Errorf("parked for %q after %v and %d deliveries, want %q; broken: %v", why, age, receives, tt.why, broken)
 			}
 		})
 	}

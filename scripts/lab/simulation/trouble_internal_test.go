@@ -61,13 +61,7 @@ func TestAnActionThatIsDeniedForAWhileCostsNoOrder(t *testing.T) {
 				return strings.Contains(l.Answer, "AccessDenied") || l.Answer == string(order.KindMisconfigured)
 			})
 			if r, _ := w.row("ORD-1"); broken != nil || !refused || r.Status == order.Open {
-				t.Errorf(
-					"the order is %s, some call was refused: %t, broken: %v\n%s",
-					r.Status,
-					refused,
-					broken,
-					w.history,
-				)
+				t.Errorf("the order is %s, some call was refused: %t, broken: %v\n%s", r.Status, refused, broken, w.history)
 			}
 		})
 	}
@@ -87,10 +81,7 @@ func TestWhatTheQueueDeniesIsTriedAgain(t *testing.T) {
 			}
 			return of == changeVisibility && y.fault == NeverArrives && y.k.at.name == ordertest.Begin
 		})
-		refused := slices.ContainsFunc(
-			w.history,
-			func(l Line) bool { return strings.Contains(l.Answer, "AccessDenied") },
-		)
+		refused := slices.ContainsFunc(w.history, func(l Line) bool { return strings.Contains(l.Answer, "AccessDenied") })
 		if broken != nil || !refused || !w.oracle.orders[0].answered[0] {
 			t.Errorf("%s: refused %t, broken: %v\n%s", of, refused, broken, w.history)
 		}
@@ -148,11 +139,7 @@ func TestAFIFOGroupIsChargedInItsOrderWhateverGoesWrongFirst(t *testing.T) {
 	for name, at := range map[string]ordertest.Call{
 		"the claim": ordertest.Begin, "the intent": ordertest.Prepare, "the bind": ordertest.Bind,
 	} {
-		w, broken := chosen(
-			group(sold(visa)),
-			1,
-			func(_ *World, y way) bool { return y.fault == NeverArrives && y.k.at.name == at },
-		)
+		w, broken := chosen(group(sold(visa)), 1, func(_ *World, y way) bool { return y.fault == NeverArrives && y.k.at.name == at })
 		mine := slices.DeleteFunc(worked(w), func(id string) bool { return id == "ORD-3" })
 		if d := cmp.Diff(mine, []string{"ORD-1", "ORD-2"}); d != "" || broken != nil {
 			t.Errorf("%s is lost: broken: %v, charges (-got +want)\n%s\n%s", name, broken, d, w.history)
@@ -166,25 +153,11 @@ func TestAFIFOGroupWaitsForWhatCannotBeParked(t *testing.T) {
 	t.Parallel()
 	poison := Message{ID: "POISON", Customer: "CUST987", Poison: "{"}
 	for name, head := range map[string]Message{"a refused order": sold(noSuchCard), "a message that is no order": poison} {
-		w, broken := chosen(
-			group(head),
-			3,
-			func(_ *World, y way) bool { return y.fault == NeverArrives && y.k.at.name == park },
-		)
-		parked := slices.IndexFunc(
-			w.history,
-			func(l Line) bool { return strings.HasPrefix(l.What, "park for") && l.Answer == "ok" },
-		)
+		w, broken := chosen(group(head), 3, func(_ *World, y way) bool { return y.fault == NeverArrives && y.k.at.name == park })
+		parked := slices.IndexFunc(w.history, func(l Line) bool { return strings.HasPrefix(l.What, "park for") && l.Answer == "ok" })
 		begun := slices.IndexFunc(w.history, func(l Line) bool { return l.What == "begin ORD-2" })
 		if broken != nil || parked < 0 || begun < parked {
-			t.Errorf(
-				"%s: parked at line %d, the next one begins at %d, broken: %v\n%s",
-				name,
-				parked,
-				begun,
-				broken,
-				w.history,
-			)
+			t.Errorf("%s: parked at line %d, the next one begins at %d, broken: %v\n%s", name, parked, begun, broken, w.history)
 		}
 	}
 }
@@ -223,13 +196,7 @@ func TestANeighborIsNotInTheWay(t *testing.T) {
 		w, broken := chosen(c, 1, func(_ *World, y way) bool { return y.does == neighbors })
 		if r, _ := w.row("ORD-1"); broken != nil || r.Status != order.Paid || len(w.strays) != 1 ||
 			len(worked(w)) != 1+n {
-			t.Errorf(
-				"the order is %s, %d intents of the neighbor, charges %v, broken: %v",
-				r.Status,
-				len(w.strays),
-				worked(w),
-				broken,
-			)
+			t.Errorf("the order is %s, %d intents of the neighbor, charges %v, broken: %v", r.Status, len(w.strays), worked(w), broken)
 		}
 	}
 }
@@ -245,15 +212,7 @@ func TestAStrayIntentIsNeverCharged(t *testing.T) {
 		})
 		charges := len(w.charges("ORD-1"))
 		if why := w.oracle.of("ORD-1").dead[1]; !w.mistaken || broken != nil || charges > 0 || why != "mismatch" {
-			t.Errorf(
-				"%s: written %t, charged %d times, parked for %q, broken: %v\n%s",
-				kind,
-				w.mistaken,
-				charges,
-				why,
-				broken,
-				w.history,
-			)
+			t.Errorf("%s: written %t, charged %d times, parked for %q, broken: %v\n%s", kind, w.mistaken, charges, why, broken, w.history)
 		}
 	}
 }

@@ -99,10 +99,7 @@ func (k *Worker) live() {
 	action := sqs.Decide(result, d, k.Now(), 0.5, k.policy)
 	for {
 		what := call{
-			name:    reply,
-			subject: string(action.Verdict),
-			n:       numberOf(m) + 1,
-			detail:  string(result.Reason),
+			name: reply, subject: string(action.Verdict), n: numberOf(m) + 1, detail: string(result.Reason),
 		}
 		err := k.call(what, func() (answer, error) {
 			return k.answer(m, action, result.Reason), nil
@@ -140,11 +137,7 @@ func (k *Worker) work(m sqstest.Message) order.Result {
 
 func (k *Worker) processor() *order.Processor {
 	return &order.Processor{
-		Claims:      claims{k},
-		Payments:    payments{k},
-		Scope:       scope,
-		Now:         k.Now,
-		ConfirmTime: confirmTime,
+		Claims: claims{k}, Payments: payments{k}, Scope: scope, Now: k.Now, ConfirmTime: confirmTime,
 	}
 }
 

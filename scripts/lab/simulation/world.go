@@ -28,6 +28,7 @@ import (
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/scripts/lab/simulation/schedule"
 )
 
 // How long calls take.
@@ -82,7 +83,7 @@ type World struct {
 	Case
 
 	lab      *Lab
-	choose   Choose
+	choose   schedule.Choose
 	start    time.Time
 	now      time.Time
 	store    ordertest.Memory
@@ -119,16 +120,16 @@ type World struct {
 	telling   bool
 	history   History
 	trace     trace
-	tape      Tape     // what was chosen
-	unusual   []string // kinds of trouble, one for each choice that is not the usual one
-	receiving bool     // the queue is choosing
+	tape      schedule.Tape // what was chosen
+	unusual   []string      // kinds of trouble, one for each choice that is not the usual one
+	receiving bool          // the queue is choosing
 	oracle    oracle
 	done      Tally
 }
 
 // World returns a world in which the case's messages have been sent and nothing was
 // delivered.
-func (l *Lab) World(c Case, choose Choose) *World {
+func (l *Lab) World(c Case, choose schedule.Choose) *World {
 	w := &World{
 		Case: c, lab: l, choose: choose, start: dawn(), now: dawn(), oldest: dawn(), policy: sqs.DefaultPolicy(),
 		stripe: stripetest.New(stripetest.Rules{KeyLife: c.KeyLife, ListLag: c.ListLag}), queue: sqstest.New(1),
@@ -247,7 +248,7 @@ func (w *World) RunUntil(over func() bool) *Violation {
 func (w *World) History() History { return w.history }
 
 // Tape is what was chosen so far.
-func (w *World) Tape() Tape { return w.tape }
+func (w *World) Tape() schedule.Tape { return w.tape }
 
 // Trace is a number that two runs share if the same happened in them.
 func (w *World) Trace() uint64 { return uint64(w.trace) }

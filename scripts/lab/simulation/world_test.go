@@ -15,13 +15,7 @@ func usual(int) int { return 0 }
 
 // sold is an order of one line.
 func sold(quantity int64, method string) simulation.Message {
-	m := simulation.Message{
-		ID:       "ORD-1",
-		Customer: "CUST987",
-		Currency: "usd",
-		Payer:    "cus_pretend",
-		Method:   method,
-	}
+	m := simulation.Message{ID: "ORD-1", Customer: "CUST987", Currency: "usd", Payer: "cus_pretend", Method: method}
 	m.Lines[0] = simulation.Article{SKU: "MUG", Quantity: quantity, Price: 1999}
 	return m
 }
@@ -31,11 +25,7 @@ func TestTheUsualCourseOfAnOrder(t *testing.T) {
 	for name, adapter := range map[string]bool{"over HTTP": true, "without HTTP": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := simulation.Case{
-				Messages: []simulation.Message{sold(2, "pm_card_visa")},
-				Gap:      time.Hour,
-				Adapter:  adapter,
-			}
+			c := simulation.Case{Messages: []simulation.Message{sold(2, "pm_card_visa")}, Gap: time.Hour, Adapter: adapter}
 			w := simulation.NewLab().World(c, usual).Tell()
 			broken := w.Run()
 			want := simulation.History{
@@ -44,25 +34,13 @@ func TestTheUsualCourseOfAnOrder(t *testing.T) {
 					What: "sends message 1: order ORD-1 of CUST987: 2 MUG at 19.99 USD, cus_pretend pays with pm_card_visa",
 				},
 				{At: 0, Who: "queue", To: "A", What: "delivers message 1 to A"},
-				{
-					At:     100 * time.Millisecond,
-					Who:    "A",
-					To:     "table",
-					What:   "begin ORD-1",
-					Answer: "attempt 1, no intent bound",
-				},
+				{At: 100 * time.Millisecond, Who: "A", To: "table", What: "begin ORD-1", Answer: "attempt 1, no intent bound"},
 				{
 					At: 200 * time.Millisecond, Who: "A", To: "Stripe",
 					What: "prepare under prove/order/ORD-1/prepare", Answer: "pi_000001 needs_confirmation",
 				},
 				{At: 300 * time.Millisecond, Who: "A", To: "table", What: "bind pi_000001", Answer: "ok"},
-				{
-					At:     400 * time.Millisecond,
-					Who:    "A",
-					To:     "Stripe",
-					What:   "confirm pi_000001",
-					Answer: "pi_000001 succeeded",
-				},
+				{At: 400 * time.Millisecond, Who: "A", To: "Stripe", What: "confirm pi_000001", Answer: "pi_000001 succeeded"},
 				{At: 400 * time.Millisecond, Who: "bank", What: "charges 39.98 USD for pi_000001"},
 				{At: 500 * time.Millisecond, Who: "A", To: "table", What: "finish ORD-1 as paid", Answer: "ok"},
 				{At: 600 * time.Millisecond, Who: "A", To: "queue", What: "done message 1 (settled)", Answer: "ok"},
