@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/scripts/lab/guards"
-	"orderonce/scripts/lab/simulation"
+	"orderonce/scripts/lab/simulation/oracle"
 )
 
 func allGuards(t *testing.T) (root string, all []guards.Guard) {
@@ -56,7 +56,7 @@ func TestEveryPatchAppliesAndNamesAnInvariant(t *testing.T) {
 				t.Errorf("got needs %q, caught by %s, want needs only with the simulation", g.Needs, g.CaughtBy())
 			}
 			if g.Catcher.IsSimulation() &&
-				!slices.Contains(simulation.Invariants(), simulation.Invariant(g.Invariant)) {
+				!slices.Contains(oracle.Invariants(), oracle.Invariant(g.Invariant)) {
 				t.Errorf("the simulation does not check %q", g.Invariant)
 			}
 		})

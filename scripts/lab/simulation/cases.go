@@ -4,68 +4,61 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"orderonce/scripts/lab/simulation/oracle"
+	"orderonce/scripts/lab/simulation/world"
 )
 
-// The payment methods of the worlds.
-const (
-	visa       = "pm_card_visa"
-	mastercard = "pm_card_mastercard"
-	declined   = "pm_card_chargeDeclined"
-	wantsMe    = "pm_card_authenticationRequired"
-	takesDays  = "pm_usBankAccount_processing"
-	noSuchCard = "pm_card_chargeDeclinedMisspelt"
-)
-
-// Gaps are the times after which a message comes back.
-func Gaps() []time.Duration {
-	return []time.Duration{0, 30 * time.Second, 10 * time.Minute, time.Hour, day, 5 * day, 14 * day}
+// gaps are the times after which a message comes back.
+func gaps() []time.Duration {
+	return []time.Duration{
+		0, 30 * time.Second, 10 * time.Minute, time.Hour, oracle.Day, 5 * oracle.Day, 14 * oracle.Day,
+	}
 }
 
-// cases are about one or two orders. What the orders are about depends on the search's
-// turn, so that the searches together have every currency and every conflict without
-// being any more.
-func cases(gap time.Duration, turn int) []Case {
+// cases returns cases of one or two orders. The content of the orders depends on the turn,
+// so that all turns together have every currency and every conflict.
+func cases(gap time.Duration, turn int) []world.Case {
 	names := []string{
 		"one order", "sent twice", "same id, another content", "a declined card", "a bank that wants the customer",
 		"a bank that takes days", "two orders",
 	}
-	all := make([]Case, len(names))
+	all := make([]world.Case, len(names))
 	for i := range all {
 		place := turn*(len(names)+1) + i // the next turn has the next currency
-		one := func(method string) Message { return contentOf(place, "ORD-1", method) }
-		messages := [][]Message{
-			{one(visa)},
-			{one(visa), one(visa)},
-			{one(visa), one(visa).but(fields()[turn%len(fields())])},
-			{one(declined)},
-			{one(wantsMe)},
-			{one(takesDays)},
-			{one(visa), contentOf(place+1, "ORD-2", visa)},
+		one := func(method string) world.Message { return contentOf(place, "ORD-1", method) }
+		messages := [][]world.Message{
+			{one(world.Visa)},
+			{one(world.Visa), one(world.Visa)},
+			{one(world.Visa), one(world.Visa).With(world.Fields()[turn%len(world.Fields())])},
+			{one(world.Declined)},
+			{one(world.NeedsAuth)},
+			{one(world.TakesDays)},
+			{one(world.Visa), contentOf(place+1, "ORD-2", world.Visa)},
 		}
-		all[i] = Case{
+		all[i] = world.Case{
 			Name: names[i] + ", back after " + gap.String(), Gap: gap, Messages: messages[i], Variety: place,
 		}
 	}
 	return all
 }
 
-// conflicts are two orders with one id, which differ in one field, for each field.
+// conflicts returns, for each field, two orders with one id that differ in it.
 func conflicts() (all []Search) {
-	for i, f := range fields() {
-		first := contentOf(i, "ORD-1", visa)
-		c := Case{
-			Name: "same id, another " + string(f), Gap: time.Hour, Messages: []Message{first, first.but(f)},
-			Variety: i,
-		}
-		all = append(all, Search{Case: c})
+	for i, f := range world.Fields() {
+		first := contentOf(i, "ORD-1", world.Visa)
+		all = append(all, Search{Case: world.Case{
+			Name: "same id, another " + string(f), Gap: time.Hour,
+			Messages: []world.Message{first, first.With(f)}, Variety: i,
+		}})
 	}
 	return all
 }
 
-// Scenarios are small enough for every day: whatever happens once, and for one order
-// whatever happens twice. They run the deployed Stripe adapter.
+// Scenarios returns searches that are small enough for every day: one deviation, and two
+// for one order. They run the deployed Stripe adapter.
 func Scenarios() (all []Search) {
-	for turn, gap := range []time.Duration{0, 30 * time.Second, 25 * time.Hour, 5 * 24 * time.Hour} {
+	for turn, gap := range []time.Duration{0, 30 * time.Second, 25 * time.Hour, 5 * oracle.Day} {
 		for i, c := range cases(gap, turn) {
 			most := 1
 			if i == 0 {
@@ -75,7 +68,7 @@ func Scenarios() (all []Search) {
 			all = append(all, Search{Case: c, Most: most})
 		}
 	}
-	for _, s := range slices.Concat(conflicts(), oddities(1)) {
+	for _, s := range slices.Concat(conflicts(), unusual(1)) {
 		s.Rare = true
 		all = append(all, s)
 	}
@@ -83,17 +76,17 @@ func Scenarios() (all []Search) {
 		all[i].Adapter = true
 	}
 	// What people do matters most just before something else goes wrong.
-	pairs := Case{
-		Name: "people, and whatever happens twice", Messages: []Message{contentOf(5, "ORD-1", visa)}, People: true,
-		Gap: time.Hour,
+	pairs := world.Case{
+		Name: "people, and whatever happens twice", Messages: []world.Message{contentOf(5, "ORD-1", world.Visa)},
+		People: true, Gap: time.Hour,
 	}
 	return placed("scenario", append(all, Search{Case: pairs, Most: 2}))
 }
 
-// Deep are all schedules of one order with at most so many deviations, on up to two
-// consumers, with every gap.
+// Deep returns searches of all schedules with at most so many deviations, on up to two
+// workers, with every gap.
 func Deep(most int) (all []Search) {
-	for turn, gap := range Gaps() {
+	for turn, gap := range gaps() {
 		for _, c := range cases(gap, turn) {
 			all = append(all, Search{Case: c, Most: most})
 		}
@@ -102,56 +95,54 @@ func Deep(most int) (all []Search) {
 	if most > 2 {
 		list = "triples"
 	}
-	return placed(list, slices.Concat(all, conflicts(), oddities(most)))
+	return placed(list, slices.Concat(all, conflicts(), unusual(most)))
 }
 
-// oddities are what else may be odd about a world, one at a time.
-func oddities(most int) (all []Search) {
-	hour := func(name string, c Case) {
+// unusual returns cases with one unusual property each.
+func unusual(most int) (all []Search) {
+	add := func(name string, c world.Case) {
 		c.Name, c.Gap, c.Variety = name+", back after an hour", time.Hour, len(all)
 		all = append(all, Search{Case: c, Most: most})
 	}
-	one := func(method string) []Message { return []Message{contentOf(len(all), "ORD-1", method)} }
-	for _, method := range []string{visa, declined, wantsMe, takesDays} {
-		hour("people and "+method, Case{Messages: one(method), People: true})
+	one := func(method string) []world.Message {
+		return []world.Message{contentOf(len(all), "ORD-1", method)}
 	}
-	hour("keys that live a minute", Case{Messages: one(visa), KeyLife: time.Minute})
-	hour("keys that are never kept", Case{Messages: one(visa), KeyLife: -1})
-	hour("an older release beside ours", Case{Messages: one(visa), Releases: true})
-	hour("wrong clocks", Case{Messages: one(visa), Clocks: wrongClocks()})
-	hour(
-		"a mistake of an operator",
-		Case{Messages: append(one(visa), contentOf(len(all)+1, "ORD-2", visa)), Mistake: true},
-	)
-	hour("another deployment that charges its own order", Case{Messages: one(visa), Neighbor: true})
-	hour("another deployment that prepares its own order", Case{Messages: one(visa), Neighbor: true})
-	hour("an action that is denied", Case{Messages: one(visa), Denials: true})
+	for _, method := range []string{world.Visa, world.Declined, world.NeedsAuth, world.TakesDays} {
+		add("people and "+method, world.Case{Messages: one(method), People: true})
+	}
+	add("keys that live a minute", world.Case{Messages: one(world.Visa), KeyLife: time.Minute})
+	add("keys that are never kept", world.Case{Messages: one(world.Visa), KeyLife: -1})
+	add("an older release beside ours", world.Case{Messages: one(world.Visa), Releases: true})
+	add("wrong clocks", world.Case{Messages: one(world.Visa), Clocks: wrongClocks()})
+	two := append(one(world.Visa), contentOf(len(all)+1, "ORD-2", world.Visa))
+	add("a mistake of an operator", world.Case{Messages: two, Mistake: true})
+	add("another deployment that charges its own order", world.Case{Messages: one(world.Visa), Neighbor: true})
+	add("another deployment that prepares its own order", world.Case{Messages: one(world.Visa), Neighbor: true})
+	add("an action that is denied", world.Case{Messages: one(world.Visa), Denials: true})
 	all = append(all, groups(min(most, 1))...)
 	return all
 }
 
-// groups are FIFO queues before the deployed handler: two orders of one customer and one
-// of another, the first of which cannot be charged, or is no order.
+// groups returns FIFO queues before the deployed handler, with two orders of one customer
+// and one of another. The first can be charged, cannot be charged, or is not an order.
 func groups(most int) (all []Search) {
-	first, second, third := contentOf(1, "ORD-1", visa), contentOf(2, "ORD-2", visa), contentOf(3, "ORD-3", visa)
+	first, second := contentOf(1, "ORD-1", world.Visa), contentOf(2, "ORD-2", world.Visa)
+	third := contentOf(3, "ORD-3", world.Visa)
 	second.Customer, third.Customer = first.Customer, first.Customer+"0"
-	poison := Message{ID: "POISON", Customer: first.Customer, Poison: `{"orderId":`}
 	refused := first
-	refused.Method = noSuchCard
-	for _, head := range []Message{first, refused, poison} {
-		c := Case{
-			Name: fmt.Sprintf("a FIFO group behind %s %s", head.ID, head.Method), Gap: visibility, FIFO: true,
-			Batch: 3,
-		}
-		c.Messages = []Message{head, second, third}
-		all = append(all, Search{Case: c, Most: most})
+	refused.Method = world.NoSuchCard
+	for _, head := range []world.Message{first, refused, poison(first.Customer)} {
+		all = append(all, Search{Most: most, Case: world.Case{
+			Name: fmt.Sprintf("a FIFO group behind %s %s", head.ID, head.Method),
+			Gap:  oracle.Visibility, FIFO: true, Batch: 3, Messages: []world.Message{head, second, third},
+		}})
 	}
 	return all
 }
 
 func wrongClocks() []time.Duration {
-	const year = 365 * day
-	return []time.Duration{honestSkew, -honestSkew, 10 * year, -10 * year}
+	const tenYears = 10 * 365 * oracle.Day
+	return []time.Duration{oracle.HonestSkew, -oracle.HonestSkew, tenYears, -tenYears}
 }
 
 // placed gives each search its name within a list.

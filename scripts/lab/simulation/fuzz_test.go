@@ -4,20 +4,19 @@ import (
 	"testing"
 
 	"orderonce/scripts/lab/simulation"
+	"orderonce/scripts/lab/simulation/world"
 )
 
-// FuzzWorld lets coverage guide the choices: the first bytes draw the world, the others
-// are its schedule.
+// FuzzWorld lets coverage guide the choices.
 func FuzzWorld(f *testing.F) {
 	for seed := range byte(8) {
 		f.Add([]byte{seed, 0, 0, 0, 3, 0, 0, 0, 0, 0, 1})
 	}
-	lab := simulation.NewLab()
+	lab := world.NewLab()
 	f.Fuzz(func(t *testing.T, schedule []byte) {
-		w := lab.FromBytes(schedule)
-		if broken := w.Run(); broken != nil {
-			c, tape := simulation.Bytes(schedule)
-			t.Fatalf("%s", lab.Shortest(c, tape, *broken))
+		c, tape := simulation.Bytes(schedule)
+		if broken := lab.NewWorld(c, tape.Chooser()).Run(); broken != nil {
+			t.Fatalf("%s", simulation.Shortest(c, tape, *broken))
 		}
 	})
 }

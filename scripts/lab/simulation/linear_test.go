@@ -11,26 +11,27 @@ import (
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 	"orderonce/scripts/lab/simulation"
+	"orderonce/scripts/lab/simulation/world"
 )
 
-// register is an order's row in a few words, written without a look at ordertest.Memory:
-// what a caller may be told.
+// register is the part of an order's row that callers observe, independent of
+// ordertest.Memory.
 type register struct {
 	owner, intent string
 	status        order.Status
 	attempt       int
 }
 
-// next says what the row is after a call, and whether the row may have answered it so.
-// What was lost may have been answered in any way.
-func (r register) next(op simulation.StoreCall) (after register, ok bool) {
+// next returns the row after a call, and whether the row allows the response. A lost
+// response may have been any.
+func (r register) next(op world.StoreCall) (after register, ok bool) {
 	may, after := false, r
 	switch op.Call { //nolint:exhaustive // the others are Stripe's
 	case ordertest.Begin:
 		may = r.status == "" || r.status == order.Open || r.status == order.Refused
 		after.owner, after.status, after.attempt = op.Owner, order.Open, r.attempt+1
 		if op.Refused {
-			return r, r.attempt > 0 // only a row can refuse, and one that is held may
+			return r, r.attempt > 0 // only an existing row can refuse
 		}
 		ok = may && op.Attempt == after.attempt && op.Intent == r.intent
 	case ordertest.Bind:
@@ -38,7 +39,7 @@ func (r register) next(op simulation.StoreCall) (after register, ok bool) {
 		after.intent, ok = op.Intent, may != op.Refused
 	case ordertest.Finish:
 		if r.status == op.Status && r.intent == op.Intent {
-			return r, op.Lost || !op.Refused // it is said already
+			return r, op.Lost || !op.Refused // recorded before
 		}
 		may = r.owner == op.Owner && r.status == order.Open && r.intent == op.Intent
 		after.owner, after.status, ok = "", op.Status, may != op.Refused
@@ -52,14 +53,14 @@ func (r register) next(op simulation.StoreCall) (after register, ok bool) {
 	return after, ok || op.Lost
 }
 
-// model is one register for each order. A call whose answer was lost may have happened or
-// not, so there are two.
+// model is one register per order. A call whose response was lost may or may not have
+// happened.
 func model() porcupine.Model {
 	one := porcupine.NondeterministicModel{
 		Partition: func(history []porcupine.Operation) (parts [][]porcupine.Operation) {
 			byOrder := map[order.ID][]porcupine.Operation{}
 			for _, op := range history {
-				id := op.Input.(simulation.StoreCall).Order
+				id := op.Input.(world.StoreCall).Order
 				byOrder[id] = append(byOrder[id], op)
 			}
 			for _, part := range byOrder {
@@ -69,9 +70,9 @@ func model() porcupine.Model {
 		},
 		Init: func() []any { return []any{register{}} },
 		Step: func(state, in, _ any) (next []any) {
-			r, op := state.(register), in.(simulation.StoreCall)
+			r, op := state.(register), in.(world.StoreCall)
 			if op.Lost {
-				next = append(next, r) // it did not happen
+				next = append(next, r) // it has not happened
 			}
 			if after, ok := r.next(op); ok {
 				next = append(next, after)
@@ -84,24 +85,23 @@ func model() porcupine.Model {
 	return one.ToModel()
 }
 
-// A store that says yes to two owners must be noticed.
-func TestTheModelSeesABrokenStore(t *testing.T) {
+func TestTheModelRejectsAStoreWithTwoOwners(t *testing.T) {
 	t.Parallel()
-	two := []simulation.StoreCall{
+	two := []world.StoreCall{
 		{Call: ordertest.Begin, Order: "ORD-1", Owner: "a", Attempt: 1},
 		{Call: ordertest.Begin, Order: "ORD-1", Owner: "b", Attempt: 2},
 		{Call: ordertest.Bind, Order: "ORD-1", Owner: "a", Intent: "pi_1"},
 	}
 	if porcupine.CheckOperations(model(), operations(two)) {
-		t.Error("a fenced owner has bound an intent, and the model accepts it")
+		t.Error("the model accepts a bind of an owner that lost its claim")
 	}
 	two[2].Refused = true
 	if !porcupine.CheckOperations(model(), operations(two)) {
-		t.Error("the model refuses what is right")
+		t.Error("the model rejects a refused bind")
 	}
 }
 
-func operations(calls []simulation.StoreCall) (history []porcupine.Operation) {
+func operations(calls []world.StoreCall) (history []porcupine.Operation) {
 	for i, op := range calls {
 		start, end := cmp.Or(op.Start, int64(2*i)), cmp.Or(op.End, int64(2*i+1))
 		if op.Lost {
@@ -112,17 +112,17 @@ func operations(calls []simulation.StoreCall) (history []porcupine.Operation) {
 	return history
 }
 
-// What the store told its callers, whose answers may be lost and whose calls may arrive
-// long after, is what one row could have told one caller after the other.
+// Responses may be lost and calls may arrive late. Still there must be an order of the
+// calls in which one row could have returned all responses.
 func TestTheStoreIsLinearizable(t *testing.T) {
 	t.Parallel()
-	lab, checked := simulation.NewLab(), 0
+	lab, checked := world.NewLab(), 0
 	for seed := range uint64(1500) {
 		c, choose := simulation.Drawn(seed)
-		if c.People || c.Mistake { // those write rows by other ways
+		if c.People || c.Mistake { // they write rows without the recorded calls
 			continue
 		}
-		w := lab.World(c, choose).Record()
+		w := lab.NewWorld(c, choose).RecordStoreCalls()
 		w.Run()
 		checked += len(w.StoreCalls())
 		if !porcupine.CheckOperations(model(), operations(w.StoreCalls())) {

@@ -8,19 +8,20 @@ import (
 
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/scripts/lab/simulation"
+	"orderonce/scripts/lab/simulation/report"
 )
 
-// TestScenario goes through every schedule of a bounded number. `make break` runs it with
-// a guard taken away, and reads what it prints.
+// TestScenario runs every schedule of the scenarios. `make break` runs it without a guard
+// and parses its output.
 func TestScenario(t *testing.T) {
 	t.Parallel()
 	r := simulation.Run(simulation.Scenarios(), nil)
 	t.Logf("%d schedules, %d merged", r.Schedules, r.Merged)
-	tell(t, r)
+	check(t, r)
 }
 
-// TestWorlds draws worlds. `make break` may run it with a guard taken away and as many
-// worlds as ORDERONCE_WORLDS says.
+// TestWorlds runs random worlds. `make break` may run it without a guard and with
+// ORDERONCE_WORLDS worlds.
 func TestWorlds(t *testing.T) {
 	t.Parallel()
 	worlds := 2000
@@ -32,24 +33,24 @@ func TestWorlds(t *testing.T) {
 	}
 	r := simulation.Draw{Seed: 1, Worlds: worlds}.Run(nil)
 	t.Logf("%d worlds", r.Drawn)
-	tell(t, r)
+	check(t, r)
 }
 
-// TestPairs is what make prove searches, or as much of it as takes some seconds.
+// TestPairs runs the searches of make prove.
 func TestPairs(t *testing.T) {
 	t.Parallel()
 	lambdatest.FullOnly(t)
 	r := simulation.Run(simulation.Deep(2), nil)
 	t.Logf("%d schedules, %d merged", r.Schedules, r.Merged)
-	tell(t, r)
+	check(t, r)
 }
 
-func tell(t *testing.T, r simulation.Report) {
+func check(t *testing.T, r report.Report) {
 	t.Helper()
 	if r.Worst != nil {
-		story := simulation.NewLab().Shortest(r.Worst.Case, r.Worst.Tape, r.Worst.Violation)
-		story.After = r.Worst.After
-		_, _ = fmt.Fprintf(t.Output(), "%s", story)
+		shortest := simulation.Shortest(r.Worst.Case, r.Worst.Tape, r.Worst.Violation)
+		shortest.After = r.Worst.After
+		_, _ = fmt.Fprintf(t.Output(), "%s", shortest)
 		t.Errorf("%s is broken; go -C scripts/lab run ./simulation/run --replay %s", r.Worst.Violation.Invariant, r.Worst.Replay)
 	}
 }

@@ -8,22 +8,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/scripts/lab/simulation"
+	"orderonce/scripts/lab/simulation/report"
+	"orderonce/scripts/lab/simulation/world"
 )
 
-func nobody(int) {}
+func noProgress(int) {}
 
 func someSearches() []simulation.Search {
 	var all []simulation.Search
 	for _, name := range []string{"a", "b", "c"} {
-		all = append(
-			all,
-			simulation.Search{Case: simulation.Case{Name: name, Messages: []simulation.Message{sold(1, "pm_card_visa")}}, Most: 1},
-		)
+		all = append(all, simulation.Search{Case: world.Case{Name: name, Messages: []world.Message{sold(1, "pm_card_visa")}}, Most: 1})
 	}
 	return all
 }
 
-func TestAnInterruptedRunGoesOn(t *testing.T) {
+func TestAnInterruptedRunContinues(t *testing.T) {
 	t.Parallel()
 	load := func(path string) *simulation.State {
 		s, err := simulation.LoadState(path)
@@ -32,9 +31,9 @@ func TestAnInterruptedRunGoesOn(t *testing.T) {
 		}
 		return s
 	}
-	run := func(s *simulation.State, searches, worlds int) simulation.Report {
-		_, err := s.Searches(someSearches()[:searches], nobody)
-		r, err2 := s.Worlds(7, worlds, nobody)
+	run := func(s *simulation.State, searches, worlds int) report.Report {
+		_, err := s.Searches(someSearches()[:searches], noProgress)
+		r, err2 := s.Worlds(7, worlds, noProgress)
 		if err != nil || err2 != nil {
 			t.Fatal(err, err2)
 		}
@@ -49,7 +48,7 @@ func TestAnInterruptedRunGoesOn(t *testing.T) {
 	}
 }
 
-func TestAnInterruptedRunKeepsItsSeedAndGoesBehindNoFinding(t *testing.T) {
+func TestAnInterruptedRunKeepsItsSeedAndStopsAtItsFinding(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "prove.state")
 	load := func() *simulation.State {
@@ -59,8 +58,8 @@ func TestAnInterruptedRunKeepsItsSeedAndGoesBehindNoFinding(t *testing.T) {
 		}
 		return s
 	}
-	worlds := func(s *simulation.State, seed uint64, n int) simulation.Report {
-		r, err := s.Worlds(seed, n, nobody)
+	worlds := func(s *simulation.State, seed uint64, n int) report.Report {
+		r, err := s.Worlds(seed, n, noProgress)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,56 +71,34 @@ func TestAnInterruptedRunKeepsItsSeedAndGoesBehindNoFinding(t *testing.T) {
 		t.Errorf("the second half has another seed: (-got +want)\n%s", diff)
 	}
 
-	first, err := load().Searches([]simulation.Search{strict()}, nobody)
+	first, err := load().Searches([]simulation.Search{strict()}, noProgress)
 	if err != nil || first.Worst == nil {
-		t.Fatalf("got %v and %v, want a broken promise", first.Worst, err)
+		t.Fatalf("got %v and %v, want a violation", first.Worst, err)
 	}
-	again, err := load().Searches(append(someSearches(), strict()), nobody)
+	again, err := load().Searches(append(someSearches(), strict()), noProgress)
 	if err != nil || again.Schedules != first.Schedules || again.Worst == nil {
 		t.Fatalf("got %d schedules, %v and %v, want %d and the finding", again.Schedules, again.Worst, err, first.Schedules)
 	}
 	if diff := cmp.Diff(again.Worst.String(), first.Worst.String()); diff != "" {
-		t.Errorf("another story: (-after +before)\n%s", diff)
+		t.Errorf("another finding: (-after +before)\n%s", diff)
 	}
 	if r := worlds(load(), 7, 300); r.Drawn != 200 {
-		t.Errorf("%d worlds were drawn behind the finding", r.Drawn-200)
+		t.Errorf("%d more worlds ran after the finding", r.Drawn-200)
 	}
 }
 
-func TestAStateThatCannotBeReadIsAnError(t *testing.T) {
+func TestLoadStateFailsOnACorruptFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "prove.state")
 	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := simulation.LoadState(path); err == nil {
-		t.Error("half a state was taken for a new one")
+		t.Error("a corrupt state was loaded")
 	}
 }
 
-func TestAHistoryIsAlsoASequenceDiagram(t *testing.T) {
-	t.Parallel()
-	h := simulation.History{
-		{Who: "queue", To: "A", What: "delivers message 1 to A"},
-		{Who: "A", To: "Stripe", What: "confirm pi_1; now", Answer: "pi_1 succeeded"},
-		{Who: "bank", What: "charges #1"},
-	}
-	want := `sequenceDiagram
-  participant queue
-  participant A
-  participant Stripe
-  participant bank
-  queue->>A: delivers message 1 to A
-  A->>Stripe: confirm pi_1, now
-  Stripe-->>A: pi_1 succeeded
-  Note over bank: charges #35;1
-`
-	if diff := cmp.Diff(h.Mermaid(), want); diff != "" {
-		t.Errorf("(-got +want)\n%s", diff)
-	}
-}
-
-func TestAScheduleIsToldAgainByItsName(t *testing.T) {
+func TestAScheduleIsReplayedByItsName(t *testing.T) {
 	t.Parallel()
 	h, f, err := simulation.ReplaySchedule("pairs", "0/000001")
 	if err != nil || f != nil || len(h) == 0 {
@@ -129,10 +106,10 @@ func TestAScheduleIsToldAgainByItsName(t *testing.T) {
 	}
 	for _, bad := range []string{"", "x", "9999", "0/zz", "-1"} {
 		if _, _, err := simulation.ReplaySchedule("pairs", bad); err == nil {
-			t.Errorf("%q was taken for a schedule", bad)
+			t.Errorf("%q was replayed", bad)
 		}
 	}
 	if _, _, err := simulation.ReplaySchedule("nope", "0"); err == nil {
-		t.Error("an unknown kind was taken for one")
+		t.Error("an unknown list was replayed")
 	}
 }

@@ -8,23 +8,26 @@ import (
 	"orderonce/domain/order"
 	"orderonce/scripts/lab/baselines"
 	"orderonce/scripts/lab/simulation"
+	"orderonce/scripts/lab/simulation/oracle"
+	"orderonce/scripts/lab/simulation/report"
+	"orderonce/scripts/lab/simulation/world"
 )
 
 // searchBaseline runs a baseline in random worlds until one breaks the invariant, or any
 // invariant if it is "".
-func searchBaseline(b baselines.Baseline, invariant simulation.Invariant, worlds int) simulation.Report {
+func searchBaseline(b baselines.Baseline, invariant oracle.Invariant, worlds int) report.Report {
 	draw := simulation.Draw{
-		Seed: 1, Worlds: worlds, Only: invariant, Change: func(c *simulation.Case) { *c = baselineCase(b, *c) },
+		Seed: 1, Worlds: worlds, Only: invariant, Change: func(c *world.Case) { *c = baselineCase(b, *c) },
 	}
 	return draw.Run(nil)
 }
 
 // baselineCase removes from a case what only the product's table can have. Stripe keeps
 // its documented promises.
-func baselineCase(b baselines.Baseline, c simulation.Case) simulation.Case {
+func baselineCase(b baselines.Baseline, c world.Case) world.Case {
 	c.People, c.Mistake, c.Releases, c.Adapter = false, false, false, false
 	c.Clocks, c.KeyLife, c.Batch, c.ListLag = nil, 0, 0, 0
-	c.Consumer = func() simulation.Consumer { return &consumer{Baseline: b} }
+	c.Consumer = func() world.Consumer { return &consumer{Baseline: b} }
 	return c
 }
 
@@ -39,8 +42,8 @@ type consumer struct {
 // functionTimeout is the same as the product's.
 const functionTimeout = time.Minute
 
-// Consume implements simulation.Consumer.
-func (c *consumer) Consume(w *simulation.Worker, messageID, body string) error {
+// Consume implements world.Consumer.
+func (c *consumer) Consume(w *world.Worker, messageID, body string) error {
 	c.table.Expire(w.Now()) // as early as DynamoDB may; baselines_test covers late deletion
 	stripe := baselines.NewStripe(baselines.StripeOptions{
 		Key: "sk_test_pretend", BaseURL: "http://stripe.test", Transport: w,
@@ -52,7 +55,7 @@ func (c *consumer) Consume(w *simulation.Worker, messageID, body string) error {
 	return c.Handle(context.Background(), env, baselines.Message{ID: messageID, Body: body})
 }
 
-// Done implements simulation.Consumer: it reports whether the baseline's row says that
+// Done implements world.Consumer: it reports whether the baseline's row says that
 // the order is paid.
 func (c *consumer) Done(id order.ID) bool {
 	s, err := baselines.StatusOf(context.Background(), &c.table, string(id))
@@ -61,7 +64,7 @@ func (c *consumer) Done(id order.ID) bool {
 
 // workerTable makes each call of a worker to its table a step of the simulation.
 type workerTable struct {
-	*simulation.Worker
+	*world.Worker
 
 	of *baselines.Map
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/scripts/lab/baselines"
-	"orderonce/scripts/lab/simulation"
+	"orderonce/scripts/lab/simulation/oracle"
+	"orderonce/scripts/lab/simulation/world"
 )
 
 func TestTheSimulationFindsADoubleChargeInEveryBaseline(t *testing.T) {
@@ -15,7 +16,7 @@ func TestTheSimulationFindsADoubleChargeInEveryBaseline(t *testing.T) {
 	for _, b := range baselines.All() {
 		t.Run(b.Name, func(t *testing.T) {
 			t.Parallel()
-			r := searchBaseline(b, simulation.ChargedOnce, 20_000)
+			r := searchBaseline(b, oracle.ChargedOnce, 20_000)
 			if r.Worst == nil {
 				t.Fatalf("no order was charged twice in %d worlds", r.Drawn)
 			}
@@ -29,12 +30,12 @@ func TestTheShortestHistoryBreaksTheRequestedInvariant(t *testing.T) {
 	t.Parallel()
 	all := baselines.All()
 	at := slices.IndexFunc(all, func(b baselines.Baseline) bool { return b.Name == "message-id-before" })
-	for _, want := range []simulation.Invariant{simulation.ChargedOnce, simulation.EverythingEnds} {
+	for _, want := range []oracle.Invariant{oracle.ChargedOnce, oracle.EverythingEnds} {
 		found := searchBaseline(all[at], want, 20_000).Worst
 		if found == nil || found.Violation.Invariant != want {
 			t.Fatalf("%s: got %v", want, found)
 		}
-		replayed := simulation.NewLab().World(found.Case, found.Tape.Chooser()).Run()
+		replayed := world.NewLab().NewWorld(found.Case, found.Tape.Chooser()).Run()
 		if diff := cmp.Diff(replayed, &found.Violation); diff != "" {
 			t.Errorf("%s, replayed: (-got +want)\n%s", want, diff)
 		}

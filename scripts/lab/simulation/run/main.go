@@ -21,6 +21,7 @@ import (
 	"orderonce/scripts/lab/guards"
 	"orderonce/scripts/lab/progress"
 	"orderonce/scripts/lab/simulation"
+	"orderonce/scripts/lab/simulation/report"
 )
 
 type options struct {
@@ -103,7 +104,7 @@ func (o options) bounds() (most, worlds int) {
 	return 2, o.Worlds
 }
 
-func verdict(out io.Writer, r simulation.Report) error {
+func verdict(out io.Writer, r report.Report) error {
 	if r.Worst == nil {
 		_, err := fmt.Fprintln(out, "0 violations")
 		return err
@@ -122,7 +123,7 @@ func replay(out io.Writer, o options) error {
 		if _, err := fmt.Fprintf(out, "As generated:\n\n%s\n\nShrunk:\n\n", history); err != nil {
 			return err
 		}
-		return verdict(out, simulation.Report{Worst: worst})
+		return verdict(out, report.Report{Worst: worst})
 	}
 	shown := history.String()
 	if o.Mermaid {
@@ -134,7 +135,7 @@ func replay(out io.Writer, o options) error {
 
 // replayed returns the history of a seed such as 42, or of a schedule such as
 // pairs/7/000100.
-func replayed(name string) (simulation.History, *simulation.Finding, error) {
+func replayed(name string) (report.History, *report.Finding, error) {
 	if search, schedule, ok := strings.Cut(name, "/"); ok {
 		return simulation.ReplaySchedule(search, schedule)
 	}
@@ -142,11 +143,11 @@ func replayed(name string) (simulation.History, *simulation.Finding, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("replay %q: want a seed, or a schedule such as pairs/7/000100", name)
 	}
-	h, f := simulation.NewLab().Replay(seed)
+	h, f := simulation.Replay(seed)
 	return h, f, nil
 }
 
-func printTables(out io.Writer, most int, r simulation.Report, searched, all time.Duration) {
+func printTables(out io.Writer, most int, r report.Report, searched, all time.Duration) {
 	what := map[int]string{2: "every pair", 3: "every triple"}[most]
 	rows := []table.Row{
 		{"schedules: " + what + " of deviations", r.Schedules},
@@ -162,7 +163,7 @@ func printTables(out io.Writer, most int, r simulation.Report, searched, all tim
 	t.AppendRows(rows)
 	_, _ = fmt.Fprintln(out, t.Render())
 	t = newTable("fault", "times")
-	for _, c := range r.Tally.Unusual() {
+	for _, c := range report.Unusual(r.Tally) {
 		t.AppendRow(table.Row{c.What, c.Times})
 	}
 	_, _ = fmt.Fprintf(out, "%s\n%.0f s, of which %.0f s for the schedules\n", t.Render(), all.Seconds(),

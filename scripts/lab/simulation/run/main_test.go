@@ -14,7 +14,8 @@ import (
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/scripts/lab/baselines"
 	"orderonce/scripts/lab/guards"
-	"orderonce/scripts/lab/simulation"
+	"orderonce/scripts/lab/simulation/report"
+	"orderonce/scripts/lab/simulation/world"
 )
 
 func TestASeedAndAScheduleAreReplayed(t *testing.T) {
@@ -49,9 +50,7 @@ func TestEveryPlantedBugIsListedWithItsNeedsOrItsTest(t *testing.T) {
 		{Name: "two", Invariant: "I4", Catcher: guards.Random(), Worlds: "99", Needs: "nothing unusual"},
 		{Name: "three", Invariant: "I8", Catcher: guards.Catcher{Test: "TestRows", Pkg: "./x"}},
 	}
-	r := simulation.Report{Tally: simulation.Tally{
-		Faults: map[simulation.Fault]int{"429": 3, "503": 2}, Events: map[string]int{"action denied": 1},
-	}}
+	r := report.Report{Tally: world.Tally{Faults: map[world.Fault]int{"429": 3, "503": 2}, Events: map[string]int{"action denied": 1}}}
 	var out bytes.Buffer
 	if err := showBugs(&out, all, r); err != nil {
 		t.Fatal(err)

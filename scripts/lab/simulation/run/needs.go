@@ -9,12 +9,12 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"orderonce/scripts/lab/guards"
-	"orderonce/scripts/lab/simulation"
+	"orderonce/scripts/lab/simulation/report"
 )
 
 // showBugs prints which faults each planted bug needs, which bugs the simulation cannot
 // find, and which faults no planted bug needs.
-func showBugs(out io.Writer, all []guards.Guard, r simulation.Report) error {
+func showBugs(out io.Writer, all []guards.Guard, r report.Report) error {
 	seen, unseen := split(all)
 	t := newWideTable("planted bug", "breaks", "faults that it needs")
 	for _, g := range seen {
@@ -47,8 +47,8 @@ func split(all []guards.Guard) (seen, unseen []guards.Guard) {
 
 // unneeded returns the faults of a run without which every planted bug would still be
 // found.
-func unneeded(seen []guards.Guard, r simulation.Report) (kinds []string) {
-	for _, c := range r.Tally.Unusual() {
+func unneeded(seen []guards.Guard, r report.Report) (kinds []string) {
+	for _, c := range report.Unusual(r.Tally) {
 		if !slices.ContainsFunc(seen, func(g guards.Guard) bool { return needs(g, c.What) }) {
 			kinds = append(kinds, c.What)
 		}

@@ -13,7 +13,8 @@ import (
 
 	"orderonce/scripts/lab/baselines"
 	"orderonce/scripts/lab/guards"
-	"orderonce/scripts/lab/simulation"
+	"orderonce/scripts/lab/simulation/oracle"
+	"orderonce/scripts/lab/simulation/report"
 )
 
 // baselineWorlds is how many random worlds a baseline gets.
@@ -73,7 +74,7 @@ func historyText(all []history) string {
 }
 
 // newProof runs every baseline and every planted bug, which takes minutes.
-func newProof(o options, r simulation.Report, all []guards.Guard, took time.Duration) (proof, error) {
+func newProof(o options, r report.Report, all []guards.Guard, took time.Duration) (proof, error) {
 	table, histories, err := baselineReport(baselines.All(), baselineWorlds)
 	if err != nil {
 		return proof{}, err
@@ -82,7 +83,7 @@ func newProof(o options, r simulation.Report, all []guards.Guard, took time.Dura
 	return proof{figuresText(o, r, took), table, bugs, slices.Concat(histories, bugHistories)}, err
 }
 
-func figuresText(o options, r simulation.Report, took time.Duration) string {
+func figuresText(o options, r report.Report, took time.Duration) string {
 	var b strings.Builder
 	fmt.Fprintf(
 		&b,
@@ -96,13 +97,13 @@ func figuresText(o options, r simulation.Report, took time.Duration) string {
 		violations(r),
 	)
 	b.WriteString("| fault | times |\n|---|---:|\n")
-	for _, c := range r.Tally.Unusual() {
+	for _, c := range report.Unusual(r.Tally) {
 		fmt.Fprintf(&b, "| %s | %d |\n", c.What, c.Times)
 	}
 	return b.String()
 }
 
-func violations(r simulation.Report) string {
+func violations(r report.Report) string {
 	if r.Worst == nil {
 		return "0 violations"
 	}
@@ -119,7 +120,7 @@ func baselineReport(all []baselines.Baseline, worlds int) (text string, historie
 			"| baseline | what it does | breaks | after worlds |\n|---|---|---|---:|\n",
 	)
 	for _, baseline := range all {
-		f := searchBaseline(baseline, simulation.ChargedOnce, worlds).Worst
+		f := searchBaseline(baseline, oracle.ChargedOnce, worlds).Worst
 		if f == nil {
 			return "", nil, fmt.Errorf("baseline %q: no order was charged twice in %d worlds", baseline.Name, worlds)
 		}

@@ -1,0 +1,118 @@
+package simulation_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/domain/order"
+	"orderonce/scripts/lab/simulation"
+	"orderonce/scripts/lab/simulation/oracle"
+	"orderonce/scripts/lab/simulation/report"
+	"orderonce/scripts/lab/simulation/world"
+)
+
+func TestTheSameSeedGivesTheSameHistory(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(200) {
+		first, _ := simulation.Replay(seed)
+		again, _ := simulation.Replay(seed)
+		if diff := cmp.Diff(again, first); diff != "" {
+			t.Fatalf("seed %d: %s", seed, diff)
+		}
+	}
+}
+
+// unsteady makes a call in some worlds that it does not make in others.
+type unsteady bool
+
+// Consume implements world.Consumer.
+func (u unsteady) Consume(k *world.Worker, _, _ string) error {
+	if !u {
+		return nil
+	}
+	return k.Table("read nothing", func() error { return nil })
+}
+
+// Done implements world.Consumer.
+func (unsteady) Done(order.ID) bool { return true }
+
+func TestTwoHistoriesOfOneSeedAreAViolation(t *testing.T) {
+	t.Parallel()
+	for _, changes := range []bool{false, true} {
+		now := true
+		r := simulation.Draw{Seed: 1, Worlds: 1, Only: oracle.SameHistory, Change: func(c *world.Case) {
+			now = now != changes
+			u := unsteady(now)
+			*c = world.Case{Messages: []world.Message{sold(2, world.Visa)}, Consumer: func() world.Consumer { return u }}
+		}}.Run(nil)
+		if got := r.Worst != nil; got != changes {
+			t.Errorf("got a violation: %t (%v), want %t", got, r.Worst, changes)
+		}
+	}
+}
+
+// Most worlds call the Stripe adapter without HTTP, because net/http takes most of the
+// time.
+func TestTheStripeAdapterBehavesTheSameWithAndWithoutHTTP(t *testing.T) {
+	t.Parallel()
+	lab := world.NewLab()
+	run := func(seed uint64, adapter bool) report.History {
+		c, choose := simulation.Drawn(seed)
+		c.Adapter, c.Batch = adapter, 0
+		w := lab.NewWorld(c, choose).KeepHistory()
+		w.Run()
+		return w.History()
+	}
+	for seed := range uint64(600) {
+		without, with := run(seed, false), run(seed, true)
+		if diff := cmp.Diff(without, with); diff != "" {
+			t.Fatalf("seed %d: history (-without HTTP +with HTTP)\n%s\n%s", seed, diff, with)
+		}
+	}
+}
+
+func TestRandomWorldsReachEveryReasonThatTheirFaultsCanCause(t *testing.T) {
+	t.Parallel()
+	unseen := map[order.Reason]bool{}
+	for _, r := range order.Reasons() {
+		unseen[r] = true
+	}
+	for seed := uint64(0); seed < 10_000 && len(unseen) > 5; seed++ {
+		h, _ := simulation.Replay(seed)
+		for _, l := range h {
+			if _, rest, reply := strings.Cut(l.What, " ("); reply {
+				delete(unseen, order.Reason(strings.TrimSuffix(rest, ")")))
+			}
+		}
+	}
+	want := map[order.Reason]bool{ // these need a broken provider, a lost or corrupt row, or a body that is not an order
+		order.ReasonUnconfirmed: true,
+		order.ReasonReplayed:    true,
+		order.ReasonKeyReused:   true,
+		order.ReasonCorrupt:     true,
+		order.ReasonInvalid:     true,
+	}
+	if diff := cmp.Diff(unseen, want); diff != "" {
+		t.Errorf("unseen reasons (-got +want)\n%s", diff)
+	}
+}
+
+// Each case broke an invariant once, with two deviations.
+func TestGapsThatWereFoundStayClosed(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]world.Case{
+		"a pending order whose intent is canceled does not stay pending": { // I4
+			Messages: []world.Message{sold(2, world.TakesDays)}, People: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.Name = name
+			if r := simulation.Run([]simulation.Search{{Case: c, Most: 2}}, nil); r.Worst != nil || r.Schedules < 100 {
+				t.Errorf("%d schedules: %v", r.Schedules, r.Worst)
+			}
+		})
+	}
+}

@@ -1,0 +1,125 @@
+package oracle
+
+import (
+	"encoding/binary"
+	"strings"
+	"time"
+
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+)
+
+// View is what the oracle can read of a world.
+type View interface {
+	// Now returns the time of the world.
+	Now() time.Time
+	// Row returns the record of an order, and whether there is one.
+	Row(id order.ID) (order.Record, bool)
+	// Stripe returns Stripe's side of the books.
+	Stripe() Stripe
+	// Expired returns how many messages the queue has deleted because of their age.
+	Expired() int
+}
+
+// Stripe is the readable part of *stripetest.Machine.
+type Stripe interface {
+	Intent(id string) *stripetest.Intent
+	Intents() []*stripetest.Intent
+	Charges(orderID string) []stripetest.Charge
+	Ledger() []stripetest.Charge
+}
+
+// Sent is a message that the producer sent. Messages with the same ID are a conflict
+// unless they are equal.
+type Sent struct {
+	ID       order.ID
+	Body     string
+	Customer string // the producer's id of the customer
+	Payer    string // Stripe's id of the customer
+	Amount   int64
+	Currency string
+	Payable  bool // its payment method can be charged
+}
+
+// Delivery is one receive of a message.
+type Delivery struct {
+	Message   int    // its place among the messages that were sent
+	ID        string // SQS's, which changes with a redrive
+	Receives  int
+	Sent      time.Time
+	FirstSent string // RFC 3339; when a redriven message was first sent, else ""
+}
+
+// The calls that ordertest does not name.
+const (
+	Reply    ordertest.Call = "reply"  // the decision about a message
+	Park     ordertest.Call = "park"   // SendMessage of the handler, to the dead-letter queue
+	Return   ordertest.Call = "return" // ChangeMessageVisibility of the handler
+	Load     ordertest.Call = "load"
+	Settle   ordertest.Call = "settle"
+	Recreate ordertest.Call = "recreate"
+	Table    ordertest.Call = "table"  // a baseline's call to its table
+	Charge   ordertest.Call = "stripe" // a baseline's call to Stripe
+)
+
+// Call is a call of a worker to the table, to Stripe or to the queue.
+type Call struct {
+	Name            ordertest.Call
+	Subject, Detail string
+	Message         int // the number of the message that a Reply is about, from 1
+}
+
+// ToStripe reports whether the call is a request to Stripe.
+func (c Call) ToStripe() bool {
+	return c.Name == ordertest.Prepare || c.Name == ordertest.Confirm || c.Name == ordertest.Read ||
+		c.Name == ordertest.Find || c.Name == Charge
+}
+
+// ToQueue reports whether the call is a request to the queue.
+func (c Call) ToQueue() bool { return c.Name == Reply || c.Name == Park || c.Name == Return }
+
+// Worker is what the oracle remembers of one delivery, or of one operator.
+type Worker struct {
+	Name   string
+	Begun  time.Time // by its own clock
+	Old    bool      // it runs an older release
+	Absurd bool      // its clock is further off than HonestSkew
+
+	known   knowledge
+	calls   int  // to the table and to Stripe
+	settled bool // its order was settled when it began
+}
+
+// AppendState appends what the oracle remembers of the worker, except for what follows
+// from the responses that the worker has received.
+func (k *Worker) AppendState(b []byte) []byte {
+	return binary.AppendVarint(b, int64(k.calls)<<1|bit(k.settled))
+}
+
+// owns reports whether an owner in a row is this worker.
+func (k *Worker) owns(owner string) bool {
+	rest, is := strings.CutPrefix(owner, "owner-"+k.Name)
+	return is && (rest == "" || rest[0] == '-')
+}
+
+// Cause is what changes the world in a step: a worker's call, with what the worker knew
+// when it made it. The zero Cause is a change that no worker made.
+type Cause struct {
+	by    *Worker
+	call  Call
+	at    time.Time // by the worker's clock
+	known knowledge
+}
+
+// Cause returns the cause of what the worker's next call changes.
+func (k *Worker) Cause(c Call, at time.Time) Cause {
+	return Cause{by: k, call: c, at: at, known: k.known}
+}
+
+func bit(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

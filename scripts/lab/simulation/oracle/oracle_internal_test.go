@@ -1,0 +1,541 @@
+package oracle
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/domain/order"
+)
+
+// example is a short history that breaks one invariant, and that breaks none if it is
+// right.
+type example struct {
+	name   string
+	breaks Invariant
+	says   string // a part of the violation
+	setup  setup
+	run    func(c *scene, right bool)
+}
+
+func chargeExamples() []example {
+	return []example{
+		{"two intents of one order are charged", ChargedOnce, "2 successful charges", one(visa), func(c *scene, right bool) {
+			c.begin(0)
+			c.charge(0)
+			if !right {
+				c.charge(0)
+			}
+			c.step()
+		}},
+		{"an order is charged before it has a row", BooksAgree, "without a row", one(visa), func(c *scene, right bool) {
+			if right {
+				c.begin(0)
+			}
+			c.charge(0)
+			c.step()
+		}},
+		{"another amount is charged", ChargedAmount, "5997 usd were charged", twoContents(), func(c *scene, right bool) {
+			c.begin(0)
+			c.charge(either(right, 0, 1))
+			c.step()
+		}},
+		{"another currency is charged", ChargedAmount, "3998 eur were charged", one(visa), func(c *scene, right bool) {
+			c.begin(0)
+			c.confirm(c.prepare(c.sales[0].order(c.t, either(right, "usd", "eur"))))
+			c.step()
+		}},
+		{
+			"a charge is not in the row", BooksAgree, "the row says open and Stripe says paid", one(visa),
+			func(c *scene, right bool) {
+				claim, id := c.begin(0), c.charge(0)
+				c.write(claim, id, either(right, order.Paid, order.Open))
+				c.oracle.of("ORD-1").parked[0] = "mismatch" // so that the order may stay open
+				c.rest()
+			},
+		},
+		{
+			"a row says paid and nothing was charged", BooksAgree, "the row says paid and Stripe says open", one(visa),
+			func(c *scene, right bool) {
+				claim, id := c.begin(0), c.prepare(c.order(0))
+				if right {
+					c.confirm(id)
+				}
+				c.write(claim, id, order.Paid)
+				c.rest()
+			},
+		},
+		{
+			"an intent that is not bound is charged", BooksAgree, "the row says declined and there are 1 charges",
+			one(declined, visa), func(c *scene, right bool) {
+				c.write(c.begin(0), c.charge(0), order.Declined)
+				c.step()
+				if !right {
+					c.charge(1)
+				}
+				c.oracle.of("ORD-1").parked[1] = "conflict"
+				c.rest()
+			},
+		},
+		{
+			"an intent of another order counts as payment", BooksAgree, "the row says paid and Stripe says open",
+			setup{sales: []sale{{id: "ORD-2", quantity: 2, method: visa}, sold(visa)}},
+			func(c *scene, right bool) {
+				theirs := c.charge(0)
+				c.write(c.begin(0), theirs, order.Paid)
+				claim, id := c.begin(1), theirs
+				c.oracle.Edited("ORD-1")
+				if right {
+					id = c.charge(1)
+				}
+				c.write(claim, id, order.Paid)
+				c.rest()
+			},
+		},
+	}
+}
+
+func rowExamples() []example {
+	strict := one(visa)
+	strict.subject.Strict = true
+	return []example{
+		{"a row takes other content", ConflictParked, "took other content", one(visa), func(c *scene, right bool) {
+			claim := c.begin(0)
+			// Another release may write the fingerprint in its own version.
+			content := either(right, strings.Replace(string(claim.Order.Fingerprint()), "v1:", "v2:", 1), "v1:0")
+			c.must(c.store.SetFingerprint(c.t.Context(), "ORD-1", order.Fingerprint(content)))
+			c.step()
+		}},
+		{"a row takes another total", ConflictParked, "took other content", twoContents(), func(c *scene, right bool) {
+			claim := c.begin(0)
+			c.clearTable()
+			c.claim(either(right, 0, 1))
+			c.must(c.store.SetFingerprint(c.t.Context(), "ORD-1", claim.Order.Fingerprint()))
+			c.step()
+		}},
+		{"a paid order becomes declined", AsAllowed, "paid -> declined", one(visa), func(c *scene, right bool) {
+			c.payOrder()
+			if !right {
+				c.clearTable()
+				c.write(c.claim(0), c.prepare(c.order(0)), order.Declined)
+			}
+			c.step()
+		}},
+		{"an order is canceled although it must not be", AsAllowed, "open -> canceled", strict, func(c *scene, right bool) {
+			c.oracle.subject.Strict = !right
+			c.write(c.begin(0), c.prepare(c.order(0)), order.Canceled)
+			c.step()
+		}},
+		{"a row makes two changes at once", OneEventEach, "change 1 was from open to paid", one(takesDays), func(c *scene, right bool) {
+			c.write(c.begin(0), c.charge(0), order.Pending)
+			if right {
+				c.step()
+			}
+			c.settle(order.Paid)
+			c.step()
+		}},
+		{
+			"an event is about another change", OneEventEach, "change 2 was from declined to paid", one(visa),
+			func(c *scene, right bool) {
+				c.oracle.ChangedOutside("ORD-1") // so that the row may say declined
+				c.write(c.begin(0), c.prepare(c.order(0)), order.Declined)
+				c.step()
+				if !right {
+					c.clearTable()
+					c.write(c.claim(0), "pi_1", order.Pending)
+				}
+				c.settle(order.Paid)
+				c.step()
+			},
+		},
+		{"an event comes without a change", OneEventEach, "1 changes, 2 events", one(visa), func(c *scene, right bool) {
+			c.payOrder()
+			if !right {
+				c.clearTable()
+				c.write(c.claim(0), "pi_1", order.Declined)
+				c.settle(order.Paid)
+			}
+			c.step()
+		}},
+	}
+}
+
+func declineExamples() []example {
+	decline := func(confirmed bool) func(c *scene, right bool) {
+		return func(c *scene, right bool) {
+			if right { // the intent was changed after Stripe's response
+				c.oracle.ChangedOutside("ORD-1")
+			}
+			claim, id := c.begin(0), c.prepare(c.order(0))
+			if confirmed {
+				c.confirm(id)
+			}
+			c.write(claim, id, order.Declined)
+			c.step()
+		}
+	}
+	return []example{
+		{"a charged order is declined", NoFalseDecline, "and the order was charged", one(visa), decline(true)},
+		{"no card was asked", NoFalseDecline, "no bank has declined it", one(visa), decline(false)},
+		{"the bank only wants the customer", NoFalseDecline, "no bank has declined it", one(needsAuth), decline(true)},
+		{"the bank takes days", NoFalseDecline, "no bank has declined it", one(takesDays), decline(true)},
+		{"the intent does not exist", NoFalseDecline, "no bank has declined it", one(declined), func(c *scene, right bool) {
+			claim, id := c.begin(0), c.charge(0)
+			c.write(claim, either(right, id, "pi_unknown"), order.Declined)
+			c.step()
+		}},
+	}
+}
+
+func acknowledgmentExamples() []example {
+	return []example{
+		{"an open order is acknowledged", AckedWhenDurable, "the row is not settled", one(visa), func(c *scene, right bool) {
+			claim, id := c.begin(0), c.charge(0)
+			if right {
+				c.write(claim, id, order.Paid)
+			}
+			c.oracle.Acknowledged(0)
+		}},
+		{"an order without a row is acknowledged", AckedWhenDurable, "the row is not settled", one(visa), func(c *scene, right bool) {
+			if right {
+				c.payOrder()
+			}
+			c.oracle.Acknowledged(0)
+		}},
+		{"other content is acknowledged", ConflictParked, "acknowledged, not parked", twoContents(), func(c *scene, right bool) {
+			c.payOrder()
+			c.oracle.Acknowledged(either(right, 0, 1))
+		}},
+		{"a third delivery without a fault", SettlesSoon, "delivery 1 was needed", one(visa), func(c *scene, right bool) {
+			for n := range 3 {
+				if n == 2 && right {
+					c.oracle.Disturbed()
+				}
+				c.oracle.Delivered(c.deliveries[0])
+			}
+		}},
+		{"only the end of an odd worker explains a delivery", SettlesSoon, "delivery 1 was needed", one(visa), func(c *scene, right bool) {
+			for n := range 3 {
+				if n == 2 {
+					c.oracle.WorkerEnds(c.worker, 0, right)
+				}
+				c.oracle.Delivered(c.deliveries[0])
+			}
+		}},
+		{"a duplicate makes two calls", CheapDuplicate, "made 2 calls", one(visa), func(c *scene, right bool) {
+			c.payOrder()
+			c.oracle.WorkerBegins(c.worker, 0, true)
+			c.worker.calls = either(right, 1, 2)
+			c.oracle.WorkerEnds(c.worker, 0, false)
+		}},
+	}
+}
+
+func parkExamples() []example {
+	sixDays := 6*Day - 5*time.Minute // by a clock that is as slow as an honest one can be
+	park := func(right, wrong order.Reason) func(c *scene, right bool) {
+		return func(c *scene, is bool) { c.park(0, either(is, right, wrong)) }
+	}
+	return []example{
+		{"a message is parked without a reason", EverythingEnds, "without a reason", one(visa), park("refused", "")},
+		{"a key of this order parks it", SettlesSoon, "the table knows its order", one(visa), park("refused", "key_reused")},
+		{"an outage parks", SettlesSoon, "store_unavailable, which passes", one(visa), park("mismatch", "store_unavailable")},
+		{"an outage parks too early", SettlesSoon, "store_unavailable, which passes", one(visa), func(c *scene, right bool) {
+			c.now = c.now.Add(sixDays - either(right, 0, time.Duration(1)))
+			c.park(0, "store_unavailable")
+		}},
+		{"too few failures park", SettlesSoon, "unconfirmed, which passes", one(visa), func(c *scene, right bool) {
+			c.deliveries[0].Receives = either(right, 20, 19)
+			c.park(0, "unconfirmed")
+		}},
+		{"an outage parks after many deliveries", SettlesSoon, "provider_unknown, which passes", one(visa), func(c *scene, right bool) {
+			c.deliveries[0].Receives = 900
+			c.park(0, either[order.Reason](right, "panic", "provider_unknown"))
+		}},
+		{"an honest clock parks", SettlesSoon, "misconfigured, which passes", one(visa), func(c *scene, right bool) {
+			c.worker.Absurd = right
+			c.park(0, "misconfigured")
+		}},
+	}
+}
+
+func restExamples() []example {
+	return []example{
+		{"the queue loses a message", EverythingEnds, "the queue lost a message", one(visa), func(c *scene, right bool) {
+			c.payOrder()
+			c.expired, c.oracle.subject.Loses = 1, right
+			c.rest()
+		}},
+		{"an order stays open", EverythingEnds, "message 1 is gone () and the order is open", one(visa), func(c *scene, right bool) {
+			c.begin(0)
+			if right {
+				c.park(0, "mismatch")
+			}
+			c.rest()
+		}},
+		{"an outage leaves an order open", EverythingEnds, "is gone (misconfigured)", one(visa), func(c *scene, right bool) {
+			c.begin(0)
+			c.worker.Absurd = true // so that it may park
+			c.park(0, either[order.Reason](right, "mismatch", "misconfigured"))
+			c.rest()
+		}},
+		{"other content is gone", ConflictParked, "has other content and was not parked", twoContents(), func(c *scene, right bool) {
+			c.payOrder()
+			if right {
+				c.park(1, "conflict")
+			}
+			c.rest()
+		}},
+		{"a world does not settle", SettlesSoon, "not settled after 3000 steps", one(visa), func(c *scene, right bool) {
+			c.oracle.Continue(either(right, mostUsual, mostUsual+1))
+		}},
+	}
+}
+
+func baselineExamples() []example {
+	baseline := one(visa)
+	baseline.subject.Done = func(order.ID) bool { return true }
+	return []example{
+		{"a baseline charges twice", ChargedOnce, "2 successful charges", baseline, func(c *scene, right bool) {
+			c.charge(0)
+			if !right {
+				c.charge(0)
+			}
+			c.step()
+		}},
+		{"a baseline's message never ends", SettlesSoon, "is a dead letter again", baseline, func(c *scene, right bool) {
+			c.charge(0)
+			if right {
+				c.oracle.Acknowledged(0)
+			}
+			c.rest()
+		}},
+		{"a baseline loses an order", EverythingEnds, "nothing was charged", baseline, func(c *scene, right bool) {
+			if right {
+				c.charge(0)
+			}
+			c.oracle.Acknowledged(0)
+			c.rest()
+		}},
+		{"a baseline does not record a charge", BooksAgree, "the table does not say so", baseline, func(c *scene, right bool) {
+			c.oracle.subject.Done = func(order.ID) bool { return right }
+			c.charge(0)
+			c.oracle.Acknowledged(0)
+			c.rest()
+		}},
+	}
+}
+
+// batch returns a batch of all messages, in which the last one was parked and ORD-1 was
+// settled. With a group it is from a FIFO queue.
+func (c *scene) batch(group string) *Batch {
+	var messages []BatchMessage
+	for _, d := range c.deliveries {
+		messages = append(messages, BatchMessage{Message: d.Message, ID: d.ID, Group: group})
+	}
+	return c.oracle.NewBatch(messages)
+}
+
+func batchExamples() []example {
+	poison := setup{sales: []sale{sold(visa), {id: "POISON", poison: true}}}
+	group := setup{sales: []sale{sold(visa), {id: "ORD-2", quantity: 2, method: visa}}}
+	paid := func(c *scene) *Batch {
+		c.payOrder()
+		b := c.batch("")
+		b.Finished("ORD-1")
+		b.Parked(1)
+		return b
+	}
+	return []example{
+		{"a message of a batch gets no reply", AllAnswered, "2 messages were received, and 1 answered of 2", poison, func(c *scene, right bool) {
+			paid(c).Ended([]string{"0", "1"}, 2, either(right, 2, 1))
+		}},
+		{"a message of a batch is ignored", AllAnswered, "1 messages were received, and 1 answered of 2", poison, func(c *scene, right bool) {
+			n := either(right, 2, 1)
+			paid(c).Ended([]string{"0", "1"}, n, n)
+		}},
+		{"a settled order comes back with its neighbor", NeighborsApart, "message 1 comes back", poison, func(c *scene, right bool) {
+			paid(c).Ended(either(right, []string{"1", "0"}, []string{"1"}), 2, 2)
+		}},
+		{"a follower in a FIFO group is worked on first", NeighborsApart, "begins before message 1", group, func(c *scene, right bool) {
+			b := c.batch("CUST987")
+			if right {
+				b.Parked(0)
+			}
+			b.Started("ORD-2", []int{1})
+		}},
+		{"a follower in a FIFO group is acknowledged first", NeighborsApart, "message 2 overtook message 1", group, func(c *scene, right bool) {
+			b := c.batch("CUST987")
+			b.checkOrder(either(right, []string{"0", "1"}, []string{"1"}))
+		}},
+	}
+}
+
+// An oracle that misses a violation would find none in any world.
+func TestTheOracleDetectsEachViolationAndAcceptsItsRightTwin(t *testing.T) {
+	t.Parallel()
+	seen := map[Invariant]bool{SameHistory: true} // this needs two worlds: see package simulation
+	for _, e := range slices.Concat(
+		chargeExamples(), rowExamples(), declineExamples(), acknowledgmentExamples(), parkExamples(), restExamples(),
+		baselineExamples(), batchExamples(),
+	) {
+		seen[e.breaks] = true
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			wrong, right := newScene(t, e.setup), newScene(t, e.setup)
+			e.run(wrong, false)
+			if got := wrong.oracle.Broken(); !wants(got, e.breaks, e.says) {
+				t.Errorf("got %v, want %s: ... %s ...", got, e.breaks, e.says)
+			}
+			e.run(right, true)
+			if got := right.oracle.Broken(); got != nil {
+				t.Errorf("the right twin: got %s", got)
+			}
+		})
+	}
+	for _, i := range Invariants() {
+		if !seen[i] {
+			t.Errorf("no example breaks %s", i)
+		}
+	}
+}
+
+func TestTheOracleAcceptsUnusualButCorrectHistories(t *testing.T) {
+	t.Parallel()
+	baseline := one(declined)
+	baseline.subject.Done = func(order.ID) bool { return false }
+	for name, e := range map[string]struct {
+		setup setup
+		run   func(c *scene)
+	}{
+		"a baseline's order that cannot be paid is gone": {baseline, func(c *scene) {
+			c.oracle.Acknowledged(0)
+			c.rest()
+		}},
+		"a message that is not an order is parked": {setup{sales: []sale{{id: "ORD-1", poison: true}}}, func(c *scene) {
+			c.park(0, "invalid_order")
+			c.rest()
+		}},
+		"an order that was not settled comes back": {one(visa), func(c *scene) { c.batch("").Ended(nil, 1, 1) }},
+		"another message of a settled order comes back": {one(visa, visa), func(c *scene) {
+			b := c.batch("")
+			b.Finished("ORD-1")
+			b.Ended(nil, 2, 2)
+		}},
+		"a declined intent is canceled without a report": {one(declined), func(c *scene) {
+			claim, id := c.begin(0), c.charge(0)
+			c.write(claim, id, order.Declined)
+			c.step()
+			c.must(c.stripe.CancelInDashboard(c.now, string(id)))
+			c.rest()
+		}},
+		"a new order makes many calls": {one(visa), func(c *scene) {
+			c.begin(0)
+			c.oracle.WorkerBegins(c.worker, 0, true)
+			c.worker.calls = 5
+			c.oracle.WorkerEnds(c.worker, 0, false)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newScene(t, e.setup)
+			e.run(c)
+			if got := c.oracle.Broken(); got != nil {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+}
+
+func TestTheOracleAllowsTheTransitionsOfTheDiagram(t *testing.T) {
+	t.Parallel()
+	want, got := map[string]bool{}, map[string]bool{}
+	for _, arrow := range regexp.MustCompile(`(?m)^  (\w+) --> (\w+)`).FindAllStringSubmatch(document(t, "docs/design.md"), -1) {
+		want[arrow[1]+" "+arrow[2]] = true
+	}
+	statuses := []order.Status{
+		order.Open, order.Paid, order.Declined, order.Canceled, order.ActionRequired, order.Pending, order.Refused,
+	}
+	for _, from := range statuses {
+		for _, to := range statuses {
+			if allowed(from, to) {
+				got[string(from)+" "+string(to)] = true
+			}
+		}
+	}
+	if d := cmp.Diff(got, want); d != "" || len(got) == 0 {
+		t.Errorf("(-oracle +diagram)\n%s", d)
+	}
+}
+
+func TestTheReasonsForPeopleAreThoseThatThePageParksAtOnce(t *testing.T) {
+	t.Parallel()
+	page := map[order.Reason]bool{}
+	table := document(t, "docs/reference/failures.md")
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|[^|]*\\| (\\w+)").FindAllStringSubmatch(table, -1) {
+		page[order.Reason(row[1])] = row[2] == "parks"
+	}
+	for _, r := range order.Reasons() {
+		if parks, known := page[r]; !known || parks != forPeople(r) {
+			t.Errorf("%s: on the page: %t, parked at once there: %t; for people here: %t", r, known, parks, forPeople(r))
+		}
+		delete(page, r)
+	}
+	for r := range page {
+		if forPeople(r) {
+			t.Errorf("the domain has no reason %q", r)
+		}
+	}
+}
+
+func TestTheLimitsAreThoseOfTheirSources(t *testing.T) {
+	t.Parallel()
+	queue, design := document(t, "infra/terraform/queue.tf"), document(t, "docs/design.md")
+	row := document(t, "docs/reference/row.md")
+	recheck := func(s order.Status, unit time.Duration) int {
+		after, _ := recheckAfter(s)
+		return int(after / unit)
+	}
+	for _, tt := range []struct {
+		text, pattern string
+		want          int
+	}{
+		{queue, `var.visibility_timeout >= (\d+) \* var.function_timeout`, int(Visibility / FunctionTime)},
+		{queue, `(?s)"aws_sqs_queue" "orders" {.*?message_retention_seconds\s+= (\d+) \* 24 \* 60 \* 60`, int(Retention / Day)},
+		{queue, `(?s)"aws_sqs_queue" "dead_letters" {.*?message_retention_seconds\s+= (\d+) \* 24 \* 60 \* 60`, int(DeadRetention / Day)},
+		{queue, `maxReceiveCount\s+= (\d+)`, MaxReceives},
+		{design, `parked after (\d+) (?:deliveries|attempts)`, maxFailures},
+		{design, `the queue's retention less (a) day`, int(LastDay / Day)},
+		{row, `when to look next: (\d+) minutes after the last claim of an open order`, recheck(order.Open, time.Minute)},
+		{row, `(\d+) hour after it became pending`, recheck(order.Pending, time.Hour)},
+		{row, `(\d+) hours\s+after it became action_required`, recheck(order.ActionRequired, time.Hour)},
+	} {
+		m := regexp.MustCompile(tt.pattern).FindStringSubmatch(tt.text)
+		if m == nil {
+			t.Errorf("no match for %s", tt.pattern)
+			continue
+		}
+		if got := strings.Replace(m[1], "a", "1", 1); got != strconv.Itoa(tt.want) {
+			t.Errorf("%s: got %s, want %d", tt.pattern, got, tt.want)
+		}
+	}
+}
+
+// A more serious violation that follows is the result. Otherwise the history ends where
+// the noted one is.
+func TestTheMoreSeriousViolationIsTheResult(t *testing.T) {
+	t.Parallel()
+	for later, want := range map[Invariant]Invariant{ChargedOnce: ChargedOnce, CheapDuplicate: BooksAgree} {
+		o := newScene(t, one(visa)).oracle
+		o.note(BooksAgree, "ORD-1", "noted")
+		o.fail(later, "ORD-1", "later")
+		if got, noted := o.Conclude(); got.Invariant != want || noted != (want == BooksAgree) {
+			t.Errorf("after %s: got %v, noted: %t; want %s", later, got, noted, want)
+		}
+	}
+}

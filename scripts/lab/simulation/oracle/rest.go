@@ -1,0 +1,114 @@
+package oracle
+
+import (
+	"cmp"
+	"slices"
+
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
+)
+
+// needsCustomer is Stripe's decline code of a bank that wants to authenticate the
+// customer.
+const needsCustomer = "authentication_required"
+
+// AtRest checks what must hold when nothing is left to do.
+func (o *Oracle) AtRest() {
+	if n := o.view.Expired(); n > 0 && !o.subject.Loses {
+		o.fail(EverythingEnds, o.sent[0].ID, "the queue lost a message: %d expired", n)
+	}
+	for i, m := range o.sent {
+		x := o.of(m.ID)
+		if o.subject.Done != nil {
+			o.checkBaselineAtRest(x)
+			continue
+		}
+		why := x.parked[i]
+		if x.status == order.Open && !x.needsPerson() {
+			o.fail(EverythingEnds, m.ID, "message %d is gone (%s) and the order is open", i+1, why)
+		}
+		if x.claimed != nil && *x.claimed != m && why == "" {
+			o.fail(ConflictParked, m.ID, "message %d has other content and was not parked", i+1)
+		}
+		o.checkBooks(x)
+	}
+}
+
+// needsPerson reports whether a message of the order was parked for a reason that leaves
+// the order open.
+func (x *tracked) needsPerson() bool {
+	return slices.ContainsFunc(x.parked, func(why order.Reason) bool {
+		return forPeople(why) && why != "refused"
+	})
+}
+
+// checkBaselineAtRest checks whether a baseline has lost an order that can be paid, or
+// redelivers its message for ever.
+func (o *Oracle) checkBaselineAtRest(x *tracked) {
+	payable := false
+	for i, m := range o.sent {
+		if m.ID == x.id && !x.answered[i] {
+			o.fail(SettlesSoon, x.id, "without a fault, message %d is a dead letter again", i+1)
+		}
+		payable = payable || m.ID == x.id && m.Payable
+	}
+	charges := len(o.charges(x.id))
+	if charges == 0 && payable {
+		o.fail(EverythingEnds, x.id, "every message is gone and nothing was charged")
+	}
+	if charges > 0 && !o.subject.Done(x.id) {
+		o.fail(BooksAgree, x.id, "the order was charged and the table does not say so")
+	}
+}
+
+// checkBooks compares the row with Stripe's intent and ledger, in both directions.
+func (o *Oracle) checkBooks(x *tracked) {
+	r, _ := o.view.Row(x.id)
+	stripe, charges := order.Open, len(o.charges(x.id))
+	i := o.view.Stripe().Intent(string(r.Intent))
+	if x.edited && i != nil && (i.OrderID() != string(x.id) || !o.Ours(i.ID)) {
+		i = nil // the intent of something else must not count as this order's payment
+	}
+	if i != nil {
+		stripe = statusOf(i)
+	}
+	row := cmp.Or(r.Status, order.Open)
+	if row != stripe && !unreported(row, stripe) {
+		o.fail(BooksAgree, x.id, "the row says %s and Stripe says %s", row, stripe)
+	}
+	if (r.Status == order.Paid) != (charges == 1) {
+		o.fail(BooksAgree, x.id, "the row says %s and there are %d charges", r.Status, charges)
+	}
+}
+
+// unreported reports whether a row keeps its status although the intent has another one,
+// because the payment failed before and the customer tries again (order.Refresh).
+func unreported(row, stripe order.Status) bool {
+	return row == order.Declined && stripe != order.Paid ||
+		row == order.ActionRequired && stripe == order.Pending || row == order.Refused && stripe == order.Open
+}
+
+// statusOf returns what an intent means for its order.
+func statusOf(i *stripetest.Intent) order.Status {
+	switch i.Status {
+	case stripetest.StatusSucceeded:
+		return order.Paid
+	case stripetest.StatusProcessing:
+		return order.Pending
+	case stripetest.StatusCanceled:
+		return order.Canceled
+	case stripetest.StatusRequiresAction:
+		return order.ActionRequired
+	case stripetest.StatusRequiresConfirmation:
+		return order.Open
+	case stripetest.StatusRequiresPaymentMethod:
+		switch {
+		case i.LastError == nil:
+			return order.Open
+		case i.LastError.DeclineCode == needsCustomer:
+			return order.ActionRequired
+		}
+		return order.Declined
+	}
+	return ""
+}

@@ -1,0 +1,236 @@
+package oracle
+
+import (
+	"slices"
+
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+)
+
+// change is a row before and after a step. before is the zero Record if there was no row.
+type change struct {
+	order         *tracked
+	before, after order.Record
+	cause         Cause
+	used          bool // the owner had a claim before
+}
+
+// rule is what every change of a row must satisfy.
+type rule struct {
+	breaks   Invariant
+	says     string
+	protects string
+	holds    func(c *change) bool
+}
+
+// rules returns the rules for rows. They cover every attribute of docs/reference/row.md,
+// and every field of an event.
+func rules() []rule { return slices.Concat(claimRules(), contentRules(), timeRules()) }
+
+func claimRules() []rule {
+	return []rule{
+		{
+			AsAllowed, "a new row is open, has one attempt and is blank otherwise",
+			"whatever is read from a row before its first change", (*change).isFresh,
+		},
+		{
+			SettlesSoon, "owner and lease are set together, and only on an open row",
+			"the next claim, which waits only for a lease that is held", func(c *change) bool {
+				held := c.after.Owner != ""
+				return held != c.after.Until.IsZero() && (!held || c.after.Status == order.Open)
+			},
+		},
+		{
+			AsAllowed, "each claim counts one attempt and has an owner of its own", "the fencing token",
+			(*change).isClaimed,
+		},
+		{
+			SettlesSoon, "no attempt takes over an order whose lease has not ended",
+			"the work of the attempt that holds it", (*change).awaitsLease,
+		},
+		{
+			SettlesSoon, "a lease ends after its claim, and within the longest run of a function",
+			"the attempts that wait for it", func(c *change) bool {
+				until := c.after.Until
+				return !c.claims() || until.After(c.after.UpdatedAt) && !until.After(c.after.UpdatedAt.Add(longestRun))
+			},
+		},
+		{
+			AsAllowed, "only the owner of a claim binds, finishes and releases",
+			"the row from attempts that lost their claim", func(c *change) bool {
+				by, call := c.cause.by, c.cause.call.Name
+				writes := call == ordertest.Bind || call == ordertest.Finish || call == ordertest.Release
+				return by == nil || !writes || by.owns(c.before.Owner)
+			},
+		},
+		{
+			AsAllowed, "an intent is bound once and stays bound", "the one intent that may be confirmed",
+			func(c *change) bool { return c.before.Intent == "" || c.after.Intent == c.before.Intent },
+		},
+		{
+			BooksAgree, "the bound intent is the one that Stripe returned", "the intent's id in the row",
+			func(c *change) bool {
+				return c.after.Intent == c.before.Intent || c.cause.by == nil ||
+					c.cause.call.Name == ordertest.Bind && string(c.after.Intent) == c.cause.known.intent
+			},
+		},
+	}
+}
+
+func contentRules() []rule {
+	return []rule{
+		{
+			BooksAgree, "failure is Stripe's code of an order that was refused or waits for its customer",
+			"what a customer reads", (*change).isExplained,
+		},
+		{
+			EverythingEnds, "lastError is why the last attempt released its claim, or why the message was parked",
+			"what an operator reads first", func(c *change) bool {
+				if c.parks() {
+					return slices.Contains(c.order.parked, order.Reason(c.after.LastError))
+				}
+				if c.cause.by != nil && c.cause.call.Name == ordertest.Release {
+					return c.after.LastError != "" && c.after.LastError == c.cause.call.Detail
+				}
+				return c.after.LastError == c.before.LastError
+			},
+		},
+		{
+			OneEventEach, "events are only added", "the history, and the outbox", func(c *change) bool {
+				n := len(c.before.Events)
+				return len(c.after.Events) >= n && slices.Equal(c.after.Events[:n], c.before.Events)
+			},
+		},
+		{
+			OneEventEach, "an event says what the change of its row says", "readers of events that read no rows",
+			(*change).isRecorded,
+		},
+	}
+}
+
+func timeRules() []rule {
+	return []rule{
+		{
+			BooksAgree, "updatedAt is the time of the change by the clock of the caller",
+			"the order of what operators read", (*change).isDated,
+		},
+		{
+			BooksAgree, "createdAt is the time of the first claim", "the age of an order", func(c *change) bool {
+				if c.isNew() {
+					return c.after.CreatedAt.Equal(c.after.UpdatedAt)
+				}
+				return c.after.CreatedAt.Equal(c.before.CreatedAt)
+			},
+		},
+		{
+			EverythingEnds, "an unsettled order is in the index, and due when it is to be checked again",
+			"orders that would otherwise be forgotten", (*change).isDue,
+		},
+	}
+}
+
+// checkRules checks a row against what it was after the last step.
+func (o *Oracle) checkRules(x *tracked, r order.Record, cause Cause) {
+	if unchanged(x.row, r) {
+		return
+	}
+	c := change{order: x, before: x.row, after: r, cause: cause, used: slices.Contains(o.owners, r.Owner)}
+	if c.claims() {
+		o.owners = append(o.owners, r.Owner)
+	}
+	x.row = r
+	for _, rule := range o.rules {
+		if !rule.holds(&c) {
+			o.note(rule.breaks, x.id, "not so: "+rule.says)
+		}
+	}
+}
+
+// unchanged reports whether at most the version of the fingerprint has changed. Every
+// write changes a time, the owner, the status, the intent or a number.
+func unchanged(a, b order.Record) bool {
+	return a.OrderID == b.OrderID && a.Owner == b.Owner && a.Status == b.Status &&
+		a.Intent == b.Intent && a.Attempt == b.Attempt && a.Seq == b.Seq &&
+		a.UpdatedAt.Equal(b.UpdatedAt) && a.CreatedAt.Equal(b.CreatedAt) && a.DueAt.Equal(b.DueAt) &&
+		a.Until.Equal(b.Until) && a.Failure == b.Failure && a.LastError == b.LastError &&
+		slices.Equal(a.Events, b.Events)
+}
+
+func (c *change) isNew() bool { return c.before.OrderID == "" }
+
+// claims reports whether the change is a new claim.
+func (c *change) claims() bool { return c.after.Owner != "" && c.after.Owner != c.before.Owner }
+
+// parks reports whether the change records that a message was parked.
+func (c *change) parks() bool {
+	return !c.after.ParkedAt.IsZero() && !c.after.ParkedAt.Equal(c.before.ParkedAt)
+}
+
+func (c *change) isFresh() bool {
+	r := c.after
+	return !c.isNew() ||
+		r.OrderID == c.order.id && r.Status == order.Open && r.Attempt == 1 && r.Owner != "" && r.Seq == 0 &&
+			r.Intent == "" && r.Failure == "" && r.LastError == ""
+}
+
+func (c *change) isClaimed() bool {
+	if !c.claims() {
+		return c.after.Attempt == c.before.Attempt
+	}
+	return !c.used && c.after.Attempt == c.before.Attempt+1
+}
+
+// awaitsLease reports whether the previous lease had ended, or was one that no honest
+// clock could write.
+func (c *change) awaitsLease() bool {
+	until, now := c.before.Until, c.after.UpdatedAt
+	return !c.claims() || c.before.Owner == "" || until.Before(now) ||
+		until.After(now.Add(longestRun+HonestSkew))
+}
+
+func (c *change) isExplained() bool {
+	r := c.after
+	switch {
+	case r.Status == c.before.Status || c.isNew():
+		return r.Failure == c.before.Failure
+	case r.Status == order.Declined || r.Status == order.Canceled || r.Status == order.ActionRequired:
+		return c.cause.by == nil || r.Failure == c.cause.known.failure
+	case r.Status == order.Refused:
+		return r.Failure != ""
+	}
+	return r.Failure == ""
+}
+
+// isDated compares the time with that of the call. A refresh reads the clock once, when
+// it begins.
+func (c *change) isDated() bool {
+	switch {
+	case c.cause.by == nil || c.parks():
+		return true
+	case c.cause.call.Name == Settle:
+		return !c.after.UpdatedAt.Before(c.cause.by.Begun) && !c.after.UpdatedAt.After(c.cause.at)
+	}
+	return c.after.UpdatedAt.Equal(c.cause.at)
+}
+
+func (c *change) isRecorded() bool {
+	r := c.after
+	if len(r.Events) <= len(c.before.Events) {
+		return true // another rule says that events are only added
+	}
+	return r.Events[len(r.Events)-1] == order.Event{
+		Seq: r.Seq, From: c.before.Status, To: r.Status, Intent: r.Intent, Failure: r.Failure, At: r.UpdatedAt,
+	}
+}
+
+func (c *change) isDue() bool {
+	after, waits := recheckAfter(c.after.Status)
+	if !waits {
+		return c.after.DueAt.IsZero()
+	}
+	due := c.after.DueAt.Sub(c.after.UpdatedAt)
+	if c.claims() || c.after.Status != c.before.Status {
+		return due == after
+	}
+	return !c.after.DueAt.IsZero() && (due <= after || c.parks()) // a store may keep the time of the claim
+}

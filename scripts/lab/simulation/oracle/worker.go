@@ -1,0 +1,166 @@
+package oracle
+
+import (
+	"cmp"
+	"errors"
+	"time"
+
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+)
+
+// knowledge is what a worker knows from its responses. Its next call must follow from it.
+type knowledge struct {
+	order   order.ID       // of its last claim
+	until   time.Time      // the end of its lease
+	last    ordertest.Call // its last call
+	asked   ordertest.Call // its last call to Stripe, and what that returned:
+	failed  order.ErrorKind
+	intent  string
+	status  order.Status // what the intent meant at that moment
+	failure string       // Stripe's code at that moment
+	wrong   bool         // the response was about something else
+	noted   order.Reason // the reason with which it released its claim
+}
+
+// Misled reports whether Stripe's latest response to a worker is about something else.
+func (k *Worker) Misled(wrong bool) { k.known.wrong = wrong }
+
+// Calls reports that a worker is about to make a call, at a time of its own clock. The
+// call must follow from what the worker knows.
+func (o *Oracle) Calls(k *Worker, c Call, at time.Time) {
+	if !c.ToQueue() {
+		k.calls++
+	}
+	if o.subject.Done != nil {
+		return
+	}
+	known := &k.known
+	switch c.Name {
+	case ordertest.Begin:
+		*known = knowledge{order: order.ID(c.Subject)}
+	case ordertest.Confirm:
+		if at.Add(ConfirmTime).After(known.until) {
+			o.note(SettlesSoon, known.order, "a confirmation begins with too little of the lease left")
+		}
+		o.checkIntent(known, c.Subject)
+	case ordertest.Bind:
+		o.checkIntent(known, c.Subject)
+	case ordertest.Finish, Settle:
+		o.checkOutcome(known, c.Detail)
+	case ordertest.Release:
+		o.checkRelease(known, c.Detail)
+	case ordertest.Prepare, ordertest.Read, ordertest.Find, Reply, Park, Return, Load, Recreate, Table, Charge:
+	}
+	known.last = c.Name
+}
+
+// checkIntent checks that an intent may be used: Stripe's last response said that it is
+// the order's, and it is.
+func (o *Oracle) checkIntent(known *knowledge, id string) {
+	i := o.view.Stripe().Intent(id)
+	made := i != nil && o.Ours(id) && i.OrderID() == string(known.order)
+	if known.wrong || !made {
+		o.note(ChargedAmount, known.order,
+			"intent "+id+" is used, and Stripe says that it was made for something else")
+	}
+}
+
+// checkOutcome checks a status that is about to be written.
+func (o *Oracle) checkOutcome(known *knowledge, status string) {
+	if status == "refused" {
+		if !known.refused() {
+			o.note(BooksAgree, known.order, "the order is refused without asking Stripe for the state of its intent")
+		}
+		return
+	}
+	if known.asked != "" {
+		o.checkIntent(known, known.intent)
+	}
+	if known.failed != "" || known.status != order.Status(status) {
+		o.note(BooksAgree, known.order, "the row is to say "+status+", and Stripe did not")
+	}
+}
+
+// checkRelease checks the reason with which a claim is about to be released.
+func (o *Oracle) checkRelease(known *knowledge, why string) {
+	follows := known.failed == "" || known.last != known.asked
+	if !follows && order.Reason(why) != reasonFor(known.failed, known.asked) {
+		o.note(EverythingEnds, known.order,
+			"the row is to say "+why+", and Stripe's response was: "+string(known.failed))
+	}
+	if why == "refused" {
+		o.note(EverythingEnds, known.order, "the order is refused, and its row stays open")
+	}
+}
+
+// refused reports whether the order can only be refused after what Stripe said.
+func (n *knowledge) refused() bool {
+	return n.asked == ordertest.Prepare && n.failed == order.KindRefused ||
+		n.failed == "" && n.status == order.Open
+}
+
+// reasonFor returns the reason for an error of Stripe
+// (docs/reference/failures.md).
+func reasonFor(k order.ErrorKind, c ordertest.Call) order.Reason {
+	if c == ordertest.Read && (k == order.KindRefused || k == order.KindKeyReused) {
+		return "misconfigured" // the intent is bound, so it is not the order that is refused
+	}
+	switch k {
+	case order.KindUnavailable:
+		return "provider_unavailable"
+	case order.KindUnknown:
+		return "provider_unknown"
+	case order.KindReplayed:
+		return "provider_replayed_failure"
+	case order.KindMisconfigured:
+		return "misconfigured"
+	case order.KindRefused:
+		return "refused"
+	case order.KindKeyReused:
+		return "key_reused"
+	}
+	return ""
+}
+
+// Returned reports what a call returned: Stripe's intent, if there is one, and the error.
+func (o *Oracle) Returned(k *Worker, c Call, intent string, err error) {
+	if o.subject.Done != nil {
+		return
+	}
+	known := &k.known
+	switch {
+	case c.ToStripe():
+		*known = knowledge{
+			order: known.order, until: known.until, last: c.Name, asked: c.Name,
+			failed: kindOf(err), intent: intent, wrong: known.wrong,
+		}
+		if i := o.view.Stripe().Intent(intent); i != nil {
+			known.status, known.failure = statusOf(i), codeOf(i)
+		}
+	case c.Name == ordertest.Begin && err == nil:
+		r, _ := o.view.Row(order.ID(c.Subject))
+		known.until = r.Until
+	case c.Name == Load:
+		*known = knowledge{order: order.ID(c.Subject), last: c.Name}
+	case c.Name == ordertest.Release && err == nil,
+		c.Name == ordertest.Finish && err == nil && c.Detail == "refused":
+		known.noted = order.Reason(c.Detail)
+	}
+}
+
+func kindOf(err error) order.ErrorKind {
+	if p, ok := errors.AsType[*order.PaymentError](err); ok {
+		return p.Kind
+	}
+	return ""
+}
+
+// codeOf returns the more specific of the two codes of an intent's last failure.
+func codeOf(i *stripetest.Intent) string {
+	if i.LastError == nil {
+		return ""
+	}
+	return cmp.Or(i.LastError.DeclineCode, i.LastError.Code)
+}

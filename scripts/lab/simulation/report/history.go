@@ -1,0 +1,70 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"orderonce/scripts/lab/simulation/world"
+)
+
+// History is what happened in a world, oldest first.
+type History []world.Line
+
+// String returns a table for a terminal.
+func (h History) String() string {
+	t := h.table()
+	t.SetStyle(table.StyleLight)
+	return t.Render()
+}
+
+// Markdown returns a table for a page.
+func (h History) Markdown() string { return h.table().RenderMarkdown() }
+
+func (h History) table() table.Writer { //nolint:ireturn // the library's own interface
+	t := table.NewWriter()
+	t.Style().Format.Header = text.FormatDefault
+	t.AppendHeader(table.Row{"time", "who", "what", "answer"})
+	for _, l := range h {
+		t.AppendRow(table.Row{l.At, l.Who, l.What, l.Answer})
+	}
+	return t
+}
+
+// Mermaid returns a sequence diagram as text.
+func (h History) Mermaid() string {
+	var b strings.Builder
+	b.WriteString("sequenceDiagram\n")
+	var actors []string
+	for _, l := range h {
+		for _, who := range []string{l.Who, l.To} {
+			if who != "" && !slices.Contains(actors, who) {
+				actors = append(actors, who)
+				fmt.Fprintf(&b, "  participant %s\n", who)
+			}
+		}
+	}
+	for _, l := range h {
+		switch {
+		case l.To == "":
+			fmt.Fprintf(&b, "  Note over %s: %s\n", l.Who, escaped(l.What, l.Answer))
+		case l.Answer == "":
+			fmt.Fprintf(&b, "  %s->>%s: %s\n", l.Who, l.To, escaped(l.What, ""))
+		default:
+			fmt.Fprintf(&b, "  %s->>%s: %s\n  %s-->>%s: %s\n",
+				l.Who, l.To, escaped(l.What, ""), l.To, l.Who, escaped(l.Answer, ""))
+		}
+	}
+	return b.String()
+}
+
+// escaped replaces what mermaid reads as syntax: #35; is its entity for a number sign.
+func escaped(what, answer string) string {
+	if answer != "" {
+		what += " (" + answer + ")"
+	}
+	return strings.NewReplacer(";", ",", "#", "#35;", "\n", " ").Replace(what)
+}

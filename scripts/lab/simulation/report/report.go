@@ -1,0 +1,89 @@
+// Package report turns what a search has found into figures, tables and texts: the
+// history of a world as a table or a diagram, a finding with the trouble that it needs,
+// and the counts of a whole run.
+//
+// It refuses to know how schedules are searched. It runs a world only to learn which
+// deviations a finding has.
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"orderonce/scripts/lab/simulation/oracle"
+	"orderonce/scripts/lab/simulation/schedule"
+	"orderonce/scripts/lab/simulation/world"
+)
+
+// Report is what a run has searched, and the worst that it found.
+type Report struct {
+	Schedules int // of searches
+	Drawn     int // random worlds
+	Merged    int // schedules that ended in a state from which everything had been searched
+	Tally     world.Tally
+	Worst     *Finding
+}
+
+// Add adds another report.
+func (r *Report) Add(o Report) {
+	r.Schedules += o.Schedules
+	r.Drawn += o.Drawn
+	r.Merged += o.Merged
+	r.Tally.Add(o.Tally)
+	if o.Worst != nil && (r.Worst == nil || o.Worst.Compare(*r.Worst) < 0) {
+		r.Worst = o.Worst
+	}
+}
+
+// Count is how often something happened.
+type Count struct {
+	What  string
+	Times int
+}
+
+// Unusual returns the faults and deviations of a tally, most frequent first.
+func Unusual(t world.Tally) (all []Count) {
+	for f, n := range t.Faults {
+		all = append(all, Count{string(f), n})
+	}
+	for e, n := range t.Events {
+		all = append(all, Count{e, n})
+	}
+	slices.SortFunc(all, func(a, b Count) int { return cmp.Or(b.Times-a.Times, cmp.Compare(a.What, b.What)) })
+	return all
+}
+
+// Finding is a schedule that broke an invariant.
+type Finding struct {
+	Case      world.Case
+	Tape      schedule.Tape
+	Replay    string // the argument of --replay that shows it again
+	Violation oracle.Violation
+	History   History
+	Seeded    bool // its world is random
+	After     int  // schedules of its search, or random worlds, until the first violation
+}
+
+// Compare orders findings. Of random worlds the first one comes first. Of schedules a
+// double charge comes first, then the one with fewer deviations, then the more serious
+// invariant, then the shorter history.
+func (f Finding) Compare(o Finding) int {
+	if f.Seeded && o.Seeded {
+		return cmp.Compare(f.After, o.After)
+	}
+	rank := func(f Finding) []int {
+		place := slices.Index(oracle.Invariants(), f.Violation.Invariant)
+		return []int{min(place, 1), f.Tape.Deviations(), place, len(f.History)}
+	}
+	return cmp.Or(slices.Compare(rank(f), rank(o)), cmp.Compare(f.Replay, o.Replay))
+}
+
+// String returns the case, the history, the violation and what it needs, in the form that
+// guards/break parses.
+func (f Finding) String() string {
+	needs := cmp.Or(strings.Join(f.Needs(), "; "), "nothing unusual")
+	return fmt.Sprintf("%s (found after %d):\n\n%s\n\n%s\nNeeds: %s\n",
+		f.Case.Name, f.After, f.History, f.Violation, needs)
+}

@@ -1,0 +1,176 @@
+package simulation
+
+import (
+	"slices"
+	"strings"
+
+	"orderonce/scripts/lab/simulation/oracle"
+	"orderonce/scripts/lab/simulation/report"
+	"orderonce/scripts/lab/simulation/schedule"
+	"orderonce/scripts/lab/simulation/world"
+)
+
+// Shortest shrinks a schedule that broke an invariant: its choices, the messages that it
+// does not need, and what is unusual about its case.
+func Shortest(c world.Case, t schedule.Tape, v oracle.Violation) report.Finding {
+	l := world.NewLab()
+	breaks := func(broken *oracle.Violation) bool { return broken != nil && broken.Invariant == v.Invariant }
+	shrink := func(c world.Case, t schedule.Tape) schedule.Tape {
+		return schedule.Shrink(t, func(t schedule.Tape) bool { return breaks(l.NewWorld(c, t.Chooser()).Run()) })
+	}
+	t = shrink(c, t)
+	for again := true; again; {
+		again = false
+		for _, simpler := range slices.Concat(fewerMessages(c), plainer(c)) {
+			if tape, found := transfer(l, simpler, c, t, breaks); found {
+				c, t, again = simpler, shrink(simpler, tape), true
+				break
+			}
+		}
+	}
+	f := finding(l, c, t, v)
+	f.Case.Name = "shrunk from " + strings.TrimPrefix(c.Name, "shrunk from ")
+	if broken := l.NewWorld(c, t.Chooser()).Run(); broken != nil {
+		f.Violation = *broken
+	}
+	return f
+}
+
+// transfer looks for a schedule of a simpler case that breaks the same invariant.
+func transfer(
+	l *world.Lab, simpler, c world.Case, t schedule.Tape, breaks func(*oracle.Violation) bool,
+) (schedule.Tape, bool) {
+	if breaks(l.NewWorld(simpler, t.Chooser()).Run()) {
+		return t, true
+	}
+	for _, cues := range variants(cuesOf(l, c, t)) {
+		if tape, broken := perform(l, simpler, cues); breaks(broken) {
+			return tape, true
+		}
+	}
+	return nil, false
+}
+
+// fewerMessages returns the cases that lack one message of this one.
+func fewerMessages(c world.Case) (all []world.Case) {
+	for i := range slices.Backward(c.Messages) {
+		if len(c.Messages) > 1 {
+			fewer := c
+			fewer.Messages = slices.Delete(slices.Clone(c.Messages), i, i+1)
+			all = append(all, fewer)
+		}
+	}
+	return all
+}
+
+// plainer returns the cases that lack one unusual property of this one.
+func plainer(c world.Case) (all []world.Case) {
+	add := func(change func(*world.Case)) {
+		plain := c
+		plain.Messages = slices.Clone(c.Messages)
+		change(&plain)
+		all = append(all, plain)
+	}
+	if c.Gap != oracle.Visibility {
+		add(func(c *world.Case) { c.Gap = oracle.Visibility })
+	}
+	if c.KeyLife != 0 {
+		add(func(c *world.Case) { c.KeyLife = 0 })
+	}
+	if c.Receives != 0 {
+		add(func(c *world.Case) { c.Receives = 0 })
+	}
+	if c.FIFO || c.Batch > 1 {
+		add(func(c *world.Case) { c.FIFO, c.Batch = false, 1 })
+	}
+	for _, m := range c.Messages {
+		if m.Method == world.Visa || m.Poison != "" {
+			continue
+		}
+		add(func(c *world.Case) {
+			for i := range c.Messages { // also its copies, which would become conflicts
+				if c.Messages[i] == m {
+					c.Messages[i].Method = world.Visa
+				}
+			}
+		})
+	}
+	return all
+}
+
+// cue is a deviation by its description, because the numbers of the options differ in a
+// world with fewer messages.
+type cue struct {
+	what  string
+	after int // how often it was an option since the previous deviation
+}
+
+// cuesOf runs a schedule and returns the cues of its deviations.
+func cuesOf(l *world.Lab, c world.Case, t schedule.Tape) (all []cue) {
+	var w *world.World
+	var before []string // options since the last deviation
+	play := t.Chooser()
+	w = l.NewWorld(c, func(n int) int {
+		i := play(n)
+		options := w.Options(n)
+		if i == 0 {
+			before = append(before, options...)
+			return 0
+		}
+		after := 0
+		for _, o := range before {
+			if o == options[i] {
+				after++
+			}
+		}
+		all, before = append(all, cue{what: options[i], after: after}), nil
+		return i
+	})
+	w.Run()
+	return all
+}
+
+// perform runs another case with the same cues, and returns the resulting schedule.
+func perform(l *world.Lab, c world.Case, cues []cue) (schedule.Tape, *oracle.Violation) {
+	var w *world.World
+	seen := 0
+	w = l.NewWorld(c, func(n int) int {
+		if len(cues) == 0 {
+			return 0
+		}
+		i := slices.Index(w.Options(n), cues[0].what)
+		if i < 1 {
+			return 0
+		}
+		if seen++; seen <= cues[0].after {
+			return 0
+		}
+		cues, seen = cues[1:], 0
+		return i
+	})
+	broken := w.Run()
+	return w.Tape().Trimmed(), broken
+}
+
+// mostWaits is how many chances to take a cue may pass in a simpler case.
+const mostWaits = 6
+
+// variants returns cues that may break the same invariant in a simpler case: the same
+// ones, each at the first chance, and each one alone earlier or later.
+func variants(cues []cue) [][]cue {
+	eager := slices.Clone(cues)
+	for i := range eager {
+		eager[i].after = 0
+	}
+	all := [][]cue{cues, eager}
+	for i := range cues {
+		for after := range mostWaits {
+			for _, base := range [][]cue{cues, eager} {
+				other := slices.Clone(base)
+				other[i].after = after
+				all = append(all, other)
+			}
+		}
+	}
+	return all
+}

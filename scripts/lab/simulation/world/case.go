@@ -1,0 +1,83 @@
+package world
+
+import (
+	"slices"
+	"time"
+
+	"orderonce/domain/order"
+	"orderonce/scripts/lab/simulation/oracle"
+)
+
+// Case is the initial state of a world, and what can happen in it besides faults of
+// calls.
+type Case struct {
+	Name     string
+	Messages []Message
+	// Gap is how long after its first delivery a message that was not acknowledged comes
+	// back. Below the visibility timeout the queue delivers more than once; above it, there
+	// is an outage or a redrive. Beyond the queue's retention the producer sends the message
+	// again.
+	Gap time.Duration
+
+	Workers  int             // how many deliveries may overlap; 0 is 2
+	Rare     bool            // also the faults that the protocol cannot tell from others
+	People   bool            // cancel, pay, refresh; and Stripe forgets its keys
+	Restless bool            // the queue delivers twice and in any order; pauses; early redrives
+	Mistake  bool            // a person writes an intent into a row that was made for something else
+	Neighbor bool            // another deployment on the same Stripe account has an order with the same id
+	Denials  bool            // one action that the function needs is denied for a while
+	Releases bool            // an older release runs too: other parameters, keys and fingerprints
+	Clocks   []time.Duration // the possible errors of a worker's clock
+	KeyLife  time.Duration   // as in stripetest.Rules
+	ListLag  time.Duration   // likewise
+	Receives int             // the queue's maxReceiveCount; 0 is the deployed one
+	Strict   bool            // no order may be canceled: false, for tests of the search itself
+	Adapter  bool            // the Stripe adapter sends its requests through net/http
+	Batch    int             // if not 0: the deployed handler, with so many messages a batch, over a pretend SQS
+	FIFO     bool            // with Batch: FIFO queues, with the customer as message group
+	Variety  int             // decides details that would multiply the schedules if they were choices
+
+	Consumer func() Consumer `json:"-"` // runs instead of the product; nil is the product
+}
+
+// subject returns what the oracle checks in worlds of the case.
+func (c *Case) subject(baseline Consumer) oracle.Subject {
+	s := oracle.Subject{Loses: c.Gap >= oracle.Retention, Strict: c.Strict}
+	if baseline != nil {
+		s.Done = baseline.Done
+	}
+	return s
+}
+
+// sent returns the case's messages as the oracle knows them.
+func (c *Case) sent() []oracle.Sent {
+	all := make([]oracle.Sent, len(c.Messages))
+	for i := range c.Messages {
+		m := &c.Messages[i]
+		all[i] = oracle.Sent{
+			ID: m.ID, Body: m.Body(), Customer: m.Customer, Payer: m.Payer, Amount: m.Amount(), Currency: m.Currency,
+			Payable: m.Method == Visa || m.Method == Mastercard,
+		}
+	}
+	return all
+}
+
+// orders returns the ids of the case's messages, each once.
+func (c *Case) orders() (ids []order.ID) {
+	for _, m := range c.Messages {
+		if !slices.Contains(ids, m.ID) {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
+}
+
+// Consumer runs in a world instead of the product, such as a baseline. Its calls to a
+// table go through Worker.Table and those to Stripe through Worker.RoundTrip, so that each
+// is a step. Its only clock is Worker.Now.
+type Consumer interface {
+	// Consume handles one delivery. After an error the message comes back.
+	Consume(k *Worker, messageID, body string) error
+	// Done reports whether the consumer's table says that the order needs no more work.
+	Done(id order.ID) bool
+}

@@ -1,0 +1,162 @@
+package world
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/maphash"
+
+	"orderonce/scripts/lab/simulation/schedule"
+)
+
+// choices are what was decided in a world.
+type choices struct {
+	choose     schedule.Choose
+	tape       schedule.Tape
+	trace      trace
+	deviations []string // the kind of each choice that is not the usual one
+	receiving  bool     // the queue chooses a message
+	usual      int      // steps since the last deviation
+}
+
+// Tape returns the choices so far.
+func (w *World) Tape() schedule.Tape { return w.choices.tape }
+
+// Trace returns a hash of the choices, of the number of options of each and, after a run,
+// of the time at its end.
+func (w *World) Trace() uint64 { return uint64(w.choices.trace) }
+
+// Deviations returns the kind of each choice so far that is not the usual one.
+func (w *World) Deviations() []string { return w.choices.deviations }
+
+// pick chooses one of n options.
+func (w *World) pick(n int) int {
+	i := w.choices.choose(n)
+	w.choices.tape = append(w.choices.tape, byte(i)) //nolint:gosec // G115: there are fewer options
+	w.choices.trace.number(int64(i))
+	w.choices.trace.number(int64(n))
+	return i
+}
+
+const outOfOrder = "delivery out of order"
+
+// pickMessage chooses the message that the queue delivers next.
+func (w *World) pickMessage(n int) int {
+	w.choices.receiving = true
+	i := w.pick(n)
+	w.choices.receiving = false
+	if i > 0 {
+		w.choices.deviations = append(w.choices.deviations, outOfOrder)
+	}
+	return i
+}
+
+// usualSteps returns the number of steps since the last deviation or denial.
+func (w *World) usualSteps() int {
+	w.choices.usual++
+	tape := w.choices.tape
+	if len(tape) > 0 && tape[len(tape)-1] != 0 || w.denying() {
+		w.choices.usual = 0
+	}
+	return w.choices.usual
+}
+
+// Options describes the n options of the current choice, the usual one as "". A
+// description says where the world is, so that it means the same in a world with fewer
+// messages, in which the numbers of the options differ.
+func (w *World) Options(n int) []string {
+	all := make([]string, n)
+	for i := 1; i < n; i++ {
+		all[i] = outOfOrder
+		if !w.choices.receiving {
+			all[i] = w.describe(w.lab.options[i])
+		}
+	}
+	return all
+}
+
+func (w *World) describe(o option) string {
+	at := ""
+	if w.workers.current != nil {
+		at = string(w.workers.current.next.Name)
+	}
+	if o.worker != nil && o.worker != w.workers.current {
+		at += fmt.Sprintf(", %s (frozen: %t)", o.worker.next.Name, o.worker.clock.frozen)
+	}
+	if o.kind == deliver || o.kind == pause { // which clock, or how long
+		at += fmt.Sprintf(", %d", o.n)
+	}
+	return o.deviation() + " at " + at
+}
+
+// trace is a hash of all that was added to it (FNV-1a).
+type trace uint64
+
+func (t *trace) number(n int64) {
+	u := uint64(n) //nolint:gosec // G115: a bit pattern
+	*t = (*t ^ trace(u&0xffffffff)) * 0x100000001b3
+	*t = (*t ^ trace(u>>32)) * 0x100000001b3
+	*t ^= *t >> 29
+}
+
+func (t trace) bits() int64 { return int64(t) } //nolint:gosec // G115: a bit pattern
+
+func (t *trace) text(s string) {
+	for i := range len(s) {
+		*t = (*t ^ trace(s[i])) * 0x100000001b3
+	}
+	t.number(int64(len(s)))
+}
+
+func (t *trace) response(r response, err error) {
+	t.number(int64(r.attempt))
+	t.text(r.intent)
+	t.text(r.state)
+	if err != nil {
+		t.text(brief(err))
+	}
+}
+
+// Digest returns a hash of everything that can still make a difference: two worlds of one
+// case with the same digest have the same future. The state of a worker is the sequence of
+// its responses, because it knows nothing else.
+func (w *World) Digest(seed maphash.Seed) uint64 {
+	b := w.services.store.AppendState(w.lab.state[:0])
+	b = w.services.stripe.AppendState(w.clock.now, b)
+	b = w.queue.AppendState(b)
+	b = w.incidents.appendState(b)
+	b = appendNumbers(b, w.clock.now.UnixNano(), int64(w.queue.unseen))
+	b = w.workers.appendState(b)
+	b = w.oracle.AppendState(b)
+	w.lab.state = b
+	return maphash.Bytes(seed, b)
+}
+
+func (s *workers) appendState(b []byte) []byte {
+	b = appendNumbers(b, int64(len(s.alive)), int64(len(s.late)), int64(s.born), int64(s.message))
+	for _, k := range s.alive {
+		b = append(append(b, k.seen.Name...), k.refreshes...)
+		b = appendNumbers(b, k.received.bits(), bit(k == s.current), bit(k.seen.Old))
+		b = k.clock.appendState(k.seen.AppendState(b))
+		for _, m := range k.messages {
+			b = append(b, m.Receipt...)
+		}
+	}
+	for _, l := range s.late {
+		b = appendNumbers(b, l.received.bits())
+	}
+	return b
+}
+
+func appendNumbers(b []byte, all ...int64) []byte {
+	for _, n := range all {
+		b = binary.AppendVarint(b, n)
+	}
+	return b
+}
+
+func bit(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,125 @@
+package world
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+	"orderonce/scripts/lab/simulation/oracle"
+)
+
+// permission is an action that the function's role allows, or its Stripe key.
+type permission string
+
+// The permissions that the product needs. A transaction needs those of its parts (DynamoDB
+// developer guide, "Using IAM with DynamoDB transactions").
+const (
+	updateItem       permission = "dynamodb:UpdateItem"
+	putItem          permission = "dynamodb:PutItem"
+	query            permission = "dynamodb:Query"
+	sendMessage      permission = "sqs:SendMessage"
+	deleteMessage    permission = "sqs:DeleteMessage"
+	changeVisibility permission = "sqs:ChangeMessageVisibility"
+	writeIntents     permission = "write of PaymentIntents"
+	readIntents      permission = "read of PaymentIntents"
+)
+
+func permissions() []permission {
+	return []permission{
+		updateItem, putItem, query, sendMessage, deleteMessage, changeVisibility, writeIntents, readIntents,
+	}
+}
+
+// denial is a permission that is missing for a while. The zero denial denies nothing.
+type denial struct {
+	of    permission
+	until time.Time
+}
+
+// How long a denial lasts: longer than a lease, and in some worlds longer than the
+// deliveries after which an order that fails by itself is parked.
+const (
+	denialLasts     = 10 * time.Minute
+	longDenialLasts = 4 * time.Hour
+)
+
+// errDenied is the error of AWS.
+var errDenied = errors.New("AccessDeniedException: not authorized to perform this action")
+
+// needs returns the permissions without which a call is denied.
+func needs(c oracle.Call) []permission {
+	switch c.Name {
+	case ordertest.Begin, ordertest.Bind, ordertest.Release:
+		return []permission{updateItem}
+	case ordertest.Finish, oracle.Settle:
+		return []permission{updateItem, putItem}
+	case oracle.Load:
+		return []permission{query}
+	case oracle.Park:
+		return []permission{sendMessage}
+	case oracle.Return:
+		return []permission{changeVisibility}
+	case ordertest.Read, ordertest.Find:
+		return []permission{readIntents}
+	case ordertest.Prepare, ordertest.Confirm:
+		return []permission{writeIntents}
+	case oracle.Reply:
+		return replyNeeds(order.Verdict(c.Subject))
+	case oracle.Table, oracle.Charge:
+	}
+	return nil
+}
+
+// replyNeeds returns what a decision about a message needs. In a batch Lambda deletes
+// what is done.
+func replyNeeds(v order.Verdict) []permission {
+	switch v {
+	case order.Park:
+		return []permission{sendMessage}
+	case order.Redeliver:
+		return []permission{changeVisibility}
+	case order.Done:
+	}
+	return []permission{deleteMessage}
+}
+
+// denied reports whether a call is denied now.
+func (w *World) denied(c oracle.Call) bool {
+	return w.denying() && slices.Contains(needs(c), w.incidents.denial.of)
+}
+
+func (w *World) denying() bool {
+	d := w.incidents.denial
+	return d.of != "" && w.clock.now.Before(d.until)
+}
+
+// deny denies a permission to every worker for a while.
+func (w *World) deny(of permission) {
+	lasts := denialLasts
+	if w.setup.Restless && w.setup.Variety%4 == 0 {
+		lasts = longDenialLasts
+	}
+	w.incidents.denial = denial{of: of, until: w.clock.now.Add(lasts)}
+	w.happens("administrator", fmt.Sprintf("denies %s for %v", of, lasts))
+}
+
+// allow ends a denial early, because a person has noticed.
+func (w *World) allow() {
+	w.happens("administrator", "allows "+string(w.incidents.denial.of)+" again")
+	w.incidents.denial = denial{}
+}
+
+// denials returns the permissions that can be denied next. One denial in a world is
+// enough.
+func (w *World) denials(options []option) []option {
+	if w.incidents.denial.of != "" {
+		return options
+	}
+	for i := range permissions() {
+		options = append(options, option{kind: deny, n: i})
+	}
+	return options
+}

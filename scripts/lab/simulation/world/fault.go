@@ -1,0 +1,123 @@
+package world
+
+import (
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order/ordertest"
+	"orderonce/scripts/lab/simulation/oracle"
+)
+
+// Fault is what goes wrong with one call. A worker that dies before a call is the same as
+// one that dies after its previous call.
+type Fault string
+
+// The faults.
+const (
+	None         Fault = ""
+	Dies         Fault = "done, and the worker dies"
+	LosesAnswer  Fault = "done, but the answer is lost"
+	NeverArrives Fault = "lost on the way there"
+	ArrivesLate  Fault = "no answer: it is still on the way"
+	TimesOut     Fault = "no answer: Stripe is still at it"
+	FailsAfter   Fault = "done, but a 500, kept under the key"
+	FailsBefore  Fault = "a 500 without effect, kept under the key"
+	RateLimited  Fault = "429"
+	Unauthorized Fault = "401"
+	Refuses      Fault = "400: Stripe refuses, and nothing happens"
+	Freezes      Fault = "not yet: the worker freezes"
+	Suspends     Fault = "not yet: the worker and its clock stand still"
+)
+
+// The rare faults. For the protocol each is the same as one of the others, but not for an
+// adapter.
+const (
+	Throttled   Fault = "throttled, and given up"
+	Conflicts   Fault = "another transaction was faster, and given up"
+	Slow        Fault = "done, after most of the lease"
+	Overruns    Fault = "done, and the worker is killed at its deadline"
+	InUse       Fault = "409: the key is in use"
+	Locked      Fault = "429: the intent is locked"
+	Unavailable Fault = "503"
+	Forbidden   Fault = "403"
+	Garbled     Fault = "done, but half of the answer is missing"
+	Declines    Fault = "done, and the bank declines it this time"
+	Mistakes    Fault = "done, but the answer is about something else"
+	Panics      Fault = "the code panics"
+)
+
+func (f Fault) freezes() bool { return f == Freezes || f == Suspends }
+
+func (f Fault) kills() bool { return f == Dies || f == Overruns }
+
+// faultsOf returns what can go wrong with a call.
+func faultsOf(c ordertest.Call) []Fault {
+	switch c {
+	case ordertest.Prepare, ordertest.Confirm, oracle.Charge:
+		return []Fault{
+			Dies, LosesAnswer, NeverArrives, FailsAfter, FailsBefore, RateLimited, Freezes, Suspends,
+			ArrivesLate, TimesOut, Unauthorized, Refuses,
+		}
+	case ordertest.Read, ordertest.Find:
+		return []Fault{Dies, NeverArrives, RateLimited, Freezes, Suspends, Unauthorized}
+	case ordertest.Begin, ordertest.Bind, ordertest.Finish, ordertest.Release, oracle.Settle, oracle.Table:
+		return []Fault{Dies, LosesAnswer, NeverArrives, Freezes, Suspends, ArrivesLate}
+	case oracle.Load:
+		return []Fault{Dies, NeverArrives, Freezes}
+	case oracle.Reply, oracle.Park, oracle.Return:
+		return []Fault{NeverArrives, Freezes}
+	case oracle.Recreate: // a person makes this call, and repeats it after an error
+	}
+	return nil
+}
+
+// rareFaultsOf returns the rare faults of a call.
+func rareFaultsOf(c ordertest.Call) []Fault {
+	switch c {
+	case ordertest.Confirm, oracle.Charge:
+		return []Fault{Slow, Overruns, InUse, Locked, Unavailable, Forbidden, Garbled, Mistakes, Declines}
+	case ordertest.Prepare:
+		return []Fault{Slow, Overruns, InUse, Locked, Unavailable, Forbidden, Garbled, Mistakes}
+	case ordertest.Read:
+		return []Fault{Slow, Overruns, Unavailable, Forbidden, Garbled, Mistakes}
+	case ordertest.Find:
+		return []Fault{Slow, Overruns, Unavailable, Forbidden, Garbled}
+	case ordertest.Begin, ordertest.Bind, ordertest.Finish, ordertest.Release, oracle.Settle, oracle.Table:
+		return []Fault{Slow, Overruns, Throttled, Conflicts}
+	case oracle.Load, oracle.Reply, oracle.Park, oracle.Return, oracle.Recreate:
+	}
+	return nil
+}
+
+// atStripe returns the fault in terms of the Stripe double, so that an adapter has to
+// classify it. It returns false for faults that happen elsewhere.
+func (f Fault) atStripe() (kind stripetest.FaultKind, known bool) {
+	switch f {
+	case NeverArrives:
+		kind = stripetest.LoseRequest
+	case LosesAnswer:
+		kind = stripetest.LoseResponse
+	case FailsBefore:
+		kind = stripetest.ServerErrorBeforeEffect
+	case FailsAfter:
+		kind = stripetest.ServerErrorAfterEffect
+	case RateLimited:
+		kind = stripetest.RateLimited
+	case InUse:
+		kind = stripetest.KeyInUse
+	case Locked:
+		kind = stripetest.LockTimeout
+	case Unavailable:
+		kind = stripetest.Unavailable
+	case Unauthorized:
+		kind = stripetest.Unauthorized
+	case Forbidden:
+		kind = stripetest.Forbidden
+	case Garbled:
+		kind = stripetest.Garbage
+	case Declines:
+		kind = stripetest.Decline
+	case None, Dies, ArrivesLate, TimesOut, Freezes, Suspends, Throttled, Conflicts, Slow, Overruns, Panics,
+		Refuses, Mistakes:
+		return "", false
+	}
+	return kind, true
+}

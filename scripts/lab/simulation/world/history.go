@@ -1,0 +1,85 @@
+package world
+
+import (
+	"time"
+
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
+	"orderonce/scripts/lab/simulation/oracle"
+)
+
+// Line is one event in the history of a world. To is the receiver of a call, else "".
+type Line struct {
+	At                    time.Duration // since the world began
+	Who, To, What, Answer string
+}
+
+// history is what happened in a world, oldest first.
+type history struct {
+	on     bool // lines are recorded
+	lines  []Line
+	marked bool
+	noted  int // how many lines lead to the first noted violation
+}
+
+// KeepHistory makes the world record its history.
+func (w *World) KeepHistory() *World {
+	w.history.on = true
+	return w
+}
+
+// History returns what happened, if KeepHistory was called before the run.
+func (w *World) History() []Line { return w.history.lines }
+
+func (w *World) addLine(who, to, what, answer string) {
+	at := w.clock.now.Sub(w.clock.start)
+	w.history.lines = append(w.history.lines, Line{At: at, Who: who, To: to, What: what, Answer: answer})
+}
+
+// markNoted remembers where the first noted violation is in the history. more is the
+// number of lines that the current call still adds.
+func (h *history) markNoted(o *oracle.Oracle, more int) {
+	if o.Noted() && !h.marked {
+		h.marked, h.noted = true, len(h.lines)+more
+	}
+}
+
+// cut ends the history at the noted violation.
+func (h *history) cut() { h.lines = h.lines[:min(h.noted, len(h.lines))] }
+
+// happens reports something that no worker did.
+func (w *World) happens(who, what string) {
+	w.disturb()
+	if w.history.on {
+		w.addLine(who, "", what, "")
+	}
+}
+
+// disturb reports that something unusual happened, after which there may be dead letters
+// again.
+func (w *World) disturb() {
+	w.oracle.Disturbed()
+	w.incidents.redriven = false
+}
+
+// ledgerLength returns the length of Stripe's ledger, for addCharges.
+func (w *World) ledgerLength() int {
+	if !w.history.on {
+		return 0
+	}
+	return len(w.services.stripe.Ledger())
+}
+
+// addCharges adds the new lines of Stripe's ledger to the history.
+func (w *World) addCharges(seen int) {
+	if !w.history.on {
+		return
+	}
+	for _, c := range w.services.stripe.Ledger()[seen:] {
+		what := "declines the card of "
+		if c.Outcome == stripetest.Charged {
+			what = "charges " + order.Money{Amount: c.Amount, Currency: order.Currency(c.Currency)}.String() + " for "
+		}
+		w.addLine("bank", "", what+c.Intent, "")
+	}
+}

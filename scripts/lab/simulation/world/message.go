@@ -1,0 +1,193 @@
+package world
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"orderonce/domain/order"
+)
+
+// The payment methods of the worlds.
+const (
+	Visa       = "pm_card_visa"
+	Mastercard = "pm_card_mastercard"
+	Declined   = "pm_card_chargeDeclined"
+	NeedsAuth  = "pm_card_authenticationRequired"
+	TakesDays  = "pm_usBankAccount_processing"
+	NoSuchCard = "pm_card_chargeDeclinedMisspelt"
+)
+
+// MaxLines is the largest number of lines of an order.
+const MaxLines = 3
+
+// Message is what a producer sends: an order, or a body that is not one. Messages with the
+// same ID are a conflict unless they are equal.
+type Message struct {
+	ID       order.ID
+	Customer string // the producer's id of the customer; in a FIFO queue also the message group
+	Currency string
+	Lines    [MaxLines]Article // up to the first without a quantity
+	Payer    string            // Stripe's id of the customer
+	Method   string            // a payment method of stripetest
+	Poison   string            // if not "", the body, which is not an order
+}
+
+// Article is one line of an order. Price is in the unit of Stripe's amount.
+type Article struct {
+	SKU      string
+	Quantity int64
+	Price    int64
+}
+
+// lines returns the lines that the order has.
+func (m *Message) lines() []Article {
+	for i, l := range m.Lines {
+		if l.Quantity == 0 {
+			return m.Lines[:i]
+		}
+	}
+	return m.Lines[:]
+}
+
+// Body returns the message's body. The product does not write it, so that the product's
+// decoder cannot agree with itself.
+func (m *Message) Body() string {
+	if m.Poison != "" {
+		return m.Poison
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, `{"orderId":%q,"customerId":%q,"currency":%q,"lines":[`, m.ID, m.Customer, m.Currency)
+	for i, l := range m.lines() {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"sku":%q,"quantity":%d,"unitAmount":%d}`, l.SKU, l.Quantity, l.Price)
+	}
+	fmt.Fprintf(&b, `],"payment":{"customer":%q,"method":%q}}`, m.Payer, m.Method)
+	return b.String()
+}
+
+// Amount returns the total of the order.
+func (m *Message) Amount() (sum int64) {
+	for _, l := range m.lines() {
+		sum += l.Quantity * l.Price
+	}
+	return sum
+}
+
+// group returns the message group in a FIFO queue.
+func (m *Message) group() string {
+	if m.Customer == "" {
+		return "none"
+	}
+	return m.Customer
+}
+
+// String returns everything in which two orders can differ.
+func (m *Message) String() string {
+	lines := make([]string, len(m.lines()))
+	for i, l := range m.lines() {
+		price := order.Money{Amount: l.Price, Currency: order.Currency(m.Currency)}
+		lines[i] = strconv.FormatInt(l.Quantity, 10) + " " + l.SKU + " at " + price.String()
+	}
+	return fmt.Sprintf("order %s of %s: %s, %s pays with %s",
+		m.ID, m.Customer, strings.Join(lines, " and "), m.Payer, m.Method)
+}
+
+// Field is a part of an order's content.
+type Field string
+
+// The fields in which two orders with the same id can differ. Each is part of the
+// fingerprint.
+const (
+	customerField Field = "customer"
+	currencyField Field = "currency"
+	skuField      Field = "article"
+	quantityField Field = "quantity"
+	priceField    Field = "price"
+	linesField    Field = "a line more"
+	swapField     Field = "the order of its lines"
+	piecesField   Field = "the same sum in other pieces"
+	payerField    Field = "payer"
+	methodField   Field = "payment method"
+	splitField    Field = "where the payer ends and the method begins"
+)
+
+// Fields returns every field.
+func Fields() []Field {
+	return []Field{
+		customerField, currencyField, skuField, quantityField, priceField, linesField, swapField, piecesField,
+		payerField, methodField, splitField,
+	}
+}
+
+// With returns the order with another content in one field. If the order has nothing to
+// change there, such as a second line to swap, a quantity changes.
+func (m Message) With(f Field) Message {
+	if other := m.changed(f); other != m {
+		return other
+	}
+	return m.changed(quantityField)
+}
+
+func (m Message) changed(f Field) Message {
+	lines := m.lines()
+	last, first := &m.Lines[len(lines)-1], &m.Lines[0]
+	switch f {
+	case customerField:
+		m.Customer += "0"
+	case currencyField:
+		m.Currency = otherCurrency(m.Currency)
+	case skuField:
+		last.SKU += "-XL"
+	case quantityField:
+		last.Quantity++
+	case priceField:
+		last.Price += 100 // Stripe accepts this in every currency
+	case linesField:
+		m.Lines[min(len(lines), MaxLines-1)] = Article{SKU: "GIFT", Quantity: 1} // it is free
+	case swapField:
+		*first, *last = *last, *first
+	case piecesField:
+		first.Quantity, first.Price = 2*first.Quantity, first.Price/2 // prices are even
+	case payerField:
+		m.Payer += "0"
+	case methodField:
+		m.Method = Mastercard
+	case splitField:
+		m.Payer, m.Method = m.Payer+m.Method[:1], m.Method[1:]
+	}
+	return m
+}
+
+// Price is an example of a price in a currency.
+type Price struct {
+	Currency string
+	Amount   int64 // even, at least Stripe's minimum and a multiple of what Stripe requires
+
+	other string // a currency in which the same number is another sum
+}
+
+// Prices returns prices in currencies with two, no and three decimals, and in one without
+// decimals that Stripe takes in hundredths (docs.stripe.com/currencies, special cases).
+func Prices() []Price {
+	return []Price{
+		{"usd", 1998, "eur"},
+		{"jpy", 1980, "usd"},
+		{"kwd", 5120, "bhd"},
+		{"eur", 2450, "jpy"},
+		{"isk", 129_800, "usd"},
+		{"krw", 19_900, "jpy"},
+		{"bhd", 7560, "kwd"},
+	}
+}
+
+func otherCurrency(currency string) string {
+	for _, p := range Prices() {
+		if p.Currency == currency {
+			return p.other
+		}
+	}
+	return "usd"
+}

@@ -1,0 +1,293 @@
+package world
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"orderonce/adapters/sqs/sqstest"
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
+	"orderonce/scripts/lab/simulation/oracle"
+)
+
+// kind is what can happen next.
+type kind int
+
+const (
+	call      kind = iota // a worker makes its next call, perhaps with a fault
+	deliver               // the queue delivers messages
+	turn                  // another worker continues, and thaws if it is frozen
+	arrive                // a late request arrives, or ends
+	redrive               // an operator moves every dead letter back
+	refresh               // an operator asks Stripe about an order
+	cancel                // a person cancels an intent in the Dashboard
+	pay                   // the customer pays an intent another way
+	clears                // the bank reports that a pending payment succeeded
+	bounce                // the bank reports that it failed
+	forget                // Stripe forgets its idempotency keys
+	showTwice             // the queue shows a message that is in flight
+	pause                 // for a while no worker runs
+	edit                  // a person writes the intent of something else into a row
+	deny                  // a permission that the function needs is denied for a while
+	allow                 // it is allowed again
+	neighbor              // another deployment uses its keys for an order with the same id
+)
+
+// String returns the kind as figures and needs name it.
+func (k kind) String() string {
+	return [...]string{
+		"step", "delivery", "turn", "late arrival", "redrive", "refresh", "cancel in the Dashboard", "customer pays",
+		"bank clears", "bank bounces", "keys forgotten", "shown twice", "outage", "row edited by mistake",
+		"action denied", "action allowed again", "neighbor with the same id",
+	}[k]
+}
+
+// option is one thing that can happen next.
+type option struct {
+	kind   kind
+	worker *Worker
+	fault  Fault
+	at     time.Time
+	n      int // of a message, an order, an intent, a clock, a pause or a permission
+	flaw   flaw
+	old    bool
+}
+
+// deviation returns the kind of trouble that an option is, if it is not the usual one.
+func (o option) deviation() string {
+	switch {
+	case o.fault != None:
+		return string(o.fault)
+	case o.kind == deliver && o.old:
+		return "older release"
+	case o.kind == deliver && o.n > 0:
+		return "wrong clock"
+	case o.kind == deliver:
+		return "overlapping delivery"
+	case o.kind == deny:
+		return o.kind.String() + ": " + string(permissions()[o.n])
+	case o.kind == edit:
+		return o.kind.String() + ": an intent " + string(o.flaw)
+	}
+	return o.kind.String()
+}
+
+// pauses are the times for which no worker runs in a restless world. An outage is shorter
+// than the queue's retention.
+func pauses() []time.Duration {
+	return []time.Duration{
+		30 * time.Second, 10 * time.Minute, time.Hour, 14 * time.Hour, 25 * time.Hour, 5 * oracle.Day,
+	}
+}
+
+// options returns what can happen next, the usual option first: the current worker
+// continues, else a late request arrives, else the queue delivers, else a frozen worker
+// thaws, else operators handle what is left. Without an option the world is at rest.
+func (w *World) options() []option {
+	at, waiting := w.nextDelivery()
+	usual, more := w.usual(at, waiting)
+	if !more {
+		return nil
+	}
+	options := append(w.lab.options[:0], usual)
+	current := w.workers.current
+	if current != nil {
+		options = w.faults(options, current)
+	}
+	if waiting && !at.After(w.clock.now) && len(w.workers.alive) < cmp.Or(w.setup.Workers, 2) &&
+		(current != nil || len(w.workers.late) > 0) {
+		options = append(options, option{kind: deliver, at: w.clock.now})
+	}
+	if waiting && current == nil {
+		options = w.unusualDeliveries(options, at)
+	}
+	for _, k := range w.workers.alive {
+		if k != current && usual.worker != k {
+			options = append(options, option{kind: turn, worker: k})
+		}
+	}
+	for i := range w.workers.late {
+		if usual.kind != arrive || i > 0 {
+			options = append(options, option{kind: arrive, n: i})
+		}
+	}
+	if w.setup.People {
+		options = w.people(options)
+	}
+	if w.setup.Restless {
+		options = w.unrest(options, at, waiting)
+	}
+	options = w.outsiders(options)
+	w.lab.options = options
+	return options
+}
+
+// outsiders returns what administrators, operators and other deployments can do.
+func (w *World) outsiders(options []option) []option {
+	if w.setup.Mistake && !w.incidents.edited {
+		options = w.edits(options)
+	}
+	if w.setup.Denials {
+		options = w.denials(options)
+	}
+	if w.setup.Neighbor && !w.incidents.met {
+		options = append(options, option{kind: neighbor, n: w.setup.Variety % 2})
+	}
+	return options
+}
+
+func (w *World) usual(at time.Time, waiting bool) (usual option, more bool) {
+	switch {
+	case w.workers.current != nil:
+		return option{kind: call, worker: w.workers.current}, true
+	case len(w.workers.late) > 0:
+		return option{kind: arrive}, true
+	case waiting:
+		return option{kind: deliver, at: at}, true
+	case len(w.workers.alive) > 0:
+		return option{kind: turn, worker: w.workers.alive[0]}, true
+	case w.denying():
+		return option{kind: allow}, true
+	case !w.incidents.redriven && w.deadLetters():
+		return option{kind: redrive}, true
+	}
+	for i, x := range w.incidents.orders {
+		if x.changed {
+			return option{kind: refresh, n: i}, true
+		}
+	}
+	return option{}, false
+}
+
+// deadLetters reports whether there is something to redrive.
+func (w *World) deadLetters() bool {
+	return must1(w.queue.Counts(w.clock.now, w.queue.dead)).Visible > 0
+}
+
+func (w *World) faults(options []option, k *Worker) []option {
+	for _, f := range faultsOf(k.next.Name) {
+		options = append(options, option{kind: call, worker: k, fault: f})
+	}
+	if w.setup.Rare {
+		for _, f := range rareFaultsOf(k.next.Name) {
+			options = append(options, option{kind: call, worker: k, fault: f})
+		}
+	}
+	if w.setup.Batch > 0 && k.mayPanic() {
+		options = append(options, option{kind: call, worker: k, fault: Panics})
+	}
+	return options
+}
+
+// unusualDeliveries returns deliveries to workers with a wrong clock or an older release.
+func (w *World) unusualDeliveries(options []option, at time.Time) []option {
+	for i := range w.setup.Clocks {
+		options = append(options, option{kind: deliver, at: at, n: i + 1})
+	}
+	if w.setup.Releases {
+		options = append(options, option{kind: deliver, at: at, old: true})
+	}
+	return options
+}
+
+// people returns what customers, banks and persons with access to Stripe can do.
+func (w *World) people(options []option) []option {
+	if !w.incidents.forgot {
+		options = append(options, option{kind: forget})
+	}
+	for i, x := range w.incidents.orders {
+		if r, known := w.services.store.Peek(x.id); known && r.Intent != "" && !w.refreshing() {
+			options = append(options, option{kind: refresh, n: i})
+		}
+	}
+	for i, intent := range w.services.stripe.Intents() {
+		if !w.oracle.Ours(intent.ID) {
+			continue
+		}
+		switch intent.Status {
+		case stripetest.StatusRequiresConfirmation, stripetest.StatusRequiresAction:
+			options = append(options, option{kind: cancel, n: i})
+		case stripetest.StatusRequiresPaymentMethod:
+			options = append(options, option{kind: cancel, n: i}, option{kind: pay, n: i})
+		case stripetest.StatusProcessing:
+			options = append(options, option{kind: clears, n: i}, option{kind: bounce, n: i})
+		case stripetest.StatusSucceeded, stripetest.StatusCanceled:
+		}
+	}
+	return options
+}
+
+// unrest returns what a queue and its workers can do at any time.
+func (w *World) unrest(options []option, at time.Time, waiting bool) []option {
+	current := w.workers.current
+	if current != nil && len(current.messages) > 0 {
+		options = append(options, option{kind: showTwice, worker: current})
+	}
+	for n, d := range pauses() {
+		if current == nil && waiting && w.mayPause(at, d) {
+			options = append(options, option{kind: pause, at: at, n: n})
+		}
+	}
+	if current == nil && w.deadLetters() {
+		options = append(options, option{kind: redrive})
+	}
+	return options
+}
+
+// mayPause reports whether every message outlives a pause with a day to spare.
+func (w *World) mayPause(at time.Time, d time.Duration) bool {
+	return at.Add(d).Sub(w.queue.oldest) < oracle.Retention-oracle.LastDay
+}
+
+// edits returns the wrong intents that a person can write into a row without an intent.
+func (w *World) edits(options []option) []option {
+	for i, x := range w.incidents.orders {
+		r, known := w.services.store.Peek(x.id)
+		if !known || r.Status != order.Open || r.Intent != "" {
+			continue
+		}
+		for _, f := range flaws() {
+			if f != otherOrder || w.intentOfAnother(x.id) != nil {
+				options = append(options, option{kind: edit, n: i, flaw: f})
+			}
+		}
+	}
+	return options
+}
+
+// nextDelivery returns when the queue can next deliver something, and whether it ever
+// can.
+func (w *World) nextDelivery() (at time.Time, waiting bool) {
+	counts := must1(w.queue.Counts(w.clock.now, w.queue.orders))
+	if counts.Empty() {
+		return time.Time{}, false
+	}
+	at = w.clock.now
+	if !w.deliverable(counts) {
+		at, waiting = w.queue.Next(w.clock.now)
+		if !waiting {
+			return time.Time{}, false
+		}
+	}
+	gap := w.setup.Gap
+	if over := w.clock.start.Add(gap); w.queue.unseen == 0 && !w.incidents.paused && gap > oracle.Visibility &&
+		at.Before(over) {
+		at = over
+	}
+	return at, true
+}
+
+// deliverable reports whether the queue can deliver something now. A visible message of a
+// FIFO queue waits while one of its group is in flight.
+func (w *World) deliverable(counts sqstest.Counts) bool {
+	if !w.setup.FIFO || counts.Visible == 0 {
+		return counts.Visible > 0
+	}
+	messages := must1(w.queue.Messages(w.clock.now, w.queue.orders))
+	return slices.ContainsFunc(messages, func(m sqstest.Message) bool {
+		return m.State == sqstest.Visible && !slices.ContainsFunc(messages, func(o sqstest.Message) bool {
+			return o.Group == m.Group && o.State == sqstest.InFlight
+		})
+	})
+}

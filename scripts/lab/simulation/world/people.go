@@ -1,0 +1,144 @@
+package world
+
+import (
+	"context"
+	"fmt"
+
+	"orderonce/adapters/sqs"
+	"orderonce/domain/order"
+)
+
+// incidents are what people, Stripe and the queue did on their own.
+type incidents struct {
+	orders   []*incident // one per order, by the first message
+	denial   denial
+	paused   bool // the gap is over
+	forgot   bool // Stripe has forgotten its keys
+	edited   bool // a person has written a wrong intent into a row
+	met      bool // the neighbor has used its keys
+	redriven bool // since the last disturbance
+}
+
+// incident is what happened to one order.
+type incident struct {
+	id       order.ID
+	changed  bool // its intent was changed at Stripe, and no operator has asked since
+	restored bool // an operator has tried to bind its intent to its row again
+}
+
+func (n *incidents) of(id order.ID) *incident {
+	for _, x := range n.orders {
+		if x.id == id {
+			return x
+		}
+	}
+	return nil
+}
+
+func (n *incidents) appendState(b []byte) []byte {
+	b = appendNumbers(b, bit(n.paused), bit(n.forgot), bit(n.redriven), bit(n.edited), bit(n.met))
+	b = append(appendNumbers(b, n.denial.until.UnixNano()), n.denial.of...)
+	for _, x := range n.orders {
+		b = appendNumbers(b, bit(x.changed)<<1|bit(x.restored))
+	}
+	return b
+}
+
+// redrive moves every dead letter back: it gets a new message id and no receives, its
+// retention starts again, and it must be answered once more.
+func (w *World) redrive() {
+	now := w.clock.now
+	for _, m := range must1(w.queue.Messages(now, w.queue.dead)) {
+		i := numberOf(m)
+		w.oracle.Redriven(i)
+		if m.Attributes[sqs.AttrReason].Text == string(order.ReasonRecordLost) {
+			w.restore(w.incidents.of(w.sent[i].ID))
+		}
+	}
+	w.happens("operator", "redrives the dead letters")
+	w.incidents.redriven = must1(w.queue.Counts(now, w.queue.orders)).Empty() // else there may soon be more
+	w.queue.unseen += must1(w.queue.Redrive(now, w.queue.dead, w.queue.orders))
+	if must1(w.queue.Counts(now, w.queue.orders)).Empty() {
+		w.queue.oldest = now
+	}
+}
+
+// restore binds the order's first intent to its row, as the operator's tool does, and then
+// asks Stripe.
+func (w *World) restore(x *incident) {
+	x.restored = true
+	r, known := w.services.store.Peek(x.id)
+	for _, i := range w.services.stripe.Intents() {
+		if !known || i.OrderID() != string(x.id) || !sameContent(i.Metadata["fingerprint"], r.Fingerprint) {
+			continue
+		}
+		lost := order.Record{
+			OrderID: x.id, Total: r.Total, Fingerprint: r.Fingerprint,
+			Intent: order.IntentID(i.ID), Mode: order.TestMode,
+		}
+		if err := w.services.store.Recreate(context.Background(), lost, w.clock.now); err == nil {
+			w.happens("operator", fmt.Sprintf("restores the row of %s with %s", x.id, i.ID))
+			x.changed = true
+		}
+		return // an attempt that holds the order may settle it
+	}
+}
+
+// refreshing reports whether an operator asks Stripe about an order.
+func (w *World) refreshing() bool {
+	for _, k := range w.workers.alive {
+		if len(k.messages) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *World) refresh(x *incident) {
+	w.oracle.Disturbed()
+	x.changed = false
+	k := w.newWorker(nil)
+	k.refreshes = x.id
+	w.begin(k)
+}
+
+// changeIntent does what a customer, a bank or a person in the Dashboard does to an
+// intent.
+func (w *World) changeIntent(o option) {
+	id, now, stripe := w.services.stripe.Intents()[o.n].ID, w.clock.now, w.services.stripe
+	var err error
+	who, what := "", ""
+	seen := w.ledgerLength()
+	switch o.kind { //nolint:exhaustive // take has the others
+	case cancel:
+		who, what, err = "Dashboard", "cancels "+id, stripe.CancelInDashboard(now, id)
+	case pay:
+		who, what, err = "customer", "pays "+id+" another way", stripe.CustomerPays(now, id)
+	case clears:
+		who, what, err = "bank", "says that "+id+" is paid", stripe.Settle(now, id, true)
+	case bounce:
+		who, what, err = "bank", "says that "+id+" is not paid", stripe.Settle(now, id, false)
+	}
+	if err != nil {
+		what += ", in vain: " + err.Error()
+	} else if i := stripe.Intent(id); i.OrderID() != "" {
+		w.incidents.of(order.ID(i.OrderID())).changed = true
+		w.oracle.ChangedOutside(order.ID(i.OrderID()))
+	}
+	w.happens(who, what)
+	w.addCharges(seen)
+}
+
+// edit writes the intent of something else into a row without an intent.
+func (w *World) edit(x *incident, wrong flaw) {
+	w.incidents.edited = true
+	ctx := context.Background()
+	r := must1(w.services.store.Load(ctx, x.id))
+	claimed := w.oracle.Claimed(x.id)
+	intent := w.wrongIntent(claimed, wrong)
+	claim := order.Claim{Order: w.lab.order(claimed.Body), Lease: order.Lease{Owner: r.Owner}}
+	must(w.services.store.Bind(ctx, claim, order.Intent{ID: order.IntentID(intent.ID)}, w.clock.now))
+	w.oracle.Edited(x.id)
+	x.changed = true // the same person asks Stripe what became of it
+	w.happens("operator", fmt.Sprintf("writes %s (%s) into the row of %s by mistake", intent.ID, wrong, x.id))
+}

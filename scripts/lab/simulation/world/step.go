@@ -1,0 +1,200 @@
+package world
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"orderonce/adapters/sqs/sqstest"
+	"orderonce/scripts/lab/simulation/oracle"
+)
+
+// take does what an option says.
+func (w *World) take(o option) {
+	w.workers.cause = oracle.Cause{}
+	switch o.kind {
+	case call:
+		w.step(o.worker, o.fault)
+	case deliver:
+		w.deliver(o)
+	case turn:
+		w.turn(o.worker)
+	case arrive:
+		w.arrive(o.n)
+	case redrive:
+		w.redrive()
+	case refresh:
+		w.refresh(w.incidents.orders[o.n])
+	case cancel, pay, clears, bounce:
+		w.changeIntent(o)
+	case forget:
+		w.incidents.forgot = true
+		w.services.stripe.ForgetKeys()
+		w.happens("Stripe", "forgets every idempotency key")
+	case showTwice:
+		w.showTwice(o.worker)
+	case pause:
+		d := pauses()[o.n]
+		w.clock.now = o.at.Add(d)
+		w.happens("world", "no worker runs for "+d.String())
+	case edit:
+		w.edit(w.incidents.orders[o.n], o.flaw)
+	case deny:
+		w.deny(permissions()[o.n])
+	case allow:
+		w.allow()
+	case neighbor:
+		w.meet(o.n == 1)
+	}
+}
+
+// step lets a worker make its next call, with a fault, and run to the one after.
+func (w *World) step(k *Worker, f Fault) {
+	if f != None {
+		w.disturb()
+		if k.refreshes != "" {
+			w.incidents.of(k.refreshes).changed = true // the operator must try again
+		}
+	}
+	if f.freezes() {
+		w.freeze(k, f)
+		return
+	}
+	k.fault, k.armed = f, f != None
+	if len(k.messages) > 0 {
+		w.workers.message = numberOf(k.messages[0])
+	}
+	w.clock.now = w.clock.now.Add(callTime + f.duration())
+	seen := w.ledgerLength()
+	w.workers.cause = k.seen.Cause(k.next, k.clock.called)
+	w.resume(k)
+	w.addCharges(seen)
+}
+
+// duration returns how much longer a call takes with the fault.
+func (f Fault) duration() time.Duration {
+	switch f { //nolint:exhaustive // the others take no time
+	case TimesOut, ArrivesLate:
+		return oracle.ConfirmTime
+	case Slow:
+		return oracle.FunctionTime - oracle.ConfirmTime
+	case Overruns:
+		return oracle.FunctionTime
+	}
+	return 0
+}
+
+func (w *World) freeze(k *Worker, f Fault) {
+	k.clock.frozen, k.clock.frozenAt, k.clock.stops = true, w.clock.now, f == Suspends
+	if w.history.on {
+		w.addLine(k.seen.Name, receiver(k.next), describe(k.next), string(f))
+	}
+	w.workers.current = w.workers.awake()
+}
+
+// turn gives another worker its turn, and thaws it if it is frozen.
+func (w *World) turn(k *Worker) {
+	w.workers.current = k
+	if !k.clock.frozen {
+		return
+	}
+	w.disturb() // it may still park something
+	if over := k.clock.frozenAt.Add(oracle.FunctionTime); w.clock.now.Before(over) {
+		w.clock.now = over // a shorter one would be the same as waiting for its turn
+	}
+	answer := "its clock is right"
+	if k.clock.stops {
+		k.clock.behind += w.clock.now.Sub(k.clock.frozenAt)
+		answer = "its clock stood still"
+	}
+	k.clock.frozen = false
+	if w.history.on {
+		w.addLine(k.seen.Name, "", "thaws", answer)
+	}
+}
+
+// deliver starts a worker with the next messages.
+func (w *World) deliver(o option) {
+	if w.workers.current != nil || o.n > 0 || o.old {
+		w.disturb()
+	}
+	w.clock.now = o.at
+	received := must1(w.queue.Receive(w.clock.now, w.queue.orders, max(w.setup.Batch, 1), nil))
+	if len(received) == 0 {
+		w.sendAgain()
+		return
+	}
+	k := w.newWorker(received)
+	k.seen.Old = o.old
+	if o.n > 0 {
+		off := w.setup.Clocks[o.n-1]
+		k.clock.behind, k.seen.Absurd = -off, off.Abs() > oracle.HonestSkew
+	}
+	for _, m := range received {
+		w.received(k, m)
+	}
+	alone := w.setup.Batch == 0 && (!w.setup.Releases || !o.old)
+	w.oracle.WorkerBegins(k.seen, numberOf(received[0]), alone)
+	w.begin(k)
+}
+
+func (w *World) received(k *Worker, m sqstest.Message) {
+	w.oracle.Delivered(delivery(m))
+	switch {
+	case m.Receives > 1:
+		w.incidents.paused = true
+	default:
+		w.queue.unseen--
+		if w.setup.Gap < oracle.Visibility && !w.setup.Restless {
+			must(w.queue.ChangeVisibility(w.clock.now, w.queue.orders, m.Receipt, w.setup.Gap))
+			w.oracle.Disturbed()
+		}
+	}
+	if w.history.on {
+		what := fmt.Sprintf("delivers message %d to %s", numberOf(m)+1, k.seen.Name)
+		w.addLine("queue", k.seen.Name, what, k.oddity())
+	}
+}
+
+// sendAgain sends again what the queue has lost, under new message ids, after a gap beyond
+// the queue's retention.
+func (w *World) sendAgain() {
+	if w.setup.Gap < oracle.Retention || w.incidents.paused {
+		return
+	}
+	w.incidents.paused, w.queue.oldest = true, w.clock.now
+	for i := range w.setup.Messages {
+		if !w.oracle.Answered(i) {
+			w.send(i)
+		}
+	}
+}
+
+func (w *World) showTwice(k *Worker) {
+	m := k.messages[0]
+	if state, latest := w.latest(m.Receipt); !latest || state != sqstest.InFlight {
+		return // it has been shown again since
+	}
+	must(w.queue.ChangeVisibility(w.clock.now, w.queue.orders, m.Receipt, 0))
+	w.happens("queue", fmt.Sprintf("shows message %d again", numberOf(m)+1))
+}
+
+// hide changes the visibility of a message by the handle of any of its receives. An older
+// handle moves what another attempt received, so the message may come back early.
+func (w *World) hide(handle string, d time.Duration) error {
+	if _, latest := w.latest(handle); !latest {
+		w.oracle.Disturbed()
+	}
+	return w.queue.ChangeVisibility(w.clock.now, w.queue.orders, handle, d)
+}
+
+// latest reports whether a handle is that of a message's latest receive, and the
+// message's state.
+func (w *World) latest(handle string) (sqstest.State, bool) {
+	all := must1(w.queue.Messages(w.clock.now, w.queue.orders))
+	i := slices.IndexFunc(all, func(m sqstest.Message) bool { return m.Receipt == handle })
+	if i < 0 {
+		return 0, false
+	}
+	return all[i].State, true
+}

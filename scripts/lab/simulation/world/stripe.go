@@ -1,0 +1,147 @@
+package world
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order/ordertest"
+	"orderonce/scripts/lab/simulation/oracle"
+)
+
+const (
+	apiKey      = "sk_test_pretend"
+	intentsPath = "/v1/payment_intents"
+)
+
+// callStripe sends one request to the Stripe double, with the fault that the world chose
+// for the call. The second request of a call has no fault.
+func (k *Worker) callStripe(r stripetest.Request) stripetest.Response {
+	k.seen.Misled(false) // this request may be a retry
+	w, machine := k.world, k.world.services.stripe
+	if w.setup.Releases && k.seen.Old && r.Path == intentsPath {
+		// The older release sends another parameter, and so it uses another key.
+		r.Form.Set("description", "an order")
+		r.Key += ".older"
+	}
+	fault := k.fault
+	if !k.armed {
+		fault = None
+	}
+	k.armed = false
+	if w.denied(k.next) {
+		w.oracle.Disturbed()
+		fault = Forbidden
+	}
+	if kind, known := fault.atStripe(); known {
+		machine.Fail(stripetest.Fault{Kind: kind})
+		defer machine.Heal() // a replayed response does not use the fault up
+		return machine.Do(w.clock.now, r)
+	}
+	switch fault { //nolint:exhaustive // the others happen elsewhere
+	case ArrivesLate:
+		k.sendLate("what "+k.seen.Name+" sent to Stripe arrives: ", k.next, func() { machine.Do(w.clock.now, r) })
+		return stripetest.Response{Lost: true}
+	case TimesOut:
+		ticket, refused := machine.Begin(w.clock.now, r)
+		if refused != nil {
+			return *refused
+		}
+		what := "Stripe finishes what " + k.seen.Name + " asked for: "
+		k.sendLate(what, k.next, func() { machine.End(w.clock.now, ticket) })
+		return stripetest.Response{Lost: true}
+	case Refuses:
+		return refusal()
+	case Mistakes:
+		return k.mislead(machine.Do(w.clock.now, r))
+	}
+	return machine.Do(w.clock.now, r)
+}
+
+// refusal is a 400 that does not show the intent's status, as for a deleted customer.
+// Stripe finds the error before it executes the request, so it stores nothing under the
+// key.
+func refusal() stripetest.Response {
+	return stripetest.Response{Status: http.StatusBadRequest, Error: &stripetest.Error{
+		Type: "invalid_request_error", Code: "resource_missing", Param: "customer", Message: "No such customer.",
+	}}
+}
+
+// mislead replaces the intent in a response by one that was made for something else.
+func (k *Worker) mislead(r stripetest.Response) stripetest.Response {
+	switch {
+	case r.Intent != nil:
+		r.Intent = k.world.misdescribed(r.Intent)
+		k.seen.Misled(true)
+	case r.Error != nil && r.Error.Intent != nil:
+		e := *r.Error
+		e.Intent = k.world.misdescribed(e.Intent)
+		r.Error = &e
+		k.seen.Misled(true)
+	}
+	return r
+}
+
+// exchange carries the adapter's requests to the Stripe double without HTTP.
+func (w *World) exchange(_ context.Context, r stripe.Request) (stripe.Response, error) {
+	return w.services.caller.exchange(stripetest.Request{
+		Method: r.Method, Path: r.Path, APIKey: apiKey, Key: r.Key.String(), Form: r.Params,
+	})
+}
+
+func (k *Worker) exchange(r stripetest.Request) (stripe.Response, error) {
+	response := k.callStripe(r)
+	if response.Lost {
+		return stripe.Response{}, ordertest.ErrConnection
+	}
+	return stripe.Response{Status: response.Status, Header: response.Header(), Body: response.Body()}, nil
+}
+
+// wire carries the adapter's HTTP requests to the Stripe double without a socket.
+type wire struct{ world *World }
+
+// RoundTrip implements http.RoundTripper.
+func (w wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	return w.world.services.caller.roundTrip(r)
+}
+
+func (k *Worker) roundTrip(r *http.Request) (*http.Response, error) {
+	form := r.URL.Query()
+	if r.Method == http.MethodPost {
+		form = must1(url.ParseQuery(string(must1(io.ReadAll(r.Body)))))
+	}
+	response, err := k.exchange(stripetest.Request{
+		Method: r.Method, Path: r.URL.Path, APIKey: strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "),
+		Key: r.Header.Get("Idempotency-Key"), Form: form,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{
+		StatusCode: response.Status, Header: response.Header, Request: r,
+		Body: io.NopCloser(bytes.NewReader(response.Body)), ContentLength: int64(len(response.Body)),
+	}, nil
+}
+
+// RoundTrip carries the HTTP requests of a Consumer to the Stripe double. Each request is a
+// step.
+func (k *Worker) RoundTrip(r *http.Request) (out *http.Response, err error) {
+	what := r.Method + " " + strings.TrimPrefix(r.URL.Path, "/v1/")
+	if key := r.Header.Get("Idempotency-Key"); key != "" {
+		what += " under " + key
+	}
+	err = k.call(oracle.Call{Name: oracle.Charge, Detail: what}, func() (response, error) {
+		out, err = k.roundTrip(r) //nolint:bodyclose // the caller closes it
+		if err != nil {
+			return response{}, err
+		}
+		return response{text: strconv.Itoa(out.StatusCode)}, nil
+	})
+	return out, err
+}

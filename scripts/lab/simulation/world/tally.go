@@ -1,0 +1,75 @@
+package world
+
+import "orderonce/adapters/stripe/stripetest"
+
+// Tally counts what happened in worlds.
+type Tally struct {
+	Worlds, Steps, Deliveries, Charges, Declines int
+	Adapter, Handler                             int // worlds with the deployed Stripe adapter and batch handler
+	Faults                                       map[Fault]int
+	Events                                       map[string]int // deviations that are not faults of a call
+}
+
+// Add adds another tally.
+func (t *Tally) Add(o Tally) {
+	t.Worlds += o.Worlds
+	t.Steps += o.Steps
+	t.Deliveries += o.Deliveries
+	t.Charges += o.Charges
+	t.Declines += o.Declines
+	t.Adapter += o.Adapter
+	t.Handler += o.Handler
+	if t.Faults == nil {
+		t.Faults, t.Events = map[Fault]int{}, map[string]int{}
+	}
+	for f, n := range o.Faults {
+		t.Faults[f] += n
+	}
+	for e, n := range o.Events {
+		t.Events[e] += n
+	}
+}
+
+// step counts an option that is taken.
+func (t *Tally) step(o option) {
+	t.Steps++
+	switch {
+	case o.fault != None:
+		if t.Faults == nil {
+			t.Faults = map[Fault]int{}
+		}
+		t.Faults[o.fault]++
+	case o.kind == deliver:
+		t.Deliveries++
+		if o.old {
+			t.event("older release")
+		}
+		if o.n > 0 {
+			t.event("wrong clock")
+		}
+	case o.kind != call:
+		t.event(o.kind.String())
+	}
+}
+
+func (t *Tally) event(name string) {
+	if t.Events == nil {
+		t.Events = map[string]int{}
+	}
+	t.Events[name]++
+}
+
+// Tally returns what happened so far.
+func (w *World) Tally() Tally {
+	t := w.tally
+	t.Worlds = 1
+	for _, c := range w.services.stripe.Ledger() {
+		if c.Outcome == stripetest.Charged {
+			t.Charges++
+		} else {
+			t.Declines++
+		}
+	}
+	t.Adapter, t.Handler = int(bit(w.setup.Adapter)), int(bit(w.setup.Batch > 0))
+	return t
+}

@@ -1,0 +1,346 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"runtime"
+	"slices"
+	"strconv"
+	"time"
+
+	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/sqstest"
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+	"orderonce/scripts/lab/simulation/oracle"
+)
+
+// Worker is one delivery, or one operator. It is a coroutine that yields before each of its
+// calls, until the world lets it continue.
+type Worker struct {
+	world     *World
+	seen      *oracle.Worker // what the oracle remembers of it
+	handler   *invocation    // of the deployed handler; nil if the worker calls the processor itself
+	messages  []sqstest.Message
+	refreshes order.ID // the order of an operator, who has no messages
+
+	next     oracle.Call // the call before which it waits
+	fault    Fault       // of the current call
+	armed    bool        // the fault has not happened yet
+	clock    workerClock
+	received trace // all responses
+	dead     bool
+
+	resume func() (oracle.Call, bool)
+	stop   func()
+	yield  func(oracle.Call) bool
+}
+
+// workerClock is a worker's own clock.
+type workerClock struct {
+	behind   time.Duration
+	called   time.Time // when the worker came to its next call, by this clock
+	frozen   bool
+	frozenAt time.Time
+	stops    bool // the clock stops while the worker is frozen
+}
+
+func (c *workerClock) appendState(b []byte) []byte {
+	b = appendNumbers(b, int64(c.behind), c.called.UnixNano())
+	return appendNumbers(b, bit(c.frozen), c.frozenAt.UnixNano(), bit(c.stops))
+}
+
+// killed unwinds the stack of a worker that is dead.
+type killed struct{}
+
+func (w *World) newWorker(m []sqstest.Message) *Worker {
+	k := &Worker{world: w, messages: m}
+	k.seen = &oracle.Worker{Name: workerName(w.workers.born), Begun: k.Now()}
+	w.workers.born++
+	if w.setup.Batch > 0 && len(m) > 0 {
+		k.startHandler()
+		return k
+	}
+	k.resume, k.stop = iter.Pull(func(yield func(oracle.Call) bool) {
+		defer func() {
+			if p := recover(); p != nil && p != (killed{}) {
+				panic(p)
+			}
+		}()
+		k.yield = yield
+		k.run()
+	})
+	return k
+}
+
+// workerName returns A to Z, then A1.
+func workerName(n int) string {
+	name := string(rune('A' + n%26))
+	if n >= 26 {
+		name += strconv.Itoa(n / 26)
+	}
+	return name
+}
+
+// run does what the deployed handler does with one message: decode, process, decide.
+func (k *Worker) run() {
+	if len(k.messages) == 0 {
+		k.refresh()
+		return
+	}
+	m := k.messages[0]
+	result := k.process(m)
+	d := sqs.Delivery{Count: m.Receives, SentAt: m.Sent}
+	policy := k.world.services.policy
+	action := sqs.Decide(result, d, k.Now(), 0.5, policy)
+	for {
+		c := oracle.Call{
+			Name: oracle.Reply, Message: numberOf(m) + 1,
+			Subject: string(action.Verdict), Detail: string(result.Reason),
+		}
+		err := k.call(c, func() (response, error) { return k.reply(m, action, result.Reason), nil })
+		if err == nil || action.Verdict != order.Park {
+			return // without a reply the message comes back
+		}
+		action = sqs.Action{Verdict: order.Redeliver, Delay: policy.FirstDelay}
+	}
+}
+
+// refresh asks Stripe about an order, as the operator's tool does.
+func (k *Worker) refresh() {
+	_, err := order.Refresh(context.Background(), records{k}, payments{k}, scope, k.refreshes, k.Now())
+	_, mismatch := errors.AsType[*order.MismatchError](err)
+	if err != nil && !mismatch && !errors.Is(err, order.ErrNoIntent) {
+		k.world.incidents.of(k.refreshes).changed = true // the operator must try again
+	}
+}
+
+func (k *Worker) process(m sqstest.Message) order.Result {
+	if b := k.world.services.baseline; b != nil {
+		if err := b.Consume(k, m.ID, m.Body); err != nil {
+			return order.Result{Verdict: order.Redeliver, Reason: "error", Err: err}
+		}
+		return order.Result{Verdict: order.Done, Reason: "no error"}
+	}
+	lab := k.world.lab
+	if poison := k.world.setup.Messages[numberOf(m)].Poison; poison != "" {
+		_, err := lab.decoder.Decode(poison)
+		return order.Result{Verdict: order.Park, Reason: order.ReasonInvalid, Err: err}
+	}
+	now := k.Now()
+	lease := order.Lease{Owner: "owner-" + k.seen.Name, From: now, Until: now.Add(oracle.FunctionTime)}
+	return k.processor().Process(context.Background(), lab.order(m.Body), m.Sent, lease)
+}
+
+func (k *Worker) processor() *order.Processor {
+	return &order.Processor{
+		Claims: claims{k}, Payments: payments{k}, Scope: scope, Now: k.Now, ConfirmTime: oracle.ConfirmTime,
+	}
+}
+
+// Now returns the time of the worker's own clock.
+func (k *Worker) Now() time.Time { return k.world.clock.now.Add(-k.clock.behind) }
+
+// oddity describes what is unusual about a worker.
+func (k *Worker) oddity() string {
+	switch {
+	case k.seen.Old:
+		return "of the older release"
+	case k.clock.behind != 0:
+		return "whose clock is " + k.clock.behind.String() + " behind"
+	}
+	return ""
+}
+
+// reply does to the queue what the handler and Lambda do. The queue may refuse, because it
+// has delivered the message again since.
+func (k *Worker) reply(m sqstest.Message, a sqs.Action, why order.Reason) response {
+	w := k.world
+	var err error
+	r := response{text: "ok"}
+	switch a.Verdict {
+	case order.Done:
+		w.oracle.Acknowledged(numberOf(m))
+		err = w.queue.Delete(w.clock.now, w.queue.orders, m.Receipt)
+	case order.Park:
+		err = k.park(m, why)
+	case order.Redeliver:
+		if w.history.on {
+			r.text = "it comes back in " + a.Delay.String()
+		}
+		err = w.hide(m.Receipt, a.Delay)
+	}
+	if err != nil {
+		r.text = err.Error()
+	}
+	return r
+}
+
+// park moves a message to the dead-letter queue and records the reason in its row.
+func (k *Worker) park(m sqstest.Message, why order.Reason) error {
+	w := k.world
+	k.parked(m, why)
+	if w.services.baseline == nil && w.setup.Messages[numberOf(m)].Poison == "" {
+		must(records{k}.Park(context.Background(), w.lab.order(m.Body), why, k.Now()))
+	}
+	draft := sqstest.Draft{Body: m.Body, Attributes: map[string]sqstest.Attribute{
+		sqs.AttrReason: sqstest.Text(string(why)), number: m.Attributes[number],
+	}}
+	if _, err := w.queue.Send(w.clock.now, w.queue.dead, draft); err != nil {
+		return err
+	}
+	return w.queue.Delete(w.clock.now, w.queue.orders, m.Receipt)
+}
+
+// parked reports that a message becomes a dead letter.
+func (k *Worker) parked(m sqstest.Message, why order.Reason) {
+	d := delivery(m)
+	if why == order.ReasonRecordLost && !k.world.incidents.of(k.world.sent[d.Message].ID).restored {
+		k.world.incidents.redriven = false // an operator restores the row and redrives the message
+	}
+	k.world.oracle.Parked(k.seen, d, why)
+}
+
+// call yields, and then makes a call with the fault that the world chose meanwhile.
+func (k *Worker) call(c oracle.Call, do func() (response, error)) error {
+	w := k.world
+	k.clock.called = k.Now()
+	if k.dead || !k.yield(c) {
+		k.die()
+	}
+	w.oracle.Calls(k.seen, c, k.clock.called)
+	w.history.markNoted(w.oracle, 1)
+	fault := k.fault
+	if fault == Panics {
+		panic("a bug")
+	}
+	r, err := k.withFault(c, do)
+	w.oracle.Returned(k.seen, c, r.intent, err)
+	w.history.markNoted(w.oracle, 1)
+	k.received.text(string(c.Name))
+	k.received.text(string(fault))
+	k.received.response(r, err)
+	if w.history.on {
+		k.addLine(c, r, err)
+	}
+	if fault.kills() {
+		k.die()
+	}
+	return err
+}
+
+// addLine adds a call to the history.
+func (k *Worker) addLine(c oracle.Call, r response, err error) {
+	text := r.String()
+	if err != nil {
+		text = brief(err)
+	}
+	if k.fault != None && !errors.Is(err, errDenied) {
+		text = string(k.fault)
+	}
+	k.world.addLine(k.seen.Name, receiver(c), describe(c), text)
+}
+
+// withFault makes a call. Faults at Stripe happen in callStripe.
+func (k *Worker) withFault(c oracle.Call, do func() (response, error)) (response, error) {
+	if c.ToStripe() {
+		return do()
+	}
+	if k.world.denied(c) {
+		k.world.oracle.Disturbed()
+		return response{}, errDenied
+	}
+	switch k.fault { //nolint:exhaustive // with the others the call succeeds
+	case NeverArrives, Throttled, Conflicts:
+		return response{}, ordertest.ErrConnection
+	case ArrivesLate:
+		k.sendLate("what "+k.seen.Name+" sent arrives: ", c, func() { _, _ = do() })
+		return response{}, ordertest.ErrConnection
+	case LosesAnswer:
+		_, _ = do()
+		return response{}, ordertest.ErrConnection
+	}
+	return do()
+}
+
+// die ends the coroutine of a worker. The handler would recover from a panic.
+func (k *Worker) die() {
+	k.dead = true
+	if k.handler != nil {
+		runtime.Goexit()
+	}
+	panic(killed{})
+}
+
+// late is a request whose worker no longer waits for the response.
+type late struct {
+	what     string
+	message  int
+	cause    oracle.Cause
+	received trace // tells it from others when states are compared
+	happen   func()
+}
+
+func (k *Worker) sendLate(what string, c oracle.Call, happen func()) {
+	w := k.world
+	if w.history.on {
+		what += describe(c)
+	}
+	w.workers.late = append(w.workers.late, late{
+		what: what, message: w.workers.message, cause: w.workers.cause, received: k.received, happen: happen,
+	})
+}
+
+// arrive lets a late request arrive, or end.
+func (w *World) arrive(n int) {
+	l := w.workers.late[n]
+	w.workers.late = slices.Delete(slices.Clone(w.workers.late), n, n+1)
+	w.workers.message, w.workers.cause = l.message, l.cause
+	w.clock.now = w.clock.now.Add(callTime)
+	w.happens("network", l.what)
+	seen := w.ledgerLength()
+	l.happen()
+	w.addCharges(seen)
+}
+
+// begin lets a worker run to its first call.
+func (w *World) begin(k *Worker) {
+	w.workers.alive, w.workers.current = append(w.workers.alive, k), k
+	w.resume(k)
+}
+
+// resume lets a worker run to its next call, or to its end.
+func (w *World) resume(k *Worker) {
+	if next, alive := k.resume(); alive {
+		k.next = next
+		return
+	}
+	k.stop()
+	odd := k.seen.Old || k.clock.behind != 0
+	if len(k.messages) > 0 {
+		w.oracle.WorkerEnds(k.seen, numberOf(k.messages[0]), odd)
+	} else if odd {
+		w.oracle.Disturbed()
+	}
+	w.workers.alive = slices.DeleteFunc(w.workers.alive, func(o *Worker) bool { return o == k })
+	w.workers.current = w.workers.awake()
+}
+
+// awake returns the oldest worker that is not frozen, or nil.
+func (s *workers) awake() *Worker {
+	for _, k := range s.alive {
+		if !k.clock.frozen {
+			return k
+		}
+	}
+	return nil
+}
+
+// brief returns the part of an error that a history has room for.
+func brief(err error) string {
+	if p, ok := errors.AsType[*order.PaymentError](err); ok {
+		return string(p.Kind)
+	}
+	return err.Error()
+}

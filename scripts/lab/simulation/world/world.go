@@ -1,0 +1,269 @@
+// Package world runs the real product in a simulated world. Time is a number, each call to
+// the outside is a step, and at each step a Choose function decides what happens next and
+// what goes wrong. The processor, the decoder, the Stripe adapter and the decision about a
+// message are the deployed ones, in some worlds also the batch handler and the adapter's
+// HTTP client. The store, Stripe and the queue are the ones in memory, which pass the same
+// contract tests as the real ones.
+//
+// The package refuses to know what is correct, which the oracle decides, and which
+// schedules and cases are worth a run, which package simulation decides. It does not
+// format its history for people.
+//
+// Start with case.go (the initial state), option.go (what can happen next), step.go (what
+// a choice does), fault.go (what can go wrong with a call) and worker.go (one delivery).
+package world
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/sqstest"
+	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+	"orderonce/scripts/lab/simulation/oracle"
+	"orderonce/scripts/lab/simulation/schedule"
+)
+
+const (
+	callTime = 100 * time.Millisecond // of a call without a fault, so that times in histories are readable
+	scope    = order.Scope("prove")   // of this deployment
+
+	ordersQueue = "orders"
+	deadQueue   = "orders-dead"
+	fifo        = ".fifo"  // the suffix of FIFO queues
+	number      = "number" // the attribute with a message's place in the case, which a redrive keeps
+)
+
+// World is one run of a case. Each part of its state has an owner: the clock, the services,
+// the queue, the workers, what people did, the choices and the history.
+type World struct {
+	setup     Case
+	sent      []oracle.Sent
+	lab       *Lab
+	clock     clock
+	services  services
+	queue     queue
+	workers   workers
+	incidents incidents
+	choices   choices
+	history   history
+	calls     storeCalls
+	oracle    *oracle.Oracle
+	tally     Tally
+}
+
+// clock is the time of a world.
+type clock struct{ start, now time.Time }
+
+// services are what the workers call, except for the queue.
+type services struct {
+	store    ordertest.Memory
+	stripe   *stripetest.Machine
+	payments *stripe.Payments
+	caller   *Worker // whose request the Stripe adapter sends
+	baseline Consumer
+	policy   sqs.Policy
+}
+
+// queue is SQS, with the names of the case's queues.
+type queue struct {
+	*sqstest.Machine
+
+	orders, dead string
+	unseen       int       // messages that were never delivered
+	oldest       time.Time // when the oldest message was sent
+}
+
+// workers are the deliveries and operators that have begun and not ended, oldest first.
+type workers struct {
+	alive   []*Worker
+	current *Worker // whose turn it is; nil if none can run
+	born    int
+	message int // the place of the message that was worked on last
+	cause   oracle.Cause
+	late    []late // requests that were sent and have not arrived, or not ended
+}
+
+// NewWorld returns a world in which no message has been sent.
+func (l *Lab) NewWorld(c Case, choose schedule.Choose) *World {
+	w := &World{setup: c, sent: c.sent(), lab: l, clock: clock{epoch(), epoch()}}
+	w.choices.choose = choose
+	w.services.policy = sqs.DefaultPolicy()
+	w.services.stripe = stripetest.New(stripetest.Rules{KeyLife: c.KeyLife, ListLag: c.ListLag})
+	options := stripe.Options{Key: apiKey, Scope: scope, Exchange: w.exchange}
+	if c.Adapter {
+		options = stripe.Options{Key: apiKey, Scope: scope, BaseURL: "http://stripe.test", Transport: wire{w}}
+	}
+	w.services.payments = stripe.New(options)
+	if c.Consumer != nil {
+		w.services.baseline = c.Consumer()
+	}
+	for _, id := range c.orders() {
+		w.incidents.orders = append(w.incidents.orders, &incident{id: id})
+	}
+	w.oracle = oracle.New(view{w}, c.subject(w.services.baseline), w.sent)
+	w.makeQueues()
+	return w
+}
+
+// epoch is when worlds begin. It is far ahead, because contexts know only the real clock.
+func epoch() time.Time { return time.Unix(5_000_000_000, 0).UTC() }
+
+func (w *World) makeQueues() {
+	w.queue = queue{Machine: sqstest.New(1), orders: ordersQueue, dead: deadQueue, oldest: w.clock.start}
+	if w.setup.Restless {
+		w.queue.Pick = w.pickMessage
+	}
+	settings := sqstest.DefaultSettings()
+	if w.setup.FIFO {
+		w.queue.orders, w.queue.dead, settings.FIFO = ordersQueue+fifo, deadQueue+fifo, true
+	}
+	settings.Retention = oracle.DeadRetention
+	must(w.queue.Create(w.clock.start, w.queue.dead, settings))
+	settings.Retention, settings.MaxReceives = oracle.Retention, oracle.MaxReceives
+	settings.Visibility, settings.DeadLetters = oracle.Visibility, w.queue.dead
+	if w.setup.Receives > 0 {
+		settings.MaxReceives = w.setup.Receives
+	}
+	must(w.queue.Create(w.clock.start, w.queue.orders, settings))
+}
+
+// Run sends the case's messages and takes steps until nothing is left to do or an
+// invariant is broken. It returns the violation, or nil.
+func (w *World) Run() *oracle.Violation { return w.RunUntil(func() bool { return false }) }
+
+// RunUntil is Run, but it ends early if over returns true before a step.
+func (w *World) RunUntil(over func() bool) *oracle.Violation {
+	for i := range w.setup.Messages {
+		w.send(i)
+	}
+	for w.oracle.Broken() == nil {
+		options := w.options()
+		if len(options) == 0 {
+			w.oracle.AtRest()
+			break
+		}
+		if over() || !w.oracle.Continue(w.usualSteps()) {
+			break
+		}
+		i := w.pick(len(options))
+		w.tally.step(options[i])
+		if i > 0 {
+			w.choices.deviations = append(w.choices.deviations, options[i].deviation())
+		}
+		w.take(options[i])
+		w.oracle.AfterStep(w.workers.message, w.workers.cause)
+		w.history.markNoted(w.oracle, 0)
+	}
+	for _, k := range w.workers.alive {
+		k.stop()
+	}
+	w.choices.trace.number(w.clock.now.UnixNano())
+	broken, noted := w.oracle.Conclude()
+	if noted {
+		w.history.cut()
+	}
+	return broken
+}
+
+// Case returns the case of the world.
+func (w *World) Case() Case { return w.setup }
+
+// send sends a message of the case.
+func (w *World) send(i int) {
+	m := &w.setup.Messages[i]
+	draft := sqstest.Draft{Body: w.sent[i].Body, Attributes: w.lab.numbered(i)}
+	if w.setup.FIFO {
+		draft.Group, draft.DeduplicationID = m.group(), fmt.Sprintf("%d-%d", i, w.clock.now.UnixNano())
+	}
+	must1(w.queue.Send(w.clock.now, w.queue.orders, draft))
+	w.queue.unseen++
+	if !w.history.on {
+		return
+	}
+	what := fmt.Sprintf("sends message %d: %s", i+1, m)
+	if m.Poison != "" {
+		what = fmt.Sprintf("sends message %d, which is no order: %s", i+1, m.Poison)
+	}
+	w.addLine("producer", "queue", what, "")
+}
+
+// numberOf returns a message's place in the case.
+func numberOf(m sqstest.Message) int { return must1(strconv.Atoi(m.Attributes[number].Text)) }
+
+// delivery returns a message as the oracle knows it.
+func delivery(m sqstest.Message) oracle.Delivery {
+	return oracle.Delivery{
+		Message: numberOf(m), ID: m.ID, Receives: m.Receives, Sent: m.Sent,
+		FirstSent: m.Attributes[sqs.AttrFirstSent].Text,
+	}
+}
+
+// view is the world as the oracle reads it.
+type view struct{ world *World }
+
+var _ oracle.View = view{}
+
+// Now returns the time of the world.
+func (v view) Now() time.Time { return v.world.clock.now }
+
+// Row returns an order's record, and whether there is one.
+func (v view) Row(id order.ID) (order.Record, bool) { return v.world.services.store.Peek(id) }
+
+// Stripe returns the Stripe double.
+func (v view) Stripe() oracle.Stripe { //nolint:ireturn // as in oracle.View
+	return v.world.services.stripe
+}
+
+// Expired returns how many messages the queue has deleted because of their age.
+func (v view) Expired() int {
+	return must1(v.world.queue.Counts(v.world.clock.now, v.world.queue.orders)).Expired
+}
+
+// Lab has what the worlds of one goroutine share, to save time. It is not safe for
+// concurrent use.
+type Lab struct {
+	decoder *sqs.Decoder
+	decoded map[string]order.Order
+	marks   []map[string]sqstest.Attribute
+	options []option
+	state   []byte
+}
+
+// NewLab returns a lab.
+func NewLab() *Lab { return &Lab{decoder: sqs.NewDecoder(), decoded: map[string]order.Order{}} }
+
+// order returns the order of a body. It decodes each body once.
+func (l *Lab) order(body string) order.Order {
+	o, known := l.decoded[body]
+	if !known {
+		o = must1(l.decoder.Decode(body))
+		l.decoded[body] = o
+	}
+	return o
+}
+
+// numbered returns the attributes of a message.
+func (l *Lab) numbered(i int) map[string]sqstest.Attribute {
+	for len(l.marks) <= i {
+		text := strconv.Itoa(len(l.marks))
+		l.marks = append(l.marks, map[string]sqstest.Attribute{number: {Type: "Number", Text: text}})
+	}
+	return l.marks[i]
+}
+
+// must panics. The doubles refuse nothing that a world sends on its own.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func must1[T any](v T, err error) T { //nolint:ireturn // T is a concrete type at every call
+	must(err)
+	return v
+}

@@ -1,0 +1,111 @@
+package world_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/domain/order"
+	"orderonce/scripts/lab/simulation/world"
+)
+
+func usual(int) int { return 0 }
+
+// sold returns an order of mugs for 19.99 USD each.
+func sold(quantity int64, method string) world.Message {
+	m := world.Message{
+		ID: "ORD-1", Customer: "CUST987", Currency: "usd", Payer: "cus_pretend", Method: method,
+	}
+	m.Lines[0] = world.Article{SKU: "MUG", Quantity: quantity, Price: 1999}
+	return m
+}
+
+func TestTheUsualCourseOfAnOrder(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	want := []world.Line{
+		{
+			At: 0, Who: "producer", To: "queue",
+			What: "sends message 1: order ORD-1 of CUST987: 2 MUG at 19.99 USD, cus_pretend pays with pm_card_visa",
+		},
+		{At: 0, Who: "queue", To: "A", What: "delivers message 1 to A"},
+		{At: 100 * ms, Who: "A", To: "table", What: "begin ORD-1", Answer: "attempt 1, no intent bound"},
+		{
+			At: 200 * ms, Who: "A", To: "Stripe",
+			What: "prepare under prove/order/ORD-1/prepare", Answer: "pi_000001 needs_confirmation",
+		},
+		{At: 300 * ms, Who: "A", To: "table", What: "bind pi_000001", Answer: "ok"},
+		{At: 400 * ms, Who: "A", To: "Stripe", What: "confirm pi_000001", Answer: "pi_000001 succeeded"},
+		{At: 400 * ms, Who: "bank", What: "charges 39.98 USD for pi_000001"},
+		{At: 500 * ms, Who: "A", To: "table", What: "finish ORD-1 as paid", Answer: "ok"},
+		{At: 600 * ms, Who: "A", To: "queue", What: "done message 1 (settled)", Answer: "ok"},
+	}
+	for name, adapter := range map[string]bool{"over HTTP": true, "without HTTP": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := world.Case{Messages: []world.Message{sold(2, world.Visa)}, Gap: time.Hour, Adapter: adapter}
+			w := world.NewLab().NewWorld(c, usual).KeepHistory()
+			broken := w.Run()
+			if diff := cmp.Diff(w.History(), want); diff != "" || broken != nil {
+				t.Errorf("broken: %v, (-got +want)\n%s", broken, diff)
+			}
+		})
+	}
+}
+
+func TestEachMessageEndsAsItsOrderCan(t *testing.T) {
+	t.Parallel()
+	visa := sold(2, world.Visa)
+	for name, tt := range map[string]struct {
+		messages []world.Message
+		last     string
+	}{
+		"a declined card":                {[]world.Message{sold(2, world.Declined)}, "finish ORD-1 as declined"},
+		"a bank that wants the customer": {[]world.Message{sold(2, world.NeedsAuth)}, "finish ORD-1 as action_required"},
+		"a bank that takes days":         {[]world.Message{sold(2, world.TakesDays)}, "finish ORD-1 as pending"},
+		"the same order twice":           {[]world.Message{visa, visa}, "done message 2 (duplicate)"},
+		"the same id, other articles":    {[]world.Message{visa, sold(3, world.Visa)}, "park message 2 (conflict)"},
+		"the same id, another card":      {[]world.Message{visa, sold(2, "pm_other")}, "park message 2 (conflict)"},
+		"a card that does not exist":     {[]world.Message{sold(2, world.NoSuchCard)}, "park message 1 (refused)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := world.NewLab().NewWorld(world.Case{Messages: tt.messages, Gap: time.Hour}, usual).KeepHistory()
+			broken, found := w.Run(), false
+			for _, l := range w.History() {
+				found = found || l.What == tt.last && l.Answer == "ok"
+			}
+			if broken != nil || !found {
+				t.Errorf("broken: %v; want %q in\n%v", broken, tt.last, w.History())
+			}
+		})
+	}
+}
+
+// unsteady makes a call in some worlds that it does not make in others.
+type unsteady bool
+
+// Consume implements world.Consumer.
+func (u unsteady) Consume(k *world.Worker, _, _ string) error {
+	if !u {
+		return nil
+	}
+	return k.Table("read nothing", func() error { return nil })
+}
+
+// Done implements world.Consumer.
+func (unsteady) Done(order.ID) bool { return true }
+
+func TestWorldsThatDifferHaveDifferentTraces(t *testing.T) {
+	t.Parallel()
+	trace := func(u unsteady) uint64 {
+		c := world.Case{Messages: []world.Message{sold(2, world.Visa)}, Consumer: func() world.Consumer { return u }}
+		w := world.NewLab().NewWorld(c, usual)
+		w.Run()
+		return w.Trace()
+	}
+	if a, b, again := trace(true), trace(false), trace(true); a == b || a != again {
+		t.Errorf("got %d, %d and again %d, want only the second to differ", a, b, again)
+	}
+}
