@@ -74,7 +74,7 @@ func (m *Machine) Fail(f Fault) {
 func (m *Machine) Heal() { m.faults = nil }
 
 // takeFault uses one fault of a stage. It returns the zero Fault if there is none.
-func (m *Machine) takeFault(c call, at stage) Fault {
+func (m *Machine) takeFault(c *call, at stage) Fault {
 	i := slices.IndexFunc(m.faults, func(f Fault) bool { return f.Kind.stage() == at && f.matches(c) })
 	if i < 0 {
 		return Fault{}
@@ -88,7 +88,7 @@ func (m *Machine) takeFault(c call, at stage) Fault {
 	return fault
 }
 
-func (f Fault) matches(c call) bool {
+func (f Fault) matches(c *call) bool {
 	return (f.Number == 0 || f.Number == c.Number) && (f.On == "" || f.On == c.endpoint) &&
 		(f.OrderID == "" || f.OrderID == c.orderID)
 }
@@ -97,7 +97,7 @@ func (f Fault) matches(c call) bool {
 // docs.stripe.com/error-low-level: "rate limiters run before the API's idempotency
 // layer", so the same key can succeed later.
 func (m *Machine) refuseByFault(c *call) *Response {
-	switch m.takeFault(*c, arrival).Kind { //nolint:exhaustive // takeFault returns only kinds of this stage.
+	switch m.takeFault(c, arrival).Kind { //nolint:exhaustive // takeFault returns only kinds of this stage.
 	case LoseRequest:
 		return &Response{Lost: true}
 	case Unauthorized:

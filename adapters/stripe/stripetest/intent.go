@@ -79,7 +79,7 @@ func (m *Machine) change(old *Intent, set func(*Intent)) *Intent {
 
 // createIntent creates an intent. docs.stripe.com/payments/paymentintents/lifecycle:
 // requires_payment_method without a payment method, else requires_confirmation.
-func (m *Machine) createIntent(now time.Time, c call) Response {
+func (m *Machine) createIntent(now time.Time, c *call) Response {
 	intent := c.create.intent
 	intent.ID, intent.Account, intent.Created = fmt.Sprintf("pi_%06d", len(m.intents)+1), c.account(), now
 	intent.Status = StatusRequiresPaymentMethod
@@ -96,7 +96,7 @@ func (m *Machine) createIntent(now time.Time, c call) Response {
 // confirmIntent attempts the payment. docs.stripe.com/error-codes:
 // payment_intent_unexpected_state means that the intent's status is incompatible with the
 // operation. The intent is inside the error.
-func (m *Machine) confirmIntent(now time.Time, c call, intent *Intent, p confirmParams) Response {
+func (m *Machine) confirmIntent(now time.Time, c *call, intent *Intent, p confirmParams) Response {
 	method := p.method
 	if method == "" {
 		method = intent.PaymentMethod
@@ -123,7 +123,7 @@ func (m *Machine) confirmIntent(now time.Time, c call, intent *Intent, p confirm
 // customer "can't authenticate", so a bank that wants the customer fails the payment; on
 // session it moves to requires_action.
 func (m *Machine) charge(
-	now time.Time, c call, intent *Intent, card Card, method string, failOnAction bool,
+	now time.Time, c *call, intent *Intent, card Card, method string, failOnAction bool,
 ) Response {
 	switch {
 	case card == Succeeds:

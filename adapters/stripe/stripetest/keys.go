@@ -1,7 +1,6 @@
 package stripetest
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"time"
 )
@@ -9,13 +8,10 @@ import (
 // day is how long Stripe promises to keep a key.
 const day = 24 * time.Hour
 
-// digest is a hash of the parameters of a request.
-type digest [sha256.Size]byte
-
 // stored is what is stored under a key about its first request.
 type stored struct {
 	path     string
-	params   digest
+	params   string // encoded
 	at       time.Time
 	running  bool
 	response Response
@@ -31,7 +27,7 @@ func (m *Machine) replay(c *call) *Response {
 	if c.Method != post || c.Key == "" {
 		return nil
 	}
-	c.params = sha256.Sum256([]byte(c.Form.Encode()))
+	c.params = c.Form.Encode()
 	first, known := m.keys[c.storageKey()]
 	switch {
 	case !known || m.expired(first, c.begun):
@@ -54,13 +50,13 @@ func (m *Machine) replay(c *call) *Response {
 func (c *call) storageKey() string { return c.account() + "\n" + c.Key }
 
 // holdKey marks a key as in use, replacing an expired one.
-func (m *Machine) holdKey(c call) {
+func (m *Machine) holdKey(c *call) {
 	if c.Method == post && c.Key != "" && m.rules.KeyLife >= 0 {
 		m.keys[c.storageKey()] = stored{path: c.Path, params: c.params, at: c.begun, running: true}
 	}
 }
 
-func (m *Machine) storeResponse(c call) {
+func (m *Machine) storeResponse(c *call) {
 	first, held := m.keys[c.storageKey()]
 	if c.Method != post || !held {
 		return

@@ -58,6 +58,9 @@ func chargeFailure(card Card, decline *Error) ChargeFailure {
 // Ledger returns every charge, oldest first. No charge is ever removed.
 func (m *Machine) Ledger() []Charge { return slices.Clone(m.ledger) }
 
+// Attempts returns the length of the ledger.
+func (m *Machine) Attempts() int { return len(m.ledger) }
+
 // Charges returns the successful charges of one order, oldest first. It scans the ledger,
 // so for many orders use Ledger once.
 func (m *Machine) Charges(orderID string) []Charge {
@@ -67,7 +70,7 @@ func (m *Machine) Charges(orderID string) []Charge {
 }
 
 // record appends a charge of an intent and returns its id.
-func (m *Machine) record(now time.Time, i *Intent, outcome Outcome, why ChargeFailure, c call) string {
+func (m *Machine) record(now time.Time, i *Intent, outcome Outcome, why ChargeFailure, c *call) string {
 	m.ledger = append(m.ledger, Charge{
 		At: now, Intent: i.ID, OrderID: i.OrderID(), Scope: i.Metadata["scope"],
 		Amount: i.Amount, Currency: i.Currency, Outcome: outcome, Failure: why, Key: c.Key, Request: c.number,

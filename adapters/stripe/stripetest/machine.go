@@ -64,7 +64,7 @@ type call struct {
 	orderID  string
 	number   RequestID
 	begun    time.Time
-	params   digest
+	params   string // The encoded form.
 	create   createParams
 	confirm  confirmParams
 	list     listParams
@@ -97,30 +97,49 @@ func (m *Machine) Clone() *Machine {
 // refused, replayed or lost. Otherwise the call executes until End, its key is in use and
 // its intent is locked.
 func (m *Machine) Begin(now time.Time, r Request) (Ticket, *Response) {
-	m.requests++
-	c := m.route(r)
-	c.begun = now
-	checks := []func(*call) *Response{m.authenticate, m.refuseByFault, m.replay, m.validate, m.lock}
-	for _, check := range checks {
-		if refusal := check(&c); refusal != nil {
-			response := m.deliver(c, *refusal)
-			return 0, &response
-		}
+	c, refusal := m.begin(now, r)
+	if refusal != nil {
+		return 0, refusal
 	}
-	c.fault = m.takeFault(c, execution)
-	m.holdKey(c)
 	ticket := Ticket(1)
 	for m.executing(ticket) {
 		ticket++
 	}
-	m.running[ticket] = c
+	m.running[ticket] = *c
 	return ticket, nil
+}
+
+func (m *Machine) begin(now time.Time, r Request) (*call, *Response) {
+	m.requests++
+	c := m.route(r)
+	c.begun = now
+	refusal := m.authenticate(c)
+	for _, check := range []func(*Machine, *call) *Response{
+		(*Machine).refuseByFault, (*Machine).replay, (*Machine).validate, (*Machine).lock,
+	} {
+		if refusal == nil {
+			refusal = check(m, c)
+		}
+	}
+	if refusal != nil {
+		response := m.deliver(c, *refusal)
+		return nil, &response
+	}
+	c.fault = m.takeFault(c, execution)
+	m.holdKey(c)
+	return c, nil
 }
 
 // Effect executes a call, which is when money moves. A second Effect does nothing.
 func (m *Machine) Effect(now time.Time, t Ticket) {
-	c, ok := m.running[t]
-	if !ok || c.done {
+	if c, ok := m.running[t]; ok {
+		m.effect(now, &c)
+		m.running[t] = c
+	}
+}
+
+func (m *Machine) effect(now time.Time, c *call) {
+	if c.done {
 		return
 	}
 	c.done = true
@@ -131,7 +150,6 @@ func (m *Machine) Effect(now time.Time, t Ticket) {
 		c.response = serverError()
 	}
 	c.response.RequestID = c.number
-	m.running[t] = c
 }
 
 // End calls Effect, stores the response under the call's key, unlocks the intent and
@@ -140,17 +158,22 @@ func (m *Machine) End(now time.Time, t Ticket) Response {
 	m.Effect(now, t)
 	c := m.running[t]
 	delete(m.running, t)
+	return m.finish(&c)
+}
+
+func (m *Machine) finish(c *call) Response {
 	m.storeResponse(c)
 	return m.deliver(c, c.response)
 }
 
 // Do is Begin, Effect and End at one time.
 func (m *Machine) Do(now time.Time, r Request) Response {
-	ticket, refusal := m.Begin(now, r)
+	c, refusal := m.begin(now, r)
 	if refusal != nil {
 		return *refusal
 	}
-	return m.End(now, ticket)
+	m.effect(now, c)
+	return m.finish(c)
 }
 
 // Delays returns how long an executing call has to wait before Effect and between Effect
@@ -183,7 +206,7 @@ func (m *Machine) lock(c *call) *Response {
 	return nil
 }
 
-func (m *Machine) execute(now time.Time, c call) Response {
+func (m *Machine) execute(now time.Time, c *call) Response {
 	switch c.endpoint {
 	case Create:
 		return m.createIntent(now, c)
@@ -206,7 +229,7 @@ func (m *Machine) execute(now time.Time, c call) Response {
 }
 
 // deliver adds the request id to a response, and lets faults lose or truncate it.
-func (m *Machine) deliver(c call, response Response) Response {
+func (m *Machine) deliver(c *call, response Response) Response {
 	response.RequestID = c.number
 	switch m.takeFault(c, delivery).Kind { //nolint:exhaustive // takeFault returns only kinds of this stage.
 	case LoseResponse:

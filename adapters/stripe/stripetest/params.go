@@ -86,7 +86,7 @@ func minimum(currency string) int64 {
 // idempotent result is saved because no API endpoint initiated execution".
 func (m *Machine) validate(c *call) *Response {
 	if c.endpoint == "" {
-		response := notFound(*c)
+		response := notFound(c)
 		return &response
 	}
 	if intent := m.Intent(c.intent); c.intent != "" && (intent == nil || intent.Account != c.account()) {

@@ -64,7 +64,7 @@ func (m *Machine) CustomerPays(now time.Time, id string) error {
 	if err != nil {
 		return err
 	}
-	m.charge(now, call{}, intent, Succeeds, "pm_card_visa", false)
+	m.charge(now, &call{}, intent, Succeeds, "pm_card_visa", false)
 	return nil
 }
 
@@ -79,7 +79,7 @@ func (m *Machine) Settle(now time.Time, id string, ok bool) error {
 	if !ok {
 		card = Declines
 	}
-	m.charge(now, call{}, intent, card, intent.PaymentMethod, true)
+	m.charge(now, &call{}, intent, card, intent.PaymentMethod, true)
 	return nil
 }
 

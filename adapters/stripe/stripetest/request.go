@@ -75,8 +75,8 @@ type Page struct {
 }
 
 // route finds the endpoint, the intent and the order of a request, before its validation.
-func (m *Machine) route(r Request) call {
-	c := call{Request: r, number: m.requests}
+func (m *Machine) route(r Request) *call {
+	c := &call{Request: r, number: m.requests}
 	rest, below := strings.CutPrefix(r.Path, root+"/")
 	id, verb, _ := strings.Cut(rest, "/")
 	switch {
@@ -128,7 +128,7 @@ func (m *Machine) authenticate(c *call) *Response {
 
 func refusal(status int, err Error) *Response { return &Response{Status: status, Error: &err} }
 
-func notFound(c call) Response {
+func notFound(c *call) Response {
 	return *refusal(404, Error{
 		Type: "invalid_request_error",
 		Message: fmt.Sprintf("Unrecognized request URL (%s: %s). Not modeled: this Stripe double only creates, "+

@@ -25,7 +25,7 @@ func (m *Machine) AppendState(now time.Time, b []byte) []byte {
 	s.part('K')
 	for _, key := range slices.Sorted(maps.Keys(m.keys)) {
 		if first := m.keys[key]; !m.expired(first, now) {
-			s.text(key, first.path, string(first.params[:]), strconv.FormatBool(first.running))
+			s.text(key, first.path, first.params, strconv.FormatBool(first.running))
 			s.number(int64(now.Sub(first.at)))
 			s.response(first.response)
 		}
@@ -33,7 +33,8 @@ func (m *Machine) AppendState(now time.Time, b []byte) []byte {
 	s.part('R')
 	for _, ticket := range slices.Sorted(maps.Keys(m.running)) {
 		s.number(int64(ticket))
-		s.call(m.running[ticket])
+		c := m.running[ticket]
+		s.call(&c)
 	}
 	s.part('C')
 	for _, method := range slices.Sorted(maps.Keys(m.cards)) {
@@ -99,7 +100,7 @@ func (s *state) response(r Response) {
 	s.problem(r.Error)
 }
 
-func (s *state) call(c call) {
+func (s *state) call(c *call) {
 	s.text(c.Method, c.Path, c.APIKey, c.Key, c.Form.Encode(), strconv.FormatBool(c.done))
 	s.number(int64(c.Number))
 	s.fault(c.fault)
