@@ -40,7 +40,8 @@ func main() {
 	var o options
 	k := kong.Parse(&o, kong.Name("prove"), kong.UsageOnError(), kong.Description(
 		"Search schedules and random worlds with faults for one in which an order is charged twice, or lost."))
-	debug.SetGCPercent(400) // many small allocations
+	debug.SetGCPercent(2000) // a world lives a millisecond, so there is little to mark and much to allocate
+	debug.SetMemoryLimit(1 << 30)
 	k.FatalIfErrorf(run(os.Stdout, os.Stderr, o))
 }
 
