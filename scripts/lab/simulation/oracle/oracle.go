@@ -26,7 +26,7 @@ type Oracle struct {
 	view    View
 	subject Subject
 	sent    []Sent
-	rules   []rule
+	rules   Rules
 	orders  []*tracked
 
 	steps   int
@@ -39,6 +39,7 @@ type Oracle struct {
 	broken    *Violation
 	noted     *Violation // the first one of a row or of a call
 	notedStep int
+	change    change // the one that is checked, kept to save an allocation
 }
 
 // Neighbor is the scope of another deployment on the same Stripe account. Its idempotency
@@ -74,8 +75,8 @@ type tracked struct {
 }
 
 // New returns an oracle for the messages that are sent in a world.
-func New(v View, s Subject, sent []Sent) *Oracle {
-	o := &Oracle{view: v, subject: s, sent: sent, rules: rules(), calm: map[string]int{}}
+func New(v View, r Rules, s Subject, sent []Sent) *Oracle {
+	o := &Oracle{view: v, subject: s, sent: sent, rules: r, calm: map[string]int{}}
 	for _, m := range sent {
 		if o.of(m.ID) == nil {
 			o.orders = append(o.orders, &tracked{
@@ -176,20 +177,20 @@ func (o *Oracle) AfterStep(message int, c Cause) {
 		}
 		r, known := o.view.Row(x.id)
 		if known && x.claimed == nil {
-			x.claimed, x.fingerprint, x.charged = &o.sent[message], content(r), -1
+			x.claimed, x.fingerprint, x.charged = &o.sent[message], content(r.Fingerprint), -1
 		}
 		o.checkCharges(x, len(ledger))
 		if known {
-			o.checkContent(x, r)
-			o.checkRules(x, r, c)
+			o.checkContent(x, &r)
+			o.checkRules(x, &r, c)
 		}
 	}
 	o.steps++
 }
 
 // content returns a fingerprint without its version, which another release may rewrite.
-func content(r order.Record) string {
-	_, hash, _ := strings.Cut(string(r.Fingerprint), ":")
+func content(f order.Fingerprint) string {
+	_, hash, _ := strings.Cut(string(f), ":")
 	return hash
 }
 
@@ -255,9 +256,9 @@ func (o *Oracle) checkBaseline(x *tracked, ledger, message int) {
 }
 
 // checkContent checks the parts of a row that do not depend on who wrote it.
-func (o *Oracle) checkContent(x *tracked, r order.Record) {
+func (o *Oracle) checkContent(x *tracked, r *order.Record) {
 	total := order.Money{Amount: x.claimed.Amount, Currency: order.Currency(x.claimed.Currency)}
-	if content(r) != x.fingerprint || r.Total != total || r.CustomerID != x.claimed.Customer {
+	if content(r.Fingerprint) != x.fingerprint || r.Total != total || r.CustomerID != x.claimed.Customer {
 		o.fail(ConflictParked, x.id, "the row took other content")
 	}
 	if r.Status != x.status {
@@ -281,7 +282,7 @@ func (o *Oracle) checkContent(x *tracked, r order.Record) {
 
 // checkDecline checks a row that becomes "declined". A change at Stripe between the
 // response and the write is no error: the next refresh corrects the row.
-func (o *Oracle) checkDecline(x *tracked, r order.Record) {
+func (o *Oracle) checkDecline(x *tracked, r *order.Record) {
 	if x.outside {
 		return
 	}

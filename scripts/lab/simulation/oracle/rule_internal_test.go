@@ -167,7 +167,7 @@ func TestEachRuleOfARowDetectsItsMistakes(t *testing.T) {
 		c := changes()[m.in]
 		m.apply(c)
 		found := false
-		for _, r := range rules() {
+		for _, r := range NewRules() {
 			if strings.HasPrefix(r.says, m.rule) {
 				found, seen[r.says] = true, true
 				if r.holds(c) {
@@ -179,7 +179,7 @@ func TestEachRuleOfARowDetectsItsMistakes(t *testing.T) {
 			t.Errorf("no rule begins with %q", m.rule)
 		}
 	}
-	for _, r := range rules() {
+	for _, r := range NewRules() {
 		if !seen[r.says] {
 			t.Errorf("no mistake breaks %q", r.says)
 		}
@@ -193,7 +193,7 @@ func TestACorrectChangeBreaksNoRule(t *testing.T) {
 	all := changes()
 	all["an edit"] = edited
 	for name, c := range all {
-		for _, r := range rules() {
+		for _, r := range NewRules() {
 			if !r.holds(c) {
 				t.Errorf("%s: got a violation of %q", name, r.says)
 			}
@@ -310,7 +310,7 @@ func TestEachCallThatAWorkerMustNotMakeIsDetected(t *testing.T) {
 func TestThePageListsEveryRule(t *testing.T) {
 	t.Parallel()
 	var want []string
-	for _, r := range rules() {
+	for _, r := range NewRules() {
 		want = append(want, "| "+r.says+" | "+string(r.breaks)+" | "+r.protects+" |")
 	}
 	_, table, _ := strings.Cut(document(t, "docs/reference/proof-in-words.md"), "| rule | breaks | protects |\n|---|---|---|\n")

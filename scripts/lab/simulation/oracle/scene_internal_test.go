@@ -106,7 +106,7 @@ func newScene(t *testing.T, s setup) *scene {
 		sent = append(sent, one.sent())
 		c.deliveries = append(c.deliveries, Delivery{Message: i, ID: fmt.Sprint(i), Receives: 1, Sent: c.now})
 	}
-	c.oracle = New(c, s.subject, sent)
+	c.oracle = New(c, NewRules(), s.subject, sent)
 	return c
 }
 

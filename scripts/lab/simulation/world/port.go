@@ -85,8 +85,8 @@ func (c claims) Begin(ctx context.Context, o order.Order, l order.Lease) (order.
 	}
 	name := oracle.Call{Name: ordertest.Begin, Subject: string(o.ID())}
 	err := k.storeCall(name, StoreCall{Order: o.ID(), Owner: l.Owner}, func() (_ response, err error) {
-		for _, message := range k.messagesAbout(o) {
-			k.world.workers.message = message
+		if about := k.messagesAbout(o); len(about) > 0 {
+			k.world.workers.message = about[len(about)-1]
 		}
 		k.asOurRelease(ctx, o.ID(), func() { got, err = k.world.services.store.Begin(ctx, o, l) })
 		return response{attempt: got.Attempt, intent: string(got.Intent)}, err

@@ -3,7 +3,6 @@ package world
 import (
 	"context"
 	"errors"
-	"iter"
 	"runtime"
 	"slices"
 	"strconv"
@@ -51,9 +50,6 @@ func (c *workerClock) appendState(b []byte) []byte {
 	return appendNumbers(b, bit(c.frozen), c.frozenAt.UnixNano(), bit(c.stops))
 }
 
-// killed unwinds the stack of a worker that is dead.
-type killed struct{}
-
 func (w *World) newWorker(m []sqstest.Message) *Worker {
 	k := &Worker{world: w, messages: m}
 	k.seen = &oracle.Worker{Name: workerName(w.workers.born), Begun: k.Now()}
@@ -62,15 +58,7 @@ func (w *World) newWorker(m []sqstest.Message) *Worker {
 		k.startHandler()
 		return k
 	}
-	k.resume, k.stop = iter.Pull(func(yield func(oracle.Call) bool) {
-		defer func() {
-			if p := recover(); p != nil && p != (killed{}) {
-				panic(p)
-			}
-		}()
-		k.yield = yield
-		k.run()
-	})
+	w.lab.coroutines.start(k)
 	return k
 }
 

@@ -105,7 +105,7 @@ func (l *Lab) NewWorld(c Case, choose schedule.Choose) *World {
 	for _, id := range c.orders() {
 		w.incidents.orders = append(w.incidents.orders, &incident{id: id})
 	}
-	w.oracle = oracle.New(view{w}, c.subject(w.services.baseline), w.sent)
+	w.oracle = oracle.New(view{w}, l.rules, c.subject(w.services.baseline), w.sent)
 	w.makeQueues()
 	return w
 }
@@ -227,15 +227,21 @@ func (v view) Expired() int {
 // Lab has what the worlds of one goroutine share, to save time. It is not safe for
 // concurrent use.
 type Lab struct {
-	decoder *sqs.Decoder
-	decoded map[string]order.Order
-	marks   []map[string]sqstest.Attribute
-	options []option
-	state   []byte
+	decoder    *sqs.Decoder
+	coroutines *coroutines
+	rules      oracle.Rules
+	decoded    map[string]order.Order
+	marks      []map[string]sqstest.Attribute
+	options    []option
+	state      []byte
 }
 
 // NewLab returns a lab.
-func NewLab() *Lab { return &Lab{decoder: sqs.NewDecoder(), decoded: map[string]order.Order{}} }
+func NewLab() *Lab {
+	l := &Lab{decoder: sqs.NewDecoder(), decoded: map[string]order.Order{}, rules: oracle.NewRules()}
+	l.coroutines = newCoroutines(l)
+	return l
+}
 
 // order returns the order of a body. It decodes each body once.
 func (l *Lab) order(body string) order.Order {
