@@ -48,7 +48,7 @@ func conflicts() (all []Search) {
 	for i, f := range world.Fields() {
 		first := contentOf(i, "ORD-1", world.Visa)
 		all = append(all, Search{Case: world.Case{
-			Name: "same id, another " + string(f), Gap: time.Hour,
+			Name: "same id, another " + f.Name, Gap: time.Hour,
 			Messages: []world.Message{first, first.With(f)}, Variety: i,
 		}})
 	}

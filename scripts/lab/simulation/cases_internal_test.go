@@ -29,10 +29,10 @@ func TestEveryFieldIsPartOfTheFingerprint(t *testing.T) {
 		for _, f := range world.Fields() {
 			other := m.With(f)
 			if other == m || other.ID != m.ID {
-				t.Errorf("basket %d, %s: got %+v, want another content under the same id", n, f, other)
+				t.Errorf("basket %d, %s: got %+v, want another content under the same id", n, f.Name, other)
 			}
 			if decoded(t, d, other).Fingerprint() == mine {
-				t.Errorf("basket %d: the fingerprint leaves out %s", n, f)
+				t.Errorf("basket %d: the fingerprint leaves out %s", n, f.Name)
 			}
 		}
 	}
@@ -110,7 +110,7 @@ func TestSearchesHaveAConflictInEveryField(t *testing.T) {
 			if !slices.ContainsFunc(all, func(s Search) bool {
 				return len(s.Messages) == 2 && s.Messages[1] == s.Messages[0].With(f)
 			}) {
-				t.Errorf("%s: no conflict is about %s", name, f)
+				t.Errorf("%s: no conflict is about %s", name, f.Name)
 			}
 		}
 	}

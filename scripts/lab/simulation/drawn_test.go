@@ -27,7 +27,6 @@ func TestTheSameSeedGivesTheSameHistory(t *testing.T) {
 // unsteady makes a call in some worlds that it does not make in others.
 type unsteady bool
 
-// Consume implements world.Consumer.
 func (u unsteady) Consume(k *world.Worker, _, _ string) error {
 	if !u {
 		return nil
@@ -35,7 +34,6 @@ func (u unsteady) Consume(k *world.Worker, _, _ string) error {
 	return k.Table("read nothing", func() error { return nil })
 }
 
-// Done implements world.Consumer.
 func (unsteady) Done(order.ID) bool { return true }
 
 func TestTwoHistoriesOfOneSeedAreAViolation(t *testing.T) {

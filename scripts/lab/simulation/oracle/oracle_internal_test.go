@@ -458,9 +458,7 @@ func TestTheOracleAllowsTheTransitionsOfTheDiagram(t *testing.T) {
 	for _, arrow := range regexp.MustCompile(`(?m)^  (\w+) --> (\w+)`).FindAllStringSubmatch(document(t, "docs/design.md"), -1) {
 		want[arrow[1]+" "+arrow[2]] = true
 	}
-	statuses := []order.Status{
-		order.Open, order.Paid, order.Declined, order.Canceled, order.ActionRequired, order.Pending, order.Refused,
-	}
+	statuses := []order.Status{order.Open, order.Paid, order.Declined, order.Canceled, order.ActionRequired, order.Pending, order.Refused}
 	for _, from := range statuses {
 		for _, to := range statuses {
 			if allowed(from, to) {

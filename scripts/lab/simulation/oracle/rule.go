@@ -98,12 +98,10 @@ func contentRules() []rule {
 				return c.after.LastError == c.before.LastError
 			},
 		},
-		{
-			OneEventEach, "events are only added", "the history, and the outbox", func(c *change) bool {
-				n := len(c.before.Events)
-				return len(c.after.Events) >= n && slices.Equal(c.after.Events[:n], c.before.Events)
-			},
-		},
+		{OneEventEach, "events are only added", "the history, and the outbox", func(c *change) bool {
+			n := len(c.before.Events)
+			return len(c.after.Events) >= n && slices.Equal(c.after.Events[:n], c.before.Events)
+		}},
 		{
 			OneEventEach, "an event says what the change of its row says", "readers of events that read no rows",
 			(*change).isRecorded,
@@ -117,14 +115,12 @@ func timeRules() []rule {
 			BooksAgree, "updatedAt is the time of the change by the clock of the caller",
 			"the order of what operators read", (*change).isDated,
 		},
-		{
-			BooksAgree, "createdAt is the time of the first claim", "the age of an order", func(c *change) bool {
-				if c.isNew() {
-					return c.after.CreatedAt.Equal(c.after.UpdatedAt)
-				}
-				return c.after.CreatedAt.Equal(c.before.CreatedAt)
-			},
-		},
+		{BooksAgree, "createdAt is the time of the first claim", "the age of an order", func(c *change) bool {
+			if c.isNew() {
+				return c.after.CreatedAt.Equal(c.after.UpdatedAt)
+			}
+			return c.after.CreatedAt.Equal(c.before.CreatedAt)
+		}},
 		{
 			EverythingEnds, "an unsettled order is in the index, and due when it is to be checked again",
 			"orders that would otherwise be forgotten", (*change).isDue,

@@ -64,9 +64,7 @@ func changes() map[string]*change {
 	})
 	add(settled, second, Call{Name: Settle}, knowledge{}, func(r *order.Record) {
 		r.Status, r.Failure, r.Seq, r.UpdatedAt, r.DueAt = order.Paid, "", 2, at(52*time.Minute), time.Time{}
-		r.Events = append(r.Events, order.Event{
-			Seq: 2, From: order.ActionRequired, To: order.Paid, Intent: r.Intent, At: r.UpdatedAt,
-		})
+		r.Events = append(r.Events, order.Event{Seq: 2, From: order.ActionRequired, To: order.Paid, Intent: r.Intent, At: r.UpdatedAt})
 	})
 	return all
 }
@@ -233,14 +231,8 @@ func nextCalls(base knowledge) []nextCall {
 		{"a bind of another order's intent", bind, func(k *knowledge) { k.order = "ORD-2" }, ChargedAmount, other, reset},
 		{"a finish after a wrong response", finish, wrong, ChargedAmount, other, reset},
 		{"a finish with another status", finish, func(k *knowledge) { k.status = order.Pending }, BooksAgree, paid, reset},
-		{
-			"a finish without asking", finish, func(k *knowledge) { k.asked, k.status, k.intent = "", "", "" },
-			BooksAgree, paid, reset,
-		},
-		{
-			"a finish without a response", finish, func(k *knowledge) { k.failed = order.KindUnknown },
-			BooksAgree, paid, reset,
-		},
+		{"a finish without asking", finish, func(k *knowledge) { k.asked, k.status, k.intent = "", "", "" }, BooksAgree, paid, reset},
+		{"a finish without a response", finish, func(k *knowledge) { k.failed = order.KindUnknown }, BooksAgree, paid, reset},
 		{
 			"another reason than Stripe's", release, func(k *knowledge) { k.failed = order.KindUnavailable },
 			EverythingEnds, "Stripe's response was: unavailable",

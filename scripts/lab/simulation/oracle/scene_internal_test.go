@@ -112,22 +112,16 @@ func newScene(t *testing.T, s setup) *scene {
 
 var _ View = (*scene)(nil)
 
-// Now implements View.
 func (c *scene) Now() time.Time { return c.now }
 
-// Row implements View.
 func (c *scene) Row(id order.ID) (order.Record, bool) { return c.store.Peek(id) }
 
-// Stripe implements View.
 func (c *scene) Stripe() Stripe { return c.stripe } //nolint:ireturn // as in View
 
-// Expired implements View.
 func (c *scene) Expired() int { return c.expired }
 
 func (c *scene) exchange(_ context.Context, r stripe.Request) (stripe.Response, error) {
-	out := c.stripe.Do(c.now, stripetest.Request{
-		Method: r.Method, Path: r.Path, APIKey: apiKey, Key: r.Key.String(), Form: r.Params,
-	})
+	out := c.stripe.Do(c.now, stripetest.Request{Method: r.Method, Path: r.Path, APIKey: apiKey, Key: r.Key.String(), Form: r.Params})
 	return stripe.Response{Status: out.Status, Header: out.Header(), Body: out.Body()}, nil
 }
 

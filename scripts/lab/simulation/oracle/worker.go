@@ -107,21 +107,11 @@ func reasonFor(k order.ErrorKind, c ordertest.Call) order.Reason {
 	if c == ordertest.Read && (k == order.KindRefused || k == order.KindKeyReused) {
 		return "misconfigured" // the intent is bound, so it is not the order that is refused
 	}
-	switch k {
-	case order.KindUnavailable:
-		return "provider_unavailable"
-	case order.KindUnknown:
-		return "provider_unknown"
-	case order.KindReplayed:
-		return "provider_replayed_failure"
-	case order.KindMisconfigured:
-		return "misconfigured"
-	case order.KindRefused:
-		return "refused"
-	case order.KindKeyReused:
-		return "key_reused"
-	}
-	return ""
+	return map[order.ErrorKind]order.Reason{
+		order.KindUnavailable: "provider_unavailable", order.KindUnknown: "provider_unknown",
+		order.KindReplayed: "provider_replayed_failure", order.KindMisconfigured: "misconfigured",
+		order.KindRefused: "refused", order.KindKeyReused: "key_reused",
+	}[k]
 }
 
 // Returned reports what a call returned: Stripe's intent, if there is one, and the error.

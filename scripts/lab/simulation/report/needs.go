@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 
 	"orderonce/scripts/lab/simulation/oracle"
@@ -45,13 +46,9 @@ func Oddities(c world.Case) (all []string) {
 }
 
 func oddMethod(method string) string {
-	switch method {
-	case world.Declined:
-		return "a declined card"
-	case world.NeedsAuth:
-		return "a bank that wants the customer"
-	case world.TakesDays:
-		return "a bank that takes days"
+	known := map[string]string{
+		world.Declined: "a declined card", world.NeedsAuth: "a bank that wants the customer",
+		world.TakesDays: "a bank that takes days",
 	}
-	return "a card that does not exist"
+	return cmp.Or(known[method], "a card that does not exist")
 }

@@ -29,7 +29,6 @@ type Case struct {
 	Releases bool            // an older release runs too: other parameters, keys and fingerprints
 	Clocks   []time.Duration // the possible errors of a worker's clock
 	KeyLife  time.Duration   // as in stripetest.Rules
-	ListLag  time.Duration   // likewise
 	Receives int             // the queue's maxReceiveCount; 0 is the deployed one
 	Strict   bool            // no order may be canceled: false, for tests of the search itself
 	Adapter  bool            // the Stripe adapter sends its requests through net/http

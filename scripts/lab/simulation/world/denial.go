@@ -49,41 +49,26 @@ const (
 // errDenied is the error of AWS.
 var errDenied = errors.New("AccessDeniedException: not authorized to perform this action")
 
-// needs returns the permissions without which a call is denied.
-func needs(c oracle.Call) []permission {
-	switch c.Name {
-	case ordertest.Begin, ordertest.Bind, ordertest.Release:
-		return []permission{updateItem}
-	case ordertest.Finish, oracle.Settle:
-		return []permission{updateItem, putItem}
-	case oracle.Load:
-		return []permission{query}
-	case oracle.Park:
-		return []permission{sendMessage}
-	case oracle.Return:
-		return []permission{changeVisibility}
-	case ordertest.Read, ordertest.Find:
-		return []permission{readIntents}
-	case ordertest.Prepare, ordertest.Confirm:
-		return []permission{writeIntents}
-	case oracle.Reply:
-		return replyNeeds(order.Verdict(c.Subject))
-	case oracle.Table, oracle.Charge:
-	}
-	return nil
-}
-
-// replyNeeds returns what a decision about a message needs. In a batch Lambda deletes
+// needs returns the permissions without which a call is denied. In a batch Lambda deletes
 // what is done.
-func replyNeeds(v order.Verdict) []permission {
-	switch v {
-	case order.Park:
-		return []permission{sendMessage}
-	case order.Redeliver:
-		return []permission{changeVisibility}
-	case order.Done:
+func needs(c oracle.Call) []permission {
+	if c.Name == oracle.Reply {
+		switch order.Verdict(c.Subject) {
+		case order.Park:
+			return []permission{sendMessage}
+		case order.Redeliver:
+			return []permission{changeVisibility}
+		case order.Done:
+		}
+		return []permission{deleteMessage}
 	}
-	return []permission{deleteMessage}
+	return map[ordertest.Call][]permission{
+		ordertest.Begin: {updateItem}, ordertest.Bind: {updateItem}, ordertest.Release: {updateItem},
+		ordertest.Finish: {updateItem, putItem}, oracle.Settle: {updateItem, putItem}, oracle.Load: {query},
+		ordertest.Prepare: {writeIntents}, ordertest.Confirm: {writeIntents},
+		ordertest.Read: {readIntents}, ordertest.Find: {readIntents},
+		oracle.Park: {sendMessage}, oracle.Return: {changeVisibility},
+	}[c.Name]
 }
 
 // denied reports whether a call is denied now.

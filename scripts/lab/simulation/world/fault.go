@@ -90,34 +90,12 @@ func rareFaultsOf(c ordertest.Call) []Fault {
 // atStripe returns the fault in terms of the Stripe double, so that an adapter has to
 // classify it. It returns false for faults that happen elsewhere.
 func (f Fault) atStripe() (kind stripetest.FaultKind, known bool) {
-	switch f {
-	case NeverArrives:
-		kind = stripetest.LoseRequest
-	case LosesAnswer:
-		kind = stripetest.LoseResponse
-	case FailsBefore:
-		kind = stripetest.ServerErrorBeforeEffect
-	case FailsAfter:
-		kind = stripetest.ServerErrorAfterEffect
-	case RateLimited:
-		kind = stripetest.RateLimited
-	case InUse:
-		kind = stripetest.KeyInUse
-	case Locked:
-		kind = stripetest.LockTimeout
-	case Unavailable:
-		kind = stripetest.Unavailable
-	case Unauthorized:
-		kind = stripetest.Unauthorized
-	case Forbidden:
-		kind = stripetest.Forbidden
-	case Garbled:
-		kind = stripetest.Garbage
-	case Declines:
-		kind = stripetest.Decline
-	case None, Dies, ArrivesLate, TimesOut, Freezes, Suspends, Throttled, Conflicts, Slow, Overruns, Panics,
-		Refuses, Mistakes:
-		return "", false
-	}
-	return kind, true
+	kind, known = map[Fault]stripetest.FaultKind{
+		NeverArrives: stripetest.LoseRequest, LosesAnswer: stripetest.LoseResponse,
+		FailsBefore: stripetest.ServerErrorBeforeEffect, FailsAfter: stripetest.ServerErrorAfterEffect,
+		RateLimited: stripetest.RateLimited, InUse: stripetest.KeyInUse, Locked: stripetest.LockTimeout,
+		Unavailable: stripetest.Unavailable, Unauthorized: stripetest.Unauthorized, Forbidden: stripetest.Forbidden,
+		Garbled: stripetest.Garbage, Declines: stripetest.Decline,
+	}[f]
+	return kind, known
 }

@@ -150,7 +150,6 @@ func (v *invocation) handler() *sqs.Handler {
 	}
 }
 
-// Count implements sqs.Meter.
 func (v *invocation) Count(metric, _, _ string) { v.counts[metric]++ }
 
 // Observe implements sqs.Meter. It records nothing.

@@ -50,6 +50,8 @@ func (m *Message) lines() []Article {
 	return m.Lines[:]
 }
 
+func (m *Message) last() *Article { return &m.Lines[len(m.lines())-1] }
+
 // Body returns the message's body. The product does not write it, so that the product's
 // decoder cannot agree with itself.
 func (m *Message) Body() string {
@@ -95,70 +97,45 @@ func (m *Message) String() string {
 		m.ID, m.Customer, strings.Join(lines, " and "), m.Payer, m.Method)
 }
 
-// Field is a part of an order's content.
-type Field string
-
-// The fields in which two orders with the same id can differ. Each is part of the
-// fingerprint.
-const (
-	customerField Field = "customer"
-	currencyField Field = "currency"
-	skuField      Field = "article"
-	quantityField Field = "quantity"
-	priceField    Field = "price"
-	linesField    Field = "a line more"
-	swapField     Field = "the order of its lines"
-	piecesField   Field = "the same sum in other pieces"
-	payerField    Field = "payer"
-	methodField   Field = "payment method"
-	splitField    Field = "where the payer ends and the method begins"
-)
+// Field is a part of an order's content in which two orders with the same id can differ.
+// Each is part of the fingerprint.
+type Field struct {
+	Name   string
+	change func(m *Message)
+}
 
 // Fields returns every field.
 func Fields() []Field {
 	return []Field{
-		customerField, currencyField, skuField, quantityField, priceField, linesField, swapField, piecesField,
-		payerField, methodField, splitField,
+		{"customer", func(m *Message) { m.Customer += "0" }},
+		{"currency", func(m *Message) { m.Currency = otherCurrency(m.Currency) }},
+		{"article", func(m *Message) { m.last().SKU += "-XL" }},
+		{"quantity", func(m *Message) { m.last().Quantity++ }},
+		{"price", func(m *Message) { m.last().Price += 100 }}, // Stripe accepts this in every currency
+		{"a line more", func(m *Message) { // it is free
+			m.Lines[min(len(m.lines()), MaxLines-1)] = Article{SKU: "GIFT", Quantity: 1}
+		}},
+		{"the order of its lines", func(m *Message) { m.Lines[0], *m.last() = *m.last(), m.Lines[0] }},
+		{"the same sum in other pieces", func(m *Message) { // prices are even
+			m.Lines[0].Quantity, m.Lines[0].Price = 2*m.Lines[0].Quantity, m.Lines[0].Price/2
+		}},
+		{"payer", func(m *Message) { m.Payer += "0" }},
+		{"payment method", func(m *Message) { m.Method = Mastercard }},
+		{"where the payer ends and the method begins", func(m *Message) {
+			m.Payer, m.Method = m.Payer+m.Method[:1], m.Method[1:]
+		}},
 	}
 }
 
 // With returns the order with another content in one field. If the order has nothing to
 // change there, such as a second line to swap, a quantity changes.
 func (m Message) With(f Field) Message {
-	if other := m.changed(f); other != m {
-		return other
+	other := m
+	f.change(&other)
+	if other == m {
+		other.last().Quantity++
 	}
-	return m.changed(quantityField)
-}
-
-func (m Message) changed(f Field) Message {
-	lines := m.lines()
-	last, first := &m.Lines[len(lines)-1], &m.Lines[0]
-	switch f {
-	case customerField:
-		m.Customer += "0"
-	case currencyField:
-		m.Currency = otherCurrency(m.Currency)
-	case skuField:
-		last.SKU += "-XL"
-	case quantityField:
-		last.Quantity++
-	case priceField:
-		last.Price += 100 // Stripe accepts this in every currency
-	case linesField:
-		m.Lines[min(len(lines), MaxLines-1)] = Article{SKU: "GIFT", Quantity: 1} // it is free
-	case swapField:
-		*first, *last = *last, *first
-	case piecesField:
-		first.Quantity, first.Price = 2*first.Quantity, first.Price/2 // prices are even
-	case payerField:
-		m.Payer += "0"
-	case methodField:
-		m.Method = Mastercard
-	case splitField:
-		m.Payer, m.Method = m.Payer+m.Method[:1], m.Method[1:]
-	}
-	return m
+	return other
 }
 
 // Price is an example of a price in a currency.

@@ -11,37 +11,28 @@ import (
 	"orderonce/scripts/lab/simulation/oracle"
 )
 
-// kind is what can happen next.
-type kind int
+// kind is what can happen next, as figures and needs name it.
+type kind string
 
 const (
-	call      kind = iota // a worker makes its next call, perhaps with a fault
-	deliver               // the queue delivers messages
-	turn                  // another worker continues, and thaws if it is frozen
-	arrive                // a late request arrives, or ends
-	redrive               // an operator moves every dead letter back
-	refresh               // an operator asks Stripe about an order
-	cancel                // a person cancels an intent in the Dashboard
-	pay                   // the customer pays an intent another way
-	clears                // the bank reports that a pending payment succeeded
-	bounce                // the bank reports that it failed
-	forget                // Stripe forgets its idempotency keys
-	showTwice             // the queue shows a message that is in flight
-	pause                 // for a while no worker runs
-	edit                  // a person writes the intent of something else into a row
-	deny                  // a permission that the function needs is denied for a while
-	allow                 // it is allowed again
-	neighbor              // another deployment uses its keys for an order with the same id
+	call      kind = "step"                      // a worker makes its next call, perhaps with a fault
+	deliver   kind = "delivery"                  // the queue delivers messages
+	turn      kind = "turn"                      // another worker continues, and thaws if it is frozen
+	arrive    kind = "late arrival"              // a late request arrives, or ends
+	redrive   kind = "redrive"                   // an operator moves every dead letter back
+	refresh   kind = "refresh"                   // an operator asks Stripe about an order
+	cancel    kind = "cancel in the Dashboard"   // a person cancels an intent
+	pay       kind = "customer pays"             // the customer pays an intent another way
+	clears    kind = "bank clears"               // the bank reports that a pending payment succeeded
+	bounce    kind = "bank bounces"              // the bank reports that it failed
+	forget    kind = "keys forgotten"            // Stripe forgets its idempotency keys
+	showTwice kind = "shown twice"               // the queue shows a message that is in flight
+	pause     kind = "outage"                    // for a while no worker runs
+	edit      kind = "row edited by mistake"     // a person writes the intent of something else into a row
+	deny      kind = "action denied"             // a permission that the function needs is denied for a while
+	allow     kind = "action allowed again"      // the permission is back
+	neighbor  kind = "neighbor with the same id" // another deployment uses its keys for the same order id
 )
-
-// String returns the kind as figures and needs name it.
-func (k kind) String() string {
-	return [...]string{
-		"step", "delivery", "turn", "late arrival", "redrive", "refresh", "cancel in the Dashboard", "customer pays",
-		"bank clears", "bank bounces", "keys forgotten", "shown twice", "outage", "row edited by mistake",
-		"action denied", "action allowed again", "neighbor with the same id",
-	}[k]
-}
 
 // option is one thing that can happen next.
 type option struct {
@@ -66,11 +57,11 @@ func (o option) deviation() string {
 	case o.kind == deliver:
 		return "overlapping delivery"
 	case o.kind == deny:
-		return o.kind.String() + ": " + string(permissions()[o.n])
+		return string(o.kind) + ": " + string(permissions()[o.n])
 	case o.kind == edit:
-		return o.kind.String() + ": an intent " + string(o.flaw)
+		return string(o.kind) + ": an intent " + string(o.flaw)
 	}
-	return o.kind.String()
+	return string(o.kind)
 }
 
 // pauses are the times for which no worker runs in a restless world. An outage is shorter

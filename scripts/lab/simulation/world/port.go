@@ -76,7 +76,6 @@ func ok() response { return response{text: "ok"} }
 // claims is the store as one worker reaches it.
 type claims struct{ worker *Worker }
 
-// Begin implements order.Claims.
 func (c claims) Begin(ctx context.Context, o order.Order, l order.Lease) (order.Claim, error) {
 	var got order.Claim
 	k := c.worker
@@ -128,7 +127,6 @@ func (k *Worker) replaceVersion(ctx context.Context, id order.ID, from, to strin
 	}
 }
 
-// Bind implements order.Claims.
 func (c claims) Bind(ctx context.Context, claim order.Claim, i order.Intent, at time.Time) error {
 	name := oracle.Call{Name: ordertest.Bind, Subject: string(i.ID)}
 	sent := StoreCall{Order: claim.Order.ID(), Owner: claim.Lease.Owner, Intent: string(i.ID)}
@@ -137,7 +135,6 @@ func (c claims) Bind(ctx context.Context, claim order.Claim, i order.Intent, at 
 	})
 }
 
-// Finish implements order.Claims.
 func (c claims) Finish(ctx context.Context, claim order.Claim, o order.Outcome, at time.Time) error {
 	k, id := c.worker, claim.Order.ID()
 	name := oracle.Call{Name: ordertest.Finish, Subject: string(id), Detail: string(o.Status)}
@@ -151,7 +148,6 @@ func (c claims) Finish(ctx context.Context, claim order.Claim, o order.Outcome, 
 	return err
 }
 
-// Release implements order.Claims.
 func (c claims) Release(ctx context.Context, claim order.Claim, why order.Reason, at time.Time) error {
 	id := claim.Order.ID()
 	name := oracle.Call{Name: ordertest.Release, Subject: string(id), Detail: string(why)}
@@ -163,7 +159,6 @@ func (c claims) Release(ctx context.Context, claim order.Claim, why order.Reason
 // records is the store as an operator reaches it.
 type records struct{ worker *Worker }
 
-// Load implements order.Records.
 func (r records) Load(ctx context.Context, id order.ID) (got order.Record, err error) {
 	err = r.worker.call(oracle.Call{Name: oracle.Load, Subject: string(id)}, func() (response, error) {
 		got, err = r.worker.world.services.store.Load(ctx, id)
@@ -172,7 +167,6 @@ func (r records) Load(ctx context.Context, id order.ID) (got order.Record, err e
 	return got, err
 }
 
-// Settle implements order.Records.
 func (r records) Settle(ctx context.Context, seen order.Record, o order.Outcome, at time.Time) error {
 	name := oracle.Call{Name: oracle.Settle, Subject: string(seen.OrderID), Detail: string(o.Status)}
 	return r.worker.call(name, func() (response, error) {
@@ -186,7 +180,6 @@ func (r records) Park(ctx context.Context, o order.Order, why order.Reason, at t
 	return r.worker.world.services.store.Park(ctx, o, why, at)
 }
 
-// Recreate implements order.Records.
 func (r records) Recreate(ctx context.Context, lost order.Record, at time.Time) error {
 	name := oracle.Call{Name: oracle.Recreate, Subject: string(lost.OrderID)}
 	return r.worker.call(name, func() (response, error) {
@@ -197,25 +190,21 @@ func (r records) Recreate(ctx context.Context, lost order.Record, at time.Time) 
 // payments is Stripe as one worker reaches it.
 type payments struct{ worker *Worker }
 
-// Prepare implements order.Payments.
 func (p payments) Prepare(ctx context.Context, o order.Order, k order.Key) (order.Intent, error) {
 	name := oracle.Call{Name: ordertest.Prepare, Subject: string(o.ID()), Detail: k.String()}
 	return p.intent(name, func() (order.Intent, error) { return p.adapter().Prepare(ctx, o, k) })
 }
 
-// Confirm implements order.Payments.
 func (p payments) Confirm(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
 	name := oracle.Call{Name: ordertest.Confirm, Subject: string(id)}
 	return p.intent(name, func() (order.Intent, error) { return p.adapter().Confirm(ctx, id, k) })
 }
 
-// Read implements order.Payments.
 func (p payments) Read(ctx context.Context, id order.IntentID) (order.Intent, error) {
 	name := oracle.Call{Name: ordertest.Read, Subject: string(id)}
 	return p.intent(name, func() (order.Intent, error) { return p.adapter().Read(ctx, id) })
 }
 
-// Find implements order.Payments.
 func (p payments) Find(ctx context.Context, id order.ID) (found []order.Intent, err error) {
 	err = p.worker.call(oracle.Call{Name: ordertest.Find, Subject: string(id)}, func() (response, error) {
 		found, err = p.adapter().Find(ctx, id)

@@ -39,7 +39,7 @@ func (k *Worker) callStripe(r stripetest.Request) stripetest.Response {
 		w.oracle.Disturbed()
 		fault = Forbidden
 	}
-	if kind, known := fault.atStripe(); known {
+	if kind, known := fault.atStripe(); fault != None && known {
 		machine.Fail(stripetest.Fault{Kind: kind})
 		defer machine.Heal() // a replayed response does not use the fault up
 		return machine.Do(w.clock.now, r)
@@ -106,7 +106,6 @@ func (k *Worker) exchange(r stripetest.Request) (stripe.Response, error) {
 // wire carries the adapter's HTTP requests to the Stripe double without a socket.
 type wire struct{ world *World }
 
-// RoundTrip implements http.RoundTripper.
 func (w wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.world.services.caller.roundTrip(r)
 }

@@ -35,28 +35,22 @@ func (t *Tally) step(o option) {
 	t.Steps++
 	switch {
 	case o.fault != None:
-		if t.Faults == nil {
-			t.Faults = map[Fault]int{}
-		}
-		t.Faults[o.fault]++
+		count(&t.Faults, o.fault)
 	case o.kind == deliver:
 		t.Deliveries++
-		if o.old {
-			t.event("older release")
-		}
-		if o.n > 0 {
-			t.event("wrong clock")
+		if o.old || o.n > 0 {
+			count(&t.Events, o.deviation())
 		}
 	case o.kind != call:
-		t.event(o.kind.String())
+		count(&t.Events, string(o.kind))
 	}
 }
 
-func (t *Tally) event(name string) {
-	if t.Events == nil {
-		t.Events = map[string]int{}
+func count[K comparable](m *map[K]int, k K) {
+	if *m == nil {
+		*m = map[K]int{}
 	}
-	t.Events[name]++
+	(*m)[k]++
 }
 
 // Tally returns what happened so far.

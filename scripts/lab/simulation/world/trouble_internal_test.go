@@ -140,9 +140,7 @@ func TestEachPermissionIsNeededByACall(t *testing.T) {
 func group(head Message) Case {
 	other := sold("ORD-3", Visa)
 	other.Customer = "CUST-other"
-	return Case{
-		Messages: []Message{head, sold("ORD-2", Visa), other}, FIFO: true, Batch: 3, Gap: oracle.Visibility,
-	}
+	return Case{Messages: []Message{head, sold("ORD-2", Visa), other}, FIFO: true, Batch: 3, Gap: oracle.Visibility}
 }
 
 // charged returns the orders in Stripe's ledger.

@@ -93,7 +93,7 @@ func (l *Lab) NewWorld(c Case, choose schedule.Choose) *World {
 	w := &World{setup: c, sent: c.sent(), lab: l, clock: clock{epoch(), epoch()}}
 	w.choices.choose = choose
 	w.services.policy = sqs.DefaultPolicy()
-	w.services.stripe = stripetest.New(stripetest.Rules{KeyLife: c.KeyLife, ListLag: c.ListLag})
+	w.services.stripe = stripetest.New(stripetest.Rules{KeyLife: c.KeyLife})
 	options := stripe.Options{Key: apiKey, Scope: scope, Exchange: w.exchange}
 	if c.Adapter {
 		options = stripe.Options{Key: apiKey, Scope: scope, BaseURL: "http://stripe.test", Transport: wire{w}}
@@ -176,7 +176,8 @@ func (w *World) Case() Case { return w.setup }
 // send sends a message of the case.
 func (w *World) send(i int) {
 	m := &w.setup.Messages[i]
-	draft := sqstest.Draft{Body: w.sent[i].Body, Attributes: w.lab.numbered(i)}
+	place := sqstest.Attribute{Type: "Number", Text: strconv.Itoa(i)}
+	draft := sqstest.Draft{Body: w.sent[i].Body, Attributes: map[string]sqstest.Attribute{number: place}}
 	if w.setup.FIFO {
 		draft.Group, draft.DeduplicationID = m.group(), fmt.Sprintf("%d-%d", i, w.clock.now.UnixNano())
 	}
@@ -208,13 +209,11 @@ type view struct{ world *World }
 
 var _ oracle.View = view{}
 
-// Now returns the time of the world.
 func (v view) Now() time.Time { return v.world.clock.now }
 
 // Row returns an order's record, and whether there is one.
 func (v view) Row(id order.ID) (order.Record, bool) { return v.world.services.store.Peek(id) }
 
-// Stripe returns the Stripe double.
 func (v view) Stripe() oracle.Stripe { //nolint:ireturn // as in oracle.View
 	return v.world.services.stripe
 }
@@ -231,7 +230,6 @@ type Lab struct {
 	coroutines *coroutines
 	rules      oracle.Rules
 	decoded    map[string]order.Order
-	marks      []map[string]sqstest.Attribute
 	options    []option
 	state      []byte
 }
@@ -251,15 +249,6 @@ func (l *Lab) order(body string) order.Order {
 		l.decoded[body] = o
 	}
 	return o
-}
-
-// numbered returns the attributes of a message.
-func (l *Lab) numbered(i int) map[string]sqstest.Attribute {
-	for len(l.marks) <= i {
-		text := strconv.Itoa(len(l.marks))
-		l.marks = append(l.marks, map[string]sqstest.Attribute{number: {Type: "Number", Text: text}})
-	}
-	return l.marks[i]
 }
 
 // must panics. The doubles refuse nothing that a world sends on its own.

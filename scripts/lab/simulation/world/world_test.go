@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/domain/order"
 	"orderonce/scripts/lab/simulation/world"
 )
 
@@ -14,9 +13,7 @@ func usual(int) int { return 0 }
 
 // sold returns an order of mugs for 19.99 USD each.
 func sold(quantity int64, method string) world.Message {
-	m := world.Message{
-		ID: "ORD-1", Customer: "CUST987", Currency: "usd", Payer: "cus_pretend", Method: method,
-	}
+	m := world.Message{ID: "ORD-1", Customer: "CUST987", Currency: "usd", Payer: "cus_pretend", Method: method}
 	m.Lines[0] = world.Article{SKU: "MUG", Quantity: quantity, Price: 1999}
 	return m
 }
@@ -31,10 +28,7 @@ func TestTheUsualCourseOfAnOrder(t *testing.T) {
 		},
 		{At: 0, Who: "queue", To: "A", What: "delivers message 1 to A"},
 		{At: 100 * ms, Who: "A", To: "table", What: "begin ORD-1", Answer: "attempt 1, no intent bound"},
-		{
-			At: 200 * ms, Who: "A", To: "Stripe",
-			What: "prepare under prove/order/ORD-1/prepare", Answer: "pi_000001 needs_confirmation",
-		},
+		{At: 200 * ms, Who: "A", To: "Stripe", What: "prepare under prove/order/ORD-1/prepare", Answer: "pi_000001 needs_confirmation"},
 		{At: 300 * ms, Who: "A", To: "table", What: "bind pi_000001", Answer: "ok"},
 		{At: 400 * ms, Who: "A", To: "Stripe", What: "confirm pi_000001", Answer: "pi_000001 succeeded"},
 		{At: 400 * ms, Who: "bank", What: "charges 39.98 USD for pi_000001"},
@@ -80,32 +74,5 @@ func TestEachMessageEndsAsItsOrderCan(t *testing.T) {
 				t.Errorf("broken: %v; want %q in\n%v", broken, tt.last, w.History())
 			}
 		})
-	}
-}
-
-// unsteady makes a call in some worlds that it does not make in others.
-type unsteady bool
-
-// Consume implements world.Consumer.
-func (u unsteady) Consume(k *world.Worker, _, _ string) error {
-	if !u {
-		return nil
-	}
-	return k.Table("read nothing", func() error { return nil })
-}
-
-// Done implements world.Consumer.
-func (unsteady) Done(order.ID) bool { return true }
-
-func TestWorldsThatDifferHaveDifferentTraces(t *testing.T) {
-	t.Parallel()
-	trace := func(u unsteady) uint64 {
-		c := world.Case{Messages: []world.Message{sold(2, world.Visa)}, Consumer: func() world.Consumer { return u }}
-		w := world.NewLab().NewWorld(c, usual)
-		w.Run()
-		return w.Trace()
-	}
-	if a, b, again := trace(true), trace(false), trace(true); a == b || a != again {
-		t.Errorf("got %d, %d and again %d, want only the second to differ", a, b, again)
 	}
 }
