@@ -23,7 +23,6 @@ const (
 	takesDays = "pm_usBankAccount_processing"
 )
 
-// start is when scenes begin.
 func start() time.Time { return time.Unix(5_000_000_000, 0).UTC() }
 
 // sale is an order of mugs for 19.99 each, or a message that is not an order.
@@ -36,7 +35,6 @@ type sale struct {
 
 func sold(method string) sale { return sale{id: "ORD-1", quantity: 2, method: method} }
 
-// order returns the order of a sale in a currency.
 func (s sale) order(t *testing.T, currency string) order.Order {
 	t.Helper()
 	d := ordertest.Draft(s.id)
@@ -147,7 +145,6 @@ func (c *scene) order(i int) order.Order {
 	return c.sales[i].order(c.t, "usd")
 }
 
-// claim claims a message's order.
 func (c *scene) claim(i int) order.Claim {
 	c.t.Helper()
 	c.message = i
@@ -227,7 +224,6 @@ func either[T any](right bool, yes, no T) T { //nolint:ireturn // T is a concret
 	return no
 }
 
-// document returns a file of the repository.
 func document(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../../../" + path)

@@ -85,7 +85,6 @@ func run(out, errOut io.Writer, o options) error {
 	return verdict(out, total)
 }
 
-// planted reads the patches of this module.
 func planted() ([]guards.Guard, error) {
 	root, err := guards.Root(context.Background())
 	if err != nil {

@@ -28,7 +28,6 @@ func (w *World) Trace() uint64 { return uint64(w.choices.trace) }
 // Deviations returns the kind of each choice so far that is not the usual one.
 func (w *World) Deviations() []string { return w.choices.deviations }
 
-// pick chooses one of n options.
 func (w *World) pick(n int) int {
 	i := w.choices.choose(n)
 	w.choices.tape = append(w.choices.tape, byte(i)) //nolint:gosec // G115: there are fewer options

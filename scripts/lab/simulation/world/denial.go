@@ -71,7 +71,6 @@ func needs(c oracle.Call) []permission {
 	}[c.Name]
 }
 
-// denied reports whether a call is denied now.
 func (w *World) denied(c oracle.Call) bool {
 	return w.denying() && slices.Contains(needs(c), w.incidents.denial.of)
 }

@@ -48,7 +48,6 @@ func (f Fault) freezes() bool { return f == Freezes || f == Suspends }
 
 func (f Fault) kills() bool { return f == Dies || f == Overruns }
 
-// faultsOf returns what can go wrong with a call.
 func faultsOf(c ordertest.Call) []Fault {
 	switch c {
 	case ordertest.Prepare, ordertest.Confirm, oracle.Charge:
@@ -69,7 +68,6 @@ func faultsOf(c ordertest.Call) []Fault {
 	return nil
 }
 
-// rareFaultsOf returns the rare faults of a call.
 func rareFaultsOf(c ordertest.Call) []Fault {
 	switch c {
 	case ordertest.Confirm, oracle.Charge:

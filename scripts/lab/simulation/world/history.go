@@ -44,7 +44,6 @@ func (h *history) markNoted(o *oracle.Oracle, more int) {
 	}
 }
 
-// cut ends the history at the noted violation.
 func (h *history) cut() { h.lines = h.lines[:min(h.noted, len(h.lines))] }
 
 // happens reports something that no worker did.

@@ -40,7 +40,6 @@ type Article struct {
 	Price    int64
 }
 
-// lines returns the lines that the order has.
 func (m *Message) lines() []Article {
 	for i, l := range m.Lines {
 		if l.Quantity == 0 {

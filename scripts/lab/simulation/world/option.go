@@ -151,7 +151,6 @@ func (w *World) usual(at time.Time, waiting bool) (usual option, more bool) {
 	return option{}, false
 }
 
-// deadLetters reports whether there is something to redrive.
 func (w *World) deadLetters() bool {
 	return must1(w.queue.Counts(w.clock.now, w.queue.dead)).Visible > 0
 }

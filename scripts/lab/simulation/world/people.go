@@ -84,7 +84,6 @@ func (w *World) restore(x *incident) {
 	}
 }
 
-// refreshing reports whether an operator asks Stripe about an order.
 func (w *World) refreshing() bool {
 	for _, k := range w.workers.alive {
 		if len(k.messages) == 0 {

@@ -9,7 +9,6 @@ import (
 	"orderonce/scripts/lab/simulation/oracle"
 )
 
-// take does what an option says.
 func (w *World) take(o option) {
 	w.workers.cause = oracle.Cause{}
 	switch o.kind {
@@ -113,7 +112,6 @@ func (w *World) turn(k *Worker) {
 	}
 }
 
-// deliver starts a worker with the next messages.
 func (w *World) deliver(o option) {
 	if w.workers.current != nil || o.n > 0 || o.old {
 		w.disturb()

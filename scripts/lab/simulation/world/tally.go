@@ -30,7 +30,6 @@ func (t *Tally) Add(o Tally) {
 	}
 }
 
-// step counts an option that is taken.
 func (t *Tally) step(o option) {
 	t.Steps++
 	switch {

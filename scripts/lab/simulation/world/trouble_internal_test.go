@@ -44,7 +44,6 @@ func runChoosing(c Case, times int, fits func(w *World, o option) bool) (*World,
 	return w, w.Run()
 }
 
-// faultAt fits a fault of a call.
 func faultAt(f Fault, c ordertest.Call) func(w *World, o option) bool {
 	return func(_ *World, o option) bool { return o.fault == f && o.worker.next.Name == c }
 }
@@ -143,7 +142,6 @@ func group(head Message) Case {
 	return Case{Messages: []Message{head, sold("ORD-2", Visa), other}, FIFO: true, Batch: 3, Gap: oracle.Visibility}
 }
 
-// charged returns the orders in Stripe's ledger.
 func charged(w *World) (ids []string) {
 	for _, c := range w.services.stripe.Ledger() {
 		ids = append(ids, c.OrderID)

@@ -130,7 +130,6 @@ func (k *Worker) processor() *order.Processor {
 // Now returns the time of the worker's own clock.
 func (k *Worker) Now() time.Time { return k.world.clock.now.Add(-k.clock.behind) }
 
-// oddity describes what is unusual about a worker.
 func (k *Worker) oddity() string {
 	switch {
 	case k.seen.Old:
@@ -218,7 +217,6 @@ func (k *Worker) call(c oracle.Call, do func() (response, error)) error {
 	return err
 }
 
-// addLine adds a call to the history.
 func (k *Worker) addLine(c oracle.Call, r response, err error) {
 	text := r.String()
 	if err != nil {

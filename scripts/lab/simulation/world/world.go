@@ -173,7 +173,6 @@ func (w *World) RunUntil(over func() bool) *oracle.Violation {
 // Case returns the case of the world.
 func (w *World) Case() Case { return w.setup }
 
-// send sends a message of the case.
 func (w *World) send(i int) {
 	m := &w.setup.Messages[i]
 	place := sqstest.Attribute{Type: "Number", Text: strconv.Itoa(i)}
@@ -193,7 +192,6 @@ func (w *World) send(i int) {
 	w.addLine("producer", "queue", what, "")
 }
 
-// numberOf returns a message's place in the case.
 func numberOf(m sqstest.Message) int { return must1(strconv.Atoi(m.Attributes[number].Text)) }
 
 // delivery returns a message as the oracle knows it.

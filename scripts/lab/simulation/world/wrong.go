@@ -30,14 +30,13 @@ const (
 	paidNoData  flaw = "without metadata, and paid"
 )
 
-// wrongIntents returns what a person can write into a row.
+// flaws returns what can be wrong with an intent that a person writes into a row.
 func flaws() []flaw {
 	return []flaw{
 		otherOrder, otherAmount, otherMoney, otherScope, noMetadata, paidAmount, paidMoney, paidScope, paidNoData,
 	}
 }
 
-// apply makes an intent wrong.
 func (f flaw) apply(i *stripetest.Intent) {
 	i.Metadata = maps.Clone(i.Metadata)
 	switch f {
