@@ -10,21 +10,14 @@ import (
 // checks that its messages do not get in each other's way.
 type Batch struct {
 	oracle   *Oracle
-	messages []BatchMessage
+	messages []Delivery
 	parked   map[int]bool // by message
 	started  map[string]bool
 	finished map[order.ID]bool
 }
 
-// BatchMessage is a message of a batch.
-type BatchMessage struct {
-	Message int    // its place among the messages that were sent
-	ID      string // SQS's
-	Group   string // of a FIFO queue, else ""
-}
-
 // NewBatch reports that the handler was invoked with a batch.
-func (o *Oracle) NewBatch(messages []BatchMessage) *Batch {
+func (o *Oracle) NewBatch(messages []Delivery) *Batch {
 	return &Batch{
 		oracle: o, messages: messages,
 		parked: map[int]bool{}, started: map[string]bool{}, finished: map[order.ID]bool{},
@@ -41,7 +34,7 @@ func (b *Batch) Finished(id order.ID) { b.finished[id] = true }
 // messages. In a FIFO group no message overtakes one that has to come back, or that could
 // not be parked.
 func (b *Batch) Started(id order.ID, candidates []int) {
-	place := slices.IndexFunc(b.messages, func(m BatchMessage) bool {
+	place := slices.IndexFunc(b.messages, func(m Delivery) bool {
 		return !b.started[m.ID] && slices.Contains(candidates, m.Message)
 	})
 	if place < 0 {
@@ -92,7 +85,7 @@ func (b *Batch) checkOrder(deleted []string) {
 }
 
 // ahead returns the messages of a batch that come before another one of their group.
-func (b *Batch) ahead(place int) (all []BatchMessage) {
+func (b *Batch) ahead(place int) (all []Delivery) {
 	for _, m := range b.messages[:place] {
 		if m.Group != "" && m.Group == b.messages[place].Group {
 			all = append(all, m)

@@ -49,18 +49,18 @@ type Delivery struct {
 	Receives  int
 	Sent      time.Time
 	FirstSent string // RFC 3339; when a redriven message was first sent, else ""
+	Group     string // of a FIFO queue, else ""
 }
 
 // The calls that ordertest does not name.
 const (
-	Reply    ordertest.Call = "reply"  // the decision about a message
-	Park     ordertest.Call = "park"   // SendMessage of the handler, to the dead-letter queue
-	Return   ordertest.Call = "return" // ChangeMessageVisibility of the handler
-	Load     ordertest.Call = "load"
-	Settle   ordertest.Call = "settle"
-	Recreate ordertest.Call = "recreate"
-	Table    ordertest.Call = "table"  // a baseline's call to its table
-	Charge   ordertest.Call = "stripe" // a baseline's call to Stripe
+	Reply  ordertest.Call = "reply"  // the decision about a message
+	Park   ordertest.Call = "park"   // SendMessage of the handler, to the dead-letter queue
+	Return ordertest.Call = "return" // ChangeMessageVisibility of the handler
+	Load   ordertest.Call = "load"
+	Settle ordertest.Call = "settle"
+	Table  ordertest.Call = "table"  // a baseline's call to its table
+	Charge ordertest.Call = "stripe" // a baseline's call to Stripe
 )
 
 // Call is a call of a worker to the table, to Stripe or to the queue.

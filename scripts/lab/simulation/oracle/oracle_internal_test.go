@@ -331,14 +331,12 @@ func baselineExamples() []example {
 	}
 }
 
-// batch returns a batch of all messages, in which the last one was parked and ORD-1 was
-// settled. With a group it is from a FIFO queue.
+// batch returns a batch of all messages. With a group it is from a FIFO queue.
 func (c *scene) batch(group string) *Batch {
-	var messages []BatchMessage
-	for _, d := range c.deliveries {
-		messages = append(messages, BatchMessage{Message: d.Message, ID: d.ID, Group: group})
+	for i := range c.deliveries {
+		c.deliveries[i].Group = group
 	}
-	return c.oracle.NewBatch(messages)
+	return c.oracle.NewBatch(c.deliveries)
 }
 
 func batchExamples() []example {

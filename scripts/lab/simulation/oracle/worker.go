@@ -51,7 +51,7 @@ func (o *Oracle) Calls(k *Worker, c Call, at time.Time) {
 		o.checkOutcome(known, c.Detail)
 	case ordertest.Release:
 		o.checkRelease(known, c.Detail)
-	case ordertest.Prepare, ordertest.Read, ordertest.Find, Reply, Park, Return, Load, Recreate, Table, Charge:
+	case ordertest.Prepare, ordertest.Read, ordertest.Find, Reply, Park, Return, Load, Table, Charge:
 	}
 	known.last = c.Name
 }

@@ -63,7 +63,6 @@ func faultsOf(c ordertest.Call) []Fault {
 		return []Fault{Dies, NeverArrives, Freezes}
 	case oracle.Reply, oracle.Park, oracle.Return:
 		return []Fault{NeverArrives, Freezes}
-	case oracle.Recreate: // a person makes this call, and repeats it after an error
 	}
 	return nil
 }
@@ -80,7 +79,7 @@ func rareFaultsOf(c ordertest.Call) []Fault {
 		return []Fault{Slow, Overruns, Unavailable, Forbidden, Garbled}
 	case ordertest.Begin, ordertest.Bind, ordertest.Finish, ordertest.Release, oracle.Settle, oracle.Table:
 		return []Fault{Slow, Overruns, Throttled, Conflicts}
-	case oracle.Load, oracle.Reply, oracle.Park, oracle.Return, oracle.Recreate:
+	case oracle.Load, oracle.Reply, oracle.Park, oracle.Return:
 	}
 	return nil
 }

@@ -75,11 +75,11 @@ func (k *Worker) startHandler() {
 }
 
 func (k *Worker) newBatch() *oracle.Batch {
-	messages := make([]oracle.BatchMessage, len(k.messages))
+	all := make([]oracle.Delivery, len(k.messages))
 	for i, m := range k.messages {
-		messages[i] = oracle.BatchMessage{Message: numberOf(m), ID: m.ID, Group: m.Group}
+		all[i] = delivery(m)
 	}
-	return k.world.oracle.NewBatch(messages)
+	return k.world.oracle.NewBatch(all)
 }
 
 // next returns the call before which the handler waits, and false at its end.

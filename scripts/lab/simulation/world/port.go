@@ -35,7 +35,7 @@ func describe(c oracle.Call) string {
 	case oracle.Table, oracle.Charge:
 		return c.Detail
 	case ordertest.Begin, ordertest.Bind, ordertest.Confirm, ordertest.Read, ordertest.Find, oracle.Load,
-		oracle.Recreate, oracle.Park, oracle.Return:
+		oracle.Park, oracle.Return:
 	}
 	return strings.TrimSpace(string(c.Name) + " " + c.Subject)
 }
@@ -174,17 +174,15 @@ func (r records) Settle(ctx context.Context, seen order.Record, o order.Outcome,
 	})
 }
 
-// Park implements order.Records. It is not a step: the handler calls it together with its
+// Park is not a step: the handler calls it together with its
 // call to the queue, and ignores its error.
 func (r records) Park(ctx context.Context, o order.Order, why order.Reason, at time.Time) error {
 	return r.worker.world.services.store.Park(ctx, o, why, at)
 }
 
+// Recreate is not a step either: no worker calls it.
 func (r records) Recreate(ctx context.Context, lost order.Record, at time.Time) error {
-	name := oracle.Call{Name: oracle.Recreate, Subject: string(lost.OrderID)}
-	return r.worker.call(name, func() (response, error) {
-		return ok(), r.worker.world.services.store.Recreate(ctx, lost, at)
-	})
+	return r.worker.world.services.store.Recreate(ctx, lost, at)
 }
 
 // payments is Stripe as one worker reaches it.

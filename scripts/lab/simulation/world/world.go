@@ -198,7 +198,7 @@ func numberOf(m sqstest.Message) int { return must1(strconv.Atoi(m.Attributes[nu
 func delivery(m sqstest.Message) oracle.Delivery {
 	return oracle.Delivery{
 		Message: numberOf(m), ID: m.ID, Receives: m.Receives, Sent: m.Sent,
-		FirstSent: m.Attributes[sqs.AttrFirstSent].Text,
+		FirstSent: m.Attributes[sqs.AttrFirstSent].Text, Group: m.Group,
 	}
 }
 
