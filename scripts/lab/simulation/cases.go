@@ -16,8 +16,8 @@ func gaps() []time.Duration {
 	}
 }
 
-// cases returns cases of one or two orders. The content of the orders depends on the turn,
-// so that all turns together have every currency and every conflict.
+// cases returns cases of one or two orders. The content of the orders depends on the
+// turn, so that all turns together have every currency and every conflict.
 func cases(gap time.Duration, turn int) []world.Case {
 	names := []string{
 		"one order", "sent twice", "same id, another content", "a declined card", "a bank that wants the customer",

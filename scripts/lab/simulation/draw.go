@@ -65,8 +65,8 @@ func poison(customer string) world.Message {
 	return world.Message{ID: "POISON", Customer: customer, Poison: `{"orderId":`}
 }
 
-// drawMessages returns one to three orders, sometimes ten. Each is sent up to three times,
-// sometimes with another content.
+// drawMessages returns one to three orders, sometimes ten. Each is sent up to three
+// times, sometimes with another content.
 func drawMessages(r *rand.Rand) (all []world.Message) {
 	n := 1 + r.IntN(3)
 	if oneIn(r, 100) {
@@ -176,8 +176,8 @@ func (d Draw) world(l *world.Lab, seed uint64) *world.World {
 	return l.NewWorld(c, choose)
 }
 
-// Bytes returns the case and the schedule of some bytes: the first ones draw the case, the
-// others are the schedule.
+// Bytes returns the case and the schedule of some bytes: the first ones draw the case,
+// the others are the schedule.
 func Bytes(b []byte) (world.Case, schedule.Tape) {
 	var seed uint64
 	for _, x := range b[:min(len(b), 3)] {

@@ -11,8 +11,8 @@ import (
 	"orderonce/scripts/lab/simulation/report"
 )
 
-// State is the progress of a run, so that a long one can be interrupted. The zero value has
-// no progress and is not saved.
+// State is the progress of a run, so that a long one can be interrupted. The zero value
+// has no progress and is not saved.
 type State struct {
 	path   string
 	Report report.Report
@@ -65,8 +65,8 @@ const (
 	worldsPerRound   = 100_000
 )
 
-// Searches runs the searches that are not done, and returns the report of the whole run so
-// far.
+// Searches runs the searches that are not done, and returns the report of the whole run
+// so far.
 func (s *State) Searches(all []Search, progress func(done int)) (report.Report, error) {
 	var left []Search
 	for place, search := range all {

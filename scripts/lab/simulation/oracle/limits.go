@@ -9,8 +9,8 @@ import (
 // Day is 24 hours.
 const Day = 24 * time.Hour
 
-// The limits of the deployment, each from a source outside the product. Packages order and
-// sqs have constants of their own, so the oracle detects a wrong one there.
+// The limits of the deployment, each from a source outside the product. Packages order
+// and sqs have constants of their own, so the oracle detects a wrong one there.
 const (
 	FunctionTime  = time.Minute      // function timeout, within infra/terraform/variables.tf
 	Visibility    = 6 * FunctionTime // visibility timeout: the minimum of infra/terraform/queue.tf

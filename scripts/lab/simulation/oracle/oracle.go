@@ -5,9 +5,9 @@
 //
 // It refuses to know how the product works and how a world is made. It shares the
 // product's vocabulary (statuses, reasons, records and ids of package order), but no rule
-// and no number: the transitions, the meaning of an intent, the reasons that need a person
-// and every limit are stated here once more, so that a bug or a wrong constant cannot be
-// on both sides.
+// and no number: the transitions, the meaning of an intent, the reasons that need a
+// person and every limit are stated here once more, so that a bug or a wrong constant
+// cannot be on both sides.
 package oracle
 
 import (

@@ -72,8 +72,8 @@ func (c *Case) orders() (ids []order.ID) {
 }
 
 // Consumer runs in a world instead of the product, such as a baseline. Its calls to a
-// table go through Worker.Table and those to Stripe through Worker.RoundTrip, so that each
-// is a step. Its only clock is Worker.Now.
+// table go through Worker.Table and those to Stripe through Worker.RoundTrip, so that
+// each is a step. Its only clock is Worker.Now.
 type Consumer interface {
 	// Consume handles one delivery. After an error the message comes back.
 	Consume(k *Worker, messageID, body string) error

@@ -116,8 +116,8 @@ func (t *trace) response(r response, err error) {
 }
 
 // Digest returns a hash of everything that can still make a difference: two worlds of one
-// case with the same digest have the same future. The state of a worker is the sequence of
-// its responses, because it knows nothing else.
+// case with the same digest have the same future. The state of a worker is the sequence
+// of its responses, because it knows nothing else.
 func (w *World) Digest(seed maphash.Seed) uint64 {
 	b := w.services.store.AppendState(w.lab.state[:0])
 	b = w.services.stripe.AppendState(w.clock.now, b)

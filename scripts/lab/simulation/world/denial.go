@@ -14,8 +14,8 @@ import (
 // permission is an action that the function's role allows, or its Stripe key.
 type permission string
 
-// The permissions that the product needs. A transaction needs those of its parts (DynamoDB
-// developer guide, "Using IAM with DynamoDB transactions").
+// The permissions that the product needs. A transaction needs those of its parts
+// (DynamoDB developer guide, "Using IAM with DynamoDB transactions").
 const (
 	updateItem       permission = "dynamodb:UpdateItem"
 	putItem          permission = "dynamodb:PutItem"

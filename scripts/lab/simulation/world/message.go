@@ -21,8 +21,8 @@ const (
 // MaxLines is the largest number of lines of an order.
 const MaxLines = 3
 
-// Message is what a producer sends: an order, or a body that is not one. Messages with the
-// same ID are a conflict unless they are equal.
+// Message is what a producer sends: an order, or a body that is not one. Messages with
+// the same ID are a conflict unless they are equal.
 type Message struct {
 	ID       order.ID
 	Customer string // the producer's id of the customer; in a FIFO queue also the message group

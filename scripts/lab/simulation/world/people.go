@@ -63,8 +63,8 @@ func (w *World) redrive() {
 	}
 }
 
-// restore binds the order's first intent to its row, as the operator's tool does, and then
-// asks Stripe.
+// restore binds the order's first intent to its row, as the operator's tool does, and
+// then asks Stripe.
 func (w *World) restore(x *incident) {
 	x.restored = true
 	r, known := w.services.store.Peek(x.id)

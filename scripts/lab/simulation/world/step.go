@@ -154,8 +154,8 @@ func (w *World) received(k *Worker, m sqstest.Message) {
 	}
 }
 
-// sendAgain sends again what the queue has lost, under new message ids, after a gap beyond
-// the queue's retention.
+// sendAgain sends again what the queue has lost, under new message ids, after a gap
+// beyond the queue's retention.
 func (w *World) sendAgain() {
 	if w.setup.Gap < oracle.Retention || w.incidents.paused {
 		return

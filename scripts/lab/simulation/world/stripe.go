@@ -128,8 +128,8 @@ func (k *Worker) roundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// RoundTrip carries the HTTP requests of a Consumer to the Stripe double. Each request is a
-// step.
+// RoundTrip carries the HTTP requests of a Consumer to the Stripe double. Each request is
+// a step.
 func (k *Worker) RoundTrip(r *http.Request) (out *http.Response, err error) {
 	what := r.Method + " " + strings.TrimPrefix(r.URL.Path, "/v1/")
 	if key := r.Header.Get("Idempotency-Key"); key != "" {

@@ -15,8 +15,8 @@ import (
 	"orderonce/scripts/lab/simulation/oracle"
 )
 
-// Worker is one delivery, or one operator. It is a coroutine that yields before each of its
-// calls, until the world lets it continue.
+// Worker is one delivery, or one operator. It is a coroutine that yields before each of
+// its calls, until the world lets it continue.
 type Worker struct {
 	world     *World
 	seen      *oracle.Worker // what the oracle remembers of it
@@ -140,8 +140,8 @@ func (k *Worker) oddity() string {
 	return ""
 }
 
-// reply does to the queue what the handler and Lambda do. The queue may refuse, because it
-// has delivered the message again since.
+// reply does to the queue what the handler and Lambda do. The queue may refuse, because
+// it has delivered the message again since.
 func (k *Worker) reply(m sqstest.Message, a sqs.Action, why order.Reason) response {
 	w := k.world
 	var err error

@@ -1,9 +1,9 @@
-// Package world runs the real product in a simulated world. Time is a number, each call to
-// the outside is a step, and at each step a Choose function decides what happens next and
-// what goes wrong. The processor, the decoder, the Stripe adapter and the decision about a
-// message are the deployed ones, in some worlds also the batch handler and the adapter's
-// HTTP client. The store, Stripe and the queue are the ones in memory, which pass the same
-// contract tests as the real ones.
+// Package world runs the real product in a simulated world. Time is a number, each call
+// to the outside is a step, and at each step a Choose function decides what happens next
+// and what goes wrong. The processor, the decoder, the Stripe adapter and the decision
+// about a message are the deployed ones, in some worlds also the batch handler and the
+// adapter's HTTP client. The store, Stripe and the queue are the ones in memory, which
+// pass the same contract tests as the real ones.
 //
 // The package refuses to know what is correct, which the oracle decides, and which
 // schedules and cases are worth a run, which package simulation decides. It does not
@@ -38,8 +38,8 @@ const (
 	number      = "number" // the attribute with a message's place in the case, which a redrive keeps
 )
 
-// World is one run of a case. Each part of its state has an owner: the clock, the services,
-// the queue, the workers, what people did, the choices and the history.
+// World is one run of a case. Each part of its state has an owner: the clock, the
+// services, the queue, the workers, what people did, the choices and the history.
 type World struct {
 	setup     Case
 	sent      []oracle.Sent

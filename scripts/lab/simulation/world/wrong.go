@@ -91,8 +91,8 @@ func (w *World) intentOfAnother(id order.ID) *stripetest.Intent {
 	return nil
 }
 
-// meet lets the neighbor charge an order with the same id and content, or only prepare it.
-// It runs the same release, so its keys differ from ours only in the scope.
+// meet lets the neighbor charge an order with the same id and content, or only prepare
+// it. It runs the same release, so its keys differ from ours only in the scope.
 func (w *World) meet(pays bool) {
 	w.incidents.met = true
 	m := &w.setup.Messages[0]
