@@ -68,7 +68,7 @@ func poison(customer string) world.Message {
 // drawMessages returns one to three orders, sometimes ten. Each is sent up to three
 // times, sometimes with another content.
 func drawMessages(r *rand.Rand) (all []world.Message) {
-	n := 1 + r.IntN(3)
+	n, fields := 1+r.IntN(3), world.Fields()
 	if oneIn(r, 100) {
 		n = 10
 	}
@@ -82,7 +82,7 @@ func drawMessages(r *rand.Rand) (all []world.Message) {
 		for range r.IntN(9) / 4 {
 			again := m
 			if oneIn(r, 3) {
-				again = m.With(world.Fields()[r.IntN(len(world.Fields()))])
+				again = m.With(fields[r.IntN(len(fields))])
 			}
 			all = append(all, again)
 		}
@@ -99,7 +99,8 @@ const baskets = 56
 func contentOf(n int, id order.ID, method string) world.Message {
 	//nolint:gosec // G115, G404: not negative, and repeatable
 	r := rand.New(rand.NewPCG(uint64(n%baskets), 1))
-	p := world.Prices()[n%len(world.Prices())]
+	prices := world.Prices()
+	p := prices[n%len(prices)]
 	m := world.Message{
 		ID: id, Currency: p.Currency, Method: method,
 		Customer: "CUST-" + strconv.Itoa(1+r.IntN(2)), Payer: "cus_" + strconv.Itoa(1+r.IntN(3)),

@@ -87,6 +87,9 @@ func rareFaultsOf(c ordertest.Call) []Fault {
 // atStripe returns the fault in terms of the Stripe double, so that an adapter has to
 // classify it. It returns false for faults that happen elsewhere.
 func (f Fault) atStripe() (kind stripetest.FaultKind, known bool) {
+	if f == None {
+		return "", false
+	}
 	kind, known = map[Fault]stripetest.FaultKind{
 		NeverArrives: stripetest.LoseRequest, LosesAnswer: stripetest.LoseResponse,
 		FailsBefore: stripetest.ServerErrorBeforeEffect, FailsAfter: stripetest.ServerErrorAfterEffect,

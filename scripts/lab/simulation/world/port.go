@@ -87,7 +87,14 @@ func (c claims) Begin(ctx context.Context, o order.Order, l order.Lease) (order.
 		if about := k.messagesAbout(o); len(about) > 0 {
 			k.world.workers.message = about[len(about)-1]
 		}
-		k.asOurRelease(ctx, o.ID(), func() { got, err = k.world.services.store.Begin(ctx, o, l) })
+		ours := k.world.setup.Releases && !k.seen.Old
+		if ours { // the store has fingerprints of a version that the older release does not know
+			k.replaceVersion(ctx, o.ID(), "v2:", "v1:")
+		}
+		got, err = k.world.services.store.Begin(ctx, o, l)
+		if ours {
+			k.replaceVersion(ctx, o.ID(), "v1:", "v2:")
+		}
 		return response{attempt: got.Attempt, intent: string(got.Intent)}, err
 	})
 	if err != nil {
@@ -105,18 +112,6 @@ func (k *Worker) messagesAbout(o order.Order) (all []int) {
 		}
 	}
 	return all
-}
-
-// asOurRelease lets our release read and write a version of fingerprints that the older
-// one does not know.
-func (k *Worker) asOurRelease(ctx context.Context, id order.ID, do func()) {
-	if !k.world.setup.Releases || k.seen.Old {
-		do()
-		return
-	}
-	k.replaceVersion(ctx, id, "v2:", "v1:")
-	do()
-	k.replaceVersion(ctx, id, "v1:", "v2:")
 }
 
 func (k *Worker) replaceVersion(ctx context.Context, id order.ID, from, to string) {

@@ -39,7 +39,7 @@ func (k *Worker) callStripe(r stripetest.Request) stripetest.Response {
 		w.oracle.Disturbed()
 		fault = Forbidden
 	}
-	if kind, known := fault.atStripe(); fault != None && known {
+	if kind, known := fault.atStripe(); known {
 		machine.Fail(stripetest.Fault{Kind: kind})
 		defer machine.Heal() // a replayed response does not use the fault up
 		return machine.Do(w.clock.now, r)

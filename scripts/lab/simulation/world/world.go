@@ -175,8 +175,7 @@ func (w *World) Case() Case { return w.setup }
 
 func (w *World) send(i int) {
 	m := &w.setup.Messages[i]
-	place := sqstest.Attribute{Type: "Number", Text: strconv.Itoa(i)}
-	draft := sqstest.Draft{Body: w.sent[i].Body, Attributes: map[string]sqstest.Attribute{number: place}}
+	draft := sqstest.Draft{Body: w.sent[i].Body, Attributes: w.lab.attributes(i)}
 	if w.setup.FIFO {
 		draft.Group, draft.DeduplicationID = m.group(), fmt.Sprintf("%d-%d", i, w.clock.now.UnixNano())
 	}
@@ -227,6 +226,7 @@ type Lab struct {
 	decoder    *sqs.Decoder
 	coroutines *coroutines
 	rules      oracle.Rules
+	numbers    []map[string]sqstest.Attribute // shared by all messages at a place
 	decoded    map[string]order.Order
 	options    []option
 	state      []byte
@@ -247,6 +247,14 @@ func (l *Lab) order(body string) order.Order {
 		l.decoded[body] = o
 	}
 	return o
+}
+
+func (l *Lab) attributes(i int) map[string]sqstest.Attribute {
+	for len(l.numbers) <= i {
+		text := strconv.Itoa(len(l.numbers))
+		l.numbers = append(l.numbers, map[string]sqstest.Attribute{number: {Type: "Number", Text: text}})
+	}
+	return l.numbers[i]
 }
 
 // must panics. The doubles refuse nothing that a world sends on its own.
