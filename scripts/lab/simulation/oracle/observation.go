@@ -26,8 +26,8 @@ type View interface {
 type Stripe interface {
 	Intent(id string) *stripetest.Intent
 	Intents() []*stripetest.Intent
-	Charges(orderID string) []stripetest.Charge
 	Ledger() []stripetest.Charge
+	Attempts() int
 }
 
 // Sent is a message that the producer sent. Messages with the same ID are a conflict

@@ -166,20 +166,20 @@ func (o *Oracle) note(i Invariant, id order.ID, text string) {
 // AfterStep checks what must always hold. The message is the one that was worked on last,
 // and c is what changed the world.
 func (o *Oracle) AfterStep(message int, c Cause) {
-	ledger := o.view.Stripe().Ledger()
-	if o.subject.Done == nil {
-		o.checkTries(ledger)
+	attempts := o.view.Stripe().Attempts()
+	if o.subject.Done == nil && attempts > o.audited {
+		o.checkTries(o.view.Stripe().Ledger())
 	}
 	for _, x := range o.orders {
 		if o.subject.Done != nil {
-			o.checkBaseline(x, len(ledger), message)
+			o.checkBaseline(x, attempts, message)
 			continue
 		}
 		r, known := o.view.Row(x.id)
 		if known && x.claimed == nil {
 			x.claimed, x.fingerprint, x.charged = &o.sent[message], content(r.Fingerprint), -1
 		}
-		o.checkCharges(x, len(ledger))
+		o.checkCharges(x, attempts)
 		if known {
 			o.checkContent(x, &r)
 			o.checkRules(x, &r, c)
@@ -215,11 +215,11 @@ func (o *Oracle) checkTries(ledger []stripetest.Charge) {
 }
 
 // checkCharges checks the charges of an order, if the ledger or the claim has changed.
-func (o *Oracle) checkCharges(x *tracked, ledger int) {
-	if x.charged == ledger {
+func (o *Oracle) checkCharges(x *tracked, attempts int) {
+	if x.charged == attempts {
 		return
 	}
-	x.charged = ledger
+	x.charged = attempts
 	charges := o.charges(x.id)
 	if len(charges) > 1 {
 		o.fail(ChargedOnce, x.id, "%d successful charges", len(charges))
@@ -242,17 +242,17 @@ func (o *Oracle) checkCharges(x *tracked, ledger int) {
 
 // charges returns the charges of an order, without those of other deployments and people.
 func (o *Oracle) charges(id order.ID) []stripetest.Charge {
-	return slices.DeleteFunc(o.view.Stripe().Charges(string(id)), func(c stripetest.Charge) bool {
-		return !o.Ours(c.Intent)
+	return slices.DeleteFunc(o.view.Stripe().Ledger(), func(c stripetest.Charge) bool {
+		return c.OrderID != string(id) || c.Outcome != stripetest.Charged || !o.Ours(c.Intent)
 	})
 }
 
 // checkBaseline checks a baseline by the ledger alone, because its table is its own.
-func (o *Oracle) checkBaseline(x *tracked, ledger, message int) {
-	if x.claimed == nil && x.charged != ledger && len(o.charges(x.id)) > 0 {
+func (o *Oracle) checkBaseline(x *tracked, attempts, message int) {
+	if x.claimed == nil && x.charged != attempts && len(o.charges(x.id)) > 0 {
 		x.claimed = &o.sent[message]
 	}
-	o.checkCharges(x, ledger)
+	o.checkCharges(x, attempts)
 }
 
 // checkContent checks the parts of a row that do not depend on who wrote it.

@@ -66,7 +66,7 @@ func (w *World) ledgerLength() int {
 	if !w.history.on {
 		return 0
 	}
-	return len(w.services.stripe.Ledger())
+	return w.services.stripe.Attempts()
 }
 
 // addCharges adds the new lines of Stripe's ledger to the history.
