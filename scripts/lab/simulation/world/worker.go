@@ -264,7 +264,7 @@ type late struct {
 	what     string
 	message  int
 	cause    oracle.Cause
-	received trace // tells it from others when states are compared
+	received trace // distinguishes it from others when states are compared
 	happen   func()
 }
 
