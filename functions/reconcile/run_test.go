@@ -9,6 +9,7 @@ import (
 	"iter"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -87,18 +88,19 @@ func TestARunReportsWhatItDid(t *testing.T) {
 func TestARunEndsBeforeTheFunctionsDeadline(t *testing.T) {
 	t.Parallel()
 	store, bank := waiting(t, 20)
-	clock := noon().Add(2 * time.Hour)
-	now := func() time.Time { return clock }
+	began := noon().Add(2 * time.Hour)
+	var looks atomic.Int64 // one a second
+	now := func() time.Time { return began.Add(time.Duration(looks.Load()) * time.Second) }
 	var out bytes.Buffer
 	r := &run{
 		reconciler: order.Reconciler{
 			Follower: order.Follower{Records: store, Payments: bank, Scope: "test", Now: now}, Waiting: store, Parallel: 1,
-			Allow: func(context.Context) error { clock = clock.Add(time.Second); return nil },
+			Allow: func(context.Context) error { looks.Add(1); return nil },
 		},
 		margin: 12 * time.Second, now: now, log: slog.New(slog.DiscardHandler),
 		meter: lambda.NewMeter(&out, "orderonce", nil, now),
 	}
-	ctx, cancel := context.WithDeadline(t.Context(), clock.Add(20*time.Second))
+	ctx, cancel := context.WithDeadline(t.Context(), began.Add(20*time.Second))
 	defer cancel()
 	if _, err := r.handle(ctx, nil); err != nil {
 		t.Fatal(err)
