@@ -42,7 +42,7 @@ up: engine ## keep the same system running, to post and look at orders by hand
 break: ## remove a guard and see what catches it: make break GUARD=bind
 	@$(LAB) ./guards/break $(GUARD)
 
-prove: ## every schedule of two faults and a million random worlds; six minutes on two cores
+prove: ## every schedule of two faults and a million random worlds; five minutes on two cores
 	@$(LAB) ./simulation/run
 
 prove-long: ## three faults and a hundred million worlds; hours, and resumable
