@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"time"
 
 	"orderonce/adapters/config"
@@ -43,5 +44,18 @@ func (c environment) stripe(key string, clients config.Clients) stripe.Options {
 	return stripe.Options{
 		Key: key, Scope: c.Scope.Order(), BaseURL: string(c.Stripe.Address),
 		Timeout: c.StripeTimeout, Transport: clients.Transport(c.StripeTimeout, stripe.CallName),
+	}
+}
+
+// perSecond returns a function that lets n calls a second pass.
+func perSecond(n int) func(context.Context) error {
+	tick := time.NewTicker(time.Second / time.Duration(n))
+	return func(ctx context.Context) error {
+		select {
+		case <-tick.C:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }

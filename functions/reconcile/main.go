@@ -48,16 +48,3 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*run, error) {
 		margin: c.margin(), log: lambda.NewLogger(out, slog.LevelInfo), meter: meter, now: time.Now,
 	}, nil
 }
-
-// perSecond returns a function that lets n calls a second pass.
-func perSecond(n int) func(context.Context) error {
-	tick := time.NewTicker(time.Second / time.Duration(n))
-	return func(ctx context.Context) error {
-		select {
-		case <-tick.C:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}

@@ -144,7 +144,7 @@ func TestErrorResponsesAreThoseOfDynamoDB(t *testing.T) {
 func TestALostCallAndA500MayComeBeforeOrAfterTheEffect(t *testing.T) {
 	t.Parallel()
 	for kind, tt := range map[dynamodbtest.Kind]struct {
-		effects  int
+		effects  int64
 		response string // the code of an error response; "" for a broken connection
 	}{
 		dynamodbtest.LoseBefore:         {0, ""},
@@ -153,8 +153,8 @@ func TestALostCallAndA500MayComeBeforeOrAfterTheEffect(t *testing.T) {
 		dynamodbtest.InternalErrorAfter: {1, "InternalServerError"},
 	} {
 		proxy, reached := newProxy(t, accept)
-		after := 0
-		proxy.After(func(dynamodbtest.Call) { after++ })
+		var after atomic.Int64
+		proxy.After(func(dynamodbtest.Call) { after.Add(1) })
 		proxy.Fail(dynamodbtest.Fault{Kind: kind})
 		err := update(t, client(proxy.URL))
 		code := ""
@@ -164,8 +164,8 @@ func TestALostCallAndA500MayComeBeforeOrAfterTheEffect(t *testing.T) {
 		if err == nil || code != tt.response {
 			t.Errorf("%v: got %v, want code %q", kind, err, tt.response)
 		}
-		if got := int(reached.Load()); got != tt.effects || after != tt.effects {
-			t.Errorf("%v: got %d calls at the engine and %d calls of After, want %d", kind, got, after, tt.effects)
+		if got, seen := reached.Load(), after.Load(); got != tt.effects || seen != tt.effects {
+			t.Errorf("%v: got %d calls at the engine and %d calls of After, want %d", kind, got, seen, tt.effects)
 		}
 	}
 }
