@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -108,14 +107,36 @@ func cutQuotation(text string, end rune) (quoted, rest string, closed bool) {
 
 func inWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// publicID matches the ids of intents, requests and accounts and the names of
-// permissions, which an operator needs to fix an error.
-var publicID = regexp.MustCompile(`^((pi|req|acct)_[A-Za-z0-9]+|rak_[a-z_]+_(read|write))$`)
+// isPublicID reports whether a text is the id of an intent, a request or an account, or
+// the name of a permission, which an operator needs to fix an error.
+func isPublicID(text string) bool {
+	prefix, rest, _ := strings.Cut(text, "_")
+	switch prefix {
+	case "pi", "req", "acct":
+		return consistsOf(rest, isLetterOrDigit)
+	case "rak":
+		name, found := strings.CutSuffix(rest, "_read")
+		if !found {
+			name, found = strings.CutSuffix(rest, "_write")
+		}
+		return found && consistsOf(name, func(r rune) bool { return r == '_' || r >= 'a' && r <= 'z' })
+	}
+	return false
+}
+
+// consistsOf reports whether a text is not empty and every rune fits.
+func consistsOf(text string, fits func(rune) bool) bool {
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return !fits(r) })
+}
+
+func isLetterOrDigit(r rune) bool { return isLetter(r) || r >= '0' && r <= '9' }
+
+func isLetter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
 
 // isPublicText reports whether an error may repeat a quoted text: a public id, or the
 // name of a parameter, such as automatic_payment_methods[enabled].
 func isPublicText(quoted string) bool {
-	if publicID.MatchString(quoted) {
+	if isPublicID(quoted) {
 		return true
 	}
 	words := strings.FieldsFunc(quoted, func(r rune) bool { return r == '[' || r == ']' })
@@ -138,29 +159,60 @@ func isParameterName(word string) bool {
 	return false
 }
 
-// idWord matches words such as "pm_1MqLiJLkdIwHu7ix", "pi_1_secret_2" and
-// "rk_test_*****QzX".
-var idWord = regexp.MustCompile(`[A-Za-z]+_[\w*.]*[\w*]`)
-
-// redactIDs removes ids from a text, except those of intents, requests and accounts. A
-// word with an underscore is an id if it contains a capital or a digit, unlike
-// "payment_method", or has a prefix whose ids may contain neither, as in "pm_card_visa".
+// redactIDs removes ids from a text, except those of intents, requests and accounts.
 func redactIDs(text string) string {
-	return idWord.ReplaceAllStringFunc(text, func(word string) string {
-		prefix, rest, _ := strings.Cut(word, "_")
-		secret := strings.Contains(rest, "secret")
-		switch prefix {
-		case "pi", "req", "acct":
-		case "cus", "pm", "card", "src", "ba", "seti", "tok", "sk", "rk", "pk":
-			secret = true
-		default:
-			secret = secret || strings.ContainsAny(rest, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ*")
+	var b strings.Builder
+	for {
+		from, to := idWord(text)
+		b.WriteString(text[:from])
+		if from == to {
+			return b.String()
 		}
-		if secret {
-			return prefix + "_" + hidden
+		b.WriteString(redactID(text[from:to]))
+		text = text[to:]
+	}
+}
+
+// idWord returns where the first word such as "pm_1MqLiJLkdIwHu7ix", "pi_1_secret_2" or
+// "rk_test_*****QzX" begins and ends: letters, an underscore, and at least one letter,
+// digit, underscore or asterisk, with dots between them. Without one it returns the end.
+func idWord(text string) (from, to int) {
+	for i, r := range text {
+		if r != '_' || i == 0 || !isLetter(rune(text[i-1])) {
+			continue
 		}
-		return word
-	})
+		from = 1 + strings.LastIndexFunc(text[:i], func(r rune) bool { return !isLetter(r) })
+		rest := text[i+1:]
+		end := strings.IndexFunc(rest, func(r rune) bool { return r != '.' && !inID(r) })
+		if end < 0 {
+			end = len(rest)
+		}
+		if word := strings.TrimRight(rest[:end], "."); word != "" {
+			return from, i + 1 + len(word)
+		}
+	}
+	return len(text), len(text)
+}
+
+func inID(r rune) bool { return r == '_' || r == '*' || isLetterOrDigit(r) }
+
+// redactID removes the part of an id behind its prefix. A word with an underscore is an
+// id if it contains a capital or a digit, unlike "payment_method", or has a prefix whose
+// ids may contain neither, as in "pm_card_visa".
+func redactID(word string) string {
+	prefix, rest, _ := strings.Cut(word, "_")
+	secret := strings.Contains(rest, "secret")
+	switch prefix {
+	case "pi", "req", "acct":
+	case "cus", "pm", "card", "src", "ba", "seti", "tok", "sk", "rk", "pk":
+		secret = true
+	default:
+		secret = secret || strings.ContainsAny(rest, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ*")
+	}
+	if secret {
+		return prefix + "_" + hidden
+	}
+	return word
 }
 
 // redactedError is an error with another text.
