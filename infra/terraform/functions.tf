@@ -18,9 +18,9 @@ locals {
     }
     reconcile = {
       description = "Settles orders that wait"
-      timeout     = 60
+      timeout     = 55 # shorter than the shortest schedule, so that no two runs overlap
       memory_size = 256
-      reserved    = 1 # no two runs overlap
+      reserved    = null # a new account has a quota of 10, of which nothing can be reserved
     }
   } : name => function if name != "webhook" || var.create_webhook }
 

@@ -24,8 +24,8 @@ resource "aws_scheduler_schedule" "reconcile" {
 }
 
 # Scheduler invokes the function asynchronously. Lambda would repeat a failed event twice,
-# and a throttled one for six hours. Reserved concurrency throttles an event that arrives
-# during another run, and Lambda drops it when the next one is due, or after five minutes.
+# and a throttled one for six hours. The next run continues anyway, so Lambda drops an
+# event when the next one is due, or after five minutes.
 resource "aws_lambda_function_event_invoke_config" "reconcile" {
   function_name                = aws_lambda_alias.live["reconcile"].function_name
   qualifier                    = aws_lambda_alias.live["reconcile"].name
