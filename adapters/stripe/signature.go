@@ -20,17 +20,6 @@ const SignatureTolerance = 300 * time.Second
 // within SignatureTolerance.
 var ErrSignature = errors.New("invalid Stripe-Signature")
 
-// Signature returns the value of the Stripe-Signature header for a body, with one v1 for
-// each secret.
-func Signature(body []byte, at time.Time, secrets ...string) string {
-	seconds := strconv.FormatInt(at.Unix(), 10)
-	header := []string{"t=" + seconds}
-	for _, secret := range secrets {
-		header = append(header, "v1="+hex.EncodeToString(sign(body, seconds, secret)))
-	}
-	return strings.Join(header, ",")
-}
-
 // VerifySignature returns nil if one of the secrets signed the body as it was received.
 // The header has a v1 for each of the endpoint's secrets: two for the 24 hours after one
 // was rolled (docs.stripe.com/webhooks, "Verify webhook signatures manually"). Other

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 )
 
@@ -56,7 +57,7 @@ func (e endpoint) deliver(tb testing.TB, body []byte, header string) (d delivery
 
 // signed returns a signature of the moment at which the endpoint receives the body.
 func (e endpoint) signed(body []byte) string {
-	return stripe.Signature(body, signedAt().Add(e.later), endpointSecret)
+	return stripetest.Signature(body, signedAt().Add(e.later), endpointSecret)
 }
 
 func snapshot(kind, object string) []byte {
@@ -166,8 +167,8 @@ func TestARejectedRequestReadsNothing(t *testing.T) {
 		header string
 		want   delivery
 	}{
-		"a forged request":               {body, stripe.Signature(body, signedAt(), "whsec_forged"), delivery{Status: 400, Count: "invalid_signature"}},
-		"a stale request":                {body, stripe.Signature(body, signedAt().Add(-time.Hour), endpointSecret), delivery{Status: 400, Count: "invalid_signature"}},
+		"a forged request":               {body, stripetest.Signature(body, signedAt(), "whsec_forged"), delivery{Status: 400, Count: "invalid_signature"}},
+		"a stale request":                {body, stripetest.Signature(body, signedAt().Add(-time.Hour), endpointSecret), delivery{Status: 400, Count: "invalid_signature"}},
 		"a truncated request":            {body[:len(body)-9], e.signed(body), delivery{Status: 400, Count: "invalid_signature"}},
 		"a truncated and signed request": {body[:40], e.signed(body[:40]), delivery{Status: 400, Count: "not_an_event"}},
 		"an unsigned request":            {body, "", delivery{Status: 400, Count: "invalid_signature"}},
@@ -195,7 +196,7 @@ func TestARejectedRequestReadsNothing(t *testing.T) {
 
 func FuzzWebhook(f *testing.F) {
 	body := snapshot("payment_intent.succeeded", paidIntent)
-	f.Add(body, stripe.Signature(body, signedAt(), endpointSecret))
+	f.Add(body, stripetest.Signature(body, signedAt(), endpointSecret))
 	f.Add([]byte(`{"id":"evt_1","object":"event","type":"charge.dispute.created","data":{"object":{"payment_intent":1}}}`), "t=1,v1=00")
 	f.Add([]byte("null"), "t=,v1=,t=1790000000")
 	f.Fuzz(func(t *testing.T, body []byte, header string) {

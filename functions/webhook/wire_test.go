@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/config"
-	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/stripetest"
 )
 
 const endpointSecret = "whsec_pretend"
@@ -68,7 +68,7 @@ func TestWire(t *testing.T) {
 		`{"id":"pi_1","status":"succeeded","metadata":{"orderId":"ORD-1","scope":"test"}}}}`)
 	for _, secret := range []string{endpointSecret, "whsec_rolled", "whsec_forged"} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/stripe/webhook", bytes.NewReader(body))
-		r.Header.Set("Stripe-Signature", stripe.Signature(body, time.Now(), secret))
+		r.Header.Set("Stripe-Signature", stripetest.Signature(body, time.Now(), secret))
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
 		want := http.StatusOK

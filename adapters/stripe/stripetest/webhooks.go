@@ -163,12 +163,8 @@ func sendEvent(ctx context.Context, to WebhookEndpoint, body []byte, at time.Tim
 	if err != nil {
 		return 0
 	}
-	signature := []string{"t=" + strconv.FormatInt(at.Unix(), 10)}
-	for _, secret := range to.Secrets {
-		signature = append(signature, "v1="+hex.EncodeToString(webhook.ComputeSignature(at, body, secret)))
-	}
 	r.Header.Set("Content-Type", "application/json; charset=utf-8")
-	r.Header.Set("Stripe-Signature", strings.Join(signature, ","))
+	r.Header.Set("Stripe-Signature", Signature(body, at, to.Secrets...))
 	r.Header.Set("User-Agent", "Stripe/1.0 (+https://stripe.com/docs/webhooks)")
 	response, err := http.DefaultClient.Do(r)
 	if err != nil {
@@ -177,4 +173,14 @@ func sendEvent(ctx context.Context, to WebhookEndpoint, body []byte, at time.Tim
 	_, _ = io.Copy(io.Discard, response.Body)
 	_ = response.Body.Close()
 	return response.StatusCode
+}
+
+// Signature returns the value of the Stripe-Signature header for a body, with one v1 for
+// each secret.
+func Signature(body []byte, at time.Time, secrets ...string) string {
+	parts := []string{"t=" + strconv.FormatInt(at.Unix(), 10)}
+	for _, secret := range secrets {
+		parts = append(parts, "v1="+hex.EncodeToString(webhook.ComputeSignature(at, body, secret)))
+	}
+	return strings.Join(parts, ",")
 }

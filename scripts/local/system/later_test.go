@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/sqs"
-	"orderonce/adapters/stripe"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/scripts/local/system"
@@ -106,10 +105,10 @@ func forged(t *testing.T, s *running) {
 		header string
 		want   int
 	}{
-		"forged":    {body, stripe.Signature(body, now, "whsec_forged"), http.StatusBadRequest},
-		"stale":     {body, stripe.Signature(body, now.Add(-6*time.Minute), system.WebhookSecret), http.StatusBadRequest},
-		"truncated": {body[:50], stripe.Signature(body, now, system.WebhookSecret), http.StatusBadRequest},
-		"too large": {large, stripe.Signature(large, now, system.WebhookSecret), http.StatusRequestEntityTooLarge},
+		"forged":    {body, stripetest.Signature(body, now, "whsec_forged"), http.StatusBadRequest},
+		"stale":     {body, stripetest.Signature(body, now.Add(-6*time.Minute), system.WebhookSecret), http.StatusBadRequest},
+		"truncated": {body[:50], stripetest.Signature(body, now, system.WebhookSecret), http.StatusBadRequest},
+		"too large": {large, stripetest.Signature(large, now, system.WebhookSecret), http.StatusRequestEntityTooLarge},
 	} {
 		if got := request(t, s.API.URL+"/stripe/webhook", tt.body, tt.header); got != tt.want {
 			t.Errorf("%s: got %d, want %d", claim, got, tt.want)
