@@ -84,7 +84,7 @@ func commandBlocks(t *testing.T, path string) (all []block) {
 }
 
 // matches compares what was printed with what a page shows, apart from times and ids. A
-// line "..." of the page stands for any lines.
+// line "..." of the page matches any lines.
 func matches(got, want string) bool {
 	pattern := regexp.QuoteMeta(neutral(want))
 	pattern = strings.ReplaceAll(pattern, `\.\.\.`+"\n", "(?s:.*)")
