@@ -6,7 +6,6 @@ import (
 
 	"orderonce/adapters/config"
 	"orderonce/adapters/sqs"
-	"orderonce/adapters/stripe"
 	"orderonce/domain/order"
 	"orderonce/functions/internal/setup"
 )
@@ -22,12 +21,11 @@ type environment struct {
 	Scope       setup.Scope `env:"SCOPE,notEmpty"                 want:"1 to 32 lower-case letters, digits or '-', the first a letter"`
 	Stripe      setup.Stripe
 
-	StripeTimeout time.Duration `env:"STRIPE_TIMEOUT"  envDefault:"8s"`
-	OrderBudget   time.Duration `env:"ORDER_BUDGET"    envDefault:"10s"`
-	AnswerTime    time.Duration `env:"ANSWER_TIME"     envDefault:"3s"`
-	FirstDelay    time.Duration `env:"FIRST_DELAY"     envDefault:"5s"`
-	Retention     time.Duration `env:"QUEUE_RETENTION" envDefault:"168h"`
-	Parallel      int           `env:"PARALLEL_ORDERS" envDefault:"10"`
+	OrderBudget time.Duration `env:"ORDER_BUDGET"    envDefault:"10s"`
+	AnswerTime  time.Duration `env:"ANSWER_TIME"     envDefault:"3s"`
+	FirstDelay  time.Duration `env:"FIRST_DELAY"     envDefault:"5s"`
+	Retention   time.Duration `env:"QUEUE_RETENTION" envDefault:"168h"`
+	Parallel    int           `env:"PARALLEL_ORDERS" envDefault:"10"`
 }
 
 // Problems returns what is wrong with several variables together, or with a value that
@@ -46,8 +44,8 @@ func (c environment) Problems() []string {
 		"QUEUE_URL, DEAD_LETTER_QUEUE_URL: want two FIFO queues or two standard queues")
 	check(c.Parallel >= 1, "PARALLEL_ORDERS: want at least 1")
 	check(
-		c.StripeTimeout > 0 && c.StripeTimeout < c.OrderBudget,
-		"STRIPE_TIMEOUT, ORDER_BUDGET: want a time-out above 0 and below the budget, or no order would be confirmed",
+		c.Stripe.Timeout < c.OrderBudget,
+		"STRIPE_TIMEOUT, ORDER_BUDGET: want a time-out below the budget, or no order would be confirmed",
 	)
 	check(c.AnswerTime > 0, "ANSWER_TIME: want more than 0")
 	check(c.OrderBudget+c.AnswerTime < order.MaxLease,
@@ -76,13 +74,6 @@ func (c environment) policy() sqs.Policy {
 // attempt.
 func (c environment) budget() order.Budget {
 	return order.Budget{
-		Order: c.OrderBudget, Provider: c.StripeTimeout, Write: config.AWSResponseTimeout, Response: c.AnswerTime,
-	}
-}
-
-func (c environment) stripe(key string, clients config.Clients) stripe.Options {
-	return stripe.Options{
-		Key: key, Scope: c.Scope.Order(), BaseURL: string(c.Stripe.Address),
-		Timeout: c.StripeTimeout, Transport: clients.Transport(c.StripeTimeout, stripe.CallName),
+		Order: c.OrderBudget, Provider: c.Stripe.Timeout, Write: config.AWSResponseTimeout, Response: c.AnswerTime,
 	}
 }

@@ -10,7 +10,6 @@ import (
 
 	"orderonce/adapters/config"
 	"orderonce/adapters/sqs"
-	"orderonce/adapters/stripe"
 	"orderonce/domain/order"
 	"orderonce/functions/internal/setup"
 )
@@ -34,17 +33,14 @@ func TestDefaults(t *testing.T) {
 	c.AWS, c.Stripe.Key = config.AWS{}, config.Secret{}
 	want := environment{
 		Table: "orders", Queue: "https://sqs.example/1/orders", DeadLetters: "https://sqs.example/1/dead", Scope: "test",
-		StripeTimeout: 8 * time.Second, OrderBudget: 10 * time.Second, AnswerTime: 3 * time.Second, FirstDelay: 5 * time.Second,
-		Retention: 7 * 24 * time.Hour, Parallel: 10,
+		Stripe: setup.Stripe{Timeout: 8 * time.Second}, OrderBudget: 10 * time.Second, AnswerTime: 3 * time.Second,
+		FirstDelay: 5 * time.Second, Retention: 7 * 24 * time.Hour, Parallel: 10,
 	}
 	if diff := cmp.Diff(c, want, cmp.AllowUnexported(config.Secret{})); diff != "" {
 		t.Errorf("environment: got -, want +\n%s", diff)
 	}
 	if diff := cmp.Diff(c.policy(), sqs.DefaultPolicy()); diff != "" {
 		t.Errorf("policy: got -, want +\n%s", diff)
-	}
-	if got := c.stripe("", config.Clients{}); got.Timeout != 8*time.Second || got.BaseURL != "" {
-		t.Errorf("Stripe options = %+v, want a time-out of 8s and no base URL", got)
 	}
 }
 
@@ -90,7 +86,7 @@ func TestInvalidEnvironments(t *testing.T) {
 		oneKind   = "QUEUE_URL, DEAD_LETTER_QUEUE_URL: want two FIFO queues or two standard queues"
 		twoQueues = "QUEUE_URL, DEAD_LETTER_QUEUE_URL: want two queues, or parked messages would be received again"
 		delay     = "FIRST_DELAY: want more than 0 and at most 15m0s"
-		timeout   = "STRIPE_TIMEOUT, ORDER_BUDGET: want a time-out above 0 and below the budget, or no order would be confirmed"
+		timeout   = "STRIPE_TIMEOUT, ORDER_BUDGET: want a time-out below the budget, or no order would be confirmed"
 		lease     = "ORDER_BUDGET, ANSWER_TIME: want less than 15m0s together, or no order would begin"
 	)
 	for claim, tt := range map[string]struct{ change, want string }{
@@ -106,7 +102,7 @@ func TestInvalidEnvironments(t *testing.T) {
 		"a standard queue with FIFO dead letters":  {"DEAD_LETTER_QUEUE_URL=https://sqs.example/1/dead.fifo", oneKind},
 		"a Stripe time-out of the order's budget":  {"STRIPE_TIMEOUT=10s", timeout},
 		"an order budget of Stripe's time-out":     {"ORDER_BUDGET=8s", timeout},
-		"no time for Stripe":                       {"STRIPE_TIMEOUT=0s", timeout},
+		"no time for Stripe":                       {"STRIPE_TIMEOUT=0s", "STRIPE_TIMEOUT: want more than 0"},
 		"no time to answer the queue":              {"ANSWER_TIME=0s", "ANSWER_TIME: want more than 0"},
 		"an order budget as long as a lease":       {"ORDER_BUDGET=15m", lease},
 		"budget and answer as long as a lease":     {"ORDER_BUDGET=14m\nANSWER_TIME=1m", lease},
@@ -148,26 +144,13 @@ func TestValidEnvironments(t *testing.T) {
 
 func TestBudget(t *testing.T) {
 	t.Parallel()
-	c := environment{StripeTimeout: 8 * time.Second, OrderBudget: 10 * time.Second, AnswerTime: 3 * time.Second}
+	c := environment{
+		Stripe: setup.Stripe{Timeout: 8 * time.Second}, OrderBudget: 10 * time.Second, AnswerTime: 3 * time.Second,
+	}
 	want := order.Budget{
 		Order: 10 * time.Second, Provider: 8 * time.Second, Write: 2 * time.Second, Response: 3 * time.Second,
 	}
 	if diff := cmp.Diff(c.budget(), want); diff != "" {
 		t.Errorf("budget: got -, want +\n%s", diff)
-	}
-}
-
-// No request shows the time-out of a call to Stripe.
-func TestStripeOptions(t *testing.T) {
-	t.Parallel()
-	c := environment{Scope: "test", Stripe: setup.Stripe{Address: "http://127.0.0.1:1"}, StripeTimeout: 3 * time.Second}
-	want := stripe.Options{Key: "sk_test_canary", Scope: "test", BaseURL: "http://127.0.0.1:1", Timeout: 3 * time.Second}
-	got := c.stripe("sk_test_canary", config.Clients{})
-	if got.Transport == nil {
-		t.Error("transport is not set")
-	}
-	got.Transport = nil
-	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("options: got -, want +\n%s", diff)
 	}
 }

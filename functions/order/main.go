@@ -54,7 +54,7 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*sqs.Handler, e
 
 func newProcessor(c environment, clients config.Clients, key string, claims order.Claims) *order.Processor {
 	return &order.Processor{
-		Claims: claims, Payments: stripe.New(c.stripe(key, clients)),
+		Claims: claims, Payments: stripe.New(c.Stripe.Options(key, c.Scope, clients)),
 		Scope: c.Scope.Order(), Now: time.Now, ConfirmTime: c.budget().ConfirmTime(),
 	}
 }

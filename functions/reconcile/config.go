@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"orderonce/adapters/config"
-	"orderonce/adapters/stripe"
 	"orderonce/functions/internal/setup"
 )
 
@@ -14,20 +13,16 @@ import (
 type environment struct {
 	AWS config.AWS
 
-	Table         string      `env:"ORDERS_TABLE,notEmpty" want:"the name of the orders table"`
-	Scope         setup.Scope `env:"SCOPE,notEmpty"        want:"1 to 32 lower-case letters, digits or '-', the first a letter"`
-	Stripe        setup.Stripe
-	StripeTimeout time.Duration `env:"STRIPE_TIMEOUT"  envDefault:"8s"`
-	Parallel      int           `env:"PARALLEL_ORDERS" envDefault:"10"`
-	Rate          int           `env:"STRIPE_RATE"     envDefault:"10"`
+	Table    string      `env:"ORDERS_TABLE,notEmpty" want:"the name of the orders table"`
+	Scope    setup.Scope `env:"SCOPE,notEmpty"        want:"1 to 32 lower-case letters, digits or '-', the first a letter"`
+	Stripe   setup.Stripe
+	Parallel int `env:"PARALLEL_ORDERS" envDefault:"10"`
+	Rate     int `env:"STRIPE_RATE"     envDefault:"10"`
 }
 
 // Problems returns what is wrong with several variables together.
 func (c environment) Problems() []string {
 	problems := c.Stripe.Problems()
-	if c.StripeTimeout <= 0 {
-		problems = append(problems, "STRIPE_TIMEOUT: want more than 0")
-	}
 	if c.Parallel < 1 {
 		problems = append(problems, "PARALLEL_ORDERS: want at least 1")
 	}
@@ -38,14 +33,7 @@ func (c environment) Problems() []string {
 }
 
 // margin is the time that the last orders need: a call to Stripe and two writes.
-func (c environment) margin() time.Duration { return c.StripeTimeout + 2*config.AWSResponseTimeout }
-
-func (c environment) stripe(key string, clients config.Clients) stripe.Options {
-	return stripe.Options{
-		Key: key, Scope: c.Scope.Order(), BaseURL: string(c.Stripe.Address),
-		Timeout: c.StripeTimeout, Transport: clients.Transport(c.StripeTimeout, stripe.CallName),
-	}
-}
+func (c environment) margin() time.Duration { return c.Stripe.Timeout + 2*config.AWSResponseTimeout }
 
 // perSecond returns a function that lets n calls a second pass.
 func perSecond(n int) func(context.Context) error {

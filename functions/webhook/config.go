@@ -1,10 +1,7 @@
 package main
 
 import (
-	"time"
-
 	"orderonce/adapters/config"
-	"orderonce/adapters/stripe"
 	"orderonce/functions/internal/setup"
 )
 
@@ -13,12 +10,11 @@ import (
 type environment struct {
 	AWS config.AWS
 
-	Table         string      `env:"ORDERS_TABLE,notEmpty"  want:"the name of the orders table"`
-	Scope         setup.Scope `env:"SCOPE,notEmpty"         want:"1 to 32 lower-case letters, digits or '-', the first a letter"`
-	Stripe        setup.Stripe
-	StripeTimeout time.Duration `env:"STRIPE_TIMEOUT" envDefault:"8s"`
-	Secret        setup.ARN     `env:"WEBHOOK_SECRET_ARN"     want:"the ARN of a secret"`
-	Secrets       config.Secret `env:"WEBHOOK_SECRETS"`
+	Table   string      `env:"ORDERS_TABLE,notEmpty"  want:"the name of the orders table"`
+	Scope   setup.Scope `env:"SCOPE,notEmpty"         want:"1 to 32 lower-case letters, digits or '-', the first a letter"`
+	Stripe  setup.Stripe
+	Secret  setup.ARN     `env:"WEBHOOK_SECRET_ARN"     want:"the ARN of a secret"`
+	Secrets config.Secret `env:"WEBHOOK_SECRETS"`
 }
 
 // Problems returns what is wrong with several variables together.
@@ -27,15 +23,5 @@ func (c environment) Problems() []string {
 	if (c.Secret.Reveal() == "") == (c.Secrets.Reveal() == "") {
 		problems = append(problems, "WEBHOOK_SECRET_ARN, WEBHOOK_SECRETS: want exactly one of them")
 	}
-	if c.StripeTimeout <= 0 {
-		problems = append(problems, "STRIPE_TIMEOUT: want more than 0")
-	}
 	return problems
-}
-
-func (c environment) stripe(key string, clients config.Clients) stripe.Options {
-	return stripe.Options{
-		Key: key, Scope: c.Scope.Order(), BaseURL: string(c.Stripe.Address),
-		Timeout: c.StripeTimeout, Transport: clients.Transport(c.StripeTimeout, stripe.CallName),
-	}
 }

@@ -47,7 +47,7 @@ func wire(ctx context.Context, environ []string, out io.Writer) (http.Handler, e
 	}
 	follower := order.Follower{
 		Records:  dynamodb.New(c.AWS.Config(config.DynamoDB, clients.AWS()), c.Table),
-		Payments: stripe.New(c.stripe(key, clients)), Scope: c.Scope.Order(), Now: time.Now,
+		Payments: stripe.New(c.Stripe.Options(key, c.Scope, clients)), Scope: c.Scope.Order(), Now: time.Now,
 	}
 	return &stripe.Webhook{
 		Secrets: strings.Fields(secrets), Follow: follower.Follow, Now: time.Now,

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"orderonce/adapters/config"
 	"orderonce/adapters/secretsmanager"
@@ -57,6 +58,7 @@ type Stripe struct {
 	Secret  ARN           `env:"STRIPE_SECRET_ARN" want:"the ARN of a secret"`
 	Key     config.Secret `env:"STRIPE_SECRET_KEY"`
 	Address config.URL    `env:"STRIPE_API_BASE"   want:"a URL, or nothing for Stripe itself"`
+	Timeout time.Duration `env:"STRIPE_TIMEOUT"    envDefault:"8s"`
 }
 
 // Problems returns what is wrong with the variables together.
@@ -69,7 +71,18 @@ func (s Stripe) Problems() []string {
 	if err := stripe.CheckKey(key, string(s.Address)); key != "" && err != nil {
 		problems = append(problems, "STRIPE_SECRET_KEY: "+err.Error())
 	}
+	if s.Timeout <= 0 {
+		problems = append(problems, "STRIPE_TIMEOUT: want more than 0")
+	}
 	return problems
+}
+
+// Options returns the options of a client with the given key, which observes its calls.
+func (s Stripe) Options(key string, scope Scope, clients config.Clients) stripe.Options {
+	return stripe.Options{
+		Key: key, Scope: scope.Order(), BaseURL: string(s.Address),
+		Timeout: s.Timeout, Transport: clients.Transport(s.Timeout, stripe.CallName),
+	}
 }
 
 // ReadKey returns the key from the environment, or reads the secret that the environment

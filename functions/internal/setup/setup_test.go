@@ -4,7 +4,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/config"
+	"orderonce/adapters/stripe"
 	"orderonce/functions/internal/setup"
 )
 
@@ -22,5 +27,20 @@ func TestARN(t *testing.T) {
 	text := fmt.Sprintf("%v %+v %#v", got, setup.Stripe{Secret: got}, got)
 	if strings.Contains(text, "arn:aws") {
 		t.Errorf("got %s, want [redacted] instead of the ARN", text)
+	}
+}
+
+// No request shows the time-out of a call to Stripe.
+func TestStripeOptions(t *testing.T) {
+	t.Parallel()
+	s := setup.Stripe{Address: "http://127.0.0.1:1", Timeout: 3 * time.Second}
+	want := stripe.Options{Key: "sk_test_canary", Scope: "test", BaseURL: "http://127.0.0.1:1", Timeout: 3 * time.Second}
+	got := s.Options("sk_test_canary", "test", config.Clients{})
+	if got.Transport == nil {
+		t.Error("transport is not set")
+	}
+	got.Transport = nil
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("options (-got +want):\n%s", diff)
 	}
 }
