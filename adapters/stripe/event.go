@@ -16,7 +16,6 @@ type Event struct {
 	Type    string
 	Created time.Time
 	Hint    order.Hint // empty if the event is not about a PaymentIntent
-	Dispute bool       // the event reports a change of a dispute
 }
 
 // ErrNotAnEvent means that a body is not a Stripe event.
@@ -53,8 +52,6 @@ func ParseEvent(body []byte) (Event, error) {
 	case "payment_intent.succeeded", "payment_intent.payment_failed", "payment_intent.canceled",
 		"payment_intent.processing", "payment_intent.requires_action":
 		parsed.Hint = e.intentHint()
-	case "charge.dispute.created", "charge.dispute.closed":
-		parsed.Hint, parsed.Dispute = e.disputeHint(), true
 	}
 	return parsed, nil
 }
@@ -78,33 +75,33 @@ func (e *event) created() time.Time {
 }
 
 // intentHint returns the hint of an event about a PaymentIntent. An object that cannot be
-// read, such as one of another API version, is a hint without a status.
+// read whole, such as one of another API version, is a hint without an order, which costs
+// another read of Stripe. An intent whose metadata name no order is not ours: no hint.
 func (e *event) intentHint() order.Hint {
 	if e.Related != nil && e.Related.Type == "payment_intent" {
 		return order.Hint{Intent: order.IntentID(e.Related.ID)}
 	}
-	var object paymentIntent
-	if json.Unmarshal(e.Data.Object, &object) != nil || object.ID == "" {
+	var id struct {
+		ID order.IntentID `json:"id"`
+	}
+	if json.Unmarshal(e.Data.Object, &id) != nil {
 		return order.Hint{}
 	}
-	hint := order.Hint{Intent: order.IntentID(object.ID)}
-	intent, err := object.toOrder(order.Failure{})
-	if err != nil {
+	hint := order.Hint{Intent: id.ID}
+	var object paymentIntent
+	if json.Unmarshal(e.Data.Object, &object) != nil {
 		return hint
 	}
-	if hint.Scope = intent.Scope; order.ValidID(string(intent.OrderID)) {
-		hint.OrderID = intent.OrderID
+	intent, err := object.toOrder(order.Failure{})
+	switch {
+	case err != nil:
+		return hint
+	case !order.ValidID(string(intent.OrderID)):
+		return order.Hint{}
 	}
+	hint.OrderID, hint.Scope = intent.OrderID, intent.Scope
 	if outcome, settled := order.OutcomeOf(intent); settled {
 		hint.Status = outcome.Status
 	}
 	return hint
-}
-
-func (e *event) disputeHint() order.Hint {
-	var object struct {
-		Intent string `json:"payment_intent"`
-	}
-	_ = json.Unmarshal(e.Data.Object, &object) // no intent is no hint
-	return order.Hint{Intent: order.IntentID(object.Intent)}
 }

@@ -54,6 +54,7 @@ func TestFollow(t *testing.T) {
 		return order.Hint{OrderID: "ORD-1", Scope: "test", Intent: "pi_1", Status: s}
 	}
 	deliver := func(w *world) { w.deliver(noFault) }
+	clears := func(w *world) { deliver(w); w.bank.Clear("pi_1") }
 	load, look, settle := []string{"load"}, []string{"load", "read"}, []string{"load", "read", "settle"}
 	for claim, tt := range map[string]struct {
 		card   ordertest.Card
@@ -63,19 +64,53 @@ func TestFollow(t *testing.T) {
 		status order.Status
 		calls  []string
 	}{
-		"a paid order agrees with a hint that it is paid":      {ordertest.Pays, deliver, hint(order.Paid), order.HintAgrees, order.Paid, load},
-		"a paid order agrees with an older hint":               {ordertest.Pays, deliver, hint(order.Pending), order.HintAgrees, order.Paid, load},
-		"an order that the customer authenticated is settled":  {ordertest.NeedsAuthentication, func(w *world) { deliver(w); w.bank.CustomerPays("pi_1") }, hint(order.Paid), order.HintSettled, order.Paid, settle},
-		"a pending order that cleared is settled":              {ordertest.TakesDays, func(w *world) { deliver(w); w.bank.Clear("pi_1") }, hint(order.Paid), order.HintSettled, order.Paid, settle},
-		"a hint is not believed":                               {ordertest.TakesDays, deliver, hint(order.Paid), order.HintUnchanged, order.Pending, look},
-		"the provider's word counts, not the hint's":           {ordertest.TakesDays, func(w *world) { deliver(w); w.bank.Cancel("pi_1") }, hint(order.Paid), order.HintSettled, order.Canceled, settle},
-		"a hint without a status is read":                      {ordertest.TakesDays, deliver, hint(""), order.HintUnchanged, order.Pending, look},
-		"an order of a crashed worker is settled":              {ordertest.Pays, func(w *world) { w.crashAfter(ordertest.Confirm); w.now = w.now.Add(time.Hour) }, hint(order.Paid), order.HintSettled, order.Paid, settle},
-		"an order under a running lease is left to its worker": {ordertest.Pays, func(w *world) { w.crashAfter(ordertest.Confirm); w.now = w.record().Until }, hint(order.Paid), order.HintLeased, order.Open, load},
-		"an order without an intent waits for its message":     {ordertest.Pays, func(w *world) { w.crashAfter(ordertest.Begin); w.now = w.now.Add(time.Hour) }, order.Hint{OrderID: "ORD-1"}, order.HintNoIntent, order.Open, load},
-		"a canceled intent of another attempt is unbound":      {ordertest.Pays, deliver, order.Hint{OrderID: "ORD-1", Intent: "pi_2", Status: order.Canceled}, order.HintUnbound, order.Paid, load},
-		"another scope is foreign":                             {ordertest.Pays, deliver, order.Hint{OrderID: "ORD-1", Scope: "other", Intent: "pi_1", Status: order.Paid}, order.HintForeign, order.Paid, nil},
-		"a thin hint is read first":                            {ordertest.TakesDays, func(w *world) { deliver(w); w.bank.Clear("pi_1") }, order.Hint{Intent: "pi_1"}, order.HintSettled, order.Paid, []string{"read", "load", "read", "settle"}},
+		"a paid order agrees with a hint that it is paid": {
+			ordertest.Pays, deliver, hint(order.Paid), order.HintAgrees, order.Paid, load,
+		},
+		"a paid order agrees with an older hint": {
+			ordertest.Pays, deliver, hint(order.Pending), order.HintAgrees, order.Paid, load,
+		},
+		"an order that the customer authenticated is settled": {
+			ordertest.NeedsAuthentication, func(w *world) { deliver(w); w.bank.CustomerPays("pi_1") },
+			hint(order.Paid), order.HintSettled, order.Paid, settle,
+		},
+		"a pending order that cleared is settled": {
+			ordertest.TakesDays, clears, hint(order.Paid), order.HintSettled, order.Paid, settle,
+		},
+		"a hint is not believed": {
+			ordertest.TakesDays, deliver, hint(order.Paid), order.HintUnchanged, order.Pending, look,
+		},
+		"the provider's word counts, not the hint's": {
+			ordertest.TakesDays, func(w *world) { deliver(w); w.bank.Cancel("pi_1") },
+			hint(order.Paid), order.HintSettled, order.Canceled, settle,
+		},
+		"a hint without a status is read": {
+			ordertest.TakesDays, deliver, hint(""), order.HintUnchanged, order.Pending, look,
+		},
+		"an order of a crashed worker is settled": {
+			ordertest.Pays, func(w *world) { w.crashAfter(ordertest.Confirm) },
+			hint(order.Paid), order.HintSettled, order.Paid, settle,
+		},
+		"an order under a running lease is left to its worker": {
+			ordertest.Pays, func(w *world) { w.crashAfter(ordertest.Confirm); w.now = w.record().Until },
+			hint(order.Paid), order.HintLeased, order.Open, load,
+		},
+		"an order without an intent waits for its message": {
+			ordertest.Pays, func(w *world) { w.crashAfter(ordertest.Begin) },
+			order.Hint{OrderID: "ORD-1"}, order.HintNoIntent, order.Open, load,
+		},
+		"a canceled intent of another attempt is unbound": {
+			ordertest.Pays, deliver, order.Hint{OrderID: "ORD-1", Intent: "pi_2", Status: order.Canceled},
+			order.HintUnbound, order.Paid, load,
+		},
+		"another scope is foreign": {
+			ordertest.Pays, deliver, order.Hint{OrderID: "ORD-1", Scope: "other", Intent: "pi_1", Status: order.Paid},
+			order.HintForeign, order.Paid, nil,
+		},
+		"a hint without an order is read first": {
+			ordertest.TakesDays, clears, order.Hint{Intent: "pi_1"}, order.HintSettled, order.Paid,
+			[]string{"read", "load", "read", "settle"},
+		},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()

@@ -42,7 +42,7 @@ locals {
       ORDERS_TABLE       = aws_dynamodb_table.orders.name
       SCOPE              = local.scope
       STRIPE_SECRET_ARN  = aws_secretsmanager_secret.stripe.arn
-      STRIPE_TIMEOUT     = "5s" # an event about a dispute needs two calls
+      STRIPE_TIMEOUT     = "5s" # a thin event needs two calls
       WEBHOOK_SECRET_ARN = one(aws_secretsmanager_secret.webhook[*].arn)
     }
     reconcile = {

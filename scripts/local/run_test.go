@@ -152,7 +152,8 @@ func TestUpNamesAPortInUse(t *testing.T) {
 	port := listen(t)
 	pinned := dynamodbtest.Location{Binary: "dynoxide"}
 	for flag, u := range map[string]up{
-		"--dynamodb-port=PORT": {DynamoDB: port}, "--sqs-port=PORT": {SQS: port}, "--stripe-port=PORT": {Stripe: port}, "--api-port=PORT": {API: port},
+		"--dynamodb-port=PORT": {DynamoDB: port}, "--sqs-port=PORT": {SQS: port}, "--stripe-port=PORT": {Stripe: port},
+		"--api-port=PORT": {API: port},
 	} {
 		if err := u.portsFree(t.Context(), pinned); err == nil || !strings.Contains(err.Error(), flag) {
 			t.Errorf("error = %v, want one that names %s", err, flag)

@@ -109,6 +109,7 @@ func TestEachChangeOfAnIntentIsAnEvent(t *testing.T) {
 	settle := func(ok bool) func(*stripetest.Machine, string) error {
 		return func(m *stripetest.Machine, id string) error { return m.Settle(time.Unix(0, 0), id, ok) }
 	}
+	const processing = "payment_intent.processing"
 	for claim, tt := range map[string]struct {
 		method string
 		then   func(*stripetest.Machine, string) error
@@ -116,8 +117,8 @@ func TestEachChangeOfAnIntentIsAnEvent(t *testing.T) {
 	}{
 		"paid":                   {"pm_card_visa", nil, []string{"payment_intent.succeeded"}},
 		"declined":               {"pm_card_visa_chargeDeclined", nil, []string{"payment_intent.payment_failed"}},
-		"pending, then paid":     {"pm_usBankAccount_processing", settle(true), []string{"payment_intent.processing", "payment_intent.succeeded"}},
-		"pending, then declined": {"pm_usBankAccount_processing", settle(false), []string{"payment_intent.processing", "payment_intent.payment_failed"}},
+		"pending, then paid":     {"pm_usBankAccount_processing", settle(true), []string{processing, "payment_intent.succeeded"}},
+		"pending, then declined": {"pm_usBankAccount_processing", settle(false), []string{processing, "payment_intent.payment_failed"}},
 		"declined, edited and canceled": {"pm_card_visa_chargeDeclined", func(m *stripetest.Machine, id string) error {
 			if err := m.EditInDashboard(time.Time{}, id); err != nil {
 				return err

@@ -226,7 +226,7 @@ run "the_function_answers_before_the_api_gives_up" {
     error_message = "timeout: must be 15 s, half of what an HTTP API waits"
   }
 
-  # An event about a dispute reads Stripe twice.
+  # A thin event reads Stripe twice.
   assert {
     condition = 2 * tonumber(trimsuffix(
       aws_lambda_function.functions["webhook"].environment[0].variables.STRIPE_TIMEOUT, "s",
