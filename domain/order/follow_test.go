@@ -97,18 +97,23 @@ func TestFollow(t *testing.T) {
 		},
 		"an order without an intent waits for its message": {
 			ordertest.Pays, func(w *world) { w.crashAfter(ordertest.Begin) },
-			order.Hint{OrderID: "ORD-1"}, order.HintNoIntent, order.Open, load,
+			order.Hint{OrderID: "ORD-1"},
+			order.HintNoIntent, order.Open, load,
 		},
 		"a canceled intent of another attempt is unbound": {
-			ordertest.Pays, deliver, order.Hint{OrderID: "ORD-1", Intent: "pi_2", Status: order.Canceled},
+			ordertest.Pays, deliver,
+			order.Hint{OrderID: "ORD-1", Intent: "pi_2", Status: order.Canceled},
 			order.HintUnbound, order.Paid, load,
 		},
 		"another scope is foreign": {
-			ordertest.Pays, deliver, order.Hint{OrderID: "ORD-1", Scope: "other", Intent: "pi_1", Status: order.Paid},
+			ordertest.Pays, deliver,
+			order.Hint{OrderID: "ORD-1", Scope: "other", Intent: "pi_1", Status: order.Paid},
 			order.HintForeign, order.Paid, nil,
 		},
 		"a hint without an order is read first": {
-			ordertest.TakesDays, clears, order.Hint{Intent: "pi_1"}, order.HintSettled, order.Paid,
+			ordertest.TakesDays, clears,
+			order.Hint{Intent: "pi_1"},
+			order.HintSettled, order.Paid,
 			[]string{"read", "load", "read", "settle"},
 		},
 	} {
