@@ -41,7 +41,8 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*run, error) {
 	return &run{
 		reconciler: order.Reconciler{
 			Follower: order.Follower{
-				Records: store, Payments: stripe.New(c.Stripe.Options(key, c.Scope, clients)), Scope: c.Scope.Order(), Now: time.Now,
+				Records: store, Payments: stripe.New(c.Stripe.Options(key, c.Scope, clients)),
+				Scope: c.Scope.Order(), Now: time.Now,
 			},
 			Waiting: store, Allow: perSecond(c.Rate), Parallel: c.Parallel,
 		},
