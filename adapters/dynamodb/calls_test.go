@@ -17,7 +17,10 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-const intent order.IntentID = "pi_pretend"
+const (
+	intent      order.IntentID = "pi_pretend"
+	traceparent order.Trace    = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+)
 
 // prepared returns the intent that Bind gets.
 func prepared() order.Intent {
@@ -27,7 +30,7 @@ func prepared() order.Intent {
 func at(d time.Duration) time.Time { return time.UnixMilli(1_767_225_600_123).UTC().Add(d) }
 
 func lease(owner string) order.Lease {
-	return order.Lease{Owner: owner, From: at(0), Until: at(time.Minute)}
+	return order.Lease{Owner: owner, From: at(0), Until: at(time.Minute), Trace: traceparent}
 }
 
 func outcome(s order.Status) order.Outcome { return order.Outcome{Status: s, Intent: intent} }

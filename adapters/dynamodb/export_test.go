@@ -12,6 +12,6 @@ func DecodeOrder(item row) (order.Record, error) { return decodeOrder(item) }
 
 func DecodeEvent(item row) (order.Event, error) { return decodeEvent(item) }
 
-func EncodeEvent(id order.ID, total order.Money, e order.Event) row { return encodeEvent(id, total, e) }
+func EncodeEvent(r order.Record, e order.Event) row { return encodeEvent(r, e) }
 
 func Retryer() aws.RetryerV2 { return retryer() } //nolint:ireturn // the type that the client uses

@@ -58,13 +58,13 @@ func dueAt(s order.Status, at time.Time) time.Time {
 	return time.Time{}
 }
 
-// encodeEvent returns an event item. Its type, amount and currency are for readers of the
-// stream, who do not have the order item.
-func encodeEvent(id order.ID, total order.Money, e order.Event) row {
+// encodeEvent returns an event item of a record. Its type, amount, currency and trace are
+// for readers of the stream, who do not have the order item.
+func encodeEvent(r order.Record, e order.Event) row {
 	item := row{
-		"orderId": text(id), "sk": text(fmt.Sprintf("%s%06d", eventRow, e.Seq)),
+		"orderId": text(r.OrderID), "sk": text(fmt.Sprintf("%s%06d", eventRow, e.Seq)),
 		"type": text("order." + e.To), "seq": number(e.Seq), "from": text(e.From), "to": text(e.To),
-		"amount": number(total.Amount), "currency": text(total.Currency),
+		"amount": number(r.Total.Amount), "currency": text(r.Total.Currency),
 		"at": millis(e.At), "expiresAt": number(e.At.Add(eventRetention).Unix()),
 	}
 	if e.Intent != "" {
@@ -72,6 +72,9 @@ func encodeEvent(id order.ID, total order.Money, e order.Event) row {
 	}
 	if e.Failure != "" {
 		item["failure"] = text(e.Failure)
+	}
+	if r.Trace != "" {
+		item["traceparent"] = text(r.Trace)
 	}
 	return item
 }
@@ -110,6 +113,7 @@ func decodeOrder(item row) (order.Record, error) {
 		CreatedAt:   d.time("createdAt"),
 		UpdatedAt:   d.time("updatedAt"),
 		DueAt:       d.optionalTime("dueAt"),
+		Trace:       order.Trace(d.optionalText("traceparent")),
 	}
 	if d.err != nil {
 		return order.Record{}, fmt.Errorf("row %q: %w", orderRow, d.err)

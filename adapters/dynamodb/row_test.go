@@ -65,7 +65,7 @@ func openRow() row {
 		"owner": text("first"), "attempt": number(1), "leaseUntil": millis(time.Minute),
 		"intentId": text(intent), "stripeMode": text("test"), "seq": number(0),
 		"createdAt": millis(0), "updatedAt": millis(time.Second),
-		"openShard": number(13), "dueAt": millis(15 * time.Minute),
+		"openShard": number(13), "dueAt": millis(15 * time.Minute), "traceparent": text(traceparent),
 	}
 }
 
@@ -81,7 +81,7 @@ func settledRows() []row {
 		"orderId": text("O1"), "sk": text("event#000001"), "type": text("order.action_required"), "seq": number(1),
 		"from": text("open"), "to": text("action_required"), "intentId": text(intent),
 		"failure": text("authentication_required"), "amount": number(3998), "currency": text("usd"),
-		"at":        millis(2 * time.Second),
+		"at": millis(2 * time.Second), "traceparent": text(traceparent),
 		"expiresAt": number(at(90*24*time.Hour + 2*time.Second).Unix()),
 	}, settled}
 }
@@ -322,13 +322,18 @@ func TestEveryRowIsOneWriteUnit(t *testing.T) {
 	}
 }
 
+// record returns what an event item takes from its record.
+func record() order.Record {
+	return order.Record{OrderID: "O1", Total: order.Money{Amount: 3998, Currency: "usd"}, Trace: traceparent}
+}
+
 func TestEventRoundTrip(t *testing.T) {
 	t.Parallel()
 	for _, want := range []order.Event{
 		{Seq: 1, From: order.Open, To: order.Paid, Intent: intent, At: at(0)},
 		{Seq: 999_999, From: order.Open, To: order.Declined, Intent: intent, Failure: "insufficient_funds", At: at(time.Hour)},
 	} {
-		got, err := dynamodb.DecodeEvent(dynamodb.EncodeEvent("O1", order.Money{Amount: 1, Currency: "usd"}, want))
+		got, err := dynamodb.DecodeEvent(dynamodb.EncodeEvent(record(), want))
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("got error %v and (-want +got):\n%s", err, diff)
 		}
@@ -359,7 +364,7 @@ func FuzzItem(f *testing.F) {
 		event := settledRows()[0]
 		set(event, name, values[int(kind)%len(values)])
 		if e, err := dynamodb.DecodeEvent(event); err == nil {
-			again, err := dynamodb.DecodeEvent(dynamodb.EncodeEvent("O1", order.Money{}, e))
+			again, err := dynamodb.DecodeEvent(dynamodb.EncodeEvent(record(), e))
 			if err != nil || !cmp.Equal(e, again) {
 				t.Errorf("round trip: got %+v, %v, want %+v", again, err, e)
 			}
@@ -370,13 +375,13 @@ func FuzzItem(f *testing.F) {
 // BenchmarkFreshOrder measures this package's part of a new order: one row decoded and
 // one event encoded.
 func BenchmarkFreshOrder(b *testing.B) {
-	item, total := openRow(), order.Money{Amount: 3998, Currency: "usd"}
+	item := openRow()
 	e := order.Event{Seq: 1, From: order.Open, To: order.Paid, Intent: intent, At: at(0)}
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := dynamodb.DecodeOrder(item); err != nil {
 			b.Fatal(err)
 		}
-		dynamodb.EncodeEvent("O1", total, e)
+		dynamodb.EncodeEvent(record(), e)
 	}
 }

@@ -65,9 +65,11 @@ const (
 const (
 	begin = "SET #status = :open, fingerprint = :fingerprint, customerId = :customer, amount = :amount, currency = :currency," +
 		" #owner = :owner, leaseUntil = :until, attempt = if_not_exists(attempt, :zero) + :one, seq = if_not_exists(seq, :zero)," +
-		" createdAt = if_not_exists(createdAt, :now), updatedAt = :now, openShard = :shard, dueAt = :due REMOVE parkedAt"
-	bind     = "SET intentId = :intent, stripeMode = :mode, updatedAt = :at"
-	recreate = "SET #status = :open, fingerprint = :fingerprint, amount = :amount, currency = :currency, intentId = :intent," +
+		" createdAt = if_not_exists(createdAt, :now), updatedAt = :now, openShard = :shard, dueAt = :due"
+	noteTrace = ", traceparent = if_not_exists(traceparent, :trace)"
+	unpark    = " REMOVE parkedAt"
+	bind      = "SET intentId = :intent, stripeMode = :mode, updatedAt = :at"
+	recreate  = "SET #status = :open, fingerprint = :fingerprint, amount = :amount, currency = :currency, intentId = :intent," +
 		" stripeMode = :mode, attempt = if_not_exists(attempt, :one), seq = if_not_exists(seq, :seq)," +
 		" createdAt = if_not_exists(createdAt, :at), updatedAt = :at, openShard = :shard, dueAt = :due REMOVE #owner, leaseUntil"
 	// A refused order has no claim. The attempt distinguishes two refusals of one seq.
@@ -118,18 +120,21 @@ func (s *Store) Begin(ctx context.Context, o order.Order, l order.Lease) (order.
 func (s *Store) take(
 	ctx context.Context, o order.Order, l order.Lease, expected order.Fingerprint,
 ) (order.Record, error) {
+	set, values := begin, row{
+		":open": text(order.Open), ":fingerprint": text(expected), ":customer": text(o.CustomerID()),
+		":amount": number(o.Total().Amount), ":currency": text(o.Total().Currency),
+		":owner": text(l.Owner), ":now": millis(l.From), ":until": millis(l.Until),
+		":latest": millis(l.From.Add(order.MaxLease + order.MaxSkew)),
+		":shard":  number(shardOf(o.ID())), ":due": millis(dueAt(order.Open, l.From)),
+		":zero": number(0), ":one": number(1),
+	}
+	if l.Trace != "" {
+		set += noteTrace
+		values[":trace"] = text(l.Trace)
+	}
 	out, err := s.update(ctx, o.ID(), &dynamodb.UpdateItemInput{
-		ConditionExpression: aws.String(mayBegin),
-		UpdateExpression:    aws.String(begin),
-		ReturnValues:        types.ReturnValueAllNew,
-		ExpressionAttributeValues: row{
-			":open": text(order.Open), ":fingerprint": text(expected), ":customer": text(o.CustomerID()),
-			":amount": number(o.Total().Amount), ":currency": text(o.Total().Currency),
-			":owner": text(l.Owner), ":now": millis(l.From), ":until": millis(l.Until),
-			":latest": millis(l.From.Add(order.MaxLease + order.MaxSkew)),
-			":shard":  number(shardOf(o.ID())), ":due": millis(dueAt(order.Open, l.From)),
-			":zero": number(0), ":one": number(1),
-		},
+		ConditionExpression: aws.String(mayBegin), UpdateExpression: aws.String(set + unpark),
+		ExpressionAttributeValues: values, ReturnValues: types.ReturnValueAllNew,
 	})
 	if err == nil {
 		return decodeOrder(out.Attributes)
@@ -182,7 +187,7 @@ func (s *Store) transact(ctx context.Context, u *types.Update, r order.Record, e
 	u.TableName, u.Key, u.ExpressionAttributeNames = &s.table, orderKey(r.OrderID), aliases()
 	u.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
 	event := &types.Put{
-		TableName: &s.table, Item: encodeEvent(r.OrderID, r.Total, e), ConditionExpression: aws.String(absent),
+		TableName: &s.table, Item: encodeEvent(r, e), ConditionExpression: aws.String(absent),
 	}
 	_, err := s.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
 		TransactItems: []types.TransactWriteItem{{Update: u}, {Put: event}},
@@ -225,7 +230,9 @@ func (s *Store) Finish(ctx context.Context, c order.Claim, o order.Outcome, at t
 	}
 	// The seq of an open order is 0, unless it was refused before, or restored with
 	// events.
-	seen := order.Record{OrderID: c.Order.ID(), Total: c.Order.Total(), Status: order.Open, Intent: o.Intent}
+	seen := order.Record{
+		OrderID: c.Order.ID(), Total: c.Order.Total(), Status: order.Open, Intent: o.Intent, Trace: c.Trace,
+	}
 	now, err := s.move(ctx, seen, o, at, c.Lease.Owner)
 	if errors.Is(err, order.ErrStale) && now.Owner == c.Lease.Owner && now.Seq != seen.Seq {
 		_, err = s.move(ctx, now, o, at, c.Lease.Owner)

@@ -62,6 +62,7 @@ type Delivery struct {
 	FirstSent time.Time
 	Group     string // MessageGroupId; fair standard queues have it too
 	FIFO      bool   // the messages of one group are ordered
+	Trace     order.Trace
 }
 
 // deliveryOf reads the attributes that Lambda always passes on (Lambda developer guide,
@@ -79,7 +80,27 @@ func deliveryOf(m events.SQSMessage, now time.Time) Delivery {
 		d.SentAt = time.UnixMilli(ms)
 	}
 	d.FirstSent = firstSent(m, d.SentAt)
+	d.Trace = traceOf(m)
 	return d
+}
+
+// traceOf returns the trace in the message attribute traceparent, or the one of AWS X-Ray
+// in the system attribute AWSTraceHeader, as in
+// "Root=1-5759e988-bd862e3fe1be46a994272793; Parent=53995c3f42cd8ad8;Sampled=1" (X-Ray
+// developer guide, "Tracing header").
+func traceOf(m events.SQSMessage) order.Trace {
+	if a := m.MessageAttributes[AttrTrace]; a.StringValue != nil {
+		if t := order.ParseTrace(*a.StringValue); t != "" {
+			return t
+		}
+	}
+	field := map[string]string{}
+	for part := range strings.SplitSeq(m.Attributes["AWSTraceHeader"], ";") {
+		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+		field[name] = value
+	}
+	id := strings.ReplaceAll(strings.TrimPrefix(field["Root"], "1-"), "-", "")
+	return order.TraceFrom(id, field["Parent"], field["Sampled"] == "1")
 }
 
 // firstSent returns the time that Park wrote when it first parked the message, or sentAt.

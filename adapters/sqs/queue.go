@@ -37,6 +37,7 @@ const (
 	AttrOrderID        = "orderonce-order-id"
 	AttrFirstMessageID = "orderonce-first-message-id" // a redrive changes the message id, but not this
 	AttrFirstSent      = "orderonce-first-sent"       // RFC 3339
+	AttrTrace          = "traceparent"                // the producer's, see order.Trace
 	AttrDropped        = "orderonce-dropped"          // names of the producer's attributes beyond the limit
 )
 

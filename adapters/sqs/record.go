@@ -73,7 +73,7 @@ func (b *batch) process(ctx context.Context, r *record) (result order.Result) {
 		return r.result
 	}
 	if err := recoverPanic(func() {
-		lease := order.Lease{Owner: b.NewOwner(), From: b.Now(), Until: b.leaseUntil}
+		lease := order.Lease{Owner: b.NewOwner(), From: b.Now(), Until: b.leaseUntil, Trace: r.delivery.Trace}
 		result = b.Process(ctx, r.order, r.delivery.FirstSent, lease)
 	}); err != nil {
 		return panicked(err)

@@ -36,6 +36,7 @@ func (b *batch) logRecord(ctx context.Context, r *record) {
 		slog.String("intent_id", string(r.result.Intent)),
 		slog.String("request_id", b.requestID),
 	}
+	attrs = append(attrs, traceAttrs(r.result.Trace, r.delivery.Trace)...)
 	if r.action.Verdict == order.Redeliver {
 		attrs = append(attrs, slog.Int64("retry_after_s", int64(r.action.Delay.Seconds())))
 	}
@@ -46,6 +47,21 @@ func (b *batch) logRecord(ctx context.Context, r *record) {
 		attrs = append(attrs, slog.String("error", r.result.Err.Error()))
 	}
 	b.Log.LogAttrs(ctx, level(r.action.Verdict, r.result.Reason), "order", attrs...)
+}
+
+// traceAttrs returns the trace id of the order, and that of the message if it differs: a
+// duplicate has a trace of its own.
+func traceAttrs(ofOrder, ofMessage order.Trace) (attrs []slog.Attr) {
+	if ofOrder == "" {
+		ofOrder = ofMessage
+	}
+	if ofOrder != "" {
+		attrs = append(attrs, slog.String("trace_id", ofOrder.ID()))
+	}
+	if ofMessage != "" && ofMessage.ID() != ofOrder.ID() {
+		attrs = append(attrs, slog.String("message_trace_id", ofMessage.ID()))
+	}
+	return attrs
 }
 
 // level is ERROR for a parked message, because a person has to look at it, WARN for a

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-lambda-go/events"
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/sqs"
@@ -74,6 +75,66 @@ func TestEveryRecordIsOneLogLine(t *testing.T) {
 			}
 			if diff := cmp.Diff(got, []map[string]any{want}); diff != "" {
 				t.Errorf("mismatch (-got +want):\n%s", diff)
+			}
+		})
+	}
+}
+
+const (
+	first       = "0af7651916cd43dd8448eb211c80319c"
+	second      = "4bf92f3577b34da6a3ce929d0e0e4736"
+	parent      = "b7ad6b7169203331"
+	traceparent = "00-" + first + "-" + parent + "-01"
+)
+
+func TestALogLineHasTheTraceOfTheOrderAndOfItsMessage(t *testing.T) {
+	t.Parallel()
+	xray := "Root=1-" + first[:8] + "-" + first[8:] + ";Parent=" + parent + ";Sampled=1"
+	const other = "00-" + second + "-" + parent + "-01"
+	for claim, tt := range map[string]struct {
+		attribute, xray string
+		ofOrder, lease  order.Trace
+		want            map[string]any
+	}{
+		"no trace":                 {want: map[string]any{}},
+		"an attribute of no trace": {attribute: "canary", want: map[string]any{}},
+		"the message's":            {attribute: traceparent, lease: traceparent, want: map[string]any{"trace_id": first}},
+		"X-Ray's":                  {xray: xray, lease: traceparent, want: map[string]any{"trace_id": first}},
+		"X-Ray's with blanks": {
+			xray: strings.ReplaceAll(xray, ";", "; "), lease: traceparent, want: map[string]any{"trace_id": first},
+		},
+		"X-Ray's, not sampled": {
+			xray: strings.Replace(xray, "d=1", "d=0", 1), lease: "00-" + first + "-" + parent + "-00",
+			want: map[string]any{"trace_id": first},
+		},
+		"X-Ray's without a parent": {xray: strings.SplitN(xray, ";", 2)[0], want: map[string]any{}},
+		"both":                     {attribute: other, xray: xray, lease: other, want: map[string]any{"trace_id": second}},
+		"the order's":              {ofOrder: traceparent, want: map[string]any{"trace_id": first}},
+		"a duplicate's": {
+			attribute: other, ofOrder: traceparent, lease: other,
+			want: map[string]any{"trace_id": first, "message_trace_id": second},
+		},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			settled := paid()
+			settled.Trace = tt.ofOrder
+			w.script["ORD12345"] = settled
+			w.send(good)
+			e := w.receive()
+			e.Records[0].Attributes["AWSTraceHeader"] = tt.xray
+			e.Records[0].MessageAttributes = map[string]events.SQSMessageAttribute{
+				"traceparent": {DataType: "String", StringValue: &tt.attribute},
+			}
+			w.deliver(t.Context(), e)
+			got := w.lines()[0]
+			maps.DeleteFunc(got, func(name string, _ any) bool { return !strings.HasSuffix(name, "trace_id") })
+			if diff := cmp.Diff(got, tt.want); diff != "" {
+				t.Errorf("(-got +want):\n%s", diff)
+			}
+			if lease := w.processed()[0].Lease; lease.Trace != tt.lease {
+				t.Errorf("got a lease with trace %q, want %q", lease.Trace, tt.lease)
 			}
 		})
 	}

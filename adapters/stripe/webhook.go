@@ -1,6 +1,7 @@
 package stripe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -29,7 +30,7 @@ const rowLate = time.Hour
 // is a 5xx: the table or Stripe is unavailable, or the row is not there yet.
 type Webhook struct {
 	Secrets []string // of the endpoint; two while one is rolled
-	Follow  func(context.Context, order.Hint) (order.Followed, error)
+	Follow  func(context.Context, order.Hint) (order.Followed, order.Record, error)
 	Now     func() time.Time
 	Log     *slog.Logger
 	Count   func(result string) // of each request
@@ -53,6 +54,7 @@ const (
 type outcome struct {
 	status int
 	result string
+	record order.Record // of the order, if it was loaded
 	err    error
 }
 
@@ -70,7 +72,8 @@ func (h *Webhook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Log.LogAttrs(r.Context(), level, "webhook",
 		slog.String("event_id", e.ID), slog.String("event_type", e.Type),
-		slog.String("order_id", string(e.Hint.OrderID)), slog.String("intent_id", string(e.Hint.Intent)),
+		slog.String("order_id", string(cmp.Or(out.record.OrderID, e.Hint.OrderID))),
+		slog.String("intent_id", string(e.Hint.Intent)), slog.String("trace_id", out.record.Trace.ID()),
 		slog.String("result", out.result), slog.Int("status", out.status), slog.Any("error", out.err))
 	w.WriteHeader(out.status)
 }
@@ -79,37 +82,48 @@ func (h *Webhook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (h *Webhook) receive(r *http.Request) (Event, outcome) {
 	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, MaxWebhookBody))
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return Event{}, outcome{http.StatusRequestEntityTooLarge, webhookTooLarge, err}
+		return Event{}, answer(http.StatusRequestEntityTooLarge, webhookTooLarge, err)
 	}
 	if err != nil {
-		return Event{}, outcome{http.StatusBadRequest, webhookUnreadable, err}
+		return Event{}, answer(http.StatusBadRequest, webhookUnreadable, err)
 	}
 	if err := VerifySignature(body, r.Header.Get("Stripe-Signature"), h.Secrets, h.Now()); err != nil {
-		return Event{}, outcome{http.StatusBadRequest, webhookUnsigned, err}
+		return Event{}, answer(http.StatusBadRequest, webhookUnsigned, err)
 	}
 	e, err := ParseEvent(body)
 	if err != nil {
-		return Event{}, outcome{http.StatusBadRequest, webhookNotAnEvent, err}
+		return Event{}, answer(http.StatusBadRequest, webhookNotAnEvent, err)
 	}
 	return e, outcome{}
 }
 
 func (h *Webhook) follow(ctx context.Context, e Event) outcome {
 	if e.Hint.Intent == "" {
-		return outcome{http.StatusOK, webhookIgnored, nil}
+		return answer(http.StatusOK, webhookIgnored, nil)
 	}
-	followed, err := h.Follow(ctx, e.Hint)
+	followed, record, err := h.Follow(ctx, e.Hint)
+	out := h.judge(e, followed, err)
+	out.record = record
+	return out
+}
+
+// judge returns the answer to an event after Follow.
+func (h *Webhook) judge(e Event, followed order.Followed, err error) outcome {
 	_, mismatch := errors.AsType[*order.MismatchError](err)
 	_, transition := errors.AsType[*order.TransitionError](err)
 	switch {
 	case err == nil:
-		return outcome{http.StatusOK, string(followed), nil}
+		return answer(http.StatusOK, string(followed), nil)
 	case mismatch || transition:
-		return outcome{http.StatusOK, webhookMismatch, err}
+		return answer(http.StatusOK, webhookMismatch, err)
 	case !errors.Is(err, order.ErrNotFound):
-		return outcome{http.StatusServiceUnavailable, webhookUnavailable, err}
+		return answer(http.StatusServiceUnavailable, webhookUnavailable, err)
 	case h.Now().Sub(e.Created) < rowLate:
-		return outcome{http.StatusServiceUnavailable, webhookRowNotYet, err}
+		return answer(http.StatusServiceUnavailable, webhookRowNotYet, err)
 	}
-	return outcome{http.StatusOK, webhookRowMissing, err}
+	return answer(http.StatusOK, webhookRowMissing, err)
+}
+
+func answer(status int, result string, err error) outcome {
+	return outcome{status: status, result: result, err: err}
 }

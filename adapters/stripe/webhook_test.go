@@ -29,6 +29,7 @@ type delivery struct {
 // endpoint is a Webhook whose Follow returns followed and err.
 type endpoint struct {
 	followed order.Followed
+	record   order.Record
 	err      error
 	later    time.Duration // between the event and the request
 }
@@ -38,9 +39,9 @@ func (e endpoint) deliver(tb testing.TB, body []byte, header string) (d delivery
 	var out bytes.Buffer
 	h := &stripe.Webhook{
 		Secrets: []string{endpointSecret, rolledSecret},
-		Follow: func(_ context.Context, hint order.Hint) (order.Followed, error) {
+		Follow: func(_ context.Context, hint order.Hint) (order.Followed, order.Record, error) {
 			d.Hint = hint
-			return e.followed, e.err
+			return e.followed, e.record, e.err
 		},
 		Now: func() time.Time { return signedAt().Add(e.later) },
 		Log: slog.New(slog.NewJSONHandler(&out, nil)), Count: func(result string) { d.Count = result },

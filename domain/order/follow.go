@@ -44,31 +44,30 @@ type Follower struct {
 // does not show. It never moves money. A hint that the record already shows costs one
 // Load; any other costs one Read and at most one Settle more.
 //
-// An open order with a running lease is left to its worker. Errors: those of Records and
-// Payments, and *MismatchError, also for money that an intent took which is not the
-// order's.
-func (f *Follower) Follow(ctx context.Context, h Hint) (Followed, error) {
+// An open order with a running lease is left to its worker. Follow also returns the
+// record as it was loaded, for logs. Errors: those of Records and Payments, and
+// *MismatchError, also for money that an intent took which is not the order's.
+func (f *Follower) Follow(ctx context.Context, h Hint) (Followed, Record, error) {
 	if h.Scope != "" && h.Scope != f.Scope {
-		return HintForeign, nil
+		return HintForeign, Record{}, nil
 	}
 	if h.OrderID == "" {
 		i, err := f.Payments.Read(ctx, h.Intent)
 		if err != nil {
-			return "", fmt.Errorf("read intent %s: %w", h.Intent, err)
+			return "", Record{}, fmt.Errorf("read intent %s: %w", h.Intent, err)
 		}
 		if i.Scope != f.Scope || !ValidID(string(i.OrderID)) {
-			return HintForeign, nil
+			return HintForeign, Record{}, nil
 		}
 		h.OrderID = i.OrderID
 	}
-	followed, _, err := f.follow(ctx, h)
+	followed, r, err := f.follow(ctx, h)
 	if errors.Is(err, ErrStale) { // the order's worker, or another hint, was faster
-		followed, _, err = f.follow(ctx, h)
+		return f.follow(ctx, h)
 	}
-	return followed, err
+	return followed, r, err
 }
 
-// follow also returns the record as it was loaded.
 func (f *Follower) follow(ctx context.Context, h Hint) (Followed, Record, error) {
 	r, err := f.Records.Load(ctx, h.OrderID)
 	if err != nil {

@@ -19,7 +19,7 @@ func (w *world) follow(h order.Hint) (followed order.Followed, calls []string, e
 		Records: countedRecords{w.store, &calls}, Payments: countedPayments{w.bank, &calls}, Scope: "test",
 		Now: func() time.Time { return w.now },
 	}
-	followed, err = f.Follow(w.Context(), h)
+	followed, _, err = f.Follow(w.Context(), h)
 	return followed, calls, err
 }
 
@@ -184,7 +184,7 @@ func TestFollowTriesAgainIfTheRecordChanged(t *testing.T) {
 			Records: &changedOnce{w.store, changes}, Payments: w.bank, Scope: "test",
 			Now: func() time.Time { return w.now },
 		}
-		if _, err := f.Follow(w.Context(), order.Hint{OrderID: "ORD-1", Intent: "pi_1"}); !errors.Is(err, want) {
+		if _, _, err := f.Follow(w.Context(), order.Hint{OrderID: "ORD-1", Intent: "pi_1"}); !errors.Is(err, want) {
 			t.Errorf("%d changes: got %v, want %v", changes, err, want)
 		}
 	}

@@ -42,7 +42,8 @@ func (p *Processor) Process(ctx context.Context, o Order, sent time.Time, l Leas
 		err = p.Claims.Finish(ctx, claim, outcome, p.Now())
 	}
 	r := resultOf(err)
-	r.Attempt, r.Takeover, r.Intent = claim.Attempt, takeover, cmp.Or(claim.Intent, r.Intent)
+	r.Attempt, r.Takeover, r.Trace = claim.Attempt, takeover, claim.Trace
+	r.Intent = cmp.Or(claim.Intent, r.Intent)
 	switch {
 	case r.Verdict == Done:
 		r.Status = outcome.Status

@@ -39,8 +39,8 @@ type Reconciler struct {
 type Reconciled struct {
 	Followed    map[Followed]int         // orders, by what came of the look
 	Unavailable int                      // orders for which the store or the provider failed; still due
-	Mismatched  []ID                     // orders that disagree with the provider; a person must look
-	NoIntent    []ID                     // open orders without an intent and a lease, whose message may be gone
+	Mismatched  []Record                 // orders that disagree with the provider; a person must look
+	NoIntent    []Record                 // open orders without an intent and a lease, whose message may be gone
 	Oldest      map[Status]time.Duration // longest time since the last change of an order that still waits
 	More        bool                     // the time was over before the last order
 }
@@ -112,12 +112,12 @@ func (r *reconciling) look(ctx context.Context, id ID) {
 	case errors.Is(err, ErrStale), errors.Is(err, ErrNotFound): // another one settled or erased it
 		return
 	case mismatch || transition:
-		r.done.Mismatched = append(r.done.Mismatched, id)
+		r.done.Mismatched = append(r.done.Mismatched, record)
 	case err != nil:
 		r.done.Unavailable++
 		return
 	case followed == HintNoIntent:
-		r.done.NoIntent = append(r.done.NoIntent, id)
+		r.done.NoIntent = append(r.done.NoIntent, record)
 	}
 	if err == nil {
 		r.done.Followed[followed]++

@@ -150,10 +150,11 @@ func TestReconcileSettlesWhatTheProviderSettled(t *testing.T) {
 	n.add("pending", ordertest.TakesDays, "")
 	n.bank.Clear("pi_4")
 	n.now = n.now.Add(3 * time.Hour)
+	noIntent := peek(n.store, "no-intent")
 	got := n.run(100)
 	want := order.Reconciled{
 		Followed: map[order.Followed]int{order.HintSettled: 2, order.HintUnchanged: 2, order.HintNoIntent: 1},
-		NoIntent: []order.ID{"no-intent"},
+		NoIntent: []order.Record{noIntent},
 		Oldest:   map[order.Status]time.Duration{order.Open: 2 * time.Hour, order.Pending: 3 * time.Hour},
 	}
 	if diff := cmp.Diff(got, want, cmpopts.EquateApprox(0, 0)); diff != "" {
@@ -232,8 +233,8 @@ func TestReconcileReportsADisagreementOnce(t *testing.T) {
 	n.overcharges = 1
 	n.now = n.now.Add(2 * time.Hour)
 	got := n.run(10)
-	if diff := cmp.Diff(got.Mismatched, []order.ID{"order"}); diff != "" || n.calls["postpone"] != 1 {
-		t.Errorf("got calls %v, (-got +want):\n%s", n.calls, diff)
+	if len(got.Mismatched) != 1 || got.Mismatched[0].OrderID != "order" || n.calls["postpone"] != 1 {
+		t.Errorf("got calls %v and %v, want one disagreement, postponed", n.calls, got.Mismatched)
 	}
 	if again := n.run(10); len(again.Mismatched) > 0 {
 		t.Errorf("at once again: got %v, want nothing due", again.Mismatched)

@@ -18,6 +18,7 @@ const MaxSkew = 5 * time.Minute
 type Lease struct {
 	Owner       string // 128 random bits
 	From, Until time.Time
+	Trace       Trace // of the message
 }
 
 // Claim is the right of one attempt to work on an order until another attempt begins it.
@@ -27,6 +28,7 @@ type Claim struct {
 	Attempt   int       // number of this claim, from 1
 	Intent    IntentID  // bound by an earlier attempt; "" if none is bound: no money has moved
 	CreatedAt time.Time // time of the order's first claim
+	Trace     Trace     // of the record
 }
 
 // NewClaim returns the claim on o under l, from the record that Begin wrote.
@@ -37,7 +39,9 @@ type Claim struct {
 // that the previous release wrote.
 func NewClaim(r Record, o Order, l Lease) Claim {
 	o.fingerprint = r.Fingerprint
-	return Claim{Order: o, Lease: l, Attempt: r.Attempt, Intent: r.Intent, CreatedAt: r.CreatedAt}
+	return Claim{
+		Order: o, Lease: l, Attempt: r.Attempt, Intent: r.Intent, CreatedAt: r.CreatedAt, Trace: r.Trace,
+	}
 }
 
 // Record is an order as the store keeps it.
@@ -59,6 +63,7 @@ type Record struct {
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 	DueAt       time.Time // when to recheck it; zero if it waits for nothing
+	Trace       Trace     // of the first claim that had one
 	Events      []Event   // oldest first; filled by Load only
 }
 

@@ -63,6 +63,7 @@ type Result struct {
 	Attempt   int       // of the claim; 0 if there was none
 	Takeover  bool      // an earlier attempt bound an intent and did not finish
 	Intent    IntentID
+	Trace     Trace  // of the order's record, as far as known
 	RequestID string // the provider's id of the failed call
 	Err       error
 }
@@ -85,6 +86,7 @@ func resultOf(err error) Result {
 			Reason:  ReasonDuplicate,
 			Status:  settled.Record.Status,
 			Intent:  settled.Record.Intent,
+			Trace:   settled.Record.Trace,
 		}
 	case errors.Is(err, ErrConflict):
 		return Result{Verdict: Park, Reason: ReasonConflict, Err: err}

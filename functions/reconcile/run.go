@@ -48,12 +48,13 @@ func (r *run) report(ctx context.Context, done order.Reconciled, err error) {
 	for status, age := range done.Oldest {
 		r.meter.Observe("OldestWaiting", "Status", string(status), age)
 	}
-	for _, id := range done.Mismatched {
-		r.log.LogAttrs(ctx, slog.LevelError, "order and Stripe disagree", slog.String("order_id", string(id)))
+	for _, o := range done.Mismatched {
+		r.log.LogAttrs(ctx, slog.LevelError, "order and Stripe disagree", identify(o)...)
 	}
-	for _, id := range done.NoIntent {
-		r.log.LogAttrs(ctx, slog.LevelWarn, "open order without an intent: its message must come back",
-			slog.String("order_id", string(id)))
+	for _, o := range done.NoIntent {
+		r.log.LogAttrs(
+			ctx, slog.LevelWarn, "open order without an intent: its message must come back", identify(o)...,
+		)
 	}
 	level := slog.LevelInfo
 	if err != nil || done.Unavailable > 0 {
@@ -61,4 +62,11 @@ func (r *run) report(ctx context.Context, done order.Reconciled, err error) {
 	}
 	r.log.LogAttrs(ctx, level, "reconciled", slog.Any("results", slog.GroupValue(logged...)),
 		slog.Bool("more", done.More), slog.Any("error", err))
+}
+
+func identify(r order.Record) []slog.Attr {
+	return []slog.Attr{
+		slog.String("order_id", string(r.OrderID)), slog.String("intent_id", string(r.Intent)),
+		slog.String("trace_id", r.Trace.ID()),
+	}
 }

@@ -282,6 +282,12 @@ func leaseBugs() storeBugs {
 				}
 			}),
 		},
+		"the trace of the first claim that has one is kept": {
+			"the last claim's is kept": beforeCall(begin, func(c *call) { c.row.Trace = "" }),
+			"it is not kept":           afterCall(begin, func(c *call) { c.row.Trace = "" }),
+			"it is not returned":       afterCall(begin, func(c *call) { c.claim.Trace = "" }),
+			"only a new record has it": beforeCall(begin, func(c *call) { c.lease.Trace = "" }),
+		},
 		"begin again by the same owner is no new attempt": {
 			"the owner's own lease blocks it": inProgressIf(begin, func(c *call) bool {
 				return c.row.Owner == c.lease.Owner

@@ -1,6 +1,7 @@
 package ordertest
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"maps"
@@ -38,6 +39,7 @@ func (m *Memory) Begin(_ context.Context, o order.Order, l order.Lease) (order.C
 			r = order.Reopened(r, l)
 		}
 		r.CustomerID = o.CustomerID() // a recreated record has none
+		r.Trace = cmp.Or(r.Trace, l.Trace)
 		r.ParkedAt = time.Time{}
 		r.Owner, r.Until, r.Attempt = l.Owner, l.Until, r.Attempt+1
 		m.put(r, l.From)

@@ -15,6 +15,7 @@ func beginPromises() []promise {
 		{"a lease is respected through its last millisecond", storeTest.leaseIsRespected},
 		{"a lease longer than the maximum is ignored", storeTest.longLeaseIsIgnored},
 		{"the longest lease of the most skewed clock is respected", storeTest.skewedLeaseIsRespected},
+		{"the trace of the first claim that has one is kept", storeTest.beginKeepsTheTrace},
 		{"begin again by the same owner is no new attempt", storeTest.beginAgain},
 		{"begin with different content returns ErrConflict", storeTest.beginDifferentContent},
 		{"begin of a settled order returns its record", storeTest.beginSettled},
@@ -58,6 +59,21 @@ func (x storeTest) beginTakesOver() {
 	want.Owner, want.Until, want.Attempt = l.Owner, l.Until, 2
 	want.UpdatedAt, want.DueAt = l.From, dueAfter(order.Open, l.From)
 	x.wantRecord(want)
+}
+
+func (x storeTest) beginKeepsTheTrace() {
+	first := x.mustBegin(lease("first", at(0)))
+	if first.Trace != "" || x.mustLoad().Trace != "" {
+		x.Errorf("got trace %q and record %q of a claim without one, want none", first.Trace, x.mustLoad().Trace)
+	}
+	const kept = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	for _, trace := range []order.Trace{kept, "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", ""} {
+		l := lease("with "+string(trace), x.mustLoad().Until.Add(time.Millisecond))
+		l.Trace = trace
+		if got := x.mustBegin(l).Trace; got != kept || x.mustLoad().Trace != kept {
+			x.Errorf("claim with trace %q: got %q and record %q, want %q", trace, got, x.mustLoad().Trace, kept)
+		}
+	}
 }
 
 func (x storeTest) leaseIsRespected() {

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/scripts/local/system"
@@ -49,6 +50,10 @@ func TestWebhooks(t *testing.T) {
 			}
 		})
 	}
+	t.Run("one trace id finds an order everywhere but at Stripe", func(t *testing.T) {
+		t.Parallel()
+		traced(start(t, nil))
+	})
 	t.Run("a request that Stripe did not sign calls nothing", func(t *testing.T) {
 		t.Parallel()
 		forged(t, start(t, nil))
@@ -91,6 +96,37 @@ func later(s *running) map[order.ID]outcome {
 		got[id] = outcomeOf(b, id)
 	}
 	return got
+}
+
+// traced sends an order twice, each time with another trace.
+func traced(s *running) {
+	s.t.Helper()
+	const first, second = "0af7651916cd43dd8448eb211c80319c", "4bf92f3577b34da6a3ce929d0e0e4736"
+	for _, trace := range []string{first, second} {
+		s.postDrafts(sqstest.Draft{Body: bodyWith("days", "pm_usBankAccount_processing"), Attributes: map[string]sqstest.Attribute{
+			sqs.AttrTrace: sqstest.Text("00-" + trace + "-b7ad6b7169203331-01"),
+		}})
+		s.settle()
+	}
+	s.Stripe.Machine(func(m *stripetest.Machine) { must(s.t, m.Settle(s.Stripe.Now(), m.Intents()[0].ID, true)) })
+	must(s.t, s.Heard(s.t.Context()))
+	s.settle()
+	items := 0
+	for item, err := range s.Items(s.t.Context(), s.Options.Table) {
+		must(s.t, err)
+		if items++; !strings.Contains(system.Text(item, "traceparent"), first) {
+			s.t.Errorf("got %v, want the first trace", item)
+		}
+	}
+	log := s.log.Text()
+	if lines := strings.Count(log, `"trace_id":"`+first); items != 3 || lines != 4 || strings.Count(log, second) != 1 {
+		s.t.Errorf("got %d items and %d lines, want 3 and 4, one of which has the second trace:\n%s", items, lines, log)
+	}
+	s.Stripe.Machine(func(m *stripetest.Machine) {
+		if sent := fmt.Sprintf("%+v", *m.Intents()[0]); strings.Contains(sent, first) || len(m.Intents()) != 1 {
+			s.t.Errorf("got %d intents, the first %s, want one without a trace", len(m.Intents()), sent)
+		}
+	})
 }
 
 // forged sends requests that must not reach the table or Stripe.
