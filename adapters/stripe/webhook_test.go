@@ -154,6 +154,21 @@ func TestTheResponseToAWebhook(t *testing.T) {
 	}
 }
 
+func TestTheLogLineOfAWebhookIdentifiesTheOrder(t *testing.T) {
+	t.Parallel()
+	record := order.Record{OrderID: "ORD-1", Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
+	e := endpoint{followed: order.HintSettled, record: record}
+	body := snapshot("payment_intent.succeeded", `{"id":"pi_1","amount":"of another API version"}`)
+	_, log := e.deliver(t, body, e.signed(body))
+	for _, want := range []string{
+		`"order_id":"ORD-1"`, `"intent_id":"pi_1"`, `"trace_id":"0af7651916cd43dd8448eb211c80319c"`,
+	} {
+		if !strings.Contains(log, want) {
+			t.Errorf("got %s, want %s", log, want)
+		}
+	}
+}
+
 func TestARejectedRequestReadsNothing(t *testing.T) {
 	t.Parallel()
 	var e endpoint
