@@ -397,7 +397,7 @@ func moveUpdate(r order.Record, e order.Event, owner string) *types.Update {
 		":next": number(e.Seq),
 		":at":   millis(e.At),
 	}
-	if e.Intent == "" && e.To == order.Refused {
+	if e.Intent == "" && e.To.MayLackIntent() {
 		condition += noID
 	} else {
 		condition += sameID

@@ -23,10 +23,11 @@ func TestPayments(t *testing.T) {
 				}
 			})
 		}
+		p := newPayments(t, s.URL, nil)
 		return ordertest.PaymentsUnderTest{
-			Payments: newPayments(t, s.URL, nil),
-			Scope:    scope,
-			Method:   methodOf,
+			Payments: p, Canceler: p,
+			Scope:  scope,
+			Method: methodOf,
 			Charges: func(id order.ID) (all []order.Money) {
 				for _, c := range ledger(s, id, stripetest.Charged) {
 					all = append(all, order.Money{Amount: c.Amount, Currency: order.Currency(c.Currency)})
@@ -145,7 +146,7 @@ func methodOf(c ordertest.Card) string {
 func faultOf(c ordertest.Call, m ordertest.Fault) stripetest.Fault {
 	on := map[ordertest.Call]stripetest.Endpoint{
 		ordertest.Prepare: stripetest.Create, ordertest.Confirm: stripetest.Confirm, ordertest.Read: stripetest.Read,
-		ordertest.Find: stripetest.Search,
+		ordertest.Find: stripetest.Search, ordertest.Cancel: stripetest.Cancel,
 	}
 	kind := map[ordertest.Fault]stripetest.FaultKind{
 		ordertest.ReturnsUnavailable:       stripetest.RateLimited,

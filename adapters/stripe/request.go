@@ -76,6 +76,13 @@ func confirmCall(id order.IntentID, k order.Key) call {
 	}}
 }
 
+// cancelCall is the request of Payments.CancelIntent.
+func cancelCall(id order.IntentID, k order.Key) call {
+	return call{name: "cancel intent " + string(id), intent: id, Request: Request{
+		Method: http.MethodPost, Path: intentsPath + "/" + string(id) + "/cancel", Key: k,
+	}}
+}
+
 // readCall is the request of Payments.Read.
 func readCall(id order.IntentID) call {
 	return call{name: "read intent " + string(id), intent: id, Request: Request{

@@ -70,7 +70,10 @@ type Payments struct {
 	exchange      Exchange
 }
 
-var _ order.Payments = (*Payments)(nil)
+var (
+	_ order.Payments = (*Payments)(nil)
+	_ order.Canceler = (*Payments)(nil)
+)
 
 // New makes a Payments. It sends nothing: an invalid key or BaseURL fails the first call,
 // with a *order.PaymentError of kind Misconfigured.
@@ -150,6 +153,18 @@ func (p *Payments) Prepare(ctx context.Context, o order.Order, k order.Key) (ord
 func (p *Payments) Confirm(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
 	r, err := p.do(ctx, confirmCall(id, k))
 	if err == nil && r.replayed && r.State != order.Succeeded {
+		return p.Read(ctx, id)
+	}
+	return p.explain(ctx, r, err)
+}
+
+// CancelIntent cancels the intent. Stripe refuses to cancel one that has succeeded or was
+// canceled, and in most cases one that is processing, and shows it in the error
+// (docs.stripe.com/api/payment_intents/cancel). A replay may be out of date, so it is read
+// again.
+func (p *Payments) CancelIntent(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
+	r, err := p.do(ctx, cancelCall(id, k))
+	if err == nil && r.replayed {
 		return p.Read(ctx, id)
 	}
 	return p.explain(ctx, r, err)

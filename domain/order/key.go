@@ -3,6 +3,7 @@ package order
 import (
 	"fmt"
 	"strconv"
+	"time"
 )
 
 // Scope separates the orders of deployments that share a payment account, such as "prod"
@@ -51,4 +52,10 @@ func PrepareAgainKey(s Scope, id ID, attempt int) Key {
 // again because the intent succeeds at most once; the key is not needed for that.
 func ConfirmKey(s Scope, id ID, attempt int) Key {
 	return Key{string(s) + "/order/" + string(id) + "/confirm/" + strconv.Itoa(attempt)}
+}
+
+// CancelKey returns the key of one Cancel. Repeating a cancellation is safe, so a new time
+// may bring a new key, which no stored failure answers.
+func CancelKey(s Scope, id ID, at time.Time) Key {
+	return Key{string(s) + "/order/" + string(id) + "/cancel/" + strconv.FormatInt(at.UnixMilli(), 10)}
 }

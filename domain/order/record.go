@@ -91,7 +91,7 @@ func LoadRecord(r Record) (Record, error) {
 		err = fmt.Errorf("%w: attempt %d, seq %d", ErrCorrupt, r.Attempt, r.Seq)
 	case r.Fingerprint == "":
 		err = fmt.Errorf("%w: missing fingerprint", ErrCorrupt)
-	case r.Status != Open && r.Status != Refused && r.Intent == "":
+	case r.Intent == "" && !r.Status.MayLackIntent():
 		err = fmt.Errorf("%w: status %s without an intent", ErrCorrupt, r.Status)
 	}
 	if err != nil {

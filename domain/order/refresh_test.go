@@ -40,7 +40,7 @@ func TestRefreshRecordsTheProvidersState(t *testing.T) {
 			"declined, and the customer paid later", ordertest.Declines, settled,
 			(*ordertest.Bank).CustomerPays, order.Paid, 2,
 		},
-		{"declined, and the intent was canceled", ordertest.Declines, settled, (*ordertest.Bank).Cancel, order.Declined, 1},
+		{"declined, and the intent was canceled", ordertest.Declines, settled, (*ordertest.Bank).Cancel, order.Canceled, 2},
 		{
 			"action_required, and the intent was canceled", ordertest.NeedsAuthentication, settled,
 			(*ordertest.Bank).Cancel, order.Canceled, 2,

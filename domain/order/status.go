@@ -15,7 +15,7 @@ const (
 	Open           Status = "open"            // claimed and not settled
 	Paid           Status = "paid"            // the money moved
 	Declined       Status = "declined"        // by the bank; the customer may still pay the same intent another way
-	Canceled       Status = "canceled"        // the intent was canceled at the provider
+	Canceled       Status = "canceled"        // at the provider, or by an operator before an intent was bound
 	ActionRequired Status = "action_required" // the customer must authenticate: neither declined nor paid
 	Pending        Status = "pending"         // the bank needs days
 	Refused        Status = "refused"         // the provider does not accept the order; a redrive retries it
@@ -48,7 +48,7 @@ func (s Status) Next() []Status {
 	case Pending:
 		return []Status{Paid, Declined, Canceled}
 	case Declined:
-		return []Status{Paid}
+		return []Status{Paid, Canceled}
 	case Paid, Canceled:
 		return nil
 	}
@@ -87,3 +87,7 @@ func (s Status) RecheckAfter() (after time.Duration, waits bool) {
 	}
 	return 0, false
 }
+
+// MayLackIntent reports whether an order in s may have no intent. No money moved for one
+// that has none.
+func (s Status) MayLackIntent() bool { return s == Open || s == Refused || s == Canceled }

@@ -136,9 +136,17 @@ func pretendStripe(t *testing.T) *stripetest.Server {
 	return s
 }
 
-// TestCommands runs the commands with a table in the engine and a pretend Stripe.
-func TestCommands(t *testing.T) {
-	t.Parallel()
+// deployment is a table in the engine and a pretend Stripe, as the commands and the
+// function use them.
+type deployment struct {
+	environ  []string
+	stripe   *stripetest.Server
+	store    *dynamodb.Store
+	payments *stripe.Payments
+}
+
+func deploy(t *testing.T) deployment {
+	t.Helper()
 	h := dynamodbtest.Open(t)
 	s := pretendStripe(t)
 	credentials, err := h.Config.Credentials.Retrieve(t.Context())
@@ -148,11 +156,16 @@ func TestCommands(t *testing.T) {
 		"AWS_ACCESS_KEY_ID="+credentials.AccessKeyID, "AWS_SECRET_ACCESS_KEY="+credentials.SecretAccessKey,
 		"AWS_SESSION_TOKEN="+credentials.SessionToken,
 	)
-	store := dynamodb.New(h.Config, h.Table)
-	payments := stripe.New(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: s.URL})
-	process(t, store, payments, "ORD-1", "pm_usBankAccount_processing")
-	s.Machine(func(m *stripetest.Machine) { err = m.Settle(s.Now(), "pi_000001", true) })
-	must(t, err)
+	return deployment{
+		environ, s, dynamodb.New(h.Config, h.Table), stripe.New(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: s.URL}),
+	}
+}
+
+func TestCommands(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	process(t, d.store, d.payments, "ORD-1", "pm_usBankAccount_processing")
+	d.stripe.Machine(func(m *stripetest.Machine) { must(t, m.Settle(d.stripe.Now(), "pi_000001", true)) })
 	for _, step := range []struct {
 		claim string
 		run   interface {
@@ -170,7 +183,7 @@ func TestCommands(t *testing.T) {
 		{"refresh finds nothing", refresh{ID: "ORD-2"}, nil, order.ErrNotFound},
 	} {
 		var out strings.Builder
-		err := step.run.Run(t.Context(), shell{environ: environ, out: &out, now: noon})
+		err := step.run.Run(t.Context(), shell{environ: d.environ, out: &out, now: noon})
 		if !sameError(err, step.err) {
 			t.Errorf("%s: error = %v, want %v", step.claim, err, step.err)
 		}

@@ -11,7 +11,10 @@ import (
 	"orderonce/domain/order"
 )
 
-var _ order.Payments = (*Bank)(nil)
+var (
+	_ order.Payments = (*Bank)(nil)
+	_ order.Canceler = (*Bank)(nil)
+)
 
 // The payment methods that Bank knows; every other one whose name begins with "pm_card"
 // succeeds.
@@ -119,6 +122,23 @@ func (a *account) charge() {
 func (a *account) decline(why order.Failure) {
 	a.State, a.Failure, a.method = order.NeedsMethod, why, ""
 	a.declines++
+}
+
+// CancelIntent cancels an intent that has not succeeded.
+func (b *Bank) CancelIntent(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
+	return b.call(ctx, Cancel, k, "cancel "+string(id), func() (order.Intent, order.ErrorKind) {
+		a, known := b.intents[id]
+		switch {
+		case !order.ValidReference(string(id)):
+			return order.Intent{}, order.KindRefused // not an intent id
+		case !known:
+			return order.Intent{}, order.KindMisconfigured
+		}
+		if a.State != order.Succeeded {
+			a.State, a.Failure = order.IntentCanceled, order.Failure{}
+		}
+		return a.Intent, ""
+	})
 }
 
 // Read returns the intent in its current state. It has no key, so nothing is replayed.

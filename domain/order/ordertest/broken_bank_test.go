@@ -16,6 +16,7 @@ const (
 	confirm = ordertest.Confirm
 	read    = ordertest.Read
 	find    = ordertest.Find
+	cancel  = ordertest.Cancel
 )
 
 // bankCall is one call to a bank with its arguments and results.
@@ -86,6 +87,11 @@ func (b *brokenBank) Prepare(ctx context.Context, o order.Order, k order.Key) (o
 func (b *brokenBank) Confirm(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
 	c := &bankCall{ctx: ctx, id: id, key: k}
 	return b.call(confirm, c, func() (order.Intent, error) { return b.Bank.Confirm(c.ctx, c.id, c.key) })
+}
+
+func (b *brokenBank) CancelIntent(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
+	c := &bankCall{ctx: ctx, id: id, key: k}
+	return b.call(cancel, c, func() (order.Intent, error) { return b.Bank.CancelIntent(c.ctx, c.id, c.key) })
 }
 
 func (b *brokenBank) Read(ctx context.Context, id order.IntentID) (order.Intent, error) {
@@ -384,6 +390,42 @@ func confirmBugs() bankBugs {
 	}
 }
 
+func cancelBugs() bankBugs {
+	return bankBugs{
+		"a canceled intent is never confirmed": {
+			"the response alone says so": changeLedger(cancel, unconfirm),
+			"the response is older":      changeResponse(cancel, unconfirm),
+		},
+		"cancel of a declined intent cancels it": {
+			"it stays declined": changeIntent(cancel, func(i *order.Intent) {
+				i.State, i.Failure = order.NeedsMethod, order.Failure{Code: "card_declined"}
+			}),
+		},
+		"cancel of an intent that succeeded returns it as it is": {
+			"it is canceled": changeIntent(cancel, func(i *order.Intent) { i.State = order.IntentCanceled }),
+			"it is refused":  failIf(cancel, order.KindRefused, func(c *bankCall) bool { return c.intent.State == order.Succeeded }),
+		},
+		"cancel of a canceled intent returns it": {
+			"it is refused": failIf(cancel, order.KindRefused, func(c *bankCall) bool { return c.bank.calls > 1 }),
+			"it succeeds": {cancel, func(c *bankCall) error {
+				err := c.pass()
+				if c.bank.calls > 1 {
+					succeed(&c.intent)
+				}
+				return err
+			}},
+		},
+		"cancel of an unknown or invalid intent is an error": {
+			"an unknown one is Refused":       replaceKind(cancel, order.KindMisconfigured, order.KindRefused),
+			"an invalid one is Misconfigured": replaceKind(cancel, order.KindRefused, order.KindMisconfigured),
+		},
+		"a cancellation whose response was lost is Unknown and happened": {
+			"it is Unavailable": replaceKind(cancel, order.KindUnknown, order.KindUnavailable),
+			"it is undone":      changePaymentError(cancel, func(c *bankCall, _ *order.PaymentError) { c.bank.Edit(c.id, unconfirm) }),
+		},
+	}
+}
+
 func failureBugs() bankBugs {
 	return bankBugs{
 		"an unknown intent is Misconfigured": {
@@ -444,7 +486,7 @@ func TestEveryBrokenBankFailsItsPromise(t *testing.T) {
 		}
 		return b.underTest()
 	}
-	for _, bugs := range []bankBugs{findBugs(), prepareBugs(), confirmBugs(), failureBugs()} {
+	for _, bugs := range []bankBugs{findBugs(), prepareBugs(), confirmBugs(), cancelBugs(), failureBugs()} {
 		for promise, byName := range bugs {
 			covered[promise] = true
 			for name, bug := range byName {

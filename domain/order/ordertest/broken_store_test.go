@@ -530,6 +530,21 @@ func settleBugs() storeBugs {
 		"settle of an unknown order creates no record": {
 			"it creates one": createRecord(settle, order.ErrStale),
 		},
+		"settle cancels an order without an intent, and no attempt can bind one": {
+			"an order without an intent is left": returnIf(settle, nil, func(c *call) bool { return c.outcome.Intent == "" }),
+			"the claim still binds":              returnIf(bind, nil, func(c *call) bool { return c.row.Status == order.Canceled }),
+			"it is tried again": returnIf(begin, nil, func(c *call) bool {
+				return c.row.Status == order.Canceled && c.row.Intent == ""
+			}),
+			"a bound intent is not looked at": returnIf(settle, nil, func(c *call) bool {
+				return c.outcome.Intent == "" && c.row.Intent != ""
+			}),
+		},
+		"settle of an order without an intent as paid returns ErrStale": {
+			"it is paid": returnIf(settle, nil, func(c *call) bool {
+				return c.outcome.Intent == "" && c.outcome.Status == order.Paid
+			}),
+		},
 		"settle of a refused order records a late payment": {
 			"no status follows refused": returnIf(settle, order.ErrStale, func(c *call) bool {
 				return c.record.Status == order.Refused

@@ -71,7 +71,7 @@ func (m *Memory) Finish(_ context.Context, c order.Claim, o order.Outcome, at ti
 	switch {
 	case hasOutcome(m.rows[c.Order.ID()], o):
 		return nil
-	case !held || r.Intent != o.Intent || o.Intent == "" && o.Status != order.Refused:
+	case !held || r.Intent != o.Intent || o.Intent == "" && !o.Status.MayLackIntent():
 		return order.ErrClaimLost
 	}
 	m.put(settled(r, o, at), at)
@@ -123,7 +123,8 @@ func (m *Memory) Settle(_ context.Context, seen order.Record, o order.Outcome, a
 	if err := seen.Status.Transition(o.Status); err != nil {
 		return err
 	}
-	if r.Status != seen.Status || r.Seq != seen.Seq || r.Intent != seen.Intent || r.Intent != o.Intent {
+	unbound := o.Intent == "" && !o.Status.MayLackIntent()
+	if r.Status != seen.Status || r.Seq != seen.Seq || r.Intent != seen.Intent || r.Intent != o.Intent || unbound {
 		return order.ErrStale
 	}
 	m.put(settled(r, o, at), at)

@@ -23,10 +23,16 @@ func TestBank(t *testing.T) {
 	})
 }
 
-// underTest returns the controls of b for the port p.
-func underTest(b *ordertest.Bank, p order.Payments) ordertest.PaymentsUnderTest {
+// provider is a Bank, or a broken one.
+type provider interface {
+	order.Payments
+	order.Canceler
+}
+
+// underTest returns the controls of b for the ports of p.
+func underTest(b *ordertest.Bank, p provider) ordertest.PaymentsUnderTest {
 	return ordertest.PaymentsUnderTest{
-		Payments: p, Scope: b.Scope, Method: ordertest.PaymentMethod, Charges: b.Charges, Declines: b.Declines,
+		Payments: p, Canceler: p, Scope: b.Scope, Method: ordertest.PaymentMethod, Charges: b.Charges, Declines: b.Declines,
 		Fail: b.Fail, ForgetKeys: b.ForgetKeys, CatchUp: func() {}, CustomerPays: b.CustomerPays,
 		Clear: b.Clear, Cancel: b.Cancel,
 	}

@@ -13,7 +13,7 @@ import (
 // Call names a method of a port.
 type Call string
 
-// The calls that a Processor makes.
+// The calls that a Processor or a Cancellation makes.
 const (
 	Begin   Call = "begin"
 	Bind    Call = "bind"
@@ -23,6 +23,7 @@ const (
 	Confirm Call = "confirm"
 	Read    Call = "read"
 	Find    Call = "find"
+	Cancel  Call = "cancel"
 )
 
 // Card is a kind of payment method: what happens when it is charged off session.
@@ -54,12 +55,13 @@ const (
 // without intents and faults.
 type PaymentsUnderTest struct {
 	Payments order.Payments
+	Canceler order.Canceler
 	Scope    order.Scope                  // that the port writes into its intents
 	Method   func(Card) string            // a payment method of this kind
 	Charges  func(order.ID) []order.Money // successful ones, in the provider's ledger
 	Declines func(order.ID) int           // number of declined charges, in the provider's ledger
 
-	Fail         func(Call, Fault)    // the next Prepare, Confirm, Read or Find
+	Fail         func(Call, Fault)    // the next call of this kind
 	ForgetKeys   func()               // expires every idempotency key
 	CatchUp      func()               // makes the search find every intent prepared so far
 	CustomerPays func(order.IntentID) // with another card, at the provider
@@ -67,7 +69,7 @@ type PaymentsUnderTest struct {
 	Cancel       func(order.IntentID) // as a person can at the provider
 }
 
-// TestPayments tests the contract of order.Payments.
+// TestPayments tests the contracts of order.Payments and order.Canceler.
 //
 //nolint:tparallel // the caller calls t.Parallel
 func TestPayments(t *testing.T, open func(t *testing.T) PaymentsUnderTest) {
@@ -81,7 +83,7 @@ func TestPayments(t *testing.T, open func(t *testing.T) PaymentsUnderTest) {
 }
 
 func paymentPromises() []paymentPromise {
-	return slices.Concat(preparePromises(), confirmPromises(), findPromises(), failurePromises())
+	return slices.Concat(preparePromises(), confirmPromises(), findPromises(), cancelPromises(), failurePromises())
 }
 
 type paymentPromise struct {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"orderonce/domain/order"
 )
@@ -286,6 +287,66 @@ func (x paymentsTest) findFails() {
 		}
 		x.wantFailure(want)(order.Intent{}, err)
 	}
+}
+
+func cancelPromises() []paymentPromise {
+	return []paymentPromise{
+		{"a canceled intent is never confirmed", paymentsTest.cancelPrevents},
+		{"cancel of a declined intent cancels it", paymentsTest.cancelDeclined},
+		{"cancel of an intent that succeeded returns it as it is", paymentsTest.cancelSucceeded},
+		{"cancel of a canceled intent returns it", paymentsTest.cancelAgain},
+		{"cancel of an unknown or invalid intent is an error", paymentsTest.cancelUnknown},
+		{"a cancellation whose response was lost is Unknown and happened", paymentsTest.cancelLost},
+	}
+}
+
+func (x paymentsTest) cancel(id order.IntentID, n int64) (order.Intent, error) {
+	return x.Canceler.CancelIntent(x.Context(), id, order.CancelKey(x.Scope, x.order.ID(), time.UnixMilli(n)))
+}
+
+func (x paymentsTest) cancelPrevents() {
+	id := x.mustPrepare()
+	x.wantIntent(order.IntentCanceled)(x.cancel(id, 1))
+	x.wantIntent(order.IntentCanceled)(x.confirm(id, 1))
+	x.wantIntent(order.IntentCanceled)(x.read(id))
+	x.wantCharges(0)
+}
+
+func (x paymentsTest) cancelDeclined() {
+	x = x.withCard(Declines)
+	id := x.mustPrepare()
+	x.wantIntent(order.NeedsMethod)(x.confirm(id, 1))
+	x.wantIntent(order.IntentCanceled)(x.cancel(id, 1))
+}
+
+func (x paymentsTest) cancelSucceeded() {
+	id := x.mustPrepare()
+	x.wantIntent(order.Succeeded)(x.confirm(id, 1))
+	x.wantIntent(order.Succeeded)(x.cancel(id, 1))
+	x.wantCharges(1)
+}
+
+func (x paymentsTest) cancelAgain() {
+	id := x.mustPrepare()
+	for n := range int64(2) {
+		x.wantIntent(order.IntentCanceled)(x.cancel(id, n))
+	}
+	x.wantIntent(order.IntentCanceled)(x.cancel(id, 1))
+}
+
+func (x paymentsTest) cancelUnknown() {
+	x.wantFailure(order.KindMisconfigured)(x.cancel("pi_unknown", 1))
+	for _, id := range []order.IntentID{"", "pi 1", "pi_1/confirm"} {
+		x.wantFailure(order.KindRefused)(x.cancel(id, 1))
+	}
+}
+
+func (x paymentsTest) cancelLost() {
+	id := x.mustPrepare()
+	x.Fail(Cancel, LosesResponse)
+	x.wantFailure(order.KindUnknown)(x.cancel(id, 1))
+	x.wantIntent(order.IntentCanceled)(x.read(id))
+	x.wantIntent(order.IntentCanceled)(x.cancel(id, 2))
 }
 
 func failurePromises() []paymentPromise {

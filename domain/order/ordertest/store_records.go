@@ -1,6 +1,7 @@
 package ordertest
 
 import (
+	"errors"
 	"time"
 
 	"orderonce/domain/order"
@@ -13,6 +14,8 @@ func recordsPromises() []promise {
 		{"settle adds its events in order", storeTest.settleAdds},
 		{"settle as paid clears the failure", storeTest.settleClearsFailure},
 		{"settle of a refused order records a late payment", storeTest.settleRefused},
+		{"settle cancels an order without an intent, and no attempt can bind one", storeTest.settleUnbound},
+		{"settle of an order without an intent as paid returns ErrStale", storeTest.settleUnboundAsPaid},
 		{"settle ends the claim of a running attempt", storeTest.settleDuringAttempt},
 		{"settle with the recorded outcome changes nothing", storeTest.settleAgain},
 		{"settle of a record that changed returns ErrStale", storeTest.settleStale},
@@ -57,6 +60,35 @@ func (x storeTest) settleClearsFailure() {
 func (x storeTest) settleRefused() {
 	x.mustFinish(order.Refused)
 	x.wantSettle(outcome(order.Paid, "pi_1"), at(time.Hour))
+}
+
+func (x storeTest) settleUnbound() {
+	canceled := order.Outcome{Status: order.Canceled, Failure: order.CanceledByOperator}
+	running := x.mustBegin(lease("first", at(0)))
+	x.wantSettle(canceled, at(time.Second))
+	x.wantUnchanged(func() {
+		x.wantError(x.Bind(x.Context(), running, intent("pi_1"), at(2*time.Second)), order.ErrClaimLost)
+	})
+	x.wantClaimLost(running)
+	_, err := x.Begin(x.Context(), x.order, lease("second", at(time.Hour)))
+	if settled, is := errors.AsType[*order.SettledError](err); !is || settled.Record.Status != order.Canceled {
+		x.Errorf("begin of a canceled order: got %v, want a SettledError", err)
+	}
+
+	bound := x.with(Order(x.order.ID() + "-bound"))
+	claim := bound.mustBegin(lease("first", at(0)))
+	loaded := bound.mustLoad()
+	bound.must(bound.Bind(bound.Context(), claim, intent("pi_1"), at(time.Second)))
+	bound.wantUnchanged(func() {
+		bound.wantError(bound.Settle(bound.Context(), loaded, canceled, at(time.Minute)), order.ErrStale)
+	})
+}
+
+func (x storeTest) settleUnboundAsPaid() {
+	x.mustBegin(lease("first", at(0)))
+	x.wantUnchanged(func() {
+		x.wantError(x.Settle(x.Context(), x.mustLoad(), outcome(order.Paid, ""), at(time.Hour)), order.ErrStale)
+	})
 }
 
 func (x storeTest) settleDuringAttempt() {
@@ -106,7 +138,7 @@ func (x storeTest) settleOtherIntent() {
 
 func (x storeTest) settleInvalidTransition() {
 	x.mustFinish(order.Declined)
-	for _, s := range []order.Status{order.Open, order.Pending, order.Canceled, order.Refused} {
+	for _, s := range []order.Status{order.Open, order.Pending, order.Refused} {
 		x.wantUnchanged(func() {
 			err := x.Settle(x.Context(), x.mustLoad(), outcome(s, "pi_1"), at(time.Hour))
 			x.wantTransitionError(err, order.TransitionError{From: order.Declined, To: s})

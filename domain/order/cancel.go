@@ -1,0 +1,105 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Canceler cancels intents at the provider, for operators. ordertest.TestCanceler tests
+// this contract.
+type Canceler interface {
+	// CancelIntent cancels an intent that has not succeeded, so that no attempt can confirm
+	// it any more, and returns it in its current state. An intent that the provider does
+	// not cancel, because it succeeded or was canceled before, is no error. The errors are
+	// those of Payments.Confirm.
+	CancelIntent(ctx context.Context, id IntentID, k Key) (Intent, error)
+}
+
+// CanceledByOperator is the Failure of an order that was canceled before an intent was
+// bound.
+const CanceledByOperator = "canceled_by_operator"
+
+// cancelTries is how often Cancel starts again after somebody else changed the record: a
+// worker binds an intent once and settles the order once.
+const cancelTries = 3
+
+// Cancellation cancels orders.
+type Cancellation struct {
+	Records  Records
+	Payments Payments
+	Canceler Canceler
+	Scope    Scope
+}
+
+// Cancel closes an order, so that no message can charge it, and returns the record as it
+// is afterwards. Its status is not Canceled if the customer paid first, or if the provider
+// cannot cancel the intent any more.
+//
+// The provider decides a race with Confirm: an intent is canceled or succeeds, never both,
+// and worker and operator record the same state of it. An order without an intent is
+// closed in the store alone: Bind needs an open order. Errors: those of Records, Payments
+// and Canceler, and *MismatchError.
+func (c *Cancellation) Cancel(ctx context.Context, id ID, at time.Time) (Record, error) {
+	var r Record
+	var err error
+	for range cancelTries {
+		if r, err = c.Records.Load(ctx, id); err != nil {
+			return Record{}, fmt.Errorf("load order %s: %w", id, err)
+		}
+		if err = c.close(ctx, r, at); !errors.Is(err, ErrStale) {
+			break
+		}
+	}
+	if err != nil {
+		return r, err
+	}
+	return c.Records.Load(ctx, id)
+}
+
+// close cancels the record's intent and settles the record, or settles a record without an
+// intent. It does nothing to a paid or canceled order.
+func (c *Cancellation) close(ctx context.Context, r Record, at time.Time) error {
+	if r.Status == Paid || r.Status == Canceled {
+		return nil
+	}
+	outcome := Outcome{Status: Canceled, Failure: CanceledByOperator}
+	if r.Intent != "" {
+		intent, err := c.cancelIntent(ctx, r, at)
+		if err != nil {
+			return err
+		}
+		settled := false
+		if outcome, settled = OutcomeOf(intent); !settled || !worthRecording(r.Status, outcome.Status) {
+			return nil
+		}
+	}
+	if err := c.Records.Settle(ctx, r, outcome, at); err != nil {
+		return fmt.Errorf("settle order %s as %s: %w", r.OrderID, outcome.Status, err)
+	}
+	return nil
+}
+
+// cancelIntent cancels the record's intent, after it has made sure that it is the order's.
+func (c *Cancellation) cancelIntent(ctx context.Context, r Record, at time.Time) (Intent, error) {
+	read := func() (Intent, error) {
+		intent, err := c.Payments.Read(ctx, r.Intent)
+		if err != nil {
+			return Intent{}, fmt.Errorf("read intent %s of order %s: %w", r.Intent, r.OrderID, err)
+		}
+		return intent, verify(intent, c.Scope, r.OrderID, r.Total)
+	}
+	intent, err := read()
+	if err != nil || intent.State == Succeeded || intent.State == IntentCanceled {
+		return intent, err
+	}
+	canceled, err := c.Canceler.CancelIntent(ctx, r.Intent, CancelKey(c.Scope, r.OrderID, at))
+	if err == nil {
+		return canceled, verify(canceled, c.Scope, r.OrderID, r.Total)
+	}
+	if now, readErr := read(); readErr == nil && now.State == IntentCanceled { // only the response was lost
+		return now, nil
+	}
+	return Intent{}, fmt.Errorf("cancel intent %s of order %s: %w", r.Intent, r.OrderID, err)
+}

@@ -1,0 +1,163 @@
+package order_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+)
+
+func (w *world) cancel() (order.Record, error) {
+	c := order.Cancellation{Records: w.store, Payments: w.bank, Canceler: w.bank, Scope: "test"}
+	return c.Cancel(w.Context(), w.order.ID(), w.now)
+}
+
+// state returns the state of the order's intent, or "" if it has none.
+func (w *world) state() order.IntentState {
+	w.Helper()
+	r := w.record()
+	if r.Intent == "" {
+		return ""
+	}
+	i, err := w.bank.Read(w.Context(), r.Intent)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return i.State
+}
+
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	delivered := func(w *world) { w.deliver(noFault) }
+	for claim, tt := range map[string]struct {
+		card   ordertest.Card
+		before func(*world)
+		want   order.Status
+		intent order.IntentState
+	}{
+		"an order that a worker has just claimed": {ordertest.Pays, func(w *world) { w.claim() }, order.Canceled, ""},
+		"an order whose intent is not bound":      {ordertest.Pays, crashAfter(ordertest.Prepare), order.Canceled, ""},
+		"an order whose intent is bound":          {ordertest.Pays, crashAfter(ordertest.Bind), order.Canceled, order.IntentCanceled},
+		"an order that was charged":               {ordertest.Pays, crashAfter(ordertest.Confirm), order.Paid, order.Succeeded},
+		"a paid order":                            {ordertest.Pays, delivered, order.Paid, order.Succeeded},
+		"a declined order":                        {ordertest.Declines, delivered, order.Canceled, order.IntentCanceled},
+		"an order that waits for the customer":    {ordertest.NeedsAuthentication, delivered, order.Canceled, order.IntentCanceled},
+		"an order that waits for the bank":        {ordertest.TakesDays, delivered, order.Canceled, order.IntentCanceled},
+		"a refused order":                         {ordertest.DoesNotExist, delivered, order.Canceled, ""},
+		"an order whose intent was canceled at the provider": {
+			ordertest.Declines, func(w *world) { delivered(w); w.bank.Cancel("pi_1") }, order.Canceled, order.IntentCanceled,
+		},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, tt.card)
+			tt.before(w)
+			got, err := w.cancel()
+			if err != nil || got.Status != tt.want || w.state() != tt.intent {
+				t.Errorf("got %s, %v, intent %q, want %s, intent %q", got.Status, err, w.state(), tt.want, tt.intent)
+			}
+			again, err := w.cancel()
+			if err != nil || again.Status != tt.want || again.Seq != got.Seq {
+				t.Errorf("again: got %s, seq %d, %v, want the same record", again.Status, again.Seq, err)
+			}
+			w.now = w.now.Add(20 * 24 * time.Hour)
+			if r := w.deliver(noFault); r.Verdict != order.Done || r.Status != tt.want || w.violations() != "" {
+				t.Errorf("its message comes back: got %+v, %s, want %s", r, w.violations(), tt.want)
+			}
+		})
+	}
+}
+
+// Every point of an attempt at which an operator may cancel the order, and every end of
+// that attempt: a canceled order is never charged, and a charged one never canceled.
+func TestNoOrderIsBothCanceledAndCharged(t *testing.T) {
+	t.Parallel()
+	for _, card := range []ordertest.Card{
+		ordertest.Pays, ordertest.Declines, ordertest.NeedsAuthentication, ordertest.TakesDays,
+	} {
+		for call := range 6 {
+			for _, before := range []bool{true, false} {
+				for _, crashes := range []bool{true, false} {
+					t.Run(fmt.Sprintf("%s, call %d, before it %t, then a crash %t", card, call, before, crashes), func(t *testing.T) {
+						t.Parallel()
+						cancelDuring(newWorld(t, card), call, before, crashes)
+					})
+				}
+			}
+		}
+	}
+}
+
+// cancelDuring cancels the order before or after one call of its first attempt, which may
+// crash then, and delivers the message until the order is settled.
+func cancelDuring(w *world, call int, before, crashes bool) {
+	cancel := func() {
+		if _, err := w.cancel(); err != nil && !errors.Is(err, order.ErrNotFound) { // before the first claim
+			w.Errorf("cancel: %v", err)
+		}
+		if crashes {
+			panic(ordertest.Crash{})
+		}
+	}
+	w.crash(func(_ ordertest.Call, do func() error) error {
+		call--
+		if call == -1 && before {
+			cancel()
+		}
+		err := do()
+		if call == -1 && !before {
+			cancel()
+		}
+		return err
+	})
+	w.now = w.now.Add(time.Hour)
+	w.redeliver(noFault)
+	r, charges := w.record(), len(w.bank.Charges(w.order.ID()))
+	if v := w.violations(); v != "" || r.Status == order.Open || r.Status == order.Canceled && charges > 0 {
+		w.Errorf("got %s with %d charges; %s", r.Status, charges, v)
+	}
+	state := w.state()
+	if (state == order.IntentCanceled) != (r.Status == order.Canceled && r.Intent != "") {
+		w.Errorf("got %s with intent %q, want both canceled or neither", r.Status, state)
+	}
+}
+
+func TestACancellationWhoseResponseIsLostMayBeRepeated(t *testing.T) {
+	t.Parallel()
+	for fault, want := range map[ordertest.Fault]order.Status{
+		ordertest.LosesResponse: order.Canceled, ordertest.StoresFailureAfterEffect: order.Canceled,
+		ordertest.LosesRequest: order.Open, ordertest.StoresFailure: order.Open, ordertest.ReturnsUnavailable: order.Open,
+	} {
+		t.Run(string(fault), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, ordertest.Pays)
+			w.crashAfter(ordertest.Bind)
+			w.bank.Fail(ordertest.Cancel, fault)
+			got, err := w.cancel()
+			if got.Status != want || (err == nil) != (want == order.Canceled) {
+				t.Errorf("got %s, %v, want %s", got.Status, err, want)
+			}
+			w.now = w.now.Add(time.Second)
+			if again, err := w.cancel(); err != nil || again.Status != order.Canceled || w.state() != order.IntentCanceled {
+				t.Errorf("again: got %s, %v, intent %s, want it canceled", again.Status, err, w.state())
+			}
+		})
+	}
+}
+
+func TestCancelChangesNothingOfAnotherOrder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordertest.Pays)
+	if _, err := w.cancel(); !errors.Is(err, order.ErrNotFound) {
+		t.Errorf("no record: got %v, want ErrNotFound", err)
+	}
+	other := newOrder(t, with(func(d *order.Draft) { d.ID = "OTHER-1" }))
+	w.bind(w.prepare(other, order.PrepareKey("test", other.ID())))
+	_, err := w.cancel()
+	if _, mismatch := errors.AsType[*order.MismatchError](err); !mismatch || w.state() != order.NeedsConfirmation {
+		t.Errorf("another order's intent: got %v, intent %s, want a MismatchError and the intent as it was", err, w.state())
+	}
+}

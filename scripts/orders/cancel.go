@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"orderonce/adapters/config"
+	"orderonce/domain/order"
+)
+
+type cancel struct {
+	ID  string `arg:"" help:"The orderId."`
+	Yes bool   `help:"Do not ask, for scripts."`
+}
+
+// Help explains the command beyond its one line.
+func (cancel) Help() string {
+	return `It cancels the order's PaymentIntent at Stripe and settles the row as Stripe answers: canceled, or
+paid if the customer was charged first. It is safe while the function works on the order,
+because an intent is canceled or charged, never both. An order without an intent is closed in
+the table alone, so that no message can charge it. A canceled order stays canceled: sell again
+under a new orderId. The key needs "PaymentIntents: Write".
+
+Exit code 1: the order was not canceled, for example because it is paid.
+
+Example: orders cancel ORD-1001`
+}
+
+var (
+	errNotConfirmed = errors.New("nothing was changed: the order id was not typed")
+	errNotCanceled  = errors.New("not canceled")
+)
+
+// Run cancels one order.
+func (c cancel) Run(ctx context.Context, sh shell) error {
+	env, err := config.Read[stripeConfig](sh.environ)
+	if err != nil {
+		return err
+	}
+	if err := c.cancel(ctx, sh, env); err != nil {
+		return fmt.Errorf("cancel order %q: %w", c.ID, env.Orders.explain(err))
+	}
+	return nil
+}
+
+func (c cancel) cancel(ctx context.Context, sh shell, env stripeConfig) error {
+	store, payments, id := env.Orders.store(), env.payments(), order.ID(c.ID)
+	before, err := store.Load(ctx, id)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(sh.out, "table %s in %s, scope %s\n\n%s\n", env.Orders.Table, env.Orders.AWS.Region, env.Scope, describe(before))
+	if !c.Yes && !c.confirmed(sh) {
+		return errNotConfirmed
+	}
+	canceling := order.Cancellation{
+		Records: store, Payments: payments, Canceler: payments, Scope: order.Scope(env.Scope),
+	}
+	after, err := canceling.Cancel(ctx, id, sh.now())
+	if err != nil {
+		return err
+	}
+	if after.Status != order.Canceled {
+		return fmt.Errorf("%w: the order is %s", errNotCanceled, after.Status)
+	}
+	fmt.Fprintf(sh.out, "canceled: it was %s\n", before.Status)
+	return nil
+}
+
+// confirmed asks the person to type the order id.
+func (c cancel) confirmed(sh shell) bool {
+	fmt.Fprintf(sh.out, "Type the order id to cancel it for ever: ")
+	typed, _ := bufio.NewReader(sh.in).ReadString('\n') // the end of the input is no confirmation
+	return strings.TrimSpace(typed) == c.ID
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"orderonce/domain/order"
+)
+
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	process(t, d.store, d.payments, "DECLINED", "pm_card_chargeDeclined")
+	process(t, d.store, d.payments, "PAID", "pm_card_visa")
+	for _, step := range []struct {
+		claim   string
+		command cancel
+		typed   string
+		printed string
+		err     error
+		status  order.Status
+	}{
+		{"a word that is not the order id", cancel{ID: "DECLINED"}, "yes\n", "table ", errNotConfirmed, order.Declined},
+		{"the end of the input", cancel{ID: "DECLINED"}, "", "scope test", errNotConfirmed, order.Declined},
+		{"the order id", cancel{ID: "DECLINED"}, "DECLINED\n", "canceled: it was declined", nil, order.Canceled},
+		{"a canceled order", cancel{ID: "DECLINED", Yes: true}, "", "canceled: it was canceled", nil, order.Canceled},
+		{"a paid order", cancel{ID: "PAID", Yes: true}, "", "status     paid", errNotCanceled, order.Paid},
+	} {
+		var out strings.Builder
+		err := step.command.Run(t.Context(), shell{environ: d.environ, in: strings.NewReader(step.typed), out: &out, now: noon})
+		if !errors.Is(err, step.err) || !strings.Contains(out.String(), step.printed) {
+			t.Errorf("%s: got %v and\n%s\nwant %v and %q", step.claim, err, &out, step.err, step.printed)
+		}
+		if r, err := d.store.Load(t.Context(), order.ID(step.command.ID)); err != nil || r.Status != step.status {
+			t.Errorf("%s: got status %s, %v, want %s", step.claim, r.Status, err, step.status)
+		}
+	}
+	err := cancel{ID: "NONE", Yes: true}.Run(t.Context(), shell{environ: d.environ, out: new(strings.Builder), now: noon})
+	if !errors.Is(err, order.ErrNotFound) || !strings.Contains(err.Error(), `cancel order "NONE"`) {
+		t.Errorf("an order that was not posted: got %v, want ErrNotFound", err)
+	}
+}
