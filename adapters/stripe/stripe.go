@@ -160,8 +160,8 @@ func (p *Payments) Confirm(ctx context.Context, id order.IntentID, k order.Key) 
 
 // CancelIntent cancels the intent. Stripe refuses to cancel one that has succeeded or was
 // canceled, and in most cases one that is processing, and shows it in the error
-// (docs.stripe.com/api/payment_intents/cancel). A replay may be out of date, so it is read
-// again.
+// (docs.stripe.com/api/payment_intents/cancel). A replay may be out of date, so it is
+// read again.
 func (p *Payments) CancelIntent(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
 	r, err := p.do(ctx, cancelCall(id, k))
 	if err == nil && r.replayed {

@@ -10,10 +10,10 @@ import (
 // Canceler cancels intents at the provider, for operators. ordertest.TestCanceler tests
 // this contract.
 type Canceler interface {
-	// CancelIntent cancels an intent that has not succeeded, so that no attempt can confirm
-	// it any more, and returns it in its current state. An intent that the provider does
-	// not cancel, because it succeeded or was canceled before, is no error. The errors are
-	// those of Payments.Confirm.
+	// CancelIntent cancels an intent that has not succeeded, so that no attempt can
+	// confirm it any more, and returns it in its current state. An intent that the
+	// provider does not cancel, because it succeeded or was canceled before, is no error.
+	// The errors are those of Payments.Confirm.
 	CancelIntent(ctx context.Context, id IntentID, k Key) (Intent, error)
 }
 
@@ -34,13 +34,13 @@ type Cancellation struct {
 }
 
 // Cancel closes an order, so that no message can charge it, and returns the record as it
-// is afterwards. Its status is not Canceled if the customer paid first, or if the provider
-// cannot cancel the intent any more.
+// is afterwards. Its status is not Canceled if the customer paid first, or if the
+// provider cannot cancel the intent any more.
 //
-// The provider decides a race with Confirm: an intent is canceled or succeeds, never both,
-// and worker and operator record the same state of it. An order without an intent is
-// closed in the store alone: Bind needs an open order. Errors: those of Records, Payments
-// and Canceler, and *MismatchError.
+// The provider decides a race with Confirm: an intent is canceled or succeeds, never
+// both, and worker and operator record the same state of it. An order without an intent
+// is closed in the store alone: Bind needs an open order. Errors: those of Records,
+// Payments and Canceler, and *MismatchError.
 func (c *Cancellation) Cancel(ctx context.Context, id ID, at time.Time) (Record, error) {
 	var r Record
 	var err error
@@ -58,8 +58,8 @@ func (c *Cancellation) Cancel(ctx context.Context, id ID, at time.Time) (Record,
 	return c.Records.Load(ctx, id)
 }
 
-// close cancels the record's intent and settles the record, or settles a record without an
-// intent. It does nothing to a paid or canceled order.
+// close cancels the record's intent and settles the record, or settles a record without
+// an intent. It does nothing to a paid or canceled order.
 func (c *Cancellation) close(ctx context.Context, r Record, at time.Time) error {
 	if r.Status == Paid || r.Status == Canceled {
 		return nil
@@ -81,7 +81,8 @@ func (c *Cancellation) close(ctx context.Context, r Record, at time.Time) error 
 	return nil
 }
 
-// cancelIntent cancels the record's intent, after it has made sure that it is the order's.
+// cancelIntent cancels the record's intent, after it has made sure that it is the
+// order's.
 func (c *Cancellation) cancelIntent(ctx context.Context, r Record, at time.Time) (Intent, error) {
 	read := func() (Intent, error) {
 		intent, err := c.Payments.Read(ctx, r.Intent)

@@ -54,8 +54,8 @@ func ConfirmKey(s Scope, id ID, attempt int) Key {
 	return Key{string(s) + "/order/" + string(id) + "/confirm/" + strconv.Itoa(attempt)}
 }
 
-// CancelKey returns the key of one Cancel. Repeating a cancellation is safe, so a new time
-// may bring a new key, which no stored failure answers.
+// CancelKey returns the key of one Cancel. Repeating a cancellation is safe, so a new
+// time may bring a new key, which no stored failure answers.
 func CancelKey(s Scope, id ID, at time.Time) Key {
 	return Key{string(s) + "/order/" + string(id) + "/cancel/" + strconv.FormatInt(at.UnixMilli(), 10)}
 }

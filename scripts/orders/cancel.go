@@ -52,7 +52,9 @@ func (c cancel) cancel(ctx context.Context, sh shell, env stripeConfig) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(sh.out, "table %s in %s, scope %s\n\n%s\n", env.Orders.Table, env.Orders.AWS.Region, env.Scope, describe(before))
+	where := env.Orders
+	fmt.Fprintf(sh.out, "table %s in %s, scope %s\n\n", where.Table, where.AWS.Region, env.Scope)
+	fmt.Fprintln(sh.out, describe(before))
 	if !c.Yes && !c.confirmed(sh) {
 		return errNotConfirmed
 	}

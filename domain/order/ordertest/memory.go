@@ -123,8 +123,8 @@ func (m *Memory) Settle(_ context.Context, seen order.Record, o order.Outcome, a
 	if err := seen.Status.Transition(o.Status); err != nil {
 		return err
 	}
-	unbound := o.Intent == "" && !o.Status.MayLackIntent()
-	if r.Status != seen.Status || r.Seq != seen.Seq || r.Intent != seen.Intent || r.Intent != o.Intent || unbound {
+	changed := r.Status != seen.Status || r.Seq != seen.Seq || r.Intent != seen.Intent
+	if changed || r.Intent != o.Intent || o.Intent == "" && !o.Status.MayLackIntent() {
 		return order.ErrStale
 	}
 	m.put(settled(r, o, at), at)

@@ -83,7 +83,9 @@ func TestPayments(t *testing.T, open func(t *testing.T) PaymentsUnderTest) {
 }
 
 func paymentPromises() []paymentPromise {
-	return slices.Concat(preparePromises(), confirmPromises(), findPromises(), cancelPromises(), failurePromises())
+	return slices.Concat(
+		preparePromises(), confirmPromises(), findPromises(), cancelPromises(), failurePromises(),
+	)
 }
 
 type paymentPromise struct {

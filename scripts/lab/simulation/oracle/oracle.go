@@ -300,7 +300,7 @@ func allowed(from, to order.Status) bool {
 	return slices.Contains([]string{
 		"open paid", "open declined", "open canceled", "open action_required", "open pending", "open refused",
 		"action_required paid", "action_required declined", "action_required canceled",
-		"pending paid", "pending declined", "pending canceled", "declined paid",
+		"pending paid", "pending declined", "pending canceled", "declined paid", "declined canceled",
 		"refused open", "refused paid", "refused declined", "refused canceled", "refused action_required",
 		"refused pending",
 	}, string(from)+" "+string(to))
