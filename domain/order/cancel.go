@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Canceler cancels intents at the provider, for operators. ordertest.TestCanceler tests
+// Canceler cancels intents at the provider, for operators. ordertest.TestPayments tests
 // this contract.
 type Canceler interface {
 	// CancelIntent cancels an intent that has not succeeded, so that no attempt can

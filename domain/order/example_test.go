@@ -101,8 +101,9 @@ func ExampleNew() {
 	for _, p := range err.(*order.InvalidError).Problems { //nolint:errorlint,forcetypeassert // New documents the type
 		fmt.Println(p)
 	}
-	// Output: customerId: want 1 to 128 printable characters without blanks currency
-	// "USD": want a lower-case three-letter code that Stripe charges in, such as "usd"
-	// payment.method: want an id such as "pm_..." or "cus_...": lower-case letters, '_',
-	// then letters, digits or '_', at most 255 lines[0].quantity 0: want 1 to 1000000
+	// Output:
+	// customerId: want 1 to 128 printable characters without blanks
+	// currency "USD": want a lower-case three-letter code that Stripe charges in, such as "usd"
+	// payment.method: want an id such as "pm_..." or "cus_...": lower-case letters, '_', then letters, digits or '_', at most 255
+	// lines[0].quantity 0: want 1 to 1000000
 }
