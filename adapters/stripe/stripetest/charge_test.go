@@ -38,7 +38,7 @@ func TestAnExpandedChargeShowsWhyItFailed(t *testing.T) {
 			w.confirm(id, "")
 			expected := map[string]any{
 				"id": "ch_000001", "object": "charge", "amount": 1999.0, "created": float64(w.now.Unix()), "currency": "usd",
-				"failure_code": want.code, "failure_message": want.message, "livemode": false,
+				"disputed": false, "failure_code": want.code, "failure_message": want.message, "livemode": false,
 				"outcome": map[string]any{"network_status": want.network, "reason": want.reason, "type": want.kind},
 				"paid":    want.code == nil, "payment_intent": id, "status": "failed",
 			}

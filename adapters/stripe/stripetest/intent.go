@@ -72,7 +72,7 @@ func (m *Machine) change(old *Intent, set func(*Intent)) *Intent {
 	set(&next)
 	m.intents[position(old.ID)] = &next
 	if kind := eventOf(old, &next); kind != "" {
-		m.events = append(m.events, Event{Number: len(m.events) + 1, Type: kind, Intent: &next})
+		m.emit(kind, &next, nil)
 	}
 	return &next
 }

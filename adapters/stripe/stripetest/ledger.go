@@ -30,6 +30,7 @@ type Charge struct {
 	Failure  ChargeFailure
 	Key      string    // The idempotency key of the request that charged; empty if a person or the bank did.
 	Request  RequestID // The id of that request; 0 if a person or the bank charged.
+	Disputed bool
 }
 
 // ChargeFailure is why a charge was declined, as its failure_code and outcome show. It is

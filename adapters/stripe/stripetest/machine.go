@@ -1,5 +1,5 @@
-// Package stripetest is a Stripe double that follows Stripe's rules for PaymentIntents:
-// statuses, test cards, idempotency keys with stored errors, object locks and a ledger,
+// Package stripetest is a Stripe double that follows Stripe's rules for PaymentIntents and
+// their disputes: statuses, test cards, idempotency keys with stored errors, object locks and a ledger,
 // as documented for API version 2023-10-16.
 //
 // Machine is a state machine: time is an argument and it starts no goroutine, so that a
@@ -32,8 +32,9 @@ type Rules struct {
 	// SearchLag hides younger intents from the search. Stripe's lag is less than a
 	// minute, and an hour in an outage (docs.stripe.com/search).
 	SearchLag time.Duration
-	// NoCharges means that restricted keys may not read charges.
-	NoCharges bool
+	// NoCharges means that restricted keys may not read charges, and NoDisputes that they
+	// may not read disputes.
+	NoCharges, NoDisputes bool
 }
 
 // Machine is the state of the Stripe double. It is not safe for concurrent use and starts
@@ -41,7 +42,8 @@ type Rules struct {
 type Machine struct {
 	rules    Rules
 	requests RequestID
-	intents  []*Intent // Immutable: a change replaces the pointer, so responses and clones share them.
+	intents  []*Intent  // Immutable: a change replaces the pointer, so responses and clones share them.
+	disputes []*Dispute // Immutable as well.
 	ledger   []Charge
 	events   []Event
 	keys     map[string]stored
@@ -60,7 +62,7 @@ type Ticket int
 type call struct {
 	Request
 	endpoint Endpoint
-	intent   string // The intent of the path, empty for Create, List and Search.
+	intent   string // The intent of the path, empty if it names none.
 	orderID  string
 	number   RequestID
 	begun    time.Time
@@ -87,7 +89,7 @@ func New(rules Rules) *Machine {
 func (m *Machine) Clone() *Machine {
 	c := *m
 	c.intents, c.ledger, c.faults = slices.Clone(m.intents), slices.Clone(m.ledger), slices.Clone(m.faults)
-	c.events = slices.Clone(m.events)
+	c.disputes, c.events = slices.Clone(m.disputes), slices.Clone(m.events)
 	c.keys, c.running = maps.Clone(m.keys), maps.Clone(m.running)
 	c.cards, c.gone = maps.Clone(m.cards), maps.Clone(m.gone)
 	return &c
@@ -224,6 +226,8 @@ func (m *Machine) execute(now time.Time, c *call) Response {
 		return Response{Status: 200, List: m.list(now, c.list)}
 	case Search:
 		return Response{Status: 200, List: m.find(now, c.search)}
+	case ListDisputes:
+		return Response{Status: 200, Disputes: m.listDisputes(c.list)}
 	}
 	return notFound(c)
 }

@@ -23,8 +23,8 @@ type confirmParams struct {
 }
 
 type listParams struct {
-	account, customer, after string
-	limit                    int
+	account, customer, intent, after string
+	limit                            int
 }
 
 // currencies are the presentment currencies of docs.stripe.com/currencies.
@@ -108,6 +108,8 @@ func (m *Machine) validate(c *call) *Response {
 	case List:
 		c.list.account = c.account()
 		return m.readList(c.Form, &c.list)
+	case ListDisputes:
+		return m.readDisputes(c)
 	case Cancel:
 		return oneOf(c.Form, "cancellation_reason", "duplicate", "fraudulent", "requested_by_customer", "abandoned")
 	case Read:
@@ -128,15 +130,22 @@ func (m *Machine) readExpand(c *call) *Response {
 			return invalid("", "", "This property cannot be expanded ("+properties[0]+").")
 		}
 	}
-	if m.rules.NoCharges && strings.HasPrefix(c.APIKey, "rk_") && hasList(c.Form, "expand") {
-		return refusal(403, Error{
-			Type: "invalid_request_error",
-			Message: "The provided key 'rk_test_*****' does not have the required permissions for this endpoint on " +
-				"account 'acct_pretend'. Having the 'rak_charge_read' permission would allow this request to " +
-				"continue.",
-		})
+	if hasList(c.Form, "expand") {
+		return c.permit(m.rules.NoCharges, "rak_charge_read")
 	}
 	return nil
+}
+
+// permit refuses a restricted key that lacks a permission.
+func (c *call) permit(lacks bool, permission string) *Response {
+	if !lacks || !strings.HasPrefix(c.APIKey, "rk_") {
+		return nil
+	}
+	return refusal(403, Error{
+		Type: "invalid_request_error",
+		Message: "The provided key 'rk_test_*****' does not have the required permissions for this endpoint on " +
+			"account 'acct_pretend'. Having the '" + permission + "' permission would allow this request to continue.",
+	})
 }
 
 // knownParameters lists the modeled parameters, with a trailing [ for maps and lists.
@@ -158,6 +167,8 @@ func knownParameters(e Endpoint) []string {
 		return []string{"customer", "limit", "starting_after"}
 	case Search:
 		return []string{"query"}
+	case ListDisputes:
+		return []string{"payment_intent", "limit", "starting_after"}
 	case Read:
 		return []string{"expand["}
 	}
@@ -299,10 +310,16 @@ func (m *Machine) partiesRemain(customer, method string) *Response {
 }
 
 func (m *Machine) readList(form url.Values, p *listParams) *Response {
-	p.customer, p.after, p.limit = form.Get("customer"), form.Get("starting_after"), 10
+	p.customer, p.after = form.Get("customer"), form.Get("starting_after")
 	if after := m.Intent(p.after); p.after != "" && (after == nil || after.Account != p.account) {
 		return missing("starting_after", "payment_intent", p.after)
 	}
+	return readLimit(form, p)
+}
+
+// readLimit reads the size of a page (docs.stripe.com/api/pagination).
+func readLimit(form url.Values, p *listParams) *Response {
+	p.limit = 10
 	if !form.Has("limit") {
 		return nil
 	}

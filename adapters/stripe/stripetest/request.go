@@ -33,6 +33,8 @@ const (
 	Read    Endpoint = "read"
 	List    Endpoint = "list"
 	Search  Endpoint = "search"
+
+	ListDisputes Endpoint = "list_disputes"
 )
 
 // RequestID is the number of a request. Its string is the Request-Id header.
@@ -53,6 +55,7 @@ type Response struct {
 	Intent      *Intent
 	Charge      *Charge // The intent's latest charge if the request expands it; nil if there is none.
 	List        *Page
+	Disputes    *DisputePage
 	Error       *Error
 }
 
@@ -84,6 +87,11 @@ func (m *Machine) route(r Request) *call {
 		c.endpoint, c.orderID = Create, r.Form.Get("metadata[orderId]")
 	case r.Method == get && r.Path == root:
 		c.endpoint = List
+	case r.Method == get && r.Path == disputesRoot:
+		c.endpoint = ListDisputes
+		if intent := m.Intent(r.Form.Get("payment_intent")); intent != nil {
+			c.orderID = intent.OrderID()
+		}
 	case !below:
 	case r.Method == get && verb == "" && id == "search":
 		c.endpoint = Search
@@ -132,7 +140,7 @@ func notFound(c *call) Response {
 	return *refusal(404, Error{
 		Type: "invalid_request_error",
 		Message: fmt.Sprintf("Unrecognized request URL (%s: %s). Not modeled: this Stripe double only creates, "+
-			"confirms, cancels, reads, lists and searches PaymentIntents.", c.Method, c.Path),
+			"confirms, cancels, reads, lists and searches PaymentIntents, and lists disputes.", c.Method, c.Path),
 	})
 }
 

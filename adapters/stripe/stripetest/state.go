@@ -22,6 +22,10 @@ func (m *Machine) AppendState(now time.Time, b []byte) []byte {
 	for _, charge := range m.ledger {
 		s.text(charge.Intent, string(charge.Outcome), charge.Key, charge.Failure.Code, charge.Failure.Reason)
 	}
+	s.part('D')
+	for _, d := range m.disputes {
+		s.text(d.Intent, d.Charge, string(d.Status)) // its charge is disputed, which the ledger need not repeat
+	}
 	s.part('K')
 	for _, key := range slices.Sorted(maps.Keys(m.keys)) {
 		if first := m.keys[key]; !m.expired(first, now) {

@@ -69,6 +69,8 @@ func TestAppendState(t *testing.T) {
 			{"an older key", func() { w.now = w.now.Add(time.Hour) }},
 			{"an expired key", func() { w.now = w.now.Add(24 * time.Hour) }},
 			{"a payment", func() { _ = w.CustomerPays(w.now, id) }},
+			{"a dispute", func() { _, _ = w.OpenDispute(w.now, id) }},
+			{"its end", func() { _ = w.CloseDispute("du_000001", false) }},
 			{"another intent", func() { w.create("pm_card_visa") }},
 			{"a deleted customer", func() { w.DeleteCustomer("cus_1") }},
 			{"a detached method", func() { w.DetachMethod("pm_card_visa") }},

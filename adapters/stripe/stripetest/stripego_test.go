@@ -70,6 +70,10 @@ func TestStripeGoUnderstandsTheDouble(t *testing.T) {
 		if !list.Next() || list.PaymentIntent().ID != created.ID || list.Next() || list.Err() != nil {
 			t.Fatalf("list: %v", list.Err())
 		}
+		disputed := api.Disputes.List(&stripe.DisputeListParams{PaymentIntent: &created.ID})
+		if disputed.Next() || disputed.Err() != nil {
+			t.Fatalf("list disputes: %v", disputed.Err())
+		}
 	})
 
 	t.Run("stripe-go finds the intent inside a decline and inside an unexpected state", func(t *testing.T) {

@@ -56,6 +56,7 @@ type chargeJSON struct {
 	Amount         int64       `json:"amount"`
 	Created        int64       `json:"created"`
 	Currency       string      `json:"currency"`
+	Disputed       bool        `json:"disputed"`
 	FailureCode    *string     `json:"failure_code"`
 	FailureMessage *string     `json:"failure_message"`
 	Livemode       bool        `json:"livemode"`
@@ -72,10 +73,10 @@ type outcomeJSON struct {
 }
 
 type listJSON struct {
-	Object string        `json:"object"`
-	URL    string        `json:"url"`
-	More   bool          `json:"has_more"`
-	Data   []*intentJSON `json:"data"`
+	Object string `json:"object"`
+	URL    string `json:"url"`
+	More   bool   `json:"has_more"`
+	Data   []any  `json:"data"`
 }
 
 // Body returns the response as JSON, or half of it if it is Garbled. Equal responses have
@@ -86,12 +87,18 @@ func (r Response) Body() []byte {
 	case r.Error != nil:
 		body = marshal(map[string]*errorJSON{"error": wireError(r.Error)})
 	case r.List != nil:
-		list := listJSON{Object: "list", URL: root, More: r.List.More, Data: []*intentJSON{}}
+		list := listJSON{Object: "list", URL: root, More: r.List.More, Data: []any{}}
 		if r.List.Search { // docs.stripe.com/api/payment_intents/search
 			list.Object, list.URL = "search_result", root+"/search"
 		}
 		for _, intent := range r.List.Intents {
 			list.Data = append(list.Data, wireIntent(intent))
+		}
+		body = marshal(list)
+	case r.Disputes != nil:
+		list := listJSON{Object: "list", URL: disputesRoot, More: r.Disputes.More, Data: []any{}}
+		for _, dispute := range r.Disputes.Disputes {
+			list.Data = append(list.Data, wireDispute(dispute))
 		}
 		body = marshal(list)
 	case r.Intent != nil:
@@ -137,8 +144,8 @@ func wireIntent(i *Intent) *intentJSON {
 func wireCharge(id string, c *Charge) *chargeJSON {
 	wire := &chargeJSON{
 		ID: id, Object: "charge", Amount: c.Amount, Created: c.At.Unix(), Currency: c.Currency,
-		PaymentIntent: c.Intent,
-		FailureCode:   orNull(c.Failure.Code), FailureMessage: orNull(c.Failure.Message),
+		Disputed: c.Disputed, PaymentIntent: c.Intent,
+		FailureCode: orNull(c.Failure.Code), FailureMessage: orNull(c.Failure.Message),
 		Paid:   c.Outcome == Charged,
 		Status: "succeeded", Outcome: outcomeJSON{NetworkStatus: "approved_by_network", Type: "authorized"},
 	}
