@@ -16,6 +16,9 @@ type Hint struct {
 	Scope   Scope    // "" if the hint does not say
 	Intent  IntentID // "" if the hint names only the order
 	Status  Status   // the status that the record should have; "" if the hint does not say
+
+	// Disputed means that the intent's charge is disputed. See DisputeFollower.
+	Disputed bool
 }
 
 // Followed is what came of a hint.
@@ -30,6 +33,9 @@ const (
 	HintNoIntent  Followed = "no_intent" // the order has no intent: its message must come back
 	HintUnchanged Followed = "unchanged" // the provider reports nothing that the record does not show
 	HintSettled   Followed = "settled"   // the record was settled
+
+	HintDisputed      Followed = "disputed"       // an open dispute was recorded
+	HintDisputeClosed Followed = "dispute_closed" // a dispute was recorded as won or lost
 )
 
 // Follower acts on hints.
@@ -44,8 +50,9 @@ type Follower struct {
 // does not show. It never moves money. A hint that the record already shows costs one
 // Load; any other costs one Read and at most one Settle more.
 //
-// An open order with a running lease is left to its worker. Follow also returns the
-// record as it was loaded, for logs. Errors: those of Records and Payments, and
+// An open order with a running lease is left to its worker, unless its charge is disputed:
+// the worker would settle it, but no other hint may come to record the dispute. Follow
+// also returns the record as it was loaded. Errors: those of Records and Payments, and
 // *MismatchError, also for money that an intent took which is not the order's.
 func (f *Follower) Follow(ctx context.Context, h Hint) (Followed, Record, error) {
 	if h.Scope != "" && h.Scope != f.Scope {
@@ -79,7 +86,7 @@ func (f *Follower) follow(ctx context.Context, h Hint) (Followed, Record, error)
 		return followed, r, err
 	case h.Status != "" && !slices.Contains(r.Status.Next(), h.Status):
 		return HintAgrees, r, nil
-	case r.Status == Open && held(r.Until, f.Now()):
+	case r.Status == Open && held(r.Until, f.Now()) && !h.Disputed:
 		return HintLeased, r, nil
 	case r.Intent == "":
 		return HintNoIntent, r, nil

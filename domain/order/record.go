@@ -59,7 +59,8 @@ type Record struct {
 	Failure     string    // of a declined, canceled, refused or waiting order: the provider's code
 	LastError   string    // the reason of the last attempt that did not settle it
 	ParkedAt    time.Time // when its message was moved to the dead-letter queue; zero if it was not
-	Seq         int       // number of transitions
+	Dispute     Dispute   // the newest one of the intent's charge; zero if there is none
+	Seq         int       // number of events
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 	DueAt       time.Time // when to recheck it; zero if it waits for nothing
@@ -67,13 +68,38 @@ type Record struct {
 	Events      []Event   // oldest first; filled by Load only
 }
 
-// Event is one transition of an order. The events are its history and its outbox.
+// Event is one transition of an order, or a change of its dispute, which is no transition:
+// From and To are the status. The events are the order's history and its outbox.
 type Event struct {
 	Seq      int
 	From, To Status
 	Intent   IntentID
 	Failure  string
+	Dispute  Dispute // zero of a transition
 	At       time.Time
+}
+
+// Type names what happened, such as "order.paid" or "order.dispute_won".
+func (e Event) Type() string {
+	switch e.Dispute.Status {
+	case DisputeOpen:
+		return "order.disputed"
+	case DisputeWon, DisputeLost:
+		return "order.dispute_" + string(e.Dispute.Status)
+	}
+	return "order." + string(e.To)
+}
+
+// Validate returns a *TransitionError if the event is an invalid transition, or a dispute
+// that changes the status.
+func (e Event) Validate() error {
+	if e.Dispute == (Dispute{}) {
+		return e.From.Transition(e.To)
+	}
+	if e.From != e.To {
+		return &TransitionError{From: e.From, To: e.To}
+	}
+	return nil
 }
 
 // LoadRecord validates a record that was read from a store, so that a record edited by
@@ -93,6 +119,8 @@ func LoadRecord(r Record) (Record, error) {
 		err = fmt.Errorf("%w: missing fingerprint", ErrCorrupt)
 	case r.Intent == "" && !r.Status.MayLackIntent():
 		err = fmt.Errorf("%w: status %s without an intent", ErrCorrupt, r.Status)
+	default:
+		err = r.Dispute.validate()
 	}
 	if err != nil {
 		return Record{}, fmt.Errorf("record of order %q: %w", r.OrderID, err)

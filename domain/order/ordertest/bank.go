@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"orderonce/domain/order"
 )
@@ -14,6 +15,7 @@ import (
 var (
 	_ order.Payments = (*Bank)(nil)
 	_ order.Canceler = (*Bank)(nil)
+	_ order.Disputes = (*Bank)(nil)
 )
 
 // The payment methods that Bank knows; every other one whose name begins with "pm_card"
@@ -50,6 +52,7 @@ type Bank struct {
 	mu       sync.Mutex
 	intents  map[order.IntentID]*account
 	keys     map[order.Key]response
+	disputes []bankDispute
 	faults   map[Call][]Fault
 	requests int
 }
@@ -166,6 +169,32 @@ func (b *Bank) Find(ctx context.Context, id order.ID) (found []order.Intent, err
 		return nil, err
 	}
 	return found, nil
+}
+
+// bankDispute is a dispute and the intent whose charge is disputed.
+type bankDispute struct {
+	order.Dispute
+
+	intent order.IntentID
+}
+
+// Disputes returns the disputes of an intent, newest first.
+func (b *Bank) Disputes(ctx context.Context, id order.IntentID) (all []order.Dispute, err error) {
+	_, err = b.call(ctx, ListDisputes, order.Key{}, "", func() (order.Intent, order.ErrorKind) {
+		if _, known := b.intents[id]; !known {
+			return order.Intent{}, order.KindMisconfigured
+		}
+		for _, d := range slices.Backward(b.disputes) {
+			if d.intent == id {
+				all = append(all, d.Dispute)
+			}
+		}
+		return order.Intent{}, ""
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
 }
 
 func intentID(n int) order.IntentID { return order.IntentID(fmt.Sprintf("pi_%d", n)) }
@@ -312,5 +341,28 @@ func (b *Bank) setState(id order.IntentID, s order.IntentState) {
 	a := b.intents[id]
 	if a.State != order.Succeeded {
 		a.State, a.Failure = s, order.Failure{}
+	}
+}
+
+// Dispute disputes the charge of an intent, as its customer can at the bank. Disputes are
+// a day apart.
+func (b *Bank) Dispute(id order.IntentID) order.DisputeID {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := len(b.disputes) + 1
+	d := order.Dispute{ID: order.DisputeID(fmt.Sprintf("du_%d", n)), Status: order.DisputeOpen}
+	d.CreatedAt = time.Unix(0, 0).AddDate(0, 0, n)
+	b.disputes = append(b.disputes, bankDispute{d, id})
+	return d.ID
+}
+
+// CloseDispute sets the status of a dispute, as the bank does.
+func (b *Bank) CloseDispute(id order.DisputeID, s order.DisputeStatus) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range b.disputes {
+		if b.disputes[i].ID == id {
+			b.disputes[i].Status = s
+		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// The calls to a store; ordertest has no name for the last four.
+// The calls to a store; ordertest has no name for the last five.
 const (
 	begin                   = ordertest.Begin
 	bind                    = ordertest.Bind
@@ -22,6 +22,7 @@ const (
 	settle   ordertest.Call = "settle"
 	recreate ordertest.Call = "recreate"
 	park     ordertest.Call = "park"
+	dispute  ordertest.Call = "dispute"
 )
 
 // call is one call to a store with its arguments and results.
@@ -36,7 +37,8 @@ type call struct {
 	claim   order.Claim // of Begin: its result
 	intent  order.Intent
 	outcome order.Outcome
-	record  order.Record // of Load: its result; of Settle and Recreate: the argument
+	record  order.Record // of Load: its result; of Settle, Recreate and RecordDispute: the argument
+	dispute order.Dispute
 	at      time.Time
 
 	pass func() error // calls the Memory
@@ -121,6 +123,11 @@ func (s store) Recreate(ctx context.Context, lost order.Record, at time.Time) er
 func (s store) Park(ctx context.Context, o order.Order, why order.Reason, at time.Time) error {
 	c := &call{ctx: ctx, id: o.ID(), order: o, at: at}
 	return s.call(park, c, func() error { return s.Memory.Park(ctx, c.order, why, at) })
+}
+
+func (s store) RecordDispute(ctx context.Context, seen order.Record, d order.Dispute, at time.Time) error {
+	c := &call{ctx: ctx, id: seen.OrderID, record: seen, dispute: d, at: at}
+	return s.call(dispute, c, func() error { return s.Memory.RecordDispute(ctx, c.record, c.dispute, at) })
 }
 
 // afterCall changes the record, or the result, after a successful call.
@@ -553,6 +560,39 @@ func settleBugs() storeBugs {
 	}
 }
 
+func disputeBugs() storeBugs {
+	return storeBugs{
+		"a dispute adds its event and changes nothing else": {
+			"there is no event":               afterCall(dispute, func(c *call) { c.row.Events = c.row.Events[:1] }),
+			"the event names no dispute":      afterCall(dispute, func(c *call) { c.row.Events[1].Dispute = order.Dispute{} }),
+			"the time of the dispute is ours": beforeCall(dispute, func(c *call) { c.dispute.CreatedAt = c.at }),
+			"the order waits again":           afterCall(dispute, func(c *call) { c.row.DueAt = c.at }),
+			"a paid order is canceled":        afterCall(dispute, func(c *call) { c.row.Status = order.Canceled }),
+		},
+		"the end of a dispute is another event": {
+			"the first status stays": returnIf(dispute, nil, func(c *call) bool { return c.row.Dispute.ID == c.dispute.ID }),
+			"the first dispute stays": returnIf(dispute, nil, func(c *call) bool {
+				return c.row.Dispute.Status == c.dispute.Status
+			}),
+		},
+		"a dispute that is recorded changes nothing": {
+			"it is stale":         returnIf(dispute, order.ErrStale, func(c *call) bool { return c.row.Seq > c.record.Seq }),
+			"it updates the time": afterCall(dispute, touch),
+		},
+		"a dispute of a record that changed returns ErrStale": {
+			"the status is not compared": beforeCall(dispute, func(c *call) { c.record.Status = c.row.Status }),
+			"the seq is not compared":    beforeCall(dispute, func(c *call) { c.record.Seq = c.row.Seq }),
+			"the intent is not compared": beforeCall(dispute, func(c *call) { c.record.Intent = c.row.Intent }),
+		},
+		"a dispute during an attempt leaves its claim": {
+			"it ends the claim": afterCall(dispute, func(c *call) { c.row.Owner = "" }),
+		},
+		"a dispute of an unknown order creates no record": {
+			"it creates one": createRecord(dispute, order.ErrStale),
+		},
+	}
+}
+
 func recreateBugs() storeBugs {
 	return storeBugs{
 		"recreate writes an open record with the intent bound": {
@@ -616,6 +656,12 @@ func raceBugs() storeBugs {
 				c.row.Events = append(slices.Clip(c.row.Events), order.Event{Seq: len(c.row.Events) + 1})
 			}),
 		},
+		"fifty concurrent records of one dispute add one event": {
+			"all but one are stale": returnIf(dispute, order.ErrStale, func(c *call) bool { return c.row.Dispute.ID != "" }),
+			"each one adds an event": afterCall(dispute, func(c *call) {
+				c.row.Events = append(slices.Clip(c.row.Events), order.Event{Seq: len(c.row.Events) + 1})
+			}),
+		},
 	}
 }
 
@@ -624,7 +670,7 @@ func TestEveryBrokenStoreFailsItsPromise(t *testing.T) {
 	covered := map[string]bool{}
 	for _, bugs := range []storeBugs{
 		beginBugs(), leaseBugs(), conflictBugs(), bindBugs(), finishBugs(), parkBugs(), releaseBugs(), settleBugs(),
-		recreateBugs(), raceBugs(),
+		disputeBugs(), recreateBugs(), raceBugs(),
 	} {
 		for promise, byName := range bugs {
 			covered[promise] = true

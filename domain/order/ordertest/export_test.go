@@ -35,6 +35,17 @@ func PaymentPromises() (all []Promise[PaymentsUnderTest]) {
 	return all
 }
 
+// DisputePromises returns the promises that TestDisputes tests.
+func DisputePromises() (all []Promise[DisputesUnderTest]) {
+	for _, p := range providerDisputePromises() {
+		all = append(all, Promise[DisputesUnderTest]{p.name, func(tb testing.TB, u DisputesUnderTest) {
+			tb.Helper()
+			p.test(newDisputesTest(tb, u))
+		}})
+	}
+	return all
+}
+
 // Row returns the record in the store, not a copy.
 func (m *Memory) Row(id order.ID) order.Record {
 	m.mu.Lock()

@@ -123,11 +123,27 @@ func (m *Memory) Settle(_ context.Context, seen order.Record, o order.Outcome, a
 	if err := seen.Status.Transition(o.Status); err != nil {
 		return err
 	}
-	changed := r.Status != seen.Status || r.Seq != seen.Seq || r.Intent != seen.Intent
-	if changed || r.Intent != o.Intent || o.Intent == "" && !o.Status.MayLackIntent() {
+	if changed(seen, r) || r.Intent != o.Intent || o.Intent == "" && !o.Status.MayLackIntent() {
 		return order.ErrStale
 	}
 	m.put(settled(r, o, at), at)
+	return nil
+}
+
+// RecordDispute records a dispute.
+func (m *Memory) RecordDispute(_ context.Context, seen order.Record, d order.Dispute, at time.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.rows[seen.OrderID]
+	switch {
+	case d.Is(r.Dispute):
+		return nil
+	case changed(seen, r):
+		return order.ErrStale
+	}
+	r = order.Disputed(r, d, at)
+	r.UpdatedAt = at
+	m.rows[seen.OrderID] = r
 	return nil
 }
 
@@ -215,14 +231,15 @@ func (m *Memory) AppendState(b []byte) []byte {
 		r := m.rows[id]
 		b = appendStrings(
 			b, string(id), string(r.Fingerprint), string(r.Status), r.Owner, string(r.Intent), string(r.Mode),
-			r.Failure, r.LastError,
+			r.Failure, r.LastError, string(r.Dispute.ID), string(r.Dispute.Status),
 		)
 		b = appendInts(
 			b, int64(r.Attempt), int64(r.Seq), millis(r.Until), millis(r.CreatedAt), millis(r.UpdatedAt),
-			millis(r.DueAt), millis(r.ParkedAt),
+			millis(r.DueAt), millis(r.ParkedAt), millis(r.Dispute.CreatedAt),
 		)
 		for _, e := range r.Events { // their number is Seq
 			b = appendStrings(b, string(e.From), string(e.To), string(e.Intent), e.Failure)
+			b = appendStrings(b, string(e.Dispute.ID), string(e.Dispute.Status))
 			b = appendInts(b, int64(e.Seq), millis(e.At))
 		}
 	}
@@ -275,6 +292,11 @@ func settled(r order.Record, o order.Outcome, at time.Time) order.Record {
 	r.Events = append(slices.Clip(r.Events), e)
 	r.Status, r.Failure, r.Owner, r.Until, r.ParkedAt = o.Status, o.Failure, "", time.Time{}, time.Time{}
 	return r
+}
+
+// changed reports whether a record has changed since it was loaded as seen.
+func changed(seen, r order.Record) bool {
+	return r.Status != seen.Status || r.Seq != seen.Seq || r.Intent != seen.Intent
 }
 
 func hasOutcome(r order.Record, o order.Outcome) bool {

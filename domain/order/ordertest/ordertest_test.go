@@ -23,6 +23,21 @@ func TestBank(t *testing.T) {
 	})
 }
 
+func TestBankDisputes(t *testing.T) {
+	t.Parallel()
+	ordertest.TestDisputes(t, func(*testing.T) ordertest.DisputesUnderTest {
+		b := &ordertest.Bank{Scope: "test"}
+		return disputesUnderTest(b, b)
+	})
+}
+
+// disputesUnderTest returns the controls of b for the port d.
+func disputesUnderTest(b *ordertest.Bank, d order.Disputes) ordertest.DisputesUnderTest {
+	return ordertest.DisputesUnderTest{
+		PaymentsUnderTest: underTest(b, b), Disputes: d, Dispute: b.Dispute, Close: b.CloseDispute,
+	}
+}
+
 // provider is a Bank, or a broken one.
 type provider interface {
 	order.Payments
@@ -68,6 +83,13 @@ func lifeCycle(t *testing.T, m *ordertest.Memory, id order.ID) []func() error {
 				return err
 			}
 			return m.Settle(ctx, r, order.Outcome{Status: order.Paid, Intent: "pi_1"}, from.Add(2*time.Hour))
+		},
+		func() error {
+			r, err := m.Load(ctx, id)
+			if err != nil {
+				return err
+			}
+			return m.RecordDispute(ctx, r, order.Dispute{ID: "du_1", Status: order.DisputeOpen}, from.Add(3*time.Hour))
 		},
 		func() error { return m.SetFingerprint(ctx, id, "v2:0") },
 	}

@@ -13,11 +13,12 @@ import (
 	"orderonce/domain/order"
 )
 
-// Store is both ports of a store. If it is also an Editor, TestStore tests records of a
+// Store is the ports of a store. If it is also an Editor, TestStore tests records of a
 // newer release too.
 type Store interface {
 	order.Claims
 	order.Records
+	order.DisputeRecords
 }
 
 // Editor is a store in which a test can edit records, as a newer release or a person
@@ -27,7 +28,7 @@ type Editor interface {
 	SetStatus(ctx context.Context, id order.ID, s order.Status) error
 }
 
-// TestStore tests the contract of order.Claims and order.Records. open may return the
+// TestStore tests the contract of order.Claims, order.Records and order.DisputeRecords. open may return the
 // same store each time, or a new one: no two tests of one run use the same order. Stores
 // keep times to the millisecond.
 //
@@ -51,7 +52,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Store) {
 
 func storePromises() []promise {
 	return slices.Concat(beginPromises(), bindPromises(), finishPromises(), releasePromises(), recordsPromises(),
-		recreatePromises(), parkPromises(), racePromises())
+		recreatePromises(), parkPromises(), disputePromises(), racePromises())
 }
 
 // promise is one sentence of the contract and its test.
@@ -179,10 +180,10 @@ func dueAfter(s order.Status, at time.Time) time.Time {
 
 // inMillis returns r with its times in UTC and rounded down to the millisecond.
 func inMillis(r order.Record) order.Record {
-	times := []*time.Time{&r.Until, &r.CreatedAt, &r.UpdatedAt, &r.DueAt, &r.ParkedAt}
+	times := []*time.Time{&r.Until, &r.CreatedAt, &r.UpdatedAt, &r.DueAt, &r.ParkedAt, &r.Dispute.CreatedAt}
 	r.Events = slices.Clone(r.Events)
 	for i := range r.Events {
-		times = append(times, &r.Events[i].At)
+		times = append(times, &r.Events[i].At, &r.Events[i].Dispute.CreatedAt)
 	}
 	for _, t := range times {
 		if !t.IsZero() {

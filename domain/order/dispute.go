@@ -1,0 +1,134 @@
+package order
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// DisputeID is the provider's id of a dispute.
+type DisputeID string
+
+// DisputeStatus is what has come of a dispute.
+type DisputeStatus string
+
+// The statuses of a dispute.
+const (
+	DisputeOpen DisputeStatus = "open" // the bank has not decided
+	DisputeWon  DisputeStatus = "won"  // the charge stands
+	DisputeLost DisputeStatus = "lost" // the customer has the money back
+)
+
+// Dispute is a customer's objection to a charge, which the bank decides. It does not
+// change the order's status.
+type Dispute struct {
+	ID        DisputeID // "" if the charge is not disputed
+	Status    DisputeStatus
+	CreatedAt time.Time // by the provider's clock
+}
+
+// Is reports whether d and other are one dispute in the same status.
+func (d Dispute) Is(other Dispute) bool { return d.ID == other.ID && d.Status == other.Status }
+
+// validate returns ErrUnknownVersion for a status that this release does not know.
+func (d Dispute) validate() error {
+	switch d.Status {
+	case DisputeOpen, DisputeWon, DisputeLost:
+		return nil
+	}
+	if d == (Dispute{}) {
+		return nil
+	}
+	return fmt.Errorf("dispute status %q: %w", d.Status, ErrUnknownVersion)
+}
+
+// Disputes is the payment provider's list of disputes. ordertest.TestDisputes tests this
+// contract.
+type Disputes interface {
+	// Disputes returns the disputes of the intent's charge in their current state, newest
+	// first. Its errors are those of Payments.Read.
+	Disputes(ctx context.Context, id IntentID) ([]Dispute, error)
+}
+
+// DisputeRecords is the store as a DisputeFollower uses it. ordertest.TestStore tests this
+// contract.
+type DisputeRecords interface {
+	// RecordDispute records the dispute and adds the event of Disputed. It changes neither
+	// the status nor the claim. It is guarded by the status, seq and intent of r as loaded:
+	// it returns ErrStale if the record changed since, and nil, changing nothing, if the
+	// record already shows this dispute in this status.
+	RecordDispute(ctx context.Context, r Record, d Dispute, at time.Time) error
+}
+
+// Disputed returns the record as RecordDispute leaves it, with the event of the dispute.
+func Disputed(r Record, d Dispute, at time.Time) Record {
+	r.Seq++
+	e := Event{Seq: r.Seq, From: r.Status, To: r.Status, Intent: r.Intent, Dispute: d, At: at}
+	r.Events = append(slices.Clip(r.Events), e)
+	r.Dispute = d
+	return r
+}
+
+// unrecorded returns the newest dispute if the record does not show it.
+func unrecorded(r Record, all []Dispute) (d Dispute, found bool) {
+	for _, other := range all {
+		if other.CreatedAt.After(d.CreatedAt) {
+			d = other
+		}
+	}
+	return d, d.ID != "" && !d.Is(r.Dispute)
+}
+
+// DisputeFollower is a Follower that also acts on hints of disputes.
+type DisputeFollower struct {
+	Follower
+	Disputes Disputes
+	Recorder DisputeRecords
+}
+
+// Follow is Follower.Follow for a hint that is not of a dispute. For one that is, it
+// settles the order first, and then records the newest dispute of the order's intent, if
+// the record does not show it. It never moves money. Errors: those of Follower.Follow,
+// Disputes and RecordDispute. After an error the hint must come again.
+func (f *DisputeFollower) Follow(ctx context.Context, h Hint) (Followed, Record, error) {
+	followed, r, err := f.Follower.Follow(ctx, h)
+	if err != nil || !h.Disputed || followed == HintForeign {
+		return followed, r, err
+	}
+	if followed == HintSettled {
+		id := r.OrderID
+		if r, err = f.Records.Load(ctx, id); err != nil {
+			return "", r, fmt.Errorf("load order %s: %w", id, err)
+		}
+	}
+	d, recorded, err := f.record(ctx, r)
+	switch {
+	case err != nil:
+		return "", r, err
+	case !recorded:
+		return followed, r, nil
+	case d.Status == DisputeOpen:
+		return HintDisputed, r, nil
+	}
+	return HintDisputeClosed, r, nil
+}
+
+// record records the newest dispute of an order, if the record does not show it.
+//
+// The disputes are listed after the record was loaded. So the guard of RecordDispute
+// refuses a list that is older than what another hint has recorded meanwhile.
+func (f *DisputeFollower) record(ctx context.Context, r Record) (d Dispute, recorded bool, err error) {
+	all, err := f.Disputes.Disputes(ctx, r.Intent)
+	if err != nil {
+		return d, false, fmt.Errorf("list disputes of order %s: %w", r.OrderID, err)
+	}
+	d, found := unrecorded(r, all)
+	if !found {
+		return d, false, nil
+	}
+	if err := f.Recorder.RecordDispute(ctx, r, d, f.Now()); err != nil {
+		return d, false, fmt.Errorf("record dispute %s of order %s: %w", d.ID, r.OrderID, err)
+	}
+	return d, true, nil
+}

@@ -1,0 +1,143 @@
+package ordertest
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"orderonce/domain/order"
+)
+
+// ListDisputes is the call to order.Disputes.
+const ListDisputes Call = "disputes"
+
+// DisputesUnderTest is order.Disputes and controls of the provider behind it.
+type DisputesUnderTest struct {
+	PaymentsUnderTest
+
+	Disputes order.Disputes
+	// Dispute disputes the charge of a paid intent, as its customer can, later than any
+	// earlier dispute.
+	Dispute func(order.IntentID) order.DisputeID
+	// Close ends an open dispute, as the bank does.
+	Close func(order.DisputeID, order.DisputeStatus)
+}
+
+// TestDisputes tests the contract of order.Disputes.
+//
+//nolint:tparallel // the caller calls t.Parallel
+func TestDisputes(t *testing.T, open func(t *testing.T) DisputesUnderTest) {
+	t.Helper()
+	for _, p := range providerDisputePromises() {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			p.test(newDisputesTest(t, open(t)))
+		})
+	}
+}
+
+type disputePromise struct {
+	name string
+	test func(disputesTest)
+}
+
+func providerDisputePromises() []disputePromise {
+	return []disputePromise{
+		{"a charge that nobody disputed has no disputes", disputesTest.none},
+		{"a dispute is open until the bank decides it", disputesTest.decided},
+		{"the disputes of an intent are those of no other, newest first", disputesTest.newestFirst},
+		{"a failed call returns no disputes", disputesTest.fails},
+		{"disputes of an unknown intent are Misconfigured", disputesTest.unknown},
+	}
+}
+
+// disputesTest is one paid order and the provider under test.
+type disputesTest struct {
+	paymentsTest
+	DisputesUnderTest
+
+	intent order.IntentID
+}
+
+func newDisputesTest(tb testing.TB, u DisputesUnderTest) disputesTest {
+	tb.Helper()
+	return disputesTest{paymentsTest: newPaymentsTest(tb, u.PaymentsUnderTest), DisputesUnderTest: u}.pay("")
+}
+
+// pay returns the test of another order, which is paid.
+func (x disputesTest) pay(name string) disputesTest {
+	x.Helper()
+	x.paymentsTest = x.withOrder(name, Pays)
+	x.intent = x.mustPrepare()
+	x.wantIntent(order.Succeeded)(x.confirm(x.intent, 1))
+	return x
+}
+
+// want checks the ids and statuses of the intent's disputes, and that they have a time.
+func (x disputesTest) want(want ...order.Dispute) {
+	x.Helper()
+	got, err := x.DisputesUnderTest.Disputes.Disputes(x.Context(), x.intent)
+	if err != nil || !slices.EqualFunc(got, want, order.Dispute.Is) {
+		x.Fatalf("got disputes %v, error %v, want %v", got, err, want)
+	}
+	for i, d := range got {
+		if d.CreatedAt.IsZero() || i > 0 && !d.CreatedAt.Before(got[i-1].CreatedAt) {
+			x.Errorf("got times %v, want each earlier than the one before it", got)
+		}
+	}
+}
+
+func (x disputesTest) none() { x.want() }
+
+func (x disputesTest) decided() {
+	for _, s := range []order.DisputeStatus{order.DisputeWon, order.DisputeLost} {
+		x := x.pay(string(s))
+		id := x.Dispute(x.intent)
+		x.want(order.Dispute{ID: id, Status: order.DisputeOpen})
+		x.Close(id, s)
+		x.want(order.Dispute{ID: id, Status: s})
+	}
+}
+
+func (x disputesTest) newestFirst() {
+	first := x.Dispute(x.intent)
+	other := x.pay("other")
+	theirs := other.Dispute(other.intent)
+	x.Close(first, order.DisputeWon)
+	second := x.Dispute(x.intent)
+	x.want(
+		order.Dispute{ID: second, Status: order.DisputeOpen}, order.Dispute{ID: first, Status: order.DisputeWon},
+	)
+	other.want(order.Dispute{ID: theirs, Status: order.DisputeOpen})
+}
+
+// wantDisputeFailure checks that the disputes of an intent are an error of this kind.
+func (x disputesTest) wantDisputeFailure(id order.IntentID, want order.ErrorKind) *order.PaymentError {
+	x.Helper()
+	got, err := x.DisputesUnderTest.Disputes.Disputes(x.Context(), id)
+	var e *order.PaymentError
+	if !errors.As(err, &e) || e.Kind != want || len(got) > 0 {
+		x.Fatalf("got disputes %v, error %v, want a PaymentError of kind %s", got, err, want)
+	}
+	return e
+}
+
+func (x disputesTest) fails() {
+	x.Dispute(x.intent)
+	for fault, want := range map[Fault]order.ErrorKind{
+		ReturnsUnavailable: order.KindUnavailable, ReturnsMisconfigured: order.KindMisconfigured,
+		LosesRequest: order.KindUnknown, LosesResponse: order.KindUnknown,
+	} {
+		x.paymentsTest.Fail(ListDisputes, fault)
+		e := x.wantDisputeFailure(x.intent, want)
+		if responded := want != order.KindUnknown; (e.RequestID != "") != responded {
+			x.Errorf("%s: got request id %q, want one if and only if the provider responded", fault, e.RequestID)
+		}
+	}
+}
+
+func (x disputesTest) unknown() {
+	for _, id := range []order.IntentID{"pi_unknown", "", "pi_1/cancel"} {
+		x.wantDisputeFailure(id, order.KindMisconfigured)
+	}
+}
