@@ -33,6 +33,11 @@ func lease(owner string) order.Lease {
 	return order.Lease{Owner: owner, From: at(0), Until: at(time.Minute), Trace: traceparent}
 }
 
+// disputed returns an open dispute that is two days younger than the order.
+func disputed() order.Dispute {
+	return order.Dispute{ID: "du_pretend", Status: order.DisputeOpen, CreatedAt: at(48 * time.Hour)}
+}
+
 func outcome(s order.Status) order.Outcome { return order.Outcome{Status: s, Intent: intent} }
 
 // fixture is a store behind a proxy, with setup steps that fail the test on an error.
@@ -114,6 +119,11 @@ func calls() map[string]func(f fixture, id order.ID) (call func(context.Context)
 			f.settled(id, order.Pending)
 			r := f.loaded(id)
 			return func(ctx context.Context) error { return f.Settle(ctx, r, outcome(order.Paid), at(3)) }, order.Paid
+		},
+		"Record dispute of": func(f fixture, id order.ID) (call, order.Status) {
+			f.settled(id, order.Paid)
+			r := f.loaded(id)
+			return func(ctx context.Context) error { return f.RecordDispute(ctx, r, disputed(), at(3)) }, order.Paid
 		},
 		"Load": func(f fixture, id order.ID) (call, order.Status) {
 			f.bound(id)
@@ -241,6 +251,7 @@ func TestARejectedCallCostsOneRequest(t *testing.T) {
 		"finish with another outcome":    func() error { return f.Finish(ctx, paid, outcome(order.Declined), at(2)) },
 		"release by another owner":       func() error { return f.Release(ctx, other, order.ReasonStore, at(2)) },
 		"settle of a stale record":       func() error { return f.Settle(ctx, stale, outcome(order.Paid), at(2)) },
+		"a dispute of a stale record":    func() error { return f.RecordDispute(ctx, stale, disputed(), at(2)) },
 		"bind of an order without a row": func() error {
 			return f.Bind(ctx, order.Claim{Order: ordertest.Order("NONE"), Lease: lease("first")}, prepared(), at(2))
 		},

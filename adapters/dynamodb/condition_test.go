@@ -31,6 +31,7 @@ func TestEachPartOfAConditionRejectsOnItsOwn(t *testing.T) {
 	release := func(f fixture) error { return f.Release(f.Context(), claim, order.ReasonUnavailable, at(2)) }
 	finish := func(f fixture) error { return f.Finish(f.Context(), claim, outcome(order.Paid), at(2)) }
 	settle := func(f fixture) error { return f.Settle(f.Context(), pending, outcome(order.Paid), at(2)) }
+	dispute := func(f fixture) error { return f.RecordDispute(f.Context(), pending, disputed(), at(2)) }
 	for name, tt := range map[string]struct {
 		row       func() row
 		do        func(fixture) error
@@ -52,6 +53,9 @@ func TestEachPartOfAConditionRejectsOnItsOwn(t *testing.T) {
 		"settle: another status":    {waiting, settle, "status", text(order.ActionRequired), order.ErrStale},
 		"settle: another intent":    {waiting, settle, "intentId", text("pi_other"), order.ErrStale},
 		"settle: a transition more": {waiting, settle, "seq", number(2), order.ErrStale},
+		"dispute: another status":   {waiting, dispute, "status", text(order.ActionRequired), order.ErrStale},
+		"dispute: another intent":   {waiting, dispute, "intentId", text("pi_other"), order.ErrStale},
+		"dispute: an event more":    {waiting, dispute, "seq", number(2), order.ErrStale},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

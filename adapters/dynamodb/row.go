@@ -16,7 +16,7 @@ import (
 // The sort keys of an order's partition, whose key is orderId.
 const (
 	orderRow = "order"  // the order; it never expires, or an old message could be charged again
-	eventRow = "event#" // and six digits: one transition; the history, and the outbox for the table's stream
+	eventRow = "event#" // and six digits: one event; the history, and the outbox for the table's stream
 )
 
 // eventRetention is the minimum lifetime of an event. DynamoDB may delete expired items
@@ -63,7 +63,7 @@ func dueAt(s order.Status, at time.Time) time.Time {
 func encodeEvent(r order.Record, e order.Event) row {
 	item := row{
 		"orderId": text(r.OrderID), "sk": text(fmt.Sprintf("%s%06d", eventRow, e.Seq)),
-		"type": text("order." + e.To), "seq": number(e.Seq), "from": text(e.From), "to": text(e.To),
+		"type": text(e.Type()), "seq": number(e.Seq), "from": text(e.From), "to": text(e.To),
 		"amount": number(r.Total.Amount), "currency": text(r.Total.Currency),
 		"at": millis(e.At), "expiresAt": number(e.At.Add(eventRetention).Unix()),
 	}
@@ -72,6 +72,10 @@ func encodeEvent(r order.Record, e order.Event) row {
 	}
 	if e.Failure != "" {
 		item["failure"] = text(e.Failure)
+	}
+	if e.Dispute.ID != "" {
+		item["disputeId"], item["disputeStatus"] = text(e.Dispute.ID), text(e.Dispute.Status)
+		item["disputedAt"] = millis(e.Dispute.CreatedAt)
 	}
 	if r.Trace != "" {
 		item["traceparent"] = text(r.Trace)
@@ -83,7 +87,8 @@ func decodeEvent(item row) (order.Event, error) {
 	d := decoder{item: item}
 	e := order.Event{
 		Seq: int(d.number("seq")), From: d.status("from"), To: d.status("to"),
-		Intent: order.IntentID(d.optionalText("intentId")), Failure: d.optionalText("failure"), At: d.time("at"),
+		Intent: order.IntentID(d.optionalText("intentId")), Failure: d.optionalText("failure"),
+		Dispute: d.dispute(), At: d.time("at"),
 	}
 	if d.err != nil {
 		return order.Event{}, fmt.Errorf("row %q: %w", sortKey(item), d.err)
@@ -109,6 +114,7 @@ func decodeOrder(item row) (order.Record, error) {
 		Failure:     d.optionalText("failure"),
 		LastError:   d.optionalText("lastError"),
 		ParkedAt:    d.optionalTime("parkedAt"),
+		Dispute:     d.dispute(),
 		Seq:         int(d.number("seq")),
 		CreatedAt:   d.time("createdAt"),
 		UpdatedAt:   d.time("updatedAt"),
@@ -174,6 +180,16 @@ func (d *decoder) status(name string) order.Status {
 		d.err = errors.Join(d.err, fmt.Errorf("%s: %w", name, err))
 	}
 	return s
+}
+
+func (d *decoder) dispute() order.Dispute {
+	if d.item["disputeId"] == nil {
+		return order.Dispute{}
+	}
+	return order.Dispute{
+		ID: order.DisputeID(d.text("disputeId")), Status: order.DisputeStatus(d.text("disputeStatus")),
+		CreatedAt: d.time("disputedAt"),
+	}
 }
 
 func (d *decoder) time(name string) time.Time { return time.UnixMilli(d.number(name)).UTC() }

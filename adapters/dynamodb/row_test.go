@@ -69,6 +69,12 @@ func openRow() row {
 	}
 }
 
+// disputedRow adds an open dispute to an item and returns it.
+func disputedRow(item row) row {
+	item["disputeId"], item["disputeStatus"], item["disputedAt"] = text("du_pretend"), text("open"), millis(48*time.Hour)
+	return item
+}
+
 // settledRows returns the event and the row of order O1 when it needs authentication.
 func settledRows() []row {
 	settled := openRow()
@@ -105,6 +111,33 @@ func TestRows(t *testing.T) {
 	for _, gone := range []string{"failure", "openShard", "dueAt", "owner", "leaseUntil", "expiresAt"} {
 		if paid[gone] != nil {
 			t.Errorf("paid order: got attribute %s, want none", gone)
+		}
+	}
+}
+
+func TestADisputeIsOnTheRowAndInItsEvent(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	f.settled("O1", order.Paid)
+	want := f.rows()[1]
+	for i, tt := range []struct {
+		status order.DisputeStatus
+		kind   string
+	}{{order.DisputeOpen, "order.disputed"}, {order.DisputeLost, "order.dispute_lost"}} {
+		d, seq, now := disputed(), int64(i+2), at(time.Duration(i)*time.Hour)
+		d.Status = tt.status
+		f.must(f.RecordDispute(t.Context(), f.loaded("O1"), d, now))
+		want["seq"], want["updatedAt"] = number(seq), number(now.UnixMilli())
+		event := row{
+			"orderId": text("O1"), "sk": text(fmt.Sprintf("event#%06d", seq)), "type": text(tt.kind), "seq": number(seq),
+			"from": text("paid"), "to": text("paid"), "intentId": text(intent), "amount": number(3998),
+			"currency": text("usd"), "at": number(now.UnixMilli()), "traceparent": text(traceparent),
+			"expiresAt": number(now.Add(90 * 24 * time.Hour).Unix()),
+		}
+		disputedRow(event)["disputeStatus"], disputedRow(want)["disputeStatus"] = text(tt.status), text(tt.status)
+		rows := f.rows()
+		if diff := cmp.Diff([]row{event, want}, rows[len(rows)-2:], values()); diff != "" {
+			t.Errorf("%s: event and row (-want +got):\n%s", tt.kind, diff)
 		}
 	}
 }
@@ -152,10 +185,11 @@ func TestACorruptRowIsRejected(t *testing.T) {
 		"failure": boolean, "lastError": number(0), "status": text("lost"), "attempt": number(0),
 		"fingerprint": nil, "customerId": number(1), "stripeMode": number(1), "amount": decimal("39.98"),
 		"currency": nil, "seq": number(-1), "createdAt": nil, "updatedAt": text("today"),
+		"disputeId": number(1), "disputeStatus": number(1), "disputedAt": text("today"),
 	}
 	for i, name := range slices.Sorted(maps.Keys(damaged)) {
 		id := order.ID("O" + strconv.Itoa(i)) // does not contain the attribute's name
-		item := openRow()
+		item := disputedRow(openRow())
 		item["orderId"] = text(id)
 		set(item, name, damaged[name])
 		f.put(item)
@@ -173,10 +207,11 @@ func TestACorruptRowIsRejected(t *testing.T) {
 	}
 	damaged = map[string]types.AttributeValue{
 		"seq": nil, "from": number(1), "to": nil, "intentId": number(1), "at": text("today"), "failure": number(1),
+		"disputeId": number(1), "disputeStatus": nil, "disputedAt": text("today"),
 	}
 	for i, name := range slices.Sorted(maps.Keys(damaged)) {
 		id := order.ID("E" + strconv.Itoa(i))
-		event := settledRows()[0]
+		event := disputedRow(settledRows()[0])
 		event["orderId"] = text(id)
 		set(event, name, damaged[name])
 		f.put(event)
@@ -332,6 +367,7 @@ func TestEventRoundTrip(t *testing.T) {
 	for _, want := range []order.Event{
 		{Seq: 1, From: order.Open, To: order.Paid, Intent: intent, At: at(0)},
 		{Seq: 999_999, From: order.Open, To: order.Declined, Intent: intent, Failure: "insufficient_funds", At: at(time.Hour)},
+		{Seq: 2, From: order.Paid, To: order.Paid, Intent: intent, Dispute: disputed(), At: at(time.Hour)},
 	} {
 		got, err := dynamodb.DecodeEvent(dynamodb.EncodeEvent(record(), want))
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {

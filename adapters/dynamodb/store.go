@@ -1,5 +1,5 @@
-// Package dynamodb stores orders in a DynamoDB table. It implements order.Claims and
-// order.Records. Every write is one conditional call, so a refused write leaves nothing
+// Package dynamodb stores orders in a DynamoDB table. It implements order.Claims,
+// order.Records and order.DisputeRecords. Every write is one conditional call, so a refused write leaves nothing
 // behind. Package order decides what a row means and which transitions are valid; this
 // package compares, writes and reports. It does not read the clock, generate owners or
 // log.
@@ -182,9 +182,12 @@ func (s *Store) reopen(
 	return there, order.CheckClaim(there, o, l)
 }
 
-// transact updates the order item and puts the event of its transition, both or neither.
+// transact updates the order item and puts the event of its change, both or neither.
 func (s *Store) transact(ctx context.Context, u *types.Update, r order.Record, e order.Event) error {
-	u.TableName, u.Key, u.ExpressionAttributeNames = &s.table, orderKey(r.OrderID), aliases()
+	u.TableName, u.Key = &s.table, orderKey(r.OrderID)
+	if u.ExpressionAttributeNames == nil {
+		u.ExpressionAttributeNames = aliases()
+	}
 	u.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
 	event := &types.Put{
 		TableName: &s.table, Item: encodeEvent(r, e), ConditionExpression: aws.String(absent),
@@ -357,16 +360,24 @@ func (s *Store) Recreate(ctx context.Context, lost order.Record, at time.Time) e
 // move writes one transition and its event, if the row still has the status, seq and
 // intent of r, and the owner unless it is "". It returns nil if the row already has the
 // outcome, otherwise ErrStale and the current row.
-//
-// The client request token is the SDK's: new for each move, and the same in the SDK's
-// retries, so that a lost response is returned again. A token made of order and seq would
-// refuse another attempt's move for ten minutes, because its parameters differ. The
-// conditions hold at any age.
 func (s *Store) move(
 	ctx context.Context, r order.Record, o order.Outcome, at time.Time, owner string,
 ) (order.Record, error) {
 	e := order.Event{Seq: r.Seq + 1, From: r.Status, To: o.Status, Intent: o.Intent, Failure: o.Failure, At: at}
-	err := s.transact(ctx, moveUpdate(r, e, owner), r, e)
+	return s.change(ctx, moveUpdate(r, e, owner), r, e, func(now order.Record) bool { return hasOutcome(now, o) })
+}
+
+// change writes a change of a row and its event. If the row refuses it, change returns
+// the current row, with nil if it has the change already, otherwise ErrStale.
+//
+// The client request token is the SDK's: new for each change, and the same in the SDK's
+// retries, so that a lost response is returned again. A token made of order and seq would
+// refuse another attempt's change for ten minutes, because its parameters differ. The
+// conditions hold at any age.
+func (s *Store) change(
+	ctx context.Context, u *types.Update, r order.Record, e order.Event, has func(now order.Record) bool,
+) (order.Record, error) {
+	err := s.transact(ctx, u, r, e)
 	refusing, refused := refusedBy(err)
 	switch {
 	case !refused:
@@ -375,7 +386,7 @@ func (s *Store) move(
 		return order.Record{}, order.ErrStale
 	}
 	now, err := decodeOrder(refusing)
-	if err != nil || hasOutcome(now, o) {
+	if err != nil || has(now) {
 		return now, err
 	}
 	return now, order.ErrStale

@@ -102,33 +102,29 @@ func (f *DisputeFollower) Follow(ctx context.Context, h Hint) (Followed, Record,
 			return "", r, fmt.Errorf("load order %s: %w", id, err)
 		}
 	}
-	d, recorded, err := f.record(ctx, r)
-	switch {
-	case err != nil:
-		return "", r, err
-	case !recorded:
-		return followed, r, nil
-	case d.Status == DisputeOpen:
-		return HintDisputed, r, nil
-	}
-	return HintDisputeClosed, r, nil
+	followed, err = f.record(ctx, r, followed)
+	return followed, r, err
 }
 
-// record records the newest dispute of an order, if the record does not show it.
+// record records the newest dispute of an order. It returns followed if the record shows
+// it already.
 //
 // The disputes are listed after the record was loaded. So the guard of RecordDispute
 // refuses a list that is older than what another hint has recorded meanwhile.
-func (f *DisputeFollower) record(ctx context.Context, r Record) (d Dispute, recorded bool, err error) {
+func (f *DisputeFollower) record(ctx context.Context, r Record, followed Followed) (Followed, error) {
 	all, err := f.Disputes.Disputes(ctx, r.Intent)
 	if err != nil {
-		return d, false, fmt.Errorf("list disputes of order %s: %w", r.OrderID, err)
+		return "", fmt.Errorf("list disputes of order %s: %w", r.OrderID, err)
 	}
 	d, found := unrecorded(r, all)
 	if !found {
-		return d, false, nil
+		return followed, nil
 	}
 	if err := f.Recorder.RecordDispute(ctx, r, d, f.Now()); err != nil {
-		return d, false, fmt.Errorf("record dispute %s of order %s: %w", d.ID, r.OrderID, err)
+		return "", fmt.Errorf("record dispute %s of order %s: %w", d.ID, r.OrderID, err)
 	}
-	return d, true, nil
+	if d.Status == DisputeOpen {
+		return HintDisputed, nil
+	}
+	return HintDisputeClosed, nil
 }
