@@ -68,7 +68,7 @@ func (c call) intentIn(p parsed) (order.Intent, error) {
 }
 
 // settles reports whether the intent inside an error response decides, and not the error.
-// An error of a search never shows an intent that was asked for. A replayed error of
+// An error of a search or list never shows an intent that was asked for. A replayed error of
 // Prepare means that the key is spent, so the order needs another one.
 //
 // A declined payment is a 402, and so may be an error about the account. The intent
@@ -76,7 +76,7 @@ func (c call) intentIn(p parsed) (order.Intent, error) {
 // failed attempt takes the payment method off the intent, and then no attempt can confirm
 // it.
 func (c call) settles(p parsed, i order.Intent) bool {
-	if c.Path == searchPath || p.replayed && c.intent == "" {
+	if c.Path == searchPath || c.Path == disputesPath || p.replayed && c.intent == "" {
 		return false
 	}
 	switch _, settled := order.OutcomeOf(i); p.status {

@@ -16,39 +16,44 @@ func TestPayments(t *testing.T) {
 	ordertest.TestPayments(t, func(t *testing.T) ordertest.PaymentsUnderTest {
 		t.Helper()
 		s := newStripe(t)
-		do := func(act func(m *stripetest.Machine) error) {
-			s.Machine(func(m *stripetest.Machine) {
-				if err := act(m); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		p := newPayments(t, s.URL, nil)
-		return ordertest.PaymentsUnderTest{
-			Payments: p, Canceler: p,
-			Scope:  scope,
-			Method: methodOf,
-			Charges: func(id order.ID) (all []order.Money) {
-				for _, c := range ledger(s, id, stripetest.Charged) {
-					all = append(all, order.Money{Amount: c.Amount, Currency: order.Currency(c.Currency)})
-				}
-				return all
-			},
-			Declines:   func(id order.ID) int { return len(ledger(s, id, stripetest.Declined)) },
-			CatchUp:    func() { s.Advance(searchLag) },
-			Fail:       func(c ordertest.Call, m ordertest.Fault) { s.Fail(faultOf(c, m)) },
-			ForgetKeys: func() { do(func(m *stripetest.Machine) error { m.ForgetKeys(); return nil }) },
-			CustomerPays: func(id order.IntentID) {
-				do(func(m *stripetest.Machine) error { return m.CustomerPays(s.Now(), string(id)) })
-			},
-			Clear: func(id order.IntentID) {
-				do(func(m *stripetest.Machine) error { return m.Settle(s.Now(), string(id), true) })
-			},
-			Cancel: func(id order.IntentID) {
-				do(func(m *stripetest.Machine) error { return m.CancelInDashboard(s.Now(), string(id)) })
-			},
-		}
+		return paymentsUnderTest(t, s, newPayments(t, s.URL, nil))
 	})
+}
+
+// paymentsUnderTest returns the controls of s for the ports of p.
+func paymentsUnderTest(t *testing.T, s *stripetest.Server, p *stripe.Payments) ordertest.PaymentsUnderTest {
+	t.Helper()
+	do := func(act func(m *stripetest.Machine) error) {
+		s.Machine(func(m *stripetest.Machine) {
+			if err := act(m); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return ordertest.PaymentsUnderTest{
+		Payments: p, Canceler: p,
+		Scope:  scope,
+		Method: methodOf,
+		Charges: func(id order.ID) (all []order.Money) {
+			for _, c := range ledger(s, id, stripetest.Charged) {
+				all = append(all, order.Money{Amount: c.Amount, Currency: order.Currency(c.Currency)})
+			}
+			return all
+		},
+		Declines:   func(id order.ID) int { return len(ledger(s, id, stripetest.Declined)) },
+		CatchUp:    func() { s.Advance(searchLag) },
+		Fail:       func(c ordertest.Call, m ordertest.Fault) { s.Fail(faultOf(c, m)) },
+		ForgetKeys: func() { do(func(m *stripetest.Machine) error { m.ForgetKeys(); return nil }) },
+		CustomerPays: func(id order.IntentID) {
+			do(func(m *stripetest.Machine) error { return m.CustomerPays(s.Now(), string(id)) })
+		},
+		Clear: func(id order.IntentID) {
+			do(func(m *stripetest.Machine) error { return m.Settle(s.Now(), string(id), true) })
+		},
+		Cancel: func(id order.IntentID) {
+			do(func(m *stripetest.Machine) error { return m.CancelInDashboard(s.Now(), string(id)) })
+		},
+	}
 }
 
 // searchLag is how far the search of the Stripe double lags.
@@ -147,6 +152,7 @@ func faultOf(c ordertest.Call, m ordertest.Fault) stripetest.Fault {
 	on := map[ordertest.Call]stripetest.Endpoint{
 		ordertest.Prepare: stripetest.Create, ordertest.Confirm: stripetest.Confirm, ordertest.Read: stripetest.Read,
 		ordertest.Find: stripetest.Search, ordertest.Cancel: stripetest.Cancel,
+		ordertest.ListDisputes: stripetest.ListDisputes,
 	}
 	kind := map[ordertest.Fault]stripetest.FaultKind{
 		ordertest.ReturnsUnavailable:       stripetest.RateLimited,

@@ -37,7 +37,7 @@ type Request struct {
 type call struct {
 	Request
 	name   string         // starts every error of the call, such as "confirm intent pi_1"
-	intent order.IntentID // the intent that the path names; "" if it names none
+	intent order.IntentID // the intent that the path or a parameter names; "" if none is named
 	apiKey string         // no error may repeat it
 }
 
@@ -138,6 +138,8 @@ func (c call) permission() string {
 	switch {
 	case c.Params.Get("expand[]") == latestCharge:
 		return "Charges and Refunds: Read"
+	case c.Path == disputesPath:
+		return "Disputes: Read"
 	case c.Method == http.MethodGet:
 		return "PaymentIntents: Read"
 	}

@@ -1,4 +1,4 @@
-// Package stripe is order.Payments over Stripe's PaymentIntents API. It turns an order
+// Package stripe is order.Payments and order.Disputes over Stripe's API. It turns an order
 // into requests and each response into an intent or an error, and it knows nothing of
 // queues and tables.
 //
@@ -9,11 +9,11 @@
 // message is the retry, and it goes through the claim. (Only net/http may resend a
 // request, under the same idempotency key, if a kept connection turns out to be closed.)
 //
-// The API key may be a restricted one with two permissions, "PaymentIntents: Write",
-// which includes Read, and "Charges and Refunds: Read"
+// The API key may be a restricted one with three permissions, "PaymentIntents: Write",
+// which includes Read, "Charges and Refunds: Read" and "Disputes: Read"
 // (docs.stripe.com/keys/restricted-api-keys). The second is needed only to explain a
 // failed intent that was edited since: the edit clears its last error, and then its
-// latest charge holds the reason. If a permission is missing, the error is Misconfigured
+// latest charge holds the reason. The third is needed only to record disputes. If a permission is missing, the error is Misconfigured
 // and names the permission.
 package stripe
 
@@ -239,8 +239,8 @@ func (p *Payments) send(ctx context.Context, c *call) (Response, error) {
 // CallName is the method and path of an HTTP request, with "{id}" in place of the intent.
 // It is the name of the call in metrics.
 func CallName(r *http.Request) string {
-	if r.URL.Path == searchPath {
-		return r.Method + " " + searchPath
+	if r.URL.Path == searchPath || r.URL.Path == disputesPath {
+		return r.Method + " " + r.URL.Path
 	}
 	name := r.Method + " " + intentsPath
 	_, rest, ofIntent := strings.Cut(r.URL.Path, intentsPath+"/")
