@@ -92,6 +92,10 @@ func TestLoadRecordRejectsCorruptRecords(t *testing.T) {
 		"attempt 1, seq -1":      {order.ErrCorrupt, func(r *order.Record) { r.Seq = -1 }},
 		"missing fingerprint":    {order.ErrCorrupt, func(r *order.Record) { r.Fingerprint = "" }},
 		"paid without an intent": {order.ErrCorrupt, func(r *order.Record) { r.Status = order.Paid }},
+		`dispute status "late"`: {order.ErrUnknownVersion, func(r *order.Record) {
+			r.Dispute = order.Dispute{ID: "du_1", Status: "late"}
+		}},
+		`dispute status ""`: {order.ErrUnknownVersion, func(r *order.Record) { r.Dispute.ID = "du_1" }},
 	} {
 		r := good
 		tt.edit(&r)
