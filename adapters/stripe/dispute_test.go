@@ -1,8 +1,11 @@
 package stripe_test
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -152,4 +155,103 @@ func TestAnEventOfADisputeIsAHint(t *testing.T) {
 	if e, err := stripe.ParseEvent(thin); err != nil || e.Hint != (order.Hint{}) {
 		t.Errorf("a thin event: got %+v, %v, want no hint", e.Hint, err)
 	}
+}
+
+// disputedOrder is an order that was paid and then disputed in a Stripe double, behind an
+// endpoint for the events.
+type disputedOrder struct {
+	*stripetest.Server
+
+	t        *testing.T
+	store    *ordertest.Memory
+	endpoint *stripe.Webhook
+}
+
+func disputeOrder(t *testing.T) disputedOrder {
+	t.Helper()
+	s := newStripe(t)
+	payments, store := newPayments(t, s.URL, nil), new(ordertest.Memory)
+	p := order.Processor{Claims: store, Payments: payments, Scope: scope, Now: s.Now, ConfirmTime: time.Second}
+	lease := order.Lease{Owner: "first", From: s.Now(), Until: s.Now().Add(time.Minute)}
+	if got := p.Process(t.Context(), newOrder(t, "pm_card_visa"), s.Now(), lease); got.Status != order.Paid {
+		t.Fatalf("got %+v, want a paid order", got)
+	}
+	s.Machine(func(m *stripetest.Machine) {
+		_, err := m.OpenDispute(s.Now(), "pi_000001")
+		must(t, err)
+	})
+	follower := &order.DisputeFollower{
+		Follower: order.Follower{Records: store, Payments: payments, Scope: scope, Now: s.Now},
+		Disputes: payments, Recorder: store,
+	}
+	return disputedOrder{s, t, store, &stripe.Webhook{
+		Secrets: []string{endpointSecret}, Follow: follower.Follow, Now: s.Now,
+		Log: slog.New(slog.DiscardHandler), Count: func(string) {},
+	}}
+}
+
+func (d disputedOrder) lose() {
+	d.Machine(func(m *stripetest.Machine) { must(d.t, m.CloseDispute("du_000001", false)) })
+}
+
+// deliver sends the events of these numbers: 2 is the dispute's opening, 3 its end.
+func (d disputedOrder) deliver(numbers ...int) {
+	d.t.Helper()
+	var events []stripetest.Event
+	d.Machine(func(m *stripetest.Machine) { events = m.Events() })
+	for _, n := range numbers {
+		body := events[n-1].Body(time.Unix(1_767_225_600, 0))
+		r := httptest.NewRequestWithContext(d.t.Context(), http.MethodPost, "/stripe/webhook", bytes.NewReader(body))
+		r.Header.Set("Stripe-Signature", stripetest.Signature(body, d.Now(), endpointSecret))
+		w := httptest.NewRecorder()
+		if d.endpoint.ServeHTTP(w, r); w.Code != http.StatusOK {
+			d.t.Errorf("event %d: got %d, want 200", n, w.Code)
+		}
+	}
+}
+
+// history returns the types of the order's events, and the status of its dispute.
+func (d disputedOrder) history() (all []string) {
+	d.t.Helper()
+	r, err := d.store.Load(d.t.Context(), "ORD-1")
+	must(d.t, err)
+	for _, e := range r.Events {
+		all = append(all, e.Type())
+	}
+	return append(all, string(r.Dispute.Status))
+}
+
+func TestWebhooksOfADisputeEndInOneHistory(t *testing.T) {
+	t.Parallel()
+	for claim, tt := range map[string]struct {
+		late    time.Duration
+		numbers []int
+	}{
+		"in order":        {0, []int{2, 3}},
+		"reversed":        {0, []int{3, 2}},
+		"three times":     {0, []int{2, 2, 2, 3, 3, 3}},
+		"three days late": {72 * time.Hour, []int{3, 2}},
+		"only the first":  {0, []int{2}},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			d := disputeOrder(t)
+			d.lose()
+			d.Advance(tt.late)
+			d.deliver(tt.numbers...)
+			if diff := cmp.Diff(d.history(), []string{"order.paid", "order.dispute_lost", "lost"}); diff != "" {
+				t.Errorf("events and dispute (-got +want):\n%s", diff)
+			}
+		})
+	}
+	t.Run("as it happens, then all of it again", func(t *testing.T) {
+		t.Parallel()
+		d := disputeOrder(t)
+		d.deliver(2)
+		d.lose()
+		d.deliver(3, 2, 1, 3)
+		if diff := cmp.Diff(d.history(), []string{"order.paid", "order.disputed", "order.dispute_lost", "lost"}); diff != "" {
+			t.Errorf("events and dispute (-got +want):\n%s", diff)
+		}
+	})
 }

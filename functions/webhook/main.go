@@ -1,5 +1,5 @@
 // Command webhook is the Lambda function of Stripe's webhooks. It settles the order that
-// an event is about, after it has read the order's PaymentIntent at Stripe.
+// an event is about, or records its dispute, after it has read both at Stripe.
 package main
 
 import (
@@ -45,14 +45,19 @@ func wire(ctx context.Context, environ []string, out io.Writer) (http.Handler, e
 	if err != nil {
 		return nil, err
 	}
-	follower := order.Follower{
-		Records:  dynamodb.New(c.AWS.Config(config.DynamoDB, clients.AWS()), c.Table),
-		Payments: stripe.New(c.Stripe.Options(key, c.Scope, clients)), Scope: c.Scope.Order(), Now: time.Now,
+	store := dynamodb.New(c.AWS.Config(config.DynamoDB, clients.AWS()), c.Table)
+	payments := stripe.New(c.Stripe.Options(key, c.Scope, clients))
+	follower := order.DisputeFollower{
+		Follower: order.Follower{Records: store, Payments: payments, Scope: c.Scope.Order(), Now: time.Now},
+		Disputes: payments, Recorder: store,
 	}
 	return &stripe.Webhook{
 		Secrets: strings.Fields(secrets), Follow: follower.Follow, Now: time.Now,
 		Log: lambda.NewLogger(out, slog.LevelInfo), Count: func(result string) {
 			meter.Count("Webhooks", "Result", result)
+			if result == string(order.HintDisputed) {
+				meter.Count("Disputed", "", "")
+			}
 			meter.Flush() // one request is one invocation
 		},
 	}, nil

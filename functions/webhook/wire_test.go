@@ -17,6 +17,11 @@ import (
 
 const endpointSecret = "whsec_pretend"
 
+// paidRow is the response of DynamoDB to a Query for a paid order.
+const paidRow = `{"Count":1,"Items":[{"orderId":{"S":"ORD-1"},"sk":{"S":"order"},"status":{"S":"paid"},` +
+	`"fingerprint":{"S":"v1:0"},"attempt":{"N":"1"},"seq":{"N":"1"},"intentId":{"S":"pi_1"},"amount":{"N":"1998"},` +
+	`"currency":{"S":"usd"},"createdAt":{"N":"1790000000000"},"updatedAt":{"N":"1790000000000"}}]}`
+
 // complete returns a valid environment with changes, in which every service is at url.
 func complete(url string, changes ...string) []string {
 	return append([]string{
@@ -54,9 +59,7 @@ func TestWire(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		calls = append(calls, r.Method+" "+r.URL.Path+" "+r.Header.Get("X-Amz-Target"))
 		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
-		_, _ = w.Write([]byte(`{"Count":1,"Items":[{"orderId":{"S":"ORD-1"},"sk":{"S":"order"},"status":{"S":"paid"},` +
-			`"fingerprint":{"S":"v1:0"},"attempt":{"N":"1"},"seq":{"N":"1"},"intentId":{"S":"pi_1"},"amount":{"N":"1998"},` +
-			`"currency":{"S":"usd"},"createdAt":{"N":"1790000000000"},"updatedAt":{"N":"1790000000000"}}]}`))
+		_, _ = w.Write([]byte(paidRow))
 	}))
 	t.Cleanup(server.Close)
 	var out bytes.Buffer
@@ -100,5 +103,47 @@ func TestWire(t *testing.T) {
 	}
 	if strings.Contains(out.String(), "canary") || strings.Contains(out.String(), "whsec") {
 		t.Errorf("output contains a secret: %s", out.String())
+	}
+}
+
+// A row that shows no dispute costs a read of the intent, the list of its disputes and a
+// transaction.
+func TestAnOpenDisputeIsCounted(t *testing.T) {
+	t.Parallel()
+	responses := map[string]string{
+		"GET /v1/payment_intents/pi_1 ": `{"id":"pi_1","status":"succeeded","metadata":{"orderId":"ORD-1","scope":"test"}}`,
+		"GET /v1/disputes ": `{"object":"list","data":[{"id":"du_1","payment_intent":"pi_1","status":"needs_response",` +
+			`"created":1790000000}]}`,
+		"POST / DynamoDB_20120810.Query":              paidRow,
+		"POST / DynamoDB_20120810.TransactWriteItems": `{}`,
+	}
+	var calls []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		call := r.Method + " " + r.URL.Path + " " + r.Header.Get("X-Amz-Target")
+		calls = append(calls, call)
+		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+		_, _ = w.Write([]byte(responses[call]))
+	}))
+	t.Cleanup(server.Close)
+	var out bytes.Buffer
+	handler, err := wire(t.Context(), complete(server.URL), &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := []byte(`{"id":"evt_1","object":"event","type":"charge.dispute.created","created":1790000000,"data":{"object":` +
+		`{"id":"du_1","payment_intent":"pi_1","status":"needs_response"}}}`)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/stripe/webhook", bytes.NewReader(body))
+	r.Header.Set("Stripe-Signature", stripetest.Signature(body, time.Now(), endpointSecret))
+	handler.ServeHTTP(httptest.NewRecorder(), r)
+	if diff := cmp.Diff(calls, []string{
+		"GET /v1/payment_intents/pi_1 ", "POST / DynamoDB_20120810.Query", "GET /v1/disputes ",
+		"POST / DynamoDB_20120810.TransactWriteItems",
+	}); diff != "" {
+		t.Errorf("calls (-got +want):\n%s", diff)
+	}
+	for _, want := range []string{`"Disputed":[1]`, `"Result":"disputed"`} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("got output without %s: %s", want, out.String())
+		}
 	}
 }

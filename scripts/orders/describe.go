@@ -23,6 +23,9 @@ func describe(r order.Record) string {
 	line("intent", cmp.Or(string(r.Intent), "none bound: no money has moved"))
 	line("mode", string(r.Mode))
 	line("failure", r.Failure)
+	if d := r.Dispute; d.ID != "" {
+		line("dispute", fmt.Sprintf("%s %s, opened %s", d.ID, d.Status, stamp(d.CreatedAt)))
+	}
 	line("last error", r.LastError)
 	line("attempts", fmt.Sprint(r.Attempt))
 	if r.Owner != "" {
@@ -34,8 +37,11 @@ func describe(r order.Record) string {
 		line("recheck at", stamp(r.DueAt))
 	}
 	for _, e := range r.Events {
-		transition := fmt.Sprintf("%s  %s -> %s  %s", stamp(e.At), e.From, e.To, e.Failure)
-		line(fmt.Sprintf("event %d", e.Seq), strings.TrimSpace(transition))
+		change := fmt.Sprintf("%s  %s -> %s  %s", stamp(e.At), e.From, e.To, e.Failure)
+		if e.Dispute.ID != "" {
+			change = fmt.Sprintf("%s  dispute %s %s", stamp(e.At), e.Dispute.ID, e.Dispute.Status)
+		}
+		line(fmt.Sprintf("event %d", e.Seq), strings.TrimSpace(change))
 	}
 	return b.String()
 }

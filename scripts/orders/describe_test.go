@@ -28,6 +28,10 @@ func TestDescribe(t *testing.T) {
 			{Seq: 2, From: order.Declined, To: order.Paid, Intent: "pi_2", At: noon().Add(time.Hour)},
 		},
 	}
+	won := order.Dispute{ID: "du_1", Status: order.DisputeWon, CreatedAt: noon().AddDate(0, 0, 2)}
+	disputed := paid
+	disputed.Dispute = won
+	disputed.Events = []order.Event{{Seq: 3, From: order.Paid, To: order.Paid, Dispute: won, At: noon().AddDate(0, 0, 9)}}
 	waits := order.Record{
 		OrderID: "ORD-3", Status: order.ActionRequired, Failure: "authentication_required", Intent: "pi_3",
 	}
@@ -46,6 +50,12 @@ func TestDescribe(t *testing.T) {
 			"created    2026-11-21 12:00:00.123 UTC", "updated    2026-11-21 12:00:00.123 UTC",
 			"event 1    2026-11-21 12:00:00.123 UTC  open -> declined  lost_card",
 			"event 2    2026-11-21 13:00:00.123 UTC  declined -> paid",
+		}},
+		"a disputed order shows its dispute": {disputed, []string{
+			"order      ORD-2", "status     paid", "amount     99 JPY", "intent     pi_2",
+			"dispute    du_1 won, opened 2026-11-23 12:00:00.123 UTC", "attempts   1",
+			"created    2026-11-21 12:00:00.123 UTC", "updated    2026-11-21 12:00:00.123 UTC",
+			"event 3    2026-11-30 12:00:00.123 UTC  dispute du_1 won",
 		}},
 		"an order that needs the customer shows why": {waits, []string{
 			"order      ORD-3", "status     action_required", "amount     " + waits.Total.String(),

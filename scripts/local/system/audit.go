@@ -214,7 +214,7 @@ func (b *Books) invalidTransitions() (broken findings) {
 	for id, r := range b.Records {
 		at := order.Open
 		for _, e := range r.Events {
-			if e.From != at || e.From.Transition(e.To) != nil {
+			if e.From != at || e.Validate() != nil {
 				broken.add("invalid transition: order %s: %s -> %s", id, e.From, e.To)
 			}
 			at = e.To
@@ -234,7 +234,7 @@ func (b *Books) wrongEvents() (broken findings) {
 			}
 		}
 		if len(r.Events) != r.Seq {
-			broken.add("event count: order %s has %d transitions and %d event rows", id, r.Seq, len(r.Events))
+			broken.add("event count: order %s has seq %d and %d event rows", id, r.Seq, len(r.Events))
 		}
 	}
 	return broken.sorted()

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -118,6 +119,11 @@ func (a *accounts) row(id order.ID, change func(*order.Record)) {
 	a.Records[id] = r
 }
 
+// dispute adds a dispute to the row of an order.
+func (a *accounts) dispute(id order.ID, s order.DisputeStatus) {
+	a.Records[id] = order.Disputed(a.Records[id], order.Dispute{ID: "du_1", Status: s}, time.Unix(0, 0))
+}
+
 // reopen makes a row one that was claimed and not settled.
 func (a *accounts) reopen(id order.ID) {
 	a.row(id, func(r *order.Record) { r.Status, r.Seq, r.Events = order.Open, 0, nil })
@@ -199,6 +205,10 @@ func brokenIDs(checks []system.Check) (ids []string) {
 
 func nothingWrong() []spoiled {
 	return []spoiled{
+		{"a paid order is disputed and the dispute is lost", "", func(a *accounts) {
+			a.dispute("paid", order.DisputeOpen)
+			a.dispute("paid", order.DisputeLost)
+		}},
 		{"correct books break nothing", "", func(*accounts) {}},
 		{"an open row whose message is parked with a reason breaks nothing", "", func(a *accounts) {
 			a.reopen("declined")
@@ -264,6 +274,14 @@ func wrongRows() []spoiled {
 	return []spoiled{
 		{"an invalid transition", "I7", func(a *accounts) {
 			a.row("late", func(r *order.Record) { r.Events[1].From, r.Events[0].To = order.Canceled, order.Canceled })
+		}},
+		{"a dispute changes the status", "I7", func(a *accounts) {
+			a.dispute("waiting", order.DisputeOpen)
+			a.row("waiting", func(r *order.Record) { r.Events[1].To = order.Declined })
+		}},
+		{"the event of a dispute is missing", "I8", func(a *accounts) {
+			a.dispute("paid", order.DisputeOpen)
+			a.row("paid", func(r *order.Record) { r.Events = r.Events[:1] })
 		}},
 		{"an event does not begin where the one before it ended", "I7", func(a *accounts) {
 			a.row("late", func(r *order.Record) {

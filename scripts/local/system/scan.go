@@ -99,13 +99,21 @@ func add(r *order.Record, item Item) error {
 		r.Owner, r.Intent = Text(item, "owner"), order.IntentID(Text(item, "intentId"))
 		r.Mode = order.Mode(Text(item, "stripeMode"))
 		r.Failure, r.LastError = Text(item, "failure"), Text(item, "lastError")
+		r.Dispute = dispute(item)
 	case strings.HasPrefix(sk, "event#"):
 		r.Events = append(r.Events, order.Event{
 			Seq: int(Number(item, "seq")), From: order.Status(Text(item, "from")), To: order.Status(Text(item, "to")),
-			Intent: order.IntentID(Text(item, "intentId")), Failure: Text(item, "failure"),
+			Intent: order.IntentID(Text(item, "intentId")), Failure: Text(item, "failure"), Dispute: dispute(item),
 		})
 	default:
 		return fmt.Errorf("order %q: %w %q", r.OrderID, errUnknownSortKey, sk)
 	}
 	return nil
+}
+
+// dispute returns the dispute of an item without its time.
+func dispute(item Item) order.Dispute {
+	return order.Dispute{
+		ID: order.DisputeID(Text(item, "disputeId")), Status: order.DisputeStatus(Text(item, "disputeStatus")),
+	}
 }

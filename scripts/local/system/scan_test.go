@@ -50,10 +50,15 @@ func TestAdd(t *testing.T) {
 			"sk": text("order"), "customerId": text("CUST-1"), "amount": number("1999"), "currency": text("usd"),
 			"fingerprint": text("v1:00"), "status": text("declined"), "attempt": number("2"), "seq": number("1"), "owner": text("me"),
 			"intentId": text("pi_1"), "failure": text("card_declined"), "lastError": text("provider_unknown"),
+			"disputeId": text("du_1"), "disputeStatus": text("open"),
 		},
 		{
 			"sk": text("event#000001"), "seq": number("1"), "from": text("open"), "to": text("declined"), "intentId": text("pi_1"),
 			"failure": text("card_declined"),
+		},
+		{
+			"sk": text("event#000002"), "seq": number("2"), "from": text("declined"), "to": text("declined"), "intentId": text("pi_1"),
+			"disputeId": text("du_1"), "disputeStatus": text("open"),
 		},
 	} {
 		must(t, system.Add(&got, item))
@@ -61,7 +66,14 @@ func TestAdd(t *testing.T) {
 	want := order.Record{
 		OrderID: "A", CustomerID: "CUST-1", Total: order.Money{Amount: 1999, Currency: "usd"}, Fingerprint: "v1:00",
 		Status: order.Declined, Owner: "me", Attempt: 2, Intent: "pi_1", Failure: "card_declined", LastError: "provider_unknown", Seq: 1,
-		Events: []order.Event{{Seq: 1, From: order.Open, To: order.Declined, Intent: "pi_1", Failure: "card_declined"}},
+		Dispute: order.Dispute{ID: "du_1", Status: order.DisputeOpen},
+		Events: []order.Event{
+			{Seq: 1, From: order.Open, To: order.Declined, Intent: "pi_1", Failure: "card_declined"},
+			{
+				Seq: 2, From: order.Declined, To: order.Declined, Intent: "pi_1",
+				Dispute: order.Dispute{ID: "du_1", Status: order.DisputeOpen},
+			},
+		},
 	}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("- got, + want:\n%s", diff)
