@@ -355,7 +355,9 @@ func reconcileMetrics(t *testing.T) map[string]string {
 // Follow for a hint that names only the order.
 func reconcileResults(t *testing.T) (results []string) {
 	t.Helper()
-	otherHints := []order.Followed{order.HintForeign, order.HintUnbound, order.HintAgrees}
+	otherHints := []order.Followed{
+		order.HintForeign, order.HintUnbound, order.HintAgrees, order.HintDisputed, order.HintDisputeClosed,
+	}
 	for pattern, file := range map[string]string{
 		`"(\w+)": +(?:done\.|len\(done\.)`: "../functions/reconcile/run.go",
 		`\n\tHint\w+ +Followed = "(\w+)"`:  "../domain/order/follow.go",

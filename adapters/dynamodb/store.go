@@ -1,8 +1,8 @@
 // Package dynamodb stores orders in a DynamoDB table. It implements order.Claims,
-// order.Records and order.DisputeRecords. Every write is one conditional call, so a refused write leaves nothing
-// behind. Package order decides what a row means and which transitions are valid; this
-// package compares, writes and reports. It does not read the clock, generate owners or
-// log.
+// order.Records and order.DisputeRecords. Every write is one conditional call, so a
+// refused write leaves nothing behind. Package order decides what a row means and which
+// transitions are valid; this package compares, writes and reports. It does not read the
+// clock, generate owners or log.
 //
 // store.go has the calls, row.go the items, retry.go the retries and the meaning of
 // failed calls.

@@ -68,8 +68,8 @@ func (c call) intentIn(p parsed) (order.Intent, error) {
 }
 
 // settles reports whether the intent inside an error response decides, and not the error.
-// An error of a search or list never shows an intent that was asked for. A replayed error of
-// Prepare means that the key is spent, so the order needs another one.
+// An error of a search or list never shows an intent that was asked for. A replayed error
+// of Prepare means that the key is spent, so the order needs another one.
 //
 // A declined payment is a 402, and so may be an error about the account. The intent
 // decides if it shows an outcome, because an outcome is final whatever the error says: a

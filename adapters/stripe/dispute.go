@@ -25,9 +25,8 @@ type dispute struct {
 	Created int64                `json:"created"` // seconds since 1970
 }
 
-// Disputes lists the disputes of an intent's charge, newest first
-// (docs.stripe.com/api/disputes/list). It reads one page, the largest possible: no charge
-// has a hundred disputes.
+// Disputes lists the disputes of an intent's charge (docs.stripe.com/api/disputes/list).
+// It reads one page, the largest possible: no charge has a hundred disputes.
 func (p *Payments) Disputes(ctx context.Context, id order.IntentID) ([]order.Dispute, error) {
 	c := disputesCall(id)
 	response, err := p.send(ctx, &c)
@@ -72,8 +71,8 @@ func (c call) classifyDisputes(p parsed, body []byte) ([]order.Dispute, error) {
 // stripe-go v76.
 const prevented stripe.DisputeStatus = "prevented"
 
-// disputeStatus says what came of a dispute. An inquiry ("warning") that was closed became
-// no dispute. An unknown status is open, so that a person looks at the dispute.
+// disputeStatus says what came of a dispute. An inquiry ("warning") that was closed
+// became no dispute. An unknown status is open, so that a person looks at the dispute.
 func disputeStatus(s stripe.DisputeStatus) order.DisputeStatus {
 	switch s {
 	case stripe.DisputeStatusWon, stripe.DisputeStatusWarningClosed, prevented:

@@ -56,8 +56,8 @@ func disputes(t *testing.T, all ...string) *stripe.Payments {
 	return serving(t, response{200, false, `{"object":"list","data":[` + strings.Join(all, ",") + `]}`}.ServeHTTP)
 }
 
-// docs.stripe.com/api/disputes/object, status. The last two are newer than the API version
-// that is requested, and unknown.
+// docs.stripe.com/api/disputes/object, status. The last two are newer than the API
+// version that is requested, and unknown.
 func TestWhatCameOfADispute(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[string]order.DisputeStatus{

@@ -1,6 +1,6 @@
-// Package stripe is order.Payments and order.Disputes over Stripe's API. It turns an order
-// into requests and each response into an intent or an error, and it knows nothing of
-// queues and tables.
+// Package stripe is order.Payments and order.Disputes over Stripe's API. It turns an
+// order into requests and each response into an intent or an error, and it knows nothing
+// of queues and tables.
 //
 // Interpreting a response is two pure functions: parse decodes it, classify says what it
 // means for the order. Only an Exchange does I/O.
@@ -13,8 +13,8 @@
 // which includes Read, "Charges and Refunds: Read" and "Disputes: Read"
 // (docs.stripe.com/keys/restricted-api-keys). The second is needed only to explain a
 // failed intent that was edited since: the edit clears its last error, and then its
-// latest charge holds the reason. The third is needed only to record disputes. If a permission is missing, the error is Misconfigured
-// and names the permission.
+// latest charge holds the reason. The third is needed only to record disputes. If a
+// permission is missing, the error is Misconfigured and names the permission.
 package stripe
 
 import (

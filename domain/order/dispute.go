@@ -46,18 +46,18 @@ func (d Dispute) validate() error {
 // Disputes is the payment provider's list of disputes. ordertest.TestDisputes tests this
 // contract.
 type Disputes interface {
-	// Disputes returns the disputes of the intent's charge in their current state, newest
-	// first. Its errors are those of Payments.Read.
+	// Disputes returns the disputes of the intent's charge in their current state, in any
+	// order. Its errors are those of Payments.Read.
 	Disputes(ctx context.Context, id IntentID) ([]Dispute, error)
 }
 
-// DisputeRecords is the store as a DisputeFollower uses it. ordertest.TestStore tests this
-// contract.
+// DisputeRecords is the store as a DisputeFollower uses it. ordertest.TestStore tests
+// this contract.
 type DisputeRecords interface {
-	// RecordDispute records the dispute and adds the event of Disputed. It changes neither
-	// the status nor the claim. It is guarded by the status, seq and intent of r as loaded:
-	// it returns ErrStale if the record changed since, and nil, changing nothing, if the
-	// record already shows this dispute in this status.
+	// RecordDispute records the dispute and adds the event of Disputed. It changes
+	// neither the status nor the claim. It is guarded by the status, seq and intent of r
+	// as loaded: it returns ErrStale if the record changed since, and nil, changing
+	// nothing, if the record already shows this dispute in this status.
 	RecordDispute(ctx context.Context, r Record, d Dispute, at time.Time) error
 }
 
@@ -80,7 +80,9 @@ func unrecorded(r Record, all []Dispute) (d Dispute, found bool) {
 	return d, d.ID != "" && !d.Is(r.Dispute)
 }
 
-// DisputeFollower is a Follower that also acts on hints of disputes.
+// DisputeFollower is a Follower that also acts on hints of disputes. Hints are the only
+// way to a dispute: a hint that never comes is found by comparing the provider's disputes
+// with the records, which nothing here does yet.
 type DisputeFollower struct {
 	Follower
 	Disputes Disputes

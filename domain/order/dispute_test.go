@@ -3,6 +3,7 @@ package order_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -221,6 +222,33 @@ func TestFollowADisputeErrors(t *testing.T) {
 				t.Errorf("got record with dispute %+v, %v, want status %q", r.Dispute, err, tt.shows)
 			}
 		})
+	}
+}
+
+// reversed lists the oldest dispute first.
+type reversed struct{ next order.Disputes }
+
+func (d reversed) Disputes(ctx context.Context, id order.IntentID) ([]order.Dispute, error) {
+	all, err := d.next.Disputes(ctx, id)
+	slices.Reverse(all)
+	return all, err
+}
+
+func TestTheNewestDisputeIsRecordedInWhicheverOrderTheyAreListed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordertest.Pays)
+	w.deliver(noFault)
+	w.bank.Dispute("pi_1")
+	newest := w.bank.Dispute("pi_1")
+	f := w.disputeFollower(new([]string))
+	for _, list := range []order.Disputes{w.bank, reversed{w.bank}} {
+		f.Disputes = list
+		if _, _, err := f.Follow(t.Context(), disputed()); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.record(); got.Dispute.ID != newest || got.Seq != 2 {
+			t.Errorf("got dispute %s and seq %d, want %s and one event", got.Dispute.ID, got.Seq, newest)
+		}
 	}
 }
 

@@ -50,10 +50,10 @@ type Follower struct {
 // does not show. It never moves money. A hint that the record already shows costs one
 // Load; any other costs one Read and at most one Settle more.
 //
-// An open order with a running lease is left to its worker, unless its charge is disputed:
-// the worker would settle it, but no other hint may come to record the dispute. Follow
-// also returns the record as it was loaded. Errors: those of Records and Payments, and
-// *MismatchError, also for money that an intent took which is not the order's.
+// An open order with a running lease is left to its worker, unless its charge is
+// disputed: the worker would settle it, but no other hint may come to record the dispute.
+// Follow also returns the record as it was loaded. Errors: those of Records and Payments,
+// and *MismatchError, also for money that an intent took which is not the order's.
 func (f *Follower) Follow(ctx context.Context, h Hint) (Followed, Record, error) {
 	if h.Scope != "" && h.Scope != f.Scope {
 		return HintForeign, Record{}, nil

@@ -25,11 +25,11 @@ type Waiting interface {
 // Reconciler looks at the orders that wait, and settles those that the provider has
 // settled. It never moves money.
 //
-// It does not look for disputes. They concern orders that are settled, which are not in the
-// index; webhooks report them, and Stripe repeats those for three days.
-//
 // The index is its cursor: an order that was looked at is due later, or never again, so
-// a run that was killed is continued by the next one. Nothing rests on webhooks.
+// a run that was killed is continued by the next one. No settlement rests on webhooks.
+//
+// A dispute concerns an order that waits for nothing, so it is not looked for here: see
+// DisputeFollower.
 type Reconciler struct {
 	Follower
 	Waiting Waiting

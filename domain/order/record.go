@@ -68,8 +68,9 @@ type Record struct {
 	Events      []Event   // oldest first; filled by Load only
 }
 
-// Event is one transition of an order, or a change of its dispute, which is no transition:
-// From and To are the status. The events are the order's history and its outbox.
+// Event is one transition of an order, or a change of its dispute, which is no
+// transition: From and To are the status. The events are the order's history and its
+// outbox.
 type Event struct {
 	Seq      int
 	From, To Status

@@ -128,7 +128,8 @@ func (m *Machine) listDisputes(p listParams) *DisputePage {
 	return &page
 }
 
-// disputeJSON is a dispute, as far as it is modeled (docs.stripe.com/api/disputes/object).
+// disputeJSON is a dispute, as far as it is modeled
+// (docs.stripe.com/api/disputes/object).
 type disputeJSON struct {
 	ID            string            `json:"id"`
 	Object        string            `json:"object"`

@@ -1,6 +1,6 @@
-// Package stripetest is a Stripe double that follows Stripe's rules for PaymentIntents and
-// their disputes: statuses, test cards, idempotency keys with stored errors, object locks and a ledger,
-// as documented for API version 2023-10-16.
+// Package stripetest is a Stripe double that follows Stripe's rules for PaymentIntents
+// and their disputes: statuses, test cards, idempotency keys with stored errors, object
+// locks and a ledger, as documented for API version 2023-10-16.
 //
 // Machine is a state machine: time is an argument and it starts no goroutine, so that a
 // search can visit every interleaving. Server is its HTTP API on 127.0.0.1.

@@ -3,7 +3,6 @@ package ordertest_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
 
 	"orderonce/domain/order"
@@ -66,9 +65,11 @@ func TestEveryBrokenListOfDisputesFailsItsPromise(t *testing.T) {
 				return all
 			}),
 		},
-		"the disputes of an intent are those of no other, newest first": {
-			"the oldest is first": changeDisputes(func(all []order.Dispute) []order.Dispute {
-				slices.Reverse(all)
+		"the disputes of an intent are those of no other": {
+			"the oldest has the newest time": changeDisputes(func(all []order.Dispute) []order.Dispute {
+				if len(all) > 1 {
+					all[0].CreatedAt, all[1].CreatedAt = all[1].CreatedAt, all[0].CreatedAt
+				}
 				return all
 			}),
 			"only the newest is listed": changeDisputes(func(all []order.Dispute) []order.Dispute {

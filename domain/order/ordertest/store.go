@@ -28,9 +28,9 @@ type Editor interface {
 	SetStatus(ctx context.Context, id order.ID, s order.Status) error
 }
 
-// TestStore tests the contract of order.Claims, order.Records and order.DisputeRecords. open may return the
-// same store each time, or a new one: no two tests of one run use the same order. Stores
-// keep times to the millisecond.
+// TestStore tests the contract of order.Claims, order.Records and order.DisputeRecords.
+// open may return the same store each time, or a new one: no two tests of one run use the
+// same order. Stores keep times to the millisecond.
 //
 // It also defines what the ports' comments leave open. For an outcome of an intent that
 // is not bound, Finish returns ErrClaimLost and Settle returns ErrStale. Settle checks in
