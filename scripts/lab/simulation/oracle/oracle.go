@@ -275,6 +275,9 @@ func (o *Oracle) checkContent(x *tracked, r *order.Record) {
 		}
 		x.status = r.Status
 	}
+	if !r.Dispute.Is(x.row.Dispute) {
+		x.changes++
+	}
 	if len(r.Events) != x.changes || r.Seq != x.changes {
 		o.fail(OneEventEach, x.id, "%d changes, %d events", x.changes, len(r.Events))
 	}

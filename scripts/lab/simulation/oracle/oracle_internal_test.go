@@ -153,6 +153,17 @@ func rowExamples() []example {
 				c.step()
 			},
 		},
+		{"two changes of a dispute are one change", OneEventEach, "2 changes, 3 events", one(visa), func(c *scene, right bool) {
+			c.payOrder()
+			for _, s := range []order.DisputeStatus{order.DisputeOpen, order.DisputeLost} {
+				r, _ := c.Row("ORD-1")
+				c.must(c.store.RecordDispute(c.t.Context(), r, order.Dispute{ID: "du_1", Status: s}, c.now))
+				if right {
+					c.step()
+				}
+			}
+			c.step()
+		}},
 		{"an event comes without a change", OneEventEach, "1 changes, 2 events", one(visa), func(c *scene, right bool) {
 			c.payOrder()
 			if !right {

@@ -223,9 +223,13 @@ func (c *change) isRecorded() bool {
 	if len(r.Events) <= len(c.before.Events) {
 		return true // another rule says that events are only added
 	}
-	return r.Events[len(r.Events)-1] == order.Event{
+	want := order.Event{
 		Seq: r.Seq, From: c.before.Status, To: r.Status, Intent: r.Intent, Failure: r.Failure, At: r.UpdatedAt,
 	}
+	if !r.Dispute.Is(c.before.Dispute) {
+		want.Dispute, want.Failure = r.Dispute, ""
+	}
+	return r.Events[len(r.Events)-1] == want
 }
 
 func (c *change) isDue() bool {

@@ -20,6 +20,7 @@ const (
 	takenOver = "a takeover"
 	finished  = "a finish"
 	settled   = "a settle"
+	disputed  = "a dispute"
 )
 
 // changes returns one correct change of each kind, each after the previous one.
@@ -65,6 +66,10 @@ func changes() map[string]*change {
 	add(settled, second, Call{Name: Settle}, knowledge{}, func(r *order.Record) {
 		r.Status, r.Failure, r.Seq, r.UpdatedAt, r.DueAt = order.Paid, "", 2, at(52*time.Minute), time.Time{}
 		r.Events = append(r.Events, order.Event{Seq: 2, From: order.ActionRequired, To: order.Paid, Intent: r.Intent, At: r.UpdatedAt})
+	})
+	add(disputed, second, Call{Name: "dispute"}, knowledge{}, func(r *order.Record) {
+		r.UpdatedAt = at(53 * time.Minute)
+		*r = order.Disputed(*r, order.Dispute{ID: "du_1", Status: order.DisputeOpen, CreatedAt: at(0)}, r.UpdatedAt)
 	})
 	return all
 }
@@ -130,6 +135,8 @@ func contentMistakes() []mistake {
 		{"an event says", finished, "to", func(c *change) { event(c).To = order.Paid }},
 		{"an event says", finished, "its intent", func(c *change) { event(c).Intent = "" }},
 		{"an event says", finished, "its failure", func(c *change) { event(c).Failure = "" }},
+		{"an event says", disputed, "its dispute", func(c *change) { event(c).Dispute.ID = "du_2" }},
+		{"an event says", disputed, "a status", func(c *change) { event(c).To = order.Declined }},
 		{"an event says", finished, "its time", func(c *change) { event(c).At = c.before.UpdatedAt }},
 	}
 }
