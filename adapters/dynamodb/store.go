@@ -364,7 +364,8 @@ func (s *Store) move(
 	ctx context.Context, r order.Record, o order.Outcome, at time.Time, owner string,
 ) (order.Record, error) {
 	e := order.Event{Seq: r.Seq + 1, From: r.Status, To: o.Status, Intent: o.Intent, Failure: o.Failure, At: at}
-	return s.change(ctx, moveUpdate(r, e, owner), r, e, func(now order.Record) bool { return hasOutcome(now, o) })
+	moved := func(now order.Record) bool { return hasOutcome(now, o) }
+	return s.change(ctx, moveUpdate(r, e, owner), r, e, moved)
 }
 
 // change writes a change of a row and its event. If the row refuses it, change returns

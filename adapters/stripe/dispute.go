@@ -39,7 +39,8 @@ func (p *Payments) Disputes(ctx context.Context, id order.IntentID) ([]order.Dis
 // disputesCall is the request of Payments.Disputes.
 func disputesCall(id order.IntentID) call {
 	return call{name: "list disputes of intent " + string(id), intent: id, Request: Request{
-		Method: http.MethodGet, Path: disputesPath, Params: url.Values{"payment_intent": {string(id)}, "limit": {"100"}},
+		Method: http.MethodGet, Path: disputesPath,
+		Params: url.Values{"payment_intent": {string(id)}, "limit": {"100"}},
 	}}
 }
 
@@ -62,7 +63,9 @@ func (c call) classifyDisputes(p parsed, body []byte) ([]order.Dispute, error) {
 		if d.ID == "" || d.Intent != c.intent {
 			return nil, c.fail(order.KindUnknown, p, errNotDisputes)
 		}
-		all = append(all, order.Dispute{ID: d.ID, Status: disputeStatus(d.Status), CreatedAt: time.Unix(d.Created, 0)})
+		all = append(all, order.Dispute{
+			ID: d.ID, Status: disputeStatus(d.Status), CreatedAt: time.Unix(d.Created, 0),
+		})
 	}
 	return all, nil
 }

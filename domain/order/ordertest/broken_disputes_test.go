@@ -79,7 +79,7 @@ func TestEveryBrokenListOfDisputesFailsItsPromise(t *testing.T) {
 				b *ordertest.Bank, _ order.IntentID, all []order.Dispute, err error,
 			) ([]order.Dispute, error) {
 				for _, id := range []order.IntentID{"pi_1", "pi_2"} {
-					theirs, _ := b.Disputes(context.Background(), id)
+					theirs, _ := b.Disputes(t.Context(), id)
 					all = append(all, theirs...)
 				}
 				return all, err

@@ -77,7 +77,7 @@ func (x disputesTest) pay(name string) disputesTest {
 // times.
 func (x disputesTest) want(want ...order.Dispute) {
 	x.Helper()
-	got, err := x.DisputesUnderTest.Disputes.Disputes(x.Context(), x.intent)
+	got, err := x.Disputes.Disputes(x.Context(), x.intent)
 	slices.SortFunc(got, func(a, b order.Dispute) int { return b.CreatedAt.Compare(a.CreatedAt) })
 	if err != nil || !slices.EqualFunc(got, want, order.Dispute.Is) {
 		x.Fatalf("got disputes %v, error %v, want %v", got, err, want)
@@ -116,7 +116,7 @@ func (x disputesTest) several() {
 // wantDisputeFailure checks that the disputes of an intent are an error of this kind.
 func (x disputesTest) wantDisputeFailure(id order.IntentID, want order.ErrorKind) *order.PaymentError {
 	x.Helper()
-	got, err := x.DisputesUnderTest.Disputes.Disputes(x.Context(), id)
+	got, err := x.Disputes.Disputes(x.Context(), id)
 	var e *order.PaymentError
 	if !errors.As(err, &e) || e.Kind != want || len(got) > 0 {
 		x.Fatalf("got disputes %v, error %v, want a PaymentError of kind %s", got, err, want)
@@ -130,7 +130,7 @@ func (x disputesTest) fails() {
 		ReturnsUnavailable: order.KindUnavailable, ReturnsMisconfigured: order.KindMisconfigured,
 		LosesRequest: order.KindUnknown, LosesResponse: order.KindUnknown,
 	} {
-		x.paymentsTest.Fail(ListDisputes, fault)
+		x.Fail(ListDisputes, fault)
 		e := x.wantDisputeFailure(x.intent, want)
 		if responded := want != order.KindUnknown; (e.RequestID != "") != responded {
 			x.Errorf("%s: got request id %q, want one if and only if the provider responded", fault, e.RequestID)
@@ -140,6 +140,6 @@ func (x disputesTest) fails() {
 
 func (x disputesTest) unknown() {
 	for _, id := range []order.IntentID{"pi_unknown", "", "pi_1/cancel"} {
-		x.wantDisputeFailure(id, order.KindMisconfigured)
+		_ = x.wantDisputeFailure(id, order.KindMisconfigured)
 	}
 }

@@ -45,7 +45,9 @@ func (x storeTest) disputeEnds() {
 	x.mustFinish(order.Paid)
 	x.wantDispute(dispute(order.DisputeOpen), at(49*time.Hour))
 	x.wantDispute(dispute(order.DisputeLost), at(50*time.Hour))
-	x.wantDispute(order.Dispute{ID: "du_2", Status: order.DisputeLost, CreatedAt: at(51 * time.Hour)}, at(52*time.Hour))
+	second := dispute(order.DisputeLost)
+	second.ID = "du_2"
+	x.wantDispute(second, at(51*time.Hour))
 }
 
 func (x storeTest) disputeAgain() {
@@ -77,7 +79,8 @@ func (x storeTest) disputeStale() {
 	}
 	x.wantDispute(dispute(order.DisputeLost), at(49*time.Hour))
 	x.wantUnchanged(func() { // an older list of the provider's
-		x.wantError(x.RecordDispute(x.Context(), loaded, dispute(order.DisputeOpen), at(50*time.Hour)), order.ErrStale)
+		err := x.RecordDispute(x.Context(), loaded, dispute(order.DisputeOpen), at(50*time.Hour))
+		x.wantError(err, order.ErrStale)
 	})
 }
 

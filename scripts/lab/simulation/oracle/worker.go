@@ -40,6 +40,7 @@ func (o *Oracle) Calls(k *Worker, c Call, at time.Time) {
 	switch c.Name {
 	case ordertest.Begin:
 		*known = knowledge{order: order.ID(c.Subject)}
+	case ordertest.Cancel, ordertest.ListDisputes: // no worker makes them
 	case ordertest.Confirm:
 		if at.Add(ConfirmTime).After(known.until) {
 			o.note(SettlesSoon, known.order, "a confirmation begins with too little of the lease left")
