@@ -234,14 +234,19 @@ func (d reversed) Disputes(ctx context.Context, id order.IntentID) ([]order.Disp
 	return all, err
 }
 
-func TestTheNewestDisputeIsRecordedInWhicheverOrderTheyAreListed(t *testing.T) {
+// unlisted lists no dispute.
+type unlisted struct{}
+
+func (unlisted) Disputes(context.Context, order.IntentID) ([]order.Dispute, error) { return nil, nil }
+
+func TestTheNewestDisputeIsRecordedHoweverTheyAreListed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, ordertest.Pays)
 	w.deliver(noFault)
 	w.bank.Dispute("pi_1")
 	newest := w.bank.Dispute("pi_1")
 	f := w.disputeFollower(new([]string))
-	for _, list := range []order.Disputes{w.bank, reversed{w.bank}} {
+	for _, list := range []order.Disputes{w.bank, reversed{w.bank}, unlisted{}} {
 		f.Disputes = list
 		if _, _, err := f.Follow(t.Context(), disputed()); err != nil {
 			t.Fatal(err)

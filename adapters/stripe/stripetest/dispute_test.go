@@ -68,6 +68,17 @@ func TestDisputesAreListedNewestFirst(t *testing.T) {
 	}
 }
 
+func TestTheDisputesOfAnotherAccountAreNotListed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, stripetest.Rules{})
+	w.dispute(w.pay())
+	r := request("GET", disputes, "", "")
+	r.APIKey = "sk_test_other"
+	if got := w.Do(w.now, r).Disputes.Disputes; len(got) > 0 {
+		t.Errorf("got %d disputes, want none", len(got))
+	}
+}
+
 func TestAListOfDisputesIsRefused(t *testing.T) {
 	t.Parallel()
 	for claim, tt := range map[string]struct {
