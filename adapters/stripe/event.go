@@ -118,11 +118,11 @@ func (e *event) intentHint() order.Hint {
 // A thin event names only the dispute, so it would take another call to find the intent.
 // It is ignored: the endpoint of docs/guides/deploy.md receives snapshots.
 func (e *event) disputeHint() order.Hint {
-	var dispute struct {
+	var object struct {
 		Intent order.IntentID `json:"payment_intent"`
 	}
-	if json.Unmarshal(e.Data.Object, &dispute) != nil || dispute.Intent == "" {
+	if json.Unmarshal(e.Data.Object, &object) != nil || object.Intent == "" {
 		return order.Hint{}
 	}
-	return order.Hint{Intent: dispute.Intent, Status: order.Paid, Disputed: true}
+	return order.Hint{Intent: object.Intent, Status: order.Paid, Disputed: true}
 }

@@ -1,6 +1,6 @@
-// Package stripe is order.Payments and order.Disputes over Stripe's API. It turns an
-// order into requests and each response into an intent or an error, and it knows nothing
-// of queues and tables.
+// Package stripe is order.Payments, order.Canceler and order.Disputes over Stripe's API.
+// It turns an order into requests and each response into an intent or an error, and it
+// knows nothing of queues and tables.
 //
 // Interpreting a response is two pure functions: parse decodes it, classify says what it
 // means for the order. Only an Exchange does I/O.
