@@ -2,8 +2,8 @@
 // smallest correct ones.
 //
 // TestStore tests the contract of order.Claims and order.Records, TestPayments that of
-// order.Payments. Memory and Bank are a store and a payment provider in a map: read them
-// as specifications. Intercepted passes each call to a port through a function that may
-// fail it. The package knows nothing of tables, HTTP or clocks: every time is an
-// argument.
+// order.Payments, TestBus that of order.Bus. Memory, Bank and Bus are a store, a payment
+// provider and an event bus in memory: read them as specifications. Intercepted passes
+// each call to a port through a function that may fail it. The package knows nothing of
+// tables, HTTP or clocks: every time is an argument.
 package ordertest

@@ -71,3 +71,14 @@ func (b *Bank) Edit(id order.IntentID, change func(i *order.Intent)) {
 		change(&a.Intent)
 	}
 }
+
+// BusPromises returns the promises that TestBus tests.
+func BusPromises() (all []Promise[BusUnderTest]) {
+	for _, p := range busPromises() {
+		all = append(all, Promise[BusUnderTest]{p.name, func(tb testing.TB, u BusUnderTest) {
+			tb.Helper()
+			p.test(busTest{tb, u})
+		}})
+	}
+	return all
+}

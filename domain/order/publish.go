@@ -1,0 +1,71 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// MaxPut is the largest number of events in one call of Bus.Put.
+const MaxPut = 10
+
+// OutboxEvent is an event as the store's outbox holds it: with what a consumer needs of
+// its order.
+type OutboxEvent struct {
+	OrderID ID
+	Total   Money
+	Trace   Trace
+	Event   Event
+}
+
+// ErrEventRefused reports events that the bus answered for and did not accept.
+var ErrEventRefused = errors.New("event refused by the bus")
+
+// Bus is the event bus. ordertest.TestBus tests this contract.
+type Bus interface {
+	// Put sends one to MaxPut events. It returns the indexes of those that the bus
+	// refused, in ascending order, with an error that wraps ErrEventRefused and says why;
+	// the bus accepted the others. After any other error, the bus may have accepted any of
+	// them, or none.
+	Put(ctx context.Context, events []OutboxEvent) (failed []int, err error)
+}
+
+// Publisher sends the outbox to a bus, at least once and in order for each order: no
+// event is sent before the bus has accepted every earlier event of its order. A consumer
+// discards repetitions by order id and Seq.
+type Publisher struct{ Bus Bus }
+
+// Publish sends events, which are in the order of the outbox. It returns how many from
+// the start the bus has certainly accepted. The caller sends the rest again, which
+// repeats at most MaxPut-1 events that the bus has accepted, or MaxPut after an error of
+// the whole call.
+//
+// It stops at the first call with a failure. A call has no two events of one order:
+// otherwise the bus could refuse the first and accept the second.
+func (p Publisher) Publish(ctx context.Context, events []OutboxEvent) (done int, err error) {
+	for done < len(events) {
+		call := events[done : done+callSize(events[done:])]
+		failed, err := p.Bus.Put(ctx, call)
+		if len(failed) > 0 {
+			done += slices.Min(failed)
+		}
+		if len(failed) > 0 || err != nil {
+			e := events[done]
+			return done, fmt.Errorf("publish event %d of order %s: %w", e.Event.Seq, e.OrderID, err)
+		}
+		done += len(call)
+	}
+	return done, nil
+}
+
+// callSize returns how many events from the start fit into one call.
+func callSize(events []OutboxEvent) int {
+	for n, e := range events {
+		sameOrder := func(earlier OutboxEvent) bool { return earlier.OrderID == e.OrderID }
+		if n == MaxPut || slices.ContainsFunc(events[:n], sameOrder) {
+			return n
+		}
+	}
+	return len(events)
+}

@@ -1,0 +1,105 @@
+package order_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+)
+
+func TestPublisherSplitsCalls(t *testing.T) {
+	t.Parallel()
+	of := func(id order.ID, seq int) order.OutboxEvent {
+		return order.OutboxEvent{OrderID: id, Event: order.Event{Seq: seq, From: order.Open, To: order.Pending}}
+	}
+	for claim, tt := range map[string]struct {
+		events []order.OutboxEvent
+		want   []int // number of events in each call
+	}{
+		"no events are no call":                       {nil, nil},
+		"ten events are one call":                     {ordertest.OutboxEvents(10)[:10], []int{10}},
+		"the eleventh event is another call":          {ordertest.OutboxEvents(11)[:11], []int{10, 1}},
+		"no call has two events of one order":         {[]order.OutboxEvent{of("A", 1), of("B", 1), of("A", 2)}, []int{2, 1}},
+		"an order's events in a row are a call each":  {[]order.OutboxEvent{of("A", 1), of("A", 2), of("A", 3)}, []int{1, 1, 1}},
+		"a repeated event of an order splits as well": {[]order.OutboxEvent{of("A", 1), of("A", 1)}, []int{1, 1}},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			var bus ordertest.Bus
+			done, err := order.Publisher{Bus: &bus}.Publish(t.Context(), tt.events)
+			if done != len(tt.events) || err != nil {
+				t.Errorf("got %d, %v, want %d events and no error", done, err, len(tt.events))
+			}
+			if diff := cmp.Diff(bus.Calls(), tt.want); diff != "" {
+				t.Errorf("calls (-got +want):\n%s", diff)
+			}
+			if diff := cmp.Diff(bus.Accepted(), tt.events); diff != "" {
+				t.Errorf("accepted (-got +want):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPublisherStopsAtTheFirstFailure(t *testing.T) {
+	t.Parallel()
+	events := ordertest.OutboxEvents(20)[:20]
+	var bus ordertest.Bus
+	bus.Refuse(events[7].OrderID)
+	bus.Refuse(events[4].OrderID)
+	done, err := order.Publisher{Bus: &bus}.Publish(t.Context(), events)
+	if done != 4 || !errors.Is(err, order.ErrEventRefused) {
+		t.Errorf("got %d, %v, want the 4 events before the first refused one", done, err)
+	}
+	if err == nil || !strings.Contains(err.Error(), "publish event 1 of order ORD-5: ") {
+		t.Errorf("got error %v, want the refused event", err)
+	}
+	if diff := cmp.Diff(bus.Calls(), []int{10}); diff != "" {
+		t.Errorf("calls (-got +want):\n%s", diff)
+	}
+
+	bus.Fail()
+	done, err = order.Publisher{Bus: &bus}.Publish(t.Context(), events)
+	if done != 0 || err == nil || errors.Is(err, order.ErrEventRefused) {
+		t.Errorf("got %d, %v, want none and the error of the call", done, err)
+	}
+}
+
+// Each event in turn is refused, and each call in turn fails.
+func TestPublishingAgainFromWhatIsDoneIsInOrder(t *testing.T) {
+	t.Parallel()
+	events := ordertest.OutboxEvents(4) // three events of each order
+	slices.SortStableFunc(events, func(a, b order.OutboxEvent) int { return a.Event.Seq/2 - b.Event.Seq/2 })
+	for n := range events {
+		for _, failWholeCall := range []bool{false, true} {
+			var bus ordertest.Bus
+			publish := func(events []order.OutboxEvent) int {
+				done, _ := order.Publisher{Bus: &bus}.Publish(t.Context(), events)
+				return done
+			}
+			done := publish(events[:n])
+			if failWholeCall {
+				bus.Fail()
+			} else {
+				bus.Refuse(events[n].OrderID)
+			}
+			for done < len(events) {
+				done += publish(events[done:])
+			}
+			last := map[order.ID]int{}
+			for _, e := range bus.Accepted() {
+				if e.Event.Seq > last[e.OrderID]+1 {
+					t.Fatalf("failure at %d: event %d of %s before event %d", n, e.Event.Seq, e.OrderID, last[e.OrderID]+1)
+				}
+				last[e.OrderID] = max(last[e.OrderID], e.Event.Seq)
+			}
+			if diff := cmp.Diff(last, map[order.ID]int{"ORD-1": 3, "ORD-2": 3, "ORD-3": 3, "ORD-4": 3}); diff != "" {
+				t.Errorf("failure at %d: last events (-got +want):\n%s", n, diff)
+			}
+		}
+	}
+}
