@@ -1,0 +1,105 @@
+package dynamodb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"orderonce/domain/order"
+)
+
+// StreamRecord is an event item that was put into the table, as the table's stream
+// reports it.
+type StreamRecord struct {
+	SortKey string
+	Event   order.OutboxEvent // of which only OrderID is set if Err is not nil
+	// Err wraps order.ErrCorrupt if a Store cannot have written the item, and
+	// order.ErrUnknownVersion if a newer release wrote it.
+	Err error
+}
+
+var errNoImage = errors.New("missing NewImage: want the stream view type NEW_IMAGE or NEW_AND_OLD_IMAGES")
+
+// HandleStream returns publish as the Lambda function of the table's stream. publish gets
+// the event items of a batch, in the order of the stream, and returns how many from the
+// start are done. The function reports the first of the others as the failure of the
+// batch, and Lambda repeats the batch from there. Everything else in the stream is
+// ignored: order items, changes, and deletions by the time to live.
+//
+// An error means that the stream's records have no items, and repeats the whole batch.
+//
+// Source: https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html.
+func HandleStream(
+	publish func(ctx context.Context, records []StreamRecord) (done int),
+) func(context.Context, events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
+	return func(ctx context.Context, batch events.DynamoDBEvent) (out events.DynamoDBEventResponse, err error) {
+		var records []StreamRecord
+		var sequence []string
+		for _, r := range batch.Records {
+			if !isNewEvent(r) {
+				continue
+			}
+			if len(r.Change.NewImage) == 0 {
+				return out, fmt.Errorf("stream record %s: %w", r.Change.SequenceNumber, errNoImage)
+			}
+			records = append(records, decodeStreamRecord(r))
+			sequence = append(sequence, r.Change.SequenceNumber)
+		}
+		if done := publish(ctx, records); done < len(records) {
+			out.BatchItemFailures = []events.DynamoDBBatchItemFailure{{ItemIdentifier: sequence[done]}}
+		}
+		return out, nil
+	}
+}
+
+func isNewEvent(r events.DynamoDBEventRecord) bool {
+	return r.EventName == string(events.DynamoDBOperationTypeInsert) &&
+		strings.HasPrefix(sortKey(fromStream(r.Change.Keys)), eventRow)
+}
+
+func decodeStreamRecord(r events.DynamoDBEventRecord) StreamRecord {
+	item := fromStream(r.Change.NewImage)
+	e, err := decodeOutboxEvent(item)
+	return StreamRecord{SortKey: sortKey(item), Event: e, Err: err}
+}
+
+// decodeOutboxEvent decodes an event item with what it has of its order. An item whose
+// type is not that of the decoded event has a meaning that this release does not know.
+func decodeOutboxEvent(item row) (order.OutboxEvent, error) {
+	d := decoder{item: item}
+	id := order.ID(d.text("orderId"))
+	e := order.OutboxEvent{
+		OrderID: id,
+		Total:   order.Money{Amount: d.number("amount"), Currency: order.Currency(d.text("currency"))},
+		Trace:   order.ParseTrace(d.optionalText("traceparent")), // an invalid one is not worth an event
+	}
+	eventType, err := d.text("type"), d.err
+	if e.Event, d.err = decodeEvent(item); d.err == nil && err == nil && eventType != e.Event.Type() {
+		err = fmt.Errorf("type %q: %w", eventType, order.ErrUnknownVersion)
+	}
+	if err = errors.Join(err, d.err); err != nil {
+		return order.OutboxEvent{OrderID: id}, fmt.Errorf("stream record: %w", err)
+	}
+	return e, nil
+}
+
+// fromStream converts the attributes of a stream record. An event item has strings and
+// numbers only.
+func fromStream(attributes map[string]events.DynamoDBAttributeValue) row {
+	item := make(row, len(attributes))
+	for name, a := range attributes {
+		switch a.DataType() { //nolint:exhaustive // the decoder rejects every other type
+		case events.DataTypeString:
+			item[name] = text(a.String())
+		case events.DataTypeNumber:
+			item[name] = &types.AttributeValueMemberN{Value: a.Number()}
+		default:
+			item[name] = &types.AttributeValueMemberNULL{Value: true}
+		}
+	}
+	return item
+}
