@@ -1,0 +1,127 @@
+// Package eventbridge publishes the events of orders on an EventBridge bus. It implements
+// order.Bus. It decides what an event looks like outside of this system;
+// docs/reference/events.md describes it. It does not know which events there are to
+// publish, in which calls, and what happens after a failure.
+package eventbridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
+
+	"orderonce/domain/order"
+)
+
+var _ order.Bus = (*Bus)(nil)
+
+// Bus is an event bus. It is safe for concurrent use.
+type Bus struct {
+	client       *eventbridge.Client
+	name, source string
+}
+
+// New returns the bus with a name or an ARN. The source of its events is "orderonce." and
+// the scope. It needs the permission events:PutEvents on the bus.
+//
+// EventBridge accepts events for a bus that does not exist, and drops them:
+// https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevents.html.
+func New(cfg aws.Config, name string, scope order.Scope) *Bus {
+	return &Bus{
+		client: eventbridge.NewFromConfig(cfg), name: name, source: "orderonce." + string(scope),
+	}
+}
+
+// detail is what an event holds. A change that breaks a consumer gets another version.
+type detail struct {
+	Version     int    `json:"version"`
+	OrderID     string `json:"orderId"`
+	Seq         int    `json:"seq"`
+	Type        string `json:"type"`
+	From        string `json:"from"`
+	Status      string `json:"status"`
+	Amount      int64  `json:"amount"`
+	Currency    string `json:"currency"`
+	Intent      string `json:"paymentIntentId,omitempty"`
+	Reason      string `json:"reason,omitempty"`
+	OccurredAt  string `json:"occurredAt"`
+	Traceparent string `json:"traceparent,omitempty"`
+}
+
+// rfc3339Millis is RFC 3339 with milliseconds, always three digits.
+const rfc3339Millis = "2006-01-02T15:04:05.000Z07:00"
+
+func newDetail(e order.OutboxEvent) detail {
+	return detail{
+		Version: 1, OrderID: string(e.OrderID), Seq: e.Event.Seq,
+		Type: e.Event.Type(), From: string(e.Event.From), Status: string(e.Event.To),
+		Amount: e.Total.Amount, Currency: string(e.Total.Currency),
+		Intent: string(e.Event.Intent), Reason: e.Event.Failure,
+		OccurredAt: e.Event.At.UTC().Format(rfc3339Millis), Traceparent: string(e.Trace),
+	}
+}
+
+// detailType returns the detail-type of an event, such as "Order Action Required" for
+// "order.action_required".
+func detailType(e order.Event) string {
+	if e.Type() == "order.open" {
+		return "Order Reopened"
+	}
+	words := strings.FieldsFunc(e.Type(), func(r rune) bool { return r == '.' || r == '_' })
+	for i, word := range words {
+		words[i] = strings.ToUpper(word[:1]) + word[1:]
+	}
+	return strings.Join(words, " ")
+}
+
+func (b *Bus) entry(e order.OutboxEvent) types.PutEventsRequestEntry {
+	text, _ := json.Marshal(newDetail(e)) // strings and integers always encode
+	return types.PutEventsRequestEntry{
+		EventBusName: &b.name, Source: &b.source, DetailType: aws.String(detailType(e.Event)),
+		Detail: aws.String(string(text)), Time: &e.Event.At,
+	}
+}
+
+var errResponse = errors.New("invalid response of PutEvents")
+
+// Put implements order.Bus with one PutEvents. Its limits are 10 entries and less than
+// 1 MB together; an event has about 500 bytes.
+//
+// Source: https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEvents.html.
+func (b *Bus) Put(ctx context.Context, events []order.OutboxEvent) (failed []int, err error) {
+	in := &eventbridge.PutEventsInput{Entries: make([]types.PutEventsRequestEntry, len(events))}
+	for i, e := range events {
+		in.Entries[i] = b.entry(e)
+	}
+	out, err := b.client.PutEvents(ctx, in)
+	if err != nil {
+		return nil, fmt.Errorf("put %d events: %w", len(events), err)
+	}
+	return refused(out, len(events))
+}
+
+// refused returns the indexes of the entries without an event id. The response has an
+// entry for each of the request.
+func refused(out *eventbridge.PutEventsOutput, sent int) (failed []int, err error) {
+	if len(out.Entries) != sent {
+		return nil, fmt.Errorf("%w: %d entries for %d events", errResponse, len(out.Entries), sent)
+	}
+	for i, entry := range out.Entries {
+		if aws.ToString(entry.EventId) != "" {
+			continue
+		}
+		if failed = append(failed, i); err == nil {
+			code, message := aws.ToString(entry.ErrorCode), aws.ToString(entry.ErrorMessage)
+			err = fmt.Errorf("%w: %s: %s", order.ErrEventRefused, code, message)
+		}
+	}
+	if len(failed) != int(out.FailedEntryCount) {
+		return nil, fmt.Errorf("%w: %d failed entries, counted %d", errResponse, len(failed), out.FailedEntryCount)
+	}
+	return failed, err
+}

@@ -1,0 +1,144 @@
+// Package schema_test validates the events that the product publishes against the JSON
+// Schema in docs/reference/events. It is here and not beside the adapter because the
+// product needs no library for JSON Schema.
+package schema_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"orderonce/adapters/eventbridge"
+	"orderonce/adapters/eventbridge/eventbridgetest"
+	"orderonce/domain/order"
+)
+
+func schema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	compiled, err := compiler.Compile("../../../docs/reference/events/order-event.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compiled
+}
+
+// published returns the events of every transition, as a rule's target receives them:
+// first with, then without the optional fields.
+func published(t *testing.T) (all []json.RawMessage) {
+	t.Helper()
+	server, err := eventbridgetest.Serve(eventbridgetest.Options{Bus: "orders"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	bus := eventbridge.New(aws.Config{
+		Region: "us-east-1", BaseEndpoint: &server.URL, HTTPClient: http.DefaultClient,
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: "pretend", SecretAccessKey: "pretend"}, nil
+		}),
+	}, "orders", "prod-eu")
+	for _, from := range order.Statuses() {
+		for _, to := range from.Next() {
+			full := order.OutboxEvent{
+				OrderID: "ORD-1.a_b", Total: order.Money{Amount: 0, Currency: "jpy"},
+				Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+				Event: order.Event{
+					Seq: 1, From: from, To: to, Intent: "pi_1", Failure: "insufficient_funds", At: time.UnixMilli(1_790_000_000_000),
+				},
+			}
+			bare := full
+			bare.Trace, bare.Event.Intent, bare.Event.Failure = "", "", ""
+			for _, e := range []order.OutboxEvent{full, bare} {
+				if _, err := bus.Put(t.Context(), []order.OutboxEvent{e}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	for _, e := range server.Archive() {
+		all = append(all, e.Delivered())
+	}
+	return all
+}
+
+func validate(t *testing.T, s *jsonschema.Schema, event []byte) error {
+	t.Helper()
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(event))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Validate(value)
+}
+
+func TestEveryEventIsValid(t *testing.T) {
+	t.Parallel()
+	s := schema(t)
+	types := map[string]bool{}
+	for _, event := range published(t) {
+		if err := validate(t, s, event); err != nil {
+			t.Errorf("%s\n%v", event, err)
+		}
+		var e struct {
+			DetailType string `json:"detail-type"`
+			Detail     map[string]any
+		}
+		if err := json.Unmarshal(event, &e); err != nil {
+			t.Fatal(err)
+		}
+		types[e.DetailType] = true
+		for field := range e.Detail {
+			if s.Properties["detail"].Properties[field] == nil {
+				t.Errorf("the schema has no field %q", field)
+			}
+		}
+	}
+	for _, kind := range s.OneOf {
+		if name := (*kind.Properties["detail-type"].Const).(string); !types[name] {
+			t.Errorf("no transition has the detail-type %q of the schema", name)
+		}
+	}
+}
+
+func TestTheSchemaRejectsOtherEvents(t *testing.T) {
+	t.Parallel()
+	s := schema(t)
+	events := published(t)
+	i := slices.IndexFunc(events, func(e json.RawMessage) bool { return bytes.Contains(e, []byte("Order Declined")) })
+	valid := string(events[i])
+	for claim, change := range map[string][2]string{
+		"another version":          {`"detail":{"version":1`, `"detail":{"version":2`},
+		"no order id":              {`"orderId":"ORD-1.a_b",`, ``},
+		"an order id with a blank": {`ORD-1.a_b`, `ORD 1`},
+		"no seq":                   {`"seq":1,`, ``},
+		"a seq of 0":               {`"seq":1,`, `"seq":0,`},
+		"an unknown status":        {`"from":"open"`, `"from":"opened"`},
+		"another detail-type":      {`Order Declined`, `Order Paid`},
+		"an unknown detail-type":   {`Order Declined`, `order declined`},
+		"an amount in decimals":    {`"amount":0`, `"amount":0.5`},
+		"an upper-case currency":   {`"jpy"`, `"JPY"`},
+		"a time without millis":    {`20.000Z"`, `20Z"`},
+		"another source":           {`orderonce.prod-eu`, `orders`},
+		"a broken traceparent":     {`"00-0af`, `"0af`},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			changed := strings.Replace(valid, change[0], change[1], 1)
+			if changed == valid {
+				t.Fatalf("%s does not have %s", valid, change[0])
+			}
+			if err := validate(t, s, []byte(changed)); err == nil {
+				t.Errorf("got no error for %s", changed)
+			}
+		})
+	}
+}
