@@ -89,7 +89,7 @@ func TestEveryVariableHasARowInTheDocuments(t *testing.T) {
 	var want []string
 	for _, file := range []string{
 		"functions/order/config.go", "functions/webhook/config.go", "functions/reconcile/config.go",
-		"functions/internal/setup/setup.go", "adapters/config/aws.go",
+		"functions/publish/config.go", "functions/internal/setup/setup.go", "adapters/config/aws.go",
 	} {
 		for _, match := range regexp.MustCompile(`env:"([A-Z_]+)`).FindAllStringSubmatch(read(t, file), -1) {
 			if !slices.Contains(
@@ -119,6 +119,18 @@ func TestEveryMetricHasARowInTheDocuments(t *testing.T) {
 	_, metrics, _ := strings.Cut(read(t, "docs/reference/metrics.md"), "## Metrics")
 	metrics, _, _ = strings.Cut(metrics, "## The webhook function")
 	same(t, firstColumn(metrics), want)
+}
+
+func TestEveryMetricOfThePublishFunctionHasARowInTheDocuments(t *testing.T) {
+	t.Parallel()
+	code := read(t, "functions/publish/run.go")
+	want := []string{config.MetricCallLatency}
+	for _, match := range regexp.MustCompile(`(?m)meter\.\w+\("(\w+)"|^\t\w+ += "(\w+)" +//`).FindAllStringSubmatch(code, -1) {
+		want = append(want, match[1]+match[2]) // a metric or a reason
+	}
+	slices.Sort(want)
+	_, metrics, _ := strings.Cut(read(t, "docs/reference/metrics.md"), "## The publish function")
+	same(t, slices.DeleteFunc(firstColumn(metrics), func(name string) bool { return name == "Reason" }), slices.Compact(want))
 }
 
 func TestEveryLogKeyHasARowInTheDocuments(t *testing.T) {

@@ -14,6 +14,7 @@ type Service string
 // The services that have a client.
 const (
 	DynamoDB       Service = "DYNAMODB"
+	EventBridge    Service = "EVENTBRIDGE"
 	SQS            Service = "SQS"
 	SecretsManager Service = "SECRETS_MANAGER"
 )
@@ -29,6 +30,7 @@ type AWS struct {
 	SessionToken           Secret `env:"AWS_SESSION_TOKEN"`
 	Endpoint               string `env:"AWS_ENDPOINT_URL"`
 	DynamoDBEndpoint       string `env:"AWS_ENDPOINT_URL_DYNAMODB"`
+	EventBridgeEndpoint    string `env:"AWS_ENDPOINT_URL_EVENTBRIDGE"`
 	SQSEndpoint            string `env:"AWS_ENDPOINT_URL_SQS"`
 	SecretsManagerEndpoint string `env:"AWS_ENDPOINT_URL_SECRETS_MANAGER"`
 	IgnoreEndpoints        bool   `env:"AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"`
@@ -71,6 +73,7 @@ func (a AWS) endpoint(service Service) string {
 	}
 	own := map[Service]string{
 		DynamoDB:       a.DynamoDBEndpoint,
+		EventBridge:    a.EventBridgeEndpoint,
 		SQS:            a.SQSEndpoint,
 		SecretsManager: a.SecretsManagerEndpoint,
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
@@ -52,6 +54,13 @@ var clients = map[config.Service]func(context.Context, aws.Config) func() error{
 			return err
 		}
 	},
+	config.EventBridge: func(ctx context.Context, cfg aws.Config) func() error {
+		client := eventbridge.NewFromConfig(cfg)
+		return func() error {
+			_, err := client.PutEvents(ctx, &eventbridge.PutEventsInput{Entries: []types.PutEventsRequestEntry{{}}})
+			return err
+		}
+	},
 	config.SecretsManager: func(ctx context.Context, cfg aws.Config) func() error {
 		client := secretsmanager.NewFromConfig(cfg)
 		return func() error {
@@ -66,6 +75,7 @@ func TestTheSDKsDefaultsDoNotChangeTheRetries(t *testing.T) {
 	const calls = 40
 	for service, maxDelays := range map[config.Service][]time.Duration{
 		config.SQS:            {100 * time.Millisecond, 200 * time.Millisecond},
+		config.EventBridge:    {100 * time.Millisecond, 200 * time.Millisecond},
 		config.SecretsManager: {200 * time.Millisecond, 400 * time.Millisecond},
 	} {
 		for failure, backend := range map[string]failing{

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"orderonce/adapters/dynamodb"
+	"orderonce/adapters/lambda"
+	"orderonce/domain/order"
+)
+
+// answerTime is kept of the function's time to log and to answer. Without an answer,
+// Lambda repeats the whole batch and not only the rest of it.
+const answerTime = time.Second
+
+// The reasons for which an event item is not published, as values of the metric
+// Unpublished. Lambda repeats the batch from the first item that is not published, except
+// for an unreadable one.
+const (
+	refused        = "refused"         // the bus answered and did not accept the event
+	unavailable    = "unavailable"     // the bus did not answer, or the time was over
+	unknownVersion = "unknown_version" // a newer release wrote the item and can publish it
+	unreadable     = "unreadable"      // no retry can publish the item: it is skipped
+)
+
+// run handles one batch of the stream.
+type run struct {
+	publisher order.Publisher
+	log       *slog.Logger
+	meter     *lambda.Meter
+}
+
+// publish publishes event items in order, up to the first failure. It returns how many
+// from the start are published or skipped.
+func (r *run) publish(ctx context.Context, records []dynamodb.StreamRecord) (done int) {
+	defer r.meter.Flush()
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-answerTime))
+		defer cancel()
+	}
+	known := slices.IndexFunc(records, func(r dynamodb.StreamRecord) bool {
+		return errors.Is(r.Err, order.ErrUnknownVersion)
+	})
+	if known < 0 {
+		known = len(records)
+	}
+	events, index := readable(records[:known])
+	n, err := r.publisher.Publish(ctx, events)
+	if done = known; n < len(events) {
+		done = index[n]
+	} else if known < len(records) {
+		err = records[known].Err
+	}
+	r.report(ctx, records[:done], records[done:], err)
+	return done
+}
+
+// readable returns the readable events of records, and their indexes.
+func readable(records []dynamodb.StreamRecord) (events []order.OutboxEvent, index []int) {
+	for i, record := range records {
+		if record.Err == nil {
+			events, index = append(events, record.Event), append(index, i)
+		}
+	}
+	return events, index
+}
+
+// report logs and counts what was done, and what is left because of err.
+func (r *run) report(ctx context.Context, done, left []dynamodb.StreamRecord, err error) {
+	published := 0
+	for _, record := range done {
+		if record.Err == nil {
+			published++
+			r.log.LogAttrs(ctx, slog.LevelInfo, "event published", describe(record)...)
+			continue
+		}
+		r.meter.Count("Unpublished", "Reason", unreadable)
+		r.log.LogAttrs(ctx, slog.LevelError, "unreadable event item skipped",
+			append(describe(record), slog.String("error", record.Err.Error()))...)
+	}
+	if published > 0 {
+		r.meter.Add("Published", "", "", published)
+	}
+	attrs := []slog.Attr{slog.Int("published", published), slog.Int("left", len(left))}
+	level := slog.LevelInfo
+	if len(left) > 0 {
+		r.meter.Add("Unpublished", "Reason", reasonOf(err), len(left))
+		level, attrs = slog.LevelWarn, append(attrs, slog.String("reason", reasonOf(err)), slog.Any("error", err))
+		attrs = append(attrs, describe(left[0])...)
+	}
+	r.log.LogAttrs(ctx, level, "batch published", attrs...)
+}
+
+func reasonOf(err error) string {
+	switch {
+	case errors.Is(err, order.ErrEventRefused):
+		return refused
+	case errors.Is(err, order.ErrUnknownVersion):
+		return unknownVersion
+	}
+	return unavailable
+}
+
+func describe(record dynamodb.StreamRecord) []slog.Attr {
+	return []slog.Attr{
+		slog.String("order_id", string(record.Event.OrderID)), slog.String("sort_key", record.SortKey),
+		slog.String("trace_id", record.Event.Trace.ID()),
+	}
+}

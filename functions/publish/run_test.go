@@ -1,0 +1,229 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/config"
+	"orderonce/adapters/dynamodb"
+	"orderonce/adapters/eventbridge"
+	"orderonce/adapters/lambda"
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+)
+
+func noon() time.Time { return time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC) }
+
+// publishing is a run over a bus in memory, with its output.
+type publishing struct {
+	*run
+
+	bus ordertest.Bus
+	out bytes.Buffer
+}
+
+func newPublishing() *publishing {
+	p := &publishing{}
+	p.run = &run{
+		publisher: order.Publisher{Bus: &p.bus}, log: lambda.NewLogger(&p.out, slog.LevelInfo),
+		meter: lambda.NewMeter(&p.out, "orderonce", map[string]string{"Scope": "test"}, noon),
+	}
+	return p
+}
+
+// batch returns one event item for each of n orders. The last argument makes some of them
+// unreadable.
+func batch(n int, broken map[int]error) (records []dynamodb.StreamRecord) {
+	for i, e := range ordertest.OutboxEvents(n)[:n] {
+		r := dynamodb.StreamRecord{SortKey: fmt.Sprintf("event#%06d", e.Event.Seq), Event: e}
+		if broken[i] != nil {
+			r.Event, r.Err = order.OutboxEvent{OrderID: e.OrderID}, fmt.Errorf("stream record: %w", broken[i])
+		}
+		records = append(records, r)
+	}
+	return records
+}
+
+// metrics returns the counted metrics: name, and value of the further dimension.
+func (p *publishing) metrics(t *testing.T) map[string]float64 {
+	t.Helper()
+	got := map[string]float64{}
+	for line := range strings.Lines(p.out.String()) {
+		if !strings.Contains(line, `"_aws":`) {
+			continue
+		}
+		var metric struct {
+			Reason                 string
+			Published, Unpublished []float64
+		}
+		if err := json.Unmarshal([]byte(line), &metric); err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range append(metric.Published, metric.Unpublished...) {
+			got[metric.Reason] += n
+		}
+	}
+	return got
+}
+
+func TestABatch(t *testing.T) {
+	t.Parallel()
+	corrupt, newer := order.ErrCorrupt, order.ErrUnknownVersion
+	for claim, tt := range map[string]struct {
+		broken   map[int]error
+		trouble  func(*ordertest.Bus)
+		done     int
+		accepted int // events at the bus
+		metrics  map[string]float64
+		log      []string
+	}{
+		"everything is published": {
+			done: 25, accepted: 25, metrics: map[string]float64{"": 25},
+			log: []string{`"level":"INFO","message":"batch published","published":25,"left":0}`},
+		},
+		"a refused event stops the batch there": {
+			trouble: func(b *ordertest.Bus) { b.Refuse("ORD-13") },
+			done:    12, accepted: 19, metrics: map[string]float64{"": 12, "refused": 13},
+			log: []string{
+				`"level":"WARN","message":"batch published","published":12,"left":13,"reason":"refused"`,
+				`"order_id":"ORD-13","sort_key":"event#000001","trace_id":"0af7651916cd43dd8448eb211c80319c"`,
+			},
+		},
+		"a bus that does not answer leaves everything": {
+			trouble: func(b *ordertest.Bus) { b.Fail() },
+			done:    0, accepted: 0, metrics: map[string]float64{"unavailable": 25},
+			log: []string{`"level":"WARN","message":"batch published","published":0,"left":25,"reason":"unavailable"`},
+		},
+		"unreadable items are skipped and reported": {
+			broken: map[int]error{0: corrupt, 3: corrupt, 24: corrupt},
+			done:   25, accepted: 22, metrics: map[string]float64{"": 22, "unreadable": 3},
+			log: []string{
+				`"level":"ERROR","message":"unreadable event item skipped","order_id":"ORD-1","sort_key":"event#000001"`,
+				`"error":"stream record: corrupt record"`, `"order_id":"ORD-25"`,
+			},
+		},
+		"an unreadable item after a failure is reported once, when the batch gets there": {
+			broken:  map[int]error{3: corrupt, 20: corrupt},
+			trouble: func(b *ordertest.Bus) { b.Refuse("ORD-13") },
+			done:    12, accepted: 19, metrics: map[string]float64{"": 11, "unreadable": 1, "refused": 13},
+		},
+		"an item of a newer release stops the batch": {
+			broken: map[int]error{5: newer, 7: corrupt},
+			done:   5, accepted: 5, metrics: map[string]float64{"": 5, "unknown_version": 20},
+			log: []string{`"published":5,"left":20,"reason":"unknown_version"`, `"order_id":"ORD-6"`},
+		},
+		"a failure before an item of a newer release is the reason": {
+			broken:  map[int]error{5: newer},
+			trouble: func(b *ordertest.Bus) { b.Refuse("ORD-2") },
+			done:    1, accepted: 4, metrics: map[string]float64{"": 1, "refused": 24},
+		},
+		"a batch of unreadable items is done": {
+			broken: map[int]error{
+				0: corrupt, 1: corrupt, 2: corrupt, 3: corrupt, 4: corrupt, 5: corrupt, 6: corrupt, 7: corrupt, 8: newer,
+			},
+			done: 8, accepted: 0, metrics: map[string]float64{"unreadable": 8, "unknown_version": 17},
+		},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			p := newPublishing()
+			if tt.trouble != nil {
+				tt.trouble(&p.bus)
+			}
+			if done := p.publish(t.Context(), batch(25, tt.broken)); done != tt.done {
+				t.Errorf("got %d records done, want %d", done, tt.done)
+			}
+			if got := len(p.bus.Accepted()); got != tt.accepted {
+				t.Errorf("got %d events at the bus, want %d", got, tt.accepted)
+			}
+			if diff := cmp.Diff(p.metrics(t), tt.metrics); diff != "" {
+				t.Errorf("metrics (-got +want):\n%s", diff)
+			}
+			for _, want := range tt.log {
+				if !strings.Contains(p.out.String(), want) {
+					t.Errorf("got the log %s\nwant %s", p.out.String(), want)
+				}
+			}
+		})
+	}
+}
+
+// hanging is a bus that answers the first call only.
+type hanging struct {
+	ordertest.Bus
+
+	calls int
+}
+
+func (h *hanging) Put(ctx context.Context, events []order.OutboxEvent) ([]int, error) {
+	if h.calls++; h.calls == 1 {
+		return h.Bus.Put(ctx, events)
+	}
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func TestABatchEndsBeforeTheFunctionsDeadline(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPublishing()
+		p.publisher.Bus = &hanging{}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		start := time.Now()
+		done := p.publish(ctx, batch(25, nil))
+		if took := time.Since(start); done != 10 || took != 9*time.Second {
+			t.Errorf("got %d records done after %v, want the 10 of the first call, a second before the deadline", done, took)
+		}
+	})
+}
+
+// accepting is an EventBridge that accepts ten events in each request, without a network.
+type accepting struct{}
+
+func (accepting) Do(r *http.Request) (*http.Response, error) {
+	_, err := io.Copy(io.Discard, r.Body)
+	entries := strings.Repeat(`,{"EventId":"11710aed-b79e-4468-a20b-bb3c0c3b4860"}`, order.MaxPut)
+	body := strings.NewReader(`{"FailedEntryCount":0,"Entries":[` + entries[1:] + `]}`)
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(body), Request: r}, err
+}
+
+// BenchmarkHandle measures a batch of 100 events, from JSON to the response, without the
+// network.
+func BenchmarkHandle(b *testing.B) {
+	var records []string
+	for i := range 100 {
+		id := fmt.Sprintf("ORD-%d", i)
+		records = append(records, strings.ReplaceAll(recordJSON, "ORD-1", id))
+	}
+	payload := []byte(`{"Records":[` + strings.Join(records, ",") + `]}`)
+	r, err := wire(complete("http://127.0.0.1:1"), io.Discard)
+	if err != nil {
+		b.Fatal(err)
+	}
+	cfg := config.AWS{Region: "us-east-1", AccessKeyID: "pretend"}.Config(config.EventBridge, accepting{})
+	r.publisher.Bus = eventbridge.New(cfg, "orders", "test")
+	handle := dynamodb.HandleStream(r.publish)
+	b.ReportAllocs()
+	for b.Loop() {
+		var e events.DynamoDBEvent
+		if err := json.Unmarshal(payload, &e); err != nil {
+			b.Fatal(err)
+		}
+		if out, err := handle(b.Context(), e); err != nil || len(out.BatchItemFailures) > 0 {
+			b.Fatalf("got %v, %v", out, err)
+		}
+	}
+}
