@@ -25,6 +25,7 @@ import (
 	"orderonce/adapters/apigateway/apigatewaytest"
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/adapters/eventbridge/eventbridgetest"
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
@@ -46,13 +47,14 @@ const (
 )
 
 // Ports are where the local system listens on 127.0.0.1; zero means a free port.
-type Ports struct{ DynamoDB, SQS, Stripe, API int }
+type Ports struct{ DynamoDB, SQS, Stripe, API, EventBridge int }
 
 // Options configure a system. The zero value is a small one.
 type Options struct {
 	Binary    string // the order function, built for this machine; see lambdatest.Build
 	Webhook   string // the webhook function; "" for none
 	Reconcile string // the function of the schedule; "" for none
+	Publish   string // the function of the table's stream; "" for none
 	Engine    dynamodbtest.Location
 	Table     string // default "orders", see TableIn
 	Ports     Ports
@@ -72,8 +74,10 @@ type Options struct {
 	LoseDelete                  func(sqstest.Message) bool
 	// Deliveries plans the deliveries of Stripe's events, see stripetest.Webhooks.
 	Deliveries func(stripetest.Event) []time.Duration
-	Env        map[string]string // further variables of the function
-	FIFO       bool              // both queues
+	// RefuseEvent makes the bus refuse events, see eventbridgetest.Options.
+	RefuseEvent func(eventbridgetest.Event) (code string)
+	Env         map[string]string // further variables of the function
+	FIFO        bool              // both queues
 	// Travels makes the function's deadlines follow Advance, for a function that takes its
 	// clock from them.
 	Travels bool
@@ -116,12 +120,15 @@ type System struct {
 	Webhook   *lambdatest.Host       // nil without Options.Webhook, as the two below
 	API       *apigatewaytest.Server // of the webhook
 	Events    *stripetest.Webhooks
+	Publish   *lambdatest.Host        // nil without Options.Publish, as the one below
+	Bus       *eventbridgetest.Server // where it publishes
 	Mapping   *sqstest.Mapping
 	Store     *dynamodb.Store  // past the proxy
 	Payments  *stripe.Payments // as an operator uses it
 
 	ahead   atomic.Int64 // how far Advance moved the queue's clock
 	working atomic.Int64 // invocations under way or waiting for an instance
+	stream  *stream      // nil without Options.Publish
 	closers []func() error
 }
 
@@ -129,8 +136,8 @@ type System struct {
 func Start(ctx context.Context, o Options) (*System, error) {
 	s := &System{Options: o.withDefaults()}
 	for _, step := range []func(context.Context) error{
-		s.startEngine, s.startStripe, s.startQueue, s.startWebhook, s.startReconcile, s.startFunction,
-		s.startMapping,
+		s.startEngine, s.startStripe, s.startQueue, s.startWebhook, s.startReconcile, s.startPublish,
+		s.startFunction, s.startMapping,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, s.Close())

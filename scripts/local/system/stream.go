@@ -1,0 +1,235 @@
+package system
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"orderonce/adapters/eventbridge/eventbridgetest"
+	"orderonce/adapters/lambda/lambdatest"
+	"orderonce/adapters/sqs/sqstest"
+)
+
+// EventBus is the name of the local system's event bus.
+const EventBus = "orders-events"
+
+const (
+	publishTime = 10 * time.Second      // the publish function's timeout
+	streamBatch = 100                   // records of one invocation
+	streamPause = 20 * time.Millisecond // at least, between two reads of the table
+)
+
+// startPublish starts the publish function between the table and a pretend EventBridge.
+func (s *System) startPublish(ctx context.Context) error {
+	if s.Options.Publish == "" {
+		return nil
+	}
+	bus, err := eventbridgetest.Serve(eventbridgetest.Options{
+		Bus: EventBus, Port: s.Options.Ports.EventBridge, Refuse: s.Options.RefuseEvent,
+	})
+	if err != nil {
+		return err
+	}
+	s.Bus = bus
+	s.closers = append(s.closers, bus.Close)
+	host, err := lambdatest.Start(lambdatest.Options{
+		Binary: s.Options.Publish, Timeout: publishTime, Output: s.Options.Output,
+		Env: map[string]string{
+			"AWS_REGION":                   sqstest.Region,
+			"AWS_ACCESS_KEY_ID":            "pretend",
+			"AWS_SECRET_ACCESS_KEY":        "pretend",
+			"AWS_ENDPOINT_URL_EVENTBRIDGE": bus.URL,
+			"EVENT_BUS":                    EventBus,
+			"SCOPE":                        Scope,
+		},
+	})
+	if err != nil {
+		return err
+	}
+	s.Publish = host
+	s.closers = append(s.closers, host.Close)
+	s.stream = &stream{system: s, known: map[string]bool{}}
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var run sync.WaitGroup
+	var failed error
+	run.Go(func() { failed = s.stream.run(ctx) })
+	s.closers = append(s.closers, func() error {
+		stop()
+		run.Wait()
+		return failed
+	})
+	return nil
+}
+
+// Published waits until the publish function has published or skipped every event item
+// that the table has now. It returns lambdatest.ErrExited at once when the function exits
+// by itself.
+func (s *System) Published(ctx context.Context) error {
+	if s.stream == nil {
+		return nil
+	}
+	ctx, cancel := s.Publish.UntilExit(ctx)
+	defer cancel()
+	want, err := s.stream.items(ctx)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for err == nil && !s.stream.done(want) {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return err
+}
+
+// stream is the table's stream with its event source mapping: one shard, and one
+// invocation at a time. It repeats a batch until the function has done all of it, as
+// Lambda does for a day, from the record that the function reports
+// (https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html).
+//
+// The engine's own stream makes writes slower with each record, see
+// dynamodbtest.WithoutStream. So this one reads the table again and again, and a record
+// is an event item that it did not read before.
+type stream struct {
+	system *System
+
+	mu    sync.Mutex
+	known map[string]bool              // keys of the items that were read
+	queue []events.DynamoDBEventRecord // that are not done, in order
+	last  int                          // sequence number
+}
+
+// run reads and delivers until the context ends. It returns the first error of the table.
+func (s *stream) run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		start := time.Now()
+		items, err := s.items(ctx)
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // the system was closed
+		}
+		if err != nil {
+			return fmt.Errorf("read the stream: %w", err)
+		}
+		s.add(items)
+		pause := max(streamPause, 10*time.Since(start)) // a large table must not keep this machine busy
+		for s.deliver(ctx) {
+		}
+		wait := time.NewTimer(pause)
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+			wait.Stop()
+		}
+	}
+	return nil
+}
+
+// items returns the event items of the table. A scan returns those of an order together
+// and in order.
+func (s *stream) items(ctx context.Context) (items []Item, err error) {
+	for item, err := range s.system.Items(ctx, s.system.Options.Table) {
+		if err != nil {
+			return nil, err
+		}
+		if strings.HasPrefix(Text(item, "sk"), "event#") {
+			items = append(items, item)
+		}
+	}
+	return items, nil
+}
+
+func itemKey(i Item) string { return Text(i, "orderId") + " " + Text(i, "sk") }
+
+// add appends the items that were not read before to the queue.
+func (s *stream) add(items []Item) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, item := range items {
+		if s.known[itemKey(item)] {
+			continue
+		}
+		s.known[itemKey(item)] = true
+		s.last++
+		s.queue = append(s.queue, events.DynamoDBEventRecord{
+			EventID: strconv.Itoa(s.last), EventName: string(events.DynamoDBOperationTypeInsert),
+			EventSource: "aws:dynamodb", EventVersion: "1.1", AWSRegion: sqstest.Region,
+			Change: events.DynamoDBStreamRecord{
+				Keys:     streamAttributes(Item{"orderId": item["orderId"], "sk": item["sk"]}),
+				NewImage: streamAttributes(item), SequenceNumber: fmt.Sprintf("%021d", s.last),
+				StreamViewType: string(events.DynamoDBStreamViewTypeNewImage),
+			},
+		})
+	}
+}
+
+// streamAttributes converts the strings and numbers of an item. Event items have no
+// others.
+func streamAttributes(item Item) map[string]events.DynamoDBAttributeValue {
+	attributes := map[string]events.DynamoDBAttributeValue{}
+	for name, value := range item {
+		switch v := value.(type) {
+		case *types.AttributeValueMemberS:
+			attributes[name] = events.NewStringAttribute(v.Value)
+		case *types.AttributeValueMemberN:
+			attributes[name] = events.NewNumberAttribute(v.Value)
+		}
+	}
+	return attributes
+}
+
+// deliver invokes the function with the next batch. It reports whether another batch may
+// follow at once: records are left, and this one made progress.
+func (s *stream) deliver(ctx context.Context) bool {
+	s.mu.Lock()
+	batch := slices.Clone(s.queue[:min(len(s.queue), streamBatch)])
+	s.mu.Unlock()
+	if len(batch) == 0 || ctx.Err() != nil {
+		return false
+	}
+	payload, err := json.Marshal(events.DynamoDBEvent{Records: batch})
+	if err != nil {
+		return false
+	}
+	var response events.DynamoDBEventResponse
+	answer, err := s.system.Publish.Invoke(ctx, payload)
+	if err != nil || json.Unmarshal(answer, &response) != nil {
+		return false
+	}
+	done := doneOf(batch, response)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue = s.queue[done:]
+	return done > 0 && len(s.queue) > 0
+}
+
+// doneOf returns how many records precede the first failure of a response. A failure that
+// names no record of the batch fails all of it.
+func doneOf(batch []events.DynamoDBEventRecord, response events.DynamoDBEventResponse) int {
+	done := len(batch)
+	for _, failure := range response.BatchItemFailures {
+		done = min(done, max(0, slices.IndexFunc(batch, func(r events.DynamoDBEventRecord) bool {
+			return r.Change.SequenceNumber == failure.ItemIdentifier
+		})))
+	}
+	return done
+}
+
+// done reports whether the items were delivered and none of them has to be repeated.
+func (s *stream) done(items []Item) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	waiting := map[string]bool{}
+	for _, r := range s.queue {
+		waiting[r.Change.Keys["orderId"].String()+" "+r.Change.Keys["sk"].String()] = true
+	}
+	return !slices.ContainsFunc(items, func(i Item) bool { return !s.known[itemKey(i)] || waiting[itemKey(i)] })
+}
