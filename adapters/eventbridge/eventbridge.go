@@ -49,6 +49,7 @@ type detail struct {
 	Currency    string `json:"currency"`
 	Intent      string `json:"paymentIntentId,omitempty"`
 	Reason      string `json:"reason,omitempty"`
+	DisputeID   string `json:"disputeId,omitempty"`
 	OccurredAt  string `json:"occurredAt"`
 	Traceparent string `json:"traceparent,omitempty"`
 }
@@ -62,7 +63,8 @@ func newDetail(e order.OutboxEvent) detail {
 		Type: e.Event.Type(), From: string(e.Event.From), Status: string(e.Event.To),
 		Amount: e.Total.Amount, Currency: string(e.Total.Currency),
 		Intent: string(e.Event.Intent), Reason: e.Event.Failure,
-		OccurredAt: e.Event.At.UTC().Format(rfc3339Millis), Traceparent: string(e.Trace),
+		DisputeID: string(e.Event.Dispute.ID), OccurredAt: e.Event.At.UTC().Format(rfc3339Millis),
+		Traceparent: string(e.Trace),
 	}
 }
 

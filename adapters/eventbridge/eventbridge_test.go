@@ -102,38 +102,47 @@ func TestBus(t *testing.T) {
 func TestEnvelope(t *testing.T) {
 	t.Parallel()
 	at := time.UnixMilli(1_790_000_000_020).In(time.FixedZone("CEST", 2*60*60))
+	disputed := func(s order.DisputeStatus) order.Dispute { return order.Dispute{ID: "du_1", Status: s, CreatedAt: at} }
 	for _, tt := range []struct {
 		from, to order.Status
+		dispute  order.Dispute
 		want     string // detail-type and type
 	}{
-		{order.Open, order.Paid, "Order Paid, order.paid"},
-		{order.Open, order.Declined, "Order Declined, order.declined"},
-		{order.Open, order.Canceled, "Order Canceled, order.canceled"},
-		{order.Open, order.ActionRequired, "Order Action Required, order.action_required"},
-		{order.Open, order.Pending, "Order Pending, order.pending"},
-		{order.Open, order.Refused, "Order Refused, order.refused"},
-		{order.Refused, order.Open, "Order Reopened, order.open"},
+		{order.Open, order.Paid, order.Dispute{}, "Order Paid, order.paid"},
+		{order.Open, order.Declined, order.Dispute{}, "Order Declined, order.declined"},
+		{order.Open, order.Canceled, order.Dispute{}, "Order Canceled, order.canceled"},
+		{order.Open, order.ActionRequired, order.Dispute{}, "Order Action Required, order.action_required"},
+		{order.Open, order.Pending, order.Dispute{}, "Order Pending, order.pending"},
+		{order.Open, order.Refused, order.Dispute{}, "Order Refused, order.refused"},
+		{order.Refused, order.Open, order.Dispute{}, "Order Reopened, order.open"},
+		{order.Paid, order.Paid, disputed(order.DisputeOpen), "Order Disputed, order.disputed"},
+		{order.Paid, order.Paid, disputed(order.DisputeWon), "Order Dispute Won, order.dispute_won"},
+		{order.Paid, order.Paid, disputed(order.DisputeLost), "Order Dispute Lost, order.dispute_lost"},
 	} {
 		s := serve(t, nil)
 		bus := eventbridge.New(config(s.URL, http.DefaultClient), "arn:aws:events:us-east-1:1:event-bus/"+busName, "prod-eu")
 		e := order.OutboxEvent{
 			OrderID: "ORD-1", Total: order.Money{Amount: 3998, Currency: "usd"},
-			Event: order.Event{Seq: 1, From: tt.from, To: tt.to, At: at},
+			Event: order.Event{Seq: 1, From: tt.from, To: tt.to, Dispute: tt.dispute, At: at},
 		}
 		if failed, err := bus.Put(t.Context(), []order.OutboxEvent{e}); err != nil || len(failed) > 0 {
 			t.Fatalf("%s: got %v, %v", tt.want, failed, err)
 		}
 		detailType, eventType, _ := strings.Cut(tt.want, ", ")
+		dispute, status := "", fmt.Sprintf("`%s`", tt.to)
+		if tt.dispute.ID != "" {
+			dispute, status = `"disputeId":"du_1",`, "as before"
+		}
 		want := []eventbridgetest.Event{{
 			ID: s.Archive()[0].ID, Bus: "arn:aws:events:us-east-1:1:event-bus/orders", Source: "orderonce.prod-eu",
 			DetailType: detailType, Time: at.UTC(),
 			Detail: json.RawMessage(`{"version":1,"orderId":"ORD-1","seq":1,"type":"` + eventType + `","from":"` + string(tt.from) +
-				`","status":"` + string(tt.to) + `","amount":3998,"currency":"usd","occurredAt":"2026-09-21T14:13:20.020Z"}`),
+				`","status":"` + string(tt.to) + `","amount":3998,"currency":"usd",` + dispute + `"occurredAt":"2026-09-21T14:13:20.020Z"}`),
 		}}
 		if diff := cmp.Diff(s.Archive(), want); diff != "" {
 			t.Errorf("event (-got +want):\n%s", diff)
 		}
-		if row := fmt.Sprintf("| `%s` | `%s` |", detailType, tt.to); !strings.Contains(documents(t), row) {
+		if row := fmt.Sprintf("| `%s` | %s |", detailType, status); !strings.Contains(documents(t), row) {
 			t.Errorf("events.md has no row %s", row)
 		}
 	}

@@ -32,8 +32,8 @@ func schema(t *testing.T) *jsonschema.Schema {
 	return compiled
 }
 
-// published returns the events of every transition, as a rule's target receives them:
-// first with, then without the optional fields.
+// published returns the events of every transition and of disputes, as a rule's target
+// receives them: first with, then without the optional fields.
 func published(t *testing.T) (all []json.RawMessage) {
 	t.Helper()
 	server, err := eventbridgetest.Serve(eventbridgetest.Options{Bus: "orders"})
@@ -63,6 +63,18 @@ func published(t *testing.T) (all []json.RawMessage) {
 					t.Fatal(err)
 				}
 			}
+		}
+	}
+	for _, status := range []order.DisputeStatus{order.DisputeOpen, order.DisputeWon, order.DisputeLost} {
+		e := order.OutboxEvent{
+			OrderID: "ORD-1", Total: order.Money{Amount: 1, Currency: "usd"},
+			Event: order.Event{
+				Seq: 2, From: order.Paid, To: order.Paid, Dispute: order.Dispute{ID: "du_1", Status: status},
+				At: time.UnixMilli(1_790_000_000_000),
+			},
+		}
+		if _, err := bus.Put(t.Context(), []order.OutboxEvent{e}); err != nil {
+			t.Fatal(err)
 		}
 	}
 	for _, e := range server.Archive() {
@@ -104,7 +116,7 @@ func TestEveryEventIsValid(t *testing.T) {
 	}
 	for _, kind := range s.OneOf {
 		if name := (*kind.Properties["detail-type"].Const).(string); !types[name] {
-			t.Errorf("no transition has the detail-type %q of the schema", name)
+			t.Errorf("no event has the detail-type %q of the schema", name)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func TestPublish(t *testing.T) {
 	t.Run("every transition is published once, in order for each order", func(t *testing.T) {
 		t.Parallel()
 		s := start(t, nil)
-		const want = 72 // of 40 orders
+		const want = 80 // of 40 orders
 		if events, got := s.fates(t), len(s.Bus.Archive()); events != want || got != want {
 			t.Errorf("got %d event items and %d events, want each of %d once", events, got, want)
 		}
@@ -107,9 +107,14 @@ func (o *running) fates(t *testing.T) (events int) {
 	o.settle()
 	for r, err := range o.Records(t.Context()) {
 		must(t, err)
-		if r.Status == order.Pending || r.Status == order.ActionRequired {
+		switch r.Status {
+		case order.Pending, order.ActionRequired:
 			paid := order.Outcome{Status: order.Paid, Intent: r.Intent}
 			must(t, o.Store.Settle(t.Context(), r, paid, time.Now()))
+		case order.Paid:
+			dispute := order.Dispute{ID: "du_1", Status: order.DisputeOpen, CreatedAt: time.Now()}
+			must(t, o.Store.RecordDispute(t.Context(), r, dispute, time.Now()))
+		case order.Open, order.Declined, order.Canceled, order.Refused:
 		}
 	}
 	_, err := o.Redrive() // refused orders are opened and refused again
@@ -144,15 +149,16 @@ func (o *running) comparePublished(t *testing.T) (events int) {
 			published[d.OrderID] = append(published[d.OrderID], fmt.Sprintf("%s: %s -> %s", e.DetailType, d.From, d.Status))
 		}
 	}
-	names := map[order.Status]string{
-		order.Paid: "Order Paid", order.Declined: "Order Declined", order.ActionRequired: "Order Action Required",
-		order.Pending: "Order Pending", order.Refused: "Order Refused", order.Open: "Order Reopened",
+	names := map[string]string{
+		"order.paid": "Order Paid", "order.declined": "Order Declined", "order.action_required": "Order Action Required",
+		"order.pending": "Order Pending", "order.refused": "Order Refused", "order.open": "Order Reopened",
+		"order.disputed": "Order Disputed",
 	}
 	for r, err := range o.Records(ctx) {
 		must(t, err)
 		var want []string
 		for _, e := range r.Events {
-			want = append(want, fmt.Sprintf("%s: %s -> %s", names[e.To], e.From, e.To))
+			want = append(want, fmt.Sprintf("%s: %s -> %s", names[e.Type()], e.From, e.To))
 		}
 		if got := published[r.OrderID]; strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Errorf("order %s: got the events %q, want %q", r.OrderID, got, want)
