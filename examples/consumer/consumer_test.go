@@ -1,0 +1,143 @@
+package consumer_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/examples/consumer"
+)
+
+// event returns an SQS message with an event as EventBridge sends it.
+func event(seq int, status string) events.SQSMessage {
+	return events.SQSMessage{MessageId: fmt.Sprintf("m%d", seq), Body: fmt.Sprintf(
+		`{"version":"0","source":"orderonce.test","detail-type":"Order Paid","detail":`+
+			`{"version":1,"orderId":"ORD-1","seq":%d,"status":%q,"from":"open","amount":3998,"currency":"usd"}}`,
+		seq, status)}
+}
+
+func TestTheNewestEventOfAnOrderCounts(t *testing.T) {
+	t.Parallel()
+	pending, paid := event(1, "pending"), event(2, "paid")
+	for name, delivered := range map[string][]events.SQSMessage{
+		"in order":                   {pending, paid},
+		"in the reverse order":       {paid, pending},
+		"repeated":                   {pending, pending, paid, paid},
+		"replayed after they passed": {pending, paid, pending, paid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := open(t)
+			for _, message := range delivered {
+				response, err := c.Handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{message}})
+				if err != nil || len(response.BatchItemFailures) > 0 {
+					t.Fatalf("Handle: got %v, %v, want no failure", response, err)
+				}
+			}
+			if diff := cmp.Diff(row(t, c), map[string]string{"status": "paid", "seq": "2"}); diff != "" {
+				t.Errorf("row (-got +want):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestOnlyTheEventsThatFailedAreReported(t *testing.T) {
+	t.Parallel()
+	newer := event(3, "paid")
+	newer.Body = strings.Replace(newer.Body, `"version":1`, `"version":2`, 1)
+	truncated := event(4, "paid")
+	truncated.Body = truncated.Body[:20]
+	var log bytes.Buffer
+	c := open(t)
+	c.Log = slog.New(slog.NewTextHandler(&log, nil))
+	response, err := c.Handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{
+		event(1, "pending"), newer, truncated, event(2, "paid"),
+	}})
+	want := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{
+		{ItemIdentifier: "m3"}, {ItemIdentifier: "m4"},
+	}}
+	if diff := cmp.Diff(response, want); diff != "" || err != nil {
+		t.Errorf("response (-got +want):\n%s, error %v", diff, err)
+	}
+	if got, want := row(t, c)["seq"], "2"; got != want {
+		t.Errorf("seq: got %s, want %s", got, want)
+	}
+	for _, want := range []string{"message_id=m3", "version 2: want 1", "message_id=m4"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("log: does not contain %q:\n%s", want, log.String())
+		}
+	}
+}
+
+func TestAnEventThatIsNotWrittenIsDeliveredAgain(t *testing.T) {
+	t.Parallel()
+	c := open(t)
+	c.Table = "no-such-table"
+	response, err := c.Handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{event(1, "paid")}})
+	if err != nil || len(response.BatchItemFailures) != 1 {
+		t.Errorf("Handle: got %v, %v, want one failure", response, err)
+	}
+}
+
+func TestTheGuideShowsThisCode(t *testing.T) {
+	t.Parallel()
+	guide, err := os.ReadFile("../../docs/guides/hear-about-orders.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile("consumer.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, code, ok := bytes.Cut(source, []byte("\n)\n\n"))
+	if !ok || !bytes.Contains(guide, append([]byte("```go\n"), append(code, "```\n"...)...)) {
+		t.Error("hear-about-orders.md: does not contain consumer.go from its imports to its end")
+	}
+}
+
+// open returns a consumer with an empty table in an engine of its own.
+func open(t *testing.T) consumer.Consumer {
+	t.Helper()
+	client := dynamodbtest.Open(t).Client
+	_, err := client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
+		TableName: aws.String("statuses"), BillingMode: types.BillingModePayPerRequest,
+		KeySchema: []types.KeySchemaElement{
+			{AttributeName: aws.String("orderId"), KeyType: types.KeyTypeHash},
+		},
+		AttributeDefinitions: []types.AttributeDefinition{
+			{AttributeName: aws.String("orderId"), AttributeType: types.ScalarAttributeTypeS},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return consumer.Consumer{Table: "statuses", Client: client, Log: slog.New(slog.DiscardHandler)}
+}
+
+// row returns the status and the seq of ORD-1.
+func row(t *testing.T, c consumer.Consumer) map[string]string {
+	t.Helper()
+	out, err := c.Client.GetItem(t.Context(), &dynamodb.GetItemInput{
+		TableName: &c.Table, ConsistentRead: aws.Bool(true),
+		Key: map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: "ORD-1"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, _ := out.Item["status"].(*types.AttributeValueMemberS)
+	seq, _ := out.Item["seq"].(*types.AttributeValueMemberN)
+	if status == nil || seq == nil {
+		t.Fatalf("row: got %v, want a status and a seq", out.Item)
+	}
+	return map[string]string{"status": status.Value, "seq": seq.Value}
+}
