@@ -170,6 +170,22 @@ func TestDocumentsStateHowLongTheQueueWaitsForAFunctionThatCannotStart(t *testin
 	}
 }
 
+// The stream forgets a record after 24 hours. Lambda must give up before, because only
+// then it reports what was not published.
+func TestDocumentsStateHowLongAnEventIsRetried(t *testing.T) {
+	t.Parallel()
+	mapping := parse(t).one(t, "resource", "aws_lambda_event_source_mapping", "publish")
+	age := mapping.seconds(t, "maximum_record_age_in_seconds")
+	if age >= 24*time.Hour {
+		t.Errorf("maximum_record_age_in_seconds: got %v, want less than 24h", age)
+	}
+	for _, file := range []string{"terraform/publish.tf", "terraform/alarms.tf", "../docs/guides/operate.md"} {
+		if want := fmt.Sprintf("%.0f hours", age.Hours()); !strings.Contains(oneLine(read(t, file)), want) {
+			t.Errorf("%s: does not contain %q", file, want)
+		}
+	}
+}
+
 // oneLine undoes the wrapping of a text and of comments.
 func oneLine(text string) string {
 	return strings.Join(strings.Fields(strings.ReplaceAll(text, "\n# ", "\n")), " ")
@@ -217,6 +233,7 @@ func TestTheModuleSetsTheVariablesOfTheFunctions(t *testing.T) {
 		"order":     {"ORDERS_TABLE", "QUEUE_URL", "DEAD_LETTER_QUEUE_URL", "SCOPE", "STRIPE_SECRET_ARN"},
 		"webhook":   {"ORDERS_TABLE", "SCOPE", "STRIPE_SECRET_ARN", "WEBHOOK_SECRET_ARN"},
 		"reconcile": {"ORDERS_TABLE", "SCOPE", "STRIPE_SECRET_ARN", "STRIPE_TIMEOUT", "STRIPE_RATE"},
+		"publish":   {"EVENT_BUS", "SCOPE"},
 	} {
 		for _, name := range needed {
 			if !slices.Contains(given[function], name) {
@@ -257,9 +274,11 @@ func TestAlarmsAndDashboardReadMetricsThatTheFunctionWrites(t *testing.T) {
 	for _, result := range webhookResults(t) {
 		written = append(written, "Result="+result)
 	}
-	written = append(written, webhookMetric(t))
-	for name, dimension := range reconcileMetrics(t) {
-		written = append(written, name)
+	written = append(written, functionMetrics(t)...)
+	for _, reason := range publishReasons(t) {
+		written = append(written, "Reason="+reason)
+	}
+	for _, dimension := range reconcileMetrics(t) {
 		for _, result := range reconcileResults(t) {
 			written = append(written, dimension+"="+result)
 		}
@@ -283,6 +302,35 @@ func TestAlarmsAndDashboardReadMetricsThatTheFunctionWrites(t *testing.T) {
 			t.Errorf("%s: read by an alarm or the dashboard, but not written by the function", name)
 		}
 	}
+}
+
+// functionMetrics returns the metrics that the code in functions/ writes.
+func functionMetrics(t *testing.T) (names []string) {
+	t.Helper()
+	files, err := filepath.Glob("../functions/*/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		for _, match := range regexp.MustCompile(`[mM]eter\.\w+\("(\w+)"`).FindAllStringSubmatch(read(t, file), -1) {
+			names = append(names, match[1])
+		}
+	}
+	return names
+}
+
+// publishReasons returns the reasons for which the publish function does not publish.
+func publishReasons(t *testing.T) (reasons []string) {
+	t.Helper()
+	_, constants, _ := strings.Cut(read(t, "../functions/publish/run.go"), "const (\n")
+	constants, _, _ = strings.Cut(constants, "\n)\n")
+	for _, match := range regexp.MustCompile(`\w+ += "(\w+)"`).FindAllStringSubmatch(constants, -1) {
+		reasons = append(reasons, match[1])
+	}
+	if len(reasons) == 0 {
+		t.Fatal("functions/publish: no reasons")
+	}
+	return reasons
 }
 
 // webhookResults returns the results of the webhook function.
@@ -406,29 +454,53 @@ func TestTheModuleReconcilesAtTheDefaultRateOfTheFunction(t *testing.T) {
 }
 
 // In the tests of the module all aliases have the same ARN.
-func TestTheScheduleInvokesTheReconcileFunctionOnly(t *testing.T) {
+func TestEveryTriggerInvokesItsOwnFunction(t *testing.T) {
 	t.Parallel()
 	module := parse(t)
 	schedule := module.one(t, "resource", "aws_scheduler_schedule", "reconcile").one(t, "target")
 	config := module.one(t, "resource", "aws_lambda_function_event_invoke_config", "reconcile")
 	policy := module.one(t, "resource", "aws_iam_role_policy", "reconcile_schedule")
-	for name, attribute := range map[string]*hclsyntax.Attribute{
-		"target": schedule.attribute(t, "arn"), "policy": policy.attribute(t, "policy"),
-		"event invoke config": config.attribute(t, "function_name"),
+	orders := module.one(t, "resource", "aws_lambda_event_source_mapping", "orders")
+	stream := module.one(t, "resource", "aws_lambda_event_source_mapping", "publish")
+	for _, test := range []struct {
+		name, function string
+		attribute      *hclsyntax.Attribute
+	}{
+		{"schedule", "reconcile", schedule.attribute(t, "arn")},
+		{"policy of the schedule", "reconcile", policy.attribute(t, "policy")},
+		{"event invoke config", "reconcile", config.attribute(t, "function_name")},
+		{"mapping of the order queue", "order", orders.attribute(t, "function_name")},
+		{"mapping of the stream", "publish", stream.attribute(t, "function_name")},
 	} {
-		var aliases []string
-		for _, traversal := range attribute.Expr.Variables() {
-			if len(traversal) < 3 || reference(traversal) != "aws_lambda_alias.live" {
-				continue
-			}
-			if key, ok := traversal[2].(hcl.TraverseIndex); ok {
-				aliases = append(aliases, key.Key.AsString())
-			}
-		}
-		if diff := cmp.Diff(aliases, []string{"reconcile"}); diff != "" {
-			t.Errorf("%s: aliases differ (-got +want):\n%s", name, diff)
+		got := keysOf(test.attribute, "aws_lambda_alias.live")
+		if diff := cmp.Diff(got, []string{test.function}); diff != "" {
+			t.Errorf("%s: aliases differ (-got +want):\n%s", test.name, diff)
 		}
 	}
+}
+
+// So do all roles of functions.
+func TestOnlyTheFunctionThatUsesAQueueMaySendToIt(t *testing.T) {
+	t.Parallel()
+	for queue, function := range map[string]string{"dead_letters": "order", "unpublished": "publish"} {
+		policy := parse(t).one(t, "resource", "aws_sqs_queue_policy", queue).attribute(t, "policy")
+		if diff := cmp.Diff(keysOf(policy, "aws_iam_role.functions"), []string{function}); diff != "" {
+			t.Errorf("%s: roles differ (-got +want):\n%s", queue, diff)
+		}
+	}
+}
+
+// keysOf returns the keys of a resource's instances that an attribute refers to.
+func keysOf(attribute *hclsyntax.Attribute, resource string) (instances []string) {
+	for _, traversal := range attribute.Expr.Variables() {
+		if len(traversal) < 3 || reference(traversal) != resource {
+			continue
+		}
+		if key, ok := traversal[2].(hcl.TraverseIndex); ok {
+			instances = append(instances, key.Key.AsString())
+		}
+	}
+	return instances
 }
 
 // readMetrics returns the functions' metrics, reasons, settings, statuses and results
@@ -453,8 +525,9 @@ func readMetrics(t *testing.T) (metrics []string) {
 		"Result=":  `for result in \[([^\]]+)\]`,
 		"Status=":  `for status in \[([^\]]+)\]`,
 	} {
-		for value := range strings.SplitSeq(regexp.MustCompile(pattern).FindStringSubmatch(alarms)[1], ", ") {
-			metrics = append(metrics, dimension+strings.Trim(value, `"`))
+		list := regexp.MustCompile(pattern).FindStringSubmatch(alarms)[1]
+		for _, value := range regexp.MustCompile(`\w+`).FindAllString(list, -1) {
+			metrics = append(metrics, dimension+value)
 		}
 	}
 	return metrics
@@ -540,6 +613,7 @@ func TestTheRolesMayUseAKeyBeforeAnythingIsEncryptedWithIt(t *testing.T) {
 	for _, resource := range [][2]string{
 		{"aws_sqs_queue", "orders"},
 		{"aws_sqs_queue", "dead_letters"},
+		{"aws_sqs_queue", "unpublished"},
 		{"aws_dynamodb_table", "orders"},
 		{"aws_secretsmanager_secret", "stripe"},
 		{"aws_secretsmanager_secret", "webhook"},

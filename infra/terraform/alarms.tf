@@ -14,13 +14,20 @@ locals {
     namespace  = "AWS/Lambda"
     dimensions = { FunctionName = aws_lambda_function.functions["reconcile"].function_name }
   }
+  publish = {
+    namespace  = "AWS/Lambda"
+    dimensions = { FunctionName = aws_lambda_function.functions["publish"].function_name }
+  }
+  unpublished_queue = { namespace = "AWS/SQS", dimensions = { QueueName = aws_sqs_queue.unpublished.name } }
   webhook_api = {
     namespace  = "AWS/ApiGateway"
     dimensions = { ApiId = one(aws_apigatewayv2_api.webhook[*].id) }
   }
 
   app_by_reason = {
-    for reason in ["mismatch", "key_reused", "misconfigured", "store_unavailable", "provider_unavailable"] :
+    for reason in [
+      "mismatch", "key_reused", "misconfigured", "store_unavailable", "provider_unavailable", "unreadable",
+    ] :
     reason => { namespace = "orderonce", dimensions = { Scope = local.scope, Reason = reason } }
   }
   app_by_setting = {
@@ -81,11 +88,12 @@ locals {
   }
 
   # Each alarm has a description, its metrics by id, an expression over them unless there
-  # is one metric, a threshold that must be exceeded (above), and in how many of how many
-  # periods. A period is 300 s, or as many seconds as period says. CloudWatch allows no
-  # SEARCH in an alarm, so each metric is named. An expression has no result while one of
-  # its metrics is missing, and no result is not breaching: so a metric that may never be
-  # written appears only in numerators.
+  # is one metric, a threshold that must be exceeded (above) or that must not be missed
+  # (below), and in how many of how many periods. A period is 300 s, or as many seconds as
+  # period says. CloudWatch allows no SEARCH in an alarm, so each metric is named. An
+  # expression has no result while one of its metrics is missing, and no result is not
+  # breaching: so a metric that may never be written appears only in numerators. Below a
+  # threshold, no result is breaching.
   alarms = merge({
     dead-letters = {
       description = <<-EOT
@@ -356,6 +364,15 @@ locals {
         above   = 0
         periods = [1, 1]
       }
+      dispute = {
+        description = <<-EOT
+          A customer disputed a charge. Stripe asks for evidence before a deadline, after which the
+          money is lost: ${local.runbook}, "An order is disputed".
+        EOT
+        metrics     = { m = merge(local.app, { name = "Disputed", stat = "Sum" }) }
+        above       = 0
+        periods     = [1, 1]
+      }
     } : name => alarm if var.create_webhook }, {
     # Two failed runs within an hour, or two consecutive ones if they are an hour apart.
     reconcile-errors = {
@@ -367,6 +384,19 @@ locals {
       metrics     = { m = merge(local.reconcile, { name = "Errors", stat = "Sum" }) }
       above       = 0
       periods     = [2, max(12, ceil(var.reconcile_minutes / 5) + 2)]
+    }
+    # The schedule may be disabled, deleted or not allowed to invoke the function. Lambda
+    # writes no Invocations then, so missing data must be breaching.
+    reconcile-missing = {
+      description = <<-EOT
+        The reconcile function was not invoked for three intervals of its schedule. Orders that wait
+        are settled by webhooks only: ${local.runbook}, "Reconcile fails". After the first apply the
+        alarm is on until the first run.
+      EOT
+      metrics     = { m = merge(local.reconcile, { name = "Invocations", stat = "Sum" }) }
+      below       = 1
+      periods     = [3, 3]
+      period      = 60 * var.reconcile_minutes
     }
     reconcile-mismatch = {
       description = <<-EOT
@@ -388,6 +418,58 @@ locals {
       EOT
       metrics = {
         m = merge(local.app_by_result["no_intent"], { name = "Reconciled", stat = "Sum" })
+      }
+      above   = 0
+      periods = [1, 1]
+    }
+    # The age of the newest record of each batch, also of one that is retried. The stream
+    # forgets a record after 24 hours.
+    publish-behind = {
+      description = <<-EOT
+        Order events are published more than 15 minutes late: EventBridge refuses them or does not
+        respond, or the function fails. Consumers wait; no order is affected. Nothing is lost for 22
+        hours: ${local.runbook}, "Events are published late".
+      EOT
+      metrics     = { m = merge(local.publish, { name = "IteratorAge", stat = "Maximum" }) }
+      above       = 15 * 60 * 1000
+      periods     = [2, 3]
+    }
+    publish-errors = {
+      description = <<-EOT
+        The publish function crashed, timed out or failed to start; events that EventBridge refuses
+        are not errors of the function. Read its log: ${local.runbook}, "Events are published late".
+      EOT
+      metrics     = { m = merge(local.publish, { name = "Errors", stat = "Sum" }) }
+      above       = 0
+      periods     = [2, 3]
+    }
+    publish-throttles = {
+      description = <<-EOT
+        Lambda throttles the publish function, so order events are published late. Raise the account's
+        quota of concurrent executions: ${local.runbook}, "Events are published late".
+      EOT
+      metrics     = { m = merge(local.publish, { name = "Throttles", stat = "Sum" }) }
+      above       = 0
+      periods     = [3, 5]
+    }
+    events-unreadable = {
+      description = <<-EOT
+        The publish function skipped an event row that it cannot read: somebody wrote or changed it by
+        hand. Consumers miss the event: ${local.runbook}, "Events are published late".
+      EOT
+      metrics = {
+        m = merge(local.app_by_reason["unreadable"], { name = "Unpublished", stat = "Sum" })
+      }
+      above   = 0
+      periods = [1, 1]
+    }
+    events-unpublished = {
+      description = <<-EOT
+        Order events were not published within 22 hours, and Lambda has given up. Their rows are still
+        in the table. Publish them by hand: ${local.runbook}, "Events were not published".
+      EOT
+      metrics = {
+        m = merge(local.unpublished_queue, { name = "ApproximateNumberOfMessagesVisible", stat = "Maximum" })
       }
       above   = 0
       periods = [1, 1]
@@ -418,11 +500,11 @@ resource "aws_cloudwatch_metric_alarm" "alarms" {
 
   alarm_name          = "${local.prefix}-${each.key}"
   alarm_description   = trimspace(each.value.description)
-  comparison_operator = "GreaterThanThreshold"
-  threshold           = each.value.above
+  comparison_operator = can(each.value.below) ? "LessThanThreshold" : "GreaterThanThreshold"
+  threshold           = can(each.value.below) ? each.value.below : each.value.above
   datapoints_to_alarm = each.value.periods[0]
   evaluation_periods  = each.value.periods[1]
-  treat_missing_data  = "notBreaching"
+  treat_missing_data  = can(each.value.below) ? "breaching" : "notBreaching"
   alarm_actions       = local.topics
   ok_actions          = local.topics
 

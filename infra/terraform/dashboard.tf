@@ -1,9 +1,10 @@
-# Three rows, three questions: are we charging, once, and fast?
+# Four rows, four questions: are we charging, once, and fast, and are the events published?
 locals {
   # One line per value of a dimension. SEARCH is allowed in graphs only.
   searches = { for metric, by in {
     Settled     = { dimension = "Status", stat = "Sum" }, Parked = { dimension = "Reason", stat = "Sum" },
     Redelivered = { dimension = "Reason", stat = "Sum" }, CallLatency = { dimension = "Call", stat = "p99" },
+    Unpublished = { dimension = "Reason", stat = "Sum" },
     } : metric => {
     label = "$${PROP('Dim.${by.dimension}')}"
     expression = format(
@@ -68,6 +69,24 @@ locals {
         ["AWS/Lambda", "Duration", "FunctionName", "${local.prefix}-order", { stat = "p99" }],
         ["AWS/Lambda", "ConcurrentExecutions", "FunctionName", "${local.prefix}-order", { yAxis = "right" }],
         ["AWS/Lambda", "Errors", "FunctionName", "${local.prefix}-order", { stat = "Sum", yAxis = "right" }],
+      ] },
+    ] },
+    { question = "Published?", widgets = [
+      { title = "Published events, and attempts that failed, by reason", stat = "Sum", metrics = [
+        ["orderonce", "Published", "Scope", local.scope],
+        [local.searches.Unpublished],
+      ] },
+      { title = "Age of the newest event of a batch (milliseconds) and given up", stat = "Maximum", metrics = [
+        ["AWS/Lambda", "IteratorAge", "FunctionName", "${local.prefix}-publish"],
+        concat(
+          ["AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", aws_sqs_queue.unpublished.name],
+          [{ yAxis = "right" }],
+        ),
+      ] },
+      { title = "Publish: duration p99 (milliseconds), errors, throttles", stat = "Sum", metrics = [
+        ["AWS/Lambda", "Duration", "FunctionName", "${local.prefix}-publish", { stat = "p99" }],
+        ["AWS/Lambda", "Errors", "FunctionName", "${local.prefix}-publish", { yAxis = "right" }],
+        ["AWS/Lambda", "Throttles", "FunctionName", "${local.prefix}-publish", { yAxis = "right" }],
       ] },
     ] },
   ]

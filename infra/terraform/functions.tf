@@ -1,8 +1,8 @@
 locals {
   # One entry for each directory of functions/. Each gets a zip, a role, a log group and
   # the alias live. Its permissions are in iam.tf. The event source of order is below,
-  # that of webhook in webhook.tf, and the schedule of reconcile in reconcile.tf. publish
-  # will be added here.
+  # that of webhook in webhook.tf, the schedule of reconcile in reconcile.tf, and the
+  # stream of publish in publish.tf.
   functions = { for name, function in {
     order = {
       description = "Charges each order exactly once"
@@ -21,6 +21,12 @@ locals {
       timeout     = 55 # shorter than the shortest schedule, so that no two runs overlap
       memory_size = 256
       reserved    = null # a new account has a quota of 10, of which nothing can be reserved
+    }
+    publish = {
+      description = "Publishes the events of orders"
+      timeout     = 30 # a batch of one order's events needs a call for each
+      memory_size = 256
+      reserved    = null # as above
     }
   } : name => function if name != "webhook" || var.create_webhook }
 
@@ -52,6 +58,10 @@ locals {
       STRIPE_TIMEOUT    = "8s"
       STRIPE_RATE       = tostring(var.reconcile_rate)
     }
+    publish = {
+      EVENT_BUS = aws_cloudwatch_event_bus.orders.name
+      SCOPE     = local.scope
+    }
   }
 
   package_dir = coalesce(var.package_dir, "${path.module}/../../build/package")
@@ -70,8 +80,8 @@ resource "aws_lambda_function" "functions" {
   # a rotation publishes a new version of the function after the secret is written. Its
   # new execution environments read the new secret.
   description = join(" ", concat(
-    [
-      "${each.value.description}.",
+    ["${each.value.description}."],
+    each.key == "publish" ? [] : [ # it has no access to Stripe
       "Key ${aws_secretsmanager_secret_version.stripe.secret_string_wo_version}.",
     ],
     each.key != "webhook" ? [] : [

@@ -158,6 +158,52 @@ resource "aws_iam_role_policy" "reconcile" {
   })
 }
 
+# No access to the table, its index or Stripe: an event is complete in the stream.
+resource "aws_iam_role_policy" "publish" {
+  name = "publish"
+  role = aws_iam_role.functions["publish"].id
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = concat(
+      [
+        {
+          Sid    = "ReadStream"
+          Effect = "Allow"
+          Action = [
+            "dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator",
+            "dynamodb:ListStreams",
+          ]
+          Resource = aws_dynamodb_table.orders.stream_arn
+        },
+        {
+          Sid      = "PublishEvents"
+          Effect   = "Allow"
+          Action   = "events:PutEvents"
+          Resource = aws_cloudwatch_event_bus.orders.arn
+        },
+        {
+          Sid      = "ReportUnpublished"
+          Effect   = "Allow"
+          Action   = "sqs:SendMessage"
+          Resource = aws_sqs_queue.unpublished.arn
+        },
+        {
+          Sid      = "WritePublishLogs"
+          Effect   = "Allow"
+          Action   = ["logs:CreateLogStream", "logs:PutLogEvents"]
+          Resource = "${aws_cloudwatch_log_group.functions["publish"].arn}:log-stream:*"
+        },
+      ],
+      var.tracing ? [{
+        Sid      = "WritePublishTraces"
+        Effect   = "Allow"
+        Action   = ["xray:PutTraceSegments", "xray:PutTelemetryRecords"]
+        Resource = "*" # as above
+      }] : [],
+    )
+  })
+}
+
 # A separate policy, because queues, table and secrets depend on it: a role must be
 # allowed to use a key before anything is encrypted with it. It includes the previous
 # keys, because waiting messages and backups stay encrypted with them.
@@ -205,6 +251,7 @@ locals {
     order     = ["sqs", "dynamodb", "secretsmanager"]
     webhook   = ["dynamodb", "secretsmanager"]
     reconcile = ["dynamodb", "secretsmanager"]
+    publish   = ["dynamodb", "sqs"]
     } : name => [for service in services :
     "${service}.${data.aws_region.current.region}.${data.aws_partition.current.dns_suffix}"
   ] }
@@ -299,6 +346,31 @@ resource "aws_sqs_queue_policy" "dead_letters" {
         Action    = "sqs:SendMessage"
         Resource  = aws_sqs_queue.dead_letters.arn
         Condition = { ArnNotEquals = { "aws:PrincipalArn" = aws_iam_role.functions["order"].arn } }
+      },
+    ]
+  })
+}
+
+resource "aws_sqs_queue_policy" "unpublished" {
+  queue_url = aws_sqs_queue.unpublished.url
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [
+      {
+        Sid       = "DenyUnpublishedWithoutTLS"
+        Effect    = "Deny"
+        Principal = { AWS = local.account }
+        Action    = local.message_actions
+        Resource  = aws_sqs_queue.unpublished.arn
+        Condition = { Bool = { "aws:SecureTransport" = "false" } }
+      },
+      {
+        Sid       = "DenyOtherUnpublished"
+        Effect    = "Deny"
+        Principal = { AWS = local.account }
+        Action    = "sqs:SendMessage"
+        Resource  = aws_sqs_queue.unpublished.arn
+        Condition = { ArnNotEquals = { "aws:PrincipalArn" = aws_iam_role.functions["publish"].arn } }
       },
     ]
   })

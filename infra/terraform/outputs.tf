@@ -78,6 +78,46 @@ output "reconcile_log_group" {
   value       = aws_cloudwatch_log_group.functions["reconcile"].name
 }
 
+output "event_bus_name" {
+  description = "Name of the event bus with the order events."
+  value       = aws_cloudwatch_event_bus.orders.name
+}
+
+output "event_bus_arn" {
+  description = "ARN of the event bus, the source and the destination of a replay."
+  value       = aws_cloudwatch_event_bus.orders.arn
+}
+
+output "event_archive_arn" {
+  description = "ARN of the archive of order events."
+  value       = aws_cloudwatch_event_archive.orders.arn
+}
+
+output "event_source" {
+  description = "Source of the order events, for the patterns of rules."
+  value       = local.event_source
+}
+
+output "publish_function_name" {
+  description = "Name of the publish function."
+  value       = aws_lambda_function.functions["publish"].function_name
+}
+
+output "publish_log_group" {
+  description = "Log group of the publish function."
+  value       = aws_cloudwatch_log_group.functions["publish"].name
+}
+
+output "unpublished_queue_url" {
+  description = "URL of the queue with the positions of records that were not published."
+  value       = aws_sqs_queue.unpublished.url
+}
+
+output "paid_queue_url" {
+  description = "URL of the example subscriber's queue. Null without create_example_subscriber."
+  value       = one(aws_sqs_queue.paid[*].url)
+}
+
 output "function_aliases" {
   description = "ARN of the alias live of each function, by function name."
   value       = { for name, alias in aws_lambda_alias.live : name => alias.arn }

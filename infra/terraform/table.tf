@@ -11,8 +11,7 @@ resource "aws_dynamodb_table" "orders" {
   range_key                   = "sk"
   deletion_protection_enabled = var.deletion_protection
 
-  # The outbox: event rows are published from it. Nothing reads it until functions/publish
-  # exists, and an unread stream costs nothing.
+  # The outbox: publish.tf publishes the event rows that are inserted.
   stream_enabled   = true
   stream_view_type = "NEW_IMAGE"
 

@@ -222,6 +222,28 @@ variable "reconcile_rate" {
   }
 }
 
+variable "event_archive_days" {
+  description = "Days for which published events are archived, for replays. 0 keeps them forever."
+  type        = number
+  default     = 90 # as long as the event rows
+  nullable    = false
+
+  validation {
+    condition     = var.event_archive_days >= 0 && floor(var.event_archive_days) == var.event_archive_days
+    error_message = "event_archive_days: must be a whole number, at least 0"
+  }
+}
+
+variable "create_example_subscriber" {
+  description = <<-EOT
+    Create an example subscriber of order events: a rule that sends paid orders to a queue. Nothing reads the
+    queue.
+  EOT
+  type        = bool
+  default     = false
+  nullable    = false
+}
+
 variable "secret_recovery_days" {
   description = "Days for which a deleted secret can be restored and its name is reserved. 0 for none."
   type        = number

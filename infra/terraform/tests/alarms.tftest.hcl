@@ -39,6 +39,10 @@ mock_provider "aws" {
     defaults = { arn = "arn:aws:iam::123456789012:role/role" }
   }
 
+  mock_resource "aws_cloudwatch_event_bus" {
+    defaults = { arn = "arn:aws:events:eu-west-1:123456789012:event-bus/bus" }
+  }
+
   mock_resource "aws_cloudwatch_log_group" {
     defaults = { arn = "arn:aws:logs:eu-west-1:123456789012:log-group:group" }
   }
@@ -84,9 +88,10 @@ run "every_failure_has_an_alarm" {
       "mismatch", "key-reused", "misconfigured", "store-unavailable", "provider-unavailable",
       "queue-retention", "queue-max-receives", "queue-redrive-target", "queue-dead-letter-retention",
       "webhook-failing", "webhook-unavailable", "webhook-signatures", "webhook-mismatch",
-      "webhook-row-missing",
-      "reconcile-errors", "reconcile-mismatch", "orders-without-intent", "orders-waiting-open",
-      "orders-waiting-action-required", "orders-waiting-pending",
+      "webhook-row-missing", "dispute",
+      "reconcile-errors", "reconcile-missing", "reconcile-mismatch", "orders-without-intent",
+      "orders-waiting-open", "orders-waiting-action-required", "orders-waiting-pending",
+      "publish-behind", "publish-errors", "publish-throttles", "events-unreadable", "events-unpublished",
     ])
     error_message = "alarms: names differ from this list"
   }
@@ -96,19 +101,19 @@ run "deploy_md_counts_alarms_and_metrics_correctly" {
   command = plan
 
   assert {
-    condition     = length(aws_cloudwatch_metric_alarm.alarms) == 31
+    condition     = length(aws_cloudwatch_metric_alarm.alarms) == 38
     error_message = "${length(aws_cloudwatch_metric_alarm.alarms)} alarms: update docs/guides/deploy.md"
   }
 
   assert {
     condition = length(flatten([for alarm in aws_cloudwatch_metric_alarm.alarms :
       [for query in alarm.metric_query : query.metric]
-    ])) == 37
+    ])) == 44
     error_message = "number of alarm metrics changed: update docs/guides/deploy.md"
   }
 }
 
-run "every_alarm_notifies_and_missing_data_is_not_breaching" {
+run "every_alarm_notifies_and_missing_data_is_breaching_only_below_a_threshold" {
   command = plan
 
   assert {
@@ -119,8 +124,9 @@ run "every_alarm_notifies_and_missing_data_is_not_breaching" {
   }
 
   assert {
-    condition = alltrue([for alarm in aws_cloudwatch_metric_alarm.alarms :
-      alarm.treat_missing_data == "notBreaching"
+    condition = alltrue([for name, alarm in aws_cloudwatch_metric_alarm.alarms :
+      alarm.comparison_operator == (name == "reconcile-missing" ? "LessThanThreshold" : "GreaterThanThreshold")
+      && alarm.treat_missing_data == (name == "reconcile-missing" ? "breaching" : "notBreaching")
     ])
     error_message = "treat_missing_data: must be notBreaching, or an idle queue raises an alarm"
   }
@@ -302,12 +308,12 @@ run "without_a_topic_alarms_notify_nobody" {
   }
 }
 
-run "the_dashboard_answers_three_questions" {
+run "the_dashboard_answers_four_questions" {
   assert {
     condition = [for widget in jsondecode(aws_cloudwatch_dashboard.orders.dashboard_body).widgets :
       widget.properties.markdown if widget.type == "text"
       ] == [
-      "## Are we charging?", "## Once?", "## Fast?"
+      "## Are we charging?", "## Once?", "## Fast?", "## Published?",
     ]
     error_message = "dashboard: headings differ from this list"
   }
@@ -315,7 +321,7 @@ run "the_dashboard_answers_three_questions" {
   assert {
     condition = length([for widget in jsondecode(aws_cloudwatch_dashboard.orders.dashboard_body).widgets :
       widget if widget.type == "metric"
-    ]) == 9
+    ]) == 12
     error_message = "dashboard: must have three charts per question"
   }
 }

@@ -39,6 +39,10 @@ mock_provider "aws" {
     defaults = { arn = "arn:aws:iam::123456789012:role/role" }
   }
 
+  mock_resource "aws_cloudwatch_event_bus" {
+    defaults = { arn = "arn:aws:events:eu-west-1:123456789012:event-bus/bus" }
+  }
+
   mock_resource "aws_cloudwatch_log_group" {
     defaults = { arn = "arn:aws:logs:eu-west-1:123456789012:log-group:group" }
   }
@@ -319,6 +323,7 @@ run "outputs_have_what_the_runbooks_need" {
         order     = "/aws/lambda/orderonce-dev-order"
         webhook   = "/aws/lambda/orderonce-dev-webhook"
         reconcile = "/aws/lambda/orderonce-dev-reconcile"
+        publish   = "/aws/lambda/orderonce-dev-publish"
       }
       && output.orders_table_arn == aws_dynamodb_table.orders.arn
     && output.orders_stream_arn == aws_dynamodb_table.orders.stream_arn)

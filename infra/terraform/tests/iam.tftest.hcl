@@ -39,6 +39,14 @@ mock_provider "aws" {
     defaults = { arn = "arn:aws:iam::123456789012:role/role" }
   }
 
+  mock_resource "aws_cloudwatch_event_bus" {
+    defaults = { arn = "arn:aws:events:eu-west-1:123456789012:event-bus/bus" }
+  }
+
+  mock_resource "aws_cloudwatch_event_rule" {
+    defaults = { arn = "arn:aws:events:eu-west-1:123456789012:rule/bus/rule" }
+  }
+
   mock_resource "aws_cloudwatch_log_group" {
     defaults = { arn = "arn:aws:logs:eu-west-1:123456789012:log-group:group" }
   }
@@ -145,6 +153,15 @@ run "only_tracing_allows_actions_on_any_resource" {
     ]
     error_message = "reconcile: only X-Ray's actions, which support no resources, may have Resource *"
   }
+
+  assert {
+    condition = [for s in jsondecode(aws_iam_role_policy.publish.policy).Statement :
+      flatten([s.Action]) if contains(flatten([s.Resource]), "*")
+      ] == [
+      ["xray:PutTraceSegments", "xray:PutTelemetryRecords"]
+    ]
+    error_message = "publish: only X-Ray's actions, which support no resources, may have Resource *"
+  }
 }
 
 run "only_lambda_can_assume_the_role" {
@@ -159,7 +176,9 @@ run "only_lambda_can_assume_the_role" {
 
 run "queues_deny_access_without_tls" {
   assert {
-    condition = alltrue([for queue in [aws_sqs_queue_policy.orders, aws_sqs_queue_policy.dead_letters] :
+    condition = alltrue([for queue in [
+      aws_sqs_queue_policy.orders, aws_sqs_queue_policy.dead_letters, aws_sqs_queue_policy.unpublished,
+      ] :
       anytrue([for s in jsondecode(queue.policy).Statement :
         s.Effect == "Deny"
         && s.Principal.AWS == "arn:aws:iam::123456789012:root"
@@ -299,13 +318,16 @@ run "only_the_function_can_send_dead_letters" {
 # From here on the state has keys, which pins.tf keeps.
 run "no_policy_has_a_wildcard" {
   variables {
-    kms_key_arn = "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000"
+    create_example_subscriber = true
+    kms_key_arn               = "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000"
   }
 
   assert {
     condition = alltrue([for policy in concat(
       [aws_iam_role_policy.order.policy, aws_iam_role_policy.webhook[0].policy],
       [aws_iam_role_policy.reconcile.policy, aws_iam_role_policy.reconcile_schedule.policy],
+      [aws_iam_role_policy.publish.policy, aws_sqs_queue_policy.unpublished.policy],
+      [for queue in aws_sqs_queue_policy.paid : queue.policy],
       [for keys in aws_iam_role_policy.keys : keys.policy],
       [aws_sqs_queue_policy.orders.policy, aws_sqs_queue_policy.dead_letters.policy],
       [for role in aws_iam_role.functions : role.assume_role_policy],
@@ -320,7 +342,10 @@ run "no_policy_has_a_wildcard" {
       aws_iam_role_policy.webhook[0].policy, aws_iam_role_policy.keys["webhook"].policy,
       aws_iam_role_policy.reconcile.policy, aws_iam_role_policy.keys["reconcile"].policy,
       aws_iam_role_policy.reconcile_schedule.policy,
+      aws_iam_role_policy.publish.policy, aws_iam_role_policy.keys["publish"].policy,
       aws_sqs_queue_policy.orders.policy, aws_sqs_queue_policy.dead_letters.policy,
+      aws_sqs_queue_policy.unpublished.policy,
+      aws_sqs_queue_policy.paid["queue"].policy, aws_sqs_queue_policy.paid["dead_letters"].policy,
       ] : [for s in jsondecode(policy).Statement :
       [for action in flatten([s.Action]) : can(regex("^[a-z]+:[A-Z][A-Za-z]+$", action))]
       ]
@@ -334,7 +359,10 @@ run "no_policy_has_a_wildcard" {
       aws_iam_role_policy.webhook[0].policy, aws_iam_role_policy.keys["webhook"].policy,
       aws_iam_role_policy.reconcile.policy, aws_iam_role_policy.keys["reconcile"].policy,
       aws_iam_role_policy.reconcile_schedule.policy,
+      aws_iam_role_policy.publish.policy, aws_iam_role_policy.keys["publish"].policy,
       aws_sqs_queue_policy.orders.policy, aws_sqs_queue_policy.dead_letters.policy,
+      aws_sqs_queue_policy.unpublished.policy,
+      aws_sqs_queue_policy.paid["queue"].policy, aws_sqs_queue_policy.paid["dead_letters"].policy,
       ] : [for s in jsondecode(policy).Statement :
       [for arn in flatten([s.Resource]) : startswith(arn, "arn:aws:")]
       ]
@@ -344,7 +372,9 @@ run "no_policy_has_a_wildcard" {
 
   assert {
     condition = alltrue(flatten([
-      for queue in [aws_sqs_queue_policy.orders, aws_sqs_queue_policy.dead_letters] :
+      for queue in [
+        aws_sqs_queue_policy.orders, aws_sqs_queue_policy.dead_letters, aws_sqs_queue_policy.unpublished,
+      ] :
       [for s in jsondecode(queue.policy).Statement : [for arn in flatten([s.Principal.AWS]) :
         can(regex("^arn:aws:iam::[0-9]{12}:(root$|role/|user/)", arn))
       ]]
@@ -362,6 +392,7 @@ run "no_policy_has_a_wildcard" {
       ]]
       webhook   = [["dynamodb.eu-west-1.amazonaws.com", "secretsmanager.eu-west-1.amazonaws.com"]]
       reconcile = [["dynamodb.eu-west-1.amazonaws.com", "secretsmanager.eu-west-1.amazonaws.com"]]
+      publish   = [["dynamodb.eu-west-1.amazonaws.com", "sqs.eu-west-1.amazonaws.com"]]
     })
     error_message = "kms:ViaService: must be the services that the function uses"
   }
@@ -391,7 +422,7 @@ run "the_role_may_use_previous_kms_keys" {
   }
 
   assert {
-    condition = alltrue([for name in ["order", "webhook", "reconcile"] :
+    condition = alltrue([for name in ["order", "webhook", "reconcile", "publish"] :
       [for s in jsondecode(aws_iam_role_policy.keys[name].policy).Statement : s.Resource] == [[
         "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000",
         "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000001",

@@ -39,6 +39,10 @@ mock_provider "aws" {
     defaults = { arn = "arn:aws:iam::123456789012:role/role" }
   }
 
+  mock_resource "aws_cloudwatch_event_bus" {
+    defaults = { arn = "arn:aws:events:eu-west-1:123456789012:event-bus/bus" }
+  }
+
   mock_resource "aws_cloudwatch_log_group" {
     defaults = { arn = "arn:aws:logs:eu-west-1:123456789012:log-group:group" }
   }
@@ -201,8 +205,9 @@ run "kms_key_arn_encrypts_queues_table_and_secrets" {
   }
 
   assert {
-    condition = alltrue([for q in [aws_sqs_queue.orders, aws_sqs_queue.dead_letters] :
-      q.kms_master_key_id == var.kms_key_arn
+    condition = alltrue([for q in [
+      aws_sqs_queue.orders, aws_sqs_queue.dead_letters, aws_sqs_queue.unpublished,
+      ] : q.kms_master_key_id == var.kms_key_arn
     ])
     error_message = "queues: kms_key_arn ignored"
   }

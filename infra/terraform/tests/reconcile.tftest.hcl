@@ -39,6 +39,10 @@ mock_provider "aws" {
     defaults = { arn = "arn:aws:iam::123456789012:role/role" }
   }
 
+  mock_resource "aws_cloudwatch_event_bus" {
+    defaults = { arn = "arn:aws:events:eu-west-1:123456789012:event-bus/bus" }
+  }
+
   mock_resource "aws_lambda_function" {
     defaults = { arn = "arn:aws:lambda:eu-west-1:123456789012:function:function", version = "7" }
   }
@@ -313,6 +317,7 @@ run "alarms_read_the_metrics_of_the_function" {
       ]) if can(regex("^(reconcile-|orders-without-|orders-waiting-)", name)) }) == jsonencode({
       reconcile-errors      = ["AWS/Lambda Errors Sum FunctionName=orderonce-dev-reconcile"]
       reconcile-mismatch    = ["orderonce Reconciled Sum Result=mismatch Scope=orderonce-dev-836569"]
+      reconcile-missing     = ["AWS/Lambda Invocations Sum FunctionName=orderonce-dev-reconcile"]
       orders-without-intent = ["orderonce Reconciled Sum Result=no_intent Scope=orderonce-dev-836569"]
       orders-waiting-open = [
         "orderonce OldestWaiting Maximum Scope=orderonce-dev-836569 Status=open",
@@ -342,6 +347,21 @@ run "alarms_read_the_metrics_of_the_function" {
       && aws_cloudwatch_metric_alarm.alarms["reconcile-errors"].evaluation_periods == 12
     )
     error_message = "reconcile-errors: must need two failed runs in an hour"
+  }
+
+  # Lambda writes no metric of a function that is not invoked.
+  assert {
+    condition = (
+      aws_cloudwatch_metric_alarm.alarms["reconcile-missing"].comparison_operator == "LessThanThreshold"
+      && aws_cloudwatch_metric_alarm.alarms["reconcile-missing"].threshold == 1
+      && aws_cloudwatch_metric_alarm.alarms["reconcile-missing"].treat_missing_data == "breaching"
+      && aws_cloudwatch_metric_alarm.alarms["reconcile-missing"].datapoints_to_alarm == 3
+      && aws_cloudwatch_metric_alarm.alarms["reconcile-missing"].evaluation_periods == 3
+      && [for query in aws_cloudwatch_metric_alarm.alarms["reconcile-missing"].metric_query :
+        [for m in query.metric : m.period]
+      ] == [[300]]
+    )
+    error_message = "reconcile-missing: must be raised by three intervals without an invocation"
   }
 }
 

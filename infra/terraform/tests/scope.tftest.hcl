@@ -39,6 +39,10 @@ mock_provider "aws" {
     defaults = { arn = "arn:aws:iam::123456789012:role/role" }
   }
 
+  mock_resource "aws_cloudwatch_event_bus" {
+    defaults = { arn = "arn:aws:events:eu-west-1:123456789012:event-bus/bus" }
+  }
+
   mock_resource "aws_cloudwatch_log_group" {
     defaults = { arn = "arn:aws:logs:eu-west-1:123456789012:log-group:group" }
   }
@@ -141,7 +145,8 @@ run "every_name_contains_the_environment" {
   command = plan
 
   variables {
-    environment = "other"
+    environment               = "other"
+    create_example_subscriber = true
   }
 
   assert {
@@ -152,7 +157,9 @@ run "every_name_contains_the_environment" {
       aws_apigatewayv2_api.webhook[0].name, aws_lambda_function.functions["webhook"].function_name,
       trimprefix(aws_cloudwatch_log_group.webhook_access[0].name, "/aws/vendedlogs/"),
       trimprefix(aws_cloudwatch_log_group.functions["order"].name, "/aws/lambda/"),
-      aws_cloudwatch_dashboard.orders.dashboard_name,
+      aws_cloudwatch_dashboard.orders.dashboard_name, aws_cloudwatch_event_bus.orders.name,
+      aws_cloudwatch_event_archive.orders.name, aws_sqs_queue.unpublished.name,
+      aws_cloudwatch_event_rule.paid[0].name, aws_sqs_queue.paid[0].name, aws_sqs_queue.paid_dead[0].name,
       aws_cloudwatch_metric_alarm.alarms["dead-letters"].alarm_name,
     ] : startswith(name, "orderonce-other")])
     error_message = "a name lacks the environment: two environments in one account would collide"

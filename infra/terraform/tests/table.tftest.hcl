@@ -39,6 +39,10 @@ mock_provider "aws" {
     defaults = { arn = "arn:aws:iam::123456789012:role/role" }
   }
 
+  mock_resource "aws_cloudwatch_event_bus" {
+    defaults = { arn = "arn:aws:events:eu-west-1:123456789012:event-bus/bus" }
+  }
+
   mock_resource "aws_cloudwatch_log_group" {
     defaults = { arn = "arn:aws:logs:eu-west-1:123456789012:log-group:group" }
   }

@@ -39,6 +39,10 @@ mock_provider "aws" {
     defaults = { arn = "arn:aws:iam::123456789012:role/role" }
   }
 
+  mock_resource "aws_cloudwatch_event_bus" {
+    defaults = { arn = "arn:aws:events:eu-west-1:123456789012:event-bus/bus" }
+  }
+
   mock_resource "aws_cloudwatch_log_group" {
     defaults = { arn = "arn:aws:logs:eu-west-1:123456789012:log-group:group" }
   }
@@ -555,4 +559,24 @@ run "a_fraction_as_reconcile_rate_is_rejected" {
   }
 
   expect_failures = [var.reconcile_rate]
+}
+
+run "an_archive_of_half_a_day_is_rejected" {
+  command = plan
+
+  variables {
+    event_archive_days = 0.5
+  }
+
+  expect_failures = [var.event_archive_days]
+}
+
+run "a_negative_event_archive_is_rejected" {
+  command = plan
+
+  variables {
+    event_archive_days = -1
+  }
+
+  expect_failures = [var.event_archive_days]
 }

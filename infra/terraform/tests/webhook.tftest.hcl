@@ -39,6 +39,10 @@ mock_provider "aws" {
     defaults = { arn = "arn:aws:iam::123456789012:role/role" }
   }
 
+  mock_resource "aws_cloudwatch_event_bus" {
+    defaults = { arn = "arn:aws:events:eu-west-1:123456789012:event-bus/bus" }
+  }
+
   mock_resource "aws_lambda_function" {
     defaults = { arn = "arn:aws:lambda:eu-west-1:123456789012:function:function", version = "7" }
   }
@@ -392,7 +396,7 @@ run "create_webhook_false_removes_all_of_it" {
     condition = alltrue([for resources in [
       aws_lambda_function.functions, aws_lambda_alias.live, aws_iam_role.functions,
       aws_cloudwatch_log_group.functions, aws_iam_role_policy.keys,
-    ] : keys(resources) == ["order", "reconcile"]])
+    ] : keys(resources) == ["order", "publish", "reconcile"]])
     error_message = "create_webhook: a part of the function remains"
   }
 
