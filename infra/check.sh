@@ -48,9 +48,19 @@ mkdir "$work/examples"
 cp infra/terraform/backend.tf.example "$work/examples/backend.tf"
 cp infra/terraform/environments/example.s3.tfbackend "$work/examples/backend.tfvars"
 cp infra/terraform/environments/example.tfvars infra/testdata/pins/stub.tf "$work/examples"
+
+# The subscriber in the guide must be valid as it is printed there.
+guide=docs/guides/hear-about-orders.md
+mkdir "$work/subscriber"
+sed -n '/^```hcl$/,/^```$/{/^```/d;p;}' "$guide" >"$work/subscriber/main.tf"
+[ -s "$work/subscriber/main.tf" ] || fail "$guide: no Terraform found"
+cp infra/terraform/versions.tf "$work/subscriber"
+
 check 'terraform fmt' terraform fmt -check -diff -recursive -no-color "$work"
 
 validate_and_test terraform "$work/module"
+check "$guide: init" terraform -chdir="$work/subscriber" init -backend=false -input=false -no-color
+check "$guide: validate" terraform -chdir="$work/subscriber" validate -no-color
 
 # With -verbose, terraform test prints every plan and state of the tests that set a secret.
 for canary in $canaries; do
