@@ -119,7 +119,7 @@ func decodeOrder(item row) (order.Record, error) {
 		CreatedAt:   d.time("createdAt"),
 		UpdatedAt:   d.time("updatedAt"),
 		DueAt:       d.optionalTime("dueAt"),
-		Trace:       order.Trace(d.optionalText("traceparent")),
+		Trace:       order.ParseTrace(d.optionalText("traceparent")),
 	}
 	if d.err != nil {
 		return order.Record{}, fmt.Errorf("row %q: %w", orderRow, d.err)

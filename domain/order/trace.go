@@ -30,9 +30,9 @@ func TraceFrom(traceID, parentID string, sampled bool) Trace {
 	return ParseTrace("00-" + traceID + "-" + parentID + flags)
 }
 
-// ID returns the trace id, 32 hexadecimal digits, or "" without a trace.
+// ID returns the trace id, 32 hexadecimal digits, or "" without a valid trace.
 func (t Trace) ID() string {
-	if t == "" {
+	if ParseTrace(string(t)) == "" {
 		return ""
 	}
 	return strings.Split(string(t), "-")[1]

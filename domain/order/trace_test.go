@@ -26,8 +26,8 @@ func TestParseTraceAcceptsTraceparentsOnly(t *testing.T) {
 		strings.Replace(traceparent, "c-", "g-", 1), strings.TrimSuffix(traceparent, "1") + "/", "00-" + traceID[1:] + "-" + parentID + "-01",
 		"00-" + traceID + "-" + parentID[1:] + "-01", "x" + traceparent,
 	} {
-		if got := order.ParseTrace(s); got != "" || got.ID() != "" {
-			t.Errorf("%q: got %q, want none", s, got)
+		if got := order.ParseTrace(s); got != "" || order.Trace(s).ID() != "" {
+			t.Errorf("%q: got %q with id %q, want none", s, got, order.Trace(s).ID())
 		}
 	}
 }
