@@ -21,7 +21,8 @@ import (
 // WebhookSecret signs the local system's webhooks. It is valid nowhere.
 const WebhookSecret = "whsec_pretend"
 
-// LookRate is how many orders the function of the schedule looks at in a second.
+// LookRate is how many orders the function of the schedule looks at in a second, unless
+// Options.Env says otherwise.
 const LookRate = 200
 
 // The timeouts of the functions that work after the charge. The function of the schedule
@@ -39,10 +40,8 @@ func (s *System) startReconcile(context.Context) error {
 	if s.Options.Reconcile == "" {
 		return nil
 	}
-	env := s.laterEnv()
-	env["STRIPE_RATE"] = strconv.Itoa(LookRate)
 	host, err := lambdatest.Start(lambdatest.Options{
-		Binary: s.Options.Reconcile, Env: env, Timeout: lookTime, Instances: 1, Output: s.Options.Output,
+		Binary: s.Options.Reconcile, Env: s.laterEnv(), Timeout: lookTime, Instances: 1, Output: s.Options.Output,
 	})
 	if err == nil {
 		s.Reconcile = host
@@ -134,6 +133,7 @@ func (s *System) laterEnv() map[string]string {
 		"STRIPE_SECRET_KEY":         PretendKey,
 		"STRIPE_API_BASE":           s.Stripe.URL,
 		"STRIPE_TIMEOUT":            laterStripe.String(),
+		"STRIPE_RATE":               strconv.Itoa(LookRate),
 		"WEBHOOK_SECRETS":           WebhookSecret,
 	}
 	maps.Copy(env, s.Options.Env)

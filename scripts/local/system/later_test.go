@@ -3,12 +3,9 @@ package system_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -202,81 +199,6 @@ func TestReconcile(t *testing.T) {
 			t.Errorf("status, charges, events (-got +want):\n%s", diff)
 		}
 	})
-}
-
-// TestManyOrdersWait has more due orders than one run can look at, and kills the first
-// run.
-func TestManyOrdersWait(t *testing.T) {
-	t.Parallel()
-	w := world{systemtest.New(t)}
-	s := w.start(t, system.Options{Reconcile: w.Build(t, "orderonce/functions/reconcile")})
-	const orders = 2000
-	for i := range orders {
-		s.pending(t, fmt.Sprintf("order-%04d", i))
-	}
-	before := s.Proxy.Total() + s.Stripe.Count(stripetest.Read)
-	if before != 0 {
-		t.Fatalf("got %d calls before the first run, want none", before)
-	}
-	killed := make(chan struct{})
-	go func() {
-		defer close(killed)
-		for s.Stripe.Count(stripetest.Read) < 100 {
-			time.Sleep(time.Millisecond)
-		}
-		s.Reconcile.Kill(nil)
-	}()
-	runs := 0
-	for ; s.Stripe.Count(stripetest.Read) < orders && runs < 20; runs++ {
-		_, _ = s.Reconcile.Invoke(t.Context(), []byte("{}")) // the first one is killed
-	}
-	<-killed
-	reads := s.Stripe.Count(stripetest.Read)
-	if runs < 3 || reads < orders || reads > orders+20 {
-		t.Errorf("got %d reads in %d runs, want one for each of %d orders, and those under way at the kill again", reads, runs, orders)
-	}
-	// Each order is loaded and postponed once; a run queries 16 shards of the index.
-	if calls, most := s.Proxy.Total(), 2*reads+20+runs*(16+orders/100); calls > most {
-		t.Errorf("got %d calls to DynamoDB, want at most %d", calls, most)
-	}
-	if i := strings.Count(s.log.Text(), `"more":true`); i == 0 {
-		t.Error("no run ended for lack of time")
-	}
-}
-
-// pending puts an order that waits for its bank since a day into the table and into
-// Stripe.
-func (o *running) pending(t *testing.T, id string) {
-	t.Helper()
-	ctx, now := t.Context(), time.Now().Add(-24*time.Hour)
-	draft, err := sqs.NewDecoder().Decode(bodyWith(id, "pm_usBankAccount_processing"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	claim, err := o.Store.Begin(ctx, draft, order.Lease{Owner: id, From: now, Until: now.Add(time.Minute)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var intent string
-	o.Stripe.Machine(func(m *stripetest.Machine) {
-		form := url.Values{
-			"amount": {strconv.FormatInt(draft.Total().Amount, 10)}, "currency": {"usd"}, "customer": {"cus_Test"},
-			"payment_method": {"pm_usBankAccount_processing"}, "metadata[orderId]": {id}, "metadata[scope]": {system.Scope},
-			"confirm": {"true"}, "off_session": {"true"},
-		}
-		created := m.Do(now, stripetest.Request{
-			Method: http.MethodPost, Path: "/v1/payment_intents", APIKey: system.PretendKey, Key: id, Form: form,
-		})
-		if created.Intent == nil {
-			t.Fatalf("create: %+v", created.Error)
-		}
-		intent = created.Intent.ID
-	})
-	bound := order.Intent{ID: order.IntentID(intent), Mode: order.TestMode}
-	pending := order.Outcome{Status: order.Pending, Intent: bound.ID}
-	if err := errors.Join(o.Store.Bind(ctx, claim, bound, now), o.Store.Finish(ctx, claim, pending, now)); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // look invokes the function of the schedule until the order has a status.

@@ -76,7 +76,7 @@ type Options struct {
 	Deliveries func(stripetest.Event) []time.Duration
 	// RefuseEvent makes the bus refuse events, see eventbridgetest.Options.
 	RefuseEvent func(eventbridgetest.Event) (code string)
-	Env         map[string]string // further variables of the function
+	Env         map[string]string // further variables of the functions
 	FIFO        bool              // both queues
 	// Travels makes the function's deadlines follow Advance, for a function that takes its
 	// clock from them.
