@@ -24,6 +24,7 @@ func body(id string) string {
 func TestPost(t *testing.T) {
 	t.Parallel()
 	kit := systemtest.New(t)
+	webhook, reconcile := kit.Build(t, "orderonce/functions/webhook"), kit.Build(t, "orderonce/functions/reconcile")
 	begin := func(t *testing.T, o system.Options) *local {
 		t.Helper()
 		o.Instances = 1
@@ -32,15 +33,24 @@ func TestPost(t *testing.T) {
 	}
 	t.Run("one function is killed after the charge, the next wave waits, and every order has its history", func(t *testing.T) {
 		t.Parallel()
-		tally, killer := &tally{deliveries: map[string]int{}}, &killer{orderID: "killed"}
-		s := begin(t, system.Options{AfterStripe: killer.afterStripe, Observe: tally.observe})
+		waves := [][]string{{body("killed"), body("lost")}, {body("killed"), body("later")}}
+		tally, killer := &tally{deliveries: map[string]int{}}, newKiller(waves, "lost", "killed", "lost")
+		s := begin(t, system.Options{
+			AfterStripe: killer.afterStripe, Deliveries: killer.deliveries, Observe: tally.observe, Webhook: webhook, Reconcile: reconcile,
+		})
 		killer.system.Store(s.System)
-		posted, err := s.post(t.Context(), [][]string{{body("killed")}, {body("killed"), body("later")}}, time.Minute)
+		posted, err := s.post(t.Context(), waves, time.Minute)
+		must(t, err)
+		victims, lost := killer.dead()
+		later, err := s.later(t.Context(), lost, time.Minute)
 		must(t, err)
 		books, err := s.Collect(t.Context(), posted, s.log)
 		must(t, err)
-		a := summary{Books: books, deliveries: tally.deliveries, crashes: tally.crashes, killed: killer.victim()}
-		for id, want := range map[order.ID]string{"killed": "function killed after the charge", "later": "charged once"} {
+		a := summary{Books: books, deliveries: tally.deliveries, crashes: tally.crashes, killed: victims, later: later}
+		for id, want := range map[order.ID]string{
+			"killed": "function killed after the charge, next delivery settled it",
+			"lost":   "killed, message and webhook lost; settled by reconcile", "later": "charged once",
+		} {
 			if got := a.history(id); !strings.Contains(got, want) {
 				t.Errorf("history of order %q = %q, want %q in it\n%s", id, got, want, books.Logged)
 			}

@@ -10,12 +10,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
-	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/scripts/local/system"
 )
@@ -23,7 +21,8 @@ import (
 // run is `local run`.
 type run struct {
 	File  string        `arg:"" default:"examples/orders.jsonl" help:"Message bodies, one per line."`
-	Kill  string        `default:"ORD-1012" help:"The order whose function is killed between Stripe's charge and the row's update."`
+	Kill  order.ID      `default:"ORD-1012" help:"The order whose function is killed between Stripe's charge and the row's update."`
+	Lose  order.ID      `default:"ORD-1014" help:"The same, and the order's message and webhooks are lost."`
 	Limit time.Duration `default:"60s" help:"Fail if the queue is not empty by then."`
 }
 
@@ -39,22 +38,22 @@ func (r run) Run(ctx context.Context) error {
 		return err
 	}
 	began := time.Now()
-	tally := &tally{deliveries: map[string]int{}}
-	killer := &killer{orderID: r.Kill}
+	tally, killer := &tally{deliveries: map[string]int{}}, newKiller(waves, r.Lose, r.Kill, r.Lose)
 	s, err := start(ctx, runFolder, engine, system.Options{
-		AfterStripe: killer.afterStripe, Observe: tally.observe, Instances: 1,
+		AfterStripe: killer.afterStripe, Deliveries: killer.deliveries, Observe: tally.observe, Instances: 1,
 	})
 	if err != nil {
 		return err
 	}
 	killer.system.Store(s.System)
 	ready := time.Now()
-	fmt.Printf("Ready after %.1f s. %s ...\n", ready.Sub(began).Seconds(), r.announce(waves))
+	fmt.Printf("Ready after %.1f s. %s ...\n", ready.Sub(began).Seconds(), r.announce(killer))
 	posted, err := s.post(ctx, waves, r.Limit)
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
-	later, err := s.later(ctx)
+	victims, lost := killer.dead()
+	later, err := s.later(ctx, lost, r.Limit)
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
@@ -63,7 +62,7 @@ func (r run) Run(ctx context.Context) error {
 		return err
 	}
 	show(os.Stdout, summary{
-		Books: books, deliveries: tally.deliveries, crashes: tally.crashes, killed: killer.victim(), later: later,
+		Books: books, deliveries: tally.deliveries, crashes: tally.crashes, killed: victims, later: later,
 		dynamoDB: s.Proxy.Total(), stripe: len(s.Stripe.Calls()), webhooks: len(s.Events.Sent()),
 	})
 	fmt.Printf("All done in %.1f s. The function's log: %s\n", time.Since(ready).Seconds(), s.folder.log())
@@ -74,16 +73,17 @@ func (r run) Run(ctx context.Context) error {
 	return nil
 }
 
-// announce says what is posted, and which order's function will be killed if there is
-// one.
-func (r run) announce(waves [][]string) string {
-	decoder := sqs.NewDecoder()
-	for _, body := range slices.Concat(waves...) {
-		if o, err := decoder.Decode(body); err == nil && string(o.ID()) == r.Kill {
-			return fmt.Sprintf("Posting %s; one function will be killed in the middle of %s", r.File, r.Kill)
-		}
+// announce says what is posted, and the orders whose function will be killed, if any.
+func (r run) announce(k *killer) string {
+	if len(k.orders) == 0 {
+		return "Posting " + r.File
 	}
-	return "Posting " + r.File
+	var ids []string
+	for _, id := range k.orders {
+		ids = append(ids, string(id))
+	}
+	return fmt.Sprintf("Posting %s; one function will be killed in the middle of %s",
+		r.File, strings.Join(ids, " and "))
 }
 
 // readWaves reads message bodies, one per line. A line "#! later" starts a new wave.
@@ -157,34 +157,6 @@ func (l *local) drain(ctx context.Context, progress func(waiting int)) error {
 	}
 }
 
-// later lets the customer authenticate each order that waits for it, and the bank clear
-// each pending one, and waits until the webhooks of that were answered. It returns what
-// happened, by order.
-func (l *local) later(ctx context.Context) (map[order.ID]string, error) {
-	happened := map[order.ID]string{}
-	for r, err := range l.Records(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		var change func(*stripetest.Machine) error
-		switch r.Status { //nolint:exhaustive // the others wait for nothing
-		case order.ActionRequired:
-			happened[r.OrderID] = "authenticated"
-			change = func(m *stripetest.Machine) error { return m.CustomerPays(l.Stripe.Now(), string(r.Intent)) }
-		case order.Pending:
-			happened[r.OrderID] = "cleared"
-			change = func(m *stripetest.Machine) error { return m.Settle(l.Stripe.Now(), string(r.Intent), true) }
-		default:
-			continue
-		}
-		l.Stripe.Machine(func(m *stripetest.Machine) { err = change(m) })
-		if err != nil {
-			return nil, err
-		}
-	}
-	return happened, l.Heard(ctx)
-}
-
 // tally counts deliveries by message, and invocations that ended without a response.
 type tally struct {
 	mu         sync.Mutex
@@ -201,27 +173,6 @@ func (t *tally) observe(b sqstest.Batch) {
 	for _, m := range b.Messages {
 		t.deliveries[m.ID]++
 	}
-}
-
-// killer kills the function once, between an order's charge and the row's update.
-type killer struct {
-	orderID string
-	system  atomic.Pointer[system.System]
-	killed  atomic.Bool
-}
-
-func (k *killer) afterStripe(c stripetest.Call) {
-	if c.Endpoint == stripetest.Confirm && c.OrderID == k.orderID && k.killed.CompareAndSwap(false, true) {
-		k.system.Load().Function.Kill(nil)
-	}
-}
-
-// victim returns the order whose function was killed, or "".
-func (k *killer) victim() order.ID {
-	if !k.killed.Load() {
-		return ""
-	}
-	return order.ID(k.orderID)
 }
 
 // orderIDs lists the orders of the messages in the order of their first appearance.

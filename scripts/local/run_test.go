@@ -72,27 +72,6 @@ func TestTallyCountsEveryDelivery(t *testing.T) {
 	}
 }
 
-func TestTheKillerKillsAtTheConfirmationOfItsOrder(t *testing.T) {
-	t.Parallel()
-	host, err := lambdatest.Start(lambdatest.Options{})
-	must(t, err)
-	t.Cleanup(func() { _ = host.Close() }) // nothing runs in it
-	k := &killer{orderID: "A"}
-	k.system.Store(&system.System{Function: host})
-	for _, c := range []stripetest.Call{
-		{Endpoint: stripetest.Create, OrderID: "A"}, {Endpoint: stripetest.Confirm, OrderID: "B"},
-	} {
-		k.afterStripe(c)
-	}
-	if got := k.victim(); got != "" {
-		t.Errorf("killed the function of order %q, want no kill yet", got)
-	}
-	k.afterStripe(stripetest.Call{Endpoint: stripetest.Confirm, OrderID: "A"})
-	if got := k.victim(); got != "A" {
-		t.Errorf("killed the function of order %q, want order A", got)
-	}
-}
-
 func TestOrdersAreListedOnceInTheirFirstOrder(t *testing.T) {
 	t.Parallel()
 	var posted []system.Posted
@@ -106,22 +85,22 @@ func TestOrdersAreListedOnceInTheirFirstOrder(t *testing.T) {
 	}
 }
 
-func TestRunAnnouncesAKillOnlyOfAnOrderInTheFile(t *testing.T) {
+func TestRunAnnouncesAKillOnlyOfOrdersInTheFile(t *testing.T) {
 	t.Parallel()
-	valid := body("ORD-1")
+	killed, lost := body("ORD-1"), body("ORD-2")
 	for claim, tt := range map[string]struct {
 		waves [][]string
 		want  string
 	}{
-		"the order is in the first wave":    {[][]string{{valid}, nil}, "Posting f.jsonl; one function will be killed in the middle of ORD-1"},
-		"the order is in the second wave":   {[][]string{nil, {valid}}, "Posting f.jsonl; one function will be killed in the middle of ORD-1"},
-		"the file has no such order":        {[][]string{{body("ORD-2")}}, "Posting f.jsonl"},
+		"both orders are in the file":       {[][]string{{killed, lost}, nil}, "Posting f.jsonl; one function will be killed in the middle of ORD-1 and ORD-2"},
+		"the order is in the second wave":   {[][]string{nil, {killed, killed}}, "Posting f.jsonl; one function will be killed in the middle of ORD-1"},
+		"the file has no such order":        {[][]string{{body("ORD-3")}}, "Posting f.jsonl"},
 		"the file has no message":           {[][]string{nil}, "Posting f.jsonl"},
 		"the order's only message is wrong": {[][]string{{`{"orderId":"ORD-1"`}}, "Posting f.jsonl"},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			if got := (run{File: "f.jsonl", Kill: "ORD-1"}).announce(tt.waves); got != tt.want {
+			if got := (run{File: "f.jsonl"}).announce(newKiller(tt.waves, "ORD-2", "ORD-1", "ORD-2")); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})

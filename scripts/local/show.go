@@ -22,7 +22,7 @@ type summary struct {
 
 	deliveries       map[string]int      // by message id
 	crashes          int                 // invocations that ended without a response
-	killed           order.ID            // its function was killed after the charge; "" if none was
+	killed           []order.ID          // their function was killed after the charge
 	later            map[order.ID]string // what happened after the messages
 	dynamoDB, stripe int                 // calls
 	webhooks         int
@@ -143,7 +143,7 @@ func (s summary) history(id order.ID) string {
 		}
 	}
 	if event := s.later[id]; event != "" {
-		steps = append(steps, event+", settled by webhook")
+		steps = append(steps, event)
 	}
 	return strings.Join(steps, "; ")
 }
@@ -160,10 +160,10 @@ func (s summary) step(l system.Line, id order.ID) string {
 	return l.Verdict + ": " + l.Reason
 }
 
-// settled describes how an order ended. Only for the order of the kill is it known that a
-// killed process charged it: the second attempt of another one may follow an outage.
+// settled describes how an order ended. Only for the orders of the kill is it known that
+// a killed process charged them: the second attempt of another may follow an outage.
 func (s summary) settled(attempt int, id order.ID) string {
-	if attempt > 1 && id == s.killed {
+	if attempt > 1 && slices.Contains(s.killed, id) {
 		return "function killed after the charge, next delivery settled it"
 	}
 	r, end := s.Records[id], "charged once"

@@ -27,7 +27,7 @@ func example(t *testing.T) summary {
 		Books: system.Books{
 			Records: map[order.ID]order.Record{}, Charges: map[order.ID][]stripetest.Charge{}, Parked: map[string]sqstest.Message{},
 		},
-		deliveries: map[string]int{}, crashes: 1, killed: "ORD-1012", dynamoDB: 50, stripe: 23,
+		deliveries: map[string]int{}, crashes: 1, killed: []order.ID{"ORD-1012", "ORD-1014"}, dynamoDB: 74, stripe: 28,
 		later: map[order.ID]string{}, webhooks: 12,
 	}
 	waves, err := readWaves("../../examples/orders.jsonl")
@@ -55,8 +55,12 @@ func add(a *summary, p system.Posted) {
 	case !known:
 		settle(a, p.Order)
 		line.Reason, line.Attempt = string(order.ReasonSettled), 1
-		if id == a.killed {
+		switch id {
+		case "ORD-1012":
 			line.Attempt = 2
+		case "ORD-1014": // its message was deleted, so it has no line
+			line = system.Line{}
+			a.later[id] = "killed, message and webhook lost; settled by reconcile"
 		}
 	case r.Fingerprint != p.Order.Fingerprint():
 		park(a, p, order.ReasonConflict, fmt.Errorf("begin order %q: %w", id, order.ErrConflict))
@@ -81,10 +85,10 @@ func settle(a *summary, o order.Order) {
 		r.Status, r.Failure = order.Declined, "insufficient_funds"
 	case "pm_card_authenticationRequired":
 		r.Events = []order.Event{{To: order.ActionRequired, Failure: "authentication_required"}}
-		a.later[o.ID()] = "authenticated"
+		a.later[o.ID()] = "authenticated, settled by webhook"
 	case "pm_usBankAccount_processing":
 		r.Events = []order.Event{{To: order.Pending}}
-		a.later[o.ID()] = "cleared"
+		a.later[o.ID()] = "cleared, settled by webhook"
 	}
 	if r.Status == order.Paid {
 		a.Charges[o.ID()] = []stripetest.Charge{{}}
@@ -96,7 +100,7 @@ func TestTheREADMEShowsWhatARunPrints(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../README.md")
 	must(t, err)
-	_, block, _ := strings.Cut(string(text), "will be killed in the middle of ORD-1012 ...\n")
+	_, block, _ := strings.Cut(string(text), "will be killed in the middle of ORD-1012 and ORD-1014 ...\n")
 	tables, rest, _ := strings.Cut(block, "All done in ")
 	_, checks, _ := strings.Cut(rest, "\n")
 	checks, _, _ = strings.Cut(checks, "\nNow take a guard away")
@@ -128,38 +132,38 @@ func TestHistory(t *testing.T) {
 		log     []system.Line
 		row     order.Record
 		charges int
-		killed  order.ID
+		killed  []order.ID
 		want    string
 	}{
-		"an order that was paid at once": {[]system.Line{settled(1)}, paid, 1, "", "charged once"},
+		"an order that was paid at once": {[]system.Line{settled(1)}, paid, 1, nil, "charged once"},
 		"the order whose function was killed": {
-			[]system.Line{settled(2)}, paid, 1, "A", "function killed after the charge, next delivery settled it",
+			[]system.Line{settled(2)}, paid, 1, []order.ID{"A"}, "function killed after the charge, next delivery settled it",
 		},
 		"an order that took two attempts while another one's function was killed": {
-			[]system.Line{settled(2)}, paid, 1, "B", "charged once, settled at attempt 2",
+			[]system.Line{settled(2)}, paid, 1, []order.ID{"B"}, "charged once, settled at attempt 2",
 		},
 		"an order that took three attempts where nothing was killed": {
-			[]system.Line{settled(3)}, paid, 1, "", "charged once, settled at attempt 3",
+			[]system.Line{settled(3)}, paid, 1, nil, "charged once, settled at attempt 3",
 		},
-		"an order that was settled at its first attempt was not killed": {[]system.Line{settled(1)}, paid, 1, "A", "charged once"},
-		"two charges are counted": {[]system.Line{settled(1)}, paid, 2, "", "charged 2 times"},
+		"an order that was settled at its first attempt was not killed": {[]system.Line{settled(1)}, paid, 1, []order.ID{"A"}, "charged once"},
+		"two charges are counted": {[]system.Line{settled(1)}, paid, 2, nil, "charged 2 times"},
 		"a declined order shows the bank's reason": {
-			[]system.Line{settled(1)}, order.Record{Status: order.Declined, Failure: "card_declined"}, 0, "", "card_declined",
+			[]system.Line{settled(1)}, order.Record{Status: order.Declined, Failure: "card_declined"}, 0, nil, "card_declined",
 		},
 		"a pending order is not shown as charged": {
-			[]system.Line{settled(1)}, order.Record{Status: order.Pending}, 0, "", "pending",
+			[]system.Line{settled(1)}, order.Record{Status: order.Pending}, 0, nil, "pending",
 		},
 		"a repeated step is shown once": {
 			[]system.Line{because(order.Done, order.ReasonDuplicate), because(order.Done, order.ReasonDuplicate)},
-			paid, 1, "",
+			paid, 1, nil,
 			"duplicate acknowledged",
 		},
 		"any other reason is shown as in the log": {
 			[]system.Line{because(order.Redeliver, order.ReasonUnavailable), because(order.Park, order.ReasonConflict), settled(2)},
-			paid, 1, "",
+			paid, 1, nil,
 			"redeliver: provider_unavailable; other content parked; charged once, settled at attempt 2",
 		},
-		"another order's lines are left out": {[]system.Line{{OrderID: "B", Reason: string(order.ReasonSettled)}}, paid, 1, "", ""},
+		"another order's lines are left out": {[]system.Line{{OrderID: "B", Reason: string(order.ReasonSettled)}}, paid, 1, nil, ""},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()

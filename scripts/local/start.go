@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/lambda/lambdatest"
@@ -53,7 +54,8 @@ func start(ctx context.Context, f folder, engine dynamodbtest.Location, o system
 		return nil, err
 	}
 	log := &system.Log{To: file}
-	o.Binary, o.Webhook, o.Engine, o.Output = f.binary("order"), f.binary("webhook"), engine, log
+	o.Binary, o.Webhook, o.Reconcile = f.binary("order"), f.binary("webhook"), f.binary("reconcile")
+	o.Engine, o.Output = engine, log
 	s, err := system.Start(ctx, o)
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -61,15 +63,24 @@ func start(ctx context.Context, f folder, engine dynamodbtest.Location, o system
 	return &local{s, f, log, file}, nil
 }
 
-// compile builds the functions and shows on a terminal how long it has taken so far.
+// compile builds the functions and shows on a terminal how long it has taken so far. The
+// first one compiles what all of them share; then the others are built at the same time.
 func compile(ctx context.Context, f folder, c counter) error {
 	defer c.seconds("compiling the functions")()
-	for _, function := range []string{"order", "webhook"} {
-		if err := lambdatest.Build(ctx, "./functions/"+function, f.binary(function)); err != nil {
-			return err
-		}
+	build := func(function string) error {
+		return lambdatest.Build(ctx, "./functions/"+function, f.binary(function))
 	}
-	return nil
+	if err := build("order"); err != nil {
+		return err
+	}
+	others := []string{"webhook", "reconcile"}
+	errs := make([]error, len(others))
+	var building sync.WaitGroup
+	for i, function := range others {
+		building.Go(func() { errs[i] = build(function) })
+	}
+	building.Wait()
+	return errors.Join(errs...)
 }
 
 // findEngine returns the engine to start or to use, once it is known that the one of

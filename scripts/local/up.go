@@ -47,7 +47,10 @@ func (u up) Run(ctx context.Context) error {
 	}
 	fmt.Printf(usage, env, s.SQS.URL, s.SQS.QueueURL(system.OrderQueue), s.Engine.Endpoint, s.Options.Table,
 		s.folder.log())
+	scheduled, stop := context.WithCancel(ctx)
+	go s.schedule(scheduled)
 	err = s.wait(ctx)
+	stop()
 	fmt.Println("\nEnding ...")
 	return errors.Join(err, s.Close(), os.Remove(env))
 }
@@ -78,6 +81,20 @@ func (l *local) wait(ctx context.Context) error {
 		return nil
 	case <-time.After(time.Second):
 		return fmt.Errorf("see %s: %w", l.folder.log(), context.Cause(running))
+	}
+}
+
+// schedule invokes the function of the schedule every minute until the context ends.
+func (l *local) schedule(ctx context.Context) {
+	tick := time.NewTicker(time.Minute)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			_, _ = l.Reconcile.Invoke(ctx, []byte(`{}`)) // the function logs its errors
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 

@@ -27,8 +27,8 @@ type WebhookEndpoint struct {
 type Webhooks struct {
 	Server    *Server
 	Endpoints []WebhookEndpoint
-	// Deliveries returns how long after an event each of its deliveries is sent. nil, or
-	// no pendingEvent, means one at once.
+	// Deliveries returns how long after an event each of its deliveries is sent. An event
+	// without deliveries is lost. A nil function sends each event once, at once.
 	Deliveries func(Event) []time.Duration
 	// Now is the time of signatures, for receivers whose clock Advance does not move. nil
 	// means the server's.
@@ -124,9 +124,7 @@ func (w *Webhooks) take(now time.Time) {
 	for _, e := range events[w.taken:] {
 		delays := []time.Duration{0}
 		if w.Deliveries != nil {
-			if planned := w.Deliveries(e); len(planned) > 0 {
-				delays = planned
-			}
+			delays = w.Deliveries(e)
 		}
 		for _, to := range w.Endpoints {
 			for _, delay := range delays {

@@ -190,6 +190,25 @@ func TestAnEventIsNotSentForEver(t *testing.T) {
 	}
 }
 
+func TestAnEventWithoutDeliveriesIsLost(t *testing.T) {
+	t.Parallel()
+	e := newEndpoint(t)
+	s := sendWebhooks(t, func(event stripetest.Event) []time.Duration {
+		if event.Number == 1 {
+			return nil
+		}
+		return []time.Duration{0}
+	}, e)
+	s.confirm("pm_card_visa")
+	s.confirm("pm_card_chargeDeclined")
+	s.wait()
+	s.Advance(96 * time.Hour)
+	s.wait()
+	if diff := cmp.Diff(e.received(), []string{"payment_intent.payment_failed"}); diff != "" {
+		t.Errorf("(-got +want):\n%s", diff)
+	}
+}
+
 func TestDeliveriesAreTwiceLateAndOutOfOrder(t *testing.T) {
 	t.Parallel()
 	e := newEndpoint(t)

@@ -140,6 +140,7 @@ func (b *Books) Audit() []Check {
 		{"I9", "same orderId, other content: parked, never charged", b.lostConflicts},
 		{"I13", "no customer, card or key in any log line", b.leaks},
 		{"I15", "no order shows declined if it was charged or only needs authentication", b.wrongStatuses},
+		{"I17", "no order waits although Stripe has its outcome", b.leftWaiting},
 	}
 	out := make([]Check, len(checks))
 	for i, c := range checks {
@@ -268,6 +269,37 @@ func (b *Books) wrongStatuses() (broken findings) {
 		}
 	}
 	return broken.sorted()
+}
+
+// leftWaiting returns the orders that wait although Stripe has an outcome for them.
+func (b *Books) leftWaiting() (broken findings) {
+	for id, r := range b.Records {
+		_, waits := r.Status.RecheckAfter()
+		outcome := outcomeOf(b.Intents[string(r.Intent)])
+		if waits && outcome != "" && r.Status.Transition(outcome) == nil {
+			broken.add("left waiting: order %s is %s, Stripe has it %s", id, r.Status, outcome)
+		}
+	}
+	return broken.sorted()
+}
+
+// outcomeOf returns the status of an order to which its intent leads, or "" if the intent
+// has no outcome. It reads the intent itself and does not use package order, so that a
+// test compares the two.
+func outcomeOf(i stripetest.Intent) order.Status {
+	switch {
+	case i.Status == stripetest.StatusSucceeded:
+		return order.Paid
+	case i.Status == stripetest.StatusCanceled:
+		return order.Canceled
+	case i.Status == stripetest.StatusProcessing:
+		return order.Pending
+	case i.Status != stripetest.StatusRequiresPaymentMethod || i.LastError == nil:
+		return ""
+	case i.LastError.Code == "authentication_required":
+		return order.ActionRequired
+	}
+	return order.Declined
 }
 
 // findings are the places where an invariant is broken.

@@ -93,6 +93,11 @@ func (a *accounts) refuse(intent, code string) {
 	}
 }
 
+// intent sets the status of an order's intent.
+func (a *accounts) intent(id order.ID, s stripetest.Status) {
+	a.Intents["pi_"+string(id)] = stripetest.Intent{Status: s}
+}
+
 // charge adds a correct charge to the ledger, apart from a change.
 func (a *accounts) charge(id order.ID, change func(*stripetest.Charge)) {
 	r := a.Records[id]
@@ -137,7 +142,7 @@ type spoiled struct {
 
 func TestAudit(t *testing.T) {
 	t.Parallel()
-	for _, tt := range slices.Concat(nothingWrong(), wrongCharges(), lostMessages(), wrongRows(), wrongStatusesAndLogs()) {
+	for _, tt := range slices.Concat(nothingWrong(), wrongCharges(), lostMessages(), wrongRows(), wrongStatusesAndLogs(), leftWaiting()) {
 		t.Run(tt.claim, func(t *testing.T) {
 			t.Parallel()
 			a := correct()
@@ -153,7 +158,7 @@ func TestAudit(t *testing.T) {
 func TestEveryCheckCanFail(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
-	for _, tt := range slices.Concat(wrongCharges(), lostMessages(), wrongRows(), wrongStatusesAndLogs()) {
+	for _, tt := range slices.Concat(wrongCharges(), lostMessages(), wrongRows(), wrongStatusesAndLogs(), leftWaiting()) {
 		for id := range strings.FieldsSeq(tt.want) {
 			seen[id] = true
 		}
@@ -203,6 +208,32 @@ func brokenIDs(checks []system.Check) (ids []string) {
 	return ids
 }
 
+func leftWaiting() []spoiled {
+	return []spoiled{
+		{"an order needs authentication and Stripe shows it paid", "I17", func(a *accounts) {
+			a.intent("waiting", stripetest.StatusSucceeded)
+		}},
+		{"an order needs authentication and Stripe shows it canceled", "I17", func(a *accounts) {
+			a.intent("waiting", stripetest.StatusCanceled)
+		}},
+		{"an order needs authentication and Stripe shows it declined", "I17", func(a *accounts) {
+			a.refuse("pi_waiting", "card_declined")
+		}},
+		{"an order is pending and Stripe shows it declined", "I17", func(a *accounts) {
+			a.settle("declined", order.Pending)
+		}},
+		{"an order is open, its message parked, and Stripe shows it pending", "I17", func(a *accounts) {
+			a.reopen("declined")
+			a.intent("declined", stripetest.StatusProcessing)
+			a.park("refusal", order.ReasonUnknown)
+		}},
+		{"an order is open, its message parked, and Stripe waits for authentication", "I17", func(a *accounts) {
+			a.reopen("waiting")
+			a.park("question", order.ReasonUnknown)
+		}},
+	}
+}
+
 func nothingWrong() []spoiled {
 	return []spoiled{
 		{"a paid order is disputed and the dispute is lost", "", func(a *accounts) {
@@ -212,6 +243,7 @@ func nothingWrong() []spoiled {
 		{"correct books break nothing", "", func(*accounts) {}},
 		{"an open row whose message is parked with a reason breaks nothing", "", func(a *accounts) {
 			a.reopen("declined")
+			a.intent("declined", stripetest.StatusRequiresConfirmation)
 			a.park("refusal", order.ReasonRefused)
 		}},
 		{"a customer id that is part of a logged word breaks nothing", "", func(a *accounts) {
@@ -222,6 +254,9 @@ func nothingWrong() []spoiled {
 			a.paidBy("same", "order")
 			a.paidBy("other-id", "same")
 			a.Logged += `{"level":"INFO","message":"order","order_id":"same"}` + "\n"
+		}},
+		{"an order whose customer has begun to authenticate breaks nothing", "", func(a *accounts) {
+			a.intent("waiting", stripetest.StatusProcessing)
 		}},
 		{"an order that the customer pays after a decline breaks nothing", "", func(a *accounts) {
 			a.settle("declined", order.Declined, order.Paid)
@@ -242,7 +277,7 @@ func wrongCharges() []spoiled {
 		{"a row is paid and the ledger is empty", "I4", func(a *accounts) { delete(a.Charges, "paid") }},
 		{"a row is paid late and the ledger is empty", "I4", func(a *accounts) { delete(a.Charges, "late") }},
 		{"a declined order is charged", "I4", func(a *accounts) { a.charge("declined", nil) }},
-		{"an open order is charged and its message parked", "I4", func(a *accounts) {
+		{"an open order is charged and its message parked", "I4 I17", func(a *accounts) {
 			a.reopen("paid")
 			a.park("first", order.ReasonRefused)
 			a.park("again", order.ReasonRefused)
@@ -259,7 +294,7 @@ func wrongCharges() []spoiled {
 func lostMessages() []spoiled {
 	return []spoiled{
 		{"a message is lost and there is no row", "I3", func(a *accounts) { delete(a.Records, "declined") }},
-		{"a message is lost and its row is open", "I3", func(a *accounts) { a.reopen("declined") }},
+		{"a message is lost and its row is open", "I3 I17", func(a *accounts) { a.reopen("declined") }},
 		{"an invalid message is lost", "I3", func(a *accounts) { delete(a.Parked, "junk") }},
 		{"a message is parked without a reason", "I3", func(a *accounts) { a.park("junk", "") }},
 		{"a message waits", "I3", func(a *accounts) { a.Left.Visible++ }},
@@ -330,10 +365,10 @@ func wrongStatusesAndLogs() []spoiled {
 			a.Logged += "panic: key " + system.PretendKey + "\n"
 		}},
 		{"an order is declined and its intent succeeded", "I15", func(a *accounts) {
-			a.Intents["pi_declined"] = stripetest.Intent{Status: stripetest.StatusSucceeded}
+			a.intent("declined", stripetest.StatusSucceeded)
 		}},
 		{"an order is declined and its intent was not", "I15", func(a *accounts) {
-			a.Intents["pi_declined"] = stripetest.Intent{Status: stripetest.StatusRequiresConfirmation}
+			a.intent("declined", stripetest.StatusRequiresConfirmation)
 		}},
 		{"an order is declined and its intent only needs authentication", "I15", func(a *accounts) {
 			a.refuse("pi_declined", "authentication_required")

@@ -358,6 +358,20 @@ func (s *System) Redrive() (moved int, err error) {
 	return moved, err
 }
 
+// Purge deletes the messages of the order queue that match and were received before, as
+// if they had expired. It returns their number.
+func (s *System) Purge(match func(sqstest.Message) bool) (purged int) {
+	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
+		messages, _ := m.Messages(now, s.OrderQueue()) // it was created by Start
+		for _, message := range messages {
+			if match(message) && m.Delete(now, s.OrderQueue(), message.Receipt) == nil {
+				purged++
+			}
+		}
+	})
+	return purged
+}
+
 // Dead returns the dead letters.
 func (s *System) Dead() (dead []sqstest.Message, err error) {
 	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) { dead, err = m.Messages(now, s.DeadLetterQueue()) })
