@@ -64,6 +64,9 @@ const (
 	lastRetry  = 72 * time.Hour
 )
 
+// maxSending bounds the connections at once, when Advance makes thousands of retries due.
+const maxSending = 64
+
 // Run sends events until the context ends. Its clock is the server's, so Advance makes
 // retries due.
 func (w *Webhooks) Run(ctx context.Context) {
@@ -71,9 +74,14 @@ func (w *Webhooks) Run(ctx context.Context) {
 	defer sending.Wait()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
+	slots := make(chan struct{}, maxSending)
 	for {
 		for _, d := range w.due() {
-			sending.Go(func() { w.send(ctx, d) })
+			sending.Go(func() {
+				slots <- struct{}{}
+				w.send(ctx, d)
+				<-slots
+			})
 		}
 		select {
 		case <-tick.C:

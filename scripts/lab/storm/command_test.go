@@ -123,6 +123,17 @@ func TestAHandlerWithoutAGuardNamesIt(t *testing.T) {
 	}
 }
 
+func TestOnlyTheProductSettlesOrdersWithoutTheirMessages(t *testing.T) {
+	t.Parallel()
+	guarded, err := withoutGuard(t.Context(), "bind")
+	must(t, err)
+	for _, h := range append(baselineHandlers("pkg", "folder"), product(), guarded) {
+		if has, want := h.Later != nil, h.Name == productName; has != want {
+			t.Errorf("%s: got functions for it: %t, want %t", h.Name, has, want)
+		}
+	}
+}
+
 func TestTheProgramOfTheBaselinesIsBuiltOnce(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

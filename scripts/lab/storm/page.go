@@ -81,6 +81,11 @@ product at full size and the baselines at a smaller one.
 - **Dead letters** (after five receives) are redriven after 25 hours, 5 days, 13 days and 20 days. The
   last tenth of the orders is sent on the last day. Then all dead letters are redriven twice without
   faults.
+- **After the charge**, for the product alone: customers authenticate, and banks clear or return
+  payments that take days. Webhooks come late, twice or never. ` + "`functions/webhook`" + ` and
+  ` + "`functions/reconcile`" + ` run under the same faults and are killed as well. Of 3 % of the orders,
+  the message is deleted and the worker killed as soon as Stripe has an outcome. Before the first
+  redrive, every order for which Stripe has an outcome must be settled.
 
 The faults of years happen within a minute. The figures show where a handler fails, not how often.
 
@@ -98,7 +103,7 @@ All columns but the last count orders, not messages.
 - **conflict lost**: of two conflicting orders with one id, one was deleted without a charge.
 - **ledger mismatch**: the row says paid and Stripe does not, or the other way round.
 - **wrong status**: the row's status is not the result of the card, such as declined for an order that
-  only needs authentication.
+  only needs authentication, or not what customer or bank did later.
 - **settled**: the row has a final status, right or wrong.
 - **extra deliveries**: deliveries beyond one per message: retries, duplicates and redrives.
 

@@ -69,9 +69,11 @@ func show(w io.Writer, outcomes []run.Outcome) {
 // summary returns an outcome in one sentence.
 func summary(o run.Outcome) string {
 	return fmt.Sprintf("%d messages of %d orders, %d deliveries, %d processes killed, %d failed calls, "+
-		"%d dead letters redriven, %d deletes lost; %d calls to DynamoDB, %d to Stripe; "+
+		"%d dead letters redriven, %d deletes lost; %d webhooks and %d runs of reconcile, which settled %d orders; "+
+		"%d messages deleted after the charge; %d calls to DynamoDB, %d to Stripe; "+
 		"%d messages parked with a reason; %v",
-		o.Count.Messages, o.Count.Orders, o.Deliveries, o.Kills, run.Sum(o.Faults),
-		o.Redriven, o.LostDelete, o.Calls.DynamoDB, o.Calls.Stripe,
+		o.Count.Messages, o.Count.Orders, o.Deliveries, o.Kills+o.Later.Kills, run.Sum(o.Faults),
+		o.Redriven, o.LostDelete, o.Later.Webhooks, o.Later.Runs, o.Later.Settled,
+		o.Later.Deleted, o.Calls.DynamoDB, o.Calls.Stripe,
 		o.Count.Parked, o.Took.Round(time.Second))
 }

@@ -201,16 +201,8 @@ const (
 )
 
 func product() run.Handler {
-	return run.Handler{
-		Name: productName, Does: "claim, prepare, bind, confirm, finish",
-		Build: func(ctx context.Context, dir string) (binary, next string, err error) {
-			root, err := guards.Root(ctx)
-			if err != nil {
-				return "", "", err
-			}
-			return build(ctx, lambdatest.Program{Root: root, Package: productPackage}, dir)
-		},
-	}
+	return productWith("claim, prepare, bind, confirm, finish",
+		func(context.Context, string, string) (string, error) { return "", nil })
 }
 
 // withoutGuard returns the product without one of its guards.
@@ -223,20 +215,48 @@ func withoutGuard(ctx context.Context, name string) (run.Handler, error) {
 	if err != nil {
 		return run.Handler{}, err
 	}
-	h := product()
-	h.Does = "without " + name + ": " + guard.Summary
-	h.Build = func(ctx context.Context, dir string) (binary, next string, err error) {
+	remove := func(ctx context.Context, root, dir string) (overlay string, err error) {
 		copies, err := filepath.Abs(filepath.Join(dir, "without"))
 		if err := errors.Join(err, os.RemoveAll(copies), os.MkdirAll(copies, 0o700)); err != nil {
-			return "", "", err
+			return "", err
 		}
-		overlay, err := guard.Remove(ctx, root, copies)
-		if err != nil {
-			return "", "", err
-		}
-		return build(ctx, lambdatest.Program{Root: root, Package: productPackage, Overlay: overlay}, dir)
+		return guard.Remove(ctx, root, copies)
 	}
-	return h, nil
+	return productWith("without "+name+": "+guard.Summary, remove), nil
+}
+
+// productWith returns the product, built with the overlay that change makes in a folder;
+// "" is none.
+func productWith(
+	does string, change func(ctx context.Context, root, dir string) (overlay string, err error),
+) run.Handler {
+	program := func(ctx context.Context, pkg, dir string) (p lambdatest.Program, err error) {
+		p.Package = pkg
+		if p.Root, err = guards.Root(ctx); err == nil {
+			p.Overlay, err = change(ctx, p.Root, dir)
+		}
+		return p, err
+	}
+	return run.Handler{
+		Name: productName, Does: does,
+		Build: func(ctx context.Context, dir string) (binary, next string, err error) {
+			p, err := program(ctx, productPackage, dir)
+			if err != nil {
+				return "", "", err
+			}
+			return build(ctx, p, dir)
+		},
+		Later: func(ctx context.Context, dir string) (webhook, reconcile string, err error) {
+			p, err := program(ctx, "./functions/webhook", dir)
+			if err != nil {
+				return "", "", err
+			}
+			webhook, reconcile = filepath.Join(dir, "webhook"), filepath.Join(dir, "reconcile")
+			err = p.Build(ctx, webhook)
+			p.Package = "./functions/reconcile"
+			return webhook, reconcile, errors.Join(err, p.Build(ctx, reconcile))
+		},
+	}
 }
 
 // build builds a program twice; the second version differs by an unused build tag.

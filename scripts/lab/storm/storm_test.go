@@ -24,6 +24,7 @@ func two() []run.Outcome {
 	return []run.Outcome{
 		{
 			Handler: run.Handler{Name: "orderonce"}, Deliveries: 4000, Kills: 500,
+			Later: run.Later{Webhooks: 900, Runs: 7, Settled: 80, Deleted: 30, Kills: 50},
 			Count: run.Count{Orders: 980, Messages: 1100, Settled: 980, Extra: 2900},
 			Checks: []system.Check{
 				{ID: "I1", Claim: "at most one"},
@@ -47,6 +48,7 @@ func TestPage(t *testing.T) {
 	must(t, err)
 	for _, want := range []string{
 		"| orderonce | 980 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 980 | 2900 |\n",
+		"550 processes killed", "900 webhooks and 7 runs of reconcile, which settled 80 orders; 30 messages deleted after the charge",
 		"| other | 490 | 49 | 0 | 10 | 0 | 0 | 0 | 0 | 480 | 50 |\n", "| I9 | parked | 1 |\n",
 		"The run took 1m30s, 2m0s of CPU time, and at most 5 MiB of memory in all processes.\n",
 		"--seed=9 --orders=1000 --baselines=500 --kills=500 --duplicates=0.3 --instances=16 --fifo --calm --docs=../../docs",

@@ -271,7 +271,10 @@ func (b *Books) wrongStatuses() (broken findings) {
 	return broken.sorted()
 }
 
-// leftWaiting returns the orders that wait although Stripe has an outcome for them.
+// LeftWaiting returns the orders that wait although Stripe has an outcome for them, from
+// Records and Intents alone.
+func (b *Books) LeftWaiting() []string { return b.leftWaiting() }
+
 func (b *Books) leftWaiting() (broken findings) {
 	for id, r := range b.Records {
 		_, waits := r.Status.RecheckAfter()

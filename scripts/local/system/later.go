@@ -2,8 +2,11 @@ package system
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"maps"
+	"math"
 	"strconv"
 	"sync"
 	"time"
@@ -33,6 +36,10 @@ const (
 	lookTime    = 12 * time.Second
 )
 
+// webhooksAtOnce limits the processes of the webhook function, for a machine with little
+// memory.
+const webhooksAtOnce = 4
+
 const webhookRoute = "POST /stripe/webhook"
 
 // startReconcile starts the function of the schedule. Only Look invokes it.
@@ -60,26 +67,70 @@ func (s *System) Look(ctx context.Context) error {
 	return err
 }
 
+// ErrNoProgress means that a run of the function of the schedule looked at none of the
+// due orders.
+var ErrNoProgress = errors.New("no progress")
+
+// LookAll is Look until the function has looked at every waiting order. Nothing may fail
+// and no order may begin to wait meanwhile.
+func (s *System) LookAll(ctx context.Context) error {
+	err := s.Look(ctx)
+	for before := math.MaxInt; err == nil; {
+		var due int
+		due, err = s.due(ctx)
+		switch {
+		case err != nil || due == 0:
+			return err
+		case due >= before:
+			return fmt.Errorf("reconcile %d due orders: %w", due, ErrNoProgress)
+		}
+		before = due
+		_, err = s.Reconcile.Invoke(ctx, []byte(`{}`))
+	}
+	return err
+}
+
+// madeDue is the due time that makeDue sets.
+const madeDue = 1
+
+// makeDue makes the orders in the index of those that wait due. One that has been settled
+// since the index was read stays out of it.
 func (s *System) makeDue(ctx context.Context) error {
 	client := sdk.NewFromConfig(s.engineConfig(s.Engine.Endpoint))
-	for item, err := range s.Items(ctx, s.Options.Table) {
+	for item, err := range s.waiting(ctx) {
 		if err != nil {
 			return err
-		}
-		if Number(item, "dueAt") == 0 {
-			continue
 		}
 		_, err = client.UpdateItem(ctx, &sdk.UpdateItemInput{
 			TableName:                 &s.Options.Table,
 			Key:                       Item{"orderId": item["orderId"], "sk": item["sk"]},
-			UpdateExpression:          aws.String("SET dueAt = :one"),
-			ExpressionAttributeValues: Item{":one": &types.AttributeValueMemberN{Value: "1"}},
+			ConditionExpression:       aws.String("attribute_exists(dueAt)"),
+			UpdateExpression:          aws.String("SET dueAt = :due"),
+			ExpressionAttributeValues: Item{":due": &types.AttributeValueMemberN{Value: strconv.Itoa(madeDue)}},
 		})
-		if err != nil {
+		if _, settled := errors.AsType[*types.ConditionalCheckFailedException](err); err != nil && !settled {
 			return fmt.Errorf("make order %q due: %w", Text(item, "orderId"), err)
 		}
 	}
 	return nil
+}
+
+// due counts the orders that makeDue has made due and that nothing has changed since.
+func (s *System) due(ctx context.Context) (n int, err error) {
+	for item, err := range s.waiting(ctx) {
+		if err != nil {
+			return 0, err
+		}
+		if Number(item, "dueAt") == madeDue {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// waiting reads the keys in the index of the orders that wait, past the proxy.
+func (s *System) waiting(ctx context.Context) iter.Seq2[Item, error] {
+	return s.scan(ctx, &sdk.ScanInput{TableName: &s.Options.Table, IndexName: aws.String("open")})
 }
 
 // startWebhook starts the webhook function behind an HTTP API, and Stripe's events to it.
@@ -89,7 +140,7 @@ func (s *System) startWebhook(ctx context.Context) error {
 	}
 	host, err := lambdatest.Start(lambdatest.Options{
 		Binary: s.Options.Webhook, Env: s.laterEnv(), Timeout: webhookTime,
-		Instances: s.Options.Instances, Output: s.Options.Output,
+		Instances: min(s.Options.Instances, webhooksAtOnce), Output: s.Options.Output,
 	})
 	if err != nil {
 		return err

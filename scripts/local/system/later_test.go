@@ -3,6 +3,7 @@ package system_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
@@ -199,6 +201,41 @@ func TestReconcile(t *testing.T) {
 			t.Errorf("status, charges, events (-got +want):\n%s", diff)
 		}
 	})
+}
+
+// TestLookAll has orders that wait: one that Stripe has settled and, in the second case,
+// none that Stripe answers for.
+func TestLookAll(t *testing.T) {
+	t.Parallel()
+	w := world{systemtest.New(t)}
+	reconcile := w.Build(t, "orderonce/functions/reconcile")
+	for claim, tt := range map[string]struct {
+		down bool
+		want error
+		paid int
+	}{
+		"every waiting order is looked at":              {false, nil, 1},
+		"a run that looks at no order ends the looking": {true, system.ErrNoProgress, 0},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			s := w.start(t, system.Options{Reconcile: reconcile})
+			from := s.Stripe.Now()
+			s.pending("waits", from)
+			s.pending("cleared", from)
+			s.Stripe.Machine(func(m *stripetest.Machine) { must(t, m.Settle(from, "pi_000002", true)) })
+			if tt.down {
+				s.Stripe.Fail(stripetest.Fault{Kind: stripetest.Unavailable, Times: -1})
+			}
+			if err := s.LookAll(t.Context()); !errors.Is(err, tt.want) {
+				t.Errorf("got %v, want %v", err, tt.want)
+			}
+			if diff := cmp.Diff(s.statuses(), map[order.Status]int{order.Paid: tt.paid, order.Pending: 2 - tt.paid}, cmpopts.IgnoreMapEntries(
+				func(_ order.Status, n int) bool { return n == 0 })); diff != "" {
+				t.Errorf("orders by status (-got +want):\n%s", diff)
+			}
+		})
+	}
 }
 
 // look invokes the function of the schedule until the order has a status.

@@ -39,13 +39,17 @@ func Number(i Item, name string) int64 {
 
 // Items reads a whole table, page by page, past the proxy. It ends at the first error.
 func (s *System) Items(ctx context.Context, table string) iter.Seq2[Item, error] {
+	return s.scan(ctx, &sdk.ScanInput{TableName: &table, ConsistentRead: aws.Bool(true)})
+}
+
+func (s *System) scan(ctx context.Context, all *sdk.ScanInput) iter.Seq2[Item, error] {
 	client := sdk.NewFromConfig(s.engineConfig(s.Engine.Endpoint))
 	return func(yield func(Item, error) bool) {
-		pages := sdk.NewScanPaginator(client, &sdk.ScanInput{TableName: &table, ConsistentRead: aws.Bool(true)})
+		pages := sdk.NewScanPaginator(client, all)
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)
 			if err != nil {
-				yield(nil, fmt.Errorf("scan table %q: %w", table, err))
+				yield(nil, fmt.Errorf("scan table %q: %w", *all.TableName, err))
 				return
 			}
 			for _, item := range page.Items {

@@ -56,6 +56,7 @@ const (
 	allSettle    = "with faults off, everything settles"
 	rightAmount  = "the charge is the claimed amount and currency"
 	rightStatus  = "no order shows \"declined\" if it was charged or only needs authentication"
+	noneLeft     = "no order waits although Stripe has its outcome"
 	cleanLog     = "no customer, card or key in any log line"
 )
 
@@ -65,7 +66,7 @@ const chunk = 1000
 // auditSystem audits a system at rest. It checks the invariants of the product only: no
 // other handler promises them.
 func auditSystem(
-	ctx context.Context, s *system.System, h Handler, workload Workload, leaks []string,
+	ctx context.Context, s *system.System, h Handler, workload Workload, left, leaks []string,
 ) (Count, []system.Check, error) {
 	dead, err := s.Dead()
 	if err != nil {
@@ -86,15 +87,17 @@ func auditSystem(
 	if b.product {
 		read = productRows
 	}
-	err = b.check(read(ctx, s), leaks)
+	err = b.check(read(ctx, s), left, leaks)
 	return b.count, b.checks, err
 }
 
-// check runs every check. leaks are log lines that contain personal data or a key.
-func (b *audit) check(table iter.Seq2[Row, error], leaks []string) error {
+// check runs every check. left are orders that waited too long during the storm, leaks
+// log lines that contain personal data or a key.
+func (b *audit) check(table iter.Seq2[Row, error], left, leaks []string) error {
 	if err := b.checkTable(table); err != nil {
 		return err
 	}
+	b.report("I17", noneLeft, left...)
 	b.report("I13", cleanLog, leaks...)
 	return nil
 }
@@ -123,20 +126,11 @@ func newAudit(workload Workload, dead []sqstest.Message) *audit {
 func (b *audit) addCharges(ledger []stripetest.Charge) {
 	for _, c := range ledger {
 		b.ledger[c.OrderID] = append(b.ledger[c.OrderID], c)
-		if b.numberOf(c.OrderID) < 0 {
+		if b.workload.numberOf(c.OrderID) < 0 {
 			b.report("I4", ledgersAgree,
 				fmt.Sprintf("a charge through %s is for the unknown order %q", c.Intent, c.OrderID))
 		}
 	}
-}
-
-// numberOf returns the number of an order of the workload, or -1.
-func (b *audit) numberOf(id string) int {
-	n := numberOf(id)
-	if n >= b.workload.Orders {
-		return -1
-	}
-	return n
 }
 
 // checkTable checks every row of the table, and then the orders without a row.
@@ -171,7 +165,7 @@ func (b *audit) checkRows(rows []Row) {
 		Intents: map[string]stripetest.Intent{}, Parked: map[string]sqstest.Message{}, Left: b.left,
 	}
 	for _, row := range rows {
-		n := b.numberOf(row.OrderID)
+		n := b.workload.numberOf(row.OrderID)
 		if n < 0 || b.seen[n] {
 			b.report("I4", ledgersAgree, fmt.Sprintf("row %q is of an unknown order, or a duplicate", row.OrderID))
 			continue

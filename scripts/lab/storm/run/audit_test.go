@@ -351,6 +351,19 @@ func wrongRows() []violation {
 			run.Count{},
 		},
 		{
+			"an order waits although Stripe has it canceled", "I17", func(e *end) {
+				m := e.first(func(m []run.Message) bool { return m[0].Want == order.ActionRequired })
+				e.Intents["pi_"+m.OrderID] = stripetest.Intent{Status: stripetest.StatusCanceled}
+			},
+			run.Count{},
+		},
+		{
+			"an order waited before a redrive although Stripe had its outcome", "I17", func(e *end) {
+				e.Left = []string{"order storm-000001 is open, Stripe has it paid"}
+			},
+			run.Count{},
+		},
+		{
 			"the log contains personal data", "I13", func(e *end) { e.Leaks = []string{`{"error":"canary"}`} },
 			run.Count{},
 		},

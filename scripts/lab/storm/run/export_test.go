@@ -1,6 +1,9 @@
 package run
 
 import (
+	"errors"
+	"time"
+
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
@@ -27,6 +30,14 @@ func (s Workload) Messages(n int) (all []Message) {
 	return all
 }
 
+// Loses reports whether an order loses its message after the charge.
+func (s Workload) Loses(n int) bool { return s.loses(n) }
+
+// Webhooks returns when the deliveries of an event are sent.
+func (s Workload) Webhooks(number int) []time.Duration {
+	return s.deliveries(stripetest.Event{Number: number})
+}
+
 // End is the state at the end of a storm.
 type End struct {
 	Product bool
@@ -34,6 +45,7 @@ type End struct {
 	Ledger  []stripetest.Charge
 	Dead    []sqstest.Message
 	Intents map[string]stripetest.Intent
+	Left    []string
 	Leaks   []string
 	Waiting int   // messages in the order queue
 	ReadErr error // of the table, after its rows
@@ -54,7 +66,7 @@ func Audit(s Workload, e End) (Count, []system.Check, error) {
 		if e.ReadErr != nil {
 			yield(Row{}, e.ReadErr)
 		}
-	}, e.Leaks)
+	}, e.Left, e.Leaks)
 	return b.count, b.checks, err
 }
 
@@ -157,6 +169,17 @@ func Killed(instances int) (killed []int) {
 		}
 	}
 	return killed
+}
+
+// SettledLater counts the orders that the lines of a log say were settled without a
+// message.
+func SettledLater(path string, lines ...string) (int, error) {
+	s, err := newFunctionLog(path)
+	for _, line := range lines {
+		_, failed := s.Write([]byte(line))
+		err = errors.Join(err, failed)
+	}
+	return s.settled(), errors.Join(err, s.Close())
 }
 
 // Leaks writes lines to a function log and returns the leaks.

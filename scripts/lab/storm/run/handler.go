@@ -20,6 +20,9 @@ type Handler struct {
 	// Build builds two versions of the program and returns their paths. The second one is
 	// deployed in the middle of the storm.
 	Build func(ctx context.Context, dir string) (binary, next string, err error)
+	// Later builds the functions that settle orders without their messages, those of
+	// Stripe's webhooks and of the schedule. Nil means that the handler has none.
+	Later func(ctx context.Context, dir string) (webhook, reconcile string, err error)
 	// Options changes the system that the handler runs in. Nil changes nothing.
 	Options func(*system.Options)
 	// Prepare is called before the first message. Nil does nothing.

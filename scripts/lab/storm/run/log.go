@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"strings"
 	"sync"
@@ -9,13 +10,14 @@ import (
 	"orderonce/scripts/local/system"
 )
 
-// functionLog writes the function's log to a file and collects the lines that contain
-// personal data or a key.
+// functionLog writes the functions' log to a file, collects the lines that contain
+// personal data or a key, and counts the orders that were settled without a message.
 type functionLog struct {
 	file *os.File
 
 	mu    sync.Mutex
 	leaks []string
+	later int
 }
 
 func newFunctionLog(path string) (*functionLog, error) {
@@ -32,7 +34,31 @@ func (s *functionLog) Write(p []byte) (int, error) {
 			s.leaks = append(s.leaks, strings.TrimSpace(string(p)))
 		}
 	}
+	s.later += settledLater(p)
 	return s.file.Write(p)
+}
+
+// settledLater returns how many orders a webhook, or a run of the function of the
+// schedule, has settled according to its line.
+func settledLater(line []byte) int {
+	var l struct {
+		Message, Result string
+		Results         struct{ Settled int }
+	}
+	if !bytes.Contains(line, []byte(`settled`)) || json.Unmarshal(line, &l) != nil {
+		return 0
+	}
+	if l.Message == "webhook" && l.Result == "settled" {
+		return 1
+	}
+	return l.Results.Settled
+}
+
+// settled returns the number of orders that were settled without a message.
+func (s *functionLog) settled() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.later
 }
 
 // leaked returns the first ten such lines.

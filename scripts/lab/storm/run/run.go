@@ -44,7 +44,8 @@ type Outcome struct {
 	Count      Count
 	Checks     []system.Check // of the product; nil for another handler
 	Deliveries int
-	Kills      int
+	Kills      int // of the handler's processes
+	Later      Later
 	Faults     map[string]int // failed calls, by profile, such as "Stripe outage"
 	Redriven   int
 	LostDelete int
@@ -77,10 +78,12 @@ const (
 type storm struct {
 	Options
 
-	handler Handler
-	system  atomic.Pointer[system.System]
-	faults  *injector
-	log     *functionLog
+	handler            Handler
+	webhook, reconcile string // programs; "" if the handler has none
+	system             atomic.Pointer[system.System]
+	faults             *injector
+	later              later
+	log                *functionLog
 
 	phase      atomic.Pointer[string]
 	posted     atomic.Int64
@@ -94,6 +97,7 @@ type storm struct {
 // Storm runs a storm with one handler. An error means that the storm could not run or did
 // not end; errors of the handler are in the outcome.
 func Storm(ctx context.Context, o Options, h Handler) (Outcome, error) {
+	o.Workload.Later = h.Later != nil
 	st := &storm{Options: o, handler: h, faults: newInjector(o.Workload.Seed)}
 	for n := range o.Workload.Orders {
 		st.total += len(o.Workload.messages(n))
@@ -102,7 +106,7 @@ func Storm(ctx context.Context, o Options, h Handler) (Outcome, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return Outcome{}, err
 	}
-	binary, next, err := h.Build(ctx, dir)
+	binary, next, err := st.build(ctx, dir)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -115,7 +119,7 @@ func Storm(ctx context.Context, o Options, h Handler) (Outcome, error) {
 		return Outcome{}, errors.Join(err, st.log.Close())
 	}
 	st.system.Store(s)
-	ctx, cancel := s.Function.UntilExit(ctx) // the storm kills functions; one that exits by itself is an error
+	ctx, cancel := untilExit(ctx, s) // the storm kills functions; one that exits by itself is an error
 	defer cancel()
 	out, err := st.execute(ctx, s, next)
 	out.Took = time.Since(began)
@@ -130,6 +134,7 @@ func (st *storm) options(binary string) system.Options {
 		Duplicate:  func(sqstest.Message) sqstest.Twice { return st.faults.duplicate(st.Workload.Duplicates) },
 		LoseDelete: func(sqstest.Message) bool { return st.faults.losesDelete() },
 	}
+	st.laterOptions(&o)
 	if st.handler.Options != nil {
 		st.handler.Options(&o)
 	}
@@ -166,12 +171,12 @@ func (st *storm) execute(ctx context.Context, s *system.System, next string) (Ou
 		err = s.Function.Close() // nothing may change during the audit
 	}
 	if err == nil {
-		out.Count, out.Checks, err = auditSystem(ctx, s, st.handler, st.Workload, st.log.leaked())
+		out.Count, out.Checks, err = auditSystem(ctx, s, st.handler, st.Workload, st.later.left, st.log.leaked())
 	}
 	stop()
 	watch.Wait()
 	out.Deliveries, out.Kills = int(st.deliveries.Load()), int(st.kills.Load())
-	out.Redriven = int(st.redriven.Load())
+	out.Redriven, out.Later = int(st.redriven.Load()), st.laterOutcome(s)
 	out.LostDelete = int(st.lost.Load())
 	out.Faults = st.faults.counts()
 	out.Calls.DynamoDB, out.Calls.Stripe = s.Proxy.Total(), stripeCalls(s)
@@ -179,14 +184,19 @@ func (st *storm) execute(ctx context.Context, s *system.System, next string) (Ou
 	return out, err
 }
 
-// phases runs the storm with faults, redrives the dead letters after 25 hours and after
-// 5, 13 and 20 days (a queue keeps a dead letter for 14), and sends the last orders on
-// the last day. Then it redrives twice without faults, while Stripe still replays stored
-// responses: an order that can only be settled after its key has expired is stuck.
+// phases runs the storm with faults. After it, every order for which Stripe has an
+// outcome must be settled before any redrive. Then it redrives the dead letters after 25
+// hours and after 5, 13 and 20 days (a queue keeps a dead letter for 14), and sends the
+// last orders on the last day. Then it redrives twice without faults, while Stripe still
+// replays stored responses: an order that can only be settled after its key has expired
+// is stuck.
 func (st *storm) phases(ctx context.Context, s *system.System, next string) error {
 	last := st.Workload.Orders - st.Workload.Orders/lastDay
 	post := func() error { return st.post(ctx, s, 0, last, next) }
 	if err := st.withFaults(ctx, s, "storm", post); err != nil {
+		return err
+	}
+	if err := errors.Join(awaitLeases(ctx), st.lookAll(ctx, s, "reconcile before any redrive")); err != nil {
 		return err
 	}
 	for _, later := range []struct {
@@ -216,7 +226,7 @@ func (st *storm) phases(ctx context.Context, s *system.System, next string) erro
 			return err
 		}
 	}
-	return nil
+	return st.end(ctx, s)
 }
 
 const (
@@ -250,6 +260,7 @@ func (st *storm) withFaults(ctx context.Context, s *system.System, name string, 
 	var injecting sync.WaitGroup
 	injecting.Go(func() { st.faults.rotate(faulty, s) })
 	injecting.Go(func() { st.kill(faulty, s) })
+	injecting.Go(func() { st.disturb(faulty, s) })
 	err := phase()
 	stop()
 	injecting.Wait()
@@ -370,6 +381,7 @@ func (st *storm) kill(ctx context.Context, s *system.System) {
 		if st.killDue(int(st.posted.Load()+st.redriven.Load()) - s.Waiting()) {
 			st.kills.Add(int64(s.Function.Kill(one())))
 		}
+		st.killWebhook(s)
 	}
 }
 

@@ -21,21 +21,28 @@ func engineOrSkip(t *testing.T) dynamodbtest.Location {
 	return dynamodbtest.Locate(t)
 }
 
-// product builds the order function with an overlay, or "" for none.
+// product builds the functions with an overlay, or "" for none.
 func product(overlay string) run.Handler {
+	build := func(ctx context.Context, dir, function string) (path string, err error) {
+		root, err := guards.Root(ctx)
+		if err != nil {
+			return "", err
+		}
+		path = filepath.Join(dir, function)
+		return path, lambdatest.Program{Root: root, Package: "./functions/" + function, Overlay: overlay}.Build(ctx, path)
+	}
 	return run.Handler{
 		Name: "orderonce",
 		Build: func(ctx context.Context, dir string) (binary, next string, err error) {
-			path := filepath.Join(dir, "bootstrap")
-			root, err := guards.Root(ctx)
-			if err != nil {
-				return "", "", err
+			binary, err = build(ctx, dir, "order")
+			return binary, binary, err
+		},
+		Later: func(ctx context.Context, dir string) (webhook, reconcile string, err error) {
+			webhook, err = build(ctx, dir, "webhook")
+			if err == nil {
+				reconcile, err = build(ctx, dir, "reconcile")
 			}
-			return path, path, lambdatest.Program{
-				Root:    root,
-				Package: "./functions/order",
-				Overlay: overlay,
-			}.Build(ctx, path)
+			return webhook, reconcile, err
 		},
 	}
 }
@@ -73,6 +80,9 @@ func TestStorm(t *testing.T) {
 			if out.Kills < o.Kills || out.Redriven == 0 || out.Deliveries <= out.Count.Messages {
 				t.Errorf("got %d kills, %d redriven, %d deliveries, want more of each", out.Kills,
 					out.Redriven, out.Deliveries)
+			}
+			if l := out.Later; l.Settled == 0 || l.Deleted == 0 || l.Kills == 0 || l.Runs < 3 || l.Webhooks < 100 {
+				t.Errorf("got %+v, want more of each", l)
 			}
 		})
 	}

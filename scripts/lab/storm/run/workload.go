@@ -16,6 +16,9 @@ type Workload struct {
 	// Duplicates is the share of duplicated messages: a third each delivered twice in a
 	// batch, delivered to two instances at once, and sent twice by the producer.
 	Duplicates float64
+	// Later means that some orders are paid by bank, which takes days, and that people and
+	// banks act after the messages: see fate.
+	Later bool
 }
 
 // content is the kind of a message.
@@ -57,6 +60,15 @@ func numberOf(id string) int {
 	return n
 }
 
+// numberOf returns the number of an order of the workload, or -1.
+func (s Workload) numberOf(id string) int {
+	n := numberOf(id)
+	if n >= s.Orders {
+		return -1
+	}
+	return n
+}
+
 // messages returns all messages of one order. Of 100 orders, about two are invalid and
 // three have a conflicting duplicate.
 func (s Workload) messages(n int) []message {
@@ -66,6 +78,9 @@ func (s Workload) messages(n int) []message {
 		return []message{{order: n, content: invalid, body: malformed(dice, newDraft(n, dice).body())}}
 	}
 	d := newDraft(n, dice)
+	if s.Later {
+		d.live(s.fate(n))
+	}
 	all := []message{d.message()}
 	if roll < 0.05 {
 		d.quantity += 10

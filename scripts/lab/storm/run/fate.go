@@ -1,0 +1,77 @@
+package run
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
+)
+
+// fate is what happens to an order beside its messages.
+type fate struct {
+	// loses means that its worker is killed and its message is deleted as soon as Stripe
+	// has an outcome, so that only a webhook or the function of the schedule can settle
+	// it. An order with several messages keeps them.
+	loses bool
+	// byBank means that it is paid by bank, which takes days.
+	byBank bool
+	// ends is how a payment ends that waits for the bank: Paid, Declined, or "" if it
+	// still waits at the end. A customer who must authenticate does so if it is Paid.
+	ends order.Status
+}
+
+// The shares of the fates.
+const (
+	lostShare   = 0.03 // of all orders
+	bankShare   = 0.03
+	paidShare   = 0.5 // of the orders that wait for the customer or the bank
+	bounceShare = 0.25
+)
+
+// fate returns the fate of an order. The same Workload always returns the same. Dice of
+// its own leave the messages as they are without fates.
+func (s Workload) fate(n int) fate {
+	dice := rand.New(rand.NewPCG(s.Seed, 1<<40|uint64(n))) //nolint:gosec // a workload must be reproducible
+	f := fate{loses: dice.Float64() < lostShare, byBank: dice.Float64() < bankShare}
+	switch roll := dice.Float64(); {
+	case roll < paidShare:
+		f.ends = order.Paid
+	case roll < paidShare+bounceShare:
+		f.ends = order.Declined
+	}
+	return f
+}
+
+// live applies a fate to a draft.
+func (d *draft) live(f fate) {
+	if f.byBank && d.want == order.Paid {
+		d.method, d.want = "pm_usBankAccount_processing", order.Pending
+	}
+	switch {
+	case d.want == order.Pending && f.ends != "", d.want == order.ActionRequired && f.ends == order.Paid:
+		d.want = f.ends
+	}
+}
+
+// loses reports whether an order loses its only message.
+func (s Workload) loses(n int) bool {
+	messages := s.messages(n)
+	return s.fate(n).loses && len(messages) == 1 && messages[0].content == original
+}
+
+// deliveries plans the webhooks of an event: most come once and at once, some are lost,
+// some come twice, and some up to two days late.
+func (s Workload) deliveries(e stripetest.Event) []time.Duration {
+	dice := rand.New(rand.NewPCG(s.Seed, 1<<41|uint64(e.Number))) //nolint:gosec // it must be reproducible
+	late := time.Duration(dice.Int64N(int64(48 * time.Hour)))
+	switch dice.IntN(10) {
+	case 0, 1:
+		return nil
+	case 2:
+		return []time.Duration{0, late}
+	case 3:
+		return []time.Duration{late}
+	}
+	return []time.Duration{0}
+}
