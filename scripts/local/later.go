@@ -12,11 +12,7 @@ import (
 // later settles what the messages have left: the function of the schedule settles the
 // order whose message was lost, if there is one; then people and the bank act. It returns
 // what happened, by order.
-func (l *local) later(
-	ctx context.Context, lost order.ID, limit time.Duration,
-) (map[order.ID]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
+func (l *local) later(ctx context.Context, lost order.ID) (map[order.ID]string, error) {
 	happened := map[order.ID]string{}
 	if lost != "" {
 		if err := l.reconcile(ctx, lost); err != nil {

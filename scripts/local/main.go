@@ -19,7 +19,8 @@ type commands struct {
 func main() {
 	var c commands
 	k := kong.Parse(&c, kong.Name("local"), kong.UsageOnError(), kong.Description(
-		"All of orderonce on this machine: the function's real binary, a queue, a DynamoDB-compatible engine and a pretend Stripe.",
+		"All of orderonce on this machine: the functions' real binaries, a queue, a DynamoDB-compatible engine, an event bus "+
+			"and a pretend Stripe.",
 	))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	k.BindTo(ctx, (*context.Context)(nil))

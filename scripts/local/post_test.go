@@ -42,7 +42,7 @@ func TestPost(t *testing.T) {
 		posted, err := s.post(t.Context(), waves, time.Minute)
 		must(t, err)
 		victims, lost := killer.dead()
-		later, err := s.later(t.Context(), lost, time.Minute)
+		later, err := s.later(t.Context(), lost)
 		must(t, err)
 		books, err := s.Collect(t.Context(), posted, s.log)
 		must(t, err)

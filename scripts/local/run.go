@@ -23,7 +23,7 @@ type run struct {
 	File  string        `arg:"" default:"examples/orders.jsonl" help:"Message bodies, one per line."`
 	Kill  order.ID      `default:"ORD-1012" help:"The order whose function is killed between Stripe's charge and the row's update."`
 	Lose  order.ID      `default:"ORD-1014" help:"The same, and the order's message and webhooks are lost."`
-	Limit time.Duration `default:"60s" help:"Fail if the queue is not empty by then."`
+	Limit time.Duration `default:"60s" help:"Fail if the messages, or what follows them, take longer."`
 }
 
 // Run posts the file, wave by wave, shows what became of every message, and checks the
@@ -52,20 +52,24 @@ func (r run) Run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
+	ending, cancel := context.WithTimeout(ctx, r.Limit)
+	defer cancel()
 	victims, lost := killer.dead()
-	later, err := s.later(ctx, lost, r.Limit)
+	later, err := s.later(ending, lost)
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
-	books, err := s.Collect(ctx, posted, s.log)
+	books, err := s.Collect(ending, posted, s.log)
 	if err := errors.Join(err, s.Close()); err != nil {
 		return err
 	}
-	show(os.Stdout, summary{
+	summary := summary{
 		Books: books, deliveries: tally.deliveries, crashes: tally.crashes, killed: victims, later: later,
 		dynamoDB: s.Proxy.Total(), stripe: len(s.Stripe.Calls()), webhooks: len(s.Events.Sent()),
-	})
-	fmt.Printf("All done in %.1f s. The function's log: %s\n", time.Since(ready).Seconds(), s.folder.log())
+	}
+	show(os.Stdout, summary)
+	fmt.Printf("All done in %.1f s; %s. The functions' log: %s\n",
+		time.Since(ready).Seconds(), summary.published(), s.folder.log())
 	if err := showChecks(os.Stdout, books.Audit()); err != nil {
 		return err
 	}

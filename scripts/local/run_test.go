@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -10,11 +11,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/adapters/eventbridge/eventbridgetest"
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
@@ -212,6 +215,22 @@ func TestUpNamesTheOldestAWSCLIThatWorks(t *testing.T) {
 	t.Parallel()
 	if want := "AWS CLI, version 2.13 or later"; !strings.Contains(usage, want) {
 		t.Errorf("want %q in\n%s", want, usage)
+	}
+}
+
+func TestUpPrintsTheEventsThatItAccepts(t *testing.T) {
+	t.Parallel()
+	for detail, want := range map[string]struct{ code, printed string }{
+		`{"orderId":"ORD-1","seq":2}`: {"", "14:13:20  event 2 of ORD-1: Order Paid\n"},
+		`{"orderId":1}`:               {eventbridgetest.CodeMalformedDetail, ""},
+	} {
+		var b strings.Builder
+		code := printEvents(&b)(eventbridgetest.Event{
+			DetailType: "Order Paid", Detail: json.RawMessage(detail), Time: time.Unix(1_790_000_000, 0),
+		})
+		if code != want.code || b.String() != want.printed {
+			t.Errorf("%s: got code %q and printed %q, want %+v", detail, code, b.String(), want)
+		}
 	}
 }
 

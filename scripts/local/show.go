@@ -88,6 +88,18 @@ func showTotals(w io.Writer, s summary) {
 	fmt.Fprintln(w)
 }
 
+// published returns how many of the orders' events are on the bus.
+func (s summary) published() string {
+	events, published := 0, 0
+	for _, r := range s.Records {
+		events += len(r.Events)
+	}
+	for _, n := range s.Published() {
+		published += n
+	}
+	return fmt.Sprintf("%d of %d events are on the bus", published, events)
+}
+
 func count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

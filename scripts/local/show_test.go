@@ -30,6 +30,7 @@ func example(t *testing.T) summary {
 		deliveries: map[string]int{}, crashes: 1, killed: []order.ID{"ORD-1012", "ORD-1014"}, dynamoDB: 74, stripe: 28,
 		later: map[order.ID]string{}, webhooks: 12,
 	}
+	a.Publishes = true
 	waves, err := readWaves("../../examples/orders.jsonl")
 	must(t, err)
 	for i, body := range slices.Concat(waves...) {
@@ -77,23 +78,30 @@ func park(a *summary, p system.Posted, why order.Reason, detail error) {
 	}}
 }
 
-// settle records the outcome of Stripe's test payment method.
+// settle records the outcome of Stripe's test payment method, and publishes it.
 func settle(a *summary, o order.Order) {
-	r := order.Record{OrderID: o.ID(), Total: o.Total(), Fingerprint: o.Fingerprint(), Status: order.Paid}
+	id, path, failure := o.ID(), []order.Status{order.Paid}, ""
 	switch o.Payment().Method {
 	case "pm_card_chargeDeclinedInsufficientFunds":
-		r.Status, r.Failure = order.Declined, "insufficient_funds"
+		path, failure = []order.Status{order.Declined}, "insufficient_funds"
 	case "pm_card_authenticationRequired":
-		r.Events = []order.Event{{To: order.ActionRequired, Failure: "authentication_required"}}
-		a.later[o.ID()] = "authenticated, settled by webhook"
+		path, failure = []order.Status{order.ActionRequired, order.Paid}, "authentication_required"
+		a.later[id] = "authenticated, settled by webhook"
 	case "pm_usBankAccount_processing":
-		r.Events = []order.Event{{To: order.Pending}}
-		a.later[o.ID()] = "cleared, settled by webhook"
+		path = []order.Status{order.Pending, order.Paid}
+		a.later[id] = "cleared, settled by webhook"
 	}
+	r := order.Record{OrderID: id, Total: o.Total(), Fingerprint: o.Fingerprint(), Status: order.Open}
+	for i, next := range path {
+		r.Events = append(r.Events, order.Event{Seq: i + 1, From: r.Status, To: next})
+		a.Bus = append(a.Bus, system.BusEvent{OrderID: id, Seq: i + 1, From: r.Status, Status: next})
+		r.Status = next
+	}
+	r.Events[0].Failure = failure
 	if r.Status == order.Paid {
-		a.Charges[o.ID()] = []stripetest.Charge{{}}
+		a.Charges[id] = []stripetest.Charge{{}}
 	}
-	a.Records[o.ID()] = r
+	a.Records[id] = r
 }
 
 func TestTheREADMEShowsWhatARunPrints(t *testing.T) {
@@ -107,11 +115,14 @@ func TestTheREADMEShowsWhatARunPrints(t *testing.T) {
 
 	var shown strings.Builder
 	show(&shown, example(t))
+	if want := example(t).published() + "."; !strings.Contains(rest, want) {
+		t.Errorf("README.md lacks %q, which a run prints", want)
+	}
 	if diff := cmp.Diff(tables, shown.String()); diff != "" {
 		t.Errorf("- README.md, + a run:\n%s", diff)
 	}
 	shown.Reset()
-	if err := showChecks(&shown, (&system.Books{}).Audit()); err != nil {
+	if err := showChecks(&shown, (&system.Books{Publishes: true}).Audit()); err != nil {
 		t.Error(err)
 	}
 	if diff := cmp.Diff(checks, shown.String()); diff != "" {

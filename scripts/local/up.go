@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/adapters/eventbridge/eventbridgetest"
 	"orderonce/scripts/local/system"
 )
 
@@ -33,7 +35,8 @@ func (u up) Run(ctx context.Context) error {
 	}
 	defer ownTerminal(os.Stdin)()
 	s, err := start(ctx, upFolder, engine, system.Options{
-		Ports: system.Ports{DynamoDB: u.DynamoDB, SQS: u.SQS, Stripe: u.Stripe, API: u.API},
+		Ports:       system.Ports{DynamoDB: u.DynamoDB, SQS: u.SQS, Stripe: u.Stripe, API: u.API},
+		RefuseEvent: printEvents(os.Stdout),
 	})
 	if err != nil {
 		if ctx.Err() != nil { // Ctrl-C is how it ends
@@ -81,6 +84,20 @@ func (l *local) wait(ctx context.Context) error {
 		return nil
 	case <-time.After(time.Second):
 		return fmt.Errorf("see %s: %w", l.folder.log(), context.Cause(running))
+	}
+}
+
+// printEvents returns a function that prints each event that reaches the bus, and accepts
+// it.
+func printEvents(w io.Writer) func(eventbridgetest.Event) (code string) {
+	return func(e eventbridgetest.Event) string {
+		parsed, err := system.ParseBusEvent(e)
+		if err != nil {
+			return eventbridgetest.CodeMalformedDetail
+		}
+		at := e.Time.UTC().Format(time.TimeOnly)
+		fmt.Fprintf(w, "%s  event %d of %s: %s\n", at, parsed.Seq, parsed.OrderID, e.DetailType)
+		return ""
 	}
 }
 
@@ -136,6 +153,7 @@ The same with the AWS CLI, version 2.13 or later (older ones speak another proto
   aws dynamodb get-item --endpoint-url %[4]s --table-name %[5]s --consistent-read \
     --key '{"orderId":{"S":"ORD-1001"},"sk":{"S":"order"}}'
 
-The function's log: tail -f %[6]s
+Each event is printed here when it reaches the event bus.
+The functions' log: tail -f %[6]s
 Ctrl-C ends everything; nothing is kept.
 `

@@ -66,6 +66,10 @@ type Books struct {
 	Left    sqstest.Counts             // of the order queue
 	Log     []Line
 	Logged  string
+	// Publishes means that there is a publish function, and Bus is what it published, in
+	// order.
+	Publishes bool
+	Bus       []BusEvent
 }
 
 // Collect reads the books of a system at rest.
@@ -87,7 +91,7 @@ func (s *System) Collect(ctx context.Context, posted []Posted, log *Log) (Books,
 	})
 	var err error
 	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) { err = b.collectQueues(s, m, now) })
-	if err != nil {
+	if err := errors.Join(err, b.collectBus(ctx, s)); err != nil {
 		return b, err
 	}
 	for _, p := range posted {
@@ -125,12 +129,14 @@ func (b *Books) collectQueues(s *System, m *sqstest.Machine, now time.Time) erro
 	return nil
 }
 
-// Audit checks the invariants.
+type check struct {
+	id, claim string
+	broken    func() findings
+}
+
+// Audit checks the invariants, I16 if there is a publish function.
 func (b *Books) Audit() []Check {
-	checks := []struct {
-		id, claim string
-		broken    func() findings
-	}{
+	checks := []check{
 		{"I1", "at most one successful charge per order", b.chargedTwice},
 		{"I2", "the charge is the claimed amount and currency", b.wrongAmount},
 		{"I3", "every message ended: settled row, or dead-letter queue with a reason", b.unended},
@@ -141,6 +147,10 @@ func (b *Books) Audit() []Check {
 		{"I13", "no customer, card or key in any log line", b.leaks},
 		{"I15", "no order shows declined if it was charged or only needs authentication", b.wrongStatuses},
 		{"I17", "no order waits although Stripe has its outcome", b.leftWaiting},
+	}
+	if b.Publishes {
+		published := check{"I16", "every transition is published, in order for each order", b.wronglyPublished}
+		checks = slices.Insert(checks, len(checks)-1, published)
 	}
 	out := make([]Check, len(checks))
 	for i, c := range checks {

@@ -1,6 +1,7 @@
 package system_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -43,6 +44,16 @@ func correct() *accounts {
 	a.charge("paid", nil)
 	a.charge("late", nil)
 	return a
+}
+
+// publish puts every event of the rows on the bus.
+func (a *accounts) publish() {
+	a.Publishes = true
+	for _, id := range slices.Sorted(maps.Keys(a.Records)) {
+		for _, e := range a.Records[id].Events {
+			a.Bus = append(a.Bus, system.BusEvent{OrderID: id, Seq: e.Seq, From: e.From, Status: e.To})
+		}
+	}
 }
 
 func otherContent(body string) string { return strings.Replace(body, "1999", "2999", 1) }
@@ -140,9 +151,15 @@ type spoiled struct {
 	by          func(*accounts)
 }
 
+func mistakes() []spoiled {
+	return slices.Concat(
+		wrongCharges(), lostMessages(), wrongRows(), wrongStatusesAndLogs(), wronglyPublished(), leftWaiting(),
+	)
+}
+
 func TestAudit(t *testing.T) {
 	t.Parallel()
-	for _, tt := range slices.Concat(nothingWrong(), wrongCharges(), lostMessages(), wrongRows(), wrongStatusesAndLogs(), leftWaiting()) {
+	for _, tt := range append(nothingWrong(), mistakes()...) {
 		t.Run(tt.claim, func(t *testing.T) {
 			t.Parallel()
 			a := correct()
@@ -158,12 +175,14 @@ func TestAudit(t *testing.T) {
 func TestEveryCheckCanFail(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
-	for _, tt := range slices.Concat(wrongCharges(), lostMessages(), wrongRows(), wrongStatusesAndLogs(), leftWaiting()) {
+	for _, tt := range mistakes() {
 		for id := range strings.FieldsSeq(tt.want) {
 			seen[id] = true
 		}
 	}
-	for _, c := range correct().Audit() {
+	a := correct()
+	a.publish()
+	for _, c := range a.Audit() {
 		if !seen[c.ID] {
 			t.Errorf("no case breaks %s", c.ID)
 		}
@@ -234,6 +253,41 @@ func leftWaiting() []spoiled {
 	}
 }
 
+func wronglyPublished() []spoiled {
+	// bus changes the events of the order that was pending, and then paid.
+	bus := func(change func(pending, paid system.BusEvent) []system.BusEvent) func(*accounts) {
+		return func(a *accounts) {
+			a.publish()
+			at := slices.IndexFunc(a.Bus, func(e system.BusEvent) bool { return e.OrderID == "late" })
+			a.Bus = slices.Replace(a.Bus, at, at+2, change(a.Bus[at], a.Bus[at+1])...)
+		}
+	}
+	return []spoiled{
+		{"the last event is not on the bus", "I16", bus(func(pending, _ system.BusEvent) []system.BusEvent {
+			return []system.BusEvent{pending}
+		})},
+		{"two events are on the bus in the wrong order", "I16", bus(func(pending, paid system.BusEvent) []system.BusEvent {
+			return []system.BusEvent{paid, pending, paid}
+		})},
+		{"another status is on the bus", "I16", bus(func(pending, paid system.BusEvent) []system.BusEvent {
+			paid.Status = order.Declined
+			return []system.BusEvent{pending, paid}
+		})},
+		{"a repeated event differs", "I16", bus(func(pending, paid system.BusEvent) []system.BusEvent {
+			other := pending
+			other.From = order.Refused
+			return []system.BusEvent{pending, paid, other}
+		})},
+		{"an event without a number is on the bus", "I16", bus(func(pending, paid system.BusEvent) []system.BusEvent {
+			return []system.BusEvent{{OrderID: "late"}, pending, paid}
+		})},
+		{"an event without a row is on the bus", "I16", func(a *accounts) {
+			a.publish()
+			a.Bus = append(a.Bus, system.BusEvent{OrderID: "unknown", Seq: 1, From: order.Open, Status: order.Paid})
+		}},
+	}
+}
+
 func nothingWrong() []spoiled {
 	return []spoiled{
 		{"a paid order is disputed and the dispute is lost", "", func(a *accounts) {
@@ -254,6 +308,10 @@ func nothingWrong() []spoiled {
 			a.paidBy("same", "order")
 			a.paidBy("other-id", "same")
 			a.Logged += `{"level":"INFO","message":"order","order_id":"same"}` + "\n"
+		}},
+		{"events that are published twice break nothing", "", func(a *accounts) {
+			a.publish()
+			a.Bus = append(a.Bus, a.Bus...)
 		}},
 		{"an order whose customer has begun to authenticate breaks nothing", "", func(a *accounts) {
 			a.intent("waiting", stripetest.StatusProcessing)
