@@ -30,17 +30,19 @@ type killer struct {
 // the function waits for Stripe.
 const killWait = system.StripeWaits / 2
 
-// newKiller returns a killer of those orders that are in the waves. lost is one of them.
-func newKiller(waves [][]string, lost order.ID, orders ...order.ID) *killer {
+// newKiller returns a killer of two orders, those of them that are in the waves. The
+// second one is lost.
+func newKiller(waves [][]string, kill, lose order.ID) *killer {
 	decoder, k := sqs.NewDecoder(), &killer{killed: make(chan struct{})}
 	for _, body := range slices.Concat(waves...) {
 		o, err := decoder.Decode(body)
-		if err == nil && slices.Contains(orders, o.ID()) && !slices.Contains(k.orders, o.ID()) {
-			k.orders = append(k.orders, o.ID())
+		if err != nil || o.ID() != kill && o.ID() != lose || slices.Contains(k.orders, o.ID()) {
+			continue
 		}
-	}
-	if slices.Contains(k.orders, lost) {
-		k.lost = lost
+		k.orders = append(k.orders, o.ID())
+		if o.ID() == lose {
+			k.lost = lose
+		}
 	}
 	return k
 }

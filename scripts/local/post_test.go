@@ -34,7 +34,7 @@ func TestPost(t *testing.T) {
 	t.Run("one function is killed after the charge, the next wave waits, and every order has its history", func(t *testing.T) {
 		t.Parallel()
 		waves := [][]string{{body("killed"), body("lost")}, {body("killed"), body("later")}}
-		tally, killer := &tally{deliveries: map[string]int{}}, newKiller(waves, "lost", "killed", "lost")
+		tally, killer := &tally{deliveries: map[string]int{}}, newKiller(waves, "killed", "lost")
 		s := begin(t, system.Options{
 			AfterStripe: killer.afterStripe, Deliveries: killer.deliveries, Observe: tally.observe, Webhook: webhook, Reconcile: reconcile,
 		})

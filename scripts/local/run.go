@@ -38,7 +38,7 @@ func (r run) Run(ctx context.Context) error {
 		return err
 	}
 	began := time.Now()
-	tally, killer := &tally{deliveries: map[string]int{}}, newKiller(waves, r.Lose, r.Kill, r.Lose)
+	tally, killer := &tally{deliveries: map[string]int{}}, newKiller(waves, r.Kill, r.Lose)
 	s, err := start(ctx, runFolder, engine, system.Options{
 		AfterStripe: killer.afterStripe, Deliveries: killer.deliveries, Observe: tally.observe, Instances: 1,
 	})
@@ -63,13 +63,13 @@ func (r run) Run(ctx context.Context) error {
 	if err := errors.Join(err, s.Close()); err != nil {
 		return err
 	}
-	summary := summary{
+	result := summary{
 		Books: books, deliveries: tally.deliveries, crashes: tally.crashes, killed: victims, later: later,
 		dynamoDB: s.Proxy.Total(), stripe: len(s.Stripe.Calls()), webhooks: len(s.Events.Sent()),
 	}
-	show(os.Stdout, summary)
+	show(os.Stdout, result)
 	fmt.Printf("All done in %.1f s; %s. The functions' log: %s\n",
-		time.Since(ready).Seconds(), summary.published(), s.folder.log())
+		time.Since(ready).Seconds(), result.published(), s.folder.log())
 	if err := showChecks(os.Stdout, books.Audit()); err != nil {
 		return err
 	}
