@@ -133,7 +133,7 @@ func (w *World) Digest(seed maphash.Seed) uint64 {
 func (s *workers) appendState(b []byte) []byte {
 	b = appendNumbers(b, int64(len(s.alive)), int64(len(s.late)), int64(s.born), int64(s.message))
 	for _, k := range s.alive {
-		b = append(append(b, k.seen.Name...), k.refreshes...)
+		b = append(append(append(b, k.seen.Name...), k.task.kind...), k.task.of...)
 		b = appendNumbers(b, k.received.bits(), bit(k == s.current), bit(k.seen.Old))
 		b = k.clock.appendState(k.seen.AppendState(b))
 		for _, m := range k.messages {

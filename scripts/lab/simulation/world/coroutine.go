@@ -76,5 +76,5 @@ func (c *coroutine) run(yield func(oracle.Call) bool) {
 	}()
 	k := c.worker
 	k.yield = func(next oracle.Call) bool { return yield(next) && !k.dead }
-	k.run()
+	k.task.run(k)
 }

@@ -31,47 +31,17 @@ const (
 )
 
 // invocation is a worker that runs the deployed handler with one batch, over a pretend
-// SQS. The handler starts goroutines, of which one runs at a time, so the world and the
-// handler hand over a turn instead of being one coroutine.
+// SQS.
 type invocation struct {
 	worker *Worker
 	batch  *oracle.Batch
 	counts map[string]int // the handler's metrics
-
-	turn    chan bool // false kills the handler
-	waiting chan oracle.Call
-	over    chan struct{}
 }
 
 func (k *Worker) startHandler() {
-	v := &invocation{
-		worker: k, batch: k.newBatch(), counts: map[string]int{},
-		turn: make(chan bool), waiting: make(chan oracle.Call), over: make(chan struct{}),
-	}
-	k.handler = v
-	k.yield = func(c oracle.Call) bool {
-		v.waiting <- c
-		return <-v.turn
-	}
-	started := false
-	k.resume = func() (oracle.Call, bool) {
-		if started {
-			v.turn <- true
-		} else {
-			started = true
-			go v.run()
-		}
-		return v.next()
-	}
-	k.stop = func() {
-		select {
-		case <-v.over:
-		default:
-			k.dead = true
-			v.turn <- false
-			<-v.over
-		}
-	}
+	k.handler = &invocation{worker: k, batch: k.newBatch(), counts: map[string]int{}}
+	k.task.run = func(k *Worker) { k.handler.run() }
+	k.startGoroutine()
 }
 
 func (k *Worker) newBatch() *oracle.Batch {
@@ -82,19 +52,8 @@ func (k *Worker) newBatch() *oracle.Batch {
 	return k.world.oracle.NewBatch(all)
 }
 
-// next returns the call before which the handler waits, and false at its end.
-func (v *invocation) next() (oracle.Call, bool) {
-	select {
-	case c := <-v.waiting:
-		return c, true
-	case <-v.over:
-		return oracle.Call{}, false
-	}
-}
-
 // run does what Lambda and its event source mapping do with a batch.
 func (v *invocation) run() {
-	defer close(v.over)
 	k, w := v.worker, v.worker.world
 	var e events.SQSEvent
 	must(json.Unmarshal(sqstest.Event(w.queue.orders, k.messages), &e))

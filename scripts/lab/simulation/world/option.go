@@ -187,7 +187,7 @@ func (w *World) people(options []option) []option {
 		options = append(options, option{kind: forget})
 	}
 	for i, x := range w.incidents.orders {
-		if r, known := w.services.store.Peek(x.id); known && r.Intent != "" && !w.refreshing() {
+		if r, known := w.services.store.Peek(x.id); known && r.Intent != "" && !w.workers.doing(refresh) {
 			options = append(options, option{kind: refresh, n: i})
 		}
 	}

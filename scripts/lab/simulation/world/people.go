@@ -2,6 +2,7 @@ package world
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"orderonce/adapters/sqs"
@@ -84,21 +85,25 @@ func (w *World) restore(x *incident) {
 	}
 }
 
-func (w *World) refreshing() bool {
-	for _, k := range w.workers.alive {
-		if len(k.messages) == 0 {
-			return true
-		}
-	}
-	return false
-}
-
+// refresh lets an operator ask Stripe about an order. After a fault, and after an error
+// that another try can mend, the operator must try again.
 func (w *World) refresh(x *incident) {
 	w.oracle.Disturbed()
 	x.changed = false
-	k := w.newWorker(nil)
-	k.refreshes = x.id
+	k := w.newWorker(task{
+		kind: refresh, of: string(x.id), failed: func() { x.changed = true },
+		run: func(k *Worker) { x.changed = k.refresh(x.id) || x.changed },
+	})
+	w.lab.coroutines.start(k)
 	w.begin(k)
+}
+
+// refresh asks Stripe about an order, as the operator's tool does. It reports whether the
+// operator must try again.
+func (k *Worker) refresh(id order.ID) (again bool) {
+	_, err := order.Refresh(context.Background(), records{k}, payments{k}, scope, id, k.Now())
+	_, mismatch := errors.AsType[*order.MismatchError](err)
+	return err != nil && !mismatch && !errors.Is(err, order.ErrNoIntent)
 }
 
 // changeIntent does what a customer, a bank or a person in the Dashboard does to an

@@ -51,8 +51,8 @@ func (w *World) take(o option) {
 func (w *World) step(k *Worker, f Fault) {
 	if f != None {
 		w.disturb()
-		if k.refreshes != "" {
-			w.incidents.of(k.refreshes).changed = true // the operator must try again
+		if k.task.failed != nil {
+			k.task.failed()
 		}
 	}
 	if f.freezes() {
@@ -122,7 +122,7 @@ func (w *World) deliver(o option) {
 		w.sendAgain()
 		return
 	}
-	k := w.newWorker(received)
+	k := w.newDelivery(received)
 	k.seen.Old = o.old
 	if o.n > 0 {
 		off := w.setup.Clocks[o.n-1]

@@ -15,14 +15,14 @@ import (
 	"orderonce/scripts/lab/simulation/oracle"
 )
 
-// Worker is one delivery, or one operator. It is a coroutine that yields before each of
-// its calls, until the world lets it continue.
+// Worker is one delivery, or another task that calls the product. It is a coroutine that
+// yields before each of its calls, until the world lets it continue.
 type Worker struct {
-	world     *World
-	seen      *oracle.Worker // what the oracle remembers of it
-	handler   *invocation    // of the deployed handler; nil if the worker calls the processor itself
-	messages  []sqstest.Message
-	refreshes order.ID // the order of an operator, who has no messages
+	world    *World
+	task     task
+	seen     *oracle.Worker    // what the oracle remembers of it
+	handler  *invocation       // of the deployed handler; nil if the worker calls the processor itself
+	messages []sqstest.Message // of a delivery; other tasks have none
 
 	next     oracle.Call // the call before which it waits
 	fault    Fault       // of the current call
@@ -34,6 +34,18 @@ type Worker struct {
 	resume func() (oracle.Call, bool)
 	stop   func()
 	yield  func(oracle.Call) bool
+	exits  bool // a dead worker exits its goroutine, because its task starts goroutines
+}
+
+// task is what a worker does.
+type task struct {
+	kind kind
+	of   string // tells it from others of its kind, such as the order of an operator
+	run  func(k *Worker)
+	// failed is called when a call of the worker has a fault; nil if nothing follows.
+	failed func()
+	// ended is called after run, and after the death of the worker; nil if nothing follows.
+	ended func()
 }
 
 // workerClock is a worker's own clock.
@@ -50,11 +62,19 @@ func (c *workerClock) appendState(b []byte) []byte {
 	return appendNumbers(b, bit(c.frozen), c.frozenAt.UnixNano(), bit(c.stops))
 }
 
-func (w *World) newWorker(m []sqstest.Message) *Worker {
-	k := &Worker{world: w, messages: m}
+// newWorker returns a worker that has not begun.
+func (w *World) newWorker(t task) *Worker {
+	k := &Worker{world: w, task: t}
 	k.seen = &oracle.Worker{Name: workerName(w.workers.born), Begun: k.Now()}
 	w.workers.born++
-	if w.setup.Batch > 0 && len(m) > 0 {
+	return k
+}
+
+// newDelivery returns a worker for messages.
+func (w *World) newDelivery(m []sqstest.Message) *Worker {
+	k := w.newWorker(task{kind: deliver, run: (*Worker).consume})
+	k.messages = m
+	if w.setup.Batch > 0 {
 		k.startHandler()
 		return k
 	}
@@ -71,12 +91,8 @@ func workerName(n int) string {
 	return name
 }
 
-// run does what the deployed handler does with one message: decode, process, decide.
-func (k *Worker) run() {
-	if len(k.messages) == 0 {
-		k.refresh()
-		return
-	}
+// consume does what the deployed handler does with one message: decode, process, decide.
+func (k *Worker) consume() {
 	m := k.messages[0]
 	result := k.process(m)
 	d := sqs.Delivery{Count: m.Receives, SentAt: m.Sent}
@@ -92,15 +108,6 @@ func (k *Worker) run() {
 			return // without a reply the message comes back
 		}
 		action = sqs.Action{Verdict: order.Redeliver, Delay: policy.FirstDelay}
-	}
-}
-
-// refresh asks Stripe about an order, as the operator's tool does.
-func (k *Worker) refresh() {
-	_, err := order.Refresh(context.Background(), records{k}, payments{k}, scope, k.refreshes, k.Now())
-	_, mismatch := errors.AsType[*order.MismatchError](err)
-	if err != nil && !mismatch && !errors.Is(err, order.ErrNoIntent) {
-		k.world.incidents.of(k.refreshes).changed = true // the operator must try again
 	}
 }
 
@@ -253,7 +260,7 @@ func (k *Worker) withFault(c oracle.Call, do func() (response, error)) (response
 // die ends the coroutine of a worker. The handler would recover from a panic.
 func (k *Worker) die() {
 	k.dead = true
-	if k.handler != nil {
+	if k.exits {
 		runtime.Goexit()
 	}
 	panic(killed{})
@@ -309,8 +316,16 @@ func (w *World) resume(k *Worker) {
 	} else if odd {
 		w.oracle.Disturbed()
 	}
+	if k.task.ended != nil {
+		k.task.ended()
+	}
 	w.workers.alive = slices.DeleteFunc(w.workers.alive, func(o *Worker) bool { return o == k })
 	w.workers.current = w.workers.awake()
+}
+
+// doing reports whether a worker has a task of the kind.
+func (s *workers) doing(what kind) bool {
+	return slices.ContainsFunc(s.alive, func(k *Worker) bool { return k.task.kind == what })
 }
 
 // awake returns the oldest worker that is not frozen, or nil.
