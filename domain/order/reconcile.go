@@ -68,11 +68,11 @@ func (r *Reconciler) Run(ctx context.Context, until time.Time) (Reconciled, erro
 		if err = dueErr; err != nil {
 			break
 		}
+		slots <- struct{}{} // first, because the wait for it may use up the time
 		if !r.Now().Before(until) || run.down() || r.Allow(ctx) != nil {
 			run.done.More = true
 			break
 		}
-		slots <- struct{}{}
 		working.Go(func() {
 			defer func() { <-slots }()
 			run.look(ctx, id)

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -264,4 +265,35 @@ func TestASettledOrderOfALaggingIndexIsLeft(t *testing.T) {
 	if err != nil || len(got.Oldest) > 0 || n.calls["postpone"]+n.calls["settle"] > 0 {
 		t.Errorf("got %+v, %v and calls %v, want no waiting order and no write", got, err, n.calls)
 	}
+}
+
+// slow is a store whose Load takes an hour, and begins when nothing else can continue.
+type slow struct{ records }
+
+func (s slow) Load(ctx context.Context, id order.ID) (order.Record, error) {
+	synctest.Wait()
+	s.now = s.now.Add(time.Hour)
+	return s.records.Load(ctx, id)
+}
+
+// The second look waits for the first, which uses up the time.
+func TestNoLookBeginsAfterTheTimeIsOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n := newNight(t)
+		n.add("first", ordertest.TakesDays, "")
+		n.add("second", ordertest.TakesDays, "")
+		n.now = n.now.Add(3 * time.Hour)
+		r := order.Reconciler{
+			Follower: order.Follower{
+				Records: slow{records{night: n}}, Payments: payments{night: n}, Scope: "test",
+				Now: func() time.Time { return n.now },
+			},
+			Waiting: n, Parallel: 1, Allow: func(context.Context) error { return nil },
+		}
+		got, err := r.Run(t.Context(), n.now.Add(time.Minute))
+		if err != nil || !got.More || n.calls["load"] != 1 {
+			t.Errorf("got %d looks, more: %t, error %v, want 1 look and more", n.calls["load"], got.More, err)
+		}
+	})
 }

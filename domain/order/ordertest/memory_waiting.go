@@ -1,6 +1,7 @@
 package ordertest
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"slices"
@@ -21,7 +22,9 @@ func (m *Memory) Due(_ context.Context, at time.Time) iter.Seq2[order.ID, error]
 		}
 	}
 	m.mu.Unlock()
-	slices.SortFunc(due, func(a, b order.Record) int { return a.DueAt.Compare(b.DueAt) })
+	slices.SortFunc(due, func(a, b order.Record) int {
+		return cmp.Or(a.DueAt.Compare(b.DueAt), cmp.Compare(a.OrderID, b.OrderID))
+	})
 	return func(yield func(order.ID, error) bool) {
 		for _, r := range due {
 			if !yield(r.OrderID, nil) {
