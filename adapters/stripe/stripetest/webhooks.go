@@ -67,6 +67,13 @@ const (
 // maxSending bounds the connections at once, when Advance makes thousands of retries due.
 const maxSending = 64
 
+// Retry returns when an event is sent again after its nth failed delivery, and false if
+// Stripe gives up.
+func Retry(created, now time.Time, n int) (due time.Time, again bool) {
+	due = now.Add(firstRetry << min(n-1, 12))
+	return due, due.Sub(created) <= lastRetry
+}
+
 // Run sends events until the context ends. Its clock is the server's, so Advance makes
 // retries due.
 func (w *Webhooks) Run(ctx context.Context) {
@@ -157,8 +164,9 @@ func (w *Webhooks) send(ctx context.Context, d pendingEvent) {
 	if status/100 == 2 {
 		return
 	}
-	d.due = now.Add(firstRetry << min(d.tries, 12))
-	if d.tries++; d.due.Sub(d.created) <= lastRetry {
+	d.tries++
+	due, again := Retry(d.created, now, d.tries)
+	if d.due = due; again {
 		w.waiting = append(w.waiting, d)
 	}
 }
