@@ -80,7 +80,10 @@ func Scenarios() (all []Search) {
 		Name: "people, and whatever happens twice", Messages: []world.Message{contentOf(5, "ORD-1", world.Visa)},
 		People: true, Gap: time.Hour,
 	}
-	return placed("scenario", append(all, Search{Case: pairs, Most: 2}))
+	told := pairs
+	told.Name, told.Webhooks, told.Reconcile = "webhooks, and whatever happens twice", true, true
+	told.Messages = []world.Message{contentOf(6, "ORD-1", world.Declined)}
+	return placed("scenario", append(all, Search{Case: pairs, Most: 2}, Search{Case: told, Most: 2}))
 }
 
 // Deep returns searches of all schedules with at most so many deviations, on up to two
@@ -119,6 +122,13 @@ func unusual(most int) (all []Search) {
 	add("another deployment that charges its own order", world.Case{Messages: one(world.Visa), Neighbor: true})
 	add("another deployment that prepares its own order", world.Case{Messages: one(world.Visa), Neighbor: true})
 	add("an action that is denied", world.Case{Messages: one(world.Visa), Denials: true})
+	for _, method := range []string{world.Visa, world.Declined, world.NeedsAuth, world.TakesDays} {
+		later := method == world.Declined || method == world.TakesDays // somebody changes the intent afterwards
+		add("webhooks and reconcile runs and "+method, world.Case{
+			Messages: one(method), People: later, Webhooks: true, Reconcile: true,
+		})
+	}
+	add("publications", world.Case{Messages: one(world.NoSuchCard), Publish: true}) // of three events
 	all = append(all, groups(min(most, 1))...)
 	return all
 }

@@ -134,14 +134,15 @@ func TestAPlainerCaseLacksOneOddity(t *testing.T) {
 	t.Parallel()
 	m := contentOf(1, "ORD-1", world.Declined)
 	c := world.Case{Messages: []world.Message{m, m}, Gap: 10 * oracle.Visibility, KeyLife: -1, Receives: 3, Batch: 2, FIFO: true}
+	c.Webhooks, c.Reconcile, c.Publish = true, true, true
 	before := report.Oddities(c)
 	for _, plain := range plainer(c) {
 		if after := report.Oddities(plain); len(after) >= len(before) {
 			t.Errorf("got %q, want less than %q", after, before)
 		}
 	}
-	if got := len(plainer(c)); got != 6 {
-		t.Errorf("got %d cases, want one for the gap, the keys, the receives, the group and each method", got)
+	if got := len(plainer(c)); got != 9 {
+		t.Errorf("got %d cases, want one for the gap, the keys, the receives, the group, each actor and each method", got)
 	}
 	if c.Messages[0].Method != world.Declined || c.Gap != 10*oracle.Visibility {
 		t.Error("the case itself has changed")

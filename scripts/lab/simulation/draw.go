@@ -22,6 +22,7 @@ const mostSteps = 300
 func Drawn(seed uint64) (world.Case, schedule.Choose) {
 	r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // G404: it must be repeatable
 	c := drawCase(r)
+	drawActors(&c, rand.New(rand.NewPCG(seed, actors))) //nolint:gosec // G404: it must be repeatable
 	c.Name = "seed " + strconv.FormatUint(seed, 10)
 	often := []float64{0.02, 0.05, 0.1, 0.2, 0.4}[r.IntN(5)]
 	left, steps := 1+r.IntN(12), 0
@@ -58,6 +59,18 @@ func drawCase(r *rand.Rand) world.Case {
 		}
 	}
 	return c
+}
+
+// actors is the stream of random numbers that decides who acts beside the workers. It has
+// one of its own, so that a seed has the same case otherwise as before there were any.
+const actors = 2
+
+// drawActors adds those who act beside the workers to one world in ten.
+func drawActors(c *world.Case, r *rand.Rand) {
+	if !oneIn(r, 10) {
+		return
+	}
+	c.Webhooks, c.Reconcile, c.Publish = oneIn(r, 2), true, oneIn(r, 2)
 }
 
 // poison returns a message that is not an order.

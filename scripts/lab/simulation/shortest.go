@@ -83,6 +83,15 @@ func plainer(c world.Case) (all []world.Case) {
 	if c.FIFO || c.Batch > 1 {
 		add(func(c *world.Case) { c.FIFO, c.Batch = false, 1 })
 	}
+	if c.Webhooks {
+		add(func(c *world.Case) { c.Webhooks = false })
+	}
+	if c.Reconcile {
+		add(func(c *world.Case) { c.Reconcile = false })
+	}
+	if c.Publish {
+		add(func(c *world.Case) { c.Publish = false })
+	}
 	for _, m := range c.Messages {
 		if m.Method == world.Visa || m.Poison != "" {
 			continue

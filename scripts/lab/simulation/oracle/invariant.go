@@ -22,6 +22,8 @@ const (
 	NeighborsApart   Invariant = "I10" // a poison message never delays or repeats its neighbors
 	AllAnswered      Invariant = "I6"  // received = acknowledged + redelivered + parked
 	EverythingEnds   Invariant = "I3"  // every message ends in a settled order, or is parked with a reason
+	NoneForgotten    Invariant = "I17" // no order waits for ever: it gets its outcome, or is reported
+	PublishedInOrder Invariant = "I16" // every transition is published, at least once and in order for each order
 	SettlesSoon      Invariant = "I11" // without faults, everything settles within two deliveries and one lease
 	CheapDuplicate   Invariant = "I12" // a duplicate of a settled order costs one store call and no Stripe call
 	SameHistory      Invariant = "I14" // the same seed gives the same history
@@ -32,7 +34,8 @@ const (
 func Invariants() []Invariant {
 	return []Invariant{
 		ChargedOnce, ChargedAmount, ConflictParked, NoFalseDecline, BooksAgree, AckedWhenDurable, AsAllowed,
-		OneEventEach, NeighborsApart, AllAnswered, EverythingEnds, SettlesSoon, CheapDuplicate, SameHistory,
+		OneEventEach, NeighborsApart, AllAnswered, EverythingEnds, NoneForgotten, PublishedInOrder, SettlesSoon,
+		CheapDuplicate, SameHistory,
 	}
 }
 

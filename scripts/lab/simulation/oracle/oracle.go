@@ -51,6 +51,10 @@ type Subject struct {
 	// Done reports whether the table of a baseline says that an order needs no more work.
 	// It is nil for the product, whose rows the oracle reads itself.
 	Done func(order.ID) bool
+	// Reconciles means that the reconciler has looked at every waiting order at rest.
+	Reconciles bool
+	// Publishes means that every event was published at rest.
+	Publishes bool
 	// Loses allows the queue to lose messages, because an outage is longer than its
 	// retention.
 	Loses bool
@@ -70,6 +74,8 @@ type tracked struct {
 	charged     int            // lines of the ledger when its charges were last checked
 	outside     bool           // somebody has changed its intent at Stripe
 	edited      bool           // a person wrote another order's intent into its row
+	published   int            // events that the bus has accepted, up to the first that it has not
+	reported    bool           // the last run of the reconciler says that its message may be gone
 	parked      []order.Reason // why messages were parked, by their place
 	answered    []bool         // whether messages were acknowledged or parked, by their place
 }
@@ -318,7 +324,8 @@ func lastIs(events []order.Event, from, to order.Status) bool {
 func (o *Oracle) AppendState(b []byte) []byte {
 	for _, x := range o.orders {
 		b = append(append(b, x.status...), x.fingerprint...)
-		b = binary.AppendVarint(b, int64(x.changes)<<2|bit(x.outside)<<1|bit(x.edited))
+		b = binary.AppendVarint(b, int64(x.changes)<<3|bit(x.outside)<<2|bit(x.edited)<<1|bit(x.reported))
+		b = binary.AppendVarint(b, int64(x.published))
 		for i := range x.parked {
 			b = append(append(b, x.parked[i]...), byte(bit(x.answered[i]))) //nolint:gosec // G115: 0 or 1
 		}

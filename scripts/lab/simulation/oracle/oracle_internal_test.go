@@ -136,7 +136,7 @@ func rowExamples() []example {
 			if right {
 				c.step()
 			}
-			c.settle(order.Paid)
+			c.settlePaid()
 			c.step()
 		}},
 		{
@@ -149,7 +149,7 @@ func rowExamples() []example {
 					c.clearTable()
 					c.write(c.claim(0), "pi_1", order.Pending)
 				}
-				c.settle(order.Paid)
+				c.settlePaid()
 				c.step()
 			},
 		},
@@ -169,7 +169,7 @@ func rowExamples() []example {
 			if !right {
 				c.clearTable()
 				c.write(c.claim(0), "pi_1", order.Declined)
-				c.settle(order.Paid)
+				c.settlePaid()
 			}
 			c.step()
 		}},
@@ -391,7 +391,7 @@ func TestTheOracleDetectsEachViolationAndAcceptsItsRightTwin(t *testing.T) {
 	seen := map[Invariant]bool{SameHistory: true} // this needs two worlds: see package simulation
 	for _, e := range slices.Concat(
 		chargeExamples(), rowExamples(), declineExamples(), acknowledgmentExamples(), parkExamples(), restExamples(),
-		baselineExamples(), batchExamples(),
+		baselineExamples(), batchExamples(), laterExamples(),
 	) {
 		seen[e.breaks] = true
 		t.Run(e.name, func(t *testing.T) {

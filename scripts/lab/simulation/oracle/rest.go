@@ -24,6 +24,8 @@ func (o *Oracle) AtRest() {
 			continue
 		}
 		why := x.parked[i]
+		o.checkWaiting(x)
+		o.checkPublished(x)
 		if x.status == order.Open && !x.needsPerson() {
 			o.fail(EverythingEnds, m.ID, "message %d is gone (%s) and the order is open", i+1, why)
 		}

@@ -125,6 +125,19 @@ func timeRules() []rule {
 			EverythingEnds, "an unsettled order is in the index, and due when it is to be checked again",
 			"orders that would otherwise be forgotten", (*change).isDue,
 		},
+		{
+			NoneForgotten, "a look postpones the next one by at least the status's own time, and by at most a day",
+			"orders whose webhook never came", (*change).isPostponed,
+		},
+		{
+			AsAllowed, "a look that finds no outcome changes nothing but when the next one is due",
+			"the row from its cursor",
+			func(c *change) bool {
+				before := c.before
+				before.DueAt = c.after.DueAt
+				return !c.postpones() || unchanged(&before, &c.after)
+			},
+		},
 	}
 }
 
@@ -171,6 +184,16 @@ func (c *change) parks() bool {
 	return !c.after.ParkedAt.IsZero() && !c.after.ParkedAt.Equal(c.before.ParkedAt)
 }
 
+// postpones reports whether the reconciler made the change after a look without an
+// outcome.
+func (c *change) postpones() bool { return c.cause.by != nil && c.cause.call.Name == Postpone }
+
+func (c *change) isPostponed() bool {
+	least, waits := recheckAfter(c.after.Status)
+	due := c.after.DueAt.Sub(c.cause.at)
+	return !c.postpones() || waits && due >= least && due <= Day
+}
+
 func (c *change) isFresh() bool {
 	r := c.after
 	return !c.isNew() ||
@@ -210,7 +233,7 @@ func (c *change) isExplained() bool {
 // it begins.
 func (c *change) isDated() bool {
 	switch {
-	case c.cause.by == nil || c.parks():
+	case c.cause.by == nil || c.parks() || c.postpones():
 		return true
 	case c.cause.call.Name == Settle:
 		return !c.after.UpdatedAt.Before(c.cause.by.Begun) && !c.after.UpdatedAt.After(c.cause.at)
@@ -238,7 +261,10 @@ func (c *change) isDue() bool {
 		return c.after.DueAt.IsZero()
 	}
 	due := c.after.DueAt.Sub(c.after.UpdatedAt)
-	if c.claims() || c.after.Status != c.before.Status {
+	switch {
+	case c.postpones():
+		return true // another rule says by how much
+	case c.claims() || c.after.Status != c.before.Status:
 		return due == after
 	}
 	return !c.after.DueAt.IsZero() && (due <= after || c.parks()) // a store may keep the time of the claim

@@ -19,6 +19,7 @@ const (
 	released  = "a release"
 	takenOver = "a takeover"
 	finished  = "a finish"
+	postponed = "a postponed look"
 	settled   = "a settle"
 	disputed  = "a dispute"
 )
@@ -63,6 +64,8 @@ func changes() map[string]*change {
 			Seq: 1, From: order.Open, To: order.ActionRequired, Intent: r.Intent, Failure: "no_money", At: r.UpdatedAt,
 		})
 	})
+	add(postponed, second, Call{Name: Postpone}, knowledge{}, func(r *order.Record) { r.DueAt = at(77 * time.Hour) })
+	all[postponed].cause.at = at(53 * time.Hour)
 	add(settled, second, Call{Name: Settle}, knowledge{}, func(r *order.Record) {
 		r.Status, r.Failure, r.Seq, r.UpdatedAt, r.DueAt = order.Paid, "", 2, at(52*time.Minute), time.Time{}
 		r.Events = append(r.Events, order.Event{Seq: 2, From: order.ActionRequired, To: order.Paid, Intent: r.Intent, At: r.UpdatedAt})
@@ -162,6 +165,11 @@ func timeMistakes() []mistake {
 		{"an unsettled order", claimed, "it is due while it is worked on", due(time.Minute)},
 		{"an unsettled order", bound, "it is due too late", due(16 * time.Minute)},
 		{"an unsettled order", released, "it is never due", never},
+		{"a look postpones", postponed, "for years", due(10 * 365 * Day)},
+		{"a look postpones", postponed, "by less than the status's time", due(60 * time.Hour)},
+		{"a look postpones", postponed, "for ever", never},
+		{"a look that finds", postponed, "it releases the order's reason", func(c *change) { c.after.LastError = "" }},
+		{"a look that finds", postponed, "it is an attempt", func(c *change) { c.after.Attempt++ }},
 	}
 }
 

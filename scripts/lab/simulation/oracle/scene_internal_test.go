@@ -196,11 +196,11 @@ func (c *scene) write(claim order.Claim, id order.IntentID, s order.Status) {
 	}
 }
 
-// settle writes another status into a settled row.
-func (c *scene) settle(s order.Status) {
+// settlePaid writes into a settled row that the order is paid.
+func (c *scene) settlePaid() {
 	c.t.Helper()
 	r, _ := c.store.Peek("ORD-1")
-	c.must(c.store.Settle(c.t.Context(), r, order.Outcome{Status: s, Intent: r.Intent}, c.now))
+	c.must(c.store.Settle(c.t.Context(), r, order.Outcome{Status: order.Paid, Intent: r.Intent}, c.now))
 }
 
 // payOrder does all that a paid order needs.

@@ -52,7 +52,8 @@ func (o *Oracle) Calls(k *Worker, c Call, at time.Time) {
 		o.checkOutcome(known, c.Detail)
 	case ordertest.Release:
 		o.checkRelease(known, c.Detail)
-	case ordertest.Prepare, ordertest.Read, ordertest.Find, Reply, Park, Return, Load, Table, Charge:
+	case ordertest.Prepare, ordertest.Read, ordertest.Find, Reply, Park, Return, Load, Due, Postpone,
+		Answer, Put, Checkpoint, Table, Charge:
 	}
 	known.last = c.Name
 }

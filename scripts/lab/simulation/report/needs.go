@@ -33,6 +33,9 @@ func Oddities(c world.Case) (all []string) {
 	add(c.Receives > 0, "few receives before the dead-letter queue")
 	add(c.Batch > 1 && !c.FIFO, "a batch")
 	add(c.FIFO, "a FIFO group")
+	add(c.Webhooks, "webhooks")
+	add(c.Reconcile, "reconcile runs")
+	add(c.Publish, "publications")
 	for i, m := range c.Messages {
 		add(m.Poison != "", "a message that is no order")
 		add(m.Poison == "" && m.Method != world.Visa && m.Method != world.Mastercard, oddMethod(m.Method))

@@ -26,6 +26,7 @@ func searchBaseline(b baselines.Baseline, invariant oracle.Invariant, worlds int
 // its documented promises.
 func baselineCase(b baselines.Baseline, c world.Case) world.Case {
 	c.People, c.Mistake, c.Releases, c.Adapter = false, false, false, false
+	c.Webhooks, c.Reconcile, c.Publish = false, false, false
 	c.Clocks, c.KeyLife, c.Batch = nil, 0, 0
 	c.Consumer = func() world.Consumer { return &consumer{Baseline: b} }
 	return c

@@ -87,7 +87,8 @@ func figuresText(o options, r report.Report, took time.Duration) string {
 	var b strings.Builder
 	fmt.Fprintf(
 		&b,
-		"## The run\n\n%d schedules and %d random worlds (seeds from %d), %d steps, %d charges, %.0f s: **%s**.\n\n",
+		"## The run\n\n%d schedules and %d random worlds (seeds from %d), %d steps, %d charges, %.0f s: **%s**.\n"+
+			"In the worlds with these actors: %d webhooks, %d reconcile runs and %d publications.\n\n",
 		r.Schedules,
 		r.Drawn,
 		o.Seed,
@@ -95,6 +96,9 @@ func figuresText(o options, r report.Report, took time.Duration) string {
 		r.Tally.Charges,
 		took.Seconds(),
 		violations(r),
+		r.Tally.Webhooks,
+		r.Tally.Looks,
+		r.Tally.Publications,
 	)
 	b.WriteString("| fault | times |\n|---|---:|\n")
 	for _, c := range report.Unusual(r.Tally) {

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -14,34 +15,42 @@ type Case struct {
 	Name     string
 	Messages []Message
 	// Gap is how long after its first delivery a message that was not acknowledged comes
-	// back. Below the visibility timeout the queue delivers more than once; above it, there
-	// is an outage or a redrive. Beyond the queue's retention the producer sends the message
-	// again.
+	// back. Below the visibility timeout the queue delivers more than once; above it,
+	// there is an outage or a redrive. Beyond the queue's retention the producer sends
+	// the message again.
 	Gap time.Duration
 
-	Workers  int             // how many deliveries may overlap; 0 is 2
-	Rare     bool            // also the faults that the protocol cannot tell from others
-	People   bool            // cancel, pay, refresh; and Stripe forgets its keys
-	Restless bool            // the queue delivers twice and in any order; pauses; early redrives
-	Mistake  bool            // a person writes an intent into a row that was made for something else
-	Neighbor bool            // another deployment on the same Stripe account has an order with the same id
-	Denials  bool            // one action that the function needs is denied for a while
-	Releases bool            // an older release runs too: other parameters, keys and fingerprints
-	Clocks   []time.Duration // the possible errors of a worker's clock
-	KeyLife  time.Duration   // as in stripetest.Rules
-	Receives int             // the queue's maxReceiveCount; 0 is the deployed one
-	Strict   bool            // no order may be canceled: false, for tests of the search itself
-	Adapter  bool            // the Stripe adapter sends its requests through net/http
-	Batch    int             // if not 0: the deployed handler, with so many messages a batch, over a pretend SQS
-	FIFO     bool            // with Batch: FIFO queues, with the customer as message group
-	Variety  int             // decides details that would multiply the schedules if they were choices
+	Workers   int             // how many deliveries may overlap; 0 is 2
+	Rare      bool            // also the faults that the protocol cannot tell from others
+	People    bool            // cancel, pay, refresh; and Stripe forgets its keys
+	Restless  bool            // the queue delivers twice and in any order; pauses; early redrives
+	Mistake   bool            // a person writes an intent into a row that was made for something else
+	Neighbor  bool            // another deployment on the same Stripe account has an order with the same id
+	Webhooks  bool            // Stripe sends an event for each change of an intent
+	Reconcile bool            // the schedule starts the reconciler
+	Publish   bool            // the table's stream delivers the events of its rows, which go to an event bus
+	Denials   bool            // one action that the function needs is denied for a while
+	Releases  bool            // an older release runs too: other parameters, keys and fingerprints
+	Clocks    []time.Duration // the possible errors of a worker's clock
+	KeyLife   time.Duration   // as in stripetest.Rules
+	Receives  int             // the queue's maxReceiveCount; 0 is the deployed one
+	Strict    bool            // no order may be canceled: false, for tests of the search itself
+	Adapter   bool            // the Stripe adapter sends its requests through net/http
+	Batch     int             // if not 0: the deployed handler with batches of this size, over a pretend SQS
+	FIFO      bool            // with Batch: FIFO queues, with the customer as message group
+	Variety   int             // decides details that would multiply the schedules if they were choices
 
 	Consumer func() Consumer `json:"-"` // runs instead of the product; nil is the product
 }
 
+// workers returns how many deliveries may overlap.
+func (c *Case) workers() int { return cmp.Or(c.Workers, 2) }
+
 // subject returns what the oracle checks in worlds of the case.
 func (c *Case) subject(baseline Consumer) oracle.Subject {
-	s := oracle.Subject{Loses: c.Gap >= oracle.Retention, Strict: c.Strict}
+	s := oracle.Subject{
+		Loses: c.Gap >= oracle.Retention, Strict: c.Strict, Reconciles: c.Reconcile, Publishes: c.Publish,
+	}
 	if baseline != nil {
 		s.Done = baseline.Done
 	}

@@ -49,9 +49,12 @@ func (w *World) pickMessage(n int) int {
 	return i
 }
 
-// usualSteps returns the number of steps since the last deviation or denial.
+// usualSteps returns the number of steps since the last deviation or denial. It does not
+// count the events that a publisher sends: an order that cannot be parked has thousands.
 func (w *World) usualSteps() int {
-	w.choices.usual++
+	if current := w.workers.current; current == nil || current.task.kind != publish {
+		w.choices.usual++
+	}
 	tape := w.choices.tape
 	if len(tape) > 0 && tape[len(tape)-1] != 0 || w.denying() {
 		w.choices.usual = 0
@@ -122,8 +125,9 @@ func (w *World) Digest(seed maphash.Seed) uint64 {
 	b := w.services.store.AppendState(w.lab.state[:0])
 	b = w.services.stripe.AppendState(w.clock.now, b)
 	b = w.queue.AppendState(b)
-	b = w.incidents.appendState(b)
+	b = appendHooks(w.incidents.appendState(b), w.hooks)
 	b = appendNumbers(b, w.clock.now.UnixNano(), int64(w.queue.unseen))
+	b = appendNumbers(b, int64(w.stream.done), int64(len(w.stream.all)))
 	b = w.workers.appendState(b)
 	b = w.oracle.AppendState(b)
 	w.lab.state = b

@@ -25,11 +25,13 @@ const (
 	changeVisibility permission = "sqs:ChangeMessageVisibility"
 	writeIntents     permission = "write of PaymentIntents"
 	readIntents      permission = "read of PaymentIntents"
+	putEvents        permission = "events:PutEvents" // of a world with a stream
 )
 
 func permissions() []permission {
 	return []permission{
 		updateItem, putItem, query, sendMessage, deleteMessage, changeVisibility, writeIntents, readIntents,
+		putEvents,
 	}
 }
 
@@ -65,6 +67,7 @@ func needs(c oracle.Call) []permission {
 	return map[ordertest.Call][]permission{
 		ordertest.Begin: {updateItem}, ordertest.Bind: {updateItem}, ordertest.Release: {updateItem},
 		ordertest.Finish: {updateItem, putItem}, oracle.Settle: {updateItem, putItem}, oracle.Load: {query},
+		oracle.Due: {query}, oracle.Postpone: {updateItem}, oracle.Put: {putEvents},
 		ordertest.Prepare: {writeIntents}, ordertest.Confirm: {writeIntents},
 		ordertest.Read: {readIntents}, ordertest.Find: {readIntents},
 		oracle.Park: {sendMessage}, oracle.Return: {changeVisibility},
@@ -102,7 +105,10 @@ func (w *World) denials(options []option) []option {
 	if w.incidents.denial.of != "" {
 		return options
 	}
-	for i := range permissions() {
+	for i, p := range permissions() {
+		if p == putEvents && !w.setup.Publish {
+			continue
+		}
 		options = append(options, option{kind: deny, n: i})
 	}
 	return options

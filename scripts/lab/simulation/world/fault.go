@@ -44,6 +44,11 @@ const (
 	Panics      Fault = "the code panics"
 )
 
+// RefusesEntry is a fault of the event bus alone: it refuses one of several events.
+const (
+	RefusesEntry Fault = "done, but one event is refused"
+)
+
 func (f Fault) freezes() bool { return f == Freezes || f == Suspends }
 
 func (f Fault) kills() bool { return f == Dies || f == Overruns }
@@ -57,12 +62,16 @@ func faultsOf(c ordertest.Call) []Fault {
 		}
 	case ordertest.Read, ordertest.Find:
 		return []Fault{Dies, NeverArrives, RateLimited, Freezes, Suspends, Unauthorized}
-	case ordertest.Begin, ordertest.Bind, ordertest.Finish, ordertest.Release, oracle.Settle, oracle.Table:
+	case ordertest.Begin, ordertest.Bind, ordertest.Finish, ordertest.Release, oracle.Settle, oracle.Postpone,
+		oracle.Table:
 		return []Fault{Dies, LosesAnswer, NeverArrives, Freezes, Suspends, ArrivesLate}
-	case oracle.Load:
+	case oracle.Put:
+		return []Fault{Dies, LosesAnswer, NeverArrives, Freezes, ArrivesLate, RefusesEntry}
+	case oracle.Load, oracle.Due:
 		return []Fault{Dies, NeverArrives, Freezes}
-	case oracle.Reply, oracle.Park, oracle.Return:
+	case oracle.Reply, oracle.Park, oracle.Return, oracle.Answer, oracle.Checkpoint:
 		return []Fault{NeverArrives, Freezes}
+	case ordertest.Cancel, ordertest.ListDisputes: // nobody makes them
 	}
 	return nil
 }
@@ -77,9 +86,13 @@ func rareFaultsOf(c ordertest.Call) []Fault {
 		return []Fault{Slow, Overruns, Unavailable, Forbidden, Garbled, Mistakes}
 	case ordertest.Find:
 		return []Fault{Slow, Overruns, Unavailable, Forbidden, Garbled}
-	case ordertest.Begin, ordertest.Bind, ordertest.Finish, ordertest.Release, oracle.Settle, oracle.Table:
+	case ordertest.Begin, ordertest.Bind, ordertest.Finish, ordertest.Release, oracle.Settle, oracle.Postpone,
+		oracle.Table:
 		return []Fault{Slow, Overruns, Throttled, Conflicts}
-	case oracle.Load, oracle.Reply, oracle.Park, oracle.Return:
+	case oracle.Put:
+		return []Fault{Slow, Overruns, Throttled}
+	case oracle.Load, oracle.Due, oracle.Reply, oracle.Park, oracle.Return, oracle.Answer, oracle.Checkpoint,
+		ordertest.Cancel, ordertest.ListDisputes:
 	}
 	return nil
 }

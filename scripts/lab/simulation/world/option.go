@@ -1,7 +1,6 @@
 package world
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -15,23 +14,29 @@ import (
 type kind string
 
 const (
-	call      kind = "step"                      // a worker makes its next call, perhaps with a fault
-	deliver   kind = "delivery"                  // the queue delivers messages
-	turn      kind = "turn"                      // another worker continues, and thaws if it is frozen
-	arrive    kind = "late arrival"              // a late request arrives, or ends
-	redrive   kind = "redrive"                   // an operator moves every dead letter back
-	refresh   kind = "refresh"                   // an operator asks Stripe about an order
-	cancel    kind = "cancel in the Dashboard"   // a person cancels an intent
-	pay       kind = "customer pays"             // the customer pays an intent another way
-	clears    kind = "bank clears"               // the bank reports that a pending payment succeeded
-	bounce    kind = "bank bounces"              // the bank reports that it failed
-	forget    kind = "keys forgotten"            // Stripe forgets its idempotency keys
-	showTwice kind = "shown twice"               // the queue shows a message that is in flight
-	pause     kind = "outage"                    // for a while no worker runs
-	edit      kind = "row edited by mistake"     // a person writes the intent of something else into a row
-	deny      kind = "action denied"             // a permission that the function needs is denied for a while
-	allow     kind = "action allowed again"      // the permission is back
-	neighbor  kind = "neighbor with the same id" // another deployment uses its keys for the same order id
+	call       kind = "step"                      // a worker makes its next call, perhaps with a fault
+	deliver    kind = "delivery"                  // the queue delivers messages
+	turn       kind = "turn"                      // another worker continues, and thaws if it is frozen
+	arrive     kind = "late arrival"              // a late request arrives, or ends
+	redrive    kind = "redrive"                   // an operator moves every dead letter back
+	refresh    kind = "refresh"                   // an operator asks Stripe about an order
+	cancel     kind = "cancel in the Dashboard"   // a person cancels an intent
+	pay        kind = "customer pays"             // the customer pays an intent another way
+	clears     kind = "bank clears"               // the bank reports that a pending payment succeeded
+	bounce     kind = "bank bounces"              // the bank reports that it failed
+	forget     kind = "keys forgotten"            // Stripe forgets its idempotency keys
+	showTwice  kind = "shown twice"               // the queue shows a message that is in flight
+	pause      kind = "outage"                    // for a while no worker runs
+	edit       kind = "row edited by mistake"     // a person writes the intent of something else into a row
+	deny       kind = "action denied"             // a permission that the function needs is denied for a while
+	allow      kind = "action allowed again"      // the permission is back
+	event      kind = "webhook"                   // Stripe sends an event
+	eventLate  kind = "webhook late"              // Stripe sends an event later
+	eventLost  kind = "webhook never sent"        // Stripe does not send an event, or not again
+	eventAgain kind = "webhook sent twice"        // Stripe sends an event that it has sent
+	publish    kind = "publication"               // the table's stream delivers events
+	reconcile  kind = "reconcile run"             // the schedule starts the reconciler
+	neighbor   kind = "neighbor with the same id" // another deployment uses its keys for the same order id
 )
 
 // option is one thing that can happen next.
@@ -40,7 +45,8 @@ type option struct {
 	worker *Worker
 	fault  Fault
 	at     time.Time
-	n      int // of a message, an order, an intent, a clock, a pause or a permission
+	n      int // of a message, an order, an intent, a clock, a pause, a permission or an event
+	late   int // how late an event is
 	flaw   flaw
 	old    bool
 }
@@ -56,6 +62,12 @@ func (o option) deviation() string {
 		return "wrong clock"
 	case o.kind == deliver:
 		return "overlapping delivery"
+	case o.kind == event:
+		return "overlapping webhook"
+	case o.kind == reconcile:
+		return "early reconcile run"
+	case o.kind == publish:
+		return "early publication"
 	case o.kind == deny:
 		return string(o.kind) + ": " + string(permissions()[o.n])
 	case o.kind == edit:
@@ -86,7 +98,7 @@ func (w *World) options() []option {
 	if current != nil {
 		options = w.faults(options, current)
 	}
-	if waiting && !at.After(w.clock.now) && len(w.workers.alive) < cmp.Or(w.setup.Workers, 2) &&
+	if waiting && !at.After(w.clock.now) && len(w.workers.alive) < w.setup.workers() &&
 		(current != nil || len(w.workers.late) > 0) {
 		options = append(options, option{kind: deliver, at: w.clock.now})
 	}
@@ -110,6 +122,15 @@ func (w *World) options() []option {
 		options = w.unrest(options, at, waiting)
 	}
 	options = w.outsiders(options)
+	if w.setup.Webhooks {
+		options = w.events(options, usual)
+	}
+	if w.setup.Reconcile {
+		options = w.looks(options, usual)
+	}
+	if w.setup.Publish {
+		options = w.publications(options, usual)
+	}
 	w.lab.options = options
 	return options
 }
@@ -129,11 +150,14 @@ func (w *World) outsiders(options []option) []option {
 }
 
 func (w *World) usual(at time.Time, waiting bool) (usual option, more bool) {
+	n, eventAt, events := w.nextEvent()
 	switch {
 	case w.workers.current != nil:
 		return option{kind: call, worker: w.workers.current}, true
 	case len(w.workers.late) > 0:
 		return option{kind: arrive}, true
+	case events && (!waiting || !eventAt.After(at)):
+		return option{kind: event, n: n, at: eventAt}, true
 	case waiting:
 		return option{kind: deliver, at: at}, true
 	case len(w.workers.alive) > 0:
@@ -144,9 +168,15 @@ func (w *World) usual(at time.Time, waiting bool) (usual option, more bool) {
 		return option{kind: redrive}, true
 	}
 	for i, x := range w.incidents.orders {
-		if x.changed {
+		if x.changed && !w.waitsForReconcile(x) {
 			return option{kind: refresh, n: i}, true
 		}
+	}
+	if _, last, waits := w.nextLook(); w.setup.Reconcile && waits && !w.incidents.looked {
+		return option{kind: reconcile, at: last}, true
+	}
+	if w.unpublished() {
+		return option{kind: publish}, true
 	}
 	return option{}, false
 }

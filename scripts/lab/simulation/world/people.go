@@ -18,6 +18,7 @@ type incidents struct {
 	edited   bool // a person has written a wrong intent into a row
 	met      bool // the neighbor has used its keys
 	redriven bool // since the last disturbance
+	looked   bool // the reconciler looks at every waiting order, and nothing has happened since it began
 }
 
 // incident is what happened to one order.
@@ -25,6 +26,7 @@ type incident struct {
 	id       order.ID
 	changed  bool // its intent was changed at Stripe, and no operator has asked since
 	restored bool // an operator has tried to bind its intent to its row again
+	streamed int  // events of its row that are in the stream
 }
 
 func (n *incidents) of(id order.ID) *incident {
@@ -37,7 +39,7 @@ func (n *incidents) of(id order.ID) *incident {
 }
 
 func (n *incidents) appendState(b []byte) []byte {
-	b = appendNumbers(b, bit(n.paused), bit(n.forgot), bit(n.redriven), bit(n.edited), bit(n.met))
+	b = appendNumbers(b, bit(n.paused), bit(n.forgot), bit(n.redriven), bit(n.edited), bit(n.met), bit(n.looked))
 	b = append(appendNumbers(b, n.denial.until.UnixNano()), n.denial.of...)
 	for _, x := range n.orders {
 		b = appendNumbers(b, bit(x.changed)<<1|bit(x.restored))
@@ -126,7 +128,9 @@ func (w *World) changeIntent(o option) {
 	if err != nil {
 		what += ", in vain: " + err.Error()
 	} else if i := stripe.Intent(id); i.OrderID() != "" {
-		w.incidents.of(order.ID(i.OrderID())).changed = true
+		if told := w.setup.Webhooks && w.setup.Reconcile; !told {
+			w.incidents.of(order.ID(i.OrderID())).changed = true
+		}
 		w.oracle.ChangedOutside(order.ID(i.OrderID()))
 	}
 	w.happens(who, what)

@@ -32,10 +32,20 @@ func describe(c oracle.Call) string {
 			return c.Subject + " with " + c.Detail
 		}
 		return c.Subject + " message " + strconv.Itoa(c.Message) + " (" + c.Detail + ")"
+	case oracle.Postpone:
+		return "postpone " + c.Subject + " by " + c.Detail
+	case oracle.Due:
+		return "which orders are due?"
+	case oracle.Answer:
+		return "answers " + c.Subject + " (" + c.Detail + ")"
+	case oracle.Checkpoint:
+		return "answers " + c.Detail
+	case oracle.Put:
+		return "put " + c.Detail
 	case oracle.Table, oracle.Charge:
 		return c.Detail
 	case ordertest.Begin, ordertest.Bind, ordertest.Confirm, ordertest.Read, ordertest.Find, oracle.Load,
-		oracle.Park, oracle.Return:
+		oracle.Park, oracle.Return, ordertest.Cancel, ordertest.ListDisputes:
 	}
 	return strings.TrimSpace(string(c.Name) + " " + c.Subject)
 }
@@ -43,8 +53,12 @@ func describe(c oracle.Call) string {
 // receiver returns the service that a call is for.
 func receiver(c oracle.Call) string {
 	switch {
-	case c.ToStripe():
+	case c.ToStripe(), c.Name == oracle.Answer:
 		return "Stripe"
+	case c.Name == oracle.Put:
+		return "bus"
+	case c.Name == oracle.Checkpoint:
+		return "stream"
 	case c.ToQueue():
 		return "queue"
 	}
@@ -151,13 +165,15 @@ func (c claims) Release(ctx context.Context, claim order.Claim, why order.Reason
 	})
 }
 
-// records is the store as an operator reaches it.
+// records is the store as all reach it who have no claim.
 type records struct{ worker *Worker }
 
 func (r records) Load(ctx context.Context, id order.ID) (got order.Record, err error) {
 	err = r.worker.call(oracle.Call{Name: oracle.Load, Subject: string(id)}, func() (response, error) {
 		got, err = r.worker.world.services.store.Load(ctx, id)
-		return response{intent: string(got.Intent), state: string(got.Status)}, err
+		return response{
+			intent: string(got.Intent), state: string(got.Status), text: string(got.Status) + ", no intent bound",
+		}, err
 	})
 	return got, err
 }

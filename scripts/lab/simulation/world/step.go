@@ -11,6 +11,7 @@ import (
 
 func (w *World) take(o option) {
 	w.workers.cause = oracle.Cause{}
+	w.incidents.looked = w.incidents.looked && o.onlyLooks()
 	switch o.kind {
 	case call:
 		w.step(o.worker, o.fault)
@@ -44,6 +45,16 @@ func (w *World) take(o option) {
 		w.allow()
 	case neighbor:
 		w.meet(o.n == 1)
+	case event, eventAgain:
+		w.sendEvent(o)
+	case eventLate:
+		w.delayEvent(w.hooks[o.n], w.lateness()[o.late])
+	case eventLost:
+		w.loseEvent(w.hooks[o.n])
+	case reconcile:
+		w.reconcile(o.at)
+	case publish:
+		w.publish()
 	}
 }
 

@@ -6,6 +6,7 @@ import "orderonce/adapters/stripe/stripetest"
 type Tally struct {
 	Worlds, Steps, Deliveries, Charges, Declines int
 	Adapter, Handler                             int // worlds with the deployed Stripe adapter and batch handler
+	Webhooks, Looks, Publications                int // deliveries of events, and runs of the others
 	Faults                                       map[Fault]int
 	Events                                       map[string]int // deviations that are not faults of a call
 }
@@ -19,6 +20,9 @@ func (t *Tally) Add(o Tally) {
 	t.Declines += o.Declines
 	t.Adapter += o.Adapter
 	t.Handler += o.Handler
+	t.Webhooks += o.Webhooks
+	t.Looks += o.Looks
+	t.Publications += o.Publications
 	if t.Faults == nil {
 		t.Faults, t.Events = map[Fault]int{}, map[string]int{}
 	}
@@ -30,14 +34,27 @@ func (t *Tally) Add(o Tally) {
 	}
 }
 
-func (t *Tally) step(o option) {
+// step counts an option that was taken. deviates means that it is not the usual one.
+func (t *Tally) step(o option, deviates bool) {
 	t.Steps++
+	switch o.kind { //nolint:exhaustive // the others are no tasks
+	case event, eventAgain:
+		t.Webhooks++
+	case reconcile:
+		t.Looks++
+	case publish:
+		t.Publications++
+	}
 	switch {
 	case o.fault != None:
 		count(&t.Faults, o.fault)
 	case o.kind == deliver:
 		t.Deliveries++
 		if o.old || o.n > 0 {
+			count(&t.Events, o.deviation())
+		}
+	case o.kind == event || o.kind == reconcile || o.kind == publish:
+		if deviates {
 			count(&t.Events, o.deviation())
 		}
 	case o.kind != call:

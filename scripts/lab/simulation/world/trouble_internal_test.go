@@ -48,8 +48,8 @@ func faultAt(f Fault, c ordertest.Call) func(w *World, o option) bool {
 	return func(_ *World, o option) bool { return o.fault == f && o.worker.next.Name == c }
 }
 
-func (w *World) statusOf(id order.ID) order.Status {
-	r, _ := w.services.store.Peek(id)
+func (w *World) status() order.Status {
+	r, _ := w.services.store.Peek("ORD-1")
 	return r.Status
 }
 
@@ -84,7 +84,7 @@ func TestAPermissionThatIsDeniedForAWhileCostsNoOrder(t *testing.T) {
 				return o.kind == deny && permissions()[o.n] == tt.of && current != nil && current.next.Name == tt.at
 			})
 			denied := answered(w, "AccessDenied") || answered(w, string(order.KindMisconfigured))
-			if s := w.statusOf("ORD-1"); broken != nil || !denied || s == order.Open {
+			if s := w.status(); broken != nil || !denied || s == order.Open {
 				t.Errorf("status %s, denied: %t, broken: %v\n%v", s, denied, broken, w.History())
 			}
 		})
@@ -116,7 +116,7 @@ func TestEachPermissionIsNeededByACall(t *testing.T) {
 	var got []permission
 	for _, name := range []ordertest.Call{
 		ordertest.Begin, ordertest.Bind, ordertest.Finish, ordertest.Release, oracle.Settle, oracle.Load,
-		ordertest.Prepare, ordertest.Confirm, ordertest.Read, oracle.Park, oracle.Return, oracle.Reply,
+		ordertest.Prepare, ordertest.Confirm, ordertest.Read, oracle.Park, oracle.Return, oracle.Reply, oracle.Put,
 	} {
 		got = append(got, needs(oracle.Call{Name: name})...)
 	}
@@ -187,7 +187,7 @@ func TestANeighborWithTheSameIDChangesNothing(t *testing.T) {
 		c := one(Visa)
 		c.Neighbor, c.Variety = true, n
 		w, broken := runChoosing(c, 1, func(_ *World, o option) bool { return o.kind == neighbor })
-		if s := w.statusOf("ORD-1"); broken != nil || s != order.Paid || !w.incidents.met || len(charged(w)) != 1+n {
+		if s := w.status(); broken != nil || s != order.Paid || !w.incidents.met || len(charged(w)) != 1+n {
 			t.Errorf("status %s, met: %t, charges %v, broken: %v", s, w.incidents.met, charged(w), broken)
 		}
 	}
@@ -228,7 +228,7 @@ func TestAWrongResponseIsNeverUsed(t *testing.T) {
 				}
 				return o.fault == Mistakes && o.worker.next.Name == at && !misled(w)
 			})
-			if s := w.statusOf("ORD-1"); broken != nil || s != order.Paid || !misled(w) {
+			if s := w.status(); broken != nil || s != order.Paid || !misled(w) {
 				t.Errorf("%s, variety %d: status %s, broken: %v\n%v", at, variety, s, broken, w.History())
 			}
 		}

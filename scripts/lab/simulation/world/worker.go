@@ -44,7 +44,8 @@ type task struct {
 	run  func(k *Worker)
 	// failed is called when a call of the worker has a fault; nil if nothing follows.
 	failed func()
-	// ended is called after run, and after the death of the worker; nil if nothing follows.
+	// ended is called after run, and after the death of the worker; nil if nothing
+	// follows.
 	ended func()
 }
 

@@ -1,16 +1,18 @@
 // Package world runs the real product in a simulated world. Time is a number, each call
 // to the outside is a step, and at each step a Choose function decides what happens next
 // and what goes wrong. The processor, the decoder, the Stripe adapter and the decision
-// about a message are the deployed ones, in some worlds also the batch handler and the
-// adapter's HTTP client. The store, Stripe and the queue are the ones in memory, which
-// pass the same contract tests as the real ones.
+// about a message are the deployed ones, in some worlds also the batch handler, the
+// adapter's HTTP client, the webhook endpoint, the reconciler and the publisher. The
+// store, Stripe and the queue are the ones in memory, which pass the same contract tests
+// as the real ones.
 //
 // The package refuses to know what is correct, which the oracle decides, and which
 // schedules and cases are worth a run, which package simulation decides. It does not
 // format its history for people.
 //
 // Start with case.go (the initial state), option.go (what can happen next), step.go (what
-// a choice does), fault.go (what can go wrong with a call) and worker.go (one delivery).
+// a choice does), fault.go (what can go wrong with a call), worker.go (one delivery) and
+// webhook.go, reconcile.go and publish.go (those who act after it).
 package world
 
 import (
@@ -48,6 +50,8 @@ type World struct {
 	services  services
 	queue     queue
 	workers   workers
+	hooks     []*hook // by the number of their event
+	stream    stream
 	incidents incidents
 	choices   choices
 	history   history
@@ -78,7 +82,7 @@ type queue struct {
 	oldest       time.Time // when the oldest message was sent
 }
 
-// workers are the deliveries and operators that have begun and not ended, oldest first.
+// workers are the tasks that have begun and not ended, oldest first.
 type workers struct {
 	alive   []*Worker
 	current *Worker // whose turn it is; nil if none can run
@@ -151,11 +155,13 @@ func (w *World) RunUntil(over func() bool) *oracle.Violation {
 			break
 		}
 		i := w.pick(len(options))
-		w.tally.step(options[i])
+		w.tally.step(options[i], i > 0)
 		if i > 0 {
 			w.choices.deviations = append(w.choices.deviations, options[i].deviation())
 		}
 		w.take(options[i])
+		w.noticeEvents()
+		w.appendStream()
 		w.oracle.AfterStep(w.workers.message, w.workers.cause)
 		w.history.markNoted(w.oracle, 0)
 	}

@@ -1,0 +1,120 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+	"orderonce/scripts/lab/simulation/oracle"
+)
+
+// stream has the events of all rows in the order in which they were written. Its consumer
+// gets everything from a place on, again after a failure.
+type stream struct {
+	all  []order.OutboxEvent
+	done int // events that need not be delivered again
+	bus  ordertest.Bus
+}
+
+// appendStream adds the events that rows have more than after the last step.
+func (w *World) appendStream() {
+	if !w.setup.Publish {
+		return
+	}
+	for _, x := range w.incidents.orders {
+		r, _ := w.services.store.Peek(x.id)
+		for _, e := range r.Events[min(x.streamed, len(r.Events)):] {
+			out := order.OutboxEvent{OrderID: x.id, Total: r.Total, Trace: r.Trace, Event: e}
+			w.stream.all = append(w.stream.all, out)
+		}
+		x.streamed = max(x.streamed, len(r.Events))
+	}
+}
+
+// unpublished reports whether the stream has something to deliver, and nobody who works
+// on it.
+func (w *World) unpublished() bool {
+	working := func(k *Worker) bool { return k.task.kind == publish && !k.clock.frozen }
+	return w.stream.done < len(w.stream.all) && !slices.ContainsFunc(w.workers.alive, working)
+}
+
+// publications returns an early delivery of the stream.
+func (w *World) publications(options []option, usual option) []option {
+	late := w.workers.current != nil && !w.setup.Restless
+	if usual.kind == publish || late || !w.unpublished() || len(w.workers.alive) > w.setup.workers() {
+		return options
+	}
+	return append(options, option{kind: publish})
+}
+
+// mostStreamed is how many events the stream delivers at once. It is more than the bus
+// takes in one call.
+const mostStreamed = 100
+
+// publish delivers the next part of the stream to a new worker.
+func (w *World) publish() {
+	from := w.stream.done
+	batch := w.stream.all[from:min(from+mostStreamed, len(w.stream.all))]
+	k := w.newWorker(task{
+		kind: publish, of: strconv.Itoa(from) + "-" + strconv.Itoa(from+len(batch)),
+		run: func(k *Worker) { k.publish(from, batch) },
+	})
+	if w.history.on {
+		what := fmt.Sprintf("delivers %d events from number %d on to publisher %s", len(batch), from+1, k.seen.Name)
+		w.addLine("stream", k.seen.Name, what, "")
+	}
+	w.lab.coroutines.start(k)
+	w.begin(k)
+}
+
+// publish sends a batch to the bus, and reports how much of it is certainly there.
+func (k *Worker) publish(from int, batch []order.OutboxEvent) {
+	done, err := order.Publisher{Bus: bus{k}}.Publish(context.Background(), batch)
+	c := oracle.Call{Name: oracle.Checkpoint, Detail: fmt.Sprintf("%d of %d published", done, len(batch))}
+	if err == nil {
+		c.Detail = "all published"
+	}
+	_ = k.call(c, func() (response, error) {
+		s := &k.world.stream
+		s.done = max(s.done, from+done)
+		return ok(), nil
+	})
+}
+
+// bus is the event bus as one worker reaches it.
+type bus struct{ worker *Worker }
+
+var _ order.Bus = bus{}
+
+// Put implements order.Bus. The case decides which entry the bus refuses, if it refuses
+// one.
+func (b bus) Put(ctx context.Context, events []order.OutboxEvent) (failed []int, err error) {
+	k, w := b.worker, b.worker.world
+	err = k.call(oracle.Call{Name: oracle.Put, Detail: names(events)}, func() (r response, err error) {
+		if k.fault == RefusesEntry {
+			w.stream.bus.Refuse(events[w.setup.Variety%len(events)].OrderID)
+		}
+		failed, err = w.stream.bus.Put(ctx, events)
+		for i, e := range events {
+			if !slices.Contains(failed, i) && (err == nil || errors.Is(err, order.ErrEventRefused)) {
+				w.oracle.Published(e)
+			}
+		}
+		return ok(), err
+	})
+	return failed, err
+}
+
+// names returns events as a history shows them.
+func names(events []order.OutboxEvent) string {
+	all := make([]string, len(events))
+	for i, e := range events {
+		all[i] = fmt.Sprintf("event %d of %s (%s)", e.Event.Seq, e.OrderID, e.Event.Type())
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,132 @@
+package world
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"orderonce/domain/order"
+	"orderonce/scripts/lab/simulation/oracle"
+)
+
+var _ order.Waiting = waiting{}
+
+// nextLook returns the times at which the first and the last waiting order is due, and
+// whether any order waits.
+func (w *World) nextLook() (first, last time.Time, waits bool) {
+	for _, x := range w.incidents.orders {
+		r, _ := w.services.store.Peek(x.id)
+		if r.DueAt.IsZero() {
+			continue
+		}
+		if !waits || r.DueAt.Before(first) {
+			first = r.DueAt
+		}
+		if !waits || r.DueAt.After(last) {
+			last = r.DueAt
+		}
+		waits = true
+	}
+	return first, last, waits
+}
+
+// waitsForReconcile reports whether the index has the order, so that no operator needs to
+// ask about it.
+func (w *World) waitsForReconcile(x *incident) bool {
+	r, _ := w.services.store.Peek(x.id)
+	return w.setup.Reconcile && !r.DueAt.IsZero()
+}
+
+// looks returns an early run of the reconciler: between deliveries at the time at which
+// the first order is due, and at any time if one is due.
+func (w *World) looks(options []option, usual option) []option {
+	first, _, waits := w.nextLook()
+	between := w.workers.current == nil || !first.After(w.clock.now)
+	room := len(w.workers.alive) <= w.setup.workers() && (w.setup.Restless || !w.workers.doing(reconcile))
+	if waits && between && room && usual.kind != reconcile && w.mayPause(first, 0) {
+		options = append(options, option{kind: reconcile, at: first})
+	}
+	return options
+}
+
+// onlyLooks reports whether an option changes no row and no intent without the
+// reconciler.
+func (o option) onlyLooks() bool {
+	task := o.kind
+	if o.kind == call {
+		task = o.worker.task.kind
+	}
+	return task == reconcile || task == publish
+}
+
+// reconcile begins a run of the reconciler.
+func (w *World) reconcile(at time.Time) {
+	if w.workers.current != nil || len(w.workers.alive) > 0 {
+		w.disturb()
+	}
+	if at.After(w.clock.now) {
+		w.clock.now = at
+	}
+	w.incidents.looked = true
+	k := w.newWorker(task{
+		kind: reconcile, failed: func() { w.incidents.looked = false }, run: (*Worker).look,
+	})
+	if w.history.on {
+		w.addLine("schedule", k.seen.Name, "starts reconcile run "+k.seen.Name, "")
+	}
+	k.startGoroutine()
+	w.begin(k)
+}
+
+// look looks at every due order, as the function of the schedule does.
+func (k *Worker) look() {
+	r := order.Reconciler{
+		Follower: k.follower(), Waiting: waiting{k}, Parallel: 1,
+		Allow: func(context.Context) error { return nil },
+	}
+	done, err := r.Run(context.Background(), k.Now().Add(oracle.FunctionTime))
+	if k.dead {
+		return
+	}
+	if err != nil || done.More || done.Unavailable > 0 {
+		k.world.incidents.looked = false // the next run continues
+	}
+	k.world.oracle.Reported(done.NoIntent)
+}
+
+// waiting is the store's index as one run reaches it.
+type waiting struct{ worker *Worker }
+
+// Due reads the index in one step. A run with several steps would read it while it looks
+// at an order, and only one of them may run at a time.
+func (s waiting) Due(ctx context.Context, at time.Time) iter.Seq2[order.ID, error] {
+	return func(yield func(order.ID, error) bool) {
+		var all []order.ID
+		err := s.worker.call(oracle.Call{Name: oracle.Due}, func() (r response, err error) {
+			for id, dueErr := range s.worker.world.services.store.Due(ctx, at) {
+				all, err = append(all, id), dueErr
+				r.text += string(id) + " "
+			}
+			return r, err
+		})
+		if err != nil {
+			yield("", err)
+			return
+		}
+		for _, id := range all {
+			if !yield(id, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Postpone implements order.Waiting.
+func (s waiting) Postpone(ctx context.Context, r order.Record, due time.Time) error {
+	name := oracle.Call{
+		Name: oracle.Postpone, Subject: string(r.OrderID), Detail: due.Sub(s.worker.Now()).String(),
+	}
+	return s.worker.call(name, func() (response, error) {
+		return ok(), s.worker.world.services.store.Postpone(ctx, r, due)
+	})
+}

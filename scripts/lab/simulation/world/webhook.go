@@ -1,0 +1,221 @@
+package world
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
+	"orderonce/scripts/lab/simulation/oracle"
+)
+
+// endpointSecret signs the events.
+const endpointSecret = "whsec_pretend"
+
+// hook is an event on its way to the webhook endpoint. Stripe sends it until it gets a
+// 2xx, for three days, and may send it once more after that.
+type hook struct {
+	event    stripetest.Event
+	created  time.Time
+	due      time.Time // of the next delivery
+	failed   int       // deliveries without a 2xx
+	sent     int       // deliveries that began
+	sending  int       // deliveries that have not ended
+	over     bool      // it was answered, lost or given up
+	repeated bool      // it was sent once more than needed
+}
+
+// waits reports whether Stripe is to send the event.
+func (h *hook) waits() bool { return !h.over && h.sending == 0 }
+
+// lateness is how long an event may be late: longer than a lease and shorter than the
+// visibility timeout, so that it meets a worker that lost its claim, and in restless
+// worlds longer than anything else.
+func (w *World) lateness() []time.Duration {
+	if w.setup.Restless {
+		return []time.Duration{2 * oracle.FunctionTime, 2 * time.Hour, 2 * oracle.Day}
+	}
+	return []time.Duration{2 * oracle.FunctionTime}
+}
+
+// noticeEvents adds the new events of the Stripe double.
+func (w *World) noticeEvents() {
+	if !w.setup.Webhooks {
+		return
+	}
+	for _, e := range w.services.stripe.Events()[len(w.hooks):] {
+		w.hooks = append(w.hooks, &hook{event: e, created: w.clock.now, due: w.clock.now})
+	}
+}
+
+// nextEvent returns the place of the event that is sent next, and when.
+func (w *World) nextEvent() (n int, at time.Time, waits bool) {
+	for i, h := range w.hooks {
+		if h.waits() && (!waits || h.due.Before(at)) {
+			n, at, waits = i, h.due, true
+		}
+	}
+	if at.Before(w.clock.now) {
+		at = w.clock.now
+	}
+	return n, at, waits
+}
+
+// events returns what can happen to events besides the usual option.
+func (w *World) events(options []option, usual option) []option {
+	room := len(w.workers.alive) <= w.setup.workers()
+	for i, h := range w.hooks {
+		switch {
+		case usual.kind == event && usual.n == i:
+			for d := range w.lateness() {
+				if h.sent == 0 {
+					options = append(options, option{kind: eventLate, n: i, late: d})
+				}
+			}
+			options = append(options, option{kind: eventLost, n: i})
+		case h.waits() && room && (!h.due.After(w.clock.now) || w.setup.Restless):
+			options = append(options, option{kind: event, n: i, at: w.clock.now})
+		case h.sent > 0 && !h.repeated && room:
+			options = append(options, option{kind: eventAgain, n: i, at: w.clock.now})
+		}
+	}
+	return options
+}
+
+func (w *World) delayEvent(h *hook, d time.Duration) {
+	h.due = w.clock.now.Add(d)
+	w.happens("Stripe", fmt.Sprintf("sends %s only after %v", h, d))
+}
+
+// loseEvent lets Stripe never send an event, or never again. An operator asks instead.
+func (w *World) loseEvent(h *hook) {
+	h.over = true
+	w.happens("Stripe", fmt.Sprintf("loses %s", h))
+	w.untold(h)
+}
+
+// untold makes an operator ask about the order of an event that never arrived.
+func (w *World) untold(h *hook) {
+	if x := w.incidents.of(order.ID(h.event.Intent.OrderID())); x != nil && w.oracle.Ours(h.event.Intent.ID) {
+		x.changed = true
+	}
+}
+
+// sendEvent delivers an event to a new worker.
+func (w *World) sendEvent(o option) {
+	if o.kind == eventAgain || w.workers.current != nil {
+		w.disturb()
+	}
+	h := w.hooks[o.n]
+	h.repeated = h.repeated || o.kind == eventAgain
+	w.clock.now = o.at
+	var got answer
+	k := w.newWorker(task{
+		kind: event, of: h.event.ID(),
+		run:   func(k *Worker) { got = k.receiveEvent(h) },
+		ended: func() { w.answered(h, got) },
+	})
+	if w.history.on {
+		again := ""
+		if h.sent > 0 {
+			again = "again"
+		}
+		w.addLine("Stripe", k.seen.Name, fmt.Sprintf("sends %s to webhook %s", h, k.seen.Name), again)
+	}
+	h.sent++
+	h.sending++
+	w.lab.coroutines.start(k)
+	w.begin(k)
+}
+
+// mismatch is the endpoint's result for an event that disagrees with the row.
+const mismatch = "mismatch"
+
+// answer is what Stripe gets from the endpoint. The zero answer is none.
+type answer struct {
+	status int
+	result string
+}
+
+// answered records how a delivery of an event ended.
+//
+// Two events that the endpoint accepts need an operator, because no run of the reconciler
+// looks at a declined order. One is about an order under a lease, which is left to its
+// worker; a worker that read "declined" just before the customer paid writes what was
+// true then. The other disagrees with the row, and a metric asks for a person.
+func (w *World) answered(h *hook, a answer) {
+	h.sending--
+	switch {
+	case a.status/100 == 2:
+		h.over = true
+		if a.result == string(order.HintLeased) || a.result == mismatch {
+			w.untold(h)
+		}
+	case !h.over:
+		h.failed++
+		due, again := stripetest.Retry(h.created, w.clock.now, h.failed)
+		h.due, h.over = due, !again
+		if !again {
+			w.untold(h)
+		}
+	}
+}
+
+// receiveEvent does what the deployed endpoint does with a request, and returns the
+// answer if it arrives.
+func (k *Worker) receiveEvent(h *hook) (got answer) {
+	body := h.event.Body(h.created)
+	r := &http.Request{
+		Method: http.MethodPost, Body: io.NopCloser(bytes.NewReader(body)),
+		Header: http.Header{"Stripe-Signature": {stripetest.Signature(body, k.world.clock.now, endpointSecret)}},
+	}
+	result, status := "", statusWriter(0)
+	follower := k.follower()
+	endpoint := stripe.Webhook{
+		Secrets: []string{endpointSecret}, Follow: follower.Follow, Now: k.Now,
+		Log: slog.New(slog.DiscardHandler), Count: func(r string) { result = r },
+	}
+	endpoint.ServeHTTP(&status, r)
+	c := oracle.Call{Name: oracle.Answer, Subject: strconv.Itoa(int(status)), Detail: result}
+	_ = k.call(c, func() (response, error) {
+		got = answer{int(status), result}
+		return ok(), nil
+	})
+	return got
+}
+
+// follower is what the webhook endpoint and the reconciler share.
+func (k *Worker) follower() order.Follower {
+	return order.Follower{Records: records{k}, Payments: payments{k}, Scope: scope, Now: k.Now}
+}
+
+// statusWriter is the status of a response without a body.
+type statusWriter int
+
+// Header implements http.ResponseWriter.
+func (s *statusWriter) Header() http.Header { return http.Header{} }
+
+// Write implements http.ResponseWriter.
+func (s *statusWriter) Write(b []byte) (int, error) { return len(b), nil }
+
+// WriteHeader implements http.ResponseWriter.
+func (s *statusWriter) WriteHeader(status int) { *s = statusWriter(status) }
+
+// String returns the event as a history shows it.
+func (h *hook) String() string {
+	return h.event.ID() + ", " + h.event.Type + " of " + h.event.Intent.ID
+}
+
+func appendHooks(b []byte, all []*hook) []byte {
+	for _, h := range all {
+		b = appendNumbers(b, h.due.UnixNano(), h.created.UnixNano(), int64(h.failed), int64(h.sent),
+			int64(h.sending), bit(h.over)<<1|bit(h.repeated))
+	}
+	return b
+}
