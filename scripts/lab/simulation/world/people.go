@@ -96,6 +96,9 @@ func (w *World) refresh(x *incident) {
 		kind: refresh, of: string(x.id), failed: func() { x.changed = true },
 		run: func(k *Worker) { x.changed = k.refresh(x.id) || x.changed },
 	})
+	if w.history.on {
+		w.addLine("operator", k.seen.Name, "asks Stripe about "+string(x.id)+" with refresh "+k.seen.Name, "")
+	}
 	w.lab.coroutines.start(k)
 	w.begin(k)
 }
