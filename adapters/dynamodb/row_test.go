@@ -156,6 +156,7 @@ func TestIndexHoldsOrdersThatWait(t *testing.T) {
 		"released":        at(15 * time.Minute).UnixMilli(),
 		"pending":         at(time.Hour + time.Second).UnixMilli(),
 		"action_required": at(24*time.Hour + time.Second).UnixMilli(),
+		"declined":        at(24*time.Hour + time.Second).UnixMilli(),
 	}
 	for shard := range int64(16) {
 		out, err := f.Client.Query(t.Context(), &sdk.QueryInput{

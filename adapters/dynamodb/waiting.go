@@ -47,13 +47,17 @@ func (s *Store) Due(ctx context.Context, at time.Time) iter.Seq2[order.ID, error
 
 // Postpone implements order.Waiting with one UpdateItem.
 func (s *Store) Postpone(ctx context.Context, r order.Record, due time.Time) error {
+	change, values := "REMOVE openShard, dueAt", row{
+		":status": text(r.Status), ":seq": number(r.Seq), ":was": millis(r.DueAt),
+	}
+	if !due.IsZero() {
+		change, values[":due"] = "SET dueAt = :due", millis(due)
+	}
 	_, err := s.update(ctx, r.OrderID, &dynamodb.UpdateItemInput{
-		ConditionExpression:      aws.String("#status = :status AND seq = :seq AND dueAt = :was"),
-		UpdateExpression:         aws.String("SET dueAt = :due"),
-		ExpressionAttributeNames: map[string]string{"#status": "status"},
-		ExpressionAttributeValues: row{
-			":status": text(r.Status), ":seq": number(r.Seq), ":was": millis(r.DueAt), ":due": millis(due),
-		},
+		ConditionExpression:       aws.String("#status = :status AND seq = :seq AND dueAt = :was"),
+		UpdateExpression:          &change,
+		ExpressionAttributeNames:  map[string]string{"#status": "status"},
+		ExpressionAttributeValues: values,
 	})
 	if _, refused := refusedBy(err); refused {
 		err = order.ErrStale

@@ -16,9 +16,9 @@ type Waiting interface {
 	// although it does not wait any more. It ends at the first error.
 	Due(ctx context.Context, at time.Time) iter.Seq2[ID, error]
 
-	// Postpone moves the recheck of an order to due. It is guarded by the status, the seq
-	// and the due time of r as loaded: it returns ErrStale if they changed since. It
-	// changes nothing else.
+	// Postpone moves the recheck of an order to due, or ends it if due is zero. It is
+	// guarded by the status, the seq and the due time of r as loaded: it returns ErrStale
+	// if they changed since. It changes nothing else.
 	Postpone(ctx context.Context, r Record, due time.Time) error
 }
 
@@ -125,17 +125,24 @@ func (r *reconciling) look(ctx context.Context, id ID) {
 	if err == nil {
 		r.done.Followed[followed]++
 	}
-	if _, waits := record.Status.RecheckAfter(); waits && followed != HintSettled {
+	if _, waits := record.Status.RecheckAfter(); waits && followed != HintSettled && record.Status != Declined {
 		r.done.Oldest[record.Status] = max(r.done.Oldest[record.Status], now.Sub(lastChange(record)))
 	}
 }
 
 // postpone moves the next look away as far as the order has waited, between the status's
 // own time and a day. A record that does not wait any more is left.
+//
+// A declined order gets one look: a customer who pays at the moment of the decline may
+// have done so unseen, because the webhook of the payment met the lease of the worker
+// that recorded the decline. Later payments are reported by webhooks.
 func (r *reconciling) postpone(ctx context.Context, record Record, now time.Time) error {
 	least, waits := record.Status.RecheckAfter()
 	if !waits {
 		return nil
+	}
+	if record.Status == Declined {
+		return r.Waiting.Postpone(ctx, record, time.Time{})
 	}
 	after := min(max(now.Sub(lastChange(record)), least), maxPostponed)
 	return r.Waiting.Postpone(ctx, record, now.Add(after))

@@ -186,7 +186,7 @@ func TestReconcileGoesOnWhereARunEnded(t *testing.T) {
 	}
 	n.now = n.now.Add(2 * time.Hour)
 	runs := 0
-	for more := true; more; runs++ {
+	for more := true; more && runs < 9; runs++ {
 		more = n.run(30).More
 	}
 	if diff := cmp.Diff(n.calls, map[string]int{"load": orders, "read": orders, "postpone": orders}); diff != "" || runs != 4 {
@@ -264,6 +264,29 @@ func TestASettledOrderOfALaggingIndexIsLeft(t *testing.T) {
 	got, err := r.Run(t.Context(), n.now.Add(time.Minute))
 	if err != nil || len(got.Oldest) > 0 || n.calls["postpone"]+n.calls["settle"] > 0 {
 		t.Errorf("got %+v, %v and calls %v, want no waiting order and no write", got, err, n.calls)
+	}
+}
+
+// The webhook of a payment may meet the lease of the worker that records the decline, and
+// no other one follows.
+func TestReconcileLooksOnceAtADeclinedOrder(t *testing.T) {
+	t.Parallel()
+	for paid, want := range map[bool]order.Status{true: order.Paid, false: order.Declined} {
+		n := newNight(t)
+		n.add("order", ordertest.Declines, "")
+		if paid {
+			n.bank.CustomerPays("pi_1")
+		}
+		n.now = n.now.Add(23 * time.Hour)
+		early := n.run(10)
+		n.now = n.now.Add(2 * time.Hour)
+		got := n.run(10)
+		n.now = n.now.Add(1000 * time.Hour)
+		again := n.run(10)
+		if r := peek(n.store, "order"); r.Status != want || len(early.Followed)+len(again.Followed) > 0 || len(got.Followed) != 1 ||
+			len(got.Oldest) > 0 {
+			t.Errorf("paid %t: got %s, %+v, %+v and %+v, want it %s after one look a day later", paid, r.Status, early, got, again, want)
+		}
 	}
 }
 

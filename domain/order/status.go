@@ -80,9 +80,9 @@ func (s Status) RecheckAfter() (after time.Duration, waits bool) {
 		return 15 * time.Minute, true // by then the last lease has expired
 	case Pending:
 		return time.Hour, true
-	case ActionRequired:
+	case ActionRequired, Declined: // the customer may still pay the same intent
 		return 24 * time.Hour, true
-	case Paid, Declined, Canceled, Refused:
+	case Paid, Canceled, Refused:
 		return 0, false
 	}
 	return 0, false

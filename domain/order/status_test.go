@@ -99,6 +99,7 @@ func TestOnlyWaitingStatusesAreRechecked(t *testing.T) {
 		order.Open:           15 * time.Minute, // at least MaxLease
 		order.Pending:        time.Hour,
 		order.ActionRequired: 24 * time.Hour,
+		order.Declined:       24 * time.Hour,
 	}
 	const unknown order.Status = "lost"
 	for _, s := range append(order.Statuses(), unknown) {

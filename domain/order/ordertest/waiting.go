@@ -47,6 +47,7 @@ func waitingPromises() []waitingPromise {
 		{"an open order is due a quarter of an hour after its claim", waitingTest.openIsDue},
 		{"a pending order is due after an hour, and a paid one never", waitingTest.pendingIsDue},
 		{"a postponed order is due at its new time, and nothing else changes", waitingTest.postponed},
+		{"an order whose recheck ends is never due, and nothing else changes", waitingTest.ended},
 		{"postpone of a record that changed returns ErrStale", waitingTest.stale},
 		{"due may be left early", waitingTest.leftEarly},
 	}
@@ -91,6 +92,16 @@ func (x waitingTest) postponed() {
 	x.wantRecord(want)
 	x.wantDue(at(5*time.Hour-time.Millisecond), false)
 	x.wantDue(at(5*time.Hour), true)
+}
+
+func (x waitingTest) ended() {
+	x.mustFinish(order.Declined)
+	want := x.mustLoad()
+	want.DueAt = time.Time{}
+	x.must(x.waiting.Postpone(x.Context(), x.mustLoad(), time.Time{}))
+	x.wantRecord(want)
+	x.wantDue(at(1000*time.Hour), false)
+	x.must(x.Settle(x.Context(), x.mustLoad(), outcome(order.Paid, "pi_1"), at(2*time.Hour)))
 }
 
 func (x waitingTest) stale() {

@@ -59,9 +59,9 @@ func recheckAfter(s order.Status) (after time.Duration, waits bool) {
 		return 15 * time.Minute, true
 	case order.Pending:
 		return time.Hour, true
-	case order.ActionRequired:
+	case order.ActionRequired, order.Declined:
 		return Day, true
-	case order.Paid, order.Declined, order.Canceled, order.Refused:
+	case order.Paid, order.Canceled, order.Refused:
 	}
 	return 0, false
 }

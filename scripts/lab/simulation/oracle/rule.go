@@ -126,7 +126,7 @@ func timeRules() []rule {
 			"orders that would otherwise be forgotten", (*change).isDue,
 		},
 		{
-			NoneForgotten, "a look postpones the next one by at least the status's own time, and by at most a day",
+			NoneForgotten, "a look postpones the next one by at least the status's own time and at most a day, and is the last of a declined order",
 			"orders whose webhook never came", (*change).isPostponed,
 		},
 		{
@@ -191,6 +191,9 @@ func (c *change) postpones() bool { return c.cause.by != nil && c.cause.call.Nam
 func (c *change) isPostponed() bool {
 	least, waits := recheckAfter(c.after.Status)
 	due := c.after.DueAt.Sub(c.cause.at)
+	if c.after.Status == order.Declined { // which is looked at once
+		return !c.postpones() || c.after.DueAt.IsZero()
+	}
 	return !c.postpones() || waits && due >= least && due <= Day
 }
 
