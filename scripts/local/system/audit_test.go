@@ -422,7 +422,7 @@ func wrongStatusesAndLogs() []spoiled {
 		{"a line that is not JSON holds the API key", "I13", func(a *accounts) {
 			a.Logged += "panic: key " + system.PretendKey + "\n"
 		}},
-		{"an order is declined and its intent succeeded", "I15", func(a *accounts) {
+		{"an order is declined and its intent succeeded", "I15 I17", func(a *accounts) {
 			a.intent("declined", stripetest.StatusSucceeded)
 		}},
 		{"an order is declined and its intent was not", "I15", func(a *accounts) {
