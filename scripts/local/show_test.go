@@ -27,7 +27,7 @@ func example(t *testing.T) summary {
 		Books: system.Books{
 			Records: map[order.ID]order.Record{}, Charges: map[order.ID][]stripetest.Charge{}, Parked: map[string]sqstest.Message{},
 		},
-		deliveries: map[string]int{}, crashes: 1, killed: []order.ID{"ORD-1012", "ORD-1014"}, dynamoDB: 74, stripe: 28,
+		deliveries: map[string]int{}, crashes: 1, killed: []order.ID{"ORD-1012", "ORD-1014"}, dynamoDB: 76, stripe: 29,
 		later: map[order.ID]string{}, webhooks: 12,
 	}
 	a.Publishes = true
