@@ -65,7 +65,7 @@ type DisputeRecords interface {
 func Disputed(r Record, d Dispute, at time.Time) Record {
 	r.Seq++
 	e := Event{Seq: r.Seq, From: r.Status, To: r.Status, Intent: r.Intent, Dispute: d, At: at}
-	r.Events = append(slices.Clip(r.Events), e)
+	r.Events = slices.Concat(r.Events, []Event{e})
 	r.Dispute = d
 	return r
 }

@@ -155,7 +155,7 @@ func CheckClaim(r Record, o Order, l Lease) error {
 func Reopened(r Record, l Lease) Record {
 	r.Seq++
 	e := Event{Seq: r.Seq, From: Refused, To: Open, Intent: r.Intent, At: l.From}
-	r.Events = append(slices.Clip(r.Events), e)
+	r.Events = slices.Concat(r.Events, []Event{e})
 	r.Status, r.Failure = Open, ""
 	return r
 }

@@ -289,7 +289,7 @@ func (m *Memory) put(r order.Record, at time.Time) {
 func settled(r order.Record, o order.Outcome, at time.Time) order.Record {
 	r.Seq++
 	e := order.Event{Seq: r.Seq, From: r.Status, To: o.Status, Intent: o.Intent, Failure: o.Failure, At: at}
-	r.Events = append(slices.Clip(r.Events), e)
+	r.Events = slices.Concat(r.Events, []order.Event{e})
 	r.Status, r.Failure, r.Owner, r.Until, r.ParkedAt = o.Status, o.Failure, "", time.Time{}, time.Time{}
 	return r
 }

@@ -108,8 +108,18 @@ func (k *Worker) consume() {
 		if err == nil || action.Verdict != order.Park {
 			return // without a reply the message comes back
 		}
-		action = sqs.Action{Verdict: order.Redeliver, Delay: policy.FirstDelay}
+		action = sqs.Action{Verdict: order.Redeliver, Delay: unparkedDelay(d, k.Now(), policy)}
 	}
+}
+
+// unparkedDelay is the delay of a message that the dead-letter queue did not accept: the
+// back-off of any other redelivery.
+func unparkedDelay(d sqs.Delivery, now time.Time, p sqs.Policy) time.Duration {
+	failed := order.Result{Verdict: order.Redeliver, Reason: sqs.ReasonParkFailed, Transient: true}
+	if a := sqs.Decide(failed, d, now, 0.5, p); a.Verdict == order.Redeliver {
+		return a.Delay
+	}
+	return p.FirstDelay // on its last day
 }
 
 func (k *Worker) process(m sqstest.Message) order.Result {
