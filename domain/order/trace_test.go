@@ -32,6 +32,17 @@ func TestParseTraceAcceptsTraceparentsOnly(t *testing.T) {
 	}
 }
 
+func FuzzParseTrace(f *testing.F) {
+	f.Add(traceparent)
+	f.Add("00-" + traceID + "-" + parentID + "-zz")
+	f.Fuzz(func(t *testing.T, s string) {
+		got := order.ParseTrace(s)
+		if got != "" && string(got) != s || len(got.ID()) != 0 && len(got.ID()) != 32 || (got == "") != (got.ID() == "") {
+			t.Errorf("%q: got %q with id %q, want the traceparent or none", s, got, got.ID())
+		}
+	})
+}
+
 func TestTraceFromIDs(t *testing.T) {
 	t.Parallel()
 	if got := order.TraceFrom(traceID, parentID, true); got != traceparent {
