@@ -126,7 +126,7 @@ func timeRules() []rule {
 			"orders that would otherwise be forgotten", (*change).isDue,
 		},
 		{
-			NoneForgotten, "a look postpones the next one by at least the status's own time and at most a day, and is the last of a declined order",
+			NoneForgotten, "a look postpones the next one by at most a day, and is the last of a declined order",
 			"orders whose webhook never came", (*change).isPostponed,
 		},
 		{
