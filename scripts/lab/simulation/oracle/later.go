@@ -15,10 +15,11 @@ func (o *Oracle) Reported(noIntent []order.Record) {
 }
 
 // checkWaiting checks an order that still waits after the reconciler has looked at it:
-// its intent has no outcome, or it has no intent and the reconciler says so.
+// its intent has no outcome, or it has no intent and the reconciler says so. A declined
+// order does not wait: it gets one look.
 func (o *Oracle) checkWaiting(x *tracked) {
 	r, _ := o.view.Row(x.id)
-	if _, waits := recheckAfter(r.Status); !waits || !o.subject.Reconciles {
+	if _, waits := recheckAfter(r.Status); !waits || r.Status == order.Declined || !o.subject.Reconciles {
 		return
 	}
 	i := o.view.Stripe().Intent(string(r.Intent))

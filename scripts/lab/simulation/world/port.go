@@ -33,7 +33,7 @@ func describe(c oracle.Call) string {
 		}
 		return c.Subject + " message " + strconv.Itoa(c.Message) + " (" + c.Detail + ")"
 	case oracle.Postpone:
-		return "postpone " + c.Subject + " by " + c.Detail
+		return "postpone " + c.Subject + " " + c.Detail
 	case oracle.Due:
 		return "which orders are due?"
 	case oracle.Answer:

@@ -121,10 +121,18 @@ func (s waiting) Due(ctx context.Context, at time.Time) iter.Seq2[order.ID, erro
 	}
 }
 
+// until describes how far away the next look is.
+func (s waiting) until(due time.Time) string {
+	if due.IsZero() {
+		return "for ever"
+	}
+	return "by " + due.Sub(s.worker.Now()).String()
+}
+
 // Postpone implements order.Waiting.
 func (s waiting) Postpone(ctx context.Context, r order.Record, due time.Time) error {
 	name := oracle.Call{
-		Name: oracle.Postpone, Subject: string(r.OrderID), Detail: due.Sub(s.worker.Now()).String(),
+		Name: oracle.Postpone, Subject: string(r.OrderID), Detail: s.until(due),
 	}
 	return s.worker.call(name, func() (response, error) {
 		return ok(), s.worker.world.services.store.Postpone(ctx, r, due)
