@@ -321,7 +321,7 @@ func wrongRows() []violation {
 			run.Count{},
 		},
 		{
-			"a paid order is declined", "I15 I4", func(e *end) { e.decline(e.first(paidOrder)) },
+			"a paid order is declined", "I15 I17 I4", func(e *end) { e.decline(e.first(paidOrder)) },
 			run.Count{LedgerMismatch: 1, WrongStatus: 1},
 		},
 		{
@@ -340,7 +340,7 @@ func wrongRows() []violation {
 			run.Count{WrongStatus: 1},
 		},
 		{
-			"an order whose intent succeeded is declined", "I15", func(e *end) {
+			"an order whose intent succeeded is declined", "I15 I17", func(e *end) {
 				m := e.first(func(m []run.Message) bool { return m[0].Want == order.Declined })
 				e.Intents["pi_"+m.OrderID] = stripetest.Intent{Status: stripetest.StatusSucceeded}
 			},
