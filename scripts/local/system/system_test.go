@@ -122,9 +122,16 @@ func (o *running) skipUntilEmpty() {
 	defer cancel()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for o.Waiting() > 0 {
-		if !o.Busy() {
+	// A message that was received and whose invocation has not begun is not Busy yet: a skip
+	// would deliver it again, and use up its receives.
+	const idle = 100 // milliseconds
+	for quiet := 0; o.Waiting() > 0; quiet++ {
+		if o.Busy() {
+			quiet = 0
+		}
+		if quiet >= idle {
 			o.Skip()
+			quiet = 0
 		}
 		select {
 		case <-tick.C:
