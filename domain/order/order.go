@@ -1,5 +1,5 @@
 // Package order charges an order exactly once and records the outcome. It decides with
-// pure functions and acts through three ports. It knows nothing of queues, tables, HTTP,
+// pure functions and acts through ports. It knows nothing of queues, tables, HTTP,
 // clocks or logs, and imports the standard library alone.
 //
 // Read order.go (what an order is), status.go (the statuses and their transitions),

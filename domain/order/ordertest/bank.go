@@ -94,18 +94,10 @@ func (b *Bank) Prepare(ctx context.Context, o order.Order, k order.Key) (order.I
 // Confirm charges the card of an intent that waits for it, and returns any other intent
 // in its current state.
 func (b *Bank) Confirm(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
-	return b.call(ctx, Confirm, k, "confirm "+string(id), func() (order.Intent, order.ErrorKind) {
-		a, known := b.intents[id]
-		switch {
-		case !order.ValidReference(string(id)):
-			return order.Intent{}, order.KindRefused // not an intent id
-		case !known:
-			return order.Intent{}, order.KindMisconfigured
-		}
+	return b.write(ctx, Confirm, id, k, func(a *account) {
 		if a.State == order.NeedsConfirmation {
 			a.charge()
 		}
-		return a.Intent, ""
 	})
 }
 
@@ -129,7 +121,18 @@ func (a *account) decline(why order.Failure) {
 
 // CancelIntent cancels an intent that has not succeeded.
 func (b *Bank) CancelIntent(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
-	return b.call(ctx, Cancel, k, "cancel "+string(id), func() (order.Intent, order.ErrorKind) {
+	return b.write(ctx, Cancel, id, k, func(a *account) {
+		if a.State != order.Succeeded {
+			a.State, a.Failure = order.IntentCanceled, order.Failure{}
+		}
+	})
+}
+
+// write changes a known intent under a key, and returns it.
+func (b *Bank) write(
+	ctx context.Context, c Call, id order.IntentID, k order.Key, change func(*account),
+) (order.Intent, error) {
+	return b.call(ctx, c, k, string(c)+" "+string(id), func() (order.Intent, order.ErrorKind) {
 		a, known := b.intents[id]
 		switch {
 		case !order.ValidReference(string(id)):
@@ -137,9 +140,7 @@ func (b *Bank) CancelIntent(ctx context.Context, id order.IntentID, k order.Key)
 		case !known:
 			return order.Intent{}, order.KindMisconfigured
 		}
-		if a.State != order.Succeeded {
-			a.State, a.Failure = order.IntentCanceled, order.Failure{}
-		}
+		change(a)
 		return a.Intent, ""
 	})
 }
