@@ -61,7 +61,7 @@ func (c *Cancellation) Cancel(ctx context.Context, id ID, at time.Time) (Record,
 // close cancels the record's intent and settles the record, or settles a record without
 // an intent. It does nothing to a paid or canceled order.
 func (c *Cancellation) close(ctx context.Context, r Record, at time.Time) error {
-	if r.Status == Paid || r.Status == Canceled {
+	if r.Status.Charged() || r.Status == Canceled {
 		return nil
 	}
 	outcome := Outcome{Status: Canceled, Failure: CanceledByOperator}
@@ -89,7 +89,7 @@ func (c *Cancellation) cancelIntent(ctx context.Context, r Record, at time.Time)
 		if err != nil {
 			return Intent{}, fmt.Errorf("read intent %s of order %s: %w", r.Intent, r.OrderID, err)
 		}
-		return intent, verify(intent, c.Scope, r.OrderID, r.Total)
+		return intent, Verify(intent, c.Scope, r.OrderID, r.Total)
 	}
 	intent, err := read()
 	if err != nil || intent.State == Succeeded || intent.State == IntentCanceled {
@@ -97,7 +97,7 @@ func (c *Cancellation) cancelIntent(ctx context.Context, r Record, at time.Time)
 	}
 	canceled, err := c.Canceler.CancelIntent(ctx, r.Intent, CancelKey(c.Scope, r.OrderID, at))
 	if err == nil {
-		return canceled, verify(canceled, c.Scope, r.OrderID, r.Total)
+		return canceled, Verify(canceled, c.Scope, r.OrderID, r.Total)
 	}
 	if now, readErr := read(); readErr == nil && now.State == IntentCanceled { // only the response was lost
 		return now, nil

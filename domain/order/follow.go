@@ -86,7 +86,7 @@ func (f *Follower) follow(ctx context.Context, h Hint) (Followed, Record, error)
 		return followed, r, err
 	case h.Status != "" && !slices.Contains(r.Status.Next(), h.Status):
 		return HintAgrees, r, nil
-	case r.Status == Open && held(r.Until, f.Now()) && !h.Disputed:
+	case r.Status == Open && Held(r.Until, f.Now()) && !h.Disputed:
 		return HintLeased, r, nil
 	case r.Intent == "":
 		return HintNoIntent, r, nil

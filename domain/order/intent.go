@@ -116,8 +116,8 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("intent %s: %s is %q, want %q", e.Intent, e.Field, e.Got, e.Want)
 }
 
-// verify returns a *MismatchError unless the intent belongs to the order.
-func verify(i Intent, scope Scope, id ID, total Money) error {
+// Verify returns a *MismatchError unless the intent belongs to the order.
+func Verify(i Intent, scope Scope, id ID, total Money) error {
 	for _, f := range [...]struct{ field, got, want string }{
 		{"orderId", string(i.OrderID), string(id)},
 		{"scope", string(i.Scope), string(scope)},

@@ -34,14 +34,14 @@ var (
 func (p *Processor) Process(ctx context.Context, o Order, sent time.Time, l Lease) Result {
 	claim, err := p.Claims.Begin(ctx, o, l)
 	if err != nil {
-		return resultOf(err)
+		return ResultOf(err)
 	}
 	takeover := claim.Intent != ""
 	outcome, err := p.charge(ctx, &claim, sent)
 	if err == nil {
 		err = p.Claims.Finish(ctx, claim, outcome, p.Now())
 	}
-	r := resultOf(err)
+	r := ResultOf(err)
 	r.Attempt, r.Takeover, r.Trace = claim.Attempt, takeover, claim.Trace
 	r.Intent = cmp.Or(claim.Intent, r.Intent)
 	switch {
@@ -72,7 +72,7 @@ func (p *Processor) giveUp(ctx context.Context, c Claim, r Result) Result {
 		err = p.Claims.Release(ctx, c, r.Reason, p.Now())
 	}
 	if r.Verdict == Park && err != nil {
-		instead := resultOf(err)
+		instead := ResultOf(err)
 		r.Verdict, r.Reason, r.Transient, r.Status = instead.Verdict, instead.Reason, instead.Transient, Open
 	}
 	r.Err = errors.Join(r.Err, err)
@@ -214,7 +214,7 @@ func (p *Processor) verified(c Claim) func(Intent, error) (Intent, error) {
 		if err != nil {
 			return Intent{}, asPaymentError(err)
 		}
-		return i, verify(i, p.Scope, c.Order.ID(), c.Order.Total())
+		return i, Verify(i, p.Scope, c.Order.ID(), c.Order.Total())
 	}
 }
 

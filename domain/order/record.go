@@ -68,41 +68,6 @@ type Record struct {
 	Events      []Event   // oldest first; filled by Load only
 }
 
-// Event is one transition of an order, or a change of its dispute, which is no
-// transition: From and To are the status. The events are the order's history and its
-// outbox.
-type Event struct {
-	Seq      int
-	From, To Status
-	Intent   IntentID
-	Failure  string
-	Dispute  Dispute // zero of a transition
-	At       time.Time
-}
-
-// Type names what happened, such as "order.paid" or "order.dispute_won".
-func (e Event) Type() string {
-	switch e.Dispute.Status {
-	case DisputeOpen:
-		return "order.disputed"
-	case DisputeWon, DisputeLost:
-		return "order.dispute_" + string(e.Dispute.Status)
-	}
-	return "order." + string(e.To)
-}
-
-// Validate returns a *TransitionError if the event is an invalid transition, or a dispute
-// that changes the status.
-func (e Event) Validate() error {
-	if e.Dispute == (Dispute{}) {
-		return e.From.Transition(e.To)
-	}
-	if e.From != e.To {
-		return &TransitionError{From: e.From, To: e.To}
-	}
-	return nil
-}
-
 // LoadRecord validates a record that was read from a store, so that a record edited by
 // hand is an error and not a wrong decision. It returns ErrCorrupt, or ErrUnknownVersion
 // for a status that this release does not know.
@@ -144,7 +109,7 @@ func CheckClaim(r Record, o Order, l Lease) error {
 		return &SettledError{Record: r}
 	case r.Owner == l.Owner:
 		return nil
-	case held(r.Until, l.From):
+	case Held(r.Until, l.From):
 		return &InProgressError{Until: r.Until}
 	}
 	return nil
@@ -160,9 +125,9 @@ func Reopened(r Record, l Lease) Record {
 	return r
 }
 
-// held reports whether a lease until then is running at now. A lease that ends later than
+// Held reports whether a lease until then is running at now. A lease that ends later than
 // any correct clock could have written is ignored, so that a broken clock does not lock
 // the order for years.
-func held(until, now time.Time) bool {
+func Held(until, now time.Time) bool {
 	return !until.Before(now) && !until.After(now.Add(MaxLease+MaxSkew))
 }

@@ -32,7 +32,7 @@ func settleFrom(ctx context.Context, rs Records, ps Payments, s Scope, r Record,
 	if err != nil {
 		return false, fmt.Errorf("read intent %s of order %s: %w", r.Intent, r.OrderID, err)
 	}
-	if err := verify(intent, s, r.OrderID, r.Total); err != nil {
+	if err := Verify(intent, s, r.OrderID, r.Total); err != nil {
 		return false, err
 	}
 	outcome, settled := OutcomeOf(intent)
@@ -50,8 +50,8 @@ func settleFrom(ctx context.Context, rs Records, ps Payments, s Scope, r Record,
 // it is paid; these have no transition and are skipped. A paid order that is not paid at
 // the provider is never skipped: Settle returns its *TransitionError.
 func worthRecording(now, said Status) bool {
-	if now == said {
+	if now == said || now.Charged() && said == Paid {
 		return false
 	}
-	return now == Paid || said == Paid || now.Transition(said) == nil
+	return now.Charged() || said == Paid || now.Transition(said) == nil
 }

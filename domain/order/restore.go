@@ -24,7 +24,7 @@ func Restore(
 	if err != nil {
 		return Record{}, fmt.Errorf("read intent %s: %w", bound, err)
 	}
-	if err := verify(i, s, id, i.Total); err != nil {
+	if err := Verify(i, s, id, i.Total); err != nil {
 		return Record{}, err
 	}
 	if i.Fingerprint == "" {
@@ -56,7 +56,7 @@ func CheckRestore(there, r Record, at time.Time) error {
 		}
 	case there.Status != Open:
 		return &SettledError{Record: there}
-	case held(there.Until, at):
+	case Held(there.Until, at):
 		return &InProgressError{Until: there.Until}
 	}
 	return nil

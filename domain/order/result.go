@@ -68,8 +68,8 @@ type Result struct {
 	Err       error
 }
 
-// resultOf maps every error of an attempt to a result.
-func resultOf(err error) Result {
+// ResultOf maps every error of an attempt to a result.
+func ResultOf(err error) Result {
 	var (
 		settled  *SettledError
 		progress *InProgressError

@@ -18,12 +18,17 @@ const (
 	Canceled       Status = "canceled"        // at the provider, or by an operator before an intent was bound
 	ActionRequired Status = "action_required" // the customer must authenticate: neither declined nor paid
 	Pending        Status = "pending"         // the bank needs days
-	Refused        Status = "refused"         // the provider does not accept the order; a redrive retries it
+	// PartiallyRefunded and Refunded are paid orders of which money went back. Package refund
+	// has their transitions.
+	PartiallyRefunded Status = "partially_refunded"
+	Refunded          Status = "refunded"
+
+	Refused Status = "refused" // the provider does not accept the order; a redrive retries it
 )
 
 // Statuses returns every status.
 func Statuses() []Status {
-	return []Status{Open, Paid, Declined, Canceled, ActionRequired, Pending, Refused}
+	return []Status{Open, Paid, Declined, Canceled, ActionRequired, Pending, Refused, PartiallyRefunded, Refunded}
 }
 
 // ParseStatus returns the status that a record holds, or ErrUnknownVersion.
@@ -49,7 +54,7 @@ func (s Status) Next() []Status {
 		return []Status{Paid, Declined, Canceled}
 	case Declined:
 		return []Status{Paid, Canceled}
-	case Paid, Canceled:
+	case Paid, Canceled, PartiallyRefunded, Refunded:
 		return nil
 	}
 	return nil
@@ -82,7 +87,7 @@ func (s Status) RecheckAfter() (after time.Duration, waits bool) {
 		return time.Hour, true
 	case ActionRequired, Declined: // the customer may still pay the same intent
 		return 24 * time.Hour, true
-	case Paid, Canceled, Refused:
+	case Paid, Canceled, Refused, PartiallyRefunded, Refunded:
 		return 0, false
 	}
 	return 0, false
@@ -91,3 +96,6 @@ func (s Status) RecheckAfter() (after time.Duration, waits bool) {
 // MayLackIntent reports whether an order in s may have no intent. No money moved for one
 // that has none.
 func (s Status) MayLackIntent() bool { return s == Open || s == Refused || s == Canceled }
+
+// Charged reports whether the customer paid an order in s, whatever went back since.
+func (s Status) Charged() bool { return s == Paid || s == PartiallyRefunded || s == Refunded }

@@ -214,6 +214,17 @@ func (m *Memory) SetStatus(_ context.Context, id order.ID, s order.Status) error
 	return nil
 }
 
+// Replace overwrites a record that still has the seq of seen, and reports whether it did.
+func (m *Memory) Replace(seen, r order.Record) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.rows[seen.OrderID].Seq != seen.Seq {
+		return false
+	}
+	m.rows[seen.OrderID] = r
+	return true
+}
+
 // Clone returns an independent store with the same records.
 func (m *Memory) Clone() *Memory {
 	m.mu.Lock()

@@ -1,0 +1,143 @@
+package refund
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"orderonce/domain/order"
+)
+
+// Account is an order's money as the store keeps it: what was charged, and what went back.
+type Account struct {
+	OrderID order.ID
+	Status  order.Status
+	Charged order.Money // the order's total
+	Intent  order.IntentID
+	Seq     int // number of events
+	Trace   order.Trace
+	Items   []Item // by id
+	Outside int64  // given back by others, such as in the provider's Dashboard
+}
+
+// Item is one refund of an order.
+type Item struct {
+	ID          ID
+	Amount      int64
+	Reason      Reason // "" if it was adopted from the provider
+	Fingerprint order.Fingerprint
+	Status      Status
+	Owner       string    // of the current claim; "" if there is none
+	Until       time.Time // end of the owner's lease
+	Attempt     int       // number of claims
+	KeySeq      int       // of the idempotency key, from 1
+	SentAt      time.Time // by the provider's clock, before the first Create; zero before that
+	Refund      RefundID  // the provider's id; "" if none is known
+	Failure     string    // of a failed, refused or unknown one: a code
+	LastError   string    // the reason of the last attempt that did not settle it
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+}
+
+// Item returns the refund with this id.
+func (a Account) Item(id ID) (i Item, found bool) {
+	n := slices.IndexFunc(a.Items, func(i Item) bool { return i.ID == id })
+	if n < 0 {
+		return Item{}, false
+	}
+	return a.Items[n], true
+}
+
+// Refunded returns how much went back, as the provider counts: pending refunds too.
+func (a Account) Refunded() int64 { return a.Outside + a.sum(Status.Counts) }
+
+// Left returns how much a new refund may give back. What may have been given back is
+// reserved.
+func (a Account) Left() int64 { return a.Charged.Amount - a.Outside - a.sum(Status.reserves) }
+
+func (a Account) sum(which func(Status) bool) (total int64) {
+	for _, i := range a.Items {
+		if which(i.Status) {
+			total += i.Amount
+		}
+	}
+	return total
+}
+
+// with returns the account with one item replaced or added, and the status that follows
+// from the new sum.
+func (a Account) with(i Item) Account {
+	n, found := slices.BinarySearchFunc(a.Items, i.ID, func(i Item, id ID) int { return compare(i.ID, id) })
+	a.Items = slices.Clone(a.Items)
+	if found {
+		a.Items[n] = i
+	} else {
+		a.Items = slices.Insert(a.Items, n, i)
+	}
+	return a.counted()
+}
+
+// counted returns the account with the status that follows from its sums.
+func (a Account) counted() Account {
+	switch refunded := a.Refunded(); {
+	case !a.Status.Charged():
+	case refunded <= 0:
+		a.Status = order.Paid
+	case refunded < a.Charged.Amount:
+		a.Status = order.PartiallyRefunded
+	default:
+		a.Status = order.Refunded
+	}
+	return a
+}
+
+func compare(a, b ID) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// Change is one change of an account and its event. The store writes both or neither.
+type Change struct {
+	Before, After Account
+	Event         order.Event
+}
+
+// changed returns the change of one item to its new status.
+func changed(a Account, i Item, at time.Time) Change {
+	i.UpdatedAt = at
+	after := a.with(i)
+	after.Seq++
+	return Change{Before: a, After: after, Event: order.Event{
+		Seq: after.Seq, From: a.Status, To: after.Status, Intent: a.Intent, Failure: i.Failure, At: at,
+		Refund: order.RefundEvent{ID: string(i.ID), Status: string(i.Status), Amount: i.Amount},
+	}}
+}
+
+// Outcome is the result of a refund. Failure is a provider code, never free text.
+type Outcome struct {
+	Status  Status
+	Refund  RefundID
+	Failure string
+}
+
+// Settled returns the change that records an outcome, or a *TransitionError. The claim
+// ends.
+func Settled(a Account, id ID, o Outcome, at time.Time) (Change, error) {
+	i, found := a.Item(id)
+	if !found {
+		return Change{}, fmt.Errorf("refund %q of order %s: %w", id, a.OrderID, order.ErrNotFound)
+	}
+	if err := i.Status.Transition(o.Status); err != nil {
+		return Change{}, err
+	}
+	i.Status, i.Failure, i.Owner, i.Until = o.Status, o.Failure, "", time.Time{}
+	if o.Refund != "" {
+		i.Refund = o.Refund
+	}
+	return changed(a, i, at), nil
+}

@@ -1,0 +1,188 @@
+package refund
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"orderonce/domain/order"
+)
+
+// Claims is the store as an attempt uses it. Every write is conditional and happens whole
+// or not at all. An error that a method does not name means that the write may or may not
+// have happened; the next Begin reads what did. refundtest.TestStore tests this contract.
+type Claims interface {
+	// Begin claims the refund for the lease. A new one needs a charged order of which at
+	// least the amount is left, and reserves the amount. An open one whose lease has
+	// expired is taken over, whatever is left: it may have been made.
+	//
+	// It returns the errors of CheckBegin: ErrNotFound and *NotChargedError,
+	// *ExceedsError, ErrConflict, *SettledError, *order.InProgressError.
+	Begin(ctx context.Context, r Request, l order.Lease) (Claim, error)
+
+	// Mark records that a request is about to be sent: the time by the provider's clock,
+	// if none is recorded yet, and the sequence number of its key. It returns the claim
+	// with what is recorded, and order.ErrClaimLost if the claim was lost.
+	Mark(ctx context.Context, c Claim, keySeq int, now time.Time) (Claim, error)
+
+	// Finish records the outcome with the order's sums, status and one event, and ends the
+	// claim. It returns nil if the refund already has this outcome, and order.ErrClaimLost
+	// if the claim was lost.
+	Finish(ctx context.Context, c Claim, o Outcome, at time.Time) error
+
+	// Release ends the claim of an attempt that certainly made no refund, and records the
+	// reason. It returns order.ErrClaimLost if the claim was lost.
+	Release(ctx context.Context, c Claim, why order.Reason, at time.Time) error
+}
+
+// Records is the store as operators and other processes use it.
+type Records interface {
+	// Account returns an order's account, strongly consistent. It returns
+	// order.ErrNotFound without a record, and order.ErrCorrupt for an invalid one.
+	Account(ctx context.Context, id order.ID) (Account, error)
+
+	// Apply writes a change and its event. It returns order.ErrStale if the account has
+	// another seq than c.Before.
+	Apply(ctx context.Context, c Change) error
+}
+
+// Provider is the payment provider. Every error is an *order.PaymentError.
+// refundtest.TestProvider tests this contract.
+type Provider interface {
+	// Open returns a session, which has one connection to the provider. The caller closes
+	// it.
+	Open(ctx context.Context) Session
+}
+
+// Session is a sequence of calls over one connection.
+type Session interface {
+	// Read returns the intent, its charge and every refund of it, in their current state.
+	// A refund that was just made may be missing, because the provider's list may lag.
+	Read(ctx context.Context, id order.IntentID) (Ledger, error)
+
+	// ReadRefund returns one refund in its current state.
+	ReadRefund(ctx context.Context, id RefundID) (Refund, error)
+
+	// Create makes a refund. It is sent over the connection of the last Read and within 30
+	// seconds of it, or not at all: then the error is Unavailable. Replayed: the key holds
+	// a stored failure. KeyReused: the key was used with other parameters. Refused: the
+	// provider does not make this refund, or has made it already.
+	Create(ctx context.Context, o Order) (Refund, error)
+
+	// Close closes the connection.
+	Close()
+}
+
+// RefundID is the provider's id of a refund.
+type RefundID string
+
+// Order is the order to the provider to make a refund. Every field follows from the item,
+// so that all attempts send the same parameters under the same key.
+type Order struct {
+	Intent  order.IntentID
+	OrderID order.ID
+	ID      ID
+	Amount  int64
+	Reason  Reason
+	Key     string
+}
+
+// Ledger is what the provider says about one intent.
+type Ledger struct {
+	Intent   order.Intent
+	Charged  int64 // 0 if the intent has no successful charge
+	Disputed bool
+	Refunds  []Refund
+	Now      time.Time // by the provider's clock
+}
+
+// Refund is a refund at the provider.
+type Refund struct {
+	ID      RefundID
+	Status  Status // Pending, Succeeded or Failed
+	Total   order.Money
+	Intent  order.IntentID
+	OrderID order.ID // as our request named them; "" of a refund that we did not make
+	Scope   order.Scope
+	For     ID
+	Reason  Reason
+	Failure string
+}
+
+// Claim is the right of one attempt to work on a refund until another attempt begins it.
+type Claim struct {
+	Request Request
+	Lease   order.Lease
+	Account Account // as Begin or Mark left it
+}
+
+// item returns the claimed item.
+func (c Claim) item() Item {
+	i, _ := c.Account.Item(c.Request.ID())
+	return i
+}
+
+// NotChargedError reports an order that was not charged, so that nothing can go back.
+type NotChargedError struct{ Status order.Status }
+
+// Error names the status.
+func (e *NotChargedError) Error() string {
+	return fmt.Sprintf("order is %s: nothing can be refunded", e.Status)
+}
+
+// ExceedsError reports a refund of more than is left of the charge.
+type ExceedsError struct{ Amount, Left int64 }
+
+// Error names both amounts.
+func (e *ExceedsError) Error() string {
+	return fmt.Sprintf("refund of %d exceeds the %d that is left of the charge", e.Amount, e.Left)
+}
+
+// SettledError reports a claim on a refund that has an outcome.
+type SettledError struct {
+	Item  Item
+	Order order.Status
+}
+
+// Error names the refund's status.
+func (e *SettledError) Error() string { return "refund already settled: " + string(e.Item.Status) }
+
+// CheckBegin returns why the account does not allow a claim. It returns nil if a new
+// refund may be claimed, if an open one has no running lease, and if the item already
+// carries the lease's owner because the answer to our write was lost.
+func CheckBegin(a Account, r Request, l order.Lease) error {
+	i, known := a.Item(r.ID())
+	switch {
+	case !known && !a.Status.Charged():
+		return &NotChargedError{a.Status}
+	case !known && a.Left() < r.Amount():
+		return &ExceedsError{r.Amount(), a.Left()}
+	case !known:
+		return nil
+	case i.Fingerprint != r.Fingerprint():
+		return order.ErrConflict
+	case i.Status != Open:
+		return &SettledError{Item: i, Order: a.Status}
+	case i.Owner == l.Owner:
+		return nil
+	case order.Held(i.Until, l.From):
+		return &order.InProgressError{Until: i.Until}
+	}
+	return nil
+}
+
+// Begun returns the account as Begin leaves it, for a claim that CheckBegin allows.
+func Begun(a Account, r Request, l order.Lease) Account {
+	i, known := a.Item(r.ID())
+	if !known {
+		i = Item{
+			ID: r.ID(), Amount: r.Amount(), Reason: r.Reason(), Fingerprint: r.Fingerprint(), Status: Open,
+			KeySeq: 1, CreatedAt: l.From,
+		}
+	}
+	if i.Owner != l.Owner {
+		i.Attempt++
+	}
+	i.Owner, i.Until, i.UpdatedAt = l.Owner, l.Until, l.From
+	return a.with(i)
+}

@@ -1,0 +1,261 @@
+package refund
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"orderonce/domain/order"
+)
+
+// Processor makes refunds, from claim to outcome. It has no state of its own: two
+// Processors, in two processes and on two releases, may process the same refund at the
+// same time.
+type Processor struct {
+	Claims   Claims
+	Provider Provider
+	Scope    order.Scope
+	Now      func() time.Time
+	// CreateTime is the time that one Create, the Finish after it and the response to the
+	// queue need. No Create starts with less of the function's time left.
+	CreateTime time.Duration
+}
+
+// The reasons of this package, beside those of package order.
+const (
+	ReasonNotCharged  order.Reason = "not_charged"        // the order is not paid
+	ReasonExceeds     order.Reason = "refund_exceeds"     // more than is left of the charge
+	ReasonUnknown     order.Reason = "refund_unknown"     // it may have been made; a person must look
+	ReasonRefused     order.Reason = "refund_refused"     // the provider does not make it
+	ReasonUnexplained order.Reason = "refund_unexplained" // the provider refuses it and does not say why
+)
+
+// Reasons lists every reason that this package adds.
+func Reasons() []order.Reason {
+	return []order.Reason{ReasonNotCharged, ReasonExceeds, ReasonUnknown, ReasonRefused, ReasonUnexplained}
+}
+
+// keyLife is how long the provider certainly remembers an idempotency key, less four hours
+// for a request that is executed late. After it, a refund that may have been made is not
+// repeated, because the provider would take the same key for a new one
+// (docs.stripe.com/api/idempotent_requests: "at least 24 hours").
+const keyLife = 20 * time.Hour
+
+var (
+	errOutOfTime   = errors.New("too little time is left to make a refund")
+	errUnexplained = errors.New("refused, and neither a refund nor a dispute explains it")
+)
+
+// Process makes the refund and records the outcome, or finds that another attempt did so.
+// l is the lease of the invocation: its end is when the function ends.
+//
+// The claim's own lease is the longest one. A request that was sent may be executed after
+// the function has ended, so nobody takes the refund over before.
+func (p *Processor) Process(ctx context.Context, r Request, l order.Lease) order.Result {
+	a := attempt{Processor: p, until: l.Until}
+	l.Until = l.From.Add(order.MaxLease)
+	var err error
+	if a.claim, err = p.Claims.Begin(ctx, r, l); err != nil {
+		return resultOf(err)
+	}
+	outcome, err := a.refund(ctx)
+	if err == nil {
+		err = p.Claims.Finish(ctx, a.claim, outcome, p.Now())
+	}
+	result := resultOf(err)
+	if err == nil {
+		result = resultOfOutcome(outcome)
+	} else if !errors.Is(err, order.ErrClaimLost) {
+		result = a.giveUp(ctx, result)
+	}
+	result.Attempt, result.Takeover = a.claim.item().Attempt, a.claim.item().Attempt > 1
+	result.Intent, result.Trace = a.claim.Account.Intent, a.claim.Account.Trace
+	result.Status = cmp.Or(result.Status, a.claim.Account.Status)
+	return result
+}
+
+// attempt is one Process with its claim.
+type attempt struct {
+	*Processor
+
+	until time.Time // the end of the function
+	claim Claim
+	sent  bool // a Create may have had an effect that nobody knows
+}
+
+// refund finds the refund at the provider or makes it.
+func (a *attempt) refund(ctx context.Context) (Outcome, error) {
+	session := a.Provider.Open(ctx)
+	defer session.Close()
+	ledger, err := a.read(ctx, session)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if made, found := made(ledger.Refunds, a.Scope, a.claim); found {
+		return outcomeOf(made), nil
+	}
+	if a.claim, err = a.Claims.Mark(ctx, a.claim, a.claim.item().KeySeq, ledger.Now); err != nil {
+		return Outcome{}, err
+	}
+	if age := ledger.Now.Sub(a.claim.item().SentAt); age >= keyLife && !a.big(ledger) {
+		return Outcome{Status: Unknown, Failure: "sent_" + a.claim.item().SentAt.UTC().Format(time.RFC3339)}, nil
+	}
+	return a.create(ctx, session, a.big(ledger))
+}
+
+// big reports whether the refund is more than half of the charge. The provider refuses a
+// second one at any age and under any key.
+func (a *attempt) big(l Ledger) bool { return 2*a.claim.item().Amount > l.Charged }
+
+// read returns the ledger of the order's intent.
+func (a *attempt) read(ctx context.Context, s Session) (Ledger, error) {
+	account := a.claim.Account
+	ledger, err := s.Read(ctx, account.Intent)
+	if err != nil {
+		return Ledger{}, err
+	}
+	return ledger, order.Verify(ledger.Intent, a.Scope, account.OrderID, account.Charged)
+}
+
+// create makes the refund. A stored failure needs another look, and for a big refund
+// another key; a small refund never gets another key, because the provider may complete
+// the failed request days later.
+func (a *attempt) create(ctx context.Context, s Session, big bool) (Outcome, error) {
+	outcome, err := a.send(ctx, s)
+	switch kindOf(err) {
+	case order.KindReplayed:
+	case order.KindRefused:
+		return a.explain(ctx, s, err)
+	default:
+		return outcome, err
+	}
+	ledger, readErr := a.read(ctx, s)
+	if readErr != nil {
+		return Outcome{}, readErr
+	}
+	if made, found := made(ledger.Refunds, a.Scope, a.claim); found {
+		return outcomeOf(made), nil
+	}
+	if !big {
+		return Outcome{}, err
+	}
+	if a.claim, err = a.Claims.Mark(ctx, a.claim, a.claim.item().KeySeq+1, ledger.Now); err != nil {
+		return Outcome{}, err
+	}
+	if outcome, err = a.send(ctx, s); kindOf(err) == order.KindRefused {
+		return a.explain(ctx, s, err)
+	}
+	return outcome, err
+}
+
+// send sends one request for the refund.
+func (a *attempt) send(ctx context.Context, s Session) (Outcome, error) {
+	if a.Now().Add(a.CreateTime).After(a.until) {
+		return Outcome{}, errOutOfTime
+	}
+	item, account := a.claim.item(), a.claim.Account
+	a.sent = true
+	made, err := s.Create(ctx, Order{
+		Intent: account.Intent, OrderID: account.OrderID, ID: item.ID, Amount: item.Amount, Reason: item.Reason,
+		Key: Key(a.Scope, account.OrderID, item.ID, item.KeySeq),
+	})
+	if err != nil {
+		a.sent = kindOf(err) == order.KindUnknown
+		return Outcome{}, err
+	}
+	if err := verify(made, a.Scope, a.claim); err != nil {
+		return Outcome{}, err
+	}
+	return outcomeOf(made), nil
+}
+
+// explain finds out why the provider refused the refund: it was made before, other refunds
+// leave too little, or the charge is disputed. It reads each refund of the list again, by
+// its id, because the list may lag.
+func (a *attempt) explain(ctx context.Context, s Session, refused error) (Outcome, error) {
+	ledger, err := a.read(ctx, s)
+	if err != nil {
+		return Outcome{}, err
+	}
+	var others int64
+	for n, listed := range ledger.Refunds {
+		if ledger.Refunds[n], err = s.ReadRefund(ctx, listed.ID); err != nil {
+			return Outcome{}, err
+		}
+		if now := ledger.Refunds[n]; now.Status.Counts() {
+			others += now.Total.Amount
+		}
+	}
+	if made, found := made(ledger.Refunds, a.Scope, a.claim); found {
+		return outcomeOf(made), nil
+	}
+	if others+a.claim.item().Amount > ledger.Charged || ledger.Disputed {
+		return Outcome{Status: Refused, Failure: codeOf(refused)}, nil
+	}
+	return Outcome{}, fmt.Errorf("%w: %w", errUnexplained, refused)
+}
+
+// giveUp ends the claim of an attempt that did not settle the refund, unless a request of
+// it may still take effect: then the lease runs, and nobody repeats the request before its
+// end. Park only if the claim was still ours.
+func (a *attempt) giveUp(ctx context.Context, r order.Result) order.Result {
+	if a.sent {
+		r.Verdict, r.NotBefore = order.Redeliver, a.claim.item().Until
+		return r
+	}
+	err := a.Claims.Release(ctx, a.claim, r.Reason, a.Now())
+	if r.Verdict == order.Park && err != nil {
+		instead := resultOf(err)
+		r.Verdict, r.Reason, r.Transient = instead.Verdict, instead.Reason, instead.Transient
+	}
+	r.Err = errors.Join(r.Err, err)
+	return r
+}
+
+// made returns our refund for the claim among all refunds of the intent: one that counts,
+// otherwise any. A refund with our ids and another amount is not ours.
+func made(all []Refund, s order.Scope, c Claim) (r Refund, found bool) {
+	for _, candidate := range all {
+		if verify(candidate, s, c) == nil && (!found || !r.Status.Counts()) {
+			r, found = candidate, true
+		}
+	}
+	return r, found
+}
+
+// verify returns an *order.MismatchError unless the refund is the claim's.
+func verify(r Refund, s order.Scope, c Claim) error {
+	account, item := c.Account, c.item()
+	want := order.Money{Amount: item.Amount, Currency: account.Charged.Currency}
+	for _, f := range [...]struct{ field, got, want string }{
+		{"scope", string(r.Scope), string(s)},
+		{"orderId", string(r.OrderID), string(account.OrderID)},
+		{"refundId", string(r.For), string(item.ID)},
+		{"intent", string(r.Intent), string(account.Intent)},
+		{"amount", r.Total.String(), want.String()},
+	} {
+		if f.got != f.want {
+			return &order.MismatchError{Intent: account.Intent, Field: "refund " + f.field, Got: f.got, Want: f.want}
+		}
+	}
+	return nil
+}
+
+func outcomeOf(r Refund) Outcome { return Outcome{Status: r.Status, Refund: r.ID, Failure: r.Failure} }
+
+// kindOf returns the kind of a provider's error, or "" if err is not one.
+func kindOf(err error) order.ErrorKind {
+	if e, ok := errors.AsType[*order.PaymentError](err); ok {
+		return e.Kind
+	}
+	return ""
+}
+
+func codeOf(err error) string {
+	if e, ok := errors.AsType[*order.PaymentError](err); ok && e.Code != "" {
+		return e.Code
+	}
+	return "refused"
+}

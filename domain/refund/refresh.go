@@ -1,0 +1,131 @@
+package refund
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"orderonce/domain/order"
+)
+
+// Refresher records what the provider did with an order's refunds: those that the bank
+// settled or returned later, those that a lost answer left open, and those that others
+// made. It never moves money.
+type Refresher struct {
+	Records  Records
+	Provider Provider
+	Scope    order.Scope
+	Now      func() time.Time
+}
+
+// Refresh looks at one order and returns its account as it is afterwards. An order that
+// was not charged is left as it is. Errors: those of Records and Provider, and
+// *order.MismatchError.
+func (f *Refresher) Refresh(ctx context.Context, id order.ID) (Account, error) {
+	account, err := f.Records.Account(ctx, id)
+	if err != nil {
+		return Account{}, fmt.Errorf("load account of order %s: %w", id, err)
+	}
+	if !account.Status.Charged() {
+		return account, nil
+	}
+	session := f.Provider.Open(ctx)
+	defer session.Close()
+	ledger, err := session.Read(ctx, account.Intent)
+	if err == nil {
+		err = order.Verify(ledger.Intent, f.Scope, id, account.Charged)
+	}
+	if err != nil {
+		return account, fmt.Errorf("read refunds of order %s: %w", id, err)
+	}
+	for {
+		change, found := news(account, ledger, f.Scope, f.Now())
+		if !found {
+			return account, nil
+		}
+		if err := f.Records.Apply(ctx, change); err != nil {
+			return account, fmt.Errorf("record refund of order %s: %w", id, err)
+		}
+		account = change.After
+	}
+}
+
+// news returns the first change of the account that the ledger shows.
+func news(a Account, l Ledger, s order.Scope, now time.Time) (Change, bool) {
+	ours := map[ID][]Refund{}
+	var others int64
+	for _, r := range l.Refunds {
+		switch {
+		case r.Scope == s && r.OrderID == a.OrderID && r.belongsTo(a):
+			ours[r.For] = append(ours[r.For], r)
+		case r.Status.Counts():
+			others += r.Total.Amount
+		}
+	}
+	for _, i := range a.Items {
+		if o, found := learned(i, ours[i.ID], now); found {
+			return settled(a, i, o, now), true
+		}
+	}
+	for _, r := range l.Refunds {
+		if _, known := a.Item(r.For); !known && len(ours[r.For]) > 0 {
+			return adopted(a, r, now), true
+		}
+	}
+	if others != a.Outside {
+		return outside(a, others, now), true
+	}
+	return Change{}, false
+}
+
+// belongsTo reports whether a refund that names one of the account's items is that item's.
+func (r Refund) belongsTo(a Account) bool {
+	i, known := a.Item(r.For)
+	return r.Intent == a.Intent && order.ValidID(string(r.For)) && r.Total.Currency == a.Charged.Currency &&
+		(!known || r.Total.Amount == i.Amount)
+}
+
+// learned returns the outcome that an item's refunds at the provider have and the item does
+// not show. The item keeps the refund that it names, unless that one failed and another
+// one counts. An open item under a running lease is left to its worker.
+func learned(i Item, made []Refund, now time.Time) (Outcome, bool) {
+	if len(made) == 0 || i.Status == Open && order.Held(i.Until, now) {
+		return Outcome{}, false
+	}
+	best := made[0]
+	for _, r := range made {
+		if r.Status.Counts() && !best.Status.Counts() || r.ID == i.Refund && r.Status.Counts() {
+			best = r
+		}
+	}
+	if best.Status == i.Status && best.ID == i.Refund || i.Status.Transition(best.Status) != nil {
+		return Outcome{}, false
+	}
+	return outcomeOf(best), true
+}
+
+func settled(a Account, i Item, o Outcome, at time.Time) Change {
+	i.Status, i.Refund, i.Failure, i.Owner, i.Until = o.Status, o.Refund, o.Failure, "", time.Time{}
+	return changed(a, i, at)
+}
+
+// adopted returns the change that adds a refund of ours which the store lost.
+func adopted(a Account, r Refund, at time.Time) Change {
+	request := Request{orderID: a.OrderID, id: r.For, amount: r.Total.Amount, reason: r.Reason}
+	return changed(a, Item{
+		ID: r.For, Amount: r.Total.Amount, Reason: r.Reason, Fingerprint: request.Fingerprint(), Status: r.Status,
+		Attempt: 1, KeySeq: 1, Refund: r.ID, Failure: r.Failure, CreatedAt: at,
+	}, at)
+}
+
+// outside returns the change of what others gave back.
+func outside(a Account, total int64, at time.Time) Change {
+	after := a
+	after.Outside = total
+	after = after.counted()
+	after.Seq++
+	return Change{Before: a, After: after, Event: order.Event{
+		Seq: after.Seq, From: a.Status, To: after.Status, Intent: a.Intent, At: at,
+		Refund: order.RefundEvent{Status: order.RefundedOutside, Amount: total - a.Outside},
+	}}
+}

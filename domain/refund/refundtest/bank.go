@@ -1,0 +1,313 @@
+package refundtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+	"orderonce/domain/refund"
+)
+
+var _ refund.Provider = (*Bank)(nil)
+
+// Call names a method of a port.
+type Call string
+
+// The calls that a Processor makes.
+const (
+	Begin      Call = "begin"
+	Mark       Call = "mark"
+	Finish     Call = "finish"
+	Release    Call = "release"
+	Read       Call = "read"
+	ReadRefund Call = "read_refund"
+	Create     Call = "create"
+)
+
+// maxIdle is how long after its last Read a session may create a refund.
+const maxIdle = 30 * time.Second
+
+// Bank is a provider in memory, and the specification of one. It gives back money of the
+// intents of an ordertest.Bank, never more than was charged. A key has one effect and
+// replays a stored failure while the bank remembers it.
+type Bank struct {
+	Intents *ordertest.Bank
+	Now     func() time.Time
+	KeyLife time.Duration // 0 forgets every key at once
+	Takes   bool          // a refund is pending until Settle
+	Lag     time.Duration // how long the list misses a new refund
+
+	mu       sync.Mutex
+	refunds  []entry
+	keys     map[string]stored
+	faults   map[Call][]ordertest.Fault
+	disputed map[order.IntentID]bool
+	late     []func() // failed requests that Complete executes
+}
+
+// entry is a refund with the time at which it was made.
+type entry struct {
+	refund.Refund
+
+	at time.Time
+}
+
+// stored is the response under a key.
+type stored struct {
+	order  refund.Order
+	id     refund.RefundID // "" of a stored failure
+	failed bool
+	at     time.Time
+}
+
+// Open returns a session.
+func (b *Bank) Open(context.Context) refund.Session { return &session{bank: b} } //nolint:ireturn // as the port
+
+type session struct {
+	bank   *Bank
+	readAt time.Time
+	open   bool
+}
+
+func (s *session) Close() { s.open = false }
+
+func (s *session) Read(ctx context.Context, id order.IntentID) (refund.Ledger, error) {
+	b := s.bank
+	intent, err := b.Intents.Read(ctx, id)
+	if err != nil {
+		return refund.Ledger{}, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.fail(Read); err != nil {
+		s.open = false
+		return refund.Ledger{}, err
+	}
+	s.open, s.readAt = true, b.Now()
+	l := refund.Ledger{Intent: intent, Disputed: b.disputed[id], Now: b.Now()}
+	if intent.State == order.Succeeded {
+		l.Charged = intent.Total.Amount
+	}
+	for _, e := range b.refunds {
+		if e.Intent == id && b.Now().Sub(e.at) >= b.Lag {
+			l.Refunds = append(l.Refunds, e.Refund)
+		}
+	}
+	return l, nil
+}
+
+func (s *session) ReadRefund(_ context.Context, id refund.RefundID) (refund.Refund, error) {
+	s.bank.mu.Lock()
+	defer s.bank.mu.Unlock()
+	if err := s.bank.fail(ReadRefund); err != nil {
+		return refund.Refund{}, err
+	}
+	for _, e := range s.bank.refunds {
+		if e.ID == id {
+			return e.Refund, nil
+		}
+	}
+	return refund.Refund{}, &order.PaymentError{Kind: order.KindMisconfigured, Err: errRejected}
+}
+
+func (s *session) Create(ctx context.Context, o refund.Order) (refund.Refund, error) {
+	b := s.bank
+	intent, err := b.Intents.Read(ctx, o.Intent)
+	if err != nil {
+		return refund.Refund{}, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !s.open || b.Now().Sub(s.readAt) > maxIdle {
+		return refund.Refund{}, &order.PaymentError{Kind: order.KindUnavailable, Err: errNotSent}
+	}
+	fault := b.next(Create)
+	switch fault { //nolint:exhaustive // the others are below
+	case ordertest.ReturnsUnavailable:
+		return refund.Refund{}, &order.PaymentError{Kind: order.KindUnavailable, Err: errRejected}
+	case ordertest.ReturnsMisconfigured:
+		return refund.Refund{}, &order.PaymentError{Kind: order.KindMisconfigured, Err: errRejected}
+	case ordertest.LosesRequest:
+		s.open = false
+		b.late = append(b.late, func() { _, _ = b.create(o, intent, "") })
+		return refund.Refund{}, &order.PaymentError{Kind: order.KindUnknown, Err: errNoResponse}
+	}
+	r, err := b.create(o, intent, fault)
+	if fault == ordertest.LosesResponse {
+		s.open = false
+		return refund.Refund{}, &order.PaymentError{Kind: order.KindUnknown, Err: errNoResponse}
+	}
+	return r, err
+}
+
+var (
+	errNotSent    = errors.New("not sent: the connection of the last read is gone")
+	errNoResponse = errors.New("no response from the bank")
+	errRejected   = errors.New("the bank rejected the call, or a fault was injected")
+)
+
+// create returns the response to one request.
+func (b *Bank) create(o refund.Order, intent order.Intent, fault ordertest.Fault) (refund.Refund, error) {
+	if k, used := b.keys[o.Key]; used && b.Now().Sub(k.at) < b.KeyLife {
+		switch {
+		case k.order != o:
+			return refund.Refund{}, &order.PaymentError{Kind: order.KindKeyReused, Err: errRejected}
+		case k.failed:
+			return refund.Refund{}, &order.PaymentError{Kind: order.KindReplayed, Err: errRejected}
+		}
+		return b.byID(k.id), nil
+	}
+	if fault == ordertest.StoresFailure {
+		b.store(o, stored{failed: true})
+		b.late = append(b.late, func() { _, _ = b.effect(o, intent) })
+		return refund.Refund{}, &order.PaymentError{Kind: order.KindUnknown, Err: errRejected}
+	}
+	r, err := b.effect(o, intent)
+	if err != nil {
+		return refund.Refund{}, err
+	}
+	failed := fault == ordertest.StoresFailureAfterEffect
+	b.store(o, stored{id: r.ID, failed: failed})
+	if failed {
+		return refund.Refund{}, &order.PaymentError{Kind: order.KindUnknown, Err: errRejected}
+	}
+	return r, nil
+}
+
+// effect makes the refund unless more would go back than was charged.
+func (b *Bank) effect(o refund.Order, intent order.Intent) (refund.Refund, error) {
+	left := intent.Total.Amount
+	for _, e := range b.refunds {
+		if e.Intent == o.Intent && e.Status.Counts() {
+			left -= e.Total.Amount
+		}
+	}
+	code := ""
+	switch {
+	case b.disputed[o.Intent]:
+		code = "charge_disputed"
+	case left == 0:
+		code = "charge_already_refunded"
+	case left < o.Amount:
+		code = "amount_too_large"
+	}
+	if code != "" || intent.State != order.Succeeded {
+		return refund.Refund{}, &order.PaymentError{Kind: order.KindRefused, Code: code, Err: errRejected}
+	}
+	r := refund.Refund{
+		ID: refund.RefundID(fmt.Sprintf("re_%d", len(b.refunds)+1)), Status: refund.Succeeded, Intent: o.Intent,
+		Total: order.Money{Amount: o.Amount, Currency: intent.Total.Currency}, Reason: o.Reason,
+		OrderID: o.OrderID, Scope: intent.Scope, For: o.ID,
+	}
+	if b.Takes {
+		r.Status = refund.Pending
+	}
+	b.refunds = append(b.refunds, entry{r, b.Now()})
+	return r, nil
+}
+
+func (b *Bank) store(o refund.Order, s stored) {
+	if b.keys == nil {
+		b.keys = map[string]stored{}
+	}
+	s.order, s.at = o, b.Now()
+	b.keys[o.Key] = s
+}
+
+func (b *Bank) byID(id refund.RefundID) (r refund.Refund) {
+	for _, e := range b.refunds {
+		if e.ID == id {
+			r = e.Refund
+		}
+	}
+	return r
+}
+
+// Fail injects the fault into the next call of this kind.
+func (b *Bank) Fail(c Call, f ordertest.Fault) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.faults == nil {
+		b.faults = map[Call][]ordertest.Fault{}
+	}
+	b.faults[c] = append(b.faults[c], f)
+}
+
+func (b *Bank) next(c Call) (f ordertest.Fault) {
+	if waiting := b.faults[c]; len(waiting) > 0 {
+		f, b.faults[c] = waiting[0], waiting[1:]
+	}
+	return f
+}
+
+// fail returns the error of the next fault of a read.
+func (b *Bank) fail(c Call) error {
+	switch b.next(c) { //nolint:exhaustive // a read has no effect and no key
+	case "":
+		return nil
+	case ordertest.ReturnsUnavailable:
+		return &order.PaymentError{Kind: order.KindUnavailable, Err: errRejected}
+	case ordertest.ReturnsMisconfigured:
+		return &order.PaymentError{Kind: order.KindMisconfigured, Err: errRejected}
+	}
+	return &order.PaymentError{Kind: order.KindUnknown, Err: errNoResponse}
+}
+
+// Complete executes the requests that were lost, or answered with a failure, before their
+// effect, as the network and the provider may do days later.
+func (b *Bank) Complete() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, execute := range b.late {
+		execute()
+	}
+	b.late = nil
+}
+
+// Settle settles every pending refund: succeeded, or failed.
+func (b *Bank) Settle(s refund.Status) { b.change(refund.Pending, s) }
+
+// Return returns the money of every succeeded refund to the account: it failed.
+func (b *Bank) Return() { b.change(refund.Succeeded, refund.Failed) }
+
+func (b *Bank) change(from, to refund.Status) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for n := range b.refunds {
+		if r := &b.refunds[n]; r.Status == from {
+			if r.Status = to; to == refund.Failed {
+				r.Failure = "lost_or_stolen_card"
+			}
+		}
+	}
+}
+
+// Dispute disputes the charge of an intent.
+func (b *Bank) Dispute(id order.IntentID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.disputed = map[order.IntentID]bool{id: true}
+}
+
+// InDashboard gives money back without the product.
+func (b *Bank) InDashboard(id order.IntentID, amount order.Money) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.refunds = append(b.refunds, entry{refund.Refund{
+		ID: refund.RefundID(fmt.Sprintf("re_%d", len(b.refunds)+1)), Status: refund.Succeeded, Intent: id, Total: amount,
+	}, b.Now()})
+}
+
+// Refunds returns every refund, oldest first.
+func (b *Bank) Refunds() (all []refund.Refund) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, e := range b.refunds {
+		all = append(all, e.Refund)
+	}
+	return all
+}

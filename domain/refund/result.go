@@ -1,0 +1,54 @@
+package refund
+
+import (
+	"errors"
+
+	"orderonce/domain/order"
+)
+
+// resultOfOutcome maps a durable outcome to a result. A refused or failed refund needs no
+// message any more: its event reports it, and another try needs another id.
+func resultOfOutcome(o Outcome) order.Result {
+	switch o.Status {
+	case Unknown:
+		return order.Result{Verdict: order.Park, Reason: ReasonUnknown, Err: errUnknown}
+	case Refused:
+		return order.Result{Verdict: order.Done, Reason: ReasonRefused}
+	case Open, Pending, Succeeded, Failed:
+	}
+	return order.Result{Verdict: order.Done, Reason: order.ReasonSettled}
+}
+
+var errUnknown = errors.New("the refund may have been made: compare with the provider, then resolve it")
+
+// resultOf maps every error of an attempt to a result.
+func resultOf(err error) order.Result {
+	var (
+		notCharged *NotChargedError
+		exceeds    *ExceedsError
+		settled    *SettledError
+	)
+	switch {
+	case errors.As(err, &settled):
+		r := order.Result{Verdict: order.Done, Reason: order.ReasonDuplicate, Status: settled.Order}
+		if settled.Item.Status == Unknown {
+			r.Verdict, r.Reason, r.Err = order.Park, ReasonUnknown, errUnknown
+		}
+		return r
+	case errors.As(err, &notCharged):
+		r := order.Result{Verdict: order.Redeliver, Reason: ReasonNotCharged, Transient: true, Status: notCharged.Status, Err: err}
+		if s := notCharged.Status; s == order.Declined || s == order.Canceled || s == order.Refused {
+			r.Verdict, r.Transient = order.Park, false
+		}
+		return r
+	case errors.Is(err, order.ErrNotFound):
+		return order.Result{Verdict: order.Redeliver, Reason: ReasonNotCharged, Transient: true, Err: err}
+	case errors.As(err, &exceeds):
+		return order.Result{Verdict: order.Park, Reason: ReasonExceeds, Err: err}
+	case errors.Is(err, errUnexplained):
+		return order.Result{Verdict: order.Redeliver, Reason: ReasonUnexplained, Err: err}
+	case errors.Is(err, errOutOfTime):
+		return order.Result{Verdict: order.Redeliver, Reason: order.ReasonOutOfTime, Transient: true, Err: err}
+	}
+	return order.ResultOf(err)
+}
