@@ -1,0 +1,421 @@
+package refundtest
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+	"orderonce/domain/refund"
+)
+
+// Store is a store of refunds and of their orders.
+type Store interface {
+	refund.Claims
+	refund.Records
+}
+
+// Scope is the scope of the orders in these tests.
+const Scope = order.Scope("test")
+
+// TestStore tests the contracts of refund.Claims and refund.Records. open returns a store of
+// refunds and the store of its orders. They may be the same each time: no two tests of one
+// run use the same order.
+//
+//nolint:tparallel // the caller calls t.Parallel
+func TestStore(t *testing.T, open func(t *testing.T) (order.Claims, Store)) {
+	t.Helper()
+	for claim, test := range map[string]func(storeTest){
+		"a new refund is claimed and reserves its amount":                     storeTest.begins,
+		"a refund of an order that is not charged is refused":                 storeTest.notCharged,
+		"a refund of more than is left is refused":                            storeTest.exceeds,
+		"begin again by the same owner is no new attempt":                     storeTest.beginsAgain,
+		"a running lease is respected, and an expired one taken over":         storeTest.takesOver,
+		"another content under the id is a conflict":                          storeTest.conflicts,
+		"mark keeps the first time and the newest key":                        storeTest.marks,
+		"every write needs the claim":                                         storeTest.needsTheClaim,
+		"finish records outcome, sums, status and one event":                  storeTest.finishes,
+		"finish with the recorded outcome changes nothing":                    storeTest.finishesAgain,
+		"refunds of one order settle side by side":                            storeTest.sideBySide,
+		"a refused or failed refund gives its amount back":                    storeTest.givesBack,
+		"a released refund keeps its amount, and its id":                      storeTest.releases,
+		"apply records what the bank did later":                               storeTest.applies,
+		"apply of a change that is out of date returns ErrStale":              storeTest.appliesStale,
+		"apply records what others gave back":                                 storeTest.appliesOutside,
+		"refunds that race for the rest of a charge never get more than that": storeTest.races,
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			orders, store := open(t)
+			test(storeTest{T: t, Store: store, orders: orders}.of(""))
+		})
+	}
+}
+
+// storeTest is one order of 39.98 USD.
+type storeTest struct {
+	*testing.T
+	Store
+
+	orders order.Claims
+	order  order.Order
+}
+
+const paidFor = 3998
+
+// of returns the test of another order, whose id no other test has.
+func (x storeTest) of(name string) storeTest {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(x.Name() + name)) // it never fails
+	x.order = ordertest.Order(order.ID(fmt.Sprintf("O-%x", h.Sum64())))
+	return x
+}
+
+func noon() time.Time { return time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC) }
+
+func at(d time.Duration) time.Time { return noon().Add(d) }
+
+func lease(owner string, from time.Time) order.Lease {
+	return order.Lease{Owner: owner, From: from, Until: from.Add(order.MaxLease)}
+}
+
+// pay brings the order to a status; Open leaves it claimed.
+func (x storeTest) pay(s order.Status) {
+	x.Helper()
+	l := order.Lease{Owner: "charge", From: noon(), Until: at(time.Minute)}
+	c, err := x.orders.Begin(x.Context(), x.order, l)
+	if err == nil && s != order.Open {
+		err = x.orders.Bind(x.Context(), c, order.Intent{ID: "pi_1", Mode: order.TestMode}, noon())
+	}
+	if err == nil && s != order.Open {
+		err = x.orders.Finish(x.Context(), c, order.Outcome{Status: s, Intent: "pi_1"}, noon())
+	}
+	x.must(err)
+}
+
+func (x storeTest) must(err error) {
+	x.Helper()
+	if err != nil {
+		x.Fatal(err)
+	}
+}
+
+func (x storeTest) want(err, want error) {
+	x.Helper()
+	if !errors.Is(err, want) {
+		x.Errorf("got error %v, want %v", err, want)
+	}
+}
+
+func (x storeTest) request(id string, amount int64) refund.Request {
+	x.Helper()
+	r, err := refund.New(refund.Draft{
+		OrderID: string(x.order.ID()), RefundID: id, Amount: amount, Reason: string(refund.Duplicate),
+	})
+	x.must(err)
+	return r
+}
+
+func (x storeTest) begin(id string, amount int64, l order.Lease) (refund.Claim, error) {
+	x.Helper()
+	return x.Begin(x.Context(), x.request(id, amount), l)
+}
+
+func (x storeTest) mustBegin(id string, amount int64) refund.Claim {
+	x.Helper()
+	c, err := x.begin(id, amount, lease("first of "+id, noon()))
+	x.must(err)
+	return c
+}
+
+func (x storeTest) account() refund.Account {
+	x.Helper()
+	a, err := x.Account(x.Context(), x.order.ID())
+	x.must(err)
+	for n := range a.Items {
+		i := &a.Items[n]
+		for _, t := range []*time.Time{&i.Until, &i.SentAt, &i.CreatedAt, &i.UpdatedAt} {
+			if !t.IsZero() {
+				*t = t.UTC()
+			}
+		}
+	}
+	return a
+}
+
+// wantAccount compares the whole account.
+func (x storeTest) wantAccount(want refund.Account) {
+	x.Helper()
+	if diff := cmp.Diff(x.account(), want); diff != "" {
+		x.Errorf("account (-got +want):\n%s", diff)
+	}
+}
+
+// wantUnchanged checks that f changes nothing.
+func (x storeTest) wantUnchanged(f func()) {
+	x.Helper()
+	before := x.account()
+	f()
+	x.wantAccount(before)
+}
+
+func (x storeTest) begins() {
+	x.pay(order.Paid)
+	c := x.mustBegin("R1", 1000)
+	want := refund.Account{
+		OrderID: x.order.ID(), Status: order.Paid, Charged: x.order.Total(), Intent: "pi_1", Seq: 1,
+		Items: []refund.Item{{
+			ID: "R1", Amount: 1000, Reason: refund.Duplicate, Fingerprint: x.request("R1", 1000).Fingerprint(),
+			Status: refund.Open, Owner: "first of R1", Until: at(order.MaxLease), Attempt: 1, KeySeq: 1,
+			CreatedAt: noon(), UpdatedAt: noon(),
+		}},
+	}
+	x.wantAccount(want)
+	if c.Account.Intent != "pi_1" || c.Account.Seq != 1 || len(c.Account.Items) != 1 || c.Account.Left() != paidFor-1000 {
+		x.Errorf("got claim %+v, want the account", c)
+	}
+}
+
+func (x storeTest) notCharged() {
+	_, err := x.begin("R1", 1, lease("first", noon()))
+	x.want(err, order.ErrNotFound)
+	for _, s := range []order.Status{order.Open, order.Pending, order.ActionRequired, order.Declined, order.Canceled} {
+		x := x.of(string(s))
+		x.pay(s)
+		x.wantUnchanged(func() {
+			_, err := x.begin("R1", 1, lease("first", noon()))
+			if e, is := errors.AsType[*refund.NotChargedError](err); !is || e.Status != s {
+				x.Errorf("order %s: got %v, want a NotChargedError", s, err)
+			}
+		})
+	}
+}
+
+func (x storeTest) exceeds() {
+	x.pay(order.Paid)
+	x.mustBegin("R1", paidFor-10)
+	x.wantUnchanged(func() {
+		_, err := x.begin("R2", 11, lease("second", noon()))
+		if e, is := errors.AsType[*refund.ExceedsError](err); !is || e.Left != 10 {
+			x.Errorf("got %v, want an ExceedsError with 10 left", err)
+		}
+	})
+	x.mustBegin("R3", 10)
+}
+
+func (x storeTest) beginsAgain() {
+	x.pay(order.Paid)
+	first := x.mustBegin("R1", 1000)
+	x.wantUnchanged(func() {
+		if again := x.mustBegin("R1", 1000); again.Account.Items[0].Attempt != first.Account.Items[0].Attempt {
+			x.Errorf("got attempt %d, want %d", again.Account.Items[0].Attempt, first.Account.Items[0].Attempt)
+		}
+	})
+}
+
+func (x storeTest) takesOver() {
+	x.pay(order.Paid)
+	x.mustBegin("R1", paidFor)
+	x.wantUnchanged(func() {
+		_, err := x.begin("R1", paidFor, lease("second", at(order.MaxLease)))
+		if e, is := errors.AsType[*order.InProgressError](err); !is || !e.Until.Equal(at(order.MaxLease)) {
+			x.Errorf("got %v, want an InProgressError", err)
+		}
+	})
+	later := at(order.MaxLease + time.Millisecond)
+	c, err := x.begin("R1", paidFor, lease("second", later)) // nothing is left of the charge
+	x.must(err)
+	want := refund.Item{
+		ID: "R1", Amount: paidFor, Reason: refund.Duplicate, Fingerprint: x.request("R1", paidFor).Fingerprint(),
+		Status: refund.Open, Owner: "second", Until: later.Add(order.MaxLease), Attempt: 2, KeySeq: 1,
+		CreatedAt: noon(), UpdatedAt: later,
+	}
+	if diff := cmp.Diff(x.account().Items, []refund.Item{want}); diff != "" || c.Account.Items[0].Attempt != 2 {
+		x.Errorf("(-got +want):\n%s", diff)
+	}
+}
+
+func (x storeTest) conflicts() {
+	x.pay(order.Paid)
+	c := x.mustBegin("R1", 1000)
+	conflict := func() {
+		_, err := x.begin("R1", 1001, lease("second", at(time.Hour)))
+		x.want(err, order.ErrConflict)
+	}
+	x.wantUnchanged(conflict)
+	x.must(x.Finish(x.Context(), c, refund.Outcome{Status: refund.Succeeded, Refund: "re_1"}, at(time.Second)))
+	x.wantUnchanged(conflict)
+}
+
+func (x storeTest) marks() {
+	x.pay(order.Paid)
+	c := x.mustBegin("R1", 1000)
+	for n := range 2 {
+		marked, err := x.Mark(x.Context(), c, n+1, at(time.Duration(n+1)*time.Minute))
+		x.must(err)
+		i := marked.Account.Items[0]
+		if !i.SentAt.Equal(at(time.Minute)) || i.KeySeq != n+1 || x.account().Items[0].KeySeq != n+1 {
+			x.Errorf("mark %d: got %+v, want the first time and key %d", n+1, i, n+1)
+		}
+	}
+}
+
+func (x storeTest) needsTheClaim() {
+	x.pay(order.Paid)
+	lost := x.mustBegin("R1", 1000)
+	_, err := x.begin("R1", 1000, lease("second", at(time.Hour)))
+	x.must(err)
+	x.wantUnchanged(func() {
+		_, err := x.Mark(x.Context(), lost, 2, noon())
+		x.want(err, order.ErrClaimLost)
+		x.want(x.Release(x.Context(), lost, order.ReasonUnavailable, noon()), order.ErrClaimLost)
+		x.want(x.Finish(x.Context(), lost, refund.Outcome{Status: refund.Succeeded, Refund: "re_1"}, noon()), order.ErrClaimLost)
+	})
+}
+
+func (x storeTest) finishes() {
+	for s, want := range map[refund.Status]order.Status{
+		refund.Pending: order.PartiallyRefunded, refund.Succeeded: order.PartiallyRefunded, refund.Failed: order.Paid,
+		refund.Refused: order.Paid, refund.Unknown: order.Paid,
+	} {
+		x := x.of(string(s))
+		x.pay(order.Paid)
+		c := x.mustBegin("R1", 1000)
+		o := refund.Outcome{Status: s, Refund: "re_1", Failure: "code"}
+		x.must(x.Finish(x.Context(), c, o, at(time.Second)))
+		a := x.account()
+		i := a.Items[0]
+		if a.Status != want || a.Seq != 2 || i.Status != s || i.Refund != "re_1" || i.Failure != "code" ||
+			i.Owner != "" || !i.Until.IsZero() || !i.UpdatedAt.Equal(at(time.Second)) {
+			x.Errorf("%s: got %+v, want the order %s and the outcome without a claim", s, a, want)
+		}
+		_, err := x.begin("R1", 1000, lease("second", at(time.Hour)))
+		if e, is := errors.AsType[*refund.SettledError](err); !is || e.Item.Status != s || e.Order != want {
+			x.Errorf("%s: begin again: got %v, want a SettledError", s, err)
+		}
+	}
+}
+
+func (x storeTest) finishesAgain() {
+	x.pay(order.Paid)
+	c := x.mustBegin("R1", paidFor)
+	o := refund.Outcome{Status: refund.Succeeded, Refund: "re_1"}
+	x.must(x.Finish(x.Context(), c, o, at(time.Second)))
+	if a := x.account(); a.Status != order.Refunded {
+		x.Errorf("got the order %s, want it refunded", a.Status)
+	}
+	x.wantUnchanged(func() { x.must(x.Finish(x.Context(), c, o, at(time.Minute))) })
+	x.wantUnchanged(func() {
+		x.want(x.Finish(x.Context(), c, refund.Outcome{Status: refund.Refused}, noon()), order.ErrClaimLost)
+	})
+}
+
+func (x storeTest) sideBySide() {
+	x.pay(order.Paid)
+	var claims []refund.Claim
+	for n := range 3 {
+		claims = append(claims, x.mustBegin(fmt.Sprint("R", n), 1000))
+	}
+	for n, c := range claims { // each claim is older than the others' outcomes
+		x.must(x.Finish(x.Context(), c, refund.Outcome{Status: refund.Succeeded, Refund: refund.RefundID(fmt.Sprint("re_", n))}, noon()))
+	}
+	if a := x.account(); a.Seq != 4 || a.Refunded() != 3000 || a.Left() != paidFor-3000 {
+		x.Errorf("got %+v, want three refunds with three events", a)
+	}
+	x.mustBegin("R9", paidFor-3000)
+}
+
+func (x storeTest) givesBack() {
+	x.pay(order.Paid)
+	for _, s := range []refund.Status{refund.Failed, refund.Refused} {
+		c := x.mustBegin("R-"+string(s), paidFor)
+		x.must(x.Finish(x.Context(), c, refund.Outcome{Status: s}, noon()))
+	}
+	x.mustBegin("R3", paidFor)
+}
+
+func (x storeTest) releases() {
+	x.pay(order.Paid)
+	c := x.mustBegin("R1", paidFor)
+	x.must(x.Release(x.Context(), c, order.ReasonUnavailable, at(time.Second)))
+	i := x.account().Items[0]
+	if i.Owner != "" || !i.Until.IsZero() || i.LastError != string(order.ReasonUnavailable) || i.Status != refund.Open {
+		x.Errorf("got %+v, want it open without a claim", i)
+	}
+	_, err := x.begin("R2", 1, lease("second", noon()))
+	if _, is := errors.AsType[*refund.ExceedsError](err); !is {
+		x.Errorf("another refund: got %v, want an ExceedsError", err)
+	}
+	_, err = x.begin("R1", paidFor, lease("second", at(time.Second)))
+	x.must(err)
+}
+
+// change returns the change of the only refund to an outcome.
+func (x storeTest) change(o refund.Outcome) refund.Change {
+	x.Helper()
+	a := x.account()
+	c, err := refund.Settled(a, a.Items[0].ID, o, at(time.Hour))
+	x.must(err)
+	return c
+}
+
+func (x storeTest) applies() {
+	x.pay(order.Paid)
+	c := x.mustBegin("R1", paidFor)
+	x.must(x.Finish(x.Context(), c, refund.Outcome{Status: refund.Pending, Refund: "re_1"}, noon()))
+	for _, s := range []refund.Status{refund.Succeeded, refund.Failed} {
+		c := x.change(refund.Outcome{Status: s, Refund: "re_1"})
+		x.must(x.Apply(x.Context(), c))
+		x.wantAccount(c.After)
+	}
+	x.mustBegin("R2", paidFor)
+}
+
+func (x storeTest) appliesStale() {
+	x.pay(order.Paid)
+	c := x.mustBegin("R1", 1000)
+	seen := x.change(refund.Outcome{Status: refund.Succeeded, Refund: "re_1"})
+	x.must(x.Finish(x.Context(), c, refund.Outcome{Status: refund.Succeeded, Refund: "re_1"}, noon()))
+	x.wantUnchanged(func() { x.want(x.Apply(x.Context(), seen), order.ErrStale) })
+	seen.Before.OrderID = x.of("another").order.ID()
+	x.want(x.Apply(x.Context(), seen), order.ErrStale)
+}
+
+func (x storeTest) appliesOutside() {
+	x.pay(order.Paid)
+	a := x.account()
+	after := a
+	after.Outside, after.Status, after.Seq = 998, order.PartiallyRefunded, 2
+	x.must(x.Apply(x.Context(), refund.Change{Before: a, After: after, Event: order.Event{
+		Seq: 2, From: order.Paid, To: order.PartiallyRefunded, Intent: "pi_1", At: noon(),
+		Refund: order.RefundEvent{Status: order.RefundedOutside, Amount: 998},
+	}}))
+	x.wantAccount(after)
+	x.mustBegin("R1", 3000)
+	_, err := x.begin("R2", 1, lease("second", noon()))
+	if _, is := errors.AsType[*refund.ExceedsError](err); !is {
+		x.Errorf("another refund: got %v, want an ExceedsError", err)
+	}
+}
+
+func (x storeTest) races() {
+	x.pay(order.Paid)
+	var wg sync.WaitGroup
+	errs := make([]error, 12)
+	for n := range errs {
+		r := x.request(fmt.Sprint("R", n), 1000)
+		wg.Go(func() { _, errs[n] = x.Begin(x.Context(), r, lease(fmt.Sprint("owner ", n), noon())) })
+	}
+	wg.Wait()
+	claimed := len(slices.DeleteFunc(errs, func(err error) bool { return err != nil }))
+	if a := x.account(); claimed != 3 || len(a.Items) != 3 || a.Left() != paidFor-3000 {
+		x.Errorf("got %d claims and %+v, want three of 10.00", claimed, a)
+	}
+}
