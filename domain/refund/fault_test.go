@@ -1,0 +1,259 @@
+package refund_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+	"orderonce/domain/refund"
+	"orderonce/domain/refund/refundtest"
+)
+
+// What comes of a refund whose Create fails once, at once and when its message comes back.
+func TestAFailedCreate(t *testing.T) {
+	t.Parallel()
+	for claim, tt := range map[string]struct {
+		fault  ordertest.Fault
+		amount int64
+		first  order.Reason
+		held   bool // until the lease ends
+		again  order.Reason
+		made   int
+	}{
+		"a rate limit": {
+			ordertest.ReturnsUnavailable, half, order.ReasonUnavailable, false, order.ReasonSettled, 1,
+		},
+		"a wrong key": {
+			ordertest.ReturnsMisconfigured, half, order.ReasonMisconfigured, false, order.ReasonSettled, 1,
+		},
+		"a request that was lost": {
+			ordertest.LosesRequest, half, order.ReasonUnknown, true, order.ReasonSettled, 1,
+		},
+		"a response that was lost": {
+			ordertest.LosesResponse, half, order.ReasonUnknown, true, order.ReasonSettled, 1,
+		},
+		"a stored 500 after the effect": {
+			ordertest.StoresFailureAfterEffect, half, order.ReasonUnknown, true, order.ReasonSettled, 1,
+		},
+		"a stored 500 of a small refund": {
+			ordertest.StoresFailure, half, order.ReasonUnknown, true, order.ReasonReplayed, 0,
+		},
+		"a stored 500 of a big refund": {
+			ordertest.StoresFailure, half + 1, order.ReasonUnknown, true, order.ReasonSettled, 1,
+		},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			r := request(t, "R1", tt.amount)
+			w.bank.Fail(refundtest.Create, tt.fault)
+			got := w.deliver(r, noFault)
+			if got.Verdict != order.Redeliver || got.Reason != tt.first || got.NotBefore.IsZero() == tt.held {
+				t.Errorf("got %+v, want %s, held %t", got, tt.first, tt.held)
+			}
+			if early := w.deliver(r, noFault); tt.held && early.Reason != order.ReasonInProgress {
+				t.Errorf("before the lease ends: got %+v, want %s", early, order.ReasonInProgress)
+			}
+			w.now = w.now.Add(16 * time.Minute)
+			if got := w.deliver(r, noFault); tt.held && got.Reason != tt.again {
+				t.Errorf("later: got %+v, want %s", got, tt.again)
+			}
+			if v := w.violations(); len(v) > 0 || w.made("R1") != tt.made {
+				t.Errorf("made %d times, want %d; %v", w.made("R1"), tt.made, v)
+			}
+		})
+	}
+}
+
+// A stored 500 may be completed days later, so a small refund is parked and never repeated.
+func TestASmallRefundIsNotRepeatedAfterItsKeyIsForgotten(t *testing.T) {
+	t.Parallel()
+	for claim, tt := range map[string]struct {
+		amount int64
+		want   order.Reason
+		status refund.Status // after the 500 was completed
+	}{
+		"half of the charge": {half, refund.ReasonUnknown, refund.Succeeded},
+		"more than half":     {half + 1, order.ReasonSettled, refund.Succeeded},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			r := request(t, "R1", tt.amount)
+			w.bank.Fail(refundtest.Create, ordertest.StoresFailure)
+			w.deliver(r, noFault)
+			w.now = w.now.Add(20 * time.Hour)
+			if got := w.deliver(r, noFault); got.Reason != tt.want {
+				t.Errorf("got %+v, want %s", got, tt.want)
+			}
+			w.now = w.now.Add(6 * day)
+			w.bank.Complete()
+			if i, _ := w.refresh().Item("R1"); i.Status != tt.status || w.made("R1") != 1 {
+				t.Errorf("got %+v, made %d times, want it %s and made once", i, w.made("R1"), tt.status)
+			}
+			if v := w.violations(); len(v) > 0 {
+				t.Error(v)
+			}
+		})
+	}
+}
+
+func TestARefusedRefundIsExplained(t *testing.T) {
+	t.Parallel()
+	money := order.Money{Amount: half, Currency: "usd"}
+	for claim, tt := range map[string]struct {
+		before func(*world)
+		amount int64
+		want   order.Reason
+		status refund.Status
+	}{
+		"the charge is disputed": {
+			func(w *world) { w.bank.Dispute("pi_1") }, half, refund.ReasonRefused, refund.Refused,
+		},
+		"others gave too much back": {
+			func(w *world) { w.bank.InDashboard("pi_1", money) }, total, refund.ReasonRefused, refund.Refused,
+		},
+		"others gave half back, and half is left": {
+			func(w *world) { w.bank.InDashboard("pi_1", money) }, half, order.ReasonSettled, refund.Succeeded,
+		},
+		"it was made, and the list lags": {
+			func(w *world) {
+				w.bank.Lag = time.Hour
+				w.bank.KeyLife = 0
+				w.bank.Fail(refundtest.Create, ordertest.LosesResponse)
+				w.deliver(request(w.T, "R1", total), noFault)
+				w.now = w.now.Add(16 * time.Minute)
+			}, total, refund.ReasonUnexplained, refund.Open,
+		},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			tt.before(w)
+			got := w.deliver(request(t, "R1", tt.amount), noFault)
+			if i, _ := w.account().Item("R1"); got.Reason != tt.want || i.Status != tt.status {
+				t.Errorf("got %+v and %+v, want %s and %s", got, i, tt.want, tt.status)
+			}
+			w.now = w.now.Add(2 * time.Hour)
+			w.deliver(request(t, "R1", tt.amount), noFault)
+			if v := w.violations(); len(v) > 0 {
+				t.Error(v)
+			}
+		})
+	}
+}
+
+func TestWhatIsNotRefunded(t *testing.T) {
+	t.Parallel()
+	for claim, tt := range map[string]struct {
+		card    ordertest.Card
+		amount  int64
+		verdict order.Verdict
+		reason  order.Reason
+	}{
+		"a pending order":           {ordertest.TakesDays, 1, order.Redeliver, refund.ReasonNotCharged},
+		"an order for the customer": {ordertest.NeedsAuthentication, 1, order.Redeliver, refund.ReasonNotCharged},
+		"a declined order":          {ordertest.Declines, 1, order.Park, refund.ReasonNotCharged},
+		"a refused order":           {ordertest.DoesNotExist, 1, order.Park, refund.ReasonNotCharged},
+		"more than was charged":     {ordertest.Pays, total + 1, order.Park, refund.ReasonExceeds},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			w := newWorldWith(t, tt.card)
+			got := w.deliver(request(t, "R1", tt.amount), noFault)
+			if got.Verdict != tt.verdict || got.Reason != tt.reason || got.Transient != (tt.verdict == order.Redeliver) {
+				t.Errorf("got %+v, want %s, %s", got, tt.verdict, tt.reason)
+			}
+			if a := w.account(); len(a.Items) > 0 || len(w.bank.Refunds()) > 0 {
+				t.Errorf("got %+v, want no refund", a)
+			}
+		})
+	}
+}
+
+// A worker that is frozen before its Create thaws after its connection, its lease, or the
+// keys are gone.
+func TestAFrozenWorkerMakesNoSecondRefund(t *testing.T) {
+	t.Parallel()
+	for _, frozen := range []time.Duration{31 * time.Second, time.Hour, 25 * time.Hour, 6 * day} {
+		for _, amount := range []int64{half, total} {
+			w := newWorld(t)
+			r := request(t, "R1", amount)
+			got := w.deliver(r, func(c refundtest.Call, do func() error) error {
+				if c == refundtest.Create {
+					began := w.now
+					if w.now = w.now.Add(frozen); frozen > order.MaxLease {
+						w.now = began.Add(order.MaxLease + time.Minute)
+						w.deliver(r, noFault)
+						w.now = began.Add(frozen)
+					}
+				}
+				return do()
+			})
+			w.now = w.now.Add(time.Hour)
+			w.deliver(r, noFault)
+			if v := w.violations(); len(v) > 0 || w.made("R1") > 1 || got.Verdict == order.Park {
+				t.Errorf("frozen for %v, %d: got %+v, made %d times; %v", frozen, amount, got, w.made("R1"), v)
+			}
+		}
+	}
+}
+
+// wrongRefunds is a provider whose answers to Create are changed.
+type wrongRefunds struct {
+	refund.Provider
+
+	change func(*refund.Refund)
+}
+
+func (p wrongRefunds) Open(ctx context.Context) refund.Session { //nolint:ireturn // as the port
+	return wrongSession{p.Provider.Open(ctx), p.change}
+}
+
+type wrongSession struct {
+	refund.Session
+
+	change func(*refund.Refund)
+}
+
+func (s wrongSession) Create(ctx context.Context, o refund.Order) (refund.Refund, error) {
+	r, err := s.Session.Create(ctx, o)
+	s.change(&r)
+	return r, err
+}
+
+// A response that is about another refund is never recorded: the next delivery looks at the
+// provider again.
+func TestAWrongResponseIsNotRecorded(t *testing.T) {
+	t.Parallel()
+	for field, change := range map[string]func(*refund.Refund){
+		"scope":    func(r *refund.Refund) { r.Scope = "other" },
+		"orderId":  func(r *refund.Refund) { r.OrderID = "OTHER" },
+		"refundId": func(r *refund.Refund) { r.For = "R2" },
+		"intent":   func(r *refund.Refund) { r.Intent = "pi_2" },
+		"amount":   func(r *refund.Refund) { r.Total.Amount-- },
+		"currency": func(r *refund.Refund) { r.Total.Currency = "eur" },
+	} {
+		t.Run(field, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			p := refund.Processor{
+				Claims: w.store, Provider: wrongRefunds{w.bank, change}, Scope: scope, CreateTime: createTime,
+				Now: func() time.Time { return w.now },
+			}
+			l := order.Lease{Owner: "worker", From: w.now, Until: w.now.Add(time.Minute)}
+			got := p.Process(t.Context(), request(t, "R1", half), l)
+			_, mismatch := errors.AsType[*order.MismatchError](got.Err)
+			if i, _ := w.account().Item("R1"); !mismatch || got.Verdict != order.Redeliver || i.Status != refund.Open || i.Owner == "" {
+				t.Errorf("got %+v and %+v, want a MismatchError and the refund still claimed", got, i)
+			}
+			w.now = w.now.Add(time.Hour)
+			if got := w.deliver(request(t, "R1", half), noFault); got.Reason != order.ReasonSettled || w.made("R1") != 1 {
+				t.Errorf("later: got %+v, made %d times, want it settled", got, w.made("R1"))
+			}
+		})
+	}
+}

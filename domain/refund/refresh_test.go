@@ -1,0 +1,111 @@
+package refund_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+	"orderonce/domain/refund"
+	"orderonce/domain/refund/refundtest"
+)
+
+func TestRefreshRecordsWhatTheProviderDid(t *testing.T) {
+	t.Parallel()
+	made := func(w *world) { w.deliver(request(w.T, "R1", half), noFault) }
+	for claim, tt := range map[string]struct {
+		before, later func(*world)
+		refund        refund.Status // of R1; "" for none
+		status        order.Status
+		outside       int64
+		events        int
+	}{
+		"nothing": {made, func(*world) {}, refund.Succeeded, order.PartiallyRefunded, 0, 2},
+		"a pending refund succeeds": {
+			func(w *world) { w.bank.Takes = true; made(w) }, func(w *world) { w.bank.Settle(refund.Succeeded) },
+			refund.Succeeded, order.PartiallyRefunded, 0, 3,
+		},
+		"a pending refund fails": {
+			func(w *world) { w.bank.Takes = true; made(w) }, func(w *world) { w.bank.Settle(refund.Failed) },
+			refund.Failed, order.Paid, 0, 3,
+		},
+		"a refund fails after three days": {
+			made, func(w *world) { w.now = w.now.Add(3 * day); w.bank.Return() }, refund.Failed, order.Paid, 0, 3,
+		},
+		"a response was lost": {
+			func(w *world) { w.bank.Fail(refundtest.Create, ordertest.LosesResponse); made(w) },
+			func(w *world) { w.now = w.now.Add(time.Hour) }, refund.Succeeded, order.PartiallyRefunded, 0, 2,
+		},
+		"a response was lost, and its worker holds the refund": {
+			func(w *world) { w.bank.Fail(refundtest.Create, ordertest.LosesResponse); made(w) },
+			func(*world) {}, refund.Open, order.Paid, 0, 1,
+		},
+		"somebody refunds in the Dashboard": {
+			func(*world) {}, func(w *world) { w.bank.InDashboard("pi_1", order.Money{Amount: total, Currency: "usd"}) },
+			"", order.Refunded, total, 2,
+		},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			tt.before(w)
+			tt.later(w)
+			a := w.refresh()
+			i, _ := a.Item("R1")
+			r, _ := w.orders.Peek(orderID)
+			if i.Status != tt.refund || a.Status != tt.status || a.Outside != tt.outside || len(r.Events) != tt.events {
+				t.Errorf("got %+v with %d events, want %+v", a, len(r.Events), tt)
+			}
+			if v := w.violations(); len(v) > 0 {
+				t.Error(v)
+			}
+			if diff := cmp.Diff(w.refresh(), a); diff != "" {
+				t.Errorf("again (-got +want):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A refund that failed is not repeated under its id, and its amount can go back under
+// another one.
+func TestARefundThatFailedNeedsANewID(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.deliver(request(t, "R1", total), noFault)
+	w.now = w.now.Add(3 * day)
+	w.bank.Return()
+	if a := w.refresh(); a.Status != order.Paid || a.Left() != total {
+		t.Errorf("got %+v, want the order paid and all of it left", a)
+	}
+	if got := w.deliver(request(t, "R1", total), noFault); got.Reason != order.ReasonDuplicate || w.made("R1") != 0 {
+		t.Errorf("the same id: got %+v, made %d times, want a duplicate", got, w.made("R1"))
+	}
+	if got := w.deliver(request(t, "R2", total), noFault); got.Reason != order.ReasonSettled || w.made("R2") != 1 {
+		t.Errorf("a new id: got %+v, made %d times, want it settled", got, w.made("R2"))
+	}
+}
+
+// After a restore from backup the account lacks a refund of ours.
+func TestRefreshAdoptsARefundThatTheStoreLost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := request(t, "R1", half)
+	w.deliver(r, noFault)
+	w.store = refundtest.NewMemory(w.orders)
+	if i, found := w.refresh().Item("R1"); !found || i.Status != refund.Succeeded || i.Fingerprint != r.Fingerprint() {
+		t.Errorf("got %+v, want the refund as it was made", i)
+	}
+	if got := w.deliver(r, noFault); got.Reason != order.ReasonDuplicate || w.made("R1") != 1 {
+		t.Errorf("its message: got %+v, made %d times, want a duplicate", got, w.made("R1"))
+	}
+}
+
+func TestRefreshLeavesAnOrderThatWasNotCharged(t *testing.T) {
+	t.Parallel()
+	w := newWorldWith(t, ordertest.Declines)
+	if a := w.refresh(); a.Status != order.Declined || len(a.Items) > 0 {
+		t.Errorf("got %+v, want it declined", a)
+	}
+}
