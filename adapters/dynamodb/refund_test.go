@@ -17,7 +17,7 @@ import (
 func TestRefunds(t *testing.T) {
 	t.Parallel()
 	h := dynamodbtest.Open(t)
-	refundtest.TestStore(t, func(*testing.T) (order.Claims, refundtest.Store) {
+	refundtest.TestStore(t, func(*testing.T) (ordertest.Store, refundtest.Store) {
 		store := dynamodb.New(h.Config, h.Table)
 		return store, &dynamodb.Refunds{Store: store}
 	})

@@ -77,6 +77,12 @@ func encodeEvent(r order.Record, e order.Event) row {
 		item["disputeId"], item["disputeStatus"] = text(e.Dispute.ID), text(e.Dispute.Status)
 		item["disputedAt"] = millis(e.Dispute.CreatedAt)
 	}
+	if e.Refund.Status != "" {
+		item["refundStatus"], item["refundAmount"] = text(e.Refund.Status), number(e.Refund.Amount)
+	}
+	if e.Refund.ID != "" {
+		item["refundId"] = text(e.Refund.ID)
+	}
 	if r.Trace != "" {
 		item["traceparent"] = text(r.Trace)
 	}
@@ -88,7 +94,9 @@ func decodeEvent(item row) (order.Event, error) {
 	e := order.Event{
 		Seq: int(d.number("seq")), From: d.status("from"), To: d.status("to"),
 		Intent: order.IntentID(d.optionalText("intentId")), Failure: d.optionalText("failure"),
-		Dispute: d.dispute(), At: d.time("at"),
+		Dispute: d.dispute(), At: d.time("at"), Refund: order.RefundEvent{
+			ID: d.optionalText("refundId"), Status: d.optionalText("refundStatus"), Amount: d.optionalNumber("refundAmount"),
+		},
 	}
 	if d.err != nil {
 		return order.Event{}, fmt.Errorf("row %q: %w", sortKey(item), d.err)

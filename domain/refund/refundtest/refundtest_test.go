@@ -3,14 +3,13 @@ package refundtest_test
 import (
 	"testing"
 
-	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 	"orderonce/domain/refund/refundtest"
 )
 
 func TestMemory(t *testing.T) {
 	t.Parallel()
-	refundtest.TestStore(t, func(*testing.T) (order.Claims, refundtest.Store) {
+	refundtest.TestStore(t, func(*testing.T) (ordertest.Store, refundtest.Store) {
 		orders := new(ordertest.Memory)
 		return orders, refundtest.NewMemory(orders)
 	})

@@ -30,7 +30,7 @@ const Scope = order.Scope("test")
 // run use the same order.
 //
 //nolint:tparallel // the caller calls t.Parallel
-func TestStore(t *testing.T, open func(t *testing.T) (order.Claims, Store)) {
+func TestStore(t *testing.T, open func(t *testing.T) (ordertest.Store, Store)) {
 	t.Helper()
 	for claim, test := range map[string]func(storeTest){
 		"a new refund is claimed and reserves its amount":                     storeTest.begins,
@@ -64,7 +64,7 @@ type storeTest struct {
 	*testing.T
 	Store
 
-	orders order.Claims
+	orders ordertest.Store
 	order  order.Order
 }
 
@@ -155,6 +155,18 @@ func (x storeTest) wantAccount(want refund.Account) {
 	x.Helper()
 	if diff := cmp.Diff(x.account(), want); diff != "" {
 		x.Errorf("account (-got +want):\n%s", diff)
+	}
+}
+
+// wantEvent compares the order's last event.
+func (x storeTest) wantEvent(want order.Event) {
+	x.Helper()
+	r, err := x.orders.Load(x.Context(), x.order.ID())
+	x.must(err)
+	got := r.Events[len(r.Events)-1]
+	got.At = got.At.UTC()
+	if diff := cmp.Diff(got, want); diff != "" || len(r.Events) != r.Seq || got.Validate() != nil {
+		x.Errorf("%d events for seq %d, the last (-got +want):\n%s", len(r.Events), r.Seq, diff)
 	}
 }
 
@@ -296,6 +308,10 @@ func (x storeTest) finishes() {
 			i.Owner != "" || !i.Until.IsZero() || !i.UpdatedAt.Equal(at(time.Second)) {
 			x.Errorf("%s: got %+v, want the order %s and the outcome without a claim", s, a, want)
 		}
+		x.wantEvent(order.Event{
+			Seq: 2, From: order.Paid, To: want, Intent: "pi_1", Failure: "code", At: at(time.Second),
+			Refund: order.RefundEvent{ID: "R1", Status: string(s), Amount: 1000},
+		})
 		_, err := x.begin("R1", 1000, lease("second", at(time.Hour)))
 		if e, is := errors.AsType[*refund.SettledError](err); !is || e.Item.Status != s || e.Order != want {
 			x.Errorf("%s: begin again: got %v, want a SettledError", s, err)
@@ -393,11 +409,13 @@ func (x storeTest) appliesOutside() {
 	a := x.account()
 	after := a
 	after.Outside, after.Status, after.Seq = 998, order.PartiallyRefunded, 2
-	x.must(x.Apply(x.Context(), refund.Change{Before: a, After: after, Event: order.Event{
+	e := order.Event{
 		Seq: 2, From: order.Paid, To: order.PartiallyRefunded, Intent: "pi_1", At: noon(),
 		Refund: order.RefundEvent{Status: order.RefundedOutside, Amount: 998},
-	}}))
+	}
+	x.must(x.Apply(x.Context(), refund.Change{Before: a, After: after, Event: e}))
 	x.wantAccount(after)
+	x.wantEvent(e)
 	x.mustBegin("R1", 3000)
 	_, err := x.begin("R2", 1, lease("second", noon()))
 	if _, is := errors.AsType[*refund.ExceedsError](err); !is {
