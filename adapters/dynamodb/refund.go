@@ -35,7 +35,8 @@ const refundName = "refund#"
 const (
 	mayBeginRefund = "#status IN (:paid, :partially, :refunded) AND attribute_not_exists(#r) AND" +
 		" (refundable >= :amount OR (attribute_not_exists(refundable) AND amount >= :amount))"
-	beginRefund     = "SET #r = :item, refundable = if_not_exists(refundable, amount) - :amount, updatedAt = :now"
+	beginRefund     = "SET #r = :item, refundable = if_not_exists(refundable, amount) - :amount, updatedAt = :now," +
+		" openShard = :shard, dueAt = :due"
 	mayResumeRefund = "#r.#status = :open AND #r.fingerprint = :fingerprint AND" +
 		" (attribute_not_exists(#r.leaseUntil) OR #r.leaseUntil < :now OR #r.leaseUntil > :latest)"
 	resumeRefund = "SET #r.#owner = :owner, #r.leaseUntil = :until, #r.attempt = #r.attempt + :one, #r.updatedAt = :now"
@@ -66,10 +67,12 @@ func (s *Refunds) Begin(ctx context.Context, r refund.Request, l order.Lease) (r
 // reserve claims a new refund. It returns the current account and the error of CheckBegin:
 // nil also for an open refund that may be taken over.
 func (s *Refunds) reserve(ctx context.Context, r refund.Request, l order.Lease) (refund.Account, error) {
-	item, _ := refund.Begun(refund.Account{}, r, l).Item(r.ID())
+	begun := refund.Begun(refund.Account{}, r, l)
+	item, _ := begun.Item(r.ID())
 	out, err := s.updateRefund(ctx, r.OrderID(), r.ID(), mayBeginRefund, beginRefund, row{
 		":paid": text(order.Paid), ":partially": text(order.PartiallyRefunded), ":refunded": text(order.Refunded),
 		":amount": number(r.Amount()), ":item": encodeRefund(item), ":now": millis(l.From),
+		":shard": number(shardOf(r.OrderID())), ":due": millis(begun.DueAt()),
 	})
 	if err == nil {
 		return out, nil
@@ -209,6 +212,12 @@ func (s *Refunds) apply(ctx context.Context, c refund.Change, id refund.ID, owne
 	if owner != "" {
 		condition += " AND " + refundHeld
 		names["#owner"], values[":owner"], values[":open"] = "owner", text(owner), text(refund.Open)
+	}
+	if due := c.After.DueAt(); due.IsZero() {
+		set += " REMOVE openShard, dueAt"
+	} else {
+		set += ", openShard = :shard, dueAt = :due"
+		values[":shard"], values[":due"] = number(shardOf(c.Before.OrderID)), millis(due)
 	}
 	record := order.Record{OrderID: c.Before.OrderID, Total: c.Before.Charged, Trace: c.Before.Trace}
 	return s.transact(ctx, &types.Update{

@@ -19,6 +19,9 @@ type Hint struct {
 
 	// Disputed means that the intent's charge is disputed. See DisputeFollower.
 	Disputed bool
+	// Refunded means that money of the intent's charge went back, or came back. See package
+	// refund.
+	Refunded bool
 }
 
 // Followed is what came of a hint.
@@ -51,7 +54,7 @@ type Follower struct {
 // Load; any other costs one Read and at most one Settle more.
 //
 // An open order with a running lease is left to its worker, unless its charge is
-// disputed: the worker would settle it, but no other hint may come to record the dispute.
+// disputed or refunded: the worker would settle it, but no other hint may come.
 // Follow also returns the record as it was loaded. Errors: those of Records and Payments,
 // and *MismatchError, also for money that an intent took which is not the order's.
 func (f *Follower) Follow(ctx context.Context, h Hint) (Followed, Record, error) {
@@ -86,7 +89,7 @@ func (f *Follower) follow(ctx context.Context, h Hint) (Followed, Record, error)
 		return followed, r, err
 	case h.Status != "" && !slices.Contains(r.Status.Next(), h.Status):
 		return HintAgrees, r, nil
-	case r.Status == Open && Held(r.Until, f.Now()) && !h.Disputed:
+	case r.Status == Open && Held(r.Until, f.Now()) && !h.Disputed && !h.Refunded:
 		return HintLeased, r, nil
 	case r.Intent == "":
 		return HintNoIntent, r, nil

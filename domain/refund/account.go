@@ -64,6 +64,18 @@ func (a Account) sum(which func(Status) bool) (total int64) {
 	return total
 }
 
+// DueAt returns when to look at the order's refunds, or the zero time if none of them
+// waits.
+func (a Account) DueAt() (due time.Time) {
+	for _, i := range a.Items {
+		after, waits := i.Status.RecheckAfter()
+		if at := i.UpdatedAt.Add(after); waits && (due.IsZero() || at.Before(due)) {
+			due = at
+		}
+	}
+	return due
+}
+
 // with returns the account with one item replaced or added, and the status that follows
 // from the new sum.
 func (a Account) with(i Item) Account {

@@ -3,6 +3,7 @@ package refund
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"orderonce/domain/order"
 )
@@ -71,3 +72,17 @@ func (s Status) Counts() bool { return s == Pending || s == Succeeded }
 
 // reserves reports whether a refund in s takes, or may have taken, money from the charge.
 func (s Status) reserves() bool { return s.Counts() || s == Open || s == Unknown }
+
+// RecheckAfter returns how long after its last change a refund in s should be looked at.
+// waits is false for a status that waits for nothing. A succeeded refund may still fail:
+// only a webhook reports that.
+func (s Status) RecheckAfter() (after time.Duration, waits bool) {
+	switch s {
+	case Open:
+		return 2 * order.MaxLease, true
+	case Pending:
+		return 24 * time.Hour, true
+	case Succeeded, Failed, Refused, Unknown:
+	}
+	return 0, false
+}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
@@ -64,6 +65,18 @@ func TestParseStatus(t *testing.T) {
 	for _, s := range []string{"", "paid", "OPEN"} {
 		if _, err := refund.ParseStatus(s); !errors.Is(err, order.ErrUnknownVersion) {
 			t.Errorf("%q: got %v, want ErrUnknownVersion", s, err)
+		}
+	}
+}
+
+func TestOnlyARefundThatMayChangeByItselfIsDue(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[refund.Status]time.Duration{
+		refund.Open: 30 * time.Minute, refund.Pending: 24 * time.Hour, refund.Succeeded: 0, refund.Failed: 0,
+		refund.Refused: 0, refund.Unknown: 0,
+	} {
+		if after, waits := s.RecheckAfter(); after != want || waits != (want > 0) {
+			t.Errorf("%s: got %v, %t, want %v", s, after, waits, want)
 		}
 	}
 }

@@ -42,15 +42,20 @@ func NewMemory(orders *ordertest.Memory) *Memory {
 func (m *Memory) Begin(_ context.Context, r refund.Request, l order.Lease) (refund.Claim, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	a, _, err := m.account(r.OrderID())
+	a, record, err := m.account(r.OrderID())
 	if err == nil {
 		err = refund.CheckBegin(a, r, l)
 	}
 	if err != nil {
 		return refund.Claim{}, err
 	}
+	_, known := a.Item(r.ID())
 	a = refund.Begun(a, r, l)
 	m.keep(a)
+	if due := record; !known {
+		due.DueAt = a.DueAt()
+		m.Orders.Replace(record, due)
+	}
 	return refund.Claim{Request: r, Lease: l, Account: a}, nil
 }
 
@@ -126,7 +131,7 @@ func (m *Memory) apply(c refund.Change) error {
 		return err
 	}
 	r := seen
-	r.Status, r.Seq, r.UpdatedAt = c.After.Status, c.After.Seq, c.Event.At
+	r.Status, r.Seq, r.UpdatedAt, r.DueAt = c.After.Status, c.After.Seq, c.Event.At, c.After.DueAt()
 	r.Events = append(slices.Clip(r.Events), c.Event)
 	if !m.Orders.Replace(seen, r) {
 		return order.ErrStale

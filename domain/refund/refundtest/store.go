@@ -170,6 +170,16 @@ func (x storeTest) wantEvent(want order.Event) {
 	}
 }
 
+// wantDue checks when the index of waiting orders shows the order.
+func (x storeTest) wantDue() {
+	x.Helper()
+	r, err := x.orders.Load(x.Context(), x.order.ID())
+	x.must(err)
+	if want := x.account().DueAt(); !r.DueAt.Equal(want) {
+		x.Errorf("got the order due at %v, want %v", r.DueAt, want)
+	}
+}
+
 // wantUnchanged checks that f changes nothing.
 func (x storeTest) wantUnchanged(f func()) {
 	x.Helper()
@@ -190,6 +200,7 @@ func (x storeTest) begins() {
 		}},
 	}
 	x.wantAccount(want)
+	x.wantDue()
 	if c.Account.Intent != "pi_1" || c.Account.Seq != 1 || len(c.Account.Items) != 1 || c.Account.Left() != paidFor-1000 {
 		x.Errorf("got claim %+v, want the account", c)
 	}
@@ -312,6 +323,7 @@ func (x storeTest) finishes() {
 			Seq: 2, From: order.Paid, To: want, Intent: "pi_1", Failure: "code", At: at(time.Second),
 			Refund: order.RefundEvent{ID: "R1", Status: string(s), Amount: 1000},
 		})
+		x.wantDue()
 		_, err := x.begin("R1", 1000, lease("second", at(time.Hour)))
 		if e, is := errors.AsType[*refund.SettledError](err); !is || e.Item.Status != s || e.Order != want {
 			x.Errorf("%s: begin again: got %v, want a SettledError", s, err)
@@ -390,6 +402,7 @@ func (x storeTest) applies() {
 		c := x.change(refund.Outcome{Status: s, Refund: "re_1"})
 		x.must(x.Apply(x.Context(), c))
 		x.wantAccount(c.After)
+		x.wantDue()
 	}
 	x.mustBegin("R2", paidFor)
 }

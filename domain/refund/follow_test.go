@@ -1,0 +1,67 @@
+package refund_test
+
+import (
+	"context"
+	"testing"
+
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+	"orderonce/domain/refund"
+)
+
+// staleOnce is a store in which another write is faster than the first Apply.
+type staleOnce struct {
+	refund.Records
+
+	stale bool
+}
+
+func (s *staleOnce) Apply(ctx context.Context, c refund.Change) error {
+	if !s.stale {
+		s.stale = true
+		return order.ErrStale
+	}
+	return s.Records.Apply(ctx, c)
+}
+
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	dashboard := func(w *world) { w.bank.InDashboard("pi_1", order.Money{Amount: total, Currency: "usd"}) }
+	hint := order.Hint{Intent: "pi_1", Status: order.Paid, Refunded: true}
+	for claim, tt := range map[string]struct {
+		card   ordertest.Card
+		before func(*world)
+		hint   order.Hint
+		want   order.Followed
+		status order.Status
+	}{
+		"a refund in the Dashboard": {ordertest.Pays, dashboard, hint, refund.HintRefunded, order.Refunded},
+		"nothing new":               {ordertest.Pays, func(*world) {}, hint, order.HintAgrees, order.Paid},
+		"a hint of a charge alone": {
+			ordertest.Pays, dashboard, order.Hint{Intent: "pi_1", Status: order.Paid}, order.HintAgrees, order.Paid,
+		},
+		"a refund of an order whose charge is not recorded": {
+			ordertest.TakesDays, func(w *world) { w.bank.Intents.Clear("pi_1"); dashboard(w) }, hint,
+			refund.HintRefunded, order.Refunded,
+		},
+		"another scope": {
+			ordertest.Pays, dashboard, order.Hint{Scope: "other", Intent: "pi_1", Refunded: true}, order.HintForeign, order.Paid,
+		},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			w := newWorldWith(t, tt.card)
+			tt.before(w)
+			orders := order.Follower{Records: w.orders, Payments: w.bank.Intents, Scope: scope, Now: noon}
+			f := refund.Follower{
+				Orders: orders.Follow, Refresher: refund.Refresher{
+					Records: &staleOnce{Records: w.store}, Provider: w.bank, Scope: scope, Now: noon,
+				},
+			}
+			got, _, err := f.Follow(t.Context(), tt.hint)
+			if err != nil || got != tt.want || w.account().Status != tt.status {
+				t.Errorf("got %s, %v and the order %s, want %s and %s", got, err, w.account().Status, tt.want, tt.status)
+			}
+		})
+	}
+}
