@@ -36,6 +36,8 @@ type Reconciler struct {
 	// Allow waits until the provider may be called once more, or the context ends.
 	Allow    func(context.Context) error
 	Parallel int // orders at once
+	// Refunds looks at the refunds of a charged order. It moves no money.
+	Refunds func(context.Context, ID) error
 }
 
 // Reconciled is what one run did.
@@ -49,7 +51,8 @@ type Reconciled struct {
 }
 
 const (
-	// maxPostponed is the longest time between two looks at an order.
+	// minPostponed and maxPostponed bound the time between two looks at an order.
+	minPostponed = 15 * time.Minute
 	maxPostponed = 24 * time.Hour
 	// maxUnavailable is after how many failed looks in a run the provider counts as down.
 	maxUnavailable = 10
@@ -100,6 +103,9 @@ func (r *reconciling) down() bool {
 // look looks at one order and postpones the next look if the order still waits.
 func (r *reconciling) look(ctx context.Context, id ID) {
 	followed, record, err := r.follow(ctx, Hint{OrderID: id})
+	if err == nil && record.Status.Charged() {
+		err = r.Refunds(ctx, id)
+	}
 	now := r.Now()
 	if err == nil && followed != HintSettled {
 		err = r.postpone(ctx, record, now)
@@ -131,20 +137,21 @@ func (r *reconciling) look(ctx context.Context, id ID) {
 }
 
 // postpone moves the next look away as far as the order has waited, between the status's
-// own time and a day. A record that does not wait any more is left.
+// own time and a day. A record that does not wait any more, neither for its charge nor
+// for a refund, is left.
 //
 // A declined order gets one look: a customer who pays at the moment of the decline may
 // have done so unseen, because the webhook of the payment met the lease of the worker
 // that recorded the decline. Later payments are reported by webhooks.
 func (r *reconciling) postpone(ctx context.Context, record Record, now time.Time) error {
 	least, waits := record.Status.RecheckAfter()
-	if !waits {
+	if !waits && record.DueAt.IsZero() {
 		return nil
 	}
 	if record.Status == Declined {
 		return r.Waiting.Postpone(ctx, record, time.Time{})
 	}
-	after := min(max(now.Sub(lastChange(record)), least), maxPostponed)
+	after := min(max(now.Sub(lastChange(record)), least, minPostponed), maxPostponed)
 	return r.Waiting.Postpone(ctx, record, now.Add(after))
 }
 

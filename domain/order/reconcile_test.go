@@ -29,6 +29,7 @@ type night struct {
 	down  bool // the bank
 	// overcharges is how much more the records say than the bank.
 	overcharges int64
+	refunds     func(order.ID) error
 }
 
 func peek(s *ordertest.Memory, id order.ID) order.Record {
@@ -126,6 +127,10 @@ func (n *night) run(budget int) order.Reconciled {
 			Records: records{night: n}, Payments: payments{night: n}, Scope: "test", Now: func() time.Time { return n.now },
 		},
 		Waiting: n, Parallel: 4,
+		Refunds: func(_ context.Context, id order.ID) error {
+			n.count("refunds")
+			return n.refunds(id)
+		},
 		Allow: func(context.Context) error {
 			if budget--; budget < 0 {
 				return context.DeadlineExceeded
@@ -319,4 +324,48 @@ func TestNoLookBeginsAfterTheTimeIsOver(t *testing.T) {
 			t.Errorf("got %d looks, more: %t, error %v, want 1 look and more", n.calls["load"], got.More, err)
 		}
 	})
+// A charged order is due while one of its refunds waits.
+func TestReconcileLooksAtRefunds(t *testing.T) {
+	t.Parallel()
+	for claim, tt := range map[string]struct {
+		settles  bool
+		err      error
+		want     order.Reconciled
+		postpone int
+	}{
+		"a refund that still waits": {
+			want: order.Reconciled{Followed: map[order.Followed]int{order.HintUnchanged: 1}}, postpone: 1,
+		},
+		"a refund that was settled": {settles: true, want: order.Reconciled{}, postpone: 1},
+		"the provider is down": {
+			err: &order.PaymentError{Kind: order.KindUnavailable}, want: order.Reconciled{Unavailable: 1},
+		},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			n := newNight(t)
+			n.add("order", ordertest.Pays, "")
+			due := peek(n.store, "order")
+			due.DueAt = n.now
+			n.store.Replace(peek(n.store, "order"), due)
+			n.refunds = func(id order.ID) error {
+				if r := peek(n.store, id); tt.settles {
+					r.Seq, r.DueAt = r.Seq+1, time.Time{}
+					n.store.Replace(peek(n.store, id), r)
+				}
+				return tt.err
+			}
+			got := n.run(10)
+			if len(got.Followed) == 0 {
+				got.Followed = nil
+			}
+			got.Oldest = nil
+			if diff := cmp.Diff(got, tt.want); diff != "" || n.calls["refunds"] != 1 || n.calls["postpone"] != tt.postpone {
+				t.Errorf("calls %v, (-got +want):\n%s", n.calls, diff)
+			}
+			if again := n.run(10); tt.err == nil && len(again.Followed) > 0 {
+				t.Errorf("at once again: got %v, want nothing due", again)
+			}
+		})
+	}
 }
