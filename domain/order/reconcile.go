@@ -36,7 +36,8 @@ type Reconciler struct {
 	// Allow waits until the provider may be called once more, or the context ends.
 	Allow    func(context.Context) error
 	Parallel int // orders at once
-	// Refunds looks at the refunds of a charged order. It moves no money.
+	// Refunds looks at the refunds of a charged order, and moves no money. nil looks at
+	// none.
 	Refunds func(context.Context, ID) error
 }
 
@@ -103,7 +104,7 @@ func (r *reconciling) down() bool {
 // look looks at one order and postpones the next look if the order still waits.
 func (r *reconciling) look(ctx context.Context, id ID) {
 	followed, record, err := r.follow(ctx, Hint{OrderID: id})
-	if err == nil && record.Status.Charged() {
+	if err == nil && record.Status.Charged() && r.Refunds != nil {
 		err = r.Refunds(ctx, id)
 	}
 	now := r.Now()
