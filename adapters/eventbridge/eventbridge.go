@@ -50,6 +50,8 @@ type detail struct {
 	Intent      string `json:"paymentIntentId,omitempty"`
 	Reason      string `json:"reason,omitempty"`
 	DisputeID   string `json:"disputeId,omitempty"`
+	RefundID    string `json:"refundId,omitempty"`
+	Refunded    int64  `json:"refundAmount,omitempty"`
 	OccurredAt  string `json:"occurredAt"`
 	Traceparent string `json:"traceparent,omitempty"`
 }
@@ -63,7 +65,8 @@ func newDetail(e order.OutboxEvent) detail {
 		Type: e.Event.Type(), From: string(e.Event.From), Status: string(e.Event.To),
 		Amount: e.Total.Amount, Currency: string(e.Total.Currency),
 		Intent: string(e.Event.Intent), Reason: e.Event.Failure,
-		DisputeID: string(e.Event.Dispute.ID), OccurredAt: e.Event.At.UTC().Format(rfc3339Millis),
+		DisputeID: string(e.Event.Dispute.ID), RefundID: e.Event.Refund.ID, Refunded: e.Event.Refund.Amount,
+		OccurredAt: e.Event.At.UTC().Format(rfc3339Millis),
 		Traceparent: string(e.Trace),
 	}
 }

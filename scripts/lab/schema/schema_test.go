@@ -19,6 +19,7 @@ import (
 	"orderonce/adapters/eventbridge"
 	"orderonce/adapters/eventbridge/eventbridgetest"
 	"orderonce/domain/order"
+	"orderonce/domain/refund"
 )
 
 func schema(t *testing.T) *jsonschema.Schema {
@@ -32,7 +33,7 @@ func schema(t *testing.T) *jsonschema.Schema {
 	return compiled
 }
 
-// published returns the events of every transition and of disputes, as a rule's target
+// published returns the events of every transition, of disputes and of refunds, as a rule's target
 // receives them: first with, then without the optional fields.
 func published(t *testing.T) (all []json.RawMessage) {
 	t.Helper()
@@ -77,9 +78,32 @@ func published(t *testing.T) (all []json.RawMessage) {
 			t.Fatal(err)
 		}
 	}
+	for _, e := range refundEvents() {
+		if _, err := bus.Put(t.Context(), []order.OutboxEvent{e}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, e := range server.Archive() {
 		all = append(all, e.Delivered())
 	}
+	return all
+}
+
+// refundEvents returns an event of each status of a refund, and one of a refund by others.
+func refundEvents() (all []order.OutboxEvent) {
+	event := func(e order.RefundEvent) {
+		all = append(all, order.OutboxEvent{
+			OrderID: "ORD-1", Total: order.Money{Amount: 3998, Currency: "usd"},
+			Event: order.Event{
+				Seq: 2, From: order.Paid, To: order.PartiallyRefunded, Intent: "pi_1", Refund: e,
+				At: time.UnixMilli(1_790_000_000_000),
+			},
+		})
+	}
+	for _, s := range refund.Open.Next() {
+		event(order.RefundEvent{ID: "R1", Status: string(s), Amount: 1000})
+	}
+	event(order.RefundEvent{Status: order.RefundedOutside, Amount: -1000})
 	return all
 }
 
