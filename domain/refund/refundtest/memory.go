@@ -3,6 +3,7 @@
 package refundtest
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -113,14 +114,23 @@ func (m *Memory) Account(_ context.Context, id order.ID) (refund.Account, error)
 	return a, err
 }
 
-// Apply writes a change and its event.
+// Apply writes a change and its event. It leaves alone what Begin and Mark, which have no
+// seq, wrote of other refunds meanwhile.
 func (m *Memory) Apply(_ context.Context, c refund.Change) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	a, _, err := m.account(c.Before.OrderID)
-	if err != nil || a.Seq != c.Before.Seq {
+	id := refund.ID(c.Event.Refund.ID)
+	_, knew := c.Before.Item(id)
+	if _, knows := a.Item(id); err != nil || a.Seq != c.Before.Seq || knew != knows {
 		return order.ErrStale
 	}
+	items := slices.DeleteFunc(a.Items, func(i refund.Item) bool { return i.ID == id })
+	if i, about := c.After.Item(id); about {
+		items = append(items, i)
+		slices.SortFunc(items, func(i, j refund.Item) int { return cmp.Compare(i.ID, j.ID) })
+	}
+	c.After.Items = items
 	return m.apply(c)
 }
 
