@@ -35,7 +35,7 @@ const refundName = "refund#"
 const (
 	mayBeginRefund = "#status IN (:paid, :partially, :refunded) AND attribute_not_exists(#r) AND" +
 		" (refundable >= :amount OR (attribute_not_exists(refundable) AND amount >= :amount))"
-	beginRefund     = "SET #r = :item, refundable = if_not_exists(refundable, amount) - :amount, updatedAt = :now," +
+	beginRefund = "SET #r = :item, refundable = if_not_exists(refundable, amount) - :amount, updatedAt = :now," +
 		" openShard = :shard, dueAt = :due"
 	mayResumeRefund = "#r.#status = :open AND #r.fingerprint = :fingerprint AND" +
 		" (attribute_not_exists(#r.leaseUntil) OR #r.leaseUntil < :now OR #r.leaseUntil > :latest)"
@@ -208,6 +208,11 @@ func (s *Refunds) apply(ctx context.Context, c refund.Change, id refund.ID, owne
 		item, _ := c.After.Item(id)
 		set += ", #r = :item"
 		names["#r"], values[":item"] = refundName+string(id), encodeRefund(item)
+		if _, known := c.Before.Item(id); known {
+			condition += " AND attribute_exists(#r)"
+		} else { // Begin claims a refund without a new seq
+			condition += " AND attribute_not_exists(#r)"
+		}
 	}
 	if owner != "" {
 		condition += " AND " + refundHeld

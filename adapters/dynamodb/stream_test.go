@@ -128,7 +128,7 @@ func TestAnUnreadableEventItemNamesWhatIsWrong(t *testing.T) {
 		"an intent of another type": {
 			"intentId", &types.AttributeValueMemberBOOL{Value: true}, "intentId: want a string", order.ErrCorrupt,
 		},
-		"a status of a newer release": {"to", text("refunded"), `to: status "refunded"`, order.ErrUnknownVersion},
+		"a status of a newer release": {"to", text("shipped"), `to: status "shipped"`, order.ErrUnknownVersion},
 		"a type of a newer release":   {"type", text("order.audited"), `type "order.audited"`, order.ErrUnknownVersion},
 	} {
 		t.Run(claim, func(t *testing.T) {

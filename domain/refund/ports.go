@@ -41,8 +41,9 @@ type Records interface {
 	// order.ErrNotFound without a record, and order.ErrCorrupt for an invalid one.
 	Account(ctx context.Context, id order.ID) (Account, error)
 
-	// Apply writes a change and its event. It returns order.ErrStale if the account has
-	// another seq than c.Before.
+	// Apply writes a change and its event, and leaves every other refund alone. It returns
+	// order.ErrStale if the account has another seq than c.Before, or has the refund that
+	// c.Before lacks: Begin and Mark change no seq.
 	Apply(ctx context.Context, c Change) error
 }
 

@@ -48,6 +48,7 @@ func TestStore(t *testing.T, open func(t *testing.T) (ordertest.Store, Store)) {
 		"a released refund keeps its amount, and its id":                      storeTest.releases,
 		"apply records what the bank did later":                               storeTest.applies,
 		"apply of a change that is out of date returns ErrStale":              storeTest.appliesStale,
+		"apply leaves what was begun meanwhile":                               storeTest.appliesBesideBegin,
 		"apply records what others gave back":                                 storeTest.appliesOutside,
 		"refunds that race for the rest of a charge never get more than that": storeTest.races,
 	} {
@@ -415,6 +416,26 @@ func (x storeTest) appliesStale() {
 	x.wantUnchanged(func() { x.want(x.Apply(x.Context(), seen), order.ErrStale) })
 	seen.Before.OrderID = x.of("another").order.ID()
 	x.want(x.Apply(x.Context(), seen), order.ErrStale)
+}
+
+func (x storeTest) appliesBesideBegin() {
+	x.pay(order.Paid)
+	x.mustBegin("R1", 1000)
+	seen := x.account()
+	later := x.mustBegin("R2", 500)
+	c, err := refund.Settled(seen, "R1", refund.Outcome{Status: refund.Succeeded, Refund: "re_1"}, at(time.Hour))
+	x.must(err)
+	x.must(x.Apply(x.Context(), c))
+	if a := x.account(); len(a.Items) != 2 || a.Left() != paidFor-1500 {
+		x.Errorf("got %+v, want both refunds", a)
+	}
+	x.must(x.Finish(x.Context(), later, refund.Outcome{Status: refund.Succeeded, Refund: "re_2"}, at(time.Hour)))
+	if a := x.account(); a.Refunded() != 1500 || a.Seq != 3 {
+		x.Errorf("got %+v, want both made", a)
+	}
+	lost := c // as if Refresh had not seen R1 before it was begun
+	lost.Before.Items, lost.Before.Seq, lost.After.Seq, lost.Event.Seq = nil, 3, 4, 4
+	x.wantUnchanged(func() { x.want(x.Apply(x.Context(), lost), order.ErrStale) })
 }
 
 func (x storeTest) appliesOutside() {
