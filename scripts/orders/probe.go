@@ -107,7 +107,7 @@ func advice(r order.Record) string {
 // compare returns an error unless the order, its row and its intent agree.
 func (p probe) compare(o order.Order, r order.Record, i order.Intent) error {
 	switch {
-	case r.Status != order.Paid:
+	case !r.Status.Charged():
 		return fmt.Errorf("order %q: status %s: want paid", o.ID(), summary(r))
 	case r.Total != o.Total():
 		return fmt.Errorf("order %q: amount mismatch: the row has %s, want %s", o.ID(), r.Total, o.Total())

@@ -202,7 +202,7 @@ func (b *Books) unended() (broken findings) {
 func (b *Books) ledgerMismatches() (broken findings) {
 	for id, r := range b.Records {
 		charges := b.Charges[id]
-		paid := r.Status == order.Paid
+		paid := r.Status.Charged()
 		if paid != (len(charges) > 0) {
 			broken.add("ledger mismatch: order %s is %s with %d charges", id, r.Status, len(charges))
 		}

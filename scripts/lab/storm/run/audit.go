@@ -240,7 +240,7 @@ func (b *audit) countOrder(row Row, messages []message, ledger []stripetest.Char
 	add(&b.count.Settled, row.Settled)
 	add(&b.count.Lost, !row.Settled && left[original]+left[conflicting] == 0)
 	add(&b.count.Stuck, !row.Settled && left[original]+left[conflicting] > 0)
-	add(&b.count.LedgerMismatch, row.Settled && (row.Status == order.Paid) != (len(charges) > 0))
+	add(&b.count.LedgerMismatch, row.Settled && row.Status.Charged() != (len(charges) > 0))
 	add(&b.count.WrongStatus, row.Settled && row.Status != messages[0].want)
 	add(&b.count.ConflictLost, conflictLost(row, messages, ledger, left))
 }
