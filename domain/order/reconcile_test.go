@@ -327,6 +327,8 @@ func TestNoLookBeginsAfterTheTimeIsOver(t *testing.T) {
 			t.Errorf("got %d looks, more: %t, error %v, want 1 look and more", n.calls["load"], got.More, err)
 		}
 	})
+}
+
 // A charged order is due while one of its refunds waits.
 func TestReconcileLooksAtRefunds(t *testing.T) {
 	t.Parallel()

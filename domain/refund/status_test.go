@@ -22,9 +22,10 @@ func readDiagram(t *testing.T) map[refund.Status][]refund.Status {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, found := strings.Cut(string(page), "state refund {\n")
-	block, _, closed := strings.Cut(rest, "}")
-	if !found || !closed {
+	_, rest, found := strings.Cut(string(page), "\n## Refunds\n")
+	_, rest, drawn := strings.Cut(rest, "stateDiagram-v2\n")
+	block, _, closed := strings.Cut(rest, "```")
+	if !found || !drawn || !closed {
 		t.Fatal("docs/design.md has no state diagram of refunds")
 	}
 	arrows := map[refund.Status][]refund.Status{}
