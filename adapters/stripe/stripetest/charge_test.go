@@ -41,9 +41,10 @@ func TestAnExpandedChargeShowsWhyItFailed(t *testing.T) {
 				"disputed": false, "failure_code": want.code, "failure_message": want.message, "livemode": false,
 				"outcome": map[string]any{"network_status": want.network, "reason": want.reason, "type": want.kind},
 				"paid":    want.code == nil, "payment_intent": id, "status": "failed",
+				"amount_captured": 0.0, "amount_refunded": 0.0, "refunded": false,
 			}
 			if want.code == nil {
-				expected["status"] = "succeeded"
+				expected["status"], expected["amount_captured"] = "succeeded", 1999.0
 			}
 			if diff := cmp.Diff(latestCharge(w, id, "expand[]=latest_charge"), any(expected)); diff != "" {
 				t.Errorf("charge (-got +want):\n%s", diff)

@@ -62,7 +62,7 @@ func (m *Machine) OpenDispute(now time.Time, intent string) (*Dispute, error) {
 		Amount: i.Amount, Currency: i.Currency, Status: DisputeNeedsResponse, Created: now,
 	}
 	m.disputes = append(m.disputes, d)
-	m.emit("charge.dispute.created", i, d)
+	m.emit(Event{Type: "charge.dispute.created", Intent: i, Dispute: d})
 	return d, nil
 }
 
@@ -80,7 +80,7 @@ func (m *Machine) CloseDispute(id string, won bool) error {
 		closed.Status = DisputeWon
 	}
 	m.disputes[n] = &closed
-	m.emit("charge.dispute.closed", m.Intent(closed.Intent), &closed)
+	m.emit(Event{Type: "charge.dispute.closed", Intent: m.Intent(closed.Intent), Dispute: &closed})
 	return nil
 }
 

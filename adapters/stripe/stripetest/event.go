@@ -6,22 +6,25 @@ import (
 	"time"
 )
 
-// Event is a change of an intent or of a dispute that Stripe reports to webhook
-// endpoints.
+// Event is a change of an intent, or of a dispute or refund of its charge, that Stripe
+// reports to webhook endpoints. At most one of Dispute, Refund and Charge is set.
 type Event struct {
 	Number  int // from 1, in the order of the changes
 	Type    string
 	Intent  *Intent  // as it was just after the change
-	Dispute *Dispute // of Intent, as it was just after the change; nil if the intent has changed
+	Dispute *Dispute // as it was just after the change, as are these:
+	Refund  *Refund
+	Charge  *Charge
 }
 
 // Events returns every event so far. docs.stripe.com/webhooks: Stripe does not promise to
 // deliver them in this order.
 func (m *Machine) Events() []Event { return slices.Clip(m.events) }
 
-// emit adds an event. d is nil if the intent has changed.
-func (m *Machine) emit(kind string, i *Intent, d *Dispute) {
-	m.events = append(m.events, Event{Number: len(m.events) + 1, Type: kind, Intent: i, Dispute: d})
+// emit adds an event under the next number.
+func (m *Machine) emit(e Event) {
+	e.Number = len(m.events) + 1
+	m.events = append(m.events, e)
 }
 
 // eventOf returns the type of the event of a change, or "" if it has none
@@ -54,8 +57,13 @@ func (e Event) ID() string { return fmt.Sprintf("evt_%06d", e.Number) }
 // Body returns the event as it is sent (docs.stripe.com/api/events/object).
 func (e Event) Body(created time.Time) []byte {
 	object := any(wireIntent(e.Intent))
-	if e.Dispute != nil {
+	switch {
+	case e.Dispute != nil:
 		object = wireDispute(e.Dispute)
+	case e.Refund != nil:
+		object = wireRefund(e.Refund)
+	case e.Charge != nil:
+		object = wireCharge(e.Intent.LatestCharge, e.Charge)
 	}
 	return marshal(map[string]any{
 		"id": e.ID(), "object": "event", "api_version": APIVersion, "created": created.Unix(), "livemode": false,

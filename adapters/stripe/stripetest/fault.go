@@ -99,6 +99,9 @@ func (f Fault) matches(c *call) bool {
 func (m *Machine) refuseByFault(c *call) *Response {
 	switch m.takeFault(c, arrival).Kind { //nolint:exhaustive // takeFault returns only kinds of this stage.
 	case LoseRequest:
+		if c.endpoint == CreateRefund {
+			m.late = append(m.late, *c)
+		}
 		return &Response{Lost: true}
 	case Unauthorized:
 		return refusal(401, Error{Type: "invalid_request_error", Message: "Invalid API Key provided."})

@@ -72,7 +72,7 @@ func (m *Machine) change(old *Intent, set func(*Intent)) *Intent {
 	set(&next)
 	m.intents[position(old.ID)] = &next
 	if kind := eventOf(old, &next); kind != "" {
-		m.emit(kind, &next, nil)
+		m.emit(Event{Type: kind, Intent: &next})
 	}
 	return &next
 }

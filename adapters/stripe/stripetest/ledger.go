@@ -31,6 +31,7 @@ type Charge struct {
 	Key      string    // The idempotency key of the request that charged; empty if a person or the bank did.
 	Request  RequestID // The id of that request; 0 if a person or the bank charged.
 	Disputed bool
+	Refunded int64 // In Stripe's unit.
 }
 
 // ChargeFailure is why a charge was declined, as its failure_code and outcome show. It is

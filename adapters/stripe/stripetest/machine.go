@@ -1,6 +1,6 @@
-// Package stripetest is a Stripe double that follows Stripe's rules for PaymentIntents
-// and their disputes: statuses, test cards, idempotency keys with stored errors, object
-// locks and a ledger, as documented for API version 2023-10-16.
+// Package stripetest is a Stripe double that follows Stripe's rules for PaymentIntents,
+// their disputes and their refunds: statuses, test cards, idempotency keys with stored
+// errors, object locks and a ledger, as documented for API version 2023-10-16.
 //
 // Machine is a state machine: time is an argument and it starts no goroutine, so that a
 // search can visit every interleaving. Server is its HTTP API on 127.0.0.1.
@@ -32,9 +32,12 @@ type Rules struct {
 	// SearchLag hides younger intents from the search. Stripe's lag is less than a
 	// minute, and an hour in an outage (docs.stripe.com/search).
 	SearchLag time.Duration
-	// NoCharges means that restricted keys may not read charges, and NoDisputes that they
-	// may not read disputes.
-	NoCharges, NoDisputes bool
+	// RefundLag hides younger refunds from lists. Whether Stripe's lists of refunds lag is
+	// not documented.
+	RefundLag time.Duration
+	// NoCharges means that restricted keys may not read charges and refunds, NoDisputes
+	// that they may not read disputes, and NoRefunds that they may not make refunds.
+	NoCharges, NoDisputes, NoRefunds bool
 }
 
 // Machine is the state of the Stripe double. It is not safe for concurrent use and starts
@@ -44,10 +47,12 @@ type Machine struct {
 	requests RequestID
 	intents  []*Intent  // Immutable: a change replaces the pointer, so responses and clones share them.
 	disputes []*Dispute // Immutable as well.
+	refunds  []*Refund  // Likewise.
 	ledger   []Charge
 	events   []Event
 	keys     map[string]stored
 	running  map[Ticket]call
+	late     []call // Refund requests that RollForward executes.
 	cards    map[string]Card
 	gone     map[string]bool // Deleted customers and detached payment methods.
 	faults   []Fault
@@ -62,7 +67,7 @@ type Ticket int
 type call struct {
 	Request
 	endpoint Endpoint
-	intent   string // The intent of the path, empty if it names none.
+	intent   string // The intent that the path names, or a refund; empty if none.
 	orderID  string
 	number   RequestID
 	begun    time.Time
@@ -71,6 +76,7 @@ type call struct {
 	confirm  confirmParams
 	list     listParams
 	search   searchParams
+	refund   Refund // To create, or with the id to read.
 	fault    Fault
 	done     bool
 	response Response
@@ -90,6 +96,7 @@ func (m *Machine) Clone() *Machine {
 	c := *m
 	c.intents, c.ledger, c.faults = slices.Clone(m.intents), slices.Clone(m.ledger), slices.Clone(m.faults)
 	c.disputes, c.events = slices.Clone(m.disputes), slices.Clone(m.events)
+	c.refunds, c.late = slices.Clone(m.refunds), slices.Clone(m.late)
 	c.keys, c.running = maps.Clone(m.keys), maps.Clone(m.running)
 	c.cards, c.gone = maps.Clone(m.cards), maps.Clone(m.gone)
 	return &c
@@ -124,7 +131,7 @@ func (m *Machine) begin(now time.Time, r Request) (*call, *Response) {
 		}
 	}
 	if refusal != nil {
-		response := m.deliver(c, *refusal)
+		response := m.deliver(now, c, *refusal)
 		return nil, &response
 	}
 	c.fault = m.takeFault(c, execution)
@@ -147,6 +154,8 @@ func (m *Machine) effect(now time.Time, c *call) {
 	c.done = true
 	if c.fault.Kind != ServerErrorBeforeEffect {
 		c.response = m.execute(now, c)
+	} else if c.endpoint == CreateRefund {
+		m.late = append(m.late, *c)
 	}
 	if c.fault.Kind == ServerErrorBeforeEffect || c.fault.Kind == ServerErrorAfterEffect {
 		c.response = serverError()
@@ -160,12 +169,12 @@ func (m *Machine) End(now time.Time, t Ticket) Response {
 	m.Effect(now, t)
 	c := m.running[t]
 	delete(m.running, t)
-	return m.finish(&c)
+	return m.finish(now, &c)
 }
 
-func (m *Machine) finish(c *call) Response {
+func (m *Machine) finish(now time.Time, c *call) Response {
 	m.storeResponse(c)
-	return m.deliver(c, c.response)
+	return m.deliver(now, c, c.response)
 }
 
 // Do is Begin, Effect and End at one time.
@@ -175,7 +184,7 @@ func (m *Machine) Do(now time.Time, r Request) Response {
 		return *refusal
 	}
 	m.effect(now, c)
-	return m.finish(c)
+	return m.finish(now, c)
 }
 
 // Delays returns how long an executing call has to wait before Effect and between Effect
@@ -217,24 +226,41 @@ func (m *Machine) execute(now time.Time, c *call) Response {
 	case Cancel:
 		return m.cancelIntent(m.Intent(c.intent), c.Form.Get("cancellation_reason"))
 	case Read:
-		response := Response{Status: 200, Intent: m.Intent(c.intent)}
-		if hasList(c.Form, "expand") {
-			response.Charge = m.latestCharge(response.Intent)
-		}
-		return response
+		return m.readIntent(now, c)
 	case List:
 		return Response{Status: 200, List: m.list(now, c.list)}
 	case Search:
 		return Response{Status: 200, List: m.find(now, c.search)}
 	case ListDisputes:
 		return Response{Status: 200, Disputes: m.listDisputes(c.list)}
+	case CreateRefund:
+		return m.createRefund(now, c)
+	case ReadRefund:
+		return Response{Status: 200, Refund: m.findRefund(c.account(), c.refund.ID)}
+	case ListRefunds:
+		return Response{Status: 200, Refunds: m.listRefunds(now, c.list)}
 	}
 	return notFound(c)
 }
 
-// deliver adds the request id to a response, and lets faults lose or truncate it.
-func (m *Machine) deliver(c *call, response Response) Response {
-	response.RequestID = c.number
+// readIntent returns an intent with what the request expands.
+// docs.stripe.com/api/refunds: the 10 most recent refunds are on the charge.
+func (m *Machine) readIntent(now time.Time, c *call) Response {
+	response := Response{Status: 200, Intent: m.Intent(c.intent)}
+	if charge := m.latestCharge(response.Intent); charge != nil && hasList(c.Form, "expand") {
+		expanded := *charge
+		response.Charge = &expanded
+	}
+	if response.Charge != nil && c.expands("latest_charge.refunds") {
+		response.Refunds = m.listRefunds(now, listParams{account: c.account(), intent: c.intent, limit: 10})
+	}
+	return response
+}
+
+// deliver adds the request id and the time to a response, and lets faults lose or
+// truncate it.
+func (m *Machine) deliver(now time.Time, c *call, response Response) Response {
+	response.RequestID, response.At = c.number, now
 	switch m.takeFault(c, delivery).Kind { //nolint:exhaustive // takeFault returns only kinds of this stage.
 	case LoseResponse:
 		response.Lost = true

@@ -90,6 +90,9 @@ func (m *Machine) validate(c *call) *Response {
 		return &response
 	}
 	if intent := m.Intent(c.intent); c.intent != "" && (intent == nil || intent.Account != c.account()) {
+		if c.endpoint == CreateRefund {
+			return missing("payment_intent", "payment_intent", c.intent)
+		}
 		return refusal(404, Error{
 			Type: "invalid_request_error", Code: "resource_missing", Param: "intent",
 			Message: fmt.Sprintf("No such payment_intent: '%s'", c.intent),
@@ -110,6 +113,8 @@ func (m *Machine) validate(c *call) *Response {
 		return m.readList(c.Form, &c.list)
 	case ListDisputes:
 		return m.readDisputes(c)
+	case CreateRefund, ReadRefund, ListRefunds:
+		return m.validateRefund(c)
 	case Cancel:
 		return oneOf(c.Form, "cancellation_reason", "duplicate", "fraudulent", "requested_by_customer", "abandoned")
 	case Read:
@@ -118,15 +123,16 @@ func (m *Machine) validate(c *call) *Response {
 	return nil
 }
 
-// readExpand allows keys that may read charges to expand the latest charge
-// (docs.stripe.com/expand), because "if you're expanding objects in the responses of your
-// API requests, you must also request at least one corresponding permission for each API
-// object you expand" (docs.stripe.com/stripe-apps/reference/permissions). The errors are
-// as users report them (github.com/gitpod-io/gitpod/issues/13035,
+// readExpand allows keys that may read charges to expand the latest charge, and its
+// refunds (docs.stripe.com/expand), because "if you're expanding objects in the responses
+// of your API requests, you must also request at least one corresponding permission for
+// each API object you expand" (docs.stripe.com/stripe-apps/reference/permissions). The
+// errors are as users report them (github.com/gitpod-io/gitpod/issues/13035,
 // github.com/tylerjrichards/st-paywall/issues/36).
 func (m *Machine) readExpand(c *call) *Response {
 	for name, properties := range c.Form {
-		if strings.HasPrefix(name, "expand[") && properties[0] != "latest_charge" {
+		expandable := properties[0] == "latest_charge" || properties[0] == "latest_charge.refunds"
+		if strings.HasPrefix(name, "expand[") && !expandable {
 			return invalid("", "", "This property cannot be expanded ("+properties[0]+").")
 		}
 	}
@@ -134,6 +140,16 @@ func (m *Machine) readExpand(c *call) *Response {
 		return c.permit(m.rules.NoCharges, "rak_charge_read")
 	}
 	return nil
+}
+
+// expands reports whether the request expands the property.
+func (c *call) expands(property string) bool {
+	for name, properties := range c.Form {
+		if strings.HasPrefix(name, "expand[") && slices.Contains(properties, property) {
+			return true
+		}
+	}
+	return false
 }
 
 // permit refuses a restricted key that lacks a permission.
@@ -167,8 +183,11 @@ func knownParameters(e Endpoint) []string {
 		return []string{"customer", "limit", "starting_after"}
 	case Search:
 		return []string{"query"}
-	case ListDisputes:
+	case ListDisputes, ListRefunds:
 		return []string{"payment_intent", "limit", "starting_after"}
+	case CreateRefund:
+		return []string{"payment_intent", "amount", "reason", "metadata["}
+	case ReadRefund:
 	case Read:
 		return []string{"expand["}
 	}

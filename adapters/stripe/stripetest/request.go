@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 )
 
 const (
@@ -35,6 +36,9 @@ const (
 	Search  Endpoint = "search"
 
 	ListDisputes Endpoint = "list_disputes"
+	CreateRefund Endpoint = "create_refund"
+	ReadRefund   Endpoint = "read_refund"
+	ListRefunds  Endpoint = "list_refunds"
 )
 
 // RequestID is the number of a request. Its string is the Request-Id header.
@@ -47,6 +51,7 @@ func (id RequestID) String() string { return fmt.Sprintf("req_%06d", int(id)) }
 // machine and read-only.
 type Response struct {
 	Status      int
+	At          time.Time // The Date header.
 	RequestID   RequestID
 	Original    RequestID // The request whose stored response this replays; 0 if this is not a replay.
 	ShouldRetry string    // The Stripe-Should-Retry header: true, false, or empty for no header.
@@ -56,6 +61,8 @@ type Response struct {
 	Charge      *Charge // The intent's latest charge if the request expands it; nil if there is none.
 	List        *Page
 	Disputes    *DisputePage
+	Refund      *Refund
+	Refunds     *RefundPage // Of Charge if the request expands them.
 	Error       *Error
 }
 
@@ -92,6 +99,8 @@ func (m *Machine) route(r Request) *call {
 		if intent := m.Intent(r.Form.Get("payment_intent")); intent != nil {
 			c.orderID = intent.OrderID()
 		}
+	case r.Path == refundsRoot || strings.HasPrefix(r.Path, refundsRoot+"/"):
+		m.routeRefund(c)
 	case !below:
 	case r.Method == get && verb == "" && id == "search":
 		c.endpoint = Search
@@ -140,7 +149,8 @@ func notFound(c *call) Response {
 	return *refusal(404, Error{
 		Type: "invalid_request_error",
 		Message: fmt.Sprintf("Unrecognized request URL (%s: %s). Not modeled: this Stripe double only creates, "+
-			"confirms, cancels, reads, lists and searches PaymentIntents, and lists disputes.", c.Method, c.Path),
+			"confirms, cancels, reads, lists and searches PaymentIntents, lists disputes, and creates, reads and "+
+			"lists refunds.", c.Method, c.Path),
 	})
 }
 

@@ -26,6 +26,16 @@ func (m *Machine) AppendState(now time.Time, b []byte) []byte {
 	for _, d := range m.disputes {
 		s.text(d.Intent, d.Charge, string(d.Status)) // its charge is disputed, which the ledger need not repeat
 	}
+	s.part('P')
+	for _, r := range m.refunds { // their charge's sum follows from them
+		s.refund(r)
+		if m.rules.RefundLag > 0 {
+			s.number(int64(min(now.Sub(r.Created), m.rules.RefundLag)))
+		}
+	}
+	for _, c := range m.late {
+		s.call(&c)
+	}
 	s.part('K')
 	for _, key := range slices.Sorted(maps.Keys(m.keys)) {
 		if first := m.keys[key]; !m.expired(first, now) {
@@ -87,6 +97,18 @@ func (s *state) intent(i *Intent) {
 	s.problem(i.LastError)
 }
 
+func (s *state) refund(r *Refund) {
+	if r == nil {
+		s.part('-')
+		return
+	}
+	s.text(r.ID, r.Account, r.Charge, r.Intent, r.Currency, r.Reason, string(r.Status), r.Failure)
+	s.number(r.Amount)
+	for _, name := range slices.Sorted(maps.Keys(r.Metadata)) {
+		s.text(name, r.Metadata[name])
+	}
+}
+
 func (s *state) problem(e *Error) {
 	if e == nil {
 		s.part('-')
@@ -96,11 +118,11 @@ func (s *state) problem(e *Error) {
 	s.intent(e.Intent)
 }
 
-// response omits List and Charge, because only a GET has them, and no key stores the
-// response to a GET.
+// response omits what only the response to a GET has, because no key stores that.
 func (s *state) response(r Response) {
 	s.number(int64(r.Status))
 	s.intent(r.Intent)
+	s.refund(r.Refund)
 	s.problem(r.Error)
 }
 

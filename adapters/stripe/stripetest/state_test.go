@@ -70,7 +70,14 @@ func TestAppendState(t *testing.T) {
 			{"an expired key", func() { w.now = w.now.Add(24 * time.Hour) }},
 			{"a payment", func() { _ = w.CustomerPays(w.now, id) }},
 			{"a dispute", func() { _, _ = w.OpenDispute(w.now, id) }},
-			{"its end", func() { _ = w.CloseDispute("du_000001", false) }},
+			{"its end", func() { _ = w.CloseDispute("du_000001", true) }},
+			{"a refund", func() { _, _ = w.RefundInDashboard(w.now, id, 10) }},
+			{"its failure", func() { _ = w.ChangeRefund("re_000001", stripetest.RefundFailed) }},
+			{"a fault of a refund", func() {
+				w.Fail(stripetest.Fault{Kind: stripetest.ServerErrorBeforeEffect, On: stripetest.CreateRefund})
+			}},
+			{"a failed request for one", func() { w.post(refunds, "r", "payment_intent="+id) }},
+			{"its execution", func() { w.RollForward(w.now) }},
 			{"another intent", func() { w.create("pm_card_visa") }},
 			{"a deleted customer", func() { w.DeleteCustomer("cus_1") }},
 			{"a detached method", func() { w.DetachMethod("pm_card_visa") }},

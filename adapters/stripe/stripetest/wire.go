@@ -54,6 +54,8 @@ type chargeJSON struct {
 	ID             string      `json:"id"`
 	Object         string      `json:"object"`
 	Amount         int64       `json:"amount"`
+	AmountCaptured int64       `json:"amount_captured"`
+	AmountRefunded int64       `json:"amount_refunded"`
 	Created        int64       `json:"created"`
 	Currency       string      `json:"currency"`
 	Disputed       bool        `json:"disputed"`
@@ -63,6 +65,8 @@ type chargeJSON struct {
 	Outcome        outcomeJSON `json:"outcome"`
 	Paid           bool        `json:"paid"`
 	PaymentIntent  string      `json:"payment_intent"`
+	Refunded       bool        `json:"refunded"` // In full.
+	Refunds        *listJSON   `json:"refunds,omitempty"`
 	Status         string      `json:"status"`
 }
 
@@ -104,9 +108,17 @@ func (r Response) Body() []byte {
 	case r.Intent != nil:
 		intent := wireIntent(r.Intent)
 		if r.Charge != nil {
-			intent.LatestCharge = wireCharge(r.Intent.LatestCharge, r.Charge)
+			charge := wireCharge(r.Intent.LatestCharge, r.Charge)
+			if r.Refunds != nil {
+				charge.Refunds = wireRefunds(r.Refunds, "/v1/charges/"+charge.ID+"/refunds")
+			}
+			intent.LatestCharge = charge
 		}
 		body = marshal(intent)
+	case r.Refund != nil:
+		body = marshal(wireRefund(r.Refund))
+	case r.Refunds != nil:
+		body = marshal(wireRefunds(r.Refunds, refundsRoot))
 	}
 	if r.Garbled {
 		return body[:len(body)/2]
@@ -144,13 +156,14 @@ func wireIntent(i *Intent) *intentJSON {
 func wireCharge(id string, c *Charge) *chargeJSON {
 	wire := &chargeJSON{
 		ID: id, Object: "charge", Amount: c.Amount, Created: c.At.Unix(), Currency: c.Currency,
-		Disputed: c.Disputed, PaymentIntent: c.Intent,
+		Disputed: c.Disputed, PaymentIntent: c.Intent, AmountCaptured: c.Amount, AmountRefunded: c.Refunded,
+		Refunded:    c.Refunded == c.Amount,
 		FailureCode: orNull(c.Failure.Code), FailureMessage: orNull(c.Failure.Message),
 		Paid:   c.Outcome == Charged,
 		Status: "succeeded", Outcome: outcomeJSON{NetworkStatus: "approved_by_network", Type: "authorized"},
 	}
 	if c.Outcome == Declined {
-		wire.Status = "failed"
+		wire.Status, wire.AmountCaptured = "failed", 0
 		wire.Outcome = outcomeJSON{
 			NetworkStatus: "declined_by_network", Reason: orNull(c.Failure.Reason), Type: c.Failure.Type,
 		}
@@ -184,7 +197,10 @@ func orNull(s string) *string {
 
 // Header returns the headers of the response that a client may use.
 func (r Response) Header() http.Header {
-	header := http.Header{"Content-Type": {"application/json"}, "Request-Id": {r.RequestID.String()}}
+	header := http.Header{
+		"Content-Type": {"application/json"}, "Request-Id": {r.RequestID.String()},
+		"Date": {r.At.UTC().Format(http.TimeFormat)},
+	}
 	if r.ShouldRetry != "" {
 		header["Stripe-Should-Retry"] = []string{r.ShouldRetry}
 	}

@@ -1,0 +1,218 @@
+package stripetest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// RefundStatus is a refund's status (docs.stripe.com/api/refunds/object).
+type RefundStatus string
+
+// The statuses of refunds.
+const (
+	RefundPending        RefundStatus = "pending"
+	RefundRequiresAction RefundStatus = "requires_action"
+	RefundSucceeded      RefundStatus = "succeeded"
+	RefundFailed         RefundStatus = "failed"
+	RefundCanceled       RefundStatus = "canceled"
+)
+
+// Refund is a refund of a charge at one moment. It is immutable: every change makes
+// another Refund.
+type Refund struct {
+	ID       string
+	Account  string // See call.account.
+	Charge   string // The id of the refunded charge.
+	Intent   string
+	Amount   int64
+	Currency string
+	Reason   string
+	Metadata map[string]string
+	Status   RefundStatus
+	Failure  string // failure_reason of a failed refund.
+	Created  time.Time
+}
+
+// RefundPage is one page of a list of refunds, newest first.
+type RefundPage struct {
+	Refunds []*Refund
+	More    bool
+}
+
+var (
+	// ErrNoRefund means that no refund has the id.
+	ErrNoRefund = errors.New("refund not found")
+	// ErrRefundStatus means that the refund's status does not allow the change.
+	ErrRefundStatus = errors.New("unexpected status of a refund")
+	// ErrNotRefundable means that Stripe refuses the refund.
+	ErrNotRefundable = errors.New("charge not refundable")
+)
+
+// Refunds returns the current version of every refund, oldest first. They are read-only.
+func (m *Machine) Refunds() []*Refund { return slices.Clone(m.refunds) }
+
+// RefundInDashboard refunds a part of an intent's charge as an operator can: without
+// metadata. It returns ErrNoIntent, ErrLocked, a *StateError or ErrNotRefundable.
+func (m *Machine) RefundInDashboard(now time.Time, intent string, amount int64) (*Refund, error) {
+	i, err := m.unlocked(intent, func(s Status) bool { return s == StatusSucceeded })
+	if err != nil {
+		return nil, err
+	}
+	if refused := m.refuseRefund(i, amount); refused != nil {
+		return nil, fmt.Errorf("%w: %s", ErrNotRefundable, refused.Error.Message)
+	}
+	return m.refund(now, i, Refund{Amount: amount, Reason: "requested_by_customer"}), nil
+}
+
+// ChangeRefund changes a refund's status as the bank, the customer or an operator does.
+// docs.stripe.com/refunds: a refund may fail long after it has succeeded, and then the
+// amount is no longer refunded. It returns ErrNoRefund or ErrRefundStatus.
+func (m *Machine) ChangeRefund(id string, to RefundStatus) error {
+	n := slices.IndexFunc(m.refunds, func(r *Refund) bool { return r.ID == id })
+	if n < 0 {
+		return ErrNoRefund
+	}
+	changed := *m.refunds[n]
+	if !slices.Contains(nextRefundStatuses(changed.Status), to) {
+		return fmt.Errorf("%w: %s is %s", ErrRefundStatus, id, changed.Status)
+	}
+	i := m.Intent(changed.Intent)
+	if changed.Status = to; to == RefundFailed {
+		changed.Failure = "lost_or_stolen_card"
+	}
+	if !changed.counts() {
+		m.latestCharge(i).Refunded -= changed.Amount
+	}
+	m.refunds[n] = &changed
+	m.emit(Event{Type: "refund.updated", Intent: i, Refund: &changed})
+	if to == RefundFailed {
+		m.emit(Event{Type: "refund.failed", Intent: i, Refund: &changed})
+	}
+	return nil
+}
+
+// nextRefundStatuses returns the statuses that may follow. A refund is canceled only if
+// the customer has to act (docs.stripe.com/api/refunds/cancel).
+func nextRefundStatuses(s RefundStatus) []RefundStatus {
+	switch s {
+	case RefundPending:
+		return []RefundStatus{RefundRequiresAction, RefundSucceeded, RefundFailed}
+	case RefundRequiresAction:
+		return []RefundStatus{RefundPending, RefundSucceeded, RefundFailed, RefundCanceled}
+	case RefundSucceeded:
+		return []RefundStatus{RefundFailed}
+	case RefundFailed, RefundCanceled:
+	}
+	return nil
+}
+
+// counts reports whether the amount is refunded, as the charge's amount_refunded counts.
+func (r *Refund) counts() bool { return r.Status != RefundFailed && r.Status != RefundCanceled }
+
+// RollForward executes the refund requests that have not had their effect: those that
+// were answered with a 500, and those that were lost on their way.
+// docs.stripe.com/error-low-level: Stripe may roll a failed request forward, and the
+// result of a 500 is indeterminate.
+func (m *Machine) RollForward(now time.Time) {
+	late := m.late
+	m.late = nil
+	for _, c := range late {
+		if c.fault.Kind == ServerErrorBeforeEffect {
+			m.execute(now, &c)
+		} else {
+			m.Do(now, c.Request)
+		}
+	}
+}
+
+// createRefund refunds a charge, in part or in full.
+func (m *Machine) createRefund(now time.Time, c *call) Response {
+	intent := m.Intent(c.intent)
+	if refused := m.refuseRefund(intent, c.refund.Amount); refused != nil {
+		return *refused
+	}
+	return Response{Status: 200, Refund: m.refund(now, intent, c.refund)}
+}
+
+// refuseRefund returns why a charge cannot be refunded (docs.stripe.com/error-codes,
+// charge_disputed and charge_already_refunded). An amount above what is left has a
+// parameter and no code, as users report (github.com/hackerai-tech/hackerai/pull/939).
+// Stripe writes the amounts with the currency's symbol.
+func (m *Machine) refuseRefund(i *Intent, amount int64) *Response {
+	charge := m.latestCharge(i)
+	switch {
+	case i.Status != StatusSucceeded:
+		return invalid("", "payment_intent",
+			fmt.Sprintf("This PaymentIntent (%s) does not have a successful charge to refund.", i.ID))
+	case m.chargedBack(i.LatestCharge):
+		return invalid("charge_disputed", "",
+			fmt.Sprintf("Charge %s has been charged back; cannot issue a refund.", i.LatestCharge))
+	case charge.Refunded == charge.Amount:
+		return invalid("charge_already_refunded", "",
+			fmt.Sprintf("Charge %s has already been refunded.", i.LatestCharge))
+	case amount > charge.Amount-charge.Refunded:
+		return invalid("", "amount", fmt.Sprintf(
+			"Refund amount (%d) is greater than unrefunded amount on charge (%d)", amount, charge.Amount-charge.Refunded,
+		))
+	}
+	return nil
+}
+
+// chargedBack reports whether a charge has a dispute that was not won.
+func (m *Machine) chargedBack(charge string) bool {
+	return slices.ContainsFunc(m.disputes, func(d *Dispute) bool {
+		return d.Charge == charge && d.Status != DisputeWon
+	})
+}
+
+// refund adds a refund, of what is left if r has no amount. docs.stripe.com/testing: that
+// of pm_card_pendingRefund is pending at first.
+func (m *Machine) refund(now time.Time, i *Intent, r Refund) *Refund {
+	charge := m.latestCharge(i)
+	if r.Amount == 0 {
+		r.Amount = charge.Amount - charge.Refunded
+	}
+	r.ID, r.Account = fmt.Sprintf("re_%06d", len(m.refunds)+1), i.Account
+	r.Intent, r.Charge = i.ID, i.LatestCharge
+	r.Currency, r.Created = charge.Currency, now
+	if r.Status = RefundSucceeded; i.PaymentMethod == "pm_card_pendingRefund" {
+		r.Status = RefundPending
+	}
+	charge.Refunded += r.Amount
+	m.refunds = append(m.refunds, &r)
+	m.emit(Event{Type: "refund.created", Intent: i, Refund: &r})
+	refunded := *charge
+	m.emit(Event{Type: "charge.refunded", Intent: i, Charge: &refunded})
+	return &r
+}
+
+// findRefund returns the current version of a refund of an account, or nil.
+func (m *Machine) findRefund(account, id string) *Refund {
+	for _, r := range m.refunds {
+		if r.ID == id && r.Account == account {
+			return r
+		}
+	}
+	return nil
+}
+
+// listRefunds returns a page of the refunds that the list shows, newest first.
+func (m *Machine) listRefunds(now time.Time, p listParams) *RefundPage {
+	page := RefundPage{}
+	started := p.after == ""
+	for _, r := range slices.Backward(m.refunds) {
+		late := now.Sub(r.Created) < m.rules.RefundLag
+		shown := started && !late && r.Account == p.account && (p.intent == "" || p.intent == r.Intent)
+		started = started || r.ID == p.after
+		if shown && len(page.Refunds) == p.limit {
+			page.More = true
+			break
+		}
+		if shown {
+			page.Refunds = append(page.Refunds, r)
+		}
+	}
+	return &page
+}
