@@ -1,0 +1,545 @@
+package refundtest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+	"orderonce/domain/refund"
+)
+
+// ProviderUnderTest is a port and controls of the provider behind it. A provider starts
+// without intents, refunds and faults.
+type ProviderUnderTest struct {
+	Provider refund.Provider
+	Payments order.Payments // charges the intents
+	Scope    order.Scope    // that both ports write into what they make
+	Now      func() time.Time
+	Advance  func(time.Duration)         // moves the provider's clock and the port's
+	Lag      time.Duration               // how long a Read may miss a new refund
+	Method   func(ordertest.Card) string // a payment method of this kind
+	// PendingMethod returns a payment method that pays, and whose refunds are pending
+	// until Settle.
+	PendingMethod func() string
+
+	Fail        func(Call, ordertest.Fault)  // the next call of this kind
+	ForgetKeys  func()                       // expires every idempotency key
+	Complete    func()                       // executes the requests that failed before their effect
+	Settle      func(refund.Status)          // settles every pending refund
+	Return      func()                       // fails every refund that succeeded
+	InDashboard func(order.IntentID, int64)  // gives money back, as a person can at the provider
+	Dispute     func(order.IntentID)         // as the customer can
+	Made        func(order.IntentID) []int64 // amounts of its refunds that count, in the provider's books
+}
+
+// TestProvider tests the contracts of refund.Provider and refund.Session.
+//
+//nolint:tparallel // the caller calls t.Parallel
+func TestProvider(t *testing.T, open func(t *testing.T) ProviderUnderTest) {
+	t.Helper()
+	for claim, test := range map[string]func(providerTest){
+		"a new charge has no refunds":                                  providerTest.readsNone,
+		"an intent that was not charged cannot be refunded":            providerTest.notCharged,
+		"a refund has what its order says":                             providerTest.creates,
+		"a refund is made once under its key":                          providerTest.createsOnce,
+		"another amount under the key is KeyReused":                    providerTest.reusesKey,
+		"an expired key makes another refund":                          providerTest.forgets,
+		"a refund of more than half is never made twice":               providerTest.bigOnce,
+		"refunds never give back more than was charged":                providerTest.bounded,
+		"refunds that race never give back more than was charged":      providerTest.races,
+		"a disputed charge is not refunded":                            providerTest.disputed,
+		"a pending refund succeeds, and may fail even then":            providerTest.pends,
+		"a replayed refund is returned in its current state":           providerTest.replaysCurrent,
+		"what others gave back is read, without ids":                   providerTest.readsOutside,
+		"every refund is read, however many there are":                 providerTest.readsAll,
+		"the refunds of an intent are those of no other":               providerTest.readsItsOwn,
+		"a refund that a Read misses is read by its id":                providerTest.readsByID,
+		"an unknown intent or refund is Misconfigured":                 providerTest.unknown,
+		"a failed call returns nothing, and its key can be used":       providerTest.failsCleanly,
+		"a refund whose response was lost is Unknown and was made":     providerTest.losesResponse,
+		"a refund whose request was lost may be made later, once":      providerTest.losesRequest,
+		"a stored failure is Replayed, and may be completed later":     providerTest.storesFailure,
+		"a stored failure may hide a refund":                           providerTest.hidesRefund,
+		"create without a read is not sent":                            providerTest.createsUnread,
+		"create later than 30 seconds after the last read is not sent": providerTest.createsLate,
+		"create after the connection was lost is not sent":             providerTest.createsDisconnected,
+		"create after a lost create is not sent before another read":   providerTest.createsAfterLost,
+		"create on a closed session is not sent":                       providerTest.createsClosed,
+		"a session that reads again can create again":                  providerTest.readsAgain,
+		"a session is not ended by the loss of another":                providerTest.separate,
+		"a failed read of a refund returns nothing":                    providerTest.readRefundFails,
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			test(newProviderTest(t, open(t)))
+		})
+	}
+}
+
+// providerTest is one paid order of 39.98 USD and one session.
+type providerTest struct {
+	*testing.T
+	ProviderUnderTest
+
+	order   order.Order
+	intent  order.IntentID
+	session refund.Session
+}
+
+func newProviderTest(t *testing.T, p ProviderUnderTest) providerTest {
+	t.Helper()
+	return providerTest{T: t, ProviderUnderTest: p}.paidWith("ORD-1", p.Method(ordertest.Pays))
+}
+
+// Fail injects a fault; testing.T has a method of the same name.
+func (x providerTest) Fail(c Call, f ordertest.Fault) { x.ProviderUnderTest.Fail(c, f) }
+
+// paidWith returns the test of another order, which is paid unless its method declines,
+// with a session of its own.
+func (x providerTest) paidWith(id order.ID, method string) providerTest {
+	x.Helper()
+	d := ordertest.Draft(id)
+	d.Payment.Method = method
+	var err error
+	if x.order, err = order.New(d); err != nil {
+		x.Fatal(err)
+	}
+	i, err := x.Payments.Prepare(x.Context(), x.order, order.PrepareKey(x.Scope, id))
+	if err == nil {
+		i, err = x.Payments.Confirm(x.Context(), i.ID, order.ConfirmKey(x.Scope, id, 1))
+	}
+	if err != nil {
+		x.Fatal(err)
+	}
+	x.intent = i.ID
+	return x.withSession()
+}
+
+// withSession returns the test with another session.
+func (x providerTest) withSession() providerTest {
+	x.session = x.Provider.Open(x.Context())
+	x.Cleanup(x.session.Close)
+	return x
+}
+
+// of returns the order to refund an amount under the first key of an id.
+func (x providerTest) of(id refund.ID, amount int64) refund.Order {
+	return refund.Order{
+		Intent: x.intent, OrderID: x.order.ID(), ID: id, Amount: amount, Reason: refund.RequestedByCustomer,
+		Key: refund.Key(x.Scope, x.order.ID(), id, 1),
+	}
+}
+
+// read returns the ledger after every list has caught up.
+func (x providerTest) read() refund.Ledger {
+	x.Helper()
+	x.Advance(x.Lag)
+	l, err := x.session.Read(x.Context(), x.intent)
+	if err != nil {
+		x.Fatalf("Read: %v", err)
+	}
+	return l
+}
+
+// create reads and then makes a refund.
+func (x providerTest) create(o refund.Order) (refund.Refund, error) {
+	x.Helper()
+	x.read()
+	return x.session.Create(x.Context(), o)
+}
+
+func (x providerTest) mustCreate(o refund.Order) refund.Refund {
+	x.Helper()
+	r, err := x.create(o)
+	if err != nil {
+		x.Fatalf("Create: %v", err)
+	}
+	return r
+}
+
+// wantRefund checks a refund, apart from its id.
+func (x providerTest) wantRefund(got refund.Refund, o refund.Order, s refund.Status) {
+	x.Helper()
+	want := refund.Refund{
+		ID: got.ID, Status: s, Total: order.Money{Amount: o.Amount, Currency: x.order.Total().Currency},
+		Intent: o.Intent, OrderID: o.OrderID, Scope: x.Scope, For: o.ID, Reason: o.Reason, Failure: got.Failure,
+	}
+	if got != want || got.ID == "" || (got.Failure != "") != (s == refund.Failed) {
+		x.Errorf("got refund %+v, want %+v", got, want)
+	}
+}
+
+// wantFailure checks that a call failed with this kind of error and returned nothing.
+func (x providerTest) wantFailure(want order.ErrorKind) func(refund.Refund, error) {
+	return func(r refund.Refund, err error) {
+		x.Helper()
+		e, ok := errors.AsType[*order.PaymentError](err)
+		if !ok || e.Kind != want || r != (refund.Refund{}) {
+			x.Errorf("got refund %+v and error %v, want a PaymentError of kind %s", r, err, want)
+		}
+	}
+}
+
+// wantMade checks the refunds that count, in the provider's books.
+func (x providerTest) wantMade(want ...int64) {
+	x.Helper()
+	if got := fmt.Sprint(x.Made(x.intent)); got != fmt.Sprint(want) {
+		x.Errorf("got refunds of %s, want %d", got, want)
+	}
+}
+
+const (
+	half = paidFor / 2
+	part = 1000 // less than half
+)
+
+func (x providerTest) readsNone() {
+	x.Advance(time.Hour + 7*time.Second)
+	l := x.read()
+	want := order.Intent{
+		ID: x.intent, State: order.Succeeded, Total: x.order.Total(), OrderID: x.order.ID(), Scope: x.Scope,
+		Fingerprint: x.order.Fingerprint(), Mode: order.TestMode,
+	}
+	if l.Intent != want || l.Charged != paidFor || l.Disputed || len(l.Refunds) > 0 {
+		x.Errorf("got %+v, want %+v with a charge of %d and no refunds", l, want, paidFor)
+	}
+	if now := x.Now().Truncate(time.Second); !l.Now.Truncate(time.Second).Equal(now) {
+		x.Errorf("got the time %s, want the provider's %s", l.Now, now)
+	}
+}
+
+func (x providerTest) notCharged() {
+	for _, c := range []ordertest.Card{ordertest.Declines, ordertest.TakesDays} {
+		x := x.paidWith("ORD-"+order.ID(strings.ReplaceAll(string(c), "_", "-")), x.Method(c))
+		if l := x.read(); l.Charged != 0 || len(l.Refunds) > 0 {
+			x.Errorf("%s: got %+v, want nothing charged", c, l)
+		}
+		x.wantFailure(order.KindRefused)(x.create(x.of("R1", part)))
+	}
+}
+
+func (x providerTest) creates() {
+	o := x.of("R1", part)
+	r := x.mustCreate(o)
+	x.wantRefund(r, o, refund.Succeeded)
+	if l := x.read(); len(l.Refunds) != 1 || l.Refunds[0] != r || l.Charged != paidFor {
+		x.Errorf("got %+v, want the refund %+v", l, r)
+	}
+	x.wantMade(part)
+}
+
+func (x providerTest) createsOnce() {
+	o := x.of("R1", part)
+	first := x.mustCreate(o)
+	if again := x.withSession().mustCreate(o); again != first {
+		x.Errorf("got %+v, then %+v, want one refund", first, again)
+	}
+	x.wantMade(part)
+}
+
+func (x providerTest) reusesKey() {
+	x.mustCreate(x.of("R1", part))
+	x.wantFailure(order.KindKeyReused)(x.create(x.of("R1", part+1)))
+	x.wantMade(part)
+}
+
+func (x providerTest) forgets() {
+	o := x.of("R1", part)
+	x.mustCreate(o)
+	x.ForgetKeys()
+	x.mustCreate(o)
+	x.wantMade(part, part)
+}
+
+func (x providerTest) bigOnce() {
+	o := x.of("R1", half+1)
+	x.mustCreate(o)
+	x.wantFailure(order.KindRefused)(x.create(x.of("R2", half+1)))
+	x.ForgetKeys()
+	for range 2 { // the second refusal may be a stored one
+		x.wantFailure(order.KindRefused)(x.create(o))
+	}
+	x.wantMade(half + 1)
+}
+
+func (x providerTest) bounded() {
+	x.mustCreate(x.of("R1", part))
+	x.wantFailure(order.KindRefused)(x.create(x.of("R2", paidFor-part+1)))
+	x.mustCreate(x.of("R3", paidFor-part))
+	x.wantFailure(order.KindRefused)(x.create(x.of("R4", 1)))
+	x.wantMade(part, paidFor-part)
+}
+
+func (x providerTest) races() {
+	var racers sync.WaitGroup
+	for n := range 20 {
+		racers.Go(func() {
+			x := x.withSession()
+			_, err := x.session.Read(x.Context(), x.intent)
+			if err == nil {
+				_, err = x.session.Create(x.Context(), x.of(refund.ID(fmt.Sprint("R", n)), part))
+			}
+			e, ok := errors.AsType[*order.PaymentError](err)
+			if err != nil && (!ok || e.Kind != order.KindRefused && e.Kind != order.KindUnavailable) {
+				x.Errorf("got %v, want it Refused or Unavailable", err)
+			}
+		})
+	}
+	racers.Wait()
+	if n := len(x.Made(x.intent)); n == 0 || n > paidFor/part {
+		x.Errorf("got %d refunds of %d, want 1 to %d", n, part, paidFor/part)
+	}
+}
+
+func (x providerTest) disputed() {
+	x.Dispute(x.intent)
+	x.wantFailure(order.KindRefused)(x.create(x.of("R1", part)))
+	if !x.read().Disputed {
+		x.Error("got a charge that is not disputed")
+	}
+	x.wantMade()
+}
+
+func (x providerTest) pends() {
+	x = x.paidWith("ORD-2", x.PendingMethod())
+	o := x.of("R1", paidFor)
+	r := x.mustCreate(o)
+	for _, step := range []struct {
+		do   func()
+		want refund.Status
+		made []int64
+	}{
+		{func() {}, refund.Pending, []int64{paidFor}},
+		{func() { x.Settle(refund.Succeeded) }, refund.Succeeded, []int64{paidFor}},
+		{x.Return, refund.Failed, nil},
+	} {
+		step.do()
+		now, err := x.session.ReadRefund(x.Context(), r.ID)
+		if err != nil {
+			x.Fatal(err)
+		}
+		x.wantRefund(now, o, step.want)
+		if l := x.read(); len(l.Refunds) != 1 || l.Refunds[0] != now {
+			x.Errorf("got %+v, want the refund %+v", l.Refunds, now)
+		}
+		x.wantMade(step.made...)
+	}
+	x.mustCreate(x.of("R2", paidFor)) // the amount is back
+}
+
+func (x providerTest) replaysCurrent() {
+	o := x.of("R1", part)
+	x.mustCreate(o)
+	x.Return()
+	x.wantRefund(x.mustCreate(o), o, refund.Failed)
+	x.wantMade()
+}
+
+func (x providerTest) readsOutside() {
+	x.InDashboard(x.intent, part)
+	l := x.read()
+	if len(l.Refunds) != 1 {
+		x.Fatalf("got %+v, want one refund", l)
+	}
+	r := l.Refunds[0]
+	ours := r.OrderID != "" || r.Scope != "" || r.For != ""
+	if r.Total.Amount != part || r.Status != refund.Succeeded || ours {
+		x.Errorf("got %+v, want a refund of %d that is not ours", r, part)
+	}
+	x.wantFailure(order.KindRefused)(x.create(x.of("R1", paidFor)))
+}
+
+func (x providerTest) readsAll() {
+	o := x.of("R1", part)
+	made := x.mustCreate(o)
+	const others = 215
+	for range others {
+		x.InDashboard(x.intent, 1)
+	}
+	l := x.read()
+	found := map[refund.RefundID]refund.Refund{}
+	for _, r := range l.Refunds {
+		found[r.ID] = r
+	}
+	if len(l.Refunds) != others+1 || len(found) != others+1 || found[made.ID] != made {
+		x.Errorf("got %d refunds with %d ids, want %d and ours among them", len(l.Refunds), len(found), others+1)
+	}
+}
+
+func (x providerTest) readsItsOwn() {
+	other := x.paidWith("ORD-2", x.Method(ordertest.Pays))
+	other.mustCreate(other.of("R1", part))
+	if l := x.read(); len(l.Refunds) > 0 {
+		x.Errorf("got %+v, want no refunds", l)
+	}
+	x.mustCreate(x.of("R1", part))
+	x.wantMade(part)
+	other.wantMade(part)
+}
+
+func (x providerTest) readsByID() {
+	o := x.of("R1", part)
+	r := x.mustCreate(o)
+	if got, err := x.session.ReadRefund(x.Context(), r.ID); err != nil || got != r {
+		x.Errorf("got %+v, %v, want %+v", got, err, r)
+	}
+}
+
+func (x providerTest) unknown() {
+	for _, id := range []order.IntentID{"pi_unknown", "", "pi 1", "pi_1/cancel"} {
+		_, err := x.session.Read(x.Context(), id)
+		x.wantFailure(order.KindMisconfigured)(refund.Refund{}, err)
+	}
+	for _, id := range []refund.RefundID{"re_unknown", "", "re 1", "re_1/cancel"} {
+		x.wantFailure(order.KindMisconfigured)(x.session.ReadRefund(x.Context(), id))
+	}
+}
+
+func (x providerTest) failsCleanly() {
+	o := x.of("R1", part)
+	for fault, want := range map[ordertest.Fault]order.ErrorKind{
+		ordertest.ReturnsUnavailable:   order.KindUnavailable,
+		ordertest.ReturnsMisconfigured: order.KindMisconfigured,
+	} {
+		x.Fail(Read, fault)
+		l, err := x.session.Read(x.Context(), x.intent)
+		x.wantFailure(want)(refund.Refund{}, err)
+		if len(l.Refunds) > 0 || l.Charged != 0 {
+			x.Errorf("%s: got %+v with an error", fault, l)
+		}
+		x.Fail(Create, fault)
+		x.wantFailure(want)(x.create(o))
+	}
+	x.wantMade()
+	x.mustCreate(o)
+	x.wantMade(part)
+}
+
+func (x providerTest) losesResponse() {
+	o := x.of("R1", part)
+	x.Fail(Create, ordertest.LosesResponse)
+	x.wantFailure(order.KindUnknown)(x.create(o))
+	l := x.read()
+	if len(l.Refunds) != 1 {
+		x.Fatalf("got %+v, want the refund", l)
+	}
+	x.wantRefund(l.Refunds[0], o, refund.Succeeded)
+	x.mustCreate(o)
+	x.wantMade(part)
+}
+
+func (x providerTest) losesRequest() {
+	o := x.of("R1", part)
+	x.Fail(Create, ordertest.LosesRequest)
+	x.wantFailure(order.KindUnknown)(x.create(o))
+	x.wantMade()
+	x.mustCreate(o)
+	x.Complete()
+	x.wantMade(part)
+}
+
+func (x providerTest) storesFailure() {
+	o := x.of("R1", part)
+	x.Fail(Create, ordertest.StoresFailure)
+	x.wantFailure(order.KindUnknown)(x.create(o))
+	x.wantFailure(order.KindReplayed)(x.create(o))
+	x.wantMade()
+	x.Complete()
+	x.wantMade(part)
+	x.wantFailure(order.KindReplayed)(x.create(o))
+	x.wantRefund(x.read().Refunds[0], o, refund.Succeeded)
+}
+
+func (x providerTest) hidesRefund() {
+	o := x.of("R1", part)
+	x.Fail(Create, ordertest.StoresFailureAfterEffect)
+	x.wantFailure(order.KindUnknown)(x.create(o))
+	x.wantFailure(order.KindReplayed)(x.create(o))
+	x.wantRefund(x.read().Refunds[0], o, refund.Succeeded)
+	x.wantMade(part)
+}
+
+// notSent checks that a Create is Unavailable and was not sent.
+func (x providerTest) notSent(o refund.Order) {
+	x.Helper()
+	before := x.Made(x.intent)
+	x.wantFailure(order.KindUnavailable)(x.session.Create(x.Context(), o))
+	x.Complete()
+	x.wantMade(before...)
+}
+
+func (x providerTest) createsUnread() { x.notSent(x.of("R1", part)) }
+
+func (x providerTest) createsLate() {
+	o := x.of("R1", part)
+	x.read()
+	x.Advance(31 * time.Second)
+	x.notSent(o)
+	x.read()
+	x.Advance(29 * time.Second)
+	if _, err := x.session.Create(x.Context(), o); err != nil {
+		x.Errorf("29 s after the read: %v", err)
+	}
+	x.wantMade(part)
+}
+
+func (x providerTest) createsDisconnected() {
+	for _, fault := range []ordertest.Fault{ordertest.LosesRequest, ordertest.LosesResponse} {
+		x.read()
+		x.Fail(Read, fault)
+		_, err := x.session.Read(x.Context(), x.intent)
+		x.wantFailure(order.KindUnknown)(refund.Refund{}, err)
+		x.notSent(x.of("R1", part))
+	}
+}
+
+func (x providerTest) createsAfterLost() {
+	x.Fail(Create, ordertest.LosesResponse)
+	x.wantFailure(order.KindUnknown)(x.create(x.of("R1", part)))
+	x.notSent(x.of("R2", part))
+	x.mustCreate(x.of("R2", part))
+	x.wantMade(part, part)
+}
+
+func (x providerTest) createsClosed() {
+	x.read()
+	x.session.Close()
+	x.notSent(x.of("R1", part))
+}
+
+func (x providerTest) readsAgain() {
+	x.mustCreate(x.of("R1", part))
+	x.mustCreate(x.of("R2", part))
+	x.wantMade(part, part)
+}
+
+func (x providerTest) separate() {
+	x.read()
+	other := x.withSession()
+	other.notSent(x.of("R1", part))
+	x.Fail(Read, ordertest.LosesResponse)
+	_, err := other.session.Read(x.Context(), x.intent)
+	x.wantFailure(order.KindUnknown)(refund.Refund{}, err)
+	if _, err := x.session.Create(x.Context(), x.of("R1", part)); err != nil {
+		x.Errorf("got %v, want the other session's loss to leave this one", err)
+	}
+}
+
+func (x providerTest) readRefundFails() {
+	r := x.mustCreate(x.of("R1", part))
+	for fault, want := range map[ordertest.Fault]order.ErrorKind{
+		ordertest.ReturnsUnavailable:   order.KindUnavailable,
+		ordertest.ReturnsMisconfigured: order.KindMisconfigured,
+		ordertest.LosesRequest:         order.KindUnknown,
+		ordertest.LosesResponse:        order.KindUnknown,
+	} {
+		x.read()
+		x.Fail(ReadRefund, fault)
+		x.wantFailure(want)(x.session.ReadRefund(x.Context(), r.ID))
+	}
+}
