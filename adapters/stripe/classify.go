@@ -25,10 +25,16 @@ func (c call) classify(p parsed) (result, error) {
 	if err == nil && (p.status == http.StatusOK || c.settles(p, intent)) {
 		return result{intent, p.replayed, p.intent.needsCharge(intent.Failure)}, nil
 	}
+	return result{}, c.reject(p, err)
+}
+
+// reject is the error of a response that does not show what was asked for. err is why a
+// response that is not an error could not be used.
+func (c call) reject(p parsed, err error) error {
 	if p.status >= http.StatusBadRequest {
 		err = c.describe(p)
 	}
-	return result{}, c.fail(c.kindOf(p), p, err)
+	return c.fail(c.kindOf(p), p, err)
 }
 
 // classifyPage is classify for a search, whose response holds any number of intents. An
@@ -92,7 +98,7 @@ func (c call) settles(p parsed, i order.Intent) bool {
 // that matches counts.
 func (c call) kindOf(p parsed) order.ErrorKind {
 	switch code := p.apiError.Code; {
-	case p.status >= http.StatusBadRequest && p.replayed:
+	case c.isSpent(p):
 		return order.KindReplayed
 	case isUnavailable(p.status):
 		return order.KindUnavailable
@@ -112,6 +118,13 @@ func (c call) kindOf(p parsed) order.ErrorKind {
 		return order.KindMisconfigured
 	}
 	return order.KindRefused
+}
+
+// isSpent reports whether the idempotency key holds a failure, so that a retry under it
+// is in vain. A stored refusal of a refund stays a refusal: another key would not change
+// it.
+func (c call) isSpent(p parsed) bool {
+	return p.replayed && (p.status >= 500 || p.status >= 400 && !isRefund(c.Path))
 }
 
 // isUnavailable reports whether a status means that Stripe did nothing and a retry may

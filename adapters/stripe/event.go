@@ -52,6 +52,8 @@ func ParseEvent(body []byte) (Event, error) {
 	case "payment_intent.succeeded", "payment_intent.payment_failed", "payment_intent.canceled",
 		"payment_intent.processing", "payment_intent.requires_action":
 		parsed.Hint = e.intentHint()
+	case "refund.created", "refund.updated", "refund.failed", "charge.refunded", "charge.refund.updated":
+		parsed.Hint = e.refundHint()
 	case "charge.dispute.created", "charge.dispute.updated", "charge.dispute.closed":
 		parsed.Hint = e.disputeHint()
 	}
@@ -125,4 +127,22 @@ func (e *event) disputeHint() order.Hint {
 		return order.Hint{}
 	}
 	return order.Hint{Intent: object.Intent, Status: order.Paid, Disputed: true}
+}
+
+// refundHint returns the hint of an event about a refund, or about a charge that was
+// refunded. Both name the PaymentIntent. A refund of ours also names the order, and a
+// charge has the metadata of its intent.
+func (e *event) refundHint() order.Hint {
+	var object struct {
+		Intent   order.IntentID    `json:"payment_intent"`
+		Metadata map[string]string `json:"metadata"`
+	}
+	if json.Unmarshal(e.Data.Object, &object) != nil || object.Intent == "" {
+		return order.Hint{}
+	}
+	hint := order.Hint{Intent: object.Intent, Refunded: true}
+	if id := object.Metadata[metaOrder]; order.ValidID(id) {
+		hint.OrderID, hint.Scope = order.ID(id), order.Scope(object.Metadata[metaScope])
+	}
+	return hint
 }

@@ -63,6 +63,6 @@ func (c *client) newRequest(ctx context.Context, r Request) (*http.Request, *byt
 	body := bytes.NewBufferString(form)
 	req.ContentLength = int64(body.Len()) // Do sets the body; without a length it would be sent in chunks
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.Header.Set("Idempotency-Key", r.Key.String())
+	req.Header.Set("Idempotency-Key", r.Key)
 	return req, body, nil
 }

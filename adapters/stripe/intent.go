@@ -126,10 +126,22 @@ func (i *paymentIntent) failure(outer order.Failure) order.Failure {
 // expanded it.
 type charge struct {
 	expanded    bool
-	FailureCode string `json:"failure_code"`
+	Status      stripe.ChargeStatus `json:"status"`
+	Captured    int64               `json:"amount_captured"`
+	Disputed    bool                `json:"disputed"`
+	Refunds     *refundList         `json:"refunds"` // nil unless the request expanded them
+	FailureCode string              `json:"failure_code"`
 	Outcome     struct {
 		Reason string `json:"reason"`
 	} `json:"outcome"`
+}
+
+// captured returns how much the charge took.
+func (c *charge) captured() int64 {
+	if c.Status != stripe.ChargeStatusSucceeded {
+		return 0
+	}
+	return c.Captured
 }
 
 // UnmarshalJSON accepts both forms.

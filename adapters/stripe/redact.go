@@ -27,7 +27,7 @@ func (c call) redact(message string) string {
 // that hold no personal data and no payment data. The longest comes first, so that no
 // value is replaced only in part.
 func (c call) secrets() []string {
-	values := []string{c.apiKey, c.Key.String()}
+	values := []string{c.apiKey, c.Key}
 	for name, sent := range c.Params {
 		if !isPublicParameter(name) {
 			values = append(values, sent...)
@@ -42,7 +42,8 @@ func isPublicParameter(name string) bool {
 	switch name {
 	case "amount", "currency", "capture_method", "off_session", "expand[]", "query",
 		"automatic_payment_methods[enabled]", "automatic_payment_methods[allow_redirects]",
-		"metadata[" + metaOrder + "]", "metadata[" + metaScope + "]":
+		"payment_intent", "reason", "limit", "starting_after",
+		"metadata[" + metaOrder + "]", "metadata[" + metaScope + "]", "metadata[" + metaRefund + "]":
 		return true
 	}
 	return false
@@ -107,12 +108,12 @@ func cutQuotation(text string, end rune) (quoted, rest string, closed bool) {
 
 func inWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// isPublicID reports whether a text is the id of an intent, a request or an account, or
-// the name of a permission, which an operator needs to fix an error.
+// isPublicID reports whether a text is the id of an intent, refund, request or account,
+// or the name of a permission, which an operator needs to fix an error.
 func isPublicID(text string) bool {
 	prefix, rest, _ := strings.Cut(text, "_")
 	switch prefix {
-	case "pi", "req", "acct":
+	case "pi", "re", "req", "acct":
 		return consistsOf(rest, isLetterOrDigit)
 	case "rak":
 		name, found := strings.CutSuffix(rest, "_read")
@@ -153,13 +154,14 @@ func isParameterName(word string) bool {
 		"automatic_payment_methods", "enabled", "allow_redirects", "off_session", "return_url",
 		"error_on_requires_action", "setup_future_usage", "mandate", "mandate_data", "metadata",
 		metaOrder, metaScope, metaFingerprint, "description", "expand", latestCharge, "intent", "payment_intent",
-		"idempotency_key", "query":
+		"idempotency_key", "query", "charge", "reason", "refunds", metaRefund:
 		return true
 	}
 	return false
 }
 
-// redactIDs removes ids from a text, except those of intents, requests and accounts.
+// redactIDs removes ids from a text, except those of intents, refunds, requests and
+// accounts.
 func redactIDs(text string) string {
 	var b strings.Builder
 	for {
@@ -203,7 +205,7 @@ func redactID(word string) string {
 	prefix, rest, _ := strings.Cut(word, "_")
 	secret := strings.Contains(rest, "secret")
 	switch prefix {
-	case "pi", "req", "acct":
+	case "pi", "re", "req", "acct":
 	case "cus", "pm", "card", "src", "ba", "seti", "tok", "sk", "rk", "pk":
 		secret = true
 	default:

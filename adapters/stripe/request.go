@@ -1,6 +1,7 @@
 package stripe
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"orderonce/domain/order"
+	"orderonce/domain/refund"
 )
 
 const (
@@ -30,15 +32,16 @@ type Request struct {
 	Method string     // GET or POST
 	Path   string     // such as /v1/payment_intents/pi_1/confirm
 	Params url.Values // the query of a GET, the form of a POST
-	Key    order.Key  // the idempotency key of a POST; zero for a GET
+	Key    string     // the idempotency key of a POST; "" for a GET
 }
 
 // call is a request, and what the interpretation of its response depends on.
 type call struct {
 	Request
-	name   string         // starts every error of the call, such as "confirm intent pi_1"
-	intent order.IntentID // the intent that the path or a parameter names; "" if none is named
-	apiKey string         // no error may repeat it
+	name   string          // starts every error of the call, such as "confirm intent pi_1"
+	intent order.IntentID  // the intent that the path or a parameter names; "" if none is named
+	refund refund.RefundID // the refund that the path names; "" if it names none
+	apiKey string          // no error may repeat it
 }
 
 // prepareCall is the request of Payments.Prepare.
@@ -49,7 +52,7 @@ type call struct {
 func prepareCall(o order.Order, scope order.Scope, k order.Key) call {
 	total, payment := o.Total(), o.Payment()
 	return call{name: "prepare order " + string(o.ID()), Request: Request{
-		Method: http.MethodPost, Path: intentsPath, Key: k,
+		Method: http.MethodPost, Path: intentsPath, Key: k.String(),
 		Params: url.Values{
 			"amount":         {strconv.FormatInt(total.Amount, 10)},
 			"currency":       {string(total.Currency)},
@@ -71,7 +74,7 @@ func prepareCall(o order.Order, scope order.Scope, k order.Key) call {
 // refuses to confirm a declined intent, which has none any more.
 func confirmCall(id order.IntentID, k order.Key) call {
 	return call{name: "confirm intent " + string(id), intent: id, Request: Request{
-		Method: http.MethodPost, Path: intentsPath + "/" + string(id) + "/confirm", Key: k,
+		Method: http.MethodPost, Path: intentsPath + "/" + string(id) + "/confirm", Key: k.String(),
 		Params: url.Values{"off_session": {"true"}},
 	}}
 }
@@ -79,7 +82,7 @@ func confirmCall(id order.IntentID, k order.Key) call {
 // cancelCall is the request of Payments.CancelIntent.
 func cancelCall(id order.IntentID, k order.Key) call {
 	return call{name: "cancel intent " + string(id), intent: id, Request: Request{
-		Method: http.MethodPost, Path: intentsPath + "/" + string(id) + "/cancel", Key: k,
+		Method: http.MethodPost, Path: intentsPath + "/" + string(id) + "/cancel", Key: k.String(),
 	}}
 }
 
@@ -109,8 +112,8 @@ func findCall(id order.ID, scope order.Scope) call {
 }
 
 var (
-	errNoKey       = errors.New("no idempotency key: want one for every write")
-	errNotIntentID = errors.New("not a PaymentIntent id")
+	errNoKey = errors.New("no idempotency key: want one for every write")
+	errNotID = errors.New("not the id of a PaymentIntent or refund")
 )
 
 // validate refuses a request that must not be sent. The intent's id becomes part of a
@@ -121,14 +124,14 @@ var (
 func (c call) validate() error {
 	named := c.Path != intentsPath && c.Path != searchPath
 	switch {
-	case c.Method != http.MethodGet && c.Key == (order.Key{}):
+	case c.Method != http.MethodGet && c.Key == "":
 		return c.fail(order.KindRefused, parsed{}, errNoKey)
-	case !named || order.ValidReference(string(c.intent)):
+	case !named || order.ValidReference(cmp.Or(string(c.intent), string(c.refund))):
 		return nil
 	case c.Method == http.MethodGet:
-		return c.fail(order.KindMisconfigured, parsed{}, errNotIntentID)
+		return c.fail(order.KindMisconfigured, parsed{}, errNotID)
 	}
-	return c.fail(order.KindRefused, parsed{}, errNotIntentID)
+	return c.fail(order.KindRefused, parsed{}, errNotID)
 }
 
 // permission is the permission that a restricted key needs for the call, as the Dashboard
@@ -136,7 +139,9 @@ func (c call) validate() error {
 // object needs its own permission (docs.stripe.com/stripe-apps/reference/permissions).
 func (c call) permission() string {
 	switch {
-	case c.Params.Get("expand[]") == latestCharge:
+	case isRefund(c.Path) && c.Method == http.MethodPost:
+		return "Charges and Refunds: Write"
+	case isRefund(c.Path), strings.HasPrefix(c.Params.Get("expand[]"), latestCharge):
 		return "Charges and Refunds: Read"
 	case c.Path == disputesPath:
 		return "Disputes: Read"

@@ -7,19 +7,22 @@
 //
 // The package keeps no state, logs nothing and retries nothing: a redelivery of the
 // message is the retry, and it goes through the claim. (Only net/http may resend a
-// request, under the same idempotency key, if a kept connection turns out to be closed.)
+// request, under the same idempotency key, if a kept connection turns out to be closed.
+// A refund must not be resent, so a session of Refunds has a connection of its own.)
 //
 // The API key may be a restricted one with three permissions, "PaymentIntents: Write",
 // which includes Read, "Charges and Refunds: Read" and "Disputes: Read"
 // (docs.stripe.com/keys/restricted-api-keys). The second is needed only to explain a
 // failed intent that was edited since: the edit clears its last error, and then its
-// latest charge holds the reason. The third is needed only to record disputes. If a
-// permission is missing, the error is Misconfigured and names the permission.
+// latest charge holds the reason. The third is needed only to record disputes. A Refunds
+// needs "PaymentIntents: Read" and "Charges and Refunds: Write". If a permission is
+// missing, the error is Misconfigured and names the permission.
 package stripe
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -57,6 +60,13 @@ type Options struct {
 	// Transport sends the HTTP requests, for example to measure them. nil means
 	// net/http's with more idle connections.
 	Transport http.RoundTripper
+	// Dedicated is the transport that each session of Refunds clones, to have a connection
+	// of its own; nil means net/http's. Measure, if set, wraps the clone, for example to
+	// measure its requests.
+	Dedicated *http.Transport
+	Measure   func(http.RoundTripper) http.RoundTripper
+	// Now is the clock of Refunds.
+	Now func() time.Time
 	// Exchange replaces HTTP, and with it BaseURL, Timeout and Transport. It is for
 	// programs that run the adapter against a Stripe double in the same process.
 	Exchange Exchange
@@ -64,8 +74,13 @@ type Options struct {
 
 // Payments calls Stripe. It is safe for concurrent use.
 type Payments struct {
+	sender
+	scope order.Scope
+}
+
+// sender sends calls.
+type sender struct {
 	apiKey        string
-	scope         order.Scope
 	misconfigured error // why no request is sent; nil if requests are sent
 	exchange      Exchange
 }
@@ -78,16 +93,21 @@ var (
 // New makes a Payments. It sends nothing: an invalid key or BaseURL fails the first call,
 // with a *order.PaymentError of kind Misconfigured.
 func New(o Options) *Payments {
-	p := &Payments{
-		apiKey:   strings.TrimSpace(o.Key), // secrets are often stored with a newline, which no header may contain
-		scope:    o.Scope,
-		exchange: o.Exchange,
-	}
-	if p.exchange == nil {
-		p.misconfigured = checkBaseURL(o.Key, o.BaseURL)
+	p := &Payments{newSender(o), o.Scope}
+	if p.exchange = o.Exchange; p.exchange == nil {
 		p.exchange = newClient(p.apiKey, o).exchange
 	}
 	return p
+}
+
+// newSender returns a sender without an Exchange.
+func newSender(o Options) sender {
+	// Secrets are often stored with a newline, which no header may contain.
+	s := sender{apiKey: strings.TrimSpace(o.Key)}
+	if o.Exchange == nil {
+		s.misconfigured = checkBaseURL(o.Key, o.BaseURL)
+	}
+	return s
 }
 
 func checkBaseURL(key, baseURL string) error {
@@ -221,26 +241,36 @@ func (p *Payments) do(ctx context.Context, c call) (result, error) {
 }
 
 // send sends a request unless it must not be sent. Every error is a *order.PaymentError.
-func (p *Payments) send(ctx context.Context, c *call) (Response, error) {
-	c.apiKey = p.apiKey
+func (s sender) send(ctx context.Context, c *call) (Response, error) {
+	c.apiKey = s.apiKey
 	if err := c.validate(); err != nil {
 		return Response{}, err
 	}
-	if p.misconfigured != nil {
-		return Response{}, c.fail(order.KindMisconfigured, parsed{}, p.misconfigured)
+	if s.misconfigured != nil {
+		return Response{}, c.fail(order.KindMisconfigured, parsed{}, s.misconfigured)
 	}
-	response, err := p.exchange(ctx, c.Request)
-	if err != nil {
+	response, err := s.exchange(ctx, c.Request)
+	switch {
+	case errors.Is(err, ErrNotSent):
+		err = fmt.Errorf("%w: %w", ErrNotSent, c.redactNetwork(err))
+		return Response{}, c.fail(order.KindUnavailable, parsed{}, err)
+	case err != nil:
 		return Response{}, c.fail(order.KindUnknown, parsed{}, c.redactNetwork(err))
 	}
 	return response, nil
 }
 
-// CallName is the method and path of an HTTP request, with "{id}" in place of the intent.
-// It is the name of the call in metrics.
+// CallName is the method and path of an HTTP request, with "{id}" in place of the intent
+// or refund. It is the name of the call in metrics.
 func CallName(r *http.Request) string {
 	if r.URL.Path == searchPath || r.URL.Path == disputesPath {
 		return r.Method + " " + r.URL.Path
+	}
+	if _, id, found := strings.Cut(r.URL.Path, refundsPath); found {
+		if id != "" {
+			id = "/{id}"
+		}
+		return r.Method + " " + refundsPath + id
 	}
 	name := r.Method + " " + intentsPath
 	_, rest, ofIntent := strings.Cut(r.URL.Path, intentsPath+"/")

@@ -119,7 +119,7 @@ func (c *scene) Stripe() Stripe { return c.stripe } //nolint:ireturn // as in Vi
 func (c *scene) Expired() int { return c.expired }
 
 func (c *scene) exchange(_ context.Context, r stripe.Request) (stripe.Response, error) {
-	out := c.stripe.Do(c.now, stripetest.Request{Method: r.Method, Path: r.Path, APIKey: apiKey, Key: r.Key.String(), Form: r.Params})
+	out := c.stripe.Do(c.now, stripetest.Request{Method: r.Method, Path: r.Path, APIKey: apiKey, Key: r.Key, Form: r.Params})
 	return stripe.Response{Status: out.Status, Header: out.Header(), Body: out.Body()}, nil
 }
 

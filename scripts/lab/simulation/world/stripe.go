@@ -91,7 +91,7 @@ func (k *Worker) mislead(r stripetest.Response) stripetest.Response {
 // exchange carries the adapter's requests to the Stripe double without HTTP.
 func (w *World) exchange(_ context.Context, r stripe.Request) (stripe.Response, error) {
 	return w.services.caller.exchange(stripetest.Request{
-		Method: r.Method, Path: r.Path, APIKey: apiKey, Key: r.Key.String(), Form: r.Params,
+		Method: r.Method, Path: r.Path, APIKey: apiKey, Key: r.Key, Form: r.Params,
 	})
 }
 

@@ -1,0 +1,312 @@
+package stripe
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/stripe/stripe-go/v76"
+
+	"orderonce/domain/order"
+	"orderonce/domain/refund"
+)
+
+const (
+	refundsPath = "/v1/refunds"
+
+	metaRefund = "refundId"
+)
+
+// chargeRefunds is the field of a PaymentIntent whose expansion has the ten newest
+// refunds (docs.stripe.com/changelog/2022-11-15/deprecates-charges-auto-expand).
+const chargeRefunds = latestCharge + ".refunds"
+
+// Refunds makes refunds at Stripe. It is safe for concurrent use.
+type Refunds struct {
+	sender
+	scope   order.Scope
+	options Options
+}
+
+var (
+	_ refund.Provider = (*Refunds)(nil)
+	_ refund.Session  = (*session)(nil)
+)
+
+// NewRefunds makes a Refunds. It needs Options.Now, and Options.Dedicated in place of
+// Transport. Like New it sends nothing.
+func NewRefunds(o Options) *Refunds {
+	return &Refunds{sender: newSender(o), scope: o.Scope, options: o}
+}
+
+// Open returns a session. It connects at the first Read or ReadRefund.
+func (r *Refunds) Open(context.Context) refund.Session { //nolint:ireturn // as the port
+	return &session{Refunds: r}
+}
+
+// session is a refund.Session over the line of its last Read.
+type session struct {
+	*Refunds
+
+	line *line // nil before the first call
+}
+
+// Close closes the connection.
+func (s *session) Close() {
+	if s.line != nil {
+		s.line.close()
+	}
+}
+
+// Read reads the intent with its charge and the ten newest refunds in one request. It
+// reads older refunds in pages of a hundred. Each Read opens a connection of its own,
+// which the next Create uses: a session that reads again may have lost the first.
+func (s *session) Read(ctx context.Context, id order.IntentID) (refund.Ledger, error) {
+	s.Close()
+	s.line = newLine(s.apiKey, s.options)
+	c := readRefundsCall(id)
+	response, err := s.send(ctx, &c)
+	if err != nil {
+		return refund.Ledger{}, err
+	}
+	ledger, more, err := c.classifyLedger(parse(response), response.Header)
+	for err == nil && more {
+		var page []refund.Refund
+		page, more, err = s.list(ctx, id, ledger.Refunds[len(ledger.Refunds)-1].ID)
+		ledger.Refunds = append(ledger.Refunds, page...)
+	}
+	if err != nil {
+		return refund.Ledger{}, err
+	}
+	return ledger, nil
+}
+
+// list returns a page of the intent's refunds that are older than the one given.
+func (s *session) list(
+	ctx context.Context, id order.IntentID, after refund.RefundID,
+) (page []refund.Refund, more bool, err error) {
+	c := listRefundsCall(id, after)
+	response, err := s.send(ctx, &c)
+	if err != nil {
+		return nil, false, err
+	}
+	return c.classifyRefunds(parse(response), response.Body)
+}
+
+// ReadRefund reads one refund.
+func (s *session) ReadRefund(ctx context.Context, id refund.RefundID) (refund.Refund, error) {
+	if s.line == nil {
+		s.line = newLine(s.apiKey, s.options)
+	}
+	c := readRefundCall(id)
+	response, err := s.send(ctx, &c)
+	if err != nil {
+		return refund.Refund{}, err
+	}
+	return c.classifyRefund(parse(response), response.Body)
+}
+
+// Create makes a refund. A replayed response shows the refund as it was when it was made.
+// It may have failed since, so Create reads it again.
+func (s *session) Create(ctx context.Context, o refund.Order) (refund.Refund, error) {
+	c := createRefundCall(o, s.scope)
+	if s.line == nil {
+		return refund.Refund{}, c.fail(order.KindUnavailable, parsed{}, fmt.Errorf("%w: %w", ErrNotSent, errNoRead))
+	}
+	response, err := s.send(ctx, &c)
+	if err != nil {
+		return refund.Refund{}, err
+	}
+	p := parse(response)
+	r, err := c.classifyRefund(p, response.Body)
+	if err == nil && p.replayed {
+		return s.ReadRefund(ctx, r.ID)
+	}
+	return r, err
+}
+
+// send sends a request over the session's line.
+func (s *session) send(ctx context.Context, c *call) (Response, error) {
+	over := s.sender
+	over.exchange = s.line.exchange
+	return over.send(ctx, c)
+}
+
+func readRefundsCall(id order.IntentID) call {
+	c := readCall(id)
+	c.name += " with its refunds"
+	c.Params = url.Values{"expand[]": {chargeRefunds}}
+	return c
+}
+
+func listRefundsCall(id order.IntentID, after refund.RefundID) call {
+	return call{name: "list refunds of intent " + string(id), intent: id, Request: Request{
+		Method: http.MethodGet, Path: refundsPath,
+		Params: url.Values{"payment_intent": {string(id)}, "limit": {"100"}, "starting_after": {string(after)}},
+	}}
+}
+
+func readRefundCall(id refund.RefundID) call {
+	return call{name: "read refund " + string(id), refund: id, Request: Request{
+		Method: http.MethodGet, Path: refundsPath + "/" + string(id),
+	}}
+}
+
+// createRefundCall is the request of Session.Create. Every parameter follows from the
+// order and the scope, as in prepareCall. Without an amount Stripe would refund what is
+// left.
+func createRefundCall(o refund.Order, scope order.Scope) call {
+	return call{name: "refund intent " + string(o.Intent), intent: o.Intent, Request: Request{
+		Method: http.MethodPost, Path: refundsPath, Key: o.Key,
+		Params: url.Values{
+			"payment_intent":               {string(o.Intent)},
+			"amount":                       {strconv.FormatInt(o.Amount, 10)},
+			"reason":                       {string(o.Reason)},
+			"metadata[" + metaOrder + "]":  {string(o.OrderID)},
+			"metadata[" + metaScope + "]":  {string(scope)},
+			"metadata[" + metaRefund + "]": {string(o.ID)},
+		},
+	}}
+}
+
+var (
+	errNotRefund  = errors.New("response without a refund")
+	errNotRefunds = errors.New("not a list of refunds")
+	errNoCharge   = errors.New("intent succeeded without a successful charge")
+	errNoDate     = errors.New("response without a valid Date header")
+)
+
+// classifyLedger is classify for an intent with its refunds. It also reports whether
+// there are older refunds.
+func (c call) classifyLedger(p parsed, h http.Header) (l refund.Ledger, more bool, err error) {
+	if p.status != http.StatusOK {
+		return refund.Ledger{}, false, c.reject(p, p.err)
+	}
+	r, err := c.classify(p)
+	if err != nil {
+		return refund.Ledger{}, false, err
+	}
+	l = refund.Ledger{Intent: r.Intent}
+	if l.Now, err = http.ParseTime(h.Get("Date")); err != nil {
+		return refund.Ledger{}, false, c.fail(order.KindUnknown, p, errNoDate)
+	}
+	charge := p.intent.LatestCharge
+	switch succeeded := r.State == order.Succeeded; {
+	case charge == nil && !succeeded:
+		return l, false, nil
+	case charge == nil, succeeded && charge.expanded && charge.captured() <= 0:
+		return refund.Ledger{}, false, c.fail(order.KindUnknown, p, errNoCharge)
+	case !charge.expanded || charge.Refunds == nil:
+		return refund.Ledger{}, false, c.fail(order.KindMisconfigured, p, errNotExpanded)
+	}
+	l.Charged, l.Disputed = charge.captured(), charge.Disputed
+	l.Refunds, err = c.convert(p, charge.Refunds.Data)
+	return l, charge.Refunds.More && len(l.Refunds) > 0, err
+}
+
+// classifyRefunds is classify for a page of refunds. A page that promises more must not
+// be empty.
+func (c call) classifyRefunds(p parsed, body []byte) (page []refund.Refund, more bool, err error) {
+	if p.status != http.StatusOK || p.err != nil {
+		return nil, false, c.reject(p, p.err)
+	}
+	var list refundList
+	if json.Unmarshal(body, &list) != nil || list.Data == nil || list.More && len(list.Data) == 0 {
+		return nil, false, c.fail(order.KindUnknown, p, errNotRefunds)
+	}
+	page, err = c.convert(p, list.Data)
+	return page, list.More, err
+}
+
+// classifyRefund is classify for one refund.
+func (c call) classifyRefund(p parsed, body []byte) (refund.Refund, error) {
+	if p.status != http.StatusOK || p.err != nil {
+		return refund.Refund{}, c.reject(p, p.err)
+	}
+	var object refundObject
+	if json.Unmarshal(body, &object) != nil || c.refund != "" && object.ID != c.refund {
+		return refund.Refund{}, c.fail(order.KindUnknown, p, errNotRefund)
+	}
+	all, err := c.convert(p, []refundObject{object})
+	if err != nil {
+		return refund.Refund{}, err
+	}
+	return all[0], nil
+}
+
+// convert converts refunds to those of the domain.
+func (c call) convert(p parsed, all []refundObject) ([]refund.Refund, error) {
+	converted := make([]refund.Refund, 0, len(all))
+	for _, object := range all {
+		r, err := object.toRefund()
+		if err != nil {
+			return nil, c.fail(order.KindUnknown, p, err)
+		}
+		converted = append(converted, r)
+	}
+	return converted, nil
+}
+
+// refundList is a list of refunds, newest first.
+type refundList struct {
+	Data []refundObject `json:"data"`
+	More bool           `json:"has_more"`
+}
+
+// refundObject is the part of a refund that is read (docs.stripe.com/api/refunds/object).
+type refundObject struct {
+	ID       refund.RefundID     `json:"id"`
+	Status   stripe.RefundStatus `json:"status"`
+	Amount   int64               `json:"amount"`
+	Currency string              `json:"currency"`
+	Intent   order.IntentID      `json:"payment_intent"`
+	Metadata map[string]string   `json:"metadata"`
+	Reason   string              `json:"reason"`
+	Failure  string              `json:"failure_reason"`
+}
+
+func (o refundObject) toRefund() (refund.Refund, error) {
+	status, known := refundStatus(o.Status)
+	switch {
+	case o.ID == "":
+		return refund.Refund{}, errNotRefund
+	case !known:
+		return refund.Refund{}, fmt.Errorf("unknown status %q of refund %s", redactIDs(string(o.Status)), o.ID)
+	}
+	r := refund.Refund{
+		ID: o.ID, Status: status, Intent: o.Intent,
+		Total:   order.Money{Amount: o.Amount, Currency: order.Currency(o.Currency)},
+		OrderID: order.ID(o.Metadata[metaOrder]), Scope: order.Scope(o.Metadata[metaScope]),
+		For: refund.ID(o.Metadata[metaRefund]), Reason: refund.Reason(o.Reason),
+	}
+	if status == refund.Failed {
+		r.Failure = cmp.Or(o.Failure, string(o.Status))
+	}
+	return r, nil
+}
+
+// refundStatus returns the domain's status. A refund that was canceled gave nothing back,
+// like one that failed. One that waits for the customer counts as given back, like one
+// that waits for the bank (docs.stripe.com/refunds).
+func refundStatus(s stripe.RefundStatus) (status refund.Status, known bool) {
+	switch s {
+	case stripe.RefundStatusPending, stripe.RefundStatusRequiresAction:
+		return refund.Pending, true
+	case stripe.RefundStatusSucceeded:
+		return refund.Succeeded, true
+	case stripe.RefundStatusFailed, stripe.RefundStatusCanceled:
+		return refund.Failed, true
+	}
+	return "", false
+}
+
+// isRefund reports whether a path is that of refunds.
+func isRefund(path string) bool {
+	return path == refundsPath || strings.HasPrefix(path, refundsPath+"/")
+}
