@@ -34,17 +34,20 @@ func (c Clients) AWS() *http.Client {
 func (c Clients) Transport(
 	responseTimeout time.Duration, callName func(*http.Request) string,
 ) http.RoundTripper {
-	return c.timed(NewTransport(c.MaxCalls, responseTimeout), callName)
+	return c.Measure(callName)(NewTransport(c.MaxCalls, responseTimeout))
 }
 
-// timed observes the time up to the header of each response, or up to the error.
-func (c Clients) timed(next http.RoundTripper, callName func(*http.Request) string) http.RoundTripper {
-	return roundTripper(func(request *http.Request) (*http.Response, error) {
-		start := c.Now()
-		response, err := next.RoundTrip(request)
-		c.Observe(MetricCallLatency, DimensionCall, callName(request), c.Now().Sub(start))
-		return response, err
-	})
+// Measure returns a function that wraps a transport: it observes the time up to the
+// header of each response, or up to the error.
+func (c Clients) Measure(callName func(*http.Request) string) func(http.RoundTripper) http.RoundTripper {
+	return func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(request *http.Request) (*http.Response, error) {
+			start := c.Now()
+			response, err := next.RoundTrip(request)
+			c.Observe(MetricCallLatency, DimensionCall, callName(request), c.Now().Sub(start))
+			return response, err
+		})
+	}
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)

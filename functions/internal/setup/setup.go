@@ -82,6 +82,7 @@ func (s Stripe) Options(key string, scope Scope, clients config.Clients) stripe.
 	return stripe.Options{
 		Key: key, Scope: scope.Order(), BaseURL: string(s.Address),
 		Timeout: s.Timeout, Transport: clients.Transport(s.Timeout, stripe.CallName),
+		Dedicated: config.NewTransport(1, s.Timeout), Measure: clients.Measure(stripe.CallName), Now: clients.Now,
 	}
 }
 

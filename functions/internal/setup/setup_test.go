@@ -35,11 +35,14 @@ func TestStripeOptions(t *testing.T) {
 	t.Parallel()
 	s := setup.Stripe{Address: "http://127.0.0.1:1", Timeout: 3 * time.Second}
 	want := stripe.Options{Key: "sk_test_canary", Scope: "test", BaseURL: "http://127.0.0.1:1", Timeout: 3 * time.Second}
-	got := s.Options("sk_test_canary", "test", config.Clients{})
-	if got.Transport == nil {
-		t.Error("transport is not set")
+	got := s.Options("sk_test_canary", "test", config.Clients{Now: func() time.Time { return time.Time{} }})
+	if got.Transport == nil || got.Dedicated == nil || got.Measure == nil || got.Now == nil {
+		t.Errorf("got %+v, want every transport and the clock", got)
 	}
-	got.Transport = nil
+	if limit := got.Dedicated.ResponseHeaderTimeout; limit != s.Timeout {
+		t.Errorf("got a limit of %v for a refund, want %v", limit, s.Timeout)
+	}
+	got.Transport, got.Dedicated, got.Measure, got.Now = nil, nil, nil, nil
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("options (-got +want):\n%s", diff)
 	}
