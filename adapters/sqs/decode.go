@@ -13,6 +13,7 @@ import (
 	"github.com/go-playground/validator/v10"
 
 	"orderonce/domain/order"
+	"orderonce/domain/refund"
 )
 
 // MaxBody is the largest message body that is decoded, in bytes. An order with all its
@@ -40,7 +41,8 @@ type payment struct {
 	Method   string `json:"method"   validate:"reference"`
 }
 
-// BodyError is a message body that is not a JSON object with the fields of an order.
+// BodyError is a message body that is not a JSON object with the fields of an order or of
+// a refund.
 // Problem contains no value, because a misplaced value may be a card number. It contains
 // names of fields if they are order.Printable, because a misplaced name may be as
 // private.
@@ -49,7 +51,7 @@ type BodyError struct{ Problem string }
 // Error names the problem of the body.
 func (e *BodyError) Error() string { return "message body: " + e.Problem }
 
-// Decoder decodes and validates orders in JSON. It is safe for concurrent use, and
+// Decoder decodes and validates orders and refunds in JSON. It is safe for concurrent use, and
 // expensive to create, so share one.
 type Decoder struct {
 	validate *validator.Validate
@@ -68,29 +70,39 @@ func NewDecoder() *Decoder {
 	return d
 }
 
-// Decode decodes one message body, which EventBridge or SNS may have wrapped. It returns
-// a *BodyError or an *order.InvalidError; decoding the same body again fails the same
-// way. Both errors name fields, and contain no more of the body than order.Quote allows,
-// and nothing of the fields with personal or payment data.
+// Decode decodes an order. Tools that handle orders alone use it; a queue uses DecodeJob.
+// It returns a *BodyError or an *order.InvalidError; decoding the same body again fails
+// the same way. Both errors name fields, and contain no more of the body than order.Quote
+// allows, and nothing of the fields with personal or payment data.
 func (d *Decoder) Decode(body string) (order.Order, error) {
-	if len(body) > MaxBody {
-		return order.Order{}, &BodyError{fmt.Sprintf("too large: %d bytes, want at most %d", len(body), MaxBody)}
+	job, err := d.DecodeJob(body)
+	if err == nil && job.IsRefund() {
+		return order.Order{}, &BodyError{"a refund: want an order"}
 	}
-	raw, err := unwrap(body)
+	return job.Order, err
+}
+
+func (d *Decoder) order(raw []byte, fields func(path string) []string) (order.Order, error) {
+	m, err := parse[message](d, raw, fields)
 	if err != nil {
 		return order.Order{}, err
 	}
-	if err := checkShape(raw, orderFields); err != nil {
-		return order.Order{}, err
+	return order.New(m.draft())
+}
+
+// parse decodes and validates a JSON object with these fields. M is a struct and not a
+// pointer to one, for which the validator would allocate more.
+func parse[M message | refundMessage](d *Decoder, raw []byte, fields func(path string) []string) (m M, err error) {
+	if err := checkShape(raw, fields); err != nil {
+		return m, err
 	}
-	var m message
 	if err := json.Unmarshal(raw, &m); err != nil {
-		return order.Order{}, bodyError(err)
+		return m, bodyError(err)
 	}
 	if err := d.validate.Struct(m); err != nil {
-		return order.Order{}, d.invalid(err)
+		return m, d.invalid(err)
 	}
-	return order.New(m.draft())
+	return m, nil
 }
 
 func (m message) draft() order.Draft {
@@ -117,10 +129,13 @@ func orderFields(path string) []string {
 	return nil
 }
 
-// unwrap returns the order in an SNS notification, in an EventBridge event, or in an
+// unwrap returns the message in an SNS notification, in an EventBridge event, or in an
 // event that an EventBridge rule sent to an SNS topic. It returns any other body
 // unchanged.
 func unwrap(body string) ([]byte, error) {
+	if len(body) > MaxBody {
+		return nil, &BodyError{fmt.Sprintf("too large: %d bytes, want at most %d", len(body), MaxBody)}
+	}
 	raw, err := unwrapLayer([]byte(body), `"Notification"`, notificationMessage)
 	if err != nil {
 		return nil, err
@@ -141,10 +156,11 @@ func unwrapLayer(raw []byte, marker string, content func(map[string]json.RawMess
 	if err := json.Unmarshal(raw, &wrapper); err != nil {
 		return nil, bodyError(err)
 	}
-	// With fields of an order or of both wrappers, unwrapping would drop some of them
+	// With fields of a message or of both wrappers, unwrapping would drop some of them
 	// silently.
-	ofOrder := slices.ContainsFunc(orderFields(""), func(name string) bool { return wrapper[name] != nil })
-	if ofBoth := wrapper["Message"] != nil && wrapper["detail"] != nil; ofOrder || ofBoth {
+	ours := slices.Concat(orderFields(""), refundFields(""))
+	ofMessage := slices.ContainsFunc(ours, func(name string) bool { return wrapper[name] != nil })
+	if ofBoth := wrapper["Message"] != nil && wrapper["detail"] != nil; ofMessage || ofBoth {
 		return raw, nil
 	}
 	if inner := content(wrapper); inner != nil {
@@ -226,6 +242,8 @@ func rules() map[string]rule {
 			},
 			want: fmt.Sprintf("1 to %d lines", order.MaxLines),
 		},
+		"refund_amount": {ok: within(1, refund.MaxAmount), want: refund.AmountRule()},
+		"refund_reason": {ok: text(refund.ValidReason), want: refund.ReasonRule},
 	}
 }
 

@@ -1,6 +1,7 @@
-// Package sqs connects an order queue to the order processor. It decodes each message of
-// a batch, calls the processor, and acknowledges, redelivers or parks the message. It
-// makes no decision about an order, and it knows nothing of Stripe or DynamoDB.
+// Package sqs connects an order queue to the processors of orders and of refunds. It
+// decodes each message of a batch, calls the processor, and acknowledges, redelivers or
+// parks the message. It makes no decision about an order, and it knows nothing of Stripe
+// or DynamoDB.
 //
 // Handler is the entry point. batch.go runs the messages of a batch in lanes, record.go
 // takes one message through its steps, and Decide is the policy: what happens to a

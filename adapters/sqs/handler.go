@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"orderonce/domain/order"
+	"orderonce/domain/refund"
 )
 
 // Meter records metrics. dimension and value split a metric; both are "" for a metric
@@ -21,12 +22,14 @@ type Meter interface {
 // Handler handles batches of messages from an order queue. All fields but Settings are
 // required.
 type Handler struct {
-	// Decode returns the order in a message body. An error means that the body can never
-	// become an order, so the message is parked as order.ReasonInvalid. Decode must be
-	// safe for concurrent use.
-	Decode func(body string) (order.Order, error)
+	// Decode returns the job in a message body. An error means that the body can never
+	// become one, so the message is parked as order.ReasonInvalid. Decode must be safe for
+	// concurrent use.
+	Decode func(body string) (Job, error)
 	// Process settles an order. sent is when the message was first sent.
 	Process func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result
+	// Refund makes a refund of an order.
+	Refund func(ctx context.Context, r refund.Request, l order.Lease) order.Result
 	// NoteParked records that an order's message was moved to the dead-letter queue. An
 	// error is logged and changes nothing: the message has its reason.
 	NoteParked func(ctx context.Context, o order.Order, why order.Reason, at time.Time) error

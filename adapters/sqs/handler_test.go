@@ -82,12 +82,12 @@ func TestAPoisonMessageIsParkedAtOnceAndDelaysNoOther(t *testing.T) {
 func TestDecodeMayReadAnotherFormat(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.Decode = func(body string) (order.Order, error) {
+	w.Decode = func(body string) (sqs.Job, error) {
 		id, found := strings.CutPrefix(body, "order:")
 		if !found {
-			return order.Order{}, errors.New("missing prefix")
+			return sqs.Job{}, errors.New("missing prefix")
 		}
-		return sqs.NewDecoder().Decode(orderWithID(id))
+		return sqs.NewDecoder().DecodeJob(orderWithID(id))
 	}
 	w.send("order:A", "B")
 	want := outcome{Processed: []string{"A"}, Parked: []string{"B: invalid_order"}}
@@ -146,7 +146,7 @@ func TestACrashInAnyStepFailsOnlyItsRecord(t *testing.T) {
 		wantLog string // of the second message
 		wantErr string
 	}{
-		{"decoding", poison, func(w *world) { w.Decode = new(sqs.Decoder).Decode }, []int{1}, "WARN panic", panics},
+		{"decoding", poison, func(w *world) { w.Decode = new(sqs.Decoder).DecodeJob }, []int{1}, "WARN panic", panics},
 		{"creating an owner", poison, func(w *world) {
 			w.NewOwner = func() string { boom(); return "" }
 		}, []int{1}, "WARN panic", panics},

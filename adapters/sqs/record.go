@@ -16,17 +16,17 @@ import (
 type record struct {
 	events.SQSMessage
 	delivery Delivery
-	order    order.Order
-	result   order.Result // set by decode if the body is not an order
+	job      Job
+	result   order.Result // set by decode if the body is not a job
 	action   Action
 }
 
-// decode reads the order of a record. If that fails it sets the result, and process does
+// decode reads the job of a record. If that fails it sets the result, and process does
 // nothing.
 func (b *batch) decode(r *record) {
 	if err := recoverPanic(func() {
 		var err error
-		if r.order, err = b.Decode(r.Body); err != nil {
+		if r.job, err = b.Decode(r.Body); err != nil {
 			r.result = order.Result{Verdict: order.Park, Reason: order.ReasonInvalid, Err: err}
 		}
 	}); err != nil {
@@ -37,7 +37,7 @@ func (b *batch) decode(r *record) {
 func (r *record) decoded() bool { return r.result.Reason == "" }
 
 // lane returns a key that is the same for records that must not run in parallel: those of
-// one FIFO group, and on a standard queue those of one order.
+// one FIFO group, and on a standard queue those of one order, its refunds included.
 func (r *record) lane() string {
 	switch {
 	case r.delivery.FIFO:
@@ -45,7 +45,7 @@ func (r *record) lane() string {
 	case !r.decoded():
 		return "message " + r.MessageId
 	}
-	return "order " + string(r.order.ID())
+	return "order " + string(r.job.OrderID())
 }
 
 // handle processes a record and sets its result and action, even if a step panics. After
@@ -60,7 +60,7 @@ func (b *batch) handle(ctx context.Context, r *record) {
 	}
 }
 
-// process returns the result of the record's order.
+// process returns the result of the record's job.
 func (b *batch) process(ctx context.Context, r *record) (result order.Result) {
 	switch {
 	case b.tooShort != nil:
@@ -74,7 +74,11 @@ func (b *batch) process(ctx context.Context, r *record) (result order.Result) {
 	}
 	if err := recoverPanic(func() {
 		lease := order.Lease{Owner: b.NewOwner(), From: b.Now(), Until: b.leaseUntil, Trace: r.delivery.Trace}
-		result = b.Process(ctx, r.order, r.delivery.FirstSent, lease)
+		if r.job.IsRefund() {
+			result = b.Refund(ctx, r.job.Refund, lease)
+			return
+		}
+		result = b.Process(ctx, r.job.Order, r.delivery.FirstSent, lease)
 	}); err != nil {
 		return panicked(err)
 	}
@@ -99,11 +103,11 @@ func (b *batch) resolve(ctx context.Context, r *record) {
 // noteParked records in the order's record that its message was parked. The message is in
 // the dead-letter queue by now, so neither an error nor a panic may redeliver it.
 func (b *batch) noteParked(ctx context.Context, r *record) {
-	if r.order.ID() == "" {
-		return // the body is not an order
+	if r.job.Order.ID() == "" {
+		return // the body is not an order; a parked refund leaves its order as it is
 	}
 	var err error
-	if p := recoverPanic(func() { err = b.NoteParked(ctx, r.order, r.result.Reason, b.Now()) }); p != nil {
+	if p := recoverPanic(func() { err = b.NoteParked(ctx, r.job.Order, r.result.Reason, b.Now()) }); p != nil {
 		err = p
 	}
 	if err == nil {
@@ -135,7 +139,7 @@ func (b *batch) report(ctx context.Context, r *record) {
 func (r *record) parked() Parked {
 	p := Parked{
 		Message: r.SQSMessage, FirstSent: r.delivery.FirstSent, Group: r.delivery.Group, FIFO: r.delivery.FIFO,
-		OrderID: r.order.ID(), Reason: r.result.Reason,
+		OrderID: r.job.OrderID(), Reason: r.result.Reason,
 	}
 	if r.result.Err != nil {
 		p.Detail = r.result.Err.Error()

@@ -5,12 +5,14 @@ import (
 	"log/slog"
 
 	"orderonce/domain/order"
+	"orderonce/domain/refund"
 )
 
 // The metrics of the order function; docs/reference/metrics.md explains them.
 const (
 	MetricReceived           = "Received"
-	MetricSettled            = "Settled" // by Status
+	MetricSettled            = "Settled" // by Status; orders alone
+	MetricRefunds            = "Refunds" // by Reason; refunds that this delivery settled
 	MetricDuplicates         = "Duplicates"
 	MetricInProgress         = "InProgress"
 	MetricTakeovers          = "Takeovers"
@@ -26,7 +28,7 @@ const (
 // logRecord writes the log line of a record.
 func (b *batch) logRecord(ctx context.Context, r *record) {
 	attrs := []slog.Attr{
-		slog.String("order_id", string(r.order.ID())),
+		slog.String("order_id", string(r.job.OrderID())),
 		slog.String("message_id", r.MessageId),
 		slog.Int("delivery", r.delivery.Count),
 		slog.Int("attempt", r.result.Attempt),
@@ -35,6 +37,10 @@ func (b *batch) logRecord(ctx context.Context, r *record) {
 		slog.String("reason", string(r.result.Reason)),
 		slog.String("intent_id", string(r.result.Intent)),
 		slog.String("request_id", b.requestID),
+	}
+	what := "order"
+	if r.job.IsRefund() {
+		what, attrs = "refund", append(attrs, slog.String("refund_id", string(r.job.Refund.ID())))
 	}
 	attrs = append(attrs, traceAttrs(r.result.Trace, r.delivery.Trace)...)
 	if r.action.Verdict == order.Redeliver {
@@ -46,7 +52,7 @@ func (b *batch) logRecord(ctx context.Context, r *record) {
 	if r.result.Err != nil {
 		attrs = append(attrs, slog.String("error", r.result.Err.Error()))
 	}
-	b.Log.LogAttrs(ctx, level(r.action.Verdict, r.result.Reason), "order", attrs...)
+	b.Log.LogAttrs(ctx, level(r.action.Verdict, r.result.Reason), what, attrs...)
 }
 
 // traceAttrs returns the trace id of the order, and that of the message if it differs: a
@@ -94,9 +100,8 @@ func (b *batch) count(r *record) {
 		b.Meter.Count(MetricTakeovers, "", "")
 	}
 	switch r.result.Reason { //nolint:exhaustive // the other reasons are counted by their verdict
-	case order.ReasonSettled:
-		b.Meter.Count(MetricSettled, "Status", string(r.result.Status))
-		b.Meter.Observe(MetricOrderAge, "", "", b.Now().Sub(r.delivery.SentAt))
+	case order.ReasonSettled, refund.ReasonRefused:
+		b.countSettled(r)
 	case order.ReasonDuplicate:
 		b.Meter.Count(MetricDuplicates, "", "")
 	case order.ReasonInProgress:
@@ -106,4 +111,13 @@ func (b *batch) count(r *record) {
 	case order.ReasonUnknown:
 		b.Meter.Count(MetricUnknown, "", "")
 	}
+}
+
+func (b *batch) countSettled(r *record) {
+	if r.job.IsRefund() {
+		b.Meter.Count(MetricRefunds, "Reason", string(r.result.Reason))
+		return
+	}
+	b.Meter.Count(MetricSettled, "Status", string(r.result.Status))
+	b.Meter.Observe(MetricOrderAge, "", "", b.Now().Sub(r.delivery.SentAt))
 }

@@ -49,7 +49,8 @@ type world struct {
 	now        time.Time
 	calls      []sqstest.Call // of the JSON face, in their order
 	calledWith []work
-	notes      []string // "order reason" of each call to NoteParked
+	refunds    []refunding // the calls of Refund
+	notes      []string    // "order reason" of each call to NoteParked
 	log        bytes.Buffer
 	meter      map[string]int // by "metric" and by "metric value"
 	data       []datapoint
@@ -102,7 +103,7 @@ func newWorldWith(t tester, orderQueue, deadQueue string, fifo bool) *world {
 		w.must(m.Create(now, w.orders, orders))
 	})
 	w.Handler = &sqs.Handler{
-		Process: w.process, NoteParked: w.noteParked, Decode: sqs.NewDecoder().Decode,
+		Process: w.process, Refund: w.refund, NoteParked: w.noteParked, Decode: sqs.NewDecoder().DecodeJob,
 		Queue: w.queueThrough(nil), Policy: sqs.DefaultPolicy(), Meter: counter{w},
 		Log: slog.New(slog.NewJSONHandler(&lockedWriter{w: w}, nil)),
 		Now: w.Now, NewOwner: w.newOwner, Jitter: func() float64 { return minJitter },

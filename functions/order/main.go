@@ -15,8 +15,6 @@ import (
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/lambda"
 	"orderonce/adapters/sqs"
-	"orderonce/adapters/stripe"
-	"orderonce/domain/order"
 )
 
 func main() {
@@ -44,17 +42,11 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*sqs.Handler, e
 	store := dynamodb.New(c.AWS.Config(config.DynamoDB, clients.AWS()), c.Table)
 	return &sqs.Handler{
 		Process: newProcessor(c, clients, key, store).Process, NoteParked: store.Park,
-		Decode: sqs.NewDecoder().Decode, Policy: c.policy(), Settings: new(sqs.SettingsCheck),
+		Refund: newRefunds(c, unwired{}, unwired{}).Process,
+		Decode: sqs.NewDecoder().DecodeJob, Policy: c.policy(), Settings: new(sqs.SettingsCheck),
 		Queue: sqs.NewQueue(c.AWS.Config(config.SQS, clients.AWS()), string(c.Queue), string(c.DeadLetters)),
 		Log:   lambda.NewLogger(out, slog.LevelInfo), Meter: meter, RequestID: lambda.RequestID,
 		Now: time.Now, NewOwner: rand.Text, Jitter: mathrand.Float64,
 		Parallel: c.Parallel, OrderBudget: c.OrderBudget, AnswerTime: c.AnswerTime,
 	}, nil
-}
-
-func newProcessor(c environment, clients config.Clients, key string, claims order.Claims) *order.Processor {
-	return &order.Processor{
-		Claims: claims, Payments: stripe.New(c.Stripe.Options(key, c.Scope, clients)),
-		Scope: c.Scope.Order(), Now: time.Now, ConfirmTime: c.budget().ConfirmTime(),
-	}
 }

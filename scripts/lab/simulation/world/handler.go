@@ -100,7 +100,7 @@ func (v *invocation) handler() *sqs.Handler {
 	}
 	owners := 0
 	return &sqs.Handler{
-		Process: k.processor().Process, NoteParked: records{k}.Park, Decode: w.lab.decoder.Decode,
+		Process: k.processor().Process, NoteParked: records{k}.Park, Decode: w.lab.decoder.DecodeJob,
 		Queue: sqs.NewQueue(cfg, url+w.queue.orders, url+w.queue.dead), Policy: w.services.policy,
 		Log: slog.New(slog.DiscardHandler), Meter: v, Now: k.Now, Jitter: func() float64 { return 0.5 },
 		NewOwner:  func() string { owners++; return "owner-" + k.seen.Name + "-" + strconv.Itoa(owners) },
