@@ -30,7 +30,7 @@ Example: orders cancel ORD-1001`
 }
 
 var (
-	errNotConfirmed = errors.New("nothing was changed: the order id was not typed")
+	errNotConfirmed = errors.New("nothing was changed: the id was not typed")
 	errNotCanceled  = errors.New("not canceled")
 )
 
@@ -55,7 +55,7 @@ func (c cancel) cancel(ctx context.Context, sh shell, env stripeConfig) error {
 	where := env.Orders
 	fmt.Fprintf(sh.out, "table %s in %s, scope %s\n\n", where.Table, where.AWS.Region, env.Scope)
 	fmt.Fprintln(sh.out, describe(before))
-	if !c.Yes && !c.confirmed(sh) {
+	if !c.Yes && !sh.confirms("Type the order id to cancel it for ever: ", c.ID) {
 		return errNotConfirmed
 	}
 	canceling := order.Cancellation{
@@ -72,9 +72,9 @@ func (c cancel) cancel(ctx context.Context, sh shell, env stripeConfig) error {
 	return nil
 }
 
-// confirmed asks the person to type the order id.
-func (c cancel) confirmed(sh shell) bool {
-	fmt.Fprintf(sh.out, "Type the order id to cancel it for ever: ")
+// confirms asks the person to type a word.
+func (sh shell) confirms(question, word string) bool {
+	fmt.Fprint(sh.out, question)
 	typed, _ := bufio.NewReader(sh.in).ReadString('\n') // the end of the input is no confirmation
-	return strings.TrimSpace(typed) == c.ID
+	return strings.TrimSpace(typed) == word
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"orderonce/domain/order"
+	"orderonce/domain/refund"
 )
 
 // describe formats a record for a person. It leaves the customer out.
@@ -38,12 +39,69 @@ func describe(r order.Record) string {
 	}
 	for _, e := range r.Events {
 		change := fmt.Sprintf("%s  %s -> %s  %s", stamp(e.At), e.From, e.To, e.Failure)
-		if e.Dispute.ID != "" {
+		switch {
+		case e.Dispute.ID != "":
 			change = fmt.Sprintf("%s  dispute %s %s", stamp(e.At), e.Dispute.ID, e.Dispute.Status)
+		case e.Refund != (order.RefundEvent{}):
+			amount := order.Money{Amount: e.Refund.Amount, Currency: r.Total.Currency}
+			change = fmt.Sprintf("%s  refund %s %s, %s, order %s", stamp(e.At),
+				cmp.Or(e.Refund.ID, "by others"), e.Refund.Status, amount, e.To)
 		}
 		line(fmt.Sprintf("event %d", e.Seq), strings.TrimSpace(change))
 	}
 	return b.String()
+}
+
+// describeAccount formats what was charged, what went back and what is left.
+func describeAccount(a refund.Account) string {
+	return fmt.Sprintf("order      %s, %s\ncharged    %s\n", a.OrderID, a.Status, a.Charged) + describeRefunds(a)
+}
+
+// describeRefunds formats what went back of an order and what is left, and its refunds.
+func describeRefunds(a refund.Account) string {
+	var b strings.Builder
+	line := func(name string, amount int64, more ...string) {
+		m := order.Money{Amount: amount, Currency: a.Charged.Currency}
+		fmt.Fprintf(&b, "%-10s %s\n", name, strings.Join(append([]string{m.String()}, more...), ", "))
+	}
+	line("refunded", a.Refunded())
+	if a.Outside != 0 {
+		line("by others", a.Outside)
+	}
+	line("left", a.Left())
+	for _, i := range a.Items {
+		line("refund", i.Amount, string(i.ID), refundSummary(i))
+	}
+	return b.String()
+}
+
+// refundSummary describes a refund in one line.
+func refundSummary(i refund.Item) string {
+	if i.Status == "" {
+		return "no refund yet"
+	}
+	words := []string{string(i.Status)}
+	for _, word := range []string{string(i.Refund), i.Failure, string(i.Reason)} {
+		if word != "" {
+			words = append(words, word)
+		}
+	}
+	if i.Status == refund.Open {
+		words = append(words, fmt.Sprintf("attempt %d", i.Attempt))
+		if i.LastError != "" {
+			words = append(words, "last error "+i.LastError)
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// describeLedger formats the refunds of an intent as Stripe lists them.
+func describeLedger(l refund.Ledger) string {
+	var b strings.Builder
+	for _, r := range l.Refunds {
+		fmt.Fprintf(&b, "at Stripe  %s, %s, %s, of %s\n", r.ID, r.Total, r.Status, cmp.Or(string(r.For), "others"))
+	}
+	return cmp.Or(b.String(), "at Stripe  no refund\n")
 }
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.000 UTC") }

@@ -24,6 +24,7 @@ type commands struct {
 	Show    show    `cmd:"" help:"Show an order's row and history. Needs ORDERS_TABLE."`
 	Refresh refresh `cmd:"" help:"Settle an order's row from its PaymentIntent; moves no money. Needs ORDERS_TABLE, SCOPE, STRIPE_SECRET_KEY."`
 	Cancel  cancel  `cmd:"" help:"Close an order, so that nothing can charge it. Needs what refresh needs."`
+	Refund  refunds `cmd:"" help:"Give money of an order back, or end a refund whose result is unknown."`
 	Restore restore `cmd:"" help:"Write an order's lost row from its PaymentIntent; moves no money. Needs what refresh needs."`
 	Check   check   `cmd:"" help:"List what make deploy needs, and what is missing on this machine."`
 	Smoke   smoke   `cmd:"" help:"Post one order in Stripe's test mode and wait until it is paid. Needs QUEUE_URL and what refresh needs."`

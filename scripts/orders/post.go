@@ -31,7 +31,7 @@ type message struct {
 	body string
 }
 
-// Run posts every line, or none if one of them is not a valid order.
+// Run posts every line, or none if one of them is neither a valid order nor a refund.
 func (p post) Run(ctx context.Context, sh shell) error {
 	c, err := config.Read[queueConfig](sh.environ)
 	if err != nil {
@@ -99,7 +99,7 @@ func validate(file string, messages []message) error {
 	decoder := sqs.NewDecoder()
 	var invalid []string
 	for _, m := range messages {
-		if _, err := decoder.Decode(m.body); err != nil {
+		if _, err := decoder.DecodeJob(m.body); err != nil {
 			invalid = append(invalid, fmt.Sprintf("\n  %s:%d: %v", file, m.line, err))
 		}
 	}

@@ -264,13 +264,16 @@ func TestTheCommandLine(t *testing.T) {
 		"show ORD-1":                       func(c *commands) { c.Show.ID = "ORD-1" },
 		"refresh ORD-1":                    func(c *commands) { c.Refresh.ID = "ORD-1" },
 		"refresh --scope=old ORD-1":        func(c *commands) { c.Refresh = refresh{ID: "ORD-1", Scope: "old"} },
+		"cancel ORD-1":                     func(c *commands) { c.Cancel.ID = "ORD-1" },
 		"restore ORD-1 pi_1":               func(c *commands) { c.Restore = restore{ID: "ORD-1", Intent: "pi_1"} },
 		"check":                            func(*commands) {},
 		"smoke":                            func(*commands) {},
 		"smoke --limit=5s":                 func(c *commands) { c.Smoke.Limit = 5 * time.Second },
 		"smoke --customer=c --method=m":    func(c *commands) { c.Smoke.Customer, c.Smoke.Method = "c", "m" },
 	} {
-		want := commands{Post: post{File: "-"}, Smoke: smoke{Limit: 2 * time.Minute}} // the defaults
+		want := commands{ // the defaults
+			Post: post{File: "-"}, Refund: refunds{Make: makeRefund{Limit: 2 * time.Minute}}, Smoke: smoke{Limit: 2 * time.Minute},
+		}
 		change(&want)
 		var got commands
 		k, err := kong.New(&got)

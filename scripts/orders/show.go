@@ -14,7 +14,7 @@ type show struct {
 	ID string `arg:"" help:"The orderId."`
 }
 
-// Run prints one order.
+// Run prints one order and its refunds.
 func (s show) Run(ctx context.Context, sh shell) error {
 	c, err := config.Read[tableConfig](sh.environ)
 	if err != nil {
@@ -25,6 +25,16 @@ func (s show) Run(ctx context.Context, sh shell) error {
 		return fmt.Errorf("show order %q: %w", s.ID, c.explain(err))
 	}
 	fmt.Fprint(sh.out, describe(r))
+	if !r.Status.Charged() {
+		return nil
+	}
+	a, err := c.refunds().Account(ctx, r.OrderID)
+	if err != nil {
+		return fmt.Errorf("show refunds of order %q: %w", s.ID, err)
+	}
+	if len(a.Items) > 0 || a.Outside != 0 {
+		fmt.Fprint(sh.out, describeRefunds(a))
+	}
 	return nil
 }
 

@@ -73,9 +73,15 @@ func compose(id string, who payer) (string, order.Order, error) {
 
 // send posts one message. On a FIFO queue its group has no other message.
 func (c queueConfig) send(ctx context.Context, id order.ID, body string) error {
+	return c.sendAs(ctx, id, string(id), body)
+}
+
+// sendAs posts one message to the group of its order, if the queue is a FIFO one. SQS drops
+// a message there whose deduplication id it received less than five minutes ago.
+func (c queueConfig) sendAs(ctx context.Context, id order.ID, deduplication, body string) error {
 	in := &sdk.SendMessageInput{QueueUrl: aws.String(string(c.Queue)), MessageBody: &body}
 	if strings.HasSuffix(string(c.Queue), ".fifo") {
-		in.MessageGroupId, in.MessageDeduplicationId = aws.String(string(id)), aws.String(string(id))
+		in.MessageGroupId, in.MessageDeduplicationId = aws.String(string(id)), &deduplication
 	}
 	if _, err := c.client().SendMessage(ctx, in); err != nil {
 		return fmt.Errorf("post to %s: %w", c.Queue, err)

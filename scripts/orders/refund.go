@@ -1,0 +1,200 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"orderonce/adapters/config"
+	"orderonce/domain/order"
+	"orderonce/domain/refund"
+)
+
+// refunds are the commands of `orders refund`.
+type refunds struct {
+	Make    makeRefund    `cmd:"" default:"withargs" help:"Give money of an order back, once. Needs ORDERS_TABLE and QUEUE_URL."`
+	Resolve resolveRefund `cmd:"" help:"End a refund whose result is unknown. Needs what refresh needs."`
+}
+
+type makeRefund struct {
+	Order    string        `arg:"" help:"The orderId."`
+	Amount   int64         `required:"" xor:"amount" placeholder:"N" help:"In the units of the order's amount: 1999 is 19.99 USD."`
+	All      bool          `required:"" xor:"amount" help:"All that is left."`
+	Reason   string        `required:"" enum:"duplicate,fraudulent,requested_by_customer" placeholder:"R" help:"${enum}."`
+	RefundID string        `placeholder:"ID" help:"The refund's own id. Default: operator-N, or operator-all."`
+	Yes      bool          `help:"Do not ask, for scripts."`
+	Limit    time.Duration `default:"2m" help:"Fail if the refund is not settled by then."`
+}
+
+// Help explains the command beyond its one line.
+func (makeRefund) Help() string {
+	return `It posts a refund to the order queue, where the function makes it, and waits until the refund is
+settled. Each refund of an order has an id, and money goes back once for an id. The default id
+follows from the amount, so the same command, run again by you or by a colleague, is the same
+refund: it continues it, or says that it was made. To give the same amount back a second time,
+name the second refund with --refund-id.
+
+Exit code 1: the refund was not made, or is not known to be made. Run the same command again.
+
+Example: 19.99 USD of an order go back, and then the rest.
+  orders refund ORD-1001 --amount 1999 --reason requested_by_customer
+  orders refund ORD-1001 --all --reason requested_by_customer`
+}
+
+// refundConfig is the environment of `orders refund`.
+type refundConfig struct {
+	Orders tableConfig
+	Queue  config.URL `env:"QUEUE_URL,notEmpty" want:"the URL of the order queue"`
+}
+
+// Run makes one refund.
+func (m makeRefund) Run(ctx context.Context, sh shell) error {
+	env, err := config.Read[refundConfig](sh.environ)
+	if err != nil {
+		return err
+	}
+	queue := queueConfig{AWS: env.Orders.AWS, Queue: env.Queue}
+	fmt.Fprintf(sh.out, "table %s in %s, queue %s\n\n", env.Orders.Table, env.Orders.AWS.Region, env.Queue)
+	c := cashier{
+		account: env.Orders.refunds().Account, shell: sh, every: 500 * time.Millisecond,
+		send: func(ctx context.Context, id order.ID, body string) error {
+			return queue.sendAs(ctx, id, rand.Text(), body)
+		},
+	}
+	if err := c.refund(ctx, m); err != nil {
+		return fmt.Errorf("refund order %q: %w", m.Order, env.Orders.explain(err))
+	}
+	return nil
+}
+
+// cashier posts refunds and watches them.
+type cashier struct {
+	shell
+
+	account func(context.Context, order.ID) (refund.Account, error)
+	send    func(ctx context.Context, id order.ID, body string) error
+	every   time.Duration
+}
+
+var (
+	errNothingLeft = errors.New("nothing is left to refund")
+	errIDTaken     = errors.New("refund id already used with another amount or reason: choose another --refund-id")
+	errNotRefunded = errors.New("not refunded")
+)
+
+func (c cashier) refund(ctx context.Context, m makeRefund) error {
+	a, err := c.account(ctx, order.ID(m.Order))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(c.out, describeAccount(a))
+	r, err := m.request(a)
+	if err != nil {
+		return err
+	}
+	if made, err := before(a, r, c.now()); err != nil || made {
+		if made {
+			fmt.Fprintf(c.out, "nothing posted: refund %s was made before; another refund needs another --refund-id\n", r.ID())
+		}
+		return err
+	}
+	amount := order.Money{Amount: r.Amount(), Currency: a.Charged.Currency}
+	ask := fmt.Sprintf("Refund %s gives %s back. Type the order id to make it: ", r.ID(), amount)
+	if !m.Yes && !c.confirms(ask, m.Order) {
+		return errNotConfirmed
+	}
+	if err := c.post(ctx, r); err != nil {
+		return err
+	}
+	return c.follow(ctx, r, m.Limit)
+}
+
+// request returns the refund. Its default id follows from the arguments alone.
+func (m makeRefund) request(a refund.Account) (refund.Request, error) {
+	id, amount := "operator-"+strconv.FormatInt(m.Amount, 10), m.Amount
+	if m.All {
+		id, amount = "operator-all", a.Left()
+	}
+	id = cmp.Or(m.RefundID, id)
+	if i, known := a.Item(refund.ID(id)); known && m.All {
+		amount = i.Amount
+	}
+	if m.All && amount <= 0 {
+		return refund.Request{}, errNothingLeft
+	}
+	return refund.New(refund.Draft{OrderID: m.Order, RefundID: id, Amount: amount, Reason: m.Reason})
+}
+
+// before reports whether the refund was made before, and returns an error if it cannot be
+// made. A refund that is open is posted again: the first message may be lost, and a second
+// one does no harm.
+func before(a refund.Account, r refund.Request, now time.Time) (made bool, err error) {
+	err = refund.CheckBegin(a, r, order.Lease{From: now})
+	if errors.Is(err, order.ErrConflict) {
+		return false, errIDTaken
+	}
+	if _, running := errors.AsType[*order.InProgressError](err); running {
+		return false, nil
+	}
+	if settled, ok := errors.AsType[*refund.SettledError](err); ok {
+		return settled.Item.Status.Counts(), outcomeError(settled.Item)
+	}
+	return false, err
+}
+
+func (c cashier) post(ctx context.Context, r refund.Request) error {
+	body, err := json.Marshal(map[string]any{
+		"type": "refund", "orderId": r.OrderID(), "refundId": r.ID(), "amount": r.Amount(), "reason": r.Reason(),
+	})
+	if err != nil {
+		return err
+	}
+	return c.send(ctx, r.OrderID(), string(body))
+}
+
+// follow waits until the refund is settled, and prints each change and the outcome.
+func (c cashier) follow(ctx context.Context, r refund.Request, limit time.Duration) error {
+	fmt.Fprintf(c.out, "Posted refund %s, waiting up to %s ...\n", r.ID(), limit)
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	tick := time.NewTicker(c.every)
+	defer tick.Stop()
+	for printed := ""; ; {
+		a, err := c.account(ctx, r.OrderID())
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		i, _ := a.Item(r.ID())
+		if s := refundSummary(i); s != printed && ctx.Err() == nil {
+			fmt.Fprintln(c.out, "  "+s)
+			printed = s
+		}
+		if i.Status != "" && i.Status != refund.Open {
+			fmt.Fprintln(c.out, "\n"+describeAccount(a))
+			return outcomeError(i)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("refund %s: not settled after %s: %s: run the same command again, "+
+				"or look for the message in the dead-letter queue", r.ID(), limit, cmp.Or(printed, "no answer of the table"))
+		case <-tick.C:
+		}
+	}
+}
+
+// outcomeError returns an error unless the refund was made, with what to do next.
+func outcomeError(i refund.Item) error {
+	switch i.Status {
+	case refund.Pending, refund.Succeeded:
+		return nil
+	case refund.Unknown:
+		return fmt.Errorf("%w: refund %s may have been made: see `orders refund resolve --help`", errNotRefunded, i.ID)
+	case refund.Failed, refund.Refused, refund.Open:
+	}
+	return fmt.Errorf("%w: refund %s is %s (%s): another try needs another --refund-id", errNotRefunded, i.ID, i.Status, i.Failure)
+}

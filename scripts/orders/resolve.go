@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"orderonce/adapters/config"
+	"orderonce/domain/order"
+	"orderonce/domain/refund"
+)
+
+type resolveRefund struct {
+	Order   string `arg:"" help:"The orderId."`
+	Refund  string `arg:"" help:"The refundId."`
+	Made    string `required:"" xor:"result" placeholder:"RE_ID" help:"It was made: Stripe's id of it, which starts with re_."`
+	NotMade bool   `required:"" xor:"result" help:"It was not made, and is refused from now on."`
+	Yes     bool   `help:"Do not ask, for scripts."`
+}
+
+// Help explains the command beyond its one line.
+func (resolveRefund) Help() string {
+	return `A refund is unknown if a request of it got no answer and Stripe may have forgotten its idempotency
+key since. It is not repeated, and its amount stays reserved. This command reads Stripe first and
+records what it finds. If Stripe does not list the refund, you decide:
+
+  --made RE_ID  Stripe has the refund, and its list lacks it. The refund must be of this payment
+                and carry the order id and the refund id in its metadata.
+  --not-made    The amount is free for another refund. Stripe may still execute the lost request,
+                even days later: then the customer has the money twice if you refunded it again.
+
+A refund that somebody made in the Dashboard instead is another one: use --not-made, it is counted
+as given back by others.
+
+Exit code 1: the refund is as it was, or Stripe contradicts you.
+
+Example: orders refund resolve ORD-1001 operator-1999 --not-made`
+}
+
+// Run resolves one refund.
+func (r resolveRefund) Run(ctx context.Context, sh shell) error {
+	env, err := config.Read[stripeConfig](sh.environ)
+	if err != nil {
+		return err
+	}
+	where := env.Orders
+	fmt.Fprintf(sh.out, "table %s in %s, scope %s\n\n", where.Table, where.AWS.Region, env.Scope)
+	d := resolver{
+		shell: sh, records: env.Orders.refunds(), provider: env.refundProvider(), scope: order.Scope(env.Scope),
+	}
+	if err := d.resolve(ctx, r); err != nil {
+		return fmt.Errorf("resolve refund %q of order %q: %w", r.Refund, r.Order, env.Orders.explain(err))
+	}
+	return nil
+}
+
+// resolver ends refunds as a person says, unless the provider contradicts.
+type resolver struct {
+	shell
+
+	records  refund.Records
+	provider refund.Provider
+	scope    order.Scope
+}
+
+// resolvedByOperator is the Failure of a refund that a person says was not made.
+const resolvedByOperator = "resolved_by_operator"
+
+var (
+	errNotUnknown   = errors.New("only an unknown refund can be resolved")
+	errContradicted = errors.New("Stripe contradicts it") //nolint:staticcheck // ST1005: a name
+)
+
+func (d resolver) resolve(ctx context.Context, r resolveRefund) error {
+	refresher := refund.Refresher{Records: d.records, Provider: d.provider, Scope: d.scope, Now: d.now}
+	a, err := refresher.Refresh(ctx, order.ID(r.Order))
+	if err != nil {
+		return err
+	}
+	i, found := a.Item(refund.ID(r.Refund))
+	if !found {
+		return fmt.Errorf("refund %q: %w", r.Refund, order.ErrNotFound)
+	}
+	session := d.provider.Open(ctx)
+	defer session.Close()
+	ledger, err := session.Read(ctx, a.Intent)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(d.out, describeAccount(a), describeLedger(ledger), "\n")
+	outcome, err := d.outcome(ctx, session, r, a, i, ledger)
+	if err != nil {
+		return err
+	}
+	if i.Status != refund.Unknown {
+		fmt.Fprintf(d.out, "nothing to resolve: refund %s is %s at Stripe, as you say\n", i.ID, i.Status)
+		return nil
+	}
+	if !r.Yes && !d.confirms("Type the refund id to resolve it: ", r.Refund) {
+		return errNotConfirmed
+	}
+	return d.settle(ctx, a, i, outcome)
+}
+
+// settle writes the outcome if nothing has changed since the person saw the account.
+func (d resolver) settle(ctx context.Context, a refund.Account, i refund.Item, o refund.Outcome) error {
+	change, err := refund.Settled(a, i.ID, o, d.now())
+	if err != nil {
+		return err
+	}
+	if err := d.records.Apply(ctx, change); err != nil {
+		return err
+	}
+	fmt.Fprintf(d.out, "resolved: refund %s is %s\n\n%s", i.ID, o.Status, describeAccount(change.After))
+	return nil
+}
+
+// outcome returns the outcome that the person gives the refund, or an error if Stripe
+// contradicts it.
+func (d resolver) outcome(
+	ctx context.Context, s refund.Session, r resolveRefund, a refund.Account, i refund.Item, l refund.Ledger,
+) (refund.Outcome, error) {
+	if r.NotMade {
+		return d.notMade(a, i, l)
+	}
+	switch {
+	case i.Refund == refund.RefundID(r.Made) && i.Status != refund.Unknown:
+		return refund.Outcome{}, nil
+	case i.Status != refund.Unknown:
+		return refund.Outcome{}, fmt.Errorf("%w: %s is %s, %s", errNotUnknown, i.ID, i.Status, i.Refund)
+	}
+	made, err := s.ReadRefund(ctx, refund.RefundID(r.Made))
+	if err == nil {
+		err = d.compare(made, a, i)
+	}
+	return refund.Outcome{Status: made.Status, Refund: made.ID, Failure: made.Failure}, err
+}
+
+// notMade returns the outcome of a refund that was not made, after a warning.
+func (d resolver) notMade(a refund.Account, i refund.Item, l refund.Ledger) (refund.Outcome, error) {
+	for _, made := range l.Refunds {
+		if made.For == i.ID && made.OrderID == a.OrderID {
+			return refund.Outcome{}, fmt.Errorf("%w: %s of it is %s", errContradicted, made.ID, made.Status)
+		}
+	}
+	if i.Status != refund.Unknown {
+		return refund.Outcome{}, fmt.Errorf("%w: %s is %s", errNotUnknown, i.ID, i.Status)
+	}
+	amount := order.Money{Amount: i.Amount, Currency: a.Charged.Currency}
+	fmt.Fprintf(d.out, "WARNING: a request for %s was sent at %s and lost. Stripe may still execute it, even days later.\n"+
+		"If you give the amount back again before that, the customer gets it twice.\n\n", amount, i.SentAt.UTC().Format(time.RFC3339))
+	return refund.Outcome{Status: refund.Refused, Failure: resolvedByOperator}, nil
+}
+
+// compare returns an error unless the refund at Stripe was made for the item.
+func (d resolver) compare(r refund.Refund, a refund.Account, i refund.Item) error {
+	want := order.Money{Amount: i.Amount, Currency: a.Charged.Currency}
+	for _, f := range [...]struct{ field, got, want string }{
+		{"scope", string(r.Scope), string(d.scope)},
+		{"orderId", string(r.OrderID), string(a.OrderID)},
+		{"refundId", string(r.For), string(i.ID)},
+		{"intent", string(r.Intent), string(a.Intent)},
+		{"amount", r.Total.String(), want.String()},
+	} {
+		if f.got != f.want {
+			return fmt.Errorf("%w: %s of %s is %q, want %q", errContradicted, f.field, r.ID, f.got, f.want)
+		}
+	}
+	return nil
+}
