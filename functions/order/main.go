@@ -42,7 +42,7 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*sqs.Handler, e
 	store := dynamodb.New(c.AWS.Config(config.DynamoDB, clients.AWS()), c.Table)
 	return &sqs.Handler{
 		Process: newProcessor(c, clients, key, store).Process, NoteParked: store.Park,
-		Refund: newRefunds(c, unwired{}, unwired{}).Process,
+		Refund: newRefunds(c, &dynamodb.Refunds{Store: store}, unwired{}).Process,
 		Decode: sqs.NewDecoder().DecodeJob, Policy: c.policy(), Settings: new(sqs.SettingsCheck),
 		Queue: sqs.NewQueue(c.AWS.Config(config.SQS, clients.AWS()), string(c.Queue), string(c.DeadLetters)),
 		Log:   lambda.NewLogger(out, slog.LevelInfo), Meter: meter, RequestID: lambda.RequestID,

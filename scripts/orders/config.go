@@ -41,6 +41,8 @@ func (c tableConfig) store() *dynamodb.Store {
 	return dynamodb.New(c.AWS.Config(config.DynamoDB, httpClient()), c.Table)
 }
 
+func (c tableConfig) refunds() *dynamodb.Refunds { return &dynamodb.Refunds{Store: c.store()} }
+
 // stripeConfig is the environment of the commands that read PaymentIntents.
 type stripeConfig struct {
 	Orders  tableConfig

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/config"
+	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
@@ -274,4 +275,48 @@ func TestARefundIsPostedToTheGroupOfItsOrder(t *testing.T) {
 			t.Errorf("got %+v, %v, want two messages of the group ORD-1", all, err)
 		}
 	})
+}
+
+// The table is the engine's and the queue is pretend. The bank made one refund.
+func TestRefundCommands(t *testing.T) {
+	t.Parallel()
+	d, queue := deploy(t), newOrderQueue(t, "")
+	bank := &refundtest.Bank{Intents: &ordertest.Bank{Scope: scope}, Now: noon, KeyLife: 24 * time.Hour}
+	process(t, d.store, bank.Intents, "ORD-1", ordertest.PaymentMethod(ordertest.Pays))
+	r, err := refund.New(refund.Draft{OrderID: "ORD-1", RefundID: "operator-1000", Amount: 1000, Reason: "duplicate"})
+	must(t, err)
+	p := refund.Processor{Claims: &dynamodb.Refunds{Store: d.store}, Provider: bank, Scope: scope, Now: noon, CreateTime: time.Second}
+	p.Process(t.Context(), r, order.Lease{Owner: "worker", From: noon(), Until: noon().Add(time.Minute)})
+	environ := append(d.environ, "AWS_ENDPOINT_URL_SQS="+queue.URL, "QUEUE_URL="+queue.QueueURL("orders"))
+	give := makeRefund{Order: "ORD-1", Amount: 1000, Reason: "duplicate", Yes: true, Limit: time.Millisecond}
+	other, missing := give, give
+	other.RefundID, missing.Order = "R-2", "ORD-2"
+	for _, step := range []struct {
+		claim string
+		run   interface {
+			Run(context.Context, shell) error
+		}
+		printed, err string
+		posted       []string
+	}{
+		{claim: "show prints the refunds", run: show{"ORD-1"}, printed: "refund operator-1000 succeeded, 10.00 USD, order partially_refunded\n" +
+			"refunded   10.00 USD\nleft       29.98 USD\nrefund     10.00 USD, operator-1000, succeeded, re_1, duplicate\n"},
+		{claim: "a refund that was made", run: give, printed: "nothing posted: refund operator-1000 was made before"},
+		{claim: "another refund", run: other, printed: "Posted refund R-2", err: "refund R-2: not settled after 1ms", posted: []string{
+			`{"amount":1000,"orderId":"ORD-1","reason":"duplicate","refundId":"R-2","type":"refund"}`,
+		}},
+		{claim: "an order that was not posted", run: missing, err: `refund order "ORD-2": `},
+		{claim: "resolve, while Stripe cannot be read", run: resolveRefund{Order: "ORD-1", Refund: "R-2"}, err: `resolve refund "R-2" of order "ORD-1": `},
+	} {
+		var out strings.Builder
+		err := step.run.Run(t.Context(), shell{environ: environ, out: &out, now: noon})
+		if !strings.Contains(out.String(), step.printed) || (err != nil) != (step.err != "") || err != nil && !strings.Contains(err.Error(), step.err) {
+			t.Errorf("%s: got error %v and printed\n%s\nwant %q and %q", step.claim, err, &out, step.err, step.printed)
+		}
+		if step.posted != nil {
+			if diff := cmp.Diff(queue.bodies(t), step.posted); diff != "" {
+				t.Errorf("%s: messages (-got +want):\n%s", step.claim, diff)
+			}
+		}
+	}
 }

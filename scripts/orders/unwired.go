@@ -2,22 +2,26 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
 )
 
-// unwired stands for the table and Stripe until both have refunds.
-type unwired struct {
-	refund.Records
-	refund.Provider
-}
+// unwired stands for Stripe until its adapter has refunds.
+type unwired struct{ refund.Session }
 
-// Account implements refund.Records: no order has a refund.
-func (unwired) Account(_ context.Context, id order.ID) (refund.Account, error) {
-	return refund.Account{OrderID: id}, nil
-}
-
-func (tableConfig) refunds() refund.Records { return unwired{} } //nolint:ireturn // until it is wired
+var errUnwired = errors.New("refunds are not wired in this release")
 
 func (stripeConfig) refundProvider() refund.Provider { return unwired{} } //nolint:ireturn // until it is wired
+
+// Open implements refund.Provider.
+func (u unwired) Open(context.Context) refund.Session { return u } //nolint:ireturn // as the port
+
+// Read implements refund.Session. The other methods are not called after its error.
+func (unwired) Read(context.Context, order.IntentID) (refund.Ledger, error) {
+	return refund.Ledger{}, &order.PaymentError{Kind: order.KindUnavailable, Err: errUnwired}
+}
+
+// Close implements refund.Session.
+func (unwired) Close() {}
