@@ -20,6 +20,7 @@ import (
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/sqs"
 	"orderonce/domain/order"
+	"orderonce/domain/refund"
 )
 
 func TestTheDomainDependsOnTheStandardLibraryAlone(t *testing.T) {
@@ -78,7 +79,7 @@ func list(t *testing.T, args ...string) []string {
 func TestEveryReasonHasARowInTheDocuments(t *testing.T) {
 	t.Parallel()
 	var want []string
-	for _, r := range slices.Concat(order.Reasons(), sqs.Reasons()) {
+	for _, r := range slices.Concat(order.Reasons(), sqs.Reasons(), refund.Reasons()) {
 		want = append(want, string(r))
 	}
 	same(t, firstColumn(read(t, "docs/reference/failures.md")), want)
@@ -142,6 +143,28 @@ func TestEveryLogKeyHasARowInTheDocuments(t *testing.T) {
 	}
 	logs, _, _ := strings.Cut(read(t, "docs/reference/metrics.md"), "## Metrics")
 	same(t, firstColumn(logs), want)
+}
+
+// A test of package refund compares the design with the code.
+func TestTheGuideShowsTheRefundsDiagramOfTheDesign(t *testing.T) {
+	t.Parallel()
+	diagram := func(path string) (transitions []string) {
+		_, rest, _ := strings.Cut(read(t, path), "[*] --> open\n    open --> pending")
+		if rest == "" {
+			_, rest, _ = strings.Cut(read(t, path), "[*] --> open\n  open --> pending")
+		}
+		for line := range strings.Lines(rest) {
+			if line = strings.TrimSpace(line); !strings.Contains(line, "-->") && line != "" {
+				break
+			}
+			transitions = append(transitions, strings.TrimSpace(line))
+		}
+		return transitions
+	}
+	got := diagram("docs/guides/refund.md")
+	if diff := cmp.Diff(got, diagram("docs/design.md")); diff != "" || len(got) < 10 {
+		t.Errorf("transitions (-guide +design):\n%s", diff)
+	}
 }
 
 func TestEveryLinkInTheDocumentsLeadsSomewhere(t *testing.T) {

@@ -30,6 +30,7 @@ import (
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/sqs"
 	"orderonce/domain/order"
+	"orderonce/domain/refund"
 )
 
 // table has the properties that the module's table shares with the one of the tests.
@@ -265,7 +266,7 @@ func TestAlarmsAndDashboardReadMetricsThatTheFunctionWrites(t *testing.T) {
 	for _, match := range regexp.MustCompile(`Metric\w+ += "(\w+)"`).FindAllStringSubmatch(report, -1) {
 		written = append(written, match[1])
 	}
-	for _, r := range slices.Concat(order.Reasons(), sqs.Reasons()) {
+	for _, r := range slices.Concat(order.Reasons(), sqs.Reasons(), refund.Reasons()) {
 		written = append(written, "Reason="+string(r))
 	}
 	for _, s := range order.Statuses() {

@@ -51,8 +51,8 @@ type BodyError struct{ Problem string }
 // Error names the problem of the body.
 func (e *BodyError) Error() string { return "message body: " + e.Problem }
 
-// Decoder decodes and validates orders and refunds in JSON. It is safe for concurrent use, and
-// expensive to create, so share one.
+// Decoder decodes and validates orders and refunds in JSON. It is safe for concurrent
+// use, and expensive to create, so share one.
 type Decoder struct {
 	validate *validator.Validate
 	rules    map[string]rule
@@ -92,7 +92,11 @@ func (d *Decoder) order(raw []byte, fields func(path string) []string) (order.Or
 
 // parse decodes and validates a JSON object with these fields. M is a struct and not a
 // pointer to one, for which the validator would allocate more.
-func parse[M message | refundMessage](d *Decoder, raw []byte, fields func(path string) []string) (m M, err error) {
+//
+//nolint:ireturn // M is a struct
+func parse[M message | refundMessage](
+	d *Decoder, raw []byte, fields func(path string) []string,
+) (m M, err error) {
 	if err := checkShape(raw, fields); err != nil {
 		return m, err
 	}

@@ -8,8 +8,8 @@ import (
 	"orderonce/domain/refund"
 )
 
-// Job is what a message asks for: to charge an order or, if Refund has an id, to give back
-// money of one.
+// Job is what a message asks for: to charge an order or, if Refund has an id, to give
+// back money of one.
 type Job struct {
 	Order  order.Order
 	Refund refund.Request
@@ -91,5 +91,6 @@ func (d *Decoder) refund(raw []byte) (refund.Request, error) {
 	if err != nil {
 		return refund.Request{}, err
 	}
-	return refund.New(refund.Draft{OrderID: m.OrderID, RefundID: m.RefundID, Amount: *m.Amount, Reason: m.Reason})
+	draft := refund.Draft{OrderID: m.OrderID, RefundID: m.RefundID, Amount: *m.Amount, Reason: m.Reason}
+	return refund.New(draft)
 }

@@ -55,6 +55,7 @@ func TestDecodeJobReadsARefundInEveryWrapper(t *testing.T) {
 	}
 }
 
+//nolint:ireturn // as the function that it calls
 func unexported() cmp.Option { return cmp.AllowUnexported(order.Order{}, refund.Request{}) }
 
 func TestAMessageWithoutATypeIsAnOrder(t *testing.T) {
@@ -124,7 +125,10 @@ func notRefunds() []badBody {
 		{"a negative amount", refundWith("1999", "-1999"), "invalid order: amount -1999: " + wantAmount},
 		{"an amount of thirteen digits", refundWith("1999", "1000000000000"), "invalid order: amount [withheld: 13 digits]: " + wantAmount},
 		{"no reason", refundWith(`,"reason":"requested_by_customer"`, ""), `invalid order: reason "": ` + wantReason},
-		{"a reason of Stripe's own", refundWith("requested_by_customer", "expired_uncaptured_charge"), `invalid order: reason "expired_uncaptured_charge": ` + wantReason},
+		{
+			"a reason of Stripe's own", refundWith("requested_by_customer", "expired_uncaptured_charge"),
+			`invalid order: reason "expired_uncaptured_charge": ` + wantReason,
+		},
 		{"no refund id", refundWith(`"refundId":"R-1",`, ""), `invalid order: refundId "": ` + wantID},
 		{"a refund id with a slash", refundWith("R-1", "R/1"), `invalid order: refundId [withheld: length 3, with '/']: ` + wantID},
 		{"no order id", refundWith(`"orderId":"ORD12345",`, ""), `invalid order: orderId "": ` + wantID},
@@ -280,7 +284,7 @@ func TestARefundIsPassedOnWithALeaseAndReported(t *testing.T) {
 	}
 	line := w.line("order_id", "ORD12345")
 	wantLine := map[string]any{
-		"level": "INFO", "msg": "refund", "order_id": "ORD12345", "refund_id": "R-1", "message_id": id, "delivery": 1.0,
+		"level": "INFO", "msg": "order", "order_id": "ORD12345", "refund_id": "R-1", "message_id": id, "delivery": 1.0,
 		"attempt": 1.0, "status": "paid", "verdict": "done", "reason": "settled", "intent_id": "pi_1", "request_id": "request-1",
 	}
 	if diff := cmp.Diff(line, wantLine); diff != "" {
@@ -393,8 +397,8 @@ func TestARefundThatPanicsIsRedelivered(t *testing.T) {
 	}
 }
 
-// The order may be paid days later. The message is parked before the queue deletes it, and
-// a redrive after the payment makes the refund.
+// The order may be paid days later. The message is parked before the queue deletes it,
+// and a redrive after the payment makes the refund.
 func TestARefundWaitsForItsOrdersPaymentUntilTheLastDay(t *testing.T) {
 	t.Parallel()
 	p := sqs.DefaultPolicy()

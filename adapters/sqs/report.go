@@ -38,9 +38,8 @@ func (b *batch) logRecord(ctx context.Context, r *record) {
 		slog.String("intent_id", string(r.result.Intent)),
 		slog.String("request_id", b.requestID),
 	}
-	what := "order"
 	if r.job.IsRefund() {
-		what, attrs = "refund", append(attrs, slog.String("refund_id", string(r.job.Refund.ID())))
+		attrs = append(attrs, slog.String("refund_id", string(r.job.Refund.ID())))
 	}
 	attrs = append(attrs, traceAttrs(r.result.Trace, r.delivery.Trace)...)
 	if r.action.Verdict == order.Redeliver {
@@ -52,7 +51,7 @@ func (b *batch) logRecord(ctx context.Context, r *record) {
 	if r.result.Err != nil {
 		attrs = append(attrs, slog.String("error", r.result.Err.Error()))
 	}
-	b.Log.LogAttrs(ctx, level(r.action.Verdict, r.result.Reason), what, attrs...)
+	b.Log.LogAttrs(ctx, level(r.action.Verdict, r.result.Reason), "order", attrs...)
 }
 
 // traceAttrs returns the trace id of the order, and that of the message if it differs: a

@@ -20,6 +20,7 @@ func newProcessor(c environment, clients config.Clients, key string, claims orde
 // Confirm, so it needs the same time.
 func newRefunds(c environment, claims refund.Claims, provider refund.Provider) *refund.Processor {
 	return &refund.Processor{
-		Claims: claims, Provider: provider, Scope: c.Scope.Order(), Now: time.Now, CreateTime: c.budget().ConfirmTime(),
+		Claims: claims, Provider: provider,
+		Scope: c.Scope.Order(), Now: time.Now, CreateTime: c.budget().ConfirmTime(),
 	}
 }

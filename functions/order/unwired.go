@@ -8,7 +8,8 @@ import (
 	"orderonce/domain/refund"
 )
 
-// unwired stands for Stripe until its adapter has refunds. Every refund waits in the queue.
+// unwired stands for Stripe until its adapter has refunds. Every refund waits in the
+// queue.
 type unwired struct{ refund.Session }
 
 var errUnwired = errors.New("refunds are not wired in this release")

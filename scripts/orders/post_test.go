@@ -23,6 +23,8 @@ func line(id string) string {
 		`"payment":{"customer":"cus_canary","method":"pm_canary"}}`
 }
 
+const refundLine = `{"type":"refund","orderId":"ORD-1","refundId":"R-1","amount":1000,"reason":"duplicate"}`
+
 func lines(n int) []string {
 	all := make([]string, n)
 	for i := range all {
@@ -89,7 +91,10 @@ func TestPost(t *testing.T) {
 		err          []string
 	}{
 		"eleven orders take two calls": {in: good[:11], held: good[:11], calls: 2, printed: "messages posted: 11\n"},
-		"ten orders take one call":     {in: good[:10], held: good[:10], calls: 1, printed: "messages posted: 10\n"},
+		"a refund is posted": {
+			in: []string{refundLine}, held: []string{refundLine}, calls: 1, printed: "messages posted: 1\n",
+		},
+		"ten orders take one call": {in: good[:10], held: good[:10], calls: 1, printed: "messages posted: 10\n"},
 		"comments, blank lines and space around a body are not posted": {
 			in: []string{"# mine", "", "  " + good[0] + "\t", "   ", "#" + good[1], good[2]}, held: []string{good[0], good[2]}, calls: 1,
 			printed: "messages posted: 2\n",

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,7 +62,7 @@ func (m makeRefund) Run(ctx context.Context, sh shell) error {
 	c := cashier{
 		account: env.Orders.refunds().Account, shell: sh, every: 500 * time.Millisecond,
 		send: func(ctx context.Context, id order.ID, body string) error {
-			return queue.sendAs(ctx, id, rand.Text(), body)
+			return queue.sendAs(ctx, id, strconv.FormatInt(sh.now().UnixNano(), 10), body)
 		},
 	}
 	if err := c.refund(ctx, m); err != nil {
@@ -83,7 +82,7 @@ type cashier struct {
 
 var (
 	errNothingLeft = errors.New("nothing is left to refund")
-	errIDTaken     = errors.New("refund id already used with another amount or reason: choose another --refund-id")
+	errIDTaken     = errors.New("refund id already used with another amount or reason: see --refund-id")
 	errNotRefunded = errors.New("not refunded")
 )
 
@@ -97,13 +96,17 @@ func (c cashier) refund(ctx context.Context, m makeRefund) error {
 	if err != nil {
 		return err
 	}
-	if made, err := before(a, r, c.now()); err != nil || made {
-		if made {
-			fmt.Fprintf(c.out, "nothing posted: refund %s was made before; another refund needs another --refund-id\n", r.ID())
-		}
+	if made, err := before(a, r, c.now()); err != nil {
 		return err
+	} else if made {
+		fmt.Fprintf(c.out, "nothing posted: refund %s was made before; "+
+			"another refund needs another --refund-id\n", r.ID())
+		return nil
 	}
 	amount := order.Money{Amount: r.Amount(), Currency: a.Charged.Currency}
+	for _, i := range alike(a, r) {
+		fmt.Fprintf(c.out, "WARNING: refund %s gives %s back as well: it is %s\n", i.ID, amount, i.Status)
+	}
 	ask := fmt.Sprintf("Refund %s gives %s back. Type the order id to make it: ", r.ID(), amount)
 	if !m.Yes && !c.confirms(ask, m.Order) {
 		return errNotConfirmed
@@ -131,8 +134,8 @@ func (m makeRefund) request(a refund.Account) (refund.Request, error) {
 }
 
 // before reports whether the refund was made before, and returns an error if it cannot be
-// made. A refund that is open is posted again: the first message may be lost, and a second
-// one does no harm.
+// made. A refund that is open is posted again: the first message may be lost, and a
+// second one does no harm.
 func before(a refund.Account, r refund.Request, now time.Time) (made bool, err error) {
 	err = refund.CheckBegin(a, r, order.Lease{From: now})
 	if errors.Is(err, order.ErrConflict) {
@@ -145,6 +148,18 @@ func before(a refund.Account, r refund.Request, now time.Time) (made bool, err e
 		return settled.Item.Status.Counts(), outcomeError(settled.Item)
 	}
 	return false, err
+}
+
+// alike returns the other refunds of the same amount that were made or may be: one of
+// them may be what the person means.
+func alike(a refund.Account, r refund.Request) (others []refund.Item) {
+	for _, i := range a.Items {
+		over := i.Status == refund.Failed || i.Status == refund.Refused
+		if i.ID != r.ID() && i.Amount == r.Amount() && !over {
+			others = append(others, i)
+		}
+	}
+	return others
 }
 
 func (c cashier) post(ctx context.Context, r refund.Request) error {
@@ -193,8 +208,10 @@ func outcomeError(i refund.Item) error {
 	case refund.Pending, refund.Succeeded:
 		return nil
 	case refund.Unknown:
-		return fmt.Errorf("%w: refund %s may have been made: see `orders refund resolve --help`", errNotRefunded, i.ID)
+		return fmt.Errorf("%w: refund %s may have been made: see `orders refund resolve --help`",
+			errNotRefunded, i.ID)
 	case refund.Failed, refund.Refused, refund.Open:
 	}
-	return fmt.Errorf("%w: refund %s is %s (%s): another try needs another --refund-id", errNotRefunded, i.ID, i.Status, i.Failure)
+	return fmt.Errorf("%w: refund %s is %s (%s): another try needs another --refund-id",
+		errNotRefunded, i.ID, i.Status, i.Failure)
 }

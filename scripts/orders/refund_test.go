@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -48,18 +49,18 @@ func newTill(t *testing.T, card ordertest.Card) *till {
 func (w *till) clock() time.Time { return w.now }
 
 // deliver makes a refund as the function does.
-func (w *till) deliver(r refund.Request) {
+func (w *till) deliver(ctx context.Context, r refund.Request) {
 	w.worker++
 	p := refund.Processor{Claims: w.claims, Provider: w.bank, Scope: scope, Now: w.clock, CreateTime: time.Second}
-	p.Process(w.Context(), r, order.Lease{Owner: fmt.Sprint("worker ", w.worker), From: w.now, Until: w.now.Add(time.Minute)})
+	p.Process(ctx, r, order.Lease{Owner: fmt.Sprint("worker ", w.worker), From: w.now, Until: w.now.Add(time.Minute)})
 }
 
 // send posts a message, which the function handles at once.
-func (w *till) send(_ context.Context, _ order.ID, body string) error {
+func (w *till) send(ctx context.Context, _ order.ID, body string) error {
 	w.posted = append(w.posted, body)
 	job, err := sqs.NewDecoder().DecodeJob(body)
 	must(w.T, err)
-	w.deliver(job.Refund)
+	w.deliver(ctx, job.Refund)
 	return nil
 }
 
@@ -110,11 +111,15 @@ func TestRefund(t *testing.T) {
 		{"the same command again", makeRefund{Amount: 1000, Yes: true}, "", []string{
 			"nothing posted: refund operator-1000 was made before; another refund needs another --refund-id\n",
 		}, nil, []int64{1000}},
-		{"the same amount under another id", makeRefund{Amount: 1000, RefundID: "mine", Yes: true}, "", nil, nil, []int64{1000, 1000}},
+		{"the same amount under another id", makeRefund{Amount: 1000, RefundID: "mine", Yes: true}, "", []string{
+			"WARNING: refund operator-1000 gives 10.00 USD back as well: it is succeeded\n",
+		}, nil, []int64{1000, 1000}},
 		{"that id with another amount", makeRefund{Amount: 500, RefundID: "mine", Yes: true}, "", nil, errIDTaken, []int64{1000, 1000}},
 		{"more than is left", makeRefund{Amount: 1999, Yes: true}, "", nil, &refund.ExceedsError{Amount: 1999, Left: 1998}, []int64{1000, 1000}},
 		{"all that is left", makeRefund{All: true, Yes: true}, "", []string{"left       0.00 USD\n"}, nil, []int64{1000, 1000, 1998}},
-		{"all that is left again", makeRefund{All: true, Yes: true}, "", []string{"refund operator-all was made before"}, nil, []int64{1000, 1000, 1998}},
+		{"all that is left again", makeRefund{All: true, Yes: true}, "", []string{
+			"nothing posted: refund operator-all was made before",
+		}, nil, []int64{1000, 1000, 1998}},
 		{"all under another id", makeRefund{All: true, RefundID: "rest", Yes: true}, "", nil, errNothingLeft, []int64{1000, 1000, 1998}},
 		{"an invalid id", makeRefund{Amount: 1, RefundID: "a b", Yes: true}, "", nil, &order.InvalidError{}, []int64{1000, 1000, 1998}},
 	} {
@@ -130,6 +135,18 @@ func TestRefund(t *testing.T) {
 		if diff := cmp.Diff(w.made(), step.made); diff != "" {
 			t.Errorf("%s: refunds at Stripe (-got +want):\n%s", step.claim, diff)
 		}
+	}
+}
+
+func TestTheGuideShowsWhatRefundPrints(t *testing.T) {
+	t.Parallel()
+	guide, err := os.ReadFile("../../docs/guides/refund.md")
+	must(t, err)
+	printed, err := newTill(t, ordertest.Pays).run(makeRefund{Amount: 1999, Limit: 2 * time.Minute}, "ORD-1\n")
+	must(t, err)
+	want := strings.Replace(printed, "to make it: ", "to make it: ORD-1\n", 1) // what the person types
+	if !strings.Contains(string(guide), strings.TrimSpace(want)) {
+		t.Errorf("got another text in the guide, want\n%s", want)
 	}
 }
 
@@ -194,15 +211,16 @@ func TestARefundThatIsNotMadeIsAnError(t *testing.T) {
 	}
 }
 
-// lose leaves refund operator-1000 unknown: its request was lost, and Stripe's key forgotten.
+// lose leaves refund operator-1000 unknown: its request was lost, and Stripe's key
+// forgotten.
 func (w *till) lose() refund.Request {
 	w.Helper()
 	r, err := refund.New(refund.Draft{OrderID: "ORD-1", RefundID: "operator-1000", Amount: 1000, Reason: "requested_by_customer"})
 	must(w.T, err)
 	w.bank.Fail(refundtest.Create, ordertest.LosesRequest)
-	w.deliver(r)
+	w.deliver(w.Context(), r)
 	w.now = w.now.Add(25 * time.Hour)
-	w.deliver(r)
+	w.deliver(w.Context(), r)
 	a, err := w.claims.Account(w.Context(), "ORD-1")
 	must(w.T, err)
 	if i, _ := a.Item(r.ID()); i.Status != refund.Unknown {
@@ -241,7 +259,10 @@ func TestRefundReadsItsCommandLine(t *testing.T) {
 		{[]string{"refund", "ORD-1", reason}, "missing flags: --amount=N or --all"},
 		{[]string{"refund", "ORD-1", "--all", "--amount", "1", reason}, "--amount and --all can't be used together"},
 		{[]string{"refund", "ORD-1", "--all"}, "missing flags: --reason=R"},
-		{[]string{"refund", "ORD-1", "--all", "--reason=mine"}, `--reason must be one of "duplicate","fraudulent","requested_by_customer" but got "mine"`},
+		{
+			[]string{"refund", "ORD-1", "--all", "--reason=mine"},
+			`--reason must be one of "duplicate","fraudulent","requested_by_customer" but got "mine"`,
+		},
 		{[]string{"refund", "resolve", "ORD-1", "R-1"}, "missing flags: --made=RE_ID or --not-made"},
 	} {
 		parser, err := kong.New(new(commands), kong.Writers(io.Discard, io.Discard))
@@ -306,11 +327,15 @@ func TestRefundCommands(t *testing.T) {
 			`{"amount":1000,"orderId":"ORD-1","reason":"duplicate","refundId":"R-2","type":"refund"}`,
 		}},
 		{claim: "an order that was not posted", run: missing, err: `refund order "ORD-2": `},
-		{claim: "resolve, while Stripe cannot be read", run: resolveRefund{Order: "ORD-1", Refund: "R-2"}, err: `resolve refund "R-2" of order "ORD-1": `},
+		{
+			claim: "resolve, while Stripe cannot be read", run: resolveRefund{Order: "ORD-1", Refund: "R-2"},
+			err: `resolve refund "R-2" of order "ORD-1": `,
+		},
 	} {
 		var out strings.Builder
 		err := step.run.Run(t.Context(), shell{environ: environ, out: &out, now: noon})
-		if !strings.Contains(out.String(), step.printed) || (err != nil) != (step.err != "") || err != nil && !strings.Contains(err.Error(), step.err) {
+		asWanted := err == nil && step.err == "" || err != nil && step.err != "" && strings.Contains(err.Error(), step.err)
+		if !asWanted || !strings.Contains(out.String(), step.printed) {
 			t.Errorf("%s: got error %v and printed\n%s\nwant %q and %q", step.claim, err, &out, step.err, step.printed)
 		}
 		if step.posted != nil {

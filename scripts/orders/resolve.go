@@ -148,8 +148,10 @@ func (d resolver) notMade(a refund.Account, i refund.Item, l refund.Ledger) (ref
 		return refund.Outcome{}, fmt.Errorf("%w: %s is %s", errNotUnknown, i.ID, i.Status)
 	}
 	amount := order.Money{Amount: i.Amount, Currency: a.Charged.Currency}
-	fmt.Fprintf(d.out, "WARNING: a request for %s was sent at %s and lost. Stripe may still execute it, even days later.\n"+
-		"If you give the amount back again before that, the customer gets it twice.\n\n", amount, i.SentAt.UTC().Format(time.RFC3339))
+	fmt.Fprintf(d.out, "WARNING: a request for %s was sent at %s and lost. "+
+		"Stripe may still execute it, even days later.\n"+
+		"If you give the amount back again before that, the customer gets it twice.\n\n",
+		amount, i.SentAt.UTC().Format(time.RFC3339))
 	return refund.Outcome{Status: refund.Refused, Failure: resolvedByOperator}, nil
 }
 

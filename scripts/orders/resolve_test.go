@@ -40,7 +40,8 @@ func TestResolve(t *testing.T) {
 			command: resolveRefund{Refund: id, NotMade: true}, typed: id + "\n", printed: warning, status: refund.Refused,
 		},
 		"not made, in a script": {
-			command: resolveRefund{Refund: id, NotMade: true, Yes: true}, printed: "resolved: refund operator-1000 is refused\n", status: refund.Refused,
+			command: resolveRefund{Refund: id, NotMade: true, Yes: true},
+			printed: "resolved: refund operator-1000 is refused\n", status: refund.Refused,
 		},
 		"not made, with the order id instead of the refund id": {
 			command: resolveRefund{Refund: id, NotMade: true}, typed: "ORD-1\n", err: errNotConfirmed.Error(), status: refund.Unknown,

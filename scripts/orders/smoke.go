@@ -76,8 +76,8 @@ func (c queueConfig) send(ctx context.Context, id order.ID, body string) error {
 	return c.sendAs(ctx, id, string(id), body)
 }
 
-// sendAs posts one message to the group of its order, if the queue is a FIFO one. SQS drops
-// a message there whose deduplication id it received less than five minutes ago.
+// sendAs posts one message to the group of its order, if the queue is a FIFO one. SQS
+// drops a message there whose deduplication id it received less than five minutes ago.
 func (c queueConfig) sendAs(ctx context.Context, id order.ID, deduplication, body string) error {
 	in := &sdk.SendMessageInput{QueueUrl: aws.String(string(c.Queue)), MessageBody: &body}
 	if strings.HasSuffix(string(c.Queue), ".fifo") {

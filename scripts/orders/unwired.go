@@ -13,7 +13,8 @@ type unwired struct{ refund.Session }
 
 var errUnwired = errors.New("refunds are not wired in this release")
 
-func (stripeConfig) refundProvider() refund.Provider { return unwired{} } //nolint:ireturn // until it is wired
+//nolint:ireturn // until it is wired
+func (stripeConfig) refundProvider() refund.Provider { return unwired{} }
 
 // Open implements refund.Provider.
 func (u unwired) Open(context.Context) refund.Session { return u } //nolint:ireturn // as the port
