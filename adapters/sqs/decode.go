@@ -42,9 +42,8 @@ type payment struct {
 }
 
 // BodyError is a message body that is not a JSON object with the fields of an order or of
-// a refund.
-// Problem contains no value, because a misplaced value may be a card number. It contains
-// names of fields if they are order.Printable, because a misplaced name may be as
+// a refund. Problem contains no value, because a misplaced value may be a card number. It
+// contains names of fields if they are order.Printable, because a misplaced name may be as
 // private.
 type BodyError struct{ Problem string }
 
@@ -162,8 +161,8 @@ func unwrapLayer(raw []byte, marker string, content func(map[string]json.RawMess
 	}
 	// With fields of a message or of both wrappers, unwrapping would drop some of them
 	// silently.
-	ours := slices.Concat(orderFields(""), refundFields(""))
-	ofMessage := slices.ContainsFunc(ours, func(name string) bool { return wrapper[name] != nil })
+	fields := slices.Concat(orderFields(""), refundFields(""))
+	ofMessage := slices.ContainsFunc(fields, func(name string) bool { return wrapper[name] != nil })
 	if ofBoth := wrapper["Message"] != nil && wrapper["detail"] != nil; ofMessage || ofBoth {
 		return raw, nil
 	}

@@ -5,6 +5,6 @@
 //
 // Handler is the entry point. batch.go runs the messages of a batch in lanes, record.go
 // takes one message through its steps, and Decide is the policy: what happens to a
-// message after its result. Decoder reads and validates the message body; another
-// Handler.Decode reads another format.
+// message after its result. Decoder reads and validates the message body, an order in
+// decode.go and a refund in refund.go; another Handler.Decode reads another format.
 package sqs

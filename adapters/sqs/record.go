@@ -72,17 +72,18 @@ func (b *batch) process(ctx context.Context, r *record) (result order.Result) {
 	case !r.decoded():
 		return r.result
 	}
-	if err := recoverPanic(func() {
-		lease := order.Lease{Owner: b.NewOwner(), From: b.Now(), Until: b.leaseUntil, Trace: r.delivery.Trace}
-		if r.job.IsRefund() {
-			result = b.Refund(ctx, r.job.Refund, lease)
-			return
-		}
-		result = b.Process(ctx, r.job.Order, r.delivery.FirstSent, lease)
-	}); err != nil {
+	if err := recoverPanic(func() { result = b.run(ctx, r) }); err != nil {
 		return panicked(err)
 	}
 	return result
+}
+
+func (b *batch) run(ctx context.Context, r *record) order.Result {
+	lease := order.Lease{Owner: b.NewOwner(), From: b.Now(), Until: b.leaseUntil, Trace: r.delivery.Trace}
+	if r.job.IsRefund() {
+		return b.Refund(ctx, r.job.Refund, lease)
+	}
+	return b.Process(ctx, r.job.Order, r.delivery.FirstSent, lease)
 }
 
 // resolve decides what happens to the message, and sends it to the dead-letter queue if
