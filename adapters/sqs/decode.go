@@ -43,8 +43,8 @@ type payment struct {
 
 // BodyError is a message body that is not a JSON object with the fields of an order or of
 // a refund. Problem contains no value, because a misplaced value may be a card number. It
-// contains names of fields if they are order.Printable, because a misplaced name may be as
-// private.
+// contains names of fields if they are order.Printable, because a misplaced name may be
+// as private.
 type BodyError struct{ Problem string }
 
 // Error names the problem of the body.
