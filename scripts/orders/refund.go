@@ -20,6 +20,13 @@ type refunds struct {
 	Resolve resolveRefund `cmd:"" help:"End a refund whose result is unknown. Needs what refresh needs."`
 }
 
+// Help explains the command beyond its one line.
+func (refunds) Help() string {
+	return `Without a subcommand it makes a refund, and "orders refund make --help" lists the flags:
+
+  orders refund ORD-1001 --amount 1999 --reason requested_by_customer`
+}
+
 type makeRefund struct {
 	Order    string        `arg:"" help:"The orderId."`
 	Amount   int64         `required:"" xor:"amount" placeholder:"N" help:"In the units of the order's amount: 1999 is 19.99 USD."`

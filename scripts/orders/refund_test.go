@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -270,6 +271,19 @@ func TestRefundReadsItsCommandLine(t *testing.T) {
 		got, err := parser.Parse(tt.line)
 		if err != nil && err.Error() != tt.want || err == nil && got.Command() != tt.want {
 			t.Errorf("%q: got %v, %v, want %s", tt.line, got, err, tt.want)
+		}
+	}
+}
+
+func TestTheHelpOfRefundHasAnExample(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"refund"}, {"refund", "make"}, {"refund", "resolve"}} {
+		var out strings.Builder
+		parser, err := kong.New(new(commands), kong.Name("orders"), kong.Writers(&out, io.Discard), kong.Exit(func(int) {}))
+		must(t, err)
+		_, _ = parser.Parse(append(args, "--help")) // it goes on after Exit, and misses the arguments
+		if !regexp.MustCompile(`orders refund (resolve ORD-1001 \S+|ORD-1001) --`).MatchString(out.String()) {
+			t.Errorf("%q: got no example in\n%s", args, &out)
 		}
 	}
 }
