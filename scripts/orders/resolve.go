@@ -68,6 +68,7 @@ type resolver struct {
 const resolvedByOperator = "resolved_by_operator"
 
 var (
+	errNoRefund     = errors.New("the order has no refund of this id")
 	errNotUnknown   = errors.New("only an unknown refund can be resolved")
 	errContradicted = errors.New("Stripe contradicts it") //nolint:staticcheck // ST1005: a name
 )
@@ -80,7 +81,7 @@ func (d resolver) resolve(ctx context.Context, r resolveRefund) error {
 	}
 	i, found := a.Item(refund.ID(r.Refund))
 	if !found {
-		return fmt.Errorf("refund %q: %w", r.Refund, order.ErrNotFound)
+		return errNoRefund
 	}
 	session := d.provider.Open(ctx)
 	defer session.Close()

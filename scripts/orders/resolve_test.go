@@ -75,7 +75,7 @@ func TestResolve(t *testing.T) {
 			command: resolveRefund{Refund: id, Made: "re_9", Yes: true}, err: "misconfigured", status: refund.Unknown,
 		},
 		"another refund": {
-			command: resolveRefund{Refund: "R-2", NotMade: true, Yes: true}, err: `refund "R-2": order not found`, status: refund.Unknown,
+			command: resolveRefund{Refund: "R-2", NotMade: true, Yes: true}, err: errNoRefund.Error(), status: refund.Unknown,
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {
