@@ -39,21 +39,32 @@ type Bank struct {
 	Now     func() time.Time
 	KeyLife time.Duration // 0 forgets every key at once
 	Takes   bool          // a refund is pending until Settle
-	Lag     time.Duration // how long the list misses a new refund
+	Lag     time.Duration // how long the list misses a new refund, and the new status of another
 
 	mu       sync.Mutex
 	refunds  []entry
 	keys     map[string]stored
 	faults   map[Call][]ordertest.Fault
 	disputed map[order.IntentID]bool
-	late     []func() // failed requests that Complete executes
+	late     []func() // failed requests that Complete executes; nil once it has
 }
 
 // entry is a refund with the time at which it was made.
 type entry struct {
 	refund.Refund
 
-	at time.Time
+	at      time.Time
+	was     refund.Refund // before its last change
+	changed time.Time     // of its last change; zero if it never changed
+}
+
+// listed returns the refund as a list shows it that lags. found is false if the list
+// misses it.
+func (e entry) listed(now time.Time, lag time.Duration) (r refund.Refund, found bool) {
+	if !e.changed.IsZero() && now.Sub(e.changed) < lag {
+		return e.was, now.Sub(e.at) >= lag
+	}
+	return e.Refund, now.Sub(e.at) >= lag
 }
 
 // stored is the response under a key.
@@ -93,8 +104,8 @@ func (s *session) Read(ctx context.Context, id order.IntentID) (refund.Ledger, e
 		l.Charged = intent.Total.Amount
 	}
 	for _, e := range b.refunds {
-		if e.Intent == id && b.Now().Sub(e.at) >= b.Lag {
-			l.Refunds = append(l.Refunds, e.Refund)
+		if r, found := e.listed(b.Now(), b.Lag); e.Intent == id && found {
+			l.Refunds = append(l.Refunds, r)
 		}
 	}
 	return l, nil
@@ -122,10 +133,10 @@ func (s *session) Create(ctx context.Context, o refund.Order) (refund.Refund, er
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	fault := b.next(Create)
 	if !s.open || b.Now().Sub(s.readAt) > maxIdle {
 		return refund.Refund{}, &order.PaymentError{Kind: order.KindUnavailable, Err: errNotSent}
 	}
-	fault := b.next(Create)
 	switch fault { //nolint:exhaustive // the others are below
 	case ordertest.ReturnsUnavailable:
 		return refund.Refund{}, &order.PaymentError{Kind: order.KindUnavailable, Err: errRejected}
@@ -206,7 +217,7 @@ func (b *Bank) effect(o refund.Order, intent order.Intent) (refund.Refund, error
 	if b.Takes {
 		r.Status = refund.Pending
 	}
-	b.refunds = append(b.refunds, entry{r, b.Now()})
+	b.refunds = append(b.refunds, entry{Refund: r, at: b.Now()})
 	return r, nil
 }
 
@@ -262,10 +273,31 @@ func (b *Bank) fail(c Call) error {
 func (b *Bank) Complete() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, execute := range b.late {
+	for n := range b.late {
+		b.complete(n)
+	}
+}
+
+// Late returns how many requests were lost, or answered with a failure, before their
+// effect.
+func (b *Bank) Late() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.late)
+}
+
+// CompleteOne executes the nth of them, from 0, unless it was executed before.
+func (b *Bank) CompleteOne(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.complete(n)
+}
+
+func (b *Bank) complete(n int) {
+	if execute := b.late[n]; execute != nil {
+		b.late[n] = nil
 		execute()
 	}
-	b.late = nil
 }
 
 // Settle settles every pending refund: succeeded, or failed.
@@ -278,28 +310,52 @@ func (b *Bank) change(from, to refund.Status) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for n := range b.refunds {
-		if r := &b.refunds[n]; r.Status == from {
-			if r.Status = to; to == refund.Failed {
-				r.Failure = "lost_or_stolen_card"
-			}
+		if b.refunds[n].Status == from {
+			b.refunds[n].set(to, b.Now())
 		}
 	}
 }
 
-// Dispute disputes the charge of an intent.
-func (b *Bank) Dispute(id order.IntentID) {
+// Set sets the status of one refund, as the customer's bank does.
+func (b *Bank) Set(id refund.RefundID, to refund.Status) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.disputed = map[order.IntentID]bool{id: true}
+	for n := range b.refunds {
+		if b.refunds[n].ID == id {
+			b.refunds[n].set(to, b.Now())
+		}
+	}
+}
+
+func (e *entry) set(to refund.Status, at time.Time) {
+	e.was, e.changed = e.Refund, at
+	if e.Status = to; to == refund.Failed {
+		e.Failure = "lost_or_stolen_card"
+	}
+}
+
+// Dispute disputes the charge of an intent.
+func (b *Bank) Dispute(id order.IntentID) { b.dispute(id, true) }
+
+// WinDispute ends the dispute of a charge.
+func (b *Bank) WinDispute(id order.IntentID) { b.dispute(id, false) }
+
+func (b *Bank) dispute(id order.IntentID, open bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.disputed == nil {
+		b.disputed = map[order.IntentID]bool{}
+	}
+	b.disputed[id] = open
 }
 
 // InDashboard gives money back without the product.
 func (b *Bank) InDashboard(id order.IntentID, amount order.Money) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.refunds = append(b.refunds, entry{refund.Refund{
+	b.refunds = append(b.refunds, entry{at: b.Now(), Refund: refund.Refund{
 		ID: refund.RefundID(fmt.Sprintf("re_%d", len(b.refunds)+1)), Status: refund.Succeeded, Intent: id, Total: amount,
-	}, b.Now()})
+	}})
 }
 
 // Refunds returns every refund, oldest first.
