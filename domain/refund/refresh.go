@@ -52,15 +52,17 @@ func (f *Refresher) Refresh(ctx context.Context, id order.ID) (Account, error) {
 
 // news returns the first change of the account that the ledger shows.
 func news(a Account, l Ledger, s order.Scope, now time.Time) (Change, bool) {
-	ours := map[ID][]Refund{}
+	ours, counted := map[ID][]Refund{}, map[ID]bool{}
 	var others int64
 	for _, r := range l.Refunds {
-		switch {
-		case r.Scope == s && r.OrderID == a.OrderID && r.belongsTo(a):
+		is := r.Scope == s && r.OrderID == a.OrderID && r.belongsTo(a)
+		if is {
 			ours[r.For] = append(ours[r.For], r)
-		case r.Status.Counts():
+		}
+		if r.Status.Counts() && (!is || counted[r.For]) { // a second one with our id is not the item's
 			others += r.Total.Amount
 		}
+		counted[r.For] = counted[r.For] || is && r.Status.Counts()
 	}
 	for _, i := range a.Items {
 		if o, found := learned(i, ours[i.ID], now); found {

@@ -68,6 +68,26 @@ func TestRefreshRecordsWhatTheProviderDid(t *testing.T) {
 	}
 }
 
+// A request that the provider executes a day late makes a small refund twice. That is
+// outside of the promise, but not outside of the account.
+func TestRefreshCountsARefundThatWasMadeTwice(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.bank.Fail(refundtest.Create, ordertest.LosesRequest)
+	w.deliver(request(t, "R1", half), noFault)
+	w.now = w.now.Add(time.Hour)
+	w.deliver(request(t, "R1", half), noFault)
+	w.now = w.now.Add(25 * time.Hour)
+	w.bank.Complete()
+	a := w.refresh()
+	if w.made("R1") != 2 || a.Refunded() != total || a.Outside != half || a.Left() != 0 || a.Status != order.Refunded {
+		t.Errorf("made %d times, got %+v, want the second refund outside", w.made("R1"), a)
+	}
+	if diff := cmp.Diff(w.refresh(), a); diff != "" {
+		t.Errorf("again (-got +want):\n%s", diff)
+	}
+}
+
 // A refund that failed is not repeated under its id, and its amount can go back under
 // another one.
 func TestARefundThatFailedNeedsANewID(t *testing.T) {
