@@ -128,6 +128,24 @@ func TestARefusedRefundIsExplained(t *testing.T) {
 				w.now = w.now.Add(16 * time.Minute)
 			}, total, refund.ReasonUnexplained, refund.Open,
 		},
+		"it was made under a key that holds a failure, the list lags, and the charge is disputed": {
+			func(w *world) {
+				w.bank.Lag = time.Hour
+				w.bank.Fail(refundtest.Create, ordertest.StoresFailureAfterEffect)
+				w.deliver(request(w.T, "R1", total), noFault)
+				w.now = w.now.Add(16 * time.Minute)
+				w.bank.Dispute("pi_1")
+			}, total, refund.ReasonUnexplained, refund.Open,
+		},
+		"it was made under a key that is forgotten, the list lags, and the charge is disputed": {
+			func(w *world) {
+				w.bank.Lag = 30 * time.Hour
+				w.bank.Fail(refundtest.Create, ordertest.LosesResponse)
+				w.deliver(request(w.T, "R1", total), noFault)
+				w.now = w.now.Add(25 * time.Hour)
+				w.bank.Dispute("pi_1")
+			}, total, refund.ReasonUnknown, refund.Unknown,
+		},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()

@@ -174,6 +174,10 @@ func (a *attempt) send(ctx context.Context, s Session) (Outcome, error) {
 // explain finds out why the provider refused the refund: it was made before, other refunds
 // leave too little, or the charge is disputed. It reads each refund of the list again, by
 // its id, because the list may lag.
+//
+// A dispute explains a refusal only while the provider would have answered with the refund
+// if an earlier request had made it: under the first key, and while that key certainly
+// lives. Otherwise the list may miss a refund that was made.
 func (a *attempt) explain(ctx context.Context, s Session, refused error) (Outcome, error) {
 	ledger, err := a.read(ctx, s)
 	if err != nil {
@@ -191,8 +195,13 @@ func (a *attempt) explain(ctx context.Context, s Session, refused error) (Outcom
 	if made, found := made(ledger.Refunds, a.Scope, a.claim); found {
 		return outcomeOf(made), nil
 	}
-	if others+a.claim.item().Amount > ledger.Charged || ledger.Disputed {
+	item := a.claim.item()
+	young := ledger.Now.Sub(item.SentAt) < keyLife
+	switch {
+	case others+item.Amount > ledger.Charged, ledger.Disputed && young && item.KeySeq == 1:
 		return Outcome{Status: Refused, Failure: codeOf(refused)}, nil
+	case !young:
+		return Outcome{Status: Unknown, Failure: codeOf(refused)}, nil
 	}
 	return Outcome{}, fmt.Errorf("%w: %w", errUnexplained, refused)
 }
