@@ -1,0 +1,64 @@
+package refunds
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"orderonce/domain/order"
+	"orderonce/domain/refund"
+)
+
+// Consumer processes a message in place of the product. Then the oracle checks only what
+// Stripe made.
+type Consumer func(ctx context.Context, a *actor, message int, r refund.Request) order.Result
+
+// Baseline is a common way to make a refund once.
+type Baseline struct {
+	Name, Does string
+	Consume    Consumer
+}
+
+// Baselines returns the two usual ones: they have no table, and trust Stripe's key.
+func Baselines() []Baseline {
+	return []Baseline{
+		{"key from the refund id", "one POST with an idempotency key from the refund id", func(
+			ctx context.Context, a *actor, _ int, r refund.Request,
+		) order.Result {
+			return a.post(ctx, r, string(r.OrderID())+"/"+string(r.ID()))
+		}},
+		{"key from the message id", "one POST with an idempotency key from the message id", func(
+			ctx context.Context, a *actor, message int, r refund.Request,
+		) order.Result {
+			return a.post(ctx, r, strconv.Itoa(message))
+		}},
+	}
+}
+
+// post makes a refund in one request on a new connection, as the SDK does.
+func (a *actor) post(ctx context.Context, r refund.Request, key string) order.Result {
+	charged, _ := a.orders.Peek(r.OrderID())
+	if charged.Intent == "" {
+		return order.Result{Verdict: order.Redeliver, Reason: refund.ReasonNotCharged}
+	}
+	err := a.do(call{"post", create}, func() error {
+		s := a.bank.Open(ctx)
+		defer s.Close()
+		if _, err := s.Read(ctx, charged.Intent); err != nil {
+			return err
+		}
+		a.answered = a.now
+		_, err := s.Create(ctx, refund.Order{
+			Intent: charged.Intent, OrderID: r.OrderID(), ID: r.ID(), Amount: r.Amount(), Reason: r.Reason(), Key: key,
+		})
+		return err
+	})
+	refused, is := errors.AsType[*order.PaymentError](err)
+	switch {
+	case err == nil:
+		return order.Result{Verdict: order.Done, Reason: order.ReasonSettled}
+	case is && (refused.Kind == order.KindRefused || refused.Kind == order.KindKeyReused):
+		return order.Result{Verdict: order.Park, Reason: refund.ReasonRefused, Err: err}
+	}
+	return order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnknown, Err: err}
+}

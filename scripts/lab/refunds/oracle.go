@@ -1,0 +1,309 @@
+package refunds
+
+import (
+	"fmt"
+	"slices"
+
+	"orderonce/domain/order"
+	"orderonce/domain/refund"
+)
+
+// Invariant is one of docs/design.md.
+type Invariant string
+
+// The invariants of refunds, and those of package order that a world can break.
+const (
+	ChargedAndCanceled Invariant = "I4"  // an order is canceled and charged
+	MadeOnce           Invariant = "I16" // at most one refund that counts per refundId
+	AsAtStripe         Invariant = "I17" // never more back than charged; at rest, account and Stripe agree
+	CalledRight        Invariant = "I18" // nothing is called refunded, failed or refused wrongly; one event per change
+	Settles            Invariant = "I19" // every refund ends; an unknown one is never repeated
+)
+
+// Invariants returns every invariant that the oracle checks, the most serious first.
+func Invariants() []Invariant {
+	return []Invariant{MadeOnce, AsAtStripe, CalledRight, Settles, ChargedAndCanceled}
+}
+
+// Violation is a broken invariant.
+type Violation struct {
+	Invariant Invariant
+	Order     order.ID
+	Detail    string
+}
+
+// String returns the violation in the form that guards/break parses.
+func (v Violation) String() string {
+	return fmt.Sprintf("%s broken for order %s: %s", v.Invariant, v.Order, v.Detail)
+}
+
+// oracle is what the checks remember.
+type oracle struct {
+	excused   map[refund.RefundID]bool // made by a request that Stripe executed too late
+	succeeded map[refund.RefundID]bool // at any time
+	disputed  map[order.ID]bool
+	accounts  map[order.ID]refund.Account // as of the last check
+}
+
+func newOracle() oracle {
+	return oracle{
+		map[refund.RefundID]bool{}, map[refund.RefundID]bool{}, map[order.ID]bool{}, map[order.ID]refund.Account{},
+	}
+}
+
+func (w *World) violated(i Invariant, id order.ID, format string, args ...any) {
+	if w.broken == nil {
+		w.broken = &Violation{i, id, fmt.Sprintf(format, args...)}
+	}
+}
+
+// check checks what must hold at every moment, if anything was written.
+func (w *World) check() {
+	if !w.dirty || w.broken != nil {
+		return
+	}
+	w.dirty = false
+	all := w.bank.Refunds()
+	for _, r := range all {
+		w.oracle.succeeded[r.ID] = w.oracle.succeeded[r.ID] || r.Status == refund.Succeeded
+	}
+	for _, o := range w.Orders {
+		w.checkMoney(o, all)
+		a, err := w.store.Account(w.ctx, o.ID)
+		if err != nil || w.consume != nil {
+			continue
+		}
+		if a.Status == order.Canceled && len(w.intents.Charges(o.ID)) > 0 {
+			w.violated(ChargedAndCanceled, o.ID, "canceled, and charged %v", w.intents.Charges(o.ID))
+		}
+		w.checkChanges(w.oracle.accounts[o.ID], a, all)
+		w.oracle.accounts[o.ID] = a
+	}
+}
+
+// checkMoney checks what Stripe has made, whatever the store says.
+//
+// A refund is excused if it is at most half of the charge, and Stripe executed its request
+// more than four hours after its last answer on the same connection. Of all others, one
+// counts.
+func (w *World) checkMoney(o Order, all []refund.Refund) {
+	counted, back := map[refund.ID]int{}, int64(0)
+	for _, r := range all {
+		if r.Intent == "" || !counts(r) || w.orderOfIntent(r.Intent) != o.ID {
+			continue
+		}
+		back += r.Total.Amount
+		if r.For != "" && (2*r.Total.Amount > o.Amount || !w.oracle.excused[r.ID]) {
+			counted[r.For]++
+		}
+	}
+	for id, n := range counted {
+		if n > 1 {
+			w.violated(MadeOnce, o.ID, "refund %s was made %d times", id, n)
+		}
+	}
+	if back > o.Amount {
+		w.violated(AsAtStripe, o.ID, "%d went back of %d", back, o.Amount)
+	}
+}
+
+func (w *World) orderOfIntent(id order.IntentID) order.ID {
+	for _, o := range w.Orders {
+		if r, _ := w.orders.Peek(o.ID); r.Intent == id {
+			return o.ID
+		}
+	}
+	return ""
+}
+
+// back returns how much of an intent went back.
+func (w *World) back(id order.IntentID) (total int64) {
+	for _, r := range w.bank.Refunds() {
+		if r.Intent == id && counts(r) {
+			total += r.Total.Amount
+		}
+	}
+	return total
+}
+
+// checkChanges checks what changed in an account since the last check.
+func (w *World) checkChanges(before, after refund.Account, all []refund.Refund) {
+	changes := 0
+	for _, i := range after.Items {
+		was, known := before.Item(i.ID)
+		if known && was.Status == i.Status || !known && i.Status == refund.Open {
+			continue
+		}
+		changes++
+		if known && was.Status.Transition(i.Status) != nil {
+			w.violated(CalledRight, after.OrderID, "refund %s went from %s to %s", i.ID, was.Status, i.Status)
+		}
+		w.checkCalled(after, i, ours(all, after, i))
+	}
+	if before.Outside != after.Outside {
+		changes++
+	}
+	for _, i := range before.Items {
+		if _, kept := after.Item(i.ID); !kept {
+			w.violated(CalledRight, after.OrderID, "refund %s is lost", i.ID)
+		}
+	}
+	if before.Status.Charged() && after.Seq != before.Seq+changes {
+		w.violated(CalledRight, after.OrderID, "%d changes, and seq went from %d to %d", changes, before.Seq, after.Seq)
+	}
+}
+
+// checkCalled checks the new status of a refund against what Stripe has made of it.
+func (w *World) checkCalled(a refund.Account, i refund.Item, made []refund.Refund) {
+	holds := true
+	switch i.Status {
+	case refund.Refused:
+		holds = !slices.ContainsFunc(made, counts)
+	case refund.Succeeded:
+		holds = slices.ContainsFunc(made, func(r refund.Refund) bool { return w.oracle.succeeded[r.ID] })
+	case refund.Pending:
+		holds = len(made) > 0
+	case refund.Failed:
+		holds = slices.ContainsFunc(made, func(r refund.Refund) bool { return r.Status == refund.Failed })
+	case refund.Open, refund.Unknown:
+	}
+	if !holds && w.Class != Keyless {
+		w.violated(CalledRight, a.OrderID, "refund %s of %d is called %s, and Stripe has %v", i.ID, i.Amount, i.Status, brief(made))
+	}
+}
+
+// counts reports whether a refund took money from the charge. The oracle does not ask the
+// product.
+func counts(r refund.Refund) bool { return r.Status == refund.Pending || r.Status == refund.Succeeded }
+
+// ours returns Stripe's refunds for an item.
+func ours(all []refund.Refund, a refund.Account, i refund.Item) (made []refund.Refund) {
+	for _, r := range all {
+		if r.Intent == a.Intent && r.For == i.ID && r.OrderID == a.OrderID && r.Scope == scope && r.Total.Amount == i.Amount {
+			made = append(made, r)
+		}
+	}
+	return made
+}
+
+func brief(all []refund.Refund) []string {
+	texts := make([]string, len(all))
+	for n, r := range all {
+		texts[n] = fmt.Sprintf("%s %s", r.ID, r.Status)
+	}
+	return texts
+}
+
+// isUnknown reports whether a refund is called unknown.
+func (w *World) isUnknown(r *refund.Request) bool {
+	if r == nil {
+		return false
+	}
+	i, _ := w.item(*r)
+	return i.Status == refund.Unknown
+}
+
+// isSettled reports whether a refund has an outcome.
+func (w *World) isSettled(r *refund.Request) bool {
+	i, known := w.item(*r)
+	return known && i.Status != refund.Open && i.Status != refund.Unknown
+}
+
+// isOpen reports whether a refund is open.
+func (w *World) isOpen(r *refund.Request) bool {
+	i, known := w.item(*r)
+	return known && i.Status == refund.Open
+}
+
+func (w *World) item(r refund.Request) (refund.Item, bool) {
+	a, _ := w.store.Account(w.ctx, r.OrderID())
+	return a.Item(r.ID())
+}
+
+func (w *World) isCharged(id order.ID) bool {
+	r, _ := w.orders.Peek(id)
+	return r.Status.Charged()
+}
+
+// atRest checks what must hold after the last Refresh of every order: account and Stripe
+// agree both ways, nothing is open, and the events tell the whole history.
+func (w *World) atRest() {
+	all := w.bank.Refunds()
+	for _, o := range w.Orders {
+		a, err := w.store.Account(w.ctx, o.ID)
+		if err != nil || !a.Status.Charged() {
+			continue
+		}
+		var claimed int64
+		for _, i := range a.Items {
+			made := ours(all, a, i)
+			claimed += w.itemAtRest(a, i, made)
+		}
+		if back := w.back(a.Intent); a.Refunded() != back || a.Outside != back-claimed {
+			w.violated(AsAtStripe, o.ID, "%d went back, %d of it ours; the account has %d and %d outside",
+				back, claimed, a.Refunded(), a.Outside)
+		}
+		if want := statusOf(a); a.Status != want {
+			w.violated(AsAtStripe, o.ID, "it is %s with %d back of %d, want %s", a.Status, a.Refunded(), a.Charged.Amount, want)
+		}
+		w.checkEvents(a)
+	}
+}
+
+// itemAtRest checks one refund, and returns how much of it went back: what went back twice
+// is outside of the account's refunds.
+func (w *World) itemAtRest(a refund.Account, i refund.Item, made []refund.Refund) (back int64) {
+	var want []refund.Status // that Stripe's refunds have
+	for _, r := range made {
+		if counts(r) {
+			back += r.Total.Amount
+		}
+		want = append(want, r.Status)
+	}
+	if back > 0 {
+		want = slices.DeleteFunc(want, func(s refund.Status) bool { return s == refund.Failed })
+	}
+	switch {
+	case i.Status == refund.Open:
+		w.violated(Settles, a.OrderID, "refund %s is open at the end", i.ID)
+	case len(want) == 0 && i.Status != refund.Refused && i.Status != refund.Unknown,
+		len(want) > 0 && !slices.Contains(want, i.Status) && (back > 0 || i.Status != refund.Refused):
+		w.violated(AsAtStripe, a.OrderID, "refund %s is %s, and Stripe has %v", i.ID, i.Status, brief(made))
+	}
+	return min(back, i.Amount)
+}
+
+// statusOf returns the status that an order must have.
+func statusOf(a refund.Account) order.Status {
+	switch back := a.Refunded(); {
+	case back == 0:
+		return order.Paid
+	case back < a.Charged.Amount:
+		return order.PartiallyRefunded
+	}
+	return order.Refunded
+}
+
+// checkEvents checks that the events have no gap and lead to the account.
+func (w *World) checkEvents(a refund.Account) {
+	r, _ := w.orders.Peek(a.OrderID)
+	status, last, outside := order.Open, map[string]string{}, int64(0)
+	for n, e := range r.Events {
+		if e.Seq != n+1 || e.From != status {
+			w.violated(CalledRight, a.OrderID, "event %d has seq %d and goes from %s, want %d and %s", n+1, e.Seq, e.From, n+1, status)
+		}
+		status = e.To
+		if last[e.Refund.ID] = e.Refund.Status; e.Refund.Status == order.RefundedOutside {
+			outside += e.Refund.Amount
+		}
+	}
+	for _, i := range a.Items {
+		if last[string(i.ID)] != string(i.Status) {
+			w.violated(CalledRight, a.OrderID, "refund %s is %s, its last event says %q", i.ID, i.Status, last[string(i.ID)])
+		}
+	}
+	if len(r.Events) != r.Seq || status != r.Status || outside != a.Outside {
+		w.violated(CalledRight, a.OrderID, "%d events for seq %d end in %s with %d outside, the account is %s with %d",
+			len(r.Events), r.Seq, status, outside, r.Status, a.Outside)
+	}
+}

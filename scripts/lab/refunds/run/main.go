@@ -1,0 +1,117 @@
+// Command run is `make prove-refunds`. It runs random worlds with the product's refunds and
+// with the usual code, and prints how many break an invariant, with the shortest history of
+// one. With --rules it also runs them without each rule of the protocol, and with --page it
+// writes docs/reference/refund-proof.md. With --replay it prints one world again.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"orderonce/scripts/lab/refunds"
+)
+
+type options struct {
+	Worlds int    `default:"10000" help:"How many random worlds of each class to run."`
+	Seed   uint64 `default:"1"     help:"The first world's seed."`
+	Rules  bool   `help:"Also run the worlds without each rule of the protocol: minutes."`
+	Page   string `help:"Write this page; implies --rules."`
+	Count  bool   `help:"Print the counts of the product as JSON, and nothing else."`
+	Replay string `help:"Print the history of one world, such as worst/42."`
+}
+
+func main() {
+	var o options
+	k := kong.Parse(&o, kong.Name("prove-refunds"), kong.UsageOnError(), kong.Description(
+		"Search random worlds with faults for one in which a refund is made twice, lost or called wrongly."))
+	debug.SetGCPercent(800) // a world lives a millisecond, so there is little to mark and much to allocate
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Stdout, os.Stderr, o)
+	stop()
+	k.FatalIfErrorf(err)
+}
+
+func run(ctx context.Context, out, errOut io.Writer, o options) error {
+	if o.Replay != "" {
+		return replay(ctx, out, o.Replay)
+	}
+	start := time.Now()
+	product := search(ctx, o, nil)
+	if o.Count {
+		return json.NewEncoder(out).Encode(product)
+	}
+	all := []row{{Name: "the product", Does: "nothing is removed", Reports: product}}
+	for _, b := range refunds.Baselines() {
+		all = append(all, row{Name: b.Name, Does: b.Does, Reports: search(ctx, o, b.Consume)})
+	}
+	took := time.Since(start)
+	var rules []row
+	if o.Rules || o.Page != "" {
+		var err error
+		if rules, err = withoutRules(ctx, errOut, o); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(out, "%s\n%.0f s\n", table("protocol", slices.Concat(all, rules)), took.Seconds())
+	if err == nil && o.Page != "" {
+		err = writePage(o, all, rules)
+	}
+	if err != nil {
+		return err
+	}
+	return verdict(out, product)
+}
+
+// reports are the figures of each class.
+type reports map[refunds.Class]refunds.Report
+
+// search runs the worlds of every class.
+func search(ctx context.Context, o options, consume refunds.Consumer) reports {
+	all := reports{}
+	for _, class := range refunds.Classes() {
+		s := refunds.Search{Class: class, Seed: o.Seed, Worlds: o.Worlds, Consume: consume}
+		if consume != nil {
+			s.Only = refunds.MadeOnce
+		}
+		all[class] = s.Run(ctx)
+	}
+	return all
+}
+
+func verdict(out io.Writer, product reports) error {
+	for _, class := range refunds.Classes() {
+		if f := product[class].Best; f != nil {
+			_, _ = fmt.Fprintf(out, "%s\nReplay: go -C scripts/lab run ./refunds/run --replay %s/%d\n", f, class, f.Seed)
+			return errors.New("invariant broken")
+		}
+	}
+	_, err := fmt.Fprintln(out, "0 violations")
+	return err
+}
+
+func replay(ctx context.Context, out io.Writer, name string) error {
+	class, number, _ := strings.Cut(name, "/")
+	seed, err := strconv.ParseUint(number, 10, 64)
+	if err != nil || !slices.Contains(refunds.Classes(), refunds.Class(class)) {
+		return fmt.Errorf("replay %q: want a class and a seed, such as worst/42", name)
+	}
+	history, found := refunds.Search{Class: refunds.Class(class)}.Replay(ctx, seed)
+	if found == nil {
+		_, err := fmt.Fprintf(out, "%s\n0 violations\n", refunds.Table(history))
+		return err
+	}
+	_, _ = fmt.Fprintf(out, "As generated:\n\n%s\n\nShrunk:\n\n%s", refunds.Table(history), found)
+	return errors.New("invariant broken")
+}

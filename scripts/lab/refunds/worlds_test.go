@@ -1,0 +1,67 @@
+package refunds_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/scripts/lab/refunds"
+)
+
+// worlds returns how many random worlds of a class a test runs.
+func worlds(class refunds.Class) int {
+	n := map[refunds.Class]int{refunds.Kind: 3000, refunds.Worst: 10_000, refunds.Keyless: 3000}[class]
+	if os.Getenv("ORDERONCE_ALL") != "" {
+		n *= 5
+	}
+	return n
+}
+
+// TestWorlds runs random worlds. `make break` runs it without a guard.
+func TestWorlds(t *testing.T) {
+	t.Parallel()
+	for _, class := range refunds.Classes() {
+		t.Run(string(class), func(t *testing.T) {
+			t.Parallel()
+			r := refunds.Search{Class: class, Seed: 1, Worlds: worlds(class)}.Run(t.Context())
+			t.Logf("%d worlds, %d calls, %d refunds unknown", r.Worlds, r.Steps, r.Unknown)
+			if r.Best != nil {
+				_, _ = fmt.Fprintf(t.Output(), "%s", r.Best)
+				t.Errorf("broken worlds: %v; go -C scripts/lab run ./refunds/run --replay %s/%d", r.Broken, class, r.Best.Seed)
+			}
+		})
+	}
+}
+
+// A search that finds no fault in the usual code would prove nothing about the product.
+func TestTheBaselinesMakeRefundsTwice(t *testing.T) {
+	t.Parallel()
+	for _, b := range refunds.Baselines() {
+		t.Run(b.Name, func(t *testing.T) {
+			t.Parallel()
+			r := refunds.Search{
+				Class: refunds.Worst, Seed: 1, Worlds: 2000, Consume: b.Consume, Only: refunds.MadeOnce,
+			}.Run(t.Context())
+			if r.Broken[refunds.MadeOnce] == 0 {
+				t.Error("got no refund that was made twice")
+			}
+			t.Logf("%d of %d worlds\n%s", r.Broken[refunds.MadeOnce], r.Worlds, r.Best)
+		})
+	}
+}
+
+func TestTheSameSeedGivesTheSameHistory(t *testing.T) {
+	t.Parallel()
+	for _, class := range refunds.Classes() {
+		s := refunds.Search{Class: class}
+		for seed := range uint64(100) {
+			first, _ := s.Replay(t.Context(), seed)
+			again, _ := s.Replay(t.Context(), seed)
+			if diff := cmp.Diff(again, first); diff != "" || len(first) == 0 {
+				t.Fatalf("%s, seed %d: %s", class, seed, diff)
+			}
+		}
+	}
+}
