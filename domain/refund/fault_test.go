@@ -275,3 +275,51 @@ func TestAWrongResponseIsNotRecorded(t *testing.T) {
 		})
 	}
 }
+
+// The number of the key is recorded, so that the third attempt does not begin with the
+// first key again, which holds a failure for a day.
+func TestABigRefundGetsANewKeyForEachStoredFailure(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := request(t, "R1", total)
+	w.bank.Fail(refundtest.Create, ordertest.StoresFailure)
+	w.deliver(r, noFault)
+	w.now = w.now.Add(16 * time.Minute)
+	second := true // Create of this delivery replays the first failure
+	w.deliver(r, func(c refundtest.Call, do func() error) error {
+		err := do()
+		if c == refundtest.Create && second {
+			second = false
+			w.bank.Fail(refundtest.Create, ordertest.StoresFailure)
+		}
+		return err
+	})
+	w.now = w.now.Add(16 * time.Minute)
+	got := w.deliver(r, noFault)
+	if i, _ := w.account().Item("R1"); got.Reason != order.ReasonSettled || i.KeySeq != 3 || w.made("R1") != 1 {
+		t.Errorf("got %+v and %+v, want it made with the third key", got, i)
+	}
+}
+
+// The provider completes the request that it answered with a 500 just before it refuses
+// the one with the new key.
+func TestARefundThatIsMadeDuringAnAttemptIsNotRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := request(t, "R1", total)
+	w.bank.Fail(refundtest.Create, ordertest.StoresFailure)
+	w.deliver(r, noFault)
+	w.now = w.now.Add(16 * time.Minute)
+	creates := 0
+	got := w.deliver(r, func(c refundtest.Call, do func() error) error {
+		if c == refundtest.Create {
+			if creates++; creates == 2 {
+				w.bank.Complete()
+			}
+		}
+		return do()
+	})
+	if i, _ := w.account().Item("R1"); got.Reason != order.ReasonSettled || i.Status != refund.Succeeded || w.made("R1") != 1 {
+		t.Errorf("got %+v and %+v, want it succeeded", got, i)
+	}
+}

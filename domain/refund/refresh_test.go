@@ -88,6 +88,27 @@ func TestRefreshCountsARefundThatWasMadeTwice(t *testing.T) {
 	}
 }
 
+// Another program may copy our metadata.
+func TestRefreshTakesNoRefundOfAnotherAmountForOurs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.bank.Fail(refundtest.Create, ordertest.LosesRequest)
+	w.deliver(request(t, "R1", half), noFault)
+	w.now = w.now.Add(time.Hour)
+	s := w.bank.Open(t.Context())
+	_, err := s.Read(t.Context(), "pi_1")
+	if err == nil {
+		_, err = s.Create(t.Context(), refund.Order{Intent: "pi_1", OrderID: orderID, ID: "R1", Amount: 500, Key: "another program"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := w.refresh()
+	if i, _ := a.Item("R1"); i.Status != refund.Open || a.Outside != 500 {
+		t.Errorf("got %+v, want R1 open and 500 outside", a)
+	}
+}
+
 // A refund that failed is not repeated under its id, and its amount can go back under
 // another one.
 func TestARefundThatFailedNeedsANewID(t *testing.T) {
