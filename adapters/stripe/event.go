@@ -15,7 +15,7 @@ type Event struct {
 	ID      string
 	Type    string
 	Created time.Time
-	Hint    order.Hint // empty if the event is not about a PaymentIntent or its dispute
+	Hint    order.Hint // empty unless the event is about a PaymentIntent, its dispute or its refund
 }
 
 // ErrNotAnEvent means that a body is not a Stripe event.

@@ -50,17 +50,17 @@ func (r *Refunds) Open(context.Context) refund.Session { //nolint:ireturn // as 
 	return &session{Refunds: r}
 }
 
-// session is a refund.Session over the line of its last Read.
+// session is a refund.Session over the connection of its last Read.
 type session struct {
 	*Refunds
 
-	line *line // nil before the first call
+	conn *connection // nil before the first call
 }
 
 // Close closes the connection.
 func (s *session) Close() {
-	if s.line != nil {
-		s.line.close()
+	if s.conn != nil {
+		s.conn.close()
 	}
 }
 
@@ -69,7 +69,7 @@ func (s *session) Close() {
 // which the next Create uses: a session that reads again may have lost the first.
 func (s *session) Read(ctx context.Context, id order.IntentID) (refund.Ledger, error) {
 	s.Close()
-	s.line = newLine(s.apiKey, s.options)
+	s.conn = newConnection(s.apiKey, s.options)
 	c := readRefundsCall(id)
 	response, err := s.send(ctx, &c)
 	if err != nil {
@@ -101,8 +101,8 @@ func (s *session) list(
 
 // ReadRefund reads one refund.
 func (s *session) ReadRefund(ctx context.Context, id refund.RefundID) (refund.Refund, error) {
-	if s.line == nil {
-		s.line = newLine(s.apiKey, s.options)
+	if s.conn == nil {
+		s.conn = newConnection(s.apiKey, s.options)
 	}
 	c := readRefundCall(id)
 	response, err := s.send(ctx, &c)
@@ -116,7 +116,7 @@ func (s *session) ReadRefund(ctx context.Context, id refund.RefundID) (refund.Re
 // It may have failed since, so Create reads it again.
 func (s *session) Create(ctx context.Context, o refund.Order) (refund.Refund, error) {
 	c := createRefundCall(o, s.scope)
-	if s.line == nil {
+	if s.conn == nil {
 		return refund.Refund{}, c.fail(order.KindUnavailable, parsed{}, fmt.Errorf("%w: %w", ErrNotSent, errNoRead))
 	}
 	response, err := s.send(ctx, &c)
@@ -131,10 +131,10 @@ func (s *session) Create(ctx context.Context, o refund.Order) (refund.Refund, er
 	return r, err
 }
 
-// send sends a request over the session's line.
+// send sends a request over the session's connection.
 func (s *session) send(ctx context.Context, c *call) (Response, error) {
 	over := s.sender
-	over.exchange = s.line.exchange
+	over.exchange = s.conn.exchange
 	return over.send(ctx, c)
 }
 

@@ -376,6 +376,14 @@ func TestTheRequestsOfARefund(t *testing.T) {
 	}
 }
 
+func TestARefundThatWasNotAskedForIsUnknown(t *testing.T) {
+	t.Parallel()
+	r, err := refundServer(t, ok(refundJSON("succeeded", null))).ReadRefund(t.Context(), "re_4Pretend")
+	if kindOf(t, err) != order.KindUnknown || r != (refund.Refund{}) {
+		t.Errorf("got %+v, %v, want %s", r, err, order.KindUnknown)
+	}
+}
+
 func TestARefundWithoutAKeyIsNotSent(t *testing.T) {
 	t.Parallel()
 	s := refundServer(t, ok(succeededIntent(refundedCharge(`{"data":[]}`))))

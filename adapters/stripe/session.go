@@ -27,15 +27,15 @@ var (
 // dialer is the type of net.Dialer.DialContext.
 type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
-// line is one connection to Stripe with a transport of its own. It refuses to dial twice,
-// and to begin a POST too late. It does so inside the transport, because net/http sends a
-// POST with an Idempotency-Key again by itself if a kept connection turns out to be
-// closed, and because a process may be frozen at any point before the write.
+// connection is one connection to Stripe with a transport of its own. It refuses to dial
+// twice, and to begin a POST too late. It does so inside the transport, because net/http
+// sends a POST with an Idempotency-Key again by itself if a kept connection turns out to
+// be closed, and because a process may be frozen at any point before the write.
 //
-// It speaks HTTP/1.1. There a repeated request needs another connection, which is
-// refused. An HTTP/2 transport repeats a request on the same connection, after
-// REFUSED_STREAM or GOAWAY, where no dialer sees it.
-type line struct {
+// It speaks HTTP/1.1. There a repeated request needs another connection, which is refused,
+// and only a request is ever written. An HTTP/2 transport repeats a refused stream on the
+// same connection, where no dialer sees it, and writes frames of its own at any time.
+type connection struct {
 	send  Exchange
 	dial  dialer
 	now   func() time.Time
@@ -49,39 +49,39 @@ type line struct {
 	ended  bool // nothing more may be sent
 }
 
-// newLine returns a line that has not dialed yet. The time for a POST starts now, before
-// the request whose response tells Stripe's time. It is measured by the wall clock,
-// because the monotonic one may stop while the process is frozen.
-func newLine(key string, o Options) *line {
-	l := &line{now: o.Now, until: o.Now().Round(0).Add(maxIdle), idle: func() {}}
+// newConnection returns a connection that is not dialed yet. The time for a POST starts
+// now, before the request whose response tells Stripe's time. It is measured by the wall
+// clock, because the monotonic one may stop while the process is frozen.
+func newConnection(key string, o Options) *connection {
+	c := &connection{now: o.Now, until: o.Now().Round(0).Add(maxIdle), idle: func() {}}
 	if o.Exchange != nil {
-		l.send = func(ctx context.Context, r Request) (Response, error) {
-			if err := l.allow(); err != nil {
+		c.send = func(ctx context.Context, r Request) (Response, error) {
+			if err := c.allow(); err != nil {
 				return Response{}, err
 			}
 			return o.Exchange(ctx, r)
 		}
-		return l
+		return c
 	}
-	transport := l.transport(o.Dedicated)
-	o.Transport, l.idle = transport, transport.CloseIdleConnections
+	transport := c.transport(o.Dedicated)
+	o.Transport, c.idle = transport, transport.CloseIdleConnections
 	if o.Measure != nil {
 		o.Transport = o.Measure(transport)
 	}
-	l.send = newClient(key, o).exchange
-	return l
+	c.send = newClient(key, o).exchange
+	return c
 }
 
-// transport returns a transport whose only connection is l's.
-func (l *line) transport(dedicated *http.Transport) *http.Transport {
+// transport returns a transport whose only connection is c.
+func (c *connection) transport(dedicated *http.Transport) *http.Transport {
 	t := &http.Transport{}
 	if dedicated != nil {
 		t = dedicated.Clone()
 	}
-	if l.dial = t.DialContext; l.dial == nil {
-		l.dial = new(net.Dialer).DialContext
+	if c.dial = t.DialContext; c.dial == nil {
+		c.dial = new(net.Dialer).DialContext
 	}
-	t.DialContext, t.DialTLSContext, t.TLSNextProto = l.dialOnce, nil, nil
+	t.DialContext, t.DialTLSContext, t.TLSNextProto = c.dialOnce, nil, nil
 	t.Protocols = new(http.Protocols)
 	t.Protocols.SetHTTP1(true)
 	if t.TLSClientConfig != nil { // a used transport has put HTTP/2 there
@@ -90,79 +90,79 @@ func (l *line) transport(dedicated *http.Transport) *http.Transport {
 	return t
 }
 
-// dialOnce dials unless the line has dialed before.
-func (l *line) dialOnce(ctx context.Context, network, address string) (net.Conn, error) {
-	l.mu.Lock()
-	again := l.dialed
-	l.dialed = true
-	l.mu.Unlock()
+// dialOnce dials unless the connection was dialed before.
+func (c *connection) dialOnce(ctx context.Context, network, address string) (net.Conn, error) {
+	c.mu.Lock()
+	again := c.dialed
+	c.dialed = true
+	c.mu.Unlock()
 	if again {
 		return nil, errSecondDial
 	}
-	conn, err := l.dial(ctx, network, address)
+	conn, err := c.dial(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
-	return lineConn{conn, l}, nil
+	return guardedConn{conn, c}, nil
 }
 
-// lineConn is the connection of a line.
-type lineConn struct {
+// guardedConn asks its connection before each write.
+type guardedConn struct {
 	net.Conn
 
-	line *line
+	guard *connection
 }
 
-// Write writes what the line allows to be sent.
-func (c lineConn) Write(b []byte) (int, error) {
-	if err := c.line.allow(); err != nil {
+// Write writes if the connection allows it.
+func (g guardedConn) Write(b []byte) (int, error) {
+	if err := g.guard.allow(); err != nil {
 		return 0, err
 	}
-	return c.Conn.Write(b)
+	return g.Conn.Write(b)
 }
 
 // allow returns why nothing may be sent now.
-func (l *line) allow() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (c *connection) allow() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	switch {
-	case l.ended:
+	case c.ended:
 		return errSecondDial
-	case l.post && l.now().Round(0).After(l.until):
+	case c.post && c.now().Round(0).After(c.until):
 		return errTooLate
 	}
-	l.wrote = true
+	c.wrote = true
 	return nil
 }
 
 // exchange sends a request. The error of a POST is ErrNotSent if nothing of it was
 // written, and nothing of it will be.
-func (l *line) exchange(ctx context.Context, r Request) (Response, error) {
-	l.begin(r.Method == http.MethodPost)
-	response, err := l.send(ctx, r)
-	if err != nil && !l.end() && r.Method == http.MethodPost {
+func (c *connection) exchange(ctx context.Context, r Request) (Response, error) {
+	c.begin(r.Method == http.MethodPost)
+	response, err := c.send(ctx, r)
+	if err != nil && !c.end() && r.Method == http.MethodPost {
 		return Response{}, fmt.Errorf("%w: %w", ErrNotSent, err)
 	}
 	return response, err
 }
 
-func (l *line) begin(post bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.post, l.wrote = post, false
+func (c *connection) begin(post bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.post, c.wrote = post, false
 }
 
 // end forbids every further write, also that of a request whose caller gave up, and
 // reports whether a part of the last request may have left.
-func (l *line) end() (wrote bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.ended = true
-	return l.wrote
+func (c *connection) end() (wrote bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = true
+	return c.wrote
 }
 
 // close closes the connection. A call that is still under way closes it when it ends.
-func (l *line) close() {
-	l.idle()
-	l.end()
+func (c *connection) close() {
+	c.idle()
+	c.end()
 }

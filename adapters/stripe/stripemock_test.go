@@ -26,8 +26,9 @@ func TestStripeMockAcceptsEveryRequest(t *testing.T) {
 	}
 	edited := ok(intentWithCharge("requires_payment_method", null, charge))
 	sent := map[string]bool{}
+	mock := startStripeMock(t, binary)
 	p := stripe.New(stripe.Options{
-		Key: testKey, Scope: scope, BaseURL: startStripeMock(t, binary),
+		Key: testKey, Scope: scope, BaseURL: mock,
 		Transport: requireKey{t, roundTripFunc(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Path == "/v1/payment_intents/pi_3Pretend" && r.URL.RawQuery == "" {
 				return edited.roundTrip(r) // so that Read asks for the latest charge too
@@ -62,15 +63,55 @@ func TestStripeMockAcceptsEveryRequest(t *testing.T) {
 	if _, err := p.Read(t.Context(), intentID); err != nil {
 		t.Errorf("Read an edited intent: %v", err)
 	}
+	refundAt(t, mock, sent)
 	want := map[string]bool{
 		"POST /v1/payment_intents ":              true,
 		"POST /v1/payment_intents/{id}/confirm ": true,
 		"GET /v1/payment_intents/{id} ":          true,
 		"GET /v1/payment_intents/{id} expand[]":  true,
 		"GET /v1/payment_intents/search query":   true,
+		"POST /v1/refunds ":                      true,
+		"GET /v1/refunds/{id} ":                  true,
+		"GET /v1/refunds limit":                  true,
 	}
 	if diff := cmp.Diff(sent, want); diff != "" {
 		t.Errorf("requests (-got +want):\n%s", diff)
+	}
+}
+
+// refundAt makes and reads a refund. The fixtures' intent is not paid, so the read is a
+// response of ours, which has more refunds.
+func refundAt(t *testing.T, mock string, sent map[string]bool) {
+	t.Helper()
+	paid := ok(succeededIntent(refundedCharge(`{"data":[` + refundJSON("succeeded", null) + `],"has_more":true}`)))
+	s := stripe.NewRefunds(stripe.Options{
+		Key: testKey, Scope: scope, BaseURL: mock, Now: clock,
+		Measure: func(next http.RoundTripper) http.RoundTripper {
+			return requireKey{t, roundTripFunc(func(r *http.Request) (*http.Response, error) {
+				res, err := next.RoundTrip(r)
+				if r.URL.Path != "/v1/payment_intents/pi_3Pretend" || err != nil || res.StatusCode != http.StatusOK {
+					sent[stripe.CallName(r)+" "+queryNames(r)] = true
+					return res, err
+				}
+				_, _ = io.Copy(io.Discard, res.Body)
+				_ = res.Body.Close()
+				instead, err := paid.roundTrip(r)
+				if err == nil {
+					instead.Header.Set("Date", "Tue, 22 Sep 2026 13:33:20 GMT")
+				}
+				return instead, err
+			})}
+		},
+	}).Open(t.Context())
+	t.Cleanup(s.Close)
+	if _, err := s.Read(t.Context(), intentID); err != nil {
+		t.Errorf("Read refunds: %v", err)
+	}
+	if _, err := s.Create(t.Context(), theRefundOrder()); err != nil {
+		t.Errorf("Create: %v", err)
+	}
+	if _, err := s.ReadRefund(t.Context(), refundID); err != nil {
+		t.Errorf("ReadRefund: %v", err)
 	}
 }
 
