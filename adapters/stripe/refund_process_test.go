@@ -18,7 +18,8 @@ import (
 	"orderonce/domain/refund/refundtest"
 )
 
-// refundedOrder is an order of 2500 eur that was paid in a Stripe double, and its refunds.
+// refundedOrder is an order of 2500 eur that was paid in a Stripe double, and its
+// refunds.
 type refundedOrder struct {
 	*stripetest.Server
 

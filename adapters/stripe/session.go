@@ -32,9 +32,10 @@ type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 // sends a POST with an Idempotency-Key again by itself if a kept connection turns out to
 // be closed, and because a process may be frozen at any point before the write.
 //
-// It speaks HTTP/1.1. There a repeated request needs another connection, which is refused,
-// and only a request is ever written. An HTTP/2 transport repeats a refused stream on the
-// same connection, where no dialer sees it, and writes frames of its own at any time.
+// It speaks HTTP/1.1. There a repeated request needs another connection, which is
+// refused, and only a request is ever written. An HTTP/2 transport repeats a refused
+// stream on the same connection, where no dialer sees it, and writes frames of its own at
+// any time.
 type connection struct {
 	send  Exchange
 	dial  dialer
