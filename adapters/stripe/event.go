@@ -130,8 +130,8 @@ func (e *event) disputeHint() order.Hint {
 }
 
 // refundHint returns the hint of an event about a refund, or about a charge that was
-// refunded. Both name the PaymentIntent. A refund of ours also names the order, and a
-// charge has the metadata of its intent.
+// refunded. Both name the PaymentIntent, which was paid. A refund of ours also names the
+// order, and a charge has the metadata of its intent. How much went back is not read.
 func (e *event) refundHint() order.Hint {
 	var object struct {
 		Intent   order.IntentID    `json:"payment_intent"`
@@ -140,7 +140,7 @@ func (e *event) refundHint() order.Hint {
 	if json.Unmarshal(e.Data.Object, &object) != nil || object.Intent == "" {
 		return order.Hint{}
 	}
-	hint := order.Hint{Intent: object.Intent, Refunded: true}
+	hint := order.Hint{Intent: object.Intent, Status: order.Paid, Refunded: true}
 	if id := object.Metadata[metaOrder]; order.ValidID(id) {
 		hint.OrderID, hint.Scope = order.ID(id), order.Scope(object.Metadata[metaScope])
 	}

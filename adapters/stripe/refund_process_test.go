@@ -1,9 +1,13 @@
 package stripe_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +28,7 @@ type refundedOrder struct {
 	*stripetest.Server
 
 	t        *testing.T
+	payments *stripe.Payments
 	store    *refundtest.Memory
 	provider refund.Provider
 	attempts int
@@ -32,16 +37,16 @@ type refundedOrder struct {
 func payOrder(t *testing.T) *refundedOrder {
 	t.Helper()
 	s := newStripe(t)
-	orders := new(ordertest.Memory)
+	orders, payments := new(ordertest.Memory), newPayments(t, s.URL, nil)
 	p := order.Processor{
-		Claims: orders, Payments: newPayments(t, s.URL, nil), Scope: scope, Now: s.Now, ConfirmTime: time.Second,
+		Claims: orders, Payments: payments, Scope: scope, Now: s.Now, ConfirmTime: time.Second,
 	}
 	lease := order.Lease{Owner: "charge", From: s.Now(), Until: s.Now().Add(time.Minute)}
 	if got := p.Process(t.Context(), newOrder(t, "pm_card_visa"), s.Now(), lease); got.Status != order.Paid {
 		t.Fatalf("got %+v, want a paid order", got)
 	}
 	return &refundedOrder{
-		Server: s, t: t, store: refundtest.NewMemory(orders), provider: newRefunds(t, s.URL, s.Now),
+		Server: s, t: t, payments: payments, store: refundtest.NewMemory(orders), provider: newRefunds(t, s.URL, s.Now),
 	}
 }
 
@@ -208,5 +213,57 @@ func TestADisputedChargeRefusesARefund(t *testing.T) {
 	must(t, err)
 	if i, _ := a.Item("R1"); i.Status != refund.Refused || i.Failure != "charge_disputed" {
 		t.Errorf("got %+v, want it refused as charge_disputed", i)
+	}
+}
+
+// deliverAll sends every event of the double to an endpoint, twice.
+func (o *refundedOrder) deliverAll() {
+	o.t.Helper()
+	orders := order.Follower{Records: o.store.Orders, Payments: o.payments, Scope: scope, Now: o.Now}
+	follower := refund.Follower{Orders: orders.Follow, Refresher: refund.Refresher{
+		Records: o.store, Provider: o.provider, Scope: scope, Now: o.Now,
+	}}
+	endpoint := &stripe.Webhook{
+		Secrets: []string{endpointSecret}, Follow: follower.Follow, Now: o.Now,
+		Log: slog.New(slog.DiscardHandler), Count: func(string) {},
+	}
+	var events []stripetest.Event
+	o.Machine(func(m *stripetest.Machine) { events = m.Events() })
+	for _, e := range slices.Concat(events, events) {
+		body := e.Body(o.Now())
+		r := httptest.NewRequestWithContext(o.t.Context(), http.MethodPost, "/stripe/webhook", bytes.NewReader(body))
+		r.Header.Set("Stripe-Signature", stripetest.Signature(body, o.Now(), endpointSecret))
+		w := httptest.NewRecorder()
+		if endpoint.ServeHTTP(w, r); w.Code != http.StatusOK {
+			o.t.Errorf("%s: got %d, want 200", e.Type, w.Code)
+		}
+	}
+}
+
+// The bank returns a refund, and somebody makes another one in the Dashboard.
+func TestWebhooksRecordWhatHappenedToRefundsLater(t *testing.T) {
+	t.Parallel()
+	o := payOrder(t)
+	if got := o.refund(1000); got.Verdict != order.Done {
+		t.Fatalf("got %+v, want it done", got)
+	}
+	o.Machine(func(m *stripetest.Machine) { must(t, m.ChangeRefund("re_000001", stripetest.RefundFailed)) })
+	o.inDashboard(2500)
+	o.deliverAll()
+	o.wantStatus(refund.Failed)
+	a, err := o.store.Account(t.Context(), "ORD-1")
+	must(t, err)
+	if a.Status != order.Refunded || a.Outside != 2500 {
+		t.Errorf("got %+v, want it refunded by others", a)
+	}
+	r, err := o.store.Orders.Load(t.Context(), "ORD-1")
+	must(t, err)
+	var history []string
+	for _, e := range r.Events {
+		history = append(history, e.Type())
+	}
+	want := []string{"order.paid", "refund.succeeded", "refund.failed", "order.refunded_outside"}
+	if diff := cmp.Diff(history, want); diff != "" {
+		t.Errorf("events (-got +want):\n%s", diff)
 	}
 }

@@ -445,8 +445,8 @@ func TestALiveKeyIsNotSentToADouble(t *testing.T) {
 
 func TestAnEventOfARefundIsAHint(t *testing.T) {
 	t.Parallel()
-	ours := order.Hint{OrderID: "ORD-1", Scope: scope, Intent: intentID, Refunded: true}
-	others := order.Hint{Intent: intentID, Refunded: true}
+	ours := order.Hint{OrderID: "ORD-1", Scope: scope, Intent: intentID, Status: order.Paid, Refunded: true}
+	others := order.Hint{Intent: intentID, Status: order.Paid, Refunded: true}
 	for claim, tt := range map[string]struct {
 		kind, object string
 		want         order.Hint
@@ -484,7 +484,7 @@ func TestEventsOfTheDoubleAreHints(t *testing.T) {
 		events = m.Events()[1:]
 	})
 	for _, e := range events {
-		want := order.Hint{Intent: p.intent.ID, Refunded: true}
+		want := order.Hint{Intent: p.intent.ID, Status: order.Paid, Refunded: true}
 		if got, err := stripe.ParseEvent(e.Body(clock())); err != nil || got.Hint != want {
 			t.Errorf("%s: got %+v, %v, want %+v", e.Type, got.Hint, err, want)
 		}
