@@ -1,6 +1,7 @@
 package stripe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,9 +46,9 @@ type connection struct {
 
 	mu     sync.Mutex
 	dialed bool
-	post   bool // a POST is being sent
-	wrote  bool // a part of it may have left
-	ended  bool // nothing more may be sent
+	post   bool  // a POST is being sent
+	wrote  bool  // a part of it may have left
+	ended  error // why nothing more may be sent; nil if something may
 }
 
 // newConnection returns a connection that is not dialed yet. The time for a POST starts
@@ -94,11 +95,11 @@ func (c *connection) transport(dedicated *http.Transport) *http.Transport {
 // dialOnce dials unless the connection was dialed before.
 func (c *connection) dialOnce(ctx context.Context, network, address string) (net.Conn, error) {
 	c.mu.Lock()
-	again := c.dialed
+	again, ended := c.dialed, c.ended
 	c.dialed = true
 	c.mu.Unlock()
 	if again {
-		return nil, errSecondDial
+		return nil, cmp.Or(ended, errSecondDial)
 	}
 	conn, err := c.dial(ctx, network, address)
 	if err != nil {
@@ -126,14 +127,11 @@ func (g guardedConn) Write(b []byte) (int, error) {
 func (c *connection) allow() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case c.ended:
-		return errSecondDial
-	case c.post && c.now().Round(0).After(c.until):
-		return errTooLate
+	if c.ended == nil && c.post && c.now().Round(0).After(c.until) {
+		c.ended = errTooLate
 	}
-	c.wrote = true
-	return nil
+	c.wrote = c.wrote || c.ended == nil
+	return c.ended
 }
 
 // exchange sends a request. The error of a POST is ErrNotSent if nothing of it was
@@ -158,7 +156,7 @@ func (c *connection) begin(post bool) {
 func (c *connection) end() (wrote bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ended = true
+	c.ended = cmp.Or(c.ended, errSecondDial)
 	return c.wrote
 }
 

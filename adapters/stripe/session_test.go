@@ -225,8 +225,9 @@ func TestAFrozenProcessDoesNotSendARefund(t *testing.T) {
 	_, err := session.Read(t.Context(), intentID)
 	must(t, err)
 	_, err = session.Create(t.Context(), theRefundOrder())
-	if kindOf(t, err) != order.KindUnavailable || !before.Load() {
-		t.Errorf("got %v, want it %s after the transport had it", err, order.KindUnavailable)
+	const why = "not sent: the last read began more than 30s ago"
+	if kindOf(t, err) != order.KindUnavailable || !strings.HasSuffix(err.Error(), why) || !before.Load() {
+		t.Errorf("got %v, want it %s: %s, after the transport had it", err, order.KindUnavailable, why)
 	}
 	s.wantSent(t, 1, 0)
 }
