@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/stripe/stripe-go/v76"
 
@@ -54,7 +55,7 @@ func (r *Refunds) Open(context.Context) refund.Session { //nolint:ireturn // as 
 type session struct {
 	*Refunds
 
-	conn *connection // nil before the first call
+	conn *connection // nil before the first call and after a failed Read
 }
 
 // Close closes the connection.
@@ -70,6 +71,16 @@ func (s *session) Close() {
 func (s *session) Read(ctx context.Context, id order.IntentID) (refund.Ledger, error) {
 	s.Close()
 	s.conn = newConnection(s.apiKey, s.options)
+	ledger, err := s.read(ctx, id)
+	if err != nil {
+		s.Close()
+		s.conn = nil // no Create after a failed Read
+		return refund.Ledger{}, err
+	}
+	return ledger, nil
+}
+
+func (s *session) read(ctx context.Context, id order.IntentID) (refund.Ledger, error) {
 	c := readRefundsCall(id)
 	response, err := s.send(ctx, &c)
 	if err != nil {
@@ -81,10 +92,7 @@ func (s *session) Read(ctx context.Context, id order.IntentID) (refund.Ledger, e
 		page, more, err = s.list(ctx, id, ledger.Refunds[len(ledger.Refunds)-1].ID)
 		ledger.Refunds = append(ledger.Refunds, page...)
 	}
-	if err != nil {
-		return refund.Ledger{}, err
-	}
-	return ledger, nil
+	return ledger, err
 }
 
 // list returns a page of the intent's refunds that are older than the one given.
@@ -103,6 +111,7 @@ func (s *session) list(
 func (s *session) ReadRefund(ctx context.Context, id refund.RefundID) (refund.Refund, error) {
 	if s.conn == nil {
 		s.conn = newConnection(s.apiKey, s.options)
+		s.conn.until = time.Time{} // no Create without a Read
 	}
 	c := readRefundCall(id)
 	response, err := s.send(ctx, &c)

@@ -20,7 +20,7 @@ const maxIdle = 30 * time.Second
 var ErrNotSent = errors.New("not sent")
 
 var (
-	errNoRead     = errors.New("no read came before it")
+	errNoRead     = errors.New("no successful read came before it")
 	errTooLate    = fmt.Errorf("the last read began more than %v ago", maxIdle)
 	errSecondDial = errors.New("the connection of the last read is closed, and no other one is used")
 )

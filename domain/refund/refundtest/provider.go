@@ -67,6 +67,8 @@ func TestProvider(t *testing.T, open func(t *testing.T) ProviderUnderTest) {
 		"a stored failure may hide a refund":                           providerTest.hidesRefund,
 		"create without a read is not sent":                            providerTest.createsUnread,
 		"create later than 30 seconds after the last read is not sent": providerTest.createsLate,
+		"create after a failed read is not sent":                       providerTest.createsAfterFailure,
+		"create after a read of a refund alone is not sent":            providerTest.createsAfterReadRefund,
 		"create after the connection was lost is not sent":             providerTest.createsDisconnected,
 		"create after a lost create is not sent before another read":   providerTest.createsAfterLost,
 		"create on a closed session is not sent":                       providerTest.createsClosed,
@@ -486,6 +488,28 @@ func (x providerTest) createsLate() {
 		x.Errorf("29 s after the read: %v", err)
 	}
 	x.wantMade(part)
+}
+
+func (x providerTest) createsAfterFailure() {
+	for fault, want := range map[ordertest.Fault]order.ErrorKind{
+		ordertest.ReturnsUnavailable:   order.KindUnavailable,
+		ordertest.ReturnsMisconfigured: order.KindMisconfigured,
+	} {
+		x.read()
+		x.Fail(Read, fault)
+		_, err := x.session.Read(x.Context(), x.intent)
+		x.wantFailure(want)(refund.Refund{}, err)
+		x.notSent(x.of("R1", part))
+	}
+}
+
+func (x providerTest) createsAfterReadRefund() {
+	r := x.mustCreate(x.of("R1", part))
+	x = x.withSession()
+	if _, err := x.session.ReadRefund(x.Context(), r.ID); err != nil {
+		x.Fatal(err)
+	}
+	x.notSent(x.of("R2", part))
 }
 
 func (x providerTest) createsDisconnected() {
