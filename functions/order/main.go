@@ -15,6 +15,7 @@ import (
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/lambda"
 	"orderonce/adapters/sqs"
+	"orderonce/adapters/stripe"
 )
 
 func main() {
@@ -40,9 +41,10 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*sqs.Handler, e
 		return nil, err
 	}
 	store := dynamodb.New(c.AWS.Config(config.DynamoDB, clients.AWS()), c.Table)
+	options := c.Stripe.Options(key, c.Scope, clients)
 	return &sqs.Handler{
-		Process: newProcessor(c, clients, key, store).Process, NoteParked: store.Park,
-		Refund: newRefunds(c, &dynamodb.Refunds{Store: store}, unwired{}).Process,
+		Process: newProcessor(c, store, stripe.New(options)).Process, NoteParked: store.Park,
+		Refund: newRefunds(c, &dynamodb.Refunds{Store: store}, stripe.NewRefunds(options)).Process,
 		Decode: sqs.NewDecoder().DecodeJob, Policy: c.policy(), Settings: new(sqs.SettingsCheck),
 		Queue: sqs.NewQueue(c.AWS.Config(config.SQS, clients.AWS()), string(c.Queue), string(c.DeadLetters)),
 		Log:   lambda.NewLogger(out, slog.LevelInfo), Meter: meter, RequestID: lambda.RequestID,

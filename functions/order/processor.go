@@ -3,15 +3,13 @@ package main
 import (
 	"time"
 
-	"orderonce/adapters/config"
-	"orderonce/adapters/stripe"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
 )
 
-func newProcessor(c environment, clients config.Clients, key string, claims order.Claims) *order.Processor {
+func newProcessor(c environment, claims order.Claims, payments order.Payments) *order.Processor {
 	return &order.Processor{
-		Claims: claims, Payments: stripe.New(c.Stripe.Options(key, c.Scope, clients)),
+		Claims: claims, Payments: payments,
 		Scope: c.Scope.Order(), Now: time.Now, ConfirmTime: c.budget().ConfirmTime(),
 	}
 }

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/config"
 	"orderonce/domain/order"
@@ -63,13 +66,29 @@ func TestRefundsAreMadeInTheFunctionsScopeAndTime(t *testing.T) {
 	}
 }
 
-// No refund is lost while refunds are not wired.
-func TestARefundThatCannotBeMadeYetWaits(t *testing.T) {
+// The refund is claimed in the table and read at Stripe, which is unavailable.
+func TestRefundsAreWired(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
-	h, _ := wired(t, c.environ())
-	got, err := h.Handle(t.Context(), batchOf(`{"type":"refund","orderId":"ORD-1","refundId":"R-1","amount":1,"reason":"duplicate"}`))
-	if err != nil || len(got.BatchItemFailures) != 1 {
-		t.Errorf("got %+v, %v, want the refund redelivered", got, err)
+	r, err := refund.New(refund.Draft{OrderID: "ORD-1", RefundID: "R-1", Amount: 1250, Reason: "duplicate"})
+	must(t, err)
+	c.row = strings.NewReplacer(
+		`"open"`, `"paid"`, `"openShard":{"N":"1"},"dueAt":{"N":"1767226500000"}`, `"intentId":{"S":"pi_1"},"refund#R-1":{"M":{`+
+			`"status":{"S":"open"},"amount":{"N":"1250"},"reason":{"S":"duplicate"},"fingerprint":{"S":"`+string(r.Fingerprint())+`"},`+
+			`"owner":{"S":"`+owner+`"},"leaseUntil":{"N":"1767225660000"},"attempt":{"N":"1"},"keySeq":{"N":"1"},`+
+			`"createdAt":{"N":"1767225600000"},"updatedAt":{"N":"1767225600000"}}}`,
+	).Replace(claimed())
+	h, out := wired(t, c.environ())
+	got, err := h.Handle(t.Context(), batchOf(`{"type":"refund","orderId":"ORD-1","refundId":"R-1","amount":1250,"reason":"duplicate"}`))
+	if err != nil || len(got.BatchItemFailures) != 1 || !strings.Contains(out.String(), `"reason":"provider_unavailable"`) {
+		t.Errorf("got %+v, %v, want the refund redelivered\n%s", got, err, out)
+	}
+	want := []string{
+		"AmazonSQS.ChangeMessageVisibilityBatch https://sqs.example/1/orders",
+		"DynamoDB_20120810.UpdateItem orders", "DynamoDB_20120810.UpdateItem orders", // begin and release
+		"GET /v1/payment_intents/pi_1 Bearer sk_test_canary ",
+	}
+	if diff := cmp.Diff(c.calls(), want); diff != "" {
+		t.Errorf("calls (-got +want):\n%s", diff)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	stdcmp "cmp"
 	"crypto/md5"
 	"encoding/hex"
 	"encoding/json"
@@ -24,6 +25,7 @@ import (
 	"orderonce/adapters/sqs"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/domain/refund/refundtest"
 )
 
 // cloud is a server for every service that the function calls. It records the calls and
@@ -33,6 +35,7 @@ type cloud struct {
 	secret    string // Secrets Manager's response
 	status    int    // of that response
 	retention string // MessageRetentionPeriod of the order queue, in seconds
+	row       string // the response to every write; "" for claimed()
 
 	mu    sync.Mutex
 	asked []string
@@ -116,7 +119,7 @@ func (c *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	asked, answer, status := target+" "+in.Table+in.Queue+in.Secret, "", http.StatusOK
 	switch target {
 	case "DynamoDB_20120810.UpdateItem":
-		answer = claimed()
+		answer = stdcmp.Or(c.row, claimed())
 	case "AmazonSQS.ChangeMessageVisibilityBatch":
 		answer = "{}"
 	case "AmazonSQS.GetQueueAttributes":
@@ -394,8 +397,9 @@ func TestEveryFieldIsSet(t *testing.T) {
 	must(t, err)
 	c, err := config.Read[environment](environ)
 	must(t, err)
-	p := newProcessor(c, config.Clients{}, "sk_test_canary", new(ordertest.Memory))
-	for _, wired := range []any{*h, *p} {
+	p := newProcessor(c, new(ordertest.Memory), new(ordertest.Bank))
+	r := newRefunds(c, new(refundtest.Memory), new(refundtest.Bank))
+	for _, wired := range []any{*h, *p, *r} {
 		v := reflect.ValueOf(wired)
 		for field := range v.Type().Fields() {
 			if v.FieldByIndex(field.Index).IsZero() {

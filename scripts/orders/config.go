@@ -62,11 +62,16 @@ func (c stripeConfig) Problems() (all []string) {
 	return all
 }
 
-func (c stripeConfig) payments() *stripe.Payments {
-	return stripe.New(stripe.Options{
-		Key: c.Key.Reveal(), Scope: order.Scope(c.Scope), BaseURL: string(c.Address),
-		Timeout: answerTimeout, Transport: config.NewTransport(1, answerTimeout),
-	})
+func (c stripeConfig) payments() *stripe.Payments { return stripe.New(c.options()) }
+
+func (c stripeConfig) refunds() *stripe.Refunds { return stripe.NewRefunds(c.options()) }
+
+func (c stripeConfig) options() stripe.Options {
+	return stripe.Options{
+		Key: c.Key.Reveal(), Scope: order.Scope(c.Scope), BaseURL: string(c.Address), Timeout: answerTimeout,
+		Transport: config.NewTransport(1, answerTimeout),
+		Dedicated: config.NewTransport(1, answerTimeout), Now: time.Now,
+	}
 }
 
 // smokeConfig is the environment of `orders smoke`. DeadLetters and Retention are set

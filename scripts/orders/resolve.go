@@ -47,7 +47,7 @@ func (r resolveRefund) Run(ctx context.Context, sh shell) error {
 	where := env.Orders
 	fmt.Fprintf(sh.out, "table %s in %s, scope %s\n\n", where.Table, where.AWS.Region, env.Scope)
 	d := resolver{
-		shell: sh, records: env.Orders.refunds(), provider: env.refundProvider(), scope: order.Scope(env.Scope),
+		shell: sh, records: env.Orders.refunds(), provider: env.refunds(), scope: order.Scope(env.Scope),
 	}
 	if err := d.resolve(ctx, r); err != nil {
 		return fmt.Errorf("resolve refund %q of order %q: %w", r.Refund, r.Order, env.Orders.explain(err))
