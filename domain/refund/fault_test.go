@@ -12,7 +12,8 @@ import (
 	"orderonce/domain/refund/refundtest"
 )
 
-// What comes of a refund whose Create fails once, at once and when its message comes back.
+// What comes of a refund whose Create fails once, at once and when its message comes
+// back.
 func TestAFailedCreate(t *testing.T) {
 	t.Parallel()
 	for claim, tt := range map[string]struct {
@@ -68,7 +69,8 @@ func TestAFailedCreate(t *testing.T) {
 	}
 }
 
-// A stored 500 may be completed days later, so a small refund is parked and never repeated.
+// A stored 500 may be completed days later, so a small refund is parked and never
+// repeated.
 func TestASmallRefundIsNotRepeatedAfterItsKeyIsForgotten(t *testing.T) {
 	t.Parallel()
 	for claim, tt := range map[string]struct {
@@ -124,6 +126,17 @@ func TestARefusedRefundIsExplained(t *testing.T) {
 				w.bank.Lag = time.Hour
 				w.bank.KeyLife = 0
 				w.bank.Fail(refundtest.Create, ordertest.LosesResponse)
+				w.deliver(request(w.T, "R1", total), noFault)
+				w.now = w.now.Add(16 * time.Minute)
+			}, total, refund.ReasonUnexplained, refund.Open,
+		},
+		"it was made after another one failed, and the list shows neither": {
+			func(w *world) {
+				w.bank.InDashboard("pi_1", money)
+				w.now = w.now.Add(day)
+				w.bank.Return()
+				w.bank.Lag = 14 * time.Hour
+				w.bank.Fail(refundtest.Create, ordertest.StoresFailureAfterEffect)
 				w.deliver(request(w.T, "R1", total), noFault)
 				w.now = w.now.Add(16 * time.Minute)
 			}, total, refund.ReasonUnexplained, refund.Open,
@@ -243,8 +256,8 @@ func (s wrongSession) Create(ctx context.Context, o refund.Order) (refund.Refund
 	return r, err
 }
 
-// A response that is about another refund is never recorded: the next delivery looks at the
-// provider again.
+// A response that is about another refund is never recorded: the next delivery looks at
+// the provider again.
 func TestAWrongResponseIsNotRecorded(t *testing.T) {
 	t.Parallel()
 	for field, change := range map[string]func(*refund.Refund){
@@ -273,6 +286,43 @@ func TestAWrongResponseIsNotRecorded(t *testing.T) {
 				t.Errorf("later: got %+v, made %d times, want it settled", got, w.made("R1"))
 			}
 		})
+	}
+}
+
+// A worker whose clock is 30 hours fast sends a request. A day later its key may be
+// forgotten, whatever that clock said.
+func TestTheAgeOfARequestIsMeasuredByTheProvidersClock(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := request(t, "R1", half)
+	w.bank.Fail(refundtest.Create, ordertest.StoresFailure)
+	w.skew = 30 * time.Hour
+	w.deliver(r, noFault)
+	w.skew, w.now = 0, w.now.Add(25*time.Hour)
+	got := w.deliver(r, noFault)
+	w.bank.Complete()
+	if got.Reason != refund.ReasonUnknown || w.made("R1") != 1 {
+		t.Errorf("got %+v, made %d times, want it unknown and made once", got, w.made("R1"))
+	}
+}
+
+// The time of a request is recorded before the request.
+func TestAWorkerThatDiesAfterItsRequestLeavesItsTime(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := request(t, "R1", half)
+	w.bank.Fail(refundtest.Create, ordertest.StoresFailure)
+	died := w.crashes(r, func(c refundtest.Call, do func() error) error {
+		if err := do(); c != refundtest.Create {
+			return err
+		}
+		panic(crash{})
+	})
+	w.now = w.now.Add(25 * time.Hour)
+	got := w.deliver(r, noFault)
+	w.bank.Complete()
+	if !died || got.Reason != refund.ReasonUnknown || w.made("R1") != 1 {
+		t.Errorf("got %+v, made %d times, want it unknown and made once", got, w.made("R1"))
 	}
 }
 

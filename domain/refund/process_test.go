@@ -32,6 +32,7 @@ type world struct {
 	store    *refundtest.Memory
 	bank     *refundtest.Bank
 	now      time.Time
+	skew     time.Duration // of the next worker's clock
 	attempts int
 	calls    []refundtest.Call // of the last delivery
 }
@@ -88,9 +89,9 @@ func (w *world) deliver(r refund.Request, fault refundtest.Interceptor) order.Re
 		},
 	}
 	p := refund.Processor{
-		Claims: ports, Provider: ports, Scope: scope, Now: func() time.Time { return w.now }, CreateTime: createTime,
+		Claims: ports, Provider: ports, Scope: scope, Now: func() time.Time { return w.now.Add(w.skew) }, CreateTime: createTime,
 	}
-	l := order.Lease{Owner: fmt.Sprint("worker ", w.attempts), From: w.now, Until: w.now.Add(time.Minute)}
+	l := order.Lease{Owner: fmt.Sprint("worker ", w.attempts), From: p.Now(), Until: p.Now().Add(time.Minute)}
 	return p.Process(w.Context(), r, l)
 }
 
