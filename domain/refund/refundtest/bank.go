@@ -40,6 +40,7 @@ type Bank struct {
 	KeyLife time.Duration // 0 forgets every key at once
 	Takes   bool          // a refund is pending until Settle
 	Lag     time.Duration // how long the list misses a new refund, and the new status of another
+	Keeps   bool          // a key keeps a refusal too
 
 	mu       sync.Mutex
 	refunds  []entry
@@ -69,10 +70,11 @@ func (e entry) listed(now time.Time, lag time.Duration) (r refund.Refund, found 
 
 // stored is the response under a key.
 type stored struct {
-	order  refund.Order
-	id     refund.RefundID // "" of a stored failure
-	failed bool
-	at     time.Time
+	order   refund.Order
+	id      refund.RefundID // "" of a stored failure or refusal
+	failed  bool
+	refused error
+	at      time.Time
 }
 
 // Open returns a session.
@@ -169,6 +171,8 @@ func (b *Bank) create(o refund.Order, intent order.Intent, fault ordertest.Fault
 			return refund.Refund{}, &order.PaymentError{Kind: order.KindKeyReused, Err: errRejected}
 		case k.failed:
 			return refund.Refund{}, &order.PaymentError{Kind: order.KindReplayed, Err: errRejected}
+		case k.refused != nil:
+			return refund.Refund{}, k.refused
 		}
 		return b.byID(k.id), nil
 	}
@@ -179,6 +183,9 @@ func (b *Bank) create(o refund.Order, intent order.Intent, fault ordertest.Fault
 	}
 	r, err := b.effect(o, intent)
 	if err != nil {
+		if b.Keeps {
+			b.store(o, stored{refused: err})
+		}
 		return refund.Refund{}, err
 	}
 	failed := fault == ordertest.StoresFailureAfterEffect
