@@ -88,7 +88,7 @@ func (k callKind) weight() int {
 type killed struct{}
 
 // start starts an actor and runs it to its first call.
-func (w *World) start(name string, skew time.Duration, work func(a *actor)) *actor {
+func (w *World) start(name string, skew time.Duration, work func(a *actor)) {
 	a := &actor{World: w, name: name, skew: skew}
 	a.resume, a.stop = iter.Pull(func(yield func(struct{}) bool) {
 		a.yield = yield
@@ -101,7 +101,6 @@ func (w *World) start(name string, skew time.Duration, work func(a *actor)) *act
 	})
 	w.actors = append(w.actors, a)
 	w.run(a)
-	return a
 }
 
 // clock returns the time by the actor's clock.
@@ -164,7 +163,7 @@ func (a *actor) create(do func() error) error {
 		a.bank.Fail(refundtest.Create, f)
 	}
 	if a.unknown && a.request != nil {
-		a.violated(Settles, a.request.OrderID(), "refund %s is unknown, and its request is sent again", a.request.ID())
+		a.violated(Settles, a.request.OrderID(), "refund %s is unknown, and is requested again", a.request.ID())
 	}
 	waiting := a.bank.Late()
 	err := do()
@@ -182,8 +181,8 @@ func (a *actor) create(do func() error) error {
 
 // refunds returns the ports of a Processor or a Refresher of this actor.
 func (a *actor) refunds() refundtest.Intercepted {
-	return refundtest.Intercepted{Claims: a.store, Provider: a.bank, Intercept: func(c refundtest.Call, do func() error) error {
-		switch c {
+	intercept := func(c refundtest.Call, do func() error) error {
+		switch c { //nolint:exhaustive // the others write
 		case refundtest.Read:
 			return a.do(call{string(c), read}, func() error { a.unknown = a.isUnknown(a.request); return do() })
 		case refundtest.ReadRefund:
@@ -192,21 +191,23 @@ func (a *actor) refunds() refundtest.Intercepted {
 			return a.do(call{string(c), create}, do)
 		}
 		return a.do(call{string(c), write}, do)
-	}}
+	}
+	return refundtest.Intercepted{Claims: a.store, Provider: a.bank, Intercept: intercept}
 }
 
 // charges returns the ports of an order's Processor or Cancellation of this actor.
 func (a *actor) charges() ordertest.Intercepted {
-	return ordertest.Intercepted{Claims: a.orders, Payments: a.intents, Intercept: func(c ordertest.Call, do func() error) error {
+	intercept := func(c ordertest.Call, do func() error) error {
 		kind := write
-		switch c {
+		switch c { //nolint:exhaustive // the others write
 		case ordertest.Read, ordertest.Find:
 			kind = read
 		case ordertest.Prepare, ordertest.Confirm:
 			kind = effect
 		}
 		return a.do(call{string(c), kind}, do)
-	}}
+	}
+	return ordertest.Intercepted{Claims: a.orders, Payments: a.intents, Intercept: intercept}
 }
 
 // records makes each call of a Refresher to the store a call of its actor.
@@ -217,7 +218,10 @@ type records struct {
 }
 
 func (r records) Account(ctx context.Context, id order.ID) (a refund.Account, err error) {
-	err = r.do(call{"load account", load}, func() (err error) { a, err = r.Records.Account(ctx, id); return err })
+	err = r.do(call{"load account", load}, func() error {
+		a, err = r.Records.Account(ctx, id)
+		return err
+	})
 	return a, err
 }
 
@@ -234,7 +238,10 @@ type operator struct {
 }
 
 func (o operator) Load(ctx context.Context, id order.ID) (r order.Record, err error) {
-	err = o.do(call{"load order", load}, func() (err error) { r, err = o.Records.Load(ctx, id); return err })
+	err = o.do(call{"load order", load}, func() error {
+		r, err = o.Records.Load(ctx, id)
+		return err
+	})
 	return r, err
 }
 
@@ -242,7 +249,12 @@ func (o operator) Settle(ctx context.Context, r order.Record, outcome order.Outc
 	return o.do(call{"settle", write}, func() error { return o.Records.Settle(ctx, r, outcome, at) })
 }
 
-func (o operator) CancelIntent(ctx context.Context, id order.IntentID, k order.Key) (i order.Intent, err error) {
-	err = o.do(call{"cancel intent", effect}, func() (err error) { i, err = o.Canceler.CancelIntent(ctx, id, k); return err })
+func (o operator) CancelIntent(
+	ctx context.Context, id order.IntentID, k order.Key,
+) (i order.Intent, err error) {
+	err = o.do(call{"cancel intent", effect}, func() error {
+		i, err = o.Canceler.CancelIntent(ctx, id, k)
+		return err
+	})
 	return i, err
 }

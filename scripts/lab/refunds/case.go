@@ -2,8 +2,6 @@ package refunds
 
 import (
 	"fmt"
-	"math/rand/v2"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,8 +15,9 @@ type Class string
 
 // The classes of worlds.
 const (
-	// Kind worlds have what a month in production has: workers die, answers are lost, 500s
-	// are stored. Nothing takes longer than an hour, except that a message may wait for days.
+	// Kind worlds have what a month in production has: workers die, answers are lost,
+	// 500s are stored. Nothing takes longer than an hour, except that a message may wait
+	// for days.
 	Kind Class = "kind"
 	// Worst worlds have what Stripe, Lambda and clocks do not exclude: workers freeze and
 	// requests wait for up to six days, clocks are wrong, lists lag.
@@ -38,6 +37,7 @@ type Case struct {
 	Messages []refund.Request
 	Takes    bool          // refunds are pending first
 	Lag      time.Duration // of Stripe's list
+	Keeps    bool          // Stripe keeps refusals under their keys too
 	Trouble  [deviationKinds]bool
 	Faults   []fault // of calls
 }
@@ -61,60 +61,13 @@ func (o Order) order() (order.Order, error) {
 	return order.New(d)
 }
 
-// drawCase returns the case of a random world.
-func drawCase(r *rand.Rand, class Class) Case {
-	c := Case{Class: class, Takes: oneIn(r, 4)}
-	if class != Kind {
-		c.Lag = []time.Duration{0, time.Minute, 14 * time.Hour}[r.IntN(3)]
-	}
-	for kind := range c.Trouble {
-		c.Trouble[kind] = deviation(kind) == fails || !oneIn(r, 3)
-	}
-	for _, f := range create.faults() { // it has all of them
-		if oneIn(r, 2) {
-			c.Faults = append(c.Faults, f)
-		}
-	}
-	for n := range []int{1, 1, 1, 1, 1, 1, 2, 3}[r.IntN(8)] {
-		o := Order{
-			ID: order.ID("ORD-" + strconv.Itoa(n+1)), Currency: []string{"usd", "eur", "jpy"}[r.IntN(3)],
-			Amount: []int64{3998, 5001, 5000}[r.IntN(3)], Declined: oneIn(r, 32), Late: oneIn(r, 4),
-		}
-		c.Orders = append(c.Orders, o)
-		c.Messages = append(c.Messages, drawMessages(r, o, class)...)
-	}
-	r.Shuffle(len(c.Messages), func(i, j int) { c.Messages[i], c.Messages[j] = c.Messages[j], c.Messages[i] })
-	return c
-}
-
-// drawMessages returns one to four refunds of an order. Each is sent up to three times,
-// sometimes with another content.
-func drawMessages(r *rand.Rand, o Order, class Class) (all []refund.Request) {
-	half := o.Amount / 2
-	amounts := []int64{o.Amount, half + 1}
-	if class != Keyless {
-		amounts = append(amounts, half, half, o.Amount/3)
-	}
-	for n := range []int{1, 1, 2, 2, 2, 3, 4}[r.IntN(7)] {
-		id := "R" + strconv.Itoa(n+1)
-		m := newRequest(o, id, amounts[r.IntN(len(amounts))])
-		for range []int{1, 1, 2, 3}[r.IntN(4)] {
-			all = append(all, m)
-			if oneIn(r, 16) {
-				all = append(all, newRequest(o, id, amounts[r.IntN(len(amounts))]))
-			}
-		}
-	}
-	return all
-}
-
 func newRequest(o Order, id string, amount int64) refund.Request {
-	d := refund.Draft{OrderID: string(o.ID), RefundID: id, Amount: amount, Reason: string(refund.RequestedByCustomer)}
-	return must(refund.New(d))
+	return must(refund.New(refund.Draft{
+		OrderID: string(o.ID), RefundID: id, Amount: amount, Reason: string(refund.RequestedByCustomer),
+	}))
 }
 
-func oneIn(r *rand.Rand, n int) bool { return r.IntN(n) == 0 }
-
+//nolint:ireturn // T is a struct at every call
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err) // a bug in this package
@@ -141,6 +94,9 @@ func (c Case) String() string {
 	}
 	if c.Takes {
 		b.WriteString(" refunds are pending first;")
+	}
+	if c.Keeps {
+		b.WriteString(" keys keep refusals;")
 	}
 	return strings.TrimSuffix(b.String(), ";")
 }

@@ -9,8 +9,8 @@ import (
 	"orderonce/domain/refund"
 )
 
-// deviation is a kind of trouble. A random world has only some kinds, because a world with
-// all of them rarely has the same one twice.
+// deviation is a kind of trouble. A random world has only some kinds, because a world
+// with all of them rarely has the same one twice.
 type deviation int
 
 const (
@@ -49,7 +49,9 @@ func (w *World) deviations(a *actor) (all []func()) {
 	add(overlaps, len(others) > 0, func() { w.current = others[w.choose.pick(len(others))] })
 	add(comesEarly, len(early) > 0, func() { w.take(early[w.choose.pick(len(early))]) })
 	add(executesNow, len(late) > 0, func() { w.take(late[w.choose.pick(len(late))]) })
-	add(bankChanges, len(made) > 0 && (w.Class != Kind || w.Takes), func() { w.changeRefund(made[w.choose.pick(len(made))]) })
+	add(bankChanges, len(made) > 0 && (w.Class != Kind || w.Takes), func() {
+		w.changeRefund(made[w.choose.pick(len(made))])
+	})
 	add(cancels, unpaid, func() { w.cancel(w.pickOrder()) })
 	add(inDashboard, w.Class != Kind, func() { w.refundInDashboard(w.pickOrder()) })
 	add(disputes, w.Class != Kind, func() { w.dispute(w.pickOrder()) })
@@ -89,29 +91,30 @@ func (w *World) delays() []time.Duration {
 		return []time.Duration{time.Minute, 16 * time.Minute, 50 * time.Minute}
 	}
 	return []time.Duration{
-		time.Minute, 16 * time.Minute, 3 * time.Hour, 5 * time.Hour, 14 * time.Hour, 25 * time.Hour, 3 * day, 6 * day,
+		time.Minute, 16 * time.Minute, 3 * time.Hour, 5 * time.Hour, 14 * time.Hour, 25 * time.Hour,
+		3 * day, 6 * day,
 	}
 }
 
 // freeze freezes an actor for a while. In bad worlds its clock may stand still.
 func (w *World) freeze(a *actor) {
-	for_ := w.delays()[w.choose.pick(len(w.delays()))]
+	d := w.delays()[w.choose.pick(len(w.delays()))]
 	stops := w.Class != Kind && w.choose.pick(2) == 1
-	w.happens(a.name, fmt.Sprintf("freezes for %v before it can %s", for_, a.next.name), "")
+	w.happens(a.name, fmt.Sprintf("freezes for %v before it can %s", d, a.next.name), "")
 	a.frozen = true
 	w.current = w.awake()
-	w.at(w.now.Add(for_), event{do: func() {
+	w.at(w.now.Add(d), event{do: func() {
 		a.frozen, w.current = false, a
 		if stops {
-			a.skew -= for_
+			a.skew -= d
 		}
 		w.happens(a.name, "goes on", "")
 	}})
 }
 
-// sendLate lets the nth failed request of the bank be executed later, or never. arrives is
-// true of a request that is on its way, and false of one that Stripe answered with a 500;
-// answered is when Stripe last answered on its connection.
+// sendLate lets the nth failed request of the bank be executed later, or never. arrives
+// is true of a request that is on its way, and false of one that Stripe answered with a
+// 500; answered is when Stripe last answered on its connection.
 func (w *World) sendLate(n int, arrives bool, answered time.Time) {
 	after := append(w.delays(), 0)
 	delay := after[w.choose.pick(len(after))]
@@ -129,7 +132,8 @@ func (w *World) sendLate(n int, arrives bool, answered time.Time) {
 	}})
 }
 
-// lateArrival is the part of a key's life that the product leaves to requests on their way.
+// lateArrival is the part of a key's life that the product leaves to requests on their
+// way.
 const lateArrival = 4 * time.Hour
 
 // changeRefund lets the customer's bank take or return a refund.

@@ -2,7 +2,11 @@ package refunds
 
 import (
 	"math/rand/v2"
+	"strconv"
+	"time"
 
+	"orderonce/domain/order"
+	"orderonce/domain/refund"
 	"orderonce/scripts/lab/simulation/schedule"
 )
 
@@ -25,7 +29,7 @@ func (c *chooser) record(n int, choose schedule.Choose) int {
 		return 0
 	}
 	i := choose(n)
-	c.tape = append(c.tape, byte(i))
+	c.tape = append(c.tape, byte(i)) //nolint:gosec // G115: a choice has fewer than 256 options
 	return i
 }
 
@@ -36,6 +40,7 @@ const mostChoices = 300
 func drawn(seed uint64, class Class) (Case, *chooser) {
 	r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // G404: it must be repeatable
 	c := drawCase(r, class)
+	c.Keeps = seed%2 == 0
 	often := []float64{0.03, 0.1, 0.2, 0.4, 0.6}[r.IntN(5)]
 	left, choices := 1+r.IntN(12), 0
 	return c, &chooser{detail: r.IntN, next: func(n int) int {
@@ -53,3 +58,52 @@ func played(t schedule.Tape) *chooser {
 	play := t.Chooser()
 	return &chooser{next: play, detail: play}
 }
+
+// drawCase returns the case of a random world.
+func drawCase(r *rand.Rand, class Class) Case {
+	c := Case{Class: class, Takes: oneIn(r, 4)}
+	if class != Kind {
+		c.Lag = []time.Duration{0, time.Minute, 14 * time.Hour}[r.IntN(3)]
+	}
+	for kind := range c.Trouble {
+		c.Trouble[kind] = deviation(kind) == fails || !oneIn(r, 3)
+	}
+	for _, f := range create.faults() { // it has all of them
+		if oneIn(r, 2) {
+			c.Faults = append(c.Faults, f)
+		}
+	}
+	for n := range []int{1, 1, 1, 1, 1, 1, 2, 3}[r.IntN(8)] {
+		o := Order{
+			ID: order.ID("ORD-" + strconv.Itoa(n+1)), Currency: []string{"usd", "eur", "jpy"}[r.IntN(3)],
+			Amount: []int64{3998, 5001, 5000}[r.IntN(3)], Declined: oneIn(r, 32), Late: oneIn(r, 4),
+		}
+		c.Orders = append(c.Orders, o)
+		c.Messages = append(c.Messages, drawMessages(r, o, class)...)
+	}
+	r.Shuffle(len(c.Messages), func(i, j int) { c.Messages[i], c.Messages[j] = c.Messages[j], c.Messages[i] })
+	return c
+}
+
+// drawMessages returns one to four refunds of an order. Each is sent up to three times,
+// sometimes with another content.
+func drawMessages(r *rand.Rand, o Order, class Class) (all []refund.Request) {
+	half := o.Amount / 2
+	amounts := []int64{o.Amount, half + 1}
+	if class != Keyless {
+		amounts = append(amounts, half, half, o.Amount/3)
+	}
+	for n := range []int{1, 1, 2, 2, 2, 3, 4}[r.IntN(7)] {
+		id := "R" + strconv.Itoa(n+1)
+		m := newRequest(o, id, amounts[r.IntN(len(amounts))])
+		for range []int{1, 1, 2, 3}[r.IntN(4)] {
+			all = append(all, m)
+			if oneIn(r, 16) {
+				all = append(all, newRequest(o, id, amounts[r.IntN(len(amounts))]))
+			}
+		}
+	}
+	return all
+}
+
+func oneIn(r *rand.Rand, n int) bool { return r.IntN(n) == 0 }

@@ -14,10 +14,10 @@ type Invariant string
 // The invariants of refunds, and those of package order that a world can break.
 const (
 	ChargedAndCanceled Invariant = "I4"  // an order is canceled and charged
-	MadeOnce           Invariant = "I16" // at most one refund that counts per refundId
-	AsAtStripe         Invariant = "I17" // never more back than charged; at rest, account and Stripe agree
-	CalledRight        Invariant = "I18" // nothing is called refunded, failed or refused wrongly; one event per change
-	Settles            Invariant = "I19" // every refund ends; an unknown one is never repeated
+	MadeOnce           Invariant = "I18" // at most one refund that counts per refundId
+	AsAtStripe         Invariant = "I19" // never more back than charged; at rest, account and Stripe agree
+	CalledRight        Invariant = "I20" // no refund is called what it is not; one event per change
+	Settles            Invariant = "I21" // every refund ends; an unknown one is never repeated
 )
 
 // Invariants returns every invariant that the oracle checks, the most serious first.
@@ -40,6 +40,7 @@ func (v Violation) String() string {
 // oracle is what the checks remember.
 type oracle struct {
 	excused   map[refund.RefundID]bool // made by a request that Stripe executed too late
+	twice     bool                     // one of these is the second of its id
 	succeeded map[refund.RefundID]bool // at any time
 	disputed  map[order.ID]bool
 	accounts  map[order.ID]refund.Account // as of the last check
@@ -47,7 +48,8 @@ type oracle struct {
 
 func newOracle() oracle {
 	return oracle{
-		map[refund.RefundID]bool{}, map[refund.RefundID]bool{}, map[order.ID]bool{}, map[order.ID]refund.Account{},
+		excused: map[refund.RefundID]bool{}, succeeded: map[refund.RefundID]bool{},
+		disputed: map[order.ID]bool{}, accounts: map[order.ID]refund.Account{},
 	}
 }
 
@@ -83,16 +85,17 @@ func (w *World) check() {
 
 // checkMoney checks what Stripe has made, whatever the store says.
 //
-// A refund is excused if it is at most half of the charge, and Stripe executed its request
-// more than four hours after its last answer on the same connection. Of all others, one
-// counts.
+// A refund is excused if it is at most half of the charge, and Stripe executed its
+// request more than four hours after its last answer on the same connection. Of all
+// others, one counts.
 func (w *World) checkMoney(o Order, all []refund.Refund) {
-	counted, back := map[refund.ID]int{}, int64(0)
+	made, counted, back := map[refund.ID]int{}, map[refund.ID]int{}, int64(0)
 	for _, r := range all {
 		if r.Intent == "" || !counts(r) || w.orderOfIntent(r.Intent) != o.ID {
 			continue
 		}
 		back += r.Total.Amount
+		made[r.For]++
 		if r.For != "" && (2*r.Total.Amount > o.Amount || !w.oracle.excused[r.ID]) {
 			counted[r.For]++
 		}
@@ -101,6 +104,9 @@ func (w *World) checkMoney(o Order, all []refund.Refund) {
 		if n > 1 {
 			w.violated(MadeOnce, o.ID, "refund %s was made %d times", id, n)
 		}
+	}
+	for id, n := range made {
+		w.oracle.twice = w.oracle.twice || id != "" && n > 1
 	}
 	if back > o.Amount {
 		w.violated(AsAtStripe, o.ID, "%d went back of %d", back, o.Amount)
@@ -149,7 +155,7 @@ func (w *World) checkChanges(before, after refund.Account, all []refund.Refund) 
 		}
 	}
 	if before.Status.Charged() && after.Seq != before.Seq+changes {
-		w.violated(CalledRight, after.OrderID, "%d changes, and seq went from %d to %d", changes, before.Seq, after.Seq)
+		w.violated(CalledRight, after.OrderID, "%d changes, but seq %d to %d", changes, before.Seq, after.Seq)
 	}
 }
 
@@ -168,7 +174,8 @@ func (w *World) checkCalled(a refund.Account, i refund.Item, made []refund.Refun
 	case refund.Open, refund.Unknown:
 	}
 	if !holds && w.Class != Keyless {
-		w.violated(CalledRight, a.OrderID, "refund %s of %d is called %s, and Stripe has %v", i.ID, i.Amount, i.Status, brief(made))
+		w.violated(CalledRight, a.OrderID, "refund %s of %d is called %s, and Stripe has %v",
+			i.ID, i.Amount, i.Status, brief(made))
 	}
 }
 
@@ -179,7 +186,8 @@ func counts(r refund.Refund) bool { return r.Status == refund.Pending || r.Statu
 // ours returns Stripe's refunds for an item.
 func ours(all []refund.Refund, a refund.Account, i refund.Item) (made []refund.Refund) {
 	for _, r := range all {
-		if r.Intent == a.Intent && r.For == i.ID && r.OrderID == a.OrderID && r.Scope == scope && r.Total.Amount == i.Amount {
+		ids := r.Intent == a.Intent && r.OrderID == a.OrderID && r.Scope == scope && r.For == i.ID
+		if ids && r.Total.Amount == i.Amount {
 			made = append(made, r)
 		}
 	}
@@ -244,14 +252,14 @@ func (w *World) atRest() {
 				back, claimed, a.Refunded(), a.Outside)
 		}
 		if want := statusOf(a); a.Status != want {
-			w.violated(AsAtStripe, o.ID, "it is %s with %d back of %d, want %s", a.Status, a.Refunded(), a.Charged.Amount, want)
+			w.violated(AsAtStripe, o.ID, "%s with %d back of %d, want %s", a.Status, a.Refunded(), o.Amount, want)
 		}
 		w.checkEvents(a)
 	}
 }
 
-// itemAtRest checks one refund, and returns how much of it went back: what went back twice
-// is outside of the account's refunds.
+// itemAtRest checks one refund, and returns how much of it went back: what went back
+// twice is outside of the account's refunds.
 func (w *World) itemAtRest(a refund.Account, i refund.Item, made []refund.Refund) (back int64) {
 	var want []refund.Status // that Stripe's refunds have
 	for _, r := range made {
@@ -290,7 +298,7 @@ func (w *World) checkEvents(a refund.Account) {
 	status, last, outside := order.Open, map[string]string{}, int64(0)
 	for n, e := range r.Events {
 		if e.Seq != n+1 || e.From != status {
-			w.violated(CalledRight, a.OrderID, "event %d has seq %d and goes from %s, want %d and %s", n+1, e.Seq, e.From, n+1, status)
+			w.violated(CalledRight, a.OrderID, "event %d: seq %d, from %s, want %s", n+1, e.Seq, e.From, status)
 		}
 		status = e.To
 		if last[e.Refund.ID] = e.Refund.Status; e.Refund.Status == order.RefundedOutside {
@@ -299,11 +307,11 @@ func (w *World) checkEvents(a refund.Account) {
 	}
 	for _, i := range a.Items {
 		if last[string(i.ID)] != string(i.Status) {
-			w.violated(CalledRight, a.OrderID, "refund %s is %s, its last event says %q", i.ID, i.Status, last[string(i.ID)])
+			w.violated(CalledRight, a.OrderID, "refund %s is %s, its event %q", i.ID, i.Status, last[string(i.ID)])
 		}
 	}
 	if len(r.Events) != r.Seq || status != r.Status || outside != a.Outside {
-		w.violated(CalledRight, a.OrderID, "%d events for seq %d end in %s with %d outside, the account is %s with %d",
+		w.violated(CalledRight, a.OrderID, "%d events for seq %d end in %s with %d outside, want %s with %d",
 			len(r.Events), r.Seq, status, outside, r.Status, a.Outside)
 	}
 }

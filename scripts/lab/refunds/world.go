@@ -65,7 +65,8 @@ const (
 	listsFresh = 15 * time.Hour   // after the last change no list lags
 	calmGap    = time.Hour        // between the later deliveries of a message
 	mostSteps  = 20_000
-	// mostDeliveries is how often a message is delivered until its refund must have an end.
+	// mostDeliveries is how often a message is delivered until its refund must have an
+	// end.
 	mostDeliveries = 120
 )
 
@@ -73,27 +74,19 @@ func epoch() time.Time { return time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC) }
 
 // newWorld returns a world in which every order that is not late has been charged.
 func newWorld(ctx context.Context, c Case, choose *chooser) *World {
-	w := &World{Case: c, ctx: ctx, choose: choose, now: epoch(), orders: new(ordertest.Memory), intents: &ordertest.Bank{Scope: scope}}
+	w := &World{
+		Case: c, ctx: ctx, choose: choose, now: epoch(), oracle: newOracle(),
+		orders: new(ordertest.Memory), intents: &ordertest.Bank{Scope: scope},
+	}
 	w.store = refundtest.NewMemory(w.orders)
 	w.bank = &refundtest.Bank{
-		Intents: w.intents, Now: func() time.Time { return w.now }, KeyLife: day, Takes: c.Takes, Lag: c.Lag,
+		Intents: w.intents, Now: w.clock, KeyLife: day, Takes: c.Takes, Lag: c.Lag, Keeps: c.Keeps,
 	}
 	if c.Class == Keyless {
 		w.bank.KeyLife = 0
 	}
-	w.oracle = newOracle()
 	for _, o := range c.Orders {
-		sold, late := must(o.order()), w.now
-		p := order.Processor{Claims: w.orders, Payments: w.intents, Scope: scope, Now: w.clock, ConfirmTime: lostTime}
-		if !o.Late {
-			p.Process(ctx, sold, w.now, order.Lease{Owner: "charge", From: w.now, Until: w.now.Add(function)})
-			continue
-		}
-		w.add(&task{name: "charge " + string(o.ID), deliver: func(a *actor) order.Result {
-			ports := a.charges()
-			p := order.Processor{Claims: ports, Payments: ports, Scope: scope, Now: a.clock, ConfirmTime: lostTime}
-			return p.Process(ctx, sold, late, a.lease())
-		}})
+		w.sell(o)
 	}
 	for n, m := range c.Messages {
 		w.add(&task{name: fmt.Sprintf("message %d", n+1), request: &m, deliver: func(a *actor) order.Result {
@@ -106,6 +99,23 @@ func newWorld(ctx context.Context, c Case, choose *chooser) *World {
 		}})
 	}
 	return w
+}
+
+// sell charges an order, or sends its message.
+func (w *World) sell(o Order) {
+	sold, sent := must(o.order()), w.now
+	p := order.Processor{
+		Claims: w.orders, Payments: w.intents, Scope: scope, Now: w.clock, ConfirmTime: lostTime,
+	}
+	if !o.Late {
+		p.Process(w.ctx, sold, sent, order.Lease{Owner: "charge", From: sent, Until: sent.Add(function)})
+		return
+	}
+	w.add(&task{name: "charge " + string(o.ID), deliver: func(a *actor) order.Result {
+		ports, slow := a.charges(), p
+		slow.Claims, slow.Payments, slow.Now = ports, ports, a.clock
+		return slow.Process(w.ctx, sold, sent, a.lease())
+	}})
 }
 
 func (w *World) clock() time.Time { return w.now }
@@ -146,8 +156,8 @@ func (w *World) Run() *Violation {
 	return w.broken
 }
 
-// redrive delivers the messages that were parked while another delivery of theirs left its
-// refund open, as a person does.
+// redrive delivers the messages that were parked while another delivery of theirs left
+// its refund open, as a person does.
 func (w *World) redrive() {
 	for _, t := range w.tasks {
 		if t.request != nil && w.isOpen(t.request) {
@@ -287,7 +297,7 @@ func (w *World) ended(t *task, r order.Result) {
 		return
 	}
 	if r.Verdict == order.Done && t.request != nil && w.consume == nil && !w.isSettled(t.request) {
-		w.violated(Settles, t.request.OrderID(), "%s of refund %s is acknowledged and has no outcome", t.name, t.request.ID())
+		w.violated(Settles, t.request.OrderID(), "%s is done, and refund %s is not", t.name, t.request.ID())
 	}
 	t.done = true
 	w.events = slices.DeleteFunc(w.events, func(e event) bool { return e.task == t })

@@ -1,7 +1,8 @@
-// Command run is `make prove-refunds`. It runs random worlds with the product's refunds and
-// with the usual code, and prints how many break an invariant, with the shortest history of
-// one. With --rules it also runs them without each rule of the protocol, and with --page it
-// writes docs/reference/refund-proof.md. With --replay it prints one world again.
+// Command run is `make prove-refunds`. It runs random worlds with the product's refunds
+// and with the usual code, and prints how many break an invariant, with the shortest
+// history of one. With --rules it also runs them without each rule of the protocol, and
+// with --page it writes docs/reference/refund-proof.md. With --replay it prints one world
+// again.
 package main
 
 import (
@@ -93,7 +94,8 @@ func search(ctx context.Context, o options, consume refunds.Consumer) reports {
 func verdict(out io.Writer, product reports) error {
 	for _, class := range refunds.Classes() {
 		if f := product[class].Best; f != nil {
-			_, _ = fmt.Fprintf(out, "%s\nReplay: go -C scripts/lab run ./refunds/run --replay %s/%d\n", f, class, f.Seed)
+			const again = "Replay: go -C scripts/lab run ./refunds/run --replay"
+			_, _ = fmt.Fprintf(out, "%s\n%s %s/%d\n", f, again, class, f.Seed)
 			return errors.New("invariant broken")
 		}
 	}

@@ -34,7 +34,7 @@ func withoutRules(ctx context.Context, progress io.Writer, o options) (all []row
 		return nil, err
 	}
 	for _, g := range planted {
-		if !strings.HasPrefix(g.Name, "refund-") {
+		if !strings.Contains(g.Name, "refund-") {
 			continue
 		}
 		r := row{Name: g.Name, Does: g.Summary, CaughtBy: g.CaughtBy()}
@@ -88,16 +88,17 @@ func without(ctx context.Context, root string, g guards.Guard, o options) (count
 	return counts, nil
 }
 
-// table returns the table of broken worlds: refunds made twice, and other invariants.
+// table returns a table of broken worlds, and of what catches a missing rule.
 func table(first string, all []row) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "| %s | what it is | kind | worst | keyless |\n|---|---|---:|---:|---:|\n", first)
+	const head = "| %s | what it is | kind | worst | keyless | caught by |\n|---|---|---:|---:|---:|---|\n"
+	fmt.Fprintf(&b, head, first)
 	for _, r := range all {
 		fmt.Fprintf(&b, "| %s | %s |", r.Name, r.Does)
 		for _, class := range refunds.Classes() {
 			fmt.Fprintf(&b, " %s |", cell(r.Reports, class))
 		}
-		b.WriteString("\n")
+		fmt.Fprintf(&b, " %s |\n", r.CaughtBy)
 	}
 	return b.String()
 }

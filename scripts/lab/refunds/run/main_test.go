@@ -1,0 +1,86 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"orderonce/scripts/lab/guards"
+	"orderonce/scripts/lab/refunds"
+)
+
+func TestRunPrintsTheWorldsOfProductAndBaselines(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	if err := run(t.Context(), &out, &out, options{Worlds: 50, Seed: 1}); err != nil {
+		t.Fatal(err)
+	}
+	wants := []string{"| the product | nothing is removed | 0 | 0 | 0 |", "0 violations"}
+	for _, b := range refunds.Baselines() {
+		wants = append(wants, "| "+b.Name+" |")
+	}
+	for _, want := range wants {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("got\n%s\nwant %q in it", out.String(), want)
+		}
+	}
+}
+
+func TestReplayPrintsOneWorld(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	if err := run(t.Context(), &out, &out, options{Replay: "worst/1"}); err != nil ||
+		!strings.Contains(out.String(), "delivers message 1 to worker") {
+		t.Errorf("got error %v and\n%s", err, out.String())
+	}
+	for _, wrong := range []string{"worst", "worst/x", "bad/1"} {
+		if err := run(t.Context(), &out, &out, options{Replay: wrong}); err == nil || !strings.Contains(err.Error(), wrong) {
+			t.Errorf("%s: got %v, want an error that names it", wrong, err)
+		}
+	}
+}
+
+func TestThePageHasEveryRow(t *testing.T) {
+	t.Parallel()
+	broken := reports{refunds.Worst: {Broken: map[refunds.Invariant]int{refunds.MadeOnce: 3, refunds.Settles: 4}}}
+	rules := []row{
+		{Name: "in-worlds", Does: "A.", CaughtBy: "I18", Reports: broken}, {Name: "elsewhere", Does: "B.", CaughtBy: "I19"},
+	}
+	o := options{Worlds: 10, Seed: 1, Page: filepath.Join(t.TempDir(), "page.md")}
+	if err := writePage(o, []row{{Name: "the product", Reports: reports{}}}, rules); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(o.Page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"| in-worlds | A. | 0 | 3 + 4 | 0 | I18 |", "| elsewhere | B. |  |  |  | I19 |", "10 worlds of each class", "0 worst worlds",
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the page lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+func TestEveryRuleOfTheWorldsIsOneOfTheProduct(t *testing.T) {
+	t.Parallel()
+	root, err := guards.Root(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := guards.All(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	for _, g := range all {
+		if strings.Contains(g.Name, "refund-") && inWorlds(g) {
+			ran++
+		}
+	}
+	if ran < 40 {
+		t.Errorf("got %d rules, want at least 40", ran)
+	}
+}
