@@ -38,13 +38,14 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*run, error) {
 		return nil, err
 	}
 	store := dynamodb.New(c.AWS.Config(config.DynamoDB, clients.AWS()), c.Table)
+	options := c.Stripe.Options(key, c.Scope, clients)
 	return &run{
 		reconciler: order.Reconciler{
 			Follower: order.Follower{
-				Records: store, Payments: stripe.New(c.Stripe.Options(key, c.Scope, clients)),
-				Scope: c.Scope.Order(), Now: time.Now,
+				Records: store, Payments: stripe.New(options), Scope: c.Scope.Order(), Now: time.Now,
 			},
 			Waiting: store, Allow: perSecond(c.Rate), Parallel: c.Parallel,
+			Refunds: newRefunds(c.Scope.Order(), store, options),
 		},
 		margin: c.margin(), log: lambda.NewLogger(out, slog.LevelInfo), meter: meter, now: time.Now,
 	}, nil

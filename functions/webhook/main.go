@@ -46,11 +46,8 @@ func wire(ctx context.Context, environ []string, out io.Writer) (http.Handler, e
 		return nil, err
 	}
 	store := dynamodb.New(c.AWS.Config(config.DynamoDB, clients.AWS()), c.Table)
-	payments := stripe.New(c.Stripe.Options(key, c.Scope, clients))
-	follower := order.DisputeFollower{
-		Follower: order.Follower{Records: store, Payments: payments, Scope: c.Scope.Order(), Now: time.Now},
-		Disputes: payments, Recorder: store,
-	}
+	options := c.Stripe.Options(key, c.Scope, clients)
+	follower := newFollower(c.Scope.Order(), store, stripe.New(options), stripe.NewRefunds(options))
 	return &stripe.Webhook{
 		Secrets: strings.Fields(secrets), Follow: follower.Follow, Now: time.Now,
 		Log: lambda.NewLogger(out, slog.LevelInfo), Count: func(result string) {
