@@ -22,9 +22,9 @@ var (
 	_ refund.Records = (*Refunds)(nil)
 )
 
-// Refunds keeps the refunds of an order as attributes of its item, so that one conditional
-// write claims a refund, reserves its amount and returns the order. Each refund is a map
-// under the name refund#<refundId>.
+// Refunds keeps the refunds of an order as attributes of its item, so that one
+// conditional write claims a refund, reserves its amount and returns the order. Each
+// refund is a map under the name refund#<refundId>.
 type Refunds struct{ *Store }
 
 // refundName starts the name of a refund's attribute.
@@ -64,8 +64,8 @@ func (s *Refunds) Begin(ctx context.Context, r refund.Request, l order.Lease) (r
 	return refund.Claim{Request: r, Lease: l, Account: a}, nil
 }
 
-// reserve claims a new refund. It returns the current account and the error of CheckBegin:
-// nil also for an open refund that may be taken over.
+// reserve claims a new refund. It returns the current account and the error of
+// CheckBegin: nil also for an open refund that may be taken over.
 func (s *Refunds) reserve(ctx context.Context, r refund.Request, l order.Lease) (refund.Account, error) {
 	begun := refund.Begun(refund.Account{}, r, l)
 	item, _ := begun.Item(r.ID())
@@ -121,8 +121,8 @@ func (s *Refunds) Release(ctx context.Context, c refund.Claim, why order.Reason,
 	return wrapRefund("release", c.Request.OrderID(), c.Request.ID(), claimError(err))
 }
 
-// Finish implements refund.Claims with one TransactWriteItems, and one more for each other
-// refund of the order that was settled at the same moment.
+// Finish implements refund.Claims with one TransactWriteItems, and one more for each
+// other refund of the order that was settled at the same moment.
 func (s *Refunds) Finish(ctx context.Context, c refund.Claim, o refund.Outcome, at time.Time) error {
 	id := c.Request.ID()
 	err := s.settle(ctx, c.Account, func(a refund.Account) (refund.Change, error) {
@@ -251,8 +251,8 @@ func (s *Refunds) updateRefund(
 	return decodeAccount(out.Attributes)
 }
 
-// refusingAccount returns the account of the row that refused a write, order.ErrNotFound if
-// there is no row, or err if no condition failed.
+// refusingAccount returns the account of the row that refused a write, order.ErrNotFound
+// if there is no row, or err if no condition failed.
 func refusingAccount(err error) (refund.Account, error) {
 	refusing, refused := refusedBy(err)
 	switch {

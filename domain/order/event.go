@@ -2,8 +2,8 @@ package order
 
 import "time"
 
-// Event is one transition of an order, or a change of its dispute or of one of its refunds.
-// The events are the order's history and its outbox.
+// Event is one transition of an order, or a change of its dispute or of one of its
+// refunds. The events are the order's history and its outbox.
 type Event struct {
 	Seq      int
 	From, To Status
@@ -41,8 +41,8 @@ func (e Event) Type() string {
 	return "order." + string(e.To)
 }
 
-// Validate returns a *TransitionError if the event is an invalid transition, a dispute that
-// changes the status, or a refund of an order that was not charged.
+// Validate returns a *TransitionError if the event is an invalid transition, a dispute
+// that changes the status, or a refund of an order that was not charged.
 func (e Event) Validate() error {
 	valid := true
 	switch {

@@ -18,8 +18,8 @@ const (
 	Canceled       Status = "canceled"        // at the provider, or by an operator before an intent was bound
 	ActionRequired Status = "action_required" // the customer must authenticate: neither declined nor paid
 	Pending        Status = "pending"         // the bank needs days
-	// PartiallyRefunded and Refunded are paid orders of which money went back. Package refund
-	// has their transitions.
+	// PartiallyRefunded and Refunded are paid orders of which money went back. Package
+	// refund has their transitions.
 	PartiallyRefunded Status = "partially_refunded"
 	Refunded          Status = "refunded"
 

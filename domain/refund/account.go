@@ -8,7 +8,8 @@ import (
 	"orderonce/domain/order"
 )
 
-// Account is an order's money as the store keeps it: what was charged, and what went back.
+// Account is an order's money as the store keeps it: what was charged, and what went
+// back.
 type Account struct {
 	OrderID order.ID
 	Status  order.Status

@@ -37,9 +37,9 @@ func Reasons() []order.Reason {
 	return []order.Reason{ReasonNotCharged, ReasonExceeds, ReasonUnknown, ReasonRefused, ReasonUnexplained}
 }
 
-// keyLife is how long the provider certainly remembers an idempotency key, less four hours
-// for a request that is executed late. After it, a refund that may have been made is not
-// repeated, because the provider would take the same key for a new one
+// keyLife is how long the provider certainly remembers an idempotency key, less four
+// hours for a request that is executed late. After it, a refund that may have been made
+// is not repeated, because the provider would take the same key for a new one
 // (docs.stripe.com/api/idempotent_requests: "at least 24 hours").
 const keyLife = 20 * time.Hour
 
@@ -171,13 +171,13 @@ func (a *attempt) send(ctx context.Context, s Session) (Outcome, error) {
 	return outcomeOf(made), nil
 }
 
-// explain finds out why the provider refused the refund: it was made before, other refunds
-// leave too little, or the charge is disputed. It reads each refund of the list again, by
-// its id, because the list may lag.
+// explain finds out why the provider refused the refund: it was made before, other
+// refunds leave too little, or the charge is disputed. It reads each refund of the list
+// again, by its id, because the list may lag.
 //
-// A dispute explains a refusal only while the provider would have answered with the refund
-// if an earlier request had made it: under the first key, and while that key certainly
-// lives. Otherwise the list may miss a refund that was made.
+// A dispute explains a refusal only while the provider would have answered with the
+// refund if an earlier request had made it: under the first key, and while that key
+// certainly lives. Otherwise the list may miss a refund that was made.
 func (a *attempt) explain(ctx context.Context, s Session, refused error) (Outcome, error) {
 	ledger, err := a.read(ctx, s)
 	if err != nil {
@@ -207,8 +207,8 @@ func (a *attempt) explain(ctx context.Context, s Session, refused error) (Outcom
 }
 
 // giveUp ends the claim of an attempt that did not settle the refund, unless a request of
-// it may still take effect: then the lease runs, and nobody repeats the request before its
-// end. Park only if the claim was still ours.
+// it may still take effect: then the lease runs, and nobody repeats the request before
+// its end. Park only if the claim was still ours.
 func (a *attempt) giveUp(ctx context.Context, r order.Result) order.Result {
 	if a.sent {
 		r.Verdict, r.NotBefore = order.Redeliver, a.claim.item().Until

@@ -124,9 +124,9 @@ func (w *world) made(id string) (n int) {
 	return n
 }
 
-// violations lists the invariants that do not hold at rest: at most one refund that counts
-// for each id, no more back than was charged, the account as the bank has it, nothing called
-// refused or failed that counts, and one event for each change.
+// violations lists the invariants that do not hold at rest: at most one refund that
+// counts for each id, no more back than was charged, the account as the bank has it,
+// nothing called refused or failed that counts, and one event for each change.
 func (w *world) violations() (all []string) {
 	var back int64
 	for _, r := range w.bank.Refunds() {

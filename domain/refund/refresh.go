@@ -80,16 +80,17 @@ func news(a Account, l Ledger, s order.Scope, now time.Time) (Change, bool) {
 	return Change{}, false
 }
 
-// belongsTo reports whether a refund that names one of the account's items is that item's.
+// belongsTo reports whether a refund that names one of the account's items is that
+// item's.
 func (r Refund) belongsTo(a Account) bool {
 	i, known := a.Item(r.For)
 	return r.Intent == a.Intent && order.ValidID(string(r.For)) && r.Total.Currency == a.Charged.Currency &&
 		(!known || r.Total.Amount == i.Amount)
 }
 
-// learned returns the outcome that an item's refunds at the provider have and the item does
-// not show. The item keeps the refund that it names, unless that one failed and another
-// one counts. An open item under a running lease is left to its worker.
+// learned returns the outcome that an item's refunds at the provider have and the item
+// does not show. The item keeps the refund that it names, unless that one failed and
+// another one counts. An open item under a running lease is left to its worker.
 func learned(i Item, made []Refund, now time.Time) (Outcome, bool) {
 	if len(made) == 0 || i.Status == Open && order.Held(i.Until, now) {
 		return Outcome{}, false

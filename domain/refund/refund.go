@@ -9,8 +9,8 @@
 // only if a request of ours is executed more than four hours after the provider last
 // answered on the same connection.
 //
-// Read refund.go (what a refund is), account.go (an order's money), ports.go and process.go
-// (the protocol: begin, read, mark, create, finish).
+// Read refund.go (what a refund is), account.go (an order's money), ports.go and
+// process.go (the protocol: begin, read, mark, create, finish).
 package refund
 
 import (
@@ -84,8 +84,8 @@ func New(d Draft) (Request, error) {
 // MaxAmount is the largest refund: that of the largest order.
 const MaxAmount = order.MaxUnitAmount
 
-// AmountRule returns the range of a refund's amount, for error messages. Begin compares it
-// with what is left of the order.
+// AmountRule returns the range of a refund's amount, for error messages. Begin compares
+// it with what is left of the order.
 func AmountRule() string { return fmt.Sprintf("1 to %d", int64(MaxAmount)) }
 
 // OrderID returns the order whose money goes back.
@@ -100,8 +100,8 @@ func (r Request) Amount() int64 { return r.amount }
 // Reason returns why the money goes back.
 func (r Request) Reason() Reason { return r.reason }
 
-// Fingerprint returns the hash of the request's content. Another content under the same id
-// is a conflict.
+// Fingerprint returns the hash of the request's content. Another content under the same
+// id is a conflict.
 func (r Request) Fingerprint() order.Fingerprint {
 	h := sha256.Sum256(fmt.Appendf(nil, "%d %s", r.amount, r.reason))
 	return order.Fingerprint("v1:" + hex.EncodeToString(h[:]))

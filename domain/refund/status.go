@@ -8,8 +8,8 @@ import (
 	"orderonce/domain/order"
 )
 
-// Status is the status of a refund. docs/design.md shows every transition; a test compares
-// it with Next.
+// Status is the status of a refund. docs/design.md shows every transition; a test
+// compares it with Next.
 type Status string
 
 // The statuses of a refund.
@@ -67,7 +67,8 @@ func (e *TransitionError) Error() string {
 	return fmt.Sprintf("invalid transition of a refund: %s -> %s", e.From, e.To)
 }
 
-// Counts reports whether a refund in s took money from the charge, as the provider counts.
+// Counts reports whether a refund in s took money from the charge, as the provider
+// counts.
 func (s Status) Counts() bool { return s == Pending || s == Succeeded }
 
 // reserves reports whether a refund in s takes, or may have taken, money from the charge.

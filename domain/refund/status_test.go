@@ -14,8 +14,8 @@ import (
 	"orderonce/domain/refund"
 )
 
-// readDiagram returns the transitions of the refunds' state diagram in docs/design.md. The
-// first status follows "".
+// readDiagram returns the transitions of the refunds' state diagram in docs/design.md.
+// The first status follows "".
 func readDiagram(t *testing.T) map[refund.Status][]refund.Status {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "design.md"))

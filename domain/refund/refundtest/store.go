@@ -25,9 +25,9 @@ type Store interface {
 // Scope is the scope of the orders in these tests.
 const Scope = order.Scope("test")
 
-// TestStore tests the contracts of refund.Claims and refund.Records. open returns a store of
-// refunds and the store of its orders. They may be the same each time: no two tests of one
-// run use the same order.
+// TestStore tests the contracts of refund.Claims and refund.Records. open returns a store
+// of refunds and the store of its orders. They may be the same each time: no two tests of
+// one run use the same order.
 //
 //nolint:tparallel // the caller calls t.Parallel
 func TestStore(t *testing.T, open func(t *testing.T) (ordertest.Store, Store)) {

@@ -33,8 +33,8 @@ func schema(t *testing.T) *jsonschema.Schema {
 	return compiled
 }
 
-// published returns the events of every transition, of disputes and of refunds, as a rule's target
-// receives them: first with, then without the optional fields.
+// published returns the events of every transition, of disputes and of refunds, as a
+// rule's target receives them: first with, then without the optional fields.
 func published(t *testing.T) (all []json.RawMessage) {
 	t.Helper()
 	server, err := eventbridgetest.Serve(eventbridgetest.Options{Bus: "orders"})
@@ -89,7 +89,8 @@ func published(t *testing.T) (all []json.RawMessage) {
 	return all
 }
 
-// refundEvents returns an event of each status of a refund, and one of a refund by others.
+// refundEvents returns an event of each status of a refund, and one of a refund by
+// others.
 func refundEvents() (all []order.OutboxEvent) {
 	event := func(e order.RefundEvent) {
 		all = append(all, order.OutboxEvent{
