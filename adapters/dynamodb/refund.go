@@ -50,7 +50,8 @@ const (
 // Begin implements refund.Claims with one UpdateItem, and with a second one to take over
 // an open refund.
 func (s *Refunds) Begin(ctx context.Context, r refund.Request, l order.Lease) (refund.Claim, error) {
-	l.From, l.Until = l.From.Truncate(time.Millisecond), l.Until.Truncate(time.Millisecond) // as the row stores them
+	// The row stores milliseconds.
+	l.From, l.Until = l.From.Truncate(time.Millisecond), l.Until.Truncate(time.Millisecond)
 	a, err := s.reserve(ctx, r, l)
 	if i, known := a.Item(r.ID()); err == nil && known && i.Owner != l.Owner {
 		a, err = s.resume(ctx, r, l)
@@ -142,7 +143,8 @@ var errRecorded = errors.New("the outcome is recorded already")
 
 // settle writes the change that decide finds, until the order stays as decide saw it.
 func (s *Refunds) settle(
-	ctx context.Context, a refund.Account, decide func(refund.Account) (refund.Change, error), id refund.ID, owner string,
+	ctx context.Context, a refund.Account, decide func(refund.Account) (refund.Change, error),
+	id refund.ID, owner string,
 ) error {
 	for {
 		change, err := decide(a)
@@ -318,7 +320,7 @@ func (d *decoder) refund(name string, id refund.ID) refund.Item {
 		ID: id, Amount: in.number("amount"), Reason: refund.Reason(in.optionalText("reason")), Status: status,
 		Fingerprint: order.Fingerprint(in.text("fingerprint")), Owner: in.optionalText("owner"),
 		Until: in.optionalTime("leaseUntil"), Attempt: int(in.number("attempt")), KeySeq: int(in.number("keySeq")),
-		SentAt: in.optionalTime("sentAt"), Refund: refund.RefundID(in.optionalText("stripeRefundId")),
+		SentAt: in.optionalTime("sentAt"), Refund: refund.ProviderID(in.optionalText("stripeRefundId")),
 		Failure: in.optionalText("failure"), LastError: in.optionalText("lastError"),
 		CreatedAt: in.time("createdAt"), UpdatedAt: in.time("updatedAt"),
 	}

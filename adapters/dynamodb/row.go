@@ -95,7 +95,8 @@ func decodeEvent(item row) (order.Event, error) {
 		Seq: int(d.number("seq")), From: d.status("from"), To: d.status("to"),
 		Intent: order.IntentID(d.optionalText("intentId")), Failure: d.optionalText("failure"),
 		Dispute: d.dispute(), At: d.time("at"), Refund: order.RefundEvent{
-			ID: d.optionalText("refundId"), Status: d.optionalText("refundStatus"), Amount: d.optionalNumber("refundAmount"),
+			ID: d.optionalText("refundId"), Status: d.optionalText("refundStatus"),
+			Amount: d.optionalNumber("refundAmount"),
 		},
 	}
 	if d.err != nil {

@@ -66,7 +66,7 @@ func newDetail(e order.OutboxEvent) detail {
 		Amount: e.Total.Amount, Currency: string(e.Total.Currency),
 		Intent: string(e.Event.Intent), Reason: e.Event.Failure,
 		DisputeID: string(e.Event.Dispute.ID), RefundID: e.Event.Refund.ID, Refunded: e.Event.Refund.Amount,
-		OccurredAt: e.Event.At.UTC().Format(rfc3339Millis),
+		OccurredAt:  e.Event.At.UTC().Format(rfc3339Millis),
 		Traceparent: string(e.Trace),
 	}
 }

@@ -268,7 +268,7 @@ func (d *Decoder) invalid(err error) error {
 			problems[i].Value = quoteValue(r, f.Value())
 		}
 	}
-	return &order.InvalidError{Problems: problems}
+	return &order.InvalidError{Of: "order", Problems: problems}
 }
 
 // quoteValue returns what an error may contain of a value.

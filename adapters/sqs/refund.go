@@ -3,6 +3,7 @@ package sqs
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
@@ -88,6 +89,9 @@ func (d *Decoder) DecodeJob(body string) (j Job, err error) {
 
 func (d *Decoder) refund(raw []byte) (refund.Request, error) {
 	m, err := parse[refundMessage](d, raw, refundFields)
+	if invalid, ok := errors.AsType[*order.InvalidError](err); ok {
+		invalid.Of = "refund"
+	}
 	if err != nil {
 		return refund.Request{}, err
 	}

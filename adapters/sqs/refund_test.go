@@ -119,25 +119,25 @@ func notRefunds() []badBody {
 		{"a number for the id", refundWith(`"R-1"`, "1"), "message body: refundId: want a string"},
 		{"a list for the reason", refundWith(`"requested_by_customer"`, `[]`), "message body: reason: want a string"},
 
-		{"no amount", refundWith(`"amount":1999,`, ""), "invalid order: amount: " + missing},
-		{"null for the amount", refundWith("1999", "null"), "invalid order: amount: " + missing},
-		{"nothing to give back", refundWith("1999", "0"), "invalid order: amount 0: " + wantAmount},
-		{"a negative amount", refundWith("1999", "-1999"), "invalid order: amount -1999: " + wantAmount},
-		{"an amount of thirteen digits", refundWith("1999", "1000000000000"), "invalid order: amount [withheld: 13 digits]: " + wantAmount},
-		{"no reason", refundWith(`,"reason":"requested_by_customer"`, ""), `invalid order: reason "": ` + wantReason},
+		{"no amount", refundWith(`"amount":1999,`, ""), "invalid refund: amount: " + missing},
+		{"null for the amount", refundWith("1999", "null"), "invalid refund: amount: " + missing},
+		{"nothing to give back", refundWith("1999", "0"), "invalid refund: amount 0: " + wantAmount},
+		{"a negative amount", refundWith("1999", "-1999"), "invalid refund: amount -1999: " + wantAmount},
+		{"an amount of thirteen digits", refundWith("1999", "1000000000000"), "invalid refund: amount [withheld: 13 digits]: " + wantAmount},
+		{"no reason", refundWith(`,"reason":"requested_by_customer"`, ""), `invalid refund: reason "": ` + wantReason},
 		{
 			"a reason of Stripe's own", refundWith("requested_by_customer", "expired_uncaptured_charge"),
-			`invalid order: reason "expired_uncaptured_charge": ` + wantReason,
+			`invalid refund: reason "expired_uncaptured_charge": ` + wantReason,
 		},
-		{"no refund id", refundWith(`"refundId":"R-1",`, ""), `invalid order: refundId "": ` + wantID},
-		{"a refund id with a slash", refundWith("R-1", "R/1"), `invalid order: refundId [withheld: length 3, with '/']: ` + wantID},
-		{"no order id", refundWith(`"orderId":"ORD12345",`, ""), `invalid order: orderId "": ` + wantID},
+		{"no refund id", refundWith(`"refundId":"R-1",`, ""), `invalid refund: refundId "": ` + wantID},
+		{"a refund id with a slash", refundWith("R-1", "R/1"), `invalid refund: refundId [withheld: length 3, with '/']: ` + wantID},
+		{"no order id", refundWith(`"orderId":"ORD12345",`, ""), `invalid refund: orderId "": ` + wantID},
 		{"several problems", `{"type":"refund"}`, strings.Join([]string{
-			`invalid order: orderId "": ` + wantID, `refundId "": ` + wantID, "amount: " + missing, `reason "": ` + wantReason,
+			`invalid refund: orderId "": ` + wantID, `refundId "": ` + wantID, "amount: " + missing, `reason "": ` + wantReason,
 		}, "; ")},
 		{
 			"a card number for the reason", refundWith("requested_by_customer", cardNumber),
-			"invalid order: reason [withheld: length 16, with 16 digits]: " + wantReason,
+			"invalid refund: reason [withheld: length 16, with 16 digits]: " + wantReason,
 		},
 	}
 }

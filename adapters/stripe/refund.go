@@ -97,7 +97,7 @@ func (s *session) read(ctx context.Context, id order.IntentID) (refund.Ledger, e
 
 // list returns a page of the intent's refunds that are older than the one given.
 func (s *session) list(
-	ctx context.Context, id order.IntentID, after refund.RefundID,
+	ctx context.Context, id order.IntentID, after refund.ProviderID,
 ) (page []refund.Refund, more bool, err error) {
 	c := listRefundsCall(id, after)
 	response, err := s.send(ctx, &c)
@@ -108,7 +108,7 @@ func (s *session) list(
 }
 
 // ReadRefund reads one refund.
-func (s *session) ReadRefund(ctx context.Context, id refund.RefundID) (refund.Refund, error) {
+func (s *session) ReadRefund(ctx context.Context, id refund.ProviderID) (refund.Refund, error) {
 	if s.conn == nil {
 		s.conn = newConnection(s.apiKey, s.options)
 		s.conn.until = time.Time{} // no Create without a Read
@@ -154,14 +154,14 @@ func readRefundsCall(id order.IntentID) call {
 	return c
 }
 
-func listRefundsCall(id order.IntentID, after refund.RefundID) call {
+func listRefundsCall(id order.IntentID, after refund.ProviderID) call {
 	return call{name: "list refunds of intent " + string(id), intent: id, Request: Request{
 		Method: http.MethodGet, Path: refundsPath,
 		Params: url.Values{"payment_intent": {string(id)}, "limit": {"100"}, "starting_after": {string(after)}},
 	}}
 }
 
-func readRefundCall(id refund.RefundID) call {
+func readRefundCall(id refund.ProviderID) call {
 	return call{name: "read refund " + string(id), refund: id, Request: Request{
 		Method: http.MethodGet, Path: refundsPath + "/" + string(id),
 	}}
@@ -270,7 +270,7 @@ type refundList struct {
 
 // refundObject is the part of a refund that is read (docs.stripe.com/api/refunds/object).
 type refundObject struct {
-	ID       refund.RefundID     `json:"id"`
+	ID       refund.ProviderID   `json:"id"`
 	Status   stripe.RefundStatus `json:"status"`
 	Amount   int64               `json:"amount"`
 	Currency string              `json:"currency"`

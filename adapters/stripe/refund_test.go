@@ -20,7 +20,7 @@ import (
 	"orderonce/domain/refund/refundtest"
 )
 
-const refundID = refund.RefundID("re_3Pretend")
+const refundID = refund.ProviderID("re_3Pretend")
 
 func TestRefunds(t *testing.T) {
 	t.Parallel()

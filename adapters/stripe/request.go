@@ -38,10 +38,10 @@ type Request struct {
 // call is a request, and what the interpretation of its response depends on.
 type call struct {
 	Request
-	name   string          // starts every error of the call, such as "confirm intent pi_1"
-	intent order.IntentID  // the intent that the path or a parameter names; "" if none is named
-	refund refund.RefundID // the refund that the path names; "" if it names none
-	apiKey string          // no error may repeat it
+	name   string            // starts every error of the call, such as "confirm intent pi_1"
+	intent order.IntentID    // the intent that the path or a parameter names; "" if none is named
+	refund refund.ProviderID // the refund that the path names; "" if it names none
+	apiKey string            // no error may repeat it
 }
 
 // prepareCall is the request of Payments.Prepare.

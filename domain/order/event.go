@@ -44,7 +44,7 @@ func (e Event) Type() string {
 // Validate returns a *TransitionError if the event is an invalid transition, a dispute
 // that changes the status, or a refund of an order that was not charged.
 func (e Event) Validate() error {
-	valid := true
+	var valid bool
 	switch {
 	case e.Refund != (RefundEvent{}):
 		valid = e.From.Charged() && e.To.Charged()

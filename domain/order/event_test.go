@@ -8,6 +8,8 @@ import (
 
 func TestEvents(t *testing.T) {
 	t.Parallel()
+	dispute := func(s order.DisputeStatus) order.Dispute { return order.Dispute{ID: "dp_1", Status: s} }
+	refund := func(status string) order.RefundEvent { return order.RefundEvent{ID: "R1", Status: status} }
 	outside := order.RefundEvent{Status: order.RefundedOutside, Amount: 1}
 	for _, tt := range []struct {
 		event order.Event
@@ -16,12 +18,12 @@ func TestEvents(t *testing.T) {
 	}{
 		{order.Event{From: order.Open, To: order.Paid}, "order.paid", true},
 		{order.Event{From: order.Paid, To: order.Open}, "order.open", false},
-		{order.Event{From: order.Paid, To: order.Paid, Dispute: order.Dispute{ID: "dp_1", Status: order.DisputeOpen}}, "order.disputed", true},
-		{order.Event{From: order.Paid, To: order.Paid, Dispute: order.Dispute{ID: "dp_1", Status: order.DisputeLost}}, "order.dispute_lost", true},
-		{order.Event{From: order.Open, To: order.Paid, Dispute: order.Dispute{ID: "dp_1", Status: order.DisputeWon}}, "order.dispute_won", false},
-		{order.Event{From: order.Paid, To: order.Refunded, Refund: order.RefundEvent{ID: "R1", Status: "succeeded"}}, "refund.succeeded", true},
-		{order.Event{From: order.Paid, To: order.Paid, Refund: order.RefundEvent{ID: "R1", Status: "refused"}}, "refund.refused", true},
-		{order.Event{From: order.Declined, To: order.Refunded, Refund: order.RefundEvent{ID: "R1", Status: "pending"}}, "refund.pending", false},
+		{order.Event{From: order.Paid, To: order.Paid, Dispute: dispute(order.DisputeOpen)}, "order.disputed", true},
+		{order.Event{From: order.Paid, To: order.Paid, Dispute: dispute(order.DisputeLost)}, "order.dispute_lost", true},
+		{order.Event{From: order.Open, To: order.Paid, Dispute: dispute(order.DisputeWon)}, "order.dispute_won", false},
+		{order.Event{From: order.Paid, To: order.Refunded, Refund: refund("succeeded")}, "refund.succeeded", true},
+		{order.Event{From: order.Paid, To: order.Paid, Refund: refund("refused")}, "refund.refused", true},
+		{order.Event{From: order.Declined, To: order.Refunded, Refund: refund("pending")}, "refund.pending", false},
 		{order.Event{From: order.Paid, To: order.PartiallyRefunded, Refund: outside}, "order.refunded_outside", true},
 	} {
 		if got := tt.event.Type(); got != tt.name {

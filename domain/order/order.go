@@ -116,7 +116,7 @@ type Order struct {
 // New validates a draft. It returns an *InvalidError that lists every problem.
 func New(d Draft) (Order, error) {
 	if problems := problemsOf(d); len(problems) > 0 {
-		return Order{}, &InvalidError{Problems: problems}
+		return Order{}, &InvalidError{Of: "order", Problems: problems}
 	}
 	total, _ := sum(d.Lines, Currency(d.Currency).Max()) // problemsOf checked for overflow
 	known := fingerprints(d)
@@ -167,7 +167,10 @@ func (p Problem) String() string {
 }
 
 // InvalidError lists every problem of a draft. Retrying does not help.
-type InvalidError struct{ Problems []Problem }
+type InvalidError struct {
+	Of       string // what the draft is of: "order" or "refund"
+	Problems []Problem
+}
 
 // Error lists the problems, separated by semicolons.
 func (e *InvalidError) Error() string {
@@ -175,7 +178,7 @@ func (e *InvalidError) Error() string {
 	for i, p := range e.Problems {
 		all[i] = p.String()
 	}
-	return "invalid order: " + strings.Join(all, "; ")
+	return "invalid " + e.Of + ": " + strings.Join(all, "; ")
 }
 
 func problemsOf(d Draft) []Problem {

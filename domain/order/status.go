@@ -28,7 +28,9 @@ const (
 
 // Statuses returns every status.
 func Statuses() []Status {
-	return []Status{Open, Paid, Declined, Canceled, ActionRequired, Pending, Refused, PartiallyRefunded, Refunded}
+	return []Status{
+		Open, Paid, Declined, Canceled, ActionRequired, Pending, Refused, PartiallyRefunded, Refunded,
+	}
 }
 
 // ParseStatus returns the status that a record holds, or ErrUnknownVersion.

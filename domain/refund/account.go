@@ -28,14 +28,14 @@ type Item struct {
 	Reason      Reason // "" if it was adopted from the provider
 	Fingerprint order.Fingerprint
 	Status      Status
-	Owner       string    // of the current claim; "" if there is none
-	Until       time.Time // end of the owner's lease
-	Attempt     int       // number of claims
-	KeySeq      int       // of the idempotency key, from 1
-	SentAt      time.Time // by the provider's clock, before the first Create; zero before that
-	Refund      RefundID  // the provider's id; "" if none is known
-	Failure     string    // of a failed, refused or unknown one: a code
-	LastError   string    // the reason of the last attempt that did not settle it
+	Owner       string     // of the current claim; "" if there is none
+	Until       time.Time  // end of the owner's lease
+	Attempt     int        // number of claims
+	KeySeq      int        // of the idempotency key, from 1
+	SentAt      time.Time  // by the provider's clock, before the first Create; zero before that
+	Refund      ProviderID // the provider's id; "" if none is known
+	Failure     string     // of a failed, refused or unknown one: a code
+	LastError   string     // the reason of the last attempt that did not settle it
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 }
@@ -134,7 +134,7 @@ func changed(a Account, i Item, at time.Time) Change {
 // Outcome is the result of a refund. Failure is a provider code, never free text.
 type Outcome struct {
 	Status  Status
-	Refund  RefundID
+	Refund  ProviderID
 	Failure string
 }
 

@@ -17,7 +17,7 @@ type Claims interface {
 	// expired is taken over, whatever is left: it may have been made.
 	//
 	// It returns the errors of CheckBegin: ErrNotFound and *NotChargedError,
-	// *ExceedsError, ErrConflict, *SettledError, *order.InProgressError.
+	// *ExceedsError, *ConflictError, *SettledError, *order.InProgressError.
 	Begin(ctx context.Context, r Request, l order.Lease) (Claim, error)
 
 	// Mark records that a request is about to be sent: the time by the provider's clock,
@@ -62,7 +62,7 @@ type Session interface {
 	Read(ctx context.Context, id order.IntentID) (Ledger, error)
 
 	// ReadRefund returns one refund in its current state.
-	ReadRefund(ctx context.Context, id RefundID) (Refund, error)
+	ReadRefund(ctx context.Context, id ProviderID) (Refund, error)
 
 	// Create makes a refund. It is sent over the connection of the last Read and within 30
 	// seconds of it, or not at all: then the error is Unavailable. Replayed: the key holds
@@ -74,8 +74,8 @@ type Session interface {
 	Close()
 }
 
-// RefundID is the provider's id of a refund.
-type RefundID string
+// ProviderID is the provider's id of a refund.
+type ProviderID string
 
 // Order is the order to the provider to make a refund. Every field follows from the item,
 // so that all attempts send the same parameters under the same key.
@@ -99,7 +99,7 @@ type Ledger struct {
 
 // Refund is a refund at the provider.
 type Refund struct {
-	ID      RefundID
+	ID      ProviderID
 	Status  Status // Pending, Succeeded or Failed
 	Total   order.Money
 	Intent  order.IntentID
@@ -139,6 +139,18 @@ func (e *ExceedsError) Error() string {
 	return fmt.Sprintf("refund of %d exceeds the %d that is left of the charge", e.Amount, e.Left)
 }
 
+// ConflictError reports a refund id that was used with another amount or reason. It is an
+// order.ErrConflict.
+type ConflictError struct{ ID ID }
+
+// Error names the id.
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("refund id %s already used with different content", e.ID)
+}
+
+// Is reports whether target is order.ErrConflict.
+func (e *ConflictError) Is(target error) bool { return target == order.ErrConflict }
+
 // SettledError reports a claim on a refund that has an outcome.
 type SettledError struct {
 	Item  Item
@@ -161,7 +173,7 @@ func CheckBegin(a Account, r Request, l order.Lease) error {
 	case !known:
 		return nil
 	case i.Fingerprint != r.Fingerprint():
-		return order.ErrConflict
+		return &ConflictError{r.ID()}
 	case i.Status != Open:
 		return &SettledError{Item: i, Order: a.Status}
 	case i.Owner == l.Owner:

@@ -67,6 +67,9 @@ func (p *Processor) Process(ctx context.Context, r Request, l order.Lease) order
 	result := resultOf(err)
 	if err == nil {
 		result = resultOfOutcome(outcome)
+		if c, err := Settled(a.claim.Account, r.ID(), outcome, p.Now()); err == nil {
+			result.Status = c.After.Status
+		}
 	} else if !errors.Is(err, order.ErrClaimLost) {
 		result = a.giveUp(ctx, result)
 	}
@@ -124,11 +127,10 @@ func (a *attempt) read(ctx context.Context, s Session) (Ledger, error) {
 // the failed request days later.
 func (a *attempt) create(ctx context.Context, s Session, big bool) (Outcome, error) {
 	outcome, err := a.send(ctx, s)
-	switch kindOf(err) {
-	case order.KindReplayed:
-	case order.KindRefused:
+	if kindOf(err) == order.KindRefused {
 		return a.explain(ctx, s, err)
-	default:
+	}
+	if kindOf(err) != order.KindReplayed {
 		return outcome, err
 	}
 	ledger, readErr := a.read(ctx, s)

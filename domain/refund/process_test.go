@@ -167,7 +167,8 @@ func TestARefundIsMadeOnce(t *testing.T) {
 			w := newWorld(t)
 			r := request(t, "R1", tt.amount)
 			got := w.deliver(r, noFault)
-			if got.Verdict != order.Done || got.Reason != order.ReasonSettled || w.account().Status != tt.want {
+			if got.Verdict != order.Done || got.Reason != order.ReasonSettled ||
+				got.Status != tt.want || w.account().Status != tt.want {
 				t.Errorf("got %+v and %+v, want it %s", got, w.account(), tt.want)
 			}
 			fresh := []refundtest.Call{refundtest.Begin, refundtest.Read, refundtest.Mark, refundtest.Create, refundtest.Finish}

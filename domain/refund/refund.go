@@ -76,7 +76,7 @@ func New(d Draft) (Request, error) {
 	check(1 <= d.Amount && d.Amount <= MaxAmount, "amount", order.QuoteInt(d.Amount), AmountRule())
 	check(ValidReason(d.Reason), "reason", order.Quote(d.Reason), ReasonRule)
 	if len(all) > 0 {
-		return Request{}, &order.InvalidError{Problems: all}
+		return Request{}, &order.InvalidError{Of: "refund", Problems: all}
 	}
 	return Request{order.ID(d.OrderID), ID(d.RefundID), d.Amount, Reason(d.Reason)}, nil
 }

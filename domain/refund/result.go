@@ -36,8 +36,8 @@ func resultOf(err error) order.Result {
 		}
 		return r
 	case errors.As(err, &notCharged):
-		r := order.Result{Verdict: order.Redeliver, Reason: ReasonNotCharged, Transient: true, Status: notCharged.Status, Err: err}
-		if s := notCharged.Status; s == order.Declined || s == order.Canceled || s == order.Refused {
+		r := order.Result{Verdict: order.Redeliver, Reason: ReasonNotCharged, Transient: true, Err: err}
+		if r.Status = notCharged.Status; notPayable(r.Status) {
 			r.Verdict, r.Transient = order.Park, false
 		}
 		return r
@@ -51,4 +51,9 @@ func resultOf(err error) order.Result {
 		return order.Result{Verdict: order.Redeliver, Reason: order.ReasonOutOfTime, Transient: true, Err: err}
 	}
 	return order.ResultOf(err)
+}
+
+// notPayable reports whether an order in s will not be charged unless a person acts.
+func notPayable(s order.Status) bool {
+	return s == order.Declined || s == order.Canceled || s == order.Refused
 }

@@ -98,7 +98,7 @@ func TestNew(t *testing.T) {
 		t.Errorf("another amount: got the same fingerprint %s", r.Fingerprint())
 	}
 	_, err = refund.New(refund.Draft{OrderID: "a b", RefundID: "", Amount: 0, Reason: "sorry"})
-	const want = `invalid order: orderId [withheld: length 3, with ' ']: want 1 to 64 letters, digits, '.', '_' or '-', ` +
+	const want = `invalid refund: orderId [withheld: length 3, with ' ']: want 1 to 64 letters, digits, '.', '_' or '-', ` +
 		`the first a letter or a digit; refundId "": want 1 to 64 letters, digits, '.', '_' or '-', ` +
 		`the first a letter or a digit; amount 0: want 1 to 999999999999; reason "sorry": ` +
 		`want "duplicate", "fraudulent" or "requested_by_customer"`

@@ -126,12 +126,12 @@ func (d resolver) outcome(
 		return d.notMade(a, i, l)
 	}
 	switch {
-	case i.Refund == refund.RefundID(r.Made) && i.Status != refund.Unknown:
+	case i.Refund == refund.ProviderID(r.Made) && i.Status != refund.Unknown:
 		return refund.Outcome{}, nil
 	case i.Status != refund.Unknown:
 		return refund.Outcome{}, fmt.Errorf("%w: %s is %s, %s", errNotUnknown, i.ID, i.Status, i.Refund)
 	}
-	made, err := s.ReadRefund(ctx, refund.RefundID(r.Made))
+	made, err := s.ReadRefund(ctx, refund.ProviderID(r.Made))
 	if err == nil {
 		err = d.compare(made, a, i)
 	}

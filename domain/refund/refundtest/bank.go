@@ -71,14 +71,16 @@ func (e entry) listed(now time.Time, lag time.Duration) (r refund.Refund, found 
 // stored is the response under a key.
 type stored struct {
 	order   refund.Order
-	id      refund.RefundID // "" of a stored failure or refusal
+	id      refund.ProviderID // "" of a stored failure or refusal
 	failed  bool
 	refused error
 	at      time.Time
 }
 
 // Open returns a session.
-func (b *Bank) Open(context.Context) refund.Session { return &session{bank: b} } //nolint:ireturn // as the port
+//
+//nolint:ireturn // as the port
+func (b *Bank) Open(context.Context) refund.Session { return &session{bank: b} }
 
 type session struct {
 	bank   *Bank
@@ -113,7 +115,7 @@ func (s *session) Read(ctx context.Context, id order.IntentID) (refund.Ledger, e
 	return l, nil
 }
 
-func (s *session) ReadRefund(_ context.Context, id refund.RefundID) (refund.Refund, error) {
+func (s *session) ReadRefund(_ context.Context, id refund.ProviderID) (refund.Refund, error) {
 	s.bank.mu.Lock()
 	defer s.bank.mu.Unlock()
 	if err := s.bank.fail(ReadRefund); err != nil {
@@ -217,7 +219,7 @@ func (b *Bank) effect(o refund.Order, intent order.Intent) (refund.Refund, error
 		return refund.Refund{}, &order.PaymentError{Kind: order.KindRefused, Code: code, Err: errRejected}
 	}
 	r := refund.Refund{
-		ID: refund.RefundID(fmt.Sprintf("re_%d", len(b.refunds)+1)), Status: refund.Succeeded, Intent: o.Intent,
+		ID: refund.ProviderID(fmt.Sprintf("re_%d", len(b.refunds)+1)), Status: refund.Succeeded, Intent: o.Intent,
 		Total: order.Money{Amount: o.Amount, Currency: intent.Total.Currency}, Reason: o.Reason,
 		OrderID: o.OrderID, Scope: intent.Scope, For: o.ID,
 	}
@@ -236,7 +238,7 @@ func (b *Bank) store(o refund.Order, s stored) {
 	b.keys[o.Key] = s
 }
 
-func (b *Bank) byID(id refund.RefundID) (r refund.Refund) {
+func (b *Bank) byID(id refund.ProviderID) (r refund.Refund) {
 	for _, e := range b.refunds {
 		if e.ID == id {
 			r = e.Refund
@@ -324,7 +326,7 @@ func (b *Bank) change(from, to refund.Status) {
 }
 
 // Set sets the status of one refund, as the customer's bank does.
-func (b *Bank) Set(id refund.RefundID, to refund.Status) {
+func (b *Bank) Set(id refund.ProviderID, to refund.Status) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for n := range b.refunds {
@@ -361,7 +363,8 @@ func (b *Bank) InDashboard(id order.IntentID, amount order.Money) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.refunds = append(b.refunds, entry{at: b.Now(), Refund: refund.Refund{
-		ID: refund.RefundID(fmt.Sprintf("re_%d", len(b.refunds)+1)), Status: refund.Succeeded, Intent: id, Total: amount,
+		ID: refund.ProviderID(fmt.Sprintf("re_%d", len(b.refunds)+1)), Status: refund.Succeeded,
+		Intent: id, Total: amount,
 	}})
 }
 

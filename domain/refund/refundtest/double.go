@@ -61,8 +61,10 @@ func (s interceptedSession) Read(ctx context.Context, id order.IntentID) (refund
 	return through(s.intercept, Read, func() (refund.Ledger, error) { return s.Session.Read(ctx, id) })
 }
 
-func (s interceptedSession) ReadRefund(ctx context.Context, id refund.RefundID) (refund.Refund, error) {
-	return through(s.intercept, ReadRefund, func() (refund.Refund, error) { return s.Session.ReadRefund(ctx, id) })
+func (s interceptedSession) ReadRefund(ctx context.Context, id refund.ProviderID) (refund.Refund, error) {
+	return through(s.intercept, ReadRefund, func() (refund.Refund, error) {
+		return s.Session.ReadRefund(ctx, id)
+	})
 }
 
 func (s interceptedSession) Create(ctx context.Context, o refund.Order) (refund.Refund, error) {

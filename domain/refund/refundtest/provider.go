@@ -364,7 +364,7 @@ func (x providerTest) readsAll() {
 		x.InDashboard(x.intent, 1)
 	}
 	l := x.read()
-	found := map[refund.RefundID]refund.Refund{}
+	found := map[refund.ProviderID]refund.Refund{}
 	for _, r := range l.Refunds {
 		found[r.ID] = r
 	}
@@ -397,7 +397,7 @@ func (x providerTest) unknown() {
 		_, err := x.session.Read(x.Context(), id)
 		x.wantFailure(order.KindMisconfigured)(refund.Refund{}, err)
 	}
-	for _, id := range []refund.RefundID{"re_unknown", "", "re 1", "re_1/cancel"} {
+	for _, id := range []refund.ProviderID{"re_unknown", "", "re 1", "re_1/cancel"} {
 		x.wantFailure(order.KindMisconfigured)(x.session.ReadRefund(x.Context(), id))
 	}
 }

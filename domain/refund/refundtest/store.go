@@ -202,7 +202,7 @@ func (x storeTest) begins() {
 	}
 	x.wantAccount(want)
 	x.wantDue()
-	if c.Account.Intent != "pi_1" || c.Account.Seq != 1 || len(c.Account.Items) != 1 || c.Account.Left() != paidFor-1000 {
+	if a := c.Account; a.Intent != "pi_1" || a.Seq != 1 || len(a.Items) != 1 || a.Left() != paidFor-1000 {
 		x.Errorf("got claim %+v, want the account", c)
 	}
 }
@@ -210,7 +210,9 @@ func (x storeTest) begins() {
 func (x storeTest) notCharged() {
 	_, err := x.begin("R1", 1, lease("first", noon()))
 	x.want(err, order.ErrNotFound)
-	for _, s := range []order.Status{order.Open, order.Pending, order.ActionRequired, order.Declined, order.Canceled} {
+	for _, s := range []order.Status{
+		order.Open, order.Pending, order.ActionRequired, order.Declined, order.Canceled,
+	} {
 		x := x.of(string(s))
 		x.pay(s)
 		x.wantUnchanged(func() {
@@ -272,6 +274,9 @@ func (x storeTest) conflicts() {
 	conflict := func() {
 		_, err := x.begin("R1", 1001, lease("second", at(time.Hour)))
 		x.want(err, order.ErrConflict)
+		if _, named := errors.AsType[*refund.ConflictError](err); !named {
+			x.Errorf("got %v, want an error that names the refund id", err)
+		}
 	}
 	x.wantUnchanged(conflict)
 	x.must(x.Finish(x.Context(), c, refund.Outcome{Status: refund.Succeeded, Refund: "re_1"}, at(time.Second)))
@@ -300,14 +305,15 @@ func (x storeTest) needsTheClaim() {
 		_, err := x.Mark(x.Context(), lost, 2, noon())
 		x.want(err, order.ErrClaimLost)
 		x.want(x.Release(x.Context(), lost, order.ReasonUnavailable, noon()), order.ErrClaimLost)
-		x.want(x.Finish(x.Context(), lost, refund.Outcome{Status: refund.Succeeded, Refund: "re_1"}, noon()), order.ErrClaimLost)
+		made := refund.Outcome{Status: refund.Succeeded, Refund: "re_1"}
+		x.want(x.Finish(x.Context(), lost, made, noon()), order.ErrClaimLost)
 	})
 }
 
 func (x storeTest) finishes() {
 	for s, want := range map[refund.Status]order.Status{
-		refund.Pending: order.PartiallyRefunded, refund.Succeeded: order.PartiallyRefunded, refund.Failed: order.Paid,
-		refund.Refused: order.Paid, refund.Unknown: order.Paid,
+		refund.Pending: order.PartiallyRefunded, refund.Succeeded: order.PartiallyRefunded,
+		refund.Failed: order.Paid, refund.Refused: order.Paid, refund.Unknown: order.Paid,
 	} {
 		x := x.of(string(s))
 		x.pay(order.Paid)
@@ -353,7 +359,8 @@ func (x storeTest) sideBySide() {
 		claims = append(claims, x.mustBegin(fmt.Sprint("R", n), 1000))
 	}
 	for n, c := range claims { // each claim is older than the others' outcomes
-		x.must(x.Finish(x.Context(), c, refund.Outcome{Status: refund.Succeeded, Refund: refund.RefundID(fmt.Sprint("re_", n))}, noon()))
+		made := refund.Outcome{Status: refund.Succeeded, Refund: refund.ProviderID(fmt.Sprint("re_", n))}
+		x.must(x.Finish(x.Context(), c, made, noon()))
 	}
 	if a := x.account(); a.Seq != 4 || a.Refunded() != 3000 || a.Left() != paidFor-3000 {
 		x.Errorf("got %+v, want three refunds with three events", a)
@@ -375,7 +382,7 @@ func (x storeTest) releases() {
 	c := x.mustBegin("R1", paidFor)
 	x.must(x.Release(x.Context(), c, order.ReasonUnavailable, at(time.Second)))
 	i := x.account().Items[0]
-	if i.Owner != "" || !i.Until.IsZero() || i.LastError != string(order.ReasonUnavailable) || i.Status != refund.Open {
+	if i.Owner != "" || !i.Until.IsZero() || i.LastError != "provider_unavailable" || i.Status != refund.Open {
 		x.Errorf("got %+v, want it open without a claim", i)
 	}
 	_, err := x.begin("R2", 1, lease("second", noon()))

@@ -39,16 +39,16 @@ func (v Violation) String() string {
 
 // oracle is what the checks remember.
 type oracle struct {
-	excused   map[refund.RefundID]bool // made by a request that Stripe executed too late
-	twice     bool                     // one of these is the second of its id
-	succeeded map[refund.RefundID]bool // at any time
+	excused   map[refund.ProviderID]bool // made by a request that Stripe executed too late
+	twice     bool                       // one of these is the second of its id
+	succeeded map[refund.ProviderID]bool // at any time
 	disputed  map[order.ID]bool
 	accounts  map[order.ID]refund.Account // as of the last check
 }
 
 func newOracle() oracle {
 	return oracle{
-		excused: map[refund.RefundID]bool{}, succeeded: map[refund.RefundID]bool{},
+		excused: map[refund.ProviderID]bool{}, succeeded: map[refund.ProviderID]bool{},
 		disputed: map[order.ID]bool{}, accounts: map[order.ID]refund.Account{},
 	}
 }
