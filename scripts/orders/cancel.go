@@ -1,13 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
-	"orderonce/adapters/config"
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	"orderonce/domain/order"
 )
 
@@ -36,24 +35,23 @@ var (
 
 // Run cancels one order.
 func (c cancel) Run(ctx context.Context, sh shell) error {
-	env, err := config.Read[stripeConfig](sh.environ)
+	env, cfg, err := connect[stripeConfig](ctx, sh)
 	if err != nil {
 		return err
 	}
-	if err := c.cancel(ctx, sh, env); err != nil {
-		return fmt.Errorf("cancel order %q: %w", c.ID, env.Orders.explain(err))
+	if err := c.cancel(ctx, sh, env, cfg); err != nil {
+		return fmt.Errorf("cancel order %q: %w", c.ID, env.Orders.explain(cfg, err))
 	}
 	return nil
 }
 
-func (c cancel) cancel(ctx context.Context, sh shell, env stripeConfig) error {
-	store, payments, id := env.Orders.store(), env.payments(), order.ID(c.ID)
+func (c cancel) cancel(ctx context.Context, sh shell, env stripeConfig, cfg aws.Config) error {
+	store, payments, id := env.Orders.store(cfg), env.payments(), order.ID(c.ID)
 	before, err := store.Load(ctx, id)
 	if err != nil {
 		return err
 	}
-	where := env.Orders
-	fmt.Fprintf(sh.out, "table %s in %s, scope %s\n\n", where.Table, where.AWS.Region, env.Scope)
+	sh.where(env, cfg)
 	fmt.Fprintln(sh.out, describe(before))
 	if !c.Yes && !sh.confirms("Type the order id to cancel it for ever: ", c.ID) {
 		return errNotConfirmed
@@ -70,11 +68,4 @@ func (c cancel) cancel(ctx context.Context, sh shell, env stripeConfig) error {
 	}
 	fmt.Fprintf(sh.out, "canceled: it was %s\n", before.Status)
 	return nil
-}
-
-// confirms asks the person to type a word.
-func (sh shell) confirms(question, word string) bool {
-	fmt.Fprint(sh.out, question)
-	typed, _ := bufio.NewReader(sh.in).ReadString('\n') // the end of the input is no confirmation
-	return strings.TrimSpace(typed) == word
 }

@@ -28,7 +28,7 @@ func TestCancel(t *testing.T) {
 		{"a paid order", cancel{ID: "PAID", Yes: true}, "", "status     paid", errNotCanceled, order.Paid},
 	} {
 		var out strings.Builder
-		err := step.command.Run(t.Context(), shell{environ: d.environ, in: strings.NewReader(step.typed), out: &out, now: noon})
+		err := step.command.Run(t.Context(), testShell(d.environ, step.typed, &out))
 		if !errors.Is(err, step.err) || !strings.Contains(out.String(), step.printed) {
 			t.Errorf("%s: got %v and\n%s\nwant %v and %q", step.claim, err, &out, step.err, step.printed)
 		}
@@ -36,7 +36,7 @@ func TestCancel(t *testing.T) {
 			t.Errorf("%s: got status %s, %v, want %s", step.claim, r.Status, err, step.status)
 		}
 	}
-	err := cancel{ID: "NONE", Yes: true}.Run(t.Context(), shell{environ: d.environ, out: new(strings.Builder), now: noon})
+	err := cancel{ID: "NONE", Yes: true}.Run(t.Context(), testShell(d.environ, "", new(strings.Builder)))
 	if !errors.Is(err, order.ErrNotFound) || !strings.Contains(err.Error(), `cancel order "NONE"`) {
 		t.Errorf("an order that was not posted: got %v, want ErrNotFound", err)
 	}

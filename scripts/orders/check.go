@@ -42,8 +42,7 @@ func (m machine) needs() []need {
 		{"terraform", program, "install Terraform 1.11 or later: https://developer.hashicorp.com/terraform/install"},
 		{
 			"credentials", m.credentials(),
-			"aws configure, or AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; " +
-				`on a machine with a role: eval "$(aws configure export-credentials --format env)"`,
+			"aws configure, aws sso login, AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
 		},
 		{"region", m.region(), "export AWS_REGION=eu-west-1, or yours"},
 		{"Stripe key", m.stripeKey(), "export STRIPE_SECRET_KEY=sk_test_..., from https://dashboard.stripe.com/test/apikeys"},

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	sdk "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"orderonce/adapters/config"
 	"orderonce/adapters/dynamodb"
@@ -23,25 +23,19 @@ func httpClient() *http.Client {
 
 // queueConfig is the environment of `orders post`.
 type queueConfig struct {
-	AWS   config.AWS
 	Queue config.URL `env:"QUEUE_URL,notEmpty" want:"the URL of the order queue"`
-}
-
-func (c queueConfig) client() *sdk.Client {
-	return sdk.NewFromConfig(c.AWS.Config(config.SQS, httpClient()))
 }
 
 // tableConfig is the environment of `orders show`.
 type tableConfig struct {
-	AWS   config.AWS
 	Table string `env:"ORDERS_TABLE,notEmpty" want:"the name of the orders table"`
 }
 
-func (c tableConfig) store() *dynamodb.Store {
-	return dynamodb.New(c.AWS.Config(config.DynamoDB, httpClient()), c.Table)
-}
+func (c tableConfig) store(cfg aws.Config) *dynamodb.Store { return dynamodb.New(cfg, c.Table) }
 
-func (c tableConfig) refunds() *dynamodb.Refunds { return &dynamodb.Refunds{Store: c.store()} }
+func (c tableConfig) refunds(cfg aws.Config) *dynamodb.Refunds {
+	return &dynamodb.Refunds{Store: c.store(cfg)}
+}
 
 // stripeConfig is the environment of the commands that read PaymentIntents.
 type stripeConfig struct {
@@ -95,8 +89,4 @@ func (c smokeConfig) Problems() []string {
 		return append(all, name+rule)
 	}
 	return append(all, name+rule+"; got a live one, which refuses the smoke test's card")
-}
-
-func (c smokeConfig) queue() queueConfig {
-	return queueConfig{AWS: c.Stripe.Orders.AWS, Queue: c.Queue}
 }

@@ -8,18 +8,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
+	"golang.org/x/term"
 
 	"orderonce/adapters/config"
 )
 
 type commands struct {
+	JSON    bool    `name:"json" help:"Print the result as JSON, one object per line. Text for people goes to standard error."`
+	Account account `embed:"" group:"AWS"`
+
 	Post    post    `cmd:"" help:"Post message bodies to the order queue, one per line. Needs QUEUE_URL."`
 	Show    show    `cmd:"" help:"Show an order's row and history. Needs ORDERS_TABLE."`
 	Refresh refresh `cmd:"" help:"Settle an order's row from its PaymentIntent; moves no money. Needs ORDERS_TABLE, SCOPE, STRIPE_SECRET_KEY."`
@@ -33,24 +36,20 @@ type commands struct {
 func main() {
 	var c commands
 	k := kong.Parse(&c, kong.Name("orders"), kong.UsageOnError(), kong.Description(
-		"Post, show and settle orders, and check a deployment. Credentials and region come from AWS_REGION, AWS_ACCESS_KEY_ID,\n"+
-			"AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN; with profiles or SSO: eval \"$(aws configure export-credentials --format env)\".\n"+
-			"For the system that `make up` runs: . ./build/up/env",
+		"Post, show and settle orders, and check a deployment. Region and credentials are found as by the AWS CLI: flags, environment,\n"+
+			"profiles, SSO, roles. The other settings are those of the deployment: . ./build/deploy/env, which make deploy wrote.\n"+
+			"For the system that `make up` runs: . ./build/up/env\n\n"+
+			"Exit codes: 0 done, 1 an error, 2 done, and something is left or differs.",
 	))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	k.BindTo(ctx, (*context.Context)(nil))
-	k.Bind(shell{environ: os.Environ(), in: os.Stdin, out: os.Stdout, now: time.Now})
+	k.Bind(shell{
+		environ: os.Environ(), in: os.Stdin, out: os.Stdout, errOut: os.Stderr, now: time.Now,
+		aws: c.Account.load, json: c.JSON, terminal: term.IsTerminal(int(os.Stdout.Fd())),
+	})
 	err := k.Run()
 	stop()
 	k.FatalIfErrorf(hint(err))
-}
-
-// shell is what a command reads and writes.
-type shell struct {
-	environ []string
-	in      io.Reader
-	out     io.Writer
-	now     func() time.Time
 }
 
 // hint adds to an error what to check first: where the environment comes from, or whether
@@ -61,8 +60,10 @@ func hint(err error) error {
 	}
 	if _, ok := errors.AsType[*config.Error](err); ok {
 		return fmt.Errorf("%w\nnames of a deployment: . ./build/deploy/env, which make deploy wrote"+
-			"\nAWS profiles and SSO: eval \"$(aws configure export-credentials --format env)\""+
 			"\nthe system that `make up` runs: . ./build/up/env", err)
+	}
+	if also := remedy(err); also != "" {
+		return fmt.Errorf("%w\n%s", err, also)
 	}
 	return err
 }

@@ -16,7 +16,6 @@ import (
 	sdk "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"orderonce/adapters/config"
 	"orderonce/adapters/sqs"
 )
 
@@ -33,7 +32,7 @@ type message struct {
 
 // Run posts every line, or none if one of them is neither a valid order nor a refund.
 func (p post) Run(ctx context.Context, sh shell) error {
-	c, err := config.Read[queueConfig](sh.environ)
+	c, cfg, err := connect[queueConfig](ctx, sh)
 	if err != nil {
 		return err
 	}
@@ -46,7 +45,7 @@ func (p post) Run(ctx context.Context, sh shell) error {
 			return err
 		}
 	}
-	posted, err := queue{c.client(), string(c.Queue), p.name()}.send(ctx, messages)
+	posted, err := newQueue(cfg, c.Queue).sendAll(ctx, p.name(), messages)
 	if err != nil {
 		return fmt.Errorf("%d of %d messages posted to %s\n%w", posted, len(messages), c.Queue, err)
 	}
@@ -152,25 +151,20 @@ func checkJSONLines(file string, messages []message) error {
 	return nil
 }
 
-type queue struct {
-	client    *sdk.Client
-	url, file string
-}
-
 // perCall is the largest number of entries of one SendMessageBatch.
 const perCall = 10
 
-// send returns how many messages the queue is known to hold. The error names the line of
-// each of the others. It stops at a call that fails as a whole, because the next would as
-// well.
-func (q queue) send(ctx context.Context, messages []message) (posted int, err error) {
+// sendAll returns how many messages the queue is known to hold. The error names the line
+// of each of the others. It stops at a call that fails as a whole, because the next would
+// as well.
+func (q queue) sendAll(ctx context.Context, file string, messages []message) (posted int, err error) {
 	var refused []error
 	for from := 0; from < len(messages); from += perCall {
 		chunk := messages[from:min(from+perCall, len(messages))]
-		failed, err := q.sendOnce(ctx, chunk)
+		failed, err := q.sendOnce(ctx, file, chunk)
 		if err != nil { // the response may be lost, and posting an order twice is harmless
 			whole := fmt.Errorf("%s:%d to %d: may be posted, the lines after them are not; post all again: %w",
-				q.file, chunk[0].line, chunk[len(chunk)-1].line, err)
+				file, chunk[0].line, chunk[len(chunk)-1].line, err)
 			return posted, errors.Join(append(refused, whole)...)
 		}
 		posted += len(chunk) - len(failed)
@@ -180,7 +174,7 @@ func (q queue) send(ctx context.Context, messages []message) (posted int, err er
 }
 
 // sendOnce makes one call. The id of an entry is its line.
-func (q queue) sendOnce(ctx context.Context, messages []message) (failed []error, err error) {
+func (q queue) sendOnce(ctx context.Context, file string, messages []message) (failed []error, err error) {
 	entries := make([]types.SendMessageBatchRequestEntry, len(messages))
 	for i, m := range messages {
 		entries[i] = types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(m.line)), MessageBody: &m.body}
@@ -191,7 +185,7 @@ func (q queue) sendOnce(ctx context.Context, messages []message) (failed []error
 	}
 	for _, f := range out.Failed {
 		failed = append(failed,
-			fmt.Errorf("%s:%s: %s: %s", q.file, aws.ToString(f.Id), aws.ToString(f.Code), aws.ToString(f.Message)))
+			fmt.Errorf("%s:%s: %s: %s", file, aws.ToString(f.Id), aws.ToString(f.Code), aws.ToString(f.Message)))
 	}
 	return failed, nil
 }

@@ -131,7 +131,7 @@ func TestPost(t *testing.T) {
 			q := newOrderQueue(t, tt.fails)
 			var out strings.Builder
 			command := post{File: "-", AllowInvalid: tt.allowInvalid}
-			sh := shell{environ: q.environ(), in: strings.NewReader(strings.Join(tt.in, "\n")), out: &out}
+			sh := testShell(q.environ(), strings.Join(tt.in, "\n"), &out)
 			if tt.file {
 				command.File, sh.in = ordersFile(t, strings.Join(tt.in, "\n")), strings.NewReader("not this")
 			}
@@ -194,7 +194,7 @@ func TestPostSendsNothingIfALineIsInvalid(t *testing.T) {
 			q := newOrderQueue(t, "")
 			var out strings.Builder
 			file := ordersFile(t, tt.text)
-			err := post{File: file}.Run(t.Context(), shell{environ: q.environ(), out: &out})
+			err := post{File: file}.Run(t.Context(), testShell(q.environ(), "", &out))
 			if err == nil || q.calls > 0 || out.Len() > 0 {
 				t.Fatalf("error %v after %d calls, printed %q, want an error alone", err, q.calls, &out)
 			}
@@ -225,7 +225,7 @@ func TestPostSendsNothing(t *testing.T) {
 			t.Parallel()
 			q := newOrderQueue(t, "")
 			var out strings.Builder
-			sh := shell{environ: append(q.environ(), tt.change), in: strings.NewReader(tt.in), out: &out}
+			sh := testShell(append(q.environ(), tt.change), tt.in, &out)
 			err := post{File: tt.file}.Run(t.Context(), sh)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || q.calls > 0 || out.Len() > 0 {
 				t.Errorf("error %v after %d calls, printed %q, want %q and nothing else", err, q.calls, &out, tt.want)
@@ -242,10 +242,10 @@ func TestARefusedConnectionAsksWhetherTheLocalSystemRuns(t *testing.T) {
 	const closed = "http://127.0.0.1:1"
 	environ := environment("AWS_ENDPOINT_URL="+closed, "QUEUE_URL="+closed+"/orders", "STRIPE_API_BASE="+closed)
 	payments := stripeConfig{Scope: "test", Key: config.NewSecret(pretendKey), Address: closed}.payments()
-	sh := shell{environ: environ, in: strings.NewReader(line("ORD-1")), out: new(strings.Builder), now: noon}
+	sh := func() shell { return testShell(environ, line("ORD-1"), new(strings.Builder)) }
 	for name, run := range map[string]func(context.Context) error{
-		"post": func(ctx context.Context) error { return post{File: "-"}.Run(ctx, sh) },
-		"show": func(ctx context.Context) error { return show{"ORD-1"}.Run(ctx, sh) },
+		"post": func(ctx context.Context) error { return post{File: "-"}.Run(ctx, sh()) },
+		"show": func(ctx context.Context) error { return show{"ORD-1"}.Run(ctx, sh()) },
 		"Stripe": func(ctx context.Context) error {
 			_, err := payments.Read(ctx, "pi_1")
 			return err

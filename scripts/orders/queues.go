@@ -10,14 +10,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"orderonce/adapters/config"
 	"orderonce/adapters/sqs"
 )
 
 // compareQueues prints the queues' settings, or returns an error that names each setting
 // that would lose orders or park them without a reason.
-func (c smokeConfig) compareQueues(ctx context.Context, out io.Writer) error {
-	cfg := c.Stripe.Orders.AWS.Config(config.SQS, httpClient())
+func (c smokeConfig) compareQueues(ctx context.Context, cfg aws.Config, out io.Writer) error {
 	var s sqs.Settings
 	var err error
 	if s.Orders, err = sqs.ReadSettings(ctx, cfg, string(c.Queue)); err != nil {

@@ -81,10 +81,10 @@ func TestCompareQueuesNamesEverySettingThatWouldLoseOrders(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			c, _ := serveQueues(t, tt.change, tt.more...)
+			c, server := serveQueues(t, tt.change, tt.more...)
 			var out strings.Builder
 			var got []string
-			if err := c.compareQueues(t.Context(), &out); err != nil {
+			if err := c.compareQueues(t.Context(), awsOf(t, server.URL), &out); err != nil {
 				got = strings.Split(err.Error(), "\n")
 			}
 			if diff := cmp.Diff(got, tt.err); diff != "" {
@@ -101,7 +101,7 @@ func TestTheDeadLetterQueueIsThatOfTheEnvironment(t *testing.T) {
 	t.Parallel()
 	c, server := serveQueues(t, func(_, _ *sqstest.Settings) {})
 	c.DeadLetters = config.URL(server.QueueURL("other"))
-	err := c.compareQueues(t.Context(), new(strings.Builder))
+	err := c.compareQueues(t.Context(), awsOf(t, server.URL), new(strings.Builder))
 	want := "deadLetterTargetArn in the RedrivePolicy of the order queue is " +
 		sqstest.ARN("dead") + ", want " + sqstest.ARN("other")
 	if err == nil || !strings.Contains(err.Error(), want) {
@@ -127,7 +127,7 @@ func TestQueuesThatCannotBeReadAreAnError(t *testing.T) {
 				c.DeadLetters = config.URL(server.QueueURL(tt.dead))
 			}
 			server.Fail(tt.fails, 1, "AccessDenied")
-			err := c.compareQueues(t.Context(), new(strings.Builder))
+			err := c.compareQueues(t.Context(), awsOf(t, server.URL), new(strings.Builder))
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error = %v, want %q", err, tt.want)
 			}

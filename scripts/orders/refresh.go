@@ -6,7 +6,8 @@ import (
 	"io"
 	"time"
 
-	"orderonce/adapters/config"
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	"orderonce/domain/order"
 )
 
@@ -17,22 +18,22 @@ type refresh struct {
 
 // Run settles one order from Stripe's answer.
 func (r refresh) Run(ctx context.Context, sh shell) error {
-	c, err := config.Read[stripeConfig](sh.environ)
+	c, cfg, err := connect[stripeConfig](ctx, sh)
 	if err != nil {
 		return err
 	}
-	o, err := c.operator(r.Scope)
+	o, err := c.operator(cfg, r.Scope)
 	if err != nil {
 		return err
 	}
 	if err := o.refresh(ctx, order.ID(r.ID), sh.now(), sh.out); err != nil {
-		return fmt.Errorf("refresh order %q: %w", r.ID, c.Orders.explain(err))
+		return fmt.Errorf("refresh order %q: %w", r.ID, c.Orders.explain(cfg, err))
 	}
 	return nil
 }
 
 // operator returns an operator in the given scope, or in the environment's if that is "".
-func (c stripeConfig) operator(otherScope string) (operator, error) {
+func (c stripeConfig) operator(cfg aws.Config, otherScope string) (operator, error) {
 	if otherScope != "" {
 		scope, err := order.NewScope(otherScope)
 		if err != nil {
@@ -40,7 +41,7 @@ func (c stripeConfig) operator(otherScope string) (operator, error) {
 		}
 		c.Scope = string(scope)
 	}
-	return operator{c.Orders.store(), c.payments(), order.Scope(c.Scope)}, nil
+	return operator{c.Orders.store(cfg), c.payments(), order.Scope(c.Scope)}, nil
 }
 
 // operator reads and settles the rows of one scope.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/config"
@@ -183,7 +184,7 @@ func TestCommands(t *testing.T) {
 		{"refresh finds nothing", refresh{ID: "ORD-2"}, nil, order.ErrNotFound},
 	} {
 		var out strings.Builder
-		err := step.run.Run(t.Context(), shell{environ: d.environ, out: &out, now: noon})
+		err := step.run.Run(t.Context(), testShell(d.environ, "", &out))
 		if !sameError(err, step.err) {
 			t.Errorf("%s: error = %v, want %v", step.claim, err, step.err)
 		}
@@ -200,11 +201,11 @@ func TestCommands(t *testing.T) {
 
 func TestAnOrderThatIsNotFoundMayBeElsewhere(t *testing.T) {
 	t.Parallel()
-	c := tableConfig{Table: "orders", AWS: config.AWS{Region: "eu-west-1"}}
-	err := c.explain(order.ErrNotFound)
+	c, cfg := tableConfig{Table: "orders"}, aws.Config{Region: "eu-west-1"}
+	err := c.explain(cfg, order.ErrNotFound)
 	for _, want := range []string{
 		`in table "orders" at eu-west-1`, "not delivered yet", "aws sqs get-queue-attributes",
-		"dead-letter queue", `--queue-url "$DEAD_LETTER_QUEUE_URL"`, "ORDERS_TABLE and AWS_REGION",
+		"dead-letter queue", `--queue-url "$DEAD_LETTER_QUEUE_URL"`, "ORDERS_TABLE, --region and --profile",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("got error\n%v\nwant %q in it", err, want)
@@ -213,8 +214,8 @@ func TestAnOrderThatIsNotFoundMayBeElsewhere(t *testing.T) {
 	if !errors.Is(err, order.ErrNotFound) {
 		t.Errorf("errors.Is(%v, order.ErrNotFound) = false", err)
 	}
-	if other := errors.New("other"); cmp.Diff(c.explain(other).Error(), other.Error()) != "" {
-		t.Errorf("got %v, want another error as it is", c.explain(other))
+	if other := errors.New("other"); cmp.Diff(c.explain(cfg, other).Error(), other.Error()) != "" {
+		t.Errorf("got %v, want another error as it is", c.explain(cfg, other))
 	}
 }
 
@@ -248,7 +249,7 @@ func TestRefreshSendsNothingWithAWrongEnvironment(t *testing.T) {
 			t.Parallel()
 			s := pretendStripe(t)
 			var out strings.Builder
-			err := refresh{ID: "ORD-1"}.Run(t.Context(), shell{environ: operatorEnv(s, tt.changes...), out: &out, now: noon})
+			err := refresh{ID: "ORD-1"}.Run(t.Context(), testShell(operatorEnv(s, tt.changes...), "", &out))
 			problems, _ := errors.AsType[*config.Error](err)
 			if problems == nil {
 				t.Fatalf("got %v, want an EnvError", err)

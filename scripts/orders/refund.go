@@ -60,20 +60,20 @@ type refundConfig struct {
 
 // Run makes one refund.
 func (m makeRefund) Run(ctx context.Context, sh shell) error {
-	env, err := config.Read[refundConfig](sh.environ)
+	env, cfg, err := connect[refundConfig](ctx, sh)
 	if err != nil {
 		return err
 	}
-	queue := queueConfig{AWS: env.Orders.AWS, Queue: env.Queue}
-	fmt.Fprintf(sh.out, "table %s in %s, queue %s\n\n", env.Orders.Table, env.Orders.AWS.Region, env.Queue)
+	queue := newQueue(cfg, env.Queue)
+	fmt.Fprintf(sh.out, "table %s in %s, queue %s\n\n", env.Orders.Table, cfg.Region, env.Queue)
 	c := cashier{
-		account: env.Orders.refunds().Account, shell: sh, every: 500 * time.Millisecond,
+		account: env.Orders.refunds(cfg).Account, shell: sh, every: 500 * time.Millisecond,
 		send: func(ctx context.Context, id order.ID, body string) error {
 			return queue.sendAs(ctx, id, strconv.FormatInt(sh.now().UnixNano(), 10), body)
 		},
 	}
 	if err := c.refund(ctx, m); err != nil {
-		return fmt.Errorf("refund order %q: %w", m.Order, env.Orders.explain(err))
+		return fmt.Errorf("refund order %q: %w", m.Order, env.Orders.explain(cfg, err))
 	}
 	return nil
 }

@@ -22,7 +22,8 @@ func TestRefundOfTheLocalSystem(t *testing.T) {
 			ctx, cancel := s.Function.UntilExit(t.Context())
 			defer cancel()
 			var out strings.Builder
-			sh := shell{environ: s.OperatorEnv(), out: &out, now: time.Now}
+			sh := testShell(s.OperatorEnv(), "", &out)
+			sh.now = time.Now
 			must(t, smoke{Customer: "cus_Smoke", Method: "pm_card_visa", Limit: time.Minute}.Run(ctx, sh))
 			id := regexp.MustCompile(`SMOKE-[0-9a-z-]+`).FindString(out.String())
 			part := makeRefund{Order: id, Amount: 30, Reason: "duplicate", Yes: true, Limit: time.Minute}

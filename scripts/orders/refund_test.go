@@ -302,7 +302,7 @@ func TestARefundIsPostedToTheGroupOfItsOrder(t *testing.T) {
 	c, err := config.Read[queueConfig](environment("AWS_ENDPOINT_URL_SQS="+s.URL, "QUEUE_URL="+s.QueueURL("orders.fifo")))
 	must(t, err)
 	for _, deduplication := range []string{"one", "two"} {
-		must(t, c.sendAs(t.Context(), "ORD-1", deduplication, "{}"))
+		must(t, newQueue(awsOf(t, s.URL), c.Queue).sendAs(t.Context(), "ORD-1", deduplication, "{}"))
 	}
 	s.Machine(func(m *sqstest.Machine, now time.Time) {
 		all, err := m.Messages(now, "orders.fifo")
@@ -347,7 +347,7 @@ func TestRefundCommands(t *testing.T) {
 		},
 	} {
 		var out strings.Builder
-		err := step.run.Run(t.Context(), shell{environ: environ, out: &out, now: noon})
+		err := step.run.Run(t.Context(), testShell(environ, "", &out))
 		asWanted := err == nil && step.err == "" || err != nil && step.err != "" && strings.Contains(err.Error(), step.err)
 		if !asWanted || !strings.Contains(out.String(), step.printed) {
 			t.Errorf("%s: got error %v and printed\n%s\nwant %q and %q", step.claim, err, &out, step.err, step.printed)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"orderonce/adapters/config"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
 )
@@ -40,17 +39,16 @@ Example: orders refund resolve ORD-1001 operator-1999 --not-made`
 
 // Run resolves one refund.
 func (r resolveRefund) Run(ctx context.Context, sh shell) error {
-	env, err := config.Read[stripeConfig](sh.environ)
+	env, cfg, err := connect[stripeConfig](ctx, sh)
 	if err != nil {
 		return err
 	}
-	where := env.Orders
-	fmt.Fprintf(sh.out, "table %s in %s, scope %s\n\n", where.Table, where.AWS.Region, env.Scope)
+	sh.where(env, cfg)
 	d := resolver{
-		shell: sh, records: env.Orders.refunds(), provider: env.refunds(), scope: order.Scope(env.Scope),
+		shell: sh, records: env.Orders.refunds(cfg), provider: env.refunds(), scope: order.Scope(env.Scope),
 	}
 	if err := d.resolve(ctx, r); err != nil {
-		return fmt.Errorf("resolve refund %q of order %q: %w", r.Refund, r.Order, env.Orders.explain(err))
+		return fmt.Errorf("resolve refund %q of order %q: %w", r.Refund, r.Order, env.Orders.explain(cfg, err))
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"time"
 
-	"orderonce/adapters/config"
 	"orderonce/domain/order"
 )
 
@@ -30,11 +29,11 @@ Example: orders restore ORD-1001 pi_3PretendIntent`
 
 // Run writes one order's row.
 func (r restore) Run(ctx context.Context, sh shell) error {
-	c, err := config.Read[stripeConfig](sh.environ)
+	c, cfg, err := connect[stripeConfig](ctx, sh)
 	if err != nil {
 		return err
 	}
-	o, err := c.operator(r.Scope)
+	o, err := c.operator(cfg, r.Scope)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 )
@@ -60,11 +62,11 @@ func TestAScopeOnTheCommandLineReplacesTheEnvironments(t *testing.T) {
 	t.Parallel()
 	c := stripeConfig{Scope: "corrected"}
 	for flag, want := range map[string]order.Scope{"": "corrected", "mistyped": "mistyped"} {
-		if o, err := c.operator(flag); err != nil || o.scope != want {
+		if o, err := c.operator(aws.Config{}, flag); err != nil || o.scope != want {
 			t.Errorf("--scope=%q: got scope %q, %v, want %q", flag, o.scope, err, want)
 		}
 	}
-	if _, err := c.operator("Not A Scope"); err == nil || !strings.Contains(err.Error(), `scope "Not A Scope"`) {
+	if _, err := c.operator(aws.Config{}, "Not A Scope"); err == nil || !strings.Contains(err.Error(), `scope "Not A Scope"`) {
 		t.Errorf("got %v, want that it is not a scope", err)
 	}
 }

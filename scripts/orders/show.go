@@ -6,7 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	"orderonce/adapters/config"
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	"orderonce/domain/order"
 )
 
@@ -16,19 +17,19 @@ type show struct {
 
 // Run prints one order and its refunds.
 func (s show) Run(ctx context.Context, sh shell) error {
-	c, err := config.Read[tableConfig](sh.environ)
+	c, cfg, err := connect[tableConfig](ctx, sh)
 	if err != nil {
 		return err
 	}
-	r, err := c.store().Load(ctx, order.ID(s.ID))
+	r, err := c.store(cfg).Load(ctx, order.ID(s.ID))
 	if err != nil {
-		return fmt.Errorf("show order %q: %w", s.ID, c.explain(err))
+		return fmt.Errorf("show order %q: %w", s.ID, c.explain(cfg, err))
 	}
 	fmt.Fprint(sh.out, describe(r))
 	if !r.Status.Charged() {
 		return nil
 	}
-	a, err := c.refunds().Account(ctx, r.OrderID)
+	a, err := c.refunds(cfg).Account(ctx, r.OrderID)
 	if err != nil {
 		return fmt.Errorf("show refunds of order %q: %w", s.ID, err)
 	}
@@ -39,7 +40,7 @@ func (s show) Run(ctx context.Context, sh shell) error {
 }
 
 // explain adds to order.ErrNotFound where else the order may be.
-func (c tableConfig) explain(err error) error {
+func (c tableConfig) explain(cfg aws.Config, err error) error {
 	if !errors.Is(err, order.ErrNotFound) {
 		return err
 	}
@@ -50,6 +51,6 @@ It may be:
   parked in the dead-letter queue, with a reason:
     aws sqs receive-message --message-attribute-names All --visibility-timeout 0 --max-number-of-messages 10 \
       --queue-url "$DEAD_LETTER_QUEUE_URL"
-  in another table: ORDERS_TABLE and AWS_REGION must be those of the deployment that it was posted to`,
-		err, c.Table, cmp.Or(c.AWS.DynamoDBEndpoint, c.AWS.Endpoint, c.AWS.Region))
+  in another table: ORDERS_TABLE, --region and --profile must be those of its deployment`,
+		err, c.Table, cmp.Or(aws.ToString(cfg.BaseEndpoint), cfg.Region))
 }

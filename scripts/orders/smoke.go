@@ -8,10 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	sdk "github.com/aws/aws-sdk-go-v2/service/sqs"
-
-	"orderonce/adapters/config"
 	"orderonce/adapters/sqs"
 	"orderonce/domain/order"
 )
@@ -24,11 +20,11 @@ type smoke struct {
 
 // Run posts one order and returns an error unless it is paid and Stripe agrees.
 func (s smoke) Run(ctx context.Context, sh shell) error {
-	c, err := config.Read[smokeConfig](sh.environ)
+	c, cfg, err := connect[smokeConfig](ctx, sh)
 	if err != nil {
 		return err
 	}
-	if err := c.compareQueues(ctx, sh.out); err != nil {
+	if err := c.compareQueues(ctx, cfg, sh.out); err != nil {
 		return err
 	}
 	id := newID(sh.now())
@@ -46,7 +42,7 @@ func (s smoke) Run(ctx context.Context, sh shell) error {
 		return err
 	}
 	p := probe{
-		send: c.queue().send, load: c.Stripe.Orders.store().Load, read: c.Stripe.payments().Read,
+		send: newQueue(cfg, c.Queue).send, load: c.Stripe.Orders.store(cfg).Load, read: c.Stripe.payments().Read,
 		scope: order.Scope(c.Stripe.Scope), now: sh.now, every: 500 * time.Millisecond, out: sh.out,
 	}
 	return p.follow(ctx, o, body, s.Limit)
@@ -69,22 +65,4 @@ func compose(id string, who payer) (string, order.Order, error) {
 	}
 	o, err := sqs.NewDecoder().Decode(string(body))
 	return string(body), o, err
-}
-
-// send posts one message. On a FIFO queue its group has no other message.
-func (c queueConfig) send(ctx context.Context, id order.ID, body string) error {
-	return c.sendAs(ctx, id, string(id), body)
-}
-
-// sendAs posts one message to the group of its order, if the queue is a FIFO one. SQS
-// drops a message there whose deduplication id it received less than five minutes ago.
-func (c queueConfig) sendAs(ctx context.Context, id order.ID, deduplication, body string) error {
-	in := &sdk.SendMessageInput{QueueUrl: aws.String(string(c.Queue)), MessageBody: &body}
-	if strings.HasSuffix(string(c.Queue), ".fifo") {
-		in.MessageGroupId, in.MessageDeduplicationId = aws.String(string(id)), &deduplication
-	}
-	if _, err := c.client().SendMessage(ctx, in); err != nil {
-		return fmt.Errorf("post to %s: %w", c.Queue, err)
-	}
-	return nil
 }

@@ -28,7 +28,9 @@ func TestSmoke(t *testing.T) {
 			r := smoke{Customer: "cus_Smoke", Method: "pm_card_visa", Limit: time.Minute}
 			ctx, cancel := s.Function.UntilExit(t.Context())
 			defer cancel()
-			if err := r.Run(ctx, shell{environ: s.OperatorEnv(), out: &out, now: time.Now}); err != nil {
+			sh := testShell(s.OperatorEnv(), "", &out)
+			sh.now = time.Now
+			if err := r.Run(ctx, sh); err != nil {
 				t.Errorf("%v (%v), printed\n%s", err, context.Cause(ctx), out.String())
 			}
 			if !strings.Contains(out.String(), "charge  succeeded, 1.00 USD, pi_") {
@@ -125,7 +127,7 @@ func TestSmokeEndsBeforeItWaits(t *testing.T) {
 			environ := environment("AWS_ENDPOINT_URL="+queue.URL, "QUEUE_URL="+queue.QueueURL("orders"),
 				"STRIPE_API_BASE="+string(c.Address), tt.change)
 			var out strings.Builder
-			err := tt.run.Run(t.Context(), shell{environ: environ, out: &out, now: time.Now})
+			err := tt.run.Run(t.Context(), testShell(environ, "", &out))
 			if err == nil || !strings.Contains(err.Error(), tt.err) || strings.Contains(hint(err).Error(), "canary") {
 				t.Errorf("error = %v, want %q", err, tt.err)
 			}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	sdk "github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/smithy-go"
+
+	"orderonce/adapters/config"
+)
+
+// account says which AWS account and endpoints a command uses, in the flags of the AWS
+// CLI.
+type account struct {
+	Profile     string `placeholder:"NAME" help:"The AWS profile, as in the AWS CLI: keys, SSO or a role. Default: AWS_PROFILE."`
+	Region      string `placeholder:"NAME" help:"The AWS region. Default: AWS_REGION, or the profile's."`
+	EndpointURL string `name:"endpoint-url" placeholder:"URL" help:"Send every AWS request there. Default: AWS_ENDPOINT_URL and the like."`
+}
+
+// longPoll is the longest time that SQS takes to answer a receive.
+const longPoll = 20 * time.Second
+
+var errNoRegion = errors.New("no AWS region: set --region, AWS_REGION or a profile that has one")
+
+// load finds region, credentials and endpoints as the AWS CLI does: flags, environment,
+// profile, SSO, role.
+func (a account) load(ctx context.Context) (aws.Config, error) {
+	client := awshttp.NewBuildableClient().WithTimeout(longPoll + answerTimeout)
+	cfg, err := sdk.LoadDefaultConfig(ctx, sdk.WithHTTPClient(client),
+		sdk.WithSharedConfigProfile(a.Profile), sdk.WithRegion(a.Region), sdk.WithBaseEndpoint(a.EndpointURL))
+	if err != nil {
+		return aws.Config{}, fmt.Errorf("load AWS configuration: %w", err)
+	}
+	if cfg.Region == "" {
+		return aws.Config{}, errNoRegion
+	}
+	if a.EndpointURL != "" { // the SDK prefers AWS_ENDPOINT_URL_SQS and the like to the flag
+		cfg.BaseEndpoint, cfg.ConfigSources = &a.EndpointURL, nil
+	}
+	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
+		return aws.Config{}, fmt.Errorf("AWS credentials: %w\n%s", err, howToLogIn)
+	}
+	return cfg, nil
+}
+
+const howToLogIn = "log in: aws sso login, aws configure, --profile NAME or AWS_ACCESS_KEY_ID; " +
+	"the system that `make up` runs: . ./build/up/env"
+
+// connect reads the environment of a command and finds the AWS account.
+//
+//nolint:ireturn // T is the caller's struct
+func connect[T any](ctx context.Context, sh shell) (T, aws.Config, error) {
+	env, err := config.Read[T](sh.environ)
+	if err != nil {
+		return env, aws.Config{}, err
+	}
+	cfg, err := sh.aws(ctx)
+	return env, cfg, err
+}
+
+const (
+	ofTheDeployment   = "--region and --profile must be those of the deployment"
+	missingPermission = "the AWS identity lacks this permission: docs/guides/operate.md#permissions"
+)
+
+// remedy returns what to check first after an error of AWS, or "".
+func remedy(err error) string {
+	e, ok := errors.AsType[smithy.APIError](err)
+	if !ok {
+		return ""
+	}
+	switch e.ErrorCode() {
+	case "ResourceNotFoundException":
+		return "no such table in this region and account: ORDERS_TABLE, " + ofTheDeployment
+	case "QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue":
+		return "no such queue: QUEUE_URL, " + ofTheDeployment
+	case "AccessDenied", "AccessDeniedException":
+		return missingPermission
+	case "UnrecognizedClientException", "InvalidClientTokenId":
+		return "the credentials are not valid here: " + howToLogIn
+	case "ExpiredToken", "ExpiredTokenException":
+		return "the session has expired: " + howToLogIn
+	}
+	return ""
+}

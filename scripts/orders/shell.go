@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"orderonce/adapters/stripe"
+)
+
+// shell is what a command reads and writes.
+type shell struct {
+	environ []string
+	in      io.Reader
+	out     io.Writer // the result, alone
+	errOut  io.Writer // progress, questions and, with --json, everything for people
+	now     func() time.Time
+	aws     func(context.Context) (aws.Config, error)
+
+	json     bool // the result is JSON, one object per line
+	terminal bool // a person reads out
+}
+
+// people returns where text for people goes: not into a result that a program reads.
+func (sh shell) people() io.Writer {
+	if sh.json {
+		return sh.errOut
+	}
+	return sh.out
+}
+
+// result prints the result of a command: text for people, or value as one line of JSON.
+func (sh shell) result(text string, value any) error {
+	if !sh.json {
+		_, err := io.WriteString(sh.out, text)
+		return err
+	}
+	return json.NewEncoder(sh.out).Encode(value)
+}
+
+// progress overwrites one line on a terminal. "" clears it.
+func (sh shell) progress(format string, args ...any) {
+	if sh.terminal && !sh.json {
+		fmt.Fprintf(sh.errOut, "\r\x1b[K"+format, args...)
+	}
+}
+
+// where prints what a change is about to change: table, region, scope and Stripe's mode.
+func (sh shell) where(env stripeConfig, cfg aws.Config) {
+	mode := "test"
+	if stripe.Live(env.Key.Reveal()) {
+		mode = "LIVE"
+	}
+	fmt.Fprintf(sh.people(), "table %s in %s, scope %s, Stripe in %s mode\n\n",
+		env.Orders.Table, cfg.Region, env.Scope, mode)
+}
+
+// confirms asks the person to type a word.
+func (sh shell) confirms(question, word string) bool {
+	fmt.Fprint(sh.people(), question)
+	typed, _ := bufio.NewReader(sh.in).ReadString('\n') // the end of the input is no confirmation
+	return strings.TrimSpace(typed) == word
+}
+
+// exit is an error with an exit code of its own: 2 if the command did its work, and
+// something is left or differs. Every other error exits with 1.
+type exit struct {
+	error
+	code int
+}
+
+// ExitCode implements kong.ExitCoder.
+func (e exit) ExitCode() int { return e.code }
+
+// Unwrap returns the error.
+func (e exit) Unwrap() error { return e.error }
