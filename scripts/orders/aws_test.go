@@ -43,7 +43,7 @@ func TestTheAccountIsFoundAsByTheAWSCLI(t *testing.T) {
 		"a flag beats the profile":      {flags: account{Profile: "shop", Region: "us-east-1"}, region: "us-east-1", keys: "shop"},
 		"keys of the environment":       {environ: keys("eu-west-1"), region: "eu-west-1", keys: "pretend"},
 		"a flag beats the environment":  {flags: account{Profile: "shop"}, environ: keys("eu-west-1"), region: "eu-west-1", keys: "shop"},
-		"no region":                     {environ: keys(""), err: "no AWS region: set --region or AWS_REGION"},
+		"no region":                     {environ: keys(""), err: "no AWS region: set --region, AWS_REGION"},
 		"no credentials":                {flags: account{Region: "eu-west-1"}, err: "AWS credentials: "},
 		"a profile that does not exist": {flags: account{Profile: "none"}, err: "failed to get shared config profile, none"},
 	} {

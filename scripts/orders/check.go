@@ -23,7 +23,7 @@ func (check) Run(sh shell) error {
 		text, _ := os.ReadFile(filepath.Clean(path)) // an unreadable file counts as missing
 		return string(text)
 	}}
-	return report(sh.out, m.needs())
+	return printNeeds(sh.out, m.needs())
 }
 
 // machine is the computer that make deploy runs on.
@@ -111,7 +111,7 @@ func (m machine) file(variable, name string) string {
 	return filepath.Join(m.env["HOME"], ".aws", name)
 }
 
-func report(w io.Writer, needs []need) error {
+func printNeeds(w io.Writer, needs []need) error {
 	var missing []string
 	for _, n := range needs {
 		if n.found != "" {

@@ -70,7 +70,7 @@ func TestCheck(t *testing.T) {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			var out strings.Builder
-			err := report(&out, ready(tt.changes).needs())
+			err := printNeeds(&out, ready(tt.changes).needs())
 			if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 				t.Errorf("error = %v, want %q", err, tt.err)
 			}

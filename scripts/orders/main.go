@@ -23,14 +23,15 @@ type commands struct {
 	JSON    bool    `name:"json" help:"Print the result as JSON, one object per line. Text for people goes to standard error."`
 	Account account `embed:"" group:"AWS"`
 
-	Post    post    `cmd:"" help:"Post message bodies to the order queue, one per line. Needs QUEUE_URL."`
-	Show    show    `cmd:"" help:"Show an order's row and history. Needs ORDERS_TABLE."`
-	Refresh refresh `cmd:"" help:"Settle an order's row from its PaymentIntent; moves no money. Needs ORDERS_TABLE, SCOPE, STRIPE_SECRET_KEY."`
-	Cancel  cancel  `cmd:"" help:"Close an order, so that nothing can charge it. Needs what refresh needs."`
-	Refund  refunds `cmd:"" help:"Give money of an order back, or end a refund whose result is unknown."`
-	Restore restore `cmd:"" help:"Write an order's lost row from its PaymentIntent; moves no money. Needs what refresh needs."`
-	Check   check   `cmd:"" help:"List what make deploy needs, and what is missing on this machine."`
-	Smoke   smoke   `cmd:"" help:"Post one order in Stripe's test mode and wait until it is paid. Needs QUEUE_URL and what refresh needs."`
+	Post      post      `cmd:"" help:"Post message bodies to the order queue, one per line. Needs QUEUE_URL."`
+	Show      show      `cmd:"" help:"Show an order's row and history. Needs ORDERS_TABLE."`
+	Refresh   refresh   `cmd:"" help:"Settle orders from their PaymentIntents; moves no money. Needs ORDERS_TABLE, SCOPE, STRIPE_SECRET_KEY."`
+	Cancel    cancel    `cmd:"" help:"Close an order, so that nothing can charge it. Needs what refresh needs."`
+	Refund    refunds   `cmd:"" help:"Give money of an order back, or end a refund whose result is unknown."`
+	Republish republish `cmd:"" help:"Send an order's events to the event bus again. Needs ORDERS_TABLE, EVENT_BUS, SCOPE."`
+	Restore   restore   `cmd:"" help:"Write an order's lost row from its PaymentIntent; moves no money. Needs what refresh needs."`
+	Check     check     `cmd:"" help:"List what make deploy needs, and what is missing on this machine."`
+	Smoke     smoke     `cmd:"" help:"Post one order in Stripe's test mode and wait until it is paid. Needs QUEUE_URL and what refresh needs."`
 }
 
 func main() {
@@ -39,7 +40,7 @@ func main() {
 		"Post, show and settle orders, and check a deployment. Region and credentials are found as by the AWS CLI: flags, environment,\n"+
 			"profiles, SSO, roles. The other settings are those of the deployment: . ./build/deploy/env, which make deploy wrote.\n"+
 			"For the system that `make up` runs: . ./build/up/env\n\n"+
-			"Exit codes: 0 done, 1 an error, 2 done, and something is left or differs.",
+			"Exit codes: 0 done, 1 an error, 2 done, and something is left or differs, 80 a wrong command line.",
 	))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	k.BindTo(ctx, (*context.Context)(nil))

@@ -268,7 +268,10 @@ func TestTheCommandLine(t *testing.T) {
 		"post --allow-invalid orders.json": func(c *commands) { c.Post = post{File: "orders.json", AllowInvalid: true} },
 		"show ORD-1":                       func(c *commands) { c.Show.ID = "ORD-1" },
 		"refresh ORD-1":                    func(c *commands) { c.Refresh.ID = "ORD-1" },
-		"refresh --scope=old ORD-1":        func(c *commands) { c.Refresh = refresh{ID: "ORD-1", Scope: "old"} },
+		"refresh --scope=old ORD-1":        func(c *commands) { c.Refresh.ID, c.Refresh.Scope = "ORD-1", "old" },
+		"refresh --all-due --rate=5":       func(c *commands) { c.Refresh.AllDue, c.Refresh.Rate = true, 5 },
+		"republish ORD-1":                  func(c *commands) { c.Republish.ID = "ORD-1" },
+		"--json --profile=shop show ORD-1": func(c *commands) { c.JSON, c.Account.Profile, c.Show.ID = true, "shop", "ORD-1" },
 		"cancel ORD-1":                     func(c *commands) { c.Cancel.ID = "ORD-1" },
 		"restore ORD-1 pi_1":               func(c *commands) { c.Restore = restore{ID: "ORD-1", Intent: "pi_1"} },
 		"check":                            func(*commands) {},
@@ -276,17 +279,22 @@ func TestTheCommandLine(t *testing.T) {
 		"smoke --limit=5s":                 func(c *commands) { c.Smoke.Limit = 5 * time.Second },
 		"smoke --customer=c --method=m":    func(c *commands) { c.Smoke.Customer, c.Smoke.Method = "c", "m" },
 	} {
-		want := commands{ // the defaults
-			Post: post{File: "-"}, Refund: refunds{Make: makeRefund{Limit: 2 * time.Minute}}, Smoke: smoke{Limit: 2 * time.Minute},
-		}
+		want := parse(t, "check") // the defaults
 		change(&want)
-		var got commands
-		k, err := kong.New(&got)
-		must(t, err)
-		if _, err := k.Parse(strings.Fields(args)); err != nil || got != want {
-			t.Errorf("%s: got %+v, %v, want %+v", args, got, err, want)
+		if diff := cmp.Diff(parse(t, args), want); diff != "" {
+			t.Errorf("%s (-got +want):\n%s", args, diff)
 		}
 	}
+}
+
+// parse returns what the command line sets.
+func parse(t *testing.T, args string) (c commands) {
+	t.Helper()
+	k, err := kong.New(&c)
+	must(t, err)
+	_, err = k.Parse(strings.Fields(args))
+	must(t, err)
+	return c
 }
 
 // must ends the test on an error.

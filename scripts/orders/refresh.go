@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -12,12 +13,37 @@ import (
 )
 
 type refresh struct {
-	ID    string `arg:"" help:"The orderId."`
-	Scope string `placeholder:"SCOPE" help:"Expect the intent under this scope: for orders charged before SCOPE was corrected."`
+	ID     string `arg:"" optional:"" help:"The orderId."`
+	AllDue bool   `help:"Every order that waits and is due, as the function of the schedule does."`
+	Rate   int    `default:"10" help:"With --all-due: at most so many orders per second."`
+	Scope  string `placeholder:"SCOPE" help:"Expect the intent under this scope: for orders charged before SCOPE was corrected."`
 }
 
-// Run settles one order from Stripe's answer.
+// Help explains the command beyond its one line.
+func (refresh) Help() string {
+	return `It reads the order's PaymentIntent at Stripe and records what the row does not show. It moves no
+money, so it is safe at any time. An interrupted run with --all-due loses nothing: run it again.
+
+Exit codes: 0 done, 1 an error, 2 an order disagrees with Stripe, or could not be read.
+
+Examples:
+  orders refresh ORD-1001
+  orders refresh --all-due`
+}
+
+// Validate returns an error unless the command line names one order, or all.
+func (r refresh) Validate() error {
+	if (r.ID == "") != r.AllDue {
+		return errors.New("want either an orderId or --all-due")
+	}
+	return nil
+}
+
+// Run settles one order, or those that are due, from Stripe's answer.
 func (r refresh) Run(ctx context.Context, sh shell) error {
+	if r.AllDue {
+		return r.allDue(ctx, sh)
+	}
 	c, cfg, err := connect[stripeConfig](ctx, sh)
 	if err != nil {
 		return err

@@ -334,7 +334,8 @@ func TestRefundCommands(t *testing.T) {
 		printed, err string
 		posted       []string
 	}{
-		{claim: "show prints the refunds", run: show{"ORD-1"}, printed: "refund operator-1000 succeeded, 10.00 USD, order partially_refunded\n" +
+		{claim: "show prints the refunds", run: show{"ORD-1"}, err: "at Stripe", printed: "" +
+			"refund operator-1000 succeeded, 10.00 USD, order partially_refunded\n" +
 			"refunded   10.00 USD\nleft       29.98 USD\nrefund     10.00 USD, operator-1000, succeeded, re_1, duplicate\n"},
 		{claim: "a refund that was made", run: give, printed: "nothing posted: refund operator-1000 was made before"},
 		{claim: "another refund", run: other, printed: "Posted refund R-2", err: "refund R-2: not settled after 1ms", posted: []string{

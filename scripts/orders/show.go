@@ -15,26 +15,42 @@ type show struct {
 	ID string `arg:"" help:"The orderId."`
 }
 
-// Run prints one order and its refunds.
+// Help explains the command beyond its one line.
+func (show) Help() string {
+	return `It prints the order's row, its history, its refunds and what happens next. With SCOPE and
+STRIPE_SECRET_KEY set it also reads Stripe, says how often the order was charged, and links its
+payments in the Dashboard. It finds payments that no row names, for example after a restore from
+backup; Stripe's search lags by a minute. It changes nothing.
+
+Exit codes: 0 shown, 1 an error, 2 the order was charged more than once, or its row is missing.
+
+Example: orders show ORD-1001`
+}
+
+// Run prints one order.
 func (s show) Run(ctx context.Context, sh shell) error {
 	c, cfg, err := connect[tableConfig](ctx, sh)
 	if err != nil {
 		return err
 	}
-	r, err := c.store(cfg).Load(ctx, order.ID(s.ID))
-	if err != nil {
-		return fmt.Errorf("show order %q: %w", s.ID, c.explain(cfg, err))
+	f := report{id: order.ID(s.ID), now: sh.now()}
+	if err := f.readTable(ctx, c, cfg); err != nil {
+		return fmt.Errorf("show order %q: %w", s.ID, err)
 	}
-	fmt.Fprint(sh.out, describe(r))
-	if !r.Status.Charged() {
-		return nil
+	stripeErr := f.readStripe(ctx, sh.environ)
+	if f.record == nil && len(f.intents) == 0 {
+		return errors.Join(fmt.Errorf("show order %q: %w", s.ID, c.explain(cfg, order.ErrNotFound)), stripeErr)
 	}
-	a, err := c.refunds(cfg).Account(ctx, r.OrderID)
-	if err != nil {
-		return fmt.Errorf("show refunds of order %q: %w", s.ID, err)
+	if err := sh.result(f.text(), f.json()); err != nil {
+		return err
 	}
-	if len(a.Items) > 0 || a.Outside != 0 {
-		fmt.Fprint(sh.out, describeRefunds(a))
+	switch charges := f.charges(); {
+	case stripeErr != nil: // the row is shown, because Stripe may be what is down
+		return fmt.Errorf("read the payments of order %q at Stripe: %w", s.ID, stripeErr)
+	case f.record == nil:
+		return exit{fmt.Errorf("order %q: its row is missing: restore it from %s", s.ID, f.intents[0].ID), 2}
+	case charges > 1:
+		return exit{fmt.Errorf("order %q: charged %d times", s.ID, charges), 2}
 	}
 	return nil
 }

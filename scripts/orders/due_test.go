@@ -1,0 +1,87 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/eventbridge/eventbridgetest"
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
+)
+
+func TestRefreshAllDue(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	for n := range 4 {
+		process(t, d.store, d.payments, order.ID(fmt.Sprintf("ORD-%d", n)), "pm_usBankAccount_processing")
+	}
+	d.stripe.Machine(func(m *stripetest.Machine) {
+		must(t, m.Settle(d.stripe.Now(), "pi_000001", true))
+		must(t, m.Settle(d.stripe.Now(), "pi_000002", true))
+	})
+	run := func(change string, later time.Duration) (string, error) {
+		var out strings.Builder
+		sh := testShell(append(d.environ, change), "", &out)
+		sh.json = true
+		sh.now = func() time.Time { return noon().Add(later) }
+		err := refresh{AllDue: true, Rate: 1000}.Run(t.Context(), sh)
+		return strings.TrimSpace(out.String()), err
+	}
+	for _, step := range []struct {
+		claim, change string
+		after         time.Duration
+		want, err     string
+	}{
+		{"nothing is due", "", time.Minute, `{"results":{}}`, ""},
+		{
+			"another scope", "SCOPE=other", 2 * time.Hour,
+			`{"results":{},"mismatched":["ORD-0","ORD-1","ORD-2","ORD-3"]}`, "4 orders disagree with Stripe",
+		},
+		{"those that waited are due again", "", 6 * time.Hour, `{"results":{"settled":2,"unchanged":2}}`, ""},
+		{"the settled ones are done", "", 24 * time.Hour, `{"results":{"unchanged":2}}`, ""},
+	} {
+		got, err := run(step.change, step.after)
+		if got != step.want || err != nil && err.Error() != step.err || err == nil && step.err != "" {
+			t.Errorf("%s: got %s, %v, want %s, %s", step.claim, got, err, step.want, step.err)
+		}
+	}
+}
+
+func TestRepublishSendsTheEventsOfARowAgain(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	bus, err := eventbridgetest.Serve(eventbridgetest.Options{Bus: "orders"})
+	must(t, err)
+	t.Cleanup(func() { _ = bus.Close() })
+	process(t, d.store, d.payments, "ORD-1", "pm_usBankAccount_processing")
+	d.stripe.Machine(func(m *stripetest.Machine) { must(t, m.Settle(d.stripe.Now(), "pi_000001", true)) })
+	environ := append(d.environ, "AWS_ENDPOINT_URL_EVENTBRIDGE="+bus.URL, "EVENT_BUS=orders")
+	var out strings.Builder
+	must(t, refresh{ID: "ORD-1"}.Run(t.Context(), testShell(environ, "", &out)))
+	must(t, republish{"ORD-1"}.Run(t.Context(), testShell(environ, "", &out)))
+	var sent []string
+	for _, e := range bus.Archive() {
+		var detail struct {
+			OrderID string
+			Seq     int
+		}
+		must(t, json.Unmarshal(e.Detail, &detail))
+		sent = append(sent, fmt.Sprint(e.DetailType, " ", detail.OrderID, " ", detail.Seq))
+	}
+	if diff := cmp.Diff(sent, []string{"Order Pending ORD-1 1", "Order Paid ORD-1 2"}); diff != "" {
+		t.Errorf("- got, + want:\n%s", diff)
+	}
+	if !strings.Contains(out.String(), "events published to orders: 2\n") {
+		t.Errorf("printed %q", &out)
+	}
+	bus.Fail("ThrottlingException", 10)
+	err = republish{"ORD-1"}.Run(t.Context(), testShell(environ, "", &out))
+	if err == nil || !strings.Contains(err.Error(), `republish order "ORD-1": 0 of 2 events published`) {
+		t.Errorf("got %v, want that nothing was published", err)
+	}
+}

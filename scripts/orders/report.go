@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/caarlos0/env/v11"
+
+	"orderonce/adapters/config"
+	"orderonce/domain/order"
+	"orderonce/domain/refund"
+)
+
+// report is what is known about one order.
+type report struct {
+	id      order.ID
+	now     time.Time
+	record  *order.Record   // nil if there is no row
+	account *refund.Account // nil if the order was not charged
+
+	asked   bool           // Stripe was read
+	intents []order.Intent // every one of the order, newest first
+	ledger  refund.Ledger  // of the bound intent, if it was charged
+}
+
+// readTable reads the row. A row that is missing is no error.
+func (f *report) readTable(ctx context.Context, c tableConfig, cfg aws.Config) error {
+	r, err := c.store(cfg).Load(ctx, f.id)
+	if errors.Is(err, order.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	f.record = &r
+	if !r.Status.Charged() {
+		return nil
+	}
+	a, err := c.refunds(cfg).Account(ctx, f.id)
+	f.account = &a
+	return err
+}
+
+// readStripe reads every payment of the order at Stripe, if the environment has a key.
+func (f *report) readStripe(ctx context.Context, environ []string) error {
+	if env.ToMap(environ)["STRIPE_SECRET_KEY"] == "" {
+		return nil
+	}
+	c, err := config.Read[stripeConfig](environ)
+	if err != nil {
+		return err
+	}
+	payments := c.payments()
+	if f.intents, err = payments.Find(ctx, f.id); err != nil {
+		return err
+	}
+	f.asked = true
+	if f.record == nil || f.record.Intent == "" {
+		return nil
+	}
+	bound := f.record.Intent
+	if !slices.ContainsFunc(f.intents, func(i order.Intent) bool { return i.ID == bound }) {
+		i, err := payments.Read(ctx, bound) // the search lags
+		if err != nil {
+			f.asked = false
+			return err
+		}
+		f.intents = append(f.intents, i)
+	}
+	if f.account == nil {
+		return nil
+	}
+	session := c.refunds().Open(ctx)
+	defer session.Close()
+	f.ledger, err = session.Read(ctx, bound)
+	return err
+}
+
+// charges returns how often Stripe charged the order.
+func (f *report) charges() (n int) {
+	for _, i := range f.intents {
+		if i.State == order.Succeeded {
+			n++
+		}
+	}
+	return n
+}
+
+// text formats the report for a person.
+func (f *report) text() string {
+	var b strings.Builder
+	if f.record != nil {
+		b.WriteString(describe(*f.record))
+	}
+	if a := f.account; a != nil && (len(a.Items) > 0 || a.Outside != 0) {
+		b.WriteString(describeRefunds(*a))
+	}
+	if f.asked {
+		b.WriteString(f.atStripe())
+	}
+	fmt.Fprintf(&b, "next       %s\n", f.next())
+	return b.String()
+}
+
+// atStripe formats what Stripe has of the order.
+func (f *report) atStripe() string {
+	var b strings.Builder
+	switch n := f.charges(); n {
+	case 0:
+		b.WriteString("charged    no\n")
+	case 1:
+		b.WriteString("charged    once\n")
+	default:
+		fmt.Fprintf(&b, "charged    %d TIMES\n", n)
+	}
+	for _, i := range f.intents {
+		bound := ""
+		if f.record == nil || f.record.Intent != i.ID {
+			bound = ", not bound to the order"
+		}
+		fmt.Fprintf(&b, "at Stripe  %s, %s, %s%s\n           %s\n", i.ID, i.State, i.Total, bound, dashboard(i))
+	}
+	if len(f.ledger.Refunds) > 0 {
+		b.WriteString(describeLedger(f.ledger))
+	}
+	return b.String()
+}
+
+// dashboard returns the address of a payment in Stripe's Dashboard.
+func dashboard(i order.Intent) string {
+	mode := ""
+	if i.Mode == order.TestMode {
+		mode = "test/"
+	}
+	return "https://dashboard.stripe.com/" + mode + "payments/" + string(i.ID)
+}
+
+// next says what happens to the order by itself, or what a person must do.
+func (f *report) next() string {
+	switch r := f.record; {
+	case r == nil:
+		return "a message of this order prepares another payment: restore the row first (orders restore --help)"
+	case r.Status == order.Open && !r.ParkedAt.IsZero():
+		return "nothing by itself: its message is in the dead-letter queue, because of " + r.LastError
+	case r.Status == order.Open && order.Held(r.Until, f.now):
+		return "a function works on it until " + stamp(r.Until)
+	default:
+		return nextOf(r.Status) + recheck(r.DueAt)
+	}
+}
+
+func nextOf(s order.Status) string {
+	switch s {
+	case order.Open:
+		return "its message comes back"
+	case order.ActionRequired:
+		return "the customer must authenticate"
+	case order.Pending:
+		return "the bank decides, within days"
+	case order.Declined:
+		return "nothing charges it, unless the customer pays the same PaymentIntent; sell again under a new orderId"
+	case order.Canceled:
+		return "nothing: it stays canceled"
+	case order.Refused:
+		return "nothing by itself: correct the cause, then redrive its message"
+	case order.Paid, order.PartiallyRefunded, order.Refunded:
+	}
+	return "nothing: it is settled"
+}
+
+func recheck(due time.Time) string {
+	if due.IsZero() {
+		return ""
+	}
+	return "; reconcile looks at it from " + stamp(due) + " on"
+}
