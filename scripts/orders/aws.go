@@ -9,7 +9,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	sdk "github.com/aws/aws-sdk-go-v2/config"
-	"github.com/aws/smithy-go"
 
 	"orderonce/adapters/config"
 )
@@ -61,30 +60,4 @@ func connect[T any](ctx context.Context, sh shell) (T, aws.Config, error) {
 	}
 	cfg, err := sh.aws(ctx)
 	return env, cfg, err
-}
-
-const (
-	ofTheDeployment   = "--region and --profile must be those of the deployment"
-	missingPermission = "the AWS identity lacks this permission: docs/guides/operate.md#permissions"
-)
-
-// remedy returns what to check first after an error of AWS, or "".
-func remedy(err error) string {
-	e, ok := errors.AsType[smithy.APIError](err)
-	if !ok {
-		return ""
-	}
-	switch e.ErrorCode() {
-	case "ResourceNotFoundException":
-		return "no such table in this region and account: ORDERS_TABLE, " + ofTheDeployment
-	case "QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue":
-		return "no such queue: QUEUE_URL, " + ofTheDeployment
-	case "AccessDenied", "AccessDeniedException":
-		return missingPermission
-	case "UnrecognizedClientException", "InvalidClientTokenId":
-		return "the credentials are not valid here: " + howToLogIn
-	case "ExpiredToken", "ExpiredTokenException":
-		return "the session has expired: " + howToLogIn
-	}
-	return ""
 }

@@ -52,7 +52,7 @@ func (c cancel) cancel(ctx context.Context, sh shell, env stripeConfig, cfg aws.
 		return err
 	}
 	sh.where(env, cfg)
-	fmt.Fprintln(sh.out, describe(before))
+	fmt.Fprintln(sh.people(), describe(before))
 	if !c.Yes && !sh.confirms("Type the order id to cancel it for ever: ", c.ID) {
 		return errNotConfirmed
 	}
@@ -66,6 +66,6 @@ func (c cancel) cancel(ctx context.Context, sh shell, env stripeConfig, cfg aws.
 	if after.Status != order.Canceled {
 		return fmt.Errorf("%w: the order is %s", errNotCanceled, after.Status)
 	}
-	fmt.Fprintf(sh.out, "canceled: it was %s\n", before.Status)
-	return nil
+	fmt.Fprintf(sh.people(), "canceled: it was %s\n", before.Status)
+	return sh.record(recordJSON(after))
 }

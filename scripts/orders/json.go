@@ -68,7 +68,8 @@ type paymentJSON struct {
 func recordJSON(r order.Record) orderJSON {
 	o := orderJSON{
 		OrderID: string(r.OrderID), Status: string(r.Status),
-		Amount: r.Total.Amount, Currency: string(r.Total.Currency), Intent: string(r.Intent), Failure: r.Failure, LastError: r.LastError, Attempts: r.Attempt,
+		Amount: r.Total.Amount, Currency: string(r.Total.Currency), Intent: string(r.Intent),
+		Failure: r.Failure, LastError: r.LastError, Attempts: r.Attempt,
 		ParkedAt: optional(r.ParkedAt), CreatedAt: optional(r.CreatedAt), UpdatedAt: optional(r.UpdatedAt),
 		RecheckAt: optional(r.DueAt),
 	}
@@ -82,6 +83,14 @@ func recordJSON(r order.Record) orderJSON {
 		o.Events = append(o.Events, eventJSON{e.Seq, e.Type(), string(e.From), string(e.To), e.Failure, e.At.UTC()})
 	}
 	return o
+}
+
+// accountJSON converts an account, without the row's history.
+func accountJSON(a refund.Account) orderJSON {
+	return orderJSON{
+		OrderID: string(a.OrderID), Status: string(a.Status), Amount: a.Charged.Amount,
+		Currency: string(a.Charged.Currency), Intent: string(a.Intent),
+	}.withRefunds(a)
 }
 
 // withRefunds adds an account.

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +13,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -20,8 +23,25 @@ import (
 )
 
 type post struct {
-	File         string `arg:"" default:"-" help:"Message bodies, one per line; - is standard input. Lines that start with # are skipped."`
-	AllowInvalid bool   `help:"Post invalid orders too. The function parks them as invalid_order."`
+	File         string            `arg:"" default:"-" help:"Message bodies, one per line; - is standard input. Lines that start with # are skipped."`
+	CSV          bool              `name:"csv" help:"The file is CSV with a header: one line of an order per row."`
+	Column       map[string]string `placeholder:"COLUMN=NAME" mapsep:"none" help:"With --csv: the name that the header has for a column. Repeat it for others."`
+	Rate         int               `placeholder:"N" help:"At most so many messages per second."`
+	AllowInvalid bool              `help:"Post invalid orders too. The function parks them as invalid_order."`
+}
+
+// Help explains the command beyond its one line.
+func (post) Help() string {
+	return `It posts orders and refunds, in the JSON of docs/reference/message.md, or none if one of them is
+invalid. Posting an order twice is harmless: it is charged once. On a FIFO queue, each order has a
+message group of its own.
+
+With --csv, the columns are ` + strings.Join(csvColumns(), ", ") + `.
+Rows with the same orderId, one after the other, are the lines of one order.
+
+Examples:
+  orders post orders.jsonl --rate 50
+  orders post --csv --column orderId="Order no." --column sku=Article orders.csv`
 }
 
 // message is a line of the file to post.
@@ -45,12 +65,13 @@ func (p post) Run(ctx context.Context, sh shell) error {
 			return err
 		}
 	}
-	posted, err := newQueue(cfg, c.Queue).sendAll(ctx, p.name(), messages)
+	batches := sending{queue: newQueue(cfg, c.Queue), file: p.name(), rate: p.Rate, progress: sh.progress}
+	posted, err := batches.sendAll(ctx, messages)
+	sh.progress("")
 	if err != nil {
 		return fmt.Errorf("%d of %d messages posted to %s\n%w", posted, len(messages), c.Queue, err)
 	}
-	fmt.Fprintf(sh.out, "messages posted: %d\n", posted)
-	return nil
+	return sh.result(fmt.Sprintf("messages posted: %d\n", posted), map[string]int{"posted": posted})
 }
 
 // name is the file's name in errors.
@@ -72,6 +93,13 @@ func (p post) read(in io.Reader) ([]message, error) {
 		}
 		defer func() { _ = file.Close() }() // it was only read
 		in = file
+	}
+	if p.CSV {
+		messages, err := readCSV(in, p.Column)
+		if err != nil {
+			return nil, fmt.Errorf("nothing posted: %s: %w", p.name(), err)
+		}
+		return messages, nil
 	}
 	var messages []message
 	lines, n := bufio.NewScanner(in), 0
@@ -154,17 +182,32 @@ func checkJSONLines(file string, messages []message) error {
 // perCall is the largest number of entries of one SendMessageBatch.
 const perCall = 10
 
+// sending sends the messages of a file.
+type sending struct {
+	queue
+
+	file     string
+	rate     int // messages per second; 0 is no limit
+	progress func(format string, args ...any)
+}
+
 // sendAll returns how many messages the queue is known to hold. The error names the line
 // of each of the others. It stops at a call that fails as a whole, because the next would
 // as well.
-func (q queue) sendAll(ctx context.Context, file string, messages []message) (posted int, err error) {
+func (q sending) sendAll(ctx context.Context, messages []message) (posted int, err error) {
 	var refused []error
+	began := time.Now()
 	for from := 0; from < len(messages); from += perCall {
 		chunk := messages[from:min(from+perCall, len(messages))]
-		failed, err := q.sendOnce(ctx, file, chunk)
+		if err := waitFor(ctx, began, from, q.rate); err != nil {
+			rest := fmt.Errorf("%s:%d: not posted, nor the lines after it: %w", q.file, chunk[0].line, err)
+			return posted, errors.Join(append(refused, rest)...)
+		}
+		q.progress("%d of %d messages", from, len(messages))
+		failed, err := q.sendOnce(ctx, chunk)
 		if err != nil { // the response may be lost, and posting an order twice is harmless
 			whole := fmt.Errorf("%s:%d to %d: may be posted, the lines after them are not; post all again: %w",
-				file, chunk[0].line, chunk[len(chunk)-1].line, err)
+				q.file, chunk[0].line, chunk[len(chunk)-1].line, err)
 			return posted, errors.Join(append(refused, whole)...)
 		}
 		posted += len(chunk) - len(failed)
@@ -174,10 +217,13 @@ func (q queue) sendAll(ctx context.Context, file string, messages []message) (po
 }
 
 // sendOnce makes one call. The id of an entry is its line.
-func (q queue) sendOnce(ctx context.Context, file string, messages []message) (failed []error, err error) {
+func (q sending) sendOnce(ctx context.Context, messages []message) (failed []error, err error) {
 	entries := make([]types.SendMessageBatchRequestEntry, len(messages))
 	for i, m := range messages {
 		entries[i] = types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(m.line)), MessageBody: &m.body}
+		if q.fifo() {
+			entries[i].MessageGroupId, entries[i].MessageDeduplicationId = group(m)
+		}
 	}
 	out, err := q.client.SendMessageBatch(ctx, &sdk.SendMessageBatchInput{QueueUrl: &q.url, Entries: entries})
 	if err != nil {
@@ -185,7 +231,33 @@ func (q queue) sendOnce(ctx context.Context, file string, messages []message) (f
 	}
 	for _, f := range out.Failed {
 		failed = append(failed,
-			fmt.Errorf("%s:%s: %s: %s", file, aws.ToString(f.Id), aws.ToString(f.Code), aws.ToString(f.Message)))
+			fmt.Errorf("%s:%s: %s: %s", q.file, aws.ToString(f.Id), aws.ToString(f.Code), aws.ToString(f.Message)))
 	}
 	return failed, nil
+}
+
+// group returns the message group and the deduplication id of a message on a FIFO queue:
+// its order, and a hash of the body, so that SQS drops what was posted twice within five
+// minutes. An invalid message has a group of its own.
+func group(m message) (group, deduplication *string) {
+	hash := sha256.Sum256([]byte(m.body))
+	id := hex.EncodeToString(hash[:])
+	job, err := sqs.NewDecoder().DecodeJob(m.body)
+	if err != nil {
+		return &id, &id
+	}
+	return aws.String(string(job.OrderID())), &id
+}
+
+// waitFor waits until n messages may have been sent since began.
+func waitFor(ctx context.Context, began time.Time, n, rate int) error {
+	if rate <= 0 {
+		return ctx.Err()
+	}
+	select {
+	case <-time.After(time.Until(began.Add(time.Duration(n) * time.Second / time.Duration(rate)))):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

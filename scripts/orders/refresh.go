@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -52,10 +51,11 @@ func (r refresh) Run(ctx context.Context, sh shell) error {
 	if err != nil {
 		return err
 	}
-	if err := o.refresh(ctx, order.ID(r.ID), sh.now(), sh.out); err != nil {
+	summary, after, err := o.refresh(ctx, order.ID(r.ID), sh.now())
+	if err != nil {
 		return fmt.Errorf("refresh order %q: %w", r.ID, c.Orders.explain(cfg, err))
 	}
-	return nil
+	return sh.result(summary+describe(after), recordJSON(after))
 }
 
 // operator returns an operator in the given scope, or in the environment's if that is "".
@@ -77,21 +77,19 @@ type operator struct {
 	scope    order.Scope
 }
 
-// refresh settles the row from the order's intent, and prints the change and the order.
-func (o operator) refresh(ctx context.Context, id order.ID, now time.Time, out io.Writer) error {
+// refresh settles the row from the order's intent. It returns what changed, as text, and
+// the order.
+func (o operator) refresh(ctx context.Context, id order.ID, now time.Time) (string, order.Record, error) {
 	before, err := o.records.Load(ctx, id)
 	if err != nil {
-		return err
+		return "", before, err
 	}
 	after, err := order.Refresh(ctx, o.records, o.payments, o.scope, id, now)
 	if err != nil {
-		return err
+		return "", after, err
 	}
 	if before.Status == after.Status {
-		fmt.Fprintf(out, "unchanged: Stripe has no newer status than %s\n\n", after.Status)
-	} else {
-		fmt.Fprintf(out, "settled: %s, it was %s\n\n", after.Status, before.Status)
+		return fmt.Sprintf("unchanged: Stripe has no newer status than %s\n\n", after.Status), after, nil
 	}
-	fmt.Fprint(out, describe(after))
-	return nil
+	return fmt.Sprintf("settled: %s, it was %s\n\n", after.Status, before.Status), after, nil
 }

@@ -88,12 +88,11 @@ func TestRefresh(t *testing.T) {
 				tt.meanwhile(bank, before.Intent)
 			}
 			o := operator{store, bank, stdcmp.Or(tt.scope, scope)}
-			var out strings.Builder
-			err = o.refresh(t.Context(), stdcmp.Or(tt.ask, id), noon().Add(time.Hour), &out)
+			summary, after, err := o.refresh(t.Context(), stdcmp.Or(tt.ask, id), noon().Add(time.Hour))
 			if !sameError(err, tt.err) {
 				t.Errorf("error = %v, want %v", err, tt.err)
 			}
-			if got := out.String(); !strings.HasPrefix(got, tt.printed) || tt.printed == "" && got != "" {
+			if got := summary + describe(after); err == nil && !strings.HasPrefix(got, tt.printed) {
 				t.Errorf("printed\n%s\nwant it to begin with\n%s", got, tt.printed)
 			}
 			if after, err := store.Load(t.Context(), id); err != nil || after.Status != tt.status {

@@ -65,7 +65,7 @@ func (m makeRefund) Run(ctx context.Context, sh shell) error {
 		return err
 	}
 	queue := newQueue(cfg, env.Queue)
-	fmt.Fprintf(sh.out, "table %s in %s, queue %s\n\n", env.Orders.Table, cfg.Region, env.Queue)
+	fmt.Fprintf(sh.people(), "table %s in %s, queue %s\n\n", env.Orders.Table, cfg.Region, env.Queue)
 	c := cashier{
 		account: env.Orders.refunds(cfg).Account, shell: sh, every: 500 * time.Millisecond,
 		send: func(ctx context.Context, id order.ID, body string) error {
@@ -98,7 +98,7 @@ func (c cashier) refund(ctx context.Context, m makeRefund) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(c.out, describeAccount(a))
+	fmt.Fprintln(c.people(), describeAccount(a))
 	r, err := m.request(a)
 	if err != nil {
 		return err
@@ -106,13 +106,13 @@ func (c cashier) refund(ctx context.Context, m makeRefund) error {
 	if made, err := before(a, r, c.now()); err != nil {
 		return err
 	} else if made {
-		fmt.Fprintf(c.out, "nothing posted: refund %s was made before; "+
+		fmt.Fprintf(c.people(), "nothing posted: refund %s was made before; "+
 			"another refund needs another --refund-id\n", r.ID())
-		return nil
+		return c.record(accountJSON(a))
 	}
 	amount := order.Money{Amount: r.Amount(), Currency: a.Charged.Currency}
 	for _, i := range alike(a, r) {
-		fmt.Fprintf(c.out, "WARNING: refund %s gives %s back as well: it is %s\n", i.ID, amount, i.Status)
+		fmt.Fprintf(c.people(), "WARNING: refund %s gives %s back as well: it is %s\n", i.ID, amount, i.Status)
 	}
 	ask := fmt.Sprintf("Refund %s gives %s back. Type the order id to make it: ", r.ID(), amount)
 	if !m.Yes && !c.confirms(ask, m.Order) {
@@ -181,7 +181,7 @@ func (c cashier) post(ctx context.Context, r refund.Request) error {
 
 // follow waits until the refund is settled, and prints each change and the outcome.
 func (c cashier) follow(ctx context.Context, r refund.Request, limit time.Duration) error {
-	fmt.Fprintf(c.out, "Posted refund %s, waiting up to %s ...\n", r.ID(), limit)
+	fmt.Fprintf(c.people(), "Posted refund %s, waiting up to %s ...\n", r.ID(), limit)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	tick := time.NewTicker(c.every)
@@ -193,12 +193,12 @@ func (c cashier) follow(ctx context.Context, r refund.Request, limit time.Durati
 		}
 		i, _ := a.Item(r.ID())
 		if s := refundSummary(i); s != printed && ctx.Err() == nil {
-			fmt.Fprintln(c.out, "  "+s)
+			fmt.Fprintln(c.people(), "  "+s)
 			printed = s
 		}
 		if i.Status != "" && i.Status != refund.Open {
-			fmt.Fprintln(c.out, "\n"+describeAccount(a))
-			return outcomeError(i)
+			fmt.Fprintln(c.people(), "\n"+describeAccount(a))
+			return errors.Join(c.record(accountJSON(a)), outcomeError(i))
 		}
 		select {
 		case <-ctx.Done():

@@ -87,14 +87,14 @@ func (d resolver) resolve(ctx context.Context, r resolveRefund) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(d.out, describeAccount(a), describeLedger(ledger), "\n")
+	fmt.Fprint(d.people(), describeAccount(a), describeLedger(ledger), "\n")
 	outcome, err := d.outcome(ctx, session, r, a, i, ledger)
 	if err != nil {
 		return err
 	}
 	if i.Status != refund.Unknown {
-		fmt.Fprintf(d.out, "nothing to resolve: refund %s is %s at Stripe, as you say\n", i.ID, i.Status)
-		return nil
+		fmt.Fprintf(d.people(), "nothing to resolve: refund %s is %s at Stripe, as you say\n", i.ID, i.Status)
+		return d.record(accountJSON(a))
 	}
 	if !r.Yes && !d.confirms("Type the refund id to resolve it: ", r.Refund) {
 		return errNotConfirmed
@@ -111,8 +111,8 @@ func (d resolver) settle(ctx context.Context, a refund.Account, i refund.Item, o
 	if err := d.records.Apply(ctx, change); err != nil {
 		return err
 	}
-	fmt.Fprintf(d.out, "resolved: refund %s is %s\n\n%s", i.ID, o.Status, describeAccount(change.After))
-	return nil
+	fmt.Fprintf(d.people(), "resolved: refund %s is %s\n\n%s", i.ID, o.Status, describeAccount(change.After))
+	return d.record(accountJSON(change.After))
 }
 
 // outcome returns the outcome that the person gives the refund, or an error if Stripe
@@ -147,7 +147,7 @@ func (d resolver) notMade(a refund.Account, i refund.Item, l refund.Ledger) (ref
 		return refund.Outcome{}, fmt.Errorf("%w: %s is %s", errNotUnknown, i.ID, i.Status)
 	}
 	amount := order.Money{Amount: i.Amount, Currency: a.Charged.Currency}
-	fmt.Fprintf(d.out, "WARNING: a request for %s was sent at %s and lost. "+
+	fmt.Fprintf(d.people(), "WARNING: a request for %s was sent at %s and lost. "+
 		"Stripe may still execute it, even days later.\n"+
 		"If you give the amount back again before that, the customer gets it twice.\n\n",
 		amount, i.SentAt.UTC().Format(time.RFC3339))

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"time"
 
 	"orderonce/domain/order"
 )
@@ -37,21 +35,11 @@ func (r restore) Run(ctx context.Context, sh shell) error {
 	if err != nil {
 		return err
 	}
-	if err := o.restore(ctx, order.ID(r.ID), order.IntentID(r.Intent), sh.now(), sh.out); err != nil {
+	id, bound := order.ID(r.ID), order.IntentID(r.Intent)
+	after, err := order.Restore(ctx, o.records, o.payments, o.scope, id, bound, sh.now())
+	if err != nil {
 		return fmt.Errorf("restore order %q from intent %q: %w", r.ID, r.Intent, err)
 	}
-	return nil
-}
-
-// restore writes the row from the intent, and prints the order.
-func (o operator) restore(
-	ctx context.Context, id order.ID, intent order.IntentID, now time.Time, out io.Writer,
-) error {
-	after, err := order.Restore(ctx, o.records, o.payments, o.scope, id, intent, now)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "restored: the row names %s and is %s\n\n", after.Intent, after.Status)
-	fmt.Fprint(out, describe(after))
-	return nil
+	summary := fmt.Sprintf("restored: the row names %s and is %s\n\n", after.Intent, after.Status)
+	return sh.result(summary+describe(after), recordJSON(after))
 }

@@ -22,12 +22,10 @@ func TestRestoreWritesALostRow(t *testing.T) {
 	store.Delete(id)
 	bank.ForgetKeys()
 
-	var out strings.Builder
-	o := operator{store, bank, scope}
-	must(t, o.restore(t.Context(), id, before.Intent, noon().Add(48*time.Hour), &out))
-	want := "restored: the row names pi_1 and is paid\n\norder      ORD-1\nstatus     paid\namount     39.98 USD\n" +
-		"intent     pi_1\nmode       test\n"
-	if got := out.String(); !strings.HasPrefix(got, want) {
+	after, err := order.Restore(t.Context(), store, bank, scope, id, before.Intent, noon().Add(48*time.Hour))
+	must(t, err)
+	want := "order      ORD-1\nstatus     paid\namount     39.98 USD\nintent     pi_1\nmode       test\n"
+	if got := describe(after); !strings.HasPrefix(got, want) {
 		t.Errorf("printed\n%s\nwant it to begin with\n%s", got, want)
 	}
 	process(t, store, bank, id, ordertest.PaymentMethod(ordertest.Pays))
@@ -42,18 +40,17 @@ func TestRestoreRefusesAnIntentOfAnotherOrderOrScope(t *testing.T) {
 	process(t, store, bank, "ORD-1", ordertest.PaymentMethod(ordertest.Pays))
 	process(t, store, bank, "ORD-2", ordertest.PaymentMethod(ordertest.Pays))
 	for name, c := range map[string]struct {
-		operator operator
-		id       order.ID
-		intent   order.IntentID
+		scope  order.Scope
+		id     order.ID
+		intent order.IntentID
 	}{
-		"an intent of another order":      {operator{store, bank, scope}, "ORD-3", "pi_1"},
-		"an intent of another scope":      {operator{store, bank, "other"}, "ORD-1", "pi_1"},
-		"a row that names another intent": {operator{store, bank, scope}, "ORD-2", "pi_1"},
+		"an intent of another order":      {scope, "ORD-3", "pi_1"},
+		"an intent of another scope":      {"other", "ORD-1", "pi_1"},
+		"a row that names another intent": {scope, "ORD-2", "pi_1"},
 	} {
-		var out strings.Builder
-		err := c.operator.restore(t.Context(), c.id, c.intent, noon(), &out)
-		if _, mismatch := errors.AsType[*order.MismatchError](err); !mismatch || out.String() != "" {
-			t.Errorf("%s: got error %v and output %q, want a MismatchError alone", name, err, out.String())
+		_, err := order.Restore(t.Context(), store, bank, c.scope, c.id, c.intent, noon())
+		if _, mismatch := errors.AsType[*order.MismatchError](err); !mismatch {
+			t.Errorf("%s: got %v, want a MismatchError", name, err)
 		}
 	}
 }

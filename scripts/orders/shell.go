@@ -44,6 +44,14 @@ func (sh shell) result(text string, value any) error {
 	return json.NewEncoder(sh.out).Encode(value)
 }
 
+// record prints value with --json, after a command that has told people as it went.
+func (sh shell) record(value any) error {
+	if !sh.json {
+		return nil
+	}
+	return sh.result("", value)
+}
+
 // progress overwrites one line on a terminal. "" clears it.
 func (sh shell) progress(format string, args ...any) {
 	if sh.terminal && !sh.json {

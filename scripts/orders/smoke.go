@@ -24,7 +24,7 @@ func (s smoke) Run(ctx context.Context, sh shell) error {
 	if err != nil {
 		return err
 	}
-	if err := c.compareQueues(ctx, cfg, sh.out); err != nil {
+	if err := c.compareQueues(ctx, cfg, sh.people()); err != nil {
 		return err
 	}
 	id := newID(sh.now())
@@ -34,7 +34,8 @@ func (s smoke) Run(ctx context.Context, sh shell) error {
 			return err
 		}
 		fmt.Fprintf(
-			sh.out, "Created customer %s with payment method %s in Stripe's test mode\n", who.Customer, who.Method,
+			sh.people(), "Created customer %s with payment method %s in Stripe's test mode\n",
+			who.Customer, who.Method,
 		)
 	}
 	body, o, err := compose(id, who)
@@ -43,7 +44,7 @@ func (s smoke) Run(ctx context.Context, sh shell) error {
 	}
 	p := probe{
 		send: newQueue(cfg, c.Queue).send, load: c.Stripe.Orders.store(cfg).Load, read: c.Stripe.payments().Read,
-		scope: order.Scope(c.Stripe.Scope), now: sh.now, every: 500 * time.Millisecond, out: sh.out,
+		scope: order.Scope(c.Stripe.Scope), now: sh.now, every: 500 * time.Millisecond, out: sh.people(),
 	}
 	return p.follow(ctx, o, body, s.Limit)
 }

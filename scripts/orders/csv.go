@@ -1,0 +1,146 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// csvColumns are the columns of a CSV file of orders. Rows with the same orderId, one
+// after the other, are the lines of one order.
+func csvColumns() []string {
+	return []string{
+		"orderId", "customerId", "currency", "sku", "quantity", "unitAmount", "payment.customer", "payment.method",
+	}
+}
+
+// orderBody is the message of an order, in the order of docs/reference/message.md.
+type orderBody struct {
+	OrderID    string      `json:"orderId"`
+	CustomerID string      `json:"customerId"`
+	Currency   string      `json:"currency"`
+	Lines      []orderLine `json:"lines"`
+	Payment    payerBody   `json:"payment"`
+}
+
+type orderLine struct {
+	SKU        string `json:"sku"`
+	Quantity   int64  `json:"quantity"`
+	UnitAmount int64  `json:"unitAmount"`
+}
+
+type payerBody struct {
+	Customer string `json:"customer"`
+	Method   string `json:"method"`
+}
+
+// readCSV returns one message per order. header maps columns of csvColumns to the file's
+// own names. An error names the line.
+func readCSV(in io.Reader, header map[string]string) (all []message, err error) {
+	rows := csv.NewReader(in)
+	first, err := rows.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	index, err := indexOf(first, header)
+	if err != nil {
+		return nil, err
+	}
+	var open orderBody
+	for line := 0; ; {
+		row, err := rows.Read()
+		if errors.Is(err, io.EOF) {
+			return flush(all, open, line)
+		}
+		if err != nil {
+			return nil, err
+		}
+		now, _ := rows.FieldPos(0)
+		next, err := orderOf(row, index)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", now, err)
+		}
+		if line > 0 && next.OrderID == open.OrderID {
+			if next.differs(open) {
+				return nil, fmt.Errorf("line %d: order %q: customer, currency or payment is not that of line %d",
+					now, open.OrderID, line)
+			}
+			open.Lines = append(open.Lines, next.Lines...)
+			continue
+		}
+		if all, err = flush(all, open, line); err != nil {
+			return nil, err
+		}
+		open, line = next, now
+	}
+}
+
+// differs reports whether two rows of one order disagree about anything but the line.
+func (o orderBody) differs(other orderBody) bool {
+	return o.CustomerID != other.CustomerID || o.Currency != other.Currency || o.Payment != other.Payment
+}
+
+// flush adds the message of an order that began in a line, if there is one.
+func flush(all []message, o orderBody, line int) ([]message, error) {
+	if line == 0 {
+		return all, nil
+	}
+	body, err := json.Marshal(o)
+	return append(all, message{line, string(body)}), err
+}
+
+// indexOf returns the position of each column in the header.
+func indexOf(first []string, header map[string]string) (map[string]int, error) {
+	index := map[string]int{}
+	for column := range header {
+		if !slices.Contains(csvColumns(), column) {
+			return nil, fmt.Errorf("--column %s: want one of %s", column, strings.Join(csvColumns(), ", "))
+		}
+	}
+	var missing []string
+	for _, column := range csvColumns() {
+		name, renamed := header[column]
+		if !renamed {
+			name = column
+		}
+		if index[column] = slices.Index(first, name); index[column] < 0 {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("line 1: columns missing: %s: the header has %s; --column orderId=NAME renames one",
+			strings.Join(missing, ", "), strings.Join(first, ", "))
+	}
+	return index, nil
+}
+
+// orderOf returns the order of one row.
+func orderOf(row []string, index map[string]int) (orderBody, error) {
+	at := func(column string) string { return strings.TrimSpace(row[index[column]]) }
+	quantity, err := integer("quantity", at("quantity"))
+	if err != nil {
+		return orderBody{}, err
+	}
+	amount, err := integer("unitAmount", at("unitAmount"))
+	return orderBody{
+		OrderID: at("orderId"), CustomerID: at("customerId"), Currency: at("currency"),
+		Lines:   []orderLine{{at("sku"), quantity, amount}},
+		Payment: payerBody{at("payment.customer"), at("payment.method")},
+	}, err
+}
+
+func integer(column, value string) (int64, error) {
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s %q: want an integer; 1999 is an amount of 19.99 USD", column, value)
+	}
+	return n, nil
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/sqs/sqstest"
+)
+
+const csvHeader = "Order no.,customerId,currency,sku,quantity,unitAmount,payment.customer,payment.method,note\n"
+
+func TestPostReadsCSV(t *testing.T) {
+	t.Parallel()
+	const one = `{"orderId":"A-1","customerId":"me","currency":"usd","lines":[{"sku":"BOOK","quantity":1,"unitAmount":2400},` +
+		`{"sku":"PEN, red","quantity":2,"unitAmount":100}],"payment":{"customer":"cus_1","method":"pm_1"}}`
+	const other = `{"orderId":"A-2","customerId":"me","currency":"eur","lines":[{"sku":"PEN","quantity":3,"unitAmount":100}],` +
+		`"payment":{"customer":"cus_1","method":"pm_1"}}`
+	for claim, tt := range map[string]struct {
+		text string
+		want []message
+		err  string
+	}{
+		"rows of one order are its lines": {
+			text: csvHeader + "A-1,me,usd,BOOK,1,2400,cus_1,pm_1,\n" + `A-1,me,usd,"PEN, red",2,100,cus_1,pm_1,x` + "\n" +
+				"A-2,me,eur, PEN ,3,100,cus_1,pm_1,\n",
+			want: []message{{2, one}, {4, other}},
+		},
+		"an empty file":   {},
+		"a header alone":  {text: csvHeader},
+		"another payment": {text: csvHeader + "A-1,me,usd,B,1,1,cus_1,pm_1,\nA-1,me,usd,P,2,1,cus_1,pm_2,\n", err: `line 3: order "A-1": customer, currency or payment is not that of line 2`},
+		"a decimal":       {text: csvHeader + "A-1,me,usd,B,1,24.00,cus_1,pm_1,\n", err: `line 2: unitAmount "24.00": want an integer`},
+		"a short row":     {text: csvHeader + "A-1,me\n", err: "wrong number of fields"},
+		"a missing column": {
+			text: "Order no.,currency\n", err: "line 1: columns missing: customerId, sku, quantity, unitAmount, payment.customer, payment.method",
+		},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			got, err := readCSV(strings.NewReader(tt.text), map[string]string{"orderId": "Order no."})
+			if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("got error %v, want %q", err, tt.err)
+			}
+			if diff := cmp.Diff(got, tt.want, cmp.AllowUnexported(message{})); diff != "" {
+				t.Errorf("- got, + want:\n%s", diff)
+			}
+		})
+	}
+	if _, err := readCSV(strings.NewReader(csvHeader), map[string]string{"order": "x"}); err == nil ||
+		!strings.Contains(err.Error(), "--column order: want one of orderId, ") {
+		t.Errorf("got %v, want that there is no such column", err)
+	}
+}
+
+// Each order has a group of its own on a FIFO queue, and a file that is posted twice
+// leaves each message once.
+func TestPostToAFIFOQueue(t *testing.T) {
+	t.Parallel()
+	s, err := sqstest.Serve(sqstest.Options{})
+	must(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	settings := sqstest.DefaultSettings()
+	settings.FIFO = true
+	s.Machine(func(m *sqstest.Machine, now time.Time) { must(t, m.Create(now, "orders.fifo", settings)) })
+	environ := environment("AWS_ENDPOINT_URL_SQS="+s.URL, "QUEUE_URL="+s.QueueURL("orders.fifo"))
+	text := strings.Join(append(lines(12), refundLine, "{}"), "\n")
+	for range 2 {
+		var out strings.Builder
+		must(t, post{File: "-", AllowInvalid: true, Rate: 1000}.Run(t.Context(), testShell(environ, text, &out)))
+	}
+	s.Machine(func(m *sqstest.Machine, now time.Time) {
+		all, err := m.Messages(now, "orders.fifo")
+		must(t, err)
+		groups := map[string]int{}
+		for _, message := range all {
+			groups[message.Group]++
+		}
+		if len(all) != 14 || len(groups) != 13 || groups["ORD-1"] != 2 {
+			t.Errorf("got %d messages in the groups %v, want 14 in 13, and two of ORD-1", len(all), groups)
+		}
+	})
+}

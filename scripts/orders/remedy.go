@@ -1,0 +1,46 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/aws/smithy-go"
+
+	"orderonce/domain/order"
+)
+
+const (
+	ofTheDeployment   = "--region and --profile must be those of the deployment"
+	missingPermission = "the AWS identity lacks this permission: docs/guides/operate.md#permissions"
+)
+
+// remedy returns what to check first after an error of AWS or Stripe, or "".
+func remedy(err error) string {
+	if e, ok := errors.AsType[smithy.APIError](err); ok {
+		return remedyOf(e.ErrorCode())
+	}
+	if e, ok := errors.AsType[*order.MismatchError](err); ok && e.Field == "scope" {
+		return "SCOPE must be that of the deployment; --scope is for orders that were charged under another one"
+	}
+	if e, ok := errors.AsType[*order.PaymentError](err); ok && e.Kind == order.KindMisconfigured {
+		return "STRIPE_SECRET_KEY must be a valid key of the account and the mode (test or live) " +
+			"that the order was charged in, with the permissions in docs/guides/operate.md#permissions"
+	}
+	return ""
+}
+
+// remedyOf returns what to check first after an error code of AWS, or "".
+func remedyOf(code string) string {
+	switch code {
+	case "ResourceNotFoundException":
+		return "no such table in this region and account: ORDERS_TABLE, " + ofTheDeployment
+	case "QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue":
+		return "no such queue: QUEUE_URL, " + ofTheDeployment
+	case "AccessDenied", "AccessDeniedException":
+		return missingPermission
+	case "UnrecognizedClientException", "InvalidClientTokenId":
+		return "the credentials are not valid here: " + howToLogIn
+	case "ExpiredToken", "ExpiredTokenException":
+		return "the session has expired: " + howToLogIn
+	}
+	return ""
+}
