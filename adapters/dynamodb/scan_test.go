@@ -1,0 +1,126 @@
+package dynamodb_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/dynamodb"
+	"orderonce/domain/order"
+	"orderonce/domain/refund"
+)
+
+func TestScanReturnsEveryOrderWithItsRefunds(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	store := &dynamodb.Refunds{Store: f.Store}
+	want := map[order.ID]order.Status{}
+	for n := range 5 { // 350 KB each: DynamoDB reads at most 1 MB in a call
+		id := order.ID(fmt.Sprintf("ORD-%d", n))
+		f.settled(id, order.Paid)
+		f.pad(id, strings.Repeat("x", 350_000))
+		want[id] = order.Paid
+	}
+	r, err := refund.New(refund.Draft{OrderID: "ORD-3", RefundID: "R1", Amount: 5, Reason: "duplicate"})
+	f.must(err)
+	c, err := store.Begin(t.Context(), r, lease("refund"))
+	f.must(err)
+	f.must(store.Finish(t.Context(), c, refund.Outcome{Status: refund.Succeeded, Refund: "re_1"}, at(0)))
+	want["ORD-3"] = order.PartiallyRefunded
+
+	var pages []dynamodb.Page
+	for page, err := range store.Scan(t.Context(), "") {
+		f.must(err)
+		pages = append(pages, page)
+	}
+	if len(pages) < 2 {
+		t.Fatalf("got %d pages, want several", len(pages))
+	}
+	got := map[order.ID]order.Status{}
+	for _, page := range pages {
+		for _, r := range page.Rows {
+			got[r.OrderID] = r.Status
+			account, err := store.Account(t.Context(), r.OrderID)
+			if diff := cmp.Diff(account, r.Account); diff != "" || err != nil || r.Err != nil {
+				t.Errorf("account of %s: %v, %v (-want +got):\n%s", r.OrderID, err, r.Err, diff)
+			}
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("orders (-want +got):\n%s", diff)
+	}
+	rest := 0
+	for page, err := range store.Scan(t.Context(), pages[0].Next) {
+		f.must(err)
+		rest += len(page.Rows)
+	}
+	if rest != len(want)-len(pages[0].Rows) {
+		t.Errorf("a scan after the first page got %d orders, want the %d others", rest, len(want)-len(pages[0].Rows))
+	}
+}
+
+func TestScanReportsARowThatItCannotRead(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	f.settled("O1", order.Paid)
+	f.put(row{"orderId": text("O2"), "sk": text("order"), "status": text("paid")})
+	rows := map[order.ID]error{}
+	for page, err := range (&dynamodb.Refunds{Store: f.Store}).Scan(t.Context(), "") {
+		f.must(err)
+		for _, r := range page.Rows {
+			rows[r.OrderID] = r.Err
+		}
+	}
+	if len(rows) != 2 || rows["O1"] != nil || !errors.Is(rows["O2"], order.ErrCorrupt) {
+		t.Errorf("got %v, want O1, and O2 with ErrCorrupt", rows)
+	}
+}
+
+func TestScanEndsAtTheFirstError(t *testing.T) {
+	t.Parallel()
+	s := &dynamodb.Refunds{Store: newStore(alwaysResponds(http.StatusBadRequest, `{"__type":"AccessDeniedException"}`))}
+	for _, after := range []string{"", "ORD-1/order", "no position"} {
+		n := 0
+		for page, err := range s.Scan(t.Context(), after) {
+			if n++; len(page.Rows) != 0 || err == nil || !strings.Contains(err.Error(), after) {
+				t.Errorf("got %v, %v, want an error that names %q", page, err, after)
+			}
+		}
+		if n != 1 {
+			t.Errorf("got %d results, want one error", n)
+		}
+	}
+}
+
+func TestRaiseSeqPreventsACollisionOfEvents(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	f.settled("O1", order.Pending)
+	older := f.rows()[1] // the row as it was before its event
+	older["status"], older["seq"] = text("open"), number(0)
+	f.put(older)
+	f.must(f.RaiseSeq(t.Context(), "O1"))
+	f.Proxy.Reset()
+	f.must(f.RaiseSeq(t.Context(), "O1"))
+	if diff := cmp.Diff(map[string]int{"Query": 1}, f.Proxy.Counts()); diff != "" {
+		t.Errorf("calls of a second one (-want +got):\n%s", diff)
+	}
+	f.must(f.Settle(t.Context(), f.loaded("O1"), outcome(order.Paid), at(time.Hour)))
+	if r := f.loaded("O1"); r.Seq != 2 || len(r.Events) != 2 || r.Events[1].To != order.Paid {
+		t.Errorf("got %+v, want a second event", r)
+	}
+	if err := f.RaiseSeq(t.Context(), "O2"); !errors.Is(err, order.ErrNotFound) {
+		t.Errorf("no row: got %v, want ErrNotFound", err)
+	}
+}
+
+// pad adds an attribute that no release writes.
+func (f fixture) pad(id order.ID, value string) {
+	f.Helper()
+	f.must(editable{f.Store, f.Harness}.set(f.Context(), id, "padding", value))
+}
