@@ -25,6 +25,7 @@ type commands struct {
 
 	Post      post      `cmd:"" help:"Post message bodies to the order queue, one per line. Needs QUEUE_URL."`
 	Show      show      `cmd:"" help:"Show an order's row and history. Needs ORDERS_TABLE."`
+	List      list      `cmd:"" help:"List orders: those that wait through an index, others by a scan. Needs ORDERS_TABLE."`
 	Refresh   refresh   `cmd:"" help:"Settle orders from their PaymentIntents; moves no money. Needs ORDERS_TABLE, SCOPE, STRIPE_SECRET_KEY."`
 	Cancel    cancel    `cmd:"" help:"Close an order, so that nothing can charge it. Needs what refresh needs."`
 	Refund    refunds   `cmd:"" help:"Give money of an order back, or end a refund whose result is unknown."`

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"orderonce/domain/order"
+)
+
+type list struct {
+	Status []order.Status `placeholder:"S" help:"Only orders with this status, such as pending. Repeat it for others."`
+	Due    bool           `help:"Only orders whose recheck is due."`
+	Since  time.Time      `placeholder:"TIME" help:"Only orders that changed at that time (RFC 3339) or later."`
+	Limit  int            `default:"100" help:"At most so many orders; 0 for all."`
+	Scan   bool           `help:"Allow a scan of the whole table, which other orders than those that wait need."`
+}
+
+// Help explains the command beyond its one line.
+func (list) Help() string {
+	return `Orders that wait (open, action_required, pending) are found through an index: that costs one small
+read per order. Every other order is found by a scan of the whole table. Its cost is printed first,
+and it needs --scan. An order that changes meanwhile may be missing or be printed as it was.
+
+Examples:
+  orders list --due
+  orders list --status open --status pending
+  orders list --status partially_refunded --since 2026-11-01T00:00:00Z --scan`
+}
+
+// waits reports whether the index has all orders of a status.
+func waits(s order.Status) bool {
+	return s == order.Open || s == order.ActionRequired || s == order.Pending
+}
+
+// Run prints the orders.
+func (l list) Run(ctx context.Context, sh shell) error {
+	for _, s := range l.Status {
+		if !slices.Contains(order.Statuses(), s) {
+			return fmt.Errorf("--status %q: want one of %s", s, statusNames())
+		}
+	}
+	c, cfg, err := connect[tableConfig](ctx, sh)
+	if err != nil {
+		return err
+	}
+	var found iter.Seq2[order.Record, error]
+	if l.Due || len(l.Status) > 0 && !slices.ContainsFunc(l.Status, func(s order.Status) bool { return !waits(s) }) {
+		found = l.waiting(ctx, sh, c, cfg)
+	} else if found, err = l.scan(ctx, sh, c, cfg); err != nil {
+		return err
+	}
+	return l.print(sh, found)
+}
+
+// forEver is later than every recheck.
+const forEver = 100 * 365 * 24 * time.Hour
+
+// waiting reads the orders of the index, one by one.
+func (l list) waiting(
+	ctx context.Context, sh shell, c tableConfig, cfg aws.Config,
+) iter.Seq2[order.Record, error] {
+	store, until := c.store(cfg), sh.now().Add(forEver)
+	if l.Due {
+		until = sh.now()
+	}
+	return func(yield func(order.Record, error) bool) {
+		for id, err := range store.Due(ctx, until) {
+			r := order.Record{}
+			if err == nil {
+				r, err = store.Load(ctx, id)
+			}
+			if errors.Is(err, order.ErrNotFound) { // erased since
+				continue
+			}
+			if !yield(r, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// scan reads the whole table, if the person allows it.
+func (l list) scan(
+	ctx context.Context, sh shell, c tableConfig, cfg aws.Config,
+) (iter.Seq2[order.Record, error], error) {
+	out, err := sdk.NewFromConfig(cfg).DescribeTable(ctx, &sdk.DescribeTableInput{TableName: &c.Table})
+	if err != nil {
+		return nil, fmt.Errorf("describe table %q: %w", c.Table, err)
+	}
+	const perUnit = 8 << 10 // bytes of an eventually consistent read
+	size := aws.ToInt64(out.Table.TableSizeBytes)
+	cost := fmt.Sprintf("a scan of table %s: %d items, %.1f MB, about %d read request units",
+		c.Table, aws.ToInt64(out.Table.ItemCount), float64(size)/1e6, size/perUnit+1)
+	if !l.Scan {
+		return nil, fmt.Errorf("this needs %s: add --scan, or list what waits with --due", cost)
+	}
+	fmt.Fprintln(sh.errOut, cost)
+	return func(yield func(order.Record, error) bool) {
+		read := 0
+		for page, err := range c.refunds(cfg).Scan(ctx, "") {
+			sh.progress("%d orders read", read)
+			read += len(page.Rows)
+			if err != nil {
+				yield(order.Record{}, err)
+				return
+			}
+			for _, row := range page.Rows {
+				if !yield(row.Record, row.Err) {
+					return
+				}
+			}
+		}
+	}, nil
+}
+
+// print prints the orders that match, as they are found. An order that cannot be decoded
+// is named, and the others follow.
+func (l list) print(sh shell, found iter.Seq2[order.Record, error]) error {
+	var corrupt []error
+	n := 0
+	for r, err := range found {
+		sh.progress("")
+		switch {
+		case err != nil && r.OrderID == "":
+			return err
+		case err != nil:
+			corrupt = append(corrupt, fmt.Errorf("order %q: %w", r.OrderID, err))
+			continue
+		case len(l.Status) > 0 && !slices.Contains(l.Status, r.Status), r.UpdatedAt.Before(l.Since):
+			continue
+		case l.Limit > 0 && n == l.Limit:
+			fmt.Fprintf(sh.errOut, "the first %d orders: --limit 0 prints all\n", n)
+			return errors.Join(corrupt...)
+		}
+		n++
+		if err := sh.result(listed(r), recordJSON(r)); err != nil {
+			return err
+		}
+	}
+	sh.progress("")
+	if n == 0 {
+		fmt.Fprintln(sh.errOut, "no such order")
+	}
+	return errors.Join(corrupt...)
+}
+
+// listed formats an order as one line.
+func listed(r order.Record) string {
+	return fmt.Sprintf("%-24s %-18s %14s  updated %s  %s\n", r.OrderID, r.Status, r.Total, stamp(r.UpdatedAt),
+		cmp.Or(r.Failure, r.LastError, string(r.Intent)))
+}
+
+func statusNames() string {
+	var all []string
+	for _, s := range order.Statuses() {
+		all = append(all, string(s))
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/domain/order"
+)
+
+func TestList(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	process(t, d.store, d.payments, "ORD-1", "pm_card_visa")
+	process(t, d.store, d.payments, "ORD-2", "pm_usBankAccount_processing")
+	process(t, d.store, d.payments, "ORD-3", "pm_card_authenticationRequired")
+	process(t, d.store, d.payments, "ORD-4", "pm_card_chargeDeclined")
+	for claim, tt := range map[string]struct {
+		command list
+		later   time.Duration
+		want    []string // ids and statuses, in any order
+		err     string
+	}{
+		"those that wait, through the index": {
+			command: list{Status: []order.Status{order.Pending, order.ActionRequired}},
+			want:    []string{"ORD-2 pending", "ORD-3 action_required"},
+		},
+		"nothing is due at once":      {command: list{Due: true}},
+		"what is due two hours later": {command: list{Due: true}, later: 2 * time.Hour, want: []string{"ORD-2 pending"}},
+		"all of them, by a scan": {
+			command: list{Scan: true},
+			want:    []string{"ORD-1 paid", "ORD-2 pending", "ORD-3 action_required", "ORD-4 declined"},
+		},
+		"paid ones, by a scan":     {command: list{Scan: true, Status: []order.Status{order.Paid}}, want: []string{"ORD-1 paid"}},
+		"those that changed since": {command: list{Scan: true, Since: noon().Add(time.Hour)}},
+		"a scan that nobody allowed": {
+			command: list{Status: []order.Status{order.Paid}}, err: "read request units: add --scan, or list what waits with --due",
+		},
+		"a status that does not exist": {command: list{Status: []order.Status{"payed"}}, err: `--status "payed": want one of open, paid, `},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			var out strings.Builder
+			sh := testShell(d.environ, "", &out)
+			sh.now = func() time.Time { return noon().Add(tt.later) }
+			err := tt.command.Run(t.Context(), sh)
+			if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("got error %v, want %q", err, tt.err)
+			}
+			var got []string
+			for row := range strings.Lines(out.String()) {
+				got = append(got, strings.Join(strings.Fields(row)[:2], " "))
+			}
+			if diff := cmp.Diff(sorted(got), tt.want); diff != "" {
+				t.Errorf("- got, + want:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestListStopsAtItsLimit(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	for _, id := range []order.ID{"ORD-1", "ORD-2", "ORD-3"} {
+		process(t, d.store, d.payments, id, "pm_usBankAccount_processing")
+	}
+	for limit, want := range map[int]int{0: 3, 2: 2, 3: 3} {
+		var out, errOut strings.Builder
+		sh := testShell(d.environ, "", &out)
+		sh.errOut = &errOut
+		must(t, list{Status: []order.Status{order.Pending}, Limit: limit}.Run(t.Context(), sh))
+		if got := strings.Count(out.String(), "\n"); got != want || (errOut.Len() > 0) != (want < 3) {
+			t.Errorf("--limit %d: got %d orders and %q, want %d", limit, got, &errOut, want)
+		}
+	}
+}
+
+func sorted(s []string) []string {
+	slices.Sort(s)
+	return s
+}
