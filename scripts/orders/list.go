@@ -36,9 +36,14 @@ Examples:
   orders list --status partially_refunded --since 2026-11-01T00:00:00Z --scan`
 }
 
-// waits reports whether the index has all orders of a status.
-func waits(s order.Status) bool {
-	return s == order.Open || s == order.ActionRequired || s == order.Pending
+// waitsOnly reports whether the index has all orders that are asked for.
+func (l list) waitsOnly() bool {
+	for _, s := range l.Status {
+		if s != order.Open && s != order.ActionRequired && s != order.Pending {
+			return false
+		}
+	}
+	return len(l.Status) > 0
 }
 
 // Run prints the orders.
@@ -53,7 +58,7 @@ func (l list) Run(ctx context.Context, sh shell) error {
 		return err
 	}
 	var found iter.Seq2[order.Record, error]
-	if l.Due || len(l.Status) > 0 && !slices.ContainsFunc(l.Status, func(s order.Status) bool { return !waits(s) }) {
+	if l.Due || l.waitsOnly() {
 		found = l.waiting(ctx, sh, c, cfg)
 	} else if found, err = l.scan(ctx, sh, c, cfg); err != nil {
 		return err

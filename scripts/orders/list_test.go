@@ -39,7 +39,7 @@ func TestList(t *testing.T) {
 		"a scan that nobody allowed": {
 			command: list{Status: []order.Status{order.Paid}}, err: "read request units: add --scan, or list what waits with --due",
 		},
-		"a status that does not exist": {command: list{Status: []order.Status{"payed"}}, err: `--status "payed": want one of open, paid, `},
+		"a status that does not exist": {command: list{Status: []order.Status{"closed"}}, err: `--status "closed": want one of open, paid, `},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
