@@ -37,21 +37,33 @@ type commands struct {
 
 func main() {
 	var c commands
-	k := kong.Parse(&c, kong.Name("orders"), kong.UsageOnError(), kong.Description(
-		"Post, show and settle orders, and check a deployment. Region and credentials are found as by the AWS CLI: flags, environment,\n"+
-			"profiles, SSO, roles. The other settings are those of the deployment: . ./build/deploy/env, which make deploy wrote.\n"+
-			"For the system that `make up` runs: . ./build/up/env\n\n"+
-			"Exit codes: 0 done, 1 an error, 2 done, and something is left or differs, 80 a wrong command line.",
-	))
+	parser, err := newParser(&c)
+	parser.FatalIfErrorf(err)
+	k, err := parser.Parse(os.Args[1:])
+	parser.FatalIfErrorf(err)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	k.BindTo(ctx, (*context.Context)(nil))
-	k.Bind(shell{
+	err = c.run(ctx, k, shell{
 		environ: os.Environ(), in: os.Stdin, out: os.Stdout, errOut: os.Stderr, now: time.Now,
-		aws: c.Account.load, json: c.JSON, terminal: term.IsTerminal(int(os.Stdout.Fd())),
+		aws: c.Account.load, terminal: term.IsTerminal(int(os.Stdout.Fd())),
 	})
-	err := k.Run()
 	stop()
 	k.FatalIfErrorf(hint(err))
+}
+
+func newParser(c *commands, more ...kong.Option) (*kong.Kong, error) {
+	return kong.New(c, append([]kong.Option{kong.Name("orders"), kong.UsageOnError(), kong.Description(
+		"Post, show and settle orders, and check a deployment. Region and credentials are found as by the AWS CLI: flags, environment,\n" +
+			"profiles, SSO, roles. The other settings are those of the deployment: . ./build/deploy/env, which make deploy wrote.\n" +
+			"For the system that `make up` runs: . ./build/up/env\n\n" +
+			"Exit codes: 0 done, 1 an error, 2 done, and something is left or differs, 80 a wrong command line.",
+	)}, more...)...)
+}
+
+// run runs the command that k has parsed.
+func (c *commands) run(ctx context.Context, k *kong.Context, sh shell) error {
+	sh.json = c.JSON
+	k.BindTo(ctx, (*context.Context)(nil))
+	return k.Run(sh)
 }
 
 // hint adds to an error what to check first: where the environment comes from, or whether

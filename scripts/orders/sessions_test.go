@@ -1,0 +1,104 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"orderonce/scripts/local/system"
+	"orderonce/scripts/local/system/systemtest"
+)
+
+// sessions is the page whose console blocks TestEverySession runs. Write them anew with
+// UPDATE_SESSIONS=1.
+const sessions = "../../docs/reference/orders.md"
+
+// TestEverySession runs each command of the page against the local system, which runs the
+// compiled function, and compares what it prints. The blocks are one session.
+func TestEverySession(t *testing.T) {
+	t.Parallel()
+	kit := systemtest.New(t)
+	s, _ := kit.Start(t, system.Options{Instances: 1})
+	page, err := os.ReadFile(sessions)
+	must(t, err)
+	r := recorder{table: s.Options.Table, payments: map[string]string{}}
+	block := regexp.MustCompile("(?s)```console\\n(.*?)```")
+	got := block.ReplaceAllStringFunc(string(page), func(text string) string {
+		var b strings.Builder
+		b.WriteString("```console\n")
+		for _, line := range strings.Split(text, "\n") {
+			if typed, is := strings.CutPrefix(line, "$ orders "); is {
+				b.WriteString(line + "\n" + r.normalize(session(t, s, strings.Fields(typed))))
+			}
+		}
+		return b.String() + "```"
+	})
+	if os.Getenv("UPDATE_SESSIONS") != "" {
+		must(t, os.WriteFile(sessions, []byte(got), 0o600))
+		return
+	}
+	if diff := gocmp.Diff(got, string(page)); diff != "" {
+		t.Errorf("%s (-got +want):\n%s", sessions, diff)
+	}
+}
+
+// session runs one command line, types the order's or refund's id where it asks, and
+// waits until the function has handled what it posted.
+func session(t *testing.T, s *system.System, args []string) string {
+	t.Helper()
+	ctx, cancel := s.Function.UntilExit(t.Context())
+	defer cancel()
+	var c commands
+	parser, err := newParser(&c)
+	must(t, err)
+	k, err := parser.Parse(args)
+	must(t, err)
+	var out strings.Builder
+	typed := cmp.Or(c.Refund.Resolve.Refund, c.Refund.Make.Order, c.Cancel.ID)
+	sh := testShell(s.OperatorEnv(), typed+"\n", &out)
+	sh.errOut, sh.now = &out, time.Now
+	if err := c.run(ctx, k, sh); err != nil {
+		out.WriteString("orders: error: " + hint(err).Error() + "\n")
+	}
+	must(t, drained(ctx, s))
+	return regexp.MustCompile(`Type the [^:]*: `).ReplaceAllString(out.String(), "${0}"+typed+"\n")
+}
+
+func drained(ctx context.Context, s *system.System) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	return s.Drained(ctx)
+}
+
+// recorder replaces what differs from run to run: times, the number of a payment, and
+// whether the refund's row was seen before it was settled.
+type recorder struct {
+	table    string
+	payments map[string]string
+}
+
+func (r recorder) normalize(text string) string {
+	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	for _, replace := range [][2]string{
+		{`20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} UTC`, stamp(at)},
+		{`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d[0-9.]*Z`, at.Format(time.RFC3339)},
+		{`(?m)^  (no refund yet|open, .*)\n`, ""},
+		{`http://127\.0\.0\.1:\d+/000000000000/`, "https://sqs.us-east-1.amazonaws.com/123456789012/"},
+		{"table " + r.table + `\b`, "table orderonce-dev-orders"},
+	} {
+		text = regexp.MustCompile(replace[0]).ReplaceAllString(text, replace[1])
+	}
+	return regexp.MustCompile(`pi_\d+`).ReplaceAllStringFunc(text, func(id string) string {
+		if r.payments[id] == "" {
+			r.payments[id] = fmt.Sprintf("pi_%06d", len(r.payments)+1)
+		}
+		return r.payments[id]
+	})
+}
