@@ -33,7 +33,7 @@ func TestEverySession(t *testing.T) {
 	got := block.ReplaceAllStringFunc(string(page), func(text string) string {
 		var b strings.Builder
 		b.WriteString("```console\n")
-		for _, line := range strings.Split(text, "\n") {
+		for line := range strings.SplitSeq(text, "\n") {
 			if typed, is := strings.CutPrefix(line, "$ orders "); is {
 				b.WriteString(line + "\n" + r.normalize(session(t, s, strings.Fields(typed))))
 			}
