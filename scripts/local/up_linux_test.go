@@ -3,17 +3,14 @@ package main
 import (
 	"errors"
 	"io"
-	"os"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/lambda/lambdatest"
+	"orderonce/scripts/local/system/systemtest"
 )
 
 // TestCtrlCEndsMakeUpWithStatus0 types Ctrl-C into a terminal in which make up runs.
@@ -22,7 +19,7 @@ func TestCtrlCEndsMakeUpWithStatus0(t *testing.T) {
 	lambdatest.FullOnly(t)
 	dynamodbtest.Locate(t)
 	must(t, lambdatest.OpenSources(t.Context(), "orderonce/scripts/local"))
-	keyboard, screen := openTerminal(t)
+	keyboard, screen := systemtest.Terminal(t)
 	cmd := newReader(t).command(t.Context(), "make", "up")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = screen, screen, screen
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -53,18 +50,4 @@ func TestCtrlCEndsMakeUpWithStatus0(t *testing.T) {
 	if text := shown.String(); !strings.Contains(text, "packages") && !strings.Contains(text, "Compiling") {
 		t.Errorf("make up printed\n%s\nwant that it compiles", text)
 	}
-}
-
-// openTerminal returns both ends of a pseudo-terminal.
-func openTerminal(t *testing.T) (keyboard, screen *os.File) {
-	t.Helper()
-	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
-	must(t, err)
-	t.Cleanup(func() { _ = keyboard.Close() }) // all of it was read
-	must(t, unix.IoctlSetPointerInt(int(keyboard.Fd()), unix.TIOCSPTLCK, 0))
-	n, err := unix.IoctlGetInt(int(keyboard.Fd()), unix.TIOCGPTN)
-	must(t, err)
-	screen, err = os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|syscall.O_NOCTTY, 0)
-	must(t, err)
-	return keyboard, screen
 }
