@@ -25,6 +25,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclparse"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
 
 	"orderonce/adapters/config"
 	"orderonce/adapters/dynamodb/dynamodbtest"
@@ -630,6 +631,89 @@ func TestTheRolesMayUseAKeyBeforeAnythingIsEncryptedWithIt(t *testing.T) {
 			t.Errorf("%s.%s: depends_on: got %q, want aws_iam_role_policy.keys", resource[0], resource[1], after)
 		}
 	}
+}
+
+// The engine of the tests asks nobody for permission, so a call that no role allows fails
+// only in AWS.
+func TestTheRolesAllowWhatTheFunctionsDoWithTheTable(t *testing.T) {
+	t.Parallel()
+	users := map[string]string{ // action, and what in a function's code needs it
+		"dynamodb:GetItem":    "refund.Refresher{",
+		"dynamodb:Query":      "order.Follower{",
+		"dynamodb:UpdateItem": "dynamodb.New(",
+		"dynamodb:PutItem":    "dynamodb.New(", // part of TransactWriteItems
+	}
+	for _, action := range tableActions(t) {
+		if users[action] == "" {
+			t.Errorf("adapters/dynamodb calls %s: name here what needs it", action)
+		}
+	}
+	module := parse(t)
+	for _, function := range []string{"order", "webhook", "reconcile", "publish"} {
+		policy := module.one(t, "resource", "aws_iam_role_policy", function).attribute(t, "policy")
+		code := functionCode(t, function)
+		for action, user := range users {
+			got, want := slices.Contains(texts(policy.Expr), action), strings.Contains(code, user)
+			if got != want {
+				t.Errorf("%s: %s allowed: got %t, want %t as for %s", function, action, got, want, user)
+			}
+		}
+	}
+}
+
+// tableActions returns the IAM actions of the SDK's operations that the store calls.
+func tableActions(t *testing.T) (actions []string) {
+	t.Helper()
+	files, err := filepath.Glob("../adapters/dynamodb/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	operation := regexp.MustCompile(`(?:client\.|dynamodb\.New)(\w+?)(?:Paginator)?\(`)
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		for _, match := range operation.FindAllStringSubmatch(read(t, file), -1) {
+			switch name := match[1]; name {
+			case "TransactWriteItems":
+				actions = append(actions, "dynamodb:PutItem", "dynamodb:UpdateItem")
+			case "FromConfig":
+			default:
+				actions = append(actions, "dynamodb:"+name)
+			}
+		}
+	}
+	if len(actions) < 4 {
+		t.Fatalf("adapters/dynamodb: got only the actions %q", actions)
+	}
+	return actions
+}
+
+// functionCode returns the code of a function without its tests.
+func functionCode(t *testing.T, name string) string {
+	t.Helper()
+	files, err := filepath.Glob("../functions/" + name + "/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("functions/%s: got %d files: %v", name, len(files), err)
+	}
+	var code strings.Builder
+	for _, file := range files {
+		if !strings.HasSuffix(file, "_test.go") {
+			code.WriteString(read(t, file))
+		}
+	}
+	return code.String()
+}
+
+// texts returns the literal texts in an expression.
+func texts(e hclsyntax.Expression) (all []string) {
+	_ = hclsyntax.VisitAll(e, func(n hclsyntax.Node) hcl.Diagnostics {
+		if literal, ok := n.(*hclsyntax.LiteralValueExpr); ok && literal.Val.Type() == cty.String {
+			all = append(all, literal.Val.AsString())
+		}
+		return nil
+	})
+	return all
 }
 
 func TestEveryPolicyStatementHasARowInTheReference(t *testing.T) {

@@ -84,7 +84,7 @@ resource "aws_iam_role_policy" "webhook" {
         {
           Sid      = "LoadOrders"
           Effect   = "Allow"
-          Action   = "dynamodb:Query"
+          Action   = ["dynamodb:Query", "dynamodb:GetItem"]
           Resource = aws_dynamodb_table.orders.arn
         },
         {
@@ -128,6 +128,12 @@ resource "aws_iam_role_policy" "reconcile" {
           Effect   = "Allow"
           Action   = "dynamodb:Query"
           Resource = [aws_dynamodb_table.orders.arn, "${aws_dynamodb_table.orders.arn}/index/open"]
+        },
+        {
+          Sid      = "LoadRefunds"
+          Effect   = "Allow"
+          Action   = "dynamodb:GetItem"
+          Resource = aws_dynamodb_table.orders.arn
         },
         {
           Sid      = "SettleWaitingOrders"

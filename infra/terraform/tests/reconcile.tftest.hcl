@@ -280,6 +280,10 @@ run "the_role_allows_exact_actions_on_exact_arns" {
           "arn:aws:dynamodb:eu-west-1:123456789012:table/table/index/open",
         ],
       ]
+      LoadRefunds = [
+        "Allow", ["dynamodb:GetItem"],
+        ["arn:aws:dynamodb:eu-west-1:123456789012:table/table"],
+      ]
       SettleWaitingOrders = [
         "Allow", ["dynamodb:PutItem", "dynamodb:UpdateItem"],
         ["arn:aws:dynamodb:eu-west-1:123456789012:table/table"],

@@ -332,7 +332,7 @@ run "the_role_allows_exact_actions_on_exact_arns" {
       s.Sid => [s.Effect, sort(flatten([s.Action])), sort(flatten([s.Resource]))]
       }) == jsonencode({
       LoadOrders = [
-        "Allow", ["dynamodb:Query"],
+        "Allow", ["dynamodb:GetItem", "dynamodb:Query"],
         ["arn:aws:dynamodb:eu-west-1:123456789012:table/table"],
       ]
       SettleOrders = [
