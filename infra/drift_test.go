@@ -339,8 +339,9 @@ func publishReasons(t *testing.T) (reasons []string) {
 func webhookResults(t *testing.T) (results []string) {
 	t.Helper()
 	for pattern, file := range map[string]string{
-		`\n\twebhook\w+ += "(\w+)"`:       "../adapters/stripe/webhook.go",
-		`\n\tHint\w+ +Followed = "(\w+)"`: "../domain/order/follow.go",
+		`\n\twebhook\w+ += "(\w+)"`:         "../adapters/stripe/webhook.go",
+		`\n\tHint\w+ +Followed = "(\w+)"`:   "../domain/order/follow.go",
+		`Hint\w+ order\.Followed = "(\w+)"`: "../domain/refund/follow.go",
 	} {
 		found := regexp.MustCompile(pattern).FindAllStringSubmatch(read(t, file), -1)
 		if len(found) == 0 {

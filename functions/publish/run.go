@@ -75,7 +75,7 @@ func (r *run) report(ctx context.Context, done, left []dynamodb.StreamRecord, er
 	for _, record := range done {
 		if record.Err == nil {
 			published++
-			r.log.LogAttrs(ctx, slog.LevelInfo, "event published", describe(record)...)
+			r.reportPublished(ctx, record)
 			continue
 		}
 		r.meter.Count("Unpublished", "Reason", unreadable)
@@ -93,6 +93,17 @@ func (r *run) report(ctx context.Context, done, left []dynamodb.StreamRecord, er
 		attrs = append(attrs, describe(left[0])...)
 	}
 	r.log.LogAttrs(ctx, level, "batch published", attrs...)
+}
+
+// reportPublished logs an event, and counts it if others gave money back. It counts here
+// and not where a refresh records them, because the event is never lost.
+func (r *run) reportPublished(ctx context.Context, record dynamodb.StreamRecord) {
+	r.log.LogAttrs(ctx, slog.LevelInfo, "event published",
+		append(describe(record), slog.String("type", record.Event.Event.Type()))...)
+	refund := record.Event.Event.Refund
+	if refund.Status == order.RefundedOutside && refund.Amount > 0 { // less than 0: the bank returned it
+		r.meter.Count("RefundedOutside", "", "")
+	}
 }
 
 func reasonOf(err error) string {

@@ -160,6 +160,35 @@ func TestABatch(t *testing.T) {
 	}
 }
 
+func TestMoneyThatOthersGaveBackIsCountedOnceItIsPublished(t *testing.T) {
+	t.Parallel()
+	for claim, tt := range map[string]struct {
+		refund  order.RefundEvent
+		refused bool
+		counted bool
+	}{
+		"others gave money back":     {refund: order.RefundEvent{Status: order.RefundedOutside, Amount: 998}, counted: true},
+		"the bank returned it":       {refund: order.RefundEvent{Status: order.RefundedOutside, Amount: -998}},
+		"a refund of ours":           {refund: order.RefundEvent{ID: "R-1", Status: "succeeded", Amount: 998}},
+		"not an event of a refund":   {},
+		"the event is not published": {refund: order.RefundEvent{Status: order.RefundedOutside, Amount: 998}, refused: true},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			p := newPublishing()
+			records := batch(1, nil)
+			records[0].Event.Event.Refund = tt.refund
+			if tt.refused {
+				p.bus.Refuse(records[0].Event.OrderID)
+			}
+			p.publish(t.Context(), records)
+			if got := strings.Contains(p.out.String(), `"RefundedOutside":[1]`); got != tt.counted {
+				t.Errorf("counted: got %t, want %t: %s", got, tt.counted, p.out.String())
+			}
+		})
+	}
+}
+
 // hanging is a bus that answers the first call only.
 type hanging struct {
 	ordertest.Bus
