@@ -27,6 +27,7 @@ locals {
   app_by_reason = {
     for reason in [
       "mismatch", "key_reused", "misconfigured", "store_unavailable", "provider_unavailable", "unreadable",
+      "refund_unknown",
     ] :
     reason => { namespace = "orderonce", dimensions = { Scope = local.scope, Reason = reason } }
   }
@@ -259,10 +260,42 @@ locals {
     }
     key-reused = {
       description = <<-EOT
-        Stripe has an idempotency key of an order that the table does not have: a row was lost, or
-        the table was restored from a backup. ${local.stop}
+        Stripe has an idempotency key of an order or a refund that the table does not have: a row was
+        lost, or the table was restored from a backup. ${local.stop}
       EOT
       metrics     = { m = merge(local.app_by_reason["key_reused"], { name = "Parked", stat = "Sum" }) }
+      above       = 0
+      periods     = [1, 1]
+    }
+    refund-unknown = {
+      description = <<-EOT
+        Nobody knows whether a refund was made, and it is not sent again. The customer waits, and the
+        amount stays reserved, until a person has compared it with Stripe: docs/guides/refund.md,
+        "Resolve an unknown refund".
+      EOT
+      metrics     = { m = merge(local.app_by_reason["refund_unknown"], { name = "Parked", stat = "Sum" }) }
+      above       = 0
+      periods     = [1, 1]
+    }
+    # The alarm mismatch counts what is parked. After a request for a refund the message
+    # comes back when its lease ends, every 15 minutes, so one breaching period in four
+    # keeps the alarm on in between.
+    refund-mismatch = {
+      description = <<-EOT
+        Stripe answered a request for a refund with one of another order, amount or scope: somebody
+        edited its metadata, or two deployments share a scope. Compare the two before anything else:
+        ${local.runbook}, "A refund does not match".
+      EOT
+      metrics     = { m = merge(local.app_by_reason["mismatch"], { name = "Redelivered", stat = "Sum" }) }
+      above       = 0
+      periods     = [1, 4]
+    }
+    refunded-outside = {
+      description = <<-EOT
+        Money of an order went back that no refund message asked for. If none of you gave it back in
+        Stripe's Dashboard, somebody else can: ${local.runbook}, "Money went back outside".
+      EOT
+      metrics     = { m = merge(local.app, { name = "RefundedOutside", stat = "Sum" }) }
       above       = 0
       periods     = [1, 1]
     }

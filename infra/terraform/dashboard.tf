@@ -5,8 +5,9 @@ locals {
     Settled     = { dimension = "Status", stat = "Sum" }, Parked = { dimension = "Reason", stat = "Sum" },
     Redelivered = { dimension = "Reason", stat = "Sum" }, CallLatency = { dimension = "Call", stat = "p99" },
     Unpublished = { dimension = "Reason", stat = "Sum" },
+    Refunds     = { dimension = "Reason", stat = "Sum", prefix = "refunds " },
     } : metric => {
-    label = "$${PROP('Dim.${by.dimension}')}"
+    label = "${try(by.prefix, "")}$${PROP('Dim.${by.dimension}')}"
     expression = format(
       "SEARCH('{orderonce,Scope,%s} Scope=\"%s\" MetricName=\"%s\"', '%s', 300)",
       by.dimension, local.scope, metric, by.stat,
@@ -17,8 +18,9 @@ locals {
   # dimension, value, ...] or [{expression, ...}].
   dashboard = [
     { question = "Are we charging?", widgets = [
-      { title = "Settled orders, by status", stat = "Sum", metrics = [
+      { title = "Settled orders, by status, and refunds, by reason", stat = "Sum", metrics = [
         [local.searches.Settled],
+        [local.searches.Refunds],
       ] },
       { title = "Waiting orders: age of the oldest (seconds) and number", stat = "Maximum", metrics = [
         # SQS excludes messages that were received three times or more from its metric.

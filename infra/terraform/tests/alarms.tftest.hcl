@@ -86,6 +86,7 @@ run "every_failure_has_an_alarm" {
       "dead-letters", "dead-letters-old", "orders-waiting", "orders-retrying", "orders-open-long",
       "errors", "throttles", "duration", "duplicates", "unknown-outcomes", "declines",
       "mismatch", "key-reused", "misconfigured", "store-unavailable", "provider-unavailable",
+      "refund-unknown", "refund-mismatch", "refunded-outside",
       "queue-retention", "queue-max-receives", "queue-redrive-target", "queue-dead-letter-retention",
       "webhook-failing", "webhook-unavailable", "webhook-signatures", "webhook-mismatch",
       "webhook-row-missing", "dispute",
@@ -101,14 +102,14 @@ run "deploy_md_counts_alarms_and_metrics_correctly" {
   command = plan
 
   assert {
-    condition     = length(aws_cloudwatch_metric_alarm.alarms) == 38
+    condition     = length(aws_cloudwatch_metric_alarm.alarms) == 41
     error_message = "${length(aws_cloudwatch_metric_alarm.alarms)} alarms: update docs/guides/deploy.md"
   }
 
   assert {
     condition = length(flatten([for alarm in aws_cloudwatch_metric_alarm.alarms :
       [for query in alarm.metric_query : query.metric]
-    ])) == 44
+    ])) == 47
     error_message = "number of alarm metrics changed: update docs/guides/deploy.md"
   }
 }
@@ -171,7 +172,7 @@ run "thresholds_leave_time_to_act" {
     condition = alltrue([for name in [
       "dead-letters", "mismatch", "key-reused", "misconfigured", "errors",
       "queue-retention", "queue-max-receives", "queue-redrive-target", "queue-dead-letter-retention",
-      "webhook-mismatch", "webhook-row-missing",
+      "webhook-mismatch", "webhook-row-missing", "refund-unknown", "refund-mismatch", "refunded-outside",
     ] : aws_cloudwatch_metric_alarm.alarms[name].threshold == 0])
     error_message = "threshold: must be 0, a single occurrence needs a person"
   }
@@ -217,6 +218,33 @@ run "an_outage_raises_an_alarm_and_a_short_throttle_does_not" {
       [for metric in query.metric : "${metric.metric_name} ${metric.stat}"]
     ]) == ["WaitingAge Maximum"]
     error_message = "orders-retrying: must read WaitingAge (SQS's own age excludes retried orders)"
+  }
+}
+
+run "alarms_on_refunds_read_what_the_functions_count" {
+  command = plan
+
+  assert {
+    condition = jsonencode({ for name, alarm in aws_cloudwatch_metric_alarm.alarms : name => flatten([
+      for query in alarm.metric_query : [for metric in query.metric : join(" ", concat(
+        [metric.namespace, metric.metric_name, metric.stat],
+        [for dimension in sort(keys(metric.dimensions)) : "${dimension}=${metric.dimensions[dimension]}"],
+      ))]
+      ]) if startswith(name, "refund") }) == jsonencode({
+      refund-mismatch  = ["orderonce Redelivered Sum Reason=mismatch Scope=orderonce-dev-836569"]
+      refund-unknown   = ["orderonce Parked Sum Reason=refund_unknown Scope=orderonce-dev-836569"]
+      refunded-outside = ["orderonce RefundedOutside Sum Scope=orderonce-dev-836569"]
+    })
+    error_message = "alarms on refunds: metrics differ from this list"
+  }
+
+  # A period is five minutes, and the message comes back every fifteen.
+  assert {
+    condition = (
+      aws_cloudwatch_metric_alarm.alarms["refund-mismatch"].datapoints_to_alarm == 1
+      && aws_cloudwatch_metric_alarm.alarms["refund-mismatch"].evaluation_periods == 4
+    )
+    error_message = "refund-mismatch: must stay on between two deliveries of one message"
   }
 }
 
@@ -323,5 +351,13 @@ run "the_dashboard_answers_four_questions" {
       widget if widget.type == "metric"
     ]) == 12
     error_message = "dashboard: must have three charts per question"
+  }
+
+  assert {
+    condition = one([for widget in jsondecode(aws_cloudwatch_dashboard.orders.dashboard_body).widgets :
+      [for metric in widget.properties.metrics : metric[0].label]
+      if startswith(try(widget.properties.title, ""), "Settled orders")
+    ]) == ["$${PROP('Dim.Status')}", "refunds $${PROP('Dim.Reason')}"]
+    error_message = "dashboard: refunds must be beside settled orders, with a label of their own"
   }
 }
