@@ -388,6 +388,39 @@ func TestEveryWebhookResultHasARowInTheReference(t *testing.T) {
 	}
 }
 
+// Stripe sends an endpoint only the events that it lists.
+func TestTheGuideSubscribesToTheEventsThatTheWebhookFunctionReads(t *testing.T) {
+	t.Parallel()
+	event := regexp.MustCompile(`(?:payment_intent|charge|refund)\.[a-z_.]+`)
+	_, code, _ := strings.Cut(read(t, "../adapters/stripe/event.go"), "switch e.Type {")
+	code, _, _ = strings.Cut(code, "return parsed")
+	_, guide, _ := strings.Cut(read(t, "../docs/guides/deploy.md"), "events='")
+	guide, _, _ = strings.Cut(guide, "'")
+	want, got := event.FindAllString(code, -1), strings.Fields(guide)
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(got, want); diff != "" || len(want) == 0 {
+		t.Errorf("events differ (- docs/guides/deploy.md, + adapters/stripe):\n%s", diff)
+	}
+}
+
+func TestTheGuideListsThePermissionsOfTheKey(t *testing.T) {
+	t.Parallel()
+	want := map[string]string{} // by resource
+	calls := regexp.MustCompile(`return "([\w ]+): (Read|Write)"`)
+	for _, match := range calls.FindAllStringSubmatch(read(t, "../adapters/stripe/request.go"), -1) {
+		want[match[1]] = max(want[match[1]], match[2]) // Write includes Read
+	}
+	got := map[string]string{}
+	row := regexp.MustCompile(`\n\| ([\w ]+): (Read|Write) \|`)
+	for _, match := range row.FindAllStringSubmatch(read(t, "../docs/guides/deploy.md"), -1) {
+		got[match[1]] = match[2]
+	}
+	if diff := cmp.Diff(got, want); diff != "" || len(want) == 0 {
+		t.Errorf("permissions differ (- docs/guides/deploy.md, + adapters/stripe):\n%s", diff)
+	}
+}
+
 // reconcileMetrics returns the metrics of the reconcile function and their dimension.
 func reconcileMetrics(t *testing.T) map[string]string {
 	t.Helper()

@@ -15,8 +15,9 @@
 // (docs.stripe.com/keys/restricted-api-keys). The second is needed only to explain a
 // failed intent that was edited since: the edit clears its last error, and then its
 // latest charge holds the reason. The third is needed only to record disputes. A Refunds
-// needs "PaymentIntents: Read" and "Charges and Refunds: Write". If a permission is
-// missing, the error is Misconfigured and names the permission.
+// needs "PaymentIntents: Read" and "Charges and Refunds: Read", and to make refunds
+// "Charges and Refunds: Write". If a permission is missing, the error is Misconfigured
+// and names the permission.
 package stripe
 
 import (
