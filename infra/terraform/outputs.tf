@@ -150,6 +150,7 @@ output "operator_environment" {
     "export ORDERS_TABLE=${aws_dynamodb_table.orders.name}",
     "export QUEUE_URL=${aws_sqs_queue.orders.url}",
     "export DEAD_LETTER_QUEUE_URL=${aws_sqs_queue.dead_letters.url}",
+    "export EVENT_BUS=${aws_cloudwatch_event_bus.orders.name}",
     "export SCOPE=${local.scope}",
     "",
   ])
