@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"orderonce/domain/order"
-	"orderonce/domain/refund"
 )
 
 var errRate = errors.New("--rate: want at least 1")
@@ -28,9 +27,7 @@ func (r refresh) allDue(ctx context.Context, sh shell) error {
 	if err != nil {
 		return err
 	}
-	refresher := refund.Refresher{
-		Records: c.Orders.refunds(cfg), Provider: c.refunds(), Scope: o.scope, Now: sh.now,
-	}
+	refresher := c.refresher(cfg, o.scope, sh.now)
 	tick := time.NewTicker(time.Second / time.Duration(r.Rate))
 	defer tick.Stop()
 	looked := 0

@@ -85,3 +85,23 @@ func TestRepublishSendsTheEventsOfARowAgain(t *testing.T) {
 		t.Errorf("got %v, want that nothing was published", err)
 	}
 }
+
+// Somebody gave money back in Stripe's Dashboard.
+func TestRefreshRecordsRefunds(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	process(t, d.store, d.payments, "ORD-1", "pm_card_visa")
+	d.stripe.Machine(func(m *stripetest.Machine) {
+		_, err := m.RefundInDashboard(d.stripe.Now(), "pi_000001", 998)
+		must(t, err)
+	})
+	for _, want := range []string{
+		"changes of refunds recorded: 1\n\norder      ORD-1\nstatus     partially_refunded\n", "refunded   9.98 USD\nby others  9.98 USD\n",
+	} {
+		var out strings.Builder
+		must(t, refresh{ID: "ORD-1"}.Run(t.Context(), testShell(d.environ, "", &out)))
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("printed\n%s\nwant %q in it", &out, want)
+		}
+	}
+}

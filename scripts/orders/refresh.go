@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"orderonce/domain/order"
+	"orderonce/domain/refund"
 )
 
 type refresh struct {
@@ -20,7 +21,7 @@ type refresh struct {
 
 // Help explains the command beyond its one line.
 func (refresh) Help() string {
-	return `It reads the order's PaymentIntent at Stripe and records what the row does not show. It moves no
+	return `It reads the order's PaymentIntent and its refunds at Stripe and records what the row does not show. It moves no
 money, so it is safe at any time. An interrupted run with --all-due loses nothing: run it again.
 
 Exit codes: 0 done, 1 an error, 2 an order disagrees with Stripe, or could not be read.
@@ -55,19 +56,29 @@ func (r refresh) Run(ctx context.Context, sh shell) error {
 	if err != nil {
 		return fmt.Errorf("refresh order %q: %w", r.ID, c.Orders.explain(cfg, err))
 	}
-	return sh.result(summary+describe(after), recordJSON(after))
+	if !after.Status.Charged() {
+		return sh.result(summary+describe(after), recordJSON(after))
+	}
+	account, err := c.refresher(cfg, o.scope, sh.now).Refresh(ctx, after.OrderID)
+	if err == nil && account.Seq > after.Seq {
+		summary += fmt.Sprintf("changes of refunds recorded: %d\n\n", account.Seq-after.Seq)
+		after, err = o.records.Load(ctx, after.OrderID)
+	}
+	if err != nil {
+		return fmt.Errorf("refresh refunds of order %q: %w", r.ID, err)
+	}
+	text := summary + describe(after)
+	if len(account.Items) > 0 || account.Outside != 0 {
+		text += describeRefunds(account)
+	}
+	return sh.result(text, recordJSON(after).withRefunds(account))
 }
 
-// operator returns an operator in the given scope, or in the environment's if that is "".
-func (c stripeConfig) operator(cfg aws.Config, otherScope string) (operator, error) {
-	if otherScope != "" {
-		scope, err := order.NewScope(otherScope)
-		if err != nil {
-			return operator{}, err
-		}
-		c.Scope = string(scope)
+// refresher records what happened to refunds at Stripe.
+func (c stripeConfig) refresher(cfg aws.Config, scope order.Scope, now func() time.Time) *refund.Refresher {
+	return &refund.Refresher{
+		Records: c.Orders.refunds(cfg), Provider: c.refunds(), Scope: scope, Now: now,
 	}
-	return operator{c.Orders.store(cfg), c.payments(), order.Scope(c.Scope)}, nil
 }
 
 // operator reads and settles the rows of one scope.

@@ -18,7 +18,7 @@ func (republish) Help() string {
 for a consumer that lost them. A consumer that discards repetitions by orderId and seq, as
 docs/reference/events.md asks, processes each once. Other consumers of the bus see them again too.
 
-Example: EVENT_BUS=orderonce-dev orders republish ORD-1001`
+Example: EVENT_BUS=orderonce-dev-orders orders republish ORD-1001`
 }
 
 // busConfig is the environment of `orders republish`.
