@@ -21,7 +21,7 @@ type refresh struct {
 
 // Help explains the command beyond its one line.
 func (refresh) Help() string {
-	return `It reads the order's PaymentIntent and its refunds at Stripe and records what the row does not show. It moves no
+	return `It reads the PaymentIntent and the refunds at Stripe and records what the row does not show. It moves no
 money, so it is safe at any time. An interrupted run with --all-due loses nothing: run it again.
 
 Exit codes: 0 done, 1 an error, 2 an order disagrees with Stripe, or could not be read.
@@ -79,6 +79,18 @@ func (c stripeConfig) refresher(cfg aws.Config, scope order.Scope, now func() ti
 	return &refund.Refresher{
 		Records: c.Orders.refunds(cfg), Provider: c.refunds(), Scope: scope, Now: now,
 	}
+}
+
+// operator returns an operator in the given scope, or in the environment's if that is "".
+func (c stripeConfig) operator(cfg aws.Config, otherScope string) (operator, error) {
+	if otherScope != "" {
+		scope, err := order.NewScope(otherScope)
+		if err != nil {
+			return operator{}, err
+		}
+		c.Scope = string(scope)
+	}
+	return operator{c.Orders.store(cfg), c.payments(), order.Scope(c.Scope)}, nil
 }
 
 // operator reads and settles the rows of one scope.
