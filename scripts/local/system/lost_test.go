@@ -53,10 +53,8 @@ func TestALostRowIsNotChargedAgain(t *testing.T) {
 // dropRow deletes an order's row and event from the table.
 func (o *running) dropRow(id string) {
 	o.t.Helper()
-	config := dynamodbtest.Config(o.Engine.Endpoint, func(string) string { return "" })
-	client := sdk.NewFromConfig(config)
 	for _, sk := range []string{"order", "event#000001"} {
-		_, err := client.DeleteItem(context.WithoutCancel(o.t.Context()), &sdk.DeleteItemInput{
+		_, err := o.table().DeleteItem(context.WithoutCancel(o.t.Context()), &sdk.DeleteItemInput{
 			TableName: aws.String(o.Options.Table),
 			Key: map[string]types.AttributeValue{
 				"orderId": &types.AttributeValueMemberS{Value: id}, "sk": &types.AttributeValueMemberS{Value: sk},
@@ -64,6 +62,11 @@ func (o *running) dropRow(id string) {
 		})
 		must(o.t, err)
 	}
+}
+
+// table returns a client of the engine, past the proxy.
+func (o *running) table() *sdk.Client {
+	return sdk.NewFromConfig(dynamodbtest.Config(o.Engine.Endpoint, func(string) string { return "" }))
 }
 
 // postRedriven sends the order's message as a redrive does, and waits for an empty queue.

@@ -166,9 +166,8 @@ func (o *running) fill(orders, cleared int) {
 			copies = append(copies, types.WriteRequest{PutRequest: &types.PutRequest{Item: item}})
 		}
 	}
-	client := sdk.NewFromConfig(dynamodbtest.Config(o.Engine.Endpoint, func(string) string { return "" }))
 	for batch := range slices.Chunk(copies, 25) {
-		out, err := client.BatchWriteItem(o.t.Context(), &sdk.BatchWriteItemInput{
+		out, err := o.table().BatchWriteItem(o.t.Context(), &sdk.BatchWriteItemInput{
 			RequestItems: map[string][]types.WriteRequest{o.Options.Table: batch},
 		})
 		must(o.t, err)
