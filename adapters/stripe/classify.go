@@ -2,6 +2,7 @@ package stripe
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -18,8 +19,8 @@ type result struct {
 	needsCharge bool // the intent has failed, and only its latest charge can tell why
 }
 
-// classify says what a response means for the order: a result, or a *order.PaymentError
-// (docs.stripe.com/api/errors, /error-low-level).
+// classify returns what a response means for the order: a result, or a
+// *order.PaymentError (docs.stripe.com/api/errors, /error-low-level).
 func (c call) classify(p parsed) (result, error) {
 	intent, err := c.intentIn(p)
 	if err == nil && (p.status == http.StatusOK || c.settles(p, intent)) {
@@ -37,16 +38,29 @@ func (c call) reject(p parsed, err error) error {
 	return c.fail(c.kindOf(p), p, err)
 }
 
+// decode decodes a response that is not an intent. notThis is the error of another body.
+func (c call) decode(p parsed, body any, notThis error) error {
+	switch {
+	case p.status != http.StatusOK || p.err != nil:
+		return c.reject(p, p.err)
+	case json.Unmarshal(p.body, body) != nil:
+		return c.fail(order.KindUnknown, p, notThis)
+	}
+	return nil
+}
+
 // classifyPage is classify for a search, whose response holds any number of intents. An
 // intent in a status that Prepare and Confirm never cause is returned with its id alone:
 // it exists all the same, and it may have moved money.
 func (c call) classifyPage(p parsed) ([]order.Intent, error) {
-	if p.status != http.StatusOK || p.err != nil {
-		_, err := c.classify(p)
+	var page struct {
+		Data []paymentIntent `json:"data"`
+	}
+	if err := c.decode(p, &page, errUnreadable); err != nil {
 		return nil, err
 	}
-	intents := make([]order.Intent, 0, len(p.page))
-	for _, i := range p.page {
+	intents := make([]order.Intent, 0, len(page.Data))
+	for _, i := range page.Data {
 		intent, err := i.toOrder(order.Failure{})
 		if errors.Is(err, errNoIntent) {
 			return nil, c.fail(order.KindUnknown, p, errResultNoID)
@@ -74,15 +88,14 @@ func (c call) intentIn(p parsed) (order.Intent, error) {
 }
 
 // settles reports whether the intent inside an error response decides, and not the error.
-// An error of a search or list never shows an intent that was asked for. A replayed error
-// of Prepare means that the key is spent, so the order needs another one.
+// A replayed error of Prepare means that the key is spent, so the order needs another
+// one.
 //
 // A declined payment is a 402, and so may be an error about the account. The intent
-// decides if it shows an outcome, because an outcome is final whatever the error says: a
-// failed attempt takes the payment method off the intent, and then no attempt can confirm
-// it.
+// decides if it shows an outcome, which is final whatever the error is: a failed attempt
+// takes the payment method off the intent, and then no attempt can confirm it.
 func (c call) settles(p parsed, i order.Intent) bool {
-	if c.Path == searchPath || c.Path == disputesPath || p.replayed && c.intent == "" {
+	if p.replayed && c.intent == "" {
 		return false
 	}
 	switch _, settled := order.OutcomeOf(i); p.status {
@@ -94,8 +107,8 @@ func (c call) settles(p parsed, i order.Intent) bool {
 	return false
 }
 
-// kindOf says what a response without a usable intent means for the order. The first case
-// that matches counts.
+// kindOf returns what a response without a usable intent means for the order. The first
+// case that matches counts.
 func (c call) kindOf(p parsed) order.ErrorKind {
 	switch code := p.apiError.Code; {
 	case c.isSpent(p):
@@ -170,7 +183,7 @@ func (c call) fail(k order.ErrorKind, p parsed, err error) error {
 // integration.
 func isAccountError(code stripe.ErrorCode) bool { return kindOfCode(code) == order.KindMisconfigured }
 
-// kindOfCode says what an error code means, whatever the status is
+// kindOfCode returns what an error code means, whatever the status is
 // (docs.stripe.com/error-codes). The default, Refused, is for codes about the order and
 // for codes of requests that are not made here.
 //
@@ -179,9 +192,8 @@ func isAccountError(code stripe.ErrorCode) bool { return kindOfCode(code) == ord
 // (github.com/SiimKirjanen/seatreg/issues/97), and 400 or 404 for an account that is not
 // activated (github.com/antiwork/gumroad/pull/4479).
 //
-// A customer or payment method of the other mode has no code of its own. It is
-// resource_missing, like one that never existed, and only the message differs
-// (github.com/dj-stripe/dj-stripe/issues/1113).
+// A customer or payment method of the other mode is resource_missing, like one that never
+// existed; only the message differs (github.com/dj-stripe/dj-stripe/issues/1113).
 func kindOfCode(code stripe.ErrorCode) order.ErrorKind {
 	switch code { //nolint:exhaustive // a test lists every code and what it becomes
 	// The API key is expired or publishable.

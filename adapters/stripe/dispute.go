@@ -2,7 +2,6 @@ package stripe
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -28,34 +27,28 @@ type dispute struct {
 // Disputes lists the disputes of an intent's charge (docs.stripe.com/api/disputes/list).
 // It reads one page, the largest possible: no charge has a hundred disputes.
 func (p *Payments) Disputes(ctx context.Context, id order.IntentID) ([]order.Dispute, error) {
-	c := disputesCall(id)
+	c := call{name: "list disputes of intent " + string(id), intent: id, Request: Request{
+		Method: http.MethodGet, Path: disputesPath,
+		Params: url.Values{"payment_intent": {string(id)}, "limit": {"100"}},
+	}}
 	response, err := p.send(ctx, &c)
 	if err != nil {
 		return nil, err
 	}
-	return c.classifyDisputes(parse(response), response.Body)
-}
-
-// disputesCall is the request of Payments.Disputes.
-func disputesCall(id order.IntentID) call {
-	return call{name: "list disputes of intent " + string(id), intent: id, Request: Request{
-		Method: http.MethodGet, Path: disputesPath,
-		Params: url.Values{"payment_intent": {string(id)}, "limit": {"100"}},
-	}}
+	return c.classifyDisputes(response)
 }
 
 var errNotDisputes = errors.New("not a list of the intent's disputes")
 
 // classifyDisputes is classify for a list of disputes.
-func (c call) classifyDisputes(p parsed, body []byte) ([]order.Dispute, error) {
-	if p.status != http.StatusOK || p.err != nil {
-		_, err := c.classify(p)
-		return nil, err
-	}
+func (c call) classifyDisputes(p parsed) ([]order.Dispute, error) {
 	var page struct {
 		Data []dispute `json:"data"`
 	}
-	if json.Unmarshal(body, &page) != nil || page.Data == nil {
+	if err := c.decode(p, &page, errNotDisputes); err != nil {
+		return nil, err
+	}
+	if page.Data == nil {
 		return nil, c.fail(order.KindUnknown, p, errNotDisputes)
 	}
 	all := make([]order.Dispute, 0, len(page.Data))
@@ -74,7 +67,7 @@ func (c call) classifyDisputes(p parsed, body []byte) ([]order.Dispute, error) {
 // stripe-go v76.
 const prevented stripe.DisputeStatus = "prevented"
 
-// disputeStatus says what came of a dispute. An inquiry ("warning") that was closed
+// disputeStatus returns what came of a dispute. An inquiry ("warning") that was closed
 // became no dispute. An unknown status is open, so that a person looks at the dispute.
 func disputeStatus(s stripe.DisputeStatus) order.DisputeStatus {
 	switch s {

@@ -74,13 +74,13 @@ func (e *event) created() time.Time {
 		return time.Unix(seconds, 0)
 	}
 	var t time.Time
-	_ = json.Unmarshal(e.Created, &t) // the zero time is as good as any age that we cannot read
+	_ = json.Unmarshal(e.Created, &t) // an unreadable time counts as long ago
 	return t
 }
 
-// intentHint returns the hint of an event about a PaymentIntent. An object that cannot be
-// read whole, such as one of another API version, is a hint without an order, which costs
-// another read of Stripe. An intent whose metadata name no order is not ours: no hint.
+// intentHint returns the hint of an event about a PaymentIntent: without an order, which
+// costs another read of Stripe, if only the id is readable, as in another API version. An
+// intent whose metadata name no order is not ours and gives no hint.
 func (e *event) intentHint() order.Hint {
 	if e.Related != nil && e.Related.Type == "payment_intent" {
 		return order.Hint{Intent: order.IntentID(e.Related.ID)}
@@ -111,14 +111,11 @@ func (e *event) intentHint() order.Hint {
 }
 
 // disputeHint returns the hint of an event about a dispute, which names the PaymentIntent
-// and not the order. A disputed order was paid. What the event says about the dispute is
+// and not the order. A disputed order was paid. Its own description of the dispute is
 // not read.
 //
-// The events about its funds, charge.dispute.funds_withdrawn and .funds_reinstated, are
-// ignored: they report the account's balance, and no status changes with them.
-//
-// A thin event names only the dispute, so it would take another call to find the intent.
-// It is ignored: the endpoint of docs/guides/deploy.md receives snapshots.
+// Ignored are the events about its funds, with which no status changes, and thin events,
+// which name only the dispute: the endpoint of docs/guides/deploy.md receives snapshots.
 func (e *event) disputeHint() order.Hint {
 	var object struct {
 		Intent order.IntentID `json:"payment_intent"`

@@ -16,9 +16,8 @@ type Exchange func(context.Context, Request) (Response, error)
 
 // client is the Exchange over HTTP, by stripe-go's backend.
 //
-// It calls Backend.Do and not Backend.Call, which runs `uname -a` before the first
-// request of a process (1.3 to 1.7 ms of a cold start), sends our host's name in every
-// request, and makes up an idempotency key for a write that has none.
+// It calls Backend.Do and not Backend.Call, which runs `uname -a` in a cold start (1.3 to
+// 1.7 ms), sends our host's name, and invents an idempotency key for a write without one.
 type client struct {
 	key     string
 	backend *stripe.BackendImplementation

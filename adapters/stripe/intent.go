@@ -46,6 +46,10 @@ func (i *paymentIntent) toOrder(outer order.Failure) (order.Intent, error) {
 	if !known {
 		return order.Intent{}, fmt.Errorf("unknown PaymentIntent status %q", redactIDs(string(i.Status)))
 	}
+	mode := order.TestMode
+	if i.Livemode {
+		mode = order.LiveMode
+	}
 	return order.Intent{
 		ID:          order.IntentID(i.ID),
 		State:       state,
@@ -53,16 +57,9 @@ func (i *paymentIntent) toOrder(outer order.Failure) (order.Intent, error) {
 		OrderID:     order.ID(i.Metadata[metaOrder]),
 		Scope:       order.Scope(i.Metadata[metaScope]),
 		Fingerprint: order.Fingerprint(i.Metadata[metaFingerprint]),
-		Mode:        modeOf(i.Livemode),
+		Mode:        mode,
 		Failure:     i.failure(outer),
 	}, nil
-}
-
-func modeOf(live bool) order.Mode {
-	if live {
-		return order.LiveMode
-	}
-	return order.TestMode
 }
 
 func stateOf(s stripe.PaymentIntentStatus) (state order.IntentState, known bool) {
@@ -84,8 +81,8 @@ func stateOf(s stripe.PaymentIntentStatus) (state order.IntentState, known bool)
 	return "", false
 }
 
-// errorCodes say why a payment did not succeed. Every Stripe error has a type, only some
-// have a code (docs.stripe.com/api/errors).
+// errorCodes are the reason why a payment did not succeed. Every Stripe error has a type,
+// only some have a code (docs.stripe.com/api/errors).
 type errorCodes struct {
 	Type        stripe.ErrorType `json:"type"`
 	Code        stripe.ErrorCode `json:"code"`
@@ -106,10 +103,9 @@ func (e errorCodes) failure() order.Failure {
 // charge of an intent that needs a payment method again.
 //
 // Stripe clears the last error "if the PaymentIntent is later updated for any reason",
-// such as by an edit in the Dashboard. The latest charge is null only "until
-// PaymentIntent confirmation is attempted" (docs.stripe.com/api/payment_intents/object).
-// Without the charge such an order would look unconfirmed and stay open for ever, because
-// Stripe refuses to confirm it.
+// for example in the Dashboard (docs.stripe.com/api/payment_intents/object). Without the
+// charge such an order would look unconfirmed and stay open, because Stripe refuses to
+// confirm it.
 func (i *paymentIntent) failure(outer order.Failure) order.Failure {
 	switch {
 	case i.LastError != nil:

@@ -3,10 +3,11 @@ package stripe
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -49,6 +50,14 @@ func isPublicParameter(name string) bool {
 	return false
 }
 
+// quotationMarks open a quotation.
+const quotationMarks = "'\"`\u2018\u201c"
+
+// closingMark returns the mark that closes a quotation.
+func closingMark(opening string) string {
+	return strings.NewReplacer("\u2018", "\u2019", "\u201c", "\u201d").Replace(opening)
+}
+
 // redactQuoted removes quoted text from a message, because Stripe quotes values, as in:
 // No such customer: 'cus_1'.
 //
@@ -56,88 +65,37 @@ func isPublicParameter(name string) bool {
 // starts a word, so "can't" contains no quotation. An unclosed quotation is removed up to
 // the end.
 func redactQuoted(message string) string {
-	var b strings.Builder
-	for before := ' '; message != ""; {
-		r, size := utf8.DecodeRuneInString(message)
-		b.WriteString(message[:size])
-		message = message[size:]
-		end := closingMark(r)
-		if end == 0 || inWord(before) {
-			before = r
-			continue
-		}
-		quoted, rest, closed := cutQuotation(message, end)
-		if !closed {
-			return b.String() + hidden
-		}
-		if !isPublicText(quoted) {
-			quoted = hidden
-		}
-		b.WriteString(quoted + string(end))
-		before, message = end, rest
+	const inWord = `[\pL\p{Nd}_]`
+	pattern := inWord + "+[" + quotationMarks + "]?"
+	for _, opening := range quotationMarks {
+		mark := string(opening)
+		pattern += fmt.Sprintf("|%s(?:[^%[2]s]|%[2]s%[3]s)*%[2]s?", mark, closingMark(mark), inWord)
 	}
-	return b.String()
+	return regexp.MustCompile(pattern).ReplaceAllStringFunc(message, redactQuotation)
 }
 
-// closingMark is the mark that closes a quotation opened by r, or 0 if r opens none.
-func closingMark(r rune) rune {
-	switch r {
-	case '\'', '"', '`':
-		return r
-	case '\u2018':
-		return '\u2019'
-	case '\u201c':
-		return '\u201d'
+// redactQuotation removes the text between quotation marks. It returns a word as it is.
+func redactQuotation(text string) string {
+	opening, size := utf8.DecodeRuneInString(text)
+	if !strings.ContainsRune(quotationMarks, opening) {
+		return text
 	}
-	return 0
-}
-
-// cutQuotation splits text around the mark that closes a quotation.
-func cutQuotation(text string, end rune) (quoted, rest string, closed bool) {
-	for i, r := range text {
-		if r != end {
-			continue
-		}
-		rest = text[i+utf8.RuneLen(end):]
-		if next, _ := utf8.DecodeRuneInString(rest); !inWord(next) {
-			return text[:i], rest, true
-		}
+	mark := closingMark(text[:size])
+	switch quoted, closed := strings.CutSuffix(text[size:], mark); {
+	case !closed:
+		return text[:size] + hidden
+	case !isPublicText(quoted):
+		return text[:size] + hidden + mark
 	}
-	return "", "", false
+	return text
 }
 
-func inWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
-
-// isPublicID reports whether a text is the id of an intent, refund, request or account,
-// or the name of a permission, which an operator needs to fix an error.
-func isPublicID(text string) bool {
-	prefix, rest, _ := strings.Cut(text, "_")
-	switch prefix {
-	case "pi", "re", "req", "acct":
-		return consistsOf(rest, isLetterOrDigit)
-	case "rak":
-		name, found := strings.CutSuffix(rest, "_read")
-		if !found {
-			name, found = strings.CutSuffix(rest, "_write")
-		}
-		return found && consistsOf(name, func(r rune) bool { return r == '_' || r >= 'a' && r <= 'z' })
-	}
-	return false
-}
-
-// consistsOf reports whether a text is not empty and every rune fits.
-func consistsOf(text string, fits func(rune) bool) bool {
-	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return !fits(r) })
-}
-
-func isLetterOrDigit(r rune) bool { return isLetter(r) || r >= '0' && r <= '9' }
-
-func isLetter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
-
-// isPublicText reports whether an error may repeat a quoted text: a public id, or the
-// name of a parameter, such as automatic_payment_methods[enabled].
+// isPublicText reports whether an error may repeat a quoted text: the id of an intent,
+// refund, request or account, the name of a permission, or the name of a parameter, such
+// as automatic_payment_methods[enabled]. An operator needs them to fix an error.
 func isPublicText(quoted string) bool {
-	if isPublicID(quoted) {
+	public := regexp.MustCompile(`^((pi|re|req|acct)_[A-Za-z0-9]+|rak_[a-z_]+_(read|write))$`)
+	if public.MatchString(quoted) {
 		return true
 	}
 	words := strings.FieldsFunc(quoted, func(r rune) bool { return r == '[' || r == ']' })
@@ -161,42 +119,11 @@ func isParameterName(word string) bool {
 }
 
 // redactIDs removes ids from a text, except those of intents, refunds, requests and
-// accounts.
+// accounts. An id is a word such as "pm_1MqLiJLkdIwHu7ix", "pi_1_secret_2" or
+// "rk_test_*****QzX".
 func redactIDs(text string) string {
-	var b strings.Builder
-	for {
-		from, to := idWord(text)
-		b.WriteString(text[:from])
-		if from == to {
-			return b.String()
-		}
-		b.WriteString(redactID(text[from:to]))
-		text = text[to:]
-	}
+	return regexp.MustCompile(`[A-Za-z]+_[\w*.]*[\w*]`).ReplaceAllStringFunc(text, redactID)
 }
-
-// idWord returns where the first word such as "pm_1MqLiJLkdIwHu7ix", "pi_1_secret_2" or
-// "rk_test_*****QzX" begins and ends: letters, an underscore, and at least one letter,
-// digit, underscore or asterisk, with dots between them. Without one it returns the end.
-func idWord(text string) (from, to int) {
-	for i, r := range text {
-		if r != '_' || i == 0 || !isLetter(rune(text[i-1])) {
-			continue
-		}
-		from = 1 + strings.LastIndexFunc(text[:i], func(r rune) bool { return !isLetter(r) })
-		rest := text[i+1:]
-		end := strings.IndexFunc(rest, func(r rune) bool { return r != '.' && !inID(r) })
-		if end < 0 {
-			end = len(rest)
-		}
-		if word := strings.TrimRight(rest[:end], "."); word != "" {
-			return from, i + 1 + len(word)
-		}
-	}
-	return len(text), len(text)
-}
-
-func inID(r rune) bool { return r == '_' || r == '*' || isLetterOrDigit(r) }
 
 // redactID removes the part of an id behind its prefix. A word with an underscore is an
 // id if it contains a capital or a digit, unlike "payment_method", or has a prefix whose

@@ -3,7 +3,6 @@ package stripe
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -20,13 +19,11 @@ import (
 
 const (
 	refundsPath = "/v1/refunds"
-
-	metaRefund = "refundId"
+	metaRefund  = "refundId"
+	// chargeRefunds is the field of a PaymentIntent whose expansion has the ten newest
+	// refunds (docs.stripe.com/changelog/2022-11-15/deprecates-charges-auto-expand).
+	chargeRefunds = latestCharge + ".refunds"
 )
-
-// chargeRefunds is the field of a PaymentIntent whose expansion has the ten newest
-// refunds (docs.stripe.com/changelog/2022-11-15/deprecates-charges-auto-expand).
-const chargeRefunds = latestCharge + ".refunds"
 
 // Refunds makes refunds at Stripe. It is safe for concurrent use.
 type Refunds struct {
@@ -81,12 +78,14 @@ func (s *session) Read(ctx context.Context, id order.IntentID) (refund.Ledger, e
 }
 
 func (s *session) read(ctx context.Context, id order.IntentID) (refund.Ledger, error) {
-	c := readRefundsCall(id)
+	c := readCall(id)
+	c.name += " with its refunds"
+	c.Params = url.Values{"expand[]": {chargeRefunds}}
 	response, err := s.send(ctx, &c)
 	if err != nil {
 		return refund.Ledger{}, err
 	}
-	ledger, more, err := c.classifyLedger(parse(response), response.Header)
+	ledger, more, err := c.classifyLedger(response)
 	for err == nil && more {
 		var page []refund.Refund
 		page, more, err = s.list(ctx, id, ledger.Refunds[len(ledger.Refunds)-1].ID)
@@ -99,12 +98,15 @@ func (s *session) read(ctx context.Context, id order.IntentID) (refund.Ledger, e
 func (s *session) list(
 	ctx context.Context, id order.IntentID, after refund.ProviderID,
 ) (page []refund.Refund, more bool, err error) {
-	c := listRefundsCall(id, after)
+	c := call{name: "list refunds of intent " + string(id), intent: id, Request: Request{
+		Method: http.MethodGet, Path: refundsPath,
+		Params: url.Values{"payment_intent": {string(id)}, "limit": {"100"}, "starting_after": {string(after)}},
+	}}
 	response, err := s.send(ctx, &c)
 	if err != nil {
 		return nil, false, err
 	}
-	return c.classifyRefunds(parse(response), response.Body)
+	return c.classifyRefunds(response)
 }
 
 // ReadRefund reads one refund.
@@ -113,12 +115,14 @@ func (s *session) ReadRefund(ctx context.Context, id refund.ProviderID) (refund.
 		s.conn = newConnection(s.apiKey, s.options)
 		s.conn.until = time.Time{} // no Create without a Read
 	}
-	c := readRefundCall(id)
+	c := call{name: "read refund " + string(id), refund: id, Request: Request{
+		Method: http.MethodGet, Path: refundsPath + "/" + string(id),
+	}}
 	response, err := s.send(ctx, &c)
 	if err != nil {
 		return refund.Refund{}, err
 	}
-	return c.classifyRefund(parse(response), response.Body)
+	return c.classifyRefund(response)
 }
 
 // Create makes a refund. A replayed response shows the refund as it was when it was made.
@@ -132,39 +136,18 @@ func (s *session) Create(ctx context.Context, o refund.Order) (refund.Refund, er
 	if err != nil {
 		return refund.Refund{}, err
 	}
-	p := parse(response)
-	r, err := c.classifyRefund(p, response.Body)
-	if err == nil && p.replayed {
+	r, err := c.classifyRefund(response)
+	if err == nil && response.replayed {
 		return s.ReadRefund(ctx, r.ID)
 	}
 	return r, err
 }
 
 // send sends a request over the session's connection.
-func (s *session) send(ctx context.Context, c *call) (Response, error) {
+func (s *session) send(ctx context.Context, c *call) (parsed, error) {
 	over := s.sender
 	over.exchange = s.conn.exchange
 	return over.send(ctx, c)
-}
-
-func readRefundsCall(id order.IntentID) call {
-	c := readCall(id)
-	c.name += " with its refunds"
-	c.Params = url.Values{"expand[]": {chargeRefunds}}
-	return c
-}
-
-func listRefundsCall(id order.IntentID, after refund.ProviderID) call {
-	return call{name: "list refunds of intent " + string(id), intent: id, Request: Request{
-		Method: http.MethodGet, Path: refundsPath,
-		Params: url.Values{"payment_intent": {string(id)}, "limit": {"100"}, "starting_after": {string(after)}},
-	}}
-}
-
-func readRefundCall(id refund.ProviderID) call {
-	return call{name: "read refund " + string(id), refund: id, Request: Request{
-		Method: http.MethodGet, Path: refundsPath + "/" + string(id),
-	}}
 }
 
 // createRefundCall is the request of Session.Create. Every parameter follows from the
@@ -193,7 +176,7 @@ var (
 
 // classifyLedger is classify for an intent with its refunds. It also reports whether
 // there are older refunds.
-func (c call) classifyLedger(p parsed, h http.Header) (l refund.Ledger, more bool, err error) {
+func (c call) classifyLedger(p parsed) (l refund.Ledger, more bool, err error) {
 	if p.status != http.StatusOK {
 		return refund.Ledger{}, false, c.reject(p, p.err)
 	}
@@ -202,7 +185,7 @@ func (c call) classifyLedger(p parsed, h http.Header) (l refund.Ledger, more boo
 		return refund.Ledger{}, false, err
 	}
 	l = refund.Ledger{Intent: r.Intent}
-	if l.Now, err = http.ParseTime(h.Get("Date")); err != nil {
+	if l.Now, err = http.ParseTime(p.date); err != nil {
 		return refund.Ledger{}, false, c.fail(order.KindUnknown, p, errNoDate)
 	}
 	charge := p.intent.LatestCharge
@@ -221,12 +204,12 @@ func (c call) classifyLedger(p parsed, h http.Header) (l refund.Ledger, more boo
 
 // classifyRefunds is classify for a page of refunds. A page that promises more must not
 // be empty.
-func (c call) classifyRefunds(p parsed, body []byte) (page []refund.Refund, more bool, err error) {
-	if p.status != http.StatusOK || p.err != nil {
-		return nil, false, c.reject(p, p.err)
-	}
+func (c call) classifyRefunds(p parsed) (page []refund.Refund, more bool, err error) {
 	var list refundList
-	if json.Unmarshal(body, &list) != nil || list.Data == nil || list.More && len(list.Data) == 0 {
+	if err := c.decode(p, &list, errNotRefunds); err != nil {
+		return nil, false, err
+	}
+	if list.Data == nil || list.More && len(list.Data) == 0 {
 		return nil, false, c.fail(order.KindUnknown, p, errNotRefunds)
 	}
 	page, err = c.convert(p, list.Data)
@@ -234,19 +217,19 @@ func (c call) classifyRefunds(p parsed, body []byte) (page []refund.Refund, more
 }
 
 // classifyRefund is classify for one refund.
-func (c call) classifyRefund(p parsed, body []byte) (refund.Refund, error) {
-	if p.status != http.StatusOK || p.err != nil {
-		return refund.Refund{}, c.reject(p, p.err)
-	}
+func (c call) classifyRefund(p parsed) (refund.Refund, error) {
 	var object refundObject
-	if json.Unmarshal(body, &object) != nil || c.refund != "" && object.ID != c.refund {
-		return refund.Refund{}, c.fail(order.KindUnknown, p, errNotRefund)
-	}
-	all, err := c.convert(p, []refundObject{object})
-	if err != nil {
+	if err := c.decode(p, &object, errNotRefund); err != nil {
 		return refund.Refund{}, err
 	}
-	return all[0], nil
+	r, err := object.toRefund()
+	if err == nil && c.refund != "" && r.ID != c.refund {
+		err = errNotRefund
+	}
+	if err != nil {
+		return refund.Refund{}, c.fail(order.KindUnknown, p, err)
+	}
+	return r, nil
 }
 
 // convert converts refunds to those of the domain.

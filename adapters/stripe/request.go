@@ -3,10 +3,8 @@ package stripe
 import (
 	"cmp"
 	"errors"
-	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -21,11 +19,9 @@ const (
 	metaOrder       = "orderId"
 	metaScope       = "scope"
 	metaFingerprint = "fingerprint"
-)
 
-// latestCharge is the field of a PaymentIntent that expand asks for
-// (docs.stripe.com/expand).
-const latestCharge = "latest_charge"
+	latestCharge = "latest_charge" // the field that expand[] asks for (docs.stripe.com/expand)
+)
 
 // Request is one request to Stripe's API before it becomes HTTP.
 type Request struct {
@@ -93,14 +89,6 @@ func readCall(id order.IntentID) call {
 	}}
 }
 
-// readChargeCall reads an intent with its latest charge expanded.
-func readChargeCall(id order.IntentID) call {
-	c := readCall(id)
-	c.name += " with its latest charge"
-	c.Params = url.Values{"expand[]": {latestCharge}}
-	return c
-}
-
 // findCall is the request of Payments.Find.
 func findCall(id order.ID, scope order.Scope) call {
 	// Neither an order id nor a scope can contain a quote: order.ValidID, order.NewScope.
@@ -151,22 +139,7 @@ func (c call) permission() string {
 	return "PaymentIntents: Write"
 }
 
-// encode encodes parameters sorted by name. As stripe-go does, it does not escape
-// brackets in names.
+// encode encodes parameters sorted by name. As in stripe-go, brackets are not escaped.
 func encode(params url.Values) string {
-	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(params)) {
-		for _, value := range params[name] {
-			if b.Len() > 0 {
-				b.WriteByte('&')
-			}
-			b.WriteString(escapeName(name) + "=" + url.QueryEscape(value))
-		}
-	}
-	return b.String()
-}
-
-func escapeName(name string) string {
-	escaped := strings.ReplaceAll(url.QueryEscape(name), "%5B", "[")
-	return strings.ReplaceAll(escaped, "%5D", "]")
+	return strings.NewReplacer("%5B", "[", "%5D", "]").Replace(params.Encode())
 }

@@ -8,8 +8,8 @@ import (
 	"orderonce/domain/order"
 )
 
-// Response is Stripe's response to a Request as it arrived. Status and Header are those
-// of HTTP; of the headers, Request-Id and Idempotent-Replayed are read.
+// Response is Stripe's response to a Request as it arrived. Of the headers, Request-Id,
+// Idempotent-Replayed and Date are read.
 type Response struct {
 	Status int
 	Header http.Header
@@ -21,10 +21,11 @@ type parsed struct {
 	status    int  // 0 if the body of an error response is unreadable
 	replayed  bool // the response is the one that is stored under the idempotency key
 	requestID string
-	intent    *paymentIntent  // the body, or the intent inside an error; nil if there is none
-	page      []paymentIntent // the results of a search
-	apiError  apiError        // the body of an error response
-	err       error           // why nothing could be decoded
+	date      string
+	body      []byte
+	intent    *paymentIntent // the body, or the intent inside an error; nil if there is none
+	apiError  apiError       // the body of an error response
+	err       error          // why nothing could be decoded
 }
 
 // apiError is the body of an error response (docs.stripe.com/api/errors).
@@ -46,21 +47,15 @@ var (
 // send it.
 func parse(r Response) parsed {
 	p := parsed{
-		status: r.Status, requestID: r.Header.Get("Request-Id"),
+		status: r.Status, body: r.Body, requestID: r.Header.Get("Request-Id"), date: r.Header.Get("Date"),
 		replayed: r.Header.Get("Idempotent-Replayed") == "true",
 	}
 	if r.Status >= http.StatusBadRequest {
 		return p.parseError(r.Body)
 	}
-	var body struct {
-		paymentIntent
-		Data []paymentIntent `json:"data"`
+	if p.intent = new(paymentIntent); json.Unmarshal(r.Body, p.intent) != nil || r.Status != http.StatusOK {
+		p.intent, p.err = nil, errUnreadable
 	}
-	if json.Unmarshal(r.Body, &body) != nil || r.Status != http.StatusOK {
-		p.err = errUnreadable
-		return p
-	}
-	p.intent, p.page = &body.paymentIntent, body.Data
 	return p
 }
 

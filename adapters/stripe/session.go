@@ -30,13 +30,12 @@ type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
 // connection is one connection to Stripe with a transport of its own. It refuses to dial
 // twice, and to begin a POST too late. It does so inside the transport, because net/http
-// sends a POST with an Idempotency-Key again by itself if a kept connection turns out to
-// be closed, and because a process may be frozen at any point before the write.
+// resends a POST with an Idempotency-Key if a kept connection turns out to be closed, and
+// because a process may be frozen at any point before the write.
 //
-// It speaks HTTP/1.1. There a repeated request needs another connection, which is
-// refused, and only a request is ever written. An HTTP/2 transport repeats a refused
-// stream on the same connection, where no dialer sees it, and writes frames of its own at
-// any time.
+// It uses HTTP/1.1, where a repeated request needs another connection. An HTTP/2
+// transport repeats a refused stream on the same connection, and writes frames of its own
+// at any time.
 type connection struct {
 	send  Exchange
 	dial  dialer

@@ -21,10 +21,9 @@ const SignatureTolerance = 300 * time.Second
 var ErrSignature = errors.New("invalid Stripe-Signature")
 
 // VerifySignature returns nil if one of the secrets signed the body as it was received.
-// The header has a v1 for each of the endpoint's secrets: two for the 24 hours after one
-// was rolled (docs.stripe.com/webhooks, "Verify webhook signatures manually"). Other
-// schemes are ignored. Every error is an ErrSignature; none contains a part of a
-// signature.
+// The header has a v1 for each of the endpoint's secrets: two while one is rolled
+// (docs.stripe.com/webhooks, "Verify webhook signatures manually"). Every error is an
+// ErrSignature; none contains a part of a signature.
 func VerifySignature(body []byte, header string, secrets []string, now time.Time) error {
 	seconds, signatures := "", [][]byte(nil)
 	for part := range strings.SplitSeq(header, ",") {

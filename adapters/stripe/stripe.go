@@ -2,22 +2,19 @@
 // It turns an order into requests and each response into an intent or an error, and it
 // knows nothing of queues and tables.
 //
-// Interpreting a response is two pure functions: parse decodes it, classify says what it
-// means for the order. Only an Exchange does I/O.
+// parse decodes a response and classify interprets it; both are pure.
+// Only an Exchange does I/O. The package keeps no state, logs nothing and retries
+// nothing: a redelivery of the message is the retry, and it goes through the claim. Only
+// net/http may resend a request, under the same idempotency key, if a kept connection
+// turns out to be closed. A refund must not be resent, so a session of Refunds has its
+// own connection.
 //
-// The package keeps no state, logs nothing and retries nothing: a redelivery of the
-// message is the retry, and it goes through the claim. (Only net/http may resend a
-// request, under the same idempotency key, if a kept connection turns out to be closed.
-// A refund must not be resent, so a session of Refunds has a connection of its own.)
-//
-// The API key may be a restricted one with three permissions, "PaymentIntents: Write",
-// which includes Read, "Charges and Refunds: Read" and "Disputes: Read"
-// (docs.stripe.com/keys/restricted-api-keys). The second is needed only to explain a
-// failed intent that was edited since: the edit clears its last error, and then its
-// latest charge holds the reason. The third is needed only to record disputes. A Refunds
-// needs "PaymentIntents: Read" and "Charges and Refunds: Read", and to make refunds
-// "Charges and Refunds: Write". If a permission is missing, the error is Misconfigured
-// and names the permission.
+// The API key may be a restricted one with the permissions "PaymentIntents: Write",
+// "Charges and Refunds: Read", to explain a failed intent that was edited since, and
+// "Disputes: Read", to record disputes (docs.stripe.com/keys/restricted-api-keys). A
+// Refunds needs "PaymentIntents: Read" and "Charges and Refunds: Read", and to make
+// refunds "Charges and Refunds: Write". If a permission is missing, the error is
+// Misconfigured and names the permission.
 package stripe
 
 import (
@@ -34,36 +31,25 @@ import (
 	"orderonce/domain/order"
 )
 
-// DefaultTimeout is used if Options has no Timeout: long for a card network, short for a
-// function that runs for a minute.
+// DefaultTimeout is the Timeout of Options that have none.
 const DefaultTimeout = 15 * time.Second
-
-// idleConnsPerHost is how many connections the default transport keeps. net/http keeps
-// two, so a batch of ten concurrent orders would make eight TLS handshakes again and
-// again.
-const idleConnsPerHost = 100
 
 // Options configure a Payments. Only Key and Scope are required.
 type Options struct {
-	// Key is a secret or restricted API key. It is sent in one header and is never part
-	// of an error.
-	Key string
-	// Scope is written to the metadata of every intent, to tell apart the deployments
-	// that share an account.
-	Scope order.Scope
+	Key   string      // a secret or restricted API key; no error contains it
+	Scope order.Scope // written to the metadata of every intent
 	// BaseURL is the address of a Stripe double, without /v1; "" is Stripe. A live key is
-	// sent to no address but Stripe's.
+	// sent to Stripe only.
 	BaseURL string
 	// Timeout bounds one call from dialing to the last byte of the response; 0 means
 	// DefaultTimeout. An order makes two or three calls, so Timeout must be well below a
 	// third of the function's own, and order.Processor.ConfirmTime must not be shorter.
 	Timeout time.Duration
-	// Transport sends the HTTP requests, for example to measure them. nil means
-	// net/http's with more idle connections.
+	// Transport sends the HTTP requests; nil means http.DefaultTransport, which keeps only
+	// two idle connections.
 	Transport http.RoundTripper
 	// Dedicated is the transport that each session of Refunds clones, to have a connection
-	// of its own; nil means net/http's. Measure, if set, wraps the clone, for example to
-	// measure its requests.
+	// of its own; nil means net/http's. Measure, if set, wraps the clone.
 	Dedicated *http.Transport
 	Measure   func(http.RoundTripper) http.RoundTripper
 	// Now is the clock of Refunds.
@@ -112,8 +98,8 @@ func newSender(o Options) sender {
 }
 
 func checkBaseURL(key, baseURL string) error {
-	if err := checkLiveKey(key, baseURL); err != nil {
-		return err
+	if baseURL != "" && Live(key) {
+		return ErrLiveKey
 	}
 	if _, err := url.Parse(baseURL); err != nil {
 		return redactedError{err, redactIDs(err.Error())}
@@ -128,11 +114,6 @@ func newClient(key string, o Options) *client {
 	if o.BaseURL == "" {
 		o.BaseURL = stripe.APIURL
 	}
-	if o.Transport == nil {
-		o.Transport = &http.Transport{
-			MaxIdleConnsPerHost: idleConnsPerHost, IdleConnTimeout: 90 * time.Second,
-		}
-	}
 	return &client{
 		key: key,
 		backend: &stripe.BackendImplementation{ // the zero value sends no telemetry
@@ -141,8 +122,7 @@ func newClient(key string, o Options) *client {
 			HTTPClient: &http.Client{
 				Transport: o.Transport,
 				Timeout:   o.Timeout,
-				// Stripe never redirects, so do not send our requests wherever a redirect
-				// points.
+				// Stripe never redirects: do not follow anyone else's redirect.
 				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 			},
 			// The default would print responses.
@@ -167,10 +147,10 @@ func (p *Payments) Prepare(ctx context.Context, o order.Order, k order.Key) (ord
 
 // Confirm charges the payment method that Prepare named.
 //
-// Each attempt has its own key, so a response is replayed only if net/http resent the
-// request, or if the table was restored from a backup and counted an attempt twice. A
-// replay may be out of date, unless it shows a success, which nothing can undo: the
-// customer may have paid a declined intent since. So Confirm reads the intent again.
+// A response is replayed only if net/http resent the request, or if a restore from backup
+// made the table count an attempt twice. A replay may be out of date, because the
+// customer may have paid a declined intent since, so Confirm reads the intent again.
+// Nothing can undo a success.
 func (p *Payments) Confirm(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
 	r, err := p.do(ctx, confirmCall(id, k))
 	if err == nil && r.replayed && r.State != order.Succeeded {
@@ -179,10 +159,9 @@ func (p *Payments) Confirm(ctx context.Context, id order.IntentID, k order.Key) 
 	return p.explain(ctx, r, err)
 }
 
-// CancelIntent cancels the intent. Stripe refuses to cancel one that has succeeded or was
-// canceled, and in most cases one that is processing, and shows it in the error
-// (docs.stripe.com/api/payment_intents/cancel). A replay may be out of date, so it is
-// read again.
+// CancelIntent cancels the intent. If Stripe refuses, because it has succeeded, was
+// canceled or is processing, the error shows it
+// (docs.stripe.com/api/payment_intents/cancel).
 func (p *Payments) CancelIntent(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
 	r, err := p.do(ctx, cancelCall(id, k))
 	if err == nil && r.replayed {
@@ -200,26 +179,28 @@ func (p *Payments) Read(ctx context.Context, id order.IntentID) (order.Intent, e
 }
 
 // Find searches for the intents whose metadata name the order and this scope. Stripe's
-// search lags behind writes, by less than a minute and by up to an hour in an outage
-// (docs.stripe.com/search), so Find is for orders that are older than a day.
+// search lags behind writes, by up to an hour in an outage (docs.stripe.com/search), so
+// Find is for orders that are older than a day.
 func (p *Payments) Find(ctx context.Context, id order.ID) ([]order.Intent, error) {
 	c := findCall(id, p.scope)
 	response, err := p.send(ctx, &c)
 	if err != nil {
 		return nil, err
 	}
-	return c.classifyPage(parse(response))
+	return c.classifyPage(response)
 }
 
-// explain returns the intent of a result. If the intent has failed and its last error was
-// cleared, explain reads it again with its latest charge, because a payment that needs
-// authentication must not be taken for a decline. It reads the intent and not the charge,
-// so that both are of the same moment: the customer may have paid meanwhile.
+// explain returns the intent of a result. If its last error was cleared, explain reads it
+// again with its latest charge, so that a payment that needs authentication is not taken
+// for a decline. It reads the intent and not the charge alone, because the customer may
+// have paid meanwhile.
 func (p *Payments) explain(ctx context.Context, r result, err error) (order.Intent, error) {
 	if err != nil || !r.needsCharge {
 		return r.Intent, err
 	}
-	c := readChargeCall(r.ID)
+	c := readCall(r.ID)
+	c.name += " with its latest charge"
+	c.Params = url.Values{"expand[]": {latestCharge}}
 	r, err = p.do(ctx, c)
 	if err == nil && r.needsCharge {
 		err = c.fail(order.KindMisconfigured, parsed{}, errNotExpanded)
@@ -238,49 +219,38 @@ func (p *Payments) do(ctx context.Context, c call) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	return c.classify(parse(response))
+	return c.classify(response)
 }
 
 // send sends a request unless it must not be sent. Every error is a *order.PaymentError.
-func (s sender) send(ctx context.Context, c *call) (Response, error) {
+func (s sender) send(ctx context.Context, c *call) (parsed, error) {
 	c.apiKey = s.apiKey
 	if err := c.validate(); err != nil {
-		return Response{}, err
+		return parsed{}, err
 	}
 	if s.misconfigured != nil {
-		return Response{}, c.fail(order.KindMisconfigured, parsed{}, s.misconfigured)
+		return parsed{}, c.fail(order.KindMisconfigured, parsed{}, s.misconfigured)
 	}
 	response, err := s.exchange(ctx, c.Request)
 	switch {
 	case errors.Is(err, ErrNotSent):
 		err = fmt.Errorf("%w: %w", ErrNotSent, c.redactNetwork(err))
-		return Response{}, c.fail(order.KindUnavailable, parsed{}, err)
+		return parsed{}, c.fail(order.KindUnavailable, parsed{}, err)
 	case err != nil:
-		return Response{}, c.fail(order.KindUnknown, parsed{}, c.redactNetwork(err))
+		return parsed{}, c.fail(order.KindUnknown, parsed{}, c.redactNetwork(err))
 	}
-	return response, nil
+	return parse(response), nil
 }
 
 // CallName is the method and path of an HTTP request, with "{id}" in place of the intent
 // or refund. It is the name of the call in metrics.
 func CallName(r *http.Request) string {
-	if r.URL.Path == searchPath || r.URL.Path == disputesPath {
-		return r.Method + " " + r.URL.Path
-	}
-	if _, id, found := strings.Cut(r.URL.Path, refundsPath); found {
-		if id != "" {
-			id = "/{id}"
+	_, path, _ := strings.Cut(r.URL.Path, "/v1/")
+	if object, rest, found := strings.Cut(path, "/"); found && rest != "search" {
+		_, action, acts := strings.Cut(rest, "/")
+		if path = object + "/{id}"; acts {
+			path += "/" + action
 		}
-		return r.Method + " " + refundsPath + id
 	}
-	name := r.Method + " " + intentsPath
-	_, rest, ofIntent := strings.Cut(r.URL.Path, intentsPath+"/")
-	if !ofIntent {
-		return name
-	}
-	name += "/{id}"
-	if _, action, found := strings.Cut(rest, "/"); found {
-		name += "/" + action
-	}
-	return name
+	return r.Method + " /v1/" + path
 }

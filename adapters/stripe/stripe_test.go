@@ -212,7 +212,9 @@ func TestConnectionsAreReused(t *testing.T) {
 	}
 	server.Start()
 	t.Cleanup(server.Close)
-	p := stripe.New(stripe.Options{Key: testKey, BaseURL: server.URL})
+	p := stripe.New(stripe.Options{
+		Key: testKey, BaseURL: server.URL, Transport: &http.Transport{MaxIdleConnsPerHost: orders},
+	})
 	for range rounds {
 		var done sync.WaitGroup
 		all.Add(1)

@@ -21,9 +21,8 @@ const MaxWebhookBody = 256 << 10
 // delivery does not help.
 const rowLate = time.Hour
 
-// Webhook is the endpoint of Stripe's webhooks. It believes nothing but the signature: an
-// event is a hint to look at an order, so duplicates, old events and events out of order
-// do no harm.
+// Webhook is the endpoint of Stripe's webhooks. An event is a hint to look at an order,
+// so duplicates, old events and events out of order do no harm.
 //
 // A 5xx makes Stripe send the event again, for up to three days, and disable an endpoint
 // that never succeeds (docs.stripe.com/webhooks). So only what another delivery can mend
