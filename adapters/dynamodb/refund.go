@@ -60,55 +60,54 @@ func (s *Refunds) Begin(ctx context.Context, r refund.Request, l order.Lease) (r
 		err = errConcurrent
 	}
 	if err != nil {
-		return refund.Claim{}, wrapRefund("begin", r.OrderID(), r.ID(), err)
+		return refund.Claim{}, wrapRefund("begin", r, err)
 	}
 	return refund.Claim{Request: r, Lease: l, Account: a}, nil
 }
 
-// reserve claims a new refund. It returns the current account and the error of
-// CheckBegin: nil also for an open refund that may be taken over.
+// reserve claims a new refund.
 func (s *Refunds) reserve(ctx context.Context, r refund.Request, l order.Lease) (refund.Account, error) {
 	begun := refund.Begun(refund.Account{}, r, l)
 	item, _ := begun.Item(r.ID())
-	out, err := s.updateRefund(ctx, r.OrderID(), r.ID(), mayBeginRefund, beginRefund, row{
+	return s.claim(ctx, r, l, mayBeginRefund, beginRefund, row{
 		":paid": text(order.Paid), ":partially": text(order.PartiallyRefunded), ":refunded": text(order.Refunded),
 		":amount": number(r.Amount()), ":item": encodeRefund(item), ":now": millis(l.From),
 		":shard": number(shardOf(r.OrderID())), ":due": millis(begun.DueAt()),
 	})
-	if err == nil {
-		return out, nil
-	}
-	a, err := refusingAccount(err)
-	if err != nil {
-		return a, err
-	}
-	return a, refund.CheckBegin(a, r, l)
 }
 
 // resume takes over an open refund whose lease has expired, whatever is left of the
 // charge: it may have been made.
 func (s *Refunds) resume(ctx context.Context, r refund.Request, l order.Lease) (refund.Account, error) {
-	a, err := s.updateRefund(ctx, r.OrderID(), r.ID(), mayResumeRefund, resumeRefund, row{
+	return s.claim(ctx, r, l, mayResumeRefund, resumeRefund, row{
 		":open": text(refund.Open), ":fingerprint": text(r.Fingerprint()), ":owner": text(l.Owner),
 		":now": millis(l.From), ":until": millis(l.Until), ":one": number(1),
 		":latest": millis(l.From.Add(order.MaxLease + order.MaxSkew)),
 	})
+}
+
+// claim writes a claim. It returns the current account and the error of CheckBegin: nil
+// also for an open refund that may be taken over.
+func (s *Refunds) claim(
+	ctx context.Context, r refund.Request, l order.Lease, condition, update string, values row,
+) (refund.Account, error) {
+	a, err := s.updateRefund(ctx, r, condition, update, values)
 	if err == nil {
 		return a, nil
 	}
-	if a, err = refusingAccount(err); err != nil {
-		return a, err
+	if a, err = refusingAccount(err); err == nil {
+		err = refund.CheckBegin(a, r, l)
 	}
-	return a, refund.CheckBegin(a, r, l)
+	return a, err
 }
 
 // Mark implements refund.Claims with one UpdateItem.
 func (s *Refunds) Mark(ctx context.Context, c refund.Claim, keySeq int, now time.Time) (refund.Claim, error) {
-	a, err := s.updateRefund(ctx, c.Request.OrderID(), c.Request.ID(), refundHeld, markRefund, row{
+	a, err := s.updateRefund(ctx, c.Request, refundHeld, markRefund, row{
 		":owner": text(c.Lease.Owner), ":open": text(refund.Open), ":keySeq": number(keySeq), ":now": millis(now),
 	})
 	if err != nil {
-		return refund.Claim{}, wrapRefund("mark", c.Request.OrderID(), c.Request.ID(), claimError(err))
+		return refund.Claim{}, wrapRefund("mark", c.Request, claimError(err))
 	}
 	c.Account = a
 	return c, nil
@@ -116,10 +115,10 @@ func (s *Refunds) Mark(ctx context.Context, c refund.Claim, keySeq int, now time
 
 // Release implements refund.Claims with one UpdateItem.
 func (s *Refunds) Release(ctx context.Context, c refund.Claim, why order.Reason, at time.Time) error {
-	_, err := s.updateRefund(ctx, c.Request.OrderID(), c.Request.ID(), refundHeld, endRefund, row{
+	_, err := s.updateRefund(ctx, c.Request, refundHeld, endRefund, row{
 		":owner": text(c.Lease.Owner), ":open": text(refund.Open), ":why": text(why), ":at": millis(at),
 	})
-	return wrapRefund("release", c.Request.OrderID(), c.Request.ID(), claimError(err))
+	return wrapRefund("release", c.Request, claimError(err))
 }
 
 // Finish implements refund.Claims with one TransactWriteItems, and one more for each
@@ -136,7 +135,7 @@ func (s *Refunds) Finish(ctx context.Context, c refund.Claim, o refund.Outcome, 
 		}
 		return refund.Settled(a, id, o, at)
 	}, id, c.Lease.Owner)
-	return wrapRefund("finish", c.Request.OrderID(), id, err)
+	return wrapRefund("finish", c.Request, err)
 }
 
 var errRecorded = errors.New("the outcome is recorded already")
@@ -235,15 +234,15 @@ func (s *Refunds) apply(ctx context.Context, c refund.Change, id refund.ID, owne
 
 // updateRefund updates one refund and returns the order's account.
 func (s *Refunds) updateRefund(
-	ctx context.Context, id order.ID, refundID refund.ID, condition, update string, values row,
+	ctx context.Context, r refund.Request, condition, update string, values row,
 ) (refund.Account, error) {
-	names := map[string]string{"#r": refundName + string(refundID)}
+	names := map[string]string{"#r": refundName + string(r.ID())}
 	for alias, name := range aliases() { // DynamoDB refuses a name that no expression uses
 		if strings.Contains(condition+update, alias) {
 			names[alias] = name
 		}
 	}
-	out, err := s.update(ctx, id, &dynamodb.UpdateItemInput{
+	out, err := s.update(ctx, r.OrderID(), &dynamodb.UpdateItemInput{
 		ConditionExpression: &condition, UpdateExpression: &update, ReturnValues: types.ReturnValueAllNew,
 		ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 	})
@@ -291,14 +290,10 @@ func encodeRefund(i refund.Item) *types.AttributeValueMemberM {
 		"attempt": number(i.Attempt), "keySeq": number(i.KeySeq),
 		"createdAt": millis(i.CreatedAt), "updatedAt": millis(i.UpdatedAt),
 	}
-	for name, value := range map[string]string{
+	addTexts(m, map[string]string{
 		"reason": string(i.Reason), "owner": i.Owner, "stripeRefundId": string(i.Refund), "failure": i.Failure,
 		"lastError": i.LastError,
-	} {
-		if value != "" {
-			m[name] = text(value)
-		}
-	}
+	})
 	for name, t := range map[string]time.Time{"leaseUntil": i.Until, "sentAt": i.SentAt} {
 		if !t.IsZero() {
 			m[name] = millis(t)
@@ -335,9 +330,6 @@ func (d *decoder) optionalNumber(name string) int64 {
 	return d.number(name)
 }
 
-func wrapRefund(verb string, id order.ID, refundID refund.ID, err error) error {
-	if err == nil {
-		return nil
-	}
-	return wrap(verb+" refund "+string(refundID)+" of", id, err)
+func wrapRefund(verb string, r refund.Request, err error) error {
+	return wrap(verb+" refund "+string(r.ID())+" of", r.OrderID(), err)
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"orderonce/domain/order"
 )
 
 // The codes of a CancellationReason that this package handles (API reference,
@@ -24,11 +26,10 @@ const (
 // the queue's redelivery is the retry that lasts.
 //
 // Failures that arrive at once, such as conflicts and throttled requests, cost at most
-// 0.75 s of an order's budget, 10 s by default, of which one Stripe call may take 8 s. If
-// no response arrives, an attempt takes 2 s on an idle connection
-// (config.AWSResponseTimeout) and 5 s on a new one (config.NewTransport). Five could take
-// 5 * 5 s + 0.75 s = 25.75 s of the function's 30 s. The context of a call ends it
-// earlier: at the end of the order's time, ANSWER_TIME before the function's deadline.
+// 0.75 s of an order's budget, 10 s by default. Without responses, an attempt takes 2 s
+// on an idle connection (config.AWSResponseTimeout) and 5 s on a new one
+// (config.NewTransport), five at most 25.75 s. The call's context ends it earlier:
+// ANSWER_TIME before the function's deadline.
 const (
 	maxAttempts = 5
 	firstDelay  = 50 * time.Millisecond // at most; the bound doubles with each retry
@@ -37,18 +38,14 @@ const (
 // retryer returns the SDK's standard retryer, which retries network errors, 5xx and
 // throttling, with our attempts, delays and quota. It also retries transaction conflicts.
 //
-// Every option is set because the SDK's defaults are changing: throttled requests wait a
-// second and more, and a retry costs 14 tokens instead of 5
-// (https://github.com/aws/aws-sdk-go-v2/issues/3416; AWS_NEW_RETRIES_2026=true in v1.47).
-// The new behavior also counts retries from 0, which halves our delays, and lets DynamoDB
-// ask for up to 5 s more with x-amz-retry-after, which the call's context bounds.
+// Every option is set because the SDK's defaults are changing
+// (https://github.com/aws/aws-sdk-go-v2/issues/3416): see retry.go of package config.
 func retryer() *retry.Standard {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts = maxAttempts
 		o.Retryables = append(o.Retryables, retry.IsErrorRetryableFunc(isTransient))
-		// 500 tokens, 5 for a retry, 10 after a time-out: a process in an outage gets at
-		// most 100 retries, and then one attempt for each call. A call that succeeds adds
-		// one token.
+		// A process in an outage gets at most 100 retries, and then one attempt for each
+		// call. A call that succeeds adds one token.
 		o.RateLimiter = ratelimit.NewTokenRateLimit(500)
 		o.RetryCost, o.ThrottlingRetryCost, o.RetryTimeoutCost, o.NoRetryIncrement = 5, 5, 10, 1
 		jitter := retry.NewExponentialJitterBackoff(time.Minute) // up to 2, 4, 8, 16 s
@@ -94,4 +91,17 @@ func refusedBy(err error) (refusing row, refused bool) {
 		return first.Item, aws.ToString(first.Code) == conditionFailed
 	}
 	return nil, false
+}
+
+// refusingOrder returns the record of the row that refused a write, order.ErrNotFound if
+// there is no row, or err if no condition failed.
+func refusingOrder(err error) (order.Record, error) {
+	refusing, refused := refusedBy(err)
+	switch {
+	case !refused:
+		return order.Record{}, err
+	case len(refusing) == 0:
+		return order.Record{}, order.ErrNotFound
+	}
+	return decodeOrder(refusing)
 }

@@ -67,26 +67,27 @@ func encodeEvent(r order.Record, e order.Event) row {
 		"amount": number(r.Total.Amount), "currency": text(r.Total.Currency),
 		"at": millis(e.At), "expiresAt": number(e.At.Add(eventRetention).Unix()),
 	}
-	if e.Intent != "" {
-		item["intentId"] = text(e.Intent)
-	}
-	if e.Failure != "" {
-		item["failure"] = text(e.Failure)
-	}
+	addTexts(item, map[string]string{
+		"intentId": string(e.Intent), "failure": e.Failure, "traceparent": string(r.Trace),
+		"disputeId": string(e.Dispute.ID), "disputeStatus": string(e.Dispute.Status),
+		"refundId": e.Refund.ID, "refundStatus": e.Refund.Status,
+	})
 	if e.Dispute.ID != "" {
-		item["disputeId"], item["disputeStatus"] = text(e.Dispute.ID), text(e.Dispute.Status)
 		item["disputedAt"] = millis(e.Dispute.CreatedAt)
 	}
 	if e.Refund.Status != "" {
-		item["refundStatus"], item["refundAmount"] = text(e.Refund.Status), number(e.Refund.Amount)
-	}
-	if e.Refund.ID != "" {
-		item["refundId"] = text(e.Refund.ID)
-	}
-	if r.Trace != "" {
-		item["traceparent"] = text(r.Trace)
+		item["refundAmount"] = number(e.Refund.Amount)
 	}
 	return item
+}
+
+// addTexts adds the texts that are not empty.
+func addTexts(item row, texts map[string]string) {
+	for name, value := range texts {
+		if value != "" {
+			item[name] = text(value)
+		}
+	}
 }
 
 func decodeEvent(item row) (order.Event, error) {

@@ -1,8 +1,7 @@
-// Package dynamodb stores orders in a DynamoDB table. It implements order.Claims,
-// order.Records and order.DisputeRecords. Every write is one conditional call, so a
-// refused write leaves nothing behind. Package order decides what a row means and which
-// transitions are valid; this package compares, writes and reports. It does not read the
-// clock, generate owners or log.
+// Package dynamodb stores orders and their refunds in a DynamoDB table. Every write is
+// one conditional call, so a refused write leaves nothing behind. Packages order and
+// refund decide what a row means and which transitions are valid; this package compares,
+// writes and reports. It does not read the clock, generate owners or log.
 //
 // store.go has the calls, row.go the items, retry.go the retries and the meaning of
 // failed calls.
@@ -139,15 +138,11 @@ func (s *Store) take(
 	if err == nil {
 		return decodeOrder(out.Attributes)
 	}
-	refusing, refused := refusedBy(err)
-	if !refused {
-		return order.Record{}, err
+	r, err := refusingOrder(err)
+	if err == nil {
+		err = order.CheckClaim(r, o, l)
 	}
-	r, err := decodeOrder(refusing)
-	if err != nil {
-		return order.Record{}, err
-	}
-	return r, order.CheckClaim(r, o, l)
+	return r, err
 }
 
 // reopen claims a refused order with one TransactWriteItems, which writes the row and the
@@ -166,20 +161,17 @@ func (s *Store) reopen(
 			":shard": number(shardOf(r.OrderID)), ":due": millis(dueAt(order.Open, l.From)), ":one": number(1),
 		},
 	}, r, r.Events[len(r.Events)-1])
-	now, isRefused := refusedBy(err)
-	switch {
-	case err == nil:
+	if err == nil {
 		return r, nil
-	case !isRefused:
-		return order.Record{}, err
-	case len(now) == 0:
-		return order.Record{}, errConcurrent
 	}
-	there, err := decodeOrder(now)
-	if err != nil {
-		return order.Record{}, err
+	now, err := refusingOrder(err)
+	switch {
+	case errors.Is(err, order.ErrNotFound):
+		err = errConcurrent
+	case err == nil:
+		err = order.CheckClaim(now, o, l)
 	}
-	return there, order.CheckClaim(there, o, l)
+	return now, err
 }
 
 // transact updates the order item and puts the event of its change, both or neither.
@@ -345,9 +337,9 @@ func (s *Store) Recreate(ctx context.Context, lost order.Record, at time.Time) e
 			":shard":  number(shardOf(lost.OrderID)), ":due": millis(dueAt(order.Open, at)),
 		},
 	})
-	if refusing, refused := refusedBy(err); refused {
-		now, decodeErr := decodeOrder(refusing)
-		if err = decodeErr; err == nil {
+	if _, refused := refusedBy(err); refused {
+		var now order.Record
+		if now, err = refusingOrder(err); err == nil {
 			err = order.CheckRestore(now, lost, at)
 		}
 		if err == nil && now.Intent != lost.Intent {
@@ -371,26 +363,20 @@ func (s *Store) move(
 // change writes a change of a row and its event. If the row refuses it, change returns
 // the current row, with nil if it has the change already, otherwise ErrStale.
 //
-// The client request token is the SDK's: new for each change, and the same in the SDK's
-// retries, so that a lost response is returned again. A token made of order and seq would
-// refuse another attempt's change for ten minutes, because its parameters differ. The
-// conditions hold at any age.
+// The client request token is the SDK's, which its retries repeat. A token made of order
+// and seq would refuse another attempt's change for ten minutes.
 func (s *Store) change(
 	ctx context.Context, u *types.Update, r order.Record, e order.Event, has func(now order.Record) bool,
 ) (order.Record, error) {
 	err := s.transact(ctx, u, r, e)
-	refusing, refused := refusedBy(err)
-	switch {
-	case !refused:
-		return order.Record{}, err
-	case len(refusing) == 0: // the order item does not exist
-		return order.Record{}, order.ErrStale
+	if err == nil {
+		return order.Record{}, nil
 	}
-	now, err := decodeOrder(refusing)
-	if err != nil || has(now) {
-		return now, err
+	now, err := refusingOrder(err)
+	if errors.Is(err, order.ErrNotFound) || err == nil && !has(now) {
+		err = order.ErrStale
 	}
-	return now, order.ErrStale
+	return now, err
 }
 
 func hasOutcome(r order.Record, o order.Outcome) bool {
@@ -403,11 +389,7 @@ func moveUpdate(r order.Record, e order.Event, owner string) *types.Update {
 	condition := unchanged
 	set, remove := "SET #status = :to, seq = :next, updatedAt = :at", " REMOVE #owner, leaseUntil, parkedAt"
 	values := row{
-		":from": text(e.From),
-		":to":   text(e.To),
-		":seq":  number(r.Seq),
-		":next": number(e.Seq),
-		":at":   millis(e.At),
+		":from": text(e.From), ":to": text(e.To), ":seq": number(r.Seq), ":next": number(e.Seq), ":at": millis(e.At),
 	}
 	if e.Intent == "" && e.To.MayLackIntent() {
 		condition += noID
