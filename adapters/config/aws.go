@@ -41,10 +41,7 @@ type AWS struct {
 // about 6 ms and 2 MB.
 func (a AWS) Config(service Service, client aws.HTTPClient) aws.Config {
 	cfg := aws.Config{
-		Region:      a.Region,
-		Credentials: a.credentials(),
-		HTTPClient:  client,
-		Retryer:     retryer(service),
+		Region: a.Region, Credentials: a.credentials(), HTTPClient: client, Retryer: retryer(service),
 	}
 	if endpoint := a.endpoint(service); endpoint != "" {
 		cfg.BaseEndpoint = &endpoint
@@ -65,8 +62,7 @@ func (a AWS) credentials() aws.CredentialsProviderFunc {
 	}
 }
 
-// endpoint returns the service's own endpoint, or else the general one, as in every AWS
-// SDK.
+// endpoint returns the service's own endpoint, or else the general one, as every AWS SDK.
 func (a AWS) endpoint(service Service) string {
 	if a.IgnoreEndpoints {
 		return ""

@@ -27,13 +27,10 @@ func (u *URL) UnmarshalText(text []byte) error {
 }
 
 // Error reports everything that is wrong with an environment, so that one deployment
-// shows it all.
-type Error struct {
-	// Problems has one element for each invalid variable, in the order of the struct's
-	// fields, such as `TIMEOUT: want a duration such as "30s", got "fast"`. It shows no
-	// secret.
-	Problems []string
-}
+// shows it all: one problem for each invalid variable, in the order of the struct's
+// fields, such as `TIMEOUT: want a duration such as "30s", got "fast"`. It shows no
+// secret.
+type Error struct{ Problems []string }
 
 // Error returns one line for each problem.
 func (e *Error) Error() string {
@@ -41,13 +38,13 @@ func (e *Error) Error() string {
 }
 
 // Read returns a T with its fields set from variables of the form NAME=value, by the tags
-// of github.com/caarlos0/env: `env:"NAME"` with the options required and notEmpty,
-// envDefault, envPrefix. A tag `want:"..."` describes a valid value in errors. A method
-// Problems() []string of T reports what no single variable shows, in the form "NAME,
-// NAME: want ...".
+// of github.com/caarlos0/env: `env:"NAME"` with the options required and notEmpty, and
+// envDefault. A tag `want:"..."` describes a valid value in errors. A method Problems()
+// []string of T reports what no single variable shows, in the form "NAME, NAME: want
+// ...".
 //
-// The error is an [*Error]. It shows the values of variables, except those of a [Secret]
-// and of types that contain one.
+// The error is an [*Error]. It shows no value of a composite type, which may hold a
+// [Secret].
 //
 //nolint:ireturn // T is the caller's struct
 func Read[T any](environ []string) (T, error) {
@@ -56,7 +53,7 @@ func Read[T any](environ []string) (T, error) {
 	err := env.ParseWithOptions(&config, env.Options{Environment: variables})
 	var problems []string
 	if err != nil {
-		problems = invalidFields(reflect.TypeFor[T](), variables, "")
+		problems = invalidFields(reflect.TypeFor[T](), variables)
 		if len(problems) == 0 { // the library's own error could contain a secret
 			problems = []string{fmt.Sprintf("%T: a field cannot be read from variables", zero)}
 		}
@@ -83,40 +80,47 @@ func withoutConsequences(several, single []string) []string {
 }
 
 // invalidFields parses each variable again, in a struct of its own. The library's errors
-// name fields instead of variables, show values, and are ambiguous if two nested structs
-// have the same field.
-func invalidFields(config reflect.Type, variables map[string]string, prefix string) []string {
+// name fields instead of variables, and show values.
+func invalidFields(config reflect.Type, variables map[string]string) []string {
 	var problems []string
 	for field := range config.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("env"), ",")
 		switch {
 		case !field.IsExported():
 		case name != "":
-			problems = append(problems, invalidField(field, variables, prefix, prefix+name)...)
+			problems = append(problems, invalidField(field, variables, name)...)
 		case field.Type.Kind() == reflect.Struct:
-			problems = append(problems, invalidFields(field.Type, variables, prefix+field.Tag.Get("envPrefix"))...)
+			problems = append(problems, invalidFields(field.Type, variables)...)
 		}
 	}
 	return problems
 }
 
-func invalidField(field reflect.StructField, variables map[string]string, prefix, key string) []string {
+func invalidField(field reflect.StructField, variables map[string]string, name string) []string {
 	alone := reflect.New(reflect.StructOf([]reflect.StructField{field}))
-	err := env.ParseWithOptions(alone.Interface(), env.Options{Environment: variables, Prefix: prefix})
+	err := env.ParseWithOptions(alone.Interface(), env.Options{Environment: variables})
 	if err == nil {
 		return nil
 	}
 	got := "missing"
-	switch value, set := variables[key]; {
+	switch value, set := variables[name]; {
 	case !set:
 	case errors.Is(err, env.EmptyVarError{}):
 		got = "empty"
-	case containsSecret(field.Type):
+	case isComposite(field.Type.Kind()):
 		got = redacted
 	default:
 		got = fmt.Sprintf("%q", value)
 	}
-	return []string{fmt.Sprintf("%s: want %s, got %s", key, describe(field), got)}
+	return []string{fmt.Sprintf("%s: want %s, got %s", name, describe(field), got)}
+}
+
+func isComposite(k reflect.Kind) bool {
+	switch k { //nolint:exhaustive // values of the other kinds contain no other value
+	case reflect.Struct, reflect.Pointer, reflect.Interface, reflect.Array, reflect.Slice, reflect.Map:
+		return true
+	}
+	return false
 }
 
 // describe returns what a valid value of the field is.
@@ -124,40 +128,19 @@ func describe(field reflect.StructField) string {
 	if want := field.Tag.Get("want"); want != "" {
 		return want
 	}
-	switch reflect.New(field.Type).Interface().(type) {
-	case *time.Duration:
+	switch reflect.Zero(field.Type).Interface().(type) {
+	case time.Duration:
 		return `a duration such as "30s"`
-	case *url.URL, *URL:
+	case URL:
 		return "a URL"
-	case *Secret:
+	case Secret:
 		return "a secret"
-	case *string:
+	case string:
 		return "a string"
-	case *bool:
+	case bool:
 		return "true or false"
-	case *int, *int8, *int16, *int32, *int64, *uint, *uint8, *uint16, *uint32, *uint64:
+	case int:
 		return "an integer"
-	default:
-		return "a value of type " + field.Type.String()
 	}
-}
-
-// containsSecret reports whether values of a type are or contain a [Secret].
-func containsSecret(t reflect.Type) bool {
-	if t == reflect.TypeFor[Secret]() {
-		return true
-	}
-	switch t.Kind() { //nolint:exhaustive // values of the other kinds contain no other value
-	case reflect.Array, reflect.Slice, reflect.Pointer:
-		return containsSecret(t.Elem())
-	case reflect.Map:
-		return containsSecret(t.Key()) || containsSecret(t.Elem())
-	case reflect.Struct:
-		for field := range t.Fields() {
-			if containsSecret(field.Type) {
-				return true
-			}
-		}
-	}
-	return false
+	return "a value of type " + field.Type.String()
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -23,26 +22,24 @@ type settings struct {
 	Level   slog.Level               `env:"LEVEL" envDefault:"INFO"`
 	Workers int                      `env:"WORKERS" envDefault:"10"`
 	Debug   bool                     `env:"DEBUG"`
-	Home    url.URL                  `env:"HOME_PAGE"`
 	Queue   config.URL               `env:"QUEUE"`
 	Key     config.Secret            `env:"KEY,notEmpty"`
 	Keys    []config.Secret          `env:"KEYS"`
 	ByName  map[string]config.Secret `env:"BY_NAME"`
-	One     backend                  `envPrefix:"ONE_"`
-	Two     backend                  `envPrefix:"TWO_"`
+	Backend backend
 }
 
 func TestRead(t *testing.T) {
 	t.Parallel()
 	got, err := config.Read[settings]([]string{
 		"TABLE=orders", "LEVEL=debug", "QUEUE=https://sqs.example/1/orders", "KEY=" + canary, "KEYS=a,b",
-		"ONE_TIMEOUT=1s", "TWO_TIMEOUT=2s", "OTHER=x",
+		"TIMEOUT=1s", "OTHER=x",
 	})
 	must(t, err)
 	want := settings{
 		Table: "orders", Level: slog.LevelDebug, Workers: 10, Queue: "https://sqs.example/1/orders",
 		Key: config.NewSecret(canary), Keys: []config.Secret{config.NewSecret("a"), config.NewSecret("b")},
-		One: backend{time.Second}, Two: backend{2 * time.Second},
+		Backend: backend{time.Second},
 	}
 	if diff := cmp.Diff(got, want, cmp.AllowUnexported(config.Secret{})); diff != "" {
 		t.Errorf("settings: got -, want +\n%s", diff)
@@ -52,8 +49,8 @@ func TestRead(t *testing.T) {
 func TestReadReportsEveryProblemTogether(t *testing.T) {
 	t.Parallel()
 	_, err := config.Read[settings]([]string{
-		"LEVEL=loud", "WORKERS=many", "DEBUG=perhaps", "HOME_PAGE=:", "QUEUE=orders", "KEY=", "BY_NAME=" + canary,
-		"ONE_TIMEOUT=1s", "TWO_TIMEOUT=soon\n",
+		"LEVEL=loud", "WORKERS=many", "DEBUG=perhaps", "QUEUE=orders", "KEY=", "BY_NAME=" + canary,
+		"TIMEOUT=soon\n",
 	})
 	var got *config.Error
 	if !errors.As(err, &got) {
@@ -62,10 +59,10 @@ func TestReadReportsEveryProblemTogether(t *testing.T) {
 	want := []string{
 		`TABLE: want the table's name, got missing`, `LEVEL: want a value of type slog.Level, got "loud"`,
 		`WORKERS: want an integer, got "many"`, `DEBUG: want true or false, got "perhaps"`,
-		`HOME_PAGE: want a URL, got ":"`, `QUEUE: want a URL, got "orders"`,
+		`QUEUE: want a URL, got "orders"`,
 		`KEY: want a secret, got empty`,
 		`BY_NAME: want a value of type map[string]config.Secret, got [redacted]`,
-		`TWO_TIMEOUT: want a duration such as "30s", got "soon\n"`,
+		`TIMEOUT: want a duration such as "30s", got "soon\n"`,
 	}
 	if diff := cmp.Diff(got.Problems, want); diff != "" {
 		t.Errorf("problems: got -, want +\n%s", diff)

@@ -11,9 +11,7 @@ const redacted = "[redacted]"
 // Secret is a string that prints as [redacted] in every format. The zero value is the
 // empty string.
 type Secret struct {
-	// A pointer, because fmt calls no method of a Secret in an unexported field of another
-	// struct. It prints the field's value, which is an address then.
-	text *string
+	text *string // a pointer: fmt prints a Secret in an unexported field without its methods
 }
 
 // NewSecret returns a Secret that holds text.
