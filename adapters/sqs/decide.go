@@ -23,7 +23,7 @@ func Reasons() []order.Reason {
 	return []order.Reason{ReasonPanic, ReasonNotStarted, ReasonBehind, ReasonParkFailed}
 }
 
-// Policy says how long and how often messages are redelivered. All fields are required.
+// Policy is how long and how often messages are redelivered. All fields are required.
 type Policy struct {
 	FirstDelay    time.Duration // before the second delivery; doubles with each delivery
 	LongestDelay  time.Duration
@@ -48,8 +48,7 @@ const (
 	// it waits for.
 	lastDay = 24 * time.Hour
 	// receiveReserve is how many receives are left for parking before SQS moves the
-	// message itself. Delays alone use up fewer receives before the last day; a function
-	// that was throttled or killed for days uses up more.
+	// message itself. Only a function that was throttled or killed for days uses them up.
 	receiveReserve = 10
 )
 
@@ -153,9 +152,8 @@ func (p Policy) onLastDay(d Delivery, now time.Time) bool {
 	return now.Sub(d.SentAt) >= p.Retention-lastDay
 }
 
-// failures returns how often the order itself may have failed. A message is also received
-// while the store is down or no worker is free, and an order is also claimed for other
-// messages, so both counts are upper bounds.
+// failures returns how often the order itself may have failed: at most as often as its
+// message was received, and as it was claimed, also for other messages.
 func failures(r order.Result, d Delivery) int {
 	if r.Attempt == 0 {
 		return d.Count

@@ -42,9 +42,8 @@ type payment struct {
 }
 
 // BodyError is a message body that is not a JSON object with the fields of an order or of
-// a refund. Problem contains no value, because a misplaced value may be a card number. It
-// contains names of fields if they are order.Printable, because a misplaced name may be
-// as private.
+// a refund. Problem contains no value, which may be a misplaced card number, and only
+// names of fields that are order.Printable.
 type BodyError struct{ Problem string }
 
 // Error names the problem of the body.
@@ -69,10 +68,10 @@ func NewDecoder() *Decoder {
 	return d
 }
 
-// Decode decodes an order. Tools that handle orders alone use it; a queue uses DecodeJob.
-// It returns a *BodyError or an *order.InvalidError; decoding the same body again fails
-// the same way. Both errors name fields, and contain no more of the body than order.Quote
-// allows, and nothing of the fields with personal or payment data.
+// Decode decodes an order, for tools that handle orders alone; a queue uses DecodeJob. It
+// returns a *BodyError or an *order.InvalidError. Both name fields. They contain no more
+// of the body than order.Quote allows, and nothing of fields with personal or payment
+// data.
 func (d *Decoder) Decode(body string) (order.Order, error) {
 	job, err := d.DecodeJob(body)
 	if err == nil && job.IsRefund() {
@@ -133,8 +132,7 @@ func orderFields(path string) []string {
 }
 
 // unwrap returns the message in an SNS notification, in an EventBridge event, or in an
-// event that an EventBridge rule sent to an SNS topic. It returns any other body
-// unchanged.
+// event in a notification. It returns any other body unchanged.
 func unwrap(body string) ([]byte, error) {
 	if len(body) > MaxBody {
 		return nil, &BodyError{fmt.Sprintf("too large: %d bytes, want at most %d", len(body), MaxBody)}

@@ -136,7 +136,7 @@ func printable(s string) string {
 	return s[:min(len(s), maxDetail)]
 }
 
-// Delay says when a message becomes visible again.
+// Delay is when a message becomes visible again.
 type Delay struct {
 	MessageID, ReceiptHandle string
 	After                    time.Duration // whole seconds, at most 12 hours

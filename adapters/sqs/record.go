@@ -111,13 +111,7 @@ func (b *batch) noteParked(ctx context.Context, r *record) {
 	if p := recoverPanic(func() { err = b.NoteParked(ctx, r.job.Order, r.result.Reason, b.Now()) }); p != nil {
 		err = p
 	}
-	if err == nil {
-		return
-	}
-	_ = recoverPanic(func() {
-		b.Log.LogAttrs(ctx, slog.LevelWarn, "message parked, but its record does not say so",
-			slog.String("message_id", r.MessageId), slog.String("request_id", b.requestID), slog.Any("error", err))
-	})
+	b.logFailure(ctx, slog.LevelWarn, "message parked, but its record does not say so", r, err)
 }
 
 // report writes the log line and the metrics of a record. If that panics, the record
@@ -127,11 +121,16 @@ func (b *batch) report(ctx context.Context, r *record) {
 		b.count(r)
 		b.logRecord(ctx, r)
 	})
+	b.logFailure(ctx, slog.LevelError, "message not reported: panic while counting or logging", r, err)
+}
+
+// logFailure logs an error that does not change what happens to the message.
+func (b *batch) logFailure(ctx context.Context, level slog.Level, text string, r *record, err error) {
 	if err == nil {
 		return
 	}
 	_ = recoverPanic(func() { // the logger may be what panicked
-		b.Log.LogAttrs(ctx, slog.LevelError, "message not reported: panic while counting or logging",
+		b.Log.LogAttrs(ctx, level, text,
 			slog.String("message_id", r.MessageId), slog.String("request_id", b.requestID), slog.Any("error", err))
 	})
 }

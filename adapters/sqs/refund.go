@@ -45,7 +45,7 @@ func refundFields(path string) []string {
 	return nil
 }
 
-// typedOrderFields returns the allowed fields of an order that says that it is one.
+// typedOrderFields returns the allowed fields of an order that names its type.
 func typedOrderFields(path string) []string {
 	if path == "" {
 		return append(orderFields(path), "type")
@@ -54,8 +54,7 @@ func typedOrderFields(path string) []string {
 }
 
 // typeOf returns the field "type" of an unwrapped body, or nil if the body has none or is
-// not a JSON object. A body without the word is not parsed, so that it adds no cost to an
-// order.
+// not a JSON object. A body without the word is not parsed, which would cost time.
 func typeOf(raw []byte) json.RawMessage {
 	if !bytes.Contains(raw, []byte(`"type"`)) {
 		return nil

@@ -22,10 +22,10 @@ type Setting string
 
 // The settings that are compared.
 const (
-	SettingRetention           Setting = "retention"             // the order queue's message retention
-	SettingMaxReceives         Setting = "max_receives"          // its maxReceiveCount
-	SettingRedriveTarget       Setting = "redrive_target"        // its deadLetterTargetArn
-	SettingDeadLetterRetention Setting = "dead_letter_retention" // the dead-letter queue's message retention
+	SettingRetention           Setting = "retention"
+	SettingMaxReceives         Setting = "max_receives"
+	SettingRedriveTarget       Setting = "redrive_target"
+	SettingDeadLetterRetention Setting = "dead_letter_retention"
 )
 
 // QueueSettings are attributes of one queue, as SQS reports them. The zero value means
@@ -69,28 +69,27 @@ func (s Settings) Mismatches(p Policy) []Mismatch {
 		}
 	}
 	check(orders.Retention >= p.Retention, Mismatch{
-		Setting: SettingRetention, Attribute: "MessageRetentionPeriod of the order queue",
-		Got: orders.Retention.String(), Want: "at least " + p.Retention.String(),
-		Remedy: fmt.Sprintf("SQS deletes waiting orders before they are parked; "+
+		SettingRetention, "MessageRetentionPeriod of the order queue",
+		orders.Retention.String(), "at least " + p.Retention.String(),
+		fmt.Sprintf("SQS deletes waiting orders before they are parked; "+
 			"set the attribute to %d (seconds) or lower QUEUE_RETENTION", int(p.Retention.Seconds())),
 	})
 	check(orders.RedriveTarget != "" && (dead.ARN == "" || orders.RedriveTarget == dead.ARN), Mismatch{
-		Setting: SettingRedriveTarget, Attribute: "deadLetterTargetArn in the RedrivePolicy of the order queue",
-		Got: cmp.Or(orders.RedriveTarget, "none"), Want: cmp.Or(dead.ARN, "the dead-letter queue"),
-		Remedy: "SQS deletes messages that kill the function, or moves them to a queue without an alarm; " +
+		SettingRedriveTarget, "deadLetterTargetArn in the RedrivePolicy of the order queue",
+		cmp.Or(orders.RedriveTarget, "none"), cmp.Or(dead.ARN, "the dead-letter queue"),
+		"SQS deletes messages that kill the function, or moves them to a queue without an alarm; " +
 			"set it to the queue of DEAD_LETTER_QUEUE_URL",
 	})
 	check(orders.RedriveTarget == "" || orders.MaxReceives >= p.MaxReceives, Mismatch{
-		Setting: SettingMaxReceives, Attribute: "maxReceiveCount in the RedrivePolicy of the order queue",
-		Got: strconv.Itoa(orders.MaxReceives), Want: "at least " + strconv.Itoa(p.MaxReceives),
-		Remedy: "SQS moves waiting orders to the dead-letter queue without a reason; " +
-			"set it to " + strconv.Itoa(p.MaxReceives),
+		SettingMaxReceives, "maxReceiveCount in the RedrivePolicy of the order queue",
+		strconv.Itoa(orders.MaxReceives), "at least " + strconv.Itoa(p.MaxReceives),
+		"SQS moves waiting orders to the dead-letter queue without a reason; set it to " + strconv.Itoa(p.MaxReceives),
 	})
 	// SQS developer guide, "Setting-up dead-letter queue retention in Amazon SQS".
 	check(dead.ARN == "" || dead.Retention > orders.Retention, Mismatch{
-		Setting: SettingDeadLetterRetention, Attribute: "MessageRetentionPeriod of the dead-letter queue",
-		Got: dead.Retention.String(), Want: "more than the order queue's " + orders.Retention.String(),
-		Remedy: "a message that SQS moves keeps its age; " +
+		SettingDeadLetterRetention, "MessageRetentionPeriod of the dead-letter queue",
+		dead.Retention.String(), "more than the order queue's " + orders.Retention.String(),
+		"a message that SQS moves keeps its age; " +
 			"raise the attribute, up to 1209600 (seconds), or lower the order queue's",
 	})
 	return all
@@ -112,16 +111,13 @@ func ReadSettings(ctx context.Context, cfg aws.Config, url string) (QueueSetting
 
 func readSettings(ctx context.Context, client *sqs.Client, url string) (QueueSettings, error) {
 	out, err := client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
-		QueueUrl: &url,
-		AttributeNames: []types.QueueAttributeName{
-			types.QueueAttributeNameQueueArn, types.QueueAttributeNameMessageRetentionPeriod,
-			types.QueueAttributeNameRedrivePolicy,
-		},
+		QueueUrl:       &url,
+		AttributeNames: []types.QueueAttributeName{"QueueArn", "MessageRetentionPeriod", "RedrivePolicy"},
 	})
-	if err != nil {
-		return QueueSettings{}, fmt.Errorf("read the settings of queue %s: %w", url, err)
+	var s QueueSettings
+	if err == nil {
+		s, err = settingsOf(out.Attributes)
 	}
-	s, err := settingsOf(out.Attributes)
 	if err != nil {
 		return QueueSettings{}, fmt.Errorf("read the settings of queue %s: %w", url, err)
 	}
@@ -133,17 +129,17 @@ var errNoARN = errors.New("missing attribute QueueArn")
 // settingsOf parses attributes as GetQueueAttributes returns them (API reference). A
 // queue without a redrive policy has no attribute RedrivePolicy.
 func settingsOf(attributes map[string]string) (QueueSettings, error) {
-	s := QueueSettings{ARN: attributes[string(types.QueueAttributeNameQueueArn)]}
+	s := QueueSettings{ARN: attributes["QueueArn"]}
 	if s.ARN == "" {
 		return QueueSettings{}, errNoARN
 	}
-	retention := attributes[string(types.QueueAttributeNameMessageRetentionPeriod)]
+	retention := attributes["MessageRetentionPeriod"]
 	seconds, err := strconv.Atoi(retention)
 	if err != nil {
 		return QueueSettings{}, fmt.Errorf("attribute MessageRetentionPeriod %q: want seconds", retention)
 	}
 	s.Retention = time.Duration(seconds) * time.Second
-	text := attributes[string(types.QueueAttributeNameRedrivePolicy)]
+	text := attributes["RedrivePolicy"]
 	if text == "" {
 		return s, nil
 	}
@@ -168,9 +164,8 @@ const (
 )
 
 // SettingsCheck compares the queues' settings with the handler's policy, once in the life
-// of a process. It runs in the background of the first batch, which neither waits for it
-// nor fails with it. If settings cannot be read, later invocations try again, five times
-// in all. The zero value is ready to use.
+// of a process, in the background of the first batch. If settings cannot be read, later
+// invocations try again. The zero value is ready to use.
 type SettingsCheck struct {
 	background sync.WaitGroup
 
@@ -190,7 +185,7 @@ func (c *SettingsCheck) start(ctx context.Context, h *Handler) {
 		return
 	}
 	requestID := slog.String("request_id", h.RequestID(ctx))
-	// The invocation, and with it ctx, may end before the response of SQS.
+	// The invocation may end before the response of SQS.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settingsTimeout)
 	c.background.Go(func() {
 		defer cancel()
@@ -199,7 +194,7 @@ func (c *SettingsCheck) start(ctx context.Context, h *Handler) {
 	})
 }
 
-// take reports whether the caller has to compare the settings, and counts the try.
+// take reports whether to compare the settings, and counts the try.
 func (c *SettingsCheck) take() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"orderonce/adapters/config"
 	"orderonce/adapters/sqs"
 	"orderonce/domain/order"
+	"orderonce/domain/refund"
 	"orderonce/functions/internal/setup"
 )
 
@@ -75,5 +76,21 @@ func (c environment) policy() sqs.Policy {
 func (c environment) budget() order.Budget {
 	return order.Budget{
 		Order: c.OrderBudget, Provider: c.Stripe.Timeout, Write: config.AWSResponseTimeout, Response: c.AnswerTime,
+	}
+}
+
+func newProcessor(c environment, claims order.Claims, payments order.Payments) *order.Processor {
+	return &order.Processor{
+		Claims: claims, Payments: payments,
+		Scope: c.Scope.Order(), Now: time.Now, ConfirmTime: c.budget().ConfirmTime(),
+	}
+}
+
+// newRefunds returns the processor of refunds. The same steps follow Create as follow
+// Confirm, so it needs the same time.
+func newRefunds(c environment, claims refund.Claims, provider refund.Provider) *refund.Processor {
+	return &refund.Processor{
+		Claims: claims, Provider: provider,
+		Scope: c.Scope.Order(), Now: time.Now, CreateTime: c.budget().ConfirmTime(),
 	}
 }
