@@ -11,9 +11,8 @@ import (
 // this contract.
 type Canceler interface {
 	// CancelIntent cancels an intent that has not succeeded, so that no attempt can
-	// confirm it any more, and returns it in its current state. An intent that the
-	// provider does not cancel, because it succeeded or was canceled before, is no error.
-	// The errors are those of Payments.Confirm.
+	// confirm it any more, and returns it in its current state. It returns an intent that
+	// succeeded or was canceled before as it is. The errors are those of Payments.Confirm.
 	CancelIntent(ctx context.Context, id IntentID, k Key) (Intent, error)
 }
 
@@ -21,8 +20,8 @@ type Canceler interface {
 // bound.
 const CanceledByOperator = "canceled_by_operator"
 
-// cancelTries is how often Cancel starts again after somebody else changed the record: a
-// worker binds an intent once and settles the order once.
+// cancelTries is how often Cancel starts again after a concurrent update: a worker binds
+// an intent once and settles the order once.
 const cancelTries = 3
 
 // Cancellation cancels orders.
@@ -84,14 +83,7 @@ func (c *Cancellation) close(ctx context.Context, r Record, at time.Time) error 
 // cancelIntent cancels the record's intent, after it has made sure that it is the
 // order's.
 func (c *Cancellation) cancelIntent(ctx context.Context, r Record, at time.Time) (Intent, error) {
-	read := func() (Intent, error) {
-		intent, err := c.Payments.Read(ctx, r.Intent)
-		if err != nil {
-			return Intent{}, fmt.Errorf("read intent %s of order %s: %w", r.Intent, r.OrderID, err)
-		}
-		return intent, Verify(intent, c.Scope, r.OrderID, r.Total)
-	}
-	intent, err := read()
+	intent, err := readIntent(ctx, c.Payments, c.Scope, r)
 	if err != nil || intent.State == Succeeded || intent.State == IntentCanceled {
 		return intent, err
 	}
@@ -99,7 +91,8 @@ func (c *Cancellation) cancelIntent(ctx context.Context, r Record, at time.Time)
 	if err == nil {
 		return canceled, Verify(canceled, c.Scope, r.OrderID, r.Total)
 	}
-	if now, readErr := read(); readErr == nil && now.State == IntentCanceled { // only the response was lost
+	now, readErr := readIntent(ctx, c.Payments, c.Scope, r)
+	if readErr == nil && now.State == IntentCanceled { // only the response was lost
 		return now, nil
 	}
 	return Intent{}, fmt.Errorf("cancel intent %s of order %s: %w", r.Intent, r.OrderID, err)

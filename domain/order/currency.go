@@ -1,7 +1,6 @@
 package order
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -48,10 +47,8 @@ func (c Currency) Step() int64 {
 //
 // An amount has at most eight digits (docs.stripe.com/api/payment_intents/object,
 // amount), and more in the currencies that docs.stripe.com/currencies lists: twelve in
-// IDR and nine in INR with every payment method; with cards also eleven in LBP and ten in
-// COP, HUF and JPY. Since 2026 that page allows most cards twelve digits in any currency,
-// but the reference of the PaymentIntent does not. The provider refuses what the payment
-// method cannot take (amount_too_large).
+// IDR and nine in INR; with cards also eleven in LBP and ten in COP, HUF and JPY. The
+// provider refuses what the payment method cannot take (amount_too_large).
 func (c Currency) Max() int64 {
 	switch c {
 	case "idr":
@@ -109,18 +106,14 @@ func (m Money) String() string {
 	return digits + " " + strings.ToUpper(string(m.Currency))
 }
 
-// errOverflow is returned by sum if the total is above the limit.
-var errOverflow = errors.New("lines add up to more than one charge can hold")
-
-// sum returns the total of the lines, or errOverflow if it is above limit. The addition
+// sum returns the total of the lines; fits is false if it is above limit. The addition
 // cannot overflow: a partial sum is at most limit, which is at most MaxUnitAmount, and a
 // valid line is at most MaxQuantity times MaxUnitAmount, so their sum is below 2^60.
-func sum(lines []Line, limit int64) (int64, error) {
-	var total int64
+func sum(lines []Line, limit int64) (total int64, fits bool) {
 	for _, l := range lines {
 		if total += l.Quantity * l.UnitAmount; total > limit {
-			return 0, errOverflow
+			return 0, false
 		}
 	}
-	return total, nil
+	return total, true
 }

@@ -16,7 +16,7 @@ type DisputeStatus string
 // The statuses of a dispute.
 const (
 	DisputeOpen DisputeStatus = "open" // the bank has not decided
-	DisputeWon  DisputeStatus = "won"  // the charge stands
+	DisputeWon  DisputeStatus = "won"  // the merchant keeps the money
 	DisputeLost DisputeStatus = "lost" // the customer has the money back
 )
 
@@ -80,18 +80,16 @@ func unrecorded(r Record, all []Dispute) (d Dispute, found bool) {
 	return d, d.ID != "" && !d.Is(r.Dispute)
 }
 
-// DisputeFollower is a Follower that also acts on hints of disputes. Hints are the only
-// way to a dispute: a hint that never comes is found by comparing the provider's disputes
-// with the records, which nothing here does yet.
+// DisputeFollower is a Follower that also acts on hints of disputes. A dispute whose hint
+// never comes is not found.
 type DisputeFollower struct {
 	Follower
 	Disputes Disputes
 	Recorder DisputeRecords
 }
 
-// Follow is Follower.Follow for a hint that is not of a dispute. For one that is, it
-// settles the order first, and then records the newest dispute of the order's intent, if
-// the record does not show it. It never moves money. Errors: those of Follower.Follow,
+// Follow is Follower.Follow, and for a hint of a dispute it then records the newest
+// dispute of the order's intent. It never moves money. Errors: those of Follower.Follow,
 // Disputes and RecordDispute. After an error the hint must come again.
 func (f *DisputeFollower) Follow(ctx context.Context, h Hint) (Followed, Record, error) {
 	followed, r, err := f.Follower.Follow(ctx, h)

@@ -31,16 +31,14 @@ func (f Fingerprint) version() string {
 }
 
 // fingerprints computes a draft's fingerprint in every version that a record may carry,
-// the one that new records get first. A new version is added in two releases: the first
-// computes it, the second writes it (puts it first); an old version stays as long as rows
-// carry it.
+// the one of new records first. A new version takes two releases: the first computes it,
+// the second puts it first. An old version stays as long as records carry it.
 func fingerprints(d Draft) []Fingerprint {
 	return []Fingerprint{fingerprintV1(d)}
 }
 
-// fingerprintV1 hashes every field that says who pays what for what. Each part carries
-// its length, so that no two drafts write the same bytes. What is hashed here never
-// changes: a new form is a new version.
+// fingerprintV1 hashes the fields of payer, price and goods. Each part carries its
+// length, so that no two drafts write the same bytes. Any change of it is a new version.
 func fingerprintV1(d Draft) Fingerprint {
 	h := sha256.New()
 	writeStrings(h, d.ID, d.CustomerID, d.Currency, d.Payment.Customer, d.Payment.Method)

@@ -104,8 +104,8 @@ func (f *Follower) follow(ctx context.Context, h Hint) (Followed, Record, error)
 	return HintUnchanged, r, nil
 }
 
-// unbound judges a hint about an intent that is not the record's. A worker confirms only
-// a bound intent, so such an intent took money only if somebody else confirmed it.
+// unbound returns the result of a hint about an intent that is not the record's. Only
+// another program can have confirmed it, because a worker confirms only a bound intent.
 func unbound(r Record, h Hint) (Followed, error) {
 	if h.Status != Paid && h.Status != Pending {
 		return HintUnbound, nil

@@ -31,13 +31,12 @@ type Key struct{ value string }
 // String returns the key as it is sent.
 func (k Key) String() string { return k.value }
 
-// PrepareKey returns the key of an order's first and usually only Prepare. It does not
-// contain the attempt, so that the attempt after a crash between Prepare and Bind gets
-// the same intent back.
+// PrepareKey returns the key of an order's first Prepare. It does not contain the
+// attempt, so that the attempt after a crash between Prepare and Bind gets the same
+// intent back.
 //
 // Change the last part of the key in a release that sends other parameters to Prepare:
-// the provider refuses other parameters under a known key, and the orders in progress
-// would be parked.
+// the provider refuses other parameters under a known key, which would park orders.
 func PrepareKey(s Scope, id ID) Key {
 	return Key{string(s) + "/order/" + string(id) + "/prepare"}
 }
@@ -48,8 +47,8 @@ func PrepareAgainKey(s Scope, id ID, attempt int) Key {
 }
 
 // ConfirmKey returns the key of one attempt's Confirm. It contains the attempt, so that a
-// stored failure is not replayed to the next attempt. A second Confirm cannot charge
-// again because the intent succeeds at most once; the key is not needed for that.
+// stored failure is not replayed to the next attempt. No key is needed to prevent a
+// second charge: the intent succeeds at most once.
 func ConfirmKey(s Scope, id ID, attempt int) Key {
 	return Key{string(s) + "/order/" + string(id) + "/confirm/" + strconv.Itoa(attempt)}
 }

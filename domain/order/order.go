@@ -1,5 +1,5 @@
 // Package order charges an order exactly once and records the outcome. It decides with
-// pure functions and acts through ports. It knows nothing of queues, tables, HTTP,
+// pure functions and acts through ports. It does not depend on queues, tables, HTTP,
 // clocks or logs, and imports the standard library alone.
 //
 // Read order.go (what an order is), status.go (the statuses and their transitions),
@@ -34,10 +34,7 @@ const (
 
 // ValidID reports whether s is an order id: `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`.
 func ValidID(s string) bool {
-	if s == "" || len(s) > 64 || !isAlnum(s[0]) {
-		return false
-	}
-	return every(s, isPlain)
+	return s != "" && len(s) <= 64 && isAlnum(s[0]) && every(s, isPlain)
 }
 
 // ValidCustomerID reports whether s is a customer id of the producer: 1 to 128 printable
@@ -224,9 +221,10 @@ func problemsOfMoney(d Draft) []Problem {
 	if len(all) > 0 {
 		return all
 	}
-	total, err := sum(d.Lines, c.Max())
-	if err != nil {
-		return []Problem{{Field: "total", Want: fmt.Sprintf("at most %d in %s: the %v", c.Max(), c, err)}}
+	total, fits := sum(d.Lines, c.Max())
+	if !fits {
+		want := fmt.Sprintf("at most %d in %s: the lines add up to more than one charge can hold", c.Max(), c)
+		return []Problem{{Field: "total", Want: want}}
 	}
 	if (Money{total, c}).Validate() == nil {
 		return nil

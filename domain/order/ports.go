@@ -7,10 +7,9 @@ import (
 	"time"
 )
 
-// Claims is the store as an attempt uses it: it claims an order, records its work and
-// ends the claim. Every write is conditional and happens whole or not at all. An error
-// that a method does not name means that the write may or may not have happened; the next
-// Begin reads what did. ordertest.TestStore tests this contract.
+// Claims is the store as an attempt uses it. Every write is conditional and happens whole
+// or not at all. An error that a method does not name means that the write may or may not
+// have happened; the next Begin reads what did. ordertest.TestStore tests this contract.
 type Claims interface {
 	// Begin claims the order for the lease, or takes over an order whose lease has
 	// expired. The claim is NewClaim of the record. A refused order is open again: Begin
@@ -70,13 +69,12 @@ type Records interface {
 }
 
 // Payments is the payment provider. A decline is an Intent, not an error. Every error is
-// a *PaymentError whose Kind says what may have happened: Unavailable, Unknown and
-// Misconfigured are possible for every call, each method lists the others.
-// ordertest.TestPayments tests this contract.
+// a *PaymentError: Unavailable, Unknown and Misconfigured are possible for every call,
+// each method lists the other kinds. ordertest.TestPayments tests this contract.
 type Payments interface {
 	// Prepare creates an unconfirmed intent for the order: no money can move yet. While
 	// the provider remembers the key, the same key returns the same intent in its current
-	// state; somebody may have canceled it since.
+	// state, which may be canceled.
 	//
 	// Replayed: the key holds a stored failure. KeyReused: the key was used with other
 	// parameters. Refused: the provider does not accept the order.
@@ -87,7 +85,7 @@ type Payments interface {
 	// current state, also under a key that was used before.
 	//
 	// KeyReused: the key was used for another intent. Refused: the provider does not
-	// confirm the intent, which does not prove that nobody else has confirmed it.
+	// confirm the intent, which another attempt may have confirmed.
 	Confirm(ctx context.Context, id IntentID, k Key) (Intent, error)
 
 	// Read returns the intent in its current state, never an older copy. An intent that
@@ -112,9 +110,8 @@ var (
 	ErrNoIntent       = errors.New("no intent bound: no money has moved")
 )
 
-// RecordLostError reports an order that the provider knows and the store does not. An
-// intent exists, but the record, which is more than a day younger than the message, names
-// none: a restore from backup or a deletion removed the record.
+// RecordLostError reports an intent of an order whose record, more than a day younger
+// than its message, names none: a restore from backup or a deletion removed the record.
 type RecordLostError struct{ Intent IntentID }
 
 // Error names the intent.
@@ -138,7 +135,7 @@ func (e *InProgressError) Error() string {
 	return "order in progress: leased to another attempt until " + e.Until.UTC().Format(time.RFC3339)
 }
 
-// ErrorKind says what a failed call to the provider means for the order.
+// ErrorKind is what a failed call to the provider means for the order.
 type ErrorKind string
 
 // The error kinds.
@@ -170,3 +167,19 @@ func (e *PaymentError) Error() string {
 
 // Unwrap returns the cause.
 func (e *PaymentError) Unwrap() error { return e.Err }
+
+// KindOf returns the kind of a *PaymentError, or "" of another error.
+func KindOf(err error) ErrorKind {
+	if e, ok := errors.AsType[*PaymentError](err); ok {
+		return e.Kind
+	}
+	return ""
+}
+
+// CodeOf returns the provider's code of an error, or otherwise if there is none.
+func CodeOf(err error, otherwise string) string {
+	if e, ok := errors.AsType[*PaymentError](err); ok && e.Code != "" {
+		return e.Code
+	}
+	return otherwise
+}

@@ -66,7 +66,7 @@ func (p *Processor) giveUp(ctx context.Context, c Claim, r Result) Result {
 	var err error
 	if r.Status = Open; r.Reason == ReasonRefused {
 		r.Status = Refused
-		refusal := Outcome{Status: Refused, Intent: c.Intent, Failure: codeOf(r.Err)}
+		refusal := Outcome{Status: Refused, Intent: c.Intent, Failure: CodeOf(r.Err, "unexplained")}
 		err = p.Claims.Finish(ctx, c, refusal, p.Now())
 	} else {
 		err = p.Claims.Release(ctx, c, r.Reason, p.Now())
@@ -149,12 +149,12 @@ func (p *Processor) findOrPrepare(ctx context.Context, c Claim) (Intent, error) 
 
 // prepare creates the intent under the order's own key, so that an attempt that dies
 // before Bind leaves no second intent. It uses a new key if the first one holds a stored
-// failure, or an intent that somebody canceled before it was bound. It never replaces a
-// key that the provider knows with other parameters: another attempt may have charged, or
-// may be about to charge, an order that the store lost.
+// failure, or an intent that was canceled before it was bound. It never replaces a key
+// that was used with other parameters: another attempt may charge, or have charged, an
+// order that the store lost.
 func (p *Processor) prepare(ctx context.Context, c Claim) (Intent, error) {
 	intent, err := p.prepareUnder(ctx, c, PrepareKey(p.Scope, c.Order.ID()))
-	if kindOf(err) == KindReplayed {
+	if KindOf(err) == KindReplayed {
 		return p.prepareUnder(ctx, c, PrepareAgainKey(p.Scope, c.Order.ID(), c.Attempt))
 	}
 	return intent, err
@@ -182,7 +182,7 @@ func (p *Processor) read(ctx context.Context, c Claim) (Intent, error) {
 // refuses an intent that another attempt has settled meanwhile.
 func (p *Processor) confirm(ctx context.Context, c Claim) (Intent, error) {
 	intent, err := p.verified(c)(p.Payments.Confirm(ctx, c.Intent, ConfirmKey(p.Scope, c.Order.ID(), c.Attempt)))
-	refused := kindOf(err) == KindRefused
+	refused := KindOf(err) == KindRefused
 	if !refused && !isMismatch(err) {
 		return intent, err
 	}
@@ -236,23 +236,8 @@ func asMisconfigured(err error) error {
 // asPaymentError treats an error that is not a *PaymentError as Unknown: money may have
 // moved.
 func asPaymentError(err error) error {
-	if kindOf(err) != "" {
+	if KindOf(err) != "" {
 		return err
 	}
 	return &PaymentError{Kind: KindUnknown, Err: err}
-}
-
-// codeOf returns the provider's code of an error, or "unexplained" if there is none.
-func codeOf(err error) string {
-	if e, ok := errors.AsType[*PaymentError](err); ok && e.Code != "" {
-		return e.Code
-	}
-	return "unexplained"
-}
-
-func kindOf(err error) ErrorKind {
-	if e, ok := errors.AsType[*PaymentError](err); ok {
-		return e.Kind
-	}
-	return ""
 }

@@ -25,9 +25,8 @@ var ErrEventRefused = errors.New("event refused by the bus")
 // Bus is the event bus. ordertest.TestBus tests this contract.
 type Bus interface {
 	// Put sends one to MaxPut events. It returns the indexes of those that the bus
-	// refused, in ascending order, with an error that wraps ErrEventRefused and says why;
-	// the bus accepted the others. After any other error, the bus may have accepted any of
-	// them, or none.
+	// refused, in ascending order, with an error that wraps ErrEventRefused and the cause;
+	// it accepted the others. After any other error, it may have accepted any of them.
 	Put(ctx context.Context, events []OutboxEvent) (failed []int, err error)
 }
 
@@ -36,13 +35,12 @@ type Bus interface {
 // discards repetitions by order id and Seq.
 type Publisher struct{ Bus Bus }
 
-// Publish sends events, which are in the order of the outbox. It returns how many from
-// the start the bus has certainly accepted. The caller sends the rest again, which
-// repeats at most MaxPut-1 events that the bus has accepted, or MaxPut after an error of
-// the whole call.
+// Publish sends events in the order of the outbox, up to the first call with a failure.
+// It returns how many from the start the bus has certainly accepted. The caller sends the
+// rest again, which repeats at most MaxPut events that the bus has accepted.
 //
-// It stops at the first call with a failure. A call has no two events of one order:
-// otherwise the bus could refuse the first and accept the second.
+// A call has no two events of one order: otherwise the bus could refuse the first and
+// accept the second.
 func (p Publisher) Publish(ctx context.Context, events []OutboxEvent) (done int, err error) {
 	for done < len(events) {
 		call := events[done : done+callSize(events[done:])]

@@ -26,10 +26,8 @@ type Waiting interface {
 // settled. It never moves money.
 //
 // The index is its cursor: an order that was looked at is due later, or never again, so
-// a run that was killed is continued by the next one. No settlement rests on webhooks.
-//
-// A dispute concerns an order that waits for nothing, so it is not looked for here: see
-// DisputeFollower.
+// the next run continues one that was killed. A disputed order waits for nothing and is
+// not looked at: see DisputeFollower.
 type Reconciler struct {
 	Follower
 	Waiting Waiting
@@ -141,9 +139,9 @@ func (r *reconciling) look(ctx context.Context, id ID) {
 // own time and a day. A record that does not wait any more, neither for its charge nor
 // for a refund, is left.
 //
-// A declined order gets one look: a customer who pays at the moment of the decline may
-// have done so unseen, because the webhook of the payment met the lease of the worker
-// that recorded the decline. Later payments are reported by webhooks.
+// A declined order gets one look, because the webhook of a customer who pays at the
+// moment of the decline may meet the lease of the worker that records the decline.
+// Webhooks report later payments.
 func (r *reconciling) postpone(ctx context.Context, record Record, now time.Time) error {
 	least, waits := record.Status.RecheckAfter()
 	if !waits && record.DueAt.IsZero() {

@@ -33,10 +33,8 @@ type Claim struct {
 
 // NewClaim returns the claim on o under l, from the record that Begin wrote.
 //
-// The claim's order carries the record's fingerprint. Prepare sends the fingerprint under
-// the order's idempotency key, and the provider refuses other parameters under a known
-// key. So an order that the previous release began must be prepared with the fingerprint
-// that the previous release wrote.
+// The claim's order carries the record's fingerprint, which the previous release may have
+// written: Prepare sends it, and the provider refuses other parameters under a known key.
 func NewClaim(r Record, o Order, l Lease) Claim {
 	o.fingerprint = r.Fingerprint
 	return Claim{

@@ -7,9 +7,9 @@ import (
 )
 
 // Refresh reads an order's intent from the provider and settles the record if the intent
-// has an outcome that the record does not show yet. It never moves money, so it is safe
-// at any time. It returns the record as it is afterwards. Errors: those of Records and
-// Payments, *MismatchError, and ErrNoIntent.
+// has an outcome that the record does not show. It never moves money. It returns the
+// record as it is afterwards. Errors: those of Records and Payments, *MismatchError, and
+// ErrNoIntent.
 func Refresh(ctx context.Context, rs Records, ps Payments, s Scope, id ID, at time.Time) (Record, error) {
 	r, err := rs.Load(ctx, id)
 	if err != nil {
@@ -28,11 +28,8 @@ func Refresh(ctx context.Context, rs Records, ps Payments, s Scope, id ID, at ti
 // settleFrom reads the record's intent and settles the record if the intent has an
 // outcome that the record does not show.
 func settleFrom(ctx context.Context, rs Records, ps Payments, s Scope, r Record, at time.Time) (bool, error) {
-	intent, err := ps.Read(ctx, r.Intent)
+	intent, err := readIntent(ctx, ps, s, r)
 	if err != nil {
-		return false, fmt.Errorf("read intent %s of order %s: %w", r.Intent, r.OrderID, err)
-	}
-	if err := Verify(intent, s, r.OrderID, r.Total); err != nil {
 		return false, err
 	}
 	outcome, settled := OutcomeOf(intent)
@@ -43,6 +40,15 @@ func settleFrom(ctx context.Context, rs Records, ps Payments, s Scope, r Record,
 		return false, fmt.Errorf("settle order %s as %s: %w", r.OrderID, outcome.Status, err)
 	}
 	return true, nil
+}
+
+// readIntent reads the record's intent and verifies that it is the order's.
+func readIntent(ctx context.Context, ps Payments, s Scope, r Record) (Intent, error) {
+	intent, err := ps.Read(ctx, r.Intent)
+	if err != nil {
+		return Intent{}, fmt.Errorf("read intent %s of order %s: %w", r.Intent, r.OrderID, err)
+	}
+	return intent, Verify(intent, s, r.OrderID, r.Total)
 }
 
 // worthRecording reports whether the provider's status belongs in the record. An intent

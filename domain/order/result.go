@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Verdict says what to do with an order's message.
+// Verdict is what to do with an order's message.
 type Verdict string
 
 // The verdicts.
@@ -37,7 +37,7 @@ const (
 	ReasonConflict       Reason = "conflict"      // the order id is used with different content
 	ReasonMismatch       Reason = "mismatch"      // the intent belongs to something else
 	ReasonRefused        Reason = "refused"       // the provider does not accept the order
-	ReasonKeyReused      Reason = "key_reused"    // the provider knows an order that the store does not
+	ReasonKeyReused      Reason = "key_reused"    // the key was used before with another order
 	ReasonRecordLost     Reason = "record_lost"   // the provider has an intent that the order's record does not name
 	ReasonInvalid        Reason = "invalid_order" // the message is not a valid order
 )

@@ -35,10 +35,8 @@ func Statuses() []Status {
 
 // ParseStatus returns the status that a record holds, or ErrUnknownVersion.
 func ParseStatus(s string) (Status, error) {
-	for _, known := range Statuses() {
-		if s == string(known) {
-			return known, nil
-		}
+	if known := Status(s); slices.Contains(Statuses(), known) {
+		return known, nil
 	}
 	return "", fmt.Errorf("status %q: %w", s, ErrUnknownVersion)
 }
@@ -57,7 +55,6 @@ func (s Status) Next() []Status {
 	case Declined:
 		return []Status{Paid, Canceled}
 	case Paid, Canceled, PartiallyRefunded, Refunded:
-		return nil
 	}
 	return nil
 }
@@ -90,7 +87,6 @@ func (s Status) RecheckAfter() (after time.Duration, waits bool) {
 	case ActionRequired, Declined: // the customer may still pay the same intent
 		return 24 * time.Hour, true
 	case Paid, Canceled, Refused, PartiallyRefunded, Refunded:
-		return 0, false
 	}
 	return 0, false
 }

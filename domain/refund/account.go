@@ -1,6 +1,7 @@
 package refund
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -80,7 +81,7 @@ func (a Account) DueAt() (due time.Time) {
 // with returns the account with one item replaced or added, and the status that follows
 // from the new sum.
 func (a Account) with(i Item) Account {
-	n, found := slices.BinarySearchFunc(a.Items, i.ID, func(i Item, id ID) int { return compare(i.ID, id) })
+	n, found := slices.BinarySearchFunc(a.Items, i.ID, func(i Item, id ID) int { return cmp.Compare(i.ID, id) })
 	a.Items = slices.Clone(a.Items)
 	if found {
 		a.Items[n] = i
@@ -102,16 +103,6 @@ func (a Account) counted() Account {
 		a.Status = order.Refunded
 	}
 	return a
-}
-
-func compare(a, b ID) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // Change is one change of an account and its event. The store writes both or neither.
@@ -148,9 +139,11 @@ func Settled(a Account, id ID, o Outcome, at time.Time) (Change, error) {
 	if err := i.Status.Transition(o.Status); err != nil {
 		return Change{}, err
 	}
-	i.Status, i.Failure, i.Owner, i.Until = o.Status, o.Failure, "", time.Time{}
-	if o.Refund != "" {
-		i.Refund = o.Refund
-	}
-	return changed(a, i, at), nil
+	return settled(a, i, o, at), nil
+}
+
+func settled(a Account, i Item, o Outcome, at time.Time) Change {
+	i.Status, i.Failure, i.Refund = o.Status, o.Failure, cmp.Or(o.Refund, i.Refund)
+	i.Owner, i.Until = "", time.Time{}
+	return changed(a, i, at)
 }

@@ -88,7 +88,7 @@ type Order struct {
 	Key     string
 }
 
-// Ledger is what the provider says about one intent.
+// Ledger is one intent with its charge and refunds, as the provider reports them.
 type Ledger struct {
 	Intent   order.Intent
 	Charged  int64 // 0 if the intent has no successful charge

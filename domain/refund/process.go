@@ -52,7 +52,7 @@ var (
 // l is the lease of the invocation: its end is when the function ends.
 //
 // The claim's own lease is the longest one. A request that was sent may be executed after
-// the function has ended, so nobody takes the refund over before.
+// the function has ended, so no other attempt takes the refund over before.
 func (p *Processor) Process(ctx context.Context, r Request, l order.Lease) order.Result {
 	a := attempt{Processor: p, until: l.Until}
 	l.Until = l.From.Add(order.MaxLease)
@@ -85,7 +85,7 @@ type attempt struct {
 
 	until time.Time // the end of the function
 	claim Claim
-	sent  bool // a Create may have had an effect that nobody knows
+	sent  bool // a Create may have had an unknown effect
 }
 
 // refund finds the refund at the provider or makes it.
@@ -127,10 +127,10 @@ func (a *attempt) read(ctx context.Context, s Session) (Ledger, error) {
 // the failed request days later.
 func (a *attempt) create(ctx context.Context, s Session, big bool) (Outcome, error) {
 	outcome, err := a.send(ctx, s)
-	if kindOf(err) == order.KindRefused {
+	if order.KindOf(err) == order.KindRefused {
 		return a.explain(ctx, s, err)
 	}
-	if kindOf(err) != order.KindReplayed {
+	if order.KindOf(err) != order.KindReplayed {
 		return outcome, err
 	}
 	ledger, readErr := a.read(ctx, s)
@@ -146,7 +146,7 @@ func (a *attempt) create(ctx context.Context, s Session, big bool) (Outcome, err
 	if a.claim, err = a.Claims.Mark(ctx, a.claim, a.claim.item().KeySeq+1, ledger.Now); err != nil {
 		return Outcome{}, err
 	}
-	if outcome, err = a.send(ctx, s); kindOf(err) == order.KindRefused {
+	if outcome, err = a.send(ctx, s); order.KindOf(err) == order.KindRefused {
 		return a.explain(ctx, s, err)
 	}
 	return outcome, err
@@ -164,7 +164,7 @@ func (a *attempt) send(ctx context.Context, s Session) (Outcome, error) {
 		Key: Key(a.Scope, account.OrderID, item.ID, item.KeySeq),
 	})
 	if err != nil {
-		a.sent = kindOf(err) == order.KindUnknown
+		a.sent = order.KindOf(err) == order.KindUnknown
 		return Outcome{}, err
 	}
 	if err := verify(made, a.Scope, a.claim); err != nil {
@@ -201,16 +201,16 @@ func (a *attempt) explain(ctx context.Context, s Session, refused error) (Outcom
 	young := ledger.Now.Sub(item.SentAt) < keyLife
 	switch {
 	case others+item.Amount > ledger.Charged, ledger.Disputed && young && item.KeySeq == 1:
-		return Outcome{Status: Refused, Failure: codeOf(refused)}, nil
+		return Outcome{Status: Refused, Failure: order.CodeOf(refused, "refused")}, nil
 	case !young:
-		return Outcome{Status: Unknown, Failure: codeOf(refused)}, nil
+		return Outcome{Status: Unknown, Failure: order.CodeOf(refused, "refused")}, nil
 	}
 	return Outcome{}, fmt.Errorf("%w: %w", errUnexplained, refused)
 }
 
 // giveUp ends the claim of an attempt that did not settle the refund, unless a request of
-// it may still take effect: then the lease runs, and nobody repeats the request before
-// its end. Park only if the claim was still ours.
+// it may still take effect: then the lease runs, and no attempt repeats the request
+// before its end. Park only if the claim was still ours.
 func (a *attempt) giveUp(ctx context.Context, r order.Result) order.Result {
 	if a.sent {
 		r.Verdict, r.NotBefore = order.Redeliver, a.claim.item().Until
@@ -255,18 +255,3 @@ func verify(r Refund, s order.Scope, c Claim) error {
 }
 
 func outcomeOf(r Refund) Outcome { return Outcome{Status: r.Status, Refund: r.ID, Failure: r.Failure} }
-
-// kindOf returns the kind of a provider's error, or "" if err is not one.
-func kindOf(err error) order.ErrorKind {
-	if e, ok := errors.AsType[*order.PaymentError](err); ok {
-		return e.Kind
-	}
-	return ""
-}
-
-func codeOf(err error) string {
-	if e, ok := errors.AsType[*order.PaymentError](err); ok && e.Code != "" {
-		return e.Code
-	}
-	return "refused"
-}

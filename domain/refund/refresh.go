@@ -107,11 +107,6 @@ func learned(i Item, made []Refund, now time.Time) (Outcome, bool) {
 	return outcomeOf(best), true
 }
 
-func settled(a Account, i Item, o Outcome, at time.Time) Change {
-	i.Status, i.Refund, i.Failure, i.Owner, i.Until = o.Status, o.Refund, o.Failure, "", time.Time{}
-	return changed(a, i, at)
-}
-
 // adopted returns the change that adds a refund of ours which the store lost.
 func adopted(a Account, r Refund, at time.Time) Change {
 	request := Request{orderID: a.OrderID, id: r.For, amount: r.Total.Amount, reason: r.Reason}

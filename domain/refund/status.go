@@ -18,7 +18,7 @@ const (
 	Pending   Status = "pending"   // made; the bank needs days
 	Succeeded Status = "succeeded" // the money went back
 	Failed    Status = "failed"    // made, and the bank returned the money; a new refund needs a new id
-	Refused   Status = "refused"   // never made: the provider says why
+	Refused   Status = "refused"   // never made, for a reason that the provider gave
 	Unknown   Status = "unknown"   // it may have been made, and only a person can tell
 )
 
