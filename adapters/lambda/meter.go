@@ -5,21 +5,18 @@ import (
 	"cmp"
 	"encoding/json"
 	"io"
-	"iter"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 )
 
-const (
-	maxValues  = 100   // of one metric in a document
-	maxMetrics = 100   // of one directive
-	maxHeld    = 1_000 // values between flushes, which bounds the memory if Flush is not called
-)
+// limit is the largest number of metrics in a document, and of values of a metric.
+const limit = 100
 
 // Meter collects metrics during an invocation and writes them in CloudWatch's embedded
-// metric format, with one call of Write. It is safe for concurrent use.
+// metric format: at each Flush, and when a document is full. It is safe for concurrent
+// use.
 //
 // A metric is either counted or observed. Its name must not be _aws or the name of a
 // dimension, because all are keys of one JSON object. Lambda treats these lines, which
@@ -34,15 +31,14 @@ type Meter struct {
 	now        func() time.Time
 
 	mu   sync.Mutex
-	held int
 	sets map[dimension]map[string]*metric // by name
 }
 
 type dimension struct{ name, value string }
 
 type metric struct {
-	name, unit string
-	values     []float64
+	unit   string
+	values []float64
 }
 
 // NewMeter returns a meter whose metrics all have the given dimensions. CloudWatch bills
@@ -84,17 +80,18 @@ func (m *Meter) add(name, unit, dimensionName, value string, change func([]float
 	if dimensionName == "" || value == "" {
 		key = dimension{}
 	}
-	set := m.sets[key]
-	if set == nil {
-		set = map[string]*metric{}
-		m.sets[key] = set
+	if set := m.sets[key]; len(set) == limit && set[name] == nil {
+		m.flush()
 	}
-	if set[name] == nil {
-		set[name] = &metric{name: name, unit: unit}
+	if m.sets[key] == nil {
+		m.sets[key] = map[string]*metric{}
 	}
-	before := len(set[name].values)
-	set[name].values = change(set[name].values)
-	if m.held += len(set[name].values) - before; m.held >= maxHeld {
+	held := m.sets[key][name]
+	if held == nil {
+		held = &metric{unit: unit}
+		m.sets[key][name] = held
+	}
+	if held.values = change(held.values); len(held.values) == limit {
 		m.flush()
 	}
 }
@@ -108,7 +105,7 @@ func (m *Meter) Flush() {
 }
 
 func (m *Meter) flush() {
-	if m.held == 0 {
+	if len(m.sets) == 0 {
 		return
 	}
 	var lines bytes.Buffer
@@ -118,36 +115,10 @@ func (m *Meter) flush() {
 		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.value, b.value))
 	})
 	for _, key := range keys {
-		for metrics := range documents(m.sets[key]) {
-			_ = encoder.Encode(m.document(timestamp, key, metrics)) // strings and finite numbers always encode
-		}
+		_ = encoder.Encode(m.document(timestamp, key)) // strings and finite numbers always encode
 	}
 	_, _ = m.w.Write(lines.Bytes()) // an order must not fail because its metrics cannot be written
-	m.held = 0
 	clear(m.sets)
-}
-
-// documents splits a set into parts that fit the format's limits for one document.
-func documents(set map[string]*metric) iter.Seq[[]metric] {
-	names := slices.Sorted(maps.Keys(set))
-	return func(yield func([]metric) bool) {
-		for from := 0; ; from += maxValues {
-			var part []metric
-			for _, name := range names {
-				if values := set[name].values; from < len(values) {
-					part = append(part, metric{name, set[name].unit, values[from:min(from+maxValues, len(values))]})
-				}
-			}
-			if len(part) == 0 {
-				return
-			}
-			for metrics := range slices.Chunk(part, maxMetrics) {
-				if !yield(metrics) {
-					return
-				}
-			}
-		}
-	}
 }
 
 type metricDirective struct {
@@ -158,7 +129,7 @@ type metricDirective struct {
 
 type definition struct{ Name, Unit string }
 
-func (m *Meter) document(timestamp int64, key dimension, metrics []metric) map[string]any {
+func (m *Meter) document(timestamp int64, key dimension) map[string]any {
 	document := map[string]any{}
 	for name, value := range m.dimensions {
 		document[name] = value
@@ -166,14 +137,12 @@ func (m *Meter) document(timestamp int64, key dimension, metrics []metric) map[s
 	if key.name != "" {
 		document[key.name] = key.value
 	}
-	names := slices.AppendSeq(
-		[]string{}, maps.Keys(document),
-	) // not nil: without dimensions, the format wants [] and not null
-	slices.Sort(names)
+	names := append([]string{}, slices.Sorted(maps.Keys(document))...) // without dimensions [] and not null
 	directive := metricDirective{Namespace: m.namespace, Dimensions: [][]string{names}}
-	for _, metric := range metrics {
-		directive.Metrics = append(directive.Metrics, definition{metric.name, metric.unit})
-		document[metric.name] = metric.values
+	for _, name := range slices.Sorted(maps.Keys(m.sets[key])) {
+		metric := m.sets[key][name]
+		directive.Metrics = append(directive.Metrics, definition{name, metric.unit})
+		document[name] = metric.values
 	}
 	document["_aws"] = struct {
 		Timestamp         int64
