@@ -237,19 +237,11 @@ func (s *Refunds) updateRefund(
 	ctx context.Context, r refund.Request, condition, update string, values row,
 ) (refund.Account, error) {
 	names := map[string]string{"#r": refundName + string(r.ID())}
-	for alias, name := range aliases() { // DynamoDB refuses a name that no expression uses
-		if strings.Contains(condition+update, alias) {
-			names[alias] = name
-		}
-	}
-	out, err := s.update(ctx, r.OrderID(), &dynamodb.UpdateItemInput{
-		ConditionExpression: &condition, UpdateExpression: &update, ReturnValues: types.ReturnValueAllNew,
-		ExpressionAttributeNames: names, ExpressionAttributeValues: values,
-	})
+	item, err := s.updateNamed(ctx, r.OrderID(), condition, update, values, names)
 	if err != nil {
 		return refund.Account{}, err
 	}
-	return decodeAccount(out.Attributes)
+	return decodeAccount(item)
 }
 
 // refusingAccount returns the account of the row that refused a write, order.ErrNotFound

@@ -115,12 +115,7 @@ func (s *Store) RaiseSeq(ctx context.Context, id order.ID) error {
 	if seq == r.Seq {
 		return nil
 	}
-	_, err = s.update(ctx, id, &dynamodb.UpdateItemInput{
-		ConditionExpression:       aws.String("#seq = :seq"),
-		UpdateExpression:          aws.String("SET #seq = :next"),
-		ExpressionAttributeNames:  map[string]string{"#seq": "seq"},
-		ExpressionAttributeValues: row{":seq": number(r.Seq), ":next": number(seq)},
-	})
+	_, err = s.update(ctx, id, "seq = :seq", "SET seq = :next", row{":seq": number(r.Seq), ":next": number(seq)})
 	if _, refused := refusedBy(err); refused {
 		err = order.ErrStale
 	}

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -131,12 +132,9 @@ func (s *Store) take(
 		set += noteTrace
 		values[":trace"] = text(l.Trace)
 	}
-	out, err := s.update(ctx, o.ID(), &dynamodb.UpdateItemInput{
-		ConditionExpression: aws.String(mayBegin), UpdateExpression: aws.String(set + unpark),
-		ExpressionAttributeValues: values, ReturnValues: types.ReturnValueAllNew,
-	})
+	item, err := s.update(ctx, o.ID(), mayBegin, set+unpark, values)
 	if err == nil {
-		return decodeOrder(out.Attributes)
+		return decodeOrder(item)
 	}
 	r, err := refusingOrder(err)
 	if err == nil {
@@ -193,13 +191,9 @@ func (s *Store) transact(ctx context.Context, u *types.Update, r order.Record, e
 // Bind implements order.Claims with one UpdateItem. Repeating it is safe, because the
 // condition allows the same id.
 func (s *Store) Bind(ctx context.Context, c order.Claim, i order.Intent, at time.Time) error {
-	_, err := s.update(ctx, c.Order.ID(), &dynamodb.UpdateItemInput{
-		ConditionExpression: aws.String(mayBind),
-		UpdateExpression:    aws.String(bind),
-		ExpressionAttributeValues: row{
-			":owner": text(c.Lease.Owner), ":open": text(order.Open),
-			":intent": text(i.ID), ":mode": text(i.Mode), ":at": millis(at),
-		},
+	_, err := s.update(ctx, c.Order.ID(), mayBind, bind, row{
+		":owner": text(c.Lease.Owner), ":open": text(order.Open),
+		":intent": text(i.ID), ":mode": text(i.Mode), ":at": millis(at),
 	})
 	return wrap("bind", c.Order.ID(), claimError(err))
 }
@@ -207,12 +201,8 @@ func (s *Store) Bind(ctx context.Context, c order.Claim, i order.Intent, at time
 // Release implements order.Claims with one UpdateItem. If the response was lost and the
 // SDK repeats the write, it returns ErrClaimLost: the claim has ended, as intended.
 func (s *Store) Release(ctx context.Context, c order.Claim, why order.Reason, at time.Time) error {
-	_, err := s.update(ctx, c.Order.ID(), &dynamodb.UpdateItemInput{
-		ConditionExpression: aws.String(claimed),
-		UpdateExpression:    aws.String(release),
-		ExpressionAttributeValues: row{
-			":owner": text(c.Lease.Owner), ":open": text(order.Open), ":why": text(why), ":at": millis(at),
-		},
+	_, err := s.update(ctx, c.Order.ID(), claimed, release, row{
+		":owner": text(c.Lease.Owner), ":open": text(order.Open), ":why": text(why), ":at": millis(at),
 	})
 	return wrap("release", c.Order.ID(), claimError(err))
 }
@@ -261,15 +251,9 @@ func (s *Store) Settle(ctx context.Context, r order.Record, o order.Outcome, at 
 
 // Park implements order.Records with one UpdateItem.
 func (s *Store) Park(ctx context.Context, o order.Order, why order.Reason, at time.Time) error {
-	_, err := s.update(ctx, o.ID(), &dynamodb.UpdateItemInput{
-		ConditionExpression: aws.String(mayPark),
-		UpdateExpression:    aws.String(park),
-		// DynamoDB refuses a name that no expression uses.
-		ExpressionAttributeNames: map[string]string{"#status": "status"},
-		ExpressionAttributeValues: row{
-			":open": text(order.Open), ":refused": text(order.Refused), ":fingerprint": text(o.Fingerprint()),
-			":why": text(why), ":at": millis(at),
-		},
+	_, err := s.update(ctx, o.ID(), mayPark, park, row{
+		":open": text(order.Open), ":refused": text(order.Refused), ":fingerprint": text(o.Fingerprint()),
+		":why": text(why), ":at": millis(at),
 	})
 	if _, refused := refusedBy(err); refused {
 		return nil
@@ -326,16 +310,12 @@ func (s *Store) Recreate(ctx context.Context, lost order.Record, at time.Time) e
 	for _, e := range there.Events {
 		seq = max(seq, e.Seq)
 	}
-	_, err = s.update(ctx, lost.OrderID, &dynamodb.UpdateItemInput{
-		ConditionExpression: aws.String(mayRecreate),
-		UpdateExpression:    aws.String(recreate),
-		ExpressionAttributeValues: row{
-			":open": text(order.Open), ":fingerprint": text(lost.Fingerprint), ":amount": number(lost.Total.Amount),
-			":currency": text(lost.Total.Currency), ":intent": text(lost.Intent), ":mode": text(lost.Mode),
-			":one": number(1), ":seq": number(seq), ":at": millis(at),
-			":latest": millis(at.Add(order.MaxLease + order.MaxSkew)),
-			":shard":  number(shardOf(lost.OrderID)), ":due": millis(dueAt(order.Open, at)),
-		},
+	_, err = s.update(ctx, lost.OrderID, mayRecreate, recreate, row{
+		":open": text(order.Open), ":fingerprint": text(lost.Fingerprint), ":amount": number(lost.Total.Amount),
+		":currency": text(lost.Total.Currency), ":intent": text(lost.Intent), ":mode": text(lost.Mode),
+		":one": number(1), ":seq": number(seq), ":at": millis(at),
+		":latest": millis(at.Add(order.MaxLease + order.MaxSkew)),
+		":shard":  number(shardOf(lost.OrderID)), ":due": millis(dueAt(order.Open, at)),
 	})
 	if _, refused := refusedBy(err); refused {
 		var now order.Record
@@ -419,15 +399,33 @@ func moveUpdate(r order.Record, e order.Event, owner string) *types.Update {
 	}
 }
 
-func (s *Store) update(
-	ctx context.Context, id order.ID, in *dynamodb.UpdateItemInput,
-) (*dynamodb.UpdateItemOutput, error) {
-	in.TableName, in.Key = &s.table, orderKey(id)
-	if in.ExpressionAttributeNames == nil {
-		in.ExpressionAttributeNames = aliases()
+// update changes the order item and returns it as it is afterwards.
+func (s *Store) update(ctx context.Context, id order.ID, condition, change string, values row) (row, error) {
+	return s.updateNamed(ctx, id, condition, change, values, map[string]string{})
+}
+
+// updateNamed is update with further names. DynamoDB refuses a name that no expression
+// uses.
+func (s *Store) updateNamed(
+	ctx context.Context, id order.ID, condition, change string, values row, names map[string]string,
+) (row, error) {
+	for alias, name := range aliases() {
+		if strings.Contains(condition+change, alias) {
+			names[alias] = name
+		}
 	}
-	in.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
-	return s.client.UpdateItem(ctx, in)
+	if len(names) == 0 {
+		names = nil // DynamoDB refuses an empty map
+	}
+	out, err := s.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: &s.table, Key: orderKey(id), ConditionExpression: &condition, UpdateExpression: &change,
+		ExpressionAttributeNames: names, ExpressionAttributeValues: values, ReturnValues: types.ReturnValueAllNew,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out.Attributes, nil
 }
 
 // claimError turns a failed condition of a write that needs our claim into ErrClaimLost.

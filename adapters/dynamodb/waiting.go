@@ -53,12 +53,7 @@ func (s *Store) Postpone(ctx context.Context, r order.Record, due time.Time) err
 	if !due.IsZero() {
 		change, values[":due"] = "SET dueAt = :due", millis(due)
 	}
-	_, err := s.update(ctx, r.OrderID, &dynamodb.UpdateItemInput{
-		ConditionExpression:       aws.String("#status = :status AND seq = :seq AND dueAt = :was"),
-		UpdateExpression:          &change,
-		ExpressionAttributeNames:  map[string]string{"#status": "status"},
-		ExpressionAttributeValues: values,
-	})
+	_, err := s.update(ctx, r.OrderID, "#status = :status AND seq = :seq AND dueAt = :was", change, values)
 	if _, refused := refusedBy(err); refused {
 		err = order.ErrStale
 	}
