@@ -130,7 +130,7 @@ func (b *batch) logFailure(ctx context.Context, level slog.Level, text string, r
 		return
 	}
 	_ = recoverPanic(func() { // the logger may be what panicked
-		b.Log.LogAttrs(ctx, level, text,
+		b.Log.LogAttrs(ctx, level, text, //nolint:sloglint // the callers' constants
 			slog.String("message_id", r.MessageId), slog.String("request_id", b.requestID), slog.Any("error", err))
 	})
 }

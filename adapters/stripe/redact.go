@@ -66,12 +66,12 @@ func closingMark(opening string) string {
 // the end.
 func redactQuoted(message string) string {
 	const inWord = `[\pL\p{Nd}_]`
-	pattern := inWord + "+[" + quotationMarks + "]?"
+	patterns := []string{inWord + "+[" + quotationMarks + "]?"}
 	for _, opening := range quotationMarks {
 		mark := string(opening)
-		pattern += fmt.Sprintf("|%s(?:[^%[2]s]|%[2]s%[3]s)*%[2]s?", mark, closingMark(mark), inWord)
+		patterns = append(patterns, fmt.Sprintf("%s(?:[^%[2]s]|%[2]s%[3]s)*%[2]s?", mark, closingMark(mark), inWord))
 	}
-	return regexp.MustCompile(pattern).ReplaceAllStringFunc(message, redactQuotation)
+	return regexp.MustCompile(strings.Join(patterns, "|")).ReplaceAllStringFunc(message, redactQuotation)
 }
 
 // redactQuotation removes the text between quotation marks. It returns a word as it is.
