@@ -80,10 +80,16 @@ func Scenarios() (all []Search) {
 		Name: "people, and whatever happens twice", Messages: []world.Message{contentOf(5, "ORD-1", world.Visa)},
 		People: true, Gap: time.Hour,
 	}
+	canceled := pairs
+	canceled.Name = "an operator's cancel, and whatever happens twice"
+	canceled.People, canceled.Cancels, canceled.Mistake = false, true, true
 	told := pairs
 	told.Name, told.Webhooks, told.Reconcile = "webhooks, and whatever happens twice", true, true
 	told.Messages = []world.Message{contentOf(6, "ORD-1", world.Declined)}
-	return placed("scenario", append(all, Search{Case: pairs, Most: 2}, Search{Case: told, Most: 2}))
+	for _, c := range []world.Case{pairs, canceled, told} {
+		all = append(all, Search{Case: c, Most: 2})
+	}
+	return placed("scenario", all)
 }
 
 // Deep returns searches of all schedules with at most so many deviations, on up to two
@@ -110,7 +116,8 @@ func unusual(most int) (all []Search) {
 	one := func(method string) []world.Message {
 		return []world.Message{contentOf(len(all), "ORD-1", method)}
 	}
-	for _, method := range []string{world.Visa, world.Declined, world.NeedsAuth, world.TakesDays} {
+	methods := []string{world.Visa, world.Declined, world.NeedsAuth, world.TakesDays}
+	for _, method := range methods {
 		add("people and "+method, world.Case{Messages: one(method), People: true})
 	}
 	add("keys that live a minute", world.Case{Messages: one(world.Visa), KeyLife: time.Minute})
@@ -122,13 +129,19 @@ func unusual(most int) (all []Search) {
 	add("another deployment that charges its own order", world.Case{Messages: one(world.Visa), Neighbor: true})
 	add("another deployment that prepares its own order", world.Case{Messages: one(world.Visa), Neighbor: true})
 	add("an action that is denied", world.Case{Messages: one(world.Visa), Denials: true})
-	for _, method := range []string{world.Visa, world.Declined, world.NeedsAuth, world.TakesDays} {
+	for _, method := range methods {
 		later := method == world.Declined || method == world.TakesDays // somebody changes the intent afterwards
 		add("webhooks and reconcile runs and "+method, world.Case{
 			Messages: one(method), People: later, Webhooks: true, Reconcile: true,
 		})
 	}
 	add("publications", world.Case{Messages: one(world.NoSuchCard), Publish: true}) // of three events
+	for _, method := range append(methods, world.NoSuchCard) {
+		add("cancellations and "+method, world.Case{Messages: one(method), Cancels: true})
+	}
+	add("cancellations, webhooks and reconcile runs", world.Case{
+		Messages: one(world.Declined), Cancels: true, Webhooks: true, Reconcile: true,
+	})
 	all = append(all, groups(min(most, 1))...)
 	return all
 }

@@ -65,12 +65,13 @@ func drawCase(r *rand.Rand) world.Case {
 // one of its own, so that a seed has the same case otherwise as before there were any.
 const actors = 2
 
-// drawActors adds those who act beside the workers to one world in ten.
+// drawActors adds webhooks, the reconciler and publications to one world in ten, and
+// operators who cancel orders to one in eight.
 func drawActors(c *world.Case, r *rand.Rand) {
-	if !oneIn(r, 10) {
-		return
+	if oneIn(r, 10) {
+		c.Webhooks, c.Reconcile, c.Publish = oneIn(r, 2), true, oneIn(r, 2)
 	}
-	c.Webhooks, c.Reconcile, c.Publish = oneIn(r, 2), true, oneIn(r, 2)
+	c.Cancels = oneIn(r, 8)
 }
 
 // poison returns a message that is not an order.

@@ -79,7 +79,7 @@ type Call struct {
 // ToStripe reports whether the call is a request to Stripe.
 func (c Call) ToStripe() bool {
 	return c.Name == ordertest.Prepare || c.Name == ordertest.Confirm || c.Name == ordertest.Read ||
-		c.Name == ordertest.Find || c.Name == Charge
+		c.Name == ordertest.Find || c.Name == ordertest.Cancel || c.Name == Charge
 }
 
 // ToQueue reports whether the call is a request to the queue.
@@ -87,10 +87,11 @@ func (c Call) ToQueue() bool { return c.Name == Reply || c.Name == Park || c.Nam
 
 // Worker is what the oracle remembers of one delivery, or of one operator.
 type Worker struct {
-	Name   string
-	Begun  time.Time // by its own clock
-	Old    bool      // it runs an older release
-	Absurd bool      // its clock is further off than HonestSkew
+	Name    string
+	Begun   time.Time // by its own clock
+	Old     bool      // it runs an older release
+	Absurd  bool      // its clock is further off than HonestSkew
+	Cancels bool      // it is an operator who cancels an order
 
 	known   knowledge
 	calls   int  // to the table and to Stripe

@@ -130,6 +130,14 @@ func (o *Oracle) Disturbed() { clear(o.calm) }
 // ChangedOutside reports that a customer, a bank or a person changed an order's intent.
 func (o *Oracle) ChangedOutside(id order.ID) { o.of(id).outside = true }
 
+// CancelReturned reports that an operator's cancel ended without an error, and the status
+// that it returned.
+func (o *Oracle) CancelReturned(id order.ID, s order.Status) {
+	if s != order.Canceled && s != order.Paid {
+		o.fail(BooksAgree, id, "cancel returned no error, and the order is %s", s)
+	}
+}
+
 // Edited reports that a person wrote the intent of something else into an order's row.
 func (o *Oracle) Edited(id order.ID) { o.of(id).edited, o.edited = true, true }
 
@@ -230,6 +238,9 @@ func (o *Oracle) checkCharges(x *tracked, attempts int) {
 	if len(charges) > 1 {
 		o.fail(ChargedOnce, x.id, "%d successful charges", len(charges))
 	}
+	if len(charges) > 0 && x.status == order.Canceled {
+		o.fail(BooksAgree, x.id, "the order was canceled, and then charged")
+	}
 	if len(charges) > 0 && x.claimed == nil {
 		o.fail(BooksAgree, x.id, "charged without a row")
 		return
@@ -274,6 +285,9 @@ func (o *Oracle) checkContent(x *tracked, r *order.Record) {
 		x.changes++
 		if r.Status == order.Declined {
 			o.checkDecline(x, r)
+		}
+		if r.Status == order.Canceled && len(o.charges(x.id)) > 0 {
+			o.fail(BooksAgree, x.id, "the row says canceled, and the order was charged")
 		}
 		if len(r.Events) != x.changes || !lastIs(r.Events, x.status, r.Status) {
 			o.fail(OneEventEach, x.id, "change %d was from %s to %s, and the events are %v",

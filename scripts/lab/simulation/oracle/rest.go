@@ -71,8 +71,11 @@ func (o *Oracle) checkBooks(x *tracked) {
 	if x.edited && i != nil && (i.OrderID() != string(x.id) || !o.Ours(i.ID)) {
 		i = nil // the intent of something else must not count as this order's payment
 	}
-	if i != nil {
+	switch {
+	case i != nil:
 		stripe = statusOf(i)
+	case r.Status == order.Canceled && r.Intent == "":
+		stripe = order.Canceled // an operator closed it before it had an intent
 	}
 	row := cmp.Or(r.Status, order.Open)
 	if row != stripe && !unreported(row, stripe) {

@@ -274,6 +274,12 @@ func nextCalls(base knowledge) []nextCall {
 			BooksAgree, state, func(k *knowledge, _ *Call) { k.status = order.Open },
 		},
 		{
+			"a foreign intent is canceled",
+			Call{Name: ordertest.Cancel, Subject: "pi_000002"},
+			func(*knowledge) {},
+			ChargedAmount, other, func(_ *knowledge, c *Call) { c.Subject = base.intent },
+		},
+		{
 			"a foreign intent is confirmed",
 			Call{Name: ordertest.Confirm, Subject: "pi_000002"},
 			func(*knowledge) {},
@@ -311,6 +317,25 @@ func TestEachCallThatAWorkerMustNotMakeIsDetected(t *testing.T) {
 				t.Errorf("the right twin: got %v", got)
 			}
 		})
+	}
+}
+
+func TestOnlyAnOperatorClosesAnOrderAndOnlyWithoutAnIntent(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		cancels bool
+		intent  string
+		allowed bool
+	}{{true, "", true}, {false, "", false}, {true, "pi_000001", false}} {
+		c := newScene(t, one(visa))
+		c.prepare(c.order(0))
+		c.worker.Cancels = tt.cancels
+		c.oracle.Returned(c.worker, Call{Name: Load, Subject: "ORD-1"}, tt.intent, nil)
+		c.oracle.Calls(c.worker, Call{Name: Settle, Subject: "ORD-1", Detail: "canceled"}, c.now)
+		got, _ := c.oracle.Conclude()
+		if (got == nil) != tt.allowed || !tt.allowed && !wants(got, BooksAgree, "is to say canceled") {
+			t.Errorf("operator: %t, intent %q: got %v, want allowed: %t", tt.cancels, tt.intent, got, tt.allowed)
+		}
 	}
 }
 

@@ -203,6 +203,15 @@ func (c *scene) settlePaid() {
 	c.must(c.store.Settle(c.t.Context(), r, order.Outcome{Status: order.Paid, Intent: r.Intent}, c.now))
 }
 
+// cancelOrder closes an order without an intent, as an operator does.
+func (c *scene) cancelOrder() {
+	c.t.Helper()
+	r, _ := c.store.Peek("ORD-1")
+	canceled := order.Outcome{Status: order.Canceled, Failure: canceledByOperator}
+	c.must(c.store.Settle(c.t.Context(), r, canceled, c.now))
+	c.step()
+}
+
 // payOrder does all that a paid order needs.
 func (c *scene) payOrder() {
 	c.t.Helper()

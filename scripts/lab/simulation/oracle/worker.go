@@ -24,6 +24,10 @@ type knowledge struct {
 	noted   order.Reason // the reason with which it released its claim
 }
 
+// canceledByOperator is the failure of an order that an operator canceled before it had
+// an intent (docs/reference/row.md).
+const canceledByOperator = "canceled_by_operator"
+
 // Misled reports whether Stripe's latest response to a worker is about something else.
 func (k *Worker) Misled(wrong bool) { k.known.wrong = wrong }
 
@@ -40,13 +44,13 @@ func (o *Oracle) Calls(k *Worker, c Call, at time.Time) {
 	switch c.Name {
 	case ordertest.Begin:
 		*known = knowledge{order: order.ID(c.Subject)}
-	case ordertest.Cancel, ordertest.ListDisputes: // no worker makes them
+	case ordertest.ListDisputes: // no worker makes it
 	case ordertest.Confirm:
 		if at.Add(ConfirmTime).After(known.until) {
 			o.note(SettlesSoon, known.order, "a confirmation begins with too little of the lease left")
 		}
 		o.checkIntent(known, c.Subject)
-	case ordertest.Bind:
+	case ordertest.Bind, ordertest.Cancel:
 		o.checkIntent(known, c.Subject)
 	case ordertest.Finish, Settle:
 		o.checkOutcome(known, c.Detail)
@@ -136,6 +140,9 @@ func (o *Oracle) Returned(k *Worker, c Call, intent string, err error) {
 		known.until = r.Until
 	case c.Name == Load:
 		*known = knowledge{order: order.ID(c.Subject), last: c.Name}
+		if k.Cancels && intent == "" && err == nil { // there is nothing to ask Stripe about
+			known.status, known.failure = order.Canceled, canceledByOperator
+		}
 	case c.Name == ordertest.Release && err == nil,
 		c.Name == ordertest.Finish && err == nil && c.Detail == "refused":
 		known.noted = order.Reason(c.Detail)

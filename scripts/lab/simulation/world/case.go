@@ -24,6 +24,7 @@ type Case struct {
 	Rare      bool            // also the faults that the protocol cannot tell from others
 	People    bool            // cancel, pay, refresh; and Stripe forgets its keys
 	Restless  bool            // the queue delivers twice and in any order; pauses; early redrives
+	Cancels   bool            // operators cancel orders, at any moment
 	Mistake   bool            // a person writes an intent into a row that was made for something else
 	Neighbor  bool            // another deployment on the same Stripe account has an order with the same id
 	Webhooks  bool            // Stripe sends an event for each change of an intent

@@ -68,7 +68,7 @@ func needs(c oracle.Call) []permission {
 		ordertest.Begin: {updateItem}, ordertest.Bind: {updateItem}, ordertest.Release: {updateItem},
 		ordertest.Finish: {updateItem, putItem}, oracle.Settle: {updateItem, putItem}, oracle.Load: {query},
 		oracle.Due: {query}, oracle.Postpone: {updateItem}, oracle.Put: {putEvents},
-		ordertest.Prepare: {writeIntents}, ordertest.Confirm: {writeIntents},
+		ordertest.Prepare: {writeIntents}, ordertest.Confirm: {writeIntents}, ordertest.Cancel: {writeIntents},
 		ordertest.Read: {readIntents}, ordertest.Find: {readIntents},
 		oracle.Park: {sendMessage}, oracle.Return: {changeVisibility},
 	}[c.Name]

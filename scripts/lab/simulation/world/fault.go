@@ -55,7 +55,7 @@ func (f Fault) kills() bool { return f == Dies || f == Overruns }
 
 func faultsOf(c ordertest.Call) []Fault {
 	switch c {
-	case ordertest.Prepare, ordertest.Confirm, oracle.Charge:
+	case ordertest.Prepare, ordertest.Confirm, ordertest.Cancel, oracle.Charge:
 		return []Fault{
 			Dies, LosesAnswer, NeverArrives, FailsAfter, FailsBefore, RateLimited, Freezes, Suspends,
 			ArrivesLate, TimesOut, Unauthorized, Refuses,
@@ -71,7 +71,7 @@ func faultsOf(c ordertest.Call) []Fault {
 		return []Fault{Dies, NeverArrives, Freezes}
 	case oracle.Reply, oracle.Park, oracle.Return, oracle.Answer, oracle.Checkpoint:
 		return []Fault{NeverArrives, Freezes}
-	case ordertest.Cancel, ordertest.ListDisputes: // nobody makes them
+	case ordertest.ListDisputes: // nobody makes it
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ func rareFaultsOf(c ordertest.Call) []Fault {
 	switch c {
 	case ordertest.Confirm, oracle.Charge:
 		return []Fault{Slow, Overruns, InUse, Locked, Unavailable, Forbidden, Garbled, Mistakes, Declines}
-	case ordertest.Prepare:
+	case ordertest.Prepare, ordertest.Cancel:
 		return []Fault{Slow, Overruns, InUse, Locked, Unavailable, Forbidden, Garbled, Mistakes}
 	case ordertest.Read:
 		return []Fault{Slow, Overruns, Unavailable, Forbidden, Garbled, Mistakes}
@@ -92,7 +92,7 @@ func rareFaultsOf(c ordertest.Call) []Fault {
 	case oracle.Put:
 		return []Fault{Slow, Overruns, Throttled}
 	case oracle.Load, oracle.Due, oracle.Reply, oracle.Park, oracle.Return, oracle.Answer, oracle.Checkpoint,
-		ordertest.Cancel, ordertest.ListDisputes:
+		ordertest.ListDisputes:
 	}
 	return nil
 }

@@ -20,7 +20,8 @@ const (
 	arrive     kind = "late arrival"              // a late request arrives, or ends
 	redrive    kind = "redrive"                   // an operator moves every dead letter back
 	refresh    kind = "refresh"                   // an operator asks Stripe about an order
-	cancel     kind = "cancel in the Dashboard"   // a person cancels an intent
+	cancel     kind = "operator cancels"          // an operator cancels an order
+	dashboard  kind = "cancel in the Dashboard"   // a person cancels an intent
 	pay        kind = "customer pays"             // the customer pays an intent another way
 	clears     kind = "bank clears"               // the bank reports that a pending payment succeeded
 	bounce     kind = "bank bounces"              // the bank reports that it failed
@@ -137,6 +138,9 @@ func (w *World) options() []option {
 
 // outsiders returns what administrators, operators and other deployments can do.
 func (w *World) outsiders(options []option) []option {
+	if w.setup.Cancels {
+		options = w.cancellations(options)
+	}
 	if w.setup.Mistake && !w.incidents.edited {
 		options = w.edits(options)
 	}
@@ -227,9 +231,9 @@ func (w *World) people(options []option) []option {
 		}
 		switch intent.Status {
 		case stripetest.StatusRequiresConfirmation, stripetest.StatusRequiresAction:
-			options = append(options, option{kind: cancel, n: i})
+			options = append(options, option{kind: dashboard, n: i})
 		case stripetest.StatusRequiresPaymentMethod:
-			options = append(options, option{kind: cancel, n: i}, option{kind: pay, n: i})
+			options = append(options, option{kind: dashboard, n: i}, option{kind: pay, n: i})
 		case stripetest.StatusProcessing:
 			options = append(options, option{kind: clears, n: i}, option{kind: bounce, n: i})
 		case stripetest.StatusSucceeded, stripetest.StatusCanceled:

@@ -119,7 +119,7 @@ func (w *World) changeIntent(o option) {
 	who, what := "", ""
 	seen := w.ledgerLength()
 	switch o.kind { //nolint:exhaustive // take has the others
-	case cancel:
+	case dashboard:
 		who, what, err = "Dashboard", "cancels "+id, stripe.CancelInDashboard(now, id)
 	case pay:
 		who, what, err = "customer", "pays "+id+" another way", stripe.CustomerPays(now, id)
@@ -131,13 +131,19 @@ func (w *World) changeIntent(o option) {
 	if err != nil {
 		what += ", in vain: " + err.Error()
 	} else if i := stripe.Intent(id); i.OrderID() != "" {
-		if told := w.setup.Webhooks && w.setup.Reconcile; !told {
-			w.incidents.of(order.ID(i.OrderID())).changed = true
-		}
+		w.mayDiffer(w.incidents.of(order.ID(i.OrderID())))
 		w.oracle.ChangedOutside(order.ID(i.OrderID()))
 	}
 	w.happens(who, what)
 	w.addCharges(seen)
+}
+
+// mayDiffer makes an operator ask about an order whose intent may have changed at Stripe
+// alone, unless webhooks and the reconciler find that out.
+func (w *World) mayDiffer(x *incident) {
+	if told := w.setup.Webhooks && w.setup.Reconcile; !told {
+		x.changed = true
+	}
 }
 
 // edit writes the intent of something else into a row without an intent.

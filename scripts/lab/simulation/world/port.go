@@ -16,6 +16,7 @@ var (
 	_ order.Claims   = claims{}
 	_ order.Records  = records{}
 	_ order.Payments = payments{}
+	_ order.Canceler = payments{}
 )
 
 // describe returns a call as a history shows it.
@@ -212,6 +213,11 @@ func (p payments) Confirm(ctx context.Context, id order.IntentID, k order.Key) (
 func (p payments) Read(ctx context.Context, id order.IntentID) (order.Intent, error) {
 	name := oracle.Call{Name: ordertest.Read, Subject: string(id)}
 	return p.intent(name, func() (order.Intent, error) { return p.adapter().Read(ctx, id) })
+}
+
+func (p payments) CancelIntent(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
+	name := oracle.Call{Name: ordertest.Cancel, Subject: string(id)}
+	return p.intent(name, func() (order.Intent, error) { return p.adapter().CancelIntent(ctx, id, k) })
 }
 
 func (p payments) Find(ctx context.Context, id order.ID) (found []order.Intent, err error) {

@@ -25,7 +25,9 @@ func (w *World) take(o option) {
 		w.redrive()
 	case refresh:
 		w.refresh(w.incidents.orders[o.n])
-	case cancel, pay, clears, bounce:
+	case cancel:
+		w.cancel(w.incidents.orders[o.n])
+	case dashboard, pay, clears, bounce:
 		w.changeIntent(o)
 	case forget:
 		w.incidents.forgot = true

@@ -44,6 +44,8 @@ type task struct {
 	run  func(k *Worker)
 	// failed is called when a call of the worker has a fault; nil if nothing follows.
 	failed func()
+	// arrived is called after a late request of the worker; nil if nothing follows.
+	arrived func()
 	// ended is called after run, and after the death of the worker; nil if nothing
 	// follows.
 	ended func()
@@ -284,6 +286,7 @@ type late struct {
 	cause    oracle.Cause
 	received trace // distinguishes it from others when states are compared
 	happen   func()
+	arrived  func() // as in task
 }
 
 func (k *Worker) sendLate(what string, c oracle.Call, happen func()) {
@@ -293,6 +296,7 @@ func (k *Worker) sendLate(what string, c oracle.Call, happen func()) {
 	}
 	w.workers.late = append(w.workers.late, late{
 		what: what, message: w.workers.message, cause: w.workers.cause, received: k.received, happen: happen,
+		arrived: k.task.arrived,
 	})
 }
 
@@ -305,6 +309,9 @@ func (w *World) arrive(n int) {
 	w.happens("network", l.what)
 	seen := w.ledgerLength()
 	l.happen()
+	if l.arrived != nil {
+		l.arrived()
+	}
 	w.addCharges(seen)
 }
 

@@ -12,7 +12,7 @@
 //
 // Start with case.go (the initial state), option.go (what can happen next), step.go (what
 // a choice does), fault.go (what can go wrong with a call), worker.go (one delivery) and
-// webhook.go, reconcile.go and publish.go (those who act after it).
+// webhook.go, reconcile.go, publish.go and cancel.go (those who act after it).
 package world
 
 import (
