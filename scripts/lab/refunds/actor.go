@@ -189,6 +189,13 @@ func (a *actor) refunds() refundtest.Intercepted {
 			return a.do(call{string(c), read}, do)
 		case refundtest.Create:
 			return a.do(call{string(c), create}, do)
+		case refundtest.Mark, refundtest.Finish, refundtest.Release:
+			return a.do(call{string(c), write}, func() error {
+				before, _ := a.item(*a.request)
+				err := do()
+				a.checkOwner(a, c, before)
+				return err
+			})
 		}
 		return a.do(call{string(c), write}, do)
 	}

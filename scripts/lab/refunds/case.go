@@ -25,10 +25,14 @@ const (
 	// Keyless worlds are worst worlds in which Stripe forgets each key at once, and every
 	// refund is big.
 	Keyless Class = "keyless"
+	// Aged worlds are worst worlds of one small refund whose message comes back when
+	// Stripe may have forgotten its key. They reach in each world the rules that the
+	// others reach in one of thousands.
+	Aged Class = "aged"
 )
 
 // Classes returns every class.
-func Classes() []Class { return []Class{Kind, Worst, Keyless} }
+func Classes() []Class { return []Class{Kind, Worst, Keyless, Aged} }
 
 // Case is a world before anything has happened in it.
 type Case struct {

@@ -61,6 +61,9 @@ func played(t schedule.Tape) *chooser {
 
 // drawCase returns the case of a random world.
 func drawCase(r *rand.Rand, class Class) Case {
+	if class == Aged {
+		return drawAged(r)
+	}
 	c := Case{Class: class, Takes: oneIn(r, 4)}
 	if class != Kind {
 		c.Lag = []time.Duration{0, time.Minute, 14 * time.Hour}[r.IntN(3)]
@@ -82,6 +85,26 @@ func drawCase(r *rand.Rand, class Class) Case {
 		c.Messages = append(c.Messages, drawMessages(r, o, class)...)
 	}
 	r.Shuffle(len(c.Messages), func(i, j int) { c.Messages[i], c.Messages[j] = c.Messages[j], c.Messages[i] })
+	return c
+}
+
+// drawAged returns an order with one refund of at most half of its charge, and perhaps
+// another one. The answers to its requests are often lost.
+func drawAged(r *rand.Rand) Case {
+	c := Case{Class: Aged, Lag: []time.Duration{0, 14 * time.Hour}[r.IntN(2)]}
+	for kind := range c.Trouble {
+		c.Trouble[kind] = deviation(kind) == fails || oneIn(r, 3)
+	}
+	c.Faults = []fault{lost, unanswered, failure, diesAfter, diesSending}
+	if oneIn(r, 2) {
+		c.Faults = c.Faults[:2]
+	}
+	o := Order{ID: "ORD-1", Currency: "usd", Amount: 3998}
+	amounts := []int64{o.Amount / 2, o.Amount / 3}
+	c.Orders = []Order{o}
+	for n := range 1 + r.IntN(2) {
+		c.Messages = append(c.Messages, newRequest(o, "R"+strconv.Itoa(n+1), amounts[r.IntN(len(amounts))]))
+	}
 	return c
 }
 

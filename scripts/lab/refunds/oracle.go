@@ -6,6 +6,7 @@ import (
 
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
+	"orderonce/domain/refund/refundtest"
 )
 
 // Invariant is one of docs/design.md.
@@ -137,6 +138,9 @@ func (w *World) checkChanges(before, after refund.Account, all []refund.Refund) 
 	changes := 0
 	for _, i := range after.Items {
 		was, known := before.Item(i.ID)
+		if n := left(after, i.ID); !known && i.Status == refund.Open && i.Amount > n {
+			w.violated(AsAtStripe, after.OrderID, "refund %s of %d begins, and %d is left", i.ID, i.Amount, n)
+		}
 		if known && was.Status == i.Status || !known && i.Status == refund.Open {
 			continue
 		}
@@ -156,6 +160,41 @@ func (w *World) checkChanges(before, after refund.Account, all []refund.Refund) 
 	}
 	if before.Status.Charged() && after.Seq != before.Seq+changes {
 		w.violated(CalledRight, after.OrderID, "%d changes, but seq %d to %d", changes, before.Seq, after.Seq)
+	}
+}
+
+// left returns how much of a charge other refunds than this one leave: what an open or an
+// unknown one may have taken is not left.
+func left(a refund.Account, but refund.ID) int64 {
+	n := a.Charged.Amount - a.Outside
+	for _, i := range a.Items {
+		switch i.Status {
+		case refund.Open, refund.Unknown, refund.Pending, refund.Succeeded:
+			if i.ID != but {
+				n -= i.Amount
+			}
+		case refund.Refused, refund.Failed:
+		}
+	}
+	return n
+}
+
+// checkExceeds checks a message that was parked because its refund is more than is left.
+func (w *World) checkExceeds(t *task) {
+	r := t.request
+	a, _ := w.store.Account(w.ctx, r.OrderID())
+	if n := left(a, r.ID()); r.Amount() <= n {
+		w.violated(AsAtStripe, a.OrderID, "refund %s of %d is parked, and %d is left", r.ID(), r.Amount(), n)
+	}
+}
+
+// checkOwner checks a write to a refund against the owner of its claim at that moment. A
+// Finish that changes nothing may come late.
+func (w *World) checkOwner(a *actor, c refundtest.Call, before refund.Item) {
+	after, _ := w.item(*a.request)
+	if before.Owner != a.name && after != before {
+		w.violated(CalledRight, a.request.OrderID(), "%s of %s writes to refund %s, which %q holds",
+			c, a.name, before.ID, before.Owner)
 	}
 }
 

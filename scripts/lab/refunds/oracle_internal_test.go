@@ -53,6 +53,30 @@ func (s *scene) record(id string, o refund.Outcome) {
 	}
 }
 
+// exceed ends the delivery of a refund as one that is more than is left.
+func (s *scene) exceed(id string) {
+	r := newRequest(s.Orders[0], id, half)
+	s.ended(&task{name: "message 1", request: &r}, order.Result{Verdict: order.Park, Reason: refund.ReasonExceeds})
+}
+
+// finishAs claims a refund as "test" and records its outcome as a worker of the given
+// name.
+func (s *scene) finishAs(name, id string, o refund.Outcome) {
+	s.Helper()
+	r := newRequest(s.Orders[0], id, half)
+	l := order.Lease{Owner: "test", From: s.now, Until: s.now.Add(time.Minute)}
+	c, err := s.store.Begin(s.Context(), r, l)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.start(name, 0, func(a *actor) {
+		a.request = &r
+		_ = a.refunds().Finish(s.Context(), c, o, s.now)
+	})
+	s.choose.calm = true
+	s.finish()
+}
+
 func TestTheOracleSeesEveryViolation(t *testing.T) {
 	t.Parallel()
 	made := refund.Outcome{Status: refund.Succeeded, Refund: "re_1"}
@@ -98,6 +122,33 @@ func TestTheOracleSeesEveryViolation(t *testing.T) {
 				s.bank.InDashboard("pi_1", order.Money{Amount: whole, Currency: "usd"})
 				s.bank.InDashboard("pi_1", order.Money{Amount: 1, Currency: "usd"})
 			}, AsAtStripe,
+		},
+		"a refund begins that is more than is left": {
+			func(s *scene) {
+				a, _ := s.store.Account(s.Context(), "ORD-1")
+				began := a
+				began.Items = []refund.Item{
+					{ID: "R1", Amount: whole, Status: refund.Unknown}, {ID: "R2", Amount: 1, Status: refund.Open},
+				}
+				a.Items = began.Items[:1]
+				s.checkChanges(a, began, nil)
+			}, AsAtStripe,
+		},
+		"a refund is parked although enough is left": {func(s *scene) { s.exceed("R1") }, AsAtStripe},
+		"a refund is parked because too little is left": {
+			func(s *scene) {
+				for n, id := range []string{"R1", "R2"} {
+					s.make(id)
+					s.record(id, refund.Outcome{Status: refund.Succeeded, Refund: refund.ProviderID(fmt.Sprintf("re_%d", n+1))})
+				}
+				s.exceed("R3")
+			}, "",
+		},
+		"a worker writes to a refund that another one holds": {
+			func(s *scene) { s.make("R1"); s.finishAs("other", "R1", made) }, CalledRight,
+		},
+		"a worker writes to the refund that it holds": {
+			func(s *scene) { s.make("R1"); s.finishAs("test", "R1", made) }, "",
 		},
 		"a charged order is canceled": {
 			func(s *scene) { _ = s.orders.SetStatus(s.Context(), "ORD-1", order.Canceled) }, ChargedAndCanceled,

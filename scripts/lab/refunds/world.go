@@ -262,7 +262,7 @@ func (w *World) deliver(t *task) {
 	}
 	gap := calmGap
 	if t.deliveries <= 3 && t.request != nil {
-		gap = gaps()[w.choose.pick(len(gaps()))]
+		gap = w.gaps()[w.choose.pick(len(w.gaps()))]
 	}
 	w.at(w.now.Add(gap), event{task: t, do: func() { w.deliver(t) }})
 	w.begun++
@@ -284,7 +284,10 @@ func (w *World) orderOf(t *task) order.ID {
 }
 
 // gaps are the times after which a message is delivered again.
-func gaps() []time.Duration {
+func (w *World) gaps() []time.Duration {
+	if w.Class == Aged {
+		return []time.Duration{16 * time.Minute, 19*time.Hour + 50*time.Minute, 25 * time.Hour, 29 * time.Hour}
+	}
 	return []time.Duration{
 		16 * time.Minute, 0, time.Minute, time.Hour, 10 * time.Hour, 19*time.Hour + 50*time.Minute, 25 * time.Hour,
 		29 * time.Hour, 3 * day, 6 * day,
@@ -298,6 +301,9 @@ func (w *World) ended(t *task, r order.Result) {
 	}
 	if r.Verdict == order.Done && t.request != nil && w.consume == nil && !w.isSettled(t.request) {
 		w.violated(Settles, t.request.OrderID(), "%s is done, and refund %s is not", t.name, t.request.ID())
+	}
+	if r.Reason == refund.ReasonExceeds && w.consume == nil {
+		w.checkExceeds(t)
 	}
 	t.done = true
 	w.events = slices.DeleteFunc(w.events, func(e event) bool { return e.task == t })

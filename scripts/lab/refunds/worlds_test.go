@@ -12,7 +12,9 @@ import (
 // TestWorlds runs random worlds. `make break` runs it without a guard.
 func TestWorlds(t *testing.T) {
 	t.Parallel()
-	for class, worlds := range map[refunds.Class]int{refunds.Kind: 3000, refunds.Worst: 10_000, refunds.Keyless: 3000} {
+	for class, worlds := range map[refunds.Class]int{
+		refunds.Kind: 3000, refunds.Worst: 10_000, refunds.Keyless: 3000, refunds.Aged: 3000,
+	} {
 		t.Run(string(class), func(t *testing.T) {
 			t.Parallel()
 			r := refunds.Search{Class: class, Seed: 1, Worlds: worlds}.Run(t.Context())

@@ -1,8 +1,8 @@
-// Command run is `make prove-refunds`. It runs random worlds with the product's refunds
-// and with the usual code, and prints how many break an invariant, with the shortest
-// history of one. With --rules it also runs them without each rule of the protocol, and
-// with --page it writes docs/reference/refund-proof.md. With --replay it prints one world
-// again.
+// Command run is `make prove-refunds`, which `make prove` runs too. It runs random worlds
+// with the product's refunds and with the usual code, and prints how many break an
+// invariant, with the shortest history of one. With --rules it also runs them without
+// each rule of the protocol, and with --page it writes docs/reference/refund-proof.md.
+// With --replay it prints one world again.
 package main
 
 import (

@@ -91,7 +91,7 @@ func without(ctx context.Context, root string, g guards.Guard, o options) (count
 // table returns a table of broken worlds, and of what catches a missing rule.
 func table(first string, all []row) string {
 	var b strings.Builder
-	const head = "| %s | what it is | kind | worst | keyless | caught by |\n|---|---|---:|---:|---:|---|\n"
+	const head = "| %s | what it is | kind | worst | keyless | aged | caught by |\n|---|---|---:|---:|---:|---:|---|\n"
 	fmt.Fprintf(&b, head, first)
 	for _, r := range all {
 		fmt.Fprintf(&b, "| %s | %s |", r.Name, r.Does)
