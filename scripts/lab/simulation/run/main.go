@@ -1,6 +1,7 @@
-// Command run is `make prove`. It searches every schedule of a bounded world, runs a
-// million random worlds, and prints what happened in them and the shortest history that
-// breaks an invariant, if there is one. With --replay it prints one history again.
+// Command run is the part of `make prove` about orders. It searches every schedule of a
+// bounded world, runs a million random worlds, and prints what happened in them and the
+// shortest history that breaks an invariant, if there is one. With --replay it prints one
+// history again.
 package main
 
 import (
