@@ -8,25 +8,28 @@ import (
 	"slices"
 	"time"
 
+	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
+	"orderonce/domain/refund"
 )
 
-// Posted is a message that was sent, and its order. Invalid is why it is not an order,
-// and Order is zero then.
+// Posted is a message that was sent, and its order or refund. Invalid is why it is
+// neither, and Job is zero then.
 type Posted struct {
+	sqs.Job
+
 	Body      string
 	MessageID string
-	Order     order.Order
 	Invalid   error
 }
 
 // NewPosted decodes a body as the function does.
 func NewPosted(d *sqs.Decoder, body, messageID string) Posted {
-	o, err := d.Decode(body)
-	return Posted{Body: body, MessageID: messageID, Order: o, Invalid: err}
+	j, err := d.DecodeJob(body)
+	return Posted{Job: j, Body: body, MessageID: messageID, Invalid: err}
 }
 
 // Check is an invariant of docs/design.md, and each place where it is broken.
@@ -66,6 +69,10 @@ type Books struct {
 	Left    sqstest.Counts             // of the order queue
 	Log     []Line
 	Logged  string
+	// Accounts are the orders' money in the table; nil means that refunds are not audited.
+	// Refunds are those of Stripe, by the order of their intent.
+	Accounts map[order.ID]refund.Account
+	Refunds  map[order.ID][]stripetest.Refund
 	// Publishes means that there is a publish function, and Bus is what it published, in
 	// order.
 	Publishes bool
@@ -77,6 +84,7 @@ func (s *System) Collect(ctx context.Context, posted []Posted, log *Log) (Books,
 	b := Books{
 		Posted: posted, Records: map[order.ID]order.Record{}, Charges: map[order.ID][]stripetest.Charge{},
 		Intents: map[string]stripetest.Intent{}, Parked: map[string]sqstest.Message{},
+		Accounts: map[order.ID]refund.Account{}, Refunds: map[order.ID][]stripetest.Refund{},
 		Log: log.Lines(), Logged: log.Text(),
 	}
 	s.Stripe.Machine(func(m *stripetest.Machine) {
@@ -88,6 +96,10 @@ func (s *System) Collect(ctx context.Context, posted []Posted, log *Log) (Books,
 		for _, i := range m.Intents() {
 			b.Intents[i.ID] = *i
 		}
+		for _, r := range m.Refunds() {
+			id := order.ID(m.Intent(r.Intent).OrderID())
+			b.Refunds[id] = append(b.Refunds[id], *r)
+		}
 	})
 	var err error
 	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) { err = b.collectQueues(s, m, now) })
@@ -95,18 +107,27 @@ func (s *System) Collect(ctx context.Context, posted []Posted, log *Log) (Books,
 		return b, err
 	}
 	for _, p := range posted {
-		if p.Invalid != nil {
-			continue
-		}
-		record, err := s.Store.Load(ctx, p.Order.ID())
-		if err != nil && !errors.Is(err, order.ErrNotFound) {
+		if err := b.collectRow(ctx, s, p.OrderID()); err != nil {
 			return b, err
-		}
-		if err == nil {
-			b.Records[p.Order.ID()] = record
 		}
 	}
 	return b, nil
+}
+
+// collectRow reads an order's row, if there is one.
+func (b *Books) collectRow(ctx context.Context, s *System, id order.ID) error {
+	if _, known := b.Records[id]; known || id == "" {
+		return nil
+	}
+	record, err := s.Store.Load(ctx, id)
+	if errors.Is(err, order.ErrNotFound) {
+		return nil
+	}
+	if err == nil {
+		b.Records[id] = record
+		b.Accounts[id], err = (&dynamodb.Refunds{Store: s.Store}).Account(ctx, id)
+	}
+	return err
 }
 
 func (b *Books) collectQueues(s *System, m *sqstest.Machine, now time.Time) error {
@@ -134,7 +155,8 @@ type check struct {
 	broken    func() findings
 }
 
-// Audit checks the invariants, I16 if there is a publish function.
+// Audit checks the invariants, I16 if there is a publish function, and I18 to I21 if
+// there are accounts.
 func (b *Books) Audit() []Check {
 	checks := []check{
 		{"I1", "at most one successful charge per order", b.chargedTwice},
@@ -151,6 +173,9 @@ func (b *Books) Audit() []Check {
 	if b.Publishes {
 		published := check{"I16", "every transition is published, in order for each order", b.wronglyPublished}
 		checks = slices.Insert(checks, len(checks)-1, published)
+	}
+	if b.Accounts != nil {
+		checks = append(checks, b.refundChecks()...)
 	}
 	out := make([]Check, len(checks))
 	for i, c := range checks {
@@ -191,12 +216,21 @@ func (b *Books) unended() (broken findings) {
 			}
 			continue
 		}
-		record, found := b.Records[p.Order.ID()]
-		if p.Invalid != nil || !found || record.Status == order.Open {
-			broken.add("message lost: %s of order %q is neither settled nor parked", p.MessageID, p.Order.ID())
+		if !b.settled(p) {
+			broken.add("message lost: %s of order %q is neither settled nor parked", p.MessageID, p.OrderID())
 		}
 	}
 	return broken
+}
+
+// settled reports whether the row has a result for a message.
+func (b *Books) settled(p Posted) bool {
+	if p.IsRefund() {
+		i, found := b.Accounts[p.OrderID()].Item(p.Refund.ID())
+		return found && i.Status != refund.Open
+	}
+	record, found := b.Records[p.OrderID()]
+	return p.Invalid == nil && found && record.Status != order.Open
 }
 
 func (b *Books) ledgerMismatches() (broken findings) {
@@ -218,6 +252,7 @@ func (b *Books) ledgerMismatches() (broken findings) {
 			broken.add("ledger mismatch: order %s was charged and has no row", id)
 		}
 	}
+	broken = append(broken, b.refundMismatches()...)
 	return broken.sorted()
 }
 

@@ -175,12 +175,12 @@ func TestAudit(t *testing.T) {
 func TestEveryCheckCanFail(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
-	for _, tt := range mistakes() {
+	for _, tt := range append(mistakes(), wrongRefunds()...) {
 		for id := range strings.FieldsSeq(tt.want) {
 			seen[id] = true
 		}
 	}
-	a := correct()
+	a := halfRefunded()
 	a.publish()
 	for _, c := range a.Audit() {
 		if !seen[c.ID] {

@@ -16,9 +16,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"orderonce/adapters/apigateway/apigatewaytest"
+	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
 )
 
 // WebhookSecret signs the local system's webhooks. It is valid nowhere.
@@ -112,6 +114,42 @@ func (s *System) makeDue(ctx context.Context) error {
 			return fmt.Errorf("make order %q due: %w", Text(item, "orderId"), err)
 		}
 	}
+	return nil
+}
+
+// SkipLeases lets the time pass for which the open refunds of an order are leased: the
+// clocks of the queue and of Stripe move ahead, and the leases in the table move back,
+// because the functions use this machine's clock. Before that, it waits until the webhook
+// function has answered every event, which leaves a leased refund to its worker.
+func (s *System) SkipLeases(ctx context.Context, id order.ID) error {
+	if err := s.Heard(ctx); err != nil {
+		return err
+	}
+	account, err := (&dynamodb.Refunds{Store: s.Store}).Account(ctx, id)
+	if err != nil {
+		return err
+	}
+	client := sdk.NewFromConfig(s.engineConfig(s.Engine.Endpoint))
+	for _, i := range account.Items {
+		if i.Until.IsZero() {
+			continue
+		}
+		_, err := client.UpdateItem(ctx, &sdk.UpdateItemInput{
+			TableName: &s.Options.Table,
+			Key: Item{
+				"orderId": &types.AttributeValueMemberS{Value: string(id)}, "sk": &types.AttributeValueMemberS{Value: "order"},
+			},
+			UpdateExpression:         aws.String("SET #r.leaseUntil = #r.leaseUntil - :lease"),
+			ExpressionAttributeNames: map[string]string{"#r": "refund#" + string(i.ID)},
+			ExpressionAttributeValues: Item{
+				":lease": &types.AttributeValueMemberN{Value: strconv.FormatInt(order.MaxLease.Milliseconds(), 10)},
+			},
+		})
+		if err != nil {
+			return fmt.Errorf("move the lease of refund %q back: %w", i.ID, err)
+		}
+	}
+	s.Advance(order.MaxLease)
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 // Line is a log line of the function about one order.
 type Line struct {
 	OrderID   string `json:"order_id"`
+	RefundID  string `json:"refund_id"`
 	MessageID string `json:"message_id"`
 	Delivery  int    `json:"delivery"`
 	Attempt   int    `json:"attempt"`

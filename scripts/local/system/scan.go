@@ -108,6 +108,9 @@ func add(r *order.Record, item Item) error {
 		r.Events = append(r.Events, order.Event{
 			Seq: int(Number(item, "seq")), From: order.Status(Text(item, "from")), To: order.Status(Text(item, "to")),
 			Intent: order.IntentID(Text(item, "intentId")), Failure: Text(item, "failure"), Dispute: dispute(item),
+			Refund: order.RefundEvent{
+				ID: Text(item, "refundId"), Status: Text(item, "refundStatus"), Amount: Number(item, "refundAmount"),
+			},
 		})
 	default:
 		return fmt.Errorf("order %q: %w %q", r.OrderID, errUnknownSortKey, sk)

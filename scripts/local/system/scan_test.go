@@ -60,6 +60,10 @@ func TestAdd(t *testing.T) {
 			"sk": text("event#000002"), "seq": number("2"), "from": text("declined"), "to": text("declined"), "intentId": text("pi_1"),
 			"disputeId": text("du_1"), "disputeStatus": text("open"),
 		},
+		{
+			"sk": text("event#000003"), "seq": number("3"), "from": text("paid"), "to": text("refunded"), "intentId": text("pi_1"),
+			"refundId": text("R"), "refundStatus": text("pending"), "refundAmount": number("1999"),
+		},
 	} {
 		must(t, system.Add(&got, item))
 	}
@@ -72,6 +76,10 @@ func TestAdd(t *testing.T) {
 			{
 				Seq: 2, From: order.Declined, To: order.Declined, Intent: "pi_1",
 				Dispute: order.Dispute{ID: "du_1", Status: order.DisputeOpen},
+			},
+			{
+				Seq: 3, From: order.Paid, To: order.Refunded, Intent: "pi_1",
+				Refund: order.RefundEvent{ID: "R", Status: "pending", Amount: 1999},
 			},
 		},
 	}
