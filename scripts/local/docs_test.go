@@ -87,7 +87,7 @@ func commandBlocks(t *testing.T, path string) (all []block) {
 // line "..." of the page matches any lines.
 func matches(got, want string) bool {
 	pattern := regexp.QuoteMeta(neutral(want))
-	pattern = strings.ReplaceAll(pattern, `\.\.\.`+"\n", "(?s:.*)")
+	pattern = regexp.MustCompile(`(?m)^\\\.\\\.\\\.\n`).ReplaceAllString(pattern, "(?s:.*)")
 	return regexp.MustCompile("^" + pattern + "$").MatchString(neutral(got))
 }
 

@@ -13,48 +13,55 @@ import (
 	"orderonce/scripts/local/system"
 )
 
-// killer kills the function once, when Stripe has charged its orders and before a row
-// says so. The message of the lost order is deleted at that moment, and its webhooks are
-// lost.
-type killer struct {
-	orders []order.ID // whose function is killed
-	lost   order.ID   // one of them, or ""
-	system atomic.Pointer[system.System]
-	killed chan struct{} // closed at the kill
-
-	mu               sync.Mutex
-	charged, victims []order.ID // so far, and before the kill
+// victim is an order whose function is killed while Stripe answers one of its requests.
+type victim struct {
+	id   order.ID
+	at   stripetest.Endpoint // a refund's is CreateRefund
+	lost bool                // the message is deleted at that moment, and the order's webhooks are lost
 }
 
-// killWait is how long the killer waits for the next of its orders. It is shorter than
+// in reports whether a message asks for what the victim is killed at.
+func (v victim) in(d *sqs.Decoder, body string) bool {
+	j, err := d.DecodeJob(body)
+	return err == nil && j.OrderID() == v.id && j.IsRefund() == (v.at == stripetest.CreateRefund)
+}
+
+// killer kills the function once, when Stripe has executed a request of each of its
+// victims and before a row says so.
+type killer struct {
+	victims []victim
+	system  atomic.Pointer[system.System]
+	killed  chan struct{} // closed at the kill
+
+	mu            sync.Mutex
+	reached, dead []victim // so far, and before the kill
+	attended      bool     // attend has returned the dead
+}
+
+// killWait is how long the killer waits for the next of its victims. It is shorter than
 // the function waits for Stripe.
 const killWait = system.StripeWaits / 2
 
-// newKiller returns a killer of two orders, those of them that are in the waves. The
-// second one is lost.
-func newKiller(waves [][]string, kill, lose order.ID) *killer {
+// newKiller returns a killer of those victims that are in the waves.
+func newKiller(waves [][]string, victims ...victim) *killer {
 	decoder, k := sqs.NewDecoder(), &killer{killed: make(chan struct{})}
-	for _, body := range slices.Concat(waves...) {
-		o, err := decoder.Decode(body)
-		if err != nil || o.ID() != kill && o.ID() != lose || slices.Contains(k.orders, o.ID()) {
-			continue
-		}
-		k.orders = append(k.orders, o.ID())
-		if o.ID() == lose {
-			k.lost = lose
+	for _, v := range victims {
+		if slices.ContainsFunc(slices.Concat(waves...), func(body string) bool { return v.in(decoder, body) }) {
+			k.victims = append(k.victims, v)
 		}
 	}
 	return k
 }
 
-// afterStripe holds Stripe's response to the confirmation of an order until the function
-// is killed.
+// afterStripe holds Stripe's response to a victim until the function is killed.
 func (k *killer) afterStripe(c stripetest.Call) {
-	id := order.ID(c.OrderID)
-	if c.Endpoint != stripetest.Confirm || !slices.Contains(k.orders, id) {
+	n := slices.IndexFunc(k.victims, func(v victim) bool {
+		return string(v.id) == c.OrderID && v.at == c.Endpoint
+	})
+	if n < 0 {
 		return
 	}
-	if k.charge(id) {
+	if k.reach(k.victims[n]) {
 		k.kill()
 		return
 	}
@@ -67,14 +74,14 @@ func (k *killer) afterStripe(c stripetest.Call) {
 	}
 }
 
-// charge notes the charge of an order and reports whether it is the last one.
-func (k *killer) charge(id order.ID) (last bool) {
+// reach notes a victim and reports whether it is the last one.
+func (k *killer) reach(v victim) (last bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if !slices.Contains(k.charged, id) {
-		k.charged = append(k.charged, id)
+	if !slices.Contains(k.reached, v) {
+		k.reached = append(k.reached, v)
 	}
-	return len(k.charged) == len(k.orders)
+	return len(k.reached) == len(k.victims)
 }
 
 // kill kills the function unless it was killed before.
@@ -88,31 +95,34 @@ func (k *killer) kill() {
 	}
 	s, decoder := k.system.Load(), sqs.NewDecoder()
 	s.Function.Kill(nil)
-	k.victims = slices.Clone(k.charged)
-	if slices.Contains(k.victims, k.lost) {
-		s.Purge(func(m sqstest.Message) bool {
-			o, err := decoder.Decode(m.Body)
-			return err == nil && o.ID() == k.lost
-		})
-	}
+	k.dead = slices.Clone(k.reached)
+	s.Purge(func(m sqstest.Message) bool {
+		return slices.ContainsFunc(k.dead, func(v victim) bool { return v.lost && v.in(decoder, m.Body) })
+	})
 	close(k.killed)
 }
 
-// dead returns the orders that were charged before the kill, and the one of them whose
-// message was deleted, or "".
-func (k *killer) dead() (victims []order.ID, lost order.ID) {
+// deaths returns the victims that Stripe had answered before the kill.
+func (k *killer) deaths() []victim {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if slices.Contains(k.victims, k.lost) {
-		lost = k.lost
-	}
-	return k.victims, lost
+	return k.dead
 }
 
-// deliveries loses the webhooks of the lost order, see stripetest.Webhooks.
-func (k *killer) deliveries(e stripetest.Event) []time.Duration {
-	if order.ID(e.Intent.OrderID()) == k.lost {
+// attend returns the victims of the kill once.
+func (k *killer) attend() []victim {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.attended {
 		return nil
 	}
-	return []time.Duration{0}
+	k.attended = len(k.dead) > 0
+	return k.dead
+}
+
+// loses reports whether an event of Stripe is about a lost order.
+func (k *killer) loses(e stripetest.Event) bool {
+	return slices.ContainsFunc(k.victims, func(v victim) bool {
+		return v.lost && string(v.id) == e.Intent.OrderID()
+	})
 }

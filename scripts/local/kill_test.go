@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -10,12 +11,16 @@ import (
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
-	"orderonce/domain/order"
 	"orderonce/scripts/local/system"
 )
 
-// newTestKiller returns a killer of the orders A and B, of which B is lost, with a queue
-// that holds the messages of B, which were received once, and of another order.
+// testVictims are the orders A and B, of which B is lost.
+func testVictims() []victim {
+	return []victim{{"A", stripetest.Confirm, false}, {"B", stripetest.Confirm, true}}
+}
+
+// newTestKiller returns a killer of the orders A and B, with a queue that holds the
+// messages of B, which were received once, and of another order.
 func newTestKiller(t *testing.T) (*killer, *system.System) {
 	t.Helper()
 	host, err := lambdatest.Start(lambdatest.Options{})
@@ -34,7 +39,7 @@ func newTestKiller(t *testing.T) (*killer, *system.System) {
 		_, err := m.Receive(now, s.OrderQueue(), 10, nil)
 		must(t, err)
 	})
-	k := newKiller([][]string{{body("A"), body("C")}, {body("B"), body("A")}}, "A", "B")
+	k := newKiller([][]string{{body("A"), body("C")}, {body("B"), body("A")}}, testVictims()...)
 	k.system.Store(s)
 	return k, s
 }
@@ -48,20 +53,22 @@ func TestTheKillerKillsWhenEachOfItsOrdersIsCharged(t *testing.T) {
 	k, s := newTestKiller(t)
 	k.afterStripe(stripetest.Call{Endpoint: stripetest.Create, OrderID: "A"})
 	k.afterStripe(confirmed("C"))
-	if victims, _ := k.dead(); len(victims) > 0 {
-		t.Errorf("killed the function of the orders %q, want no kill yet", victims)
+	if dead := k.deaths(); len(dead) > 0 {
+		t.Errorf("killed the function of %+v, want no kill yet", dead)
 	}
 	var held sync.WaitGroup
 	for _, id := range []string{"B", "A"} {
 		held.Go(func() { k.afterStripe(confirmed(id)) })
 	}
 	held.Wait()
-	victims, lost := k.dead()
-	if len(victims) != 2 || lost != "B" {
-		t.Errorf("killed the function of the orders %q and lost %q, want A and B, and B", victims, lost)
+	if dead := k.deaths(); len(dead) != 2 {
+		t.Errorf("killed the function of %+v, want A and B", dead)
 	}
 	if n := s.Waiting(); n != 1 {
 		t.Errorf("got %d messages in the queue, want that of C alone", n)
+	}
+	if first, again := k.attend(), k.attend(); len(first) != 2 || len(again) > 0 {
+		t.Errorf("attended to %+v and then to %+v, want each once", first, again)
 	}
 }
 
@@ -70,9 +77,8 @@ func TestTheKillerWaitsOnlySoLongForAnotherOrder(t *testing.T) {
 	k, s := newTestKiller(t)
 	k.afterStripe(confirmed("A")) // returns, although B is not charged
 	k.afterStripe(confirmed("B")) // at another delivery
-	victims, lost := k.dead()
-	if diff := cmp.Diff(victims, []order.ID{"A"}); diff != "" || lost != "" || s.Waiting() != 2 {
-		t.Errorf("lost %q and %d messages are left, want none and 2; killed (-got +want):\n%s", lost, s.Waiting(), diff)
+	if got, want := k.deaths(), testVictims()[:1]; !slices.Equal(got, want) || s.Waiting() != 2 {
+		t.Errorf("killed the function of %+v, and %d messages are left, want %+v and 2", got, s.Waiting(), want)
 	}
 }
 
@@ -81,16 +87,30 @@ func TestOnlyTheWebhooksOfTheLostOrderAreLost(t *testing.T) {
 	k, _ := newTestKiller(t)
 	for id, want := range map[string][]time.Duration{"B": nil, "A": {0}, "C": {0}} {
 		event := stripetest.Event{Intent: &stripetest.Intent{Metadata: map[string]string{"orderId": id}}}
-		if diff := cmp.Diff(k.deliveries(event), want); diff != "" {
+		if diff := cmp.Diff(stages{{killer: k}}.deliveries(event), want); diff != "" {
 			t.Errorf("order %s: deliveries (-got +want):\n%s", id, diff)
 		}
 	}
 }
 
-func TestAnOrderThatIsNotInTheFileIsNotLost(t *testing.T) {
+func TestOnlyWhatIsPostedIsKilled(t *testing.T) {
 	t.Parallel()
-	k := newKiller([][]string{{body("A")}}, "A", "B")
-	if diff := cmp.Diff(k.orders, []order.ID{"A"}); diff != "" || k.lost != "" {
-		t.Errorf("lost %q; orders (-got +want):\n%s", k.lost, diff)
+	charge, back := victim{"A", stripetest.Confirm, false}, victim{"A", stripetest.CreateRefund, false}
+	for claim, tt := range map[string]struct {
+		body string
+		want []victim
+	}{
+		"an order is not killed at its refund":   {body("A"), []victim{charge}},
+		"a refund is not killed at the charge":   {refundBody("A", 100), []victim{back}},
+		"another order is not killed":            {body("B"), nil},
+		"a refund of another one is not killed":  {refundBody("B", 100), nil},
+		"a message that is neither is no reason": {"{", nil},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			if got := newKiller([][]string{nil, {tt.body}}, charge, back).victims; !slices.Equal(got, tt.want) {
+				t.Errorf("got %+v, want %+v", got, tt.want)
+			}
+		})
 	}
 }

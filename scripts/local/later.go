@@ -7,30 +7,64 @@ import (
 
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
+	"orderonce/scripts/local/system"
 )
 
-// later settles what the messages have left: the function of the schedule settles the
-// order whose message was lost, if there is one; then people and the bank act. It returns
-// what happened, by order.
-func (l *local) later(ctx context.Context, lost order.ID) (map[order.ID]string, error) {
-	happened := map[order.ID]string{}
-	if lost != "" {
-		if err := l.reconcile(ctx, lost); err != nil {
-			return nil, err
+// attend does what follows from a kill while messages wait: the operator cancels an order
+// that was not charged, and the clocks move until the lease of a refund has ended.
+func (l *local) attend(ctx context.Context, dead []victim, c counter) (err error) {
+	for _, v := range dead {
+		switch v.at { //nolint:exhaustive // an order that was charged is settled by its message or by the schedule
+		case stripetest.Create:
+			err = l.cancel(ctx, v.id)
+		case stripetest.CreateRefund:
+			c.clear()
+			fmt.Println(skipping())
+			err = l.SkipLeases(ctx, v.id)
 		}
-		happened[lost] = "killed, message and webhook lost; settled by reconcile"
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// skipping says why the clocks move.
+func skipping() string {
+	return fmt.Sprintf("Killed after Stripe made the refund. No other worker takes it over before "+
+		"its lease ends: skipping %.0f minutes ...", order.MaxLease.Minutes())
+}
+
+// cancel cancels an order as `orders cancel` does.
+func (l *local) cancel(ctx context.Context, id order.ID) error {
+	c := order.Cancellation{Records: l.Store, Payments: l.Payments, Canceler: l.Payments, Scope: system.Scope}
+	_, err := c.Cancel(ctx, id, time.Now())
+	return err
+}
+
+// later settles what the messages have left: the function of the schedule settles the
+// order whose message was lost after its charge, if there is one; then people and the
+// bank act. It notes what happened, by order.
+func (l *local) later(ctx context.Context, dead []victim, happened map[order.ID]string) error {
+	for _, v := range dead {
+		if v.lost && v.at == stripetest.Confirm {
+			if err := l.reconcile(ctx, v.id); err != nil {
+				return err
+			}
+			happened[v.id] = "killed, message and webhook lost; settled by reconcile"
+		}
 	}
 	for r, err := range l.Records(ctx) {
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if did, err := l.act(r); err != nil {
-			return nil, err
+			return err
 		} else if did != "" {
 			happened[r.OrderID] = did + ", settled by webhook"
 		}
 	}
-	return happened, l.Heard(ctx)
+	return l.Heard(ctx)
 }
 
 // reconcile invokes the function of the schedule until it has settled the order, which it

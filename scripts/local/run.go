@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,22 +15,32 @@ import (
 
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
+	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/scripts/local/system"
 )
 
 // run is `local run`.
 type run struct {
-	File  string        `arg:"" default:"examples/orders.jsonl" help:"Message bodies, one per line."`
-	Kill  order.ID      `default:"ORD-1012" help:"The order whose function is killed between Stripe's charge and the row's update."`
-	Lose  order.ID      `default:"ORD-1014" help:"The same, and the order's message and webhooks are lost."`
-	Limit time.Duration `default:"60s" help:"Fail if the messages, or what follows them, take longer."`
+	Files  []string      `arg:"" optional:"" help:"Message bodies, one per line; a file is posted when the one before it has settled. Default: examples/orders.jsonl examples/refunds.jsonl."`
+	Kill   order.ID      `default:"ORD-1012" help:"The order whose function is killed between Stripe's charge and the row's update."`
+	Lose   order.ID      `default:"ORD-1014" help:"The same, and the order's message and webhooks are lost."`
+	Cancel order.ID      `default:"ORD-1015" help:"The order whose function is killed before the charge. Its message is lost, and the operator cancels it."`
+	Refund order.ID      `default:"ORD-1003" help:"The order whose function is killed between Stripe's refund and the row's update."`
+	Limit  time.Duration `default:"60s" help:"Fail if the messages of a file, or what follows them, take longer."`
 }
 
-// Run posts the file, wave by wave, shows what became of every message, and checks the
+// stage is a file of messages, and the kill while they are processed.
+type stage struct {
+	file   string
+	waves  [][]string
+	killer *killer
+}
+
+// Run posts each file, wave by wave, shows what became of every message, and checks the
 // invariants.
 func (r run) Run(ctx context.Context) error {
-	waves, err := readWaves(r.File)
+	stages, err := r.stages()
 	if err != nil {
 		return err
 	}
@@ -37,57 +48,113 @@ func (r run) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	began := time.Now()
-	tally, killer := &tally{deliveries: map[string]int{}}, newKiller(waves, r.Kill, r.Lose)
+	began, tally := time.Now(), &tally{deliveries: map[string]int{}}
 	s, err := start(ctx, runFolder, engine, system.Options{
-		AfterStripe: killer.afterStripe, Deliveries: killer.deliveries, Observe: tally.observe, Instances: 1,
+		AfterStripe: stages.afterStripe, Deliveries: stages.deliveries, Observe: tally.observe, Instances: 1,
 	})
 	if err != nil {
 		return err
 	}
-	killer.system.Store(s.System)
 	ready := time.Now()
-	fmt.Printf("Ready after %.1f s. %s ...\n", ready.Sub(began).Seconds(), r.announce(killer))
-	posted, err := s.post(ctx, waves, r.Limit)
-	if err != nil {
-		return errors.Join(err, s.Close())
-	}
-	ending, cancel := context.WithTimeout(ctx, r.Limit)
-	defer cancel()
-	victims, lost := killer.dead()
-	later, err := s.later(ending, lost)
-	if err != nil {
-		return errors.Join(err, s.Close())
-	}
-	books, err := s.Collect(ending, posted, s.log)
+	fmt.Printf("Ready after %.1f s. ", ready.Sub(began).Seconds())
+	result, err := r.postAll(ctx, s, stages, tally)
 	if err := errors.Join(err, s.Close()); err != nil {
 		return err
 	}
-	result := summary{
-		Books: books, deliveries: tally.deliveries, crashes: tally.crashes, killed: victims, later: later,
-		dynamoDB: s.Proxy.Total(), stripe: len(s.Stripe.Calls()), webhooks: len(s.Events.Sent()),
-	}
-	show(os.Stdout, result)
+	result.dynamoDB, result.stripe = s.Proxy.Total(), len(s.Stripe.Calls())
+	result.webhooks = len(s.Events.Sent())
+	showRest(os.Stdout, result)
 	fmt.Printf("All done in %.1f s; %s. The functions' log: %s\n",
 		time.Since(ready).Seconds(), result.published(), s.folder.log())
-	if err := showChecks(os.Stdout, books.Audit()); err != nil {
+	if err := showChecks(os.Stdout, result.Audit()); err != nil {
 		return err
 	}
 	fmt.Println("\nNow take a guard away and watch the double charge: make break GUARD=bind")
 	return nil
 }
 
-// announce says what is posted, and the orders whose function will be killed, if any.
-func (r run) announce(k *killer) string {
-	if len(k.orders) == 0 {
-		return "Posting " + r.File
+// stages reads the files and picks the victims in each.
+func (r run) stages() (all stages, err error) {
+	files := r.Files
+	if len(files) == 0 {
+		files = []string{"examples/orders.jsonl", "examples/refunds.jsonl"}
 	}
+	for _, file := range files {
+		waves, err := readWaves(file)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, stage{file, waves, newKiller(
+			waves, victim{r.Kill, stripetest.Confirm, false}, victim{r.Lose, stripetest.Confirm, true},
+			victim{r.Cancel, stripetest.Create, true}, victim{r.Refund, stripetest.CreateRefund, false},
+		)})
+	}
+	return all, nil
+}
+
+type stages []stage
+
+func (all stages) afterStripe(c stripetest.Call) {
+	for _, s := range all {
+		s.killer.afterStripe(c)
+	}
+}
+
+// deliveries loses the webhooks of lost orders, see stripetest.Webhooks.
+func (all stages) deliveries(e stripetest.Event) []time.Duration {
+	for _, s := range all {
+		if s.killer.loses(e) {
+			return nil
+		}
+	}
+	return []time.Duration{0}
+}
+
+// postAll posts each file and shows its orders and refunds. It returns what happened.
+func (r run) postAll(ctx context.Context, l *local, all stages, t *tally) (summary, error) {
+	result := summary{later: map[order.ID]string{}}
+	for _, s := range all {
+		s.killer.system.Store(l.System)
+		fmt.Printf("%s ...\n", s.announce())
+		posted, err := l.post(ctx, s, r.Limit)
+		if err != nil {
+			return summary{}, err
+		}
+		result.Posted = append(result.Posted, posted...)
+		ending, cancel := context.WithTimeout(ctx, r.Limit)
+		err = l.later(ending, s.killer.deaths(), result.later)
+		if err == nil {
+			result.Books, err = l.Collect(ending, result.Posted, l.log)
+		}
+		cancel()
+		if err != nil {
+			return summary{}, err
+		}
+		result.killed = append(result.killed, s.killer.deaths()...)
+		result.deliveries, result.crashes = t.counts()
+		show(os.Stdout, result, posted)
+	}
+	return result, nil
+}
+
+// announce says what is posted, and whose function will be killed, if any.
+func (s stage) announce() string {
 	var ids []string
-	for _, id := range k.orders {
-		ids = append(ids, string(id))
+	for _, v := range s.killer.victims {
+		id := string(v.id)
+		if v.at == stripetest.CreateRefund {
+			id = "a refund of " + id
+		}
+		ids = append(ids, id)
+	}
+	switch last := len(ids) - 1; {
+	case last < 0:
+		return "Posting " + s.file
+	case last > 0:
+		ids = []string{strings.Join(ids[:last], ", "), ids[last]}
 	}
 	return fmt.Sprintf("Posting %s; one function will be killed in the middle of %s",
-		r.File, strings.Join(ids, " and "))
+		s.file, strings.Join(ids, " and "))
 }
 
 // readWaves reads message bodies, one per line. A line "#! later" starts a new wave.
@@ -115,14 +182,14 @@ func readWaves(path string) ([][]string, error) {
 }
 
 // post sends each wave once the queue is empty, and returns when it is empty again.
-func (l *local) post(ctx context.Context, waves [][]string, limit time.Duration) ([]system.Posted, error) {
+func (l *local) post(ctx context.Context, s stage, limit time.Duration) ([]system.Posted, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	decoder := sqs.NewDecoder()
 	var posted []system.Posted
-	total, c := len(slices.Concat(waves...)), newCounter(os.Stderr)
+	total, c := len(slices.Concat(s.waves...)), newCounter(os.Stderr)
 	defer c.clear()
-	for _, wave := range waves {
+	for _, wave := range s.waves {
 		drafts := make([]sqstest.Draft, len(wave))
 		for i, body := range wave {
 			drafts[i].Body = body
@@ -134,16 +201,19 @@ func (l *local) post(ctx context.Context, waves [][]string, limit time.Duration)
 		for i, body := range wave {
 			posted = append(posted, system.NewPosted(decoder, body, ids[i]))
 		}
-		show := func(waiting int) { c.show("%d of %d messages done", len(posted)-waiting, total) }
-		if err := l.drain(ctx, show); err != nil {
+		if err := l.drain(ctx, func() error {
+			c.show("%d of %d messages done", len(posted)-l.Waiting(), total)
+			return l.attend(ctx, s.killer.attend(), c)
+		}); err != nil {
 			return nil, err
 		}
 	}
 	return posted, nil
 }
 
-// drain waits for an empty queue and reports how many messages it holds in the meantime.
-func (l *local) drain(ctx context.Context, progress func(waiting int)) error {
+// drain waits for an empty queue. It calls meanwhile again and again, and once more at
+// the end.
+func (l *local) drain(ctx context.Context, meanwhile func() error) error {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	drained := make(chan error, 1)
@@ -154,9 +224,11 @@ func (l *local) drain(ctx context.Context, progress func(waiting int)) error {
 			if err != nil {
 				return fmt.Errorf("the queue is not empty, see %s: %w", l.folder.log(), err)
 			}
-			return nil
+			return meanwhile()
 		case <-tick.C:
-			progress(l.Waiting())
+			if err := meanwhile(); err != nil {
+				return err
+			}
 		}
 	}
 }
@@ -179,14 +251,20 @@ func (t *tally) observe(b sqstest.Batch) {
 	}
 }
 
+func (t *tally) counts() (deliveries map[string]int, crashes int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return maps.Clone(t.deliveries), t.crashes
+}
+
 // orderIDs lists the orders of the messages in the order of their first appearance.
 func orderIDs(posted []system.Posted) []order.ID {
 	var ids []order.ID
 	seen := map[order.ID]bool{}
 	for _, p := range posted {
-		if p.Invalid == nil && !seen[p.Order.ID()] {
-			seen[p.Order.ID()] = true
-			ids = append(ids, p.Order.ID())
+		if id := p.Order.ID(); id != "" && !seen[id] {
+			seen[id] = true
+			ids = append(ids, id)
 		}
 	}
 	return ids

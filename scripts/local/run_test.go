@@ -90,21 +90,25 @@ func TestOrdersAreListedOnceInTheirFirstOrder(t *testing.T) {
 
 func TestRunAnnouncesAKillOnlyOfOrdersInTheFile(t *testing.T) {
 	t.Parallel()
-	killed, lost := body("ORD-1"), body("ORD-2")
-	for claim, tt := range map[string]struct {
-		waves [][]string
-		want  string
-	}{
-		"both orders are in the file":       {[][]string{{killed, lost}, nil}, "Posting f.jsonl; one function will be killed in the middle of ORD-1 and ORD-2"},
-		"the order is in the second wave":   {[][]string{nil, {killed, killed}}, "Posting f.jsonl; one function will be killed in the middle of ORD-1"},
-		"the file has no such order":        {[][]string{{body("ORD-3")}}, "Posting f.jsonl"},
-		"the file has no message":           {[][]string{nil}, "Posting f.jsonl"},
-		"the order's only message is wrong": {[][]string{{`{"orderId":"ORD-1"`}}, "Posting f.jsonl"},
+	killed, lost, canceled := body("ORD-1"), body("ORD-2"), body("ORD-3")
+	r := run{Kill: "ORD-1", Lose: "ORD-2", Cancel: "ORD-3", Refund: "ORD-1"}
+	for claim, tt := range map[string]struct{ text, want string }{
+		"two orders are in the file":        {lost + "\n" + killed, "; one function will be killed in the middle of ORD-1 and ORD-2"},
+		"three orders are in the file":      {killed + "\n" + lost + "\n" + canceled, "; one function will be killed in the middle of ORD-1, ORD-2 and ORD-3"},
+		"the order is in the second wave":   {"#! later\n" + killed + "\n" + killed, "; one function will be killed in the middle of ORD-1"},
+		"the file has a refund of it":       {refundBody("ORD-1", 1), "; one function will be killed in the middle of a refund of ORD-1"},
+		"the file has no such order":        {body("ORD-4"), ""},
+		"the file has no message":           {"", ""},
+		"the order's only message is wrong": {`{"orderId":"ORD-1"`, ""},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			if got := (run{File: "f.jsonl"}).announce(newKiller(tt.waves, "ORD-1", "ORD-2")); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
+			r := r
+			r.Files = []string{file(t, tt.text)}
+			all, err := r.stages()
+			must(t, err)
+			if got, want := all[0].announce(), "Posting "+r.Files[0]+tt.want; got != want {
+				t.Errorf("got %q, want %q", got, want)
 			}
 		})
 	}

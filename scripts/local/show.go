@@ -12,7 +12,9 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"orderonce/adapters/sqs"
+	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
+	"orderonce/domain/refund"
 	"orderonce/scripts/local/system"
 )
 
@@ -22,62 +24,95 @@ type summary struct {
 
 	deliveries       map[string]int      // by message id
 	crashes          int                 // invocations that ended without a response
-	killed           []order.ID          // their function was killed after the charge
+	killed           []victim            // their function was killed
 	later            map[order.ID]string // what happened after the messages
 	dynamoDB, stripe int                 // calls
 	webhooks         int
 }
 
-// show prints every order, every parked message and the totals.
-func show(w io.Writer, s summary) {
-	showOrders(w, s)
+// show prints every order and every refund that was posted.
+func show(w io.Writer, s summary, posted []system.Posted) {
+	if len(orderIDs(posted)) > 0 {
+		showOrders(w, s, posted)
+	}
+	if slices.ContainsFunc(posted, system.Posted.IsRefund) {
+		showRefunds(w, s, posted)
+	}
+	fmt.Fprintln(w)
+}
+
+// showRest prints every parked message and the totals.
+func showRest(w io.Writer, s summary) {
 	if len(s.Parked) > 0 {
 		showParked(w, s)
+		fmt.Fprintln(w)
 	}
 	showTotals(w, s)
 }
 
-func showOrders(w io.Writer, s summary) {
+func showOrders(w io.Writer, s summary, posted []system.Posted) {
 	orders := newTable(w, "order", "status", "amount", "charges", "deliveries", "what happened")
 	orders.SetColumnConfigs([]table.ColumnConfig{
 		{Number: 4, Align: text.AlignRight}, {Number: 5, Align: text.AlignRight}, {Number: 6, WidthMax: 58},
 	})
-	for _, id := range orderIDs(s.Posted) {
+	for _, id := range orderIDs(posted) {
 		r := s.Records[id]
-		orders.AppendRow(table.Row{id, r.Status, r.Total, len(s.Charges[id]), s.deliveriesOf(id), s.history(id)})
+		deliveries := s.deliveriesOf(func(p system.Posted) bool { return p.Order.ID() == id })
+		orders.AppendRow(table.Row{id, r.Status, r.Total, len(s.Charges[id]), deliveries, s.history(id)})
 	}
 	fmt.Fprintln(w)
 	orders.Render()
 }
 
+func showRefunds(w io.Writer, s summary, posted []system.Posted) {
+	refunds := newTable(w, "refund", "order", "amount", "made", "deliveries", "order is now", "what happened")
+	refunds.SetColumnConfigs([]table.ColumnConfig{
+		{Number: 4, Align: text.AlignRight},
+		{Number: 5, Align: text.AlignRight},
+		{Number: 7, WidthMin: 42, WidthMax: 42},
+	})
+	for n, p := range posted {
+		same := func(other system.Posted) bool {
+			return other.OrderID() == p.OrderID() && other.Refund.ID() == p.Refund.ID()
+		}
+		if !p.IsRefund() || slices.ContainsFunc(posted[:n], same) {
+			continue
+		}
+		r, id := s.Records[p.OrderID()], p.Refund.ID()
+		amount := order.Money{Amount: p.Refund.Amount(), Currency: r.Total.Currency}
+		refunds.AppendRow(table.Row{
+			id, p.OrderID(), amount, s.Made(p.OrderID(), id), s.deliveriesOf(same), r.Status, s.refundHistory(p),
+		})
+	}
+	fmt.Fprintln(w)
+	refunds.Render()
+}
+
 func showParked(w io.Writer, s summary) {
 	parked := newTable(w, "parked message", "reason", "detail")
-	parked.SetColumnConfigs([]table.ColumnConfig{{Number: 3, WidthMax: 72, WidthMaxEnforcer: text.WrapSoft}})
+	parked.SetColumnConfigs([]table.ColumnConfig{{Number: 3, WidthMax: 69, WidthMaxEnforcer: text.WrapSoft}})
 	for i, p := range s.Posted {
 		if dead, ok := s.Parked[p.MessageID]; ok {
 			reason, detail := dead.Attributes[sqs.AttrReason].Text, dead.Attributes[sqs.AttrDetail].Text
 			parked.AppendRow(table.Row{fmt.Sprintf("%d: %s", i+1, nameOf(p)), reason, detail})
 		}
 	}
-	fmt.Fprintln(w)
 	parked.Render()
 }
 
 func showTotals(w io.Writer, s summary) {
 	ids := orderIDs(s.Posted)
-	deliveries, charges, paid := 0, 0, 0
+	deliveries, charges, refunds := 0, 0, 0
 	for _, n := range s.deliveries {
 		deliveries += n
 	}
 	for _, id := range ids {
 		charges += len(s.Charges[id])
-		if s.Records[id].Status == order.Paid {
-			paid++
-		}
+		refunds += len(s.Refunds[id])
 	}
-	fmt.Fprintf(w, "\n%s, %s, %s, %s, %d paid, %d parked", count(len(s.Posted), "message", "messages"),
+	fmt.Fprintf(w, "%s, %s, %s, %s, %s, %d parked", count(len(s.Posted), "message", "messages"),
 		count(deliveries, "delivery", "deliveries"), count(len(ids), "order", "orders"),
-		count(charges, "charge", "charges"), paid, len(s.Parked))
+		count(charges, "charge", "charges"), count(refunds, "refund", "refunds"), len(s.Parked))
 	if s.crashes > 0 {
 		fmt.Fprint(w, ", "+count(s.crashes, "crash", "crashes"))
 	}
@@ -127,16 +162,17 @@ func newTable(w io.Writer, header ...any) table.Writer { //nolint:ireturn // the
 	return t
 }
 
+// nameOf returns the id of the refund or of the order that a message asks for.
 func nameOf(p system.Posted) string {
 	if p.Invalid == nil {
-		return string(p.Order.ID())
+		return cmp.Or(string(p.Refund.ID()), string(p.OrderID()))
 	}
-	return p.Body[:min(len(p.Body), 22)] + "..."
+	return p.Body[:min(len(p.Body), 21)] + "..."
 }
 
-func (s summary) deliveriesOf(id order.ID) (n int) {
+func (s summary) deliveriesOf(which func(system.Posted) bool) (n int) {
 	for _, p := range s.Posted {
-		if p.Order.ID() == id {
+		if which(p) {
 			n += s.deliveries[p.MessageID]
 		}
 	}
@@ -145,19 +181,46 @@ func (s summary) deliveriesOf(id order.ID) (n int) {
 
 // history returns what happened to an order, from the function's log.
 func (s summary) history(id order.ID) string {
-	var steps []string
-	for _, line := range s.Log {
-		if line.OrderID != string(id) {
-			continue
-		}
-		if step := s.step(line, id); !slices.Contains(steps, step) {
-			steps = append(steps, step)
-		}
-	}
+	steps := s.steps(id, "", func(l system.Line) string { return s.step(l, id) })
 	if event := s.later[id]; event != "" {
 		steps = append(steps, event)
 	}
 	return strings.Join(steps, "; ")
+}
+
+// refundHistory returns what happened to a refund, from the function's log.
+func (s summary) refundHistory(p system.Posted) string {
+	describe := func(l system.Line) string { return s.refundStep(l, p) }
+	return strings.Join(s.steps(p.OrderID(), string(p.Refund.ID()), describe), "; ")
+}
+
+// steps describes the log lines of an order or of one of its refunds, each once.
+func (s summary) steps(id order.ID, refundID string, describe func(system.Line) string) (steps []string) {
+	for _, line := range s.Log {
+		if line.OrderID != string(id) || line.RefundID != refundID {
+			continue
+		}
+		if step := describe(line); !slices.Contains(steps, step) {
+			steps = append(steps, step)
+		}
+	}
+	return steps
+}
+
+func (s summary) refundStep(l system.Line, p system.Posted) string {
+	killed := func(v victim) bool { return v.id == p.OrderID() && v.at == stripetest.CreateRefund }
+	switch order.Reason(l.Reason) { //nolint:exhaustive // the other reasons are shown as they are
+	case order.ReasonSettled:
+		if l.Attempt > 1 && slices.ContainsFunc(s.killed, killed) {
+			return "killed after Stripe made it, found there"
+		}
+		return "made " + times(s.Made(p.OrderID(), p.Refund.ID()))
+	case order.ReasonDuplicate:
+		return "duplicate acknowledged"
+	case refund.ReasonExceeds:
+		return "more than is left, parked"
+	}
+	return l.Verdict + ": " + l.Reason
 }
 
 func (s summary) step(l system.Line, id order.ID) string {
@@ -165,6 +228,9 @@ func (s summary) step(l system.Line, id order.ID) string {
 	case order.ReasonSettled:
 		return s.settled(l.Attempt, id)
 	case order.ReasonDuplicate:
+		if s.Records[id].Failure == order.CanceledByOperator {
+			return "operator canceled it, then a late message charged nobody"
+		}
 		return "duplicate acknowledged"
 	case order.ReasonConflict:
 		return "other content parked"
@@ -175,7 +241,8 @@ func (s summary) step(l system.Line, id order.ID) string {
 // settled describes how an order ended. Only for the orders of the kill is it known that
 // a killed process charged them: the second attempt of another may follow an outage.
 func (s summary) settled(attempt int, id order.ID) string {
-	if attempt > 1 && slices.Contains(s.killed, id) {
+	killed := func(v victim) bool { return v.id == id && v.at == stripetest.Confirm }
+	if attempt > 1 && slices.ContainsFunc(s.killed, killed) {
 		return "function killed after the charge, next delivery settled it"
 	}
 	r, end := s.Records[id], "charged once"
@@ -184,7 +251,7 @@ func (s summary) settled(attempt int, id order.ID) string {
 		first = r.Events[0]
 	}
 	if n := len(s.Charges[id]); n > 1 {
-		end = fmt.Sprintf("charged %d times", n)
+		end = "charged " + times(n)
 	} else if first.To != order.Paid {
 		end = cmp.Or(first.Failure, string(first.To))
 	}
@@ -192,4 +259,11 @@ func (s summary) settled(attempt int, id order.ID) string {
 		end += fmt.Sprintf(", settled at attempt %d", attempt)
 	}
 	return end
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }

@@ -16,30 +16,100 @@ import (
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
+	"orderonce/domain/refund"
 	"orderonce/scripts/local/system"
 )
 
-// example returns the summary of a run over examples/orders.jsonl without further
-// retries. A message's id is its number.
-func example(t *testing.T) summary {
+// example is a run over the examples without further retries.
+type example struct {
+	summary
+
+	stages stages
+}
+
+func newExample(t *testing.T) *example {
 	t.Helper()
-	a := summary{
-		Books: system.Books{
-			Records: map[order.ID]order.Record{}, Charges: map[order.ID][]stripetest.Charge{}, Parked: map[string]sqstest.Message{},
-		},
-		deliveries: map[string]int{}, crashes: 1, killed: []order.ID{"ORD-1012", "ORD-1014"}, dynamoDB: 76, stripe: 29,
-		later: map[order.ID]string{}, webhooks: 12,
-	}
-	a.Publishes = true
-	waves, err := readWaves("../../examples/orders.jsonl")
+	all, err := run{
+		Files: []string{"../../examples/orders.jsonl", "../../examples/refunds.jsonl"},
+		Kill:  "ORD-1012", Lose: "ORD-1014", Cancel: "ORD-1015", Refund: "ORD-1003",
+	}.stages()
 	must(t, err)
-	for i, body := range slices.Concat(waves...) {
-		add(&a, system.NewPosted(sqs.NewDecoder(), body, strconv.Itoa(i+1)))
+	a := &example{
+		summary: summary{
+			Books: system.Books{
+				Records: map[order.ID]order.Record{}, Charges: map[order.ID][]stripetest.Charge{},
+				Refunds: map[order.ID][]stripetest.Refund{}, Parked: map[string]sqstest.Message{}, Publishes: true,
+			},
+			deliveries: map[string]int{}, crashes: 2, later: map[order.ID]string{}, dynamoDB: 103, stripe: 46, webhooks: 18,
+		},
+		stages: all,
 	}
-	for _, again := range []string{"11", "12", "13", "14"} { // the batch of the function that was killed
-		a.deliveries[again]++
+	for _, s := range all {
+		a.killed = append(a.killed, s.killer.victims...)
 	}
 	return a
+}
+
+// post records what the functions do with the messages of a stage, and returns them. A
+// message's id is its number.
+func (a *example) post(s stage) []system.Posted {
+	before := len(a.Posted)
+	for _, body := range slices.Concat(s.waves...) {
+		p := system.NewPosted(sqs.NewDecoder(), body, strconv.Itoa(len(a.Posted)+1))
+		if p.IsRefund() {
+			a.refund(p)
+		} else {
+			add(&a.summary, p)
+		}
+	}
+	if before == 0 { // the batch of the function that was killed
+		for _, again := range []string{"11", "12", "13", "14"} {
+			a.deliveries[again]++
+		}
+	}
+	return a.Posted[before:]
+}
+
+// refund records what the function does with a refund.
+func (a *example) refund(p system.Posted) {
+	a.Posted = append(a.Posted, p)
+	a.deliveries[p.MessageID]++
+	id, of := p.OrderID(), p.Refund.ID()
+	r, left := a.Records[id], a.Records[id].Total.Amount
+	for _, made := range a.Refunds[id] {
+		left -= made.Amount
+	}
+	line := system.Line{OrderID: string(id), RefundID: string(of), Reason: string(order.ReasonSettled), Attempt: 1}
+	switch {
+	case a.Made(id, of) > 0:
+		line.Reason = string(order.ReasonDuplicate)
+	case p.Refund.Amount() > left:
+		line.Reason = string(refund.ReasonExceeds)
+		exceeds := &refund.ExceedsError{Amount: p.Refund.Amount(), Left: left}
+		park(&a.summary, p, refund.ReasonExceeds, fmt.Errorf("begin refund %s of order %q: %w", of, id, exceeds))
+	default:
+		a.Refunds[id] = append(a.Refunds[id], stripetest.Refund{
+			Amount: p.Refund.Amount(), Status: stripetest.RefundSucceeded, Metadata: map[string]string{"refundId": string(of)},
+		})
+		was := r.Status
+		if r.Status = order.PartiallyRefunded; p.Refund.Amount() == left {
+			r.Status = order.Refunded
+		}
+		a.change(&r, was)
+	}
+	if id == "ORD-1003" { // the refund whose function was killed
+		line.Attempt++
+		a.deliveries[p.MessageID]++
+	}
+	a.Log = append(a.Log, line)
+}
+
+// change adds the event of an order's last change to the table and to the bus.
+func (a *example) change(r *order.Record, from order.Status) {
+	seq := len(r.Events) + 1
+	r.Events = append(r.Events, order.Event{Seq: seq, From: from, To: r.Status})
+	a.Bus = append(a.Bus, system.BusEvent{OrderID: r.OrderID, Seq: seq, From: from, Status: r.Status})
+	a.Records[r.OrderID] = *r
 }
 
 // add records what the function does with the next message.
@@ -62,6 +132,8 @@ func add(a *summary, p system.Posted) {
 		case "ORD-1014": // its message was deleted, so it has no line
 			line = system.Line{}
 			a.later[id] = "killed, message and webhook lost; settled by reconcile"
+		case "ORD-1015": // likewise
+			line = system.Line{}
 		}
 	case r.Fingerprint != p.Order.Fingerprint():
 		park(a, p, order.ReasonConflict, fmt.Errorf("begin order %q: %w", id, order.ErrConflict))
@@ -91,13 +163,16 @@ func settle(a *summary, o order.Order) {
 		path = []order.Status{order.Pending, order.Paid}
 		a.later[id] = "cleared, settled by webhook"
 	}
+	if id == "ORD-1015" {
+		path, failure = []order.Status{order.Canceled}, order.CanceledByOperator
+	}
 	r := order.Record{OrderID: id, Total: o.Total(), Fingerprint: o.Fingerprint(), Status: order.Open}
 	for i, next := range path {
 		r.Events = append(r.Events, order.Event{Seq: i + 1, From: r.Status, To: next})
 		a.Bus = append(a.Bus, system.BusEvent{OrderID: id, Seq: i + 1, From: r.Status, Status: next})
 		r.Status = next
 	}
-	r.Events[0].Failure = failure
+	r.Events[0].Failure, r.Failure = failure, failure
 	if r.Status == order.Paid {
 		a.Charges[id] = []stripetest.Charge{{}}
 	}
@@ -108,25 +183,35 @@ func TestTheREADMEShowsWhatARunPrints(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../README.md")
 	must(t, err)
-	_, block, _ := strings.Cut(string(text), "will be killed in the middle of ORD-1012 and ORD-1014 ...\n")
-	tables, rest, _ := strings.Cut(block, "All done in ")
+	_, block, _ := strings.Cut(string(text), "\nReady after ")
+	_, block, _ = strings.Cut(block, " s. ")
+	before, rest, _ := strings.Cut(block, "All done in ")
 	_, checks, _ := strings.Cut(rest, "\n")
 	checks, _, _ = strings.Cut(checks, "\nNow take a guard away")
 
 	var shown strings.Builder
-	show(&shown, example(t))
-	if want := example(t).published() + "."; !strings.Contains(rest, want) {
+	a := newExample(t)
+	for n, s := range a.stages {
+		fmt.Fprintf(&shown, "%s ...\n", strings.ReplaceAll(s.announce(), "../../", ""))
+		if n == 1 {
+			fmt.Fprintln(&shown, skipping())
+		}
+		show(&shown, a.summary, a.post(s))
+	}
+	showRest(&shown, a.summary)
+	if want := a.published() + "."; !strings.Contains(rest, want) {
 		t.Errorf("README.md lacks %q, which a run prints", want)
 	}
-	if diff := cmp.Diff(tables, shown.String()); diff != "" {
-		t.Errorf("- README.md, + a run:\n%s", diff)
+	if !matches(shown.String(), before) {
+		t.Errorf("- README.md, + a run:\n%s", cmp.Diff(before, shown.String()))
 	}
 	shown.Reset()
-	if err := showChecks(&shown, (&system.Books{Publishes: true}).Audit()); err != nil {
+	books := system.Books{Publishes: true, Accounts: map[order.ID]refund.Account{}}
+	if err := showChecks(&shown, books.Audit()); err != nil {
 		t.Error(err)
 	}
-	if diff := cmp.Diff(checks, shown.String()); diff != "" {
-		t.Errorf("- README.md, + a run:\n%s", diff)
+	if !matches(shown.String(), checks) {
+		t.Errorf("- README.md, + a run:\n%s", cmp.Diff(checks, shown.String()))
 	}
 }
 
@@ -139,30 +224,43 @@ func TestHistory(t *testing.T) {
 		return system.Line{OrderID: "A", Verdict: string(v), Reason: string(r)}
 	}
 	paid := order.Record{Status: order.Paid}
+	killed := func(id order.ID) []victim { return []victim{{id, stripetest.Confirm, false}} }
+	canceled := order.Record{Status: order.Canceled, Failure: order.CanceledByOperator}
 	for claim, tt := range map[string]struct {
 		log     []system.Line
 		row     order.Record
 		charges int
-		killed  []order.ID
+		killed  []victim
 		want    string
 	}{
 		"an order that was paid at once": {[]system.Line{settled(1)}, paid, 1, nil, "charged once"},
 		"the order whose function was killed": {
-			[]system.Line{settled(2)}, paid, 1, []order.ID{"A"}, "function killed after the charge, next delivery settled it",
+			[]system.Line{settled(2)}, paid, 1, killed("A"), "function killed after the charge, next delivery settled it",
 		},
 		"an order that took two attempts while another one's function was killed": {
-			[]system.Line{settled(2)}, paid, 1, []order.ID{"B"}, "charged once, settled at attempt 2",
+			[]system.Line{settled(2)}, paid, 1, killed("B"), "charged once, settled at attempt 2",
 		},
 		"an order that took three attempts where nothing was killed": {
 			[]system.Line{settled(3)}, paid, 1, nil, "charged once, settled at attempt 3",
 		},
-		"an order that was settled at its first attempt was not killed": {[]system.Line{settled(1)}, paid, 1, []order.ID{"A"}, "charged once"},
+		"an order that was settled at its first attempt was not killed": {[]system.Line{settled(1)}, paid, 1, killed("A"), "charged once"},
 		"two charges are counted": {[]system.Line{settled(1)}, paid, 2, nil, "charged 2 times"},
 		"a declined order shows the bank's reason": {
 			[]system.Line{settled(1)}, order.Record{Status: order.Declined, Failure: "card_declined"}, 0, nil, "card_declined",
 		},
 		"a pending order is not shown as charged": {
 			[]system.Line{settled(1)}, order.Record{Status: order.Pending}, 0, nil, "pending",
+		},
+		"an order whose function was killed at its refund": {
+			[]system.Line{settled(2)}, paid, 1, []victim{{"A", stripetest.CreateRefund, false}}, "charged once, settled at attempt 2",
+		},
+		"the late message of a canceled order": {
+			[]system.Line{because(order.Done, order.ReasonDuplicate)},
+			canceled, 0, nil,
+			"operator canceled it, then a late message charged nobody",
+		},
+		"a line of a refund is left out": {
+			[]system.Line{settled(1), {OrderID: "A", RefundID: "R", Reason: string(order.ReasonSettled)}}, paid, 1, nil, "charged once",
 		},
 		"a repeated step is shown once": {
 			[]system.Line{because(order.Done, order.ReasonDuplicate), because(order.Done, order.ReasonDuplicate)},
@@ -189,13 +287,66 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-func TestNothingParkedPrintsNoTable(t *testing.T) {
+func TestRefundHistory(t *testing.T) {
+	t.Parallel()
+	p := system.NewPosted(sqs.NewDecoder(), refundBody("A", 100), "1")
+	line := func(attempt int, v order.Verdict, r order.Reason) system.Line {
+		return system.Line{OrderID: "A", RefundID: "R", Verdict: string(v), Reason: string(r), Attempt: attempt}
+	}
+	made := stripetest.Refund{Status: stripetest.RefundSucceeded, Metadata: map[string]string{"refundId": "R"}}
+	for claim, tt := range map[string]struct {
+		log    []system.Line
+		made   []stripetest.Refund
+		killed []victim
+		want   string
+	}{
+		"a duplicate is acknowledged": {
+			[]system.Line{line(1, order.Done, order.ReasonSettled), line(0, order.Done, order.ReasonDuplicate)},
+			[]stripetest.Refund{made},
+			nil, "made once; duplicate acknowledged",
+		},
+		"two refunds are counted": {
+			[]system.Line{line(1, order.Done, order.ReasonSettled)}, []stripetest.Refund{made, made}, nil, "made 2 times",
+		},
+		"the refund whose function was killed": {
+			[]system.Line{line(2, order.Done, order.ReasonSettled)},
+			[]stripetest.Refund{made},
+			[]victim{{"A", stripetest.CreateRefund, false}},
+			"killed after Stripe made it, found there",
+		},
+		"the refund of an order whose function was killed at the charge": {
+			[]system.Line{line(2, order.Done, order.ReasonSettled)},
+			[]stripetest.Refund{made},
+			[]victim{{"A", stripetest.Confirm, false}},
+			"made once",
+		},
+		"more than is left": {[]system.Line{line(0, order.Park, refund.ReasonExceeds)}, nil, nil, "more than is left, parked"},
+		"any other reason is shown as in the log": {
+			[]system.Line{line(1, order.Redeliver, order.ReasonUnknown)}, nil, nil, "redeliver: provider_unknown",
+		},
+		"another refund's lines are left out": {
+			[]system.Line{{OrderID: "A", RefundID: "other", Reason: string(order.ReasonSettled)}}, nil, nil, "",
+		},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			a := summary{killed: tt.killed, Books: system.Books{
+				Log: tt.log, Refunds: map[order.ID][]stripetest.Refund{"A": tt.made},
+			}}
+			if got := a.refundHistory(p); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestNothingPostedPrintsNoTable(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	show(&b, summary{})
-	if strings.Contains(b.String(), "parked message") ||
-		!strings.Contains(b.String(), "0 messages, 0 deliveries, 0 orders") {
-		t.Errorf("printed\n%s\nwant the orders and the totals alone", b.String())
+	show(&b, summary{}, nil)
+	showRest(&b, summary{})
+	if want := "\n0 messages, 0 deliveries, 0 orders"; !strings.HasPrefix(b.String(), want) {
+		t.Errorf("printed\n%s\nwant the totals alone", b.String())
 	}
 }
 

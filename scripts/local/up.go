@@ -146,6 +146,12 @@ Post orders (three lines of the examples are invalid on purpose), show one, ask 
   go run ./scripts/orders show ORD-1001
   go run ./scripts/orders refresh ORD-1008
 
+Give money back, cancel an order that waits for its customer, post refunds (one is of more than is left):
+
+  go run ./scripts/orders refund ORD-1001 --amount 1999 --reason requested_by_customer
+  go run ./scripts/orders cancel ORD-1008
+  go run ./scripts/orders post examples/refunds.jsonl
+
 The same with the AWS CLI, version 2.13 or later (older ones speak another protocol than the local queue):
 
   aws sqs send-message --endpoint-url %[2]s --queue-url %[3]s \
