@@ -176,11 +176,6 @@ func wrongRefunds() []spoiled {
 		{"a refund is left open", "I3 I19 I20 I21", func(a *accounts) {
 			a.item(func(i *refund.Item) { i.Status = refund.Open })
 		}},
-		{"an unknown refund is acknowledged", "I21", func(a *accounts) { a.refund("S", refund.Unknown) }},
-		{"an unknown refund is parked for another reason", "I21", func(a *accounts) {
-			a.refund("S", refund.Unknown)
-			a.park("refund S", order.ReasonUnknown)
-		}},
 		{"the message of a refund is lost", "I3", func(a *accounts) {
 			a.post("refund X", `{"type":"refund","orderId":"paid","refundId":"X","amount":1,"reason":"duplicate"}`)
 		}},
