@@ -43,8 +43,8 @@ const (
 	refundHeld   = "#r.#owner = :owner AND #r.#status = :open"
 	markRefund   = "SET #r.sentAt = if_not_exists(#r.sentAt, :now), #r.keySeq = :keySeq"
 	endRefund    = "SET #r.lastError = :why, #r.updatedAt = :at REMOVE #r.#owner, #r.leaseUntil"
-	moveMoney    = "SET #status = :status, seq = :next, updatedAt = :at," +
-		" refundable = if_not_exists(refundable, amount) + :delta"
+	sameLeft     = "(refundable = :left OR (attribute_not_exists(refundable) AND amount = :left))"
+	moveMoney    = "SET #status = :status, seq = :next, updatedAt = :at, refundable = :rest"
 )
 
 // Begin implements refund.Claims with one UpdateItem, and with a second one to take over
@@ -157,11 +157,11 @@ func (s *Refunds) settle(
 		if _, refused := refusedBy(err); !refused {
 			return err
 		}
-		before := a.Seq
+		before := a
 		if a, err = refusingAccount(err); err != nil {
 			return err
 		}
-		if _, err = decide(a); err == nil && a.Seq == before {
+		if _, err = decide(a); err == nil && a.Seq == before.Seq && a.Left() == before.Left() {
 			return errConcurrent
 		}
 	}
@@ -182,25 +182,27 @@ func (s *Refunds) Account(ctx context.Context, id order.ID) (refund.Account, err
 	return a, wrap("load account of", id, err)
 }
 
-// Apply implements refund.Records with one TransactWriteItems.
+// Apply implements refund.Records with one TransactWriteItems, and one more for each
+// refund that was begun at the same moment.
 func (s *Refunds) Apply(ctx context.Context, c refund.Change) error {
-	err := s.apply(ctx, c, refund.ID(c.Event.Refund.ID), "")
-	if _, refused := refusedBy(err); refused {
+	err := s.settle(ctx, c.Before, c.Rebase, refund.ID(c.Event.Refund.ID), "")
+	if errors.Is(err, order.ErrNotFound) {
 		err = order.ErrStale
 	}
 	return wrap("record a refund of", c.Before.OrderID, err)
 }
 
 // apply writes a change of one refund, or of what others gave back if id is "", with its
-// event. It is guarded by the order's seq, and by the refund's owner unless that is "".
-// The rest of the charge changes by a difference: Begin reserves without a new seq.
+// event. It is guarded by the refund's owner unless that is "", by the order's seq, and
+// by what is left of the charge. Begin reserves without a new seq, and a change that did
+// not see it would take the order out of the index of those that wait.
 func (s *Refunds) apply(ctx context.Context, c refund.Change, id refund.ID, owner string) error {
 	names := aliases()
 	delete(names, "#owner")
-	condition, set := "seq = :seq", moveMoney
+	condition, set := "seq = :seq AND "+sameLeft, moveMoney
 	values := row{
 		":seq": number(c.Before.Seq), ":next": number(c.After.Seq), ":status": text(c.After.Status),
-		":at": millis(c.Event.At), ":delta": number(c.After.Left() - c.Before.Left()),
+		":at": millis(c.Event.At), ":left": number(c.Before.Left()), ":rest": number(c.After.Left()),
 	}
 	if id == "" {
 		set += ", refundedOutside = :outside"
@@ -209,11 +211,6 @@ func (s *Refunds) apply(ctx context.Context, c refund.Change, id refund.ID, owne
 		item, _ := c.After.Item(id)
 		set += ", #r = :item"
 		names["#r"], values[":item"] = refundName+string(id), encodeRefund(item)
-		if _, known := c.Before.Item(id); known {
-			condition += " AND attribute_exists(#r)"
-		} else { // Begin claims a refund without a new seq
-			condition += " AND attribute_not_exists(#r)"
-		}
 	}
 	if owner != "" {
 		condition += " AND " + refundHeld

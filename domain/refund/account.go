@@ -111,6 +111,23 @@ type Change struct {
 	Event         order.Event
 }
 
+// Rebase returns the change of an account to which Begin has added refunds since c.Before
+// was read. It returns order.ErrStale if the account has another seq, or the refund that
+// c.Before lacks.
+func (c Change) Rebase(a Account) (Change, error) {
+	id := ID(c.Event.Refund.ID)
+	_, knew := c.Before.Item(id)
+	if _, knows := a.Item(id); a.Seq != c.Before.Seq || knew != knows {
+		return Change{}, order.ErrStale
+	}
+	i, about := c.After.Item(id)
+	c.Before, c.After.Items = a, a.Items
+	if about {
+		c.After = c.After.with(i)
+	}
+	return c, nil
+}
+
 // changed returns the change of one item to its new status.
 func changed(a Account, i Item, at time.Time) Change {
 	i.UpdatedAt = at

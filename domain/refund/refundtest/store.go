@@ -361,6 +361,7 @@ func (x storeTest) sideBySide() {
 	for n, c := range claims { // each claim is older than the others' outcomes
 		made := refund.Outcome{Status: refund.Succeeded, Refund: refund.ProviderID(fmt.Sprint("re_", n))}
 		x.must(x.Finish(x.Context(), c, made, noon()))
+		x.wantDue()
 	}
 	if a := x.account(); a.Seq != 4 || a.Refunded() != 3000 || a.Left() != paidFor-3000 {
 		x.Errorf("got %+v, want three refunds with three events", a)
@@ -433,6 +434,7 @@ func (x storeTest) appliesBesideBegin() {
 	c, err := refund.Settled(seen, "R1", refund.Outcome{Status: refund.Succeeded, Refund: "re_1"}, at(time.Hour))
 	x.must(err)
 	x.must(x.Apply(x.Context(), c))
+	x.wantDue()
 	if a := x.account(); len(a.Items) != 2 || a.Left() != paidFor-1500 {
 		x.Errorf("got %+v, want both refunds", a)
 	}
