@@ -20,7 +20,7 @@ func (l *local) attend(ctx context.Context, dead []victim, c counter) (err error
 		case stripetest.CreateRefund:
 			c.clear()
 			fmt.Println(skipping())
-			err = l.SkipLeases(ctx, v.id)
+			err = l.SkipLeases(ctx)
 		}
 		if err != nil {
 			return err

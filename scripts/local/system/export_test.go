@@ -1,6 +1,4 @@
 package system
 
-import "orderonce/domain/order"
-
-// Add adds an item to a record, as Records does.
-func Add(r *order.Record, item Item) error { return add(r, item) }
+// Add adds an item to an order, as Orders does.
+func Add(o *Order, item Item) error { return add(o, item) }

@@ -14,10 +14,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
+	"orderonce/domain/refund"
 	"orderonce/scripts/local/system"
 	"orderonce/scripts/local/system/systemtest"
 )
@@ -235,6 +237,39 @@ func TestLookAll(t *testing.T) {
 				t.Errorf("orders by status (-got +want):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestPassRefundLeases(t *testing.T) {
+	t.Parallel()
+	s := world{systemtest.New(t)}.start(t, system.Options{})
+	s.post(body("refunded"))
+	s.settle()
+	store, now := dynamodb.Refunds{Store: s.Store}, time.Now()
+	begin := func(id string, owner string) error {
+		r, err := refund.New(refund.Draft{OrderID: "refunded", RefundID: id, Amount: 100, Reason: "duplicate"})
+		must(t, err)
+		_, err = store.Begin(t.Context(), r, order.Lease{Owner: owner, From: now, Until: now.Add(order.MaxLease)})
+		return err
+	}
+	for _, id := range []string{"R1", "R2"} {
+		must(t, begin(id, "killed"))
+		if _, running := errors.AsType[*order.InProgressError](begin(id, "another")); !running {
+			t.Errorf("refund %s: got another attempt under a running lease, want an InProgressError", id)
+		}
+	}
+	must(t, s.PassRefundLeases(t.Context()))
+	now = now.Add(time.Millisecond) // a lease includes its last instant
+	must(t, begin("R1", "another"))
+	must(t, begin("R2", "another"))
+	account, err := store.Account(t.Context(), "refunded")
+	must(t, err)
+	for o, err := range s.Orders(t.Context()) {
+		must(t, err)
+		claim := cmpopts.IgnoreFields(refund.Item{}, "Fingerprint", "Owner")
+		if diff := cmp.Diff(o.Refunds, account.Items, cmpopts.IgnoreTypes(time.Time{}), claim); diff != "" || o.Left != account.Left() {
+			t.Errorf("%d left, want %d; refunds (-scanned +loaded):\n%s", o.Left, account.Left(), diff)
+		}
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"orderonce/domain/order"
+	"orderonce/domain/refund"
 )
 
 // Item is an item of a table.
@@ -61,38 +64,58 @@ func (s *System) scan(ctx context.Context, all *sdk.ScanInput) iter.Seq2[Item, e
 	}
 }
 
-// Records reads every order of the table with its events. It decodes the attributes of
-// docs/reference/row.md itself and does not use the store, so that a test compares the
-// store with something else. It ends at the first error.
+// Order is an order of the table with its events and its refunds.
+type Order struct {
+	order.Record
+
+	Refunds []refund.Item // by id
+	Outside int64         // given back by others
+	Left    int64         // what a new refund may give back, as the row says
+}
+
+// Records reads every order of the table with its events. It ends at the first error.
 func (s *System) Records(ctx context.Context) iter.Seq2[order.Record, error] {
 	return func(yield func(order.Record, error) bool) {
-		var r order.Record
-		for item, err := range s.Items(ctx, s.Options.Table) {
-			if err != nil {
-				yield(order.Record{}, err)
-				return
-			}
-			// A scan returns the items of a partition together.
-			if id := order.ID(Text(item, "orderId")); id != r.OrderID {
-				if r.OrderID != "" && !yield(r, nil) {
-					return
-				}
-				r = order.Record{OrderID: id}
-			}
-			if err := add(&r, item); err != nil {
-				yield(order.Record{}, err)
+		for o, err := range s.Orders(ctx) {
+			if !yield(o.Record, err) {
 				return
 			}
 		}
-		if r.OrderID != "" {
-			yield(r, nil)
+	}
+}
+
+// Orders reads every order of the table. It decodes the attributes of
+// docs/reference/row.md itself and does not use the store, so that a test compares the
+// store with something else. It ends at the first error.
+func (s *System) Orders(ctx context.Context) iter.Seq2[Order, error] {
+	return func(yield func(Order, error) bool) {
+		var o Order
+		for item, err := range s.Items(ctx, s.Options.Table) {
+			if err != nil {
+				yield(Order{}, err)
+				return
+			}
+			// A scan returns the items of a partition together.
+			if id := order.ID(Text(item, "orderId")); id != o.OrderID {
+				if o.OrderID != "" && !yield(o, nil) {
+					return
+				}
+				o = Order{Record: order.Record{OrderID: id}}
+			}
+			if err := add(&o, item); err != nil {
+				yield(Order{}, err)
+				return
+			}
+		}
+		if o.OrderID != "" {
+			yield(o, nil)
 		}
 	}
 }
 
 var errUnknownSortKey = errors.New("unknown sort key")
 
-func add(r *order.Record, item Item) error {
+func add(r *Order, item Item) error {
 	switch sk := Text(item, "sk"); {
 	case sk == "order":
 		r.CustomerID = Text(item, "customerId")
@@ -104,6 +127,7 @@ func add(r *order.Record, item Item) error {
 		r.Mode = order.Mode(Text(item, "stripeMode"))
 		r.Failure, r.LastError = Text(item, "failure"), Text(item, "lastError")
 		r.Dispute = dispute(item)
+		r.addRefunds(item)
 	case strings.HasPrefix(sk, "event#"):
 		r.Events = append(r.Events, order.Event{
 			Seq: int(Number(item, "seq")), From: order.Status(Text(item, "from")), To: order.Status(Text(item, "to")),
@@ -124,3 +148,25 @@ func dispute(item Item) order.Dispute {
 		ID: order.DisputeID(Text(item, "disputeId")), Status: order.DisputeStatus(Text(item, "disputeStatus")),
 	}
 }
+
+// addRefunds adds the refunds of an order item, without their times.
+func (o *Order) addRefunds(item Item) {
+	o.Outside, o.Left = Number(item, "refundedOutside"), o.Total.Amount
+	if item["refundable"] != nil {
+		o.Left = Number(item, "refundable")
+	}
+	for _, name := range slices.Sorted(maps.Keys(item)) {
+		id, is := strings.CutPrefix(name, refundName)
+		if m, ok := item[name].(*types.AttributeValueMemberM); is && ok {
+			o.Refunds = append(o.Refunds, refund.Item{
+				ID: refund.ID(id), Amount: Number(m.Value, "amount"), Reason: refund.Reason(Text(m.Value, "reason")),
+				Status: refund.Status(Text(m.Value, "status")), Refund: refund.ProviderID(Text(m.Value, "stripeRefundId")),
+				Attempt: int(Number(m.Value, "attempt")), KeySeq: int(Number(m.Value, "keySeq")),
+				Failure: Text(m.Value, "failure"), LastError: Text(m.Value, "lastError"),
+			})
+		}
+	}
+}
+
+// refundName starts the name of a refund's attribute.
+const refundName = "refund#"

@@ -8,6 +8,7 @@ import (
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/domain/order"
+	"orderonce/domain/refund"
 	"orderonce/scripts/local/system"
 )
 
@@ -42,15 +43,28 @@ func TestAttributes(t *testing.T) {
 	}
 }
 
+//nolint:ireturn // as the SDK has it
+func refundMap(status, stripeID string) types.AttributeValue {
+	m := system.Item{
+		"amount": number("350"), "reason": text("duplicate"), "status": text(status), "attempt": number("2"),
+		"keySeq": number("1"), "failure": text("code"), "lastError": text("store"),
+	}
+	if stripeID != "" {
+		m["stripeRefundId"] = text(stripeID)
+	}
+	return &types.AttributeValueMemberM{Value: m}
+}
+
 func TestAdd(t *testing.T) {
 	t.Parallel()
-	got := order.Record{OrderID: "A"}
+	got := system.Order{Record: order.Record{OrderID: "A"}}
 	for _, item := range []system.Item{
 		{
 			"sk": text("order"), "customerId": text("CUST-1"), "amount": number("1999"), "currency": text("usd"),
 			"fingerprint": text("v1:00"), "status": text("declined"), "attempt": number("2"), "seq": number("1"), "owner": text("me"),
 			"intentId": text("pi_1"), "failure": text("card_declined"), "lastError": text("provider_unknown"),
-			"disputeId": text("du_1"), "disputeStatus": text("open"),
+			"disputeId": text("du_1"), "disputeStatus": text("open"), "refundable": number("999"), "refundedOutside": number("300"),
+			"refund#B": refundMap("open", ""), "refund#A": refundMap("succeeded", "re_1"),
 		},
 		{
 			"sk": text("event#000001"), "seq": number("1"), "from": text("open"), "to": text("declined"), "intentId": text("pi_1"),
@@ -67,7 +81,7 @@ func TestAdd(t *testing.T) {
 	} {
 		must(t, system.Add(&got, item))
 	}
-	want := order.Record{
+	record := order.Record{
 		OrderID: "A", CustomerID: "CUST-1", Total: order.Money{Amount: 1999, Currency: "usd"}, Fingerprint: "v1:00",
 		Status: order.Declined, Owner: "me", Attempt: 2, Intent: "pi_1", Failure: "card_declined", LastError: "provider_unknown", Seq: 1,
 		Dispute: order.Dispute{ID: "du_1", Status: order.DisputeOpen},
@@ -83,11 +97,25 @@ func TestAdd(t *testing.T) {
 			},
 		},
 	}
+	item := refund.Item{Amount: 350, Reason: refund.Duplicate, Attempt: 2, KeySeq: 1, Failure: "code", LastError: "store"}
+	made, open := item, item
+	made.ID, made.Status, made.Refund = "A", refund.Succeeded, "re_1"
+	open.ID, open.Status = "B", refund.Open
+	want := system.Order{Record: record, Refunds: []refund.Item{made, open}, Outside: 300, Left: 999}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("- got, + want:\n%s", diff)
 	}
 	if err := system.Add(&got, system.Item{"sk": text("lock")}); err == nil {
 		t.Error("got no error for an unknown sort key")
+	}
+}
+
+func TestAnOrderWithoutRefundsHasAllLeft(t *testing.T) {
+	t.Parallel()
+	var got system.Order
+	must(t, system.Add(&got, system.Item{"sk": text("order"), "amount": number("1999")}))
+	if got.Left != 1999 {
+		t.Errorf("got %d left, want 1999", got.Left)
 	}
 }
 
