@@ -33,6 +33,7 @@ func page(a arguments, outcomes []run.Outcome, used usage) string {
 	b.WriteString(columnsExplained)
 	for _, o := range outcomes {
 		if len(o.Checks) > 0 {
+			b.WriteString(refundPage(o.Refunds))
 			fmt.Fprintf(&b, "\n## The invariants of %s\n\n%s.\n\n| invariant | | broken |\n|---|---|---:|\n",
 				o.Handler.Name, summary(o))
 			for _, check := range o.Checks {
@@ -49,6 +50,28 @@ func page(a arguments, outcomes []run.Outcome, used usage) string {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", o.Handler.Name, o.Handler.Does, o.Handler.Fails)
 	}
 	fmt.Fprintf(&b, reproduce, a.command(), used)
+	return b.String()
+}
+
+// refundPage returns the section about refunds and cancels.
+func refundPage(r run.Refunds) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, refundsExplained, r.Asked, r.Messages, r.Deliveries)
+	for _, row := range []struct {
+		figure int
+		text   string
+	}{
+		{r.Made, "refunds that Stripe made"},
+		{r.Doubled, "refunds that Stripe made twice"},
+		{r.Refused, "refused by Stripe"},
+		{r.Unknown, "unknown: they may have been made, so they are not repeated, and a person compares"},
+		{r.Exceeding, "parked, because they exceed what is left of the charge"},
+		{r.NotCharged, "parked, because the order was not charged"},
+		{r.Kills, "processes killed with a refund in their batch"},
+		{r.Canceled, "orders canceled by an operator before they were charged"},
+	} {
+		fmt.Fprintf(&b, "| %s | %d |\n", row.text, row.figure)
+	}
 	return b.String()
 }
 
@@ -87,6 +110,12 @@ product at full size and the baselines at a smaller one.
   the message is deleted and the worker killed as soon as Stripe has an outcome. Before the first
   redrive, every order for which Stripe has an outcome must be settled.
 
+- **Refunds and cancels**, for the product alone: of 3 % of the orders, money is asked back: all of it, a
+  big part and two small ones, six small parts, or four parts that exceed the charge. Half of the
+  refunds are sent three times, some before their order, and some copies have another amount. Of every
+  tenth refund, the worker is killed when Stripe has made it. 2 % of the orders are canceled before or
+  after a call that creates or confirms the intent.
+
 The faults of years happen within a minute. The figures show where a handler fails, not how often.
 
 ![Figures per 100 orders, for each handler](../storm.svg)
@@ -109,11 +138,21 @@ All columns but the last count orders, not messages.
 
 What the storm does not show:
 
+- A lease of fifteen minutes: it ends between two redrives, while nothing runs.
 - The product's own limits for parking (twenty attempts, six days): its clock is the machine's, and
   only the queue's and Stripe's clocks are advanced.
 - A worker that is paused for days before a call: ` + "`make prove`" + ` searches for that.
 - Guards that matter only when two faults meet at one moment, such as the fencing conditions:
   without one of them the storm stays green.
+`
+
+const refundsExplained = `
+## Refunds and cancels
+
+%d refunds of orderonce in %d messages, with %d deliveries. The baselines cannot refund.
+
+| | |
+|---|---:|
 `
 
 const reproduce = `

@@ -60,10 +60,19 @@ func show(w io.Writer, outcomes []run.Outcome) {
 	t.Render()
 	for _, o := range outcomes {
 		if len(o.Checks) > 0 {
-			fmt.Fprintf(w, "\n%s: %s\n", o.Handler.Name, summary(o))
+			fmt.Fprintf(w, "\n%s: %s\n\n%s.\n", o.Handler.Name, summary(o), refundSummary(o.Refunds))
 			system.Show(w, o.Checks)
 		}
 	}
+}
+
+// refundSummary returns what became of the refunds in one sentence.
+func refundSummary(r run.Refunds) string {
+	return fmt.Sprintf("%d refunds in %d messages, %d deliveries, %d processes killed with one in their batch; "+
+		"%d made, %d made twice, %d refused by Stripe, %d unknown, %d parked because they exceed what is left, "+
+		"%d because the order was not charged; %d orders canceled",
+		r.Asked, r.Messages, r.Deliveries, r.Kills, r.Made, r.Doubled, r.Refused, r.Unknown, r.Exceeding,
+		r.NotCharged, r.Canceled)
 }
 
 // summary returns an outcome in one sentence.

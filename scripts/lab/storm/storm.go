@@ -47,6 +47,10 @@ const (
 	baselineInstances = 4
 	// ordersPerKill is the number of orders for each kill, unless --kills is set.
 	ordersPerKill = 20
+	// refunded is the share of the product's orders that get refunds, three or four each
+	// on average, and resent the share of the refunds that are sent three times.
+	refunded = 0.03
+	resent   = 0.5
 )
 
 // Run runs the storms.
@@ -128,8 +132,10 @@ func cpuTime() (sum time.Duration) {
 
 func (a arguments) options(engine dynamodbtest.Location, h run.Handler) run.Options {
 	o := run.Options{
-		Workload: run.Workload{Seed: a.Seed, Orders: a.Orders, Duplicates: a.Duplicates},
-		Kills:    a.Kills, Instances: a.Instances, FIFO: a.FIFO, Calm: a.Calm, Dir: a.Dir, Engine: engine,
+		Workload: run.Workload{
+			Seed: a.Seed, Orders: a.Orders, Duplicates: a.Duplicates, Refunded: refunded, Resent: resent,
+		},
+		Kills: a.Kills, Instances: a.Instances, FIFO: a.FIFO, Calm: a.Calm, Dir: a.Dir, Engine: engine,
 	}
 	if h.Name != productName {
 		o.Workload.Orders, o.Instances = a.Baselines, baselineInstances

@@ -40,13 +40,15 @@ func (c Count) Wrong() int {
 type audit struct {
 	workload Workload
 	decoder  *sqs.Decoder
-	ledger   map[string][]stripetest.Charge // by order id, with declines
+	ledger   map[string][]stripetest.Charge  // by order id, with declines
+	refunds  map[string][]*stripetest.Refund // of Stripe, by order id
 	intent   func(id string) stripetest.Intent
 	dead     map[string]sqstest.Message // by name
 	left     sqstest.Counts
 	product  bool   // the handler is the product: the invariants are checked
 	seen     []bool // whether a row was found, by order number
 	count    Count
+	back     Refunds
 	checks   []system.Check
 }
 
@@ -63,18 +65,19 @@ const (
 // chunk is how many orders are checked at once.
 const chunk = 1000
 
-// auditSystem audits a system at rest. It checks the invariants of the product only: no
-// other handler promises them.
-func auditSystem(
-	ctx context.Context, s *system.System, h Handler, workload Workload, left, leaks []string,
-) (Count, []system.Check, error) {
+// audit audits a system at rest. It checks the invariants of the product only: no other
+// handler promises them.
+func (st *storm) audit(ctx context.Context, s *system.System, out *Outcome) error {
 	dead, err := s.Dead()
 	if err != nil {
-		return Count{}, nil, err
+		return err
 	}
-	b := newAudit(workload, dead)
-	b.left, b.product = s.Counts(), h.Rows == nil
-	s.Stripe.Machine(func(m *stripetest.Machine) { b.addCharges(m.Ledger()) })
+	b := newAudit(st.Workload, dead)
+	b.left, b.product = s.Counts(), st.handler.Rows == nil
+	s.Stripe.Machine(func(m *stripetest.Machine) {
+		b.addCharges(m.Ledger())
+		b.addRefunds(m.Refunds())
+	})
 	b.intent = func(id string) (i stripetest.Intent) {
 		s.Stripe.Machine(func(m *stripetest.Machine) {
 			if found := m.Intent(id); found != nil {
@@ -83,12 +86,13 @@ func auditSystem(
 		})
 		return i
 	}
-	read := h.Rows
+	read := st.handler.Rows
 	if b.product {
 		read = productRows
 	}
-	err = b.check(read(ctx, s), left, leaks)
-	return b.count, b.checks, err
+	err = b.check(read(ctx, s), st.later.left, st.log.leaked())
+	out.Count, out.Refunds, out.Checks = b.count, b.back, b.checks
+	return err
 }
 
 // check runs every check. left are orders that waited too long during the storm, leaks
@@ -106,7 +110,8 @@ func (b *audit) check(table iter.Seq2[Row, error], left, leaks []string) error {
 func newAudit(workload Workload, dead []sqstest.Message) *audit {
 	b := &audit{
 		workload: workload, decoder: sqs.NewDecoder(),
-		ledger: map[string][]stripetest.Charge{}, dead: map[string]sqstest.Message{},
+		ledger: map[string][]stripetest.Charge{}, refunds: map[string][]*stripetest.Refund{},
+		dead: map[string]sqstest.Message{},
 		seen: make([]bool, workload.Orders),
 	}
 	for _, m := range dead {
@@ -178,6 +183,7 @@ func (b *audit) checkRows(rows []Row) {
 			continue
 		}
 		b.addOrder(&one, row, messages, charges)
+		b.checkRefunds(n, row, charges)
 		if b.count.Stuck > before.Stuck {
 			b.report("I11", allSettle, fmt.Sprintf("order %s is not settled, and its message is left", row.OrderID))
 		}
@@ -206,9 +212,9 @@ func (b *audit) addOrder(to *system.Books, row Row, messages []message, charges 
 			to.Parked[m.name()] = dead
 		}
 	}
-	if row.Record != nil {
-		to.Records[row.Record.OrderID] = *row.Record
-		to.Intents[string(row.Record.Intent)] = b.intent(string(row.Record.Intent))
+	if row.Order != nil {
+		to.Records[row.Order.OrderID] = row.Order.Record
+		to.Intents[string(row.Order.Intent)] = b.intent(string(row.Order.Intent))
 	}
 	for _, c := range charges {
 		if c.Outcome == stripetest.Charged {
@@ -241,8 +247,15 @@ func (b *audit) countOrder(row Row, messages []message, ledger []stripetest.Char
 	add(&b.count.Lost, !row.Settled && left[original]+left[conflicting] == 0)
 	add(&b.count.Stuck, !row.Settled && left[original]+left[conflicting] > 0)
 	add(&b.count.LedgerMismatch, row.Settled && row.Status.Charged() != (len(charges) > 0))
-	add(&b.count.WrongStatus, row.Settled && row.Status != messages[0].want)
+	add(&b.count.WrongStatus, row.Settled && !b.workload.allows(messages[0], row.Status))
 	add(&b.count.ConflictLost, conflictLost(row, messages, ledger, left))
+}
+
+// allows reports whether an order may end in a status: that of its card, also after
+// refunds, or canceled if an operator cancels it.
+func (s Workload) allows(m message, status order.Status) bool {
+	return status == m.want || status.Charged() && m.want == order.Paid ||
+		status == order.Canceled && s.cancels(m.order) != (moment{})
 }
 
 // deadLetters counts the dead letters of an order, by content.

@@ -8,11 +8,13 @@ import (
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
+	"orderonce/domain/refund"
 	"orderonce/scripts/local/system"
 )
 
 // Message is a message of a workload.
 type Message struct {
+	Number               int // of its order
 	Name, OrderID, Body  string
 	Invalid, Conflicting bool
 	Total                order.Money
@@ -23,11 +25,34 @@ type Message struct {
 func (s Workload) Messages(n int) (all []Message) {
 	for _, m := range s.messages(n) {
 		all = append(all, Message{
-			m.name(), orderID(m.order), m.body, m.content == invalid, m.content == conflicting, m.total,
+			n, m.name(), orderID(m.order), m.body, m.content == invalid, m.content == conflicting, m.total,
 			m.want,
 		})
 	}
 	return all
+}
+
+// RefundMessage is a message for a refund.
+type RefundMessage struct {
+	Name, OrderID, Body string
+	ID                  refund.ID
+	Amount              int64
+	Conflicting, Early  bool
+}
+
+// RefundMessages returns the messages for refunds of an order.
+func (s Workload) RefundMessages(n int) (all []RefundMessage) {
+	for _, m := range s.refunds(n) {
+		all = append(all, RefundMessage{m.name(), orderID(m.order), m.body(), m.id, m.amount, m.conflicting, m.early})
+	}
+	return all
+}
+
+// Cancels returns the call at which an operator cancels an order, and whether it is
+// before its execution; "" if the order is not canceled.
+func (s Workload) Cancels(n int) (call stripetest.Endpoint, before bool) {
+	m := s.cancels(n)
+	return m.call, m.before
 }
 
 // Loses reports whether an order loses its message after the charge.
@@ -43,6 +68,7 @@ type End struct {
 	Product bool
 	Rows    []Row
 	Ledger  []stripetest.Charge
+	Refunds []*stripetest.Refund
 	Dead    []sqstest.Message
 	Intents map[string]stripetest.Intent
 	Left    []string
@@ -53,11 +79,23 @@ type End struct {
 
 // Audit audits the end of a storm.
 func Audit(s Workload, e End) (Count, []system.Check, error) {
+	b, err := auditEnd(s, e)
+	return b.count, b.checks, err
+}
+
+// CountRefunds counts what became of the refunds.
+func CountRefunds(s Workload, e End) (Refunds, error) {
+	b, err := auditEnd(s, e)
+	return b.back, err
+}
+
+func auditEnd(s Workload, e End) (*audit, error) {
 	b := newAudit(s, e.Dead)
 	b.product, b.left.Visible = e.Product, e.Waiting
 	b.intent = func(id string) stripetest.Intent { return e.Intents[id] }
 	b.addCharges(e.Ledger)
-	err := b.check(func(yield func(Row, error) bool) {
+	b.addRefunds(e.Refunds)
+	return b, b.check(func(yield func(Row, error) bool) {
 		for _, row := range e.Rows {
 			if !yield(row, nil) {
 				return
@@ -67,7 +105,6 @@ func Audit(s Workload, e End) (Count, []system.Check, error) {
 			yield(Row{}, e.ReadErr)
 		}
 	}, e.Left, e.Leaks)
-	return b.count, b.checks, err
 }
 
 // NextProfiles returns the names of the next profiles of both services.

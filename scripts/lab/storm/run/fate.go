@@ -29,10 +29,24 @@ const (
 	bounceShare = 0.25
 )
 
-// fate returns the fate of an order. The same Workload always returns the same. Dice of
-// its own leave the messages as they are without fates.
+// The kinds of dice beside those of the messages.
+const (
+	fateDice    = 1
+	webhookDice = 2
+	refundDice  = 3
+	cancelDice  = 4
+	madeDice    = 5
+)
+
+// dice returns dice of a kind for a number. The same Workload always rolls the same. Dice
+// of their own leave the messages as they are without what the dice decide.
+func (s Workload) dice(kind, n int) *rand.Rand {
+	return rand.New(rand.NewPCG(s.Seed, uint64(kind)<<40|uint64(n))) //nolint:gosec // it must be reproducible
+}
+
+// fate returns the fate of an order.
 func (s Workload) fate(n int) fate {
-	dice := rand.New(rand.NewPCG(s.Seed, 1<<40|uint64(n))) //nolint:gosec // a workload must be reproducible
+	dice := s.dice(fateDice, n)
 	f := fate{loses: dice.Float64() < lostShare, byBank: dice.Float64() < bankShare}
 	switch roll := dice.Float64(); {
 	case roll < paidShare:
@@ -48,6 +62,7 @@ func (d *draft) live(f fate) {
 	if f.byBank && d.want == order.Paid {
 		d.method, d.want = "pm_usBankAccount_processing", order.Pending
 	}
+	d.waits = d.want == order.Pending || d.want == order.ActionRequired
 	switch {
 	case d.want == order.Pending && f.ends != "", d.want == order.ActionRequired && f.ends == order.Paid:
 		d.want = f.ends
@@ -63,7 +78,7 @@ func (s Workload) loses(n int) bool {
 // deliveries plans the webhooks of an event: most come once and at once, some are lost,
 // some come twice, and some up to two days late.
 func (s Workload) deliveries(e stripetest.Event) []time.Duration {
-	dice := rand.New(rand.NewPCG(s.Seed, 1<<41|uint64(e.Number))) //nolint:gosec // it must be reproducible
+	dice := s.dice(webhookDice, e.Number)
 	late := time.Duration(dice.Int64N(int64(48 * time.Hour)))
 	switch dice.IntN(10) {
 	case 0, 1:

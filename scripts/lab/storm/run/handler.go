@@ -37,19 +37,19 @@ type Row struct {
 	Settled bool         // no work is left
 	Status  order.Status // if it is settled
 	Amount  int64        // 0 if the row has none
-	// Record is the product's record, for the invariants; nil for another handler.
-	Record *order.Record
+	// Order is the product's row, for the invariants; nil for another handler.
+	Order *system.Order
 }
 
 func productRows(ctx context.Context, s *system.System) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		for r, err := range s.Records(ctx) {
+		for o, err := range s.Orders(ctx) {
 			row := Row{
-				OrderID: string(r.OrderID),
-				Settled: r.Status != order.Open,
-				Status:  r.Status,
-				Amount:  r.Total.Amount,
-				Record:  &r,
+				OrderID: string(o.OrderID),
+				Settled: o.Status != order.Open,
+				Status:  o.Status,
+				Amount:  o.Total.Amount,
+				Order:   &o,
 			}
 			if !yield(row, err) || err != nil {
 				return

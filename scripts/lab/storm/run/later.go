@@ -13,6 +13,7 @@ import (
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
+	"orderonce/domain/refund"
 	"orderonce/scripts/local/system"
 )
 
@@ -64,11 +65,15 @@ func untilExit(ctx context.Context, s *system.System) (context.Context, context.
 
 // laterOptions adds to the options what settles orders without their messages, and what
 // makes that necessary: lost messages and webhooks.
-func (st *storm) laterOptions(o *system.Options) {
-	if st.Workload.Later {
-		o.Webhook, o.Reconcile = st.webhook, st.reconcile
-		o.Deliveries, o.AfterStripe = st.Workload.deliveries, st.loseMessage
+func (st *storm) laterOptions(ctx context.Context, o *system.Options) {
+	if !st.Workload.Later {
+		return
 	}
+	o.Webhook, o.Reconcile = st.webhook, st.reconcile
+	o.Deliveries = st.Workload.deliveries
+	fail := o.BeforeStripe
+	o.BeforeStripe = func(c stripetest.Call) { st.beforeCall(ctx, c); fail(c) }
+	o.AfterStripe = func(c stripetest.Call) { st.afterCall(ctx, c) }
 }
 
 // loseMessage deletes the message of an order that loses it, and kills its worker, once
@@ -91,7 +96,8 @@ func (st *storm) loseMessage(c stripetest.Call) {
 	if deleted > 0 {
 		st.later.deleted.Add(int64(deleted))
 		id := []byte(orderID(n))
-		st.kills.Add(int64(s.Function.Kill(func(payload []byte) bool { return bytes.Contains(payload, id) })))
+		holds := func(payload []byte) bool { return bytes.Contains(payload, id) }
+		st.kills.Add(int64(s.Function.Kill(st.counted(holds))))
 	}
 }
 
@@ -115,6 +121,7 @@ func (st *storm) actOn(m *stripetest.Machine, now time.Time, i *stripetest.Inten
 	}
 	ends := st.Workload.fate(n).ends
 	switch {
+	case i.Status == stripetest.StatusCanceled:
 	case i.Status == stripetest.StatusProcessing && ends != "":
 		return m.Settle(now, i.ID, ends == order.Paid)
 	case i.LastError != nil && i.LastError.Code == "authentication_required" && ends == order.Paid:
@@ -187,6 +194,9 @@ func (st *storm) lookAll(ctx context.Context, s *system.System, phase string) er
 	st.setPhase(phase)
 	var left []string
 	for range looks {
+		if err := st.passLeases(ctx, s); err != nil {
+			return err
+		}
 		st.later.runs.Add(1)
 		if err := s.LookAll(ctx); err != nil {
 			return err
@@ -205,14 +215,22 @@ func (st *storm) lookAll(ctx context.Context, s *system.System, phase string) er
 	return nil
 }
 
+// leftWaiting returns the orders and the refunds that wait although Stripe has their
+// outcome.
 func leftWaiting(ctx context.Context, s *system.System) ([]string, error) {
 	waiting := system.Books{Records: map[order.ID]order.Record{}, Intents: map[string]stripetest.Intent{}}
-	for r, err := range s.Records(ctx) {
+	open := map[refundKey]bool{}
+	for o, err := range s.Orders(ctx) {
 		if err != nil {
 			return nil, err
 		}
-		if _, waits := r.Status.RecheckAfter(); waits {
-			waiting.Records[r.OrderID] = r
+		if _, waits := o.Status.RecheckAfter(); waits {
+			waiting.Records[o.OrderID] = o.Record
+		}
+		for _, i := range o.Refunds {
+			if i.Status == refund.Open {
+				open[refundKey{string(o.OrderID), i.ID}] = true
+			}
 		}
 	}
 	s.Stripe.Machine(func(m *stripetest.Machine) {
@@ -222,7 +240,7 @@ func leftWaiting(ctx context.Context, s *system.System) ([]string, error) {
 			}
 		}
 	})
-	return waiting.LeftWaiting(), nil
+	return append(waiting.LeftWaiting(), leftOpen(s, open)...), nil
 }
 
 // end lets everybody act for the last time and settles what is left.

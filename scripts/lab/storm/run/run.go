@@ -46,6 +46,7 @@ type Outcome struct {
 	Deliveries int
 	Kills      int // of the handler's processes
 	Later      Later
+	Refunds    Refunds
 	Faults     map[string]int // failed calls, by profile, such as "Stripe outage"
 	Redriven   int
 	LostDelete int
@@ -83,6 +84,8 @@ type storm struct {
 	system             atomic.Pointer[system.System]
 	faults             *injector
 	later              later
+	refunding          refunding
+	canceling          atomic.Int64 // cancels by operators under way
 	log                *functionLog
 
 	phase      atomic.Pointer[string]
@@ -100,7 +103,7 @@ func Storm(ctx context.Context, o Options, h Handler) (Outcome, error) {
 	o.Workload.Later = h.Later != nil
 	st := &storm{Options: o, handler: h, faults: newInjector(o.Workload.Seed)}
 	for n := range o.Workload.Orders {
-		st.total += len(o.Workload.messages(n))
+		st.total += len(o.Workload.messages(n)) + len(o.Workload.refunds(n))
 	}
 	dir := filepath.Join(o.Dir, h.Name)
 	if err := os.MkdirAll(dir, 0o750); err != nil {
@@ -114,7 +117,7 @@ func Storm(ctx context.Context, o Options, h Handler) (Outcome, error) {
 		return Outcome{}, err
 	}
 	began := time.Now()
-	s, err := system.Start(ctx, st.options(binary))
+	s, err := system.Start(ctx, st.options(ctx, binary))
 	if err != nil {
 		return Outcome{}, errors.Join(err, st.log.Close())
 	}
@@ -126,7 +129,7 @@ func Storm(ctx context.Context, o Options, h Handler) (Outcome, error) {
 	return out, errors.Join(err, s.Close(), st.log.Close())
 }
 
-func (st *storm) options(binary string) system.Options {
+func (st *storm) options(ctx context.Context, binary string) system.Options {
 	o := system.Options{
 		Binary: binary, Engine: st.Engine, Instances: st.Instances, FIFO: st.FIFO,
 		MaxReceives: maxReceives, FunctionTimeout: functionTimeout, Visibility: visibility,
@@ -134,7 +137,7 @@ func (st *storm) options(binary string) system.Options {
 		Duplicate:  func(sqstest.Message) sqstest.Twice { return st.faults.duplicate(st.Workload.Duplicates) },
 		LoseDelete: func(sqstest.Message) bool { return st.faults.losesDelete() },
 	}
-	st.laterOptions(&o)
+	st.laterOptions(ctx, &o)
 	if st.handler.Options != nil {
 		st.handler.Options(&o)
 	}
@@ -148,6 +151,11 @@ func (st *storm) options(binary string) system.Options {
 
 func (st *storm) observe(b sqstest.Batch) {
 	st.deliveries.Add(int64(len(b.Messages)))
+	for _, m := range b.Messages {
+		if isRefund(m) {
+			st.refunding.deliveries.Add(1)
+		}
+	}
 	st.lost.Add(int64(len(b.Lost)))
 }
 
@@ -171,11 +179,13 @@ func (st *storm) execute(ctx context.Context, s *system.System, next string) (Ou
 		err = s.Function.Close() // nothing may change during the audit
 	}
 	if err == nil {
-		out.Count, out.Checks, err = auditSystem(ctx, s, st.handler, st.Workload, st.later.left, st.log.leaked())
+		err = st.audit(ctx, s, &out)
 	}
 	stop()
 	watch.Wait()
 	out.Deliveries, out.Kills = int(st.deliveries.Load()), int(st.kills.Load())
+	out.Refunds.Deliveries = int(st.refunding.deliveries.Load())
+	out.Refunds.Kills = int(st.refunding.kills.Load())
 	out.Redriven, out.Later = int(st.redriven.Load()), st.laterOutcome(s)
 	out.LostDelete = int(st.lost.Load())
 	out.Faults = st.faults.counts()
@@ -187,11 +197,11 @@ func (st *storm) execute(ctx context.Context, s *system.System, next string) (Ou
 // phases runs the storm with faults. After it, every order for which Stripe has an
 // outcome must be settled before any redrive. Then it redrives the dead letters after 25
 // hours and after 5, 13 and 20 days (a queue keeps a dead letter for 14), and sends the
-// last orders on the last day. Then it redrives twice without faults, while Stripe still
+// last orders on the last day. Then it redrives without faults, while Stripe still
 // replays stored responses: an order that can only be settled after its key has expired
-// is stuck.
+// is stuck. The last redrive comes when a small refund is too old to be repeated.
 func (st *storm) phases(ctx context.Context, s *system.System, next string) error {
-	last := st.Workload.Orders - st.Workload.Orders/lastDay
+	last := st.Workload.lastDay()
 	post := func() error { return st.post(ctx, s, 0, last, next) }
 	if err := st.withFaults(ctx, s, "storm", post); err != nil {
 		return err
@@ -217,24 +227,21 @@ func (st *storm) phases(ctx context.Context, s *system.System, next string) erro
 	if err := st.withFaults(ctx, s, "the last day", post); err != nil {
 		return err
 	}
-	for range calmRounds {
+	for _, wait := range []time.Duration{0, 0, refundAge} {
 		st.setPhase("without faults")
 		if err := awaitLeases(ctx); err != nil {
 			return err
 		}
-		if err := st.redrive(ctx, s, 0); err != nil {
+		if err := st.redrive(ctx, s, wait); err != nil {
 			return err
 		}
 	}
 	return st.end(ctx, s)
 }
 
-const (
-	// One order in lastDay is sent on the last day.
-	lastDay = 10
-	// calmRounds is how often dead letters are redriven without faults.
-	calmRounds = 2
-)
+// refundAge is the age at which a small refund is not sent any more. Stripe's keys live
+// for four hours more.
+const refundAge = 20 * time.Hour
 
 // awaitLeases waits until the leases of killed workers have expired. The function uses
 // this machine's clock, which Advance does not move: without the wait, a redrive would
@@ -273,11 +280,21 @@ func (st *storm) setPhase(phase string) { st.phase.Store(&phase) }
 // of the workload, and waits until the queue is empty.
 func (st *storm) post(ctx context.Context, s *system.System, from, to int, next string) error {
 	wave := max(1, min(largestWave, st.Workload.Orders/4))
-	for ; from < to; from += wave {
-		var drafts []sqstest.Draft
+	var later []sqstest.Draft // refunds of the orders of the wave before
+	for ; from < to || len(later) > 0; from += wave {
+		drafts := later
+		later = nil
 		for n := from; n < min(from+wave, to); n++ {
+			early, late := st.refundDrafts(n)
+			later = append(later, late...)
+			if !st.FIFO {
+				drafts = append(drafts, early...)
+			}
 			for _, m := range st.Workload.messages(n) {
-				drafts = append(drafts, st.draft(m))
+				drafts = append(drafts, st.draft(n, m.name(), m.body))
+			}
+			if st.FIFO { // a refund before its order would block the order's group
+				drafts = append(drafts, early...)
 			}
 		}
 		if from <= st.Workload.Orders/2 && st.Workload.Orders/2 < from+wave {
@@ -296,16 +313,32 @@ func (st *storm) post(ctx context.Context, s *system.System, from, to int, next 
 	return st.drain(ctx, s, 0)
 }
 
-func (st *storm) draft(m message) sqstest.Draft {
-	d := sqstest.Draft{Body: m.body, Attributes: map[string]sqstest.Attribute{AttrName: sqstest.Text(m.name())}}
+// refundDrafts returns the messages for refunds of an order: those that are sent with it,
+// and those that are sent a wave later.
+func (st *storm) refundDrafts(n int) (early, late []sqstest.Draft) {
+	for _, m := range st.Workload.refunds(n) {
+		if d := st.draft(n, m.name(), m.body()); m.early {
+			early = append(early, d)
+		} else {
+			late = append(late, d)
+		}
+	}
+	return early, late
+}
+
+func (st *storm) draft(n int, name, body string) sqstest.Draft {
+	d := sqstest.Draft{Body: body, Attributes: map[string]sqstest.Attribute{AttrName: sqstest.Text(name)}}
 	if st.FIFO {
-		d.Group, d.DeduplicationID = orderID(m.order), m.name()
+		d.Group, d.DeduplicationID = orderID(n), name
 	}
 	return d
 }
 
 // redrive advances the clocks and redrives the dead letters.
 func (st *storm) redrive(ctx context.Context, s *system.System, wait time.Duration) error {
+	if err := st.passLeases(ctx, s); err != nil {
+		return err
+	}
 	s.Advance(wait)
 	now := s.Stripe.Now()
 	s.Stripe.Machine(func(m *stripetest.Machine) { m.PruneKeys(now) })
@@ -379,7 +412,7 @@ func (st *storm) kill(ctx context.Context, s *system.System) {
 			return
 		}
 		if st.killDue(int(st.posted.Load()+st.redriven.Load()) - s.Waiting()) {
-			st.kills.Add(int64(s.Function.Kill(one())))
+			st.kills.Add(int64(s.Function.Kill(st.counted(one()))))
 		}
 		st.killWebhook(s)
 	}
@@ -435,6 +468,7 @@ func Sum(faults map[string]int) (n int) {
 func stripeCalls(s *system.System) (n int) {
 	for _, e := range []stripetest.Endpoint{
 		stripetest.Create, stripetest.Confirm, stripetest.Read, stripetest.List, stripetest.Cancel,
+		stripetest.CreateRefund, stripetest.ListRefunds, stripetest.ReadRefund,
 	} {
 		n += s.Stripe.Count(e)
 	}

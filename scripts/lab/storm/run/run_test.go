@@ -50,7 +50,7 @@ func product(overlay string) run.Handler {
 func small(t *testing.T, engine dynamodbtest.Location) run.Options {
 	t.Helper()
 	return run.Options{
-		Workload: run.Workload{Seed: 1, Orders: 300, Duplicates: 0.3}, Kills: 20, Instances: 4,
+		Workload: run.Workload{Seed: 1, Orders: 300, Duplicates: 0.3, Refunded: 0.1, Resent: 0.5}, Kills: 20, Instances: 4,
 		Dir: t.TempDir(), Engine: engine,
 	}
 }
@@ -84,6 +84,9 @@ func TestStorm(t *testing.T) {
 			if l := out.Later; l.Settled == 0 || l.Deleted == 0 || l.Kills == 0 || l.Runs < 3 || l.Webhooks < 100 {
 				t.Errorf("got %+v, want more of each", l)
 			}
+			if r := out.Refunds; r.Made < 40 || r.Deliveries <= r.Messages || r.Kills == 0 || r.Canceled == 0 {
+				t.Errorf("got %+v, want more of each", r)
+			}
 		})
 	}
 	for guard, invariant := range map[string]string{"conflict-as-done": "I9", "unknown-as-declined": "I15"} {
@@ -98,6 +101,34 @@ func TestStorm(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRefundsUnderFaults makes three deliveries of each of 1,000 refunds. The invariants
+// compare Stripe's ledger, the table and the events.
+func TestRefundsUnderFaults(t *testing.T) {
+	t.Parallel()
+	o := run.Options{
+		Workload: run.Workload{Seed: 1, Orders: 340, Refunded: 1, Resent: 1}, Kills: 60, Instances: 8,
+		Dir: t.TempDir(), Engine: engineOrSkip(t),
+	}
+	refunded := 0
+	o.Workload.Later = true
+	for n := range o.Workload.Orders {
+		refunded += min(len(o.Workload.RefundMessages(n)), 1)
+	}
+	out, err := run.Storm(t.Context(), o, product(""))
+	must(t, err)
+	for _, c := range out.Broken() {
+		t.Errorf("%s (%s): %q", c.ID, c.Claim, c.Broken)
+	}
+	r := out.Refunds
+	if refunded < 300 || r.Asked < 1000 || r.Messages != 3*r.Asked || r.Doubled > 0 {
+		t.Errorf("got %+v of %d orders, want three messages of each of 1,000 refunds of 300 orders, and none doubled", r, refunded)
+	}
+	if r.Made < 700 || r.Exceeding < 30 || r.NotCharged < 30 || r.Deliveries <= r.Messages || r.Kills < o.Kills {
+		t.Errorf("got %+v, want more of each", r)
+	}
+	t.Logf("%+v in %v", r, out.Took)
 }
 
 // without returns an overlay without the guard.

@@ -19,6 +19,9 @@ type Workload struct {
 	// Later means that some orders are paid by bank, which takes days, and that people and
 	// banks act after the messages: see fate.
 	Later bool
+	// Refunded is the share of the orders that get refunds, and Resent the share of the
+	// refunds that are sent three times; the others are sent once. Both need Later.
+	Refunded, Resent float64
 }
 
 // content is the kind of a message.
@@ -39,6 +42,7 @@ type message struct {
 	body    string
 	total   order.Money  // what may be charged
 	want    order.Status // the status that its card leads to
+	waits   bool         // for the customer or the bank, at first
 }
 
 func (m message) name() string { return strconv.Itoa(m.order) + "." + strconv.Itoa(m.number) }
@@ -68,6 +72,10 @@ func (s Workload) numberOf(id string) int {
 	}
 	return n
 }
+
+// lastDay returns the number of the first order that is sent on the last day: the last
+// tenth are.
+func (s Workload) lastDay() int { return s.Orders - s.Orders/10 }
 
 // messages returns all messages of one order. Of 100 orders, about two are invalid and
 // three have a conflicting duplicate.
@@ -102,6 +110,7 @@ type draft struct {
 	currency       order.Currency
 	method         string
 	want           order.Status
+	waits          bool
 	quantity, unit int64
 }
 
@@ -126,7 +135,7 @@ func newDraft(n int, dice *rand.Rand) draft {
 
 func (d draft) message() message {
 	return message{
-		order: d.n, body: d.body(), want: d.want,
+		order: d.n, body: d.body(), want: d.want, waits: d.waits,
 		total: order.Money{Amount: d.quantity * d.unit, Currency: d.currency},
 	}
 }
