@@ -102,19 +102,19 @@ product at full size and the baselines at a smaller one.
   execute a call after its sender has timed out, and have outages.
 - **Messages**: some are invalid, some conflict with an earlier order of the same id.
 - **Dead letters** (after five receives) are redriven after 25 hours, 5 days, 13 days and 20 days. The
-  last tenth of the orders is sent on the last day. Then all dead letters are redriven twice without
-  faults.
+  last tenth of the orders is sent on the last day. Then all dead letters are redriven three times
+  without faults, the third time after 20 hours.
 - **After the charge**, for the product alone: customers authenticate, and banks clear or return
   payments that take days. Webhooks come late, twice or never. ` + "`functions/webhook`" + ` and
   ` + "`functions/reconcile`" + ` run under the same faults and are killed as well. Of 3 % of the orders,
   the message is deleted and the worker killed as soon as Stripe has an outcome. Before the first
   redrive, every order for which Stripe has an outcome must be settled.
-
-- **Refunds and cancels**, for the product alone: of 3 % of the orders, money is asked back: all of it, a
-  big part and two small ones, six small parts, or four parts that exceed the charge. Half of the
-  refunds are sent three times, some before their order, and some copies have another amount. Of every
-  tenth refund, the worker is killed when Stripe has made it. 2 % of the orders are canceled before or
-  after a call that creates or confirms the intent.
+- **Refunds**, for the product alone: 3 % of the orders get refunds, of the full amount, of a big part and
+  two small ones, of six small parts, or of four parts that exceed the charge. Half of the refunds are
+  sent three times. Some messages come before their order, and some copies have another amount. For a
+  tenth of the refunds that Stripe makes, the worker is killed at that moment.
+- **Cancels**, for the product alone: an operator cancels 2 % of the orders, before or after a call that
+  creates or confirms the intent.
 
 The faults of years happen within a minute. The figures show where a handler fails, not how often.
 
@@ -134,11 +134,13 @@ All columns but the last count orders, not messages.
 - **wrong status**: the row's status is not the result of the card, such as declined for an order that
   only needs authentication, or not what customer or bank did later.
 - **settled**: the row has a final status, right or wrong.
-- **extra deliveries**: deliveries beyond one per message: retries, duplicates and redrives.
+- **extra deliveries**: deliveries beyond one per message, also of refunds: retries, duplicates and
+  redrives.
 
 What the storm does not show:
 
-- A lease of fifteen minutes: it ends between two redrives, while nothing runs.
+- A refund that is taken over during other work: its lease of fifteen minutes ends between two redrives,
+  while nothing runs.
 - The product's own limits for parking (twenty attempts, six days): its clock is the machine's, and
   only the queue's and Stripe's clocks are advanced.
 - A worker that is paused for days before a call: ` + "`make prove`" + ` searches for that.

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -103,6 +104,9 @@ func (b *audit) check(table iter.Seq2[Row, error], left, leaks []string) error {
 	}
 	b.report("I17", noneLeft, left...)
 	b.report("I13", cleanLog, leaks...)
+	slices.SortFunc(b.checks, func(x, y system.Check) int { // I2 before I11
+		return cmp.Or(cmp.Compare(len(x.ID), len(y.ID)), cmp.Compare(x.ID, y.ID))
+	})
 	return nil
 }
 

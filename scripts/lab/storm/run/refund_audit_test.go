@@ -177,6 +177,10 @@ func wrongSums() []violation {
 			row, _, _, _ := e.at(e.refunded(parts(3))[0])
 			row.Order.Left--
 		}},
+		{claim: "a row shows money outside that Stripe did not give back", broken: "I19", change: func(e *end) {
+			row, _, _, _ := e.at(e.refunded(parts(3))[0])
+			row.Order.Outside, row.Order.Left = 1, row.Order.Left-1
+		}},
 		{claim: "a refund is of an unknown order", broken: "I19", change: func(e *end) {
 			e.Refunds = append(e.Refunds, &stripetest.Refund{ID: "re_outside", Amount: 1, Status: stripetest.RefundSucceeded})
 		}},
@@ -207,15 +211,16 @@ func wrongCalls() []violation {
 			_, _, _, made := e.at(e.refunded(parts(1))[0])
 			made.Status = stripetest.RefundPending
 		}},
-		{claim: "a refund names that of another id", broken: "I20", change: func(e *end) {
-			_, _, _, made := e.at(e.refunded(parts(3))[0])
-			made.Metadata["refundId"] = "part-9"
+		{claim: "two refunds of one amount name each other's at Stripe", broken: "I20", change: func(e *end) {
+			row, _, _, _ := e.at(e.refunded(parts(3))[0])
+			second, third := &row.Order.Refunds[1], &row.Order.Refunds[2]
+			second.Refund, third.Refund = third.Refund, second.Refund
 		}},
 		{claim: "a refund is called refused, and Stripe has made it", broken: "I19 I20", change: func(e *end) {
 			m := e.refunded(parts(1))[0]
 			_, _, last, _ := e.at(m)
-			e.call(m, refund.Refused)
 			last.Refund.Status = string(refund.Unknown)
+			e.call(m, refund.Refused)
 		}},
 		{claim: "a row lacks a refund that Stripe has made", broken: "I19 I20", change: func(e *end) {
 			row, _, _, _ := e.at(e.refunded(parts(3))[0])
@@ -247,7 +252,6 @@ func wrongCalls() []violation {
 func wrongMessages() []violation {
 	unknown := func(e *end) []run.RefundMessage {
 		all := e.refunded(parts(1))
-		e.at(all[0])
 		row, i, _, _ := e.at(all[0])
 		e.unmake(all[0])
 		i.Status, i.Refund, row.Order.Seq = refund.Unknown, "", 2
@@ -276,11 +280,13 @@ func wrongMessages() []violation {
 			e.removeDead(e.refunded(parts(4))[9].Name)
 		}},
 		{claim: "a refund that would fit is parked as too much", broken: "I20", change: func(e *end) {
-			m := e.refunded(parts(1))[0]
-			row, _, _, _ := e.at(m)
-			e.unmake(m)
+			all := e.refunded(parts(1))
+			row, _, _, _ := e.at(all[0])
+			e.unmake(all[0])
 			row.Order.Refunds, row.Order.Left = nil, row.Order.Total.Amount
-			e.park(run.Message{Name: m.Name}, refund.ReasonExceeds)
+			for _, m := range all {
+				e.park(run.Message{Name: m.Name}, refund.ReasonExceeds)
+			}
 		}},
 		{claim: "a refund of an order that was not charged is acknowledged", broken: "I20", change: func(e *end) {
 			for n := range e.workload.Orders {
