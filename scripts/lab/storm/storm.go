@@ -49,7 +49,7 @@ const (
 	ordersPerKill = 20
 	// refunded is the share of the product's orders that get refunds, three or four each
 	// on average, and resent the share of the refunds that are sent three times.
-	refunded = 0.03
+	refunded = 0.01
 	resent   = 0.5
 )
 
