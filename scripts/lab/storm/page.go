@@ -112,8 +112,7 @@ product at full size and the baselines at a smaller one.
 - **Refunds**, for the product alone: 1 % of the orders get refunds, of the full amount, of a big part
   and two small ones, of six small parts, or of four parts that exceed the charge. Half of the refunds
   are sent three times. Some messages come before their order, and some copies have another amount. For a
-  tenth of the refunds that Stripe makes, the worker is killed at that moment. After each redrive, Stripe
-  executes the requests for refunds that it answered with a 500 or that were lost.
+  tenth of the refunds that Stripe makes, the worker is killed at that moment.
 - **Cancels**, for the product alone: an operator cancels 2 % of the orders, before or after a call that
   creates or confirms the intent.
 

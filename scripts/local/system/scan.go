@@ -160,8 +160,8 @@ func (o *Order) addRefunds(item Item) {
 		if m, ok := item[name].(*types.AttributeValueMemberM); is && ok {
 			o.Refunds = append(o.Refunds, refund.Item{
 				ID: refund.ID(id), Amount: Number(m.Value, "amount"), Reason: refund.Reason(Text(m.Value, "reason")),
-				Status: refund.Status(Text(m.Value, "status")),
-				Refund: refund.ProviderID(Text(m.Value, "stripeRefundId")),
+				Status:  refund.Status(Text(m.Value, "status")),
+				Refund:  refund.ProviderID(Text(m.Value, "stripeRefundId")),
 				Attempt: int(Number(m.Value, "attempt")), KeySeq: int(Number(m.Value, "keySeq")),
 				Failure: Text(m.Value, "failure"), LastError: Text(m.Value, "lastError"),
 			})

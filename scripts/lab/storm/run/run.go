@@ -334,9 +334,7 @@ func (st *storm) draft(n int, name, body string) sqstest.Draft {
 	return d
 }
 
-// redrive advances the clocks and redrives the dead letters. Then Stripe executes the
-// requests for refunds that it answered with a 500, or that were lost on their way, as it
-// may do days later.
+// redrive advances the clocks and redrives the dead letters.
 func (st *storm) redrive(ctx context.Context, s *system.System, wait time.Duration) error {
 	if err := st.passLeases(ctx, s); err != nil {
 		return err
@@ -346,9 +344,7 @@ func (st *storm) redrive(ctx context.Context, s *system.System, wait time.Durati
 	s.Stripe.Machine(func(m *stripetest.Machine) { m.PruneKeys(now) })
 	moved, err := s.Redrive()
 	st.redriven.Add(int64(moved))
-	err = errors.Join(err, st.drain(ctx, s, 0))
-	s.Stripe.Machine(func(m *stripetest.Machine) { m.RollForward(s.Stripe.Now()) })
-	return err
+	return errors.Join(err, st.drain(ctx, s, 0))
 }
 
 // The storm fails after stallTimeout without a delivery. After idleAfter without work it
