@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -269,6 +270,9 @@ func decodeAccount(item row) (refund.Account, error) {
 		if id, is := strings.CutPrefix(name, refundName); is {
 			a.Items = append(a.Items, d.refund(name, refund.ID(id)))
 		}
+	}
+	if item["refundable"] != nil && d.number("refundable") != a.Left() {
+		d.want("refundable", fmt.Sprintf("%d, which the refunds leave", a.Left()))
 	}
 	return a, d.err
 }

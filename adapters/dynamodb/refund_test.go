@@ -1,9 +1,11 @@
 package dynamodb_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/dynamodb"
@@ -51,5 +53,40 @@ func TestCallsOfARefund(t *testing.T) {
 	duplicate := order.Lease{Owner: "third", From: at(time.Hour), Until: at(2 * time.Hour)}
 	if _, err := f.Begin(t.Context(), ordertest.Order("O1"), duplicate); err == nil || f.Proxy.Total() != 1 {
 		t.Errorf("a duplicate of the order: got error %v and %d calls, want a SettledError and 1", err, f.Proxy.Total())
+	}
+}
+
+// A refund that was edited by hand is an error, and not a wrong decision about money.
+func TestACorruptRefundIsRejected(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	store := &dynamodb.Refunds{Store: f.Store}
+	refunded := func(damaged string, value types.AttributeValue) row {
+		made := row{
+			"amount": number(1000), "status": text("succeeded"), "fingerprint": text("v1:x"), "attempt": number(1),
+			"keySeq": number(1), "createdAt": millis(0), "updatedAt": millis(0), "sentAt": millis(0),
+		}
+		item := openRow()
+		item["status"], item["refundable"], item["refundedOutside"] = text("paid"), number(2000), number(998)
+		if made[damaged] != nil {
+			made[damaged] = value
+		} else {
+			set(item, damaged, value)
+		}
+		item["refund#R1"] = &types.AttributeValueMemberM{Value: made}
+		return item
+	}
+	f.put(refunded("none", nil))
+	if a, err := store.Account(t.Context(), "O1"); err != nil || a.Left() != 2000 {
+		t.Fatalf("got %+v, %v, want 20.00 left", a, err)
+	}
+	for damaged, value := range map[string]types.AttributeValue{
+		"refundable": number(2001), "refundedOutside": text("all"), "amount": text("ten"), "keySeq": text("1"),
+		"sentAt": text("yesterday"), "fingerprint": number(1), "updatedAt": text("today"),
+	} {
+		f.put(refunded(damaged, value))
+		if _, err := store.Account(t.Context(), "O1"); !errors.Is(err, order.ErrCorrupt) || !names(err, damaged) {
+			t.Errorf("%s: got %v, want %v with the attribute", damaged, err, order.ErrCorrupt)
+		}
 	}
 }
