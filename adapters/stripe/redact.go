@@ -69,7 +69,8 @@ func redactQuoted(message string) string {
 	patterns := []string{inWord + "+[" + quotationMarks + "]?"}
 	for _, opening := range quotationMarks {
 		mark := string(opening)
-		patterns = append(patterns, fmt.Sprintf("%s(?:[^%[2]s]|%[2]s%[3]s)*%[2]s?", mark, closingMark(mark), inWord))
+		quoted := fmt.Sprintf("%s(?:[^%[2]s]|%[2]s%[3]s)*%[2]s?", mark, closingMark(mark), inWord)
+		patterns = append(patterns, quoted)
 	}
 	return regexp.MustCompile(strings.Join(patterns, "|")).ReplaceAllStringFunc(message, redactQuotation)
 }

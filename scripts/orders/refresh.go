@@ -21,8 +21,8 @@ type refresh struct {
 
 // Help explains the command beyond its one line.
 func (refresh) Help() string {
-	return `It reads the PaymentIntent and the refunds at Stripe and records what the row does not show. It moves no
-money, so it is safe at any time. An interrupted run with --all-due loses nothing: run it again.
+	return `It reads the PaymentIntent and the refunds at Stripe and records what the row does not show. It
+moves no money, so it is safe at any time. An interrupted run with --all-due loses nothing: run it again.
 
 Exit codes: 0 done, 1 an error, 2 an order disagrees with Stripe, or could not be read.
 

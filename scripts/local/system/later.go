@@ -116,10 +116,10 @@ func (s *System) makeDue(ctx context.Context) error {
 	return nil
 }
 
-// SkipLeases lets the time pass for which open refunds are leased: the clocks of the queue
-// and of Stripe move ahead, and the leases in the table move back, because the functions
-// use this machine's clock. Before that, it waits until the webhook function has answered
-// every event, which leaves a leased refund to its worker.
+// SkipLeases lets the time pass for which open refunds are leased: the clocks of the
+// queue and of Stripe move ahead, and the leases in the table move back, because the
+// functions use this machine's clock. Before that, it waits until the webhook function
+// has answered every event, which leaves a leased refund to its worker.
 func (s *System) SkipLeases(ctx context.Context) error {
 	if err := s.Heard(ctx); err != nil {
 		return err
