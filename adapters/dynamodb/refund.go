@@ -116,7 +116,11 @@ func (s *Refunds) Mark(ctx context.Context, c refund.Claim, keySeq int, now time
 
 // Release implements refund.Claims with one UpdateItem.
 func (s *Refunds) Release(ctx context.Context, c refund.Claim, why order.Reason, at time.Time) error {
-	_, err := s.updateRefund(ctx, c.Request, refundHeld, endRefund, row{
+	change := endRefund
+	if i, _ := c.Account.Item(c.Request.ID()); i.SentAt.IsZero() {
+		change += ", #r.sentAt"
+	}
+	_, err := s.updateRefund(ctx, c.Request, refundHeld, change, row{
 		":owner": text(c.Lease.Owner), ":open": text(refund.Open), ":why": text(why), ":at": millis(at),
 	})
 	return wrapRefund("release", c.Request, claimError(err))

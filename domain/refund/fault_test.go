@@ -373,3 +373,59 @@ func TestARefundThatIsMadeDuringAnAttemptIsNotRefused(t *testing.T) {
 		t.Errorf("got %+v and %+v, want it succeeded", got, i)
 	}
 }
+
+// While the key lacks the permission to refund, no request is accepted, so the time for
+// repeating one does not run. A request that was lost before still counts.
+func TestAWrongKeyDoesNotMakeARefundOld(t *testing.T) {
+	t.Parallel()
+	for claim, tt := range map[string]struct {
+		before ordertest.Fault // of the first request
+		want   order.Reason
+	}{
+		"no request was sent before":       {ordertest.ReturnsMisconfigured, order.ReasonSettled},
+		"a request was lost before":        {ordertest.LosesRequest, refund.ReasonUnknown},
+		"a request was turned away before": {ordertest.ReturnsUnavailable, refund.ReasonUnknown},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			r := request(t, "R1", half)
+			w.bank.Fail(refundtest.Create, tt.before)
+			w.deliver(r, noFault)
+			for range 21 {
+				w.now = w.now.Add(time.Hour)
+				w.bank.Fail(refundtest.Create, ordertest.ReturnsMisconfigured)
+				w.deliver(r, noFault)
+			}
+			w.now = w.now.Add(time.Hour)
+			if got := w.deliver(r, noFault); got.Reason != tt.want {
+				t.Errorf("got %+v, want %s", got, tt.want)
+			}
+			if v := w.violations(); len(v) > 0 {
+				t.Error(v)
+			}
+		})
+	}
+}
+
+// An attempt whose Mark fails has sent nothing, so the next one need not wait for the
+// lease to expire.
+func TestAFailedMarkEndsTheClaim(t *testing.T) {
+	t.Parallel()
+	throttled := errors.New("throttled")
+	for name, after := range map[string]bool{"before its effect": false, "after its effect": true} {
+		w := newWorld(t)
+		w.deliver(request(t, "R1", half), func(c refundtest.Call, do func() error) error {
+			if c != refundtest.Mark {
+				return do()
+			}
+			if after {
+				_ = do()
+			}
+			return throttled
+		})
+		if i, _ := w.account().Item("R1"); i.Owner != "" || !i.SentAt.IsZero() {
+			t.Errorf("%s: got %+v, want no claim and no request", name, i)
+		}
+	}
+}

@@ -31,7 +31,8 @@ type Claims interface {
 	Finish(ctx context.Context, c Claim, o Outcome, at time.Time) error
 
 	// Release ends the claim of an attempt that certainly made no refund, and records the
-	// reason. It returns order.ErrClaimLost if the claim was lost.
+	// reason. If c's item has no SentAt, it removes the time that Mark recorded. It returns
+	// order.ErrClaimLost if the claim was lost.
 	Release(ctx context.Context, c Claim, why order.Reason, at time.Time) error
 }
 
@@ -121,6 +122,14 @@ type Claim struct {
 func (c Claim) item() Item {
 	i, _ := c.Account.Item(c.Request.ID())
 	return i
+}
+
+// unsent returns the claim without the time of its first request.
+func (c Claim) unsent() Claim {
+	i := c.item()
+	i.SentAt = time.Time{}
+	c.Account = c.Account.with(i)
+	return c
 }
 
 // NotChargedError reports an order that was not charged, so that nothing can go back.

@@ -83,9 +83,10 @@ func (p *Processor) Process(ctx context.Context, r Request, l order.Lease) order
 type attempt struct {
 	*Processor
 
-	until time.Time // the end of the function
-	claim Claim
-	sent  bool // a Create may have had an unknown effect
+	until  time.Time // the end of the function
+	claim  Claim
+	sent   bool // a Create may have had an unknown effect
+	unsent bool // certainly no attempt has sent a request that the provider accepted
 }
 
 // refund finds the refund at the provider or makes it.
@@ -99,13 +100,23 @@ func (a *attempt) refund(ctx context.Context) (Outcome, error) {
 	if made, found := made(ledger.Refunds, a.Scope, a.claim); found {
 		return outcomeOf(made), nil
 	}
-	if a.claim, err = a.Claims.Mark(ctx, a.claim, a.claim.item().KeySeq, ledger.Now); err != nil {
+	a.unsent = a.claim.item().SentAt.IsZero()
+	if err = a.mark(ctx, a.claim.item().KeySeq, ledger.Now); err != nil {
 		return Outcome{}, err
 	}
 	if age := ledger.Now.Sub(a.claim.item().SentAt); age >= keyLife && !a.big(ledger) {
 		return Outcome{Status: Unknown, Failure: "sent_" + a.claim.item().SentAt.UTC().Format(time.RFC3339)}, nil
 	}
 	return a.create(ctx, session, a.big(ledger))
+}
+
+// mark records that a request is about to be sent.
+func (a *attempt) mark(ctx context.Context, keySeq int, now time.Time) error {
+	marked, err := a.Claims.Mark(ctx, a.claim, keySeq, now)
+	if err == nil {
+		a.claim = marked
+	}
+	return err
 }
 
 // big reports whether the refund is more than half of the charge. The provider refuses a
@@ -143,7 +154,7 @@ func (a *attempt) create(ctx context.Context, s Session, big bool) (Outcome, err
 	if !big {
 		return Outcome{}, err
 	}
-	if a.claim, err = a.Claims.Mark(ctx, a.claim, a.claim.item().KeySeq+1, ledger.Now); err != nil {
+	if err = a.mark(ctx, a.claim.item().KeySeq+1, ledger.Now); err != nil {
 		return Outcome{}, err
 	}
 	if outcome, err = a.send(ctx, s); order.KindOf(err) == order.KindRefused {
@@ -165,6 +176,7 @@ func (a *attempt) send(ctx context.Context, s Session) (Outcome, error) {
 	})
 	if err != nil {
 		a.sent = order.KindOf(err) == order.KindUnknown
+		a.unsent = a.unsent && order.KindOf(err) == order.KindMisconfigured
 		return Outcome{}, err
 	}
 	if err := verify(made, a.Scope, a.claim); err != nil {
@@ -216,7 +228,11 @@ func (a *attempt) giveUp(ctx context.Context, r order.Result) order.Result {
 		r.Verdict, r.NotBefore = order.Redeliver, a.claim.item().Until
 		return r
 	}
-	err := a.Claims.Release(ctx, a.claim, r.Reason, a.Now())
+	claim := a.claim
+	if a.unsent { // a key without the permission must not use up the time for a repetition
+		claim = claim.unsent()
+	}
+	err := a.Claims.Release(ctx, claim, r.Reason, a.Now())
 	if r.Verdict == order.Park && err != nil {
 		instead := resultOf(err)
 		r.Verdict, r.Reason, r.Transient = instead.Verdict, instead.Reason, instead.Transient

@@ -101,6 +101,9 @@ func (m *Memory) Release(_ context.Context, c refund.Claim, why order.Reason, at
 	if !held {
 		return order.ErrClaimLost
 	}
+	if claimed, _ := c.Account.Item(i.ID); claimed.SentAt.IsZero() {
+		i.SentAt = time.Time{}
+	}
 	i.Owner, i.Until, i.LastError, i.UpdatedAt = "", time.Time{}, string(why), at
 	m.put(a, i)
 	return nil

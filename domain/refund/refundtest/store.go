@@ -46,6 +46,7 @@ func TestStore(t *testing.T, open func(t *testing.T) (ordertest.Store, Store)) {
 		"refunds of one order settle side by side":                            storeTest.sideBySide,
 		"a refused or failed refund gives its amount back":                    storeTest.givesBack,
 		"a released refund keeps its amount, and its id":                      storeTest.releases,
+		"release of a claim without a sent time removes it":                   storeTest.unsends,
 		"apply records what the bank did later":                               storeTest.applies,
 		"apply of a change that is out of date returns ErrStale":              storeTest.appliesStale,
 		"apply leaves what was begun meanwhile":                               storeTest.appliesBesideBegin,
@@ -392,6 +393,29 @@ func (x storeTest) releases() {
 	}
 	_, err = x.begin("R1", paidFor, lease("second", at(time.Second)))
 	x.must(err)
+}
+
+// unsends releases a claim twice after its Mark: with the time of Mark, and without.
+func (x storeTest) unsends() {
+	x.pay(order.Paid)
+	begun := x.mustBegin("R1", 1000)
+	for n, keep := range []bool{false, true} {
+		lease := lease(fmt.Sprint("worker ", n), at(time.Duration(n)*time.Second))
+		c, err := x.begin("R1", 1000, lease)
+		if n == 0 {
+			c, err = begun, nil
+		}
+		x.must(err)
+		marked, err := x.Mark(x.Context(), c, 1, noon())
+		x.must(err)
+		if keep {
+			c = marked
+		}
+		x.must(x.Release(x.Context(), c, order.ReasonMisconfigured, at(time.Duration(n)*time.Second)))
+		if i := x.account().Items[0]; i.SentAt.IsZero() == keep || i.Owner != "" {
+			x.Errorf("got %+v, want a time of the first request: %t", i, keep)
+		}
+	}
 }
 
 // change returns the change of the only refund to an outcome.
