@@ -19,6 +19,7 @@ type paymentIntent struct {
 	Status       stripe.PaymentIntentStatus `json:"status"`
 	Amount       int64                      `json:"amount"`
 	Currency     string                     `json:"currency"`
+	Created      int64                      `json:"created"` // seconds since 1970
 	Livemode     bool                       `json:"livemode"`
 	Metadata     map[string]string          `json:"metadata"`
 	LastError    *errorCodes                `json:"last_payment_error"`
@@ -124,6 +125,7 @@ type charge struct {
 	expanded    bool
 	Status      stripe.ChargeStatus `json:"status"`
 	Captured    int64               `json:"amount_captured"`
+	Refunded    int64               `json:"amount_refunded"`
 	Disputed    bool                `json:"disputed"`
 	Refunds     *refundList         `json:"refunds"` // nil unless the request expanded them
 	FailureCode string              `json:"failure_code"`

@@ -89,6 +89,14 @@ func readCall(id order.IntentID) call {
 	}}
 }
 
+// readChargeCall reads an intent with its latest charge expanded.
+func readChargeCall(id order.IntentID) call {
+	c := readCall(id)
+	c.name += " with its latest charge"
+	c.Params = url.Values{"expand[]": {latestCharge}}
+	return c
+}
+
 // findCall is the request of Payments.Find.
 func findCall(id order.ID, scope order.Scope) call {
 	// Neither an order id nor a scope can contain a quote: order.ValidID, order.NewScope.
@@ -129,7 +137,7 @@ func (c call) permission() string {
 	switch {
 	case isRefund(c.Path) && c.Method == http.MethodPost:
 		return "Charges and Refunds: Write"
-	case isRefund(c.Path), strings.HasPrefix(c.Params.Get("expand[]"), latestCharge):
+	case isRefund(c.Path), strings.Contains(c.Params.Get("expand[]"), latestCharge):
 		return "Charges and Refunds: Read"
 	case c.Path == disputesPath:
 		return "Disputes: Read"

@@ -198,9 +198,7 @@ func (p *Payments) explain(ctx context.Context, r result, err error) (order.Inte
 	if err != nil || !r.needsCharge {
 		return r.Intent, err
 	}
-	c := readCall(r.ID)
-	c.name += " with its latest charge"
-	c.Params = url.Values{"expand[]": {latestCharge}}
+	c := readChargeCall(r.ID)
 	r, err = p.do(ctx, c)
 	if err == nil && r.needsCharge {
 		err = c.fail(order.KindMisconfigured, parsed{}, errNotExpanded)

@@ -171,21 +171,33 @@ func cancelable(s Status) bool { return s != StatusSucceeded && s != StatusCance
 // list returns a page, newest first (docs.stripe.com/api/payment_intents/list).
 func (m *Machine) list(now time.Time, p listParams) *Page {
 	page := Page{}
-	started := p.after == ""
-	for _, intent := range slices.Backward(m.intents) {
+	older := m.intents
+	if p.after != "" {
+		older = m.intents[:position(p.after)]
+	}
+	for _, intent := range slices.Backward(older) {
 		late := m.rules.ListLag > 0 && now.Sub(intent.Created) < m.rules.ListLag
-		shown := started && !late && intent.Account == p.account &&
-			(p.customer == "" || p.customer == intent.Customer)
-		started = started || intent.ID == p.after
-		if shown && len(page.Intents) == p.limit {
+		switch {
+		case late || !p.shows(intent):
+			continue
+		case len(page.Intents) == p.limit:
 			page.More = true
-			break
+			return &page
 		}
-		if shown {
-			page.Intents = append(page.Intents, intent)
+		page.Intents = append(page.Intents, intent)
+		if p.charges {
+			page.Charges = append(page.Charges, m.copyOfCharge(intent))
 		}
 	}
 	return &page
+}
+
+// shows reports whether a list may show the intent. created[gte] is inclusive,
+// created[lt] is not.
+func (p listParams) shows(i *Intent) bool {
+	created := i.Created.Unix()
+	return i.Account == p.account && (p.customer == "" || p.customer == i.Customer) &&
+		created >= p.from && (p.before == 0 || created < p.before)
 }
 
 func unexpectedState(intent *Intent, message string) Response {

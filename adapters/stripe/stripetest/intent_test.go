@@ -2,6 +2,7 @@ package stripetest_test
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -268,9 +269,43 @@ func TestList(t *testing.T) {
 			t.Errorf("list %q (-got +want):\n%s", form, diff)
 		}
 	}
+	since := strconv.FormatInt(w.now.Add(-time.Minute).Unix(), 10)
+	if got := ids("created[gte]=" + since + "&limit=1"); len(got) != 1 {
+		t.Errorf("created at the first second of the interval: got %v, want one", got)
+	}
+	if got := ids("created[lt]=" + since); got != nil {
+		t.Errorf("created at the end of the interval: got %v, want none", got)
+	}
 	three := w.Do(w.now, request("GET", root, "", "limit=3")).List.More
 	four := w.Do(w.now, request("GET", root, "", "limit=4")).List.More
 	if !three || four {
 		t.Errorf("has_more with limits 3 and 4: got %t and %t, want true and false", three, four)
+	}
+}
+
+// docs.stripe.com/expand: expansions of a list start with data, and are permitted like
+// those of one object.
+func TestAListExpandsTheLatestCharges(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, stripetest.Rules{NoCharges: true})
+	w.create("pm_card_visa")
+	w.confirm(w.create("pm_card_visa"), "")
+	page := w.Do(w.now, request("GET", root, "", "expand[]=data.latest_charge"))
+	body := string(page.Body())
+	if !strings.Contains(body, `"amount_refunded":0`) || !strings.Contains(body, `"latest_charge":null`) {
+		t.Errorf("got %s, want one charge and one null", body)
+	}
+	for form, want := range map[string]string{
+		"expand[]=latest_charge": "400 invalid_request_error", "created[gte]=x": "400 invalid_request_error parameter_invalid_integer",
+		"created[gt]=1": parameterUnknown,
+	} {
+		if got := summary(w.Do(w.now, request("GET", root, "", form))); got != want {
+			t.Errorf("%s: got %q, want %q", form, got, want)
+		}
+	}
+	restricted := request("GET", root, "", "expand[]=data.latest_charge")
+	restricted.APIKey = "rk_test_pretend"
+	if got := w.Do(w.now, restricted); got.Status != 403 {
+		t.Errorf("a key without the permission: got %d, want 403", got.Status)
 	}
 }

@@ -80,6 +80,16 @@ func (m *Machine) record(now time.Time, i *Intent, outcome Outcome, why ChargeFa
 	return fmt.Sprintf("ch_%06d", len(m.ledger))
 }
 
+// copyOfCharge returns a copy of an intent's latest charge, for a response, or nil.
+func (m *Machine) copyOfCharge(i *Intent) *Charge {
+	charge := m.latestCharge(i)
+	if charge == nil {
+		return nil
+	}
+	expanded := *charge
+	return &expanded
+}
+
 // latestCharge returns the charge that an intent names, or nil.
 func (m *Machine) latestCharge(i *Intent) *Charge {
 	n, err := strconv.Atoi(strings.TrimPrefix(i.LatestCharge, "ch_"))

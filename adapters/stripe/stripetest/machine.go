@@ -247,9 +247,8 @@ func (m *Machine) execute(now time.Time, c *call) Response {
 // docs.stripe.com/api/refunds: the 10 most recent refunds are on the charge.
 func (m *Machine) readIntent(now time.Time, c *call) Response {
 	response := Response{Status: 200, Intent: m.Intent(c.intent)}
-	if charge := m.latestCharge(response.Intent); charge != nil && hasList(c.Form, "expand") {
-		expanded := *charge
-		response.Charge = &expanded
+	if hasList(c.Form, "expand") {
+		response.Charge = m.copyOfCharge(response.Intent)
 	}
 	if response.Charge != nil && c.expands("latest_charge.refunds") {
 		response.Refunds = m.listRefunds(now, listParams{account: c.account(), intent: c.intent, limit: 10})

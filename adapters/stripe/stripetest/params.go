@@ -25,6 +25,8 @@ type confirmParams struct {
 type listParams struct {
 	account, customer, intent, after string
 	limit                            int
+	from, before                     int64 // Seconds since 1970; 0 means any time.
+	charges                          bool  // Expand the latest charges.
 }
 
 // currencies are the presentment currencies of docs.stripe.com/currencies.
@@ -110,7 +112,7 @@ func (m *Machine) validate(c *call) *Response {
 		return readSearch(c)
 	case List:
 		c.list.account = c.account()
-		return m.readList(c.Form, &c.list)
+		return m.readList(c)
 	case ListDisputes:
 		return m.readDisputes(c)
 	case CreateRefund, ReadRefund, ListRefunds:
@@ -130,9 +132,12 @@ func (m *Machine) validate(c *call) *Response {
 // errors are as users report them (github.com/gitpod-io/gitpod/issues/13035,
 // github.com/tylerjrichards/st-paywall/issues/36).
 func (m *Machine) readExpand(c *call) *Response {
+	expandable := []string{"latest_charge", "latest_charge.refunds"}
+	if c.endpoint == List { // Expansions on list requests start with data.
+		expandable = []string{"data.latest_charge"}
+	}
 	for name, properties := range c.Form {
-		expandable := properties[0] == "latest_charge" || properties[0] == "latest_charge.refunds"
-		if strings.HasPrefix(name, "expand[") && !expandable {
+		if strings.HasPrefix(name, "expand[") && !slices.Contains(expandable, properties[0]) {
 			return invalid("", "", "This property cannot be expanded ("+properties[0]+").")
 		}
 	}
@@ -180,7 +185,7 @@ func knownParameters(e Endpoint) []string {
 	case Cancel:
 		return []string{"cancellation_reason"}
 	case List:
-		return []string{"customer", "limit", "starting_after"}
+		return []string{"customer", "limit", "starting_after", "created[gte]", "created[lt]", "expand["}
 	case Search:
 		return []string{"query"}
 	case ListDisputes, ListRefunds:
@@ -328,12 +333,29 @@ func (m *Machine) partiesRemain(customer, method string) *Response {
 	return nil
 }
 
-func (m *Machine) readList(form url.Values, p *listParams) *Response {
-	p.customer, p.after = form.Get("customer"), form.Get("starting_after")
+// readList checks the parameters of docs.stripe.com/api/payment_intents/list. Of the
+// limits of created, the two of a half-open interval are modeled.
+func (m *Machine) readList(c *call) *Response {
+	form, p := c.Form, &c.list
+	p.customer, p.after, p.charges = form.Get("customer"), form.Get("starting_after"), hasList(form, "expand")
 	if after := m.Intent(p.after); p.after != "" && (after == nil || after.Account != p.account) {
 		return missing("starting_after", "payment_intent", p.after)
 	}
-	return readLimit(form, p)
+	return first([]*Response{
+		readSeconds(form, "created[gte]", &p.from), readSeconds(form, "created[lt]", &p.before), m.readExpand(c),
+		readLimit(form, p),
+	})
+}
+
+func readSeconds(form url.Values, name string, seconds *int64) *Response {
+	if !form.Has(name) {
+		return nil
+	}
+	var err error
+	if *seconds, err = strconv.ParseInt(form.Get(name), 10, 64); err != nil || *seconds < 0 {
+		return invalid("parameter_invalid_integer", name, "Invalid integer: "+form.Get(name))
+	}
+	return nil
 }
 
 // readLimit reads the size of a page (docs.stripe.com/api/pagination).

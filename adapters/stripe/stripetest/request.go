@@ -80,6 +80,7 @@ type Error struct {
 // Page is one page of the list or of a search, newest first.
 type Page struct {
 	Intents []*Intent
+	Charges []*Charge // The latest charge of each intent, or nil, if the request expands it.
 	More    bool
 	Search  bool
 }

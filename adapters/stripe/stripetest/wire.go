@@ -95,8 +95,12 @@ func (r Response) Body() []byte {
 		if r.List.Search { // docs.stripe.com/api/payment_intents/search
 			list.Object, list.URL = "search_result", root+"/search"
 		}
-		for _, intent := range r.List.Intents {
-			list.Data = append(list.Data, wireIntent(intent))
+		for n, intent := range r.List.Intents {
+			wire := wireIntent(intent)
+			if n < len(r.List.Charges) && r.List.Charges[n] != nil {
+				wire.LatestCharge = wireCharge(intent.LatestCharge, r.List.Charges[n])
+			}
+			list.Data = append(list.Data, wire)
 		}
 		body = marshal(list)
 	case r.Disputes != nil:

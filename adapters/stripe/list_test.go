@@ -1,0 +1,162 @@
+package stripe_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
+)
+
+// listed collects the pages of a list.
+func listed(t *testing.T, p *stripe.Payments, from, to time.Time, after order.IntentID) (pages [][]string) {
+	t.Helper()
+	for page, err := range p.List(t.Context(), from, to, after) {
+		must(t, err)
+		var ids []string
+		for _, l := range page {
+			ids = append(ids, string(l.ID))
+		}
+		pages = append(pages, ids)
+	}
+	return pages
+}
+
+func TestListReturnsEveryPageNewestFirst(t *testing.T) {
+	t.Parallel()
+	s := newStripe(t)
+	p := newPayments(t, s.URL, nil)
+	start := s.Now()
+	var want []string
+	s.Machine(func(m *stripetest.Machine) {
+		for n := range 252 { // one a second; the first and the last are outside of the window
+			m.Do(start.Add(time.Duration(n)*time.Second), stripetest.Request{
+				Method: "POST", Path: "/v1/payment_intents", APIKey: testKey,
+				Form: url.Values{"amount": {"50"}, "currency": {"usd"}},
+			})
+			want = append([]string{fmt.Sprintf("pi_%06d", n+1)}, want...)
+		}
+	})
+	want = want[1:251]
+	from, to := start.Add(time.Second), start.Add(251*time.Second)
+	if diff := cmp.Diff([][]string{want[:100], want[100:200], want[200:]}, listed(t, p, from, to, "")); diff != "" {
+		t.Errorf("pages (-want +got):\n%s", diff)
+	}
+	if calls := s.Count(stripetest.List); calls != 3 {
+		t.Errorf("made %d calls, want 3", calls)
+	}
+	continued := listed(t, p, from, to, order.IntentID(want[99]))
+	if diff := cmp.Diff([][]string{want[100:200], want[200:]}, continued); diff != "" {
+		t.Errorf("pages after the first (-want +got):\n%s", diff)
+	}
+	if empty := listed(t, p, to.Add(time.Hour), to.Add(2*time.Hour), ""); len(empty) != 1 || empty[0] != nil {
+		t.Errorf("got %v of an hour without intents, want one empty page", empty)
+	}
+}
+
+func TestAListedIntentHasWhatItsChargeShows(t *testing.T) {
+	t.Parallel()
+	p := prepare(t, stripetest.Succeeds)
+	if _, err := p.confirm(1); err != nil {
+		t.Fatal(err)
+	}
+	p.Machine(func(m *stripetest.Machine) {
+		_, err := m.RefundInDashboard(p.Now(), string(p.intent.ID), 7)
+		must(t, err)
+		_, err = m.OpenDispute(p.Now(), string(p.intent.ID))
+		must(t, err)
+	})
+	intent, err := p.read()
+	must(t, err)
+	want := stripe.Listed{Intent: intent, CreatedAt: p.Now().UTC(), Refunded: 7, Disputed: true}
+	for page, err := range p.payments.List(t.Context(), p.Now(), p.Now().Add(time.Second), "") {
+		if diff := cmp.Diff([]stripe.Listed{want}, page); diff != "" || err != nil {
+			t.Errorf("list: error %v (-want +got):\n%s", err, diff)
+		}
+	}
+	one, err := p.payments.ReadListed(t.Context(), p.intent.ID)
+	if diff := cmp.Diff(want, one); diff != "" || err != nil {
+		t.Errorf("read: error %v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestAListShowsADeclineWhoseErrorWasCleared(t *testing.T) {
+	t.Parallel()
+	p := prepare(t, stripetest.Declines)
+	if _, err := p.confirm(1); err != nil {
+		t.Fatal(err)
+	}
+	p.edit()
+	for page, err := range p.payments.List(t.Context(), p.Now(), p.Now().Add(time.Second), "") {
+		must(t, err)
+		if o, settled := order.OutcomeOf(page[0].Intent); !settled || o.Status != order.Declined {
+			t.Errorf("got outcome %+v, want declined", o)
+		}
+	}
+}
+
+func TestAnIntentInAnUnknownStatusIsListedWithItsOrder(t *testing.T) {
+	t.Parallel()
+	body := `{"has_more":false,"data":[{"id":"pi_held","status":"requires_capture","metadata":` +
+		`{"orderId":"ORD-1","scope":"test"}}]}`
+	for page, err := range serving(t, ok(body).ServeHTTP).List(t.Context(), time.Unix(0, 0), time.Unix(1, 0), "") {
+		want := order.Intent{ID: "pi_held", OrderID: "ORD-1", Scope: "test"}
+		if err != nil || len(page) != 1 || page[0].Intent != want {
+			t.Errorf("got %+v, %v, want %+v", page, err, want)
+		}
+	}
+}
+
+func TestAFailedListIsAnErrorAndNoEmptyPage(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		response response
+		want     order.ErrorKind
+		text     string
+	}{
+		"an unreadable body":      {ok(`{"data":`), order.KindUnknown, "unreadable"},
+		"no list":                 {ok(`{"object":"list"}`), order.KindUnknown, "not a list"},
+		"an empty page and more":  {ok(`{"has_more":true,"data":[]}`), order.KindUnknown, "not a list"},
+		"an intent without an id": {ok(`{"data":[{"status":"succeeded"}]}`), order.KindUnknown, "without a PaymentIntent"},
+		"a charge that was not expanded": {
+			ok(`{"data":[` + intentWithCharge("succeeded", null, charge) + `]}`), order.KindUnknown, "not expanded",
+		},
+		"a missing permission": {
+			failure(403, invalidRequest, ""), order.KindMisconfigured, "Charges and Refunds: Read",
+		},
+		"a rate limit": {failure(429, `"code":"rate_limit"`, ""), order.KindUnavailable, "429"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := 0
+			for page, err := range serving(t, c.response.ServeHTTP).List(t.Context(), time.Unix(0, 0), time.Unix(1, 0), "") {
+				if n++; kindOf(t, err) != c.want || !strings.Contains(err.Error(), c.text) || page != nil {
+					t.Errorf("got %v, %v, want %s with %q", page, err, c.want, c.text)
+				}
+			}
+			if n != 1 {
+				t.Errorf("got %d pages, want one error", n)
+			}
+		})
+	}
+}
+
+func TestReadListedRefusesAnotherIntent(t *testing.T) {
+	t.Parallel()
+	p := serving(t, func(w http.ResponseWriter, r *http.Request) { ok(intentJSON("succeeded", null)).ServeHTTP(w, r) })
+	if _, err := p.ReadListed(t.Context(), "pi_other"); err == nil || !strings.Contains(err.Error(), "another PaymentIntent") {
+		t.Errorf("got %v, want that it is another intent", err)
+	}
+	missing := serving(t, failure(404, resourceMissing, "").ServeHTTP)
+	_, err := missing.ReadListed(t.Context(), intentID)
+	if kindOf(t, err) != order.KindMisconfigured {
+		t.Errorf("an intent that Stripe lacks: got %v, want Misconfigured", err)
+	}
+}
