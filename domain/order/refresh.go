@@ -32,8 +32,8 @@ func settleFrom(ctx context.Context, rs Records, ps Payments, s Scope, r Record,
 	if err != nil {
 		return false, err
 	}
-	outcome, settled := OutcomeOf(intent)
-	if !settled || !worthRecording(r.Status, outcome.Status) {
+	outcome, found := Unrecorded(r.Status, intent)
+	if !found {
 		return false, nil
 	}
 	if err := rs.Settle(ctx, r, outcome, at); err != nil {
@@ -49,6 +49,13 @@ func readIntent(ctx context.Context, ps Payments, s Scope, r Record) (Intent, er
 		return Intent{}, fmt.Errorf("read intent %s of order %s: %w", r.Intent, r.OrderID, err)
 	}
 	return intent, Verify(intent, s, r.OrderID, r.Total)
+}
+
+// Unrecorded returns the outcome of an order's intent that a record in this status should
+// show and does not. Settle records it, or refuses it with a *TransitionError.
+func Unrecorded(now Status, i Intent) (o Outcome, found bool) {
+	o, settled := OutcomeOf(i)
+	return o, settled && worthRecording(now, o.Status)
 }
 
 // worthRecording reports whether the provider's status belongs in the record. An intent
