@@ -1,0 +1,84 @@
+// Package audit compares the table with Stripe, both ways: every PaymentIntent of a
+// period has its row, every row has its PaymentIntent, and both tell the same. It decides
+// with pure functions over what the caller reads, and knows neither AWS nor HTTP. It
+// moves no money: a repair binds, settles and records.
+//
+// Read compare.go (what differs, and how it is called), run.go (the join), folder.go
+// (where both sides wait for it) and repair.go.
+package audit
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"orderonce/domain/order"
+)
+
+// Window is the period of an audit: PaymentIntents and rows created in [From, To).
+type Window struct{ From, To time.Time }
+
+// Contains reports whether t is in the window.
+func (w Window) Contains(t time.Time) bool { return !t.Before(w.From) && t.Before(w.To) }
+
+// Payment is a PaymentIntent, as far as it is compared.
+type Payment struct {
+	ID          order.IntentID    `json:"i"`
+	OrderID     order.ID          `json:"o"`
+	Scope       order.Scope       `json:"s"`
+	State       order.IntentState `json:"st"` // "" for one that this application never causes
+	Total       order.Money       `json:"t"`
+	Fingerprint order.Fingerprint `json:"f"`
+	Failure     order.Failure     `json:"e"`
+	Refunded    int64             `json:"r,omitempty"` // pending refunds too, in the units of Total
+	Disputed    bool              `json:"d,omitempty"`
+	Dispute     order.Dispute     `json:"-"` // the newest one; filled by Books.Payment
+	CreatedAt   time.Time         `json:"c"`
+}
+
+// took reports whether the intent took the money, or is about to.
+func (p Payment) took() bool { return p.State == order.Succeeded || p.State == order.Processing }
+
+// Row is an order of the table, as far as it is compared.
+type Row struct {
+	OrderID     order.ID          `json:"o"`
+	Status      order.Status      `json:"s"`
+	Total       order.Money       `json:"t"`
+	Intent      order.IntentID    `json:"i,omitempty"` // bound; "" if none is
+	Fingerprint order.Fingerprint `json:"f"`
+	Refunded    int64             `json:"r,omitempty"` // as refund.Account.Refunded
+	Dispute     order.Dispute     `json:"d"`
+	BusyUntil   time.Time         `json:"b"` // end of the latest lease of a worker
+	CreatedAt   time.Time         `json:"c"`
+	Problem     string            `json:"p,omitempty"` // why the row could not be read
+}
+
+// Page is what one call read. Next continues after it. Skipped counts what it left out:
+// PaymentIntents of other scopes, rows of Stripe's other mode.
+type Page[T any] struct {
+	Items   []T
+	Skipped int
+	Next    string
+}
+
+// ErrNoPayment means that Stripe has no PaymentIntent of this id.
+var ErrNoPayment = errors.New("no such PaymentIntent")
+
+// Books are the two sides of an audit. The caller keeps its budget of calls.
+type Books interface {
+	// Payments lists the scope's PaymentIntents that were created in the window, after a
+	// position. It ends at the first error.
+	Payments(ctx context.Context, w Window, after string) iter.Seq2[Page[Payment], error]
+
+	// Rows scans the table after a position, and returns the rows that may belong to the
+	// window: created before its end and changed after its start. It ends at the first
+	// error.
+	Rows(ctx context.Context, w Window, after string) iter.Seq2[Page[Row], error]
+
+	// Payment reads one PaymentIntent, with its newest dispute. It returns ErrNoPayment.
+	Payment(ctx context.Context, id order.IntentID) (Payment, error)
+
+	// Row reads one row, strongly consistent. It returns order.ErrNotFound.
+	Row(ctx context.Context, id order.ID) (Row, error)
+}

@@ -1,0 +1,264 @@
+package audit
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"orderonce/domain/order"
+)
+
+// Class is a kind of difference. docs/guides/audit.md has a section for each.
+type Class string
+
+// The classes. The first four need no judgement.
+const (
+	MissingRow        Class = "missing_row"        // Stripe has the order, the table does not
+	RowOlder          Class = "row_older"          // the row lacks what Stripe did with the intent
+	RefundsDiffer     Class = "refunds_differ"     // the row lacks what went back
+	DisputeUnrecorded Class = "dispute_unrecorded" // the row lacks a dispute, or its end
+	TwoCharges        Class = "two_charges"        // two intents of one order took money
+	OtherCharged      Class = "other_charged"      // an intent took money that the row does not name
+	IntentMissing     Class = "intent_missing"     // Stripe lacks the intent that the row names
+	ContentDiffers    Class = "content_differs"    // amount, currency, order id, scope or content
+	StatusContradicts Class = "status_contradicts" // no transition leads from the row to Stripe
+	RowUnreadable     Class = "row_unreadable"     // the row is corrupt or of a newer release
+)
+
+// Classes returns every class.
+func Classes() []Class {
+	return []Class{
+		MissingRow, RowOlder, RefundsDiffer, DisputeUnrecorded,
+		TwoCharges, OtherCharged, IntentMissing, ContentDiffers, StatusContradicts, RowUnreadable,
+	}
+}
+
+// Repairable reports whether a repair needs no judgement.
+func (c Class) Repairable() bool { return slices.Index(Classes(), c) < 4 }
+
+// Remedy returns what to do about a finding of the class.
+func (c Class) Remedy() string {
+	switch c {
+	case MissingRow:
+		return "--repair writes the row from the PaymentIntent and settles it"
+	case RowOlder:
+		return "--repair binds and settles the row as Stripe says"
+	case RefundsDiffer:
+		return "--repair records what Stripe gave back"
+	case DisputeUnrecorded:
+		return "--repair records the dispute"
+	case TwoCharges:
+		return "the customer paid twice: refund one of them after you know who confirmed it"
+	case OtherCharged:
+		return "find out who confirmed it, then refund it, or cancel the order and keep it"
+	case IntentMissing:
+		return "compare key, account and mode with those that charged the order; nothing was changed"
+	case ContentDiffers:
+		return "somebody edited the PaymentIntent or the row: compare both with the producer's order"
+	case StatusContradicts:
+		return "compare the PaymentIntent's history with the order's events, then decide"
+	case RowUnreadable:
+		return "look at the item: it was edited by hand, or a newer release wrote it"
+	}
+	return ""
+}
+
+// Finding is one difference of one order.
+type Finding struct {
+	OrderID order.ID       `json:"orderId"`
+	Class   Class          `json:"class"`
+	Intent  order.IntentID `json:"intent,omitempty"` // the one that the finding is about
+	Detail  string         `json:"detail"`           // what each side says
+
+	Bind     bool `json:"bind,omitempty"`     // the row does not name the intent
+	Disputed bool `json:"disputed,omitempty"` // the intent's charge is, or was
+}
+
+// Order is what both sides have of one order. Row is nil if the table has none.
+type Order struct {
+	ID       order.ID
+	Row      *Row
+	Payments []Payment
+}
+
+// Result is what came of a comparison. An order without findings that is not in progress
+// matches.
+type Result struct {
+	Findings   []Finding
+	InProgress bool // a worker holds it, or is about to get its message again
+	Strays     int  // unbound intents that took no money
+}
+
+// youth is how long after its PaymentIntent was made an open order counts as in progress:
+// by then the lease of a killed worker has ended, and its message has come back.
+const youth = order.MaxLease + order.MaxSkew
+
+// Compare compares both sides of one order of a scope.
+func Compare(o Order, s order.Scope, now time.Time) Result {
+	bound, others := split(o)
+	took := slices.DeleteFunc(slices.Clone(others), func(p Payment) bool { return !p.took() })
+	r := Result{Strays: len(others) - len(took)}
+	switch {
+	case o.Row == nil:
+		return lost(o, took)
+	case o.Row.Problem != "":
+		r.add(o, RowUnreadable, Payment{}, o.Row.Problem)
+	case order.Held(o.Row.BusyUntil, now), o.young(now):
+		r.InProgress = true
+	case bound != nil && bound.took():
+		took = append([]Payment{*bound}, took...)
+	}
+	switch {
+	case len(r.Findings) > 0 || r.InProgress:
+	case len(took) > 1:
+		r.add(o, TwoCharges, took[0], describe(took))
+	case len(took) == 1 && o.Row.Intent == "":
+		r.unbound(o, s, took[0])
+	case len(took) == 1 && took[0].ID != o.Row.Intent:
+		r.add(o, OtherCharged, took[0], fmt.Sprintf("row names %s, %s", o.Row.Intent, describe(took)))
+	case bound == nil && o.Row.Intent != "":
+		r.add(o, IntentMissing, Payment{ID: o.Row.Intent}, "row "+string(o.Row.Status)+", Stripe does not have it")
+	case bound != nil:
+		r.compare(o, s, *bound)
+	}
+	return r
+}
+
+// split returns the bound intent and the others of the order.
+func split(o Order) (bound *Payment, others []Payment) {
+	for _, p := range o.Payments {
+		switch {
+		case o.Row != nil && p.ID == o.Row.Intent:
+			bound = &p
+		case p.OrderID == o.ID:
+			others = append(others, p)
+		}
+	}
+	return bound, others
+}
+
+// young reports whether the order's message is still expected.
+func (o Order) young(now time.Time) bool {
+	return o.Row.Status == order.Open && slices.ContainsFunc(o.Payments, func(p Payment) bool {
+		return p.CreatedAt.After(now.Add(-youth))
+	})
+}
+
+func (r *Result) add(o Order, c Class, p Payment, detail string) {
+	r.Findings = append(r.Findings, Finding{
+		OrderID: o.ID, Class: c, Intent: p.ID, Detail: detail, Disputed: p.Disputed,
+	})
+}
+
+// lost is Compare without a row. Of several intents, a repair binds the one that took
+// money, otherwise one that was confirmed, otherwise the newest. Canceled ones alone need
+// no row.
+func lost(o Order, took []Payment) Result {
+	if len(took) > 1 {
+		r := Result{Strays: len(o.Payments) - len(took)}
+		r.add(o, TwoCharges, took[0], "no row, "+describe(took))
+		return r
+	}
+	best := slices.MaxFunc(o.Payments, func(a, b Payment) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), a.CreatedAt.Compare(b.CreatedAt))
+	})
+	if best.State == order.IntentCanceled {
+		return Result{Strays: len(o.Payments)}
+	}
+	r := Result{Strays: len(o.Payments) - 1}
+	r.add(o, MissingRow, best, "no row, "+describe([]Payment{best}))
+	r.Findings[0].Bind = true
+	return r
+}
+
+func rank(p Payment) int {
+	_, settled := order.OutcomeOf(p.intent())
+	switch {
+	case p.took():
+		return 3
+	case p.State == order.IntentCanceled:
+		return 0
+	case settled:
+		return 2
+	}
+	return 1
+}
+
+// unbound compares a row without an intent with the intent that took money.
+func (r *Result) unbound(o Order, s order.Scope, p Payment) {
+	switch differs := content(o, s, p); {
+	case differs != "":
+		r.add(o, ContentDiffers, p, differs)
+	case o.Row.Status != order.Open:
+		r.add(o, StatusContradicts, p, "row "+string(o.Row.Status)+" without an intent, "+describe([]Payment{p}))
+	default:
+		r.add(o, RowOlder, p, "row open without an intent, "+describe([]Payment{p}))
+		r.Findings[0].Bind = true
+	}
+}
+
+// compare compares a row with its intent.
+func (r *Result) compare(o Order, s order.Scope, p Payment) {
+	if differs := content(o, s, p); differs != "" {
+		r.add(o, ContentDiffers, p, differs)
+		return
+	}
+	now := o.Row.Status
+	outcome, found := order.Unrecorded(now, p.intent())
+	both := fmt.Sprintf("row %s, %s", now, describe([]Payment{p}))
+	switch {
+	case found && now.Transition(outcome.Status) == nil:
+		r.add(o, RowOlder, p, both)
+		return
+	case found, now.Charged() && p.State != order.Succeeded:
+		r.add(o, StatusContradicts, p, both)
+		return
+	case !now.Charged():
+		return
+	}
+	if p.Refunded != o.Row.Refunded {
+		r.add(o, RefundsDiffer, p, fmt.Sprintf("row %s, Stripe %s given back",
+			order.Money{Amount: o.Row.Refunded, Currency: p.Total.Currency},
+			order.Money{Amount: p.Refunded, Currency: p.Total.Currency}))
+	}
+	if p.Disputed && (o.Row.Dispute.ID == "" || !p.Dispute.Is(o.Row.Dispute)) {
+		r.add(o, DisputeUnrecorded, p, fmt.Sprintf("row %s, Stripe %s",
+			dispute(o.Row.Dispute, "not disputed"), dispute(p.Dispute, "disputed")))
+	}
+}
+
+// content returns how the intent's content differs from the row's, or "".
+func content(o Order, s order.Scope, p Payment) string {
+	if err := order.Verify(p.intent(), s, o.ID, o.Row.Total); err != nil {
+		return err.Error()
+	}
+	if p.Fingerprint != "" && p.Fingerprint != o.Row.Fingerprint {
+		return fmt.Sprintf("fingerprint of the row is %s, of the PaymentIntent %s", o.Row.Fingerprint, p.Fingerprint)
+	}
+	return ""
+}
+
+func (p Payment) intent() order.Intent {
+	return order.Intent{
+		ID: p.ID, State: p.State, Total: p.Total, OrderID: p.OrderID, Scope: p.Scope,
+		Fingerprint: p.Fingerprint, Failure: p.Failure,
+	}
+}
+
+// describe names intents with their state and amount.
+func describe(all []Payment) string {
+	parts := make([]string, 0, len(all))
+	for _, p := range all {
+		parts = append(parts, fmt.Sprintf("%s %s, %s", p.ID, cmp.Or(string(p.State), "in an unknown status"), p.Total))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func dispute(d order.Dispute, none string) string {
+	if d.ID == "" {
+		return none
+	}
+	return fmt.Sprintf("%s %s", d.ID, d.Status)
+}

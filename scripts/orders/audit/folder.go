@@ -1,0 +1,207 @@
+package audit
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+
+	"orderonce/domain/order"
+)
+
+// parts is the number of files of a folder. An order's intents and its row are in one of
+// them, so a join needs the memory of one file: 10 MB of ten million orders.
+const parts = 256
+
+// Job is what an audit compares.
+type Job struct {
+	Window Window      `json:"window"`
+	Scope  order.Scope `json:"scope"`
+	Table  string      `json:"table"`
+	Mode   order.Mode  `json:"mode"`
+}
+
+// Side is how far one side was read.
+type Side struct {
+	Next    string `json:"next"`
+	Done    bool   `json:"done"`
+	Calls   int    `json:"calls"`
+	Items   int    `json:"items"`
+	Skipped int    `json:"skipped"` // see Page
+}
+
+// Summary counts orders and what was found.
+type Summary struct {
+	Payments   Side          `json:"payments"`
+	Rows       Side          `json:"rows"`
+	Orders     int           `json:"orders"`
+	Matched    int           `json:"matched"`
+	InProgress int           `json:"inProgress"`
+	Strays     int           `json:"strays"` // intents, not orders
+	Differing  int           `json:"differing"`
+	Findings   map[Class]int `json:"findings"`
+}
+
+// Folder keeps an audit on disk, so that its size does not matter and an interrupted one
+// can be continued. It has no customer and no payment method, only ids, amounts and
+// statuses.
+type Folder struct {
+	dir   string
+	state state
+	files []*file // of the parts, and then of the findings
+}
+
+// state is how far the audit is. Sizes are the lengths of the files at that point: what
+// is behind them was written after it and is read again.
+type state struct {
+	Job     Job     `json:"job"`
+	Summary Summary `json:"summary"`
+	Joined  int     `json:"joined"` // number of parts
+	Sizes   []int64 `json:"sizes"`
+}
+
+// file is a file that is appended to.
+type file struct {
+	*bufio.Writer
+
+	f    *os.File
+	size int64
+}
+
+// Write counts what is appended.
+func (f *file) Write(b []byte) (int, error) {
+	f.size += int64(len(b))
+	return f.Writer.Write(b)
+}
+
+// ErrOtherJob means that the folder is of another audit.
+var ErrOtherJob = errors.New("the folder is of another audit")
+
+// Open opens the folder of an audit, an empty one or that of an interrupted audit. The
+// zero Job means the interrupted one's. It returns ErrOtherJob if they differ.
+func Open(dir string, job Job) (*Folder, error) {
+	f := &Folder{dir: dir, state: state{Job: job, Sizes: make([]int64, parts+1)}}
+	f.state.Summary.Findings = map[Class]int{}
+	b, err := os.ReadFile(f.path("state.json"))
+	switch {
+	case errors.Is(err, os.ErrNotExist) && job != (Job{}):
+	case err != nil:
+		return nil, fmt.Errorf("work folder %s: %w", dir, err)
+	default:
+		if err := json.Unmarshal(b, &f.state); err != nil || len(f.state.Sizes) != parts+1 {
+			return nil, fmt.Errorf("work folder %s: corrupt state.json: %w", dir, err)
+		}
+		if job != (Job{}) && f.state.Job != job {
+			return nil, fmt.Errorf("work folder %s: %w: %+v", dir, ErrOtherJob, f.state.Job)
+		}
+	}
+	for n, size := range f.state.Sizes {
+		opened, err := openFile(f.partPath(n), size)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("work folder %s: %w", dir, err), f.Close())
+		}
+		f.files = append(f.files, opened)
+	}
+	return f, nil
+}
+
+// openFile opens a file to append to it after its first bytes.
+func openFile(path string, size int64) (*file, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = f.Truncate(size)
+	if err == nil {
+		_, err = f.Seek(size, io.SeekStart)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &file{bufio.NewWriterSize(f, 8<<10), f, size}, nil
+}
+
+// Job returns what the audit compares.
+func (f *Folder) Job() Job { return f.state.Job }
+
+// Close closes the files. What was appended after the last save is read again later.
+func (f *Folder) Close() error {
+	var errs []error
+	for _, opened := range f.files {
+		errs = append(errs, opened.f.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Remove deletes the folder.
+func (f *Folder) Remove() error { return errors.Join(f.Close(), os.RemoveAll(f.dir)) }
+
+func (f *Folder) path(name string) string { return filepath.Join(f.dir, name) }
+
+func (f *Folder) partPath(n int) string {
+	if n == parts {
+		return f.path("findings.jsonl")
+	}
+	return f.path(fmt.Sprintf("part-%03d.jsonl", n))
+}
+
+// entry is a line of a part.
+type entry struct {
+	Payment *Payment `json:"p,omitempty"`
+	Row     *Row     `json:"r,omitempty"`
+}
+
+func partOf(id order.ID) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id)) // it never fails
+	return int(h.Sum32() % parts)
+}
+
+// append appends a line to a file.
+func (f *Folder) append(n int, line any) error {
+	b, err := json.Marshal(line)
+	if err == nil {
+		_, err = f.files[n].Write(append(b, '\n'))
+	}
+	return err
+}
+
+// save makes everything so far durable, the state last.
+func (f *Folder) save() error {
+	for n, opened := range f.files {
+		if err := opened.Flush(); err != nil {
+			return err
+		}
+		f.state.Sizes[n] = opened.size
+	}
+	b, err := json.Marshal(f.state)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(f.path("state.new"), b, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(f.path("state.new"), f.path("state.json"))
+}
+
+// lines reads a file from its start to what was saved.
+func lines[T any](f *Folder, n int) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		d := json.NewDecoder(io.NewSectionReader(f.files[n].f, 0, f.state.Sizes[n]))
+		for {
+			var line T
+			err := d.Decode(&line)
+			if errors.Is(err, io.EOF) || !yield(line, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Findings returns the findings, those of one order behind one another.
+func (f *Folder) Findings() iter.Seq2[Finding, error] { return lines[Finding](f, parts) }

@@ -1,0 +1,122 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"orderonce/domain/order"
+	"orderonce/domain/refund"
+)
+
+// Plan is what a repair does to one order, from its findings.
+type Plan struct {
+	OrderID  order.ID
+	Intent   order.IntentID
+	Findings []Finding
+}
+
+// String returns the plan in one line.
+func (p Plan) String() string {
+	var steps []string
+	for _, f := range p.Findings {
+		switch f.Class { //nolint:exhaustive // a plan has repairable findings alone
+		case MissingRow:
+			steps = append(steps, "write the row, bind "+string(f.Intent)+" and settle it")
+		case RowOlder:
+			verb := "settle it"
+			if f.Bind {
+				verb = "bind " + string(f.Intent) + " and settle it"
+			}
+			steps = append(steps, verb)
+		case RefundsDiffer:
+			steps = append(steps, "record its refunds")
+		case DisputeUnrecorded:
+			steps = append(steps, "record its dispute")
+		}
+	}
+	return fmt.Sprintf("%s  %s", p.OrderID, strings.Join(steps, ", "))
+}
+
+// Plans returns what a repair does. An order with a finding that needs judgement is left
+// alone.
+func Plans(findings iter.Seq2[Finding, error]) iter.Seq2[Plan, error] {
+	return func(yield func(Plan, error) bool) {
+		var p Plan
+		for f, err := range findings {
+			if err != nil {
+				yield(Plan{}, err)
+				return
+			}
+			if f.OrderID != p.OrderID {
+				if p.repairable() && !yield(p, nil) {
+					return
+				}
+				p = Plan{OrderID: f.OrderID, Intent: f.Intent}
+			}
+			p.Findings = append(p.Findings, f)
+		}
+		if p.repairable() {
+			yield(p, nil)
+		}
+	}
+}
+
+func (p Plan) repairable() bool {
+	return len(p.Findings) > 0 && !p.has(func(f Finding) bool { return !f.Class.Repairable() })
+}
+
+func (p Plan) has(what func(Finding) bool) bool { return slices.ContainsFunc(p.Findings, what) }
+
+// Sequencer raises the seq of a row that was put back from a backup.
+type Sequencer interface {
+	// RaiseSeq sets an order's seq to that of its last event, if it is lower. It returns
+	// order.ErrNotFound if there is no row.
+	RaiseSeq(ctx context.Context, id order.ID) error
+}
+
+// Repairer makes rows show what Stripe did, as a worker, a webhook or `orders restore`
+// would. It moves no money.
+type Repairer struct {
+	Follower order.DisputeFollower
+	Refunds  refund.Refresher
+	Seq      Sequencer
+	Now      func() time.Time
+}
+
+// Repair carries out a plan. It repeats a plan once whose row changed at the same moment.
+// Errors: those of order.Restore, order.Refresh, refund.Refresher and
+// order.DisputeFollower.
+func (r *Repairer) Repair(ctx context.Context, p Plan) error {
+	err := r.repair(ctx, p)
+	if errors.Is(err, order.ErrStale) {
+		err = r.repair(ctx, p)
+	}
+	return err
+}
+
+func (r *Repairer) repair(ctx context.Context, p Plan) error {
+	if err := r.Seq.RaiseSeq(ctx, p.OrderID); err != nil && !errors.Is(err, order.ErrNotFound) {
+		return err
+	}
+	follow, err := r.Follower, error(nil)
+	if p.has(func(f Finding) bool { return f.Bind }) {
+		_, err = order.Restore(ctx, follow.Records, follow.Payments, follow.Scope, p.OrderID, p.Intent, r.Now())
+	} else {
+		_, err = order.Refresh(ctx, follow.Records, follow.Payments, follow.Scope, p.OrderID, r.Now())
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := r.Refunds.Refresh(ctx, p.OrderID); err != nil || !p.has(func(f Finding) bool { return f.Disputed }) {
+		return err
+	}
+	_, _, err = follow.Follow(ctx, order.Hint{
+		OrderID: p.OrderID, Scope: follow.Scope, Intent: p.Intent, Disputed: true,
+	})
+	return err
+}

@@ -1,0 +1,178 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"orderonce/domain/order"
+)
+
+// saveEvery is how many pages are read again, at most, after a kill.
+const saveEvery = 50
+
+// Auditor runs audits.
+type Auditor struct {
+	Books    Books
+	Scope    order.Scope
+	Now      func() time.Time
+	Progress func(Summary) // called after every page and part
+}
+
+// Run runs the audit of a folder, or continues it. It reads Stripe first and the table
+// then, joins them order by order, and reads every order again that seems to differ, so
+// that a change in between is no finding. After an error the folder can be continued,
+// also if ctx ended.
+func (a *Auditor) Run(ctx context.Context, f *Folder) (Summary, error) {
+	s := &f.state.Summary
+	w := f.state.Job.Window
+	err := gather(a, f, &s.Payments, a.Books.Payments(ctx, w, s.Payments.Next), func(p Payment) (order.ID, entry) {
+		return p.OrderID, entry{Payment: &p}
+	})
+	if err == nil {
+		err = gather(a, f, &s.Rows, a.Books.Rows(ctx, w, s.Rows.Next), func(r Row) (order.ID, entry) {
+			return r.OrderID, entry{Row: &r}
+		})
+	}
+	for err == nil && f.state.Joined < parts {
+		err = a.join(ctx, f, f.state.Joined)
+		a.Progress(*s)
+	}
+	return *s, err
+}
+
+// gather writes the pages of one side to the folder.
+func gather[T any](
+	a *Auditor, f *Folder, s *Side, pages iter.Seq2[Page[T], error], lineOf func(T) (order.ID, entry),
+) error {
+	if s.Done {
+		return nil
+	}
+	for page, err := range pages {
+		if err != nil {
+			return errors.Join(err, f.save())
+		}
+		for _, item := range page.Items {
+			id, line := lineOf(item)
+			if err := f.append(partOf(id), line); err != nil {
+				return err
+			}
+		}
+		s.Next, s.Calls = page.Next, s.Calls+1
+		s.Items, s.Skipped = s.Items+len(page.Items), s.Skipped+page.Skipped
+		a.Progress(f.state.Summary)
+		if s.Calls%saveEvery == 0 {
+			if err := f.save(); err != nil {
+				return err
+			}
+		}
+	}
+	s.Done = true
+	return f.save()
+}
+
+// join compares the orders of one part, and saves what it found. A part that fails leaves
+// the counts as they were.
+func (a *Auditor) join(ctx context.Context, f *Folder, n int) error {
+	orders := map[order.ID]Order{}
+	for line, err := range lines[entry](f, n) {
+		if err != nil {
+			return fmt.Errorf("read part %d: %w", n, err)
+		}
+		add(orders, line)
+	}
+	counts := f.state.Summary
+	counts.Findings = maps.Clone(counts.Findings)
+	for _, id := range slices.Sorted(maps.Keys(orders)) {
+		o := orders[id]
+		if len(o.Payments) == 0 && !f.state.Job.Window.Contains(o.Row.CreatedAt) {
+			continue // its intent belongs to another window
+		}
+		r, err := a.judge(ctx, o)
+		if err != nil {
+			return fmt.Errorf("compare order %s: %w", id, err)
+		}
+		counts.count(r)
+		for _, finding := range r.Findings {
+			if err := f.append(parts, finding); err != nil {
+				return err
+			}
+		}
+	}
+	f.state.Summary, f.state.Joined = counts, n+1
+	return f.save()
+}
+
+func add(orders map[order.ID]Order, line entry) {
+	if r := line.Row; r != nil {
+		o := orders[r.OrderID]
+		o.ID, o.Row = r.OrderID, r
+		orders[r.OrderID] = o
+	}
+	if p := line.Payment; p != nil {
+		o := orders[p.OrderID]
+		o.ID, o.Payments = p.OrderID, append(o.Payments, *p)
+		orders[p.OrderID] = o
+	}
+}
+
+func (s *Summary) count(r Result) {
+	s.Orders++
+	s.Strays += r.Strays
+	switch {
+	case r.InProgress:
+		s.InProgress++
+	case len(r.Findings) == 0:
+		s.Matched++
+	default:
+		s.Differing++
+	}
+	for _, f := range r.Findings {
+		s.Findings[f.Class]++
+	}
+}
+
+// judge compares an order, and once more as it is now if it seems to differ.
+func (a *Auditor) judge(ctx context.Context, o Order) (Result, error) {
+	r := Compare(o, a.Scope, a.Now())
+	if len(r.Findings) == 0 {
+		return r, nil
+	}
+	return a.Check(ctx, o)
+}
+
+// Check compares an order as it is now. Of o it takes the id and which intents there are.
+func (a *Auditor) Check(ctx context.Context, o Order) (Result, error) {
+	now, err := a.Books.Row(ctx, o.ID)
+	switch {
+	case errors.Is(err, order.ErrNotFound) && len(o.Payments) == 0:
+		return Result{}, nil
+	case errors.Is(err, order.ErrNotFound): // an intent never goes back, so the list is enough
+		return Compare(Order{ID: o.ID, Payments: o.Payments}, a.Scope, a.Now()), nil
+	case err != nil:
+		return Result{}, err
+	}
+	ids := map[order.IntentID]bool{now.Intent: now.Intent != ""}
+	for _, p := range o.Payments {
+		ids[p.ID] = true
+	}
+	fresh := Order{ID: o.ID, Row: &now}
+	for _, id := range slices.Sorted(maps.Keys(ids)) {
+		if !ids[id] {
+			continue
+		}
+		p, err := a.Books.Payment(ctx, id)
+		if errors.Is(err, ErrNoPayment) {
+			continue
+		}
+		if err != nil {
+			return Result{}, err
+		}
+		fresh.Payments = append(fresh.Payments, p)
+	}
+	return Compare(fresh, a.Scope, a.Now()), nil
+}
