@@ -143,6 +143,7 @@ type deployment struct {
 	stripe   *stripetest.Server
 	store    *dynamodb.Store
 	payments *stripe.Payments
+	table    *dynamodbtest.Harness
 }
 
 func deploy(t *testing.T) deployment {
@@ -157,7 +158,7 @@ func deploy(t *testing.T) deployment {
 		"AWS_SESSION_TOKEN="+credentials.SessionToken,
 	)
 	return deployment{
-		environ, s, dynamodb.New(h.Config, h.Table), stripe.New(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: s.URL}),
+		environ, s, dynamodb.New(h.Config, h.Table), stripe.New(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: s.URL}), h,
 	}
 }
 

@@ -1,0 +1,270 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"orderonce/adapters/stripe"
+	"orderonce/domain/order"
+	"orderonce/domain/refund"
+	"orderonce/scripts/orders/audit"
+)
+
+type auditTable struct {
+	From       string  `default:"25h" placeholder:"T" help:"Start: 2026-11-01, 2026-11-01T08:00:00Z, or how long ago, such as ${default}."`
+	To         string  `default:"1h" placeholder:"T" help:"End, likewise. Not included."`
+	Repair     bool    `help:"Afterwards fix what needs no judgement. Prints a plan and asks first. Moves no money."`
+	Yes        bool    `help:"Do not ask, for scripts."`
+	CSV        string  `name:"csv" placeholder:"FILE" help:"Also write the findings there."`
+	HTML       string  `name:"html" placeholder:"FILE" help:"Also write a page with a chart there."`
+	Resume     string  `placeholder:"DIR" help:"Continue an interrupted audit. It keeps its period."`
+	StripeRate float64 `default:"10" placeholder:"N" help:"Calls to Stripe in a second, at most."`
+	TableRate  float64 `default:"5" placeholder:"N" help:"Calls to DynamoDB in a second, at most. A page of the scan costs 128 read units."`
+}
+
+// Help explains the command beyond its one line.
+func (auditTable) Help() string {
+	return `It lists every PaymentIntent that was created in the period, scans the table, and compares both, order
+by order. What seems to differ is read again before it is reported. It changes nothing without
+--repair, and it never moves money. docs/guides/audit.md explains each finding.
+
+Ctrl-C keeps what was read in a work folder, and prints how to continue. The folder is in TMPDIR and
+needs 0.7 GB for a million orders.
+
+Exit code 2: something differs and was not repaired.
+
+Examples: the last day, and then the month with a report and repairs.
+  orders audit
+  orders audit --from 2026-11-01 --to 2026-12-01 --csv audit.csv --html audit.html --repair`
+}
+
+var errDiffer = errors.New("the table and Stripe differ")
+
+// Run audits the table.
+func (a auditTable) Run(ctx context.Context, sh shell) error {
+	env, cfg, err := connect[stripeConfig](ctx, sh)
+	if err != nil {
+		return err
+	}
+	sh.where(env, cfg)
+	dir, f, err := a.open(env, sh.now())
+	if err != nil {
+		return fmt.Errorf("audit: %w", err)
+	}
+	auditor := &audit.Auditor{
+		Books: a.books(env, cfg, sh), Scope: order.Scope(env.Scope), Now: sh.now,
+		Progress: func(s audit.Summary) {
+			sh.progress("%d PaymentIntents, %d rows, %d orders compared", s.Payments.Items, s.Rows.Items, s.Orders)
+		},
+	}
+	s, err := auditor.Run(ctx, f)
+	sh.progress("")
+	if err != nil {
+		return errors.Join(fmt.Errorf("audit: %w\ncontinue it: orders audit --resume %s", err, dir), f.Close())
+	}
+	left, err := a.finish(ctx, sh, auditor, f, s, env.repairer(cfg, sh))
+	switch {
+	case err != nil:
+		return errors.Join(fmt.Errorf("audit: %w\nrepeat the report: orders audit --resume %s", err, dir), f.Close())
+	case left > 0:
+		return errors.Join(exit{fmt.Errorf("%w: %d orders", errDiffer, left), 2}, f.Remove())
+	}
+	return f.Remove()
+}
+
+// finish reports what was found and repairs it if asked to. It returns how many orders
+// still differ.
+func (a auditTable) finish(
+	ctx context.Context, sh shell, auditor *audit.Auditor, f *audit.Folder, s audit.Summary, r *audit.Repairer,
+) (left int, err error) {
+	if err := a.report(sh, f, s); err != nil || !a.Repair {
+		return s.Differing, err
+	}
+	repaired, err := a.repair(ctx, sh, auditor, f, r)
+	return s.Differing - repaired, err
+}
+
+// open opens a new work folder, or that of an interrupted audit.
+func (a auditTable) open(env stripeConfig, now time.Time) (dir string, f *audit.Folder, err error) {
+	if a.Resume != "" {
+		if f, err = audit.Open(a.Resume, audit.Job{}); err != nil {
+			return "", nil, err
+		}
+		job := env.job(f.Job().Window)
+		if f.Job() != job {
+			return "", nil, errors.Join(fmt.Errorf("%w: %+v, want %+v", audit.ErrOtherJob, f.Job(), job), f.Close())
+		}
+		return a.Resume, f, nil
+	}
+	var w audit.Window
+	if w.From, err = moment(a.From, now); err == nil {
+		w.To, err = moment(a.To, now)
+	}
+	if err == nil && !w.From.Before(w.To) {
+		err = fmt.Errorf("--from %s is not before --to %s", a.From, a.To)
+	}
+	if err == nil {
+		dir, err = os.MkdirTemp("", "orders-audit-")
+	}
+	if err == nil {
+		f, err = audit.Open(dir, env.job(w))
+	}
+	return dir, f, err
+}
+
+func (c stripeConfig) job(w audit.Window) audit.Job {
+	mode := order.TestMode
+	if stripe.Live(c.Key.Reveal()) {
+		mode = order.LiveMode
+	}
+	return audit.Job{Window: w, Scope: order.Scope(c.Scope), Table: c.Orders.Table, Mode: mode}
+}
+
+// moment parses a date, a time, or how long ago something was. Stripe counts in seconds.
+func moment(s string, now time.Time) (time.Time, error) {
+	if ago, err := time.ParseDuration(s); err == nil && ago >= 0 {
+		return now.Add(-ago).UTC().Truncate(time.Second), nil
+	}
+	for _, layout := range []string{time.DateOnly, time.RFC3339} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t.UTC().Truncate(time.Second), nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("time %q: want 2026-11-01, 2026-11-01T08:00:00Z or 25h", s)
+}
+
+// shownFindings is how many findings a terminal gets.
+const shownFindings = 50
+
+// report prints the summary and the findings, and writes the files.
+func (a auditTable) report(sh shell, f *audit.Folder, s audit.Summary) error {
+	fmt.Fprintln(sh.people(), s.Describe(f.Job()))
+	n := 0
+	for finding, err := range f.Findings() {
+		switch {
+		case err != nil:
+			return err
+		case sh.json:
+			err = json.NewEncoder(sh.out).Encode(finding)
+		case n < shownFindings:
+			fmt.Fprintln(sh.out, finding)
+		}
+		if err != nil {
+			return err
+		}
+		n++
+	}
+	switch {
+	case sh.json:
+		if err := json.NewEncoder(sh.out).Encode(map[string]audit.Summary{"summary": s}); err != nil {
+			return err
+		}
+	case n > shownFindings:
+		fmt.Fprintf(sh.out, "and %d more: see --csv\n", n-shownFindings)
+	}
+	return errors.Join(
+		write(a.CSV, func(w io.Writer) error { return audit.WriteCSV(w, f.Findings()) }),
+		write(a.HTML, func(w io.Writer) error { return audit.WriteHTML(w, f.Job(), s, f.Findings()) }),
+	)
+}
+
+// write writes a file, or nothing if it has no name.
+func write(name string, content func(io.Writer) error) error {
+	if name == "" {
+		return nil
+	}
+	file, err := os.Create(filepath.Clean(name))
+	if err != nil {
+		return err
+	}
+	return errors.Join(content(file), file.Close())
+}
+
+// repairer returns what repairs rows with the environment's table and key.
+func (c stripeConfig) repairer(cfg aws.Config, sh shell) *audit.Repairer {
+	store, payments, scope := c.Orders.store(cfg), c.payments(), order.Scope(c.Scope)
+	return &audit.Repairer{
+		Follower: order.DisputeFollower{
+			Follower: order.Follower{Records: store, Payments: payments, Scope: scope, Now: sh.now},
+			Disputes: payments, Recorder: store,
+		},
+		Refunds: refund.Refresher{Records: c.Orders.refunds(cfg), Provider: c.refunds(), Scope: scope, Now: sh.now},
+		Seq:     store, Now: sh.now,
+	}
+}
+
+// repair prints the plan, asks, and carries it out. It returns how many orders match
+// afterwards. An order that cannot be repaired is reported and does not stop the others.
+func (a auditTable) repair(
+	ctx context.Context, sh shell, auditor *audit.Auditor, f *audit.Folder, r *audit.Repairer,
+) (repaired int, err error) {
+	n, err := printPlans(sh.people(), f)
+	if err != nil || n == 0 {
+		return 0, err
+	}
+	ask := fmt.Sprintf("Type \"repair\" to repair %d orders. No money moves: ", n)
+	if !a.Yes && !sh.confirms(ask, "repair") {
+		return 0, errNotConfirmed
+	}
+	for p, err := range audit.Plans(f.Findings()) {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return repaired, err
+		}
+		if err := repairOne(ctx, auditor, r, p); err != nil {
+			fmt.Fprintf(sh.people(), "not repaired: %s: %v\n", p.OrderID, err)
+			continue
+		}
+		repaired++
+		sh.progress("%d of %d repaired", repaired, n)
+	}
+	sh.progress("")
+	fmt.Fprintf(sh.people(), "repaired %d of %d orders\n", repaired, n)
+	return repaired, nil
+}
+
+// printPlans prints what a repair does and returns to how many orders.
+func printPlans(out io.Writer, f *audit.Folder) (n int, err error) {
+	fmt.Fprintln(out, "\nplan:")
+	for p, err := range audit.Plans(f.Findings()) {
+		if err != nil {
+			return 0, err
+		}
+		if n++; n <= shownFindings {
+			fmt.Fprintln(out, p)
+		}
+	}
+	switch {
+	case n == 0:
+		fmt.Fprintln(out, "nothing can be repaired without judgement")
+	case n > shownFindings:
+		fmt.Fprintf(out, "and %d more, likewise\n", n-shownFindings)
+	}
+	return n, nil
+}
+
+var errStillDiffers = errors.New("it still differs")
+
+// repairOne repairs an order and compares it again.
+func repairOne(ctx context.Context, auditor *audit.Auditor, r *audit.Repairer, p audit.Plan) error {
+	if err := r.Repair(ctx, p); err != nil {
+		return err
+	}
+	result, err := auditor.Check(ctx, audit.Order{
+		ID: p.OrderID, Payments: []audit.Payment{{ID: p.Intent, OrderID: p.OrderID}},
+	})
+	if err == nil && len(result.Findings) > 0 {
+		err = fmt.Errorf("%w: %s", errStillDiffers, result.Findings[0])
+	}
+	return err
+}

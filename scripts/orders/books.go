@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"orderonce/adapters/dynamodb"
+	"orderonce/adapters/stripe"
+	"orderonce/domain/order"
+	"orderonce/scripts/orders/audit"
+)
+
+// books reads the table and Stripe for an audit, each at its own rate.
+type books struct {
+	scope         order.Scope
+	mode          order.Mode
+	payments      *stripe.Payments
+	table         *dynamodb.Refunds
+	stripe, scans *pace
+}
+
+func (a auditTable) books(env stripeConfig, cfg aws.Config, sh shell) *books {
+	return &books{
+		scope: order.Scope(env.Scope), mode: env.job(audit.Window{}).Mode,
+		payments: env.payments(), table: env.Orders.refunds(cfg),
+		stripe: newPace(a.StripeRate, sh.now), scans: newPace(a.TableRate, sh.now),
+	}
+}
+
+// Payments implements audit.Books with one call for a hundred PaymentIntents.
+func (b *books) Payments(ctx context.Context, w audit.Window, after string) iter.Seq2[audit.Page[audit.Payment], error] {
+	return patient(ctx, b.stripe, after, func(after string) iter.Seq2[audit.Page[audit.Payment], error] {
+		return func(yield func(audit.Page[audit.Payment], error) bool) {
+			for listed, err := range b.payments.List(ctx, w.From, w.To, order.IntentID(after)) {
+				var page audit.Page[audit.Payment]
+				for _, l := range listed {
+					page.Next = string(l.ID)
+					if l.Scope == b.scope && order.ValidID(string(l.OrderID)) {
+						page.Items = append(page.Items, payment(l))
+					} else {
+						page.Skipped++
+					}
+				}
+				if !yield(page, err) {
+					return
+				}
+			}
+		}
+	})
+}
+
+// Rows implements audit.Books with one call for 1 MB of the table.
+func (b *books) Rows(ctx context.Context, w audit.Window, after string) iter.Seq2[audit.Page[audit.Row], error] {
+	return patient(ctx, b.scans, after, func(after string) iter.Seq2[audit.Page[audit.Row], error] {
+		return func(yield func(audit.Page[audit.Row], error) bool) {
+			for scanned, err := range b.table.Scan(ctx, after) {
+				page := audit.Page[audit.Row]{Next: scanned.Next}
+				for _, r := range scanned.Rows {
+					if b.belongs(r, w) {
+						page.Items = append(page.Items, row(r))
+					} else {
+						page.Skipped++
+					}
+				}
+				if !yield(page, err) {
+					return
+				}
+			}
+		}
+	})
+}
+
+// belongs reports whether a PaymentIntent of the window may belong to the row: it was
+// created after the row, and binding it changed the row. An unreadable row has no times.
+func (b *books) belongs(r dynamodb.Row, w audit.Window) bool {
+	if r.Err != nil {
+		return true
+	}
+	return (r.Mode == "" || r.Mode == b.mode) &&
+		r.CreatedAt.Before(w.To.Add(order.MaxSkew)) && r.UpdatedAt.After(w.From.Add(-order.MaxSkew))
+}
+
+// Payment implements audit.Books with one call, and another one for a disputed charge.
+func (b *books) Payment(ctx context.Context, id order.IntentID) (audit.Payment, error) {
+	if err := b.stripe.wait(ctx); err != nil {
+		return audit.Payment{}, err
+	}
+	l, err := b.payments.ReadListed(ctx, id)
+	if failed, ok := errors.AsType[*order.PaymentError](err); ok && failed.Code == "resource_missing" {
+		return audit.Payment{}, errors.Join(audit.ErrNoPayment, err)
+	}
+	p := payment(l)
+	if err != nil || !l.Disputed {
+		return p, err
+	}
+	if err := b.stripe.wait(ctx); err != nil {
+		return p, err
+	}
+	all, err := b.payments.Disputes(ctx, id)
+	for _, d := range all {
+		if d.CreatedAt.After(p.Dispute.CreatedAt) {
+			p.Dispute = d
+		}
+	}
+	return p, err
+}
+
+// Row implements audit.Books.
+func (b *books) Row(ctx context.Context, id order.ID) (audit.Row, error) {
+	if err := b.scans.wait(ctx); err != nil {
+		return audit.Row{}, err
+	}
+	r := dynamodb.Row{}
+	if r.Record, r.Err = b.table.Load(ctx, id); r.Err == nil {
+		r.Account, r.Err = b.table.Account(ctx, id)
+	}
+	switch {
+	case errors.Is(r.Err, order.ErrCorrupt), errors.Is(r.Err, order.ErrUnknownVersion):
+		r.OrderID = id
+	case r.Err != nil:
+		return audit.Row{}, r.Err
+	}
+	return row(r), nil
+}
+
+func payment(l stripe.Listed) audit.Payment {
+	return audit.Payment{
+		ID: l.ID, OrderID: l.OrderID, Scope: l.Scope, State: l.State, Total: l.Total, Fingerprint: l.Fingerprint,
+		Failure: l.Failure, Refunded: l.Refunded, Disputed: l.Disputed, CreatedAt: l.CreatedAt,
+	}
+}
+
+func row(r dynamodb.Row) audit.Row {
+	if r.Err != nil {
+		return audit.Row{OrderID: r.OrderID, Problem: r.Err.Error()}
+	}
+	busy := r.Until
+	for _, i := range r.Account.Items {
+		if i.Until.After(busy) {
+			busy = i.Until
+		}
+	}
+	return audit.Row{
+		OrderID: r.OrderID, Status: r.Status, Total: r.Total, Intent: r.Intent, Fingerprint: r.Fingerprint,
+		Refunded: r.Account.Refunded(), Dispute: r.Dispute, BusyUntil: busy, CreatedAt: r.CreatedAt,
+	}
+}
+
+// patience is how often in a row a list may fail that Stripe did not answer, or refused
+// for its rate limit.
+const patience = 6
+
+// patient yields the pages that open returns, at a rate, up to one that has no Next. It
+// opens the pages again after the last one if a call failed that is worth a repetition.
+func patient[T any](
+	ctx context.Context, p *pace, after string, open func(after string) iter.Seq2[audit.Page[T], error],
+) iter.Seq2[audit.Page[T], error] {
+	return func(yield func(audit.Page[T], error) bool) {
+		for failed := 0; ; {
+			var last error
+			for page, err := range open(after) {
+				if last = err; err != nil {
+					break
+				}
+				failed, after = 0, page.Next
+				if !yield(page, nil) || page.Next == "" {
+					return
+				}
+				if last = p.wait(ctx); last != nil {
+					break
+				}
+			}
+			if last == nil {
+				return
+			}
+			if failed++; failed == patience || !transient(last) || p.backOff(ctx, failed) != nil {
+				yield(audit.Page[T]{}, last)
+				return
+			}
+		}
+	}
+}
+
+// transient reports whether Stripe may answer the next call.
+func transient(err error) bool {
+	failed, ok := errors.AsType[*order.PaymentError](err)
+	return ok && (failed.Kind == order.KindUnavailable || failed.Kind == order.KindUnknown)
+}
+
+// pace keeps calls apart.
+type pace struct {
+	every time.Duration
+	now   func() time.Time
+	next  time.Time
+}
+
+func newPace(perSecond float64, now func() time.Time) *pace {
+	return &pace{every: time.Duration(float64(time.Second) / max(perSecond, 0.01)), now: now}
+}
+
+// wait waits until the next call may be made, or ctx ends.
+func (p *pace) wait(ctx context.Context) error {
+	now := p.now()
+	free := p.next
+	if free.Before(now) {
+		free = now
+	}
+	p.next = free.Add(p.every)
+	return pause(ctx, free.Sub(now))
+}
+
+// backOff waits longer with each failure: one second, two, four.
+func (p *pace) backOff(ctx context.Context, failed int) error {
+	return pause(ctx, time.Second<<(failed-1))
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
