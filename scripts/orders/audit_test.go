@@ -377,3 +377,63 @@ func (w town) redeliver() {
 		w.at(later().Add(time.Hour), id, w.methods[id])
 	}
 }
+
+func TestAnInterruptedAuditSaysHowToContinue(t *testing.T) {
+	t.Parallel()
+	w := build(t)
+	w.at(noon(), "ORD-1", pays)
+	w.erase("ORD-1", "")
+	w.stripe.Fail(stripetest.Fault{Kind: stripetest.Forbidden, On: stripetest.List})
+	a := auditTable{From: "1h", To: "0s", StripeRate: 100, TableRate: 100}
+	var out strings.Builder
+	sh := testShell(w.environ, "", &out)
+	sh.now = func() time.Time { return noon().Add(30 * time.Minute) }
+	err := a.Run(t.Context(), sh)
+	_, dir, found := strings.Cut(fmt.Sprint(err), "\ncontinue it: orders audit --resume ")
+	if !found || errors.Is(err, errDiffer) {
+		t.Fatalf("got %v, want how to continue", err)
+	}
+	a = auditTable{Resume: dir, StripeRate: 100, TableRate: 100}
+	other := testShell(append(w.environ, "SCOPE=other"), "", &out)
+	if err := a.Run(t.Context(), other); !errors.Is(err, audit.ErrOtherJob) {
+		t.Errorf("in another scope: got %v, want ErrOtherJob", err)
+	}
+	out.Reset()
+	sh.json = true
+	if err := a.Run(t.Context(), sh); !errors.Is(err, errDiffer) {
+		t.Errorf("got %v, want that they differ", err)
+	}
+	want := `{"orderId":"ORD-1","class":"missing_row","intent":"pi_000001","detail":"no row, pi_000001 succeeded, 39.98 USD","bind":true}` +
+		"\n" + `{"summary":{`
+	if !strings.HasPrefix(out.String(), want) {
+		t.Errorf("printed\n%s\nwant it to begin with\n%s", &out, want)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the work folder is left: %v", err)
+	}
+}
+
+func TestARepairAsksFirst(t *testing.T) {
+	t.Parallel()
+	w := build(t)
+	w.at(noon(), "ORD-1", pays)
+	w.erase("ORD-1", "")
+	a := auditTable{From: "49h", To: "47h", StripeRate: 1e6, TableRate: 1e6, Repair: true, HTML: filepath.Join(t.TempDir(), "a.html")}
+	var out strings.Builder
+	sh := testShell(w.environ, "no\n", &out)
+	sh.now = later
+	err := a.Run(t.Context(), sh)
+	if !errors.Is(err, errNotConfirmed) || !strings.Contains(out.String(), `Type "repair" to repair 1 orders. No money moves: `) {
+		t.Errorf("not confirmed: got %v, printed\n%s", err, &out)
+	}
+	if _, err := w.store.Load(t.Context(), "ORD-1"); !errors.Is(err, order.ErrNotFound) {
+		t.Errorf("not confirmed: got %v, want no row", err)
+	}
+	sh.in = strings.NewReader("repair\n")
+	if err := a.Run(t.Context(), sh); err != nil {
+		t.Errorf("repaired: got %v, want nil", err)
+	}
+	if page, err := os.ReadFile(a.HTML); err != nil || !strings.Contains(string(page), "missing_row") {
+		t.Errorf("page: %v\n%s", err, page)
+	}
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -161,18 +162,16 @@ func patient[T any](
 ) iter.Seq2[audit.Page[T], error] {
 	return func(yield func(audit.Page[T], error) bool) {
 		for failed := 0; ; {
-			var last error
+			last := p.wait(ctx)
 			for page, err := range open(after) {
-				if last = err; err != nil {
+				if last = cmp.Or(last, err); last != nil {
 					break
 				}
 				failed, after = 0, page.Next
 				if !yield(page, nil) || page.Next == "" {
 					return
 				}
-				if last = p.wait(ctx); last != nil {
-					break
-				}
+				last = p.wait(ctx)
 			}
 			if last == nil {
 				return

@@ -15,7 +15,7 @@ import (
 )
 
 // parts is the number of files of a folder. An order's intents and its row are in one of
-// them, so a join needs the memory of one file: 10 MB of ten million orders.
+// them, so a join needs the memory of one part: 40 MB of ten million orders.
 const parts = 256
 
 // Job is what an audit compares.

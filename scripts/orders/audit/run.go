@@ -12,8 +12,11 @@ import (
 	"orderonce/domain/order"
 )
 
-// saveEvery is how many pages are read again, at most, after a kill.
-const saveEvery = 50
+// After a kill, at most so many pages are read again, and so many parts joined again.
+const (
+	savePages = 50
+	saveParts = 16
+)
 
 // Auditor runs audits.
 type Auditor struct {
@@ -38,11 +41,25 @@ func (a *Auditor) Run(ctx context.Context, f *Folder) (Summary, error) {
 			return r.OrderID, entry{Row: &r}
 		})
 	}
-	for err == nil && f.state.Joined < parts {
-		err = a.join(ctx, f, f.state.Joined)
-		a.Progress(*s)
+	if err == nil {
+		err = a.joinAll(ctx, f)
 	}
 	return *s, err
+}
+
+func (a *Auditor) joinAll(ctx context.Context, f *Folder) error {
+	for f.state.Joined < parts {
+		if err := a.join(ctx, f, f.state.Joined); err != nil {
+			return errors.Join(err, f.save())
+		}
+		a.Progress(f.state.Summary)
+		if f.state.Joined%saveParts == 0 {
+			if err := f.save(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // gather writes the pages of one side to the folder.
@@ -65,7 +82,7 @@ func gather[T any](
 		s.Next, s.Calls = page.Next, s.Calls+1
 		s.Items, s.Skipped = s.Items+len(page.Items), s.Skipped+page.Skipped
 		a.Progress(f.state.Summary)
-		if s.Calls%saveEvery == 0 {
+		if s.Calls%savePages == 0 {
 			if err := f.save(); err != nil {
 				return err
 			}
@@ -75,8 +92,7 @@ func gather[T any](
 	return f.save()
 }
 
-// join compares the orders of one part, and saves what it found. A part that fails leaves
-// the counts as they were.
+// join compares the orders of one part. A part that fails leaves no trace.
 func (a *Auditor) join(ctx context.Context, f *Folder, n int) error {
 	orders := map[order.ID]Order{}
 	for line, err := range lines[entry](f, n) {
@@ -85,7 +101,7 @@ func (a *Auditor) join(ctx context.Context, f *Folder, n int) error {
 		}
 		add(orders, line)
 	}
-	counts := f.state.Summary
+	counts, found := f.state.Summary, []Finding(nil)
 	counts.Findings = maps.Clone(counts.Findings)
 	for _, id := range slices.Sorted(maps.Keys(orders)) {
 		o := orders[id]
@@ -97,14 +113,15 @@ func (a *Auditor) join(ctx context.Context, f *Folder, n int) error {
 			return fmt.Errorf("compare order %s: %w", id, err)
 		}
 		counts.count(r)
-		for _, finding := range r.Findings {
-			if err := f.append(parts, finding); err != nil {
-				return err
-			}
+		found = append(found, r.Findings...)
+	}
+	for _, finding := range found {
+		if err := f.append(parts, finding); err != nil {
+			return err
 		}
 	}
 	f.state.Summary, f.state.Joined = counts, n+1
-	return f.save()
+	return nil
 }
 
 func add(orders map[order.ID]Order, line entry) {

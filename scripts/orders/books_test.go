@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"orderonce/domain/order"
+	"orderonce/scripts/orders/audit"
+)
+
+func TestAListContinuesAfterAFailureThatPasses(t *testing.T) {
+	t.Parallel()
+	down := &order.PaymentError{Kind: order.KindUnavailable, Err: errors.New("429")}
+	wrong := &order.PaymentError{Kind: order.KindMisconfigured, Err: errors.New("403")}
+	for claim, tt := range map[string]struct {
+		fails []error // of the calls; nil is a page
+		pages []string
+		took  time.Duration
+		err   error
+	}{
+		"no failure":                       {[]error{nil, nil, nil}, []string{"1", "2", "3"}, 300 * time.Millisecond, nil},
+		"a page after two failures":        {[]error{nil, down, down, nil, nil}, []string{"1", "2", "3"}, 3300 * time.Millisecond, nil},
+		"failures on end":                  {slices.Repeat([]error{down}, 9), nil, 31 * time.Second, down},
+		"failures between pages":           {[]error{down, nil, down, nil, down, nil}, []string{"1", "2", "3"}, 3300 * time.Millisecond, nil},
+		"a failure that needs a person":    {[]error{nil, wrong}, []string{"1"}, 100 * time.Millisecond, wrong},
+		"an end of the context, as Ctrl-C": {[]error{nil, context.Canceled}, []string{"1"}, 100 * time.Millisecond, context.Canceled},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start, calls := time.Now(), 0
+				open := func(after string) iter.Seq2[audit.Page[int], error] {
+					return func(yield func(audit.Page[int], error) bool) {
+						for next := len(after) + 1; next <= 4; next++ {
+							if next == 4 { // the end
+								yield(audit.Page[int]{}, nil)
+								return
+							}
+							fails := tt.fails[calls]
+							calls++
+							after += "x"
+							if !yield(audit.Page[int]{Items: []int{next}, Next: after}, fails) || fails != nil {
+								return
+							}
+						}
+					}
+				}
+				var got []string
+				var err error
+				for page, failed := range patient(t.Context(), newPace(10, time.Now), "", open) {
+					if err = failed; err == nil && len(page.Items) > 0 {
+						got = append(got, string(rune('0'+page.Items[0])))
+					}
+				}
+				if !slices.Equal(got, tt.pages) || !errors.Is(err, tt.err) {
+					t.Errorf("got pages %q, %v, want %q, %v", got, err, tt.pages, tt.err)
+				}
+				if took := time.Since(start); took != tt.took {
+					t.Errorf("took %v, want %v", took, tt.took)
+				}
+			})
+		})
+	}
+}
+
+func TestAPeriodIsADateATimeOrHowLongAgo(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"2026-11-01": "2026-11-01T00:00:00Z", "2026-11-01T08:00:00+01:00": "2026-11-01T07:00:00Z",
+		"25h": "2026-11-20T11:00:00Z", "0s": "2026-11-21T12:00:00Z", "-1h": "", "yesterday": "", "": "",
+	} {
+		got, err := moment(text, noon())
+		if err == nil != (want != "") || err == nil && got.Format(time.RFC3339) != want {
+			t.Errorf("%q: got %v, %v, want %q", text, got, err, want)
+		}
+	}
+}
