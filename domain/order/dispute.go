@@ -80,8 +80,8 @@ func unrecorded(r Record, all []Dispute) (d Dispute, found bool) {
 	return d, d.ID != "" && !d.Is(r.Dispute)
 }
 
-// DisputeFollower is a Follower that also acts on hints of disputes. A dispute whose hint
-// never comes is not found.
+// DisputeFollower is a Follower that also acts on hints of disputes. Only an audit
+// (scripts/orders) finds a dispute whose hint never comes.
 type DisputeFollower struct {
 	Follower
 	Disputes Disputes

@@ -19,7 +19,7 @@ import (
 )
 
 type auditTable struct {
-	From       string  `default:"25h" placeholder:"T" help:"Start: 2026-11-01, 2026-11-01T08:00:00Z, or how long ago, such as ${default}."`
+	From       string  `default:"26h" placeholder:"T" help:"Start: 2026-11-01, 2026-11-01T08:00:00Z, or how long ago, such as ${default}."`
 	To         string  `default:"1h" placeholder:"T" help:"End, likewise. Not included."`
 	Repair     bool    `help:"Afterwards fix what needs no judgement. Prints a plan and asks first. Moves no money."`
 	Yes        bool    `help:"Do not ask, for scripts."`
@@ -37,7 +37,7 @@ by order. What seems to differ is read again before it is reported. It changes n
 --repair, and it never moves money. docs/guides/audit.md explains each finding.
 
 Ctrl-C keeps what was read in a work folder, and prints how to continue. The folder is in TMPDIR and
-needs 0.7 GB for a million orders.
+needs 0.6 GB for a million orders.
 
 Exit code 2: something differs and was not repaired.
 
@@ -46,7 +46,7 @@ Examples: the last day, and then the month with a report and repairs.
   orders audit --from 2026-11-01 --to 2026-12-01 --csv audit.csv --html audit.html --repair`
 }
 
-var errDiffer = errors.New("the table and Stripe differ")
+var errDiffer = errors.New("orders that differ between the table and Stripe")
 
 // Run audits the table.
 func (a auditTable) Run(ctx context.Context, sh shell) error {
@@ -75,7 +75,7 @@ func (a auditTable) Run(ctx context.Context, sh shell) error {
 	case err != nil:
 		return errors.Join(fmt.Errorf("audit: %w\nrepeat the report: orders audit --resume %s", err, dir), f.Close())
 	case left > 0:
-		return errors.Join(exit{fmt.Errorf("%w: %d orders", errDiffer, left), 2}, f.Remove())
+		return errors.Join(exit{fmt.Errorf("%w: %d", errDiffer, left), 2}, f.Remove())
 	}
 	return f.Remove()
 }

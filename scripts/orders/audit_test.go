@@ -210,8 +210,8 @@ func TestAnAuditOfACleanTableMatchesEverything(t *testing.T) {
 		t.Errorf("got %v and findings %v, want none", err, classes)
 	}
 	for _, want := range []string{
-		"6 PaymentIntents in 1 calls, and 1 of other scopes\n", "6 rows in 1 pages of the table", "6 orders: 6 match, 0 in progress, 0 differ\n",
-		"1 stray PaymentIntents, which took no money: harmless\n",
+		"6 PaymentIntents; calls: 1; of other scopes: 1\n", "6 rows; calls: 1; of another time or mode: 0\n", "6 orders: 6 match, 0 in progress, 0 differ\n",
+		"1 unbound PaymentIntents that took no money: harmless\n",
 	} {
 		if !strings.Contains(printed, want) {
 			t.Errorf("printed\n%s\nwant %q in it", printed, want)
@@ -435,5 +435,36 @@ func TestARepairAsksFirst(t *testing.T) {
 	}
 	if page, err := os.ReadFile(a.HTML); err != nil || !strings.Contains(string(page), "missing_row") {
 		t.Errorf("page: %v\n%s", err, page)
+	}
+}
+
+// TestTheGuideShowsARealSession compares the session in docs/guides/audit.md with what
+// the command prints.
+func TestTheGuideShowsARealSession(t *testing.T) {
+	t.Parallel()
+	w := build(t)
+	for n := range 7 {
+		w.at(noon(), order.ID(fmt.Sprintf("ORD-100%d", n)), pays)
+	}
+	w.at(noon(), "ORD-1007", takes)
+	w.erase("ORD-1001", "")
+	w.another("ORD-1003", string(scope), true)
+	outside, pending := w.intentOf("ORD-1004"), w.intentOf("ORD-1007")
+	w.atStripe(func(m *stripetest.Machine, now time.Time) error {
+		_, err := m.RefundInDashboard(now, outside, 1998)
+		return errors.Join(err, m.Settle(now, pending, true))
+	})
+	guide, err := os.ReadFile("../../docs/guides/audit.md")
+	must(t, err)
+	for _, a := range []auditTable{{Repair: true}, {}} {
+		a.From, a.To, a.StripeRate, a.TableRate = "2026-11-21", "2026-11-22", 1e6, 1e6
+		var out strings.Builder
+		sh := testShell(w.environ, "repair\n", &out)
+		sh.now = later
+		err := a.Run(t.Context(), sh)
+		printed := strings.ReplaceAll(out.String(), w.table.Table, "orderonce-dev-orders") + fmt.Sprintf("orders: error: %v\n", err)
+		if printed = strings.ReplaceAll(printed, "No money moves: ", "No money moves: repair\n"); !strings.Contains(string(guide), printed) {
+			t.Errorf("docs/guides/audit.md lacks\n%s", printed)
+		}
 	}
 }

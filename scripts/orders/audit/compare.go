@@ -10,7 +10,7 @@ import (
 	"orderonce/domain/order"
 )
 
-// Class is a kind of difference. docs/guides/audit.md has a section for each.
+// Class is a kind of difference. docs/guides/audit.md has a row for each.
 type Class string
 
 // The classes. The first four need no judgement.

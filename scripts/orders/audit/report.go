@@ -16,13 +16,13 @@ import (
 func (s Summary) Describe(j Job) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "from %s to %s\n", stamp(j.Window.From), stamp(j.Window.To))
-	fmt.Fprintf(&b, "%9d PaymentIntents in %d calls, and %d of other scopes\n",
+	fmt.Fprintf(&b, "%9d PaymentIntents; calls: %d; of other scopes: %d\n",
 		s.Payments.Items, s.Payments.Calls, s.Payments.Skipped)
-	fmt.Fprintf(&b, "%9d rows in %d pages of the table, and %d of the other mode or another time\n",
+	fmt.Fprintf(&b, "%9d rows; calls: %d; of another time or mode: %d\n",
 		s.Rows.Items, s.Rows.Calls, s.Rows.Skipped)
 	fmt.Fprintf(&b, "%9d orders: %d match, %d in progress, %d differ\n", s.Orders, s.Matched, s.InProgress, s.Differing)
 	if s.Strays > 0 {
-		fmt.Fprintf(&b, "%9d stray PaymentIntents, which took no money: harmless\n", s.Strays)
+		fmt.Fprintf(&b, "%9d unbound PaymentIntents that took no money: harmless\n", s.Strays)
 	}
 	for _, c := range Classes() {
 		if n := s.Findings[c]; n > 0 {
