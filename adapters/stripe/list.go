@@ -130,7 +130,8 @@ func (i *paymentIntent) listed() (Listed, error) {
 		return Listed{}, err
 	case err != nil: // an unknown status
 		intent = order.Intent{
-			ID: order.IntentID(i.ID), OrderID: order.ID(i.Metadata[metaOrder]), Scope: order.Scope(i.Metadata[metaScope]),
+			ID:      order.IntentID(i.ID),
+			OrderID: order.ID(i.Metadata[metaOrder]), Scope: order.Scope(i.Metadata[metaScope]),
 		}
 	}
 	l := Listed{Intent: intent, CreatedAt: time.Unix(i.Created, 0).UTC()}

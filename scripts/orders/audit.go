@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -32,9 +32,9 @@ type auditTable struct {
 
 // Help explains the command beyond its one line.
 func (auditTable) Help() string {
-	return `It lists every PaymentIntent that was created in the period, scans the table, and compares both, order
-by order. What seems to differ is read again before it is reported. It changes nothing without
---repair, and it never moves money. docs/guides/audit.md explains each finding.
+	return `It lists every PaymentIntent that was created in the period, scans the table, and compares both,
+order by order. What seems to differ is read again before it is reported. It changes nothing
+without --repair, and it never moves money. docs/guides/audit.md explains each finding.
 
 Ctrl-C keeps what was read in a work folder, and prints how to continue. The folder is in TMPDIR and
 needs 0.6 GB for a million orders.
@@ -59,36 +59,50 @@ func (a auditTable) Run(ctx context.Context, sh shell) error {
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
-	auditor := &audit.Auditor{
-		Books: a.books(env, cfg, sh), Scope: order.Scope(env.Scope), Now: sh.now,
-		Progress: func(s audit.Summary) {
-			sh.progress("%d PaymentIntents, %d rows, %d orders compared", s.Payments.Items, s.Rows.Items, s.Orders)
-		},
-	}
-	s, err := auditor.Run(ctx, f)
-	sh.progress("")
-	if err != nil {
-		return errors.Join(fmt.Errorf("audit: %w\ncontinue it: orders audit --resume %s", err, dir), f.Close())
-	}
-	left, err := a.finish(ctx, sh, auditor, f, s, env.repairer(cfg, sh))
+	left, err := a.start(env, cfg, sh, f).run(ctx)
 	switch {
 	case err != nil:
-		return errors.Join(fmt.Errorf("audit: %w\nrepeat the report: orders audit --resume %s", err, dir), f.Close())
+		return errors.Join(fmt.Errorf("audit: %w\ncontinue it: orders audit --resume %s", err, dir), f.Close())
 	case left > 0:
 		return errors.Join(exit{fmt.Errorf("%w: %d", errDiffer, left), 2}, f.Remove())
 	}
 	return f.Remove()
 }
 
-// finish reports what was found and repairs it if asked to. It returns how many orders
-// still differ.
-func (a auditTable) finish(
-	ctx context.Context, sh shell, auditor *audit.Auditor, f *audit.Folder, s audit.Summary, r *audit.Repairer,
-) (left int, err error) {
-	if err := a.report(sh, f, s); err != nil || !a.Repair {
+// auditing is an audit under way.
+type auditing struct {
+	auditTable
+	shell
+
+	auditor  *audit.Auditor
+	folder   *audit.Folder
+	repairer *audit.Repairer
+	stripe   *pace
+}
+
+func (a auditTable) start(env stripeConfig, cfg aws.Config, sh shell, f *audit.Folder) auditing {
+	b := a.books(env, cfg, sh)
+	progress := func(s audit.Summary) {
+		sh.progress("%d PaymentIntents, %d rows, %d orders compared", s.Payments.Items, s.Rows.Items, s.Orders)
+	}
+	return auditing{
+		auditTable: a, shell: sh, folder: f, repairer: env.repairer(cfg, sh), stripe: b.stripe,
+		auditor: &audit.Auditor{Books: b, Scope: order.Scope(env.Scope), Now: sh.now, Progress: progress},
+	}
+}
+
+// run compares, reports and, if asked to, repairs. It returns how many orders still
+// differ.
+func (a auditing) run(ctx context.Context) (left int, err error) {
+	s, err := a.auditor.Run(ctx, a.folder)
+	a.progress("")
+	if err == nil {
+		err = a.report(s)
+	}
+	if err != nil || !a.Repair {
 		return s.Differing, err
 	}
-	repaired, err := a.repair(ctx, sh, auditor, f, r)
+	repaired, err := a.repair(ctx)
 	return s.Differing - repaired, err
 }
 
@@ -145,32 +159,24 @@ func moment(s string, now time.Time) (time.Time, error) {
 const shownFindings = 50
 
 // report prints the summary and the findings, and writes the files.
-func (a auditTable) report(sh shell, f *audit.Folder, s audit.Summary) error {
-	fmt.Fprintln(sh.people(), s.Describe(f.Job()))
+func (a auditing) report(s audit.Summary) error {
+	f := a.folder
+	fmt.Fprintln(a.people(), s.Describe(f.Job()))
 	n := 0
 	for finding, err := range f.Findings() {
-		switch {
-		case err != nil:
-			return err
-		case sh.json:
-			err = json.NewEncoder(sh.out).Encode(finding)
-		case n < shownFindings:
-			fmt.Fprintln(sh.out, finding)
+		if n++; err == nil && (a.json || n <= shownFindings) {
+			err = a.result(finding.String()+"\n", finding)
 		}
 		if err != nil {
 			return err
 		}
-		n++
 	}
-	switch {
-	case sh.json:
-		if err := json.NewEncoder(sh.out).Encode(map[string]audit.Summary{"summary": s}); err != nil {
-			return err
-		}
-	case n > shownFindings:
-		fmt.Fprintf(sh.out, "and %d more: see --csv\n", n-shownFindings)
+	more := ""
+	if n > shownFindings {
+		more = fmt.Sprintf("and %d more: see --csv\n", n-shownFindings)
 	}
 	return errors.Join(
+		a.result(more, map[string]audit.Summary{"summary": s}),
 		write(a.CSV, func(w io.Writer) error { return audit.WriteCSV(w, f.Findings()) }),
 		write(a.HTML, func(w io.Writer) error { return audit.WriteHTML(w, f.Job(), s, f.Findings()) }),
 	)
@@ -203,40 +209,43 @@ func (c stripeConfig) repairer(cfg aws.Config, sh shell) *audit.Repairer {
 
 // repair prints the plan, asks, and carries it out. It returns how many orders match
 // afterwards. An order that cannot be repaired is reported and does not stop the others.
-func (a auditTable) repair(
-	ctx context.Context, sh shell, auditor *audit.Auditor, f *audit.Folder, r *audit.Repairer,
-) (repaired int, err error) {
-	n, err := printPlans(sh.people(), f)
+func (a auditing) repair(ctx context.Context) (repaired int, err error) {
+	n, err := a.printPlans()
 	if err != nil || n == 0 {
 		return 0, err
 	}
 	ask := fmt.Sprintf("Type \"repair\" to repair %d orders. No money moves: ", n)
-	if !a.Yes && !sh.confirms(ask, "repair") {
+	if !a.Yes && !a.confirms(ask, "repair") {
 		return 0, errNotConfirmed
 	}
-	for p, err := range audit.Plans(f.Findings()) {
-		if err == nil {
-			err = ctx.Err()
+	for p, err := range audit.Plans(a.folder.Findings()) {
+		for range callsOfARepair {
+			err = cmp.Or(err, a.stripe.wait(ctx))
 		}
 		if err != nil {
 			return repaired, err
 		}
-		if err := repairOne(ctx, auditor, r, p); err != nil {
-			fmt.Fprintf(sh.people(), "not repaired: %s: %v\n", p.OrderID, err)
+		if err := a.repairOne(ctx, p); err != nil {
+			fmt.Fprintf(a.people(), "not repaired: %s: %v\n", p.OrderID, err)
 			continue
 		}
 		repaired++
-		sh.progress("%d of %d repaired", repaired, n)
+		a.progress("%d of %d repaired", repaired, n)
 	}
-	sh.progress("")
-	fmt.Fprintf(sh.people(), "repaired %d of %d orders\n", repaired, n)
+	a.progress("")
+	fmt.Fprintf(a.people(), "repaired %d of %d orders\n", repaired, n)
 	return repaired, nil
 }
 
+// callsOfARepair is how many calls to Stripe a repair makes, beside those of the
+// comparison after it: two reads of the intent, one of its refunds, one of its disputes.
+const callsOfARepair = 4
+
 // printPlans prints what a repair does and returns to how many orders.
-func printPlans(out io.Writer, f *audit.Folder) (n int, err error) {
+func (a auditing) printPlans() (n int, err error) {
+	out := a.people()
 	fmt.Fprintln(out, "\nplan:")
-	for p, err := range audit.Plans(f.Findings()) {
+	for p, err := range audit.Plans(a.folder.Findings()) {
 		if err != nil {
 			return 0, err
 		}
@@ -256,11 +265,11 @@ func printPlans(out io.Writer, f *audit.Folder) (n int, err error) {
 var errStillDiffers = errors.New("it still differs")
 
 // repairOne repairs an order and compares it again.
-func repairOne(ctx context.Context, auditor *audit.Auditor, r *audit.Repairer, p audit.Plan) error {
-	if err := r.Repair(ctx, p); err != nil {
+func (a auditing) repairOne(ctx context.Context, p audit.Plan) error {
+	if err := a.repairer.Repair(ctx, p); err != nil {
 		return err
 	}
-	result, err := auditor.Check(ctx, audit.Order{
+	result, err := a.auditor.Check(ctx, audit.Order{
 		ID: p.OrderID, Payments: []audit.Payment{{ID: p.Intent, OrderID: p.OrderID}},
 	})
 	if err == nil && len(result.Findings) > 0 {

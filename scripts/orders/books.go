@@ -15,6 +15,9 @@ import (
 	"orderonce/scripts/orders/audit"
 )
 
+// pages are the pages of a list or scan.
+type pages[T any] = iter.Seq2[audit.Page[T], error]
+
 // books reads the table and Stripe for an audit, each at its own rate.
 type books struct {
 	scope         order.Scope
@@ -33,8 +36,8 @@ func (a auditTable) books(env stripeConfig, cfg aws.Config, sh shell) *books {
 }
 
 // Payments implements audit.Books with one call for a hundred PaymentIntents.
-func (b *books) Payments(ctx context.Context, w audit.Window, after string) iter.Seq2[audit.Page[audit.Payment], error] {
-	return patient(ctx, b.stripe, after, func(after string) iter.Seq2[audit.Page[audit.Payment], error] {
+func (b *books) Payments(ctx context.Context, w audit.Window, after string) pages[audit.Payment] {
+	return patient(ctx, b.stripe, after, func(after string) pages[audit.Payment] {
 		return func(yield func(audit.Page[audit.Payment], error) bool) {
 			for listed, err := range b.payments.List(ctx, w.From, w.To, order.IntentID(after)) {
 				var page audit.Page[audit.Payment]
@@ -55,8 +58,8 @@ func (b *books) Payments(ctx context.Context, w audit.Window, after string) iter
 }
 
 // Rows implements audit.Books with one call for 1 MB of the table.
-func (b *books) Rows(ctx context.Context, w audit.Window, after string) iter.Seq2[audit.Page[audit.Row], error] {
-	return patient(ctx, b.scans, after, func(after string) iter.Seq2[audit.Page[audit.Row], error] {
+func (b *books) Rows(ctx context.Context, w audit.Window, after string) pages[audit.Row] {
+	return patient(ctx, b.scans, after, func(after string) pages[audit.Row] {
 		return func(yield func(audit.Page[audit.Row], error) bool) {
 			for scanned, err := range b.table.Scan(ctx, after) {
 				page := audit.Page[audit.Row]{Next: scanned.Next}
@@ -158,8 +161,8 @@ const patience = 6
 // patient yields the pages that open returns, at a rate, up to one that has no Next. It
 // opens the pages again after the last one if a call failed that is worth a repetition.
 func patient[T any](
-	ctx context.Context, p *pace, after string, open func(after string) iter.Seq2[audit.Page[T], error],
-) iter.Seq2[audit.Page[T], error] {
+	ctx context.Context, p *pace, after string, open func(after string) pages[T],
+) pages[T] {
 	return func(yield func(audit.Page[T], error) bool) {
 		for failed := 0; ; {
 			last := p.wait(ctx)

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"iter"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -31,9 +30,10 @@ func TestAListContinuesAfterAFailureThatPasses(t *testing.T) {
 		"an end of the context, as Ctrl-C": {[]error{nil, context.Canceled}, []string{"1"}, 100 * time.Millisecond, context.Canceled},
 	} {
 		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				start, calls := time.Now(), 0
-				open := func(after string) iter.Seq2[audit.Page[int], error] {
+				open := func(after string) pages[int] {
 					return func(yield func(audit.Page[int], error) bool) {
 						for next := len(after) + 1; next <= 4; next++ {
 							if next == 4 { // the end

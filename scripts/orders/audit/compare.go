@@ -235,7 +235,7 @@ func content(o Order, s order.Scope, p Payment) string {
 		return err.Error()
 	}
 	if p.Fingerprint != "" && p.Fingerprint != o.Row.Fingerprint {
-		return fmt.Sprintf("fingerprint of the row is %s, of the PaymentIntent %s", o.Row.Fingerprint, p.Fingerprint)
+		return fmt.Sprintf("fingerprint of the row %s, of the PaymentIntent %s", o.Row.Fingerprint, p.Fingerprint)
 	}
 	return ""
 }
@@ -251,7 +251,8 @@ func (p Payment) intent() order.Intent {
 func describe(all []Payment) string {
 	parts := make([]string, 0, len(all))
 	for _, p := range all {
-		parts = append(parts, fmt.Sprintf("%s %s, %s", p.ID, cmp.Or(string(p.State), "in an unknown status"), p.Total))
+		state := cmp.Or(string(p.State), "in an unknown status")
+		parts = append(parts, fmt.Sprintf("%s %s, %s", p.ID, state, p.Total))
 	}
 	return strings.Join(parts, "; ")
 }

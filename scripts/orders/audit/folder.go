@@ -112,7 +112,7 @@ func Open(dir string, job Job) (*Folder, error) {
 
 // openFile opens a file to append to it after its first bytes.
 func openFile(path string, size int64) (*file, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(filepath.Clean(path), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -112,7 +112,8 @@ func (r *Repairer) repair(ctx context.Context, p Plan) error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.Refunds.Refresh(ctx, p.OrderID); err != nil || !p.has(func(f Finding) bool { return f.Disputed }) {
+	_, err = r.Refunds.Refresh(ctx, p.OrderID)
+	if err != nil || !p.has(func(f Finding) bool { return f.Disputed }) {
 		return err
 	}
 	_, _, err = follow.Follow(ctx, order.Hint{

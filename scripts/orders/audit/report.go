@@ -1,6 +1,7 @@
 package audit
 
 import (
+	_ "embed"
 	"encoding/csv"
 	"fmt"
 	"html/template"
@@ -8,8 +9,6 @@ import (
 	"iter"
 	"strings"
 	"time"
-
-	_ "embed"
 )
 
 // Describe formats what was compared and counted, for a person.
@@ -20,7 +19,8 @@ func (s Summary) Describe(j Job) string {
 		s.Payments.Items, s.Payments.Calls, s.Payments.Skipped)
 	fmt.Fprintf(&b, "%9d rows; calls: %d; of another time or mode: %d\n",
 		s.Rows.Items, s.Rows.Calls, s.Rows.Skipped)
-	fmt.Fprintf(&b, "%9d orders: %d match, %d in progress, %d differ\n", s.Orders, s.Matched, s.InProgress, s.Differing)
+	fmt.Fprintf(&b, "%9d orders: %d match, %d in progress, %d differ\n",
+		s.Orders, s.Matched, s.InProgress, s.Differing)
 	if s.Strays > 0 {
 		fmt.Fprintf(&b, "%9d unbound PaymentIntents that took no money: harmless\n", s.Strays)
 	}

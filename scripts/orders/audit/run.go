@@ -33,13 +33,12 @@ type Auditor struct {
 func (a *Auditor) Run(ctx context.Context, f *Folder) (Summary, error) {
 	s := &f.state.Summary
 	w := f.state.Job.Window
-	err := gather(a, f, &s.Payments, a.Books.Payments(ctx, w, s.Payments.Next), func(p Payment) (order.ID, entry) {
+	payments, rows := a.Books.Payments(ctx, w, s.Payments.Next), a.Books.Rows(ctx, w, s.Rows.Next)
+	err := gather(a, f, &s.Payments, payments, func(p Payment) (order.ID, entry) {
 		return p.OrderID, entry{Payment: &p}
 	})
 	if err == nil {
-		err = gather(a, f, &s.Rows, a.Books.Rows(ctx, w, s.Rows.Next), func(r Row) (order.ID, entry) {
-			return r.OrderID, entry{Row: &r}
-		})
+		err = gather(a, f, &s.Rows, rows, func(r Row) (order.ID, entry) { return r.OrderID, entry{Row: &r} })
 	}
 	if err == nil {
 		err = a.joinAll(ctx, f)
@@ -105,7 +104,7 @@ func (a *Auditor) join(ctx context.Context, f *Folder, n int) error {
 	counts.Findings = maps.Clone(counts.Findings)
 	for _, id := range slices.Sorted(maps.Keys(orders)) {
 		o := orders[id]
-		if len(o.Payments) == 0 && !f.state.Job.Window.Contains(o.Row.CreatedAt) {
+		if len(o.Payments) == 0 && o.Row.Problem == "" && !f.state.Job.Window.Contains(o.Row.CreatedAt) {
 			continue // its intent belongs to another window
 		}
 		r, err := a.judge(ctx, o)
