@@ -274,6 +274,7 @@ func TestTheCommandLine(t *testing.T) {
 		"--json --profile=shop show ORD-1": func(c *commands) { c.JSON, c.Account.Profile, c.Show.ID = true, "shop", "ORD-1" },
 		"cancel ORD-1":                     func(c *commands) { c.Cancel.ID = "ORD-1" },
 		"restore ORD-1 pi_1":               func(c *commands) { c.Restore = restore{ID: "ORD-1", Intent: "pi_1"} },
+		"audit --from=8h --repair":         func(c *commands) { c.Audit.From, c.Audit.Repair = "8h", true },
 		"check":                            func(*commands) {},
 		"smoke":                            func(*commands) {},
 		"smoke --limit=5s":                 func(c *commands) { c.Smoke.Limit = 5 * time.Second },
