@@ -429,7 +429,8 @@ func TestARepairAsksFirst(t *testing.T) {
 	if _, err := w.store.Load(t.Context(), "ORD-1"); !errors.Is(err, order.ErrNotFound) {
 		t.Errorf("not confirmed: got %v, want no row", err)
 	}
-	sh.in = strings.NewReader("repair\n")
+	_, dir, _ := strings.Cut(fmt.Sprint(err), "orders audit --resume ")
+	sh.in, a.Resume = strings.NewReader("repair\n"), dir
 	if err := a.Run(t.Context(), sh); err != nil {
 		t.Errorf("repaired: got %v, want nil", err)
 	}

@@ -58,6 +58,11 @@ func TestCompare(t *testing.T) {
 		"unbound intents that took no money are strays": {strays: 2, change: func(o *audit.Order) {
 			o.Payments = append(o.Payments, intent("pi_2", order.IntentCanceled), intent("pi_3", order.NeedsConfirmation))
 		}},
+		"an intent that names another order since it was listed is not this order's": {change: func(o *audit.Order) {
+			other := intent("pi_2", order.Succeeded)
+			other.OrderID = "ORD-2"
+			o.Payments = append(o.Payments, other)
+		}},
 		"only strays without a row are harmless": {strays: 1, change: func(o *audit.Order) {
 			o.Row, o.Payments = nil, []audit.Payment{intent("pi_1", order.IntentCanceled)}
 		}},

@@ -57,7 +57,7 @@ type Folder struct {
 }
 
 // state is how far the audit is. Sizes are the lengths of the files at that point: what
-// is behind them was written after it and is read again.
+// is behind them was written after it, and Stripe or the table is read again.
 type state struct {
 	Job     Job     `json:"job"`
 	Summary Summary `json:"summary"`
@@ -65,7 +65,7 @@ type state struct {
 	Sizes   []int64 `json:"sizes"`
 }
 
-// file is a file that is appended to.
+// file is a file that grows.
 type file struct {
 	*bufio.Writer
 
@@ -110,17 +110,14 @@ func Open(dir string, job Job) (*Folder, error) {
 	return f, nil
 }
 
-// openFile opens a file to append to it after its first bytes.
+// openFile opens a file to write behind its first bytes. What else it has is overwritten,
+// and is not read.
 func openFile(path string, size int64) (*file, error) {
 	f, err := os.OpenFile(filepath.Clean(path), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	err = f.Truncate(size)
-	if err == nil {
-		_, err = f.Seek(size, io.SeekStart)
-	}
-	if err != nil {
+	if _, err := f.Seek(size, io.SeekStart); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return &file{bufio.NewWriterSize(f, 8<<10), f, size}, nil
