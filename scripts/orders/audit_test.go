@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/url"
 	"os"
@@ -39,6 +41,8 @@ const twoDays = 48 * time.Hour
 
 func later() time.Time { return noon().Add(twoDays) }
 
+func text(s string) *types.AttributeValueMemberS { return &types.AttributeValueMemberS{Value: s} }
+
 // town is a deployment whose books a test falsifies.
 type town struct {
 	*testing.T
@@ -57,7 +61,7 @@ func (w town) items(id order.ID) []map[string]types.AttributeValue {
 	w.Helper()
 	out, err := w.table.Client.Query(w.Context(), &sdk.QueryInput{
 		TableName: &w.table.Table, KeyConditionExpression: aws.String("orderId = :id"), ConsistentRead: aws.Bool(true),
-		ExpressionAttributeValues: map[string]types.AttributeValue{":id": &types.AttributeValueMemberS{Value: string(id)}},
+		ExpressionAttributeValues: map[string]types.AttributeValue{":id": text(string(id))},
 	})
 	must(w.T, err)
 	return out.Items
@@ -101,7 +105,7 @@ func (w town) edit(id order.ID, changes map[string]any) {
 		case int:
 			row[name] = &types.AttributeValueMemberN{Value: fmt.Sprint(value)}
 		case string:
-			row[name] = &types.AttributeValueMemberS{Value: value}
+			row[name] = text(value)
 		}
 	}
 	w.older(id, []map[string]types.AttributeValue{row}, true)
@@ -196,6 +200,10 @@ func TestAnAuditOfACleanTableMatchesEverything(t *testing.T) {
 	for n, method := range []string{pays, declines, takes, "pm_card_authenticationRequired", pays} {
 		w.at(noon(), order.ID(fmt.Sprintf("ORD-%d", n)), method)
 	}
+	live := w.items("ORD-0")[1:] // the row of an order in Stripe's other mode
+	live[0]["orderId"], live[0]["stripeMode"] = text("LIVE"), text("live")
+	live[0]["intentId"] = text("pi_3Live")
+	w.older("LIVE", live, true)
 	w.another("ORD-0", string(scope), false)
 	w.another("FOREIGN", "other", true)
 	w.stripe.Fail(stripetest.Fault{Kind: stripetest.Unavailable, On: stripetest.Create})
@@ -207,7 +215,7 @@ func TestAnAuditOfACleanTableMatchesEverything(t *testing.T) {
 		t.Errorf("got %v and findings %v, want none", err, classes)
 	}
 	for _, want := range []string{
-		"6 PaymentIntents; calls: 1; of other scopes: 1\n", "6 rows; calls: 1; of another time or mode: 0\n", "6 orders: 6 match, 0 in progress, 0 differ\n",
+		"6 PaymentIntents; calls: 1; of other scopes: 1\n", "6 rows; calls: 1; of another time or mode: 1\n", "6 orders: 6 match, 0 in progress, 0 differ\n",
 		"1 unbound PaymentIntents that took no money: harmless\n",
 	} {
 		if !strings.Contains(printed, want) {
@@ -241,7 +249,7 @@ func plant(w town) map[order.ID]audit.Class {
 	}
 	w.falsify(backups)
 	w.older("CORRUPT-ALONE", []map[string]types.AttributeValue{{ // and no PaymentIntent
-		"orderId": &types.AttributeValueMemberS{Value: "CORRUPT-ALONE"}, "sk": &types.AttributeValueMemberS{Value: "order"},
+		"orderId": text("CORRUPT-ALONE"), "sk": text("order"),
 	}}, true)
 	w.stripe.Advance(twoDays)
 	_, err := w.store.Begin(w.Context(), ordertest.Order("HELD"), order.Lease{
@@ -436,6 +444,33 @@ func TestARepairAsksFirst(t *testing.T) {
 	}
 	if page, err := os.ReadFile(a.HTML); err != nil || !strings.Contains(string(page), "missing_row") {
 		t.Errorf("page: %v\n%s", err, page)
+	}
+}
+
+// lagging are books in which Stripe shows a refund that its list of refunds lacks.
+type lagging struct{ audit.Books }
+
+func (l lagging) Payment(ctx context.Context, id order.IntentID) (audit.Payment, error) {
+	p, err := l.Books.Payment(ctx, id)
+	p.Refunded++
+	return p, err
+}
+
+func TestARepairThatChangesNothingIsReported(t *testing.T) {
+	t.Parallel()
+	w := build(t)
+	w.at(noon(), "ORD-1", pays)
+	sh := testShell(w.environ, "", io.Discard)
+	env, cfg, err := connect[stripeConfig](t.Context(), sh)
+	must(t, err)
+	a := auditTable{StripeRate: 1e6, TableRate: 1e6}.start(env, cfg, sh, nil)
+	plan := audit.Plan{OrderID: "ORD-1", Intent: "pi_000001", Findings: []audit.Finding{{Class: audit.RefundsDiffer}}}
+	if err := a.repairOne(t.Context(), plan); err != nil {
+		t.Errorf("got %v, want that it matches", err)
+	}
+	a.auditor.Books = lagging{a.auditor.Books}
+	if err := a.repairOne(t.Context(), plan); !errors.Is(err, errStillDiffers) {
+		t.Errorf("got %v, want that it still differs", err)
 	}
 }
 
