@@ -396,12 +396,18 @@ func TestAnInterruptedAuditSaysHowToContinue(t *testing.T) {
 	var out strings.Builder
 	sh := testShell(w.environ, "", &out)
 	sh.now = func() time.Time { return noon().Add(30 * time.Minute) }
-	err := a.Run(t.Context(), sh)
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := a.Run(canceled, sh)
 	_, dir, found := strings.Cut(fmt.Sprint(err), "\ncontinue it: orders audit --resume ")
-	if !found || errors.Is(err, errDiffer) {
-		t.Fatalf("got %v, want how to continue", err)
+	if !found || !errors.Is(err, context.Canceled) {
+		t.Fatalf("after Ctrl-C: got %v, want how to continue", err)
 	}
 	a = auditTable{Resume: dir, StripeRate: 100, TableRate: 100}
+	err = a.Run(t.Context(), sh)
+	if !strings.HasSuffix(fmt.Sprint(err), "orders audit --resume "+dir) || errors.Is(err, errDiffer) {
+		t.Fatalf("without permission: got %v, want how to continue", err)
+	}
 	other := testShell(append(w.environ, "SCOPE=other"), "", &out)
 	if err := a.Run(t.Context(), other); !errors.Is(err, audit.ErrOtherJob) {
 		t.Errorf("in another scope: got %v, want ErrOtherJob", err)

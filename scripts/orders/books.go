@@ -25,13 +25,18 @@ type books struct {
 	payments      *stripe.Payments
 	table         *dynamodb.Refunds
 	stripe, scans *pace
+	reads         *pace // of single rows
 }
+
+// readsOfAPage is how many reads of an order cost as much as a page of the scan.
+const readsOfAPage = 40
 
 func (a auditTable) books(env stripeConfig, cfg aws.Config, sh shell) *books {
 	return &books{
 		scope: order.Scope(env.Scope), mode: env.job(audit.Window{}).Mode,
 		payments: env.payments(), table: env.Orders.refunds(cfg),
 		stripe: newPace(a.StripeRate, sh.now), scans: newPace(a.TableRate, sh.now),
+		reads: newPace(readsOfAPage*a.TableRate, sh.now),
 	}
 }
 
@@ -115,7 +120,7 @@ func (b *books) Payment(ctx context.Context, id order.IntentID) (audit.Payment, 
 
 // Row implements audit.Books.
 func (b *books) Row(ctx context.Context, id order.ID) (audit.Row, error) {
-	if err := b.scans.wait(ctx); err != nil {
+	if err := b.reads.wait(ctx); err != nil {
 		return audit.Row{}, err
 	}
 	r := dynamodb.Row{}

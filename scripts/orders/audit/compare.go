@@ -13,7 +13,7 @@ import (
 // Class is a kind of difference. docs/guides/audit.md has a row for each.
 type Class string
 
-// The classes. The first four need no judgement.
+// The classes. A repair of the first four needs no judgement.
 const (
 	MissingRow        Class = "missing_row"        // Stripe has the order, the table does not
 	RowOlder          Class = "row_older"          // the row lacks what Stripe did with the intent
@@ -36,7 +36,14 @@ func Classes() []Class {
 }
 
 // Repairable reports whether a repair needs no judgement.
-func (c Class) Repairable() bool { return slices.Index(Classes(), c) < 4 }
+func (c Class) Repairable() bool {
+	switch c {
+	case MissingRow, RowOlder, RefundsDiffer, DisputeUnrecorded:
+		return true
+	case TwoCharges, OtherCharged, IntentMissing, ContentDiffers, StatusContradicts, RowUnreadable:
+	}
+	return false
+}
 
 // Remedy returns what to do about a finding of the class.
 func (c Class) Remedy() string {
@@ -100,18 +107,17 @@ func Compare(o Order, s order.Scope, now time.Time) Result {
 	bound, others := split(o)
 	took := slices.DeleteFunc(slices.Clone(others), func(p Payment) bool { return !p.took() })
 	r := Result{Strays: len(others) - len(took)}
-	switch {
-	case o.Row == nil:
+	if o.Row == nil {
 		return lost(o, took)
+	}
+	if bound != nil && bound.took() {
+		took = append([]Payment{*bound}, took...)
+	}
+	switch {
 	case o.Row.Problem != "":
 		r.add(o, RowUnreadable, Payment{}, o.Row.Problem)
 	case order.Held(o.Row.BusyUntil, now), o.young(now):
 		r.InProgress = true
-	case bound != nil && bound.took():
-		took = append([]Payment{*bound}, took...)
-	}
-	switch {
-	case len(r.Findings) > 0 || r.InProgress:
 	case len(took) > 1:
 		r.add(o, TwoCharges, took[0], describe(took))
 	case len(took) == 1 && o.Row.Intent == "":
