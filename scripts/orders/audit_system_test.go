@@ -46,7 +46,8 @@ func TestAnAuditOfTheLocalSystem(t *testing.T) {
 	if kills := s.Function.Report().Kills; kills == 0 {
 		t.Error("no worker was killed")
 	}
-	a := auditTable{From: "1h", To: "0s", StripeRate: 1e6, TableRate: 1e6, Yes: true}
+	end := time.Now().Add(time.Minute).Format(time.RFC3339) // Stripe's times have whole seconds
+	a := auditTable{From: "1h", To: end, StripeRate: 1e6, TableRate: 1e6, Yes: true}
 	sh := testShell(s.OperatorEnv(), "", new(strings.Builder))
 	sh.now = time.Now
 	audits := func() (string, error) {
