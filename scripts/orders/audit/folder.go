@@ -135,8 +135,14 @@ func (f *Folder) Close() error {
 	return errors.Join(errs...)
 }
 
-// Remove deletes the folder.
-func (f *Folder) Remove() error { return errors.Join(f.Close(), os.RemoveAll(f.dir)) }
+// Remove deletes the folder, unless it has files that are not the audit's.
+func (f *Folder) Remove() error {
+	errs := []error{f.Close(), os.Remove(f.path("state.json"))}
+	for n := range f.files {
+		errs = append(errs, os.Remove(f.partPath(n)))
+	}
+	return errors.Join(append(errs, os.Remove(f.dir))...)
+}
 
 func (f *Folder) path(name string) string { return filepath.Join(f.dir, name) }
 
