@@ -216,7 +216,7 @@ func TestAnAuditOfACleanTableMatchesEverything(t *testing.T) {
 	}
 	for _, want := range []string{
 		"6 PaymentIntents; calls: 1; of other scopes: 1\n", "6 rows; calls: 1; of another time or mode: 1\n", "6 orders: 6 match, 0 in progress, 0 differ\n",
-		"1 unbound PaymentIntents that took no money: harmless\n",
+		"1 unbound PaymentIntents that hold no money: harmless\n",
 	} {
 		if !strings.Contains(printed, want) {
 			t.Errorf("printed\n%s\nwant %q in it", printed, want)

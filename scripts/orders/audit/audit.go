@@ -37,8 +37,11 @@ type Payment struct {
 	CreatedAt   time.Time         `json:"c"`
 }
 
-// took reports whether the intent took the money, or is about to.
-func (p Payment) took() bool { return p.State == order.Succeeded || p.State == order.Processing }
+// took reports whether the intent took money that did not go back entirely, or is about
+// to.
+func (p Payment) took() bool {
+	return p.State == order.Processing || p.State == order.Succeeded && p.Refunded < p.Total.Amount
+}
 
 // Row is an order of the table, as far as it is compared.
 type Row struct {

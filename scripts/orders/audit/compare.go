@@ -57,9 +57,9 @@ func (c Class) Remedy() string {
 	case DisputeUnrecorded:
 		return "--repair records the dispute"
 	case TwoCharges:
-		return "the customer paid twice: refund one of them after you know who confirmed it"
+		return "the customer paid twice: refund the one that the row does not name"
 	case OtherCharged:
-		return "find out who confirmed it, then refund it, or cancel the order and keep it"
+		return "find out who confirmed it, then refund it, or cancel the order and keep the money"
 	case IntentMissing:
 		return "compare key, account and mode with those that charged the order; nothing was changed"
 	case ContentDiffers:
@@ -95,7 +95,7 @@ type Order struct {
 type Result struct {
 	Findings   []Finding
 	InProgress bool // a worker holds it, or is about to get its message again
-	Strays     int  // unbound intents that took no money
+	Strays     int  // unbound intents that took no money, or gave it back
 }
 
 // youth is how long after its PaymentIntent was made an open order counts as in progress:

@@ -58,6 +58,17 @@ func TestCompare(t *testing.T) {
 		"unbound intents that took no money are strays": {strays: 2, change: func(o *audit.Order) {
 			o.Payments = append(o.Payments, intent("pi_2", order.IntentCanceled), intent("pi_3", order.NeedsConfirmation))
 		}},
+		"an unbound intent whose money went back is a stray": {strays: 1, change: func(o *audit.Order) {
+			back := intent("pi_2", order.Succeeded)
+			back.Refunded = 1999
+			o.Payments = append(o.Payments, back)
+		}},
+		"a refunded order whose intent gave all back matches": {change: func(o *audit.Order) {
+			o.Row.Status, o.Row.Refunded, o.Payments[0].Refunded = order.Refunded, 1999, 1999
+		}},
+		"a refunded intent without a row": {class: audit.MissingRow, bind: true, change: func(o *audit.Order) {
+			o.Row, o.Payments[0].Refunded = nil, 1999
+		}},
 		"an intent that names another order since it was listed is not this order's": {change: func(o *audit.Order) {
 			other := intent("pi_2", order.Succeeded)
 			other.OrderID = "ORD-2"

@@ -30,7 +30,7 @@ func TestCSVHasEveryFinding(t *testing.T) {
 	var out strings.Builder
 	err := audit.WriteCSV(&out, findings(finding("ORD-1", audit.TwoCharges, false)))
 	want := "order_id,class,payment_intent,detail,remedy\n" +
-		`ORD-1,two_charges,pi_1,"row <b>""paid""</b>",the customer paid twice: refund one of them after you know who confirmed it` + "\n"
+		`ORD-1,two_charges,pi_1,"row <b>""paid""</b>",the customer paid twice: refund the one that the row does not name` + "\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" || err != nil {
 		t.Errorf("error %v (-want +got):\n%s", err, diff)
 	}
