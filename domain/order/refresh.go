@@ -51,13 +51,6 @@ func readIntent(ctx context.Context, ps Payments, s Scope, r Record) (Intent, er
 	return intent, Verify(intent, s, r.OrderID, r.Total)
 }
 
-// Unrecorded returns the outcome of an order's intent that a record in this status should
-// show and does not. Settle records it, or refuses it with a *TransitionError.
-func Unrecorded(now Status, i Intent) (o Outcome, found bool) {
-	o, settled := OutcomeOf(i)
-	return o, settled && worthRecording(now, o.Status)
-}
-
 // worthRecording reports whether the provider's status belongs in the record. An intent
 // that was declined, or that waits for the customer, may pass through other states before
 // it is paid; these have no transition and are skipped. A paid order that is not paid at
@@ -67,4 +60,11 @@ func worthRecording(now, said Status) bool {
 		return false
 	}
 	return now.Charged() || said == Paid || now.Transition(said) == nil
+}
+
+// Unrecorded returns the outcome of an order's intent that a record in this status should
+// show and does not. Settle records it, or refuses it with a *TransitionError.
+func Unrecorded(now Status, i Intent) (o Outcome, found bool) {
+	o, settled := OutcomeOf(i)
+	return o, settled && worthRecording(now, o.Status)
 }
