@@ -252,6 +252,14 @@ func productWith(
 			}
 			return build(ctx, p, dir)
 		},
+		Tool: func(ctx context.Context, dir string) (binary string, err error) {
+			p, err := program(ctx, "./scripts/orders", dir)
+			if err != nil {
+				return "", err
+			}
+			binary = filepath.Join(dir, "orders")
+			return binary, p.Build(ctx, binary)
+		},
 		Later: func(ctx context.Context, dir string) (webhook, reconcile string, err error) {
 			p, err := program(ctx, "./functions/webhook", dir)
 			if err != nil {

@@ -91,6 +91,12 @@ func (st *storm) audit(ctx context.Context, s *system.System, out *Outcome) erro
 	if b.product {
 		read = productRows
 	}
+	if st.tool != "" {
+		if out.Books, err = st.auditByTool(ctx, s); err != nil {
+			return err
+		}
+		b.report("I4", ledgersAgree, out.Books.Findings...)
+	}
 	err = b.check(read(ctx, s), st.later.left, st.log.leaked())
 	out.Count, out.Refunds, out.Checks = b.count, b.back, b.checks
 	return err

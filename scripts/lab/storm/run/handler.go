@@ -23,6 +23,9 @@ type Handler struct {
 	// Later builds the functions that settle orders without their messages, those of
 	// Stripe's webhooks and of the schedule. Nil means that the handler has none.
 	Later func(ctx context.Context, dir string) (webhook, reconcile string, err error)
+	// Tool builds the operator's tool, which audits the storm at its end. Nil means that
+	// the handler has none.
+	Tool func(ctx context.Context, dir string) (binary string, err error)
 	// Options changes the system that the handler runs in. Nil changes nothing.
 	Options func(*system.Options)
 	// Prepare is called before the first message. Nil does nothing.

@@ -47,6 +47,9 @@ func (st *storm) build(ctx context.Context, dir string) (binary, next string, er
 	if binary, next, err = st.handler.Build(ctx, dir); err == nil && st.handler.Later != nil {
 		st.webhook, st.reconcile, err = st.handler.Later(ctx, dir)
 	}
+	if err == nil && st.handler.Tool != nil {
+		st.tool, err = st.handler.Tool(ctx, dir)
+	}
 	return binary, next, err
 }
 

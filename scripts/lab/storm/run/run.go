@@ -47,6 +47,7 @@ type Outcome struct {
 	Kills      int // of the handler's processes
 	Later      Later
 	Refunds    Refunds
+	Books      Books // of the product
 	Faults     map[string]int // failed calls, by profile, such as "Stripe outage"
 	Redriven   int
 	LostDelete int
@@ -81,6 +82,7 @@ type storm struct {
 
 	handler            Handler
 	webhook, reconcile string // programs; "" if the handler has none
+	tool               string // likewise
 	system             atomic.Pointer[system.System]
 	faults             *injector
 	later              later

@@ -23,26 +23,29 @@ func engineOrSkip(t *testing.T) dynamodbtest.Location {
 
 // product builds the functions with an overlay, or "" for none.
 func product(overlay string) run.Handler {
-	build := func(ctx context.Context, dir, function string) (path string, err error) {
+	build := func(ctx context.Context, dir, pkg string) (path string, err error) {
 		root, err := guards.Root(ctx)
 		if err != nil {
 			return "", err
 		}
-		path = filepath.Join(dir, function)
-		return path, lambdatest.Program{Root: root, Package: "./functions/" + function, Overlay: overlay}.Build(ctx, path)
+		path = filepath.Join(dir, filepath.Base(pkg))
+		return path, lambdatest.Program{Root: root, Package: pkg, Overlay: overlay}.Build(ctx, path)
 	}
 	return run.Handler{
 		Name: "orderonce",
 		Build: func(ctx context.Context, dir string) (binary, next string, err error) {
-			binary, err = build(ctx, dir, "order")
+			binary, err = build(ctx, dir, "./functions/order")
 			return binary, binary, err
 		},
 		Later: func(ctx context.Context, dir string) (webhook, reconcile string, err error) {
-			webhook, err = build(ctx, dir, "webhook")
+			webhook, err = build(ctx, dir, "./functions/webhook")
 			if err == nil {
-				reconcile, err = build(ctx, dir, "reconcile")
+				reconcile, err = build(ctx, dir, "./functions/reconcile")
 			}
 			return webhook, reconcile, err
+		},
+		Tool: func(ctx context.Context, dir string) (binary string, err error) {
+			return build(ctx, dir, "./scripts/orders")
 		},
 	}
 }
@@ -83,6 +86,9 @@ func TestStorm(t *testing.T) {
 			}
 			if l := out.Later; l.Settled == 0 || l.Deleted == 0 || l.Kills == 0 || l.Runs < 3 || l.Webhooks < 100 {
 				t.Errorf("got %+v, want more of each", l)
+			}
+			if b := out.Books; b.Orders < 290 || b.Matched != b.Orders {
+				t.Errorf("orders audit: got %+v, want that all orders match", b)
 			}
 			if r := out.Refunds; r.Made < 40 || r.Deliveries <= r.Messages || r.Kills == 0 || r.Canceled == 0 {
 				t.Errorf("got %+v, want more of each", r)
