@@ -37,6 +37,7 @@ const (
 	AttrOrderID        = "orderonce-order-id"
 	AttrFirstMessageID = "orderonce-first-message-id" // a redrive changes the message id, but not this
 	AttrFirstSent      = "orderonce-first-sent"       // RFC 3339
+	AttrTimesParked    = "orderonce-times-parked"     // from the second time on, if there is room
 	AttrTrace          = "traceparent"                // the producer's, see order.Trace
 	AttrDropped        = "orderonce-dropped"          // names of the producer's attributes beyond the limit
 )
@@ -109,7 +110,20 @@ func (p Parked) attributes() map[string]types.MessageAttributeValue {
 			DataType: &a.DataType, StringValue: a.StringValue, BinaryValue: a.BinaryValue,
 		}
 	}
+	if n := p.timesParked(); n > 1 && len(out) < maxAttributes {
+		out[AttrTimesParked] = stringValue(strconv.Itoa(n))
+	}
 	return out
+}
+
+// timesParked returns how often the message was parked, with this time.
+func (p Parked) timesParked() int {
+	attributes := p.Message.MessageAttributes
+	if _, before := attributes[AttrReason]; !before {
+		return 1
+	}
+	n, _ := strconv.Atoi(aws.ToString(attributes[AttrTimesParked].StringValue))
+	return max(n, 1) + 1
 }
 
 // firstMessageID returns the id that an earlier Park wrote, or else the message's own id.

@@ -137,10 +137,42 @@ func TestASecondParkKeepsTheOrigin(t *testing.T) {
 	}
 	want := map[string]string{
 		sqs.AttrReason: "refused", sqs.AttrOrderID: "ORD12345", sqs.AttrFirstMessageID: first,
-		sqs.AttrFirstSent: "2100-01-02T03:04:05Z", "trace": "1",
+		sqs.AttrFirstSent: "2100-01-02T03:04:05Z", sqs.AttrTimesParked: "2", "trace": "1",
 	}
 	if diff := cmp.Diff(texts(dead[0]), want); diff != "" {
 		t.Errorf("mismatch (-got +want):\n%s", diff)
+	}
+}
+
+func TestHowOftenAMessageWasParkedIsCountedWhereThereIsRoom(t *testing.T) {
+	t.Parallel()
+	for claim, tt := range map[string]struct {
+		producers int
+		counts    []string
+	}{
+		"with room":                             {4, []string{"", "2", "3", "4"}},
+		"the producer's attributes take it all": {5, []string{"", "", ""}},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.script["ORD12345"] = conflict()
+			attributes := map[string]sqstest.Attribute{}
+			for i := range tt.producers {
+				attributes[fmt.Sprint("mine-", i)] = sqstest.Text("1")
+			}
+			_, dead := w.park(sqstest.Draft{Body: good, Attributes: attributes})
+			for n, want := range tt.counts {
+				if n > 0 {
+					w.redrive()
+					w.deliverVisible()
+					dead = w.messages(w.dead)[0]
+				}
+				if got := dead.Attributes[sqs.AttrTimesParked].Text; got != want || len(dead.Attributes) < tt.producers {
+					t.Errorf("parked %d times: got count %q and %d attributes, want %q", n+1, got, len(dead.Attributes), want)
+				}
+			}
+		})
 	}
 }
 
