@@ -1,0 +1,92 @@
+package deadletters
+
+import (
+	"cmp"
+	"maps"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"orderonce/adapters/sqs"
+	"orderonce/domain/order"
+)
+
+// Message is a message of the dead-letter queue.
+type Message struct {
+	ID          string
+	Handle      string // of the latest receive
+	Body        string
+	Attributes  map[string]types.MessageAttributeValue
+	Group       string       // "" if it has none
+	Reason      order.Reason // "" if SQS moved the message, at maxReceiveCount
+	Detail      string       // without personal and payment data
+	FirstID     string       // the id under which it was first sent
+	FirstSent   time.Time
+	Receives    int // from this queue, our own included; SQS counts on if it moved the message
+	TimesParked int // by the function; 0 if SQS moved the message
+
+	Job     sqs.Job // zero if Invalid is set
+	Invalid error   // why the body is neither an order nor a refund
+}
+
+// Unnamed is how a message without a reason is shown and selected.
+const Unnamed = "none"
+
+// ReasonShown returns the reason, or Unnamed.
+func (m Message) ReasonShown() string { return cmp.Or(string(m.Reason), Unnamed) }
+
+// OrderID returns the order that the body names, or else the one that the function noted.
+func (m Message) OrderID() order.ID {
+	return cmp.Or(m.Job.OrderID(), order.ID(m.text(sqs.AttrOrderID)))
+}
+
+// newMessage decodes a message as it was received. A time or a count that cannot be read
+// is zero.
+func newMessage(raw types.Message, d *sqs.Decoder) Message {
+	m := Message{
+		ID: aws.ToString(raw.MessageId), Handle: aws.ToString(raw.ReceiptHandle), Body: aws.ToString(raw.Body),
+		Attributes: raw.MessageAttributes, Group: raw.Attributes["MessageGroupId"],
+	}
+	m.Reason, m.Detail = order.Reason(m.text(sqs.AttrReason)), m.text(sqs.AttrDetail)
+	m.FirstID = cmp.Or(m.text(sqs.AttrFirstMessageID), m.ID)
+	m.Receives, _ = strconv.Atoi(raw.Attributes["ApproximateReceiveCount"])
+	if m.TimesParked, _ = strconv.Atoi(m.text(sqs.AttrTimesParked)); m.TimesParked == 0 && m.Reason != "" {
+		m.TimesParked = 1
+	}
+	sent, _ := strconv.ParseInt(raw.Attributes["SentTimestamp"], 10, 64)
+	var err error
+	if m.FirstSent, err = time.Parse(time.RFC3339, m.text(sqs.AttrFirstSent)); err != nil {
+		m.FirstSent = time.UnixMilli(sent).UTC()
+	}
+	m.Job, m.Invalid = d.DecodeJob(m.Body)
+	return m
+}
+
+func (m Message) text(attribute string) string {
+	return aws.ToString(m.Attributes[attribute].StringValue)
+}
+
+// maxAttributes is the most that one message may have (SQS developer guide, "Message
+// quotas").
+const maxAttributes = 10
+
+// redriven returns the attributes with which the message goes back: its own, and where it
+// came from if SQS moved it. A message that was sent again has a new time of sending, and
+// the function compares the first one with the age of the row.
+func (m Message) redriven() map[string]types.MessageAttributeValue {
+	out := maps.Clone(m.Attributes)
+	if out == nil {
+		out = map[string]types.MessageAttributeValue{}
+	}
+	for _, a := range [...]struct{ name, value string }{
+		{sqs.AttrFirstSent, m.FirstSent.UTC().Format(time.RFC3339)},
+		{sqs.AttrFirstMessageID, m.FirstID},
+	} {
+		if _, known := out[a.name]; !known && len(out) < maxAttributes {
+			out[a.name] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &a.value}
+		}
+	}
+	return out
+}

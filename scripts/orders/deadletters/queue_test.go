@@ -1,0 +1,550 @@
+package deadletters_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/sqstest"
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+	"orderonce/scripts/orders/deadletters"
+)
+
+// queues are an order queue and its dead-letter queue, with a clock that a test sets.
+type queues struct {
+	*testing.T
+	*sqstest.Server
+
+	orders, dead string
+	now          time.Time
+	before       func(sqstest.Call) // each call; nil: nothing
+	parked       int
+}
+
+func newQueues(t *testing.T, fifo bool) *queues {
+	t.Helper()
+	q := &queues{T: t, orders: "orders", dead: "dead", now: start()}
+	if fifo {
+		q.orders, q.dead = "orders.fifo", "dead.fifo"
+	}
+	s, err := sqstest.Serve(sqstest.Options{Now: q.clock, Before: func(c sqstest.Call) {
+		if q.before != nil {
+			q.before(c)
+		}
+	}})
+	must(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	q.Server = s
+	settings := sqstest.DefaultSettings()
+	settings.FIFO, settings.Retention = fifo, 14*day
+	q.Machine(func(m *sqstest.Machine, now time.Time) {
+		must(t, m.Create(now, q.dead, settings))
+		settings.DeadLetters, settings.MaxReceives = q.dead, 3
+		must(t, m.Create(now, q.orders, settings))
+	})
+	return q
+}
+
+func (q *queues) clock() time.Time { return q.now }
+
+// queue returns the dead-letter queue through an HTTP client. A call that fails is not
+// repeated, so that a test counts calls.
+func (q *queues) queue(client *http.Client) *deadletters.Queue {
+	cfg := aws.Config{
+		Region: sqstest.Region, BaseEndpoint: &q.URL, HTTPClient: client, RetryMaxAttempts: 1,
+		Credentials: credentials.NewStaticCredentialsProvider("pretend", "pretend", ""),
+	}
+	return deadletters.NewQueue(cfg, q.QueueURL(q.dead), q.QueueURL(q.orders), q.clock, 0)
+}
+
+// park sends a message to the dead-letter queue as the function does.
+func (q *queues) park(group, body string, reason order.Reason) (parked sqstest.Message) {
+	q.Helper()
+	q.parked++
+	q.Machine(func(m *sqstest.Machine, now time.Time) {
+		d := sqstest.Draft{Body: body, Attributes: map[string]sqstest.Attribute{sqs.AttrReason: sqstest.Text(string(reason))}}
+		if strings.HasSuffix(q.dead, ".fifo") {
+			d.Group, d.DeduplicationID = group, fmt.Sprint("parked-", q.parked)
+		}
+		var err error
+		parked, err = m.Send(now, q.dead, d)
+		must(q.T, err)
+	})
+	return parked
+}
+
+// fill parks n messages, each in a group of its own.
+func (q *queues) fill(n int) (ids []string) {
+	for i := range n {
+		ids = append(ids, q.park(fmt.Sprint(i), fmt.Sprint("body ", i), "refused").ID)
+	}
+	return ids
+}
+
+func (q *queues) counts(queue string) (c sqstest.Counts) {
+	q.Machine(func(m *sqstest.Machine, now time.Time) { c, _ = m.Counts(now, queue) })
+	return c
+}
+
+func (q *queues) messages(queue string) (all []sqstest.Message) {
+	q.Machine(func(m *sqstest.Machine, now time.Time) { all, _ = m.Messages(now, queue) })
+	return all
+}
+
+func TestEachMessageIsSeenOnceAndPutBack(t *testing.T) {
+	t.Parallel()
+	const n = 1000
+	for claim, tt := range map[string]struct {
+		fifo     bool
+		wait     func(seen int) time.Duration // after each message
+		receives int                          // of each message; 0: any number
+	}{
+		"quickly":                             {false, func(int) time.Duration { return 0 }, 1},
+		"of a FIFO queue":                     {true, func(int) time.Duration { return 0 }, 1},
+		"for an hour: visibility is extended": {false, func(int) time.Duration { return 4 * time.Second }, 1},
+		"of a FIFO queue for an hour":         {true, func(int) time.Duration { return 4 * time.Second }, 1},
+		"on a computer that sleeps now and again": {false, func(seen int) time.Duration {
+			if seen%150 == 0 {
+				return time.Hour
+			}
+			return 0
+		}, 0},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			q := newQueues(t, tt.fifo)
+			want := q.fill(n)
+			var got []string
+			pages, err := q.queue(http.DefaultClient).Each(t.Context(), 2*n, func(_ context.Context, m deadletters.Message) (bool, error) {
+				got = append(got, m.ID)
+				q.now = q.now.Add(tt.wait(len(got)))
+				return false, nil
+			})
+			if want := (deadletters.Pages{Seen: n, Ended: true}); err != nil || pages != want {
+				t.Errorf("got %+v, %v, want %+v", pages, err, want)
+			}
+			slices.Sort(got)
+			slices.Sort(want)
+			if !slices.Equal(got, want) {
+				t.Errorf("got %d messages, want each of %d once", len(got), n)
+			}
+			if c := q.counts(q.dead); c.Visible != n {
+				t.Errorf("%d of %d messages are visible afterwards", c.Visible, n)
+			}
+			for _, m := range q.messages(q.dead) {
+				if tt.receives > 0 && m.Receives != tt.receives {
+					t.Fatalf("message %s was received %d times, want %d", m.ID, m.Receives, tt.receives)
+				}
+			}
+		})
+	}
+}
+
+var errStop = errors.New("stop")
+
+func TestEachPutsMessagesBackWhenItEndsEarly(t *testing.T) {
+	t.Parallel()
+	const n = 35
+	for claim, tt := range map[string]struct {
+		limit int
+		end   func(q *queues, seen int, cancel func()) error
+		want  deadletters.Pages
+		err   string
+	}{
+		"at the limit": {12, func(*queues, int, func()) error { return nil }, deadletters.Pages{Seen: 12, Unseen: 23}, ""},
+		"by an error of the visit": {100, func(_ *queues, seen int, _ func()) error {
+			if seen == 15 {
+				return errStop
+			}
+			return nil
+		}, deadletters.Pages{Seen: 20}, "stop"},
+		"by Ctrl-C": {100, func(_ *queues, seen int, cancel func()) error {
+			if seen == 15 {
+				cancel()
+			}
+			return nil
+		}, deadletters.Pages{Seen: 20}, "context canceled"},
+		"by an error of SQS": {100, func(q *queues, seen int, _ func()) error {
+			if seen == 20 {
+				q.Fail("ReceiveMessage", 1, sqstest.CodeOverLimit)
+			}
+			return nil
+		}, deadletters.Pages{Seen: 20}, "OverLimit"},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			q := newQueues(t, false)
+			q.fill(n)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			seen := 0
+			pages, err := q.queue(http.DefaultClient).Each(ctx, tt.limit, func(context.Context, deadletters.Message) (bool, error) {
+				seen++
+				return false, tt.end(q, seen, cancel)
+			})
+			if pages != tt.want || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("got %+v, %v, want %+v, %q", pages, err, tt.want, tt.err)
+			}
+			if c := q.counts(q.dead); c.Visible != n {
+				t.Errorf("%d of %d messages are visible afterwards", c.Visible, n)
+			}
+		})
+	}
+}
+
+// A receive that the client gives up may hide messages all the same.
+func TestEachPutsBackWhatItWasReceivingAtCtrlC(t *testing.T) {
+	t.Parallel()
+	q := newQueues(t, false)
+	q.fill(35)
+	ctx, cancel := context.WithCancel(t.Context())
+	receives, seen := 0, 0
+	q.before = func(c sqstest.Call) {
+		if c.Operation == "ReceiveMessage" {
+			if receives++; receives == 2 {
+				cancel()
+			}
+		}
+	}
+	pages, err := q.queue(http.DefaultClient).Each(ctx, 100, func(context.Context, deadletters.Message) (bool, error) {
+		seen++
+		return false, nil
+	})
+	if !errors.Is(err, context.Canceled) || seen != 10 || q.counts(q.dead).Visible != 35 {
+		t.Errorf("got %+v, %v after %d messages, %d visible, want 10 and 35", pages, err, seen, q.counts(q.dead).Visible)
+	}
+}
+
+func TestMessagesThatCannotBeSeenAreCounted(t *testing.T) {
+	t.Parallel()
+	seeNone := func(context.Context, deadletters.Message) (bool, error) { return false, nil }
+	hidden := newQueues(t, false)
+	hidden.fill(15)
+	hidden.Machine(func(m *sqstest.Machine, now time.Time) {
+		_, err := m.Receive(now, hidden.dead, 5, nil) // another reader
+		must(t, err)
+	})
+	if got, err := hidden.queue(http.DefaultClient).Each(t.Context(), 100, seeNone); err != nil || got.Seen != 10 || got.Unseen != 5 {
+		t.Errorf("beside another reader: got %+v, %v, want 10 seen, 5 unseen", got, err)
+	}
+	grouped := newQueues(t, true)
+	for i := range 25 {
+		grouped.park("one-group", fmt.Sprint("body ", i), "refused")
+	}
+	if got, err := grouped.queue(http.DefaultClient).Each(t.Context(), 100, seeNone); err != nil || got.Seen != 10 || got.Unseen != 15 {
+		t.Errorf("behind others of their group: got %+v, %v, want 10 seen, 15 unseen", got, err)
+	}
+	deleted := 0
+	q := grouped.queue(http.DefaultClient)
+	got, err := q.Each(t.Context(), 100, func(ctx context.Context, m deadletters.Message) (bool, error) {
+		deleted++
+		return true, q.Delete(ctx, m)
+	})
+	if want := (deadletters.Pages{Seen: 25, Ended: true}); err != nil || got != want || deleted != 25 {
+		t.Errorf("deleting each: got %+v, %v, want %+v", got, err, want)
+	}
+}
+
+func TestAMessageHasItsOriginAndItsHistory(t *testing.T) {
+	t.Parallel()
+	q := newQueues(t, false)
+	q.Machine(func(m *sqstest.Machine, now time.Time) {
+		_, err := m.Send(now, q.dead, sqstest.Draft{Body: bodyOf("ORD-1", "pm_card_visa"), Attributes: map[string]sqstest.Attribute{
+			sqs.AttrReason: sqstest.Text("refused"), sqs.AttrDetail: sqstest.Text("no such card"), sqs.AttrTimesParked: sqstest.Text("3"),
+			sqs.AttrFirstMessageID: sqstest.Text("first"), sqs.AttrFirstSent: sqstest.Text("2026-10-31T08:00:00Z"),
+		}})
+		must(t, err)
+	})
+	lost := q.lose(bodyOf("ORD-2", "pm_card_visa"))
+	got := map[order.ID]deadletters.Message{}
+	_, err := q.queue(http.DefaultClient).Each(t.Context(), 10, func(_ context.Context, m deadletters.Message) (bool, error) {
+		got[m.OrderID()] = m
+		return false, nil
+	})
+	must(t, err)
+	type shown struct {
+		Reason, Detail, FirstID string
+		FirstSent               time.Time
+		Receives, TimesParked   int
+	}
+	for id, want := range map[order.ID]shown{
+		"ORD-1": {"refused", "no such card", "first", start().Add(-day), 1, 3},
+		"ORD-2": {"none", "", lost.ID, start(), 4, 0},
+	} {
+		m := got[id]
+		if diff := cmp.Diff(shown{m.ReasonShown(), m.Detail, m.FirstID, m.FirstSent, m.Receives, m.TimesParked}, want); diff != "" {
+			t.Errorf("%s (-got +want):\n%s", id, diff)
+		}
+	}
+}
+
+// lose posts a message and receives it until SQS moves it to the dead-letter queue.
+func (q *queues) lose(body string) (lost sqstest.Message) {
+	q.Machine(func(m *sqstest.Machine, now time.Time) {
+		d := sqstest.Draft{Body: body, Attributes: map[string]sqstest.Attribute{"mine": sqstest.Text("1")}}
+		if strings.HasSuffix(q.orders, ".fifo") {
+			d.Group, d.DeduplicationID = "g", "producer's"
+		}
+		var err error
+		lost, err = m.Send(now, q.orders, d)
+		must(q.T, err)
+		for range 4 {
+			_, err = m.Receive(now, q.orders, 10, new(time.Duration(0)))
+			must(q.T, err)
+		}
+	})
+	return lost
+}
+
+// bodyOf returns the message of ordertest.Order with a payment method.
+func bodyOf(id order.ID, method string) string {
+	d := ordertest.Draft(id)
+	lines := make([]string, len(d.Lines))
+	for i, l := range d.Lines {
+		lines[i] = fmt.Sprintf(`{"sku":%q,"quantity":%d,"unitAmount":%d}`, l.SKU, l.Quantity, l.UnitAmount)
+	}
+	return fmt.Sprintf(`{"orderId":%q,"customerId":%q,"currency":%q,"lines":[%s],"payment":{"customer":%q,"method":%q}}`,
+		d.ID, d.CustomerID, d.Currency, strings.Join(lines, ","), d.Payment.Customer, method)
+}
+
+// mortal is the HTTP client of a process that is killed before or after its call number
+// at, from 0: that call and all later ones fail.
+type mortal struct {
+	at     int64
+	before bool
+	calls  atomic.Int64
+}
+
+var errKilled = errors.New("killed")
+
+// RoundTrip makes the call if the process lives.
+func (k *mortal) RoundTrip(r *http.Request) (*http.Response, error) {
+	n := k.calls.Add(1) - 1
+	if n > k.at || n == k.at && k.before {
+		return nil, errKilled
+	}
+	response, err := http.DefaultTransport.RoundTrip(r)
+	if n == k.at && err == nil {
+		_ = response.Body.Close()
+		return nil, errKilled
+	}
+	return response, err
+}
+
+// redrive redrives every message.
+func redrive(q *deadletters.Queue) deadletters.Visit[deadletters.Message] {
+	return func(ctx context.Context, m deadletters.Message) (bool, error) { return true, q.Redrive(ctx, m) }
+}
+
+func all(deadletters.Message) bool { return true }
+
+// redriveAll redrives each message whose verdict is redrive.
+func (q *queues) redriveAll(ctx context.Context, w *world, client *http.Client) error {
+	queue := q.queue(client)
+	_, err := w.sources().Judge(ctx, queue, 100, all, func(ctx context.Context, l deadletters.Letter) (bool, error) {
+		if l.Action != deadletters.Redrive {
+			return false, nil
+		}
+		err := queue.Redrive(ctx, l.Message)
+		return err == nil, err
+	})
+	return err
+}
+
+// process processes the messages of the order queue until it is empty.
+func (q *queues) process(w *world) {
+	for {
+		var received []sqstest.Message
+		q.Machine(func(m *sqstest.Machine, now time.Time) { received, _ = m.Receive(now, q.orders, 10, nil) })
+		if len(received) == 0 {
+			return
+		}
+		for _, m := range received {
+			job, err := sqs.NewDecoder().DecodeJob(m.Body)
+			must(q.T, err)
+			if r := w.deliver(job); r.Verdict != order.Done {
+				q.Errorf("order %s: %s (%s): %v, want it done", job.OrderID(), r.Verdict, r.Reason, r.Err)
+			}
+			q.Machine(func(machine *sqstest.Machine, now time.Time) { must(q.T, machine.Delete(now, q.orders, m.Receipt)) })
+		}
+	}
+}
+
+// TestARedriveThatIsKilledLosesNothingAndChargesNothingTwice kills a redrive before and
+// after each of its calls to SQS and starts it again, at once as a person does, and after
+// the messages are visible.
+func TestARedriveThatIsKilledLosesNothingAndChargesNothingTwice(t *testing.T) {
+	t.Parallel()
+	for _, fifo := range []bool{false, true} {
+		for _, before := range []bool{false, true} {
+			t.Run(fmt.Sprintf("fifo %t, before %t", fifo, before), func(t *testing.T) {
+				t.Parallel()
+				for at := int64(0); ; at++ {
+					if !killedAt(t, fifo, &mortal{at: at, before: before}) {
+						if at < 10 {
+							t.Errorf("a redrive took %d calls, want more", at)
+						}
+						return
+					}
+				}
+			})
+		}
+	}
+}
+
+// killedAt reports whether the redrive made so many calls that it was killed.
+func killedAt(t *testing.T, fifo bool, k *mortal) bool {
+	t.Helper()
+	q, w := newQueues(t, fifo), newWorld(t)
+	defer func() { must(t, q.Close()) }()
+	w.chargeFailing(ordertest.Confirm, ordertest.LosesResponse) // ORD-1 is charged, its row is open
+	q.park("ORD-1", bodyOf("ORD-1", "pm_card_visa"), order.ReasonUnknown)
+	q.park("ORD-2", bodyOf("ORD-2", "pm_card_visa"), order.ReasonStore)
+	q.park("ORD-2", bodyOf("ORD-2", "pm_card_visa"), order.ReasonStore) // a duplicate
+	q.park("ORD-3", bodyOf("ORD-3", "pm_card_chargeDeclined"), order.ReasonStore)
+	q.park("ORD-4", bodyOf("ORD-4", "pm_card_visa"), order.ReasonRefused) // stays
+	w.now = w.now.Add(time.Hour)
+
+	killed := errors.Is(q.redriveAll(t.Context(), w, &http.Client{Transport: k}), errKilled)
+	q.process(w) // the function is quick
+	must(t, q.redriveAll(t.Context(), w, http.DefaultClient))
+	q.process(w)
+	q.now, w.now = q.now.Add(10*time.Minute), w.now.Add(10*time.Minute)
+	must(t, q.redriveAll(t.Context(), w, http.DefaultClient))
+	q.process(w)
+
+	for id, want := range map[order.ID]struct {
+		status  order.Status
+		charges int
+	}{"ORD-1": {order.Paid, 1}, "ORD-2": {order.Paid, 1}, "ORD-3": {order.Declined, 0}, "ORD-4": {"", 0}} {
+		r, _ := w.store.Peek(id)
+		if charges := len(w.bank.Charges(id)); r.Status != want.status || charges != want.charges || w.bank.Declines(id) > 1 {
+			t.Errorf("killed at call %d: %s is %q and was charged %d times, want %q, %d", k.at, id, r.Status, charges, want.status, want.charges)
+		}
+	}
+	queue := q.queue(http.DefaultClient)
+	_, err := w.sources().Judge(t.Context(), queue, 100, all, func(_ context.Context, l deadletters.Letter) (bool, error) {
+		if l.Action == deadletters.Redrive || l.Action == deadletters.Look && l.OrderID() != "ORD-4" {
+			t.Errorf("killed at call %d: %s is left with the verdict %s", k.at, l.OrderID(), l.Action)
+		}
+		return false, nil
+	})
+	must(t, err)
+	return killed
+}
+
+func TestARedriveKeepsBodyAttributesAndGroup(t *testing.T) {
+	t.Parallel()
+	for _, fifo := range []bool{false, true} {
+		q := newQueues(t, fifo)
+		lost := q.lose(bodyOf("ORD-1", "pm_card_visa"))
+		queue := q.queue(http.DefaultClient)
+		_, err := queue.Each(t.Context(), 10, redrive(queue))
+		must(t, err)
+		got := q.messages(q.orders)
+		if len(got) != 1 || len(q.messages(q.dead)) != 0 {
+			t.Fatalf("fifo %t: got %d messages in the order queue, want the message alone", fifo, len(got))
+		}
+		want := map[string]sqstest.Attribute{
+			"mine": sqstest.Text("1"), sqs.AttrFirstMessageID: sqstest.Text(lost.ID), sqs.AttrFirstSent: sqstest.Text("2026-11-01T08:00:00Z"),
+		}
+		if diff := cmp.Diff(got[0].Attributes, want); diff != "" || got[0].Body != lost.Body || got[0].Group != lost.Group {
+			t.Errorf("fifo %t: got %+v, attributes (-got +want):\n%s", fifo, got[0], diff)
+		}
+	}
+}
+
+func TestARedriveAddsNoAttributeBeyondTheLimit(t *testing.T) {
+	t.Parallel()
+	q := newQueues(t, false)
+	q.Machine(func(m *sqstest.Machine, now time.Time) {
+		all := map[string]sqstest.Attribute{}
+		for i := range 10 {
+			all[fmt.Sprint("mine-", i)] = sqstest.Text("1")
+		}
+		_, err := m.Send(now, q.dead, sqstest.Draft{Body: "body", Attributes: all})
+		must(t, err)
+	})
+	queue := q.queue(http.DefaultClient)
+	_, err := queue.Each(t.Context(), 10, redrive(queue))
+	must(t, err)
+	if got := q.messages(q.orders); len(got) != 1 || len(got[0].Attributes) != 10 {
+		t.Errorf("got %+v, want one message with its ten attributes", got)
+	}
+}
+
+// SQS drops a message silently if it received one with the same deduplication id in the
+// last five minutes. Nothing may be deleted for such a message but itself.
+func TestARedriveIsNotDroppedAsADuplicate(t *testing.T) {
+	t.Parallel()
+	q := newQueues(t, true)
+	queue := q.queue(http.DefaultClient)
+	q.lose(bodyOf("ORD-1", "pm_card_visa"))
+	for round := range 3 { // redriven and moved again, all within a minute
+		_, err := queue.Each(t.Context(), 10, redrive(queue))
+		must(t, err)
+		if got := q.counts(q.orders).Visible; got != 1 {
+			t.Fatalf("round %d: got %d messages in the order queue, want 1", round, got)
+		}
+		q.now = q.now.Add(10 * time.Second)
+		q.Machine(func(m *sqstest.Machine, now time.Time) {
+			for range 4 {
+				_, err := m.Receive(now, q.orders, 10, new(time.Duration(0)))
+				must(t, err)
+			}
+		})
+	}
+	_, err := queue.Each(t.Context(), 10, func(ctx context.Context, m deadletters.Message) (bool, error) {
+		must(t, queue.Redrive(ctx, m))
+		must(t, queue.Redrive(ctx, m)) // as after a kill before the delete
+		return true, nil
+	})
+	if got := q.counts(q.orders).Visible; err == nil && got != 1 {
+		t.Errorf("the same dead letter sent twice: got %d messages in the order queue, want 1", got)
+	}
+}
+
+func TestFilter(t *testing.T) {
+	t.Parallel()
+	m := deadletters.Message{
+		ID: "m-2", FirstID: "m-1", Reason: "refused", FirstSent: start(),
+		Job: sqs.Job{Order: ordertest.Order("ORD-1")},
+	}
+	for claim, tt := range map[string]struct {
+		filter deadletters.Filter
+		want   bool
+	}{
+		"none":                        {deadletters.Filter{}, true},
+		"its reason":                  {deadletters.Filter{Reasons: []string{"conflict", "refused"}}, true},
+		"another reason":              {deadletters.Filter{Reasons: []string{"conflict"}}, false},
+		"no reason":                   {deadletters.Filter{Reasons: []string{deadletters.Unnamed}}, false},
+		"its order":                   {deadletters.Filter{Query: "ORD-1"}, true},
+		"its id":                      {deadletters.Filter{Query: "m-2"}, true},
+		"its first id":                {deadletters.Filter{Query: "m-1"}, true},
+		"another order":               {deadletters.Filter{Query: "ORD-2"}, false},
+		"first sent before":           {deadletters.Filter{Before: start().Add(time.Second)}, true},
+		"not first sent before":       {deadletters.Filter{Before: start()}, false},
+		"first sent after":            {deadletters.Filter{After: start().Add(-time.Second)}, true},
+		"not first sent after":        {deadletters.Filter{After: start()}, false},
+		"its order, but not its time": {deadletters.Filter{Query: "ORD-1", After: start()}, false},
+	} {
+		if got := tt.filter.Matches(m); got != tt.want {
+			t.Errorf("%s: got %t, want %t", claim, got, tt.want)
+		}
+	}
+	if m.Reason = ""; !(deadletters.Filter{Reasons: []string{deadletters.Unnamed}}).Matches(m) {
+		t.Error("a message without a reason is not selected by none")
+	}
+}

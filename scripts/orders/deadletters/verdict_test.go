@@ -1,0 +1,379 @@
+package deadletters_test
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"orderonce/adapters/sqs"
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+	"orderonce/domain/refund"
+	"orderonce/domain/refund/refundtest"
+	"orderonce/scripts/orders/deadletters"
+)
+
+// orderStates arrange every state of an order's row and of its intents, six days before
+// the message is judged. Each charges the order with the card that it returns.
+func orderStates() map[string]func(*world) ordertest.Card {
+	with := func(card ordertest.Card, then func(*world)) func(*world) ordertest.Card {
+		return func(w *world) ordertest.Card {
+			w.charge(card)
+			then(w)
+			return card
+		}
+	}
+	failing := func(c ordertest.Call, f ordertest.Fault, then func(*world)) func(*world) ordertest.Card {
+		return func(w *world) ordertest.Card {
+			w.chargeFailing(c, f)
+			then(w)
+			return ordertest.Pays
+		}
+	}
+	asIs := func(*world) {}
+	lose := func(w *world) { w.store.Delete(id) }
+	bindNone := func(w *world) {
+		lose(w)
+		w.bank.Fail(ordertest.Prepare, ordertest.ReturnsUnavailable)
+		w.charge(ordertest.Pays)
+	}
+	cancelAtStripe := func(w *world) { w.bank.Cancel(w.record().Intent) }
+	paid := func(w *world) { w.bank.CustomerPays(w.record().Intent) }
+	return map[string]func(*world) ordertest.Card{
+		"no row":                        func(*world) ordertest.Card { return ordertest.Pays },
+		"no row, an unbound intent":     failing(ordertest.Confirm, ordertest.LosesRequest, lose),
+		"no row, charged":               with(ordertest.Pays, lose),
+		"no row, other content charged": func(w *world) ordertest.Card { w.charge(ordertest.Pays); lose(w); return ordertest.Declines },
+		"no row, charged and prepared": with(ordertest.Pays, func(w *world) {
+			lose(w)
+			w.bank.ForgetKeys()
+			w.chargeFailing(ordertest.Confirm, ordertest.LosesRequest)
+			lose(w)
+		}),
+		"no row, Stripe is silent": func(w *world) ordertest.Card {
+			w.bank.Fail(ordertest.Find, ordertest.LosesRequest)
+			return ordertest.Pays
+		},
+		"open without an intent":          failing(ordertest.Prepare, ordertest.ReturnsUnavailable, asIs),
+		"open without an intent, charged": with(ordertest.Pays, bindNone),
+		"open, not confirmed":             failing(ordertest.Confirm, ordertest.LosesRequest, asIs),
+		"open, charged":                   failing(ordertest.Confirm, ordertest.LosesResponse, asIs),
+		"open, canceled at Stripe":        failing(ordertest.Confirm, ordertest.LosesRequest, cancelAtStripe),
+		"open, Stripe is silent": failing(ordertest.Confirm, ordertest.LosesResponse, func(w *world) {
+			w.bank.Fail(ordertest.Read, ordertest.LosesRequest)
+		}),
+		"open, another scope": func(w *world) ordertest.Card {
+			w.bank.Scope = "other"
+			w.charge(ordertest.Pays)
+			lose(w)
+			w.bank.Scope = scope
+			r := order.Record{OrderID: id, Total: ordertest.Order(id).Total(), Fingerprint: ordertest.Order(id).Fingerprint(), Intent: "pi_1"}
+			must(w.T, w.store.Recreate(w.Context(), r, w.now))
+			return ordertest.Pays
+		},
+		"paid":                           with(ordertest.Pays, asIs),
+		"declined":                       with(ordertest.Declines, asIs),
+		"declined, paid since":           with(ordertest.Declines, paid),
+		"action required":                with(ordertest.NeedsAuthentication, asIs),
+		"action required, paid since":    with(ordertest.NeedsAuthentication, paid),
+		"pending":                        with(ordertest.TakesDays, asIs),
+		"pending, paid since":            with(ordertest.TakesDays, paid),
+		"refused":                        with(ordertest.DoesNotExist, asIs),
+		"canceled":                       with(ordertest.Declines, (*world).cancel),
+		"canceled without an intent":     failing(ordertest.Prepare, ordertest.ReturnsUnavailable, (*world).cancel),
+		"different content, declined":    func(w *world) ordertest.Card { w.charge(ordertest.Declines); return ordertest.Pays },
+		"different content, paid":        func(w *world) ordertest.Card { w.charge(ordertest.Pays); return ordertest.Declines },
+		"a row of a newer release":       with(ordertest.Pays, func(w *world) { must(w.T, w.store.SetStatus(w.Context(), id, "shipped")) }),
+		"a fingerprint of a new release": with(ordertest.Pays, func(w *world) { must(w.T, w.store.SetFingerprint(w.Context(), id, "v9:a")) }),
+		"a corrupt row":                  with(ordertest.Pays, func(w *world) { must(w.T, w.store.SetFingerprint(w.Context(), id, "")) }),
+	}
+}
+
+// refundStates arrange every state of a refund and of its order.
+func refundStates() map[string]func(*world) {
+	const amount = 1000
+	paid := func(then func(*world)) func(*world) {
+		return func(w *world) {
+			w.charge(ordertest.Pays)
+			then(w)
+		}
+	}
+	refunded := func(of string, amount int64) func(*world) {
+		return paid(func(w *world) { w.deliver(sqs.Job{Refund: refundOf(w.T, of, amount)}) })
+	}
+	later := func(w *world) { // a lost request, and a try a day later
+		w.refundFailing(ordertest.LosesRequest)
+		w.now = w.now.Add(day)
+		w.deliver(sqs.Job{Refund: refundOf(w.T, "R-1", amount)})
+	}
+	return map[string]func(*world){
+		"no order":           func(*world) {},
+		"an open order":      func(w *world) { w.chargeFailing(ordertest.Prepare, ordertest.ReturnsUnavailable) },
+		"a pending order":    func(w *world) { w.charge(ordertest.TakesDays) },
+		"a declined order":   func(w *world) { w.charge(ordertest.Declines) },
+		"a canceled order":   func(w *world) { w.charge(ordertest.Declines); w.cancel() },
+		"a refused order":    func(w *world) { w.charge(ordertest.DoesNotExist) },
+		"a paid order":       paid(func(*world) {}),
+		"too little is left": refunded("R-2", 3500),
+		"made":               refunded("R-1", amount),
+		"another amount":     refunded("R-1", 500),
+		"open, never sent": paid(func(w *world) {
+			w.refunds.Fail(refundtest.Read, ordertest.LosesRequest)
+			w.deliver(sqs.Job{Refund: refundOf(w.T, "R-1", amount)})
+		}),
+		"open, not made":      paid(func(w *world) { w.refundFailing(ordertest.ReturnsUnavailable) }),
+		"open, made":          paid(func(w *world) { w.refundFailing(ordertest.LosesResponse) }),
+		"open, lost":          paid(func(w *world) { w.refundFailing(ordertest.LosesRequest) }),
+		"unknown":             paid(later),
+		"unknown, made since": paid(func(w *world) { later(w); w.refunds.Complete() }),
+		"refund refused": paid(func(w *world) {
+			w.refunds.Dispute(w.record().Intent)
+			w.deliver(sqs.Job{Refund: refundOf(w.T, "R-1", amount)})
+		}),
+		"failed": paid(func(w *world) {
+			w.refunds.Takes = true
+			w.deliver(sqs.Job{Refund: refundOf(w.T, "R-1", amount)})
+			w.refunds.Settle(refund.Failed)
+			f := refund.Refresher{Records: w.claims, Provider: w.refunds, Scope: scope, Now: w.clock}
+			_, err := f.Refresh(w.Context(), id)
+			must(w.T, err)
+		}),
+	}
+}
+
+// allReasons returns every reason of the product, none, and one that it does not know.
+func allReasons() []order.Reason {
+	return slices.Concat(order.Reasons(), sqs.Reasons(), refund.Reasons(), []order.Reason{"", "of_a_newer_release"})
+}
+
+// TestAVerdictIsTrueInEveryState compares the verdict of every reason in every state with
+// what happens to the money and to the row when the function processes the message.
+func TestAVerdictIsTrueInEveryState(t *testing.T) {
+	t.Parallel()
+	states := map[string]func(*world) sqs.Job{}
+	for name, arrange := range orderStates() {
+		states["order: "+name] = func(w *world) sqs.Job { return sqs.Job{Order: orderWith(w.T, arrange(w))} }
+	}
+	for name, arrange := range refundStates() {
+		states["refund: "+name] = func(w *world) sqs.Job {
+			arrange(w)
+			return sqs.Job{Refund: refundOf(w.T, "R-1", 1000)}
+		}
+	}
+	actions := map[deadletters.Action]int{}
+	for _, name := range slices.Sorted(maps.Keys(states)) {
+		for _, reason := range allReasons() {
+			w := newWorld(t)
+			m := deadletters.Message{ID: "m", Reason: reason, Job: states[name](w)}
+			w.now = start().Add(6 * day)
+			w.bank.ForgetKeys()
+			v := w.judge(m)
+			actions[v.Action]++
+			if problem := w.contradicts(m, v); problem != "" {
+				t.Errorf("%s, parked as %s: verdict %q, %q (%s): %s", name, m.ReasonShown(), v.Action, v.Money, v.Advice, problem)
+			}
+		}
+	}
+	for _, a := range deadletters.Actions() {
+		if actions[a] < 50 {
+			t.Errorf("verdict %s was given %d times, want at least 50", a, actions[a])
+		}
+	}
+}
+
+// contradicts returns how processing the message contradicts the verdict, or "".
+func (w *world) contradicts(m deadletters.Message, v deadletters.Verdict) string {
+	charges, made, before := len(w.bank.Charges(id)), w.made("R-1"), w.record()
+	if problem := contradictsMoney(v.Money, charges, made); problem != "" {
+		return problem
+	}
+	if v.Action != deadletters.Redrive && v.Action != deadletters.Discard {
+		return ""
+	}
+	result := w.deliver(m.Job)
+	after := w.record()
+	moved := len(w.bank.Charges(id)) - charges + w.made("R-1") - made
+	switch {
+	case charges+moved > 1 && !m.Job.IsRefund(), w.made("R-1") > 1:
+		return "charged or refunded twice"
+	case v.Action == deadletters.Redrive && result.Verdict == order.Park:
+		return "parked again at once, as " + string(result.Reason)
+	case v.Action == deadletters.Redrive && strings.Contains(v.Advice, "charges nothing") && moved > 0:
+		return "money moved"
+	case v.Action == deadletters.Discard && moved != 0:
+		return "the message was needed: money moved"
+	case v.Action == deadletters.Discard && (after.Status != before.Status || after.Seq != before.Seq):
+		return "the message was needed: the row is " + string(after.Status)
+	}
+	return ""
+}
+
+func contradictsMoney(m deadletters.Money, charges, made int) string {
+	wrong := map[deadletters.Money]bool{
+		deadletters.NotCharged: charges > 0, deadletters.Charged: charges == 0, deadletters.ChargedOpen: charges == 0,
+		deadletters.NotRefunded: made > 0, deadletters.Refunded: made == 0, deadletters.RefundedOpen: made == 0,
+	}
+	if wrong[m] {
+		return "the bank says otherwise"
+	}
+	return ""
+}
+
+// TestVerdicts names the verdict of each reason in the state in which the function parks
+// for it, and what follows after the advice was taken.
+func TestVerdicts(t *testing.T) {
+	t.Parallel()
+	orders, refunds := orderStates(), refundStates()
+	fixes := map[string]func(*world){ // after them there is nothing left to do
+		"a pending order that is paid": (*world).refresh,
+		"a lost row, charged":          (*world).restore,
+		"a missing row, charged":       (*world).restore,
+		"a reused key, charged":        (*world).restore,
+		"a corrupt row": func(w *world) {
+			must(w.T, w.store.SetFingerprint(w.Context(), id, ordertest.Order(id).Fingerprint()))
+		},
+	}
+	for claim, tt := range map[string]struct {
+		reason order.Reason
+		state  string // of an order, or of a refund
+		action deadletters.Action
+		money  deadletters.Money
+		advice string // a part of it
+	}{
+		"an outage":                    {"store_unavailable", "no row", "redrive", "not charged", "waits in the queue"},
+		"a lost response":              {"provider_unknown", "open, charged", "redrive", "charged, row still open", "settles the row as paid"},
+		"a lost request":               {"provider_unknown", "open, not confirmed", "redrive", "not charged", "nothing is charged"},
+		"a wrong key":                  {"misconfigured", "open without an intent", "redrive", "not charged", "nothing is charged"},
+		"a paid order":                 {"provider_unknown", "paid", "discard", "charged and settled", "the order is paid"},
+		"a declined order":             {"panic", "declined", "discard", "not charged", "the order is declined"},
+		"a canceled order":             {"refused", "canceled without an intent", "discard", "not charged", "the order is canceled"},
+		"a pending order":              {"out_of_time", "pending", "discard", "unknown", "the order is pending"},
+		"a pending order that is paid": {"out_of_time", "pending, paid since", "fix", "charged, row still open", "orders refresh ORD-1, then discard"},
+		"a refused order":              {"refused", "refused", "fix", "not charged", "correct the cause"},
+		"a conflict":                   {"conflict", "different content, paid", "fix", "charged and settled", "different content, which is paid"},
+		"a conflict with nothing":      {"conflict", "no row", "look", "unknown", "which is missing"},
+		"a lost row, charged":          {"record_lost", "open without an intent, charged", "fix", "charged, row still open", "orders restore ORD-1 pi_1"},
+		"a lost row, not charged":      {"record_lost", "open without an intent", "look", "unknown", "finds none now"},
+		"a missing row, charged":       {"store_unavailable", "no row, charged", "fix", "charged, row still open", "orders restore ORD-1 pi_1"},
+		"two intents":                  {"record_lost", "no row, charged and prepared", "look", "charged, row still open", "Stripe's search finds 2"},
+		"a reused key":                 {"key_reused", "open without an intent", "look", "unknown", "stop processing"},
+		"a reused key, charged":        {"key_reused", "open without an intent, charged", "fix", "charged, row still open", "orders restore ORD-1 pi_1"},
+		"a reused key, other content":  {"key_reused", "no row, other content charged", "look", "charged, row still open", "pi_1 was made for this order id with different content"},
+		"another scope":                {"mismatch", "open, another scope", "look", "unknown", `scope is "other", want "test"`},
+		"a panic":                      {"panic", "open without an intent", "fix", "not charged", "the log has the stack"},
+		"an intent that waits":         {"unconfirmed", "open, not confirmed", "look", "not charged", "PaymentIntent"},
+		"moved by SQS":                 {"", "open, not confirmed", "look", "not charged", "SQS moved it"},
+		"moved by SQS, paid":           {"", "paid", "discard", "charged and settled", "the order is paid"},
+		"an unknown reason":            {"of_a_newer_release", "open without an intent", "look", "not charged", "this release parks no message for this reason"},
+		"a newer row":                  {"unknown_version", "a row of a newer release", "fix", "unknown", "finish the roll-out"},
+		"a newer fingerprint":          {"unknown_version", "a fingerprint of a new release", "fix", "unknown", "finish the roll-out"},
+		"a corrupt row":                {"corrupt_record", "a corrupt row", "fix", "unknown", "repair the row"},
+		"a silent Stripe":              {"provider_unknown", "open, Stripe is silent", "look", "unknown", "Stripe does not say"},
+
+		"a refund of a paid order":            {"not_charged", "a paid order", "redrive", "not refunded", "nothing is charged"},
+		"a refund of a pending order":         {"not_charged", "a pending order", "redrive", "not refunded", "nothing is charged"},
+		"a refund of a declined order":        {"not_charged", "a declined order", "discard", "not refunded", "nothing to give back"},
+		"a refund of a refused order":         {"not_charged", "a refused order", "fix", "not refunded", "decide about its own message"},
+		"a refund of no order":                {"not_charged", "no order", "look", "not refunded", "no order has this id"},
+		"a refund of too much":                {"refund_exceeds", "too little is left", "fix", "not refunded", "only 4.98 USD is left"},
+		"a refund that fits again":            {"refund_exceeds", "a paid order", "redrive", "not refunded", "nothing is charged"},
+		"an unknown refund":                   {"refund_unknown", "unknown", "fix", "unknown", "orders refund resolve ORD-1 R-1, then discard"},
+		"an unknown refund that was made":     {"refund_unknown", "unknown, made since", "fix", "refunded, row still open", "orders refund resolve"},
+		"an unexplained refusal":              {"refund_unexplained", "open, not made", "fix", "unknown", "redrive with --verdict=fix"},
+		"a refund that was never sent":        {"provider_unavailable", "open, never sent", "redrive", "not refunded", "nothing is charged"},
+		"a refund whose response was lost":    {"provider_unknown", "open, made", "redrive", "refunded, row still open", "settles the refund"},
+		"a refund that was made":              {"provider_unknown", "made", "discard", "refunded", "the refund is succeeded"},
+		"a refund that failed":                {"provider_unknown", "failed", "discard", "not refunded", "another refundId"},
+		"a refund that was refused":           {"provider_unknown", "refund refused", "discard", "not refunded", "another refundId"},
+		"a refund with another amount":        {"conflict", "another amount", "fix", "refunded", "refundId already used"},
+		"a refund that the row has forgotten": {"refund_unknown", "a paid order", "look", "unknown", "has it no more"},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			w, m := newWorld(t), deadletters.Message{ID: "m", Reason: tt.reason}
+			if arrange, ofOrder := orders[tt.state]; ofOrder {
+				m.Job.Order = orderWith(t, arrange(w))
+			} else {
+				refunds[tt.state](w)
+				m.Job.Refund = refundOf(t, "R-1", 1000)
+			}
+			w.now = start().Add(6 * day)
+			got := w.judge(m)
+			if got.Action != tt.action || got.Money != tt.money || !strings.Contains(got.Advice, tt.advice) {
+				t.Errorf("got %+v, want %s, %s, %s", got, tt.action, tt.money, tt.advice)
+			}
+			if fix := fixes[claim]; fix != nil {
+				fix(w)
+				if got := w.judge(m); got.Action != deadletters.Discard {
+					t.Errorf("after the fix: got %+v, want nothing left to do", got)
+				}
+			}
+		})
+	}
+}
+
+func TestABodyThatIsNotAJobNeedsAFix(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	got := w.judge(deadletters.Message{Reason: order.ReasonInvalid, Invalid: errors.New("message body: truncated JSON")})
+	if got.Action != deadletters.Fix || got.Money != deadletters.NotCharged || !strings.Contains(got.Advice, "correct the producer") {
+		t.Errorf("got %+v, want the cause and a fix", got)
+	}
+}
+
+func TestARowThatCannotBeReadNeedsALook(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	sources, m := w.sources(), deadletters.Message{Job: sqs.Job{Order: ordertest.Order(id)}}
+	sources.Orders = silent{w.store}
+	if got := deadletters.Judge(m, sources.Facts(t.Context(), m)); got.Action != deadletters.Look || got.Money != deadletters.Unknown {
+		t.Errorf("got %+v, want a look", got)
+	}
+}
+
+// TestStripeIsAskedOnlyWhereTheRowDoesNotAnswer counts on faults: a call would use one
+// up.
+func TestStripeIsAskedOnlyWhereTheRowDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	for _, state := range []string{"paid", "canceled", "canceled without an intent", "a corrupt row"} {
+		w := newWorld(t)
+		card := orderStates()[state](w)
+		w.bank.Fail(ordertest.Read, ordertest.LosesRequest)
+		w.bank.Fail(ordertest.Find, ordertest.LosesRequest)
+		m := deadletters.Message{Reason: order.ReasonUnknown, Job: sqs.Job{Order: orderWith(t, card)}}
+		if f := w.sources().Facts(t.Context(), m); f.StripeErr != nil || f.Intents != nil {
+			t.Errorf("%s: Stripe was asked: %v", state, f.StripeErr)
+		}
+	}
+}
+
+// TestTheDocumentsStateTheVerdictOfEachReason compares the table of reasons in
+// docs/reference/failures.md with the verdicts on an open order that was not charged.
+func TestTheDocumentsStateTheVerdictOfEachReason(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../../docs/reference/failures.md")
+	must(t, err)
+	rows := regexp.MustCompile(`(?m)^\| (redrive|fix|look) \| (.*) \|$`).FindAllStringSubmatch(string(page), -1)
+	documented := map[order.Reason]string{}
+	for _, row := range rows {
+		for _, reason := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(row[2], -1) {
+			documented[order.Reason(reason[1])] = row[1]
+		}
+	}
+	for _, reason := range slices.Concat(order.Reasons(), sqs.Reasons()) {
+		w := newWorld(t)
+		m := deadletters.Message{Reason: reason}
+		m.Job.Order = orderWith(t, orderStates()["open, not confirmed"](w))
+		if got, want := w.judge(m).Action, cmp.Or(documented[reason], "look"); string(got) != want {
+			t.Errorf("%s: got verdict %s, want %s as documented", reason, got, want)
+		}
+	}
+	if len(documented) < 18 {
+		t.Errorf("got %d reasons in the table, want more", len(documented))
+	}
+}
