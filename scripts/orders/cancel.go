@@ -29,7 +29,7 @@ Example: orders cancel ORD-1001`
 }
 
 var (
-	errNotConfirmed = errors.New("nothing was changed: the id was not typed")
+	errNotConfirmed = errors.New("nothing was changed: the word was not typed")
 	errNotCanceled  = errors.New("not canceled")
 )
 

@@ -68,6 +68,16 @@ func (c stripeConfig) options() stripe.Options {
 	}
 }
 
+// deadLettersConfig is the environment of `orders dead-letters`.
+type deadLettersConfig struct {
+	Stripe      stripeConfig
+	Queue       config.URL `env:"QUEUE_URL,notEmpty"             want:"the URL of the order queue"`
+	DeadLetters config.URL `env:"DEAD_LETTER_QUEUE_URL,notEmpty" want:"the URL of the dead-letter queue"`
+}
+
+// Problems returns what one variable alone cannot show.
+func (c deadLettersConfig) Problems() []string { return c.Stripe.Problems() }
+
 // smokeConfig is the environment of `orders smoke`. DeadLetters and Retention are set
 // where the function's differ from what infra/terraform deploys.
 type smokeConfig struct {

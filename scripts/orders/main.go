@@ -32,6 +32,7 @@ type commands struct {
 	Republish republish    `cmd:"" help:"Send an order's events to the event bus again. Needs ORDERS_TABLE, EVENT_BUS, SCOPE."`
 	Restore   restore      `cmd:"" help:"Write an order's lost row from its PaymentIntent; moves no money. Needs what refresh needs."`
 	Watch     watchCommand `cmd:"" help:"Show queues, waiting orders and dead letters as they change. Needs ORDERS_TABLE, QUEUE_URL, DEAD_LETTER_QUEUE_URL."`
+	Dead      dead         `cmd:"" name:"dead-letters" help:"List, redrive or discard the messages of the dead-letter queue, each with a verdict."`
 	Audit     auditTable   `cmd:"" help:"Compare the table with Stripe, both ways, and repair what needs no judgement. Needs what refresh needs."`
 	Check     check        `cmd:"" help:"List what make deploy needs, and what is missing on this machine."`
 	Smoke     smoke        `cmd:"" help:"Post one order in Stripe's test mode and wait until it is paid. Needs QUEUE_URL and what refresh needs."`

@@ -274,11 +274,19 @@ func TestTheCommandLine(t *testing.T) {
 		"--json --profile=shop show ORD-1": func(c *commands) { c.JSON, c.Account.Profile, c.Show.ID = true, "shop", "ORD-1" },
 		"cancel ORD-1":                     func(c *commands) { c.Cancel.ID = "ORD-1" },
 		"restore ORD-1 pi_1":               func(c *commands) { c.Restore = restore{ID: "ORD-1", Intent: "pi_1"} },
-		"audit --from=8h --repair":         func(c *commands) { c.Audit.From, c.Audit.Repair = "8h", true },
-		"check":                            func(*commands) {},
-		"smoke":                            func(*commands) {},
-		"smoke --limit=5s":                 func(c *commands) { c.Smoke.Limit = 5 * time.Second },
-		"smoke --customer=c --method=m":    func(c *commands) { c.Smoke.Customer, c.Smoke.Method = "c", "m" },
+		"dead-letters list":                func(*commands) {},
+		"dead-letters list --verdict=fix --reason=refused,none --older-than=48h": func(c *commands) {
+			c.Dead.List.Verdict = "fix"
+			c.Dead.List.Select.Reason, c.Dead.List.Select.OlderThan = []string{"refused", "none"}, 48*time.Hour
+		},
+		"dead-letters show ORD-1 --body":        func(c *commands) { c.Dead.Show.ID, c.Dead.Show.Body = "ORD-1", true },
+		"dead-letters redrive --rate=2 --yes":   func(c *commands) { c.Dead.Redrive.Rate, c.Dead.Redrive.How.Yes = 2, true },
+		"dead-letters discard --force --save=f": func(c *commands) { c.Dead.Discard.Force, c.Dead.Discard.Save = true, "f" },
+		"check":                                 func(*commands) {},
+		"smoke":                                 func(*commands) {},
+		"smoke --limit=5s":                      func(c *commands) { c.Smoke.Limit = 5 * time.Second },
+		"smoke --customer=c --method=m":         func(c *commands) { c.Smoke.Customer, c.Smoke.Method = "c", "m" },
+		"audit --from=8h --repair":              func(c *commands) { c.Audit.From, c.Audit.Repair = "8h", true },
 	} {
 		want := parse(t, "check") // the defaults
 		change(&want)

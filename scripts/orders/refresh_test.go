@@ -205,7 +205,7 @@ func TestAnOrderThatIsNotFoundMayBeElsewhere(t *testing.T) {
 	err := c.explain(cfg, order.ErrNotFound)
 	for _, want := range []string{
 		`in table "orders" at eu-west-1`, "not delivered yet", "aws sqs get-queue-attributes",
-		"dead-letter queue", `--queue-url "$DEAD_LETTER_QUEUE_URL"`, "ORDERS_TABLE, --region and --profile",
+		"dead-letter queue", "orders dead-letters list", "ORDERS_TABLE, --region and --profile",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("got error\n%v\nwant %q in it", err, want)

@@ -25,10 +25,10 @@ const sessions = "../../docs/reference/orders.md"
 func TestEverySession(t *testing.T) {
 	t.Parallel()
 	kit := systemtest.New(t)
-	s, _ := kit.Start(t, system.Options{Instances: 1})
+	s, _ := kit.Start(t, system.Options{Instances: 1, BatchSize: 1}) // dead letters in the order of their posting
 	page, err := os.ReadFile(sessions)
 	must(t, err)
-	r := recorder{table: s.Options.Table, payments: map[string]string{}}
+	r := recorder{table: s.Options.Table, ids: map[string]string{}, count: map[string]int{}}
 	block := regexp.MustCompile("(?s)```console\\n(.*?)```")
 	got := block.ReplaceAllStringFunc(string(page), func(text string) string {
 		var b strings.Builder
@@ -49,8 +49,8 @@ func TestEverySession(t *testing.T) {
 	}
 }
 
-// session runs one command line, types the order's or refund's id where it asks, and
-// waits until the function has handled what it posted.
+// session runs one command line, types the order's or refund's id or the command's name
+// where it asks, and waits until the function has handled what it posted.
 func session(t *testing.T, s *system.System, args []string) string {
 	t.Helper()
 	ctx, cancel := s.Function.UntilExit(t.Context())
@@ -61,14 +61,14 @@ func session(t *testing.T, s *system.System, args []string) string {
 	k, err := parser.Parse(args)
 	must(t, err)
 	var out strings.Builder
-	typed := cmp.Or(c.Refund.Resolve.Refund, c.Refund.Make.Order, c.Cancel.ID)
+	typed := cmp.Or(c.Refund.Resolve.Refund, c.Refund.Make.Order, c.Cancel.ID, args[min(1, len(args)-1)])
 	sh := testShell(s.OperatorEnv(), typed+"\n", &out)
 	sh.errOut, sh.now = &out, time.Now
 	if err := c.run(ctx, k, sh); err != nil {
 		out.WriteString("orders: error: " + hint(err).Error() + "\n")
 	}
 	must(t, drained(ctx, s))
-	return regexp.MustCompile(`Type the [^:]*: `).ReplaceAllString(out.String(), "${0}"+typed+"\n")
+	return regexp.MustCompile(`Type [^:]*: `).ReplaceAllString(out.String(), "${0}"+typed+"\n")
 }
 
 func drained(ctx context.Context, s *system.System) error {
@@ -77,11 +77,12 @@ func drained(ctx context.Context, s *system.System) error {
 	return s.Drained(ctx)
 }
 
-// recorder replaces what differs from run to run: times, the number of a payment, and
-// whether the refund's row was seen before it was settled.
+// recorder replaces what differs from run to run: times, the numbers of payments,
+// requests and messages, and whether the refund's row was seen before it was settled.
 type recorder struct {
-	table    string
-	payments map[string]string
+	table string
+	ids   map[string]string // by what was printed
+	count map[string]int    // of ids by their format
 }
 
 func (r recorder) normalize(text string) string {
@@ -89,16 +90,25 @@ func (r recorder) normalize(text string) string {
 	for _, replace := range [][2]string{
 		{`20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} UTC`, stamp(at)},
 		{`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d[0-9.]*Z`, at.Format(time.RFC3339)},
+		{`first sent \d+m ago`, "first sent 0m ago"},
 		{`(?m)^  (no refund yet|open, .*)\n`, ""},
 		{`http://127\.0\.0\.1:\d+/000000000000/`, "https://sqs.us-east-1.amazonaws.com/123456789012/"},
 		{"table " + r.table + `\b`, "table orderonce-dev-orders"},
 	} {
 		text = regexp.MustCompile(replace[0]).ReplaceAllString(text, replace[1])
 	}
-	return regexp.MustCompile(`pi_\d+`).ReplaceAllStringFunc(text, func(id string) string {
-		if r.payments[id] == "" {
-			r.payments[id] = fmt.Sprintf("pi_%06d", len(r.payments)+1)
+	text = r.number(text, `00000000-0000-4000-8000-[0-9a-f]{12}`, "00000000-0000-4000-8000-%012d")
+	text = r.number(text, `req_\d+`, "req_%06d")
+	return r.number(text, `pi_\d+`, "pi_%06d")
+}
+
+// number replaces each id of a pattern by its number in the session.
+func (r recorder) number(text, pattern, format string) string {
+	return regexp.MustCompile(pattern).ReplaceAllStringFunc(text, func(id string) string {
+		if r.ids[id] == "" {
+			r.count[format]++
+			r.ids[id] = fmt.Sprintf(format, r.count[format])
 		}
-		return r.payments[id]
+		return r.ids[id]
 	})
 }

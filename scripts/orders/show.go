@@ -65,8 +65,7 @@ It may be:
   not delivered yet: ask again in a few seconds, or count the messages that wait:
     aws sqs get-queue-attributes --attribute-names All --queue-url "$QUEUE_URL"
   parked in the dead-letter queue, with a reason:
-    aws sqs receive-message --message-attribute-names All --visibility-timeout 0 --max-number-of-messages 10 \
-      --queue-url "$DEAD_LETTER_QUEUE_URL"
+    orders dead-letters list
   in another table: ORDERS_TABLE, --region and --profile must be those of its deployment`,
 		err, c.Table, cmp.Or(aws.ToString(cfg.BaseEndpoint), cfg.Region))
 }

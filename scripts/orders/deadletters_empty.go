@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"orderonce/scripts/orders/deadletters"
+)
+
+// emptying are the flags of the commands that empty the queue.
+type emptying struct {
+	DryRun bool `help:"List what would be done, and do nothing. The default when standard output is not a terminal, unless --yes."`
+	Yes    bool `help:"Do not ask, for scripts. Messages with another verdict are only moved after the word was typed."`
+}
+
+type redriveDead struct {
+	Select  selection `embed:""`
+	How     emptying  `embed:""`
+	Verdict string    `enum:"redrive,discard,fix,look,any" default:"redrive" help:"Redrive the messages with this verdict, or any: fix once the cause is corrected."`
+	Rate    int       `default:"10" help:"Messages per second, 1 to 1000. The function processes each at once."`
+}
+
+// Help explains the command beyond its one line.
+func (redriveDead) Help() string {
+	return `It lists the selected messages with the verdict redrive, asks, and sends them back to the order
+queue, with body, attributes and message group. It judges each message again before it sends it.
+
+A message is sent, then deleted. If the command is killed in between, the message is in both
+queues: that is harmless, because the function charges an order and makes a refund once, however
+many messages ask for it. Run the command again after five minutes, when what it hid is visible.
+
+Messages with another verdict stay, unless you name it: --verdict=fix after you corrected the cause,
+--verdict=any for all. Then the word has to be typed, also with --yes.
+
+Exit codes: 0 no selected message is left, 1 an error, 2 some are left, also after a dry run.
+
+Examples:
+
+  orders dead-letters redrive --reason=store_unavailable
+  orders dead-letters redrive --verdict=fix --reason=refused --rate=2`
+}
+
+// Run redrives messages.
+func (r redriveDead) Run(ctx context.Context, sh shell) error {
+	d, err := openDesk(ctx, sh)
+	if err != nil {
+		return err
+	}
+	return r.redrive(ctx, d)
+}
+
+func (r redriveDead) redrive(ctx context.Context, d desk) error {
+	tick := time.NewTicker(time.Second / time.Duration(min(max(r.Rate, 1), 1000)))
+	defer tick.Stop()
+	return d.empty(ctx, task{
+		verb: "redrive", does: "send %s to the order queue", done: "redriven",
+		selection: r.Select, emptying: r.How,
+		asks:  r.Verdict != string(deadletters.Redrive),
+		takes: func(a deadletters.Action) bool { return r.Verdict == "any" || r.Verdict == string(a) },
+		do: func(ctx context.Context, l deadletters.Letter) error {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			return d.queue.Redrive(ctx, l.Message)
+		},
+	})
+}
+
+type discardDead struct {
+	Select selection `embed:""`
+	How    emptying  `embed:""`
+	Force  bool      `help:"Delete the selected messages whatever their verdict, after the word was typed."`
+	Save   string    `placeholder:"FILE" help:"Append each message to this file, as a line of JSON, before it is deleted."`
+}
+
+// Help explains the command beyond its one line.
+func (discardDead) Help() string {
+	return `It lists the selected messages with the verdict discard, asks, and deletes them: another delivery of
+them would change nothing. It judges each message again before it deletes it. With --force it
+deletes the others as well: an order that was not charged is then lost, unless you post it again.
+
+With --save nothing is lost. To post saved messages again: jq -r .body FILE | orders post
+
+Exit codes: 0 no selected message is left, 1 an error, 2 some are left, also after a dry run.
+
+Examples:
+
+  orders dead-letters discard --save=discarded.jsonl
+  orders dead-letters discard --reason=invalid_order --force --save=invalid.jsonl`
+}
+
+// Run deletes messages.
+func (c discardDead) Run(ctx context.Context, sh shell) error {
+	d, err := openDesk(ctx, sh)
+	if err != nil {
+		return err
+	}
+	return c.discard(ctx, d)
+}
+
+func (c discardDead) discard(ctx context.Context, d desk) error {
+	return d.empty(ctx, task{
+		verb: "discard", does: "delete %s", done: "discarded",
+		selection: c.Select, emptying: c.How, asks: c.Force,
+		takes: func(a deadletters.Action) bool { return c.Force || a == deadletters.Discard },
+		do: func(ctx context.Context, l deadletters.Letter) error {
+			if err := save(c.Save, l.Message); err != nil {
+				return err
+			}
+			return d.queue.Delete(ctx, l.Message)
+		},
+	})
+}
+
+// task is one way to empty the queue.
+type task struct {
+	selection
+	emptying
+
+	verb, does, done string // what a person types, and reads before and afterwards
+	asks             bool   // even with --yes
+	takes            func(deadletters.Action) bool
+	do               func(context.Context, deadletters.Letter) error
+}
+
+// errLeft reports that selected messages are still in the queue.
+var errLeft = errors.New("selected messages are left, or were not seen, in the dead-letter queue")
+
+// empty lists the selected messages whose verdict allows the task and, if the person
+// agrees, takes them. Between the two it does not hold them, because a person may think
+// for an hour.
+func (d desk) empty(ctx context.Context, t task) error {
+	fmt.Fprintf(d.people(), "dead-letter queue %s\n", d.env.DeadLetters)
+	d.where(d.env.Stripe, d.cfg)
+	chosen := map[string]bool{}
+	f := t.filter(d.now())
+	counts, err := d.each(ctx, f, t.Limit, func(_ context.Context, l deadletters.Letter) (bool, error) {
+		if !t.takes(l.Action) {
+			return false, nil
+		}
+		chosen[l.ID] = true
+		return false, d.print(l)
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(d.people(), "\n%s\n", counts)
+	if len(chosen) > 0 && (t.DryRun || !d.terminal && !t.Yes) {
+		fmt.Fprintf(d.people(), "dry run: %s would be %s\n", messages(len(chosen)), t.done)
+		return exit{errLeft, 2}
+	}
+	question := fmt.Sprintf("Type %s to "+t.does+": ", t.verb, messages(len(chosen)))
+	if len(chosen) > 0 && (t.asks || !t.Yes) && !d.confirms(question, t.verb) {
+		return errNotConfirmed
+	}
+	took, err := d.take(ctx, t, chosen)
+	if err != nil {
+		return fmt.Errorf("%d of %s %s, the others are left: run the same command again: %w",
+			took, messages(len(chosen)), t.done, err)
+	}
+	left := counts.matched - took
+	text := fmt.Sprintf("%s: %s, left: %d\n", t.done, messages(took), left)
+	if err := d.result(text, map[string]int{t.done: took, "left": left}); err != nil {
+		return err
+	}
+	if left > 0 || !counts.pages.Ended || counts.pages.Unseen > 0 {
+		return exit{errLeft, 2}
+	}
+	return nil
+}
+
+// take does the task with each chosen message whose verdict still allows it, and returns
+// their number.
+func (d desk) take(ctx context.Context, t task, chosen map[string]bool) (took int, err error) {
+	if len(chosen) == 0 {
+		return 0, nil
+	}
+	wanted := func(m deadletters.Message) bool { return chosen[m.ID] }
+	visit := func(ctx context.Context, l deadletters.Letter) (bool, error) {
+		if !t.takes(l.Action) { // it is another one by now
+			return false, d.print(l)
+		}
+		if err := t.do(ctx, l); err != nil {
+			return false, err
+		}
+		took++
+		d.progress("%d of %s %s", took, messages(len(chosen)), t.done)
+		return true, nil
+	}
+	_, err = d.sources.Judge(ctx, d.queue, t.Limit, wanted, visit)
+	d.progress("")
+	return took, err
+}
+
+// saved is a message as one line of a file, with attributes in the format of the AWS CLI.
+type saved struct {
+	MessageID  string               `json:"messageId"`
+	Reason     string               `json:"reason"`
+	FirstSent  time.Time            `json:"firstSent"`
+	Group      string               `json:"group,omitempty"`
+	Attributes map[string]attribute `json:"attributes,omitempty"`
+	Body       string               `json:"body"`
+}
+
+type attribute struct {
+	DataType    *string
+	StringValue *string `json:",omitempty"`
+	BinaryValue []byte  `json:",omitempty"`
+}
+
+// save appends a message to a file, unless its name is "", and returns when it is on
+// disk.
+func save(name string, m deadletters.Message) (err error) {
+	if name == "" {
+		return nil
+	}
+	line := saved{m.ID, m.ReasonShown(), m.FirstSent, m.Group, map[string]attribute{}, m.Body}
+	for name, a := range m.Attributes {
+		line.Attributes[name] = attribute{a.DataType, a.StringValue, a.BinaryValue}
+	}
+	const add = os.O_APPEND | os.O_CREATE | os.O_WRONLY
+	file, err := os.OpenFile(name, add, 0o600) //nolint:gosec // G304: the person names it
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if err := json.NewEncoder(file).Encode(line); err != nil {
+		return err
+	}
+	return file.Sync()
+}
