@@ -14,6 +14,7 @@ import (
 
 	"orderonce/adapters/config"
 	"orderonce/domain/order"
+	"orderonce/scripts/orders/deadletters"
 	"orderonce/scripts/orders/watch"
 )
 
@@ -86,6 +87,36 @@ func (c watchConfig) sources(cfg aws.Config, now func() time.Time) watch.Sources
 			return orders, dead, err
 		},
 		Waiting: func(ctx context.Context, n *watch.Snapshot) error { return readWaiting(ctx, store, n) },
+		Reasons: reasons(deadletters.NewQueue(cfg, string(c.DeadLetters), string(c.Queue), now, time.Second), now),
+	}
+}
+
+// Each receive hides a message from other readers for a moment, so the reasons are read
+// rarely, and of so many dead letters.
+const (
+	reasonsEvery = time.Minute
+	maxReasons   = 100
+)
+
+// reasons counts dead letters by their reason.
+func reasons(
+	queue *deadletters.Queue, now func() time.Time,
+) func(context.Context) (map[string]int, error) {
+	var counted map[string]int
+	var at time.Time
+	return func(ctx context.Context) (map[string]int, error) {
+		if counted != nil && now().Sub(at) < reasonsEvery {
+			return counted, nil
+		}
+		fresh := map[string]int{}
+		_, err := queue.Each(ctx, maxReasons, func(_ context.Context, m deadletters.Message) (bool, error) {
+			fresh[m.ReasonShown()]++
+			return false, nil
+		})
+		if err == nil {
+			counted, at = fresh, now()
+		}
+		return fresh, err
 	}
 }
 

@@ -56,12 +56,20 @@ func TestWatchPrintsOnceWithoutATerminal(t *testing.T) {
 	_, server := serveQueues(t, func(_, _ *sqstest.Settings) {})
 	process(t, d.store, d.payments, "ORD-1", "pm_usBankAccount_processing")
 	process(t, d.store, d.payments, "ORD-2", "pm_card_visa")
+	for _, reason := range []string{"conflict", "conflict", "refused"} {
+		server.Machine(func(m *sqstest.Machine, now time.Time) {
+			_, err := m.Send(now, "dead", sqstest.Draft{
+				Body: line("ORD-3"), Attributes: map[string]sqstest.Attribute{"orderonce-reason": sqstest.Text(reason)},
+			})
+			must(t, err)
+		})
+	}
 	environ := append(d.environ, "AWS_ENDPOINT_URL_SQS="+server.URL, "QUEUE_URL="+server.QueueURL("orders"),
 		"DEAD_LETTER_QUEUE_URL="+server.QueueURL("dead"))
 	var out strings.Builder
 	must(t, watchCommand{Every: time.Second, Scan: true, Rate: 100}.Run(t.Context(), testShell(environ, "", &out)))
 	for _, want := range []string{
-		"queue                0   0 waiting, 0 in flight, 0 delayed\n", "waiting              1   pending 1\n",
+		"queue                0   0 waiting, 0 in flight, 0 delayed\n", "dead letters         3   conflict 2, refused 1\n", "waiting              1   pending 1\n",
 		"oldest              0s   ORD-1, pending\n", "all orders           2   paid 1, pending 1, scanned at 12:00:00\n",
 	} {
 		if !strings.Contains(out.String(), want) {

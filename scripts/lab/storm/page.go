@@ -34,6 +34,7 @@ func page(a arguments, outcomes []run.Outcome, used usage) string {
 	for _, o := range outcomes {
 		if len(o.Checks) > 0 {
 			b.WriteString(refundPage(o.Refunds))
+			fmt.Fprintf(&b, audited, o.Books.Orders, o.Books.Matched, o.Books.Differing)
 			fmt.Fprintf(&b, "\n## The invariants of %s\n\n%s.\n\n| invariant | | broken |\n|---|---|---:|\n",
 				o.Handler.Name, summary(o))
 			for _, check := range o.Checks {
@@ -155,6 +156,13 @@ const refundsExplained = `
 
 | | |
 |---|---:|
+`
+
+const audited = `
+## The operator's audit
+
+At the end, the compiled ` + "`orders audit`" + ` compared table and Stripe, as
+[a person would](../guides/audit.md): %d orders, %d match, %d differ.
 `
 
 const reproduce = `

@@ -60,7 +60,8 @@ func show(w io.Writer, outcomes []run.Outcome) {
 	t.Render()
 	for _, o := range outcomes {
 		if len(o.Checks) > 0 {
-			fmt.Fprintf(w, "\n%s: %s\n\n%s.\n", o.Handler.Name, summary(o), refundSummary(o.Refunds))
+			fmt.Fprintf(w, "\n%s: %s\n\n%s.\n\norders audit: %d orders, %d match, %d differ.\n",
+				o.Handler.Name, summary(o), refundSummary(o.Refunds), o.Books.Orders, o.Books.Matched, o.Books.Differing)
 			system.Show(w, o.Checks)
 		}
 	}

@@ -47,7 +47,7 @@ type Outcome struct {
 	Kills      int // of the handler's processes
 	Later      Later
 	Refunds    Refunds
-	Books      Books // of the product
+	Books      Books          // of the product
 	Faults     map[string]int // failed calls, by profile, such as "Stripe outage"
 	Redriven   int
 	LostDelete int
