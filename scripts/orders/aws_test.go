@@ -104,3 +104,21 @@ func TestAnErrorOfAWSNamesWhatToCheckFirst(t *testing.T) {
 		t.Errorf("got %v, want another error as it is", hint(other))
 	}
 }
+
+// A wrong scope, a key of another account and a table of another region say what to
+// correct.
+func TestAWrongDeploymentNamesTheRemedy(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	process(t, d.store, d.payments, "ORD-1", "pm_card_visa")
+	for change, want := range map[string]string{
+		"SCOPE=other":                       "SCOPE must be that of the deployment",
+		"STRIPE_SECRET_KEY=sk_test_another": "STRIPE_SECRET_KEY must be a valid key of the account and the mode",
+		"ORDERS_TABLE=another":              "no such table in this region and account",
+	} {
+		err := hint(refresh{ID: "ORD-1"}.Run(t.Context(), testShell(append(d.environ, change), "", new(strings.Builder))))
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sk_test") {
+			t.Errorf("%s: got %v, want %q and no key", change, err, want)
+		}
+	}
+}

@@ -63,7 +63,7 @@ func TestRepublishSendsTheEventsOfARowAgain(t *testing.T) {
 	environ := append(d.environ, "AWS_ENDPOINT_URL_EVENTBRIDGE="+bus.URL, "EVENT_BUS=orders")
 	var out strings.Builder
 	must(t, refresh{ID: "ORD-1"}.Run(t.Context(), testShell(environ, "", &out)))
-	must(t, republish{"ORD-1"}.Run(t.Context(), testShell(environ, "", &out)))
+	must(t, republish{ID: "ORD-1"}.Run(t.Context(), testShell(environ, "", &out)))
 	var sent []string
 	for _, e := range bus.Archive() {
 		var detail struct {
@@ -80,8 +80,8 @@ func TestRepublishSendsTheEventsOfARowAgain(t *testing.T) {
 		t.Errorf("printed %q", &out)
 	}
 	bus.Fail("ThrottlingException", 10)
-	err = republish{"ORD-1"}.Run(t.Context(), testShell(environ, "", &out))
-	if err == nil || !strings.Contains(err.Error(), `republish order "ORD-1": 0 of 2 events published`) {
+	err = republish{ID: "ORD-1"}.Run(t.Context(), testShell(environ, "", &out))
+	if err == nil || !strings.Contains(err.Error(), `republish order "ORD-1": publish event 1 of order ORD-1`) {
 		t.Errorf("got %v, want that nothing was published", err)
 	}
 }
@@ -102,6 +102,31 @@ func TestRefreshRecordsRefunds(t *testing.T) {
 		must(t, refresh{ID: "ORD-1"}.Run(t.Context(), testShell(d.environ, "", &out)))
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("printed\n%s\nwant %q in it", &out, want)
+		}
+	}
+}
+
+// The events of a time and later are sent again, those of each order in order.
+func TestRepublishSinceATime(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	bus, err := eventbridgetest.Serve(eventbridgetest.Options{Bus: "orders"})
+	must(t, err)
+	t.Cleanup(func() { _ = bus.Close() })
+	process(t, d.store, d.payments, "ORD-1", "pm_card_visa")
+	process(t, d.store, d.payments, "ORD-2", "pm_usBankAccount_processing")
+	process(t, d.store, d.payments, "ORD-3", "pm_card_chargeDeclined")
+	environ := append(d.environ, "AWS_ENDPOINT_URL_EVENTBRIDGE="+bus.URL, "EVENT_BUS=orders")
+	var out strings.Builder
+	sh := testShell(environ, "", &out)
+	sh.now = func() time.Time { return noon().Add(time.Hour) }
+	d.stripe.Machine(func(m *stripetest.Machine) { must(t, m.Settle(d.stripe.Now(), "pi_000002", true)) })
+	must(t, refresh{ID: "ORD-2"}.Run(t.Context(), sh))
+	for since, want := range map[time.Duration]int{0: 4, time.Hour: 1, 2 * time.Hour: 0} {
+		out.Reset()
+		must(t, republish{Since: noon().Add(since), Rate: 1000}.Run(t.Context(), sh))
+		if got := fmt.Sprintf("events published to orders: %d\n", want); out.String() != got {
+			t.Errorf("since %s: got %q, want %q", since, &out, got)
 		}
 	}
 }

@@ -2,14 +2,20 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"orderonce/adapters/eventbridge"
 	"orderonce/domain/order"
 )
 
 type republish struct {
-	ID string `arg:"" help:"The orderId."`
+	ID    string    `arg:"" optional:"" help:"The orderId."`
+	Since time.Time `placeholder:"TIME" help:"Instead: the events of all orders from that time (RFC 3339) on. It scans the table."`
+	Rate  int       `default:"10" help:"With --since: at most so many orders per second."`
 }
 
 // Help explains the command beyond its one line.
@@ -17,8 +23,22 @@ func (republish) Help() string {
 	return `It sends the events of an order's row to the bus again, with the same sequence numbers, in order:
 for a consumer that lost them. A consumer that discards repetitions by orderId and seq, as
 docs/reference/events.md asks, processes each once. Other consumers of the bus see them again too.
+An interrupted run with --since loses nothing: run it again.
 
-Example: EVENT_BUS=orderonce-dev-orders orders republish ORD-1001`
+Examples:
+  orders republish ORD-1001
+  orders republish --since 2026-11-21T08:00:00Z`
+}
+
+// Validate returns an error unless the command line names one order, or a time.
+func (r republish) Validate() error {
+	if (r.ID == "") == r.Since.IsZero() {
+		return errors.New("want either an orderId or --since")
+	}
+	if r.Rate < 1 {
+		return errRate
+	}
+	return nil
 }
 
 // busConfig is the environment of `orders republish`.
@@ -28,7 +48,7 @@ type busConfig struct {
 	Scope  string `env:"SCOPE,notEmpty"     want:"the deployment's scope"`
 }
 
-// Run publishes the events of one order.
+// Run publishes the events of one order, or of all since a time.
 func (r republish) Run(ctx context.Context, sh shell) error {
 	c, cfg, err := connect[busConfig](ctx, sh)
 	if err != nil {
@@ -38,19 +58,74 @@ func (r republish) Run(ctx context.Context, sh shell) error {
 	if err != nil {
 		return err
 	}
-	found, err := c.Orders.store(cfg).Load(ctx, order.ID(r.ID))
+	p := republisher{
+		Publisher: order.Publisher{Bus: eventbridge.New(cfg, c.Bus, scope)},
+		records:   c.Orders.store(cfg), since: r.Since,
+	}
+	if r.ID != "" {
+		err = p.order(ctx, order.ID(r.ID))
+	} else {
+		err = r.all(ctx, sh, &p, c, cfg)
+	}
 	if err != nil {
-		return fmt.Errorf("republish order %q: %w", r.ID, c.Orders.explain(cfg, err))
+		return fmt.Errorf("%w\nevents published before: %d", c.Orders.explain(cfg, err), p.published)
 	}
-	events := make([]order.OutboxEvent, len(found.Events))
-	for n, e := range found.Events {
-		events[n] = order.OutboxEvent{OrderID: found.OrderID, Total: found.Total, Trace: found.Trace, Event: e}
+	text := fmt.Sprintf("events published to %s: %d\n", c.Bus, p.published)
+	return sh.result(text, map[string]int{"published": p.published})
+}
+
+// all publishes the events of every order that changed since a time.
+func (r republish) all(ctx context.Context, sh shell, p *republisher, c busConfig, cfg aws.Config) error {
+	began, n := time.Now(), 0
+	for page, err := range c.Orders.refunds(cfg).Scan(ctx, "") {
+		if err != nil {
+			return err
+		}
+		for _, row := range page.Rows {
+			if row.Err == nil && row.UpdatedAt.Before(r.Since) {
+				continue
+			}
+			if err := waitFor(ctx, began, n, r.Rate); err != nil {
+				return err
+			}
+			n++
+			sh.progress("%d orders", n)
+			if err := p.order(ctx, row.OrderID); err != nil {
+				return err
+			}
+		}
 	}
-	publisher := order.Publisher{Bus: eventbridge.New(cfg, c.Bus, scope)}
-	n, err := publisher.Publish(ctx, events)
+	sh.progress("")
+	return nil
+}
+
+// republisher publishes the events of rows again.
+type republisher struct {
+	order.Publisher
+
+	records   order.Records
+	since     time.Time
+	published int
+}
+
+// order publishes the events of one order.
+func (p *republisher) order(ctx context.Context, id order.ID) error {
+	found, err := p.records.Load(ctx, id)
 	if err != nil {
-		return fmt.Errorf("republish order %q: %d of %d events published: %w", r.ID, n, len(events), err)
+		return fmt.Errorf("republish order %q: %w", id, err)
 	}
-	text := fmt.Sprintf("events published to %s: %d\n", c.Bus, n)
-	return sh.result(text, map[string]any{"orderId": r.ID, "published": n})
+	var events []order.OutboxEvent
+	for _, e := range found.Events {
+		if !e.At.Before(p.since) {
+			events = append(events, order.OutboxEvent{
+				OrderID: found.OrderID, Total: found.Total, Trace: found.Trace, Event: e,
+			})
+		}
+	}
+	n, err := p.Publish(ctx, events)
+	p.published += n
+	if err != nil {
+		return fmt.Errorf("republish order %q: %w", id, err)
+	}
+	return nil
 }

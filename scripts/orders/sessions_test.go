@@ -12,6 +12,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"orderonce/adapters/eventbridge/eventbridgetest"
 	"orderonce/scripts/local/system"
 	"orderonce/scripts/local/system/systemtest"
 )
@@ -26,6 +27,10 @@ func TestEverySession(t *testing.T) {
 	t.Parallel()
 	kit := systemtest.New(t)
 	s, _ := kit.Start(t, system.Options{Instances: 1, BatchSize: 1}) // dead letters in the order of their posting
+	bus, err := eventbridgetest.Serve(eventbridgetest.Options{Bus: "orders"})
+	must(t, err)
+	t.Cleanup(func() { _ = bus.Close() })
+	environ := append(s.OperatorEnv(), "AWS_ENDPOINT_URL_EVENTBRIDGE="+bus.URL, "EVENT_BUS=orders")
 	page, err := os.ReadFile(sessions)
 	must(t, err)
 	r := recorder{table: s.Options.Table, ids: map[string]string{}, count: map[string]int{}}
@@ -35,7 +40,7 @@ func TestEverySession(t *testing.T) {
 		b.WriteString("```console\n")
 		for line := range strings.SplitSeq(text, "\n") {
 			if typed, is := strings.CutPrefix(line, "$ orders "); is {
-				b.WriteString(line + "\n" + r.normalize(session(t, s, strings.Fields(typed))))
+				b.WriteString(line + "\n" + r.normalize(session(t, s, environ, strings.Fields(typed))))
 			}
 		}
 		return b.String() + "```"
@@ -51,7 +56,7 @@ func TestEverySession(t *testing.T) {
 
 // session runs one command line, types the order's or refund's id or the command's name
 // where it asks, and waits until the function has handled what it posted.
-func session(t *testing.T, s *system.System, args []string) string {
+func session(t *testing.T, s *system.System, environ, args []string) string {
 	t.Helper()
 	ctx, cancel := s.Function.UntilExit(t.Context())
 	defer cancel()
@@ -62,7 +67,7 @@ func session(t *testing.T, s *system.System, args []string) string {
 	must(t, err)
 	var out strings.Builder
 	typed := cmp.Or(c.Refund.Resolve.Refund, c.Refund.Make.Order, c.Cancel.ID, args[min(1, len(args)-1)])
-	sh := testShell(s.OperatorEnv(), typed+"\n", &out)
+	sh := testShell(environ, typed+"\n", &out)
 	sh.errOut, sh.now = &out, time.Now
 	if err := c.run(ctx, k, sh); err != nil {
 		out.WriteString("orders: error: " + hint(err).Error() + "\n")
@@ -91,6 +96,8 @@ func (r recorder) normalize(text string) string {
 		{`20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} UTC`, stamp(at)},
 		{`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d[0-9.]*Z`, at.Format(time.RFC3339)},
 		{`first sent \d+m ago`, "first sent 0m ago"},
+		{`(?m)^oldest +\w+ `, "oldest              9s "},
+		{`scanned at [0-9:]+`, "scanned at 12:00:00"},
 		{`(?m)^  (no refund yet|open, .*)\n`, ""},
 		{`http://127\.0\.0\.1:\d+/000000000000/`, "https://sqs.us-east-1.amazonaws.com/123456789012/"},
 		{"table " + r.table + `\b`, "table orderonce-dev-orders"},

@@ -15,37 +15,63 @@ import (
 	"orderonce/scripts/local/system/systemtest"
 )
 
-// TestWatchQuitsCleanly runs the compiled tool in a terminal, and presses q.
-func TestWatchQuitsCleanly(t *testing.T) {
-	t.Parallel()
-	kit := systemtest.New(t)
-	s, _ := kit.Start(t, system.Options{})
-	binary := filepath.Join(t.TempDir(), "orders")
-	must(t, lambdatest.Build(t.Context(), "orderonce/scripts/orders", binary))
+// inTerminal runs the compiled tool in a pseudo-terminal, and types a text once the
+// screen shows a word. It returns what the screen showed.
+func inTerminal(t *testing.T, binary string, environ []string, awaited, typed string, args ...string) string {
+	t.Helper()
 	person, program := systemtest.Terminal(t)
-	cmd := exec.CommandContext(t.Context(), binary, "watch", "--every=1s")
-	cmd.Env = append(s.OperatorEnv(), "TERM=xterm")
+	cmd := exec.CommandContext(t.Context(), binary, args...)
+	cmd.Env = append(environ, "TERM=xterm")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = program, program, program
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	must(t, cmd.Start())
 	must(t, program.Close())
 	var seen bytes.Buffer
-	for part := make([]byte, 4096); ; {
+	for part, pending := make([]byte, 4096), true; ; {
 		n, err := person.Read(part)
 		seen.Write(part[:n])
-		if strings.Contains(seen.String(), "dead letters") && strings.Contains(seen.String(), "q quits") {
-			_, _ = person.WriteString("q") // it may have quit already
+		if pending && strings.Contains(seen.String(), awaited) {
+			pending = false
+			_, err := person.WriteString(typed)
+			must(t, err)
 		}
 		if err != nil { // the terminal has no program any more
 			break
 		}
 	}
 	if err := cmd.Wait(); err != nil {
-		t.Errorf("got %v after\n%q", err, seen.String())
+		t.Errorf("%s: got %v after\n%q", strings.Join(args, " "), err, seen.String())
 	}
-	const leave = "\x1b[?1049l" // the alternate screen, which hid the person's own
-	if !strings.Contains(seen.String(), leave) {
-		t.Errorf("got\n%q\nwant that it leaves the alternate screen", seen.String())
+	return seen.String()
+}
+
+// TestTheToolInATerminal runs the compiled tool as a person does.
+func TestTheToolInATerminal(t *testing.T) {
+	t.Parallel()
+	kit := systemtest.New(t)
+	s, _ := kit.Start(t, system.Options{})
+	binary := filepath.Join(t.TempDir(), "orders")
+	must(t, lambdatest.Build(t.Context(), "orderonce/scripts/orders", binary))
+	run := func(awaited, typed string, args ...string) string {
+		return inTerminal(t, binary, s.OperatorEnv(), awaited, typed, args...)
+	}
+	_, err := s.Post([]sqstest.Draft{{Body: strings.Replace(line("ORD-1"), "pm_canary", "pm_card_visa", 1)}, {Body: "{}"}})
+	must(t, err)
+	must(t, drained(t.Context(), s))
+	for _, step := range []struct {
+		claim, awaited, typed string
+		args                  []string
+		want                  string
+	}{
+		{"show has no color", "", "", []string{"show", "ORD-1"}, "charged    once\r\n"},
+		{"refund asks", "to make it: ", "ORD-1\n", []string{"refund", "ORD-1", "--all", "--reason=duplicate"}, "refunded   24.00 USD"},
+		{"list clears its progress", "", "", []string{"list", "--scan", "--status=refunded"}, "\r\x1b[KORD-1"},
+		{"discard asks", "Type ", "discard\n", []string{"dead-letters", "discard", "--force"}, "discarded"},
+		{"watch leaves the alternate screen when q is pressed", "q quits", "q", []string{"watch", "--every=1s"}, "\x1b[?1049l"},
+	} {
+		if got := run(step.awaited, step.typed, step.args...); !strings.Contains(got, step.want) {
+			t.Errorf("%s: got\n%q\nwant %q in it", step.claim, got, step.want)
+		}
 	}
 }
 
