@@ -777,8 +777,9 @@ func texts(e hclsyntax.Expression) (all []string) {
 func TestEveryPolicyStatementHasARowInTheReference(t *testing.T) {
 	t.Parallel()
 	var code, document []string
-	for _, resource := range parse(t).blocks("resource") {
-		fields(resource.Body, func(name string, value hclsyntax.Expression) {
+	module := parse(t)
+	for _, block := range slices.Concat(module.blocks("resource"), module.blocks("locals")) {
+		fields(block.Body, func(name string, value hclsyntax.Expression) {
 			if name == "Sid" {
 				sid, _ := value.Value(nil)
 				code = append(code, sid.AsString())

@@ -143,6 +143,16 @@ output "dashboard" {
   value       = aws_cloudwatch_dashboard.orders.dashboard_name
 }
 
+output "operator_read_policy_arn" {
+  description = "ARN of the policy of an operator who reads. Null without create_operator_policies."
+  value       = one(aws_iam_policy.operator_read[*].arn)
+}
+
+output "operator_repair_policy_arn" {
+  description = "ARN of the policy of an operator who repairs. Null without create_operator_policies."
+  value       = one(aws_iam_policy.operator_repair[*].arn)
+}
+
 output "operator_environment" {
   description = "Shell lines for scripts/orders."
   value = join("\n", [

@@ -244,6 +244,16 @@ variable "create_example_subscriber" {
   nullable    = false
 }
 
+variable "create_operator_policies" {
+  description = <<-EOT
+    Create two IAM policies for people who use scripts/orders: one reads, the other also repairs. Detach both
+    before you set it to false or destroy.
+  EOT
+  type        = bool
+  default     = false
+  nullable    = false
+}
+
 variable "secret_recovery_days" {
   description = "Days for which a deleted secret can be restored and its name is reserved. 0 for none."
   type        = number

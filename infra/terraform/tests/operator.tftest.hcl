@@ -1,0 +1,266 @@
+# Mocked values have the form that AWS gives them, because the provider parses ARNs and
+# policies even in a test. The mocks are repeated in each file, because OpenTofu has no
+# mock_provider that reads them from a folder.
+mock_provider "aws" {
+  mock_data "aws_caller_identity" {
+    defaults = { account_id = "123456789012" }
+  }
+
+  mock_data "aws_partition" {
+    defaults = { partition = "aws", dns_suffix = "amazonaws.com" }
+  }
+
+  mock_data "aws_region" {
+    defaults = { region = "eu-west-1" }
+  }
+
+  mock_resource "aws_sqs_queue" {
+    defaults = {
+      arn = "arn:aws:sqs:eu-west-1:123456789012:queue"
+      url = "https://sqs.eu-west-1.amazonaws.com/123456789012/queue"
+    }
+  }
+
+  mock_resource "aws_dynamodb_table" {
+    defaults = {
+      arn        = "arn:aws:dynamodb:eu-west-1:123456789012:table/table"
+      stream_arn = "arn:aws:dynamodb:eu-west-1:123456789012:table/table/stream/2026-01-01T00:00:00.000"
+    }
+  }
+
+  mock_resource "aws_secretsmanager_secret" {
+    defaults = {
+      id  = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:secret-AbCdEf"
+      arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:secret-AbCdEf"
+    }
+  }
+
+  mock_resource "aws_iam_role" {
+    defaults = { arn = "arn:aws:iam::123456789012:role/role" }
+  }
+
+  mock_resource "aws_iam_policy" {
+    defaults = { arn = "arn:aws:iam::123456789012:policy/policy" }
+  }
+
+  mock_resource "aws_cloudwatch_event_bus" {
+    defaults = { arn = "arn:aws:events:eu-west-1:123456789012:event-bus/bus" }
+  }
+
+  mock_resource "aws_cloudwatch_event_rule" {
+    defaults = { arn = "arn:aws:events:eu-west-1:123456789012:rule/bus/rule" }
+  }
+
+  mock_resource "aws_cloudwatch_log_group" {
+    defaults = { arn = "arn:aws:logs:eu-west-1:123456789012:log-group:group" }
+  }
+
+  mock_resource "aws_lambda_function" {
+    defaults = { arn = "arn:aws:lambda:eu-west-1:123456789012:function:function", version = "7" }
+  }
+
+  mock_resource "aws_lambda_alias" {
+    defaults = {
+      arn        = "arn:aws:lambda:eu-west-1:123456789012:function:function:live"
+      invoke_arn = "arn:aws:apigateway:eu-west-1:lambda:path/2015-03-31/functions/live/invocations"
+    }
+  }
+
+  mock_resource "aws_apigatewayv2_api" {
+    defaults = {
+      id            = "a1b2c3d4e5"
+      api_endpoint  = "https://a1b2c3d4e5.execute-api.eu-west-1.amazonaws.com"
+      execution_arn = "arn:aws:execute-api:eu-west-1:123456789012:a1b2c3d4e5"
+    }
+  }
+
+  mock_resource "aws_lambda_event_source_mapping" {
+    defaults = { uuid = "00000000-0000-4000-8000-000000000000" }
+  }
+}
+
+# Distinct ARNs, so that a permission for another resource fails.
+override_resource {
+  target = aws_sqs_queue.orders
+  values = { arn = "arn:aws:sqs:eu-west-1:123456789012:orders" }
+}
+
+override_resource {
+  target = aws_sqs_queue.dead_letters
+  values = { arn = "arn:aws:sqs:eu-west-1:123456789012:dead" }
+}
+
+override_resource {
+  target = aws_iam_policy.operator_read
+  values = { arn = "arn:aws:iam::123456789012:policy/read" }
+}
+
+override_resource {
+  target = aws_iam_policy.operator_repair
+  values = { arn = "arn:aws:iam::123456789012:policy/repair" }
+}
+
+variables {
+  package_dir              = "tests/packages"
+  stripe_secret_key        = "sk_test_canary"
+  webhook_secret           = "whsec_canary"
+  create_operator_policies = true
+}
+
+run "without_the_variable_there_are_no_policies" {
+  command = plan
+
+  variables {
+    create_operator_policies = null
+  }
+
+  assert {
+    condition     = length(aws_iam_policy.operator_read) == 0 && length(aws_iam_policy.operator_repair) == 0
+    error_message = "create_operator_policies: must be false by default"
+  }
+
+  assert {
+    condition     = output.operator_read_policy_arn == null && output.operator_repair_policy_arn == null
+    error_message = "outputs: must be null without the policies"
+  }
+}
+
+run "an_operator_who_reads_may_change_neither_rows_nor_queues" {
+  assert {
+    condition = jsonencode({ for s in jsondecode(aws_iam_policy.operator_read[0].policy).Statement :
+      s.Sid => [s.Effect, sort(flatten([s.Action])), flatten([s.Resource])]
+      }) == jsonencode({
+      ReadOrders = [
+        "Allow",
+        ["dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:Query", "dynamodb:Scan"],
+        ["arn:aws:dynamodb:eu-west-1:123456789012:table/table"],
+      ]
+      FindWaitingOrders = [
+        "Allow", ["dynamodb:Query"],
+        ["arn:aws:dynamodb:eu-west-1:123456789012:table/table/index/open"],
+      ]
+      CountOrderMessages = [
+        "Allow", ["sqs:GetQueueAttributes"], ["arn:aws:sqs:eu-west-1:123456789012:orders"],
+      ]
+      ReadDeadLetters = [
+        "Allow", ["sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"],
+        ["arn:aws:sqs:eu-west-1:123456789012:dead"],
+      ]
+    })
+    error_message = "explain changes in docs/reference/iam.md: got ${aws_iam_policy.operator_read[0].policy}"
+  }
+}
+
+run "an_operator_who_repairs_may_do_exactly_this_in_addition" {
+  assert {
+    condition = jsonencode({ for s in jsondecode(aws_iam_policy.operator_repair[0].policy).Statement :
+      s.Sid => [s.Effect, sort(flatten([s.Action])), flatten([s.Resource])]
+      if !contains(jsondecode(aws_iam_policy.operator_read[0].policy).Statement, s)
+      }) == jsonencode({
+      RepairOrders = [
+        "Allow", ["dynamodb:PutItem", "dynamodb:UpdateItem"],
+        ["arn:aws:dynamodb:eu-west-1:123456789012:table/table"],
+      ]
+      SendOrders = [
+        "Allow", ["sqs:SendMessage"], ["arn:aws:sqs:eu-west-1:123456789012:orders"],
+      ]
+      DeleteDeadLetters = [
+        "Allow", ["sqs:DeleteMessage"], ["arn:aws:sqs:eu-west-1:123456789012:dead"],
+      ]
+      RepublishEvents = [
+        "Allow", ["events:PutEvents"], ["arn:aws:events:eu-west-1:123456789012:event-bus/bus"],
+      ]
+    })
+    error_message = "explain changes in docs/reference/iam.md: got ${aws_iam_policy.operator_repair[0].policy}"
+  }
+
+  assert {
+    condition = alltrue([for s in jsondecode(aws_iam_policy.operator_read[0].policy).Statement :
+      contains(jsondecode(aws_iam_policy.operator_repair[0].policy).Statement, s)
+    ])
+    error_message = "operator-repair: must include operator-read, because repairs read first"
+  }
+}
+
+run "the_outputs_are_the_arns_of_the_policies" {
+  assert {
+    condition = (
+      output.operator_read_policy_arn == "arn:aws:iam::123456789012:policy/read"
+      && output.operator_repair_policy_arn == "arn:aws:iam::123456789012:policy/repair"
+    )
+    error_message = "outputs: must be the ARNs of the two policies"
+  }
+
+  assert {
+    condition = (
+      aws_iam_policy.operator_read[0].name == "orderonce-dev-operator-read"
+      && aws_iam_policy.operator_repair[0].name == "orderonce-dev-operator-repair"
+    )
+    error_message = "names: a permission set names a policy, so they must not change"
+  }
+}
+
+# From here on the state has keys, which pins.tf keeps.
+run "operators_may_use_the_keys_only_through_the_services" {
+  variables {
+    kms_key_arn           = "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000001"
+    previous_kms_key_arns = ["arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000"]
+  }
+
+  assert {
+    condition = jsonencode([for s in jsondecode(aws_iam_policy.operator_read[0].policy).Statement :
+      [s.Sid, s.Effect, s.Action, s.Resource, s.Condition] if can(s.Condition)
+      ]) == jsonencode([[
+        "DecryptOrders", "Allow", "kms:Decrypt",
+        [
+          "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000",
+          "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000001",
+        ],
+        { StringEquals = {
+          "kms:ViaService" = ["dynamodb.eu-west-1.amazonaws.com", "sqs.eu-west-1.amazonaws.com"]
+        } },
+    ]])
+    error_message = "must be every key, through DynamoDB and SQS: got ${aws_iam_policy.operator_read[0].policy}"
+  }
+
+  assert {
+    condition = jsonencode([for s in jsondecode(aws_iam_policy.operator_repair[0].policy).Statement :
+      [s.Effect, s.Action, s.Resource, s.Condition] if s.Sid == "EncryptOrders"
+      ]) == jsonencode([[
+        "Allow", "kms:GenerateDataKey",
+        "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000001",
+        { StringEquals = { "kms:ViaService" = "sqs.eu-west-1.amazonaws.com" } },
+    ]])
+    error_message = "must be the current key, through SQS: got ${aws_iam_policy.operator_repair[0].policy}"
+  }
+
+  assert {
+    condition = contains(
+      [for s in jsondecode(aws_iam_policy.operator_repair[0].policy).Statement : s.Sid], "DecryptOrders"
+    )
+    error_message = "operator-repair: must include operator-read with a key as well"
+  }
+
+  assert {
+    condition = !can(regex("[*?]|secretsmanager", join("", [
+      aws_iam_policy.operator_read[0].policy, aws_iam_policy.operator_repair[0].policy,
+    ])))
+    error_message = "a policy has a wildcard or reads a secret"
+  }
+}
+
+run "without_a_current_key_operators_only_decrypt" {
+  variables {
+    previous_kms_key_arns = [
+      "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000",
+      "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000001",
+    ]
+  }
+
+  assert {
+    condition = [for s in jsondecode(aws_iam_policy.operator_repair[0].policy).Statement :
+      s.Action if can(s.Condition)
+    ] == ["kms:Decrypt"]
+    error_message = "operator-repair: must still decrypt older messages, and encrypts with no key"
+  }
+}
