@@ -3,6 +3,7 @@ package refund
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"orderonce/domain/order"
@@ -71,7 +72,7 @@ func news(a Account, l Ledger, s order.Scope, now time.Time) (Change, bool) {
 	}
 	for _, r := range l.Refunds {
 		if _, known := a.Item(r.For); !known && len(ours[r.For]) > 0 {
-			return adopted(a, r, now), true
+			return adopted(a, ours[r.For][0], now), true
 		}
 	}
 	if others != a.Outside {
@@ -93,6 +94,10 @@ func (r Refund) belongsTo(a Account) bool {
 // another one counts. An open item under a running lease is left to its worker.
 func learned(i Item, made []Refund, now time.Time) (Outcome, bool) {
 	if len(made) == 0 || i.Status == Open && order.Held(i.Until, now) {
+		return Outcome{}, false
+	}
+	listed := slices.ContainsFunc(made, func(r Refund) bool { return r.ID == i.Refund })
+	if i.Status.Counts() && !listed { // the list lags
 		return Outcome{}, false
 	}
 	best := made[0]

@@ -1,6 +1,7 @@
 package refund_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -148,5 +149,72 @@ func TestRefreshLeavesAnOrderThatWasNotCharged(t *testing.T) {
 	w := newWorldWith(t, ordertest.Declines)
 	if a := w.refresh(); a.Status != order.Declined || len(a.Items) > 0 {
 		t.Errorf("got %+v, want it declined", a)
+	}
+}
+
+// listed is a provider whose Read shows other refunds.
+type listed struct {
+	refund.Provider
+
+	change func([]refund.Refund) []refund.Refund
+}
+
+func (p listed) Open(ctx context.Context) refund.Session { //nolint:ireturn // as the port
+	return listedSession{p.Provider.Open(ctx), p.change}
+}
+
+type listedSession struct {
+	refund.Session
+
+	change func([]refund.Refund) []refund.Refund
+}
+
+func (s listedSession) Read(ctx context.Context, id order.IntentID) (refund.Ledger, error) {
+	l, err := s.Session.Read(ctx, id)
+	l.Refunds = s.change(l.Refunds)
+	return l, err
+}
+
+// refreshListed refreshes while the provider's list is changed.
+func (w *world) refreshListed(change func([]refund.Refund) []refund.Refund) refund.Account {
+	w.Helper()
+	f := refund.Refresher{
+		Records: w.store, Provider: listed{w.bank, change}, Scope: scope, Now: func() time.Time { return w.now },
+	}
+	a, err := f.Refresh(w.Context(), orderID)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return a
+}
+
+// A deployment with another scope may use the same order and refund ids.
+func TestRefreshAdoptsNoRefundOfAnotherScope(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ours := refund.Refund{
+		ID: "re_ours", Status: refund.Succeeded, Intent: "pi_1", Total: order.Money{Amount: 700, Currency: "usd"},
+		OrderID: orderID, Scope: scope, For: "R1", Reason: refund.Duplicate,
+	}
+	theirs := ours
+	theirs.ID, theirs.Scope, theirs.Total.Amount = "re_theirs", "other", 500
+	a := w.refreshListed(func([]refund.Refund) []refund.Refund { return []refund.Refund{theirs, ours} })
+	if i, _ := a.Item("R1"); i.Refund != "re_ours" || a.Outside != 500 {
+		t.Errorf("got %+v, want re_ours adopted and 500 outside", a)
+	}
+}
+
+// Two refunds at the provider may name one id, and its list may lag.
+func TestRefreshFollowsNoOtherRefundWhileTheListMissesOurs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.deliver(request(t, "R1", half), noFault)
+	a := w.refreshListed(func(all []refund.Refund) []refund.Refund {
+		other := all[0]
+		other.ID, other.Status = "re_other", refund.Failed
+		return []refund.Refund{other}
+	})
+	if i, _ := a.Item("R1"); i.Status != refund.Succeeded || i.Refund != "re_1" {
+		t.Errorf("got %+v, want it succeeded as re_1", i)
 	}
 }
