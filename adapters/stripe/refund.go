@@ -198,21 +198,17 @@ func (c call) classifyLedger(p parsed) (l refund.Ledger, more bool, err error) {
 		return refund.Ledger{}, false, c.fail(order.KindMisconfigured, p, errNotExpanded)
 	}
 	l.Charged, l.Disputed = charge.captured(), charge.Disputed
-	l.Refunds, err = c.convert(p, charge.Refunds.Data)
-	return l, charge.Refunds.More && len(l.Refunds) > 0, err
+	l.Refunds, err = c.convert(p, *charge.Refunds)
+	return l, charge.Refunds.More, err
 }
 
-// classifyRefunds is classify for a page of refunds. A page that promises more must not
-// be empty.
+// classifyRefunds is classify for a page of refunds.
 func (c call) classifyRefunds(p parsed) (page []refund.Refund, more bool, err error) {
 	var list refundList
 	if err := c.decode(p, &list, errNotRefunds); err != nil {
 		return nil, false, err
 	}
-	if list.Data == nil || list.More && len(list.Data) == 0 {
-		return nil, false, c.fail(order.KindUnknown, p, errNotRefunds)
-	}
-	page, err = c.convert(p, list.Data)
+	page, err = c.convert(p, list)
 	return page, list.More, err
 }
 
@@ -232,10 +228,14 @@ func (c call) classifyRefund(p parsed) (refund.Refund, error) {
 	return r, nil
 }
 
-// convert converts refunds to those of the domain.
-func (c call) convert(p parsed, all []refundObject) ([]refund.Refund, error) {
-	converted := make([]refund.Refund, 0, len(all))
-	for _, object := range all {
+// convert converts a list of refunds to those of the domain. A list that promises more
+// must not be empty.
+func (c call) convert(p parsed, list refundList) ([]refund.Refund, error) {
+	if list.Data == nil || list.More && len(list.Data) == 0 {
+		return nil, c.fail(order.KindUnknown, p, errNotRefunds)
+	}
+	converted := make([]refund.Refund, 0, len(list.Data))
+	for _, object := range list.Data {
 		r, err := object.toRefund()
 		if err != nil {
 			return nil, c.fail(order.KindUnknown, p, err)

@@ -261,6 +261,8 @@ func TestALedgerIsWholeOrAnError(t *testing.T) {
 		"a charge without a list":        {succeededIntent(refundedCharge(null)), 0, 0, order.KindMisconfigured},
 		"a refund without an id":         {succeededIntent(refundedCharge(`{"data":[{"status":"succeeded"}]}`)), 0, 0, order.KindUnknown},
 		"a refund in an unknown status":  {succeededIntent(refundedCharge(`{"data":[` + refundJSON("reversed", null) + `]}`)), 0, 0, order.KindUnknown},
+		"a list without data":            {succeededIntent(refundedCharge(`{"object":"list"}`)), 0, 0, order.KindUnknown},
+		"an empty list and more":         {succeededIntent(refundedCharge(`{"data":[],"has_more":true}`)), 0, 0, order.KindUnknown},
 		"a list of something else":       {succeededIntent(refundedCharge(`{"data":"no"}`)), 0, 0, order.KindUnknown},
 		"an intent in an unknown status": {intentWithCharge("lost", null, refundedCharge(`{"data":[]}`)), 0, 0, order.KindUnknown},
 		"another intent than was read":   {strings.Replace(succeededIntent(refundedCharge(`{"data":[]}`)), "pi_3", "pi_4", 1), 0, 0, order.KindUnknown},
