@@ -177,6 +177,25 @@ func TestARefusedRefundIsExplained(t *testing.T) {
 	}
 }
 
+// Stripe takes no fraction of a currency that has none, at any time.
+func TestAnAmountThatTheCurrencyDoesNotHaveIsRefused(t *testing.T) {
+	t.Parallel()
+	for currency, want := range map[string]refund.Status{
+		"isk": refund.Refused, "ugx": refund.Refused, "kwd": refund.Refused, "usd": refund.Succeeded, "jpy": refund.Succeeded,
+	} {
+		w := newWorldOf(t, func(d *order.Draft) {
+			d.Currency, d.Lines[0].UnitAmount, d.Lines[1].UnitAmount = currency, 2000, 2000
+		})
+		got := w.deliver(request(t, "R1", 1505), noFault)
+		if i, _ := w.account().Item("R1"); i.Status != want || got.Verdict != order.Done {
+			t.Errorf("%s: got %+v and %+v, want %s", currency, got, i, want)
+		}
+		if a := w.account(); want == refund.Refused && a.Left() != 4000 {
+			t.Errorf("%s: got %d left, want all of it", currency, a.Left())
+		}
+	}
+}
+
 func TestWhatIsNotRefunded(t *testing.T) {
 	t.Parallel()
 	for claim, tt := range map[string]struct {

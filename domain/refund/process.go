@@ -187,12 +187,16 @@ func (a *attempt) send(ctx context.Context, s Session) (Outcome, error) {
 
 // explain finds out why the provider refused the refund: it was made before, other
 // refunds leave too little, or the charge is disputed. It reads each refund of the list
-// again, by its id, because the list may lag.
+// again, by its id, because the list may lag. A fraction that the currency does not have
+// is refused at any time, so it needs no look.
 //
 // A dispute explains a refusal only while the provider would have answered with the
 // refund if an earlier request had made it: under the first key, and while that key
 // certainly lives. Otherwise the list may miss a refund that was made.
 func (a *attempt) explain(ctx context.Context, s Session, refused error) (Outcome, error) {
+	if a.claim.item().Amount%a.claim.Account.Charged.Currency.Step() != 0 {
+		return Outcome{Status: Refused, Failure: order.CodeOf(refused, "refused")}, nil
+	}
 	ledger, err := a.read(ctx, s)
 	if err != nil {
 		return Outcome{}, err

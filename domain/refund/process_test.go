@@ -51,12 +51,18 @@ func newWorld(t *testing.T) *world {
 
 func newWorldWith(t *testing.T, card ordertest.Card) *world {
 	t.Helper()
+	return newWorldOf(t, func(d *order.Draft) { d.Payment.Method = ordertest.PaymentMethod(card) })
+}
+
+// newWorldOf returns a world whose order is changed before it is processed.
+func newWorldOf(t *testing.T, change func(*order.Draft)) *world {
+	t.Helper()
 	w := &world{T: t, orders: new(ordertest.Memory), now: noon()}
 	w.store = refundtest.NewMemory(w.orders)
 	intents := &ordertest.Bank{Scope: scope}
 	w.bank = &refundtest.Bank{Intents: intents, Now: func() time.Time { return w.now }, KeyLife: day}
 	d := ordertest.Draft(orderID)
-	d.Payment.Method = ordertest.PaymentMethod(card)
+	change(&d)
 	o, err := order.New(d)
 	if err != nil {
 		t.Fatal(err)

@@ -252,9 +252,20 @@ func (m *Machine) readCreate(form url.Values, p *createParams) *Response {
 	return first(checks)
 }
 
-// readAmount checks amount and currency. docs.stripe.com/currencies: ISK and UGX are sent
-// in hundredths that are whole units, amounts of three-decimal currencies are multiples
-// of ten.
+// whole reports whether an amount has no fraction that its currency does not have.
+// docs.stripe.com/currencies: ISK and UGX are sent in hundredths that are whole units,
+// amounts of three-decimal currencies are multiples of ten.
+func whole(amount int64, currency string) bool {
+	switch currency {
+	case "isk", "ugx":
+		return amount%100 == 0
+	case "bhd", "jod", "kwd", "omr", "tnd":
+		return amount%10 == 0
+	}
+	return true
+}
+
+// readAmount checks amount and currency.
 func readAmount(text string, i *Intent) *Response {
 	amount, err := strconv.ParseInt(text, 10, 64)
 	switch {
@@ -267,10 +278,8 @@ func readAmount(text string, i *Intent) *Response {
 	case amount > maximum(i.Currency):
 		return invalid("amount_too_large", "amount",
 			fmt.Sprintf("Amount must be no more than %d in %s's smallest unit.", maximum(i.Currency), i.Currency))
-	case strings.Contains(" isk ugx ", i.Currency) && amount%100 != 0:
-		return invalid("", "amount", "Amounts in this currency must end in 00.")
-	case strings.Contains(" bhd jod kwd omr tnd ", i.Currency) && amount%10 != 0:
-		return invalid("", "amount", "Amounts in this currency must end in 0.")
+	case !whole(amount, i.Currency):
+		return invalid("", "amount", "Amounts in this currency must end in 0 or 00.")
 	case amount < minimum(i.Currency):
 		return invalid("amount_too_small", "amount",
 			fmt.Sprintf("Amount must be at least %d %s.", minimum(i.Currency), i.Currency))

@@ -138,7 +138,9 @@ func (m *Machine) createRefund(now time.Time, c *call) Response {
 
 // refuseRefund returns why a charge cannot be refunded (docs.stripe.com/error-codes,
 // charge_disputed and charge_already_refunded). An amount above what is left has a
-// parameter and no code, as users report (github.com/hackerai-tech/hackerai/pull/939).
+// parameter and no code, as users report (github.com/hackerai-tech/hackerai/pull/939). An
+// amount with a fraction of a unit that the currency has no more is refused
+// (support.stripe.com/questions/deprecation-of-fractional-isk-charges-and-refunds).
 // Stripe writes the amounts with the currency's symbol.
 func (m *Machine) refuseRefund(i *Intent, amount int64) *Response {
 	charge := m.latestCharge(i)
@@ -149,6 +151,8 @@ func (m *Machine) refuseRefund(i *Intent, amount int64) *Response {
 	case m.chargedBack(i.LatestCharge):
 		return invalid("charge_disputed", "",
 			fmt.Sprintf("Charge %s has been charged back; cannot issue a refund.", i.LatestCharge))
+	case !whole(amount, i.Currency):
+		return invalid("invalid_charge_amount_no_decimal_compatible", "amount", "Invalid amount.")
 	case charge.Refunded == charge.Amount:
 		return invalid("charge_already_refunded", "",
 			fmt.Sprintf("Charge %s has already been refunded.", i.LatestCharge))

@@ -85,6 +85,22 @@ func TestAChargeIsRefundedUpToItsAmount(t *testing.T) {
 	}
 }
 
+// support.stripe.com/questions/deprecation-of-fractional-isk-charges-and-refunds.
+func TestAFractionThatTheCurrencyDoesNotHaveIsNotRefunded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, stripetest.Rules{})
+	intent := w.post(root, "", "amount=200000&currency=isk&customer=cus_1&payment_method=pm_card_visa"+
+		"&automatic_payment_methods[enabled]=true&automatic_payment_methods[allow_redirects]=never").Intent
+	w.confirm(intent.ID, "")
+	for amount, want := range map[string]string{
+		"150": "400 invalid_request_error invalid_charge_amount_no_decimal_compatible", "100": refundSucceeds,
+	} {
+		if got := refundSummary(w.refund(intent.ID, amount, amount)); got != want {
+			t.Errorf("%s: got %q, want %q", amount, got, want)
+		}
+	}
+}
+
 func TestAnInvalidRefundIsRefusedAndNotStored(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, stripetest.Rules{NoRefunds: true, NoCharges: true})

@@ -210,6 +210,8 @@ func (b *Bank) effect(o refund.Order, intent order.Intent) (refund.Refund, error
 	switch {
 	case b.disputed[o.Intent]:
 		code = "charge_disputed"
+	case o.Amount%intent.Total.Currency.Step() != 0:
+		code = "invalid_charge_amount_no_decimal_compatible"
 	case left == 0:
 		code = "charge_already_refunded"
 	case left < o.Amount:
