@@ -32,8 +32,9 @@ func (c environment) Problems() []string {
 	return problems
 }
 
-// margin is the time that the last orders need: a call to Stripe and two writes.
-func (c environment) margin() time.Duration { return c.Stripe.Timeout + 2*config.AWSResponseTimeout }
+// margin is the time that the last orders need. A look at an order with refunds makes two
+// calls to Stripe, of the charge and of the refunds, and four to the table.
+func (c environment) margin() time.Duration { return 2*c.Stripe.Timeout + 4*config.AWSResponseTimeout }
 
 // perSecond returns a function that lets n calls a second pass.
 func perSecond(n int) func(context.Context) error {

@@ -150,8 +150,8 @@ func TestEnvironment(t *testing.T) {
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: got %v, want %q", change, err, want)
 		}
-		if want == "" && c.margin() != 12*time.Second {
-			t.Errorf("%s: got a margin of %v, want 12s", change, c.margin())
+		if want == "" && c.margin() != 24*time.Second {
+			t.Errorf("%s: got a margin of %v, want 24s", change, c.margin())
 		}
 	}
 }
