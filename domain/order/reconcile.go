@@ -88,15 +88,16 @@ func (r *Reconciler) Run(ctx context.Context, until time.Time) (Reconciled, erro
 type reconciling struct {
 	*Reconciler
 
-	mu   sync.Mutex
-	done Reconciled
+	mu      sync.Mutex
+	done    Reconciled
+	outages int // of done.Unavailable: not the order's own fault
 }
 
 // down reports whether so many looks failed that the rest waits for the next run.
 func (r *reconciling) down() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.done.Unavailable >= maxUnavailable
+	return r.outages >= maxUnavailable
 }
 
 // look looks at one order and postpones the next look if the order still waits.
@@ -123,6 +124,9 @@ func (r *reconciling) look(ctx context.Context, id ID) {
 		r.done.Mismatched = append(r.done.Mismatched, record)
 	case err != nil:
 		r.done.Unavailable++
+		if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrUnknownVersion) { // one row's fault
+			r.outages++
+		}
 		return
 	case followed == HintNoIntent:
 		r.done.NoIntent = append(r.done.NoIntent, record)

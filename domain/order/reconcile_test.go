@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -216,6 +217,31 @@ func TestReconcileStopsWhileTheProviderIsDown(t *testing.T) {
 	n.down = false
 	if got := n.run(1000); got.Followed[order.HintUnchanged] != 50 {
 		t.Errorf("afterwards: got %+v, want every order looked at", got)
+	}
+}
+
+// Rows that only a newer release or a person can read stay due, and come first in every
+// run.
+func TestReconcileLooksPastRowsThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	n := newNight(t)
+	for i := range 50 {
+		id := order.ID(fmt.Sprintf("damaged-%d", i))
+		n.add(id, ordertest.Pays, "")
+		due := peek(n.store, id)
+		due.DueAt = n.now
+		n.store.Replace(peek(n.store, id), due)
+	}
+	n.add("later", ordertest.TakesDays, "")
+	n.now = n.now.Add(2 * time.Hour)
+	n.refunds = func(id order.ID) error {
+		if strings.HasSuffix(string(id), "1") {
+			return order.ErrUnknownVersion
+		}
+		return order.ErrCorrupt
+	}
+	if got := n.run(1000); got.Unavailable != 50 || got.Followed[order.HintUnchanged] != 1 || got.More {
+		t.Errorf("got %+v, want every order looked at", got)
 	}
 }
 
