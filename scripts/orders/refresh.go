@@ -56,16 +56,24 @@ func (r refresh) Run(ctx context.Context, sh shell) error {
 	if err != nil {
 		return fmt.Errorf("refresh order %q: %w", r.ID, c.Orders.explain(cfg, err))
 	}
+	return o.refreshRefunds(ctx, sh, c.refresher(cfg, o.scope, sh.now), summary, after)
+}
+
+// refreshRefunds records the refunds of a charged order, and prints the order after the
+// summary of what was done before.
+func (o operator) refreshRefunds(
+	ctx context.Context, sh shell, refresher *refund.Refresher, summary string, after order.Record,
+) error {
 	if !after.Status.Charged() {
 		return sh.result(summary+describe(after), recordJSON(after))
 	}
-	account, err := c.refresher(cfg, o.scope, sh.now).Refresh(ctx, after.OrderID)
+	account, err := refresher.Refresh(ctx, after.OrderID)
 	if err == nil && account.Seq > after.Seq {
 		summary += fmt.Sprintf("changes of refunds recorded: %d\n\n", account.Seq-after.Seq)
 		after, err = o.records.Load(ctx, after.OrderID)
 	}
 	if err != nil {
-		return fmt.Errorf("refresh refunds of order %q: %w", r.ID, err)
+		return fmt.Errorf("refresh refunds of order %q: %w", after.OrderID, err)
 	}
 	text := summary + describe(after)
 	if len(account.Items) > 0 || account.Outside != 0 {

@@ -17,10 +17,10 @@ type restore struct {
 func (restore) Help() string {
 	return `Use it after the table was restored from a backup, for an order that was parked as
 record_lost. It writes a row that is missing, or open without an intent, from the metadata of
-the order's PaymentIntent, binds the intent, and settles the row from the intent's status. It
-moves no money, and it does not overwrite a row with another intent or with different content.
-Afterwards a redelivered message of the order finds the intent and cannot charge the order
-again.
+the order's PaymentIntent, binds the intent, and settles the row from the intent's status. Then
+it records the refunds that Stripe has of it, as refresh does. It moves no money, and it does
+not overwrite a row with another intent or with different content. Afterwards a redelivered
+message of the order finds the intent and cannot charge the order again.
 
 Example: orders restore ORD-1001 pi_3PretendIntent`
 }
@@ -41,5 +41,5 @@ func (r restore) Run(ctx context.Context, sh shell) error {
 		return fmt.Errorf("restore order %q from intent %q: %w", r.ID, r.Intent, err)
 	}
 	summary := fmt.Sprintf("restored: the row names %s and is %s\n\n", after.Intent, after.Status)
-	return sh.result(summary+describe(after), recordJSON(after))
+	return o.refreshRefunds(ctx, sh, c.refresher(cfg, o.scope, sh.now), summary, after)
 }

@@ -7,7 +7,10 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 )
@@ -65,5 +68,31 @@ func TestAScopeOnTheCommandLineReplacesTheEnvironments(t *testing.T) {
 	}
 	if _, err := c.operator(aws.Config{}, "Not A Scope"); err == nil || !strings.Contains(err.Error(), `scope "Not A Scope"`) {
 		t.Errorf("got %v, want that it is not a scope", err)
+	}
+}
+
+// The row is lost with its refunds.
+func TestRestoreRecordsRefunds(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	process(t, d.store, d.payments, "ORD-1", "pm_card_visa")
+	d.stripe.Machine(func(m *stripetest.Machine) {
+		_, err := m.RefundInDashboard(d.stripe.Now(), "pi_000001", 998)
+		must(t, err)
+	})
+	_, err := d.table.Client.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{
+		TableName: &d.table.Table, Key: map[string]types.AttributeValue{
+			"orderId": &types.AttributeValueMemberS{Value: "ORD-1"}, "sk": &types.AttributeValueMemberS{Value: "order"},
+		},
+	})
+	must(t, err)
+	var out strings.Builder
+	must(t, restore{ID: "ORD-1", Intent: "pi_000001"}.Run(t.Context(), testShell(d.environ, "", &out)))
+	for _, want := range []string{
+		"restored: the row names pi_000001 and is paid\n\n", "status     partially_refunded\n", "by others  9.98 USD\n",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("printed\n%s\nwant %q in it", &out, want)
+		}
 	}
 }
