@@ -137,10 +137,13 @@ func (s *session) Create(ctx context.Context, o refund.Order) (refund.Refund, er
 		return refund.Refund{}, err
 	}
 	r, err := c.classifyRefund(response)
-	if err == nil && response.replayed {
-		return s.ReadRefund(ctx, r.ID)
+	if err != nil || !response.replayed {
+		return r, err
 	}
-	return r, err
+	if r, err = s.ReadRefund(ctx, r.ID); err != nil { // whatever its kind, the refund was made
+		return refund.Refund{}, c.fail(order.KindUnknown, response, err)
+	}
+	return r, nil
 }
 
 // send sends a request over the session's connection.

@@ -336,6 +336,20 @@ func TestAReadWithoutAValidDateIsUnknown(t *testing.T) {
 	}
 }
 
+// The refund exists, whatever hinders the second look at it. Misconfigured would mean
+// that no request was accepted.
+func TestAReplayedRefundThatCannotBeReadIsUnknown(t *testing.T) {
+	t.Parallel()
+	for _, second := range []response{failure(403, apiError, ""), failure(429, `"code":"rate_limit"`, "")} {
+		s := refundServer(t, ok(noRefunds()), replay(200, refundJSON("succeeded", null)), second)
+		_, err := s.Read(t.Context(), intentID)
+		must(t, err)
+		if _, err = s.Create(t.Context(), theRefundOrder()); kindOf(t, err) != order.KindUnknown {
+			t.Errorf("status %d: got %v, want it %s", second.status, err, order.KindUnknown)
+		}
+	}
+}
+
 // A replayed response shows the refund as it was, so it is read again.
 func TestTheRequestsOfARefund(t *testing.T) {
 	t.Parallel()
