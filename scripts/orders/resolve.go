@@ -67,7 +67,7 @@ const resolvedByOperator = "resolved_by_operator"
 
 var (
 	errNoRefund     = errors.New("the order has no refund of this id")
-	errNotUnknown   = errors.New("only an unknown refund can be resolved")
+	errNotUnknown   = errors.New("only an unknown refund can be resolved; redrive the message of an open one")
 	errContradicted = errors.New("Stripe contradicts it") //nolint:staticcheck // ST1005: a name
 )
 
