@@ -67,7 +67,7 @@ const resolvedByOperator = "resolved_by_operator"
 
 var (
 	errNoRefund     = errors.New("the order has no refund of this id")
-	errNotUnknown   = errors.New("only an unknown refund can be resolved; redrive the message of an open one")
+	errNotUnknown   = errors.New("only an unknown refund can be resolved")
 	errContradicted = errors.New("Stripe contradicts it") //nolint:staticcheck // ST1005: a name
 )
 
@@ -80,6 +80,10 @@ func (d resolver) resolve(ctx context.Context, r resolveRefund) error {
 	i, found := a.Item(refund.ID(r.Refund))
 	if !found {
 		return errNoRefund
+	}
+	if i.Status == refund.Open {
+		return fmt.Errorf("%w: %s is open: its message comes back, or redrive it from the dead-letter queue",
+			errNotUnknown, i.ID)
 	}
 	session := d.provider.Open(ctx)
 	defer session.Close()

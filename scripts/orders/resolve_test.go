@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -128,5 +129,19 @@ func TestAResolvedRefundFreesItsAmount(t *testing.T) {
 	must(t, err)
 	if _, err := w.run(all, ""); err != nil {
 		t.Errorf("got error %v, want all given back", err)
+	}
+}
+
+// The function still works on an open refund, or will when its message comes back.
+func TestResolveLeavesAnOpenRefundToItsMessage(t *testing.T) {
+	t.Parallel()
+	w := newTill(t, ordertest.Pays)
+	r, err := refund.New(refund.Draft{OrderID: "ORD-1", RefundID: "R-1", Amount: 1, Reason: "duplicate"})
+	must(t, err)
+	_, err = w.claims.Begin(t.Context(), r, order.Lease{Owner: "worker", From: noon(), Until: noon().Add(time.Minute)})
+	must(t, err)
+	_, err = w.resolve(resolveRefund{Refund: "R-1", NotMade: true, Yes: true}, "")
+	if !errors.Is(err, errNotUnknown) || !strings.Contains(err.Error(), "redrive it from the dead-letter queue") {
+		t.Errorf("got %v, want that its message comes back", err)
 	}
 }
