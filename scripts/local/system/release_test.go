@@ -1,52 +1,15 @@
 package system_test
 
 import (
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 
-	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/scripts/local/system"
 	"orderonce/scripts/local/system/systemtest"
 )
-
-// buildRelease2 compiles a later release of the function, which writes fingerprints of a
-// second version and still accepts the first. The source differs in one function.
-func buildRelease2(t *testing.T) (binary string) {
-	t.Helper()
-	const file = "../../../domain/order/fingerprint.go"
-	const before = "return []Fingerprint{fingerprintV1(d)}"
-	const after = `return []Fingerprint{"v2:" + fingerprintV1(d)[3:], fingerprintV1(d)}`
-	source, err := os.ReadFile(file)
-	must(t, err)
-	if strings.Count(string(source), before) != 1 {
-		t.Fatalf("%s does not hold %q once", file, before)
-	}
-	dir := t.TempDir()
-	path, err := filepath.Abs(file)
-	must(t, err)
-	patched := filepath.Join(dir, "fingerprint.go")
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{path: patched}})
-	must(t, err)
-	for name, text := range map[string]string{
-		patched:                            strings.Replace(string(source), before, after, 1),
-		filepath.Join(dir, "overlay.json"): string(overlay),
-	} {
-		must(t, os.WriteFile(name, []byte(text), 0o600))
-	}
-	binary = filepath.Join(dir, "bootstrap")
-	release2 := lambdatest.Program{
-		Package: "orderonce/functions/order",
-		Overlay: filepath.Join(dir, "overlay.json"),
-	}
-	must(t, release2.Build(t.Context(), binary))
-	return binary
-}
 
 // TestANewFingerprintVersionParksNoOrderUnderWay rolls a release with a second
 // fingerprint version out, and back, while an order is between Prepare and Bind: both
@@ -55,7 +18,10 @@ func TestANewFingerprintVersionParksNoOrderUnderWay(t *testing.T) {
 	t.Parallel()
 	kit := systemtest.New(t)
 	release1 := kit.Binary
-	release2 := buildRelease2(t)
+	// The second release writes fingerprints of a second version and accepts the first.
+	release2 := kit.BuildPatched(t, "../../../domain/order/fingerprint.go",
+		"return []Fingerprint{fingerprintV1(d)}",
+		`return []Fingerprint{"v2:" + fingerprintV1(d)[3:], fingerprintV1(d)}`)
 	for claim, c := range map[string]struct {
 		first, then, last string
 		wantVersion       string

@@ -129,6 +129,7 @@ type System struct {
 	ahead   atomic.Int64 // how far Advance moved the queue's clock
 	working atomic.Int64 // invocations under way or waiting for an instance
 	stream  *stream      // nil without Options.Publish
+	stop    func() error // ends the event source mapping
 	closers []func() error
 }
 
@@ -306,6 +307,13 @@ func (s *System) OperatorEnv() []string {
 	}
 }
 
+// StopProcessing ends the event source mapping after the running invocations, as
+// disabling it does. The messages wait in the queue.
+func (s *System) StopProcessing() error { return s.stop() }
+
+// ResumeProcessing starts the event source mapping again.
+func (s *System) ResumeProcessing(ctx context.Context) error { return s.startMapping(ctx) }
+
 func (s *System) startMapping(ctx context.Context) error {
 	s.Mapping = &sqstest.Mapping{
 		Server: s.SQS, Queue: s.OrderQueue(), BatchSize: s.Options.BatchSize, Concurrency: s.Options.Instances,
@@ -320,11 +328,12 @@ func (s *System) startMapping(ctx context.Context) error {
 	var run sync.WaitGroup
 	var failed error
 	run.Go(func() { failed = s.Mapping.Run(ctx) })
-	s.closers = append(s.closers, func() error {
+	s.stop = func() error {
 		stop()
 		run.Wait()
 		return failed
-	})
+	}
+	s.closers = append(s.closers, s.stop)
 	return nil
 }
 
