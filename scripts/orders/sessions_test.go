@@ -54,12 +54,22 @@ func TestEverySession(t *testing.T) {
 	}
 }
 
-// session runs one command line, types the order's or refund's id or the command's name
-// where it asks, and waits until the function has handled what it posted.
+// session runs one command line and waits until the function has handled what it posted.
 func session(t *testing.T, s *system.System, environ, args []string) string {
 	t.Helper()
 	ctx, cancel := s.Function.UntilExit(t.Context())
 	defer cancel()
+	sh := testShell(environ, "", nil)
+	sh.now = time.Now
+	printed := typeLine(ctx, t, sh, args)
+	must(t, drained(ctx, s))
+	return printed
+}
+
+// typeLine runs one command line in a shell, types the order's or refund's id or the
+// command's name where it asks, and returns what a person sees.
+func typeLine(ctx context.Context, t *testing.T, sh shell, args []string) string {
+	t.Helper()
 	var c commands
 	parser, err := newParser(&c)
 	must(t, err)
@@ -67,12 +77,13 @@ func session(t *testing.T, s *system.System, environ, args []string) string {
 	must(t, err)
 	var out strings.Builder
 	typed := cmp.Or(c.Refund.Resolve.Refund, c.Refund.Make.Order, c.Cancel.ID, args[min(1, len(args)-1)])
-	sh := testShell(environ, typed+"\n", &out)
-	sh.errOut, sh.now = &out, time.Now
+	if c.Audit.Repair {
+		typed = "repair"
+	}
+	sh.in, sh.out, sh.errOut = strings.NewReader(typed+"\n"), &out, &out
 	if err := c.run(ctx, k, sh); err != nil {
 		out.WriteString("orders: error: " + hint(err).Error() + "\n")
 	}
-	must(t, drained(ctx, s))
 	return regexp.MustCompile(`Type [^:]*: `).ReplaceAllString(out.String(), "${0}"+typed+"\n")
 }
 
@@ -94,6 +105,7 @@ func (r recorder) normalize(text string) string {
 	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	for _, replace := range [][2]string{
 		{`20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} UTC`, stamp(at)},
+		{`20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC`, at.Format("2006-01-02 15:04:05 UTC")},
 		{`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d[0-9.]*Z`, at.Format(time.RFC3339)},
 		{`first sent \d+m ago`, "first sent 0m ago"},
 		{`(?m)^oldest +\w+ `, "oldest              9s "},

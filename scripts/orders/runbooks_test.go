@@ -1,0 +1,648 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/sqstest"
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
+	"orderonce/domain/refund"
+	"orderonce/scripts/local/system"
+	"orderonce/scripts/local/system/systemtest"
+)
+
+// runbooksPage has a runbook under each heading with a number. TestEveryRunbook runs its
+// console blocks. Write their output anew with UPDATE_SESSIONS=1.
+const runbooksPage = "../../docs/guides/runbooks.md"
+
+// runbook is how the local system comes into the situation of a runbook, and what happens
+// on the way out.
+type runbook struct {
+	options func(*incident, *system.Options)
+	happens func(*incident)
+	// events are what happens outside this tool: what AWS, Stripe or their consoles do.
+	// The page names each in a comment, where it happens.
+	events map[string]func(*incident)
+	over   func(*incident, system.Books)
+}
+
+// TestEveryRunbook puts the local system, which runs the compiled function, into the
+// situation of each runbook of the page, runs the commands of the runbook, compares what
+// they print, and audits the books afterwards.
+func TestEveryRunbook(t *testing.T) {
+	t.Parallel()
+	kit := systemtest.New(t)
+	text, err := os.ReadFile(runbooksPage)
+	must(t, err)
+	runbooks := map[string]runbook{
+		"1. An order is stuck":                       stuck(),
+		"2. Dead letters arrived":                    deadLettersArrived(),
+		"3. Stripe was down":                         stripeDown(),
+		"4. A customer says they were charged twice": chargedTwice(),
+		"5. The table was restored from a backup":    restoredTable(),
+		"6. The Stripe key leaked":                   leakedKey(),
+		"7. A producer sent 10,000 wrong orders":     wrongOrders(),
+		"8. A bad release was deployed":              badRelease(kit.BuildPatched, kit.Binary),
+	}
+	sections := strings.Split(string(text), "\n## ")
+	for n, section := range sections {
+		title, _, _ := strings.Cut(section, "\n")
+		book, found := runbooks[title]
+		if !found {
+			continue
+		}
+		delete(runbooks, title)
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			sections[n] = book.run(t, kit, section)
+		})
+	}
+	for title := range runbooks {
+		t.Errorf("%s: no heading %q", runbooksPage, title)
+	}
+	t.Cleanup(func() { // after the parallel subtests
+		if os.Getenv("UPDATE_SESSIONS") != "" && !t.Failed() {
+			must(t, os.WriteFile(runbooksPage, []byte(strings.Join(sections, "\n## ")), 0o600))
+		}
+	})
+}
+
+// run runs the commands and events of a runbook, and returns the section with what the
+// commands printed.
+func (b runbook) run(t *testing.T, kit systemtest.Kit, section string) string {
+	t.Helper()
+	i := &incident{t: t, folder: t.TempDir(), foreign: map[string]bool{}}
+	o := system.Options{
+		Instances: 1, BatchSize: 1, // dead letters in the order of their posting
+		FunctionTimeout: 30 * time.Second, Visibility: 40 * time.Second, // a busy machine makes no second attempt
+		Env: map[string]string{"STRIPE_TIMEOUT": "20s", "ORDER_BUDGET": "24s"},
+	}
+	if b.options != nil {
+		b.options(i, &o)
+	}
+	s, log := kit.Start(t, o)
+	i.System, i.log = s, log
+	i.running.Store(s)
+	b.happens(i)
+	r := recorder{table: s.Options.Table, ids: map[string]string{}, count: map[string]int{}}
+	parts := regexp.MustCompile("(?ms)^ *```console\\n.*?```$|<!-- .*? -->")
+	got := parts.ReplaceAllStringFunc(section, func(part string) string {
+		if name, is := strings.CutPrefix(part, "<!-- "); is {
+			name = strings.TrimSuffix(name, " -->")
+			event, found := b.events[name]
+			if !found {
+				t.Fatalf("no event %q", name)
+			}
+			delete(b.events, name)
+			event(i)
+			return part
+		}
+		return i.block(r, part)
+	})
+	for name := range b.events {
+		t.Errorf("the runbook does not say where %q happens", name)
+	}
+	if diff := gocmp.Diff(got, section); diff != "" && os.Getenv("UPDATE_SESSIONS") == "" {
+		t.Errorf("%s (-got +want):\n%s", runbooksPage, diff)
+	}
+	b.audit(i)
+	return got
+}
+
+// audit checks every invariant of the local system at the end of a runbook. What another
+// system charged is not this one's.
+func (b runbook) audit(i *incident) {
+	i.t.Helper()
+	i.drain()
+	books, err := i.Collect(i.t.Context(), i.posted, i.log)
+	must(i.t, err)
+	for id, charges := range books.Charges {
+		books.Charges[id] = slices.DeleteFunc(charges, func(c stripetest.Charge) bool { return i.foreign[c.Intent] })
+		books.Refunds[id] = slices.DeleteFunc(books.Refunds[id], func(r stripetest.Refund) bool { return i.foreign[r.Intent] })
+	}
+	for _, c := range books.Audit() {
+		for _, broken := range c.Broken {
+			i.t.Errorf("%s (%s): %s", c.ID, c.Claim, broken)
+		}
+	}
+	if n := len(books.Parked); n != 0 {
+		i.t.Errorf("%d messages are left in the dead-letter queue, want none", n)
+	}
+	if b.over != nil {
+		b.over(i, books)
+	}
+}
+
+// incident is a local system in the situation of a runbook.
+type incident struct {
+	*system.System
+	t       *testing.T
+	running atomic.Pointer[system.System] // for what runs while Start has not returned
+	log     *system.Log
+	posted  []system.Posted // the messages that the runbook must not discard
+	foreign map[string]bool // the intents that another system charged
+	stopped bool            // messages wait, so no command waits for an empty queue
+	folder  string          // of the files that commands write
+}
+
+// block runs the commands of a console block, which may be indented.
+func (i *incident) block(r recorder, block string) string {
+	i.t.Helper()
+	indent := block[:strings.Index(block, "`")]
+	var b strings.Builder
+	b.WriteString(indent + "```console\n")
+	command := regexp.MustCompile(`(?m)^ *(\$ (?:(\w+)="\$(\w+)" )?orders (.*)\n)`)
+	for _, m := range command.FindAllStringSubmatch(block, -1) {
+		printed := elided(r.normalize(i.types(m[2], m[3], strings.Fields(m[4]))))
+		b.WriteString(regexp.MustCompile(`(?m)^.`).ReplaceAllString(m[1]+printed, indent+"$0"))
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n" + indent + "```"
+}
+
+// types runs one command line at a terminal, with one variable set to the value of
+// another unless its name is "". The clock is that of Stripe and the queue, a second
+// later, because the times of PaymentIntents have whole seconds.
+func (i *incident) types(variable, like string, args []string) string {
+	i.t.Helper()
+	environ := i.OperatorEnv()
+	for _, v := range environ {
+		if value, is := strings.CutPrefix(v, like+"="); is && variable != "" {
+			environ = append(environ, variable+"="+value)
+		}
+	}
+	for n, arg := range args {
+		if args[max(n-1, 0)] == "--save" {
+			args[n] = filepath.Join(i.folder, arg)
+		}
+	}
+	sh := testShell(environ, "", nil)
+	sh.terminal, sh.now = true, func() time.Time { return i.Stripe.Now().Add(time.Second) }
+	printed := onScreen(typeLine(i.t.Context(), i.t, sh, args))
+	i.drain()
+	return printed
+}
+
+// onScreen returns what is left on a terminal of text whose progress lines were
+// overwritten.
+func onScreen(text string) string {
+	parts := strings.Split(text, "\r\x1b[K")
+	for n, part := range parts[:len(parts)-1] {
+		parts[n] = part[:strings.LastIndex(part, "\n")+1]
+	}
+	return strings.Join(parts, "")
+}
+
+// elided leaves out the middle of a long text.
+func elided(text string) string {
+	const head, tail = 14, 8
+	lines := strings.SplitAfter(text, "\n")
+	if len(lines) <= 2*(head+tail) {
+		return text
+	}
+	return strings.Join(lines[:head], "") + "...\n" + strings.Join(lines[len(lines)-tail:], "")
+}
+
+// post sends messages and waits until each is settled or parked.
+func (i *incident) post(bodies ...string) {
+	i.t.Helper()
+	decoder := sqs.NewDecoder()
+	for n, id := range i.send(bodies...) {
+		i.posted = append(i.posted, system.NewPosted(decoder, bodies[n], id))
+	}
+	i.drain()
+}
+
+// send sends messages.
+func (i *incident) send(bodies ...string) (ids []string) {
+	i.t.Helper()
+	drafts := make([]sqstest.Draft, len(bodies))
+	for n, body := range bodies {
+		drafts[n].Body = body
+	}
+	ids, err := i.Post(drafts)
+	must(i.t, err)
+	return ids
+}
+
+// drain waits until the queue is empty, unless messages wait for the end of an outage.
+func (i *incident) drain() {
+	i.t.Helper()
+	if i.stopped {
+		return
+	}
+	ctx, cancel := i.Function.UntilExit(i.t.Context())
+	defer cancel()
+	must(i.t, drained(ctx, i.System))
+}
+
+// outage makes every message wait from now on.
+func (i *incident) outage(faults ...stripetest.Fault) {
+	i.stopped = true
+	for _, f := range faults {
+		i.Stripe.Fail(f)
+	}
+}
+
+// ends ends an outage. The messages are delivered again.
+func (i *incident) ends() {
+	i.t.Helper()
+	i.Stripe.Machine(func(m *stripetest.Machine) { m.Heal() })
+	i.Advance(time.Hour)
+	i.stopped = false
+	i.drain()
+}
+
+// waits waits until the rows of orders show why their last attempt failed.
+func (i *incident) waits(ids ...order.ID) {
+	i.t.Helper()
+	ctx, cancel := context.WithTimeout(i.t.Context(), time.Minute)
+	defer cancel()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for _, id := range ids {
+		for {
+			if r, err := i.Store.Load(ctx, id); err == nil && r.LastError != "" && r.Owner == "" {
+				break
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				i.t.Fatalf("order %s: no attempt failed: %v", id, ctx.Err())
+			}
+		}
+	}
+}
+
+// stops stops processing, resumes starts it again.
+func (i *incident) stops() {
+	i.t.Helper()
+	i.stopped = true
+	must(i.t, i.StopProcessing())
+}
+
+func (i *incident) resumes() {
+	i.t.Helper()
+	must(i.t, i.ResumeProcessing(i.t.Context()))
+	i.stopped = false
+	i.drain()
+}
+
+// intent returns the intent of an order's row.
+func (i *incident) intent(id order.ID) string {
+	i.t.Helper()
+	r, err := i.Store.Load(i.t.Context(), id)
+	must(i.t, err)
+	return string(r.Intent)
+}
+
+// statuses checks what the runbook led to: the status of every row.
+func (i *incident) statuses(want map[order.ID]order.Status) {
+	i.t.Helper()
+	got := map[order.ID]order.Status{}
+	for r, err := range i.Records(i.t.Context()) {
+		must(i.t, err)
+		got[r.OrderID] = r.Status
+	}
+	if diff := gocmp.Diff(got, want); diff != "" {
+		i.t.Errorf("orders (-got +want):\n%s", diff)
+	}
+}
+
+// leads returns what checks the statuses at the end of a runbook.
+func leads(want map[order.ID]order.Status) func(*incident, system.Books) {
+	return func(i *incident, _ system.Books) {
+		i.t.Helper()
+		i.statuses(want)
+	}
+}
+
+// sale returns an order of one book that costs so many cents.
+func sale(id order.ID, cents int, method string) string {
+	return fmt.Sprintf(`{"orderId":%q,"customerId":"CUST-1","currency":"usd",`+
+		`"lines":[{"sku":"BOOK","quantity":1,"unitAmount":%d}],`+
+		`"payment":{"customer":"cus_Example1","method":%q}}`, id, cents, method)
+}
+
+const (
+	good       = "pm_card_visa"
+	needsSCA   = "pm_card_authenticationRequired"
+	bankPays   = "pm_usBankAccount_processing"
+	noSuchCard = "pm_card_missing"
+	badCard    = "pm_card_chargeDeclined"
+)
+
+// slowRetries lets a message wait for a minute after its first failure, so that a test
+// sees one attempt.
+func slowRetries(_ *incident, o *system.Options) { o.Env["FIRST_DELAY"] = "1m" }
+
+// stuck kills the function twice, each time with the message lost as well: once when
+// Stripe has charged the order, once when it has not.
+func stuck() runbook {
+	at := map[string]stripetest.Endpoint{"ORD-1001": stripetest.Confirm, "ORD-1002": stripetest.Create}
+	kills := func(i *incident, o *system.Options) {
+		o.FunctionTimeout, o.Visibility, o.Env = 0, 0, nil // the shortest lease
+		o.AfterStripe = func(c stripetest.Call) {
+			if at[c.OrderID] != c.Endpoint || i.running.Load() == nil {
+				return
+			}
+			delete(at, c.OrderID)
+			i.running.Load().Purge(func(m sqstest.Message) bool { return strings.Contains(m.Body, c.OrderID) })
+			i.running.Load().Function.Kill(nil)
+		}
+	}
+	return runbook{
+		options: kills,
+		happens: func(i *incident) {
+			i.post(sale("ORD-1001", 2400, good))
+			i.post(sale("ORD-1002", 2400, good))
+			i.post(sale("ORD-1003", 2400, needsSCA))
+			i.Advance(2 * time.Hour) // the workers' leases are over
+		},
+		over: leads(map[order.ID]order.Status{
+			"ORD-1001": order.Paid, "ORD-1002": order.Paid, "ORD-1003": order.Canceled,
+		}),
+	}
+}
+
+// deadLettersArrived has a message for each verdict but look. The queue's retention is so
+// short that an order that meets an outage is parked at once.
+func deadLettersArrived() runbook {
+	return runbook{
+		options: func(_ *incident, o *system.Options) {
+			o.Env["FIRST_DELAY"], o.Env["QUEUE_RETENTION"] = "1m", "24h0m0.001s"
+		},
+		happens: func(i *incident) {
+			i.Stripe.Fail(stripetest.Fault{Kind: stripetest.Unavailable, Times: -1})
+			i.post(sale("ORD-2001", 2400, good))
+			i.Stripe.Machine(func(m *stripetest.Machine) { m.Heal() })
+			i.send(sale("ORD-2002", 2400, noSuchCard))
+			i.drain()
+			i.post(sale("ORD-2003", 2400, good))
+			i.send(sale("ORD-2003", 9900, good))
+			i.drain()
+			i.post(sale("ORD-2004", 2400, badCard))
+			i.send(`{"type":"refund","orderId":"ORD-2004","refundId":"R-1","amount":500,"reason":"duplicate"}`)
+			i.send(`{"orderId":"ORD-2005","currency":"usd"}`)
+			i.drain()
+		},
+		over: leads(map[order.ID]order.Status{
+			"ORD-2001": order.Paid, "ORD-2002": order.Refused, "ORD-2003": order.Paid, "ORD-2004": order.Declined,
+		}),
+	}
+}
+
+// stripeDown has orders that Stripe did not answer, one of them after it was charged.
+func stripeDown() runbook {
+	return runbook{
+		options: slowRetries,
+		happens: func(i *incident) {
+			i.outage(
+				stripetest.Fault{Kind: stripetest.Unavailable, OrderID: "ORD-3001", Times: -1},
+				stripetest.Fault{Kind: stripetest.Unavailable, OrderID: "ORD-3002", Times: -1},
+				stripetest.Fault{Kind: stripetest.LoseResponse, OrderID: "ORD-3003", On: stripetest.Confirm, Times: -1},
+			)
+			i.post(sale("ORD-3001", 2400, good), sale("ORD-3002", 2400, good), sale("ORD-3003", 2400, good))
+			i.waits("ORD-3001", "ORD-3002", "ORD-3003")
+		},
+		events: map[string]func(*incident){"Stripe answers again": (*incident).ends},
+		over: leads(map[order.ID]order.Status{
+			"ORD-3001": order.Paid, "ORD-3002": order.Paid, "ORD-3003": order.Paid,
+		}),
+	}
+}
+
+// chargedTwice has a customer who ordered twice, one whose payment only holds the money,
+// and one whom another system charged as well.
+func chargedTwice() runbook {
+	var other string
+	return runbook{
+		happens: func(i *incident) {
+			i.post(
+				sale("ORD-4001", 2400, good), sale("ORD-4002", 2400, good),
+				sale("ORD-4003", 2400, needsSCA), sale("ORD-4004", 2400, good),
+			)
+			other = i.chargeElsewhere("ORD-4004", 2400)
+		},
+		events: map[string]func(*incident){"the other payment is refunded in the Dashboard": func(i *incident) {
+			i.Stripe.Machine(func(m *stripetest.Machine) {
+				_, err := m.RefundInDashboard(i.Stripe.Now(), other, 2400)
+				must(i.t, err)
+			})
+		}},
+		over: leads(map[order.ID]order.Status{
+			"ORD-4001": order.Paid, "ORD-4002": order.Refunded, "ORD-4003": order.ActionRequired, "ORD-4004": order.Paid,
+		}),
+	}
+}
+
+// chargeElsewhere charges an order as another program with the same key would, and
+// returns the intent.
+func (i *incident) chargeElsewhere(id order.ID, cents int) (intent string) {
+	i.t.Helper()
+	form := url.Values{
+		"amount": {fmt.Sprint(cents)}, "currency": {"usd"}, "customer": {"cus_Example1"}, "payment_method": {good},
+		"metadata[orderId]": {string(id)}, "metadata[scope]": {system.Scope}, "confirm": {"true"}, "off_session": {"true"},
+	}
+	i.Stripe.Machine(func(m *stripetest.Machine) {
+		made := m.Do(i.Stripe.Now(), stripetest.Request{
+			Method: http.MethodPost, Path: "/v1/payment_intents", APIKey: system.PretendKey, Key: "other-" + string(id), Form: form,
+		})
+		if made.Intent == nil {
+			i.t.Fatalf("charge %s elsewhere: %+v", id, made.Error)
+		}
+		intent = made.Intent.ID
+	})
+	i.foreign[intent] = true
+	return intent
+}
+
+// restoredTable restores the table to a moment before one order was paid and another one
+// arrived. A message of each is delivered again afterwards, when Stripe has forgotten
+// every idempotency key.
+func restoredTable() runbook {
+	bodies := []string{sale("ORD-5001", 2400, good), sale("ORD-5002", 84900, bankPays), sale("ORD-5003", 2400, good)}
+	return runbook{
+		happens: func(i *incident) {
+			i.post(bodies[:2]...)
+			backup := i.items()
+			i.Stripe.Machine(func(m *stripetest.Machine) { must(i.t, m.Settle(i.Stripe.Now(), i.intent("ORD-5002"), true)) })
+			i.types("", "", []string{"refresh", "ORD-5002"})
+			i.post(bodies[2])
+			i.stops()
+			i.post(bodies...)
+			i.Advance(48 * time.Hour)
+			i.Stripe.Machine(func(m *stripetest.Machine) { m.ForgetKeys() })
+			i.restore(backup)
+		},
+		events: map[string]func(*incident){"processing is resumed": (*incident).resumes},
+		over: leads(map[order.ID]order.Status{
+			"ORD-5001": order.Paid, "ORD-5002": order.Paid, "ORD-5003": order.Paid,
+		}),
+	}
+}
+
+func (i *incident) items() (all []system.Item) {
+	i.t.Helper()
+	for item, err := range i.Items(i.t.Context(), i.Options.Table) {
+		must(i.t, err)
+		all = append(all, item)
+	}
+	return all
+}
+
+// restore puts the table back to a backup.
+func (i *incident) restore(backup []system.Item) {
+	i.t.Helper()
+	client := sdk.NewFromConfig(dynamodbtest.Config(i.Engine.Endpoint, func(string) string { return "" }))
+	for _, item := range i.items() {
+		key := system.Item{"orderId": item["orderId"], "sk": item["sk"]}
+		_, err := client.DeleteItem(i.t.Context(), &sdk.DeleteItemInput{TableName: &i.Options.Table, Key: key})
+		must(i.t, err)
+	}
+	for _, item := range backup {
+		_, err := client.PutItem(i.t.Context(), &sdk.PutItemInput{TableName: &i.Options.Table, Item: item})
+		must(i.t, err)
+	}
+}
+
+// leakedKey has a thief who gave money of an order back. The key is rolled before the
+// function has the new one.
+func leakedKey() runbook {
+	return runbook{
+		options: slowRetries,
+		happens: func(i *incident) {
+			i.post(sale("ORD-6001", 2400, good))
+			i.Stripe.Machine(func(m *stripetest.Machine) {
+				_, err := m.RefundInDashboard(i.Stripe.Now(), i.intent("ORD-6001"), 2000)
+				must(i.t, err)
+			})
+		},
+		events: map[string]func(*incident){
+			"the old key expires": func(i *incident) {
+				i.outage(stripetest.Fault{Kind: stripetest.Unauthorized, Times: -1})
+				i.post(sale("ORD-6002", 2400, good))
+				i.waits("ORD-6002")
+			},
+			"the new key is deployed": (*incident).ends,
+		},
+		over: leads(map[order.ID]order.Status{"ORD-6001": order.PartiallyRefunded, "ORD-6002": order.Paid}),
+	}
+}
+
+// wrongOrders stands for 10,000 orders with 60: 20 that no release can read, 5 that were
+// charged a hundredfold, and 35 of the same kind that wait behind them, among them two
+// right ones.
+func wrongOrders() runbook {
+	const charged, waiting, unreadable = 5, 35, 20
+	wrong := func(n int) order.ID { return order.ID(fmt.Sprintf("WRONG-%03d", n)) }
+	want := map[order.ID]order.Status{"ORD-7001": order.Paid, "ORD-7002": order.Paid}
+	return runbook{
+		happens: func(i *incident) {
+			for n := range unreadable {
+				i.send(fmt.Sprintf(`{"orderId":%q,"currency":"usd"}`, wrong(n+100)))
+			}
+			for n := range charged {
+				i.post(sale(wrong(n), 240000, good))
+				want[wrong(n)] = order.Refunded
+			}
+			i.stops()
+			i.post(sale("ORD-7001", 2400, good), sale("ORD-7002", 2400, good))
+			for n := range waiting {
+				i.send(sale(wrong(n+charged), 240000, good))
+			}
+		},
+		events: map[string]func(*incident){
+			"the right orders are posted again": func(i *incident) {
+				i.posted = slices.DeleteFunc(i.posted, func(p system.Posted) bool { return strings.HasPrefix(string(p.OrderID()), "ORD-") })
+				for _, body := range i.bodies("queue.jsonl") {
+					if !strings.Contains(body, `"unitAmount":240000`) {
+						i.post(body)
+					}
+				}
+			},
+			"processing is resumed": (*incident).resumes,
+			"the refunds are posted": func(i *incident) {
+				for r, err := range i.Records(i.t.Context()) {
+					must(i.t, err)
+					if r.Total.Amount == 240000 && r.Status == order.Paid {
+						i.post(fmt.Sprintf(`{"type":"refund","orderId":%q,"refundId":"wrong-price","amount":240000,`+
+							`"reason":"requested_by_customer"}`, r.OrderID))
+					}
+				}
+			},
+		},
+		over: func(i *incident, b system.Books) {
+			i.statuses(want)
+			for id, a := range b.Accounts {
+				if a.Status == order.Refunded && a.Left() != 0 {
+					i.t.Errorf("%s: %d left, want all refunded", id, a.Left())
+				}
+			}
+		},
+	}
+}
+
+// bodies returns the bodies of the messages that a command saved.
+func (i *incident) bodies(file string) (all []string) {
+	i.t.Helper()
+	f, err := os.Open(filepath.Join(i.folder, file))
+	must(i.t, err)
+	defer func() { must(i.t, f.Close()) }()
+	for lines := json.NewDecoder(f); lines.More(); {
+		var l saved
+		must(i.t, lines.Decode(&l))
+		all = append(all, l.Body)
+	}
+	return all
+}
+
+// badRelease deploys a release that reads no order in dollars.
+func badRelease(build func(t testing.TB, file, before, after string) string, lastGood string) runbook {
+	return runbook{
+		happens: func(i *incident) {
+			bad := build(i.t, "../../domain/order/order.go", "check(ValidCurrency(d.Currency)", `check(d.Currency == "eur"`)
+			i.post(sale("ORD-8001", 2400, good))
+			must(i.t, i.Function.Replace(bad))
+			i.post(sale("ORD-8002", 2400, good), sale("ORD-8003", 2400, good))
+		},
+		events: map[string]func(*incident){"the last good version is live": func(i *incident) {
+			must(i.t, i.Function.Replace(lastGood))
+		}},
+		over: leads(map[order.ID]order.Status{"ORD-8001": order.Paid, "ORD-8002": order.Paid, "ORD-8003": order.Paid}),
+	}
+}
+
+// TestTheRunbookOfDeadLettersHasEveryReason compares the table of the runbook with the
+// reasons for which a message is parked.
+func TestTheRunbookOfDeadLettersHasEveryReason(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(runbooksPage)
+	must(t, err)
+	_, section, _ := strings.Cut(string(text), "\n## 2. ")
+	section, _, _ = strings.Cut(section, "\n## ")
+	for _, r := range slices.Concat(order.Reasons(), sqs.Reasons(), refund.Reasons()) {
+		parks := !slices.Contains([]order.Reason{
+			order.ReasonSettled, order.ReasonDuplicate, sqs.ReasonParkFailed, refund.ReasonRefused,
+		}, r)
+		if has := regexp.MustCompile("(?m)^ *\\|[^|]*`" + string(r) + "`").MatchString(section); has != parks {
+			t.Errorf("reason %s: in the table %v, want %v", r, has, parks)
+		}
+	}
+}
