@@ -18,7 +18,7 @@ func TestRefundOfTheLocalSystem(t *testing.T) {
 	for claim, fifo := range map[string]bool{"through a standard queue": false, "through a FIFO queue": true} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			s, _ := kit.Start(t, system.Options{FIFO: fifo})
+			s, _ := kit.Start(t, unhurried(system.Options{FIFO: fifo}))
 			ctx, cancel := s.Function.UntilExit(t.Context())
 			defer cancel()
 			var out strings.Builder

@@ -89,11 +89,7 @@ func TestEveryRunbook(t *testing.T) {
 func (b runbook) run(t *testing.T, kit systemtest.Kit, section string) string {
 	t.Helper()
 	i := &incident{t: t, folder: t.TempDir(), foreign: map[string]bool{}}
-	o := system.Options{
-		Instances: 1, BatchSize: 1, // dead letters in the order of their posting
-		FunctionTimeout: 30 * time.Second, Visibility: 40 * time.Second, // a busy machine makes no second attempt
-		Env: map[string]string{"STRIPE_TIMEOUT": "20s", "ORDER_BUDGET": "24s"},
-	}
+	o := unhurried(system.Options{Instances: 1, BatchSize: 1}) // dead letters in the order of their posting
 	if b.options != nil {
 		b.options(i, &o)
 	}

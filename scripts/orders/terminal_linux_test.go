@@ -49,7 +49,7 @@ func inTerminal(t *testing.T, binary string, environ []string, awaited, typed st
 func TestTheToolInATerminal(t *testing.T) {
 	t.Parallel()
 	kit := systemtest.New(t)
-	s, _ := kit.Start(t, system.Options{})
+	s, _ := kit.Start(t, unhurried(system.Options{}))
 	binary := filepath.Join(t.TempDir(), "orders")
 	must(t, lambdatest.Build(t.Context(), "orderonce/scripts/orders", binary))
 	run := func(awaited, typed string, args ...string) string {
