@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -65,6 +66,21 @@ func closingMark(opening string) string {
 // starts a word, so "can't" contains no quotation. An unclosed quotation is removed up to
 // the end.
 func redactQuoted(message string) string {
+	return expressions().quoted.ReplaceAllStringFunc(message, redactQuotation)
+}
+
+// expressions are compiled at the first error, so that they cost a cold start nothing.
+//
+//nolint:gochecknoglobals // it never changes
+var expressions = sync.OnceValue(func() (e struct{ quoted, public, id *regexp.Regexp }) {
+	e.quoted = regexp.MustCompile(quotedPattern())
+	e.public = regexp.MustCompile(`^((pi|re|req|acct)_[A-Za-z0-9]+|rak_[a-z_]+_(read|write))$`)
+	e.id = regexp.MustCompile(`[A-Za-z]+_[\w*.]*[\w*]`)
+	return e
+})
+
+// quotedPattern matches a word, so that its apostrophe opens nothing, or a quotation.
+func quotedPattern() string {
 	const inWord = `[\pL\p{Nd}_]`
 	patterns := []string{inWord + "+[" + quotationMarks + "]?"}
 	for _, opening := range quotationMarks {
@@ -72,7 +88,7 @@ func redactQuoted(message string) string {
 		quoted := fmt.Sprintf("%s(?:[^%[2]s]|%[2]s%[3]s)*%[2]s?", mark, closingMark(mark), inWord)
 		patterns = append(patterns, quoted)
 	}
-	return regexp.MustCompile(strings.Join(patterns, "|")).ReplaceAllStringFunc(message, redactQuotation)
+	return strings.Join(patterns, "|")
 }
 
 // redactQuotation removes the text between quotation marks. It returns a word as it is.
@@ -95,8 +111,7 @@ func redactQuotation(text string) string {
 // refund, request or account, the name of a permission, or the name of a parameter, such
 // as automatic_payment_methods[enabled]. An operator needs them to fix an error.
 func isPublicText(quoted string) bool {
-	public := regexp.MustCompile(`^((pi|re|req|acct)_[A-Za-z0-9]+|rak_[a-z_]+_(read|write))$`)
-	if public.MatchString(quoted) {
+	if expressions().public.MatchString(quoted) {
 		return true
 	}
 	words := strings.FieldsFunc(quoted, func(r rune) bool { return r == '[' || r == ']' })
@@ -123,7 +138,7 @@ func isParameterName(word string) bool {
 // accounts. An id is a word such as "pm_1MqLiJLkdIwHu7ix", "pi_1_secret_2" or
 // "rk_test_*****QzX".
 func redactIDs(text string) string {
-	return regexp.MustCompile(`[A-Za-z]+_[\w*.]*[\w*]`).ReplaceAllStringFunc(text, redactID)
+	return expressions().id.ReplaceAllStringFunc(text, redactID)
 }
 
 // redactID removes the part of an id behind its prefix. A word with an underscore is an
