@@ -34,7 +34,7 @@ const LookRate = 200
 const (
 	laterStripe = 3 * time.Second
 	webhookTime = 10 * time.Second
-	lookTime    = 12 * time.Second
+	lookTime    = 30 * time.Second
 )
 
 // webhooksAtOnce limits the processes of the webhook function, for a machine with little

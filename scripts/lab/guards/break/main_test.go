@@ -30,8 +30,10 @@ func allGuards(t *testing.T) (root string, all []guards.Guard) {
 func TestEveryMissingGuardIsCaughtAndTheTreeIsUnchanged(t *testing.T) {
 	t.Parallel()
 	lambdatest.FullOnly(t)
-	if err := lambdatest.OpenSources(t.Context(), "orderonce/..."); err != nil { // the catchers run in other processes
-		t.Fatal(err)
+	for _, pkg := range []string{"orderonce/domain/...", "orderonce/adapters/...", "orderonce/functions/..."} {
+		if err := lambdatest.OpenSources(t.Context(), pkg); err != nil { // the catchers run in other processes
+			t.Fatal(err)
+		}
 	}
 	root, all := allGuards(t)
 	for _, g := range all {
