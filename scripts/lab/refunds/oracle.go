@@ -21,11 +21,6 @@ const (
 	Settles            Invariant = "I21" // every refund ends; an unknown one is never repeated
 )
 
-// Invariants returns every invariant that the oracle checks, the most serious first.
-func Invariants() []Invariant {
-	return []Invariant{MadeOnce, AsAtStripe, CalledRight, Settles, ChargedAndCanceled}
-}
-
 // Violation is a broken invariant.
 type Violation struct {
 	Invariant Invariant
