@@ -690,7 +690,7 @@ func TestTheRolesMayUseAKeyBeforeAnythingIsEncryptedWithIt(t *testing.T) {
 	}
 }
 
-// The engine of the tests asks nobody for permission, so a call that no role allows fails
+// The engine of the tests checks no permission, so a call that no role allows fails
 // only in AWS.
 func TestTheRolesAllowWhatTheFunctionsDoWithTheTable(t *testing.T) {
 	t.Parallel()

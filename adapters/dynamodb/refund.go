@@ -247,7 +247,7 @@ func (s *Refunds) updateRefund(
 }
 
 // refusingAccount returns the account of the row that refused a write, order.ErrNotFound
-// if there is no row, or err if no condition failed.
+// if the row does not exist, or err if no condition failed.
 func refusingAccount(err error) (refund.Account, error) {
 	refusing, refused := refusedBy(err)
 	switch {

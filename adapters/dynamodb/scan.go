@@ -101,8 +101,8 @@ func decodeCursor(cursor string) (row, error) {
 
 // RaiseSeq sets the order's seq to that of its last event, if it is lower: its row was
 // put back from a backup, and the next event would collide with one that exists. It
-// returns order.ErrNotFound if there is no row, and order.ErrStale if the row changed at
-// the same moment.
+// returns order.ErrNotFound if the row does not exist, and order.ErrStale if the row
+// changed at the same moment.
 func (s *Store) RaiseSeq(ctx context.Context, id order.ID) error {
 	r, err := s.Load(ctx, id)
 	if err != nil {

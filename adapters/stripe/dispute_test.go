@@ -100,15 +100,17 @@ func TestAFailedListOfDisputesIsNeverAnEmptyOne(t *testing.T) {
 		response response
 		want     order.ErrorKind
 	}{
-		"an unreadable body":          {list(`{"data":`), order.KindUnknown},
-		"no list":                     {list(`{"object":"dispute"}`), order.KindUnknown},
-		"a dispute of another type":   {list(`{"data":[{"id":5}]}`), order.KindUnknown},
-		"a dispute without an id":     {list(`{"data":[` + disputeJSON("", "lost") + `]}`), order.KindUnknown},
-		"a dispute of another intent": {list(strings.Replace(`{"data":[`+disputeJSON("du_1", "lost")+`]}`, "pi_3", "pi_4", 1)), order.KindUnknown},
-		"402 with an intent":          {failure(402, cardDeclined, declinedIntent()), order.KindMisconfigured},
-		"an unknown intent":           {failure(400, resourceMissing, ""), order.KindMisconfigured},
-		"a rate limit":                {failure(429, `"code":"rate_limit"`, ""), order.KindUnavailable},
-		"a server error":              {failure(500, apiError, ""), order.KindUnknown},
+		"an unreadable body":        {list(`{"data":`), order.KindUnknown},
+		"no list":                   {list(`{"object":"dispute"}`), order.KindUnknown},
+		"a dispute of another type": {list(`{"data":[{"id":5}]}`), order.KindUnknown},
+		"a dispute without an id":   {list(`{"data":[` + disputeJSON("", "lost") + `]}`), order.KindUnknown},
+		"a dispute of another intent": {
+			list(strings.Replace(`{"data":[`+disputeJSON("du_1", "lost")+`]}`, "pi_3", "pi_4", 1)), order.KindUnknown,
+		},
+		"402 with an intent": {failure(402, cardDeclined, declinedIntent()), order.KindMisconfigured},
+		"an unknown intent":  {failure(400, resourceMissing, ""), order.KindMisconfigured},
+		"a rate limit":       {failure(429, `"code":"rate_limit"`, ""), order.KindUnavailable},
+		"a server error":     {failure(500, apiError, ""), order.KindUnknown},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()

@@ -173,7 +173,7 @@ func TestAResponseWithAnotherRefundSettlesNothing(t *testing.T) {
 	}
 }
 
-// The worker stands still between its read and its request, for longer than Stripe keeps
+// The worker is frozen between its read and its request, for longer than Stripe keeps
 // a key. Meanwhile another attempt makes the refund.
 func TestAWorkerThatWasFrozenDoesNotRefundAgain(t *testing.T) {
 	t.Parallel()

@@ -207,10 +207,16 @@ func TestTheErrorOfARefund(t *testing.T) {
 		want     order.ErrorKind
 		code     string
 	}{
-		"already refunded":          {failure(400, `"type":"invalid_request_error","code":"charge_already_refunded"`, ""), order.KindRefused, "charge_already_refunded"},
-		"disputed":                  {failure(400, `"type":"invalid_request_error","code":"charge_disputed"`, ""), order.KindRefused, "charge_disputed"},
-		"more than is left":         {failure(400, `"type":"invalid_request_error","param":"amount"`, ""), order.KindRefused, ""},
-		"a stored refusal":          {replay(400, errorJSON(`"type":"invalid_request_error","code":"charge_disputed"`)), order.KindRefused, "charge_disputed"},
+		"already refunded": {
+			failure(400, `"type":"invalid_request_error","code":"charge_already_refunded"`, ""), order.KindRefused, "charge_already_refunded",
+		},
+		"disputed": {
+			failure(400, `"type":"invalid_request_error","code":"charge_disputed"`, ""), order.KindRefused, "charge_disputed",
+		},
+		"more than is left": {failure(400, `"type":"invalid_request_error","param":"amount"`, ""), order.KindRefused, ""},
+		"a stored refusal": {
+			replay(400, errorJSON(`"type":"invalid_request_error","code":"charge_disputed"`)), order.KindRefused, "charge_disputed",
+		},
 		"a stored server error":     {replay(500, errorJSON(apiError)), order.KindReplayed, ""},
 		"other parameters":          {failure(400, keyMismatch, ""), order.KindKeyReused, ""},
 		"the key in use":            {failure(409, keyInUse, ""), order.KindUnavailable, "idempotency_key_in_use"},
@@ -251,23 +257,32 @@ func TestALedgerIsWholeOrAnError(t *testing.T) {
 		refunds int
 		kind    order.ErrorKind
 	}{
-		"a charge without refunds":       {succeededIntent(refundedCharge(`{"data":[]}`)), 2500, 0, ""},
-		"a charge with one":              {succeededIntent(refundedCharge(`{"data":[` + one + `]}`)), 2500, 1, ""},
-		"an intent without a charge":     {intentJSON("requires_confirmation", null), 0, 0, ""},
-		"a failed charge":                {intentWithCharge("requires_payment_method", declinedError, strings.Replace(refundedCharge(`{"data":[]}`), "succeeded", "failed", 1)), 0, 0, ""},
-		"paid without a charge":          {succeededIntent(null), 0, 0, order.KindUnknown},
-		"paid with a failed charge":      {succeededIntent(strings.Replace(refundedCharge(`{"data":[]}`), "succeeded", "failed", 1)), 0, 0, order.KindUnknown},
-		"a charge that is only its id":   {succeededIntent(charge), 0, 0, order.KindMisconfigured},
-		"a charge without a list":        {succeededIntent(refundedCharge(null)), 0, 0, order.KindMisconfigured},
-		"a refund without an id":         {succeededIntent(refundedCharge(`{"data":[{"status":"succeeded"}]}`)), 0, 0, order.KindUnknown},
-		"a refund in an unknown status":  {succeededIntent(refundedCharge(`{"data":[` + refundJSON("reversed", null) + `]}`)), 0, 0, order.KindUnknown},
+		"a charge without refunds":   {succeededIntent(refundedCharge(`{"data":[]}`)), 2500, 0, ""},
+		"a charge with one":          {succeededIntent(refundedCharge(`{"data":[` + one + `]}`)), 2500, 1, ""},
+		"an intent without a charge": {intentJSON("requires_confirmation", null), 0, 0, ""},
+		"a failed charge": {
+			intentWithCharge("requires_payment_method", declinedError,
+				strings.Replace(refundedCharge(`{"data":[]}`), "succeeded", "failed", 1)), 0, 0, "",
+		},
+		"paid without a charge": {succeededIntent(null), 0, 0, order.KindUnknown},
+		"paid with a failed charge": {
+			succeededIntent(strings.Replace(refundedCharge(`{"data":[]}`), "succeeded", "failed", 1)), 0, 0, order.KindUnknown,
+		},
+		"a charge that is only its id": {succeededIntent(charge), 0, 0, order.KindMisconfigured},
+		"a charge without a list":      {succeededIntent(refundedCharge(null)), 0, 0, order.KindMisconfigured},
+		"a refund without an id":       {succeededIntent(refundedCharge(`{"data":[{"status":"succeeded"}]}`)), 0, 0, order.KindUnknown},
+		"a refund in an unknown status": {
+			succeededIntent(refundedCharge(`{"data":[` + refundJSON("reversed", null) + `]}`)), 0, 0, order.KindUnknown,
+		},
 		"a list without data":            {succeededIntent(refundedCharge(`{"object":"list"}`)), 0, 0, order.KindUnknown},
 		"an empty list and more":         {succeededIntent(refundedCharge(`{"data":[],"has_more":true}`)), 0, 0, order.KindUnknown},
 		"a list of something else":       {succeededIntent(refundedCharge(`{"data":"no"}`)), 0, 0, order.KindUnknown},
 		"an intent in an unknown status": {intentWithCharge("lost", null, refundedCharge(`{"data":[]}`)), 0, 0, order.KindUnknown},
-		"another intent than was read":   {strings.Replace(succeededIntent(refundedCharge(`{"data":[]}`)), "pi_3", "pi_4", 1), 0, 0, order.KindUnknown},
-		"no intent":                      {`{"object":"list","data":[]}`, 0, 0, order.KindUnknown},
-		"an unreadable body":             {succeededIntent(refundedCharge(`{"data":[`)), 0, 0, order.KindUnknown},
+		"another intent than was read": {
+			strings.Replace(succeededIntent(refundedCharge(`{"data":[]}`)), "pi_3", "pi_4", 1), 0, 0, order.KindUnknown,
+		},
+		"no intent":          {`{"object":"list","data":[]}`, 0, 0, order.KindUnknown},
+		"an unreadable body": {succeededIntent(refundedCharge(`{"data":[`)), 0, 0, order.KindUnknown},
 	} {
 		l, err := refundServer(t, ok(tt.body)).Read(t.Context(), intentID)
 		if kindOf(t, err) != tt.kind || l.Charged != tt.charged || len(l.Refunds) != tt.refunds {
@@ -314,7 +329,7 @@ func TestEveryPageOfRefundsIsRead(t *testing.T) {
 	}
 }
 
-// Without Stripe's time nothing says how old a refund is. The local clock does not.
+// Without Stripe's time the age of a refund is unknown: the local clock may be wrong.
 func TestAReadWithoutAValidDateIsUnknown(t *testing.T) {
 	t.Parallel()
 	for date, want := range map[string]string{
@@ -471,13 +486,15 @@ func TestAnEventOfARefundIsAHint(t *testing.T) {
 		"changed":                 {"refund.updated", refundJSON("succeeded", null), ours},
 		"failed":                  {"refund.failed", refundJSON("failed", null), ours},
 		"of an older API version": {"charge.refund.updated", refundJSON("failed", null), ours},
-		"of the charge":           {"charge.refunded", `{"id":"ch_1","payment_intent":"pi_3Pretend","metadata":{"orderId":"ORD-1","scope":"test"}}`, ours},
-		"in the Dashboard":        {"refund.created", `{"id":"re_1","payment_intent":"pi_3Pretend","metadata":{}}`, others},
-		"of an invalid order":     {"refund.created", `{"id":"re_1","payment_intent":"pi_3Pretend","metadata":{"orderId":"no order"}}`, others},
-		"of another API version":  {"refund.updated", `{"id":5,"payment_intent":"pi_3Pretend","status":{}}`, others},
-		"without an intent":       {"refund.created", `{"id":"re_1","payment_intent":null}`, order.Hint{}},
-		"not a refund":            {"refund.created", `{"payment_intent":5}`, order.Hint{}},
-		"another event":           {"refund.reversed", refundJSON("failed", null), order.Hint{}},
+		"of the charge": {
+			"charge.refunded", `{"id":"ch_1","payment_intent":"pi_3Pretend","metadata":{"orderId":"ORD-1","scope":"test"}}`, ours,
+		},
+		"in the Dashboard":       {"refund.created", `{"id":"re_1","payment_intent":"pi_3Pretend","metadata":{}}`, others},
+		"of an invalid order":    {"refund.created", `{"id":"re_1","payment_intent":"pi_3Pretend","metadata":{"orderId":"no order"}}`, others},
+		"of another API version": {"refund.updated", `{"id":5,"payment_intent":"pi_3Pretend","status":{}}`, others},
+		"without an intent":      {"refund.created", `{"id":"re_1","payment_intent":null}`, order.Hint{}},
+		"not a refund":           {"refund.created", `{"payment_intent":5}`, order.Hint{}},
+		"another event":          {"refund.reversed", refundJSON("failed", null), order.Hint{}},
 	} {
 		e, err := stripe.ParseEvent(snapshot(tt.kind, tt.object))
 		if err != nil || e.Hint != tt.want {

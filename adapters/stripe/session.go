@@ -51,7 +51,7 @@ type connection struct {
 }
 
 // newConnection returns a connection that is not dialed yet. The time for a POST starts
-// now, before the request whose response tells Stripe's time. It is measured by the wall
+// now, before the request whose response has Stripe's time. It is measured by the wall
 // clock, because the monotonic one may stop while the process is frozen.
 func newConnection(key string, o Options) *connection {
 	c := &connection{now: o.Now, until: o.Now().Round(0).Add(maxIdle), idle: func() {}}

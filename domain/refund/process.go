@@ -257,8 +257,11 @@ func made(all []Refund, s order.Scope, c Claim) (r Refund, found bool) {
 }
 
 // verify returns an *order.MismatchError unless the refund is the claim's.
-func verify(r Refund, s order.Scope, c Claim) error {
-	account, item := c.Account, c.item()
+func verify(r Refund, s order.Scope, c Claim) error { return Verify(r, s, c.Account, c.item()) }
+
+// Verify returns an *order.MismatchError unless a refund at the provider was made for the
+// item of the account.
+func Verify(r Refund, s order.Scope, account Account, item Item) error {
 	want := order.Money{Amount: item.Amount, Currency: account.Charged.Currency}
 	for _, f := range [...]struct{ field, got, want string }{
 		{"scope", string(r.Scope), string(s)},

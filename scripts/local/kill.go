@@ -27,7 +27,7 @@ func (v victim) in(d *sqs.Decoder, body string) bool {
 }
 
 // killer kills the function once, when Stripe has executed a request of each of its
-// victims and before a row says so.
+// victims and before the row shows it.
 type killer struct {
 	victims []victim
 	system  atomic.Pointer[system.System]

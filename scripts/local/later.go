@@ -29,7 +29,7 @@ func (l *local) attend(ctx context.Context, dead []victim, c counter) (err error
 	return nil
 }
 
-// skipping says why the clocks move.
+// skipping explains why the clocks move.
 func skipping() string {
 	return fmt.Sprintf("Killed after Stripe made the refund. No other worker takes it over before "+
 		"its lease ends: skipping %.0f minutes ...", order.MaxLease.Minutes())

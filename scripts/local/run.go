@@ -22,10 +22,10 @@ import (
 
 // run is `local run`.
 type run struct {
-	Files  []string      `arg:"" optional:"" help:"Message bodies, one per line; a file is posted when the one before it has settled. Default: examples/orders.jsonl examples/refunds.jsonl."`
+	Files  []string      `arg:"" optional:"" help:"Message bodies, one per line, file after file. Default: those in examples."`
 	Kill   order.ID      `default:"ORD-1012" help:"The order whose function is killed between Stripe's charge and the row's update."`
 	Lose   order.ID      `default:"ORD-1014" help:"The same, and the order's message and webhooks are lost."`
-	Cancel order.ID      `default:"ORD-1015" help:"The order whose function is killed before the charge. Its message is lost, and the operator cancels it."`
+	Cancel order.ID      `default:"ORD-1015" help:"Killed before the charge, its message lost, canceled by the operator."`
 	Refund order.ID      `default:"ORD-1003" help:"The order whose function is killed between Stripe's refund and the row's update."`
 	Limit  time.Duration `default:"60s" help:"Fail if the messages of a file, or what follows them, take longer."`
 }
@@ -137,7 +137,7 @@ func (r run) postAll(ctx context.Context, l *local, all stages, t *tally) (summa
 	return result, nil
 }
 
-// announce says what is posted, and whose function will be killed, if any.
+// announce returns what is posted, and whose function will be killed, if any.
 func (s stage) announce() string {
 	var ids []string
 	for _, v := range s.killer.victims {

@@ -93,8 +93,10 @@ func TestRunAnnouncesAKillOnlyOfOrdersInTheFile(t *testing.T) {
 	killed, lost, canceled := body("ORD-1"), body("ORD-2"), body("ORD-3")
 	r := run{Kill: "ORD-1", Lose: "ORD-2", Cancel: "ORD-3", Refund: "ORD-1"}
 	for claim, tt := range map[string]struct{ text, want string }{
-		"two orders are in the file":        {lost + "\n" + killed, "; one function will be killed in the middle of ORD-1 and ORD-2"},
-		"three orders are in the file":      {killed + "\n" + lost + "\n" + canceled, "; one function will be killed in the middle of ORD-1, ORD-2 and ORD-3"},
+		"two orders are in the file": {lost + "\n" + killed, "; one function will be killed in the middle of ORD-1 and ORD-2"},
+		"three orders are in the file": {
+			killed + "\n" + lost + "\n" + canceled, "; one function will be killed in the middle of ORD-1, ORD-2 and ORD-3",
+		},
 		"the order is in the second wave":   {"#! later\n" + killed + "\n" + killed, "; one function will be killed in the middle of ORD-1"},
 		"the file has a refund of it":       {refundBody("ORD-1", 1), "; one function will be killed in the middle of a refund of ORD-1"},
 		"the file has no such order":        {body("ORD-4"), ""},

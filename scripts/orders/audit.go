@@ -27,7 +27,7 @@ type auditTable struct {
 	HTML       string  `name:"html" placeholder:"FILE" help:"Also write a page with a chart there."`
 	Resume     string  `placeholder:"DIR" help:"Continue an interrupted audit. It keeps its period."`
 	StripeRate float64 `default:"10" placeholder:"N" help:"Calls to Stripe in a second, at most."`
-	TableRate  float64 `default:"5" placeholder:"N" help:"Pages of the scan in a second, at most. Each costs 128 read units, as 40 reads of an order do."`
+	TableRate  float64 `default:"5" placeholder:"N" help:"Pages of the scan in a second, at most. Each costs 128 read units."`
 }
 
 // Help explains the command beyond its one line.

@@ -67,7 +67,7 @@ func TestAnAuditOfTheLocalSystem(t *testing.T) {
 	if printed, err := audits(); err != nil || !strings.Contains(printed, "repaired 15 of 15 orders\n") {
 		t.Errorf("repair: got %v, printed\n%s", err, printed)
 	}
-	s.Stripe.Machine(func(m *stripetest.Machine) { m.ForgetKeys() }) // a day later, they protect nobody
+	s.Stripe.Machine(func(m *stripetest.Machine) { m.ForgetKeys() }) // a day later, they have expired
 	deliver()
 	s.Stripe.Machine(func(m *stripetest.Machine) {
 		for n := range orders {

@@ -112,7 +112,7 @@ func (w town) edit(id order.ID, changes map[string]any) {
 }
 
 // at processes an order's message at a time. The producer has just sent it, so that its
-// age protects nobody.
+// age prevents nothing.
 func (w town) at(now time.Time, id order.ID, method string) {
 	w.Helper()
 	w.methods[id] = method
@@ -215,7 +215,9 @@ func TestAnAuditOfACleanTableMatchesEverything(t *testing.T) {
 		t.Errorf("got %v and findings %v, want none", err, classes)
 	}
 	for _, want := range []string{
-		"6 PaymentIntents; calls: 1; of other scopes: 1\n", "6 rows; calls: 1; of another time or mode: 1\n", "6 orders: 6 match, 0 in progress, 0 differ\n",
+		"6 PaymentIntents; calls: 1; of other scopes: 1\n",
+		"6 rows; calls: 1; of another time or mode: 1\n",
+		"6 orders: 6 match, 0 in progress, 0 differ\n",
 		"1 unbound PaymentIntents that hold no money: harmless\n",
 	} {
 		if !strings.Contains(printed, want) {

@@ -13,7 +13,7 @@ import (
 	"orderonce/adapters/config"
 )
 
-// account says which AWS account and endpoints a command uses, in the flags of the AWS
+// account selects which AWS account and endpoints a command uses, in the flags of the AWS
 // CLI.
 type account struct {
 	Profile     string `placeholder:"NAME" help:"The AWS profile, as in the AWS CLI: keys, SSO or a role. Default: AWS_PROFILE."`

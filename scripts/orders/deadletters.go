@@ -23,7 +23,7 @@ type dead struct {
 
 // selection are the flags that select messages.
 type selection struct {
-	Reason    []string      `placeholder:"REASON" help:"Only messages that were parked for one of these reasons. none: those that SQS moved itself."`
+	Reason    []string      `placeholder:"REASON" help:"Only messages with these reasons; none: those that SQS moved itself."`
 	Order     string        `placeholder:"ID" help:"Only the messages of this order."`
 	OlderThan time.Duration `placeholder:"AGE" help:"Only messages that were first sent longer ago, such as 48h."`
 	NewerThan time.Duration `placeholder:"AGE" help:"Only messages that were first sent less long ago."`
@@ -130,7 +130,7 @@ func messages(n int) string {
 
 type listDead struct {
 	Select  selection `embed:""`
-	Verdict string    `enum:"redrive,discard,fix,look,any" default:"any" help:"Only messages with this verdict: redrive, discard, fix or look."`
+	Verdict string    `enum:"redrive,discard,fix,look,any" default:"any" help:"Only messages with this verdict: ${enum}."`
 }
 
 // Help explains the command beyond its one line.

@@ -20,7 +20,7 @@ type emptying struct {
 type redriveDead struct {
 	Select  selection `embed:""`
 	How     emptying  `embed:""`
-	Verdict string    `enum:"redrive,discard,fix,look,any" default:"redrive" help:"Redrive the messages with this verdict, or any: fix once the cause is corrected."`
+	Verdict string    `enum:"redrive,discard,fix,look,any" default:"redrive" help:"Those with this verdict; fix once the cause is corrected."`
 	Rate    int       `default:"10" help:"Messages per second, 1 to 1000. The function processes each at once."`
 }
 

@@ -114,7 +114,8 @@ func TestListPrintsEachVerdict(t *testing.T) {
 		"discard  PAID  provider_unknown  charged and settled\n         the order is paid: another delivery changes nothing\n",
 		"fix      REFUSED  refused  not charged\n         correct the cause, then redrive with --verdict=fix",
 		"look     LOST  key_reused  unknown\n",
-		"fix      no order  invalid_order  not charged\n         message body: truncated JSON\n         correct the producer and post the order again",
+		"fix      no order  invalid_order  not charged\n" +
+			"         message body: truncated JSON\n         correct the producer and post the order again",
 		", first sent 6d ago, parked once, received once\n",
 		"\n5 messages: 1 redrive, 1 discard, 2 fix, 1 look\n",
 	} {
@@ -130,13 +131,17 @@ func TestListSelects(t *testing.T) {
 		list    listDead
 		printed []string // order ids
 	}{
-		"by verdict":             {listDead{Verdict: "discard"}, []string{"PAID"}},
-		"by reason":              {listDead{Verdict: "any", Select: selection{Reason: []string{"refused", "key_reused"}}}, []string{"REFUSED", "LOST"}},
-		"by order":               {listDead{Verdict: "any", Select: selection{Order: "WAITS"}}, []string{"WAITS"}},
-		"by reason and verdict":  {listDead{Verdict: "look", Select: selection{Reason: []string{"refused"}}}, nil},
-		"what is older than":     {listDead{Verdict: "any", Select: selection{OlderThan: 151 * time.Hour}}, nil},
-		"what is newer than":     {listDead{Verdict: "any", Select: selection{NewerThan: 150 * time.Hour}}, nil},
-		"what is between":        {listDead{Verdict: "look", Select: selection{OlderThan: time.Hour, NewerThan: 151 * time.Hour}}, []string{"LOST"}},
+		"by verdict": {listDead{Verdict: "discard"}, []string{"PAID"}},
+		"by reason": {
+			listDead{Verdict: "any", Select: selection{Reason: []string{"refused", "key_reused"}}}, []string{"REFUSED", "LOST"},
+		},
+		"by order":              {listDead{Verdict: "any", Select: selection{Order: "WAITS"}}, []string{"WAITS"}},
+		"by reason and verdict": {listDead{Verdict: "look", Select: selection{Reason: []string{"refused"}}}, nil},
+		"what is older than":    {listDead{Verdict: "any", Select: selection{OlderThan: 151 * time.Hour}}, nil},
+		"what is newer than":    {listDead{Verdict: "any", Select: selection{NewerThan: 150 * time.Hour}}, nil},
+		"what is between": {
+			listDead{Verdict: "look", Select: selection{OlderThan: time.Hour, NewerThan: 151 * time.Hour}}, []string{"LOST"},
+		},
 		"nothing beyond a limit": {listDead{Verdict: "any", Select: selection{Limit: 1}}, []string{"WAITS"}},
 	} {
 		t.Run(claim, func(t *testing.T) {

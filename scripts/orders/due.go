@@ -27,6 +27,8 @@ func (r refresh) allDue(ctx context.Context, sh shell) error {
 	if err != nil {
 		return err
 	}
+	c.Scope = string(o.scope)
+	sh.where(c, cfg)
 	refresher := c.refresher(cfg, o.scope, sh.now)
 	tick := time.NewTicker(time.Second / time.Duration(r.Rate))
 	defer tick.Stop()

@@ -11,7 +11,7 @@ import (
 // method.
 type orderJSON struct {
 	OrderID    string        `json:"orderId"`
-	Status     string        `json:"status,omitempty"` // "" if there is no row
+	Status     string        `json:"status,omitempty"` // "" if the row does not exist
 	Amount     int64         `json:"amount,omitempty"` // in minor units
 	Currency   string        `json:"currency,omitempty"`
 	Intent     string        `json:"paymentIntentId,omitempty"`

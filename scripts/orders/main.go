@@ -20,22 +20,22 @@ import (
 )
 
 type commands struct {
-	JSON    bool    `name:"json" help:"Print the result as JSON, one object per line. Text for people goes to standard error."`
+	JSON    bool    `name:"json" help:"Print results as JSON, one per line, and text for people to standard error."`
 	Account account `embed:"" group:"AWS"`
 
 	Post      post         `cmd:"" help:"Post message bodies to the order queue, one per line. Needs QUEUE_URL."`
 	Show      show         `cmd:"" help:"Show an order's row and history. Needs ORDERS_TABLE."`
 	List      list         `cmd:"" help:"List orders: those that wait through an index, others by a scan. Needs ORDERS_TABLE."`
-	Refresh   refresh      `cmd:"" help:"Settle orders from their PaymentIntents; moves no money. Needs ORDERS_TABLE, SCOPE, STRIPE_SECRET_KEY."`
+	Refresh   refresh      `cmd:"" help:"Settle orders as Stripe says. Needs ORDERS_TABLE, SCOPE, STRIPE_SECRET_KEY."`
 	Cancel    cancel       `cmd:"" help:"Close an order, so that nothing can charge it. Needs what refresh needs."`
 	Refund    refunds      `cmd:"" help:"Give money of an order back, or end a refund whose result is unknown."`
 	Republish republish    `cmd:"" help:"Send an order's events to the event bus again. Needs ORDERS_TABLE, EVENT_BUS, SCOPE."`
-	Restore   restore      `cmd:"" help:"Write an order's lost row from its PaymentIntent; moves no money. Needs what refresh needs."`
-	Watch     watchCommand `cmd:"" help:"Show queues, waiting orders and dead letters as they change. Needs ORDERS_TABLE, QUEUE_URL, DEAD_LETTER_QUEUE_URL."`
-	Dead      dead         `cmd:"" name:"dead-letters" help:"List, redrive or discard the messages of the dead-letter queue, each with a verdict."`
-	Audit     auditTable   `cmd:"" help:"Compare the table with Stripe, both ways, and repair what needs no judgement. Needs what refresh needs."`
+	Restore   restore      `cmd:"" help:"Write an order's lost row from its PaymentIntent. Needs what refresh needs."`
+	Watch     watchCommand `cmd:"" help:"Show queues, waiting orders and dead letters as they change."`
+	Dead      dead         `cmd:"" name:"dead-letters" help:"List, redrive or discard dead letters, each with a verdict."`
+	Audit     auditTable   `cmd:"" help:"Compare the table with Stripe, and repair rows. Needs what refresh needs."`
 	Check     check        `cmd:"" help:"List what make deploy needs, and what is missing on this machine."`
-	Smoke     smoke        `cmd:"" help:"Post one order in Stripe's test mode and wait until it is paid. Needs QUEUE_URL and what refresh needs."`
+	Smoke     smoke        `cmd:"" help:"Post an order in Stripe's test mode, until it is paid. Needs QUEUE_URL too."`
 }
 
 func main() {

@@ -23,9 +23,9 @@ import (
 )
 
 type post struct {
-	File         string            `arg:"" default:"-" help:"Message bodies, one per line; - is standard input. Lines that start with # are skipped."`
+	File         string            `arg:"" default:"-" help:"Message bodies, one per line, or - for standard input. # starts a comment."`
 	CSV          bool              `name:"csv" help:"The file is CSV with a header: one line of an order per row."`
-	Column       map[string]string `placeholder:"COLUMN=NAME" mapsep:"none" help:"With --csv: the name that the header has for a column. Repeat it for others."`
+	Column       map[string]string `placeholder:"COLUMN=NAME" mapsep:"none" help:"With --csv: what the header calls a column. Repeatable."`
 	Rate         int               `placeholder:"N" help:"At most so many messages per second."`
 	AllowInvalid bool              `help:"Post invalid orders too. The function parks them as invalid_order."`
 }
@@ -187,7 +187,7 @@ type sending struct {
 	queue
 
 	file     string
-	rate     int // messages per second; 0 is no limit
+	rate     int // messages per second; 0 means no limit
 	progress func(format string, args ...any)
 }
 

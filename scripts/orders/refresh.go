@@ -52,6 +52,8 @@ func (r refresh) Run(ctx context.Context, sh shell) error {
 	if err != nil {
 		return err
 	}
+	c.Scope = string(o.scope)
+	sh.where(c, cfg)
 	summary, after, err := o.refresh(ctx, order.ID(r.ID), sh.now())
 	if err != nil {
 		return fmt.Errorf("refresh order %q: %w", r.ID, c.Orders.explain(cfg, err))

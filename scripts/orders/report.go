@@ -20,7 +20,7 @@ import (
 type report struct {
 	id      order.ID
 	now     time.Time
-	record  *order.Record   // nil if there is no row
+	record  *order.Record   // nil if the row does not exist
 	account *refund.Account // nil if the order was not charged
 
 	asked   bool           // Stripe was read
@@ -28,7 +28,7 @@ type report struct {
 	ledger  refund.Ledger  // of the bound intent, if it was charged
 }
 
-// readTable reads the row. A row that is missing is no error.
+// readTable reads the row. A row that is missing is not an error.
 func (f *report) readTable(ctx context.Context, c tableConfig, cfg aws.Config) error {
 	r, err := c.store(cfg).Load(ctx, f.id)
 	if errors.Is(err, order.ErrNotFound) {
@@ -140,7 +140,7 @@ func dashboard(i order.Intent) string {
 	return "https://dashboard.stripe.com/" + mode + "payments/" + string(i.ID)
 }
 
-// next says what happens to the order by itself, or what a person must do.
+// next returns what happens to the order by itself, or what a person must do.
 func (f *report) next() string {
 	switch r := f.record; {
 	case r == nil:

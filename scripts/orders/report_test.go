@@ -104,7 +104,7 @@ func TestShow(t *testing.T) {
 	}
 }
 
-// The row of an order that Stripe knows is missing, as after a restore from backup.
+// Stripe has the order, and its row is missing, as after a restore from backup.
 func TestShowFindsAPaymentWithoutARow(t *testing.T) {
 	t.Parallel()
 	d, lost := deploy(t), deploy(t)

@@ -58,6 +58,8 @@ func (r republish) Run(ctx context.Context, sh shell) error {
 	if err != nil {
 		return err
 	}
+	fmt.Fprintf(sh.people(), "table %s and event bus %s in %s, scope %s\n\n",
+		c.Orders.Table, c.Bus, cfg.Region, scope)
 	p := republisher{
 		Publisher: order.Publisher{Bus: eventbridge.New(cfg, c.Bus, scope)},
 		records:   c.Orders.store(cfg), since: r.Since,

@@ -53,7 +53,7 @@ func (r resolveRefund) Run(ctx context.Context, sh shell) error {
 	return nil
 }
 
-// resolver ends refunds as a person says, unless the provider contradicts.
+// resolver ends refunds as a person decides, unless the provider contradicts.
 type resolver struct {
 	shell
 
@@ -62,7 +62,7 @@ type resolver struct {
 	scope    order.Scope
 }
 
-// resolvedByOperator is the Failure of a refund that a person says was not made.
+// resolvedByOperator is the Failure of a refund that was not made, as a person decided.
 const resolvedByOperator = "resolved_by_operator"
 
 var (
@@ -134,10 +134,13 @@ func (d resolver) outcome(
 		return refund.Outcome{}, fmt.Errorf("%w: %s is %s, %s", errNotUnknown, i.ID, i.Status, i.Refund)
 	}
 	made, err := s.ReadRefund(ctx, refund.ProviderID(r.Made))
-	if err == nil {
-		err = d.compare(made, a, i)
+	if err != nil {
+		return refund.Outcome{}, err
 	}
-	return refund.Outcome{Status: made.Status, Refund: made.ID, Failure: made.Failure}, err
+	if err := refund.Verify(made, d.scope, a, i); err != nil {
+		return refund.Outcome{}, fmt.Errorf("%w: %s: %w", errContradicted, made.ID, err)
+	}
+	return refund.Outcome{Status: made.Status, Refund: made.ID, Failure: made.Failure}, nil
 }
 
 // notMade returns the outcome of a refund that was not made, after a warning.
@@ -156,21 +159,4 @@ func (d resolver) notMade(a refund.Account, i refund.Item, l refund.Ledger) (ref
 		"If you give the amount back again before that, the customer gets it twice.\n\n",
 		amount, i.SentAt.UTC().Format(time.RFC3339))
 	return refund.Outcome{Status: refund.Refused, Failure: resolvedByOperator}, nil
-}
-
-// compare returns an error unless the refund at Stripe was made for the item.
-func (d resolver) compare(r refund.Refund, a refund.Account, i refund.Item) error {
-	want := order.Money{Amount: i.Amount, Currency: a.Charged.Currency}
-	for _, f := range [...]struct{ field, got, want string }{
-		{"scope", string(r.Scope), string(d.scope)},
-		{"orderId", string(r.OrderID), string(a.OrderID)},
-		{"refundId", string(r.For), string(i.ID)},
-		{"intent", string(r.Intent), string(a.Intent)},
-		{"amount", r.Total.String(), want.String()},
-	} {
-		if f.got != f.want {
-			return fmt.Errorf("%w: %s of %s is %q, want %q", errContradicted, f.field, r.ID, f.got, f.want)
-		}
-	}
-	return nil
 }

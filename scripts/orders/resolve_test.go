@@ -70,7 +70,7 @@ func TestResolve(t *testing.T) {
 		},
 		"made, but that one is another's": {
 			arrange: func(w *till) { w.bank.InDashboard("pi_1", usd(1000)) }, command: resolveRefund{Refund: id, Made: "re_1", Yes: true},
-			err: `Stripe contradicts it: scope of re_1 is "", want "test"`, status: refund.Unknown,
+			err: `Stripe contradicts it: re_1: intent pi_1: refund scope is "", want "test"`, status: refund.Unknown,
 		},
 		"made, but Stripe does not know it": {
 			command: resolveRefund{Refund: id, Made: "re_9", Yes: true}, err: "misconfigured", status: refund.Unknown,

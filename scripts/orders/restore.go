@@ -35,6 +35,8 @@ func (r restore) Run(ctx context.Context, sh shell) error {
 	if err != nil {
 		return err
 	}
+	c.Scope = string(o.scope)
+	sh.where(c, cfg)
 	id, bound := order.ID(r.ID), order.IntentID(r.Intent)
 	after, err := order.Restore(ctx, o.records, o.payments, o.scope, id, bound, sh.now())
 	if err != nil {

@@ -542,7 +542,7 @@ func leakedKey() runbook {
 	}
 }
 
-// wrongOrders stands for 10,000 orders with 60: 20 that no release can read, 5 that were
+// wrongOrders represents 10,000 orders with 60: 20 that no release can read, 5 that were
 // charged a hundredfold, and 35 of the same kind that wait behind them, among them two
 // right ones.
 func wrongOrders() runbook {

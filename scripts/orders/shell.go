@@ -44,7 +44,7 @@ func (sh shell) result(text string, value any) error {
 	return json.NewEncoder(sh.out).Encode(value)
 }
 
-// record prints value with --json, after a command that has told people as it went.
+// record prints value with --json, after a command that has printed text as it went.
 func (sh shell) record(value any) error {
 	if !sh.json {
 		return nil
@@ -72,7 +72,7 @@ func (sh shell) where(env stripeConfig, cfg aws.Config) {
 // confirms asks the person to type a word.
 func (sh shell) confirms(question, word string) bool {
 	fmt.Fprint(sh.people(), question)
-	typed, _ := bufio.NewReader(sh.in).ReadString('\n') // the end of the input is no confirmation
+	typed, _ := bufio.NewReader(sh.in).ReadString('\n') // the end of the input is not a confirmation
 	return strings.TrimSpace(typed) == word
 }
 

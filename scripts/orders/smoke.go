@@ -18,6 +18,17 @@ type smoke struct {
 	Limit    time.Duration `default:"2m" help:"Fail if the order is not settled by then."`
 }
 
+// Help explains the command beyond its one line.
+func (smoke) Help() string {
+	return `It compares the settings of the queues with what the function assumes, creates a customer in Stripe's
+test mode, posts an order of 1.00 USD, and waits until its row is paid and Stripe agrees. It refuses
+a live key.
+
+Examples:
+  orders smoke
+  orders smoke --customer cus_Me --method pm_card_visa`
+}
+
 // Run posts one order and returns an error unless it is paid and Stripe agrees.
 func (s smoke) Run(ctx context.Context, sh shell) error {
 	c, cfg, err := connect[smokeConfig](ctx, sh)

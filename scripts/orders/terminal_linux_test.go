@@ -95,7 +95,9 @@ func TestWatchPrintsOnceWithoutATerminal(t *testing.T) {
 	var out strings.Builder
 	must(t, watchCommand{Every: time.Second, Scan: true, Rate: 100}.Run(t.Context(), testShell(environ, "", &out)))
 	for _, want := range []string{
-		"queue                0   0 waiting, 0 in flight, 0 delayed\n", "dead letters         3   conflict 2, refused 1\n", "waiting              1   pending 1\n",
+		"queue                0   0 waiting, 0 in flight, 0 delayed\n",
+		"dead letters         3   conflict 2, refused 1\n",
+		"waiting              1   pending 1\n",
 		"oldest              0s   ORD-1, pending\n", "all orders           2   paid 1, pending 1, scanned at 12:00:00\n",
 	} {
 		if !strings.Contains(out.String(), want) {

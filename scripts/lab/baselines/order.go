@@ -50,7 +50,7 @@ type payment struct {
 	intent string
 }
 
-// StatusOf returns the status in the order's row, or "" if there is no row.
+// StatusOf returns the status in the order's row, or "" if the row does not exist.
 func StatusOf(ctx context.Context, t Table, orderID string) (Status, error) {
 	row, err := t.Get(ctx, rowID(orderID))
 	s, _ := row["status"].(S)

@@ -12,7 +12,7 @@ import (
 	"orderonce/domain/refund/refundtest"
 )
 
-// actor is somebody who runs the product's code: a worker with a message, a Refresher, an
+// actor runs the product's code: a worker with a message, a Refresher, an
 // operator. It is a coroutine that stops before each of its calls.
 type actor struct {
 	*World
@@ -37,7 +37,7 @@ type call struct {
 	kind callKind
 }
 
-// callKind says what can happen to a call.
+// callKind is what can happen to a call.
 type callKind int
 
 const (

@@ -10,7 +10,7 @@ import (
 	"orderonce/domain/refund"
 )
 
-// Class says what may happen in a world.
+// Class is what may happen in a world.
 type Class string
 
 // The classes of worlds.

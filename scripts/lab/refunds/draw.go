@@ -36,8 +36,8 @@ func (c *chooser) record(n int, choose schedule.Choose) int {
 // mostChoices is how many calls of a random world may be deviations.
 const mostChoices = 300
 
-// drawn returns the case and the choices of a seed.
-func drawn(seed uint64, class Class) (Case, *chooser) {
+// fromSeed returns the case and the choices of a seed.
+func fromSeed(seed uint64, class Class) (Case, *chooser) {
 	r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // G404: it must be repeatable
 	c := drawCase(r, class)
 	c.Keeps = seed%2 == 0

@@ -79,7 +79,7 @@ func (w *World) check() {
 	}
 }
 
-// checkMoney checks what Stripe has made, whatever the store says.
+// checkMoney checks what Stripe has made, whatever the store contains.
 //
 // A refund is excused if it is at most half of the charge, and Stripe executed its
 // request more than four hours after its last answer on the same connection. Of all

@@ -174,7 +174,7 @@ func TestTheOracleSeesEveryViolation(t *testing.T) {
 	}
 }
 
-// An unknown refund is not requested again, whoever redelivers its message.
+// An unknown refund is not requested again, however often its message is delivered.
 func TestTheOracleSeesTheRequestOfAnUnknownRefund(t *testing.T) {
 	t.Parallel()
 	c := Case{Class: Worst, Orders: []Order{{ID: "ORD-1", Amount: whole, Currency: "usd"}}}

@@ -71,7 +71,7 @@ func (s Search) Run(ctx context.Context) Report {
 }
 
 func (s Search) world(ctx context.Context, seed uint64) *World {
-	c, choose := drawn(seed, s.Class)
+	c, choose := fromSeed(seed, s.Class)
 	w := newWorld(ctx, c, choose)
 	w.consume = s.Consume
 	return w

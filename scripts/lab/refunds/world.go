@@ -36,7 +36,7 @@ type World struct {
 	dirty  bool // something was written since the last check
 	oracle oracle
 	broken *Violation
-	lines  *[]Line // nil if nobody wants the history
+	lines  *[]Line // nil if no history is kept
 }
 
 // task is a message in its queue.
@@ -168,7 +168,7 @@ func (w *World) redrive() {
 	}
 }
 
-// finish runs the world until nobody works and nothing is due.
+// finish runs the world until no actor works and nothing is due.
 func (w *World) finish() {
 	for w.broken == nil {
 		next := w.nextEvent()

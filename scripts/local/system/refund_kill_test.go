@@ -33,7 +33,7 @@ const noKeys = -1
 // requests that were lost when their worker died, as if they had been on their way.
 //
 // A refund of more than half of the charge is made exactly once in every case. A smaller
-// one is made at most once, unless Stripe has no keys: nothing tells such a request from
+// one is made at most once, unless Stripe has no keys: such a request looks like
 // the one that repeated it.
 func TestAKilledRefund(t *testing.T) {
 	t.Parallel()

@@ -48,7 +48,7 @@ func (o *running) send(bodies ...string) {
 type refunded struct {
 	Order   order.Status
 	Refunds map[refund.ID]refund.Status // in the row, and by the last event of each
-	Row     int64                       // what went back, as the row says
+	Row     int64                       // what went back, as the row shows
 	Stripe  int64                       // what went back at Stripe
 	Made    int                         // in so many refunds
 	Parked  order.Reason                // of the message that is parked; "" if none is
@@ -64,7 +64,7 @@ func (o *running) refunded(id order.ID) refunded {
 	for _, i := range account.Items {
 		got.Refunds[i.ID] = i.Status
 	}
-	if diff := cmp.Diff(o.told(id), got.Refunds); diff != "" {
+	if diff := cmp.Diff(o.lastStatuses(id), got.Refunds); diff != "" {
 		o.t.Errorf("order %s: refunds (-events +row):\n%s", id, diff)
 	}
 	o.Stripe.Machine(func(m *stripetest.Machine) {
@@ -79,8 +79,8 @@ func (o *running) refunded(id order.ID) refunded {
 	return got
 }
 
-// told returns the status of each refund of an order by its last event.
-func (o *running) told(id order.ID) map[refund.ID]refund.Status {
+// lastStatuses returns the status of each refund of an order by its last event.
+func (o *running) lastStatuses(id order.ID) map[refund.ID]refund.Status {
 	o.t.Helper()
 	record, err := o.Store.Load(o.t.Context(), id)
 	must(o.t, err)

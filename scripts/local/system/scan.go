@@ -70,7 +70,7 @@ type Order struct {
 
 	Refunds []refund.Item // by id
 	Outside int64         // given back by others
-	Left    int64         // what a new refund may give back, as the row says
+	Left    int64         // what a new refund may give back, as the row shows
 }
 
 // Records reads every order of the table with its events. It ends at the first error.

@@ -1,6 +1,6 @@
 // Package audit compares the table with Stripe, both ways: every PaymentIntent of a
 // period has its row, every row has its PaymentIntent, and both tell the same. It decides
-// with pure functions over what the caller reads, and knows neither AWS nor HTTP. It
+// with pure functions over what the caller reads, and depends on neither AWS nor HTTP. It
 // moves no money: a repair binds, settles and records.
 //
 // Read compare.go (what differs, and how it is called), run.go (the join), folder.go

@@ -77,7 +77,7 @@ type Finding struct {
 	OrderID order.ID       `json:"orderId"`
 	Class   Class          `json:"class"`
 	Intent  order.IntentID `json:"intent,omitempty"` // the one that the finding is about
-	Detail  string         `json:"detail"`           // what each side says
+	Detail  string         `json:"detail"`           // what each side has
 
 	Bind     bool `json:"bind,omitempty"`     // the row does not name the intent
 	Disputed bool `json:"disputed,omitempty"` // the intent's charge is, or was

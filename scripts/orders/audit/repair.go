@@ -75,7 +75,7 @@ func (p Plan) has(what func(Finding) bool) bool { return slices.ContainsFunc(p.F
 // Sequencer raises the seq of a row that was put back from a backup.
 type Sequencer interface {
 	// RaiseSeq sets an order's seq to that of its last event, if it is lower. It returns
-	// order.ErrNotFound if there is no row.
+	// order.ErrNotFound if the row does not exist.
 	RaiseSeq(ctx context.Context, id order.ID) error
 }
 

@@ -28,7 +28,7 @@ type Auditor struct {
 
 // Run runs the audit of a folder, or continues it. It reads Stripe first and the table
 // then, joins them order by order, and reads every order again that seems to differ, so
-// that a change in between is no finding. After an error the folder can be continued,
+// that a change in between is not a finding. After an error the folder can be continued,
 // also if ctx ended.
 func (a *Auditor) Run(ctx context.Context, f *Folder) (Summary, error) {
 	s := &f.state.Summary

@@ -1,6 +1,6 @@
 // Package deadletters reads and empties the dead-letter queue. It pages the queue without
 // losing a message, finds out what a message's row and Stripe say, judges what to do with
-// the message, and redrives or deletes it. It knows nothing of the command line, and it
+// the message, and redrives or deletes it. It does not depend on the command line, and it
 // reads no clock.
 //
 // Queue receives and sends, Sources reads the facts, and Judge is a pure function from

@@ -46,7 +46,7 @@ const (
 	HiddenFor = 5 * time.Minute
 )
 
-// Pages says how far Each came.
+// Pages is how far Each came.
 type Pages struct {
 	Seen  int  // different messages
 	Ended bool // the end of the queue was reached

@@ -42,7 +42,7 @@ const (
 	Unknown      Money = "unknown"
 )
 
-// Verdict says what to do with a message.
+// Verdict is what to do with a message.
 type Verdict struct {
 	Action Action
 	Money  Money

@@ -24,7 +24,7 @@ type Depth struct {
 func (d Depth) Total() int { return d.Waiting + d.InFlight + d.Delayed }
 
 // Snapshot is what a deployment looked like at one time. A part that could not be read is
-// missing, and Errors says why.
+// missing, and Errors has the reasons.
 type Snapshot struct {
 	At          time.Time            `json:"at"`
 	Orders      Depth                `json:"orderQueue"`

@@ -71,7 +71,7 @@ func faultsOf(c ordertest.Call) []Fault {
 		return []Fault{Dies, NeverArrives, Freezes}
 	case oracle.Reply, oracle.Park, oracle.Return, oracle.Answer, oracle.Checkpoint:
 		return []Fault{NeverArrives, Freezes}
-	case ordertest.ListDisputes: // nobody makes it
+	case ordertest.ListDisputes: // no worker makes it
 	}
 	return nil
 }

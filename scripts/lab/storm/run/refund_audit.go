@@ -12,7 +12,7 @@ import (
 )
 
 // Refunds is what became of the refunds, and of the orders that operators canceled. It
-// counts refundIds unless it says otherwise.
+// counts refundIds unless stated otherwise.
 type Refunds struct {
 	Asked      int // in at least one message
 	Made       int // Stripe has one that counts
