@@ -16,7 +16,7 @@ import (
 
 // refunds are the commands of `orders refund`.
 type refunds struct {
-	Make    makeRefund    `cmd:"" default:"withargs" help:"Give money of an order back, once. Needs ORDERS_TABLE and QUEUE_URL."`
+	Make    makeRefund    `cmd:"" default:"withargs" help:"Give money of an order back, once. Needs ORDERS_TABLE, SCOPE and QUEUE_URL."`
 	Resolve resolveRefund `cmd:"" help:"End a refund whose result is unknown. Needs what refresh needs."`
 }
 
@@ -56,6 +56,7 @@ Example: 19.99 USD of an order go back, and then the rest.
 type refundConfig struct {
 	Orders tableConfig
 	Queue  config.URL `env:"QUEUE_URL,notEmpty" want:"the URL of the order queue"`
+	Scope  string     `env:"SCOPE,notEmpty"     want:"the deployment's scope"`
 }
 
 // Run makes one refund.
@@ -64,8 +65,12 @@ func (m makeRefund) Run(ctx context.Context, sh shell) error {
 	if err != nil {
 		return err
 	}
-	queue := newQueue(cfg, env.Queue)
-	fmt.Fprintf(sh.people(), "table %s in %s, queue %s\n\n", env.Orders.Table, cfg.Region, env.Queue)
+	queue, mode := newQueue(cfg, env.Queue), "unknown"
+	if r, err := env.Orders.store(cfg).Load(ctx, order.ID(m.Order)); err == nil { // refund returns the error
+		mode = modeOf(r.Mode == order.LiveMode)
+	}
+	fmt.Fprintf(sh.people(), "table %s in %s, scope %s, Stripe in %s mode\nqueue %s\n\n",
+		env.Orders.Table, cfg.Region, env.Scope, mode, env.Queue)
 	c := cashier{
 		account: env.Orders.refunds(cfg).Account, shell: sh, every: 500 * time.Millisecond,
 		send: func(ctx context.Context, id order.ID, body string) error {

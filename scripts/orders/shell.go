@@ -61,12 +61,16 @@ func (sh shell) progress(format string, args ...any) {
 
 // where prints what a change is about to change: table, region, scope and Stripe's mode.
 func (sh shell) where(env stripeConfig, cfg aws.Config) {
-	mode := "test"
-	if stripe.Live(env.Key.Reveal()) {
-		mode = "LIVE"
-	}
 	fmt.Fprintf(sh.people(), "table %s in %s, scope %s, Stripe in %s mode\n\n",
-		env.Orders.Table, cfg.Region, env.Scope, mode)
+		env.Orders.Table, cfg.Region, env.Scope, modeOf(stripe.Live(env.Key.Reveal())))
+}
+
+// modeOf names Stripe's mode for a person.
+func modeOf(live bool) string {
+	if live {
+		return "LIVE"
+	}
+	return "test"
 }
 
 // confirms asks the person to type a word.
