@@ -1,9 +1,9 @@
-// Package sqs connects an order queue to the processors of orders and of refunds. It
-// decodes each message of a batch, calls the processor, and acknowledges, redelivers or
-// parks the message. It makes no decision about an order, and does not depend on Stripe
-// or DynamoDB.
+// Package sqs connects a queue to what its messages ask for. It decodes each message of a
+// batch, runs its task, and acknowledges, redelivers or parks the message. It makes no
+// decision about an order, and does not depend on Stripe or DynamoDB.
 //
-// Handler is the entry point. batch.go runs the messages of a batch in lanes, record.go
-// takes one message through its steps, and Decide is what happens to it after its result.
-// Decoder reads and validates the body; another Handler.Decode reads another format.
+// Handler is the entry point, for tasks of any kind. batch.go runs the messages of a
+// batch in lanes, record.go takes one message through its steps, and Decide is what
+// happens to it after its result. Orders has the tasks of the order queue, and Decoder
+// reads and validates their messages.
 package sqs

@@ -8,7 +8,6 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"orderonce/domain/order"
-	"orderonce/domain/refund"
 )
 
 // Meter records metrics. dimension and value split a metric; both are "" for a metric
@@ -19,24 +18,35 @@ type Meter interface {
 	Flush()
 }
 
-// Handler handles batches of messages from an order queue. All fields but Settings are
-// required.
+// Task is what one message asks for.
+type Task struct {
+	// ID is the order that the task is about. On a standard queue, tasks of one ID in a
+	// batch run one after the other.
+	ID order.ID
+	// Run does the task under a lease that ends with the invocation.
+	Run func(ctx context.Context, d Delivery, l order.Lease) order.Result
+	// NoteParked records that the message was moved to the dead-letter queue; nil if
+	// nothing is to be recorded. An error is logged and changes nothing: the message has
+	// its reason.
+	NoteParked func(ctx context.Context, why order.Reason, at time.Time) error
+	// Count counts a result beside the handler's own metrics; nil if there is nothing to
+	// count. age is the time since the message was sent.
+	Count func(m Meter, r order.Result, age time.Duration)
+	// Attrs are further attributes of the log line.
+	Attrs []slog.Attr
+}
+
+// Handler handles batches of messages from a queue. It does not know what the messages
+// ask for. All fields but Settings are required.
 type Handler struct {
-	// Decode returns the job in a message body. An error means that the body can never
+	// Decode returns the task in a message body. An error means that the body can never
 	// become one, so the message is parked as order.ReasonInvalid. Decode must be safe for
 	// concurrent use.
-	Decode func(body string) (Job, error)
-	// Process settles an order. sent is when the message was first sent.
-	Process func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result
-	// Refund makes a refund of an order.
-	Refund func(ctx context.Context, r refund.Request, l order.Lease) order.Result
-	// NoteParked records that an order's message was moved to the dead-letter queue. An
-	// error is logged and changes nothing: the message has its reason.
-	NoteParked func(ctx context.Context, o order.Order, why order.Reason, at time.Time) error
-	Queue      *Queue
-	Policy     Policy
-	Log        *slog.Logger
-	Meter      Meter
+	Decode func(body string) (Task, error)
+	Queue  *Queue
+	Policy Policy
+	Log    *slog.Logger
+	Meter  Meter
 	// Settings compares the queues' settings with Policy. If it is nil, nothing is
 	// compared.
 	Settings *SettingsCheck
@@ -47,7 +57,7 @@ type Handler struct {
 	RequestID func(context.Context) string
 
 	Parallel    int           // how many lanes of a batch run at once
-	OrderBudget time.Duration // no order starts with less time left
+	OrderBudget time.Duration // no task starts with less time left
 	AnswerTime  time.Duration // reserved at the end to change visibilities and to respond
 }
 

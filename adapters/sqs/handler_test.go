@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"runtime"
 	"slices"
@@ -78,16 +79,16 @@ func TestAPoisonMessageIsParkedAtOnceAndDelaysNoOther(t *testing.T) {
 	}
 }
 
-// A queue with another message format needs another Decode, and nothing else.
-func TestDecodeMayReadAnotherFormat(t *testing.T) {
+// A queue with other messages needs another Decode, and nothing else.
+func TestDecodeMayReturnTasksOfAnotherKind(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.Decode = func(body string) (sqs.Job, error) {
+	w.Handler.Decode = func(body string) (sqs.Task, error) {
 		id, found := strings.CutPrefix(body, "order:")
 		if !found {
-			return sqs.Job{}, errors.New("missing prefix")
+			return sqs.Task{}, errors.New("missing prefix")
 		}
-		return sqs.NewDecoder().DecodeJob(orderWithID(id))
+		return w.Task(orderWithID(id))
 	}
 	w.send("order:A", "B")
 	want := outcome{Processed: []string{"A"}, Parked: []string{"B: invalid_order"}}
@@ -146,7 +147,7 @@ func TestACrashInAnyStepFailsOnlyItsRecord(t *testing.T) {
 		wantLog string // of the second message
 		wantErr string
 	}{
-		{"decoding", poison, func(w *world) { w.Decode = new(sqs.Decoder).DecodeJob }, []int{1}, "WARN panic", panics},
+		{"decoding", poison, func(w *world) { w.Orders.Decode = new(sqs.Decoder).DecodeJob }, []int{1}, "WARN panic", panics},
 		{"creating an owner", poison, func(w *world) {
 			w.NewOwner = func() string { boom(); return "" }
 		}, []int{1}, "WARN panic", panics},
@@ -910,5 +911,35 @@ func TestFiftyBatchesInParallelKeepApart(t *testing.T) {
 	all.Wait()
 	if got := w.counted("Received"); got != 250 || len(w.messageIDs(w.dead)) != 50 {
 		t.Errorf("got %d received and %d dead letters, want 250 and 50", got, len(w.messageIDs(w.dead)))
+	}
+}
+
+// A task without the optional functions is run, logged with its attributes, and parked.
+func TestATaskNeedsNoMoreThanRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Handler.Decode = func(body string) (sqs.Task, error) {
+		return sqs.Task{
+			ID: order.ID(body), Attrs: []slog.Attr{slog.String("label_id", "L-"+body)},
+			Run: func(_ context.Context, d sqs.Delivery, l order.Lease) order.Result {
+				if d.Count != 1 || l.Owner == "" || !l.Until.After(l.From) {
+					t.Errorf("%s: delivery %d, lease %+v", body, d.Count, l)
+				}
+				if body == "A" {
+					return order.Result{Verdict: order.Done, Reason: order.ReasonSettled}
+				}
+				return order.Result{Verdict: order.Park, Reason: order.ReasonRefused}
+			},
+		}, nil
+	}
+	w.send("A", "B")
+	if failed := w.deliverVisible(); len(failed) > 0 {
+		t.Errorf("failed: %q, want none", failed)
+	}
+	if got := w.line("order_id", "A")["label_id"]; got != "L-A" {
+		t.Errorf("label_id = %v, want L-A", got)
+	}
+	if got := w.messages(w.dead); len(got) != 1 || got[0].Body != "B" {
+		t.Errorf("dead letters: got %+v, want B alone", got)
 	}
 }

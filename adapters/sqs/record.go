@@ -16,17 +16,17 @@ import (
 type record struct {
 	events.SQSMessage
 	delivery Delivery
-	job      Job
-	result   order.Result // set by decode if the body is not a job
+	task     Task
+	result   order.Result // set by decode if the body is not a task
 	action   Action
 }
 
-// decode reads the job of a record. If that fails it sets the result, and process does
+// decode reads the task of a record. If that fails it sets the result, and process does
 // nothing.
 func (b *batch) decode(r *record) {
 	if err := recoverPanic(func() {
 		var err error
-		if r.job, err = b.Decode(r.Body); err != nil {
+		if r.task, err = b.Decode(r.Body); err != nil {
 			r.result = order.Result{Verdict: order.Park, Reason: order.ReasonInvalid, Err: err}
 		}
 	}); err != nil {
@@ -45,7 +45,7 @@ func (r *record) lane() string {
 	case !r.decoded():
 		return "message " + r.MessageId
 	}
-	return "order " + string(r.job.OrderID())
+	return "order " + string(r.task.ID)
 }
 
 // handle processes a record and sets its result and action, even if a step panics. After
@@ -60,7 +60,7 @@ func (b *batch) handle(ctx context.Context, r *record) {
 	}
 }
 
-// process returns the result of the record's job.
+// process returns the result of the record's task.
 func (b *batch) process(ctx context.Context, r *record) (result order.Result) {
 	switch {
 	case b.tooShort != nil:
@@ -72,18 +72,13 @@ func (b *batch) process(ctx context.Context, r *record) (result order.Result) {
 	case !r.decoded():
 		return r.result
 	}
-	if err := recoverPanic(func() { result = b.run(ctx, r) }); err != nil {
+	if err := recoverPanic(func() {
+		l := order.Lease{Owner: b.NewOwner(), From: b.Now(), Until: b.leaseUntil, Trace: r.delivery.Trace}
+		result = r.task.Run(ctx, r.delivery, l)
+	}); err != nil {
 		return panicked(err)
 	}
 	return result
-}
-
-func (b *batch) run(ctx context.Context, r *record) order.Result {
-	lease := order.Lease{Owner: b.NewOwner(), From: b.Now(), Until: b.leaseUntil, Trace: r.delivery.Trace}
-	if r.job.IsRefund() {
-		return b.Refund(ctx, r.job.Refund, lease)
-	}
-	return b.Process(ctx, r.job.Order, r.delivery.FirstSent, lease)
 }
 
 // resolve decides what happens to the message, and sends it to the dead-letter queue if
@@ -101,14 +96,14 @@ func (b *batch) resolve(ctx context.Context, r *record) {
 	b.noteParked(ctx, r)
 }
 
-// noteParked records in the order's record that its message was parked. The message is in
-// the dead-letter queue by now, so neither an error nor a panic may redeliver it.
+// noteParked records that the message was parked. It is in the dead-letter queue by now,
+// so neither an error nor a panic may redeliver it.
 func (b *batch) noteParked(ctx context.Context, r *record) {
-	if r.job.Order.ID() == "" {
-		return // the body is not an order; a parked refund leaves its order as it is
+	if r.task.NoteParked == nil {
+		return
 	}
 	var err error
-	if p := recoverPanic(func() { err = b.NoteParked(ctx, r.job.Order, r.result.Reason, b.Now()) }); p != nil {
+	if p := recoverPanic(func() { err = r.task.NoteParked(ctx, r.result.Reason, b.Now()) }); p != nil {
 		err = p
 	}
 	b.logFailure(ctx, slog.LevelWarn, "message parked, but its record does not say so", r, err)
@@ -139,7 +134,7 @@ func (b *batch) logFailure(ctx context.Context, level slog.Level, text string, r
 func (r *record) parked() Parked {
 	p := Parked{
 		Message: r.SQSMessage, FirstSent: r.delivery.FirstSent, Group: r.delivery.Group, FIFO: r.delivery.FIFO,
-		OrderID: r.job.OrderID(), Reason: r.result.Reason,
+		OrderID: r.task.ID, Reason: r.result.Reason,
 	}
 	if r.result.Err != nil {
 		p.Detail = r.result.Err.Error()

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 
 	"orderonce/domain/order"
-	"orderonce/domain/refund"
 )
 
 // The metrics of the order function; docs/reference/metrics.md explains them.
@@ -28,7 +27,7 @@ const (
 // logRecord writes the log line of a record.
 func (b *batch) logRecord(ctx context.Context, r *record) {
 	attrs := []slog.Attr{
-		slog.String("order_id", string(r.job.OrderID())),
+		slog.String("order_id", string(r.task.ID)),
 		slog.String("message_id", r.MessageId),
 		slog.Int("delivery", r.delivery.Count),
 		slog.Int("attempt", r.result.Attempt),
@@ -38,9 +37,7 @@ func (b *batch) logRecord(ctx context.Context, r *record) {
 		slog.String("intent_id", string(r.result.Intent)),
 		slog.String("request_id", b.requestID),
 	}
-	if r.job.IsRefund() {
-		attrs = append(attrs, slog.String("refund_id", string(r.job.Refund.ID())))
-	}
+	attrs = append(attrs, r.task.Attrs...)
 	attrs = append(attrs, traceAttrs(r.result.Trace, r.delivery.Trace)...)
 	if r.action.Verdict == order.Redeliver {
 		attrs = append(attrs, slog.Int64("retry_after_s", int64(r.action.Delay.Seconds())))
@@ -98,9 +95,10 @@ func (b *batch) count(r *record) {
 	if r.result.Takeover {
 		b.Meter.Count(MetricTakeovers, "", "")
 	}
-	switch r.result.Reason { //nolint:exhaustive // the other reasons are counted by their verdict
-	case order.ReasonSettled, refund.ReasonRefused:
-		b.countSettled(r)
+	if r.task.Count != nil {
+		r.task.Count(b.Meter, r.result, b.Now().Sub(r.delivery.SentAt))
+	}
+	switch r.result.Reason { //nolint:exhaustive // the other reasons are counted by their verdict or by the task
 	case order.ReasonDuplicate:
 		b.Meter.Count(MetricDuplicates, "", "")
 	case order.ReasonInProgress:
@@ -110,13 +108,4 @@ func (b *batch) count(r *record) {
 	case order.ReasonUnknown:
 		b.Meter.Count(MetricUnknown, "", "")
 	}
-}
-
-func (b *batch) countSettled(r *record) {
-	if r.job.IsRefund() {
-		b.Meter.Count(MetricRefunds, "Reason", string(r.result.Reason))
-		return
-	}
-	b.Meter.Count(MetricSettled, "Status", string(r.result.Status))
-	b.Meter.Observe(MetricOrderAge, "", "", b.Now().Sub(r.delivery.SentAt))
 }

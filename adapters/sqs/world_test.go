@@ -38,6 +38,7 @@ type tester interface {
 // the results of orders.
 type world struct {
 	*sqs.Handler
+	*sqs.Orders
 
 	orders, dead string // the names of the queues
 
@@ -102,9 +103,12 @@ func newWorldWith(t tester, orderQueue, deadQueue string, fifo bool) *world {
 		orders.DeadLetters, orders.MaxReceives, orders.FIFO = w.dead, sqs.DefaultPolicy().MaxReceives, fifo
 		w.must(m.Create(now, w.orders, orders))
 	})
+	w.Orders = &sqs.Orders{
+		Decode: sqs.NewDecoder().DecodeJob, Process: w.process, Refund: w.refund, NoteParked: w.noteParked,
+	}
 	w.Handler = &sqs.Handler{
-		Process: w.process, Refund: w.refund, NoteParked: w.noteParked, Decode: sqs.NewDecoder().DecodeJob,
-		Queue: w.queueThrough(nil), Policy: sqs.DefaultPolicy(), Meter: counter{w},
+		Decode: w.Task,
+		Queue:  w.queueThrough(nil), Policy: sqs.DefaultPolicy(), Meter: counter{w},
 		Log: slog.New(slog.NewJSONHandler(&lockedWriter{w: w}, nil)),
 		Now: w.Now, NewOwner: w.newOwner, Jitter: func() float64 { return minJitter },
 		RequestID: func(context.Context) string { return "request-1" },

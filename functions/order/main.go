@@ -42,10 +42,13 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*sqs.Handler, e
 	}
 	store := dynamodb.New(c.AWS.Config(config.DynamoDB, clients.AWS()), c.Table)
 	options := c.Stripe.Options(key, c.Scope, clients)
-	return &sqs.Handler{
+	orders := sqs.Orders{
+		Decode:  sqs.NewDecoder().DecodeJob,
 		Process: newProcessor(c, store, stripe.New(options)).Process, NoteParked: store.Park,
 		Refund: newRefunds(c, &dynamodb.Refunds{Store: store}, stripe.NewRefunds(options)).Process,
-		Decode: sqs.NewDecoder().DecodeJob, Policy: c.policy(), Settings: new(sqs.SettingsCheck),
+	}
+	return &sqs.Handler{
+		Decode: orders.Task, Policy: c.policy(), Settings: new(sqs.SettingsCheck),
 		Queue: sqs.NewQueue(c.AWS.Config(config.SQS, clients.AWS()), string(c.Queue), string(c.DeadLetters)),
 		Log:   lambda.NewLogger(out, slog.LevelInfo), Meter: meter, RequestID: lambda.RequestID,
 		Now: time.Now, NewOwner: rand.Text, Jitter: mathrand.Float64,

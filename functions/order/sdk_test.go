@@ -79,9 +79,10 @@ func parking(t *testing.T, r *remote, out io.Writer) *sqs.Handler {
 	must(t, err)
 	h.Settings = nil // its calls are not counted here
 	h.Queue = sqs.NewQueue(c.AWS.Config(config.SQS, r), string(c.Queue), string(c.DeadLetters))
-	h.NoteParked = func(context.Context, order.Order, order.Reason, time.Time) error { return nil }
-	h.Process = func(context.Context, order.Order, time.Time, order.Lease) order.Result {
-		return order.Result{Verdict: order.Park, Reason: order.ReasonConflict}
+	h.Decode = func(string) (sqs.Task, error) {
+		return sqs.Task{ID: "ORD-1", Run: func(context.Context, sqs.Delivery, order.Lease) order.Result {
+			return order.Result{Verdict: order.Park, Reason: order.ReasonConflict}
+		}}, nil
 	}
 	return h
 }

@@ -100,8 +100,11 @@ func (v *invocation) handler() *sqs.Handler {
 		}),
 	}
 	owners := 0
+	orders := sqs.Orders{
+		Decode: w.lab.decoder.DecodeJob, Process: k.processor().Process, NoteParked: records{k}.Park,
+	}
 	return &sqs.Handler{
-		Process: k.processor().Process, NoteParked: records{k}.Park, Decode: w.lab.decoder.DecodeJob,
+		Decode: orders.Task,
 		Queue: sqs.NewQueue(cfg, url+w.queue.orders, url+w.queue.dead), Policy: w.services.policy,
 		Log: slog.New(slog.DiscardHandler), Meter: v, Now: k.Now, Jitter: func() float64 { return 0.5 },
 		NewOwner:  func() string { owners++; return "owner-" + k.seen.Name + "-" + strconv.Itoa(owners) },
