@@ -1,6 +1,7 @@
 // Package apigateway serves an http.Handler behind an HTTP API of Amazon API Gateway: it
 // turns an event of payload format 2.0 into a request and the response into the answer.
-// It does not know what is served.
+// CallerOf returns the identity that the route's authorizer verified. The package does
+// not know what is served.
 //
 // Source:
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html.
@@ -47,6 +48,7 @@ func request(ctx context.Context, e events.APIGatewayV2HTTPRequest) (*http.Reque
 	}
 	target := url.URL{Path: e.RawPath, RawQuery: e.RawQueryString}
 	method := e.RequestContext.HTTP.Method
+	ctx = withCaller(ctx, e.RequestContext.Authorizer)
 	r, err := http.NewRequestWithContext(ctx, method, target.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("API Gateway event: %w", err)

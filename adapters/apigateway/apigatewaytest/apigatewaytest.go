@@ -2,10 +2,11 @@
 // function behind it. It turns requests into events of payload format 2.0 and knows
 // nothing of what they are about.
 //
-// Sources, in
-// https://docs.aws.amazon.com/apigateway/latest/developerguide/: payload format and
-// responses: http-api-develop-integrations-lambda.html; quotas (a request of 10 MB, an
-// integration of 30 s, not adjustable): http-api-quotas.html.
+// Sources, in https://docs.aws.amazon.com/apigateway/latest/developerguide/: payload
+// format and responses: http-api-develop-integrations-lambda.html; routes:
+// http-api-develop-routes.html; authorizers: http-api-access-control-iam.html,
+// http-api-jwt-authorizer.html; quotas (a request of 10 MB, an integration of 30 s, not
+// adjustable): http-api-quotas.html.
 package apigatewaytest
 
 import (
@@ -32,9 +33,11 @@ const (
 
 // API is an HTTP API. Its zero value has no routes.
 type API struct {
-	// Routes are the functions by route key, such as "POST /stripe/webhook". A function
-	// gets an event and returns the response, both JSON.
+	// Routes are the functions by route key, such as "POST /stripe/webhook" or "GET
+	// /orders/{orderId}". A function gets an event and returns the response, both JSON.
 	Routes map[string]func(context.Context, []byte) ([]byte, error)
+	// Authorizers are those of the routes, by route key. A route without one is open.
+	Authorizers map[string]Authorizer
 	// Now is the clock of the events' time.
 	Now func() time.Time
 }
@@ -73,9 +76,14 @@ func (s *Server) Close() error {
 
 // ServeHTTP invokes the function of the request's route.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	function, found := a.Routes[r.Method+" "+r.URL.Path]
-	if !found {
+	key, parameters := a.route(r)
+	if key == "" {
 		refuse(w, http.StatusNotFound, "Not Found")
+		return
+	}
+	caller, status := a.authorize(key, r)
+	if status != http.StatusOK {
+		refuse(w, status, http.StatusText(status))
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
@@ -83,14 +91,17 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusRequestEntityTooLarge, "Request Entity Too Large")
 		return
 	}
-	payload, err := json.Marshal(a.event(r, body))
+	e := a.event(r, body)
+	e.RouteKey, e.RequestContext.RouteKey, e.PathParameters = key, key, parameters
+	e.RequestContext.Authorizer = caller
+	payload, err := json.Marshal(e)
 	if err != nil {
 		refuse(w, http.StatusInternalServerError, "Internal Server Error")
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), Timeout)
 	defer cancel()
-	out, err := function(ctx, payload)
+	out, err := a.Routes[key](ctx, payload)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		refuse(w, http.StatusServiceUnavailable, "Service Unavailable")
@@ -105,10 +116,10 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // base64.
 func (a *API) event(r *http.Request, body []byte) events.APIGatewayV2HTTPRequest {
 	e := events.APIGatewayV2HTTPRequest{
-		Version: "2.0", RouteKey: r.Method + " " + r.URL.Path, RawPath: r.URL.Path, RawQueryString: r.URL.RawQuery,
+		Version: "2.0", RawPath: r.URL.Path, RawQueryString: r.URL.RawQuery,
 		Headers: map[string]string{"host": r.Host}, Body: string(body),
 		RequestContext: events.APIGatewayV2HTTPRequestContext{
-			RouteKey: r.Method + " " + r.URL.Path, Stage: "$default", TimeEpoch: a.Now().UnixMilli(),
+			Stage: "$default", TimeEpoch: a.Now().UnixMilli(),
 			HTTP: events.APIGatewayV2HTTPRequestContextHTTPDescription{
 				Method: r.Method, Path: r.URL.Path, Protocol: r.Proto, SourceIP: "127.0.0.1", UserAgent: r.UserAgent(),
 			},
