@@ -17,6 +17,9 @@ import (
 const (
 	orderRow = "order"  // the order; it never expires, or an old message could be charged again
 	eventRow = "event#" // and six digits: one event; the history, and the outbox for the table's stream
+	// registrationRow is an order that a client put. It never expires, or another content
+	// could be charged later.
+	registrationRow = "intake"
 )
 
 // eventRetention is the minimum lifetime of an event. DynamoDB may delete expired items

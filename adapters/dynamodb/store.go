@@ -274,10 +274,15 @@ func (s *Store) Load(ctx context.Context, id order.ID) (order.Record, error) {
 	return r, nil
 }
 
-// query reads the whole partition of an order. The record has no id if the order item is
-// missing.
+// query reads an order and its events. The record has no id if the order item is missing.
 func (s *Store) query(ctx context.Context, id order.ID) (order.Record, error) {
 	var r order.Record
+	err := s.eachItem(ctx, id, func(item row) error { return addRow(&r, item) })
+	return r, err
+}
+
+// eachItem reads the whole partition of an order. It ends at the first error.
+func (s *Store) eachItem(ctx context.Context, id order.ID, add func(item row) error) error {
 	pages := dynamodb.NewQueryPaginator(s.client, &dynamodb.QueryInput{
 		TableName:                 &s.table,
 		KeyConditionExpression:    aws.String("orderId = :id"),
@@ -287,15 +292,15 @@ func (s *Store) query(ctx context.Context, id order.ID) (order.Record, error) {
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return order.Record{}, err
+			return err
 		}
 		for _, item := range page.Items {
-			if err := addRow(&r, item); err != nil {
-				return order.Record{}, err
+			if err := add(item); err != nil {
+				return err
 			}
 		}
 	}
-	return r, nil
+	return nil
 }
 
 // Recreate implements order.Records with a Query and one UpdateItem. It counts the event

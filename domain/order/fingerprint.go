@@ -25,6 +25,10 @@ func (f Fingerprint) Matches(o Order) (same, known bool) {
 	return false, false
 }
 
+// Conflicts reports whether f and g are of different orders. Fingerprints of different
+// versions cannot be compared and do not conflict.
+func (f Fingerprint) Conflicts(g Fingerprint) bool { return f.version() == g.version() && f != g }
+
 func (f Fingerprint) version() string {
 	version, _, _ := strings.Cut(string(f), ":")
 	return version

@@ -77,3 +77,15 @@ func TestFingerprintMatchesInItsOwnVersion(t *testing.T) {
 		}
 	}
 }
+
+func TestFingerprintConflictsWithinItsOwnVersion(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		f, g order.Fingerprint
+		want bool
+	}{{"v1:a", "v1:b", true}, {"v1:a", "v1:a", false}, {"v1:a", "v2:b", false}} {
+		if got := tt.f.Conflicts(tt.g); got != tt.want {
+			t.Errorf("%s and %s: got %t, want %t", tt.f, tt.g, got, tt.want)
+		}
+	}
+}

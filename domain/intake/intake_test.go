@@ -1,0 +1,285 @@
+package intake_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/domain/intake"
+	"orderonce/domain/intake/intaketest"
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+)
+
+const (
+	alice intake.Caller = "alice"
+	bob   intake.Caller = "bob"
+)
+
+// queue is a queue in memory.
+type queue struct {
+	mu   sync.Mutex
+	sent []order.ID
+	fail error
+}
+
+func (q *queue) Send(_ context.Context, o order.Order, _ order.Trace) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.fail != nil {
+		return q.fail
+	}
+	q.sent = append(q.sent, o.ID())
+	return nil
+}
+
+// world is an intake with what is behind it.
+type world struct {
+	*intake.Intake
+
+	orders *ordertest.Memory
+	queue  *queue
+}
+
+func newWorld(owned bool) world {
+	w := world{orders: new(ordertest.Memory), queue: new(queue)}
+	w.Intake = &intake.Intake{
+		Book: &intaketest.Memory{Orders: w.orders}, Queue: w.queue, Owned: owned,
+		Now: func() time.Time { return time.UnixMilli(1_790_000_000_000) },
+	}
+	return w
+}
+
+// other returns an order with the id of ordertest.Order and other content.
+func other(id order.ID) order.Order {
+	d := ordertest.Draft(id)
+	d.Lines[0].Quantity++
+	o, err := order.New(d)
+	if err != nil {
+		panic(err) // a bug in this test
+	}
+	return o
+}
+
+// work claims an order, as a worker does, and refuses it if settle is true.
+func (w world) work(t *testing.T, o order.Order, settle bool) {
+	t.Helper()
+	from := w.Now()
+	c, err := w.orders.Begin(t.Context(), o, order.Lease{Owner: "w", From: from, Until: from.Add(time.Minute)})
+	if err == nil && settle {
+		err = w.orders.Finish(t.Context(), c, order.Outcome{Status: order.Refused, Failure: "pretend"}, from)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// step is one call of a client, or the work of a worker.
+type step struct {
+	do   string // "put", "put other", "get", "claim", "settle" or "claim other"
+	by   intake.Caller
+	want string // status, "sent", or the error
+}
+
+func TestIntake(t *testing.T) {
+	t.Parallel()
+	const conflict, missing = "order id already used with different content", "order not found"
+	for claim, tt := range map[string]struct {
+		owned bool
+		steps []step
+	}{
+		"an order is sent until a worker has claimed it, and answered afterwards": {false, []step{
+			{"get", alice, missing},
+			{"put", alice, "sent"},
+			{"get", alice, "received"},
+			{"put", alice, "sent"},
+			{"claim", "", ""},
+			{"put", alice, "open"},
+			{"settle", "", ""},
+			{"put", alice, "refused"},
+			{"get", alice, "refused"},
+		}},
+		"other content is never sent": {false, []step{
+			{"put", alice, "sent"},
+			{"put other", alice, conflict},
+			{"settle", "", ""},
+			{"put other", alice, conflict},
+			{"put", alice, "refused"},
+		}},
+		"without owners all callers are one": {false, []step{
+			{"put", alice, "sent"},
+			{"put", bob, "sent"},
+			{"get", bob, "received"},
+			{"settle", "", ""},
+			{"get", bob, "refused"},
+		}},
+		"with owners a caller sees only its own order": {true, []step{
+			{"put", alice, "sent"},
+			{"put", bob, conflict},
+			{"get", bob, missing},
+			{"settle", "", ""},
+			{"put", bob, conflict},
+			{"get", bob, missing},
+			{"get", alice, "refused"},
+		}},
+		"an order of the queue is answered, and other content is a conflict": {false, []step{
+			{"settle", "", ""},
+			{"get", alice, "refused"},
+			{"put", alice, "refused"},
+			{"put other", alice, conflict},
+		}},
+		"with owners an order of the queue is nobody's": {true, []step{
+			{"settle", "", ""},
+			{"get", alice, missing},
+			{"put", alice, conflict},
+		}},
+		"an order of the queue that was claimed before the registered one is not shown": {true, []step{
+			{"put", alice, "sent"},
+			{"claim other", "", ""},
+			{"get", alice, conflict},
+			{"put", alice, conflict},
+			{"put other", alice, conflict},
+		}},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(tt.owned)
+			for i, s := range tt.steps {
+				if got := w.take(t, s); got != s.want {
+					t.Errorf("step %d, %s by %q: got %q, want %q", i+1, s.do, s.by, got, s.want)
+				}
+			}
+		})
+	}
+}
+
+// take takes a step on the order O-1.
+func (w world) take(t *testing.T, s step) string {
+	t.Helper()
+	var v intake.View
+	var err error
+	switch s.do {
+	case "claim", "settle":
+		w.work(t, ordertest.Order("O-1"), s.do == "settle")
+		return ""
+	case "claim other":
+		w.work(t, other("O-1"), false)
+		return ""
+	case "put":
+		v, err = w.Put(t.Context(), ordertest.Order("O-1"), s.by, "")
+	case "put other":
+		v, err = w.Put(t.Context(), other("O-1"), s.by, "")
+	case "get":
+		v, err = w.Get(t.Context(), "O-1", s.by)
+	}
+	for _, known := range []error{order.ErrConflict, order.ErrNotFound} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
+	}
+	switch {
+	case err != nil:
+		return err.Error()
+	case v.OrderID != "O-1" || v.Total.Amount != 3998:
+		t.Errorf("%s: got %s of %d, want O-1 of 3998", s.do, v.OrderID, v.Total.Amount)
+	}
+	if v.Sent {
+		return "sent"
+	}
+	return v.Status()
+}
+
+func TestPutOfAnOrderThatTheQueueDoesNotTakeIsAnErrorAndCanBeRepeated(t *testing.T) {
+	t.Parallel()
+	w, down := newWorld(false), errors.New("queue down")
+	w.queue.fail = down
+	if v, err := w.Put(t.Context(), ordertest.Order("O-1"), alice, ""); !errors.Is(err, down) || v.Sent {
+		t.Errorf("got %+v, %v, want %v", v, err, down)
+	}
+	w.queue.fail = nil
+	if v, err := w.Put(t.Context(), ordertest.Order("O-1"), alice, ""); err != nil || !v.Sent {
+		t.Errorf("got %+v, %v, want the order sent", v, err)
+	}
+	if diff := cmp.Diff(w.queue.sent, []order.ID{"O-1"}); diff != "" {
+		t.Errorf("sent (-got +want):\n%s", diff)
+	}
+}
+
+// Fifty clients put two contents under one id at the same time.
+func TestOfTwoContentsOneIsSent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(false)
+	contents := []order.Order{ordertest.Order("O-1"), other("O-1")}
+	sent := make([]int, len(contents))
+	var mu sync.Mutex
+	var racing sync.WaitGroup
+	for i := range 50 {
+		racing.Go(func() {
+			v, err := w.Put(t.Context(), contents[i%2], alice, "")
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil && v.Sent:
+				sent[i%2]++
+			case !errors.Is(err, order.ErrConflict):
+				t.Errorf("client %d: got %+v, %v, want it sent or a conflict", i, v, err)
+			}
+		})
+	}
+	racing.Wait()
+	if sent[0] > 0 == (sent[1] > 0) || sent[0]+sent[1] != 25 {
+		t.Errorf("got %v messages, want 25 of one content and none of the other", sent)
+	}
+}
+
+func TestARegistrationOfANewerReleaseIsNotAConflict(t *testing.T) {
+	t.Parallel()
+	w := newWorld(false)
+	_, err := w.Book.Register(t.Context(), intake.Registration{OrderID: "O-1", Fingerprint: "v9:0", Caller: alice})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err := w.Put(t.Context(), ordertest.Order("O-1"), alice, ""); !errors.Is(err, order.ErrUnknownVersion) {
+		t.Errorf("got %+v, %v, want %v", v, err, order.ErrUnknownVersion)
+	}
+	if len(w.queue.sent) > 0 {
+		t.Errorf("got %q sent, want nothing", w.queue.sent)
+	}
+}
+
+func TestView(t *testing.T) {
+	t.Parallel()
+	waits := map[order.Status]bool{order.Open: true, order.Pending: true, order.ActionRequired: true}
+	for _, s := range order.Statuses() {
+		v := intake.View{OrderID: "O-1", Record: order.Record{OrderID: "O-1", Status: s}}
+		if v.Settled() == waits[s] || v.Status() != string(s) {
+			t.Errorf("%s: got settled %t as %q, want %t", s, v.Settled(), v.Status(), !waits[s])
+		}
+	}
+	if v := (intake.View{OrderID: "O-1"}); v.Settled() || v.Status() != intake.Received {
+		t.Errorf("got settled %t as %q, want false as %q", v.Settled(), v.Status(), intake.Received)
+	}
+}
+
+func TestIDFor(t *testing.T) {
+	t.Parallel()
+	const want = order.ID("i-nztpgjzwzzhwjbypjaq3ic7ccluato74hncv5aem4vi36xpfzdxa")
+	id := intake.IDFor(intake.NewCaller("shop"), "key-1")
+	if id != want || !order.ValidID(string(id)) { // another id would charge a repeated request again
+		t.Errorf("got %q, want %q for ever", id, want)
+	}
+	seen := map[order.ID]bool{}
+	for _, parts := range [][]string{{"shop"}, {"shop", ""}, {"sh", "op"}, {"other"}} {
+		for _, key := range []string{"key-1", "KEY-1", "key-2", strings.Repeat("k", 255)} {
+			seen[intake.IDFor(intake.NewCaller(parts...), key)] = true
+		}
+	}
+	if len(seen) != 16 {
+		t.Errorf("got %d ids, want 16", len(seen))
+	}
+}

@@ -1,0 +1,17 @@
+package intaketest_test
+
+import (
+	"testing"
+
+	"orderonce/domain/intake"
+	"orderonce/domain/intake/intaketest"
+	"orderonce/domain/order/ordertest"
+)
+
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	intaketest.TestBook(t, func(*testing.T) (ordertest.Store, intake.Book) {
+		orders := new(ordertest.Memory)
+		return orders, &intaketest.Memory{Orders: orders}
+	})
+}
