@@ -95,16 +95,29 @@ func (d *Decoder) order(raw []byte, fields func(path string) []string) (order.Or
 func parse[M message | refundMessage](
 	d *Decoder, raw []byte, fields func(path string) []string,
 ) (m M, err error) {
+	if m, err = unmarshal[M](raw, fields); err == nil {
+		err = d.check(m)
+	}
+	return m, err
+}
+
+//nolint:ireturn // M is a struct
+func unmarshal[M message | refundMessage](raw []byte, fields func(path string) []string) (m M, err error) {
 	if err := checkShape(raw, fields); err != nil {
 		return m, err
 	}
 	if err := json.Unmarshal(raw, &m); err != nil {
 		return m, bodyError(err)
 	}
-	if err := d.validate.Struct(m); err != nil {
-		return m, d.invalid(err)
-	}
 	return m, nil
+}
+
+// check validates a message.
+func (d *Decoder) check(m any) error {
+	if err := d.validate.Struct(m); err != nil {
+		return d.invalid(err)
+	}
+	return nil
 }
 
 func (m message) draft() order.Draft {
@@ -134,14 +147,21 @@ func orderFields(path string) []string {
 // unwrap returns the message in an SNS notification, in an EventBridge event, or in an
 // event in a notification. It returns any other body unchanged.
 func unwrap(body string) ([]byte, error) {
-	if len(body) > MaxBody {
-		return nil, &BodyError{fmt.Sprintf("too large: %d bytes, want at most %d", len(body), MaxBody)}
+	if err := checkSize(body); err != nil {
+		return nil, err
 	}
 	raw, err := unwrapLayer([]byte(body), `"Notification"`, notificationMessage)
 	if err != nil {
 		return nil, err
 	}
 	return unwrapLayer(raw, `"detail-type"`, eventDetail)
+}
+
+func checkSize(body string) error {
+	if len(body) > MaxBody {
+		return &BodyError{fmt.Sprintf("too large: %d bytes, want at most %d", len(body), MaxBody)}
+	}
+	return nil
 }
 
 // unwrapLayer returns what content finds in the wrapper, or raw itself. A body without

@@ -120,14 +120,22 @@ func newWorldWith(t tester, orderQueue, deadQueue string, fifo bool) *world {
 // queueThrough returns a client of both queues that uses an HTTP client; nil is the SDK's
 // own.
 func (w *world) queueThrough(client aws.HTTPClient) *sqs.Queue {
-	cfg := aws.Config{
+	return sqs.NewQueue(w.config(client), w.server.QueueURL(w.orders), w.server.QueueURL(w.dead))
+}
+
+// sender returns what sends to the order queue.
+func (w *world) sender() *sqs.Sender {
+	return sqs.NewSender(w.config(nil), w.server.QueueURL(w.orders))
+}
+
+func (w *world) config(client aws.HTTPClient) aws.Config {
+	return aws.Config{
 		Region: sqstest.Region, BaseEndpoint: &w.server.URL, HTTPClient: client,
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "pretend", SecretAccessKey: "pretend"}, nil
 		}),
 		Retryer: func() aws.Retryer { return aws.NopRetryer{} }, // a fault is one fault
 	}
-	return sqs.NewQueue(cfg, w.server.QueueURL(w.orders), w.server.QueueURL(w.dead))
 }
 
 func (w *world) must(err error) {

@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -240,8 +238,7 @@ func (q sending) sendOnce(ctx context.Context, messages []message) (failed []err
 // its order, and a hash of the body, so that SQS drops what was posted twice within five
 // minutes. An invalid message has a group of its own.
 func group(m message) (group, deduplication *string) {
-	hash := sha256.Sum256([]byte(m.body))
-	id := hex.EncodeToString(hash[:])
+	id := sqs.DeduplicationID(m.body)
 	job, err := sqs.NewDecoder().DecodeJob(m.body)
 	if err != nil {
 		return &id, &id
