@@ -1,0 +1,212 @@
+// Package httpapi serves orders over HTTP: PUT /orders/{orderId}, POST /orders and GET
+// /orders/{orderId}. It reads requests, calls package intake and writes responses; errors
+// are problem details (RFC 9457). It does not know what is in an order, where a caller's
+// identity comes from, and how a request reaches the handler.
+//
+// The key of a request is its business key: the client's own order id, or the caller's
+// Idempotency-Key. API Gateway's request id, and every other id of a transport, is not
+// one: a client that repeats a request gets a new one.
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"time"
+
+	"orderonce/domain/intake"
+	"orderonce/domain/order"
+)
+
+// MaxBody is the largest body of a request, in bytes.
+const MaxBody = 256 << 10
+
+// The errors of Options.Caller.
+var (
+	ErrUnauthenticated = errors.New("no authenticated caller")
+	ErrForbidden       = errors.New("token without the claim that names its owner")
+)
+
+// Options are what a Handler calls.
+type Options struct {
+	Put func(context.Context, order.Order, intake.Caller, order.Trace) (intake.View, error)
+	Get func(context.Context, order.ID, intake.Caller) (intake.View, error)
+	// Decode returns the order in a body. id is what its id must be. An
+	// *order.InvalidError lists problems of fields; any other error is one of the whole
+	// body. Both are shown to the client.
+	Decode func(body, id string) (order.Order, error)
+	// Caller returns who sent the request of a context, ErrUnauthenticated or
+	// ErrForbidden.
+	Caller func(context.Context) (intake.Caller, error)
+	Log    *slog.Logger
+	Count  func(result string) // of each request
+}
+
+// Handler is the entrance of orders by HTTP.
+type Handler struct {
+	options Options
+	mux     *http.ServeMux
+}
+
+// New returns a handler.
+func New(o Options) *Handler {
+	h := &Handler{options: o, mux: http.NewServeMux()}
+	h.mux.HandleFunc("PUT /orders/{orderId}", h.serve(func(r *http.Request, c intake.Caller) answer {
+		return h.put(r, c, r.PathValue("orderId"))
+	}))
+	h.mux.HandleFunc("POST /orders", h.serve(h.post))
+	h.mux.HandleFunc("GET /orders/{orderId}", h.serve(h.get))
+	return h
+}
+
+// ServeHTTP answers a request. The API in front answers one of another route.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
+
+// serve returns the handler of a route: it requires a caller, even on a route that was
+// left open, and writes, counts and logs the answer.
+func (h *Handler) serve(handle func(*http.Request, intake.Caller) answer) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := withTimeToAnswer(r.Context())
+		defer cancel()
+		r = r.WithContext(ctx)
+		c, err := h.options.Caller(ctx)
+		var a answer
+		switch {
+		case errors.Is(err, ErrForbidden):
+			a = problem(http.StatusForbidden, resultForbidden, err)
+		case err != nil || c == "":
+			a = problem(http.StatusUnauthorized, resultUnauthenticated, ErrUnauthenticated)
+		default:
+			a = handle(r, c)
+		}
+		a.write(w)
+		h.options.Count(a.result)
+		h.log(r, c, a)
+	}
+}
+
+// timeToAnswer is kept back of the time that a request has.
+const timeToAnswer = time.Second
+
+// withTimeToAnswer returns a context that ends before ctx, so that a client gets our
+// answer if the table or the queue does not respond, and not that of the API.
+func withTimeToAnswer(ctx context.Context) (context.Context, context.CancelFunc) {
+	if deadline, ok := ctx.Deadline(); ok {
+		return context.WithDeadline(ctx, deadline.Add(-timeToAnswer))
+	}
+	return context.WithCancel(ctx)
+}
+
+// log writes the line of a request. An id that is not an order id may be anything, so it
+// is not logged.
+func (h *Handler) log(r *http.Request, c intake.Caller, a answer) {
+	level := slog.LevelInfo
+	if a.status >= http.StatusInternalServerError {
+		level = slog.LevelWarn
+	}
+	h.options.Log.LogAttrs(r.Context(), level, "intake",
+		slog.String("method", r.Method), slog.String("order_id", string(a.orderID)), slog.String("caller", string(c)),
+		slog.String("trace_id", traceOf(r).ID()), slog.String("result", a.result), slog.Int("status", a.status),
+		slog.Any("error", a.err))
+}
+
+func traceOf(r *http.Request) order.Trace { return order.ParseTrace(r.Header.Get("Traceparent")) }
+
+// put answers a PUT, or a POST whose id is known.
+func (h *Handler) put(r *http.Request, c intake.Caller, id string) answer {
+	body, bad := read(r)
+	if bad.status != 0 {
+		return bad
+	}
+	o, err := h.options.Decode(string(body), id)
+	if err != nil {
+		return invalid(err)
+	}
+	v, err := h.options.Put(r.Context(), o, c, traceOf(r))
+	return viewed(v, o.ID(), err)
+}
+
+// read reads the body of a request, which must be JSON. The answer is zero if it is.
+func read(r *http.Request) ([]byte, answer) {
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // one that is not valid is not JSON
+	if kind != "application/json" {
+		return nil, problem(http.StatusUnsupportedMediaType, resultMediaType, errMediaType)
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, MaxBody))
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return nil, problem(http.StatusRequestEntityTooLarge, resultTooLarge, errTooLarge)
+	}
+	if err != nil || !json.Valid(body) {
+		return nil, problem(http.StatusBadRequest, resultMalformed, errMalformed)
+	}
+	return body, answer{}
+}
+
+// post answers a POST. The caller and its key make the order id, so a repeated request
+// is a PUT of the same order.
+func (h *Handler) post(r *http.Request, c intake.Caller) answer {
+	key := r.Header.Get("Idempotency-Key")
+	if !validKey(key) {
+		return problem(http.StatusBadRequest, resultNoKey, errNoKey)
+	}
+	return h.put(r, c, string(intake.IDFor(c, key)))
+}
+
+// validKey reports whether s has 1 to 255 printable ASCII characters without blanks.
+func validKey(s string) bool {
+	for _, c := range []byte(s) {
+		if c <= ' ' || c > '~' {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 255
+}
+
+func (h *Handler) get(r *http.Request, c intake.Caller) answer {
+	id := r.PathValue("orderId")
+	if !order.ValidID(id) {
+		return problem(http.StatusNotFound, resultNotFound, order.ErrNotFound)
+	}
+	v, err := h.options.Get(r.Context(), order.ID(id), c)
+	a := viewed(v, order.ID(id), err)
+	if err == nil {
+		a = answer{status: http.StatusOK, result: resultFound, body: a.body, orderID: a.orderID}
+	}
+	return a
+}
+
+// viewed returns the answer after a call of package intake.
+func viewed(v intake.View, id order.ID, err error) answer {
+	var a answer
+	switch {
+	case errors.Is(err, order.ErrConflict):
+		a = problem(http.StatusConflict, resultConflict, order.ErrConflict)
+	case errors.Is(err, order.ErrNotFound):
+		a = problem(http.StatusNotFound, resultNotFound, order.ErrNotFound)
+	case err != nil:
+		a = problem(http.StatusServiceUnavailable, resultUnavailable, errUnavailable)
+		a.err, a.retryAfter = err, retryUnavailable
+	default:
+		a = accepted(v)
+	}
+	a.orderID = id
+	return a
+}
+
+// accepted returns the answer to a PUT or POST of a valid order.
+func accepted(v intake.View) answer {
+	a := answer{
+		status: http.StatusOK, result: resultRepeated, body: represent(v), location: "/orders/" + string(v.OrderID),
+	}
+	if v.Sent {
+		a.result = resultReceived
+	}
+	if !v.Settled() {
+		a.status, a.retryAfter = http.StatusAccepted, retryAccepted
+	}
+	return a
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"cmp"
+	"context"
+
+	"orderonce/adapters/apigateway"
+	"orderonce/adapters/config"
+	"orderonce/adapters/httpapi"
+	"orderonce/domain/intake"
+	"orderonce/functions/internal/setup"
+)
+
+// environment is the function's whole environment; docs/reference/configuration.md
+// explains each variable.
+type environment struct {
+	AWS config.AWS
+
+	Table string      `env:"ORDERS_TABLE,notEmpty" want:"the name of the orders table"`
+	Queue config.URL  `env:"QUEUE_URL,notEmpty"    want:"the URL of the order queue"`
+	Scope setup.Scope `env:"SCOPE,notEmpty"        want:"1 to 32 lower-case letters, digits or '-', the first a letter"`
+	Owner string      `env:"OWNER_CLAIM"`
+}
+
+// subject is the claim of a token that names the caller, unless OWNER_CLAIM names another
+// (RFC 7519, section 4.1.2).
+const subject = "sub"
+
+// identify returns a function that returns who sent a request. The owner is the name of a
+// claim that every caller needs, or "": then an IAM principal is a caller too.
+func identify(owner string) func(context.Context) (intake.Caller, error) {
+	return func(ctx context.Context) (intake.Caller, error) {
+		c, known := apigateway.CallerOf(ctx)
+		switch {
+		case !known:
+			return "", httpapi.ErrUnauthenticated
+		case c.Principal != "" && owner == "":
+			return intake.NewCaller("iam", c.Principal), nil
+		}
+		claim := cmp.Or(owner, subject)
+		if c.Claims[claim] == "" {
+			return "", httpapi.ErrForbidden
+		}
+		return intake.NewCaller("jwt", c.Claims["iss"], claim, c.Claims[claim]), nil
+	}
+}
