@@ -15,7 +15,6 @@ import (
 	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"orderonce/adapters/apigateway/apigatewaytest"
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
@@ -40,8 +39,6 @@ const (
 // webhooksAtOnce limits the processes of the webhook function, for a machine with little
 // memory.
 const webhooksAtOnce = 4
-
-const webhookRoute = "POST /stripe/webhook"
 
 // startReconcile starts the function of the schedule. Only Look invokes it.
 func (s *System) startReconcile(context.Context) error {
@@ -199,8 +196,8 @@ func (s *System) waiting(ctx context.Context) iter.Seq2[Item, error] {
 	return s.scan(ctx, &sdk.ScanInput{TableName: &s.Options.Table, IndexName: aws.String("open")})
 }
 
-// startWebhook starts the webhook function behind an HTTP API, and Stripe's events to it.
-func (s *System) startWebhook(ctx context.Context) error {
+// startWebhook starts the webhook function.
+func (s *System) startWebhook(context.Context) error {
 	if s.Options.Webhook == "" {
 		return nil
 	}
@@ -208,23 +205,22 @@ func (s *System) startWebhook(ctx context.Context) error {
 		Binary: s.Options.Webhook, Env: s.laterEnv(), Timeout: webhookTime,
 		Instances: min(s.Options.Instances, webhooksAtOnce), Output: s.Options.Output,
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		s.Webhook = host
+		s.closers = append(s.closers, host.Close)
 	}
-	s.Webhook = host
-	s.closers = append(s.closers, host.Close)
-	api, err := apigatewaytest.Serve(&apigatewaytest.API{
-		Routes: map[string]func(context.Context, []byte) ([]byte, error){webhookRoute: host.Invoke}, Now: time.Now,
-	}, s.Options.Ports.API)
-	if err != nil {
-		return err
+	return err
+}
+
+// startEvents sends Stripe's events to the webhook function.
+func (s *System) startEvents(ctx context.Context) error {
+	if s.Options.Webhook == "" {
+		return nil
 	}
-	s.API = api
-	s.closers = append(s.closers, api.Close)
 	s.Events = &stripetest.Webhooks{
 		Server: s.Stripe, Deliveries: s.Options.Deliveries, Now: time.Now,
 		Endpoints: []stripetest.WebhookEndpoint{
-			{URL: api.URL + "/stripe/webhook", Secrets: []string{WebhookSecret}},
+			{URL: s.API.URL + "/stripe/webhook", Secrets: []string{WebhookSecret}},
 		},
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))

@@ -95,6 +95,9 @@ func (s *System) Orders(ctx context.Context) iter.Seq2[Order, error] {
 				yield(Order{}, err)
 				return
 			}
+			if Text(item, "sk") == registrationKey {
+				continue // of an order that a client put
+			}
 			// A scan returns the items of a partition together.
 			if id := order.ID(Text(item, "orderId")); id != o.OrderID {
 				if o.OrderID != "" && !yield(o, nil) {
@@ -112,6 +115,9 @@ func (s *System) Orders(ctx context.Context) iter.Seq2[Order, error] {
 		}
 	}
 }
+
+// registrationKey is the sort key of what the entrance by HTTP knows of an order.
+const registrationKey = "intake"
 
 var errUnknownSortKey = errors.New("unknown sort key")
 

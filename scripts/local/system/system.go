@@ -53,6 +53,7 @@ type Ports struct{ DynamoDB, SQS, Stripe, API, EventBridge int }
 type Options struct {
 	Binary    string // the order function, built for this machine; see lambdatest.Build
 	Webhook   string // the webhook function; "" for none
+	Intake    string // the function of the entrance by HTTP; "" for none
 	Reconcile string // the function of the schedule; "" for none
 	Publish   string // the function of the table's stream; "" for none
 	Engine    dynamodbtest.Location
@@ -69,6 +70,7 @@ type Options struct {
 	Rules                       stripetest.Rules
 	Output                      io.Writer // the function's log lines
 	BeforeStripe, AfterStripe   func(stripetest.Call)
+	BeforeSQS, AfterSQS         func(sqstest.Call)
 	Observe                     func(sqstest.Batch)
 	Duplicate                   func(sqstest.Message) sqstest.Twice
 	LoseDelete                  func(sqstest.Message) bool
@@ -116,10 +118,11 @@ type System struct {
 	Stripe    *stripetest.Server
 	SQS       *sqstest.Server
 	Function  *lambdatest.Host
-	Reconcile *lambdatest.Host       // nil without Options.Reconcile
-	Webhook   *lambdatest.Host       // nil without Options.Webhook, as the two below
-	API       *apigatewaytest.Server // of the webhook
+	Reconcile *lambdatest.Host // nil without Options.Reconcile
+	Webhook   *lambdatest.Host // nil without Options.Webhook, as the events
 	Events    *stripetest.Webhooks
+	Intake    *lambdatest.Host        // nil without Options.Intake
+	API       *apigatewaytest.Server  // of the two; nil without both
 	Publish   *lambdatest.Host        // nil without Options.Publish, as the one below
 	Bus       *eventbridgetest.Server // where it publishes
 	Mapping   *sqstest.Mapping
@@ -137,8 +140,8 @@ type System struct {
 func Start(ctx context.Context, o Options) (*System, error) {
 	s := &System{Options: o.withDefaults()}
 	for _, step := range []func(context.Context) error{
-		s.startEngine, s.startStripe, s.startQueue, s.startWebhook, s.startReconcile, s.startPublish,
-		s.startFunction, s.startMapping,
+		s.startEngine, s.startStripe, s.startQueue, s.startWebhook, s.startIntake, s.startAPI, s.startEvents,
+		s.startReconcile, s.startPublish, s.startFunction, s.startMapping,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, s.Close())
@@ -209,7 +212,9 @@ func (s *System) startStripe(context.Context) error {
 
 func (s *System) startQueue(context.Context) error {
 	address := "127.0.0.1:" + strconv.Itoa(s.Options.Ports.SQS)
-	server, err := sqstest.Serve(sqstest.Options{Addr: address, Now: s.now})
+	server, err := sqstest.Serve(sqstest.Options{
+		Addr: address, Now: s.now, Before: s.Options.BeforeSQS, After: s.Options.AfterSQS,
+	})
 	if err != nil {
 		return err
 	}

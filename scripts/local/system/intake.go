@@ -1,0 +1,115 @@
+package system
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"strings"
+	"time"
+
+	"orderonce/adapters/apigateway/apigatewaytest"
+	"orderonce/adapters/lambda/lambdatest"
+	"orderonce/adapters/sqs/sqstest"
+)
+
+// intakeTime is the timeout of the function of the entrance by HTTP.
+const intakeTime = 10 * time.Second
+
+// The routes of the HTTP API.
+const (
+	webhookRoute = "POST /stripe/webhook"
+	putRoute     = "PUT /orders/{orderId}"
+	postRoute    = "POST /orders"
+	getRoute     = "GET /orders/{orderId}"
+)
+
+// startIntake starts the function of the entrance by HTTP. It knows neither Stripe nor
+// the dead-letter queue.
+func (s *System) startIntake(context.Context) error {
+	if s.Options.Intake == "" {
+		return nil
+	}
+	env := map[string]string{
+		"AWS_REGION":                sqstest.Region,
+		"AWS_ACCESS_KEY_ID":         "pretend",
+		"AWS_SECRET_ACCESS_KEY":     "pretend",
+		"AWS_ENDPOINT_URL_DYNAMODB": s.Proxy.URL,
+		"AWS_ENDPOINT_URL_SQS":      s.SQS.URL,
+		"ORDERS_TABLE":              s.Options.Table,
+		"QUEUE_URL":                 s.SQS.QueueURL(s.OrderQueue()),
+		"SCOPE":                     Scope,
+	}
+	maps.Copy(env, s.Options.Env)
+	host, err := lambdatest.Start(lambdatest.Options{
+		Binary: s.Options.Intake, Env: env, Timeout: intakeTime, Instances: s.Options.Instances, Output: s.Options.Output,
+	})
+	if err == nil {
+		s.Intake = host
+		s.closers = append(s.closers, host.Close)
+	}
+	return err
+}
+
+// startAPI starts the HTTP API in front of the webhook function and of the entrance by
+// HTTP, whose routes require a signature.
+func (s *System) startAPI(context.Context) error {
+	api := &apigatewaytest.API{
+		Routes: map[string]func(context.Context, []byte) ([]byte, error){}, Now: time.Now,
+		Authorizers: map[string]apigatewaytest.Authorizer{
+			putRoute: apigatewaytest.IAM, postRoute: apigatewaytest.IAM, getRoute: apigatewaytest.IAM,
+		},
+	}
+	if s.Webhook != nil {
+		api.Routes[webhookRoute] = s.Webhook.Invoke
+	}
+	if s.Intake != nil {
+		for _, route := range []string{putRoute, postRoute, getRoute} {
+			api.Routes[route] = s.Intake.Invoke
+		}
+	}
+	if len(api.Routes) == 0 {
+		return nil
+	}
+	server, err := apigatewaytest.Serve(api, s.Options.Ports.API)
+	if err == nil {
+		s.API = server
+		s.closers = append(s.closers, server.Close)
+	}
+	return err
+}
+
+// Answer is the response to a request.
+type Answer struct {
+	Status int
+	Body   string
+}
+
+// PutOrder puts an order by HTTP, as the IAM user "shop". The body is a message of
+// docs/reference/message.md.
+func (s *System) PutOrder(ctx context.Context, id, body string) (Answer, error) {
+	return s.CallAPI(ctx, http.MethodPut, "/orders/"+id, body)
+}
+
+// CallAPI sends a signed request with a JSON body, and further headers in the form "Name:
+// value".
+func (s *System) CallAPI(ctx context.Context, method, path, body string, header ...string) (Answer, error) {
+	r, err := http.NewRequestWithContext(ctx, method, s.API.URL+path, strings.NewReader(body))
+	if err != nil {
+		return Answer{}, fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=shop/20260101/"+sqstest.Region+"/execute-api/aws4_request")
+	for _, h := range header {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Set(name, value)
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer func() { _ = response.Body.Close() }() // read to its end
+	text, err := io.ReadAll(response.Body)
+	return Answer{Status: response.StatusCode, Body: string(text)}, err
+}
