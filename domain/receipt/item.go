@@ -1,0 +1,167 @@
+package receipt
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"orderonce/domain/order"
+)
+
+// Status is the state of a receipt.
+type Status string
+
+// The statuses. Sent, Delivered and Bounced are known from the provider; it may report a
+// later one at any time.
+const (
+	Sending   Status = "sending"   // claimed: an e-mail may be sent now
+	Sent      Status = "sent"      // the provider accepted it
+	Delivered Status = "delivered" // the recipient's mail server accepted it
+	Bounced   Status = "bounced"   // the recipient's mail server refused it
+	Doubtful  Status = "doubtful"  // it may have been sent; it is never sent again by itself
+	Failed    Status = "failed"    // certainly not sent; the next request claims it again
+)
+
+// ParseStatus returns the status in s, or order.ErrUnknownVersion if this release does
+// not know it.
+func ParseStatus(s string) (Status, error) {
+	switch status := Status(s); status {
+	case Sending, Sent, Delivered, Bounced, Doubtful, Failed:
+		return status, nil
+	}
+	return "", fmt.Errorf("%w: receipt status %q", order.ErrUnknownVersion, s)
+}
+
+// MessageID is the provider's id of an e-mail.
+type MessageID string
+
+// Item is a receipt as the store keeps it. It has no address and no text of the e-mail.
+type Item struct {
+	OrderID   order.ID
+	Key       Key
+	Status    Status
+	Owner     string    // of the claim; "" unless it is sending
+	Until     time.Time // end of the owner's lease
+	Attempt   int       // number of claims
+	Message   MessageID // "" until the provider named it
+	Failure   string    // of a failed or doubtful receipt: the provider's code, or why
+	Revision  int       // number of writes; 0 of an item that does not exist
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+// Validate returns order.ErrCorrupt for an item that no Processor can have written.
+func (i Item) Validate() error {
+	_, err := ParseKey(string(i.Key))
+	switch {
+	case !order.ValidID(string(i.OrderID)):
+		err = fmt.Errorf("%w: invalid order id", order.ErrCorrupt)
+	case err != nil:
+		err = fmt.Errorf("%w: %w", order.ErrCorrupt, err)
+	case i.Revision < 1 || i.Attempt < 0:
+		err = fmt.Errorf("%w: revision %d, attempt %d", order.ErrCorrupt, i.Revision, i.Attempt)
+	case (i.Status == Sending) != (i.Owner != ""):
+		err = fmt.Errorf("%w: status %s with owner %q", order.ErrCorrupt, i.Status, i.Owner)
+	}
+	return err
+}
+
+// next returns the item with another status, without a claim.
+func (i Item) next(s Status, failure string, at time.Time) Item {
+	i.Status, i.Failure, i.Owner, i.Until = s, failure, "", time.Time{}
+	return i.touched(at)
+}
+
+// touched counts a write.
+func (i Item) touched(at time.Time) Item {
+	if i.Revision == 0 {
+		i.CreatedAt = at
+	}
+	i.Revision, i.UpdatedAt = i.Revision+1, at
+	return i
+}
+
+// claimed returns the item under a new claim.
+func (i Item) claimed(l order.Lease) Item {
+	i = i.next(Sending, "", l.From)
+	i.Owner, i.Until, i.Message = l.Owner, l.Until, ""
+	i.Attempt++
+	return i
+}
+
+// abandoned reports whether the owner of the claim ended without a result: it died
+// between the claim and the record, or could not write the record.
+func (i Item) abandoned(now time.Time) bool {
+	return i.Status == Sending && !order.Held(i.Until, now)
+}
+
+// Report is what the provider reports about an e-mail, or what its response to a send
+// says.
+type Report struct {
+	Message MessageID
+	Status  Status // Sent, Delivered, Bounced or Failed
+	Code    string // of Bounced and Failed
+}
+
+// Follow returns the item after a report. news is false if the item stays as it is: the
+// report is older than what the item shows, or about another e-mail of the receipt.
+// Reports arrive repeated and in any order.
+func Follow(i Item, r Report, at time.Time) (after Item, news bool) {
+	if i.Message != "" && i.Message != r.Message || rank(r.Status, r.Message) <= rank(i.Status, i.Message) {
+		return i, false
+	}
+	i.Message = r.Message
+	return i.next(r.Status, r.Code, at), true
+}
+
+// rank orders what is known of an e-mail. A receipt that failed without a message was not
+// accepted by the provider; with one, the provider stopped it later.
+func rank(s Status, m MessageID) int {
+	switch s {
+	case Sending, Doubtful:
+		return 0
+	case Sent:
+		return 1
+	case Delivered:
+		return 2
+	case Bounced:
+		return 3
+	case Failed:
+		if m != "" {
+			return 3
+		}
+	}
+	return 0
+}
+
+// Decision is how a person resolves a doubt.
+type Decision bool
+
+// The decisions.
+const (
+	WasSent Decision = true
+	NotSent Decision = false
+)
+
+// ResolvedByOperator is the Failure of a receipt about which a person decided.
+const ResolvedByOperator = "resolved_by_operator"
+
+// NotDoubtfulError reports a decision about a receipt that has none to take.
+type NotDoubtfulError struct{ Status Status }
+
+// Error names the status.
+func (e *NotDoubtfulError) Error() string {
+	return fmt.Sprintf("receipt is %s: only a doubtful one can be resolved", cmp.Or(e.Status, "not there"))
+}
+
+// Resolve returns a doubtful item as a person decides: sent, or failed, so that the next
+// request sends it. The error is a *NotDoubtfulError.
+func Resolve(i Item, d Decision, at time.Time) (Item, error) {
+	if i.Status != Doubtful {
+		return i, &NotDoubtfulError{i.Status}
+	}
+	if d == WasSent {
+		return i.next(Sent, ResolvedByOperator, at), nil
+	}
+	return i.next(Failed, ResolvedByOperator, at), nil
+}

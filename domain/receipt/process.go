@@ -1,0 +1,215 @@
+package receipt
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"orderonce/domain/order"
+)
+
+// Processor sends receipts and records what the provider reports about them. It has no
+// state of its own.
+type Processor struct {
+	Store  Store
+	Payers Payers
+	Mailer Mailer
+	Render func(r Request, p Payer) (Mail, error)
+	Now    func() time.Time
+	// SendTime is the time that one Send and the Save after it need. No claim is made with
+	// less of the function's time left.
+	SendTime time.Duration
+	// AtLeastOnce repeats a send whose result is unknown, instead of leaving it doubtful.
+	AtLeastOnce bool
+}
+
+// Result is the result of one delivery.
+type Result struct {
+	order.Result
+
+	Receipt Status // that this delivery wrote; "" if it wrote none
+}
+
+// The reasons of this package, beside those of package order.
+const (
+	ReasonDoubtful          order.Reason = "receipt_doubtful"   // it may have been sent; it is not repeated
+	ReasonLost              order.Reason = "receipt_lost"       // a report about a receipt that the table does not have
+	ReasonNoAddress         order.Reason = "no_address"         // the payer has no usable e-mail address
+	ReasonIgnored           order.Reason = "ignored"            // an event that asks for nothing
+	ReasonMailUnavailable   order.Reason = "mail_unavailable"   // the e-mail service accepts no more for now
+	ReasonMailMisconfigured order.Reason = "mail_misconfigured" // it does not accept our account or sender
+	ReasonMailRefused       order.Reason = "mail_refused"       // it does not accept this message
+	ReasonRender            order.Reason = "receipt_not_rendered"
+)
+
+// Reasons lists every reason that this package adds.
+func Reasons() []order.Reason {
+	return []order.Reason{
+		ReasonDoubtful, ReasonLost, ReasonNoAddress, ReasonIgnored, ReasonMailUnavailable,
+		ReasonMailMisconfigured, ReasonMailRefused, ReasonRender,
+	}
+}
+
+// The Failure of a receipt that the provider's code does not explain.
+const (
+	failureAbandoned  = "claim_abandoned" // its worker ended without recording a result
+	failureNoResponse = "no_response"
+	failureNoAddress  = "no_address"
+)
+
+var (
+	errOutOfTime = errors.New("too little time is left to send an e-mail")
+	errAbandoned = errors.New("a worker claimed the receipt and recorded no result: it may have been sent")
+)
+
+// Process sends the receipt, or finds that it was sent, is being sent, or is doubtful.
+// l is the lease of the invocation.
+//
+// Everything that can fail without an effect happens before the claim, so that only a
+// failure of the send itself, or of the write after it, leaves a doubt.
+func (p *Processor) Process(ctx context.Context, r Request, l order.Lease) Result {
+	seen, err := p.Store.Load(ctx, r.OrderID, r.Key)
+	if err != nil {
+		return failed(err)
+	}
+	switch {
+	case seen.abandoned(l.From) && !p.AtLeastOnce:
+		return p.doubt(ctx, seen, failureAbandoned, errAbandoned)
+	case seen.Status == Sending && !seen.abandoned(l.From):
+		return failed(&order.InProgressError{Until: seen.Until})
+	case seen.Revision > 0 && seen.Status != Sending && seen.Status != Failed && !p.repeats(seen):
+		return done(order.ReasonDuplicate, "", nil)
+	}
+	mail, result, ok := p.prepare(ctx, r, seen)
+	if !ok {
+		return result
+	}
+	if p.Now().Add(p.SendTime).After(l.Until) {
+		return Result{Result: order.Result{
+			Verdict: order.Redeliver, Reason: order.ReasonOutOfTime, Transient: true, Err: errOutOfTime,
+		}}
+	}
+	claim := seen.claimed(l)
+	if err := p.Store.Save(ctx, seen, claim); err != nil {
+		return failed(err)
+	}
+	result = p.send(ctx, claim, mail)
+	result.Attempt, result.Takeover, result.Trace = claim.Attempt, seen.Status == Sending, r.Trace
+	result.Intent = r.Intent
+	return result
+}
+
+// repeats reports whether a doubtful receipt is sent again.
+func (p *Processor) repeats(i Item) bool { return p.AtLeastOnce && i.Status == Doubtful }
+
+// prepare looks up the address and renders the message. ok is false if there is nothing
+// to send; then result is the result of the delivery.
+func (p *Processor) prepare(ctx context.Context, r Request, seen Item) (m Mail, result Result, ok bool) {
+	payer, err := p.Payers.Payer(ctx, r.Intent)
+	if errors.Is(err, ErrNoAddress) {
+		return Mail{}, p.noAddress(ctx, seen), false
+	}
+	if err != nil {
+		return Mail{}, failed(err), false
+	}
+	m, err = p.Render(r, payer)
+	if err != nil {
+		return Mail{}, Result{Result: order.Result{Verdict: order.Park, Reason: ReasonRender, Err: err}}, false
+	}
+	return m, Result{}, true
+}
+
+// noAddress records that there is nobody to send to. It is done, because a repetition
+// would find the same; a request for the receipt tries again.
+func (p *Processor) noAddress(ctx context.Context, seen Item) Result {
+	if seen.Failure == failureNoAddress {
+		return done(ReasonNoAddress, "", nil)
+	}
+	if err := p.Store.Save(ctx, seen, seen.next(Failed, failureNoAddress, p.Now())); err != nil {
+		return failed(err)
+	}
+	return done(ReasonNoAddress, Failed, nil)
+}
+
+// send makes the one request and records its result.
+func (p *Processor) send(ctx context.Context, claim Item, m Mail) Result {
+	id, err := p.Mailer.Send(ctx, m)
+	if err == nil {
+		return p.record(ctx, claim, Report{Message: id, Status: Sent})
+	}
+	refusal, known := resultOfRefusal(err)
+	if !known {
+		return p.doubt(ctx, claim, codeOf(err, failureNoResponse), err)
+	}
+	if saved := p.Store.Save(ctx, claim, claim.next(Failed, codeOf(err, string(refusal.Reason)), p.Now())); saved != nil {
+		return failed(errors.Join(err, saved)) // the claim's lease ends, and the receipt is doubtful
+	}
+	return Result{refusal, Failed}
+}
+
+// record writes that the message was sent. Another delivery may have found the lease
+// expired, and the provider's own event may be faster; neither changes what is known now.
+func (p *Processor) record(ctx context.Context, claim Item, r Report) Result {
+	err := p.follow(ctx, claim, r)
+	if errors.Is(err, errKnown) {
+		err = nil
+	}
+	if err != nil {
+		return failed(fmt.Errorf("e-mail %s was sent and is not recorded: %w", r.Message, err))
+	}
+	return done(order.ReasonSettled, Sent, nil)
+}
+
+// doubt records that the e-mail may have been sent. At least once, it is sent again.
+func (p *Processor) doubt(ctx context.Context, i Item, why string, cause error) Result {
+	if err := p.Store.Save(ctx, i, i.next(Doubtful, why, p.Now())); err != nil {
+		return failed(errors.Join(cause, err))
+	}
+	r := done(ReasonDoubtful, Doubtful, cause)
+	if p.AtLeastOnce {
+		r.Verdict, r.Transient = order.Redeliver, true
+	}
+	return r
+}
+
+func done(why order.Reason, wrote Status, err error) Result {
+	return Result{order.Result{Verdict: order.Done, Reason: why, Err: err}, wrote}
+}
+
+// failed is the result of an attempt that wrote nothing, or does not know whether it did.
+func failed(err error) Result {
+	if errors.Is(err, order.ErrStale) {
+		err = fmt.Errorf("%w: %w", order.ErrClaimLost, err)
+	}
+	return Result{Result: order.ResultOf(err)}
+}
+
+// resultOfRefusal returns the result of a message that was certainly not sent. known is
+// false if it may have been sent.
+func resultOfRefusal(err error) (r order.Result, known bool) {
+	var refused *SendError
+	if !errors.As(err, &refused) {
+		return order.Result{}, false
+	}
+	r = order.Result{Verdict: order.Redeliver, Transient: true, Err: err}
+	switch refused.Kind { //nolint:exhaustive // a mailer returns four kinds
+	case order.KindUnavailable:
+		r.Reason = ReasonMailUnavailable
+	case order.KindMisconfigured:
+		r.Reason = ReasonMailMisconfigured
+	case order.KindRefused:
+		r.Verdict, r.Transient, r.Reason = order.Park, false, ReasonMailRefused
+	default:
+		return order.Result{}, false
+	}
+	return r, true
+}
+
+func codeOf(err error, otherwise string) string {
+	if e, ok := errors.AsType[*SendError](err); ok {
+		return cmp.Or(e.Code, otherwise)
+	}
+	return otherwise
+}
