@@ -1,0 +1,12 @@
+package receipttest_test
+
+import (
+	"testing"
+
+	"orderonce/domain/receipt/receipttest"
+)
+
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	receipttest.TestStore(t, func(*testing.T) receipttest.Store { return new(receipttest.Memory) })
+}
