@@ -1,4 +1,5 @@
-// Package dynamodb stores orders and their refunds in a DynamoDB table. Every write is
+// Package dynamodb stores orders and their refunds in a DynamoDB table, and receipts in
+// another. Every write is
 // one conditional call, so a refused write leaves nothing behind. Packages order and
 // refund decide what a row means and which transitions are valid; this package compares,
 // writes and reports. It does not read the clock, generate owners or log.
@@ -36,11 +37,14 @@ type Store struct {
 // New returns a Store for the named table. cfg provides region, credentials, endpoint and
 // HTTP client; retries are this package's own. No call outlives its context.
 func New(cfg aws.Config, table string) *Store {
-	client := dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) {
+	return &Store{client: newClient(cfg), table: table}
+}
+
+func newClient(cfg aws.Config) *dynamodb.Client {
+	return dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) {
 		o.Retryer = retryer()
 		o.RetryMaxAttempts = 0 // otherwise a number in cfg would overrule the retryer's
 	})
-	return &Store{client: client, table: table}
 }
 
 // The conditions. An order without a claim has no leaseUntil. mayBegin is

@@ -59,15 +59,6 @@ func isAmazon(endpoint string) bool {
 // TableDefinition returns the definition of the orders table. DynamoDB sets its time to
 // live in another call: see TimeToLiveDefinition.
 func TableDefinition(name string) *dynamodb.CreateTableInput {
-	attribute := func(name string, kind types.ScalarAttributeType) types.AttributeDefinition {
-		return types.AttributeDefinition{AttributeName: aws.String(name), AttributeType: kind}
-	}
-	keys := func(hash, sort string) []types.KeySchemaElement {
-		return []types.KeySchemaElement{
-			{AttributeName: aws.String(hash), KeyType: types.KeyTypeHash},
-			{AttributeName: aws.String(sort), KeyType: types.KeyTypeRange},
-		}
-	}
 	return &dynamodb.CreateTableInput{
 		TableName:   aws.String(name),
 		BillingMode: types.BillingModePayPerRequest,
@@ -87,6 +78,37 @@ func TableDefinition(name string) *dynamodb.CreateTableInput {
 			StreamEnabled:  aws.Bool(true),
 			StreamViewType: types.StreamViewTypeNewImage,
 		},
+	}
+}
+
+// ReceiptsDefinition returns the definition of the receipts table, for CreateReceipts.
+func ReceiptsDefinition(name string) *dynamodb.CreateTableInput {
+	return &dynamodb.CreateTableInput{
+		TableName:   aws.String(name),
+		BillingMode: types.BillingModePayPerRequest,
+		AttributeDefinitions: []types.AttributeDefinition{
+			attribute("orderId", types.ScalarAttributeTypeS),
+			attribute("sk", types.ScalarAttributeTypeS),
+			attribute("doubtful", types.ScalarAttributeTypeS),
+			attribute("updatedAt", types.ScalarAttributeTypeN),
+		},
+		KeySchema: keys("orderId", "sk"),
+		GlobalSecondaryIndexes: []types.GlobalSecondaryIndex{{
+			IndexName:  aws.String("doubtful"),
+			KeySchema:  keys("doubtful", "updatedAt"),
+			Projection: &types.Projection{ProjectionType: types.ProjectionTypeAll},
+		}},
+	}
+}
+
+func attribute(name string, kind types.ScalarAttributeType) types.AttributeDefinition {
+	return types.AttributeDefinition{AttributeName: aws.String(name), AttributeType: kind}
+}
+
+func keys(hash, sort string) []types.KeySchemaElement {
+	return []types.KeySchemaElement{
+		{AttributeName: aws.String(hash), KeyType: types.KeyTypeHash},
+		{AttributeName: aws.String(sort), KeyType: types.KeyTypeRange},
 	}
 }
 
@@ -116,6 +138,23 @@ func CreateTable(
 	for _, option := range options {
 		option(definition)
 	}
+	if err := create(ctx, client, definition); err != nil {
+		return err
+	}
+	if _, err := client.UpdateTimeToLive(ctx, TimeToLiveDefinition(name)); err != nil {
+		return fmt.Errorf("set time to live of table %q: %w", name, err)
+	}
+	return nil
+}
+
+// CreateReceipts creates the receipts table and returns when it is active. It has no time
+// to live.
+func CreateReceipts(ctx context.Context, client *dynamodb.Client, name string) error {
+	return create(ctx, client, ReceiptsDefinition(name))
+}
+
+func create(ctx context.Context, client *dynamodb.Client, definition *dynamodb.CreateTableInput) error {
+	name := aws.ToString(definition.TableName)
 	if _, err := client.CreateTable(ctx, definition); err != nil {
 		return fmt.Errorf("create table %q: %w", name, err)
 	}
@@ -124,9 +163,6 @@ func CreateTable(
 	})
 	if err := active.Wait(ctx, describe(name), maxWait); err != nil {
 		return fmt.Errorf("wait for table %q: %w", name, err)
-	}
-	if _, err := client.UpdateTimeToLive(ctx, TimeToLiveDefinition(name)); err != nil {
-		return fmt.Errorf("set time to live of table %q: %w", name, err)
 	}
 	return nil
 }

@@ -1,0 +1,92 @@
+package dynamodb_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/dynamodb"
+	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/domain/order"
+	"orderonce/domain/receipt"
+	"orderonce/domain/receipt/receipttest"
+)
+
+// openReceipts returns an empty table of receipts, and what it is called.
+func openReceipts(t *testing.T) (*dynamodb.Receipts, *dynamodbtest.Harness, string) {
+	t.Helper()
+	h := dynamodbtest.Open(t)
+	table := h.Table + "-receipts"
+	if err := dynamodbtest.CreateReceipts(t.Context(), h.Client, table); err != nil {
+		t.Fatal(err)
+	}
+	h.Proxy.Reset()
+	return dynamodb.NewReceipts(h.Config, table), h, table
+}
+
+func TestReceipts(t *testing.T) {
+	t.Parallel()
+	store, _, _ := openReceipts(t)
+	receipttest.TestStore(t, func(*testing.T) receipttest.Store { return store })
+}
+
+func claim() receipt.Item {
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	return receipt.Item{
+		OrderID: "ORD-1", Key: receipt.Paid, Status: receipt.Sending, Owner: "owner", Until: now.Add(time.Minute),
+		Attempt: 1, Revision: 1, CreatedAt: now, UpdatedAt: now,
+	}
+}
+
+// Otherwise a claim would be lost to itself, and the e-mail never sent.
+func TestAClaimWhoseAnswerWasLostIsKept(t *testing.T) {
+	t.Parallel()
+	store, h, _ := openReceipts(t)
+	h.Proxy.Fail(dynamodbtest.Fault{Kind: dynamodbtest.LoseAfter, Number: 1, Times: 1})
+	precise := claim()
+	precise.Until = precise.Until.Add(123 * time.Nanosecond) // the table stores milliseconds
+	if err := store.Save(t.Context(), receipt.Item{}, precise); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(h.Proxy.Counts(), map[string]int{"PutItem": 2}); diff != "" {
+		t.Errorf("calls (-got +want):\n%s", diff)
+	}
+}
+
+// A receipt that was edited by hand is an error, and not a second e-mail.
+func TestACorruptReceiptIsRefused(t *testing.T) {
+	t.Parallel()
+	store, h, table := openReceipts(t)
+	if err := store.Save(t.Context(), receipt.Item{}, claim()); err != nil {
+		t.Fatal(err)
+	}
+	for change, want := range map[string]error{
+		"REMOVE #f":      order.ErrCorrupt,
+		"SET #f = :lost": order.ErrUnknownVersion,
+	} {
+		in := &sdk.UpdateItemInput{
+			TableName: &table, UpdateExpression: &change, ExpressionAttributeNames: map[string]string{"#f": "owner"},
+			Key: map[string]types.AttributeValue{
+				"orderId": &types.AttributeValueMemberS{Value: "ORD-1"}, "sk": &types.AttributeValueMemberS{Value: "paid"},
+			},
+		}
+		if want == order.ErrUnknownVersion {
+			in.ExpressionAttributeNames["#f"] = "status"
+			in.ExpressionAttributeValues = map[string]types.AttributeValue{":lost": &types.AttributeValueMemberS{Value: "lost"}}
+		}
+		if _, err := h.Client.UpdateItem(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.Load(t.Context(), "ORD-1", receipt.Paid); !errors.Is(err, want) {
+			t.Errorf("%s: got %v, want %v", change, err, want)
+		}
+		if _, err := store.OfOrder(t.Context(), "ORD-1"); !errors.Is(err, want) {
+			t.Errorf("%s: the list: got %v, want %v", change, err, want)
+		}
+		_ = store.Save(t.Context(), claim(), claim()) // back
+	}
+}
