@@ -1,0 +1,108 @@
+package ses
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"orderonce/domain/order"
+	"orderonce/domain/receipt"
+)
+
+// Source is the source of SES's events on the default event bus.
+const Source = "aws.ses"
+
+// Event is an event of SES's about a receipt.
+type Event struct {
+	OrderID order.ID
+	Key     receipt.Key
+	Report  receipt.Report
+}
+
+// event is an event as EventBridge delivers it. detail is the same object as in SES's
+// other event destinations. Addresses, headers and diagnostic texts are not read.
+//
+// Sources: https://docs.aws.amazon.com/ses/latest/dg/monitoring-eventbridge.html,
+// https://docs.aws.amazon.com/eventbridge/latest/ref/events-ref-ses.html and
+// https://docs.aws.amazon.com/ses/latest/dg/event-publishing-retrieving-sns-contents.html.
+type event struct {
+	Source string `json:"source"`
+	Detail struct {
+		Type string `json:"eventType"`
+		Mail struct {
+			MessageID string              `json:"messageId"`
+			Tags      map[string][]string `json:"tags"`
+		} `json:"mail"`
+		Bounce struct {
+			Type    string `json:"bounceType"`
+			Subtype string `json:"bounceSubType"`
+		} `json:"bounce"`
+	} `json:"detail"`
+}
+
+var (
+	errNotEvent = errors.New("not an event of SES: want an object with source, detail.eventType and detail.mail")
+	errBadTag   = errors.New("invalid tag")
+)
+
+// DecodeEvent decodes an event that EventBridge put into a queue. wanted is false for an
+// e-mail that is not a receipt of the scope, and for a kind of event that changes nothing,
+// such as Open. The error contains nothing of the body.
+func DecodeEvent(body string, scope order.Scope) (e Event, wanted bool, err error) {
+	var in event
+	if json.Unmarshal([]byte(body), &in) != nil || in.Source != Source || in.Detail.Type == "" {
+		return Event{}, false, errNotEvent
+	}
+	status, known := statusOf(in.Detail.Type)
+	if tag := in.tag(tagScope); !known || tag != string(scope) {
+		return Event{}, false, nil
+	}
+	id, idErr := decodeTag(in.tag(tagOrder))
+	key, keyErr := decodeTag(in.tag(tagReceipt))
+	switch k, err := receipt.ParseKey(key); {
+	case errors.Join(idErr, keyErr, err) != nil, !order.ValidID(id):
+		return Event{}, false, fmt.Errorf("event %s of SES: %w: want %s and %s", in.Detail.Type, errBadTag, tagOrder, tagReceipt)
+	case in.Detail.Mail.MessageID == "":
+		return Event{}, false, errNotEvent
+	default:
+		e = Event{OrderID: order.ID(id), Key: k, Report: receipt.Report{
+			Message: receipt.MessageID(in.Detail.Mail.MessageID), Status: status, Code: in.code(status),
+		}}
+	}
+	return e, true, nil
+}
+
+func (e event) tag(name string) string {
+	if values := e.Detail.Mail.Tags[name]; len(values) == 1 {
+		return values[0]
+	}
+	return ""
+}
+
+// code returns why a message bounced or was stopped. SES chooses the words from a list.
+func (e event) code(s receipt.Status) string {
+	switch s { //nolint:exhaustive // the other statuses are no failures
+	case receipt.Bounced:
+		return e.Detail.Bounce.Type + "/" + e.Detail.Bounce.Subtype
+	case receipt.Failed:
+		return e.Detail.Type
+	}
+	return ""
+}
+
+// statusOf returns the status that an event reports. A complaint is about an e-mail that
+// arrived. Reject and Rendering Failure mean that SES accepted a message and did not send
+// it; a delay is not an outcome.
+func statusOf(eventType string) (s receipt.Status, known bool) {
+	switch eventType {
+	case "Send":
+		return receipt.Sent, true
+	case "Delivery", "Complaint":
+		return receipt.Delivered, true
+	case "Bounce":
+		return receipt.Bounced, true
+	case "Reject", "Rendering Failure":
+		return receipt.Failed, true
+	}
+	return "", false
+}

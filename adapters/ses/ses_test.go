@@ -1,0 +1,204 @@
+package ses_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/ses"
+	"orderonce/adapters/ses/sestest"
+	"orderonce/domain/order"
+	"orderonce/domain/receipt"
+)
+
+const scope = order.Scope("test")
+
+// serve starts a pretend SES and returns a mailer that uses it.
+func serve(t *testing.T, o sestest.Options) (*ses.Mailer, *sestest.Server) {
+	t.Helper()
+	s, err := sestest.Serve(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return mailer(s.URL), s
+}
+
+func mailer(url string) *ses.Mailer {
+	return ses.New(aws.Config{
+		Region: "eu-west-1", BaseEndpoint: &url, HTTPClient: &http.Client{Timeout: 5 * time.Second},
+		RetryMaxAttempts: 3, // which Send must ignore
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: "pretend", SecretAccessKey: "pretend"}, nil
+		}),
+	}, ses.Options{From: "Shop <receipts@shop.invalid>", ConfigurationSet: "receipts", Scope: scope})
+}
+
+func mail(t *testing.T, to string) receipt.Mail {
+	t.Helper()
+	a, err := receipt.NewAddress(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return receipt.Mail{
+		To: a, Subject: "Quittung für A.1", Text: "text", HTML: "<p>html</p>", OrderID: "A.1", Key: receipt.OfRefund("R.1"),
+	}
+}
+
+func TestSend(t *testing.T) {
+	t.Parallel()
+	m, s := serve(t, sestest.Options{})
+	id, err := m.Send(t.Context(), mail(t, "canary@example.invalid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []sestest.Email{{
+		ID: string(id), From: "Shop <receipts@shop.invalid>", To: "canary@example.invalid",
+		Subject: "Quittung für A.1", Text: "text", HTML: "<p>html</p>", ConfigurationSet: "receipts",
+		Tags: map[string]string{"orderonce-scope": "test", "orderonce-order": "QS4x", "orderonce-receipt": "cmVmdW5kI1IuMQ"},
+	}}
+	if diff := cmp.Diff(s.Sent(), want); diff != "" {
+		t.Errorf("mailbox (-got +want):\n%s", diff)
+	}
+}
+
+// A second request could be a second e-mail, so each failure costs exactly one.
+func TestAFailedRequestIsClassifiedAndNotRepeated(t *testing.T) {
+	t.Parallel()
+	refuse := func(status int, code string) sestest.Fault {
+		return sestest.Fault{Kind: sestest.Refuse, Status: status, Code: code}
+	}
+	for claim, tt := range map[string]struct {
+		fault sestest.Fault
+		kind  order.ErrorKind
+		sent  int
+	}{
+		"a throttled request was not sent":            {refuse(429, "TooManyRequestsException"), order.KindUnavailable, 0},
+		"nor was one above the quota":                 {refuse(400, "LimitExceededException"), order.KindUnavailable, 0},
+		"nor one of a paused account":                 {refuse(400, "SendingPausedException"), order.KindMisconfigured, 0},
+		"nor one of a suspended account":              {refuse(400, "AccountSuspendedException"), order.KindMisconfigured, 0},
+		"nor one from a domain that is not verified":  {refuse(400, "MailFromDomainNotVerifiedException"), order.KindMisconfigured, 0},
+		"nor one without the configuration set":       {refuse(404, "NotFoundException"), order.KindMisconfigured, 0},
+		"nor one without permission":                  {refuse(403, "AccessDeniedException"), order.KindMisconfigured, 0},
+		"nor a rejected message":                      {refuse(400, "MessageRejected"), order.KindRefused, 0},
+		"nor an invalid one":                          {refuse(400, "BadRequestException"), order.KindRefused, 0},
+		"a server error may have sent it":             {refuse(500, "InternalServiceErrorException"), order.KindUnknown, 0},
+		"a gateway's time-out may have sent it":       {refuse(504, ""), order.KindUnknown, 0},
+		"a time-out of the request may have sent it":  {refuse(408, "RequestTimeoutException"), order.KindUnknown, 0},
+		"a lost request may have sent it":             {sestest.Fault{Kind: sestest.LoseBefore}, order.KindUnknown, 0},
+		"a lost answer may have sent it, and did":     {sestest.Fault{Kind: sestest.LoseAfter}, order.KindUnknown, 1},
+		"an unreadable answer may have, too, and did": {sestest.Fault{Kind: sestest.Garble}, order.KindUnknown, 1},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			m, s := serve(t, sestest.Options{})
+			warm(t, m, s)
+			s.Fail(tt.fault)
+			_, err := m.Send(t.Context(), mail(t, "canary@example.invalid"))
+			got, ok := errors.AsType[*receipt.SendError](err)
+			if !ok || got.Kind != tt.kind || tt.fault.Kind == sestest.Refuse && got.Code != tt.fault.Code && tt.fault.Code != "" {
+				t.Errorf("got %v, want kind %s and code %q", err, tt.kind, tt.fault.Code)
+			}
+			if s.Calls() != 2 || len(s.Sent()) != 1+tt.sent {
+				t.Errorf("%d requests and %d e-mails, want 2 and %d with the first", s.Calls(), len(s.Sent()), 1+tt.sent)
+			}
+			if strings.Contains(err.Error(), "canary") {
+				t.Errorf("the error has the address: %v", err)
+			}
+		})
+	}
+}
+
+// warm sends a first message, so that the next one is sent over a kept connection, which
+// net/http might send again.
+func warm(t *testing.T, m *ses.Mailer, s *sestest.Server) {
+	t.Helper()
+	if _, err := m.Send(t.Context(), mail(t, "warm@example.invalid")); err != nil || len(s.Sent()) != 1 {
+		t.Fatalf("first message: %v", err)
+	}
+}
+
+func TestWithoutAConnectionNothingWasSent(t *testing.T) {
+	t.Parallel()
+	_, s := serve(t, sestest.Options{})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := mailer(s.URL).Send(t.Context(), mail(t, "canary@example.invalid"))
+	if got, ok := errors.AsType[*receipt.SendError](err); !ok || got.Kind != order.KindUnavailable {
+		t.Errorf("got %v, want unavailable", err)
+	}
+}
+
+func TestTheQuotaIsADefiniteRefusal(t *testing.T) {
+	t.Parallel()
+	m, s := serve(t, sestest.Options{Daily: 1})
+	warm(t, m, s)
+	_, err := m.Send(t.Context(), mail(t, "canary@example.invalid"))
+	if got, ok := errors.AsType[*receipt.SendError](err); !ok || got.Kind != order.KindUnavailable {
+		t.Errorf("got %v, want unavailable", err)
+	}
+}
+
+// The events come back with the ids that were sent.
+func TestDecodeEvent(t *testing.T) {
+	t.Parallel()
+	for to, want := range map[string][]receipt.Report{
+		"success@example.invalid":   {{Status: receipt.Sent}, {Status: receipt.Delivered}},
+		"bounce@example.invalid":    {{Status: receipt.Sent}, {Status: receipt.Bounced, Code: "Permanent/General"}},
+		"complaint@example.invalid": {{Status: receipt.Sent}, {Status: receipt.Delivered}, {Status: receipt.Delivered}},
+	} {
+		var events []json.RawMessage
+		m, _ := serve(t, sestest.Options{Publish: func(e json.RawMessage) { events = append(events, e) }})
+		id, err := m.Send(t.Context(), mail(t, to))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []receipt.Report
+		for _, e := range events {
+			d, wanted, err := ses.DecodeEvent(string(e), scope)
+			if err != nil || !wanted || d.OrderID != "A.1" || d.Key != receipt.OfRefund("R.1") || d.Report.Message != id {
+				t.Errorf("%s: got %+v, %v, %v", to, d, wanted, err)
+			}
+			d.Report.Message = ""
+			got = append(got, d.Report)
+			if _, wanted, err := ses.DecodeEvent(string(e), "other"); wanted || err != nil {
+				t.Errorf("%s: in another scope: wanted %v, %v", to, wanted, err)
+			}
+		}
+		if diff := cmp.Diff(got, want); diff != "" {
+			t.Errorf("%s (-got +want):\n%s", to, diff)
+		}
+	}
+}
+
+func TestDecodeEventOfOthers(t *testing.T) {
+	t.Parallel()
+	const tags = `"tags":{"orderonce-scope":["test"],"orderonce-order":["QS4x"],"orderonce-receipt":["cGFpZA"]}`
+	for body, wantErr := range map[string]bool{
+		`{"source":"aws.ses","detail":{"eventType":"Open","mail":{"messageId":"1",` + tags + `}}}`:   false,
+		`{"source":"aws.ses","detail":{"eventType":"Delivery","mail":{"messageId":"1"}}}`:            false,
+		`{"source":"aws.ses","detail":{"eventType":"Delivery","mail":{` + tags + `}}}`:               true,
+		`{"source":"other","detail":{"eventType":"Delivery","mail":{"messageId":"1",` + tags + `}}}`: true,
+		`{"source":"aws.ses","detail":{}}`: true,
+		`canary`:                           true,
+		`{"source":"aws.ses","detail":{"eventType":"Send","mail":{"tags":{"orderonce-scope":["test"]}}}}`:      true,
+		`{"source":"aws.ses","detail":{"eventType":"Reject","mail":{"messageId":"canary",` + tags + `},"x":1}`: true,
+	} {
+		_, wanted, err := ses.DecodeEvent(body, scope)
+		if wanted || (err != nil) != wantErr || err != nil && strings.Contains(err.Error(), "canary") {
+			t.Errorf("%s: wanted %v, error %v, want error %v", body, wanted, err, wantErr)
+		}
+	}
+}
