@@ -141,6 +141,8 @@ func (c call) permission() string {
 		return "Charges and Refunds: Read"
 	case c.Path == disputesPath:
 		return "Disputes: Read"
+	case c.Params.Get("expand[]") == customerField:
+		return "Customers: Read"
 	case c.Method == http.MethodGet:
 		return "PaymentIntents: Read"
 	}

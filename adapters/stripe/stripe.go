@@ -1,6 +1,6 @@
-// Package stripe is order.Payments, order.Canceler and order.Disputes over Stripe's API.
-// It turns an order into requests and each response into an intent or an error, and it
-// knows nothing of queues and tables.
+// Package stripe is order.Payments, order.Canceler, order.Disputes and receipt.Payers
+// over Stripe's API. It turns an order into requests and each response into an intent or
+// an error, and it knows nothing of queues and tables.
 //
 // parse decodes a response and classify interprets it; both are pure.
 // Only an Exchange does I/O. The package keeps no state, logs nothing and retries
@@ -13,8 +13,9 @@
 // "Charges and Refunds: Read", to explain a failed intent that was edited since, and
 // "Disputes: Read", to record disputes (docs.stripe.com/keys/restricted-api-keys). A
 // Refunds needs "PaymentIntents: Read" and "Charges and Refunds: Read", and to make
-// refunds "Charges and Refunds: Write". If a permission is missing, the error is
-// Misconfigured and names the permission.
+// refunds "Charges and Refunds: Write". Payer needs "PaymentIntents: Read" and
+// "Customers: Read". If a permission is missing, the error is Misconfigured and names the
+// permission.
 package stripe
 
 import (

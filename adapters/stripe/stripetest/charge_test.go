@@ -101,8 +101,8 @@ func TestAnExpansionIsRefusedAsStripeRefusesIt(t *testing.T) {
 			want: "400 invalid_request_error", message: "This property cannot be expanded (charges).",
 		},
 		"one of several is unknown": {
-			key: secret, form: "expand[0]=latest_charge&expand[1]=customer",
-			want: "400 invalid_request_error", message: "This property cannot be expanded (customer).",
+			key: secret, form: "expand[0]=latest_charge&expand[1]=payment_method",
+			want: "400 invalid_request_error", message: "This property cannot be expanded (payment_method).",
 		},
 		"a restricted key may read charges": {key: restricted, form: charge, want: "200 succeeded"},
 		"a restricted key may not read charges": {

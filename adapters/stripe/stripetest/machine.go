@@ -36,8 +36,9 @@ type Rules struct {
 	// not documented.
 	RefundLag time.Duration
 	// NoCharges means that restricted keys may not read charges and refunds, NoDisputes
-	// that they may not read disputes, and NoRefunds that they may not make refunds.
-	NoCharges, NoDisputes, NoRefunds bool
+	// that they may not read disputes, NoRefunds that they may not make refunds, and
+	// NoCustomers that they may not read customers.
+	NoCharges, NoDisputes, NoRefunds, NoCustomers bool
 }
 
 // Machine is the state of the Stripe double. It is not safe for concurrent use and starts
@@ -247,6 +248,10 @@ func (m *Machine) execute(now time.Time, c *call) Response {
 // docs.stripe.com/api/refunds: the 10 most recent refunds are on the charge.
 func (m *Machine) readIntent(now time.Time, c *call) Response {
 	response := Response{Status: 200, Intent: m.Intent(c.intent)}
+	if c.expands("customer") {
+		response.Customer = m.customer(response.Intent.Customer)
+		return response
+	}
 	if hasList(c.Form, "expand") {
 		response.Charge = m.copyOfCharge(response.Intent)
 	}

@@ -126,13 +126,14 @@ func (m *Machine) validate(c *call) *Response {
 }
 
 // readExpand allows keys that may read charges to expand the latest charge, and its
-// refunds (docs.stripe.com/expand), because "if you're expanding objects in the responses
+// refunds, and those that may read customers to expand the customer
+// (docs.stripe.com/expand), because "if you're expanding objects in the responses
 // of your API requests, you must also request at least one corresponding permission for
 // each API object you expand" (docs.stripe.com/stripe-apps/reference/permissions). The
 // errors are as users report them (github.com/gitpod-io/gitpod/issues/13035,
 // github.com/tylerjrichards/st-paywall/issues/36).
 func (m *Machine) readExpand(c *call) *Response {
-	expandable := []string{"latest_charge", "latest_charge.refunds"}
+	expandable := []string{"latest_charge", "latest_charge.refunds", "customer"}
 	if c.endpoint == List { // Expansions on list requests start with data.
 		expandable = []string{"data.latest_charge"}
 	}
@@ -140,6 +141,9 @@ func (m *Machine) readExpand(c *call) *Response {
 		if strings.HasPrefix(name, "expand[") && !slices.Contains(expandable, properties[0]) {
 			return invalid("", "", "This property cannot be expanded ("+properties[0]+").")
 		}
+	}
+	if c.expands("customer") {
+		return c.permit(m.rules.NoCustomers, "rak_customer_read")
 	}
 	if hasList(c.Form, "expand") {
 		return c.permit(m.rules.NoCharges, "rak_charge_read")

@@ -58,7 +58,8 @@ type Response struct {
 	Lost        bool      // The connection breaks before the response arrives.
 	Garbled     bool      // Only half of the body arrives.
 	Intent      *Intent
-	Charge      *Charge // The intent's latest charge if the request expands it; nil if there is none.
+	Customer    *Customer // The intent's customer if the request expands it; nil if there is none.
+	Charge      *Charge   // The intent's latest charge if the request expands it; nil if there is none.
 	List        *Page
 	Disputes    *DisputePage
 	Refund      *Refund

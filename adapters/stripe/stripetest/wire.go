@@ -17,7 +17,7 @@ type intentJSON struct {
 	ClientSecret       string            `json:"client_secret"`
 	Created            int64             `json:"created"`
 	Currency           string            `json:"currency"`
-	Customer           *string           `json:"customer"`
+	Customer           any               `json:"customer"` // Its id, or a *customerJSON if expanded.
 	Description        *string           `json:"description"`
 	LastPaymentError   *errorJSON        `json:"last_payment_error"`
 	LatestCharge       any               `json:"latest_charge"` // Its id, or a *chargeJSON if expanded.
@@ -111,6 +111,9 @@ func (r Response) Body() []byte {
 		body = marshal(list)
 	case r.Intent != nil:
 		intent := wireIntent(r.Intent)
+		if r.Customer != nil {
+			intent.Customer = wireCustomer(r.Customer)
+		}
 		if r.Charge != nil {
 			charge := wireCharge(r.Intent.LatestCharge, r.Charge)
 			if r.Refunds != nil {
