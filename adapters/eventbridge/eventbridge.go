@@ -1,7 +1,7 @@
-// Package eventbridge publishes the events of orders on an EventBridge bus. It implements
-// order.Bus. It decides what an event looks like outside of this system;
-// docs/reference/events.md describes it. It does not know which events there are to
-// publish, in which calls, and what happens after a failure.
+// Package eventbridge publishes the events of orders on an EventBridge bus, and decodes
+// them for our own consumers. It implements order.Bus. It decides what an event looks
+// like outside of this system; docs/reference/events.md describes it. It does not know
+// which events there are to publish, in which calls, and what happens after a failure.
 package eventbridge
 
 import (
@@ -33,9 +33,11 @@ type Bus struct {
 // https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevents.html.
 func New(cfg aws.Config, name string, scope order.Scope) *Bus {
 	return &Bus{
-		client: eventbridge.NewFromConfig(cfg), name: name, source: "orderonce." + string(scope),
+		client: eventbridge.NewFromConfig(cfg), name: name, source: sourceOf(scope),
 	}
 }
+
+func sourceOf(scope order.Scope) string { return "orderonce." + string(scope) }
 
 // detail is what an event holds. A change that breaks a consumer gets another version.
 type detail struct {
