@@ -17,6 +17,7 @@ const (
 	EventBridge    Service = "EVENTBRIDGE"
 	SQS            Service = "SQS"
 	SecretsManager Service = "SECRETS_MANAGER"
+	SES            Service = "SESV2"
 )
 
 // AWS is the region and the credentials, which Lambda sets, and the endpoints, which an
@@ -33,6 +34,7 @@ type AWS struct {
 	EventBridgeEndpoint    string `env:"AWS_ENDPOINT_URL_EVENTBRIDGE"`
 	SQSEndpoint            string `env:"AWS_ENDPOINT_URL_SQS"`
 	SecretsManagerEndpoint string `env:"AWS_ENDPOINT_URL_SECRETS_MANAGER"`
+	SESEndpoint            string `env:"AWS_ENDPOINT_URL_SESV2"`
 	IgnoreEndpoints        bool   `env:"AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"`
 }
 
@@ -72,10 +74,11 @@ func (a AWS) endpoint(service Service) string {
 		EventBridge:    a.EventBridgeEndpoint,
 		SQS:            a.SQSEndpoint,
 		SecretsManager: a.SecretsManagerEndpoint,
+		SES:            a.SESEndpoint,
 	}
 	return cmp.Or(own[service], a.Endpoint)
 }
 
 // AWSCallName returns the name of an AWS call, such as DynamoDB_20120810.UpdateItem. All
-// services of this package send it in a header.
+// services of this package but SES send it in a header.
 func AWSCallName(request *http.Request) string { return request.Header.Get("X-Amz-Target") }

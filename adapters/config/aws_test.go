@@ -42,17 +42,17 @@ func TestAWSEndpoints(t *testing.T) {
 	t.Parallel()
 	const general, ofTable = "AWS_ENDPOINT_URL=http://general", "AWS_ENDPOINT_URL_DYNAMODB=http://table"
 	const ofQueue, ofSecrets = "AWS_ENDPOINT_URL_SQS=http://queue", "AWS_ENDPOINT_URL_SECRETS_MANAGER=http://secrets"
-	const ofBus = "AWS_ENDPOINT_URL_EVENTBRIDGE=http://bus"
+	const ofBus, ofMail = "AWS_ENDPOINT_URL_EVENTBRIDGE=http://bus", "AWS_ENDPOINT_URL_SESV2=http://mail"
 	type endpoints map[config.Service]string
 	for claim, tt := range map[string]struct {
 		environ []string
 		want    endpoints
 	}{
 		"a service's own endpoint overrides the general one": {
-			[]string{general, ofTable, ofQueue, ofSecrets, ofBus},
+			[]string{general, ofTable, ofQueue, ofSecrets, ofBus, ofMail},
 			endpoints{
 				config.DynamoDB: "http://table", config.SQS: "http://queue", config.SecretsManager: "http://secrets",
-				config.EventBridge: "http://bus",
+				config.EventBridge: "http://bus", config.SES: "http://mail",
 			},
 		},
 		"the general endpoint serves a service without its own": {

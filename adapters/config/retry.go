@@ -31,7 +31,7 @@ import (
 func retryer(service Service) func() aws.Retryer {
 	firstDelay := 100 * time.Millisecond
 	switch service {
-	case DynamoDB:
+	case DynamoDB, SES: // package dynamodb has its own, package ses has none
 		return nil
 	case SecretsManager:
 		firstDelay = 200 * time.Millisecond

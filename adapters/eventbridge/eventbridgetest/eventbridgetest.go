@@ -1,6 +1,6 @@
 // Package eventbridgetest is a pretend EventBridge with one event bus. It serves
 // PutEvents over HTTP with the documented limits and failures, and keeps what it
-// accepted. It has no rules and no targets, and checks no signatures.
+// accepted. It has one target without a rule, and checks no signatures.
 //
 // Source, unless noted otherwise:
 // https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEvents.html.
@@ -63,6 +63,9 @@ type Options struct {
 	// Refuse returns the code with which an entry is refused, or "" to accept it. It is
 	// called for each valid entry, without an ID and one at a time. Nil accepts them all.
 	Refuse func(Event) (code string)
+	// Target gets each event of Bus, as the target of a rule that matches all events. It
+	// is called one event at a time. Nil drops them.
+	Target func(Event)
 }
 
 // Server is a pretend EventBridge. It is safe for concurrent use.
@@ -286,6 +289,9 @@ func (s *Server) accept(e Event) (id string) {
 	}
 	if name == s.options.Bus || name == "default" {
 		s.accepted = append(s.accepted, e)
+		if s.options.Target != nil && name == s.options.Bus {
+			s.options.Target(e)
+		}
 	} else {
 		s.dropped = append(s.dropped, e)
 	}

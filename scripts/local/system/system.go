@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -27,6 +28,7 @@ import (
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/eventbridge/eventbridgetest"
 	"orderonce/adapters/lambda/lambdatest"
+	"orderonce/adapters/ses/sestest"
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe"
@@ -47,7 +49,7 @@ const (
 )
 
 // Ports are where the local system listens on 127.0.0.1; zero means a free port.
-type Ports struct{ DynamoDB, SQS, Stripe, API, EventBridge int }
+type Ports struct{ DynamoDB, SQS, Stripe, API, EventBridge, SES int }
 
 // Options configure a system. The zero value is a small one.
 type Options struct {
@@ -56,6 +58,7 @@ type Options struct {
 	Intake    string // the function of the entrance by HTTP; "" for none
 	Reconcile string // the function of the schedule; "" for none
 	Publish   string // the function of the table's stream; "" for none
+	Receipt   string // the function of the receipt queue; "" for none. It needs Publish
 	Engine    dynamodbtest.Location
 	Table     string // default "orders", see TableIn
 	Ports     Ports
@@ -78,8 +81,13 @@ type Options struct {
 	Deliveries func(stripetest.Event) []time.Duration
 	// RefuseEvent makes the bus refuse events, see eventbridgetest.Options.
 	RefuseEvent func(eventbridgetest.Event) (code string)
-	Env         map[string]string // further variables of the functions
-	FIFO        bool              // both queues
+	// BeforeMail and AfterMail, if set, are called with the number of a request to SES when
+	// it arrives and before its response.
+	BeforeMail, AfterMail func(number int)
+	// LoseMailEvent reports whether an event of SES is lost; nil loses none.
+	LoseMailEvent func(event json.RawMessage) bool
+	Env           map[string]string // further variables of the functions
+	FIFO          bool              // both queues
 	// Travels makes the function's deadlines follow Advance, for a function that takes its
 	// clock from them.
 	Travels bool
@@ -125,14 +133,18 @@ type System struct {
 	API       *apigatewaytest.Server  // of the two; nil without both
 	Publish   *lambdatest.Host        // nil without Options.Publish, as the one below
 	Bus       *eventbridgetest.Server // where it publishes
+	Receipt   *lambdatest.Host        // nil without Options.Receipt, as the two below
+	Mail      *sestest.Server         // where it sends
+	Receipts  *dynamodb.Receipts      // past the proxy
 	Mapping   *sqstest.Mapping
 	Store     *dynamodb.Store  // past the proxy
 	Payments  *stripe.Payments // as an operator uses it
 
-	ahead   atomic.Int64 // how far Advance moved the queue's clock
-	working atomic.Int64 // invocations under way or waiting for an instance
-	stream  *stream      // nil without Options.Publish
-	stop    func() error // ends the event source mapping
+	ahead   atomic.Int64     // how far Advance moved the queue's clock
+	working atomic.Int64     // invocations under way or waiting for an instance
+	stream  *stream          // nil without Options.Publish
+	mapping *sqstest.Mapping // of the receipt queue; nil without Options.Receipt
+	stop    func() error     // ends the event source mapping
 	closers []func() error
 }
 
@@ -141,7 +153,7 @@ func Start(ctx context.Context, o Options) (*System, error) {
 	s := &System{Options: o.withDefaults()}
 	for _, step := range []func(context.Context) error{
 		s.startEngine, s.startStripe, s.startQueue, s.startWebhook, s.startIntake, s.startAPI, s.startEvents,
-		s.startReconcile, s.startPublish, s.startFunction, s.startMapping,
+		s.startReconcile, s.startReceipt, s.startPublish, s.startFunction, s.startMapping,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, s.Close())
@@ -220,7 +232,9 @@ func (s *System) startQueue(context.Context) error {
 	}
 	s.SQS = server
 	s.closers = append(s.closers, server.Close)
-	server.Machine(func(m *sqstest.Machine, now time.Time) { err = s.createQueues(m, now) })
+	server.Machine(func(m *sqstest.Machine, now time.Time) {
+		err = errors.Join(s.createQueues(m, now), s.createReceiptQueues(m, now))
+	})
 	return err
 }
 
