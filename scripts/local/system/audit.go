@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"orderonce/adapters/dynamodb"
+	"orderonce/adapters/ses/sestest"
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
+	"orderonce/domain/receipt"
 	"orderonce/domain/refund"
 )
 
@@ -77,6 +79,14 @@ type Books struct {
 	// order.
 	Publishes bool
 	Bus       []BusEvent
+	// Receipts are those of the table, by order; nil means that there is no receipt
+	// function. Mail is what it sent, Doubts what the operator's list shows, and
+	// AtLeastOnce means that it repeats a send whose result is unknown.
+	Receipts    map[order.ID][]receipt.Item
+	Mail        []sestest.Email
+	Doubts      []receipt.Item
+	DeadEvents  int // dead letters of the receipt queue
+	AtLeastOnce bool
 }
 
 // Collect reads the books of a system at rest.
@@ -111,7 +121,7 @@ func (s *System) Collect(ctx context.Context, posted []Posted, log *Log) (Books,
 			return b, err
 		}
 	}
-	return b, nil
+	return b, b.collectReceipts(ctx, s)
 }
 
 // collectRow reads an order's row, if there is one.
@@ -155,8 +165,8 @@ type check struct {
 	broken    func() findings
 }
 
-// Audit checks the invariants, I16 if there is a publish function, and I18 to I21 if
-// there are accounts.
+// Audit checks the invariants, I16 if there is a publish function, I18 to I21 if there are
+// accounts, and I22 if there is a receipt function.
 func (b *Books) Audit() []Check {
 	checks := []check{
 		{"I1", "at most one successful charge per order", b.chargedTwice},
@@ -176,6 +186,9 @@ func (b *Books) Audit() []Check {
 	}
 	if b.Accounts != nil {
 		checks = append(checks, b.refundChecks()...)
+	}
+	if b.Receipts != nil {
+		checks = append(checks, b.receiptChecks()...)
 	}
 	out := make([]Check, len(checks))
 	for i, c := range checks {

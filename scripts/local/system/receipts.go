@@ -52,10 +52,10 @@ func (s *System) startReceipt(ctx context.Context) error {
 	if s.Options.Publish == "" {
 		return errNoPublish
 	}
-	table, err := s.createReceipts(ctx)
-	if err != nil {
+	if err := s.createReceipts(ctx); err != nil {
 		return err
 	}
+	var err error
 	if s.Mail, err = sestest.Serve(sestest.Options{
 		Port: s.Options.Ports.SES, Now: s.now, Publish: s.mailEvent,
 		Before: s.Options.BeforeMail, After: s.Options.AfterMail,
@@ -64,7 +64,7 @@ func (s *System) startReceipt(ctx context.Context) error {
 	}
 	s.closers = append(s.closers, s.Mail.Close)
 	s.Receipt, err = lambdatest.Start(lambdatest.Options{
-		Binary: s.Options.Receipt, Env: s.receiptEnv(table), Timeout: s.Options.FunctionTimeout,
+		Binary: s.Options.Receipt, Env: s.receiptEnv(), Timeout: s.Options.FunctionTimeout,
 		Instances: s.Options.Instances, Output: s.Options.Output,
 	})
 	if err != nil {
@@ -74,19 +74,19 @@ func (s *System) startReceipt(ctx context.Context) error {
 	return s.mapReceipts(ctx)
 }
 
-// createReceipts creates the table and returns its name.
-func (s *System) createReceipts(ctx context.Context) (table string, err error) {
-	table = TableIn(s.Options.Engine, "receipts")
+// createReceipts creates the table.
+func (s *System) createReceipts(ctx context.Context) error {
+	s.ReceiptsTable = TableIn(s.Options.Engine, "receipts")
 	config := s.engineConfig(s.Engine.Endpoint)
-	if err := dynamodbtest.CreateReceipts(ctx, sdk.NewFromConfig(config), table); err != nil {
-		return "", fmt.Errorf("engine at %s: %w", s.Engine.Endpoint, err)
+	if err := dynamodbtest.CreateReceipts(ctx, sdk.NewFromConfig(config), s.ReceiptsTable); err != nil {
+		return fmt.Errorf("engine at %s: %w", s.Engine.Endpoint, err)
 	}
-	s.DropOnClose(ctx, table)
-	s.Receipts = dynamodb.NewReceipts(config, table)
-	return table, nil
+	s.DropOnClose(ctx, s.ReceiptsTable)
+	s.Receipts = dynamodb.NewReceipts(config, s.ReceiptsTable)
+	return nil
 }
 
-func (s *System) receiptEnv(table string) map[string]string {
+func (s *System) receiptEnv() map[string]string {
 	env := map[string]string{
 		"AWS_REGION":                sqstest.Region,
 		"AWS_ACCESS_KEY_ID":         "pretend",
@@ -94,7 +94,7 @@ func (s *System) receiptEnv(table string) map[string]string {
 		"AWS_ENDPOINT_URL_DYNAMODB": s.Proxy.URL,
 		"AWS_ENDPOINT_URL_SQS":      s.SQS.URL,
 		"AWS_ENDPOINT_URL_SESV2":    s.Mail.URL,
-		"RECEIPTS_TABLE":            table,
+		"RECEIPTS_TABLE":            s.ReceiptsTable,
 		"QUEUE_URL":                 s.SQS.QueueURL(ReceiptQueue),
 		"DEAD_LETTER_QUEUE_URL":     s.SQS.QueueURL(ReceiptDeadLetters),
 		"SCOPE":                     Scope,
@@ -116,7 +116,7 @@ func (s *System) receiptEnv(table string) map[string]string {
 func (s *System) mapReceipts(ctx context.Context) error {
 	s.mapping = &sqstest.Mapping{
 		Server: s.SQS, Queue: ReceiptQueue, BatchSize: s.Options.BatchSize, Concurrency: s.Options.Instances,
-		FunctionTimeout: s.Options.FunctionTimeout, Invoke: s.Receipt.Invoke,
+		FunctionTimeout: s.Options.FunctionTimeout, Invoke: s.Receipt.Invoke, Observe: s.Options.Observe,
 	}
 	if err := s.mapping.Check(); err != nil {
 		return err

@@ -74,7 +74,7 @@ type Options struct {
 	Output                      io.Writer // the function's log lines
 	BeforeStripe, AfterStripe   func(stripetest.Call)
 	BeforeSQS, AfterSQS         func(sqstest.Call)
-	Observe                     func(sqstest.Batch)
+	Observe                     func(sqstest.Batch) // of both queues
 	Duplicate                   func(sqstest.Message) sqstest.Twice
 	LoseDelete                  func(sqstest.Message) bool
 	// Deliveries plans the deliveries of Stripe's events, see stripetest.Webhooks.
@@ -136,9 +136,11 @@ type System struct {
 	Receipt   *lambdatest.Host        // nil without Options.Receipt, as the two below
 	Mail      *sestest.Server         // where it sends
 	Receipts  *dynamodb.Receipts      // past the proxy
-	Mapping   *sqstest.Mapping
-	Store     *dynamodb.Store  // past the proxy
-	Payments  *stripe.Payments // as an operator uses it
+	// ReceiptsTable is the name of the table of receipts.
+	ReceiptsTable string
+	Mapping       *sqstest.Mapping
+	Store         *dynamodb.Store  // past the proxy
+	Payments      *stripe.Payments // as an operator uses it
 
 	ahead   atomic.Int64     // how far Advance moved the queue's clock
 	working atomic.Int64     // invocations under way or waiting for an instance
