@@ -128,6 +128,7 @@ func decodeOrder(item row) (order.Record, error) {
 		LastError:   d.optionalText("lastError"),
 		ParkedAt:    d.optionalTime("parkedAt"),
 		Dispute:     d.dispute(),
+		Stock:       d.goods("stock"),
 		Seq:         int(d.number("seq")),
 		CreatedAt:   d.time("createdAt"),
 		UpdatedAt:   d.time("updatedAt"),

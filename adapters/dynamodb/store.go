@@ -4,8 +4,8 @@
 // refund decide what a row means and which transitions are valid; this package compares,
 // writes and reports. It does not read the clock, generate owners or log.
 //
-// store.go has the calls, row.go the items, retry.go the retries and the meaning of
-// failed calls.
+// store.go has the calls, row.go the items, stock.go the option that reserves goods,
+// retry.go the retries and the meaning of failed calls.
 package dynamodb
 
 import (
@@ -32,6 +32,7 @@ var (
 type Store struct {
 	client *dynamodb.Client
 	table  string
+	stock  string // the stock table; "": goods are not reserved
 }
 
 // New returns a Store for the named table. cfg provides region, credentials, endpoint and
@@ -95,11 +96,25 @@ var errConcurrent = errors.New("concurrent update of the row")
 func aliases() map[string]string { return map[string]string{"#status": "status", "#owner": "owner"} }
 
 // Begin implements order.Claims with one UpdateItem. A refusal returns the row that
-// refused, so a duplicate costs one write and no read.
+// refused, so a duplicate costs one write and no read. WithStock changes the write of a
+// new order.
 func (s *Store) Begin(ctx context.Context, o order.Order, l order.Lease) (order.Claim, error) {
 	// Truncate as the row does: otherwise CheckClaim and the condition could disagree by a
 	// millisecond.
 	l.From, l.Until = l.From.Truncate(time.Millisecond), l.Until.Truncate(time.Millisecond)
+	begin := s.begin
+	if s.stock != "" {
+		begin = s.beginWithStock
+	}
+	c, err := begin(ctx, o, l)
+	if err != nil {
+		return order.Claim{}, wrap("begin", o.ID(), err)
+	}
+	return c, nil
+}
+
+// begin claims the order and reserves nothing.
+func (s *Store) begin(ctx context.Context, o order.Order, l order.Lease) (order.Claim, error) {
 	r, err := s.take(ctx, o, l, o.Fingerprint())
 	switch {
 	case err != nil || r.Owner == l.Owner:
@@ -111,10 +126,7 @@ func (s *Store) Begin(ctx context.Context, o order.Order, l order.Lease) (order.
 	if err == nil && r.Owner != l.Owner {
 		err = errConcurrent
 	}
-	if err != nil {
-		return order.Claim{}, wrap("begin", o.ID(), err)
-	}
-	return order.NewClaim(r, o, l), nil
+	return order.NewClaim(r, o, l), err
 }
 
 // take claims a row that is missing, or free with the expected fingerprint. It returns
@@ -124,18 +136,8 @@ func (s *Store) Begin(ctx context.Context, o order.Order, l order.Lease) (order.
 func (s *Store) take(
 	ctx context.Context, o order.Order, l order.Lease, expected order.Fingerprint,
 ) (order.Record, error) {
-	set, values := begin, row{
-		":open": text(order.Open), ":fingerprint": text(expected), ":customer": text(o.CustomerID()),
-		":amount": number(o.Total().Amount), ":currency": text(o.Total().Currency),
-		":owner": text(l.Owner), ":now": millis(l.From), ":until": millis(l.Until),
-		":latest": millis(l.From.Add(order.MaxLease + order.MaxSkew)),
-		":shard":  number(shardOf(o.ID())), ":due": millis(dueAt(order.Open, l.From)),
-		":zero": number(0), ":one": number(1),
-	}
-	if l.Trace != "" {
-		set += noteTrace
-		values[":trace"] = text(l.Trace)
-	}
+	set, values := beginUpdate(o, l, expected)
+	values[":latest"] = millis(l.From.Add(order.MaxLease + order.MaxSkew))
 	item, err := s.update(ctx, o.ID(), mayBegin, set+unpark, values)
 	if err == nil {
 		return decodeOrder(item)
@@ -145,6 +147,22 @@ func (s *Store) take(
 		err = order.CheckClaim(r, o, l)
 	}
 	return r, err
+}
+
+// beginUpdate returns the update of a claim, without unpark, and its values.
+func beginUpdate(o order.Order, l order.Lease, f order.Fingerprint) (set string, values row) {
+	set, values = begin, row{
+		":open": text(order.Open), ":fingerprint": text(f), ":customer": text(o.CustomerID()),
+		":amount": number(o.Total().Amount), ":currency": text(o.Total().Currency),
+		":owner": text(l.Owner), ":now": millis(l.From), ":until": millis(l.Until),
+		":shard": number(shardOf(o.ID())), ":due": millis(dueAt(order.Open, l.From)),
+		":zero": number(0), ":one": number(1),
+	}
+	if l.Trace != "" {
+		set += noteTrace
+		values[":trace"] = text(l.Trace)
+	}
+	return set, values
 }
 
 // reopen claims a refused order with one TransactWriteItems, which writes the row and the
@@ -176,18 +194,28 @@ func (s *Store) reopen(
 	return now, err
 }
 
-// transact updates the order item and puts the event of its change, both or neither.
-func (s *Store) transact(ctx context.Context, u *types.Update, r order.Record, e order.Event) error {
-	u.TableName, u.Key = &s.table, orderKey(r.OrderID)
+// transact updates the order item, puts the event of its change and makes the further
+// writes, all or none.
+func (s *Store) transact(
+	ctx context.Context, u *types.Update, r order.Record, e order.Event, more ...types.TransactWriteItem,
+) error {
+	event := types.TransactWriteItem{Put: &types.Put{
+		TableName: &s.table, Item: encodeEvent(r, e), ConditionExpression: aws.String(absent),
+	}}
+	return s.transactRow(ctx, u, r.OrderID, append([]types.TransactWriteItem{event}, more...)...)
+}
+
+// transactRow updates the order item and makes the further writes, all or none.
+func (s *Store) transactRow(
+	ctx context.Context, u *types.Update, id order.ID, more ...types.TransactWriteItem,
+) error {
+	u.TableName, u.Key = &s.table, orderKey(id)
 	if u.ExpressionAttributeNames == nil {
 		u.ExpressionAttributeNames = aliases()
 	}
 	u.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
-	event := &types.Put{
-		TableName: &s.table, Item: encodeEvent(r, e), ConditionExpression: aws.String(absent),
-	}
 	_, err := s.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
-		TransactItems: []types.TransactWriteItem{{Update: u}, {Put: event}},
+		TransactItems: append([]types.TransactWriteItem{{Update: u}}, more...),
 	})
 	return err
 }
@@ -221,6 +249,7 @@ func (s *Store) Finish(ctx context.Context, c order.Claim, o order.Outcome, at t
 	// events.
 	seen := order.Record{
 		OrderID: c.Order.ID(), Total: c.Order.Total(), Status: order.Open, Intent: o.Intent, Trace: c.Trace,
+		Stock: c.Stock,
 	}
 	now, err := s.move(ctx, seen, o, at, c.Lease.Owner)
 	if errors.Is(err, order.ErrStale) && now.Owner == c.Lease.Owner && now.Seq != seen.Seq {
@@ -346,7 +375,13 @@ func (s *Store) move(
 ) (order.Record, error) {
 	e := order.Event{Seq: r.Seq + 1, From: r.Status, To: o.Status, Intent: o.Intent, Failure: o.Failure, At: at}
 	moved := func(now order.Record) bool { return hasOutcome(now, o) }
-	return s.change(ctx, moveUpdate(r, e, owner), r, e, moved)
+	u := moveUpdate(r, e, owner)
+	effects, err := s.stockEffects(u, r, e)
+	if err != nil {
+		return order.Record{}, err
+	}
+	now, err := s.change(ctx, u, r, e, moved, effects...)
+	return now, stockError(err, r.Stock)
 }
 
 // change writes a change of a row and its event. If the row refuses it, change returns
@@ -356,8 +391,9 @@ func (s *Store) move(
 // and seq would refuse another attempt's change for ten minutes.
 func (s *Store) change(
 	ctx context.Context, u *types.Update, r order.Record, e order.Event, has func(now order.Record) bool,
+	more ...types.TransactWriteItem,
 ) (order.Record, error) {
-	err := s.transact(ctx, u, r, e)
+	err := s.transact(ctx, u, r, e, more...)
 	if err == nil {
 		return order.Record{}, nil
 	}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Canceler cancels intents at the provider, for operators. ordertest.TestPayments tests
-// this contract.
+// Canceler cancels intents at the provider, for operators and for goods that no customer
+// pays. ordertest.TestPayments tests this contract.
 type Canceler interface {
 	// CancelIntent cancels an intent that has not succeeded, so that no attempt can
 	// confirm it any more, and returns it in its current state. It returns an intent that
@@ -55,6 +55,22 @@ func (c *Cancellation) Cancel(ctx context.Context, id ID, at time.Time) (Record,
 		return r, err
 	}
 	return c.Records.Load(ctx, id)
+}
+
+// FreeGoods cancels an order that holds goods and has waited for its customer for at
+// least hold: it was declined, or needs authentication. It does nothing to any other
+// order, nor while the provider processes the payment. r is the record as loaded;
+// FreeGoods returns it as it is afterwards. It has the promises and errors of Cancel.
+func (c *Cancellation) FreeGoods(ctx context.Context, r Record, hold time.Duration, at time.Time) (Record, error) {
+	waits := r.Status == Declined || r.Status == ActionRequired
+	if !waits || len(r.Stock) == 0 || at.Sub(lastChange(r)) < hold {
+		return r, nil
+	}
+	intent, err := readIntent(ctx, c.Payments, c.Scope, r)
+	if err != nil || intent.State == Processing {
+		return r, err
+	}
+	return c.Cancel(ctx, r.OrderID, at)
 }
 
 // close cancels the record's intent and settles the record, or settles a record without

@@ -15,6 +15,9 @@ type Claims interface {
 	// expired. The claim is NewClaim of the record. A refused order is open again: Begin
 	// adds the event of that transition in the same write.
 	//
+	// A store that tracks stock reserves the goods of an order that has no intent, all or
+	// none of them, and the claim says which it holds or which article lacks.
+	//
 	// It returns the errors of CheckClaim: ErrUnknownVersion if a newer release wrote the
 	// record, ErrConflict if the id is used with different content, *SettledError if the
 	// order is settled, *InProgressError if another lease is running. It returns
@@ -29,7 +32,8 @@ type Claims interface {
 	// Finish settles or refuses the order, adds one event and ends the claim. It returns
 	// nil if the record already has this status and intent, ErrClaimLost if the claim was
 	// lost or the outcome is not that of the bound intent, and a *TransitionError for a
-	// status that cannot follow open.
+	// status that cannot follow open. Finish and Settle have the StockEffect of the
+	// transition on the goods that the order holds, in the same write.
 	Finish(ctx context.Context, c Claim, o Outcome, at time.Time) error
 
 	// Release ends the claim of an attempt that did not settle the order, and records the

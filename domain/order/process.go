@@ -80,8 +80,11 @@ func (p *Processor) giveUp(ctx context.Context, c Claim, r Result) Result {
 }
 
 // charge finds or creates the order's one intent, binds it to the claim and confirms it
-// if it has no outcome yet.
+// if it has no outcome yet. An order whose goods lack gets no intent.
 func (p *Processor) charge(ctx context.Context, c *Claim, sent time.Time) (Outcome, error) {
+	if c.Short != "" && c.Intent == "" {
+		return Outcome{Status: OutOfStock, Failure: c.Short}, nil
+	}
 	intent, err := p.boundIntent(ctx, c, sent)
 	if err != nil {
 		return Outcome{}, err

@@ -37,6 +37,9 @@ type Reconciler struct {
 	// Refunds looks at the refunds of a charged order, and moves no money. nil looks at
 	// none.
 	Refunds func(context.Context, ID) error
+	// FreeGoods may cancel an order that holds goods and waits for its customer: see
+	// Cancellation. It returns the record as it is afterwards. nil cancels none.
+	FreeGoods func(context.Context, Record) (Record, error)
 }
 
 // Reconciled is what one run did.
@@ -106,6 +109,9 @@ func (r *reconciling) look(ctx context.Context, id ID) {
 	if err == nil && record.Status.Charged() && r.Refunds != nil {
 		err = r.Refunds(ctx, id)
 	}
+	if err == nil && followed == HintUnchanged && r.FreeGoods != nil {
+		followed, record, err = r.freeGoods(ctx, record)
+	}
 	now := r.Now()
 	if err == nil && followed != HintSettled {
 		err = r.postpone(ctx, record, now)
@@ -139,19 +145,33 @@ func (r *reconciling) look(ctx context.Context, id ID) {
 	}
 }
 
+// freeGoods calls FreeGoods for an order about which the provider reports nothing new. A
+// record that it settled needs no further look.
+func (r *reconciling) freeGoods(ctx context.Context, seen Record) (Followed, Record, error) {
+	record, err := r.FreeGoods(ctx, seen)
+	switch {
+	case err != nil:
+		return "", seen, err
+	case record.Status != seen.Status:
+		return HintSettled, record, nil
+	}
+	return HintUnchanged, record, nil
+}
+
 // postpone moves the next look away as far as the order has waited, between the status's
 // own time and a day. A record that does not wait any more, neither for its charge nor
 // for a refund, is left.
 //
 // A declined order gets one look, because the webhook of a customer who pays at the
 // moment of the decline may meet the lease of the worker that records the decline.
-// Webhooks report later payments.
+// Webhooks report later payments. One that holds goods is looked at until FreeGoods
+// cancels it.
 func (r *reconciling) postpone(ctx context.Context, record Record, now time.Time) error {
 	least, waits := record.Status.RecheckAfter()
 	if !waits && record.DueAt.IsZero() {
 		return nil
 	}
-	if record.Status == Declined {
+	if record.Status == Declined && (len(record.Stock) == 0 || r.FreeGoods == nil) {
 		return r.Waiting.Postpone(ctx, record, time.Time{})
 	}
 	after := min(max(now.Sub(lastChange(record)), least, minPostponed), maxPostponed)

@@ -31,6 +31,7 @@ type night struct {
 	// overcharges is how much more the records say than the bank.
 	overcharges int64
 	refunds     func(order.ID) error
+	freeGoods   func(context.Context, order.Record) (order.Record, error)
 }
 
 func peek(s *ordertest.Memory, id order.ID) order.Record {
@@ -127,7 +128,7 @@ func (n *night) run(budget int) order.Reconciled {
 		Follower: order.Follower{
 			Records: records{night: n}, Payments: payments{night: n}, Scope: "test", Now: func() time.Time { return n.now },
 		},
-		Waiting: n, Parallel: 4,
+		Waiting: n, Parallel: 4, FreeGoods: n.freeGoods,
 		Refunds: func(_ context.Context, id order.ID) error {
 			n.count("refunds")
 			if n.refunds == nil {

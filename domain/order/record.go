@@ -29,6 +29,8 @@ type Claim struct {
 	Intent    IntentID  // bound by an earlier attempt; "" if none is bound: no money has moved
 	CreatedAt time.Time // time of the order's first claim
 	Trace     Trace     // of the record
+	Stock     Goods     // that the order holds; nil if it holds none
+	Short     string    // the SKU that could not be reserved, or TooManyArticles; "" if nothing lacks
 }
 
 // NewClaim returns the claim on o under l, from the record that Begin wrote.
@@ -39,6 +41,7 @@ func NewClaim(r Record, o Order, l Lease) Claim {
 	o.fingerprint = r.Fingerprint
 	return Claim{
 		Order: o, Lease: l, Attempt: r.Attempt, Intent: r.Intent, CreatedAt: r.CreatedAt, Trace: r.Trace,
+		Stock: r.Stock,
 	}
 }
 
@@ -58,6 +61,7 @@ type Record struct {
 	LastError   string    // the reason of the last attempt that did not settle it
 	ParkedAt    time.Time // when its message was moved to the dead-letter queue; zero if it was not
 	Dispute     Dispute   // the newest one of the intent's charge; zero if there is none
+	Stock       Goods     // reserved for the order; nil if none are, or the store does not track them
 	Seq         int       // number of events
 	CreatedAt   time.Time
 	UpdatedAt   time.Time

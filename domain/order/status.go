@@ -24,12 +24,15 @@ const (
 	Refunded          Status = "refunded"
 
 	Refused Status = "refused" // the provider does not accept the order; a redrive retries it
+	// OutOfStock is the status of an order whose goods could not be reserved. It is never
+	// charged, and only stores that track stock have it.
+	OutOfStock Status = "out_of_stock"
 )
 
 // Statuses returns every status.
 func Statuses() []Status {
 	return []Status{
-		Open, Paid, Declined, Canceled, ActionRequired, Pending, Refused, PartiallyRefunded, Refunded,
+		Open, Paid, Declined, Canceled, ActionRequired, Pending, Refused, PartiallyRefunded, Refunded, OutOfStock,
 	}
 }
 
@@ -45,7 +48,7 @@ func ParseStatus(s string) (Status, error) {
 func (s Status) Next() []Status {
 	switch s {
 	case Open:
-		return []Status{Paid, Declined, Canceled, ActionRequired, Pending, Refused}
+		return []Status{Paid, Declined, Canceled, ActionRequired, Pending, Refused, OutOfStock}
 	case Refused: // a bound intent may still get any outcome
 		return []Status{Open, Paid, Declined, Canceled, ActionRequired, Pending}
 	case ActionRequired:
@@ -54,7 +57,7 @@ func (s Status) Next() []Status {
 		return []Status{Paid, Declined, Canceled}
 	case Declined:
 		return []Status{Paid, Canceled}
-	case Paid, Canceled, PartiallyRefunded, Refunded:
+	case Paid, Canceled, PartiallyRefunded, Refunded, OutOfStock:
 	}
 	return nil
 }
@@ -86,14 +89,16 @@ func (s Status) RecheckAfter() (after time.Duration, waits bool) {
 		return time.Hour, true
 	case ActionRequired, Declined: // the customer may still pay the same intent
 		return 24 * time.Hour, true
-	case Paid, Canceled, Refused, PartiallyRefunded, Refunded:
+	case Paid, Canceled, Refused, PartiallyRefunded, Refunded, OutOfStock:
 	}
 	return 0, false
 }
 
 // MayLackIntent reports whether an order in s may have no intent. No money moved for one
 // that has none.
-func (s Status) MayLackIntent() bool { return s == Open || s == Refused || s == Canceled }
+func (s Status) MayLackIntent() bool {
+	return s == Open || s == Refused || s == Canceled || s == OutOfStock
+}
 
 // Charged reports whether the customer paid an order in s, whatever went back since.
 func (s Status) Charged() bool { return s == Paid || s == PartiallyRefunded || s == Refunded }

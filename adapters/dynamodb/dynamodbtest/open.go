@@ -70,6 +70,20 @@ func Open(tb testing.TB) *Harness {
 	return &Harness{engine, proxy, config, dynamodb.NewFromConfig(config), table}
 }
 
+// OpenStock creates an empty stock table beside the orders table, drops it with the test,
+// and returns its name.
+func (h *Harness) OpenStock(tb testing.TB) string {
+	tb.Helper()
+	direct := dynamodb.NewFromConfig(Config(h.Engine.Endpoint, os.Getenv)) //nolint:forbidigo // as in Open
+	table := "stock-" + rand.Text()
+	if err := CreateStockTable(tb.Context(), direct, table); err != nil {
+		tb.Fatal(err)
+	}
+	afterwards := context.WithoutCancel(tb.Context())
+	closeWith(tb, func() error { return DropTable(afterwards, direct, table) })
+	return table
+}
+
 func closeWith(tb testing.TB, end func() error) {
 	tb.Helper()
 	tb.Cleanup(func() {

@@ -153,6 +153,24 @@ func CreateReceipts(ctx context.Context, client *dynamodb.Client, name string) e
 	return create(ctx, client, ReceiptsDefinition(name))
 }
 
+// StockTableDefinition returns the definition of the stock table.
+func StockTableDefinition(name string) *dynamodb.CreateTableInput {
+	return &dynamodb.CreateTableInput{
+		TableName:   aws.String(name),
+		BillingMode: types.BillingModePayPerRequest,
+		AttributeDefinitions: []types.AttributeDefinition{
+			{AttributeName: aws.String("sku"), AttributeType: types.ScalarAttributeTypeS},
+		},
+		KeySchema: []types.KeySchemaElement{{AttributeName: aws.String("sku"), KeyType: types.KeyTypeHash}},
+	}
+}
+
+// CreateStockTable creates the stock table and returns when it is active.
+func CreateStockTable(ctx context.Context, client *dynamodb.Client, name string) error {
+	return create(ctx, client, StockTableDefinition(name))
+}
+
+// create creates a table and returns when it is active.
 func create(ctx context.Context, client *dynamodb.Client, definition *dynamodb.CreateTableInput) error {
 	name := aws.ToString(definition.TableName)
 	if _, err := client.CreateTable(ctx, definition); err != nil {

@@ -336,6 +336,9 @@ func (b *Bank) Clear(id order.IntentID) { b.setState(id, order.Succeeded) }
 // Cancel cancels an intent, as a person can at the provider.
 func (b *Bank) Cancel(id order.IntentID) { b.setState(id, order.IntentCanceled) }
 
+// SetProcessing makes the bank of the customer process the payment of an intent.
+func (b *Bank) SetProcessing(id order.IntentID) { b.setState(id, order.Processing) }
+
 func (b *Bank) setState(id order.IntentID, s order.IntentState) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -41,6 +41,9 @@ type call struct {
 	dispute order.Dispute
 	at      time.Time
 
+	sku    string // of AddStock
+	pieces int64
+
 	pass func() error // calls the Memory
 }
 

@@ -24,6 +24,26 @@ func StorePromises() (all []Promise[Store]) {
 	return all
 }
 
+// StockPromises returns the promises that TestStock tests.
+func StockPromises() (all []Promise[StockStore]) {
+	for _, p := range stockPromises() {
+		all = append(all, Promise[StockStore]{p.name, func(tb testing.TB, s StockStore) {
+			tb.Helper()
+			p.test(newStockTest(tb, s))
+		}})
+	}
+	return all
+}
+
+// EditStock changes the stock of an article without a call to the port.
+func (m *Memory) EditStock(sku string, change func(s *order.Stock)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.stock[sku]
+	change(&s)
+	m.stock[sku] = s
+}
+
 // PaymentPromises returns the promises that TestPayments tests.
 func PaymentPromises() (all []Promise[PaymentsUnderTest]) {
 	for _, p := range paymentPromises() {

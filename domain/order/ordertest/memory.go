@@ -15,10 +15,11 @@ import (
 var _ Store = (*Memory)(nil)
 
 // Memory is a store in a map, and the specification of a store. The zero Memory is empty
-// and ready.
+// and ready, and does not track stock.
 type Memory struct {
-	mu   sync.Mutex
-	rows map[order.ID]order.Record
+	mu    sync.Mutex
+	rows  map[order.ID]order.Record
+	stock map[string]order.Stock // nil: not tracked
 }
 
 // Begin claims the order.
@@ -34,7 +35,8 @@ func (m *Memory) Begin(_ context.Context, o order.Order, l order.Lease) (order.C
 	} else if err := checkClaim(r, o, l); err != nil {
 		return order.Claim{}, err
 	}
-	if r.Owner != l.Owner { // equal: a retry, because the response to the first call was lost
+	again := r.Owner == l.Owner // a retry, because the response to the first call was lost
+	if !again {
 		if r.Status == order.Refused {
 			r = order.Reopened(r, l)
 		}
@@ -42,9 +44,14 @@ func (m *Memory) Begin(_ context.Context, o order.Order, l order.Lease) (order.C
 		r.Trace = cmp.Or(r.Trace, l.Trace)
 		r.ParkedAt = time.Time{}
 		r.Owner, r.Until, r.Attempt = l.Owner, l.Until, r.Attempt+1
-		m.put(r, l.From)
 	}
-	return order.NewClaim(r, o, l), nil
+	held, short := m.reserve(r, o.Goods())
+	if !again || len(held.Stock) > len(r.Stock) {
+		m.put(held, l.From)
+	}
+	c := order.NewClaim(held, o, l)
+	c.Short = short
+	return c, nil
 }
 
 // Bind records the intent.
@@ -74,7 +81,7 @@ func (m *Memory) Finish(_ context.Context, c order.Claim, o order.Outcome, at ti
 	case !held || r.Intent != o.Intent || o.Intent == "" && !o.Status.MayLackIntent():
 		return order.ErrClaimLost
 	}
-	m.put(settled(r, o, at), at)
+	m.put(m.applyStock(settled(r, o, at)), at)
 	return nil
 }
 
@@ -126,7 +133,7 @@ func (m *Memory) Settle(_ context.Context, seen order.Record, o order.Outcome, a
 	if changed(seen, r) || r.Intent != o.Intent || o.Intent == "" && !o.Status.MayLackIntent() {
 		return order.ErrStale
 	}
-	m.put(settled(r, o, at), at)
+	m.put(m.applyStock(settled(r, o, at)), at)
 	return nil
 }
 
@@ -229,7 +236,8 @@ func (m *Memory) Replace(seen, r order.Record) bool {
 func (m *Memory) Clone() *Memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return &Memory{rows: maps.Clone(m.rows)} // event slices are shared, but never written to
+	// Event slices and goods are shared, but never written to.
+	return &Memory{rows: maps.Clone(m.rows), stock: maps.Clone(m.stock)}
 }
 
 // AppendState appends an encoding of all records. It is equal for equal stores, so that a
@@ -248,13 +256,14 @@ func (m *Memory) AppendState(b []byte) []byte {
 			b, int64(r.Attempt), int64(r.Seq), millis(r.Until), millis(r.CreatedAt), millis(r.UpdatedAt),
 			millis(r.DueAt), millis(r.ParkedAt), millis(r.Dispute.CreatedAt),
 		)
+		b = appendGoods(b, r.Stock)
 		for _, e := range r.Events { // their number is Seq
 			b = appendStrings(b, string(e.From), string(e.To), string(e.Intent), e.Failure)
 			b = appendStrings(b, string(e.Dispute.ID), string(e.Dispute.Status))
 			b = appendInts(b, int64(e.Seq), millis(e.At))
 		}
 	}
-	return b
+	return m.appendStock(b)
 }
 
 func appendStrings(b []byte, parts ...string) []byte {
@@ -307,7 +316,8 @@ func settled(r order.Record, o order.Outcome, at time.Time) order.Record {
 
 // changed reports whether a record has changed since it was loaded as seen.
 func changed(seen, r order.Record) bool {
-	return r.Status != seen.Status || r.Seq != seen.Seq || r.Intent != seen.Intent
+	return r.Status != seen.Status || r.Seq != seen.Seq || r.Intent != seen.Intent ||
+		!maps.Equal(r.Stock, seen.Stock)
 }
 
 func hasOutcome(r order.Record, o order.Outcome) bool {

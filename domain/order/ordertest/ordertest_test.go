@@ -148,3 +148,27 @@ func TestMemoryIndexesWhatWaits(t *testing.T) {
 	t.Parallel()
 	ordertest.TestWaiting(t, func(*testing.T) ordertest.WaitingStore { return new(ordertest.Memory) })
 }
+
+func TestMemoryTracksStock(t *testing.T) {
+	t.Parallel()
+	ordertest.TestStock(t, func(*testing.T) ordertest.StockStore { return ordertest.NewMemoryWithStock() })
+}
+
+func TestMemoryWithStockIsAStore(t *testing.T) {
+	t.Parallel()
+	for name, pieces := range map[string]int64{"with goods": 1000, "without goods": 0} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ordertest.TestStore(t, func(t *testing.T) ordertest.Store {
+				t.Helper()
+				m := ordertest.NewMemoryWithStock()
+				for sku := range ordertest.Order("ORD-1").Goods() {
+					if _, err := m.AddStock(t.Context(), sku, pieces); err != nil {
+						t.Fatal(err)
+					}
+				}
+				return m
+			})
+		})
+	}
+}

@@ -1,0 +1,266 @@
+package dynamodb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"orderonce/domain/order"
+)
+
+// The conditions and updates of stock. An order's row holds its goods in the attribute
+// stock until their effect, so each effect happens once.
+const (
+	mayHold   = claimed + " AND attribute_not_exists(intentId) AND attribute_not_exists(stock)"
+	hold      = "SET stock = :stock, updatedAt = :now"
+	holds     = " AND stock = :stock"
+	holdsNone = " AND attribute_not_exists(stock)"
+	enough    = "available >= :n"
+	reserve   = "SET available = available - :n, reserved = reserved + :n"
+	reserved  = "reserved >= :n"
+	sell      = "SET reserved = reserved - :n, sold = sold + :n"
+	free      = "SET reserved = reserved - :n, available = available + :n"
+	addStock  = "SET available = if_not_exists(available, :zero) + :n, reserved = if_not_exists(reserved, :zero)," +
+		" sold = if_not_exists(sold, :zero)"
+)
+
+// WithStock returns the store with an option: Begin reserves an order's goods in this
+// table, and the writes that settle the order sell or release them. The table's partition
+// key is sku. Every program that settles orders must use the same table.
+//
+// Begin of a new order is one TransactWriteItems. A takeover of an order without goods
+// costs a second call, one without an intent a third. An order whose intent was bound
+// before it held goods is not tracked.
+func (s *Store) WithStock(table string) *Store {
+	with := *s
+	with.stock = table
+	return &with
+}
+
+var errNoStockTable = errors.New("the order holds stock, but no stock table is configured: set STOCK_TABLE")
+
+// beginWithStock claims the order and reserves its goods, in one transaction if the order
+// is new. A row that exists, or an article that lacks, leads to the ordinary claim.
+func (s *Store) beginWithStock(ctx context.Context, o order.Order, l order.Lease) (order.Claim, error) {
+	goods := o.Goods()
+	if len(goods) > order.MaxArticles {
+		c, err := s.begin(ctx, o, l)
+		return short(c, order.TooManyArticles), err
+	}
+	r, lacks, err := s.beginNew(ctx, o, l, goods)
+	if err != nil || r.Owner == l.Owner && r.Stock != nil {
+		return order.NewClaim(r, o, l), err
+	}
+	c, err := s.begin(ctx, o, l)
+	switch {
+	case err != nil || c.Intent != "" || c.Stock != nil:
+		return c, err
+	case lacks != "":
+		return short(c, lacks), nil
+	}
+	return s.hold(ctx, c, goods)
+}
+
+// short returns the claim with the article that lacks, unless the claim needs no goods.
+func short(c order.Claim, sku string) order.Claim {
+	if c.Intent == "" && c.Stock == nil {
+		c.Short = sku
+	}
+	return c
+}
+
+// beginNew writes a new order's row and reserves its goods. It returns the row that
+// refused it, if there is one, with the error of order.CheckClaim, or the article that
+// lacks.
+func (s *Store) beginNew(
+	ctx context.Context, o order.Order, l order.Lease, goods order.Goods,
+) (r order.Record, lacks string, err error) {
+	set, values := beginUpdate(o, l, o.Fingerprint())
+	values[":stock"] = encodeGoods(goods)
+	err = s.transactRow(ctx, &types.Update{
+		ConditionExpression: aws.String(absent), UpdateExpression: aws.String(set + ", stock = :stock"),
+		ExpressionAttributeValues: values,
+	}, o.ID(), s.stockUpdates(goods, enough, reserve)...)
+	if err == nil {
+		return order.Record{
+			OrderID: o.ID(), Fingerprint: o.Fingerprint(), Status: order.Open, Owner: l.Owner, Attempt: 1,
+			Stock: goods, CreatedAt: l.From, Trace: l.Trace,
+		}, "", nil
+	}
+	if lacks := refusedArticle(err, goods, 1); lacks != "" {
+		return order.Record{}, lacks, nil
+	}
+	r, err = refusingOrder(err)
+	if err == nil {
+		err = order.CheckClaim(r, o, l)
+	}
+	return r, "", err
+}
+
+// hold reserves the goods of a claimed order that holds none and has no intent. If the
+// response to its own write was lost, the row that refuses the second one holds them.
+func (s *Store) hold(ctx context.Context, c order.Claim, goods order.Goods) (order.Claim, error) {
+	err := s.transactRow(ctx, &types.Update{
+		ConditionExpression: aws.String(mayHold), UpdateExpression: aws.String(hold),
+		ExpressionAttributeValues: row{
+			":owner": text(c.Lease.Owner), ":open": text(order.Open), ":stock": encodeGoods(goods),
+			":now": millis(c.Lease.From),
+		},
+	}, c.Order.ID(), s.stockUpdates(goods, enough, reserve)...)
+	if err == nil {
+		c.Stock = goods
+		return c, nil
+	}
+	if lacks := refusedArticle(err, goods, 1); lacks != "" {
+		return short(c, lacks), nil
+	}
+	r, err := refusingOrder(err)
+	if err == nil && (r.Owner != c.Lease.Owner || r.Stock == nil) {
+		err = errConcurrent
+	}
+	return order.NewClaim(r, c.Order, c.Lease), err
+}
+
+// stockEffects adds the effect of a transition to the update of its row and returns the
+// updates of the stock. It changes nothing in a store without stock.
+func (s *Store) stockEffects(u *types.Update, r order.Record, e order.Event) ([]types.TransactWriteItem, error) {
+	switch {
+	case s.stock == "" && len(r.Stock) > 0:
+		return nil, errNoStockTable
+	case s.stock == "":
+		return nil, nil
+	case len(r.Stock) == 0:
+		u.ConditionExpression = aws.String(*u.ConditionExpression + holdsNone)
+		return nil, nil
+	}
+	u.ConditionExpression = aws.String(*u.ConditionExpression + holds)
+	u.ExpressionAttributeValues[":stock"] = encodeGoods(r.Stock)
+	update := sell
+	switch order.StockEffectOf(e.To, e.Intent) {
+	case order.StockKept:
+		return nil, nil
+	case order.StockReleased:
+		update = free
+	case order.StockSold:
+	}
+	u.UpdateExpression = aws.String(*u.UpdateExpression + ", stock") // it ends with REMOVE
+	return s.stockUpdates(r.Stock, reserved, update), nil
+}
+
+// stockUpdates returns one conditional update for each article, in the order of SKUs.
+func (s *Store) stockUpdates(goods order.Goods, condition, update string) []types.TransactWriteItem {
+	var all []types.TransactWriteItem
+	for _, sku := range goods.SKUs() {
+		all = append(all, types.TransactWriteItem{Update: &types.Update{
+			TableName: &s.stock, Key: row{"sku": text(sku)},
+			ConditionExpression: aws.String(condition), UpdateExpression: aws.String(update),
+			ExpressionAttributeValues: row{":n": number(goods[sku])},
+		}})
+	}
+	return all
+}
+
+// refusedArticle returns the first article whose condition failed, or "". The updates of
+// stockUpdates start at index first of the transaction.
+func refusedArticle(err error, goods order.Goods, first int) string {
+	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
+	if _, refused := refusedBy(err); !ok || refused {
+		return ""
+	}
+	for i, sku := range goods.SKUs() {
+		if at := first + i; at < len(canceled.CancellationReasons) &&
+			aws.ToString(canceled.CancellationReasons[at].Code) == conditionFailed {
+			return sku
+		}
+	}
+	return ""
+}
+
+// stockError reports an article of which fewer pieces are reserved than the order holds.
+// Only somebody who edited or deleted its item can have caused that.
+func stockError(err error, goods order.Goods) error {
+	if sku := refusedArticle(err, goods, 2); sku != "" {
+		return fmt.Errorf("%w: stock of %q: fewer pieces are reserved than the %d that the order holds",
+			order.ErrCorrupt, sku, goods[sku])
+	}
+	return err
+}
+
+// Stock returns the stock of an article with one strongly consistent GetItem, or
+// order.ErrNotFound.
+func (s *Store) Stock(ctx context.Context, sku string) (order.Stock, error) {
+	out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName: &s.stock, Key: row{"sku": text(sku)}, ConsistentRead: aws.Bool(true),
+	})
+	if err == nil && len(out.Item) == 0 {
+		err = order.ErrNotFound
+	}
+	if err != nil {
+		return order.Stock{}, fmt.Errorf("load stock of %q: %w", sku, err)
+	}
+	return decodeStock(out.Item)
+}
+
+// AddStock adds n pieces of an article with one UpdateItem and returns its stock. A
+// negative n takes pieces away: it returns order.ErrTooFewAvailable if fewer are
+// available. Another call adds again: AddStock has no key.
+func (s *Store) AddStock(ctx context.Context, sku string, n int64) (order.Stock, error) {
+	condition := "attribute_not_exists(sku) OR available >= :least"
+	if n < 0 {
+		condition = "available >= :least"
+	}
+	out, err := s.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: &s.stock, Key: row{"sku": text(sku)},
+		ConditionExpression: &condition, UpdateExpression: aws.String(addStock),
+		ExpressionAttributeValues: row{":n": number(n), ":zero": number(0), ":least": number(max(-n, 0))},
+		ReturnValues:              types.ReturnValueAllNew,
+	})
+	if _, refused := refusedBy(err); refused {
+		err = order.ErrTooFewAvailable
+	}
+	if err != nil {
+		return order.Stock{}, fmt.Errorf("add %d pieces of %q: %w", n, sku, err)
+	}
+	return decodeStock(out.Attributes)
+}
+
+func decodeStock(item row) (order.Stock, error) {
+	d := decoder{item: item}
+	s := order.Stock{
+		SKU: d.text("sku"), Available: d.number("available"), Reserved: d.number("reserved"), Sold: d.number("sold"),
+	}
+	if d.err != nil {
+		return order.Stock{}, fmt.Errorf("stock item: %w", d.err)
+	}
+	return s, nil
+}
+
+func encodeGoods(goods order.Goods) *types.AttributeValueMemberM {
+	m := row{}
+	for sku, n := range goods {
+		m[sku] = number(n)
+	}
+	return &types.AttributeValueMemberM{Value: m}
+}
+
+// goods decodes the goods that an order holds; nil if it holds none.
+func (d *decoder) goods(name string) order.Goods {
+	if d.item[name] == nil {
+		return nil
+	}
+	m, ok := d.item[name].(*types.AttributeValueMemberM)
+	if !ok {
+		d.want(name, "a map")
+		return nil
+	}
+	in, goods := decoder{item: m.Value}, order.Goods{}
+	for sku := range m.Value {
+		goods[sku] = in.number(sku)
+	}
+	d.err = errors.Join(d.err, in.err)
+	return goods
+}

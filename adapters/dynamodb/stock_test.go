@@ -1,0 +1,223 @@
+package dynamodb_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/dynamodb"
+	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+)
+
+func TestStock(t *testing.T) {
+	t.Parallel()
+	h := dynamodbtest.Open(t)
+	store := dynamodb.New(h.Config, h.Table).WithStock(h.OpenStock(t))
+	ordertest.TestStock(t, func(*testing.T) ordertest.StockStore { return store })
+}
+
+func TestAStoreWithStockIsAStore(t *testing.T) {
+	t.Parallel()
+	for name, pieces := range map[string]int64{"with goods": 1_000_000, "without goods": 0} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := openStock(t, pieces)
+			ordertest.TestStore(t, func(*testing.T) ordertest.Store { return editable{f.Store, f.Harness} })
+		})
+	}
+}
+
+// openStock is open with a stock table that has so many pieces of each article.
+func openStock(t *testing.T, pieces int64) fixture {
+	t.Helper()
+	f := open(t)
+	f.Store = f.WithStock(f.OpenStock(t))
+	for sku := range ordertest.Order("O1").Goods() {
+		f.add(sku, pieces)
+	}
+	f.Proxy.Reset()
+	return f
+}
+
+func (f fixture) add(sku string, n int64) {
+	f.Helper()
+	_, err := f.AddStock(f.Context(), sku, n)
+	f.must(err)
+}
+
+func (f fixture) wantStock(want order.Stock) {
+	f.Helper()
+	got, err := f.Stock(f.Context(), want.SKU)
+	f.must(err)
+	if diff := cmp.Diff(want, got); diff != "" {
+		f.Errorf("stock (-want +got):\n%s", diff)
+	}
+}
+
+// released claims the order, in the store without stock if tracked is false, and ends the
+// claim. It binds an intent of the bank if there is one.
+func (f fixture) released(bank *ordertest.Bank, tracked bool) {
+	f.Helper()
+	if !tracked {
+		f.Store = dynamodb.New(f.Config, f.Table)
+	}
+	c := f.claimed("O1")
+	if bank != nil {
+		i, err := bank.Prepare(f.Context(), c.Order, order.PrepareKey("test", "O1"))
+		f.must(err)
+		f.must(f.Bind(f.Context(), c, i, at(1)))
+	}
+	f.must(f.Release(f.Context(), c, order.ReasonStore, at(1)))
+}
+
+func TestProcessWithStock(t *testing.T) {
+	t.Parallel()
+	transactions := func(n, updates int) map[string]int {
+		counts := map[string]int{"TransactWriteItems": n}
+		if updates > 0 {
+			counts["UpdateItem"] = updates
+		}
+		return counts
+	}
+	for claim, tt := range map[string]struct {
+		pieces int64
+		before func(fixture, *ordertest.Bank)
+		want   order.Status
+		calls  map[string]int
+	}{
+		"a new order costs as many calls as without stock": {
+			1, func(fixture, *ordertest.Bank) {}, order.Paid, transactions(2, 1),
+		},
+		"a new order without goods costs three calls": {
+			0, func(fixture, *ordertest.Bank) {}, order.OutOfStock, transactions(2, 1),
+		},
+		"a duplicate of a settled order costs one call": {
+			1, func(f fixture, _ *ordertest.Bank) { f.settled("O1", order.Paid) }, order.Paid, transactions(1, 0),
+		},
+		"a takeover costs one call more": {
+			1, func(f fixture, _ *ordertest.Bank) { f.released(nil, true) }, order.Paid, transactions(2, 2),
+		},
+		"a takeover of an order that holds nothing yet costs two calls more": {
+			1, func(f fixture, _ *ordertest.Bank) { f.released(nil, false) }, order.Paid, transactions(3, 2),
+		},
+		"an order whose intent was bound before is charged without goods": {
+			0, func(f fixture, b *ordertest.Bank) { f.released(b, false) }, order.Paid, transactions(2, 1),
+		},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			f, bank := openStock(t, tt.pieces), &ordertest.Bank{Scope: "test"}
+			tt.before(f, bank)
+			f.Proxy.Reset()
+			p := order.Processor{
+				Claims: f.Store, Payments: bank, Scope: "test", Now: func() time.Time { return at(0) },
+				ConfirmTime: time.Second,
+			}
+			if r := p.Process(t.Context(), ordertest.Order("O1"), at(0), lease("second")); r.Status != tt.want {
+				t.Errorf("got %+v, want %s", r, tt.want)
+			}
+			if diff := cmp.Diff(tt.calls, f.Proxy.Counts()); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestStockSurvivesTransientErrors fails each call of an order once. Its retry reserves
+// and sells once.
+func TestStockSurvivesTransientErrors(t *testing.T) {
+	t.Parallel()
+	for name, kind := range map[string]dynamodbtest.Kind{
+		"a conflict on a hot article": dynamodbtest.TransactionConflict,
+		"a lost request":              dynamodbtest.LoseBefore,
+		"a lost response":             dynamodbtest.LoseAfter,
+		"an internal error after":     dynamodbtest.InternalErrorAfter,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := openStock(t, 3)
+			f.Proxy.Fail(dynamodbtest.Fault{Kind: kind, Times: 1})
+			c := f.bound("O1")
+			f.wantStock(order.Stock{SKU: "MUG", Available: 2, Reserved: 1})
+			f.Proxy.Fail(dynamodbtest.Fault{Kind: kind, Times: 1})
+			f.must(f.Finish(t.Context(), c, outcome(order.Paid), at(2)))
+			f.wantStock(order.Stock{SKU: "MUG", Available: 2, Sold: 1})
+		})
+	}
+}
+
+func TestBeginAgainFindsItsGoods(t *testing.T) {
+	t.Parallel()
+	f := openStock(t, 1)
+	first := f.claimed("O1")
+	if again := f.claimed("O1"); !cmp.Equal(again.Stock, first.Stock) || again.Attempt != 1 || again.Short != "" {
+		t.Errorf("got %+v, want the first claim with its goods", again)
+	}
+	f.wantStock(order.Stock{SKU: "MUG", Reserved: 1})
+}
+
+func TestAStoreWithoutStockLeavesGoodsAlone(t *testing.T) {
+	t.Parallel()
+	f := openStock(t, 1)
+	c := f.bound("O1")
+	f.Store = dynamodb.New(f.Config, f.Table)
+	f.Proxy.Reset()
+	for method, err := range map[string]error{
+		"finish": f.Finish(t.Context(), c, outcome(order.Paid), at(2)),
+		"settle": f.Settle(t.Context(), f.loaded("O1"), outcome(order.Paid), at(2)),
+	} {
+		if err == nil || isDomain(err) || !strings.Contains(err.Error(), "set STOCK_TABLE") {
+			t.Errorf("%s: got %v, want a store error that says what to set", method, err)
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"Query": 1}, f.Proxy.Counts()); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
+
+func TestStockThatWasDeletedIsCorrupt(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	table := f.OpenStock(t)
+	f.Store = f.WithStock(table)
+	f.add("MUG", 1)
+	f.add("TSHIRT-M", 1)
+	c := f.bound("O1")
+	_, err := f.Client.DeleteItem(t.Context(), &sdk.DeleteItemInput{
+		TableName: &table, Key: row{"sku": text("MUG")},
+	})
+	f.must(err)
+	err = f.Finish(t.Context(), c, outcome(order.Paid), at(2))
+	if !errors.Is(err, order.ErrCorrupt) || !strings.Contains(err.Error(), `stock of "MUG"`) {
+		t.Errorf("got %v, want %v that names the article", err, order.ErrCorrupt)
+	}
+	if r := f.loaded("O1"); r.Status != order.Open || len(r.Stock) != 2 {
+		t.Errorf("got %+v, want an open order with its goods", r)
+	}
+}
+
+func TestAnInvalidStockIsCorrupt(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	table := f.OpenStock(t)
+	f.Store = f.WithStock(table)
+	_, err := f.Client.PutItem(t.Context(), &sdk.PutItemInput{
+		TableName: aws.String(table), Item: row{"sku": text("MUG"), "available": text("ten")},
+	})
+	f.must(err)
+	if _, err := f.Stock(t.Context(), "MUG"); !errors.Is(err, order.ErrCorrupt) {
+		t.Errorf("got %v, want %v", err, order.ErrCorrupt)
+	}
+	goods := map[string]types.AttributeValue{"stock": text("MUG")}
+	if _, err := dynamodb.DecodeOrder(goods); !errors.Is(err, order.ErrCorrupt) {
+		t.Errorf("got %v, want %v", err, order.ErrCorrupt)
+	}
+}

@@ -1,0 +1,83 @@
+package order
+
+import (
+	"errors"
+	"maps"
+	"slices"
+)
+
+// Goods are quantities of articles, by SKU.
+type Goods map[string]int64
+
+// SKUs returns the articles in ascending order.
+func (g Goods) SKUs() []string { return slices.Sorted(maps.Keys(g)) }
+
+// Stock is how many pieces of one article there are. Only goods that come in or are
+// written off change the sum: an order moves pieces from Available to Reserved, and from
+// there to Sold or back.
+type Stock struct {
+	SKU       string
+	Available int64 // for new orders
+	Reserved  int64 // held by orders that may still be paid
+	Sold      int64 // of paid orders
+}
+
+// ErrTooFewAvailable reports that fewer pieces of an article are available than a write
+// would take away.
+var ErrTooFewAvailable = errors.New("too few pieces available")
+
+// MaxArticles is how many articles one order can hold: a DynamoDB transaction has at most
+// 100 items, and two of them are the order and its event.
+const MaxArticles = 98
+
+// TooManyArticles is the Failure of an order with more than MaxArticles articles.
+const TooManyArticles = "too_many_articles"
+
+// Goods returns the quantities of the order's lines, added up for each SKU.
+func (o Order) Goods() Goods {
+	g := Goods{}
+	for _, l := range o.lines {
+		g[l.SKU] += l.Quantity // at most MaxLines * MaxQuantity
+	}
+	return g
+}
+
+// StockEffect is what a transition does to the goods that an order holds.
+type StockEffect string
+
+// The effects of a transition.
+const (
+	StockKept     StockEffect = "kept"     // the order may still be paid
+	StockSold     StockEffect = "sold"     // from Reserved to Sold
+	StockReleased StockEffect = "released" // from Reserved to Available
+)
+
+// StockEffectOf returns the effect of a transition to this status with this intent. An
+// order without an intent cannot be paid while it is refused: it reserves goods again
+// when it is reopened.
+func StockEffectOf(to Status, bound IntentID) StockEffect {
+	switch to {
+	case Paid:
+		return StockSold
+	case Canceled, OutOfStock:
+		return StockReleased
+	case Refused:
+		if bound == "" {
+			return StockReleased
+		}
+	case Open, Declined, ActionRequired, Pending, PartiallyRefunded, Refunded:
+	}
+	return StockKept
+}
+
+// After returns the stock after an effect on n reserved pieces.
+func (s Stock) After(e StockEffect, n int64) Stock {
+	switch e {
+	case StockSold:
+		s.Reserved, s.Sold = s.Reserved-n, s.Sold+n
+	case StockReleased:
+		s.Reserved, s.Available = s.Reserved-n, s.Available+n
+	case StockKept:
+	}
+	return s
+}

@@ -1,0 +1,264 @@
+package order_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+)
+
+func TestGoodsAddUpTheLinesOfEachArticle(t *testing.T) {
+	t.Parallel()
+	o := newOrder(t, with(func(d *order.Draft) {
+		d.Lines = []order.Line{
+			{SKU: "B", Quantity: 2, UnitAmount: 1}, {SKU: "A", Quantity: 1, UnitAmount: 1}, {SKU: "B", Quantity: 5, UnitAmount: 1},
+		}
+	}))
+	if diff := cmp.Diff(order.Goods{"A": 1, "B": 7}, o.Goods()); diff != "" {
+		t.Errorf("goods (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"A", "B"}, o.Goods().SKUs()); diff != "" {
+		t.Errorf("SKUs (-want +got):\n%s", diff)
+	}
+}
+
+func TestStockEffectOf(t *testing.T) {
+	t.Parallel()
+	for _, s := range order.Statuses() {
+		for _, bound := range []order.IntentID{"", "pi_1"} {
+			want := order.StockKept
+			switch {
+			case s == order.Paid:
+				want = order.StockSold
+			case s == order.Canceled, s == order.OutOfStock, s == order.Refused && bound == "":
+				want = order.StockReleased
+			}
+			if got := order.StockEffectOf(s, bound); got != want {
+				t.Errorf("%s with intent %q: got %s, want %s", s, bound, got, want)
+			}
+		}
+	}
+}
+
+// track makes the world's store track stock, with so many pieces of each article.
+func (w *world) track(pieces int64) {
+	w.Helper()
+	w.store = ordertest.NewMemoryWithStock()
+	for sku := range w.order.Goods() {
+		w.add(sku, pieces)
+	}
+}
+
+func (w *world) add(sku string, n int64) {
+	w.Helper()
+	if _, err := w.store.AddStock(w.Context(), sku, n); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// stock returns the stock of the order's articles, of which it has one piece each and
+// which are all in the same state.
+func (w *world) stock() (all order.Stock) {
+	w.Helper()
+	for sku := range w.order.Goods() {
+		s, err := w.store.Stock(w.Context(), sku)
+		if err != nil {
+			w.Fatal(err)
+		}
+		s.SKU = ""
+		if all != (order.Stock{}) && s != all {
+			w.Errorf("stock of %s is %+v, of another article %+v, want all or none", sku, s, all)
+		}
+		all = s
+	}
+	return all
+}
+
+// balance checks that the goods of the row are those that are reserved, and that no
+// piece appears or vanishes.
+func (w *world) balance(pieces int64) {
+	w.Helper()
+	s, r := w.stock(), peek(w.store, w.order.ID())
+	held := maps.Equal(r.Stock, w.order.Goods())
+	if s.Available < 0 || s.Available+s.Reserved+s.Sold != pieces || (s.Reserved == 1) != held || s.Reserved > 1 ||
+		(s.Sold == 1) != r.Status.Charged() {
+		w.Errorf("stock is %+v, the order is %s and holds %v; want %d pieces in all", s, r.Status, r.Stock, pieces)
+	}
+}
+
+func TestAnOrderWithoutGoodsIsNeverCharged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordertest.Pays)
+	w.track(0)
+	r := w.deliver(noFault)
+	if r.Verdict != order.Done || r.Status != order.OutOfStock || r.Intent != "" {
+		t.Errorf("got %+v, want it done, out of stock and without an intent", r)
+	}
+	if diff := cmp.Diff([]ordertest.Call{ordertest.Begin, ordertest.Finish}, w.calls); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+	record := w.record()
+	if e := record.Events[0]; e.Type() != "order.out_of_stock" || e.Failure != "MUG" || record.Failure != "MUG" {
+		t.Errorf("got event %+v and failure %q, want both to name the article MUG", e, record.Failure)
+	}
+	for sku := range w.order.Goods() {
+		w.add(sku, 1)
+	}
+	if r := w.redeliver(noFault); r.Status != order.OutOfStock || r.Reason != order.ReasonDuplicate {
+		t.Errorf("redelivered when there are goods: got %+v, want it to stay out of stock", r)
+	}
+	w.balance(1)
+}
+
+func TestAnIntentThatWasBoundIsConfirmedWithoutGoods(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordertest.Pays)
+	w.track(0)
+	c := w.claim()
+	c.Intent = "pi_1"
+	if i, err := w.bank.Prepare(t.Context(), w.order, order.PrepareKey("test", w.order.ID())); err != nil || i.ID != c.Intent {
+		t.Fatal(i, err)
+	}
+	if err := w.store.Bind(t.Context(), c, order.Intent{ID: "pi_1"}, w.now); err != nil {
+		t.Fatal(err)
+	}
+	if r := w.redeliver(noFault); r.Status != order.Paid {
+		t.Errorf("got %+v, want it paid", r)
+	}
+}
+
+// Two workers in a row crash, each before or after any call. The third one completes,
+// and an order that the customer does not pay is freed. After each of them the goods
+// balance.
+func TestTwoCrashesAnywhereKeepTheBalance(t *testing.T) {
+	t.Parallel()
+	for card, status := range finalStatuses() {
+		for _, pieces := range []int64{0, 1, 5} {
+			w := newWorld(t, card)
+			for i := range 2 * maxCalls * 2 * maxCalls {
+				w.reset()
+				w.track(pieces)
+				for n, rest := 0, i; n < 2; n, rest = n+1, rest/(2*maxCalls) {
+					w.crash(ordertest.CrashAt(rest%(2*maxCalls)/2, rest%2 == 0))
+					w.balance(pieces)
+				}
+				want := status
+				if pieces == 0 {
+					want = order.OutOfStock
+				}
+				if r := w.redeliver(noFault); r.Status != want || w.violations() != "" {
+					t.Fatalf("%s, %d pieces, history %d: got %+v %s, want %s", card, pieces, i, r, w.violations(), want)
+				}
+				w.balance(pieces)
+				w.free(0)
+				w.balance(pieces)
+				if s := w.stock(); want != order.Pending && s.Reserved != 0 {
+					t.Fatalf("%s, %d pieces, history %d: got %+v, want none reserved", card, pieces, i, s)
+				}
+			}
+		}
+	}
+}
+
+func (w *world) free(hold time.Duration) order.Record {
+	w.Helper()
+	c := order.Cancellation{Records: w.store, Payments: w.bank, Canceler: w.bank, Scope: "test"}
+	r, err := c.FreeGoods(w.Context(), w.record(), hold, w.now)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return r
+}
+
+func TestFreeGoods(t *testing.T) {
+	t.Parallel()
+	const hold = 24 * time.Hour
+	delivered := func(w *world) { w.deliver(noFault) }
+	for claim, tt := range map[string]struct {
+		card    ordertest.Card
+		before  func(*world)
+		pieces  int64
+		waited  time.Duration
+		want    order.Status
+		holding bool
+	}{
+		"a declined order is canceled after the hold": {ordertest.Declines, delivered, 1, hold, order.Canceled, false},
+		"a declined order is left before":             {ordertest.Declines, delivered, 1, hold - 1, order.Declined, true},
+		"an order that needs authentication is canceled": {
+			ordertest.NeedsAuthentication, delivered, 1, hold, order.Canceled, false,
+		},
+		"an order that its customer paid meanwhile is paid": {
+			ordertest.Declines, func(w *world) { delivered(w); w.bank.CustomerPays("pi_1") }, 1, hold, order.Paid, false,
+		},
+		"a payment that the bank processes is left": {
+			ordertest.NeedsAuthentication, func(w *world) { delivered(w); w.bank.SetProcessing("pi_1") }, 1, hold,
+			order.ActionRequired, true,
+		},
+		"a pending order is left": {ordertest.TakesDays, delivered, 1, 9 * hold, order.Pending, true},
+		"an open order is left":   {ordertest.Pays, crashAfter(ordertest.Bind), 1, 9 * hold, order.Open, true},
+		"a declined order without goods is left": {
+			ordertest.Declines, func(w *world) { w.store = new(ordertest.Memory); delivered(w) }, 1, 9 * hold, order.Declined, false,
+		},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, tt.card)
+			w.track(tt.pieces)
+			tt.before(w)
+			w.now = w.now.Add(tt.waited)
+			if r := w.free(hold); r.Status != tt.want || (r.Stock != nil) != tt.holding {
+				t.Errorf("got %s with goods %v, want %s, with goods: %t", r.Status, r.Stock, tt.want, tt.holding)
+			}
+		})
+	}
+}
+
+func TestReconcileFreesGoods(t *testing.T) {
+	t.Parallel()
+	n := newNight(t)
+	n.store = ordertest.NewMemoryWithStock()
+	for sku := range ordertest.Order("ORD-1").Goods() {
+		if _, err := n.store.AddStock(t.Context(), sku, 3); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.add("declined", ordertest.Declines, "")
+	n.add("asked", ordertest.NeedsAuthentication, "")
+	n.add("pending", ordertest.TakesDays, "")
+	cancellation := order.Cancellation{Records: n.store, Payments: n.bank, Canceler: n.bank, Scope: "test"}
+	n.freeGoods = func(ctx context.Context, r order.Record) (order.Record, error) {
+		return cancellation.FreeGoods(ctx, r, 40*time.Hour, n.now)
+	}
+	for day, want := range []map[order.Followed]int{
+		{order.HintUnchanged: 3}, {order.HintUnchanged: 1, order.HintSettled: 2}, {order.HintUnchanged: 1},
+	} {
+		n.now = n.now.Add(25 * time.Hour)
+		if diff := cmp.Diff(want, n.run(100).Followed); diff != "" {
+			t.Errorf("day %d (-want +got):\n%s", day, diff)
+		}
+	}
+	if s, err := n.store.Stock(t.Context(), "MUG"); err != nil || s.Available != 2 || s.Reserved != 1 {
+		t.Errorf("got %+v, %v, want the goods of the pending order reserved", s, err)
+	}
+}
+
+func TestReconcileLooksAgainAtGoodsThatItCannotFree(t *testing.T) {
+	t.Parallel()
+	n := newNight(t)
+	n.add("declined", ordertest.Declines, "")
+	n.freeGoods = func(context.Context, order.Record) (order.Record, error) {
+		return order.Record{}, &order.PaymentError{Kind: order.KindUnavailable, Err: errors.New("down")}
+	}
+	n.now = n.now.Add(25 * time.Hour)
+	for range 2 {
+		if got := n.run(100); got.Unavailable != 1 || len(got.Followed) > 0 {
+			t.Errorf("got %+v, want the order unavailable and still due", got)
+		}
+	}
+}
