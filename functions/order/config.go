@@ -17,6 +17,7 @@ type environment struct {
 	AWS config.AWS
 
 	Table       string      `env:"ORDERS_TABLE,notEmpty"          want:"the name of the orders table"`
+	Stock       string      `env:"STOCK_TABLE"                    want:"the name of the stock table, or nothing"`
 	Queue       config.URL  `env:"QUEUE_URL,notEmpty"             want:"the URL of the order queue"`
 	DeadLetters config.URL  `env:"DEAD_LETTER_QUEUE_URL,notEmpty" want:"the URL of the dead-letter queue"`
 	Scope       setup.Scope `env:"SCOPE,notEmpty"                 want:"1 to 32 lower-case letters, digits or '-', the first a letter"`

@@ -40,11 +40,11 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*sqs.Handler, e
 	if err != nil {
 		return nil, err
 	}
-	store := dynamodb.New(c.AWS.Config(config.DynamoDB, clients.AWS()), c.Table)
+	store := dynamodb.New(c.AWS.Config(config.DynamoDB, clients.AWS()), c.Table).WithStock(c.Stock)
 	options := c.Stripe.Options(key, c.Scope, clients)
 	orders := sqs.Orders{
 		Decode:  sqs.NewDecoder().DecodeJob,
-		Process: newProcessor(c, store, stripe.New(options)).Process, NoteParked: store.Park,
+		Process: newProcess(c, store, store, stripe.New(options)), NoteParked: store.Park,
 		Refund: newRefunds(c, &dynamodb.Refunds{Store: store}, stripe.NewRefunds(options)).Process,
 	}
 	return &sqs.Handler{

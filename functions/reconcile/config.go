@@ -14,10 +14,12 @@ type environment struct {
 	AWS config.AWS
 
 	Table    string      `env:"ORDERS_TABLE,notEmpty" want:"the name of the orders table"`
+	Stock    string      `env:"STOCK_TABLE"           want:"the name of the stock table, or nothing"`
 	Scope    setup.Scope `env:"SCOPE,notEmpty"        want:"1 to 32 lower-case letters, digits or '-', the first a letter"`
 	Stripe   setup.Stripe
-	Parallel int `env:"PARALLEL_ORDERS" envDefault:"10"`
-	Rate     int `env:"STRIPE_RATE"     envDefault:"10"`
+	Hold     time.Duration `env:"STOCK_HOLD" envDefault:"24h"`
+	Parallel int           `env:"PARALLEL_ORDERS" envDefault:"10"`
+	Rate     int           `env:"STRIPE_RATE"     envDefault:"10"`
 }
 
 // Problems returns what is wrong with several variables together.
@@ -25,6 +27,9 @@ func (c environment) Problems() []string {
 	problems := c.Stripe.Problems()
 	if c.Parallel < 1 {
 		problems = append(problems, "PARALLEL_ORDERS: want at least 1")
+	}
+	if c.Hold <= 0 {
+		problems = append(problems, "STOCK_HOLD: want more than 0")
 	}
 	if c.Rate < 1 || c.Rate > 1000 {
 		problems = append(problems, "STRIPE_RATE: want 1 to 1000 calls a second")
@@ -35,6 +40,12 @@ func (c environment) Problems() []string {
 // margin is the time that the last orders need. A look at an order with refunds makes two
 // calls to Stripe, of the charge and of the refunds, and four to the table.
 func (c environment) margin() time.Duration { return 2*c.Stripe.Timeout + 4*config.AWSResponseTimeout }
+
+// freeTime is the time that freeing the goods of an order may take: what is left of the
+// margin after a look, which makes one call to Stripe and one to the table.
+func (c environment) freeTime() time.Duration {
+	return c.margin() - c.Stripe.Timeout - config.AWSResponseTimeout
+}
 
 // perSecond returns a function that lets n calls a second pass.
 func perSecond(n int) func(context.Context) error {

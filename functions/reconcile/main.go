@@ -1,5 +1,6 @@
 // Command reconcile is the Lambda function of a schedule. It looks at the orders that
-// wait and settles those that Stripe has settled. It never moves money.
+// wait and settles those that Stripe has settled. It never moves money. With a stock table it
+// also cancels orders whose customers let their goods wait for too long.
 package main
 
 import (
@@ -37,15 +38,17 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	store := dynamodb.New(c.AWS.Config(config.DynamoDB, clients.AWS()), c.Table)
+	store := dynamodb.New(c.AWS.Config(config.DynamoDB, clients.AWS()), c.Table).WithStock(c.Stock)
 	options := c.Stripe.Options(key, c.Scope, clients)
+	payments := stripe.New(options)
 	return &run{
 		reconciler: order.Reconciler{
 			Follower: order.Follower{
-				Records: store, Payments: stripe.New(options), Scope: c.Scope.Order(), Now: time.Now,
+				Records: store, Payments: payments, Scope: c.Scope.Order(), Now: time.Now,
 			},
 			Waiting: store, Allow: perSecond(c.Rate), Parallel: c.Parallel,
-			Refunds: newRefunds(c.Scope.Order(), store, options),
+			Refunds:   newRefunds(c.Scope.Order(), store, options),
+			FreeGoods: newFreeGoods(c, store, payments, time.Now),
 		},
 		margin: c.margin(), log: lambda.NewLogger(out, slog.LevelInfo), meter: meter, now: time.Now,
 	}, nil

@@ -11,6 +11,7 @@ type environment struct {
 	AWS config.AWS
 
 	Table   string      `env:"ORDERS_TABLE,notEmpty"  want:"the name of the orders table"`
+	Stock   string      `env:"STOCK_TABLE"            want:"the name of the stock table, or nothing"`
 	Scope   setup.Scope `env:"SCOPE,notEmpty"         want:"1 to 32 lower-case letters, digits or '-', the first a letter"`
 	Stripe  setup.Stripe
 	Secret  setup.ARN     `env:"WEBHOOK_SECRET_ARN"     want:"the ARN of a secret"`

@@ -45,7 +45,7 @@ func wire(ctx context.Context, environ []string, out io.Writer) (http.Handler, e
 	if err != nil {
 		return nil, err
 	}
-	store := dynamodb.New(c.AWS.Config(config.DynamoDB, clients.AWS()), c.Table)
+	store := dynamodb.New(c.AWS.Config(config.DynamoDB, clients.AWS()), c.Table).WithStock(c.Stock)
 	options := c.Stripe.Options(key, c.Scope, clients)
 	follower := newFollower(c.Scope.Order(), store, stripe.New(options), stripe.NewRefunds(options))
 	return &stripe.Webhook{

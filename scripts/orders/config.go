@@ -26,12 +26,21 @@ type queueConfig struct {
 	Queue config.URL `env:"QUEUE_URL,notEmpty" want:"the URL of the order queue"`
 }
 
-// tableConfig is the environment of `orders show`.
+// tableConfig is the environment of `orders show`. Commands that settle orders need Stock
+// if the functions have it.
 type tableConfig struct {
 	Table string `env:"ORDERS_TABLE,notEmpty" want:"the name of the orders table"`
+	Stock string `env:"STOCK_TABLE"           want:"the name of the stock table, or nothing"`
 }
 
-func (c tableConfig) store(cfg aws.Config) *dynamodb.Store { return dynamodb.New(cfg, c.Table) }
+func (c tableConfig) store(cfg aws.Config) *dynamodb.Store {
+	return dynamodb.New(cfg, c.Table).WithStock(c.Stock)
+}
+
+// stockConfig is the environment of `orders stock`.
+type stockConfig struct {
+	Table string `env:"STOCK_TABLE,notEmpty" want:"the name of the stock table"`
+}
 
 func (c tableConfig) refunds(cfg aws.Config) *dynamodb.Refunds {
 	return &dynamodb.Refunds{Store: c.store(cfg)}

@@ -27,6 +27,7 @@ func describe(r order.Record) string {
 	if d := r.Dispute; d.ID != "" {
 		line("dispute", fmt.Sprintf("%s %s, opened %s", d.ID, d.Status, stamp(d.CreatedAt)))
 	}
+	line("holds", describeGoods(r.Stock))
 	line("last error", r.LastError)
 	line("attempts", fmt.Sprint(r.Attempt))
 	if r.Owner != "" {
@@ -50,6 +51,15 @@ func describe(r order.Record) string {
 		line(fmt.Sprintf("event %d", e.Seq), strings.TrimSpace(change))
 	}
 	return b.String()
+}
+
+// describeGoods formats the goods that an order holds, such as "MUG 1, TSHIRT-M 2".
+func describeGoods(g order.Goods) string {
+	all := make([]string, 0, len(g))
+	for _, sku := range g.SKUs() {
+		all = append(all, fmt.Sprintf("%s %d", sku, g[sku]))
+	}
+	return strings.Join(all, ", ")
 }
 
 // describeAccount formats what was charged, what went back and what is left.

@@ -16,6 +16,7 @@ type orderJSON struct {
 	Currency   string        `json:"currency,omitempty"`
 	Intent     string        `json:"paymentIntentId,omitempty"`
 	Failure    string        `json:"failure,omitempty"`
+	Holds      order.Goods   `json:"holds,omitempty"` // pieces by SKU
 	LastError  string        `json:"lastError,omitempty"`
 	Attempts   int           `json:"attempts,omitempty"`
 	HeldUntil  *time.Time    `json:"heldUntil,omitempty"`
@@ -69,7 +70,7 @@ func recordJSON(r order.Record) orderJSON {
 	o := orderJSON{
 		OrderID: string(r.OrderID), Status: string(r.Status),
 		Amount: r.Total.Amount, Currency: string(r.Total.Currency), Intent: string(r.Intent),
-		Failure: r.Failure, LastError: r.LastError, Attempts: r.Attempt,
+		Failure: r.Failure, Holds: r.Stock, LastError: r.LastError, Attempts: r.Attempt,
 		ParkedAt: optional(r.ParkedAt), CreatedAt: optional(r.CreatedAt), UpdatedAt: optional(r.UpdatedAt),
 		RecheckAt: optional(r.DueAt),
 	}

@@ -166,6 +166,8 @@ func nextOf(s order.Status) string {
 		return "nothing charges it, unless the customer pays the same PaymentIntent; sell again under a new orderId"
 	case order.Canceled:
 		return "nothing: it stays canceled"
+	case order.OutOfStock:
+		return "nothing: it is never charged; sell again under a new orderId when there are goods"
 	case order.Refused:
 		return "nothing by itself: correct the cause, then redrive its message"
 	case order.Paid, order.PartiallyRefunded, order.Refunded:

@@ -106,8 +106,8 @@ func judgeOrder(m Message, f Facts) Verdict {
 			"find the producer that reuses order ids, then discard this with --force", f.Row.Status)
 	}
 	switch f.Row.Status {
-	case order.Paid, order.PartiallyRefunded, order.Refunded, order.Canceled, order.Declined, order.Pending,
-		order.ActionRequired:
+	case order.Paid, order.PartiallyRefunded, order.Refunded, order.Canceled, order.OutOfStock,
+		order.Declined, order.Pending, order.ActionRequired:
 		return judgeSettled(f.Row, money)
 	case order.Open, order.Refused:
 	}

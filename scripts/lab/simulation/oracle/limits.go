@@ -61,7 +61,7 @@ func recheckAfter(s order.Status) (after time.Duration, waits bool) {
 		return time.Hour, true
 	case order.ActionRequired, order.Declined:
 		return Day, true
-	case order.Paid, order.Canceled, order.Refused, order.PartiallyRefunded, order.Refunded:
+	case order.Paid, order.Canceled, order.Refused, order.PartiallyRefunded, order.Refunded, order.OutOfStock:
 	}
 	return 0, false
 }

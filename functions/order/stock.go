@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"orderonce/domain/order"
+)
+
+// process settles an order, see order.Processor.
+type process func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result
+
+// payments is Stripe as an order that may be canceled needs it.
+type payments interface {
+	order.Payments
+	order.Canceler
+}
+
+// newProcess returns what settles an order. With a stock table it also cancels an order
+// that was declined, so that its goods are available again.
+func newProcess(c environment, store order.Records, claims order.Claims, p payments) process {
+	processor := newProcessor(c, claims, p)
+	if c.Stock == "" {
+		return processor.Process
+	}
+	return freeing(processor.Process, order.Cancellation{
+		Records: store, Payments: p, Canceler: p, Scope: c.Scope.Order(),
+	}, processor.Now)
+}
+
+// freeing returns p, which afterwards cancels an order that it leaves declined and that
+// holds goods. A delivery that dies in between is repeated, and finds the order declined
+// again. An error leads to a redelivery too.
+func freeing(p process, c order.Cancellation, now func() time.Time) process {
+	return func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result {
+		r := p(ctx, o, sent, l)
+		if r.Verdict != order.Done || r.Status != order.Declined {
+			return r
+		}
+		record, err := c.Records.Load(ctx, o.ID())
+		if err == nil {
+			record, err = c.FreeGoods(ctx, record, 0, now())
+		}
+		if err == nil {
+			r.Status = record.Status
+			return r
+		}
+		failed := order.ResultOf(err)
+		failed.Status, failed.Attempt, failed.Intent, failed.Trace = r.Status, r.Attempt, r.Intent, r.Trace
+		return failed
+	}
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"orderonce/adapters/dynamodb"
+	"orderonce/domain/order"
+)
+
+// maxPieces bounds one change of the stock, so that no sum overflows.
+const maxPieces = 1_000_000_000
+
+type stock struct {
+	SKU string `arg:"" name:"sku" help:"The article."`
+	Add int64  `placeholder:"N" help:"Add N pieces; --add=-N takes N available pieces away."`
+}
+
+// Help explains the command beyond its one line.
+func (stock) Help() string {
+	return `It prints how many pieces of an article are available, reserved by orders that may still be
+paid, and sold. --add adds pieces that came in, and creates the article if it is new. It is a sum
+and not an order: a second run adds again. If the answer was lost, look before you repeat it.
+
+Examples:
+  orders stock MUG
+  orders stock MUG --add 100`
+}
+
+// Validate returns an error for an article or a number that no stock has.
+func (s stock) Validate() error {
+	if !order.ValidSKU(s.SKU) {
+		return fmt.Errorf("sku %s: want %s", order.Quote(s.SKU), order.SKURule)
+	}
+	if s.Add < -maxPieces || s.Add > maxPieces {
+		return fmt.Errorf("--add %d: want at most %d pieces at once", s.Add, maxPieces)
+	}
+	return nil
+}
+
+// Run prints the stock of one article, after it has added pieces.
+func (s stock) Run(ctx context.Context, sh shell) error {
+	env, cfg, err := connect[stockConfig](ctx, sh)
+	if err != nil {
+		return err
+	}
+	store := dynamodb.New(cfg, "").WithStock(env.Table)
+	var now order.Stock
+	if s.Add == 0 {
+		now, err = store.Stock(ctx, s.SKU)
+	} else {
+		now, err = store.AddStock(ctx, s.SKU, s.Add)
+	}
+	switch {
+	case errors.Is(err, order.ErrNotFound):
+		return fmt.Errorf("no article %q in table %q: --add creates it", s.SKU, env.Table)
+	case err != nil:
+		return err
+	}
+	text := fmt.Sprintf("article    %s\navailable  %d\nreserved   %d\nsold       %d\n",
+		now.SKU, now.Available, now.Reserved, now.Sold)
+	return sh.result(text, stockJSON{now.SKU, now.Available, now.Reserved, now.Sold})
+}
+
+type stockJSON struct {
+	SKU       string `json:"sku"`
+	Available int64  `json:"available"`
+	Reserved  int64  `json:"reserved"`
+	Sold      int64  `json:"sold"`
+}

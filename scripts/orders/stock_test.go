@@ -1,0 +1,86 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+)
+
+func TestStock(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	table := d.table.OpenStock(t)
+	d.environ = append(d.environ, "STOCK_TABLE="+table)
+	for _, step := range []struct {
+		claim   string
+		command stock
+		printed string
+		err     string
+	}{
+		{"an unknown article", stock{SKU: "MUG"}, "", "--add creates it"},
+		{"pieces of a new article", stock{SKU: "MUG", Add: 5}, "article    MUG\navailable  5\nreserved   0\nsold       0\n", ""},
+		{"more pieces", stock{SKU: "MUG", Add: 3}, "available  8\n", ""},
+		{"fewer pieces", stock{SKU: "MUG", Add: -2}, "available  6\n", ""},
+		{"fewer than there are", stock{SKU: "MUG", Add: -7}, "", order.ErrTooFewAvailable.Error()},
+		{"the stock", stock{SKU: "MUG"}, "available  6\n", ""},
+	} {
+		var out strings.Builder
+		err := step.command.Run(t.Context(), testShell(d.environ, "", &out))
+		if (err == nil) != (step.err == "") || err != nil && !strings.Contains(err.Error(), step.err) {
+			t.Errorf("%s: got error %v, want %q", step.claim, err, step.err)
+		}
+		if !strings.Contains(out.String(), step.printed) {
+			t.Errorf("%s: got\n%s\nwant %q in it", step.claim, &out, step.printed)
+		}
+	}
+	var out strings.Builder
+	sh := testShell(d.environ, "", &out)
+	sh.json = true
+	must(t, stock{SKU: "MUG"}.Run(t.Context(), sh))
+	if want := `{"sku":"MUG","available":6,"reserved":0,"sold":0}` + "\n"; out.String() != want {
+		t.Errorf("got %s, want %s", &out, want)
+	}
+}
+
+func TestStockRefusesWhatNoStockHas(t *testing.T) {
+	t.Parallel()
+	for _, c := range []stock{{SKU: "two words"}, {SKU: "MUG", Add: maxPieces + 1}, {SKU: "MUG", Add: -maxPieces - 1}} {
+		if err := c.Validate(); err == nil {
+			t.Errorf("%+v: got no error, want one", c)
+		}
+	}
+	if err := (stock{SKU: "MUG", Add: maxPieces}).Validate(); err != nil {
+		t.Errorf("got %v, want no error", err)
+	}
+}
+
+// The operator's commands settle orders that hold goods, and refuse to without the table.
+func TestCancelFreesGoods(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	table := d.table.OpenStock(t)
+	tracking := d.store.WithStock(table)
+	for sku := range ordertest.Order("ORD-1").Goods() {
+		_, err := tracking.AddStock(t.Context(), sku, 1)
+		must(t, err)
+	}
+	process(t, tracking, d.payments, "DECLINED", "pm_card_chargeDeclined")
+	var out strings.Builder
+	err := cancel{ID: "DECLINED", Yes: true}.Run(t.Context(), testShell(d.environ, "", &out))
+	if err == nil || !strings.Contains(err.Error(), "set STOCK_TABLE") {
+		t.Errorf("without the table: got %v, want what to set", err)
+	}
+	if !strings.Contains(out.String(), "holds      MUG 1, TSHIRT-M 1\n") {
+		t.Errorf("got\n%s\nwant the goods that it holds", &out)
+	}
+	must(t, cancel{ID: "DECLINED", Yes: true}.Run(t.Context(), testShell(append(d.environ, "STOCK_TABLE="+table), "", &out)))
+	if s, err := tracking.Stock(t.Context(), "MUG"); err != nil || s.Available != 1 || s.Reserved != 0 {
+		t.Errorf("got %+v, %v, want the goods available", s, err)
+	}
+	if _, err := tracking.Stock(t.Context(), "NONE"); !errors.Is(err, order.ErrNotFound) {
+		t.Errorf("got %v, want %v", err, order.ErrNotFound)
+	}
+}
