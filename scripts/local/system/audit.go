@@ -75,6 +75,10 @@ type Books struct {
 	// Refunds are those of Stripe, by the order of their intent.
 	Accounts map[order.ID]refund.Account
 	Refunds  map[order.ID][]stripetest.Refund
+	// Stock is what the stock table has, and Delivered what came in; nil means that stock is
+	// not tracked.
+	Stock     map[string]order.Stock
+	Delivered map[string]int64
 	// Publishes means that there is a publish function, and Bus is what it published, in
 	// order.
 	Publishes bool
@@ -113,7 +117,7 @@ func (s *System) Collect(ctx context.Context, posted []Posted, log *Log) (Books,
 	})
 	var err error
 	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) { err = b.collectQueues(s, m, now) })
-	if err := errors.Join(err, b.collectBus(ctx, s)); err != nil {
+	if err := errors.Join(err, b.collectBus(ctx, s), b.collectStock(ctx, s)); err != nil {
 		return b, err
 	}
 	for _, p := range posted {
@@ -166,7 +170,7 @@ type check struct {
 }
 
 // Audit checks the invariants, I16 if there is a publish function, I18 to I21 if there are
-// accounts, and I22 if there is a receipt function.
+// accounts, I22 if stock is tracked, and I23 if there is a receipt function.
 func (b *Books) Audit() []Check {
 	checks := []check{
 		{"I1", "at most one successful charge per order", b.chargedTwice},
@@ -186,6 +190,10 @@ func (b *Books) Audit() []Check {
 	}
 	if b.Accounts != nil {
 		checks = append(checks, b.refundChecks()...)
+	}
+	if b.Stock != nil {
+		claim := "no piece is lost, sold twice or charged without being sold; goods are held by orders that may be paid"
+		checks = append(checks, check{"I22", claim, b.unbalancedStock})
 	}
 	if b.Receipts != nil {
 		checks = append(checks, b.receiptChecks()...)

@@ -154,6 +154,7 @@ type spoiled struct {
 func mistakes() []spoiled {
 	return slices.Concat(
 		wrongCharges(), lostMessages(), wrongRows(), wrongStatusesAndLogs(), wronglyPublished(), leftWaiting(),
+		unbalancedStock(),
 	)
 }
 
@@ -182,6 +183,7 @@ func TestEveryCheckCanFail(t *testing.T) {
 	}
 	a := halfRefunded()
 	a.publish()
+	a.track()
 	for _, c := range a.Audit() {
 		if !seen[c.ID] {
 			t.Errorf("no case breaks %s", c.ID)

@@ -242,6 +242,7 @@ func (s *System) laterEnv() map[string]string {
 		"AWS_SECRET_ACCESS_KEY":     "pretend",
 		"AWS_ENDPOINT_URL_DYNAMODB": s.Proxy.URL,
 		"ORDERS_TABLE":              s.Options.Table,
+		"STOCK_TABLE":               s.Stock,
 		"SCOPE":                     Scope,
 		"STRIPE_SECRET_KEY":         PretendKey,
 		"STRIPE_API_BASE":           s.Stripe.URL,

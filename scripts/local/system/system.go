@@ -61,6 +61,9 @@ type Options struct {
 	Receipt   string // the function of the receipt queue; "" for none. It needs Publish
 	Engine    dynamodbtest.Location
 	Table     string // default "orders", see TableIn
+	// Stock is how many pieces of each article there are at the start; nil means that the
+	// functions do not track stock.
+	Stock     map[string]int64
 	Ports     Ports
 	Instances int // execution environments, and invocations, at once; default 2
 	BatchSize int // default 10
@@ -141,6 +144,7 @@ type System struct {
 	Mapping       *sqstest.Mapping
 	Store         *dynamodb.Store  // past the proxy
 	Payments      *stripe.Payments // as an operator uses it
+	Stock         string           // the stock table; "" without Options.Stock
 
 	ahead   atomic.Int64     // how far Advance moved the queue's clock
 	working atomic.Int64     // invocations under way or waiting for an instance
@@ -189,6 +193,9 @@ func (s *System) startEngine(ctx context.Context) error {
 	}
 	s.DropOnClose(ctx, s.Options.Table)
 	s.Store = dynamodb.New(config, s.Options.Table)
+	if err := s.createStock(ctx, client); err != nil {
+		return err
+	}
 	s.Proxy, err = dynamodbtest.NewProxy(ctx, engine.Endpoint)
 	if err == nil {
 		s.closers = append(s.closers, s.Proxy.Close)
@@ -295,6 +302,7 @@ func (s *System) functionEnv() map[string]string {
 		"AWS_ENDPOINT_URL_DYNAMODB": s.Proxy.URL,
 		"AWS_ENDPOINT_URL_SQS":      s.SQS.URL,
 		"ORDERS_TABLE":              s.Options.Table,
+		"STOCK_TABLE":               s.Stock,
 		"QUEUE_URL":                 s.SQS.QueueURL(s.OrderQueue()),
 		"DEAD_LETTER_QUEUE_URL":     s.SQS.QueueURL(s.DeadLetterQueue()),
 		"SCOPE":                     Scope,
@@ -320,6 +328,7 @@ func (s *System) OperatorEnv() []string {
 		"AWS_ENDPOINT_URL_DYNAMODB=" + s.Engine.Endpoint,
 		"AWS_ENDPOINT_URL_SQS=" + s.SQS.URL,
 		"ORDERS_TABLE=" + s.Options.Table,
+		"STOCK_TABLE=" + s.Stock,
 		"QUEUE_URL=" + s.SQS.QueueURL(s.OrderQueue()),
 		"DEAD_LETTER_QUEUE_URL=" + s.SQS.QueueURL(s.DeadLetterQueue()),
 		"SCOPE=" + Scope,
