@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/smithy-go/middleware"
 )
 
 // Service is the name of an AWS service in AWS_ENDPOINT_URL_<SERVICE>.
@@ -44,6 +45,7 @@ type AWS struct {
 func (a AWS) Config(service Service, client aws.HTTPClient) aws.Config {
 	cfg := aws.Config{
 		Region: a.Region, Credentials: a.credentials(), HTTPClient: client, Retryer: retryer(service),
+		APIOptions: []func(*middleware.Stack) error{PlainBody},
 	}
 	if endpoint := a.endpoint(service); endpoint != "" {
 		cfg.BaseEndpoint = &endpoint

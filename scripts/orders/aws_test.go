@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -83,6 +85,33 @@ func TestTheEndpointFlagBeatsTheEnvironment(t *testing.T) {
 		if got := sdk.NewFromConfig(cfg).Options().BaseEndpoint; got == nil || *got != want {
 			t.Errorf("with %q: got %v, want %s", flag, got, want)
 		}
+	}
+}
+
+// early is an SQS whose response arrives before the client has looked for the end of the
+// request's body.
+type early struct{ sent io.ReadCloser }
+
+func (e *early) Do(r *http.Request) (*http.Response, error) {
+	e.sent = r.Body
+	_, err := io.CopyN(io.Discard, r.Body, r.ContentLength)
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("{}")), Request: r}, err
+}
+
+// Otherwise net/http closes the connection, and the SDK receives once more: the messages
+// of the response that was lost are hidden. See config.PlainBody.
+func TestAnEarlyResponseIsNotLost(t *testing.T) {
+	isolate(t)
+	t.Setenv("AWS_PROFILE", "shop")
+	cfg, err := account{}.load(t.Context())
+	must(t, err)
+	queue := &early{}
+	cfg.HTTPClient = queue
+	url := "https://sqs.eu-west-3.amazonaws.com/123456789012/orders-dead"
+	_, err = sdk.NewFromConfig(cfg).ReceiveMessage(t.Context(), &sdk.ReceiveMessageInput{QueueUrl: &url})
+	must(t, err)
+	if _, err := io.Copy(io.Discard, queue.sent); err != nil {
+		t.Errorf("the end of the request's body: got error %v, want none", err)
 	}
 }
 

@@ -13,8 +13,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/smithy-go/middleware"
 	"github.com/google/go-cmp/cmp"
 
+	"orderonce/adapters/config"
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
@@ -65,6 +67,7 @@ func (q *queues) queue(client *http.Client) *deadletters.Queue {
 	cfg := aws.Config{
 		Region: sqstest.Region, BaseEndpoint: &q.URL, HTTPClient: client, RetryMaxAttempts: 1,
 		Credentials: credentials.NewStaticCredentialsProvider("pretend", "pretend", ""),
+		APIOptions:  []func(*middleware.Stack) error{config.PlainBody},
 	}
 	return deadletters.NewQueue(cfg, q.QueueURL(q.dead), q.QueueURL(q.orders), q.clock, 0)
 }
