@@ -115,8 +115,9 @@ func (t tally) String() string {
 	if !t.pages.Ended {
 		line += "\nthe limit was reached before the end of the queue: see --limit"
 	} else if t.pages.Unseen > 0 {
-		line += fmt.Sprintf("\nSQS counts about %d more: hidden by another reader or behind others of their "+
-			"FIFO group, or gone a moment ago; list again in %s", t.pages.Unseen, deadletters.HiddenFor)
+		line += fmt.Sprintf("\nSQS counts about %d more: hidden by another reader or by a response that was lost, "+
+			"behind others of their FIFO group, or gone a moment ago; list again in %s",
+			t.pages.Unseen, deadletters.HiddenFor)
 	}
 	return line + "\n"
 }

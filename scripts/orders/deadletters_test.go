@@ -125,6 +125,19 @@ func TestListPrintsEachVerdict(t *testing.T) {
 	}
 }
 
+// The SDK repeats the receive, and gets nothing: the first one hid the messages.
+func TestListCountsTheMessagesOfALostResponse(t *testing.T) {
+	t.Parallel()
+	p := newPile(t, "")
+	p.server.Lose("ReceiveMessage", 1)
+	must(t, listDead{Select: selection{Limit: 100}, Verdict: "any"}.list(t.Context(), p.desk))
+	want := "\n0 messages\nSQS counts about 5 more: hidden by another reader or by a response that was lost, " +
+		"behind others of their FIFO group, or gone a moment ago; list again in 5m0s\n"
+	if got := p.out.String(); got != want {
+		t.Errorf("printed %q, want %q", got, want)
+	}
+}
+
 func TestListSelects(t *testing.T) {
 	t.Parallel()
 	for claim, tt := range map[string]struct {

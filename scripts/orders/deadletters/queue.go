@@ -51,8 +51,8 @@ type Pages struct {
 	Seen  int  // different messages
 	Ended bool // the end of the queue was reached
 	// Unseen is how many messages the queue has beside those that Each saw,
-	// approximately: they are hidden by another reader, or on a FIFO queue by the first
-	// ten messages of their group.
+	// approximately: they are hidden by another reader, by a receive of Each whose
+	// response was lost, or on a FIFO queue by the first ten messages of their group.
 	Unseen int
 }
 
