@@ -1,0 +1,41 @@
+package effects_test
+
+import (
+	"strings"
+	"testing"
+
+	"orderonce/scripts/lab/effects"
+)
+
+// deviations is how many deviations the searches of a test allow; make prove allows more.
+const deviations = 3
+
+func TestTheProductKeepsItsPromisesInEverySchedule(t *testing.T) {
+	t.Parallel()
+	for _, w := range effects.Worlds() {
+		t.Run(w.Name, func(t *testing.T) {
+			t.Parallel()
+			r := w.Search(deviations)
+			t.Logf("%d schedules", r.Schedules)
+			if r.Broken != "" {
+				t.Errorf("%s\n%s", r.Broken, strings.Join(r.History, "\n"))
+			}
+			if r.Schedules < 8000 {
+				t.Errorf("%d schedules, want at least 8000", r.Schedules)
+			}
+		})
+	}
+}
+
+func TestTheUsualCodeChargesTwiceAndSendsTwiceOrNever(t *testing.T) {
+	t.Parallel()
+	want := []string{"3 charges", "2 e-mails", `no e-mail, and the receipt is "sent"`}
+	for i, w := range effects.UsualWorlds() {
+		t.Run(w.Does, func(t *testing.T) {
+			t.Parallel()
+			if r := w.Search(1); r.Broken != want[i] || len(r.History) == 0 {
+				t.Errorf("broken: %q, want %q, with a history", r.Broken, want[i])
+			}
+		})
+	}
+}

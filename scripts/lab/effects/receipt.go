@@ -1,0 +1,171 @@
+package effects
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"orderonce/domain/order"
+	"orderonce/domain/receipt"
+	"orderonce/domain/receipt/receipttest"
+)
+
+// Receipts is a world with the event of one paid order, which arrives twice.
+type Receipts struct {
+	AtLeastOnce bool
+	Reports     bool // the e-mail service reports what it accepted
+	// Usual replaces the product with other code; nil is the product.
+	Usual Usual
+}
+
+// World returns the world.
+func (r Receipts) World() World {
+	name := "receipts, at most once"
+	if r.AtLeastOnce {
+		name = "receipts, at least once"
+	}
+	if r.Reports {
+		name += ", with reports"
+	}
+	return World{Name: name, play: func(s *stage) string {
+		w := receiptWorld{stage: s, Receipts: r, store: new(receipttest.Memory)}
+		s.play(w.event(1, 0), w.event(2, time.Second))
+		if s.broken != "" {
+			return s.broken
+		}
+		return w.atRest()
+	}}
+}
+
+type receiptWorld struct {
+	*stage
+	Receipts
+
+	store *receipttest.Memory
+	mails int // that the e-mail service accepted
+}
+
+const (
+	paidOrder = order.ID("ORD-1")
+	visible   = 2 * function // after a delivery that ended without a response
+)
+
+// event is a message with the event of the paid order.
+func (w *receiptWorld) event(n int, after time.Duration) *task {
+	return &task{
+		name: fmt.Sprintf("event %d", n), due: epoch().Add(after),
+		died: func(at time.Time) time.Time { return at.Add(visible) },
+		run: func(a *actor) (time.Time, bool) {
+			ports := receiptPorts{a, w}
+			if w.Usual != nil {
+				return a.now.Add(visible), w.Usual(context.Background(), ports, ports)
+			}
+			r := receipt.Request{
+				OrderID: paidOrder, Key: receipt.Paid, Total: order.Money{Amount: 1000, Currency: "usd"}, Intent: "pi_1", At: a.now,
+			}
+			result := w.processor(ports).Process(context.Background(), r, a.lease())
+			again := a.now.Add(function)
+			if result.NotBefore.After(again) {
+				again = result.NotBefore.Add(time.Second)
+			}
+			return again, result.Verdict == order.Redeliver
+		},
+	}
+}
+
+// report is a message with what the e-mail service reports about a mail.
+func (w *receiptWorld) report(r receipt.Report) *task {
+	return &task{
+		name: "the report that it was " + string(r.Status), due: w.now.Add(time.Second),
+		died: func(at time.Time) time.Time { return at.Add(visible) },
+		run: func(a *actor) (time.Time, bool) {
+			result := w.processor(receiptPorts{a, w}).Follow(context.Background(), paidOrder, receipt.Paid, r)
+			return a.now.Add(function), result.Verdict == order.Redeliver
+		},
+	}
+}
+
+func (w *receiptWorld) processor(p receiptPorts) *receipt.Processor {
+	return &receipt.Processor{
+		Store: p, Payers: p, Mailer: p, SendTime: callTime, AtLeastOnce: w.AtLeastOnce,
+		Now: func() time.Time { return p.now },
+		Render: func(receipt.Request, receipt.Payer) (receipt.Mail, error) {
+			return receipt.Mail{OrderID: paidOrder, Key: receipt.Paid}, nil
+		},
+	}
+}
+
+// atRest returns what is broken once every message is acknowledged.
+func (w *receiptWorld) atRest() string {
+	i, err := w.store.Load(context.Background(), paidOrder, receipt.Paid)
+	known := i.Status == receipt.Sent || i.Status == receipt.Delivered
+	switch {
+	case err != nil:
+		return err.Error()
+	case w.mails > 1 && !w.AtLeastOnce:
+		return fmt.Sprintf("%d e-mails", w.mails)
+	case w.mails == 0 && w.AtLeastOnce:
+		return "no e-mail"
+	case w.mails == 0 && i.Status != receipt.Doubtful:
+		return fmt.Sprintf("no e-mail, and the receipt is %q", i.Status)
+	case w.mails > 0 && !known && i.Status != receipt.Doubtful:
+		return fmt.Sprintf("an e-mail was sent, and the receipt is %q", i.Status)
+	case w.mails > 0 && !known && (w.Reports || w.AtLeastOnce):
+		return fmt.Sprintf("the service reported the e-mail, and the receipt is %q", i.Status)
+	}
+	return ""
+}
+
+// receiptPorts are the ports of one delivery.
+type receiptPorts struct {
+	*actor
+
+	world *receiptWorld
+}
+
+// Load implements receipt.Store.
+func (p receiptPorts) Load(ctx context.Context, id order.ID, k receipt.Key) (i receipt.Item, err error) {
+	if p.do("load", true, func() { i, err = p.world.store.Load(ctx, id, k) }) != none {
+		return receipt.Item{}, errNoResponse
+	}
+	return i, err
+}
+
+// Save implements receipt.Store.
+func (p receiptPorts) Save(ctx context.Context, before, after receipt.Item) (err error) {
+	name := fmt.Sprintf("save %s", after.Status)
+	if p.do(name, false, func() { err = p.world.store.Save(ctx, before, after) }) != none {
+		return errNoResponse
+	}
+	return err
+}
+
+// Payer implements receipt.Payers.
+func (p receiptPorts) Payer(context.Context, order.IntentID) (receipt.Payer, error) {
+	if p.do("look up the payer", true, func() {}) != none {
+		return receipt.Payer{}, &order.PaymentError{Kind: order.KindUnavailable, Err: errNoResponse}
+	}
+	return receipt.Payer{}, nil
+}
+
+var errQuota = errors.New("sending quota exceeded")
+
+// Send implements receipt.Mailer.
+func (p receiptPorts) Send(context.Context, receipt.Mail) (id receipt.MessageID, err error) {
+	f := p.do("send", false, func() {
+		p.world.mails++
+		id = receipt.MessageID(fmt.Sprintf("mail-%d", p.world.mails))
+		if p.world.Reports {
+			p.stage.add(p.world.report(receipt.Report{Message: id, Status: receipt.Sent}))
+			p.stage.add(p.world.report(receipt.Report{Message: id, Status: receipt.Delivered}))
+		}
+	})
+	switch f { //nolint:exhaustive // after the others there is no actor
+	case none:
+		return id, nil
+	case refused:
+		return "", &receipt.SendError{Kind: order.KindUnavailable, Code: "TooManyRequestsException", Err: errQuota}
+	}
+	return "", &receipt.SendError{Kind: order.KindUnknown, Err: errNoResponse}
+}
