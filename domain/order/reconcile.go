@@ -145,14 +145,15 @@ func (r *reconciling) look(ctx context.Context, id ID) {
 	}
 }
 
-// freeGoods calls FreeGoods for an order about which the provider reports nothing new. A
-// record that it settled needs no further look.
+// freeGoods calls FreeGoods for an order about which the provider reports nothing new.
 func (r *reconciling) freeGoods(ctx context.Context, seen Record) (Followed, Record, error) {
 	record, err := r.FreeGoods(ctx, seen)
 	switch {
 	case err != nil:
 		return "", seen, err
-	case record.Status != seen.Status:
+	case record.Status == Canceled:
+		return HintFreed, record, nil
+	case record.Status != seen.Status: // the customer was faster
 		return HintSettled, record, nil
 	}
 	return HintUnchanged, record, nil

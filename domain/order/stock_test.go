@@ -236,7 +236,7 @@ func TestReconcileFreesGoods(t *testing.T) {
 		return cancellation.FreeGoods(ctx, r, 40*time.Hour, n.now)
 	}
 	for day, want := range []map[order.Followed]int{
-		{order.HintUnchanged: 3}, {order.HintUnchanged: 1, order.HintSettled: 2}, {order.HintUnchanged: 1},
+		{order.HintUnchanged: 3}, {order.HintUnchanged: 1, order.HintFreed: 2}, {order.HintUnchanged: 1},
 	} {
 		n.now = n.now.Add(25 * time.Hour)
 		if diff := cmp.Diff(want, n.run(100).Followed); diff != "" {

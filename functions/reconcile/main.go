@@ -1,6 +1,6 @@
 // Command reconcile is the Lambda function of a schedule. It looks at the orders that
-// wait and settles those that Stripe has settled. It never moves money. With a stock table it
-// also cancels orders whose customers let their goods wait for too long.
+// wait and settles those that Stripe has settled. It never moves money. With a stock
+// table it also cancels orders whose customers let their goods wait for too long.
 package main
 
 import (
