@@ -127,7 +127,9 @@ func (s *Store) hold(ctx context.Context, c order.Claim, goods order.Goods) (ord
 
 // stockEffects adds the effect of a transition to the update of its row and returns the
 // updates of the stock. It changes nothing in a store without stock.
-func (s *Store) stockEffects(u *types.Update, r order.Record, e order.Event) ([]types.TransactWriteItem, error) {
+func (s *Store) stockEffects(
+	u *types.Update, r order.Record, e order.Event,
+) ([]types.TransactWriteItem, error) {
 	switch {
 	case s.stock == "" && len(r.Stock) > 0:
 		return nil, errNoStockTable
@@ -231,7 +233,8 @@ func (s *Store) AddStock(ctx context.Context, sku string, n int64) (order.Stock,
 func decodeStock(item row) (order.Stock, error) {
 	d := decoder{item: item}
 	s := order.Stock{
-		SKU: d.text("sku"), Available: d.number("available"), Reserved: d.number("reserved"), Sold: d.number("sold"),
+		SKU: d.text("sku"), Available: d.number("available"),
+		Reserved: d.number("reserved"), Sold: d.number("sold"),
 	}
 	if d.err != nil {
 		return order.Stock{}, fmt.Errorf("stock item: %w", d.err)

@@ -164,6 +164,30 @@ func TestBeginAgainFindsItsGoods(t *testing.T) {
 	f.wantStock(order.Stock{SKU: "MUG", Reserved: 1})
 }
 
+// TestARepeatedHoldReservesOnce repeats the transaction that reserves the goods of a
+// claimed order as another request, as after a response that was lost for too long.
+func TestARepeatedHoldReservesOnce(t *testing.T) {
+	t.Parallel()
+	f := openStock(t, 3)
+	tracking := f.Store
+	f.Store = dynamodb.New(f.Config, f.Table)
+	c := f.claimed("O1")
+	for range 2 {
+		held, err := tracking.Hold(t.Context(), c, c.Order.Goods())
+		f.must(err)
+		if diff := cmp.Diff(c.Order.Goods(), held.Stock); diff != "" {
+			t.Errorf("goods of the claim (-want +got):\n%s", diff)
+		}
+	}
+	f.Store = tracking
+	f.wantStock(order.Stock{SKU: "MUG", Available: 2, Reserved: 1})
+	other := c
+	other.Lease.Owner = "other"
+	if held, err := tracking.Hold(t.Context(), other, c.Order.Goods()); err == nil || isDomain(err) {
+		t.Errorf("by another owner: got %+v, %v, want a store error", held, err)
+	}
+}
+
 func TestAStoreWithoutStockLeavesGoodsAlone(t *testing.T) {
 	t.Parallel()
 	f := openStock(t, 1)

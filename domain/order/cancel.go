@@ -61,7 +61,9 @@ func (c *Cancellation) Cancel(ctx context.Context, id ID, at time.Time) (Record,
 // least hold: it was declined, or needs authentication. It does nothing to any other
 // order, nor while the provider processes the payment. r is the record as loaded;
 // FreeGoods returns it as it is afterwards. It has the promises and errors of Cancel.
-func (c *Cancellation) FreeGoods(ctx context.Context, r Record, hold time.Duration, at time.Time) (Record, error) {
+func (c *Cancellation) FreeGoods(
+	ctx context.Context, r Record, hold time.Duration, at time.Time,
+) (Record, error) {
 	waits := r.Status == Declined || r.Status == ActionRequired
 	if !waits || len(r.Stock) == 0 || at.Sub(lastChange(r)) < hold {
 		return r, nil

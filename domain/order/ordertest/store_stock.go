@@ -334,7 +334,8 @@ func (x stockTest) goodsMakeStale() {
 	x.must(x.Release(x.Context(), c, order.ReasonStore, at(time.Second)))
 	x.add(x.sku("a"), 1)
 	x.mustBegin(lease("second", at(time.Minute)))
-	x.wantError(x.Settle(x.Context(), loaded, order.Outcome{Status: order.Canceled}, at(time.Hour)), order.ErrStale)
+	canceled := order.Outcome{Status: order.Canceled}
+	x.wantError(x.Settle(x.Context(), loaded, canceled, at(time.Hour)), order.ErrStale)
 	x.wantArticle(order.Stock{SKU: x.sku("a"), Reserved: pieces + 1})
 }
 

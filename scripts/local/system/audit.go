@@ -192,8 +192,7 @@ func (b *Books) Audit() []Check {
 		checks = append(checks, b.refundChecks()...)
 	}
 	if b.Stock != nil {
-		claim := "no piece is lost, sold twice or charged without being sold; goods are held by orders that may be paid"
-		checks = append(checks, check{"I22", claim, b.unbalancedStock})
+		checks = append(checks, check{"I22", "stock, rows and charges agree: no piece is lost or sold twice", b.unbalancedStock})
 	}
 	if b.Receipts != nil {
 		checks = append(checks, b.receiptChecks()...)

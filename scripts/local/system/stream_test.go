@@ -114,7 +114,8 @@ func (o *running) fates(t *testing.T) (events int) {
 		case order.Paid:
 			dispute := order.Dispute{ID: "du_1", Status: order.DisputeOpen, CreatedAt: time.Now()}
 			must(t, o.Store.RecordDispute(t.Context(), r, dispute, time.Now()))
-		case order.Open, order.Declined, order.Canceled, order.Refused, order.PartiallyRefunded, order.Refunded:
+		case order.Open, order.Declined, order.Canceled, order.Refused, order.PartiallyRefunded, order.Refunded,
+			order.OutOfStock:
 		}
 	}
 	_, err := o.Redrive() // refused orders are opened and refused again
