@@ -81,7 +81,8 @@ func (s *Receipts) Doubtful(ctx context.Context) iter.Seq2[receipt.Item, error] 
 	return func(yield func(receipt.Item, error) bool) {
 		err := s.query(ctx, &dynamodb.QueryInput{
 			TableName: &s.table, IndexName: aws.String(doubtful),
-			KeyConditionExpression: aws.String("doubtful = :doubtful"), ExpressionAttributeValues: row{":doubtful": text(doubtful)},
+			KeyConditionExpression:    aws.String("doubtful = :doubtful"),
+			ExpressionAttributeValues: row{":doubtful": text(doubtful)},
 		}, func(i receipt.Item) bool { return yield(i, nil) })
 		if err != nil {
 			yield(receipt.Item{}, fmt.Errorf("query doubtful receipts: %w", err))

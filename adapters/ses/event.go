@@ -42,7 +42,7 @@ type event struct {
 
 var (
 	errNotEvent = errors.New("not an event of SES: want an object with source, detail.eventType and detail.mail")
-	errBadTag   = errors.New("invalid tag")
+	errBadTag   = errors.New("invalid tag " + tagOrder + " or " + tagReceipt)
 )
 
 // DecodeEvent decodes an event that EventBridge put into a queue. wanted is false for an
@@ -61,7 +61,7 @@ func DecodeEvent(body string, scope order.Scope) (e Event, wanted bool, err erro
 	key, keyErr := decodeTag(in.tag(tagReceipt))
 	switch k, err := receipt.ParseKey(key); {
 	case errors.Join(idErr, keyErr, err) != nil, !order.ValidID(id):
-		return Event{}, false, fmt.Errorf("event %s of SES: %w: want %s and %s", in.Detail.Type, errBadTag, tagOrder, tagReceipt)
+		return Event{}, false, fmt.Errorf("event %s of SES: %w", in.Detail.Type, errBadTag)
 	case in.Detail.Mail.MessageID == "":
 		return Event{}, false, errNotEvent
 	default:

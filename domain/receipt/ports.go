@@ -96,7 +96,8 @@ func NewAddress(s string) (Address, error) {
 	bad := func(r rune) bool {
 		return unicode.IsControl(r) || unicode.IsSpace(r) || strings.ContainsRune("<>()[]\\,;:\"", r)
 	}
-	if local == "" || domain == "" || len(s) > maxAddress || strings.Contains(domain, "@") || strings.ContainsFunc(s, bad) {
+	one := local != "" && domain != "" && !strings.Contains(domain, "@")
+	if !one || len(s) > maxAddress || strings.ContainsFunc(s, bad) {
 		return Address{}, ErrNoAddress
 	}
 	return Address{s}, nil

@@ -35,7 +35,7 @@ type Result struct {
 // The reasons of this package, beside those of package order.
 const (
 	ReasonDoubtful          order.Reason = "receipt_doubtful"   // it may have been sent; it is not repeated
-	ReasonLost              order.Reason = "receipt_lost"       // a report about a receipt that the table does not have
+	ReasonLost              order.Reason = "receipt_lost"       // a report names a receipt that does not exist
 	ReasonNoAddress         order.Reason = "no_address"         // the payer has no usable e-mail address
 	ReasonIgnored           order.Reason = "ignored"            // an event that asks for nothing
 	ReasonMailUnavailable   order.Reason = "mail_unavailable"   // the e-mail service accepts no more for now
@@ -143,8 +143,9 @@ func (p *Processor) send(ctx context.Context, claim Item, m Mail) Result {
 	if !known {
 		return p.doubt(ctx, claim, codeOf(err, failureNoResponse), err)
 	}
-	if saved := p.Store.Save(ctx, claim, claim.next(Failed, codeOf(err, string(refusal.Reason)), p.Now())); saved != nil {
-		return failed(errors.Join(err, saved)) // the claim's lease ends, and the receipt is doubtful
+	refused := claim.next(Failed, codeOf(err, string(refusal.Reason)), p.Now())
+	if saveErr := p.Store.Save(ctx, claim, refused); saveErr != nil {
+		return failed(errors.Join(err, saveErr)) // the claim's lease ends, and the receipt is doubtful
 	}
 	return Result{refusal, Failed}
 }

@@ -75,9 +75,9 @@ func (w *world) die() {
 	w.store.Fault = nil
 }
 
-// report delivers an event of the e-mail service.
-func (w *world) report(s receipt.Status, m receipt.MessageID) receipt.Result {
-	return w.processor().Follow(w.Context(), "ORD-1", receipt.Paid, receipt.Report{Message: m, Status: s})
+// report delivers an event of the e-mail service about its first message.
+func (w *world) report(s receipt.Status) receipt.Result {
+	return w.processor().Follow(w.Context(), "ORD-1", receipt.Paid, receipt.Report{Message: "message-1", Status: s})
 }
 
 // outcome is what a delivery and the world look like afterwards.
@@ -284,7 +284,7 @@ func TestAReportBeforeTheAnswerIsKept(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.mailbox.During = func(receipt.Mail) {
-		w.want(w.report(receipt.Delivered, "message-1"), outcome{order.Done, order.ReasonSettled, receipt.Delivered, 1})
+		w.want(w.report(receipt.Delivered), outcome{order.Done, order.ReasonSettled, receipt.Delivered, 1})
 	}
 	w.want(w.deliver(), outcome{order.Done, order.ReasonSettled, receipt.Delivered, 1})
 }
@@ -295,8 +295,8 @@ func TestAReportResolvesADoubt(t *testing.T) {
 		w := newWorld(t)
 		w.mailbox.Plan(receipttest.SendsThenLoses)
 		w.deliver()
-		w.want(w.report(s, "message-1"), outcome{order.Done, order.ReasonSettled, s, 1})
-		w.want(w.report(s, "message-1"), outcome{order.Done, order.ReasonDuplicate, s, 1})
+		w.want(w.report(s), outcome{order.Done, order.ReasonSettled, s, 1})
+		w.want(w.report(s), outcome{order.Done, order.ReasonDuplicate, s, 1})
 		w.want(w.deliver(), outcome{order.Done, order.ReasonDuplicate, s, 1})
 	}
 }
@@ -304,7 +304,7 @@ func TestAReportResolvesADoubt(t *testing.T) {
 func TestAReportAboutALostReceiptIsParked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.want(w.report(receipt.Sent, "message-1"), outcome{order.Park, receipt.ReasonLost, "", 0})
+	w.want(w.report(receipt.Sent), outcome{order.Park, receipt.ReasonLost, "", 0})
 }
 
 // A receipt that changes with every look is redelivered.
@@ -314,7 +314,7 @@ func TestAReportGivesUpAfterThreeTries(t *testing.T) {
 	w.deliver()
 	tries := 0
 	w.store.Fault = func(_, _ receipt.Item) (bool, error) { tries++; return false, order.ErrStale }
-	w.want(w.report(receipt.Delivered, "message-1"), outcome{order.Redeliver, order.ReasonClaimLost, receipt.Sent, 1})
+	w.want(w.report(receipt.Delivered), outcome{order.Redeliver, order.ReasonClaimLost, receipt.Sent, 1})
 	if tries != 3 {
 		t.Errorf("%d tries, want 3", tries)
 	}

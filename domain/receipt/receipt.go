@@ -87,11 +87,12 @@ func (r Request) validate() error {
 		}
 	}
 	_, err := ParseKey(string(r.Key))
-	check(order.ValidID(string(r.OrderID)), "orderId", order.Quote(string(r.OrderID)), order.IDRule)
+	id, currency, intent := string(r.OrderID), string(r.Total.Currency), string(r.Intent)
+	check(order.ValidID(id), "orderId", order.Quote(id), order.IDRule)
 	check(err == nil, "refundId", order.Quote(r.Key.Refund()), order.IDRule)
-	check(order.ValidCurrency(string(r.Total.Currency)), "currency", order.Quote(string(r.Total.Currency)), order.CurrencyRule)
+	check(order.ValidCurrency(currency), "currency", order.Quote(currency), order.CurrencyRule)
 	check(r.Total.Amount > 0, "amount", order.QuoteInt(r.Total.Amount), "more than 0")
-	check(order.ValidReference(string(r.Intent)), "paymentIntentId", order.Quote(string(r.Intent)), order.ReferenceRule)
+	check(order.ValidReference(intent), "paymentIntentId", order.Quote(intent), order.ReferenceRule)
 	if len(all) > 0 {
 		return &order.InvalidError{Of: "receipt", Problems: all}
 	}

@@ -48,7 +48,8 @@ var errSubject = errors.New("subject with a line break: it would add a header")
 func (n *Renderer) Render(r Request, p Payer) (Mail, error) {
 	language := languageOf(p.Locales)
 	c := content{
-		Order: string(r.OrderID), Refund: r.Key.Refund(), Amount: r.Total.String(), Date: r.At.UTC().Format("2006-01-02"),
+		Order: string(r.OrderID), Refund: r.Key.Refund(), Amount: r.Total.String(),
+		Date: r.At.UTC().Format("2006-01-02"),
 	}
 	var subject, text, html strings.Builder
 	if err := errors.Join(
@@ -62,7 +63,8 @@ func (n *Renderer) Render(r Request, p Payer) (Mail, error) {
 		return Mail{}, fmt.Errorf("render receipt %s of order %s: %w", r.Key, r.OrderID, errSubject)
 	}
 	return Mail{
-		To: p.Address, Subject: subject.String(), Text: text.String(), HTML: html.String(), OrderID: r.OrderID, Key: r.Key,
+		To: p.Address, Subject: subject.String(), Text: text.String(), HTML: html.String(),
+		OrderID: r.OrderID, Key: r.Key,
 	}, nil
 }
 

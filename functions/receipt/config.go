@@ -60,7 +60,8 @@ func (c environment) Problems() []string {
 	check(c.OrderBudget+c.AnswerTime < order.MaxLease,
 		"ORDER_BUDGET, ANSWER_TIME: want less than "+order.MaxLease.String()+" together, or no receipt would begin")
 	longest := c.policy().LongestDelay
-	check(c.FirstDelay > 0 && c.FirstDelay <= longest, "FIRST_DELAY: want more than 0 and at most "+longest.String())
+	check(c.FirstDelay > 0 && c.FirstDelay <= longest,
+		"FIRST_DELAY: want more than 0 and at most "+longest.String())
 	check(c.Retention > 24*time.Hour,
 		"QUEUE_RETENTION: want more than 24h, because messages are parked a day before it ends")
 	return problems
@@ -77,6 +78,7 @@ func (c environment) policy() sqs.Policy {
 // the queue need. Stripe's call comes before.
 func (c environment) sendTime() time.Duration {
 	return order.Budget{
-		Order: c.OrderBudget - c.Stripe.Timeout, Provider: c.SESTimeout, Write: config.AWSResponseTimeout, Response: c.AnswerTime,
+		Order: c.OrderBudget - c.Stripe.Timeout, Provider: c.SESTimeout,
+		Write: config.AWSResponseTimeout, Response: c.AnswerTime,
 	}.ConfirmTime()
 }

@@ -60,9 +60,8 @@ func newProcessor(ctx context.Context, c environment, clients config.Clients) (*
 	if err != nil {
 		return nil, err
 	}
-	client := &http.Client{
-		Timeout: c.SESTimeout, Transport: clients.Transport(c.SESTimeout, func(*http.Request) string { return "SES.SendEmail" }),
-	}
+	callName := func(*http.Request) string { return "SES.SendEmail" }
+	client := &http.Client{Timeout: c.SESTimeout, Transport: clients.Transport(c.SESTimeout, callName)}
 	return &receipt.Processor{
 		Store:  dynamodb.NewReceipts(c.AWS.Config(config.DynamoDB, clients.AWS()), c.Table),
 		Payers: stripe.New(c.Stripe.Options(key, c.Scope, clients)),

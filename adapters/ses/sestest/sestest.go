@@ -205,7 +205,7 @@ func (in request) problem() string {
 	tag := regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
 	for _, t := range in.EmailTags {
 		if !tag.MatchString(t.Name) || !tag.MatchString(t.Value) {
-			return fmt.Sprintf("Invalid tag value <%s>, only alphanumeric ASCII characters, '_', '-' are allowed.", t.Value)
+			return "Invalid tag: only alphanumeric ASCII characters, '_', '-' are allowed."
 		}
 	}
 	simple := in.Content.Simple
@@ -231,7 +231,8 @@ func (s *Server) accept(in request) (Email, bool) {
 		ID:   fmt.Sprintf("%016x-00000000-0000-4000-8000-000000000000-000000", len(s.sent)+1),
 		From: in.FromEmailAddress, To: in.Destination.ToAddresses[0],
 		Subject: in.Content.Simple.Subject.Data, Text: in.Content.Simple.Body.Text.Data,
-		HTML: in.Content.Simple.Body.Html.Data, ConfigurationSet: in.ConfigurationSetName, Tags: map[string]string{},
+		HTML:             in.Content.Simple.Body.Html.Data,
+		ConfigurationSet: in.ConfigurationSetName, Tags: map[string]string{},
 	}
 	for _, t := range in.EmailTags {
 		e.Tags[t.Name] = t.Value
@@ -250,7 +251,8 @@ func (s *Server) events(e Email) []json.RawMessage {
 	case strings.HasPrefix(e.To, "bounce"):
 		return append(all, s.event(e, "Email Bounced", "Bounce"))
 	case strings.HasPrefix(e.To, "complaint"):
-		return append(all, s.event(e, "Email Delivered", "Delivery"), s.event(e, "Email Complaint Received", "Complaint"))
+		delivered := s.event(e, "Email Delivered", "Delivery")
+		return append(all, delivered, s.event(e, "Email Complaint Received", "Complaint"))
 	}
 	return append(all, s.event(e, "Email Delivered", "Delivery"))
 }

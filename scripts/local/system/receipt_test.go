@@ -235,6 +235,7 @@ func TestReceipts(t *testing.T) {
 }
 
 func (k receiptKit) sendsOnce(t *testing.T) {
+	t.Helper()
 	m := k.start(t, map[string]string{})
 	m.pay("ORD-1")
 	m.want("ORD-1", sent{receipt.Sent, 1})
@@ -271,6 +272,7 @@ func (m *mailing) counts(want map[string]int) {
 }
 
 func (k receiptKit) sendsOfRefunds(t *testing.T) {
+	t.Helper()
 	m := k.start(t, map[string]string{})
 	m.pay("ORD-1")
 	m.send(refundBody("ORD-1", "R-1", 1999))
@@ -286,6 +288,7 @@ func (k receiptKit) sendsOfRefunds(t *testing.T) {
 }
 
 func (k receiptKit) sendsNothingUnpaid(t *testing.T) {
+	t.Helper()
 	m := k.start(t, map[string]string{})
 	m.post(bodyWith("declined", "pm_card_chargeDeclined"))
 	m.drain()
@@ -300,6 +303,7 @@ func (k receiptKit) sendsNothingUnpaid(t *testing.T) {
 }
 
 func (k receiptKit) survivesKills(t *testing.T) {
+	t.Helper()
 	m := k.start(t, map[string]string{})
 	want := map[point]sent{
 		{"before", "load"}: {receipt.Sent, 1}, {"after", "load"}: {receipt.Sent, 1},
@@ -335,6 +339,7 @@ func (k receiptKit) survivesKills(t *testing.T) {
 }
 
 func (k receiptKit) repeatsAtLeastOnce(t *testing.T) {
+	t.Helper()
 	m := k.start(t, map[string]string{"RECEIPTS": "at_least_once"})
 	m.killAt("after-send", point{"after", "send"})
 	m.killAt("before-send", point{"before", "send"})
@@ -347,6 +352,7 @@ func (k receiptKit) repeatsAtLeastOnce(t *testing.T) {
 }
 
 func (k receiptKit) meetsFaults(t *testing.T) {
+	t.Helper()
 	m := k.start(t, map[string]string{})
 	throttled := sestest.Fault{Kind: sestest.Refuse, Status: 429, Code: "TooManyRequestsException"}
 	for _, tt := range []struct {
@@ -373,6 +379,7 @@ func (k receiptKit) meetsFaults(t *testing.T) {
 }
 
 func (k receiptKit) knowsNoAddress(t *testing.T) {
+	t.Helper()
 	m := k.start(t, map[string]string{})
 	m.post(strings.Replace(body("ORD-1"), "cus_Test", "cus_noaddress1", 1))
 	m.drain()
@@ -383,6 +390,7 @@ func (k receiptKit) knowsNoAddress(t *testing.T) {
 }
 
 func (k receiptKit) followsDeliveries(t *testing.T) {
+	t.Helper()
 	m := k.start(t, map[string]string{})
 	m.release() // none yet, and none is kept back from now on
 	m.pay("ORD-1")

@@ -151,7 +151,7 @@ func (s *System) mailEvent(event json.RawMessage) {
 // Notify puts an event into the receipt queue, as EventBridge does.
 func (s *System) Notify(event string) {
 	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
-		_, _ = m.Send(now, ReceiptQueue, sqstest.Draft{Body: event}) // it was created by Start, and events are small
+		_, _ = m.Send(now, ReceiptQueue, sqstest.Draft{Body: event}) // Start created it; events are small
 	})
 }
 

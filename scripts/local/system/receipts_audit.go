@@ -41,7 +41,7 @@ func (b *Books) collectReceipts(ctx context.Context, s *System) error {
 
 func (b *Books) receiptChecks() []check {
 	return []check{
-		{"I23", "at most one e-mail per receipt, none of an unpaid order, and every doubt is listed", b.wrongReceipts},
+		{"I23", "at most one e-mail per receipt, none of an unpaid order; every doubt is listed", b.wrongReceipts},
 	}
 }
 

@@ -329,6 +329,7 @@ func (s *System) OperatorEnv() []string {
 		"AWS_ENDPOINT_URL_SQS=" + s.SQS.URL,
 		"ORDERS_TABLE=" + s.Options.Table,
 		"STOCK_TABLE=" + s.Stock,
+		"RECEIPTS_TABLE=" + s.ReceiptsTable,
 		"QUEUE_URL=" + s.SQS.QueueURL(s.OrderQueue()),
 		"DEAD_LETTER_QUEUE_URL=" + s.SQS.QueueURL(s.DeadLetterQueue()),
 		"SCOPE=" + Scope,

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/config"
+	"orderonce/adapters/sqs"
+	"orderonce/functions/internal/setup"
+)
+
+// complete returns a valid environment with changes.
+func complete(changes ...string) []string {
+	environ := []string{
+		"AWS_REGION=eu-west-1", "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=canary", "RECEIPTS_TABLE=receipts",
+		"QUEUE_URL=https://sqs.example/1/receipts", "DEAD_LETTER_QUEUE_URL=https://sqs.example/1/dead",
+		"SCOPE=test", "STRIPE_SECRET_KEY=sk_test_canary",
+		"RECEIPT_FROM=Shop <receipts@shop.invalid>", "RECEIPT_CONFIGURATION_SET=receipts",
+	}
+	return append(environ, changes...) // the last of two values counts
+}
+
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	c, err := config.Read[environment](complete())
+	must(t, err)
+	c.AWS, c.Stripe.Key = config.AWS{}, config.Secret{}
+	want := environment{
+		Table: "receipts", Queue: "https://sqs.example/1/receipts", DeadLetters: "https://sqs.example/1/dead", Scope: "test",
+		Stripe: setup.Stripe{Timeout: 8 * time.Second}, From: "Shop <receipts@shop.invalid>", ConfigurationSet: "receipts",
+		Promise: atMostOnce, SESTimeout: 5 * time.Second, OrderBudget: 20 * time.Second, AnswerTime: 3 * time.Second,
+		FirstDelay: 5 * time.Second, Retention: 7 * 24 * time.Hour, Parallel: 10,
+	}
+	if diff := cmp.Diff(c, want, cmp.AllowUnexported(config.Secret{})); diff != "" {
+		t.Errorf("environment: got -, want +\n%s", diff)
+	}
+	if diff := cmp.Diff(c.policy(), sqs.DefaultPolicy()); diff != "" {
+		t.Errorf("policy: got -, want +\n%s", diff)
+	}
+	if got, want := c.sendTime(), 10*time.Second; got != want { // SES, a write, the response to the queue
+		t.Errorf("time to send: got %v, want %v", got, want)
+	}
+}
+
+func TestInvalidEnvironments(t *testing.T) {
+	t.Parallel()
+	for change, want := range map[string]string{
+		"RECEIPTS=exactly_once": "RECEIPTS: want at_most_once or at_least_once",
+		"SES_TIMEOUT=12s":       "STRIPE_TIMEOUT, SES_TIMEOUT, ORDER_BUDGET: want time-outs below the budget together, or no receipt would be sent",
+		"SES_TIMEOUT=0s":        "SES_TIMEOUT: want more than 0",
+		"QUEUE_RETENTION=24h":   "QUEUE_RETENTION: want more than 24h, because messages are parked a day before it ends",
+		"PARALLEL_ORDERS=0":     "PARALLEL_ORDERS: want at least 1",
+		"ANSWER_TIME=0s":        "ANSWER_TIME: want more than 0",
+		"ORDER_BUDGET=15m":      "ORDER_BUDGET, ANSWER_TIME: want less than 15m0s together, or no receipt would begin",
+		"FIRST_DELAY=16m":       "FIRST_DELAY: want more than 0 and at most 15m0s",
+		"STRIPE_SECRET_KEY=":    "STRIPE_SECRET_ARN, STRIPE_SECRET_KEY: want exactly one of them",
+		"RECEIPT_FROM=":         `RECEIPT_FROM: want the sender, such as "Shop <receipts@shop.example>", got empty`,
+		"DEAD_LETTER_QUEUE_URL=https://sqs.example/1/receipts": "QUEUE_URL, DEAD_LETTER_QUEUE_URL: " +
+			"want two queues, or parked messages would be received again",
+	} {
+		_, err := config.Read[environment](complete(change))
+		got, ok := errors.AsType[*config.Error](err)
+		if !ok {
+			t.Errorf("%s: got %v, want a *config.Error", change, err)
+			continue
+		}
+		if diff := cmp.Diff(got.Problems, []string{want}); diff != "" {
+			t.Errorf("%s: problems: got -, want +\n%s", change, diff)
+		}
+		if strings.Contains(err.Error(), "canary") {
+			t.Errorf("%s: the error shows a secret: %v", change, err)
+		}
+	}
+}
+
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"orderonce/adapters/dynamodb"
+	"orderonce/domain/order"
+	"orderonce/domain/receipt"
+)
+
+// receipts are the commands of `orders receipts`.
+type receipts struct {
+	List    listReceipts   `cmd:"" default:"withargs" help:"List the doubtful receipts, or those of an order. Needs RECEIPTS_TABLE."`
+	Resolve resolveReceipt `cmd:"" help:"Decide whether a doubtful receipt was sent. Needs RECEIPTS_TABLE."`
+}
+
+// receiptsConfig is the environment of `orders receipts`.
+type receiptsConfig struct {
+	Table string `env:"RECEIPTS_TABLE,notEmpty" want:"the name of the receipts table"`
+}
+
+type listReceipts struct {
+	Order string `arg:"" optional:"" help:"The orderId. Default: the doubtful receipts of all orders."`
+}
+
+// Help explains the command beyond its one line.
+func (listReceipts) Help() string {
+	return `A receipt is doubtful if a worker died, or SES did not answer, between the request to send the
+e-mail and the record of its result. It may have been sent, and it is never sent again by itself.
+SES's own event resolves most doubts within seconds. For one that stays, ask SES whether it knows
+the order (tags orderonce-order, orderonce-receipt), or the customer, and decide:
+
+  orders receipts resolve ORD-1001 paid --sent
+
+Exit codes: 0 listed, 1 an error, 2 there is a doubt.
+
+Examples:
+  orders receipts
+  orders receipts ORD-1001`
+}
+
+// Run prints the receipts.
+func (l listReceipts) Run(ctx context.Context, sh shell) error {
+	c, cfg, err := connect[receiptsConfig](ctx, sh)
+	if err != nil {
+		return err
+	}
+	return l.list(ctx, sh, dynamodb.NewReceipts(cfg, c.Table))
+}
+
+func (l listReceipts) list(ctx context.Context, sh shell, doubts receipt.Doubts) error {
+	all, err := l.read(ctx, doubts)
+	if err != nil {
+		return err
+	}
+	open := 0
+	for _, i := range all {
+		if i.Status == receipt.Doubtful {
+			open++
+		}
+		if err := sh.result(describeReceipt(i), receiptJSON(i)); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(sh.people(), "%d receipts, %d doubtful\n", len(all), open)
+	if open > 0 {
+		return exit{fmt.Errorf("%d doubtful receipts: see orders receipts resolve --help", open), 2}
+	}
+	return nil
+}
+
+func (l listReceipts) read(ctx context.Context, doubts receipt.Doubts) (all []receipt.Item, err error) {
+	if l.Order != "" {
+		return doubts.OfOrder(ctx, order.ID(l.Order))
+	}
+	for i, err := range doubts.Doubtful(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, i)
+	}
+	return all, nil
+}
+
+// describeReceipt returns one line about a receipt.
+func describeReceipt(i receipt.Item) string {
+	return fmt.Sprintf("%s  %s  %s since %s  %s\n", i.OrderID, i.Key, i.Status,
+		i.UpdatedAt.UTC().Format(time.RFC3339), cmp.Or(i.Failure, string(i.Message), "-"))
+}
+
+func receiptJSON(i receipt.Item) any {
+	return struct {
+		OrderID   order.ID          `json:"orderId"`
+		Receipt   receipt.Key       `json:"receipt"`
+		Status    receipt.Status    `json:"status"`
+		Failure   string            `json:"failure,omitempty"`
+		MessageID receipt.MessageID `json:"messageId,omitempty"`
+		Attempt   int               `json:"attempt"`
+		UpdatedAt time.Time         `json:"updatedAt"`
+	}{i.OrderID, i.Key, i.Status, i.Failure, i.Message, i.Attempt, i.UpdatedAt}
+}
+
+type resolveReceipt struct {
+	Order   string `arg:"" help:"The orderId."`
+	Receipt string `arg:"" help:"Which one: paid, or refund#ID."`
+	Sent    bool   `required:"" xor:"result" help:"The customer has the e-mail."`
+	NotSent bool   `required:"" xor:"result" help:"The customer does not have it: the next event of the order sends it."`
+	Yes     bool   `help:"Do not ask, for scripts."`
+}
+
+// Help explains the command beyond its one line.
+func (resolveReceipt) Help() string {
+	return `  --sent      The receipt is sent. Nothing else happens.
+  --not-sent  The receipt failed, and can be sent again. It is not sent by this command, but by the
+              next event of the order: orders republish ORD-1001. Other consumers of the bus see the
+              events again too. If you are wrong, the customer gets the e-mail twice.
+
+If SES reports the e-mail later, its report replaces your decision.
+
+Example: orders receipts resolve ORD-1001 paid --not-sent && orders republish ORD-1001`
+}
+
+// Run resolves one receipt.
+func (r resolveReceipt) Run(ctx context.Context, sh shell) error {
+	c, cfg, err := connect[receiptsConfig](ctx, sh)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(sh.people(), "table %s in %s\n\n", c.Table, cfg.Region)
+	return r.resolve(ctx, sh, dynamodb.NewReceipts(cfg, c.Table))
+}
+
+func (r resolveReceipt) resolve(ctx context.Context, sh shell, store receipt.Store) error {
+	key, err := receipt.ParseKey(r.Receipt)
+	if err != nil {
+		return err
+	}
+	seen, err := store.Load(ctx, order.ID(r.Order), key)
+	if err != nil {
+		return err
+	}
+	if seen.Status != receipt.Doubtful {
+		return fmt.Errorf("resolve receipt %s of order %q: %w", key, r.Order, &receipt.NotDoubtfulError{Status: seen.Status})
+	}
+	fmt.Fprint(sh.people(), describeReceipt(seen))
+	if !r.Yes && !sh.confirms("Type the order id to resolve it: ", r.Order) {
+		return errNotConfirmed
+	}
+	resolver := receipt.Resolver{Store: store, Now: sh.now}
+	after, err := resolver.Resolve(ctx, seen.OrderID, key, receipt.Decision(r.Sent))
+	if err != nil {
+		return err
+	}
+	text := describeReceipt(after)
+	if r.NotSent {
+		text += "to send it: orders republish " + r.Order + "\n"
+	}
+	return sh.result(text, receiptJSON(after))
+}

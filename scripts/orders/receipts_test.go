@@ -1,0 +1,117 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"orderonce/domain/receipt"
+	"orderonce/domain/receipt/receipttest"
+)
+
+// doubtfulStore has one doubtful receipt, and one that was delivered.
+func doubtfulStore(t *testing.T) *receipttest.Memory {
+	t.Helper()
+	m, at := new(receipttest.Memory), time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	for _, i := range []receipt.Item{
+		{OrderID: "ORD-1", Key: receipt.Paid, Status: receipt.Doubtful, Failure: "no_response", Attempt: 1, Revision: 2, UpdatedAt: at},
+		{OrderID: "ORD-1", Key: "refund#R-1", Status: receipt.Delivered, Message: "message-1", Attempt: 1, Revision: 3, UpdatedAt: at},
+	} {
+		if err := m.Save(t.Context(), receipt.Item{OrderID: i.OrderID, Key: i.Key}, i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return m
+}
+
+func TestReceiptsAreListed(t *testing.T) {
+	t.Parallel()
+	const doubt = "ORD-1  paid  doubtful since 2026-11-21T12:00:00Z  no_response\n"
+	const delivered = "ORD-1  refund#R-1  delivered since 2026-11-21T12:00:00Z  message-1\n"
+	for claim, tt := range map[string]struct {
+		command listReceipts
+		json    bool
+		want    string
+		code    int
+	}{
+		"the doubtful ones": {listReceipts{}, false, doubt + "1 receipts, 1 doubtful\n", 2},
+		"those of an order": {listReceipts{Order: "ORD-1"}, false, doubt + delivered + "2 receipts, 1 doubtful\n", 2},
+		"none":              {listReceipts{Order: "ORD-2"}, false, "0 receipts, 0 doubtful\n", 0},
+		"as JSON": {
+			listReceipts{},
+			true,
+			`{"orderId":"ORD-1","receipt":"paid","status":"doubtful","failure":"no_response","attempt":1,"updatedAt":"2026-11-21T12:00:00Z"}` + "\n", 2,
+		},
+	} {
+		var out, errOut strings.Builder
+		err := tt.command.list(t.Context(), shell{out: &out, errOut: &errOut, json: tt.json}, doubtfulStore(t))
+		code := 0
+		if e, ok := errors.AsType[exit](err); ok {
+			code = e.ExitCode()
+		}
+		if out.String() != tt.want || code != tt.code {
+			t.Errorf("%s: got %q, exit code %d, want %q and %d", claim, out.String(), code, tt.want, tt.code)
+		}
+	}
+}
+
+func TestAReceiptIsResolved(t *testing.T) {
+	t.Parallel()
+	for claim, tt := range map[string]struct {
+		command resolveReceipt
+		typed   string
+		printed string
+		err     string // "" for none
+		status  receipt.Status
+	}{
+		"as sent": {
+			command: resolveReceipt{Receipt: "paid", Sent: true}, typed: "ORD-1\n",
+			printed: "ORD-1  paid  sent since 2026-11-22T12:00:00Z  resolved_by_operator\n", status: receipt.Sent,
+		},
+		"as not sent, with how to send it": {
+			command: resolveReceipt{Receipt: "paid", NotSent: true, Yes: true},
+			printed: "resolved_by_operator\nto send it: orders republish ORD-1\n", status: receipt.Failed,
+		},
+		"not without the word":            {command: resolveReceipt{Receipt: "paid", Sent: true}, typed: "yes\n", err: errNotConfirmed.Error(), status: receipt.Doubtful},
+		"not one that was delivered":      {command: resolveReceipt{Receipt: "refund#R-1", NotSent: true, Yes: true}, err: "receipt is delivered: only a doubtful one", status: receipt.Doubtful},
+		"not one that does not exist":     {command: resolveReceipt{Receipt: "refund#R-2", NotSent: true, Yes: true}, err: "receipt is not there", status: receipt.Doubtful},
+		"not under the name of something": {command: resolveReceipt{Receipt: "R-1", NotSent: true, Yes: true}, err: `receipt "R-1": want "paid" or`, status: receipt.Doubtful},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			store := doubtfulStore(t)
+			var out strings.Builder
+			tt.command.Order = "ORD-1"
+			now := func() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
+			err := tt.command.resolve(t.Context(), shell{in: strings.NewReader(tt.typed), out: &out, now: now}, store)
+			if tt.err == "" && err != nil || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
+				t.Errorf("error %v, want %q", err, tt.err)
+			}
+			if !strings.Contains(out.String(), tt.printed) {
+				t.Errorf("printed %q, want %q", out.String(), tt.printed)
+			}
+			if i, err := store.Load(t.Context(), "ORD-1", receipt.Paid); err != nil || i.Status != tt.status {
+				t.Errorf("receipt is %s, %v, want %s", i.Status, err, tt.status)
+			}
+		})
+	}
+}
+
+func TestReceiptsAreParsed(t *testing.T) {
+	t.Parallel()
+	for line, valid := range map[string]bool{
+		"receipts": true, "receipts ORD-1": true, "receipts resolve ORD-1 paid --sent": true,
+		"receipts resolve ORD-1 paid": false, "receipts resolve ORD-1 paid --sent --not-sent": false, "receipts resolve ORD-1 --sent": false,
+	} {
+		parser, err := kong.New(new(commands))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := parser.Parse(strings.Fields(line)); (err == nil) != valid {
+			t.Errorf("orders %s: %v, want valid %v", line, err, valid)
+		}
+	}
+}
