@@ -20,6 +20,7 @@ import (
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/sqs"
 	"orderonce/domain/order"
+	"orderonce/domain/receipt"
 	"orderonce/domain/refund"
 )
 
@@ -79,7 +80,7 @@ func list(t *testing.T, args ...string) []string {
 func TestEveryReasonHasARowInTheDocuments(t *testing.T) {
 	t.Parallel()
 	var want []string
-	for _, r := range slices.Concat(order.Reasons(), sqs.Reasons(), refund.Reasons()) {
+	for _, r := range slices.Concat(order.Reasons(), sqs.Reasons(), refund.Reasons(), receipt.Reasons()) {
 		want = append(want, string(r))
 	}
 	same(t, firstColumn(read(t, "docs/reference/failures.md")), want)
@@ -90,9 +91,9 @@ func TestEveryVariableHasARowInTheDocuments(t *testing.T) {
 	var want []string
 	for _, file := range []string{
 		"functions/order/config.go", "functions/webhook/config.go", "functions/reconcile/config.go",
-		"functions/publish/config.go", "functions/internal/setup/setup.go", "adapters/config/aws.go",
+		"functions/publish/config.go", "functions/receipt/config.go", "functions/internal/setup/setup.go", "adapters/config/aws.go",
 	} {
-		for _, match := range regexp.MustCompile(`env:"([A-Z_]+)`).FindAllStringSubmatch(read(t, file), -1) {
+		for _, match := range regexp.MustCompile(`env:"([A-Z0-9_]+)`).FindAllStringSubmatch(read(t, file), -1) {
 			if !slices.Contains(
 				[]string{"AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"}, match[1],
 			) {
@@ -132,6 +133,18 @@ func TestEveryMetricOfThePublishFunctionHasARowInTheDocuments(t *testing.T) {
 	slices.Sort(want)
 	_, metrics, _ := strings.Cut(read(t, "docs/reference/metrics.md"), "## The publish function")
 	same(t, slices.DeleteFunc(firstColumn(metrics), func(name string) bool { return name == "Reason" }), slices.Compact(want))
+}
+
+func TestEveryMetricOfTheReceiptFunctionHasARowInTheDocuments(t *testing.T) {
+	t.Parallel()
+	want := []string{
+		config.MetricCallLatency, "Receipts",
+		string(receipt.Sent), string(receipt.Delivered), string(receipt.Bounced), string(receipt.Failed), string(receipt.Doubtful),
+	}
+	_, section, _ := strings.Cut(read(t, "docs/reference/metrics.md"), "## The receipt function")
+	section, _, _ = strings.Cut(section, "\n## ")
+	names := slices.DeleteFunc(firstColumn(section), func(name string) bool { return name == "Result" })
+	same(t, names, want)
 }
 
 func TestEveryLogKeyHasARowInTheDocuments(t *testing.T) {

@@ -46,8 +46,8 @@ var (
 )
 
 // DecodeEvent decodes an event that EventBridge put into a queue. wanted is false for an
-// e-mail that is not a receipt of the scope, and for a kind of event that changes nothing,
-// such as Open. The error contains nothing of the body.
+// e-mail that is not a receipt of the scope, and for a kind of event that changes
+// nothing, such as Open. The error contains nothing of the body.
 func DecodeEvent(body string, scope order.Scope) (e Event, wanted bool, err error) {
 	var in event
 	if json.Unmarshal([]byte(body), &in) != nil || in.Source != Source || in.Detail.Type == "" {

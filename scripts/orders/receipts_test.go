@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -55,6 +56,19 @@ func TestReceiptsAreListed(t *testing.T) {
 		if out.String() != tt.want || code != tt.code {
 			t.Errorf("%s: got %q, exit code %d, want %q and %d", claim, out.String(), code, tt.want, tt.code)
 		}
+	}
+}
+
+func TestTheGuideShowsADoubtAsItIsListed(t *testing.T) {
+	t.Parallel()
+	guide, err := os.ReadFile("../../docs/guides/receipts.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	_ = listReceipts{}.list(t.Context(), shell{out: &out}, doubtfulStore(t)) // one is left
+	if want := strings.ReplaceAll(out.String(), "ORD-1 ", "ORD-1001 "); !strings.Contains(string(guide), "```\n"+want+"```") {
+		t.Errorf("docs/guides/receipts.md lacks\n%s", want)
 	}
 }
 

@@ -75,8 +75,8 @@ type Books struct {
 	// Refunds are those of Stripe, by the order of their intent.
 	Accounts map[order.ID]refund.Account
 	Refunds  map[order.ID][]stripetest.Refund
-	// Stock is what the stock table has, and Delivered what came in; nil means that stock is
-	// not tracked.
+	// Stock is what the stock table has, and Delivered what came in; nil means that stock
+	// is not tracked.
 	Stock     map[string]order.Stock
 	Delivered map[string]int64
 	// Publishes means that there is a publish function, and Bus is what it published, in
@@ -169,8 +169,8 @@ type check struct {
 	broken    func() findings
 }
 
-// Audit checks the invariants, I16 if there is a publish function, I18 to I21 if there are
-// accounts, I22 if stock is tracked, and I23 if there is a receipt function.
+// Audit checks the invariants, I16 if there is a publish function, I18 to I21 if there
+// are accounts, I22 if stock is tracked, and I23 if there is a receipt function.
 func (b *Books) Audit() []Check {
 	checks := []check{
 		{"I1", "at most one successful charge per order", b.chargedTwice},

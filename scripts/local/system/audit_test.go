@@ -155,6 +155,7 @@ func mistakes() []spoiled {
 	return slices.Concat(
 		wrongCharges(), lostMessages(), wrongRows(), wrongStatusesAndLogs(), wronglyPublished(), leftWaiting(),
 		unbalancedStock(),
+		wrongReceipts(),
 	)
 }
 
@@ -184,6 +185,7 @@ func TestEveryCheckCanFail(t *testing.T) {
 	a := halfRefunded()
 	a.publish()
 	a.track()
+	a.mail()
 	for _, c := range a.Audit() {
 		if !seen[c.ID] {
 			t.Errorf("no case breaks %s", c.ID)
