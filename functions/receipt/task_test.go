@@ -96,11 +96,14 @@ type cloud struct {
 
 func (c *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	var in struct{ TableName, FromEmailAddress, ConfigurationSetName string }
+	var in struct {
+		TableName, FromEmailAddress, ConfigurationSetName string
+		ConsistentRead                                    bool
+	}
 	_ = json.Unmarshal(body, &in) // Stripe's is a form
 	c.mu.Lock()
 	c.asked = append(c.asked, strings.TrimSpace(r.Method+" "+r.URL.Path+" "+r.Header.Get("X-Amz-Target")+" "+in.TableName+
-		in.FromEmailAddress+in.ConfigurationSetName))
+		in.FromEmailAddress+in.ConfigurationSetName+map[bool]string{true: " consistent"}[in.ConsistentRead]))
 	c.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	answer := "{}"
@@ -128,7 +131,7 @@ func TestWire(t *testing.T) {
 	}
 	want := []string{
 		"GET /v1/payment_intents/pi_1",
-		"POST / DynamoDB_20120810.GetItem receipts",
+		"POST / DynamoDB_20120810.GetItem receipts consistent",
 		"POST / DynamoDB_20120810.PutItem receipts", "POST / DynamoDB_20120810.PutItem receipts",
 		"POST /v2/email/outbound-emails  Shop <receipts@shop.invalid>receipts",
 	}

@@ -170,7 +170,8 @@ func (s *Server) perform(r *http.Request, fault Fault) (status int, code string,
 	err := json.NewDecoder(r.Body).Decode(&in)
 	switch {
 	case fault.Kind == Refuse:
-		return refuse(fault.Status, fault.Code, "on demand")
+		// SES's own message names the recipient, so a client must not repeat it.
+		return refuse(fault.Status, fault.Code, "Email address is not verified: "+strings.Join(in.Destination.ToAddresses, ","))
 	case fault.Kind == LoseBefore:
 		return 0, "", nil
 	case r.Method != http.MethodPost || r.URL.Path != "/v2/email/outbound-emails":
