@@ -26,7 +26,8 @@ import (
 
 func TestTheDomainDependsOnTheStandardLibraryAlone(t *testing.T) {
 	t.Parallel()
-	for _, path := range list(t, "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", "./domain/order", "./domain/order/ordertest") {
+	for _, path := range list(t, "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}",
+		"./domain/order", "./domain/order/ordertest", "./domain/intake", "./domain/intake/intaketest") {
 		if !strings.HasPrefix(path, "orderonce/domain/") {
 			t.Errorf("the domain depends on %s", path)
 		}
@@ -91,7 +92,8 @@ func TestEveryVariableHasARowInTheDocuments(t *testing.T) {
 	var want []string
 	for _, file := range []string{
 		"functions/order/config.go", "functions/webhook/config.go", "functions/reconcile/config.go",
-		"functions/publish/config.go", "functions/receipt/config.go", "functions/internal/setup/setup.go", "adapters/config/aws.go",
+		"functions/publish/config.go", "functions/receipt/config.go", "functions/intake/config.go",
+		"functions/internal/setup/setup.go", "adapters/config/aws.go",
 	} {
 		for _, match := range regexp.MustCompile(`env:"([A-Z0-9_]+)`).FindAllStringSubmatch(read(t, file), -1) {
 			if !slices.Contains(
@@ -145,6 +147,17 @@ func TestEveryMetricOfTheReceiptFunctionHasARowInTheDocuments(t *testing.T) {
 	section, _, _ = strings.Cut(section, "\n## ")
 	names := slices.DeleteFunc(firstColumn(section), func(name string) bool { return name == "Result" })
 	same(t, names, want)
+}
+
+func TestEveryResultOfTheIntakeFunctionHasARowInTheDocuments(t *testing.T) {
+	t.Parallel()
+	want := []string{config.MetricCallLatency, "Intake"}
+	for _, match := range regexp.MustCompile(`\tresult\w+ += "(\w+)" +//`).FindAllStringSubmatch(read(t, "adapters/httpapi/answer.go"), -1) {
+		want = append(want, match[1])
+	}
+	_, metrics, _ := strings.Cut(read(t, "docs/reference/metrics.md"), "## The intake function")
+	metrics, _, _ = strings.Cut(metrics, "## The reconcile function")
+	same(t, slices.DeleteFunc(firstColumn(metrics), func(name string) bool { return name == "Result" }), want)
 }
 
 func TestEveryLogKeyHasARowInTheDocuments(t *testing.T) {

@@ -32,8 +32,8 @@ func TestTheHandlerGetsTheCallerThatTheAuthorizerReports(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			event := `{"rawPath":"/orders","headers":{"x-amzn-iam-arn":"arn:aws:iam::1:root"},"requestContext":{"http":{"method":"GET"},"authorizer":` +
-				tt.authorizer + `}}`
+			event := `{"rawPath":"/orders","headers":{"x-amzn-iam-arn":"arn:aws:iam::1:root"},` +
+				`"requestContext":{"http":{"method":"GET"},"authorizer":` + tt.authorizer + `}}`
 			handle := apigateway.Handle(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				got, known := apigateway.CallerOf(r.Context())
 				want := tt.want.Principal != "" || tt.want.Claims != nil

@@ -27,11 +27,11 @@ func TestRegistrations(t *testing.T) {
 	})
 }
 
-// registered returns the registration of an order that alice puts.
-func registered(id order.ID) intake.Registration {
-	o := ordertest.Order(id)
+// registered returns the registration of O-1, which alice puts.
+func registered() intake.Registration {
+	o := ordertest.Order("O-1")
 	return intake.Registration{
-		OrderID: id, Fingerprint: o.Fingerprint(), Total: o.Total(), Caller: "alice", At: at(0),
+		OrderID: o.ID(), Fingerprint: o.Fingerprint(), Total: o.Total(), Caller: "alice", At: at(0),
 	}
 }
 
@@ -39,13 +39,13 @@ func TestARegistrationIsFoundWithoutACallForEachItem(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	book := dynamodb.Registrations{Store: f.Store}
-	_, err := book.Register(t.Context(), registered("O-1"))
+	_, err := book.Register(t.Context(), registered())
 	f.must(err)
 	f.settled("O-1", order.Paid)
 	f.Proxy.Reset()
 	e, err := book.Find(t.Context(), "O-1")
 	f.must(err)
-	if e.Registration != registered("O-1") || e.Record.Status != order.Paid || len(e.Record.Events) != 1 {
+	if e.Registration != registered() || e.Record.Status != order.Paid || len(e.Record.Events) != 1 {
 		t.Errorf("got %+v, want the registration, and a paid order with its event", e)
 	}
 	if diff := cmp.Diff(f.Proxy.Counts(), map[string]int{"Query": 1}); diff != "" {
@@ -58,8 +58,8 @@ func TestRegisterSurvivesALostResponse(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	f.Proxy.Fail(dynamodbtest.Fault{Operation: "PutItem", Kind: dynamodbtest.LoseAfter, Times: 1})
-	got, err := (&dynamodb.Registrations{Store: f.Store}).Register(t.Context(), registered("O-1"))
-	if err != nil || got != registered("O-1") || f.Proxy.Counts()["PutItem"] != 2 {
+	got, err := (&dynamodb.Registrations{Store: f.Store}).Register(t.Context(), registered())
+	if err != nil || got != registered() || f.Proxy.Counts()["PutItem"] != 2 {
 		t.Errorf("got %+v, %v after %v, want our own registration after two calls", got, err, f.Proxy.Counts())
 	}
 }
@@ -74,7 +74,7 @@ func TestACorruptRegistrationIsAnErrorThatNamesTheAttribute(t *testing.T) {
 	}})
 	f.must(err)
 	_, findErr := book.Find(t.Context(), "O-1")
-	_, registerErr := book.Register(t.Context(), registered("O-1"))
+	_, registerErr := book.Register(t.Context(), registered())
 	for _, err := range []error{findErr, registerErr} {
 		if !errors.Is(err, order.ErrCorrupt) || !strings.Contains(err.Error(), "amount: want an integer") ||
 			!strings.Contains(err.Error(), "fingerprint") || strings.Contains(err.Error(), "canary") {
@@ -100,7 +100,7 @@ func TestFindIgnoresEventsWithoutAnOrder(t *testing.T) {
 func TestARegistrationNeverExpires(t *testing.T) {
 	t.Parallel()
 	f := open(t)
-	_, err := (&dynamodb.Registrations{Store: f.Store}).Register(t.Context(), registered("O-1"))
+	_, err := (&dynamodb.Registrations{Store: f.Store}).Register(t.Context(), registered())
 	f.must(err)
 	out, err := f.Client.GetItem(t.Context(), &sdk.GetItemInput{
 		TableName: &f.Table, Key: row{"orderId": text("O-1"), "sk": text("intake")}, ConsistentRead: aws.Bool(true),

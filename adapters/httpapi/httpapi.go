@@ -109,9 +109,9 @@ func (h *Handler) log(r *http.Request, c intake.Caller, a answer) {
 		level = slog.LevelWarn
 	}
 	h.options.Log.LogAttrs(r.Context(), level, "intake",
-		slog.String("method", r.Method), slog.String("order_id", string(a.orderID)), slog.String("caller", string(c)),
-		slog.String("trace_id", traceOf(r).ID()), slog.String("result", a.result), slog.Int("status", a.status),
-		slog.Any("error", a.err))
+		slog.String("method", r.Method), slog.String("order_id", string(a.orderID)),
+		slog.String("caller", string(c)), slog.String("trace_id", traceOf(r).ID()),
+		slog.String("result", a.result), slog.Int("status", a.status), slog.Any("error", a.err))
 }
 
 func traceOf(r *http.Request) order.Trace { return order.ParseTrace(r.Header.Get("Traceparent")) }

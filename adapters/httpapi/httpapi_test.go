@@ -287,7 +287,7 @@ func TestAQueueThatIsDownIsUnavailableAndTheRepetitionIsSent(t *testing.T) {
 
 func TestARequestKeepsTimeToAnswer(t *testing.T) {
 	t.Parallel()
-	ends := time.Now().Add(time.Hour)
+	ends := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 	ctx, cancel := context.WithDeadline(t.Context(), ends)
 	defer cancel()
 	var got time.Time

@@ -151,7 +151,8 @@ func (x bookTest) refuse() order.Record {
 	l := order.Lease{Owner: "worker", From: at(time.Second), Until: at(time.Minute)}
 	c, err := x.store.Begin(x.Context(), x.order, l)
 	if err == nil {
-		err = x.store.Finish(x.Context(), c, order.Outcome{Status: order.Refused, Failure: "pretend"}, at(2*time.Second))
+		refused := order.Outcome{Status: order.Refused, Failure: "pretend"}
+		err = x.store.Finish(x.Context(), c, refused, at(2*time.Second))
 	}
 	record, loadErr := x.store.Load(x.Context(), x.order.ID())
 	if err := errors.Join(err, loadErr); err != nil || len(record.Events) != 1 {

@@ -43,7 +43,8 @@ func (s *System) startIntake(context.Context) error {
 	}
 	maps.Copy(env, s.Options.Env)
 	host, err := lambdatest.Start(lambdatest.Options{
-		Binary: s.Options.Intake, Env: env, Timeout: intakeTime, Instances: s.Options.Instances, Output: s.Options.Output,
+		Binary: s.Options.Intake, Env: env, Timeout: intakeTime,
+		Instances: s.Options.Instances, Output: s.Options.Output,
 	})
 	if err == nil {
 		s.Intake = host
@@ -100,7 +101,7 @@ func (s *System) CallAPI(ctx context.Context, method, path, body string, header 
 		return Answer{}, fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=shop/20260101/"+sqstest.Region+"/execute-api/aws4_request")
+	r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=shop/20260101/"+sqstest.Region+"/execute-api")
 	for _, h := range header {
 		name, value, _ := strings.Cut(h, ": ")
 		r.Header.Set(name, value)

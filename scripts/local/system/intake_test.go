@@ -87,7 +87,8 @@ func (w intakeWorld) twice(t *testing.T) {
 	if got := s.put("twice", bodyWith("twice", "pm_card_mastercard")); got.Status != http.StatusConflict {
 		t.Errorf("other content: got %+v, want 409", got)
 	}
-	if got := s.put("invalid", strings.Replace(body("invalid"), `"quantity":2`, `"quantity":0`, 1)); got.Status != http.StatusUnprocessableEntity {
+	invalid := strings.Replace(body("invalid"), `"quantity":2`, `"quantity":0`, 1)
+	if got := s.put("invalid", invalid); got.Status != http.StatusUnprocessableEntity {
 		t.Errorf("an invalid order: got %+v, want 422", got)
 	}
 	s.settlesOnce(s.settle(), "twice")

@@ -1,0 +1,153 @@
+package openapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"orderonce/adapters/apigateway"
+	"orderonce/adapters/apigateway/apigatewaytest"
+	"orderonce/adapters/httpapi"
+	"orderonce/adapters/sqs"
+	"orderonce/domain/intake"
+	"orderonce/domain/intake/intaketest"
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+)
+
+// world is the handler with the queue's decoder, behind an HTTP API, over tables and a
+// queue in memory.
+type world struct {
+	api    *apigatewaytest.API
+	orders *ordertest.Memory
+	now    time.Time
+
+	mu   sync.Mutex
+	down bool
+	sent []order.Order
+}
+
+func newWorld() *world {
+	w := &world{orders: new(ordertest.Memory), now: time.UnixMilli(1_790_000_000_000)}
+	orders := &intake.Intake{
+		Book: &intaketest.Memory{Orders: w.orders}, Queue: w, Now: func() time.Time { return w.now },
+	}
+	handle := apigateway.Handle(httpapi.New(httpapi.Options{
+		Put: orders.Put, Get: orders.Get, Decode: sqs.NewDecoder().DecodeNamed, Caller: caller,
+		Log: slog.New(slog.DiscardHandler), Count: func(string) {},
+	}))
+	invoke := func(ctx context.Context, payload []byte) ([]byte, error) {
+		var e events.APIGatewayV2HTTPRequest
+		if err := json.Unmarshal(payload, &e); err != nil {
+			return nil, err
+		}
+		out, err := handle(ctx, e)
+		text, marshalErr := json.Marshal(out)
+		return text, errors.Join(err, marshalErr)
+	}
+	w.api = &apigatewaytest.API{
+		Routes: map[string]func(context.Context, []byte) ([]byte, error){
+			putRoute: invoke, postRoute: invoke, getRoute: invoke,
+		},
+		Authorizers: map[string]apigatewaytest.Authorizer{
+			putRoute: authorize, postRoute: authorize, getRoute: authorize,
+		},
+		Now: func() time.Time { return w.now },
+	}
+	return w
+}
+
+const (
+	putRoute  = "PUT /orders/{orderId}"
+	postRoute = "POST /orders"
+	getRoute  = "GET /orders/{orderId}"
+)
+
+// authorize is IAM, but for a token, and for a route that somebody left open.
+func authorize(r *http.Request) (*events.APIGatewayV2HTTPRequestContextAuthorizerDescription, int) {
+	switch signed := r.Header.Get("Authorization"); {
+	case signed == "open":
+		return nil, http.StatusOK
+	case strings.HasPrefix(signed, "Bearer"):
+		return apigatewaytest.JWT(r)
+	}
+	return apigatewaytest.IAM(r)
+}
+
+// caller is an IAM user. A token has no owner here.
+func caller(ctx context.Context) (intake.Caller, error) {
+	c, known := apigateway.CallerOf(ctx)
+	switch {
+	case !known:
+		return "", httpapi.ErrUnauthenticated
+	case c.Principal == "":
+		return "", httpapi.ErrForbidden
+	}
+	return intake.NewCaller(c.Principal), nil
+}
+
+var errDown = errors.New("queue down")
+
+// Send implements intake.Queue.
+func (w *world) Send(_ context.Context, o order.Order, _ order.Trace) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.down {
+		return errDown
+	}
+	w.sent = append(w.sent, o)
+	return nil
+}
+
+const signature = "AWS4-HMAC-SHA256 Credential=shop/20260101/eu-west-1/execute-api/aws4_request"
+
+// request is one request of a client; the zero Content and Authorization are valid ones.
+type request struct {
+	method, path, body     string
+	key                    string
+	content, authorization string
+}
+
+// do sends a request.
+func (w *world) do(ctx context.Context, in request) *http.Response {
+	r := httptest.NewRequestWithContext(ctx, in.method, in.path, strings.NewReader(in.body))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", signature)
+	for name, value := range map[string]string{
+		"Content-Type": in.content, "Authorization": in.authorization, "Idempotency-Key": in.key,
+	} {
+		if value != "" {
+			r.Header.Set(name, value)
+		}
+	}
+	out := httptest.NewRecorder()
+	w.api.ServeHTTP(out, r)
+	return out.Result()
+}
+
+// settle lets a worker claim the orders that were sent, and end them with a status.
+func (w *world) settle(ctx context.Context, s order.Status, failure string) error {
+	for _, o := range w.sent {
+		from := w.now
+		c, err := w.orders.Begin(ctx, o, order.Lease{Owner: "w", From: from, Until: from.Add(time.Minute)})
+		if err == nil {
+			err = w.orders.Bind(ctx, c, order.Intent{ID: "pi_1", Mode: order.TestMode}, from)
+		}
+		if err == nil {
+			err = w.orders.Finish(ctx, c, order.Outcome{Status: s, Intent: "pi_1", Failure: failure}, from)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	w.sent = nil
+	return nil
+}
