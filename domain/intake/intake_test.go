@@ -210,6 +210,42 @@ func TestPutOfAnOrderThatTheQueueDoesNotTakeIsAnErrorAndCanBeRepeated(t *testing
 	}
 }
 
+// failing is a book of which one call fails.
+type failing struct {
+	intake.Book
+
+	find, register error
+}
+
+func (f failing) Find(ctx context.Context, id order.ID) (intake.Entry, error) {
+	e, err := f.Book.Find(ctx, id)
+	return e, errors.Join(err, f.find)
+}
+
+func (f failing) Register(ctx context.Context, r intake.Registration) (intake.Registration, error) {
+	stored, err := f.Book.Register(ctx, r)
+	return stored, errors.Join(err, f.register)
+}
+
+func TestNothingIsSentUnlessItIsRegistered(t *testing.T) {
+	t.Parallel()
+	down := errors.New("table down")
+	for claim, f := range map[string]failing{"find fails": {find: down}, "register fails": {register: down}} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(false)
+			f.Book = w.Book
+			w.Book = f
+			if v, err := w.Put(t.Context(), ordertest.Order("O-1"), alice, ""); !errors.Is(err, down) || len(w.queue.sent) > 0 {
+				t.Errorf("got %+v, %v and %q sent, want %v and nothing", v, err, w.queue.sent, down)
+			}
+			if v, err := w.Get(t.Context(), "O-1", alice); f.find != nil && !errors.Is(err, down) {
+				t.Errorf("get: got %+v, %v, want %v", v, err, down)
+			}
+		})
+	}
+}
+
 // Fifty clients put two contents under one id at the same time.
 func TestOfTwoContentsOneIsSent(t *testing.T) {
 	t.Parallel()

@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -88,37 +87,37 @@ func must(t fataler, err error) {
 	}
 }
 
-// check returns why a response to an operation is not one that the document lists.
-func (d document) check(t fataler, route, method string, r *http.Response, body []byte) error {
+// check returns why an answer to an operation is not one that the document lists.
+func (d document) check(t fataler, route, method string, a answer) error {
 	t.Helper()
-	status := fmt.Sprint(r.StatusCode)
+	status := fmt.Sprint(a.status)
 	keys := []string{"paths", route, strings.ToLower(method), "responses", status}
 	response, _ := d.at(keys...).(map[string]any)
 	if response == nil {
 		return fmt.Errorf("%s %s: status %s is not in the document", method, route, status)
 	}
-	kind := r.Header.Get("Content-Type")
+	kind := a.header.Get("Content-Type")
 	media, _ := d.at(append(keys, "content", kind)...).(map[string]any)
 	if media == nil {
 		return fmt.Errorf("%s %s: content type %q of status %s is not in the document", method, route, kind, status)
 	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(a.body))
 	if err == nil {
 		err = d.schema(t, d.schemaOf(media)).Validate(value)
 	}
-	if err != nil || kind == "application/json" && r.StatusCode >= http.StatusBadRequest {
+	if err != nil || kind == "application/json" && a.status >= http.StatusBadRequest {
 		return err // the API's own answers have no headers of ours
 	}
 	headers, _ := response["headers"].(map[string]any)
 	for name := range headers {
 		header := d.at("components", "headers", strings.ReplaceAll(name, "-", ""), "schema")
 		pointer := pointer("components", "headers", strings.ReplaceAll(name, "-", ""), "schema")
-		if err := d.schema(t, pointer).Validate(r.Header.Get(name)); err != nil || header == nil {
+		if err := d.schema(t, pointer).Validate(a.header.Get(name)); err != nil || header == nil {
 			return fmt.Errorf("%s %s: header %s of status %s: %w", method, route, name, status, err)
 		}
 	}
 	for _, name := range []string{"Location", "Retry-After", "Cache-Control"} {
-		if _, listed := headers[name]; !listed && r.Header.Get(name) != "" {
+		if _, listed := headers[name]; !listed && a.header.Get(name) != "" {
 			return fmt.Errorf("%s %s: header %s of status %s is not in the document", method, route, name, status)
 		}
 	}
@@ -152,15 +151,6 @@ func (d document) examples(f func(where, schema string, value any)) {
 		}
 	}
 	walk("", d.value)
-}
-
-// read reads the body of a response.
-func read(t fataler, r *http.Response) []byte {
-	t.Helper()
-	defer func() { _ = r.Body.Close() }() // read to its end
-	body, err := io.ReadAll(r.Body)
-	must(t, err)
-	return body
 }
 
 func encode(t fataler, value any) string {

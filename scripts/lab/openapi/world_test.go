@@ -116,8 +116,15 @@ type request struct {
 	content, authorization string
 }
 
+// answer is what a client gets.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
 // do sends a request.
-func (w *world) do(ctx context.Context, in request) *http.Response {
+func (w *world) do(ctx context.Context, in request) answer {
 	r := httptest.NewRequestWithContext(ctx, in.method, in.path, strings.NewReader(in.body))
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Authorization", signature)
@@ -130,7 +137,7 @@ func (w *world) do(ctx context.Context, in request) *http.Response {
 	}
 	out := httptest.NewRecorder()
 	w.api.ServeHTTP(out, r)
-	return out.Result()
+	return answer{out.Code, out.Header(), out.Body.Bytes()}
 }
 
 // settle lets a worker claim the orders that were sent, and end them with a status.
