@@ -142,3 +142,27 @@ func TestIdentify(t *testing.T) {
 		})
 	}
 }
+
+// registered is the response of DynamoDB to a Query for an order that another caller put.
+const registered = `{"Count":1,"Items":[{"orderId":{"S":"O-1"},"sk":{"S":"intake"},"fingerprint":{"S":"v1:0"},"amount":{"N":"1998"},` +
+	`"currency":{"S":"usd"},"caller":{"S":"another"},"createdAt":{"N":"1790000000000"}}]}`
+
+func TestAnOwnerClaimHidesTheOrdersOfOthers(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+		_, _ = io.WriteString(w, registered)
+	}))
+	t.Cleanup(server.Close)
+	for change, want := range map[string]int{"OWNER_CLAIM=": http.StatusOK, "OWNER_CLAIM=tenant": http.StatusNotFound} {
+		handler, err := wire(complete(server.URL, change), io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := event(t, byToken)
+		e.RequestContext.HTTP.Method = http.MethodGet
+		if got, err := apigateway.Handle(handler)(t.Context(), e); err != nil || got.StatusCode != want {
+			t.Errorf("%s: got %+v, %v, want %d", change, got, err, want)
+		}
+	}
+}

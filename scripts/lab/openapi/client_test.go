@@ -184,3 +184,57 @@ func strange() []any {
 		"usd", "cus_1", "order", "refund",
 	}
 }
+
+// TestTheLimitsOfTheDocumentAreThoseOfTheCode puts one value at a limit, or beyond it,
+// into an order. Both accept it, or neither does.
+func TestTheLimitsOfTheDocumentAreThoseOfTheCode(t *testing.T) {
+	t.Parallel()
+	d := load(t)
+	schema := d.schema(t, "/components/schemas/Order")
+	long := func(prefix string, length int) string { return prefix + strings.Repeat("x", length-len(prefix)) }
+	lines := func(n int) []any {
+		return slices.Repeat([]any{map[string]any{"sku": "MUG", "quantity": 1, "unitAmount": 100}}, n)
+	}
+	for pointer, values := range map[string][2][]any{ // accepted, and not
+		"#/customerId":         {{"x", long("", 128), "!~"}, {"", long("", 129), "a b", "\u00e9"}},
+		"#/currency":           {{"usd", "xpf"}, {"", "USD", "us", "eth"}},
+		"#/lines":              {{lines(1), lines(100)}, {lines(0), lines(101), nil}},
+		"#/lines/0/sku":        {{"x", long("", 64), "!~"}, {"", long("", 65), "a b"}},
+		"#/lines/0/quantity":   {{1, 1_000_000}, {0, 1_000_001, -1, nil}},
+		"#/lines/0/unitAmount": {{0, 999_999_999_999}, {-1, 1_000_000_000_000, nil}},
+		"#/payment/customer":   {{"c_1", long("cus_", 255)}, {"", "_1", "cus_", "cus", "Cus_1", "cus_-", long("cus_", 256)}},
+		"#/payment/method":     {{"pm_1_A"}, {"4242424242424242"}},
+	} {
+		for i, accepted := range []bool{true, false} {
+			for _, v := range values[i] {
+				order := unmarshal(t, strings.Replace(valid, "usd", "idr", 1)).(map[string]any)
+				set(order, strings.Split(pointer, "/")[1:], v)
+				body := encode(t, order)
+				a := newWorld().do(t.Context(), request{method: http.MethodPut, path: "/orders/O-1", body: body})
+				if got := schema.Validate(unmarshal(t, body)) == nil; got != accepted {
+					t.Errorf("%s: the document accepts %v: %t, want %t", pointer, v, got, accepted)
+				}
+				if got := !strings.Contains(string(a.body), fmt.Sprintf("%q", pointer)) || aboutTotal(a.body); got != accepted {
+					t.Errorf("%s: the code accepts %v: %t, want %t\n%s", pointer, v, got, accepted, a.body)
+				}
+			}
+		}
+	}
+}
+
+// aboutTotal reports whether an answer says that the lines are more than one charge can
+// hold.
+func aboutTotal(answer []byte) bool { return strings.Contains(string(answer), " in idr") }
+
+// set sets a value within an object. A list has one element.
+func set(object map[string]any, path []string, value any) {
+	if len(path) == 1 {
+		object[path[0]] = value
+		return
+	}
+	if list, is := object[path[0]].([]any); is {
+		set(list[0].(map[string]any), path[2:], value)
+		return
+	}
+	set(object[path[0]].(map[string]any), path[1:], value)
+}
