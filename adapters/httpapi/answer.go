@@ -36,7 +36,7 @@ var (
 	errNoKey       = errors.New("want a header Idempotency-Key of 1 to 255 printable characters without blanks")
 	errTooLarge    = fmt.Errorf("want a body of at most %d bytes", MaxBody)
 	errMediaType   = errors.New("want a body of application/json")
-	errUnavailable = errors.New("the order may or may not be accepted: send the same request again")
+	errUnavailable = errors.New("the table or the queue did not answer: send the same request again")
 )
 
 // The seconds after which a client should ask again.

@@ -275,7 +275,7 @@ func TestAQueueThatIsDownIsUnavailableAndTheRepetitionIsSent(t *testing.T) {
 	w := newWorld(t)
 	w.queueErr = errors.New("canary: connection refused")
 	got := w.do("PUT", "/orders/O-1", "1")
-	want := failed(503, "5", "unavailable", `"the order may or may not be accepted: send the same request again"`)
+	want := failed(503, "5", "unavailable", `"the table or the queue did not answer: send the same request again"`)
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("(-got +want):\n%s", diff)
 	}
