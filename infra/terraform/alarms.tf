@@ -23,6 +23,20 @@ locals {
     namespace  = "AWS/ApiGateway"
     dimensions = { ApiId = one(aws_apigatewayv2_api.webhook[*].id) }
   }
+  intake_api = {
+    namespace  = "AWS/ApiGateway"
+    dimensions = { ApiId = one(aws_apigatewayv2_api.orders[*].id) }
+  }
+  intake  = { namespace = "AWS/Lambda", dimensions = { FunctionName = "${local.prefix}-intake" } }
+  receipt = { namespace = "AWS/Lambda", dimensions = { FunctionName = "${local.prefix}-receipt" } }
+  receipt_queue = {
+    namespace  = "AWS/SQS"
+    dimensions = { QueueName = one(aws_sqs_queue.receipts[*].name) }
+  }
+  receipt_dead_queue = {
+    namespace  = "AWS/SQS"
+    dimensions = { QueueName = one(aws_sqs_queue.receipts_dead[*].name) }
+  }
 
   app_by_reason = {
     for reason in [
@@ -36,7 +50,10 @@ locals {
     setting => { namespace = "orderonce", dimensions = { Scope = local.scope, Setting = setting } }
   }
   app_by_result = {
-    for result in ["unavailable", "invalid_signature", "mismatch", "row_missing", "no_intent"] :
+    for result in [
+      "unavailable", "invalid_signature", "mismatch", "row_missing", "no_intent",
+      "sent", "doubtful", "bounced", "failed",
+    ] :
     result => { namespace = "orderonce", dimensions = { Scope = local.scope, Result = result } }
   }
   app_declined = { namespace = "orderonce", dimensions = { Scope = local.scope, Status = "declined" } }
@@ -406,7 +423,115 @@ locals {
         above       = 0
         periods     = [1, 1]
       }
-    } : name => alarm if var.create_webhook }, {
+      } : name => alarm if var.create_webhook }, { for name, alarm in {
+      # The callers repeat a 5xx, so nothing is lost. The status 503 of a queue or table that
+      # does not respond counts as well.
+      intake-failing = {
+        description = <<-EOT
+          A quarter of the orders by HTTP got a 5xx for 10 minutes: the function crashes, is throttled
+          or does not start, or the queue or the table does not respond. Callers must repeat their
+          requests: ${local.runbook}, "Orders by HTTP fail".
+        EOT
+        metrics = {
+          errors   = merge(local.intake_api, { name = "5xx", stat = "Sum" })
+          requests = merge(local.intake_api, { name = "Count", stat = "Sum" })
+        }
+        expression = "100 * errors / requests"
+        above      = 25
+        periods    = [2, 3]
+      }
+      intake-errors = {
+        description = <<-EOT
+          The intake function crashed, timed out or failed to start; a 503 that it answers is not an
+          error of the function. Read its log: ${local.runbook}, "Orders by HTTP fail".
+        EOT
+        metrics     = { m = merge(local.intake, { name = "Errors", stat = "Sum" }) }
+        above       = 0
+        periods     = [2, 3]
+      }
+      intake-throttles = {
+        description = <<-EOT
+          Lambda throttles the intake function, so callers get 5xx. Raise the account's quota of
+          concurrent executions, or lower intake_rate_limit: ${local.runbook}, "Orders by HTTP fail".
+        EOT
+        metrics     = { m = merge(local.intake, { name = "Throttles", stat = "Sum" }) }
+        above       = 0
+        periods     = [3, 5]
+      }
+      } : name => alarm if var.create_intake }, { for name, alarm in {
+      receipts-doubtful = {
+        description = <<-EOT
+          Nobody knows whether a receipt was sent, and it is not sent again. An event of SES may still
+          resolve it, or a person: ${local.runbook}, "A receipt is doubtful".
+        EOT
+        metrics = {
+          m = merge(local.app_by_result["doubtful"], { name = "Receipts", stat = "Sum" })
+        }
+        above   = 0
+        periods = [1, 1]
+      }
+      receipts-dead-letters = {
+        description = <<-EOT
+          Events of receipts are parked, or EventBridge could not deliver them, and their e-mails are
+          not sent: ${local.runbook}, "Receipts are not sent".
+        EOT
+        metrics = {
+          m = merge(local.receipt_dead_queue, { name = "ApproximateNumberOfMessagesVisible", stat = "Maximum" })
+        }
+        above   = 0
+        periods = [1, 1]
+      }
+      # SQS excludes messages that were received three times or more. receipts-failed shows
+      # those.
+      receipts-waiting = {
+        description = <<-EOT
+          An event has waited for its receipt for more than 30 minutes and was hardly received: the
+          function is throttled or fails to start: ${local.runbook}, "Receipts are not sent".
+        EOT
+        metrics = {
+          m = merge(local.receipt_queue, { name = "ApproximateAgeOfOldestMessage", stat = "Maximum" })
+        }
+        above   = 30 * 60
+        periods = [2, 3]
+      }
+      receipts-failed = {
+        description = <<-EOT
+          SES rejects receipts, or their customers have no address: the account is in the sandbox,
+          paused or over its quota, or the sender is not verified. None was sent:
+          ${local.runbook}, "Receipts are not sent".
+        EOT
+        metrics = {
+          m = merge(local.app_by_result["failed"], { name = "Receipts", stat = "Sum" })
+        }
+        above   = 5
+        periods = [2, 3]
+      }
+      # SES reviews an account at 5 percent of bounces (SES developer guide, "Reputation
+      # dashboard"). Bounces may come long after their receipts, so a period is an hour.
+      receipts-bounced = {
+        description = <<-EOT
+          More than 5 percent of the receipts of an hour bounced. SES may pause the account: look at the
+          addresses at Stripe: ${local.runbook}, "Receipts are not sent".
+        EOT
+        metrics = {
+          bounced = merge(local.app_by_result["bounced"], { name = "Receipts", stat = "Sum" })
+          sent    = merge(local.app_by_result["sent"], { name = "Receipts", stat = "Sum" })
+        }
+        expression = "IF(sent >= 20, 100 * bounced / sent, 0)"
+        above      = 5
+        periods    = [1, 2]
+        period     = 60 * 60
+      }
+      receipt-errors = {
+        description = <<-EOT
+          The receipt function crashed, timed out or failed to start. A crash between an e-mail and its
+          row leaves a doubtful receipt. Read its log: ${local.runbook}, "Receipts are not sent".
+        EOT
+        metrics     = { m = merge(local.receipt, { name = "Errors", stat = "Sum" }) }
+        above       = 0
+        periods     = [2, 3]
+      }
+    } : name => alarm if var.create_receipts }, {
     # Two failed runs within an hour, or two consecutive ones if they are an hour apart.
     reconcile-errors = {
       description = <<-EOT

@@ -1,4 +1,5 @@
 # Four rows, four questions: are we charging, once, and fast, and are the events published?
+# One row more for orders by HTTP and for receipts, if they are created.
 locals {
   # One line per value of a dimension. SEARCH is allowed in graphs only.
   searches = { for metric, by in {
@@ -6,6 +7,7 @@ locals {
     Redelivered = { dimension = "Reason", stat = "Sum" }, CallLatency = { dimension = "Call", stat = "p99" },
     Unpublished = { dimension = "Reason", stat = "Sum" },
     Refunds     = { dimension = "Reason", stat = "Sum", prefix = "refunds " },
+    Intake      = { dimension = "Result", stat = "Sum" }, Receipts = { dimension = "Result", stat = "Sum" },
     } : metric => {
     label = "${try(by.prefix, "")}$${PROP('Dim.${by.dimension}')}"
     expression = format(
@@ -16,7 +18,7 @@ locals {
 
   # The properties of a widget: title, statistic, and metrics as [namespace, name,
   # dimension, value, ...] or [{expression, ...}].
-  dashboard = [
+  dashboard = concat([
     { question = "Are we charging?", widgets = [
       { title = "Settled orders, by status, and refunds, by reason", stat = "Sum", metrics = [
         [local.searches.Settled],
@@ -91,7 +93,37 @@ locals {
         ["AWS/Lambda", "Throttles", "FunctionName", "${local.prefix}-publish", { yAxis = "right" }],
       ] },
     ] },
-  ]
+    ], [for api in aws_apigatewayv2_api.orders : { question = "Accepted by HTTP?", widgets = [
+      { title = "Requests, by result", stat = "Sum", metrics = [
+        [local.searches.Intake],
+      ] },
+      { title = "API: requests, 4xx and 5xx", stat = "Sum", metrics = [
+        ["AWS/ApiGateway", "Count", "ApiId", api.id],
+        ["AWS/ApiGateway", "4xx", "ApiId", api.id],
+        ["AWS/ApiGateway", "5xx", "ApiId", api.id],
+      ] },
+      { title = "Intake: duration p99 (milliseconds), errors, throttles", stat = "Sum", metrics = [
+        ["AWS/Lambda", "Duration", "FunctionName", "${local.prefix}-intake", { stat = "p99" }],
+        ["AWS/Lambda", "Errors", "FunctionName", "${local.prefix}-intake", { yAxis = "right" }],
+        ["AWS/Lambda", "Throttles", "FunctionName", "${local.prefix}-intake", { yAxis = "right" }],
+      ] },
+      ] }], [for queue in aws_sqs_queue.receipts : { question = "Receipts?", widgets = [
+      { title = "Receipts, by result", stat = "Sum", metrics = [
+        [local.searches.Receipts],
+      ] },
+      { title = "Waiting events: age of the oldest (seconds), and dead letters", stat = "Maximum", metrics = [
+        ["AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName", queue.name],
+        concat(
+          ["AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", "${queue.name}-dead"],
+          [{ yAxis = "right" }],
+        ),
+      ] },
+      { title = "Receipt: duration p99 (milliseconds), errors, throttles", stat = "Sum", metrics = [
+        ["AWS/Lambda", "Duration", "FunctionName", "${local.prefix}-receipt", { stat = "p99" }],
+        ["AWS/Lambda", "Errors", "FunctionName", "${local.prefix}-receipt", { yAxis = "right" }],
+        ["AWS/Lambda", "Throttles", "FunctionName", "${local.prefix}-receipt", { yAxis = "right" }],
+      ] },
+  ] }])
 }
 
 resource "aws_cloudwatch_dashboard" "orders" {

@@ -1,8 +1,9 @@
 locals {
   # One entry for each directory of functions/. Each gets a zip, a role, a log group and
   # the alias live. Its permissions are in iam.tf. The event source of order is below,
-  # that of webhook in webhook.tf, the schedule of reconcile in reconcile.tf, and the
-  # stream of publish in publish.tf.
+  # those of webhook and intake in webhook.tf and intake.tf, the schedule of reconcile in
+  # reconcile.tf, the stream of publish in publish.tf, and the queue of receipt in
+  # receipt.tf.
   functions = { for name, function in {
     order = {
       description = "Charges each order exactly once"
@@ -28,12 +29,30 @@ locals {
       memory_size = 256
       reserved    = null # as above
     }
-  } : name => function if name != "webhook" || var.create_webhook }
+    intake = {
+      description = "Accepts orders by HTTP"
+      timeout     = 15 # two calls of the table and one of the queue; an HTTP API waits for 30 s
+      memory_size = 256
+      reserved    = null # as above
+    }
+    receipt = {
+      description = "Sends a receipt for each paid order"
+      timeout     = 60 # three times ORDER_BUDGET, which is 20 s here
+      memory_size = 256
+      reserved    = null # as above
+    }
+  } : name => function if lookup(local.optional_functions, name, true) }
+
+  optional_functions = {
+    webhook = var.create_webhook
+    intake  = var.create_intake
+    receipt = var.create_receipts
+  }
 
   # Separate from local.functions to avoid a cycle: queues and table depend on the roles,
   # so that a role is allowed to use a key before they do.
   environments = {
-    order = {
+    order = merge({
       ORDERS_TABLE          = aws_dynamodb_table.orders.name
       QUEUE_URL             = aws_sqs_queue.orders.url
       DEAD_LETTER_QUEUE_URL = aws_sqs_queue.dead_letters.url
@@ -43,24 +62,42 @@ locals {
       STRIPE_TIMEOUT        = "8s"
       ORDER_BUDGET          = "10s"
       PARALLEL_ORDERS       = tostring(var.batch_size)
-    }
-    webhook = {
+    }, [for table in aws_dynamodb_table.stock : { STOCK_TABLE = table.name }]...)
+    webhook = merge({
       ORDERS_TABLE       = aws_dynamodb_table.orders.name
       SCOPE              = local.scope
       STRIPE_SECRET_ARN  = aws_secretsmanager_secret.stripe.arn
       STRIPE_TIMEOUT     = "5s" # a thin event needs two calls
       WEBHOOK_SECRET_ARN = one(aws_secretsmanager_secret.webhook[*].arn)
-    }
-    reconcile = {
+    }, [for table in aws_dynamodb_table.stock : { STOCK_TABLE = table.name }]...)
+    reconcile = merge({
       ORDERS_TABLE      = aws_dynamodb_table.orders.name
       SCOPE             = local.scope
       STRIPE_SECRET_ARN = aws_secretsmanager_secret.stripe.arn
       STRIPE_TIMEOUT    = "8s"
       STRIPE_RATE       = tostring(var.reconcile_rate)
-    }
+      }, [for table in aws_dynamodb_table.stock : {
+        STOCK_TABLE = table.name
+        STOCK_HOLD  = "${var.stock_hold_hours}h"
+    }]...)
     publish = {
       EVENT_BUS = aws_cloudwatch_event_bus.orders.name
       SCOPE     = local.scope
+    }
+    intake = merge({
+      ORDERS_TABLE = aws_dynamodb_table.orders.name
+      QUEUE_URL    = aws_sqs_queue.orders.url
+      SCOPE        = local.scope
+    }, [for jwt in var.intake_jwt[*] : { OWNER_CLAIM = jwt.owner_claim }]...)
+    receipt = {
+      RECEIPTS_TABLE            = one(aws_dynamodb_table.receipts[*].name)
+      QUEUE_URL                 = one(aws_sqs_queue.receipts[*].url)
+      DEAD_LETTER_QUEUE_URL     = one(aws_sqs_queue.receipts_dead[*].url)
+      SCOPE                     = local.scope
+      STRIPE_SECRET_ARN         = aws_secretsmanager_secret.stripe.arn
+      RECEIPT_FROM              = var.receipt_from
+      RECEIPT_CONFIGURATION_SET = var.receipt_configuration_set
+      RECEIPTS                  = var.receipt_mode
     }
   }
 
@@ -81,7 +118,7 @@ resource "aws_lambda_function" "functions" {
   # new execution environments read the new secret.
   description = join(" ", concat(
     ["${each.value.description}."],
-    each.key == "publish" ? [] : [ # it has no access to Stripe
+    contains(["publish", "intake"], each.key) ? [] : [ # they have no access to Stripe
       "Key ${aws_secretsmanager_secret_version.stripe.secret_string_wo_version}.",
     ],
     each.key != "webhook" ? [] : [

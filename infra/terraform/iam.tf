@@ -62,6 +62,13 @@ resource "aws_iam_role_policy" "order" {
           Resource = "${aws_cloudwatch_log_group.functions["order"].arn}:log-stream:*"
         },
       ],
+      local.stock_statements,
+      [for statement in [{
+        Sid      = "LoadDeclinedOrders"
+        Effect   = "Allow"
+        Action   = "dynamodb:Query"
+        Resource = aws_dynamodb_table.orders.arn
+      }] : statement if var.stock_tracking],
       var.tracing ? [{
         Sid      = "WriteTraces"
         Effect   = "Allow"
@@ -106,6 +113,7 @@ resource "aws_iam_role_policy" "webhook" {
           Resource = "${aws_cloudwatch_log_group.functions["webhook"].arn}:log-stream:*"
         },
       ],
+      local.stock_statements,
       var.tracing ? [{
         Sid      = "WriteWebhookTraces"
         Effect   = "Allow"
@@ -154,6 +162,7 @@ resource "aws_iam_role_policy" "reconcile" {
           Resource = "${aws_cloudwatch_log_group.functions["reconcile"].arn}:log-stream:*"
         },
       ],
+      local.stock_statements,
       var.tracing ? [{
         Sid      = "WriteReconcileTraces"
         Effect   = "Allow"
@@ -210,6 +219,119 @@ resource "aws_iam_role_policy" "publish" {
   })
 }
 
+# IAM has no condition on a sort key, so a put could replace any row. The function puts on the
+# condition that there is none. The permission is limited to the attributes of a registration:
+# a put without status makes no order, and an order row that it replaced would be unreadable
+# and parked, not charged again.
+resource "aws_iam_role_policy" "intake" {
+  count = var.create_intake ? 1 : 0
+
+  name = "intake"
+  role = aws_iam_role.functions["intake"].id
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = concat(
+      [
+        {
+          Sid      = "FindRegisteredOrders"
+          Effect   = "Allow"
+          Action   = "dynamodb:Query"
+          Resource = aws_dynamodb_table.orders.arn
+        },
+        {
+          Sid      = "RegisterOrders"
+          Effect   = "Allow"
+          Action   = "dynamodb:PutItem"
+          Resource = aws_dynamodb_table.orders.arn
+          Condition = { "ForAllValues:StringEquals" = { "dynamodb:Attributes" = [
+            "orderId", "sk", "fingerprint", "amount", "currency", "caller", "createdAt",
+          ] } }
+        },
+        {
+          Sid      = "SendRegisteredOrders"
+          Effect   = "Allow"
+          Action   = "sqs:SendMessage"
+          Resource = aws_sqs_queue.orders.arn
+        },
+        {
+          Sid      = "WriteIntakeLogs"
+          Effect   = "Allow"
+          Action   = ["logs:CreateLogStream", "logs:PutLogEvents"]
+          Resource = "${aws_cloudwatch_log_group.functions["intake"].arn}:log-stream:*"
+        },
+      ],
+      var.tracing ? [{
+        Sid      = "WriteIntakeTraces"
+        Effect   = "Allow"
+        Action   = ["xray:PutTraceSegments", "xray:PutTelemetryRecords"]
+        Resource = "*" # as above
+      }] : [],
+    )
+  })
+}
+
+# No access to the orders table: an event has all that a receipt needs, except the address,
+# which is at Stripe.
+resource "aws_iam_role_policy" "receipt" {
+  count = var.create_receipts ? 1 : 0
+
+  name = "receipt"
+  role = aws_iam_role.functions["receipt"].id
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = concat(
+      [
+        {
+          Sid    = "ReceiveReceiptEvents"
+          Effect = "Allow"
+          Action = [
+            "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility",
+            "sqs:GetQueueAttributes",
+          ]
+          Resource = aws_sqs_queue.receipts[0].arn
+        },
+        {
+          Sid      = "ParkReceiptEvents"
+          Effect   = "Allow"
+          Action   = ["sqs:SendMessage", "sqs:GetQueueAttributes"]
+          Resource = aws_sqs_queue.receipts_dead[0].arn
+        },
+        {
+          Sid      = "WriteReceipts"
+          Effect   = "Allow"
+          Action   = ["dynamodb:GetItem", "dynamodb:PutItem"]
+          Resource = aws_dynamodb_table.receipts[0].arn
+        },
+        {
+          Sid       = "SendReceipts"
+          Effect    = "Allow"
+          Action    = "ses:SendEmail"
+          Resource  = local.receipt_mail_arns
+          Condition = { StringEquals = { "ses:FromAddress" = local.receipt_address } }
+        },
+        {
+          Sid      = "ReadKeyForReceipts"
+          Effect   = "Allow"
+          Action   = "secretsmanager:GetSecretValue"
+          Resource = aws_secretsmanager_secret.stripe.arn
+        },
+        {
+          Sid      = "WriteReceiptLogs"
+          Effect   = "Allow"
+          Action   = ["logs:CreateLogStream", "logs:PutLogEvents"]
+          Resource = "${aws_cloudwatch_log_group.functions["receipt"].arn}:log-stream:*"
+        },
+      ],
+      var.tracing ? [{
+        Sid      = "WriteReceiptTraces"
+        Effect   = "Allow"
+        Action   = ["xray:PutTraceSegments", "xray:PutTelemetryRecords"]
+        Resource = "*" # as above
+      }] : [],
+    )
+  })
+}
+
 # A separate policy, because queues, table and secrets depend on it: a role must be
 # allowed to use a key before anything is encrypted with it. It includes the previous
 # keys, because waiting messages and backups stay encrypted with them.
@@ -249,8 +371,13 @@ locals {
 
   kms_keys = sort(setunion(var.kms_key_arn == null ? [] : [var.kms_key_arn], var.previous_kms_key_arns))
 
-  # Who may send orders. While it is empty, IAM policies of this account decide.
+  # Who may send orders. While it is empty, IAM policies of this account decide. Once it is
+  # not, the intake function must be among them.
   sender_arns = setunion(var.producer_arns, var.producer_rule_arns, var.producer_topic_arns)
+  producer_arns = concat(
+    sort(var.producer_arns),
+    [for name, role in aws_iam_role.functions : role.arn if name == "intake" && length(local.sender_arns) > 0],
+  )
 
   # The services through which each function may use the keys.
   key_services = { for name, services in {
@@ -258,6 +385,8 @@ locals {
     webhook   = ["dynamodb", "secretsmanager"]
     reconcile = ["dynamodb", "secretsmanager"]
     publish   = ["dynamodb", "sqs"]
+    intake    = ["dynamodb", "sqs"]
+    receipt   = ["dynamodb", "secretsmanager"]
     } : name => [for service in services :
     "${service}.${data.aws_region.current.region}.${data.aws_partition.current.dns_suffix}"
   ] }
@@ -284,11 +413,11 @@ resource "aws_sqs_queue_policy" "orders" {
       [for statement in [{
         Sid       = "ProducersSendOrders"
         Effect    = "Allow"
-        Principal = { AWS = sort(var.producer_arns) }
+        Principal = { AWS = local.producer_arns }
         Action    = "sqs:SendMessage"
         Resource  = aws_sqs_queue.orders.arn
         Condition = { Bool = { "aws:SecureTransport" = "true" } }
-      }] : statement if length(var.producer_arns) > 0],
+      }] : statement if length(local.producer_arns) > 0],
       # aws:SourceArn is compared in full and contains the account, so aws:SourceAccount
       # is not needed (IAM user guide, "The confused deputy problem").
       [for statement in [
@@ -324,9 +453,9 @@ resource "aws_sqs_queue_policy" "orders" {
         Action    = "sqs:SendMessage"
         Resource  = aws_sqs_queue.orders.arn
         Condition = { for operator, condition in {
-          ArnNotEquals = { "aws:PrincipalArn" = sort(var.producer_arns) }
+          ArnNotEquals = { "aws:PrincipalArn" = local.producer_arns }
           Bool         = { "aws:PrincipalIsAWSService" = "false" }
-        } : operator => condition if operator != "ArnNotEquals" || length(var.producer_arns) > 0 }
+        } : operator => condition if operator != "ArnNotEquals" || length(local.producer_arns) > 0 }
       }] : statement if length(local.sender_arns) > 0],
     )
   })

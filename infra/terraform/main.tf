@@ -1,7 +1,7 @@
 # One deployment of orderonce in one AWS account and region. README.md explains how to
 # apply it. Resources are in queue.tf, table.tf, secrets.tf, functions.tf, webhook.tf,
-# reconcile.tf, publish.tf, iam.tf, operator.tf, alarms.tf and dashboard.tf; pins.tf protects
-# the state.
+# reconcile.tf, publish.tf, iam.tf, operator.tf, alarms.tf and dashboard.tf, optional ones in
+# intake.tf, stock.tf and receipt.tf; pins.tf protects the state.
 
 provider "aws" {
   region = var.region # null: from AWS_REGION or the profile

@@ -26,7 +26,7 @@ resource "aws_iam_policy" "operator_repair" {
 }
 
 locals {
-  # show, list, watch, dead-letters list and show, audit.
+  # show, list, watch, dead-letters list and show, audit, stock, receipts.
   operator_reads = concat(
     [
       {
@@ -65,10 +65,22 @@ locals {
       Resource  = local.kms_keys
       Condition = { StringEquals = { "kms:ViaService" = values(local.operator_services) } }
     }] : statement if length(local.kms_keys) > 0],
+    [for table in aws_dynamodb_table.stock : {
+      Sid      = "ReadStock"
+      Effect   = "Allow"
+      Action   = "dynamodb:GetItem"
+      Resource = table.arn
+    }],
+    [for table in aws_dynamodb_table.receipts : {
+      Sid      = "ReadReceipts"
+      Effect   = "Allow"
+      Action   = ["dynamodb:GetItem", "dynamodb:Query"]
+      Resource = [table.arn, "${table.arn}/index/doubtful"]
+    }],
   )
 
   # refresh, restore, cancel, refund, refund resolve, republish, post, dead-letters redrive and
-  # discard, audit --repair.
+  # discard, audit --repair, stock --add, receipts resolve.
   operator_repairs = concat(
     [
       {
@@ -103,6 +115,13 @@ locals {
       Resource  = var.kms_key_arn # nothing is sent with a previous one
       Condition = { StringEquals = { "kms:ViaService" = local.operator_services["sqs"] } }
     }] : statement if var.kms_key_arn != null],
+    local.stock_statements, # also to add goods
+    [for table in aws_dynamodb_table.receipts : {
+      Sid      = "ResolveReceipts"
+      Effect   = "Allow"
+      Action   = "dynamodb:PutItem"
+      Resource = table.arn
+    }],
   )
 
   # The services through which a person may use the keys.

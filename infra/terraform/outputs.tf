@@ -68,6 +68,41 @@ output "webhook_secret_arn" {
   value       = one(aws_secretsmanager_secret.webhook[*].arn)
 }
 
+output "intake_url" {
+  description = "URL of the orders by HTTP. Null without create_intake."
+  value       = one([for api in aws_apigatewayv2_api.orders : "${api.api_endpoint}/orders"])
+}
+
+output "intake_caller_policy" {
+  description = "IAM policy that a caller of intake_url needs. Null without create_intake, and with intake_jwt."
+  value       = one(local.intake_caller_policies)
+}
+
+output "intake_access_log_group" {
+  description = "Log group of the requests to intake_url. Null without create_intake."
+  value       = one(aws_cloudwatch_log_group.intake_access[*].name)
+}
+
+output "stock_table" {
+  description = "Name of the stock table. Null without stock_tracking."
+  value       = one(aws_dynamodb_table.stock[*].name)
+}
+
+output "receipts_table" {
+  description = "Name of the receipts table. Null without create_receipts."
+  value       = one(aws_dynamodb_table.receipts[*].name)
+}
+
+output "receipt_queue_url" {
+  description = "URL of the queue of the receipt function. Null without create_receipts."
+  value       = one(aws_sqs_queue.receipts[*].url)
+}
+
+output "receipt_dead_letter_queue_url" {
+  description = "URL of the queue with its parked messages. Null without create_receipts."
+  value       = one(aws_sqs_queue.receipts_dead[*].url)
+}
+
 output "reconcile_function_name" {
   description = "Name of the reconcile function."
   value       = aws_lambda_function.functions["reconcile"].function_name
@@ -155,13 +190,16 @@ output "operator_repair_policy_arn" {
 
 output "operator_environment" {
   description = "Shell lines for scripts/orders."
-  value = join("\n", [
+  value = join("\n", concat([
     "export AWS_REGION=${data.aws_region.current.region}",
     "export ORDERS_TABLE=${aws_dynamodb_table.orders.name}",
     "export QUEUE_URL=${aws_sqs_queue.orders.url}",
     "export DEAD_LETTER_QUEUE_URL=${aws_sqs_queue.dead_letters.url}",
     "export EVENT_BUS=${aws_cloudwatch_event_bus.orders.name}",
     "export SCOPE=${local.scope}",
-    "",
-  ])
+    ],
+    [for table in aws_dynamodb_table.stock : "export STOCK_TABLE=${table.name}"],
+    [for table in aws_dynamodb_table.receipts : "export RECEIPTS_TABLE=${table.name}"],
+    [""],
+  ))
 }

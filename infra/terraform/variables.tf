@@ -222,6 +222,170 @@ variable "reconcile_rate" {
   }
 }
 
+variable "create_intake" {
+  description = <<-EOT
+    Create an entrance for orders by HTTP: an API, the intake function and its alarms. Callers need the
+    policy in the output intake_caller_policy, or a token of intake_jwt.
+  EOT
+  type        = bool
+  default     = false
+  nullable    = false
+}
+
+variable "intake_jwt" {
+  description = <<-EOT
+    Tokens that the API accepts instead of IAM signatures. Callers see only orders of their own: of the same
+    value of owner_claim. Null for IAM signatures.
+  EOT
+  type = object({
+    issuer      = string
+    audience    = set(string)
+    owner_claim = optional(string, "sub")
+  })
+  default = null
+
+  validation { # API Gateway reads the issuer's keys by HTTPS
+    condition     = var.intake_jwt == null ? true : can(regex("^https://[^ ]+$", var.intake_jwt.issuer))
+    error_message = "intake_jwt: issuer must be a URL that starts with https://"
+  }
+
+  validation {
+    condition = var.intake_jwt == null ? true : (
+      length(var.intake_jwt.audience) > 0 && !contains(var.intake_jwt.audience, "")
+    )
+    error_message = "intake_jwt: audience must not be empty, or tokens for other services would be accepted"
+  }
+
+  validation {
+    condition = var.intake_jwt == null ? true : can(
+      regex("^[A-Za-z0-9_.:/-]+$", var.intake_jwt.owner_claim)
+    )
+    error_message = "intake_jwt: owner_claim must be the name of a claim"
+  }
+}
+
+variable "intake_rate_limit" {
+  description = "Requests per second that the API of the intake function accepts. It answers 429 to the others."
+  type        = number
+  default     = 50
+  nullable    = false
+
+  validation { # as webhook_rate_limit
+    condition     = var.intake_rate_limit >= 1 && var.intake_rate_limit <= 10000
+    error_message = "intake_rate_limit: must be 1 to 10000"
+  }
+}
+
+variable "intake_burst_limit" {
+  description = "Requests that the API of the intake function accepts at once, above intake_rate_limit."
+  type        = number
+  default     = 100
+  nullable    = false
+
+  validation { # as webhook_burst_limit
+    condition = (
+      var.intake_burst_limit >= 1 && var.intake_burst_limit <= 5000
+      && floor(var.intake_burst_limit) == var.intake_burst_limit
+    )
+    error_message = "intake_burst_limit: must be a whole number, 1 to 5000"
+  }
+}
+
+variable "stock_tracking" {
+  description = <<-EOT
+    Reserve goods in a table of their own before an order is charged. An order without goods is not charged.
+    Before you set it to false, remove the table from the state: docs/guides/deploy.md, "Reserve stock".
+  EOT
+  type        = bool
+  default     = false
+  nullable    = false
+}
+
+variable "stock_hold_hours" {
+  description = "Hours for which an order that was declined, or waits for its customer, keeps its goods."
+  type        = number
+  default     = 24
+  nullable    = false
+
+  validation {
+    condition     = var.stock_hold_hours >= 1 && floor(var.stock_hold_hours) == var.stock_hold_hours
+    error_message = "stock_hold_hours: must be a whole number, at least 1"
+  }
+}
+
+variable "create_receipts" {
+  description = <<-EOT
+    Send receipts by e-mail: a queue of events, the receipt function, its table and its alarms. Needs
+    receipt_from and receipt_configuration_set. Before you set it to false, remove the table from the state:
+    docs/guides/deploy.md, "Send receipts".
+  EOT
+  type        = bool
+  default     = false
+  nullable    = false
+
+  validation {
+    condition = !var.create_receipts || (
+      var.receipt_from != null && var.receipt_configuration_set != null
+    )
+    error_message = "create_receipts: needs receipt_from and receipt_configuration_set"
+  }
+}
+
+variable "receipt_from" {
+  description = <<-EOT
+    Sender of receipts, such as "Shop <receipts@shop.example>": an address of an identity that SES has
+    verified in this region, alone or after a name.
+  EOT
+  type        = string
+  default     = null
+
+  validation {
+    condition = var.receipt_from == null || can(
+      regex("^([A-Za-z0-9 .&'-]+ <[^@ <>\"]+@[a-z0-9.-]+>|[^@ <>\"]+@[a-z0-9.-]+)$", var.receipt_from)
+    )
+    error_message = "receipt_from: must be ADDRESS or NAME <ADDRESS>, in ASCII, with the domain in lower case"
+  }
+}
+
+variable "receipt_identity" {
+  description = "The identity of receipt_from at SES: a domain or an address. Defaults to its domain."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.receipt_identity == null || can(regex("^[^ *?/]+$", var.receipt_identity))
+    error_message = "receipt_identity: must be a domain or an address, without wildcards"
+  }
+}
+
+variable "receipt_configuration_set" {
+  description = "Configuration set of receipts at SES, which publishes its events to the default event bus."
+  type        = string
+  default     = null
+
+  validation { # SES API v2 reference, CreateConfigurationSet
+    condition = var.receipt_configuration_set == null || can(
+      regex("^[A-Za-z0-9_-]{1,64}$", var.receipt_configuration_set)
+    )
+    error_message = "receipt_configuration_set: must match ^[A-Za-z0-9_-]{1,64}$"
+  }
+}
+
+variable "receipt_mode" {
+  description = <<-EOT
+    What happens to a receipt of which nobody knows whether it was sent. at_most_once: it waits for an event
+    of SES or for a person. at_least_once: it is sent again.
+  EOT
+  type        = string
+  default     = "at_most_once"
+  nullable    = false
+
+  validation { # the function accepts the same
+    condition     = contains(["at_most_once", "at_least_once"], var.receipt_mode)
+    error_message = "receipt_mode: must be at_most_once or at_least_once"
+  }
+}
+
 variable "event_archive_days" {
   description = "Days for which published events are archived, for replays. 0 keeps them forever."
   type        = number

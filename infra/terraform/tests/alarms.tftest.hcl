@@ -114,6 +114,41 @@ run "deploy_md_counts_alarms_and_metrics_correctly" {
   }
 }
 
+run "orders_by_http_and_receipts_have_alarms_of_their_own" {
+  variables {
+    create_intake             = true
+    stock_tracking            = true
+    create_receipts           = true
+    receipt_from              = "receipts@shop.invalid"
+    receipt_configuration_set = "shop-receipts"
+  }
+
+  assert {
+    condition = toset([for name in keys(aws_cloudwatch_metric_alarm.alarms) : name
+      if startswith(name, "intake") || startswith(name, "receipt")
+      ]) == toset([
+      "intake-failing", "intake-errors", "intake-throttles", "receipts-doubtful", "receipts-dead-letters",
+      "receipts-waiting", "receipts-failed", "receipts-bounced", "receipt-errors",
+    ])
+    error_message = "alarms: names differ from this list"
+  }
+
+  assert {
+    condition = length(flatten([for alarm in aws_cloudwatch_metric_alarm.alarms :
+      [for query in alarm.metric_query : query.metric]
+    ])) == 58 && length(aws_cloudwatch_metric_alarm.alarms) == 50
+    error_message = "number of alarms or of their metrics changed: update docs/guides/deploy.md"
+  }
+
+  assert {
+    condition = alltrue([for alarm in aws_cloudwatch_metric_alarm.alarms :
+      length(alarm.alarm_description) <= 1024
+      && length([for query in alarm.metric_query : query.id if query.return_data]) == 1
+    ])
+    error_message = "CloudWatch rejects a longer description, and more than one result"
+  }
+}
+
 run "every_alarm_notifies_and_missing_data_is_breaching_only_below_a_threshold" {
   command = plan
 

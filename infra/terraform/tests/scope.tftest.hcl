@@ -147,6 +147,12 @@ run "every_name_contains_the_environment" {
   variables {
     environment               = "other"
     create_example_subscriber = true
+    create_intake             = true
+    intake_jwt                = { issuer = "https://issuer.invalid", audience = ["shop"] }
+    stock_tracking            = true
+    create_receipts           = true
+    receipt_from              = "receipts@shop.invalid"
+    receipt_configuration_set = "shop-receipts"
   }
 
   assert {
@@ -160,6 +166,11 @@ run "every_name_contains_the_environment" {
       aws_cloudwatch_dashboard.orders.dashboard_name, aws_cloudwatch_event_bus.orders.name,
       aws_cloudwatch_event_archive.orders.name, aws_sqs_queue.unpublished.name,
       aws_cloudwatch_event_rule.paid[0].name, aws_sqs_queue.paid[0].name, aws_sqs_queue.paid_dead[0].name,
+      aws_apigatewayv2_api.orders[0].name, aws_apigatewayv2_authorizer.intake[0].name,
+      trimprefix(aws_cloudwatch_log_group.intake_access[0].name, "/aws/vendedlogs/"),
+      aws_dynamodb_table.stock[0].name, aws_dynamodb_table.receipts[0].name,
+      aws_cloudwatch_event_rule.receipts["orders"].name, aws_cloudwatch_event_rule.receipts["mail"].name,
+      aws_sqs_queue.receipts[0].name, aws_sqs_queue.receipts_dead[0].name,
       aws_cloudwatch_metric_alarm.alarms["dead-letters"].alarm_name,
     ] : startswith(name, "orderonce-other")])
     error_message = "a name lacks the environment: two environments in one account would collide"

@@ -580,3 +580,175 @@ run "a_negative_event_archive_is_rejected" {
 
   expect_failures = [var.event_archive_days]
 }
+
+run "an_issuer_without_https_is_rejected" {
+  command = plan
+
+  variables {
+    intake_jwt = { issuer = "http://issuer.invalid", audience = ["shop"] }
+  }
+
+  expect_failures = [var.intake_jwt]
+}
+
+run "tokens_for_any_audience_are_rejected" {
+  command = plan
+
+  variables {
+    intake_jwt = { issuer = "https://issuer.invalid", audience = [] }
+  }
+
+  expect_failures = [var.intake_jwt]
+}
+
+run "an_empty_audience_is_rejected" {
+  command = plan
+
+  variables {
+    intake_jwt = { issuer = "https://issuer.invalid", audience = [""] }
+  }
+
+  expect_failures = [var.intake_jwt]
+}
+
+run "an_owner_claim_without_a_name_is_rejected" {
+  command = plan
+
+  variables {
+    intake_jwt = { issuer = "https://issuer.invalid", audience = ["shop"], owner_claim = "" }
+  }
+
+  expect_failures = [var.intake_jwt]
+}
+
+run "an_intake_rate_of_zero_is_rejected" {
+  command = plan
+
+  variables {
+    intake_rate_limit = 0
+  }
+
+  expect_failures = [var.intake_rate_limit]
+}
+
+run "an_intake_rate_above_the_quota_is_rejected" {
+  command = plan
+
+  variables {
+    intake_rate_limit = 10001
+  }
+
+  expect_failures = [var.intake_rate_limit]
+}
+
+run "an_intake_burst_above_the_quota_is_rejected" {
+  command = plan
+
+  variables {
+    intake_burst_limit = 5001
+  }
+
+  expect_failures = [var.intake_burst_limit]
+}
+
+run "a_fraction_as_intake_burst_is_rejected" {
+  command = plan
+
+  variables {
+    intake_burst_limit = 1.5
+  }
+
+  expect_failures = [var.intake_burst_limit]
+}
+
+run "goods_held_for_half_an_hour_are_rejected" {
+  command = plan
+
+  variables {
+    stock_hold_hours = 0.5
+  }
+
+  expect_failures = [var.stock_hold_hours]
+}
+
+run "goods_that_are_not_held_are_rejected" {
+  command = plan
+
+  variables {
+    stock_hold_hours = 0
+  }
+
+  expect_failures = [var.stock_hold_hours]
+}
+
+run "receipts_without_a_sender_are_rejected" {
+  command = plan
+
+  variables {
+    create_receipts           = true
+    receipt_configuration_set = "shop-receipts"
+  }
+
+  expect_failures = [var.create_receipts]
+}
+
+run "receipts_without_a_configuration_set_are_rejected" {
+  command = plan
+
+  variables {
+    create_receipts = true
+    receipt_from    = "receipts@shop.invalid"
+  }
+
+  expect_failures = [var.create_receipts]
+}
+
+run "a_sender_with_a_line_break_is_rejected" {
+  command = plan
+
+  variables {
+    receipt_from = "Shop\nBcc: <receipts@shop.invalid>"
+  }
+
+  expect_failures = [var.receipt_from]
+}
+
+run "a_sender_with_a_domain_in_capitals_is_rejected" {
+  command = plan
+
+  variables {
+    receipt_from = "receipts@Shop.invalid"
+  }
+
+  expect_failures = [var.receipt_from]
+}
+
+run "an_identity_with_a_wildcard_is_rejected" {
+  command = plan
+
+  variables {
+    receipt_identity = "*.invalid"
+  }
+
+  expect_failures = [var.receipt_identity]
+}
+
+run "a_configuration_set_with_a_space_is_rejected" {
+  command = plan
+
+  variables {
+    receipt_configuration_set = "shop receipts"
+  }
+
+  expect_failures = [var.receipt_configuration_set]
+}
+
+run "an_unknown_receipt_mode_is_rejected" {
+  command = plan
+
+  variables {
+    receipt_mode = "exactly_once"
+  }
+
+  expect_failures = [var.receipt_mode]
+}
