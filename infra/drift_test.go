@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/hcl/v2"
@@ -47,16 +48,23 @@ type index struct {
 	Keys       []string
 }
 
-func TestTheTableEqualsTheOneOfTheTests(t *testing.T) {
+func TestTheTablesEqualThoseOfTheTests(t *testing.T) {
 	t.Parallel()
-	if diff := cmp.Diff(testTable(), moduleTable(t)); diff != "" {
-		t.Errorf("table differs (- dynamodbtest, + infra/terraform):\n%s", diff)
+	orders := testTable(dynamodbtest.TableDefinition("orders"))
+	orders.Expiry = aws.ToString(
+		dynamodbtest.TimeToLiveDefinition("orders").TimeToLiveSpecification.AttributeName)
+	for name, want := range map[string]table{
+		"orders":   orders,
+		"stock":    testTable(dynamodbtest.StockTableDefinition("stock")),
+		"receipts": testTable(dynamodbtest.ReceiptsDefinition("receipts")),
+	} {
+		if diff := cmp.Diff(want, moduleTable(t, name)); diff != "" {
+			t.Errorf("table %s differs (- dynamodbtest, + infra/terraform):\n%s", name, diff)
+		}
 	}
 }
 
-func testTable() table {
-	definition := dynamodbtest.TableDefinition("orders")
-	ttl := dynamodbtest.TimeToLiveDefinition("orders")
+func testTable(definition *dynamodb.CreateTableInput) table {
 	keys := func(schema []sdk.KeySchemaElement) (all []string) {
 		for _, key := range schema {
 			all = append(all, aws.ToString(key.AttributeName)+" "+string(key.KeyType))
@@ -64,11 +72,11 @@ func testTable() table {
 		return all
 	}
 	result := table{
-		Billing:    string(definition.BillingMode),
-		Stream:     string(definition.StreamSpecification.StreamViewType),
-		Expiry:     aws.ToString(ttl.TimeToLiveSpecification.AttributeName),
-		Keys:       keys(definition.KeySchema),
+		Billing: string(definition.BillingMode), Keys: keys(definition.KeySchema),
 		Attributes: map[string]string{}, Indexes: map[string]index{},
+	}
+	if definition.StreamSpecification != nil {
+		result.Stream = string(definition.StreamSpecification.StreamViewType)
 	}
 	for _, a := range definition.AttributeDefinitions {
 		result.Attributes[aws.ToString(a.AttributeName)] = string(a.AttributeType)
@@ -79,14 +87,21 @@ func testTable() table {
 	return result
 }
 
-func moduleTable(t *testing.T) table {
+func moduleTable(t *testing.T, name string) table {
 	t.Helper()
-	resource := parse(t).one(t, "resource", "aws_dynamodb_table", "orders")
+	resource := parse(t).one(t, "resource", "aws_dynamodb_table", name)
 	result := table{
-		Billing: resource.text(t, "billing_mode"), Stream: resource.text(t, "stream_view_type"),
-		Expiry:     resource.one(t, "ttl").text(t, "attribute_name"),
-		Keys:       []string{resource.text(t, "hash_key") + " HASH", resource.text(t, "range_key") + " RANGE"},
+		Billing: resource.text(t, "billing_mode"), Keys: []string{resource.text(t, "hash_key") + " HASH"},
 		Attributes: map[string]string{}, Indexes: map[string]index{},
+	}
+	if resource.Attributes["range_key"] != nil {
+		result.Keys = append(result.Keys, resource.text(t, "range_key")+" RANGE")
+	}
+	if resource.Attributes["stream_view_type"] != nil {
+		result.Stream = resource.text(t, "stream_view_type")
+	}
+	for _, ttl := range resource.blocks("ttl") {
+		result.Expiry = ttl.text(t, "attribute_name")
 	}
 	for _, a := range resource.blocks("attribute") {
 		result.Attributes[a.text(t, "name")] = a.text(t, "type")
@@ -232,10 +247,20 @@ func TestTheModuleSetsTheVariablesOfTheFunctions(t *testing.T) {
 		})
 	}
 	for function, needed := range map[string][]string{
-		"order":     {"ORDERS_TABLE", "QUEUE_URL", "DEAD_LETTER_QUEUE_URL", "SCOPE", "STRIPE_SECRET_ARN"},
-		"webhook":   {"ORDERS_TABLE", "SCOPE", "STRIPE_SECRET_ARN", "WEBHOOK_SECRET_ARN"},
-		"reconcile": {"ORDERS_TABLE", "SCOPE", "STRIPE_SECRET_ARN", "STRIPE_TIMEOUT", "STRIPE_RATE"},
-		"publish":   {"EVENT_BUS", "SCOPE"},
+		"order": {
+			"ORDERS_TABLE", "QUEUE_URL", "DEAD_LETTER_QUEUE_URL", "SCOPE", "STRIPE_SECRET_ARN", "STOCK_TABLE",
+		},
+		"webhook": {"ORDERS_TABLE", "SCOPE", "STRIPE_SECRET_ARN", "WEBHOOK_SECRET_ARN", "STOCK_TABLE"},
+		"reconcile": {
+			"ORDERS_TABLE", "SCOPE", "STRIPE_SECRET_ARN", "STRIPE_TIMEOUT", "STRIPE_RATE", "STOCK_TABLE",
+			"STOCK_HOLD",
+		},
+		"publish": {"EVENT_BUS", "SCOPE"},
+		"intake":  {"ORDERS_TABLE", "QUEUE_URL", "SCOPE", "OWNER_CLAIM"},
+		"receipt": {
+			"RECEIPTS_TABLE", "QUEUE_URL", "DEAD_LETTER_QUEUE_URL", "SCOPE", "STRIPE_SECRET_ARN",
+			"RECEIPT_FROM", "RECEIPT_CONFIGURATION_SET", "RECEIPTS",
+		},
 	} {
 		for _, name := range needed {
 			if !slices.Contains(given[function], name) {
@@ -296,7 +321,7 @@ func TestAlarmsAndDashboardReadMetricsThatTheFunctionWrites(t *testing.T) {
 	for _, s := range order.Statuses() {
 		written = append(written, "Status="+string(s))
 	}
-	for _, result := range webhookResults(t) {
+	for _, result := range slices.Concat(webhookResults(t), receiptResults(t)) {
 		written = append(written, "Result="+result)
 	}
 	written = append(written, functionMetrics(t)...)
@@ -336,8 +361,9 @@ func functionMetrics(t *testing.T) (names []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	metric := regexp.MustCompile(`(?:[mM]eter\.\w+\(|\bmetric\w+ = )"(\w+)"`)
 	for _, file := range files {
-		for _, match := range regexp.MustCompile(`[mM]eter\.\w+\("(\w+)"`).FindAllStringSubmatch(read(t, file), -1) {
+		for _, match := range metric.FindAllStringSubmatch(read(t, file), -1) {
 			names = append(names, match[1])
 		}
 	}
@@ -373,6 +399,24 @@ func webhookResults(t *testing.T) (results []string) {
 		for _, match := range found {
 			results = append(results, match[1])
 		}
+	}
+	return results
+}
+
+// receiptResults returns the statuses of receipts, which the receipt function counts.
+func receiptResults(t *testing.T) (results []string) {
+	t.Helper()
+	files, err := filepath.Glob("../domain/receipt/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		for _, match := range regexp.MustCompile(`\n\t\w+ +Status = "(\w+)"`).FindAllStringSubmatch(read(t, file), -1) {
+			results = append(results, match[1])
+		}
+	}
+	if len(results) == 0 {
+		t.Fatal("domain/receipt: no statuses")
 	}
 	return results
 }
@@ -521,6 +565,9 @@ func TestEveryTriggerInvokesItsOwnFunction(t *testing.T) {
 	policy := module.one(t, "resource", "aws_iam_role_policy", "reconcile_schedule")
 	orders := module.one(t, "resource", "aws_lambda_event_source_mapping", "orders")
 	stream := module.one(t, "resource", "aws_lambda_event_source_mapping", "publish")
+	receipts := module.one(t, "resource", "aws_lambda_event_source_mapping", "receipts")
+	webhook := module.one(t, "resource", "aws_apigatewayv2_integration", "webhook")
+	intake := module.one(t, "resource", "aws_apigatewayv2_integration", "intake")
 	for _, test := range []struct {
 		name, function string
 		attribute      *hclsyntax.Attribute
@@ -530,6 +577,9 @@ func TestEveryTriggerInvokesItsOwnFunction(t *testing.T) {
 		{"event invoke config", "reconcile", config.attribute(t, "function_name")},
 		{"mapping of the order queue", "order", orders.attribute(t, "function_name")},
 		{"mapping of the stream", "publish", stream.attribute(t, "function_name")},
+		{"mapping of the receipt queue", "receipt", receipts.attribute(t, "function_name")},
+		{"API of the webhook", "webhook", webhook.attribute(t, "integration_uri")},
+		{"API of the orders", "intake", intake.attribute(t, "integration_uri")},
 	} {
 		got := keysOf(test.attribute, "aws_lambda_alias.live")
 		if diff := cmp.Diff(got, []string{test.function}); diff != "" {
@@ -570,7 +620,7 @@ func readMetrics(t *testing.T) (metrics []string) {
 	for pattern, text := range map[string]string{
 		`merge\(local\.app[^,]*, \{ name = "(\w+)"`: alarms,
 		`"orderonce", "(\w+)"`:                      dashboard,
-		`(\w+) = \{ dimension = `:                   dashboard,
+		`(\w+) += \{ dimension = `:                  dashboard,
 	} {
 		for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
 			metrics = append(metrics, match[1])
@@ -674,6 +724,8 @@ func TestTheRolesMayUseAKeyBeforeAnythingIsEncryptedWithIt(t *testing.T) {
 		{"aws_sqs_queue", "dead_letters"},
 		{"aws_sqs_queue", "unpublished"},
 		{"aws_dynamodb_table", "orders"},
+		{"aws_dynamodb_table", "stock"},
+		{"aws_dynamodb_table", "receipts"},
 		{"aws_secretsmanager_secret", "stripe"},
 		{"aws_secretsmanager_secret", "webhook"},
 	} {
@@ -692,29 +744,72 @@ func TestTheRolesMayUseAKeyBeforeAnythingIsEncryptedWithIt(t *testing.T) {
 
 // The engine of the tests checks no permission, so a call that no role allows fails
 // only in AWS.
-func TestTheRolesAllowWhatTheFunctionsDoWithTheTable(t *testing.T) {
+func TestTheRolesAllowWhatTheFunctionsDoWithTheirTables(t *testing.T) {
 	t.Parallel()
-	users := map[string]string{ // action, and what in a function's code needs it
-		"dynamodb:GetItem":    "refund.Refresher{",
-		"dynamodb:Query":      "order.Follower{",
-		"dynamodb:UpdateItem": "dynamodb.New(",
-		"dynamodb:PutItem":    "dynamodb.New(", // part of TransactWriteItems
-		"dynamodb:Scan":       ".Scan(",        // of scripts/orders alone
+	users := map[string][]string{ // action, and what in a function's code needs it
+		"dynamodb:GetItem":    {"refund.Refresher{", "dynamodb.NewReceipts("},
+		"dynamodb:Query":      {"order.Follower{", "order.Cancellation{", "dynamodb.Registrations{"},
+		"dynamodb:UpdateItem": {"order.Processor{", "order.Follower{"},
+		"dynamodb:PutItem":    {"dynamodb.New(", "dynamodb.NewReceipts("}, // part of TransactWriteItems
+		"dynamodb:Scan":       {".Scan("},                                 // of scripts/orders alone
 	}
 	for _, action := range tableActions(t) {
-		if users[action] == "" {
+		if users[action] == nil {
 			t.Errorf("adapters/dynamodb calls %s: name here what needs it", action)
 		}
 	}
 	module := parse(t)
-	for _, function := range []string{"order", "webhook", "reconcile", "publish"} {
+	for _, function := range []string{"order", "webhook", "reconcile", "publish", "intake", "receipt"} {
 		policy := module.one(t, "resource", "aws_iam_role_policy", function).attribute(t, "policy")
 		code := functionCode(t, function)
-		for action, user := range users {
-			got, want := slices.Contains(texts(policy.Expr), action), strings.Contains(code, user)
+		for action, all := range users {
+			uses := func(user string) bool { return strings.Contains(code, user) }
+			got, want := slices.Contains(texts(policy.Expr), action), slices.ContainsFunc(all, uses)
 			if got != want {
-				t.Errorf("%s: %s allowed: got %t, want %t as for %s", function, action, got, want, user)
+				t.Errorf("%s: %s allowed: got %t, want %t as for %s", function, action, got, want, all)
 			}
+		}
+	}
+}
+
+// A put with another attribute is denied, so every order by HTTP would fail in AWS alone.
+func TestTheIntakeFunctionMayPutTheAttributesOfARegistration(t *testing.T) {
+	t.Parallel()
+	_, code, _ := strings.Cut(read(t, "../adapters/dynamodb/registration.go"), "func encodeRegistration(")
+	code, _, _ = strings.Cut(code, "\n}\n")
+	var want, got []string
+	for _, match := range regexp.MustCompile(`"(\w+)": `).FindAllStringSubmatch(code, -1) {
+		want = append(want, match[1])
+	}
+	policy := parse(t).one(t, "resource", "aws_iam_role_policy", "intake").attribute(t, "policy")
+	_ = hclsyntax.VisitAll(policy.Expr, func(n hclsyntax.Node) hcl.Diagnostics {
+		if item, ok := n.(*hclsyntax.ObjectConsExpr); ok {
+			for _, field := range item.Items {
+				if slices.Contains(texts(field.KeyExpr), "dynamodb:Attributes") {
+					got = texts(field.ValueExpr)
+				}
+			}
+		}
+		return nil
+	})
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(got, want); diff != "" || len(want) == 0 {
+		t.Errorf("attributes differ (- infra/terraform/iam.tf, + adapters/dynamodb):\n%s", diff)
+	}
+}
+
+// EventBridge drops an event that no rule matches, so a wrong name sends no receipt.
+func TestTheRuleOfReceiptsMatchesEventsThatExist(t *testing.T) {
+	t.Parallel()
+	document := read(t, "../docs/reference/events.md")
+	list := regexp.MustCompile(`"detail-type" = \[("Order [^\]]+)\]`).FindStringSubmatch(read(t, "terraform/receipt.tf"))
+	if list == nil {
+		t.Fatal("receipt.tf: no rule on order events")
+	}
+	for _, match := range regexp.MustCompile(`"([^"]+)"`).FindAllStringSubmatch(list[1], -1) {
+		if !strings.Contains(document, "\n| `"+match[1]+"` |") {
+			t.Errorf("events.md: no row %q, which a rule in receipt.tf matches", match[1])
 		}
 	}
 }
