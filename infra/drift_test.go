@@ -510,8 +510,9 @@ func reconcileResults(t *testing.T) (results []string) {
 		order.HintForeign, order.HintUnbound, order.HintAgrees, order.HintDisputed, order.HintDisputeClosed,
 	}
 	for pattern, file := range map[string]string{
-		`"(\w+)": +(?:done\.|len\(done\.)`: "../functions/reconcile/run.go",
-		`\n\tHint\w+ +Followed = "(\w+)"`:  "../domain/order/follow.go",
+		`"(\w+)": +(?:done\.|len\(done\.)`:   "../functions/reconcile/run.go",
+		`\n\tHint\w+ +Followed = "(\w+)"`:    "../domain/order/follow.go",
+		`\nconst Hint\w+ Followed = "(\w+)"`: "../domain/order/reconcile.go",
 	} {
 		for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(read(t, file), -1) {
 			if !slices.Contains(otherHints, order.Followed(match[1])) {

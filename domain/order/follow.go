@@ -36,7 +36,6 @@ const (
 	HintNoIntent  Followed = "no_intent" // the order has no intent: its message must come back
 	HintUnchanged Followed = "unchanged" // the provider reports nothing that the record does not show
 	HintSettled   Followed = "settled"   // the record was settled
-	HintFreed     Followed = "freed"     // the order was canceled, because its customer let its goods wait
 
 	HintDisputed      Followed = "disputed"       // an open dispute was recorded
 	HintDisputeClosed Followed = "dispute_closed" // a dispute was recorded as won or lost

@@ -42,6 +42,10 @@ type Reconciler struct {
 	FreeGoods func(context.Context, Record) (Record, error)
 }
 
+// HintFreed is what a run did with an order whose customer let its goods wait: FreeGoods
+// canceled it. No webhook has this result.
+const HintFreed Followed = "freed"
+
 // Reconciled is what one run did.
 type Reconciled struct {
 	Followed    map[Followed]int         // orders, by what came of the look

@@ -1,6 +1,6 @@
-// Command run is `make prove-effects`, which `make prove` runs too. It runs every schedule
-// of few deviations of the jobs around an order, with the product and with the usual
-// code, and prints what breaks.
+// Command run is `make prove-effects`, which `make prove` runs too. It runs every
+// schedule of few deviations of the jobs around an order, with the product and with the
+// usual code, and prints what breaks.
 package main
 
 import (
