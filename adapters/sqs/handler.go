@@ -45,6 +45,7 @@ type Handler struct {
 	Decode func(body string) (Task, error)
 	Queue  *Queue
 	Policy Policy
+	Name   string // of a task in the log, such as "order"
 	Log    *slog.Logger
 	Meter  Meter
 	// Settings compares the queues' settings with Policy. If it is nil, nothing is

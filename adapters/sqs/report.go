@@ -48,7 +48,7 @@ func (b *batch) logRecord(ctx context.Context, r *record) {
 	if r.result.Err != nil {
 		attrs = append(attrs, slog.String("error", r.result.Err.Error()))
 	}
-	b.Log.LogAttrs(ctx, level(r.action.Verdict, r.result.Reason), "order", attrs...)
+	b.Log.LogAttrs(ctx, level(r.action.Verdict, r.result.Reason), b.Name, attrs...)
 }
 
 // traceAttrs returns the trace id of the order, and that of the message if it differs: a

@@ -109,7 +109,7 @@ func newWorldWith(t tester, orderQueue, deadQueue string, fifo bool) *world {
 	w.Handler = &sqs.Handler{
 		Decode: w.Task,
 		Queue:  w.queueThrough(nil), Policy: sqs.DefaultPolicy(), Meter: counter{w},
-		Log: slog.New(slog.NewJSONHandler(&lockedWriter{w: w}, nil)),
+		Name: "order", Log: slog.New(slog.NewJSONHandler(&lockedWriter{w: w}, nil)),
 		Now: w.Now, NewOwner: w.newOwner, Jitter: func() float64 { return minJitter },
 		RequestID: func(context.Context) string { return "request-1" },
 		Parallel:  4, OrderBudget: orderBudget, AnswerTime: answerTime,

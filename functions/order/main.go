@@ -50,7 +50,7 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*sqs.Handler, e
 	return &sqs.Handler{
 		Decode: orders.Task, Policy: c.policy(), Settings: new(sqs.SettingsCheck),
 		Queue: sqs.NewQueue(c.AWS.Config(config.SQS, clients.AWS()), string(c.Queue), string(c.DeadLetters)),
-		Log:   lambda.NewLogger(out, slog.LevelInfo), Meter: meter, RequestID: lambda.RequestID,
+		Name:  "order", Log: lambda.NewLogger(out, slog.LevelInfo), Meter: meter, RequestID: lambda.RequestID,
 		Now: time.Now, NewOwner: rand.Text, Jitter: mathrand.Float64,
 		Parallel: c.Parallel, OrderBudget: c.OrderBudget, AnswerTime: c.AnswerTime,
 	}, nil

@@ -36,7 +36,8 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*sqs.Handler, e
 		return nil, err
 	}
 	config.LoadCertificates(c.Stripe.Address)
-	meter := lambda.NewMeter(out, "orderonce", map[string]string{"Scope": string(c.Scope)}, time.Now)
+	dimensions := map[string]string{"Scope": string(c.Scope), "Function": "receipt"} // its messages are not orders
+	meter := lambda.NewMeter(out, "orderonce", dimensions, time.Now)
 	clients := config.Clients{MaxCalls: c.Parallel, Observe: meter.Observe, Now: time.Now}
 	processor, err := newProcessor(ctx, c, clients)
 	if err != nil {
@@ -45,7 +46,7 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*sqs.Handler, e
 	return &sqs.Handler{
 		Decode: tasks{processor, c.Scope.Order()}.task, Policy: c.policy(), Settings: new(sqs.SettingsCheck),
 		Queue: sqs.NewQueue(c.AWS.Config(config.SQS, clients.AWS()), string(c.Queue), string(c.DeadLetters)),
-		Log:   lambda.NewLogger(out, slog.LevelInfo), Meter: meter, RequestID: lambda.RequestID,
+		Name:  "receipt", Log: lambda.NewLogger(out, slog.LevelInfo), Meter: meter, RequestID: lambda.RequestID,
 		Now: time.Now, NewOwner: rand.Text, Jitter: mathrand.Float64,
 		Parallel: c.Parallel, OrderBudget: c.OrderBudget, AnswerTime: c.AnswerTime,
 	}, nil

@@ -52,9 +52,12 @@ locals {
   app_by_result = {
     for result in [
       "unavailable", "invalid_signature", "mismatch", "row_missing", "no_intent",
-      "sent", "doubtful", "bounced", "failed",
     ] :
     result => { namespace = "orderonce", dimensions = { Scope = local.scope, Result = result } }
+  }
+  receipts_by_result = {
+    for result in ["sent", "doubtful", "bounced", "failed"] :
+    result => { namespace = "orderonce", dimensions = { Function = "receipt", Scope = local.scope, Result = result } }
   }
   app_declined = { namespace = "orderonce", dimensions = { Scope = local.scope, Status = "declined" } }
   app_by_status = {
@@ -465,7 +468,7 @@ locals {
           resolve it, or a person: ${local.runbook}, "A receipt is doubtful".
         EOT
         metrics = {
-          m = merge(local.app_by_result["doubtful"], { name = "Receipts", stat = "Sum" })
+          m = merge(local.receipts_by_result["doubtful"], { name = "Receipts", stat = "Sum" })
         }
         above   = 0
         periods = [1, 1]
@@ -501,7 +504,7 @@ locals {
           ${local.runbook}, "Receipts are not sent".
         EOT
         metrics = {
-          m = merge(local.app_by_result["failed"], { name = "Receipts", stat = "Sum" })
+          m = merge(local.receipts_by_result["failed"], { name = "Receipts", stat = "Sum" })
         }
         above   = 5
         periods = [2, 3]
@@ -514,8 +517,8 @@ locals {
           addresses at Stripe: ${local.runbook}, "Receipts are not sent".
         EOT
         metrics = {
-          bounced = merge(local.app_by_result["bounced"], { name = "Receipts", stat = "Sum" })
-          sent    = merge(local.app_by_result["sent"], { name = "Receipts", stat = "Sum" })
+          bounced = merge(local.receipts_by_result["bounced"], { name = "Receipts", stat = "Sum" })
+          sent    = merge(local.receipts_by_result["sent"], { name = "Receipts", stat = "Sum" })
         }
         expression = "IF(sent >= 20, 100 * bounced / sent, 0)"
         above      = 5

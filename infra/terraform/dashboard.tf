@@ -7,12 +7,12 @@ locals {
     Redelivered = { dimension = "Reason", stat = "Sum" }, CallLatency = { dimension = "Call", stat = "p99" },
     Unpublished = { dimension = "Reason", stat = "Sum" },
     Refunds     = { dimension = "Reason", stat = "Sum", prefix = "refunds " },
-    Intake      = { dimension = "Result", stat = "Sum" }, Receipts = { dimension = "Result", stat = "Sum" },
+    Intake      = { dimension = "Result", stat = "Sum" }, Receipts = { dimension = "Result", stat = "Sum", function = true },
     } : metric => {
     label = "${try(by.prefix, "")}$${PROP('Dim.${by.dimension}')}"
     expression = format(
-      "SEARCH('{orderonce,Scope,%s} Scope=\"%s\" MetricName=\"%s\"', '%s', 300)",
-      by.dimension, local.scope, metric, by.stat,
+      "SEARCH('{orderonce,%sScope,%s} Scope=\"%s\" MetricName=\"%s\"', '%s', 300)",
+      try(by.function, false) ? "Function," : "", by.dimension, local.scope, metric, by.stat,
     )
   } }
 

@@ -550,14 +550,14 @@ run "alarms_read_the_queues_and_the_results_of_the_function" {
       ])) if startswith(name, "receipt") }) == jsonencode({
       receipt-errors = ["AWS/Lambda Errors Sum FunctionName=orderonce-dev-receipt"]
       receipts-bounced = [
-        "orderonce Receipts Sum Result=bounced Scope=orderonce-dev-836569",
-        "orderonce Receipts Sum Result=sent Scope=orderonce-dev-836569",
+        "orderonce Receipts Sum Function=receipt Result=bounced Scope=orderonce-dev-836569",
+        "orderonce Receipts Sum Function=receipt Result=sent Scope=orderonce-dev-836569",
       ]
       receipts-dead-letters = [
         "AWS/SQS ApproximateNumberOfMessagesVisible Maximum QueueName=orderonce-dev-receipts-dead",
       ]
-      receipts-doubtful = ["orderonce Receipts Sum Result=doubtful Scope=orderonce-dev-836569"]
-      receipts-failed   = ["orderonce Receipts Sum Result=failed Scope=orderonce-dev-836569"]
+      receipts-doubtful = ["orderonce Receipts Sum Function=receipt Result=doubtful Scope=orderonce-dev-836569"]
+      receipts-failed   = ["orderonce Receipts Sum Function=receipt Result=failed Scope=orderonce-dev-836569"]
       receipts-waiting = [
         "AWS/SQS ApproximateAgeOfOldestMessage Maximum QueueName=orderonce-dev-receipts",
       ]
