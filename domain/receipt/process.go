@@ -52,9 +52,11 @@ func Reasons() []order.Reason {
 	}
 }
 
+// Abandoned is the Failure of a receipt whose worker ended without recording a result.
+const Abandoned = "claim_abandoned"
+
 // The Failure of a receipt that the provider's code does not explain.
 const (
-	failureAbandoned  = "claim_abandoned" // its worker ended without recording a result
 	failureNoResponse = "no_response"
 	failureNoAddress  = "no_address"
 )
@@ -76,7 +78,7 @@ func (p *Processor) Process(ctx context.Context, r Request, l order.Lease) Resul
 	}
 	switch {
 	case seen.abandoned(l.From) && !p.AtLeastOnce:
-		return p.doubt(ctx, seen, failureAbandoned, errAbandoned)
+		return p.doubt(ctx, seen, Abandoned, errAbandoned)
 	case seen.Status == Sending && !seen.abandoned(l.From):
 		return failed(&order.InProgressError{Until: seen.Until})
 	case seen.Revision > 0 && seen.Status != Sending && seen.Status != Failed && !p.repeats(seen):

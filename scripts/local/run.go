@@ -22,12 +22,13 @@ import (
 
 // run is `local run`.
 type run struct {
-	Files  []string      `arg:"" optional:"" help:"Message bodies, one per line, file after file. Default: those in examples."`
-	Kill   order.ID      `default:"ORD-1012" help:"The order whose function is killed between Stripe's charge and the row's update."`
-	Lose   order.ID      `default:"ORD-1014" help:"The same, and the order's message and webhooks are lost."`
-	Cancel order.ID      `default:"ORD-1015" help:"Killed before the charge, its message lost, canceled by the operator."`
-	Refund order.ID      `default:"ORD-1003" help:"The order whose function is killed between Stripe's refund and the row's update."`
-	Limit  time.Duration `default:"60s" help:"Fail if the messages of a file, or what follows them, take longer."`
+	Files   []string      `arg:"" optional:"" help:"Message bodies, one per line, file after file. Default: those in examples."`
+	Kill    order.ID      `default:"ORD-1012" help:"The order whose function is killed between Stripe's charge and the row's update."`
+	Lose    order.ID      `default:"ORD-1014" help:"The same, and the order's message and webhooks are lost."`
+	Cancel  order.ID      `default:"ORD-1015" help:"Killed before the charge, its message lost, canceled by the operator."`
+	Refund  order.ID      `default:"ORD-1003" help:"The order whose function is killed between Stripe's refund and the row's update."`
+	Receipt order.ID      `default:"ORD-1016" help:"The order whose receipt is sent by a function that is killed before it can record that."`
+	Limit   time.Duration `default:"60s" help:"Fail if the messages of a file, or what follows them, take longer."`
 }
 
 // stage is a file of messages, and the kill while they are processed.
@@ -48,16 +49,28 @@ func (r run) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	began, tally := time.Now(), &tally{deliveries: map[string]int{}}
+	stock, err := stages.stock()
+	if err != nil {
+		return err
+	}
+	began, tally, postman := time.Now(), &tally{deliveries: map[string]int{}}, &postman{victim: r.Receipt}
 	s, err := start(ctx, runFolder, engine, system.Options{
 		AfterStripe: stages.afterStripe, Deliveries: stages.deliveries, Observe: tally.observe, Instances: 1,
+		AfterMail: postman.afterMail, LoseMailEvent: postman.loses, Stock: stock,
 	})
 	if err != nil {
 		return err
 	}
+	postman.system.Store(s.System)
 	ready := time.Now()
 	fmt.Printf("Ready after %.1f s. ", ready.Sub(began).Seconds())
 	result, err := r.postAll(ctx, s, stages, tally)
+	if err == nil && len(r.Files) == 0 {
+		err = r.enter(ctx, s, &result, tally)
+	}
+	if err == nil {
+		err = s.repeat(ctx, &result)
+	}
 	if err := errors.Join(err, s.Close()); err != nil {
 		return err
 	}

@@ -43,6 +43,9 @@ func show(w io.Writer, s summary, posted []system.Posted) {
 
 // showRest prints every parked message and the totals.
 func showRest(w io.Writer, s summary) {
+	if s.Receipts != nil {
+		showReceipts(w, s)
+	}
 	if len(s.Parked) > 0 {
 		showParked(w, s)
 		fmt.Fprintln(w)
@@ -102,10 +105,8 @@ func showParked(w io.Writer, s summary) {
 
 func showTotals(w io.Writer, s summary) {
 	ids := orderIDs(s.Posted)
-	deliveries, charges, refunds := 0, 0, 0
-	for _, n := range s.deliveries {
-		deliveries += n
-	}
+	charges, refunds := 0, 0
+	deliveries := s.deliveriesOf(func(system.Posted) bool { return true })
 	for _, id := range ids {
 		charges += len(s.Charges[id])
 		refunds += len(s.Refunds[id])
@@ -197,7 +198,7 @@ func (s summary) refundHistory(p system.Posted) string {
 // steps describes the log lines of an order or of one of its refunds, each once.
 func (s summary) steps(id order.ID, refundID string, describe func(system.Line) string) (steps []string) {
 	for _, line := range s.Log {
-		if line.OrderID != string(id) || line.RefundID != refundID {
+		if line.OrderID != string(id) || line.RefundID != refundID || line.Receipt != "" {
 			continue
 		}
 		if step := describe(line); !slices.Contains(steps, step) {
@@ -252,8 +253,13 @@ func (s summary) settled(attempt int, id order.ID) string {
 	}
 	if n := len(s.Charges[id]); n > 1 {
 		end = "charged " + times(n)
+	} else if first.To == order.OutOfStock {
+		return "too few " + first.Failure + " left, not charged"
 	} else if first.To != order.Paid {
 		end = cmp.Or(first.Failure, string(first.To))
+	}
+	if first.To == order.Declined && r.Status == order.Canceled {
+		end += ", canceled: its goods are free"
 	}
 	if attempt > 1 {
 		end += fmt.Sprintf(", settled at attempt %d", attempt)

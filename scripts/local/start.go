@@ -55,7 +55,8 @@ func start(ctx context.Context, f folder, engine dynamodbtest.Location, o system
 	}
 	log := &system.Log{To: file}
 	o.Binary, o.Webhook, o.Reconcile = f.binary("order"), f.binary("webhook"), f.binary("reconcile")
-	o.Publish, o.Engine, o.Output = f.binary("publish"), engine, log
+	o.Publish, o.Intake, o.Receipt = f.binary("publish"), f.binary("intake"), f.binary("receipt")
+	o.Engine, o.Output = engine, log
 	s, err := system.Start(ctx, o)
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -73,7 +74,7 @@ func compile(ctx context.Context, f folder, c counter) error {
 	if err := build("order"); err != nil {
 		return err
 	}
-	others := []string{"webhook", "reconcile", "publish"}
+	others := []string{"webhook", "reconcile", "publish", "intake", "receipt"}
 	errs := make([]error, len(others))
 	var building sync.WaitGroup
 	for i, function := range others {

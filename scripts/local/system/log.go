@@ -12,6 +12,7 @@ import (
 type Line struct {
 	OrderID   string `json:"order_id"`
 	RefundID  string `json:"refund_id"`
+	Receipt   string `json:"receipt"` // of a line of the receipt function
 	MessageID string `json:"message_id"`
 	Delivery  int    `json:"delivery"`
 	Attempt   int    `json:"attempt"`

@@ -141,6 +141,14 @@ func (s *System) toReceipts(e eventbridgetest.Event) {
 	}
 }
 
+// RepeatEvents delivers every event of the bus to the receipt queue once more, as
+// EventBridge may.
+func (s *System) RepeatEvents() {
+	for _, e := range s.Bus.Archive() {
+		s.toReceipts(e)
+	}
+}
+
 // mailEvent is the rule from SES's events on the default bus to the receipt queue.
 func (s *System) mailEvent(event json.RawMessage) {
 	if s.Options.LoseMailEvent == nil || !s.Options.LoseMailEvent(event) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"orderonce/adapters/ses/sestest"
 	"orderonce/domain/order"
 	"orderonce/domain/receipt"
 )
@@ -45,6 +46,18 @@ func (b *Books) receiptChecks() []check {
 	}
 }
 
+// OrderOf returns the order of an e-mail.
+func OrderOf(e sestest.Email) order.ID { return order.ID(mailTag(e, "orderonce-order")) }
+
+// mailTag decodes a tag of an e-mail. One that is not valid is "".
+func mailTag(e sestest.Email, name string) string {
+	text, _ := base64.RawURLEncoding.DecodeString(e.Tags[name])
+	return string(text)
+}
+
+// MailTag returns the text of a tag, as e-mails and SES's events have it.
+func MailTag(value string) string { return base64.RawURLEncoding.EncodeToString([]byte(value)) }
+
 // receiptName names a receipt.
 type receiptName struct {
 	id  order.ID
@@ -56,9 +69,7 @@ type receiptName struct {
 func (b *Books) wrongReceipts() (broken findings) {
 	sent := map[receiptName]int{}
 	for _, e := range b.Mail {
-		id, _ := base64.RawURLEncoding.DecodeString(e.Tags["orderonce-order"])
-		key, _ := base64.RawURLEncoding.DecodeString(e.Tags["orderonce-receipt"])
-		name := receiptName{order.ID(id), receipt.Key(key)}
+		name := receiptName{OrderOf(e), receipt.Key(mailTag(e, "orderonce-receipt"))}
 		sent[name]++
 		if r := b.Records[name.id]; !r.Status.Charged() {
 			broken.add("receipt of an unpaid order: order %s is %s, and e-mail %s was sent", name.id, r.Status, e.ID)

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"orderonce/adapters/sqs"
+	"orderonce/domain/order"
+	"orderonce/scripts/local/system"
+)
+
+// The files of the orders that are put by HTTP and of the stock.
+const (
+	httpFile  = "examples/http.jsonl"
+	stockFile = "examples/stock.json"
+)
+
+// put is an order that was put by HTTP, and the answer.
+type put struct {
+	system.Posted
+
+	answer string
+}
+
+// enter puts the orders of httpFile by HTTP, one after the other, and shows the answers
+// and what became of each order.
+func (r run) enter(ctx context.Context, l *local, s *summary, t *tally) error {
+	fmt.Printf("Putting the orders of %s by HTTP; the receipt function will be killed after SES has accepted "+
+		"the receipt of %s ...\n", httpFile, r.Receipt)
+	waves, err := readWaves(httpFile)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.Limit)
+	defer cancel()
+	var puts []put
+	for _, body := range slices.Concat(waves...) {
+		p, err := l.put(ctx, body)
+		if err != nil {
+			return err
+		}
+		puts = append(puts, p)
+	}
+	var entered []system.Posted
+	for _, p := range puts {
+		p.MessageID = l.messageOf(p.OrderID()) // the answer does not have it
+		repeats := func(o system.Posted) bool { return o.OrderID() == p.OrderID() }
+		if p.MessageID != "" && !slices.ContainsFunc(entered, repeats) {
+			entered = append(entered, p.Posted)
+		}
+	}
+	s.Posted = append(s.Posted, entered...)
+	if s.Books, err = l.Collect(ctx, s.Posted, l.log); err != nil {
+		return err
+	}
+	s.deliveries, s.crashes = t.counts()
+	showPuts(os.Stdout, puts)
+	show(os.Stdout, *s, entered)
+	return nil
+}
+
+// put puts an order and waits until a worker has processed it.
+func (l *local) put(ctx context.Context, body string) (put, error) {
+	p := put{Posted: system.NewPosted(sqs.NewDecoder(), body, "")}
+	if p.Invalid != nil {
+		return p, fmt.Errorf("%s: %w", httpFile, p.Invalid)
+	}
+	got, err := l.PutOrder(ctx, string(p.OrderID()), body)
+	if err != nil {
+		return p, err
+	}
+	var shown struct{ Status, Code string }
+	if got.Status >= http.StatusInternalServerError {
+		return p, fmt.Errorf("put order %s: status %d, see %s", p.OrderID(), got.Status, l.folder.log())
+	}
+	if err := json.Unmarshal([]byte(got.Body), &shown); err != nil && shown.Code == "" {
+		return p, fmt.Errorf("put order %s: %w", p.OrderID(), err)
+	}
+	p.answer = fmt.Sprintf("%d %s", got.Status, shown.Status+shown.Code)
+	return p, l.Drained(ctx)
+}
+
+// messageOf returns the id of an order's first message, or "".
+func (l *local) messageOf(id order.ID) string {
+	for _, line := range l.log.Lines() {
+		if line.OrderID == string(id) && line.Receipt == "" {
+			return line.MessageID
+		}
+	}
+	return ""
+}
+
+func showPuts(w io.Writer, puts []put) {
+	requests := newTable(w, "request", "content", "answer")
+	for i, p := range puts {
+		content := "new"
+		for _, earlier := range puts[:i] {
+			if earlier.OrderID() != p.OrderID() {
+				continue
+			}
+			if content = "other"; earlier.Order.Fingerprint() == p.Order.Fingerprint() {
+				content = "the same"
+				break
+			}
+		}
+		requests.AppendRow(table.Row{"PUT /orders/" + string(p.OrderID()), content, p.answer})
+	}
+	fmt.Fprintln(w)
+	requests.Render()
+}
+
+// stock returns the pieces of each article: those of stockFile, and a million of each
+// other article that is ordered.
+func (all stages) stock() (map[string]int64, error) {
+	text, err := os.ReadFile(stockFile)
+	if err != nil {
+		return nil, err
+	}
+	pieces := map[string]int64{}
+	if err := json.Unmarshal(text, &pieces); err != nil {
+		return nil, fmt.Errorf("%s: %w", stockFile, err)
+	}
+	decoder := sqs.NewDecoder()
+	for _, s := range all {
+		for _, body := range slices.Concat(s.waves...) {
+			j, _ := decoder.DecodeJob(body) // what is not an order has no articles
+			for sku := range j.Order.Goods() {
+				if _, known := pieces[sku]; !known {
+					pieces[sku] = 1_000_000
+				}
+			}
+		}
+	}
+	return pieces, nil
+}
