@@ -76,9 +76,9 @@ func (c *Cancellation) FreeGoods(
 }
 
 // close cancels the record's intent and settles the record, or settles a record without
-// an intent. It does nothing to a paid or canceled order.
+// an intent. It does nothing to an order that is paid, canceled or out of stock.
 func (c *Cancellation) close(ctx context.Context, r Record, at time.Time) error {
-	if r.Status.Charged() || r.Status == Canceled {
+	if r.Status.Charged() || r.Status == Canceled || r.Status == OutOfStock {
 		return nil
 	}
 	outcome := Outcome{Status: Canceled, Failure: CanceledByOperator}

@@ -113,6 +113,9 @@ func TestAnOrderWithoutGoodsIsNeverCharged(t *testing.T) {
 	if r := w.redeliver(noFault); r.Status != order.OutOfStock || r.Reason != order.ReasonDuplicate {
 		t.Errorf("redelivered when there are goods: got %+v, want it to stay out of stock", r)
 	}
+	if got, err := w.cancel(); err != nil || got.Status != order.OutOfStock {
+		t.Errorf("canceled: got %s, %v, want it to stay out of stock", got.Status, err)
+	}
 	w.balance(1)
 }
 

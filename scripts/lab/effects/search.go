@@ -3,12 +3,14 @@ package effects
 import (
 	"fmt"
 
+	"orderonce/domain/order/ordertest"
 	"orderonce/scripts/lab/simulation/schedule"
 )
 
 // World is one job with what happens around it.
 type World struct {
 	Name string
+	Less int // how many deviations fewer the search of a large world has
 	// play runs one schedule and returns what is broken, or "".
 	play func(s *stage) string
 }
@@ -20,11 +22,11 @@ type Report struct {
 	History   []string // of that schedule
 }
 
-// Search runs every schedule of the world with at most this many deviations, up to the
-// first that breaks something.
+// Search runs every schedule of the world with at most this many deviations, or Less, up
+// to the first that breaks something.
 func (w World) Search(most int) (r Report) {
 	var broken schedule.Tape
-	r.Schedules = schedule.Explore(most, func(t schedule.Tape, choose schedule.Choose) {
+	r.Schedules = schedule.Explore(most-w.Less, func(t schedule.Tape, choose schedule.Choose) {
 		if r.Broken == "" {
 			if r.Broken = w.play(&stage{choose: choose}); r.Broken != "" {
 				broken = append(broken, t...)
@@ -46,5 +48,8 @@ func Worlds() []World {
 	return []World{
 		Intake{}.World(), Intake{Other: true}.World(),
 		Receipts{}.World(), Receipts{Reports: true}.World(), Receipts{AtLeastOnce: true}.World(),
+		Stock{Card: ordertest.Pays}.World(), Stock{Card: ordertest.Declines}.World(),
+		Stock{Card: ordertest.NeedsAuthentication, Cancels: true}.World(),
+		Stock{Card: ordertest.Declines, Pays: true}.World(),
 	}
 }
