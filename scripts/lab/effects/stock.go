@@ -158,7 +158,6 @@ func (w *stockWorld) atRest() string {
 	for _, o := range w.orders {
 		r, _ := w.store.Peek(o.ID())
 		charges := len(w.bank.Charges(o.ID()))
-		_, waits := r.Status.RecheckAfter()
 		switch {
 		case charges > 1:
 			return fmt.Sprintf("%d charges of %s", charges, o.ID())
@@ -166,7 +165,7 @@ func (w *stockWorld) atRest() string {
 			return fmt.Sprintf("%s is %s with %d charges", o.ID(), r.Status, charges)
 		case r.Status == order.OutOfStock && r.Intent != "":
 			return fmt.Sprintf("%s is out of stock and has an intent", o.ID())
-		case waits && r.Status != order.Pending:
+		case len(r.Stock) > 0:
 			return fmt.Sprintf("%s is %s and holds %v for ever", o.ID(), r.Status, r.Stock)
 		}
 	}
