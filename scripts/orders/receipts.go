@@ -143,7 +143,8 @@ func (r resolveReceipt) resolve(ctx context.Context, sh shell, store receipt.Sto
 		return err
 	}
 	if seen.Status != receipt.Doubtful {
-		return fmt.Errorf("resolve receipt %s of order %q: %w", key, r.Order, &receipt.NotDoubtfulError{Status: seen.Status})
+		err := &receipt.NotDoubtfulError{Status: seen.Status}
+		return fmt.Errorf("resolve receipt %s of order %q: %w", key, r.Order, err)
 	}
 	fmt.Fprint(sh.people(), describeReceipt(seen))
 	if !r.Yes && !sh.confirms("Type the order id to resolve it: ", r.Order) {

@@ -44,7 +44,8 @@ func TestReceiptsAreListed(t *testing.T) {
 		"as JSON": {
 			listReceipts{},
 			true,
-			`{"orderId":"ORD-1","receipt":"paid","status":"doubtful","failure":"no_response","attempt":1,"updatedAt":"2026-11-21T12:00:00Z"}` + "\n", 2,
+			`{"orderId":"ORD-1","receipt":"paid","status":"doubtful","failure":"no_response","attempt":1,` +
+				`"updatedAt":"2026-11-21T12:00:00Z"}` + "\n", 2,
 		},
 	} {
 		var out, errOut strings.Builder

@@ -171,7 +171,8 @@ func (s *Server) perform(r *http.Request, fault Fault) (status int, code string,
 	switch {
 	case fault.Kind == Refuse:
 		// SES's own message names the recipient, so a client must not repeat it.
-		return refuse(fault.Status, fault.Code, "Email address is not verified: "+strings.Join(in.Destination.ToAddresses, ","))
+		to := strings.Join(in.Destination.ToAddresses, ",")
+		return refuse(fault.Status, fault.Code, "Email address is not verified: "+to)
 	case fault.Kind == LoseBefore:
 		return 0, "", nil
 	case r.Method != http.MethodPost || r.URL.Path != "/v2/email/outbound-emails":
