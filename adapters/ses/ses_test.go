@@ -113,7 +113,7 @@ func TestAFailedRequestIsClassifiedAndNotRepeated(t *testing.T) {
 			if s.Calls() != 2 || len(s.Sent()) != 1+tt.sent {
 				t.Errorf("%d requests and %d e-mails, want 2 and %d with the first", s.Calls(), len(s.Sent()), 1+tt.sent)
 			}
-			if strings.Contains(err.Error(), "canary") {
+			if err != nil && strings.Contains(err.Error(), "canary") {
 				t.Errorf("the error has the address: %v", err)
 			}
 		})
