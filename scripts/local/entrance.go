@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -66,7 +67,7 @@ func (r run) enter(ctx context.Context, l *local, s *summary, t *tally) error {
 	return nil
 }
 
-// put puts an order and waits until a worker has processed it.
+// put puts an order and waits until it is processed and its receipt is sent.
 func (l *local) put(ctx context.Context, body string) (put, error) {
 	p := put{Posted: system.NewPosted(sqs.NewDecoder(), body, "")}
 	if p.Invalid != nil {
@@ -84,7 +85,7 @@ func (l *local) put(ctx context.Context, body string) (put, error) {
 		return p, fmt.Errorf("put order %s: %w", p.OrderID(), err)
 	}
 	p.answer = fmt.Sprintf("%d %s", got.Status, shown.Status+shown.Code)
-	return p, l.Drained(ctx)
+	return p, errors.Join(l.Drained(ctx), l.ReceiptsDrained(ctx))
 }
 
 // messageOf returns the id of an order's first message, or "".
