@@ -25,6 +25,13 @@ func (m *Memory) Stock(_ context.Context, sku string) (order.Stock, error) {
 	return s, nil
 }
 
+// PeekStock returns the stock of an article, for a search that reads it after every step.
+func (m *Memory) PeekStock(sku string) order.Stock {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.stock[sku]
+}
+
 // AddStock adds n pieces of an article.
 func (m *Memory) AddStock(_ context.Context, sku string, n int64) (order.Stock, error) {
 	m.mu.Lock()

@@ -80,7 +80,8 @@ func (w *stockWorld) message(o order.Order, after time.Duration) *task {
 		run: func(a *actor) (time.Time, bool) {
 			ports := w.ports(a)
 			p := order.Processor{
-				Claims: ports, Payments: ports, Scope: scope, Now: func() time.Time { return a.now }, ConfirmTime: callTime,
+				Claims: ports, Payments: ports, Scope: scope, Now: func() time.Time { return a.now },
+				ConfirmTime: callTime,
 			}
 			r := p.Process(context.Background(), o, sent, a.lease())
 			var err error
@@ -100,7 +101,8 @@ func (w *stockWorld) others(id order.ID) []*task {
 			run: func(a *actor) (time.Time, bool) { return a.now.Add(time.Hour), run(a) != nil },
 		}
 	}
-	tasks := []*task{does("the look at "+string(id), time.Hour, func(a *actor) error { return w.ports(a).free(id) })}
+	look := func(a *actor) error { return w.ports(a).free(id) }
+	tasks := []*task{does("the look at "+string(id), time.Hour, look)}
 	if w.Cancels {
 		tasks = append(tasks, does("the cancel of "+string(id), time.Minute, func(a *actor) error {
 			_, err := w.ports(a).cancellation().Cancel(context.Background(), id, a.now)
@@ -135,11 +137,7 @@ func (w *stockWorld) payAtProvider(id order.IntentID) {
 // balance returns what is wrong with the stock at this moment: the goods that rows hold
 // are reserved, and those of paid orders are sold.
 func (w *stockWorld) balance() string {
-	s, err := w.store.Stock(context.Background(), article)
-	if err != nil {
-		return err.Error()
-	}
-	want := order.Stock{SKU: article, Available: 1}
+	s, want := w.store.PeekStock(article), order.Stock{SKU: article, Available: 1}
 	for _, o := range w.orders {
 		r, _ := w.store.Peek(o.ID())
 		want.Reserved += r.Stock[article]
@@ -238,6 +236,9 @@ func (p stockPorts) Park(ctx context.Context, o order.Order, why order.Reason, a
 func (p stockPorts) CancelIntent(
 	ctx context.Context, id order.IntentID, k order.Key,
 ) (i order.Intent, err error) {
-	err = p.call(ordertest.Cancel, func() (err error) { i, err = p.world.bank.CancelIntent(ctx, id, k); return err })
+	err = p.call(ordertest.Cancel, func() (err error) {
+		i, err = p.world.bank.CancelIntent(ctx, id, k)
+		return err
+	})
 	return i, err
 }

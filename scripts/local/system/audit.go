@@ -192,7 +192,8 @@ func (b *Books) Audit() []Check {
 		checks = append(checks, b.refundChecks()...)
 	}
 	if b.Stock != nil {
-		checks = append(checks, check{"I22", "stock, rows and charges agree: no piece is lost or sold twice", b.unbalancedStock})
+		const claim = "stock, rows and charges agree: no piece is lost or sold twice"
+		checks = append(checks, check{"I22", claim, b.unbalancedStock})
 	}
 	if b.Receipts != nil {
 		checks = append(checks, b.receiptChecks()...)
