@@ -82,11 +82,11 @@ func (p *Processor) giveUp(ctx context.Context, c Claim, r Result) Result {
 // charge finds or creates the order's one intent, binds it to the claim and confirms it
 // if it has no outcome yet. An order whose goods lack gets no intent.
 func (p *Processor) charge(ctx context.Context, c *Claim, sent time.Time) (Outcome, error) {
-	if c.Short != "" && c.Intent == "" {
-		return Outcome{Status: OutOfStock, Failure: c.Short}, nil
-	}
 	intent, err := p.boundIntent(ctx, c, sent)
-	if err != nil {
+	switch {
+	case errors.Is(err, errShort):
+		return Outcome{Status: OutOfStock, Failure: c.Short}, nil
+	case err != nil:
 		return Outcome{}, err
 	}
 	if outcome, settled := OutcomeOf(intent); settled {
@@ -144,7 +144,8 @@ func (p *Processor) findOrPrepare(ctx context.Context, c Claim) (Intent, error) 
 		return Intent{}, asMisconfigured(asPaymentError(err))
 	case len(found) == 0:
 		return p.prepare(ctx, c)
-	case len(found) == 1 && found[0].State == NeedsConfirmation && found[0].Fingerprint == c.Order.Fingerprint():
+	case len(found) == 1 && found[0].State == NeedsConfirmation && found[0].Fingerprint == c.Order.Fingerprint() &&
+		c.Short == "":
 		return p.verified(c)(found[0], nil)
 	}
 	return Intent{}, &RecordLostError{Intent: found[0].ID}
@@ -155,13 +156,20 @@ func (p *Processor) findOrPrepare(ctx context.Context, c Claim) (Intent, error) 
 // failure, or an intent that was canceled before it was bound. It never replaces a key
 // that was used with other parameters: another attempt may charge, or have charged, an
 // order that the store lost.
+//
+// It prepares none for an order whose goods lack.
 func (p *Processor) prepare(ctx context.Context, c Claim) (Intent, error) {
+	if c.Short != "" {
+		return Intent{}, errShort
+	}
 	intent, err := p.prepareUnder(ctx, c, PrepareKey(p.Scope, c.Order.ID()))
 	if KindOf(err) == KindReplayed {
 		return p.prepareUnder(ctx, c, PrepareAgainKey(p.Scope, c.Order.ID(), c.Attempt))
 	}
 	return intent, err
 }
+
+var errShort = errors.New("an article lacks")
 
 var errCanceledUnbound = errors.New("the prepared intent was canceled before it was bound")
 

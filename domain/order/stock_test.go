@@ -119,6 +119,28 @@ func TestAnOrderWithoutGoodsIsNeverCharged(t *testing.T) {
 	w.balance(1)
 }
 
+// After a restore from backup the store may lack an order that was charged. Its message
+// must not settle it as out of stock.
+func TestAnOrderWithoutGoodsMayHaveALostRecord(t *testing.T) {
+	t.Parallel()
+	for claim, charged := range map[string]bool{"it was charged": true, "its intent was only prepared": false} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, ordertest.Pays)
+			if charged {
+				w.deliver(noFault)
+			} else if _, err := w.bank.Prepare(t.Context(), w.order, order.PrepareKey("test", w.order.ID())); err != nil {
+				t.Fatal(err)
+			}
+			w.track(0) // another store
+			w.now = w.now.Add(25 * time.Hour)
+			if r := w.deliver(noFault); r.Verdict != order.Park || r.Reason != order.ReasonRecordLost {
+				t.Errorf("got %+v, want it parked as record_lost", r)
+			}
+		})
+	}
+}
+
 func TestAnIntentThatWasBoundIsConfirmedWithoutGoods(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, ordertest.Pays)
