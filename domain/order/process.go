@@ -144,8 +144,8 @@ func (p *Processor) findOrPrepare(ctx context.Context, c Claim) (Intent, error) 
 		return Intent{}, asMisconfigured(asPaymentError(err))
 	case len(found) == 0:
 		return p.prepare(ctx, c)
-	case len(found) == 1 && found[0].State == NeedsConfirmation && found[0].Fingerprint == c.Order.Fingerprint() &&
-		c.Short == "":
+	case len(found) == 1 && c.Short == "" && found[0].State == NeedsConfirmation &&
+		found[0].Fingerprint == c.Order.Fingerprint():
 		return p.verified(c)(found[0], nil)
 	}
 	return Intent{}, &RecordLostError{Intent: found[0].ID}
