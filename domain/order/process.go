@@ -134,9 +134,9 @@ func (p *Processor) boundIntent(ctx context.Context, c *Claim, sent time.Time) (
 const recordLate = 24 * time.Hour
 
 // findOrPrepare prepares an order only if the provider has no intent for it, as for an
-// order that waited out a long outage. It uses a single intent that still waits: an
-// attempt that died before Bind left it. Any other intent was bound to a record that the
-// store lost.
+// order that waited out a long outage. It uses a single intent that still waits, unless
+// the order's goods lack: an attempt that died before Bind left it. Any other intent was
+// bound to a record that the store lost.
 func (p *Processor) findOrPrepare(ctx context.Context, c Claim) (Intent, error) {
 	found, err := p.Payments.Find(ctx, c.Order.ID())
 	switch {
