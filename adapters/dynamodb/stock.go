@@ -44,14 +44,14 @@ func (s *Store) WithStock(table string) *Store {
 var errNoStockTable = errors.New("the order holds stock, but no stock table is configured: set STOCK_TABLE")
 
 // beginWithStock claims the order and reserves its goods, in one transaction if the order
-// is new. A row that exists, or an article that lacks, leads to the ordinary claim.
+// is new. A row that exists, or an article that is short, leads to the ordinary claim.
 func (s *Store) beginWithStock(ctx context.Context, o order.Order, l order.Lease) (order.Claim, error) {
 	goods := o.Goods()
 	if len(goods) > order.MaxArticles {
 		c, err := s.begin(ctx, o, l)
 		return short(c, order.TooManyArticles), err
 	}
-	r, lacks, err := s.beginNew(ctx, o, l, goods)
+	r, missing, err := s.beginNew(ctx, o, l, goods)
 	if err != nil || r.Owner == l.Owner && r.Stock != nil {
 		return order.NewClaim(r, o, l), err
 	}
@@ -59,13 +59,14 @@ func (s *Store) beginWithStock(ctx context.Context, o order.Order, l order.Lease
 	switch {
 	case err != nil || c.Intent != "" || c.Stock != nil:
 		return c, err
-	case lacks != "":
-		return short(c, lacks), nil
+	case missing != "":
+		return short(c, missing), nil
 	}
 	return s.hold(ctx, c, goods)
 }
 
-// short returns the claim with the article that lacks, unless the claim needs no goods.
+// short returns the claim with the article that is short, unless the claim needs no
+// goods.
 func short(c order.Claim, sku string) order.Claim {
 	if c.Intent == "" && c.Stock == nil {
 		c.Short = sku
@@ -75,10 +76,10 @@ func short(c order.Claim, sku string) order.Claim {
 
 // beginNew writes a new order's row and reserves its goods. It returns the row that
 // refused it, if there is one, with the error of order.CheckClaim, or the article that
-// lacks.
+// missing.
 func (s *Store) beginNew(
 	ctx context.Context, o order.Order, l order.Lease, goods order.Goods,
-) (r order.Record, lacks string, err error) {
+) (r order.Record, missing string, err error) {
 	set, values := beginUpdate(o, l, o.Fingerprint())
 	values[":stock"] = encodeGoods(goods)
 	err = s.transactRow(ctx, &types.Update{
@@ -91,8 +92,8 @@ func (s *Store) beginNew(
 			Stock: goods, CreatedAt: l.From, Trace: l.Trace,
 		}, "", nil
 	}
-	if lacks := refusedArticle(err, goods, 1); lacks != "" {
-		return order.Record{}, lacks, nil
+	if missing := refusedArticle(err, goods, 1); missing != "" {
+		return order.Record{}, missing, nil
 	}
 	r, err = refusingOrder(err)
 	if err == nil {
@@ -115,8 +116,8 @@ func (s *Store) hold(ctx context.Context, c order.Claim, goods order.Goods) (ord
 		c.Stock = goods
 		return c, nil
 	}
-	if lacks := refusedArticle(err, goods, 1); lacks != "" {
-		return short(c, lacks), nil
+	if missing := refusedArticle(err, goods, 1); missing != "" {
+		return short(c, missing), nil
 	}
 	r, err := refusingOrder(err)
 	if err == nil && (r.Owner != c.Lease.Owner || r.Stock == nil) {

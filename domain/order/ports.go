@@ -16,7 +16,7 @@ type Claims interface {
 	// adds the event of that transition in the same write.
 	//
 	// A store that tracks stock reserves the goods of an order that has no intent, all or
-	// none of them, and the claim says which it holds or which article lacks.
+	// none of them, and the claim says which it holds or which article is short.
 	//
 	// It returns the errors of CheckClaim: ErrUnknownVersion if a newer release wrote the
 	// record, ErrConflict if the id is used with different content, *SettledError if the

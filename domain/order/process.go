@@ -80,7 +80,7 @@ func (p *Processor) giveUp(ctx context.Context, c Claim, r Result) Result {
 }
 
 // charge finds or creates the order's one intent, binds it to the claim and confirms it
-// if it has no outcome yet. An order whose goods lack gets no intent.
+// if it has no outcome yet. An order whose goods are short gets no intent.
 func (p *Processor) charge(ctx context.Context, c *Claim, sent time.Time) (Outcome, error) {
 	intent, err := p.boundIntent(ctx, c, sent)
 	switch {
@@ -135,7 +135,7 @@ const recordLate = 24 * time.Hour
 
 // findOrPrepare prepares an order only if the provider has no intent for it, as for an
 // order that waited out a long outage. It uses a single intent that still waits, unless
-// the order's goods lack: an attempt that died before Bind left it. Any other intent was
+// the goods are short: an attempt that died before Bind left it. Any other intent was
 // bound to a record that the store lost.
 func (p *Processor) findOrPrepare(ctx context.Context, c Claim) (Intent, error) {
 	found, err := p.Payments.Find(ctx, c.Order.ID())
@@ -157,7 +157,7 @@ func (p *Processor) findOrPrepare(ctx context.Context, c Claim) (Intent, error) 
 // that was used with other parameters: another attempt may charge, or have charged, an
 // order that the store lost.
 //
-// It prepares none for an order whose goods lack.
+// It prepares none for an order whose goods are short.
 func (p *Processor) prepare(ctx context.Context, c Claim) (Intent, error) {
 	if c.Short != "" {
 		return Intent{}, errShort
@@ -169,7 +169,7 @@ func (p *Processor) prepare(ctx context.Context, c Claim) (Intent, error) {
 	return intent, err
 }
 
-var errShort = errors.New("an article lacks")
+var errShort = errors.New("out of stock")
 
 var errCanceledUnbound = errors.New("the prepared intent was canceled before it was bound")
 

@@ -30,7 +30,7 @@ type Claim struct {
 	CreatedAt time.Time // time of the order's first claim
 	Trace     Trace     // of the record
 	Stock     Goods     // that the order holds; nil if it holds none
-	Short     string    // the SKU that could not be reserved, or TooManyArticles; "" if nothing lacks
+	Short     string    // the SKU that could not be reserved, or TooManyArticles; "" if none is
 }
 
 // NewClaim returns the claim on o under l, from the record that Begin wrote.

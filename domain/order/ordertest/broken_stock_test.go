@@ -59,7 +59,7 @@ func stockBeginBugs() storeBugs {
 		"lines of one article are added up": {
 			"one line counts": stockAfter(begin, func(s *order.Stock, _ int64) { *s = s.After(order.StockReleased, 4) }),
 		},
-		"begin reserves all goods or none and names the article that lacks": {
+		"begin reserves all goods or none and names the article that is short": {
 			"it names none":          afterCall(begin, func(c *call) { c.claim.Short = "" }),
 			"it keeps what it found": reservesSome(),
 			"an out of stock order is claimed again": {begin, func(c *call) error {
@@ -69,7 +69,7 @@ func stockBeginBugs() storeBugs {
 				return nil
 			}},
 		},
-		"an unknown article lacks": {
+		"an unknown article is short": {
 			"it is unlimited": afterCall(begin, func(c *call) { c.claim.Short = "" }),
 			"it is created": {begin, func(c *call) error {
 				err := c.pass()
@@ -109,7 +109,8 @@ func stockBeginBugs() storeBugs {
 	}
 }
 
-// reservesSome is a store that keeps what it reserved of an order that lacks an article.
+// reservesSome is a store that keeps what it reserved of an order that is short of an
+// article.
 func reservesSome() storeBug {
 	return storeBug{begin, func(c *call) error {
 		err := c.pass()
@@ -138,8 +139,8 @@ func stockEffectBugs() storeBugs {
 				return err
 			}},
 		},
-		"an order whose intent was bound before holds none and lacks none": {
-			"it lacks goods": afterCall(begin, func(c *call) { c.claim.Short = "A" }),
+		"an order whose intent was bound before holds none and is not short": {
+			"it is short": afterCall(begin, func(c *call) { c.claim.Short = "A" }),
 			"it reserves them": beforeCall(begin, func(c *call) {
 				c.row.Stock = c.order.Goods()
 			}),

@@ -46,7 +46,7 @@ func (m *Memory) AddStock(_ context.Context, sku string, n int64) (order.Stock, 
 }
 
 // reserve reserves the goods of an open order without an intent that holds none. It
-// returns the article that lacks, if one does.
+// returns the article that is short, if one is.
 func (m *Memory) reserve(r order.Record, goods order.Goods) (held order.Record, short string) {
 	if m.stock == nil || r.Intent != "" || r.Stock != nil {
 		return r, ""

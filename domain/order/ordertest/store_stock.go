@@ -45,13 +45,13 @@ func stockPromises() []stockPromise {
 	return []stockPromise{
 		{"begin of a new order reserves its goods", stockTest.beginReserves},
 		{"lines of one article are added up", stockTest.linesAddUp},
-		{"begin reserves all goods or none and names the article that lacks", stockTest.allOrNone},
-		{"an unknown article lacks", stockTest.unknownLacks},
+		{"begin reserves all goods or none and names the article that is short", stockTest.allOrNone},
+		{"an unknown article is short", stockTest.unknownShort},
 		{"an order of too many articles holds none", stockTest.tooMany},
 		{"begin again by the same owner reserves once", stockTest.beginAgain},
 		{"a takeover keeps the goods", stockTest.takeoverKeeps},
 		{"an order that holds none reserves with its next claim", stockTest.reservesLater},
-		{"an order whose intent was bound before holds none and lacks none", stockTest.boundBefore},
+		{"an order whose intent was bound before holds none and is not short", stockTest.boundBefore},
 		{"finish has the effect of its transition", stockTest.finishHasItsEffect},
 		{"settle has the effect of its transition", stockTest.settleHasItsEffect},
 		{"a refused order without an intent reserves again when it is reopened", stockTest.reopened},
@@ -141,7 +141,7 @@ func (x stockTest) beginReserves() {
 	x.wantHeld(c, true)
 	x.wantStock(order.StockKept)
 	if c.Short != "" || c.Attempt != 1 || !c.CreatedAt.Equal(at(0)) {
-		x.Errorf("got claim %+v, want attempt 1 that lacks nothing, created at %v", c, at(0))
+		x.Errorf("got claim %+v, want attempt 1 that is short of nothing, created at %v", c, at(0))
 	}
 	x.wantRecord(order.Record{
 		OrderID: x.order.ID(), CustomerID: x.order.CustomerID(), Total: x.order.Total(),
@@ -162,12 +162,12 @@ func (x stockTest) linesAddUp() {
 	x.wantArticle(order.Stock{SKU: x.sku("a"), Available: 4, Reserved: 6})
 }
 
-// wantShort checks that a claim holds nothing and names the article that lacks.
+// wantShort checks that a claim holds nothing and names the article that is short.
 func (x stockTest) wantShort(c order.Claim, sku string) {
 	x.Helper()
 	x.wantHeld(c, false)
 	if c.Short != sku {
-		x.Errorf("got %q that lacks, want %q", c.Short, sku)
+		x.Errorf("got %q as short, want %q", c.Short, sku)
 	}
 }
 
@@ -186,7 +186,7 @@ func (x stockTest) allOrNone() {
 	exact.wantHeld(exact.mustBegin(lease("first", at(0))), true)
 }
 
-func (x stockTest) unknownLacks() {
+func (x stockTest) unknownShort() {
 	x = x.of(x.order.ID(), order.Goods{x.sku("unknown"): 1})
 	x.wantShort(x.mustBegin(lease("first", at(0))), x.sku("unknown"))
 	if s, err := x.stock.Stock(x.Context(), x.sku("unknown")); !errors.Is(err, order.ErrNotFound) {
@@ -238,7 +238,7 @@ func (x stockTest) reservesLater() {
 	c = x.mustBegin(lease("third", at(time.Hour)))
 	x.wantHeld(c, true)
 	if c.Short != "" || c.Attempt != 3 {
-		x.Errorf("got claim %+v, want attempt 3 that lacks nothing", c)
+		x.Errorf("got claim %+v, want attempt 3 that is short of nothing", c)
 	}
 	x.wantArticle(order.Stock{SKU: x.sku("a"), Reserved: pieces + 1})
 }
@@ -248,7 +248,7 @@ func (x stockTest) boundBefore() {
 	c := x.mustBegin(lease("first", at(time.Hour)))
 	x.wantHeld(c, false)
 	if c.Short != "" || c.Intent != "pi_1" {
-		x.Errorf("got claim %+v, want one with pi_1 that lacks nothing", c)
+		x.Errorf("got claim %+v, want one with pi_1 that is short of nothing", c)
 	}
 	x.must(x.Finish(x.Context(), c, outcome(order.Paid, "pi_1"), at(time.Hour)))
 	x.wantStock("")
