@@ -76,35 +76,52 @@ func (p *Processor) Process(ctx context.Context, r Request, l order.Lease) Resul
 	if err != nil {
 		return failed(err)
 	}
-	switch {
-	case seen.abandoned(l.From) && !p.AtLeastOnce:
-		return p.doubt(ctx, seen, Abandoned, errAbandoned)
-	case seen.Status == Sending && !seen.abandoned(l.From):
-		return failed(&order.InProgressError{Until: seen.Until})
-	case seen.Revision > 0 && seen.Status != Sending && seen.Status != Failed && !p.repeats(seen):
-		return done(order.ReasonDuplicate, "", nil)
-	}
-	mail, result, ok := p.prepare(ctx, r, seen)
-	if !ok {
+	result, ends := p.found(ctx, seen, l.From)
+	if ends {
 		return result
 	}
-	if p.Now().Add(p.SendTime).After(l.Until) {
-		return Result{Result: order.Result{
-			Verdict: order.Redeliver, Reason: order.ReasonOutOfTime, Transient: true, Err: errOutOfTime,
-		}}
+	mail, result, ready := p.prepare(ctx, r, seen)
+	switch {
+	case !ready:
+		return result
+	case p.Now().Add(p.SendTime).After(l.Until):
+		return outOfTime()
 	}
 	claim := seen.claimed(l)
 	if err := p.Store.Save(ctx, seen, claim); err != nil {
 		return failed(err)
 	}
 	result = p.send(ctx, claim, mail)
-	result.Attempt, result.Takeover, result.Trace = claim.Attempt, seen.Status == Sending, r.Trace
-	result.Intent = r.Intent
+	result.Attempt, result.Takeover = claim.Attempt, seen.Status == Sending
+	result.Intent, result.Trace = r.Intent, r.Trace
 	return result
 }
 
-// repeats reports whether a doubtful receipt is sent again.
-func (p *Processor) repeats(i Item) bool { return p.AtLeastOnce && i.Status == Doubtful }
+// found returns the result of a delivery by what it finds. ends is false if the receipt
+// may be claimed: there is none, it failed, or its send is repeated at least once.
+func (p *Processor) found(ctx context.Context, seen Item, now time.Time) (result Result, ends bool) {
+	switch seen.Status {
+	case Sending:
+		switch {
+		case !seen.abandoned(now):
+			return failed(&order.InProgressError{Until: seen.Until}), true
+		case !p.AtLeastOnce:
+			return p.doubt(ctx, seen, Abandoned, errAbandoned), true
+		}
+	case Sent, Delivered, Bounced:
+		return done(order.ReasonDuplicate, "", nil), true
+	case Doubtful:
+		return done(order.ReasonDuplicate, "", nil), !p.AtLeastOnce
+	case Failed:
+	}
+	return Result{}, false
+}
+
+func outOfTime() Result {
+	return Result{Result: order.Result{
+		Verdict: order.Redeliver, Reason: order.ReasonOutOfTime, Transient: true, Err: errOutOfTime,
+	}}
+}
 
 // prepare looks up the address and renders the message. ok is false if there is nothing
 // to send; then result is the result of the delivery.
