@@ -48,7 +48,7 @@ func (b *batch) logRecord(ctx context.Context, r *record) {
 	if r.result.Err != nil {
 		attrs = append(attrs, slog.String("error", r.result.Err.Error()))
 	}
-	b.Log.LogAttrs(ctx, level(r.action.Verdict, r.result.Reason), b.Name, attrs...)
+	b.Log.LogAttrs(ctx, level(r.action.Verdict, r.result), b.Name, attrs...)
 }
 
 // traceAttrs returns the trace id of the order, and that of the message if it differs: a
@@ -67,16 +67,20 @@ func traceAttrs(ofOrder, ofMessage order.Trace) (attrs []slog.Attr) {
 }
 
 // level is ERROR for a parked message, because a person has to look at it, WARN for a
-// failure, and INFO for a message that only waits for others.
-func level(v order.Verdict, r order.Reason) slog.Level {
+// failure, also of one that no redelivery repairs, and INFO for a message that only waits
+// for others.
+func level(v order.Verdict, r order.Result) slog.Level {
 	switch v {
 	case order.Park:
 		return slog.LevelError
 	case order.Redeliver:
-		if r != order.ReasonInProgress && r != ReasonNotStarted && r != ReasonBehind {
+		if r.Reason != order.ReasonInProgress && r.Reason != ReasonNotStarted && r.Reason != ReasonBehind {
 			return slog.LevelWarn
 		}
 	case order.Done:
+		if r.Err != nil {
+			return slog.LevelWarn
+		}
 	}
 	return slog.LevelInfo
 }

@@ -2,6 +2,7 @@ package sqs_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -211,8 +212,8 @@ func TestTheAgeOfASettledOrderCountsFromItsRedrive(t *testing.T) {
 	}
 }
 
-// Parked is ERROR, because a person has to look at it; a failure is WARN; waiting for
-// another attempt is INFO.
+// Parked is ERROR, because a person has to look at it; a failure is WARN, even if nothing
+// comes back because of it; waiting for another attempt is INFO.
 func TestTheLogLevelFollowsFromTheVerdict(t *testing.T) {
 	t.Parallel()
 	for _, reason := range order.Reasons() {
@@ -228,6 +229,13 @@ func TestTheLogLevelFollowsFromTheVerdict(t *testing.T) {
 				t.Errorf("%s for %s has level %v, want %s", verdict, reason, got, want)
 			}
 		}
+	}
+	acknowledged := newWorld(t)
+	acknowledged.script["ORD12345"] = order.Result{Verdict: order.Done, Err: errors.New("connection reset")}
+	acknowledged.send(good)
+	acknowledged.deliverVisible()
+	if got := acknowledged.line("order_id", "ORD12345")["level"]; got != "WARN" {
+		t.Errorf("an acknowledged failure has level %v, want WARN", got)
 	}
 	w := newFIFOWorld(t)
 	w.script["HEAD"] = outage()
