@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os"
 	"strings"
@@ -8,7 +9,10 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"orderonce/adapters/dynamodb"
+	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/domain/receipt"
 	"orderonce/domain/receipt/receipttest"
 )
@@ -112,6 +116,39 @@ func TestAReceiptIsResolved(t *testing.T) {
 				t.Errorf("receipt is %s, %v, want %s", i.Status, err, tt.status)
 			}
 		})
+	}
+}
+
+// The commands themselves, over a table.
+func TestADoubtInTheTableIsListedAndResolved(t *testing.T) {
+	t.Parallel()
+	h := dynamodbtest.Open(t)
+	table := h.Table + "-receipts"
+	if err := dynamodbtest.CreateReceipts(t.Context(), h.Client, table); err != nil {
+		t.Fatal(err)
+	}
+	doubt, err := doubtfulStore(t).Load(t.Context(), "ORD-1", receipt.Paid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := dynamodb.NewReceipts(h.Config, table).Save(t.Context(), receipt.Item{}, doubt); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	sh := testShell([]string{"RECEIPTS_TABLE=" + table}, "", &out)
+	sh.aws = func(context.Context) (aws.Config, error) { return h.Config, nil }
+	var left exit
+	if err := (listReceipts{}).Run(t.Context(), sh); !errors.As(err, &left) || left.ExitCode() != 2 {
+		t.Errorf("list: got %v, want exit code 2\n%s", err, out.String())
+	}
+	if err := (resolveReceipt{Order: "ORD-1", Receipt: "paid", Sent: true, Yes: true}).Run(t.Context(), sh); err != nil {
+		t.Errorf("resolve: %v", err)
+	}
+	if err := (listReceipts{}).Run(t.Context(), sh); err != nil {
+		t.Errorf("list again: %v\n%s", err, out.String())
+	}
+	if !strings.Contains(out.String(), "table "+table+" in "+h.Config.Region+"\n") {
+		t.Errorf("printed %q, want where it writes", out.String())
 	}
 }
 
