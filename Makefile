@@ -17,7 +17,7 @@ OPENTOFU  := 1.12.6
 TOFU      := build/tofu-$(OPENTOFU)
 
 .DEFAULT_GOAL := help
-.PHONY: help run up break prove prove-refunds prove-long proof-page refund-page storm storm-page storm-powertools test race mutate lint fuzz build package bench-quick stripe-mock awscli tf tofu environment deploy smoke destroy engine clean
+.PHONY: help run up break prove prove-refunds prove-effects prove-long proof-page refund-page storm storm-page storm-powertools test race mutate lint fuzz build package bench-quick stripe-mock awscli tf tofu environment deploy smoke destroy engine clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,13 +42,16 @@ up: engine ## keep the same system running, to post and look at orders by hand
 break: ## remove a guard and see what catches it: make break GUARD=bind
 	@$(LAB) ./guards/break $(GUARD)
 
-# Both run, so that a violation in one does not hide one in the other.
-prove: ## every schedule of two faults, a million random worlds of orders and 40,000 of refunds; five minutes on two cores
-	@failed=; $(LAB) ./simulation/run || failed=1; $(LAB) ./refunds/run || failed=1; \
-	test -z "$$failed" || { echo 'not proved: a search failed, see above'; exit 1; }; echo 'orders and refunds: 0 violations'
+# All run, so that a violation in one does not hide one in another.
+prove: ## every schedule of two faults, a million random worlds of orders, 40,000 of refunds, and prove-effects; six minutes on two cores
+	@failed=; $(LAB) ./simulation/run || failed=1; $(LAB) ./refunds/run || failed=1; $(LAB) ./effects/run || failed=1; \
+	test -z "$$failed" || { echo 'not proved: a search failed, see above'; exit 1; }; echo 'orders, refunds and other effects: 0 violations'
 
 prove-refunds: ## the random worlds of refunds alone, beside the usual code; half a minute
 	@$(LAB) ./refunds/run
+
+prove-effects: ## every schedule of four deviations of requests by HTTP and of receipts, of three of stock; two minutes
+	@$(LAB) ./effects/run
 
 prove-long: ## three faults and a hundred million worlds; hours, and resumable
 	@mkdir -p build && $(LAB) ./simulation/run --long --resume ../../build/prove.state

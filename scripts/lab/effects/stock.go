@@ -21,7 +21,7 @@ type Stock struct {
 
 // World returns the world.
 func (x Stock) World() World {
-	name := fmt.Sprintf("the last piece, for a card that %s", x.Card)
+	name := fmt.Sprintf("the last piece and a card that %s", x.Card)
 	if x.Cancels {
 		name += ", and an operator cancels"
 	}

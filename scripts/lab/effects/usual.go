@@ -20,7 +20,7 @@ type UsualWorld struct {
 // UsualWorlds returns what is often built instead of the product.
 func UsualWorlds() []UsualWorld {
 	return []UsualWorld{
-		{Intake{Usual: true}.World(), "each request gets an id of its own"},
+		{Intake{Usual: true}.World(), "gives each request an id of its own"},
 		{Receipts{Usual: markAfter}.World(), "marks the e-mail as sent after the send"},
 		{Receipts{Usual: markBefore}.World(), "marks the e-mail as sent before the send"},
 	}

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -31,21 +33,39 @@ func main() {
 
 var errBroken = errors.New("a promise is broken")
 
+// run searches all worlds at the same time and prints what each found, in their order.
 func run(out io.Writer, o options) error {
-	broken := false
-	for _, w := range effects.Worlds() {
-		began := time.Now()
-		r := w.Search(o.Deviations)
-		found := "0 violations"
+	worlds, usual := effects.Worlds(), effects.UsualWorlds()
+	reports := make([]effects.Report, len(worlds)+len(usual))
+	began, free := time.Now(), make(chan struct{}, runtime.GOMAXPROCS(0))
+	var searching sync.WaitGroup
+	search := func(i int, w effects.World) {
+		searching.Go(func() {
+			free <- struct{}{}
+			reports[i] = w.Search(o.Deviations)
+			<-free
+		})
+	}
+	for i, w := range worlds {
+		search(i, w)
+	}
+	for i, w := range usual {
+		search(len(worlds)+i, w.World)
+	}
+	searching.Wait()
+	total, broken := 0, false
+	for i, w := range worlds {
+		r, found := reports[i], "0 violations"
 		if r.Broken != "" {
 			found, broken = r.Broken+"\n  "+strings.Join(r.History, "\n  "), true
 		}
-		fmt.Fprintf(out, "%-55s %7d schedules, %2.0f s: %s\n", w.Name, r.Schedules, time.Since(began).Seconds(), found)
+		total += r.Schedules
+		fmt.Fprintf(out, "%9d schedules  %s: %s\n", r.Schedules, w.Name, found)
 	}
-	for _, w := range effects.UsualWorlds() {
-		r := w.Search(o.Deviations)
-		fmt.Fprintf(out, "%-55s broken: %s\n", "usual code: "+w.Does, r.Broken)
+	for i, w := range usual {
+		fmt.Fprintf(out, "%19s  the usual code %s: %s\n", "", w.Does, reports[len(worlds)+i].Broken)
 	}
+	fmt.Fprintf(out, "%9d schedules in %.0f s\n", total, time.Since(began).Seconds())
 	if broken {
 		return errBroken
 	}
