@@ -48,6 +48,7 @@ func (b *batch) logRecord(ctx context.Context, r *record) {
 	if r.result.Err != nil {
 		attrs = append(attrs, slog.String("error", r.result.Err.Error()))
 	}
+	//nolint:sloglint // Name is a constant of each function
 	b.Log.LogAttrs(ctx, level(r.action.Verdict, r.result), b.Name, attrs...)
 }
 

@@ -58,7 +58,9 @@ func showReceipts(w io.Writer, s summary) {
 		doubts = append(doubts, describeReceipt(i))
 	}
 	if len(doubts) > 0 {
-		fmt.Fprintf(w, "Doubtful, listed by `orders receipts`, and not sent again: %s.\n", strings.Join(doubts, ", "))
+		fmt.Fprintf(
+			w, "Doubtful, listed by `orders receipts`, and not sent again: %s.\n", strings.Join(doubts, ", "),
+		)
 	}
 	fmt.Fprintln(w)
 }

@@ -15,7 +15,7 @@ func TestTheProductKeepsItsPromisesInEverySchedule(t *testing.T) {
 	for _, w := range effects.Worlds() {
 		t.Run(w.Name, func(t *testing.T) {
 			t.Parallel()
-			r := w.Search(deviations)
+			r := w.Search(t.Context(), deviations)
 			t.Logf("%d schedules", r.Schedules)
 			if r.Broken != "" {
 				t.Errorf("%s\n%s", r.Broken, strings.Join(r.History, "\n"))
@@ -33,7 +33,7 @@ func TestTheUsualCodeChargesTwiceAndSendsTwiceOrNever(t *testing.T) {
 	for i, w := range effects.UsualWorlds() {
 		t.Run(w.Does, func(t *testing.T) {
 			t.Parallel()
-			if r := w.Search(1); r.Broken != want[i] || len(r.History) == 0 {
+			if r := w.Search(t.Context(), 1); r.Broken != want[i] || len(r.History) == 0 {
 				t.Errorf("broken: %q, want %q, with a history", r.Broken, want[i])
 			}
 		})

@@ -87,7 +87,7 @@ func (w *intakeWorld) put(c *client, after time.Duration) *task {
 		died: func(at time.Time) time.Time { return at.Add(time.Second) }, // 502, and the client repeats it
 		run: func(a *actor) (time.Time, bool) {
 			charged := c.charged
-			view, err := w.desk(a).Put(context.Background(), c.order, "caller", "")
+			view, err := w.desk(a).Put(a.ctx, c.order, "caller", "")
 			switch {
 			case errors.Is(err, order.ErrConflict):
 				w.answered(c, "conflict")
@@ -147,9 +147,10 @@ func (w *intakeWorld) message(o order.Order) *task {
 		died: func(at time.Time) time.Time { return at.Add(2 * function) },
 		run: func(a *actor) (time.Time, bool) {
 			p := order.Processor{
-				Claims: w.orders, Payments: w.bank, Scope: scope, Now: func() time.Time { return a.now }, ConfirmTime: callTime,
+				Claims: w.orders, Payments: w.bank, Scope: scope, ConfirmTime: callTime,
+				Now: func() time.Time { return a.now },
 			}
-			r := p.Process(context.Background(), o, sent, a.lease())
+			r := p.Process(a.ctx, o, sent, a.lease())
 			return a.now.Add(function), r.Verdict == order.Redeliver
 		},
 	}
@@ -197,7 +198,9 @@ type intakePorts struct {
 var errNoResponse = errors.New("no response")
 
 // Register implements intake.Book.
-func (p intakePorts) Register(ctx context.Context, r intake.Registration) (stored intake.Registration, err error) {
+func (p intakePorts) Register(
+	ctx context.Context, r intake.Registration,
+) (stored intake.Registration, err error) {
 	if p.do("register", false, func() { stored, err = p.world.book.Register(ctx, r) }) != none {
 		return intake.Registration{}, errNoResponse
 	}
@@ -214,7 +217,7 @@ func (p intakePorts) Find(ctx context.Context, id order.ID) (e intake.Entry, err
 
 // Send implements intake.Queue.
 func (p intakePorts) Send(_ context.Context, o order.Order, _ order.Trace) error {
-	if p.do("send", false, func() { p.stage.add(p.world.message(o)) }) != none {
+	if p.do("send", false, func() { p.add(p.world.message(o)) }) != none {
 		return errNoResponse
 	}
 	return nil

@@ -59,12 +59,13 @@ func (w *receiptWorld) event(n int, after time.Duration) *task {
 		run: func(a *actor) (time.Time, bool) {
 			ports := receiptPorts{a, w}
 			if w.Usual != nil {
-				return a.now.Add(visible), w.Usual(context.Background(), ports, ports)
+				return a.now.Add(visible), w.Usual(a.ctx, ports, ports)
 			}
 			r := receipt.Request{
-				OrderID: paidOrder, Key: receipt.Paid, Total: order.Money{Amount: 1000, Currency: "usd"}, Intent: "pi_1", At: a.now,
+				OrderID: paidOrder, Key: receipt.Paid, Total: order.Money{Amount: 1000, Currency: "usd"},
+				Intent: "pi_1", At: a.now,
 			}
-			result := w.processor(ports).Process(context.Background(), r, a.lease())
+			result := w.processor(ports).Process(a.ctx, r, a.lease())
 			again := a.now.Add(function)
 			if result.NotBefore.After(again) {
 				again = result.NotBefore.Add(time.Second)
@@ -80,7 +81,7 @@ func (w *receiptWorld) report(r receipt.Report) *task {
 		name: "the report that it was " + string(r.Status), due: w.now.Add(time.Second),
 		died: func(at time.Time) time.Time { return at.Add(visible) },
 		run: func(a *actor) (time.Time, bool) {
-			result := w.processor(receiptPorts{a, w}).Follow(context.Background(), paidOrder, receipt.Paid, r)
+			result := w.processor(receiptPorts{a, w}).Follow(a.ctx, paidOrder, receipt.Paid, r)
 			return a.now.Add(function), result.Verdict == order.Redeliver
 		},
 	}
@@ -98,7 +99,7 @@ func (w *receiptWorld) processor(p receiptPorts) *receipt.Processor {
 
 // atRest returns what is broken once every message is acknowledged.
 func (w *receiptWorld) atRest() string {
-	i, err := w.store.Load(context.Background(), paidOrder, receipt.Paid)
+	i, err := w.store.Load(w.ctx, paidOrder, receipt.Paid)
 	known := i.Status == receipt.Sent || i.Status == receipt.Delivered
 	switch {
 	case err != nil:
@@ -157,8 +158,8 @@ func (p receiptPorts) Send(context.Context, receipt.Mail) (id receipt.MessageID,
 		p.world.mails++
 		id = receipt.MessageID(fmt.Sprintf("mail-%d", p.world.mails))
 		if p.world.Reports {
-			p.stage.add(p.world.report(receipt.Report{Message: id, Status: receipt.Sent}))
-			p.stage.add(p.world.report(receipt.Report{Message: id, Status: receipt.Delivered}))
+			p.add(p.world.report(receipt.Report{Message: id, Status: receipt.Sent}))
+			p.add(p.world.report(receipt.Report{Message: id, Status: receipt.Delivered}))
 		}
 	})
 	switch f { //nolint:exhaustive // after the others there is no actor

@@ -1,6 +1,7 @@
 package effects
 
 import (
+	"context"
 	"fmt"
 
 	"orderonce/domain/order/ordertest"
@@ -24,11 +25,11 @@ type Report struct {
 
 // Search runs every schedule of the world with at most this many deviations, or Less, up
 // to the first that breaks something.
-func (w World) Search(most int) (r Report) {
+func (w World) Search(ctx context.Context, most int) (r Report) {
 	var broken schedule.Tape
 	r.Schedules = schedule.Explore(most-w.Less, func(t schedule.Tape, choose schedule.Choose) {
 		if r.Broken == "" {
-			if r.Broken = w.play(&stage{choose: choose}); r.Broken != "" {
+			if r.Broken = w.play(&stage{ctx: ctx, choose: choose}); r.Broken != "" {
 				broken = append(broken, t...)
 			}
 		}
@@ -36,8 +37,8 @@ func (w World) Search(most int) (r Report) {
 	if r.Broken == "" {
 		return r
 	}
-	bad := func(t schedule.Tape) bool { return w.play(&stage{choose: t.Chooser()}) != "" }
-	shortest := &stage{choose: schedule.Shrink(broken, bad).Chooser(), keeps: true}
+	bad := func(t schedule.Tape) bool { return w.play(&stage{ctx: ctx, choose: t.Chooser()}) != "" }
+	shortest := &stage{ctx: ctx, choose: schedule.Shrink(broken, bad).Chooser(), keeps: true}
 	r.Broken = w.play(shortest)
 	r.History = append(shortest.history, fmt.Sprintf("broken: %s", r.Broken))
 	return r

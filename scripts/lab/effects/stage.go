@@ -11,6 +11,7 @@
 package effects
 
 import (
+	"context"
 	"fmt"
 	"iter"
 	"slices"
@@ -31,6 +32,7 @@ func epoch() time.Time { return time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC) }
 
 // stage runs tasks.
 type stage struct {
+	ctx     context.Context
 	choose  schedule.Choose
 	now     time.Time
 	waiting []*task // to be started, in the order of their due times
@@ -97,7 +99,8 @@ func (s *stage) play(tasks ...*task) {
 	for _, t := range tasks {
 		s.add(t)
 	}
-	for s.broken == "" && s.step() {
+	for more := true; more && s.broken == ""; {
+		more = s.step()
 	}
 	for _, a := range s.actors {
 		a.dead = true

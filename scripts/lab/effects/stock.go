@@ -32,7 +32,7 @@ func (x Stock) World() World {
 		w := stockWorld{
 			stage: s, Stock: x, store: ordertest.NewMemoryWithStock(), bank: &ordertest.Bank{Scope: scope},
 		}
-		if _, err := w.store.AddStock(context.Background(), article, 1); err != nil {
+		if _, err := w.store.AddStock(s.ctx, article, 1); err != nil {
 			return err.Error()
 		}
 		first, second := w.order("ORD-1", x.Card), w.order("ORD-2", ordertest.Pays)
@@ -83,7 +83,7 @@ func (w *stockWorld) message(o order.Order, after time.Duration) *task {
 				Claims: ports, Payments: ports, Scope: scope, Now: func() time.Time { return a.now },
 				ConfirmTime: callTime,
 			}
-			r := p.Process(context.Background(), o, sent, a.lease())
+			r := p.Process(a.ctx, o, sent, a.lease())
 			var err error
 			if r.Verdict == order.Done && r.Status == order.Declined {
 				err = ports.free(o.ID())
@@ -105,7 +105,7 @@ func (w *stockWorld) others(id order.ID) []*task {
 	tasks := []*task{does("the look at "+string(id), time.Hour, look)}
 	if w.Cancels {
 		tasks = append(tasks, does("the cancel of "+string(id), time.Minute, func(a *actor) error {
-			_, err := w.ports(a).cancellation().Cancel(context.Background(), id, a.now)
+			_, err := w.ports(a).cancellation().Cancel(a.ctx, id, a.now)
 			return err
 		}))
 	}
@@ -117,7 +117,7 @@ func (w *stockWorld) others(id order.ID) []*task {
 			return nil
 		}), does("the webhook", 2*time.Hour, func(a *actor) error {
 			ports := w.ports(a)
-			_, err := order.Refresh(context.Background(), ports, ports, scope, id, a.now)
+			_, err := order.Refresh(a.ctx, ports, ports, scope, id, a.now)
 			if errors.Is(err, order.ErrNoIntent) { // Stripe has nothing to report
 				return nil
 			}
@@ -129,7 +129,7 @@ func (w *stockWorld) others(id order.ID) []*task {
 
 // payAtProvider makes an intent succeed that still can.
 func (w *stockWorld) payAtProvider(id order.IntentID) {
-	if i, err := w.bank.Read(context.Background(), id); err == nil && i.State == order.NeedsMethod {
+	if i, err := w.bank.Read(w.ctx, id); err == nil && i.State == order.NeedsMethod {
 		w.bank.CustomerPays(id)
 	}
 }
@@ -199,11 +199,11 @@ func (p stockPorts) call(c ordertest.Call, do func() error) (err error) {
 
 // free cancels the order if it holds goods that its customer does not pay.
 func (p stockPorts) free(id order.ID) error {
-	r, err := p.Load(context.Background(), id)
+	r, err := p.Load(p.actor.ctx, id)
 	if err != nil {
 		return err
 	}
-	_, err = p.cancellation().FreeGoods(context.Background(), r, 0, p.actor.now)
+	_, err = p.cancellation().FreeGoods(p.actor.ctx, r, 0, p.actor.now)
 	return err
 }
 

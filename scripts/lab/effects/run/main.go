@@ -4,10 +4,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -28,13 +30,16 @@ func main() {
 	k := kong.Parse(&o, kong.Name("prove-effects"), kong.UsageOnError(), kong.Description(
 		"Search every schedule of few deviations for one in which an order put by HTTP is charged twice, a receipt is sent twice or lost, or a piece of stock is sold twice or lost."))
 	debug.SetGCPercent(800) // a schedule lives microseconds, so there is little to mark and much to allocate
-	k.FatalIfErrorf(run(os.Stdout, o))
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Stdout, o)
+	stop()
+	k.FatalIfErrorf(err)
 }
 
 var errBroken = errors.New("a promise is broken")
 
 // run searches all worlds at the same time and prints what each found, in their order.
-func run(out io.Writer, o options) error {
+func run(ctx context.Context, out io.Writer, o options) error {
 	worlds, usual := effects.Worlds(), effects.UsualWorlds()
 	reports := make([]effects.Report, len(worlds)+len(usual))
 	began, free := time.Now(), make(chan struct{}, runtime.GOMAXPROCS(0))
@@ -42,7 +47,7 @@ func run(out io.Writer, o options) error {
 	search := func(i int, w effects.World) {
 		searching.Go(func() {
 			free <- struct{}{}
-			reports[i] = w.Search(o.Deviations)
+			reports[i] = w.Search(ctx, o.Deviations)
 			<-free
 		})
 	}

@@ -105,7 +105,7 @@ func (v *invocation) handler() *sqs.Handler {
 	}
 	return &sqs.Handler{
 		Decode: orders.Task,
-		Queue: sqs.NewQueue(cfg, url+w.queue.orders, url+w.queue.dead), Policy: w.services.policy,
+		Queue:  sqs.NewQueue(cfg, url+w.queue.orders, url+w.queue.dead), Policy: w.services.policy,
 		Log: slog.New(slog.DiscardHandler), Meter: v, Now: k.Now, Jitter: func() float64 { return 0.5 },
 		NewOwner:  func() string { owners++; return "owner-" + k.seen.Name + "-" + strconv.Itoa(owners) },
 		RequestID: func(context.Context) string { return k.seen.Name },
