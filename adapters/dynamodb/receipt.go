@@ -29,7 +29,7 @@ type Receipts struct {
 
 // NewReceipts returns the receipts in the named table, with the retries of New.
 func NewReceipts(cfg aws.Config, table string) *Receipts {
-	return &Receipts{client: newClient(cfg), table: table}
+	return &Receipts{client: NewClient(cfg), table: table}
 }
 
 // doubtful is the index of the doubtful receipts and its partition key, an attribute that

@@ -38,10 +38,13 @@ type Store struct {
 // New returns a Store for the named table. cfg provides region, credentials, endpoint and
 // HTTP client; retries are this package's own. No call outlives its context.
 func New(cfg aws.Config, table string) *Store {
-	return &Store{client: newClient(cfg), table: table}
+	return &Store{client: NewClient(cfg), table: table}
 }
 
-func newClient(cfg aws.Config) *dynamodb.Client {
+// NewClient returns the client that the stores of this package use: with short delays
+// between the retries, because the queue's redelivery is the retry that lasts. A job with
+// a table of its own uses it too.
+func NewClient(cfg aws.Config) *dynamodb.Client {
 	return dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) {
 		o.Retryer = retryer()
 		o.RetryMaxAttempts = 0 // otherwise a number in cfg would overrule the retryer's
