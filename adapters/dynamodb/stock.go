@@ -208,19 +208,24 @@ func (s *Store) Stock(ctx context.Context, sku string) (order.Stock, error) {
 	return decodeStock(out.Item)
 }
 
-// AddStock adds n pieces of an article with one UpdateItem and returns its stock. A
-// negative n takes pieces away: it returns order.ErrTooFewAvailable if fewer are
-// available. Another call adds again: AddStock has no key.
+// AddStock adds n pieces of an article with one TransactWriteItems, and returns its stock
+// as Stock does. A negative n takes pieces away: it returns order.ErrTooFewAvailable if
+// fewer are available.
+//
+// It is a transaction of one write because of the SDK's client request token: a retry
+// after a lost response must not add again. AddStock itself has no key, so another call
+// adds again, also after an error that is not ErrTooFewAvailable.
 func (s *Store) AddStock(ctx context.Context, sku string, n int64) (order.Stock, error) {
 	condition := "attribute_not_exists(sku) OR available >= :least"
 	if n < 0 {
 		condition = "available >= :least"
 	}
-	out, err := s.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &s.stock, Key: row{"sku": text(sku)},
-		ConditionExpression: &condition, UpdateExpression: aws.String(addStock),
-		ExpressionAttributeValues: row{":n": number(n), ":zero": number(0), ":least": number(max(-n, 0))},
-		ReturnValues:              types.ReturnValueAllNew,
+	_, err := s.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
+		TransactItems: []types.TransactWriteItem{{Update: &types.Update{
+			TableName: &s.stock, Key: row{"sku": text(sku)},
+			ConditionExpression: &condition, UpdateExpression: aws.String(addStock),
+			ExpressionAttributeValues: row{":n": number(n), ":zero": number(0), ":least": number(max(-n, 0))},
+		}}},
 	})
 	if _, refused := refusedBy(err); refused {
 		err = order.ErrTooFewAvailable
@@ -228,7 +233,7 @@ func (s *Store) AddStock(ctx context.Context, sku string, n int64) (order.Stock,
 	if err != nil {
 		return order.Stock{}, fmt.Errorf("add %d pieces of %q: %w", n, sku, err)
 	}
-	return decodeStock(out.Attributes)
+	return s.Stock(ctx, sku)
 }
 
 func decodeStock(item row) (order.Stock, error) {

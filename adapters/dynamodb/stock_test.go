@@ -154,6 +154,22 @@ func TestStockSurvivesTransientErrors(t *testing.T) {
 	}
 }
 
+// AddStock has no key of its own: a retry of the SDK must not add again.
+func TestAddStockAddsOnceIfItsResponseIsLost(t *testing.T) {
+	t.Parallel()
+	for name, kind := range map[string]dynamodbtest.Kind{
+		"a lost response": dynamodbtest.LoseAfter, "an internal error after": dynamodbtest.InternalErrorAfter,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := openStock(t, 3)
+			f.Proxy.Fail(dynamodbtest.Fault{Kind: kind, Times: 1})
+			f.add("MUG", 100)
+			f.wantStock(order.Stock{SKU: "MUG", Available: 103})
+		})
+	}
+}
+
 func TestBeginAgainFindsItsGoods(t *testing.T) {
 	t.Parallel()
 	f := openStock(t, 1)
