@@ -1,6 +1,7 @@
 package order
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -88,7 +89,7 @@ func LoadRecord(r Record) (Record, error) {
 	case r.Intent == "" && !r.Status.MayLackIntent():
 		err = fmt.Errorf("%w: status %s without an intent", ErrCorrupt, r.Status)
 	default:
-		err = r.Dispute.validate()
+		err = cmp.Or(r.Dispute.validate(), r.Stock.validate())
 	}
 	if err != nil {
 		return Record{}, fmt.Errorf("record of order %q: %w", r.OrderID, err)

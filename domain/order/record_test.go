@@ -92,6 +92,11 @@ func TestLoadRecordRejectsCorruptRecords(t *testing.T) {
 		"attempt 1, seq -1":      {order.ErrCorrupt, func(r *order.Record) { r.Seq = -1 }},
 		"missing fingerprint":    {order.ErrCorrupt, func(r *order.Record) { r.Fingerprint = "" }},
 		"paid without an intent": {order.ErrCorrupt, func(r *order.Record) { r.Status = order.Paid }},
+		"stock without an article": {order.ErrCorrupt, func(r *order.Record) { r.Stock = order.Goods{} }},
+		`stock of "MUG": 0 pieces`: {order.ErrCorrupt, func(r *order.Record) {
+			r.Stock = order.Goods{"MUG": 0, "TSHIRT": 1}
+		}},
+		`stock of "MUG": -1 pieces`: {order.ErrCorrupt, func(r *order.Record) { r.Stock = order.Goods{"MUG": -1} }},
 		`dispute status "late"`: {order.ErrUnknownVersion, func(r *order.Record) {
 			r.Dispute = order.Dispute{ID: "du_1", Status: "late"}
 		}},
@@ -104,6 +109,11 @@ func TestLoadRecordRejectsCorruptRecords(t *testing.T) {
 			!reflect.DeepEqual(got, order.Record{}) {
 			t.Errorf("got %+v, %v, want error %v with %q", got, err, tt.is, want)
 		}
+	}
+	holding := good
+	holding.Stock = order.Goods{"MUG": 1}
+	if _, err := order.LoadRecord(holding); err != nil {
+		t.Errorf("record that holds goods: got %v, want no error", err)
 	}
 	paid := good
 	paid.Status, paid.Intent, paid.Seq = order.Paid, "pi_1", 1

@@ -2,6 +2,7 @@ package order
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 )
@@ -11,6 +12,20 @@ type Goods map[string]int64
 
 // SKUs returns the articles in ascending order.
 func (g Goods) SKUs() []string { return slices.Sorted(maps.Keys(g)) }
+
+// validate returns ErrCorrupt for goods that no order can hold. Their effects would be
+// refused for ever, or move pieces the wrong way.
+func (g Goods) validate() error {
+	if g != nil && len(g) == 0 {
+		return fmt.Errorf("%w: stock without an article", ErrCorrupt)
+	}
+	for _, sku := range g.SKUs() {
+		if g[sku] < 1 {
+			return fmt.Errorf("%w: stock of %q: %d pieces", ErrCorrupt, sku, g[sku])
+		}
+	}
+	return nil
+}
 
 // Stock is how many pieces of one article there are. Only goods that come in or are
 // written off change the sum: an order moves pieces from Available to Reserved, and from
