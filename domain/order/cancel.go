@@ -65,7 +65,7 @@ func (c *Cancellation) FreeGoods(
 	ctx context.Context, r Record, hold time.Duration, at time.Time,
 ) (Record, error) {
 	waits := r.Status == Declined || r.Status == ActionRequired
-	if !waits || len(r.Stock) == 0 || at.Sub(lastChange(r)) < hold {
+	if !waits || len(r.Stock) == 0 || max(at.Sub(lastChange(r)), 0) < hold {
 		return r, nil
 	}
 	intent, err := readIntent(ctx, c.Payments, c.Scope, r)

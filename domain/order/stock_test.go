@@ -244,6 +244,18 @@ func TestFreeGoods(t *testing.T) {
 	}
 }
 
+// The clock of whoever recorded the decline may be ahead of ours.
+func TestFreeGoodsWithoutAHoldNeedsNoClock(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordertest.Declines)
+	w.track(1)
+	w.deliver(noFault)
+	w.now = w.now.Add(-order.MaxSkew)
+	if r := w.free(0); r.Status != order.Canceled || r.Stock != nil {
+		t.Errorf("got %s with goods %v, want a canceled order without goods", r.Status, r.Stock)
+	}
+}
+
 func TestReconcileFreesGoods(t *testing.T) {
 	t.Parallel()
 	n := newNight(t)
