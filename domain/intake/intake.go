@@ -4,9 +4,10 @@
 // and does not depend on HTTP, queues or tables.
 //
 // A registration binds the id to its first content and caller before the order is sent.
-// So two contents are never sent under one id, and a client that is told of a conflict
-// can rely on this: this package never sends its content under this id, at any age. The
-// order protocol does the rest: an order that was sent twice is charged once.
+// So two contents are never sent under one id. A client that is told of a conflict can
+// rely on this: no call of this package charges its content under this id, at any age,
+// unless the id is another caller's, who put the same content. The order protocol does
+// the rest: an order that was sent twice is charged once.
 package intake
 
 import (
