@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"mime"
 	"net/http"
+	"path"
 	"time"
 
 	"orderonce/domain/intake"
@@ -60,11 +61,25 @@ func New(o Options) *Handler {
 	}))
 	h.mux.HandleFunc("POST /orders", h.serve(h.post))
 	h.mux.HandleFunc("GET /orders/{orderId}", h.serve(h.get))
+	h.mux.HandleFunc("/", h.serve(missing))
 	return h
 }
 
-// ServeHTTP answers a request. The API in front answers one of another route.
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
+// ServeHTTP answers a request. The API in front refuses those of other routes, but it
+// decodes the path: "%2F" and "%2E" of an id arrive as slashes and dots. The mux would
+// answer a path with dots with a redirect to another order.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if path.Clean(r.URL.Path) != r.URL.Path {
+		h.serve(missing)(w, r)
+		return
+	}
+	h.mux.ServeHTTP(w, r)
+}
+
+// missing answers a request whose path is not that of an order.
+func missing(*http.Request, intake.Caller) answer {
+	return problem(http.StatusNotFound, resultNotFound, order.ErrNotFound)
+}
 
 // serve returns the handler of a route: it requires a caller, even on a route that was
 // left open, and writes, counts and logs the answer.
@@ -169,7 +184,7 @@ func validKey(s string) bool {
 func (h *Handler) get(r *http.Request, c intake.Caller) answer {
 	id := r.PathValue("orderId")
 	if !order.ValidID(id) {
-		return problem(http.StatusNotFound, resultNotFound, order.ErrNotFound)
+		return missing(r, c)
 	}
 	v, err := h.options.Get(r.Context(), order.ID(id), c)
 	a := viewed(v, order.ID(id), err)

@@ -213,9 +213,14 @@ func TestARequestThatIsNotAnOrderIsRefused(t *testing.T) {
 		"a total that no charge can hold": {"PUT", "/orders/O-1", "1000000", "", invalid(
 			`[{"pointer":"#/lines","detail":"want at most 99999999 in usd: the lines add up to more than one charge can hold"}]`,
 		)},
-		"a POST without a key":       {"POST", "/orders", "1", "", failed(400, "", "no_key", noKey)},
-		"a POST with a long key":     {"POST", "/orders", "1", "Idempotency-Key: " + strings.Repeat("k", 256), failed(400, "", "no_key", noKey)},
-		"a POST with a blank key":    {"POST", "/orders", "1", "Idempotency-Key: a b", failed(400, "", "no_key", noKey)},
+		"a POST without a key":    {"POST", "/orders", "1", "", failed(400, "", "no_key", noKey)},
+		"a POST with a long key":  {"POST", "/orders", "1", "Idempotency-Key: " + strings.Repeat("k", 256), failed(400, "", "no_key", noKey)},
+		"a POST with a blank key": {"POST", "/orders", "1", "Idempotency-Key: a b", failed(400, "", "no_key", noKey)},
+		// The API decodes a path, also "%2F" and "%2E" in an id.
+		"a PUT of two segments":      {"PUT", "/orders/O-1/x", "1", "", failed(404, "", "not_found", `"order not found"`)},
+		"a PUT of dots":              {"PUT", "/orders/..", "1", "", failed(404, "", "not_found", `"order not found"`)},
+		"a PUT of a path with dots":  {"PUT", "/orders/x/../O-1", "1", "", failed(404, "", "not_found", `"order not found"`)},
+		"a PUT of no id":             {"PUT", "/orders/", "1", "", failed(404, "", "not_found", `"order not found"`)},
 		"a GET of what is not an id": {"GET", "/orders/_", "", "", failed(404, "", "not_found", `"order not found"`)},
 	} {
 		t.Run(claim, func(t *testing.T) {
