@@ -31,6 +31,9 @@ func newProcess(c environment, store order.Records, claims order.Claims, p payme
 // freeing returns p, which afterwards cancels an order that it leaves declined and that
 // holds goods. A delivery that dies in between is repeated, and finds the order declined
 // again. An error leads to a redelivery too.
+//
+// The result of an order that it canceled stays declined: the metric Settled and its
+// alarm count what came of the charge.
 func freeing(p process, c order.Cancellation, now func() time.Time) process {
 	return func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result {
 		r := p(ctx, o, sent, l)
@@ -42,7 +45,9 @@ func freeing(p process, c order.Cancellation, now func() time.Time) process {
 			record, err = c.FreeGoods(ctx, record, 0, now())
 		}
 		if err == nil {
-			r.Status = record.Status
+			if record.Status != order.Canceled { // the customer was faster
+				r.Status = record.Status
+			}
 			return r
 		}
 		failed := order.ResultOf(err)
