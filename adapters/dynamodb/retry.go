@@ -16,6 +16,7 @@ import (
 // TransactWriteItems).
 const (
 	conditionFailed = "ConditionalCheckFailed"
+	noReason        = "None" // this item did not cancel the transaction
 	conflict        = "TransactionConflict"
 	throttled       = "ThrottlingError"
 	overCapacity    = "ProvisionedThroughputExceeded"

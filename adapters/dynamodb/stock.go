@@ -167,11 +167,15 @@ func (s *Store) stockUpdates(goods order.Goods, condition, update string) []type
 	return all
 }
 
-// refusedArticle returns the first article whose condition failed, or "". The updates of
-// stockUpdates start at index first of the transaction.
+// refusedArticle returns the first article whose condition failed, or "" if the row has a
+// reason of its own. The updates of stockUpdates start at index first of the transaction.
+//
+// If the row is held by another transaction of the same order, an article may show the
+// effect of that one already, so its refusal proves nothing.
 func refusedArticle(err error, goods order.Goods, first int) string {
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
-	if _, refused := refusedBy(err); !ok || refused {
+	if !ok || len(canceled.CancellationReasons) == 0 ||
+		aws.ToString(canceled.CancellationReasons[0].Code) != noReason {
 		return ""
 	}
 	for i, sku := range goods.SKUs() {

@@ -2,6 +2,7 @@ package dynamodb_test
 
 import (
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -241,6 +242,41 @@ func TestStockThatWasDeletedIsCorrupt(t *testing.T) {
 	}
 	if r := f.loaded("O1"); r.Status != order.Open || len(r.Stock) != 2 {
 		t.Errorf("got %+v, want an open order with its goods", r)
+	}
+}
+
+// Another transaction of the same order commits its items one by one: the article may
+// have its effect already while the row is still held.
+func TestAnArticleThatRefusesWhileTheRowIsHeldDecidesNothing(t *testing.T) {
+	t.Parallel()
+	reason := func(codes ...string) string {
+		return `{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","CancellationReasons":[{"Code":"` +
+			strings.Join(codes, `"},{"Code":"`) + `"}]}`
+	}
+	const held, none, failed = "TransactionConflict", "None", "ConditionalCheckFailed"
+	o := ordertest.Order("O1")
+	for name, tt := range map[string]struct {
+		body string
+		call func(*dynamodb.Store) error
+	}{
+		"begin": {reason(held, failed, none), func(s *dynamodb.Store) error {
+			_, err := s.Begin(t.Context(), o, lease("first"))
+			return err
+		}},
+		"hold": {reason(held, failed, none), func(s *dynamodb.Store) error {
+			_, err := s.Hold(t.Context(), order.Claim{Order: o, Lease: lease("first")}, o.Goods())
+			return err
+		}},
+		"finish": {reason(held, none, failed, none), func(s *dynamodb.Store) error {
+			c := order.Claim{Order: o, Lease: lease("first"), Stock: o.Goods()}
+			return s.Finish(t.Context(), c, outcome(order.Paid), at(1))
+		}},
+	} {
+		table := alwaysResponds(http.StatusBadRequest, tt.body)
+		err := tt.call(newStore(table).WithStock("stock"))
+		if calls := len(table.asked); err == nil || isDomain(err) || errors.Is(err, order.ErrCorrupt) || calls != 1 {
+			t.Errorf("%s: got %d calls and error %v, want 1 and a store error", name, calls, err)
+		}
 	}
 }
 
