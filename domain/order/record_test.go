@@ -85,13 +85,13 @@ func TestLoadRecordRejectsCorruptRecords(t *testing.T) {
 		is   error
 		edit func(*order.Record)
 	}{
-		"invalid order id":       {order.ErrCorrupt, func(r *order.Record) { r.OrderID = "a b" }},
-		"missing status":         {order.ErrCorrupt, func(r *order.Record) { r.Status = "" }},
-		`status "lost"`:          {order.ErrUnknownVersion, func(r *order.Record) { r.Status = "lost" }},
-		"attempt 0, seq 0":       {order.ErrCorrupt, func(r *order.Record) { r.Attempt = 0 }},
-		"attempt 1, seq -1":      {order.ErrCorrupt, func(r *order.Record) { r.Seq = -1 }},
-		"missing fingerprint":    {order.ErrCorrupt, func(r *order.Record) { r.Fingerprint = "" }},
-		"paid without an intent": {order.ErrCorrupt, func(r *order.Record) { r.Status = order.Paid }},
+		"invalid order id":         {order.ErrCorrupt, func(r *order.Record) { r.OrderID = "a b" }},
+		"missing status":           {order.ErrCorrupt, func(r *order.Record) { r.Status = "" }},
+		`status "lost"`:            {order.ErrUnknownVersion, func(r *order.Record) { r.Status = "lost" }},
+		"attempt 0, seq 0":         {order.ErrCorrupt, func(r *order.Record) { r.Attempt = 0 }},
+		"attempt 1, seq -1":        {order.ErrCorrupt, func(r *order.Record) { r.Seq = -1 }},
+		"missing fingerprint":      {order.ErrCorrupt, func(r *order.Record) { r.Fingerprint = "" }},
+		"paid without an intent":   {order.ErrCorrupt, func(r *order.Record) { r.Status = order.Paid }},
 		"stock without an article": {order.ErrCorrupt, func(r *order.Record) { r.Stock = order.Goods{} }},
 		`stock of "MUG": 0 pieces`: {order.ErrCorrupt, func(r *order.Record) {
 			r.Stock = order.Goods{"MUG": 0, "TSHIRT": 1}
