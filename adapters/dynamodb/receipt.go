@@ -60,7 +60,7 @@ func (s *Receipts) Save(ctx context.Context, before, after receipt.Item) error {
 		in.ExpressionAttributeValues = row{":revision": number(before.Revision)}
 	}
 	_, err := s.client.PutItem(ctx, in)
-	if refusing, refused := refusedBy(err); refused {
+	if refusing, refused := Refused(err); refused {
 		err = order.ErrStale
 		if now, decodeErr := decodeReceipt(refusing); decodeErr == nil && sameReceipt(now, after) {
 			err = nil

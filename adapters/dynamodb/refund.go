@@ -159,7 +159,7 @@ func (s *Refunds) settle(
 			return err
 		}
 		err = s.apply(ctx, change, id, owner)
-		if _, refused := refusedBy(err); !refused {
+		if _, refused := Refused(err); !refused {
 			return err
 		}
 		before := a
@@ -249,7 +249,7 @@ func (s *Refunds) updateRefund(
 // refusingAccount returns the account of the row that refused a write, order.ErrNotFound
 // if the row does not exist, or err if no condition failed.
 func refusingAccount(err error) (refund.Account, error) {
-	refusing, refused := refusedBy(err)
+	refusing, refused := Refused(err)
 	switch {
 	case !refused:
 		return refund.Account{}, err

@@ -26,7 +26,7 @@ func (s *Registrations) Register(ctx context.Context, r intake.Registration) (in
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
 	stored := r
-	if item, refused := refusedBy(err); refused {
+	if item, refused := Refused(err); refused {
 		stored, err = decodeRegistration(item)
 	}
 	return stored, wrap("register", r.OrderID, err)

@@ -79,10 +79,10 @@ func isTransient(err error) aws.Ternary {
 	return aws.BoolTernary(transient)
 }
 
-// refusedBy returns the order item that failed a write's condition; empty if the item
-// does not exist. An event item that already exists is not a refusal but a corrupt table,
-// and stays an error.
-func refusedBy(err error) (refusing row, refused bool) {
+// Refused returns the item that failed the condition of a write, of a transaction that of
+// its first write; it is empty if the item does not exist. An event item that already
+// exists is not a refusal but a corrupt table, and stays an error.
+func Refused(err error) (refusing Item, refused bool) {
 	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
 		return failed.Item, true
 	}
@@ -97,7 +97,7 @@ func refusedBy(err error) (refusing row, refused bool) {
 // refusingOrder returns the record of the row that refused a write, order.ErrNotFound if
 // there is no row, or err if no condition failed.
 func refusingOrder(err error) (order.Record, error) {
-	refusing, refused := refusedBy(err)
+	refusing, refused := Refused(err)
 	switch {
 	case !refused:
 		return order.Record{}, err

@@ -30,9 +30,12 @@ const eventRetention = 90 * 24 * time.Hour
 // every write.
 const shards = 16
 
-// row is an item of the table, or the values of an expression. Times are epoch
-// milliseconds, except expiresAt, which is in seconds.
-type row = map[string]types.AttributeValue
+// Item is an item of a table, or the values of an expression.
+type Item = map[string]types.AttributeValue
+
+// row is an item of the orders table. Times are epoch milliseconds, except expiresAt,
+// which is in seconds.
+type row = Item
 
 func text[T ~string](s T) *types.AttributeValueMemberS {
 	return &types.AttributeValueMemberS{Value: string(s)}

@@ -116,7 +116,7 @@ func (s *Store) RaiseSeq(ctx context.Context, id order.ID) error {
 		return nil
 	}
 	_, err = s.update(ctx, id, "seq = :seq", "SET seq = :next", row{":seq": number(r.Seq), ":next": number(seq)})
-	if _, refused := refusedBy(err); refused {
+	if _, refused := Refused(err); refused {
 		err = order.ErrStale
 	}
 	return wrap("raise seq of", id, err)

@@ -231,7 +231,7 @@ func (s *Store) AddStock(ctx context.Context, sku string, n int64) (order.Stock,
 			ExpressionAttributeValues: row{":n": number(n), ":zero": number(0), ":least": number(max(-n, 0))},
 		}}},
 	})
-	if _, refused := refusedBy(err); refused {
+	if _, refused := Refused(err); refused {
 		err = order.ErrTooFewAvailable
 	}
 	if err != nil {

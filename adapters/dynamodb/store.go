@@ -291,7 +291,7 @@ func (s *Store) Park(ctx context.Context, o order.Order, why order.Reason, at ti
 		":open": text(order.Open), ":refused": text(order.Refused), ":fingerprint": text(o.Fingerprint()),
 		":why": text(why), ":at": millis(at),
 	})
-	if _, refused := refusedBy(err); refused {
+	if _, refused := Refused(err); refused {
 		return nil
 	}
 	return wrap("park", o.ID(), err)
@@ -358,7 +358,7 @@ func (s *Store) Recreate(ctx context.Context, lost order.Record, at time.Time) e
 		":latest": millis(at.Add(order.MaxLease + order.MaxSkew)),
 		":shard":  number(shardOf(lost.OrderID)), ":due": millis(dueAt(order.Open, at)),
 	})
-	if _, refused := refusedBy(err); refused {
+	if _, refused := Refused(err); refused {
 		var now order.Record
 		if now, err = refusingOrder(err); err == nil {
 			err = order.CheckRestore(now, lost, at)
@@ -465,20 +465,15 @@ func (s *Store) updateNamed(
 	if len(names) == 0 {
 		names = nil // DynamoDB refuses an empty map
 	}
-	out, err := s.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+	return Update(ctx, s.client, &dynamodb.UpdateItemInput{
 		TableName: &s.table, Key: orderKey(id), ConditionExpression: &condition, UpdateExpression: &change,
-		ExpressionAttributeNames: names, ExpressionAttributeValues: values, ReturnValues: types.ReturnValueAllNew,
-		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return out.Attributes, nil
 }
 
 // claimError turns a failed condition of a write that needs our claim into ErrClaimLost.
 func claimError(err error) error {
-	if _, refused := refusedBy(err); refused {
+	if _, refused := Refused(err); refused {
 		return order.ErrClaimLost
 	}
 	return err

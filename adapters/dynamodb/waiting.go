@@ -54,7 +54,7 @@ func (s *Store) Postpone(ctx context.Context, r order.Record, due time.Time) err
 		change, values[":due"] = "SET dueAt = :due", millis(due)
 	}
 	_, err := s.update(ctx, r.OrderID, "#status = :status AND seq = :seq AND dueAt = :was", change, values)
-	if _, refused := refusedBy(err); refused {
+	if _, refused := Refused(err); refused {
 		err = order.ErrStale
 	}
 	return wrap("postpone", r.OrderID, err)

@@ -33,7 +33,7 @@ func main() {
 	clients := config.Clients{MaxCalls: parallel, Observe: meter.Observe, Now: time.Now}
 	carrier := clients.Transport(timeout, func(r *http.Request) string { return r.Method + " shipment" })
 	job := Job{
-		Table{dynamodb.NewClient(c.AWS.Config(config.DynamoDB, clients.AWS())), c.Table},
+		dynamodb.NewClient(c.AWS.Config(config.DynamoDB, clients.AWS())), c.Table,
 		Carrier{&http.Client{Transport: carrier, Timeout: timeout}, string(c.Carrier) + "/shipments", c.Scope},
 	}
 	handler := sqs.Handler{

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	own "orderonce/adapters/dynamodb"
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/sqs"
@@ -211,12 +212,12 @@ func (w *world) effect(r *http.Request, path []string) (int, Shipment) {
 	if len(path) == 2 {
 		var in map[string]string
 		_ = json.NewDecoder(r.Body).Decode(&in)
-		w.shipments = append(w.shipments, Shipment{fmt.Sprintf("shp_%d", len(w.shipments)), in["reference"], quoted})
+		w.shipments = append(w.shipments, Shipment{fmt.Sprintf("shp_%d", len(w.shipments)), in["reference"], "quoted"})
 		return http.StatusCreated, w.shipments[len(w.shipments)-1]
 	}
 	i := slices.IndexFunc(w.shipments, func(s Shipment) bool { return s.ID == path[2] })
 	if len(path) == 4 {
-		if w.shipments[i].Status != quoted {
+		if w.shipments[i].Status != "quoted" {
 			return http.StatusUnprocessableEntity, Shipment{}
 		}
 		w.shipments[i].Status = "purchased"
@@ -287,8 +288,8 @@ func (w *world) expire(id order.ID, age time.Duration) {
 	w.later(time.Hour)
 	update, condition := "SET leaseUntil = :until", "attribute_exists(leaseUntil)"
 	_, err := w.direct().UpdateItem(w.Context(), &dynamodb.UpdateItemInput{
-		TableName: &w.name, Key: row{"id": text(string(id))}, UpdateExpression: &update, ConditionExpression: &condition,
-		ExpressionAttributeValues: row{":until": millis(time.Now().Add(-age))},
+		TableName: &w.name, Key: own.Item{"id": own.Text(string(id))}, UpdateExpression: &update, ConditionExpression: &condition,
+		ExpressionAttributeValues: own.Item{":until": own.Millis(time.Now().Add(-age))},
 	})
 	if err != nil && !strings.Contains(err.Error(), "ConditionalCheckFailed") {
 		w.Fatal(err)
@@ -300,7 +301,7 @@ func (w *world) bought(id order.ID) (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, s := range w.shipments {
-		if s.Status != quoted && strings.HasPrefix(s.Reference, "test/"+string(id)+"/") {
+		if s.Status != "quoted" && strings.HasPrefix(s.Reference, "test/"+string(id)+"/") {
 			n++
 		}
 	}
@@ -314,9 +315,9 @@ func (w *world) settled(id order.ID, story ...any) {
 	if n := w.bought(id); n != 1 {
 		w.Errorf("order %s %+v: %d labels, want 1", id, story, n)
 	}
-	out, err := w.direct().GetItem(w.Context(), &dynamodb.GetItemInput{TableName: &w.name, Key: row{"id": text(string(id))}})
+	out, err := w.direct().GetItem(w.Context(), &dynamodb.GetItemInput{TableName: &w.name, Key: own.Item{"id": own.Text(string(id))}})
 	w.must(err)
-	if got := row(out.Item).text("status"); got != "purchased" {
+	if got := own.TextOf(out.Item, "status"); got != "purchased" {
 		w.Errorf("order %s %+v: row %q, want purchased", id, story, got)
 	}
 	for _, queue := range []string{"labels", "dead"} {
