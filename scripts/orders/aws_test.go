@@ -118,7 +118,7 @@ func TestAnEarlyResponseIsNotLost(t *testing.T) {
 func TestAnErrorOfAWSNamesWhatToCheckFirst(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]string{
-		"ResourceNotFoundException": "ORDERS_TABLE, --region and --profile must be those of the deployment",
+		"ResourceNotFoundException": "ORDERS_TABLE, STOCK_TABLE, RECEIPTS_TABLE, --region and --profile must be those of the deployment",
 		"QueueDoesNotExist":         "QUEUE_URL, --region and --profile must be those of the deployment",
 		"AccessDeniedException":     "lacks this permission",
 		"ExpiredTokenException":     "aws sso login",

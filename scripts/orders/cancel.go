@@ -28,10 +28,13 @@ Exit code 1: the order was not canceled, for example because it is paid.
 Example: orders cancel ORD-1001`
 }
 
-var (
-	errNotConfirmed = errors.New("nothing was changed: the word was not typed")
-	errNotCanceled  = errors.New("not canceled")
-)
+var errNotConfirmed = errors.New("nothing was changed: the word was not typed")
+
+// notCanceledError reports an order that cannot be canceled.
+type notCanceledError struct{ status order.Status }
+
+// Error names the status.
+func (e notCanceledError) Error() string { return "not canceled: the order is " + string(e.status) }
 
 // Run cancels one order.
 func (c cancel) Run(ctx context.Context, sh shell) error {
@@ -64,7 +67,7 @@ func (c cancel) cancel(ctx context.Context, sh shell, env stripeConfig, cfg aws.
 		return err
 	}
 	if after.Status != order.Canceled {
-		return fmt.Errorf("%w: the order is %s", errNotCanceled, after.Status)
+		return notCanceledError{after.Status}
 	}
 	fmt.Fprintf(sh.people(), "canceled: it was %s\n", before.Status)
 	return sh.record(recordJSON(after))

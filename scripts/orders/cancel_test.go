@@ -25,7 +25,7 @@ func TestCancel(t *testing.T) {
 		{"the end of the input", cancel{ID: "DECLINED"}, "", "scope test", errNotConfirmed, order.Declined},
 		{"the order id", cancel{ID: "DECLINED"}, "DECLINED\n", "canceled: it was declined", nil, order.Canceled},
 		{"a canceled order", cancel{ID: "DECLINED", Yes: true}, "", "canceled: it was canceled", nil, order.Canceled},
-		{"a paid order", cancel{ID: "PAID", Yes: true}, "", "status     paid", errNotCanceled, order.Paid},
+		{"a paid order", cancel{ID: "PAID", Yes: true}, "", "status     paid", notCanceledError{order.Paid}, order.Paid},
 	} {
 		var out strings.Builder
 		err := step.command.Run(t.Context(), testShell(d.environ, step.typed, &out))

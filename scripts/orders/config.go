@@ -26,7 +26,7 @@ type queueConfig struct {
 	Queue config.URL `env:"QUEUE_URL,notEmpty" want:"the URL of the order queue"`
 }
 
-// tableConfig is the environment of `orders show`. Commands that settle orders need Stock
+// tableConfig is the environment of `orders list`. Commands that settle orders need Stock
 // if the functions have it.
 type tableConfig struct {
 	Table string `env:"ORDERS_TABLE,notEmpty" want:"the name of the orders table"`
@@ -35,6 +35,12 @@ type tableConfig struct {
 
 func (c tableConfig) store(cfg aws.Config) *dynamodb.Store {
 	return dynamodb.New(cfg, c.Table).WithStock(c.Stock)
+}
+
+// showConfig is the environment of `orders show`.
+type showConfig struct {
+	Orders   tableConfig
+	Receipts string `env:"RECEIPTS_TABLE" want:"the name of the receipts table, or nothing"`
 }
 
 // stockConfig is the environment of `orders stock`.

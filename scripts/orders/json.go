@@ -29,6 +29,7 @@ type orderJSON struct {
 	Refunded   int64         `json:"refunded,omitempty"`
 	ByOthers   int64         `json:"refundedByOthers,omitempty"`
 	Refunds    []refundJSON  `json:"refunds,omitempty"`
+	Receipts   []receiptJSON `json:"receipts,omitempty"`
 	Charges    *int          `json:"charges,omitempty"` // at Stripe; absent if Stripe was not read
 	AtStripe   []paymentJSON `json:"atStripe,omitempty"`
 	WhatIsNext string        `json:"next,omitempty"`
@@ -112,6 +113,9 @@ func (f *report) json() orderJSON {
 	}
 	if f.account != nil {
 		o = o.withRefunds(*f.account)
+	}
+	for _, i := range f.receipts {
+		o.Receipts = append(o.Receipts, newReceiptJSON(i))
 	}
 	if f.asked {
 		o.Charges = new(f.charges())

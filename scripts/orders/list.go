@@ -33,6 +33,7 @@ and it needs --scan. An order that changes meanwhile may be missing or be printe
 Examples:
   orders list --due
   orders list --status open --status pending
+  orders list --status out_of_stock --scan
   orders list --status partially_refunded --since 2026-11-01T00:00:00Z --scan`
 }
 

@@ -61,7 +61,7 @@ func (l listReceipts) list(ctx context.Context, sh shell, doubts receipt.Doubts)
 		if i.Status == receipt.Doubtful {
 			open++
 		}
-		if err := sh.result(describeReceipt(i), receiptJSON(i)); err != nil {
+		if err := sh.result(describeReceipt(i), newReceiptJSON(i)); err != nil {
 			return err
 		}
 	}
@@ -91,16 +91,19 @@ func describeReceipt(i receipt.Item) string {
 		i.UpdatedAt.UTC().Format(time.RFC3339), cmp.Or(i.Failure, string(i.Message), "-"))
 }
 
-func receiptJSON(i receipt.Item) any {
-	return struct {
-		OrderID   order.ID          `json:"orderId"`
-		Receipt   receipt.Key       `json:"receipt"`
-		Status    receipt.Status    `json:"status"`
-		Failure   string            `json:"failure,omitempty"`
-		MessageID receipt.MessageID `json:"messageId,omitempty"`
-		Attempt   int               `json:"attempt"`
-		UpdatedAt time.Time         `json:"updatedAt"`
-	}{i.OrderID, i.Key, i.Status, i.Failure, i.Message, i.Attempt, i.UpdatedAt}
+// receiptJSON is a receipt in the output of --json. It has no address.
+type receiptJSON struct {
+	OrderID   order.ID          `json:"orderId"`
+	Receipt   receipt.Key       `json:"receipt"`
+	Status    receipt.Status    `json:"status"`
+	Failure   string            `json:"failure,omitempty"`
+	MessageID receipt.MessageID `json:"messageId,omitempty"`
+	Attempt   int               `json:"attempt"`
+	UpdatedAt time.Time         `json:"updatedAt"`
+}
+
+func newReceiptJSON(i receipt.Item) receiptJSON {
+	return receiptJSON{i.OrderID, i.Key, i.Status, i.Failure, i.Message, i.Attempt, i.UpdatedAt}
 }
 
 type resolveReceipt struct {
@@ -159,5 +162,5 @@ func (r resolveReceipt) resolve(ctx context.Context, sh shell, store receipt.Sto
 	if r.NotSent {
 		text += "to send it: orders republish " + r.Order + "\n"
 	}
-	return sh.result(text, receiptJSON(after))
+	return sh.result(text, newReceiptJSON(after))
 }

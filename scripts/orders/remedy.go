@@ -6,10 +6,12 @@ import (
 	"github.com/aws/smithy-go"
 
 	"orderonce/domain/order"
+	"orderonce/domain/refund"
 )
 
 const (
 	ofTheDeployment   = "--region and --profile must be those of the deployment"
+	neverCharged      = "it was never charged and holds no goods: sell again under a new orderId when there are goods"
 	missingPermission = "the AWS identity lacks this permission: docs/guides/operate.md#permissions"
 )
 
@@ -25,6 +27,11 @@ func remedy(err error) string {
 		return "STRIPE_SECRET_KEY must be a valid key of the account and the mode (test or live) " +
 			"that the order was charged in, with the permissions in docs/guides/operate.md#permissions"
 	}
+	canceled, _ := errors.AsType[notCanceledError](err)
+	refunded, ok := errors.AsType[*refund.NotChargedError](err)
+	if canceled.status == order.OutOfStock || ok && refunded.Status == order.OutOfStock {
+		return neverCharged
+	}
 	return ""
 }
 
@@ -32,7 +39,8 @@ func remedy(err error) string {
 func remedyOf(code string) string {
 	switch code {
 	case "ResourceNotFoundException":
-		return "no such table in this region and account: ORDERS_TABLE, " + ofTheDeployment
+		return "no such table in this region and account: " +
+			"ORDERS_TABLE, STOCK_TABLE, RECEIPTS_TABLE, " + ofTheDeployment
 	case "QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue":
 		return "no such queue: QUEUE_URL, " + ofTheDeployment
 	case "AccessDenied", "AccessDeniedException":

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,9 @@ import (
 	"github.com/caarlos0/env/v11"
 
 	"orderonce/adapters/config"
+	"orderonce/adapters/dynamodb"
 	"orderonce/domain/order"
+	"orderonce/domain/receipt"
 	"orderonce/domain/refund"
 )
 
@@ -23,9 +26,10 @@ type report struct {
 	record  *order.Record   // nil if the row does not exist
 	account *refund.Account // nil if the order was not charged
 
-	asked   bool           // Stripe was read
-	intents []order.Intent // every one of the order, newest first
-	ledger  refund.Ledger  // of the bound intent, if it was charged
+	receipts []receipt.Item
+	asked    bool           // Stripe was read
+	intents  []order.Intent // every one of the order, newest first
+	ledger   refund.Ledger  // of the bound intent, if it was charged
 }
 
 // readTable reads the row. A row that is missing is not an error.
@@ -46,11 +50,29 @@ func (f *report) readTable(ctx context.Context, c tableConfig, cfg aws.Config) e
 	return err
 }
 
+// readReceipts reads the receipts of the order, if there is a table of them.
+func (f *report) readReceipts(ctx context.Context, table string, cfg aws.Config) (err error) {
+	if table == "" {
+		return nil
+	}
+	if f.receipts, err = dynamodb.NewReceipts(cfg, table).OfOrder(ctx, f.id); err != nil {
+		return fmt.Errorf("read the receipts of order %q: %w", f.id, err)
+	}
+	return nil
+}
+
 // readStripe reads every payment of the order at Stripe, if the environment has a key.
 func (f *report) readStripe(ctx context.Context, environ []string) error {
 	if env.ToMap(environ)["STRIPE_SECRET_KEY"] == "" {
 		return nil
 	}
+	if err := f.readPayments(ctx, environ); err != nil {
+		return fmt.Errorf("read the payments of order %q at Stripe: %w", f.id, err)
+	}
+	return nil
+}
+
+func (f *report) readPayments(ctx context.Context, environ []string) error {
 	c, err := config.Read[stripeConfig](environ)
 	if err != nil {
 		return err
@@ -99,6 +121,10 @@ func (f *report) text() string {
 	}
 	if a := f.account; a != nil && (len(a.Items) > 0 || a.Outside != 0) {
 		b.WriteString(describeRefunds(*a))
+	}
+	for _, i := range f.receipts {
+		fmt.Fprintf(&b, "receipt    %s  %s %s  %s\n",
+			stamp(i.UpdatedAt), i.Key, i.Status, cmp.Or(i.Failure, string(i.Message), "-"))
 	}
 	if f.asked {
 		b.WriteString(f.atStripe())

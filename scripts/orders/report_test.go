@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/domain/order"
+	"orderonce/domain/receipt"
 )
 
 func TestReport(t *testing.T) {
@@ -42,6 +43,15 @@ func TestReport(t *testing.T) {
 			"charged    2 TIMES\n", "nothing: it is settled",
 		},
 		"not charged": {report{record: &open, asked: true}, "charged    no\n", "its message comes back"},
+		"receipts": {
+			report{record: &paid, receipts: []receipt.Item{
+				{Key: receipt.Paid, Status: receipt.Delivered, Message: "message-1", UpdatedAt: noon()},
+				{Key: "refund#R-1", Status: receipt.Doubtful, Failure: receipt.Abandoned, UpdatedAt: noon()},
+			}},
+			"receipt    2026-11-21 12:00:00.123 UTC  paid delivered  message-1\n" +
+				"receipt    2026-11-21 12:00:00.123 UTC  refund#R-1 doubtful  claim_abandoned\n",
+			"nothing: it is settled",
+		},
 		"a row is missing": {
 			report{asked: true, intents: []order.Intent{other}},
 			"charged    once\nat Stripe  pi_2, succeeded, 24.00 USD, not bound to the order\n" +
@@ -70,7 +80,8 @@ func TestReport(t *testing.T) {
 			if !f.asked && strings.Contains(text, "charged") {
 				t.Errorf("got\n%s\nwant no word about charges, because Stripe was not read", text)
 			}
-			if o := f.json(); o.OrderID != "ORD-1" || (o.Charges != nil) != f.asked || len(o.AtStripe) != len(f.intents) {
+			if o := f.json(); o.OrderID != "ORD-1" || (o.Charges != nil) != f.asked || len(o.AtStripe) != len(f.intents) ||
+				len(o.Receipts) != len(f.receipts) {
 				t.Errorf("got %+v", o)
 			}
 		})
@@ -101,6 +112,21 @@ func TestShow(t *testing.T) {
 	}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("- got, + want:\n%s", diff)
+	}
+}
+
+func TestShowPrintsTheOrderIfTheReceiptsCannotBeRead(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	process(t, d.store, d.payments, "ORD-1", "pm_card_visa")
+	var out strings.Builder
+	err := show{"ORD-1"}.Run(t.Context(), testShell(append(d.environ, "RECEIPTS_TABLE=none"), "", &out))
+	if err == nil || !strings.Contains(hint(err).Error(), `read the receipts of order "ORD-1"`) ||
+		!strings.Contains(hint(err).Error(), "RECEIPTS_TABLE, --region") {
+		t.Errorf("got %v, want the table to check", err)
+	}
+	if !strings.Contains(out.String(), "status     paid\n") || !strings.Contains(out.String(), "charged    once\n") {
+		t.Errorf("printed\n%s\nwant the row and its charge", &out)
 	}
 }
 

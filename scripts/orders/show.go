@@ -17,8 +17,9 @@ type show struct {
 
 // Help explains the command beyond its one line.
 func (show) Help() string {
-	return `It prints the order's row, its history, its refunds and what happens next. With SCOPE and
-STRIPE_SECRET_KEY set it also reads Stripe, says how often the order was charged, and links its
+	return `It prints the order's row, its history, the goods that it holds, its refunds and what happens next.
+With RECEIPTS_TABLE set it also prints the order's receipts. With SCOPE and STRIPE_SECRET_KEY set it
+also reads Stripe, says how often the order was charged, and links its
 payments in the Dashboard. It finds payments that no row names, for example after a restore from
 backup; Stripe's search lags by a minute. It changes nothing.
 
@@ -29,24 +30,24 @@ Example: orders show ORD-1001`
 
 // Run prints one order.
 func (s show) Run(ctx context.Context, sh shell) error {
-	c, cfg, err := connect[tableConfig](ctx, sh)
+	c, cfg, err := connect[showConfig](ctx, sh)
 	if err != nil {
 		return err
 	}
 	f := report{id: order.ID(s.ID), now: sh.now()}
-	if err := f.readTable(ctx, c, cfg); err != nil {
+	if err := f.readTable(ctx, c.Orders, cfg); err != nil {
 		return fmt.Errorf("show order %q: %w", s.ID, err)
 	}
-	stripeErr := f.readStripe(ctx, sh.environ)
+	notRead := errors.Join(f.readReceipts(ctx, c.Receipts, cfg), f.readStripe(ctx, sh.environ))
 	if f.record == nil && len(f.intents) == 0 {
-		return errors.Join(fmt.Errorf("show order %q: %w", s.ID, c.explain(cfg, order.ErrNotFound)), stripeErr)
+		return errors.Join(fmt.Errorf("show order %q: %w", s.ID, c.Orders.explain(cfg, order.ErrNotFound)), notRead)
 	}
 	if err := sh.result(f.text(), f.json()); err != nil {
 		return err
 	}
 	switch charges := f.charges(); {
-	case stripeErr != nil: // the row is shown, because Stripe may be what is down
-		return fmt.Errorf("read the payments of order %q at Stripe: %w", s.ID, stripeErr)
+	case notRead != nil: // the row is shown, because Stripe may be what is down
+		return notRead
 	case f.record == nil:
 		return exit{fmt.Errorf("order %q: its row is missing: restore it from %s", s.ID, f.intents[0].ID), 2}
 	case charges > 1:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -82,5 +83,30 @@ func TestCancelFreesGoods(t *testing.T) {
 	}
 	if _, err := tracking.Stock(t.Context(), "NONE"); !errors.Is(err, order.ErrNotFound) {
 		t.Errorf("got %v, want %v", err, order.ErrNotFound)
+	}
+}
+
+// What a person does first with an order that had no goods.
+func TestAnOrderThatIsOutOfStock(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	table := d.table.OpenStock(t) // without an article
+	process(t, d.store.WithStock(table), d.payments, "SHORT", "pm_card_visa")
+	environ := append(d.environ, "STOCK_TABLE="+table)
+	var out strings.Builder
+	must(t, list{Status: []order.Status{order.OutOfStock}, Scan: true}.Run(t.Context(), testShell(environ, "", &out)))
+	if !strings.HasPrefix(out.String(), "SHORT ") || !strings.HasSuffix(out.String(), "  MUG\n") {
+		t.Errorf("listed %q, want the order and the article that was short", &out)
+	}
+	for name, command := range map[string]interface {
+		Run(ctx context.Context, sh shell) error
+	}{
+		"cancel": cancel{ID: "SHORT", Yes: true},
+		"refund": makeRefund{Order: "SHORT", Amount: 100, Reason: "duplicate", Yes: true},
+	} {
+		err := command.Run(t.Context(), testShell(environ, "", &out))
+		if err == nil || !strings.HasSuffix(hint(err).Error(), "\n"+neverCharged) {
+			t.Errorf("%s: got %v, want that it was never charged", name, err)
+		}
 	}
 }
