@@ -33,8 +33,8 @@ func TestTheCommandsOfTheDocumentsPrintWhatTheDocumentsShow(t *testing.T) {
 			t.Parallel()
 			reader := newReader(t)
 			for _, b := range commandBlocks(t, filepath.Join(repository, page)) {
-				if strings.Contains(b.commands, "aws ") && !installed("aws") {
-					t.Logf("not run, the AWS CLI is not installed:\n%s", b.commands)
+				if missing := notInstalled(b.commands); missing != "" {
+					t.Logf("not run, %s is not installed:\n%s", missing, b.commands)
 					continue
 				}
 				if strings.HasPrefix(b.commands, "make up") {
@@ -102,9 +102,14 @@ func neutral(text string) string {
 	return text
 }
 
-func installed(program string) bool {
-	_, err := exec.LookPath(program)
-	return err == nil
+// notInstalled returns a program that the commands need and this machine lacks, or "".
+func notInstalled(commands string) string {
+	for _, program := range []string{"aws", "curl"} {
+		if _, err := exec.LookPath(program); err != nil && strings.Contains(commands, program+" ") {
+			return program
+		}
+	}
+	return ""
 }
 
 // reader follows a page: a folder that looks like a clone of the repository, and what the

@@ -117,6 +117,15 @@ func showPuts(w io.Writer, puts []put) {
 	requests.Render()
 }
 
+// exampleStock returns the pieces of each article of stockFile and of the examples.
+func exampleStock() (map[string]int64, error) {
+	all, err := run{}.stages()
+	if err != nil {
+		return nil, err
+	}
+	return all.stock()
+}
+
 // stock returns the pieces of each article: those of stockFile, and a million of each
 // other article that is ordered.
 func (all stages) stock() (map[string]int64, error) {

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"orderonce/adapters/apigateway/apigatewaytest"
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/eventbridge/eventbridgetest"
 	"orderonce/adapters/lambda/lambdatest"
@@ -240,16 +241,39 @@ func TestUpPrintsTheEventsThatItAccepts(t *testing.T) {
 	}
 }
 
+func TestUpPrintsTheFateOfAnEMailWithoutItsAddress(t *testing.T) {
+	t.Parallel()
+	event := func(detailType string) json.RawMessage {
+		return json.RawMessage(`{"detail-type":"` + detailType + `","time":"2026-11-22T14:13:20Z","detail":{"mail":{
+			"destination":["buyer@shop.invalid"],"commonHeaders":{"to":["buyer@shop.invalid"],"subject":"Receipt for order ORD-1"},
+			"tags":{"orderonce-order":["` + system.MailTag("ORD-1") + `"]}}}}`)
+	}
+	var b strings.Builder
+	loses := printMail(&b)
+	for _, e := range []json.RawMessage{event("Email Sent"), event("Email Bounced"), json.RawMessage(`{`)} {
+		if loses(e) {
+			t.Errorf("%s is lost, want every event to arrive", e)
+		}
+	}
+	if want := "14:13:20  e-mail of ORD-1: Email Bounced, Receipt for order ORD-1\n"; b.String() != want {
+		t.Errorf("printed %q, want %q", b.String(), want)
+	}
+}
+
 func TestTheEnvironmentFileNamesEverything(t *testing.T) {
 	t.Parallel()
 	s := &system.System{
 		Options: system.Options{Table: "orders"}, Engine: &dynamodbtest.Engine{Endpoint: "http://engine"},
 		SQS: &sqstest.Server{URL: "http://queue"}, Stripe: &stripetest.Server{URL: "http://stripe"},
+		Bus: &eventbridgetest.Server{URL: "http://bus"}, API: &apigatewaytest.Server{URL: "http://api"},
+		Stock: "stock", ReceiptsTable: "receipts",
 	}
 	text := environment(s)
 	for _, want := range []string{
 		"export AWS_ENDPOINT_URL_DYNAMODB=http://engine\n", "export AWS_ENDPOINT_URL_SQS=http://queue\n",
 		"export STRIPE_API_BASE=http://stripe\n", "export ORDERS_TABLE=orders\n",
+		"export STOCK_TABLE=stock\n", "export RECEIPTS_TABLE=receipts\n", "export API=http://api\n",
+		"export AWS_ENDPOINT_URL_EVENTBRIDGE=http://bus\n", "export EVENT_BUS=orders-events\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("want %q in\n%s", want, text)

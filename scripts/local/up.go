@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,7 +22,7 @@ type up struct {
 	DynamoDB int `name:"dynamodb-port" default:"8000" env:"DYNAMODB_PORT" help:"Port of the DynamoDB-compatible engine; 0: any."`
 	SQS      int `name:"sqs-port" default:"9324" env:"SQS_PORT" help:"Port of the queue; 0: any."`
 	Stripe   int `name:"stripe-port" default:"12111" env:"STRIPE_PORT" help:"Port of the pretend Stripe; 0: any."`
-	API      int `name:"api-port" default:"12112" env:"API_PORT" help:"Port of the HTTP API with Stripe's webhook; 0: any."`
+	API      int `name:"api-port" default:"12112" env:"API_PORT" help:"Port of the HTTP API for orders and Stripe's webhook; 0: any."`
 }
 
 // Run keeps the system running until the context ends or the function exits by itself.
@@ -33,10 +34,14 @@ func (u up) Run(ctx context.Context) error {
 	if err := u.portsFree(ctx, engine); err != nil {
 		return err
 	}
+	stock, err := exampleStock()
+	if err != nil {
+		return err
+	}
 	defer ownTerminal(os.Stdin)()
 	s, err := start(ctx, upFolder, engine, system.Options{
 		Ports:       system.Ports{DynamoDB: u.DynamoDB, SQS: u.SQS, Stripe: u.Stripe, API: u.API},
-		RefuseEvent: printEvents(os.Stdout),
+		RefuseEvent: printEvents(os.Stdout), LoseMailEvent: printMail(os.Stdout), Stock: stock,
 	})
 	if err != nil {
 		if ctx.Err() != nil { // Ctrl-C is how it ends
@@ -49,7 +54,7 @@ func (u up) Run(ctx context.Context) error {
 		return errors.Join(err, s.Close())
 	}
 	fmt.Printf(usage, env, s.SQS.URL, s.SQS.QueueURL(system.OrderQueue), s.Engine.Endpoint, s.Options.Table,
-		s.folder.log())
+		s.folder.log(), s.API.URL)
 	scheduled, stop := context.WithCancel(ctx)
 	go s.schedule(scheduled)
 	err = s.wait(ctx)
@@ -101,6 +106,19 @@ func printEvents(w io.Writer) func(eventbridgetest.Event) (code string) {
 	}
 }
 
+// printMail returns a function that prints each e-mail that reaches its recipient, and
+// each event that follows, without an address. It loses no event.
+func printMail(w io.Writer) func(json.RawMessage) (lost bool) {
+	return func(event json.RawMessage) bool {
+		e, err := system.ParseMailEvent(event)
+		if err == nil && e.DetailType != "Email Sent" { // the next event follows at once
+			at := e.At.UTC().Format(time.TimeOnly)
+			fmt.Fprintf(w, "%s  e-mail of %s: %s, %s\n", at, e.OrderID, e.DetailType, e.Subject)
+		}
+		return false
+	}
+}
+
 // schedule invokes the function of the schedule every minute until the context ends.
 func (l *local) schedule(ctx context.Context) {
 	tick := time.NewTicker(time.Minute)
@@ -146,11 +164,22 @@ Post orders (three lines of the examples are invalid on purpose), show one, ask 
   go run ./scripts/orders show ORD-1001
   go run ./scripts/orders refresh ORD-1008
 
+Put an order by HTTP at %[7]s, twice: it is charged once. The same URL with GET shows its status:
+
+  curl -sS --aws-sigv4 aws:amz:us-east-1:execute-api --user pretend:pretend -X PUT %[7]s/orders/ORD-1016 \
+    -H 'Content-Type: application/json' -d "$(grep -m1 ORD-1016 examples/http.jsonl)"
+
 Give money back, cancel an order that waits for its customer, post refunds (one is of more than is left):
 
   go run ./scripts/orders refund ORD-1001 --amount 1999 --reason requested_by_customer
   go run ./scripts/orders cancel ORD-1008
   go run ./scripts/orders post examples/refunds.jsonl
+
+Look at the receipts of an order, and at the stock of an article; an article that has no stock is not sold:
+
+  go run ./scripts/orders receipts ORD-1001
+  go run ./scripts/orders stock VINYL
+  go run ./scripts/orders stock VINYL --add 10
 
 The same with the AWS CLI, version 2.13 or later (older ones speak another protocol than the local queue):
 
@@ -159,7 +188,7 @@ The same with the AWS CLI, version 2.13 or later (older ones speak another proto
   aws dynamodb get-item --endpoint-url %[4]s --table-name %[5]s --consistent-read \
     --key '{"orderId":{"S":"ORD-1001"},"sk":{"S":"order"}}'
 
-Each event is printed here when it reaches the event bus.
+Each event is printed here when it reaches the event bus, and each e-mail when it reaches a mailbox.
 The functions' log: tail -f %[6]s
 Ctrl-C ends everything; nothing is kept.
 `

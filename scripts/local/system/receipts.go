@@ -17,6 +17,7 @@ import (
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/ses/sestest"
 	"orderonce/adapters/sqs/sqstest"
+	"orderonce/domain/order"
 )
 
 // Names and times of the receipts of the local system.
@@ -154,6 +155,36 @@ func (s *System) mailEvent(event json.RawMessage) {
 	if s.Options.LoseMailEvent == nil || !s.Options.LoseMailEvent(event) {
 		s.Notify(string(event))
 	}
+}
+
+// MailEvent is an event of SES about an e-mail, without its addresses.
+type MailEvent struct {
+	DetailType string // such as "Email Sent", "Email Delivered" or "Email Bounced"
+	OrderID    order.ID
+	Subject    string
+	At         time.Time
+}
+
+// ParseMailEvent reads an event of SES.
+func ParseMailEvent(event json.RawMessage) (MailEvent, error) {
+	var e struct {
+		DetailType string `json:"detail-type"`
+		Time       time.Time
+		Detail     struct {
+			Mail struct {
+				CommonHeaders struct{ Subject string }
+				Tags          map[string][]string
+			}
+		}
+	}
+	if err := json.Unmarshal(event, &e); err != nil {
+		return MailEvent{}, fmt.Errorf("event of SES: %w", err)
+	}
+	id := ""
+	if tags := e.Detail.Mail.Tags[orderTag]; len(tags) > 0 {
+		id = tagText(tags[0])
+	}
+	return MailEvent{e.DetailType, order.ID(id), e.Detail.Mail.CommonHeaders.Subject, e.Time}, nil
 }
 
 // Notify puts an event into the receipt queue, as EventBridge does.

@@ -46,12 +46,18 @@ func (b *Books) receiptChecks() []check {
 	}
 }
 
-// OrderOf returns the order of an e-mail.
-func OrderOf(e sestest.Email) order.ID { return order.ID(mailTag(e, "orderonce-order")) }
+// The names of the tags of an e-mail.
+const (
+	orderTag   = "orderonce-order"
+	receiptTag = "orderonce-receipt"
+)
 
-// mailTag decodes a tag of an e-mail. One that is not valid is "".
-func mailTag(e sestest.Email, name string) string {
-	text, _ := base64.RawURLEncoding.DecodeString(e.Tags[name])
+// OrderOf returns the order of an e-mail.
+func OrderOf(e sestest.Email) order.ID { return order.ID(tagText(e.Tags[orderTag])) }
+
+// tagText decodes the value of a tag. One that is not valid is "".
+func tagText(value string) string {
+	text, _ := base64.RawURLEncoding.DecodeString(value)
 	return string(text)
 }
 
@@ -69,7 +75,7 @@ type receiptName struct {
 func (b *Books) wrongReceipts() (broken findings) {
 	sent := map[receiptName]int{}
 	for _, e := range b.Mail {
-		name := receiptName{OrderOf(e), receipt.Key(mailTag(e, "orderonce-receipt"))}
+		name := receiptName{OrderOf(e), receipt.Key(tagText(e.Tags[receiptTag]))}
 		sent[name]++
 		if r := b.Records[name.id]; !r.Status.Charged() {
 			broken.add("receipt of an unpaid order: order %s is %s, and e-mail %s was sent", name.id, r.Status, e.ID)

@@ -25,6 +25,7 @@ const (
 	publishTime = 10 * time.Second      // the publish function's timeout
 	streamBatch = 100                   // records of one invocation
 	streamPause = 20 * time.Millisecond // at least, between two reads of the table
+	longPause   = 2 * time.Second       // at most, because a person waits for the events
 )
 
 // startPublish starts the publish function between the table and a pretend EventBridge.
@@ -120,10 +121,10 @@ func (s *stream) run(ctx context.Context) error {
 			return fmt.Errorf("read the stream: %w", err)
 		}
 		s.add(items)
-		pause := max(streamPause, 10*time.Since(start)) // a large table must not keep this machine busy
+		pause := 10 * time.Since(start) // a large table must not keep this machine busy
 		for s.deliver(ctx) {
 		}
-		wait := time.NewTimer(pause)
+		wait := time.NewTimer(min(max(streamPause, pause), longPause))
 		select {
 		case <-wait.C:
 		case <-ctx.Done():

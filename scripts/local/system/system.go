@@ -318,9 +318,9 @@ func (s *System) functionEnv() map[string]string {
 }
 
 // OperatorEnv returns the environment of scripts/orders and of the AWS CLI, as
-// NAME=value.
+// NAME=value, and API, the URL of the HTTP API.
 func (s *System) OperatorEnv() []string {
-	return []string{
+	env := []string{
 		"AWS_DEFAULT_REGION=" + sqstest.Region, // the AWS CLI does not read AWS_REGION
 		"AWS_REGION=" + sqstest.Region,
 		"AWS_ACCESS_KEY_ID=pretend",
@@ -336,6 +336,13 @@ func (s *System) OperatorEnv() []string {
 		"STRIPE_SECRET_KEY=" + PretendKey,
 		"STRIPE_API_BASE=" + s.Stripe.URL,
 	}
+	if s.Bus != nil {
+		env = append(env, "AWS_ENDPOINT_URL_EVENTBRIDGE="+s.Bus.URL, "EVENT_BUS="+EventBus)
+	}
+	if s.API != nil {
+		env = append(env, "API="+s.API.URL)
+	}
+	return env
 }
 
 // StopProcessing ends the event source mapping after the running invocations, as
