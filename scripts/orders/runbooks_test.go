@@ -16,9 +16,11 @@ import (
 	"time"
 
 	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/adapters/ses/sestest"
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
@@ -60,6 +62,9 @@ func TestEveryRunbook(t *testing.T) {
 		"6. The Stripe key leaked":                   leakedKey(),
 		"7. A producer sent 10,000 wrong orders":     wrongOrders(),
 		"8. A bad release was deployed":              badRelease(kit.BuildPatched, kit.Binary),
+		"9. A receipt is doubtful": doubtfulReceipt(
+			kit.Build(t, "orderonce/functions/publish"), kit.Build(t, "orderonce/functions/receipt")),
+		"10. An article is sold out, or its stock does not add up": soldOut(),
 	}
 	sections := strings.Split(string(text), "\n## ")
 	for n, section := range sections {
@@ -506,15 +511,13 @@ func (i *incident) items() (all []system.Item) {
 // restore puts the table back to a backup.
 func (i *incident) restore(backup []system.Item) {
 	i.t.Helper()
-	client := sdk.NewFromConfig(dynamodbtest.Config(i.Engine.Endpoint, func(string) string { return "" }))
 	for _, item := range i.items() {
 		key := system.Item{"orderId": item["orderId"], "sk": item["sk"]}
-		_, err := client.DeleteItem(i.t.Context(), &sdk.DeleteItemInput{TableName: &i.Options.Table, Key: key})
+		_, err := i.table().DeleteItem(i.t.Context(), &sdk.DeleteItemInput{TableName: &i.Options.Table, Key: key})
 		must(i.t, err)
 	}
 	for _, item := range backup {
-		_, err := client.PutItem(i.t.Context(), &sdk.PutItemInput{TableName: &i.Options.Table, Item: item})
-		must(i.t, err)
+		i.put(i.Options.Table, item)
 	}
 }
 
@@ -623,6 +626,103 @@ func badRelease(build func(t testing.TB, file, before, after string) string, las
 		}},
 		over: leads(map[order.ID]order.Status{"ORD-8001": order.Paid, "ORD-8002": order.Paid, "ORD-8003": order.Paid}),
 	}
+}
+
+// doubtfulReceipt kills the receipt function twice: once when SES has accepted the
+// e-mail, whose events are lost, and once before the request arrives.
+func doubtfulReceipt(publish, receipts string) runbook {
+	const sent, unsent = "ORD-9001", "ORD-9002"
+	var killed atomic.Int64 // requests
+	return runbook{
+		options: func(i *incident, o *system.Options) {
+			o.Publish, o.Receipt = publish, receipts
+			o.FunctionTimeout, o.Visibility = 6*time.Second, 7*time.Second // the test waits for two leases
+			o.Env = map[string]string{"STRIPE_TIMEOUT": "2s", "SES_TIMEOUT": "2s", "ORDER_BUDGET": "5s"}
+			o.BeforeMail = func(number int) {
+				if number == 2 {
+					i.kill(&killed)
+				}
+			}
+			o.AfterMail = func(number int) {
+				if number == 1 {
+					i.kill(&killed)
+				}
+			}
+			o.LoseMailEvent = func(event json.RawMessage) bool {
+				return strings.Contains(string(event), system.MailTag(sent))
+			}
+		},
+		happens: func(i *incident) {
+			i.post(sale(sent, 2400, good))
+			i.Mail.Fail(sestest.Fault{Kind: sestest.LoseBefore})
+			i.post(sale(unsent, 2400, good))
+		},
+		over: func(i *incident, b system.Books) {
+			i.statuses(map[order.ID]order.Status{sent: order.Paid, unsent: order.Paid})
+			if len(b.Mail) != 2 || len(b.Doubts) != 0 || killed.Load() != 2 {
+				i.t.Errorf("got %d e-mails, %d doubts and %d kills, want 2, none and 2", len(b.Mail), len(b.Doubts), killed.Load())
+			}
+		},
+	}
+}
+
+// kill kills the receipt function.
+func (i *incident) kill(count *atomic.Int64) {
+	if s := i.running.Load(); s != nil {
+		count.Add(1)
+		s.Receipt.Kill(nil)
+	}
+}
+
+// soldOut has two records on vinyl: one is sold, and a customer who must authenticate
+// holds the other one. Of another article, somebody deletes the item.
+func soldOut() runbook {
+	var poster system.Item
+	of := func(id order.ID, sku, method string) string {
+		return strings.ReplaceAll(sale(id, 2400, method), "BOOK", sku)
+	}
+	return runbook{
+		options: func(_ *incident, o *system.Options) { o.Stock = map[string]int64{"VINYL": 2, "POSTER": 5} },
+		happens: func(i *incident) {
+			i.post(of("ORD-9101", "VINYL", good))
+			i.post(of("ORD-9102", "VINYL", needsSCA))
+			i.post(of("ORD-9103", "VINYL", good), of("ORD-9104", "POSTER", needsSCA))
+			poster = i.deleteArticle("POSTER")
+		},
+		events: map[string]func(*incident){
+			"the customer orders again": func(i *incident) {
+				i.Options.Stock["VINYL"] += 10 // came in, as the audit must know
+				i.post(of("ORD-9105", "VINYL", good))
+			},
+			"the article's item is corrected": func(i *incident) { i.put(i.Stock, poster) },
+		},
+		over: leads(map[order.ID]order.Status{
+			"ORD-9101": order.Paid, "ORD-9102": order.Canceled, "ORD-9103": order.OutOfStock,
+			"ORD-9104": order.Canceled, "ORD-9105": order.Paid,
+		}),
+	}
+}
+
+// deleteArticle deletes an article's item, and returns what it was.
+func (i *incident) deleteArticle(sku string) (was system.Item) {
+	i.t.Helper()
+	out, err := i.table().DeleteItem(i.t.Context(), &sdk.DeleteItemInput{
+		TableName: &i.Stock, Key: system.Item{"sku": &types.AttributeValueMemberS{Value: sku}},
+		ReturnValues: types.ReturnValueAllOld,
+	})
+	must(i.t, err)
+	return out.Attributes
+}
+
+func (i *incident) put(table string, item system.Item) {
+	i.t.Helper()
+	_, err := i.table().PutItem(i.t.Context(), &sdk.PutItemInput{TableName: &table, Item: item})
+	must(i.t, err)
+}
+
+// table returns a client of the engine, as an administrator's.
+func (i *incident) table() *sdk.Client {
+	return sdk.NewFromConfig(dynamodbtest.Config(i.Engine.Endpoint, func(string) string { return "" }))
 }
 
 // TestTheRunbookOfDeadLettersHasEveryReason compares the table of the runbook with the

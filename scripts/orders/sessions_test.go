@@ -84,7 +84,7 @@ func typeLine(ctx context.Context, t *testing.T, sh shell, args []string) string
 	k, err := parser.Parse(args)
 	must(t, err)
 	var out strings.Builder
-	typed := cmp.Or(c.Refund.Resolve.Refund, c.Refund.Make.Order, c.Cancel.ID, args[min(1, len(args)-1)])
+	typed := cmp.Or(c.Refund.Resolve.Refund, c.Refund.Make.Order, c.Cancel.ID, c.Receipts.Resolve.Order, args[min(1, len(args)-1)])
 	if c.Audit.Repair {
 		typed = "repair"
 	}
@@ -98,7 +98,10 @@ func typeLine(ctx context.Context, t *testing.T, sh shell, args []string) string
 func drained(ctx context.Context, s *system.System) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	return s.Drained(ctx)
+	if err := s.Drained(ctx); err != nil {
+		return err
+	}
+	return s.ReceiptsDrained(ctx)
 }
 
 // recorder replaces what differs from run to run: times, the numbers of payments,
@@ -121,6 +124,8 @@ func (r recorder) normalize(text string) string {
 		{`(?m)^  (no refund yet|open, .*)\n`, ""},
 		{`http://127\.0\.0\.1:\d+/000000000000/`, "https://sqs.us-east-1.amazonaws.com/123456789012/"},
 		{"table " + r.table + `\b`, "table orderonce-dev-orders"},
+		{`table receipts\S* in`, "table orderonce-dev-receipts in"},
+		{`table "stock[^"]*"`, `table "orderonce-dev-stock"`},
 	} {
 		text = regexp.MustCompile(replace[0]).ReplaceAllString(text, replace[1])
 	}
