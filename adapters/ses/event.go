@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"orderonce/domain/order"
 	"orderonce/domain/receipt"
@@ -42,7 +43,7 @@ type event struct {
 
 var (
 	errNotEvent = errors.New("not an event of SES: want an object with source, detail.eventType and detail.mail")
-	errBadTag   = errors.New("invalid tag " + tagOrder + " or " + tagReceipt)
+	errBadTag   = errors.New("invalid tag " + tagOrder + ", " + tagReceipt + " or " + tagAttempt)
 )
 
 // DecodeEvent decodes an event that EventBridge put into a queue. wanted is false for an
@@ -59,14 +60,15 @@ func DecodeEvent(body string, scope order.Scope) (e Event, wanted bool, err erro
 	}
 	id, idErr := decodeTag(in.tag(tagOrder))
 	key, keyErr := decodeTag(in.tag(tagReceipt))
+	attempt, attemptErr := strconv.Atoi(in.tag(tagAttempt))
 	switch k, err := receipt.ParseKey(key); {
-	case errors.Join(idErr, keyErr, err) != nil, !order.ValidID(id):
+	case errors.Join(idErr, keyErr, attemptErr, err) != nil, !order.ValidID(id):
 		return Event{}, false, fmt.Errorf("event %s of SES: %w", in.Detail.Type, errBadTag)
 	case in.Detail.Mail.MessageID == "":
 		return Event{}, false, errNotEvent
 	default:
 		e = Event{OrderID: order.ID(id), Key: k, Report: receipt.Report{
-			Message: receipt.MessageID(in.Detail.Mail.MessageID), Status: status, Code: in.code(status),
+			Message: receipt.MessageID(in.Detail.Mail.MessageID), Status: status, Code: in.code(status), Attempt: attempt,
 		}}
 	}
 	return e, true, nil

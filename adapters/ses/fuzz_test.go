@@ -10,7 +10,7 @@ import (
 
 func FuzzDecodeEvent(f *testing.F) {
 	f.Add(`{"source":"aws.ses","detail":{"eventType":"Send","mail":{"messageId":"1","tags":{"orderonce-scope":["test"],` +
-		`"orderonce-order":["QS4x"],"orderonce-receipt":["cGFpZA"]}}}}`)
+		`"orderonce-order":["QS4x"],"orderonce-receipt":["cGFpZA"],"orderonce-attempt":["1"]}}}}`)
 	f.Add(`{}`)
 	f.Fuzz(func(t *testing.T, body string) {
 		e, wanted, err := ses.DecodeEvent(body, scope)

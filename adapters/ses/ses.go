@@ -13,6 +13,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sesv2"
@@ -57,6 +58,7 @@ const (
 	tagScope   = "orderonce-scope"
 	tagOrder   = "orderonce-order"
 	tagReceipt = "orderonce-receipt"
+	tagAttempt = "orderonce-attempt"
 )
 
 func encodeTag(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
@@ -94,6 +96,7 @@ func (m *Mailer) input(mail receipt.Mail) *sesv2.SendEmailInput {
 			tag(tagScope, string(m.options.Scope)),
 			tag(tagOrder, encodeTag(string(mail.OrderID))),
 			tag(tagReceipt, encodeTag(string(mail.Key))),
+			tag(tagAttempt, strconv.Itoa(mail.Attempt)),
 		},
 	}
 }

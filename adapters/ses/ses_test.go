@@ -52,7 +52,7 @@ func mail(t *testing.T, to string) receipt.Mail {
 		t.Fatal(err)
 	}
 	return receipt.Mail{
-		To: a, Subject: "Quittung für A.1", Text: "text", HTML: "<p>html</p>", OrderID: "A.1", Key: receipt.OfRefund("R.1"),
+		To: a, Subject: "Quittung für A.1", Text: "text", HTML: "<p>html</p>", OrderID: "A.1", Key: receipt.OfRefund("R.1"), Attempt: 2,
 	}
 }
 
@@ -66,7 +66,7 @@ func TestSend(t *testing.T) {
 	want := []sestest.Email{{
 		ID: string(id), From: "Shop <receipts@shop.invalid>", To: "canary@example.invalid",
 		Subject: "Quittung für A.1", Text: "text", HTML: "<p>html</p>", ConfigurationSet: "receipts",
-		Tags: map[string]string{"orderonce-scope": "test", "orderonce-order": "QS4x", "orderonce-receipt": "cmVmdW5kI1IuMQ"},
+		Tags: map[string]string{"orderonce-scope": "test", "orderonce-order": "QS4x", "orderonce-receipt": "cmVmdW5kI1IuMQ", "orderonce-attempt": "2"},
 	}}
 	if diff := cmp.Diff(s.Sent(), want); diff != "" {
 		t.Errorf("mailbox (-got +want):\n%s", diff)
@@ -168,10 +168,10 @@ func TestDecodeEvent(t *testing.T) {
 		var got []receipt.Report
 		for _, e := range events {
 			d, wanted, err := ses.DecodeEvent(string(e), scope)
-			if err != nil || !wanted || d.OrderID != "A.1" || d.Key != receipt.OfRefund("R.1") || d.Report.Message != id {
+			if err != nil || !wanted || d.OrderID != "A.1" || d.Key != receipt.OfRefund("R.1") || d.Report.Message != id || d.Report.Attempt != 2 {
 				t.Errorf("%s: got %+v, %v, %v", to, d, wanted, err)
 			}
-			d.Report.Message = ""
+			d.Report.Message, d.Report.Attempt = "", 0
 			got = append(got, d.Report)
 			if _, wanted, err := ses.DecodeEvent(string(e), "other"); wanted || err != nil {
 				t.Errorf("%s: in another scope: wanted %v, %v", to, wanted, err)
@@ -185,12 +185,14 @@ func TestDecodeEvent(t *testing.T) {
 
 func TestDecodeEventOfOthers(t *testing.T) {
 	t.Parallel()
-	const tags = `"tags":{"orderonce-scope":["test"],"orderonce-order":["QS4x"],"orderonce-receipt":["cGFpZA"]}`
+	const noAttempt = `"tags":{"orderonce-scope":["test"],"orderonce-order":["QS4x"],"orderonce-receipt":["cGFpZA"]}`
+	const tags = `"tags":{"orderonce-scope":["test"],"orderonce-order":["QS4x"],"orderonce-receipt":["cGFpZA"],"orderonce-attempt":["1"]}`
 	for body, wantErr := range map[string]bool{
-		`{"source":"aws.ses","detail":{"eventType":"Open","mail":{"messageId":"1",` + tags + `}}}`:   false,
-		`{"source":"aws.ses","detail":{"eventType":"Delivery","mail":{"messageId":"1"}}}`:            false,
-		`{"source":"aws.ses","detail":{"eventType":"Delivery","mail":{` + tags + `}}}`:               true,
-		`{"source":"other","detail":{"eventType":"Delivery","mail":{"messageId":"1",` + tags + `}}}`: true,
+		`{"source":"aws.ses","detail":{"eventType":"Open","mail":{"messageId":"1",` + tags + `}}}`:          false,
+		`{"source":"aws.ses","detail":{"eventType":"Delivery","mail":{"messageId":"1"}}}`:                   false,
+		`{"source":"aws.ses","detail":{"eventType":"Delivery","mail":{` + tags + `}}}`:                      true,
+		`{"source":"other","detail":{"eventType":"Delivery","mail":{"messageId":"1",` + tags + `}}}`:        true,
+		`{"source":"aws.ses","detail":{"eventType":"Delivery","mail":{"messageId":"1",` + noAttempt + `}}}`: true,
 		`{"source":"aws.ses","detail":{}}`: true,
 		`canary`:                           true,
 		`{"source":"aws.ses","detail":{"eventType":"Send","mail":{"tags":{"orderonce-scope":["test"]}}}}`:      true,

@@ -101,13 +101,16 @@ type Report struct {
 	Message MessageID
 	Status  Status // Sent, Delivered, Bounced or Failed
 	Code    string // of Bounced and Failed
+	Attempt int    // that sent the e-mail, see Item
 }
 
 // Follow returns the item after a report. news is false if the item stays as it is: the
 // report is older than what the item shows, or about another e-mail of the receipt.
-// Reports arrive repeated and in any order.
+// Reports arrive repeated and in any order. One about the e-mail of an earlier attempt
+// says nothing about the e-mail that is being sent now, or may have been.
 func Follow(i Item, r Report, at time.Time) (after Item, news bool) {
-	if i.Message != "" && i.Message != r.Message || rank(r.Status, r.Message) <= rank(i.Status, i.Message) {
+	other := i.Message != "" && i.Message != r.Message || r.Attempt < i.Attempt
+	if other || rank(r.Status, r.Message) <= rank(i.Status, i.Message) {
 		return i, false
 	}
 	i.Message = r.Message

@@ -59,12 +59,14 @@ type Mailer interface {
 	Send(ctx context.Context, m Mail) (MessageID, error)
 }
 
-// Mail is a message. The provider's events about it name its order and its key.
+// Mail is a message. The provider's events about it name its order, its key and its
+// attempt.
 type Mail struct {
 	To                  Address
 	Subject, Text, HTML string
 	OrderID             order.ID
 	Key                 Key
+	Attempt             int // number of the claim
 }
 
 // SendError is a request to the e-mail service that failed. It contains no address.

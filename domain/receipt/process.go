@@ -154,9 +154,10 @@ func (p *Processor) noAddress(ctx context.Context, seen Item) Result {
 
 // send makes the one request and records its result.
 func (p *Processor) send(ctx context.Context, claim Item, m Mail) Result {
+	m.Attempt = claim.Attempt
 	id, err := p.Mailer.Send(ctx, m)
 	if err == nil {
-		return p.record(ctx, claim, Report{Message: id, Status: Sent})
+		return p.record(ctx, claim, Report{Message: id, Status: Sent, Attempt: claim.Attempt})
 	}
 	refusal, known := resultOfRefusal(err)
 	if !known {

@@ -77,7 +77,7 @@ func (w *world) die() {
 
 // report delivers an event of the e-mail service about its first message.
 func (w *world) report(s receipt.Status) receipt.Result {
-	return w.processor().Follow(w.Context(), "ORD-1", receipt.Paid, receipt.Report{Message: "message-1", Status: s})
+	return w.processor().Follow(w.Context(), "ORD-1", receipt.Paid, receipt.Report{Message: "message-1", Status: s, Attempt: 1})
 }
 
 // outcome is what a delivery and the world look like afterwards.
@@ -298,6 +298,36 @@ func TestAReportResolvesADoubt(t *testing.T) {
 		w.want(w.report(s), outcome{order.Done, order.ReasonSettled, s, 1})
 		w.want(w.report(s), outcome{order.Done, order.ReasonDuplicate, s, 1})
 		w.want(w.deliver(), outcome{order.Done, order.ReasonDuplicate, s, 1})
+	}
+}
+
+// The provider stops the first e-mail, so the event of the order sends another one. Then
+// the report that stopped the first arrives again: while the second is being sent, and
+// while nobody knows whether it was.
+func TestARepeatedReportThatAnEarlierEmailWasStoppedSendsNoThird(t *testing.T) {
+	t.Parallel()
+	for claim, tt := range map[string]struct {
+		fate   receipttest.Fate
+		during bool // the report is repeated before the answer, not after it
+		want   outcome
+	}{
+		"while it is sent":              {receipttest.Accepts, true, outcome{order.Done, order.ReasonDuplicate, receipt.Sent, 2}},
+		"while it is sent without news": {receipttest.SendsThenLoses, true, outcome{order.Done, order.ReasonDuplicate, receipt.Doubtful, 2}},
+		"while it is doubtful":          {receipttest.SendsThenLoses, false, outcome{order.Done, order.ReasonDuplicate, receipt.Doubtful, 2}},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.deliver()
+			w.want(w.report(receipt.Failed), outcome{order.Done, order.ReasonSettled, receipt.Failed, 1})
+			w.mailbox.Plan(tt.fate)
+			if tt.during {
+				w.mailbox.During = func(receipt.Mail) { w.report(receipt.Failed) }
+			}
+			w.deliver()
+			w.report(receipt.Failed)
+			w.want(w.deliver(), tt.want)
+		})
 	}
 }
 

@@ -97,21 +97,25 @@ func TestFollow(t *testing.T) {
 		report  receipt.Report
 		news    bool
 	}{
-		"sending is sent":                           {receipt.Sending, "", receipt.Report{first, receipt.Sent, ""}, true},
-		"a doubt is sent":                           {receipt.Doubtful, "", receipt.Report{first, receipt.Sent, ""}, true},
-		"a doubt bounced":                           {receipt.Doubtful, "", receipt.Report{first, receipt.Bounced, "General"}, true},
-		"a doubt was stopped by the provider":       {receipt.Doubtful, "", receipt.Report{first, receipt.Failed, "Reject"}, true},
-		"a person was wrong that it was not sent":   {receipt.Failed, "", receipt.Report{first, receipt.Delivered, ""}, true},
-		"a person was right that it was sent":       {receipt.Sent, "", receipt.Report{first, receipt.Delivered, ""}, true},
-		"sent is delivered":                         {receipt.Sent, first, receipt.Report{first, receipt.Delivered, ""}, true},
-		"delivered bounces later":                   {receipt.Delivered, first, receipt.Report{first, receipt.Bounced, "General"}, true},
-		"delivered stays so":                        {receipt.Delivered, first, receipt.Report{first, receipt.Sent, ""}, false},
-		"bounced stays so":                          {receipt.Bounced, first, receipt.Report{first, receipt.Delivered, ""}, false},
-		"stopped stays so":                          {receipt.Failed, first, receipt.Report{first, receipt.Sent, ""}, false},
-		"a repetition is no news":                   {receipt.Sent, first, receipt.Report{first, receipt.Sent, ""}, false},
-		"another e-mail's delivery is not this one": {receipt.Sent, first, receipt.Report{second, receipt.Delivered, ""}, false},
+		"sending is sent":                           {receipt.Sending, "", receipt.Report{first, receipt.Sent, "", 2}, true},
+		"a doubt is sent":                           {receipt.Doubtful, "", receipt.Report{first, receipt.Sent, "", 2}, true},
+		"a doubt bounced":                           {receipt.Doubtful, "", receipt.Report{first, receipt.Bounced, "General", 2}, true},
+		"a doubt was stopped by the provider":       {receipt.Doubtful, "", receipt.Report{first, receipt.Failed, "Reject", 2}, true},
+		"a person was wrong that it was not sent":   {receipt.Failed, "", receipt.Report{first, receipt.Delivered, "", 2}, true},
+		"a person was right that it was sent":       {receipt.Sent, "", receipt.Report{first, receipt.Delivered, "", 2}, true},
+		"sent is delivered":                         {receipt.Sent, first, receipt.Report{first, receipt.Delivered, "", 2}, true},
+		"delivered bounces later":                   {receipt.Delivered, first, receipt.Report{first, receipt.Bounced, "General", 2}, true},
+		"delivered stays so":                        {receipt.Delivered, first, receipt.Report{first, receipt.Sent, "", 2}, false},
+		"bounced stays so":                          {receipt.Bounced, first, receipt.Report{first, receipt.Delivered, "", 2}, false},
+		"stopped stays so":                          {receipt.Failed, first, receipt.Report{first, receipt.Sent, "", 2}, false},
+		"a repetition is no news":                   {receipt.Sent, first, receipt.Report{first, receipt.Sent, "", 2}, false},
+		"the one before was stopped, not this one":  {receipt.Sending, "", receipt.Report{first, receipt.Failed, "Reject", 1}, false},
+		"nor the one of which nobody knows":         {receipt.Doubtful, "", receipt.Report{first, receipt.Failed, "Reject", 1}, false},
+		"the one before arrived, perhaps not this":  {receipt.Doubtful, "", receipt.Report{first, receipt.Delivered, "", 1}, false},
+		"a later one than a restored table knows":   {receipt.Failed, "", receipt.Report{second, receipt.Sent, "", 3}, true},
+		"another e-mail's delivery is not this one": {receipt.Sent, first, receipt.Report{second, receipt.Delivered, "", 2}, false},
 	} {
-		before := receipt.Item{OrderID: "ORD-1", Key: receipt.Paid, Status: tt.status, Message: tt.message, Revision: 2}
+		before := receipt.Item{OrderID: "ORD-1", Key: receipt.Paid, Status: tt.status, Attempt: 2, Message: tt.message, Revision: 2}
 		if tt.status == receipt.Sending {
 			before.Owner, before.Until = "owner", noon().Add(time.Minute)
 		}
@@ -119,7 +123,7 @@ func TestFollow(t *testing.T) {
 		if tt.news {
 			want = receipt.Item{
 				OrderID: "ORD-1", Key: receipt.Paid, Status: tt.report.Status, Message: tt.report.Message,
-				Failure: tt.report.Code, Revision: 3, UpdatedAt: noon(),
+				Failure: tt.report.Code, Attempt: 2, Revision: 3, UpdatedAt: noon(),
 			}
 		}
 		got, news := receipt.Follow(before, tt.report, noon())

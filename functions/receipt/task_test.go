@@ -27,7 +27,7 @@ const (
 		`"type":"order.paid","from":"open","status":"paid","amount":3998,"currency":"usd","paymentIntentId":"pi_1",` +
 		`"occurredAt":"2026-05-01T12:00:00.000Z"}}`
 	deliveredEvent = `{"source":"aws.ses","detail-type":"Email Delivered","detail":{"eventType":"Delivery","mail":{"messageId":"message-1",` +
-		`"tags":{"orderonce-scope":["test"],"orderonce-order":["T1JELTE"],"orderonce-receipt":["cGFpZA"]}}}}`
+		`"tags":{"orderonce-scope":["test"],"orderonce-order":["T1JELTE"],"orderonce-receipt":["cGFpZA"],"orderonce-attempt":["1"]}}}}`
 )
 
 // counter records the counted metrics.

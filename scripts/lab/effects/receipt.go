@@ -153,13 +153,13 @@ func (p receiptPorts) Payer(context.Context, order.IntentID) (receipt.Payer, err
 var errQuota = errors.New("sending quota exceeded")
 
 // Send implements receipt.Mailer.
-func (p receiptPorts) Send(context.Context, receipt.Mail) (id receipt.MessageID, err error) {
+func (p receiptPorts) Send(_ context.Context, m receipt.Mail) (id receipt.MessageID, err error) {
 	f := p.do("send", false, func() {
 		p.world.mails++
 		id = receipt.MessageID(fmt.Sprintf("mail-%d", p.world.mails))
 		if p.world.Reports {
-			p.add(p.world.report(receipt.Report{Message: id, Status: receipt.Sent}))
-			p.add(p.world.report(receipt.Report{Message: id, Status: receipt.Delivered}))
+			p.add(p.world.report(receipt.Report{Message: id, Status: receipt.Sent, Attempt: m.Attempt}))
+			p.add(p.world.report(receipt.Report{Message: id, Status: receipt.Delivered, Attempt: m.Attempt}))
 		}
 	})
 	switch f { //nolint:exhaustive // after the others there is no actor
