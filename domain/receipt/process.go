@@ -141,15 +141,20 @@ func (p *Processor) prepare(ctx context.Context, r Request, seen Item) (m Mail, 
 }
 
 // noAddress records that there is nobody to send to. It is done, because a repetition
-// would find the same; a request for the receipt tries again.
+// would find the same; a request for the receipt tries again. An earlier attempt may have
+// sent it, at least once; then it stays a doubt.
 func (p *Processor) noAddress(ctx context.Context, seen Item) Result {
 	if seen.Failure == failureNoAddress {
 		return done(ReasonNoAddress, "", nil)
 	}
-	if err := p.Store.Save(ctx, seen, seen.next(Failed, failureNoAddress, p.Now())); err != nil {
+	s := Failed
+	if seen.Status == Sending || seen.Status == Doubtful {
+		s = Doubtful
+	}
+	if err := p.Store.Save(ctx, seen, seen.next(s, failureNoAddress, p.Now())); err != nil {
 		return failed(err)
 	}
-	return done(ReasonNoAddress, Failed, nil)
+	return done(ReasonNoAddress, s, nil)
 }
 
 // send makes the one request and records its result.
@@ -175,7 +180,7 @@ func (p *Processor) send(ctx context.Context, claim Item, m Mail) Result {
 func (p *Processor) record(ctx context.Context, claim Item, r Report) Result {
 	err := p.follow(ctx, claim, r)
 	if errors.Is(err, errKnown) {
-		err = nil
+		return done(order.ReasonSettled, "", nil)
 	}
 	if err != nil {
 		return failed(fmt.Errorf("e-mail %s was sent and is not recorded: %w", r.Message, err))

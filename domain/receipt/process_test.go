@@ -184,6 +184,28 @@ func TestAtLeastOnceSendsADoubtAgain(t *testing.T) {
 	}
 }
 
+// An earlier attempt may have sent it, so it has not failed.
+func TestAnAddressThatIsGoneDoesNotEndADoubt(t *testing.T) {
+	t.Parallel()
+	for claim, doubt := range map[string]func(*world){
+		"no answer":     func(w *world) { w.mailbox.Plan(receipttest.SendsThenLoses); w.deliver() },
+		"a dead worker": (*world).die,
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.again = true
+			doubt(w)
+			w.now = w.now.Add(31 * time.Second)
+			w.payers.Err = receipt.ErrNoAddress
+			for range 2 {
+				w.want(w.deliver(), outcome{order.Done, receipt.ReasonNoAddress, receipt.Doubtful, 1})
+			}
+			w.want(w.report(receipt.Sent), outcome{order.Done, order.ReasonSettled, receipt.Sent, 1})
+		})
+	}
+}
+
 func TestADefiniteRefusalIsSentAgain(t *testing.T) {
 	t.Parallel()
 	for fate, tt := range map[receipttest.Fate]outcome{
@@ -286,7 +308,11 @@ func TestAReportBeforeTheAnswerIsKept(t *testing.T) {
 	w.mailbox.During = func(receipt.Mail) {
 		w.want(w.report(receipt.Delivered), outcome{order.Done, order.ReasonSettled, receipt.Delivered, 1})
 	}
-	w.want(w.deliver(), outcome{order.Done, order.ReasonSettled, receipt.Delivered, 1})
+	r := w.deliver()
+	w.want(r, outcome{order.Done, order.ReasonSettled, receipt.Delivered, 1})
+	if r.Receipt != "" {
+		t.Errorf("counted as %s, want nothing: the report was counted, and the answer wrote nothing", r.Receipt)
+	}
 }
 
 func TestAReportResolvesADoubt(t *testing.T) {
