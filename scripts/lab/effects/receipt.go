@@ -15,6 +15,9 @@ import (
 type Receipts struct {
 	AtLeastOnce bool
 	Reports     bool // the e-mail service reports what it accepted
+	// Stops makes the service stop the first e-mail that it accepted, and report that twice:
+	// before and after the event of the order comes again.
+	Stops bool
 	// Usual replaces the product with other code; nil is the product.
 	Usual Usual
 }
@@ -28,9 +31,18 @@ func (r Receipts) World() World {
 	if r.Reports {
 		name += ", with reports"
 	}
-	return World{Name: name, play: func(s *stage) string {
+	less := 0
+	if r.Stops {
+		name += ", the first e-mail stopped"
+		less = 1 // the world is large
+	}
+	return World{Name: name, Less: less, play: func(s *stage) string {
 		w := receiptWorld{stage: s, Receipts: r, store: new(receipttest.Memory)}
-		s.play(w.event(1, 0), w.event(2, time.Second))
+		if r.Stops {
+			s.play(w.event(1, 0), w.event(2, time.Hour), w.event(3, 3*time.Hour))
+		} else {
+			s.play(w.event(1, 0), w.event(2, time.Second))
+		}
 		if s.broken != "" {
 			return s.broken
 		}
@@ -43,7 +55,8 @@ type receiptWorld struct {
 	Receipts
 
 	store *receipttest.Memory
-	mails int // that the e-mail service accepted
+	mails int // that the e-mail service accepted and did not stop
+	sent  int // that it accepted
 }
 
 const (
@@ -76,9 +89,9 @@ func (w *receiptWorld) event(n int, after time.Duration) *task {
 }
 
 // report is a message with what the e-mail service reports about a mail.
-func (w *receiptWorld) report(r receipt.Report) *task {
+func (w *receiptWorld) report(after time.Duration, r receipt.Report) *task {
 	return &task{
-		name: "the report that it was " + string(r.Status), due: w.now.Add(time.Second),
+		name: "the report that it was " + string(r.Status), due: w.now.Add(after),
 		died: func(at time.Time) time.Time { return at.Add(visible) },
 		run: func(a *actor) (time.Time, bool) {
 			result := w.processor(receiptPorts{a, w}).Follow(a.ctx, paidOrder, receipt.Paid, r)
@@ -97,6 +110,27 @@ func (w *receiptWorld) processor(p receiptPorts) *receipt.Processor {
 	}
 }
 
+// accept has the effect of a request.
+func (w *receiptWorld) accept(m receipt.Mail) receipt.MessageID {
+	w.sent++
+	id := receipt.MessageID(fmt.Sprintf("mail-%d", w.sent))
+	reports := func(s receipt.Status, after time.Duration) {
+		w.add(w.report(after, receipt.Report{Message: id, Status: s, Attempt: m.Attempt}))
+	}
+	if w.Stops && w.sent == 1 {
+		reports(receipt.Sent, time.Second)
+		reports(receipt.Failed, time.Second)
+		reports(receipt.Failed, 2*time.Hour)
+		return id
+	}
+	w.mails++
+	if w.Reports {
+		reports(receipt.Sent, time.Second)
+		reports(receipt.Delivered, time.Second)
+	}
+	return id
+}
+
 // atRest returns what is broken once every message is acknowledged.
 func (w *receiptWorld) atRest() string {
 	i, err := w.store.Load(w.ctx, paidOrder, receipt.Paid)
@@ -108,6 +142,7 @@ func (w *receiptWorld) atRest() string {
 		return fmt.Sprintf("%d e-mails", w.mails)
 	case w.mails == 0 && w.AtLeastOnce:
 		return "no e-mail"
+	case w.Stops && i.Status == receipt.Failed && w.mails == 0: // the events came before its report
 	case w.mails == 0 && i.Status != receipt.Doubtful:
 		return fmt.Sprintf("no e-mail, and the receipt is %q", i.Status)
 	case w.mails > 0 && !known && i.Status != receipt.Doubtful:
@@ -155,12 +190,7 @@ var errQuota = errors.New("sending quota exceeded")
 // Send implements receipt.Mailer.
 func (p receiptPorts) Send(_ context.Context, m receipt.Mail) (id receipt.MessageID, err error) {
 	f := p.do("send", false, func() {
-		p.world.mails++
-		id = receipt.MessageID(fmt.Sprintf("mail-%d", p.world.mails))
-		if p.world.Reports {
-			p.add(p.world.report(receipt.Report{Message: id, Status: receipt.Sent, Attempt: m.Attempt}))
-			p.add(p.world.report(receipt.Report{Message: id, Status: receipt.Delivered, Attempt: m.Attempt}))
-		}
+		id = p.world.accept(m)
 	})
 	switch f { //nolint:exhaustive // after the others there is no actor
 	case none:
