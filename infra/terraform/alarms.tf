@@ -464,8 +464,9 @@ locals {
       } : name => alarm if var.create_intake }, { for name, alarm in {
       receipts-doubtful = {
         description = <<-EOT
-          Nobody knows whether a receipt was sent, and it is not sent again. An event of SES may still
-          resolve it, or a person: ${local.runbook}, "A receipt is doubtful".
+          Nobody knows whether a receipt was sent. It is not sent again unless receipt_mode is
+          at_least_once. SES's event may still resolve it, or a person: ${local.runbook}, "A receipt is
+          doubtful".
         EOT
         metrics = {
           m = merge(local.receipts_by_result["doubtful"], { name = "Receipts", stat = "Sum" })

@@ -30,8 +30,8 @@ type listReceipts struct {
 func (listReceipts) Help() string {
 	return `A receipt is doubtful if a worker died, or SES did not answer, between the request to send the
 e-mail and the record of its result. It may have been sent, and it is never sent again by itself.
-SES's own event resolves most doubts within seconds. For one that stays, ask SES whether it knows
-the order (tags orderonce-order, orderonce-receipt), or the customer, and decide:
+SES's own event resolves most doubts within seconds. For one that stays ten minutes, look for the
+e-mail in SES by recipient and subject, or ask the customer, and decide:
 
   orders receipts resolve ORD-1001 paid --sent
 
@@ -121,7 +121,7 @@ func (resolveReceipt) Help() string {
               next event of the order: orders republish ORD-1001. Other consumers of the bus see the
               events again too. If you are wrong, the customer gets the e-mail twice.
 
-If SES reports the e-mail later, its report replaces your decision.
+If SES reports the e-mail before it is sent again, the report replaces your decision.
 
 Example: orders receipts resolve ORD-1001 paid --not-sent && orders republish ORD-1001`
 }
