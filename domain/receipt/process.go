@@ -157,8 +157,13 @@ func (p *Processor) noAddress(ctx context.Context, seen Item) Result {
 	return done(ReasonNoAddress, s, nil)
 }
 
-// send makes the one request and records its result.
+// send makes the one request and records its result. It makes none after the lease: the
+// process may have been frozen since the claim, and a person may have decided meanwhile
+// that nothing was sent. Round drops the monotonic clock, which may stop in that time.
 func (p *Processor) send(ctx context.Context, claim Item, m Mail) Result {
+	if p.Now().Round(0).After(claim.Until) {
+		return p.notSent(ctx, claim, outOfTime().Result, string(order.ReasonOutOfTime))
+	}
 	m.Attempt = claim.Attempt
 	id, err := p.Mailer.Send(ctx, m)
 	if err == nil {
@@ -168,11 +173,15 @@ func (p *Processor) send(ctx context.Context, claim Item, m Mail) Result {
 	if !known {
 		return p.doubt(ctx, claim, codeOf(err, failureNoResponse), err)
 	}
-	refused := claim.next(Failed, codeOf(err, string(refusal.Reason)), p.Now())
-	if saveErr := p.Store.Save(ctx, claim, refused); saveErr != nil {
-		return failed(errors.Join(err, saveErr)) // the claim's lease ends, and the receipt is doubtful
+	return p.notSent(ctx, claim, refusal, codeOf(err, string(refusal.Reason)))
+}
+
+// notSent records why certainly nothing was sent.
+func (p *Processor) notSent(ctx context.Context, claim Item, r order.Result, why string) Result {
+	if err := p.Store.Save(ctx, claim, claim.next(Failed, why, p.Now())); err != nil {
+		return failed(errors.Join(r.Err, err)) // the claim's lease ends, and the receipt is doubtful
 	}
-	return Result{refusal, Failed}
+	return Result{r, Failed}
 }
 
 // record writes that the message was sent. Another delivery may have found the lease

@@ -289,6 +289,25 @@ func TestNothingIsClaimedWithoutTimeToRecordIt(t *testing.T) {
 	w.want(r, outcome{order.Redeliver, order.ReasonOutOfTime, "", 0})
 }
 
+// The process was frozen between the claim and the request. A person may soon decide that
+// nothing was sent, and must be right.
+func TestNothingIsSentAfterTheLease(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.store.Fault = func(_, after receipt.Item) (bool, error) {
+		if after.Status == receipt.Sending {
+			w.now = w.now.Add(time.Hour)
+		}
+		return false, nil
+	}
+	w.want(w.deliver(), outcome{order.Redeliver, order.ReasonOutOfTime, receipt.Failed, 0})
+	if w.mailbox.Calls() != 0 {
+		t.Errorf("%d requests to the e-mail service, want none", w.mailbox.Calls())
+	}
+	w.store.Fault = nil
+	w.want(w.deliver(), outcome{order.Done, order.ReasonSettled, receipt.Sent, 1})
+}
+
 // The worker is slower than its lease. What it knows corrects the doubt.
 func TestALateAnswerResolvesTheDoubtThatAnotherWorkerRecorded(t *testing.T) {
 	t.Parallel()
