@@ -60,14 +60,10 @@ type Resolver struct {
 	Now   func() time.Time
 }
 
-// Resolve records a person's decision about a doubtful receipt and returns the item. The
-// error is a *NotDoubtfulError, order.ErrStale if the receipt changed at the same moment,
-// or one of Store.
-func (s Resolver) Resolve(ctx context.Context, id order.ID, k Key, d Decision) (Item, error) {
-	seen, err := s.Store.Load(ctx, id, k)
-	if err != nil {
-		return Item{}, err
-	}
+// Resolve records a person's decision about the receipt that the person has seen, and
+// returns the item. The error is a *NotDoubtfulError, order.ErrStale if the receipt
+// changed since, or one of Store.
+func (s Resolver) Resolve(ctx context.Context, seen Item, d Decision) (Item, error) {
 	after, err := Resolve(seen, d, s.Now())
 	if err != nil {
 		return seen, err

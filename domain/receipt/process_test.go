@@ -411,15 +411,34 @@ func TestAPersonResolvesADoubt(t *testing.T) {
 			w.mailbox.Plan(receipttest.SendsThenLoses)
 			w.deliver()
 			resolver := receipt.Resolver{Store: w.store, Now: w.processor().Now}
-			got, err := resolver.Resolve(t.Context(), "ORD-1", receipt.Paid, tt.decision)
+			got, err := resolver.Resolve(t.Context(), w.item(), tt.decision)
 			if err != nil || got.Status != tt.status || got != w.item() || got.Failure != receipt.ResolvedByOperator {
 				t.Errorf("got %+v, %v, want %s", got, err, tt.status)
 			}
 			var none *receipt.NotDoubtfulError
-			if _, err := resolver.Resolve(t.Context(), "ORD-1", receipt.Paid, tt.decision); !errors.As(err, &none) {
+			if _, err := resolver.Resolve(t.Context(), w.item(), tt.decision); !errors.As(err, &none) {
 				t.Errorf("a second time: got %v, want a NotDoubtfulError", err)
 			}
 			w.want(w.deliver(), tt.next)
 		})
 	}
+}
+
+// Two people look at one doubt. By the time that the second answers, the e-mail was sent
+// again, and that is in doubt, too.
+func TestADecisionIsAboutTheDoubtThatThePersonSaw(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	resolver := receipt.Resolver{Store: w.store, Now: w.processor().Now}
+	w.mailbox.Plan(receipttest.LosesTheRequest, receipttest.SendsThenLoses)
+	w.deliver()
+	seen := w.item()
+	if _, err := resolver.Resolve(t.Context(), seen, receipt.NotSent); err != nil {
+		t.Fatal(err)
+	}
+	w.deliver()
+	if _, err := resolver.Resolve(t.Context(), seen, receipt.NotSent); !errors.Is(err, order.ErrStale) {
+		t.Errorf("got %v, want ErrStale", err)
+	}
+	w.want(w.deliver(), outcome{order.Done, order.ReasonDuplicate, receipt.Doubtful, 1})
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -154,7 +155,10 @@ func (r resolveReceipt) resolve(ctx context.Context, sh shell, store receipt.Sto
 		return errNotConfirmed
 	}
 	resolver := receipt.Resolver{Store: store, Now: sh.now}
-	after, err := resolver.Resolve(ctx, seen.OrderID, key, receipt.Decision(r.Sent))
+	after, err := resolver.Resolve(ctx, seen, receipt.Decision(r.Sent))
+	if errors.Is(err, order.ErrStale) {
+		return fmt.Errorf("%w: the receipt changed since it was shown, so look at it again: orders receipts %s", err, r.Order)
+	}
 	if err != nil {
 		return err
 	}
