@@ -76,7 +76,7 @@ func (p *Processor) Process(ctx context.Context, r Request, l order.Lease) Resul
 	if err != nil {
 		return failed(err)
 	}
-	result, ends := p.found(ctx, seen, l.From)
+	result, ends := p.found(ctx, seen, p.Now())
 	if ends {
 		return result
 	}

@@ -308,6 +308,21 @@ func TestNothingIsSentAfterTheLease(t *testing.T) {
 	w.want(w.deliver(), outcome{order.Done, order.ReasonSettled, receipt.Sent, 1})
 }
 
+// The process was frozen before it looked. By its lease, the claim of another worker would
+// end too far in the future to be true.
+func TestAFrozenWorkerDoesNotDoubtAClaimThatIsRunning(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.mailbox.During = func(receipt.Mail) {
+		w.mailbox.During = nil
+		r := w.processor().Process(t.Context(), paid(), order.Lease{
+			Owner: "frozen", From: w.now.Add(-time.Hour), Until: w.now.Add(-59 * time.Minute),
+		})
+		w.want(r, outcome{order.Redeliver, order.ReasonInProgress, receipt.Sending, 1})
+	}
+	w.want(w.deliver(), outcome{order.Done, order.ReasonSettled, receipt.Sent, 1})
+}
+
 // The worker is slower than its lease. What it knows corrects the doubt.
 func TestALateAnswerResolvesTheDoubtThatAnotherWorkerRecorded(t *testing.T) {
 	t.Parallel()
