@@ -18,6 +18,10 @@ type Receipts struct {
 	// Stops makes the service stop the first e-mail that it accepted, and report that twice:
 	// before and after the event of the order comes again.
 	Stops bool
+	// Person makes an operator look for a doubt after 20 minutes, and again. The operator
+	// looks into the mailbox, so the decision is right when it is made, and publishes the
+	// event again if nothing was sent.
+	Person bool
 	// Usual replaces the product with other code; nil is the product.
 	Usual Usual
 }
@@ -31,13 +35,22 @@ func (r Receipts) World() World {
 	if r.Reports {
 		name += ", with reports"
 	}
-	less := 0
 	if r.Stops {
 		name += ", the first e-mail stopped"
-		less = 1 // the world is large
+	}
+	if r.Person {
+		name += ", an operator decides"
+	}
+	less := 0
+	if r.Stops || r.Person && r.Reports {
+		less = 1 // these worlds are large
 	}
 	return World{Name: name, Less: less, play: func(s *stage) string {
 		w := receiptWorld{stage: s, Receipts: r, store: new(receipttest.Memory)}
+		if r.Person {
+			w.add(w.look(20 * time.Minute))
+			w.add(w.look(40 * time.Minute))
+		}
 		if r.Stops {
 			s.play(w.event(1, 0), w.event(2, time.Hour), w.event(3, 3*time.Hour))
 		} else {
@@ -96,6 +109,26 @@ func (w *receiptWorld) report(after time.Duration, r receipt.Report) *task {
 		run: func(a *actor) (time.Time, bool) {
 			result := w.processor(receiptPorts{a, w}).Follow(a.ctx, paidOrder, receipt.Paid, r)
 			return a.now.Add(function), result.Verdict == order.Redeliver
+		},
+	}
+}
+
+// look is an operator who resolves a doubt.
+func (w *receiptWorld) look(after time.Duration) *task {
+	return &task{
+		name: "the operator's look", due: epoch().Add(after),
+		died: func(at time.Time) time.Time { return at.Add(visible) },
+		run: func(a *actor) (time.Time, bool) {
+			ports := receiptPorts{a, w}
+			i, err := ports.Load(a.ctx, paidOrder, receipt.Paid)
+			if err == nil && i.Status == receipt.Doubtful {
+				resolver := receipt.Resolver{Store: ports, Now: func() time.Time { return a.now }}
+				i, err = resolver.Resolve(a.ctx, i, receipt.Decision(w.mails > 0))
+			}
+			if err == nil && i.Status == receipt.Failed {
+				w.add(w.event(3, a.now.Sub(epoch())))
+			}
+			return a.now.Add(visible), err != nil
 		},
 	}
 }
@@ -190,6 +223,9 @@ var errQuota = errors.New("sending quota exceeded")
 // Send implements receipt.Mailer.
 func (p receiptPorts) Send(_ context.Context, m receipt.Mail) (id receipt.MessageID, err error) {
 	f := p.do("send", false, func() {
+		if p.world.Person && p.now.After(p.began.Add(function)) {
+			panic(killed{}) // Lambda ended the function long before an operator looked
+		}
 		id = p.world.accept(m)
 	})
 	switch f { //nolint:exhaustive // after the others there is no actor
