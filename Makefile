@@ -50,7 +50,7 @@ prove: ## every schedule of two faults, a million random worlds of orders, 40,00
 prove-refunds: ## the random worlds of refunds alone, beside the usual code; half a minute
 	@$(LAB) ./refunds/run
 
-prove-effects: ## every schedule of four deviations of requests by HTTP and of receipts, of three of stock; two minutes
+prove-effects: ## every schedule of four deviations of requests by HTTP and of receipts, of three of stock; three minutes
 	@$(LAB) ./effects/run
 
 prove-long: ## three faults and a hundred million worlds; hours, and resumable

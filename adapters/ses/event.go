@@ -68,7 +68,8 @@ func DecodeEvent(body string, scope order.Scope) (e Event, wanted bool, err erro
 		return Event{}, false, errNotEvent
 	default:
 		e = Event{OrderID: order.ID(id), Key: k, Report: receipt.Report{
-			Message: receipt.MessageID(in.Detail.Mail.MessageID), Status: status, Code: in.code(status), Attempt: attempt,
+			Message: receipt.MessageID(in.Detail.Mail.MessageID), Status: status, Code: in.code(status),
+			Attempt: attempt,
 		}}
 	}
 	return e, true, nil

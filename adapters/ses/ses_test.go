@@ -66,7 +66,10 @@ func TestSend(t *testing.T) {
 	want := []sestest.Email{{
 		ID: string(id), From: "Shop <receipts@shop.invalid>", To: "canary@example.invalid",
 		Subject: "Quittung für A.1", Text: "text", HTML: "<p>html</p>", ConfigurationSet: "receipts",
-		Tags: map[string]string{"orderonce-scope": "test", "orderonce-order": "QS4x", "orderonce-receipt": "cmVmdW5kI1IuMQ", "orderonce-attempt": "2"},
+		Tags: map[string]string{
+			"orderonce-scope": "test", "orderonce-order": "QS4x", "orderonce-receipt": "cmVmdW5kI1IuMQ",
+			"orderonce-attempt": "2",
+		},
 	}}
 	if diff := cmp.Diff(s.Sent(), want); diff != "" {
 		t.Errorf("mailbox (-got +want):\n%s", diff)

@@ -308,8 +308,8 @@ func TestNothingIsSentAfterTheLease(t *testing.T) {
 	w.want(w.deliver(), outcome{order.Done, order.ReasonSettled, receipt.Sent, 1})
 }
 
-// The process was frozen before it looked. By its lease, the claim of another worker would
-// end too far in the future to be true.
+// The process was frozen before it looked. By its lease, the claim of another worker
+// would end too far in the future to be true.
 func TestAFrozenWorkerDoesNotDoubtAClaimThatIsRunning(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

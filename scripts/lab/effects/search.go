@@ -49,7 +49,8 @@ func Worlds() []World {
 	return []World{
 		Intake{}.World(), Intake{Other: true}.World(),
 		Receipts{}.World(), Receipts{Reports: true}.World(), Receipts{AtLeastOnce: true}.World(),
-		Receipts{Stops: true}.World(), Receipts{Person: true}.World(), Receipts{Person: true, Reports: true}.World(),
+		Receipts{Stops: true}.World(),
+		Receipts{Person: true}.World(), Receipts{Person: true, Reports: true}.World(),
 		Stock{Card: ordertest.Pays}.World(), Stock{Card: ordertest.Declines}.World(),
 		Stock{Card: ordertest.NeedsAuthentication, Cancels: true}.World(),
 		Stock{Card: ordertest.Declines, Pays: true}.World(),
