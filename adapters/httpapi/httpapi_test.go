@@ -52,7 +52,7 @@ func newWorld(t *testing.T) *world {
 }
 
 // Send implements intake.Queue.
-func (w *world) Send(_ context.Context, o order.Order, t order.Trace) error {
+func (w *world) Send(_ context.Context, o order.Order, _ time.Time, t order.Trace) error {
 	if w.queueErr == nil {
 		w.sent, w.traces = append(w.sent, o.ID()), append(w.traces, t)
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -53,16 +54,21 @@ func NewSender(cfg aws.Config, url string) *Sender {
 	return &Sender{client: sqs.NewFromConfig(cfg), url: url}
 }
 
-// Send sends an order with its trace, unless the trace is "". On a FIFO queue, each order
-// has a message group of its own. After an error the queue may have the message.
-func (s *Sender) Send(ctx context.Context, o order.Order, t order.Trace) error {
+// Send sends an order with the time when it was first put, and with its trace unless that
+// is "". On a FIFO queue, each order has a message group of its own. After an error the
+// queue may have the message.
+func (s *Sender) Send(ctx context.Context, o order.Order, first time.Time, t order.Trace) error {
 	body, err := EncodeOrder(o)
 	if err != nil {
 		return fmt.Errorf("encode order %q: %w", o.ID(), err)
 	}
-	in := &sqs.SendMessageInput{QueueUrl: &s.url, MessageBody: &body}
+	in := &sqs.SendMessageInput{
+		QueueUrl: &s.url, MessageBody: &body, MessageAttributes: map[string]types.MessageAttributeValue{
+			AttrFirstSent: stringValue(first.UTC().Format(time.RFC3339)),
+		},
+	}
 	if t != "" {
-		in.MessageAttributes = map[string]types.MessageAttributeValue{AttrTrace: stringValue(string(t))}
+		in.MessageAttributes[AttrTrace] = stringValue(string(t))
 	}
 	if strings.HasSuffix(s.url, fifoSuffix) { // a standard queue rejects the second parameter
 		in.MessageGroupId = aws.String(string(o.ID()))

@@ -3,6 +3,7 @@ package sqs_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/aws/smithy-go"
 	"github.com/google/go-cmp/cmp"
@@ -35,7 +36,7 @@ func TestASentOrderIsDecodedAsTheSame(t *testing.T) {
 			w := tt.world
 			sent, err := sqs.NewDecoder().Decode(body)
 			w.must(err)
-			w.must(w.sender().Send(t.Context(), sent, tt.trace))
+			w.must(w.sender().Send(t.Context(), sent, w.Now().Add(-day), tt.trace))
 			messages := w.messages(w.orders)
 			if len(messages) != 1 {
 				t.Fatalf("got %d messages, want one", len(messages))
@@ -44,6 +45,7 @@ func TestASentOrderIsDecodedAsTheSame(t *testing.T) {
 			if err != nil || got.Fingerprint() != sent.Fingerprint() || got.Total() != sent.Total() {
 				t.Errorf("got %+v, %v, want %+v", got, err, sent)
 			}
+			tt.want[sqs.AttrFirstSent] = w.Now().Add(-day).Format(time.RFC3339)
 			if diff := cmp.Diff(texts(messages[0]), tt.want); diff != "" || messages[0].Group != tt.group {
 				t.Errorf("got group %q, want %q; attributes (-got +want):\n%s", messages[0].Group, tt.group, diff)
 			}
@@ -56,8 +58,8 @@ func TestAnOrderSentTwiceToAFIFOQueueIsOneMessage(t *testing.T) {
 	w := newFIFOWorld(t)
 	o, err := sqs.NewDecoder().Decode(good)
 	w.must(err)
-	w.must(w.sender().Send(t.Context(), o, ""))
-	w.must(w.sender().Send(t.Context(), o, ""))
+	w.must(w.sender().Send(t.Context(), o, w.Now(), ""))
+	w.must(w.sender().Send(t.Context(), o, w.Now(), ""))
 	if n := len(w.messages(w.orders)); n != 1 {
 		t.Errorf("got %d messages, want one", n)
 	}
@@ -69,7 +71,7 @@ func TestSendReturnsTheErrorOfTheQueue(t *testing.T) {
 	w.server.Fail("SendMessage", 10, "InternalError")
 	o, err := sqs.NewDecoder().Decode(good)
 	w.must(err)
-	err = w.sender().Send(t.Context(), o, "")
+	err = w.sender().Send(t.Context(), o, w.Now(), "")
 	if _, isAPI := errors.AsType[smithy.APIError](err); !isAPI || len(w.messages(w.orders)) > 0 {
 		t.Errorf("got %v, want the error of SQS", err)
 	}

@@ -95,7 +95,10 @@ type Book interface {
 type Queue interface {
 	// Send sends an order. The queue has it for certain if Send returns nil. An error
 	// means that the queue may or may not have it, and sending it again is safe.
-	Send(ctx context.Context, o order.Order, t order.Trace) error
+	//
+	// first is when the order was first put. A worker finds from it that a younger record
+	// may replace one that the store lost.
+	Send(ctx context.Context, o order.Order, first time.Time, t order.Trace) error
 }
 
 // Received is the status of an order that no worker has claimed yet.
@@ -155,7 +158,7 @@ func (i *Intake) Put(ctx context.Context, o order.Order, c Caller, t order.Trace
 	v := e.view()
 	if err == nil && !e.claimed() {
 		v.Sent = true
-		err = i.Queue.Send(ctx, o, t)
+		err = i.Queue.Send(ctx, o, e.Registration.At, t)
 	}
 	if err != nil {
 		return View{}, fmt.Errorf("put order %q: %w", o.ID(), err)

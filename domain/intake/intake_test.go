@@ -28,7 +28,7 @@ type queue struct {
 	fail error
 }
 
-func (q *queue) Send(_ context.Context, o order.Order, _ order.Trace) error {
+func (q *queue) Send(_ context.Context, o order.Order, _ time.Time, _ order.Trace) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.fail != nil {

@@ -126,7 +126,7 @@ func (d usualDesk) Put(
 	ctx context.Context, o order.Order, _ intake.Caller, t order.Trace,
 ) (intake.View, error) {
 	id := order.ID(strings.ReplaceAll(d.name, " ", "-"))
-	err := d.Send(ctx, newOrder(id, o.Lines()[0].Quantity), t)
+	err := d.Send(ctx, newOrder(id, o.Lines()[0].Quantity), d.now, t)
 	return intake.View{OrderID: id}, err
 }
 
@@ -216,7 +216,7 @@ func (p intakePorts) Find(ctx context.Context, id order.ID) (e intake.Entry, err
 }
 
 // Send implements intake.Queue.
-func (p intakePorts) Send(_ context.Context, o order.Order, _ order.Trace) error {
+func (p intakePorts) Send(_ context.Context, o order.Order, _ time.Time, _ order.Trace) error {
 	if p.do("send", false, func() { p.add(p.world.message(o)) }) != none {
 		return errNoResponse
 	}

@@ -97,7 +97,7 @@ func caller(ctx context.Context) (intake.Caller, error) {
 var errDown = errors.New("queue down")
 
 // Send implements intake.Queue.
-func (w *world) Send(_ context.Context, o order.Order, _ order.Trace) error {
+func (w *world) Send(_ context.Context, o order.Order, _ time.Time, _ order.Trace) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.down {

@@ -2,11 +2,16 @@ package system_test
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
@@ -29,6 +34,7 @@ func TestIntake(t *testing.T) {
 		"1,000 concurrent PUTs of one order are one charge":                               w.thousandAtOnce,
 		"killed before and after every call of a PUT, then repeated: one charge, one row": w.killed,
 		"a POST is an order of its caller and key, over FIFO queues as well":              w.post,
+		"an order whose row was deleted is not charged by a later PUT":                    w.lost,
 		"another content by the queue is parked, and one that came by the queue is a 409": w.besideTheQueue,
 	} {
 		t.Run(claim, func(t *testing.T) {
@@ -258,5 +264,33 @@ func (w intakeWorld) besideTheQueue(t *testing.T) {
 	}
 	if got := s.put("queued", bodyWith("queued", "pm_card_mastercard")); got.Status != http.StatusConflict {
 		t.Errorf("other content than the message: got %+v, want 409", got)
+	}
+}
+
+// The message of a repeated PUT is new. It carries the time of the first one, so that the
+// worker asks Stripe before it charges an order whose row is younger.
+func (w intakeWorld) lost(t *testing.T) {
+	t.Helper()
+	s := w.start(t, generous(system.Options{}))
+	s.put("gone", body("gone"))
+	s.settlesOnce(s.settlePut(body("gone")), "gone")
+	s.dropRow("gone")
+	_, err := s.table().UpdateItem(t.Context(), &sdk.UpdateItemInput{
+		TableName: aws.String(s.Options.Table), UpdateExpression: aws.String("SET createdAt = createdAt - :age"),
+		Key: map[string]types.AttributeValue{
+			"orderId": &types.AttributeValueMemberS{Value: "gone"}, "sk": &types.AttributeValueMemberS{Value: "intake"},
+		},
+		ExpressionAttributeValues: map[string]types.AttributeValue{
+			":age": &types.AttributeValueMemberN{Value: strconv.FormatInt((48 * time.Hour).Milliseconds(), 10)},
+		},
+	})
+	must(t, err)
+	s.Advance(48 * time.Hour) // Stripe has forgotten its keys
+	if got := s.put("gone", body("gone")); got.Status != http.StatusAccepted {
+		t.Errorf("got %+v, want 202", got)
+	}
+	s.drain()
+	if dead, err := s.Dead(); err != nil || len(dead) != 1 || dead[0].Attributes[sqs.AttrReason].Text != "record_lost" {
+		t.Errorf("got %+v, %v, want the message parked as record_lost", dead, err)
 	}
 }
