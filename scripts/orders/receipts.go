@@ -157,7 +157,7 @@ func (r resolveReceipt) resolve(ctx context.Context, sh shell, store receipt.Sto
 	resolver := receipt.Resolver{Store: store, Now: sh.now}
 	after, err := resolver.Resolve(ctx, seen, receipt.Decision(r.Sent))
 	if errors.Is(err, order.ErrStale) {
-		return fmt.Errorf("%w: the receipt changed since it was shown, so look at it again: orders receipts %s", err, r.Order)
+		return fmt.Errorf("%w: the receipt changed since it was shown: see orders receipts %s", err, r.Order)
 	}
 	if err != nil {
 		return err
