@@ -66,7 +66,7 @@ func (l listReceipts) list(ctx context.Context, sh shell, doubts receipt.Doubts)
 			return err
 		}
 	}
-	fmt.Fprintf(sh.people(), "%d receipts, %d doubtful\n", len(all), open)
+	fmt.Fprintf(sh.people(), "receipts: %d, doubtful: %d\n", len(all), open)
 	if open > 0 {
 		return exit{fmt.Errorf("%d doubtful receipts: see orders receipts resolve --help", open), 2}
 	}

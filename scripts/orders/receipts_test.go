@@ -42,9 +42,9 @@ func TestReceiptsAreListed(t *testing.T) {
 		want    string
 		code    int
 	}{
-		"the doubtful ones": {listReceipts{}, false, doubt + "1 receipts, 1 doubtful\n", 2},
-		"those of an order": {listReceipts{Order: "ORD-1"}, false, doubt + delivered + "2 receipts, 1 doubtful\n", 2},
-		"none":              {listReceipts{Order: "ORD-2"}, false, "0 receipts, 0 doubtful\n", 0},
+		"the doubtful ones": {listReceipts{}, false, doubt + "receipts: 1, doubtful: 1\n", 2},
+		"those of an order": {listReceipts{Order: "ORD-1"}, false, doubt + delivered + "receipts: 2, doubtful: 1\n", 2},
+		"none":              {listReceipts{Order: "ORD-2"}, false, "receipts: 0, doubtful: 0\n", 0},
 		"as JSON": {
 			listReceipts{},
 			true,
