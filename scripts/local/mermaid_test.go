@@ -25,6 +25,8 @@ var mermaid = map[string]*regexp.Regexp{
 		`^  (participant \w+( as [^#;]+)?|\w+--?>>\w+: ([^#;]|#\w+;)+|Note over \w+(,\w+)?: ([^#;]|#\w+;)+)$`),
 	"stateDiagram-v2": regexp.MustCompile(`^  (\[\*\]|\w+) --> (\[\*\]|\w+)(: ([^#:;]|#\w+;)+)?$`),
 	"flowchart LR":    regexp.MustCompile(`^  \w+(\[[\w. ]+\])? --> \w+(\[[\w. ]+\])?$`),
+	"flowchart TD": regexp.MustCompile( // with quoted texts, in which only a quotation mark is special
+		`^  (\w+\{"[^"]+"\}|\w+( -- \w+)? --> \w+(\["[^"]+"\]|\{"[^"]+"\})?)$`),
 }
 
 // wrongLines returns the lines of a mermaid block that do not parse.
@@ -76,7 +78,8 @@ func TestALabelThatEndsTooEarlyDoesNotParse(t *testing.T) {
 		state + "  [*] --> open: claim\n":     nil,
 		state + "  open --> paid: at: once\n": {"  open --> paid: at: once"},
 		state + "  open -> paid\n":            {"  open -> paid"},
-		"flowchart LR\n  A[SQS event] --> B[batch.go]\n  B --> end\n  B --> C[f(x)]\n": {"  B --> end", "  B --> C[f(x)]"},
+		"flowchart LR\n  A[SQS event] --> B[batch.go]\n  B --> end\n  B --> C[f(x)]\n":      {"  B --> end", "  B --> C[f(x)]"},
+		"flowchart TD\n  A{\"b? (c)\"}\n  A -- no --> B[\"d, e\"]\n  A -- no --> C[d, e]\n": {"  A -- no --> C[d, e]"},
 		"pie\n": {"pie"},
 	} {
 		if diff := cmp.Diff(wrongLines(block), want); diff != "" {

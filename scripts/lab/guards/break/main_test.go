@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/lambda/lambdatest"
+	_ "orderonce/adapters/ses" // the catchers compile it, so go.sum must have what it needs
 	"orderonce/scripts/lab/guards"
 )
 

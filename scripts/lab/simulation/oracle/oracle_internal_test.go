@@ -494,6 +494,7 @@ func TestTheOracleAllowsTheTransitionsOfTheDiagram(t *testing.T) {
 	for _, arrow := range regexp.MustCompile(`(?m)^  (\w+) --> (\w+)`).FindAllStringSubmatch(diagram, -1) {
 		want[arrow[1]+" "+arrow[2]] = true
 	}
+	delete(want, "open out_of_stock") // the worlds track no stock
 	statuses := []order.Status{order.Open, order.Paid, order.Declined, order.Canceled, order.ActionRequired, order.Pending, order.Refused}
 	for _, from := range statuses {
 		for _, to := range statuses {
