@@ -23,12 +23,18 @@ func TestTheHandlerGetsTheCallerThatTheAuthorizerReports(t *testing.T) {
 	}{
 		"an IAM user":                {iam("arn:aws:iam::123456789012:user/shop", "null"), principal("arn:aws:iam::123456789012:user/shop")},
 		"a role without its session": {iam(role+"shop/i-0123", "null"), principal(role + "shop")},
-		"a user of an identity pool": {iam(role+"pool/Cognito", `{"amr":[],"identityId":"eu-west-1:1","identityPoolId":"eu-west-1:2"}`), principal("eu-west-1:1")},
-		"the claims of a token":      {`{"jwt":{"claims":{"sub":"user-1"},"scopes":null}}`, apigateway.Caller{Claims: map[string]string{"sub": "user-1"}}},
-		"no authorizer":              {`null`, apigateway.Caller{}},
-		"an authorizer of a Lambda":  {`{"lambda":{"sub":"user-1"}}`, apigateway.Caller{}},
-		"a token without claims":     {`{"jwt":{"claims":{},"scopes":null}}`, apigateway.Caller{}},
-		"IAM without a user":         {iam("", "null"), apigateway.Caller{}},
+		"a user of an identity pool": {
+			iam(role+"pool/Cognito", `{"amr":[],"identityId":"eu-west-1:1","identityPoolId":"eu-west-1:2"}`),
+			principal("eu-west-1:1"),
+		},
+		"the claims of a token": {
+			`{"jwt":{"claims":{"sub":"user-1"},"scopes":null}}`,
+			apigateway.Caller{Claims: map[string]string{"sub": "user-1"}},
+		},
+		"no authorizer":             {`null`, apigateway.Caller{}},
+		"an authorizer of a Lambda": {`{"lambda":{"sub":"user-1"}}`, apigateway.Caller{}},
+		"a token without claims":    {`{"jwt":{"claims":{},"scopes":null}}`, apigateway.Caller{}},
+		"IAM without a user":        {iam("", "null"), apigateway.Caller{}},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()

@@ -188,7 +188,7 @@ func refusedArticle(err error, goods order.Goods, first int) string {
 }
 
 // stockError reports an article of which fewer pieces are reserved than the order holds.
-// Only somebody who edited or deleted its item can have caused that.
+// Only an edit or a deletion of its item can have caused that.
 func stockError(err error, goods order.Goods) error {
 	if sku := refusedArticle(err, goods, 2); sku != "" {
 		return fmt.Errorf("%w: stock of %q: fewer pieces are reserved than the %d that the order holds",

@@ -192,7 +192,10 @@ func TestARequestThatIsNotAnOrderIsRefused(t *testing.T) {
 	}{
 		"truncated JSON": {"PUT", "/orders/O-1", `{`, "", failed(400, "", "malformed", `"want one JSON value as the body"`)},
 		"no body":        {"PUT", "/orders/O-1", "", "", failed(400, "", "malformed", `"want one JSON value as the body"`)},
-		"no type":        {"PUT", "/orders/O-1", "1", "Content-Type: ", failed(415, "", "unsupported_media_type", `"want a body of application/json"`)},
+		"no type": {
+			"PUT", "/orders/O-1", "1", "Content-Type: ",
+			failed(415, "", "unsupported_media_type", `"want a body of application/json"`),
+		},
 		"a form": {
 			"PUT", "/orders/O-1", "1", "Content-Type: application/x-www-form-urlencoded",
 			failed(415, "", "unsupported_media_type", `"want a body of application/json"`),

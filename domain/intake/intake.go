@@ -138,7 +138,7 @@ type Intake struct {
 }
 
 // Put registers an order and sends it to the queue. An order that was registered and has
-// no record is sent again, because nobody can know whether it was sent; if it was, the
+// no record is sent again, because it may not have been sent before; if it was, the
 // worker finds a duplicate. An order that has a record is returned and not sent.
 //
 // It returns order.ErrConflict if the id has other content or belongs to another caller,

@@ -94,10 +94,22 @@ func TestAReceiptIsResolved(t *testing.T) {
 			command: resolveReceipt{Receipt: "paid", NotSent: true, Yes: true},
 			printed: "resolved_by_operator\nto send it: orders republish ORD-1\n", status: receipt.Failed,
 		},
-		"not without the word":            {command: resolveReceipt{Receipt: "paid", Sent: true}, typed: "yes\n", err: errNotConfirmed.Error(), status: receipt.Doubtful},
-		"not one that was delivered":      {command: resolveReceipt{Receipt: "refund#R-1", NotSent: true, Yes: true}, err: "receipt is delivered: only a doubtful one", status: receipt.Doubtful},
-		"not one that does not exist":     {command: resolveReceipt{Receipt: "refund#R-2", NotSent: true, Yes: true}, err: "receipt is not there", status: receipt.Doubtful},
-		"not under the name of something": {command: resolveReceipt{Receipt: "R-1", NotSent: true, Yes: true}, err: `receipt "R-1": want "paid" or`, status: receipt.Doubtful},
+		"not without the word": {
+			command: resolveReceipt{Receipt: "paid", Sent: true},
+			typed:   "yes\n", err: errNotConfirmed.Error(), status: receipt.Doubtful,
+		},
+		"not one that was delivered": {
+			command: resolveReceipt{Receipt: "refund#R-1", NotSent: true, Yes: true},
+			err:     "receipt is delivered: only a doubtful one", status: receipt.Doubtful,
+		},
+		"not one that does not exist": {
+			command: resolveReceipt{Receipt: "refund#R-2", NotSent: true, Yes: true},
+			err:     "receipt is not there", status: receipt.Doubtful,
+		},
+		"not under the name of something": {
+			command: resolveReceipt{Receipt: "R-1", NotSent: true, Yes: true},
+			err:     `receipt "R-1": want "paid" or`, status: receipt.Doubtful,
+		},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()

@@ -31,16 +31,13 @@ func (s *System) startIntake(context.Context) error {
 	if s.Options.Intake == "" {
 		return nil
 	}
-	env := map[string]string{
-		"AWS_REGION":                sqstest.Region,
-		"AWS_ACCESS_KEY_ID":         "pretend",
-		"AWS_SECRET_ACCESS_KEY":     "pretend",
+	env := awsEnv(map[string]string{
 		"AWS_ENDPOINT_URL_DYNAMODB": s.Proxy.URL,
 		"AWS_ENDPOINT_URL_SQS":      s.SQS.URL,
 		"ORDERS_TABLE":              s.Options.Table,
 		"QUEUE_URL":                 s.SQS.QueueURL(s.OrderQueue()),
 		"SCOPE":                     Scope,
-	}
+	})
 	maps.Copy(env, s.Options.Env)
 	host, err := lambdatest.Start(lambdatest.Options{
 		Binary: s.Options.Intake, Env: env, Timeout: intakeTime,

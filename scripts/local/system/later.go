@@ -16,7 +16,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"orderonce/adapters/lambda/lambdatest"
-	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 )
@@ -236,10 +235,7 @@ func (s *System) startEvents(ctx context.Context) error {
 
 // laterEnv is the environment of the functions that work after the charge.
 func (s *System) laterEnv() map[string]string {
-	env := map[string]string{
-		"AWS_REGION":                sqstest.Region,
-		"AWS_ACCESS_KEY_ID":         "pretend",
-		"AWS_SECRET_ACCESS_KEY":     "pretend",
+	env := awsEnv(map[string]string{
 		"AWS_ENDPOINT_URL_DYNAMODB": s.Proxy.URL,
 		"ORDERS_TABLE":              s.Options.Table,
 		"STOCK_TABLE":               s.Stock,
@@ -249,7 +245,7 @@ func (s *System) laterEnv() map[string]string {
 		"STRIPE_TIMEOUT":            laterStripe.String(),
 		"STRIPE_RATE":               strconv.Itoa(LookRate),
 		"WEBHOOK_SECRETS":           WebhookSecret,
-	}
+	})
 	maps.Copy(env, s.Options.Env)
 	return env
 }

@@ -88,10 +88,7 @@ func (s *System) createReceipts(ctx context.Context) error {
 }
 
 func (s *System) receiptEnv() map[string]string {
-	env := map[string]string{
-		"AWS_REGION":                sqstest.Region,
-		"AWS_ACCESS_KEY_ID":         "pretend",
-		"AWS_SECRET_ACCESS_KEY":     "pretend",
+	env := awsEnv(map[string]string{
 		"AWS_ENDPOINT_URL_DYNAMODB": s.Proxy.URL,
 		"AWS_ENDPOINT_URL_SQS":      s.SQS.URL,
 		"AWS_ENDPOINT_URL_SESV2":    s.Mail.URL,
@@ -108,7 +105,7 @@ func (s *System) receiptEnv() map[string]string {
 		"ORDER_BUDGET":              ReceiptBudget.String(),
 		"ANSWER_TIME":               AnswerTime.String(),
 		"FIRST_DELAY":               FirstBackOff.String(),
-	}
+	})
 	maps.Copy(env, s.Options.Env)
 	return env
 }

@@ -26,10 +26,12 @@ func TestStockOfTheCompiledFunctions(t *testing.T) {
 	t.Parallel()
 	w := world{systemtest.New(t)}
 	for claim, test := range map[string]func(*testing.T){
-		"of 1,000 orders for the last 100 items 100 are paid and 900 out of stock":     w.lastHundred,
-		"an order with goods costs as many calls as one without":                       w.countsCallsWithStock,
-		"killed before and after every call of a paid order":                           w.killedWithStock("pm_card_visa", 2, order.Paid, 3),
-		"killed before and after every call of a declined order":                       w.killedWithStock("pm_card_chargeDeclined", 2, order.Canceled, 7),
+		"of 1,000 orders for the last 100 items 100 are paid and 900 out of stock": w.lastHundred,
+		"an order with goods costs as many calls as one without":                   w.countsCallsWithStock,
+		"killed before and after every call of a paid order":                       w.killedWithStock("pm_card_visa", 2, order.Paid, 3),
+		"killed before and after every call of a declined order": w.killedWithStock(
+			"pm_card_chargeDeclined", 2, order.Canceled, 7,
+		),
 		"killed before and after every call of an order that is out of stock":          w.killedWithStock("pm_card_visa", 1, order.OutOfStock, 3),
 		"killed before and after every call of a run that frees goods":                 w.killedFreeing,
 		"goods of an order that waits for its customer are freed, or sold, by the end": w.waitingWithStock,

@@ -43,14 +43,11 @@ func (s *System) startPublish(ctx context.Context) error {
 	s.closers = append(s.closers, bus.Close)
 	host, err := lambdatest.Start(lambdatest.Options{
 		Binary: s.Options.Publish, Timeout: publishTime, Output: s.Options.Output,
-		Env: map[string]string{
-			"AWS_REGION":                   sqstest.Region,
-			"AWS_ACCESS_KEY_ID":            "pretend",
-			"AWS_SECRET_ACCESS_KEY":        "pretend",
+		Env: awsEnv(map[string]string{
 			"AWS_ENDPOINT_URL_EVENTBRIDGE": bus.URL,
 			"EVENT_BUS":                    EventBus,
 			"SCOPE":                        Scope,
-		},
+		}),
 	})
 	if err != nil {
 		return err

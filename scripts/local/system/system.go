@@ -294,11 +294,14 @@ func (s *System) startFunction(context.Context) error {
 	return nil
 }
 
+// awsEnv adds to a function's environment what Lambda sets.
+func awsEnv(env map[string]string) map[string]string {
+	env["AWS_REGION"], env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"] = sqstest.Region, "pretend", "pretend"
+	return env
+}
+
 func (s *System) functionEnv() map[string]string {
-	env := map[string]string{
-		"AWS_REGION":                sqstest.Region,
-		"AWS_ACCESS_KEY_ID":         "pretend",
-		"AWS_SECRET_ACCESS_KEY":     "pretend",
+	env := awsEnv(map[string]string{
 		"AWS_ENDPOINT_URL_DYNAMODB": s.Proxy.URL,
 		"AWS_ENDPOINT_URL_SQS":      s.SQS.URL,
 		"ORDERS_TABLE":              s.Options.Table,
@@ -312,7 +315,7 @@ func (s *System) functionEnv() map[string]string {
 		"ORDER_BUDGET":              OrderBudget.String(),
 		"ANSWER_TIME":               AnswerTime.String(),
 		"FIRST_DELAY":               FirstBackOff.String(),
-	}
+	})
 	maps.Copy(env, s.Options.Env)
 	return env
 }

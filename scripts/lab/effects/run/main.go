@@ -28,7 +28,8 @@ type options struct {
 func main() {
 	var o options
 	k := kong.Parse(&o, kong.Name("prove-effects"), kong.UsageOnError(), kong.Description(
-		"Search every schedule of few deviations for one in which an order put by HTTP is charged twice, a receipt is sent twice or lost, or a piece of stock is sold twice or lost."))
+		"Search every schedule of few deviations for one in which an order put by HTTP is charged twice, "+
+			"a receipt is sent twice or lost, or a piece of stock is sold twice or lost."))
 	debug.SetGCPercent(800) // a schedule lives microseconds, so there is little to mark and much to allocate
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := run(ctx, os.Stdout, o)
