@@ -296,7 +296,8 @@ func (s *System) startFunction(context.Context) error {
 
 // awsEnv adds to a function's environment what Lambda sets.
 func awsEnv(env map[string]string) map[string]string {
-	env["AWS_REGION"], env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"] = sqstest.Region, "pretend", "pretend"
+	env["AWS_REGION"] = sqstest.Region
+	env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"] = "pretend", "pretend"
 	return env
 }
 
