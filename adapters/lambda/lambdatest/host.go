@@ -92,6 +92,11 @@ type Options struct {
 	Output io.Writer
 	// Now is the clock of the function's deadlines and of the report. Default [time.Now].
 	Now func() time.Time
+	// Observe, if set, is called with each change of an instance, one after the other and
+	// in their order: Invoked before the process has the payload, and the last one of an
+	// invocation before Invoke returns. It must not call the host, change a payload or
+	// block for long, because the instances wait for it.
+	Observe func(Event)
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -105,6 +110,9 @@ func (o Options) withDefaults() (Options, error) {
 	o.Instances = max(o.Instances, 1)
 	if o.Now == nil {
 		o.Now = time.Now //nolint:forbidigo // real processes have the real clock
+	}
+	if o.Observe == nil {
+		o.Observe = func(Event) {}
 	}
 	return o, nil
 }
@@ -120,6 +128,8 @@ type Host struct {
 	ended sync.WaitGroup
 	print sync.Mutex
 
+	observing sync.Mutex // before mu; one call of Observe at a time
+
 	alive  context.Context // canceled when a process exits by itself; the cause is an ErrExited
 	exited context.CancelCauseFunc
 
@@ -129,6 +139,7 @@ type Host struct {
 	idle   []*instance // the most recently used is the last
 	live   map[*instance]*invocation
 	tally  tally
+	events []Event // for publish
 }
 
 // Start returns a host, which starts processes as invocations need them. The caller must
@@ -192,6 +203,7 @@ func (h *Host) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	}
 	defer func() { <-h.slots }()
 	body, err := h.invoke(payload)
+	defer h.publish()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.tally.Invocations++
@@ -212,12 +224,12 @@ func (h *Host) invoke(payload []byte) ([]byte, error) {
 		timeout -= spent
 	}
 	call := h.assign(in, payload, timeout)
-	deadline := time.NewTimer(timeout)
-	defer deadline.Stop()
+	defer call.timer.Stop()
+	h.publish()
 
-	got := in.run(call, deadline.C)
+	got := in.run(call)
 	h.observe(in, got.err)
-	if in.waitReady(deadline.C) {
+	if in.waitReady(call) {
 		h.release(in)
 	}
 	return got.body, got.err
@@ -231,7 +243,7 @@ func (h *Host) Kill(match func(payload []byte) bool) (killed int) {
 	defer h.mu.Unlock()
 	for in, call := range h.live {
 		if call != nil && (match == nil || match(call.payload)) {
-			_ = in.kill()
+			_ = in.kill(Killed)
 			killed++
 		}
 	}
@@ -250,7 +262,7 @@ func (h *Host) Replace(binary string) error {
 	defer h.mu.Unlock()
 	h.binary = path
 	for _, in := range h.idle {
-		_ = in.kill()
+		_ = in.kill(Replaced)
 	}
 	h.idle = nil
 	return nil
@@ -273,9 +285,10 @@ func (h *Host) takeIdle() *instance {
 func (h *Host) release(in *instance) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.resume(in)
 	h.live[in] = nil
 	if in.binary != h.binary {
-		_ = in.kill()
+		_ = in.kill(Replaced)
 		return
 	}
 	in.freeze()
@@ -293,9 +306,11 @@ func (h *Host) assign(in *instance, payload []byte, timeout time.Duration) *invo
 		payload:  payload,
 		began:    now,
 		deadline: now.Add(timeout),
+		timer:    time.NewTimer(timeout),
 		result:   make(chan result, 1),
 	}
 	h.live[in] = call
+	h.note(in, Invoked, nil)
 	return call
 }
 

@@ -17,12 +17,14 @@ import (
 // a listener, because runtimes other than Go's read only host:port from
 // AWS_LAMBDA_RUNTIME_API.
 type instance struct {
+	number int
 	binary string
 	cmd    *exec.Cmd
 	server *http.Server
 	output *lines
 	began  time.Time
 	warm   bool // the first response was observed
+	frozen bool // by Freeze
 
 	ready    chan struct{}                 // the process requests an invocation
 	work     chan *invocation              // and receives it
@@ -30,6 +32,7 @@ type instance struct {
 	reported atomic.Pointer[FunctionError] // that report
 	dead     chan struct{}                 // closed when the process has ended
 	exit     *ExitError                    // set before dead is closed
+	cause    atomic.Pointer[Change]        // why the host killed it; nil if it did not
 	started  atomic.Bool                   // the process requested an invocation: its init is over
 	current  atomic.Pointer[invocation]
 	last     atomic.Pointer[invocation] // the latest one with a result
@@ -42,6 +45,7 @@ type invocation struct {
 	id              string
 	payload         []byte
 	began, deadline time.Time
+	timer           *time.Timer // of the deadline; Freeze moves it
 	result          chan result // of capacity one, so that the API does not wait for the host
 }
 
@@ -77,20 +81,22 @@ func (h *Host) initialize(limit time.Duration) (*instance, error) {
 	if err != nil {
 		return nil, err
 	}
+	h.publish()
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
+	why := TimedOut
 	select {
 	case <-in.ready:
 		return in, nil
 	case <-in.dead:
 		err = in.exit
 	case reported := <-in.initFail:
-		err = reported
+		why, err = Exited, reported
 		h.exited(fmt.Errorf("%w: %w", ErrExited, reported))
 	case <-timer.C:
 		err = fmt.Errorf("%w after %v", ErrTimedOut, limit)
 	}
-	_ = in.kill()
+	_ = in.kill(why)
 	<-in.dead
 	select {
 	case reported := <-in.initFail: // the process reported and then exited: the report says more
@@ -121,7 +127,7 @@ func (h *Host) spawn() (*instance, error) {
 	in.cmd.Dir = filepath.Dir(in.binary)
 	in.cmd.Env = h.environ(in.binary, listener.Addr().String())
 	in.cmd.Stdout, in.cmd.Stderr = in.output, in.output
-	in.cmd.Cancel = in.kill
+	in.cmd.Cancel = func() error { return in.kill(Closed) }
 	dieWithParent(in.cmd)
 	in.cmd.WaitDelay = time.Second // for a grandchild that keeps the pipe open
 	if err := in.cmd.Start(); err != nil {
@@ -132,7 +138,9 @@ func (h *Host) spawn() (*instance, error) {
 		return nil, err
 	}
 	h.tally.ColdStarts++
+	in.number = h.tally.ColdStarts
 	h.live[in] = nil
+	h.note(in, Started, nil)
 	h.ended.Go(func() { _ = in.server.Serve(listener) }) // ends with ErrServerClosed, by reap
 	h.ended.Go(func() { h.reap(in) })
 	return in, nil
@@ -144,8 +152,10 @@ func (h *Host) reap(in *instance) {
 	in.output.finish()
 	in.exit = &ExitError{Status: in.cmd.ProcessState.String(), Output: in.output.tail()}
 	_ = in.server.Close()
+	defer h.publish()
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.note(in, in.why(), nil)
 	delete(h.live, in)
 	h.tally.ended(in)
 	if !killed(in.cmd.ProcessState) {
@@ -165,9 +175,17 @@ func killed(state *os.ProcessState) bool {
 	return ok && status.Signaled() && (status.Signal() == syscall.SIGKILL || status.Signal() == syscall.SIGTERM)
 }
 
+// why returns how an ended process ended.
+func (in *instance) why() Change {
+	if cause := in.cause.Load(); cause != nil {
+		return *cause
+	}
+	return Exited
+}
+
 // run hands the invocation over and waits for its result, its deadline or the end of the
 // process.
-func (in *instance) run(call *invocation, deadline <-chan time.Time) result {
+func (in *instance) run(call *invocation) result {
 	select {
 	case in.work <- call:
 	case <-in.dead:
@@ -176,8 +194,8 @@ func (in *instance) run(call *invocation, deadline <-chan time.Time) result {
 	select {
 	case got := <-call.result:
 		return got
-	case <-deadline:
-		_ = in.kill()
+	case <-call.timer.C:
+		_ = in.kill(TimedOut)
 		<-in.dead
 		return result{err: fmt.Errorf("%w after %v", ErrTimedOut, call.deadline.Sub(call.began))}
 	case <-in.dead:
@@ -192,14 +210,14 @@ func (in *instance) run(call *invocation, deadline <-chan time.Time) result {
 
 // waitReady waits until the instance requests another invocation, because the current one
 // is over only then. It returns false if the process ended instead.
-func (in *instance) waitReady(deadline <-chan time.Time) bool {
+func (in *instance) waitReady(call *invocation) bool {
 	select {
 	case <-in.ready:
 		return true
 	case <-in.dead:
 		return false
-	case <-deadline:
-		_ = in.kill()
+	case <-call.timer.C:
+		_ = in.kill(TimedOut)
 		<-in.dead
 		return false
 	}
@@ -214,8 +232,9 @@ func (in *instance) alive() bool {
 	}
 }
 
-// kill ends the process. SIGKILL ends a frozen process too.
-func (in *instance) kill() error {
+// kill ends the process. SIGKILL ends a frozen process too. The first cause stays.
+func (in *instance) kill(cause Change) error {
+	in.cause.CompareAndSwap(nil, &cause)
 	in.sample()
 	return in.cmd.Process.Kill()
 }

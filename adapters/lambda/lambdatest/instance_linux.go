@@ -5,6 +5,8 @@ import (
 	"syscall"
 )
 
+const canFreeze = true
+
 // freeze stops an idle process: "Lambda freezes the execution environment when the
 // runtime and each extension have completed and there are no pending events" (Lambda
 // developer guide, "Lambda execution environment lifecycle"). A goroutine that the

@@ -58,8 +58,12 @@ type tally struct {
 }
 
 func (h *Host) observe(in *instance, err error) {
+	defer h.publish()
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if in.alive() {
+		h.note(in, Answered, err)
+	}
 	if errors.Is(err, ErrTimedOut) {
 		h.tally.Kills++
 	}

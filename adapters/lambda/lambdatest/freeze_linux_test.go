@@ -1,0 +1,130 @@
+package lambdatest_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/lambda/lambdatest"
+)
+
+func TestAFrozenInvocationRunsOnAfterItsDeadline(t *testing.T) {
+	t.Parallel()
+	var got history
+	began := make(starts, 1)
+	host := start(t, lambdatest.Options{Timeout: time.Second, Output: began, Observe: got.observe})
+	end := filepath.Join(t.TempDir(), "end")
+	payload := do("until", end)
+	done := invoke(t, host, payload)
+	pid := <-began
+	if n := host.Freeze(1500*time.Millisecond, nil); n != 1 {
+		t.Fatalf("Freeze = %d, want 1", n)
+	}
+	await(t, "the instance is frozen", func() bool { return stopped(t, pid) })
+	touch(t, end)
+	if err := <-done; err != nil {
+		t.Errorf("error = %v, want none: the deadline passed while the instance was frozen", err)
+	}
+	want := []string{"1 started"}
+	for _, change := range []string{"invoked", "frozen", "thawed", "answered"} {
+		want = append(want, "1 "+change+" "+string(payload))
+	}
+	if diff := cmp.Diff(want, got.all()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	await(t, "the idle instance is frozen", func() bool { return stopped(t, pid) })
+}
+
+func TestAThawedInvocationIsKilledIfItDoesNotEnd(t *testing.T) {
+	t.Parallel()
+	var got history
+	host, failed := startHanging(t, lambdatest.Options{Timeout: 500 * time.Millisecond, Observe: got.observe})
+	host.Freeze(600*time.Millisecond, nil)
+	if err := <-failed; !errors.Is(err, lambdatest.ErrTimedOut) {
+		t.Errorf("error = %v, want ErrTimedOut", err)
+	}
+	payload := string(do("hang", "begun"))
+	want := []string{
+		"1 started", "1 invoked " + payload, "1 frozen " + payload, "1 thawed " + payload, "1 timed_out " + payload,
+	}
+	if diff := cmp.Diff(want, got.all()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAFreezeDoesNotBringTheDeadlineForward(t *testing.T) {
+	t.Parallel()
+	began := make(starts, 1)
+	host := start(t, lambdatest.Options{Output: began})
+	end := filepath.Join(t.TempDir(), "end")
+	done := invoke(t, host, do("until", end))
+	<-began
+	host.Freeze(0, nil)
+	grace, cancel := context.WithTimeout(t.Context(), 3*time.Second) // longer than the least time after a thaw
+	defer cancel()
+	select {
+	case err := <-done:
+		t.Fatalf("error = %v within three seconds of a thaw, want none for a minute", err)
+	case <-grace.Done():
+	}
+	touch(t, end)
+	must(t, <-done)
+}
+
+func TestKillAndCloseEndFrozenInstances(t *testing.T) {
+	t.Parallel()
+	for claim, end := range map[string]func(*lambdatest.Host) error{
+		"Kill": func(h *lambdatest.Host) error {
+			if n := h.Kill(nil); n != 1 {
+				return errors.New("Kill found no instance")
+			}
+			return nil
+		},
+		"Close": (*lambdatest.Host).Close,
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			host, failed := startHanging(t, lambdatest.Options{})
+			host.Freeze(time.Hour, nil)
+			must(t, end(host))
+			if err := <-failed; !errors.Is(err, lambdatest.ErrCrashed) {
+				t.Errorf("error = %v, want ErrCrashed", err)
+			}
+		})
+	}
+}
+
+func TestFreezeStopsTheMatchingInvocationsOnce(t *testing.T) {
+	t.Parallel()
+	began := make(starts, 2)
+	host := start(t, lambdatest.Options{Instances: 3, Output: began})
+	dir := t.TempDir()
+	one, other := filepath.Join(dir, "one"), filepath.Join(dir, "other")
+	killed := invoke(t, host, do("until", one))
+	first := <-began
+	done := invoke(t, host, do("until", other))
+	<-began
+	ask(t, host, do("echo", "")) // an instance that is idle
+	match := func(payload []byte) bool { return bytes.Contains(payload, []byte(one)) }
+	if n := host.Freeze(time.Hour, match); n != 1 {
+		t.Errorf("Freeze = %d, want 1: the matching invocation", n)
+	}
+	await(t, "the matching instance is frozen", func() bool { return stopped(t, first) })
+	if n := host.Freeze(time.Hour, match); n != 0 {
+		t.Errorf("second Freeze = %d, want 0: the instance is frozen already", n)
+	}
+	touch(t, other)
+	must(t, <-done)
+	host.Kill(match)
+	if err := <-killed; !errors.Is(err, lambdatest.ErrCrashed) {
+		t.Errorf("error = %v, want ErrCrashed", err)
+	}
+	if n := host.Freeze(time.Hour, nil); n != 0 {
+		t.Errorf("Freeze = %d, want 0: no invocation runs", n)
+	}
+}
