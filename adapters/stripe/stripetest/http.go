@@ -27,8 +27,8 @@ type Options struct {
 	Port int              // 0 means a free port. The address is always 127.0.0.1.
 	Now  func() time.Time // The clock that Advance moves forward; nil means the real one.
 	// Before and After, if set, are called when a request arrives and before its response
-	// is sent. They run outside the server's lock and may block, so that a test can kill
-	// the client there.
+	// is sent, also if the request is refused, or one of the two is lost. They run outside
+	// the server's lock and may block, so that a test can kill the client there.
 	Before, After func(Call)
 }
 
@@ -37,11 +37,17 @@ type Options struct {
 type Call struct {
 	Number   int // The requests are numbered from 1 as they arrive.
 	At       time.Time
+	Method   string // GET or POST.
+	Path     string // Such as /v1/payment_intents/pi_000001/confirm.
 	Endpoint Endpoint
 	Intent   string
 	OrderID  string
 	Key      string
-	Status   int // Of the response, also if that was lost.
+	Status   int // Of the response, also if that was lost; 0 if the request was lost.
+	// Result is the status of the intent or refund in the response, such as succeeded, or
+	// the code of its error, such as card_declined, or else the type, such as api_error. It
+	// is empty for lists and for a lost request.
+	Result   string
 	Request  RequestID
 	Replayed bool
 	Lost     bool
@@ -187,7 +193,8 @@ func (s *Server) arrive(r Request) Call {
 	s.counts[c.endpoint]++
 	s.arrived++
 	return Call{
-		Number: s.arrived, At: s.Now(), Endpoint: c.endpoint, Intent: c.intent, OrderID: c.orderID, Key: c.Key,
+		Number: s.arrived, At: s.Now(), Method: c.Method, Path: c.Path, Endpoint: c.endpoint,
+		Intent: c.intent, OrderID: c.orderID, Key: c.Key,
 	}
 }
 
@@ -226,7 +233,7 @@ func (s *Server) wait(d time.Duration) {
 
 // keep completes a Call and adds it to Calls.
 func (s *Server) keep(c Call, response Response) Call {
-	c.Status, c.Request = response.Status, response.RequestID
+	c.Status, c.Result, c.Request = response.Status, response.result(), response.RequestID
 	c.Replayed, c.Lost = response.Replayed(), response.Lost
 	if c.Intent == "" && response.Intent != nil {
 		c.Intent = response.Intent.ID

@@ -247,17 +247,23 @@ func TestHTTPHooks(t *testing.T) {
 	s.create("p")
 	s.confirm("c")
 	s.confirm("c")
-	prepare := stripetest.Call{Number: 1, Endpoint: stripetest.Create, OrderID: "ORD1", Key: "p"}
-	confirm := stripetest.Call{Endpoint: stripetest.Confirm, Intent: "pi_000001", OrderID: "ORD1", Key: "c"}
+	prepare := stripetest.Call{
+		Number: 1, Method: "POST", Path: root, Endpoint: stripetest.Create, OrderID: "ORD1", Key: "p",
+	}
+	confirm := stripetest.Call{
+		Method: "POST", Path: confirmFirst, Endpoint: stripetest.Confirm, Intent: "pi_000001", OrderID: "ORD1", Key: "c",
+	}
 	confirm.Number = 2
 	again := confirm
 	again.Number = 3
-	done := func(c stripetest.Call, number stripetest.RequestID, replayed bool) stripetest.Call {
-		c.Intent, c.Status, c.Request, c.Replayed = "pi_000001", 200, number, replayed
+	done := func(c stripetest.Call, number stripetest.RequestID, result string, replayed bool) stripetest.Call {
+		c.Intent, c.Status, c.Result, c.Request, c.Replayed = "pi_000001", 200, result, number, replayed
 		return c
 	}
 	want := []stripetest.Call{
-		prepare, done(prepare, 1, false), confirm, done(confirm, 2, false), again, done(again, 3, true),
+		prepare, done(prepare, 1, "requires_confirmation", false),
+		confirm, done(confirm, 2, "succeeded", false),
+		again, done(again, 3, "succeeded", true),
 	}
 	ignoreTime := cmpopts.IgnoreFields(stripetest.Call{}, "At")
 	mu.Lock()
@@ -267,6 +273,47 @@ func TestHTTPHooks(t *testing.T) {
 	}
 	if diff := cmp.Diff(s.Calls(), []stripetest.Call{want[1], want[3], want[5]}, ignoreTime); diff != "" {
 		t.Errorf("calls (-got +want):\n%s", diff)
+	}
+}
+
+func TestACallHasTheResultOfItsResponse(t *testing.T) {
+	t.Parallel()
+	read, refunds := root+"/pi_000001", "/v1/refunds"
+	for claim, tt := range map[string]struct {
+		method, path, form string
+		fault              stripetest.FaultKind // "" for none
+		want               stripetest.Call
+	}{
+		"the status of the intent": {"GET", read, "", "", stripetest.Call{Status: 200, Result: "succeeded"}},
+		"the status of the refund": {
+			"POST", refunds, "payment_intent=pi_000001", "", stripetest.Call{Status: 200, Result: "succeeded"},
+		},
+		"a status that was lost": {
+			"GET", read, "", stripetest.LoseResponse, stripetest.Call{Status: 200, Result: "succeeded", Lost: true},
+		},
+		"the code of the error":       {"GET", read, "", stripetest.RateLimited, stripetest.Call{Status: 429, Result: "rate_limit"}},
+		"a decline":                   {"POST", root, creation("pm_card_visa") + "&confirm=true", stripetest.Decline, stripetest.Call{Status: 402, Result: "card_declined"}},
+		"the type without a code":     {"GET", read, "", stripetest.Unavailable, stripetest.Call{Status: 503, Result: "api_error"}},
+		"none for a list":             {"GET", root, "", "", stripetest.Call{Status: 200}},
+		"none for a request was lost": {"GET", read, "", stripetest.LoseRequest, stripetest.Call{Lost: true}},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			seen := make(chan stripetest.Call, 3)
+			s := serve(t, stripetest.Options{After: func(c stripetest.Call) { seen <- c }})
+			s.create("p")
+			s.confirm("c")
+			<-seen
+			<-seen
+			if tt.fault != "" {
+				s.Fail(stripetest.Fault{Kind: tt.fault})
+			}
+			_, _ = s.send(tt.method, tt.path, "", tt.form) // After has the result
+			got := <-seen
+			if diff := cmp.Diff(tt.want, stripetest.Call{Status: got.Status, Result: got.Result, Lost: got.Lost}); diff != "" {
+				t.Errorf("%s %s (-want +got):\n%s", got.Method, got.Path, diff)
+			}
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package stripetest
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"strings"
@@ -70,6 +71,19 @@ type Response struct {
 // Replayed reports whether the response is the one stored under the key (header
 // Idempotent-Replayed).
 func (r Response) Replayed() bool { return r.Original != 0 }
+
+// result returns the Call.Result of the response.
+func (r Response) result() string {
+	switch {
+	case r.Error != nil:
+		return cmp.Or(r.Error.Code, r.Error.Type)
+	case r.Intent != nil:
+		return string(r.Intent.Status)
+	case r.Refund != nil:
+		return string(r.Refund.Status)
+	}
+	return ""
+}
 
 // Error is the inside of Stripe's error body, and of an intent's last_payment_error.
 type Error struct {

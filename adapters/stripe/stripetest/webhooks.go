@@ -33,6 +33,9 @@ type Webhooks struct {
 	// Now is the time of signatures, for receivers whose clock Advance does not move. nil
 	// means the server's.
 	Now func() time.Time
+	// Observe, if set, is called after each request to an endpoint, outside of locks and
+	// from several goroutines. Idle is false meanwhile.
+	Observe func(Sent)
 
 	mu      sync.Mutex
 	taken   int // events of the server that are in waiting or were sent
@@ -156,12 +159,16 @@ func (w *Webhooks) send(ctx context.Context, d pendingEvent) {
 	if w.Now != nil {
 		signed = w.Now()
 	}
-	status := sendEvent(ctx, d.to, d.event.Body(d.created), signed)
+	sent := Sent{Event: d.event, URL: d.to.URL, At: now}
+	sent.Status = sendEvent(ctx, d.to, d.event.Body(d.created), signed)
+	if w.Observe != nil {
+		w.Observe(sent)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sending--
-	w.sent = append(w.sent, Sent{Event: d.event, URL: d.to.URL, At: now, Status: status})
-	if status/100 == 2 {
+	w.sent = append(w.sent, sent)
+	if sent.Status/100 == 2 {
 		return
 	}
 	d.tries++

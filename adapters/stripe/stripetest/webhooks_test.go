@@ -58,8 +58,9 @@ func (e *endpoint) received() []string {
 type stripeWithWebhooks struct {
 	*stripetest.Server
 
-	hooks *stripetest.Webhooks
-	t     *testing.T
+	hooks    *stripetest.Webhooks
+	observed <-chan stripetest.Sent
+	t        *testing.T
 }
 
 func sendWebhooks(
@@ -70,7 +71,10 @@ func sendWebhooks(
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &stripetest.Webhooks{Server: server, Deliveries: deliveries}
+	observed := make(chan stripetest.Sent, 99)
+	w := &stripetest.Webhooks{
+		Server: server, Deliveries: deliveries, Observe: func(sent stripetest.Sent) { observed <- sent },
+	}
 	for _, e := range to {
 		w.Endpoints = append(w.Endpoints, stripetest.WebhookEndpoint{
 			URL: e.URL, Secrets: []string{"whsec_rolled", "whsec_pretend"},
@@ -84,7 +88,7 @@ func sendWebhooks(
 		run.Wait()
 		_ = server.Close()
 	})
-	return stripeWithWebhooks{server, w, t}
+	return stripeWithWebhooks{server, w, observed, t}
 }
 
 // wait returns when every event that is due was sent.
@@ -144,6 +148,22 @@ func TestEachChangeOfAnIntentIsAnEvent(t *testing.T) {
 				t.Errorf("(-got +want):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestEachRequestToAnEndpointIsObserved(t *testing.T) {
+	t.Parallel()
+	s := sendWebhooks(t, nil, newEndpoint(t, 500))
+	s.confirm("pm_card_visa")
+	s.wait()
+	s.Advance(time.Hour)
+	s.wait()
+	want := s.hooks.Sent()
+	if len(want) != 2 || len(s.observed) != 2 {
+		t.Fatalf("sent %d requests, observed %d, want 2: the refused one and its retry", len(want), len(s.observed))
+	}
+	if diff := cmp.Diff(want, []stripetest.Sent{<-s.observed, <-s.observed}); diff != "" {
+		t.Errorf("(-sent +observed):\n%s", diff)
 	}
 }
 
