@@ -161,7 +161,7 @@ func (w *world) atTable(c dynamodbtest.Call) {
 	case f.after:
 		kind = dynamodbtest.LoseAfter
 		w.table.Proxy.After(func(got dynamodbtest.Call) {
-			if f.kill && got == c {
+			if f.kill && got.Number == c.Number {
 				w.host.Kill(nil)
 			}
 		})

@@ -78,11 +78,11 @@ type Fault struct {
 
 // choose returns the first fault that matches a call and counts down its Times, or
 // returns the zero Fault.
-func (p *Proxy) choose(call Call, body []byte) Fault {
+func (p *Proxy) choose(call Call) Fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, fault := range p.faults {
-		if !fault.matches(call, body) {
+		if !fault.matches(call) {
 			continue
 		}
 		switch fault.Times {
@@ -97,11 +97,11 @@ func (p *Proxy) choose(call Call, body []byte) Fault {
 	return Fault{}
 }
 
-func (f *Fault) matches(call Call, body []byte) bool {
+func (f *Fault) matches(call Call) bool {
 	return f.Kind.Possible(call.Operation) &&
 		(f.Operation == "" || f.Operation == call.Operation) &&
 		(f.Number == 0 || f.Number == call.Number) &&
-		(f.Match == nil || f.Match(body))
+		(f.Match == nil || f.Match(call.Request))
 }
 
 // reject returns DynamoDB's error response, or nil for a Kind without one. The codes and

@@ -13,10 +13,16 @@ import (
 	"time"
 )
 
-// Call is one call to the engine.
+// Call is one call to the engine. Status and the fields after it are set for Observe.
+// Request and Response must not be changed.
 type Call struct {
 	Operation string // for example UpdateItem
 	Number    int    // 1 for the first call since the start or the last Reset
+	Request   []byte // JSON
+
+	Status   int    // of the response, also if that was lost; 0 if the request was lost
+	Response []byte // JSON, as the engine or a fault sent it
+	Lost     bool   // the client gets no response
 }
 
 // Proxy forwards requests and responses between clients and an engine unchanged. It
@@ -31,12 +37,15 @@ type Proxy struct {
 	closed    context.Context // ends with Close; a call in flight outlives its client, but not the proxy
 	cancel    context.CancelFunc
 
-	mu            sync.Mutex
-	total         int
-	counts        map[string]int
-	faults        []*Fault
-	before, after func(Call)
+	mu        sync.Mutex
+	total     int
+	counts    map[string]int
+	faults    []*Fault
+	callbacks callbacks
 }
+
+// callbacks are the functions that a caller has set.
+type callbacks struct{ before, after, observe func(Call) }
 
 // NewProxy starts a proxy in front of endpoint, on a free port of 127.0.0.1. It serves
 // until Close; ctx limits only the start.
@@ -52,8 +61,7 @@ func NewProxy(ctx context.Context, endpoint string) (*Proxy, error) {
 		// Decompression would break x-amz-crc32, which covers the bytes as sent.
 		transport: &http.Transport{MaxIdleConnsPerHost: idleConnections, DisableCompression: true},
 		counts:    map[string]int{},
-		before:    ignore,
-		after:     ignore,
+		callbacks: callbacks{before: ignore, after: ignore, observe: ignore},
 	}
 	p.closed, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	p.server = &http.Server{Handler: p, ReadHeaderTimeout: time.Minute}
@@ -79,7 +87,7 @@ func (p *Proxy) Close() error {
 func (p *Proxy) Before(f func(Call)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.before = f
+	p.callbacks.before = f
 }
 
 // After sets a function that runs between the engine's response and its delivery to the
@@ -87,7 +95,15 @@ func (p *Proxy) Before(f func(Call)) {
 func (p *Proxy) After(f func(Call)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.after = f
+	p.callbacks.after = f
+}
+
+// Observe sets a function that runs once for each call before its response is sent, also
+// for calls that a fault rejects or loses. f runs without locks and may block.
+func (p *Proxy) Observe(f func(Call)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.callbacks.observe = f
 }
 
 // Fail makes the calls fail that the fault describes. Of several matching faults, the
@@ -137,44 +153,52 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(http.ErrAbortHandler) // the client disconnected before the engine received the call
 	}
-	call, before := p.count(r)
-	before(call)
-	fault := p.choose(call, body)
-	p.wait(fault.Delay)
-	if fault.Kind == LoseBefore {
+	call := p.count(r, body)
+	p.current().before(call)
+	got, lost := p.perform(r, call)
+	call.Status, call.Response, call.Lost = got.status, got.body, lost
+	p.current().observe(call)
+	if lost {
 		panic(http.ErrAbortHandler)
 	}
-	if rejected := fault.reject(call.Operation, body); rejected != nil {
-		rejected.write(w)
-		return
-	}
-	forwarded, err := p.forward(r, body)
-	if err != nil {
-		panic(http.ErrAbortHandler) // the engine did not respond
-	}
-	p.callbackAfter()(call)
-	switch fault.Kind { //nolint:exhaustive // the other kinds do not change the response
-	case LoseAfter:
-		panic(http.ErrAbortHandler)
-	case InternalErrorAfter:
-		forwarded = internalError()
-	}
-	forwarded.write(w)
+	got.write(w)
 }
 
-func (p *Proxy) count(r *http.Request) (Call, func(Call)) {
+// perform returns the response to a call, and whether it is lost. The response is empty if
+// the engine did not respond.
+func (p *Proxy) perform(r *http.Request, call Call) (got *response, lost bool) {
+	fault := p.choose(call)
+	p.wait(fault.Delay)
+	if fault.Kind == LoseBefore {
+		return &response{}, true
+	}
+	if rejected := fault.reject(call.Operation, call.Request); rejected != nil {
+		return rejected, false
+	}
+	forwarded, err := p.forward(r, call.Request)
+	if err != nil {
+		return &response{}, true
+	}
+	p.current().after(call)
+	if fault.Kind == InternalErrorAfter {
+		return internalError(), false
+	}
+	return forwarded, fault.Kind == LoseAfter
+}
+
+func (p *Proxy) count(r *http.Request, body []byte) Call {
 	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.total++
 	p.counts[operation]++
-	return Call{Operation: operation, Number: p.total}, p.before
+	return Call{Operation: operation, Number: p.total, Request: body}
 }
 
-func (p *Proxy) callbackAfter() func(Call) {
+func (p *Proxy) current() callbacks {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.after
+	return p.callbacks
 }
 
 // wait returns early if the proxy is closed; forward then fails.
@@ -220,5 +244,5 @@ type response struct {
 func (r *response) write(w http.ResponseWriter) {
 	maps.Copy(w.Header(), r.header)
 	w.WriteHeader(r.status)
-	_, _ = w.Write(r.body) // fails if the client has disconnected, which tests do on purpose
+	_, _ = w.Write(r.body) //nolint:gosec // JSON, not HTML; it fails if a test has disconnected the client
 }

@@ -266,13 +266,70 @@ func TestCallbacksRunBeforeAndAfterTheEffect(t *testing.T) {
 		Reached int64
 	}
 	var got []moment
-	record := func(call dynamodbtest.Call) { got = append(got, moment{call, reached.Load()}) }
+	record := func(call dynamodbtest.Call) {
+		if !contains("ORD1")(call.Request) {
+			t.Errorf("request %q, want the one of ORD1", call.Request)
+		}
+		call.Request = nil
+		got = append(got, moment{call, reached.Load()})
+	}
 	proxy.Before(record)
 	proxy.After(record)
 	must(t, update(t, client(proxy.URL)))
 	call := dynamodbtest.Call{Operation: "UpdateItem", Number: 1}
 	if diff := cmp.Diff([]moment{{call, 0}, {call, 1}}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestEveryCallIsObservedWithItsEnd(t *testing.T) {
+	t.Parallel()
+	rejected := `{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError","message":"Rejected by the test proxy."}`
+	for kind, want := range map[dynamodbtest.Kind]dynamodbtest.Call{
+		dynamodbtest.Slow:               {Status: 200, Response: []byte("{}")},
+		dynamodbtest.InternalError:      {Status: 500, Response: []byte(rejected)},
+		dynamodbtest.InternalErrorAfter: {Status: 500, Response: []byte(rejected)},
+		dynamodbtest.LoseBefore:         {Lost: true},
+		dynamodbtest.LoseAfter:          {Status: 200, Response: []byte("{}"), Lost: true},
+	} {
+		t.Run(kind.String(), func(t *testing.T) {
+			t.Parallel()
+			proxy, _ := newProxy(t, accept)
+			proxy.Fail(dynamodbtest.Fault{Kind: kind})
+			observed := make(chan dynamodbtest.Call, 9)
+			proxy.Observe(func(call dynamodbtest.Call) { observed <- call })
+			_ = update(t, client(proxy.URL)) // the fault decides
+			if n := len(observed); n != 1 {
+				t.Fatalf("observed %d times, want once", n)
+			}
+			want.Operation, want.Number = "UpdateItem", 1
+			got := <-observed
+			if !contains("ORD1")(got.Request) {
+				t.Errorf("request %q, want the one of ORD1", got.Request)
+			}
+			got.Request = nil
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestACallToAClosedEngineIsObservedAsLost(t *testing.T) {
+	t.Parallel()
+	engine := httptest.NewServer(http.NotFoundHandler())
+	engine.Close()
+	proxy, err := dynamodbtest.NewProxy(t.Context(), engine.URL)
+	must(t, err)
+	defer func() { _ = proxy.Close() }()
+	observed := make(chan dynamodbtest.Call, 9)
+	proxy.Observe(func(call dynamodbtest.Call) { observed <- call })
+	_ = update(t, client(proxy.URL)) // it is lost
+	if len(observed) == 0 {
+		t.Fatal("the call was not observed")
+	}
+	if got := <-observed; !got.Lost || got.Status != 0 {
+		t.Errorf("lost %t, status %d, want a lost call without status", got.Lost, got.Status)
 	}
 }
 
