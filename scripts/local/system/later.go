@@ -217,7 +217,7 @@ func (s *System) startEvents(ctx context.Context) error {
 		return nil
 	}
 	s.Events = &stripetest.Webhooks{
-		Server: s.Stripe, Deliveries: s.Options.Deliveries, Now: time.Now,
+		Server: s.Stripe, Deliveries: s.Options.Deliveries, Now: time.Now, Observe: s.Options.ObserveWebhook,
 		Endpoints: []stripetest.WebhookEndpoint{
 			{URL: s.API.URL + "/stripe/webhook", Secrets: []string{WebhookSecret}},
 		},

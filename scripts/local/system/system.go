@@ -82,6 +82,12 @@ type Options struct {
 	LoseDelete                  func(sqstest.Message) bool
 	// Deliveries plans the deliveries of Stripe's events, see stripetest.Webhooks.
 	Deliveries func(stripetest.Event) []time.Duration
+	// ObserveWebhook is called after each request to the webhook function, see
+	// stripetest.Webhooks.
+	ObserveWebhook func(stripetest.Sent)
+	// ObserveInstance is called with each change of an instance of the order function, see
+	// lambdatest.Options.
+	ObserveInstance func(lambdatest.Event)
 	// RefuseEvent makes the bus refuse events, see eventbridgetest.Options.
 	RefuseEvent func(eventbridgetest.Event) (code string)
 	// BeforeMail and AfterMail, if set, are called with the number of a request to SES when
@@ -280,7 +286,7 @@ func (s *System) named(queue string) string {
 func (s *System) startFunction(context.Context) error {
 	o := lambdatest.Options{
 		Binary: s.Options.Binary, Env: s.functionEnv(), Timeout: s.Options.FunctionTimeout,
-		Instances: s.Options.Instances, Output: s.Options.Output,
+		Instances: s.Options.Instances, Output: s.Options.Output, Observe: s.Options.ObserveInstance,
 	}
 	if s.Options.Travels {
 		o.Now = s.now
