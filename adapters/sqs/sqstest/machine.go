@@ -249,7 +249,9 @@ func (m *Machine) Messages(now time.Time, name string) ([]Message, error) {
 	}
 	out := make([]Message, 0, len(q.messages))
 	for _, e := range q.inOrder() {
-		out = append(out, e.Message)
+		m := e.Message
+		m.VisibleAt = e.visible
+		out = append(out, m)
 	}
 	return out, nil
 }

@@ -34,6 +34,7 @@ type Message struct {
 	Source        string    // queue that dead-lettered it, empty if none did
 	Receipt       string    // handle of the latest receive in this queue, empty if none
 	State         State
+	VisibleAt     time.Time // from which it can be received; only Messages sets it
 
 	Group           string // message group id
 	DeduplicationID string // in a FIFO queue

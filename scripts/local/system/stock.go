@@ -50,10 +50,10 @@ func (b *Books) collectStock(ctx context.Context, s *System) error {
 // unbalancedStock compares the stock with what came in, with the rows that hold goods,
 // and with the orders that Stripe charged.
 func (b *Books) unbalancedStock() (broken findings) {
-	held, charged := order.Goods{}, order.Goods{}
+	held, charged, posted := order.Goods{}, order.Goods{}, b.ordered()
 	for _, id := range slices.Sorted(maps.Keys(b.Records)) {
 		r := b.Records[id]
-		goods := b.goodsOf(r)
+		goods := posted[content{id, r.Fingerprint}]
 		if r.Stock != nil && !maps.Equal(r.Stock, goods) {
 			broken.add("wrong goods: order %s holds %v, its lines have %v", id, r.Stock, goods)
 		}
@@ -77,14 +77,21 @@ func (b *Books) unbalancedStock() (broken findings) {
 	return broken
 }
 
-// goodsOf returns the goods of the message from which a record was made.
-func (b *Books) goodsOf(r order.Record) order.Goods {
+// content is what was ordered under an id.
+type content struct {
+	id          order.ID
+	fingerprint order.Fingerprint
+}
+
+// ordered returns the goods of every valid message.
+func (b *Books) ordered() map[content]order.Goods {
+	goods := map[content]order.Goods{}
 	for _, p := range b.Posted {
-		if p.Invalid == nil && p.OrderID() == r.OrderID && p.Order.Fingerprint() == r.Fingerprint {
-			return p.Order.Goods()
+		if p.Invalid == nil && !p.IsRefund() {
+			goods[content{p.OrderID(), p.Order.Fingerprint()}] = p.Order.Goods()
 		}
 	}
-	return nil
+	return goods
 }
 
 // mayBePaid reports whether an order may still be paid. It states the rule itself and
