@@ -113,10 +113,10 @@ type Order struct {
 	Events     int      `json:"events,omitempty"`     // on the bus
 	Webhooks   int      `json:"webhooks,omitempty"`   // that Stripe delivered
 	Mails      int      `json:"mails,omitempty"`
-	Reason     string   `json:"reason,omitempty"`     // why its message is a dead letter
-	Note       string   `json:"note,omitempty"`       // what happened to it last, in words
-	Bad        []string `json:"bad,omitempty"`        // the invariants that it breaks, in words
-	Entries    int      `json:"entries"`              // of its timeline
+	Reason     string   `json:"reason,omitempty"` // why its message is a dead letter
+	Note       string   `json:"note,omitempty"`   // what happened to it last, in words
+	Bad        []string `json:"bad,omitempty"`    // the invariants that it breaks, in words
+	Entries    int      `json:"entries"`          // of its timeline
 }
 
 // Totals are counted since the start.
@@ -218,8 +218,9 @@ const (
 	DynamoDB    = "DynamoDB"
 	Stripe      = "Stripe"
 	EventBridge = "EventBridge"
-	Webhook     = "Webhook function"
+	Others      = "Other functions" // of webhooks, of the schedule, of receipts; and the operator
 	Mailbox     = "Mailbox"
+	DeadLetters = "Dead letters"
 	You         = "You"
 )
 

@@ -1,0 +1,264 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"orderonce/adapters/dynamodb"
+	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/sqstest"
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
+	"orderonce/scripts/local/system"
+)
+
+// rowsAtOnce bounds the rows that one round reads, so that a storm does not delay the
+// picture.
+const rowsAtOnce = 100
+
+// readQueue reads the messages of the order queue and the dead letters.
+func (w *Watch) readQueue(s *system.System) {
+	var messages, dead []sqstest.Message
+	var at time.Time
+	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
+		at = now
+		messages, _ = m.Messages(now, s.OrderQueue()) // both queues exist
+		dead, _ = m.Messages(now, s.DeadLetterQueue())
+	})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ahead := at.Sub(w.now())
+	w.showClock(at, ahead)
+	queue, seen := Queue{}, map[string]bool{}
+	for _, m := range messages {
+		seen[m.ID] = true
+		w.live(m, ahead)
+		switch m.State {
+		case sqstest.Visible:
+			queue.Waiting++
+		case sqstest.InFlight:
+			queue.InFlight++
+		case sqstest.Delayed:
+			queue.Delayed++
+		}
+	}
+	for id, m := range w.messages {
+		if !seen[id] {
+			delete(w.messages, id)
+			delete(m.line.live, id)
+			w.touch(m.line)
+		}
+	}
+	if queue != *w.whole.Queue {
+		w.next.Queue = &queue
+	}
+	w.showDead(dead)
+}
+
+// live notes a message of the order queue.
+func (w *Watch) live(now sqstest.Message, ahead time.Duration) {
+	m := w.messages[now.ID]
+	if m == nil {
+		m = &message{line: w.posted(now.Body, firstID(now)), state: -1}
+		w.messages[now.ID], m.line.live[now.ID] = m, m
+		w.enter(m.line, Entry{
+			At: now.Sent.Add(-ahead).UnixMilli(), Kind: Message, From: You, To: SQS, Text: "message " + tail(now.ID),
+		})
+	}
+	visible := now.VisibleAt.Add(-ahead).UnixMilli()
+	if m.state != now.State || m.visible/100 != visible/100 {
+		m.state, m.visible = now.State, visible
+		w.touch(m.line)
+	}
+}
+
+// showDead notes the dead letters. One that was parked keeps its place in the books also
+// when it has left the queue.
+func (w *Watch) showDead(messages []sqstest.Message) {
+	dead, of := []Dead{}, map[*line]bool{}
+	for _, m := range messages {
+		first := firstID(m)
+		l := w.lineOf(m.Body)
+		reason := m.Attributes[sqs.AttrReason].Text
+		if _, known := l.parked[first]; !known || l.Reason != reason {
+			l.Reason = reason
+			w.enter(l, Entry{Kind: Message, From: SQS, To: DeadLetters, Text: "parked: " + reason})
+		}
+		l.parked[first] = m
+		of[l] = true
+		dead = append(dead, Dead{Message: tail(m.ID), Order: l.ID, Reason: reason})
+	}
+	for _, l := range w.byN {
+		if l.dead != of[l] {
+			l.dead = of[l]
+			w.touch(l)
+		}
+	}
+	if !slices.Equal(dead, w.whole.Dead) {
+		w.next.Dead = dead
+	}
+}
+
+// firstID returns the id that a message had before it was parked and redriven.
+func firstID(m sqstest.Message) string {
+	if a, ok := m.Attributes[sqs.AttrFirstMessageID]; ok {
+		return a.Text
+	}
+	return m.ID
+}
+
+func (w *Watch) showClock(at time.Time, ahead time.Duration) {
+	text := ""
+	if hours := ahead.Round(time.Hour); hours >= time.Hour {
+		text = fmt.Sprintf("%.0f h", hours.Hours())
+	}
+	if w.whole.Clock.Ahead != text || w.whole.Clock.Now == 0 {
+		w.next.Clock = &Clock{Now: at.UnixMilli(), Ahead: text}
+	}
+}
+
+// readStripe reads what has changed in Stripe's books.
+func (w *Watch) readStripe(s *system.System) {
+	var charges []stripetest.Charge
+	var intents []*stripetest.Intent
+	var refunds []*stripetest.Refund
+	s.Stripe.Machine(func(m *stripetest.Machine) {
+		if m.Attempts() > w.ledger {
+			charges = m.Ledger()[w.ledger:]
+		}
+		intents, refunds = m.Intents(), m.Refunds()
+	})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ledger += len(charges)
+	for i, now := range intents {
+		if i >= len(w.intents) || w.intents[i] != now {
+			l := w.line(now.OrderID())
+			l.intents[now.ID] = *now
+			w.dirty[l] = true
+		}
+	}
+	for i, now := range refunds {
+		if i >= len(w.refunds) || w.refunds[i] != now {
+			l := w.lineOfIntent(now.Intent, intents)
+			l.refunds[now.ID] = *now
+			w.dirty[l] = true
+		}
+	}
+	w.intents, w.refunds = intents, refunds
+	for _, c := range charges {
+		w.charged(c)
+	}
+}
+
+func (w *Watch) lineOfIntent(id string, intents []*stripetest.Intent) *line {
+	i := slices.IndexFunc(intents, func(i *stripetest.Intent) bool { return i.ID == id })
+	if i < 0 {
+		return w.nameless
+	}
+	return w.line(intents[i].OrderID())
+}
+
+// charged notes a line of the ledger. A second charge of an order turns its light red at
+// once.
+func (w *Watch) charged(c stripetest.Charge) {
+	if c.Outcome != stripetest.Charged {
+		return
+	}
+	l := w.line(c.OrderID)
+	l.charges = append(l.charges, c)
+	w.totals.Charges++
+	if len(l.charges) < 2 {
+		return
+	}
+	text := fmt.Sprintf("%s was charged %d times:", l.ID, len(l.charges))
+	for i, c := range l.charges {
+		m := order.Money{Amount: c.Amount, Currency: order.Currency(c.Currency)}
+		if i > 0 {
+			text += " and"
+		}
+		text += fmt.Sprintf(" %s through %s", m, c.Intent)
+	}
+	if w.missing != "" {
+		text += "; missing: " + w.missing
+	}
+	if len(l.charges) == 2 {
+		w.totals.Twice++
+	}
+	l.Note = text
+	l.findings["I1"] = []string{text}
+	w.enter(l, Entry{Kind: Note, From: Stripe, Text: text})
+	w.say(Bad, l.ID, text)
+	w.showLights()
+}
+
+// readMail counts the e-mails.
+func (w *Watch) readMail(s *system.System) {
+	if s.Mail == nil {
+		return
+	}
+	sent := s.Mail.Sent()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, e := range sent[min(w.mails, len(sent)):] {
+		l := w.line(string(system.OrderOf(e)))
+		l.Mails++
+		l.mail = append(l.mail, e)
+		w.totals.Mails++
+		w.enter(l, Entry{Kind: Message, From: Others, To: Mailbox, Text: "receipt"})
+	}
+	w.mails = len(sent)
+}
+
+// readRows reads the rows that may have changed.
+func (w *Watch) readRows(ctx context.Context, s *system.System) {
+	w.mu.Lock()
+	dirty := slices.Collect(maps.Keys(w.dirty))
+	dirty = dirty[:min(len(dirty), rowsAtOnce)]
+	for _, l := range dirty {
+		delete(w.dirty, l)
+	}
+	w.mu.Unlock()
+	for _, l := range dirty {
+		if l.ID == "" {
+			continue
+		}
+		record, err := s.Store.Load(ctx, order.ID(l.ID))
+		if errors.Is(err, order.ErrNotFound) {
+			continue
+		}
+		account, accountErr := (&dynamodb.Refunds{Store: s.Store}).Account(ctx, order.ID(l.ID))
+		w.mu.Lock()
+		if err = errors.Join(err, accountErr); err != nil {
+			w.dirty[l] = ctx.Err() == nil // next time
+		} else {
+			l.record, l.account = record, account
+			w.touch(l)
+		}
+		w.mu.Unlock()
+	}
+}
+
+// showTotals puts the totals into the next frame if they have changed.
+func (w *Watch) showTotals() {
+	t := w.totals
+	t.Orders = len(w.byN)
+	rows := map[string]int{}
+	for _, l := range w.byN {
+		if l.record.OrderID != "" {
+			rows[string(l.record.Status)]++
+		}
+	}
+	t.Rows = []Row{}
+	for _, status := range slices.Sorted(maps.Keys(rows)) {
+		t.Rows = append(t.Rows, Row{Status: status, Orders: rows[status]})
+	}
+	if !reflect.DeepEqual(t, *w.whole.Totals) {
+		w.next.Totals = &t
+	}
+}

@@ -1,0 +1,199 @@
+package watch
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"orderonce/adapters/lambda/lambdatest"
+	"orderonce/adapters/sqs"
+	"orderonce/domain/order"
+	"orderonce/scripts/local/system"
+)
+
+// endedShown is how long an instance that has ended is shown.
+const endedShown = 4 * time.Second
+
+// instance is a process of the order function.
+type instance struct {
+	Instance
+
+	orders []*line // of the running invocation, each once
+	steps  map[string]Step
+	ended  time.Time
+}
+
+// instance takes the changes of the function's processes.
+func (w *Watch) instance(e lambdatest.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	in := w.instances[e.Instance]
+	if in == nil {
+		version, broken := versionOf(e.Binary)
+		in = &instance{
+			Instance: Instance{N: e.Instance, State: Idle, Version: version, Broken: broken}, steps: map[string]Step{},
+		}
+		w.instances[e.Instance] = in
+	}
+	switch e.Change {
+	case lambdatest.Started:
+	case lambdatest.Invoked:
+		in.State = Working
+		w.invoked(in, e.Payload)
+	case lambdatest.Answered:
+		w.answered(in, e.Err)
+	case lambdatest.Frozen:
+		w.freeze(in, Frozen, "frozen")
+	case lambdatest.Thawed:
+		w.freeze(in, Working, "goes on")
+	case lambdatest.Killed:
+		w.ended(in, Killed, "killed")
+	case lambdatest.TimedOut:
+		w.ended(in, TimedOut, "ended by Lambda at its timeout")
+	case lambdatest.Exited:
+		w.ended(in, Killed, "ended by itself")
+	case lambdatest.Replaced, lambdatest.Closed:
+		w.ended(in, Ended, "ended")
+	}
+}
+
+// versionOf returns the version and the missing guard in the path of a program, such as
+// order-v2 or order-v3-without-bind.
+func versionOf(binary string) (version, broken string) {
+	name := strings.TrimPrefix(filepath.Base(binary), "order")
+	version, broken, _ = strings.Cut(strings.TrimPrefix(name, "-"), "-without-")
+	return cmp.Or(version, "v1"), broken
+}
+
+// invoked notes the deliveries of an event.
+func (w *Watch) invoked(in *instance, payload []byte) {
+	var event events.SQSEvent
+	if json.Unmarshal(payload, &event) != nil {
+		return
+	}
+	for _, r := range event.Records {
+		first := r.MessageId
+		if a, ok := r.MessageAttributes[sqs.AttrFirstMessageID]; ok && a.StringValue != nil {
+			first = *a.StringValue
+		}
+		l := w.posted(r.Body, first)
+		l.Deliveries++
+		w.totals.Deliveries++
+		n := in.N
+		if !slices.Contains(in.orders, l) {
+			in.orders = append(in.orders, l)
+			l.working = append(l.working, n)
+			l.Step = ""
+			delete(in.steps, l.ID)
+		}
+		received, _ := strconv.Atoi(r.Attributes["ApproximateReceiveCount"])
+		w.enter(l, Entry{
+			Kind: Message, From: SQS, To: function(n),
+			Text: fmt.Sprintf("delivery %d of message %s", received, tail(r.MessageId)),
+		})
+	}
+}
+
+// tail shortens a message id.
+func tail(id string) string { return "…" + id[max(0, len(id)-4):] }
+
+// posted returns the order of a message, and notes the message the first time.
+func (w *Watch) posted(body, first string) *line {
+	l := w.lineOf(body)
+	known := func(p system.Posted) bool { return p.MessageID == first }
+	if !slices.ContainsFunc(l.posted, known) {
+		l.posted = append(l.posted, system.NewPosted(w.decoder, body, first))
+	}
+	return l
+}
+
+// lineOf returns the order that a message is about, also if the message is invalid.
+func (w *Watch) lineOf(body string) *line {
+	p := system.NewPosted(w.decoder, body, "")
+	id := p.OrderID()
+	if p.Invalid != nil {
+		var claims struct{ OrderID order.ID }
+		_ = json.Unmarshal([]byte(body), &claims) // what is not JSON names no order
+		if order.ValidID(string(claims.OrderID)) {
+			id = claims.OrderID
+		}
+	}
+	return w.line(string(id))
+}
+
+// answered notes the end of an invocation.
+func (w *Watch) answered(in *instance, err error) {
+	for _, l := range in.orders {
+		if err != nil {
+			w.enter(l, Entry{Kind: Refused, From: function(in.N), To: SQS, Text: "the function failed"})
+		}
+		w.leave(in, l)
+	}
+	in.State, in.orders = Idle, nil
+}
+
+// leave ends the work of an instance on an order.
+func (w *Watch) leave(in *instance, l *line) {
+	l.working = slices.DeleteFunc(l.working, func(n int) bool { return n == in.N })
+	delete(in.steps, l.ID)
+	w.touch(l)
+}
+
+func (w *Watch) freeze(in *instance, to State, what string) {
+	in.State = to
+	for _, l := range in.orders {
+		w.enter(l, Entry{Kind: Note, From: function(in.N), Text: what})
+	}
+	w.say(Attack, "", fmt.Sprintf("%s %s", function(in.N), what))
+}
+
+// ended notes the end of a process.
+func (w *Watch) ended(in *instance, state State, what string) {
+	in.State, in.ended = state, w.now()
+	if state == Killed && len(in.orders) > 0 {
+		w.totals.Kills++
+	}
+	for _, l := range in.orders {
+		step := in.steps[l.ID]
+		l.Note = function(in.N) + " was " + what
+		if step != "" {
+			l.Note += " at step " + string(step)
+		}
+		w.enter(l, Entry{Kind: Death, From: function(in.N), Step: step, Text: what})
+		w.say(Plain, l.ID, l.ID+": "+l.Note)
+		w.leave(in, l)
+	}
+	in.orders = nil
+}
+
+// showInstances puts the instances into the next frame if they have changed, and forgets
+// those that ended a while ago.
+func (w *Watch) showInstances() {
+	shown := []Instance{}
+	for _, n := range slices.Sorted(maps.Keys(w.instances)) {
+		in := w.instances[n]
+		if !in.ended.IsZero() && w.now().Sub(in.ended) > endedShown {
+			delete(w.instances, n)
+			continue
+		}
+		i := in.Instance
+		for _, l := range in.orders {
+			i.Work = append(i.Work, Work{Order: l.ID, Step: in.steps[l.ID]})
+		}
+		shown = append(shown, i)
+	}
+	same := func(a, b Instance) bool {
+		return a.N == b.N && a.State == b.State && slices.Equal(a.Work, b.Work)
+	}
+	if !slices.EqualFunc(shown, w.whole.Instances, same) {
+		w.next.Instances = shown
+	}
+}

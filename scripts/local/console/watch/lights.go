@@ -1,0 +1,215 @@
+package watch
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
+	"orderonce/domain/receipt"
+	"orderonce/domain/refund"
+	"orderonce/scripts/local/system"
+)
+
+// An order is audited when nothing has happened to it for some time: once for what must
+// hold at once, and once more for what other functions do later.
+const (
+	restsAfter   = 2 * time.Second
+	settledAfter = 20 * time.Second
+)
+
+// later reports whether an invariant is checked only when an order has been at rest for
+// long: events and receipts follow a transition, and a webhook may come late.
+func later(id string) bool { return id == "I16" || id == "I17" || id == "I23" }
+
+// lights are the invariants in their order.
+type lights struct {
+	claims  []system.Check // without violations
+	checked map[string]int // orders, by invariant
+	stock   []string       // how the stock differs from the orders
+	counted bool           // the stock was compared since the last change
+}
+
+// newLights returns the lights of a system with every function.
+func newLights() lights {
+	all := system.Books{
+		Publishes: true, Accounts: map[order.ID]refund.Account{}, Stock: map[string]order.Stock{},
+		Receipts: map[order.ID][]receipt.Item{},
+	}
+	return lights{claims: all.Audit(), checked: map[string]int{}}
+}
+
+// audit checks every order that has come to rest.
+func (w *Watch) audit(ctx context.Context, s *system.System) {
+	w.mu.Lock()
+	resting := w.resting()
+	w.mu.Unlock()
+	for _, l := range resting {
+		of := w.receiptsOf(ctx, s, l)
+		w.mu.Lock()
+		w.auditOne(l, of)
+		w.mu.Unlock()
+	}
+	w.auditStock(ctx, s)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.showLights()
+}
+
+// resting returns the orders that are due for an audit.
+func (w *Watch) resting() (due []*line) {
+	now := w.now()
+	for _, l := range append([]*line{w.nameless}, w.byN...) {
+		rest := now.Sub(l.since)
+		first, second := l.audits == 0 && rest > restsAfter, l.audits == 1 && rest > settledAfter
+		if (first || second) && len(l.live)+len(l.working)+l.calls[AtStripe]+l.calls[AtTable] == 0 {
+			due = append(due, l)
+		}
+	}
+	return due
+}
+
+// receipts are those of one order, and those of them that the operator's list shows.
+type receipts struct {
+	items, doubts []receipt.Item
+}
+
+// receiptsOf reads the receipts of an order that was audited before. Those of an order
+// that has just come to rest may follow.
+func (w *Watch) receiptsOf(ctx context.Context, s *system.System, l *line) (r receipts) {
+	w.mu.Lock()
+	id, wanted := order.ID(l.ID), l.audits == 1
+	w.mu.Unlock()
+	if s.Receipts == nil || id == "" || !wanted {
+		return r
+	}
+	items, err := s.Receipts.OfOrder(ctx, id)
+	if err != nil {
+		return r // the context has ended: the engine has no faults here
+	}
+	r.items = append([]receipt.Item{}, items...)
+	if !slices.ContainsFunc(items, func(i receipt.Item) bool { return i.Status == receipt.Doubtful }) {
+		return r
+	}
+	for i, err := range s.Receipts.Doubtful(ctx) {
+		if err == nil && i.OrderID == id {
+			r.doubts = append(r.doubts, i)
+		}
+	}
+	return r
+}
+
+// auditOne checks the invariants of one order.
+func (w *Watch) auditOne(l *line, r receipts) {
+	books := l.books(r)
+	for _, c := range books.Audit() {
+		if later(c.ID) && l.audits == 0 {
+			continue
+		}
+		if l.audits == 0 || later(c.ID) {
+			w.lights.checked[c.ID]++
+		}
+		if len(c.Broken) > 0 && !slices.Equal(l.findings[c.ID], c.Broken) {
+			w.say(Bad, l.ID, c.ID+" broken: "+c.Broken[0])
+		}
+		if c.ID != "I1" || len(c.Broken) == 0 { // a second charge is described when it is made
+			l.findings[c.ID] = c.Broken
+		}
+	}
+	l.audits++
+	w.changed[l] = true
+}
+
+// books returns the books of one order.
+func (l *line) books(of receipts) system.Books {
+	id := order.ID(l.ID)
+	b := system.Books{
+		Posted: l.posted, Parked: l.parked, Logged: l.logged.String(), Publishes: true, Bus: l.bus,
+		Records: map[order.ID]order.Record{}, Accounts: map[order.ID]refund.Account{},
+		Charges: map[order.ID][]stripetest.Charge{}, Intents: l.intents,
+		Refunds: map[order.ID][]stripetest.Refund{},
+	}
+	if l.record.OrderID != "" {
+		b.Records[id], b.Accounts[id] = l.record, l.account
+	}
+	if len(l.charges) > 0 {
+		b.Charges[id] = l.charges
+	}
+	for _, r := range l.refunds {
+		b.Refunds[id] = append(b.Refunds[id], r)
+	}
+	if of.items != nil {
+		b.Receipts, b.Mail, b.Doubts = map[order.ID][]receipt.Item{id: of.items}, l.mail, of.doubts
+	}
+	return b
+}
+
+// showLights puts the lights into the next frame.
+func (w *Watch) showLights() {
+	shown := []Light{}
+	for _, c := range w.lights.claims {
+		light := Light{ID: c.ID, Claim: c.Claim, Orders: w.lights.checked[c.ID]}
+		for _, l := range w.byN {
+			light.Broken = append(light.Broken, l.findings[c.ID]...)
+		}
+		light.Broken = append(light.Broken, w.nameless.findings[c.ID]...)
+		if c.ID == stockLight {
+			light.Broken = append(light.Broken, w.lights.stock...)
+		}
+		light.Broken = light.Broken[:min(len(light.Broken), 5)]
+		shown = append(shown, light)
+	}
+	w.next.Lights = shown
+}
+
+// stockLight is the invariant that no order alone shows.
+const stockLight = "I22"
+
+// auditStock compares the stock with every order, when all of them are at rest. What the
+// operator has delivered is not known here: each article's pieces are taken as complete.
+func (w *Watch) auditStock(ctx context.Context, s *system.System) {
+	books, ok := w.stockBooks()
+	if !ok || s.Stock == "" {
+		return
+	}
+	books.Stock, books.Delivered = map[string]order.Stock{}, map[string]int64{}
+	for sku := range s.Options.Stock {
+		stock, err := s.Store.Stock(ctx, sku)
+		if err != nil {
+			return
+		}
+		books.Stock[sku], books.Delivered[sku] = stock, stock.Available+stock.Reserved+stock.Sold
+	}
+	for _, c := range books.Audit() {
+		if c.ID == stockLight {
+			w.mu.Lock()
+			w.lights.stock, w.lights.checked[c.ID] = c.Broken, len(books.Records)
+			w.mu.Unlock()
+		}
+	}
+}
+
+// stockBooks returns the orders, and false if some are not at rest or if nothing has
+// changed.
+func (w *Watch) stockBooks() (b system.Books, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	b.Records, b.Charges = map[order.ID]order.Record{}, map[order.ID][]stripetest.Charge{}
+	for _, l := range w.byN {
+		if l.audits == 0 {
+			w.lights.counted = false
+			return b, false
+		}
+		if l.record.OrderID != "" {
+			b.Records[l.record.OrderID] = l.record
+			b.Posted = append(b.Posted, l.posted...)
+		}
+		if len(l.charges) > 0 {
+			b.Charges[order.ID(l.ID)] = l.charges
+		}
+	}
+	ok = !w.lights.counted
+	w.lights.counted = true
+	return b, ok
+}

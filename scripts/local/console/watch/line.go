@@ -1,0 +1,232 @@
+package watch
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"orderonce/adapters/ses/sestest"
+	"orderonce/adapters/sqs/sqstest"
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
+	"orderonce/domain/refund"
+	"orderonce/scripts/local/system"
+)
+
+// line is what is known of an order.
+type line struct {
+	Order // without the fields that summary sets
+
+	posted   []system.Posted // each message once
+	working  []int           // instances that process it
+	owners   map[string]int  // the instance of each claim
+	calls    map[Place]int   // under way
+	record   order.Record    // without an id if there is no row
+	account  refund.Account
+	charges  []stripetest.Charge // that succeeded
+	intents  map[string]stripetest.Intent
+	refunds  map[string]stripetest.Refund
+	bus      []system.BusEvent
+	mail     []sestest.Email
+	parked   map[string]sqstest.Message // by the first message id
+	live     map[string]*message        // in the order queue
+	dead     bool                       // a message of it is a dead letter
+	entries  []Entry
+	dropped  int
+	logged   strings.Builder
+	since    time.Time // of the last change
+	audits   int       // since the last change
+	findings map[string][]string
+}
+
+// message is one message of the order queue.
+type message struct {
+	line    *line
+	state   sqstest.State
+	visible int64 // when it can be received, in milliseconds by this machine's clock
+}
+
+func newLine(id string, n int) *line {
+	return &line{
+		Order: Order{ID: id, N: n}, owners: map[string]int{}, calls: map[Place]int{},
+		intents: map[string]stripetest.Intent{}, refunds: map[string]stripetest.Refund{},
+		parked: map[string]sqstest.Message{}, live: map[string]*message{}, findings: map[string][]string{},
+	}
+}
+
+// line returns the line of an order, which is new at the first call. The line of "" is
+// not shown.
+func (w *Watch) line(id string) *line {
+	if id == "" {
+		return w.nameless
+	}
+	l := w.lines[id]
+	if l == nil {
+		l = newLine(id, len(w.byN)+1)
+		w.lines[id] = l
+		w.byN = append(w.byN, l)
+		if old := len(w.byN) - timelines; old > 0 {
+			w.byN[old-1].forget()
+		}
+	}
+	w.touch(l)
+	return l
+}
+
+// forget drops the entries of an old order.
+func (l *line) forget() {
+	l.dropped, l.entries = l.dropped+len(l.entries), nil
+}
+
+// touch notes that an order has changed.
+func (w *Watch) touch(l *line) {
+	w.changed[l] = true
+	l.since, l.audits = w.now(), 0
+}
+
+// enter adds an entry to a timeline, at its time: some are known later than they happen.
+func (w *Watch) enter(l *line, e Entry) {
+	if e.At == 0 {
+		e.At = w.now().UnixMilli()
+	}
+	if len(l.entries) >= longest {
+		l.entries = slices.Delete(l.entries, 0, 1)
+		l.dropped++
+	}
+	at := len(l.entries)
+	for at > 0 && l.entries[at-1].At > e.At {
+		at--
+	}
+	l.entries = slices.Insert(l.entries, at, e)
+	w.touch(l)
+}
+
+// Expect notes orders that are about to be posted, in this order.
+func (w *Watch) Expect(ids ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, id := range ids {
+		w.line(id)
+	}
+}
+
+// Enter adds an entry to the timeline of an order.
+func (w *Watch) Enter(id string, e Entry) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if id != "" {
+		w.enter(w.line(id), e)
+	}
+}
+
+// summary returns the order as it is shown.
+func (l *line) summary() Order {
+	o := l.Order
+	o.Place, o.Message = l.place(), l.messageState()
+	for _, m := range l.live {
+		if m.state != sqstest.Visible && (o.VisibleAt == 0 || m.visible < o.VisibleAt) {
+			o.VisibleAt = m.visible
+		}
+	}
+	if len(l.working) > 0 {
+		o.Instance, o.VisibleAt = l.working[len(l.working)-1], 0
+	} else {
+		o.Step = ""
+	}
+	if r := l.record; r.OrderID != "" {
+		o.Status, o.Attempt, o.Seq, o.Intent = string(r.Status), r.Attempt, r.Seq, string(r.Intent)
+		o.Amount = r.Total.String()
+		if r.Owner != "" {
+			o.LeaseUntil = r.Until.UnixMilli()
+		}
+	} else if len(l.posted) > 0 && l.posted[0].Invalid == nil && !l.posted[0].IsRefund() {
+		o.Amount = l.posted[0].Order.Total().String()
+	}
+	o.Stripe, o.Charges, o.Events = l.stripeStatus(), len(l.charges), len(l.bus)
+	for _, r := range l.refunds {
+		if r.Status == stripetest.RefundSucceeded {
+			o.Refunds++
+		}
+	}
+	o.Bad, o.Entries = l.broken(), l.dropped+len(l.entries)
+	return o
+}
+
+// place returns where the order is: where a call about it is, or else who works on it.
+func (l *line) place() Place {
+	switch {
+	case l.calls[AtStripe] > 0:
+		return AtStripe
+	case l.calls[AtTable] > 0:
+		return AtTable
+	case len(l.working) > 0:
+		return InFunction
+	case len(l.live) > 0:
+		return InQueue
+	case l.dead && !l.settled():
+		return DeadLetter
+	}
+	return Settled
+}
+
+// settled reports whether the row has an outcome.
+func (l *line) settled() bool {
+	switch l.record.Status {
+	case "", order.Open, order.Refused:
+		return false
+	case order.Paid, order.Declined, order.Canceled, order.ActionRequired, order.Pending, order.OutOfStock,
+		order.PartiallyRefunded, order.Refunded:
+	}
+	return true
+}
+
+// messageState returns the state of the order's most active message.
+func (l *line) messageState() string {
+	states := map[sqstest.State]bool{}
+	for _, m := range l.live {
+		states[m.state] = true
+	}
+	switch {
+	case states[sqstest.InFlight]:
+		return "in_flight"
+	case states[sqstest.Visible]:
+		return "waiting"
+	case states[sqstest.Delayed]:
+		return "delayed"
+	case l.dead:
+		return "parked"
+	}
+	return "acknowledged"
+}
+
+// stripeStatus returns the status of the bound intent at Stripe, or of the newest one.
+func (l *line) stripeStatus() string {
+	if bound, ok := l.intents[string(l.record.Intent)]; ok {
+		return string(bound.Status)
+	}
+	newest := ""
+	for id := range l.intents {
+		newest = max(newest, id)
+	}
+	return string(l.intents[newest].Status)
+}
+
+// broken returns what the lights found, in a stable order.
+func (l *line) broken() (all []string) {
+	for _, id := range slices.Sorted(maps.Keys(l.findings)) {
+		all = append(all, l.findings[id]...)
+	}
+	return all
+}
+
+// function names an instance of the order function in a timeline.
+func function(n int) string { return fmt.Sprintf("Function %d", n) }
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

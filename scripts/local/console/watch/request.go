@@ -1,0 +1,209 @@
+package watch
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"orderonce/adapters/dynamodb/dynamodbtest"
+)
+
+// write is what a call to DynamoDB asks for, as far as it is about an order.
+type write struct {
+	order string
+	step  Step   // "" if it is not a step of an order's protocol
+	owner string // fencing token of the caller's claim; "" without one
+	text  string // redacted, in lines
+}
+
+// value is an attribute value on the wire.
+type value struct {
+	S, N *string
+}
+
+func (v value) text() string {
+	switch {
+	case v.S != nil:
+		return *v.S
+	case v.N != nil:
+		return *v.N
+	}
+	return ""
+}
+
+// expression is the part of a request that names an item and its change.
+type expression struct {
+	Key                       map[string]value
+	Item                      map[string]value
+	UpdateExpression          string
+	ConditionExpression       string
+	KeyConditionExpression    string
+	ExpressionAttributeNames  map[string]string
+	ExpressionAttributeValues map[string]value
+}
+
+// order returns the id of the order whose item the expression names, or "".
+func (e expression) order() string {
+	for _, v := range []value{e.Key["orderId"], e.Item["orderId"]} {
+		if v.S != nil {
+			return *v.S
+		}
+	}
+	if strings.HasPrefix(e.KeyConditionExpression, "orderId = :id") {
+		return e.ExpressionAttributeValues[":id"].text()
+	}
+	return ""
+}
+
+// parseWrite reads a request to DynamoDB. Its text has only values that are allowed,
+// because a row has personal ones.
+func parseWrite(c dynamodbtest.Call) write {
+	var request struct {
+		expression
+
+		TransactItems []struct{ Update, Put expression }
+	}
+	if json.Unmarshal(c.Request, &request) != nil {
+		return write{}
+	}
+	first, lines := request.expression, []string{request.redacted(c.Operation)}
+	if len(request.TransactItems) > 0 {
+		first, lines = request.TransactItems[0].Update, []string{c.Operation}
+	}
+	for _, item := range request.TransactItems {
+		if item.Update.Key != nil {
+			lines = append(lines, item.Update.redacted("Update"))
+		} else if item.Put.Item != nil {
+			lines = append(lines, item.Put.redacted("Put"))
+		}
+	}
+	return write{
+		order: first.order(), step: first.step(), owner: first.ExpressionAttributeValues[":owner"].text(),
+		text: strings.Join(lines, "\n"),
+	}
+}
+
+// step recognizes the write by what it sets, see adapters/dynamodb.
+func (e expression) step() Step {
+	set := func(what string) bool { return strings.Contains(e.UpdateExpression, what) }
+	switch {
+	case set("leaseUntil = :until"), set("SET stock = :stock"):
+		return Claim
+	case set("intentId = :intent") && !set("#status = :"):
+		return Bind
+	case set("#status = :to"):
+		return Finish
+	case set("parkedAt = :at"):
+		return Park
+	case set("REMOVE #owner"):
+		return Release
+	}
+	return ""
+}
+
+// redacted returns the expression with the values that may be shown.
+func (e expression) redacted(operation string) string {
+	lines := []string{operation}
+	key := e.Key
+	if key == nil {
+		key = e.Item
+	}
+	for _, name := range []string{"orderId", "sk", "sku"} {
+		if v, ok := key[name]; ok {
+			lines[0] += " " + v.text()
+		}
+	}
+	if e.Item != nil {
+		lines = append(lines, "  "+itemText(e.Item))
+	}
+	for _, part := range []struct{ word, text string }{
+		{"", e.KeyConditionExpression}, {"", e.UpdateExpression}, {"IF ", e.ConditionExpression},
+	} {
+		if part.text != "" {
+			lines = append(lines, "  "+part.word+e.substitute(part.text))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// substitute replaces the placeholders of an expression. Longer ones come first: one may
+// begin with another.
+func (e expression) substitute(text string) string {
+	byLength := func(a, b string) int { return len(b) - len(a) }
+	for _, alias := range slices.SortedFunc(maps.Keys(e.ExpressionAttributeNames), byLength) {
+		text = strings.ReplaceAll(text, alias, e.ExpressionAttributeNames[alias])
+	}
+	for _, name := range slices.SortedFunc(maps.Keys(e.ExpressionAttributeValues), byLength) {
+		text = strings.ReplaceAll(text, name, e.show(name))
+	}
+	return text
+}
+
+// show returns the value of a placeholder, or its name in brackets if the value may be
+// personal or does not help a reader.
+func (e expression) show(name string) string {
+	v := e.ExpressionAttributeValues[name].text()
+	switch name {
+	case ":owner":
+		return short(v)
+	case ":now", ":at", ":until", ":due", ":latest":
+		return timeOf(v)
+	case ":status", ":open", ":refused", ":from", ":to", ":intent", ":mode", ":seq", ":next", ":attempt", ":why",
+		":zero", ":one", ":n", ":amount", ":currency", ":failure", ":id":
+		return v
+	}
+	return "[" + strings.TrimPrefix(name, ":") + "]"
+}
+
+// itemText returns the attributes of an event item. It has none that are personal, but
+// new attributes may be.
+func itemText(item map[string]value) string {
+	var parts []string
+	for _, name := range []string{"seq", "from", "to", "intentId", "failure", "refundId", "refundStatus"} {
+		if v, ok := item[name]; ok {
+			parts = append(parts, name+"="+v.text())
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// short shortens a fencing token for people.
+func short(owner string) string {
+	const shown = 6
+	if len(owner) <= shown {
+		return owner
+	}
+	return owner[:shown] + "…"
+}
+
+// timeOf formats milliseconds since 1970.
+func timeOf(millis string) string {
+	n, err := strconv.ParseInt(millis, 10, 64)
+	if err != nil {
+		return "[time]"
+	}
+	return time.UnixMilli(n).UTC().Format("15:04:05.000")
+}
+
+// answer describes DynamoDB's response: its status and, for an error, its code. A
+// response may have a whole row, so nothing else of it is shown.
+func answer(c dynamodbtest.Call) (text string, refused bool) {
+	if c.Status < 400 {
+		return strconv.Itoa(c.Status), false
+	}
+	var body struct {
+		Type                string `json:"__type"`
+		CancellationReasons []struct{ Code string }
+	}
+	_ = json.Unmarshal(c.Response, &body) // without a code, the status says enough
+	text = strconv.Itoa(c.Status) + " " + body.Type[strings.LastIndexByte(body.Type, '#')+1:]
+	for _, reason := range body.CancellationReasons {
+		if reason.Code != "None" && reason.Code != "" {
+			return text + " (" + reason.Code + ")", true
+		}
+	}
+	return text, true
+}

@@ -1,0 +1,222 @@
+package watch
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"orderonce/adapters/sqs"
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/scripts/local/system"
+)
+
+// The limits of what is shown and kept.
+const (
+	shownOrders = 200  // in the whole picture
+	shownLines  = 100  // of the log, in the whole picture
+	timelines   = 1000 // orders that keep their entries
+	longest     = 300  // entries of a timeline
+	lineBurst   = 20   // lines of the log in one frame
+)
+
+// Tick is how often the picture changes.
+const Tick = 100 * time.Millisecond
+
+// Watch is the picture of one system. Hook connects its taps, Run reads what has no tap.
+// It is safe for concurrent use.
+type Watch struct {
+	feed    *Feed
+	now     func() time.Time
+	decoder *sqs.Decoder
+
+	mu        sync.Mutex
+	lines     map[string]*line // by order id
+	byN       []*line
+	nameless  *line // of the messages that name no order
+	messages  map[string]*message
+	changed   map[*line]bool // since the last frame
+	dirty     map[*line]bool // their row may have changed
+	instances map[int]*instance
+	intents   []*stripetest.Intent
+	refunds   []*stripetest.Refund
+	ledger    int // entries that were read
+	mails     int // likewise
+	totals    Totals
+	lights    lights
+	missing   string // the guard that the deployed program lacks, in words
+	next      Frame  // what has changed beside orders
+	whole     Frame  // what the frames have said, without orders
+	logged    int    // lines so far
+	skipped   int    // lines that did not fit into the frame
+}
+
+// New returns the picture of a system that has not started. now returns this machine's
+// time.
+func New(now func() time.Time) *Watch {
+	w := &Watch{
+		now: now, decoder: sqs.NewDecoder(), nameless: newLine("", 0), lines: map[string]*line{},
+		messages: map[string]*message{}, changed: map[*line]bool{}, dirty: map[*line]bool{},
+		instances: map[int]*instance{}, lights: newLights(),
+	}
+	w.whole = Frame{
+		Clock: &Clock{}, Queue: &Queue{}, Instances: []Instance{}, Totals: &Totals{Rows: []Row{}},
+		Lights: []Light{}, Dead: []Dead{}, Faults: []Fault{}, Control: &Control{},
+	}
+	w.feed = NewFeed(w.picture)
+	return w
+}
+
+// Feed returns the frames of the picture.
+func (w *Watch) Feed() *Feed { return w.feed }
+
+// Run reads the queue, Stripe's books and the changed rows of a system again and again,
+// and publishes what has changed, until the context ends.
+func (w *Watch) Run(ctx context.Context, s *system.System) {
+	tick := time.NewTicker(Tick)
+	defer tick.Stop()
+	for n := 0; ; n++ {
+		w.Refresh(ctx, s)
+		if n%10 == 0 {
+			w.audit(ctx, s)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Refresh is one round of Run.
+func (w *Watch) Refresh(ctx context.Context, s *system.System) {
+	w.readQueue(s)
+	w.readStripe(s)
+	w.readMail(s)
+	w.readRows(ctx, s)
+	w.feed.Publish(w.frame)
+}
+
+// frame returns what has changed since the last frame, and false if nothing has.
+func (w *Watch) frame() (Frame, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.showInstances()
+	w.showTotals()
+	if w.skipped > 0 {
+		w.add(Line{Tone: Plain, Text: count(w.skipped, "line", "lines") + " more in this moment"})
+		w.skipped = 0
+	}
+	f := w.next
+	for l := range w.changed {
+		if l.N > 0 {
+			f.Orders = append(f.Orders, l.summary())
+		}
+	}
+	slices.SortFunc(f.Orders, func(a, b Order) int { return cmp.Compare(a.N, b.N) })
+	changed := f.Clock != nil || f.Queue != nil || f.Instances != nil || f.Totals != nil || f.Lights != nil ||
+		f.Dead != nil || f.Faults != nil || f.Control != nil || len(f.Orders)+len(f.Log) > 0
+	w.keep(f)
+	w.next, w.changed = Frame{}, map[*line]bool{}
+	return f, changed
+}
+
+// keep notes what a frame says.
+func (w *Watch) keep(f Frame) {
+	w.whole.Clock, w.whole.Queue = cmp.Or(f.Clock, w.whole.Clock), cmp.Or(f.Queue, w.whole.Queue)
+	w.whole.Totals, w.whole.Control = cmp.Or(f.Totals, w.whole.Totals), cmp.Or(f.Control, w.whole.Control)
+	for _, part := range []struct{ to, from *[]Light }{{&w.whole.Lights, &f.Lights}} {
+		replace(part.to, *part.from)
+	}
+	replace(&w.whole.Instances, f.Instances)
+	replace(&w.whole.Dead, f.Dead)
+	replace(&w.whole.Faults, f.Faults)
+	w.whole.Log = append(w.whole.Log, f.Log...)
+	w.whole.Log = slices.Clone(w.whole.Log[max(0, len(w.whole.Log)-shownLines):])
+}
+
+func replace[T any](list *[]T, by []T) {
+	if by != nil {
+		*list = by
+	}
+}
+
+// picture returns everything that the frames so far have said. The orders may be newer.
+func (w *Watch) picture() Frame {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f := w.whole
+	for _, l := range w.byN[max(0, len(w.byN)-shownOrders):] {
+		f.Orders = append(f.Orders, l.summary())
+	}
+	return f
+}
+
+// Timeline returns an order and what happened to it.
+func (w *Watch) Timeline(id string) (Timeline, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l := w.lines[id]
+	if l == nil {
+		return Timeline{}, false
+	}
+	return Timeline{Order: l.summary(), Entries: slices.Clone(l.entries), Dropped: l.dropped}, true
+}
+
+// Find returns the newest order that matches.
+func (w *Watch) Find(match func(Order) bool) (Order, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, l := range slices.Backward(w.byN) {
+		if o := l.summary(); match(o) {
+			return o, true
+		}
+	}
+	return Order{}, false
+}
+
+// Say adds a line to the log.
+func (w *Watch) Say(tone Tone, order, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.say(tone, order, text)
+}
+
+// say adds a line, unless the frame has many: then the next frame says how many more.
+func (w *Watch) say(tone Tone, order, text string) {
+	if len(w.next.Log) >= lineBurst && tone != Bad {
+		w.skipped++
+		return
+	}
+	w.add(Line{Tone: tone, Order: order, Text: text})
+}
+
+func (w *Watch) add(l Line) {
+	w.logged++
+	l.N, l.At = w.logged, w.now().UnixMilli()
+	w.next.Log = append(w.next.Log, l)
+}
+
+// SetControl changes what the visitor has set. The function gets a copy.
+func (w *Watch) SetControl(change func(*Control)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := *cmp.Or(w.next.Control, w.whole.Control)
+	change(&c)
+	w.next.Control = &c
+}
+
+// SetMissing names the guard that the deployed program lacks, in words, or "".
+func (w *Watch) SetMissing(missing string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.missing = missing
+}
+
+// SetFaults replaces the faults that are shown.
+func (w *Watch) SetFaults(faults []Fault) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.next.Faults = append([]Fault{}, faults...)
+}
