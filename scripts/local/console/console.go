@@ -1,0 +1,102 @@
+// Package console serves the page that shows the local system at work and lets a visitor
+// attack it. It knows HTTP and the page. It does not know the system: package watch makes
+// the picture, and Actions do what the visitor asks for.
+package console
+
+import (
+	"context"
+	"embed"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"orderonce/scripts/local/console/watch"
+)
+
+// The page and what it loads. It works offline and needs no build step.
+//
+//go:embed page.html console.css console.js icon.svg
+var files embed.FS
+
+// Attack is something that a visitor can do to the system.
+type Attack struct {
+	Name   string // in the address, such as "kill-after-yes"
+	Title  string // of the button
+	Expect string // what should happen, in one sentence
+	Group  string // attacks of the same group follow one another
+}
+
+// Guard is a safeguard of the order function that a visitor can remove.
+type Guard struct {
+	Name    string // of the patch, such as "bind"
+	Title   string // of the button
+	Missing string // what the function does not do without it, in one sentence
+	Breaks  string // what happens then, in one sentence
+	Attack  string // name of the attack that shows it
+}
+
+// Result says what was done.
+type Result struct {
+	Text  string `json:"text"`  // one sentence
+	Order string `json:"order"` // that it was done to; "" if none
+}
+
+// Actions change the system. An error is shown to the visitor. The context ends when the
+// page is closed. The methods are called at the same time by several pages.
+type Actions interface {
+	// Attack does one of Options.Attacks.
+	Attack(ctx context.Context, name string) (Result, error)
+	// Guard deploys a function without the named guard, one of Options.Guards. With ""
+	// it deploys the function that has them all.
+	Guard(ctx context.Context, name string) (Result, error)
+	// Storm starts attacks at random, from the seed, or ends them.
+	Storm(ctx context.Context, on bool, seed uint64) (Result, error)
+	// Pace makes each call of the orders that the visitor posts take a moment, or not.
+	Pace(ctx context.Context, slow bool) (Result, error)
+}
+
+// Options configure the page.
+type Options struct {
+	Port     int    // on 127.0.0.1; 0 is a free one
+	Token    string // random, new for each start: requests that change something repeat it
+	Feed     *watch.Feed
+	Timeline func(order string) (watch.Timeline, bool) // false: no such order
+	Attacks  []Attack
+	Guards   []Guard
+	Actions  Actions
+}
+
+// Server serves the page.
+type Server struct {
+	URL string // of the page
+
+	http   *http.Server
+	served sync.WaitGroup
+}
+
+// Serve starts a server. It returns an error if Options.Token is empty or the port is in
+// use. Close ends it.
+func Serve(o Options) (*Server, error) {
+	handler, err := NewHandler(o)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: o.Port})
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		URL:  "http://" + listener.Addr().String(),
+		http: &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute},
+	}
+	s.served.Go(func() { _ = s.http.Serve(listener) }) // always ErrServerClosed
+	return s, nil
+}
+
+// Close ends the server and its connections. The contexts of running Actions end.
+func (s *Server) Close() error {
+	err := s.http.Close()
+	s.served.Wait()
+	return err
+}

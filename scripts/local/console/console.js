@@ -1,0 +1,658 @@
+// The live page: follows /feed, keeps a bounded model of the system, and shows it once per
+// animation frame. The shapes of frames, orders and timelines are those of package watch.
+// Text from the server is always set as text, never as HTML.
+// @ts-check
+
+const KEPT_ORDERS = 200, SHOWN_ORDERS = 40, KEPT_LINES = 50, SHOWN_DOTS = 18, SHOWN_LETTERS = 3;
+const REFETCH = 250; // milliseconds between two readings of a timeline
+const ANNOUNCED = 4; // lines of the log a second that are read aloud
+
+/** Steps of an order's protocol that every new order passes. */
+const STEPS = ["claim", "prepare", "bind", "confirm", "finish"];
+
+/** Symbols beside the words of statuses and states, so that nothing depends on color. */
+const SYMBOLS = {
+  open: "◔", paid: "✓", declined: "✕", canceled: "⊘", action_required: "!", pending: "◷", refused: "✕",
+  out_of_stock: "○", partially_refunded: "↶", refunded: "↶",
+  idle: "○", working: "▶", frozen: "❄", killed: "✕", timed_out: "◷", ended: "■",
+};
+
+/** @param {string} id */
+const at = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+const words = (/** @type {string} */ s) => s.replaceAll("_", " ");
+const count = (/** @type {number} */ n) => n.toLocaleString("en-US");
+const many = (/** @type {number} */ n, /** @type {string} */ one) => `${count(n)} ${one}${n === 1 ? "" : "s"}`;
+
+/* ---- The model ---- */
+
+const model = {
+  clock: { now: 0, ahead: "" },
+  queue: { waiting: 0, inFlight: 0, delayed: 0 },
+  instances: [],
+  orders: new Map(), // by id
+  totals: { orders: 0, deliveries: 0, duplicates: 0, charges: 0, twice: 0, kills: 0, events: 0, webhooks: 0, mails: 0, rows: [] },
+  lights: [],
+  log: [], // newest first
+  dead: [],
+  faults: [],
+  control: { version: "", storm: false, slowSteps: false },
+};
+
+/** What has changed since the last animation frame. */
+const changed = new Set();
+const changedOrders = new Set();
+
+/** Applies a frame: a field that is absent has not changed. */
+function apply(frame) {
+  if (frame.reset) {
+    model.orders.clear();
+    Object.assign(model, { instances: [], lights: [], log: [], dead: [], faults: [] });
+    for (const part of ["instances", "orders", "lights", "log", "dead", "faults", "queue", "totals", "control", "clock"]) changed.add(part);
+  }
+  for (const part of ["clock", "queue", "instances", "totals", "lights", "dead", "faults", "control"]) {
+    if (frame[part] == null) continue;
+    model[part] = frame[part];
+    changed.add(part);
+  }
+  for (const order of frame.orders ?? []) {
+    model.orders.set(order.id, order);
+    changedOrders.add(order.id);
+    changed.add("orders");
+  }
+  if (frame.log?.length) {
+    model.log.unshift(...frame.log.toReversed());
+    model.log.length = Math.min(model.log.length, KEPT_LINES);
+    changed.add("log");
+  }
+  forget();
+}
+
+/** Forgets the oldest orders. One that breaks an invariant stays. */
+function forget() {
+  if (model.orders.size <= KEPT_ORDERS) return;
+  const old = [...model.orders.values()].filter((o) => !isBroken(o) && o.id !== timeline.order).sort((a, b) => a.n - b.n);
+  for (const order of old.slice(0, model.orders.size - KEPT_ORDERS)) model.orders.delete(order.id);
+}
+
+const isBroken = (order) => order.charges > 1 || order.bad?.length > 0;
+
+/** The orders that are shown: broken ones first, then the newest. */
+function shownOrders() {
+  const orders = [...model.orders.values()].sort((a, b) => isBroken(b) - isBroken(a) || b.n - a.n);
+  return orders.slice(0, SHOWN_ORDERS);
+}
+
+/* ---- The document ---- */
+
+/**
+ * Makes an element. A property whose value is undefined is left out.
+ * @param {string} name
+ * @param {Object<string, string|undefined>} [attributes]
+ * @param {...(Node|string)} children
+ */
+function make(name, attributes = {}, ...children) {
+  const node = document.createElement(name);
+  setAll(node, attributes);
+  node.append(...children);
+  return node;
+}
+
+function setAll(node, attributes) {
+  for (const [name, value] of Object.entries(attributes)) set(node, name, value);
+}
+
+/** Sets or removes an attribute, if it differs. */
+function set(node, name, value) {
+  if (value === undefined) node.removeAttribute(name);
+  else if (node.getAttribute(name) !== String(value)) node.setAttribute(name, String(value));
+}
+
+/** Sets an element's text, if it differs. */
+function text(node, value) {
+  if (node.textContent !== value) node.textContent = value;
+}
+
+const nodesOf = new WeakMap();
+
+/**
+ * Makes the children of parent follow items: one child per key, in the same order. A child
+ * that stays is not moved as long as the order of those that stay is the same.
+ * @template T
+ * @param {HTMLElement} parent
+ * @param {T[]} items
+ * @param {(item: T) => string|number} key
+ * @param {(item: T) => HTMLElement} create
+ * @param {(node: HTMLElement, item: T, isNew: boolean) => void} update
+ */
+function follow(parent, items, key, create, update) {
+  const before = nodesOf.get(parent) ?? new Map(), after = new Map();
+  for (const item of items) after.set(key(item), before.get(key(item)));
+  for (const [k, node] of before) if (!after.has(k)) node.remove();
+  let next = parent.firstElementChild;
+  for (const item of items) {
+    const known = after.get(key(item)), node = known ?? create(item);
+    after.set(key(item), node);
+    update(node, item, known === undefined);
+    if (node === next) next = next.nextElementSibling;
+    else parent.insertBefore(node, next);
+  }
+  nodesOf.set(parent, after);
+}
+
+/** A status or state as a symbol and a word. */
+function chip(node, name, word = words(name)) {
+  set(node, "data-chip", name);
+  text(node, `${SYMBOLS[name] ?? "•"} ${word}`);
+}
+
+/** @param {number} until */
+const seconds = (until) => Math.max(0, Math.ceil((until - Date.now()) / 1000));
+
+/* ---- Stations ---- */
+
+function renderCounts() {
+  const values = { ...model.totals, dead: model.dead.length };
+  for (const [name, value] of Object.entries(model.queue)) values[`queue.${name}`] = value;
+  for (const node of document.querySelectorAll("[data-count]")) {
+    text(node, count(values[/** @type {HTMLElement} */ (node).dataset.count ?? ""] ?? 0));
+  }
+  at("picture").classList.toggle("charged-twice", model.totals.twice > 0);
+}
+
+function renderQueue() {
+  const { waiting, inFlight, delayed } = model.queue;
+  for (const [name, n] of [["waiting", waiting], ["in_flight", inFlight], ["delayed", delayed]]) {
+    const dots = /** @type {HTMLElement} */ (document.querySelector(`[data-message="${name}"] .dots`));
+    const shown = Math.min(Number(n), SHOWN_DOTS);
+    while (dots.childElementCount > shown) dots.lastElementChild?.remove();
+    while (dots.childElementCount < shown) dots.append(make("i"));
+    dots.classList.toggle("full", Number(n) > SHOWN_DOTS);
+  }
+}
+
+function renderInstances() {
+  follow(at("instances"), model.instances, (i) => i.n,
+    () => make("li", {}, make("p", {}, make("b"), make("span"), make("em")), make("ul")),
+    (node, i) => {
+      setAll(node, { "data-instance": i.n, "data-state": i.state, "data-broken": i.broken || undefined });
+      const [name, state, broken] = node.firstElementChild.children;
+      text(name, `#${i.n} ${i.version}`);
+      chip(state, i.state);
+      text(broken, i.broken ? `without ${i.broken}` : "");
+      follow(/** @type {HTMLElement} */ (node.lastElementChild), i.work ?? [], (w) => w.order,
+        () => make("li", {}, make("span"), make("b")), renderWork);
+    });
+}
+
+function renderWork(node, work) {
+  set(node, "data-step", work.step || undefined);
+  text(node.firstElementChild, work.order);
+  text(node.lastElementChild, work.step);
+}
+
+function renderRows() {
+  follow(at("rows"), model.totals.rows ?? [], (r) => r.status, () => make("li", {}, make("span"), make("b")), (node, r) => {
+    chip(node.firstElementChild, r.status);
+    text(node.lastElementChild, count(r.orders));
+  });
+}
+
+function renderDead() {
+  at("dead").classList.toggle("some", model.dead.length > 0);
+  follow(at("letters"), model.dead.slice(-SHOWN_LETTERS).reverse(), (d) => d.message, () => make("li", {}, make("b"), make("span")), (node, d) => {
+    setAll(node, { "data-dead": d.message, "data-reason": d.reason });
+    text(node.firstElementChild, d.reason);
+    text(node.lastElementChild, d.order ?? "");
+  });
+}
+
+function renderFaults() {
+  follow(at("faults"), model.faults, (f) => f.text, () => make("li", { "data-fault": "" }), (node, f) => {
+    text(node, f.until ? `${f.text}, ${seconds(f.until)} s left` : f.text);
+  });
+}
+
+/* ---- Orders ---- */
+
+function renderOrders() {
+  const shown = shownOrders(), more = Math.max(0, model.totals.orders - shown.length);
+  follow(at("rowgroup"), shown, (o) => o.id, createOrder, (node, o, isNew) => {
+    if (isNew || changedOrders.has(o.id) || isTimed(o)) renderOrder(node, o);
+  });
+  text(at("more"), more > 0 ? `the newest ${shown.length}; ${count(more)} older` : "");
+  at("empty").hidden = shown.length > 0;
+}
+
+function createOrder(order) {
+  const steps = make("ol", { class: "steps", "aria-hidden": "true" }, ...STEPS.map((s) => make("li", { "data-is": s }, s)));
+  const track = make("span", { class: "track", "aria-hidden": "true" }, make("i", { class: "runner" }));
+  const button = make("button", { type: "button", "aria-haspopup": "dialog" }, order.id);
+  const cell = (name, ...children) => make("span", { role: "cell", class: name }, ...children);
+  return make("div", { role: "row", "data-order": order.id },
+    cell("id", button, make("small")), cell("now", steps, make("span", { class: "note" })),
+    cell("deliveries"), cell("charges"), cell("status", make("span")), track);
+}
+
+function renderOrder(node, o) {
+  setAll(node, {
+    "data-status": o.status ?? "", "data-message": o.message, "data-place": o.place, "data-step": o.step ?? "",
+    "data-charges": o.charges, "data-deliveries": o.deliveries, "data-look": look(o),
+  });
+  const [id, now, deliveries, charges, status] = node.children;
+  text(id.lastElementChild, o.amount ?? "");
+  for (const step of now.firstElementChild.children) step.classList.toggle("current", step.dataset.is === o.step);
+  now.firstElementChild.hidden = !["function", "table", "stripe"].includes(o.place);
+  text(now.lastElementChild, noteOf(o));
+  set(now.lastElementChild, "title", noteOf(o));
+  text(deliveries, many(o.deliveries, "delivery").replace("deliverys", "deliveries"));
+  text(charges, many(o.charges, "charge"));
+  if (o.charges > 1) chip(status.firstElementChild, "twice", o.charges === 2 ? "charged twice" : `charged ${o.charges} times`);
+  else if (isBroken(o)) chip(status.firstElementChild, "twice", "invariant broken");
+  else if (o.place === "dead") chip(status.firstElementChild, "dead", "dead letter");
+  else if (o.status) chip(status.firstElementChild, o.status);
+  else chip(status.firstElementChild, "none", "no row");
+}
+
+/** How an order's dot looks. */
+function look(o) {
+  if (isBroken(o)) return "broken";
+  if (o.place === "dead") return "dead";
+  if (o.place === "settled") return "settled";
+  return o.place === "queue" ? "waiting" : "running";
+}
+
+/** What an order waits for, or what happened to it last. */
+function noteOf(o) {
+  if (o.bad?.length) return o.bad.join(" ");
+  if (o.place === "dead") return o.reason ? `parked: ${words(o.reason)}` : "parked";
+  const waits = [];
+  if (o.place === "queue" && seconds(o.visibleAt ?? 0) > 0) waits.push(`message returns in ${seconds(o.visibleAt)} s`);
+  if (o.place === "queue" && seconds(o.leaseUntil ?? 0) > 0) waits.push(`lease ends in ${seconds(o.leaseUntil)} s`);
+  return [...waits, o.note].filter(Boolean).join(" · ");
+}
+
+const isTimed = (o) => o.place === "queue" && Math.max(o.visibleAt ?? 0, o.leaseUntil ?? 0) > Date.now() - 2000;
+
+/* ---- What holds, what happened, what is set ---- */
+
+function renderLights() {
+  follow(at("lights"), model.lights, (l) => l.id, () => make("li", {}, make("i"), make("b"), make("span"), make("ul")), (node, l) => {
+    const broken = l.broken ?? [];
+    setAll(node, { "data-light": l.id, "data-ok": String(broken.length === 0) });
+    const [symbol, id, claim, places] = node.children;
+    text(symbol, broken.length ? "✕" : "✓");
+    set(symbol, "aria-label", broken.length ? "broken" : "holds");
+    set(symbol, "role", "img");
+    text(id, l.id);
+    text(claim, l.claim);
+    set(claim, "title", `checked for ${many(l.orders, "order")}`);
+    follow(/** @type {HTMLElement} */ (places), broken.slice(-3), (b) => b, () => make("li"), (item, b) => text(item, b));
+  });
+}
+
+/** Times of the latest lines, to limit what a screen reader reads aloud. */
+let announced = [];
+
+function renderLog() {
+  const now = performance.now(), list = at("log-lines");
+  announced = [...announced.filter((t) => now - t < 1000), now];
+  set(list, "aria-live", model.control.storm || announced.length > ANNOUNCED ? "off" : "polite");
+  follow(list, model.log, (l) => l.n, (l) => make("li", { "data-line": l.n, "data-tone": l.tone },
+    make("time", { datetime: new Date(l.at).toISOString() }, clockTime(l.at)), make("span", {}, l.text)), () => {});
+}
+
+const clockTime = (millis) => new Date(millis).toLocaleTimeString("en-GB");
+
+function renderControl() {
+  const c = model.control, storm = /** @type {HTMLButtonElement} */ (document.querySelector("button[data-storm]"));
+  set(storm, "data-storm", c.storm ? "stop" : "start");
+  text(storm, c.storm ? `Stop the storm (${many(c.posted ?? 0, "order")})` : "Start the storm");
+  const seed = /** @type {HTMLInputElement} */ (document.querySelector("input[name=seed]"));
+  seed.disabled = c.storm;
+  if (c.storm) seed.value = String(c.seed ?? 0);
+  /** @type {HTMLInputElement} */ (document.querySelector("input[name=slow]")).checked = c.slowSteps;
+  renderGuard(c.guard ?? "", c.building ?? "");
+}
+
+function renderGuard(removed, building) {
+  for (const node of document.querySelectorAll("[data-without]")) {
+    const name = /** @type {HTMLElement} */ (node).dataset.without;
+    set(node, "data-removed", name === removed ? "true" : undefined);
+    set(node, "data-building", name === building ? "true" : undefined);
+  }
+  const banner = at("broken"), name = building || removed;
+  banner.hidden = name === "";
+  set(banner, "data-building", building ? "true" : undefined);
+  const entry = document.querySelector(`[data-without="${CSS.escape(name)}"]`);
+  if (!name || !entry) return;
+  const title = entry.querySelector("button")?.textContent ?? name;
+  text(at("broken-title"), building ? `Compiling the order function without: ${title}` : `The order function runs without: ${title}`);
+  const [missing, breaks] = ["[data-missing]", "[data-breaks]"].map((s) => entry.querySelector(s)?.textContent ?? "");
+  text(at("broken-text"), building ? "This takes some seconds. The complete function keeps running." : `${missing} ${breaks}`);
+  const attack = /** @type {HTMLElement} */ (entry).dataset.shownBy ?? "", repeat = at("repeat");
+  set(repeat, "data-attack", attack);
+  text(repeat, `Attack: ${document.querySelector(`.actions [data-attack="${CSS.escape(attack)}"]`)?.textContent ?? attack}`);
+}
+
+function renderClock() {
+  text(at("clock"), model.clock.ahead ? `clocks ${model.clock.ahead} ahead` : "");
+  at("clock").hidden = !model.clock.ahead;
+}
+
+/* ---- One rendering per animation frame ---- */
+
+const parts = {
+  queue: [renderQueue, renderCounts], totals: [renderCounts, renderRows, renderOrders], dead: [renderDead, renderCounts],
+  instances: [renderInstances], faults: [renderFaults], orders: [renderOrders], lights: [renderLights],
+  log: [renderLog], control: [renderControl], clock: [renderClock], timeline: [renderTimeline],
+};
+
+let scheduled = false;
+
+function schedule() {
+  if (scheduled) return;
+  scheduled = true;
+  requestAnimationFrame(() => {
+    scheduled = false;
+    const due = new Set([...changed].flatMap((part) => parts[part]));
+    changed.clear();
+    for (const render of due) render();
+    changedOrders.clear();
+  });
+}
+
+/** Countdowns change without a frame. */
+setInterval(() => {
+  if (model.faults.some((f) => f.until)) changed.add("faults");
+  if (shownOrders().some(isTimed)) changed.add("orders");
+  if (changed.size > 0) schedule();
+}, 500);
+
+/* ---- The feed ---- */
+
+const meta = (name) => /** @type {HTMLMetaElement} */ (document.querySelector(`meta[name="${name}"]`)).content;
+
+function connect() {
+  const feed = new EventSource(`/feed?run=${meta("console-run")}`);
+  feed.addEventListener("open", () => connected(true));
+  feed.addEventListener("error", () => {
+    connected(false);
+    if (feed.readyState === EventSource.CLOSED) location.reload(); // another start of the system
+  });
+  feed.addEventListener("frames", (event) => {
+    JSON.parse(event.data).forEach(apply);
+    timeline.look();
+    schedule();
+  });
+}
+
+function connected(yes) {
+  document.body.dataset.connected = String(yes);
+  text(at("connection"), yes ? "live" : "no connection: is make up running?");
+}
+
+/* ---- What the visitor does ---- */
+
+/** Posts a form, and shows what was done or why it was not. */
+async function post(path, form = {}) {
+  const answer = at("answer");
+  try {
+    const response = await fetch(path, {
+      method: "POST", body: new URLSearchParams(form), headers: { "X-Console-Token": meta("console-token") },
+    });
+    const result = await response.json();
+    set(answer, "data-tone", response.ok ? "plain" : "bad");
+    answer.replaceChildren(response.ok ? result.text : result.error);
+    if (result.order) answer.append(" ", openButton(result.order));
+  } catch {
+    set(answer, "data-tone", "bad");
+    answer.replaceChildren("No answer: is make up running?");
+  }
+}
+
+const openButton = (id) => make("button", { type: "button", "data-open": id, "aria-haspopup": "dialog" }, `Timeline of ${id}`);
+
+/** Runs a request once at a time per button. The button keeps the focus. */
+async function press(button, path, form) {
+  if (button.getAttribute("aria-busy") === "true") return;
+  set(button, "aria-busy", "true");
+  await post(path, form);
+  set(button, "aria-busy", undefined);
+}
+
+document.addEventListener("click", (event) => {
+  const target = /** @type {Element} */ (event.target), button = target.closest("button");
+  if (button) pressed(button);
+  else {
+    const order = target.closest("[data-order]");
+    if (order) timeline.open(/** @type {HTMLElement} */ (order).dataset.order ?? "");
+  }
+});
+
+function pressed(button) {
+  const { attack, guard, storm, open } = button.dataset, order = button.closest("[data-order]");
+  if (attack) press(button, `/attacks/${attack}`);
+  else if (guard !== undefined) press(button, "/guards", { name: guard });
+  else if (storm === "start") press(button, "/storm", { on: "true", seed: button.parentElement.querySelector("input").value });
+  else if (storm === "stop") press(button, "/storm", { on: "false" });
+  else if (open || order) timeline.open(open ?? order.dataset.order);
+  else if (button.id === "close") timeline.dialog.close();
+}
+
+document.addEventListener("change", async (event) => {
+  const input = /** @type {HTMLInputElement} */ (event.target);
+  if (input.name !== "slow") return;
+  await post("/pace", { slow: String(input.checked) });
+  changed.add("control"); // shows what is set, if the request failed
+  schedule();
+});
+
+/* ---- The timeline of an order ---- */
+
+const timeline = {
+  dialog: /** @type {HTMLDialogElement} */ (document.getElementById("timeline")),
+  order: "", // "" while the dialog is closed
+  shown: null, // the latest answer
+  seen: "", // what the model said when the timeline was read
+  reading: false,
+  last: -Infinity, // when the last reading began
+
+  open(id) {
+    Object.assign(this, { order: id, shown: null, seen: "", last: -Infinity });
+    set(this.dialog, "data-timeline", id);
+    for (const part of ["entries", "sequence", "facts", "timeline-bad"]) at(part).replaceChildren();
+    for (const part of ["entries", "facts", "timeline-bad"]) nodesOf.delete(at(part));
+    text(at("timeline-title"), id);
+    text(at("timeline-status"), "");
+    if (!this.dialog.open) this.dialog.showModal();
+    this.read();
+  },
+
+  /** Reads the timeline again if the order has changed. */
+  look() {
+    const order = model.orders.get(this.order);
+    if (this.order && order && this.seen !== JSON.stringify(order)) this.read();
+  },
+
+  async read() {
+    if (this.reading) return;
+    this.reading = true;
+    await new Promise((done) => setTimeout(done, Math.max(0, this.last + REFETCH - performance.now())));
+    this.last = performance.now();
+    const id = this.order;
+    this.seen = JSON.stringify(model.orders.get(id));
+    try {
+      const response = await fetch(`/orders/${encodeURIComponent(id)}`), answer = await response.json();
+      if (id === this.order) {
+        this.shown = response.ok ? answer : null;
+        if (!response.ok) text(at("timeline-status"), answer.error);
+      }
+    } catch {
+      text(at("timeline-status"), "No answer: is make up running?");
+    }
+    this.reading = false;
+    changed.add("timeline");
+    schedule();
+    if (id !== this.order && this.order) this.read();
+    else this.look();
+  },
+};
+
+timeline.dialog.addEventListener("close", () => {
+  const row = document.querySelector(`[data-order="${CSS.escape(timeline.order)}"] button`);
+  if (!document.activeElement || document.activeElement === document.body) /** @type {HTMLElement|null} */ (row ?? at("lines"))?.focus();
+  Object.assign(timeline, { order: "", shown: null });
+  timeline.dialog.removeAttribute("data-timeline");
+});
+
+/** A click beside the dialog closes it. */
+timeline.dialog.addEventListener("click", (event) => {
+  if (event.target === timeline.dialog) timeline.dialog.close();
+});
+
+function renderTimeline() {
+  if (!timeline.shown) return;
+  const { order: o, entries, dropped } = timeline.shown;
+  chip(at("timeline-status"), o.charges > 1 ? "twice" : o.status || "none", o.charges > 1 ? "charged twice" : undefined);
+  if (!o.status && o.charges <= 1) text(at("timeline-status"), "no row");
+  follow(at("timeline-bad"), o.bad ?? [], (b) => b, () => make("li"), (node, b) => text(node, b));
+  follow(at("facts"), facts(o), (f) => f[0], (f) => make("div", {}, make("dt", {}, f[0]), make("dd")), (node, f) => text(node.lastElementChild, f[1]));
+  text(at("dropped"), dropped ? `${count(dropped)} older ones were dropped` : "");
+  const first = entries[0]?.at ?? 0;
+  atEnd(at("entries"), () => follow(at("entries"), entries.map((e, i) => ({ e, n: i + (dropped ?? 0) })), (x) => x.n,
+    createEntry, (node, x) => renderEntry(node, x.e, first)));
+  atEnd(at("sequence"), () => at("sequence").replaceChildren(...sequence(o.id, entries)));
+}
+
+/** Changes a scrolled list, and keeps its end in view if it was. */
+function atEnd(node, change) {
+  const wasAtEnd = node.scrollTop + node.clientHeight >= node.scrollHeight - 8;
+  change();
+  if (wasAtEnd) node.scrollTop = node.scrollHeight;
+}
+
+/** The facts of an order: its row, its message and what followed. */
+function facts(o) {
+  return [
+    ["row", o.status ? words(o.status) : "none"],
+    ["attempt (claims)", o.attempt ? String(o.attempt) : "none"],
+    ["lease", o.leaseUntil ? (seconds(o.leaseUntil) ? "held" : "ended") + `, until ${clockTime(o.leaseUntil)}` : "none"],
+    ["bound intent", o.intent || "none"],
+    ["at Stripe", o.stripe ? words(o.stripe) : "nothing"],
+    ["charges", String(o.charges)],
+    ["message", words(o.message || "none")],
+    ["deliveries", `${o.deliveries}, ${o.duplicates ?? 0} of them duplicates`],
+    ["events, webhooks, e-mails", `${o.events ?? 0}, ${o.webhooks ?? 0}, ${o.mails ?? 0}`],
+  ];
+}
+
+function createEntry({ n }) {
+  return make("li", { "data-entry": n }, make("time"), make("b"), make("span"), make("em"));
+}
+
+function renderEntry(node, e, first) {
+  const content = JSON.stringify(e);
+  if (node.entry === content) return;
+  node.entry = content;
+  set(node, "data-kind", e.kind);
+  const [time, who, what, answer] = node.children;
+  text(time, `+${((e.at - first) / 1000).toFixed(2)} s`);
+  text(who, e.to && e.to !== e.from ? `${e.from} → ${e.to}` : e.from);
+  text(what, e.step ? `${e.step}: ${e.text}` : e.text);
+  text(answer, e.answer ?? (e.kind === "lost" ? "no answer" : ""));
+  node.querySelector("details")?.remove();
+  if (!e.request && !e.response) return;
+  const details = make("details", {}, make("summary", {}, "request and answer"));
+  if (e.request) details.append(make("pre", {}, e.request));
+  if (e.response) details.append(make("pre", {}, e.response));
+  node.append(details);
+}
+
+/* ---- The sequence diagram ---- */
+
+const COLUMN = 150, ROW = 30, HEAD = 34, LETTER = 6.3; // pixels
+const ORDER = ["You", "SQS", "Function", "DynamoDB", "Stripe", "Webhook function", "EventBridge", "Mailbox"];
+
+function shape(name, attributes, content = "") {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [k, v] of Object.entries(attributes)) node.setAttribute(k, String(v));
+  if (content) node.textContent = content;
+  return node;
+}
+
+/** The participants of entries, from left to right. */
+function participants(entries) {
+  const place = (name) => {
+    const i = ORDER.indexOf(name.replace(/^Function \d+$/, "Function"));
+    return i < 0 ? ORDER.length : i;
+  };
+  const names = [...new Set(entries.flatMap((e) => [e.from, e.to]).filter(Boolean))];
+  return names.sort((a, b) => place(a) - place(b) || a.localeCompare(b, "en", { numeric: true }));
+}
+
+/** Draws entries: the heads of the columns, which stay in view, and the diagram. */
+function sequence(id, entries) {
+  const names = participants(entries), width = Math.max(1, names.length) * COLUMN;
+  const x = (name) => names.indexOf(name) * COLUMN + COLUMN / 2;
+  const body = shape("g", {}), ends = new Map();
+  let y = 18;
+  for (const e of entries) {
+    if (e.kind === "death") ends.set(e.from, y);
+    y = drawEntry(body, e, x, y);
+  }
+  const diagram = shape("svg", {
+    "data-sequence": id, role: "img", width, height: y, viewBox: `0 0 ${width} ${y}`,
+    "aria-label": `Sequence diagram of ${id}. The list of calls says the same in words.`,
+  });
+  for (const name of names) {
+    diagram.append(shape("line", { class: "life", x1: x(name), x2: x(name), y1: 0, y2: ends.get(name) ?? y }));
+  }
+  diagram.append(body);
+  const head = shape("svg", { class: "heads", "aria-hidden": "true", width, height: HEAD, viewBox: `0 0 ${width} ${HEAD}` });
+  for (const name of names) {
+    head.append(shape("rect", { x: x(name) - COLUMN / 2 + 8, y: 3, width: COLUMN - 16, height: HEAD - 8, rx: 5 }),
+      shape("text", { x: x(name), y: HEAD / 2 + 3 }, name));
+  }
+  return [head, diagram];
+}
+
+/** Draws an entry at height y and returns the height of the next one. */
+function drawEntry(parent, e, x, y) {
+  const group = shape("g", { class: `entry ${e.kind}` }), from = x(e.from), to = e.to ? x(e.to) : from;
+  group.append(shape("title", {}, [e.text, e.answer].filter(Boolean).join(": ")));
+  parent.append(group);
+  if (e.kind === "death") return drawDeath(group, e, from, y);
+  if (e.kind === "note" || from === to) return drawNote(group, e, from, y);
+  const reached = e.kind === "lost" && !e.answer ? to - Math.sign(to - from) * COLUMN * 0.3 : to;
+  drawArrow(group, from, reached, y + 14, e.text, "");
+  if (e.kind === "lost") {
+    group.append(shape("text", { class: "cross", x: reached, y: y + 19 }, "✕"));
+    return y + ROW;
+  }
+  if (!e.answer) return y + ROW;
+  drawArrow(group, to, from, y + ROW + 8, e.answer, "answer");
+  return y + ROW * 2 - 4;
+}
+
+function drawDeath(group, e, x, y) {
+  group.append(shape("text", { class: "cross", x, y: y + 6 }, "✕"),
+    shape("text", { class: "said", x: x + 14, y: y + 4, "text-anchor": "start" }, e.text));
+  return y + ROW;
+}
+
+function drawNote(group, e, x, y) {
+  const width = Math.max(60, e.text.length * LETTER + 16), left = Math.max(4, x - width / 2);
+  group.append(shape("rect", { x: left, y: y - 4, width, height: 20, rx: 4 }),
+    shape("text", { x: left + width / 2, y: y + 10 }, e.text));
+  return y + ROW;
+}
+
+/** Draws an arrow with its text above it, shortened to its length. */
+function drawArrow(group, from, to, y, label, kind) {
+  const direction = Math.sign(to - from), fits = Math.floor((Math.abs(to - from) + 36) / LETTER);
+  group.append(shape("line", { class: `arrow ${kind}`, x1: from, x2: to - direction * 2, y1: y, y2: y }),
+    shape("path", { class: "tip", d: `M${to} ${y} l${-direction * 8} -4 v8 z` }),
+    shape("text", { class: "said", x: (from + to) / 2, y: y - 5 }, label.length > fits ? label.slice(0, fits - 1) + "…" : label));
+}
+
+connect();
