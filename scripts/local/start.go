@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"os"
@@ -41,7 +42,7 @@ type local struct {
 func (l *local) Close() error { return errors.Join(l.System.Close(), l.file.Close()) }
 
 // start compiles the functions and starts the system around them. Their log goes to
-// folder.log() as well.
+// folder.log() and to the options' output.
 func start(ctx context.Context, f folder, engine dynamodbtest.Location, o system.Options) (*local, error) {
 	fmt.Println(
 		"Compiling the functions and starting a queue, an engine and a pretend Stripe on 127.0.0.1 ...",
@@ -56,7 +57,12 @@ func start(ctx context.Context, f folder, engine dynamodbtest.Location, o system
 	log := &system.Log{To: file}
 	o.Binary, o.Webhook, o.Reconcile = f.binary("order"), f.binary("webhook"), f.binary("reconcile")
 	o.Publish, o.Intake, o.Receipt = f.binary("publish"), f.binary("intake"), f.binary("receipt")
-	o.Engine, o.Output = engine, log
+	o.Engine = engine
+	if o.Output == nil {
+		o.Output = log
+	} else {
+		o.Output = io.MultiWriter(log, o.Output)
+	}
 	s, err := system.Start(ctx, o)
 	if err != nil {
 		return nil, errors.Join(err, file.Close())

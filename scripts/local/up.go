@@ -22,6 +22,7 @@ type up struct {
 	DynamoDB int `name:"dynamodb-port" default:"8000" env:"DYNAMODB_PORT" help:"Port of the DynamoDB-compatible engine; 0: any."`
 	SQS      int `name:"sqs-port" default:"9324" env:"SQS_PORT" help:"Port of the queue; 0: any."`
 	Stripe   int `name:"stripe-port" default:"12111" env:"STRIPE_PORT" help:"Port of the pretend Stripe; 0: any."`
+	Page     int `name:"console-port" default:"12113" env:"CONSOLE_PORT" help:"Port of the live page; 0: any."`
 	API      int `name:"api-port" default:"12112" env:"API_PORT" help:"Port of the HTTP API for orders and Stripe's webhook; 0: any."`
 }
 
@@ -39,10 +40,12 @@ func (u up) Run(ctx context.Context) error {
 		return err
 	}
 	defer ownTerminal(os.Stdin)()
-	s, err := start(ctx, upFolder, engine, system.Options{
+	o := system.Options{
 		Ports:       system.Ports{DynamoDB: u.DynamoDB, SQS: u.SQS, Stripe: u.Stripe, API: u.API},
 		RefuseEvent: printEvents(os.Stdout), LoseMailEvent: printMail(os.Stdout), Stock: stock,
-	})
+	}
+	page := newPage(&o)
+	s, err := start(ctx, upFolder, engine, o)
 	if err != nil {
 		if ctx.Err() != nil { // Ctrl-C is how it ends
 			return nil
@@ -53,20 +56,23 @@ func (u up) Run(ctx context.Context) error {
 	if err := os.WriteFile(env, []byte(environment(s.System)), 0o600); err != nil {
 		return errors.Join(err, s.Close())
 	}
+	if err := page.serve(ctx, s.System, u.Page); err != nil {
+		return errors.Join(err, page.Close(), s.Close(), os.Remove(env))
+	}
 	fmt.Printf(usage, env, s.SQS.URL, s.SQS.QueueURL(system.OrderQueue), s.Engine.Endpoint, s.Options.Table,
-		s.folder.log(), s.API.URL)
+		s.folder.log(), s.API.URL, page.server.URL)
 	scheduled, stop := context.WithCancel(ctx)
 	go s.schedule(scheduled)
 	err = s.wait(ctx)
 	stop()
 	fmt.Println("\nEnding ...")
-	return errors.Join(err, s.Close(), os.Remove(env))
+	return errors.Join(err, page.Close(), s.Close(), os.Remove(env))
 }
 
 // portsFree returns an error that names the flag of a port in use. The port of an engine
 // that runs already is in use.
 func (u up) portsFree(ctx context.Context, engine dynamodbtest.Location) error {
-	ports := map[string]int{"sqs-port": u.SQS, "stripe-port": u.Stripe, "api-port": u.API}
+	ports := map[string]int{"sqs-port": u.SQS, "stripe-port": u.Stripe, "api-port": u.API, "console-port": u.Page}
 	if engine.Endpoint == "" {
 		ports["dynamodb-port"] = u.DynamoDB
 	}
@@ -154,7 +160,9 @@ func environment(s *system.System) string {
 }
 
 const usage = `
-Running. In another terminal:
+See it, and attack it: %[8]s
+
+Or in another terminal:
 
   . ./%[1]s    # endpoints and pretend credentials
 

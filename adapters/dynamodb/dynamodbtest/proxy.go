@@ -164,8 +164,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	got.write(w)
 }
 
-// perform returns the response to a call, and whether it is lost. The response is empty if
-// the engine did not respond.
+// perform returns the response to a call, and whether it is lost. The response is empty
+// if the engine did not respond.
 func (p *Proxy) perform(r *http.Request, call Call) (got *response, lost bool) {
 	fault := p.choose(call)
 	p.wait(fault.Delay)

@@ -184,9 +184,7 @@ func (w *Watch) charged(c stripetest.Charge) {
 		}
 		text += fmt.Sprintf(" %s through %s", m, c.Intent)
 	}
-	if w.missing != "" {
-		text += "; missing: " + w.missing
-	}
+	text = l.because(text)
 	if len(l.charges) == 2 {
 		w.totals.Twice++
 	}
@@ -195,6 +193,14 @@ func (w *Watch) charged(c stripetest.Charge) {
 	w.enter(l, Entry{Kind: Note, From: Stripe, Text: text})
 	w.say(Bad, l.ID, text)
 	w.showLights()
+}
+
+// because adds to a finding which guard was missing, if one was.
+func (l *line) because(finding string) string {
+	if l.missing == "" {
+		return finding
+	}
+	return finding + "; missing: " + l.missing
 }
 
 // readMail counts the e-mails.

@@ -86,6 +86,9 @@ func (w *Watch) invoked(in *instance, payload []byte) {
 		}
 		l := w.posted(r.Body, first)
 		l.Deliveries++
+		if in.Broken != "" {
+			l.missing = w.missing
+		}
 		w.totals.Deliveries++
 		n := in.N
 		if !slices.Contains(in.orders, l) {

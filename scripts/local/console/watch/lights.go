@@ -110,7 +110,10 @@ func (w *Watch) auditOne(l *line, r receipts) {
 		if l.audits == 0 || later(c.ID) {
 			w.lights.checked[c.ID]++
 		}
-		if len(c.Broken) > 0 && !slices.Equal(l.findings[c.ID], c.Broken) {
+		for i := range c.Broken {
+			c.Broken[i] = l.because(c.Broken[i])
+		}
+		if len(c.Broken) > 0 && len(l.findings[c.ID]) == 0 {
 			w.say(Bad, l.ID, c.ID+" broken: "+c.Broken[0])
 		}
 		if c.ID != "I1" || len(c.Broken) == 0 { // a second charge is described when it is made
@@ -150,10 +153,10 @@ func (w *Watch) showLights() {
 	shown := []Light{}
 	for _, c := range w.lights.claims {
 		light := Light{ID: c.ID, Claim: c.Claim, Orders: w.lights.checked[c.ID]}
-		for _, l := range w.byN {
+		light.Broken = append(light.Broken, w.nameless.findings[c.ID]...)
+		for _, l := range slices.Backward(w.byN) { // the newest are shown
 			light.Broken = append(light.Broken, l.findings[c.ID]...)
 		}
-		light.Broken = append(light.Broken, w.nameless.findings[c.ID]...)
 		if c.ID == stockLight {
 			light.Broken = append(light.Broken, w.lights.stock...)
 		}

@@ -36,9 +36,10 @@ type line struct {
 	entries  []Entry
 	dropped  int
 	logged   strings.Builder
-	since    time.Time // of the last change
-	audits   int       // since the last change
-	findings map[string][]string
+	since    time.Time           // of the last change
+	audits   int                 // since the last change
+	findings map[string][]string // by invariant
+	missing  string              // a guard that a program which processed it lacked, in words
 }
 
 // message is one message of the order queue.

@@ -315,10 +315,13 @@ func (w *Watch) logLine(text string, about system.Line, message, intent string) 
 		l.Note = settledNote(about, intent)
 		w.say(Good, l.ID, l.ID+": "+l.Note)
 	case l.settled():
-		l.Note = fmt.Sprintf("attempt %d came late and changed nothing: %s", about.Attempt, about.Reason)
+		l.Note = "a later delivery changed nothing: " + about.Reason
 		w.say(Good, l.ID, l.ID+": "+l.Note)
 	default:
-		l.Note = fmt.Sprintf("attempt %d ended: %s; SQS delivers it again", about.Attempt, about.Reason)
+		l.Note = fmt.Sprintf("attempt %d ended: %s", about.Attempt, about.Reason)
+		if about.Verdict == "redeliver" {
+			l.Note += "; SQS delivers it again"
+		}
 		w.say(Plain, l.ID, fmt.Sprintf("%s: %s: %s", l.ID, about.Verdict, about.Reason))
 	}
 }

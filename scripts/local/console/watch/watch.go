@@ -176,6 +176,14 @@ func (w *Watch) Find(match func(Order) bool) (Order, bool) {
 	return Order{}, false
 }
 
+// Broken reports whether an order breaks an invariant.
+func (w *Watch) Broken(id string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l := w.lines[id]
+	return l != nil && len(l.broken()) > 0
+}
+
 // Say adds a line to the log.
 func (w *Watch) Say(tone Tone, order, text string) {
 	w.mu.Lock()

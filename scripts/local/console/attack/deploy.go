@@ -1,0 +1,113 @@
+package attack
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"orderonce/adapters/sqs/sqstest"
+	"orderonce/scripts/local/console"
+	"orderonce/scripts/local/console/watch"
+)
+
+// program returns the path of a version, and of one without a guard.
+func (d *Desk) program(version int, guard string) string {
+	name := fmt.Sprintf("order-v%d", version)
+	if guard != "" {
+		name += "-without-" + guard
+	}
+	return filepath.Join(d.folder, name)
+}
+
+// rollOut deploys the same program as a new version, without the guard that is missing.
+func (d *Desk) rollOut(context.Context) (console.Result, error) {
+	d.mu.Lock()
+	guard := d.guard
+	d.mu.Unlock()
+	if guard != "" {
+		return console.Result{}, fmt.Errorf("%w: put the guard %q back first", ErrNotNow, guard)
+	}
+	version, err := d.deploy("", d.copy)
+	return console.Result{Text: fmt.Sprintf("You: version %d rolled out", version)}, err
+}
+
+// Guard implements console.Actions. To deploy the function without a guard, it compiles
+// it, which takes some seconds.
+func (d *Desk) Guard(ctx context.Context, name string) (console.Result, error) {
+	if name == "" {
+		return d.restore()
+	}
+	all := Guards()
+	i := slices.IndexFunc(all, func(g Guard) bool { return g.Name == name })
+	if i < 0 {
+		return console.Result{}, fmt.Errorf("guard %q: unknown", name)
+	}
+	d.watch.SetControl(func(c *watch.Control) { c.Building = name })
+	defer d.watch.SetControl(func(c *watch.Control) { c.Building = "" })
+	version, err := d.deploy(name, func(out string) error { return d.build(ctx, name, out) })
+	if err != nil {
+		return console.Result{}, fmt.Errorf("take the guard %q away: %w", name, err)
+	}
+	d.watch.SetMissing(all[i].Missing)
+	did := console.Result{Text: fmt.Sprintf("You: version %d deployed without the guard %q", version, name)}
+	d.watch.Say(watch.Bad, "", did.Text)
+	return did, nil
+}
+
+// restore deploys the function with every guard. The messages of orders that were broken
+// without it leave the queue: nothing but a person can repair them.
+func (d *Desk) restore() (console.Result, error) {
+	version, err := d.deploy("", d.copy)
+	if err != nil {
+		return console.Result{}, err
+	}
+	d.watch.SetMissing("")
+	d.target().Purge(func(m sqstest.Message) bool { return d.watch.Broken(orderOf(m.Body)) })
+	did := console.Result{Text: fmt.Sprintf("You: version %d deployed with every guard", version)}
+	d.watch.Say(watch.Good, "", did.Text)
+	return did, nil
+}
+
+// copy makes another version of the same program.
+func (d *Desk) copy(out string) error { return copyFile(filepath.Join(d.folder, "order"), out) }
+
+// deploy makes a program and deploys it as the next version.
+func (d *Desk) deploy(guard string, make func(out string) error) (version int, err error) {
+	d.mu.Lock()
+	d.version++
+	version, s := d.version, d.system
+	d.mu.Unlock()
+	out := d.program(version, guard)
+	if err := make(out); err != nil {
+		return version, err
+	}
+	if err := s.Function.Replace(out); err != nil {
+		return version, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.guard = guard
+	d.watch.SetControl(func(c *watch.Control) { c.Version, c.Guard = fmt.Sprintf("v%d", version), guard })
+	return version, nil
+}
+
+// copyFile copies a program.
+func copyFile(from, to string) error {
+	in, err := os.Open(filepath.Clean(from))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()                                                      // it was only read
+	out, err := os.OpenFile(filepath.Clean(to), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o700) //nolint:gosec // a program
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		_ = out.Close() // the error of the copy says more
+		return err
+	}
+	return out.Close()
+}

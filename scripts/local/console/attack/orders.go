@@ -1,0 +1,70 @@
+package attack
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"orderonce/adapters/sqs/sqstest"
+)
+
+// Article is what the posted orders buy: something that does not run out.
+const Article = "SONG"
+
+// The payment methods of the orders, see docs.stripe.com/testing.
+const (
+	works     = "pm_card_visa"
+	declines  = "pm_card_chargeDeclined"
+	needsUser = "pm_card_authenticationRequired"
+	takesDays = "pm_usBankAccount_processing"
+)
+
+// content is what an order asks for.
+type content struct {
+	id       string
+	method   string
+	quantity int // of 9.99 USD
+}
+
+// body returns the message. Its personal values have a word that nothing may show.
+func (c content) body() string {
+	return fmt.Sprintf(`{"orderId":%q,"customerId":"canary-customer","currency":"usd",`+
+		`"lines":[{"sku":%q,"quantity":%d,"unitAmount":999}],`+
+		`"payment":{"customer":"cus_canary","method":%q}}`, c.id, Article, c.quantity, c.method)
+}
+
+// malformed returns the message with a field that no order has.
+func (c content) malformed() string {
+	return strings.Replace(c.body(), `"currency"`, `"discount":500,"currency"`, 1)
+}
+
+// next returns an order of the visitor with a new name.
+func (d *Desk) next() content {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.posted++
+	id := fmt.Sprintf("%s%d", visitors, d.posted)
+	d.watch.Expect(id)
+	return content{id: id, method: works, quantity: 1 + d.posted%3}
+}
+
+// post sends messages, all before the first is delivered.
+func (d *Desk) post(bodies ...string) error {
+	drafts := make([]sqstest.Draft, len(bodies))
+	for i, body := range bodies {
+		drafts[i].Body = body
+	}
+	_, err := d.target().Post(drafts)
+	return err
+}
+
+// orderOf returns the order that a message of the order queue names, or "".
+func orderOf(body string) string {
+	var m struct {
+		OrderID string `json:"orderId"`
+	}
+	if json.Unmarshal([]byte(body), &m) != nil {
+		return ""
+	}
+	return m.OrderID
+}

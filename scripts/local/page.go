@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"orderonce/scripts/local/console"
+	"orderonce/scripts/local/console/attack"
+	"orderonce/scripts/local/console/watch"
+	"orderonce/scripts/local/system"
+)
+
+// page is the live page of `local up`.
+type page struct {
+	watch *watch.Watch
+	desk  *attack.Desk
+
+	server *console.Server
+	stop   context.CancelFunc
+	run    sync.WaitGroup
+}
+
+// newPage returns a page for a system that starts with these options, which it changes.
+func newPage(o *system.Options) *page {
+	w := watch.New(time.Now)
+	p := &page{watch: w, desk: attack.New(w, string(upFolder), buildWithout)}
+	p.desk.Hook(o)
+	p.watch.Hook(o)
+	o.FunctionTimeout, o.Visibility, o.Env = attack.FunctionTimeout, attack.Visibility, attack.Env()
+	o.Stock[attack.Article] = 1_000_000_000
+	o.Output = w
+	return p
+}
+
+// serve starts the page of a started system.
+func (p *page) serve(ctx context.Context, s *system.System, port int) (err error) {
+	ctx, p.stop = context.WithCancel(ctx)
+	p.desk.Start(ctx, s)
+	p.run.Go(func() { p.watch.Run(ctx, s) })
+	p.server, err = console.Serve(console.Options{
+		Port: port, Token: rand.Text(), Feed: p.watch.Feed(), Timeline: p.watch.Timeline,
+		Attacks: attack.Attacks(), Guards: attack.Offered(), Actions: p.desk,
+	})
+	return err
+}
+
+// Close ends the page and what its visitors began.
+func (p *page) Close() (err error) {
+	if p.server != nil {
+		err = p.server.Close()
+	}
+	if p.stop != nil {
+		p.stop()
+		p.desk.Close()
+	}
+	p.run.Wait()
+	return err
+}
+
+// buildWithout compiles the order function without a guard.
+func buildWithout(ctx context.Context, guard, out string) error {
+	out, err := filepath.Abs(out)
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, "go", "-C", "scripts/lab", "run", "./guards/build", guard, out)
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, text)
+	}
+	return nil
+}
