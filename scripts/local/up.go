@@ -72,7 +72,9 @@ func (u up) Run(ctx context.Context) error {
 // portsFree returns an error that names the flag of a port in use. The port of an engine
 // that runs already is in use.
 func (u up) portsFree(ctx context.Context, engine dynamodbtest.Location) error {
-	ports := map[string]int{"sqs-port": u.SQS, "stripe-port": u.Stripe, "api-port": u.API, "console-port": u.Page}
+	ports := map[string]int{
+		"sqs-port": u.SQS, "stripe-port": u.Stripe, "api-port": u.API, "console-port": u.Page,
+	}
 	if engine.Endpoint == "" {
 		ports["dynamodb-port"] = u.DynamoDB
 	}

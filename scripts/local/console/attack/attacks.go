@@ -42,46 +42,85 @@ func Attacks() []console.Attack {
 	return all
 }
 
-func acts() []act {
-	of := func(name, group, title, expect string, do func(*Desk, context.Context) (console.Result, error)) act {
-		return act{console.Attack{Name: name, Title: title, Expect: expect, Group: group}, do}
-	}
+func acts() []act { return slices.Concat(single(), composedActs()) }
+
+func of(name, group, title, expect string, do func(*Desk, context.Context) (console.Result, error)) act {
+	return act{console.Attack{Name: name, Title: title, Expect: expect, Group: group}, do}
+}
+
+// single are the attacks of one thing.
+func single() []act {
 	return []act{
-		of("post", posting, "Post an order", "One charge, one row, one event, one e-mail.", (*Desk).one),
-		of("twice", posting, "Post it twice", "Two messages, one charge. The second is acknowledged as a duplicate.", (*Desk).twice),
-		of("ten", posting, "Post ten, 30 % twice", "13 messages, ten charges.", (*Desk).ten),
-		of("conflict", posting, "Same id, another amount", "One of the two is charged, the other is parked: conflict.", (*Desk).conflict),
-		of("malformed", posting, "Malformed message", "Parked with a reason. Nobody is charged.", (*Desk).malformed),
-		of("again", posting, "Deliver the last message again", "Acknowledged as a duplicate, as if it were new: nobody is charged again.", (*Desk).again),
+		of("post", posting, "Post an order",
+			"One charge, one row, one event, one e-mail.", (*Desk).one),
+		of("twice", posting, "Post it twice",
+			"Two messages, one charge. The second is acknowledged as a duplicate.", (*Desk).twice),
+		of("ten", posting, "Post ten, 30 % twice",
+			"13 messages, ten charges.", (*Desk).ten),
+		of("conflict", posting, "Same id, another amount",
+			"One of the two is charged, the other is parked: conflict.", (*Desk).conflict),
+		of("malformed", posting, "Malformed message",
+			"Parked with a reason. Nobody is charged.", (*Desk).malformed),
+		of("again", posting, "Deliver the last message again",
+			"Acknowledged as a duplicate, as if it were new: nobody is charged again.", (*Desk).again),
 
-		of("declined", cards, "A card that is declined", "No charge. The row says declined, then canceled: its goods are free for others.", (*Desk).declined),
-		of("action", cards, "A card that needs its customer", "The row waits in action_required. No charge yet.", (*Desk).action),
-		of(BankTakesDays, cards, "A payment that takes days", "The row waits in pending. No charge until the bank has decided.", (*Desk).bank),
-		of("clear", cards, "The bank clears it", "Stripe's webhook settles the pending order: one charge.", (*Desk).clear),
-		of("authenticate", cards, "Authenticate as the customer", "Stripe's webhook settles the waiting order: one charge.", (*Desk).authenticate),
+		of("declined", cards, "A card that is declined",
+			"No charge. The row says declined, then canceled: its goods are free for others.", (*Desk).declined),
+		of("action", cards, "A card that needs its customer",
+			"The row waits in action_required. No charge yet.", (*Desk).action),
+		of("authenticate", cards, "Authenticate as the customer",
+			"Stripe's webhook settles the waiting order: one charge.", (*Desk).authenticate),
+		of(BankTakesDays, cards, "A payment that takes days",
+			"The row waits in pending. No charge until the bank has decided.", (*Desk).bank),
+		of("clear", cards, "The bank clears it",
+			"Stripe's webhook settles the pending order: one charge.", (*Desk).clear),
 
-		of("kill-after-yes", crashes, "Kill right after Stripe's yes", "Charged, and no row says so. The next delivery reads the bound intent: one charge.", (*Desk).killAfterYes),
-		of("kill-now", crashes, "Kill an instance now", "Its messages come back after the visibility timeout. One charge.", (*Desk).killNow),
-		of("freeze", crashes, "Freeze an instance for 10 s", "Another one takes the order over. When the first wakes up, it changes nothing.", (*Desk).freeze),
+		of("kill-after-yes", crashes, "Kill right after Stripe's yes",
+			"Charged, and no row says so. The next delivery reads the bound intent: one charge.", (*Desk).killAfterYes),
+		of("kill-now", crashes, "Kill an instance now",
+			"Its messages come back after the visibility timeout. One charge.", (*Desk).killNow),
+		of("freeze", crashes, "Freeze an instance for 10 s",
+			"Another one takes the order over. When the first wakes up, it changes nothing.", (*Desk).freeze),
 
-		of("lose-stripe-before", network, "Lose a request to Stripe", "Stripe never sees the confirm. The next attempt sends it: one charge.", (*Desk).loseRequest),
-		of("lose-stripe-after", network, "Lose Stripe's yes", "Charged, but nobody heard it. The next attempt reads the intent: one charge.", (*Desk).loseResponse),
-		of("lose-dynamodb-before", network, "Lose a write to DynamoDB", "The outcome is not recorded. The write is repeated: one event.", (*Desk).loseWrite),
-		of("lose-dynamodb-after", network, "Lose DynamoDB's answer", "The outcome is recorded, but nobody heard it. The repeated write finds it: one event.", (*Desk).loseWritten),
-		of("stripe-down", network, "Stripe is down for 20 s", "The orders wait in the queue, with growing delays. Each is charged once.", (*Desk).stripeDown),
-		of("throttle", network, "Throttle DynamoDB for 10 s", "Calls are repeated, orders take longer. Each is charged once.", (*Desk).throttle),
+		of("lose-stripe-before", network, "Lose a request to Stripe",
+			"Stripe never sees the confirm. The next attempt sends it: one charge.", (*Desk).loseRequest),
+		of("lose-stripe-after", network, "Lose Stripe's yes",
+			"Charged, but nobody heard it. The next attempt reads the intent: one charge.", (*Desk).loseResponse),
+		of("lose-dynamodb-before", network, "Lose a write to DynamoDB",
+			"The outcome is not recorded. The write is repeated: one event.", (*Desk).loseWrite),
+		of("lose-dynamodb-after", network, "Lose DynamoDB's answer",
+			"The outcome is recorded, but nobody heard it. The repeated write finds it: one event.", (*Desk).loseWritten),
+		of("stripe-down", network, "Stripe is down for 20 s",
+			"The orders wait in the queue, with growing delays. Each is charged once.", (*Desk).stripeDown),
+		of("throttle", network, "Throttle DynamoDB for 10 s",
+			"Calls are repeated, orders take longer. Each is charged once.", (*Desk).throttle),
 
-		of("jump-25h", times, "25 hours pass", "Stripe forgets idempotency keys. No order needs one.", (*Desk).jumpDay),
-		of("jump-20d", times, "20 days pass", "Queues forget messages after 7 and 14 days. The rows stay, and a late message charges nobody.", (*Desk).jumpWeeks),
-		of("redrive", times, "Redrive the dead letters", "Each is processed again, and parked again if nothing has changed.", (*Desk).redrive),
-		of("rollout", times, "Roll out a new version", "Busy instances finish, new ones run the new version. No order notices.", (*Desk).rollOut),
+		of("jump-25h", times, "25 hours pass",
+			"Stripe forgets idempotency keys. No order needs one.", (*Desk).jumpDay),
+		of("jump-20d", times, "20 days pass",
+			"Queues forget messages after 7 and 14 days. The rows stay, and a late message charges nobody.", (*Desk).jumpWeeks),
+		of("redrive", times, "Redrive the dead letters",
+			"Each is processed again, and parked again if nothing has changed.", (*Desk).redrive),
+		of("rollout", times, "Roll out a new version",
+			"Busy instances finish, new ones run the new version. No order notices.", (*Desk).rollOut),
+	}
+}
 
-		of(KillAndWait, composed, "Kill after the yes, then 25 hours pass", "The next delivery comes when Stripe has forgotten the keys: one charge all the same.", (*Desk).killThenDay),
-		of(LoseBindAndWait, composed, "Lose the bind, then 25 hours pass", "No money moves before the row names the intent. A later attempt charges once.", (*Desk).loseBindThenDay),
-		of(LoseFinish, composed, "Lose every write of the outcome", "The message is not deleted before the outcome is recorded. One charge, and the row says so.", (*Desk).loseFinish),
-		of(KillAfterFinish, composed, "Kill right after the outcome is written", "The next delivery is a duplicate. Status and event were written together.", (*Desk).killAfterFinish),
-		of(AgainAndKill, composed, "Deliver twice at once, kill the first", "The second delivery finds the lease and comes again later: one charge.", (*Desk).againThenKill),
-		of(MalformedUnparked, composed, "Malformed while nothing can be parked", "The message stays in the queue until the dead-letter queue has it.", (*Desk).malformedUnparked),
+// composedActs are sequences that guards need.
+func composedActs() []act {
+	return []act{
+		of(KillAndWait, composed, "Kill after the yes, then 25 hours pass",
+			"The next delivery comes when Stripe has forgotten the keys: one charge all the same.", (*Desk).killThenDay),
+		of(LoseBindAndWait, composed, "Lose the bind, then 25 hours pass",
+			"No money moves before the row names the intent. A later attempt charges once.", (*Desk).loseBindThenDay),
+		of(LoseFinish, composed, "Lose every write of the outcome",
+			"The message is not deleted before the outcome is recorded. One charge, and the row says so.", (*Desk).loseFinish),
+		of(KillAfterFinish, composed, "Kill right after the outcome is written",
+			"The next delivery is a duplicate. Status and event were written together.", (*Desk).killAfterFinish),
+		of(AgainAndKill, composed, "Deliver twice at once, kill the first",
+			"The second delivery finds the lease and comes again later: one charge.", (*Desk).againThenKill),
+		of(MalformedUnparked, composed, "Malformed while nothing can be parked",
+			"The message stays in the queue until the dead-letter queue has it.", (*Desk).malformedUnparked),
 	}
 }
 
@@ -177,7 +216,8 @@ func (d *Desk) again(context.Context) (console.Result, error) {
 	m.Receives++
 	s := d.target()
 	d.later(func(ctx context.Context) {
-		_, _ = s.Function.Invoke(ctx, sqstest.Event(s.OrderQueue(), []sqstest.Message{m})) // the function logs what it did
+		event := sqstest.Event(s.OrderQueue(), []sqstest.Message{m})
+		_, _ = s.Function.Invoke(ctx, event) // the function logs what it did
 	})
 	return console.Result{Text: "You: the message that was processed last is delivered again"}, nil
 }
@@ -277,15 +317,15 @@ func (d *Desk) loseWrite(context.Context) (console.Result, error) {
 }
 
 func (d *Desk) loseWritten(context.Context) (console.Result, error) {
-	return d.losesWrite(dynamodbtest.LoseAfter, "posted; DynamoDB's answer to the write of its outcome will be lost")
+	return d.losesWrite(dynamodbtest.LoseAfter, "posted; DynamoDB's answer to its outcome will be lost")
 }
 
-func (d *Desk) stripeDown(ctx context.Context) (console.Result, error) {
+func (d *Desk) stripeDown(context.Context) (console.Result, error) {
 	d.fail("stripe", outage{text: "Stripe is down", stripe: stripetest.Unavailable}, 20*time.Second)
 	return d.orders(3, "Stripe is down for 20 s; three orders posted")
 }
 
-func (d *Desk) throttle(ctx context.Context) (console.Result, error) {
+func (d *Desk) throttle(context.Context) (console.Result, error) {
 	d.fail("dynamodb", outage{text: "DynamoDB throttles every second call", throttled: true}, 10*time.Second)
 	return d.orders(5, "DynamoDB throttles every second call for 10 s; five orders posted")
 }

@@ -74,14 +74,14 @@ func (d *Desk) restore() (console.Result, error) {
 // copy makes another version of the same program.
 func (d *Desk) copy(out string) error { return copyFile(filepath.Join(d.folder, "order"), out) }
 
-// deploy makes a program and deploys it as the next version.
-func (d *Desk) deploy(guard string, make func(out string) error) (version int, err error) {
+// deploy builds a program and deploys it as the next version.
+func (d *Desk) deploy(guard string, build func(out string) error) (version int, err error) {
 	d.mu.Lock()
 	d.version++
 	version, s := d.version, d.system
 	d.mu.Unlock()
 	out := d.program(version, guard)
-	if err := make(out); err != nil {
+	if err := build(out); err != nil {
 		return version, err
 	}
 	if err := s.Function.Replace(out); err != nil {
@@ -100,8 +100,9 @@ func copyFile(from, to string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = in.Close() }()                                                      // it was only read
-	out, err := os.OpenFile(filepath.Clean(to), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o700) //nolint:gosec // a program
+	defer func() { _ = in.Close() }() // it was only read
+	//nolint:gosec // G302: a program is executable
+	out, err := os.OpenFile(filepath.Clean(to), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o700)
 	if err != nil {
 		return err
 	}

@@ -78,8 +78,8 @@ type victim struct {
 func New(w *watch.Watch, folder string, build Builder) *Desk {
 	return &Desk{
 		watch: w, folder: folder, build: build, slow: true, version: 1,
-		victims: map[string]victim{},
-		ends:    map[string]func(){}, written: map[string]func(){}, fast: map[string]bool{}, outages: map[string]outage{},
+		victims: map[string]victim{}, outages: map[string]outage{},
+		ends: map[string]func(){}, written: map[string]func(){}, fast: map[string]bool{},
 	}
 }
 
@@ -121,7 +121,7 @@ func (d *Desk) onEnd(id string, f func()) {
 }
 
 // Start begins to attack a started system. What attacks leave behind ends with the
-// context, and Wait waits for it.
+// context, and Close waits for it.
 func (d *Desk) Start(ctx context.Context, s *system.System) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

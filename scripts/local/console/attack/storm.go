@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
@@ -17,18 +18,8 @@ import (
 // Rate is how many orders a storm posts in a minute.
 const Rate = 1000
 
-// The times of a storm: how often something new goes wrong, and how often each act comes.
-const (
-	stormTick   = time.Minute / Rate
-	profileTime = 3 * time.Second
-	killEvery   = 2 * time.Second
-	freezeEvery = 20 * time.Second
-	peopleEvery = time.Second
-	lookEvery   = 8 * time.Second
-	redriveEach = 15 * time.Second
-	rollOutEach = 30 * time.Second
-	dayEvery    = 75 * time.Second
-)
+// profileTime is how long the same things go wrong.
+const profileTime = 3 * time.Second
 
 // storm is a running storm. The desk's mutex guards it.
 type storm struct {
@@ -53,13 +44,19 @@ func profiles() []profile {
 	return []profile{
 		{text: ""},
 		{text: ""},
-		{"Stripe loses requests and answers", 0.15, []stripetest.FaultKind{stripetest.LoseRequest, stripetest.LoseResponse}, nil},
-		{"Stripe answers with errors", 0.2, []stripetest.FaultKind{
-			stripetest.ServerErrorBeforeEffect, stripetest.ServerErrorAfterEffect, stripetest.Unavailable, stripetest.RateLimited,
-		}, nil},
-		{"DynamoDB loses requests and answers", 0.1, nil, []dynamodbtest.Kind{dynamodbtest.LoseBefore, dynamodbtest.LoseAfter}},
-		{"DynamoDB throttles and fails", 0.2, nil, []dynamodbtest.Kind{
-			dynamodbtest.ThroughputExceeded, dynamodbtest.InternalError, dynamodbtest.InternalErrorAfter, dynamodbtest.Throttled,
+		{text: "Stripe loses requests and answers", share: 0.15, stripe: []stripetest.FaultKind{
+			stripetest.LoseRequest, stripetest.LoseResponse,
+		}},
+		{text: "Stripe answers with errors", share: 0.2, stripe: []stripetest.FaultKind{
+			stripetest.ServerErrorBeforeEffect, stripetest.ServerErrorAfterEffect, stripetest.Unavailable,
+			stripetest.RateLimited,
+		}},
+		{text: "DynamoDB loses requests and answers", share: 0.1, table: []dynamodbtest.Kind{
+			dynamodbtest.LoseBefore, dynamodbtest.LoseAfter,
+		}},
+		{text: "DynamoDB throttles and fails", share: 0.2, table: []dynamodbtest.Kind{
+			dynamodbtest.ThroughputExceeded, dynamodbtest.Throttled, dynamodbtest.InternalError,
+			dynamodbtest.InternalErrorAfter,
 		}},
 	}
 }
@@ -81,7 +78,8 @@ func (d *Desk) startStorm(seed uint64) (console.Result, error) {
 		return console.Result{}, fmt.Errorf("%w: a storm with seed %d is running", ErrNotNow, running)
 	}
 	ctx, stop := context.WithCancel(d.ctx)
-	d.storm = &storm{seed: seed, dice: rand.New(rand.NewPCG(seed, 0)), stop: stop} //nolint:gosec // G404: not a secret
+	dice := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // G404: not a secret
+	d.storm = &storm{seed: seed, dice: dice, stop: stop}
 	d.mu.Unlock()
 	d.watch.SetControl(func(c *watch.Control) { c.Storm, c.Seed, c.Posted = true, seed, 0 })
 	d.running.Go(func() { d.blow(ctx) })
@@ -106,81 +104,75 @@ func (d *Desk) stopStorm() (console.Result, error) {
 	return did, nil
 }
 
-// blow runs a storm until its context ends.
-func (d *Desk) blow(ctx context.Context) {
-	posts := time.NewTicker(stormTick)
-	defer posts.Stop()
-	acts := []struct {
-		every time.Duration
-		do    func(ctx context.Context) error
-	}{
-		{profileTime, d.changeProfile}, {killEvery, d.killOne}, {freezeEvery, d.freezeOne}, {peopleEvery, d.people},
-		{lookEvery, d.look}, {redriveEach, d.redriveAll}, {rollOutEach, d.rollOutOne}, {dayEvery, d.stormDay},
-	}
-	for n := time.Duration(1); ; n++ {
-		select {
-		case <-posts.C:
-		case <-ctx.Done():
-			return
-		}
-		_ = d.postStorm() // the local queue accepts every small message
-		for _, a := range acts {
-			if n*stormTick/a.every == (n-1)*stormTick/a.every {
-				continue
-			}
-			if a.every <= peopleEvery || a.every == profileTime {
-				_ = a.do(ctx)
-				continue
-			}
-			d.later(func(ctx context.Context) { _ = a.do(ctx) }) // what fails is tried again
-		}
-	}
+// stormAct is what a storm does again and again.
+type stormAct struct {
+	every time.Duration
+	do    func(ctx context.Context) error
 }
 
-// postStorm posts the next order of the storm: one of ten twice, and some that conflict,
-// are malformed, are declined or need their customer.
+// blow runs a storm until its context ends. An act that fails is tried again later.
+func (d *Desk) blow(ctx context.Context) {
+	var acting sync.WaitGroup
+	for _, a := range []stormAct{
+		{time.Minute / Rate, func(context.Context) error { return d.postStorm() }},
+		{profileTime, d.changeProfile},
+		{2 * time.Second, d.killOne},
+		{20 * time.Second, d.freezeOne},
+		{time.Second, d.people},
+		{8 * time.Second, d.look},
+		{15 * time.Second, d.redriveAll},
+		{30 * time.Second, d.rollOutOne},
+		{75 * time.Second, d.stormDay},
+	} {
+		acting.Go(func() {
+			for wait(ctx, a.every) {
+				_ = a.do(ctx)
+			}
+		})
+	}
+	acting.Wait()
+}
+
+// postStorm posts the next order of the storm.
 func (d *Desk) postStorm() error {
 	d.mu.Lock()
-	st := d.storm
-	if st == nil {
+	if d.storm == nil {
 		d.mu.Unlock()
 		return nil
 	}
-	st.posted++
-	posted := st.posted
-	c := content{id: fmt.Sprintf("%s%d-%d", stormy, st.seed, posted), method: works, quantity: 1 + st.dice.IntN(3)}
-	roll := st.dice.IntN(100)
+	bodies, posted := d.storm.next(), d.storm.posted
 	d.mu.Unlock()
 	if posted%20 == 0 {
 		d.watch.SetControl(func(c *watch.Control) { c.Posted = posted })
 	}
+	return d.post(bodies...)
+}
+
+// next returns the messages of the next order: one of ten is posted twice, and some
+// conflict, are malformed, are declined or need their customer.
+func (st *storm) next() []string {
+	st.posted++
+	c := content{
+		id: fmt.Sprintf("%s%d-%d", stormy, st.seed, st.posted), method: works, quantity: 1 + st.dice.IntN(3),
+	}
 	other := c
 	other.quantity += 10
-	switch {
+	switch roll := st.dice.IntN(100); {
 	case roll < 10:
-		return d.post(c.body(), c.body())
+		return []string{c.body(), c.body()}
 	case roll < 12:
-		return d.post(c.body(), other.body())
+		return []string{c.body(), other.body()}
 	case roll < 13:
-		return d.post(c.body()[1:])
+		return []string{c.malformed()}
 	case roll < 17:
 		c.method = declines
 	case roll < 20:
 		c.method = needsUser
 	}
-	return d.post(c.body())
+	return []string{c.body()}
 }
 
-// roll returns a number from 0 to n-1, or -1 if the storm is over.
-func (d *Desk) roll(n int) int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.storm == nil {
-		return -1
-	}
-	return d.storm.dice.IntN(n)
-}
-
+// changeProfile lets other things go wrong.
 func (d *Desk) changeProfile(context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -191,7 +183,8 @@ func (d *Desk) changeProfile(context.Context) error {
 	d.storm.faults = all[d.storm.dice.IntN(len(all))]
 	faults := []watch.Fault{}
 	if d.storm.faults.text != "" {
-		faults = append(faults, watch.Fault{Text: d.storm.faults.text, Until: time.Now().Add(profileTime).UnixMilli()})
+		until := time.Now().Add(profileTime)
+		faults = append(faults, watch.Fault{Text: d.storm.faults.text, Until: until.UnixMilli()})
 	}
 	d.watch.SetFaults(faults)
 	return nil

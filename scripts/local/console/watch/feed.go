@@ -24,13 +24,13 @@ func NewFeed(picture func() Frame) *Feed {
 	return &Feed{changed: make(chan struct{}), picture: picture}
 }
 
-// Publish adds a frame. make is called while no follower gets the whole picture, so that
-// a change is part of either the picture or a later frame. It publishes nothing if make
+// Publish adds a frame. next is called while no follower gets the whole picture, so that
+// a change is part of either the picture or a later frame. It publishes nothing if next
 // returns false.
-func (f *Feed) Publish(make func() (Frame, bool)) {
+func (f *Feed) Publish(next func() (Frame, bool)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if frame, ok := make(); ok {
+	if frame, ok := next(); ok {
 		f.add(frame)
 	}
 }
