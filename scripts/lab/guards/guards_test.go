@@ -98,6 +98,27 @@ func TestAPatchThatDoesNotApplyIsAnError(t *testing.T) {
 	}
 }
 
+func TestABuildErrorNamesTheGuardAndTheWayOut(t *testing.T) {
+	t.Parallel()
+	root, all := allGuards(t)
+	gone, wrong := all[0], all[0]
+	gone.Diff = "--- a/gone.go\n+++ b/gone.go\n"
+	wrong.Diff = "--- /dev/null\n+++ b/domain/order/wrong.go\n@@ -0,0 +1 @@\n+package wrong\n"
+	wrong.Patch = filepath.Join(t.TempDir(), "wrong.patch")
+	if err := os.WriteFile(wrong.Patch, []byte(wrong.Diff), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, g := range map[string]guards.Guard{"make break GUARD=" + gone.Name: gone, "without guard " + wrong.Name: wrong} {
+		out := filepath.Join(t.TempDir(), "order")
+		if err := g.Build(t.Context(), root, "./functions/order", out); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want an error with %q", err, want)
+		}
+		if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("got %v, want no binary", err)
+		}
+	}
+}
+
 func TestACatcherRunsItsOwnTestAlone(t *testing.T) {
 	t.Parallel()
 	for c, want := range map[guards.Catcher]string{
