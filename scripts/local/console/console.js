@@ -15,6 +15,7 @@ const SYMBOLS = {
   open: "◔", paid: "✓", declined: "✕", canceled: "⊘", action_required: "!", pending: "◷", refused: "✕",
   out_of_stock: "○", partially_refunded: "↶", refunded: "↶",
   idle: "○", working: "▶", frozen: "❄", killed: "✕", timed_out: "◷", ended: "■",
+  twice: "⚠", none: "–",
 };
 
 /** @param {string} id */
@@ -142,7 +143,7 @@ function follow(parent, items, key, create, update) {
 /** A status or state as a symbol and a word. */
 function chip(node, name, word = words(name)) {
   set(node, "data-chip", name);
-  text(node, `${SYMBOLS[name] ?? "•"} ${word}`);
+  text(node, `${SYMBOLS[name] ?? "•"} ${word}`.trim());
 }
 
 /** @param {number} until */
@@ -176,8 +177,8 @@ function renderInstances() {
     (node, i) => {
       setAll(node, { "data-instance": i.n, "data-state": i.state, "data-broken": i.broken || undefined });
       const [name, state, broken] = node.firstElementChild.children;
-      text(name, `#${i.n} ${i.version}`);
-      chip(state, i.state);
+      text(name, i.version === model.control.version ? `#${i.n}` : `#${i.n} ${i.version}`);
+      chip(state, i.state, i.state === "working" ? "" : undefined);
       text(broken, i.broken ? `without ${i.broken}` : "");
       follow(/** @type {HTMLElement} */ (node.lastElementChild), i.work ?? [], (w) => w.order,
         () => make("li", {}, make("span"), make("b")), renderWork);
@@ -248,9 +249,7 @@ function renderOrder(node, o) {
   text(charges, many(o.charges, "charge"));
   if (o.charges > 1) chip(status.firstElementChild, "twice", o.charges === 2 ? "charged twice" : `charged ${o.charges} times`);
   else if (isBroken(o)) chip(status.firstElementChild, "twice", "invariant broken");
-  else if (o.place === "dead") chip(status.firstElementChild, "dead", "dead letter");
-  else if (o.status) chip(status.firstElementChild, o.status);
-  else chip(status.firstElementChild, "none", "no row");
+  else chip(status.firstElementChild, o.status || "none", o.status ? undefined : "no row");
 }
 
 /** How an order's dot looks. */
@@ -264,10 +263,10 @@ function look(o) {
 /** What an order waits for, or what happened to it last. */
 function noteOf(o) {
   if (o.bad?.length) return o.bad.join(" ");
-  if (o.place === "dead") return o.reason ? `parked: ${words(o.reason)}` : "parked";
+  if (o.place === "dead") return o.reason ? `dead letter: ${words(o.reason)}` : "dead letter";
   const waits = [];
-  if (o.place === "queue" && seconds(o.visibleAt ?? 0) > 0) waits.push(`message returns in ${seconds(o.visibleAt)} s`);
-  if (o.place === "queue" && seconds(o.leaseUntil ?? 0) > 0) waits.push(`lease ends in ${seconds(o.leaseUntil)} s`);
+  if (o.place === "queue" && seconds(o.visibleAt ?? 0) > 0) waits.push(`returns in ${seconds(o.visibleAt)} s`);
+  if (o.place === "queue" && seconds(o.leaseUntil ?? 0) > 0) waits.push(`lease ${seconds(o.leaseUntil)} s`);
   return [...waits, o.note].filter(Boolean).join(" · ");
 }
 
@@ -306,7 +305,9 @@ const clockTime = (millis) => new Date(millis).toLocaleTimeString("en-GB");
 function renderControl() {
   const c = model.control, storm = /** @type {HTMLButtonElement} */ (document.querySelector("button[data-storm]"));
   set(storm, "data-storm", c.storm ? "stop" : "start");
-  text(storm, c.storm ? `Stop the storm (${many(c.posted ?? 0, "order")})` : "Start the storm");
+  text(storm, c.storm ? "Stop the storm" : "Start the storm");
+  text(at("posted"), c.posted ? `${many(c.posted, "order")} posted.` : "");
+  text(at("version"), c.version);
   const seed = /** @type {HTMLInputElement} */ (document.querySelector("input[name=seed]"));
   seed.disabled = c.storm;
   if (c.storm) seed.value = String(c.seed ?? 0);
@@ -344,7 +345,7 @@ function renderClock() {
 const parts = {
   queue: [renderQueue, renderCounts], totals: [renderCounts, renderRows, renderOrders], dead: [renderDead, renderCounts],
   instances: [renderInstances], faults: [renderFaults], orders: [renderOrders], lights: [renderLights],
-  log: [renderLog], control: [renderControl], clock: [renderClock], timeline: [renderTimeline],
+  log: [renderLog], control: [renderControl, renderInstances], clock: [renderClock], timeline: [renderTimeline],
 };
 
 let scheduled = false;
@@ -558,7 +559,7 @@ function renderEntry(node, e, first) {
   const [time, who, what, answer] = node.children;
   text(time, `+${((e.at - first) / 1000).toFixed(2)} s`);
   text(who, e.to && e.to !== e.from ? `${e.from} → ${e.to}` : e.from);
-  text(what, e.step ? `${e.step}: ${e.text}` : e.text);
+  text(what, e.step && !e.text.startsWith(e.step) ? `${e.step}: ${e.text}` : e.text);
   text(answer, e.answer ?? (e.kind === "lost" ? "no answer" : ""));
   node.querySelector("details")?.remove();
   if (!e.request && !e.response) return;
@@ -570,7 +571,7 @@ function renderEntry(node, e, first) {
 
 /* ---- The sequence diagram ---- */
 
-const COLUMN = 150, ROW = 30, HEAD = 34, LETTER = 6.3; // pixels
+const NARROW = 114, ROW = 30, HEAD = 34, LETTER = 6.6; // pixels
 const ORDER = ["You", "SQS", "Function", "DynamoDB", "Stripe", "Webhook function", "EventBridge", "Mailbox"];
 
 function shape(name, attributes, content = "") {
@@ -592,8 +593,9 @@ function participants(entries) {
 
 /** Draws entries: the heads of the columns, which stay in view, and the diagram. */
 function sequence(id, entries) {
-  const names = participants(entries), width = Math.max(1, names.length) * COLUMN;
-  const x = (name) => names.indexOf(name) * COLUMN + COLUMN / 2;
+  const names = participants(entries), room = at("sequence").clientWidth - 34;
+  const column = Math.max(NARROW, room / names.length), width = names.length * column;
+  const x = (name) => (names.indexOf(name) + 0.5) * column;
   const body = shape("g", {}), ends = new Map();
   let y = 18;
   for (const e of entries) {
@@ -610,7 +612,7 @@ function sequence(id, entries) {
   diagram.append(body);
   const head = shape("svg", { class: "heads", "aria-hidden": "true", width, height: HEAD, viewBox: `0 0 ${width} ${HEAD}` });
   for (const name of names) {
-    head.append(shape("rect", { x: x(name) - COLUMN / 2 + 8, y: 3, width: COLUMN - 16, height: HEAD - 8, rx: 5 }),
+    head.append(shape("rect", { x: x(name) - NARROW / 2 + 3, y: 3, width: NARROW - 6, height: HEAD - 8, rx: 5 }),
       shape("text", { x: x(name), y: HEAD / 2 + 3 }, name));
   }
   return [head, diagram];
@@ -623,12 +625,12 @@ function drawEntry(parent, e, x, y) {
   parent.append(group);
   if (e.kind === "death") return drawDeath(group, e, from, y);
   if (e.kind === "note" || from === to) return drawNote(group, e, from, y);
-  const reached = e.kind === "lost" && !e.answer ? to - Math.sign(to - from) * COLUMN * 0.3 : to;
-  drawArrow(group, from, reached, y + 14, e.text, "");
   if (e.kind === "lost") {
-    group.append(shape("text", { class: "cross", x: reached, y: y + 19 }, "✕"));
+    drawArrow(group, from, to - Math.sign(to - from) * 12, y + 14, e.text, "");
+    group.append(shape("text", { class: "cross", x: to - Math.sign(to - from) * 6, y: y + 20 }, "✕"));
     return y + ROW;
   }
+  drawArrow(group, from, to, y + 14, e.text, "");
   if (!e.answer) return y + ROW;
   drawArrow(group, to, from, y + ROW + 8, e.answer, "answer");
   return y + ROW * 2 - 4;
@@ -636,7 +638,7 @@ function drawEntry(parent, e, x, y) {
 
 function drawDeath(group, e, x, y) {
   group.append(shape("text", { class: "cross", x, y: y + 6 }, "✕"),
-    shape("text", { class: "said", x: x + 14, y: y + 4, "text-anchor": "start" }, e.text));
+    shape("text", { class: "said beside", x: x + 14, y: y + 4 }, e.text));
   return y + ROW;
 }
 
