@@ -31,13 +31,16 @@ const model = {
   queue: { waiting: 0, inFlight: 0, delayed: 0 },
   instances: [],
   orders: new Map(), // by id
-  totals: { orders: 0, deliveries: 0, duplicates: 0, charges: 0, twice: 0, kills: 0, events: 0, webhooks: 0, mails: 0, rows: [] },
+  totals: { rows: [] },
   lights: [],
   log: [], // newest first
   dead: [],
   faults: [],
   control: { version: "", storm: false, slowSteps: false },
 };
+
+/** Fields that a frame replaces. */
+const FIELDS = ["clock", "queue", "instances", "totals", "lights", "dead", "faults", "control"];
 
 /** What has changed since the last animation frame. */
 const changed = new Set();
@@ -48,9 +51,9 @@ function apply(frame) {
   if (frame.reset) {
     model.orders.clear();
     Object.assign(model, { instances: [], lights: [], log: [], dead: [], faults: [] });
-    for (const part of ["instances", "orders", "lights", "log", "dead", "faults", "queue", "totals", "control", "clock"]) changed.add(part);
+    for (const part of [...FIELDS, "orders", "log"]) changed.add(part);
   }
-  for (const part of ["clock", "queue", "instances", "totals", "lights", "dead", "faults", "control"]) {
+  for (const part of FIELDS) {
     if (frame[part] == null) continue;
     model[part] = frame[part];
     changed.add(part);
@@ -71,7 +74,8 @@ function apply(frame) {
 /** Forgets the oldest orders. One that breaks an invariant stays. */
 function forget() {
   if (model.orders.size <= KEPT_ORDERS) return;
-  const old = [...model.orders.values()].filter((o) => !isBroken(o) && o.id !== timeline.order).sort((a, b) => a.n - b.n);
+  const old = [...model.orders.values()].filter((o) => !isBroken(o) && o.id !== timeline.order);
+  old.sort((a, b) => a.n - b.n);
   for (const order of old.slice(0, model.orders.size - KEPT_ORDERS)) model.orders.delete(order.id);
 }
 
@@ -163,7 +167,7 @@ function renderCounts() {
 function renderQueue() {
   const { waiting, inFlight, delayed } = model.queue;
   for (const [name, n] of [["waiting", waiting], ["in_flight", inFlight], ["delayed", delayed]]) {
-    const dots = /** @type {HTMLElement} */ (document.querySelector(`[data-message="${name}"] .dots`));
+    const dots = /** @type {HTMLElement} */ (document.querySelector(`[data-queue="${name}"] .dots`));
     const shown = Math.min(Number(n), SHOWN_DOTS);
     while (dots.childElementCount > shown) dots.lastElementChild?.remove();
     while (dots.childElementCount < shown) dots.append(make("i"));
@@ -179,7 +183,7 @@ function renderInstances() {
       const [name, state, broken] = node.firstElementChild.children;
       text(name, i.version === model.control.version ? `#${i.n}` : `#${i.n} ${i.version}`);
       chip(state, i.state, i.state === "working" ? "" : undefined);
-      text(broken, i.broken ? `without ${i.broken}` : "");
+      text(broken, i.broken ? `no ${i.broken}` : "");
       follow(/** @type {HTMLElement} */ (node.lastElementChild), i.work ?? [], (w) => w.order,
         () => make("li", {}, make("span"), make("b")), renderWork);
     });
@@ -192,7 +196,8 @@ function renderWork(node, work) {
 }
 
 function renderRows() {
-  follow(at("rows"), model.totals.rows ?? [], (r) => r.status, () => make("li", {}, make("span"), make("b")), (node, r) => {
+  const create = () => make("li", {}, make("span"), make("b"));
+  follow(at("rows"), model.totals.rows ?? [], (r) => r.status, create, (node, r) => {
     chip(node.firstElementChild, r.status);
     text(node.lastElementChild, count(r.orders));
   });
@@ -200,7 +205,8 @@ function renderRows() {
 
 function renderDead() {
   at("dead").classList.toggle("some", model.dead.length > 0);
-  follow(at("letters"), model.dead.slice(-SHOWN_LETTERS).reverse(), (d) => d.message, () => make("li", {}, make("b"), make("span")), (node, d) => {
+  const newest = model.dead.slice(-SHOWN_LETTERS).reverse(), create = () => make("li", {}, make("b"), make("span"));
+  follow(at("letters"), newest, (d) => d.message, create, (node, d) => {
     setAll(node, { "data-dead": d.message, "data-reason": d.reason });
     text(node.firstElementChild, d.reason);
     text(node.lastElementChild, d.order ?? "");
@@ -225,7 +231,8 @@ function renderOrders() {
 }
 
 function createOrder(order) {
-  const steps = make("ol", { class: "steps", "aria-hidden": "true" }, ...STEPS.map((s) => make("li", { "data-is": s }, s)));
+  const steps = make("ol", { class: "steps", "aria-hidden": "true" });
+  steps.append(...STEPS.map((s) => make("li", { "data-is": s }, s)));
   const track = make("span", { class: "track", "aria-hidden": "true" }, make("i", { class: "runner" }));
   const button = make("button", { type: "button", "aria-haspopup": "dialog" }, order.id);
   const cell = (name, ...children) => make("span", { role: "cell", class: name }, ...children);
@@ -247,10 +254,12 @@ function renderOrder(node, o) {
   set(now.lastElementChild, "title", noteOf(o));
   text(deliveries, many(o.deliveries, "delivery").replace("deliverys", "deliveries"));
   text(charges, many(o.charges, "charge"));
-  if (o.charges > 1) chip(status.firstElementChild, "twice", o.charges === 2 ? "charged twice" : `charged ${o.charges} times`);
+  if (o.charges > 1) chip(status.firstElementChild, "twice", timesCharged(o));
   else if (isBroken(o)) chip(status.firstElementChild, "twice", "invariant broken");
   else chip(status.firstElementChild, o.status || "none", o.status ? undefined : "no row");
 }
+
+const timesCharged = (o) => (o.charges === 2 ? "charged twice" : `charged ${o.charges} times`);
 
 /** How an order's dot looks. */
 function look(o) {
@@ -275,7 +284,8 @@ const isTimed = (o) => o.place === "queue" && Math.max(o.visibleAt ?? 0, o.lease
 /* ---- What holds, what happened, what is set ---- */
 
 function renderLights() {
-  follow(at("lights"), model.lights, (l) => l.id, () => make("li", {}, make("i"), make("b"), make("span"), make("ul")), (node, l) => {
+  const create = () => make("li", {}, make("i"), make("b"), make("span"), make("ul"));
+  follow(at("lights"), model.lights, (l) => l.id, create, (node, l) => {
     const broken = l.broken ?? [];
     setAll(node, { "data-light": l.id, "data-ok": String(broken.length === 0) });
     const [symbol, id, claim, places] = node.children;
@@ -285,33 +295,40 @@ function renderLights() {
     text(id, l.id);
     text(claim, l.claim);
     set(claim, "title", `checked for ${many(l.orders, "order")}`);
-    follow(/** @type {HTMLElement} */ (places), broken.slice(-3), (b) => b, () => make("li"), (item, b) => text(item, b));
+    follow(/** @type {HTMLElement} */ (places), broken.slice(-3), (b) => b, () => make("li"), text);
   });
 }
 
-/** Times of the latest lines, to limit what a screen reader reads aloud. */
+/** When the latest lines were shown, to limit what a screen reader reads aloud. */
 let announced = [];
+let lastLine = 0;
 
 function renderLog() {
-  const now = performance.now(), list = at("log-lines");
-  announced = [...announced.filter((t) => now - t < 1000), now];
+  const now = performance.now(), list = at("log-lines"), fresh = model.log.filter((l) => l.n > lastLine);
+  announced = [...announced.filter((t) => now - t < 1000), ...fresh.map(() => now)];
+  lastLine = model.log[0]?.n ?? 0;
   set(list, "aria-live", model.control.storm || announced.length > ANNOUNCED ? "off" : "polite");
-  follow(list, model.log, (l) => l.n, (l) => make("li", { "data-line": l.n, "data-tone": l.tone },
-    make("time", { datetime: new Date(l.at).toISOString() }, clockTime(l.at)), make("span", {}, l.text)), () => {});
+  follow(list, model.log, (l) => l.n, createLine, () => {});
+}
+
+function createLine(l) {
+  const time = make("time", { datetime: new Date(l.at).toISOString() }, clockTime(l.at));
+  return make("li", { "data-line": l.n, "data-tone": l.tone }, time, make("span", {}, l.text));
 }
 
 const clockTime = (millis) => new Date(millis).toLocaleTimeString("en-GB");
 
+const seed = () => /** @type {HTMLInputElement} */ (document.querySelector("input[name=seed]"));
+
 function renderControl() {
-  const c = model.control, storm = /** @type {HTMLButtonElement} */ (document.querySelector("button[data-storm]"));
+  const c = model.control, storm = /** @type {HTMLElement} */ (document.querySelector("button[data-storm]"));
   set(storm, "data-storm", c.storm ? "stop" : "start");
   text(storm, c.storm ? "Stop the storm" : "Start the storm");
   text(at("posted"), c.posted ? `${many(c.posted, "order")} posted.` : "");
-  text(at("version"), c.version);
-  const seed = /** @type {HTMLInputElement} */ (document.querySelector("input[name=seed]"));
-  seed.disabled = c.storm;
-  if (c.storm) seed.value = String(c.seed ?? 0);
+  seed().disabled = c.storm;
+  if (c.storm) seed().value = String(c.seed ?? 0);
   /** @type {HTMLInputElement} */ (document.querySelector("input[name=slow]")).checked = c.slowSteps;
+  text(at("version"), c.version);
   renderGuard(c.guard ?? "", c.building ?? "");
 }
 
@@ -327,12 +344,14 @@ function renderGuard(removed, building) {
   const entry = document.querySelector(`[data-without="${CSS.escape(name)}"]`);
   if (!name || !entry) return;
   const title = entry.querySelector("button")?.textContent ?? name;
-  text(at("broken-title"), building ? `Compiling the order function without: ${title}` : `The order function runs without: ${title}`);
-  const [missing, breaks] = ["[data-missing]", "[data-breaks]"].map((s) => entry.querySelector(s)?.textContent ?? "");
-  text(at("broken-text"), building ? "This takes some seconds. The complete function keeps running." : `${missing} ${breaks}`);
+  const state = building ? "Compiling the order function" : "The order function runs";
+  text(at("broken-title"), `${state} without: ${title}`);
+  const sentences = entry.querySelector("p")?.textContent ?? "";
+  text(at("broken-text"), building ? "This takes some seconds. Until then, the last version runs." : sentences);
   const attack = /** @type {HTMLElement} */ (entry).dataset.shownBy ?? "", repeat = at("repeat");
   set(repeat, "data-attack", attack);
-  text(repeat, `Attack: ${document.querySelector(`.actions [data-attack="${CSS.escape(attack)}"]`)?.textContent ?? attack}`);
+  const button = document.querySelector(`.actions [data-attack="${CSS.escape(attack)}"]`);
+  text(repeat, `Attack: ${button?.textContent ?? attack}`);
 }
 
 function renderClock() {
@@ -343,9 +362,17 @@ function renderClock() {
 /* ---- One rendering per animation frame ---- */
 
 const parts = {
-  queue: [renderQueue, renderCounts], totals: [renderCounts, renderRows, renderOrders], dead: [renderDead, renderCounts],
-  instances: [renderInstances], faults: [renderFaults], orders: [renderOrders], lights: [renderLights],
-  log: [renderLog], control: [renderControl, renderInstances], clock: [renderClock], timeline: [renderTimeline],
+  queue: [renderQueue, renderCounts],
+  totals: [renderCounts, renderRows, renderOrders],
+  dead: [renderDead, renderCounts],
+  instances: [renderInstances],
+  faults: [renderFaults],
+  orders: [renderOrders],
+  lights: [renderLights],
+  log: [renderLog],
+  control: [renderControl, renderInstances],
+  clock: [renderClock],
+  timeline: [renderTimeline],
 };
 
 let scheduled = false;
@@ -378,13 +405,18 @@ function connect() {
   feed.addEventListener("open", () => connected(true));
   feed.addEventListener("error", () => {
     connected(false);
-    if (feed.readyState === EventSource.CLOSED) location.reload(); // another start of the system
+    if (feed.readyState === EventSource.CLOSED) reload(); // the feed is of another start of the system
   });
   feed.addEventListener("frames", (event) => {
     JSON.parse(event.data).forEach(apply);
     timeline.look();
     schedule();
   });
+}
+
+/** Loads the page again, once the server answers. */
+function reload() {
+  fetch("/").then(() => location.reload(), () => setTimeout(reload, 1000));
 }
 
 function connected(yes) {
@@ -399,7 +431,9 @@ async function post(path, form = {}) {
   const answer = at("answer");
   try {
     const response = await fetch(path, {
-      method: "POST", body: new URLSearchParams(form), headers: { "X-Console-Token": meta("console-token") },
+      method: "POST",
+      body: new URLSearchParams(form),
+      headers: { "X-Console-Token": meta("console-token") },
     });
     const result = await response.json();
     set(answer, "data-tone", response.ok ? "plain" : "bad");
@@ -411,7 +445,9 @@ async function post(path, form = {}) {
   }
 }
 
-const openButton = (id) => make("button", { type: "button", "data-open": id, "aria-haspopup": "dialog" }, `Timeline of ${id}`);
+function openButton(id) {
+  return make("button", { type: "button", "data-open": id, "aria-haspopup": "dialog" }, `Timeline of ${id}`);
+}
 
 /** Runs a request once at a time per button. The button keeps the focus. */
 async function press(button, path, form) {
@@ -434,8 +470,7 @@ function pressed(button) {
   const { attack, guard, storm, open } = button.dataset, order = button.closest("[data-order]");
   if (attack) press(button, `/attacks/${attack}`);
   else if (guard !== undefined) press(button, "/guards", { name: guard });
-  else if (storm === "start") press(button, "/storm", { on: "true", seed: button.parentElement.querySelector("input").value });
-  else if (storm === "stop") press(button, "/storm", { on: "false" });
+  else if (storm) press(button, "/storm", { on: String(storm === "start"), seed: seed().value });
   else if (open || order) timeline.open(open ?? order.dataset.order);
   else if (button.id === "close") timeline.dialog.close();
 }
@@ -500,8 +535,7 @@ const timeline = {
 };
 
 timeline.dialog.addEventListener("close", () => {
-  const row = document.querySelector(`[data-order="${CSS.escape(timeline.order)}"] button`);
-  if (!document.activeElement || document.activeElement === document.body) /** @type {HTMLElement|null} */ (row ?? at("lines"))?.focus();
+  if (document.activeElement === document.body) at("lines").focus(); // the button that opened it has gone
   Object.assign(timeline, { order: "", shown: null });
   timeline.dialog.removeAttribute("data-timeline");
 });
@@ -514,14 +548,15 @@ timeline.dialog.addEventListener("click", (event) => {
 function renderTimeline() {
   if (!timeline.shown) return;
   const { order: o, entries, dropped } = timeline.shown;
-  chip(at("timeline-status"), o.charges > 1 ? "twice" : o.status || "none", o.charges > 1 ? "charged twice" : undefined);
-  if (!o.status && o.charges <= 1) text(at("timeline-status"), "no row");
-  follow(at("timeline-bad"), o.bad ?? [], (b) => b, () => make("li"), (node, b) => text(node, b));
-  follow(at("facts"), facts(o), (f) => f[0], (f) => make("div", {}, make("dt", {}, f[0]), make("dd")), (node, f) => text(node.lastElementChild, f[1]));
+  if (o.charges > 1) chip(at("timeline-status"), "twice", timesCharged(o));
+  else chip(at("timeline-status"), o.status || "none", o.status ? undefined : "no row");
+  follow(at("timeline-bad"), o.bad ?? [], (b) => b, () => make("li"), text);
+  const createFact = ([name]) => make("div", {}, make("dt", {}, name), make("dd"));
+  follow(at("facts"), facts(o), ([name]) => name, createFact, (node, [, value]) => text(node.lastElementChild, value));
   text(at("dropped"), dropped ? `${count(dropped)} older ones were dropped` : "");
   const first = entries[0]?.at ?? 0;
-  atEnd(at("entries"), () => follow(at("entries"), entries.map((e, i) => ({ e, n: i + (dropped ?? 0) })), (x) => x.n,
-    createEntry, (node, x) => renderEntry(node, x.e, first)));
+  const numbered = entries.map((e, i) => ({ e, n: i + (dropped ?? 0) })), list = at("entries");
+  atEnd(list, () => follow(list, numbered, (x) => x.n, createEntry, (node, x) => renderEntry(node, x.e, first)));
   atEnd(at("sequence"), () => at("sequence").replaceChildren(...sequence(o.id, entries)));
 }
 
@@ -537,7 +572,7 @@ function facts(o) {
   return [
     ["row", o.status ? words(o.status) : "none"],
     ["attempt (claims)", o.attempt ? String(o.attempt) : "none"],
-    ["lease", o.leaseUntil ? (seconds(o.leaseUntil) ? "held" : "ended") + `, until ${clockTime(o.leaseUntil)}` : "none"],
+    ["lease", o.leaseUntil ? `${seconds(o.leaseUntil) ? "ends" : "ended"} at ${clockTime(o.leaseUntil)}` : "none"],
     ["bound intent", o.intent || "none"],
     ["at Stripe", o.stripe ? words(o.stripe) : "nothing"],
     ["charges", String(o.charges)],
@@ -603,17 +638,19 @@ function sequence(id, entries) {
     y = drawEntry(body, e, x, y);
   }
   const diagram = shape("svg", {
-    "data-sequence": id, role: "img", width, height: y, viewBox: `0 0 ${width} ${y}`,
+    "data-sequence": id, role: "img", width, height: y,
     "aria-label": `Sequence diagram of ${id}. The list of calls says the same in words.`,
   });
   for (const name of names) {
     diagram.append(shape("line", { class: "life", x1: x(name), x2: x(name), y1: 0, y2: ends.get(name) ?? y }));
   }
   diagram.append(body);
-  const head = shape("svg", { class: "heads", "aria-hidden": "true", width, height: HEAD, viewBox: `0 0 ${width} ${HEAD}` });
+  const head = shape("svg", { class: "heads", "aria-hidden": "true", width, height: HEAD });
   for (const name of names) {
-    head.append(shape("rect", { x: x(name) - NARROW / 2 + 3, y: 3, width: NARROW - 6, height: HEAD - 8, rx: 5 }),
-      shape("text", { x: x(name), y: HEAD / 2 + 3 }, name));
+    head.append(
+      shape("rect", { x: x(name) - NARROW / 2 + 3, y: 3, width: NARROW - 6, height: HEAD - 8, rx: 5 }),
+      shape("text", { x: x(name), y: HEAD / 2 + 3 }, name),
+    );
   }
   return [head, diagram];
 }
@@ -637,24 +674,31 @@ function drawEntry(parent, e, x, y) {
 }
 
 function drawDeath(group, e, x, y) {
-  group.append(shape("text", { class: "cross", x, y: y + 6 }, "✕"),
-    shape("text", { class: "said beside", x: x + 14, y: y + 4 }, e.text));
+  group.append(
+    shape("text", { class: "cross", x, y: y + 6 }, "✕"),
+    shape("text", { class: "said beside", x: x + 14, y: y + 4 }, e.text),
+  );
   return y + ROW;
 }
 
 function drawNote(group, e, x, y) {
   const width = Math.max(60, e.text.length * LETTER + 16), left = Math.max(4, x - width / 2);
-  group.append(shape("rect", { x: left, y: y - 4, width, height: 20, rx: 4 }),
-    shape("text", { x: left + width / 2, y: y + 10 }, e.text));
+  group.append(
+    shape("rect", { x: left, y: y - 4, width, height: 20, rx: 4 }),
+    shape("text", { x: left + width / 2, y: y + 10 }, e.text),
+  );
   return y + ROW;
 }
 
 /** Draws an arrow with its text above it, shortened to its length. */
 function drawArrow(group, from, to, y, label, kind) {
   const direction = Math.sign(to - from), fits = Math.floor((Math.abs(to - from) + 36) / LETTER);
-  group.append(shape("line", { class: `arrow ${kind}`, x1: from, x2: to - direction * 2, y1: y, y2: y }),
+  const said = label.length > fits ? `${label.slice(0, fits - 1)}…` : label;
+  group.append(
+    shape("line", { class: `arrow ${kind}`, x1: from, x2: to - direction * 2, y1: y, y2: y }),
     shape("path", { class: "tip", d: `M${to} ${y} l${-direction * 8} -4 v8 z` }),
-    shape("text", { class: "said", x: (from + to) / 2, y: y - 5 }, label.length > fits ? label.slice(0, fits - 1) + "…" : label));
+    shape("text", { class: "said", x: (from + to) / 2, y: y - 5 }, said),
+  );
 }
 
 connect();
