@@ -80,19 +80,26 @@ func serve(t *testing.T, o console.Options) *console.Server {
 	return s
 }
 
-// send sends a request and returns the response with its body.
-func send(t *testing.T, r *http.Request) (*http.Response, string) {
+// response is what the server answered.
+type response struct {
+	Status int
+	Header http.Header
+	Body   string
+}
+
+// send sends a request and returns its response.
+func send(t *testing.T, r *http.Request) response {
 	t.Helper()
-	response, err := http.DefaultClient.Do(r)
+	got, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
+	defer func() { _ = got.Body.Close() }()
+	body, err := io.ReadAll(got.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return response, string(body)
+	return response{got.StatusCode, got.Header, string(body)}
 }
 
 func get(t *testing.T, address string) *http.Request {
@@ -133,9 +140,9 @@ func TestThePageChangesTheSystem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := &actions{}
-			response, body := send(t, post(t, serve(t, options(a)).URL+c.path, c.form))
-			if response.StatusCode != http.StatusOK || body != `{"text":"done","order":"LIVE-1"}` {
-				t.Errorf("got %d %s", response.StatusCode, body)
+			got := send(t, post(t, serve(t, options(a)).URL+c.path, c.form))
+			if got.Status != http.StatusOK || got.Body != `{"text":"done","order":"LIVE-1"}` {
+				t.Errorf("got %d %s", got.Status, got.Body)
 			}
 			if diff := cmp.Diff([]string{c.want}, a.asked); diff != "" {
 				t.Error(diff)
@@ -186,9 +193,9 @@ func TestARefusedRequestChangesNothing(t *testing.T) {
 			if c.change != nil {
 				c.change(r)
 			}
-			response, body := send(t, r)
-			if response.StatusCode != c.status || !strings.Contains(body, c.want) || !json.Valid([]byte(body)) {
-				t.Errorf("got %d %s, want %d and %q", response.StatusCode, body, c.status, c.want)
+			got := send(t, r)
+			if got.Status != c.status || !strings.Contains(got.Body, c.want) || !json.Valid([]byte(got.Body)) {
+				t.Errorf("got %d %s, want %d and %q", got.Status, got.Body, c.status, c.want)
 			}
 			if len(a.asked) > 0 {
 				t.Errorf("got %q, want no change", a.asked)
@@ -200,9 +207,9 @@ func TestARefusedRequestChangesNothing(t *testing.T) {
 func TestAnErrorOfAnActionIsShown(t *testing.T) {
 	t.Parallel()
 	s := serve(t, options(&actions{err: errors.New("no instance works now")}))
-	response, body := send(t, post(t, s.URL+"/attacks/post", nil))
-	if response.StatusCode != http.StatusInternalServerError || body != `{"error":"no instance works now"}` {
-		t.Errorf("got %d %s", response.StatusCode, body)
+	got := send(t, post(t, s.URL+"/attacks/post", nil))
+	if got.Status != http.StatusInternalServerError || got.Body != `{"error":"no instance works now"}` {
+		t.Errorf("got %d %s", got.Status, got.Body)
 	}
 }
 
@@ -212,8 +219,8 @@ func TestAForeignNameReadsNothing(t *testing.T) {
 	for _, path := range []string{"/", "/feed", "/orders/LIVE-1"} {
 		r := get(t, s.URL+path)
 		r.Host = "rebound.example.com"
-		if response, _ := send(t, r); response.StatusCode != http.StatusForbidden {
-			t.Errorf("%s: got %d, want 403", path, response.StatusCode)
+		if got := send(t, r); got.Status != http.StatusForbidden {
+			t.Errorf("%s: got %d, want 403", path, got.Status)
 		}
 	}
 }
@@ -241,8 +248,8 @@ func TestTheServerListensOnThisMachineOnly(t *testing.T) {
 func TestThePolicyAllowsNothingInline(t *testing.T) {
 	t.Parallel()
 	s := serve(t, options(&actions{}))
-	response, page := send(t, get(t, s.URL))
-	policy := response.Header.Get("Content-Security-Policy")
+	page := send(t, get(t, s.URL))
+	policy := page.Header.Get("Content-Security-Policy")
 	for _, want := range []string{
 		"default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "img-src 'self'",
 		"base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
@@ -255,11 +262,11 @@ func TestThePolicyAllowsNothingInline(t *testing.T) {
 		t.Errorf("policy %q: want nothing unsafe", policy)
 	}
 	for _, inline := range []string{`<style`, `<script[^>]*>[^<]`, `\sstyle=`, `\son\w+=`, `javascript:`, `https?://`} {
-		if got := regexp.MustCompile(inline).FindString(page); got != "" {
+		if got := regexp.MustCompile(inline).FindString(page.Body); got != "" {
 			t.Errorf("page has %q: the policy refuses it, or it does not work offline", got)
 		}
 	}
-	_, module := send(t, get(t, s.URL+"/console.js"))
+	module := send(t, get(t, s.URL+"/console.js")).Body
 	for _, unsafe := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "eval(", "import "} {
 		if strings.Contains(module, unsafe) {
 			t.Errorf("module has %q: text from the system could become part of the page", unsafe)
@@ -269,7 +276,7 @@ func TestThePolicyAllowsNothingInline(t *testing.T) {
 
 func TestEachButtonHasATitleAndASentence(t *testing.T) {
 	t.Parallel()
-	_, page := send(t, get(t, serve(t, options(&actions{})).URL))
+	page := send(t, get(t, serve(t, options(&actions{})).URL)).Body
 	for _, want := range []string{
 		`<button type="button" data-attack="post" aria-describedby="expect-post">Post an order</button>`,
 		`<p id="expect-post">It is charged once.</p>`,
@@ -294,8 +301,8 @@ func TestEachButtonHasATitleAndASentence(t *testing.T) {
 func TestEachNameThatTheModuleUsesIsInThePage(t *testing.T) {
 	t.Parallel()
 	s := serve(t, options(&actions{}))
-	_, page := send(t, get(t, s.URL))
-	_, module := send(t, get(t, s.URL+"/console.js"))
+	page := send(t, get(t, s.URL)).Body
+	module := send(t, get(t, s.URL+"/console.js")).Body
 	for _, found := range regexp.MustCompile(`\bat\("([a-z-]+)"\)|getElementById\("([a-z-]+)"\)`).FindAllStringSubmatch(module, -1) {
 		if id := found[1] + found[2]; !strings.Contains(page, ` id="`+id+`"`) {
 			t.Errorf("page has no id %q", id)
@@ -310,9 +317,9 @@ func TestWhatThePageLoadsHasItsType(t *testing.T) {
 		"/": "text/html; charset=utf-8", "/console.js": "text/javascript; charset=utf-8",
 		"/console.css": "text/css; charset=utf-8", "/icon.svg": "image/svg+xml; charset=utf-8",
 	} {
-		response, body := send(t, get(t, s.URL+path))
-		if got := response.Header.Get("Content-Type"); got != want || body == "" {
-			t.Errorf("%s: got %q and %d bytes, want %q", path, got, len(body), want)
+		file := send(t, get(t, s.URL+path))
+		if got := file.Header.Get("Content-Type"); got != want || file.Body == "" {
+			t.Errorf("%s: got %q and %d bytes, want %q", path, got, len(file.Body), want)
 		}
 	}
 }
@@ -320,7 +327,7 @@ func TestWhatThePageLoadsHasItsType(t *testing.T) {
 func TestATimelineIsJSON(t *testing.T) {
 	t.Parallel()
 	s := serve(t, options(&actions{}))
-	_, body := send(t, get(t, s.URL+"/orders/LIVE-1"))
+	body := send(t, get(t, s.URL+"/orders/LIVE-1")).Body
 	var timeline watch.Timeline
 	if err := json.Unmarshal([]byte(body), &timeline); err != nil || timeline.Order.ID != "LIVE-1" {
 		t.Errorf("got %s, %v", body, err)
@@ -328,9 +335,9 @@ func TestATimelineIsJSON(t *testing.T) {
 	if !strings.Contains(body, `"entries":[]`) {
 		t.Errorf("got %s, want a list of entries", body)
 	}
-	response, body := send(t, get(t, s.URL+"/orders/none"))
-	if response.StatusCode != http.StatusNotFound || body != `{"error":"order \"none\": not found"}` {
-		t.Errorf("got %d %s", response.StatusCode, body)
+	got := send(t, get(t, s.URL+"/orders/none"))
+	if got.Status != http.StatusNotFound || got.Body != `{"error":"order \"none\": not found"}` {
+		t.Errorf("got %d %s", got.Status, got.Body)
 	}
 }
 
@@ -347,7 +354,7 @@ func follow(t *testing.T, address, last string) (next func() event) {
 	if last != "" {
 		r.Header.Set("Last-Event-ID", last)
 	}
-	response, err := http.DefaultClient.Do(r) //nolint:bodyclose // closed by the cleanup
+	response, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -422,11 +429,11 @@ func TestAFollowerThatMissedTooMuchGetsThePicture(t *testing.T) {
 func TestAFollowerOfAnEarlierStartEnds(t *testing.T) {
 	t.Parallel()
 	s := serve(t, options(&actions{}))
-	response, _ := send(t, get(t, s.URL+"/feed?run=earlier"))
-	if response.StatusCode != http.StatusNoContent { // the status that ends an EventSource
-		t.Errorf("got %d, want 204", response.StatusCode)
+	got := send(t, get(t, s.URL+"/feed?run=earlier"))
+	if got.Status != http.StatusNoContent { // the status that ends an EventSource
+		t.Errorf("got %d, want 204", got.Status)
 	}
-	_, page := send(t, get(t, s.URL))
+	page := send(t, get(t, s.URL)).Body
 	run := regexp.MustCompile(`name="console-run" content="(\w+)"`).FindStringSubmatch(page)
 	if run == nil || strings.Contains(run[1], token) {
 		t.Fatalf("got %q, want a run that does not show the token", run)
@@ -451,7 +458,7 @@ func TestAFollowerThatLeavesIsForgotten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	leave()
 	<-ended
 }

@@ -93,8 +93,8 @@ func (h *handler) render() error {
 }
 
 // follow sends frames as server-sent events until the client leaves. A client that
-// reconnects gets what it missed, or the whole picture. One that followed an earlier start
-// gets 204, which ends its attempts: the numbers of its frames mean nothing here.
+// reconnects gets what it missed, or the whole picture. One that followed an earlier
+// start gets 204, which ends its attempts: the numbers of its frames mean nothing here.
 func (h *handler) follow(w http.ResponseWriter, r *http.Request) {
 	if run := r.URL.Query().Get("run"); run != "" && run != h.run {
 		w.WriteHeader(http.StatusNoContent)

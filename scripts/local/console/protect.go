@@ -7,8 +7,8 @@ import (
 	"net/http"
 )
 
-// policy allows what the page loads from its own origin, and nothing inline. No other page
-// may frame it.
+// policy allows what the page loads from its own origin, and nothing inline. No other
+// page may frame it.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 
@@ -47,8 +47,8 @@ func isLocal(host string) bool {
 	return name == "127.0.0.1" || name == "localhost"
 }
 
-// change returns a handler for requests that change the system. They need the token, which
-// only a reader of the page knows.
+// change returns a handler for requests that change the system. They need the token,
+// which only a reader of the page knows.
 func (h *handler) change(do func(*http.Request) (Result, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token := r.Header.Get("X-Console-Token")
