@@ -18,6 +18,7 @@ import (
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/lambda/lambdatest"
+	"orderonce/scripts/local/system/systemtest"
 )
 
 // TestTheCommandsOfTheDocumentsPrintWhatTheDocumentsShow runs every sh block of a page
@@ -118,18 +119,7 @@ type reader struct{ dir string }
 
 func newReader(t *testing.T) reader {
 	t.Helper()
-	root, err := filepath.Abs(repository)
-	must(t, err)
-	entries, err := os.ReadDir(root)
-	must(t, err)
-	dir := t.TempDir()
-	for _, e := range entries {
-		if e.Name() == "build" || strings.HasPrefix(e.Name(), ".") {
-			continue
-		}
-		must(t, os.Symlink(filepath.Join(root, e.Name()), filepath.Join(dir, e.Name())))
-	}
-	return reader{dir}
+	return reader{systemtest.Folder(t, repository)}
 }
 
 // command runs a script in the reader's folder, without an environment for AWS or Stripe

@@ -95,3 +95,27 @@ func (k Kit) Start(tb testing.TB, o system.Options) (*system.System, *system.Log
 	})
 	return s, log
 }
+
+// Folder returns a new folder that looks like a clone of the repository at root, for a
+// program that writes into its folder build.
+func Folder(tb testing.TB, root string) string {
+	tb.Helper()
+	root, err := filepath.Abs(root)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	dir := tb.TempDir()
+	for _, e := range entries {
+		if e.Name() == "build" || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		if err := os.Symlink(filepath.Join(root, e.Name()), filepath.Join(dir, e.Name())); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return dir
+}

@@ -1,0 +1,91 @@
+package browser_test
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+)
+
+// lowContrast is a script whose value is a list of the texts of a page with a contrast
+// under 4.5, the minimum of WCAG 2.2, level AA, for text of every size.
+//
+//go:embed contrast.js
+var lowContrast string
+
+func TestInABrowserTheKeyboardIsEnough(t *testing.T) {
+	t.Parallel()
+	p := openPage(t)
+	defer p.search(t)
+	for read[string](t, p.tab, "document.activeElement.tagName") != "BUTTON" {
+		p.keys(t, kb.Tab)
+		if !read[bool](t, p.tab, `document.activeElement.matches(":focus-visible")`) {
+			t.Fatal("the Tab key left the page before it reached a button")
+		}
+		if outline := read[string](t, p.tab, `getComputedStyle(document.activeElement).outlineStyle`); outline == "none" {
+			t.Errorf("the focus is invisible on %s", read[string](t, p.tab, "document.activeElement.outerHTML"))
+		}
+	}
+	if first := read[string](t, p.tab, "document.activeElement.dataset.attack"); first != "post" {
+		t.Errorf("the first button is %q, want post", first)
+	}
+	p.keys(t, kb.Enter)
+	const id = "LIVE-1"
+	p.awaitLine(t, id, paid())
+	line := fmt.Sprintf("document.querySelector('[data-order=%q]').closest('button, :has(button)')", id)
+	button := fmt.Sprintf("(%[1]s.matches('button') ? %[1]s : %[1]s.querySelector('button'))", line)
+	read[*struct{}](t, p.tab, button+".focus()")
+	p.keys(t, kb.Enter)
+	p.await(t, fmt.Sprintf(`document.querySelector('dialog[data-timeline=%q][open] [data-entry]')`, id))
+	p.await(t, `document.querySelector('dialog[open] svg[data-sequence]')`)
+	p.keys(t, kb.Escape)
+	p.await(t, `!document.querySelector("dialog[open]")`)
+	p.await(t, "document.activeElement === "+button)
+}
+
+func TestInABrowserEveryTextIsReadableInLightAndDark(t *testing.T) {
+	t.Parallel()
+	p := openPage(t)
+	defer p.search(t)
+	p.scene(t)
+	for _, scheme := range []string{"light", "dark"} {
+		p.prefer(t, "color-scheme", scheme)
+		p.openTimeline(t, p.orders(t)[0])
+		for _, found := range read[[]string](t, p.tab, lowContrast) {
+			t.Errorf("%s: %s", scheme, found)
+		}
+		p.keys(t, kb.Escape)
+	}
+}
+
+func TestInABrowserThePageFitsAPhone(t *testing.T) {
+	t.Parallel()
+	p := openPage(t)
+	defer p.search(t)
+	p.resize(t, 390, 844)
+	p.awaitLine(t, p.attack(t, "post").Order, paid())
+	if n := read[int](t, p.tab, "document.documentElement.scrollWidth - document.documentElement.clientWidth"); n > 0 {
+		t.Errorf("the page is %d px wider than the screen", n)
+	}
+	for _, name := range read[[]string](t, p.tab, `[...document.querySelectorAll("button")]
+		.filter(b => b.checkVisibility() && b.getBoundingClientRect().right > innerWidth).map(b => b.outerHTML)`) {
+		t.Errorf("outside of the screen: %s", name)
+	}
+}
+
+func TestInABrowserNothingMovesForThoseWhoPreferIt(t *testing.T) {
+	t.Parallel()
+	p := openPage(t)
+	defer p.search(t)
+	p.prefer(t, "reduced-motion", "reduce")
+	id := p.attack(t, "post").Order
+	p.awaitLine(t, id, line{"place": "stripe"})
+	moving := read[[]string](t, p.tab, `document.getAnimations()
+		.filter(a => a.effect.getComputedTiming().endTime > 1).map(a => a.effect.target.outerHTML)`)
+	if len(moving) > 0 {
+		t.Errorf("animated: %s", strings.Join(moving, "\n"))
+	}
+	p.awaitLine(t, id, paid())
+}

@@ -1,0 +1,91 @@
+package browser_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+func TestInABrowserNobodyElseCanChangeTheSystem(t *testing.T) {
+	t.Parallel()
+	p := openPage(t)
+	token := read[string](t, p.tab, `document.querySelector('meta[name="console-token"]').content`)
+	for name, set := range map[string]func(*http.Request){
+		"without a token":        func(r *http.Request) { r.Header.Del("X-Console-Token") },
+		"with a wrong token":     func(r *http.Request) { r.Header.Set("X-Console-Token", token+"x") },
+		"of another origin":      func(r *http.Request) { r.Header.Set("Origin", "http://other.example") },
+		"of another site":        func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") },
+		"by DNS rebinding":       func(r *http.Request) { r.Host = "other.example" },
+		"of a page on this host": func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") },
+	} {
+		for _, path := range []string{"/attacks/post", "/guards", "/storm", "/pace"} {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.local.page+path, http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("X-Console-Token", token)
+			set(request)
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _ = response.Body.Close(); response.StatusCode != http.StatusForbidden {
+				t.Errorf("POST %s %s: %s, want 403 Forbidden", path, name, response.Status)
+			}
+		}
+	}
+	p.postFromElsewhere(t, token)
+	p.load(t)
+	if n := p.count(t, "orders"); n != 0 {
+		t.Errorf("%d orders were posted, want none", n)
+	}
+	p.search(t)
+}
+
+// postFromElsewhere opens a page of another origin, which posts an order: with the token,
+// and without it as a form may.
+func (p page) postFromElsewhere(t *testing.T, token string) {
+	t.Helper()
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+	}))
+	defer elsewhere.Close()
+	p.do(t, chromedp.Navigate(elsewhere.URL))
+	for _, options := range []string{fmt.Sprintf(`{headers: {"X-Console-Token": %q}}`, token), `{mode: "no-cors"}`} {
+		p.do(t, chromedp.Evaluate[chromedp.Void](
+			fmt.Sprintf(`fetch(%q, {method: "POST", ...%s}).catch(() => {})`, p.local.page+"/attacks/post", options),
+			chromedp.EvalAwaitPromise,
+		))
+	}
+	p.complaints(t) // the browser's, about a page that is not ours
+}
+
+func TestInABrowserNoScriptRunsThatIsNotThePages(t *testing.T) {
+	t.Parallel()
+	p := openPage(t)
+	response := p.get(t, "/")
+	_ = response.Body.Close() // the headers are enough
+	policy := response.Header.Get("Content-Security-Policy")
+	if !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") {
+		t.Errorf("Content-Security-Policy %q, want default-src 'none' and nothing unsafe", policy)
+	}
+	p.search(t)
+	read[bool](t, p.tab, `{
+		const script = document.createElement("script");
+		try { script.textContent = "window.injected = true" } catch {}
+		document.body.append(script);
+		document.body.setAttribute("onclick", "window.injected = true");
+		document.body.click();
+		true
+	}`)
+	if read[bool](t, p.tab, "Boolean(window.injected)") {
+		t.Error("an injected script ran")
+	}
+	if all := p.complaints(t); !strings.Contains(strings.Join(all, "\n"), "Content Security Policy") {
+		t.Errorf("the browser complains %q, want about the Content Security Policy", all)
+	}
+}
