@@ -17,7 +17,7 @@ OPENTOFU  := 1.12.6
 TOFU      := build/tofu-$(OPENTOFU)
 
 .DEFAULT_GOAL := help
-.PHONY: help run up break prove prove-refunds prove-effects prove-long proof-page refund-page storm storm-page storm-powertools test race mutate lint fuzz build package bench-quick stripe-mock awscli tf tofu environment deploy smoke destroy engine clean
+.PHONY: help run up break prove prove-refunds prove-effects prove-long proof-page refund-page storm storm-page storm-powertools test race browser screenshots mutate lint fuzz build package bench-quick stripe-mock awscli tf tofu environment deploy smoke destroy engine clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,14 +74,23 @@ storm-powertools: scripts/lab/storm/powertools/node_modules ## install the Power
 scripts/lab/storm/powertools/node_modules: scripts/lab/storm/powertools/package-lock.json
 	npm ci --ignore-scripts --no-audit --no-fund --prefix scripts/lab/storm/powertools && touch $@
 
-# A test that skips itself shows nothing, so a skip fails the target. The lab is a module of its own, whose
-# test cache does not see the product's files: -count=1.
+# A test that skips itself shows nothing, so a skip fails the target.
+define no-skips
+	if grep -h '"Action":"skip","Package":"[^"]*","Test"' build/test-*.json; then echo 'these tests were skipped'; exit 1; fi
+endef
+
+# The lab is a module of its own, whose test cache does not see the product's files: -count=1.
 define run-tests
 	@mkdir -p build; rm -f build/test-*.json; failed=; for module in . scripts/lab; do \
 	  (cd $$module && ORDERONCE_ALL=1 STRIPE_MOCK=$(CURDIR)/$(STRIPE_MOCK) $(2) $(GOTESTSUM) --format=pkgname \
-	    --jsonfile=$(CURDIR)/build/test-$$(basename $$PWD).json -- -count=1 -timeout=30m -skip='^(TestTheAWSCLI$(1))$$' $(3) ./...) || failed=1; done; \
-	if grep -h '"Action":"skip","Package":"[^"]*","Test"' build/test-*.json; then echo 'these tests were skipped'; exit 1; fi; \
-	test -z "$$failed"
+	    --jsonfile=$(CURDIR)/build/test-$$(basename $$PWD).json -- -count=1 -timeout=30m -skip='^(TestTheAWSCLI|TestInABrowser.*$(1))$$' $(3) ./...) || failed=1; done; \
+	$(no-skips); test -z "$$failed"
+endef
+
+# One test after the other: each starts a browser and a whole system, and presses buttons as fast as a person could.
+define run-browser
+	@mkdir -p build; rm -f build/test-*.json; (cd scripts/lab && ORDERONCE_ALL=1 $(2) $(GOTESTSUM) --format=testname \
+	  --jsonfile=$(CURDIR)/build/test-browser.json -- -count=1 -timeout=60m -parallel=1 -run='^TestInABrowser$(1)' ./browser) && { $(no-skips); }
 endef
 
 test: engine $(STRIPE_MOCK) ## every test of both modules, with the engine; a skipped test is a failure
@@ -91,6 +100,13 @@ test: engine $(STRIPE_MOCK) ## every test of both modules, with the engine; a sk
 race: engine $(STRIPE_MOCK) ## every test under the race detector; needs a C compiler
 	@command -v $${CC:-cc} >/dev/null || { echo 'make race needs a C compiler: install gcc or clang, or set CC'; exit 1; }
 	$(call run-tests,|$(ONE_PROCESS),ORDERONCE_WORLDS=2000,-race)
+
+browser: engine ## press every button of the live page in headless Chromium; STORM_SECONDS=600 for a long storm
+	$(call run-browser)
+
+screenshots: engine ## take the pictures of the live page in docs/images, in headless Chromium
+	@mkdir -p docs/images
+	$(call run-browser,ThePictures,SCREENSHOTS=$(CURDIR)/docs/images)
 
 mutate: engine ## change the code in one place at a time, and name the changes that no test notices: an hour; PACKAGES=./domain/order
 	@$(LAB) ./mutate --gremlins=$(GREMLINS) $(PACKAGES)

@@ -1,7 +1,9 @@
 package browser_test
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	"orderonce/scripts/local/console/watch"
 )
@@ -25,34 +27,39 @@ func TestInABrowserThePageAgreesWithTableAndLedgerAfterEachAttack(t *testing.T) 
 	p := openPage(t)
 	defer p.search(t)
 	p.slowSteps(t, false)
+	unpressed := read[[]string](t, p.tab, "[...document.querySelectorAll('[data-attack]')].map(b => b.dataset.attack)")
 	for _, tt := range []struct {
-		name string
-		want line // of the order that the attack is about; nil if there is none
+		name    string
+		charges int  // that the attack adds
+		want    line // of the order that it is about; nil if there is none: then an order is posted
 	}{
-		{"post", paid()},
-		{"again", nil},
-		{"twice", paid()},
-		{"ten", paid()},
-		{"conflict", line{"status": "paid", "charges": "1"}},
-		{"malformed", line{"status": "", "message": "parked", "charges": "0"}},
-		{"redrive", nil},
-		{"declined", line{"status": "declined", "message": "acknowledged", "charges": "0"}},
-		{"action", line{"status": "action_required", "message": "acknowledged", "charges": "0"}},
-		{"authenticate", paid()},
-		{"kill-now", paid()},
-		{"kill-after-yes", paid()},
-		{"freeze", paid()},
-		{"lose-stripe-before", paid()},
-		{"lose-stripe-after", paid()},
-		{"lose-dynamodb-before", paid()},
-		{"lose-dynamodb-after", paid()},
-		{"stripe-down", paid()},
-		{"throttle", paid()},
-		{"rollout", nil},
-		{"jump-25h", nil},
-		{"jump-20d", nil},
+		{"post", 1, paid()},
+		{"again", 1, nil},
+		{"twice", 1, paid()},
+		{"ten", 10, paid()},
+		{"conflict", 1, line{"status": "paid", "charges": "1"}},
+		{"malformed", 0, line{"status": "", "message": "parked", "charges": "0"}},
+		{"redrive", 1, nil},
+		{"declined", 0, line{"status": "canceled", "message": "acknowledged", "charges": "0"}},
+		{"action", 0, line{"status": "action_required", "message": "acknowledged", "charges": "0"}},
+		{"authenticate", 1, paid()},
+		{"kill-now", 1, paid()},
+		{"kill-after-yes", 1, paid()},
+		{"kill-25h", 1, paid()},
+		{"freeze", 1, paid()},
+		{"lose-stripe-before", 1, paid()},
+		{"lose-stripe-after", 1, paid()},
+		{"lose-dynamodb-before", 1, paid()},
+		{"lose-dynamodb-after", 1, paid()},
+		{"stripe-down", 3, paid()},
+		{"throttle", 5, paid()},
+		{"rollout", 1, nil},
+		{"jump-25h", 1, nil},
+		{"jump-20d", 1, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) { //nolint:paralleltest // one after the other, in one system
+			unpressed = slices.DeleteFunc(unpressed, func(name string) bool { return name == tt.name })
+			want := p.count(t, "charges") + tt.charges
 			done := p.attack(t, tt.name)
 			if tt.want == nil { // the system works as before
 				done, tt.want = p.attack(t, "post"), paid()
@@ -60,10 +67,17 @@ func TestInABrowserThePageAgreesWithTableAndLedgerAfterEachAttack(t *testing.T) 
 			p.awaitLine(t, done.Order, tt.want)
 			p.awaitQuiet(t)
 			p.compare(t)
-			if red := p.redLights(t); red != "" {
-				t.Errorf("broken: %s", red)
+			if got := p.count(t, "charges"); got != want {
+				t.Errorf("the page counts %d charges, want %d", got, want)
 			}
 		})
+	}
+	p.pause(t, 3*time.Second) // an order is audited when it was at rest for 2 s
+	if red := p.redLights(t); red != "" {
+		t.Errorf("broken: %s", red)
+	}
+	if len(unpressed) > 0 {
+		t.Errorf("not pressed: %q", unpressed)
 	}
 }
 

@@ -21,11 +21,28 @@
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   };
 
+  // The color of a page without a background, in the scheme of the visitor.
+  const probe = document.body.appendChild(document.createElement("i"));
+  probe.style.backgroundColor = "Canvas";
+  const bare = getComputedStyle(probe).backgroundColor;
+  probe.remove();
+
+  // The rectangles of a diagram that are behind the center of a text.
+  const rectangles = (text) => {
+    const { left, right, top, bottom } = text.getBoundingClientRect();
+    const [x, y] = [(left + right) / 2, (top + bottom) / 2];
+    return [...(text.ownerSVGElement?.querySelectorAll("rect") ?? [])].filter((rect) => {
+      const box = rect.getBoundingClientRect();
+      const before = rect.compareDocumentPosition(text) & Node.DOCUMENT_POSITION_FOLLOWING;
+      return before && box.left <= x && x <= box.right && box.top <= y && y <= box.bottom;
+    });
+  };
+
   // The backgrounds behind an element, the farthest first.
   const backgrounds = (element) => {
-    const all = [];
+    const all = rectangles(element).map((rect) => getComputedStyle(rect).fill);
     for (let e = element; e; e = e.parentElement) all.unshift(getComputedStyle(e).backgroundColor);
-    return ["Canvas", ...all];
+    return [bare, ...all];
   };
 
   const contrast = (element) => {

@@ -1,13 +1,16 @@
 package browser_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
 
-// withoutBind charges an order, kills the function before it can say so, and lets Stripe
-// forget its idempotency keys.
-const withoutBind = "kill-25h"
+// The buttons that appear while a guard is missing.
+const (
+	putBack = `button[data-guard=""]`
+	repeat  = `:has(> ` + putBack + `) > button[data-attack]` // the attack that needs the guard
+)
 
 func TestInABrowserWithoutBindAnOrderIsChargedTwiceAndThePageSaysWhy(t *testing.T) {
 	t.Parallel()
@@ -15,24 +18,47 @@ func TestInABrowserWithoutBindAnOrderIsChargedTwiceAndThePageSaysWhy(t *testing.
 	defer p.search(t)
 	p.slowSteps(t, false)
 	p.change(t, `button[data-guard="bind"]`)
-	id := p.attack(t, withoutBind).Order
-	p.awaitLine(t, id, line{"charges": "2"})
-	p.awaitQuiet(t)
+	id := p.change(t, repeat).Order
+	p.awaitLine(t, id, line{"charges": "2"}) // it is never settled, because its row names neither intent
 	p.compare(t)
 	if n := p.count(t, "twice"); n != 1 {
 		t.Errorf("the page counts %d orders that were charged twice, want 1", n)
 	}
 	red := p.redLights(t)
-	for _, want := range []string{"I1: ", id, "pi_000001", "pi_000002"} {
+	for _, want := range []string{"I1: ", id, "pi_000001", "pi_000002", "before money moves"} {
 		if !strings.Contains(red, want) {
-			t.Errorf("the lights say %q, want the invariant and both charges of %s: %q", red, id, want)
+			t.Errorf("the lights say %q, want the invariant, both charges of %s and the missing step: %q", red, id, want)
 		}
 	}
-
-	p.change(t, `button[data-guard=""]`)
-	p.awaitLine(t, p.attack(t, withoutBind).Order, paid())
+	attack := read[string](t, p.tab, fmt.Sprintf("document.querySelector('%s').dataset.attack", repeat))
+	p.change(t, putBack)
+	p.awaitLine(t, p.attack(t, attack).Order, paid())
 	p.compare(t)
 	if n := p.count(t, "twice"); n != 1 {
 		t.Errorf("the page counts %d orders that were charged twice after bind was put back, want still 1", n)
+	}
+}
+
+func TestInABrowserALightTurnsRedWithoutEachGuard(t *testing.T) {
+	t.Parallel()
+	p := openPage(t)
+	defer p.search(t)
+	p.slowSteps(t, false)
+	guards := read[[]string](
+		t, p.tab, `[...document.querySelectorAll('button[data-guard]:not([data-guard=""])')].map(b => b.dataset.guard)`,
+	)
+	if len(guards) == 0 {
+		t.Fatal("the page offers no guard")
+	}
+	for _, guard := range guards {
+		t.Run(guard, func(t *testing.T) { //nolint:paralleltest // one after the other, in one system
+			p.change(t, fmt.Sprintf("button[data-guard=%q]", guard))
+			id := p.change(t, repeat).Order
+			p.await(t, fmt.Sprintf(`[...document.querySelectorAll('[data-light][data-ok="false"]')]
+				.some(light => /\b%s\b/.test(light.textContent))`, id))
+			p.compare(t)
+			p.change(t, putBack)
+			p.awaitLine(t, p.attack(t, "post").Order, paid())
+		})
 	}
 }

@@ -237,13 +237,12 @@ func (p page) redLights(t *testing.T) string {
 	), "\n")
 }
 
-// slowSteps sets the switch of the slow steps.
+// slowSteps switches the slow steps on or off. They are on at the start.
 func (p page) slowSteps(t *testing.T, on bool) {
 	t.Helper()
 	const slow = `input[name="slow"]`
-	if read[bool](t, p.tab, fmt.Sprintf("document.querySelector('%s').checked", slow)) != on {
-		p.change(t, slow)
-	}
+	p.await(t, fmt.Sprintf("document.querySelector('%s').checked === %t", slow, !on)) // the page shows what is set
+	p.change(t, slow)
 }
 
 // pause lets the system run on. Nothing is expected to happen by its end.
