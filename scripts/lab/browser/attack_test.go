@@ -22,6 +22,7 @@ func TestInABrowserOneClickChargesTheFirstOrder(t *testing.T) {
 	p.awaitLine(t, id, paid()) // a visitor who comes later sees what happened
 }
 
+//nolint:paralleltest,tparallel // its subtests use one system, one after the other
 func TestInABrowserThePageAgreesWithTableAndLedgerAfterEachAttack(t *testing.T) {
 	t.Parallel()
 	p := openPage(t)
@@ -43,9 +44,10 @@ func TestInABrowserThePageAgreesWithTableAndLedgerAfterEachAttack(t *testing.T) 
 		{"declined", 0, line{"status": "canceled", "message": "acknowledged", "charges": "0"}},
 		{"action", 0, line{"status": "action_required", "message": "acknowledged", "charges": "0"}},
 		{"authenticate", 1, paid()},
+		{"days", 0, line{"status": "pending", "message": "acknowledged", "charges": "0"}},
+		{"clear", 1, paid()},
 		{"kill-now", 1, paid()},
 		{"kill-after-yes", 1, paid()},
-		{"kill-25h", 1, paid()},
 		{"freeze", 1, paid()},
 		{"lose-stripe-before", 1, paid()},
 		{"lose-stripe-after", 1, paid()},
@@ -53,11 +55,17 @@ func TestInABrowserThePageAgreesWithTableAndLedgerAfterEachAttack(t *testing.T) 
 		{"lose-dynamodb-after", 1, paid()},
 		{"stripe-down", 3, paid()},
 		{"throttle", 5, paid()},
+		{"lose-bind-25h", 1, paid()},
+		{"lose-finish", 1, paid()},
+		{"kill-25h", 1, paid()},
+		{"kill-after-finish", 1, paid()},
+		{"again-kill", 1, paid()},
+		{"malformed-unparked", 0, line{"status": "", "message": "parked", "charges": "0"}},
 		{"rollout", 1, nil},
 		{"jump-25h", 1, nil},
 		{"jump-20d", 1, nil},
 	} {
-		t.Run(tt.name, func(t *testing.T) { //nolint:paralleltest // one after the other, in one system
+		t.Run(tt.name, func(t *testing.T) {
 			unpressed = slices.DeleteFunc(unpressed, func(name string) bool { return name == tt.name })
 			want := p.count(t, "charges") + tt.charges
 			done := p.attack(t, tt.name)

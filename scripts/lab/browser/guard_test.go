@@ -39,6 +39,7 @@ func TestInABrowserWithoutBindAnOrderIsChargedTwiceAndThePageSaysWhy(t *testing.
 	}
 }
 
+//nolint:paralleltest,tparallel // its subtests use one system, one after the other
 func TestInABrowserALightTurnsRedWithoutEachGuard(t *testing.T) {
 	t.Parallel()
 	p := openPage(t)
@@ -51,7 +52,7 @@ func TestInABrowserALightTurnsRedWithoutEachGuard(t *testing.T) {
 		t.Fatal("the page offers no guard")
 	}
 	for _, guard := range guards {
-		t.Run(guard, func(t *testing.T) { //nolint:paralleltest // one after the other, in one system
+		t.Run(guard, func(t *testing.T) {
 			p.change(t, fmt.Sprintf("button[data-guard=%q]", guard))
 			id := p.change(t, repeat).Order
 			p.await(t, fmt.Sprintf(`[...document.querySelectorAll('[data-light][data-ok="false"]')]

@@ -32,7 +32,7 @@ const repository = "../../.."
 
 // local is a running `local up`, as its operator sees it.
 type local struct {
-	page  string            // address of the live page
+	url   string            // of the live page, without a path
 	env   map[string]string // that local up writes for its operator
 	store *dynamodb.Store
 	queue *sqs.Client
@@ -49,7 +49,7 @@ func startLocal(t *testing.T) *local {
 	if err := program.Build(t.Context(), binary); err != nil {
 		t.Fatal(err)
 	}
-	s := &local{page: startUp(t, binary, dir)}
+	s := &local{url: startUp(t, binary, dir)}
 	s.env = readEnv(t, filepath.Join(dir, "build/up/env"))
 	config := dynamodbtest.Config(s.env["AWS_ENDPOINT_URL_DYNAMODB"], func(name string) string { return s.env[name] })
 	s.store = dynamodb.New(config, s.env["ORDERS_TABLE"])
@@ -161,7 +161,7 @@ func (s *local) deadLetters(t *testing.T) int {
 // get requests a path of the page, such as /orders/LIVE-1.
 func (s *local) get(t *testing.T, path string) *http.Response {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.page+path, http.NoBody)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}

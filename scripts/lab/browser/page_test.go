@@ -37,7 +37,7 @@ func openPage(t *testing.T) page {
 // load opens the page, or opens it again.
 func (p page) load(t *testing.T) {
 	t.Helper()
-	p.do(t, chromedp.Navigate(p.local.page))
+	p.do(t, chromedp.Navigate(p.url))
 	p.await(t, `document.body.dataset.connected === "true"`)
 }
 
@@ -136,18 +136,16 @@ func (p page) line(t *testing.T, id string) line {
 	return read[line](t, p.tab, fmt.Sprintf(`({...document.querySelector('[data-order=%q]')?.dataset})`, id))
 }
 
-// awaitLine waits until an order's line has the attributes, and returns all of them.
-func (p page) awaitLine(t *testing.T, id string, want line) (got line) {
+// awaitLine waits until an order's line has the attributes.
+func (p page) awaitLine(t *testing.T, id string, want line) {
 	t.Helper()
 	p.eventually(t, func() string {
-		got = p.line(t, id)
-		part := line{}
+		got, part := p.line(t, id), line{}
 		for name := range want {
 			part[name] = got[name]
 		}
 		return cmp.Diff(part, want) // - got, + want
 	})
-	return got
 }
 
 // orders returns the ids of the lines in the page, newest first.

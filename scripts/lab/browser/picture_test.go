@@ -90,13 +90,13 @@ func (p page) take(t *testing.T, name string) {
 	if file.Len() > maxPicture {
 		t.Errorf("%s has %d bytes, want at most %d", name, file.Len(), maxPicture)
 	}
-	if err := os.WriteFile(name, file.Bytes(), 0o644); err != nil { //nolint:gosec // the documents show it
+	if err := os.WriteFile(name, file.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// paletted returns the picture in its 256 most frequent colors, which makes a much smaller
-// file. The others are shades at the edges of letters, and get the nearest one.
+// paletted returns the picture in its 256 most frequent colors, which makes a much
+// smaller file. The others are shades at the edges of letters, and get the nearest one.
 func paletted(picture image.Image) *image.Paletted {
 	const colors = 256
 	bounds := picture.Bounds()

@@ -23,7 +23,7 @@ func TestInABrowserNobodyElseCanChangeTheSystem(t *testing.T) {
 		"of a page on this host": func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") },
 	} {
 		for _, path := range []string{"/attacks/post", "/guards", "/storm", "/pace"} {
-			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.local.page+path, http.NoBody)
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url+path, http.NoBody)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -57,7 +57,7 @@ func (p page) postFromElsewhere(t *testing.T, token string) {
 	p.do(t, chromedp.Navigate(elsewhere.URL))
 	for _, options := range []string{fmt.Sprintf(`{headers: {"X-Console-Token": %q}}`, token), `{mode: "no-cors"}`} {
 		p.do(t, chromedp.Evaluate[chromedp.Void](
-			fmt.Sprintf(`fetch(%q, {method: "POST", ...%s}).catch(() => {})`, p.local.page+"/attacks/post", options),
+			fmt.Sprintf(`fetch(%q, {method: "POST", ...%s}).catch(() => {})`, p.url+"/attacks/post", options),
 			chromedp.EvalAwaitPromise,
 		))
 	}

@@ -16,12 +16,12 @@ import (
 
 // The limits of the page's memory, however long it is open.
 const (
-	maxHeap  = 32 << 20 // bytes in use after a garbage collection
-	maxNodes = 20_000   // of the DOM, with those that are not collected yet
+	maxHeap  = 8 << 20 // bytes in use after a garbage collection
+	maxNodes = 6_000   // of the DOM, with those that are not collected yet
 )
 
-// TestInABrowserAStormNeitherGrowsThePageNorTurnsALightRed runs a storm for STORM_SECONDS,
-// by default 20.
+// TestInABrowserAStormNeitherGrowsThePageNorTurnsALightRed runs a storm for
+// STORM_SECONDS, by default 20.
 func TestInABrowserAStormNeitherGrowsThePageNorTurnsALightRed(t *testing.T) {
 	t.Parallel()
 	seconds, err := strconv.Atoi(cmp.Or(os.Getenv("STORM_SECONDS"), "20"))

@@ -73,6 +73,8 @@ func (b *tab) do(t *testing.T, actions ...chromedp.Action[chromedp.Void]) {
 }
 
 // read returns the value of a JavaScript expression.
+//
+//nolint:ireturn // T is what the caller names
 func read[T any](t *testing.T, b *tab, expression string) T {
 	t.Helper()
 	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression))
