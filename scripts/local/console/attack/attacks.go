@@ -261,8 +261,14 @@ func (d *Desk) aim(id string, at stripetest.Endpoint, act func()) {
 
 func (d *Desk) killAfterYes(context.Context) (console.Result, error) {
 	c, s := d.next(), d.target()
-	d.aim(c.id, stripetest.Confirm, func() { s.Function.Kill(instanceOf(c.id)) })
+	d.aim(c.id, stripetest.Confirm, func() { d.kill(s, c.id, watch.Stripe) })
 	return d.posts(c, "posted; its instance will be killed right after Stripe has charged it", c.body())
+}
+
+// kill kills the instances that process an order, before they get the answer of a service.
+func (d *Desk) kill(s *system.System, id, service string) {
+	d.watch.Unheard(id, service)
+	s.Function.Kill(instanceOf(id))
 }
 
 // killNow kills the busy instances. If there are none, it posts an order and kills its
@@ -273,7 +279,7 @@ func (d *Desk) killNow(context.Context) (console.Result, error) {
 		return console.Result{Text: fmt.Sprintf("You: busy instances killed: %d", n)}, nil
 	}
 	c := d.next()
-	d.aim(c.id, stripetest.Create, func() { s.Function.Kill(instanceOf(c.id)) })
+	d.aim(c.id, stripetest.Create, func() { d.kill(s, c.id, watch.Stripe) })
 	return d.posts(c, "posted, because no instance was busy; its instance will be killed at prepare", c.body())
 }
 

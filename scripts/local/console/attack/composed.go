@@ -26,7 +26,7 @@ func (d *Desk) dayPasses(ctx context.Context, id string) {
 func (d *Desk) killThenDay(context.Context) (console.Result, error) {
 	c, s := d.next(), d.target()
 	d.aim(c.id, stripetest.Confirm, func() {
-		s.Function.Kill(instanceOf(c.id))
+		d.kill(s, c.id, watch.Stripe)
 		d.later(func(ctx context.Context) {
 			if wait(ctx, time.Second) { // so that a visitor sees it
 				d.dayPasses(ctx, c.id)
@@ -71,7 +71,7 @@ func (d *Desk) loseFinish(context.Context) (console.Result, error) {
 func (d *Desk) killAfterFinish(context.Context) (console.Result, error) {
 	c, s := d.next(), d.target()
 	d.mu.Lock()
-	d.written[c.id] = func() { s.Function.Kill(instanceOf(c.id)) }
+	d.written[c.id] = func() { d.kill(s, c.id, watch.DynamoDB) }
 	d.mu.Unlock()
 	return d.posts(c, "posted; its instance will be killed right after the write of its outcome", c.body())
 }
@@ -116,7 +116,7 @@ func (d *Desk) againThenKill(context.Context) (console.Result, error) {
 		case <-ended:
 		case <-limit.C:
 		}
-		s.Function.Kill(instanceOf(c.id))
+		d.kill(s, c.id, watch.Stripe)
 	})
 	return d.posts(c, "posted; its message comes twice at once, and the first instance is killed", c.body())
 }

@@ -39,6 +39,7 @@ type line struct {
 	since    time.Time           // of the last change
 	audits   int                 // since the last change
 	findings map[string][]string // by invariant
+	unheard  bool                // the answer to the call under way reaches nobody
 	missing  string              // a guard that a program which processed it lacked, in words
 }
 

@@ -199,7 +199,8 @@ func answer(c dynamodbtest.Call) (text string, refused bool) {
 		CancellationReasons []struct{ Code string }
 	}
 	_ = json.Unmarshal(c.Response, &body) // without a code, the status says enough
-	text = strconv.Itoa(c.Status) + " " + body.Type[strings.LastIndexByte(body.Type, '#')+1:]
+	code := body.Type[strings.LastIndexByte(body.Type, '#')+1:]
+	text = strings.TrimSpace(strconv.Itoa(c.Status) + " " + code)
 	for _, reason := range body.CancellationReasons {
 		if reason.Code != "None" && reason.Code != "" {
 			return text + " (" + reason.Code + ")", true

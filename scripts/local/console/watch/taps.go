@@ -123,6 +123,8 @@ func (w *Watch) afterTable(asked write, c dynamodbtest.Call) {
 	switch {
 	case c.Lost:
 		e.Kind, e.Answer = Lost, "no answer"
+	case l.unheard:
+		e.Kind, e.Answer, l.unheard = Lost, e.Answer+neverHeard, false
 	case refused:
 		e.Kind = Refused
 	}

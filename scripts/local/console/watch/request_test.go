@@ -1,0 +1,126 @@
+package watch_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"orderonce/adapters/dynamodb"
+	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/adapters/sqs"
+	"orderonce/domain/order"
+	"orderonce/scripts/local/console/watch"
+)
+
+// requests are what the store sends to DynamoDB for each step of an order, in the
+// protocol's own words.
+type requests struct {
+	stock, plain *dynamodb.Store
+	bodies       []dynamodbtest.Call
+}
+
+// newRequests returns a store in front of a table that accepts everything.
+func newRequests(t *testing.T) *requests {
+	t.Helper()
+	r := &requests{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		_, operation, _ := strings.Cut(q.Header.Get("X-Amz-Target"), ".")
+		body, _ := io.ReadAll(q.Body)
+		r.bodies = append(r.bodies, dynamodbtest.Call{Operation: operation, Request: body})
+		_, _ = w.Write([]byte(`{}`))
+	}))
+	t.Cleanup(server.Close)
+	config := dynamodbtest.Config(server.URL, func(string) string { return "" })
+	r.plain = dynamodb.New(config, "orders")
+	r.stock = r.plain.WithStock("stock")
+	return r
+}
+
+// sent returns the last request.
+func (r *requests) sent() dynamodbtest.Call { return r.bodies[len(r.bodies)-1] }
+
+const body = `{"orderId":"ORD-1","customerId":"canary-customer","currency":"usd",` +
+	`"lines":[{"sku":"SONG","quantity":2,"unitAmount":999}],` +
+	`"payment":{"customer":"cus_canary","method":"pm_canary"}}`
+
+func TestEachWriteOfTheStoreIsAStep(t *testing.T) {
+	t.Parallel()
+	o, err := sqs.NewDecoder().Decode(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.UnixMilli(1_767_225_600_000)
+	lease := order.Lease{Owner: "owner-of-the-claim", From: at, Until: at.Add(time.Minute)}
+	claim := order.Claim{Order: o, Lease: lease, Attempt: 1, Intent: "pi_1", Stock: o.Goods()}
+	paid := order.Outcome{Status: order.Paid, Intent: "pi_1"}
+	ctx := t.Context()
+	for want, write := range map[watch.Step]func(r *requests){
+		watch.Claim:        func(r *requests) { _, _ = r.plain.Begin(ctx, o, lease) },
+		watch.Claim + " 2": func(r *requests) { _, _ = r.stock.Begin(ctx, o, lease) },
+		watch.Bind:         func(r *requests) { _ = r.plain.Bind(ctx, claim, order.Intent{ID: "pi_1"}, at) },
+		watch.Finish:       func(r *requests) { _ = r.stock.Finish(ctx, claim, paid, at) },
+		watch.Release:      func(r *requests) { _ = r.plain.Release(ctx, claim, order.ReasonOutOfTime, at) },
+		watch.Park:         func(r *requests) { _ = r.plain.Park(ctx, o, order.ReasonConflict, at) },
+	} {
+		t.Run(string(want), func(t *testing.T) {
+			t.Parallel()
+			r := newRequests(t)
+			write(r)
+			got := watch.ParseWrite(r.sent())
+			if want := watch.Step(strings.TrimSuffix(string(want), " 2")); got.Step != want || got.Order != "ORD-1" {
+				t.Errorf("got step %q of order %q, want %q of ORD-1", got.Step, got.Order, want)
+			}
+			if claimed := want != watch.Park; claimed != (got.Owner == lease.Owner) {
+				t.Errorf("got owner %q", got.Owner)
+			}
+			for _, secret := range []string{"canary", "owner-of-the-claim", string(o.Fingerprint())} {
+				if strings.Contains(got.Text, secret) {
+					t.Errorf("the text shows %q:\n%s", secret, got.Text)
+				}
+			}
+		})
+	}
+}
+
+func TestARequestIsShownWithTheValuesThatMatter(t *testing.T) {
+	t.Parallel()
+	o, err := sqs.NewDecoder().Decode(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, at := newRequests(t), time.UnixMilli(1_767_225_600_000)
+	claim := order.Claim{Order: o, Lease: order.Lease{Owner: "ABCDEFGHIJKL", From: at}}
+	if err := r.plain.Bind(t.Context(), claim, order.Intent{ID: "pi_1", Mode: order.TestMode}, at); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"UpdateItem ORD-1 order",
+		"  SET intentId = pi_1, stripeMode = test, updatedAt = 00:00:00.000",
+		"  IF owner = ABCDEF… AND status = open AND (attribute_not_exists(intentId) OR intentId = pi_1)",
+	}
+	if got := strings.Split(watch.ParseWrite(r.sent()).Text, "\n"); !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestAnAnswerIsItsStatusAndItsCode(t *testing.T) {
+	t.Parallel()
+	const refused = `{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException",` +
+		`"Item":{"customerId":{"S":"canary"}}}`
+	const canceled = `{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException",` +
+		`"CancellationReasons":[{"Code":"None"},{"Code":"ConditionalCheckFailed"}]}`
+	for want, c := range map[string]dynamodbtest.Call{
+		"200":                                 {Status: 200, Response: []byte(`{"Attributes":{"customerId":{"S":"canary"}}}`)},
+		"400 ConditionalCheckFailedException": {Status: 400, Response: []byte(refused)},
+		"400 TransactionCanceledException (ConditionalCheckFailed)": {Status: 400, Response: []byte(canceled)},
+		"500": {Status: 500},
+	} {
+		if got, failed := watch.Answer(c); got != want || failed != (c.Status >= 400) {
+			t.Errorf("got %q, refused %v; want %q", got, failed, want)
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package watch_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/lambda/lambdatest"
+	"orderonce/adapters/sqs/sqstest"
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/scripts/local/console/watch"
+	"orderonce/scripts/local/system"
+)
+
+// scene is a picture of a queue and a Stripe, with the taps of a function that does not
+// exist and a table that is empty.
+type scene struct {
+	*watch.Watch
+
+	t      *testing.T
+	taps   system.Options
+	system *system.System
+	now    time.Time
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	s := &scene{t: t, now: time.UnixMilli(1_767_225_600_000)}
+	s.Watch = watch.New(func() time.Time { return s.now })
+	s.Hook(&s.taps)
+	queue, err := sqstest.Serve(sqstest.Options{Now: func() time.Time { return s.now }})
+	must(t, err)
+	t.Cleanup(func() { must(t, queue.Close()) })
+	pretend, err := stripetest.Serve(stripetest.Options{Now: func() time.Time { return s.now }})
+	must(t, err)
+	t.Cleanup(func() { must(t, pretend.Close()) })
+	s.system = &system.System{SQS: queue, Stripe: pretend, Store: newRequests(t).plain}
+	queue.Machine(func(m *sqstest.Machine, now time.Time) {
+		must(t, errors.Join(
+			m.Create(now, system.DeadLetters, sqstest.DefaultSettings()),
+			m.Create(now, system.OrderQueue, sqstest.DefaultSettings()),
+		))
+	})
+	return s
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// deliver delivers the message of the order to a new instance.
+func (s *scene) deliver(instance int) {
+	message := sqstest.Message{ID: "message-0001", Body: body, Receives: 1, Sent: s.now}
+	s.taps.ObserveInstance(lambdatest.Event{Change: lambdatest.Started, Instance: instance, Binary: "/up/order-v2"})
+	s.taps.ObserveInstance(lambdatest.Event{
+		Change: lambdatest.Invoked, Instance: instance, Binary: "/up/order-v2",
+		Payload: sqstest.Event(system.OrderQueue, []sqstest.Message{message}),
+	})
+}
+
+// charge charges the order through another intent.
+func (s *scene) charge() {
+	form := url.Values{
+		"amount": {"1998"}, "currency": {"usd"}, "payment_method": {"pm_card_visa"}, "confirm": {"true"},
+		"metadata[orderId]": {"ORD-1"}, "metadata[scope]": {system.Scope},
+		"automatic_payment_methods[enabled]":         {"true"},
+		"automatic_payment_methods[allow_redirects]": {"never"},
+	}
+	s.system.Stripe.Machine(func(m *stripetest.Machine) {
+		r := m.Do(s.now, stripetest.Request{
+			Method: http.MethodPost, Path: "/v1/payment_intents", APIKey: system.PretendKey, Form: form,
+		})
+		if r.Status != http.StatusOK {
+			s.t.Fatalf("create an intent: %d %+v", r.Status, r.Error)
+		}
+	})
+}
+
+// refresh reads the system and returns the whole picture.
+func (s *scene) refresh() watch.Frame {
+	s.t.Helper()
+	s.Refresh(s.t.Context(), s.system)
+	frames, _, err := s.Feed().Next(s.t.Context(), 0)
+	must(s.t, err)
+	return frames[0]
+}
+
+func TestADeliveryIsShownUntilItsInstanceIsKilled(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.deliver(1)
+	s.taps.BeforeStripe(stripetest.Call{Endpoint: stripetest.Confirm, OrderID: "ORD-1", Intent: "pi_1"})
+	f := s.refresh()
+	want := watch.Instance{N: 1, State: watch.Working, Version: "v2", Work: []watch.Work{{Order: "ORD-1"}}}
+	if diff := cmp.Diff(f.Instances, []watch.Instance{want}); diff != "" {
+		t.Errorf("instances: got -, want +\n%s", diff)
+	}
+	if o := f.Orders[0]; o.Place != watch.AtStripe || o.Instance != 1 || o.Deliveries != 1 || o.Amount != "19.98 USD" {
+		t.Errorf("got %+v, want the first delivery of 19.98 USD at Stripe, by instance 1", o)
+	}
+	s.taps.AfterStripe(stripetest.Call{
+		Endpoint: stripetest.Confirm, OrderID: "ORD-1", Intent: "pi_1", Status: 200, Result: "succeeded",
+	})
+	s.Unheard("ORD-1", watch.Stripe)
+	s.taps.ObserveInstance(lambdatest.Event{Change: lambdatest.Killed, Instance: 1})
+	f = s.refresh()
+	if f.Instances[0].State != watch.Killed || f.Totals.Kills != 1 || f.Orders[0].Instance != 0 {
+		t.Errorf("got %+v and %+v, want a killed instance without an order", f.Instances, f.Orders)
+	}
+	timeline, _ := s.Timeline("ORD-1")
+	var got []string
+	for _, e := range timeline.Entries {
+		got = append(got, string(e.Kind)+": "+strings.TrimSpace(e.Text+" "+e.Answer))
+	}
+	if diff := cmp.Diff(got, []string{
+		"message: delivery 1 of message …0001", "lost: confirm pi_1 200 succeeded, and nobody heard it", "death: killed",
+	}); diff != "" {
+		t.Errorf("timeline: got -, want +\n%s", diff)
+	}
+}
+
+func TestASecondChargeIsNamedAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.SetMissing("the bind")
+	s.taps.ObserveInstance(lambdatest.Event{
+		Change: lambdatest.Started, Instance: 7, Binary: "/up/order-v3-without-bind",
+	})
+	s.deliver(7)
+	s.charge()
+	if f := s.refresh(); f.Totals.Charges != 1 || f.Totals.Twice != 0 {
+		t.Errorf("after one charge: got %+v", f.Totals)
+	}
+	s.charge()
+	f := s.refresh()
+	const want = "ORD-1 was charged 2 times: 19.98 USD through pi_000001 and 19.98 USD through pi_000002; missing: the bind"
+	if f.Totals.Twice != 1 || f.Lights[0].ID != "I1" || !cmp.Equal(f.Lights[0].Broken, []string{want}) {
+		t.Errorf("got %d orders charged twice and %+v, want one and %q", f.Totals.Twice, f.Lights[0], want)
+	}
+	if last := f.Log[len(f.Log)-1]; last.Tone != watch.Bad || last.Text != want {
+		t.Errorf("got the line %+v, want %q", last, want)
+	}
+	if f.Instances[0].Broken != "bind" || f.Instances[0].Version != "v3" {
+		t.Errorf("got %+v, want version v3 without bind", f.Instances[0])
+	}
+}
+
+// TestAnOrderIsAuditedWhenItIsAtRest leaves a charge without a row.
+func TestAnOrderIsAuditedWhenItIsAtRest(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.deliver(1)
+	s.charge()
+	broken := func() (ids []string) {
+		t.Helper()
+		s.Audit(t.Context(), s.system)
+		for _, l := range s.refresh().Lights {
+			if len(l.Broken) > 0 {
+				ids = append(ids, l.ID)
+			}
+		}
+		return ids
+	}
+	s.refresh()
+	s.now = s.now.Add(time.Minute)
+	if got := broken(); got != nil {
+		t.Errorf("while an instance works on it: got %v broken, want none", got)
+	}
+	s.taps.ObserveInstance(lambdatest.Event{Change: lambdatest.Answered, Instance: 1})
+	if got := broken(); got != nil {
+		t.Errorf("at once after the delivery: got %v broken, want none", got)
+	}
+	s.now = s.now.Add(3 * time.Second)
+	if diff := cmp.Diff(broken(), []string{"I2", "I3", "I4"}); diff != "" {
+		t.Errorf("at rest: broken: got -, want +\n%s", diff)
+	}
+}
+
+func TestTheQueueIsShown(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.system.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
+		for _, text := range []string{body, `not an order`} {
+			_, err := m.Send(now, system.OrderQueue, sqstest.Draft{Body: text})
+			must(t, err)
+		}
+		limit := 5 * time.Second
+		_, err := m.Receive(now, system.OrderQueue, 1, &limit)
+		must(t, err)
+	})
+	f := s.refresh()
+	if diff := cmp.Diff(*f.Queue, watch.Queue{Waiting: 1, InFlight: 1}); diff != "" {
+		t.Errorf("queue: got -, want +\n%s", diff)
+	}
+	o := f.Orders[0]
+	if len(f.Orders) != 1 || o.Place != watch.InQueue || o.VisibleAt != s.now.Add(5*time.Second).UnixMilli() {
+		t.Errorf("got %+v, want one order, hidden in the queue for 5 s", f.Orders)
+	}
+}
+
+func TestTheLogSaysWhatBecameOfADelivery(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		`"verdict":"done","reason":"settled","status":"paid","attempt":2,"intent_id":"pi_1"`: "paid through pi_1, at attempt 2",
+		`"verdict":"done","reason":"duplicate","status":"paid"`:                              "duplicate acknowledged, nobody charged",
+		`"verdict":"park","reason":"conflict"`:                                               "parked: conflict",
+		`"verdict":"redeliver","reason":"provider_unknown","attempt":1`:                      "attempt 1 ended: provider_unknown; SQS delivers it again",
+	} {
+		s := newScene(t)
+		_, err := s.Write([]byte(`{"message":"order","order_id":"ORD-1",` + line + "}\n"))
+		must(t, err)
+		if got := s.refresh().Orders[0].Note; got != want {
+			t.Errorf("%s: got %q, want %q", line, got, want)
+		}
+	}
+}
+
+func TestNothingPersonalIsInThePicture(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.deliver(1)
+	s.charge()
+	_, err := s.Write([]byte(`{"message":"order","order_id":"ORD-1","verdict":"park","reason":"invalid_order",` +
+		`"error":"customerId \"canary-customer\": too long"}` + "\n"))
+	must(t, err)
+	timeline, _ := s.Timeline("ORD-1")
+	text, err := json.Marshal([]any{s.refresh(), timeline})
+	must(t, err)
+	for _, word := range []string{"canary", "cus_", "pm_", system.PretendKey} {
+		if strings.Contains(string(text), word) {
+			t.Errorf("the picture shows %q:\n%s", word, text)
+		}
+	}
+}
