@@ -3,7 +3,7 @@
 // Text from the server is always set as text, never as HTML.
 // @ts-check
 
-const KEPT_ORDERS = 200, SHOWN_ORDERS = 40, KEPT_LINES = 50, SHOWN_DOTS = 18, SHOWN_LETTERS = 3;
+const KEPT_ORDERS = 200, SHOWN_ORDERS = 40, KEPT_LINES = 50, SHOWN_DOTS = 18, SHOWN_LETTERS = 50;
 const REFETCH = 250; // milliseconds between two readings of a timeline
 const ANNOUNCED = 4; // lines of the log a second that are read aloud
 
@@ -19,10 +19,12 @@ const SYMBOLS = {
 };
 
 /** @param {string} id */
-const at = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const words = (/** @type {string} */ s) => s.replaceAll("_", " ");
 const count = (/** @type {number} */ n) => n.toLocaleString("en-US");
-const many = (/** @type {number} */ n, /** @type {string} */ one) => `${count(n)} ${one}${n === 1 ? "" : "s"}`;
+
+/** @param {number} n @param {string} one @param {string} [more] */
+const many = (n, one, more = `${one}s`) => `${count(n)} ${n === 1 ? one : more}`;
 
 /* ---- The model ---- */
 
@@ -76,14 +78,17 @@ function forget() {
   if (model.orders.size <= KEPT_ORDERS) return;
   const old = [...model.orders.values()].filter((o) => !isBroken(o) && o.id !== timeline.order);
   old.sort((a, b) => a.n - b.n);
-  for (const order of old.slice(0, model.orders.size - KEPT_ORDERS)) model.orders.delete(order.id);
+  for (const order of old.slice(0, model.orders.size - KEPT_ORDERS)) {
+    model.orders.delete(order.id);
+    changedOrders.delete(order.id);
+  }
 }
 
 const isBroken = (order) => order.charges > 1 || order.bad?.length > 0;
 
 /** The orders that are shown: broken ones first, then the newest. */
 function shownOrders() {
-  const orders = [...model.orders.values()].sort((a, b) => isBroken(b) - isBroken(a) || b.n - a.n);
+  const orders = [...model.orders.values()].sort((a, b) => Number(isBroken(b)) - Number(isBroken(a)) || b.n - a.n);
   return orders.slice(0, SHOWN_ORDERS);
 }
 
@@ -161,7 +166,7 @@ function renderCounts() {
   for (const node of document.querySelectorAll("[data-count]")) {
     text(node, count(values[/** @type {HTMLElement} */ (node).dataset.count ?? ""] ?? 0));
   }
-  at("picture").classList.toggle("charged-twice", model.totals.twice > 0);
+  byId("picture").classList.toggle("charged-twice", model.totals.twice > 0);
 }
 
 function renderQueue() {
@@ -176,7 +181,7 @@ function renderQueue() {
 }
 
 function renderInstances() {
-  follow(at("instances"), model.instances, (i) => i.n,
+  follow(byId("instances"), model.instances, (i) => i.n,
     () => make("li", {}, make("p", {}, make("b"), make("span"), make("em")), make("ul")),
     (node, i) => {
       setAll(node, { "data-instance": i.n, "data-state": i.state, "data-broken": i.broken || undefined });
@@ -197,16 +202,16 @@ function renderWork(node, work) {
 
 function renderRows() {
   const create = () => make("li", {}, make("span"), make("b"));
-  follow(at("rows"), model.totals.rows ?? [], (r) => r.status, create, (node, r) => {
+  follow(byId("rows"), model.totals.rows ?? [], (r) => r.status, create, (node, r) => {
     chip(node.firstElementChild, r.status);
     text(node.lastElementChild, count(r.orders));
   });
 }
 
 function renderDead() {
-  at("dead").classList.toggle("some", model.dead.length > 0);
+  byId("dead").classList.toggle("some", model.dead.length > 0);
   const newest = model.dead.slice(-SHOWN_LETTERS).reverse(), create = () => make("li", {}, make("b"), make("span"));
-  follow(at("letters"), newest, (d) => d.message, create, (node, d) => {
+  follow(byId("letters"), newest, (d) => d.message, create, (node, d) => {
     setAll(node, { "data-dead": d.message, "data-reason": d.reason });
     text(node.firstElementChild, d.reason);
     text(node.lastElementChild, d.order ?? "");
@@ -214,7 +219,7 @@ function renderDead() {
 }
 
 function renderFaults() {
-  follow(at("faults"), model.faults, (f) => f.text, () => make("li", { "data-fault": "" }), (node, f) => {
+  follow(byId("faults"), model.faults, (f) => f.text, () => make("li", { "data-fault": "" }), (node, f) => {
     text(node, f.until ? `${f.text}, ${seconds(f.until)} s left` : f.text);
   });
 }
@@ -223,11 +228,11 @@ function renderFaults() {
 
 function renderOrders() {
   const shown = shownOrders(), more = Math.max(0, model.totals.orders - shown.length);
-  follow(at("rowgroup"), shown, (o) => o.id, createOrder, (node, o, isNew) => {
+  follow(byId("rowgroup"), shown, (o) => o.id, createOrder, (node, o, isNew) => {
     if (isNew || changedOrders.has(o.id) || isTimed(o)) renderOrder(node, o);
   });
-  text(at("more"), more > 0 ? `the newest ${shown.length}; ${count(more)} older` : "");
-  at("empty").hidden = shown.length > 0;
+  text(byId("more"), more > 0 ? `the newest ${shown.length}; ${count(more)} older` : "");
+  byId("empty").hidden = shown.length > 0;
 }
 
 function createOrder(order) {
@@ -244,7 +249,7 @@ function createOrder(order) {
 function renderOrder(node, o) {
   setAll(node, {
     "data-status": o.status ?? "", "data-message": o.message, "data-place": o.place, "data-step": o.step ?? "",
-    "data-charges": o.charges, "data-deliveries": o.deliveries, "data-look": look(o),
+    "data-charges": o.charges, "data-deliveries": o.deliveries, "data-look": lookOf(o),
   });
   const [id, now, deliveries, charges, status] = node.children;
   text(id.lastElementChild, o.amount ?? "");
@@ -252,7 +257,7 @@ function renderOrder(node, o) {
   now.firstElementChild.hidden = !["function", "table", "stripe"].includes(o.place);
   text(now.lastElementChild, noteOf(o));
   set(now.lastElementChild, "title", noteOf(o));
-  text(deliveries, many(o.deliveries, "delivery").replace("deliverys", "deliveries"));
+  text(deliveries, many(o.deliveries, "delivery", "deliveries"));
   text(charges, many(o.charges, "charge"));
   if (o.charges > 1) chip(status.firstElementChild, "twice", timesCharged(o));
   else if (isBroken(o)) chip(status.firstElementChild, "twice", "invariant broken");
@@ -262,7 +267,7 @@ function renderOrder(node, o) {
 const timesCharged = (o) => (o.charges === 2 ? "charged twice" : `charged ${o.charges} times`);
 
 /** How an order's dot looks. */
-function look(o) {
+function lookOf(o) {
   if (isBroken(o)) return "broken";
   if (o.place === "dead") return "dead";
   if (o.place === "settled") return "settled";
@@ -285,7 +290,10 @@ const isTimed = (o) => o.place === "queue" && Math.max(o.visibleAt ?? 0, o.lease
 
 function renderLights() {
   const create = () => make("li", {}, make("i"), make("b"), make("span"), make("ul"));
-  follow(at("lights"), model.lights, (l) => l.id, create, (node, l) => {
+  const isRed = (l) => l.broken?.length > 0, red = model.lights.filter(isRed);
+  text(byId("holds"), red.length ? `${red.length} of ${model.lights.length} invariants broken` : "");
+  const lights = [...red, ...model.lights.filter((l) => !isRed(l))]; // what is broken stays in view
+  follow(byId("lights"), lights, (l) => l.id, create, (node, l) => {
     const broken = l.broken ?? [];
     setAll(node, { "data-light": l.id, "data-ok": String(broken.length === 0) });
     const [symbol, id, claim, places] = node.children;
@@ -304,7 +312,7 @@ let announced = [];
 let lastLine = 0;
 
 function renderLog() {
-  const now = performance.now(), list = at("log-lines"), fresh = model.log.filter((l) => l.n > lastLine);
+  const now = performance.now(), list = byId("log-lines"), fresh = model.log.filter((l) => l.n > lastLine);
   announced = [...announced.filter((t) => now - t < 1000), ...fresh.map(() => now)];
   lastLine = model.log[0]?.n ?? 0;
   set(list, "aria-live", model.control.storm || announced.length > ANNOUNCED ? "off" : "polite");
@@ -324,11 +332,11 @@ function renderControl() {
   const c = model.control, storm = /** @type {HTMLElement} */ (document.querySelector("button[data-storm]"));
   set(storm, "data-storm", c.storm ? "stop" : "start");
   text(storm, c.storm ? "Stop the storm" : "Start the storm");
-  text(at("posted"), c.posted ? `${many(c.posted, "order")} posted.` : "");
+  text(byId("posted"), c.posted ? `${many(c.posted, "order")} posted.` : "");
   seed().disabled = c.storm;
   if (c.storm) seed().value = String(c.seed ?? 0);
   /** @type {HTMLInputElement} */ (document.querySelector("input[name=slow]")).checked = c.slowSteps;
-  text(at("version"), c.version);
+  text(byId("version"), c.version);
   renderGuard(c.guard ?? "", c.building ?? "");
 }
 
@@ -338,25 +346,26 @@ function renderGuard(removed, building) {
     set(node, "data-removed", name === removed ? "true" : undefined);
     set(node, "data-building", name === building ? "true" : undefined);
   }
-  const banner = at("broken"), name = building || removed;
+  const banner = byId("broken"), name = building || removed, hadFocus = banner.contains(document.activeElement);
   banner.hidden = name === "";
+  if (hadFocus && (banner.hidden || building)) byId("guards").focus(); // its buttons have gone
   set(banner, "data-building", building ? "true" : undefined);
   const entry = document.querySelector(`[data-without="${CSS.escape(name)}"]`);
   if (!name || !entry) return;
   const title = entry.querySelector("button")?.textContent ?? name;
   const state = building ? "Compiling the order function" : "The order function runs";
-  text(at("broken-title"), `${state} without: ${title}`);
+  text(byId("broken-title"), `${state} without: ${title}`);
   const sentences = entry.querySelector("p")?.textContent ?? "";
-  text(at("broken-text"), building ? "This takes some seconds. Until then, the last version runs." : sentences);
-  const attack = /** @type {HTMLElement} */ (entry).dataset.shownBy ?? "", repeat = at("repeat");
+  text(byId("broken-text"), building ? "This takes some seconds. Until then, the last version runs." : sentences);
+  const attack = /** @type {HTMLElement} */ (entry).dataset.shownBy ?? "", repeat = byId("repeat");
   set(repeat, "data-attack", attack);
   const button = document.querySelector(`.actions [data-attack="${CSS.escape(attack)}"]`);
   text(repeat, `Attack: ${button?.textContent ?? attack}`);
 }
 
 function renderClock() {
-  text(at("clock"), model.clock.ahead ? `clocks ${model.clock.ahead} ahead` : "");
-  at("clock").hidden = !model.clock.ahead;
+  text(byId("clock"), model.clock.ahead ? `clocks ${model.clock.ahead} ahead` : "");
+  byId("clock").hidden = !model.clock.ahead;
 }
 
 /* ---- One rendering per animation frame ---- */
@@ -409,7 +418,7 @@ function connect() {
   });
   feed.addEventListener("frames", (event) => {
     JSON.parse(event.data).forEach(apply);
-    timeline.look();
+    timeline.refresh();
     schedule();
   });
 }
@@ -421,14 +430,14 @@ function reload() {
 
 function connected(yes) {
   document.body.dataset.connected = String(yes);
-  text(at("connection"), yes ? "live" : "no connection: is make up running?");
+  text(byId("connection"), yes ? "live" : "no connection: is make up running?");
 }
 
 /* ---- What the visitor does ---- */
 
 /** Posts a form, and shows what was done or why it was not. */
 async function post(path, form = {}) {
-  const answer = at("answer");
+  const answer = byId("answer");
   try {
     const response = await fetch(path, {
       method: "POST",
@@ -496,16 +505,16 @@ const timeline = {
   open(id) {
     Object.assign(this, { order: id, shown: null, seen: "", last: -Infinity });
     set(this.dialog, "data-timeline", id);
-    for (const part of ["entries", "sequence", "facts", "timeline-bad"]) at(part).replaceChildren();
-    for (const part of ["entries", "facts", "timeline-bad"]) nodesOf.delete(at(part));
-    text(at("timeline-title"), id);
-    text(at("timeline-status"), "");
+    for (const part of ["entries", "sequence", "facts", "timeline-bad"]) byId(part).replaceChildren();
+    for (const part of ["entries", "facts", "timeline-bad"]) nodesOf.delete(byId(part));
+    text(byId("timeline-title"), id);
+    text(byId("timeline-status"), "");
     if (!this.dialog.open) this.dialog.showModal();
     this.read();
   },
 
   /** Reads the timeline again if the order has changed. */
-  look() {
+  refresh() {
     const order = model.orders.get(this.order);
     if (this.order && order && this.seen !== JSON.stringify(order)) this.read();
   },
@@ -521,21 +530,21 @@ const timeline = {
       const response = await fetch(`/orders/${encodeURIComponent(id)}`), answer = await response.json();
       if (id === this.order) {
         this.shown = response.ok ? answer : null;
-        if (!response.ok) text(at("timeline-status"), answer.error);
+        if (!response.ok) text(byId("timeline-status"), answer.error);
       }
     } catch {
-      text(at("timeline-status"), "No answer: is make up running?");
+      text(byId("timeline-status"), "No answer: is make up running?");
     }
     this.reading = false;
     changed.add("timeline");
     schedule();
     if (id !== this.order && this.order) this.read();
-    else this.look();
+    else this.refresh();
   },
 };
 
 timeline.dialog.addEventListener("close", () => {
-  if (document.activeElement === document.body) at("lines").focus(); // the button that opened it has gone
+  if (document.activeElement === document.body) byId("lines").focus(); // the button that opened it has gone
   Object.assign(timeline, { order: "", shown: null });
   timeline.dialog.removeAttribute("data-timeline");
 });
@@ -548,16 +557,16 @@ timeline.dialog.addEventListener("click", (event) => {
 function renderTimeline() {
   if (!timeline.shown) return;
   const { order: o, entries, dropped } = timeline.shown;
-  if (o.charges > 1) chip(at("timeline-status"), "twice", timesCharged(o));
-  else chip(at("timeline-status"), o.status || "none", o.status ? undefined : "no row");
-  follow(at("timeline-bad"), o.bad ?? [], (b) => b, () => make("li"), text);
+  if (o.charges > 1) chip(byId("timeline-status"), "twice", timesCharged(o));
+  else chip(byId("timeline-status"), o.status || "none", o.status ? undefined : "no row");
+  follow(byId("timeline-bad"), o.bad ?? [], (b) => b, () => make("li"), text);
   const createFact = ([name]) => make("div", {}, make("dt", {}, name), make("dd"));
-  follow(at("facts"), facts(o), ([name]) => name, createFact, (node, [, value]) => text(node.lastElementChild, value));
-  text(at("dropped"), dropped ? `${count(dropped)} older ones were dropped` : "");
+  follow(byId("facts"), facts(o), ([name]) => name, createFact, (node, [, value]) => text(node.lastElementChild, value));
+  text(byId("dropped"), dropped ? `${count(dropped)} older ones were dropped` : "");
   const first = entries[0]?.at ?? 0;
-  const numbered = entries.map((e, i) => ({ e, n: i + (dropped ?? 0) })), list = at("entries");
+  const numbered = entries.map((e, i) => ({ e, n: i + (dropped ?? 0) })), list = byId("entries");
   atEnd(list, () => follow(list, numbered, (x) => x.n, createEntry, (node, x) => renderEntry(node, x.e, first)));
-  atEnd(at("sequence"), () => at("sequence").replaceChildren(...sequence(o.id, entries)));
+  atEnd(byId("sequence"), () => byId("sequence").replaceChildren(...sequence(o.id, entries)));
 }
 
 /** Changes a scrolled list, and keeps its end in view if it was. */
@@ -582,8 +591,9 @@ function facts(o) {
   ];
 }
 
+/** @param {{e: any, n: number}} numbered */
 function createEntry({ n }) {
-  return make("li", { "data-entry": n }, make("time"), make("b"), make("span"), make("em"));
+  return make("li", { "data-entry": String(n) }, make("time"), make("b"), make("span"), make("em"));
 }
 
 function renderEntry(node, e, first) {
@@ -628,7 +638,7 @@ function participants(entries) {
 
 /** Draws entries: the heads of the columns, which stay in view, and the diagram. */
 function sequence(id, entries) {
-  const names = participants(entries), room = at("sequence").clientWidth - 34;
+  const names = participants(entries), room = byId("sequence").clientWidth - 34;
   const column = Math.max(NARROW, room / names.length), width = names.length * column;
   const x = (name) => (names.indexOf(name) + 0.5) * column;
   const body = shape("g", {}), ends = new Map();
