@@ -291,7 +291,7 @@ const isTimed = (o) => o.place === "queue" && Math.max(o.visibleAt ?? 0, o.lease
 function renderLights() {
   const create = () => make("li", {}, make("i"), make("b"), make("span"), make("ul"));
   const isRed = (l) => l.broken?.length > 0, red = model.lights.filter(isRed);
-  text(byId("holds"), red.length ? `${red.length} of ${model.lights.length} invariants broken` : "");
+  text(byId("holds"), red.length ? `${red.length} of ${model.lights.length} broken` : "");
   const lights = [...red, ...model.lights.filter((l) => !isRed(l))]; // what is broken stays in view
   follow(byId("lights"), lights, (l) => l.id, create, (node, l) => {
     const broken = l.broken ?? [];
