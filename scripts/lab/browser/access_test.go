@@ -34,8 +34,7 @@ func TestInABrowserTheKeyboardIsEnough(t *testing.T) {
 	p.keys(t, kb.Enter)
 	const id = "LIVE-1"
 	p.awaitLine(t, id, paid())
-	line := fmt.Sprintf("document.querySelector('[data-order=%q]').closest('button, :has(button)')", id)
-	button := fmt.Sprintf("(%[1]s.matches('button') ? %[1]s : %[1]s.querySelector('button'))", line)
+	button := fmt.Sprintf("document.querySelector('[data-order=%q] button')", id)
 	read[*struct{}](t, p.tab, button+".focus()")
 	p.keys(t, kb.Enter)
 	p.await(t, fmt.Sprintf(`document.querySelector('dialog[data-timeline=%q][open] [data-entry]')`, id))
@@ -49,10 +48,12 @@ func TestInABrowserEveryTextIsReadableInLightAndDark(t *testing.T) {
 	t.Parallel()
 	p := openPage(t)
 	defer p.search(t)
-	p.scene(t)
+	killed := p.scene(t)
+	p.change(t, `button[data-guard="bind"]`)
+	p.awaitLine(t, p.change(t, repeat).Order, line{"charges": "2"})
 	for _, scheme := range []string{"light", "dark"} {
 		p.prefer(t, "color-scheme", scheme)
-		p.openTimeline(t, p.orders(t)[0])
+		p.openTimeline(t, killed)
 		for _, found := range read[[]string](t, p.tab, lowContrast) {
 			t.Errorf("%s: %s", scheme, found)
 		}

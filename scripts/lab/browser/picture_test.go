@@ -66,7 +66,7 @@ func (p page) scene(t *testing.T) (killed string) {
 // openTimeline opens the dialog of an order, with its sequence diagram.
 func (p page) openTimeline(t *testing.T, id string) {
 	t.Helper()
-	p.press(t, fmt.Sprintf(`button:is([data-order=%[1]q], [data-order=%[1]q] *, :has([data-order=%[1]q]))`, id))
+	p.press(t, fmt.Sprintf("[data-order=%q] button", id))
 	p.await(t, fmt.Sprintf(`document.querySelector('dialog[data-timeline=%q][open] svg[data-sequence]')`, id))
 }
 
