@@ -130,7 +130,8 @@ func (r reader) command(ctx context.Context, name string, args ...string) *exec.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "AWS_") || strings.HasPrefix(v, "STRIPE_") || strings.HasPrefix(v, "MAKE")
 	})
-	cmd.Env = append(cmd.Env, "DYNAMODB_PORT=0", "SQS_PORT=0", "STRIPE_PORT=0", "API_PORT=0", "AWS_PAGER=")
+	cmd.Env = append(cmd.Env, "DYNAMODB_PORT=0", "SQS_PORT=0", "STRIPE_PORT=0", "API_PORT=0", "CONSOLE_PORT=0",
+		"AWS_PAGER=")
 	return cmd
 }
 

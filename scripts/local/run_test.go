@@ -142,7 +142,7 @@ func TestUpNamesAPortInUse(t *testing.T) {
 	pinned := dynamodbtest.Location{Binary: "dynoxide"}
 	for flag, u := range map[string]up{
 		"--dynamodb-port=PORT": {DynamoDB: port}, "--sqs-port=PORT": {SQS: port}, "--stripe-port=PORT": {Stripe: port},
-		"--api-port=PORT": {API: port},
+		"--api-port=PORT": {API: port}, "--console-port=PORT": {Page: port},
 	} {
 		if err := u.portsFree(t.Context(), pinned); err == nil || !strings.Contains(err.Error(), flag) {
 			t.Errorf("error = %v, want one that names %s", err, flag)

@@ -265,7 +265,8 @@ func (d *Desk) killAfterYes(context.Context) (console.Result, error) {
 	return d.posts(c, "posted; its instance will be killed right after Stripe has charged it", c.body())
 }
 
-// kill kills the instances that process an order, before they get the answer of a service.
+// kill kills the instances that process an order, before they get the answer of a
+// service.
 func (d *Desk) kill(s *system.System, id, service string) {
 	d.watch.Unheard(id, service)
 	s.Function.Kill(instanceOf(id))

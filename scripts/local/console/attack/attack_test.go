@@ -1,0 +1,215 @@
+package attack_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/sqstest"
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/scripts/local/console"
+	"orderonce/scripts/local/console/attack"
+	"orderonce/scripts/local/console/watch"
+	"orderonce/scripts/local/system"
+)
+
+func TestEachAttackSaysWhatShouldHappen(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, a := range attack.Attacks() {
+		if a.Group == "" || a.Title == "" || !strings.HasSuffix(a.Expect, ".") {
+			t.Errorf("attack %q: got group %q, title %q and %q, want a sentence", a.Name, a.Group, a.Title, a.Expect)
+		}
+		names = append(names, a.Name)
+	}
+	slices.Sort(names)
+	if unique := slices.Compact(slices.Clone(names)); !cmp.Equal(unique, names) {
+		t.Errorf("two attacks have one name: %q", names)
+	}
+}
+
+func TestTheAttackOfEachGuardExists(t *testing.T) {
+	t.Parallel()
+	all := attack.Attacks()
+	for i, g := range attack.Guards() {
+		if !slices.ContainsFunc(all, func(a console.Attack) bool { return a.Name == g.Attack }) {
+			t.Errorf("guard %q: unknown attack %q", g.Name, g.Attack)
+		}
+		if g.Missing == "" || g.Breaks == "" || !cmp.Equal(attack.Offered()[i], g.Guard) {
+			t.Errorf("guard %q: got %+v, want what is missing and what breaks", g.Name, g)
+		}
+	}
+}
+
+// desk returns a desk in front of a queue and a Stripe without a function.
+func desk(t *testing.T) (*attack.Desk, *watch.Watch, *system.System) {
+	t.Helper()
+	w := watch.New(time.Now)
+	d := attack.New(w, t.TempDir(), func(context.Context, string, string) error { return errBuild })
+	var o system.Options
+	d.Hook(&o)
+	queue, err := sqstest.Serve(sqstest.Options{})
+	must(t, err)
+	t.Cleanup(func() { must(t, queue.Close()) })
+	stripe, err := stripetest.Serve(stripetest.Options{Before: o.BeforeStripe, After: o.AfterStripe})
+	must(t, err)
+	t.Cleanup(func() { must(t, stripe.Close()) })
+	queue.Machine(func(m *sqstest.Machine, now time.Time) {
+		must(t, m.Create(now, system.DeadLetters, sqstest.DefaultSettings()))
+		live := sqstest.DefaultSettings()
+		live.DeadLetters, live.MaxReceives = system.DeadLetters, 10
+		must(t, m.Create(now, system.OrderQueue, live))
+	})
+	s := &system.System{SQS: queue, Stripe: stripe, Proxy: newProxy(t)}
+	d.Start(t.Context(), s)
+	t.Cleanup(d.Close)
+	return d, w, s
+}
+
+// newProxy returns a proxy of a table that does not exist.
+func newProxy(t *testing.T) *dynamodbtest.Proxy {
+	t.Helper()
+	p, err := dynamodbtest.NewProxy(t.Context(), "http://127.0.0.1:1")
+	must(t, err)
+	t.Cleanup(func() { must(t, p.Close()) })
+	return p
+}
+
+var errBuild = errors.New("the compiler failed")
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// bodies returns the messages in the queue.
+func bodies(t *testing.T, s *system.System) (all []string) {
+	t.Helper()
+	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
+		messages, err := m.Messages(now, system.OrderQueue)
+		must(t, err)
+		for _, message := range messages {
+			all = append(all, message.Body)
+		}
+	})
+	return all
+}
+
+func TestPostingPostsOrdersOfTheVisitor(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]struct{ messages, orders, invalid int }{
+		"post": {1, 1, 0}, "twice": {2, 1, 0}, "ten": {13, 10, 0}, "conflict": {2, 1, 0}, "malformed": {1, 0, 1},
+		"declined": {1, 1, 0}, "action": {1, 1, 0}, "days": {1, 1, 0}, "kill-after-yes": {1, 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, _, s := desk(t)
+			did, err := d.Attack(t.Context(), name)
+			must(t, err)
+			ids, invalid := map[string]bool{}, 0
+			decoder := sqs.NewDecoder()
+			for _, body := range bodies(t, s) {
+				o, err := decoder.Decode(body)
+				if err != nil {
+					invalid++
+					continue
+				}
+				ids[string(o.ID())] = true
+				if !strings.Contains(o.CustomerID(), "canary") {
+					t.Errorf("the customer %q of %s is not recognizable", o.CustomerID(), o.ID())
+				}
+			}
+			if n := len(bodies(t, s)); n != want.messages || len(ids) != want.orders || invalid != want.invalid {
+				t.Errorf("got %d messages of %d orders, %d invalid; want %+v", n, len(ids), invalid, want)
+			}
+			if want.orders > 0 && !ids[did.Order] {
+				t.Errorf("the result names %q, posted were %v", did.Order, ids)
+			}
+		})
+	}
+}
+
+func TestAnAttackThatIsNotPossibleSaysWhatItNeeds(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"again":        "post an order",
+		"authenticate": "post one with a card that needs its customer",
+		"clear":        "post one with a payment that takes days",
+		"redrive":      "post a malformed message",
+	} {
+		d, _, _ := desk(t)
+		if _, err := d.Attack(t.Context(), name); !errors.Is(err, attack.ErrNotNow) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got error %v, want ErrNotNow and %q", name, err, want)
+		}
+	}
+}
+
+func TestUnknownNamesAreRefused(t *testing.T) {
+	t.Parallel()
+	d, _, _ := desk(t)
+	if _, err := d.Attack(t.Context(), "no-such"); err == nil {
+		t.Error("an unknown attack: got no error")
+	}
+	if _, err := d.Guard(t.Context(), "no-such"); err == nil || errors.Is(err, errBuild) {
+		t.Errorf("an unknown guard: got error %v, want one before it is compiled", err)
+	}
+}
+
+func TestAGuardThatDoesNotCompileIsNotDeployed(t *testing.T) {
+	t.Parallel()
+	d, w, _ := desk(t)
+	if _, err := d.Guard(t.Context(), "bind"); !errors.Is(err, errBuild) {
+		t.Errorf("got error %v, want the compiler's", err)
+	}
+	frames, _, err := w.Feed().Next(t.Context(), 0)
+	must(t, err)
+	if c := frames[0].Control; c.Guard != "" || c.Building != "" {
+		t.Errorf("got %+v, want no guard missing and none being compiled", c)
+	}
+}
+
+func TestAStormPostsTheSameOrdersForTheSameSeed(t *testing.T) {
+	t.Parallel()
+	const orders = 2000
+	first, again, other := attack.StormBodies(7, orders), attack.StormBodies(7, orders), attack.StormBodies(8, orders)
+	if diff := cmp.Diff(first, again); diff != "" {
+		t.Errorf("the same seed: - first, + again\n%s", diff)
+	}
+	if cmp.Equal(first, other) {
+		t.Error("another seed posts the same orders")
+	}
+	decoder := sqs.NewDecoder()
+	invalid := 0
+	for _, body := range first {
+		if _, err := decoder.Decode(body); err != nil {
+			invalid++
+		}
+	}
+	if extra := len(first) - orders; extra < orders/20 || extra > orders/5 || invalid < 5 || invalid > orders/20 {
+		t.Errorf("of %d orders, got %d messages more and %d invalid ones", orders, extra, invalid)
+	}
+}
+
+func TestOneStormAtATime(t *testing.T) {
+	t.Parallel()
+	d, _, _ := desk(t)
+	if _, err := d.Storm(t.Context(), false, 0); !errors.Is(err, attack.ErrNotNow) {
+		t.Errorf("stop without a storm: got error %v, want ErrNotNow", err)
+	}
+	_, err := d.Storm(t.Context(), true, 7)
+	must(t, err)
+	if _, err := d.Storm(t.Context(), true, 8); !errors.Is(err, attack.ErrNotNow) || !strings.Contains(err.Error(), "seed 7") {
+		t.Errorf("a second storm: got error %v, want ErrNotNow and the seed of the first", err)
+	}
+	_, err = d.Storm(t.Context(), false, 0)
+	must(t, err)
+}
