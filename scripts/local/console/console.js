@@ -3,7 +3,7 @@
 // Text from the server is always set as text, never as HTML.
 // @ts-check
 
-const KEPT_ORDERS = 200, SHOWN_ORDERS = 40, KEPT_LINES = 50, SHOWN_DOTS = 18, SHOWN_LETTERS = 50;
+const KEPT_ORDERS = 200, SHOWN_ORDERS = 40, KEPT_LINES = 50, SHOWN_DOTS = 18, SHOWN_WORK = 2, SHOWN_LETTERS = 50;
 const REFETCH = 250; // milliseconds between two readings of a timeline
 const ANNOUNCED = 4; // lines of the log a second that are read aloud
 
@@ -189,9 +189,17 @@ function renderInstances() {
       text(name, i.version === model.control.version ? `#${i.n}` : `#${i.n} ${i.version}`);
       chip(state, i.state, i.state === "working" ? "" : undefined);
       text(broken, i.broken ? `no ${i.broken}` : "");
-      follow(/** @type {HTMLElement} */ (node.lastElementChild), i.work ?? [], (w) => w.order,
+      follow(/** @type {HTMLElement} */ (node.lastElementChild), workOf(i), (w) => w.order,
         () => make("li", {}, make("span"), make("b")), renderWork);
     });
+}
+
+/** The orders of an instance, or how many are at which step if it has a large batch. */
+function workOf(instance) {
+  const work = instance.work ?? [];
+  if (work.length <= SHOWN_WORK) return work;
+  const steps = Map.groupBy(work, (w) => w.step ?? "");
+  return [...steps].map(([step, those]) => ({ order: `${those.length} ×`, step: step || "start" }));
 }
 
 function renderWork(node, work) {
@@ -254,7 +262,7 @@ function renderOrder(node, o) {
   const [id, now, deliveries, charges, status] = node.children;
   text(id.lastElementChild, o.amount ?? "");
   for (const step of now.firstElementChild.children) step.classList.toggle("current", step.dataset.is === o.step);
-  now.firstElementChild.hidden = !["function", "table", "stripe"].includes(o.place);
+  now.firstElementChild.hidden = !isRunning(o);
   text(now.lastElementChild, noteOf(o));
   set(now.lastElementChild, "title", noteOf(o));
   text(deliveries, many(o.deliveries, "delivery", "deliveries"));
@@ -264,6 +272,7 @@ function renderOrder(node, o) {
   else chip(status.firstElementChild, o.status || "none", o.status ? undefined : "no row");
 }
 
+const isRunning = (o) => ["function", "table", "stripe"].includes(o.place);
 const timesCharged = (o) => (o.charges === 2 ? "charged twice" : `charged ${o.charges} times`);
 
 /** How an order's dot looks. */
@@ -278,6 +287,7 @@ function lookOf(o) {
 function noteOf(o) {
   if (o.bad?.length) return o.bad.join(" ");
   if (o.place === "dead") return o.reason ? `dead letter: ${words(o.reason)}` : "dead letter";
+  if (isRunning(o)) return o.attempt > 1 ? `attempt ${o.attempt}` : "";
   const waits = [];
   if (o.place === "queue" && seconds(o.visibleAt ?? 0) > 0) waits.push(`returns in ${seconds(o.visibleAt)} s`);
   if (o.place === "queue" && seconds(o.leaseUntil ?? 0) > 0) waits.push(`lease ${seconds(o.leaseUntil)} s`);
@@ -565,15 +575,16 @@ function renderTimeline() {
   text(byId("dropped"), dropped ? `${count(dropped)} older ones were dropped` : "");
   const first = entries[0]?.at ?? 0;
   const numbered = entries.map((e, i) => ({ e, n: i + (dropped ?? 0) })), list = byId("entries");
-  atEnd(list, () => follow(list, numbered, (x) => x.n, createEntry, (node, x) => renderEntry(node, x.e, first)));
-  atEnd(byId("sequence"), () => byId("sequence").replaceChildren(...sequence(o.id, entries)));
+  const isMoving = isRunning(o) || o.place === "queue";
+  atEnd(list, isMoving, () => follow(list, numbered, (x) => x.n, createEntry, (node, x) => renderEntry(node, x.e, first)));
+  atEnd(byId("sequence"), isMoving, () => byId("sequence").replaceChildren(...sequence(o.id, entries)));
 }
 
-/** Changes a scrolled list, and keeps its end in view if it was. */
-function atEnd(node, change) {
-  const wasAtEnd = node.scrollTop + node.clientHeight >= node.scrollHeight - 8;
+/** Changes a scrolled list, and keeps its end in view if it was, or at first if asked to. */
+function atEnd(node, atFirst, change) {
+  const isFirst = node.childElementCount === 0, wasAtEnd = node.scrollTop + node.clientHeight >= node.scrollHeight - 8;
   change();
-  if (wasAtEnd) node.scrollTop = node.scrollHeight;
+  if (isFirst ? atFirst : wasAtEnd) node.scrollTop = node.scrollHeight;
 }
 
 /** The facts of an order: its row, its message and what followed. */
@@ -616,8 +627,8 @@ function renderEntry(node, e, first) {
 
 /* ---- The sequence diagram ---- */
 
-const NARROW = 114, ROW = 30, HEAD = 34, LETTER = 6.6; // pixels
-const ORDER = ["You", "SQS", "Function", "DynamoDB", "Stripe", "Webhook function", "EventBridge", "Mailbox"];
+const NARROW = 103, ROW = 30, HEAD = 34, LETTER = 6.6; // pixels
+const ORDER = ["You", "SQS", "Function", "DynamoDB", "Stripe", "Other functions", "EventBridge", "Mailbox"];
 
 function shape(name, attributes, content = "") {
   const node = document.createElementNS("http://www.w3.org/2000/svg", name);
