@@ -30,7 +30,7 @@ const (
 	crashes  = "Crashes"
 	network  = "Lost answers and outages"
 	times    = "Time and operators"
-	composed = "Composed"
+	composed = "Two things at once"
 )
 
 // Attacks returns the attacks in the order in which a page shows them.
@@ -64,17 +64,6 @@ func single() []act {
 		of("again", posting, "Deliver the last message again",
 			"Acknowledged as a duplicate, as if it were new: nobody is charged again.", (*Desk).again),
 
-		of("declined", cards, "A card that is declined",
-			"No charge. The row says declined, then canceled: its goods are free for others.", (*Desk).declined),
-		of("action", cards, "A card that needs its customer",
-			"The row waits in action_required. No charge yet.", (*Desk).action),
-		of("authenticate", cards, "Authenticate as the customer",
-			"Stripe's webhook settles the waiting order: one charge.", (*Desk).authenticate),
-		of(BankTakesDays, cards, "A payment that takes days",
-			"The row waits in pending. No charge until the bank has decided.", (*Desk).bank),
-		of("clear", cards, "The bank clears it",
-			"Stripe's webhook settles the pending order: one charge.", (*Desk).clear),
-
 		of("kill-after-yes", crashes, "Kill right after Stripe's yes",
 			"Charged, and no row says so. The next delivery reads the bound intent: one charge.", (*Desk).killAfterYes),
 		of("kill-now", crashes, "Kill an instance now",
@@ -94,6 +83,17 @@ func single() []act {
 			"The orders wait in the queue, with growing delays. Each is charged once.", (*Desk).stripeDown),
 		of("throttle", network, "Throttle DynamoDB for 10 s",
 			"Calls are repeated, orders take longer. Each is charged once.", (*Desk).throttle),
+
+		of("declined", cards, "A card that is declined",
+			"No charge. The row says declined, then canceled: its goods are free for others.", (*Desk).declined),
+		of("action", cards, "A card that needs its customer",
+			"The row waits in action_required. No charge yet.", (*Desk).action),
+		of("authenticate", cards, "Authenticate as the customer",
+			"Stripe's webhook settles the waiting order: one charge.", (*Desk).authenticate),
+		of(BankTakesDays, cards, "A payment that takes days",
+			"The row waits in pending. No charge until the bank has decided.", (*Desk).bank),
+		of("clear", cards, "The bank clears it",
+			"Stripe's webhook settles the pending order: one charge.", (*Desk).clear),
 
 		of("jump-25h", times, "25 hours pass",
 			"Stripe forgets idempotency keys. No order needs one.", (*Desk).jumpDay),

@@ -166,12 +166,12 @@ func (w *Watch) ended(in *instance, state State, what string) {
 	}
 	for _, l := range in.orders {
 		step := in.steps[l.ID]
-		l.Note = function(in.N) + " was " + what
+		l.Note = what
 		if step != "" {
-			l.Note += " at step " + string(step)
+			l.Note += " at " + string(step)
 		}
 		w.enter(l, Entry{Kind: Death, From: function(in.N), Step: step, Text: what})
-		w.say(Plain, l.ID, l.ID+": "+l.Note)
+		w.say(Plain, l.ID, fmt.Sprintf("%s: %s was %s", l.ID, function(in.N), l.Note))
 		w.leave(in, l)
 	}
 	in.orders = nil
