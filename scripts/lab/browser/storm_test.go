@@ -38,6 +38,9 @@ func TestInABrowserAStormNeitherGrowsThePageNorTurnsALightRed(t *testing.T) {
 			t.Errorf("after %d orders the page uses %d bytes and %d nodes, want at most %d and %d",
 				p.count(t, "orders"), heap, nodes, maxHeap, maxNodes)
 		}
+		if red := p.redLights(t); red != "" {
+			t.Fatalf("after %d orders, broken: %s", p.count(t, "orders"), red)
+		}
 	}
 	p.change(t, `button[data-storm="stop"]`)
 	p.awaitQuiet(t)

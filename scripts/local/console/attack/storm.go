@@ -119,7 +119,7 @@ func (d *Desk) blow(ctx context.Context) {
 		{2 * time.Second, d.killOne},
 		{20 * time.Second, d.freezeOne},
 		{time.Second, d.people},
-		{8 * time.Second, d.look},
+		{5 * time.Second, d.look},
 		{15 * time.Second, d.redriveAll},
 		{30 * time.Second, d.rollOutOne},
 		{75 * time.Second, d.stormDay},
