@@ -31,8 +31,8 @@ type Attack struct {
 type Guard struct {
 	Name    string // of the patch, such as "bind"
 	Title   string // of the button
-	Missing string // what the function does not do without it, in one sentence
-	Breaks  string // what happens then, in one sentence
+	Missing string // the step that the function lacks then, such as "the check of the amount"
+	Breaks  string // what happens then, in sentences
 	Attack  string // name of the attack that shows it
 }
 

@@ -268,7 +268,7 @@ function renderOrder(node, o) {
   text(deliveries, many(o.deliveries, "delivery", "deliveries"));
   text(charges, many(o.charges, "charge"));
   if (o.charges > 1) chip(status.firstElementChild, "twice", timesCharged(o));
-  else if (isBroken(o)) chip(status.firstElementChild, "twice", "invariant broken");
+  else if (isBroken(o)) chip(status.firstElementChild, "twice", "broken");
   else chip(status.firstElementChild, o.status || "none", o.status ? undefined : "no row");
 }
 

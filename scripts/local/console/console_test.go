@@ -64,7 +64,7 @@ func options(a *actions) console.Options {
 			{Name: "declined", Title: "A declined card", Expect: "It is not charged.", Group: "Cards"},
 		},
 		Guards: []console.Guard{{
-			Name: "bind", Title: "Bind the intent", Missing: "The row names no intent.",
+			Name: "bind", Title: "Bind the intent", Missing: "the write of the intent",
 			Breaks: "A second attempt charges again.", Attack: "post",
 		}},
 	}
@@ -284,7 +284,7 @@ func TestEachButtonHasATitleAndASentence(t *testing.T) {
 		`<button type="button" data-attack="declined" aria-describedby="expect-declined">A declined card</button>`,
 		`<li data-without="bind" data-shown-by="post">`,
 		`<button type="button" data-guard="bind" aria-describedby="missing-bind">Bind the intent</button>`,
-		`The row names no intent.`, `A second attempt charges again.`,
+		`Missing: the write of the intent. A second attempt charges again.`,
 		`<meta name="console-token" content="a-token">`,
 	} {
 		if !strings.Contains(page, want) {
