@@ -285,7 +285,7 @@ function lookOf(o) {
 
 /** What an order waits for, or what happened to it last. */
 function noteOf(o) {
-  if (o.bad?.length) return o.bad.join(" ");
+  if (o.bad?.length) return o.bad[0];
   if (o.place === "dead") return o.reason ? `dead letter: ${words(o.reason)}` : "dead letter";
   if (isRunning(o)) return o.attempt > 1 ? `attempt ${o.attempt}` : "";
   const waits = [];
@@ -683,15 +683,21 @@ function drawEntry(parent, e, x, y) {
   parent.append(group);
   if (e.kind === "death") return drawDeath(group, e, from, y);
   if (e.kind === "note" || from === to) return drawNote(group, e, from, y);
-  if (e.kind === "lost") {
-    drawArrow(group, from, to - Math.sign(to - from) * 12, y + 14, e.text, "");
-    group.append(shape("text", { class: "cross", x: to - Math.sign(to - from) * 6, y: y + 20 }, "✕"));
+  if (e.kind === "lost" && !/^\d/.test(e.answer ?? "")) { // nothing says that it arrived
+    drawLost(group, from, to, y + 14, e.text, "");
     return y + ROW;
   }
   drawArrow(group, from, to, y + 14, e.text, "");
   if (!e.answer) return y + ROW;
-  drawArrow(group, to, from, y + ROW + 8, e.answer, "answer");
+  (e.kind === "lost" ? drawLost : drawArrow)(group, to, from, y + ROW + 8, e.answer, "answer");
   return y + ROW * 2 - 4;
+}
+
+/** Draws an arrow that does not arrive. */
+function drawLost(group, from, to, y, label, kind) {
+  const direction = Math.sign(to - from);
+  drawArrow(group, from, to - direction * 24, y, label, `${kind} missed`);
+  group.append(shape("text", { class: "cross", x: to - direction * 16, y: y + 6 }, "✕"));
 }
 
 function drawDeath(group, e, x, y) {
