@@ -189,7 +189,13 @@ type books struct {
 // dead-letter queue about every order that it shows.
 func (p page) compare(t *testing.T) {
 	t.Helper()
-	p.eventually(t, func() string { return cmp.Diff(p.shown(t), p.recorded(t)) }) // - page, + system
+	p.eventually(t, func() string {
+		recorded, err := p.recorded(t)
+		if err != nil {
+			return err.Error()
+		}
+		return cmp.Diff(p.shown(t), recorded) // - page, + system
+	})
 }
 
 // shown returns what the page says.
@@ -210,10 +216,10 @@ func (p page) shown(t *testing.T) books {
 }
 
 // recorded returns what the system says about the orders that the page shows.
-func (p page) recorded(t *testing.T) books {
+func (p page) recorded(t *testing.T) (books, error) {
 	t.Helper()
 	b := books{Status: map[string]string{}, Charges: map[string]int{}, Dead: p.deadLetters(t)}
-	charges := p.charges(t)
+	charges, err := p.charges(t)
 	for _, n := range charges {
 		b.Total += n
 		b.Twice += min(n-1, 1)
@@ -224,7 +230,7 @@ func (p page) recorded(t *testing.T) books {
 			b.Charges[id] = n
 		}
 	}
-	return b
+	return b, err
 }
 
 // redLights returns what the page says about the invariants that are broken.
