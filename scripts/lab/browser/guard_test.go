@@ -40,7 +40,7 @@ func TestInABrowserWithoutBindAnOrderIsChargedTwiceAndThePageSaysWhy(t *testing.
 }
 
 //nolint:paralleltest,tparallel // its subtests use one system, one after the other
-func TestInABrowserALightTurnsRedWithoutEachGuard(t *testing.T) {
+func TestInABrowserAnOrderTurnsRedWithoutEachGuard(t *testing.T) {
 	t.Parallel()
 	p := openPage(t)
 	defer p.search(t)
@@ -56,8 +56,11 @@ func TestInABrowserALightTurnsRedWithoutEachGuard(t *testing.T) {
 			before := p.count(t, "orders") // their names are numbered
 			p.change(t, fmt.Sprintf("button[data-guard=%q]", guard))
 			p.change(t, repeat)
-			p.await(t, fmt.Sprintf(`[...document.querySelectorAll('[data-light][data-ok="false"]')]
-				.some(light => [...light.textContent.matchAll(/LIVE-(\d+)/g)].some(order => order[1] > %d))`, before))
+			p.await(t, fmt.Sprintf(`[...document.querySelectorAll('[data-order][data-look="broken"]')]
+				.some(line => line.dataset.order.replace("LIVE-", "") > %d)`, before))
+			if p.redLights(t) == "" {
+				t.Error("every light is green")
+			}
 			p.compare(t)
 			p.change(t, putBack)
 			p.awaitLine(t, p.attack(t, "post").Order, paid())
