@@ -6,6 +6,7 @@ package console
 import (
 	"context"
 	"embed"
+	"errors"
 	"net"
 	"net/http"
 	"sync"
@@ -42,7 +43,12 @@ type Result struct {
 	Order string `json:"order"` // that it was done to; "" if none
 }
 
-// Actions change the system. An error is shown to the visitor. The context ends when the
+// ErrNotNow means that the system has nothing now that an action could be done to. The
+// error says what it needs.
+var ErrNotNow = errors.New("not possible now")
+
+// Actions change the system. An error, such as
+// ErrNotNow, is shown to the visitor. The context ends when the
 // page is closed. The methods are called at the same time by several pages.
 type Actions interface {
 	// Attack does one of Options.Attacks.

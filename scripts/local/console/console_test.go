@@ -206,10 +206,15 @@ func TestARefusedRequestChangesNothing(t *testing.T) {
 
 func TestAnErrorOfAnActionIsShown(t *testing.T) {
 	t.Parallel()
-	s := serve(t, options(&actions{err: errors.New("no instance works now")}))
-	got := send(t, post(t, s.URL+"/attacks/post", nil))
-	if got.Status != http.StatusInternalServerError || got.Body != `{"error":"no instance works now"}` {
-		t.Errorf("got %d %s", got.Status, got.Body)
+	for status, err := range map[int]error{
+		http.StatusConflict:            fmt.Errorf("redrive: %w: there are no dead letters", console.ErrNotNow),
+		http.StatusInternalServerError: errors.New("the compiler failed"),
+	} {
+		s := serve(t, options(&actions{err: err}))
+		got := send(t, post(t, s.URL+"/attacks/post", nil))
+		if want := fmt.Sprintf(`{"error":%q}`, err); got.Status != status || got.Body != want {
+			t.Errorf("got %d %s, want %d %s", got.Status, got.Body, status, want)
+		}
 	}
 }
 
@@ -291,7 +296,7 @@ func TestEachButtonHasATitleAndASentence(t *testing.T) {
 			t.Errorf("page lacks %s", want)
 		}
 	}
-	for heading, want := range map[string]int{"<h3>Post</h3>": 1, "<h3>Cards</h3>": 1} {
+	for heading, want := range map[string]int{">Post</h3>": 1, ">Cards</h3>": 1} {
 		if got := strings.Count(page, heading); got != want {
 			t.Errorf("got %s %d times, want %d", heading, got, want)
 		}

@@ -67,6 +67,8 @@ func (h *handler) change(do func(*http.Request) (Result, error)) http.Handler {
 			sendError(w, http.StatusNotFound, err)
 		case errors.Is(err, errMalformed):
 			sendError(w, http.StatusBadRequest, err)
+		case errors.Is(err, ErrNotNow):
+			sendError(w, http.StatusConflict, err)
 		case err != nil:
 			sendError(w, http.StatusInternalServerError, err)
 		default:

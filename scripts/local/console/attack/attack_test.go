@@ -147,7 +147,7 @@ func TestAnAttackThatIsNotPossibleSaysWhatItNeeds(t *testing.T) {
 		"redrive":      "post a malformed message",
 	} {
 		d, _, _ := desk(t)
-		if _, err := d.Attack(t.Context(), name); !errors.Is(err, attack.ErrNotNow) || !strings.Contains(err.Error(), want) {
+		if _, err := d.Attack(t.Context(), name); !errors.Is(err, console.ErrNotNow) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got error %v, want ErrNotNow and %q", name, err, want)
 		}
 	}
@@ -202,12 +202,12 @@ func TestAStormPostsTheSameOrdersForTheSameSeed(t *testing.T) {
 func TestOneStormAtATime(t *testing.T) {
 	t.Parallel()
 	d, _, _ := desk(t)
-	if _, err := d.Storm(t.Context(), false, 0); !errors.Is(err, attack.ErrNotNow) {
+	if _, err := d.Storm(t.Context(), false, 0); !errors.Is(err, console.ErrNotNow) {
 		t.Errorf("stop without a storm: got error %v, want ErrNotNow", err)
 	}
 	_, err := d.Storm(t.Context(), true, 7)
 	must(t, err)
-	if _, err := d.Storm(t.Context(), true, 8); !errors.Is(err, attack.ErrNotNow) || !strings.Contains(err.Error(), "seed 7") {
+	if _, err := d.Storm(t.Context(), true, 8); !errors.Is(err, console.ErrNotNow) || !strings.Contains(err.Error(), "seed 7") {
 		t.Errorf("a second storm: got error %v, want ErrNotNow and the seed of the first", err)
 	}
 	_, err = d.Storm(t.Context(), false, 0)

@@ -124,7 +124,7 @@ func composedActs() []act {
 	}
 }
 
-// Attack implements console.Actions. The error wraps ErrNotNow if the system has nothing
+// Attack implements console.Actions. The error wraps console.ErrNotNow if the system has nothing
 // that the attack could be done to.
 func (d *Desk) Attack(ctx context.Context, name string) (console.Result, error) {
 	all := acts()
@@ -211,7 +211,7 @@ func (d *Desk) again(context.Context) (console.Result, error) {
 	m := d.last
 	d.mu.Unlock()
 	if m.ID == "" {
-		return console.Result{}, fmt.Errorf("%w: no message was processed yet: post an order", ErrNotNow)
+		return console.Result{}, fmt.Errorf("%w: no message was processed yet: post an order", console.ErrNotNow)
 	}
 	m.Receives++
 	s := d.target()
@@ -240,13 +240,13 @@ func (d *Desk) decide(
 ) (console.Result, error) {
 	o, ok := d.watch.Find(func(o watch.Order) bool { return o.Status == string(of) })
 	if !ok {
-		return console.Result{}, fmt.Errorf("%w: no order is %s: post one with %s", ErrNotNow, of, needs)
+		return console.Result{}, fmt.Errorf("%w: no order is %s: post one with %s", console.ErrNotNow, of, needs)
 	}
 	s := d.target()
 	var err error
 	s.Stripe.Machine(func(m *stripetest.Machine) { err = act(m, s.Stripe.Now(), o.Intent) })
 	if err != nil {
-		return console.Result{}, fmt.Errorf("%w: %w", ErrNotNow, err)
+		return console.Result{}, fmt.Errorf("%w: %w", console.ErrNotNow, err)
 	}
 	d.watch.Enter(o.ID, watch.Entry{Kind: watch.Message, From: watch.You, To: watch.Stripe, Text: did})
 	return console.Result{Text: "The payment of " + o.ID + " was " + did, Order: o.ID}, nil
@@ -351,7 +351,7 @@ func (d *Desk) orders(n int, text string) (console.Result, error) {
 func (d *Desk) redrive(context.Context) (console.Result, error) {
 	moved, err := d.target().Redrive()
 	if err == nil && moved == 0 {
-		err = fmt.Errorf("%w: there are no dead letters: post a malformed message", ErrNotNow)
+		err = fmt.Errorf("%w: there are no dead letters: post a malformed message", console.ErrNotNow)
 	}
 	return console.Result{Text: fmt.Sprintf("You: dead letters moved back to the queue: %d", moved)}, err
 }

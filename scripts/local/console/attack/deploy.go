@@ -28,7 +28,7 @@ func (d *Desk) rollOut(context.Context) (console.Result, error) {
 	guard := d.guard
 	d.mu.Unlock()
 	if guard != "" {
-		return console.Result{}, fmt.Errorf("%w: put the guard %q back first", ErrNotNow, guard)
+		return console.Result{}, fmt.Errorf("%w: put the guard %q back first", console.ErrNotNow, guard)
 	}
 	version, err := d.deploy("", d.copy)
 	return console.Result{Text: fmt.Sprintf("You: version %d rolled out", version)}, err

@@ -6,7 +6,6 @@ package attack
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -32,10 +31,6 @@ const (
 func Env() map[string]string {
 	return map[string]string{"ORDER_BUDGET": "4s", "STRIPE_TIMEOUT": "1500ms"}
 }
-
-// ErrNotNow means that an attack needs something that the system does not have now. The
-// error says what.
-var ErrNotNow = errors.New("not possible now")
 
 var _ console.Actions = (*Desk)(nil)
 

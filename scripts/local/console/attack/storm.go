@@ -75,7 +75,7 @@ func (d *Desk) startStorm(seed uint64) (console.Result, error) {
 	if d.storm != nil {
 		running := d.storm.seed
 		d.mu.Unlock()
-		return console.Result{}, fmt.Errorf("%w: a storm with seed %d is running", ErrNotNow, running)
+		return console.Result{}, fmt.Errorf("%w: a storm with seed %d is running", console.ErrNotNow, running)
 	}
 	ctx, stop := context.WithCancel(d.ctx)
 	dice := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // G404: not a secret
@@ -93,7 +93,7 @@ func (d *Desk) stopStorm() (console.Result, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.storm == nil {
-		return console.Result{}, fmt.Errorf("%w: no storm is running", ErrNotNow)
+		return console.Result{}, fmt.Errorf("%w: no storm is running", console.ErrNotNow)
 	}
 	d.storm.stop()
 	did := console.Result{Text: fmt.Sprintf("You: storm stopped after %d orders", d.storm.posted)}

@@ -176,7 +176,10 @@ func (w *Watch) charged(c stripetest.Charge) {
 	if len(l.charges) < 2 {
 		return
 	}
-	text := fmt.Sprintf("%s was charged %d times:", l.ID, len(l.charges))
+	text := l.ID + " was charged twice:"
+	if n := len(l.charges); n > 2 {
+		text = fmt.Sprintf("%s was charged %d times:", l.ID, n)
+	}
 	for i, c := range l.charges {
 		m := order.Money{Amount: c.Amount, Currency: order.Currency(c.Currency)}
 		if i > 0 {

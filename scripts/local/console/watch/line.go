@@ -98,7 +98,7 @@ func (w *Watch) enter(l *line, e Entry) {
 		l.dropped++
 	}
 	at := len(l.entries)
-	for at > 0 && l.entries[at-1].At > e.At {
+	for at > 0 && (l.entries[at-1].At > e.At || e.From == You && l.entries[at-1].At == e.At) {
 		at--
 	}
 	l.entries = slices.Insert(l.entries, at, e)

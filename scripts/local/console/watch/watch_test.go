@@ -142,7 +142,7 @@ func TestASecondChargeIsNamedAtOnce(t *testing.T) {
 	}
 	s.charge()
 	f := s.refresh()
-	const want = "ORD-1 was charged 2 times: 19.98 USD through pi_000001 and 19.98 USD through pi_000002; missing: the bind"
+	const want = "ORD-1 was charged twice: 19.98 USD through pi_000001 and 19.98 USD through pi_000002; missing: the bind"
 	if f.Totals.Twice != 1 || f.Lights[0].ID != "I1" || !cmp.Equal(f.Lights[0].Broken, []string{want}) {
 		t.Errorf("got %d orders charged twice and %+v, want one and %q", f.Totals.Twice, f.Lights[0], want)
 	}
