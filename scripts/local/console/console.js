@@ -313,7 +313,7 @@ function renderLights() {
     text(id, l.id);
     text(claim, l.claim);
     set(claim, "title", `checked for ${many(l.orders, "order")}`);
-    follow(/** @type {HTMLElement} */ (places), broken.slice(-3), (b) => b, () => make("li"), text);
+    follow(/** @type {HTMLElement} */ (places), broken.slice(0, 3), (b) => b, () => make("li"), text);
   });
 }
 
