@@ -19,7 +19,7 @@ func TestInABrowserWithoutBindAnOrderIsChargedTwiceAndThePageSaysWhy(t *testing.
 	p.slowSteps(t, false)
 	p.change(t, `button[data-guard="bind"]`)
 	id := p.change(t, repeat).Order
-	p.awaitLine(t, id, line{"charges": "2"}) // it is never settled, because its row names neither intent
+	p.awaitLine(t, id, line{"status": "paid", "charges": "2"}) // the table alone does not show it
 	p.compare(t)
 	if n := p.count(t, "twice"); n != 1 {
 		t.Errorf("the page counts %d orders that were charged twice, want 1", n)
