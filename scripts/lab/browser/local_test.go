@@ -74,9 +74,10 @@ func startUp(t *testing.T, binary, dir string) (page string) {
 		t.Fatal(err)
 	}
 	lines := bufio.NewScanner(stdout)
+	var draining sync.WaitGroup
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(os.Interrupt) // if it has ended, Wait returns why
-		_, _ = io.Copy(io.Discard, stdout)
+		draining.Wait()
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("local up: %v", err)
 		}
@@ -85,8 +86,8 @@ func startUp(t *testing.T, binary, dir string) (page string) {
 	for lines.Scan() {
 		printed.WriteString(lines.Text() + "\n")
 		if strings.HasPrefix(lines.Text(), "Ctrl-C ends everything") {
-			page = regexp.MustCompile(`http://127\.0\.0\.1:\d+`).FindString(printed.String())
-			return page
+			draining.Go(func() { _, _ = io.Copy(io.Discard, stdout) }) // it prints each event, and waits for a reader
+			return regexp.MustCompile(`http://127\.0\.0\.1:\d+`).FindString(printed.String())
 		}
 	}
 	t.Fatalf("local up ended, after it had printed\n%s", printed.String())
