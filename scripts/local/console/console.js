@@ -593,6 +593,7 @@ function facts(o) {
     ["row", o.status ? words(o.status) : "none"],
     ["attempt (claims)", o.attempt ? String(o.attempt) : "none"],
     ["lease", o.leaseUntil ? `${seconds(o.leaseUntil) ? "ends" : "ended"} at ${clockTime(o.leaseUntil)}` : "none"],
+    ["fencing token", o.owner || "none"],
     ["bound intent", o.intent || "none"],
     ["at Stripe", o.stripe ? words(o.stripe) : "nothing"],
     ["charges", String(o.charges)],

@@ -238,10 +238,18 @@ func (b *Books) unended() (broken findings) {
 			continue
 		}
 		if !b.settled(p) {
-			broken.add("message lost: %s of order %q is neither settled nor parked", p.MessageID, p.OrderID())
+			broken.add("message lost: %s is neither settled nor parked%s", p.MessageID, ofOrder(p.OrderID()))
 		}
 	}
 	return broken
+}
+
+// ofOrder names the order of a message, if the message does.
+func ofOrder(id order.ID) string {
+	if id == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (order %s)", id)
 }
 
 // settled reports whether the row has a result for a message.

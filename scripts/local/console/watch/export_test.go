@@ -20,7 +20,7 @@ func ParseWrite(c dynamodbtest.Call) Write {
 }
 
 // Answer describes a response.
-func Answer(c dynamodbtest.Call) (text string, refused bool) { return answer(c) }
+func Answer(c dynamodbtest.Call) (text, row string, refused bool) { return answer(c) }
 
 // Audit checks every order that has come to rest.
 func (w *Watch) Audit(ctx context.Context, s *system.System) { w.audit(ctx, s) }

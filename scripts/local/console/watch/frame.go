@@ -104,6 +104,7 @@ type Order struct {
 	Attempt    int      `json:"attempt,omitempty"`
 	Seq        int      `json:"seq,omitempty"`
 	LeaseUntil int64    `json:"leaseUntil,omitempty"` // likewise; 0 if the row is not leased
+	Owner      string   `json:"owner,omitempty"`      // the lease's fencing token, shortened
 	Intent     string   `json:"intent,omitempty"`     // bound to the row
 	Stripe     string   `json:"stripe,omitempty"`     // status of its latest intent at Stripe
 	Charges    int      `json:"charges"`              // in Stripe's ledger

@@ -141,7 +141,7 @@ func (l *line) summary() Order {
 		o.Status, o.Attempt, o.Seq, o.Intent = string(r.Status), r.Attempt, r.Seq, string(r.Intent)
 		o.Amount = r.Total.String()
 		if r.Owner != "" {
-			o.LeaseUntil = r.Until.UnixMilli()
+			o.LeaseUntil, o.Owner = r.Until.UnixMilli(), short(r.Owner)
 		}
 	} else if len(l.posted) > 0 && l.posted[0].Invalid == nil && !l.posted[0].IsRefund() {
 		o.Amount = l.posted[0].Order.Total().String()

@@ -188,23 +188,48 @@ func timeOf(millis string) string {
 	return time.UnixMilli(n).UTC().Format("15:04:05.000")
 }
 
-// answer describes DynamoDB's response: its status and, for an error, its code. A
-// response may have a whole row, so nothing else of it is shown.
-func answer(c dynamodbtest.Call) (text string, refused bool) {
-	if c.Status < 400 {
-		return strconv.Itoa(c.Status), false
-	}
+// answer describes DynamoDB's response: its status and, for an error, its code. row is the
+// row that the response has, redacted, or "".
+func answer(c dynamodbtest.Call) (text, row string, refused bool) {
 	var body struct {
 		Type                string `json:"__type"`
-		CancellationReasons []struct{ Code string }
-	}
-	_ = json.Unmarshal(c.Response, &body) // without a code, the status says enough
-	code := body.Type[strings.LastIndexByte(body.Type, '#')+1:]
-	text = strings.TrimSpace(strconv.Itoa(c.Status) + " " + code)
-	for _, reason := range body.CancellationReasons {
-		if reason.Code != "None" && reason.Code != "" {
-			return text + " (" + reason.Code + ")", true
+		Attributes, Item    map[string]value
+		CancellationReasons []struct {
+			Code string
+			Item map[string]value
 		}
 	}
-	return text, true
+	_ = json.Unmarshal(c.Response, &body) // without a body, the status says enough
+	code := body.Type[strings.LastIndexByte(body.Type, '#')+1:]
+	row = rowText(body.Attributes) + rowText(body.Item)
+	for _, reason := range body.CancellationReasons {
+		if reason.Code != "None" && reason.Code != "" {
+			code, row = code+" ("+reason.Code+")", rowText(reason.Item)
+			break
+		}
+	}
+	return strings.TrimSpace(strconv.Itoa(c.Status) + " " + code), row, c.Status >= 400
+}
+
+// rowText returns the attributes of a row that may be shown, one a line.
+func rowText(row map[string]value) string {
+	var b strings.Builder
+	for _, name := range []string{
+		"status", "attempt", "owner", "leaseUntil", "intentId", "stripeMode", "seq", "amount", "currency", "failure",
+		"lastError",
+	} {
+		v, ok := row[name]
+		if !ok {
+			continue
+		}
+		shown := v.text()
+		switch name {
+		case "owner":
+			shown = short(shown)
+		case "leaseUntil":
+			shown = timeOf(shown)
+		}
+		b.WriteString(name + " = " + shown + "\n")
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -107,20 +107,27 @@ func TestARequestIsShownWithTheValuesThatMatter(t *testing.T) {
 	}
 }
 
-func TestAnAnswerIsItsStatusAndItsCode(t *testing.T) {
+func TestAnAnswerIsItsStatusItsCodeAndItsRow(t *testing.T) {
 	t.Parallel()
-	const refused = `{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException",` +
-		`"Item":{"customerId":{"S":"canary"}}}`
+	const row = `{"customerId":{"S":"canary"},"status":{"S":"open"},"owner":{"S":"ABCDEFGHIJKL"},` +
+		`"leaseUntil":{"N":"1767225600000"},"attempt":{"N":"2"}}`
+	const shown = "status = open\nattempt = 2\nowner = ABCDEF…\nleaseUntil = 00:00:00.000"
+	const refused = `{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException","Item":` + row + `}`
 	const canceled = `{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException",` +
-		`"CancellationReasons":[{"Code":"None"},{"Code":"ConditionalCheckFailed"}]}`
-	for want, c := range map[string]dynamodbtest.Call{
-		"200":                                 {Status: 200, Response: []byte(`{"Attributes":{"customerId":{"S":"canary"}}}`)},
-		"400 ConditionalCheckFailedException": {Status: 400, Response: []byte(refused)},
-		"400 TransactionCanceledException (ConditionalCheckFailed)": {Status: 400, Response: []byte(canceled)},
-		"500": {Status: 500},
+		`"CancellationReasons":[{"Code":"None"},{"Code":"ConditionalCheckFailed","Item":` + row + `}]}`
+	for _, tt := range []struct {
+		status             int
+		body, want, inside string
+	}{
+		{200, `{"Attributes":` + row + `}`, "200", shown},
+		{200, `{}`, "200", ""},
+		{400, refused, "400 ConditionalCheckFailedException", shown},
+		{400, canceled, "400 TransactionCanceledException (ConditionalCheckFailed)", shown},
+		{500, "", "500", ""},
 	} {
-		if got, failed := watch.Answer(c); got != want || failed != (c.Status >= 400) {
-			t.Errorf("got %q, refused %v; want %q", got, failed, want)
+		got, inside, failed := watch.Answer(dynamodbtest.Call{Status: tt.status, Response: []byte(tt.body)})
+		if got != tt.want || inside != tt.inside || failed != (tt.status >= 400) {
+			t.Errorf("got %q with the row %q, refused %v; want %q and %q", got, inside, failed, tt.want, tt.inside)
 		}
 	}
 }

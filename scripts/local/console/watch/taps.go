@@ -119,7 +119,7 @@ func (w *Watch) afterTable(asked write, c dynamodbtest.Call) {
 		Text: tableText(asked, c.Operation), Request: asked.text,
 	}
 	var refused bool
-	e.Answer, refused = answer(c)
+	e.Answer, e.Response, refused = answer(c)
 	switch {
 	case c.Lost:
 		e.Kind, e.Answer = Lost, "no answer"
@@ -187,6 +187,7 @@ func (w *Watch) afterStripe(c stripetest.Call) {
 	e := Entry{
 		Kind: Call, From: from, To: Stripe, Step: stripeStep(c.Endpoint), Text: stripeText(c),
 		Answer: strings.TrimSpace(fmt.Sprintf("%d %s", c.Status, c.Result)), Request: stripeRequest(c),
+		Response: "Request-Id: " + c.Request.String(),
 	}
 	if c.Replayed {
 		e.Answer += ", replayed"
