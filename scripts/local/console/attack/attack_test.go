@@ -51,7 +51,7 @@ func TestTheAttackOfEachGuardExists(t *testing.T) {
 // desk returns a desk in front of a queue and a Stripe without a function.
 func desk(t *testing.T) (*attack.Desk, *watch.Watch, *system.System) {
 	t.Helper()
-	w := watch.New(time.Now)
+	w := watch.New(func() time.Time { return time.Unix(0, 0) })
 	d := attack.New(w, t.TempDir(), func(context.Context, string, string) error { return errBuild })
 	var o system.Options
 	d.Hook(&o)

@@ -124,8 +124,8 @@ func composedActs() []act {
 	}
 }
 
-// Attack implements console.Actions. The error wraps console.ErrNotNow if the system has nothing
-// that the attack could be done to.
+// Attack implements console.Actions. The error wraps console.ErrNotNow if the system has
+// nothing that the attack could be done to.
 func (d *Desk) Attack(ctx context.Context, name string) (console.Result, error) {
 	all := acts()
 	i := slices.IndexFunc(all, func(a act) bool { return a.Name == name })

@@ -30,6 +30,11 @@ type storm struct {
 	stop   context.CancelFunc
 }
 
+func newStorm(seed uint64, stop context.CancelFunc) *storm {
+	dice := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // G404: not a secret
+	return &storm{seed: seed, dice: dice, stop: stop}
+}
+
 // profile is what goes wrong for some seconds: a share of the calls fails in one of these
 // ways.
 type profile struct {
@@ -78,8 +83,7 @@ func (d *Desk) startStorm(seed uint64) (console.Result, error) {
 		return console.Result{}, fmt.Errorf("%w: a storm with seed %d is running", console.ErrNotNow, running)
 	}
 	ctx, stop := context.WithCancel(d.ctx)
-	dice := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // G404: not a secret
-	d.storm = &storm{seed: seed, dice: dice, stop: stop}
+	d.storm = newStorm(seed, stop)
 	d.mu.Unlock()
 	d.watch.SetControl(func(c *watch.Control) { c.Storm, c.Seed, c.Posted = true, seed, 0 })
 	d.running.Go(func() { d.blow(ctx) })

@@ -188,8 +188,8 @@ func timeOf(millis string) string {
 	return time.UnixMilli(n).UTC().Format("15:04:05.000")
 }
 
-// answer describes DynamoDB's response: its status and, for an error, its code. row is the
-// row that the response has, redacted, or "".
+// answer describes DynamoDB's response: its status and, for an error, its code. row is
+// the row that the response has, redacted, or "".
 func answer(c dynamodbtest.Call) (text, row string, refused bool) {
 	var body struct {
 		Type                string `json:"__type"`

@@ -209,17 +209,20 @@ func TestTheQueueIsShown(t *testing.T) {
 
 func TestTheLogSaysWhatBecameOfADelivery(t *testing.T) {
 	t.Parallel()
-	for line, want := range map[string]string{
-		`"verdict":"done","reason":"settled","status":"paid","attempt":2,"intent_id":"pi_1"`: "paid through pi_1, at attempt 2",
-		`"verdict":"done","reason":"duplicate","status":"paid"`:                              "duplicate acknowledged, nobody charged",
-		`"verdict":"park","reason":"conflict"`:                                               "parked: conflict",
-		`"verdict":"redeliver","reason":"provider_unknown","attempt":1`:                      "attempt 1 ended: provider_unknown; SQS delivers it again",
+	for _, tt := range []struct{ line, want string }{
+		{`"verdict":"done","reason":"settled","status":"paid","attempt":2,"intent_id":"pi_1"`, "paid through pi_1, at attempt 2"},
+		{`"verdict":"done","reason":"duplicate","status":"paid"`, "duplicate acknowledged, nobody charged"},
+		{`"verdict":"park","reason":"conflict"`, "parked: conflict"},
+		{
+			`"verdict":"redeliver","reason":"provider_unknown","attempt":1`,
+			"attempt 1 ended: provider_unknown; SQS delivers it again",
+		},
 	} {
 		s := newScene(t)
-		_, err := s.Write([]byte(`{"message":"order","order_id":"ORD-1",` + line + "}\n"))
+		_, err := s.Write([]byte(`{"message":"order","order_id":"ORD-1",` + tt.line + "}\n"))
 		must(t, err)
-		if got := s.refresh().Orders[0].Note; got != want {
-			t.Errorf("%s: got %q, want %q", line, got, want)
+		if got := s.refresh().Orders[0].Note; got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.line, got, tt.want)
 		}
 	}
 }
