@@ -203,7 +203,7 @@ func (w *Watch) Unheard(id string, by string) {
 	}
 }
 
-const neverHeard = ", and nobody heard it"
+const neverHeard = ", unheard"
 
 // Say adds a line to the log.
 func (w *Watch) Say(tone Tone, order, text string) {

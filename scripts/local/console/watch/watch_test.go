@@ -122,7 +122,7 @@ func TestADeliveryIsShownUntilItsInstanceIsKilled(t *testing.T) {
 		got = append(got, string(e.Kind)+": "+strings.TrimSpace(e.Text+" "+e.Answer))
 	}
 	if diff := cmp.Diff(got, []string{
-		"message: delivery 1 of message …0001", "lost: confirm pi_1 200 succeeded, and nobody heard it", "death: killed",
+		"message: delivery 1 of message …0001", "lost: confirm pi_1 200 succeeded, unheard", "death: killed",
 	}); diff != "" {
 		t.Errorf("timeline: got -, want +\n%s", diff)
 	}
