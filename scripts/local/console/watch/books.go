@@ -140,6 +140,7 @@ func (w *Watch) readStripe(s *system.System) {
 		if i >= len(w.intents) || w.intents[i] != now {
 			l := w.line(now.OrderID())
 			l.intents[now.ID] = *now
+			w.touch(l)
 			w.dirty[l] = true
 		}
 	}
@@ -147,6 +148,7 @@ func (w *Watch) readStripe(s *system.System) {
 		if i >= len(w.refunds) || w.refunds[i] != now {
 			l := w.lineOfIntent(now.Intent, intents)
 			l.refunds[now.ID] = *now
+			w.touch(l)
 			w.dirty[l] = true
 		}
 	}
@@ -172,6 +174,7 @@ func (w *Watch) charged(c stripetest.Charge) {
 	}
 	l := w.line(c.OrderID)
 	l.charges = append(l.charges, c)
+	w.touch(l)
 	w.totals.Charges++
 	if len(l.charges) < 2 {
 		return

@@ -114,6 +114,7 @@ func (w *Watch) posted(body, first string) *line {
 	known := func(p system.Posted) bool { return p.MessageID == first }
 	if !slices.ContainsFunc(l.posted, known) {
 		l.posted = append(l.posted, system.NewPosted(w.decoder, body, first))
+		w.touch(l)
 	}
 	return l
 }

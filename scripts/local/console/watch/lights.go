@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"time"
 
@@ -173,7 +174,9 @@ func (w *Watch) showLights() {
 		light.Broken = light.Broken[:min(len(light.Broken), 5)]
 		shown = append(shown, light)
 	}
-	w.next.Lights = shown
+	if !reflect.DeepEqual(shown, w.whole.Lights) {
+		w.next.Lights = shown
+	}
 }
 
 // stockLight is the invariant that no order alone shows.

@@ -72,8 +72,8 @@ func (w *Watch) line(id string) *line {
 		if old := len(w.byN) - timelines; old > 0 {
 			w.byN[old-1].forget()
 		}
+		w.touch(l)
 	}
-	w.touch(l)
 	return l
 }
 

@@ -88,6 +88,7 @@ func (w *Watch) beforeTable(asked write) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l := w.line(asked.order)
+	w.touch(l)
 	l.calls[AtTable]++
 	if asked.step == Claim {
 		l.claims(asked.owner)
@@ -112,6 +113,7 @@ func (w *Watch) afterTable(asked write, c dynamodbtest.Call) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l := w.line(asked.order)
+	w.touch(l)
 	l.calls[AtTable] = max(0, l.calls[AtTable]-1)
 	w.dirty[l] = true
 	e := Entry{
@@ -151,6 +153,7 @@ func (w *Watch) beforeStripe(c stripetest.Call) {
 		return
 	}
 	l := w.line(c.OrderID)
+	w.touch(l)
 	l.calls[AtStripe]++
 	if n := l.atWork(); n > 0 {
 		l.Step = stripeStep(c.Endpoint)
@@ -299,6 +302,7 @@ func (w *Watch) logLine(text string, about system.Line, message, intent string) 
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l := w.line(about.OrderID)
+	w.touch(l)
 	if l.logged.Len() < loggedBytes {
 		l.logged.WriteString(text)
 	}

@@ -126,9 +126,7 @@ func (w *Watch) frame() (Frame, bool) {
 func (w *Watch) keep(f Frame) {
 	w.whole.Clock, w.whole.Queue = cmp.Or(f.Clock, w.whole.Clock), cmp.Or(f.Queue, w.whole.Queue)
 	w.whole.Totals, w.whole.Control = cmp.Or(f.Totals, w.whole.Totals), cmp.Or(f.Control, w.whole.Control)
-	for _, part := range []struct{ to, from *[]Light }{{&w.whole.Lights, &f.Lights}} {
-		replace(part.to, *part.from)
-	}
+	replace(&w.whole.Lights, f.Lights)
 	replace(&w.whole.Instances, f.Instances)
 	replace(&w.whole.Dead, f.Dead)
 	replace(&w.whole.Faults, f.Faults)

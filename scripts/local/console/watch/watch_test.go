@@ -185,6 +185,32 @@ func TestAnOrderIsAuditedWhenItIsAtRest(t *testing.T) {
 	}
 }
 
+// TestADeadLetterIsAuditedToo leaves a dead letter that no code parked: it has no reason.
+func TestADeadLetterIsAuditedToo(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.system.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
+		_, err := m.Send(now, system.DeadLetters, sqstest.Draft{Body: body})
+		must(t, err)
+	})
+	s.deliver(1)
+	s.taps.ObserveInstance(lambdatest.Event{Change: lambdatest.Answered, Instance: 1})
+	f := s.refresh()
+	if len(f.Dead) != 1 || f.Orders[0].Place != watch.DeadLetter {
+		t.Errorf("got %+v and %+v, want an order among the dead letters", f.Dead, f.Orders)
+	}
+	for range 30 { // the queue is read ten times a second
+		s.now = s.now.Add(100 * time.Millisecond)
+		s.refresh()
+	}
+	s.Audit(t.Context(), s.system)
+	for _, l := range s.refresh().Lights {
+		if l.ID == "I3" && len(l.Broken) == 0 {
+			t.Error("I3 holds, want it broken: the message was delivered, and is neither settled nor parked")
+		}
+	}
+}
+
 func TestTheQueueIsShown(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
