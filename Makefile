@@ -35,7 +35,7 @@ run: engine ## the whole system on this machine: post orders, kill the function,
 	$(call compile,build/run/local,./scripts/local)
 	@build/run/local run
 
-up: engine ## keep the same system running, to post and look at orders by hand
+up: engine ## the same system with a live page: post orders, attack it, take a guard away
 	$(call compile,build/up/local,./scripts/local)
 	@build/up/local up
 

@@ -1,6 +1,6 @@
 // Command local runs all of orderonce on this machine, without an account or credentials.
 // `local run` posts the example orders, shows what became of them and checks the
-// invariants. `local up` keeps the same system running.
+// invariants. `local up` keeps the same system running and serves its live page.
 package main
 
 import (
@@ -13,7 +13,7 @@ import (
 
 type commands struct {
 	Run run `cmd:"" help:"Post orders, kill the function once, and show every order, the totals and the invariants."`
-	Up  up  `cmd:"" help:"Keep the system running until Ctrl-C, and print commands that use it."`
+	Up  up  `cmd:"" help:"Serve the live page of the system until Ctrl-C, and print commands that use it."`
 }
 
 func main() {
