@@ -42,7 +42,7 @@ type local struct {
 func (l *local) Close() error { return errors.Join(l.System.Close(), l.file.Close()) }
 
 // start compiles the functions and starts the system around them. Their log goes to
-// folder.log() and to the options' output.
+// folder.log(), and to the options' output if there is one, otherwise to local.log.
 func start(ctx context.Context, f folder, engine dynamodbtest.Location, o system.Options) (*local, error) {
 	fmt.Println(
 		"Compiling the functions and starting a queue, an engine and a pretend Stripe on 127.0.0.1 ...",
@@ -60,8 +60,8 @@ func start(ctx context.Context, f folder, engine dynamodbtest.Location, o system
 	o.Engine = engine
 	if o.Output == nil {
 		o.Output = log
-	} else {
-		o.Output = io.MultiWriter(log, o.Output)
+	} else { // it runs for long: the file is enough
+		o.Output = io.MultiWriter(file, o.Output)
 	}
 	s, err := system.Start(ctx, o)
 	if err != nil {

@@ -60,6 +60,9 @@ func chargeFailure(card Card, decline *Error) ChargeFailure {
 // Ledger returns every charge, oldest first. No charge is ever removed.
 func (m *Machine) Ledger() []Charge { return slices.Clone(m.ledger) }
 
+// LedgerAfter returns the charges after the first n, oldest first.
+func (m *Machine) LedgerAfter(n int) []Charge { return slices.Clone(m.ledger[min(n, len(m.ledger)):]) }
+
 // Attempts returns the length of the ledger.
 func (m *Machine) Attempts() int { return len(m.ledger) }
 

@@ -128,10 +128,7 @@ func (w *Watch) readStripe(s *system.System) {
 	var intents []*stripetest.Intent
 	var refunds []*stripetest.Refund
 	s.Stripe.Machine(func(m *stripetest.Machine) {
-		if m.Attempts() > w.ledger {
-			charges = m.Ledger()[w.ledger:]
-		}
-		intents, refunds = m.Intents(), m.Refunds()
+		charges, intents, refunds = m.LedgerAfter(w.ledger), m.Intents(), m.Refunds()
 	})
 	w.mu.Lock()
 	defer w.mu.Unlock()

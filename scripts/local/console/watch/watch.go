@@ -79,6 +79,7 @@ func (w *Watch) Run(ctx context.Context, s *system.System) {
 	for n := 0; ; n++ {
 		w.Refresh(ctx, s)
 		if n%10 == 0 {
+			w.readMail(s)
 			w.audit(ctx, s)
 		}
 		select {
@@ -89,11 +90,10 @@ func (w *Watch) Run(ctx context.Context, s *system.System) {
 	}
 }
 
-// Refresh is one round of Run.
+// Refresh is one round of Run, without the parts that need no hurry.
 func (w *Watch) Refresh(ctx context.Context, s *system.System) {
 	w.readQueue(s)
 	w.readStripe(s)
-	w.readMail(s)
 	w.readRows(ctx, s)
 	w.feed.Publish(w.frame)
 }
