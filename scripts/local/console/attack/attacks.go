@@ -288,7 +288,11 @@ const frozenFor = 10 * time.Second
 
 func (d *Desk) freeze(context.Context) (console.Result, error) {
 	c, s := d.next(), d.target()
-	d.aim(c.id, stripetest.Confirm, func() { s.Function.Freeze(frozenFor, instanceOf(c.id)) })
+	d.aim(c.id, stripetest.Confirm, func() {
+		if s.Function.Freeze(frozenFor, instanceOf(c.id)) == 0 {
+			d.watch.Say(watch.Plain, c.id, c.id+": not frozen: this works on Linux only")
+		}
+	})
 	return d.posts(c, "posted; its instance will be frozen for 10 s after Stripe has charged it", c.body())
 }
 

@@ -102,6 +102,8 @@ func (d *Desk) stopStorm() (console.Result, error) {
 	d.storm.stop()
 	did := console.Result{Text: fmt.Sprintf("You: storm stopped after %d orders", d.storm.posted)}
 	d.storm = nil
+	d.system.Proxy.Heal()
+	d.system.Stripe.Machine((*stripetest.Machine).Heal)
 	d.showOutages()
 	d.watch.SetControl(func(c *watch.Control) { c.Storm = false })
 	d.watch.Say(watch.Attack, "", did.Text)
