@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"orderonce/scripts/local/console"
@@ -70,8 +71,18 @@ func buildWithout(ctx context.Context, guard, out string) error {
 	}
 	//nolint:gosec // G204: the guard is one of the page's
 	cmd := exec.CommandContext(ctx, "go", "-C", "scripts/lab", "run", "./guards/build", guard, out)
+	interruptAll(cmd)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, text)
 	}
 	return nil
+}
+
+// interruptAll makes the end of a command's context interrupt the processes that the
+// command has started as well. A killed go run would leave its program running.
+func interruptAll(cmd *exec.Cmd) {
+	const patience = 5 * time.Second
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
+	cmd.WaitDelay = patience // then the command itself is killed
 }

@@ -3,8 +3,10 @@ package attack_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -212,4 +214,69 @@ func TestOneStormAtATime(t *testing.T) {
 	}
 	_, err = d.Storm(t.Context(), false, 0)
 	must(t, err)
+}
+
+func TestAStormHidesNoOutage(t *testing.T) {
+	t.Parallel()
+	d, w, s := desk(t)
+	_, err := d.Attack(t.Context(), "stripe-down")
+	must(t, err)
+	storms, err := d.Worsen(t.Context())
+	must(t, err)
+	w.Refresh(t.Context(), s)
+	frames, _, err := w.Feed().Next(t.Context(), 0)
+	must(t, err)
+	var got []string
+	for _, f := range frames[0].Faults {
+		got = append(got, f.Text)
+	}
+	if diff := cmp.Diff(got, []string{"Stripe is down", storms}); diff != "" {
+		t.Errorf("faults: - got, + want:\n%s", diff)
+	}
+}
+
+func TestADeploymentWaitsForTheOneBefore(t *testing.T) {
+	t.Parallel()
+	building, restored := make(chan struct{}), make(chan error, 1)
+	d := attack.New(watch.New(time.Now), t.TempDir(), func(context.Context, string, string) error {
+		close(building)
+		select {
+		case err := <-restored:
+			return fmt.Errorf("the guard was put back during the build: %w", err)
+		case <-time.After(50 * time.Millisecond): // enough for the copy of a program that does not exist
+			return errBuild
+		}
+	})
+	go func() {
+		<-building
+		_, err := d.Guard(t.Context(), "")
+		restored <- err
+	}()
+	if _, err := d.Guard(t.Context(), "bind"); !errors.Is(err, errBuild) {
+		t.Errorf("got %v, want %v", err, errBuild)
+	}
+	if err := <-restored; err == nil { // there is no program to copy
+		t.Error("the guard was put back without a program")
+	}
+}
+
+func TestCloseWaitsForABuild(t *testing.T) {
+	t.Parallel()
+	building := make(chan struct{})
+	var ended atomic.Bool
+	ctx, cancel := context.WithCancel(t.Context())
+	d := attack.New(watch.New(time.Now), t.TempDir(), func(ctx context.Context, _, _ string) error {
+		close(building)
+		<-ctx.Done()
+		time.Sleep(20 * time.Millisecond) // its processes end
+		ended.Store(true)
+		return errBuild
+	})
+	go func() { _, _ = d.Guard(ctx, "bind") }()
+	<-building
+	cancel()
+	d.Close()
+	if !ended.Load() {
+		t.Error("Close returned before the build had ended")
+	}
 }

@@ -24,6 +24,8 @@ func (d *Desk) program(version int, guard string) string {
 
 // rollOut deploys the same program as a new version, without the guard that is missing.
 func (d *Desk) rollOut(context.Context) (console.Result, error) {
+	d.deploying.Lock()
+	defer d.deploying.Unlock()
 	d.mu.Lock()
 	guard := d.guard
 	d.mu.Unlock()
@@ -35,8 +37,13 @@ func (d *Desk) rollOut(context.Context) (console.Result, error) {
 }
 
 // Guard implements console.Actions. To deploy the function without a guard, it compiles
-// it, which takes some seconds.
+// it, which takes some seconds. A second call waits for the first: the last one decides
+// what is deployed. Close waits for both.
 func (d *Desk) Guard(ctx context.Context, name string) (console.Result, error) {
+	d.running.Add(1)
+	defer d.running.Done()
+	d.deploying.Lock()
+	defer d.deploying.Unlock()
 	if name == "" {
 		return d.restore()
 	}
@@ -47,11 +54,16 @@ func (d *Desk) Guard(ctx context.Context, name string) (console.Result, error) {
 	}
 	d.watch.SetControl(func(c *watch.Control) { c.Building = name })
 	defer d.watch.SetControl(func(c *watch.Control) { c.Building = "" })
-	version, err := d.deploy(name, func(out string) error { return d.build(ctx, name, out) })
+	version, err := d.deploy(name, func(out string) error {
+		if err := d.build(ctx, name, out); err != nil {
+			return err
+		}
+		d.watch.SetMissing(all[i].Missing) // before the program gets its first delivery
+		return nil
+	})
 	if err != nil {
 		return console.Result{}, fmt.Errorf("take the guard %q away: %w", name, err)
 	}
-	d.watch.SetMissing(all[i].Missing)
 	did := console.Result{Text: fmt.Sprintf("You: version %d deployed without the guard %q", version, name)}
 	d.watch.Say(watch.Bad, "", did.Text)
 	return did, nil
@@ -74,7 +86,8 @@ func (d *Desk) restore() (console.Result, error) {
 // copy makes another version of the same program.
 func (d *Desk) copy(out string) error { return copyFile(filepath.Join(d.folder, "order"), out) }
 
-// deploy builds a program and deploys it as the next version.
+// deploy builds a program and deploys it as the next version. The caller holds
+// d.deploying.
 func (d *Desk) deploy(guard string, build func(out string) error) (version int, err error) {
 	d.mu.Lock()
 	d.version++

@@ -40,6 +40,8 @@ type Desk struct {
 	build  Builder
 	folder string // of the programs
 
+	deploying sync.Mutex // held from the build of a program to its deployment; before mu
+
 	mu      sync.Mutex
 	system  *system.System // nil before Start
 	ctx     context.Context
@@ -257,7 +259,7 @@ func (d *Desk) fail(name string, o outage, lasts time.Duration) {
 	o.until = time.Now().Add(lasts)
 	d.mu.Lock()
 	d.outages[name] = o
-	d.showOutages()
+	d.showFaults()
 	d.mu.Unlock()
 	d.later(func(ctx context.Context) {
 		if !wait(ctx, lasts) {
@@ -269,15 +271,19 @@ func (d *Desk) fail(name string, o outage, lasts time.Duration) {
 			return // it was extended
 		}
 		delete(d.outages, name)
-		d.showOutages()
+		d.showFaults()
 		d.watch.Say(watch.Good, "", o.text+": over")
 	})
 }
 
-func (d *Desk) showOutages() {
+// showFaults shows the outages and what a storm lets go wrong. The caller holds d.mu.
+func (d *Desk) showFaults() {
 	var shown []watch.Fault
 	for _, o := range d.outages {
 		shown = append(shown, watch.Fault{Text: o.text, Until: o.until.UnixMilli()})
+	}
+	if d.storm != nil && d.storm.faults.text != "" {
+		shown = append(shown, watch.Fault{Text: d.storm.faults.text, Until: d.storm.until.UnixMilli()})
 	}
 	d.watch.SetFaults(shown)
 }

@@ -27,6 +27,7 @@ type storm struct {
 	dice   *rand.Rand
 	posted int
 	faults profile
+	until  time.Time // of these faults
 	stop   context.CancelFunc
 }
 
@@ -104,7 +105,7 @@ func (d *Desk) stopStorm() (console.Result, error) {
 	d.storm = nil
 	d.system.Proxy.Heal()
 	d.system.Stripe.Machine((*stripetest.Machine).Heal)
-	d.showOutages()
+	d.showFaults()
 	d.watch.SetControl(func(c *watch.Control) { c.Storm = false })
 	d.watch.Say(watch.Attack, "", did.Text)
 	return did, nil
@@ -187,12 +188,8 @@ func (d *Desk) changeProfile(context.Context) error {
 	}
 	all := profiles()
 	d.storm.faults = all[d.storm.dice.IntN(len(all))]
-	faults := []watch.Fault{}
-	if d.storm.faults.text != "" {
-		until := time.Now().Add(profileTime)
-		faults = append(faults, watch.Fault{Text: d.storm.faults.text, Until: until.UnixMilli()})
-	}
-	d.watch.SetFaults(faults)
+	d.storm.until = time.Now().Add(profileTime)
+	d.showFaults()
 	return nil
 }
 
