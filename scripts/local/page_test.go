@@ -10,7 +10,7 @@ import (
 func TestTheEndOfAContextEndsWhatACommandHasStarted(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	cmd := exec.CommandContext(ctx, "sh", "-c", "sleep 600; true") // the shell waits for sleep
+	cmd := exec.CommandContext(ctx, "sh", "-c", `sh -c "echo; exec sleep 600"; true`)
 	interruptAll(cmd)
 	cmd.WaitDelay = time.Minute
 	output, err := cmd.StdoutPipe() // both hold it
@@ -18,6 +18,9 @@ func TestTheEndOfAContextEndsWhatACommandHasStarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := output.Read(make([]byte, 1)); err != nil { // both shells run
 		t.Fatal(err)
 	}
 	cancel()

@@ -3,7 +3,6 @@ package attack_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -242,7 +241,8 @@ func TestADeploymentWaitsForTheOneBefore(t *testing.T) {
 		close(building)
 		select {
 		case err := <-restored:
-			return fmt.Errorf("the guard was put back during the build: %w", err)
+			restored <- err
+			return errors.New("the guard was put back during the build")
 		case <-time.After(50 * time.Millisecond): // enough for the copy of a program that does not exist
 			return errBuild
 		}
