@@ -49,6 +49,9 @@ func (d *Desk) losesWrites(c content, expression string, then func(ctx context.C
 	}})
 	d.onEnd(c.id, func() {
 		over.Store(true)
+		d.mu.Lock()
+		delete(d.fast, c.id)
+		d.mu.Unlock()
 		d.later(then)
 	})
 }

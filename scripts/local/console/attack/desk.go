@@ -7,6 +7,7 @@ package attack
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -96,7 +97,7 @@ func (d *Desk) delivered(b sqstest.Batch) {
 		if id == "" {
 			continue
 		}
-		if b.Err == nil {
+		if b.Err == nil && !slices.Contains(b.Failed, m.ID) {
 			d.last = m
 		}
 		if f, ok := d.ends[id]; ok {
@@ -282,6 +283,7 @@ func (d *Desk) showFaults() {
 	for _, o := range d.outages {
 		shown = append(shown, watch.Fault{Text: o.text, Until: o.until.UnixMilli()})
 	}
+	slices.SortFunc(shown, func(a, b watch.Fault) int { return strings.Compare(a.Text, b.Text) })
 	if d.storm != nil && d.storm.faults.text != "" {
 		shown = append(shown, watch.Fault{Text: d.storm.faults.text, Until: d.storm.until.UnixMilli()})
 	}

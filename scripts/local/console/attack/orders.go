@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"orderonce/adapters/sqs/sqstest"
+	"orderonce/scripts/local/console/watch"
 )
 
 // Article is what the posted orders buy: something that does not run out.
@@ -28,9 +29,9 @@ type content struct {
 
 // body returns the message. Its personal values have a word that nothing may show.
 func (c content) body() string {
-	return fmt.Sprintf(`{"orderId":%q,"customerId":"canary-customer","currency":"usd",`+
-		`"lines":[{"sku":%q,"quantity":%d,"unitAmount":999}],`+
-		`"payment":{"customer":"cus_canary","method":%q}}`, c.id, Article, c.quantity, c.method)
+	return fmt.Sprintf(`{"orderId":%q,"customerId":"%[2]s-customer","currency":"usd",`+
+		`"lines":[{"sku":%[3]q,"quantity":%[4]d,"unitAmount":999}],`+
+		`"payment":{"customer":"cus_%[2]s","method":%[5]q}}`, c.id, watch.Canary, Article, c.quantity, c.method)
 }
 
 // malformed returns the message with a field that no order has.

@@ -94,6 +94,7 @@ func (w *Watch) invoked(in *instance, payload []byte) {
 		if !slices.Contains(in.orders, l) {
 			in.orders = append(in.orders, l)
 			l.working = append(l.working, n)
+			maps.DeleteFunc(l.owners, func(_ string, by int) bool { return by == n }) // its earlier claims are over
 			l.Step = ""
 			delete(in.steps, l.ID)
 		}

@@ -38,6 +38,7 @@ func (l *line) later(invariant string) bool {
 type lights struct {
 	claims  []system.Check // without violations
 	checked map[string]int // orders, by invariant
+	leak    []string       // that a log line was seen with a personal value
 	stock   []string       // how the stock differs from the orders
 	counted bool           // the stock was compared since the last change
 }
@@ -168,7 +169,10 @@ func (w *Watch) showLights() {
 		for _, l := range slices.Backward(w.byN) { // the newest are shown
 			light.Broken = append(light.Broken, l.findings[c.ID]...)
 		}
-		if c.ID == stockLight {
+		switch c.ID {
+		case leakLight:
+			light.Broken = append(light.Broken, w.lights.leak...)
+		case stockLight:
 			light.Broken = append(light.Broken, w.lights.stock...)
 		}
 		light.Broken = light.Broken[:min(len(light.Broken), 5)]
@@ -179,8 +183,11 @@ func (w *Watch) showLights() {
 	}
 }
 
-// stockLight is the invariant that no order alone shows.
-const stockLight = "I22"
+// The invariants that no order alone shows.
+const (
+	leakLight  = "I13"
+	stockLight = "I22"
+)
 
 // auditStock compares the stock with every order, when all of them are at rest. What the
 // operator has delivered is not known here: each article's pieces are taken as complete.

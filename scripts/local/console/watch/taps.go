@@ -288,11 +288,27 @@ func (w *Watch) Write(p []byte) (int, error) {
 			Intent  string `json:"intent_id"`
 			Message string `json:"message"`
 		}
+		if strings.Contains(text, Canary) || strings.Contains(text, system.PretendKey) {
+			w.leaked()
+		}
 		if json.Unmarshal([]byte(text), &l) == nil && l.OrderID != "" {
 			w.logLine(text, l.Line, l.Message, l.Intent)
 		}
 	}
 	return len(p), nil
+}
+
+// Canary is part of every personal value of the orders that a visitor posts.
+const Canary = "canary"
+
+// leaked notes a log line with a personal value or the key, whatever it is about.
+func (w *Watch) leaked() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.lights.leak == nil {
+		w.lights.leak = []string{"leak: a log line has a personal value or the API key: see the functions' log"}
+		w.say(Bad, "", w.lights.leak[0])
+	}
 }
 
 // loggedBytes bounds what is kept of an order's log lines.

@@ -253,6 +253,25 @@ func TestTheLogSaysWhatBecameOfADelivery(t *testing.T) {
 	}
 }
 
+func TestALeakIntoAnyLogLineTurnsItsLightRed(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]bool{
+		`{"message":"order","order_id":"ORD-1","verdict":"done"}`: false,
+		`panic: runtime error: canary-customer`:                   true,
+		`{"message":"start","key":"` + system.PretendKey + `"}`:   true,
+	} {
+		s := newScene(t)
+		_, err := s.Write([]byte(line + "\n"))
+		must(t, err)
+		s.Audit(t.Context(), s.system)
+		for _, l := range s.refresh().Lights {
+			if l.ID == "I13" && (len(l.Broken) > 0) != want {
+				t.Errorf("%s: got %q broken", line, l.Broken)
+			}
+		}
+	}
+}
+
 func TestNothingPersonalIsInThePicture(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
