@@ -31,12 +31,20 @@ func TestInABrowserWithoutBindAnOrderIsChargedTwiceAndThePageSaysWhy(t *testing.
 		}
 	}
 	attack := read[string](t, p.tab, fmt.Sprintf("document.querySelector('%s').dataset.attack", repeat))
-	p.change(t, putBack)
+	p.putGuardBack(t)
 	p.awaitLine(t, p.attack(t, attack).Order, paid())
 	p.compare(t)
 	if n := p.count(t, "twice"); n != 1 {
 		t.Errorf("the page counts %d orders that were charged twice after bind was put back, want still 1", n)
 	}
+}
+
+// putGuardBack deploys the function with every guard, and waits until the banner with its
+// button is gone: the page then moves the focus, and scrolls the attacks.
+func (p page) putGuardBack(t *testing.T) {
+	t.Helper()
+	p.change(t, putBack)
+	p.await(t, `document.getElementById("broken").hidden`)
 }
 
 //nolint:paralleltest,tparallel // its subtests use one system, one after the other
@@ -62,7 +70,7 @@ func TestInABrowserAnOrderTurnsRedWithoutEachGuard(t *testing.T) {
 				t.Error("every light is green")
 			}
 			p.compare(t)
-			p.change(t, putBack)
+			p.putGuardBack(t)
 			p.awaitLine(t, p.attack(t, "post").Order, paid())
 		})
 	}
