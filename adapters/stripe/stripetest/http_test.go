@@ -291,8 +291,11 @@ func TestACallHasTheResultOfItsResponse(t *testing.T) {
 		"a status that was lost": {
 			"GET", read, "", stripetest.LoseResponse, stripetest.Call{Status: 200, Result: "succeeded", Lost: true},
 		},
-		"the code of the error":       {"GET", read, "", stripetest.RateLimited, stripetest.Call{Status: 429, Result: "rate_limit"}},
-		"a decline":                   {"POST", root, creation("pm_card_visa") + "&confirm=true", stripetest.Decline, stripetest.Call{Status: 402, Result: "card_declined"}},
+		"the code of the error": {"GET", read, "", stripetest.RateLimited, stripetest.Call{Status: 429, Result: "rate_limit"}},
+		"a decline": {
+			"POST", root, creation("pm_card_visa") + "&confirm=true", stripetest.Decline,
+			stripetest.Call{Status: 402, Result: "card_declined"},
+		},
 		"the type without a code":     {"GET", read, "", stripetest.Unavailable, stripetest.Call{Status: 503, Result: "api_error"}},
 		"none for a list":             {"GET", root, "", "", stripetest.Call{Status: 200}},
 		"none for a request was lost": {"GET", read, "", stripetest.LoseRequest, stripetest.Call{Lost: true}},

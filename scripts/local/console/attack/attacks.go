@@ -74,11 +74,11 @@ func single() []act {
 		of("lose-stripe-before", network, "Lose a request to Stripe",
 			"Stripe never sees the confirm. The next attempt sends it: one charge.", (*Desk).loseRequest),
 		of("lose-stripe-after", network, "Lose Stripe's yes",
-			"Charged, but nobody heard it. The next attempt reads the intent: one charge.", (*Desk).loseResponse),
+			"Charged, but the answer is lost. The next attempt reads the intent: one charge.", (*Desk).loseResponse),
 		of("lose-dynamodb-before", network, "Lose a write to DynamoDB",
 			"The outcome is not recorded. The write is repeated: one event.", (*Desk).loseWrite),
 		of("lose-dynamodb-after", network, "Lose DynamoDB's answer",
-			"The outcome is recorded, but nobody heard it. The repeated write finds it: one event.", (*Desk).loseWritten),
+			"The outcome is recorded, but the answer is lost. The repeated write finds it: one event.", (*Desk).loseWritten),
 		of("stripe-down", network, "Stripe is down for 20 s",
 			"The orders wait in the queue, with growing delays. Each is charged once.", (*Desk).stripeDown),
 		of("throttle", network, "Throttle DynamoDB for 10 s",
@@ -268,7 +268,7 @@ func (d *Desk) killAfterYes(context.Context) (console.Result, error) {
 // kill kills the instances that process an order, before they get the answer of a
 // service.
 func (d *Desk) kill(s *system.System, id, service string) {
-	d.watch.Unheard(id, service)
+	d.watch.Undelivered(id, service)
 	s.Function.Kill(instanceOf(id))
 }
 

@@ -284,8 +284,8 @@ func (d *Desk) showFaults() {
 		shown = append(shown, watch.Fault{Text: o.text, Until: o.until.UnixMilli()})
 	}
 	slices.SortFunc(shown, func(a, b watch.Fault) int { return strings.Compare(a.Text, b.Text) })
-	if d.storm != nil && d.storm.faults.text != "" {
-		shown = append(shown, watch.Fault{Text: d.storm.faults.text, Until: d.storm.until.UnixMilli()})
+	if d.storm != nil && d.storm.now.text != "" {
+		shown = append(shown, watch.Fault{Text: d.storm.now.text, Until: d.storm.until.UnixMilli()})
 	}
 	d.watch.SetFaults(shown)
 }

@@ -2,11 +2,15 @@ package attack
 
 import "context"
 
-// StormBodies returns the messages of the first orders of a storm.
-func StormBodies(seed uint64, orders int) (bodies []string) {
+// StormBodies returns the messages of the first orders of a storm, with so many
+// deliveries between two of them.
+func StormBodies(seed uint64, orders, deliveries int) (bodies []string) {
 	st := newStorm(seed, nil)
 	for range orders {
 		bodies = append(bodies, st.next()...)
+		for range deliveries {
+			st.duplicate()
+		}
 	}
 	return bodies
 }
@@ -16,8 +20,8 @@ func (d *Desk) Worsen(ctx context.Context) (text string, err error) {
 	d.mu.Lock()
 	d.storm = newStorm(1, func() {})
 	d.mu.Unlock()
-	for d.storm.faults.text == "" && err == nil {
+	for d.storm.now.text == "" && err == nil {
 		err = d.changeProfile(ctx)
 	}
-	return d.storm.faults.text, err
+	return d.storm.now.text, err
 }

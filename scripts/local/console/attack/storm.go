@@ -24,16 +24,20 @@ const profileTime = 3 * time.Second
 // storm is a running storm. The desk's mutex guards it.
 type storm struct {
 	seed   uint64
-	dice   *rand.Rand
+	orders *rand.Rand // draws the orders, and nothing else
+	faults *rand.Rand // draws what goes wrong, one after the other
+	hits   *rand.Rand // draws which calls and messages are hit, in the order in which they come
 	posted int
-	faults profile
-	until  time.Time // of these faults
+	now    profile
+	until  time.Time // of what goes wrong now
 	stop   context.CancelFunc
 }
 
 func newStorm(seed uint64, stop context.CancelFunc) *storm {
-	dice := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // G404: not a secret
-	return &storm{seed: seed, dice: dice, stop: stop}
+	dice := func(stream uint64) *rand.Rand {
+		return rand.New(rand.NewPCG(seed, stream)) //nolint:gosec // G404: not a secret
+	}
+	return &storm{seed: seed, orders: dice(0), faults: dice(1), hits: dice(2), stop: stop}
 }
 
 // profile is what goes wrong for some seconds: a share of the calls fails in one of these
@@ -67,8 +71,9 @@ func profiles() []profile {
 	}
 }
 
-// Storm implements console.Actions. A storm does everything at random. The same seed
-// makes the same orders and the same choices; what they hit depends on the machine.
+// Storm implements console.Actions. A storm attacks at random. The same seed makes the
+// same orders and the same sequence of faults; which calls they hit depends on the
+// machine.
 func (d *Desk) Storm(_ context.Context, on bool, seed uint64) (console.Result, error) {
 	if on {
 		return d.startStorm(seed)
@@ -160,11 +165,11 @@ func (d *Desk) postStorm() error {
 func (st *storm) next() []string {
 	st.posted++
 	c := content{
-		id: fmt.Sprintf("%s%d-%d", stormy, st.seed, st.posted), method: works, quantity: 1 + st.dice.IntN(3),
+		id: fmt.Sprintf("%s%d-%d", stormy, st.seed, st.posted), method: works, quantity: 1 + st.orders.IntN(3),
 	}
 	other := c
 	other.quantity += 10
-	switch roll := st.dice.IntN(100); {
+	switch roll := st.orders.IntN(100); {
 	case roll < 10:
 		return []string{c.body(), c.body()}
 	case roll < 12:
@@ -187,7 +192,7 @@ func (d *Desk) changeProfile(context.Context) error {
 		return nil
 	}
 	all := profiles()
-	d.storm.faults = all[d.storm.dice.IntN(len(all))]
+	d.storm.now = all[d.storm.faults.IntN(len(all))]
 	d.storm.until = time.Now().Add(profileTime)
 	d.showFaults()
 	return nil
@@ -237,29 +242,29 @@ func (d *Desk) stormDay(ctx context.Context) error {
 	return d.jump(ctx, keysExpire)
 }
 
-// hits reports whether a call fails, and how.
-func (st *storm) hits(kinds int) (kind int, hit bool) {
-	if kinds == 0 || st.dice.Float64() >= st.faults.share {
+// draw reports whether a call fails, and how.
+func (st *storm) draw(kinds int) (kind int, hit bool) {
+	if kinds == 0 || st.hits.Float64() >= st.now.share {
 		return 0, false
 	}
-	return st.dice.IntN(kinds), true
+	return st.hits.IntN(kinds), true
 }
 
 func (st *storm) beforeStripe(s *system.System, c stripetest.Call) {
-	if i, hit := st.hits(len(st.faults.stripe)); hit {
-		s.Stripe.Fail(stripetest.Fault{Kind: st.faults.stripe[i], Number: c.Number})
+	if i, hit := st.draw(len(st.now.stripe)); hit {
+		s.Stripe.Fail(stripetest.Fault{Kind: st.now.stripe[i], Number: c.Number})
 	}
 }
 
 func (st *storm) beforeTable(s *system.System, c dynamodbtest.Call) {
-	if i, hit := st.hits(len(st.faults.table)); hit {
-		s.Proxy.Fail(dynamodbtest.Fault{Kind: st.faults.table[i], Number: c.Number, Times: 1})
+	if i, hit := st.draw(len(st.now.table)); hit {
+		s.Proxy.Fail(dynamodbtest.Fault{Kind: st.now.table[i], Number: c.Number, Times: 1})
 	}
 }
 
 // duplicate delivers one message of ten twice.
 func (st *storm) duplicate() sqstest.Twice {
-	switch st.dice.IntN(20) {
+	switch st.hits.IntN(20) {
 	case 0:
 		return sqstest.InSameBatch
 	case 1:

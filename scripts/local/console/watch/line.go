@@ -19,28 +19,28 @@ import (
 type line struct {
 	Order // without the fields that summary sets
 
-	posted   []system.Posted // each message once
-	working  []int           // instances that process it
-	owners   map[string]int  // the instance of each claim
-	calls    map[Place]int   // under way
-	record   order.Record    // without an id if there is no row
-	account  refund.Account
-	charges  []stripetest.Charge // that succeeded
-	intents  map[string]stripetest.Intent
-	refunds  map[string]stripetest.Refund
-	bus      []system.BusEvent
-	mail     []sestest.Email
-	parked   map[string]sqstest.Message // by the first message id
-	live     map[string]*message        // in the order queue
-	dead     bool                       // a message of it is a dead letter
-	entries  []Entry
-	dropped  int
-	logged   strings.Builder
-	since    time.Time           // of the last change
-	audits   int                 // since the last change
-	findings map[string][]string // by invariant
-	unheard  bool                // the answer to the call under way reaches nobody
-	missing  string              // a guard that a program which processed it lacked, in words
+	posted      []system.Posted // each message once
+	working     []int           // instances that process it
+	owners      map[string]int  // the instance of each claim
+	calls       map[Place]int   // under way
+	record      order.Record    // without an id if there is no row
+	account     refund.Account
+	charges     []stripetest.Charge // that succeeded
+	intents     map[string]stripetest.Intent
+	refunds     map[string]stripetest.Refund
+	bus         []system.BusEvent
+	mail        []sestest.Email
+	parked      map[string]sqstest.Message // by the first message id
+	live        map[string]*message        // in the order queue
+	dead        bool                       // a message of it is a dead letter
+	entries     []Entry
+	dropped     int
+	logged      strings.Builder
+	since       time.Time           // of the last change
+	audits      int                 // since the last change
+	findings    map[string][]string // by invariant
+	undelivered bool                // the answer to the call under way does not reach its caller
+	missing     string              // a guard that a program which processed it lacked, in words
 }
 
 // message is one message of the order queue.

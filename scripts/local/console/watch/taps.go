@@ -125,8 +125,8 @@ func (w *Watch) afterTable(asked write, c dynamodbtest.Call) {
 	switch {
 	case c.Lost:
 		e.Kind, e.Answer = Lost, "no answer"
-	case l.unheard:
-		e.Kind, e.Answer, l.unheard = Lost, e.Answer+neverHeard, false
+	case l.undelivered:
+		e.Kind, e.Answer, l.undelivered = Lost, e.Answer+notDelivered, false
 	case refused:
 		e.Kind = Refused
 	}

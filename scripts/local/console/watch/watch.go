@@ -182,26 +182,26 @@ func (w *Watch) Broken(id string) bool {
 	return l != nil && len(l.broken()) > 0
 }
 
-// Unheard notes that the answer to an order's latest call did not reach its caller,
+// Undelivered notes that the answer to an order's latest call did not reach its caller,
 // because that was killed between the effect and the answer. It is called before the
 // answer is sent.
-func (w *Watch) Unheard(id string, by string) {
+func (w *Watch) Undelivered(id string, by string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l := w.line(id)
 	if by == DynamoDB { // its entry is yet to come
-		l.unheard = true
+		l.undelivered = true
 		return
 	}
 	for i := len(l.entries) - 1; i >= 0; i-- {
 		if e := &l.entries[i]; e.Kind == Call && e.To == by {
-			e.Kind, e.Answer = Lost, e.Answer+neverHeard
+			e.Kind, e.Answer = Lost, e.Answer+notDelivered
 			return
 		}
 	}
 }
 
-const neverHeard = ", unheard"
+const notDelivered = ", not delivered"
 
 // Say adds a line to the log.
 func (w *Watch) Say(tone Tone, order, text string) {

@@ -110,7 +110,7 @@ func TestADeliveryIsShownUntilItsInstanceIsKilled(t *testing.T) {
 	s.taps.AfterStripe(stripetest.Call{
 		Endpoint: stripetest.Confirm, OrderID: "ORD-1", Intent: "pi_1", Status: 200, Result: "succeeded",
 	})
-	s.Unheard("ORD-1", watch.Stripe)
+	s.Undelivered("ORD-1", watch.Stripe)
 	s.taps.ObserveInstance(lambdatest.Event{Change: lambdatest.Killed, Instance: 1})
 	f = s.refresh()
 	if f.Instances[0].State != watch.Killed || f.Totals.Kills != 1 || f.Orders[0].Instance != 0 {
@@ -122,7 +122,7 @@ func TestADeliveryIsShownUntilItsInstanceIsKilled(t *testing.T) {
 		got = append(got, string(e.Kind)+": "+strings.TrimSpace(e.Text+" "+e.Answer))
 	}
 	if diff := cmp.Diff(got, []string{
-		"message: delivery 1 of message …0001", "lost: confirm pi_1 200 succeeded, unheard", "death: killed",
+		"message: delivery 1 of message …0001", "lost: confirm pi_1 200 succeeded, not delivered", "death: killed",
 	}); diff != "" {
 		t.Errorf("timeline: got -, want +\n%s", diff)
 	}
