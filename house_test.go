@@ -28,7 +28,7 @@ func TestTheDomainDependsOnTheStandardLibraryAlone(t *testing.T) {
 	t.Parallel()
 	for _, path := range list(t, "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}",
 		"./domain/order", "./domain/order/ordertest", "./domain/intake", "./domain/intake/intaketest") {
-		if !strings.HasPrefix(path, "orderonce/domain/") {
+		if !strings.HasPrefix(path, lambdatest.Module()+"/domain/") {
 			t.Errorf("the domain depends on %s", path)
 		}
 	}
@@ -36,12 +36,18 @@ func TestTheDomainDependsOnTheStandardLibraryAlone(t *testing.T) {
 
 func TestNoAdapterDependsOnAnother(t *testing.T) {
 	t.Parallel()
+	below := func(folder, path string) (name string, ok bool) {
+		rest, ok := strings.CutPrefix(path, lambdatest.Module()+"/"+folder+"/")
+		name, _, _ = strings.Cut(rest, "/")
+		return name, ok
+	}
 	for _, pkg := range list(t, "./adapters/...") {
-		own := strings.Split(pkg, "/")[2]
+		own, _ := below("adapters", pkg)
 		for _, path := range list(t, "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", pkg) {
-			another := strings.HasPrefix(path, "orderonce/adapters/") && strings.Split(path, "/")[2] != own
-			if another || strings.HasPrefix(path, "orderonce/functions/") ||
-				strings.HasPrefix(path, "orderonce/scripts/") {
+			adapter, isAdapter := below("adapters", path)
+			_, isFunction := below("functions", path)
+			_, isScript := below("scripts", path)
+			if isAdapter && adapter != own || isFunction || isScript {
 				t.Errorf("%s depends on %s", pkg, path)
 			}
 		}
@@ -51,8 +57,9 @@ func TestNoAdapterDependsOnAnother(t *testing.T) {
 func TestNothingDeployedDependsOnADoubleOrOnTesting(t *testing.T) {
 	t.Parallel()
 	for _, path := range list(t, "-deps", "./functions/...") {
-		double := strings.HasPrefix(path, "orderonce/") && strings.HasSuffix(path, "test")
-		if path == "testing" || strings.HasPrefix(path, "orderonce/scripts") || double {
+		folder, ours := strings.CutPrefix(path, lambdatest.Module()+"/")
+		double := ours && strings.HasSuffix(folder, "test")
+		if path == "testing" || ours && strings.HasPrefix(folder, "scripts") || double {
 			t.Errorf("a function depends on %s", path)
 		}
 	}
@@ -66,7 +73,7 @@ func list(t *testing.T, args ...string) []string {
 	t.Helper()
 	opened.Do(
 		func() { // so that go test runs this again when a source changes: what go list reads, go test does not see
-			if err := lambdatest.OpenSources(t.Context(), "orderonce/..."); err != nil {
+			if err := lambdatest.OpenSources(t.Context(), "..."); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -263,6 +270,36 @@ func same(t *testing.T, got, want []string) {
 func TestCommentsWrapAtNinetyColumns(t *testing.T) {
 	t.Parallel()
 	const widest = 90
+	for _, file := range sources(t) {
+		output := false
+		for n, line := range strings.Split(read(t, file), "\n") {
+			text, comment := strings.CutPrefix(strings.TrimLeft(line, "\t"), "// ")
+			output = comment && (output || strings.HasSuffix(text, "Output:"))
+			if comment && !output && utf8.RuneCountInString(line) > widest && !strings.Contains(text, "://") {
+				t.Errorf("%s:%d: comment of %d columns, want at most %d", file, n+1, utf8.RuneCountInString(line), widest)
+			}
+		}
+	}
+}
+
+// Whoever adopts the code renames the module and its imports. A path in another place
+// would stay behind: use lambdatest.Module.
+func TestTheModulesPathIsWrittenInImportsAlone(t *testing.T) {
+	t.Parallel()
+	path := `["` + "`]" + regexp.QuoteMeta(lambdatest.Module()) + `/`
+	written, imported := regexp.MustCompile(path), regexp.MustCompile(`^(import )?\s*([\w.]+ )?`+path+`[^"]*"( //.*)?$`)
+	for _, file := range sources(t) {
+		for n, line := range strings.Split(read(t, file), "\n") {
+			if written.MatchString(line) && !imported.MatchString(line) {
+				t.Errorf("%s:%d: the module's path outside of an import: %s", file, n+1, line)
+			}
+		}
+	}
+}
+
+// sources returns every Go file of both modules.
+func sources(t *testing.T) []string {
+	t.Helper()
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
@@ -278,14 +315,5 @@ func TestCommentsWrapAtNinetyColumns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, file := range files {
-		output := false
-		for n, line := range strings.Split(read(t, file), "\n") {
-			text, comment := strings.CutPrefix(strings.TrimLeft(line, "\t"), "// ")
-			output = comment && (output || strings.HasSuffix(text, "Output:"))
-			if comment && !output && utf8.RuneCountInString(line) > widest && !strings.Contains(text, "://") {
-				t.Errorf("%s:%d: comment of %d columns, want at most %d", file, n+1, utf8.RuneCountInString(line), widest)
-			}
-		}
-	}
+	return files
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"orderonce/adapters/lambda/lambdatest"
 )
 
 // policies are the IAM actions that a person who reads has, and one who repairs.
@@ -153,7 +155,7 @@ func (f goFile) imports() map[string]string {
 // packages returns the directories of this module that the file imports.
 func (f goFile) packages() (directories []string) {
 	for _, imported := range f.imports() {
-		if directory, ok := strings.CutPrefix(imported, "orderonce/"); ok {
+		if directory, ok := strings.CutPrefix(imported, lambdatest.Module()+"/"); ok {
 			directories = append(directories, directory)
 		}
 	}

@@ -71,7 +71,7 @@ func newWorld(t *testing.T) *world {
 		w.must(m.Create(now, "labels", s))
 	})
 	binary := filepath.Join(t.TempDir(), "label")
-	w.must(lambdatest.Build(t.Context(), "orderonce/examples/label", binary))
+	w.must(lambdatest.Build(t.Context(), "examples/label", binary))
 	w.host, err = lambdatest.Start(lambdatest.Options{
 		Binary: binary, Timeout: 12 * time.Second, Instances: 2, Output: &w.log,
 		Env: map[string]string{

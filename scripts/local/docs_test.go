@@ -28,7 +28,7 @@ func TestTheCommandsOfTheDocumentsPrintWhatTheDocumentsShow(t *testing.T) {
 	t.Parallel()
 	lambdatest.FullOnly(t)
 	dynamodbtest.Locate(t)
-	must(t, lambdatest.OpenSources(t.Context(), "orderonce/scripts/local", "orderonce/scripts/orders"))
+	must(t, lambdatest.OpenSources(t.Context(), "scripts/local", "scripts/orders"))
 	for _, page := range []string{"README.md", "docs/tutorial.md"} {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()

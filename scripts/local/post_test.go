@@ -30,7 +30,7 @@ func refundBody(id string, amount int) string {
 func TestPost(t *testing.T) {
 	t.Parallel()
 	kit := systemtest.New(t)
-	webhook, reconcile := kit.Build(t, "orderonce/functions/webhook"), kit.Build(t, "orderonce/functions/reconcile")
+	webhook, reconcile := kit.Build(t, "functions/webhook"), kit.Build(t, "functions/reconcile")
 	begin := func(t *testing.T, o system.Options) *local {
 		t.Helper()
 		o.Instances = 1

@@ -18,7 +18,7 @@ func TestCtrlCEndsMakeUpWithStatus0(t *testing.T) {
 	t.Parallel()
 	lambdatest.FullOnly(t)
 	dynamodbtest.Locate(t)
-	must(t, lambdatest.OpenSources(t.Context(), "orderonce/scripts/local"))
+	must(t, lambdatest.OpenSources(t.Context(), "scripts/local"))
 	keyboard, screen := systemtest.Terminal(t)
 	cmd := newReader(t).command(t.Context(), "make", "up")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = screen, screen, screen

@@ -63,7 +63,7 @@ func TestEveryRunbook(t *testing.T) {
 		"7. A producer sent 10,000 wrong orders":     wrongOrders(),
 		"8. A bad release was deployed":              badRelease(kit.BuildPatched, kit.Binary),
 		"9. A receipt is doubtful": doubtfulReceipt(
-			kit.Build(t, "orderonce/functions/publish"), kit.Build(t, "orderonce/functions/receipt")),
+			kit.Build(t, "functions/publish"), kit.Build(t, "functions/receipt")),
 		"10. An article is sold out, or its stock does not add up": soldOut(),
 	}
 	sections := strings.Split(string(text), "\n## ")

@@ -51,7 +51,7 @@ func TestTheToolInATerminal(t *testing.T) {
 	kit := systemtest.New(t)
 	s, _ := kit.Start(t, unhurried(system.Options{}))
 	binary := filepath.Join(t.TempDir(), "orders")
-	must(t, lambdatest.Build(t.Context(), "orderonce/scripts/orders", binary))
+	must(t, lambdatest.Build(t.Context(), "scripts/orders", binary))
 	run := func(awaited, typed string, args ...string) string {
 		return inTerminal(t, binary, s.OperatorEnv(), awaited, typed, args...)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -15,14 +16,15 @@ import (
 // binary, for tests, for tools and for Lambda, so that what was tested is what is
 // deployed.
 type Program struct {
-	Package string   // as go build takes it, such as ./functions/order
+	Package string   // ./ and a folder, or one below the product's module: functions/order
 	Root    string   // a folder of its module; "" is the working directory
 	Arch    string   // a GOARCH, for Linux; "" is this machine, whatever its system
 	Tags    []string // beside those of a release
 	Overlay string   // a file for go build -overlay; "" compiles the module as it is
 }
 
-// Build compiles a program for this machine. The error has the compiler's output.
+// Build compiles a program for this machine; pkg is as in Program. The error has the
+// compiler's output.
 func Build(ctx context.Context, pkg, out string) error { return Program{Package: pkg}.Build(ctx, out) }
 
 // Build compiles the program into the file out. The same source, Go release and Arch make
@@ -41,12 +43,24 @@ func (p Program) Build(ctx context.Context, out string) error {
 		"-trimpath",         // no path of this machine
 		"-buildvcs=false",   // a clone and an archive of one commit make the same bytes
 		"-ldflags", "-s -w", // no symbols: a panic's trace has its names without them
-		"-o", out, p.Package,
+		"-o", out, p.importPath(),
 	)
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s: %w\n%s", p.Package, err, output)
 	}
 	return p.openSources(ctx)
+}
+
+// Module returns the path of the product's module, which whoever adopts it renames.
+func Module() string {
+	return strings.TrimSuffix(reflect.TypeFor[Program]().PkgPath(), "/adapters/lambda/lambdatest")
+}
+
+func (p Program) importPath() string {
+	if strings.HasPrefix(p.Package, "./") {
+		return p.Package
+	}
+	return Module() + "/" + p.Package
 }
 
 // command returns a go command with the program's module, tags and architecture.
@@ -65,9 +79,9 @@ func (p Program) command(ctx context.Context, verb string, args ...string) *exec
 	return cmd
 }
 
-// OpenSources opens the files that the go command reads for the packages and their
-// dependencies, in this module and in modules that it replaces by folders: the folder of
-// each package, its embedded files, go.mod and go.sum.
+// OpenSources opens the files that the go command reads for the packages, which are as in
+// Program, and their dependencies, in this module and in modules that it replaces by
+// folders: the folder of each package, its embedded files, go.mod and go.sum.
 //
 // Call it in a test that runs go build, go list or go test. The cache of go test compares
 // what the test opened through package os, and of a folder the names, sizes and times of
@@ -86,7 +100,7 @@ func (p Program) openSources(ctx context.Context) error {
 	const sources = `{{$dir := .Dir}}{{with .Module}}{{if or .Main .Replace}}` +
 		`{{$dir}}{{"\n"}}{{.GoMod}}{{"\n"}}` +
 		`{{range $.EmbedFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}`
-	listed, err := p.command(ctx, "list", "-deps", "-f", sources, p.Package).Output()
+	listed, err := p.command(ctx, "list", "-deps", "-f", sources, p.importPath()).Output()
 	if err != nil {
 		return fmt.Errorf("list the sources of %s: %w", p.Package, err)
 	}

@@ -33,7 +33,7 @@ func TestATestThatBuildsABinaryIsRunAgainWhenItsSourcesChange(t *testing.T) {
 	lambdatest.FullOnly(t)
 	if flag.Arg(0) == "child" {
 		out := filepath.Join(t.TempDir(), "bootstrap")
-		must(t, lambdatest.Build(t.Context(), "orderonce/functions/order", out))
+		must(t, lambdatest.Build(t.Context(), "functions/order", out))
 		return
 	}
 	program, err := os.Executable()

@@ -100,13 +100,12 @@ func (g Guard) CaughtBy() string {
 var ErrUnknown = errors.New("unknown guard; make break lists them")
 
 // Root returns the root folder of the product's module, also for a caller in the lab's
-// module.
+// module. It does not need the path of the module, which whoever adopts it renames.
 func Root(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "orderonce").Output()
-	root := strings.TrimSpace(string(out))
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	root := strings.TrimSuffix(strings.TrimSpace(string(out)), "/"+lab)
 	if err != nil || root == "" {
-		return "", fmt.Errorf("go list -m orderonce: %w: run this inside the repository",
-			cmp.Or(err, os.ErrNotExist))
+		return "", fmt.Errorf("go list -m: %w: run this inside the repository", cmp.Or(err, os.ErrNotExist))
 	}
 	return root, nil
 }

@@ -137,7 +137,7 @@ func TestOnlyTheProductSettlesOrdersWithoutTheirMessages(t *testing.T) {
 func TestTheProgramOfTheBaselinesIsBuiltOnce(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	all := baselineHandlers("orderonce/scripts/lab/storm/no-such-package", folder)
+	all := baselineHandlers("scripts/lab/storm/no-such-package", folder)
 	_, _, first := all[0].Build(t.Context(), t.TempDir())
 	_, _, second := all[1].Build(t.Context(), t.TempDir())
 	if first == nil || !errors.Is(second, first) {
@@ -204,7 +204,7 @@ func TestPowertoolsIsSkippedWithAReason(t *testing.T) {
 func TestTheTwoVersionsAreTwoFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	missing := lambdatest.Program{Package: "orderonce/scripts/lab/storm/no-such-package"}
+	missing := lambdatest.Program{Package: "scripts/lab/storm/no-such-package"}
 	binary, next, err := build(t.Context(), missing, dir)
 	if err == nil || binary == next || !strings.HasPrefix(next, dir) {
 		t.Errorf("%s and %s, %v, want two files and a compiler error", binary, next, err)

@@ -135,7 +135,7 @@ func TestTheStormFindsTheKnownFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			all := baselineHandlers("orderonce/scripts/lab/storm/baseline", folder)
+			all := baselineHandlers("scripts/lab/storm/baseline", folder)
 			h := all[slices.IndexFunc(all, func(h run.Handler) bool { return h.Name == name })]
 			o := run.Options{
 				Workload: run.Workload{Seed: 1, Orders: 100}, Kills: 30, Instances: 4, Calm: tt.calm,

@@ -18,7 +18,7 @@ import (
 func TestDisputes(t *testing.T) {
 	t.Parallel()
 	w := world{systemtest.New(t)}
-	s := w.start(t, generous(system.Options{Webhook: w.Build(t, "orderonce/functions/webhook")}))
+	s := w.start(t, generous(system.Options{Webhook: w.Build(t, "functions/webhook")}))
 	s.post(bodyWith("card", "pm_card_visa"))
 	s.settle()
 	for _, act := range []func(*stripetest.Machine) error{

@@ -16,7 +16,7 @@ import (
 // exits at the point that its environment names.
 func TestAWaitForAFunctionThatExitsEndsAtOnce(t *testing.T) {
 	t.Parallel()
-	w := world{systemtest.WithFunction(t, "orderonce/adapters/lambda/lambdatest/internal/subject")}
+	w := world{systemtest.WithFunction(t, "adapters/lambda/lambdatest/internal/subject")}
 	for claim, tt := range map[string]struct {
 		env  map[string]string
 		want string

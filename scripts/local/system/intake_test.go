@@ -26,7 +26,7 @@ import (
 func TestIntake(t *testing.T) {
 	t.Parallel()
 	w := intakeWorld{world: world{systemtest.New(t)}}
-	w.binary = w.Build(t, "orderonce/functions/intake")
+	w.binary = w.Build(t, "functions/intake")
 	for claim, test := range map[string]func(*testing.T){
 		"an order that is put twice is charged once and answered the same":                w.twice,
 		"a new order costs 2 DynamoDB calls and 1 message, a repeated one 1 and none":     w.counts,

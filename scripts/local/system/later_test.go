@@ -29,7 +29,7 @@ import (
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
 	w := world{systemtest.New(t)}
-	webhook := w.Build(t, "orderonce/functions/webhook")
+	webhook := w.Build(t, "functions/webhook")
 	start := func(t *testing.T, deliveries func(stripetest.Event) []time.Duration) *running {
 		t.Helper()
 		return w.start(t, generous(system.Options{Webhook: webhook, Deliveries: deliveries}))
@@ -183,7 +183,7 @@ func request(t *testing.T, url string, body []byte, signature string) (status in
 func TestReconcile(t *testing.T) {
 	t.Parallel()
 	w := world{systemtest.New(t)}
-	reconcile := w.Build(t, "orderonce/functions/reconcile")
+	reconcile := w.Build(t, "functions/reconcile")
 	t.Run("an order whose worker died after the charge, and whose message expired, is settled", func(t *testing.T) {
 		t.Parallel()
 		k := &trap{}
@@ -210,7 +210,7 @@ func TestReconcile(t *testing.T) {
 func TestLookAll(t *testing.T) {
 	t.Parallel()
 	w := world{systemtest.New(t)}
-	reconcile := w.Build(t, "orderonce/functions/reconcile")
+	reconcile := w.Build(t, "functions/reconcile")
 	for claim, tt := range map[string]struct {
 		down bool
 		want error

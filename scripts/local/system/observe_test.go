@@ -17,7 +17,7 @@ func TestASystemReportsItsOrderFunctionAndItsWebhooks(t *testing.T) {
 	w := world{systemtest.New(t)}
 	instances, webhooks := make(chan lambdatest.Event, 99), make(chan stripetest.Sent, 99)
 	s := w.start(t, generous(system.Options{
-		Webhook:         w.Build(t, "orderonce/functions/webhook"),
+		Webhook:         w.Build(t, "functions/webhook"),
 		ObserveInstance: func(e lambdatest.Event) { instances <- e },
 		ObserveWebhook:  func(sent stripetest.Sent) { webhooks <- sent },
 	}))

@@ -52,7 +52,7 @@ type receiptKit struct {
 func newReceiptKit(t *testing.T) receiptKit {
 	t.Helper()
 	w := world{systemtest.New(t)}
-	return receiptKit{w, w.Build(t, "orderonce/functions/publish"), w.Build(t, "orderonce/functions/receipt")}
+	return receiptKit{w, w.Build(t, "functions/publish"), w.Build(t, "functions/receipt")}
 }
 
 // start starts a system that keeps the events of SES back until release.

@@ -19,7 +19,7 @@ func TestARefundThatTheBankReturns(t *testing.T) {
 	t.Parallel()
 	w := world{systemtest.New(t)}
 	o := generous(system.Options{
-		Webhook: w.Build(t, "orderonce/functions/webhook"), Reconcile: w.Build(t, "orderonce/functions/reconcile"),
+		Webhook: w.Build(t, "functions/webhook"), Reconcile: w.Build(t, "functions/reconcile"),
 	})
 	const id = "returned"
 	deliver := func(refundID string) func(*running) {

@@ -192,7 +192,7 @@ func (w world) killedOnce(
 // frees the goods of an order, and runs it again.
 func (w world) killedFreeing(t *testing.T) {
 	t.Helper()
-	reconcile := w.Build(t, "orderonce/functions/reconcile")
+	reconcile := w.Build(t, "functions/reconcile")
 	for _, when := range []string{"before", "after"} {
 		for number := 1; number <= 20; number++ { // 16 pages of the index, and four calls of the look
 			t.Run(fmt.Sprintf("%s call %d", when, number), func(t *testing.T) {
@@ -231,7 +231,7 @@ func (w world) killedFreeing(t *testing.T) {
 func (w world) waitingWithStock(t *testing.T) {
 	t.Helper()
 	s := w.start(t, stocked(8, system.Options{
-		Reconcile: w.Build(t, "orderonce/functions/reconcile"), Webhook: w.Build(t, "orderonce/functions/webhook"),
+		Reconcile: w.Build(t, "functions/reconcile"), Webhook: w.Build(t, "functions/webhook"),
 		Env: map[string]string{"STOCK_HOLD": "1ns"},
 	}))
 	s.post(

@@ -23,7 +23,7 @@ import (
 func TestPublish(t *testing.T) {
 	t.Parallel()
 	w := world{systemtest.New(t)}
-	publish := w.Build(t, "orderonce/functions/publish")
+	publish := w.Build(t, "functions/publish")
 	start := func(t *testing.T, refuse func(eventbridgetest.Event) string) *running {
 		t.Helper()
 		return w.start(t, generous(system.Options{Publish: publish, RefuseEvent: refuse}))

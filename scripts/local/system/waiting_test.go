@@ -42,7 +42,7 @@ func TestTenThousandOrdersWait(t *testing.T) {
 	w := world{systemtest.New(t)}
 	k := &lookTrap{at: 1000}
 	s := w.start(t, system.Options{
-		Reconcile: w.Build(t, "orderonce/functions/reconcile"), AfterStripe: k.afterStripe,
+		Reconcile: w.Build(t, "functions/reconcile"), AfterStripe: k.afterStripe,
 		Env: map[string]string{"STRIPE_RATE": strconv.Itoa(lookRate), "PARALLEL_ORDERS": strconv.Itoa(lookLanes)},
 	})
 	k.system.Store(s.System)

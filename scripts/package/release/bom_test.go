@@ -24,7 +24,7 @@ func build(t *testing.T) []byte {
 	t.Helper()
 	lambdatest.FullOnly(t)
 	path := filepath.Join(t.TempDir(), "package")
-	must(t, lambdatest.Build(t.Context(), "orderonce/scripts/package", path))
+	must(t, lambdatest.Build(t.Context(), "scripts/package", path))
 	executable, err := os.ReadFile(path)
 	must(t, err)
 	return executable

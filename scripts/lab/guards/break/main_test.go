@@ -28,14 +28,18 @@ func allGuards(t *testing.T) (root string, all []guards.Guard) {
 	return root, all
 }
 
+// openProduct opens the sources that the catchers read, which run in other processes.
+func openProduct(t *testing.T) {
+	t.Helper()
+	if err := lambdatest.OpenSources(t.Context(), "domain/...", "adapters/...", "functions/..."); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestEveryMissingGuardIsCaughtAndTheTreeIsUnchanged(t *testing.T) {
 	t.Parallel()
 	lambdatest.FullOnly(t)
-	for _, pkg := range []string{"orderonce/domain/...", "orderonce/adapters/...", "orderonce/functions/..."} {
-		if err := lambdatest.OpenSources(t.Context(), pkg); err != nil { // the catchers run in other processes
-			t.Fatal(err)
-		}
-	}
+	openProduct(t)
 	root, all := allGuards(t)
 	for _, g := range all {
 		t.Run(g.Name, func(t *testing.T) {
@@ -133,7 +137,7 @@ func TestOnlyTheExpectedInvariantIsACatch(t *testing.T) {
 		"caught":     {ran(printed) + failed, story, ""},
 		"not caught": {ran("ok\n") + jsonLine("pass", "TestScenario", ""), "", "not caught"},
 		"does not compile": {
-			`{"Action":"fail","FailedBuild":"orderonce/domain/order"}` + "\n", "", "product does not compile",
+			`{"Action":"fail","FailedBuild":"example.com/domain/order"}` + "\n", "", "product does not compile",
 		},
 		"no such test":            {jsonLine("output", "", "testing: warning: no tests to run\n"), "", "no test TestScenario in"},
 		"the module is broken":    {"go: no go.mod\n", "", "go: no go.mod"},

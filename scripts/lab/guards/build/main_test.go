@@ -38,7 +38,7 @@ func TestTheBinaryIsNotTheProducts(t *testing.T) {
 	if err := run(t.Context(), "bind", without); err != nil {
 		t.Fatal(err)
 	}
-	if err := lambdatest.Build(t.Context(), "orderonce/functions/order", intact); err != nil {
+	if err := lambdatest.Build(t.Context(), "functions/order", intact); err != nil {
 		t.Fatal(err)
 	}
 	if content(t, without) == content(t, intact) {

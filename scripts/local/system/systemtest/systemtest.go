@@ -24,7 +24,7 @@ type Kit struct {
 // ORDERONCE_ALL=1, as lambdatest.FullOnly does.
 func New(tb testing.TB) Kit {
 	tb.Helper()
-	return WithFunction(tb, "orderonce/functions/order")
+	return WithFunction(tb, "functions/order")
 }
 
 // WithFunction is New with the function of another package.
@@ -74,7 +74,7 @@ func (k Kit) BuildPatched(tb testing.TB, file, before, after string) string {
 	must(os.WriteFile(patched, []byte(text), 0o600)) //nolint:gosec // G703: in the test's folder
 	must(os.WriteFile(overlay, replace, 0o600))
 	binary := filepath.Join(dir, "bootstrap")
-	must(lambdatest.Program{Package: "orderonce/functions/order", Overlay: overlay}.Build(tb.Context(), binary))
+	must(lambdatest.Program{Package: "functions/order", Overlay: overlay}.Build(tb.Context(), binary))
 	return binary
 }
 
