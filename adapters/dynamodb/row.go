@@ -98,7 +98,14 @@ func addTexts(item row, texts map[string]string) {
 
 func decodeEvent(item row) (order.Event, error) {
 	d := decoder{item: item}
-	e := order.Event{
+	if e := d.event(); d.err == nil {
+		return e, nil
+	}
+	return order.Event{}, fmt.Errorf("row %q: %w", sortKey(item), d.err)
+}
+
+func (d *decoder) event() order.Event {
+	return order.Event{
 		Seq: int(d.number("seq")), From: d.status("from"), To: d.status("to"),
 		Intent: order.IntentID(d.optionalText("intentId")), Failure: d.optionalText("failure"),
 		Dispute: d.dispute(), At: d.time("at"), Refund: order.RefundEvent{
@@ -106,10 +113,6 @@ func decodeEvent(item row) (order.Event, error) {
 			Amount: d.optionalNumber("refundAmount"),
 		},
 	}
-	if d.err != nil {
-		return order.Event{}, fmt.Errorf("row %q: %w", sortKey(item), d.err)
-	}
-	return e, nil
 }
 
 // decodeOrder decodes an order item. It returns ErrCorrupt for an item that a Store
@@ -168,8 +171,9 @@ func sortKey(item row) string {
 // decoder reads attributes and collects every error. An error names the attribute and not
 // its value, which may be personal data.
 type decoder struct {
-	item row
-	err  error
+	item  row
+	newer bool // accept the statuses of a newer release
+	err   error
 }
 
 func (d *decoder) text(name string) string {
@@ -193,6 +197,9 @@ func (d *decoder) number(name string) int64 {
 func (d *decoder) status(name string) order.Status {
 	text := d.text(name)
 	s, err := order.ParseStatus(text)
+	if d.newer {
+		return order.Status(text)
+	}
 	if err != nil && text != "" {
 		d.err = errors.Join(d.err, fmt.Errorf("%s: %w", name, err))
 	}

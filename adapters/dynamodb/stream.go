@@ -2,6 +2,7 @@ package dynamodb
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -17,9 +18,7 @@ import (
 type StreamRecord struct {
 	SortKey string
 	Event   order.OutboxEvent // of which only OrderID is set if Err is not nil
-	// Err wraps order.ErrCorrupt if a Store cannot have written the item, and
-	// order.ErrUnknownVersion if a newer release wrote it.
-	Err error
+	Err     error             // wraps order.ErrCorrupt: neither this Store nor that of a newer release wrote the item
 }
 
 var errNoImage = errors.New("missing NewImage: want the stream view type NEW_IMAGE or NEW_AND_OLD_IMAGES")
@@ -67,24 +66,49 @@ func decodeStreamRecord(r events.DynamoDBEventRecord) StreamRecord {
 	return StreamRecord{SortKey: sortKey(item), Event: e, Err: err}
 }
 
-// decodeOutboxEvent decodes an event item with what it has of its order. An item whose
-// type is not that of the decoded event has a meaning that this release does not know.
+// decodeOutboxEvent decodes an event item with what it has of its order. It does not
+// stop at a type, a status or an attribute of a newer release: while that release is
+// rolled out, its events would otherwise hold up every other event of their shard.
 func decodeOutboxEvent(item row) (order.OutboxEvent, error) {
-	d := decoder{item: item}
+	d := decoder{item: item, newer: true}
 	id := order.ID(d.text("orderId"))
 	e := order.OutboxEvent{
 		OrderID: id,
 		Total:   order.Money{Amount: d.number("amount"), Currency: order.Currency(d.text("currency"))},
 		Trace:   order.ParseTrace(d.optionalText("traceparent")), // an invalid one is not worth an event
+		Event:   d.event(), More: unknownAttributes(item),
 	}
-	eventType, err := d.text("type"), d.err
-	if e.Event, d.err = decodeEvent(item); d.err == nil && err == nil && eventType != e.Event.Type() {
-		err = fmt.Errorf("type %q: %w", eventType, order.ErrUnknownVersion)
+	if stored := d.text("type"); stored != e.Event.Type() {
+		e.NewerType = stored
 	}
-	if err = errors.Join(err, d.err); err != nil {
-		return order.OutboxEvent{OrderID: id}, fmt.Errorf("stream record: %w", err)
+	if d.err != nil {
+		return order.OutboxEvent{OrderID: id}, fmt.Errorf("stream record: %w", d.err)
 	}
 	return e, nil
+}
+
+// unknownAttributes returns the texts and numbers of an event item that encodeEvent does
+// not write.
+func unknownAttributes(item row) map[string]any {
+	var more map[string]any
+	for name, value := range item {
+		switch name {
+		case "orderId", "sk", "type", "seq", "from", "to", "amount", "currency", "at", "expiresAt", "intentId",
+			"failure", "traceparent", "disputeId", "disputeStatus", "disputedAt", "refundId", "refundStatus",
+			"refundAmount":
+			continue
+		}
+		if more == nil {
+			more = map[string]any{}
+		}
+		switch v := value.(type) {
+		case *types.AttributeValueMemberS:
+			more[name] = v.Value
+		case *types.AttributeValueMemberN:
+			more[name] = json.Number(v.Value)
+		}
+	}
+	return more
 }
 
 // fromStream converts the attributes of a stream record. An event item has strings and

@@ -64,7 +64,7 @@ const rfc3339Millis = "2006-01-02T15:04:05.000Z07:00"
 func newDetail(e order.OutboxEvent) detail {
 	return detail{
 		Version: 1, OrderID: string(e.OrderID), Seq: e.Event.Seq,
-		Type: e.Event.Type(), From: string(e.Event.From), Status: string(e.Event.To),
+		Type: e.Type(), From: string(e.Event.From), Status: string(e.Event.To),
 		Amount: e.Total.Amount, Currency: string(e.Total.Currency),
 		Intent: string(e.Event.Intent), Reason: e.Event.Failure,
 		DisputeID: string(e.Event.Dispute.ID), RefundID: e.Event.Refund.ID, Refunded: e.Event.Refund.Amount,
@@ -75,11 +75,11 @@ func newDetail(e order.OutboxEvent) detail {
 
 // detailType returns the detail-type of an event, such as "Order Action Required" for
 // "order.action_required".
-func detailType(e order.Event) string {
-	if e.Type() == "order.open" {
+func detailType(of string) string {
+	if of == "order.open" {
 		return "Order Reopened"
 	}
-	words := strings.FieldsFunc(e.Type(), func(r rune) bool { return r == '.' || r == '_' })
+	words := strings.FieldsFunc(of, func(r rune) bool { return r == '.' || r == '_' })
 	for i, word := range words {
 		words[i] = strings.ToUpper(word[:1]) + word[1:]
 	}
@@ -88,10 +88,24 @@ func detailType(e order.Event) string {
 
 func (b *Bus) entry(e order.OutboxEvent) types.PutEventsRequestEntry {
 	text, _ := json.Marshal(newDetail(e)) // strings and integers always encode
+	if len(e.More) > 0 {
+		text = addFields(text, e.More)
+	}
 	return types.PutEventsRequestEntry{
-		EventBusName: &b.name, Source: &b.source, DetailType: aws.String(detailType(e.Event)),
+		EventBusName: &b.name, Source: &b.source, DetailType: aws.String(detailType(e.Type())),
 		Detail: aws.String(string(text)), Time: &e.Event.At,
 	}
+}
+
+// addFields adds what a newer release recorded to a detail, whose own fields prevail.
+func addFields(text []byte, more map[string]any) []byte {
+	all := make(map[string]json.RawMessage, len(more))
+	for name, value := range more {
+		all[name], _ = json.Marshal(value) // strings and numbers
+	}
+	_ = json.Unmarshal(text, &all) // it was encoded a moment ago
+	text, _ = json.Marshal(all)
+	return text
 }
 
 var errResponse = errors.New("invalid response of PutEvents")

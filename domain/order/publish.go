@@ -1,6 +1,7 @@
 package order
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,14 @@ type OutboxEvent struct {
 	Total   Money
 	Trace   Trace
 	Event   Event
+	// NewerType is the type of an event that a newer release recorded and that this
+	// release does not know, or "". More are its texts and numbers of that kind, by name.
+	NewerType string
+	More      map[string]any
 }
+
+// Type returns what the event is called in the outbox.
+func (e OutboxEvent) Type() string { return cmp.Or(e.NewerType, e.Event.Type()) }
 
 // ErrEventRefused reports events that the bus answered for and did not accept.
 var ErrEventRefused = errors.New("event refused by the bus")

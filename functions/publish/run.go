@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"time"
 
 	"orderonce/adapters/dynamodb"
@@ -20,10 +19,9 @@ const answerTime = time.Second
 // Unpublished. Lambda repeats the batch from the first item that is not published, except
 // for an unreadable one.
 const (
-	refused        = "refused"         // the bus answered and did not accept the event
-	unavailable    = "unavailable"     // the bus did not answer, or the time was over
-	unknownVersion = "unknown_version" // a newer release wrote the item and can publish it
-	unreadable     = "unreadable"      // no retry can publish the item: it is skipped
+	refused     = "refused"     // the bus answered and did not accept the event
+	unavailable = "unavailable" // the bus did not answer, or the time was over
+	unreadable  = "unreadable"  // no retry can publish the item: it is skipped
 )
 
 // run handles one batch of the stream.
@@ -42,18 +40,10 @@ func (r *run) publish(ctx context.Context, records []dynamodb.StreamRecord) (don
 		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-answerTime))
 		defer cancel()
 	}
-	known := slices.IndexFunc(records, func(r dynamodb.StreamRecord) bool {
-		return errors.Is(r.Err, order.ErrUnknownVersion)
-	})
-	if known < 0 {
-		known = len(records)
-	}
-	events, index := readable(records[:known])
+	events, index := readable(records)
 	n, err := r.publisher.Publish(ctx, events)
-	if done = known; n < len(events) {
+	if done = len(records); n < len(events) {
 		done = index[n]
-	} else if known < len(records) {
-		err = records[known].Err
 	}
 	r.report(ctx, records[:done], records[done:], err)
 	return done
@@ -99,7 +89,7 @@ func (r *run) report(ctx context.Context, done, left []dynamodb.StreamRecord, er
 // and not where a refresh records them, because the event is never lost.
 func (r *run) reportPublished(ctx context.Context, record dynamodb.StreamRecord) {
 	r.log.LogAttrs(ctx, slog.LevelInfo, "event published",
-		append(describe(record), slog.String("type", record.Event.Event.Type()))...)
+		append(describe(record), slog.String("type", record.Event.Type()))...)
 	refund := record.Event.Event.Refund
 	if refund.Status == order.RefundedOutside && refund.Amount > 0 { // less than 0: the bank returned it
 		r.meter.Count("RefundedOutside", "", "")
@@ -107,11 +97,8 @@ func (r *run) reportPublished(ctx context.Context, record dynamodb.StreamRecord)
 }
 
 func reasonOf(err error) string {
-	switch {
-	case errors.Is(err, order.ErrEventRefused):
+	if errors.Is(err, order.ErrEventRefused) {
 		return refused
-	case errors.Is(err, order.ErrUnknownVersion):
-		return unknownVersion
 	}
 	return unavailable
 }

@@ -80,7 +80,7 @@ func (p *publishing) metrics(t *testing.T) map[string]float64 {
 
 func TestABatch(t *testing.T) {
 	t.Parallel()
-	corrupt, newer := order.ErrCorrupt, order.ErrUnknownVersion
+	corrupt := order.ErrCorrupt
 	for claim, tt := range map[string]struct {
 		broken   map[int]error
 		trouble  func(*ordertest.Bus)
@@ -119,21 +119,10 @@ func TestABatch(t *testing.T) {
 			trouble: func(b *ordertest.Bus) { b.Refuse("ORD-13") },
 			done:    12, accepted: 19, metrics: map[string]float64{"": 11, "unreadable": 1, "refused": 13},
 		},
-		"an item of a newer release stops the batch": {
-			broken: map[int]error{5: newer, 7: corrupt},
-			done:   5, accepted: 5, metrics: map[string]float64{"": 5, "unknown_version": 20},
-			log: []string{`"published":5,"left":20,"reason":"unknown_version"`, `"order_id":"ORD-6"`},
-		},
-		"a failure before an item of a newer release is the reason": {
-			broken:  map[int]error{5: newer},
-			trouble: func(b *ordertest.Bus) { b.Refuse("ORD-2") },
-			done:    1, accepted: 4, metrics: map[string]float64{"": 1, "refused": 24},
-		},
-		"a batch of unreadable items is done": {
-			broken: map[int]error{
-				0: corrupt, 1: corrupt, 2: corrupt, 3: corrupt, 4: corrupt, 5: corrupt, 6: corrupt, 7: corrupt, 8: newer,
-			},
-			done: 8, accepted: 0, metrics: map[string]float64{"unreadable": 8, "unknown_version": 17},
+		"unreadable items before a failure are done": {
+			broken:  map[int]error{0: corrupt, 1: corrupt},
+			trouble: func(b *ordertest.Bus) { b.Refuse("ORD-3") },
+			done:    2, accepted: 9, metrics: map[string]float64{"unreadable": 2, "refused": 23},
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {

@@ -49,7 +49,13 @@ const recordJSON = `{
 			"from": {"S": "open"}, "to": {"S": "paid"}, "amount": {"N": "3998"}, "currency": {"S": "usd"},
 			"at": {"N": "1790000000020"}, "intentId": {"S": "pi_1"}, "expiresAt": {"N": "1797776000"}}}}`
 
-// A batch as Lambda sends it becomes an event on the bus.
+// newerJSON is the record of an event of a newer release.
+var newerJSON = strings.NewReplacer("event#000001", "event#000002", `"N": "1"}`, `"N": "2"}`, "order.paid", "order.shipped",
+	`"to": {"S": "paid"}`, `"to": {"S": "shipped"}, "parcel": {"S": "P-1"}, "pieces": {"N": "3"}, "status": {"S": "x"}`,
+).Replace(recordJSON)
+
+// A batch as Lambda sends it becomes events on the bus. One of a newer release does not
+// stop its shard, and nothing of it is lost.
 func TestWire(t *testing.T) {
 	t.Parallel()
 	server, err := eventbridgetest.Serve(eventbridgetest.Options{Bus: "orders"})
@@ -67,7 +73,7 @@ func TestWire(t *testing.T) {
 		t.Fatal(err)
 	}
 	var e events.DynamoDBEvent
-	if err := json.Unmarshal([]byte(`{"Records":[`+recordJSON+`]}`), &e); err != nil {
+	if err := json.Unmarshal([]byte(`{"Records":[`+recordJSON+`,`+newerJSON+`]}`), &e); err != nil {
 		t.Fatal(err)
 	}
 	response, err := dynamodb.HandleStream(run.publish)(t.Context(), e)
@@ -77,11 +83,18 @@ func TestWire(t *testing.T) {
 	var got []string
 	for _, e := range server.Archive() {
 		got = append(got, e.Bus+" "+e.Source+" "+e.DetailType)
+		got = append(got, string(e.Detail))
 	}
-	if diff := cmp.Diff(got, []string{"orders orderonce.test Order Paid"}); diff != "" {
+	if diff := cmp.Diff(got, []string{
+		"orders orderonce.test Order Paid", `{"version":1,"orderId":"ORD-1","seq":1,"type":"order.paid","from":"open",` +
+			`"status":"paid","amount":3998,"currency":"usd","paymentIntentId":"pi_1","occurredAt":"2026-09-21T14:13:20.020Z"}`,
+		"orders orderonce.test Order Shipped", `{"amount":3998,"currency":"usd","from":"open",` +
+			`"occurredAt":"2026-09-21T14:13:20.020Z","orderId":"ORD-1","parcel":"P-1","paymentIntentId":"pi_1","pieces":3,` +
+			`"seq":2,"status":"shipped","type":"order.shipped","version":1}`,
+	}); diff != "" {
 		t.Errorf("events (-got +want):\n%s", diff)
 	}
-	for _, want := range []string{`"Call":"AWSEvents.PutEvents"`, `"CallLatency":[`, `"Published":[1]`, `"order_id":"ORD-1"`} {
+	for _, want := range []string{`"Call":"AWSEvents.PutEvents"`, `"CallLatency":[`, `"Published":[2]`, `"type":"order.shipped"`} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("got output %s, want %s", out.String(), want)
 		}
