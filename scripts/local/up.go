@@ -41,7 +41,6 @@ func (u up) Run(ctx context.Context) error {
 	}
 	defer ownTerminal(os.Stdin)()
 	o := system.Options{
-		Ports:       system.Ports{DynamoDB: u.DynamoDB, SQS: u.SQS, Stripe: u.Stripe, API: u.API},
 		RefuseEvent: printEvents(os.Stdout), LoseMailEvent: printMail(os.Stdout), Stock: stock,
 	}
 	page := newPage(&o)
@@ -52,21 +51,25 @@ func (u up) Run(ctx context.Context) error {
 		}
 		return err
 	}
-	env := s.folder.env()
-	if err := os.WriteFile(env, []byte(environment(s.System)), 0o600); err != nil {
+	gate, err := u.openGate(s.System)
+	if err != nil {
 		return errors.Join(err, s.Close())
 	}
-	if err := page.serve(ctx, s.System, u.Page); err != nil {
-		return errors.Join(err, page.Close(), s.Close(), os.Remove(env))
+	env := s.folder.env()
+	if err := os.WriteFile(env, []byte(gate.outside(environment(s.System))), 0o600); err != nil {
+		return errors.Join(err, gate.Close(), s.Close())
 	}
-	fmt.Printf(usage, env, s.SQS.URL, s.SQS.QueueURL(system.OrderQueue), s.Engine.Endpoint, s.Options.Table,
-		s.folder.log(), s.API.URL, page.server.URL)
+	if err := page.serve(ctx, s.System, u.Page); err != nil {
+		return errors.Join(err, page.Close(), gate.Close(), s.Close(), os.Remove(env))
+	}
+	fmt.Print(gate.outside(fmt.Sprintf(usage, env, s.SQS.URL, s.SQS.QueueURL(system.OrderQueue), s.Engine.Endpoint,
+		s.Options.Table, s.folder.log(), s.API.URL, page.server.URL)))
 	scheduled, stop := context.WithCancel(ctx)
 	go s.schedule(scheduled)
 	err = s.wait(ctx)
 	stop()
 	fmt.Println("\nEnding ...")
-	return errors.Join(err, page.Close(), s.Close(), os.Remove(env))
+	return errors.Join(err, page.Close(), gate.Close(), s.Close(), os.Remove(env))
 }
 
 // portsFree returns an error that names the flag of a port in use. The port of an engine

@@ -58,8 +58,7 @@ func (e Event) Delivered() json.RawMessage {
 
 // Options configure Serve.
 type Options struct {
-	Bus  string // name of the bus, beside "default", which always exists
-	Port int    // on 127.0.0.1; 0 is a free one
+	Bus string // name of the bus, beside "default", which always exists
 	// Refuse returns the code with which an entry is refused, or "" to accept it. It is
 	// called for each valid entry, without an ID and one at a time. Nil accepts them all.
 	Refuse func(Event) (code string)
@@ -83,9 +82,9 @@ type Server struct {
 	failures []string // codes of the next requests; "" loses the response
 }
 
-// Serve starts a server. Close ends it.
+// Serve starts a server on a free port of 127.0.0.1. Close ends it.
 func Serve(o Options) (*Server, error) {
-	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: o.Port})
+	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		return nil, err
 	}

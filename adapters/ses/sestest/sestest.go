@@ -47,8 +47,7 @@ type Email struct {
 
 // Options configure Serve. The zero value accepts every message.
 type Options struct {
-	Port int              // on 127.0.0.1; 0 is a free one
-	Now  func() time.Time // of the events
+	Now func() time.Time // of the events
 	// Daily is the sending quota; requests above it are throttled. 0 is no limit.
 	Daily int
 	// Publish gets the events of a message, as a target of a rule on the default bus
@@ -74,11 +73,11 @@ type Server struct {
 	calls  int
 }
 
-// Serve starts a server. Close ends it.
+// Serve starts a server on a free port of 127.0.0.1. Close ends it.
 func Serve(o Options) (*Server, error) {
-	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: o.Port})
+	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
-		return nil, fmt.Errorf("serve SES double on port %d: %w", o.Port, err)
+		return nil, fmt.Errorf("serve SES double: %w", err)
 	}
 	s := &Server{URL: "http://" + listener.Addr().String(), options: o}
 	s.http = &http.Server{Handler: http.HandlerFunc(s.serve), ReadHeaderTimeout: time.Minute}

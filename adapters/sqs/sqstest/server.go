@@ -5,7 +5,6 @@ import (
 	"context"
 	"net"
 	"net/http"
-	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -14,7 +13,6 @@ import (
 // Options configure Serve. The zero Options use a free port and the real clock.
 type Options struct {
 	Now  func() time.Time // nil: the real clock
-	Addr string           // address and port, by number; empty: a free port of 127.0.0.1
 	Seed uint64           // of the message ids
 
 	// Before and After are called around each operation, without the lock, from several
@@ -49,19 +47,12 @@ type Server struct {
 	faults  []*failure
 }
 
-// Serve starts a server. Close stops it.
+// Serve starts a server on a free port of 127.0.0.1. Close stops it.
 func Serve(o Options) (*Server, error) {
 	if o.Now == nil {
 		o.Now = time.Now //nolint:forbidigo // the real clock is the default
 	}
-	if o.Addr == "" {
-		o.Addr = "127.0.0.1:0"
-	}
-	addr, err := netip.ParseAddrPort(o.Addr)
-	if err != nil {
-		return nil, err
-	}
-	listener, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(addr))
+	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		return nil, err
 	}

@@ -73,9 +73,9 @@ type Options struct {
 	Actions  Actions
 }
 
-// Server serves the page.
+// Server serves the page, or another handler.
 type Server struct {
-	URL string // of the page
+	URL string // such as http://127.0.0.1:12113
 
 	http   *http.Server
 	served sync.WaitGroup
@@ -88,7 +88,12 @@ func Serve(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: o.Port})
+	return Listen(o.Port, handler)
+}
+
+// Listen serves a handler on a port of 127.0.0.1, or a free one if the port is 0.
+func Listen(port int, handler http.Handler) (*Server, error) {
+	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
 	if err != nil {
 		return nil, err
 	}

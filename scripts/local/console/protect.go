@@ -12,15 +12,28 @@ import (
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 
-// protect keeps other pages in the visitor's browser from using the system: it refuses
+// LocalOnly keeps other pages in the visitor's browser from using a server: it refuses
 // requests that were sent by another origin, and those for a name other than this
 // machine's, which a name server of an attacker may point here.
-func protect(next http.Handler) http.Handler {
+func LocalOnly(next http.Handler) http.Handler {
 	sameOrigin := http.NewCrossOriginProtection()
 	sameOrigin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		sendError(w, http.StatusForbidden, errors.New("request of another origin"))
 	}))
 	next = sameOrigin.Handler(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !isLocal(r.Host) {
+			sendError(w, http.StatusForbidden, errors.New("host: want 127.0.0.1 or localhost"))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// protect is LocalOnly for the page, with the headers that tell the browser what the page
+// may do.
+func protect(next http.Handler) http.Handler {
+	next = LocalOnly(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
 		header.Set("Content-Security-Policy", policy)
@@ -29,10 +42,6 @@ func protect(next http.Handler) http.Handler {
 		header.Set("Cross-Origin-Opener-Policy", "same-origin")
 		header.Set("Cross-Origin-Resource-Policy", "same-origin")
 		header.Set("Cache-Control", "no-store")
-		if !isLocal(r.Host) {
-			sendError(w, http.StatusForbidden, errors.New("host: want 127.0.0.1 or localhost"))
-			return
-		}
 		next.ServeHTTP(w, r)
 	})
 }

@@ -70,7 +70,7 @@ func (s *System) startAPI(context.Context) error {
 	if len(api.Routes) == 0 {
 		return nil
 	}
-	server, err := apigatewaytest.Serve(api, s.Options.Ports.API)
+	server, err := apigatewaytest.Serve(api, 0)
 	if err == nil {
 		s.API = server
 		s.closers = append(s.closers, server.Close)

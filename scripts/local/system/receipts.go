@@ -58,7 +58,7 @@ func (s *System) startReceipt(ctx context.Context) error {
 	}
 	var err error
 	if s.Mail, err = sestest.Serve(sestest.Options{
-		Port: s.Options.Ports.SES, Now: s.now, Publish: s.mailEvent,
+		Now: s.now, Publish: s.mailEvent,
 		Before: s.Options.BeforeMail, After: s.Options.AfterMail,
 	}); err != nil {
 		return err

@@ -34,7 +34,7 @@ func (s *System) startPublish(ctx context.Context) error {
 		return nil
 	}
 	bus, err := eventbridgetest.Serve(eventbridgetest.Options{
-		Bus: EventBus, Port: s.Options.Ports.EventBridge, Refuse: s.Options.RefuseEvent, Target: s.toReceipts,
+		Bus: EventBus, Refuse: s.Options.RefuseEvent, Target: s.toReceipts,
 	})
 	if err != nil {
 		return err

@@ -15,7 +15,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,9 +47,6 @@ const (
 	FirstBackOff = time.Second
 )
 
-// Ports are where the local system listens on 127.0.0.1; zero means a free port.
-type Ports struct{ DynamoDB, SQS, Stripe, API, EventBridge, SES int }
-
 // Options configure a system. The zero value is a small one.
 type Options struct {
 	Binary    string // the order function, built for this machine; see lambdatest.Build
@@ -64,7 +60,6 @@ type Options struct {
 	// Stock is how many pieces of each article there are at the start; nil means that the
 	// functions do not track stock.
 	Stock     map[string]int64
-	Ports     Ports
 	Instances int // execution environments, and invocations, at once; default 2
 	BatchSize int // default 10
 	// MaxReceives is the queue's maxReceiveCount; by default the one that the function
@@ -185,8 +180,7 @@ func (s *System) Close() error {
 }
 
 func (s *System) startEngine(ctx context.Context) error {
-	options := dynamodbtest.Options{Location: s.Options.Engine, Port: s.Options.Ports.DynamoDB}
-	engine, err := dynamodbtest.Start(ctx, options)
+	engine, err := dynamodbtest.Start(ctx, dynamodbtest.Options{Location: s.Options.Engine})
 	if err != nil {
 		return err
 	}
@@ -225,8 +219,7 @@ func (s *System) engineConfig(endpoint string) aws.Config {
 
 func (s *System) startStripe(context.Context) error {
 	server, err := stripetest.Serve(stripetest.Options{
-		Rules: s.Options.Rules, Port: s.Options.Ports.Stripe,
-		Before: s.Options.BeforeStripe, After: s.Options.AfterStripe,
+		Rules: s.Options.Rules, Before: s.Options.BeforeStripe, After: s.Options.AfterStripe,
 	})
 	if err != nil {
 		return err
@@ -238,9 +231,8 @@ func (s *System) startStripe(context.Context) error {
 }
 
 func (s *System) startQueue(context.Context) error {
-	address := "127.0.0.1:" + strconv.Itoa(s.Options.Ports.SQS)
 	server, err := sqstest.Serve(sqstest.Options{
-		Addr: address, Now: s.now, Before: s.Options.BeforeSQS, After: s.Options.AfterSQS,
+		Now: s.now, Before: s.Options.BeforeSQS, After: s.Options.AfterSQS,
 	})
 	if err != nil {
 		return err

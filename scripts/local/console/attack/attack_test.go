@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -14,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
@@ -74,6 +77,27 @@ func desk(t *testing.T) (*attack.Desk, *watch.Watch, *system.System) {
 	d.Start(t.Context(), s)
 	t.Cleanup(d.Close)
 	return d, w, s
+}
+
+func TestRollingOutKeepsNoOldPrograms(t *testing.T) {
+	t.Parallel()
+	folder, w := t.TempDir(), watch.New(func() time.Time { return time.Unix(0, 0) })
+	d := attack.New(w, folder, func(context.Context, string, string) error { return errBuild })
+	d.Start(t.Context(), &system.System{Proxy: newProxy(t), Function: new(lambdatest.Host)})
+	t.Cleanup(d.Close)
+	must(t, os.WriteFile(filepath.Join(folder, "order"), []byte("program"), 0o600))
+	for range 5 {
+		_, err := d.Attack(t.Context(), "rollout")
+		must(t, err)
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "*"))
+	must(t, err)
+	for i := range files {
+		files[i] = filepath.Base(files[i])
+	}
+	if diff := cmp.Diff(files, []string{"order", "order-v5", "order-v6"}); diff != "" {
+		t.Errorf("programs after version 6 was rolled out (-got +want):\n%s", diff)
+	}
 }
 
 // newProxy returns a proxy of a table that does not exist.

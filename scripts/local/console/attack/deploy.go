@@ -100,11 +100,26 @@ func (d *Desk) deploy(guard string, build func(out string) error) (version int, 
 	if err := s.Function.Replace(out); err != nil {
 		return version, err
 	}
+	if err := d.forget(out); err != nil {
+		return version, err
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.guard = guard
 	d.watch.SetControl(func(c *watch.Control) { c.Version, c.Guard = fmt.Sprintf("v%d", version), guard })
 	return version, nil
+}
+
+// forget removes the program before the last one. An instance that was starting while the
+// next version was deployed may still need the last one. The caller holds d.deploying.
+func (d *Desk) forget(newest string) error {
+	d.programs = append(d.programs, newest)
+	if len(d.programs) <= 2 {
+		return nil
+	}
+	oldest := d.programs[0]
+	d.programs = d.programs[1:]
+	return os.Remove(oldest)
 }
 
 // copyFile copies a program.
