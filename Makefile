@@ -22,13 +22,13 @@ TOFU      := build/tofu-$(OPENTOFU)
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# go build names each package that it has compiled; a terminal shows how many. The first build is the long one.
+# go build names each package that it has compiled. A terminal shows how many; a pipe, every fiftieth.
 define compile
 	@echo 'Compiling (first time: 1 to 3 minutes)'
 	@mkdir -p $(dir $(1)); [ -t 1 ] && terminal=1; { go build -v -o $(1) $(2) 2>&1; echo "status $$?"; } | \
 	  awk -v terminal=$$terminal '/^status [0-9]+$$/ { status = $$2; next } \
-	    /^[A-Za-z0-9_.\/~-]+$$/ { if (terminal) { printf "\r%d packages", ++n; fflush() } next } \
-	    { print } END { if (n) printf "\r\033[K"; exit status }'
+	    /^[A-Za-z0-9_.\/~-]+$$/ { n++; if (terminal) printf "\r%d packages", n; else if (n % 50 == 0) print n " packages"; fflush(); next } \
+	    { print } END { if (n && terminal) printf "\r\033[K"; exit status }'
 endef
 
 run: engine ## the whole system on this machine: post orders, kill the function, check the invariants

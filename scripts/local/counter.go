@@ -8,22 +8,23 @@ import (
 	"time"
 )
 
-// counter shows progress in one line of a terminal, which it overwrites. Without a writer
-// it shows nothing.
-type counter struct{ w io.Writer }
+// counter shows progress in one line of a terminal, which it overwrites. For a file or a
+// pipe it prints a line now and then during a long step, and nothing else.
+type counter struct {
+	w        io.Writer
+	terminal bool
+}
 
-// newCounter returns a counter for a terminal, and one that shows nothing for a file.
+// newCounter returns a counter for a terminal, a file or a pipe.
 func newCounter(f *os.File) counter {
-	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return counter{}
-	}
-	return counter{f}
+	info, err := f.Stat()
+	return counter{f, err == nil && info.Mode()&os.ModeCharDevice != 0}
 }
 
 const clearLine = "\r\x1b[K"
 
 func (c counter) show(format string, args ...any) {
-	if c.w != nil {
+	if c.terminal {
 		fmt.Fprintf(c.w, clearLine+format, args...)
 	}
 }
@@ -34,18 +35,19 @@ func (c counter) clear() { c.show("") }
 // seconds counts the seconds of a step whose progress is unknown. The function that it
 // returns ends the count and removes the line.
 func (c counter) seconds(step string) (end func()) {
-	if c.w == nil {
-		return func() {}
+	every, line := 10*time.Second, "%s: %.0f s\n"
+	if c.terminal {
+		every, line = time.Second, clearLine+"%s: %.0f s"
 	}
 	began, done := time.Now(), make(chan struct{})
 	var counting sync.WaitGroup
 	counting.Go(func() {
-		tick := time.NewTicker(time.Second)
+		tick := time.NewTicker(every)
 		defer tick.Stop()
 		for {
 			select {
 			case <-tick.C:
-				c.show("%s: %.0f s", step, time.Since(began).Seconds())
+				fmt.Fprintf(c.w, line, step, time.Since(began).Seconds())
 			case <-done:
 				return
 			}

@@ -184,7 +184,7 @@ func TestAWrongDynamoDBEndpointIsNamedWithItsValue(t *testing.T) {
 func TestTheCounterOverwritesOneLineOfATerminal(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	c := counter{&b}
+	c := counter{&b, true}
 	c.show("%d of 16 messages done", 7)
 	c.seconds("compiling")() // ends before the first second
 	if want := "\r\x1b[K7 of 16 messages done\r\x1b[K"; b.String() != want {
@@ -192,7 +192,7 @@ func TestTheCounterOverwritesOneLineOfATerminal(t *testing.T) {
 	}
 }
 
-func TestTheCounterPrintsNothingToAFile(t *testing.T) {
+func TestTheCounterPrintsNothingToAFileAboutShortSteps(t *testing.T) {
 	t.Parallel()
 	path := file(t, "")
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -225,15 +225,17 @@ func TestUpNamesTheOldestAWSCLIThatWorks(t *testing.T) {
 	}
 }
 
+func atNoon() time.Time { return time.Date(2026, 5, 1, 12, 0, 0, 0, time.Local) }
+
 func TestUpPrintsTheEventsThatItAccepts(t *testing.T) {
 	t.Parallel()
 	for detail, want := range map[string]struct{ code, printed string }{
-		`{"orderId":"ORD-1","seq":2}`: {"", "14:13:20  event 2 of ORD-1: Order Paid\n"},
+		`{"orderId":"ORD-1","seq":2}`: {"", "12:00:00  event 2 of ORD-1: Order Paid\n"},
 		`{"orderId":1}`:               {eventbridgetest.CodeMalformedDetail, ""},
 	} {
 		var b strings.Builder
-		code := printEvents(&b)(eventbridgetest.Event{
-			DetailType: "Order Paid", Detail: json.RawMessage(detail), Time: time.Unix(1_790_000_000, 0),
+		code := printEvents(&b, atNoon)(eventbridgetest.Event{
+			DetailType: "Order Paid", Detail: json.RawMessage(detail), Time: atNoon().Add(25 * time.Hour), // the queue's clock is ahead
 		})
 		if code != want.code || b.String() != want.printed {
 			t.Errorf("%s: got code %q and printed %q, want %+v", detail, code, b.String(), want)
@@ -249,13 +251,13 @@ func TestUpPrintsTheFateOfAnEMailWithoutItsAddress(t *testing.T) {
 			"tags":{"orderonce-order":["` + system.MailTag("ORD-1") + `"]}}}}`)
 	}
 	var b strings.Builder
-	loses := printMail(&b)
+	loses := printMail(&b, atNoon)
 	for _, e := range []json.RawMessage{event("Email Sent"), event("Email Bounced"), json.RawMessage(`{`)} {
 		if loses(e) {
 			t.Errorf("%s is lost, want every event to arrive", e)
 		}
 	}
-	if want := "14:13:20  e-mail of ORD-1: Email Bounced, Receipt for order ORD-1\n"; b.String() != want {
+	if want := "12:00:00  e-mail of ORD-1: Email Bounced, Receipt for order ORD-1\n"; b.String() != want {
 		t.Errorf("printed %q, want %q", b.String(), want)
 	}
 }

@@ -41,7 +41,7 @@ func (u up) Run(ctx context.Context) error {
 	}
 	defer ownTerminal(os.Stdin)()
 	o := system.Options{
-		RefuseEvent: printEvents(os.Stdout), LoseMailEvent: printMail(os.Stdout), Stock: stock,
+		RefuseEvent: printEvents(os.Stdout, time.Now), LoseMailEvent: printMail(os.Stdout, time.Now), Stock: stock,
 	}
 	page := newPage(&o)
 	s, err := start(ctx, upFolder, engine, o)
@@ -104,14 +104,15 @@ func (l *local) wait(ctx context.Context) error {
 }
 
 // printEvents returns a function that prints each event that reaches the bus, and accepts
-// it.
-func printEvents(w io.Writer) func(eventbridgetest.Event) (code string) {
+// it. The time is this machine's, as on the live page: the clocks of the queue and of
+// Stripe can be ahead.
+func printEvents(w io.Writer, now func() time.Time) func(eventbridgetest.Event) (code string) {
 	return func(e eventbridgetest.Event) string {
 		parsed, err := system.ParseBusEvent(e)
 		if err != nil {
 			return eventbridgetest.CodeMalformedDetail
 		}
-		at := e.Time.UTC().Format(time.TimeOnly)
+		at := now().Format(time.TimeOnly)
 		fmt.Fprintf(w, "%s  event %d of %s: %s\n", at, parsed.Seq, parsed.OrderID, e.DetailType)
 		return ""
 	}
@@ -119,11 +120,11 @@ func printEvents(w io.Writer) func(eventbridgetest.Event) (code string) {
 
 // printMail returns a function that prints each e-mail that reaches its recipient, and
 // each event that follows, without an address. It loses no event.
-func printMail(w io.Writer) func(json.RawMessage) (lost bool) {
+func printMail(w io.Writer, now func() time.Time) func(json.RawMessage) (lost bool) {
 	return func(event json.RawMessage) bool {
 		e, err := system.ParseMailEvent(event)
 		if err == nil && e.DetailType != "Email Sent" { // the next event follows at once
-			at := e.At.UTC().Format(time.TimeOnly)
+			at := now().Format(time.TimeOnly)
 			fmt.Fprintf(w, "%s  e-mail of %s: %s, %s\n", at, e.OrderID, e.DetailType, e.Subject)
 		}
 		return false

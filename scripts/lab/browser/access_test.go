@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
+
+	"orderonce/domain/order"
 )
 
 // lowContrast is a script whose value is a list of the texts of a page with a contrast
@@ -14,6 +16,11 @@ import (
 //
 //go:embed contrast.js
 var lowContrast string
+
+// smallText is a script whose value is a list of the texts of a page that are too small.
+const smallText = `[...document.querySelectorAll("body *")].filter(e => e.checkVisibility() &&
+	[...e.childNodes].some(n => n.nodeType === Node.TEXT_NODE && n.data.trim()) &&
+	parseFloat(getComputedStyle(e).fontSize) < 13).map(e => e.outerHTML)`
 
 func TestInABrowserTheKeyboardIsEnough(t *testing.T) {
 	t.Parallel()
@@ -57,6 +64,9 @@ func TestInABrowserEveryTextIsReadableInLightAndDark(t *testing.T) {
 		for _, found := range read[[]string](t, p.tab, lowContrast) {
 			t.Errorf("%s: %s", scheme, found)
 		}
+		for _, found := range read[[]string](t, p.tab, smallText) {
+			t.Errorf("text of less than 13 px: %s", found)
+		}
 		p.keys(t, kb.Escape)
 	}
 }
@@ -70,9 +80,29 @@ func TestInABrowserThePageFitsAPhone(t *testing.T) {
 	if n := read[int](t, p.tab, "document.documentElement.scrollWidth - document.documentElement.clientWidth"); n > 0 {
 		t.Errorf("the page is %d px wider than the screen", n)
 	}
+	if !read[bool](t, p.tab, `(box => box.top >= 0 && box.bottom <= innerHeight)
+		(document.querySelector('#answer [data-chip="paid"]').getBoundingClientRect())`) {
+		t.Error("what became of the order is outside of the screen, want it beside the answer")
+	}
 	for _, name := range read[[]string](t, p.tab, `[...document.querySelectorAll("button")]
 		.filter(b => b.checkVisibility() && b.getBoundingClientRect().right > innerWidth).map(b => b.outerHTML)`) {
 		t.Errorf("outside of the screen: %s", name)
+	}
+}
+
+func TestInABrowserEveryStatusFitsIntoItsColumn(t *testing.T) {
+	t.Parallel()
+	p := openPage(t)
+	defer p.search(t)
+	p.slowSteps(t, false)
+	p.awaitLine(t, p.attack(t, "post").Order, paid())
+	for _, status := range order.Statuses() {
+		if !read[bool](t, p.tab, fmt.Sprintf(`(cell => {
+			cell.firstElementChild.textContent = "↶ " + %q.replaceAll("_", " ");
+			return cell.firstElementChild.offsetWidth <= cell.clientWidth;
+		})(document.querySelector("[data-order] .status"))`, status)) {
+			t.Errorf("%s is cut", status)
+		}
 	}
 }
 

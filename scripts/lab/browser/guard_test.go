@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/chromedp/chromedp/kb"
 )
 
 // The buttons that appear while a guard is missing.
@@ -30,6 +32,9 @@ func TestInABrowserWithoutBindAnOrderIsChargedTwiceAndThePageSaysWhy(t *testing.
 			t.Errorf("the lights say %q, want the invariant, both charges of %s and the missing step: %q", red, id, want)
 		}
 	}
+	p.press(t, `[data-light="I1"] button`)
+	p.await(t, fmt.Sprintf(`document.querySelector('dialog[data-timeline=%q][open] [data-entry]')`, id))
+	p.keys(t, kb.Escape)
 	attack := read[string](t, p.tab, fmt.Sprintf("document.querySelector('%s').dataset.attack", repeat))
 	p.putGuardBack(t)
 	p.awaitLine(t, p.attack(t, attack).Order, paid())

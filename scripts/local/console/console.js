@@ -239,8 +239,15 @@ function renderOrders() {
   follow(byId("rowgroup"), shown, (o) => o.id, createOrder, (node, o, isNew) => {
     if (isNew || changedOrders.has(o.id) || isTimed(o)) renderOrder(node, o);
   });
-  text(byId("more"), more > 0 ? `the newest ${shown.length}; ${count(more)} older` : "");
+  text(byId("more"), more > 0 ? `${shown.length} shown: broken ones, then the newest; ${count(more)} more` : "");
   byId("empty").hidden = shown.length > 0;
+  renderResult();
+}
+
+/** Shows beside the answer to an attack what has become of its order. */
+function renderResult() {
+  const result = document.querySelector("#answer [data-result]"), o = result && model.orders.get(result.dataset.result);
+  if (o) renderStatus(result, o);
 }
 
 function createOrder(order) {
@@ -267,9 +274,13 @@ function renderOrder(node, o) {
   set(now.lastElementChild, "title", noteOf(o));
   text(deliveries, many(o.deliveries, "delivery", "deliveries"));
   text(charges, many(o.charges, "charge"));
-  if (o.charges > 1) chip(status.firstElementChild, "twice", timesCharged(o));
-  else if (isBroken(o)) chip(status.firstElementChild, "twice", "broken");
-  else chip(status.firstElementChild, o.status || "none", o.status ? undefined : "no row");
+  renderStatus(status.firstElementChild, o);
+}
+
+function renderStatus(node, o) {
+  if (o.charges > 1) chip(node, "twice", timesCharged(o));
+  else if (isBroken(o)) chip(node, "twice", "broken");
+  else chip(node, o.status || "none", o.status ? undefined : "no row");
 }
 
 const isRunning = (o) => ["function", "table", "stripe"].includes(o.place);
@@ -313,8 +324,14 @@ function renderLights() {
     text(id, l.id);
     text(claim, l.claim);
     set(claim, "title", `checked for ${many(l.orders, "order")}`);
-    follow(/** @type {HTMLElement} */ (places), broken.slice(0, 3), (b) => b, () => make("li"), text);
+    follow(/** @type {HTMLElement} */ (places), broken.slice(0, 3), (b) => b, createPlace, () => {});
   });
+}
+
+/** A place where an invariant is broken, with the timeline of the order that it begins with. */
+function createPlace(place) {
+  const [id] = place.split(/[\s:]/, 1), isKnown = model.orders.has(id);
+  return isKnown ? make("li", {}, openButton(id, id), place.slice(id.length)) : make("li", {}, place);
 }
 
 /** When the latest lines were shown, to limit what a screen reader reads aloud. */
@@ -340,6 +357,7 @@ const seed = () => /** @type {HTMLInputElement} */ (document.querySelector("inpu
 
 function renderControl() {
   const c = model.control, storm = /** @type {HTMLElement} */ (document.querySelector("button[data-storm]"));
+  set(document.body, "data-stormy", c.storm ? "true" : undefined);
   set(storm, "data-storm", c.storm ? "stop" : "start");
   text(storm, c.storm ? "Stop the storm" : "Start the storm");
   text(byId("posted"), c.posted ? `${many(c.posted, "order")} posted.` : "");
@@ -457,15 +475,16 @@ async function post(path, form = {}) {
     const result = await response.json();
     set(answer, "data-tone", response.ok ? "plain" : "bad");
     answer.replaceChildren(response.ok ? result.text : result.error);
-    if (result.order) answer.append(" ", openButton(result.order));
+    if (result.order) answer.append(" ", make("span", { "data-result": result.order }), " ", openButton(result.order));
+    renderResult();
   } catch {
     set(answer, "data-tone", "bad");
     answer.replaceChildren("No answer: is make up running?");
   }
 }
 
-function openButton(id) {
-  return make("button", { type: "button", "data-open": id, "aria-haspopup": "dialog" }, `Timeline of ${id}`);
+function openButton(id, title = `Timeline of ${id}`) {
+  return make("button", { type: "button", "data-open": id, "aria-haspopup": "dialog" }, title);
 }
 
 /** Runs a request once at a time per button. The button keeps the focus. */
@@ -535,6 +554,10 @@ const timeline = {
     await new Promise((done) => setTimeout(done, Math.max(0, this.last + REFETCH - performance.now())));
     this.last = performance.now();
     const id = this.order;
+    if (!id) { // it was closed meanwhile
+      this.reading = false;
+      return;
+    }
     this.seen = JSON.stringify(model.orders.get(id));
     try {
       const response = await fetch(`/orders/${encodeURIComponent(id)}`), answer = await response.json();
@@ -628,7 +651,7 @@ function renderEntry(node, e, first) {
 
 /* ---- The sequence diagram ---- */
 
-const NARROW = 103, ROW = 30, HEAD = 34, LETTER = 6.6; // pixels
+const NARROW = 118, ROW = 32, HEAD = 36, LETTER = 7.3; // pixels
 const ORDER = ["You", "SQS", "Function", "DynamoDB", "Stripe", "Other functions", "EventBridge", "Mailbox"];
 
 function shape(name, attributes, content = "") {

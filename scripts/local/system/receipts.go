@@ -159,14 +159,12 @@ type MailEvent struct {
 	DetailType string // such as "Email Sent", "Email Delivered" or "Email Bounced"
 	OrderID    order.ID
 	Subject    string
-	At         time.Time
 }
 
 // ParseMailEvent reads an event of SES.
 func ParseMailEvent(event json.RawMessage) (MailEvent, error) {
 	var e struct {
 		DetailType string `json:"detail-type"`
-		Time       time.Time
 		Detail     struct {
 			Mail struct {
 				CommonHeaders struct{ Subject string }
@@ -181,7 +179,7 @@ func ParseMailEvent(event json.RawMessage) (MailEvent, error) {
 	if tags := e.Detail.Mail.Tags[orderTag]; len(tags) > 0 {
 		id = tagText(tags[0])
 	}
-	return MailEvent{e.DetailType, order.ID(id), e.Detail.Mail.CommonHeaders.Subject, e.Time}, nil
+	return MailEvent{e.DetailType, order.ID(id), e.Detail.Mail.CommonHeaders.Subject}, nil
 }
 
 // Notify puts an event into the receipt queue, as EventBridge does.

@@ -144,9 +144,11 @@ func replace[T any](list *[]T, by []T) {
 func (w *Watch) picture() Frame {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	f := w.whole
-	for _, l := range w.byN[max(0, len(w.byN)-shownOrders):] {
-		f.Orders = append(f.Orders, l.summary())
+	f, recent := w.whole, max(0, len(w.byN)-shownOrders)
+	for i, l := range w.byN {
+		if i >= recent || len(l.broken()) > 0 { // what is broken stays in view
+			f.Orders = append(f.Orders, l.summary())
+		}
 	}
 	return f
 }

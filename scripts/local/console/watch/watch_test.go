@@ -3,6 +3,7 @@ package watch_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -230,6 +231,22 @@ func TestTheQueueIsShown(t *testing.T) {
 	o := f.Orders[0]
 	if len(f.Orders) != 1 || o.Place != watch.InQueue || o.VisibleAt != s.now.Add(5*time.Second).UnixMilli() {
 		t.Errorf("got %+v, want one order, hidden in the queue for 5 s", f.Orders)
+	}
+}
+
+func TestAnOrderThatWasChargedTwiceStaysInThePicture(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.deliver(1)
+	s.charge()
+	s.charge()
+	for i := range 1000 {
+		_, err := fmt.Fprintf(s, `{"message":"order","order_id":"ORD-%d","verdict":"done"}`+"\n", i+2)
+		must(t, err)
+	}
+	f := s.refresh()
+	if o := f.Orders[0]; o.ID != "ORD-1" || o.Charges != 2 || len(f.Orders) > 300 {
+		t.Errorf("got %d orders, the first %+v, want ORD-1 before the newest ones", len(f.Orders), o)
 	}
 }
 
