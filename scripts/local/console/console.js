@@ -651,7 +651,7 @@ function renderEntry(node, e, first) {
 
 /* ---- The sequence diagram ---- */
 
-const NARROW = 118, ROW = 32, HEAD = 36, LETTER = 7.3; // pixels
+const NARROW = 107, ROW = 32, HEAD = 36, LETTER = 7.3; // pixels
 const ORDER = ["You", "SQS", "Function", "DynamoDB", "Stripe", "Other functions", "EventBridge", "Mailbox"];
 
 function shape(name, attributes, content = "") {
