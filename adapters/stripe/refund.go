@@ -267,20 +267,20 @@ type refundObject struct {
 }
 
 func (o refundObject) toRefund() (refund.Refund, error) {
-	status, known := refundStatus(o.Status)
-	switch {
-	case o.ID == "":
+	if o.ID == "" {
 		return refund.Refund{}, errNotRefund
-	case !known:
-		return refund.Refund{}, fmt.Errorf("unknown status %q of refund %s", redactIDs(string(o.Status)), o.ID)
 	}
+	status, known := refundStatus(o.Status)
 	r := refund.Refund{
 		ID: o.ID, Status: status, Intent: o.Intent,
 		Total:   order.Money{Amount: o.Amount, Currency: order.Currency(o.Currency)},
 		OrderID: order.ID(o.Metadata[metaOrder]), Scope: order.Scope(o.Metadata[metaScope]),
 		For: refund.ID(o.Metadata[metaRefund]), Reason: refund.Reason(o.Reason),
 	}
-	if status == refund.Failed {
+	switch {
+	case !known:
+		r.Failure = refund.UnknownStatus
+	case status == refund.Failed:
 		r.Failure = cmp.Or(o.Failure, string(o.Status))
 	}
 	return r, nil
@@ -288,7 +288,8 @@ func (o refundObject) toRefund() (refund.Refund, error) {
 
 // refundStatus returns the domain's status. A refund that was canceled gave nothing back,
 // like one that failed. One that waits for the customer counts as given back, like one
-// that waits for the bank (docs.stripe.com/refunds).
+// that waits for the bank (docs.stripe.com/refunds). So does one whose status is null,
+// which Stripe documents, or not known: it must not hide the order's other refunds.
 func refundStatus(s stripe.RefundStatus) (status refund.Status, known bool) {
 	switch s {
 	case stripe.RefundStatusPending, stripe.RefundStatusRequiresAction:
@@ -298,7 +299,7 @@ func refundStatus(s stripe.RefundStatus) (status refund.Status, known bool) {
 	case stripe.RefundStatusFailed, stripe.RefundStatusCanceled:
 		return refund.Failed, true
 	}
-	return "", false
+	return refund.Pending, false
 }
 
 // isRefund reports whether a path is that of refunds.

@@ -267,3 +267,21 @@ func TestWebhooksRecordWhatHappenedToRefundsLater(t *testing.T) {
 		t.Errorf("events (-got +want):\n%s", diff)
 	}
 }
+
+// Stripe's status of a refund may be null (docs.stripe.com/api/refunds/object). The
+// refund counts, and hides no other one of its order.
+func TestARefundWithoutAStatusCountsAndHidesNoOther(t *testing.T) {
+	t.Parallel()
+	o := payOrder(t)
+	o.inDashboard(500)
+	o.Machine(func(m *stripetest.Machine) { must(t, m.ChangeRefund("re_000001", stripetest.RefundUnstated)) })
+	if got := o.refund(1000); got.Reason != order.ReasonSettled {
+		t.Errorf("got %+v, want it settled", got)
+	}
+	o.Machine(func(m *stripetest.Machine) { must(t, m.ChangeRefund("re_000002", stripetest.RefundFailed)) })
+	o.deliverAll()
+	o.wantStatus(refund.Failed)
+	if a, err := o.store.Account(t.Context(), "ORD-1"); err != nil || a.Outside != 500 || a.Left() != 2000 {
+		t.Errorf("got %+v, %v, want 500 given back by others", a, err)
+	}
+}

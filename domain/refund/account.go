@@ -35,7 +35,7 @@ type Item struct {
 	KeySeq      int        // of the idempotency key, from 1
 	SentAt      time.Time  // by the provider's clock, before the first Create; zero before that
 	Refund      ProviderID // the provider's id; "" if none is known
-	Failure     string     // of a failed, refused or unknown one: a code
+	Failure     string     // of a failed, refused or unknown one: a code; or UnknownStatus
 	LastError   string     // the reason of the last attempt that did not settle it
 	CreatedAt   time.Time
 	UpdatedAt   time.Time

@@ -224,6 +224,25 @@ func TestWhatIsNotRefunded(t *testing.T) {
 	}
 }
 
+// An order that nothing but a person can bring to payment is not waited for.
+func TestARefundWaitsOnlyForAnOrderThatMayBePaid(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[order.Status]order.Verdict{
+		order.Open: order.Redeliver, order.Pending: order.Redeliver, order.ActionRequired: order.Redeliver,
+		order.Declined: order.Park, order.Canceled: order.Park, order.Refused: order.Park, order.OutOfStock: order.Park,
+	} {
+		w := newWorld(t)
+		seen, _ := w.orders.Peek(orderID)
+		now := seen
+		now.Status = status
+		w.orders.Replace(seen, now)
+		got := w.deliver(request(t, "R1", 1), noFault)
+		if got.Verdict != want || got.Reason != refund.ReasonNotCharged || got.Transient != (want == order.Redeliver) {
+			t.Errorf("%s: got %+v, want %s", status, got, want)
+		}
+	}
+}
+
 // A worker that is frozen before its Create thaws after its connection, its lease, or the
 // keys are gone.
 func TestAFrozenWorkerMakesNoSecondRefund(t *testing.T) {
@@ -420,6 +439,54 @@ func TestAWrongKeyDoesNotMakeARefundOld(t *testing.T) {
 			if got := w.deliver(r, noFault); got.Reason != tt.want {
 				t.Errorf("got %+v, want %s", got, tt.want)
 			}
+			if v := w.violations(); len(v) > 0 {
+				t.Error(v)
+			}
+		})
+	}
+}
+
+// refuses is the answer to a Create that the provider refuses without an explanation.
+func refuses(c refundtest.Call, do func() error) error {
+	if c != refundtest.Create {
+		return do()
+	}
+	return &order.PaymentError{Kind: order.KindRefused, Code: "balance_insufficient", Err: errors.New("refused")}
+}
+
+// A request that was refused made nothing and never will, so the time for repeating one
+// does not run while every request was refused.
+func TestARefusedRequestDoesNotMakeARefundOld(t *testing.T) {
+	t.Parallel()
+	for claim, tt := range map[string]struct {
+		before ordertest.Fault // of the first request
+		want   order.Reason
+		made   int
+	}{
+		"every request was refused":           {"", order.ReasonSettled, 1},
+		"a request was lost before":           {ordertest.LosesRequest, refund.ReasonUnknown, 0},
+		"a stored failure was answered first": {ordertest.StoresFailure, refund.ReasonUnknown, 0},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			r := request(t, "R1", half)
+			if tt.before != "" {
+				w.bank.Fail(refundtest.Create, tt.before)
+				w.deliver(r, noFault)
+			}
+			for range 21 {
+				w.now = w.now.Add(time.Hour)
+				got := w.deliver(r, refuses)
+				if tt.before == "" && (got.Verdict != order.Redeliver || got.Reason != refund.ReasonUnexplained) {
+					t.Fatalf("got %+v, want it %s", got, refund.ReasonUnexplained)
+				}
+			}
+			w.now = w.now.Add(time.Hour)
+			if got := w.deliver(r, noFault); got.Reason != tt.want || w.made("R1") != tt.made {
+				t.Errorf("got %+v, made %d times, want %s", got, w.made("R1"), tt.want)
+			}
+			w.bank.Complete()
 			if v := w.violations(); len(v) > 0 {
 				t.Error(v)
 			}

@@ -108,8 +108,12 @@ type Refund struct {
 	Scope   order.Scope
 	For     ID
 	Reason  Reason
-	Failure string
+	Failure string // a provider code of a failed one; UnknownStatus of some pending ones
 }
+
+// UnknownStatus is the failure of a refund whose status the provider does not name, or
+// this release does not know. It counts as pending until the provider says more.
+const UnknownStatus = "unknown_status"
 
 // Claim is the right of one attempt to work on a refund until another attempt begins it.
 type Claim struct {

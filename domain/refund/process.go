@@ -86,7 +86,7 @@ type attempt struct {
 	until  time.Time // the end of the function
 	claim  Claim
 	sent   bool // a Create may have had an unknown effect
-	unsent bool // certainly no attempt has sent a request that the provider accepted
+	unsent bool // certainly every request of every attempt was turned down
 }
 
 // refund finds the refund at the provider or makes it.
@@ -176,7 +176,7 @@ func (a *attempt) send(ctx context.Context, s Session) (Outcome, error) {
 	})
 	if err != nil {
 		a.sent = order.KindOf(err) == order.KindUnknown
-		a.unsent = a.unsent && order.KindOf(err) == order.KindMisconfigured
+		a.unsent = a.unsent && turnedDown(order.KindOf(err))
 		return Outcome{}, err
 	}
 	if err := verify(made, a.Scope, a.claim); err != nil {
@@ -184,6 +184,10 @@ func (a *attempt) send(ctx context.Context, s Session) (Outcome, error) {
 	}
 	return outcomeOf(made), nil
 }
+
+// turnedDown reports whether a request that failed so made nothing, and never will: the
+// provider has answered it.
+func turnedDown(k order.ErrorKind) bool { return k == order.KindMisconfigured || k == order.KindRefused }
 
 // explain finds out why the provider refused the refund: it was made before, other
 // refunds leave too little, or the charge is disputed. It reads each refund of the list
@@ -233,7 +237,7 @@ func (a *attempt) giveUp(ctx context.Context, r order.Result) order.Result {
 		return r
 	}
 	claim := a.claim
-	if a.unsent { // a key without the permission must not use up the time for a repetition
+	if a.unsent { // neither a wrong key nor a refusal uses up the time for a repetition
 		claim = claim.unsent()
 	}
 	err := a.Claims.Release(ctx, claim, r.Reason, a.Now())

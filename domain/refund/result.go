@@ -55,5 +55,10 @@ func resultOf(err error) order.Result {
 
 // notPayable reports whether an order in s will not be charged unless a person acts.
 func notPayable(s order.Status) bool {
-	return s == order.Declined || s == order.Canceled || s == order.Refused
+	switch s {
+	case order.Declined, order.Canceled, order.Refused, order.OutOfStock:
+		return true
+	case order.Open, order.Pending, order.ActionRequired, order.Paid, order.PartiallyRefunded, order.Refunded:
+	}
+	return false
 }

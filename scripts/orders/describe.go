@@ -109,7 +109,11 @@ func refundSummary(i refund.Item) string {
 func describeLedger(l refund.Ledger) string {
 	var b strings.Builder
 	for _, r := range l.Refunds {
-		fmt.Fprintf(&b, "at Stripe  %s, %s, %s, of %s\n", r.ID, r.Total, r.Status, cmp.Or(string(r.For), "others"))
+		status := string(r.Status)
+		if r.Failure != "" {
+			status += " (" + r.Failure + ")"
+		}
+		fmt.Fprintf(&b, "at Stripe  %s, %s, %s, of %s\n", r.ID, r.Total, status, cmp.Or(string(r.For), "others"))
 	}
 	return cmp.Or(b.String(), "at Stripe  no refund\n")
 }

@@ -399,12 +399,13 @@ func deadLettersArrived() runbook {
 			i.send(sale("ORD-2003", 9900, good))
 			i.drain()
 			i.post(sale("ORD-2004", 2400, badCard))
+			i.types("", "", []string{"cancel", "ORD-2004", "--yes"})
 			i.send(`{"type":"refund","orderId":"ORD-2004","refundId":"R-1","amount":500,"reason":"duplicate"}`)
 			i.send(`{"orderId":"ORD-2005","currency":"usd"}`)
 			i.drain()
 		},
 		over: leads(map[order.ID]order.Status{
-			"ORD-2001": order.Paid, "ORD-2002": order.Refused, "ORD-2003": order.Paid, "ORD-2004": order.Declined,
+			"ORD-2001": order.Paid, "ORD-2002": order.Refused, "ORD-2003": order.Paid, "ORD-2004": order.Canceled,
 		}),
 	}
 }

@@ -17,6 +17,7 @@ const (
 	RefundSucceeded      RefundStatus = "succeeded"
 	RefundFailed         RefundStatus = "failed"
 	RefundCanceled       RefundStatus = "canceled"
+	RefundUnstated       RefundStatus = "" // null: the status is nullable
 )
 
 // Refund is a refund of a charge at one moment. It is immutable: every change makes
@@ -97,12 +98,12 @@ func (m *Machine) ChangeRefund(id string, to RefundStatus) error {
 // the customer has to act (docs.stripe.com/api/refunds/cancel).
 func nextRefundStatuses(s RefundStatus) []RefundStatus {
 	switch s {
-	case RefundPending:
-		return []RefundStatus{RefundRequiresAction, RefundSucceeded, RefundFailed}
+	case RefundPending, RefundUnstated:
+		return []RefundStatus{RefundUnstated, RefundRequiresAction, RefundSucceeded, RefundFailed}
 	case RefundRequiresAction:
 		return []RefundStatus{RefundPending, RefundSucceeded, RefundFailed, RefundCanceled}
 	case RefundSucceeded:
-		return []RefundStatus{RefundFailed}
+		return []RefundStatus{RefundUnstated, RefundFailed}
 	case RefundFailed, RefundCanceled:
 	}
 	return nil

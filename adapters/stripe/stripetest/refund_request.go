@@ -91,14 +91,14 @@ type refundJSON struct {
 	Metadata      map[string]string `json:"metadata"`
 	PaymentIntent string            `json:"payment_intent"`
 	Reason        *string           `json:"reason"`
-	Status        RefundStatus      `json:"status"`
+	Status        *string      `json:"status"`
 }
 
 func wireRefund(r *Refund) *refundJSON {
 	wire := &refundJSON{
 		ID: r.ID, Object: "refund", Amount: r.Amount, Charge: r.Charge, Created: r.Created.Unix(),
 		Currency: r.Currency, FailureReason: orNull(r.Failure), Metadata: r.Metadata, PaymentIntent: r.Intent,
-		Reason: orNull(r.Reason), Status: r.Status,
+		Reason: orNull(r.Reason), Status: orNull(string(r.Status)),
 	}
 	if wire.Metadata == nil {
 		wire.Metadata = map[string]string{}

@@ -65,8 +65,11 @@ func judgeNewRefund(m Message, a refund.Account) Verdict {
 	switch {
 	case !precedesRow(m.Reason):
 		return look(Unknown, "the row had this refund and has it no more: compare with Stripe before you redrive")
-	case a.Status == order.Declined || a.Status == order.Canceled:
+	case a.Status == order.Canceled || a.Status == order.OutOfStock:
 		return discard(NotRefunded, "the order is %s: there is nothing to give back", a.Status)
+	case a.Status == order.Declined:
+		return fix(NotRefunded, "the order is declined, and its customer may still pay it: orders cancel %s, "+
+			"then discard; or redrive with --verdict=fix once it is paid", a.OrderID)
 	case a.Status == order.Refused:
 		return fix(NotRefunded, "the order is refused: decide about its own message first")
 	case a.Status.Charged() && m.Job.Refund.Amount() > a.Left():

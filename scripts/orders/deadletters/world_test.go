@@ -90,6 +90,14 @@ func (w *world) cancel() {
 	must(w.T, err)
 }
 
+// customerPays pays the order another way, unless it is closed, and settles the row.
+func (w *world) customerPays() {
+	if i, err := w.bank.Read(w.Context(), w.record().Intent); err == nil && i.State != order.IntentCanceled {
+		w.bank.CustomerPays(i.ID)
+		w.refresh()
+	}
+}
+
 // refresh settles the row and its refunds as an operator does.
 func (w *world) refresh() {
 	_, err := order.Refresh(w.Context(), w.store, w.bank, scope, id, w.now)
