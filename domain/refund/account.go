@@ -41,6 +41,12 @@ type Item struct {
 	UpdatedAt   time.Time
 }
 
+// Abandoned reports whether an open refund has had no attempt for a day, so that its
+// message may be gone. A message in the queue comes back within minutes.
+func (i Item) Abandoned(now time.Time) bool {
+	return i.Status == Open && !order.Held(i.Until, now) && now.Sub(i.UpdatedAt) >= 24*time.Hour
+}
+
 // Item returns the refund with this id.
 func (a Account) Item(id ID) (i Item, found bool) {
 	n := slices.IndexFunc(a.Items, func(i Item) bool { return i.ID == id })

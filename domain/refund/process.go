@@ -187,7 +187,9 @@ func (a *attempt) send(ctx context.Context, s Session) (Outcome, error) {
 
 // turnedDown reports whether a request that failed so made nothing, and never will: the
 // provider has answered it.
-func turnedDown(k order.ErrorKind) bool { return k == order.KindMisconfigured || k == order.KindRefused }
+func turnedDown(k order.ErrorKind) bool {
+	return k == order.KindMisconfigured || k == order.KindRefused
+}
 
 // explain finds out why the provider refused the refund: it was made before, other
 // refunds leave too little, or the charge is disputed. It reads each refund of the list

@@ -2,23 +2,45 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"orderonce/adapters/dynamodb"
+	"orderonce/adapters/lambda"
 	"orderonce/adapters/stripe"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
 )
 
-// newRefunds returns what looks at the refunds of a charged order.
-func newRefunds(
-	scope order.Scope, store *dynamodb.Store, o stripe.Options,
-) func(context.Context, order.ID) error {
-	refresher := refund.Refresher{
+// refunds looks at the refunds of charged orders, and reports those that a person must
+// look at.
+type refunds struct {
+	refresher refund.Refresher
+	log       *slog.Logger
+	meter     *lambda.Meter
+}
+
+func newRefunds(scope order.Scope, store *dynamodb.Store, o stripe.Options) refund.Refresher {
+	return refund.Refresher{
 		Records: &dynamodb.Refunds{Store: store}, Provider: stripe.NewRefunds(o), Scope: scope, Now: time.Now,
 	}
-	return func(ctx context.Context, id order.ID) error {
-		_, err := refresher.Refresh(ctx, id)
-		return err
+}
+
+func (r refunds) look(ctx context.Context, id order.ID) error {
+	account, err := r.refresher.Refresh(ctx, id)
+	for _, i := range account.Items {
+		switch now := r.refresher.Now(); {
+		case i.Abandoned(now):
+			r.meter.Observe("OldestWaiting", "Status", string(order.Open), now.Sub(i.UpdatedAt))
+			r.report(ctx, "refund open without an attempt for a day: its message may be gone", id, i)
+		case i.Status == refund.Pending && i.Failure == refund.UnknownStatus:
+			r.report(ctx, "refund without a known status at Stripe", id, i)
+		}
 	}
+	return err
+}
+
+func (r refunds) report(ctx context.Context, what string, id order.ID, i refund.Item) {
+	r.log.LogAttrs(ctx, slog.LevelWarn, what, slog.String("order_id", string(id)),
+		slog.String("refund_id", string(i.ID)), slog.String("provider_refund_id", string(i.Refund)))
 }

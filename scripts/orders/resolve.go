@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -21,8 +22,9 @@ type resolveRefund struct {
 // Help explains the command beyond its one line.
 func (resolveRefund) Help() string {
 	return `A refund is unknown if a request of it got no answer and Stripe may have forgotten its idempotency
-key since. It is not repeated, and its amount stays reserved. This command reads Stripe first and
-records what it finds. If Stripe does not list the refund, you decide:
+key since. It is not repeated, and its amount stays reserved. An open refund without an attempt for a
+day has lost its message, and stays reserved as well. This command reads Stripe first and records
+what it finds. If Stripe does not list the refund, you decide:
 
   --made RE_ID  Stripe has the refund, and its list lacks it. The refund must be of this payment
                 and carry the order id and the refund id in its metadata.
@@ -45,7 +47,7 @@ func (r resolveRefund) Run(ctx context.Context, sh shell) error {
 	}
 	sh.where(env, cfg)
 	d := resolver{
-		shell: sh, records: env.Orders.refunds(cfg), provider: env.refunds(), scope: order.Scope(env.Scope),
+		shell: sh, store: env.Orders.refunds(cfg), provider: env.refunds(), scope: order.Scope(env.Scope),
 	}
 	if err := d.resolve(ctx, r); err != nil {
 		return fmt.Errorf("resolve refund %q of order %q: %w", r.Refund, r.Order, env.Orders.explain(cfg, err))
@@ -53,11 +55,16 @@ func (r resolveRefund) Run(ctx context.Context, sh shell) error {
 	return nil
 }
 
+type refundStore interface {
+	refund.Claims
+	refund.Records
+}
+
 // resolver ends refunds as a person decides, unless the provider contradicts.
 type resolver struct {
 	shell
 
-	records  refund.Records
+	store    refundStore
 	provider refund.Provider
 	scope    order.Scope
 }
@@ -67,12 +74,12 @@ const resolvedByOperator = "resolved_by_operator"
 
 var (
 	errNoRefund     = errors.New("the order has no refund of this id")
-	errNotUnknown   = errors.New("only an unknown refund can be resolved")
+	errNotUnknown   = errors.New("only an unknown refund can be resolved, or one open without an attempt for a day")
 	errContradicted = errors.New("Stripe contradicts it") //nolint:staticcheck // ST1005: a name
 )
 
 func (d resolver) resolve(ctx context.Context, r resolveRefund) error {
-	refresher := refund.Refresher{Records: d.records, Provider: d.provider, Scope: d.scope, Now: d.now}
+	refresher := refund.Refresher{Records: d.store, Provider: d.provider, Scope: d.scope, Now: d.now}
 	a, err := refresher.Refresh(ctx, order.ID(r.Order))
 	if err != nil {
 		return err
@@ -81,7 +88,7 @@ func (d resolver) resolve(ctx context.Context, r resolveRefund) error {
 	if !found {
 		return errNoRefund
 	}
-	if i.Status == refund.Open {
+	if i.Status == refund.Open && !i.Abandoned(d.now()) {
 		return fmt.Errorf("%w: %s is open: its message comes back, or redrive it from the dead-letter queue",
 			errNotUnknown, i.ID)
 	}
@@ -96,15 +103,31 @@ func (d resolver) resolve(ctx context.Context, r resolveRefund) error {
 	if err != nil {
 		return err
 	}
-	if i.Status != refund.Unknown {
+	if !undecided(i) {
 		fmt.Fprintf(d.people(), "nothing to resolve: refund %s is %s at Stripe, as you say\n", i.ID, i.Status)
 		return d.record(accountJSON(a))
 	}
 	if !r.Yes && !d.confirms("Type the refund id to resolve it: ", r.Refund) {
 		return errNotConfirmed
 	}
-	return d.settle(ctx, a, i, outcome)
+	if i.Status == refund.Open {
+		err = d.end(ctx, a, i, outcome)
+	} else {
+		err = d.settle(ctx, a, i, outcome)
+	}
+	if err == nil {
+		a, err = d.store.Account(ctx, a.OrderID)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(d.people(), "resolved: refund %s is %s\n\n%s", i.ID, outcome.Status, describeAccount(a))
+	return d.record(accountJSON(a))
 }
+
+// undecided reports whether a refund waits for a person's decision. An open one does only
+// if it is abandoned.
+func undecided(i refund.Item) bool { return i.Status == refund.Unknown || i.Status == refund.Open }
 
 // settle writes the outcome if nothing has changed since the person saw the account.
 func (d resolver) settle(ctx context.Context, a refund.Account, i refund.Item, o refund.Outcome) error {
@@ -112,11 +135,28 @@ func (d resolver) settle(ctx context.Context, a refund.Account, i refund.Item, o
 	if err != nil {
 		return err
 	}
-	if err := d.records.Apply(ctx, change); err != nil {
+	return d.store.Apply(ctx, change)
+}
+
+// end claims an abandoned refund, so that no worker sends a request for it, and writes
+// the outcome. The number of attempts shows whether a worker claimed it since the person
+// saw the account.
+func (d resolver) end(ctx context.Context, a refund.Account, i refund.Item, o refund.Outcome) error {
+	r, err := refund.New(refund.Draft{
+		OrderID: string(a.OrderID), RefundID: string(i.ID), Amount: i.Amount, Reason: string(i.Reason),
+	})
+	if err != nil {
 		return err
 	}
-	fmt.Fprintf(d.people(), "resolved: refund %s is %s\n\n%s", i.ID, o.Status, describeAccount(change.After))
-	return d.record(accountJSON(change.After))
+	now := d.now()
+	c, err := d.store.Begin(ctx, r, order.Lease{Owner: rand.Text(), From: now, Until: now.Add(time.Minute)})
+	if err != nil {
+		return err
+	}
+	if claimed, _ := c.Account.Item(i.ID); claimed.Attempt != i.Attempt+1 {
+		return order.ErrStale
+	}
+	return d.store.Finish(ctx, c, o, now)
 }
 
 // outcome returns the outcome that the person gives the refund, or an error if Stripe
@@ -128,9 +168,9 @@ func (d resolver) outcome(
 		return d.notMade(a, i, l)
 	}
 	switch {
-	case i.Refund == refund.ProviderID(r.Made) && i.Status != refund.Unknown:
+	case i.Refund == refund.ProviderID(r.Made) && !undecided(i):
 		return refund.Outcome{}, nil
-	case i.Status != refund.Unknown:
+	case !undecided(i):
 		return refund.Outcome{}, fmt.Errorf("%w: %s is %s, %s", errNotUnknown, i.ID, i.Status, i.Refund)
 	}
 	made, err := s.ReadRefund(ctx, refund.ProviderID(r.Made))
@@ -150,13 +190,18 @@ func (d resolver) notMade(a refund.Account, i refund.Item, l refund.Ledger) (ref
 			return refund.Outcome{}, fmt.Errorf("%w: %s of it is %s", errContradicted, made.ID, made.Status)
 		}
 	}
-	if i.Status != refund.Unknown {
+	if !undecided(i) {
 		return refund.Outcome{}, fmt.Errorf("%w: %s is %s", errNotUnknown, i.ID, i.Status)
+	}
+	outcome := refund.Outcome{Status: refund.Refused, Failure: resolvedByOperator}
+	if i.SentAt.IsZero() {
+		fmt.Fprint(d.people(), "Stripe was asked for nothing, or refused each time: it was not made.\n\n")
+		return outcome, nil
 	}
 	amount := order.Money{Amount: i.Amount, Currency: a.Charged.Currency}
 	fmt.Fprintf(d.people(), "WARNING: a request for %s was sent at %s and lost. "+
 		"Stripe may still execute it, even days later.\n"+
 		"If you give the amount back again before that, the customer gets it twice.\n\n",
 		amount, i.SentAt.UTC().Format(time.RFC3339))
-	return refund.Outcome{Status: refund.Refused, Failure: resolvedByOperator}, nil
+	return outcome, nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -9,18 +10,21 @@ import (
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 	"orderonce/domain/refund"
+	"orderonce/domain/refund/refundtest"
 )
 
 // resolve runs `orders refund resolve` and returns what it printed.
 func (w *till) resolve(r resolveRefund, typed string) (string, error) {
 	var out strings.Builder
 	r.Order = "ORD-1"
-	d := resolver{
-		shell:   shell{in: strings.NewReader(typed), out: &out, now: w.clock},
-		records: w.claims, provider: w.bank, scope: scope,
-	}
+	d := w.resolver(&out)
+	d.in = strings.NewReader(typed)
 	err := d.resolve(w.Context(), r)
 	return out.String(), err
+}
+
+func (w *till) resolver(out io.Writer) resolver {
+	return resolver{shell: shell{out: out, now: w.clock}, store: w.claims, provider: w.bank, scope: scope}
 }
 
 func TestResolve(t *testing.T) {
@@ -66,7 +70,7 @@ func TestResolve(t *testing.T) {
 		},
 		"made, but under another id": {
 			arrange: func(w *till) { w.bank.Complete() }, command: resolveRefund{Refund: id, Made: "re_2", Yes: true},
-			err: "only an unknown refund can be resolved: operator-1000 is succeeded, re_1", status: refund.Succeeded,
+			err: "only an unknown refund can be resolved, or one open without an attempt for a day: operator-1000 is succeeded, re_1", status: refund.Succeeded,
 		},
 		"made, but that one is another's": {
 			arrange: func(w *till) { w.bank.InDashboard("pi_1", usd(1000)) }, command: resolveRefund{Refund: id, Made: "re_1", Yes: true},
@@ -111,7 +115,7 @@ func TestResolveLeavesASettledRefundAlone(t *testing.T) {
 		t.Fatal("got no error, want the refund refused")
 	}
 	_, err := w.resolve(resolveRefund{Refund: "operator-1000", NotMade: true, Yes: true}, "")
-	if err == nil || err.Error() != "only an unknown refund can be resolved: operator-1000 is refused" {
+	if err == nil || err.Error() != "only an unknown refund can be resolved, or one open without an attempt for a day: operator-1000 is refused" {
 		t.Errorf("got error %v, want that the refund is refused", err)
 	}
 }
@@ -132,16 +136,146 @@ func TestAResolvedRefundFreesItsAmount(t *testing.T) {
 	}
 }
 
+// begin claims refund R-1 of 0.01 USD, as a worker does that dies.
+func (w *till) begin() refund.Claim {
+	w.Helper()
+	r, err := refund.New(refund.Draft{OrderID: "ORD-1", RefundID: "R-1", Amount: 1, Reason: "duplicate"})
+	must(w.T, err)
+	c, err := w.claims.Begin(w.Context(), r, order.Lease{Owner: w.now.String(), From: w.now, Until: w.now.Add(time.Minute)})
+	must(w.T, err)
+	return c
+}
+
 // The function still works on an open refund, or will when its message comes back.
 func TestResolveLeavesAnOpenRefundToItsMessage(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, ordertest.Pays)
-	r, err := refund.New(refund.Draft{OrderID: "ORD-1", RefundID: "R-1", Amount: 1, Reason: "duplicate"})
-	must(t, err)
-	_, err = w.claims.Begin(t.Context(), r, order.Lease{Owner: "worker", From: noon(), Until: noon().Add(time.Minute)})
-	must(t, err)
-	_, err = w.resolve(resolveRefund{Refund: "R-1", NotMade: true, Yes: true}, "")
+	w.begin()
+	w.now = w.now.Add(24*time.Hour - time.Second)
+	_, err := w.resolve(resolveRefund{Refund: "R-1", NotMade: true, Yes: true}, "")
 	if !errors.Is(err, errNotUnknown) || !strings.Contains(err.Error(), "redrive it from the dead-letter queue") {
 		t.Errorf("got %v, want that its message comes back", err)
+	}
+}
+
+// The message of an open refund is gone: nobody else can end it.
+func TestResolveEndsAnAbandonedRefund(t *testing.T) {
+	t.Parallel()
+	notMade := resolveRefund{Refund: "R-1", NotMade: true, Yes: true}
+	for claim, tt := range map[string]struct {
+		arrange func(*till) refund.Claim
+		command resolveRefund
+		printed string
+		err     error
+		status  refund.Status
+	}{
+		"no request was sent": {
+			arrange: (*till).begin, command: notMade, status: refund.Refused,
+			printed: "Stripe was asked for nothing, or refused each time: it was not made.\n",
+		},
+		"a request was lost": {
+			arrange: func(w *till) refund.Claim {
+				c, err := w.claims.Mark(w.Context(), w.begin(), 1, w.now)
+				must(w.T, err)
+				return c
+			},
+			command: notMade, printed: "WARNING: a request for 0.01 USD was sent at 2026-11-21T", status: refund.Refused,
+		},
+		"it was made, and Stripe's list lacks it": {
+			arrange: func(w *till) refund.Claim {
+				w.bank.Fail(refundtest.Create, ordertest.LosesResponse)
+				w.bank.Lag = 48 * time.Hour
+				c := w.begin()
+				w.now = w.now.Add(time.Hour)
+				w.deliver(w.Context(), c.Request)
+				return c
+			},
+			command: resolveRefund{Refund: "R-1", Made: "re_1", Yes: true}, printed: "resolved: refund R-1 is succeeded", status: refund.Succeeded,
+		},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			w := newTill(t, ordertest.Pays)
+			c := tt.arrange(w)
+			w.now = w.now.Add(25 * time.Hour)
+			printed, err := w.resolve(tt.command, "")
+			if !errors.Is(err, tt.err) || !strings.Contains(printed, tt.printed) {
+				t.Errorf("got error %v, want %v, and printed\n%s\nwant %q in it", err, tt.err, printed, tt.printed)
+			}
+			a, err := w.claims.Account(t.Context(), "ORD-1")
+			must(t, err)
+			if i, _ := a.Item("R-1"); i.Status != tt.status {
+				t.Errorf("got %+v, want it %s", i, tt.status)
+			}
+			if _, err := w.claims.Mark(t.Context(), c, 1, w.now); !errors.Is(err, order.ErrClaimLost) {
+				t.Errorf("a frozen worker marks: got %v, want %v", err, order.ErrClaimLost)
+			}
+		})
+	}
+}
+
+// arriving is the input of a person during whose thought the message comes back.
+type arriving struct {
+	io.Reader
+
+	message func()
+}
+
+func (a arriving) Read(b []byte) (int, error) {
+	a.message()
+	return a.Reader.Read(b)
+}
+
+// A worker may have sent a request since the person saw the refund, so the decision is
+// out of date, also when the worker's lease has ended.
+func TestResolveEndsNoRefundThatAWorkerTookUpMeanwhile(t *testing.T) {
+	t.Parallel()
+	for later, want := range map[time.Duration]error{0: nil, time.Hour: order.ErrStale} {
+		w := newTill(t, ordertest.Pays)
+		w.begin()
+		w.now = w.now.Add(25 * time.Hour)
+		d := w.resolver(new(strings.Builder))
+		d.in = arriving{strings.NewReader("R-1\n"), func() { w.begin(); w.now = w.now.Add(later) }}
+		err := d.resolve(t.Context(), resolveRefund{Order: "ORD-1", Refund: "R-1", NotMade: true})
+		_, running := errors.AsType[*order.InProgressError](err)
+		if running != (want == nil) || !running && !errors.Is(err, want) {
+			t.Errorf("after %v: got %v, want it in progress, or %v", later, err, want)
+		}
+		a, err := w.claims.Account(t.Context(), "ORD-1")
+		must(t, err)
+		if i, _ := a.Item("R-1"); i.Status != refund.Open {
+			t.Errorf("after %v: got %+v, want it open", later, i)
+		}
+	}
+}
+
+// Stripe's list catches up between the two looks of the command.
+func TestResolveIsContradictedByWhateverStripeHasOfTheRefund(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		takes bool
+		later refund.Status // of a pending one
+		want  refund.Status
+	}{{false, "", refund.Succeeded}, {true, "", refund.Pending}, {true, refund.Failed, refund.Failed}} {
+		w := newTill(t, ordertest.Pays)
+		w.lose()
+		w.bank.Takes = tt.takes
+		w.bank.Complete()
+		if tt.later != "" {
+			w.bank.Settle(tt.later)
+		}
+		w.bank.Lag = time.Hour
+		d := w.resolver(new(strings.Builder))
+		d.provider = refundtest.Intercepted{Provider: w.bank, Intercept: func(_ refundtest.Call, do func() error) error {
+			defer func() { w.bank.Lag = 0 }()
+			return do()
+		}}
+		err := d.resolve(t.Context(), resolveRefund{Order: "ORD-1", Refund: "operator-1000", NotMade: true, Yes: true})
+		if !errors.Is(err, errContradicted) || !strings.Contains(err.Error(), "re_1 of it is "+string(tt.want)) {
+			t.Errorf("%s: got %v, want that Stripe contradicts it", tt.want, err)
+		}
+		if a, err := w.claims.Account(t.Context(), "ORD-1"); err != nil || a.Items[0].Status != refund.Unknown {
+			t.Errorf("%s: got %+v, %v, want it unknown", tt.want, a, err)
+		}
 	}
 }

@@ -91,7 +91,7 @@ type refundJSON struct {
 	Metadata      map[string]string `json:"metadata"`
 	PaymentIntent string            `json:"payment_intent"`
 	Reason        *string           `json:"reason"`
-	Status        *string      `json:"status"`
+	Status        *string           `json:"status"`
 }
 
 func wireRefund(r *Refund) *refundJSON {

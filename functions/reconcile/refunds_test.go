@@ -1,0 +1,88 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"orderonce/adapters/lambda"
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+	"orderonce/domain/refund"
+	"orderonce/domain/refund/refundtest"
+)
+
+// A refund whose message is gone, and one whose status Stripe does not name, are reported
+// at each look. A refund that an attempt touched within a day is not.
+func TestALookReportsRefundsThatAPersonMustLookAt(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	intents, orders := &ordertest.Bank{Scope: "test"}, new(ordertest.Memory)
+	p := order.Processor{Claims: orders, Payments: intents, Scope: "test", Now: noon, ConfirmTime: time.Second}
+	lease := order.Lease{Owner: "charge", From: noon(), Until: noon().Add(time.Minute)}
+	if got := p.Process(t.Context(), ordertest.Order("ORD-1"), noon(), lease); got.Status != order.Paid {
+		t.Fatalf("got %+v, want a paid order", got)
+	}
+	now := noon()
+	clock := func() time.Time { return now }
+	bank := &refundtest.Bank{Intents: intents, Now: clock, Takes: true}
+	store := refundtest.NewMemory(orders)
+	begin := func(id string) refund.Claim {
+		r, err := refund.New(refund.Draft{OrderID: "ORD-1", RefundID: id, Amount: 1, Reason: "duplicate"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := store.Begin(t.Context(), r, order.Lease{Owner: id, From: now, Until: now.Add(time.Minute)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	begin("GONE")
+	unnamed := refund.Outcome{Status: refund.Pending, Refund: "re_9", Failure: refund.UnknownStatus}
+	if err := store.Finish(t.Context(), begin("UNNAMED"), unnamed, now); err != nil {
+		t.Fatal(err)
+	}
+	looks := refunds{
+		refund.Refresher{Records: store, Provider: bank, Scope: "test", Now: clock},
+		slog.New(slog.NewJSONHandler(&out, nil)), lambda.NewMeter(&out, "orderonce", nil, clock),
+	}
+	for _, tt := range []struct {
+		after time.Duration
+		want  string // refunds in the log
+		age   string // metric
+	}{
+		{24*time.Hour - time.Second, "UNNAMED", ""},
+		{24 * time.Hour, "GONE UNNAMED", `"OldestWaiting":[86400000]`},
+	} {
+		now = noon().Add(tt.after)
+		out.Reset()
+		if tt.age == "" {
+			begin("NEW")
+		}
+		if err := looks.look(t.Context(), "ORD-1"); err != nil {
+			t.Fatal(err)
+		}
+		looks.meter.Flush()
+		var got []string
+		for line := range strings.Lines(out.String()) {
+			var l struct {
+				Order  string `json:"order_id"`
+				Refund string `json:"refund_id"`
+			}
+			if err := json.Unmarshal([]byte(line), &l); err != nil {
+				t.Fatal(err)
+			}
+			if l.Order == "ORD-1" {
+				got = append(got, l.Refund)
+			}
+		}
+		if strings.Join(got, " ") != tt.want || strings.Contains(out.String(), "OldestWaiting") != (tt.age != "") ||
+			!strings.Contains(out.String(), tt.age) {
+			t.Errorf("after %v: got %q and\n%s\nwant %s, %s", tt.after, got, out.String(), tt.want, tt.age)
+		}
+	}
+}
