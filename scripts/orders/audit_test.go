@@ -239,8 +239,9 @@ func plant(w town) map[order.ID]audit.Class {
 	for id, method := range map[order.ID]string{
 		"LOST-PAID": pays, "LOST-DECLINED": declines, "LOST-PENDING": takes, "LOST-ROW": pays,
 		"OLDER-BOUND": pays, "OLDER-PENDING": takes, "OLDER-DECLINED": declines, "OLDER-EVENTS": takes,
-		"REFUND-OUTSIDE": pays, "REFUND-OURS": pays, "REFUND-FAILED": pays,
-		"DISPUTED": pays, "DISPUTE-WON": pays,
+		"REFUND-OUTSIDE": pays, "REFUND-OURS": pays, "REFUND-FAILED": pays, "REFUND-REMADE": pays,
+		"REFUND-FINE": pays,
+		"DISPUTED":    pays, "DISPUTE-WON": pays,
 		"TWICE": pays, "OTHER": declines, "NO-INTENT": declines, "AMOUNT": pays, "CURRENCY": pays, "CANCELED": pays,
 		"CORRUPT": pays, "FINE": pays,
 	} {
@@ -265,7 +266,8 @@ func plant(w town) map[order.ID]audit.Class {
 		"OLDER-BOUND": audit.RowOlder, "OLDER-PENDING": audit.RowOlder, "OLDER-DECLINED": audit.RowOlder,
 		"OLDER-EVENTS":   audit.RowOlder,
 		"REFUND-OUTSIDE": audit.RefundsDiffer, "REFUND-OURS": audit.RefundsDiffer, "REFUND-FAILED": audit.RefundsDiffer,
-		"DISPUTED": audit.DisputeUnrecorded, "DISPUTE-WON": audit.DisputeUnrecorded,
+		"REFUND-REMADE": audit.RefundsDiffer,
+		"DISPUTED":      audit.DisputeUnrecorded, "DISPUTE-WON": audit.DisputeUnrecorded,
 		"TWICE": audit.TwoCharges, "OTHER": audit.OtherCharged, "NO-INTENT": audit.IntentMissing,
 		"AMOUNT": audit.ContentDiffers, "CURRENCY": audit.ContentDiffers, "CANCELED": audit.StatusContradicts,
 		"CORRUPT": audit.RowUnreadable, "CORRUPT-ALONE": audit.RowUnreadable,
@@ -291,16 +293,22 @@ func (w town) falsify(backups map[order.ID][]map[string]types.AttributeValue) {
 	w.give(refunds, "REFUND-OURS")
 	w.older("REFUND-OURS", ours, false)
 	w.give(refunds, "REFUND-FAILED")
+	w.give(refunds, "REFUND-REMADE")
+	w.give(refunds, "REFUND-FINE")
 	events := w.intentOf("OLDER-EVENTS")
 	pending, declined := w.intentOf("OLDER-PENDING"), w.intentOf("OLDER-DECLINED")
 	outside, disputed, won := w.intentOf("REFUND-OUTSIDE"), w.intentOf("DISPUTED"), w.intentOf("DISPUTE-WON")
+	remade := w.intentOf("REFUND-REMADE")
 	w.atStripe(func(m *stripetest.Machine, now time.Time) error {
 		_, err := m.RefundInDashboard(now, outside, 500)
 		_, err2 := m.OpenDispute(now, disputed)
 		_, err3 := m.OpenDispute(now, won)
-		failed := m.Refunds()[1].ID // of REFUND-FAILED
-		return errors.Join(err, err2, err3, m.Settle(now, pending, true), m.CustomerPays(now, declined),
-			m.Settle(now, events, false), m.ChangeRefund(failed, stripetest.RefundFailed))
+		given := m.Refunds() // of REFUND-OURS, REFUND-FAILED, REFUND-REMADE
+		err = errors.Join(err, err2, err3, m.Settle(now, pending, true), m.CustomerPays(now, declined),
+			m.Settle(now, events, false), m.ChangeRefund(given[1].ID, stripetest.RefundFailed),
+			m.ChangeRefund(given[2].ID, stripetest.RefundFailed))
+		_, err2 = m.RefundInDashboard(now, remade, 1000) // so that the sum is the same
+		return errors.Join(err, err2)
 	})
 	w.follow("DISPUTE-WON")
 	w.atStripe(func(m *stripetest.Machine, _ time.Time) error { return m.CloseDispute("du_000002", true) })
@@ -352,7 +360,7 @@ func TestAnAuditNamesAndRepairsWhatDiffers(t *testing.T) {
 		t.Errorf("got %v, want exit code 2", err)
 	}
 	for _, part := range []string{
-		"26 orders: 1 match, 1 in progress, 24 differ\n", "LOST-PAID  write the row, bind pi_", "repaired 16 of 16 orders\n",
+		"28 orders: 2 match, 1 in progress, 25 differ\n", "LOST-PAID  write the row, bind pi_", "repaired 17 of 17 orders\n",
 	} {
 		if !strings.Contains(printed, part) {
 			t.Errorf("printed\n%s\nwant %q in it", printed, part)

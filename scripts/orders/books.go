@@ -12,6 +12,7 @@ import (
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/stripe"
 	"orderonce/domain/order"
+	"orderonce/domain/refund"
 	"orderonce/scripts/orders/audit"
 )
 
@@ -23,6 +24,7 @@ type books struct {
 	scope         order.Scope
 	mode          order.Mode
 	payments      *stripe.Payments
+	refunds       refund.Provider
 	table         *dynamodb.Refunds
 	stripe, scans *pace
 	reads         *pace // of single rows
@@ -34,7 +36,7 @@ const readsOfAPage = 40
 func (a auditTable) books(env stripeConfig, cfg aws.Config, sh shell) *books {
 	return &books{
 		scope: order.Scope(env.Scope), mode: env.job(audit.Window{}).Mode,
-		payments: env.payments(), table: env.Orders.refunds(cfg),
+		payments: env.payments(), refunds: env.refunds(), table: env.Orders.refunds(cfg),
 		stripe: newPace(a.StripeRate, sh.now), scans: newPace(a.TableRate, sh.now),
 		reads: newPace(readsOfAPage*a.TableRate, sh.now),
 	}
@@ -93,7 +95,8 @@ func (b *books) belongs(r dynamodb.Row, w audit.Window) bool {
 		r.CreatedAt.Before(w.To.Add(order.MaxSkew)) && r.UpdatedAt.After(w.From.Add(-order.MaxSkew))
 }
 
-// Payment implements audit.Books with one call, and another one for a disputed charge.
+// Payment implements audit.Books with one call, another one for a charge of which
+// something went back, and one more for a disputed charge.
 func (b *books) Payment(ctx context.Context, id order.IntentID) (audit.Payment, error) {
 	if err := b.stripe.wait(ctx); err != nil {
 		return audit.Payment{}, err
@@ -103,6 +106,9 @@ func (b *books) Payment(ctx context.Context, id order.IntentID) (audit.Payment, 
 		return audit.Payment{}, errors.Join(audit.ErrNoPayment, err)
 	}
 	p := payment(l)
+	if err == nil && l.Refunded > 0 {
+		p.Refunds, err = b.refundsOf(ctx, id)
+	}
 	if err != nil || !l.Disputed {
 		return p, err
 	}
@@ -116,6 +122,22 @@ func (b *books) Payment(ctx context.Context, id order.IntentID) (audit.Payment, 
 		}
 	}
 	return p, err
+}
+
+// refundsOf returns the ids of the refunds that gave something back.
+func (b *books) refundsOf(ctx context.Context, id order.IntentID) (ids []string, err error) {
+	if err := b.stripe.wait(ctx); err != nil {
+		return nil, err
+	}
+	session := b.refunds.Open(ctx)
+	defer session.Close()
+	ledger, err := session.Read(ctx, id)
+	for _, r := range ledger.Refunds {
+		if r.Status.Counts() {
+			ids = append(ids, string(r.ID))
+		}
+	}
+	return ids, err
 }
 
 // Row implements audit.Books.
@@ -148,14 +170,18 @@ func row(r dynamodb.Row) audit.Row {
 		return audit.Row{OrderID: r.OrderID, Problem: r.Err.Error()}
 	}
 	busy := r.Until
+	var ours []string
 	for _, i := range r.Account.Items {
 		if i.Until.After(busy) {
 			busy = i.Until
 		}
+		if i.Status.Counts() {
+			ours = append(ours, string(i.Refund))
+		}
 	}
 	return audit.Row{
 		OrderID: r.OrderID, Status: r.Status, Total: r.Total, Intent: r.Intent, Fingerprint: r.Fingerprint,
-		Refunded: r.Account.Refunded(), Dispute: r.Dispute, BusyUntil: busy, CreatedAt: r.CreatedAt,
+		Refunded: r.Account.Refunded(), Refunds: ours, Dispute: r.Dispute, BusyUntil: busy, CreatedAt: r.CreatedAt,
 	}
 }
 

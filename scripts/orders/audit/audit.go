@@ -34,6 +34,7 @@ type Payment struct {
 	Refunded    int64             `json:"r,omitempty"` // pending refunds too, in the units of Total
 	Disputed    bool              `json:"d,omitempty"`
 	Dispute     order.Dispute     `json:"-"` // the newest one; filled by Books.Payment
+	Refunds     []string          `json:"-"` // ids of those in Refunded; filled by Books.Payment
 	CreatedAt   time.Time         `json:"c"`
 }
 
@@ -51,6 +52,7 @@ type Row struct {
 	Intent      order.IntentID    `json:"i,omitempty"` // bound; "" if none is
 	Fingerprint order.Fingerprint `json:"f"`
 	Refunded    int64             `json:"r,omitempty"` // as refund.Account.Refunded
+	Refunds     []string          `json:"-"`           // Stripe's ids of those in Refunded that are ours
 	Dispute     order.Dispute     `json:"d"`
 	BusyUntil   time.Time         `json:"b"` // end of the latest lease of a worker
 	CreatedAt   time.Time         `json:"c"`
@@ -79,7 +81,8 @@ type Books interface {
 	// error.
 	Rows(ctx context.Context, w Window, after string) iter.Seq2[Page[Row], error]
 
-	// Payment reads one PaymentIntent, with its newest dispute. It returns ErrNoPayment.
+	// Payment reads one PaymentIntent, with its refunds and its newest dispute. It returns
+	// ErrNoPayment.
 	Payment(ctx context.Context, id order.IntentID) (Payment, error)
 
 	// Row reads one row, strongly consistent. It returns order.ErrNotFound.

@@ -224,15 +224,28 @@ func (r *Result) compare(o Order, s order.Scope, p Payment) {
 	case !now.Charged():
 		return
 	}
-	if p.Refunded != o.Row.Refunded {
-		r.add(o, RefundsDiffer, p, fmt.Sprintf("row %s, Stripe %s given back",
-			order.Money{Amount: o.Row.Refunded, Currency: p.Total.Currency},
-			order.Money{Amount: p.Refunded, Currency: p.Total.Currency}))
+	if differs := refunds(*o.Row, p); differs != "" {
+		r.add(o, RefundsDiffer, p, differs)
 	}
 	if p.Disputed && (o.Row.Dispute.ID == "" || !p.Dispute.Is(o.Row.Dispute)) {
 		r.add(o, DisputeUnrecorded, p, fmt.Sprintf("row %s, Stripe %s",
 			dispute(o.Row.Dispute, "not disputed"), dispute(p.Dispute, "disputed")))
 	}
+}
+
+// refunds returns how what went back differs, or "". A refund that failed and was made
+// again in the Dashboard leaves the sum as it was.
+func refunds(r Row, p Payment) string {
+	if p.Refunded != r.Refunded {
+		return fmt.Sprintf("row %s, Stripe %s given back", order.Money{Amount: r.Refunded, Currency: p.Total.Currency},
+			order.Money{Amount: p.Refunded, Currency: p.Total.Currency})
+	}
+	for _, id := range r.Refunds {
+		if !slices.Contains(p.Refunds, id) {
+			return fmt.Sprintf("row counts %s, which gave nothing back at Stripe", id)
+		}
+	}
+	return ""
 }
 
 // content returns how the intent's content differs from the row's, or "".

@@ -141,6 +141,14 @@ func TestCompare(t *testing.T) {
 		"a refund that the bank returned": {class: audit.RefundsDiffer, change: func(o *audit.Order) {
 			o.Row.Status, o.Row.Refunded = order.PartiallyRefunded, 5
 		}},
+		"a refund that failed, made again in the Dashboard": {class: audit.RefundsDiffer, change: func(o *audit.Order) {
+			o.Row.Status, o.Row.Refunded, o.Payments[0].Refunded = order.PartiallyRefunded, 5, 5
+			o.Row.Refunds, o.Payments[0].Refunds = []string{"re_1"}, []string{"re_2"}
+		}},
+		"a refund of ours beside one of others matches": {change: func(o *audit.Order) {
+			o.Row.Status, o.Row.Refunded, o.Payments[0].Refunded = order.PartiallyRefunded, 5, 5
+			o.Row.Refunds, o.Payments[0].Refunds = []string{"re_1"}, []string{"re_2", "re_1"}
+		}},
 		"a dispute that the row does not show": {class: audit.DisputeUnrecorded, change: func(o *audit.Order) {
 			o.Payments[0].Disputed = true
 		}},
