@@ -42,17 +42,19 @@ func TestRecreateWritesTheRow(t *testing.T) {
 func TestARecreatedOrderDoesNotOverwriteEvents(t *testing.T) {
 	t.Parallel()
 	f := open(t)
-	f.put(settledRows()[0]) // the event remained when the order was lost
+	event := settledRows()[0] // the second event remained when the order was lost
+	event["sk"], event["seq"] = text("event#000002"), number(2)
+	f.put(event)
 	f.must(f.Recreate(t.Context(), lost(), at(time.Hour)))
 	r := f.loaded("O1")
-	if r.Seq != 1 {
-		t.Errorf("got seq %d, want 1", r.Seq)
+	if r.Seq != 2 {
+		t.Errorf("got seq %d, want 2", r.Seq)
 	}
 	f.must(f.Settle(t.Context(), r, outcome(order.Paid), at(2*time.Hour)))
 	events := f.loaded("O1").Events
-	if len(events) != 2 || events[0].To != order.ActionRequired || events[1].Seq != 2 ||
+	if len(events) != 2 || events[0].To != order.ActionRequired || events[1].Seq != 3 ||
 		events[1].To != order.Paid {
-		t.Errorf("got events %+v, want the remaining one and a second", events)
+		t.Errorf("got events %+v, want the remaining one and a third", events)
 	}
 }
 
