@@ -129,6 +129,7 @@ func decodeOrder(item row) (order.Record, error) {
 		Attempt:     int(d.number("attempt")),
 		Until:       d.optionalTime("leaseUntil"),
 		Intent:      order.IntentID(d.optionalText("intentId")),
+		Suspect:     order.IntentID(d.optionalText("lostIntentId")),
 		Mode:        order.Mode(d.optionalText("stripeMode")),
 		Failure:     d.optionalText("failure"),
 		LastError:   d.optionalText("lastError"),

@@ -15,7 +15,7 @@ import (
 // The conditions and updates of stock. An order's row holds its goods in the attribute
 // stock until their effect, so each effect happens once.
 const (
-	mayHold   = claimed + " AND attribute_not_exists(intentId) AND attribute_not_exists(stock)"
+	mayHold   = claimed + " AND attribute_not_exists(stock)"
 	hold      = "SET stock = :stock, updatedAt = :now"
 	holds     = " AND stock = :stock"
 	holdsNone = " AND attribute_not_exists(stock)"
@@ -33,8 +33,7 @@ const (
 // key is sku. Every program that settles orders must use the same table.
 //
 // Begin of a new order is one TransactWriteItems. A takeover of an order without goods
-// costs a second call, one without an intent a third. An order whose intent was bound
-// before it held goods is not tracked.
+// costs a second and a third call.
 func (s *Store) WithStock(table string) *Store {
 	with := *s
 	with.stock = table
@@ -57,7 +56,7 @@ func (s *Store) beginWithStock(ctx context.Context, o order.Order, l order.Lease
 	}
 	c, err := s.begin(ctx, o, l)
 	switch {
-	case err != nil || c.Intent != "" || c.Stock != nil:
+	case err != nil || c.Stock != nil:
 		return c, err
 	case missing != "":
 		return short(c, missing), nil
@@ -65,10 +64,9 @@ func (s *Store) beginWithStock(ctx context.Context, o order.Order, l order.Lease
 	return s.hold(ctx, c, goods)
 }
 
-// short returns the claim with the article that is short, unless the claim needs no
-// goods.
+// short returns the claim with the article that is short, unless it holds its goods.
 func short(c order.Claim, sku string) order.Claim {
-	if c.Intent == "" && c.Stock == nil {
+	if c.Stock == nil {
 		c.Short = sku
 	}
 	return c
@@ -102,8 +100,8 @@ func (s *Store) beginNew(
 	return r, "", err
 }
 
-// hold reserves the goods of a claimed order that holds none and has no intent. If the
-// response to its own write was lost, the row that refuses the second one holds them.
+// hold reserves the goods of a claimed order that holds none. If the response to its own
+// write was lost, the row that refuses the second one holds them.
 func (s *Store) hold(ctx context.Context, c order.Claim, goods order.Goods) (order.Claim, error) {
 	err := s.transactRow(ctx, &types.Update{
 		ConditionExpression: aws.String(mayHold), UpdateExpression: aws.String(hold),

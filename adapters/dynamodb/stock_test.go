@@ -109,8 +109,11 @@ func TestProcessWithStock(t *testing.T) {
 		"a takeover of an order that holds nothing yet costs two calls more": {
 			1, func(f fixture, _ *ordertest.Bank) { f.released(nil, false) }, order.Paid, transactions(3, 2),
 		},
-		"an order whose intent was bound before is charged without goods": {
-			0, func(f fixture, b *ordertest.Bank) { f.released(b, false) }, order.Paid, transactions(2, 1),
+		"an order whose intent was bound before is not charged without goods": {
+			0, func(f fixture, b *ordertest.Bank) { f.released(b, false) }, order.Refused, transactions(3, 1),
+		},
+		"an order whose intent was bound before is charged with its goods": {
+			1, func(f fixture, b *ordertest.Bank) { f.released(b, false) }, order.Paid, transactions(3, 1),
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {

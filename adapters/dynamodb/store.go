@@ -76,16 +76,19 @@ const (
 		" createdAt = if_not_exists(createdAt, :now), updatedAt = :now, openShard = :shard, dueAt = :due"
 	noteTrace = ", traceparent = if_not_exists(traceparent, :trace)"
 	unpark    = " REMOVE parkedAt"
-	bind      = "SET intentId = :intent, stripeMode = :mode, updatedAt = :at"
+	bind      = "SET intentId = :intent, stripeMode = :mode, updatedAt = :at REMOVE lostIntentId"
 	recreate  = "SET #status = :open, fingerprint = :fingerprint, amount = :amount, currency = :currency, intentId = :intent," +
 		" stripeMode = :mode, attempt = if_not_exists(attempt, :one), seq = if_not_exists(seq, :seq)," +
-		" createdAt = if_not_exists(createdAt, :at), updatedAt = :at, openShard = :shard, dueAt = :due REMOVE #owner, leaseUntil"
+		" createdAt = if_not_exists(createdAt, :at), updatedAt = :at, openShard = :shard, dueAt = :due" +
+		endClaim + ", lostIntentId"
 	// A refused order has no claim. The attempt distinguishes two refusals of one seq.
 	mayReopen = "#status = :refused AND fingerprint = :fingerprint AND seq = :seq AND attempt = :attempt"
 	reopen    = "SET #status = :open, customerId = :customer, #owner = :owner, leaseUntil = :until," +
 		" attempt = attempt + :one, seq = :next, updatedAt = :now, openShard = :shard, dueAt = :due REMOVE failure, parkedAt"
-	release = "SET lastError = :why, updatedAt = :at REMOVE #owner, leaseUntil"
-	park    = "SET lastError = :why, parkedAt = :at, updatedAt = :at"
+	release     = "SET lastError = :why, updatedAt = :at"
+	noteSuspect = ", lostIntentId = :suspect"
+	endClaim    = " REMOVE #owner, leaseUntil"
+	park        = "SET lastError = :why, parkedAt = :at, updatedAt = :at"
 )
 
 // mayPark requires that the order is not settled and that the row has the content of the
@@ -236,9 +239,14 @@ func (s *Store) Bind(ctx context.Context, c order.Claim, i order.Intent, at time
 // Release implements order.Claims with one UpdateItem. If the response was lost and the
 // SDK repeats the write, it returns ErrClaimLost: the claim has ended, as intended.
 func (s *Store) Release(ctx context.Context, c order.Claim, why order.Reason, at time.Time) error {
-	_, err := s.update(ctx, c.Order.ID(), claimed, release, row{
+	set, values := release, row{
 		":owner": text(c.Lease.Owner), ":open": text(order.Open), ":why": text(why), ":at": millis(at),
-	})
+	}
+	if c.Suspect != "" {
+		set += noteSuspect
+		values[":suspect"] = text(c.Suspect)
+	}
+	_, err := s.update(ctx, c.Order.ID(), claimed, set+endClaim, values)
 	return wrap("release", c.Order.ID(), claimError(err))
 }
 
@@ -339,8 +347,9 @@ func (s *Store) eachItem(ctx context.Context, id order.ID, add func(item row) er
 	return nil
 }
 
-// Recreate implements order.Records with a Query and one UpdateItem. It counts the event
-// items that still exist, so that the order's next event does not overwrite one of them.
+// Recreate implements order.Records with a Query and one UpdateItem. It continues
+// after the last event item that still exists, so that the order's next event does not
+// overwrite one of them.
 func (s *Store) Recreate(ctx context.Context, lost order.Record, at time.Time) error {
 	at = at.Truncate(time.Millisecond) // as the row stores times, see Begin
 	there, err := s.query(ctx, lost.OrderID)

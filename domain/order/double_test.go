@@ -62,3 +62,12 @@ type confirmsWithoutEffect struct{ order.Payments }
 func (p confirmsWithoutEffect) Confirm(ctx context.Context, id order.IntentID, _ order.Key) (order.Intent, error) {
 	return p.Read(ctx, id)
 }
+
+// finds is a provider whose search returns these intents.
+type finds struct {
+	order.Payments
+
+	intents []order.Intent
+}
+
+func (p finds) Find(context.Context, order.ID) ([]order.Intent, error) { return p.intents, nil }

@@ -15,8 +15,9 @@ type Claims interface {
 	// expired. The claim is NewClaim of the record. A refused order is open again: Begin
 	// adds the event of that transition in the same write.
 	//
-	// A store that tracks stock reserves the goods of an order that has no intent, all or
-	// none of them, and the claim says which it holds or which article is short.
+	// A store that tracks stock reserves the goods of an order that holds none, all or none
+	// of them, and the claim says which it holds or which article is short. An order that
+	// holds none may have an intent: Recreate does not know its goods.
 	//
 	// It returns the errors of CheckClaim: ErrUnknownVersion if a newer release wrote the
 	// record, ErrConflict if the id is used with different content, *SettledError if the
@@ -25,8 +26,8 @@ type Claims interface {
 	Begin(ctx context.Context, o Order, l Lease) (Claim, error)
 
 	// Bind records the one intent that may ever be confirmed for this order, and its
-	// mode. It returns nil if this intent is already bound, and ErrClaimLost if the claim
-	// was lost or another intent is bound.
+	// mode, and removes the record's Suspect. It returns nil if this intent is already
+	// bound, and ErrClaimLost if the claim was lost or another intent is bound.
 	Bind(ctx context.Context, c Claim, i Intent, at time.Time) error
 
 	// Finish settles or refuses the order, adds one event and ends the claim. It returns
@@ -37,7 +38,8 @@ type Claims interface {
 	Finish(ctx context.Context, c Claim, o Outcome, at time.Time) error
 
 	// Release ends the claim of an attempt that did not settle the order, and records the
-	// reason. It returns ErrClaimLost if the claim was lost.
+	// reason and the claim's Suspect, if it has one. It returns ErrClaimLost if the claim
+	// was lost.
 	Release(ctx context.Context, c Claim, why Reason, at time.Time) error
 }
 
@@ -56,9 +58,9 @@ type Records interface {
 
 	// Recreate writes an open record bound to r.Intent after the store lost it. The
 	// record must be missing, or open with r's fingerprint, without an intent and without
-	// a running lease. It takes the id, total, fingerprint, intent and mode from r, and
-	// keeps attempts and events that exist. It returns nil, changing nothing, if this
-	// intent is already bound.
+	// a running lease. It takes the id, total, fingerprint, intent and mode from r, keeps
+	// attempts and events that exist, counts the events from the last one, and removes the
+	// record's Suspect. It returns nil, changing nothing, if this intent is already bound.
 	//
 	// It returns the errors of CheckRestore: ErrConflict for another fingerprint,
 	// ErrUnknownVersion for one in another version, *MismatchError for another bound
@@ -116,6 +118,8 @@ var (
 
 // RecordLostError reports an intent of an order whose record, more than a day younger
 // than its message, names none: a restore from backup or a deletion removed the record.
+// It is reported again for every message of the order while the record's Suspect names
+// the intent.
 type RecordLostError struct{ Intent IntentID }
 
 // Error names the intent.

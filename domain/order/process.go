@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -80,7 +81,9 @@ func (p *Processor) giveUp(ctx context.Context, c Claim, r Result) Result {
 }
 
 // charge finds or creates the order's one intent, binds it to the claim and confirms it
-// if it has no outcome yet. An order whose goods are short gets no intent.
+// if it has no outcome yet. An order whose goods are short gets no intent. If it has one,
+// as after Restore, it is refused, because a Confirm of an earlier attempt may still
+// arrive.
 func (p *Processor) charge(ctx context.Context, c *Claim, sent time.Time) (Outcome, error) {
 	intent, err := p.boundIntent(ctx, c, sent)
 	switch {
@@ -91,6 +94,10 @@ func (p *Processor) charge(ctx context.Context, c *Claim, sent time.Time) (Outco
 	}
 	if outcome, settled := OutcomeOf(intent); settled {
 		return outcome, nil
+	}
+	if c.Short != "" {
+		err := fmt.Errorf("%w: %s", errShort, c.Short)
+		return Outcome{}, &PaymentError{Kind: KindRefused, Code: string(OutOfStock), Err: err}
 	}
 	if p.Now().Add(p.ConfirmTime).After(c.Lease.Until) {
 		return Outcome{}, errOutOfTime
@@ -114,11 +121,14 @@ func (p *Processor) boundIntent(ctx context.Context, c *Claim, sent time.Time) (
 		return p.read(ctx, *c)
 	}
 	prepare := p.prepare
-	if c.CreatedAt.Sub(sent) > recordLate {
+	if c.Suspect != "" || c.CreatedAt.Sub(sent) > recordLate {
 		prepare = p.findOrPrepare
 	}
 	intent, err := prepare(ctx, *c)
 	if err != nil {
+		if lost, ok := errors.AsType[*RecordLostError](err); ok {
+			c.Suspect = lost.Intent
+		}
 		return Intent{}, err
 	}
 	if err := p.Claims.Bind(ctx, *c, intent, p.Now()); err != nil {
@@ -137,18 +147,26 @@ const recordLate = 24 * time.Hour
 // order that waited out a long outage. It uses a single intent that still waits, unless
 // the goods are short: an attempt that died before Bind left it. Any other intent was
 // bound to a record that the store lost.
+//
+// An intent that an earlier attempt found stays found, whatever the search returns now
+// and however young the message is. Only that intent may still be used.
 func (p *Processor) findOrPrepare(ctx context.Context, c Claim) (Intent, error) {
 	found, err := p.Payments.Find(ctx, c.Order.ID())
-	switch {
-	case err != nil:
+	if err != nil {
 		return Intent{}, asMisconfigured(asPaymentError(err))
-	case len(found) == 0:
+	}
+	lost := c.Suspect
+	if lost == "" && len(found) > 0 {
+		lost = found[0].ID
+	}
+	switch {
+	case lost == "":
 		return p.prepare(ctx, c)
-	case len(found) == 1 && c.Short == "" && found[0].State == NeedsConfirmation &&
+	case len(found) == 1 && c.Short == "" && found[0].ID == lost && found[0].State == NeedsConfirmation &&
 		found[0].Fingerprint == c.Order.Fingerprint():
 		return p.verified(c)(found[0], nil)
 	}
-	return Intent{}, &RecordLostError{Intent: found[0].ID}
+	return Intent{}, &RecordLostError{Intent: lost}
 }
 
 // prepare creates the intent under the order's own key, so that an attempt that dies

@@ -28,6 +28,7 @@ type Claim struct {
 	Lease     Lease
 	Attempt   int       // number of this claim, from 1
 	Intent    IntentID  // bound by an earlier attempt; "" if none is bound: no money has moved
+	Suspect   IntentID  // see Record; a Suspect that is set here is recorded by Release
 	CreatedAt time.Time // time of the order's first claim
 	Trace     Trace     // of the record
 	Stock     Goods     // that the order holds; nil if it holds none
@@ -42,7 +43,7 @@ func NewClaim(r Record, o Order, l Lease) Claim {
 	o.fingerprint = r.Fingerprint
 	return Claim{
 		Order: o, Lease: l, Attempt: r.Attempt, Intent: r.Intent, CreatedAt: r.CreatedAt, Trace: r.Trace,
-		Stock: r.Stock,
+		Stock: r.Stock, Suspect: r.Suspect,
 	}
 }
 
@@ -57,6 +58,7 @@ type Record struct {
 	Attempt     int       // number of claims
 	Until       time.Time // end of the owner's lease
 	Intent      IntentID  // bound intent; "": no money has moved
+	Suspect     IntentID  // found for the order while none was bound: a record that named it was lost
 	Mode        Mode      // of the bound intent; "" if none is bound, or an early release bound it
 	Failure     string    // of a declined, canceled, refused or waiting order: the provider's code
 	LastError   string    // the reason of the last attempt that did not settle it

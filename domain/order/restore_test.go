@@ -28,6 +28,15 @@ func (w *world) loseRecord() {
 	ageMessage(w, 25*time.Hour)
 }
 
+// findLost loses the record and lets an old message find its intent. The next message is
+// younger than the record that the first one created.
+func (w *world) findLost() {
+	w.loseRecord()
+	w.deliver(noFault)
+	w.now = w.now.Add(time.Hour)
+	w.sent = w.now
+}
+
 // lostCases are orders whose record was lost, and orders that only seem so.
 func lostCases() map[string]processCase {
 	lost := order.Result{Verdict: order.Park, Reason: order.ReasonRecordLost, Intent: "pi_1"}
@@ -41,6 +50,31 @@ func lostCases() map[string]processCase {
 		"a redrive after a lost record is parked again": {
 			before: func(w *world) { w.loseRecord(); w.deliver(noFault) },
 			want:   unsettled(2, lost), calls: "begin find release",
+		},
+		"a young message after a lost record was found is parked, too": {
+			before: func(w *world) { w.findLost() },
+			want:   unsettled(2, lost), calls: "begin find release",
+		},
+		"an intent that was found once stays found if the search does not return it": {
+			before: func(w *world) { w.findLost(); w.payments = finds{w.bank, nil} },
+			want:   unsettled(2, lost), calls: "begin find release",
+			after: func(w *world) {
+				if got := w.record().Suspect; got != "pi_1" {
+					w.Errorf("got the suspect %q, want pi_1", got)
+				}
+			},
+		},
+		"an intent that still waits is not used in place of the one that was found": {
+			before: func(w *world) {
+				w.findLost()
+				other := w.prepare(w.order, w.prepareAgainKey(1))
+				i, err := w.bank.Read(w.Context(), other)
+				if err != nil {
+					w.Fatal(err)
+				}
+				w.payments = finds{w.bank, []order.Intent{i}}
+			},
+			want: unsettled(2, lost), calls: "begin find release",
 		},
 		"the intent of a crashed attempt is used although its record is young": {
 			before: func(w *world) {

@@ -141,20 +141,46 @@ func TestAnOrderWithoutGoodsMayHaveALostRecord(t *testing.T) {
 	}
 }
 
-func TestAnIntentThatWasBoundIsConfirmedWithoutGoods(t *testing.T) {
+// Restore knows the order's intent and not its lines, so the record that it writes holds
+// no goods.
+func TestARestoredOrderIsNotChargedWithoutItsGoods(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, ordertest.Pays)
-	w.track(0)
-	c := w.claim()
-	c.Intent = "pi_1"
-	if i, err := w.bank.Prepare(t.Context(), w.order, order.PrepareKey("test", w.order.ID())); err != nil || i.ID != c.Intent {
-		t.Fatal(i, err)
-	}
-	if err := w.store.Bind(t.Context(), c, order.Intent{ID: "pi_1"}, w.now); err != nil {
+	w.crashAfter(ordertest.Bind)
+	w.track(0) // another store
+	if _, err := order.Restore(t.Context(), w.store, w.bank, "test", w.order.ID(), "pi_1", w.now); err != nil {
 		t.Fatal(err)
 	}
-	if r := w.redeliver(noFault); r.Status != order.Paid {
-		t.Errorf("got %+v, want it paid", r)
+	r := w.redeliver(noFault)
+	if r.Verdict != order.Park || r.Reason != order.ReasonRefused || w.record().Failure != "out_of_stock" {
+		t.Errorf("got %+v and failure %q, want it parked and refused: %s", r, w.record().Failure, "out_of_stock")
+	}
+	if v := w.violations(); v != "" {
+		t.Error(v)
+	}
+	w.balance(0)
+	for sku := range w.order.Goods() {
+		w.add(sku, 1)
+	}
+	if r := w.redeliver(noFault); r.Status != order.Paid || r.Intent != "pi_1" {
+		t.Errorf("redriven when there are goods: got %+v, want pi_1 paid", r)
+	}
+	w.balance(1)
+}
+
+func TestAChargeIsRecordedWithoutGoods(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordertest.Pays)
+	w.crashAfter(ordertest.Bind)
+	w.track(0) // another store
+	if _, err := order.Restore(t.Context(), w.store, w.bank, "test", w.order.ID(), "pi_1", w.now); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.bank.Confirm(t.Context(), "pi_1", order.ConfirmKey("test", w.order.ID(), 1)); err != nil {
+		t.Fatal(err)
+	}
+	if r := w.redeliver(noFault); r.Status != order.Paid || w.violations() != "" {
+		t.Errorf("got %+v %s, want it paid", r, w.violations())
 	}
 }
 

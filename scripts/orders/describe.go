@@ -21,7 +21,7 @@ func describe(r order.Record) string {
 	line("order", string(r.OrderID))
 	line("status", string(r.Status))
 	line("amount", r.Total.String())
-	line("intent", cmp.Or(string(r.Intent), "none bound: no money has moved"))
+	line("intent", describeIntent(r))
 	line("mode", string(r.Mode))
 	line("failure", r.Failure)
 	if d := r.Dispute; d.ID != "" {
@@ -51,6 +51,14 @@ func describe(r order.Record) string {
 		line(fmt.Sprintf("event %d", e.Seq), strings.TrimSpace(change))
 	}
 	return b.String()
+}
+
+// describeIntent names the bound intent, or the one that an earlier row lost.
+func describeIntent(r order.Record) string {
+	if r.Intent == "" && r.Suspect != "" {
+		return fmt.Sprintf("none bound, but Stripe has %s: orders restore %s %s", r.Suspect, r.OrderID, r.Suspect)
+	}
+	return cmp.Or(string(r.Intent), "none bound: no money has moved")
 }
 
 // describeGoods formats the goods that an order holds, such as "MUG 1, TSHIRT-M 2".

@@ -35,10 +35,16 @@ func TestDescribe(t *testing.T) {
 	waits := order.Record{
 		OrderID: "ORD-3", Status: order.ActionRequired, Failure: "authentication_required", Intent: "pi_3",
 	}
+	lost := order.Record{OrderID: "ORD-4", Status: order.Open, Suspect: "pi_4"}
 	for claim, tt := range map[string]struct {
 		record order.Record
 		want   []string
 	}{
+		"an order whose row was lost shows the intent that Stripe has": {lost, []string{
+			"order      ORD-4", "status     open", "amount     " + lost.Total.String(),
+			"intent     none bound, but Stripe has pi_4: orders restore ORD-4 pi_4", "attempts   0",
+			"created    0001-01-01 00:00:00.000 UTC", "updated    0001-01-01 00:00:00.000 UTC",
+		}},
 		"an open order shows its lease and that no intent is bound": {open, []string{
 			"order      ORD-1", "status     open", "amount     25.00 EUR",
 			"intent     none bound: no money has moved", "last error provider_unknown", "attempts   3",

@@ -139,11 +139,19 @@ func stockEffectBugs() storeBugs {
 				return err
 			}},
 		},
-		"an order whose intent was bound before holds none and is not short": {
-			"it is short": afterCall(begin, func(c *call) { c.claim.Short = "A" }),
-			"it reserves them": beforeCall(begin, func(c *call) {
-				c.row.Stock = c.order.Goods()
-			}),
+		"an order whose intent was bound before it held goods reserves with its next claim": {
+			"it is not short": afterCall(begin, func(c *call) { c.claim.Short = "" }),
+			"it stays short":  afterCall(begin, func(c *call) { c.claim.Short = "A" }),
+			"it reserves none": {begin, func(c *call) error {
+				err := c.pass()
+				if c.claim.Stock != nil {
+					for sku, n := range c.claim.Stock {
+						c.m.EditStock(sku, func(s *order.Stock) { release1(s, n) })
+					}
+					c.claim.Stock = nil
+				}
+				return err
+			}},
 		},
 		"finish has the effect of its transition": {
 			"it has none":           noEffect(finish),

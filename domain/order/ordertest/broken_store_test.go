@@ -363,6 +363,9 @@ func bindBugs() storeBugs {
 			"nothing is written":      inPlaceOfCall(bind, func(*call) {}),
 			"its mode is not written": afterCall(bind, loseMode),
 		},
+		"bind removes the intent that was found before": {
+			"it stays": afterCall(bind, func(c *call) { c.row.Suspect = c.intent.ID }),
+		},
 		"bind of the same intent again succeeds": {
 			"the second bind fails": returnIf(bind, order.ErrClaimLost, func(c *call) bool {
 				return c.row.Intent != ""
@@ -476,6 +479,12 @@ func releaseBugs() storeBugs {
 			}},
 			"the reason is missing": afterCall(release, func(c *call) { c.row.LastError = "" }),
 			"the intent is removed": afterCall(release, loseIntent),
+		},
+		"an intent that was found is in every later claim": {
+			"it is not recorded":               afterCall(release, func(c *call) { c.row.Suspect = "" }),
+			"the next release removes it":      afterCall(release, func(c *call) { c.row.Suspect = c.claim.Suspect }),
+			"the claim does not have it":       afterCall(begin, func(c *call) { c.claim.Suspect = "" }),
+			"it is bound, as if it was chosen": afterCall(release, func(c *call) { c.row.Intent = c.row.Suspect }),
 		},
 		"a released claim is lost": {
 			"the claim can still bind":        returnIf(bind, nil, released),
@@ -609,6 +618,7 @@ func recreateBugs() storeBugs {
 		"recreate binds the intent to an open record without one": {
 			"every existing record is rejected": returnIf(recreate, &order.SettledError{}, (*call).exists),
 			"it counts as another attempt":      beforeCall(recreate, func(c *call) { c.row.Attempt++ }),
+			"the intent that was found stays":   afterCall(recreate, func(c *call) { c.row.Suspect = "pi_1" }),
 		},
 		"recreate of the bound intent changes nothing": {
 			"it is rejected": returnIf(recreate, &order.SettledError{}, func(c *call) bool {

@@ -62,7 +62,7 @@ func (m *Memory) Bind(_ context.Context, c order.Claim, i order.Intent, at time.
 	if !held || r.Intent != "" && r.Intent != i.ID {
 		return order.ErrClaimLost
 	}
-	r.Intent, r.Mode = i.ID, i.Mode
+	r.Intent, r.Mode, r.Suspect = i.ID, i.Mode, ""
 	m.put(r, at)
 	return nil
 }
@@ -93,7 +93,7 @@ func (m *Memory) Release(_ context.Context, c order.Claim, why order.Reason, at 
 	if !held {
 		return order.ErrClaimLost
 	}
-	r.Owner, r.Until, r.LastError = "", time.Time{}, string(why)
+	r.Owner, r.Until, r.LastError, r.Suspect = "", time.Time{}, string(why), cmp.Or(c.Suspect, r.Suspect)
 	m.put(r, at)
 	return nil
 }
@@ -169,7 +169,7 @@ func (m *Memory) Recreate(_ context.Context, lost order.Record, at time.Time) er
 			Attempt: 1, CreatedAt: at,
 		}
 	}
-	r.Intent, r.Mode, r.Owner, r.Until = lost.Intent, lost.Mode, "", time.Time{}
+	r.Intent, r.Mode, r.Suspect, r.Owner, r.Until = lost.Intent, lost.Mode, "", "", time.Time{}
 	m.put(r, at)
 	return nil
 }
@@ -250,7 +250,7 @@ func (m *Memory) AppendState(b []byte) []byte {
 		r := m.rows[id]
 		b = appendStrings(
 			b, string(id), string(r.Fingerprint), string(r.Status), r.Owner, string(r.Intent), string(r.Mode),
-			r.Failure, r.LastError, string(r.Dispute.ID), string(r.Dispute.Status),
+			r.Failure, r.LastError, string(r.Suspect), string(r.Dispute.ID), string(r.Dispute.Status),
 		)
 		b = appendInts(
 			b, int64(r.Attempt), int64(r.Seq), millis(r.Until), millis(r.CreatedAt), millis(r.UpdatedAt),

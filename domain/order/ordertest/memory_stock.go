@@ -45,10 +45,10 @@ func (m *Memory) AddStock(_ context.Context, sku string, n int64) (order.Stock, 
 	return s, nil
 }
 
-// reserve reserves the goods of an open order without an intent that holds none. It
-// returns the article that is short, if one is.
+// reserve reserves the goods of an open order that holds none. It returns the article
+// that is short, if one is.
 func (m *Memory) reserve(r order.Record, goods order.Goods) (held order.Record, short string) {
-	if m.stock == nil || r.Intent != "" || r.Stock != nil {
+	if m.stock == nil || r.Stock != nil {
 		return r, ""
 	}
 	if len(goods) > order.MaxArticles {

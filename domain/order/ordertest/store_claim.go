@@ -11,6 +11,7 @@ import (
 func bindPromises() []promise {
 	return []promise{
 		{"bind writes the intent", storeTest.bindWrites},
+		{"bind removes the intent that was found before", storeTest.bindRemovesSuspect},
 		{"bind of the same intent again succeeds", storeTest.bindAgain},
 		{"bind of another intent returns ErrClaimLost", storeTest.bindOther},
 		{"bind after the claim was lost changes nothing", storeTest.bindClaimLost},
@@ -26,6 +27,23 @@ func (x storeTest) bindWrites() {
 	want.Intent, want.Mode, want.UpdatedAt = "pi_1", order.TestMode, at(time.Second)
 	want.DueAt = x.mustLoad().DueAt // not specified
 	x.wantRecord(want)
+}
+
+// mustFind releases a claim of an attempt that found pi_1, and returns the next claim.
+func (x storeTest) mustFind() order.Claim {
+	x.Helper()
+	c := x.mustBegin(lease("first", at(0)))
+	c.Suspect = "pi_1"
+	x.must(x.Release(x.Context(), c, order.ReasonRecordLost, at(time.Second)))
+	return x.mustBegin(lease("second", at(time.Minute)))
+}
+
+func (x storeTest) bindRemovesSuspect() {
+	c := x.mustFind()
+	x.must(x.Bind(x.Context(), c, intent("pi_1"), at(time.Minute)))
+	if r := x.mustLoad(); r.Intent != "pi_1" || r.Suspect != "" {
+		x.Errorf("got intent %q and suspect %q, want pi_1 and none", r.Intent, r.Suspect)
+	}
 }
 
 func (x storeTest) bindAgain() {
@@ -195,6 +213,7 @@ func (x storeTest) finishUnknown() {
 func releasePromises() []promise {
 	return []promise{
 		{"release lets the next attempt begin at once", storeTest.releaseFrees},
+		{"an intent that was found is in every later claim", storeTest.releaseSuspect},
 		{"a released claim is lost", storeTest.releaseLosesClaim},
 		{"release after the claim was lost changes nothing", storeTest.releaseClaimLost},
 		{"release of a settled order changes nothing", storeTest.releaseSettled},
@@ -217,6 +236,16 @@ func (x storeTest) releaseFrees() {
 		if next := x.mustBegin(lease("second", now)); next.Attempt != 2 || next.Intent != "pi_1" {
 			x.Errorf("begin %s: got %+v, want attempt 2 with pi_1", name, next)
 		}
+	}
+}
+
+func (x storeTest) releaseSuspect() {
+	second := x.mustFind()
+	second.Suspect = "" // of a release that does not carry it
+	x.must(x.Release(x.Context(), second, order.ReasonUnavailable, at(time.Minute)))
+	third := x.mustBegin(lease("third", at(time.Hour)))
+	if r := x.mustLoad(); r.Suspect != "pi_1" || third.Suspect != "pi_1" || third.Intent != "" {
+		x.Errorf("got suspect %q in the record and claim %+v, want pi_1 in both", r.Suspect, third)
 	}
 }
 

@@ -64,10 +64,12 @@ func (x storeTest) recreateIsTakenOver() {
 
 func (x storeTest) recreateUnbound() {
 	c := x.mustBegin(lease("first", at(0)))
+	c.Suspect = "pi_1"
 	x.must(x.Release(x.Context(), c, order.ReasonRecordLost, at(time.Second)))
 	want := x.mustLoad()
 	now := at(time.Minute)
 	x.must(x.recreate(x.lost(), now))
+	want.Suspect = ""
 	want.Intent, want.Mode, want.UpdatedAt, want.DueAt = "pi_1", order.TestMode, now, dueAfter(order.Open, now)
 	want.Until = x.mustLoad().Until // not specified without an owner
 	x.wantRecord(want)

@@ -51,7 +51,7 @@ func stockPromises() []stockPromise {
 		{"begin again by the same owner reserves once", stockTest.beginAgain},
 		{"a takeover keeps the goods", stockTest.takeoverKeeps},
 		{"an order that holds none reserves with its next claim", stockTest.reservesLater},
-		{"an order whose intent was bound before holds none and is not short", stockTest.boundBefore},
+		{"an order whose intent was bound before it held goods reserves with its next claim", stockTest.boundBefore},
 		{"finish has the effect of its transition", stockTest.finishHasItsEffect},
 		{"settle has the effect of its transition", stockTest.settleHasItsEffect},
 		{"a refused order without an intent reserves again when it is reopened", stockTest.reopened},
@@ -244,14 +244,19 @@ func (x stockTest) reservesLater() {
 }
 
 func (x stockTest) boundBefore() {
+	x = x.of(x.order.ID(), order.Goods{x.sku("a"): pieces + 1})
 	x.must(x.Recreate(x.Context(), x.lost(), at(0)))
-	c := x.mustBegin(lease("first", at(time.Hour)))
-	x.wantHeld(c, false)
+	c := x.mustBegin(lease("first", at(time.Minute)))
+	x.wantShort(c, x.sku("a"))
+	x.must(x.Finish(x.Context(), c, outcome(order.Refused, "pi_1"), at(time.Minute)))
+	x.add(x.sku("a"), 1)
+	c = x.mustBegin(lease("second", at(time.Hour)))
+	x.wantHeld(c, true)
 	if c.Short != "" || c.Intent != "pi_1" {
 		x.Errorf("got claim %+v, want one with pi_1 that is short of nothing", c)
 	}
 	x.must(x.Finish(x.Context(), c, outcome(order.Paid, "pi_1"), at(time.Hour)))
-	x.wantStock("")
+	x.wantArticle(order.Stock{SKU: x.sku("a"), Sold: pieces + 1})
 }
 
 // heldAfter returns whether an order in this status still holds its goods, and their

@@ -115,6 +115,9 @@ func judgeOrder(m Message, f Facts) Verdict {
 	if f.Row.Status == order.Refused { // whatever parked this message, the order is refused again
 		why = order.ReasonRefused
 	}
+	if f.Row.Suspect != "" { // likewise
+		why = order.ReasonRecordLost
+	}
 	if f.Row.Intent == "" {
 		return judgeUnbound(why, m.Job.Order, f.Intents)
 	}

@@ -80,15 +80,15 @@ func (o *Oracle) Parked(k *Worker, d Delivery, why order.Reason) {
 }
 
 // looksLost reports whether a row looks as if it replaced a lost one: it is younger than
-// its message by more than a day, and Stripe has more of the order than one unconfirmed
-// intent.
+// its message by more than a day, or an earlier message found that, and Stripe has more
+// of the order than one unconfirmed intent.
 func (o *Oracle) looksLost(d Delivery, id order.ID) bool {
 	r, known := o.view.Row(id)
 	sent := d.Sent
 	if first, err := time.Parse(time.RFC3339, d.FirstSent); err == nil {
 		sent = first
 	}
-	if !known || r.CreatedAt.Sub(sent) <= Day {
+	if !known || r.Suspect == "" && r.CreatedAt.Sub(sent) <= Day {
 		return false
 	}
 	waiting, others := 0, 0

@@ -98,6 +98,14 @@ func contentRules() []rule {
 				return c.after.LastError == c.before.LastError
 			},
 		},
+		{
+			AsAllowed, "the intent of a lost row is noted by a release, and until an intent is bound",
+			"the next message of an order that was charged", func(c *change) bool {
+				noted := c.cause.call.Name == ordertest.Release && c.cause.call.Detail == string(order.ReasonRecordLost)
+				return c.after.Suspect == c.before.Suspect || c.before.Suspect == "" && noted ||
+					c.after.Suspect == "" && c.after.Intent != ""
+			},
+		},
 		{OneEventEach, "events are only added", "the history, and the outbox", func(c *change) bool {
 			n := len(c.before.Events)
 			return len(c.after.Events) >= n && slices.Equal(c.after.Events[:n], c.before.Events)

@@ -131,6 +131,10 @@ func contentMistakes() []mistake {
 		{"lastError is", released, "there is none", func(c *change) { c.after.LastError = "" }},
 		{"lastError is", released, "it is another one", func(c *change) { c.after.LastError = "refused" }},
 		{"lastError is", takenOver, "a claim removes it", func(c *change) { c.after.LastError = "" }},
+		{"the intent of a lost row", released, "another reason notes one", func(c *change) { c.after.Suspect = "pi_000001" }},
+		{"the intent of a lost row", takenOver, "a claim removes it", func(c *change) {
+			c.before.Suspect, c.after.Intent = "pi_000001", ""
+		}},
 		{"events are only added", settled, "one is gone", func(c *change) { c.after.Events = c.after.Events[1:] }},
 		{"events are only added", settled, "one has changed", func(c *change) { c.after.Events[0].Failure = "" }},
 		{"an event says", finished, "its number", func(c *change) { event(c).Seq++ }},
