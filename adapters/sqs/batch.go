@@ -13,7 +13,8 @@ import (
 )
 
 // batch is one invocation. Its lanes run in parallel; the records of one lane run one
-// after the other.
+// after the other. On a standard queue, a large body is decoded in a lane of its own, so
+// that no other order waits for it, and joins the lane of its order then.
 type batch struct {
 	*Handler
 	requestID    string
@@ -23,7 +24,14 @@ type batch struct {
 	tooShort     error     // why no order can start; nil if the function timeout is long enough
 	records      []*record // in the order of the event
 	lanes        [][]*record
+
+	mu      sync.Mutex
+	waiting map[string][]*record // by the lane that runs
 }
+
+// quickBody is the length of a body that takes less time to decode than a call to the
+// table, in bytes.
+const quickBody = 16 << 10
 
 func (h *Handler) newBatch(ctx context.Context, e events.SQSEvent) *batch {
 	now := h.Now()
@@ -33,10 +41,13 @@ func (h *Handler) newBatch(ctx context.Context, e events.SQSEvent) *batch {
 		b.tooShort = fmt.Errorf("function timeout too short: %v left for orders, ORDER_BUDGET is %v",
 			left, h.OrderBudget)
 	}
+	b.waiting = map[string][]*record{}
 	lane := map[string]int{}
 	for _, m := range e.Records {
 		r := &record{SQSMessage: m, delivery: deliveryOf(m, now)}
-		b.decode(r)
+		if len(m.Body) <= quickBody {
+			b.decode(r)
+		}
 		b.records = append(b.records, r)
 		i, known := lane[r.lane()]
 		if !known {
@@ -76,23 +87,72 @@ func (b *batch) runLanes(ctx context.Context) {
 	wg.Wait()
 }
 
-// runLane handles the records of one lane in turn. In a FIFO group, everything after a
-// record that is redelivered is redelivered with the same delay, so that the group keeps
-// its order.
+// runLane handles the records of one lane in turn.
 func (b *batch) runLane(ctx context.Context, lane []*record) {
-	var head *record
+	if lane[0].delivery.FIFO {
+		b.runGroup(ctx, lane)
+		return
+	}
 	for _, r := range lane {
+		b.decode(r)
+		b.runInTurn(ctx, r)
+	}
+}
+
+// runGroup handles the records of a FIFO group. Everything after a record that is
+// redelivered is redelivered with the same delay, so that the group keeps its order.
+func (b *batch) runGroup(ctx context.Context, group []*record) {
+	var head *record
+	for _, r := range group {
+		b.decode(r) // also one that waits, for the log
 		if head != nil {
 			r.result = order.Result{Verdict: order.Redeliver, Reason: ReasonBehind, Transient: true}
 			r.action = head.action
 		} else {
 			b.handle(ctx, r)
-			if r.delivery.FIFO && r.action.Verdict == order.Redeliver {
+			if r.action.Verdict == order.Redeliver {
 				head = r
 			}
 		}
 		b.report(ctx, r)
 	}
+}
+
+// runInTurn handles a record of a standard queue, and then those of its order that wait
+// for it. If another worker handles a record of its order, that one handles it too.
+func (b *batch) runInTurn(ctx context.Context, r *record) {
+	for r = b.enter(r); r != nil; r = b.leave(r) {
+		b.handle(ctx, r)
+		b.report(ctx, r)
+	}
+}
+
+// enter returns the record if its lane is free, and occupies the lane. Otherwise it
+// returns nil, and the record waits.
+func (b *batch) enter(r *record) *record {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	lane := r.lane()
+	if waiting, busy := b.waiting[lane]; busy {
+		b.waiting[lane] = append(waiting, r)
+		return nil
+	}
+	b.waiting[lane] = nil
+	return r
+}
+
+// leave returns the next record that waits for the lane of one that is done, or nil.
+func (b *batch) leave(r *record) *record {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	lane := r.lane()
+	waiting := b.waiting[lane]
+	if len(waiting) == 0 {
+		delete(b.waiting, lane)
+		return nil
+	}
+	b.waiting[lane] = waiting[1:]
+	return waiting[0]
 }
 
 // responseReserve divides AnswerTime: the last quarter of it is for returning the

@@ -150,11 +150,16 @@ func unwrap(body string) ([]byte, error) {
 	if err := checkSize(body); err != nil {
 		return nil, err
 	}
-	raw, err := unwrapLayer([]byte(body), `"Notification"`, notificationMessage)
-	if err != nil {
-		return nil, err
+	raw := []byte(body)
+	wrapper, err := wrapperOf(raw)
+	if message := notificationMessage(wrapper); message != nil {
+		raw = message
+		wrapper, err = wrapperOf(raw)
 	}
-	return unwrapLayer(raw, `"detail-type"`, eventDetail)
+	if detail := eventDetail(wrapper); detail != nil {
+		raw = detail
+	}
+	return raw, err
 }
 
 func checkSize(body string) error {
@@ -164,11 +169,11 @@ func checkSize(body string) error {
 	return nil
 }
 
-// unwrapLayer returns what content finds in the wrapper, or raw itself. A body without
-// the marker is not a wrapper of this kind and is not parsed.
-func unwrapLayer(raw []byte, marker string, content func(map[string]json.RawMessage) []byte) ([]byte, error) {
-	if !bytes.Contains(raw, []byte(marker)) {
-		return raw, nil
+// wrapperOf returns the fields of a notification or of an event, or nil. A body without
+// the marker of either is neither, and is not parsed.
+func wrapperOf(raw []byte) (map[string]json.RawMessage, error) {
+	if !bytes.Contains(raw, []byte(`"Notification"`)) && !bytes.Contains(raw, []byte(`"detail-type"`)) {
+		return nil, nil
 	}
 	if err := checkShape(raw, nil); err != nil {
 		return nil, err
@@ -182,12 +187,9 @@ func unwrapLayer(raw []byte, marker string, content func(map[string]json.RawMess
 	fields := slices.Concat(orderFields(""), refundFields(""))
 	ofMessage := slices.ContainsFunc(fields, func(name string) bool { return wrapper[name] != nil })
 	if ofBoth := wrapper["Message"] != nil && wrapper["detail"] != nil; ofMessage || ofBoth {
-		return raw, nil
+		return nil, nil
 	}
-	if inner := content(wrapper); inner != nil {
-		return inner, nil
-	}
-	return raw, nil
+	return wrapper, nil
 }
 
 // notificationMessage returns the message of an SNS notification, or nil.
@@ -261,12 +263,14 @@ func rules() map[string]rule {
 			ok: func(f validator.FieldLevel) bool {
 				return 1 <= f.Field().Len() && f.Field().Len() <= order.MaxLines
 			},
-			want: fmt.Sprintf("1 to %d lines", order.MaxLines),
+			want: lineCountRule(),
 		},
 		"refund_amount": {ok: within(1, refund.MaxAmount), want: refund.AmountRule()},
 		"refund_reason": {ok: text(refund.ValidReason), want: refund.ReasonRule},
 	}
 }
+
+func lineCountRule() string { return fmt.Sprintf("1 to %d lines", order.MaxLines) }
 
 // jsonName makes the validator use the names of JSON in its errors.
 func jsonName(f reflect.StructField) string { return f.Tag.Get("json") }

@@ -326,6 +326,10 @@ func invalid() []badBody {
 			"lines 101: want 1 to 100 lines",
 		},
 		{
+			"1001 lines", with(goodLines, "["+strings.Repeat(line("x")+",", 1000)+line("x")+"]"),
+			"lines more than 1000: want 1 to 100 lines",
+		},
+		{
 			"the second line is bad", with(goodLines, "["+line("x")+","+line("a b")+"]"),
 			`lines[1].sku [withheld: length 3, with ' ']: ` + wantSKU,
 		},

@@ -79,6 +79,71 @@ func TestAPoisonMessageIsParkedAtOnceAndDelaysNoOther(t *testing.T) {
 	}
 }
 
+// A body that can never become an order must not come back for want of time.
+func TestAPoisonMessageIsParkedWithTooLittleTimeForAnOrder(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		first, timeout time.Duration
+		want           string
+	}{
+		"less than an order's budget is left":   {30*time.Second - answerTime - 1, 30 * time.Second, "invalid_order"},
+		"the timeout is too short for an order": {0, answerTime + 1, "invalid_order"},
+		"no time is left for calls to SQS":      {30*time.Second - answerTime, 30 * time.Second, "not_started"},
+		"the timeout leaves no time for calls":  {0, answerTime, "misconfigured"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.Parallel = 1
+			w.processFor(tt.first)
+			w.send(orderWithID("A"))
+			poison := w.send("{")[0]
+			w.deliverWithin(tt.timeout, w.receive())
+			if got := w.line("message_id", poison)["reason"]; got != tt.want {
+				t.Errorf("reason = %v, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// large returns an order with a body that is decoded in its lane.
+func large(id string) string { return orderWithID(id) + strings.Repeat(" ", 20<<10) }
+
+func TestALargeBodyDelaysNoOtherOrder(t *testing.T) {
+	t.Parallel()
+	for name, fifo := range map[string]bool{"on a standard queue": false, "in another FIFO group": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			if fifo {
+				w = newFIFOWorld(t)
+			}
+			w.sendGrouped("1", large("LARGE"))
+			w.sendGrouped("2", orderWithID("A"), orderWithID("B"))
+			e := w.receive()
+			synctest.Test(t, func(t *testing.T) {
+				gate := make(chan struct{})
+				w.Handler.Decode = func(body string) (sqs.Task, error) {
+					if strings.Contains(body, "LARGE") {
+						<-gate
+					}
+					return w.Task(body)
+				}
+				go func() { _, _ = w.Handle(t.Context(), e) }()
+				synctest.Wait()
+				if diff := cmp.Diff(processedIDs(w), []string{"A", "B"}); diff != "" {
+					t.Errorf("processed while a large body is decoded (-got +want):\n%s", diff)
+				}
+				close(gate)
+				synctest.Wait()
+				if diff := cmp.Diff(processedIDs(w), []string{"A", "B", "LARGE"}); diff != "" {
+					t.Errorf("processed (-got +want):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
 // A queue with other messages needs another Decode, and nothing else.
 func TestDecodeMayReturnTasksOfAnotherKind(t *testing.T) {
 	t.Parallel()
@@ -247,7 +312,7 @@ func TestLanesRunInParallelUpToTheLimit(t *testing.T) {
 func TestMessagesOfOneOrderRunOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.send(orderWithID("A"), orderWithID("A"), orderWithID("B"), orderWithID("A"))
+	w.send(orderWithID("A"), large("A"), orderWithID("B"), orderWithID("A"))
 	e := w.receive()
 	synctest.Test(t, func(t *testing.T) {
 		started, gate := gated(w)

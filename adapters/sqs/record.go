@@ -21,9 +21,12 @@ type record struct {
 	action   Action
 }
 
-// decode reads the task of a record. If that fails it sets the result, and process does
-// nothing.
+// decode reads the task of a record, once. If that fails it sets the result, and process
+// does nothing.
 func (b *batch) decode(r *record) {
+	if r.task.Run != nil || !r.decoded() {
+		return
+	}
 	if err := recoverPanic(func() {
 		var err error
 		if r.task, err = b.Decode(r.Body); err != nil {
@@ -37,12 +40,13 @@ func (b *batch) decode(r *record) {
 func (r *record) decoded() bool { return r.result.Reason == "" }
 
 // lane returns a key that is the same for records that must not run in parallel: those of
-// one FIFO group, and on a standard queue those of one order, its refunds included.
+// one FIFO group, and on a standard queue those of one order, its refunds included. A
+// record has no order before it is decoded.
 func (r *record) lane() string {
 	switch {
 	case r.delivery.FIFO:
 		return "group " + r.delivery.Group
-	case !r.decoded():
+	case r.task.ID == "":
 		return "message " + r.MessageId
 	}
 	return "order " + string(r.task.ID)
@@ -62,15 +66,16 @@ func (b *batch) handle(ctx context.Context, r *record) {
 
 // process returns the result of the record's task.
 func (b *batch) process(ctx context.Context, r *record) (result order.Result) {
+	left := b.processUntil.Sub(b.Now())
 	switch {
+	case !r.decoded() && left > 0: // it needs no time but for a call to the queue
+		return r.result
 	case b.tooShort != nil:
 		return order.Result{
 			Verdict: order.Redeliver, Reason: order.ReasonMisconfigured, Transient: true, Err: b.tooShort,
 		}
-	case b.processUntil.Sub(b.Now()) < b.OrderBudget:
+	case left < b.OrderBudget:
 		return order.Result{Verdict: order.Redeliver, Reason: ReasonNotStarted, Transient: true}
-	case !r.decoded():
-		return r.result
 	}
 	if err := recoverPanic(func() {
 		l := order.Lease{Owner: b.NewOwner(), From: b.Now(), Until: b.leaseUntil, Trace: r.delivery.Trace}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"orderonce/domain/order"
 )
@@ -29,7 +30,7 @@ func checkShape(raw []byte, fields func(path string) []string) error {
 		return &BodyError{"not a JSON object"} // also null, which encoding/json accepts as an empty order
 	}
 	w := walker{rest: value, fields: fields}
-	return w.value("", 0)
+	return w.value(0)
 }
 
 // maxDepth bounds nesting, so that a body of brackets costs no more than its length. An
@@ -41,11 +42,20 @@ const whitespace = " \t\r\n"
 
 // walker visits every object of a JSON text that encoding/json has accepted, so it
 // reports no syntax errors. json.Decoder.Token would do as well, but allocates an error
-// for every token, which cost more than all other work. Paths look like "lines[]" and
-// "payment".
+// for every token, which cost more than all other work.
 type walker struct {
 	rest   []byte
 	fields func(path string) []string
+	// names lead to the value: a field's name, or listMark for an element of a list. A path
+	// joined for every field would cost the length of the body for each of them.
+	names []string
+}
+
+const listMark = "[]"
+
+// path returns where the walker is, such as "lines[]" or "payment".
+func (w *walker) path() string {
+	return strings.TrimPrefix(strings.ReplaceAll("."+strings.Join(w.names, "."), "."+listMark, listMark), ".")
 }
 
 // next returns the first byte of the next name, value or closing bracket.
@@ -54,15 +64,15 @@ func (w *walker) next() byte {
 	return w.rest[0]
 }
 
-func (w *walker) value(path string, depth int) error {
+func (w *walker) value(depth int) error {
 	if depth > maxDepth {
 		return &BodyError{fmt.Sprintf("nested deeper than %d levels", maxDepth)}
 	}
 	switch w.next() {
 	case '{':
-		return w.object(path, depth+1)
+		return w.object(depth + 1)
 	case '[':
-		return w.list(path+"[]", depth+1)
+		return w.list(depth + 1)
 	case '"':
 		w.str()
 	default: // a number, true, false or null
@@ -71,10 +81,21 @@ func (w *walker) value(path string, depth int) error {
 	return nil
 }
 
-func (w *walker) list(path string, depth int) error {
+// inside visits the value of a field, or an element of a list.
+func (w *walker) inside(name string, depth int) error {
+	w.names = append(w.names, name)
+	err := w.value(depth)
+	w.names = w.names[:len(w.names)-1]
+	return err
+}
+
+func (w *walker) list(depth int) error {
 	w.rest = w.rest[1:]
-	for w.next() != ']' {
-		if err := w.value(path, depth); err != nil {
+	for n := 1; w.next() != ']'; n++ {
+		if n > maxListed && w.fields != nil {
+			return tooManyLines()
+		}
+		if err := w.inside(listMark, depth); err != nil {
 			return err
 		}
 	}
@@ -82,23 +103,37 @@ func (w *walker) list(path string, depth int) error {
 	return nil
 }
 
-func (w *walker) object(path string, depth int) error {
+// maxListed is how many lines of a body are read. encoding/json allocates a line, and an
+// error, for each element of two bytes.
+const maxListed = 10 * order.MaxLines
+
+// tooManyLines is an error about lines, because no other field is a list.
+func tooManyLines() error {
+	problem := order.Problem{Field: "lines", Value: fmt.Sprintf("more than %d", maxListed), Want: lineCountRule()}
+	return &order.InvalidError{Of: "order", Problems: []order.Problem{problem}}
+}
+
+func (w *walker) object(depth int) error {
 	w.rest = w.rest[1:]
+	var known []string
+	if w.fields != nil {
+		known = w.fields(w.path())
+	}
 	seen := map[string]bool{}
 	for w.next() != '}' {
-		var name string
-		if err := json.Unmarshal(w.str(), &name); err != nil {
-			return bodyError(err)
+		name, err := unquote(w.str())
+		if err != nil {
+			return err
 		}
 		folded := fold(name)
 		if seen[folded] {
-			return &BodyError{fmt.Sprintf("duplicate field %s", quoteName(path, name))}
+			return &BodyError{fmt.Sprintf("duplicate field %s", quoteName(w.path(), name))}
 		}
 		seen[folded] = true
-		if err := w.checkName(path, name); err != nil {
+		if err := w.checkName(known, name); err != nil {
 			return err
 		}
-		if err := w.value(join(path, name), depth); err != nil {
+		if err := w.inside(name, depth); err != nil {
 			return err
 		}
 	}
@@ -119,19 +154,27 @@ func (w *walker) str() []byte {
 	return s
 }
 
-// checkName returns an error for a field that an order does not have.
-func (w *walker) checkName(path, name string) error {
-	if w.fields == nil {
-		return nil
+// unquote returns the text of a JSON string. A plain one costs its length; encoding/json
+// allocates a decoder.
+func unquote(s []byte) (name string, err error) {
+	if !bytes.ContainsFunc(s, func(r rune) bool { return r == '\\' || r >= utf8.RuneSelf }) {
+		return string(s[1 : len(s)-1]), nil
 	}
-	known := w.fields(path)
-	if slices.Contains(known, name) {
+	if err := json.Unmarshal(s, &name); err != nil {
+		return "", bodyError(err)
+	}
+	return name, nil
+}
+
+// checkName returns an error for a field that an order does not have.
+func (w *walker) checkName(known []string, name string) error {
+	if w.fields == nil || slices.Contains(known, name) {
 		return nil
 	}
 	if i := slices.IndexFunc(known, func(k string) bool { return fold(k) == fold(name) }); i >= 0 {
-		return &BodyError{fmt.Sprintf("unknown field %s: want %q", quoteName(path, name), known[i])}
+		return &BodyError{fmt.Sprintf("unknown field %s: want %q", quoteName(w.path(), name), known[i])}
 	}
-	return &BodyError{fmt.Sprintf("unknown field %s", quoteName(path, name))}
+	return &BodyError{fmt.Sprintf("unknown field %s", quoteName(w.path(), name))}
 }
 
 // fold maps all names that encoding/json treats as equal to one name, also those with 'ſ'
