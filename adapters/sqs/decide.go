@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"orderonce/domain/order"
 )
@@ -88,10 +89,8 @@ func deliveryOf(m events.SQSMessage, now time.Time) Delivery {
 // "Root=1-5759e988-bd862e3fe1be46a994272793; Parent=53995c3f42cd8ad8;Sampled=1" (X-Ray
 // developer guide, "Tracing header").
 func traceOf(m events.SQSMessage) order.Trace {
-	if a := m.MessageAttributes[AttrTrace]; a.StringValue != nil {
-		if t := order.ParseTrace(*a.StringValue); t != "" {
-			return t
-		}
+	if t := producersTrace(m); t != "" {
+		return t
 	}
 	field := map[string]string{}
 	for part := range strings.SplitSeq(m.Attributes["AWSTraceHeader"], ";") {
@@ -100,6 +99,10 @@ func traceOf(m events.SQSMessage) order.Trace {
 	}
 	id := strings.ReplaceAll(strings.TrimPrefix(field["Root"], "1-"), "-", "")
 	return order.TraceFrom(id, field["Parent"], field["Sampled"] == "1")
+}
+
+func producersTrace(m events.SQSMessage) order.Trace {
+	return order.ParseTrace(aws.ToString(m.MessageAttributes[AttrTrace].StringValue))
 }
 
 // firstSent returns the time that Park wrote when it first parked the message, or sentAt.

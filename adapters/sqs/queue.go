@@ -82,7 +82,9 @@ func (q *Queue) Park(ctx context.Context, p Parked) error {
 	return nil
 }
 
-// attributes returns ours, and then the producer's, sorted by name, up to the limit.
+// attributes returns ours, and then the producer's, sorted by name, up to the limit. A
+// producer can set any attribute, and a person reads the dead-letter queue on a terminal,
+// so of the attributes that this package knows only those that parse are kept.
 func (p Parked) attributes() map[string]types.MessageAttributeValue {
 	out := map[string]types.MessageAttributeValue{
 		AttrReason:         stringValue(string(p.Reason)),
@@ -96,7 +98,7 @@ func (p Parked) attributes() map[string]types.MessageAttributeValue {
 		out[AttrDetail] = stringValue(printable(p.Detail))
 	}
 	theirs := slices.DeleteFunc(slices.Sorted(maps.Keys(p.Message.MessageAttributes)), func(name string) bool {
-		return strings.HasPrefix(name, "orderonce-")
+		return strings.HasPrefix(name, "orderonce-") || name == AttrTrace && producersTrace(p.Message) == ""
 	})
 	room := maxAttributes - len(out)
 	if len(theirs) > room {
@@ -119,19 +121,35 @@ func (p Parked) attributes() map[string]types.MessageAttributeValue {
 // timesParked returns how often the message was parked, with this time.
 func (p Parked) timesParked() int {
 	attributes := p.Message.MessageAttributes
-	if _, before := attributes[AttrReason]; !before {
+	if ParseReason(aws.ToString(attributes[AttrReason].StringValue)) == "" {
 		return 1
 	}
 	n, _ := strconv.Atoi(aws.ToString(attributes[AttrTimesParked].StringValue))
 	return max(n, 1) + 1
 }
 
-// firstMessageID returns the id that an earlier Park wrote, or else the message's own id.
 func (p Parked) firstMessageID() string {
-	if a := p.Message.MessageAttributes[AttrFirstMessageID]; a.StringValue != nil && *a.StringValue != "" {
-		return *a.StringValue
+	return FirstMessageID(aws.ToString(p.Message.MessageAttributes[AttrFirstMessageID].StringValue), p.Message.MessageId)
+}
+
+// FirstMessageID returns the value that an earlier Park wrote into AttrFirstMessageID, or
+// the message's own id if the value is not the UUID that SQS makes.
+func FirstMessageID(value, own string) string {
+	const form = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
+	hex := strings.Trim(value, "0123456789abcdef-") == ""
+	if !hex || len(value) != len(form) || strings.Count(value, "-") != strings.Count(form, "-") {
+		return own
 	}
-	return p.Message.MessageId
+	return value
+}
+
+// ParseReason returns the reason that Park wrote into AttrReason, or "" if a producer
+// wrote something else: SQS moves a message with the attributes that it was sent with.
+func ParseReason(value string) order.Reason {
+	if len(value) > 40 || strings.Trim(value, "abcdefghijklmnopqrstuvwxyz_") != "" {
+		return ""
+	}
+	return order.Reason(value)
 }
 
 func stringValue(s string) types.MessageAttributeValue {

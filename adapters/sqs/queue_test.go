@@ -14,6 +14,9 @@ import (
 
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
+	"orderonce/domain/order"
+	"orderonce/domain/receipt"
+	"orderonce/domain/refund"
 )
 
 // park sends a message whose order is parked, and returns its id and the dead letter.
@@ -141,6 +144,59 @@ func TestASecondParkKeepsTheOrigin(t *testing.T) {
 	}
 	if diff := cmp.Diff(texts(dead[0]), want); diff != "" {
 		t.Errorf("mismatch (-got +want):\n%s", diff)
+	}
+}
+
+// What a producer writes into our attributes, or into its trace, reaches a person's
+// terminal through the dead-letter queue.
+func TestAParkedMessageKeepsNoAttributeThatDoesNotParse(t *testing.T) {
+	t.Parallel()
+	const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	w := newWorld(t)
+	w.script["ORD12345"] = conflict()
+	attributes := map[string]sqstest.Attribute{}
+	for name, value := range map[string]string{
+		sqs.AttrTrace: trace + "\ninjected", sqs.AttrFirstMessageID: "<b>canary", sqs.AttrFirstSent: "canary",
+		sqs.AttrReason: "refused\ncanary", sqs.AttrTimesParked: "canary", sqs.AttrDropped: "canary",
+	} {
+		attributes[name] = sqstest.Text(value)
+	}
+	id, dead := w.park(sqstest.Draft{Body: good, Attributes: attributes})
+	want := map[string]string{
+		sqs.AttrReason: "conflict", sqs.AttrOrderID: "ORD12345", sqs.AttrDetail: "order id already used with different content",
+		sqs.AttrFirstMessageID: id, sqs.AttrFirstSent: "2100-01-02T03:04:05Z",
+	}
+	if diff := cmp.Diff(texts(dead), want); diff != "" {
+		t.Errorf("attributes (-got +want):\n%s", diff)
+	}
+	_, dead = w.park(sqstest.Draft{
+		Body: good, Attributes: map[string]sqstest.Attribute{sqs.AttrTrace: sqstest.Text(trace)},
+	})
+	if got := texts(dead)[sqs.AttrTrace]; got != trace {
+		t.Errorf("%s = %q, want the producer's %q", sqs.AttrTrace, got, trace)
+	}
+}
+
+func TestAttributesOfSQSAndOfParkParse(t *testing.T) {
+	t.Parallel()
+	const id = "22b80b92-fdea-4c2c-8f9d-bdfb0c7bf324"
+	for value, want := range map[string]string{
+		id: id, "": "own", id + "0": "own", id[1:]: "own", strings.ToUpper(id): "own",
+		strings.ReplaceAll(id, "-", "0"): "own", "22b80b92-fdea-4c2c-8f9d-bdfb0c7bf32\n": "own",
+	} {
+		if got := sqs.FirstMessageID(value, "own"); got != want {
+			t.Errorf("FirstMessageID(%q) = %q, want %q", value, got, want)
+		}
+	}
+	for _, r := range slices.Concat(order.Reasons(), sqs.Reasons(), refund.Reasons(), receipt.Reasons()) {
+		if got := sqs.ParseReason(string(r)); got != r {
+			t.Errorf("ParseReason(%q) = %q, want the reason", r, got)
+		}
+	}
+	for _, value := range []string{"refused\n", "Refused", "=cmd()", "refused 4242", strings.Repeat("a", 41)} {
+		if got := sqs.ParseReason(value); got != "" {
+			t.Errorf("ParseReason(%q) = %q, want none", value, got)
+		}
 	}
 }
 

@@ -49,8 +49,8 @@ func newMessage(raw types.Message, d *sqs.Decoder) Message {
 		ID: aws.ToString(raw.MessageId), Handle: aws.ToString(raw.ReceiptHandle), Body: aws.ToString(raw.Body),
 		Attributes: raw.MessageAttributes, Group: raw.Attributes["MessageGroupId"],
 	}
-	m.Reason, m.Detail = order.Reason(m.text(sqs.AttrReason)), m.text(sqs.AttrDetail)
-	m.FirstID = cmp.Or(m.text(sqs.AttrFirstMessageID), m.ID)
+	m.Reason, m.Detail = sqs.ParseReason(m.text(sqs.AttrReason)), m.text(sqs.AttrDetail)
+	m.FirstID = sqs.FirstMessageID(m.text(sqs.AttrFirstMessageID), m.ID)
 	m.Receives, _ = strconv.Atoi(raw.Attributes["ApproximateReceiveCount"])
 	if m.TimesParked, _ = strconv.Atoi(m.text(sqs.AttrTimesParked)); m.TimesParked == 0 && m.Reason != "" {
 		m.TimesParked = 1

@@ -266,7 +266,7 @@ func TestAMessageHasItsOriginAndItsHistory(t *testing.T) {
 	q.Machine(func(m *sqstest.Machine, now time.Time) {
 		_, err := m.Send(now, q.dead, sqstest.Draft{Body: bodyOf("ORD-1", "pm_card_visa"), Attributes: map[string]sqstest.Attribute{
 			sqs.AttrReason: sqstest.Text("refused"), sqs.AttrDetail: sqstest.Text("no such card"), sqs.AttrTimesParked: sqstest.Text("3"),
-			sqs.AttrFirstMessageID: sqstest.Text("first"), sqs.AttrFirstSent: sqstest.Text("2026-10-31T08:00:00Z"),
+			sqs.AttrFirstMessageID: sqstest.Text("22b80b92-fdea-4c2c-8f9d-bdfb0c7bf324"), sqs.AttrFirstSent: sqstest.Text("2026-10-31T08:00:00Z"),
 		}})
 		must(t, err)
 	})
@@ -283,7 +283,7 @@ func TestAMessageHasItsOriginAndItsHistory(t *testing.T) {
 		Receives, TimesParked   int
 	}
 	for id, want := range map[order.ID]shown{
-		"ORD-1": {"refused", "no such card", "first", start().Add(-day), 1, 3},
+		"ORD-1": {"refused", "no such card", "22b80b92-fdea-4c2c-8f9d-bdfb0c7bf324", start().Add(-day), 1, 3},
 		"ORD-2": {"none", "", lost.ID, start(), 4, 0},
 	} {
 		m := got[id]
