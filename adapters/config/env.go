@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/caarlos0/env/v11"
 )
@@ -44,7 +45,8 @@ func (e *Error) Error() string {
 // ...".
 //
 // The error is an [*Error]. It shows no value of a composite type, which may hold a
-// [Secret].
+// [Secret]. What looks like one of Stripe's keys is refused in a variable of any other
+// type.
 //
 //nolint:ireturn // T is the caller's struct
 func Read[T any](environ []string) (T, error) {
@@ -52,9 +54,9 @@ func Read[T any](environ []string) (T, error) {
 	var config, zero T
 	err := env.ParseWithOptions(&config, env.Options{Environment: variables})
 	var problems []string
-	if err != nil {
+	if err != nil || slices.ContainsFunc(environ, holdsKey) {
 		problems = invalidFields(reflect.TypeFor[T](), variables)
-		if len(problems) == 0 { // the library's own error could contain a secret
+		if err != nil && len(problems) == 0 { // the library's own error could contain a secret
 			problems = []string{fmt.Sprintf("%T: a field cannot be read from variables", zero)}
 		}
 	}
@@ -99,12 +101,16 @@ func invalidFields(config reflect.Type, variables map[string]string) []string {
 func invalidField(field reflect.StructField, variables map[string]string, name string) []string {
 	alone := reflect.New(reflect.StructOf([]reflect.StructField{field}))
 	err := env.ParseWithOptions(alone.Interface(), env.Options{Environment: variables})
-	if err == nil {
+	value, set := variables[name]
+	misplaced := holdsKey(value) && !isComposite(field.Type.Kind())
+	if err == nil && !misplaced {
 		return nil
 	}
 	got := "missing"
-	switch value, set := variables[name]; {
+	switch {
 	case !set:
+	case misplaced:
+		got = "what looks like a key: " + redacted
 	case errors.Is(err, env.EmptyVarError{}):
 		got = "empty"
 	case isComposite(field.Type.Kind()):
@@ -113,6 +119,18 @@ func invalidField(field reflect.StructField, variables map[string]string, name s
 		got = fmt.Sprintf("%q", value)
 	}
 	return []string{fmt.Sprintf("%s: want %s, got %s", name, describe(field), got)}
+}
+
+// holdsKey reports whether a text holds a word that starts like one of Stripe's keys or
+// signing secrets. Such a value belongs into a [Secret]: anything else may be printed, by
+// this package or in an error of a service.
+func holdsKey(text string) bool {
+	word := func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	return slices.ContainsFunc(strings.FieldsFunc(text, word), func(s string) bool {
+		return slices.ContainsFunc([]string{
+			"sk_test_", "sk_live_", "sk_org_", "rk_test_", "rk_live_", "whsec_",
+		}, func(mark string) bool { return strings.HasPrefix(s, mark) })
+	})
 }
 
 func isComposite(k reflect.Kind) bool {

@@ -72,6 +72,36 @@ func TestReadReportsEveryProblemTogether(t *testing.T) {
 	}
 }
 
+// Another variable may be printed anywhere, for example in an error of the table.
+func TestAKeyIsRefusedAndNotShownInAnyOtherVariable(t *testing.T) {
+	t.Parallel()
+	for _, key := range []string{
+		"sk_test_" + canary, "sk_live_" + canary, "sk_org_live_" + canary, "rk_test_" + canary, "rk_live_" + canary,
+		"whsec_" + canary, `{"key":"sk_live_` + canary + `"}`, "https://sk_live_" + canary + "@api.example",
+	} {
+		for _, variable := range []string{"TABLE", "LEVEL", "WORKERS", "DEBUG", "QUEUE", "TIMEOUT"} {
+			environ := []string{"TABLE=orders", "KEY=k", "TIMEOUT=1s", variable + "=" + key}
+			_, err := config.Read[settings](environ)
+			want := ", got what looks like a key: [redacted]"
+			if err == nil || !strings.Contains(err.Error(), "\n  "+variable+": want") || !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("%s=%s: got %v, want a problem of %s that ends with %q", variable, key, err, variable, want)
+			}
+			if err != nil && strings.Contains(err.Error(), canary) {
+				t.Errorf("the error contains the key: %v", err)
+			}
+		}
+		if _, err := config.Read[settings]([]string{"TABLE=orders", "TIMEOUT=1s", "KEY=" + key}); err != nil {
+			t.Errorf("KEY=%s: got %v, want a secret accepted", key, err)
+		}
+	}
+	for _, table := range []string{"task_test_orders", "rk_orders", "desk_live_orders", "whsecret"} {
+		got, err := config.Read[settings]([]string{"KEY=k", "TIMEOUT=1s", "TABLE=" + table})
+		if err != nil || got.Table != table {
+			t.Errorf("TABLE=%s: got %q, %v, want it accepted", table, got.Table, err)
+		}
+	}
+}
+
 // picky is a secret whose error shows the value.
 type picky struct{ config.Secret }
 

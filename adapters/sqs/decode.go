@@ -23,7 +23,7 @@ const MaxBody = 256 << 10
 // message is an order in JSON. Numbers are pointers, because a missing price is not a
 // price of zero.
 type message struct {
-	OrderID    string  `json:"orderId"    validate:"order_id"`
+	OrderID    string  `json:"orderId"    validate:"new_order_id"`
 	CustomerID string  `json:"customerId" validate:"customer_id"`
 	Currency   string  `json:"currency"   validate:"currency"`
 	Lines      []line  `json:"lines"      validate:"line_count,dive"`
@@ -252,13 +252,14 @@ func rules() map[string]rule {
 		return func(f validator.FieldLevel) bool { return low <= f.Field().Int() && f.Field().Int() <= high }
 	}
 	return map[string]rule{
-		"order_id":    {ok: text(order.ValidID), want: order.IDRule},
-		"customer_id": {ok: text(order.ValidCustomerID), want: order.CustomerIDRule, private: true},
-		"currency":    {ok: text(order.ValidCurrency), want: order.CurrencyRule},
-		"sku":         {ok: text(order.ValidSKU), want: order.SKURule},
-		"reference":   {ok: text(order.ValidReference), want: order.ReferenceRule, private: true},
-		"quantity":    {ok: within(1, order.MaxQuantity), want: order.QuantityRule()},
-		"unit_amount": {ok: within(0, order.MaxUnitAmount), want: order.UnitAmountRule()},
+		"new_order_id": {ok: text(order.ValidNewID), want: order.NewIDRule},
+		"order_id":     {ok: text(order.ValidID), want: order.IDRule},
+		"customer_id":  {ok: text(order.ValidCustomerID), want: order.CustomerIDRule, private: true},
+		"currency":     {ok: text(order.ValidCurrency), want: order.CurrencyRule},
+		"sku":          {ok: text(order.ValidSKU), want: order.SKURule},
+		"reference":    {ok: text(order.ValidReference), want: order.ReferenceRule, private: true},
+		"quantity":     {ok: within(1, order.MaxQuantity), want: order.QuantityRule()},
+		"unit_amount":  {ok: within(0, order.MaxUnitAmount), want: order.UnitAmountRule()},
 		"line_count": {
 			ok: func(f validator.FieldLevel) bool {
 				return 1 <= f.Field().Len() && f.Field().Len() <= order.MaxLines

@@ -51,7 +51,8 @@ func fromSNS(message string) string {
 
 // Rules that appear in several errors.
 const (
-	wantID        = `want 1 to 64 letters, digits, '.', '_' or '-', the first a letter or a digit`
+	wantAnyID     = `want 1 to 64 letters, digits, '.', '_' or '-', the first a letter or a digit`
+	wantID        = wantAnyID + `, and not a card number`
 	wantCustomer  = `want 1 to 128 printable characters without blanks`
 	wantSKU       = `want 1 to 64 printable characters without blanks`
 	wantCurrency  = `want a lower-case three-letter code that Stripe charges in, such as "usd"`
@@ -273,6 +274,10 @@ func invalid() []badBody {
 		{"orderId with an umlaut", with("ORD12345", "ÖRD"), `orderId [withheld: length 3, with '\u00d6']: ` + wantID},
 		{"orderId with a line break", with("ORD12345", `ORD1\n`), `orderId [withheld: length 5, with '\n']: ` + wantID},
 		{"orderId of 65 characters", with("ORD12345", strings.Repeat("a", 65)), `orderId [withheld: length 65]: ` + wantID},
+		{
+			"a card number for an orderId", with("ORD12345", "4242-4242-4242-4242"),
+			`orderId [withheld: length 19, with 16 digits]: ` + wantID,
+		},
 		{
 			"orderId of a kilobyte", with("ORD12345", strings.Repeat("a", 1024)),
 			`orderId [withheld: length 1024]: ` + wantID,

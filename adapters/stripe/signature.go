@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +21,26 @@ const SignatureTolerance = 300 * time.Second
 // ErrSignature means that a request was not signed with a secret of the endpoint, or not
 // within SignatureTolerance.
 var ErrSignature = errors.New("invalid Stripe-Signature")
+
+// The reasons why the secrets of an endpoint are not used. No error contains a secret.
+var (
+	ErrSecretCount = errors.New("want one signing secret, or two while one is rolled, separated by blanks")
+	ErrNotASecret  = errors.New("want signing secrets of an endpoint, which start with whsec_")
+)
+
+// CheckSigningSecrets returns ErrSecretCount or ErrNotASecret unless these can be the
+// secrets of an endpoint. Without the check a wrong one would show when Stripe's first
+// event is refused.
+func CheckSigningSecrets(secrets []string) error {
+	if len(secrets) < 1 || len(secrets) > 2 {
+		return ErrSecretCount
+	}
+	form := regexp.MustCompile(`^whsec_[A-Za-z0-9+/=_-]+$`)
+	if slices.ContainsFunc(secrets, func(s string) bool { return !form.MatchString(s) }) {
+		return ErrNotASecret
+	}
+	return nil
+}
 
 // VerifySignature returns nil if one of the secrets signed the body as it was received.
 // The header has a v1 for each of the endpoint's secrets: two while one is rolled

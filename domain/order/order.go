@@ -185,7 +185,7 @@ func problemsOf(d Draft) []Problem {
 			all = append(all, Problem{field, value, want})
 		}
 	}
-	check(ValidID(d.ID), "orderId", Quote(d.ID), IDRule)
+	check(ValidNewID(d.ID), "orderId", Quote(d.ID), NewIDRule)
 	check(ValidCustomerID(d.CustomerID), "customerId", "", CustomerIDRule)
 	check(ValidCurrency(d.Currency), "currency", Quote(d.Currency), CurrencyRule)
 	check(ValidReference(d.Payment.Customer), "payment.customer", "", ReferenceRule)

@@ -3,7 +3,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -44,6 +46,9 @@ func wire(ctx context.Context, environ []string, out io.Writer) (http.Handler, e
 	secrets, err := setup.Secret(ctx, c.AWS, clients, c.Secret, c.Secrets)
 	if err != nil {
 		return nil, err
+	}
+	if err := stripe.CheckSigningSecrets(strings.Fields(secrets)); err != nil {
+		return nil, fmt.Errorf("%s: %w", cmp.Or(c.Secret.Reveal(), "WEBHOOK_SECRETS"), err)
 	}
 	store := dynamodb.New(c.AWS.Config(config.DynamoDB, clients.AWS()), c.Table).WithStock(c.Stock)
 	options := c.Stripe.Options(key, c.Scope, clients)

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -49,6 +51,26 @@ func TestEnvironment(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
 		})
+	}
+}
+
+func TestTheSigningSecretsAreCheckedAtTheStart(t *testing.T) {
+	t.Parallel()
+	for secrets, want := range map[string]string{
+		"whsec_a": "", "whsec_a whsec_b": "", " whsec_a\nwhsec_b\n": "",
+		"whsec_a whsec_b whsec_c":          "WEBHOOK_SECRETS: want one signing secret",
+		" \n":                              "WEBHOOK_SECRETS: want one signing secret",
+		"sk_test_canary":                   "WEBHOOK_SECRETS: want signing secrets",
+		"whsec_a canary":                   "WEBHOOK_SECRETS: want signing secrets",
+		`{"secret":"whsec_canary"}`:        "WEBHOOK_SECRETS: want signing secrets",
+		"whsec_canary,whsec_canary":        "WEBHOOK_SECRETS: want signing secrets",
+		"whsec_":                           "WEBHOOK_SECRETS: want signing secrets",
+		"https://example.com/whsec_canary": "WEBHOOK_SECRETS: want signing secrets",
+	} {
+		_, err := wire(t.Context(), complete("http://127.0.0.1:1", "WEBHOOK_SECRETS="+secrets), io.Discard)
+		if got := fmt.Sprint(err); want == "" && err != nil || !strings.HasPrefix(got, want) || strings.Contains(got, "canary") {
+			t.Errorf("secrets %q: got %v, want %q", secrets, err, want)
+		}
 	}
 }
 
