@@ -507,7 +507,7 @@ func reconcileMetrics(t *testing.T) map[string]string {
 func reconcileResults(t *testing.T) (results []string) {
 	t.Helper()
 	otherHints := []order.Followed{
-		order.HintForeign, order.HintUnbound, order.HintAgrees, order.HintDisputed, order.HintDisputeClosed,
+		order.HintUnbound, order.HintAgrees, order.HintDisputed, order.HintDisputeClosed,
 	}
 	for pattern, file := range map[string]string{
 		`"(\w+)": +(?:done\.|len\(done\.)`:   "../functions/reconcile/run.go",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -19,9 +20,14 @@ const duePage = 100
 
 // Due implements order.Waiting with one Query per shard and page of the index, each shard
 // in the order of the due times. The index is eventually consistent.
+//
+// The shard that comes first depends on the time, so that a run which ends early leaves
+// other orders than the one before.
 func (s *Store) Due(ctx context.Context, at time.Time) iter.Seq2[order.ID, error] {
 	return func(yield func(order.ID, error) bool) {
-		for shard := range shards {
+		first := shardOf(order.ID(strconv.FormatInt(at.UnixMilli(), 10)))
+		for n := range uint32(shards) {
+			shard := (first + n) % shards
 			pages := dynamodb.NewQueryPaginator(s.client, &dynamodb.QueryInput{
 				TableName: &s.table, IndexName: aws.String("open"), Limit: aws.Int32(duePage),
 				KeyConditionExpression:    aws.String("openShard = :shard AND dueAt <= :at"),

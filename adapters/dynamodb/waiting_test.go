@@ -51,6 +51,45 @@ func TestDueReturnsEveryPage(t *testing.T) {
 	}
 }
 
+// Orders of every shard are found, in a run of any time, and each shard comes first in
+// some run: a schedule is exact to the minute.
+func TestDueBeginsAtAnotherShard(t *testing.T) {
+	t.Parallel()
+	h := dynamodbtest.Open(t)
+	s := dynamodb.New(h.Config, h.Table)
+	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	const orders = 200 // of which each shard gets some
+	for i := range orders {
+		l := order.Lease{Owner: "owner", From: noon.Add(-time.Hour), Until: noon.Add(-59 * time.Minute)}
+		if _, err := s.Begin(t.Context(), ordertest.Order(order.ID(fmt.Sprintf("ORD-%d", i))), l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, every := range []time.Duration{time.Minute, 5 * time.Minute, 16 * time.Minute, time.Hour} {
+		first := map[order.ID]int{}
+		for n := range 100 {
+			found := 0
+			for id, err := range s.Due(t.Context(), noon.Add(time.Duration(n)*every)) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if found++; found == 1 {
+					first[id]++
+				}
+				if n > 0 {
+					break
+				}
+			}
+			if n == 0 && found != orders {
+				t.Errorf("got %d orders, want %d", found, orders)
+			}
+		}
+		if len(first) != 16 {
+			t.Errorf("every %v: got %d shards that came first, want 16: %v", every, len(first), first)
+		}
+	}
+}
+
 func TestDueEndsAtTheFirstError(t *testing.T) {
 	t.Parallel()
 	s := newStore(alwaysResponds(http.StatusBadRequest, `{"__type":"AccessDeniedException"}`))

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"regexp"
 	"strings"
+
+	"orderonce/domain/order"
 )
 
 // The reasons why an API key is not used. No error contains any part of the key.
@@ -30,6 +32,14 @@ func CheckKey(key, baseURL string) error {
 		return ErrLiveKey
 	}
 	return nil
+}
+
+// ModeOf returns the mode of the intents that a key creates and can read.
+func ModeOf(key string) order.Mode {
+	if Live(key) {
+		return order.LiveMode
+	}
+	return order.TestMode
 }
 
 // Live reports whether a key may charge real cards. Every key that is not marked as a

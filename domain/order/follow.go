@@ -29,7 +29,7 @@ type Followed string
 
 // The results of Follow.
 const (
-	HintForeign   Followed = "foreign"   // of another scope, or not of an order
+	HintForeign   Followed = "foreign"   // of another scope or mode, or not of an order
 	HintUnbound   Followed = "unbound"   // of an intent that is not the order's, and that took no money
 	HintAgrees    Followed = "agrees"    // the record already shows it; the provider was not called
 	HintLeased    Followed = "leased"    // a worker holds the order and will record it
@@ -46,6 +46,7 @@ type Follower struct {
 	Records  Records
 	Payments Payments
 	Scope    Scope
+	Mode     Mode // of the provider's key, which cannot read an intent of another one; "": not compared
 	Now      func() time.Time
 }
 
@@ -84,6 +85,8 @@ func (f *Follower) follow(ctx context.Context, h Hint) (Followed, Record, error)
 		return "", Record{}, fmt.Errorf("load order %s: %w", h.OrderID, err)
 	}
 	switch {
+	case f.Mode != "" && r.Mode != "" && r.Mode != f.Mode:
+		return HintForeign, r, nil
 	case h.Intent != "" && r.Intent != h.Intent:
 		followed, err := unbound(r, h)
 		return followed, r, err

@@ -1,8 +1,10 @@
 package order
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"sync"
 	"time"
@@ -30,9 +32,7 @@ type Waiting interface {
 // not looked at: see DisputeFollower.
 type Reconciler struct {
 	Follower
-	Waiting Waiting
-	// Allow waits until the provider may be called once more, or the context ends.
-	Allow    func(context.Context) error
+	Waiting  Waiting
 	Parallel int // orders at once
 	// Refunds looks at the refunds of a charged order, and moves no money. nil looks at
 	// none.
@@ -42,6 +42,31 @@ type Reconciler struct {
 	FreeGoods func(context.Context, Record) (Record, error)
 }
 
+// Paced is a provider of which the calls of a Reconciler and of a Cancellation wait for
+// Allow. It returns nil when the provider may be called once more.
+type Paced struct {
+	Payments
+	Canceler
+
+	Allow func(context.Context) error
+}
+
+// Read implements Payments.
+func (p Paced) Read(ctx context.Context, id IntentID) (Intent, error) {
+	if err := p.Allow(ctx); err != nil {
+		return Intent{}, err
+	}
+	return p.Payments.Read(ctx, id)
+}
+
+// CancelIntent implements Canceler.
+func (p Paced) CancelIntent(ctx context.Context, id IntentID, k Key) (Intent, error) {
+	if err := p.Allow(ctx); err != nil {
+		return Intent{}, err
+	}
+	return p.Canceler.CancelIntent(ctx, id, k)
+}
+
 // HintFreed is what a run did with an order whose customer let its goods wait: FreeGoods
 // canceled it. No webhook has this result.
 const HintFreed Followed = "freed"
@@ -49,23 +74,38 @@ const HintFreed Followed = "freed"
 // Reconciled is what one run did.
 type Reconciled struct {
 	Followed    map[Followed]int         // orders, by what came of the look
-	Unavailable int                      // orders for which the store or the provider failed; still due
+	Failed      []FailedLook             // orders with a fault of their own, such as a corrupt record
+	Unavailable []FailedLook             // orders for which the store or the provider did not answer
 	Mismatched  []Record                 // orders that disagree with the provider; a person must look
 	NoIntent    []Record                 // open orders without an intent and a lease, whose message may be gone
 	Oldest      map[Status]time.Duration // longest time since the last change of an order that still waits
-	More        bool                     // the time was over before the last order
+	Overdue     time.Duration            // longest time that an order was due before its look
+	More        bool                     // the run ended before the last order
+}
+
+// FailedLook is a look at an order that is repeated later.
+type FailedLook struct {
+	OrderID ID
+	Err     error
 }
 
 const (
 	// minPostponed and maxPostponed bound the time between two looks at an order.
 	minPostponed = 15 * time.Minute
 	maxPostponed = 24 * time.Hour
-	// maxUnavailable is after how many failed looks in a run the provider counts as down.
+	// failedSooner is how much sooner a look that failed is repeated.
+	failedSooner = 4
+	// maxUnavailable is after how many unanswered looks in a row the run ends.
 	maxUnavailable = 10
 )
 
-// Run looks at the due orders until none is left, or the time is over. It returns the
-// first error of Due, or nil.
+// Run looks at the due orders until none is left, the time is over, or the provider or
+// the store is down. It returns the first error of Due, and an error if they are down: no
+// look was answered, or many in a row were not.
+//
+// An order whose look fails is due later, so that orders that always fail do not keep a
+// run from the others. One that cannot be decoded stays due: it cannot be postponed, but
+// costs no call of the provider.
 func (r *Reconciler) Run(ctx context.Context, until time.Time) (Reconciled, error) {
 	run := reconciling{
 		Reconciler: r, done: Reconciled{Followed: map[Followed]int{}, Oldest: map[Status]time.Duration{}},
@@ -78,7 +118,7 @@ func (r *Reconciler) Run(ctx context.Context, until time.Time) (Reconciled, erro
 			break
 		}
 		slots <- struct{}{} // first, because the wait for it may use up the time
-		if !r.Now().Before(until) || run.down() || r.Allow(ctx) != nil {
+		if !r.Now().Before(until) || run.down() || ctx.Err() != nil {
 			run.done.More = true
 			break
 		}
@@ -88,29 +128,41 @@ func (r *Reconciler) Run(ctx context.Context, until time.Time) (Reconciled, erro
 		})
 	}
 	working.Wait()
-	return run.done, err
+	return run.done, cmp.Or(err, run.outage())
 }
 
 // reconciling is one run.
 type reconciling struct {
 	*Reconciler
 
-	mu      sync.Mutex
-	done    Reconciled
-	outages int // of done.Unavailable: not the order's own fault
+	mu         sync.Mutex
+	done       Reconciled
+	answered   bool // a look got an answer of the store and the provider
+	unanswered int  // looks in a row that got none
 }
 
-// down reports whether so many looks failed that the rest waits for the next run.
+// down reports whether so many looks in a row were not answered that the rest waits for
+// the next run.
 func (r *reconciling) down() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.outages >= maxUnavailable
+	return r.unanswered >= maxUnavailable
+}
+
+// outage returns an error if the store or the provider is down.
+func (r *reconciling) outage() error {
+	failed := r.done.Unavailable
+	if n := len(failed); n > 0 && (r.down() || !r.answered) {
+		return fmt.Errorf("%d orders: the store or the provider does not answer, order %s: %w",
+			n, failed[n-1].OrderID, failed[n-1].Err)
+	}
+	return nil
 }
 
 // look looks at one order and postpones the next look if the order still waits.
 func (r *reconciling) look(ctx context.Context, id ID) {
 	followed, record, err := r.follow(ctx, Hint{OrderID: id})
-	if err == nil && record.Status.Charged() && r.Refunds != nil {
+	if err == nil && followed != HintForeign && record.Status.Charged() && r.Refunds != nil {
 		err = r.Refunds(ctx, id)
 	}
 	if err == nil && followed == HintUnchanged && r.FreeGoods != nil {
@@ -118,34 +170,70 @@ func (r *reconciling) look(ctx context.Context, id ID) {
 	}
 	now := r.Now()
 	if err == nil && followed != HintSettled {
-		err = r.postpone(ctx, record, now)
+		err = r.postpone(ctx, followed, record, now)
 	}
-	_, mismatch := errors.AsType[*MismatchError](err)
-	_, transition := errors.AsType[*TransitionError](err)
-	if mismatch || transition {
-		_ = r.postpone(ctx, record, now) // the next run reports it again if this fails
+	if errors.Is(err, ErrStale) || errors.Is(err, ErrNotFound) || ctx.Err() != nil {
+		return // another one settled or erased it, or the run was interrupted
+	}
+	stored := record.OrderID != ""
+	if err != nil && stored {
+		again := r.lookAgain(ctx, record, now)
+		stored = again == nil || errors.Is(again, ErrStale)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch {
-	case errors.Is(err, ErrStale), errors.Is(err, ErrNotFound): // another one settled or erased it
+	r.addTimes(followed, record, now)
+	if err != nil {
+		r.addFailed(record, FailedLook{id, err}, stored)
 		return
+	}
+	r.add(followed, record)
+}
+
+// addTimes adds how long the order has waited, and for its look.
+func (r *reconciling) addTimes(followed Followed, record Record, now time.Time) {
+	if !record.DueAt.IsZero() {
+		r.done.Overdue = max(r.done.Overdue, now.Sub(record.DueAt))
+	}
+	_, waits := record.Status.RecheckAfter()
+	if waits && followed != HintSettled && followed != HintForeign && record.Status != Declined {
+		r.done.Oldest[record.Status] = max(r.done.Oldest[record.Status], now.Sub(lastChange(record)))
+	}
+}
+
+// addFailed adds a look that failed. stored reports whether the store is up: it returned
+// the record and postponed the look.
+func (r *reconciling) addFailed(record Record, f FailedLook, stored bool) {
+	_, mismatch := errors.AsType[*MismatchError](f.Err)
+	_, transition := errors.AsType[*TransitionError](f.Err)
+	kind := KindOf(f.Err)
+	unreadable := errors.Is(f.Err, ErrCorrupt) || errors.Is(f.Err, ErrUnknownVersion)
+	switch {
 	case mismatch || transition:
 		r.done.Mismatched = append(r.done.Mismatched, record)
-	case err != nil:
-		r.done.Unavailable++
-		if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrUnknownVersion) { // one row's fault
-			r.outages++
-		}
+	case kind == KindUnknown: // an answer about this order may be what is wrong
+		r.done.Unavailable = append(r.done.Unavailable, f)
 		return
-	case followed == HintNoIntent:
+	case kind == KindUnavailable || kind == "" && !stored && !unreadable:
+		r.done.Unavailable = append(r.done.Unavailable, f)
+		r.unanswered++
+		return
+	default:
+		r.done.Failed = append(r.done.Failed, f)
+	}
+	if !unreadable {
+		r.answered, r.unanswered = true, 0
+	}
+}
+
+// add adds a look that succeeded.
+func (r *reconciling) add(followed Followed, record Record) {
+	r.done.Followed[followed]++
+	switch followed { //nolint:exhaustive // the others asked nobody
+	case HintNoIntent:
 		r.done.NoIntent = append(r.done.NoIntent, record)
-	}
-	if err == nil {
-		r.done.Followed[followed]++
-	}
-	if _, waits := record.Status.RecheckAfter(); waits && followed != HintSettled && record.Status != Declined {
-		r.done.Oldest[record.Status] = max(r.done.Oldest[record.Status], now.Sub(lastChange(record)))
+	case HintUnchanged, HintSettled, HintFreed: // the provider was asked
+		r.answered, r.unanswered = true, 0
 	}
 }
 
@@ -171,15 +259,24 @@ func (r *reconciling) freeGoods(ctx context.Context, seen Record) (Followed, Rec
 // moment of the decline may meet the lease of the worker that records the decline.
 // Webhooks report later payments. One that holds goods is looked at until FreeGoods
 // cancels it.
-func (r *reconciling) postpone(ctx context.Context, record Record, now time.Time) error {
+func (r *reconciling) postpone(ctx context.Context, followed Followed, record Record, now time.Time) error {
 	least, waits := record.Status.RecheckAfter()
-	if !waits && record.DueAt.IsZero() {
+	switch {
+	case !waits && record.DueAt.IsZero():
 		return nil
-	}
-	if record.Status == Declined && (len(record.Stock) == 0 || r.FreeGoods == nil) {
+	case followed == HintForeign: // nobody looked at it
+		return r.lookAgain(ctx, record, now)
+	case record.Status == Declined && len(record.Stock) == 0:
 		return r.Waiting.Postpone(ctx, record, time.Time{})
 	}
 	after := min(max(now.Sub(lastChange(record)), least, minPostponed), maxPostponed)
+	return r.Waiting.Postpone(ctx, record, now.Add(after))
+}
+
+// lookAgain moves the next look at an order away after one that failed. It never ends the
+// looks, and repeats them sooner than postpone does.
+func (r *reconciling) lookAgain(ctx context.Context, record Record, now time.Time) error {
+	after := min(max(now.Sub(lastChange(record)), minPostponed*failedSooner), maxPostponed) / failedSooner
 	return r.Waiting.Postpone(ctx, record, now.Add(after))
 }
 

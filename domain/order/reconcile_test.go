@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,7 +30,11 @@ type night struct {
 
 	mu    sync.Mutex
 	calls map[string]int
-	down  bool // the bank
+	fails func(order.IntentID) error // Read
+	// unread are the errors of Load, and unmoved is that of Postpone.
+	unread  func(order.ID) error
+	unmoved error
+	mode    order.Mode // of the bank's key
 	// overcharges is how much more the records say than the bank.
 	overcharges int64
 	refunds     func(order.ID) error
@@ -71,6 +78,11 @@ func (n *night) count(call string) {
 
 func (n *night) Load(ctx context.Context, id order.ID) (order.Record, error) {
 	n.count("load")
+	if n.unread != nil {
+		if err := n.unread(id); err != nil {
+			return order.Record{}, err
+		}
+	}
 	r, err := n.store.Load(ctx, id)
 	r.Total.Amount += n.overcharges
 	return r, err
@@ -87,13 +99,18 @@ func (n *night) Due(ctx context.Context, at time.Time) iter.Seq2[order.ID, error
 
 func (n *night) Postpone(ctx context.Context, r order.Record, due time.Time) error {
 	n.count("postpone")
+	if n.unmoved != nil {
+		return n.unmoved
+	}
 	return n.store.Postpone(ctx, r, due)
 }
 
 func (n *night) Read(ctx context.Context, id order.IntentID) (order.Intent, error) {
 	n.count("read")
-	if n.down {
-		return order.Intent{}, &order.PaymentError{Kind: order.KindUnavailable, Err: errors.New("down")}
+	if n.fails != nil {
+		if err := n.fails(id); err != nil {
+			return order.Intent{}, err
+		}
 	}
 	return n.bank.Read(ctx, id)
 }
@@ -121,12 +138,30 @@ func (p payments) Read(ctx context.Context, id order.IntentID) (order.Intent, er
 	return p.night.Read(ctx, id)
 }
 
-// run reconciles until the time is over, or for as many orders as the budget allows.
+// run reconciles until the time is over, which is after as many looks as the budget says,
+// and up to three that began before.
 func (n *night) run(budget int) order.Reconciled {
 	n.t.Helper()
+	done, err := n.tryRun(budget)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return done
+}
+
+func (n *night) tryRun(budget int) (order.Reconciled, error) {
+	until, last := n.now.Add(time.Minute), n.calls["load"]+budget
 	r := order.Reconciler{
 		Follower: order.Follower{
-			Records: records{night: n}, Payments: payments{night: n}, Scope: "test", Now: func() time.Time { return n.now },
+			Records: records{night: n}, Payments: payments{night: n}, Scope: "test", Mode: n.mode,
+			Now: func() time.Time {
+				n.mu.Lock()
+				defer n.mu.Unlock()
+				if n.calls["load"] >= last {
+					return until
+				}
+				return n.now
+			},
 		},
 		Waiting: n, Parallel: 4, FreeGoods: n.freeGoods,
 		Refunds: func(_ context.Context, id order.ID) error {
@@ -136,18 +171,8 @@ func (n *night) run(budget int) order.Reconciled {
 			}
 			return n.refunds(id)
 		},
-		Allow: func(context.Context) error {
-			if budget--; budget < 0 {
-				return context.DeadlineExceeded
-			}
-			return nil
-		},
 	}
-	done, err := r.Run(n.t.Context(), n.now.Add(time.Minute))
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	return done
+	return r.Run(n.t.Context(), until)
 }
 
 func TestReconcileSettlesWhatTheProviderSettled(t *testing.T) {
@@ -167,6 +192,7 @@ func TestReconcileSettlesWhatTheProviderSettled(t *testing.T) {
 		Followed: map[order.Followed]int{order.HintSettled: 2, order.HintUnchanged: 2, order.HintNoIntent: 1},
 		NoIntent: []order.Record{noIntent},
 		Oldest:   map[order.Status]time.Duration{order.Open: 2 * time.Hour, order.Pending: 3 * time.Hour},
+		Overdue:  2 * time.Hour,
 	}
 	if diff := cmp.Diff(got, want, cmpopts.EquateApprox(0, 0)); diff != "" {
 		t.Errorf("(-got +want):\n%s", diff)
@@ -191,9 +217,7 @@ func TestReconcileGoesOnWhereARunEnded(t *testing.T) {
 	t.Parallel()
 	n := newNight(t)
 	const orders = 100
-	for i := range orders {
-		n.add(order.ID(fmt.Sprintf("order-%d", i)), ordertest.TakesDays, "")
-	}
+	n.addPending(orders)
 	n.now = n.now.Add(2 * time.Hour)
 	runs := 0
 	for more := true; more && runs < 9; runs++ {
@@ -204,45 +228,283 @@ func TestReconcileGoesOnWhereARunEnded(t *testing.T) {
 	}
 }
 
-func TestReconcileStopsWhileTheProviderIsDown(t *testing.T) {
-	t.Parallel()
-	n := newNight(t)
-	for i := range 50 {
+// errDown is the answer of a provider that is down, and errAccount that to an intent of
+// another account.
+var (
+	errDown    = &order.PaymentError{Kind: order.KindUnavailable, Err: errors.New("down")}
+	errAccount = &order.PaymentError{Kind: order.KindMisconfigured, Code: "resource_missing", Err: errors.New("no such intent")}
+)
+
+func (n *night) addPending(count int) {
+	n.t.Helper()
+	for i := range count {
 		n.add(order.ID(fmt.Sprintf("order-%d", i)), ordertest.TakesDays, "")
-	}
-	n.now, n.down = n.now.Add(2*time.Hour), true
-	got := n.run(1000)
-	if got.Unavailable < 10 || got.Unavailable > 14 || !got.More || n.calls["postpone"] > 0 {
-		t.Errorf("got %+v and calls %v, want about ten looks, and no order postponed", got, n.calls)
-	}
-	n.down = false
-	if got := n.run(1000); got.Followed[order.HintUnchanged] != 50 {
-		t.Errorf("afterwards: got %+v, want every order looked at", got)
 	}
 }
 
-// Rows that only a newer release or a person can read stay due, and come first in every
-// run.
+func TestReconcileStopsWhileTheProviderIsDown(t *testing.T) {
+	t.Parallel()
+	n := newNight(t)
+	n.addPending(50)
+	n.now = n.now.Add(2 * time.Hour)
+	n.fails = func(order.IntentID) error { return errDown }
+	got, err := n.tryRun(1000)
+	if looks := len(got.Unavailable); looks < 10 || looks > 14 || !got.More || !errors.Is(err, errDown) {
+		t.Errorf("got %+v and %v, want about ten looks and that the provider is down", got, err)
+	}
+	n.fails, n.now = nil, n.now.Add(30*time.Minute)
+	if got := n.run(1000); got.Followed[order.HintUnchanged] != 50 {
+		t.Errorf("half an hour later: got %+v, want every order looked at", got)
+	}
+}
+
+// A single error in a row of answers is not an outage, nor is any number of other errors.
+func TestReconcileGoesOnUnlessManyLooksInARowAreUnanswered(t *testing.T) {
+	t.Parallel()
+	for claim, fails := range map[string]func(int) error{
+		"three of four are unanswered": func(n int) error {
+			if n%4 > 0 {
+				return errDown
+			}
+			return nil
+		},
+		"one key cannot read": func(int) error { return errAccount },
+		"the answers cannot be read": func(n int) error {
+			if n == 100 {
+				return nil
+			}
+			return &order.PaymentError{Kind: order.KindUnknown}
+		},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			n := newNight(t)
+			n.addPending(100)
+			n.now = n.now.Add(2 * time.Hour)
+			var read atomic.Int64
+			n.fails = func(order.IntentID) error { return fails(int(read.Add(1))) }
+			got := n.run(1000)
+			if looks := got.Followed[order.HintUnchanged] + len(got.Failed) + len(got.Unavailable); looks != 100 || got.More {
+				t.Errorf("got %d looks of 100: %+v", looks, got)
+			}
+		})
+	}
+}
+
+// A store that returns no row is down, also for the two orders of a small shop.
+func TestARunThatGetsNoAnswerIsAnError(t *testing.T) {
+	t.Parallel()
+	errStore := errors.New("access denied")
+	for claim, tt := range map[string]struct {
+		breaks func(*night)
+		orders int
+		want   error
+	}{
+		"the store returns no row":            {func(n *night) { n.unread = func(order.ID) error { return errStore } }, 2, errStore},
+		"the store returns no row of many":    {func(n *night) { n.unread = func(order.ID) error { return errStore } }, 50, errStore},
+		"the provider does not answer":        {func(n *night) { n.fails = func(order.IntentID) error { return errDown } }, 2, errDown},
+		"a look cannot be postponed":          {func(n *night) { n.unmoved = errStore }, 2, errStore},
+		"a row is corrupt":                    {func(n *night) { n.unread = func(order.ID) error { return order.ErrCorrupt } }, 2, nil},
+		"the rows are those of newer release": {func(n *night) { n.unread = func(order.ID) error { return order.ErrUnknownVersion } }, 50, nil},
+		"every intent is another account's":   {func(n *night) { n.fails = func(order.IntentID) error { return errAccount } }, 50, nil},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			n := newNight(t)
+			n.addPending(tt.orders)
+			n.now = n.now.Add(2 * time.Hour)
+			tt.breaks(n)
+			got, err := n.tryRun(1000)
+			looks := got.Unavailable
+			if tt.want == nil {
+				looks = got.Failed
+			}
+			if !errors.Is(err, tt.want) || len(looks) == 0 || looks[0].Err == nil || len(looks[0].OrderID) == 0 {
+				t.Errorf("got %v and %+v, want the error %v and the orders with their errors", err, got, tt.want)
+			}
+			if more := tt.want != nil && tt.orders == 50; got.More != more {
+				t.Errorf("got more: %t, want %t", got.More, more)
+			}
+		})
+	}
+}
+
+// Rows that only a newer release or a person can read cannot be postponed. They cost no
+// call of the provider.
 func TestReconcileLooksPastRowsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	n := newNight(t)
-	for i := range 50 {
-		id := order.ID(fmt.Sprintf("damaged-%d", i))
-		n.add(id, ordertest.Pays, "")
-		due := peek(n.store, id)
-		due.DueAt = n.now
-		n.store.Replace(peek(n.store, id), due)
+	for i := range 310 {
+		n.add(order.ID(fmt.Sprintf("damaged-%d", i)), ordertest.TakesDays, "")
 	}
 	n.add("later", ordertest.TakesDays, "")
 	n.now = n.now.Add(2 * time.Hour)
-	n.refunds = func(id order.ID) error {
-		if strings.HasSuffix(string(id), "1") {
+	n.unread = func(id order.ID) error {
+		switch {
+		case id == "later":
+			return nil
+		case strings.HasSuffix(string(id), "1"):
 			return order.ErrUnknownVersion
 		}
 		return order.ErrCorrupt
 	}
-	if got := n.run(1000); got.Unavailable != 50 || got.Followed[order.HintUnchanged] != 1 || got.More {
-		t.Errorf("got %+v, want every order looked at", got)
+	for range 2 {
+		got := n.run(1000)
+		if len(got.Failed) != 310 || got.Followed[order.HintUnchanged] != 1 || got.More || n.calls["read"] != 1 {
+			t.Errorf("got %+v and calls %v, want every order looked at and one call of the provider", got, n.calls)
+		}
+		n.now, n.calls["read"] = n.now.Add(3*time.Hour), 0
+	}
+}
+
+// An order that always fails is looked at again and again, and leaves the others their
+// looks: 15 minutes later at first, and every six hours at last.
+func TestAFailedLookIsPostponed(t *testing.T) {
+	t.Parallel()
+	for claim, card := range map[string]ordertest.Card{
+		"a pending order": ordertest.TakesDays, "a declined order is not lost": ordertest.Declines,
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			n := newNight(t)
+			n.add("order", card, "")
+			n.fails = func(order.IntentID) error { return errAccount }
+			n.now = peek(n.store, "order").DueAt
+			var waits []time.Duration
+			for range 20 {
+				got := n.run(10)
+				if len(got.Failed) != 1 || got.Failed[0].OrderID != "order" || !errors.Is(got.Failed[0].Err, errAccount) {
+					t.Fatalf("got %+v, want the failed look with its error", got)
+				}
+				due := peek(n.store, "order").DueAt
+				waits = append(waits, due.Sub(n.now))
+				n.now = due
+			}
+			if !slices.IsSorted(waits) || waits[0] < 15*time.Minute || waits[19] != 6*time.Hour {
+				t.Errorf("got looks after %v, want 15 minutes at least, growing to six hours", waits)
+			}
+			if card == ordertest.TakesDays && waits[0] != 15*time.Minute {
+				t.Errorf("got the first look after %v, want 15 minutes", waits[0])
+			}
+			n.fails = nil
+			if got := n.run(10); got.Followed[order.HintUnchanged] != 1 {
+				t.Errorf("afterwards: got %+v, want the order looked at", got)
+			}
+		})
+	}
+}
+
+// Twenty rows that always fail were due first.
+func TestOrdersThatAlwaysFailHideNoOthers(t *testing.T) {
+	t.Parallel()
+	n := newNight(t)
+	const bad, good = 20, 160
+	n.addPending(bad)
+	n.now = n.now.Add(time.Second)
+	for i := range good {
+		n.add(order.ID(fmt.Sprintf("paid-%d", i)), ordertest.TakesDays, "")
+	}
+	for i := range good {
+		n.bank.Clear(order.IntentID(fmt.Sprintf("pi_%d", bad+i+1)))
+	}
+	n.fails = func(id order.IntentID) error {
+		if i, _ := strconv.Atoi(strings.TrimPrefix(string(id), "pi_")); i <= bad {
+			return errAccount
+		}
+		return nil
+	}
+	n.now = n.now.Add(2 * time.Hour)
+	got := n.run(1000)
+	if got.Followed[order.HintSettled] != good || len(got.Failed) != bad || got.More {
+		t.Errorf("got %+v, want %d orders settled and %d failed looks", got, good, bad)
+	}
+	if again := n.run(1000); len(again.Failed) > 0 {
+		t.Errorf("at once again: got %+v, want no order due", again)
+	}
+}
+
+// A test-mode row stays in a table after go-live. Nothing is lost if the key is the wrong
+// one for an hour.
+func TestAnOrderOfAnotherModeIsSkipped(t *testing.T) {
+	t.Parallel()
+	n := newNight(t)
+	n.add("declined", ordertest.Declines, "")
+	n.add("pending", ordertest.TakesDays, "")
+	n.add("open", ordertest.Pays, ordertest.Begin) // of no mode
+	n.now, n.mode = n.now.Add(25*time.Hour), order.LiveMode
+	got := n.run(10)
+	want := map[order.Followed]int{order.HintForeign: 2, order.HintNoIntent: 1}
+	if diff := cmp.Diff(got.Followed, want); diff != "" || n.calls["read"] > 0 || got.Oldest[order.Pending] > 0 {
+		t.Errorf("got %+v and calls %v, want two orders skipped (-got +want):\n%s", got, n.calls, diff)
+	}
+	n.now, n.mode = n.now.Add(7*time.Hour), order.TestMode
+	if got := n.run(10); got.Followed[order.HintUnchanged] != 2 {
+		t.Errorf("with the right key: got %+v, want both looked at", got)
+	}
+}
+
+func TestARunReportsTheLatestLook(t *testing.T) {
+	t.Parallel()
+	n := newNight(t)
+	n.add("second", ordertest.TakesDays, "")
+	n.now = n.now.Add(30 * time.Minute)
+	n.add("third", ordertest.TakesDays, "")
+	n.now = n.now.Add(8 * time.Hour)
+	n.fails = func(id order.IntentID) error {
+		if id == "pi_1" { // also of a look that fails
+			return errAccount
+		}
+		return nil
+	}
+	if got := n.run(10); got.Overdue != 7*time.Hour+30*time.Minute {
+		t.Errorf("got %v, want 7h30m: the first order was due after an hour", got.Overdue)
+	}
+}
+
+func TestAnInterruptedRunReportsNoFailedLook(t *testing.T) {
+	t.Parallel()
+	n := newNight(t)
+	n.addPending(20)
+	n.now = n.now.Add(2 * time.Hour)
+	ctx, interrupt := context.WithCancel(t.Context())
+	r := order.Reconciler{
+		Follower: order.Follower{
+			Records: records{night: n}, Scope: "test", Now: func() time.Time { return n.now },
+			Payments: order.Paced{Payments: payments{night: n}, Allow: func(context.Context) error {
+				interrupt()
+				return ctx.Err()
+			}},
+		},
+		Waiting: n, Parallel: 1,
+	}
+	got, err := r.Run(ctx, n.now.Add(time.Minute))
+	if err != nil || len(got.Failed)+len(got.Unavailable) > 0 || !got.More || n.calls["load"] != 1 || n.calls["postpone"] > 0 {
+		t.Errorf("got %+v, %v and calls %v, want one look, unreported", got, err, n.calls)
+	}
+}
+
+// Each call of the provider waits, those that cancel an order for its goods as well.
+func TestPacedCallsWait(t *testing.T) {
+	t.Parallel()
+	bank, allowed := &ordertest.Bank{Scope: "test"}, 0
+	i, err := bank.Prepare(t.Context(), ordertest.Order("ORD-1"), order.PrepareKey("test", "ORD-1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := order.Paced{Payments: bank, Canceler: bank, Allow: func(context.Context) error { allowed++; return nil }}
+	c := order.Cancellation{Records: new(ordertest.Memory), Payments: p, Canceler: p, Scope: "test"}
+	r := order.Record{
+		OrderID: "ORD-1", Status: order.Declined, Intent: i.ID, Total: i.Total, Stock: order.Goods{"MUG": 1},
+	}
+	_, _ = c.FreeGoods(t.Context(), r, 0, noon()) // the store has no such order
+	if _, err := p.CancelIntent(t.Context(), i.ID, order.CancelKey("test", "ORD-1", noon())); err != nil || allowed != 2 {
+		t.Errorf("got error %v and %d calls allowed, want 2: a Read and a cancel", err, allowed)
+	}
+	p.Allow = func(context.Context) error { return context.Canceled }
+	_, readErr := p.Read(t.Context(), i.ID)
+	_, cancelErr := p.CancelIntent(t.Context(), i.ID, order.CancelKey("test", "ORD-1", noon()))
+	if !errors.Is(readErr, context.Canceled) || !errors.Is(cancelErr, context.Canceled) {
+		t.Errorf("got %v and %v, want no call", readErr, cancelErr)
 	}
 }
 
@@ -294,7 +556,7 @@ func TestASettledOrderOfALaggingIndexIsLeft(t *testing.T) {
 	now := func() time.Time { return n.now }
 	r := order.Reconciler{
 		Follower: order.Follower{Records: records{night: n}, Payments: payments{night: n}, Scope: "test", Now: now},
-		Waiting:  laggingIndex{n, "paid"}, Allow: func(context.Context) error { return nil },
+		Waiting:  laggingIndex{n, "paid"},
 	}
 	got, err := r.Run(t.Context(), n.now.Add(time.Minute))
 	if err != nil || len(got.Oldest) > 0 || n.calls["postpone"]+n.calls["settle"] > 0 {
@@ -347,7 +609,7 @@ func TestNoLookBeginsAfterTheTimeIsOver(t *testing.T) {
 				Records: slow{records{night: n}}, Payments: payments{night: n}, Scope: "test",
 				Now: func() time.Time { return n.now },
 			},
-			Waiting: n, Parallel: 1, Allow: func(context.Context) error { return nil },
+			Waiting: n, Parallel: 1,
 		}
 		got, err := r.Run(t.Context(), n.now.Add(time.Minute))
 		if err != nil || !got.More || n.calls["load"] != 1 {
@@ -370,7 +632,10 @@ func TestReconcileLooksAtRefunds(t *testing.T) {
 		},
 		"a refund that was settled": {settles: true, want: order.Reconciled{}, postpone: 1},
 		"the provider is down": {
-			err: &order.PaymentError{Kind: order.KindUnavailable}, want: order.Reconciled{Unavailable: 1},
+			err: errDown, want: order.Reconciled{Unavailable: []order.FailedLook{{OrderID: "order", Err: errDown}}}, postpone: 1,
+		},
+		"the key lacks the permission": {
+			err: errAccount, want: order.Reconciled{Failed: []order.FailedLook{{OrderID: "order", Err: errAccount}}}, postpone: 1,
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {
@@ -387,15 +652,15 @@ func TestReconcileLooksAtRefunds(t *testing.T) {
 				}
 				return tt.err
 			}
-			got := n.run(10)
+			got, _ := n.tryRun(10)
 			if len(got.Followed) == 0 {
 				got.Followed = nil
 			}
 			got.Oldest = nil
-			if diff := cmp.Diff(got, tt.want); diff != "" || n.calls["refunds"] != 1 || n.calls["postpone"] != tt.postpone {
+			if diff := cmp.Diff(got, tt.want, cmpopts.EquateErrors()); diff != "" || n.calls["refunds"] != 1 || n.calls["postpone"] != tt.postpone {
 				t.Errorf("calls %v, (-got +want):\n%s", n.calls, diff)
 			}
-			if again := n.run(10); tt.err == nil && len(again.Followed) > 0 {
+			if again := n.run(10); len(again.Followed)+len(again.Failed)+len(again.Unavailable) > 0 {
 				t.Errorf("at once again: got %v, want nothing due", again)
 			}
 		})

@@ -311,6 +311,21 @@ func TestReconcileFreesGoods(t *testing.T) {
 	}
 }
 
+// A run of the operator's frees no goods. The schedule's does so later.
+func TestARunWithoutFreeGoodsDropsNoOrderThatHoldsThem(t *testing.T) {
+	t.Parallel()
+	n := newNight(t)
+	n.add("declined", ordertest.Declines, "")
+	r := peek(n.store, "declined")
+	r.Stock = order.Goods{"MUG": 1}
+	n.store.Replace(peek(n.store, "declined"), r)
+	n.now = n.now.Add(25 * time.Hour)
+	n.run(10)
+	if due := peek(n.store, "declined").DueAt; !due.After(n.now) {
+		t.Errorf("got due at %v, want another look", due)
+	}
+}
+
 func TestReconcileLooksAgainAtGoodsThatItCannotFree(t *testing.T) {
 	t.Parallel()
 	n := newNight(t)
@@ -318,9 +333,9 @@ func TestReconcileLooksAgainAtGoodsThatItCannotFree(t *testing.T) {
 	n.freeGoods = func(context.Context, order.Record) (order.Record, error) {
 		return order.Record{}, &order.PaymentError{Kind: order.KindUnavailable, Err: errors.New("down")}
 	}
-	n.now = n.now.Add(25 * time.Hour)
 	for range 2 {
-		if got := n.run(100); got.Unavailable != 1 || len(got.Followed) > 0 {
+		n.now = n.now.Add(25 * time.Hour)
+		if got, _ := n.tryRun(100); len(got.Unavailable) != 1 || len(got.Followed) > 0 {
 			t.Errorf("got %+v, want the order unavailable and still due", got)
 		}
 	}

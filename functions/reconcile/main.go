@@ -40,15 +40,16 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*run, error) {
 	}
 	store := dynamodb.New(c.AWS.Config(config.DynamoDB, clients.AWS()), c.Table).WithStock(c.Stock)
 	options := c.Stripe.Options(key, c.Scope, clients)
-	payments := stripe.New(options)
+	client, allow := stripe.New(options), perSecond(c.Rate)
+	payments := order.Paced{Payments: client, Canceler: client, Allow: allow}
 	log := lambda.NewLogger(out, slog.LevelInfo)
 	return &run{
 		reconciler: order.Reconciler{
 			Follower: order.Follower{
-				Records: store, Payments: payments, Scope: c.Scope.Order(), Now: time.Now,
+				Records: store, Payments: payments, Scope: c.Scope.Order(), Mode: stripe.ModeOf(key), Now: time.Now,
 			},
-			Waiting: store, Allow: perSecond(c.Rate), Parallel: c.Parallel,
-			Refunds:   refunds{newRefunds(c.Scope.Order(), store, options), log, meter}.look,
+			Waiting: store, Parallel: c.parallel(),
+			Refunds:   refunds{newRefunds(c.Scope.Order(), store, options), allow, log, meter}.look,
 			FreeGoods: newFreeGoods(c, store, payments, time.Now),
 		},
 		margin: c.margin(), log: log, meter: meter, now: time.Now,

@@ -16,6 +16,7 @@ import (
 // look at.
 type refunds struct {
 	refresher refund.Refresher
+	allow     func(context.Context) error // waits until Stripe may be called once more
 	log       *slog.Logger
 	meter     *lambda.Meter
 }
@@ -27,6 +28,9 @@ func newRefunds(scope order.Scope, store *dynamodb.Store, o stripe.Options) refu
 }
 
 func (r refunds) look(ctx context.Context, id order.ID) error {
+	if err := r.allow(ctx); err != nil {
+		return err
+	}
 	account, err := r.refresher.Refresh(ctx, id)
 	for _, i := range account.Items {
 		switch now := r.refresher.Now(); {

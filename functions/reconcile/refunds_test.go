@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"log/slog"
 	"strings"
@@ -48,7 +49,7 @@ func TestALookReportsRefundsThatAPersonMustLookAt(t *testing.T) {
 	}
 	looks := refunds{
 		refund.Refresher{Records: store, Provider: bank, Scope: "test", Now: clock},
-		slog.New(slog.NewJSONHandler(&out, nil)), lambda.NewMeter(&out, "orderonce", nil, clock),
+		func(context.Context) error { return nil }, slog.New(slog.NewJSONHandler(&out, nil)), lambda.NewMeter(&out, "orderonce", nil, clock),
 	}
 	for _, tt := range []struct {
 		after time.Duration

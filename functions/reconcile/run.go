@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"orderonce/adapters/lambda"
@@ -20,8 +22,8 @@ type run struct {
 }
 
 // handle looks at due orders until none is left or the function's time is over. The
-// event's content does not matter. An error is one of the index; the next event tries
-// again.
+// event's content does not matter. It returns the error of Reconciler.Run; the next event
+// tries again.
 func (r *run) handle(ctx context.Context, _ json.RawMessage) (struct{}, error) {
 	defer r.meter.Flush()
 	until := r.now().Add(r.margin)
@@ -34,13 +36,15 @@ func (r *run) handle(ctx context.Context, _ json.RawMessage) (struct{}, error) {
 }
 
 func (r *run) report(ctx context.Context, done order.Reconciled, err error) {
-	counts := map[string]int{"unavailable": done.Unavailable, "mismatch": len(done.Mismatched)}
+	counts := map[string]int{
+		"failed": len(done.Failed), "unavailable": len(done.Unavailable), "mismatch": len(done.Mismatched),
+	}
 	for followed, n := range done.Followed {
 		counts[string(followed)] = n
 	}
 	var logged []slog.Attr
-	for result, n := range counts {
-		if n > 0 {
+	for _, result := range slices.Sorted(maps.Keys(counts)) {
+		if n := counts[result]; n > 0 {
 			r.meter.Add("Reconciled", "Result", result, n)
 			logged = append(logged, slog.Int(result, n))
 		}
@@ -48,6 +52,20 @@ func (r *run) report(ctx context.Context, done order.Reconciled, err error) {
 	for status, age := range done.Oldest {
 		r.meter.Observe("OldestWaiting", "Status", string(status), age)
 	}
+	if done.Overdue > 0 {
+		r.meter.Observe("Overdue", "", "", done.Overdue)
+	}
+	r.reportOrders(ctx, done)
+	level := slog.LevelInfo
+	if err != nil || len(done.Failed)+len(done.Unavailable) > 0 {
+		level = slog.LevelError
+	}
+	r.log.LogAttrs(ctx, level, "reconciled", slog.Any("results", slog.GroupValue(logged...)),
+		slog.Bool("more", done.More), slog.Any("error", err))
+}
+
+// reportOrders logs each order that a person may have to look at.
+func (r *run) reportOrders(ctx context.Context, done order.Reconciled) {
 	for _, o := range done.Mismatched {
 		r.log.LogAttrs(ctx, slog.LevelError, "order and Stripe disagree", identify(o)...)
 	}
@@ -56,12 +74,10 @@ func (r *run) report(ctx context.Context, done order.Reconciled, err error) {
 			ctx, slog.LevelWarn, "open order without an intent: its message must come back", identify(o)...,
 		)
 	}
-	level := slog.LevelInfo
-	if err != nil || done.Unavailable > 0 {
-		level = slog.LevelError
+	for _, f := range slices.Concat(done.Failed, done.Unavailable) {
+		r.log.LogAttrs(ctx, slog.LevelError, "order not reconciled",
+			slog.String("order_id", string(f.OrderID)), slog.Any("error", f.Err))
 	}
-	r.log.LogAttrs(ctx, level, "reconciled", slog.Any("results", slog.GroupValue(logged...)),
-		slog.Bool("more", done.More), slog.Any("error", err))
 }
 
 func identify(r order.Record) []slog.Attr {

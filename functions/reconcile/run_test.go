@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -53,8 +54,7 @@ func TestARunReportsWhatItDid(t *testing.T) {
 	now := func() time.Time { return noon().Add(2 * time.Hour) }
 	r := &run{
 		reconciler: order.Reconciler{
-			Follower: order.Follower{Records: store, Payments: bank, Scope: "test", Now: now}, Waiting: store,
-			Allow: func(context.Context) error { return nil }, Parallel: 1,
+			Follower: order.Follower{Records: store, Payments: bank, Scope: "test", Now: now}, Waiting: store, Parallel: 1,
 		},
 		margin: 12 * time.Second, now: now, log: slog.New(slog.NewJSONHandler(&out, nil)),
 		meter: lambda.NewMeter(&out, "orderonce", map[string]string{"Scope": "test"}, now),
@@ -65,22 +65,23 @@ func TestARunReportsWhatItDid(t *testing.T) {
 	got := map[string]float64{}
 	for line := range strings.Lines(out.String()) {
 		var metric struct {
-			Result, Status            string
-			Reconciled, OldestWaiting []float64
+			Result, Status                     string
+			Reconciled, OldestWaiting, Overdue []float64
 		}
 		if err := json.Unmarshal([]byte(line), &metric); err != nil {
 			t.Fatal(err)
 		}
-		for _, n := range append(metric.Reconciled, metric.OldestWaiting...) {
+		for _, n := range slices.Concat(metric.Reconciled, metric.OldestWaiting, metric.Overdue) {
 			got[metric.Result+metric.Status] = n
 		}
 	}
-	want := map[string]float64{"settled": 2, "unchanged": 1, "pending": (2 * time.Hour).Seconds() * 1000}
+	want := map[string]float64{
+		"settled": 2, "unchanged": 1, "pending": (2 * time.Hour).Seconds() * 1000, "": time.Hour.Seconds() * 1000, // Overdue
+	}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("metrics (-got +want):\n%s\n%s", diff, out.String())
 	}
-	if !strings.Contains(out.String(), `"results":{"settled":2,"unchanged":1}`) &&
-		!strings.Contains(out.String(), `"results":{"unchanged":1,"settled":2}`) {
+	if !strings.Contains(out.String(), `"results":{"settled":2,"unchanged":1}`) {
 		t.Errorf("got the log %s, want the results", out.String())
 	}
 }
@@ -94,8 +95,11 @@ func TestARunEndsBeforeTheFunctionsDeadline(t *testing.T) {
 	var out bytes.Buffer
 	r := &run{
 		reconciler: order.Reconciler{
-			Follower: order.Follower{Records: store, Payments: bank, Scope: "test", Now: now}, Waiting: store, Parallel: 1,
-			Allow: func(context.Context) error { looks.Add(1); return nil },
+			Follower: order.Follower{
+				Records: store, Scope: "test", Now: now,
+				Payments: order.Paced{Payments: bank, Allow: func(context.Context) error { looks.Add(1); return nil }},
+			},
+			Waiting: store, Parallel: 1,
 		},
 		margin: 12 * time.Second, now: now, log: slog.New(slog.DiscardHandler),
 		meter: lambda.NewMeter(&out, "orderonce", nil, now),
@@ -150,8 +154,8 @@ func TestEnvironment(t *testing.T) {
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: got %v, want %q", change, err, want)
 		}
-		if want == "" && c.margin() != 24*time.Second {
-			t.Errorf("%s: got a margin of %v, want 24s", change, c.margin())
+		if want == "" && c.margin() != 26*time.Second {
+			t.Errorf("%s: got a margin of %v, want 26s", change, c.margin())
 		}
 	}
 }

@@ -51,7 +51,7 @@ locals {
   }
   app_by_result = {
     for result in [
-      "unavailable", "invalid_signature", "mismatch", "row_missing", "no_intent",
+      "unavailable", "invalid_signature", "mismatch", "row_missing", "no_intent", "failed",
     ] :
     result => { namespace = "orderonce", dimensions = { Scope = local.scope, Result = result } }
   }
@@ -539,8 +539,8 @@ locals {
     # Two failed runs within an hour, or two consecutive ones if they are an hour apart.
     reconcile-errors = {
       description = <<-EOT
-        The reconcile function failed twice: it crashed, timed out, failed to start, or could not read
-        the index. Orders that wait are not settled by it; none is lost. Read its log:
+        The reconcile function failed twice: it crashed, timed out, failed to start, could not read the
+        index, or got no answer of Stripe or DynamoDB. Orders that wait are not settled by it; none is lost. Read its log:
         ${local.runbook}, "Reconcile fails".
       EOT
       metrics     = { m = merge(local.reconcile, { name = "Errors", stat = "Sum" }) }
@@ -571,6 +571,32 @@ locals {
       }
       above   = 0
       periods = [1, 1]
+    }
+    # A look that failed is repeated within 6 hours, by a run at most an hour later. So one
+    # breaching hour of 8 raises the alarm and keeps it on in between.
+    reconcile-failing = {
+      description = <<-EOT
+        The reconcile function cannot look at some orders: their rows are corrupt or of a newer
+        release, their PaymentIntents are in another account, the key lacks a permission, or
+        STOCK_TABLE is not set. The others are looked at. Its log has each order_id and error:
+        ${local.runbook}, "Reconcile fails".
+      EOT
+      metrics = {
+        m = merge(local.app_by_result["failed"], { name = "Reconciled", stat = "Sum" })
+      }
+      above   = 0
+      periods = [1, 8]
+      period  = 60 * 60
+    }
+    reconcile-behind = {
+      description = <<-EOT
+        An order was due for more than 6 hours before the reconcile function looked at it: there are
+        more orders than its runs can look at, or it did not run. ${local.runbook}, "Reconcile fails".
+      EOT
+      metrics     = { m = merge(local.app, { name = "Overdue", stat = "Maximum" }) }
+      above       = 6 * 60 * 60 * 1000
+      periods     = [1, 2]
+      period      = 60 * 60
     }
     orders-without-intent = {
       description = <<-EOT

@@ -135,11 +135,9 @@ func (a auditTable) open(env stripeConfig, now time.Time) (dir string, f *audit.
 }
 
 func (c stripeConfig) job(w audit.Window) audit.Job {
-	mode := order.TestMode
-	if stripe.Live(c.Key.Reveal()) {
-		mode = order.LiveMode
+	return audit.Job{
+		Window: w, Scope: order.Scope(c.Scope), Table: c.Orders.Table, Mode: stripe.ModeOf(c.Key.Reveal()),
 	}
-	return audit.Job{Window: w, Scope: order.Scope(c.Scope), Table: c.Orders.Table, Mode: mode}
 }
 
 // moment parses a date, a time, or how long ago something was. Stripe counts in seconds.

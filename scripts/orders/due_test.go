@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -49,6 +50,53 @@ func TestRefreshAllDue(t *testing.T) {
 		if got != step.want || err != nil && err.Error() != step.err || err == nil && step.err != "" {
 			t.Errorf("%s: got %s, %v, want %s, %s", step.claim, got, err, step.want, step.err)
 		}
+	}
+}
+
+// Twelve intents of another account are due first. The orders after them are settled, and
+// each failed one is named with its error.
+func TestRefreshAllDueGoesOnPastOrdersThatFail(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	const bad = 12
+	for n := range bad {
+		process(t, d.store, d.payments, order.ID(fmt.Sprintf("BAD-%02d", n)), "pm_usBankAccount_processing")
+	}
+	d.stripe.Fail(stripetest.Fault{Kind: stripetest.Forbidden, On: stripetest.Read, Times: bad})
+	var out strings.Builder
+	sh := testShell(d.environ, "", &out)
+	sh.now = func() time.Time { return noon().Add(2 * time.Hour) }
+	err := refresh{AllDue: true, Rate: 1000}.Run(t.Context(), sh)
+	if e, ok := errors.AsType[exit](err); !ok || e.code != 2 || !strings.HasPrefix(err.Error(), "12 orders could not be looked at") {
+		t.Errorf("got %v, want exit code 2", err)
+	}
+	if got := strings.Count(out.String(), "FAILED       BAD-"); got != bad || !strings.Contains(out.String(), ": misconfigured: ") {
+		t.Errorf("named %d orders of %d with their errors:\n%s", got, bad, &out)
+	}
+	process(t, d.store, d.payments, "GOOD", "pm_usBankAccount_processing")
+	d.stripe.Machine(func(m *stripetest.Machine) { must(t, m.Settle(d.stripe.Now(), "pi_000013", true)) })
+	d.stripe.Fail(stripetest.Fault{Kind: stripetest.Forbidden, On: stripetest.Read, Times: bad})
+	sh.now, sh.json = func() time.Time { return noon().Add(3 * time.Hour) }, true
+	out.Reset()
+	err = refresh{AllDue: true, Rate: 1000}.Run(t.Context(), sh)
+	var got dueOutcome
+	must(t, json.Unmarshal([]byte(out.String()), &got))
+	if len(got.Failed) != bad || len(got.Unavailable) > 0 || got.Results["settled"]+got.Results["unchanged"] != 1 || err == nil {
+		t.Errorf("got %+v, %v, want %d failed looks and one more", got, err, bad)
+	}
+}
+
+func TestRefreshAllDueStopsWhileStripeIsDown(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	process(t, d.store, d.payments, "ORD-1", "pm_usBankAccount_processing")
+	d.stripe.Fail(stripetest.Fault{Kind: stripetest.Unavailable, Times: -1})
+	var out strings.Builder
+	sh := testShell(d.environ, "", &out)
+	sh.now = func() time.Time { return noon().Add(2 * time.Hour) }
+	err := refresh{AllDue: true, Rate: 1000}.Run(t.Context(), sh)
+	if e, ok := errors.AsType[exit](err); !ok || e.code != 2 || !strings.Contains(err.Error(), "does not answer") {
+		t.Errorf("got %v, want exit code 2 and that Stripe does not answer", err)
 	}
 }
 

@@ -22,6 +22,7 @@ run "every_failure_has_an_alarm" {
       "webhook-failing", "webhook-unavailable", "webhook-signatures", "webhook-mismatch",
       "webhook-row-missing", "dispute",
       "reconcile-errors", "reconcile-missing", "reconcile-mismatch", "orders-without-intent",
+      "reconcile-failing", "reconcile-behind",
       "orders-waiting-open", "orders-waiting-action-required", "orders-waiting-pending",
       "publish-behind", "publish-errors", "publish-throttles", "events-unreadable", "events-unpublished",
     ])
@@ -33,14 +34,14 @@ run "deploy_md_counts_alarms_and_metrics_correctly" {
   command = plan
 
   assert {
-    condition     = length(aws_cloudwatch_metric_alarm.alarms) == 41
+    condition     = length(aws_cloudwatch_metric_alarm.alarms) == 43
     error_message = "${length(aws_cloudwatch_metric_alarm.alarms)} alarms: update docs/guides/deploy.md"
   }
 
   assert {
     condition = length(flatten([for alarm in aws_cloudwatch_metric_alarm.alarms :
       [for query in alarm.metric_query : query.metric]
-    ])) == 47
+    ])) == 49
     error_message = "number of alarm metrics changed: update docs/guides/deploy.md"
   }
 }
@@ -67,7 +68,7 @@ run "orders_by_http_and_receipts_have_alarms_of_their_own" {
   assert {
     condition = length(flatten([for alarm in aws_cloudwatch_metric_alarm.alarms :
       [for query in alarm.metric_query : query.metric]
-    ])) == 58 && length(aws_cloudwatch_metric_alarm.alarms) == 50
+    ])) == 60 && length(aws_cloudwatch_metric_alarm.alarms) == 52
     error_message = "number of alarms or of their metrics changed: update docs/guides/deploy.md"
   }
 

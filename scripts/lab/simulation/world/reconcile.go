@@ -82,13 +82,12 @@ func (w *World) reconcile(at time.Time) {
 func (k *Worker) look() {
 	r := order.Reconciler{
 		Follower: k.follower(), Waiting: waiting{k}, Parallel: 1,
-		Allow: func(context.Context) error { return nil },
 	}
 	done, err := r.Run(context.Background(), k.Now().Add(oracle.FunctionTime))
 	if k.dead {
 		return
 	}
-	if err != nil || done.More || done.Unavailable > 0 {
+	if err != nil || done.More || len(done.Failed)+len(done.Unavailable) > 0 {
 		k.world.incidents.looked = false // the next run continues
 	}
 	k.world.oracle.Reported(done.NoIntent)

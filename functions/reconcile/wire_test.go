@@ -1,0 +1,400 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"orderonce/adapters/dynamodb"
+	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+	"orderonce/domain/refund"
+)
+
+const pretendKey = "sk_test_canary"
+
+// shop is a table, a stock table and a Stripe, in which orders began to wait some time
+// ago, and the function that is wired to them.
+type shop struct {
+	*testing.T
+
+	table  *dynamodbtest.Harness
+	stock  string
+	stripe *stripetest.Server
+	began  time.Time // the time of orders that are made
+	out    bytes.Buffer
+}
+
+func newShop(t *testing.T, waited time.Duration) *shop {
+	t.Helper()
+	s := &shop{T: t, table: dynamodbtest.Open(t), began: time.Now().Add(-waited)}
+	s.stock = s.table.OpenStock(t)
+	server, err := stripetest.Serve(stripetest.Options{Now: func() time.Time { return s.began }})
+	s.must(err)
+	s.stripe = server
+	t.Cleanup(func() { s.must(server.Close()) })
+	for _, sku := range ordertest.Order("any").Goods().SKUs() {
+		_, err := s.store(s.stock).AddStock(t.Context(), sku, 1000)
+		s.must(err)
+	}
+	return s
+}
+
+func (s *shop) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *shop) store(stock string) *dynamodb.Store {
+	return dynamodb.New(s.table.Config, s.table.Table).WithStock(stock)
+}
+
+func (s *shop) options() stripe.Options {
+	now := func() time.Time { return s.began }
+	return stripe.Options{Key: pretendKey, Scope: "test", BaseURL: s.stripe.URL, Now: now}
+}
+
+// order processes an order; stock is "" or the stock table.
+func (s *shop) order(id order.ID, method, stock string) {
+	s.Helper()
+	d := ordertest.Draft(id)
+	d.Payment.Method = method
+	o, err := order.New(d)
+	s.must(err)
+	p := order.Processor{
+		Claims: s.store(stock), Payments: stripe.New(s.options()), Scope: "test", ConfirmTime: time.Second,
+		Now: func() time.Time { return s.began },
+	}
+	l := order.Lease{Owner: string(id), From: s.began, Until: s.began.Add(time.Minute)}
+	if got := p.Process(s.Context(), o, s.began, l); got.Verdict != order.Done {
+		s.Fatalf("order %s: got %+v, want it done", id, got)
+	}
+}
+
+// run wires the function and invokes it once. It returns the error and the values of each
+// metric by name and dimension.
+func (s *shop) run(changes ...string) (map[string]float64, error) {
+	s.Helper()
+	credentials, err := s.table.Config.Credentials.Retrieve(s.Context())
+	s.must(err)
+	r, err := wire(s.Context(), append([]string{
+		"AWS_REGION=" + s.table.Config.Region, "AWS_ACCESS_KEY_ID=" + credentials.AccessKeyID,
+		"AWS_SECRET_ACCESS_KEY=" + credentials.SecretAccessKey, "AWS_SESSION_TOKEN=" + credentials.SessionToken,
+		"AWS_ENDPOINT_URL_DYNAMODB=" + s.table.Proxy.URL, "ORDERS_TABLE=" + s.table.Table, "SCOPE=test",
+		"STRIPE_SECRET_KEY=" + pretendKey, "STRIPE_API_BASE=" + s.stripe.URL, "STRIPE_RATE=1000", "STOCK_TABLE=" + s.stock,
+	}, changes...), &s.out)
+	s.must(err)
+	s.out.Reset()
+	_, err = r.handle(s.Context(), json.RawMessage(`{}`))
+	if strings.Contains(s.out.String(), "canary") {
+		s.Errorf("output contains a secret: %s", s.out.String())
+	}
+	return metrics(s.T, s.out.String()), err
+}
+
+// metrics returns the sums of the metrics in an output, but for the latency of calls.
+func metrics(t *testing.T, out string) map[string]float64 {
+	t.Helper()
+	got := map[string]float64{}
+	for line := range strings.Lines(out) {
+		var m struct {
+			Scope, Result, Status              string
+			Reconciled, OldestWaiting, Overdue []float64
+		}
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			t.Fatalf("line %q: %v", line, err)
+		}
+		for name, values := range map[string][]float64{
+			m.Result: m.Reconciled, "oldest " + m.Status: m.OldestWaiting, "overdue": m.Overdue,
+		} {
+			for _, v := range values {
+				if m.Scope != "test" {
+					t.Errorf("metric %s: got the scope %q, want test", name, m.Scope)
+				}
+				got[name] += v
+			}
+		}
+	}
+	return got
+}
+
+// logged returns the log lines with this message: level, order and error.
+func (s *shop) logged(message string) (all []string) {
+	for line := range strings.Lines(s.out.String()) {
+		var l struct {
+			Level, Message, Error string
+			Order                 string `json:"order_id"`
+		}
+		s.must(json.Unmarshal([]byte(line), &l))
+		if l.Message == message {
+			all = append(all, strings.Join(strings.Fields(l.Level+" "+l.Order+" "+l.Error), " "))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// wantStatuses compares the statuses of orders.
+func (s *shop) wantStatuses(want map[order.ID]order.Status) {
+	s.Helper()
+	got := map[order.ID]order.Status{}
+	for id := range want {
+		r, err := s.store(s.stock).Load(s.Context(), id)
+		s.must(err)
+		got[id] = r.Status
+	}
+	if diff := cmp.Diff(got, want); diff != "" {
+		s.Errorf("statuses (-got +want):\n%s", diff)
+	}
+}
+
+// edit changes an attribute of an order's row, as a person or a newer release would.
+func (s *shop) edit(id order.ID, name, value string) {
+	s.Helper()
+	_, err := s.table.Client.UpdateItem(s.Context(), &sdk.UpdateItemInput{
+		TableName: &s.table.Table, Key: dynamodb.Item{"orderId": dynamodb.Text(string(id)), "sk": dynamodb.Text("order")},
+		UpdateExpression: aws.String("SET #name = :value"), ExpressionAttributeNames: map[string]string{"#name": name},
+		ExpressionAttributeValues: dynamodb.Item{":value": dynamodb.Text(value)},
+	})
+	s.must(err)
+}
+
+// refund makes a refund that the bank leaves pending, and returns Stripe's name for it.
+func (s *shop) refund(id order.ID) string {
+	s.Helper()
+	r, err := refund.New(refund.Draft{OrderID: string(id), RefundID: "R-1", Amount: 100, Reason: "duplicate"})
+	s.must(err)
+	o := s.options()
+	p := refund.Processor{
+		Claims: &dynamodb.Refunds{Store: s.store("")}, Provider: stripe.NewRefunds(o), Scope: "test", Now: o.Now,
+	}
+	l := order.Lease{Owner: "refunds", From: s.began, Until: s.began.Add(time.Minute)}
+	if got := p.Process(s.Context(), r, l); got.Verdict != order.Done {
+		s.Fatalf("refund of %s: got %+v, want it done", id, got)
+	}
+	var name string
+	s.stripe.Machine(func(m *stripetest.Machine) { name = m.Refunds()[0].ID })
+	return name
+}
+
+// One run settles, frees and refreshes what it should, and leaves the rest.
+func TestTheWiredFunctionReconcilesOrdersRefundsAndStock(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, 30*time.Hour)
+	s.order("paid", "pm_usBankAccount_processing", s.stock)
+	s.order("pending", "pm_usBankAccount_processing", "")
+	s.order("refunded", "pm_card_pendingRefund", "")
+	s.order("declined", "pm_card_chargeDeclined", "")
+	s.order("holds", "pm_card_authenticationRequired", s.stock)
+	made := s.refund("refunded")
+	s.stripe.Machine(func(m *stripetest.Machine) {
+		s.must(m.Settle(s.began, "pi_000001", true))
+		s.must(m.ChangeRefund(made, stripetest.RefundSucceeded))
+	})
+	got, err := s.run()
+	s.must(err)
+	overdue := 30*time.Hour - time.Hour // the pending orders were due an hour after their claim
+	if late := got["overdue"] - float64(overdue.Milliseconds()); late < 0 || late > 600_000 {
+		t.Errorf("got the latest look %v ms after it was due, want %v", got["overdue"], overdue)
+	}
+	if waited := got["oldest pending"] - float64((30 * time.Hour).Milliseconds()); waited < 0 || waited > 600_000 {
+		t.Errorf("got the oldest pending order %v ms old, want 30 hours", got["oldest pending"])
+	}
+	delete(got, "overdue")
+	delete(got, "oldest pending")
+	if diff := cmp.Diff(got, map[string]float64{"settled": 1, "unchanged": 2, "freed": 1}); diff != "" {
+		t.Errorf("metrics (-got +want):\n%s\n%s", diff, s.out.String())
+	}
+	s.wantStatuses(map[order.ID]order.Status{
+		"paid": order.Paid, "pending": order.Pending, "refunded": order.PartiallyRefunded, "declined": order.Declined,
+		"holds": order.Canceled,
+	})
+	account, err := (&dynamodb.Refunds{Store: s.store("")}).Account(t.Context(), "refunded")
+	s.must(err)
+	if i, _ := account.Item("R-1"); i.Status != refund.Succeeded {
+		t.Errorf("got the refund %+v, want it succeeded", i)
+	}
+	if mug, err := s.store(s.stock).Stock(t.Context(), "MUG"); err != nil || mug.Reserved != 0 || mug.Sold == 0 {
+		t.Errorf("got the stock %+v, %v, want none reserved and some sold", mug, err)
+	}
+	if lines := s.logged("reconciled"); !slices.Equal(lines, []string{"INFO"}) {
+		t.Errorf("got the lines %q, want one at level INFO", lines)
+	}
+	if again, err := s.run(); err != nil || len(again) > 0 {
+		t.Errorf("at once again: got %v, %v, want no order due", again, err)
+	}
+}
+
+// Rows that fail do not keep the run from the others. Each is named with its error, and
+// only those that Stripe may know cost a call to it.
+func TestTheWiredFunctionGoesOnPastRowsThatFail(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, 30*time.Hour)
+	const each = 12 // of a kind: more unanswered looks in a row than these end a run
+	kinds := map[string]struct{ name, value string }{
+		"corrupt": {"fingerprint", ""}, "newer": {"status", "future"}, "live": {"stripeMode", "live"},
+		"account": {"intentId", "pi_999999"},
+	}
+	for kind, change := range kinds {
+		for i := range each {
+			id := order.ID(fmt.Sprintf("%s-%d", kind, i))
+			s.order(id, "pm_usBankAccount_processing", "")
+			s.edit(id, change.name, change.value)
+		}
+	}
+	s.began = s.began.Add(time.Minute) // the others are due later
+	want := map[order.ID]order.Status{"holds": order.Canceled}
+	for i := range 20 {
+		id := order.ID(fmt.Sprintf("paid-%d", i))
+		s.order(id, "pm_usBankAccount_processing", "")
+		want[id] = order.Paid
+		s.stripe.Machine(func(m *stripetest.Machine) {
+			s.must(m.Settle(s.began, fmt.Sprintf("pi_%06d", len(kinds)*each+i+1), true))
+		})
+	}
+	s.order("holds", "pm_card_authenticationRequired", s.stock)
+	before := s.stripe.Count(stripetest.Read)
+	got, err := s.run()
+	s.must(err)
+	delete(got, "overdue")
+	delete(got, "oldest pending")
+	counts := map[string]float64{"settled": 20, "freed": 1, "failed": 3 * each, "foreign": each}
+	if diff := cmp.Diff(got, counts); diff != "" {
+		t.Errorf("metrics (-got +want):\n%s\n%s", diff, s.out.String())
+	}
+	s.wantStatuses(want)
+	const freed = 3 // reads of the order whose goods are freed
+	if reads := s.stripe.Count(stripetest.Read) - before; reads != each+20+freed {
+		t.Errorf("got %d reads of intents, want %d: none of a row that cannot be read or is of another mode", reads, each+20+freed)
+	}
+	lines := s.logged("order not reconciled")
+	if len(lines) != 3*each {
+		t.Errorf("got %d lines, want one for each failed look", len(lines))
+	}
+	for _, want := range []string{
+		`ERROR corrupt-0 load order corrupt-0: load order "corrupt-0": `, "ERROR newer-11 load order newer-11: ",
+		"ERROR account-3 read intent pi_999999 of order account-3: misconfigured: ",
+	} {
+		if !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, want) }) {
+			t.Errorf("no line starts with %q:\n%s", want, strings.Join(lines, "\n"))
+		}
+	}
+	if lines := s.logged("reconciled"); !slices.Equal(lines, []string{"ERROR"}) {
+		t.Errorf("got the lines %q, want one at level ERROR", lines)
+	}
+	if again, err := s.run(); err != nil || again["failed"] != 2*each || again["settled"] != 0 {
+		t.Errorf("at once again: got %v, %v, want only those that cannot be decoded", again, err)
+	}
+}
+
+// STOCK_TABLE was removed while orders hold goods.
+func TestTheWiredFunctionWithoutItsStockTable(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, 30*time.Hour)
+	for i := range 12 {
+		s.order(order.ID(fmt.Sprintf("holds-%d", i)), "pm_usBankAccount_processing", s.stock)
+		s.stripe.Machine(func(m *stripetest.Machine) { s.must(m.Settle(s.began, fmt.Sprintf("pi_%06d", i+1), true)) })
+	}
+	s.order("none", "pm_usBankAccount_processing", "")
+	got, err := s.run("STOCK_TABLE=")
+	if err != nil || got["failed"] != 12 || got["unchanged"] != 1 {
+		t.Errorf("got %v, %v, want the one order looked at", got, err)
+	}
+	if lines := s.logged("order not reconciled"); len(lines) != 12 || !strings.Contains(lines[0], "set STOCK_TABLE") {
+		t.Errorf("got the lines %q, want what to set", lines)
+	}
+}
+
+// An order that is wrong, and one whose message is gone, are named.
+func TestTheWiredFunctionNamesOrdersForAPerson(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, 30*time.Hour)
+	s.order("edited", "pm_usBankAccount_processing", "")
+	s.edit("edited", "currency", "eur")
+	_, err := s.store("").Begin(t.Context(), ordertest.Order("lost"), order.Lease{
+		Owner: "died", From: s.began, Until: s.began.Add(time.Minute),
+	})
+	s.must(err)
+	got, err := s.run()
+	if err != nil || got["mismatch"] != 1 || got["no_intent"] != 1 || got["oldest open"] < float64((30*time.Hour).Milliseconds()) {
+		t.Errorf("got %v, %v, want a mismatch and an order without an intent", got, err)
+	}
+	for message, want := range map[string]string{
+		"order and Stripe disagree":                                "ERROR edited",
+		"open order without an intent: its message must come back": "WARN lost",
+	} {
+		if lines := s.logged(message); !slices.Equal(lines, []string{want}) {
+			t.Errorf("%s: got %q, want %q", message, lines, want)
+		}
+	}
+}
+
+// A run that Stripe does not answer is an error of the function, so that its alarm is
+// raised, also if only one order waits.
+func TestTheWiredFunctionFailsWhileStripeIsDown(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, 30*time.Hour)
+	s.order("pending", "pm_usBankAccount_processing", "")
+	s.stripe.Fail(stripetest.Fault{Kind: stripetest.Unavailable, Times: -1})
+	got, err := s.run()
+	if err == nil || got["unavailable"] != 1 || !strings.Contains(err.Error(), "does not answer, order pending: ") {
+		t.Errorf("got %v, %v, want an error that names the order", got, err)
+	}
+	if lines := s.logged("reconciled"); len(lines) != 1 || !strings.HasPrefix(lines[0], "ERROR 1 orders: ") {
+		t.Errorf("got the lines %q, want the error", lines)
+	}
+}
+
+// No more orders are looked at at once than calls are allowed in a second, and the calls
+// of freed goods and of refunds wait as well.
+func TestTheWiredFunctionKeepsTheRate(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, 30*time.Hour)
+	s.order("holds", "pm_card_authenticationRequired", s.stock)
+	s.order("refunded", "pm_card_pendingRefund", "")
+	s.refund("refunded")
+	began := time.Now()
+	if got, err := s.run("STRIPE_RATE=20"); err != nil || got["freed"] != 1 || got["unchanged"] != 1 {
+		t.Fatalf("got %v, %v, want both orders looked at", got, err)
+	}
+	const calls = 6 // of the one order four, a cancel among them, and of the other a look and its refunds
+	if took := time.Since(began); took < (calls-1)*time.Second/20 {
+		t.Errorf("took %v, want %d calls at 20 a second", took, calls)
+	}
+}
+
+// STRIPE_RATE is the number of calls in a second, whoever waits for them.
+func TestTheRateOfCalls(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began, allow := time.Now(), perSecond(4)
+		var waiting sync.WaitGroup
+		for range 10 {
+			waiting.Go(func() {
+				if err := allow(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		waiting.Wait()
+		if took := time.Since(began); took != 2500*time.Millisecond {
+			t.Errorf("got 10 calls in %v, want 2.5s", took)
+		}
+	})
+}
