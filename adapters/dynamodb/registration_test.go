@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -106,7 +107,51 @@ func TestARegistrationNeverExpires(t *testing.T) {
 		TableName: &f.Table, Key: row{"orderId": text("O-1"), "sk": text("intake")}, ConsistentRead: aws.Bool(true),
 	})
 	f.must(err)
-	if len(out.Item) != 7 || out.Item["expiresAt"] != nil {
-		t.Errorf("got %v, want seven attributes and no time to live", out.Item)
+	if len(out.Item) != 9 || out.Item["expiresAt"] != nil {
+		t.Errorf("got %v, want nine attributes and no time to live", out.Item)
+	}
+}
+
+func TestAnOrderThatMayNotHaveBeenSentIsListedAfterTenMinutes(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	book := dynamodb.Registrations{Store: f.Store}
+	for _, id := range []order.ID{"O-1", "O-marked", "O-claimed"} {
+		r := registered()
+		r.OrderID = id
+		_, err := book.Register(t.Context(), r)
+		f.must(err)
+	}
+	f.must(book.MarkSent(t.Context(), "O-marked"))
+	f.settled("O-claimed", order.Paid)
+	for after, want := range map[time.Duration][]intake.Registration{
+		10*time.Minute - time.Millisecond: nil, 10 * time.Minute: {registered()},
+	} {
+		var got []intake.Registration
+		for r, err := range book.Unsent(t.Context(), at(after)) {
+			f.must(err)
+			got = append(got, r)
+		}
+		if diff := cmp.Diff(got, want); diff != "" {
+			t.Errorf("after %v (-got +want):\n%s", after, diff)
+		}
+	}
+	for id, err := range f.Store.Due(t.Context(), at(time.Hour)) {
+		t.Errorf("due: got %q, %v, want nothing: a registration is no order that waits", id, err)
+	}
+}
+
+// An older release never marked a registration. Most of them were sent.
+func TestARegistrationOfAnOlderReleaseCountsAsSent(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	_, err := f.Client.PutItem(t.Context(), &sdk.PutItemInput{TableName: &f.Table, Item: row{
+		"orderId": text("O-1"), "sk": text("intake"), "fingerprint": text("v1:0"), "caller": text("alice"),
+		"amount": &types.AttributeValueMemberN{Value: "1998"}, "currency": text("usd"),
+		"createdAt": &types.AttributeValueMemberN{Value: "1790000000000"},
+	}})
+	f.must(err)
+	if e, err := (&dynamodb.Registrations{Store: f.Store}).Find(t.Context(), "O-1"); err != nil || !e.Registration.Sent {
+		t.Errorf("got %+v, %v, want a registration that was sent", e, err)
 	}
 }

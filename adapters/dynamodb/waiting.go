@@ -24,10 +24,16 @@ const duePage = 100
 // The shard that comes first depends on the time, so that a run which ends early leaves
 // other orders than the one before.
 func (s *Store) Due(ctx context.Context, at time.Time) iter.Seq2[order.ID, error] {
+	return s.dueIn(ctx, 0, at)
+}
+
+// dueIn returns what is due in the shards of the index from base on: those of the orders
+// begin at 0, those of registrations at shards.
+func (s *Store) dueIn(ctx context.Context, base uint32, at time.Time) iter.Seq2[order.ID, error] {
 	return func(yield func(order.ID, error) bool) {
 		first := shardOf(order.ID(strconv.FormatInt(at.UnixMilli(), 10)))
 		for n := range uint32(shards) {
-			shard := (first + n) % shards
+			shard := base + (first+n)%shards
 			pages := dynamodb.NewQueryPaginator(s.client, &dynamodb.QueryInput{
 				TableName: &s.table, IndexName: aws.String("open"), Limit: aws.Int32(duePage),
 				KeyConditionExpression:    aws.String("openShard = :shard AND dueAt <= :at"),

@@ -61,6 +61,7 @@ type Registration struct {
 	Total       order.Money
 	Caller      Caller
 	At          time.Time
+	Sent        bool // the queue has certainly accepted the order
 }
 
 // Entry is what is known of an order id. The registration is zero if no client put the
@@ -84,6 +85,11 @@ type Book interface {
 	// order.ErrCorrupt for an invalid registration.
 	Register(ctx context.Context, r Registration) (Registration, error)
 
+	// MarkSent notes that the queue has accepted the order; a registration that is marked
+	// stays so. It returns order.ErrNotFound for an id that is not registered. After any
+	// other error the registration may or may not be marked.
+	MarkSent(ctx context.Context, id order.ID) error
+
 	// Find returns the registration and the record of an order, both read at one time and
 	// strongly consistent, and the zero Entry of an unknown id. It returns
 	// order.ErrUnknownVersion for a record of a newer release, and order.ErrCorrupt for an
@@ -101,23 +107,30 @@ type Queue interface {
 	Send(ctx context.Context, o order.Order, first time.Time, t order.Trace) error
 }
 
-// Received is the status of an order that no worker has claimed yet.
-const Received = "received"
+// The statuses of an order that no worker has claimed yet.
+const (
+	Received = "received" // the queue has accepted it
+	NotSent  = "not_sent" // the queue may not have it: put it again
+)
 
 // View is an order as its caller may see it.
 type View struct {
 	OrderID order.ID
 	Total   order.Money
 	Record  order.Record // zero if no worker has claimed the order yet
-	Sent    bool         // Put sent the order to the queue
+	Queued  bool         // the queue has certainly accepted the order
+	Sent    bool         // by this Put
 }
 
-// Status returns the status of the order, or Received.
+// Status returns the status of the order, Received or NotSent.
 func (v View) Status() string {
-	if v.Record.OrderID == "" {
+	switch {
+	case v.Record.OrderID != "":
+		return string(v.Record.Status)
+	case v.Queued:
 		return Received
 	}
-	return string(v.Record.Status)
+	return NotSent
 }
 
 // Settled reports whether the order has an outcome. Later events, such as a refund, may
@@ -137,9 +150,10 @@ type Intake struct {
 	Now   func() time.Time
 }
 
-// Put registers an order and sends it to the queue. An order that was registered and has
-// no record is sent again, because it may not have been sent before; if it was, the
-// worker finds a duplicate. An order that has a record is returned and not sent.
+// Put registers an order, sends it to the queue and notes that it was sent. An order that
+// was registered and has no record is sent again, even one that was sent before, because
+// its message may have been lost since; otherwise the worker finds a duplicate. An order
+// that has a record is returned and not sent.
 //
 // It returns order.ErrConflict if the id has other content or belongs to another caller,
 // and order.ErrUnknownVersion if a newer release registered or claimed it. After any
@@ -157,8 +171,11 @@ func (i *Intake) Put(ctx context.Context, o order.Order, c Caller, t order.Trace
 	}
 	v := e.view()
 	if err == nil && !e.claimed() {
-		v.Sent = true
+		v.Sent, v.Queued = true, true
 		err = i.Queue.Send(ctx, o, e.Registration.At, t)
+	}
+	if err == nil && v.Sent && !e.Registration.Sent {
+		err = i.Book.MarkSent(ctx, o.ID())
 	}
 	if err != nil {
 		return View{}, fmt.Errorf("put order %q: %w", o.ID(), err)
@@ -205,5 +222,5 @@ func (e Entry) view() View {
 	if e.claimed() {
 		return View{OrderID: e.Record.OrderID, Total: e.Record.Total, Record: e.Record}
 	}
-	return View{OrderID: e.Registration.OrderID, Total: e.Registration.Total}
+	return View{OrderID: e.Registration.OrderID, Total: e.Registration.Total, Queued: e.Registration.Sent}
 }

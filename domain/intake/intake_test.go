@@ -104,6 +104,12 @@ func TestIntake(t *testing.T) {
 			{"put", alice, "refused"},
 			{"get", alice, "refused"},
 		}},
+		"an order whose message may be lost is not called received, until it was put again": {false, []step{
+			{"put, killed before the message", alice, ""},
+			{"get", alice, "not_sent"},
+			{"put", alice, "sent"},
+			{"get", alice, "received"},
+		}},
 		"other content is never sent": {false, []step{
 			{"put", alice, "sent"},
 			{"put other", alice, conflict},
@@ -164,6 +170,14 @@ func (w world) take(t *testing.T, s step) string {
 	var v intake.View
 	var err error
 	switch s.do {
+	case "put, killed before the message":
+		o := ordertest.Order("O-1")
+		if _, err := w.Book.Register(t.Context(), intake.Registration{
+			OrderID: o.ID(), Fingerprint: o.Fingerprint(), Total: o.Total(), Caller: s.by,
+		}); err != nil {
+			t.Error(err)
+		}
+		return ""
 	case "claim", "settle":
 		w.work(t, ordertest.Order("O-1"), s.do == "settle")
 		return ""
@@ -214,7 +228,7 @@ func TestPutOfAnOrderThatTheQueueDoesNotTakeIsAnErrorAndCanBeRepeated(t *testing
 type failing struct {
 	intake.Book
 
-	find, register error
+	find, register, mark error
 }
 
 func (f failing) Find(ctx context.Context, id order.ID) (intake.Entry, error) {
@@ -225,6 +239,31 @@ func (f failing) Find(ctx context.Context, id order.ID) (intake.Entry, error) {
 func (f failing) Register(ctx context.Context, r intake.Registration) (intake.Registration, error) {
 	stored, err := f.Book.Register(ctx, r)
 	return stored, errors.Join(err, f.register)
+}
+
+func (f failing) MarkSent(ctx context.Context, id order.ID) error {
+	if f.mark != nil {
+		return f.mark
+	}
+	return f.Book.MarkSent(ctx, id)
+}
+
+// A 202 promises that nobody has to put the order again, so it needs the note.
+func TestAnOrderThatIsNotNotedAsSentIsPutAgain(t *testing.T) {
+	t.Parallel()
+	w, down := newWorld(false), errors.New("table down")
+	book := w.Book
+	w.Book = failing{Book: book, mark: down}
+	if v, err := w.Put(t.Context(), ordertest.Order("O-1"), alice, ""); !errors.Is(err, down) || v.Sent {
+		t.Errorf("got %+v, %v, want %v", v, err, down)
+	}
+	w.Book = book
+	for range 2 {
+		if v, err := w.Put(t.Context(), ordertest.Order("O-1"), alice, ""); err != nil || v.Status() != intake.Received {
+			t.Errorf("got %+v, %v, want it received", v, err)
+		}
+		w.Book = failing{Book: book, mark: errors.New("marked again")}
+	}
 }
 
 func TestNothingIsSentUnlessItIsRegistered(t *testing.T) {

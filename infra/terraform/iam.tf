@@ -244,7 +244,16 @@ resource "aws_iam_role_policy" "intake" {
           Action   = "dynamodb:PutItem"
           Resource = aws_dynamodb_table.orders.arn
           Condition = { "ForAllValues:StringEquals" = { "dynamodb:Attributes" = [
-            "orderId", "sk", "fingerprint", "amount", "currency", "caller", "createdAt",
+            "orderId", "sk", "fingerprint", "amount", "currency", "caller", "createdAt", "openShard", "dueAt",
+          ] } }
+        },
+        {
+          Sid      = "MarkSentOrders"
+          Effect   = "Allow"
+          Action   = "dynamodb:UpdateItem"
+          Resource = aws_dynamodb_table.orders.arn
+          Condition = { "ForAllValues:StringEquals" = { "dynamodb:Attributes" = [
+            "orderId", "sk", "openShard", "dueAt",
           ] } }
         },
         {

@@ -13,12 +13,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"orderonce/adapters/dynamodb"
+	"orderonce/domain/intake"
 	"orderonce/domain/order"
 )
 
 type list struct {
 	Status []order.Status `placeholder:"S" help:"Only orders with this status, such as pending. Repeat it for others."`
-	Due    bool           `help:"Only orders whose recheck is due."`
+	Due    bool           `help:"Only orders whose recheck is due, and those by HTTP that may not have been sent."`
 	Since  time.Time      `placeholder:"TIME" help:"Only orders that changed at that time (RFC 3339) or later."`
 	Limit  int            `default:"100" help:"At most so many orders; 0 for all."`
 	Scan   bool           `help:"Allow a scan of the whole table, which other orders than those that wait need."`
@@ -27,12 +29,14 @@ type list struct {
 // Help explains the command beyond its one line.
 func (list) Help() string {
 	return `Orders that wait (open, action_required, pending) are found through an index: that costs one small
-read per order. Every other order is found by a scan of the whole table. Its cost is printed first,
+read per order. So are orders that were put by HTTP ten minutes ago and may not have been sent (not_sent):
+their client must put them again. Every other order is found by a scan of the whole table. Its cost is printed first,
 and it needs --scan. An order that changes meanwhile may be missing or be printed as it was.
 
 Examples:
   orders list --due
   orders list --status open --status pending
+  orders list --status not_sent
   orders list --status out_of_stock --scan
   orders list --status partially_refunded --since 2026-11-01T00:00:00Z --scan`
 }
@@ -40,7 +44,7 @@ Examples:
 // waitsOnly reports whether the index has all orders that are asked for.
 func (l list) waitsOnly() bool {
 	for _, s := range l.Status {
-		if s != order.Open && s != order.ActionRequired && s != order.Pending {
+		if s != order.Open && s != order.ActionRequired && s != order.Pending && s != intake.NotSent {
 			return false
 		}
 	}
@@ -50,7 +54,7 @@ func (l list) waitsOnly() bool {
 // Run prints the orders.
 func (l list) Run(ctx context.Context, sh shell) error {
 	for _, s := range l.Status {
-		if !slices.Contains(order.Statuses(), s) {
+		if s != intake.NotSent && !slices.Contains(order.Statuses(), s) {
 			return fmt.Errorf("--status %q: want one of %s", s, statusNames())
 		}
 	}
@@ -91,6 +95,20 @@ func (l list) waiting(
 				return
 			}
 		}
+		registrations := dynamodb.Registrations{Store: store}
+		for r, err := range registrations.Unsent(ctx, until) {
+			if !yield(unsent(r), err) {
+				return
+			}
+		}
+	}
+}
+
+// unsent returns the registration of an order that may not have been sent as a record.
+func unsent(r intake.Registration) order.Record {
+	return order.Record{
+		OrderID: r.OrderID, Status: intake.NotSent, Total: r.Total, CreatedAt: r.At, UpdatedAt: r.At,
+		LastError: "its client must put it again",
 	}
 }
 
@@ -170,5 +188,5 @@ func statusNames() string {
 	for _, s := range order.Statuses() {
 		all = append(all, string(s))
 	}
-	return strings.Join(all, ", ")
+	return strings.Join(append(all, intake.NotSent), ", ")
 }

@@ -8,7 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"orderonce/adapters/dynamodb"
+	"orderonce/domain/intake"
 	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
 )
 
 func TestList(t *testing.T) {
@@ -18,6 +21,11 @@ func TestList(t *testing.T) {
 	process(t, d.store, d.payments, "ORD-2", "pm_usBankAccount_processing")
 	process(t, d.store, d.payments, "ORD-3", "pm_card_authenticationRequired")
 	process(t, d.store, d.payments, "ORD-4", "pm_card_chargeDeclined")
+	put := ordertest.Order("ORD-5")
+	_, err := (&dynamodb.Registrations{Store: d.store}).Register(t.Context(), intake.Registration{
+		OrderID: put.ID(), Fingerprint: put.Fingerprint(), Total: put.Total(), Caller: "shop", At: noon(),
+	})
+	must(t, err)
 	for claim, tt := range map[string]struct {
 		command list
 		later   time.Duration
@@ -28,8 +36,13 @@ func TestList(t *testing.T) {
 			command: list{Status: []order.Status{order.Pending, order.ActionRequired}},
 			want:    []string{"ORD-2 pending", "ORD-3 action_required"},
 		},
-		"nothing is due at once":      {command: list{Due: true}},
-		"what is due two hours later": {command: list{Due: true}, later: 2 * time.Hour, want: []string{"ORD-2 pending"}},
+		"nothing is due at once": {command: list{Due: true}},
+		"what is due two hours later": {
+			command: list{Due: true}, later: 2 * time.Hour, want: []string{"ORD-2 pending", "ORD-5 not_sent"},
+		},
+		"those that may not have been sent": {
+			command: list{Status: []order.Status{intake.NotSent}}, want: []string{"ORD-5 not_sent"},
+		},
 		"all of them, by a scan": {
 			command: list{Scan: true},
 			want:    []string{"ORD-1 paid", "ORD-2 pending", "ORD-3 action_required", "ORD-4 declined"},

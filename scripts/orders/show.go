@@ -65,6 +65,8 @@ func (c tableConfig) explain(cfg aws.Config, err error) error {
 It may be:
   not delivered yet: ask again in a few seconds, or count the messages that wait:
     aws sqs get-queue-attributes --attribute-names All --queue-url "$QUEUE_URL"
+  put by HTTP and not sent, so that its client must put it again:
+    orders list --status not_sent
   parked in the dead-letter queue, with a reason:
     orders dead-letters list
   in another table: ORDERS_TABLE, --region and --profile must be those of its deployment`,

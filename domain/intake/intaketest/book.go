@@ -39,6 +39,19 @@ func (m *Memory) Register(_ context.Context, r intake.Registration) (intake.Regi
 	return r, nil
 }
 
+// MarkSent implements intake.Book.
+func (m *Memory) MarkSent(_ context.Context, id order.ID) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, known := m.registrations[id]
+	if !known {
+		return order.ErrNotFound
+	}
+	r.Sent = true
+	m.registrations[id] = r
+	return nil
+}
+
 // Find implements intake.Book.
 func (m *Memory) Find(ctx context.Context, id order.ID) (intake.Entry, error) {
 	m.mu.Lock()
@@ -67,6 +80,7 @@ func TestBook(t *testing.T, open func(t *testing.T) (ordertest.Store, intake.Boo
 		{"find of an unknown order returns the zero entry", bookTest.unknown},
 		{"a registration is found, without a record", bookTest.registers},
 		{"a second registration returns the first and changes nothing", bookTest.registersAgain},
+		{"a registration that was marked as sent stays so, and one that does not exist is not", bookTest.marks},
 		{"of fifty concurrent registrations all return the same one", bookTest.races},
 		{"a registered order is claimed as any other, and found with its events", bookTest.claims},
 		{"an order of the queue is found without a registration, and can be registered", bookTest.queued},
@@ -125,6 +139,24 @@ func (x bookTest) registersAgain() {
 	x.mustRegister(first, first)
 	x.mustRegister(second, first)
 	x.wantEntry(intake.Entry{Registration: first})
+}
+
+func (x bookTest) marks() {
+	if err := x.MarkSent(x.Context(), x.order.ID()); !errors.Is(err, order.ErrNotFound) {
+		x.Errorf("mark: got %v, want %v", err, order.ErrNotFound)
+	}
+	x.wantEntry(intake.Entry{})
+	r := x.registration("first")
+	x.mustRegister(r, r)
+	sent := r
+	sent.Sent = true
+	for range 2 {
+		if err := x.MarkSent(x.Context(), x.order.ID()); err != nil {
+			x.Errorf("mark: got %v, want nil", err)
+		}
+		x.wantEntry(intake.Entry{Registration: sent})
+	}
+	x.mustRegister(r, sent)
 }
 
 func (x bookTest) races() {

@@ -312,6 +312,9 @@ run "the_role_allows_exact_actions_on_exact_arns" {
       RegisterOrders = [
         "Allow", ["dynamodb:PutItem"], ["arn:aws:dynamodb:eu-west-1:123456789012:table/table"],
       ]
+      MarkSentOrders = [
+        "Allow", ["dynamodb:UpdateItem"], ["arn:aws:dynamodb:eu-west-1:123456789012:table/table"],
+      ]
       SendRegisteredOrders = [
         "Allow", ["sqs:SendMessage"], ["arn:aws:sqs:eu-west-1:123456789012:orders"],
       ]
@@ -325,9 +328,13 @@ run "the_role_allows_exact_actions_on_exact_arns" {
 
   assert {
     condition = [for s in jsondecode(aws_iam_role_policy.intake[0].policy).Statement :
-      s.Condition["ForAllValues:StringEquals"]["dynamodb:Attributes"] if s.Sid == "RegisterOrders"
-    ] == [["orderId", "sk", "fingerprint", "amount", "currency", "caller", "createdAt"]]
-    error_message = "RegisterOrders: the function could write an order"
+      s.Condition["ForAllValues:StringEquals"]["dynamodb:Attributes"]
+      if contains(["RegisterOrders", "MarkSentOrders"], s.Sid)
+      ] == [
+      ["orderId", "sk", "fingerprint", "amount", "currency", "caller", "createdAt", "openShard", "dueAt"],
+      ["orderId", "sk", "openShard", "dueAt"],
+    ]
+    error_message = "RegisterOrders, MarkSentOrders: the function could write an order"
   }
 
   assert {

@@ -207,6 +207,14 @@ func (p intakePorts) Register(
 	return stored, err
 }
 
+// MarkSent implements intake.Book.
+func (p intakePorts) MarkSent(ctx context.Context, id order.ID) (err error) {
+	if p.do("mark as sent", false, func() { err = p.world.book.MarkSent(ctx, id) }) != none {
+		return errNoResponse
+	}
+	return err
+}
+
 // Find implements intake.Book.
 func (p intakePorts) Find(ctx context.Context, id order.ID) (e intake.Entry, err error) {
 	if p.do("find", true, func() { e, err = p.world.book.Find(ctx, id) }) != none {

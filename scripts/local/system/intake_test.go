@@ -29,7 +29,7 @@ func TestIntake(t *testing.T) {
 	w.binary = w.Build(t, "functions/intake")
 	for claim, test := range map[string]func(*testing.T){
 		"an order that is put twice is charged once and answered the same":                w.twice,
-		"a new order costs 2 DynamoDB calls and 1 message, a repeated one 1 and none":     w.counts,
+		"a new order costs 3 DynamoDB calls and 1 message, a repeated one 1 and none":     w.counts,
 		"a queue or a table that is down is 503, and the repetition is charged once":      w.down,
 		"1,000 concurrent PUTs of one order are one charge":                               w.thousandAtOnce,
 		"killed before and after every call of a PUT, then repeated: one charge, one row": w.killed,
@@ -113,7 +113,7 @@ func (w intakeWorld) counts(t *testing.T) {
 	}}))
 	must(t, s.StopProcessing())
 	s.put("counted", body("counted"))
-	if diff := cmp.Diff(s.Proxy.Counts(), map[string]int{"Query": 1, "PutItem": 1}); diff != "" || sent.Load() != 1 {
+	if diff := cmp.Diff(s.Proxy.Counts(), map[string]int{"Query": 1, "PutItem": 1, "UpdateItem": 1}); diff != "" || sent.Load() != 1 {
 		t.Errorf("a new order: got %d messages, want 1; calls (-got +want):\n%s", sent.Load(), diff)
 	}
 	must(t, s.ResumeProcessing(t.Context()))
