@@ -256,7 +256,7 @@ func TestTheModuleSetsTheVariablesOfTheFunctions(t *testing.T) {
 			"STOCK_HOLD",
 		},
 		"publish": {"EVENT_BUS", "SCOPE"},
-		"intake":  {"ORDERS_TABLE", "QUEUE_URL", "SCOPE", "OWNER_CLAIM"},
+		"intake":  {"ORDERS_TABLE", "QUEUE_URL", "SCOPE", "OWNER_CLAIM", "CUSTOMER_CLAIM"},
 		"receipt": {
 			"RECEIPTS_TABLE", "QUEUE_URL", "DEAD_LETTER_QUEUE_URL", "SCOPE", "STRIPE_SECRET_ARN",
 			"RECEIPT_FROM", "RECEIPT_CONFIGURATION_SET", "RECEIPTS",
@@ -773,7 +773,7 @@ func TestTheRolesAllowWhatTheFunctionsDoWithTheirTables(t *testing.T) {
 	}
 }
 
-// A write with another attribute is denied, so each order by HTTP would fail in AWS alone.
+// A write with another attribute is denied, so orders by HTTP would fail in AWS alone.
 func TestTheIntakeFunctionMayWriteTheAttributesOfARegistration(t *testing.T) {
 	t.Parallel()
 	var got [][]string

@@ -38,7 +38,8 @@ func (s *Registrations) Register(ctx context.Context, r intake.Registration) (in
 func (s *Registrations) MarkSent(ctx context.Context, id order.ID) error {
 	_, err := s.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &s.table, Key: row{"orderId": text(id), "sk": text(registrationRow)},
-		UpdateExpression: aws.String("REMOVE openShard, dueAt"), ConditionExpression: aws.String("attribute_exists(orderId)"),
+		UpdateExpression:    aws.String("REMOVE openShard, dueAt"),
+		ConditionExpression: aws.String("attribute_exists(orderId)"),
 	})
 	if _, refused := Refused(err); refused {
 		err = order.ErrNotFound

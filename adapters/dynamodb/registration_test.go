@@ -136,7 +136,7 @@ func TestAnOrderThatMayNotHaveBeenSentIsListedAfterTenMinutes(t *testing.T) {
 			t.Errorf("after %v (-got +want):\n%s", after, diff)
 		}
 	}
-	for id, err := range f.Store.Due(t.Context(), at(time.Hour)) {
+	for id, err := range f.Due(t.Context(), at(time.Hour)) {
 		t.Errorf("due: got %q, %v, want nothing: a registration is no order that waits", id, err)
 	}
 }

@@ -26,16 +26,21 @@ import (
 // MaxBody is the largest body of a request, in bytes.
 const MaxBody = 256 << 10
 
-// The errors of Options.Caller.
+// The errors of Options.Caller, and the last one of Accept.
 var (
 	ErrUnauthenticated = errors.New("no authenticated caller")
 	ErrForbidden       = errors.New("token without the claim that names its owner")
+	ErrPayer           = errors.New("payment.customer is not the one that the token names")
 )
+
+// Accept accepts an order of a caller. It may return ErrPayer.
+type Accept func(context.Context, order.Order, intake.Caller, order.Trace) (intake.View, error)
 
 // Options are what a Handler calls.
 type Options struct {
-	Put func(context.Context, order.Order, intake.Caller, order.Trace) (intake.View, error)
-	Get func(context.Context, order.ID, intake.Caller) (intake.View, error)
+	Put  Accept // of a client's own order id
+	Post Accept // of an id that is intake.IDFor of the caller
+	Get  func(context.Context, order.ID, intake.Caller) (intake.View, error)
 	// Decode returns the order in a body. id is what its id must be. An
 	// *order.InvalidError lists problems of fields; any other error is one of the whole
 	// body. Both are shown to the client.
@@ -57,7 +62,7 @@ type Handler struct {
 func New(o Options) *Handler {
 	h := &Handler{options: o, mux: http.NewServeMux()}
 	h.mux.HandleFunc("PUT /orders/{orderId}", h.serve(func(r *http.Request, c intake.Caller) answer {
-		return h.put(r, c, r.PathValue("orderId"))
+		return h.put(r, c, r.PathValue("orderId"), o.Put)
 	}))
 	h.mux.HandleFunc("POST /orders", h.serve(h.post))
 	h.mux.HandleFunc("GET /orders/{orderId}", h.serve(h.get))
@@ -132,7 +137,7 @@ func (h *Handler) log(r *http.Request, c intake.Caller, a answer) {
 func traceOf(r *http.Request) order.Trace { return order.ParseTrace(r.Header.Get("Traceparent")) }
 
 // put answers a PUT, or a POST whose id is known.
-func (h *Handler) put(r *http.Request, c intake.Caller, id string) answer {
+func (h *Handler) put(r *http.Request, c intake.Caller, id string, accept Accept) answer {
 	body, bad := read(r)
 	if bad.status != 0 {
 		return bad
@@ -141,7 +146,7 @@ func (h *Handler) put(r *http.Request, c intake.Caller, id string) answer {
 	if err != nil {
 		return invalid(err)
 	}
-	v, err := h.options.Put(r.Context(), o, c, traceOf(r))
+	v, err := accept(r.Context(), o, c, traceOf(r))
 	return viewed(v, o.ID(), err)
 }
 
@@ -168,7 +173,7 @@ func (h *Handler) post(r *http.Request, c intake.Caller) answer {
 	if !validKey(key) {
 		return problem(http.StatusBadRequest, resultNoKey, errNoKey)
 	}
-	return h.put(r, c, string(intake.IDFor(c, key)))
+	return h.put(r, c, string(intake.IDFor(c, key)), h.options.Post)
 }
 
 // validKey reports whether s has 1 to 255 printable ASCII characters without blanks.
@@ -200,6 +205,8 @@ func viewed(v intake.View, id order.ID, err error) answer {
 	switch {
 	case errors.Is(err, order.ErrConflict):
 		a = problem(http.StatusConflict, resultConflict, order.ErrConflict)
+	case errors.Is(err, ErrPayer):
+		a = problem(http.StatusForbidden, resultForbidden, ErrPayer)
 	case errors.Is(err, order.ErrNotFound):
 		a = problem(http.StatusNotFound, resultNotFound, order.ErrNotFound)
 	case err != nil:

@@ -44,7 +44,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, orders: new(ordertest.Memory), caller: "alice"}
 	orders := &intake.Intake{Book: &intaketest.Memory{Orders: w.orders}, Queue: w, Owned: true, Now: now}
 	w.Handler = httpapi.New(httpapi.Options{
-		Put: orders.Put, Get: orders.Get, Decode: decode,
+		Put: orders.Put, Post: orders.Post, Get: orders.Get, Decode: decode,
 		Caller: func(context.Context) (intake.Caller, error) { return w.caller, w.callErr },
 		Log:    slog.New(slog.NewJSONHandler(&w.log, nil)), Count: func(r string) { w.counted = append(w.counted, r) },
 	})

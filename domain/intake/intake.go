@@ -43,6 +43,12 @@ func IDFor(c Caller, key string) order.ID {
 	return order.ID("i-" + strings.ToLower(encoding.EncodeToString(sum[:])))
 }
 
+// isDerived reports whether an id has the form of those of IDFor.
+func isDerived(id order.ID) bool {
+	encoded, found := strings.CutPrefix(string(id), "i-")
+	return found && len(encoded) == 52 && strings.Trim(encoded, "abcdefghijklmnopqrstuvwxyz234567") == ""
+}
+
 // hash hashes parts with their lengths, so that no two lists of parts have one hash.
 func hash(parts []string) [sha256.Size]byte {
 	var text []byte
@@ -159,8 +165,23 @@ type Intake struct {
 // and order.ErrUnknownVersion if a newer release registered or claimed it. After any
 // other error the order may or may not be charged later; to put it again is safe and
 // answers which.
+//
+// An id of the form of IDFor is another caller's, unless this caller has posted it: a
+// stranger must not take the id of an order before its caller posts it.
 func (i *Intake) Put(ctx context.Context, o order.Order, c Caller, t order.Trace) (View, error) {
+	return i.put(ctx, o, c, t, !isDerived(o.ID()))
+}
+
+// Post is Put for an order whose id is IDFor of the caller.
+func (i *Intake) Post(ctx context.Context, o order.Order, c Caller, t order.Trace) (View, error) {
+	return i.put(ctx, o, c, t, true)
+}
+
+func (i *Intake) put(ctx context.Context, o order.Order, c Caller, t order.Trace, free bool) (View, error) {
 	e, err := i.Book.Find(ctx, o.ID())
+	if err == nil && !free && e.Registration.Caller != c {
+		err = order.ErrConflict
+	}
 	if err == nil && !e.registered() && !e.claimed() {
 		e.Registration, err = i.Book.Register(ctx, Registration{
 			OrderID: o.ID(), Fingerprint: o.Fingerprint(), Total: o.Total(), Caller: c, At: i.Now(),

@@ -336,7 +336,7 @@ func TestView(t *testing.T) {
 			t.Errorf("%s: got settled %t as %q, want %t", s, v.Settled(), v.Status(), !waits[s])
 		}
 	}
-	if v := (intake.View{OrderID: "O-1"}); v.Settled() || v.Status() != intake.Received {
+	if v := (intake.View{OrderID: "O-1", Queued: true}); v.Settled() || v.Status() != intake.Received {
 		t.Errorf("got settled %t as %q, want false as %q", v.Settled(), v.Status(), intake.Received)
 	}
 }
@@ -356,5 +356,33 @@ func TestIDFor(t *testing.T) {
 	}
 	if len(seen) != 16 {
 		t.Errorf("got %d ids, want 16", len(seen))
+	}
+}
+
+// Whoever knows who another caller is and guesses its key could take the id of its order.
+func TestAnIDOfAKeyIsItsCallersAlone(t *testing.T) {
+	t.Parallel()
+	o := ordertest.Order(intake.IDFor(alice, "key-1"))
+	for _, owned := range []bool{false, true} {
+		w := newWorld(owned)
+		for _, c := range []intake.Caller{bob, alice} {
+			if v, err := w.Put(t.Context(), o, c, ""); !errors.Is(err, order.ErrConflict) || len(w.queue.sent) > 0 {
+				t.Errorf("put by %q before its post: got %+v, %v and %q sent, want a conflict", c, v, err, w.queue.sent)
+			}
+		}
+		if v, err := w.Post(t.Context(), o, alice, ""); err != nil || !v.Sent {
+			t.Errorf("post: got %+v, %v, want it sent", v, err)
+		}
+		for c, want := range map[intake.Caller]error{alice: nil, bob: order.ErrConflict} {
+			if v, err := w.Put(t.Context(), o, c, ""); !errors.Is(err, want) {
+				t.Errorf("put by %q after its post: got %+v, %v, want %v", c, v, err, want)
+			}
+		}
+	}
+	w := newWorld(true)
+	for _, id := range []order.ID{"i-1", o.ID() + "a", "o" + o.ID()[1:], o.ID()[:53] + "1"} {
+		if v, err := w.Put(t.Context(), ordertest.Order(id), bob, ""); err != nil || !v.Sent {
+			t.Errorf("put %q: got %+v, %v, want it sent: it is not of the form", id, v, err)
+		}
 	}
 }

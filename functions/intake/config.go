@@ -8,6 +8,7 @@ import (
 	"orderonce/adapters/config"
 	"orderonce/adapters/httpapi"
 	"orderonce/domain/intake"
+	"orderonce/domain/order"
 	"orderonce/functions/internal/setup"
 )
 
@@ -20,11 +21,13 @@ type environment struct {
 	Queue config.URL  `env:"QUEUE_URL,notEmpty"    want:"the URL of the order queue"`
 	Scope setup.Scope `env:"SCOPE,notEmpty"        want:"1 to 32 lower-case letters, digits or '-', the first a letter"`
 	Owner string      `env:"OWNER_CLAIM"`
+	Payer string      `env:"CUSTOMER_CLAIM"`
 }
 
-// subject is the claim of a token that names the caller, unless OWNER_CLAIM names another
-// (RFC 7519, section 4.1.2).
-const subject = "sub"
+// client is the claim of a token that names the caller, unless OWNER_CLAIM names another:
+// the program that got the token, because a person must not name prices (RFC 9068,
+// section 2.2).
+const client = "client_id"
 
 // identify returns a function that returns who sent a request. The owner is the name of a
 // claim that every caller needs, or "": then an IAM principal is a caller too.
@@ -37,10 +40,26 @@ func identify(owner string) func(context.Context) (intake.Caller, error) {
 		case c.Principal != "" && owner == "":
 			return intake.NewCaller("iam", c.Principal), nil
 		}
-		claim := cmp.Or(owner, subject)
+		claim := cmp.Or(owner, client)
 		if c.Claims[claim] == "" {
 			return "", httpapi.ErrForbidden
 		}
 		return intake.NewCaller("jwt", c.Claims["iss"], claim, c.Claims[claim]), nil
+	}
+}
+
+// paidBy returns accept for orders whose payment.customer is the value of the claim of
+// the caller's token; any other is ErrPayer. Without a claim it returns accept: every
+// caller is trusted with every payer.
+func paidBy(claim string, accept httpapi.Accept) httpapi.Accept {
+	if claim == "" {
+		return accept
+	}
+	return func(ctx context.Context, o order.Order, c intake.Caller, t order.Trace) (intake.View, error) {
+		known, _ := apigateway.CallerOf(ctx)
+		if known.Claims[claim] != o.Payment().Customer {
+			return intake.View{}, httpapi.ErrPayer
+		}
+		return accept(ctx, o, c, t)
 	}
 }

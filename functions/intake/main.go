@@ -43,7 +43,8 @@ func wire(environ []string, out io.Writer) (http.Handler, error) {
 		Owned: c.Owner != "", Now: time.Now,
 	}
 	return httpapi.New(httpapi.Options{
-		Put: orders.Put, Get: orders.Get, Decode: sqs.NewDecoder().DecodeNamed, Caller: identify(c.Owner),
+		Put: paidBy(c.Payer, orders.Put), Post: paidBy(c.Payer, orders.Post), Get: orders.Get,
+		Decode: sqs.NewDecoder().DecodeNamed, Caller: identify(c.Owner),
 		Log: lambda.NewLogger(out, slog.LevelInfo), Count: func(result string) {
 			meter.Count("Intake", "Result", result)
 			meter.Flush() // one request is one invocation

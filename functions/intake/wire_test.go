@@ -45,13 +45,13 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-const order = `{"customerId":"CUST987","currency":"usd","lines":[{"sku":"MUG","quantity":2,"unitAmount":999}],` +
+const body = `{"customerId":"CUST987","currency":"usd","lines":[{"sku":"MUG","quantity":2,"unitAmount":999}],` +
 	`"payment":{"customer":"cus_canary","method":"pm_canary"}}`
 
 // event returns the event of a PUT by a caller, whom the authorizer reports as JSON.
 func event(t *testing.T, authorizer string) (e events.APIGatewayV2HTTPRequest) {
 	t.Helper()
-	e.RawPath, e.Body = "/orders/O-1", order
+	e.RawPath, e.Body = "/orders/O-1", body
 	e.Headers = map[string]string{"content-type": "application/json"}
 	e.RequestContext.HTTP.Method = http.MethodPut
 	if err := json.Unmarshal([]byte(authorizer), &e.RequestContext.Authorizer); err != nil {
@@ -62,15 +62,16 @@ func event(t *testing.T, authorizer string) (e events.APIGatewayV2HTTPRequest) {
 
 const (
 	byIAM   = `{"iam":{"userArn":"arn:aws:sts::123456789012:assumed-role/shop/session-1"}}`
-	byToken = `{"jwt":{"claims":{"iss":"https://issuer.invalid","sub":"user-1","tenant":"shop"}}}`
+	byToken = `{"jwt":{"claims":{"iss":"https://issuer.invalid","sub":"user-1","client_id":"app-1","tenant":"shop",` +
+		`"payer":"cus_canary","other":"cus_other"}}}`
 )
 
-// A new order costs a Query, a PutItem and a SendMessage.
+// A new order costs a Query, a PutItem, a SendMessage and an UpdateItem.
 func TestWire(t *testing.T) {
 	t.Parallel()
 	responses := map[string]string{
 		"DynamoDB_20120810.Query": `{"Count":0,"Items":[]}`, "DynamoDB_20120810.PutItem": `{}`,
-		"AmazonSQS.SendMessage": `{"MessageId":"1"}`,
+		"DynamoDB_20120810.UpdateItem": `{}`, "AmazonSQS.SendMessage": `{"MessageId":"1"}`,
 	}
 	var calls []string
 	var sent string
@@ -96,6 +97,7 @@ func TestWire(t *testing.T) {
 	}
 	if diff := cmp.Diff(calls, []string{
 		"DynamoDB_20120810.Query", "DynamoDB_20120810.PutItem", "AmazonSQS.SendMessage",
+		"DynamoDB_20120810.UpdateItem",
 	}); diff != "" {
 		t.Errorf("calls (-got +want):\n%s", diff)
 	}
@@ -120,7 +122,8 @@ func TestIdentify(t *testing.T) {
 		err               error
 	}{
 		"an IAM role":                       {"", byIAM, intake.NewCaller("iam", "arn:aws:sts::123456789012:assumed-role/shop"), nil},
-		"a token's subject":                 {"", byToken, intake.NewCaller("jwt", "https://issuer.invalid", "sub", "user-1"), nil},
+		"a token's program, not its person": {"", byToken, intake.NewCaller("jwt", "https://issuer.invalid", "client_id", "app-1"), nil},
+		"a token of a person alone":         {"", `{"jwt":{"claims":{"iss":"https://issuer.invalid","sub":"user-1"}}}`, "", httpapi.ErrForbidden},
 		"a token's owner":                   {"tenant", byToken, intake.NewCaller("jwt", "https://issuer.invalid", "tenant", "shop"), nil},
 		"a token without the owner":         {"client", byToken, "", httpapi.ErrForbidden},
 		"an IAM role has no owner":          {"tenant", byIAM, "", httpapi.ErrForbidden},
@@ -140,6 +143,38 @@ func TestIdentify(t *testing.T) {
 				t.Errorf("got %v, served %t", err, served)
 			}
 		})
+	}
+}
+
+// A payer that is not the caller's is refused before anything is read or written.
+func TestACallerMayBeBoundToItsPayer(t *testing.T) {
+	t.Parallel()
+	calls := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		calls++
+		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+		_, _ = io.WriteString(w, `{"Count":0,"Items":[],"MessageId":"1"}`)
+	}))
+	t.Cleanup(server.Close)
+	for _, method := range []string{http.MethodPut, http.MethodPost} {
+		for claim, want := range map[string]int{
+			"payer": http.StatusAccepted, "other": http.StatusForbidden, "absent": http.StatusForbidden, "": http.StatusAccepted,
+		} {
+			handler, err := wire(complete(server.URL, "CUSTOMER_CLAIM="+claim), io.Discard)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := event(t, byToken)
+			e.RequestContext.HTTP.Method, e.Headers["idempotency-key"] = method, "key-1"
+			if method == http.MethodPost {
+				e.RawPath = "/orders"
+			}
+			calls = 0
+			got, err := apigateway.Handle(handler)(t.Context(), e)
+			if err != nil || got.StatusCode != want || (calls > 0) != (want == http.StatusAccepted) {
+				t.Errorf("%s, claim %q: got %+v, %v after %d calls, want %d", method, claim, got, err, calls, want)
+			}
+		}
 	}
 }
 

@@ -88,7 +88,10 @@ locals {
       ORDERS_TABLE = aws_dynamodb_table.orders.name
       QUEUE_URL    = aws_sqs_queue.orders.url
       SCOPE        = local.scope
-    }, [for jwt in var.intake_jwt[*] : { OWNER_CLAIM = jwt.owner_claim }]...)
+      }, { for name, claim in {
+        OWNER_CLAIM    = try(var.intake_jwt.owner_claim, null)
+        CUSTOMER_CLAIM = try(var.intake_jwt.customer_claim, null)
+    } : name => claim if claim != null })
     receipt = {
       RECEIPTS_TABLE            = one(aws_dynamodb_table.receipts[*].name)
       QUEUE_URL                 = one(aws_sqs_queue.receipts[*].url)

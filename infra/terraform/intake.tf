@@ -51,11 +51,12 @@ resource "aws_apigatewayv2_authorizer" "intake" {
 resource "aws_apigatewayv2_route" "intake" {
   for_each = local.intake_routes
 
-  api_id             = aws_apigatewayv2_api.orders[0].id
-  route_key          = each.key
-  target             = "integrations/${aws_apigatewayv2_integration.intake[0].id}"
-  authorization_type = var.intake_jwt == null ? "AWS_IAM" : "JWT"
-  authorizer_id      = one(aws_apigatewayv2_authorizer.intake[*].id)
+  api_id               = aws_apigatewayv2_api.orders[0].id
+  route_key            = each.key
+  target               = "integrations/${aws_apigatewayv2_integration.intake[0].id}"
+  authorization_type   = var.intake_jwt == null ? "AWS_IAM" : "JWT"
+  authorizer_id        = one(aws_apigatewayv2_authorizer.intake[*].id)
+  authorization_scopes = try(var.intake_jwt.authorization_scopes, null)
 }
 
 resource "aws_apigatewayv2_stage" "orders" {
@@ -71,14 +72,14 @@ resource "aws_apigatewayv2_stage" "orders" {
   }
 
   # No body, header, path or query string: they may contain customer data, a token or a
-  # signature. caller is the ARN of a principal, and absent with a token.
+  # signature. No ARN of the caller either: its session's name is often a person's. The
+  # function logs a hash of the caller.
   access_log_settings {
     destination_arn = aws_cloudwatch_log_group.intake_access[0].arn
     format = jsonencode({
       requestId          = "$context.requestId"
       time               = "$context.requestTime"
       ip                 = "$context.identity.sourceIp"
-      caller             = "$context.identity.userArn"
       route              = "$context.routeKey"
       status             = "$context.status"
       error              = "$context.error.message"

@@ -224,8 +224,9 @@ variable "reconcile_rate" {
 
 variable "create_intake" {
   description = <<-EOT
-    Create an entrance for orders by HTTP: an API, the intake function and its alarms. Callers need the
-    policy in the output intake_caller_policy, or a token of intake_jwt.
+    Create an entrance for orders by HTTP: an API, the intake function and its alarms. A caller is a back end
+    that you trust with prices and payers: it names both. Callers need the policy in the output
+    intake_caller_policy, or a token of intake_jwt.
   EOT
   type        = bool
   default     = false
@@ -234,13 +235,17 @@ variable "create_intake" {
 
 variable "intake_jwt" {
   description = <<-EOT
-    Tokens that the API accepts instead of IAM signatures. Callers see only orders of their own: of the same
-    value of owner_claim. Null for IAM signatures.
+    Tokens that the API accepts instead of IAM signatures, of back ends and not of persons: a caller names
+    prices. A token needs one of authorization_scopes, if any is listed. Callers see only orders of their own:
+    of the same value of owner_claim. With customer_claim, payment.customer must be the value of that claim.
+    Null for IAM signatures.
   EOT
   type = object({
-    issuer      = string
-    audience    = set(string)
-    owner_claim = optional(string, "sub")
+    issuer               = string
+    audience             = set(string)
+    authorization_scopes = optional(set(string), [])
+    owner_claim          = optional(string, "client_id") # the program, as in RFC 9068
+    customer_claim       = optional(string)
   })
   default = null
 
@@ -257,10 +262,11 @@ variable "intake_jwt" {
   }
 
   validation {
-    condition = var.intake_jwt == null ? true : can(
-      regex("^[A-Za-z0-9_.:/-]+$", var.intake_jwt.owner_claim)
-    )
-    error_message = "intake_jwt: owner_claim must be the name of a claim"
+    condition = var.intake_jwt == null ? true : alltrue([
+      for claim in [var.intake_jwt.owner_claim, var.intake_jwt.customer_claim] :
+      claim == null || can(regex("^[A-Za-z0-9_.:/-]+$", claim))
+    ])
+    error_message = "intake_jwt: owner_claim and customer_claim must be names of claims"
   }
 }
 

@@ -193,8 +193,16 @@ run "tokens_can_replace_iam" {
   }
 
   assert {
-    condition     = aws_lambda_function.functions["intake"].environment[0].variables.OWNER_CLAIM == "sub"
-    error_message = "OWNER_CLAIM: callers would see the orders of all others"
+    condition     = aws_lambda_function.functions["intake"].environment[0].variables.OWNER_CLAIM == "client_id"
+    error_message = "OWNER_CLAIM: callers would see the orders of all others, or a person would name prices"
+  }
+
+  assert {
+    condition = (
+      alltrue([for route in aws_apigatewayv2_route.intake : length(route.authorization_scopes) == 0])
+      && !contains(keys(aws_lambda_function.functions["intake"].environment[0].variables), "CUSTOMER_CLAIM")
+    )
+    error_message = "scopes and CUSTOMER_CLAIM: nobody has asked for them"
   }
 
   assert {
@@ -203,16 +211,32 @@ run "tokens_can_replace_iam" {
   }
 }
 
-run "the_owner_claim_can_be_changed" {
+run "tokens_can_need_a_scope_and_claims" {
   command = plan
 
   variables {
-    intake_jwt = { issuer = "https://issuer.invalid", audience = ["shop"], owner_claim = "tenant" }
+    intake_jwt = {
+      issuer               = "https://issuer.invalid"
+      audience             = ["shop"]
+      authorization_scopes = ["orders/put"]
+      owner_claim          = "tenant"
+      customer_claim       = "payer"
+    }
   }
 
   assert {
-    condition     = aws_lambda_function.functions["intake"].environment[0].variables.OWNER_CLAIM == "tenant"
-    error_message = "intake_jwt: owner_claim is ignored"
+    condition = (
+      aws_lambda_function.functions["intake"].environment[0].variables.OWNER_CLAIM == "tenant"
+      && aws_lambda_function.functions["intake"].environment[0].variables.CUSTOMER_CLAIM == "payer"
+    )
+    error_message = "intake_jwt: owner_claim or customer_claim is ignored"
+  }
+
+  assert {
+    condition = length(aws_apigatewayv2_route.intake) == 3 && alltrue([
+      for route in aws_apigatewayv2_route.intake : route.authorization_scopes == toset(["orders/put"])
+    ])
+    error_message = "authorization_scopes: every route must require one"
   }
 }
 
@@ -252,7 +276,7 @@ run "access_logs_have_no_body_header_path_or_query_string" {
       jsondecode(aws_apigatewayv2_stage.orders[0].access_log_settings[0].format)
       )) == sort([
       "$context.requestId", "$context.requestTime", "$context.identity.sourceIp",
-      "$context.identity.userArn", "$context.routeKey", "$context.status", "$context.error.message",
+      "$context.routeKey", "$context.status", "$context.error.message",
       "$context.responseLatency", "$context.integrationStatus", "$context.integrationLatency",
       "$context.integrationErrorMessage",
     ])

@@ -552,6 +552,16 @@ run "an_owner_claim_without_a_name_is_rejected" {
   expect_failures = [var.intake_jwt]
 }
 
+run "a_customer_claim_without_a_name_is_rejected" {
+  command = plan
+
+  variables {
+    intake_jwt = { issuer = "https://issuer.invalid", audience = ["shop"], customer_claim = "" }
+  }
+
+  expect_failures = [var.intake_jwt]
+}
+
 run "an_intake_rate_of_zero_is_rejected" {
   command = plan
 

@@ -41,7 +41,7 @@ func newWorld() *world {
 		Book: &intaketest.Memory{Orders: w.orders}, Queue: w, Now: func() time.Time { return w.now },
 	}
 	handle := apigateway.Handle(httpapi.New(httpapi.Options{
-		Put: orders.Put, Get: orders.Get, Decode: sqs.NewDecoder().DecodeNamed, Caller: caller,
+		Put: orders.Put, Post: orders.Post, Get: orders.Get, Decode: sqs.NewDecoder().DecodeNamed, Caller: caller,
 		Log: slog.New(slog.DiscardHandler), Count: func(string) {},
 	}))
 	invoke := func(ctx context.Context, payload []byte) ([]byte, error) {
