@@ -35,9 +35,11 @@ const refundName = "refund#"
 // of its amount is.
 const (
 	mayBeginRefund = "#status IN (:paid, :partially, :refunded) AND attribute_not_exists(#r) AND" +
-		" (refundable >= :amount OR (attribute_not_exists(refundable) AND amount >= :amount))"
+		" (refundable >= :amount OR (attribute_not_exists(refundable) AND amount >= :amount)) AND" +
+		" (attribute_not_exists(refunds) OR refunds < :max)"
 	beginRefund = "SET #r = :item, refundable = if_not_exists(refundable, amount) - :amount, updatedAt = :now," +
-		" openShard = :shard, dueAt = :due"
+		" openShard = :shard, dueAt = :due ADD refunds :one"
+	inCurrency = " AND currency = :currency"
 	mayResumeRefund = "#r.#status = :open AND #r.fingerprint = :fingerprint AND" +
 		" (attribute_not_exists(#r.leaseUntil) OR #r.leaseUntil < :now OR #r.leaseUntil > :latest)"
 	resumeRefund = "SET #r.#owner = :owner, #r.leaseUntil = :until, #r.attempt = #r.attempt + :one, #r.updatedAt = :now"
@@ -70,11 +72,16 @@ func (s *Refunds) Begin(ctx context.Context, r refund.Request, l order.Lease) (r
 func (s *Refunds) reserve(ctx context.Context, r refund.Request, l order.Lease) (refund.Account, error) {
 	begun := refund.Begun(refund.Account{}, r, l)
 	item, _ := begun.Item(r.ID())
-	return s.claim(ctx, r, l, mayBeginRefund, beginRefund, row{
+	condition, values := mayBeginRefund, row{
 		":paid": text(order.Paid), ":partially": text(order.PartiallyRefunded), ":refunded": text(order.Refunded),
 		":amount": number(r.Amount()), ":item": encodeRefund(item), ":now": millis(l.From),
 		":shard": number(shardOf(r.OrderID())), ":due": millis(begun.DueAt()),
-	})
+		":max": number(refund.MaxRefunds), ":one": number(1),
+	}
+	if r.Currency() != "" {
+		condition, values[":currency"] = condition+inCurrency, text(r.Currency())
+	}
+	return s.claim(ctx, r, l, condition, beginRefund, values)
 }
 
 // resume takes over an open refund whose lease has expired, whatever is left of the

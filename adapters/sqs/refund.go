@@ -30,17 +30,18 @@ func (j Job) OrderID() order.ID {
 // refundMessage is a refund in JSON. Amount is a pointer, because a missing amount is not
 // an amount of zero.
 type refundMessage struct {
-	Type     string `json:"type"` // DecodeJob compared it
-	OrderID  string `json:"orderId"  validate:"order_id"`
-	RefundID string `json:"refundId" validate:"order_id"`
-	Amount   *int64 `json:"amount"   validate:"required,refund_amount"`
-	Reason   string `json:"reason"   validate:"refund_reason"`
+	Type     string  `json:"type"` // DecodeJob compared it
+	OrderID  string  `json:"orderId"  validate:"order_id"`
+	RefundID string  `json:"refundId" validate:"order_id"`
+	Amount   *int64  `json:"amount"   validate:"required,refund_amount"`
+	Currency *string `json:"currency" validate:"omitempty,currency"`
+	Reason   string  `json:"reason"   validate:"refund_reason"`
 }
 
 // refundFields returns the allowed fields of the object at a path.
 func refundFields(path string) []string {
 	if path == "" {
-		return []string{"type", "orderId", "refundId", "amount", "reason"}
+		return []string{"type", "orderId", "refundId", "amount", "currency", "reason"}
 	}
 	return nil
 }
@@ -95,5 +96,8 @@ func (d *Decoder) refund(raw []byte) (refund.Request, error) {
 		return refund.Request{}, err
 	}
 	draft := refund.Draft{OrderID: m.OrderID, RefundID: m.RefundID, Amount: *m.Amount, Reason: m.Reason}
+	if m.Currency != nil {
+		draft.Currency = *m.Currency
+	}
 	return refund.New(draft)
 }

@@ -53,6 +53,10 @@ func TestDecodeJobReadsARefundInEveryWrapper(t *testing.T) {
 			t.Errorf("Decode: got order %q, %v, want the error that it is a refund", o.ID(), err)
 		}
 	}
+	named, err := decoder.DecodeJob(refundWith(`"amount"`, `"currency":"eur","amount"`))
+	if err != nil || named.Refund.Currency() != "eur" || named.Refund.Fingerprint() != want.Fingerprint() {
+		t.Errorf("with a currency: got %+v, %v, want the same refund in eur", named, err)
+	}
 }
 
 //nolint:ireturn // as the function that it calls
@@ -102,7 +106,10 @@ func notRefunds() []badBody {
 		{"two refunds", goodRefund + goodRefund, "message body: trailing data after the JSON object at byte 102"},
 		{"a list of a refund", "[" + goodRefund + "]", "message body: not a JSON object"},
 		{"too large", strings.Repeat(" ", sqs.MaxBody) + goodRefund, "message body: too large: 262246 bytes, want at most 262144"},
-		{"an unknown field", refundWith(`"amount"`, `"currency":"usd","amount"`), `message body: unknown field "currency"`},
+		{"an unknown field", refundWith(`"amount"`, `"tip":1,"amount"`), `message body: unknown field "tip"`},
+		{"an empty currency", refundWith(`"amount"`, `"currency":"","amount"`), `invalid refund: currency "": want ` + order.CurrencyRule},
+		{"a currency in upper case", refundWith(`"amount"`, `"currency":"USD","amount"`), `invalid refund: currency "USD": want ` + order.CurrencyRule},
+		{"a number for the currency", refundWith(`"amount"`, `"currency":840,"amount"`), "message body: currency: want a string"},
 		{"a field of another case", refundWith(`"refundId"`, `"refundID"`), `message body: unknown field "refundID": want "refundId"`},
 		{"a field twice", refundWith(`"reason"`, `"amount":1,"reason"`), `message body: duplicate field "amount"`},
 		{"an unknown field in an event", fromEventBridge(refundWith(`"amount"`, `"tip":1,"amount"`)), `message body: unknown field "tip"`},

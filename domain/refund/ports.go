@@ -17,7 +17,8 @@ type Claims interface {
 	// expired is taken over, whatever is left: it may have been made.
 	//
 	// It returns the errors of CheckBegin: ErrNotFound and *NotChargedError,
-	// *ExceedsError, *ConflictError, *SettledError, *order.InProgressError.
+	// *ExceedsError, ErrTooMany, *order.InvalidError for another currency than the
+	// order's, *ConflictError, *SettledError, *order.InProgressError.
 	Begin(ctx context.Context, r Request, l order.Lease) (Claim, error)
 
 	// Mark records that a request is about to be sent: the time by the provider's clock,
@@ -152,6 +153,9 @@ func (e *ExceedsError) Error() string {
 	return fmt.Sprintf("refund of %d exceeds the %d that is left of the charge", e.Amount, e.Left)
 }
 
+// ErrTooMany means that the order has MaxRefunds refunds, whatever came of them.
+var ErrTooMany = fmt.Errorf("the order has %d refunds and gets no more", MaxRefunds)
+
 // ConflictError reports a refund id that was used with another amount or reason. It is an
 // order.ErrConflict.
 type ConflictError struct{ ID ID }
@@ -179,8 +183,14 @@ func (e *SettledError) Error() string { return "refund already settled: " + stri
 func CheckBegin(a Account, r Request, l order.Lease) error {
 	i, known := a.Item(r.ID())
 	switch {
+	case r.currency != "" && r.currency != a.Charged.Currency:
+		return &order.InvalidError{Of: "refund", Problems: []order.Problem{{
+			Field: "currency", Value: order.Quote(string(r.currency)), Want: string(a.Charged.Currency) + ", as the order",
+		}}}
 	case !known && !a.Status.Charged():
 		return &NotChargedError{a.Status}
+	case !known && len(a.Items) >= MaxRefunds:
+		return ErrTooMany
 	case !known && a.Left() < r.Amount():
 		return &ExceedsError{r.Amount(), a.Left()}
 	case !known:

@@ -27,6 +27,7 @@ type Processor struct {
 const (
 	ReasonNotCharged  order.Reason = "not_charged"        // the order is not paid
 	ReasonExceeds     order.Reason = "refund_exceeds"     // more than is left of the charge
+	ReasonTooMany     order.Reason = "refund_limit"       // the order has too many refunds
 	ReasonUnknown     order.Reason = "refund_unknown"     // it may have been made; a person must look
 	ReasonRefused     order.Reason = "refund_refused"     // the provider does not make it
 	ReasonUnexplained order.Reason = "refund_unexplained" // the provider refuses it and does not say why
@@ -34,7 +35,9 @@ const (
 
 // Reasons lists every reason that this package adds.
 func Reasons() []order.Reason {
-	return []order.Reason{ReasonNotCharged, ReasonExceeds, ReasonUnknown, ReasonRefused, ReasonUnexplained}
+	return []order.Reason{
+		ReasonNotCharged, ReasonExceeds, ReasonTooMany, ReasonUnknown, ReasonRefused, ReasonUnexplained,
+	}
 }
 
 // keyLife is how long the provider certainly remembers an idempotency key, less four

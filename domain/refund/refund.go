@@ -51,16 +51,18 @@ func ValidReason(s string) bool {
 // Draft is a refund as it was received, before validation.
 type Draft struct {
 	OrderID, RefundID string
-	Amount            int64 // in the units of the order's total
+	Amount            int64  // in the units of the order's total
+	Currency          string // that of the order, or "" for it
 	Reason            string
 }
 
 // Request is a valid refund that a producer asks for. Only New makes one.
 type Request struct {
-	orderID order.ID
-	id      ID
-	amount  int64
-	reason  Reason
+	orderID  order.ID
+	id       ID
+	amount   int64
+	currency order.Currency // "" if the producer did not name it
+	reason   Reason
 }
 
 // New validates a draft. It returns an *order.InvalidError that lists every problem.
@@ -74,15 +76,21 @@ func New(d Draft) (Request, error) {
 	check(order.ValidID(d.OrderID), "orderId", order.Quote(d.OrderID), order.IDRule)
 	check(order.ValidID(d.RefundID), "refundId", order.Quote(d.RefundID), order.IDRule)
 	check(1 <= d.Amount && d.Amount <= MaxAmount, "amount", order.QuoteInt(d.Amount), AmountRule())
+	check(d.Currency == "" || order.ValidCurrency(d.Currency), "currency", order.Quote(d.Currency), order.CurrencyRule)
 	check(ValidReason(d.Reason), "reason", order.Quote(d.Reason), ReasonRule)
 	if len(all) > 0 {
 		return Request{}, &order.InvalidError{Of: "refund", Problems: all}
 	}
-	return Request{order.ID(d.OrderID), ID(d.RefundID), d.Amount, Reason(d.Reason)}, nil
+	return Request{
+		order.ID(d.OrderID), ID(d.RefundID), d.Amount, order.Currency(d.Currency), Reason(d.Reason),
+	}, nil
 }
 
 // MaxAmount is the largest refund: that of the largest order.
 const MaxAmount = order.MaxUnitAmount
+
+// MaxRefunds is how many refunds an order may have, so that its record stays small.
+const MaxRefunds = 200
 
 // AmountRule returns the range of a refund's amount, for error messages. Begin compares
 // it with what is left of the order.
@@ -97,11 +105,14 @@ func (r Request) ID() ID { return r.id }
 // Amount returns the amount in the units of the order's total.
 func (r Request) Amount() int64 { return r.amount }
 
+// Currency returns the currency that the producer named, or "".
+func (r Request) Currency() order.Currency { return r.currency }
+
 // Reason returns why the money goes back.
 func (r Request) Reason() Reason { return r.reason }
 
 // Fingerprint returns the hash of the request's content. Another content under the same
-// id is a conflict.
+// id is a conflict. The currency is that of the order, so it adds nothing.
 func (r Request) Fingerprint() order.Fingerprint {
 	h := sha256.Sum256(fmt.Appendf(nil, "%d %s", r.amount, r.reason))
 	return order.Fingerprint("v1:" + hex.EncodeToString(h[:]))

@@ -27,6 +27,7 @@ func resultOf(err error) order.Result {
 		notCharged *NotChargedError
 		exceeds    *ExceedsError
 		settled    *SettledError
+		invalid    *order.InvalidError
 	)
 	switch {
 	case errors.As(err, &settled):
@@ -45,6 +46,10 @@ func resultOf(err error) order.Result {
 		return order.Result{Verdict: order.Redeliver, Reason: ReasonNotCharged, Transient: true, Err: err}
 	case errors.As(err, &exceeds):
 		return order.Result{Verdict: order.Park, Reason: ReasonExceeds, Err: err}
+	case errors.Is(err, ErrTooMany):
+		return order.Result{Verdict: order.Park, Reason: ReasonTooMany, Err: err}
+	case errors.As(err, &invalid):
+		return order.Result{Verdict: order.Park, Reason: order.ReasonInvalid, Err: err}
 	case errors.Is(err, errUnexplained):
 		return order.Result{Verdict: order.Redeliver, Reason: ReasonUnexplained, Err: err}
 	case errors.Is(err, errOutOfTime):

@@ -105,12 +105,24 @@ func TestNew(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
+	in := refund.Draft{OrderID: "ORD-1", RefundID: "R1", Amount: 1, Currency: "usd", Reason: "duplicate"}
+	if named, err := refund.New(in); err != nil || named.Currency() != "usd" || named.Fingerprint() != r.Fingerprint() {
+		t.Errorf("with a currency: got %+v, %v, want the same fingerprint", named, err)
+	}
+	if in.Currency = "USD"; !invalid(in) {
+		t.Error("currency USD: got no error, want one")
+	}
 	for _, amount := range []int64{-1, refund.MaxAmount + 1} {
 		valid.Amount = amount
-		if _, err := refund.New(valid); err == nil {
+		if !invalid(valid) {
 			t.Errorf("amount %d: got no error, want one", amount)
 		}
 	}
+}
+
+func invalid(d refund.Draft) bool {
+	_, err := refund.New(d)
+	return err != nil
 }
 
 func TestKey(t *testing.T) {

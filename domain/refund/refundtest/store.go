@@ -38,6 +38,8 @@ func TestStore(t *testing.T, open func(t *testing.T) (ordertest.Store, Store)) {
 		"a refund of more than is left is refused":                            storeTest.exceeds,
 		"begin again by the same owner is no new attempt":                     storeTest.beginsAgain,
 		"a running lease is respected, and an expired one taken over":         storeTest.takesOver,
+		"a refund in another currency than the order's is invalid":            storeTest.otherCurrency,
+		"an order has a limited number of refunds":                            storeTest.limits,
 		"another content under the id is a conflict":                          storeTest.conflicts,
 		"mark keeps the first time and the newest key":                        storeTest.marks,
 		"every write needs the claim":                                         storeTest.needsTheClaim,
@@ -235,6 +237,44 @@ func (x storeTest) exceeds() {
 		}
 	})
 	x.mustBegin("R3", 10)
+}
+
+func (x storeTest) otherCurrency() {
+	x.pay(order.Paid)
+	in := func(currency string) (refund.Claim, error) {
+		r, err := refund.New(refund.Draft{
+			OrderID: string(x.order.ID()), RefundID: "R1", Amount: 1000, Currency: currency, Reason: string(refund.Duplicate),
+		})
+		x.must(err)
+		return x.Begin(x.Context(), r, lease("first of R1", noon()))
+	}
+	invalid := func() {
+		_, err := in("eur")
+		if _, is := errors.AsType[*order.InvalidError](err); !is {
+			x.Errorf("got %v, want an InvalidError", err)
+		}
+	}
+	x.wantUnchanged(invalid)
+	_, err := in("usd")
+	x.must(err)
+	x.wantUnchanged(invalid)
+	x.wantUnchanged(func() { x.mustBegin("R1", 1000) }) // the same refund, without a currency
+}
+
+func (x storeTest) limits() {
+	x.pay(order.Paid)
+	for n := range refund.MaxRefunds {
+		c := x.mustBegin(fmt.Sprint("R", n), 1)
+		if n%2 == 0 {
+			x.must(x.Finish(x.Context(), c, refund.Outcome{Status: refund.Refused}, noon()))
+		}
+	}
+	x.wantUnchanged(func() {
+		_, err := x.begin("MORE", 1, lease("second", noon()))
+		x.want(err, refund.ErrTooMany)
+	})
+	_, err := x.begin("R1", 1, lease("second", at(time.Hour)))
+	x.must(err)
 }
 
 func (x storeTest) beginsAgain() {

@@ -210,7 +210,7 @@ func precedesRow(why order.Reason) bool {
 	switch why {
 	case order.ReasonStore, order.ReasonMisconfigured, order.ReasonInvalid, order.ReasonCorrupt,
 		order.ReasonUnknownVersion, sqs.ReasonPanic, sqs.ReasonNotStarted, sqs.ReasonBehind,
-		refund.ReasonNotCharged, refund.ReasonExceeds, "":
+		refund.ReasonNotCharged, refund.ReasonExceeds, refund.ReasonTooMany, "":
 		return true
 	case order.ReasonSettled, order.ReasonDuplicate, order.ReasonInProgress, order.ReasonClaimLost,
 		order.ReasonUnavailable, order.ReasonUnknown, order.ReasonReplayed, order.ReasonOutOfTime,
@@ -228,7 +228,7 @@ func judgeReason(why order.Reason, money Money) Verdict {
 		order.ReasonMisconfigured, order.ReasonOutOfTime, order.ReasonInProgress, order.ReasonClaimLost,
 		order.ReasonUnknownVersion, order.ReasonCorrupt, order.ReasonInvalid, order.ReasonRecordLost,
 		sqs.ReasonNotStarted, sqs.ReasonBehind,
-		refund.ReasonNotCharged, refund.ReasonExceeds, refund.ReasonUnexplained:
+		refund.ReasonNotCharged, refund.ReasonExceeds, refund.ReasonTooMany, refund.ReasonUnexplained:
 		return redrive(money, "nothing is charged or given back twice; while the cause lasts, "+
 			"the message waits in the queue")
 	case order.ReasonRefused:

@@ -14,6 +14,10 @@ func judgeRefund(m Message, f Facts) Verdict {
 	switch {
 	case f.RowErr != nil: // order.ErrNotFound
 		return look(NotRefunded, "no order has this id: its own message may be parked, or the id is wrong")
+	case want.Currency() != "" && want.Currency() != f.Account.Charged.Currency:
+		return fix(moneyOfItem(item, f.Made), "the refund names %s, and the order is in %s: "+
+			"correct the producer and post the refund again, then discard this with --force",
+			want.Currency(), f.Account.Charged.Currency)
 	case known && item.Fingerprint != want.Fingerprint():
 		return fix(moneyOfItem(item, nil), "refundId already used with another amount or reason: "+
 			"post the refund under another one, then discard this with --force")
@@ -72,6 +76,9 @@ func judgeNewRefund(m Message, a refund.Account) Verdict {
 			"then discard; or redrive with --verdict=fix once it is paid", a.OrderID)
 	case a.Status == order.Refused:
 		return fix(NotRefunded, "the order is refused: decide about its own message first")
+	case a.Status.Charged() && len(a.Items) >= refund.MaxRefunds:
+		return fix(NotRefunded, "the order has %d refunds and gets no more: give the rest back "+
+			"in Stripe's Dashboard, then discard this with --force", len(a.Items))
 	case a.Status.Charged() && m.Job.Refund.Amount() > a.Left():
 		left := order.Money{Amount: a.Left(), Currency: a.Charged.Currency}
 		return fix(NotRefunded, "only %s is left of the charge: post a refund of less "+

@@ -3,6 +3,7 @@ package deadletters_test
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"regexp"
@@ -126,8 +127,8 @@ func refundStates() map[string]func(*world) {
 		},
 		"a paid order":       paid(func(*world) {}),
 		"too little is left": refunded("R-2", 3500),
-		"made":               refunded("R-1", amount),
-		"another amount":     refunded("R-1", 500),
+		"made":           refunded("R-1", amount),
+		"another amount": refunded("R-1", 500),
 		"open, never sent": paid(func(w *world) {
 			w.refunds.Fail(refundtest.Read, ordertest.LosesRequest)
 			w.deliver(sqs.Job{Refund: refundOf(w.T, "R-1", amount)})
@@ -362,6 +363,38 @@ func TestARowThatCannotBeReadNeedsALook(t *testing.T) {
 	sources.Orders = silent{w.store}
 	if got := deadletters.Judge(m, sources.Facts(t.Context(), m)); got.Action != deadletters.Look || got.Money != deadletters.Unknown {
 		t.Errorf("got %+v, want a look", got)
+	}
+}
+
+func TestARefundInAnotherCurrencyNeedsAFix(t *testing.T) {
+	t.Parallel()
+	for state, want := range map[string]deadletters.Money{"a paid order": deadletters.NotRefunded, "made": deadletters.Refunded} {
+		w := newWorld(t)
+		refundStates()[state](w)
+		d := refund.Draft{OrderID: string(id), RefundID: "R-1", Amount: 1000, Currency: "eur", Reason: "duplicate"}
+		r, err := refund.New(d)
+		must(t, err)
+		m := deadletters.Message{Reason: w.deliver(sqs.Job{Refund: r}).Reason, Job: sqs.Job{Refund: r}}
+		got := w.judge(m)
+		if m.Reason != order.ReasonInvalid || got.Action != deadletters.Fix || got.Money != want ||
+			!strings.Contains(got.Advice, "names eur, and the order is in usd") {
+			t.Errorf("%s: parked as %s, got %+v, want a fix and %s", state, m.Reason, got, want)
+		}
+	}
+}
+
+func TestARefundBeyondTheLimitNeedsAFix(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.charge(ordertest.Pays)
+	for n := range refund.MaxRefunds {
+		w.deliver(sqs.Job{Refund: refundOf(t, fmt.Sprint("R-1", n), 1)})
+	}
+	job := sqs.Job{Refund: refundOf(t, "R-1", 1)}
+	m := deadletters.Message{Reason: w.deliver(job).Reason, Job: job}
+	got := w.judge(m)
+	if m.Reason != refund.ReasonTooMany || got.Action != deadletters.Fix || got.Money != deadletters.NotRefunded {
+		t.Errorf("parked as %s, got %+v, want a fix", m.Reason, got)
 	}
 }
 
