@@ -39,7 +39,7 @@ const (
 		" (attribute_not_exists(refunds) OR refunds < :max)"
 	beginRefund = "SET #r = :item, refundable = if_not_exists(refundable, amount) - :amount, updatedAt = :now," +
 		" openShard = :shard, dueAt = :due ADD refunds :one"
-	inCurrency = " AND currency = :currency"
+	inCurrency      = " AND currency = :currency"
 	mayResumeRefund = "#r.#status = :open AND #r.fingerprint = :fingerprint AND" +
 		" (attribute_not_exists(#r.leaseUntil) OR #r.leaseUntil < :now OR #r.leaseUntil > :latest)"
 	resumeRefund = "SET #r.#owner = :owner, #r.leaseUntil = :until, #r.attempt = #r.attempt + :one, #r.updatedAt = :now"

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	"orderonce/adapters/config"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
@@ -71,13 +73,7 @@ func (m makeRefund) Run(ctx context.Context, sh shell) error {
 	}
 	fmt.Fprintf(sh.people(), "table %s in %s, scope %s, Stripe in %s mode\nqueue %s\n\n",
 		env.Orders.Table, cfg.Region, env.Scope, mode, env.Queue)
-	c := cashier{
-		account: env.Orders.refunds(cfg).Account, shell: sh, every: 500 * time.Millisecond,
-		send: func(ctx context.Context, id order.ID, body string) error {
-			return queue.sendAs(ctx, id, strconv.FormatInt(sh.now().UnixNano(), 10), body)
-		},
-	}
-	if err := c.refund(ctx, m); err != nil {
+	if err := env.Orders.cashier(cfg, queue, sh).refund(ctx, m); err != nil {
 		return fmt.Errorf("refund order %q: %w", m.Order, env.Orders.explain(cfg, err))
 	}
 	return nil
@@ -90,6 +86,15 @@ type cashier struct {
 	account func(context.Context, order.ID) (refund.Account, error)
 	send    func(ctx context.Context, id order.ID, body string) error
 	every   time.Duration
+}
+
+func (c tableConfig) cashier(cfg aws.Config, q queue, sh shell) cashier {
+	return cashier{
+		account: c.refunds(cfg).Account, shell: sh, every: 500 * time.Millisecond,
+		send: func(ctx context.Context, id order.ID, body string) error {
+			return q.sendAs(ctx, id, strconv.FormatInt(sh.now().UnixNano(), 10), body)
+		},
+	}
 }
 
 var (

@@ -37,7 +37,7 @@ func TestRefundOfTheLocalSystem(t *testing.T) {
 			must(t, show{id}.Run(ctx, sh))
 			for _, want := range []string{
 				"status     refunded\n", "refunded   1.00 USD\nleft       0.00 USD\n",
-				"refund     0.30 USD, operator-30, succeeded, re_", "refund     0.70 USD, operator-all, succeeded, re_",
+				"refund     0.30 USD, operator-30, succeeded, re_", "refund     0.30 USD, operator-all, succeeded, re_",
 			} {
 				if !strings.Contains(out.String(), want) {
 					t.Errorf("printed\n%s\nwant %q in it", &out, want)

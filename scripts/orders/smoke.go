@@ -10,6 +10,7 @@ import (
 
 	"orderonce/adapters/sqs"
 	"orderonce/domain/order"
+	"orderonce/domain/refund"
 )
 
 type smoke struct {
@@ -21,15 +22,20 @@ type smoke struct {
 // Help explains the command beyond its one line.
 func (smoke) Help() string {
 	return `It compares the settings of the queues with what the function assumes, creates a customer in Stripe's
-test mode, posts an order of 1.00 USD, and waits until its row is paid and Stripe agrees. It refuses
-a live key.
+test mode, posts an order of 1.00 USD, and waits until its row is paid and Stripe agrees. Then it gives
+0.40 USD back, which fails if something on the way to Stripe closes connections. It refuses a live key.
 
 Examples:
   orders smoke
   orders smoke --customer cus_Me --method pm_card_visa`
 }
 
-// Run posts one order and returns an error unless it is paid and Stripe agrees.
+// refundOfSmoke is what the smoke test gives back. A refund needs what a charge does not:
+// a connection that outlives a request.
+const refundOfSmoke = 40
+
+// Run posts one order and returns an error unless it is paid, Stripe agrees, and a part
+// of it goes back.
 func (s smoke) Run(ctx context.Context, sh shell) error {
 	c, cfg, err := connect[smokeConfig](ctx, sh)
 	if err != nil {
@@ -53,11 +59,17 @@ func (s smoke) Run(ctx context.Context, sh shell) error {
 	if err != nil {
 		return err
 	}
+	queue := newQueue(cfg, c.Queue)
 	p := probe{
-		send: newQueue(cfg, c.Queue).send, load: c.Stripe.Orders.store(cfg).Load, read: c.Stripe.payments().Read,
+		send: queue.send, load: c.Stripe.Orders.store(cfg).Load, read: c.Stripe.payments().Read,
 		scope: order.Scope(c.Stripe.Scope), now: sh.now, every: 500 * time.Millisecond, out: sh.people(),
 	}
-	return p.follow(ctx, o, body, s.Limit)
+	if err := p.follow(ctx, o, body, s.Limit); err != nil {
+		return err
+	}
+	return c.Stripe.Orders.cashier(cfg, queue, sh).refund(ctx, makeRefund{
+		Order: id, Amount: refundOfSmoke, Reason: string(refund.RequestedByCustomer), Yes: true, Limit: s.Limit,
+	})
 }
 
 // newID returns a new orderId that shows its purpose.

@@ -33,8 +33,10 @@ func TestSmoke(t *testing.T) {
 			if err := r.Run(ctx, sh); err != nil {
 				t.Errorf("%v (%v), printed\n%s", err, context.Cause(ctx), out.String())
 			}
-			if !strings.Contains(out.String(), "charge  succeeded, 1.00 USD, pi_") {
-				t.Errorf("printed\n%s", out.String())
+			for _, want := range []string{"charge  succeeded, 1.00 USD, pi_", "refunded   0.40 USD\nleft       0.60 USD\n"} {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("printed\n%s\nwant %q in it", out.String(), want)
+				}
 			}
 		})
 	}

@@ -127,8 +127,8 @@ func refundStates() map[string]func(*world) {
 		},
 		"a paid order":       paid(func(*world) {}),
 		"too little is left": refunded("R-2", 3500),
-		"made":           refunded("R-1", amount),
-		"another amount": refunded("R-1", 500),
+		"made":               refunded("R-1", amount),
+		"another amount":     refunded("R-1", 500),
 		"open, never sent": paid(func(w *world) {
 			w.refunds.Fail(refundtest.Read, ordertest.LosesRequest)
 			w.deliver(sqs.Job{Refund: refundOf(w.T, "R-1", amount)})
