@@ -23,7 +23,10 @@ func (republish) Help() string {
 	return `It sends the events of an order's row to the bus again, with the same sequence numbers, in order:
 for a consumer that lost them. A consumer that discards repetitions by orderId and seq, as
 docs/reference/events.md asks, processes each once. Other consumers of the bus see them again too.
-An interrupted run with --since loses nothing: run it again.
+An interrupted run with --since loses nothing: run it again. It names an order whose row cannot be
+read, and goes on with the others.
+
+Exit codes: 0 published, 1 an error, 2 published, except for the orders that it names.
 
 Examples:
   orders republish ORD-1001
@@ -73,7 +76,11 @@ func (r republish) Run(ctx context.Context, sh shell) error {
 		return fmt.Errorf("%w\nevents published before: %d", c.Orders.explain(cfg, err), p.published)
 	}
 	text := fmt.Sprintf("events published to %s: %d\n", c.Bus, p.published)
-	return sh.result(text, map[string]int{"published": p.published})
+	err = sh.result(text, map[string]int{"published": p.published, "unreadable": p.unreadable})
+	if err == nil && p.unreadable > 0 {
+		err = exit{fmt.Errorf("orders whose row cannot be read, and whose events were not published: %d", p.unreadable), 2}
+	}
+	return err
 }
 
 // all publishes the events of every order that changed since a time.
@@ -92,7 +99,7 @@ func (r republish) all(ctx context.Context, sh shell, p *republisher, c busConfi
 			}
 			n++
 			sh.progress("%d orders", n)
-			if err := p.order(ctx, row.OrderID); err != nil {
+			if err := p.orderOrReport(ctx, sh, row.OrderID); err != nil {
 				return err
 			}
 		}
@@ -105,9 +112,26 @@ func (r republish) all(ctx context.Context, sh shell, p *republisher, c busConfi
 type republisher struct {
 	order.Publisher
 
-	records   order.Records
-	since     time.Time
-	published int
+	records    order.Records
+	since      time.Time
+	published  int
+	unreadable int // orders
+}
+
+// orderOrReport publishes the events of one order. It reports an order that cannot be
+// read, because no retry gets past it, and the orders behind it would never be published.
+func (p *republisher) orderOrReport(ctx context.Context, sh shell, id order.ID) error {
+	err := p.order(ctx, id)
+	switch {
+	case errors.Is(err, order.ErrNotFound): // erased since
+		return nil
+	case errors.Is(err, order.ErrCorrupt), errors.Is(err, order.ErrUnknownVersion):
+		p.unreadable++
+		sh.progress("")
+		fmt.Fprintln(sh.people(), err)
+		return nil
+	}
+	return err
 }
 
 // order publishes the events of one order.
