@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"reflect"
 	"syscall"
 	"time"
 
@@ -42,26 +43,43 @@ type commands struct {
 
 func main() {
 	var c commands
-	parser, err := newParser(&c)
+	parser, err := newParser(&c, kong.Writers(os.Stdout, visible{os.Stderr}))
 	parser.FatalIfErrorf(err)
 	k, err := parser.Parse(os.Args[1:])
 	parser.FatalIfErrorf(err)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	err = c.run(ctx, k, shell{
-		environ: os.Environ(), in: os.Stdin, out: os.Stdout, errOut: os.Stderr, now: time.Now,
+		environ: os.Environ(), in: interruptible{ctx, os.Stdin}, out: os.Stdout, errOut: os.Stderr, now: time.Now,
 		aws: c.Account.load, terminal: term.IsTerminal(int(os.Stdout.Fd())),
 	})
 	stop()
 	k.FatalIfErrorf(hint(err))
 }
 
+// endings are the signals that end a command. Each ends its context instead of the
+// process, so that the command puts back what it holds: messages that it received from a
+// queue would otherwise stay hidden for minutes.
+func endings() []os.Signal { return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} }
+
 func newParser(c *commands, more ...kong.Option) (*kong.Kong, error) {
-	return kong.New(c, append([]kong.Option{kong.Name("orders"), kong.UsageOnError(), kong.Description(
+	return kong.New(c, append([]kong.Option{kong.Name("orders"), kong.ShortUsageOnError(), kong.NamedMapper("amount", kong.MapperFunc(parseAmount)), kong.Description(
 		"Post, show and settle orders, and check a deployment. Region and credentials are found as by the AWS CLI: flags, environment,\n" +
 			"profiles, SSO, roles. The other settings are those of the deployment: . ./build/deploy/env, which make deploy wrote.\n" +
 			"For the system that `make up` runs: . ./build/up/env\n\n" +
 			"Exit codes: 0 done, 1 an error, 2 done, and something is left or differs, 80 a wrong command line.",
 	)}, more...)...)
+}
+
+// parseAmount parses the amount of a flag. It is a type of its own because a person types
+// 9.99 as well.
+func parseAmount(c *kong.DecodeContext, target reflect.Value) error {
+	var text string
+	if err := c.Scan.PopValueInto("N", &text); err != nil {
+		return err
+	}
+	n, err := integer("amount", text)
+	target.SetInt(n)
+	return err
 }
 
 // run runs the command that k has parsed.

@@ -113,6 +113,26 @@ func (f *report) charges() (n int) {
 	return n
 }
 
+// charged returns an intent that charged the order or, if none did, the newest one.
+func (f *report) charged() order.IntentID {
+	for _, i := range f.intents {
+		if i.State == order.Succeeded {
+			return i.ID
+		}
+	}
+	return f.intents[0].ID
+}
+
+// surplus returns the intents that charged the order beside the one that is bound.
+func (f *report) surplus() (ids []string) {
+	for _, i := range f.intents {
+		if i.State == order.Succeeded && i.ID != f.record.Intent {
+			ids = append(ids, string(i.ID))
+		}
+	}
+	return ids
+}
+
 // text formats the report for a person.
 func (f *report) text() string {
 	var b strings.Builder
@@ -171,6 +191,9 @@ func (f *report) next() string {
 	switch r := f.record; {
 	case r == nil:
 		return "a message of this order prepares another payment: restore the row first (orders restore --help)"
+	case r.Intent != "" && f.charges() > 1:
+		return "refund " + strings.Join(f.surplus(), " and ") + " at Stripe, unless that was done: " +
+			"docs/guides/runbooks.md#4-a-customer-says-they-were-charged-twice"
 	case r.Status == order.Open && !r.ParkedAt.IsZero():
 		return "nothing by itself: its message is in the dead-letter queue, because of " + r.LastError
 	case r.Status == order.Open && order.Held(r.Until, f.now):

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
 	"orderonce/domain/receipt"
 )
 
@@ -20,8 +21,11 @@ func TestReport(t *testing.T) {
 	one := order.Intent{ID: "pi_1", State: order.Succeeded, Total: usd, Mode: order.TestMode}
 	other := order.Intent{ID: "pi_2", State: order.Succeeded, Total: usd, Mode: order.LiveMode}
 	stray := order.Intent{ID: "pi_3", State: order.NeedsConfirmation, Total: usd}
+	third := other
+	third.ID = "pi_4"
 	open := order.Record{OrderID: "ORD-1", Status: order.Open, Total: usd, LastError: "mismatch"}
-	held, parked := open, open
+	held, parked, open1 := open, open, open
+	open1.Intent = one.ID
 	held.Owner, held.Until = "canary", noon().Add(time.Minute)
 	parked.ParkedAt = noon()
 	waits := paid
@@ -40,7 +44,13 @@ func TestReport(t *testing.T) {
 		},
 		"charged twice": {
 			report{record: &paid, asked: true, intents: []order.Intent{one, other}},
-			"charged    2 TIMES\n", "nothing: it is settled",
+			"charged    2 TIMES\n", "refund pi_2 at Stripe, unless that was done: " +
+				"docs/guides/runbooks.md#4-a-customer-says-they-were-charged-twice",
+		},
+		"charged three times, the row is open": {
+			report{record: &open1, asked: true, intents: []order.Intent{other, stray, third, one}},
+			"charged    3 TIMES\n", "refund pi_2 and pi_4 at Stripe, unless that was done: " +
+				"docs/guides/runbooks.md#4-a-customer-says-they-were-charged-twice",
 		},
 		"not charged": {report{record: &open, asked: true}, "charged    no\n", "its message comes back"},
 		"receipts": {
@@ -135,9 +145,12 @@ func TestShowFindsAPaymentWithoutARow(t *testing.T) {
 	t.Parallel()
 	d, lost := deploy(t), deploy(t)
 	process(t, lost.store, d.payments, "ORD-1", "pm_card_visa")
+	d.stripe.Advance(time.Minute) // the newest intent is not the one that was charged
+	_, err := d.payments.Prepare(t.Context(), ordertest.Order("ORD-1"), order.PrepareAgainKey(scope, "ORD-1", 1))
+	must(t, err)
 	d.stripe.Advance(2 * time.Minute)
 	var out strings.Builder
-	err := show{"ORD-1"}.Run(t.Context(), testShell(d.environ, "", &out))
+	err = show{"ORD-1"}.Run(t.Context(), testShell(d.environ, "", &out))
 	code, ok := errors.AsType[exit](err)
 	if !ok || code.ExitCode() != 2 || !strings.Contains(err.Error(), "restore it from pi_000001") {
 		t.Errorf("got %v, want exit code 2 and the payment", err)

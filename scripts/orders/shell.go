@@ -8,6 +8,9 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
@@ -30,18 +33,18 @@ type shell struct {
 // people returns where text for people goes: not into a result that a program reads.
 func (sh shell) people() io.Writer {
 	if sh.json {
-		return sh.errOut
+		return visible{sh.errOut}
 	}
-	return sh.out
+	return visible{sh.out}
 }
 
 // result prints the result of a command: text for people, or value as one line of JSON.
 func (sh shell) result(text string, value any) error {
 	if !sh.json {
-		_, err := io.WriteString(sh.out, text)
+		_, err := io.WriteString(visible{sh.out}, text)
 		return err
 	}
-	return json.NewEncoder(sh.out).Encode(value)
+	return json.NewEncoder(visible{sh.out}).Encode(value)
 }
 
 // record prints value with --json, after a command that has printed text as it went.
@@ -78,6 +81,55 @@ func (sh shell) confirms(question, word string) bool {
 	fmt.Fprint(sh.people(), question)
 	typed, _ := bufio.NewReader(sh.in).ReadString('\n') // the end of the input is not a confirmation
 	return strings.TrimSpace(typed) == word
+}
+
+// visible writes text with \u escapes for what a terminal does not print: colors, and
+// characters that hide or reorder others. In JSON they mean the same.
+type visible struct{ out io.Writer }
+
+// Write implements io.Writer.
+func (v visible) Write(p []byte) (int, error) {
+	var b []byte
+	for _, r := range string(p) { // an invalid byte is U+FFFD
+		switch {
+		case r == '\n', r == '\t', unicode.IsPrint(r):
+			b = utf8.AppendRune(b, r)
+		default:
+			for _, unit := range utf16.AppendRune(nil, r) {
+				b = fmt.Appendf(b, `\u%04x`, unit)
+			}
+		}
+	}
+	if _, err := v.out.Write(b); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// interruptible is a reader that ends with its context, also while it waits for a person.
+type interruptible struct {
+	ctx context.Context //nolint:containedctx // io.Reader takes none
+	in  io.Reader
+}
+
+// Read implements io.Reader.
+func (r interruptible) Read(p []byte) (int, error) {
+	type result struct {
+		bytes []byte
+		err   error
+	}
+	read := make(chan result, 1)
+	go func() {
+		b := make([]byte, len(p))
+		n, err := r.in.Read(b)
+		read <- result{b[:n], err}
+	}()
+	select {
+	case got := <-read:
+		return copy(p, got.bytes), got.err
+	case <-r.ctx.Done():
+		return 0, r.ctx.Err()
+	}
 }
 
 // exit is an error with an exit code of its own: 2 if the command did its work, and

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -42,4 +44,45 @@ func awsOf(t *testing.T, url string) aws.Config {
 	cfg, err := testShell(environment("AWS_ENDPOINT_URL="+url), "", io.Discard).aws(t.Context())
 	must(t, err)
 	return cfg
+}
+
+func TestATerminalGetsNothingThatItInterprets(t *testing.T) {
+	t.Parallel()
+	const strange = "ä€😀\t\x1b[31m\u009b\u202e\r\U000e0041\xff\n"
+	const want = "ä€😀\t\\u001b[31m\\u009b\\u202e\\u000d\\udb40\\udc41\ufffd\n"
+	var out strings.Builder
+	sh := testShell(nil, "", &out)
+	must(t, sh.result(strange, nil))
+	fmt.Fprint(sh.people(), strange)
+	if got := out.String(); got != want+want {
+		t.Errorf("printed %q, want %q twice", got, want)
+	}
+	out.Reset()
+	sh.json = true
+	must(t, sh.result("", strange))
+	var got string
+	must(t, json.Unmarshal([]byte(out.String()), &got))
+	if got != strings.ToValidUTF8(strange, "\ufffd") || strings.ContainsAny(out.String(), "\u009b\u202e") {
+		t.Errorf("printed %q as JSON, want the same text in escapes", &out)
+	}
+}
+
+// A signal ends a command also while it waits for a person's answer.
+func TestAQuestionEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	silent, person := io.Pipe()
+	t.Cleanup(func() { _ = person.Close() })
+	ctx, cancel := context.WithCancel(t.Context())
+	sh := testShell(nil, "", io.Discard)
+	sh.in = interruptible{ctx, silent}
+	answered := make(chan bool)
+	go func() { answered <- sh.confirms("Type the word: ", "word") }()
+	cancel()
+	if <-answered {
+		t.Error("got a yes of nobody")
+	}
+	sh.in = interruptible{t.Context(), strings.NewReader("word\n")}
+	if !sh.confirms("Type the word: ", "word") {
+		t.Error("got a no, want a yes after the word")
+	}
 }

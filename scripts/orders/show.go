@@ -49,7 +49,7 @@ func (s show) Run(ctx context.Context, sh shell) error {
 	case notRead != nil: // the row is shown, because Stripe may be what is down
 		return notRead
 	case f.record == nil:
-		return exit{fmt.Errorf("order %q: its row is missing: restore it from %s", s.ID, f.intents[0].ID), 2}
+		return exit{fmt.Errorf("order %q: its row is missing: restore it from %s", s.ID, f.charged()), 2}
 	case charges > 1:
 		return exit{fmt.Errorf("order %q: charged %d times", s.ID, charges), 2}
 	}
