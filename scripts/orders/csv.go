@@ -116,8 +116,8 @@ func indexOf(first []string, header map[string]string) (map[string]int, error) {
 		}
 	}
 	if len(missing) > 0 {
-		return nil, fmt.Errorf("line 1: columns missing: %s: the header has %s; --column orderId=NAME renames one",
-			strings.Join(missing, ", "), strings.Join(first, ", "))
+		return nil, fmt.Errorf("line 1: columns missing: %s: the header has %q; --column orderId=NAME renames one",
+			strings.Join(missing, ", "), first)
 	}
 	return index, nil
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -23,15 +25,16 @@ type dead struct {
 
 // selection are the flags that select messages.
 type selection struct {
-	Reason    []string      `placeholder:"REASON" help:"Only messages with these reasons; none: those that SQS moved itself."`
-	Order     string        `placeholder:"ID" help:"Only the messages of this order."`
-	OlderThan time.Duration `placeholder:"AGE" help:"Only messages that were first sent longer ago, such as 48h."`
-	NewerThan time.Duration `placeholder:"AGE" help:"Only messages that were first sent less long ago."`
-	Limit     int           `default:"10000" help:"Look at no more messages than this. The tool keeps 1 KiB of memory for each."`
+	Reason    []string            `placeholder:"REASON" help:"Only messages with these reasons; none: those that SQS moved itself."`
+	Order     string              `placeholder:"ID" help:"Only the messages of this order."`
+	OlderThan time.Duration       `placeholder:"AGE" help:"Only messages that were first sent longer ago, such as 48h."`
+	NewerThan time.Duration       `placeholder:"AGE" help:"Only messages that were first sent less long ago."`
+	Field     []deadletters.Field `sep:"none" placeholder:"NAME=VALUE" help:"Only bodies with this value, such as lines.unitAmount=1999. Repeatable: all."`
+	Limit     int                 `default:"10000" help:"Look at no more messages than this. The tool keeps 1 KiB of memory for each."`
 }
 
 func (s selection) filter(now time.Time) deadletters.Filter {
-	f := deadletters.Filter{Reasons: s.Reason, Query: s.Order}
+	f := deadletters.Filter{Reasons: s.Reason, Query: s.Order, Fields: s.Field}
 	if s.OlderThan > 0 {
 		f.Before = now.Add(-s.OlderThan)
 	}
@@ -55,6 +58,8 @@ type desk struct {
 const emptyWait = time.Second
 
 func openDesk(ctx context.Context, sh shell) (desk, error) {
+	// With `| head`, a write fails instead of killing the process, which holds messages.
+	signal.Ignore(syscall.SIGPIPE)
 	env, cfg, err := connect[deadLettersConfig](ctx, sh)
 	if err != nil {
 		return desk{}, err
@@ -87,7 +92,7 @@ func (d desk) each(
 			return visit(ctx, l)
 		})
 	d.progress("")
-	if errors.Is(err, context.Canceled) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, syscall.EPIPE) {
 		err = fmt.Errorf("stopped after %s, which are visible in the queue again: %w", messages(looked), err)
 	}
 	return t, err
@@ -144,13 +149,14 @@ verdict:
   fix      Correct first what the next line says. A redrive would only park it again.
   look     Find out more: neither the row nor Stripe answers what a person has to know.
 
-The messages are hidden while the command reads the queue, for at most five minutes after it was
-killed, and visible again at the end, also after Ctrl-C. A message can say refused although its
+The messages are hidden while the command reads the queue, and visible again at the end, also after
+Ctrl-C, "kill" or "| head"; after "kill -9", five minutes later. A message can say refused although its
 order was paid since: the verdict counts, not the reason.
 
 Examples:
 
   orders dead-letters list --reason=refused --older-than=24h
+  orders dead-letters list --field lines.sku=MUG --field lines.unitAmount=240000
   orders --json dead-letters list | jq -r 'select(.verdict == "look") | .orderId'`
 }
 

@@ -114,7 +114,7 @@ func times(n int) string {
 }
 
 // shownAttributes returns the attributes of a message. What a producer wrote may be
-// personal data.
+// personal data, also under the name of an attribute of the function.
 func shownAttributes(l deadletters.Letter, whole bool) map[string]string {
 	shown := make(map[string]string, len(l.Attributes))
 	for name, a := range l.Attributes {
@@ -122,7 +122,10 @@ func shownAttributes(l deadletters.Letter, whole bool) map[string]string {
 		switch {
 		case a.BinaryValue != nil:
 			value = fmt.Sprintf("[%d bytes]", len(a.BinaryValue))
-		case !whole && !strings.HasPrefix(name, "orderonce-") && name != sqs.AttrTrace:
+		case whole:
+			value = strings.ReplaceAll(value, "\n", `\n`)
+		case name == sqs.AttrDetail && value == l.Detail:
+		case name == sqs.AttrDetail, !deadletters.Parses(name, value):
 			value = order.Quote(value)
 		}
 		shown[name] = value

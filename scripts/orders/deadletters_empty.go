@@ -60,7 +60,7 @@ func (r redriveDead) redrive(ctx context.Context, d desk) error {
 		verb: "redrive", does: "send %s to the order queue", done: "redriven",
 		selection: r.Select, emptying: r.How,
 		asks:  r.Verdict != string(deadletters.Redrive),
-		takes: func(a deadletters.Action) bool { return r.Verdict == "any" || r.Verdict == string(a) },
+		takes: func(l deadletters.Letter) bool { return r.Verdict == "any" || r.Verdict == string(l.Action) },
 		do: func(ctx context.Context, l deadletters.Letter) error {
 			select {
 			case <-tick.C:
@@ -84,6 +84,9 @@ func (discardDead) Help() string {
 	return `It lists the selected messages with the verdict discard, asks, and deletes them: another delivery of
 them would change nothing. It judges each message again before it deletes it. With --force it
 deletes the others as well: an order that was not charged is then lost, unless you post it again.
+It keeps the message of an open or refused order whose PaymentIntent may still be charged, or was:
+Stripe may execute an earlier attempt, also after you posted the order under another id. Close such
+an order with "orders cancel" first; its message has then the verdict discard.
 
 With --save nothing is lost. To post saved messages again: jq -r .body FILE | orders post
 
@@ -108,7 +111,15 @@ func (c discardDead) discard(ctx context.Context, d desk) error {
 	return d.empty(ctx, task{
 		verb: "discard", does: "delete %s", done: "discarded",
 		selection: c.Select, emptying: c.How, asks: c.Force,
-		takes: func(a deadletters.Action) bool { return c.Force || a == deadletters.Discard },
+		takes: func(l deadletters.Letter) bool {
+			if c.Force && l.MayBeCharged() {
+				d.progress("")
+				fmt.Fprintf(d.people(), "kept     %s  %s may still be charged: orders cancel %s, then discard\n",
+					l.OrderID(), l.Row.Intent, l.OrderID())
+				return false
+			}
+			return c.Force || l.Action == deadletters.Discard
+		},
 		do: func(ctx context.Context, l deadletters.Letter) error {
 			if err := save(c.Save, l.Message); err != nil {
 				return err
@@ -125,7 +136,7 @@ type task struct {
 
 	verb, does, done string // what a person types, and reads before and afterwards
 	asks             bool   // even with --yes
-	takes            func(deadletters.Action) bool
+	takes            func(deadletters.Letter) bool
 	do               func(context.Context, deadletters.Letter) error
 }
 
@@ -141,7 +152,7 @@ func (d desk) empty(ctx context.Context, t task) error {
 	chosen := map[string]bool{}
 	f := t.filter(d.now())
 	counts, err := d.each(ctx, f, t.Limit, func(_ context.Context, l deadletters.Letter) (bool, error) {
-		if !t.takes(l.Action) {
+		if !t.takes(l) {
 			return false, nil
 		}
 		chosen[l.ID] = true
@@ -183,7 +194,7 @@ func (d desk) take(ctx context.Context, t task, chosen map[string]bool) (took in
 	}
 	wanted := func(m deadletters.Message) bool { return chosen[m.ID] }
 	visit := func(ctx context.Context, l deadletters.Letter) (bool, error) {
-		if !t.takes(l.Action) { // it is another one by now
+		if !t.takes(l) { // it is another one by now
 			return false, d.print(l)
 		}
 		if err := t.do(ctx, l); err != nil {

@@ -138,6 +138,12 @@ func TestListCountsTheMessagesOfALostResponse(t *testing.T) {
 	}
 }
 
+func field(t *testing.T, text string) (f deadletters.Field) {
+	t.Helper()
+	must(t, f.UnmarshalText([]byte(text)))
+	return f
+}
+
 func TestListSelects(t *testing.T) {
 	t.Parallel()
 	for claim, tt := range map[string]struct {
@@ -148,7 +154,16 @@ func TestListSelects(t *testing.T) {
 		"by reason": {
 			listDead{Verdict: "any", Select: selection{Reason: []string{"refused", "key_reused"}}}, []string{"REFUSED", "LOST"},
 		},
-		"by order":              {listDead{Verdict: "any", Select: selection{Order: "WAITS"}}, []string{"WAITS"}},
+		"by order": {listDead{Verdict: "any", Select: selection{Order: "WAITS"}}, []string{"WAITS"}},
+		"by a field": {
+			listDead{Verdict: "any", Select: selection{Field: []deadletters.Field{field(t, "payment.method=pm_missing")}}},
+			[]string{"REFUSED"},
+		},
+		"by two fields": {
+			listDead{Verdict: "any", Select: selection{
+				Field: []deadletters.Field{field(t, "payment.method=pm_missing"), field(t, "orderId=PAID")},
+			}}, nil,
+		},
 		"by reason and verdict": {listDead{Verdict: "look", Select: selection{Reason: []string{"refused"}}}, nil},
 		"what is older than":    {listDead{Verdict: "any", Select: selection{OlderThan: 151 * time.Hour}}, nil},
 		"what is newer than":    {listDead{Verdict: "any", Select: selection{NewerThan: 150 * time.Hour}}, nil},
@@ -201,6 +216,34 @@ func TestShowPrintsAMessageWithoutItsPayer(t *testing.T) {
 	}
 	if err := (showDead{ID: "NONE"}).show(t.Context(), p.desk); !errors.Is(err, errNoDeadLetter) {
 		t.Errorf("got error %v, want %v", err, errNoDeadLetter)
+	}
+}
+
+// A producer's attributes reach the dead-letter queue when SQS moves the message.
+func TestAProducerWritesNothingOnTheTerminal(t *testing.T) {
+	t.Parallel()
+	p := newPile(t, "")
+	const strange = "Jane Doe\nredrive  ORD-2\u009b31m\u202e"
+	attributes := map[string]sqstest.Attribute{"mine": sqstest.Text(strange)}
+	for _, name := range []string{"reason", "detail", "order-id", "first-message-id", "first-sent", "times-parked", "dropped"} {
+		attributes["orderonce-"+name] = sqstest.Text(strange)
+	}
+	attributes[sqs.AttrTrace] = sqstest.Text(strange)
+	p.server.Machine(func(m *sqstest.Machine, now time.Time) {
+		_, err := m.Send(now, "dead", sqstest.Draft{Body: lineOfOrder("STRANGE", "pm_card_visa"), Attributes: attributes})
+		must(t, err)
+	})
+	must(t, listDead{Select: selection{Limit: 100}, Verdict: "any"}.list(t.Context(), p.desk))
+	must(t, showDead{ID: "STRANGE"}.show(t.Context(), p.desk))
+	if got := p.out.String(); strings.Contains(got, "Jane") || strings.Contains(got, "\nredrive  ORD-2") ||
+		!strings.Contains(got, "orderonce-reason: [withheld: length ") {
+		t.Errorf("printed\n%s\nwant nothing of the producer's", got)
+	}
+	p.out.Reset()
+	must(t, showDead{ID: "STRANGE", Body: true}.show(t.Context(), p.desk))
+	if got := p.out.String(); strings.Contains(got, "\nredrive  ORD-2") || strings.ContainsAny(got, "\u009b\u202e") ||
+		!strings.Contains(got, `mine: Jane Doe\nredrive  ORD-2\u009b31m\u202e`) {
+		t.Errorf("with --body printed\n%s\nwant it quoted", got)
 	}
 }
 
@@ -321,11 +364,41 @@ func TestADecisionIsMadeAgainWhenTheMessageIsTaken(t *testing.T) {
 	p.sources.Payments.(*ordertest.Bank).Fail(ordertest.Read, ordertest.LosesRequest)
 	took, err := p.take(t.Context(), task{
 		selection: selection{Limit: 100},
-		takes:     func(a deadletters.Action) bool { return a == deadletters.Discard },
+		takes:     func(l deadletters.Letter) bool { return l.Action == deadletters.Discard },
 		do:        func(context.Context, deadletters.Letter) error { t.Error("a message was taken"); return nil },
 	}, chosen)
 	if err != nil || took != 0 {
 		t.Errorf("took %d messages, %v, want none", took, err)
+	}
+}
+
+// An attempt whose Confirm was lost may still charge a refused order at Stripe: if its
+// message were gone and a corrected order posted, the customer would pay twice.
+func TestDiscardKeepsAnOrderThatMayBeChargedUntilItIsCanceled(t *testing.T) {
+	t.Parallel()
+	p := newPile(t, "discard\n")
+	bank := p.sources.Payments.(*ordertest.Bank)
+	bank.Fail(ordertest.Confirm, ordertest.LosesRequest)
+	process(t, p.store, bank, "LOST", "pm_card_visa")
+	must(t, p.store.SetStatus(t.Context(), "LOST", order.Refused))
+	every := discardDead{Select: selection{Limit: 100}, Force: true}
+	if err := every.discard(t.Context(), p.desk); !errors.Is(err, errLeft) {
+		t.Errorf("got error %v, want %v", err, errLeft)
+	}
+	if diff := cmp.Diff(p.orders("dead"), []string{"LOST"}); diff != "" {
+		t.Errorf("dead letters (-got +want):\n%s", diff)
+	}
+	want := "kept     LOST  pi_2 may still be charged: orders cancel LOST, then discard\n"
+	if !strings.Contains(p.out.String(), want) {
+		t.Errorf("printed\n%s\nwant %q in it", p.out, want)
+	}
+
+	closing := order.Cancellation{Records: p.store, Payments: bank, Canceler: bank, Scope: scope}
+	_, err := closing.Cancel(t.Context(), "LOST", noon())
+	must(t, err)
+	must(t, discardDead{Select: every.Select, How: emptying{Yes: true}}.discard(t.Context(), p.desk))
+	if left := p.orders("dead"); left != nil {
+		t.Errorf("after the cancel, %v is left, want nothing", left)
 	}
 }
 

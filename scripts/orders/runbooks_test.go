@@ -405,7 +405,7 @@ func deadLettersArrived() runbook {
 			i.drain()
 		},
 		over: leads(map[order.ID]order.Status{
-			"ORD-2001": order.Paid, "ORD-2002": order.Refused, "ORD-2003": order.Paid, "ORD-2004": order.Canceled,
+			"ORD-2001": order.Paid, "ORD-2002": order.Canceled, "ORD-2003": order.Paid, "ORD-2004": order.Canceled,
 		}),
 	}
 }
@@ -565,18 +565,14 @@ func wrongOrders() runbook {
 			i.stops()
 			i.post(sale("ORD-7001", 2400, good), sale("ORD-7002", 2400, good))
 			for n := range waiting {
-				i.send(sale(wrong(n+charged), 240000, good))
+				body := sale(wrong(n+charged), 240000, good)
+				if n%2 == 0 {
+					body = strings.ReplaceAll(body, ":", ": ") // another program's JSON
+				}
+				i.send(body)
 			}
 		},
 		events: map[string]func(*incident){
-			"the right orders are posted again": func(i *incident) {
-				i.posted = slices.DeleteFunc(i.posted, func(p system.Posted) bool { return strings.HasPrefix(string(p.OrderID()), "ORD-") })
-				for _, body := range i.bodies("queue.jsonl") {
-					if !strings.Contains(body, `"unitAmount":240000`) {
-						i.post(body)
-					}
-				}
-			},
 			"processing is resumed": (*incident).resumes,
 			"the refunds are posted": func(i *incident) {
 				for r, err := range i.Records(i.t.Context()) {
@@ -597,20 +593,6 @@ func wrongOrders() runbook {
 			}
 		},
 	}
-}
-
-// bodies returns the bodies of the messages that a command saved.
-func (i *incident) bodies(file string) (all []string) {
-	i.t.Helper()
-	f, err := os.Open(filepath.Join(i.folder, file))
-	must(i.t, err)
-	defer func() { must(i.t, f.Close()) }()
-	for lines := json.NewDecoder(f); lines.More(); {
-		var l saved
-		must(i.t, lines.Decode(&l))
-		all = append(all, l.Body)
-	}
-	return all
 }
 
 // badRelease deploys a release that reads no order in dollars.

@@ -9,8 +9,13 @@ package deadletters
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	"orderonce/domain/order"
 )
 
 // Filter selects messages. A zero field selects every message.
@@ -20,6 +25,53 @@ type Filter struct {
 	Query string
 	// Before and After bound the time at which the message was first sent.
 	Before, After time.Time
+	Fields        []Field // each must match
+}
+
+// Field is a value in a message's body, such as lines.unitAmount=240000.
+type Field struct {
+	path  []string
+	value string
+}
+
+// UnmarshalText reads a field as a person types it: names with dots in between, =, and
+// the value.
+func (f *Field) UnmarshalText(text []byte) error {
+	path, value, found := strings.Cut(string(text), "=")
+	if !found || path == "" {
+		return fmt.Errorf("%s: want NAME=VALUE, such as lines.unitAmount=1999", order.Quote(string(text)))
+	}
+	f.path, f.value = strings.Split(path, "."), value
+	return nil
+}
+
+// in reports whether JSON text has the field: the body, or a string in it that is JSON
+// itself, such as the Message of an SNS notification.
+func (f Field) in(text string) bool {
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	var value any
+	return decoder.Decode(&value) == nil && f.of(value)
+}
+
+// of reports whether a value has the field. One element of an array must have it. The
+// value is compared as JSON has it, a string without its quotes.
+func (f Field) of(value any) bool {
+	switch v := value.(type) {
+	case []any:
+		return slices.ContainsFunc(v, f.of)
+	case map[string]any:
+		if len(f.path) == 0 {
+			return false
+		}
+		inner, has := v[f.path[0]]
+		return has && Field{f.path[1:], f.value}.of(inner)
+	case string:
+		return len(f.path) == 0 && v == f.value || len(f.path) > 0 && f.in(v)
+	case nil:
+		return len(f.path) == 0 && f.value == "null"
+	}
+	return len(f.path) == 0 && fmt.Sprint(value) == f.value
 }
 
 // Matches reports whether the filter selects m.
@@ -28,7 +80,8 @@ func (f Filter) Matches(m Message) bool {
 	case len(f.Reasons) > 0 && !contains(f.Reasons, m.ReasonShown()),
 		f.Query != "" && !contains([]string{string(m.OrderID()), m.ID, m.FirstID}, f.Query),
 		!f.Before.IsZero() && !m.FirstSent.Before(f.Before),
-		!f.After.IsZero() && !m.FirstSent.After(f.After):
+		!f.After.IsZero() && !m.FirstSent.After(f.After),
+		slices.ContainsFunc(f.Fields, func(one Field) bool { return !one.in(m.Body) }):
 		return false
 	}
 	return true
@@ -48,6 +101,19 @@ type Letter struct {
 	Message
 	Facts
 	Verdict
+}
+
+// MayBeCharged reports whether the order of this message has a bound intent that can
+// still be charged or was charged, and that only the message or a cancel settles: the row
+// is open or refused.
+func (l Letter) MayBeCharged() bool {
+	if l.Row.Intent == "" || l.Row.Status != order.Open && l.Row.Status != order.Refused {
+		return false
+	}
+	if same, known := l.Row.Fingerprint.Matches(l.Job.Order); known && !same {
+		return false // the row is that of another message
+	}
+	return !slices.ContainsFunc(l.Intents, func(i order.Intent) bool { return i.State == order.IntentCanceled })
 }
 
 // Judge calls visit with the verdict on every message of the queue that is wanted, each

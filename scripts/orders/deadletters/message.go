@@ -3,7 +3,9 @@ package deadletters
 import (
 	"cmp"
 	"maps"
+	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -49,8 +51,10 @@ func newMessage(raw types.Message, d *sqs.Decoder) Message {
 		ID: aws.ToString(raw.MessageId), Handle: aws.ToString(raw.ReceiptHandle), Body: aws.ToString(raw.Body),
 		Attributes: raw.MessageAttributes, Group: raw.Attributes["MessageGroupId"],
 	}
-	m.Reason, m.Detail = sqs.ParseReason(m.text(sqs.AttrReason)), m.text(sqs.AttrDetail)
-	m.FirstID = sqs.FirstMessageID(m.text(sqs.AttrFirstMessageID), m.ID)
+	if m.Reason = order.Reason(m.text(sqs.AttrReason)); m.Reason != "" { // the function writes no detail without one
+		m.Detail = m.text(sqs.AttrDetail)
+	}
+	m.FirstID = cmp.Or(m.text(sqs.AttrFirstMessageID), m.ID)
 	m.Receives, _ = strconv.Atoi(raw.Attributes["ApproximateReceiveCount"])
 	if m.TimesParked, _ = strconv.Atoi(m.text(sqs.AttrTimesParked)); m.TimesParked == 0 && m.Reason != "" {
 		m.TimesParked = 1
@@ -64,8 +68,42 @@ func newMessage(raw types.Message, d *sqs.Decoder) Message {
 	return m
 }
 
+// text returns an attribute of the function, or "" if the function cannot have written
+// it.
 func (m Message) text(attribute string) string {
-	return aws.ToString(m.Attributes[attribute].StringValue)
+	if value := aws.ToString(m.Attributes[attribute].StringValue); Parses(attribute, value) {
+		return value
+	}
+	return ""
+}
+
+var namesFormat = regexp.MustCompile(`^[\w.,\- ]+$`)
+
+// Parses reports whether an attribute is one of the function's with such a value as the
+// function writes. SQS moves messages with whatever their producer wrote under the same
+// names: lines, colors of a terminal, personal data.
+func Parses(attribute, value string) bool {
+	switch attribute {
+	case sqs.AttrReason:
+		return sqs.ParseReason(value) != ""
+	case sqs.AttrDetail:
+		return !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' })
+	case sqs.AttrOrderID:
+		return order.ValidID(value)
+	case sqs.AttrFirstMessageID:
+		return sqs.FirstMessageID(value, "") != ""
+	case sqs.AttrFirstSent:
+		_, err := time.Parse(time.RFC3339, value)
+		return err == nil
+	case sqs.AttrTimesParked:
+		_, err := strconv.ParseUint(value, 10, 16)
+		return err == nil
+	case sqs.AttrDropped:
+		return namesFormat.MatchString(value)
+	case sqs.AttrTrace:
+		return order.ParseTrace(value) != ""
+	}
+	return false
 }
 
 // maxAttributes is the most that one message may have (SQS developer guide, "Message
@@ -84,7 +122,7 @@ func (m Message) redriven() map[string]types.MessageAttributeValue {
 		{sqs.AttrFirstSent, m.FirstSent.UTC().Format(time.RFC3339)},
 		{sqs.AttrFirstMessageID, m.FirstID},
 	} {
-		if _, known := out[a.name]; !known && len(out) < maxAttributes {
+		if _, has := out[a.name]; m.text(a.name) == "" && (has || len(out) < maxAttributes) {
 			out[a.name] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &a.value}
 		}
 	}

@@ -2,6 +2,7 @@ package deadletters_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -260,13 +261,54 @@ func TestMessagesThatCannotBeSeenAreCounted(t *testing.T) {
 	}
 }
 
+// A message that SQS moved has the producer's attributes, whatever their names.
+func TestWhatTheFunctionCannotHaveWrittenIsDropped(t *testing.T) {
+	t.Parallel()
+	q := newQueues(t, false)
+	const strange = "Jane Doe\nredrive  ORD-2 \u009b31m"
+	attributes := map[string]sqstest.Attribute{}
+	for _, name := range []string{
+		sqs.AttrReason, sqs.AttrDetail, sqs.AttrOrderID, sqs.AttrTimesParked, sqs.AttrFirstMessageID, sqs.AttrFirstSent, sqs.AttrTrace,
+	} {
+		attributes[name] = sqstest.Text(strange)
+		if deadletters.Parses(name, strange) {
+			t.Errorf("%s: %q parses", name, strange)
+		}
+	}
+	q.Machine(func(m *sqstest.Machine, now time.Time) {
+		_, err := m.Send(now, q.dead, sqstest.Draft{Body: "{", Attributes: attributes})
+		must(t, err)
+		attributes = map[string]sqstest.Attribute{sqs.AttrDetail: sqstest.Text("Jane Doe")} // without a reason
+		_, err = m.Send(now, q.dead, sqstest.Draft{Body: "{", Attributes: attributes})
+		must(t, err)
+	})
+	reader := q.queue(http.DefaultClient)
+	_, err := reader.Each(t.Context(), 10, func(ctx context.Context, m deadletters.Message) (bool, error) {
+		if m.Reason != "" || m.Detail != "" || m.OrderID() != "" || m.TimesParked != 0 || m.FirstID != m.ID || !m.FirstSent.Equal(start()) {
+			t.Errorf("got %+v, want nothing of the producer's", m)
+		}
+		return true, reader.Redrive(ctx, m)
+	})
+	must(t, err)
+	q.Machine(func(m *sqstest.Machine, now time.Time) {
+		messages, err := m.Messages(now, q.orders)
+		must(t, err)
+		for _, one := range messages {
+			if got := one.Attributes[sqs.AttrFirstSent].Text; got != start().Format(time.RFC3339) {
+				t.Errorf("redriven as first sent at %q, want the time that SQS has", got)
+			}
+		}
+	})
+}
+
 func TestAMessageHasItsOriginAndItsHistory(t *testing.T) {
 	t.Parallel()
+	const firstID = "0af76519-16cd-43dd-8448-eb211c80319c"
 	q := newQueues(t, false)
 	q.Machine(func(m *sqstest.Machine, now time.Time) {
 		_, err := m.Send(now, q.dead, sqstest.Draft{Body: bodyOf("ORD-1", "pm_card_visa"), Attributes: map[string]sqstest.Attribute{
 			sqs.AttrReason: sqstest.Text("refused"), sqs.AttrDetail: sqstest.Text("no such card"), sqs.AttrTimesParked: sqstest.Text("3"),
-			sqs.AttrFirstMessageID: sqstest.Text("22b80b92-fdea-4c2c-8f9d-bdfb0c7bf324"), sqs.AttrFirstSent: sqstest.Text("2026-10-31T08:00:00Z"),
+			sqs.AttrFirstMessageID: sqstest.Text(firstID), sqs.AttrFirstSent: sqstest.Text("2026-10-31T08:00:00Z"),
 		}})
 		must(t, err)
 	})
@@ -283,7 +325,7 @@ func TestAMessageHasItsOriginAndItsHistory(t *testing.T) {
 		Receives, TimesParked   int
 	}
 	for id, want := range map[order.ID]shown{
-		"ORD-1": {"refused", "no such card", "22b80b92-fdea-4c2c-8f9d-bdfb0c7bf324", start().Add(-day), 1, 3},
+		"ORD-1": {"refused", "no such card", firstID, start().Add(-day), 1, 3},
 		"ORD-2": {"none", "", lost.ID, start(), 4, 0},
 	} {
 		m := got[id]
@@ -549,5 +591,39 @@ func TestFilter(t *testing.T) {
 	}
 	if m.Reason = ""; !(deadletters.Filter{Reasons: []string{deadletters.Unnamed}}).Matches(m) {
 		t.Error("a message without a reason is not selected by none")
+	}
+}
+
+func TestAFieldSelectsByTheJSONOfTheBody(t *testing.T) {
+	t.Parallel()
+	const body = `{"orderId":"ORD-1","lines":[{"sku":"MUG","unitAmount":5},{"unitAmount" : 240000}],"gift":true,"note":null}`
+	event, _ := json.Marshal(map[string]any{"detail-type": "Order", "detail": json.RawMessage(body)})
+	notification, _ := json.Marshal(map[string]string{"Type": "Notification", "Message": body})
+	for field, bodies := range map[string]map[string]bool{
+		"lines.unitAmount=240000":         {body: true, string(event): false, `{"lines":{"unitAmount":240000}}`: true},
+		"lines.unitAmount=24000":          {body: false},
+		"lines.sku=MUG":                   {body: true, `{"lines":["MUG"]}`: false, `{"lines":[{"sku":"MUG"`: false},
+		"lines.sku=":                      {body: false, `{"lines":[{"sku":""}]}`: true},
+		"lines=MUG":                       {body: false, `{"lines":["A","MUG"]}`: true},
+		"gift=true":                       {body: true, `{"gift":"true"}`: true},
+		"note=null":                       {body: true, "{}": false},
+		"note.text=null":                  {body: false},
+		"orderId=ORD=1":                   {`{"orderId":"ORD=1"}`: true, body: false},
+		"detail.lines.unitAmount=240000":  {string(event): true, body: false},
+		"Message.lines.unitAmount=240000": {string(notification): true, body: false},
+	} {
+		var f deadletters.Field
+		must(t, f.UnmarshalText([]byte(field)))
+		for body, want := range bodies {
+			filter := deadletters.Filter{Fields: []deadletters.Field{f}}
+			if got := filter.Matches(deadletters.Message{Body: body}); got != want {
+				t.Errorf("%s of %s: got %t, want %t", field, body, got, want)
+			}
+		}
+	}
+	for _, invalid := range []string{"", "=1", "lines.sku"} {
+		if err := new(deadletters.Field).UnmarshalText([]byte(invalid)); err == nil {
+			t.Errorf("%q is a field, want an error", invalid)
+		}
 	}
 }

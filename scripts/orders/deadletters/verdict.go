@@ -126,7 +126,7 @@ func judgeOrder(m Message, f Facts) Verdict {
 			return redrive(money, "settles the row as %s, as Stripe says; charges nothing", outcome.Status)
 		}
 	}
-	return judgeReason(why, money)
+	return judgeReason(why, money, f.Row.OrderID)
 }
 
 // judgeSettled judges an order that no message changes any more.
@@ -163,7 +163,7 @@ func judgeUnbound(why order.Reason, o order.Order, found []order.Intent) Verdict
 		return look(Unknown, "Stripe's search found a PaymentIntent when the message was parked, "+
 			"and finds none now: check SCOPE")
 	case len(found) == 0:
-		return judgeReason(why, NotCharged)
+		return judgeReason(why, NotCharged, o.ID())
 	case len(found) > 1:
 		return look(moneyFound(found), "the row names no PaymentIntent, and Stripe's search finds %d: "+
 			"restore the row from the one that was charged", len(found))
@@ -171,7 +171,7 @@ func judgeUnbound(why order.Reason, o order.Order, found []order.Intent) Verdict
 		return look(moneyFound(found), "stop processing: %s was made for this order id "+
 			"with different content", found[0].ID)
 	case found[0].State == order.NeedsConfirmation:
-		return judgeReason(why, NotCharged)
+		return judgeReason(why, NotCharged, o.ID())
 	}
 	return fix(moneyFound(found), "the row is older than the money: orders restore %s %s, "+
 		"then list again", o.ID(), found[0].ID)
@@ -222,7 +222,7 @@ func precedesRow(why order.Reason) bool {
 
 // judgeReason judges an order or a refund that is not settled, and that a redrive would
 // make. The reason says whether what parked it is gone.
-func judgeReason(why order.Reason, money Money) Verdict {
+func judgeReason(why order.Reason, money Money, id order.ID) Verdict {
 	switch why {
 	case order.ReasonStore, order.ReasonUnavailable, order.ReasonUnknown, order.ReasonReplayed,
 		order.ReasonMisconfigured, order.ReasonOutOfTime, order.ReasonInProgress, order.ReasonClaimLost,
@@ -232,8 +232,8 @@ func judgeReason(why order.Reason, money Money) Verdict {
 		return redrive(money, "nothing is charged or given back twice; while the cause lasts, "+
 			"the message waits in the queue")
 	case order.ReasonRefused:
-		return fix(money, "correct the cause, then redrive with --verdict=fix; "+
-			"or discard with --force, then post a corrected order under another id")
+		return fix(money, "correct the cause, then redrive with --verdict=fix; or orders cancel %s, "+
+			"discard this, and only then post a corrected order under another id", id)
 	case sqs.ReasonPanic:
 		return fix(money, "the log has the stack: deploy a release that does not panic, "+
 			"then redrive with --verdict=fix")

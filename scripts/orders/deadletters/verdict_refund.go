@@ -48,7 +48,7 @@ func judgeItem(m Message, f Facts, i refund.Item) Verdict {
 		return fix(money, "it may have been made: redrive with --verdict=fix, which reads Stripe first; "+
 			"if it is parked as refund_unknown, orders refund resolve %s %s", f.Account.OrderID, i.ID)
 	}
-	return judgeReason(m.Reason, money)
+	return judgeReason(m.Reason, money, f.Account.OrderID)
 }
 
 // moneyOfItem returns what happened to the money of a refund that the row has.
@@ -84,5 +84,5 @@ func judgeNewRefund(m Message, a refund.Account) Verdict {
 		return fix(NotRefunded, "only %s is left of the charge: post a refund of less "+
 			"under another refundId, then discard this with --force", left)
 	}
-	return judgeReason(m.Reason, NotRefunded)
+	return judgeReason(m.Reason, NotRefunded, a.OrderID)
 }

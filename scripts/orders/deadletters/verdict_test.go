@@ -267,7 +267,7 @@ func TestVerdicts(t *testing.T) {
 		"a pending order that is paid": {
 			"out_of_time", "pending, paid since", "fix", "charged, row still open", "orders refresh ORD-1, then discard",
 		},
-		"a refused order":         {"refused", "refused", "fix", "not charged", "correct the cause"},
+		"a refused order":         {"refused", "refused", "fix", "not charged", "orders cancel ORD-1, discard this, and only then post"},
 		"a conflict":              {"conflict", "different content, paid", "fix", "charged and settled", "different content, which is paid"},
 		"a conflict with nothing": {"conflict", "no row", "look", "unknown", "which is missing"},
 		"a lost row, charged": {
@@ -344,6 +344,32 @@ func TestVerdicts(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestAnOrderMayBeChargedWhileItsIntentIsBoundAndNotCanceled(t *testing.T) {
+	t.Parallel()
+	states := orderStates()
+	states["refused, with an intent"] = func(w *world) ordertest.Card {
+		card := states["open, not confirmed"](w)
+		must(w.T, w.store.SetStatus(w.Context(), id, order.Refused))
+		return card
+	}
+	states["different content, open"] = func(w *world) ordertest.Card {
+		states["open, not confirmed"](w)
+		return ordertest.Declines
+	}
+	want := map[string]bool{
+		"open, not confirmed": true, "open, charged": true, "open, Stripe is silent": true, "open, another scope": true,
+		"refused, with an intent": true,
+	}
+	for state, arrange := range states {
+		w := newWorld(t)
+		m := deadletters.Message{Job: sqs.Job{Order: orderWith(t, arrange(w))}}
+		l := deadletters.Letter{Message: m, Facts: w.sources().Facts(t.Context(), m)}
+		if got := l.MayBeCharged(); got != want[state] {
+			t.Errorf("%s: got %t, want %t", state, got, want[state])
+		}
 	}
 }
 

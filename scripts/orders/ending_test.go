@@ -1,0 +1,69 @@
+package main
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"orderonce/adapters/lambda/lambdatest"
+	"orderonce/adapters/sqs/sqstest"
+)
+
+// TestWhateverEndsTheCommandPutsTheMessagesBack ends the compiled tool while it holds
+// messages, in each way that leaves it a moment.
+func TestWhateverEndsTheCommandPutsTheMessagesBack(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	binary := filepath.Join(t.TempDir(), "orders")
+	must(t, lambdatest.Build(t.Context(), "scripts/orders", binary))
+	signaled := func(s syscall.Signal) func(*os.Process, *os.File) {
+		return func(p *os.Process, out *os.File) {
+			must(t, p.Signal(s))
+			_, _ = io.Copy(io.Discard, out) // until the process has ended
+		}
+	}
+	for claim, end := range map[string]func(p *os.Process, out *os.File){
+		"a reader such as head": func(_ *os.Process, out *os.File) { _ = out.Close() },
+		"Ctrl-C":                signaled(syscall.SIGINT),
+		"kill":                  signaled(syscall.SIGTERM),
+		"a closed terminal":     signaled(syscall.SIGHUP),
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			_, server := serveQueues(t, func(_, _ *sqstest.Settings) {})
+			const messages = 300 // more than the pipe has room for
+			server.Machine(func(m *sqstest.Machine, now time.Time) {
+				for range messages {
+					_, err := m.Send(now, "dead", sqstest.Draft{Body: strings.Repeat("x", 400)})
+					must(t, err)
+				}
+			})
+			c := exec.CommandContext(t.Context(), binary, "dead-letters", "list")
+			c.Env = append(d.environ, "AWS_ENDPOINT_URL_SQS="+server.URL, "QUEUE_URL="+server.QueueURL("orders"),
+				"DEAD_LETTER_QUEUE_URL="+server.QueueURL("dead"))
+			var printed strings.Builder
+			c.Stderr = &printed
+			out, in, err := os.Pipe()
+			must(t, err)
+			c.Stdout = in
+			must(t, c.Start())
+			must(t, in.Close())
+			_, err = out.Read(make([]byte, 1)) // it holds messages now, and cannot print the rest
+			must(t, err)
+			end(c.Process, out)
+			if err := c.Wait(); err == nil || c.ProcessState.ExitCode() != 1 || !strings.Contains(printed.String(), "visible in the queue again") {
+				t.Errorf("got %v and\n%s\nwant exit code 1 and a word about the messages", err, &printed)
+			}
+			server.Machine(func(m *sqstest.Machine, now time.Time) {
+				if got, err := m.Counts(now, "dead"); err != nil || got.Visible != messages {
+					t.Errorf("got %+v, %v, want all %d messages visible", got, err, messages)
+				}
+			})
+		})
+	}
+}
