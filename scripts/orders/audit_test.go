@@ -218,7 +218,7 @@ func TestAnAuditOfACleanTableMatchesEverything(t *testing.T) {
 		"6 PaymentIntents; calls: 1; of other scopes: 1\n",
 		"6 rows; calls: 1; of another time or mode: 1\n",
 		"6 orders: 6 match, 0 in progress, 0 differ\n",
-		"1 unbound PaymentIntents that hold no money: harmless\n",
+		"1 unbound PaymentIntents that hold no money: nothing confirms them\n",
 	} {
 		if !strings.Contains(printed, want) {
 			t.Errorf("printed\n%s\nwant %q in it", printed, want)
@@ -231,8 +231,8 @@ func TestAnAuditOfACleanTableMatchesEverything(t *testing.T) {
 func plant(w town) map[order.ID]audit.Class {
 	w.Helper()
 	backups := map[order.ID][]map[string]types.AttributeValue{}
-	w.stripe.Fail(stripetest.Fault{Kind: stripetest.Unavailable, On: stripetest.Create, Times: 4})
-	for _, id := range []order.ID{"OLDER-UNBOUND", "OLDER-FIRST", "OLDER-SEQ", "HELD"} {
+	w.stripe.Fail(stripetest.Fault{Kind: stripetest.Unavailable, On: stripetest.Create, Times: 5})
+	for _, id := range []order.ID{"OLDER-UNBOUND", "OLDER-FIRST", "OLDER-SEQ", "OLDER-CANCELED", "HELD"} {
 		w.at(noon(), id, pays)
 		backups[id] = w.items(id) // open, without an intent
 	}
@@ -250,6 +250,12 @@ func plant(w town) map[order.ID]audit.Class {
 	for _, id := range []order.ID{"OLDER-UNBOUND", "OLDER-FIRST", "OLDER-SEQ"} {
 		w.at(noon().Add(time.Minute), id, pays)
 	}
+	w.stripe.Fail(stripetest.Fault{Kind: stripetest.Unavailable, On: stripetest.Confirm, Times: 2})
+	for _, id := range []order.ID{"OLDER-CANCELED", "LOST-CANCELED"} {
+		w.at(noon().Add(time.Minute), id, pays)
+		bound := w.intentOf(id)
+		w.atStripe(func(m *stripetest.Machine, now time.Time) error { return m.CancelInDashboard(now, bound) })
+	}
 	w.falsify(backups)
 	w.older("CORRUPT-ALONE", []map[string]types.AttributeValue{{ // and no PaymentIntent
 		"orderId": text("CORRUPT-ALONE"), "sk": text("order"),
@@ -261,7 +267,7 @@ func plant(w town) map[order.ID]audit.Class {
 	must(w.T, err)
 	return map[order.ID]audit.Class{
 		"LOST-PAID": audit.MissingRow, "LOST-DECLINED": audit.MissingRow, "LOST-PENDING": audit.MissingRow,
-		"LOST-ROW":      audit.MissingRow,
+		"LOST-ROW": audit.MissingRow, "LOST-CANCELED": audit.MissingRow, "OLDER-CANCELED": audit.RowOlder,
 		"OLDER-UNBOUND": audit.RowOlder, "OLDER-FIRST": audit.RowOlder, "OLDER-SEQ": audit.RowOlder,
 		"OLDER-BOUND": audit.RowOlder, "OLDER-PENDING": audit.RowOlder, "OLDER-DECLINED": audit.RowOlder,
 		"OLDER-EVENTS":   audit.RowOlder,
@@ -281,6 +287,8 @@ func (w town) falsify(backups map[order.ID][]map[string]types.AttributeValue) {
 		w.erase(id, "")
 	}
 	w.erase("LOST-ROW", "order")
+	w.erase("LOST-CANCELED", "")
+	w.older("OLDER-CANCELED", backups["OLDER-CANCELED"], true)
 	w.older("OLDER-UNBOUND", backups["OLDER-UNBOUND"], false)
 	w.older("OLDER-FIRST", backups["OLDER-FIRST"], true) // its event would collide with the next one
 	w.older("OLDER-SEQ", backups["OLDER-SEQ"], true)
@@ -360,13 +368,18 @@ func TestAnAuditNamesAndRepairsWhatDiffers(t *testing.T) {
 		t.Errorf("got %v, want exit code 2", err)
 	}
 	for _, part := range []string{
-		"28 orders: 2 match, 1 in progress, 25 differ\n", "LOST-PAID  write the row, bind pi_", "repaired 17 of 17 orders\n",
+		"30 orders: 2 match, 1 in progress, 27 differ\n", "LOST-PAID  write the row, bind pi_", "repaired 19 of 19 orders\n",
 	} {
 		if !strings.Contains(printed, part) {
 			t.Errorf("printed\n%s\nwant %q in it", printed, part)
 		}
 	}
 	w.redeliver()
+	for _, id := range []order.ID{"LOST-CANCELED", "OLDER-CANCELED"} {
+		if r, err := w.store.Load(t.Context(), id); err != nil || r.Status != order.Canceled {
+			t.Errorf("%s: got %s, %v, want it canceled", id, r.Status, err)
+		}
+	}
 	if diff := cmp.Diff(charges, w.charges()); diff != "" {
 		t.Errorf("charges after a redelivery (-want +got):\n%s", diff)
 	}

@@ -479,7 +479,11 @@ func (i *incident) chargeElsewhere(id order.ID, cents int) (intent string) {
 // arrived. A message of each is delivered again afterwards, when Stripe has forgotten
 // every idempotency key.
 func restoredTable() runbook {
-	bodies := []string{sale("ORD-5001", 2400, good), sale("ORD-5002", 84900, bankPays), sale("ORD-5003", 2400, good)}
+	bodies := []string{
+		sale("ORD-5001", 2400, good), sale("ORD-5002", 84900, bankPays), sale("ORD-5003", 2400, good),
+		sale("ORD-5004", 2400, good),
+	}
+	var closed []system.Item
 	return runbook{
 		happens: func(i *incident) {
 			i.post(bodies[:2]...)
@@ -487,16 +491,86 @@ func restoredTable() runbook {
 			i.Stripe.Machine(func(m *stripetest.Machine) { must(i.t, m.Settle(i.Stripe.Now(), i.intent("ORD-5002"), true)) })
 			i.types("", "", []string{"refresh", "ORD-5002"})
 			i.post(bodies[2])
+			i.begin(bodies[3])
+			i.types("", "", []string{"cancel", "ORD-5004"})
 			i.stops()
 			i.post(bodies...)
 			i.Advance(48 * time.Hour)
 			i.Stripe.Machine(func(m *stripetest.Machine) { m.ForgetKeys() })
+			closed = i.closed()
 			i.restore(backup)
 		},
-		events: map[string]func(*incident){"processing is resumed": (*incident).resumes},
+		events: map[string]func(*incident){
+			"the closed orders are copied from the damaged table": func(i *incident) { i.copies(closed) },
+			"processing is resumed":                               (*incident).resumes,
+		},
 		over: leads(map[order.ID]order.Status{
-			"ORD-5001": order.Paid, "ORD-5002": order.Paid, "ORD-5003": order.Paid,
+			"ORD-5001": order.Paid, "ORD-5002": order.Paid, "ORD-5003": order.Paid, "ORD-5004": order.Canceled,
 		}),
+	}
+}
+
+// begin claims an order as a worker does that dies before it prepares a payment.
+func (i *incident) begin(body string) {
+	i.t.Helper()
+	job, err := sqs.NewDecoder().DecodeJob(body)
+	must(i.t, err)
+	now := i.Stripe.Now()
+	_, err = i.Store.Begin(i.t.Context(), job.Order, order.Lease{Owner: "died", From: now, Until: now})
+	must(i.t, err)
+}
+
+// documented returns the expression of an option of the commands that copy the closed
+// orders, with its names and values.
+func (i *incident) documented(option string) (expression *string, names map[string]string, values system.Item) {
+	i.t.Helper()
+	guide, err := os.ReadFile("../../docs/guides/operate.md")
+	must(i.t, err)
+	found := regexp.MustCompile("(?s)" + option + ` [\\\s]*"([^"]+)"[\\\s]*--expression-attribute-names '(.*?)'` +
+		`[\\\s]*--expression-attribute-values[\\\s]*'(.*?)'`).FindSubmatch(guide)
+	if found == nil {
+		i.t.Fatalf("docs/guides/operate.md has no %s", option)
+	}
+	var texts map[string]struct{ S string }
+	must(i.t, json.Unmarshal(found[2], &names))
+	must(i.t, json.Unmarshal(found[3], &texts))
+	values = system.Item{}
+	for name, text := range texts {
+		values[name] = &types.AttributeValueMemberS{Value: text.S}
+	}
+	return new(string(found[1])), names, values
+}
+
+// closed returns the items of the orders that the documented scan selects, each row
+// before its events.
+func (i *incident) closed() (all []system.Item) {
+	i.t.Helper()
+	filter, names, values := i.documented("--filter-expression")
+	out, err := i.table().Scan(i.t.Context(), &sdk.ScanInput{
+		TableName: &i.Options.Table, FilterExpression: filter, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
+	})
+	must(i.t, err)
+	for _, row := range out.Items {
+		order, err := i.table().Query(i.t.Context(), &sdk.QueryInput{
+			TableName: &i.Options.Table, KeyConditionExpression: new("orderId = :id"), ScanIndexForward: new(false),
+			ExpressionAttributeValues: system.Item{":id": row["orderId"]},
+		})
+		must(i.t, err)
+		all = append(all, order.Items...)
+	}
+	return all
+}
+
+// copies puts items under the documented condition.
+func (i *incident) copies(items []system.Item) {
+	i.t.Helper()
+	condition, names, values := i.documented("--condition-expression")
+	for _, item := range items {
+		_, err := i.table().PutItem(i.t.Context(), &sdk.PutItemInput{
+			TableName: &i.Options.Table, Item: item, ConditionExpression: condition,
+			ExpressionAttributeNames: names, ExpressionAttributeValues: values,
+		})
+		must(i.t, err)
 	}
 }
 

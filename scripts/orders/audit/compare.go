@@ -95,7 +95,7 @@ type Order struct {
 type Result struct {
 	Findings   []Finding
 	InProgress bool // a worker holds it, or is about to get its message again
-	Strays     int  // unbound intents that took no money, or gave it back
+	Strays     int  // unbound intents without money that nothing confirms
 }
 
 // youth is how long after its PaymentIntent was made an open order counts as in progress:
@@ -124,6 +124,9 @@ func Compare(o Order, s order.Scope, now time.Time) Result {
 		r.unbound(o, s, took[0])
 	case len(took) == 1 && took[0].ID != o.Row.Intent:
 		r.add(o, OtherCharged, took[0], fmt.Sprintf("row names %s, %s", o.Row.Intent, describe(took)))
+	case older(*o.Row, others):
+		r.Strays--
+		r.unbound(o, s, best(others))
 	case bound == nil && o.Row.Intent != "":
 		r.add(o, IntentMissing, Payment{ID: o.Row.Intent}, "row "+string(o.Row.Status)+", Stripe does not have it")
 	case bound != nil:
@@ -158,26 +161,33 @@ func (r *Result) add(o Order, c Class, p Payment, detail string) {
 	})
 }
 
-// lost is Compare without a row. Of several intents, a repair binds the one that took
-// money, otherwise one that was confirmed, otherwise the newest. Canceled ones alone need
-// no row.
+// lost is Compare without a row. A repair binds the best intent, also a canceled one:
+// without its row, a message of the order would be charged.
 func lost(o Order, took []Payment) Result {
 	if len(took) > 1 {
 		r := Result{Strays: len(o.Payments) - len(took)}
 		r.add(o, TwoCharges, took[0], "no row, "+describe(took))
 		return r
 	}
-	best := slices.MaxFunc(o.Payments, func(a, b Payment) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), a.CreatedAt.Compare(b.CreatedAt))
-	})
-	if best.State == order.IntentCanceled {
-		return Result{Strays: len(o.Payments)}
-	}
+	p := best(o.Payments)
 	r := Result{Strays: len(o.Payments) - 1}
-	r.add(o, MissingRow, best, "no row, "+describe([]Payment{best}))
+	r.add(o, MissingRow, p, "no row, "+describe([]Payment{p}))
 	r.Findings[0].Bind = true
 	return r
 }
+
+// best returns the intent that says what became of an order: the one that took money,
+// otherwise one that was confirmed, otherwise one that was canceled. One that waits comes
+// last, because to bind it would charge an order that may have been canceled. Of several
+// it is the newest.
+func best(all []Payment) Payment {
+	return slices.MaxFunc(all, func(a, b Payment) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), a.CreatedAt.Compare(b.CreatedAt))
+	})
+}
+
+// waits is the rank of an intent without an outcome.
+const waits = 0
 
 func rank(p Payment) int {
 	_, settled := order.OutcomeOf(p.intent())
@@ -185,14 +195,22 @@ func rank(p Payment) int {
 	case p.took():
 		return 3
 	case p.State == order.IntentCanceled:
-		return 0
+		return 1
 	case settled:
 		return 2
 	}
-	return 1
+	return waits
 }
 
-// unbound compares a row without an intent with the intent that took money.
+// older reports whether a row without an intent lacks the outcome of one, so that a
+// message would charge the order again.
+func older(row Row, others []Payment) bool {
+	mayBeCharged := row.Status == order.Open || row.Status == order.Refused
+	return row.Intent == "" && mayBeCharged && len(others) > 0 && rank(best(others)) > waits
+}
+
+// unbound compares a row without an intent with the intent that says what became of the
+// order.
 func (r *Result) unbound(o Order, s order.Scope, p Payment) {
 	switch differs := content(o, s, p); {
 	case differs != "":

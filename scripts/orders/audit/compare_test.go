@@ -44,6 +44,7 @@ func TestCompare(t *testing.T) {
 		bind   bool
 		strays int
 		busy   bool
+		intent order.IntentID // of the finding; "": any
 	}{
 		"a paid order whose intent succeeded matches": {change: func(*audit.Order) {}},
 		"an order without an intent on either side matches": {change: func(o *audit.Order) {
@@ -74,8 +75,14 @@ func TestCompare(t *testing.T) {
 			other.OrderID = "ORD-2"
 			o.Payments = append(o.Payments, other)
 		}},
-		"only strays without a row are harmless": {strays: 1, change: func(o *audit.Order) {
-			o.Row, o.Payments = nil, []audit.Payment{intent("pi_1", order.IntentCanceled)}
+		"an open row without an intent, one of which waits": {strays: 1, change: func(o *audit.Order) {
+			o.Row.Status, o.Row.Intent, o.Payments = order.Open, "", []audit.Payment{intent("pi_1", order.NeedsConfirmation)}
+		}},
+		"a canceled row without an intent, one of which was declined": {strays: 1, change: func(o *audit.Order) {
+			o.Row.Status, o.Row.Intent, o.Payments[0] = order.Canceled, "", declined
+		}},
+		"an order out of stock, with a canceled intent": {strays: 1, change: func(o *audit.Order) {
+			o.Row.Status, o.Row.Intent, o.Payments[0].State = order.OutOfStock, "", order.IntentCanceled
 		}},
 		"an order under a lease is in progress": {busy: true, change: func(o *audit.Order) {
 			o.Row.Status, o.Row.BusyUntil = order.Open, noon().Add(time.Minute)
@@ -88,6 +95,37 @@ func TestCompare(t *testing.T) {
 		"of several intents without a row, the one that took money counts": {
 			class: audit.MissingRow, bind: true, strays: 1, change: func(o *audit.Order) {
 				o.Row, o.Payments = nil, []audit.Payment{intent("pi_0", order.NeedsConfirmation), o.Payments[0]}
+			},
+		},
+		"a canceled intent without a row": {class: audit.MissingRow, bind: true, change: func(o *audit.Order) {
+			o.Row, o.Payments[0].State = nil, order.IntentCanceled
+		}},
+		"of two intents without a row, the canceled one counts, and not the one that waits": {
+			class: audit.MissingRow, bind: true, strays: 1, intent: "pi_0", change: func(o *audit.Order) {
+				o.Row, o.Payments = nil, []audit.Payment{
+					intent("pi_0", order.IntentCanceled), intent("pi_1", order.NeedsConfirmation),
+				}
+			},
+		},
+		"an open row without an intent, one of which was canceled": {
+			class: audit.RowOlder, bind: true, change: func(o *audit.Order) {
+				o.Row.Status, o.Row.Intent, o.Payments[0].State = order.Open, "", order.IntentCanceled
+			},
+		},
+		"an open row without an intent, one of which was declined": {
+			class: audit.RowOlder, bind: true, strays: 1, intent: "pi_1", change: func(o *audit.Order) {
+				o.Row.Status, o.Row.Intent = order.Open, ""
+				o.Payments = []audit.Payment{intent("pi_2", order.NeedsConfirmation), declined}
+			},
+		},
+		"an open row without an intent, one of which was charged and refunded": {
+			class: audit.RowOlder, bind: true, change: func(o *audit.Order) {
+				o.Row.Status, o.Row.Intent, o.Payments[0].Refunded = order.Open, "", 1999
+			},
+		},
+		"a refused row without an intent, one of which was canceled": {
+			class: audit.StatusContradicts, change: func(o *audit.Order) {
+				o.Row.Status, o.Row.Intent, o.Payments[0].State = order.Refused, "", order.IntentCanceled
 			},
 		},
 		"an open row whose intent succeeded": {class: audit.RowOlder, change: func(o *audit.Order) {
@@ -170,8 +208,13 @@ func TestCompare(t *testing.T) {
 			r := audit.Compare(o, scope, noon())
 			var class audit.Class
 			bind := false
+			found := tt.intent
 			if len(r.Findings) > 0 {
 				class, bind = r.Findings[0].Class, r.Findings[0].Bind
+				found = r.Findings[0].Intent
+			}
+			if tt.intent != "" && found != tt.intent {
+				t.Errorf("got the intent %s, want %s", found, tt.intent)
 			}
 			if len(r.Findings) > 1 || class != tt.class || bind != tt.bind || r.InProgress != tt.busy || r.Strays != tt.strays {
 				t.Errorf("got %+v, want class %q, bind %t, in progress %t, %d strays", r, tt.class, tt.bind, tt.busy, tt.strays)

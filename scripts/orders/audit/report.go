@@ -22,7 +22,7 @@ func (s Summary) Describe(j Job) string {
 	fmt.Fprintf(&b, "%9d orders: %d match, %d in progress, %d differ\n",
 		s.Orders, s.Matched, s.InProgress, s.Differing)
 	if s.Strays > 0 {
-		fmt.Fprintf(&b, "%9d unbound PaymentIntents that hold no money: harmless\n", s.Strays)
+		fmt.Fprintf(&b, "%9d unbound PaymentIntents that hold no money: nothing confirms them\n", s.Strays)
 	}
 	for _, c := range Classes() {
 		if n := s.Findings[c]; n > 0 {
