@@ -273,7 +273,7 @@ func (i *incident) ends() {
 // waits waits until the rows of orders show why their last attempt failed.
 func (i *incident) waits(ids ...order.ID) {
 	i.t.Helper()
-	ctx, cancel := context.WithTimeout(i.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(i.t.Context(), 5*time.Minute)
 	defer cancel()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()

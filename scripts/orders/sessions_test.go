@@ -96,7 +96,7 @@ func typeLine(ctx context.Context, t *testing.T, sh shell, args []string) string
 }
 
 func drained(ctx context.Context, s *system.System) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	if err := s.Drained(ctx); err != nil {
 		return err

@@ -43,6 +43,24 @@ func Run(searches []Search, progress func(done int)) report.Report {
 	})
 }
 
+// Until explores the searches without a deviation, then with one, and so on, until the
+// invariant is broken: a bug that shows early costs no full search. Nothing breaks "".
+func Until(broken oracle.Invariant, searches []Search) (total report.Report) {
+	if broken == "" {
+		return Run(searches, nil)
+	}
+	for most := 0; ; most++ {
+		shallow := slices.Clone(searches)
+		for i := range shallow {
+			shallow[i].Most = min(shallow[i].Most, most)
+		}
+		shallow = slices.DeleteFunc(shallow, func(s Search) bool { return s.Most < most })
+		if total.Add(Run(shallow, nil)); len(shallow) == 0 || total.Worst != nil && total.Worst.Violation.Invariant == broken {
+			return total
+		}
+	}
+}
+
 // inParallel does n pieces of work on all processors and adds up their reports.
 func inParallel(
 	n int, progress func(done int), work func(l *world.Lab, i int) report.Report,

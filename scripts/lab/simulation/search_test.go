@@ -42,6 +42,19 @@ func TestASearchThatMergesStatesFindsWhatOneWithoutMergingFinds(t *testing.T) {
 	}
 }
 
+func TestASearchEndsWithTheFewestDeviationsThatBreakTheInvariant(t *testing.T) {
+	t.Parallel()
+	all := []simulation.Search{strict()}
+	until, other := simulation.Until(oracle.AsAllowed, all), simulation.Until(oracle.SameHistory, all)
+	if until.Worst == nil || until.Worst.Tape.Deviations() != 1 || until.Schedules >= other.Schedules {
+		t.Errorf("got %v after %d schedules, want one deviation, and fewer than %d",
+			until.Worst, until.Schedules, other.Schedules)
+	}
+	if other.Worst == nil || other.Worst.Violation.Invariant != oracle.AsAllowed || other.Worst.Tape.Deviations() != 1 {
+		t.Errorf("got %v from a search that does not end early, want the same invariant", other.Worst)
+	}
+}
+
 func TestTheShortestFindingNamesOnlyTheTroubleThatItNeeds(t *testing.T) {
 	t.Parallel()
 	other := sold(2, world.Declined)

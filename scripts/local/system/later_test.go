@@ -163,7 +163,7 @@ func forged(t *testing.T, s *running) {
 
 func request(t *testing.T, url string, body []byte, signature string) (status int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
@@ -276,7 +276,7 @@ func TestPassRefundLeases(t *testing.T) {
 // look invokes the function of the schedule until the order has a status.
 func (o *running) look(id order.ID, want order.Status) {
 	o.t.Helper()
-	ctx, cancel := context.WithTimeout(o.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(o.t.Context(), 5*time.Minute)
 	defer cancel()
 	for {
 		if err := o.Look(ctx); err != nil {

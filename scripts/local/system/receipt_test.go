@@ -127,7 +127,7 @@ func (m *mailing) killAt(id string, at point) {
 	}
 	m.at.Store(&at)
 	m.post(body(id))
-	ctx, cancel := context.WithTimeout(m.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(m.t.Context(), 5*time.Minute)
 	defer cancel()
 	select {
 	case <-m.crashed:
@@ -147,7 +147,7 @@ func (m *mailing) pay(id string) {
 // rest waits until the receipt queue is empty.
 func (m *mailing) rest() {
 	m.t.Helper()
-	ctx, cancel := context.WithTimeout(m.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(m.t.Context(), 5*time.Minute)
 	defer cancel()
 	if err := m.ReceiptsDrained(ctx); err != nil {
 		m.t.Fatalf("the receipt queue is not empty: %v\n%s", err, m.log.Text())

@@ -239,7 +239,7 @@ func (k *killer) killEach(cells []cell) {
 	k.drain()
 	k.Proxy.Before(func(c dynamodbtest.Call) { k.dynamo("before", c) })
 	k.Proxy.After(func(c dynamodbtest.Call) { k.dynamo("after", c) })
-	ctx, cancel := context.WithTimeout(k.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(k.t.Context(), 5*time.Minute)
 	defer cancel()
 	for _, c := range cells {
 		if c.dynamo > 0 {

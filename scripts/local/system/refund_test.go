@@ -275,7 +275,7 @@ func (r *rivals) race(when string, c stripetest.Call) {
 	if at == nil || *at != (racePoint{c.OrderID, when, c.Endpoint}) || !r.point.CompareAndSwap(at, nil) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(r.t.Context(), 5*time.Minute)
 	defer cancel()
 	r.duplicate(ctx, at.orderID)
 	canceling := order.Cancellation{Records: r.Store, Payments: r.Payments, Canceler: r.Payments, Scope: system.Scope}

@@ -127,7 +127,7 @@ func (o *running) fates(t *testing.T) (events int) {
 // comparePublished waits for the bus, and compares its events with the table's.
 func (o *running) comparePublished(t *testing.T) (events int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	if err := o.Published(ctx); err != nil {
 		t.Fatalf("%v\n%s", err, o.log.Text())

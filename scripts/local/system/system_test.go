@@ -106,7 +106,7 @@ func (o *running) settle() system.Books {
 
 func (o *running) drain() {
 	o.t.Helper()
-	ctx, cancel := context.WithTimeout(o.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(o.t.Context(), 5*time.Minute)
 	defer cancel()
 	if err := o.Drained(ctx); err != nil {
 		o.t.Fatalf("the queue is not empty: %v\n%s", err, o.log.Text())
@@ -116,7 +116,7 @@ func (o *running) drain() {
 // skipUntilEmpty moves the clocks whenever the system only waits.
 func (o *running) skipUntilEmpty() {
 	o.t.Helper()
-	ctx, cancel := context.WithTimeout(o.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(o.t.Context(), 5*time.Minute)
 	defer cancel()
 	ctx, cancel = o.Function.UntilExit(ctx)
 	defer cancel()
@@ -524,7 +524,7 @@ func (w world) shared(t *testing.T) {
 // waitForReason waits until a log line gives the reason.
 func (o *running) waitForReason(r order.Reason) {
 	o.t.Helper()
-	ctx, cancel := context.WithTimeout(o.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(o.t.Context(), 5*time.Minute)
 	defer cancel()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()

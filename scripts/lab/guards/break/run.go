@@ -23,13 +23,14 @@ func runCatcher(ctx context.Context, root string, g guards.Guard) (history strin
 	}
 	module, pkg := g.Catcher.Module(root)
 	args := []string{
-		"test", "-json", "-count=1", "-vet=off", "-timeout=5m", "-overlay", overlay, "-run",
+		"test", "-json", "-count=1", "-vet=off", "-timeout=15m", "-overlay", overlay, "-run",
 		g.Catcher.Pattern(), pkg,
 	}
 	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // G204: the arguments are our own
 	cmd.Dir = module
 	// Without its engine a test must skip: a failure would look like a catch.
-	cmd.Env = append(os.Environ(), "ORDERONCE_ALL=", "CI=", "ORDERONCE_WORLDS="+g.Worlds)
+	cmd.Env = append(os.Environ(), "ORDERONCE_ALL=", "CI=", "ORDERONCE_WORLDS="+g.Worlds,
+		"ORDERONCE_BREAKS="+g.Invariant)
 	out, err := cmd.CombinedOutput()
 	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
 		return "", err

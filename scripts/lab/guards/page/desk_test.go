@@ -81,7 +81,7 @@ func (s *scene) note(m sqstest.Message) {
 // message never ends.
 func (s *scene) brokenBy(name string) []system.Check {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(s.t.Context(), 5*time.Minute)
 	defer cancel()
 	_, err := s.desk.Attack(ctx, name)
 	must(s.t, err)
