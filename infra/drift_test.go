@@ -548,6 +548,17 @@ func TestEveryReconcileMetricAndResultHasARowInTheReference(t *testing.T) {
 	}
 }
 
+// The time of an event is that of a worker's clock, and its arrival that of the stream's.
+func TestTheScanForUnpublishedEventsAllowsForTwoClocks(t *testing.T) {
+	t.Parallel()
+	text := read(t, "../docs/guides/operate.md")
+	for _, sign := range []string{"-", "+"} {
+		if want := fmt.Sprintf("Z %s%d minutes' +%%s000)", sign, order.MaxSkew/time.Minute); !strings.Contains(text, want) {
+			t.Errorf("operate.md: does not contain %q", want)
+		}
+	}
+}
+
 func TestTheModuleReconcilesAtTheDefaultRateOfTheFunction(t *testing.T) {
 	t.Parallel()
 	got := parse(t).one(t, "variable", "reconcile_rate").number(t, "default")

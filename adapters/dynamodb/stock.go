@@ -48,9 +48,9 @@ func (s *Store) beginWithStock(ctx context.Context, o order.Order, l order.Lease
 	goods := o.Goods()
 	if len(goods) > order.MaxArticles {
 		c, err := s.begin(ctx, o, l)
-		return short(c, order.TooManyArticles), err
+		return short(c, missing{sku: order.TooManyArticles}), err
 	}
-	r, missing, err := s.beginNew(ctx, o, l, goods)
+	r, missed, err := s.beginNew(ctx, o, l, goods)
 	if err != nil || r.Owner == l.Owner && r.Stock != nil {
 		return order.NewClaim(r, o, l), err
 	}
@@ -58,26 +58,32 @@ func (s *Store) beginWithStock(ctx context.Context, o order.Order, l order.Lease
 	switch {
 	case err != nil || c.Stock != nil:
 		return c, err
-	case missing != "":
-		return short(c, missing), nil
+	case missed.sku != "":
+		return short(c, missed), nil
 	}
 	return s.hold(ctx, c, goods)
 }
 
+// missing is an article that is short; the zero value is none.
+type missing struct {
+	sku      string
+	unlisted bool // the stock table has no such item
+}
+
 // short returns the claim with the article that is short, unless it holds its goods.
-func short(c order.Claim, sku string) order.Claim {
+func short(c order.Claim, m missing) order.Claim {
 	if c.Stock == nil {
-		c.Short = sku
+		c.Short, c.Unlisted = m.sku, m.unlisted
 	}
 	return c
 }
 
 // beginNew writes a new order's row and reserves its goods. It returns the row that
 // refused it, if there is one, with the error of order.CheckClaim, or the article that
-// missing.
+// was short.
 func (s *Store) beginNew(
 	ctx context.Context, o order.Order, l order.Lease, goods order.Goods,
-) (r order.Record, missing string, err error) {
+) (r order.Record, missed missing, err error) {
 	set, values := beginUpdate(o, l, o.Fingerprint())
 	values[":stock"] = encodeGoods(goods)
 	err = s.transactRow(ctx, &types.Update{
@@ -88,16 +94,16 @@ func (s *Store) beginNew(
 		return order.Record{
 			OrderID: o.ID(), Fingerprint: o.Fingerprint(), Status: order.Open, Owner: l.Owner, Attempt: 1,
 			Stock: goods, CreatedAt: l.From, Trace: l.Trace,
-		}, "", nil
+		}, missing{}, nil
 	}
-	if missing := refusedArticle(err, goods, 1); missing != "" {
-		return order.Record{}, missing, nil
+	if missed := refusedArticle(err, goods, 1); missed.sku != "" {
+		return order.Record{}, missed, nil
 	}
 	r, err = refusingOrder(err)
 	if err == nil {
 		err = order.CheckClaim(r, o, l)
 	}
-	return r, "", err
+	return r, missing{}, err
 }
 
 // hold reserves the goods of a claimed order that holds none. If the response to its own
@@ -114,8 +120,8 @@ func (s *Store) hold(ctx context.Context, c order.Claim, goods order.Goods) (ord
 		c.Stock = goods
 		return c, nil
 	}
-	if missing := refusedArticle(err, goods, 1); missing != "" {
-		return short(c, missing), nil
+	if missed := refusedArticle(err, goods, 1); missed.sku != "" {
+		return short(c, missed), nil
 	}
 	r, err := refusingOrder(err)
 	if err == nil && (r.Owner != c.Lease.Owner || r.Stock == nil) {
@@ -159,36 +165,39 @@ func (s *Store) stockUpdates(goods order.Goods, condition, update string) []type
 		all = append(all, types.TransactWriteItem{Update: &types.Update{
 			TableName: &s.stock, Key: row{"sku": text(sku)},
 			ConditionExpression: aws.String(condition), UpdateExpression: aws.String(update),
-			ExpressionAttributeValues: row{":n": number(goods[sku])},
+			ExpressionAttributeValues:           row{":n": number(goods[sku])},
+			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld, // no item: unlisted
 		}})
 	}
 	return all
 }
 
-// refusedArticle returns the first article whose condition failed, or "" if the row has a
-// reason of its own. The updates of stockUpdates start at index first of the transaction.
+// refusedArticle returns the first article whose condition failed, or none if the row has
+// a reason of its own. The updates of stockUpdates start at index first of the
+// transaction.
 //
 // If the row is held by another transaction of the same order, an article may show the
 // effect of that one already, so its refusal proves nothing.
-func refusedArticle(err error, goods order.Goods, first int) string {
+func refusedArticle(err error, goods order.Goods, first int) missing {
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
 	if !ok || len(canceled.CancellationReasons) == 0 ||
 		aws.ToString(canceled.CancellationReasons[0].Code) != noReason {
-		return ""
+		return missing{}
 	}
 	for i, sku := range goods.SKUs() {
-		if at := first + i; at < len(canceled.CancellationReasons) &&
-			aws.ToString(canceled.CancellationReasons[at].Code) == conditionFailed {
-			return sku
+		if at := first + i; at < len(canceled.CancellationReasons) {
+			if why := canceled.CancellationReasons[at]; aws.ToString(why.Code) == conditionFailed {
+				return missing{sku, len(why.Item) == 0}
+			}
 		}
 	}
-	return ""
+	return missing{}
 }
 
 // stockError reports an article of which fewer pieces are reserved than the order holds.
 // Only an edit or a deletion of its item can have caused that.
 func stockError(err error, goods order.Goods) error {
-	if sku := refusedArticle(err, goods, 2); sku != "" {
+	if sku := refusedArticle(err, goods, 2).sku; sku != "" {
 		return fmt.Errorf("%w: stock of %q: fewer pieces are reserved than the %d that the order holds",
 			order.ErrCorrupt, sku, goods[sku])
 	}

@@ -95,9 +95,10 @@ func (p *Processor) charge(ctx context.Context, c *Claim, sent time.Time) (Outco
 	if outcome, settled := OutcomeOf(intent); settled {
 		return outcome, nil
 	}
-	if c.Short != "" {
-		err := fmt.Errorf("%w: %s", errShort, c.Short)
+	if err := c.checkStock(); errors.Is(err, errShort) {
 		return Outcome{}, &PaymentError{Kind: KindRefused, Code: string(OutOfStock), Err: err}
+	} else if err != nil {
+		return Outcome{}, err
 	}
 	if p.Now().Add(p.ConfirmTime).After(c.Lease.Until) {
 		return Outcome{}, errOutOfTime
@@ -177,8 +178,8 @@ func (p *Processor) findOrPrepare(ctx context.Context, c Claim) (Intent, error) 
 //
 // It prepares none for an order whose goods are short.
 func (p *Processor) prepare(ctx context.Context, c Claim) (Intent, error) {
-	if c.Short != "" {
-		return Intent{}, errShort
+	if err := c.checkStock(); err != nil {
+		return Intent{}, err
 	}
 	intent, err := p.prepareUnder(ctx, c, PrepareKey(p.Scope, c.Order.ID()))
 	if KindOf(err) == KindReplayed {
@@ -187,7 +188,22 @@ func (p *Processor) prepare(ctx context.Context, c Claim) (Intent, error) {
 	return intent, err
 }
 
-var errShort = errors.New("out of stock")
+var (
+	errShort      = errors.New("out of stock")
+	errUnknownSKU = errors.New("unknown SKU: the stock has no such article")
+)
+
+// checkStock returns errShort for a claim whose goods are short, and errUnknownSKU for an
+// article that somebody may have forgotten to add.
+func (c Claim) checkStock() error {
+	switch {
+	case c.Short == "":
+		return nil
+	case c.Unlisted:
+		return fmt.Errorf("%w: %s", errUnknownSKU, c.Short)
+	}
+	return fmt.Errorf("%w: %s", errShort, c.Short)
+}
 
 var errCanceledUnbound = errors.New("the prepared intent was canceled before it was bound")
 

@@ -469,6 +469,12 @@ func storeCases() map[string]processCase {
 			fault: always(ordertest.LoseRequestOf(ordertest.Begin)),
 			want:  unclaimed, calls: "begin",
 		},
+		"an order of an article that the store does not know waits for it": {
+			before: func(w *world) { w.store = ordertest.NewMemoryWithStock() },
+			want: order.Result{
+				Verdict: order.Redeliver, Reason: order.ReasonUnknownSKU, Status: order.Open, Attempt: 1,
+			}, calls: "begin release",
+		},
 		"a begin whose response is lost ends the attempt": {
 			fault: always(ordertest.LoseResponseOf(ordertest.Begin)),
 			want:  unclaimed, calls: "begin",

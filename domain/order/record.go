@@ -33,6 +33,7 @@ type Claim struct {
 	Trace     Trace     // of the record
 	Stock     Goods     // that the order holds; nil if it holds none
 	Short     string    // the SKU that could not be reserved, or TooManyArticles; "" if none is
+	Unlisted  bool      // the store has no article Short
 }
 
 // NewClaim returns the claim on o under l, from the record that Begin wrote.

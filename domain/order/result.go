@@ -35,6 +35,7 @@ const (
 	ReasonOutOfTime      Reason = "out_of_time"   // too little of the lease is left to confirm
 	ReasonUnconfirmed    Reason = "unconfirmed"   // the intent still waits after Confirm
 	ReasonConflict       Reason = "conflict"      // the order id is used with different content
+	ReasonUnknownSKU     Reason = "unknown_sku"   // the store has no such article
 	ReasonMismatch       Reason = "mismatch"      // the intent belongs to something else
 	ReasonRefused        Reason = "refused"       // the provider does not accept the order
 	ReasonKeyReused      Reason = "key_reused"    // the key was used before with another order
@@ -48,6 +49,7 @@ func Reasons() []Reason {
 		ReasonSettled, ReasonDuplicate, ReasonInProgress, ReasonClaimLost, ReasonUnknownVersion,
 		ReasonStore, ReasonCorrupt,
 		ReasonUnavailable, ReasonUnknown, ReasonReplayed, ReasonMisconfigured, ReasonOutOfTime, ReasonUnconfirmed,
+		ReasonUnknownSKU,
 		ReasonConflict, ReasonMismatch, ReasonRefused, ReasonKeyReused, ReasonRecordLost, ReasonInvalid,
 	}
 }
@@ -112,6 +114,8 @@ func ResultOf(err error) Result {
 		return Result{Verdict: Redeliver, Reason: ReasonOutOfTime, Transient: true, Err: err}
 	case errors.Is(err, errUnconfirmed):
 		return Result{Verdict: Redeliver, Reason: ReasonUnconfirmed, Err: err}
+	case errors.Is(err, errUnknownSKU):
+		return Result{Verdict: Redeliver, Reason: ReasonUnknownSKU, Err: err}
 	case errors.As(err, &payment):
 		r := resultOfPayment(payment.Kind)
 		r.RequestID, r.Err = payment.RequestID, err

@@ -119,6 +119,45 @@ func TestAnOrderWithoutGoodsIsNeverCharged(t *testing.T) {
 	w.balance(1)
 }
 
+// Somebody forgot to add an article to the stock. Its orders wait until it is there.
+func TestAnOrderOfAnUnknownArticleWaits(t *testing.T) {
+	t.Parallel()
+	for claim, bound := range map[string]bool{"a new order": false, "a restored order": true} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, ordertest.Pays)
+			w.track(0)
+			w.store = ordertest.NewMemoryWithStock() // without an article
+			if bound {
+				i, err := w.bank.Prepare(t.Context(), w.order, order.PrepareKey("test", w.order.ID()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				lost := order.Record{
+					OrderID: w.order.ID(), Total: i.Total, Fingerprint: i.Fingerprint, Intent: i.ID, Mode: i.Mode,
+				}
+				if err := w.store.Recreate(t.Context(), lost, w.now); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r := w.redeliver(noFault)
+			if r.Verdict != order.Redeliver || r.Reason != order.ReasonUnknownSKU || r.Transient || r.Attempt == 0 {
+				t.Errorf("got %+v, want it redelivered for its own fault", r)
+			}
+			if record := w.record(); record.Status != order.Open || record.LastError != "unknown_sku" || len(record.Events) > 0 {
+				t.Errorf("got %+v, want it open without an event", record)
+			}
+			for sku := range w.order.Goods() {
+				w.add(sku, 1)
+			}
+			if r := w.redeliver(noFault); r.Status != order.Paid {
+				t.Errorf("with the articles: got %+v, want it paid", r)
+			}
+			w.balance(1)
+		})
+	}
+}
+
 // After a restore from backup the store may lack an order that was charged. Its message
 // must not settle it as out of stock.
 func TestAnOrderWithoutGoodsMayHaveALostRecord(t *testing.T) {

@@ -11,10 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/dynamodb/dynamodbtest"
@@ -27,7 +26,7 @@ import (
 
 const pretendKey = "sk_test_canary"
 
-// shop is a table, a stock table and a Stripe, in which orders began to wait some time
+// shop is a table, a stock table and a Stripe, in which orders began to wait 30 hours
 // ago, and the function that is wired to them.
 type shop struct {
 	*testing.T
@@ -39,9 +38,9 @@ type shop struct {
 	out    bytes.Buffer
 }
 
-func newShop(t *testing.T, waited time.Duration) *shop {
+func newShop(t *testing.T) *shop {
 	t.Helper()
-	s := &shop{T: t, table: dynamodbtest.Open(t), began: time.Now().Add(-waited)}
+	s := &shop{T: t, table: dynamodbtest.Open(t), began: time.Now().Add(-30 * time.Hour)}
 	s.stock = s.table.OpenStock(t)
 	server, err := stripetest.Serve(stripetest.Options{Now: func() time.Time { return s.began }})
 	s.must(err)
@@ -196,7 +195,7 @@ func (s *shop) refund(id order.ID) string {
 // One run settles, frees and refreshes what it should, and leaves the rest.
 func TestTheWiredFunctionReconcilesOrdersRefundsAndStock(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, 30*time.Hour)
+	s := newShop(t)
 	s.order("paid", "pm_usBankAccount_processing", s.stock)
 	s.order("pending", "pm_usBankAccount_processing", "")
 	s.order("refunded", "pm_card_pendingRefund", "")
@@ -245,7 +244,7 @@ func TestTheWiredFunctionReconcilesOrdersRefundsAndStock(t *testing.T) {
 // only those that Stripe may know cost a call to it.
 func TestTheWiredFunctionGoesOnPastRowsThatFail(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, 30*time.Hour)
+	s := newShop(t)
 	const each = 12 // of a kind: more unanswered looks in a row than these end a run
 	kinds := map[string]struct{ name, value string }{
 		"corrupt": {"fingerprint", ""}, "newer": {"status", "future"}, "live": {"stripeMode", "live"},
@@ -306,7 +305,7 @@ func TestTheWiredFunctionGoesOnPastRowsThatFail(t *testing.T) {
 // STOCK_TABLE was removed while orders hold goods.
 func TestTheWiredFunctionWithoutItsStockTable(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, 30*time.Hour)
+	s := newShop(t)
 	for i := range 12 {
 		s.order(order.ID(fmt.Sprintf("holds-%d", i)), "pm_usBankAccount_processing", s.stock)
 		s.stripe.Machine(func(m *stripetest.Machine) { s.must(m.Settle(s.began, fmt.Sprintf("pi_%06d", i+1), true)) })
@@ -324,7 +323,7 @@ func TestTheWiredFunctionWithoutItsStockTable(t *testing.T) {
 // An order that is wrong, and one whose message is gone, are named.
 func TestTheWiredFunctionNamesOrdersForAPerson(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, 30*time.Hour)
+	s := newShop(t)
 	s.order("edited", "pm_usBankAccount_processing", "")
 	s.edit("edited", "currency", "eur")
 	_, err := s.store("").Begin(t.Context(), ordertest.Order("lost"), order.Lease{
@@ -349,7 +348,7 @@ func TestTheWiredFunctionNamesOrdersForAPerson(t *testing.T) {
 // raised, also if only one order waits.
 func TestTheWiredFunctionFailsWhileStripeIsDown(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, 30*time.Hour)
+	s := newShop(t)
 	s.order("pending", "pm_usBankAccount_processing", "")
 	s.stripe.Fail(stripetest.Fault{Kind: stripetest.Unavailable, Times: -1})
 	got, err := s.run()
@@ -365,7 +364,7 @@ func TestTheWiredFunctionFailsWhileStripeIsDown(t *testing.T) {
 // of freed goods and of refunds wait as well.
 func TestTheWiredFunctionKeepsTheRate(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, 30*time.Hour)
+	s := newShop(t)
 	s.order("holds", "pm_card_authenticationRequired", s.stock)
 	s.order("refunded", "pm_card_pendingRefund", "")
 	s.refund("refunded")

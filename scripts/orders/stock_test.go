@@ -90,7 +90,11 @@ func TestCancelFreesGoods(t *testing.T) {
 func TestAnOrderThatIsOutOfStock(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	table := d.table.OpenStock(t) // without an article
+	table := d.table.OpenStock(t)
+	for sku := range ordertest.Order("SHORT").Goods() {
+		_, err := d.store.WithStock(table).AddStock(t.Context(), sku, 0) // listed, without a piece
+		must(t, err)
+	}
 	process(t, d.store.WithStock(table), d.payments, "SHORT", "pm_card_visa")
 	environ := append(d.environ, "STOCK_TABLE="+table)
 	var out strings.Builder

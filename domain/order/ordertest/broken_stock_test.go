@@ -61,6 +61,7 @@ func stockBeginBugs() storeBugs {
 		},
 		"begin reserves all goods or none and names the article that is short": {
 			"it names none":          afterCall(begin, func(c *call) { c.claim.Short = "" }),
+			"it is unlisted":         afterCall(begin, func(c *call) { c.claim.Unlisted = true }),
 			"it keeps what it found": reservesSome(),
 			"an out of stock order is claimed again": {begin, func(c *call) error {
 				if err := c.pass(); !errors.As(err, new(*order.SettledError)) {
@@ -69,8 +70,9 @@ func stockBeginBugs() storeBugs {
 				return nil
 			}},
 		},
-		"an unknown article is short": {
+		"an unknown article is short and unlisted": {
 			"it is unlimited": afterCall(begin, func(c *call) { c.claim.Short = "" }),
+			"it is listed":    afterCall(begin, func(c *call) { c.claim.Unlisted = false }),
 			"it is created": {begin, func(c *call) error {
 				err := c.pass()
 				for sku := range c.order.Goods() {

@@ -50,7 +50,8 @@ func (m *Memory) Begin(_ context.Context, o order.Order, l order.Lease) (order.C
 		m.put(held, l.From)
 	}
 	c := order.NewClaim(held, o, l)
-	c.Short = short
+	_, listed := m.stock[short]
+	c.Short, c.Unlisted = short, short != "" && short != order.TooManyArticles && !listed
 	return c, nil
 }
 

@@ -46,7 +46,7 @@ func stockPromises() []stockPromise {
 		{"begin of a new order reserves its goods", stockTest.beginReserves},
 		{"lines of one article are added up", stockTest.linesAddUp},
 		{"begin reserves all goods or none and names the article that is short", stockTest.allOrNone},
-		{"an unknown article is short", stockTest.unknownShort},
+		{"an unknown article is short and unlisted", stockTest.unknownShort},
 		{"an order of too many articles holds none", stockTest.tooMany},
 		{"begin again by the same owner reserves once", stockTest.beginAgain},
 		{"a takeover keeps the goods", stockTest.takeoverKeeps},
@@ -166,8 +166,8 @@ func (x stockTest) linesAddUp() {
 func (x stockTest) wantShort(c order.Claim, sku string) {
 	x.Helper()
 	x.wantHeld(c, false)
-	if c.Short != sku {
-		x.Errorf("got %q as short, want %q", c.Short, sku)
+	if c.Short != sku || c.Unlisted {
+		x.Errorf("got %q as short, unlisted: %t, want %q, listed", c.Short, c.Unlisted, sku)
 	}
 }
 
@@ -188,7 +188,15 @@ func (x stockTest) allOrNone() {
 
 func (x stockTest) unknownShort() {
 	x = x.of(x.order.ID(), order.Goods{x.sku("unknown"): 1})
-	x.wantShort(x.mustBegin(lease("first", at(0))), x.sku("unknown"))
+	c := x.mustBegin(lease("first", at(0)))
+	if c.Short != x.sku("unknown") || !c.Unlisted {
+		x.Errorf("got %q as short, unlisted: %t, want %q, unlisted", c.Short, c.Unlisted, x.sku("unknown"))
+	}
+	x.wantHeld(c, false)
+	x.must(x.Release(x.Context(), c, order.ReasonUnknownSKU, at(time.Second)))
+	if c := x.mustBegin(lease("second", at(time.Minute))); !c.Unlisted {
+		x.Errorf("claimed again: got %q as short and listed, want unlisted", c.Short)
+	}
 	if s, err := x.stock.Stock(x.Context(), x.sku("unknown")); !errors.Is(err, order.ErrNotFound) {
 		x.Errorf("got %+v, %v, want %v", s, err, order.ErrNotFound)
 	}

@@ -77,7 +77,7 @@ func TestRandomWorldsReachEveryReasonThatTheirFaultsCanCause(t *testing.T) {
 	for _, r := range order.Reasons() {
 		unseen[r] = true
 	}
-	for seed := uint64(0); seed < 10_000 && len(unseen) > 5; seed++ {
+	for seed := uint64(0); seed < 10_000 && len(unseen) > 6; seed++ {
 		h, _ := simulation.Replay(seed)
 		for _, l := range h {
 			if _, rest, reply := strings.Cut(l.What, " ("); reply {
@@ -85,12 +85,13 @@ func TestRandomWorldsReachEveryReasonThatTheirFaultsCanCause(t *testing.T) {
 			}
 		}
 	}
-	want := map[order.Reason]bool{ // these need a broken provider, a lost or corrupt row, or a body that is not an order
+	want := map[order.Reason]bool{ // these need a broken provider, a lost or corrupt row, stock, or a body that is not an order
 		order.ReasonUnconfirmed: true,
 		order.ReasonReplayed:    true,
 		order.ReasonKeyReused:   true,
 		order.ReasonCorrupt:     true,
 		order.ReasonInvalid:     true,
+		order.ReasonUnknownSKU:  true,
 	}
 	if diff := cmp.Diff(unseen, want); diff != "" {
 		t.Errorf("unseen reasons (-got +want)\n%s", diff)

@@ -215,7 +215,7 @@ func precedesRow(why order.Reason) bool {
 	case order.ReasonSettled, order.ReasonDuplicate, order.ReasonInProgress, order.ReasonClaimLost,
 		order.ReasonUnavailable, order.ReasonUnknown, order.ReasonReplayed, order.ReasonOutOfTime,
 		order.ReasonUnconfirmed, order.ReasonConflict, order.ReasonMismatch, order.ReasonRefused,
-		order.ReasonKeyReused, order.ReasonRecordLost:
+		order.ReasonKeyReused, order.ReasonRecordLost, order.ReasonUnknownSKU:
 	}
 	return false
 }
@@ -234,6 +234,9 @@ func judgeReason(why order.Reason, money Money, id order.ID) Verdict {
 	case order.ReasonRefused:
 		return fix(money, "correct the cause, then redrive with --verdict=fix; or orders cancel %s, "+
 			"discard this, and only then post a corrected order under another id", id)
+	case order.ReasonUnknownSKU:
+		return fix(money, "add the article with orders stock SKU --add N, then redrive with --verdict=fix; "+
+			"or orders cancel %s, then discard this", id)
 	case sqs.ReasonPanic:
 		return fix(money, "the log has the stack: deploy a release that does not panic, "+
 			"then redrive with --verdict=fix")

@@ -286,7 +286,10 @@ func TestVerdicts(t *testing.T) {
 			"key_reused", "no row, other content charged", "look", "charged, row still open",
 			"pi_1 was made for this order id with different content",
 		},
-		"another scope":        {"mismatch", "open, another scope", "look", "unknown", `scope is "other", want "test"`},
+		"another scope": {"mismatch", "open, another scope", "look", "unknown", `scope is "other", want "test"`},
+		"an unknown article": {
+			"unknown_sku", "open without an intent", "fix", "not charged", "orders stock SKU --add N",
+		},
 		"a panic":              {"panic", "open without an intent", "fix", "not charged", "the log has the stack"},
 		"an intent that waits": {"unconfirmed", "open, not confirmed", "look", "not charged", "PaymentIntent"},
 		"moved by SQS":         {"", "open, not confirmed", "look", "not charged", "SQS moved it"},
