@@ -2,13 +2,6 @@ mock_provider "aws" {
   source = "./tests/mocks"
 }
 
-variables {
-  package_dir       = "tests/packages"
-  stripe_secret_key = "sk_test_canary"
-  webhook_secret    = "whsec_canary"
-  alarm_topic_arn   = "arn:aws:sns:eu-west-1:123456789012:ops"
-}
-
 run "every_failure_has_an_alarm" {
   command = plan
 

@@ -2,12 +2,6 @@ mock_provider "aws" {
   source = "./tests/mocks"
 }
 
-variables {
-  package_dir       = "tests/packages"
-  stripe_secret_key = "sk_test_canary"
-  webhook_secret    = "whsec_canary"
-}
-
 run "only_failed_orders_of_a_batch_are_redelivered" {
   command = plan
 

@@ -18,10 +18,7 @@ override_resource {
 }
 
 variables {
-  package_dir       = "tests/packages"
-  stripe_secret_key = "sk_test_canary"
-  webhook_secret    = "whsec_canary"
-  producer_arns     = ["arn:aws:iam::123456789012:role/shop", "arn:aws:iam::210987654321:role/marketplace"]
+  producer_arns = ["arn:aws:iam::123456789012:role/shop", "arn:aws:iam::210987654321:role/marketplace"]
 }
 
 run "the_role_allows_exact_actions_on_exact_arns" {

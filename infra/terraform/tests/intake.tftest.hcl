@@ -26,10 +26,7 @@ override_resource {
 }
 
 variables {
-  package_dir       = "tests/packages"
-  stripe_secret_key = "sk_test_canary"
-  webhook_secret    = "whsec_canary"
-  create_intake     = true
+  create_intake = true
 }
 
 run "without_the_variable_there_is_no_entrance_by_http" {

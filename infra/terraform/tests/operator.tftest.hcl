@@ -24,9 +24,6 @@ override_resource {
 }
 
 variables {
-  package_dir              = "tests/packages"
-  stripe_secret_key        = "sk_test_canary"
-  webhook_secret           = "whsec_canary"
   create_operator_policies = true
 }
 

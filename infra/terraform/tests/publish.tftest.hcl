@@ -38,12 +38,6 @@ override_resource {
   }
 }
 
-variables {
-  package_dir       = "tests/packages"
-  stripe_secret_key = "sk_test_canary"
-  webhook_secret    = "whsec_canary"
-}
-
 run "events_are_published_in_order_and_none_is_dropped_in_silence" {
   assert {
     condition = (

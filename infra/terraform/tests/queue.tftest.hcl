@@ -2,12 +2,6 @@ mock_provider "aws" {
   source = "./tests/mocks"
 }
 
-variables {
-  package_dir       = "tests/packages"
-  stripe_secret_key = "sk_test_canary"
-  webhook_secret    = "whsec_canary"
-}
-
 # First, because pins.tf rejects it once standard queues are in the state.
 run "fifo_creates_fifo_queues" {
   command = plan

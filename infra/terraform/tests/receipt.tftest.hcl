@@ -25,9 +25,6 @@ override_resource {
 }
 
 variables {
-  package_dir               = "tests/packages"
-  stripe_secret_key         = "sk_test_canary"
-  webhook_secret            = "whsec_canary"
   create_receipts           = true
   receipt_from              = "receipts@shop.invalid"
   receipt_configuration_set = "shop-receipts"

@@ -9,12 +9,6 @@ override_resource {
   values = { id = "schedule", arn = "arn:aws:iam::123456789012:role/schedule" }
 }
 
-variables {
-  package_dir       = "tests/packages"
-  stripe_secret_key = "sk_test_canary"
-  webhook_secret    = "whsec_canary"
-}
-
 run "the_function_ends_before_the_next_run" {
   command = plan
 

@@ -9,9 +9,6 @@ override_resource {
 }
 
 variables {
-  package_dir              = "tests/packages"
-  stripe_secret_key        = "sk_test_canary"
-  webhook_secret           = "whsec_canary"
   stock_tracking           = true
   create_operator_policies = true
 }

@@ -2,12 +2,6 @@ mock_provider "aws" {
   source = "./tests/mocks"
 }
 
-variables {
-  package_dir       = "tests/packages"
-  stripe_secret_key = "sk_test_canary"
-  webhook_secret    = "whsec_canary"
-}
-
 run "the_table_is_protected_against_deletion" {
   command = plan
 

@@ -12,9 +12,6 @@ override_resource {
 }
 
 variables {
-  package_dir            = "tests/packages"
-  stripe_secret_key      = "sk_test_canary"
-  webhook_secret         = "whsec_canary"
   webhook_secret_version = 3
 }
 
