@@ -179,6 +179,7 @@ $(TOFU):
 # ENV=prod takes the state and the variables of infra/terraform/environments/prod.*: docs/guides/deploy.md#environments.
 INIT   = $(TERRAFORM) init -input=false $(if $(ENV),-reconfigure -backend-config=environments/$(ENV).s3.tfbackend)
 VALUES = $(if $(ENV),-var-file=environments/$(ENV).tfvars)
+DEPLOYED = build/deploy/$(if $(ENV),$(ENV).)env
 
 # A remote state without ENV would be the one that was used last, and ENV without a remote state the one beside the module.
 environment:
@@ -192,11 +193,11 @@ deploy: environment ## apply infra/terraform to your AWS account; ENV=prod: docs
 	@$(MAKE) --no-print-directory package
 	@$(INIT)
 	@TF_VAR_stripe_secret_key="$$STRIPE_SECRET_KEY" $(TERRAFORM) apply $(VALUES)
-	@mkdir -p build/deploy && $(TERRAFORM) output -raw operator_environment >build/deploy/env && cat build/deploy/env
-	@echo 'These lines are in build/deploy/env. Next: make smoke'
+	@mkdir -p build/deploy && $(TERRAFORM) output -raw operator_environment >$(DEPLOYED) && cat $(DEPLOYED)
+	@echo 'These lines are in $(DEPLOYED). Next: make smoke$(if $(ENV), ENV=$(ENV))'
 
-smoke: ## post one order to the deployment, in Stripe's test mode, and wait until it is paid
-	@if [ -z "$$QUEUE_URL" ] && [ -f build/deploy/env ]; then . ./build/deploy/env; fi; go run ./scripts/orders smoke
+smoke: ## post one order to the deployment, in Stripe's test mode, and wait until it is paid; ENV=prod
+	@if [ -n "$(ENV)" ] || { [ -z "$$QUEUE_URL" ] && [ -f $(DEPLOYED) ]; }; then . ./$(DEPLOYED); fi && go run ./scripts/orders smoke
 
 destroy: environment ## destroy the deployment, with the rows that keep an order from being charged twice; ENV=prod
 	@$(INIT) >/dev/null
@@ -204,7 +205,7 @@ destroy: environment ## destroy the deployment, with the rows that keep an order
 	  echo 'The orders table is protected: its rows are what keeps an order from being charged twice. If you mean it:'; \
 	  echo '  terraform -chdir=infra/terraform apply $(VALUES) -var deletion_protection=false && make destroy $(if $(ENV),ENV=$(ENV))'; \
 	  exit 1; fi
-	@$(TERRAFORM) destroy $(VALUES) && rm -f build/deploy/env
+	@$(TERRAFORM) destroy $(VALUES) && rm -f $(DEPLOYED)
 
 engine: $(ENGINE)/node_modules ## install the pinned DynamoDB-compatible engine (needs npm)
 

@@ -726,6 +726,43 @@ func reference(traversal hcl.Traversal) string {
 	return name
 }
 
+// A plan that deletes something must delete it after what names it, and after what may
+// refuse to be deleted. Terraform's tests apply nothing at AWS, so they see no order.
+func TestWhatIsDeletedIsDeletedInAnOrderThatAWSAccepts(t *testing.T) {
+	t.Parallel()
+	authorizer := parse(t).one(t, "resource", "aws_apigatewayv2_authorizer", "intake").one(t, "lifecycle")
+	if !authorizer.value(t, "create_before_destroy").True() {
+		t.Error("authorizer: deleted before the routes stop naming it, which API Gateway refuses")
+	}
+	receipts := parse(t).one(t, "resource", "aws_dynamodb_table", "receipts")
+	var before []string
+	for _, traversal := range receipts.attribute(t, "depends_on").Expr.Variables() {
+		before = append(before, reference(traversal))
+	}
+	for _, queue := range []string{"aws_sqs_queue.receipts", "aws_sqs_queue.receipts_dead"} {
+		if !slices.Contains(before, queue) {
+			t.Errorf("%s: deleted with its messages before the protected table stops the apply", queue)
+		}
+	}
+}
+
+// The oldest release that versions.tf accepts must pass every test, and a later one too.
+func TestTheOldestTerraformRunsInCI(t *testing.T) {
+	t.Parallel()
+	versions := read(t, "terraform/versions.tf")
+	oldest := regexp.MustCompile(`required_version = ">= ([\d.]+)"`).FindStringSubmatch(versions)
+	if oldest == nil {
+		t.Fatal("versions.tf: no required_version")
+	}
+	ci := read(t, "../.github/workflows/ci.yml")
+	tested := regexp.MustCompile(`terraform_version: ([\d.]+)`).FindAllStringSubmatch(ci, -1)
+	if len(tested) != 2 || !slices.ContainsFunc(tested, func(v []string) bool {
+		return strings.HasPrefix(v[1], oldest[1]+".")
+	}) {
+		t.Errorf("ci.yml: runs Terraform %q, want %s and a later release", tested, oldest[1])
+	}
+}
+
 // The roles must be allowed to use a new key before messages, rows and secrets are
 // encrypted with it.
 func TestTheRolesMayUseAKeyBeforeAnythingIsEncryptedWithIt(t *testing.T) {

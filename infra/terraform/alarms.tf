@@ -1,3 +1,11 @@
+# A warning, because a deployment for a first look needs no alarms.
+check "alarms_notify_somebody" {
+  assert {
+    condition     = var.alarm_topic_arn != null
+    error_message = "alarm_topic_arn: not set, so none of the ${length(local.alarms)} alarms notifies anybody"
+  }
+}
+
 locals {
   topics = var.alarm_topic_arn == null ? [] : [var.alarm_topic_arn]
 

@@ -108,6 +108,13 @@ locals {
   zips        = { for name in keys(local.functions) : name => "${local.package_dir}/${name}.zip" }
   zip_sha256  = { for name, zip in local.zips : name => fileexists(zip) ? filesha256(zip) : "" }
 
+  # The processor of each zip, from the bill of materials beside it if there is one.
+  goarch = { arm64 = "arm64", x86_64 = "amd64" }[var.architecture]
+  zip_goarch = { for name in keys(local.functions) : name => try([
+    for p in jsondecode(file("${local.package_dir}/${name}.cdx.json")).metadata.component.properties :
+    p.value if p.name == "go:build:GOARCH"
+  ][0], local.goarch) }
+
   zip_base64sha256 = { for name, zip in local.zips : name => fileexists(zip) ? filebase64sha256(zip) : null }
 }
 
@@ -131,7 +138,7 @@ resource "aws_lambda_function" "functions" {
   ))
   role                           = aws_iam_role.functions[each.key].arn
   runtime                        = "provided.al2023"
-  architectures                  = ["arm64"]
+  architectures                  = [var.architecture]
   handler                        = "bootstrap"
   filename                       = local.zips[each.key]
   source_code_hash               = local.zip_base64sha256[each.key]
@@ -159,6 +166,14 @@ resource "aws_lambda_function" "functions" {
     precondition {
       condition     = fileexists(local.zips[each.key])
       error_message = "${local.zips[each.key]}: no such file, run make package in the root of the clone first"
+    }
+
+    precondition {
+      condition     = local.zip_goarch[each.key] == local.goarch
+      error_message = <<-EOT
+        ${local.zips[each.key]}: built for another processor than architecture = "${var.architecture}", run make package
+        GOARCH=${local.goarch} in the root of the clone first
+      EOT
     }
   }
 }

@@ -45,6 +45,12 @@ resource "aws_apigatewayv2_authorizer" "intake" {
     issuer   = var.intake_jwt.issuer
     audience = var.intake_jwt.audience
   }
+
+  # Without intake_jwt, delete it after the update of the routes: API Gateway deletes no
+  # authorizer that a route names.
+  lifecycle {
+    create_before_destroy = true
+  }
 }
 
 # The only routes: the API answers 404 to every other method and path.

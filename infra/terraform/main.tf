@@ -38,4 +38,16 @@ locals {
     account = data.aws_caller_identity.current.account_id
     region  = data.aws_region.current.region
   }
+  # The scope of the order function in AWS, if there is one: see pins.tf.
+  deployed_scopes = compact([for function in data.aws_lambda_function.deployed :
+    try(function.environment[0].variables.SCOPE, null)
+  ])
+}
+
+data "aws_lambda_functions" "all" {}
+
+data "aws_lambda_function" "deployed" {
+  count = contains(data.aws_lambda_functions.all.function_names, "${local.prefix}-order") ? 1 : 0
+
+  function_name = "${local.prefix}-order"
 }

@@ -48,6 +48,11 @@ output "webhook_url" {
   value       = one([for api in aws_apigatewayv2_api.webhook : "${api.api_endpoint}/stripe/webhook"])
 }
 
+output "webhook_api_id" {
+  description = "Id of the API of webhook_url, for domain mappings and metrics. Null without create_webhook."
+  value       = one(aws_apigatewayv2_api.webhook[*].id)
+}
+
 output "webhook_function_name" {
   description = "Name of the webhook function. Null without create_webhook."
   value       = var.create_webhook ? aws_lambda_function.functions["webhook"].function_name : null
@@ -71,6 +76,11 @@ output "webhook_secret_arn" {
 output "intake_url" {
   description = "URL of the orders by HTTP. Null without create_intake."
   value       = one([for api in aws_apigatewayv2_api.orders : "${api.api_endpoint}/orders"])
+}
+
+output "intake_api_id" {
+  description = "Id of the API of intake_url, for domain mappings and metrics. Null without create_intake."
+  value       = one(aws_apigatewayv2_api.orders[*].id)
 }
 
 output "intake_caller_policy" {

@@ -11,6 +11,15 @@ resource "terraform_data" "deployment" {
   lifecycle {
     ignore_changes = [input]
 
+    # A state of a release without pins does not record its scope, but the function has it.
+    precondition {
+      condition     = alltrue([for scope in local.deployed_scopes : scope == local.scope])
+      error_message = <<-EOT
+        scope: the deployed order function has ${join(", ", local.deployed_scopes)}, and this plan has ${local.scope}.
+        Orders in progress could not settle. Set the variable scope to the deployed one.
+      EOT
+    }
+
     postcondition {
       condition     = self.input == local.deployment
       error_message = <<-EOT
@@ -79,5 +88,17 @@ resource "terraform_data" "kms_keys" {
         remove it with -replace=terraform_data.kms_keys.
       EOT
     }
+  }
+}
+
+# The pin keeps its first value, so it does not protect a key that was added later.
+check "kms_keys_are_pinned" {
+  assert {
+    condition     = length(setsubtract(toset(local.kms_keys), toset(terraform_data.kms_keys.input))) == 0
+    error_message = <<-EOT
+      kms_key_arn: the state does not record
+        ${join(", ", setsubtract(toset(local.kms_keys), toset(terraform_data.kms_keys.input)))}
+      so a later plan that removes it would not be rejected. Apply with -replace=terraform_data.kms_keys.
+    EOT
   }
 }

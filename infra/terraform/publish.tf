@@ -15,7 +15,8 @@ resource "aws_cloudwatch_event_archive" "orders" {
   name             = "${local.prefix}-orders"
   description      = "Order events of ${local.prefix}, for replays"
   event_source_arn = aws_cloudwatch_event_bus.orders.arn
-  retention_days   = var.event_archive_days # 0: forever
+  # Forever is a hundred years, because the provider does not send 0: it would change nothing.
+  retention_days = var.event_archive_days == 0 ? 36500 : var.event_archive_days
 }
 
 # A failed record blocks its shard, so that the events of an order are published in order.

@@ -212,7 +212,9 @@ resource "aws_dynamodb_table" "receipts" {
     kms_key_arn = var.kms_key_arn
   }
 
-  depends_on = [aws_iam_role_policy.keys]
+  # Without create_receipts, delete the table before the queues: while it is protected, the
+  # apply fails there, and the queues keep their messages.
+  depends_on = [aws_iam_role_policy.keys, aws_sqs_queue.receipts, aws_sqs_queue.receipts_dead]
 }
 
 locals {

@@ -322,8 +322,8 @@ variable "stock_hold_hours" {
 variable "create_receipts" {
   description = <<-EOT
     Send receipts by e-mail: a queue of events, the receipt function, its table and its alarms. Needs
-    receipt_from and receipt_configuration_set. Before you set it to false, remove the table from the state:
-    docs/guides/deploy.md, "Send receipts".
+    receipt_from and receipt_configuration_set. False deletes both queues with their messages, so wait until
+    they are empty, and before that remove the table from the state: docs/guides/deploy.md, "Send receipts".
   EOT
   type        = bool
   default     = false
@@ -582,6 +582,18 @@ variable "provisioned_pollers" {
       && var.provisioned_pollers.maximum <= 2000
     )
     error_message = "provisioned_pollers: minimum must be 2 to 200, maximum must be minimum to 2000"
+  }
+}
+
+variable "architecture" {
+  description = "Processor of the functions: arm64, or x86_64 for zips of make package GOARCH=amd64."
+  type        = string
+  default     = "arm64"
+  nullable    = false
+
+  validation {
+    condition     = contains(["arm64", "x86_64"], var.architecture)
+    error_message = "architecture: must be arm64 or x86_64"
   }
 }
 

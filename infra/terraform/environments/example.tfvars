@@ -2,3 +2,6 @@
 # here.
 environment = "example"
 region      = "eu-west-1"
+
+# Without a topic, alarms notify nobody.
+# alarm_topic_arn = "arn:aws:sns:eu-west-1:111122223333:oncall"

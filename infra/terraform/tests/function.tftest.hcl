@@ -196,6 +196,30 @@ run "a_missing_zip_fails_the_plan" {
   expect_failures = [aws_lambda_function.functions]
 }
 
+run "zips_of_another_processor_are_rejected" {
+  command = plan
+
+  variables {
+    package_dir = "tests/packages/amd64"
+  }
+
+  expect_failures = [aws_lambda_function.functions]
+}
+
+run "zips_of_the_processor_are_accepted" {
+  command = plan
+
+  variables {
+    package_dir  = "tests/packages/amd64"
+    architecture = "x86_64"
+  }
+
+  assert {
+    condition     = alltrue([for f in aws_lambda_function.functions : f.architectures == tolist(["x86_64"])])
+    error_message = "architectures: got another than var.architecture"
+  }
+}
+
 run "logs_are_json_and_expire" {
   command = plan
 

@@ -246,6 +246,10 @@ run "only_the_function_can_send_dead_letters" {
 
 # From here on the state has keys, which pins.tf keeps.
 run "no_policy_has_a_wildcard" {
+  plan_options {
+    replace = [terraform_data.kms_keys]
+  }
+
   variables {
     create_example_subscriber = true
     kms_key_arn               = "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000"
@@ -345,6 +349,10 @@ run "without_a_kms_key_the_role_may_use_none" {
 }
 
 run "the_role_may_use_previous_kms_keys" {
+  plan_options {
+    replace = [terraform_data.kms_keys]
+  }
+
   variables {
     kms_key_arn           = "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000001"
     previous_kms_key_arns = ["arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000"]

@@ -467,6 +467,10 @@ run "alarms_read_the_api_and_the_function" {
 
 # Last, because pins.tf keeps the key.
 run "the_function_may_use_the_key_of_queue_and_table" {
+  plan_options {
+    replace = [terraform_data.kms_keys]
+  }
+
   variables {
     kms_key_arn = "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000"
   }

@@ -122,6 +122,10 @@ run "the_outputs_are_the_arns_of_the_policies" {
 
 # From here on the state has keys, which pins.tf keeps.
 run "operators_may_use_the_keys_only_through_the_services" {
+  plan_options {
+    replace = [terraform_data.kms_keys]
+  }
+
   variables {
     kms_key_arn           = "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000001"
     previous_kms_key_arns = ["arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000"]
@@ -170,6 +174,10 @@ run "operators_may_use_the_keys_only_through_the_services" {
 }
 
 run "without_a_current_key_operators_only_decrypt" {
+  plan_options {
+    replace = [terraform_data.kms_keys]
+  }
+
   variables {
     previous_kms_key_arns = [
       "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000",

@@ -6,6 +6,46 @@ variables {
   kms_key_arn = "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000"
 }
 
+# First, because a state of a release without pins has none.
+run "another_scope_than_the_deployed_function_s_is_rejected" {
+  command = plan
+
+  override_data {
+    target = data.aws_lambda_functions.all
+    values = { function_names = ["orderonce-dev-order"] }
+  }
+
+  override_data {
+    target = data.aws_lambda_function.deployed
+    values = { environment = [{ variables = { SCOPE = "orderonce-dev" } }] }
+  }
+
+  expect_failures = [terraform_data.deployment]
+}
+
+run "the_scope_of_the_deployed_function_is_accepted" {
+  command = plan
+
+  variables {
+    scope = "orderonce-dev"
+  }
+
+  override_data {
+    target = data.aws_lambda_functions.all
+    values = { function_names = ["orderonce-dev-order"] }
+  }
+
+  override_data {
+    target = data.aws_lambda_function.deployed
+    values = { environment = [{ variables = { SCOPE = "orderonce-dev" } }] }
+  }
+
+  assert {
+    condition     = one(local.deployed_scopes) == local.scope
+    error_message = "deployed_scopes: got ${jsonencode(local.deployed_scopes)}"
+  }
+}
+
 # What the other runs plan upon.
 run "deployed" {
   assert {
@@ -180,6 +220,30 @@ run "removing_the_kms_key_can_be_forced" {
   assert {
     condition     = length(aws_iam_role_policy.keys) == 0
     error_message = "role: may still use the removed key"
+  }
+}
+
+run "a_key_that_is_added_later_is_reported_until_it_is_pinned" {
+  command = plan
+
+  variables {
+    kms_key_arn           = "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000001"
+    previous_kms_key_arns = ["arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000"]
+  }
+
+  expect_failures = [check.kms_keys_are_pinned]
+}
+
+run "replacing_the_pin_records_the_key" {
+  command = plan
+
+  plan_options {
+    replace = [terraform_data.kms_keys]
+  }
+
+  variables {
+    kms_key_arn           = "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000001"
+    previous_kms_key_arns = ["arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000"]
   }
 }
 

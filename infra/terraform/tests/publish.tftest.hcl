@@ -209,8 +209,8 @@ run "the_archive_can_keep_events_forever" {
   }
 
   assert {
-    condition     = aws_cloudwatch_event_archive.orders.retention_days == 0
-    error_message = "event_archive_days: ignored"
+    condition     = aws_cloudwatch_event_archive.orders.retention_days == 36500
+    error_message = "retention_days: the provider would not send 0, so 90 days would stay"
   }
 }
 

@@ -125,6 +125,10 @@ run "queues_long_poll_and_encrypt" {
 run "kms_key_arn_encrypts_queues_table_and_secrets" {
   command = plan
 
+  plan_options {
+    replace = [terraform_data.kms_keys]
+  }
+
   variables {
     kms_key_arn = "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000"
   }

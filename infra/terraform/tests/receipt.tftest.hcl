@@ -525,6 +525,10 @@ run "alarms_read_the_queues_and_the_results_of_the_function" {
 
 # Last, because pins.tf keeps the key.
 run "the_table_and_the_role_use_the_given_key" {
+  plan_options {
+    replace = [terraform_data.kms_keys]
+  }
+
   variables {
     kms_key_arn = "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000"
   }

@@ -169,6 +169,10 @@ run "whoever_writes_orders_may_update_the_stock_and_nothing_else" {
 
 # Last, because pins.tf keeps the key.
 run "the_table_is_encrypted_with_the_given_key" {
+  plan_options {
+    replace = [terraform_data.kms_keys]
+  }
+
   variables {
     kms_key_arn = "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000"
   }

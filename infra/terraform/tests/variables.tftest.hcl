@@ -687,3 +687,13 @@ run "an_unknown_receipt_mode_is_rejected" {
 
   expect_failures = [var.receipt_mode]
 }
+
+run "an_unknown_processor_is_rejected" {
+  command = plan
+
+  variables {
+    architecture = "amd64"
+  }
+
+  expect_failures = [var.architecture]
+}

@@ -303,6 +303,10 @@ run "outputs_name_the_function_and_its_logs" {
 }
 
 run "create_webhook_false_removes_all_of_it" {
+  plan_options {
+    replace = [terraform_data.kms_keys]
+  }
+
   variables {
     create_webhook = false
     kms_key_arn    = "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000"

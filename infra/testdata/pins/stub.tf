@@ -4,8 +4,10 @@ variable "pinned" {
 }
 
 locals {
-  deployment   = { prefix = var.pinned }
-  queue_type   = var.pinned
-  orders_table = var.pinned
-  kms_keys     = [var.pinned]
+  deployment      = { prefix = var.pinned }
+  scope           = var.pinned
+  deployed_scopes = []
+  queue_type      = var.pinned
+  orders_table    = var.pinned
+  kms_keys        = [var.pinned]
 }
