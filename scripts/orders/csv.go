@@ -94,7 +94,7 @@ func flush(all []message, o orderBody, line int) ([]message, error) {
 		return all, nil
 	}
 	body, err := json.Marshal(o)
-	return append(all, message{line, string(body)}), err
+	return append(all, message{line: line, body: string(body)}), err
 }
 
 // indexOf returns the position of each column in the header.

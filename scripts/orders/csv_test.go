@@ -26,7 +26,7 @@ func TestPostReadsCSV(t *testing.T) {
 		"rows of one order are its lines": {
 			text: csvHeader + "A-1,me,usd,BOOK,1,2400,cus_1,pm_1,\n" + `A-1,me,usd,"PEN, red",2,100,cus_1,pm_1,x` + "\n" +
 				"A-2,me,eur, PEN ,3,100,cus_1,pm_1,\n",
-			want: []message{{2, one}, {4, other}},
+			want: []message{{line: 2, body: one}, {line: 4, body: other}},
 		},
 		"an empty file":  {},
 		"a header alone": {text: csvHeader},

@@ -88,7 +88,7 @@ It keeps the message of an open or refused order whose PaymentIntent may still b
 Stripe may execute an earlier attempt, also after you posted the order under another id. Close such
 an order with "orders cancel" first; its message has then the verdict discard.
 
-With --save nothing is lost. To post saved messages again: jq -r .body FILE | orders post
+With --save nothing is lost. To post saved messages again, with their age: orders post FILE
 
 Exit codes: 0 no selected message is left, 1 an error, 2 some are left, also after a dry run.
 

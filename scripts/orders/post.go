@@ -34,6 +34,9 @@ func (post) Help() string {
 invalid. Posting an order twice is harmless: it is charged once. On a FIFO queue, each order has a
 message group of its own.
 
+A line that dead-letters discard --save wrote is posted as its message, with the time when that was
+first sent: an order whose row was lost is charged again if its message looks young.
+
 With --csv, the columns are ` + strings.Join(csvColumns(), ", ") + `.
 Rows with the same orderId, one after the other, are the lines of one order.
 
@@ -44,8 +47,28 @@ Examples:
 
 // message is a line of the file to post.
 type message struct {
-	line int
-	body string
+	line      int
+	body      string
+	firstSent time.Time // of a saved message; zero otherwise
+}
+
+// newMessage returns the message of a line: a body, or a message as save writes it.
+func newMessage(line int, text string) message {
+	var s saved
+	if err := json.Unmarshal([]byte(text), &s); err == nil && s.MessageID != "" && s.Body != "" {
+		return message{line, s.Body, s.FirstSent}
+	}
+	return message{line: line, body: text}
+}
+
+// attributes returns the time when a saved message was first sent, as Park writes it.
+func (m message) attributes() map[string]types.MessageAttributeValue {
+	if m.firstSent.IsZero() {
+		return nil
+	}
+	return map[string]types.MessageAttributeValue{sqs.AttrFirstSent: {
+		DataType: aws.String("String"), StringValue: aws.String(m.firstSent.UTC().Format(time.RFC3339)),
+	}}
 }
 
 // Run posts every line, or none if one of them is neither a valid order nor a refund.
@@ -104,7 +127,7 @@ func (p post) read(in io.Reader) ([]message, error) {
 	lines.Buffer(nil, maxMessage)
 	for ; lines.Scan(); n++ {
 		if body := strings.TrimSpace(lines.Text()); body != "" && !strings.HasPrefix(body, "#") {
-			messages = append(messages, message{n + 1, body})
+			messages = append(messages, newMessage(n+1, body))
 		}
 	}
 	switch err := lines.Err(); {
@@ -218,7 +241,9 @@ func (q sending) sendAll(ctx context.Context, messages []message) (posted int, e
 func (q sending) sendOnce(ctx context.Context, messages []message) (failed []error, err error) {
 	entries := make([]types.SendMessageBatchRequestEntry, len(messages))
 	for i, m := range messages {
-		entries[i] = types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(m.line)), MessageBody: &m.body}
+		entries[i] = types.SendMessageBatchRequestEntry{
+			Id: aws.String(strconv.Itoa(m.line)), MessageBody: &m.body, MessageAttributes: m.attributes(),
+		}
 		if q.fifo() {
 			entries[i].MessageGroupId, entries[i].MessageDeduplicationId = group(m)
 		}

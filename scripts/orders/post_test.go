@@ -10,11 +10,16 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/config"
 	"orderonce/adapters/lambda/lambdatest"
+	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
+	"orderonce/domain/order"
+	"orderonce/scripts/orders/deadletters"
 )
 
 // line returns a valid order.
@@ -312,4 +317,28 @@ func must(tb testing.TB, err error) {
 	if err != nil {
 		tb.Fatal(err)
 	}
+}
+
+// A message that was posted again without its age would look younger than a row that
+// replaced a lost one.
+func TestPostKeepsTheAgeOfASavedMessage(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "discarded.jsonl")
+	first := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+	must(t, save(file, deadletters.Message{
+		ID: "message-1", Body: line("ORD-1"), Reason: order.ReasonRecordLost, FirstSent: first,
+		Attributes: map[string]types.MessageAttributeValue{
+			sqs.AttrReason: {DataType: aws.String("String"), StringValue: aws.String("record_lost")},
+		},
+	}))
+	q := newOrderQueue(t, "")
+	must(t, post{File: file}.Run(t.Context(), testShell(q.environ(), "", new(strings.Builder))))
+	q.Machine(func(m *sqstest.Machine, now time.Time) {
+		messages, err := m.Messages(now, "orders")
+		must(t, err)
+		if len(messages) != 1 || messages[0].Body != line("ORD-1") || len(messages[0].Attributes) != 1 ||
+			messages[0].Attributes[sqs.AttrFirstSent].Text != first.Format(time.RFC3339) {
+			t.Errorf("got %+v, want the order as it was first sent on %s", messages, first)
+		}
+	})
 }
