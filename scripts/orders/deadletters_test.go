@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +19,7 @@ import (
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/domain/refund"
 	"orderonce/domain/refund/refundtest"
 	"orderonce/scripts/orders/deadletters"
 )
@@ -83,7 +86,7 @@ func (p *pile) park(t *testing.T, why order.Reason, body string) {
 	p.server.Machine(func(m *sqstest.Machine, now time.Time) {
 		_, err := m.Send(now, "dead", sqstest.Draft{Body: body, Attributes: map[string]sqstest.Attribute{
 			sqs.AttrReason: sqstest.Text(string(why)), sqs.AttrFirstSent: sqstest.Text(now.Add(-150 * time.Hour).Format(time.RFC3339)),
-			"buyer": sqstest.Text("Jane Doe"),
+			"buyer": sqstest.Text("Jane Doe"), "photo": {Type: "Binary", Binary: []byte{1, 2}},
 		}})
 		must(t, err)
 	})
@@ -198,7 +201,7 @@ func TestShowPrintsAMessageWithoutItsPayer(t *testing.T) {
 	p := newPile(t, "")
 	must(t, showDead{ID: "PAID"}.show(t.Context(), p.desk))
 	for _, want := range []string{
-		"discard  PAID  provider_unknown", "orderonce-reason: provider_unknown\n", "buyer: [withheld: length 8, with ' ']",
+		"discard  PAID  provider_unknown", "orderonce-reason: provider_unknown\n", "buyer: [withheld: length 8, with ' ']", "photo: [2 bytes]",
 		`"customerId":"[withheld]"`, `"sku":"MUG"`, "\nstatus     paid\n",
 	} {
 		if !strings.Contains(p.out.String(), want) {
@@ -247,6 +250,61 @@ func TestAProducerWritesNothingOnTheTerminal(t *testing.T) {
 	}
 }
 
+// A message may be behind many others.
+func TestShowLooksAtTheWholeQueue(t *testing.T) {
+	t.Parallel()
+	p := newPile(t, "")
+	for n := range 25 {
+		p.park(t, order.ReasonStore, lineOfOrder(order.ID(fmt.Sprint("OTHER-", n)), "pm_card_visa"))
+	}
+	must(t, showDead{ID: "OTHER-24"}.show(t.Context(), p.desk))
+	if got := p.out.String(); !strings.Contains(got, "redrive  OTHER-24  store_unavailable") {
+		t.Errorf("printed\n%s\nwant the last message", got)
+	}
+}
+
+// A script stops at exit code 2, because messages that were not seen may be left.
+func TestWhatWasNotSeenIsLeft(t *testing.T) {
+	t.Parallel()
+	for claim, tt := range map[string]struct {
+		limit   int
+		arrange func(*pile)
+		printed string
+	}{
+		"beyond the limit": {limit: 1, printed: "the limit was reached before the end of the queue: see --limit\n"},
+		"hidden by another reader": {limit: 100, printed: "SQS counts about 1 more: hidden by another reader", arrange: func(p *pile) {
+			p.server.Machine(func(m *sqstest.Machine, now time.Time) {
+				_, err := m.Receive(now, "dead", 1, nil)
+				must(t, err)
+			})
+		}},
+	} {
+		p := newPile(t, "")
+		if tt.arrange != nil {
+			tt.arrange(p)
+		}
+		c := discardDead{Select: selection{Limit: tt.limit, Reason: []string{"none"}}, How: emptying{Yes: true}}
+		if err := c.discard(t.Context(), p.desk); exitCode(err) != 2 || !strings.Contains(p.out.String(), tt.printed) {
+			t.Errorf("%s: got %v and\n%s\nwant exit code 2 and %q", claim, err, p.out, tt.printed)
+		}
+	}
+}
+
+func TestShowPrintsWhatStripeHas(t *testing.T) {
+	t.Parallel()
+	usd := order.Money{Amount: 1000, Currency: "usd"}
+	l := deadletters.Letter{Facts: deadletters.Facts{
+		RowErr:  order.ErrNotFound,
+		Intents: []order.Intent{{ID: "pi_1", State: order.Processing, Total: usd}}, StripeErr: errors.New("status 500"),
+		Made: []refund.Refund{{ID: "re_1", Status: refund.Pending, Total: usd}},
+	}}
+	want := "row        " + order.ErrNotFound.Error() + "\nat Stripe  pi_1 processing, 10.00 USD\n" +
+		"at Stripe  re_1 pending, 10.00 USD\nat Stripe  status 500"
+	if diff := cmp.Diff(describeFacts(l), want); diff != "" {
+		t.Errorf("facts (-got +want):\n%s", diff)
+	}
+}
+
 func TestAnInvalidBodyIsWithheld(t *testing.T) {
 	t.Parallel()
 	p := newPile(t, "")
@@ -254,6 +312,12 @@ func TestAnInvalidBodyIsWithheld(t *testing.T) {
 	must(t, p.show(l, false))
 	if got := p.out.String(); strings.Contains(got, "secret") || !strings.Contains(got, "[body withheld: 18 bytes; --body prints it]") {
 		t.Errorf("printed\n%s\nwant the body withheld", got)
+	}
+	l.Detail = "the function's own words"
+	p.out.Reset()
+	must(t, p.print(l))
+	if got := p.out.String(); !strings.Contains(got, l.Detail) || strings.Contains(got, "truncated") {
+		t.Errorf("printed\n%s\nwant why the function parked it", got)
 	}
 }
 
@@ -343,6 +407,16 @@ func TestRedriveAndDiscard(t *testing.T) {
 	}
 }
 
+// The function processes each message at once, and Stripe has a limit.
+func TestRedriveKeepsToItsRate(t *testing.T) {
+	t.Parallel()
+	p, began := newPile(t, "redrive\n"), time.Now()
+	must(t, redriveDead{Select: selection{Limit: 100}, Verdict: "any", Rate: 20}.redrive(t.Context(), p.desk))
+	if took := time.Since(began); took < 200*time.Millisecond {
+		t.Errorf("5 messages at 20 a second took %s, want 200ms or more", took)
+	}
+}
+
 // exitCode returns the exit code of the program after an error.
 func exitCode(err error) int {
 	if coded, ok := errors.AsType[exit](err); ok {
@@ -414,8 +488,19 @@ func TestDiscardSavesAMessageBeforeItDeletesIt(t *testing.T) {
 	must(t, err)
 	var got saved
 	must(t, json.Unmarshal(text, &got))
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("got the mode %v, %v, want a file that nobody else reads", info.Mode(), err)
+	}
+	p.park(t, order.ReasonUnknown, lineOfOrder("PAID", "pm_card_visa"))
+	if err := c.discard(t.Context(), p.desk); !errors.Is(err, errLeft) {
+		t.Fatal(err)
+	}
+	if both, err := os.ReadFile(file); err != nil || !strings.HasPrefix(string(both), string(text)) || len(both) < 2*len(text)-9 {
+		t.Errorf("got %s, %v, want the second message after the first", both, err)
+	}
 	buyer := *got.Attributes["buyer"].StringValue
-	if got.Body != lineOfOrder("PAID", "pm_card_visa") || got.Reason != "provider_unknown" || buyer != "Jane Doe" {
+	if got.Body != lineOfOrder("PAID", "pm_card_visa") || got.Reason != "provider_unknown" ||
+		!bytes.Equal(got.Attributes["photo"].BinaryValue, []byte{1, 2}) || !got.FirstSent.Equal(noon().Add(-150*time.Hour).Truncate(time.Second)) || buyer != "Jane Doe" {
 		t.Errorf("saved %s\nwant the message whole", text)
 	}
 	c.Save = filepath.Join(t.TempDir(), "no-such-folder", "saved.jsonl")

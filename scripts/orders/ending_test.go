@@ -18,6 +18,7 @@ import (
 // messages, in each way that leaves it a moment.
 func TestWhateverEndsTheCommandPutsTheMessagesBack(t *testing.T) {
 	t.Parallel()
+	lambdatest.FullOnly(t)
 	d := deploy(t)
 	binary := filepath.Join(t.TempDir(), "orders")
 	must(t, lambdatest.Build(t.Context(), "scripts/orders", binary))

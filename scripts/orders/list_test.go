@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -94,4 +95,22 @@ func TestListStopsAtItsLimit(t *testing.T) {
 func sorted(s []string) []string {
 	slices.Sort(s)
 	return s
+}
+
+// An order that cannot be decoded is named at the end, behind those that match.
+func TestListPrintsWhatChangedSince(t *testing.T) {
+	t.Parallel()
+	found := func(yield func(order.Record, error) bool) {
+		_ = yield(order.Record{OrderID: "BAD"}, order.ErrCorrupt) &&
+			yield(order.Record{OrderID: "OLD", CreatedAt: noon(), UpdatedAt: noon()}, nil) &&
+			yield(order.Record{OrderID: "NEW", CreatedAt: noon(), UpdatedAt: noon().Add(2 * time.Hour)}, nil)
+	}
+	var out strings.Builder
+	err := list{Since: noon().Add(time.Hour)}.print(testShell(nil, "", &out), found)
+	if !errors.Is(err, order.ErrCorrupt) || !strings.Contains(err.Error(), `order "BAD"`) {
+		t.Errorf("got %v, want the order that is corrupt", err)
+	}
+	if got := out.String(); !strings.HasPrefix(got, "NEW ") || strings.Count(got, "\n") != 1 {
+		t.Errorf("printed %q, want the order that changed", got)
+	}
 }

@@ -2,6 +2,7 @@ package deadletters_test
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -424,6 +425,53 @@ func TestARefundBeyondTheLimitNeedsAFix(t *testing.T) {
 	got := w.judge(m)
 	if m.Reason != refund.ReasonTooMany || got.Action != deadletters.Fix || got.Money != deadletters.NotRefunded {
 		t.Errorf("parked as %s, got %+v, want a fix", m.Reason, got)
+	}
+}
+
+// edited is a provider whose refunds are changed on the way.
+type edited struct {
+	refund.Provider
+
+	edit func(*refund.Refund)
+}
+
+func (e edited) Open(ctx context.Context) refund.Session {
+	return editedSession{e.Provider.Open(ctx), e.edit}
+}
+
+type editedSession struct {
+	refund.Session
+
+	edit func(*refund.Refund)
+}
+
+func (e editedSession) Read(ctx context.Context, id order.IntentID) (refund.Ledger, error) {
+	ledger, err := e.Session.Read(ctx, id)
+	for i := range ledger.Refunds {
+		e.edit(&ledger.Refunds[i])
+	}
+	return ledger, err
+}
+
+func TestAnotherRefundOfTheIntentIsNotTakenForThisOne(t *testing.T) {
+	t.Parallel()
+	for of, tt := range map[string]struct {
+		edit func(*refund.Refund)
+		want deadletters.Action
+	}{
+		"this refund":   {func(*refund.Refund) {}, deadletters.Redrive},
+		"another id":    {func(r *refund.Refund) { r.For = "R-2" }, deadletters.Fix},
+		"another order": {func(r *refund.Refund) { r.OrderID = "ORD-2" }, deadletters.Fix},
+		"another scope": {func(r *refund.Refund) { r.Scope = "other" }, deadletters.Fix},
+	} {
+		w := newWorld(t)
+		refundStates()["open, made"](w)
+		m := deadletters.Message{Reason: order.ReasonUnknown, Job: sqs.Job{Refund: refundOf(t, "R-1", 1000)}}
+		sources := w.sources()
+		sources.Refunds = edited{w.refunds, tt.edit}
+		if got := deadletters.Judge(m, sources.Facts(t.Context(), m)); got.Action != tt.want {
+			t.Errorf("%s: got %+v, want %s", of, got, tt.want)
+		}
 	}
 }
 
