@@ -95,12 +95,17 @@ func TestAFailedRequestIsClassifiedAndNotRepeated(t *testing.T) {
 		"nor one without the configuration set":       {refuse(404, "NotFoundException"), order.KindMisconfigured, 0},
 		"nor one without permission":                  {refuse(403, "AccessDeniedException"), order.KindMisconfigured, 0},
 		"nor a rejected message":                      {refuse(400, "MessageRejected"), order.KindRefused, 0},
+		"nor one that is throttled in other words":    {refuse(400, "ThrottlingException"), order.KindUnavailable, 0},
+		"nor one that a gateway throttled":            {refuse(429, ""), order.KindUnavailable, 0},
+		"nor one without a valid signature":           {refuse(401, ""), order.KindMisconfigured, 0},
+		"nor one to an address that is not SES's":     {refuse(404, ""), order.KindMisconfigured, 0},
 		"nor an invalid one":                          {refuse(400, "BadRequestException"), order.KindRefused, 0},
 		"a server error may have sent it":             {refuse(500, "InternalServiceErrorException"), order.KindUnknown, 0},
 		"a gateway's time-out may have sent it":       {refuse(504, ""), order.KindUnknown, 0},
 		"a time-out of the request may have sent it":  {refuse(408, "RequestTimeoutException"), order.KindUnknown, 0},
 		"a lost request may have sent it":             {sestest.Fault{Kind: sestest.LoseBefore}, order.KindUnknown, 0},
 		"a lost answer may have sent it, and did":     {sestest.Fault{Kind: sestest.LoseAfter}, order.KindUnknown, 1},
+		"a connection that was reset may have, too":   {sestest.Fault{Kind: sestest.Reset}, order.KindUnknown, 1},
 		"an unreadable answer may have, too, and did": {sestest.Fault{Kind: sestest.Garble}, order.KindUnknown, 1},
 	} {
 		t.Run(claim, func(t *testing.T) {

@@ -26,6 +26,7 @@ func TestVerifySignature(t *testing.T) {
 	signed := stripetest.Signature(body, signedAt(), endpointSecret)
 	_, v1, _ := strings.Cut(signed, ",")
 	second := stripetest.Signature(body, signedAt(), "whsec_other", endpointSecret)
+	first := stripetest.Signature(body, signedAt(), endpointSecret, "whsec_other")
 	unsigned := stripetest.Signature(body, signedAt(), "")
 	byStripe := sdk.GenerateTestSignedPayload(&sdk.UnsignedPayload{
 		Payload: body, Secret: endpointSecret, Timestamp: signedAt(),
@@ -41,6 +42,7 @@ func TestVerifySignature(t *testing.T) {
 		"a signature of Stripe's library":           {string(body), byStripe.Header, current, 0, nil},
 		"an old secret that was rolled":             {string(body), stripetest.Signature(body, signedAt(), rolledSecret), both, 0, nil},
 		"the second of two signatures":              {string(body), second, current, 0, nil},
+		"the first of two signatures":               {string(body), first, current, 0, nil},
 		"another scheme beside v1":                  {string(body), signed + ",v0=00", current, 0, nil},
 		"a space after the comma":                   {string(body), strings.ReplaceAll(signed, ",", ", "), current, 0, nil},
 		"a signature of five minutes ago":           {string(body), signed, current, 300 * time.Second, nil},

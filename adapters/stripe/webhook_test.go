@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -204,10 +206,30 @@ func TestARejectedRequestReadsNothing(t *testing.T) {
 			if strings.Contains(log, "canary") || strings.Contains(log, "whsec") {
 				t.Errorf("log contains personal data or a secret: %s", log)
 			}
+			level := `"level":"INFO"`
+			if got.Status != http.StatusOK {
+				level = `"level":"WARN"`
+			}
+			if !strings.Contains(log, level) {
+				t.Errorf("answered with %d: got log %s, want %s", got.Status, log, level)
+			}
 		})
 	}
 	if got, _ := (endpoint{followed: order.HintAgrees}).deliver(t, full, e.signed(full)); got.Status != http.StatusOK {
 		t.Errorf("a body of the largest size: got %d, want 200", got.Status)
+	}
+}
+
+// Stripe sends an event again whose request broke off.
+func TestARequestThatBreaksOffIsNotAccepted(t *testing.T) {
+	t.Parallel()
+	var counted string
+	h := &stripe.Webhook{Log: slog.New(slog.DiscardHandler), Count: func(result string) { counted = result }}
+	body := iotest.ErrReader(io.ErrUnexpectedEOF)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/stripe/webhook", body))
+	if w.Code != http.StatusBadRequest || counted != "unreadable" {
+		t.Errorf("got %d, counted as %q, want 400, unreadable", w.Code, counted)
 	}
 }
 

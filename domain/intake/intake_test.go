@@ -3,6 +3,7 @@ package intake_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -23,18 +24,20 @@ const (
 
 // queue is a queue in memory.
 type queue struct {
-	mu   sync.Mutex
-	sent []order.ID
-	fail error
+	mu    sync.Mutex
+	sent  []order.ID
+	first time.Time   // of the last order
+	trace order.Trace // of the last order
+	fail  error
 }
 
-func (q *queue) Send(_ context.Context, o order.Order, _ time.Time, _ order.Trace) error {
+func (q *queue) Send(_ context.Context, o order.Order, first time.Time, t order.Trace) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.fail != nil {
 		return q.fail
 	}
-	q.sent = append(q.sent, o.ID())
+	q.sent, q.first, q.trace = append(q.sent, o.ID()), first, t
 	return nil
 }
 
@@ -221,6 +224,23 @@ func TestPutOfAnOrderThatTheQueueDoesNotTakeIsAnErrorAndCanBeRepeated(t *testing
 	}
 	if diff := cmp.Diff(w.queue.sent, []order.ID{"O-1"}); diff != "" {
 		t.Errorf("sent (-got +want):\n%s", diff)
+	}
+}
+
+// A worker compares this time with the age of the order's record.
+func TestARepetitionIsSentWithTheTimeOfTheFirstPut(t *testing.T) {
+	t.Parallel()
+	w := newWorld(false)
+	first := w.Now()
+	for n := range 3 {
+		at, trace := first.Add(time.Duration(n)*time.Hour), order.Trace(fmt.Sprint("trace-", n))
+		w.Intake.Now = func() time.Time { return at }
+		if _, err := w.Put(t.Context(), ordertest.Order("O-1"), alice, trace); err != nil {
+			t.Fatal(err)
+		}
+		if !w.queue.first.Equal(first) || w.queue.trace != trace {
+			t.Errorf("sent %d: first put at %v, trace %q, want %v and %q", n, w.queue.first, w.queue.trace, first, trace)
+		}
 	}
 }
 

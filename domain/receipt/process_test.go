@@ -3,6 +3,7 @@ package receipt_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -107,6 +108,9 @@ func (w *world) item() receipt.Item {
 
 func (w *world) want(r receipt.Result, want outcome) {
 	w.Helper()
+	if want := r.Verdict == order.Redeliver; r.Transient != want { // or it would be parked after 20 deliveries
+		w.Errorf("transient = %t, want %t: %+v", r.Transient, want, r)
+	}
 	if diff := cmp.Diff(w.outcome(r), want); diff != "" {
 		w.Errorf("(-got +want):\n%s\nerror: %v", diff, r.Err)
 	}
@@ -184,6 +188,81 @@ func TestAtLeastOnceSendsADoubtAgain(t *testing.T) {
 	}
 }
 
+func TestAResultNamesItsAttempt(t *testing.T) {
+	t.Parallel()
+	const trace = order.Trace("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+	w := newWorld(t)
+	w.again = true
+	request := paid()
+	request.Trace = trace
+	deliver := func() order.Result {
+		l := order.Lease{Owner: "owner", From: w.now, Until: w.now.Add(time.Minute)}
+		r := w.processor().Process(t.Context(), request, l)
+		r.Err = nil
+		return r.Result
+	}
+	w.mailbox.Plan(receipttest.IsThrottled)
+	want := order.Result{
+		Verdict: order.Redeliver, Reason: receipt.ReasonMailUnavailable, Transient: true, Attempt: 1, Intent: "pi_1", Trace: trace,
+	}
+	if diff := cmp.Diff(deliver(), want); diff != "" {
+		t.Errorf("first result (-got +want):\n%s", diff)
+	}
+	w.die()
+	w.now = w.now.Add(time.Hour)
+	want = order.Result{
+		Verdict: order.Done, Reason: order.ReasonSettled, Attempt: 3, Takeover: true, Intent: "pi_1", Trace: trace,
+	}
+	if diff := cmp.Diff(deliver(), want); diff != "" {
+		t.Errorf("result after a takeover (-got +want):\n%s", diff)
+	}
+	for i, m := range w.mailbox.Sent() {
+		if m.OrderID != "ORD-1" || m.Key != receipt.Paid || m.Attempt != i+2 {
+			t.Errorf("e-mail of order %q, receipt %q, attempt %d, want those of its claim", m.OrderID, m.Key, m.Attempt)
+		}
+	}
+}
+
+// A person must learn why the e-mail was not sent, and why that is not recorded.
+func TestAResultThatIsNotRecordedKeepsItsCause(t *testing.T) {
+	t.Parallel()
+	for fate, want := range map[receipttest.Fate]outcome{
+		receipttest.IsThrottled:    {order.Redeliver, order.ReasonStore, receipt.Sending, 0},
+		receipttest.SendsThenLoses: {order.Redeliver, order.ReasonStore, receipt.Sending, 1},
+		receipttest.Accepts:        {order.Redeliver, order.ReasonStore, receipt.Sending, 1},
+	} {
+		w := newWorld(t)
+		w.mailbox.Plan(fate)
+		down := errors.New("the table is down")
+		w.store.Fault = func(before, _ receipt.Item) (bool, error) {
+			if before.Status == receipt.Sending {
+				return false, down
+			}
+			return false, nil
+		}
+		r := w.deliver()
+		w.want(r, want)
+		var refused *receipt.SendError
+		if !errors.Is(r.Err, down) || fate != receipttest.Accepts && !errors.As(r.Err, &refused) {
+			t.Errorf("%s: got error %v, want both causes", fate, r.Err)
+		}
+		if fate == receipttest.Accepts && !strings.Contains(r.Err.Error(), "e-mail message-1 was sent and is not recorded") {
+			t.Errorf("got error %v, want the e-mail that was sent", r.Err)
+		}
+	}
+}
+
+func TestAReceiptThatCannotBeRenderedIsParked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.processor()
+	p.Render = func(receipt.Request, receipt.Payer) (receipt.Mail, error) {
+		return receipt.Mail{}, errors.New("bad template")
+	}
+	r := p.Process(t.Context(), paid(), order.Lease{Owner: "owner", From: w.now, Until: w.now.Add(time.Minute)})
+	w.want(r, outcome{order.Park, receipt.ReasonRender, "", 0})
+}
+
 // An earlier attempt may have sent it, so it has not failed.
 func TestAnAddressThatIsGoneDoesNotEndADoubt(t *testing.T) {
 	t.Parallel()
@@ -218,10 +297,17 @@ func TestADefiniteRefusalIsSentAgain(t *testing.T) {
 			w := newWorld(t)
 			w.mailbox.Plan(fate)
 			w.want(w.deliver(), tt)
-			if w.item().Failure == "" {
-				t.Error("got no code of the refusal")
+			codes := map[receipttest.Fate]string{
+				receipttest.IsThrottled: "TooManyRequestsException", receipttest.IsMisconfigured: "SendingPausedException",
+				receipttest.Refuses: "MessageRejected",
+			}
+			if got := w.item().Failure; got != codes[fate] {
+				t.Errorf("failure = %q, want %q", got, codes[fate])
 			}
 			w.want(w.deliver(), outcome{order.Done, order.ReasonSettled, receipt.Sent, 1})
+			if got := w.item().Failure; got != "" {
+				t.Errorf("failure of a receipt that was sent = %q, want none", got)
+			}
 		})
 	}
 }

@@ -43,6 +43,16 @@ func TestFromEvent(t *testing.T) {
 			t.Errorf("%s: %v, %v (-got +want):\n%s", claim, wanted, err, diff)
 		}
 	}
+	traced := event
+	traced.Trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	if got, _, err := receipt.FromEvent(traced); err != nil || got.Trace != traced.Trace {
+		t.Errorf("trace = %q, %v, want that of the event", got.Trace, err)
+	}
+	free := event
+	free.Total.Amount = 0
+	if _, _, err := receipt.FromEvent(free); err == nil {
+		t.Error("got no error of an amount of 0")
+	}
 	_, _, err := receipt.FromEvent(invalid)
 	if problem, ok := errors.AsType[*order.InvalidError](err); !ok || problem.Of != "receipt" || len(problem.Problems) != 1 {
 		t.Errorf("without an intent: got %v, want one problem", err)
@@ -140,6 +150,7 @@ func TestACorruptItemIsRefused(t *testing.T) {
 	for claim, change := range map[string]func(*receipt.Item){
 		"order id":           func(i *receipt.Item) { i.OrderID = "a b" },
 		"key":                func(i *receipt.Item) { i.Key = "other" },
+		"attempt":            func(i *receipt.Item) { i.Attempt = -1 },
 		"revision":           func(i *receipt.Item) { i.Revision = 0 },
 		"owner without send": func(i *receipt.Item) { i.Owner = "owner" },
 		"send without owner": func(i *receipt.Item) { i.Status = receipt.Sending },

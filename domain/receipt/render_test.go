@@ -3,6 +3,7 @@ package receipt_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"orderonce/domain/order"
 	"orderonce/domain/receipt"
@@ -21,6 +22,8 @@ func TestRender(t *testing.T) {
 	t.Parallel()
 	refunded := paid()
 	refunded.Key, refunded.Total = receipt.OfRefund("R-1"), order.Money{Amount: 500, Currency: "jpy"}
+	elsewhere := paid()
+	elsewhere.At = elsewhere.At.In(time.FixedZone("", 14*60*60))
 	for claim, tt := range map[string]struct {
 		request       receipt.Request
 		locales       []string
@@ -39,6 +42,16 @@ func TestRender(t *testing.T) {
 			paid(),
 			[]string{"fr", "de-AT", "en"},
 			"Quittung zur Bestellung ORD-1", "Vielen Dank. Wir haben am 2026-05-01 für Ihre Bestellung ORD-1 39.98 USD erhalten.\n",
+		},
+		"a locale in capitals": {
+			paid(),
+			[]string{"DE-AT"},
+			"Quittung zur Bestellung ORD-1", "Vielen Dank. Wir haben am 2026-05-01 für Ihre Bestellung ORD-1 39.98 USD erhalten.\n",
+		},
+		"a time in another zone": {
+			elsewhere,
+			nil,
+			"Receipt for order ORD-1", "Thank you. We have received 39.98 USD for your order ORD-1 on 2026-05-01.\n",
 		},
 		"a language without templates": {
 			paid(),
@@ -62,7 +75,7 @@ func TestRender(t *testing.T) {
 func TestNoContentAddsAHeaderOrAnElement(t *testing.T) {
 	t.Parallel()
 	r := paid()
-	r.OrderID = "x\r\nBcc: a@b.invalid"
+	r.OrderID = "x\rBcc: a@b.invalid"
 	if m, err := render(t, r); err == nil {
 		t.Errorf("got the subject %q, want an error", m.Subject)
 	}

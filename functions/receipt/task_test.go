@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/google/go-cmp/cmp"
 
+	"orderonce/adapters/config"
 	"orderonce/adapters/sqs"
 	"orderonce/domain/order"
 	"orderonce/domain/receipt"
@@ -98,12 +100,18 @@ func (c *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	var in struct {
 		TableName, FromEmailAddress, ConfigurationSetName string
-		ConsistentRead                                    bool
+
+		QueueURL       string `json:"QueueUrl"`
+		ConsistentRead bool
+		EmailTags      []struct{ Value string }
 	}
 	_ = json.Unmarshal(body, &in) // Stripe's is a form
+	for _, tag := range in.EmailTags {
+		in.ConfigurationSetName += " " + tag.Value
+	}
 	c.mu.Lock()
 	c.asked = append(c.asked, strings.TrimSpace(r.Method+" "+r.URL.Path+" "+r.Header.Get("X-Amz-Target")+" "+in.TableName+
-		in.FromEmailAddress+in.ConfigurationSetName+map[bool]string{true: " consistent"}[in.ConsistentRead]))
+		in.FromEmailAddress+in.ConfigurationSetName+in.QueueURL+map[bool]string{true: " consistent"}[in.ConsistentRead]))
 	c.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	answer := "{}"
@@ -133,18 +141,67 @@ func TestWire(t *testing.T) {
 		"GET /v1/payment_intents/pi_1",
 		"POST / DynamoDB_20120810.GetItem receipts consistent",
 		"POST / DynamoDB_20120810.PutItem receipts", "POST / DynamoDB_20120810.PutItem receipts",
-		"POST /v2/email/outbound-emails  Shop <receipts@shop.invalid>receipts",
+		"POST /v2/email/outbound-emails  Shop <receipts@shop.invalid>receipts test T1JELTE cGFpZA 1",
 	}
 	if diff := cmp.Diff(slices.Sorted(slices.Values(c.asked)), want); diff != "" {
 		t.Errorf("calls (-got +want):\n%s", diff)
 	}
-	for _, want := range []string{`"receipt":"paid"`, `"reason":"settled"`, `"Receipts":[1]`, `"Result":"sent"`, `"SES.SendEmail"`} {
+	for _, want := range []string{
+		`"receipt":"paid"`, `"reason":"settled"`, `"Receipts":[1]`, `"Result":"sent"`, `"SES.SendEmail"`,
+		`"Function":"receipt"`, `"Scope":"test"`, `"message":"receipt"`,
+	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the output lacks %s:\n%s", want, out.String())
 		}
 	}
 	if strings.Contains(out.String(), "canary") {
 		t.Errorf("the output has the address or the key:\n%s", out.String())
+	}
+}
+
+// A message that is no event is parked; one that has no time becomes visible again.
+func TestWireKnowsBothQueues(t *testing.T) {
+	t.Parallel()
+	c := new(cloud)
+	server := httptest.NewServer(c)
+	t.Cleanup(server.Close)
+	h, err := wire(t.Context(), complete("AWS_ENDPOINT_URL="+server.URL), io.Discard)
+	must(t, err)
+	h.Settings = nil
+	_, err = h.Handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{{MessageId: "m-1", Body: "no event"}}})
+	must(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	_, err = h.Handle(ctx, events.SQSEvent{Records: []events.SQSMessage{{MessageId: "m-2", Body: paidEvent}}})
+	must(t, err)
+	if diff := cmp.Diff(c.asked, []string{
+		"POST / AmazonSQS.SendMessage https://sqs.example/1/dead",
+		"POST / AmazonSQS.ChangeMessageVisibilityBatch https://sqs.example/1/receipts",
+	}); diff != "" {
+		t.Errorf("calls (-got +want):\n%s", diff)
+	}
+}
+
+func TestWireFollowsTheEnvironment(t *testing.T) {
+	t.Parallel()
+	environ := complete("PARALLEL_ORDERS=3", "ORDER_BUDGET=21s", "ANSWER_TIME=4s", "FIRST_DELAY=7s", "QUEUE_RETENTION=100h")
+	h, err := wire(t.Context(), environ, io.Discard)
+	must(t, err)
+	policy := sqs.DefaultPolicy()
+	policy.FirstDelay, policy.Retention = 7*time.Second, 100*time.Hour
+	got := []any{h.Parallel, h.OrderBudget, h.AnswerTime, h.Policy, h.Settings != nil, h.NewOwner() != h.NewOwner()}
+	want := []any{3, 21 * time.Second, 4 * time.Second, policy, true, true}
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("parallel, budget, answer time, policy, settings compared, owners differ (-got +want):\n%s", diff)
+	}
+	for promise, again := range map[string]bool{"": false, "RECEIPTS=at_most_once": false, "RECEIPTS=at_least_once": true} {
+		c, err := config.Read[environment](complete("SES_TIMEOUT=6s", promise))
+		must(t, err)
+		p, err := newProcessor(t.Context(), c, config.Clients{MaxCalls: 1, Now: time.Now})
+		must(t, err)
+		if p.AtLeastOnce != again || p.SendTime != c.sendTime() || p.SendTime < 8*time.Second {
+			t.Errorf("%s: at least once = %t, time to send = %v, want %t, %v", promise, p.AtLeastOnce, p.SendTime, again, c.sendTime())
+		}
 	}
 }
 

@@ -26,6 +26,7 @@ const (
 	Refuse     Kind = "refuse"      // answers with Status and Code, without an effect
 	LoseBefore Kind = "lose_before" // closes the connection, without an effect
 	LoseAfter  Kind = "lose_after"  // closes the connection after the effect
+	Reset      Kind = "reset"       // resets the connection after the effect
 	Garble     Kind = "garble"      // answers with half a body after the effect
 )
 
@@ -137,6 +138,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	status, code, body := s.perform(r, fault)
 	if s.options.After != nil {
 		s.options.After(number)
+	}
+	if fault.Kind == Reset {
+		reset(w)
+		return
 	}
 	if fault.Kind == LoseBefore || fault.Kind == LoseAfter {
 		panic(http.ErrAbortHandler) // closes the connection
@@ -286,4 +291,17 @@ func (s *Server) event(e Email, detailType, eventType string) json.RawMessage {
 		"resources": []string{"arn:aws:ses:eu-west-1:123456789012:configuration-set/" + e.ConfigurationSet}, "detail": detail,
 	})
 	return text
+}
+
+// reset closes the connection of a request with a RST, so that the client reads
+// "connection reset by peer" and not the end of the stream.
+func reset(w http.ResponseWriter) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = conn.Close()
 }
