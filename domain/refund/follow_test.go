@@ -44,6 +44,9 @@ func TestFollow(t *testing.T) {
 			ordertest.TakesDays, func(w *world) { w.bank.Intents.Clear("pi_1"); dashboard(w) }, hint,
 			refund.HintRefunded, order.Refunded,
 		},
+		"a charge that is not recorded, without a refund": {
+			ordertest.TakesDays, func(w *world) { w.bank.Intents.Clear("pi_1") }, hint, order.HintSettled, order.Paid,
+		},
 		"another scope": {
 			ordertest.Pays, dashboard, order.Hint{Scope: "other", Intent: "pi_1", Refunded: true}, order.HintForeign, order.Paid,
 		},

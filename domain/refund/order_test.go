@@ -40,7 +40,7 @@ func TestAnAttemptFindsTheRefundThatCounts(t *testing.T) {
 		w := newWorld(t)
 		p := refund.Processor{
 			Claims: w.store, Scope: scope, CreateTime: createTime, Now: func() time.Time { return w.now },
-			Provider: listed{w.bank, func([]refund.Refund) []refund.Refund { return []refund.Refund{first, second} }},
+			Provider: listed(w.bank, func([]refund.Refund) []refund.Refund { return []refund.Refund{first, second} }),
 		}
 		p.Process(t.Context(), request(t, "R1", half), order.Lease{Owner: "worker", From: w.now, Until: w.now.Add(time.Minute)})
 		want := first
@@ -81,6 +81,13 @@ func TestRefreshShowsWhatWentBackOfTwoRefunds(t *testing.T) {
 				}
 			}
 			claim := fmt.Sprintf("%s, then %s %s, %s %s", was, first.ID, first.Status, second.ID, second.Status)
+			bound := first
+			if first.ID != "re_1" {
+				bound = second
+			}
+			if i, _ := a.Item("R1"); was == refund.Pending && bound.Status.Counts() && (i.Refund != "re_1" || i.Status != bound.Status) {
+				t.Errorf("%s: got %+v, want it to follow re_1", claim, i)
+			}
 			if i, _ := a.Item("R1"); a.Refunded() != back || i.Status.Counts() != (back > 0) || a.Left() != total-back {
 				t.Errorf("%s: got %+v, want %d back", claim, a, back)
 			}

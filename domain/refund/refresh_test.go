@@ -2,6 +2,7 @@ package refund_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -146,32 +147,40 @@ func TestRefreshAdoptsARefundThatTheStoreLost(t *testing.T) {
 
 func TestRefreshLeavesAnOrderThatWasNotCharged(t *testing.T) {
 	t.Parallel()
-	w := newWorldWith(t, ordertest.Declines)
-	if a := w.refresh(); a.Status != order.Declined || len(a.Items) > 0 {
-		t.Errorf("got %+v, want it declined", a)
+	for card, want := range map[ordertest.Card]order.Status{
+		ordertest.Declines: order.Declined, ordertest.DoesNotExist: order.Refused, // which has no intent to read
+	} {
+		if a := newWorldWith(t, card).refresh(); a.Status != want || len(a.Items) > 0 {
+			t.Errorf("got %+v, want it %s", a, want)
+		}
 	}
 }
 
-// listed is a provider whose Read shows other refunds.
-type listed struct {
+// ledgers is a provider whose Read shows something else.
+type ledgers struct {
 	refund.Provider
 
-	change func([]refund.Refund) []refund.Refund
+	change func(*refund.Ledger)
 }
 
-func (p listed) Open(ctx context.Context) refund.Session { //nolint:ireturn // as the port
-	return listedSession{p.Provider.Open(ctx), p.change}
+// listed returns a provider whose Read shows other refunds.
+func listed(p refund.Provider, change func([]refund.Refund) []refund.Refund) ledgers {
+	return ledgers{p, func(l *refund.Ledger) { l.Refunds = change(l.Refunds) }}
 }
 
-type listedSession struct {
+func (p ledgers) Open(ctx context.Context) refund.Session { //nolint:ireturn // as the port
+	return ledgersSession{p.Provider.Open(ctx), p.change}
+}
+
+type ledgersSession struct {
 	refund.Session
 
-	change func([]refund.Refund) []refund.Refund
+	change func(*refund.Ledger)
 }
 
-func (s listedSession) Read(ctx context.Context, id order.IntentID) (refund.Ledger, error) {
+func (s ledgersSession) Read(ctx context.Context, id order.IntentID) (refund.Ledger, error) {
 	l, err := s.Session.Read(ctx, id)
-	l.Refunds = s.change(l.Refunds)
+	s.change(&l)
 	return l, err
 }
 
@@ -179,7 +188,7 @@ func (s listedSession) Read(ctx context.Context, id order.IntentID) (refund.Ledg
 func (w *world) refreshListed(change func([]refund.Refund) []refund.Refund) refund.Account {
 	w.Helper()
 	f := refund.Refresher{
-		Records: w.store, Provider: listed{w.bank, change}, Scope: scope, Now: func() time.Time { return w.now },
+		Records: w.store, Provider: listed(w.bank, change), Scope: scope, Now: func() time.Time { return w.now },
 	}
 	a, err := f.Refresh(w.Context(), orderID)
 	if err != nil {
@@ -198,9 +207,46 @@ func TestRefreshAdoptsNoRefundOfAnotherScope(t *testing.T) {
 	}
 	theirs := ours
 	theirs.ID, theirs.Scope, theirs.Total.Amount = "re_theirs", "other", 500
-	a := w.refreshListed(func([]refund.Refund) []refund.Refund { return []refund.Refund{theirs, ours} })
-	if i, _ := a.Item("R1"); i.Refund != "re_ours" || a.Outside != 500 {
-		t.Errorf("got %+v, want re_ours adopted and 500 outside", a)
+	nameless, wrong := ours, ours
+	nameless.ID, nameless.For, nameless.Total.Amount = "re_nameless", "", 50
+	wrong.ID, wrong.For, wrong.Total = "re_wrong", "R2", order.Money{Amount: 5, Currency: "eur"}
+	a := w.refreshListed(func([]refund.Refund) []refund.Refund { return []refund.Refund{theirs, nameless, wrong, ours} })
+	if i, _ := a.Item("R1"); i.Refund != "re_ours" || len(a.Items) != 1 || a.Outside != 555 {
+		t.Errorf("got %+v, want re_ours adopted and 555 outside", a)
+	}
+}
+
+// The row names another order's intent, for example after an edit by hand.
+func TestTheLedgerOfAnotherOrderIsNotUsed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	foreign := ledgers{w.bank, func(l *refund.Ledger) {
+		l.Intent.OrderID = "OTHER"
+		l.Refunds = []refund.Refund{made("re_1", refund.Succeeded)}
+	}}
+	clock := func() time.Time { return w.now }
+	f := refund.Refresher{Records: w.store, Provider: foreign, Scope: scope, Now: clock}
+	_, err := f.Refresh(t.Context(), orderID)
+	p := refund.Processor{Claims: w.store, Provider: foreign, Scope: scope, CreateTime: createTime, Now: clock}
+	got := p.Process(t.Context(), request(t, "R1", half), order.Lease{Owner: "worker", From: w.now, Until: w.now.Add(time.Minute)})
+	for claim, err := range map[string]error{"refresh": err, "process": got.Err} {
+		if _, mismatch := errors.AsType[*order.MismatchError](err); !mismatch {
+			t.Errorf("%s: got %v, want a MismatchError", claim, err)
+		}
+	}
+	if i, _ := w.account().Item("R1"); i.Status != refund.Open || len(w.account().Items) != 1 {
+		t.Errorf("got %+v, want the refund open", w.account())
+	}
+}
+
+// A refund of ours that the store lost may have failed.
+func TestRefreshAdoptsAFailureWithItsCode(t *testing.T) {
+	t.Parallel()
+	failed := made("re_1", refund.Failed)
+	failed.Failure = "lost_or_stolen_card"
+	a := newWorld(t).refreshListed(func([]refund.Refund) []refund.Refund { return []refund.Refund{failed} })
+	if i, _ := a.Item("R1"); i.Status != refund.Failed || i.Failure != "lost_or_stolen_card" || a.Left() != total {
+		t.Errorf("got %+v, want it failed with its code", a)
 	}
 }
 
