@@ -36,6 +36,14 @@ func TestCancel(t *testing.T) {
 			t.Errorf("%s: got status %s, %v, want %s", step.claim, r.Status, err, step.status)
 		}
 	}
+	process(t, d.store, d.payments, "LATER", "pm_card_chargeDeclined")
+	var out strings.Builder
+	sh := testShell(d.environ, "", &out)
+	sh.json = true
+	must(t, cancel{ID: "LATER", Yes: true}.Run(t.Context(), sh))
+	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `{"orderId":"LATER","status":"canceled",`) {
+		t.Errorf("printed %q as JSON, want the order as it is afterwards", got)
+	}
 	err := cancel{ID: "NONE", Yes: true}.Run(t.Context(), testShell(d.environ, "", new(strings.Builder)))
 	if !errors.Is(err, order.ErrNotFound) || !strings.Contains(err.Error(), `cancel order "NONE"`) {
 		t.Errorf("an order that was not posted: got %v, want ErrNotFound", err)

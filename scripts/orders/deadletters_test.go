@@ -271,7 +271,7 @@ func TestWhatWasNotSeenIsLeft(t *testing.T) {
 		arrange func(*pile)
 		printed string
 	}{
-		"beyond the limit": {limit: 1, printed: "the limit was reached before the end of the queue: see --limit\n"},
+		"as many as the limit": {limit: 5, printed: "the limit was reached before the end of the queue: see --limit\n"},
 		"hidden by another reader": {limit: 100, printed: "SQS counts about 1 more: hidden by another reader", arrange: func(p *pile) {
 			p.server.Machine(func(m *sqstest.Machine, now time.Time) {
 				_, err := m.Receive(now, "dead", 1, nil)
