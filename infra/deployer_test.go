@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// providerCalls returns the actions that the provider calls to read, create, update and delete
-// what has a type (internal/service of hashicorp/aws).
+// providerCalls returns the actions that the provider calls to read, create, update and
+// delete what has a type (internal/service of hashicorp/aws).
 func providerCalls() map[string]string {
 	return map[string]string{
 		"aws_apigatewayv2_api": "apigateway: DELETE GET PATCH POST PUT TagResource UntagResource; " +
