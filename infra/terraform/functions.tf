@@ -31,9 +31,9 @@ locals {
     }
     intake = {
       description = "Accepts orders by HTTP"
-      timeout     = 15 # two calls of the table and one of the queue; an HTTP API waits for 30 s
+      timeout     = 15 # three calls of the table and one of the queue; an HTTP API waits for 30 s
       memory_size = 256
-      reserved    = null # as above
+      reserved    = var.intake_reserved_concurrency
     }
     receipt = {
       description = "Sends a receipt for each paid order"

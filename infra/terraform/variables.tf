@@ -180,7 +180,10 @@ variable "webhook_memory_size" {
 }
 
 variable "webhook_reserved_concurrency" {
-  description = "Reserved concurrency of the webhook function. Null shares the concurrency of the account."
+  description = <<-EOT
+    Reserved concurrency of the webhook function, which is also its limit: a flood of its public URL cannot
+    take the executions that orders need. Null shares the concurrency of the account.
+  EOT
   type        = number
   default     = null
 
@@ -294,6 +297,20 @@ variable "intake_burst_limit" {
       && floor(var.intake_burst_limit) == var.intake_burst_limit
     )
     error_message = "intake_burst_limit: must be a whole number, 1 to 5000"
+  }
+}
+
+variable "intake_reserved_concurrency" {
+  description = <<-EOT
+    Reserved concurrency of the intake function, which is also its limit: callers cannot take the executions
+    that orders need. Null shares the concurrency of the account.
+  EOT
+  type        = number
+  default     = null
+
+  validation { # 0 would stop the function
+    condition     = var.intake_reserved_concurrency == null ? true : var.intake_reserved_concurrency >= 1
+    error_message = "intake_reserved_concurrency: must be at least 1 (or set create_intake = false)"
   }
 }
 

@@ -12,12 +12,13 @@ run "every_failure_has_an_alarm" {
       "mismatch", "key-reused", "misconfigured", "store-unavailable", "provider-unavailable",
       "refund-unknown", "refund-mismatch", "refunded-outside",
       "queue-retention", "queue-max-receives", "queue-redrive-target", "queue-dead-letter-retention",
-      "webhook-failing", "webhook-unavailable", "webhook-signatures", "webhook-mismatch",
+      "webhook-failing", "webhook-unavailable", "webhook-signatures", "webhook-mismatch", "webhook-flooded",
       "webhook-row-missing", "dispute",
       "reconcile-errors", "reconcile-missing", "reconcile-mismatch", "orders-without-intent",
       "reconcile-failing", "reconcile-behind",
       "orders-waiting-open", "orders-waiting-action-required", "orders-waiting-pending",
-      "publish-behind", "publish-errors", "publish-throttles", "events-unreadable", "events-unpublished",
+      "publish-behind", "publish-errors", "publish-throttles", "publish-silent",
+      "events-unreadable", "events-unpublished",
     ])
     error_message = "alarms: names differ from this list"
   }
@@ -27,14 +28,14 @@ run "deploy_md_counts_alarms_and_metrics_correctly" {
   command = plan
 
   assert {
-    condition     = length(aws_cloudwatch_metric_alarm.alarms) == 43
+    condition     = length(aws_cloudwatch_metric_alarm.alarms) == 45
     error_message = "${length(aws_cloudwatch_metric_alarm.alarms)} alarms: update docs/guides/deploy.md"
   }
 
   assert {
     condition = length(flatten([for alarm in aws_cloudwatch_metric_alarm.alarms :
       [for query in alarm.metric_query : query.metric]
-    ])) == 49
+    ])) == 54
     error_message = "number of alarm metrics changed: update docs/guides/deploy.md"
   }
 }
@@ -53,7 +54,8 @@ run "orders_by_http_and_receipts_have_alarms_of_their_own" {
       if startswith(name, "intake") || startswith(name, "receipt")
       ]) == toset([
       "intake-failing", "intake-errors", "intake-throttles", "receipts-doubtful", "receipts-dead-letters",
-      "receipts-waiting", "receipts-failed", "receipts-bounced", "receipt-errors",
+      "receipts-waiting", "receipts-retrying", "receipts-failed", "receipts-bounced",
+      "receipt-errors", "receipt-throttles", "receipt-queue-settings",
     ])
     error_message = "alarms: names differ from this list"
   }
@@ -61,7 +63,7 @@ run "orders_by_http_and_receipts_have_alarms_of_their_own" {
   assert {
     condition = length(flatten([for alarm in aws_cloudwatch_metric_alarm.alarms :
       [for query in alarm.metric_query : query.metric]
-    ])) == 60 && length(aws_cloudwatch_metric_alarm.alarms) == 52
+    ])) == 71 && length(aws_cloudwatch_metric_alarm.alarms) == 57
     error_message = "number of alarms or of their metrics changed: update docs/guides/deploy.md"
   }
 
@@ -217,9 +219,12 @@ run "alarms_on_webhooks_read_the_api_and_the_results_of_the_function" {
       ))]
       ])) if startswith(name, "webhook-") }) == jsonencode({
       webhook-failing = [
+        "AWS/ApiGateway 4xx Sum ApiId=a1b2c3d4e5",
         "AWS/ApiGateway 5xx Sum ApiId=a1b2c3d4e5", "AWS/ApiGateway Count Sum ApiId=a1b2c3d4e5",
       ]
+      webhook-flooded = ["AWS/ApiGateway Count Sum ApiId=a1b2c3d4e5"]
       webhook-unavailable = [
+        "AWS/ApiGateway 4xx Sum ApiId=a1b2c3d4e5",
         "AWS/ApiGateway Count Sum ApiId=a1b2c3d4e5",
         "orderonce Webhooks Sum Result=unavailable Scope=orderonce-dev-836569",
       ]
@@ -237,10 +242,10 @@ run "alarms_on_webhooks_read_the_api_and_the_results_of_the_function" {
       for query in aws_cloudwatch_metric_alarm.alarms[name].metric_query :
       [query.expression] if query.return_data
       ]) } == {
-      webhook-failing     = ["100 * errors / requests"]
-      webhook-unavailable = ["100 * failed / requests"]
+      webhook-failing     = ["100 * errors / (requests - FILL(rejected, 0))"]
+      webhook-unavailable = ["100 * failed / (requests - FILL(rejected, 0))"]
     }
-    error_message = "webhook-failing, webhook-unavailable: must be a share of the requests"
+    error_message = "webhook-failing, webhook-unavailable: must be a share of the signed requests: anybody can send others"
   }
 
   assert {
@@ -250,6 +255,12 @@ run "alarms_on_webhooks_read_the_api_and_the_results_of_the_function" {
       && aws_cloudwatch_metric_alarm.alarms[name].evaluation_periods == 12
     ])
     error_message = "must need three periods of an hour: Stripe may repeat a rare event only after hours"
+  }
+
+  # 50 requests a second for five minutes are 15,000.
+  assert {
+    condition     = aws_cloudwatch_metric_alarm.alarms["webhook-flooded"].threshold == 12000
+    error_message = "webhook-flooded: must be 80 percent of webhook_rate_limit"
   }
 
   assert {

@@ -267,6 +267,21 @@ run "throttling_can_be_changed" {
   }
 }
 
+run "concurrency_can_be_reserved_for_this_function_only" {
+  command = plan
+
+  variables {
+    intake_reserved_concurrency = 10
+  }
+
+  assert {
+    condition = { for name, function in aws_lambda_function.functions : name => function.reserved_concurrent_executions
+      if function.reserved_concurrent_executions != null
+    } == { intake = 10 }
+    error_message = "intake_reserved_concurrency: must apply to this function only"
+  }
+}
+
 run "access_logs_have_no_body_header_path_or_query_string" {
   assert {
     condition = sort(values(

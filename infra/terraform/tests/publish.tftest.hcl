@@ -358,7 +358,10 @@ run "alarms_read_the_metrics_of_the_function" {
       events-unreadable  = ["orderonce Unpublished Sum Reason=unreadable Scope=orderonce-dev-836569"]
       publish-behind     = ["AWS/Lambda IteratorAge Maximum FunctionName=orderonce-dev-publish"]
       publish-errors     = ["AWS/Lambda Errors Sum FunctionName=orderonce-dev-publish"]
-      publish-throttles  = ["AWS/Lambda Throttles Sum FunctionName=orderonce-dev-publish"]
+      publish-silent = [
+        "orderonce Settled Sum Scope=orderonce-dev-836569 Status=paid", "orderonce Published Sum Scope=orderonce-dev-836569",
+      ]
+      publish-throttles = ["AWS/Lambda Throttles Sum FunctionName=orderonce-dev-publish"]
     })
     error_message = "alarms: metrics differ from this list"
   }
@@ -379,6 +382,19 @@ run "alarms_read_the_metrics_of_the_function" {
       && aws_cloudwatch_metric_alarm.alarms["publish-behind"].evaluation_periods == 3
     )
     error_message = "publish-behind: must be raised by events that are 15 minutes late"
+  }
+}
+
+run "the_example_subscriber_has_an_alarm_of_its_own" {
+  variables {
+    create_example_subscriber = true
+  }
+
+  assert {
+    condition = [for query in aws_cloudwatch_metric_alarm.alarms["subscriber-dead-letters"].metric_query :
+      query.metric[0].dimensions
+    ] == [tomap({ QueueName = "orderonce-dev-paid-dead" })]
+    error_message = "subscriber-dead-letters: must read its dead-letter queue"
   }
 }
 

@@ -480,6 +480,10 @@ run "alarms_read_the_queues_and_the_results_of_the_function" {
       ))]
       ])) if startswith(name, "receipt") }) == jsonencode({
       receipt-errors = ["AWS/Lambda Errors Sum FunctionName=orderonce-dev-receipt"]
+      receipt-queue-settings = [for setting in ["dead_letter_retention", "max_receives", "redrive_target", "retention"] :
+        "orderonce QueueMisconfigured Sum Function=receipt Scope=orderonce-dev-836569 Setting=${setting}"
+      ]
+      receipt-throttles = ["AWS/Lambda Throttles Sum FunctionName=orderonce-dev-receipt"]
       receipts-bounced = [
         "orderonce Receipts Sum Function=receipt Result=bounced Scope=orderonce-dev-836569",
         "orderonce Receipts Sum Function=receipt Result=sent Scope=orderonce-dev-836569",
@@ -489,6 +493,7 @@ run "alarms_read_the_queues_and_the_results_of_the_function" {
       ]
       receipts-doubtful = ["orderonce Receipts Sum Function=receipt Result=doubtful Scope=orderonce-dev-836569"]
       receipts-failed   = ["orderonce Receipts Sum Function=receipt Result=failed Scope=orderonce-dev-836569"]
+      receipts-retrying = ["orderonce WaitingAge Maximum Function=receipt Scope=orderonce-dev-836569"]
       receipts-waiting = [
         "AWS/SQS ApproximateAgeOfOldestMessage Maximum QueueName=orderonce-dev-receipts",
       ]
@@ -511,6 +516,13 @@ run "alarms_read_the_queues_and_the_results_of_the_function" {
       && aws_cloudwatch_metric_alarm.alarms["receipts-waiting"].threshold == 1800
     )
     error_message = "receipts-bounced, receipts-waiting: wrong threshold"
+  }
+
+  assert {
+    condition = [for query in aws_cloudwatch_metric_alarm.alarms["receipt-queue-settings"].metric_query :
+      query.expression if query.return_data
+    ] == ["FILL(dead_letter_retention, 0) + FILL(max_receives, 0) + FILL(redrive_target, 0) + FILL(retention, 0)"]
+    error_message = "receipt-queue-settings: must be a sum that one missing metric does not end"
   }
 
   assert {

@@ -556,6 +556,16 @@ run "a_customer_claim_without_a_name_is_rejected" {
   expect_failures = [var.intake_jwt]
 }
 
+run "an_intake_that_cannot_run_is_rejected" {
+  command = plan
+
+  variables {
+    intake_reserved_concurrency = 0
+  }
+
+  expect_failures = [var.intake_reserved_concurrency]
+}
+
 run "an_intake_rate_of_zero_is_rejected" {
   command = plan
 
