@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"slices"
+	"time"
 
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
@@ -134,7 +135,8 @@ func timeRules() []rule {
 			"orders that would otherwise be forgotten", (*change).isDue,
 		},
 		{
-			NoneForgotten, "a look postpones the next one by at most a day, and is the last of a declined order",
+			NoneForgotten, "a look postpones the next one by at most a day, or six hours if it failed, and is the last " +
+				"of a declined order",
 			"orders whose webhook never came", (*change).isPostponed,
 		},
 		{
@@ -199,10 +201,15 @@ func (c *change) postpones() bool { return c.cause.by != nil && c.cause.call.Nam
 func (c *change) isPostponed() bool {
 	least, waits := recheckAfter(c.after.Status)
 	due := c.after.DueAt.Sub(c.cause.at)
-	if c.after.Status == order.Declined { // which is looked at once
-		return !c.postpones() || c.after.DueAt.IsZero()
+	switch {
+	case !c.postpones():
+		return true
+	case c.cause.known.lookFailed():
+		return due > 14*time.Minute && due <= Day/4 // the first of two writes may be lost
+	case c.after.Status == order.Declined: // which is looked at once
+		return c.after.DueAt.IsZero()
 	}
-	return !c.postpones() || waits && due >= least && due <= Day
+	return waits && due >= least && due <= Day
 }
 
 func (c *change) isFresh() bool {

@@ -172,6 +172,10 @@ func timeMistakes() []mistake {
 		{"a look postpones", postponed, "for years", due(10 * 365 * Day)},
 		{"a look postpones", postponed, "by less than the status's time", due(60 * time.Hour)},
 		{"a look postpones", postponed, "for ever", never},
+		{"a look postpones", postponed, "by a day although it failed", func(c *change) { c.cause.known.unsaved = true }},
+		{"a look postpones", postponed, "by a day although Stripe did not answer", func(c *change) {
+			c.cause.known.failed = order.KindUnknown
+		}},
 		{"a look that finds", postponed, "it releases the order's reason", func(c *change) { c.after.LastError = "" }},
 		{"a look that finds", postponed, "it is an attempt", func(c *change) { c.after.Attempt++ }},
 	}

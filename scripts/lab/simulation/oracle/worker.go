@@ -21,6 +21,7 @@ type knowledge struct {
 	status  order.Status // what the intent meant at that moment
 	failure string       // Stripe's code at that moment
 	wrong   bool         // the response was about something else
+	unsaved bool         // its last Settle or Postpone failed, or its answer was lost
 	noted   order.Reason // the reason with which it released its claim
 }
 
@@ -101,6 +102,9 @@ func (o *Oracle) checkRelease(known *knowledge, why string) {
 	}
 }
 
+// lookFailed reports whether a look at the order has failed, and is to be repeated soon.
+func (n *knowledge) lookFailed() bool { return n.failed != "" || n.wrong || n.unsaved }
+
 // refused reports whether the order can only be refused after what Stripe said.
 func (n *knowledge) refused() bool {
 	return n.asked == ordertest.Prepare && n.failed == order.KindRefused ||
@@ -143,6 +147,8 @@ func (o *Oracle) Returned(k *Worker, c Call, intent string, err error) {
 		if k.Cancels && intent == "" && err == nil { // there is nothing to ask Stripe about
 			known.status, known.failure = order.Canceled, canceledByOperator
 		}
+	case c.Name == Settle, c.Name == Postpone:
+		known.unsaved = err != nil
 	case c.Name == ordertest.Release && err == nil,
 		c.Name == ordertest.Finish && err == nil && c.Detail == "refused":
 		known.noted = order.Reason(c.Detail)
