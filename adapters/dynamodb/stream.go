@@ -18,7 +18,8 @@ import (
 type StreamRecord struct {
 	SortKey string
 	Event   order.OutboxEvent // of which only OrderID is set if Err is not nil
-	Err     error             // wraps order.ErrCorrupt: neither this Store nor that of a newer release wrote the item
+	// Err wraps order.ErrCorrupt: no release can have written the item.
+	Err error
 }
 
 var errNoImage = errors.New("missing NewImage: want the stream view type NEW_IMAGE or NEW_AND_OLD_IMAGES")

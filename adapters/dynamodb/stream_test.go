@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -159,12 +160,10 @@ func TestAnUnreadableEventItemNamesWhatIsWrong(t *testing.T) {
 func TestAnEventOfANewerReleaseIsReadAsItIsStored(t *testing.T) {
 	t.Parallel()
 	r, e, item := paid()
-	for name, value := range (row{
+	maps.Copy(item, row{
 		"to": text("shipped"), "type": text("order.shipped_abroad"), "parcel": text("P-1"),
 		"weight": &types.AttributeValueMemberN{Value: "12.5"}, "fragile": &types.AttributeValueMemberBOOL{Value: true},
-	}) {
-		item[name] = value
-	}
+	})
 	var batch streamBatch
 	batch.add("INSERT", item)
 	e.To = "shipped"

@@ -49,11 +49,6 @@ const recordJSON = `{
 			"from": {"S": "open"}, "to": {"S": "paid"}, "amount": {"N": "3998"}, "currency": {"S": "usd"},
 			"at": {"N": "1790000000020"}, "intentId": {"S": "pi_1"}, "expiresAt": {"N": "1797776000"}}}}`
 
-// newerJSON is the record of an event of a newer release.
-var newerJSON = strings.NewReplacer("event#000001", "event#000002", `"N": "1"}`, `"N": "2"}`, "order.paid", "order.shipped",
-	`"to": {"S": "paid"}`, `"to": {"S": "shipped"}, "parcel": {"S": "P-1"}, "pieces": {"N": "3"}, "status": {"S": "x"}`,
-).Replace(recordJSON)
-
 // A batch as Lambda sends it becomes events on the bus. One of a newer release does not
 // stop its shard, and nothing of it is lost.
 func TestWire(t *testing.T) {
@@ -72,6 +67,10 @@ func TestWire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	newerJSON := strings.NewReplacer( // an event of a newer release
+		"event#000001", "event#000002", `"N": "1"}`, `"N": "2"}`, "order.paid", "order.shipped", `"to": {"S": "paid"}`,
+		`"to": {"S": "shipped"}, "parcel": {"S": "P-1"}, "pieces": {"N": "3"}, "status": {"S": "x"}`,
+	).Replace(recordJSON)
 	var e events.DynamoDBEvent
 	if err := json.Unmarshal([]byte(`{"Records":[`+recordJSON+`,`+newerJSON+`]}`), &e); err != nil {
 		t.Fatal(err)

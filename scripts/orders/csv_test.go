@@ -37,7 +37,8 @@ func TestPostReadsCSV(t *testing.T) {
 		"a decimal":   {text: csvHeader + "A-1,me,usd,B,1,24.00,cus_1,pm_1,\n", err: `line 2: unitAmount "24.00": want an integer`},
 		"a short row": {text: csvHeader + "A-1,me\n", err: "wrong number of fields"},
 		"a missing column": {
-			text: "Order no.,currency,\"Jane\n\u009b31mDoe\"\n", err: "line 1: columns missing: customerId, sku, quantity, unitAmount, payment.customer, payment.method: " +
+			text: "Order no.,currency,\"Jane\n\u009b31mDoe\"\n",
+			err: "line 1: columns missing: customerId, sku, quantity, unitAmount, payment.customer, payment.method: " +
 				`the header has ["Order no." "currency" "Jane\n\u009b31mDoe"]; --column`,
 		},
 	} {

@@ -500,7 +500,8 @@ func TestDiscardSavesAMessageBeforeItDeletesIt(t *testing.T) {
 	}
 	buyer := *got.Attributes["buyer"].StringValue
 	if got.Body != lineOfOrder("PAID", "pm_card_visa") || got.Reason != "provider_unknown" ||
-		!bytes.Equal(got.Attributes["photo"].BinaryValue, []byte{1, 2}) || !got.FirstSent.Equal(noon().Add(-150*time.Hour).Truncate(time.Second)) || buyer != "Jane Doe" {
+		!bytes.Equal(got.Attributes["photo"].BinaryValue, []byte{1, 2}) ||
+		!got.FirstSent.Equal(noon().Add(-150*time.Hour).Truncate(time.Second)) || buyer != "Jane Doe" {
 		t.Errorf("saved %s\nwant the message whole", text)
 	}
 	c.Save = filepath.Join(t.TempDir(), "no-such-folder", "saved.jsonl")

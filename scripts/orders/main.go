@@ -62,7 +62,9 @@ func main() {
 func endings() []os.Signal { return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} }
 
 func newParser(c *commands, more ...kong.Option) (*kong.Kong, error) {
-	return kong.New(c, append([]kong.Option{kong.Name("orders"), kong.ShortUsageOnError(), kong.NamedMapper("amount", kong.MapperFunc(parseAmount)), kong.Description(
+	amounts := kong.NamedMapper("amount", kong.MapperFunc(parseAmount))
+	usage := kong.ShortUsageOnError() // the whole help would hide the error
+	return kong.New(c, append([]kong.Option{kong.Name("orders"), usage, amounts, kong.Description(
 		"Post, show and settle orders, and check a deployment. Region and credentials are found as by the AWS CLI: flags, environment,\n" +
 			"profiles, SSO, roles. The other settings are those of the deployment: . ./build/deploy/env, which make deploy wrote.\n" +
 			"For the system that `make up` runs: . ./build/up/env\n\n" +

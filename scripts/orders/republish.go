@@ -78,7 +78,7 @@ func (r republish) Run(ctx context.Context, sh shell) error {
 	text := fmt.Sprintf("events published to %s: %d\n", c.Bus, p.published)
 	err = sh.result(text, map[string]int{"published": p.published, "unreadable": p.unreadable})
 	if err == nil && p.unreadable > 0 {
-		err = exit{fmt.Errorf("orders whose row cannot be read, and whose events were not published: %d", p.unreadable), 2}
+		err = exit{fmt.Errorf("orders that cannot be read, with events not published: %d", p.unreadable), 2}
 	}
 	return err
 }

@@ -27,7 +27,9 @@ func TestRepublishSinceATimeReportsWhatItCannotRead(t *testing.T) {
 	for id, status := range map[string]string{"ORD-1": "", "ORD-2": "shipped"} { // corrupt, and of a newer release
 		_, err := d.table.Client.UpdateItem(t.Context(), &sdk.UpdateItemInput{
 			TableName: &d.table.Table, UpdateExpression: aws.String("SET #s = :s"),
-			Key:                       dynamodb.Item{"orderId": &types.AttributeValueMemberS{Value: id}, "sk": &types.AttributeValueMemberS{Value: "order"}},
+			Key: dynamodb.Item{
+				"orderId": &types.AttributeValueMemberS{Value: id}, "sk": &types.AttributeValueMemberS{Value: "order"},
+			},
 			ExpressionAttributeNames:  map[string]string{"#s": "status"},
 			ExpressionAttributeValues: dynamodb.Item{":s": &types.AttributeValueMemberS{Value: status}},
 		})

@@ -51,7 +51,7 @@ func newMessage(raw types.Message, d *sqs.Decoder) Message {
 		ID: aws.ToString(raw.MessageId), Handle: aws.ToString(raw.ReceiptHandle), Body: aws.ToString(raw.Body),
 		Attributes: raw.MessageAttributes, Group: raw.Attributes["MessageGroupId"],
 	}
-	if m.Reason = order.Reason(m.text(sqs.AttrReason)); m.Reason != "" { // the function writes no detail without one
+	if m.Reason = order.Reason(m.text(sqs.AttrReason)); m.Reason != "" { // or the function wrote no detail
 		m.Detail = m.text(sqs.AttrDetail)
 	}
 	m.FirstID = cmp.Or(m.text(sqs.AttrFirstMessageID), m.ID)

@@ -435,6 +435,8 @@ type edited struct {
 	edit func(*refund.Refund)
 }
 
+//
+//nolint:ireturn // refund.Provider's method
 func (e edited) Open(ctx context.Context) refund.Session {
 	return editedSession{e.Provider.Open(ctx), e.edit}
 }
