@@ -59,6 +59,15 @@ func TestAnEventIsDecodedAsItWasPublished(t *testing.T) {
 	}
 }
 
+func TestTheTimeOfAnEventIsInUTC(t *testing.T) {
+	t.Parallel()
+	body := strings.Replace(delivered(t, paid()), "12:00:00.020Z", "14:00:00.020+02:00", 1)
+	got, err := eventbridge.Decode(body, "test")
+	if at := got.Event.At; err != nil || !at.Equal(paid().Event.At) || at.Location() != time.UTC {
+		t.Errorf("at %v, %v, want %v", at, err, paid().Event.At)
+	}
+}
+
 func TestAnInvalidEventIsRefusedWithoutItsValues(t *testing.T) {
 	t.Parallel()
 	valid := delivered(t, paid())

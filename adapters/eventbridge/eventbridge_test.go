@@ -228,7 +228,10 @@ func TestResponsesOfPutEvents(t *testing.T) {
 			"event refused by the bus: InternalFailure: sorry",
 		},
 		"an entry is missing": {`{"FailedEntryCount":0,"Entries":[` + accepted + `]}`, nil, "1 entries for 2 events"},
-		"no entries":          {`{}`, nil, "0 entries for 2 events"},
+		"an entry too many": {
+			`{"FailedEntryCount":0,"Entries":[` + accepted + `,` + accepted + `,` + accepted + `]}`, nil, "3 entries for 2 events",
+		},
+		"no entries": {`{}`, nil, "0 entries for 2 events"},
 		"the count differs": {
 			`{"FailedEntryCount":1,"Entries":[` + accepted + `,` + accepted + `]}`, nil, "0 failed entries, counted 1",
 		},

@@ -37,7 +37,8 @@ type world struct {
 	log      bytes.Buffer
 }
 
-func now() time.Time { return time.UnixMilli(1_790_000_000_000) }
+// now is a time in a zone of its own: clients get UTC.
+func now() time.Time { return time.UnixMilli(1_790_000_000_000).In(time.FixedZone("", 3600)) }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
@@ -154,6 +155,20 @@ func TestAPutOrderIsReceivedAndThenAnsweredWithItsOutcome(t *testing.T) {
 	}
 	if diff := cmp.Diff(w.sent, []order.ID{"O-1", "O-1"}); diff != "" {
 		t.Errorf("sent (-got +want):\n%s", diff)
+	}
+}
+
+func TestAnOrderThatAWorkerHoldsIsAccepted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.do("PUT", "/orders/O-1", "1")
+	l := order.Lease{Owner: "w", From: now(), Until: now().Add(time.Minute)}
+	if _, err := w.orders.Begin(t.Context(), ordertest.Order("O-1"), l); err != nil {
+		t.Fatal(err)
+	}
+	want := object(202, "/orders/O-1", "2", strings.Replace(received, "received", "open", 1))
+	if diff := cmp.Diff(w.do("PUT", "/orders/O-1", "1"), want); diff != "" {
+		t.Errorf("(-got +want):\n%s", diff)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -188,6 +190,46 @@ func TestDecodeEvent(t *testing.T) {
 		if diff := cmp.Diff(got, want); diff != "" {
 			t.Errorf("%s (-got +want):\n%s", to, diff)
 		}
+	}
+}
+
+func TestTheServiceStopsAnEmail(t *testing.T) {
+	t.Parallel()
+	const event = `{"source":"aws.ses","detail":{"eventType":%q,"mail":{"messageId":"message-1","tags":{` +
+		`"orderonce-scope":["test"],"orderonce-order":[%q],"orderonce-receipt":["cGFpZA"],"orderonce-attempt":%s}}}}`
+	for _, kind := range []string{"Reject", "Rendering Failure"} {
+		got, wanted, err := ses.DecodeEvent(fmt.Sprintf(event, kind, "QS4x", `["1"]`), scope)
+		want := ses.Event{OrderID: "A.1", Key: receipt.Paid, Report: receipt.Report{
+			Message: "message-1", Status: receipt.Failed, Code: kind, Attempt: 1,
+		}}
+		if diff := cmp.Diff(got, want); !wanted || err != nil || diff != "" {
+			t.Errorf("%s: wanted %v, %v (-got +want):\n%s", kind, wanted, err, diff)
+		}
+	}
+	for claim, body := range map[string]string{
+		"an id that is none": fmt.Sprintf(event, "Reject", "YSBi", `["1"]`), // "a b"
+		"two attempts":       fmt.Sprintf(event, "Reject", "QS4x", `["1","2"]`),
+	} {
+		if got, wanted, err := ses.DecodeEvent(body, scope); err == nil || wanted {
+			t.Errorf("%s: got %+v, wanted %v, want an error", claim, got, wanted)
+		}
+	}
+}
+
+// accepts is a service that accepts a message without naming it.
+type accepts struct{}
+
+func (accepts) Do(*http.Request) (*http.Response, error) {
+	body := io.NopCloser(strings.NewReader("{}"))
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: body}, nil
+}
+
+func TestAnAnswerWithoutAMessageIDMayHaveSentIt(t *testing.T) {
+	t.Parallel()
+	cfg := aws.Config{Region: "eu-west-1", HTTPClient: accepts{}, Credentials: aws.AnonymousCredentials{}}
+	id, err := ses.New(cfg, ses.Options{From: "a@b.invalid", Scope: scope}).Send(t.Context(), mail(t, "a@b.invalid"))
+	if got, ok := errors.AsType[*receipt.SendError](err); !ok || got.Kind != order.KindUnknown || id != "" {
+		t.Errorf("got %q, %v, want unknown", id, err)
 	}
 }
 

@@ -169,16 +169,15 @@ func checkSize(body string) error {
 	return nil
 }
 
-// wrapperOf returns the fields of a notification or of an event, or nil. A body without
+// wrapperOf returns the fields of a notification or of an event, or none. A body without
 // the marker of either is neither, and is not parsed.
-func wrapperOf(raw []byte) (map[string]json.RawMessage, error) {
+func wrapperOf(raw []byte) (wrapper map[string]json.RawMessage, err error) {
 	if !bytes.Contains(raw, []byte(`"Notification"`)) && !bytes.Contains(raw, []byte(`"detail-type"`)) {
-		return nil, nil
+		return wrapper, nil
 	}
 	if err := checkShape(raw, nil); err != nil {
 		return nil, err
 	}
-	var wrapper map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &wrapper); err != nil {
 		return nil, bodyError(err)
 	}
@@ -187,7 +186,7 @@ func wrapperOf(raw []byte) (map[string]json.RawMessage, error) {
 	fields := slices.Concat(orderFields(""), refundFields(""))
 	ofMessage := slices.ContainsFunc(fields, func(name string) bool { return wrapper[name] != nil })
 	if ofBoth := wrapper["Message"] != nil && wrapper["detail"] != nil; ofMessage || ofBoth {
-		return nil, nil
+		clear(wrapper)
 	}
 	return wrapper, nil
 }

@@ -129,7 +129,8 @@ func (p Parked) timesParked() int {
 }
 
 func (p Parked) firstMessageID() string {
-	return FirstMessageID(aws.ToString(p.Message.MessageAttributes[AttrFirstMessageID].StringValue), p.Message.MessageId)
+	value := p.Message.MessageAttributes[AttrFirstMessageID].StringValue
+	return FirstMessageID(aws.ToString(value), p.Message.MessageId)
 }
 
 // FirstMessageID returns the value that an earlier Park wrote into AttrFirstMessageID, or

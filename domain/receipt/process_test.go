@@ -1,6 +1,7 @@
 package receipt_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -493,6 +494,36 @@ func TestAReportGivesUpAfterThreeTries(t *testing.T) {
 	w.want(w.report(receipt.Delivered), outcome{order.Redeliver, order.ReasonClaimLost, receipt.Sent, 1})
 	if tries != 3 {
 		t.Errorf("%d tries, want 3", tries)
+	}
+}
+
+// unreadable is a store that cannot be read again.
+type unreadable struct {
+	*receipttest.Memory
+
+	reads int
+}
+
+var errRead = errors.New("read throttled")
+
+func (u *unreadable) Load(ctx context.Context, id order.ID, k receipt.Key) (receipt.Item, error) {
+	if u.reads++; u.reads > 1 {
+		return receipt.Item{}, errRead
+	}
+	return u.Memory.Load(ctx, id, k)
+}
+
+func TestAReportThatCannotBeComparedIsRedelivered(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.deliver()
+	w.store.Fault = func(_, _ receipt.Item) (bool, error) { return false, order.ErrStale }
+	p := w.processor()
+	p.Store = &unreadable{Memory: w.store}
+	r := p.Follow(t.Context(), "ORD-1", receipt.Paid, receipt.Report{Message: "message-1", Status: receipt.Delivered, Attempt: 1})
+	w.want(r, outcome{order.Redeliver, order.ReasonStore, receipt.Sent, 1})
+	if !errors.Is(r.Err, errRead) {
+		t.Errorf("got error %v, want %v", r.Err, errRead)
 	}
 }
 

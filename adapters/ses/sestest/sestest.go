@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 )
 
 // Kind is what a fault does to one request.
@@ -220,10 +221,19 @@ func (in request) problem() string {
 		return "Missing from address, or not one destination." // SES accepts more; one is what is modeled
 	case strings.ContainsAny(in.FromEmailAddress+in.Destination.ToAddresses[0]+simple.Subject.Data, "\r\n"):
 		return "Local address or subject contains control or whitespace"
+	case !simple.Subject.readable() || !simple.Body.Text.readable() || !simple.Body.Html.readable():
+		return "Not 7-bit ASCII: name the charset."
 	case simple.Subject.Data == "" || simple.Body.Text.Data+simple.Body.Html.Data == "":
 		return "Missing subject or body."
 	}
 	return ""
+}
+
+// readable reports whether SES sends the text as it is: without a charset it must be 7-bit
+// ASCII (API reference, Content).
+func (c content) readable() bool {
+	ascii := !strings.ContainsFunc(c.Data, func(r rune) bool { return r >= utf8.RuneSelf })
+	return ascii || c.Charset == "UTF-8"
 }
 
 // accept puts a message into the mailbox unless the quota is used up.
