@@ -229,8 +229,8 @@ func (in request) problem() string {
 	return ""
 }
 
-// readable reports whether SES sends the text as it is: without a charset it must be 7-bit
-// ASCII (API reference, Content).
+// readable reports whether SES sends the text as it is: without a charset it must be
+// 7-bit ASCII (API reference, Content).
 func (c content) readable() bool {
 	ascii := !strings.ContainsFunc(c.Data, func(r rune) bool { return r >= utf8.RuneSelf })
 	return ascii || c.Charset == "UTF-8"
