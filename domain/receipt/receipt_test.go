@@ -81,6 +81,7 @@ func TestNewAddress(t *testing.T) {
 	for s, valid := range map[string]bool{
 		"a@example.invalid": true, "ä.o'hara+1@b.example.invalid": true,
 		"": false, "a": false, "@b": false, "a@": false, "a@b@c": false,
+		strings.Repeat("a", 318) + "@b": true, strings.Repeat("a", 319) + "@b": false,
 		"a@b.invalid,c@d.invalid": false, "a@b.invalid,c": false, "a@b.invalid;c@d.invalid": false,
 		"a@b.invalid\r\nBcc: c@d.invalid": false, "A <a@b.invalid>": false, "a b@c.invalid": false, "\"a\"@b.invalid": false,
 		strings.Repeat("a", 320) + "@b": false,
