@@ -39,7 +39,8 @@ type Cancellation struct {
 // The provider decides a race with Confirm: an intent is canceled or succeeds, never
 // both, and worker and operator record the same state of it. An order without an intent
 // is closed in the store alone: Bind needs an open order. Errors: those of Records,
-// Payments and Canceler, and *MismatchError.
+// Payments and Canceler, *MismatchError, and *RecordLostError for a record with a
+// Suspect, whose money may have moved: Restore it first.
 func (c *Cancellation) Cancel(ctx context.Context, id ID, at time.Time) (Record, error) {
 	var r Record
 	var err error
@@ -78,8 +79,11 @@ func (c *Cancellation) FreeGoods(
 // close cancels the record's intent and settles the record, or settles a record without
 // an intent. It does nothing to an order that is paid, canceled or out of stock.
 func (c *Cancellation) close(ctx context.Context, r Record, at time.Time) error {
-	if r.Status.Charged() || r.Status == Canceled || r.Status == OutOfStock {
+	switch {
+	case r.Status.Charged() || r.Status == Canceled || r.Status == OutOfStock:
 		return nil
+	case r.Intent == "" && r.Suspect != "":
+		return &RecordLostError{Intent: r.Suspect}
 	}
 	outcome := Outcome{Status: Canceled, Failure: CanceledByOperator}
 	if r.Intent != "" {

@@ -148,6 +148,16 @@ func TestACancellationWhoseResponseIsLostMayBeRepeated(t *testing.T) {
 	}
 }
 
+func TestAnOrderWhoseLostRecordMayBeChargedIsRestoredBeforeItIsCanceled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordertest.Pays)
+	w.findLost()
+	_, err := w.cancel()
+	if lost, ok := errors.AsType[*order.RecordLostError](err); !ok || lost.Intent != "pi_1" || w.record().Status != order.Open {
+		t.Errorf("got %v and an order that is %s, want a RecordLostError of pi_1 and no change", err, w.record().Status)
+	}
+}
+
 func TestCancelChangesNothingOfAnotherOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, ordertest.Pays)

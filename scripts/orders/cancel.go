@@ -63,6 +63,9 @@ func (c cancel) cancel(ctx context.Context, sh shell, env stripeConfig, cfg aws.
 		Records: store, Payments: payments, Canceler: payments, Scope: order.Scope(env.Scope),
 	}
 	after, err := canceling.Cancel(ctx, id, sh.now())
+	if lost, ok := errors.AsType[*order.RecordLostError](err); ok {
+		return fmt.Errorf("%w: first orders restore %s %s", err, id, lost.Intent)
+	}
 	if err != nil {
 		return err
 	}
