@@ -247,6 +247,69 @@ func (s *Store) AddStock(ctx context.Context, sku string, n int64) (order.Stock,
 	return s.Stock(ctx, sku)
 }
 
+// Recount corrects the item of an article of which pieces are in store, sold ones apart:
+// those that orders hold are reserved, and the others are available. It scans the orders
+// table, strongly consistent, and returns the stock as it is afterwards.
+//
+// It returns order.ErrTooFewAvailable if orders hold more, and order.ErrStale if the item
+// changed meanwhile. Goods that an order reserves and releases during the scan may escape
+// both, so stop what settles orders first.
+func (s *Store) Recount(ctx context.Context, sku string, pieces int64) (order.Stock, error) {
+	seen, err := s.Stock(ctx, sku)
+	if err != nil && !errors.Is(err, order.ErrNotFound) {
+		return order.Stock{}, err
+	}
+	condition, values := "attribute_not_exists(sku)", row{}
+	if err == nil {
+		condition = "available = :available AND reserved = :reserved AND sold = :sold"
+		values = row{
+			":available": number(seen.Available), ":reserved": number(seen.Reserved), ":sold": number(seen.Sold),
+		}
+	}
+	held, err := s.held(ctx, sku)
+	if err == nil && held > pieces {
+		err = fmt.Errorf("%w: orders hold %d", order.ErrTooFewAvailable, held)
+	}
+	if err != nil {
+		return order.Stock{}, fmt.Errorf("recount %q: %w", sku, err)
+	}
+	values[":free"], values[":held"], values[":sales"] = number(pieces-held), number(held), number(seen.Sold)
+	now, err := Update(ctx, s.client, &dynamodb.UpdateItemInput{
+		TableName: &s.stock, Key: row{"sku": text(sku)}, ConditionExpression: &condition,
+		UpdateExpression:          aws.String("SET available = :free, reserved = :held, sold = :sales"),
+		ExpressionAttributeValues: values,
+	})
+	if _, refused := Refused(err); refused {
+		err = order.ErrStale
+	}
+	if err != nil {
+		return order.Stock{}, fmt.Errorf("recount %q: %w", sku, err)
+	}
+	return decodeStock(now)
+}
+
+// held returns how many pieces of an article orders hold.
+func (s *Store) held(ctx context.Context, sku string) (pieces int64, err error) {
+	pages := dynamodb.NewScanPaginator(s.client, &dynamodb.ScanInput{
+		TableName: &s.table, ConsistentRead: aws.Bool(true),
+		FilterExpression:         aws.String("attribute_exists(stock.#sku)"),
+		ExpressionAttributeNames: map[string]string{"#sku": sku},
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return 0, err
+		}
+		for _, item := range page.Items {
+			d := decoder{item: item}
+			if pieces += d.goods("stock")[sku]; d.err != nil {
+				return 0, fmt.Errorf("row of order %q: %w", d.optionalText("orderId"), d.err)
+			}
+		}
+	}
+	return pieces, nil
+}
+
 func decodeStock(item row) (order.Stock, error) {
 	d := decoder{item: item}
 	s := order.Stock{

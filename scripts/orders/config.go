@@ -45,7 +45,8 @@ type showConfig struct {
 
 // stockConfig is the environment of `orders stock`.
 type stockConfig struct {
-	Table string `env:"STOCK_TABLE,notEmpty" want:"the name of the stock table"`
+	Table  string `env:"STOCK_TABLE,notEmpty" want:"the name of the stock table"`
+	Orders string `env:"ORDERS_TABLE"         want:"the name of the orders table"` // to count what orders hold
 }
 
 func (c tableConfig) refunds(cfg aws.Config) *dynamodb.Refunds {

@@ -734,7 +734,6 @@ func (i *incident) kill(count *atomic.Int64) {
 // soldOut has two records on vinyl: one is sold, and a customer who must authenticate
 // holds the other one. Of another article, somebody deletes the item.
 func soldOut() runbook {
-	var poster system.Item
 	of := func(id order.ID, sku, method string) string {
 		return strings.ReplaceAll(sale(id, 2400, method), "BOOK", sku)
 	}
@@ -744,14 +743,13 @@ func soldOut() runbook {
 			i.post(of("ORD-9101", "VINYL", good))
 			i.post(of("ORD-9102", "VINYL", needsSCA))
 			i.post(of("ORD-9103", "VINYL", good), of("ORD-9104", "POSTER", needsSCA))
-			poster = i.deleteArticle("POSTER")
+			i.deleteArticle("POSTER")
 		},
 		events: map[string]func(*incident){
 			"the customer orders again": func(i *incident) {
 				i.Options.Stock["VINYL"] += 10 // came in, as the audit must know
 				i.post(of("ORD-9105", "VINYL", good))
 			},
-			"the article's item is corrected": func(i *incident) { i.put(i.Stock, poster) },
 		},
 		over: leads(map[order.ID]order.Status{
 			"ORD-9101": order.Paid, "ORD-9102": order.Canceled, "ORD-9103": order.OutOfStock,
@@ -761,14 +759,12 @@ func soldOut() runbook {
 }
 
 // deleteArticle deletes an article's item, and returns what it was.
-func (i *incident) deleteArticle(sku string) (was system.Item) {
+func (i *incident) deleteArticle(sku string) {
 	i.t.Helper()
-	out, err := i.table().DeleteItem(i.t.Context(), &sdk.DeleteItemInput{
+	_, err := i.table().DeleteItem(i.t.Context(), &sdk.DeleteItemInput{
 		TableName: &i.Stock, Key: system.Item{"sku": &types.AttributeValueMemberS{Value: sku}},
-		ReturnValues: types.ReturnValueAllOld,
 	})
 	must(i.t, err)
-	return out.Attributes
 }
 
 func (i *incident) put(table string, item system.Item) {

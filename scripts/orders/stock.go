@@ -13,8 +13,9 @@ import (
 const maxPieces = 1_000_000_000
 
 type stock struct {
-	SKU string `arg:"" name:"sku" help:"The article."`
-	Add int64  `placeholder:"N" help:"Add N pieces; --add=-N takes N available pieces away."`
+	SKU     string `arg:"" name:"sku" help:"The article."`
+	Add     int64  `placeholder:"N" xor:"change" help:"Add N pieces; --add=-N takes N available pieces away."`
+	Recount *int64 `placeholder:"N" xor:"change" help:"Correct the numbers: N pieces are in store, without the sold ones."`
 }
 
 // Help explains the command beyond its one line.
@@ -23,15 +24,22 @@ func (stock) Help() string {
 paid, and sold. --add adds pieces that came in, and creates the article if it is new. It is a sum
 and not an order: a second run adds again. If the answer was lost, look before you repeat it.
 
+--recount counts what the orders hold, which scans the orders table, and makes the other pieces
+available. It changes nothing if the numbers change meanwhile. Stop processing first.
+
 Examples:
   orders stock MUG
-  orders stock MUG --add 100`
+  orders stock MUG --add 100
+  orders stock MUG --recount 42`
 }
 
 // Validate returns an error for an article or a number that no stock has.
 func (s stock) Validate() error {
 	if !order.ValidSKU(s.SKU) {
 		return fmt.Errorf("sku %s: want %s", order.Quote(s.SKU), order.SKURule)
+	}
+	if s.Recount != nil && (*s.Recount < 0 || *s.Recount > maxPieces) {
+		return fmt.Errorf("--recount %d: want 0 to %d pieces", *s.Recount, maxPieces)
 	}
 	if s.Add < -maxPieces || s.Add > maxPieces {
 		return fmt.Errorf("--add %d: want at most %d pieces at once", s.Add, maxPieces)
@@ -45,14 +53,21 @@ func (s stock) Run(ctx context.Context, sh shell) error {
 	if err != nil {
 		return err
 	}
-	store := dynamodb.New(cfg, "").WithStock(env.Table)
+	store := dynamodb.New(cfg, env.Orders).WithStock(env.Table)
 	var now order.Stock
-	if s.Add == 0 {
-		now, err = store.Stock(ctx, s.SKU)
-	} else {
+	switch {
+	case s.Recount != nil && env.Orders == "":
+		return errors.New("--recount: ORDERS_TABLE: want the name of the orders table")
+	case s.Recount != nil:
+		now, err = store.Recount(ctx, s.SKU, *s.Recount)
+	case s.Add != 0:
 		now, err = store.AddStock(ctx, s.SKU, s.Add)
+	default:
+		now, err = store.Stock(ctx, s.SKU)
 	}
 	switch {
+	case errors.Is(err, order.ErrStale):
+		return fmt.Errorf("%w: an order changed the stock: stop processing, then run it again", err)
 	case errors.Is(err, order.ErrNotFound):
 		return fmt.Errorf("no article %q in table %q: --add creates it", s.SKU, env.Table)
 	case err != nil:

@@ -3,9 +3,15 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
+	"sync"
 	"testing"
 
+	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"orderonce/adapters/dynamodb"
+	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 )
@@ -48,13 +54,75 @@ func TestStock(t *testing.T) {
 
 func TestStockRefusesWhatNoStockHas(t *testing.T) {
 	t.Parallel()
-	for _, c := range []stock{{SKU: "two words"}, {SKU: "MUG", Add: maxPieces + 1}, {SKU: "MUG", Add: -maxPieces - 1}} {
+	less, more := int64(-1), int64(maxPieces+1)
+	for _, c := range []stock{{SKU: "MUG", Recount: &less}, {SKU: "MUG", Recount: &more}, {SKU: "two words"}, {SKU: "MUG", Add: maxPieces + 1}, {SKU: "MUG", Add: -maxPieces - 1}} {
 		if err := c.Validate(); err == nil {
 			t.Errorf("%+v: got no error, want one", c)
 		}
 	}
 	if err := (stock{SKU: "MUG", Add: maxPieces}).Validate(); err != nil {
 		t.Errorf("got %v, want no error", err)
+	}
+}
+
+// Somebody edited an article's item, or deleted it.
+func TestRecountStock(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	table := d.table.OpenStock(t)
+	tracking := d.store.WithStock(table)
+	for sku := range ordertest.Order("any").Goods() {
+		_, err := tracking.AddStock(t.Context(), sku, 9)
+		must(t, err)
+	}
+	process(t, tracking, d.payments, "SOLD", "pm_card_visa")
+	process(t, tracking, d.payments, "DECLINED", "pm_card_chargeDeclined")
+	process(t, tracking, d.payments, "PENDING", "pm_usBankAccount_processing")
+	must(t, cancel{ID: "DECLINED", Yes: true}.Run(t.Context(), testShell(append(d.environ, "STOCK_TABLE="+table), "", io.Discard)))
+	process(t, tracking, d.payments, "ASKED", "pm_card_authenticationRequired")
+	recount := func(pieces int64, environ ...string) (string, error) {
+		var out strings.Builder
+		s := stock{SKU: "MUG", Recount: &pieces}
+		must(t, s.Validate())
+		err := s.Run(t.Context(), testShell(append(d.environ, append([]string{"STOCK_TABLE=" + table}, environ...)...), "", &out))
+		return out.String(), err
+	}
+	_, err := tracking.AddStock(t.Context(), "MUG", -3) // of 6, by mistake
+	must(t, err)
+	if got, err := recount(8); err != nil || got != "article    MUG\navailable  6\nreserved   2\nsold       1\n" {
+		t.Errorf("a wrong number: got %q, %v, want 6 available, 2 reserved and what was sold", got, err)
+	}
+	if _, err := recount(1); !errors.Is(err, order.ErrTooFewAvailable) || !strings.Contains(err.Error(), "orders hold 2") {
+		t.Errorf("fewer than orders hold: got %v, want %v", err, order.ErrTooFewAvailable)
+	}
+	if _, err := recount(8, "ORDERS_TABLE="); err == nil || !strings.Contains(err.Error(), "ORDERS_TABLE: want") {
+		t.Errorf("without the orders table: got %v", err)
+	}
+	deleteItem := func() {
+		_, err := d.table.Client.DeleteItem(t.Context(), &sdk.DeleteItemInput{
+			TableName: &table, Key: dynamodb.Item{"sku": dynamodb.Text("MUG")},
+		})
+		must(t, err)
+	}
+	for _, tt := range []struct {
+		claim     string
+		meanwhile func()
+	}{
+		{"an order reserves a piece", func() { process(t, tracking, d.payments, "LATER", "pm_usBankAccount_processing") }},
+		{"the article is deleted", deleteItem},
+	} {
+		var once sync.Once
+		d.table.Proxy.Before(func(c dynamodbtest.Call) {
+			if c.Operation == "Scan" {
+				once.Do(tt.meanwhile)
+			}
+		})
+		if _, err := recount(8); !errors.Is(err, order.ErrStale) || !strings.Contains(err.Error(), "stop processing") {
+			t.Errorf("%s meanwhile: got %v, want %v", tt.claim, err, order.ErrStale)
+		}
+	}
+	if got, err := recount(5); err != nil || got != "article    MUG\navailable  2\nreserved   3\nsold       0\n" {
+		t.Errorf("a deleted article: got %q, %v, want what three orders hold reserved", got, err)
 	}
 }
 
