@@ -55,10 +55,10 @@ func shardOf(id order.ID) uint32 {
 	return h.Sum32() % shards
 }
 
-// dueAt returns when to recheck an order that changed to status s at the given time; zero
-// if it waits for nothing.
-func dueAt(s order.Status, at time.Time) time.Time {
-	if after, waits := s.RecheckAfter(); waits {
+// dueAt returns when to recheck an order that changed to status s at the given time, and
+// holds these goods; zero if it waits for nothing.
+func dueAt(s order.Status, held order.Goods, at time.Time) time.Time {
+	if after, waits := (order.Record{Status: s, Stock: held}).RecheckAfter(); waits {
 		return at.Add(after)
 	}
 	return time.Time{}

@@ -161,7 +161,7 @@ func beginUpdate(o order.Order, l order.Lease, f order.Fingerprint) (set string,
 		":open": text(order.Open), ":fingerprint": text(f), ":customer": text(o.CustomerID()),
 		":amount": number(o.Total().Amount), ":currency": text(o.Total().Currency),
 		":owner": text(l.Owner), ":now": millis(l.From), ":until": millis(l.Until),
-		":shard": number(shardOf(o.ID())), ":due": millis(dueAt(order.Open, l.From)),
+		":shard": number(shardOf(o.ID())), ":due": millis(dueAt(order.Open, nil, l.From)),
 		":zero": number(0), ":one": number(1),
 	}
 	if l.Trace != "" {
@@ -184,7 +184,7 @@ func (s *Store) reopen(
 			":refused": text(order.Refused), ":fingerprint": text(r.Fingerprint), ":seq": number(refused.Seq),
 			":attempt": number(refused.Attempt), ":open": text(order.Open), ":customer": text(o.CustomerID()),
 			":owner": text(l.Owner), ":now": millis(l.From), ":until": millis(l.Until), ":next": number(r.Seq),
-			":shard": number(shardOf(r.OrderID)), ":due": millis(dueAt(order.Open, l.From)), ":one": number(1),
+			":shard": number(shardOf(r.OrderID)), ":due": millis(dueAt(order.Open, nil, l.From)), ":one": number(1),
 		},
 	}, r, r.Events[len(r.Events)-1])
 	if err == nil {
@@ -365,7 +365,7 @@ func (s *Store) Recreate(ctx context.Context, lost order.Record, at time.Time) e
 		":currency": text(lost.Total.Currency), ":intent": text(lost.Intent), ":mode": text(lost.Mode),
 		":one": number(1), ":seq": number(seq), ":at": millis(at),
 		":latest": millis(at.Add(order.MaxLease + order.MaxSkew)),
-		":shard":  number(shardOf(lost.OrderID)), ":due": millis(dueAt(order.Open, at)),
+		":shard":  number(shardOf(lost.OrderID)), ":due": millis(dueAt(order.Open, nil, at)),
 	})
 	if _, refused := Refused(err); refused {
 		var now order.Record
@@ -444,7 +444,11 @@ func moveUpdate(r order.Record, e order.Event, owner string) *types.Update {
 	} else {
 		remove += ", failure"
 	}
-	if due := dueAt(e.To, e.At); !due.IsZero() {
+	held := r.Stock
+	if order.StockEffectOf(e.To, e.Intent) != order.StockKept {
+		held = nil
+	}
+	if due := dueAt(e.To, held, e.At); !due.IsZero() {
 		set += ", openShard = :shard, dueAt = :due"
 		values[":shard"], values[":due"] = number(shardOf(r.OrderID)), millis(due)
 	} else {

@@ -260,7 +260,7 @@ func (r *reconciling) freeGoods(ctx context.Context, seen Record) (Followed, Rec
 // Webhooks report later payments. One that holds goods is looked at until FreeGoods
 // cancels it.
 func (r *reconciling) postpone(ctx context.Context, followed Followed, record Record, now time.Time) error {
-	least, waits := record.Status.RecheckAfter()
+	least, waits := record.RecheckAfter()
 	switch {
 	case !waits && record.DueAt.IsZero():
 		return nil

@@ -94,6 +94,16 @@ func (s Status) RecheckAfter() (after time.Duration, waits bool) {
 	return 0, false
 }
 
+// RecheckAfter is that of the record's status. A refused order that holds goods waits as
+// well, for a person who redrives or cancels it, so that the index has every order that
+// holds goods.
+func (r Record) RecheckAfter() (after time.Duration, waits bool) {
+	if r.Status == Refused && len(r.Stock) > 0 {
+		return 24 * time.Hour, true
+	}
+	return r.Status.RecheckAfter()
+}
+
 // MayLackIntent reports whether an order in s may have no intent. No money moved for one
 // that has none.
 func (s Status) MayLackIntent() bool {

@@ -350,6 +350,24 @@ func TestReconcileFreesGoods(t *testing.T) {
 	}
 }
 
+// A refused order that holds goods waits for a person. No look ends that, or frees them.
+func TestARefusedOrderThatHoldsGoodsStaysInTheIndex(t *testing.T) {
+	t.Parallel()
+	n := newNight(t)
+	n.add("refused", ordertest.Pays, ordertest.Bind)
+	r := peek(n.store, "refused")
+	r.Status, r.Stock, r.Owner, r.Until = order.Refused, order.Goods{"MUG": 1}, "", time.Time{}
+	n.store.Replace(peek(n.store, "refused"), r)
+	n.now = n.now.Add(25 * time.Hour)
+	got := n.run(10)
+	if got.Followed[order.HintUnchanged] != 1 || len(got.Oldest) > 0 || len(got.NoIntent) > 0 {
+		t.Errorf("got %+v, want one look, and no order that waits for its charge", got)
+	}
+	if due := peek(n.store, "refused").DueAt; due.Before(n.now.Add(24 * time.Hour)) {
+		t.Errorf("got due at %v, want another look a day later", due)
+	}
+}
+
 // A run of the operator's frees no goods. The schedule's does so later.
 func TestARunWithoutFreeGoodsDropsNoOrderThatHoldsThem(t *testing.T) {
 	t.Parallel()

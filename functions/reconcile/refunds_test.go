@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -85,5 +86,22 @@ func TestALookReportsRefundsThatAPersonMustLookAt(t *testing.T) {
 			!strings.Contains(out.String(), tt.age) {
 			t.Errorf("after %v: got %q and\n%s\nwant %s, %s", tt.after, got, out.String(), tt.want, tt.age)
 		}
+	}
+}
+
+// A look that does not get its turn, or no answer, is one that failed.
+func TestALookAtRefundsReturnsItsError(t *testing.T) {
+	t.Parallel()
+	orders := new(ordertest.Memory)
+	looks := refunds{
+		refresher: refund.Refresher{Records: refundtest.NewMemory(orders), Scope: "test", Now: noon},
+		allow:     func(context.Context) error { return nil },
+	}
+	if err := looks.look(t.Context(), "MISSING"); !errors.Is(err, order.ErrNotFound) {
+		t.Errorf("got %v, want %v", err, order.ErrNotFound)
+	}
+	looks.allow = func(context.Context) error { return context.Canceled }
+	if err := looks.look(t.Context(), "MISSING"); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 }

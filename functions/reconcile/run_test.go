@@ -101,7 +101,7 @@ func TestARunEndsBeforeTheFunctionsDeadline(t *testing.T) {
 			},
 			Waiting: store, Parallel: 1,
 		},
-		margin: 12 * time.Second, now: now, log: slog.New(slog.DiscardHandler),
+		margin: 12 * time.Second, now: now, log: slog.New(slog.NewJSONHandler(&out, nil)),
 		meter: lambda.NewMeter(&out, "orderonce", nil, now),
 	}
 	ctx, cancel := context.WithDeadline(t.Context(), began.Add(20*time.Second))
@@ -109,8 +109,17 @@ func TestARunEndsBeforeTheFunctionsDeadline(t *testing.T) {
 	if _, err := r.handle(ctx, nil); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(out.String(), `"Reconciled":[8]`) {
+	if !strings.Contains(out.String(), `"Reconciled":[8]`) || !strings.Contains(out.String(), `"more":true`) {
 		t.Errorf("got %s, want eight orders, because the last twelve seconds are kept", out.String())
+	}
+}
+
+func TestNoMoreOrdersAreLookedAtAtOnceThanCallsAreAllowed(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ parallel, rate, want int }{{10, 1000, 10}, {10, 3, 3}, {1, 10, 1}} {
+		if got := (environment{Parallel: tt.parallel, Rate: tt.rate}).parallel(); got != tt.want {
+			t.Errorf("%d orders and %d calls: got %d, want %d", tt.parallel, tt.rate, got, tt.want)
+		}
 	}
 }
 
@@ -145,6 +154,7 @@ func TestEnvironment(t *testing.T) {
 		"SCOPE=test":        "",
 		"STRIPE_TIMEOUT=0s": "STRIPE_TIMEOUT: want more than 0",
 		"PARALLEL_ORDERS=0": "PARALLEL_ORDERS: want at least 1",
+		"STOCK_HOLD=0s":     "STOCK_HOLD: want more than 0",
 		"STRIPE_RATE=0":     "STRIPE_RATE: want 1 to 1000 calls a second",
 		"STRIPE_RATE=1001":  "STRIPE_RATE: want 1 to 1000 calls a second",
 		"STRIPE_RATE=1000":  "",

@@ -19,23 +19,25 @@ import (
 )
 
 type list struct {
-	Status []order.Status `placeholder:"S" help:"Only orders with this status, such as pending. Repeat it for others."`
-	Due    bool           `help:"Only orders whose recheck is due, and those by HTTP that may not have been sent."`
-	Since  time.Time      `placeholder:"TIME" help:"Only orders that changed at that time (RFC 3339) or later."`
-	Limit  int            `default:"100" help:"At most so many orders; 0 for all."`
-	Scan   bool           `help:"Allow a scan of the whole table, which other orders than those that wait need."`
+	Status  []order.Status `placeholder:"S" help:"Only orders with this status, such as pending. Repeat it for others."`
+	Due     bool           `help:"Only orders whose recheck is due, and those by HTTP that may not have been sent."`
+	Since   time.Time      `placeholder:"TIME" help:"Only orders that changed at that time (RFC 3339) or later."`
+	Limit   int            `default:"100" help:"At most so many orders; 0 for all."`
+	Holding bool           `help:"Only orders that hold goods, which wait."`
+	Scan    bool           `help:"Allow a scan of the whole table, which other orders than those that wait need."`
 }
 
 // Help explains the command beyond its one line.
 func (list) Help() string {
-	return `Orders that wait (open, action_required, pending) are found through an index: that costs one small
-read per order. So are orders that were put by HTTP ten minutes ago and may not have been sent (not_sent):
+	return `Orders that wait (open, action_required, pending), and those that hold goods, are found through an
+index: that costs one small read per order. So are orders that were put by HTTP ten minutes ago and may not have been sent (not_sent):
 their client must put them again. Every other order is found by a scan of the whole table. Its cost is
 printed first, and it needs --scan. An order that changes meanwhile may be missing or be printed as it was.
 
 Examples:
   orders list --due
   orders list --status open --status pending
+  orders list --holding --status refused
   orders list --status not_sent
   orders list --status out_of_stock --scan
   orders list --status partially_refunded --since 2026-11-01T00:00:00Z --scan`
@@ -63,7 +65,7 @@ func (l list) Run(ctx context.Context, sh shell) error {
 		return err
 	}
 	var found iter.Seq2[order.Record, error]
-	if l.Due || l.waitsOnly() {
+	if l.Due || l.Holding && !l.Scan || l.waitsOnly() {
 		found = l.waiting(ctx, sh, c, cfg)
 	} else if found, err = l.scan(ctx, sh, c, cfg); err != nil {
 		return err
@@ -159,7 +161,8 @@ func (l list) print(sh shell, found iter.Seq2[order.Record, error]) error {
 		case err != nil:
 			corrupt = append(corrupt, fmt.Errorf("order %q: %w", r.OrderID, err))
 			continue
-		case len(l.Status) > 0 && !slices.Contains(l.Status, r.Status), r.UpdatedAt.Before(l.Since):
+		case len(l.Status) > 0 && !slices.Contains(l.Status, r.Status), r.UpdatedAt.Before(l.Since),
+			l.Holding && len(r.Stock) == 0:
 			continue
 		case l.Limit > 0 && n == l.Limit:
 			fmt.Fprintf(sh.errOut, "the first %d orders: --limit 0 prints all\n", n)

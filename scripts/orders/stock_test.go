@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -62,6 +63,41 @@ func TestStockRefusesWhatNoStockHas(t *testing.T) {
 	}
 	if err := (stock{SKU: "MUG", Add: maxPieces}).Validate(); err != nil {
 		t.Errorf("got %v, want no error", err)
+	}
+}
+
+// A refused order may hold goods, and the index has it: no scan is needed to find it.
+func TestListShowsOrdersThatHoldGoods(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	tracking := d.store.WithStock(d.table.OpenStock(t))
+	for sku := range ordertest.Order("any").Goods() {
+		_, err := tracking.AddStock(t.Context(), sku, 9)
+		must(t, err)
+	}
+	for _, id := range []order.ID{"REFUSED", "UNBOUND"} {
+		c, err := tracking.Begin(t.Context(), ordertest.Order(id), order.Lease{Owner: "w", From: noon(), Until: noon()})
+		must(t, err)
+		refusal := order.Outcome{Status: order.Refused}
+		if id == "REFUSED" {
+			refusal.Intent = "pi_1"
+			must(t, tracking.Bind(t.Context(), c, order.Intent{ID: "pi_1", Mode: order.TestMode}, noon()))
+		}
+		must(t, tracking.Finish(t.Context(), c, refusal, noon()))
+	}
+	process(t, tracking, d.payments, "PENDING", "pm_usBankAccount_processing")
+	process(t, d.store, d.payments, "NONE", "pm_usBankAccount_processing")
+	for _, l := range []list{{Holding: true}, {Holding: true, Scan: true}} {
+		var out strings.Builder
+		must(t, l.Run(t.Context(), testShell(d.environ, "", &out)))
+		var ids []string
+		for line := range strings.Lines(out.String()) {
+			ids = append(ids, strings.Fields(line)[0])
+		}
+		slices.Sort(ids)
+		if !slices.Equal(ids, []string{"PENDING", "REFUSED"}) {
+			t.Errorf("%+v: got %q, want PENDING and REFUSED:\n%s", l, ids, &out)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
@@ -164,6 +165,15 @@ func stockEffectBugs() storeBugs {
 		"settle has the effect of its transition": {
 			"it has none":        noEffect(settle),
 			"a decline releases": releasesAfter(settle, order.Declined),
+		},
+		"a refused order that holds goods is rechecked a day later": {
+			"it is not found": afterCall(finish, loseDueTime),
+			"it stays due":    afterCall(settle, func(c *call) { c.row.DueAt = c.at }),
+			"one that holds none is found": afterCall(finish, func(c *call) {
+				if len(c.row.Stock) == 0 {
+					c.row.DueAt = c.at.Add(time.Hour)
+				}
+			}),
 		},
 		"a refused order without an intent reserves again when it is reopened": {
 			"it keeps its goods": {finish, func(c *call) error {

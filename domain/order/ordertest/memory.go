@@ -297,7 +297,7 @@ func (m *Memory) recordOf(c order.Claim) (r order.Record, held bool) {
 // put stores r with its update and due times.
 func (m *Memory) put(r order.Record, at time.Time) {
 	r.UpdatedAt, r.DueAt = at, time.Time{}
-	if after, waits := r.Status.RecheckAfter(); waits {
+	if after, waits := r.RecheckAfter(); waits {
 		r.DueAt = at.Add(after)
 	}
 	if m.rows == nil {

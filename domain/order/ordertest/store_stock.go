@@ -55,6 +55,7 @@ func stockPromises() []stockPromise {
 		{"finish has the effect of its transition", stockTest.finishHasItsEffect},
 		{"settle has the effect of its transition", stockTest.settleHasItsEffect},
 		{"a refused order without an intent reserves again when it is reopened", stockTest.reopened},
+		{"a refused order that holds goods is rechecked a day later", stockTest.refusedIsDue},
 		{"an effect that is repeated happens once", stockTest.effectHappensOnce},
 		{"a refused write changes no stock", stockTest.refusedWrites},
 		{"settle of a record that got its goods since returns ErrStale", stockTest.goodsMakeStale},
@@ -265,6 +266,26 @@ func (x stockTest) boundBefore() {
 	}
 	x.must(x.Finish(x.Context(), c, outcome(order.Paid, "pi_1"), at(time.Hour)))
 	x.wantArticle(order.Stock{SKU: x.sku("a"), Sold: pieces + 1})
+}
+
+func (x stockTest) refusedIsDue() {
+	c := x.mustBind("pi_1")
+	x.must(x.Finish(x.Context(), c, outcome(order.Refused, "pi_1"), at(time.Minute)))
+	x.wantDue(at(time.Minute + 24*time.Hour))
+	x.must(x.Settle(x.Context(), x.mustLoad(), outcome(order.Canceled, "pi_1"), at(time.Hour)))
+	x.wantDue(time.Time{})
+
+	unbound := x.of(x.order.ID()+"-2", order.Goods{x.sku("a"): 1})
+	c = unbound.mustBegin(lease("first", at(0)))
+	x.must(x.Finish(x.Context(), c, outcome(order.Refused, ""), at(time.Minute)))
+	unbound.wantDue(time.Time{})
+}
+
+func (x stockTest) wantDue(want time.Time) {
+	x.Helper()
+	if r := x.mustLoad(); !r.DueAt.Equal(want) {
+		x.Errorf("%s, which holds %v, is due at %v, want %v", r.Status, r.Stock, r.DueAt, want)
+	}
 }
 
 // heldAfter returns whether an order in this status still holds its goods, and their
