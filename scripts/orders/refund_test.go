@@ -240,9 +240,25 @@ func TestTheSameCommandContinuesAnOpenRefund(t *testing.T) {
 		if _, err := w.run(command, ""); err == nil {
 			t.Error("got no error of the first command, want one")
 		}
-		if printed, err := w.run(command, ""); err != nil || len(w.made()) != 1 || w.posted[0] != w.posted[1] {
+		if printed, err := w.run(command, ""); err != nil || len(w.made()) != 1 || w.posted[0] != w.posted[1] ||
+			strings.Contains(printed, "WARNING") { // it is the same refund, and not one beside it
 			t.Errorf("got %v, refunds %v and messages %q, want one refund\n%s", err, w.made(), w.posted, printed)
 		}
+	}
+}
+
+// A refund that gave nothing back is no reason to think twice about another one.
+func TestRefundWarnsOfNoneThatIsOver(t *testing.T) {
+	t.Parallel()
+	w := newTill(t, ordertest.Pays)
+	w.bank.Dispute("pi_1")
+	if _, err := w.run(makeRefund{Amount: 1000, Yes: true}, ""); err == nil {
+		t.Error("got no error, want the refund refused")
+	}
+	w.bank.WinDispute("pi_1")
+	printed, err := w.run(makeRefund{Amount: 1000, RefundID: "again", Yes: true}, "")
+	if err != nil || strings.Contains(printed, "WARNING") {
+		t.Errorf("got %v and printed\n%s\nwant no warning", err, printed)
 	}
 }
 
