@@ -318,6 +318,9 @@ func TestLoadIsConsistent(t *testing.T) {
 		return !bytes.Contains(body, []byte(`"ConsistentRead":true`))
 	}})
 	f.loaded("O1")
+	if _, err := (&dynamodb.Refunds{Store: f.Store}).Account(t.Context(), "O1"); err != nil {
+		t.Errorf("account: got %v, want a consistent read", err)
+	}
 }
 
 func TestSettleOfARecordLoadedBeforeBind(t *testing.T) {
