@@ -108,7 +108,10 @@ func notRefunds() []badBody {
 		{"too large", strings.Repeat(" ", sqs.MaxBody) + goodRefund, "message body: too large: 262246 bytes, want at most 262144"},
 		{"an unknown field", refundWith(`"amount"`, `"tip":1,"amount"`), `message body: unknown field "tip"`},
 		{"an empty currency", refundWith(`"amount"`, `"currency":"","amount"`), `invalid refund: currency "": want ` + order.CurrencyRule},
-		{"a currency in upper case", refundWith(`"amount"`, `"currency":"USD","amount"`), `invalid refund: currency "USD": want ` + order.CurrencyRule},
+		{
+			"a currency in upper case", refundWith(`"amount"`, `"currency":"USD","amount"`),
+			`invalid refund: currency "USD": want ` + order.CurrencyRule,
+		},
 		{"a number for the currency", refundWith(`"amount"`, `"currency":840,"amount"`), "message body: currency: want a string"},
 		{"a field of another case", refundWith(`"refundId"`, `"refundID"`), `message body: unknown field "refundID": want "refundId"`},
 		{"a field twice", refundWith(`"reason"`, `"amount":1,"reason"`), `message body: duplicate field "amount"`},

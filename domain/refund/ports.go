@@ -185,7 +185,8 @@ func CheckBegin(a Account, r Request, l order.Lease) error {
 	switch {
 	case r.currency != "" && r.currency != a.Charged.Currency:
 		return &order.InvalidError{Of: "refund", Problems: []order.Problem{{
-			Field: "currency", Value: order.Quote(string(r.currency)), Want: string(a.Charged.Currency) + ", as the order",
+			Field: "currency", Value: order.Quote(string(r.currency)),
+			Want: string(a.Charged.Currency) + ", as the order",
 		}}}
 	case !known && !a.Status.Charged():
 		return &NotChargedError{a.Status}

@@ -76,7 +76,8 @@ func New(d Draft) (Request, error) {
 	check(order.ValidID(d.OrderID), "orderId", order.Quote(d.OrderID), order.IDRule)
 	check(order.ValidID(d.RefundID), "refundId", order.Quote(d.RefundID), order.IDRule)
 	check(1 <= d.Amount && d.Amount <= MaxAmount, "amount", order.QuoteInt(d.Amount), AmountRule())
-	check(d.Currency == "" || order.ValidCurrency(d.Currency), "currency", order.Quote(d.Currency), order.CurrencyRule)
+	named := d.Currency != ""
+	check(!named || order.ValidCurrency(d.Currency), "currency", order.Quote(d.Currency), order.CurrencyRule)
 	check(ValidReason(d.Reason), "reason", order.Quote(d.Reason), ReasonRule)
 	if len(all) > 0 {
 		return Request{}, &order.InvalidError{Of: "refund", Problems: all}

@@ -36,15 +36,18 @@ func (r refunds) look(ctx context.Context, id order.ID) error {
 		switch now := r.refresher.Now(); {
 		case i.Abandoned(now):
 			r.meter.Observe("OldestWaiting", "Status", string(order.Open), now.Sub(i.UpdatedAt))
-			r.report(ctx, "refund open without an attempt for a day: its message may be gone", id, i)
+			r.log.LogAttrs(ctx, slog.LevelWarn, "refund open without an attempt for a day: its message may be gone",
+				identifyRefund(id, i)...)
 		case i.Status == refund.Pending && i.Failure == refund.UnknownStatus:
-			r.report(ctx, "refund without a known status at Stripe", id, i)
+			r.log.LogAttrs(ctx, slog.LevelWarn, "refund without a known status at Stripe", identifyRefund(id, i)...)
 		}
 	}
 	return err
 }
 
-func (r refunds) report(ctx context.Context, what string, id order.ID, i refund.Item) {
-	r.log.LogAttrs(ctx, slog.LevelWarn, what, slog.String("order_id", string(id)),
-		slog.String("refund_id", string(i.ID)), slog.String("provider_refund_id", string(i.Refund)))
+func identifyRefund(id order.ID, i refund.Item) []slog.Attr {
+	return []slog.Attr{
+		slog.String("order_id", string(id)), slog.String("refund_id", string(i.ID)),
+		slog.String("provider_refund_id", string(i.Refund)),
+	}
 }

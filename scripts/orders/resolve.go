@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -74,7 +73,7 @@ const resolvedByOperator = "resolved_by_operator"
 
 var (
 	errNoRefund     = errors.New("the order has no refund of this id")
-	errNotUnknown   = errors.New("only an unknown refund can be resolved, or one open without an attempt for a day")
+	errNotUnknown   = errors.New("only a refund that is unknown, or open without an attempt for a day, is resolved")
 	errContradicted = errors.New("Stripe contradicts it") //nolint:staticcheck // ST1005: a name
 )
 
@@ -149,7 +148,8 @@ func (d resolver) end(ctx context.Context, a refund.Account, i refund.Item, o re
 		return err
 	}
 	now := d.now()
-	c, err := d.store.Begin(ctx, r, order.Lease{Owner: rand.Text(), From: now, Until: now.Add(time.Minute)})
+	lease := order.Lease{Owner: "operator " + now.String(), From: now, Until: now.Add(time.Minute)}
+	c, err := d.store.Begin(ctx, r, lease)
 	if err != nil {
 		return err
 	}

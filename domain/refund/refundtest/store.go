@@ -243,7 +243,8 @@ func (x storeTest) otherCurrency() {
 	x.pay(order.Paid)
 	in := func(currency string) (refund.Claim, error) {
 		r, err := refund.New(refund.Draft{
-			OrderID: string(x.order.ID()), RefundID: "R1", Amount: 1000, Currency: currency, Reason: string(refund.Duplicate),
+			OrderID: string(x.order.ID()), RefundID: "R1", Amount: 1000, Currency: currency,
+			Reason: string(refund.Duplicate),
 		})
 		x.must(err)
 		return x.Begin(x.Context(), r, lease("first of R1", noon()))

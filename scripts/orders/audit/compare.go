@@ -255,7 +255,8 @@ func (r *Result) compare(o Order, s order.Scope, p Payment) {
 // again in the Dashboard leaves the sum as it was.
 func refunds(r Row, p Payment) string {
 	if p.Refunded != r.Refunded {
-		return fmt.Sprintf("row %s, Stripe %s given back", order.Money{Amount: r.Refunded, Currency: p.Total.Currency},
+		return fmt.Sprintf("row %s, Stripe %s given back",
+			order.Money{Amount: r.Refunded, Currency: p.Total.Currency},
 			order.Money{Amount: p.Refunded, Currency: p.Total.Currency})
 	}
 	for _, id := range r.Refunds {
