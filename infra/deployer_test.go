@@ -95,7 +95,7 @@ func TestTheDeployersPolicyAllowsWhatTheModuleNeedsAndNoMore(t *testing.T) {
 func expand(actions string) (all []string) {
 	for part := range strings.SplitSeq(actions, "; ") {
 		service, operations, _ := strings.Cut(part, ": ")
-		for _, operation := range strings.Fields(operations) {
+		for operation := range strings.FieldsSeq(operations) {
 			all = append(all, service+":"+operation)
 		}
 	}
