@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -202,6 +203,39 @@ func TestWireFollowsTheEnvironment(t *testing.T) {
 		if p.AtLeastOnce != again || p.SendTime != c.sendTime() || p.SendTime < 8*time.Second {
 			t.Errorf("%s: at least once = %t, time to send = %v, want %t, %v", promise, p.AtLeastOnce, p.SendTime, again, c.sendTime())
 		}
+	}
+}
+
+func TestATaskNamesTheReceiptOfItsRefund(t *testing.T) {
+	t.Parallel()
+	body := strings.NewReplacer("order.paid", "refund.succeeded", `"from":"open"`, `"from":"paid"`, `"status":"paid"`,
+		`"status":"refunded","refundId":"R-1","refundAmount":3998`).Replace(paidEvent)
+	task, err := tasks{nil, "test"}.task(body)
+	must(t, err)
+	if got := fmt.Sprint(task.Attrs); task.ID != "ORD-1" || got != "[receipt=refund#R-1]" {
+		t.Errorf("got order %q and attributes %s, want ORD-1 and its refund", task.ID, got)
+	}
+}
+
+// The time-out of SES covers the body of its answer.
+func TestAnAnswerThatStopsHalfwayIsGivenUp(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	c, err := config.Read[environment](complete("AWS_ENDPOINT_URL="+server.URL, "SES_TIMEOUT=50ms"))
+	must(t, err)
+	observe := func(string, string, string, time.Duration) {}
+	p, err := newProcessor(t.Context(), c, config.Clients{MaxCalls: 1, Now: time.Now, Observe: observe})
+	must(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err = p.Mailer.Send(ctx, receipt.Mail{Subject: "s", Text: "t", OrderID: "ORD-1", Key: receipt.Paid})
+	if got, ok := errors.AsType[*receipt.SendError](err); !ok || got.Kind != order.KindUnknown || ctx.Err() != nil {
+		t.Errorf("got %v, want unknown before the function's own deadline", err)
 	}
 }
 
