@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")/.."
 tofu=${1:-}
 work=$PWD/build/tf
-canaries='sk_test_canary whsec_canary' # the secrets in tests/secrets.tftest.hcl
+canaries='sk_test_canary rk_test_canary whsec_canary' # the secrets in tests/secrets.tftest.hcl
 
 fail() { echo "FAIL  $*" && exit 1; }
 

@@ -702,12 +702,27 @@ func TestDocumentsStateTheNumberOfAlarms(t *testing.T) {
 // were written second, new execution environments would read the old one.
 func TestTheFunctionsArePublishedAfterTheirSecretsAreWritten(t *testing.T) {
 	t.Parallel()
-	function := parse(t).one(t, "resource", "aws_lambda_function", "functions")
-	var uses []string
-	for _, traversal := range function.attribute(t, "description").Expr.Variables() {
-		uses = append(uses, reference(traversal))
+	module := parse(t)
+	expressions := []hclsyntax.Expression{
+		module.one(t, "resource", "aws_lambda_function", "functions").attribute(t, "description").Expr,
 	}
-	for _, secret := range []string{"stripe", "webhook"} {
+	for _, locals := range module.blocks("locals") { // local.stripe_keys, which the description uses
+		for name, attribute := range locals.Attributes {
+			if strings.HasPrefix(name, "stripe_") {
+				expressions = append(expressions, attribute.Expr)
+			}
+		}
+	}
+	var uses []string
+	for _, e := range expressions {
+		for _, traversal := range e.Variables() {
+			uses = append(uses, reference(traversal))
+		}
+	}
+	if !slices.Contains(uses, "local.stripe_keys") {
+		t.Errorf("description: got references to %q, want one to local.stripe_keys", uses)
+	}
+	for _, secret := range []string{"stripe", "stripe_read", "webhook"} {
 		if want := "aws_secretsmanager_secret_version." + secret; !slices.Contains(uses, want) {
 			t.Errorf("description: got references to %q, want one to %s", uses, want)
 		}

@@ -1,6 +1,7 @@
 package infra_test
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -258,8 +259,7 @@ func (r rule) raised(t *testing.T, s series) bool {
 	case r.expression != "" || len(values) != 1:
 		t.Fatalf("alarm %s: add its expression %q to formulas", r.name, r.expression)
 	default:
-		for _, v = range values {
-		}
+		v = slices.Collect(maps.Values(values))[0]
 	}
 	return v > r.above || v < r.below || !math.IsNaN(r.below) && math.IsNaN(v)
 }
@@ -268,9 +268,7 @@ func (r rule) raised(t *testing.T, s series) bool {
 func alarmsRaised(t *testing.T, all []rule, failure series) (names []string) {
 	t.Helper()
 	s := healthy()
-	for metric, value := range failure {
-		s[metric] = value
-	}
+	maps.Copy(s, failure)
 	for _, r := range all {
 		if r.raised(t, s) {
 			names = append(names, "`"+r.name+"`")

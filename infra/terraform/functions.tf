@@ -57,7 +57,7 @@ locals {
       QUEUE_URL             = aws_sqs_queue.orders.url
       DEAD_LETTER_QUEUE_URL = aws_sqs_queue.dead_letters.url
       SCOPE                 = local.scope
-      STRIPE_SECRET_ARN     = aws_secretsmanager_secret.stripe.arn
+      STRIPE_SECRET_ARN     = local.stripe_keys.order.arn
       QUEUE_RETENTION       = "${aws_sqs_queue.orders.message_retention_seconds}s"
       STRIPE_TIMEOUT        = "8s"
       ORDER_BUDGET          = "10s"
@@ -66,14 +66,14 @@ locals {
     webhook = merge({
       ORDERS_TABLE       = aws_dynamodb_table.orders.name
       SCOPE              = local.scope
-      STRIPE_SECRET_ARN  = aws_secretsmanager_secret.stripe.arn
+      STRIPE_SECRET_ARN  = local.stripe_keys.webhook.arn
       STRIPE_TIMEOUT     = "5s" # a thin event needs two calls
       WEBHOOK_SECRET_ARN = one(aws_secretsmanager_secret.webhook[*].arn)
     }, [for table in aws_dynamodb_table.stock : { STOCK_TABLE = table.name }]...)
     reconcile = merge({
       ORDERS_TABLE      = aws_dynamodb_table.orders.name
       SCOPE             = local.scope
-      STRIPE_SECRET_ARN = aws_secretsmanager_secret.stripe.arn
+      STRIPE_SECRET_ARN = local.stripe_keys.reconcile.arn
       STRIPE_TIMEOUT    = "8s"
       STRIPE_RATE       = tostring(var.reconcile_rate)
       }, [for table in aws_dynamodb_table.stock : {
@@ -97,7 +97,7 @@ locals {
       QUEUE_URL                 = one(aws_sqs_queue.receipts[*].url)
       DEAD_LETTER_QUEUE_URL     = one(aws_sqs_queue.receipts_dead[*].url)
       SCOPE                     = local.scope
-      STRIPE_SECRET_ARN         = aws_secretsmanager_secret.stripe.arn
+      STRIPE_SECRET_ARN         = local.stripe_keys.receipt.arn
       RECEIPT_FROM              = var.receipt_from
       RECEIPT_CONFIGURATION_SET = var.receipt_configuration_set
       RECEIPTS                  = var.receipt_mode
@@ -128,9 +128,7 @@ resource "aws_lambda_function" "functions" {
   # new execution environments read the new secret.
   description = join(" ", concat(
     ["${each.value.description}."],
-    contains(["publish", "intake"], each.key) ? [] : [ # they have no access to Stripe
-      "Key ${aws_secretsmanager_secret_version.stripe.secret_string_wo_version}.",
-    ],
+    [for key in [lookup(local.stripe_keys, each.key, null)] : key.label if key != null], # who calls Stripe
     each.key != "webhook" ? [] : [
       "Webhook secret ${try(aws_secretsmanager_secret_version.webhook[0].secret_string_wo_version, 0)}.",
     ],

@@ -52,7 +52,7 @@ resource "aws_iam_role_policy" "order" {
           Sid      = "ReadStripeKey"
           Effect   = "Allow"
           Action   = "secretsmanager:GetSecretValue"
-          Resource = aws_secretsmanager_secret.stripe.arn
+          Resource = local.stripe_keys.order.arn
         },
         {
           Sid    = "WriteLogs"
@@ -104,7 +104,7 @@ resource "aws_iam_role_policy" "webhook" {
           Sid      = "ReadKeyAndWebhookSecret"
           Effect   = "Allow"
           Action   = "secretsmanager:GetSecretValue"
-          Resource = [aws_secretsmanager_secret.stripe.arn, aws_secretsmanager_secret.webhook[0].arn]
+          Resource = [local.stripe_keys.webhook.arn, aws_secretsmanager_secret.webhook[0].arn]
         },
         {
           Sid      = "WriteWebhookLogs"
@@ -153,7 +153,7 @@ resource "aws_iam_role_policy" "reconcile" {
           Sid      = "ReadKeyToReconcile"
           Effect   = "Allow"
           Action   = "secretsmanager:GetSecretValue"
-          Resource = aws_secretsmanager_secret.stripe.arn
+          Resource = local.stripe_keys.reconcile.arn
         },
         {
           Sid      = "WriteReconcileLogs"
@@ -322,7 +322,7 @@ resource "aws_iam_role_policy" "receipt" {
           Sid      = "ReadKeyForReceipts"
           Effect   = "Allow"
           Action   = "secretsmanager:GetSecretValue"
-          Resource = aws_secretsmanager_secret.stripe.arn
+          Resource = local.stripe_keys.receipt.arn
         },
         {
           Sid      = "WriteReceiptLogs"

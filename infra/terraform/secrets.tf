@@ -21,6 +21,48 @@ resource "aws_secretsmanager_secret_version" "stripe" {
   secret_string_wo_version = var.stripe_secret_version
 }
 
+# The read-only key, stored in the same way.
+resource "aws_secretsmanager_secret" "stripe_read" {
+  count = var.stripe_read_key_version > 0 ? 1 : 0
+
+  name = "${local.prefix}/stripe-read-key"
+  description = join(" ", [
+    "Read-only Stripe key of ${local.prefix}.",
+    "Terraform writes it when stripe_read_key_version changes.",
+  ])
+  kms_key_id              = coalesce(var.kms_key_arn, "alias/aws/secretsmanager") # as above
+  recovery_window_in_days = var.secret_recovery_days
+
+  depends_on = [aws_iam_role_policy.keys]
+}
+
+resource "aws_secretsmanager_secret_version" "stripe_read" {
+  count = var.stripe_read_key_version > 0 ? 1 : 0
+
+  secret_id                = aws_secretsmanager_secret.stripe_read[0].id
+  secret_string_wo         = var.stripe_read_key == null ? "" : var.stripe_read_key # as above
+  secret_string_wo_version = var.stripe_read_key_version
+}
+
+locals {
+  # The secret and the version of each function's key. With stock, reconcile cancels the
+  # PaymentIntents whose goods it releases.
+  stripe_key = {
+    arn   = aws_secretsmanager_secret.stripe.arn
+    label = "Key ${aws_secretsmanager_secret_version.stripe.secret_string_wo_version}."
+  }
+  stripe_read_key = one(concat([for version in aws_secretsmanager_secret_version.stripe_read : {
+    arn   = aws_secretsmanager_secret.stripe_read[0].arn
+    label = "Read key ${version.secret_string_wo_version}."
+  }], var.stripe_read_key_version > 0 ? [] : [local.stripe_key]))
+  stripe_keys = {
+    order     = local.stripe_key
+    webhook   = local.stripe_read_key
+    reconcile = var.stock_tracking ? local.stripe_key : local.stripe_read_key
+    receipt   = local.stripe_read_key
+  }
+}
+
 # The signing secret of the webhook endpoint, stored in the same way. During a rotation it
 # holds two, one per line.
 resource "aws_secretsmanager_secret" "webhook" {

@@ -91,6 +91,42 @@ variable "stripe_secret_version" {
   }
 }
 
+variable "stripe_read_key" {
+  description = <<-EOT
+    A second, read-only restricted key of Stripe for the functions that move no money: webhook, receipt, and
+    reconcile without stock_tracking. Needed while stripe_read_key_version changes, null otherwise. Pass it as
+    TF_VAR_stripe_read_key. It is never stored in plan or state.
+  EOT
+  type        = string
+  default     = null
+  ephemeral   = true
+  sensitive   = true
+
+  validation {
+    condition = var.stripe_read_key == null || can(
+      regex("^rk_(test|live)_[A-Za-z0-9_]+$", var.stripe_read_key)
+    )
+    error_message = "stripe_read_key: must start with rk_test_ or rk_live_, any other key can write"
+  }
+}
+
+variable "stripe_read_key_version" {
+  description = <<-EOT
+    Version of the stored read-only key. Raise it to store and use a new stripe_read_key. 0 for none: every
+    function uses stripe_secret_key.
+  EOT
+  type        = number
+  default     = 0
+  nullable    = false
+
+  validation {
+    condition = (
+      var.stripe_read_key_version >= 0 && floor(var.stripe_read_key_version) == var.stripe_read_key_version
+    )
+    error_message = "stripe_read_key_version: must be a whole number, at least 0"
+  }
+}
+
 variable "create_webhook" {
   description = <<-EOT
     Create the endpoint of Stripe's webhooks: an HTTP API, the webhook function, its secret and its alarms.

@@ -247,6 +247,8 @@ run "alarms_read_the_metrics_of_the_function" {
         [for dimension in sort(keys(metric.dimensions)) : "${dimension}=${metric.dimensions[dimension]}"],
       ))]
       ]) if can(regex("^(reconcile-|orders-without-|orders-waiting-)", name)) }) == jsonencode({
+      reconcile-behind      = ["orderonce Overdue Maximum Scope=orderonce-dev-836569"]
+      reconcile-failing     = ["orderonce Reconciled Sum Result=failed Scope=orderonce-dev-836569"]
       reconcile-errors      = ["AWS/Lambda Errors Sum FunctionName=orderonce-dev-reconcile"]
       reconcile-mismatch    = ["orderonce Reconciled Sum Result=mismatch Scope=orderonce-dev-836569"]
       reconcile-missing     = ["AWS/Lambda Invocations Sum FunctionName=orderonce-dev-reconcile"]

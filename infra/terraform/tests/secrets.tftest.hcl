@@ -5,16 +5,19 @@ mock_provider "aws" {
 # `make tf` runs this file with -verbose and looks for the canaries in every plan and
 # state that it prints.
 variables {
-  package_dir            = "tests/packages"
-  stripe_secret_key      = "sk_test_canary"
-  webhook_secret         = "whsec_canary"
-  webhook_secret_version = 1
+  package_dir             = "tests/packages"
+  stripe_secret_key       = "sk_test_canary"
+  stripe_read_key         = "rk_test_canary"
+  stripe_read_key_version = 1
+  webhook_secret          = "whsec_canary"
+  webhook_secret_version  = 1
 }
 
 run "no_attribute_or_output_contains_a_secret" {
   assert {
     condition = alltrue([for version in [
       aws_secretsmanager_secret_version.stripe, aws_secretsmanager_secret_version.webhook[0],
+      aws_secretsmanager_secret_version.stripe_read[0],
     ] : version.secret_string == null && version.secret_binary == null])
     error_message = "a secret is in an argument that is stored in the state"
   }
@@ -40,6 +43,7 @@ run "no_attribute_or_output_contains_a_secret" {
       aws_iam_role.functions, aws_iam_role_policy.order, aws_iam_role_policy.keys,
       aws_cloudwatch_log_group.functions, aws_cloudwatch_metric_alarm.alarms, aws_cloudwatch_dashboard.orders,
       aws_secretsmanager_secret.webhook, aws_secretsmanager_secret_version.webhook,
+      aws_secretsmanager_secret.stripe_read, aws_secretsmanager_secret_version.stripe_read,
       aws_apigatewayv2_api.webhook, aws_apigatewayv2_integration.webhook, aws_apigatewayv2_route.webhook,
       aws_apigatewayv2_stage.webhook, aws_lambda_permission.webhook,
       aws_cloudwatch_log_group.webhook_access, aws_iam_role_policy.webhook,

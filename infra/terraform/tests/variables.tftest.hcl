@@ -566,6 +566,16 @@ run "an_intake_that_cannot_run_is_rejected" {
   expect_failures = [var.intake_reserved_concurrency]
 }
 
+run "a_secret_key_is_no_read_only_key" {
+  command = plan
+
+  variables {
+    stripe_read_key = "sk_test_canary"
+  }
+
+  expect_failures = [var.stripe_read_key]
+}
+
 run "an_intake_rate_of_zero_is_rejected" {
   command = plan
 
