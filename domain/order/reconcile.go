@@ -260,9 +260,9 @@ func (r *reconciling) freeGoods(ctx context.Context, seen Record) (Followed, Rec
 // Webhooks report later payments. One that holds goods is looked at until FreeGoods
 // cancels it.
 func (r *reconciling) postpone(ctx context.Context, followed Followed, record Record, now time.Time) error {
-	least, waits := record.RecheckAfter()
+	least, _ := record.RecheckAfter()
 	switch {
-	case !waits && record.DueAt.IsZero():
+	case record.atRest():
 		return nil
 	case followed == HintForeign: // nobody looked at it
 		return r.lookAgain(ctx, record, now)
@@ -273,9 +273,18 @@ func (r *reconciling) postpone(ctx context.Context, followed Followed, record Re
 	return r.Waiting.Postpone(ctx, record, now.Add(after))
 }
 
+// atRest reports whether the record waits neither for its charge nor for a refund.
+func (r Record) atRest() bool {
+	_, waits := r.RecheckAfter()
+	return !waits && r.DueAt.IsZero()
+}
+
 // lookAgain moves the next look at an order away after one that failed. It never ends the
 // looks, and repeats them sooner than postpone does.
 func (r *reconciling) lookAgain(ctx context.Context, record Record, now time.Time) error {
+	if record.atRest() {
+		return nil // another one settled it since it was due
+	}
 	after := min(max(now.Sub(lastChange(record)), minPostponed*failedSooner), maxPostponed) / failedSooner
 	return r.Waiting.Postpone(ctx, record, now.Add(after))
 }

@@ -587,6 +587,25 @@ func TestReconcileLooksOnceAtADeclinedOrder(t *testing.T) {
 	}
 }
 
+// A failed look would put the order back into the index, where nothing ends its looks.
+func TestReconcileLeavesAnOrderThatWasSettledMeanwhile(t *testing.T) {
+	t.Parallel()
+	n := newNight(t)
+	n.add("order", ordertest.TakesDays, "")
+	n.now = n.now.Add(2 * time.Hour)
+	n.unread = func(id order.ID) error { // between Due and Load
+		r := peek(n.store, id)
+		return n.store.Settle(t.Context(), r, order.Outcome{Intent: r.Intent, Status: order.Canceled}, n.now)
+	}
+	n.fails = func(order.IntentID) error { return errAccount }
+	if got := n.run(10); len(got.Failed) != 1 {
+		t.Errorf("got %+v, want one failed look", got)
+	}
+	if r := peek(n.store, "order"); r.Status != order.Canceled || !r.DueAt.IsZero() {
+		t.Errorf("got %s, due %s, want it canceled and never due", r.Status, r.DueAt)
+	}
+}
+
 // slow is a store whose Load takes an hour, and begins when nothing else can continue.
 type slow struct{ records }
 
