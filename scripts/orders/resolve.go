@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -148,7 +149,7 @@ func (d resolver) end(ctx context.Context, a refund.Account, i refund.Item, o re
 		return err
 	}
 	now := d.now()
-	lease := order.Lease{Owner: "operator " + now.String(), From: now, Until: now.Add(time.Minute)}
+	lease := order.Lease{Owner: rand.Text(), From: now, Until: now.Add(time.Minute)}
 	c, err := d.store.Begin(ctx, r, lease)
 	if err != nil {
 		return err
