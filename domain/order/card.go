@@ -40,7 +40,9 @@ func isIssued(number string) bool {
 		return n == 15
 	case within(3000, 3059), within(3600, 3699), within(3800, 3899): // Diners Club
 		return n == 14
-	case within(6011, 6011), within(6440, 6599), within(3528, 3589), within(6200, 6299): // Discover, JCB, UnionPay
+	case within(6011, 6011), within(6440, 6599): // Discover
+		return n >= 16
+	case within(3528, 3589), within(6200, 6299): // JCB, UnionPay
 		return n >= 16
 	}
 	return false
