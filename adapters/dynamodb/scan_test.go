@@ -15,6 +15,27 @@ import (
 	"orderonce/domain/refund"
 )
 
+// A page may have no order: DynamoDB filters what it has read.
+func TestAPageWithoutOrdersIsNotTheLast(t *testing.T) {
+	t.Parallel()
+	s := newStore(&pretendTable{respond: func(call int, _ *http.Request) *http.Response {
+		if call == 1 {
+			return respond(http.StatusOK, `{"Items":[],"LastEvaluatedKey":{"orderId":{"S":"ORD-1"},"sk":{"S":"event#000001"}}}`)
+		}
+		return respond(http.StatusOK, `{"Items":[]}`)
+	}})
+	var next []string
+	for page, err := range (&dynamodb.Refunds{Store: s}).Scan(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		next = append(next, page.Next)
+	}
+	if diff := cmp.Diff(next, []string{"ORD-1/event#000001", ""}); diff != "" {
+		t.Errorf("pages end at (-got +want):\n%s", diff)
+	}
+}
+
 func TestScanReturnsEveryOrderWithItsRefunds(t *testing.T) {
 	t.Parallel()
 	f := open(t)

@@ -213,6 +213,24 @@ func TestReconcileSettlesWhatTheProviderSettled(t *testing.T) {
 	}
 }
 
+func TestOrdersAreLookedAtInParallel(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n := newNight(t)
+		n.addPending(8)
+		n.now = n.now.Add(2 * time.Hour)
+		n.fails = func(order.IntentID) error {
+			time.Sleep(time.Second)
+			return nil
+		}
+		began := time.Now()
+		n.run(100)
+		if took := time.Since(began); took != 2*time.Second {
+			t.Errorf("eight looks of a second took %v, want 2s: four at once", took)
+		}
+	})
+}
+
 func TestReconcileGoesOnWhereARunEnded(t *testing.T) {
 	t.Parallel()
 	n := newNight(t)
@@ -247,14 +265,38 @@ func TestReconcileStopsWhileTheProviderIsDown(t *testing.T) {
 	n := newNight(t)
 	n.addPending(50)
 	n.now = n.now.Add(2 * time.Hour)
-	n.fails = func(order.IntentID) error { return errDown }
+	var read atomic.Int64
+	n.fails = func(order.IntentID) error {
+		if read.Add(1) <= 5 { // it was up when the run began
+			return nil
+		}
+		return errDown
+	}
 	got, err := n.tryRun(1000)
 	if looks := len(got.Unavailable); looks < 10 || looks > 14 || !got.More || !errors.Is(err, errDown) {
 		t.Errorf("got %+v and %v, want about ten looks and that the provider is down", got, err)
 	}
 	n.fails, n.now = nil, n.now.Add(30*time.Minute)
-	if got := n.run(1000); got.Followed[order.HintUnchanged] != 50 {
-		t.Errorf("half an hour later: got %+v, want every order looked at", got)
+	if got := n.run(1000); got.Followed[order.HintUnchanged] != 45 {
+		t.Errorf("half an hour later: got %+v, want every other order looked at", got)
+	}
+}
+
+// The answer that settles an order shows that the provider is up.
+func TestARunThatSettledAnOrderIsNoOutage(t *testing.T) {
+	t.Parallel()
+	n := newNight(t)
+	n.addPending(2)
+	n.bank.Clear("pi_1")
+	n.now = n.now.Add(2 * time.Hour)
+	n.fails = func(id order.IntentID) error {
+		if id == "pi_2" {
+			return errDown
+		}
+		return nil
+	}
+	if got := n.run(10); got.Followed[order.HintSettled] != 1 || len(got.Unavailable) != 1 {
+		t.Errorf("got %+v, want one order settled and one unavailable", got)
 	}
 }
 
@@ -300,9 +342,18 @@ func TestARunThatGetsNoAnswerIsAnError(t *testing.T) {
 		orders int
 		want   error
 	}{
-		"the store returns no row":            {func(n *night) { n.unread = func(order.ID) error { return errStore } }, 2, errStore},
-		"the store returns no row of many":    {func(n *night) { n.unread = func(order.ID) error { return errStore } }, 50, errStore},
-		"the provider does not answer":        {func(n *night) { n.fails = func(order.IntentID) error { return errDown } }, 2, errDown},
+		"the store returns no row":         {func(n *night) { n.unread = func(order.ID) error { return errStore } }, 2, errStore},
+		"the store returns no row of many": {func(n *night) { n.unread = func(order.ID) error { return errStore } }, 50, errStore},
+		"the provider does not answer":     {func(n *night) { n.fails = func(order.IntentID) error { return errDown } }, 2, errDown},
+		"beside a row that is corrupt": {func(n *night) {
+			n.fails = func(order.IntentID) error { return errDown }
+			n.unread = func(id order.ID) error {
+				if id == "order-0" {
+					return order.ErrCorrupt
+				}
+				return nil
+			}
+		}, 2, errDown},
 		"a look cannot be postponed":          {func(n *night) { n.unmoved = errStore }, 2, errStore},
 		"a row is corrupt":                    {func(n *night) { n.unread = func(order.ID) error { return order.ErrCorrupt } }, 2, nil},
 		"the rows are those of newer release": {func(n *night) { n.unread = func(order.ID) error { return order.ErrUnknownVersion } }, 50, nil},
@@ -431,15 +482,19 @@ func TestAnOrderOfAnotherModeIsSkipped(t *testing.T) {
 	n.add("declined", ordertest.Declines, "")
 	n.add("pending", ordertest.TakesDays, "")
 	n.add("open", ordertest.Pays, ordertest.Begin) // of no mode
+	n.add("refunded", ordertest.Pays, "")
+	refunded := peek(n.store, "refunded")
+	refunded.DueAt = n.now // one of its refunds waits
+	n.store.Replace(peek(n.store, "refunded"), refunded)
 	n.now, n.mode = n.now.Add(25*time.Hour), order.LiveMode
 	got := n.run(10)
-	want := map[order.Followed]int{order.HintForeign: 2, order.HintNoIntent: 1}
-	if diff := cmp.Diff(got.Followed, want); diff != "" || n.calls["read"] > 0 || got.Oldest[order.Pending] > 0 {
-		t.Errorf("got %+v and calls %v, want two orders skipped (-got +want):\n%s", got, n.calls, diff)
+	want := map[order.Followed]int{order.HintForeign: 3, order.HintNoIntent: 1}
+	if diff := cmp.Diff(got.Followed, want); diff != "" || n.calls["read"]+n.calls["refunds"] > 0 || got.Oldest[order.Pending] > 0 {
+		t.Errorf("got %+v and calls %v, want three orders skipped (-got +want):\n%s", got, n.calls, diff)
 	}
 	n.now, n.mode = n.now.Add(7*time.Hour), order.TestMode
-	if got := n.run(10); got.Followed[order.HintUnchanged] != 2 {
-		t.Errorf("with the right key: got %+v, want both looked at", got)
+	if got := n.run(10); got.Followed[order.HintUnchanged] != 3 {
+		t.Errorf("with the right key: got %+v, want each looked at", got)
 	}
 }
 
@@ -456,8 +511,50 @@ func TestARunReportsTheLatestLook(t *testing.T) {
 		}
 		return nil
 	}
-	if got := n.run(10); got.Overdue != 7*time.Hour+30*time.Minute {
+	got := n.run(10)
+	if got.Overdue != 7*time.Hour+30*time.Minute {
 		t.Errorf("got %v, want 7h30m: the first order was due after an hour", got.Overdue)
+	}
+	if oldest := got.Oldest[order.Pending]; oldest != 8*time.Hour+30*time.Minute {
+		t.Errorf("got the oldest order after %v, want 8h30m", oldest)
+	}
+}
+
+func TestAnOrderThatTheRunSettlesWaitsNoMore(t *testing.T) {
+	t.Parallel()
+	n := newNight(t)
+	n.add("paid", ordertest.TakesDays, "")
+	n.bank.Clear("pi_1")
+	n.now = n.now.Add(3 * time.Hour)
+	if got := n.run(10); got.Followed[order.HintSettled] != 1 || len(got.Oldest) > 0 {
+		t.Errorf("got %+v, want it settled and none that waits", got)
+	}
+}
+
+// The store is up if it says that another one changed the record.
+func TestAStaleRecordIsAnAnswerOfTheStore(t *testing.T) {
+	t.Parallel()
+	n := newNight(t)
+	n.add("order", ordertest.Declines, "")
+	n.freeGoods = func(_ context.Context, r order.Record) (order.Record, error) { return r, errors.New("no stock table") }
+	n.unmoved = order.ErrStale
+	n.now = n.now.Add(25 * time.Hour)
+	if got := n.run(10); len(got.Failed) != 1 || len(got.Unavailable) > 0 {
+		t.Errorf("got %+v, want a failed look", got)
+	}
+}
+
+func TestAnOrderThatItsCustomerPaysWhileItsGoodsAreFreedIsSettled(t *testing.T) {
+	t.Parallel()
+	n := newNight(t)
+	n.add("order", ordertest.Declines, "")
+	n.freeGoods = func(_ context.Context, r order.Record) (order.Record, error) {
+		r.Status = order.Paid
+		return r, nil
+	}
+	n.now = n.now.Add(25 * time.Hour)
+	if got := n.run(10); got.Followed[order.HintSettled] != 1 || n.calls["postpone"] > 0 {
+		t.Errorf("got %+v and calls %v, want it settled", got, n.calls)
 	}
 }
 
@@ -554,13 +651,15 @@ func TestASettledOrderOfALaggingIndexIsLeft(t *testing.T) {
 	n := newNight(t)
 	n.add("paid", ordertest.Pays, "")
 	now := func() time.Time { return n.now }
-	r := order.Reconciler{
-		Follower: order.Follower{Records: records{night: n}, Payments: payments{night: n}, Scope: "test", Now: now},
-		Waiting:  laggingIndex{n, "paid"},
-	}
-	got, err := r.Run(t.Context(), n.now.Add(time.Minute))
-	if err != nil || len(got.Oldest) > 0 || n.calls["postpone"]+n.calls["settle"] > 0 {
-		t.Errorf("got %+v, %v and calls %v, want no waiting order and no write", got, err, n.calls)
+	for _, id := range []order.ID{"paid", "erased"} {
+		r := order.Reconciler{
+			Follower: order.Follower{Records: records{night: n}, Payments: payments{night: n}, Scope: "test", Now: now},
+			Waiting:  laggingIndex{n, id},
+		}
+		got, err := r.Run(t.Context(), n.now.Add(time.Minute))
+		if err != nil || len(got.Oldest)+len(got.Failed)+len(got.Unavailable) > 0 || n.calls["postpone"]+n.calls["settle"] > 0 {
+			t.Errorf("%s: got %+v, %v and calls %v, want no waiting order and no write", id, got, err, n.calls)
+		}
 	}
 }
 

@@ -266,6 +266,18 @@ func (w *world) free(hold time.Duration) order.Record {
 	return r
 }
 
+// declinedLater delivers an order that needs authentication, which fails after a while.
+func declinedLater(after time.Duration) func(*world) {
+	return func(w *world) {
+		w.deliver(noFault)
+		w.now = w.now.Add(after)
+		declined := order.Outcome{Status: order.Declined, Intent: "pi_1", Failure: "card_declined"}
+		if err := w.store.Settle(w.Context(), w.record(), declined, w.now); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
 func TestFreeGoods(t *testing.T) {
 	t.Parallel()
 	const hold = 24 * time.Hour
@@ -289,6 +301,12 @@ func TestFreeGoods(t *testing.T) {
 		"a payment that the bank processes is left": {
 			ordertest.NeedsAuthentication, func(w *world) { delivered(w); w.bank.SetProcessing("pi_1") }, 1, hold,
 			order.ActionRequired, true,
+		},
+		"the hold counts from the last change": {
+			ordertest.NeedsAuthentication, declinedLater(20 * time.Hour), 1, hold - 1, order.Declined, true,
+		},
+		"the hold after the last change is over": {
+			ordertest.NeedsAuthentication, declinedLater(20 * time.Hour), 1, hold, order.Canceled, false,
 		},
 		"a pending order is left": {ordertest.TakesDays, delivered, 1, 9 * hold, order.Pending, true},
 		"an open order is left":   {ordertest.Pays, crashAfter(ordertest.Bind), 1, 9 * hold, order.Open, true},

@@ -151,6 +151,9 @@ func TestRecountStock(t *testing.T) {
 		d.table.Proxy.Before(func(c dynamodbtest.Call) {
 			if c.Operation == "Scan" {
 				once.Do(tt.meanwhile)
+				if !strings.Contains(string(c.Request), `"ConsistentRead":true`) {
+					t.Error("the count may miss what orders have just reserved")
+				}
 			}
 		})
 		if _, err := recount(8); !errors.Is(err, order.ErrStale) || !strings.Contains(err.Error(), "stop processing") {
