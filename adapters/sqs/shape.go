@@ -109,8 +109,8 @@ const maxListed = 10 * order.MaxLines
 
 // tooManyLines is an error about lines, because no other field is a list.
 func tooManyLines() error {
-	value := fmt.Sprintf("more than %d", maxListed)
-	return &order.InvalidError{Of: "order", Problems: []order.Problem{{"lines", value, lineCountRule()}}}
+	p := order.Problem{Field: "lines", Value: fmt.Sprintf("more than %d", maxListed), Want: lineCountRule()}
+	return &order.InvalidError{Of: "order", Problems: []order.Problem{p}}
 }
 
 func (w *walker) object(depth int) error {
