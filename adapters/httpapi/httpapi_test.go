@@ -225,7 +225,8 @@ func TestARequestThatIsNotAnOrderIsRefused(t *testing.T) {
 		},
 		"not a quantity": {"PUT", "/orders/O-1", `"x"`, "", invalid(`[{"pointer":"#","detail":"not a quantity"}]`)},
 		"invalid fields": {"PUT", "/orders/_", "0", "", invalid(
-			`[{"pointer":"#/orderId","detail":"want 1 to 64 letters, digits, '.', '_' or '-', the first a letter or a digit, and not a card number, got \"_\""},` +
+			`[{"pointer":"#/orderId","detail":"want 1 to 64 letters, digits, '.', '_' or '-', ` +
+				`the first a letter or a digit, and not a card number, got \"_\""},` +
 				`{"pointer":"#/lines/0/quantity","detail":"want 1 to 1000000, got 0"}]`,
 		)},
 		"a total that no charge can hold": {"PUT", "/orders/O-1", "1000000", "", invalid(

@@ -234,7 +234,7 @@ func TestARepetitionIsSentWithTheTimeOfTheFirstPut(t *testing.T) {
 	first := w.Now()
 	for n := range 3 {
 		at, trace := first.Add(time.Duration(n)*time.Hour), order.Trace(fmt.Sprint("trace-", n))
-		w.Intake.Now = func() time.Time { return at }
+		w.Now = func() time.Time { return at }
 		if _, err := w.Put(t.Context(), ordertest.Order("O-1"), alice, trace); err != nil {
 			t.Fatal(err)
 		}

@@ -190,7 +190,8 @@ func TestWireFollowsTheEnvironment(t *testing.T) {
 	must(t, err)
 	policy := sqs.DefaultPolicy()
 	policy.FirstDelay, policy.Retention = 7*time.Second, 100*time.Hour
-	got := []any{h.Parallel, h.OrderBudget, h.AnswerTime, h.Policy, h.Settings != nil, h.NewOwner() != h.NewOwner()}
+	first, second := h.NewOwner(), h.NewOwner()
+	got := []any{h.Parallel, h.OrderBudget, h.AnswerTime, h.Policy, h.Settings != nil, first != second}
 	want := []any{3, 21 * time.Second, 4 * time.Second, policy, true, true}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("parallel, budget, answer time, policy, settings compared, owners differ (-got +want):\n%s", diff)

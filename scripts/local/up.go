@@ -62,8 +62,8 @@ func (u up) Run(ctx context.Context) error {
 	if err := page.serve(ctx, s.System, u.Page); err != nil {
 		return errors.Join(err, page.Close(), gate.Close(), s.Close(), os.Remove(env))
 	}
-	fmt.Print(gate.outside(fmt.Sprintf(usage, env, s.SQS.URL, s.SQS.QueueURL(system.OrderQueue), s.Engine.Endpoint,
-		s.Options.Table, s.folder.log(), s.API.URL, page.server.URL)))
+	fmt.Print(gate.outside(fmt.Sprintf(usage, env, s.SQS.URL, s.SQS.QueueURL(system.OrderQueue),
+		s.Engine.Endpoint, s.Options.Table, s.folder.log(), s.API.URL, page.server.URL)))
 	scheduled, stop := context.WithCancel(ctx)
 	go s.schedule(scheduled)
 	err = s.wait(ctx)

@@ -56,7 +56,13 @@ func TestStock(t *testing.T) {
 func TestStockRefusesWhatNoStockHas(t *testing.T) {
 	t.Parallel()
 	less, more := int64(-1), int64(maxPieces+1)
-	for _, c := range []stock{{SKU: "MUG", Recount: &less}, {SKU: "MUG", Recount: &more}, {SKU: "two words"}, {SKU: "MUG", Add: maxPieces + 1}, {SKU: "MUG", Add: -maxPieces - 1}} {
+	for _, c := range []stock{
+		{SKU: "MUG", Recount: &less},
+		{SKU: "MUG", Recount: &more},
+		{SKU: "two words"},
+		{SKU: "MUG", Add: maxPieces + 1},
+		{SKU: "MUG", Add: -maxPieces - 1},
+	} {
 		if err := c.Validate(); err == nil {
 			t.Errorf("%+v: got no error, want one", c)
 		}

@@ -51,7 +51,7 @@ func stockPromises() []stockPromise {
 		{"begin again by the same owner reserves once", stockTest.beginAgain},
 		{"a takeover keeps the goods", stockTest.takeoverKeeps},
 		{"an order that holds none reserves with its next claim", stockTest.reservesLater},
-		{"an order whose intent was bound before it held goods reserves with its next claim", stockTest.boundBefore},
+		{"an order that was bound before it held goods reserves with its next claim", stockTest.boundBefore},
 		{"finish has the effect of its transition", stockTest.finishHasItsEffect},
 		{"settle has the effect of its transition", stockTest.settleHasItsEffect},
 		{"a refused order without an intent reserves again when it is reopened", stockTest.reopened},
