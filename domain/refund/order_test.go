@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
 	"orderonce/domain/refund"
 	"orderonce/domain/refund/refundtest"
 )
@@ -183,6 +184,50 @@ func TestARefundIsNotParkedIfItsClaimWasLost(t *testing.T) {
 		got := p.Process(t.Context(), request(t, "R1", half), order.Lease{Owner: "worker", From: w.now, Until: w.now.Add(time.Minute)})
 		if got.Verdict != tt.want || got.Reason != tt.why || got.Transient != tt.lost || errors.Is(got.Err, order.ErrClaimLost) != tt.lost {
 			t.Errorf("%s: got %+v, want %s, %s", claim, got, tt.want, tt.why)
+		}
+	}
+}
+
+func TestAResultCountsAttempts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for n := range 3 {
+		w.bank.Fail(refundtest.Read, ordertest.ReturnsUnavailable)
+		if got := w.deliver(request(t, "R1", half), noFault); got.Attempt != n+1 || got.Takeover != (n > 0) {
+			t.Errorf("delivery %d: got %+v, want attempt %d", n+1, got, n+1)
+		}
+	}
+}
+
+// A dispute explains a refusal only while the key of an earlier request certainly lives.
+func TestADisputeExplainsARefusalForTwentyHours(t *testing.T) {
+	t.Parallel()
+	for age, want := range map[time.Duration]refund.Status{
+		20*time.Hour - time.Second: refund.Refused, 20 * time.Hour: refund.Unknown,
+	} {
+		w := newWorld(t)
+		w.bank.Fail(refundtest.Create, ordertest.LosesRequest)
+		w.deliver(request(t, "R1", total), noFault)
+		w.now = w.now.Add(age)
+		w.bank.Dispute("pi_1")
+		w.deliver(request(t, "R1", total), refuses)
+		if i, _ := w.account().Item("R1"); i.Status != want {
+			t.Errorf("after %v: got %+v, want it %s", age, i, want)
+		}
+	}
+}
+
+// The event has what went back since the last one.
+func TestAnEventOfARefundOutsideHasItsAmount(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, amount := range []int64{500, 300} {
+		w.bank.InDashboard("pi_1", order.Money{Amount: amount, Currency: "usd"})
+		w.refresh()
+		r, _ := w.orders.Peek(orderID)
+		want := order.RefundEvent{Status: order.RefundedOutside, Amount: amount}
+		if got := r.Events[len(r.Events)-1].Refund; got != want {
+			t.Errorf("got %+v, want %+v", got, want)
 		}
 	}
 }

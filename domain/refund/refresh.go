@@ -106,7 +106,7 @@ func learned(i Item, made []Refund, now time.Time) (Outcome, bool) {
 			best = r
 		}
 	}
-	if best.Status == i.Status && best.ID == i.Refund || i.Status.Transition(best.Status) != nil {
+	if i.Status.Transition(best.Status) != nil { // also if the item shows it already
 		return Outcome{}, false
 	}
 	return outcomeOf(best), true

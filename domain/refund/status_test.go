@@ -105,6 +105,9 @@ func TestNew(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
+	if other.Amount = refund.MaxAmount; invalid(other) {
+		t.Errorf("amount %d: got an error, want none", other.Amount)
+	}
 	in := refund.Draft{OrderID: "ORD-1", RefundID: "R1", Amount: 1, Currency: "usd", Reason: "duplicate"}
 	if named, err := refund.New(in); err != nil || named.Currency() != "usd" || named.Fingerprint() != r.Fingerprint() {
 		t.Errorf("with a currency: got %+v, %v, want the same fingerprint", named, err)
