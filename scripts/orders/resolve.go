@@ -74,7 +74,7 @@ const resolvedByOperator = "resolved_by_operator"
 
 var (
 	errNoRefund     = errors.New("the order has no refund of this id")
-	errNotUnknown   = errors.New("only a refund that is unknown, or open without an attempt for a day, is resolved")
+	errNotUnknown   = errors.New("only a refund that is unknown, or open without an attempt for a day, ends so")
 	errContradicted = errors.New("Stripe contradicts it") //nolint:staticcheck // ST1005: a name
 )
 

@@ -70,7 +70,7 @@ func TestResolve(t *testing.T) {
 		},
 		"made, but under another id": {
 			arrange: func(w *till) { w.bank.Complete() }, command: resolveRefund{Refund: id, Made: "re_2", Yes: true},
-			err: "for a day, is resolved: operator-1000 is succeeded, re_1", status: refund.Succeeded,
+			err: "for a day, ends so: operator-1000 is succeeded, re_1", status: refund.Succeeded,
 		},
 		"made, but that one is another's": {
 			arrange: func(w *till) { w.bank.InDashboard("pi_1", usd(1000)) }, command: resolveRefund{Refund: id, Made: "re_1", Yes: true},
@@ -115,7 +115,7 @@ func TestResolveLeavesASettledRefundAlone(t *testing.T) {
 		t.Fatal("got no error, want the refund refused")
 	}
 	_, err := w.resolve(resolveRefund{Refund: "operator-1000", NotMade: true, Yes: true}, "")
-	if err == nil || !strings.HasSuffix(err.Error(), "for a day, is resolved: operator-1000 is refused") {
+	if err == nil || !strings.HasSuffix(err.Error(), "for a day, ends so: operator-1000 is refused") {
 		t.Errorf("got error %v, want that the refund is refused", err)
 	}
 }
