@@ -142,7 +142,7 @@ func stockEffectBugs() storeBugs {
 				return err
 			}},
 		},
-		"an order whose intent was bound before it held goods reserves with its next claim": {
+		"an order that was bound before it held goods reserves with its next claim": {
 			"it is not short": afterCall(begin, func(c *call) { c.claim.Short = "" }),
 			"it stays short":  afterCall(begin, func(c *call) { c.claim.Short = "A" }),
 			"it reserves none": {begin, func(c *call) error {

@@ -64,10 +64,6 @@ func (s *System) Look(ctx context.Context) error {
 	return err
 }
 
-// ErrNoProgress means that a run of the function of the schedule looked at none of the
-// due orders.
-var ErrNoProgress = errors.New("no progress")
-
 // LookAll is Look until the function has looked at every waiting order. Nothing may fail
 // and no order may begin to wait meanwhile.
 func (s *System) LookAll(ctx context.Context) error {
@@ -79,7 +75,7 @@ func (s *System) LookAll(ctx context.Context) error {
 		case err != nil || due == 0:
 			return err
 		case due >= before:
-			return fmt.Errorf("reconcile %d due orders: %w", due, ErrNoProgress)
+			return fmt.Errorf("reconcile: %d orders stay due", due)
 		}
 		before = due
 		_, err = s.Reconcile.Invoke(ctx, []byte(`{}`))

@@ -99,7 +99,7 @@ func TestARequestIsShownWithTheValuesThatMatter(t *testing.T) {
 	}
 	want := []string{
 		"UpdateItem ORD-1 order",
-		"  SET intentId = pi_1, stripeMode = test, updatedAt = 00:00:00.000",
+		"  SET intentId = pi_1, stripeMode = test, updatedAt = 00:00:00.000 REMOVE lostIntentId",
 		"  IF owner = ABCDEF… AND status = open AND (attribute_not_exists(intentId) OR intentId = pi_1)",
 	}
 	if got := strings.Split(watch.ParseWrite(r.sent()).Text, "\n"); !slices.Equal(got, want) {
