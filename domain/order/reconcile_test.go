@@ -326,6 +326,9 @@ func TestReconcileGoesOnUnlessManyLooksInARowAreUnanswered(t *testing.T) {
 			var read atomic.Int64
 			n.fails = func(order.IntentID) error { return fails(int(read.Add(1))) }
 			got := n.run(1000)
+			if claim == "the answers cannot be read" && len(got.Unavailable) != 99 {
+				t.Errorf("got %+v, want them unavailable: the provider may answer later", got)
+			}
 			if looks := got.Followed[order.HintUnchanged] + len(got.Failed) + len(got.Unavailable); looks != 100 || got.More {
 				t.Errorf("got %d looks of 100: %+v", looks, got)
 			}
@@ -633,6 +636,20 @@ func TestReconcileReportsADisagreementOnce(t *testing.T) {
 	}
 	if again := n.run(10); len(again.Mismatched) > 0 {
 		t.Errorf("at once again: got %v, want nothing due", again.Mismatched)
+	}
+}
+
+// A paid order that the provider does not show as paid is one for a person.
+func TestAnInvalidTransitionIsADisagreement(t *testing.T) {
+	t.Parallel()
+	n := newNight(t)
+	n.add("order", ordertest.Pays, "")
+	due := peek(n.store, "order")
+	due.DueAt = n.now
+	n.store.Replace(peek(n.store, "order"), due)
+	n.refunds = func(order.ID) error { return &order.TransitionError{From: order.Paid, To: order.Declined} }
+	if got := n.run(10); len(got.Mismatched) != 1 || got.Mismatched[0].OrderID != "order" || len(got.Failed) > 0 {
+		t.Errorf("got %+v, want a disagreement", got)
 	}
 }
 

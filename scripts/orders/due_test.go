@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,11 +9,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/google/go-cmp/cmp"
 
+	"orderonce/adapters/dynamodb"
+	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/eventbridge/eventbridgetest"
+	"orderonce/adapters/stripe"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
+	"orderonce/domain/refund"
 )
 
 func TestRefreshAllDue(t *testing.T) {
@@ -97,6 +104,69 @@ func TestRefreshAllDueStopsWhileStripeIsDown(t *testing.T) {
 	err := refresh{AllDue: true, Rate: 1000}.Run(t.Context(), sh)
 	if e, ok := errors.AsType[exit](err); !ok || e.code != 2 || !strings.Contains(err.Error(), "does not answer") {
 		t.Errorf("got %v, want exit code 2 and that Stripe does not answer", err)
+	}
+	if !strings.HasPrefix(strings.SplitAfter(out.String(), "\n\n")[1], "FAILED       ORD-1: ") {
+		t.Errorf("printed\n%s\nwant the order and its error", &out)
+	}
+}
+
+// The row of a live order is left to a live key, a refund that waits is looked at, and an
+// interrupted run says that orders are left.
+func TestRefreshAllDueLooksAtRefundsAndLeavesOtherModes(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	process(t, d.store, d.payments, "LIVE", "pm_usBankAccount_processing")
+	_, err := d.table.Client.UpdateItem(t.Context(), &sdk.UpdateItemInput{
+		TableName: &d.table.Table, Key: dynamodb.Item{"orderId": dynamodb.Text("LIVE"), "sk": dynamodb.Text("order")},
+		UpdateExpression:          aws.String("SET stripeMode = :mode"),
+		ExpressionAttributeValues: dynamodb.Item{":mode": dynamodb.Text("live")},
+	})
+	must(t, err)
+	process(t, d.store, d.payments, "REFUNDED", "pm_card_pendingRefund")
+	var out strings.Builder
+	sh := testShell(d.environ, "", &out)
+	r, err := refund.New(refund.Draft{OrderID: "REFUNDED", RefundID: "R-1", Amount: 100, Reason: "duplicate"})
+	must(t, err)
+	p := refund.Processor{
+		Claims: &dynamodb.Refunds{Store: d.store}, Scope: scope, Now: time.Now,
+		Provider: stripe.NewRefunds(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: d.stripe.URL, Now: time.Now}),
+	}
+	l := order.Lease{Owner: "refund", From: time.Now(), Until: time.Now().Add(time.Minute)}
+	if got := p.Process(t.Context(), r, l); got.Verdict != order.Done {
+		t.Fatalf("got %+v, want the refund made", got)
+	}
+	d.stripe.Machine(func(m *stripetest.Machine) {
+		must(t, m.ChangeRefund(m.Refunds()[0].ID, stripetest.RefundSucceeded))
+	})
+	sh.now, sh.json = func() time.Time { return time.Now().Add(25 * time.Hour) }, true
+	interrupted, interrupt := context.WithCancel(t.Context())
+	d.table.Proxy.Before(func(dynamodbtest.Call) { interrupt() })
+	err = refresh{AllDue: true, Rate: 1000}.Run(interrupted, sh)
+	if e, ok := errors.AsType[exit](err); !ok || e.code != 2 || !strings.Contains(err.Error(), "interrupted: orders that") {
+		t.Errorf("interrupted: got %v, want exit code 2 and that orders are left", err)
+	}
+	out.Reset()
+	must(t, refresh{AllDue: true, Rate: 1000}.Run(t.Context(), sh))
+	if got := strings.TrimSpace(out.String()); got != `{"results":{"foreign":1}}` {
+		t.Errorf("got %s, want the live order left", got)
+	}
+	account, err := (&dynamodb.Refunds{Store: d.store}).Account(t.Context(), "REFUNDED")
+	must(t, err)
+	if account.Items[0].Status != refund.Succeeded {
+		t.Errorf("got the refund %+v, want it succeeded", account.Items[0])
+	}
+}
+
+func TestRefreshRefusesWhatItCannotDo(t *testing.T) {
+	t.Parallel()
+	for _, r := range []refresh{{}, {ID: "ORD-1", AllDue: true}} {
+		if err := r.Validate(); err == nil {
+			t.Errorf("%+v: got no error, want either an order or all", r)
+		}
+	}
+	var out strings.Builder
+	if err := (refresh{AllDue: true}).Run(t.Context(), testShell(nil, "", &out)); !errors.Is(err, errRate) {
+		t.Errorf("got %v, want %v", err, errRate)
 	}
 }
 
