@@ -1,6 +1,7 @@
 package dynamodb_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"testing"
@@ -87,6 +88,15 @@ func TestDueBeginsAtAnotherShard(t *testing.T) {
 		if len(first) != 16 {
 			t.Errorf("every %v: got %d shards that came first, want 16: %v", every, len(first), first)
 		}
+	}
+}
+
+// A run must not take an outage for a record that changed.
+func TestAPostponeThatFailsIsNotStale(t *testing.T) {
+	t.Parallel()
+	s := newStore(alwaysResponds(http.StatusBadRequest, `{"__type":"AccessDeniedException"}`))
+	if err := s.Postpone(t.Context(), order.Record{OrderID: "ORD-1"}, time.UnixMilli(1)); err == nil || errors.Is(err, order.ErrStale) {
+		t.Errorf("got %v, want another error", err)
 	}
 }
 

@@ -30,9 +30,10 @@ type list struct {
 // Help explains the command beyond its one line.
 func (list) Help() string {
 	return `Orders that wait (open, action_required, pending), and those that hold goods, are found through an
-index: that costs one small read per order. So are orders that were put by HTTP ten minutes ago and may
-not have been sent (not_sent): their client must put them again. Every other order is found by a scan of
-the whole table. Its cost is printed first, and it needs --scan. An order that changes meanwhile may be missing or be printed as it was.
+index: that costs one small read per order. So are orders that were put by HTTP ten minutes ago and
+may not have been sent (not_sent): their client must put them again. Every other order is found by a
+scan of the whole table. Its cost is printed first, and it needs --scan. An order that changes
+meanwhile may be missing or be printed as it was.
 
 Examples:
   orders list --due

@@ -134,6 +134,11 @@ func TestRecountStock(t *testing.T) {
 	if got, err := recount(8); err != nil || got != "article    MUG\navailable  6\nreserved   2\nsold       1\n" {
 		t.Errorf("a wrong number: got %q, %v, want 6 available, 2 reserved and what was sold", got, err)
 	}
+	if got, err := recount(2); err != nil || !strings.Contains(got, "available  0\nreserved   2\n") {
+		t.Errorf("as many as orders hold: got %q, %v, want none available", got, err)
+	}
+	_, err = recount(8)
+	must(t, err)
 	if _, err := recount(1); !errors.Is(err, order.ErrTooFewAvailable) || !strings.Contains(err.Error(), "orders hold 2") {
 		t.Errorf("fewer than orders hold: got %v, want %v", err, order.ErrTooFewAvailable)
 	}
@@ -151,6 +156,10 @@ func TestRecountStock(t *testing.T) {
 		meanwhile func()
 	}{
 		{"an order reserves a piece", func() { process(t, tracking, d.payments, "LATER", "pm_usBankAccount_processing") }},
+		{"goods come in", func() {
+			_, err := tracking.AddStock(t.Context(), "MUG", 10)
+			must(t, err)
+		}},
 		{"the article is deleted", deleteItem},
 	} {
 		var once sync.Once
