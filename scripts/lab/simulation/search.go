@@ -55,7 +55,8 @@ func Until(broken oracle.Invariant, searches []Search) (total report.Report) {
 			shallow[i].Most = min(shallow[i].Most, most)
 		}
 		shallow = slices.DeleteFunc(shallow, func(s Search) bool { return s.Most < most })
-		if total.Add(Run(shallow, nil)); len(shallow) == 0 || total.Worst != nil && total.Worst.Violation.Invariant == broken {
+		total.Add(Run(shallow, nil))
+		if len(shallow) == 0 || total.Worst != nil && total.Worst.Violation.Invariant == broken {
 			return total
 		}
 	}

@@ -35,7 +35,7 @@ func TestAGuardIsRemovedAfterTheModuleWasRenamed(t *testing.T) {
 		t.Fatal("docs/guides/adapt.md has no commands that rename the module")
 	}
 	for _, c := range []string{commands, "make break GUARD=bind"} {
-		cmd := exec.CommandContext(t.Context(), "sh", "-e", "-c", c) //nolint:gosec // G204: our own document
+		cmd := exec.CommandContext(t.Context(), "sh", "-e", "-c", c)
 		cmd.Dir = clone
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%s\n%v\n%s", c, err, out)

@@ -135,8 +135,8 @@ func timeRules() []rule {
 			"orders that would otherwise be forgotten", (*change).isDue,
 		},
 		{
-			NoneForgotten, "a look postpones the next one by at most a day, or six hours if it failed, and is the last " +
-				"of a declined order",
+			NoneForgotten,
+			"a look postpones the next one by at most a day, or six hours if it failed, and is the last of a declined order",
 			"orders whose webhook never came", (*change).isPostponed,
 		},
 		{
