@@ -177,7 +177,7 @@ func (r *reconciling) look(ctx context.Context, id ID) {
 	}
 	stored := record.OrderID != ""
 	if err != nil && stored {
-		again := r.lookAgain(ctx, record, now)
+		again := r.lookAgain(ctx, record, r.Now()) // the first write may have waited for long
 		stored = again == nil || errors.Is(again, ErrStale)
 	}
 	r.mu.Lock()

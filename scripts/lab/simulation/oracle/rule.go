@@ -205,7 +205,7 @@ func (c *change) isPostponed() bool {
 	case !c.postpones():
 		return true
 	case c.cause.known.lookFailed():
-		return due > 14*time.Minute && due <= Day/4 // the first of two writes may be lost
+		return due >= 15*time.Minute && due <= Day/4
 	case c.after.Status == order.Declined: // which is looked at once
 		return c.after.DueAt.IsZero()
 	}
