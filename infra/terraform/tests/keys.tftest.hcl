@@ -2,22 +2,23 @@ mock_provider "aws" {
   source = "./tests/mocks"
 }
 
-# The mocks give every secret one ARN.
-override_resource {
-  target = aws_secretsmanager_secret.stripe
-  values = { arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:writes-AbCdEf" }
-}
-
-override_resource {
-  target = aws_secretsmanager_secret.stripe_read[0]
-  values = { arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:reads-AbCdEf" }
-}
-
 variables {
   stripe_read_key_version = 1
 }
 
 run "a_read_only_key_is_for_the_functions_that_move_no_money" {
+  # The mocks give every secret one ARN. In runs, because OpenTofu applies what a file
+  # overrides to all later files as well.
+  override_resource {
+    target = aws_secretsmanager_secret.stripe
+    values = { arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:writes-AbCdEf" }
+  }
+
+  override_resource {
+    target = aws_secretsmanager_secret.stripe_read
+    values = { arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:reads-AbCdEf" }
+  }
+
   assert {
     condition = { for name, function in aws_lambda_function.functions :
       name => regex("secret:([a-z]+)", function.environment[0].variables.STRIPE_SECRET_ARN)[0]
@@ -39,6 +40,11 @@ run "a_read_only_key_is_for_the_functions_that_move_no_money" {
 }
 
 run "with_stock_reconcile_cancels_and_needs_the_key_that_writes" {
+  override_resource {
+    target = aws_secretsmanager_secret.stripe
+    values = { arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:writes-AbCdEf" }
+  }
+
   variables {
     stock_tracking = true
   }
