@@ -18,7 +18,7 @@ func TestTheIDOfANewOrderIsNotACardNumber(t *testing.T) {
 		"American Express": "378282246310005", "American Express, 34": "340000000000009",
 		"Diners Club": "30569309025904", "Diners Club, 300": "30000000000004", "Diners Club, 36": "36227206271667",
 		"Diners Club, 38": "38520000023237",
-		"Discover": "6011111111111117", "Discover, 644": "6440000000000005", "Discover, 65": "6500000000000002",
+		"Discover":        "6011111111111117", "Discover, 644": "6440000000000005", "Discover, 65": "6500000000000002",
 		"JCB": "3566002020360505", "JCB, first": "3528000000000007", "JCB, last": "3589000000000003",
 		"UnionPay": "6200000000000005", "UnionPay of 19 digits": "6205500000000000004",
 		"grouped": "4242-4242-4242-4242", "grouped otherwise": "4242_42.42-4242.4242",
