@@ -139,14 +139,15 @@ type reconciling struct {
 	done       Reconciled
 	answered   bool // a look got an answer of the store and the provider
 	unanswered int  // looks in a row that got none
+	gaveUp     bool // so many in a row got none that the rest waits for the next run
 }
 
-// down reports whether so many looks in a row were not answered that the rest waits for
-// the next run.
+// down reports whether the run gave up. It does not change its mind when an answer
+// arrives late.
 func (r *reconciling) down() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.unanswered >= maxUnavailable
+	return r.gaveUp
 }
 
 // outage returns an error if the store or the provider is down.
@@ -217,6 +218,7 @@ func (r *reconciling) addFailed(record Record, f FailedLook, stored bool) {
 	case kind == KindUnavailable || kind == "" && !stored && !unreadable:
 		r.done.Unavailable = append(r.done.Unavailable, f)
 		r.unanswered++
+		r.gaveUp = r.gaveUp || r.unanswered >= maxUnavailable
 		return
 	default:
 		r.done.Failed = append(r.done.Failed, f)

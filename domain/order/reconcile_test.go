@@ -1,6 +1,7 @@
 package order_test
 
 import (
+	stdcmp "cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,8 @@ type night struct {
 	mode    order.Mode // of the bank's key
 	// overcharges is how much more the records say than the bank.
 	overcharges int64
+	parallel    int           // 0 is 4
+	listed      chan struct{} // closed at the end of Due, unless nil
 	refunds     func(order.ID) error
 	freeGoods   func(context.Context, order.Record) (order.Record, error)
 }
@@ -94,7 +97,12 @@ func (n *night) Settle(ctx context.Context, r order.Record, o order.Outcome, at 
 }
 
 func (n *night) Due(ctx context.Context, at time.Time) iter.Seq2[order.ID, error] {
-	return n.store.Due(ctx, at)
+	return func(yield func(order.ID, error) bool) {
+		if n.listed != nil {
+			defer close(n.listed)
+		}
+		n.store.Due(ctx, at)(yield)
+	}
 }
 
 func (n *night) Postpone(ctx context.Context, r order.Record, due time.Time) error {
@@ -163,7 +171,7 @@ func (n *night) tryRun(budget int) (order.Reconciled, error) {
 				return n.now
 			},
 		},
-		Waiting: n, Parallel: 4, FreeGoods: n.freeGoods,
+		Waiting: n, Parallel: stdcmp.Or(n.parallel, 4), FreeGoods: n.freeGoods,
 		Refunds: func(_ context.Context, id order.ID) error {
 			n.count("refunds")
 			if n.refunds == nil {
@@ -266,22 +274,43 @@ func (n *night) addPending(count int) {
 func TestReconcileStopsWhileTheProviderIsDown(t *testing.T) {
 	t.Parallel()
 	n := newNight(t)
+	n.parallel = 1
 	n.addPending(50)
 	n.now = n.now.Add(2 * time.Hour)
-	var read atomic.Int64
+	read := 0
 	n.fails = func(order.IntentID) error {
-		if read.Add(1) <= 5 { // it was up when the run began
+		if read++; read <= 5 { // it was up when the run began
 			return nil
 		}
 		return errDown
 	}
 	got, err := n.tryRun(1000)
-	if looks := len(got.Unavailable); looks < 10 || looks > 14 || !got.More || !errors.Is(err, errDown) {
-		t.Errorf("got %+v and %v, want about ten looks and that the provider is down", got, err)
+	if len(got.Unavailable) != 10 || !got.More || !errors.Is(err, errDown) {
+		t.Errorf("got %+v and %v, want ten looks and that the provider is down", got, err)
 	}
 	n.fails, n.now = nil, n.now.Add(30*time.Minute)
 	if got := n.run(1000); got.Followed[order.HintUnchanged] != 45 {
 		t.Errorf("half an hour later: got %+v, want every other order looked at", got)
+	}
+}
+
+// A run that gave up reports the outage, also if the answer to an earlier look arrives
+// afterwards.
+func TestReconcileReportsAnOutageDespiteALateAnswer(t *testing.T) {
+	t.Parallel()
+	n := newNight(t)
+	n.addPending(50)
+	n.now, n.listed = n.now.Add(2*time.Hour), make(chan struct{})
+	var read atomic.Int64
+	n.fails = func(order.IntentID) error {
+		if read.Add(1) > 1 {
+			return errDown
+		}
+		<-n.listed
+		return nil
+	}
+	if got, err := n.tryRun(1000); got.Followed[order.HintUnchanged] != 1 || !errors.Is(err, errDown) {
+		t.Errorf("got %+v and %v, want one late answer and that the provider is down", got, err)
 	}
 }
 
@@ -324,10 +353,11 @@ func TestReconcileGoesOnUnlessManyLooksInARowAreUnanswered(t *testing.T) {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			n := newNight(t)
+			n.parallel = 1
 			n.addPending(100)
 			n.now = n.now.Add(2 * time.Hour)
-			var read atomic.Int64
-			n.fails = func(order.IntentID) error { return fails(int(read.Add(1))) }
+			read := 0
+			n.fails = func(order.IntentID) error { read++; return fails(read) }
 			got := n.run(1000)
 			if claim == "the answers cannot be read" && len(got.Unavailable) != 99 {
 				t.Errorf("got %+v, want them unavailable: the provider may answer later", got)

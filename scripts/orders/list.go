@@ -74,14 +74,15 @@ func (l list) Run(ctx context.Context, sh shell) error {
 	return l.print(sh, found)
 }
 
-// forEver is later than every recheck.
-const forEver = 100 * 365 * 24 * time.Hour
+// lastDue returns a time after every recheck. It is a fixed one, because the shard of the
+// index that comes first depends on it: two lists have the same order.
+func lastDue() time.Time { return time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 // waiting reads the orders of the index, one by one.
 func (l list) waiting(
 	ctx context.Context, sh shell, c tableConfig, cfg aws.Config,
 ) iter.Seq2[order.Record, error] {
-	store, until := c.store(cfg), sh.now().Add(forEver)
+	store, until := c.store(cfg), lastDue()
 	if l.Due {
 		until = sh.now()
 	}

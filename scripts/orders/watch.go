@@ -156,7 +156,7 @@ type waitingOrders interface {
 func readWaiting(ctx context.Context, store waitingOrders, n *watch.Snapshot) error {
 	n.Waiting = map[order.Status]int{}
 	read := 0
-	for id, err := range store.Due(ctx, n.At.Add(forEver)) {
+	for id, err := range store.Due(ctx, lastDue()) {
 		if err != nil {
 			return err
 		}
