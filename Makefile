@@ -12,7 +12,10 @@ FUZZTIME ?= 10s
 AWS_CLI  ?= /usr/bin/aws
 # These tests take minutes, so make test-long runs them and make test does not.
 LONG     := TestEveryMissingGuardIsCaughtAndTheTreeIsUnchanged|TestAGuardIsRemovedAfterTheModuleWasRenamed|TestEachGuardOfThePageBreaksItsInvariant|TestTheSameAttacksBreakNothingWithEveryGuard|TestPairs|TestTenThousandOrdersWait
+MODULES  := . scripts scripts/lab
 LAB      := go -C scripts/lab run
+# Compiles a program of scripts and runs it in the root.
+program   = go -C scripts build -o $(CURDIR)/build/tools/$(1) ./$(1) && build/tools/$(1)
 TERRAFORM := terraform -chdir=infra/terraform
 OPENTOFU  := 1.12.6
 TOFU      := build/tofu-$(OPENTOFU)
@@ -37,11 +40,11 @@ define compile
 endef
 
 run: engine ## the whole system on this machine: post orders, kill the function, check the invariants
-	$(call compile,.,-o build/run/local ./scripts/local)
+	$(call compile,scripts,-o $(CURDIR)/build/run/local ./local)
 	@build/run/local run
 
 up: engine ## the same system with a live page: post orders, attack it, take a guard away
-	$(call compile,.,-o build/up/local ./scripts/local)
+	$(call compile,scripts,-o $(CURDIR)/build/up/ ./local ./orders)
 	@build/up/local up
 
 break: ## remove a guard and see what catches it: make break GUARD=bind
@@ -84,10 +87,10 @@ define no-skips
 	if grep -h '"Action":"skip","Package":"[^"]*","Test"' build/test-*.json; then echo 'these tests were skipped'; exit 1; fi
 endef
 
-# The packages of $$module are the last argument. The lab is a module of its own, whose test
-# cache does not see the product's files: -count=1. make lint runs go vet.
+# The packages of $$module are the last argument. The test cache of scripts and of the lab does
+# not see the product's files: -count=1. make lint runs go vet.
 define run-tests
-	@mkdir -p build; rm -f build/test-*.json; failed=; for module in . scripts/lab; do \
+	@mkdir -p build; rm -f build/test-*.json; failed=; for module in $(MODULES); do \
 	  (cd $$module && STRIPE_MOCK=$(CURDIR)/$(STRIPE_MOCK) $(GOTESTSUM) --format=$(1) \
 	    --jsonfile=$(CURDIR)/build/test-$$(basename $$PWD).json -- -count=1 -vet=off -timeout=30m $(2) $(3)) || failed=1; done; \
 	test -z "$$failed"
@@ -102,8 +105,9 @@ endef
 OTHERS := TestTheAWSCLI|TestInABrowser.*
 
 test: export ORDERONCE_ALL = 1
-test: engine $(STRIPE_MOCK) ## every test of both modules that takes less than a minute, with the engine; a skipped test is a failure
+test: engine $(STRIPE_MOCK) ## every test of the three modules that takes less than a minute, with the engine; a skipped test is a failure
 	$(call compile,.,./...)
+	$(call compile,scripts,./...)
 	$(call compile,scripts/lab,./...)
 	$(call run-tests,pkgname,-skip='^($(OTHERS)|$(LONG))$$',./...)
 	@$(no-skips)
@@ -111,8 +115,8 @@ test: engine $(STRIPE_MOCK) ## every test of both modules that takes less than a
 test-long: export ORDERONCE_ALL = 1
 test-long: export ORDERONCE_WORLDS = 50000
 test-long: engine ## what make test leaves out: every planted bug, long searches, ten thousand orders
-	$(call run-tests,testname,-run='^($(LONG)|TestWorlds)$$',$$(grep -rlE '^func ($(LONG))[^[:alnum:]]' --include=*_test.go --exclude-dir=build . | \
-	  grep -v '^./scripts/lab/' | xargs -n 1 dirname | sort -u))
+	$(call run-tests,testname,-run='^($(LONG)|TestWorlds)$$',$$(go list -f '{{.Dir}}' ./... | \
+	  while read -r dir; do ! grep -qsE '^func ($(LONG))[^[:alnum:]]' "$$dir"/*_test.go || echo "$$dir"; done))
 	@$(no-skips)
 
 # Tests of other processes, whose code the detector does not see, skip themselves without ORDERONCE_ALL.
@@ -133,22 +137,20 @@ mutate: engine ## change the code in one place at a time, and name the changes t
 
 lint: ## formatting, go vet, golangci-lint with the import rules, go.mod, dead code
 	@test -z "$$($(GOFUMPT) -l .)" || { echo 'not formatted, run gofumpt -w on:'; $(GOFUMPT) -l .; exit 1; }
-	go vet ./... && go -C scripts/lab vet ./...
-	$(GOLANGCI) run --allow-parallel-runners ./...
-	cd scripts/lab && $(GOLANGCI) run --allow-parallel-runners --config ../../.golangci.yml ./...
-	go mod tidy -diff && go -C scripts/lab mod tidy -diff
-	@mkdir -p build && rm -f build/go.work && GOWORK=$$PWD/build/go.work go work init . scripts/lab
-	@dead=$$(GOWORK=$$PWD/build/go.work $(DEADCODE) -test ./... ./scripts/lab/...); test -z "$$dead" || { echo "$$dead"; exit 1; }
+	@for module in $(MODULES); do (cd $$module && set -x && go vet ./... && go mod tidy -diff && \
+	  $(GOLANGCI) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
+	@mkdir -p build && rm -f build/go.work && GOWORK=$$PWD/build/go.work go work init $(MODULES)
+	@dead=$$(GOWORK=$$PWD/build/go.work $(DEADCODE) -test ./... ./scripts/... ./scripts/lab/...); test -z "$$dead" || { echo "$$dead"; exit 1; }
 
 fuzz: ## every fuzz target for FUZZTIME (10s)
-	@for module in . scripts/lab; do cd $(CURDIR)/$$module; for package in $$(go list ./...); do for target in $$(go test -list '^Fuzz' $$package | grep '^Fuzz'); do \
+	@for module in $(MODULES); do cd $(CURDIR)/$$module; for package in $$(go list ./...); do for target in $$(go test -list '^Fuzz' $$package | grep '^Fuzz'); do \
 	  echo "$$package $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$package || exit 1; done; done; done
 
 build: ## compile every function for this machine, into build/
-	@go run ./scripts/package build
+	@$(call program,package) build
 
 package: ## zip every function for Lambda (linux/arm64; GOARCH=amd64 for x86), into build/package
-	@env -u GOARCH go run ./scripts/package zip --arch=$(or $(GOARCH),arm64)
+	@unset GOARCH && $(call program,package) zip --arch=$(or $(GOARCH),arm64)
 
 bench-quick: engine ## cold start, orders a second, memory and zip size of the function
 	@$(LAB) ./bench
@@ -189,7 +191,7 @@ environment:
 	  echo 'infra/terraform/backend.tf is a remote state: say whose, for example ENV=prod'; exit 1; fi
 
 deploy: environment ## apply infra/terraform to your AWS account; ENV=prod: docs/guides/deploy.md
-	@go run ./scripts/orders check
+	@$(call program,orders) check
 	@$(MAKE) --no-print-directory package
 	@$(INIT)
 	@TF_VAR_stripe_secret_key="$$STRIPE_SECRET_KEY" $(TERRAFORM) apply $(VALUES)
@@ -197,7 +199,7 @@ deploy: environment ## apply infra/terraform to your AWS account; ENV=prod: docs
 	@echo 'These lines are in $(DEPLOYED). Next: make smoke$(if $(ENV), ENV=$(ENV))'
 
 smoke: ## post one order to the deployment, in Stripe's test mode, and wait until it is paid; ENV=prod
-	@if [ -n "$(ENV)" ] || { [ -z "$$QUEUE_URL" ] && [ -f $(DEPLOYED) ]; }; then . ./$(DEPLOYED); fi && go run ./scripts/orders smoke
+	@if [ -n "$(ENV)" ] || { [ -z "$$QUEUE_URL" ] && [ -f $(DEPLOYED) ]; }; then . ./$(DEPLOYED); fi && $(call program,orders) smoke
 
 destroy: environment ## destroy the deployment, with the rows that keep an order from being charged twice; ENV=prod
 	@$(INIT) >/dev/null

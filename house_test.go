@@ -34,6 +34,30 @@ func TestTheDomainDependsOnTheStandardLibraryAlone(t *testing.T) {
 	}
 }
 
+// What people run, and what proves and measures, has modules of its own below scripts.
+func TestTheModuleRequiresWhatTheProductNeedsAndNothingElse(t *testing.T) {
+	t.Parallel()
+	var got []string
+	for line := range strings.Lines(read(t, "go.mod")) {
+		if path, version, ok := strings.Cut(strings.TrimSpace(line), " v"); ok && !strings.Contains(version, "// indirect") {
+			got = append(got, path)
+		}
+	}
+	want := []string{
+		"github.com/aws/aws-lambda-go", "github.com/aws/aws-sdk-go-v2",
+		"github.com/aws/aws-sdk-go-v2/service/dynamodb", "github.com/aws/aws-sdk-go-v2/service/eventbridge",
+		"github.com/aws/aws-sdk-go-v2/service/secretsmanager", "github.com/aws/aws-sdk-go-v2/service/sesv2",
+		"github.com/aws/aws-sdk-go-v2/service/sqs", "github.com/aws/smithy-go", "github.com/caarlos0/env/v11",
+		"github.com/go-playground/validator/v10", "github.com/stripe/stripe-go/v76",
+		"github.com/google/go-cmp", "pgregory.net/rapid", // of its tests
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("direct requirements (-go.mod +product):\n%s", diff)
+	}
+}
+
 func TestNoAdapterDependsOnAnother(t *testing.T) {
 	t.Parallel()
 	below := func(folder, path string) (name string, ok bool) {
@@ -297,14 +321,14 @@ func TestTheModulesPathIsWrittenInImportsAlone(t *testing.T) {
 	}
 }
 
-// sources returns every Go file of both modules.
+// sources returns every Go file of the three modules.
 func sources(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, folder := range []string{"adapters", "domain", "examples", "functions", "infra", "scripts"} {
+	for _, folder := range []string{"adapters", "domain", "examples", "functions", "scripts"} {
 		err := fs.WalkDir(os.DirFS(folder), ".", func(path string, d fs.DirEntry, err error) error {
 			if err == nil && filepath.Ext(path) == ".go" && !d.IsDir() {
 				files = append(files, filepath.Join(folder, path))

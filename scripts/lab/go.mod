@@ -18,6 +18,7 @@ require (
 	golang.org/x/sync v0.24.0
 	gonum.org/v1/plot v0.17.0
 	orderonce v0.0.0
+	orderonce/scripts v0.0.0
 	pgregory.net/rapid v1.3.0
 )
 
@@ -53,3 +54,5 @@ require (
 )
 
 replace orderonce => ../..
+
+replace orderonce/scripts => ..

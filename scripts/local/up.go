@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -56,7 +57,7 @@ func (u up) Run(ctx context.Context) error {
 		return errors.Join(err, s.Close())
 	}
 	env := s.folder.env()
-	if err := os.WriteFile(env, []byte(gate.outside(environment(s.System))), 0o600); err != nil {
+	if err := s.folder.writeEnv(gate.outside(environment(s.System))); err != nil {
 		return errors.Join(err, gate.Close(), s.Close())
 	}
 	if err := page.serve(ctx, s.System, u.Page); err != nil {
@@ -84,7 +85,7 @@ func (u up) portsFree(ctx context.Context, engine dynamodbtest.Location) error {
 	for flag, port := range ports {
 		if err := free(ctx, port); err != nil {
 			return fmt.Errorf("port %d is in use: end the program that uses it, perhaps another make up, "+
-				"or choose another: go run ./scripts/local up --%s=PORT: %w", port, flag, err)
+				"or choose another: build/up/local up --%s=PORT: %w", port, flag, err)
 		}
 	}
 	return nil
@@ -165,18 +166,29 @@ func environment(s *system.System) string {
 	return b.String()
 }
 
+// writeEnv writes what a shell of another terminal sources: the environment, and the
+// folder itself for the tool that make up has compiled.
+func (f folder) writeEnv(environment string) error {
+	programs, err := filepath.Abs(string(f))
+	if err != nil {
+		return err
+	}
+	path := "export PATH='" + strings.ReplaceAll(programs, "'", `'\''`) + "':\"$PATH\"\n"
+	return os.WriteFile(f.env(), []byte(environment+path), 0o600)
+}
+
 const usage = `
 See it, and attack it: %[8]s
 
 Or in another terminal:
 
-  . ./%[1]s    # endpoints and pretend credentials
+  . ./%[1]s    # endpoints, pretend credentials, and the tool orders on the PATH
 
 Post orders (three lines of the examples are invalid on purpose), show one, ask Stripe what became of one:
 
-  go run ./scripts/orders post --allow-invalid examples/orders.jsonl
-  go run ./scripts/orders show ORD-1001
-  go run ./scripts/orders refresh ORD-1008
+  orders post --allow-invalid examples/orders.jsonl
+  orders show ORD-1001
+  orders refresh ORD-1008
 
 Put an order by HTTP at %[7]s, twice: it is charged once. The same URL with GET shows its status:
 
@@ -185,15 +197,15 @@ Put an order by HTTP at %[7]s, twice: it is charged once. The same URL with GET 
 
 Give money back, cancel an order that waits for its customer, post refunds (one is of more than is left):
 
-  go run ./scripts/orders refund ORD-1001 --amount 1999 --reason requested_by_customer
-  go run ./scripts/orders cancel ORD-1008
-  go run ./scripts/orders post examples/refunds.jsonl
+  orders refund ORD-1001 --amount 1999 --reason requested_by_customer
+  orders cancel ORD-1008
+  orders post examples/refunds.jsonl
 
 Look at the receipts of an order, and at the stock of an article; an article that has no stock is not sold:
 
-  go run ./scripts/orders receipts ORD-1001
-  go run ./scripts/orders stock VINYL
-  go run ./scripts/orders stock VINYL --add 10
+  orders receipts ORD-1001
+  orders stock VINYL
+  orders stock VINYL --add 10
 
 The same with the AWS CLI, version 2.13 or later (older ones speak another protocol than the local queue):
 

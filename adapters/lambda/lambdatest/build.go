@@ -16,8 +16,8 @@ import (
 // binary, for tests, for tools and for Lambda, so that what was tested is what is
 // deployed.
 type Program struct {
-	Package string   // ./ and a folder, or one below the product's module: functions/order
-	Root    string   // a folder of its module; "" is the working directory
+	Package string   // a folder of the repository, functions/order; or ./ and a folder below Root
+	Root    string   // a folder of the repository; "" is the working directory
 	Arch    string   // a GOARCH, for Linux; "" is this machine, whatever its system
 	Tags    []string // beside those of a release
 	Overlay string   // a file for go build -overlay; "" compiles the module as it is
@@ -39,12 +39,14 @@ func (p Program) Build(ctx context.Context, out string) error {
 	if err != nil {
 		return fmt.Errorf("build %s: %w", p.Package, err)
 	}
-	cmd := p.command(ctx, "build",
+	cmd, err := p.command(ctx, "build",
 		"-trimpath",         // no path of this machine
-		"-buildvcs=false",   // a clone and an archive of one commit make the same bytes
 		"-ldflags", "-s -w", // no symbols: a panic's trace has its names without them
-		"-o", out, p.importPath(),
+		"-o", out,
 	)
+	if err != nil {
+		return err
+	}
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s: %w\n%s", p.Package, err, output)
 	}
@@ -56,27 +58,65 @@ func Module() string {
 	return strings.TrimSuffix(reflect.TypeFor[Program]().PkgPath(), "/adapters/lambda/lambdatest")
 }
 
-func (p Program) importPath() string {
-	if strings.HasPrefix(p.Package, "./") {
-		return p.Package
+// folder returns the module of the package, which is the innermost one around it, and the
+// package relative to it. A package is compiled in its own module, whoever asks, because
+// another module may choose other versions of what it imports.
+func (p Program) folder() (module, pkg string, err error) {
+	root, err := filepath.Abs(p.Root)
+	if err != nil {
+		return "", "", fmt.Errorf("build %s: %w", p.Package, err)
 	}
-	return Module() + "/" + p.Package
+	if !strings.HasPrefix(p.Package, "./") {
+		if root, err = above(root, func(goMod string) bool {
+			return strings.HasPrefix(goMod, "module "+Module()+"\n")
+		}); err != nil {
+			return "", "", fmt.Errorf("build %s: no go.mod of module %s: %w", p.Package, Module(), err)
+		}
+	}
+	whole := filepath.Join(root, p.Package)
+	module, err = above(strings.TrimSuffix(whole, "..."), func(string) bool { return true })
+	if err != nil {
+		return "", "", fmt.Errorf("build %s: no go.mod: %w", p.Package, err)
+	}
+	pkg, err = filepath.Rel(module, whole)
+	return module, "./" + filepath.ToSlash(pkg), err
 }
 
-// command returns a go command with the program's module, tags and architecture.
-func (p Program) command(ctx context.Context, verb string, args ...string) *exec.Cmd {
+// above returns the innermost of a folder and those above it whose go.mod is accepted.
+func above(folder string, accept func(goMod string) bool) (string, error) {
+	for ; ; folder = filepath.Dir(folder) {
+		text, err := os.ReadFile(filepath.Join(folder, "go.mod")) //nolint:gosec // G304: a module of the caller
+		if err == nil && accept(string(text)) {
+			return folder, nil
+		}
+		if folder == filepath.Dir(folder) {
+			return "", os.ErrNotExist
+		}
+	}
+}
+
+// command returns a go command for the package in its module, with the program's tags and
+// architecture.
+func (p Program) command(ctx context.Context, verb string, args ...string) (*exec.Cmd, error) {
+	module, pkg, err := p.folder()
+	if err != nil {
+		return nil, err
+	}
 	tags := append([]string{
 		"lambda.norpc",           // without the retired go1.x protocol
 		"validator_novalidatefn", // without a method call by name, which keeps every exported method linked
 	}, p.Tags...)
-	args = slices.Concat([]string{verb, "-tags", strings.Join(tags, ","), "-overlay", p.Overlay}, args)
+	args = slices.Concat([]string{
+		verb, "-tags", strings.Join(tags, ","), "-overlay", p.Overlay,
+		"-buildvcs=false", // a clone and an archive of one commit make the same bytes
+	}, args, []string{pkg})
 	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // the caller chooses the package
-	cmd.Dir = p.Root
+	cmd.Dir = module
 	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
 	if p.Arch != "" {
 		cmd.Env = append(cmd.Env, "GOOS=linux", "GOARCH="+p.Arch)
 	}
-	return cmd
+	return cmd, nil
 }
 
 // OpenSources opens the files that the go command reads for the packages, which are as in
@@ -100,7 +140,11 @@ func (p Program) openSources(ctx context.Context) error {
 	const sources = `{{$dir := .Dir}}{{with .Module}}{{if or .Main .Replace}}` +
 		`{{$dir}}{{"\n"}}{{.GoMod}}{{"\n"}}` +
 		`{{range $.EmbedFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}`
-	listed, err := p.command(ctx, "list", "-deps", "-f", sources, p.importPath()).Output()
+	cmd, err := p.command(ctx, "list", "-deps", "-f", sources)
+	if err != nil {
+		return err
+	}
+	listed, err := cmd.Output()
 	if err != nil {
 		return fmt.Errorf("list the sources of %s: %w", p.Package, err)
 	}

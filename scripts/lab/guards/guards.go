@@ -43,8 +43,10 @@ const lab = "scripts/lab"
 // Module returns the folder of the module that has the catcher's package, and the package
 // relative to it.
 func (c Catcher) Module(root string) (dir, pkg string) {
-	if inLab, ok := strings.CutPrefix(c.Pkg, "./"+lab+"/"); ok {
-		return filepath.Join(root, lab), "./" + inLab
+	for _, module := range []string{lab, "scripts"} {
+		if inside, ok := strings.CutPrefix(c.Pkg, "./"+module+"/"); ok {
+			return filepath.Join(root, module), "./" + inside
+		}
 	}
 	return root, c.Pkg
 }

@@ -18,13 +18,13 @@ import (
 	"orderonce/scripts/package/release"
 )
 
-// build makes an executable with modules in it: the program itself. A test's own
-// executable does not list its modules.
+// build makes an executable with modules in it. A test's own executable does not list its
+// modules.
 func build(t *testing.T) []byte {
 	t.Helper()
 	lambdatest.FullOnly(t)
-	path := filepath.Join(t.TempDir(), "package")
-	must(t, lambdatest.Build(t.Context(), "scripts/package", path))
+	path := filepath.Join(t.TempDir(), "bootstrap")
+	must(t, lambdatest.Build(t.Context(), "functions/order", path))
 	executable, err := os.ReadFile(path)
 	must(t, err)
 	return executable

@@ -1,7 +1,7 @@
 // Package infra_test compares infra/terraform with the rest of the repository: the table
 // and the queues of the tests and the local system, the variables and metrics of the
 // functions, and the documentation. It parses the module and does not run Terraform. What
-// Terraform plans is tested by infra/terraform/tests.
+// Terraform plans is tested by infra/terraform/tests. The tests run in the folder infra.
 package infra_test
 
 import (
