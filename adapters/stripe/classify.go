@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/stripe/stripe-go/v76"
 
@@ -162,14 +163,32 @@ func namesIntent(param string) bool {
 	return param == "" || param == "intent" || param == "payment_intent"
 }
 
-// describe is the error of an error response, without secrets and payment data.
+// describe is the error of an error response. It names what Stripe documents: status,
+// code, decline code and parameter. It leaves out the message, which may repeat what was
+// sent, such as a customer's name in place of an id.
 func (c call) describe(p parsed) error {
 	e := p.apiError
-	err := fmt.Errorf("status %d %s: %s", p.status, cmp.Or(string(e.Code), string(e.Type)), c.redact(e.Message))
-	if p.status == http.StatusForbidden {
-		return fmt.Errorf("%w (a restricted key needs the permission %q)", err, c.permission())
+	text := fmt.Sprintf("stripe: %d", p.status)
+	for _, part := range []struct{ form, value string }{
+		{" %s", cmp.Or(string(e.Code), string(e.Type))}, {" (%s)", e.DeclineCode}, {", param %s", e.Param},
+	} {
+		if part.value != "" {
+			text += fmt.Sprintf(part.form, name(part.value))
+		}
 	}
-	return err
+	if p.status == http.StatusForbidden {
+		text += fmt.Sprintf(" (a restricted key needs the permission %q)", c.permission())
+	}
+	return errors.New(text)
+}
+
+// name returns a code or a parameter's name. It withholds other text, because an error
+// repeats none that Stripe does not define.
+func name(s string) string {
+	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_[]") != "" || len(s) > 80 {
+		return "[withheld]"
+	}
+	return s
 }
 
 // fail is the error of a call. p is zero if there is no response.

@@ -3,9 +3,12 @@ package stripe
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"net/http"
+	"net/url"
 
 	"github.com/stripe/stripe-go/v76"
 )
@@ -65,3 +68,27 @@ func (c *client) newRequest(ctx context.Context, r Request) (*http.Request, *byt
 	req.Header.Set("Idempotency-Key", r.Key)
 	return req, body, nil
 }
+
+// networkError returns why there is no response, without the URL, which the call's name
+// replaces, and without what the other side sent: net/http repeats it in the error of a
+// response that is not HTTP.
+func networkError(err error) error {
+	if outer, ok := errors.AsType[*url.Error](err); ok {
+		err = outer.Err
+	}
+	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
+	_, network := errors.AsType[net.Error](err)
+	_, session := errors.AsType[sessionError](err)
+	ended := errors.Is(err, context.Canceled) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	if certificate || network || session || ended {
+		return err
+	}
+	return unreadableError{err}
+}
+
+// unreadableError is an error that may repeat what the other side sent, with another
+// text.
+type unreadableError struct{ error }
+
+func (unreadableError) Error() string   { return errUnreadable.Error() }
+func (e unreadableError) Unwrap() error { return e.error }

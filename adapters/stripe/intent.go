@@ -45,7 +45,7 @@ func (i *paymentIntent) toOrder(outer order.Failure) (order.Intent, error) {
 	}
 	state, known := stateOf(i.Status)
 	if !known {
-		return order.Intent{}, fmt.Errorf("unknown PaymentIntent status %q", redactIDs(string(i.Status)))
+		return order.Intent{}, fmt.Errorf("unknown PaymentIntent status %s", name(string(i.Status)))
 	}
 	mode := order.TestMode
 	if i.Livemode {

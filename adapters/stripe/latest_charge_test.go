@@ -126,7 +126,7 @@ func TestAMissingPermissionToReadChargesIsMisconfigured(t *testing.T) {
 			continue
 		}
 		for _, want := range []string{
-			": read intent " + string(p.intent.ID) + " with its latest charge: status 403", "'rak_charge_read'",
+			": read intent " + string(p.intent.ID) + " with its latest charge: stripe: 403",
 			`(a restricted key needs the permission "Charges and Refunds: Read")`,
 		} {
 			if !strings.Contains(err.Error(), want) {

@@ -19,10 +19,15 @@ const maxIdle = 30 * time.Second
 // ErrNotSent means that an Exchange certainly did not send a request.
 var ErrNotSent = errors.New("not sent")
 
-var (
-	errNoRead     = errors.New("no successful read came before it")
-	errTooLate    = fmt.Errorf("the last read began more than %v ago", maxIdle)
-	errSecondDial = errors.New("the connection of the last read is closed, and no other one is used")
+// sessionError is why a session sends nothing more.
+type sessionError string
+
+func (e sessionError) Error() string { return string(e) }
+
+const (
+	errNoRead     sessionError = "no successful read came before it"
+	errTooLate    sessionError = "the last read began more than 30s ago" // maxIdle
+	errSecondDial sessionError = "the connection of the last read is closed, and no other one is used"
 )
 
 // dialer is the type of net.Dialer.DialContext.
@@ -98,7 +103,7 @@ func (c *connection) dialOnce(ctx context.Context, network, address string) (net
 	c.dialed = true
 	c.mu.Unlock()
 	if again {
-		return nil, cmp.Or(ended, errSecondDial)
+		return nil, cmp.Or[error](ended, errSecondDial)
 	}
 	conn, err := c.dial(ctx, network, address)
 	if err != nil {
@@ -155,7 +160,7 @@ func (c *connection) begin(post bool) {
 func (c *connection) end() (wrote bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ended = cmp.Or(c.ended, errSecondDial)
+	c.ended = cmp.Or[error](c.ended, errSecondDial)
 	return c.wrote
 }
 

@@ -103,10 +103,12 @@ func checkBaseURL(key, baseURL string) error {
 		return ErrLiveKey
 	}
 	if _, err := url.Parse(baseURL); err != nil {
-		return redactedError{err, redactIDs(err.Error())}
+		return errBaseURL
 	}
 	return nil
 }
+
+var errBaseURL = errors.New("invalid base URL") // which may contain a password
 
 func newClient(key string, o Options) *client {
 	if o.Timeout <= 0 {
@@ -233,10 +235,10 @@ func (s sender) send(ctx context.Context, c *call) (parsed, error) {
 	response, err := s.exchange(ctx, c.Request)
 	switch {
 	case errors.Is(err, ErrNotSent):
-		err = fmt.Errorf("%w: %w", ErrNotSent, c.redactNetwork(err))
+		err = fmt.Errorf("%w: %w", ErrNotSent, networkError(err))
 		return parsed{}, c.fail(order.KindUnavailable, parsed{}, err)
 	case err != nil:
-		return parsed{}, c.fail(order.KindUnknown, parsed{}, c.redactNetwork(err))
+		return parsed{}, c.fail(order.KindUnknown, parsed{}, networkError(err))
 	}
 	return parse(response), nil
 }
